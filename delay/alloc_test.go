@@ -1,0 +1,45 @@
+//go:build !race
+
+package delay
+
+import (
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// The race detector allocates, so that these run without it.
+
+func TestParseOfAValidRecordAllocatesNothing(t *testing.T) {
+	r := testRules(t)
+	for _, value := range []string{"30000", "1d12h", "PT1.5S", "\x00\x00\x00\x00\x00\x00\x05\xdc"} {
+		guard(t, r, headers("traceparent", "00-1-1-01", "X-Delay", value, "x-deliver-to", "eu.orders", "a", "b"))
+	}
+	for _, value := range []string{"2026-03-01T14:30:00.5+01:00", "1772373600000", "\x01\x9c\xa9\x7b\xf8\x80"} {
+		guard(t, r, headers("x-deliver-at", value, "x-deliver-to", "orders"))
+	}
+	guard(t, r, nil)
+}
+
+func guard(t *testing.T, r *Rules, hs []kgo.RecordHeader) {
+	t.Helper()
+	allocs := testing.AllocsPerRun(100, func() {
+		if _, inv := r.Parse(hs, noon, noon); inv != nil {
+			t.Fatal(inv)
+		}
+	})
+	if allocs != 0 {
+		t.Errorf("%q: %v allocations", hs, allocs)
+	}
+}
+
+func TestAppendDeliveredAllocatesOnce(t *testing.T) {
+	in, dst := mixed(), make([]kgo.RecordHeader, 0, 20)
+	allocs := testing.AllocsPerRun(100, func() { AppendDelivered(dst, in, origin, noon, false) })
+	if allocs != 1 {
+		t.Errorf("%v allocations", allocs)
+	}
+	if allocs = testing.AllocsPerRun(100, func() { AppendDelivered(dst, in, origin, noon, true) }); allocs != 0 {
+		t.Errorf("%v allocations where nothing is stamped", allocs)
+	}
+}

@@ -1,0 +1,69 @@
+// Package delay is the codec of Layover's headers: it reads from a record's
+// headers how long the record waits and where it goes, and it writes the
+// headers of what is delivered, dead-lettered and sent. The server and the
+// command line use the same code, so that what one writes the other reads.
+//
+// It is pure: no clock, no goroutine, no lock, no Kafka client. The time is an
+// argument. It keeps nothing of what it is given; the strings of a Decision
+// come from the Targets, the text of an Invalid is a copy.
+//
+// # What a producer writes
+//
+// Take a record with the timestamp 12:00:00.000.
+//
+//	x-delay       1500                       due 12:00:01.500
+//	x-delay       1500.0ms                   the same: eight bytes, and text
+//	x-delay       1h30m, 1d12h, 1w           Go durations, with d and w
+//	x-delay       PT5M, P1DT2H, PT1.5S       ISO 8601
+//	x-delay       00 00 00 00 00 00 05 dc    eight bytes, due 12:00:01.500
+//	x-delay       100us                      due 12:00:00.001, never early
+//	x-delay       0, -5s                     at once (Decision.Immediate)
+//	x-deliver-at  2026-03-01T14:00:00+01:00  due at that instant
+//	x-deliver-at  1772370000000              the same, in Unix milliseconds
+//	x-deliver-at  01 9c a9 7b f8 80          the same, in six bytes
+//	x-deliver-at  1772370000                 invalid: looks like seconds
+//	x-deliver-at  2026-03-01T14:00:00        invalid: which zone?
+//	x-deliver-to  orders                     that topic, if it is allowed
+//
+// Names match without regard to case, and the last of a repeated name wins.
+// Where both are there, x-deliver-at wins and x-delay is not looked at, so
+// that a malformed one is of no matter.
+//
+// A value whose bytes are all printable ASCII (0x20 to 0x7E) is text, any
+// other is a big-endian two's complement number. The two never clash: the
+// first byte of any plausible instant in six to eight bytes, and of any
+// plausible delay in eight, is below 0x20.
+//
+// # What is refused
+//
+// Bad input is invalid, and never guessed: see Reason. In particular
+//
+//   - null, empty, or padded with spaces; a number that does not fit;
+//   - a plus sign before a bare number (Go durations may have one: +5s);
+//   - ISO 8601 with anything but the capitals W, D, H, M and S, in that order
+//     and each once, with a sign, with years or months, or with a fraction
+//     elsewhere than on the seconds (whose decimal sign may be the comma, as
+//     ISO 8601 has it);
+//   - RFC 3339 with small letters, a space for the T, a leap second, a comma,
+//     no zone, or a zone beyond 23:59;
+//   - a number in x-deliver-at that is in the wrong unit by its size;
+//   - a negative number in binary. As text it is merely past.
+//
+// Where several things are wrong, the first of this order is reported: the
+// value of x-deliver-at or x-delay, the missing timestamp, the maximum, the
+// timestamp ahead of the clock, the target.
+//
+// # What it is not
+//
+// It does not know whether a topic exists, what becomes of an invalid record,
+// or how large a record may be.
+//
+// # Sources
+//
+// RFC 3339 for instants; ISO 8601 section 5.5.2 for durations, as far as they
+// have a fixed length; Go's time.ParseDuration. x-delay as an integer of
+// milliseconds, where zero and below go at once, is RabbitMQ's delayed message
+// exchange; an instant as six to eight big-endian bytes is how spring-kafka
+// writes java.math.BigInteger. The names layover.errors.* have the suffixes of
+// Kafka's own family of dead-letter headers.
+package delay

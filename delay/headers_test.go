@@ -1,0 +1,52 @@
+package delay
+
+import (
+	"strings"
+	"testing"
+)
+
+var (
+	controlNames = []string{"x-delay", "x-deliver-at", "x-deliver-to"}
+	stampedNames = []string{"layover-id", "layover-due", "layover-original-timestamp"}
+	errorNames   = []string{
+		"layover.errors.topic", "layover.errors.partition", "layover.errors.offset", "layover.errors.group",
+		"layover.errors.reason", "layover.errors.message", "layover.errors.timestamp",
+	}
+)
+
+func TestHeaderNamesAreKnownWithoutRegardToCase(t *testing.T) {
+	classes := []struct {
+		names []string
+		is    func(string) bool
+	}{{controlNames, IsControl}, {stampedNames, IsStamped}, {errorNames, IsError}}
+	for i, class := range classes {
+		for _, name := range class.names {
+			for _, spelt := range []string{name, strings.ToUpper(name), strings.ToUpper(name[:1]) + name[1:]} {
+				for j, other := range classes {
+					if got, want := other.is(spelt), i == j; got != want {
+						t.Errorf("%q: class %d says %v, want %v", spelt, j, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestHeaderNamesThatOnlyLookLikeOursAreTheUsers(t *testing.T) {
+	names := []string{"", "x-dela", "x-delay ", "x_delay", "x-delays", "x-deliver", "x-deliver-as", "x-deliver-\x14o", "x\rdelay",
+		"layover", "layover-", "layover-ID ", "layover-idx", "layover-dues", "layover-original-timestamps",
+		"layover-original-time\u017ftamp", "layover-original-timeſtam", "layover.errors.", "layover.errors", "layover.errors.topics",
+		"layover.errors.custom", "layover.errors.offsets", "layover-errors-topic", "traceparent", "ce_id"}
+	for _, name := range names {
+		if IsControl(name) || IsStamped(name) || IsError(name) {
+			t.Errorf("%q was taken for ours", name)
+		}
+	}
+}
+
+// kindOf looks at the length first, and two names share a case.
+func TestDeliverAtAndDeliverToAreOfOneLength(t *testing.T) {
+	if len(HeaderDeliverAt) != len(HeaderDeliverTo) {
+		t.Fatal("x-deliver-to needs a case of its own in kindOf")
+	}
+}

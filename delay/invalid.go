@@ -1,0 +1,144 @@
+package delay
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Reason is the stable code of why a record was not delivered: the value of
+// layover.errors.reason and of the metric's label. A code never changes its
+// meaning; a new cause gets a new code.
+type Reason string
+
+// The reasons that Parse gives.
+const (
+	// ReasonMalformedDelay: x-delay is in none of its forms, or overflows.
+	ReasonMalformedDelay Reason = "malformed_delay"
+	// ReasonMalformedDeliverAt: x-deliver-at is in none of its forms, has no
+	// zone, overflows, or is in seconds, microseconds or nanoseconds.
+	ReasonMalformedDeliverAt Reason = "malformed_deliver_at"
+	// ReasonDelayTooLong: the deadline is further than the maximum from the
+	// record's timestamp, or from the clock where there is no timestamp.
+	ReasonDelayTooLong Reason = "delay_too_long"
+	// ReasonFutureTimestamp: the deadline is further ahead of the clock than
+	// the maximum plus an hour, because the record's timestamp is.
+	ReasonFutureTimestamp Reason = "future_timestamp"
+	// ReasonNoTimestamp: a relative or default delay has nothing to count from.
+	ReasonNoTimestamp Reason = "no_timestamp"
+	// ReasonTargetNotAllowed: x-deliver-to names no topic, or none it may.
+	ReasonTargetNotAllowed Reason = "target_not_allowed"
+	// ReasonNoTarget: the record names no target and no egress topic is set.
+	ReasonNoTarget Reason = "no_target"
+)
+
+// The reasons that arise when a record is produced. Parse never gives them.
+const (
+	// ReasonTooLarge: the target refuses a record of this size.
+	ReasonTooLarge Reason = "too_large"
+	// ReasonRejected: the target refuses the record for what it holds.
+	ReasonRejected Reason = "rejected"
+	// ReasonTargetUnavailable: the target was missing, unreachable or
+	// forbidden for longer than patience or memory allowed.
+	ReasonTargetUnavailable Reason = "target_unavailable"
+)
+
+// Reasons returns every Reason, sorted, in a slice that is the caller's own:
+// for series that exist from the start, and for what is written about them.
+func Reasons() []Reason {
+	all := []Reason{
+		ReasonMalformedDelay, ReasonMalformedDeliverAt, ReasonDelayTooLong, ReasonFutureTimestamp,
+		ReasonNoTimestamp, ReasonTargetNotAllowed, ReasonNoTarget,
+		ReasonTooLarge, ReasonRejected, ReasonTargetUnavailable,
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Invalid says why a record cannot be delivered as it asks. It holds no memory
+// of the record, and can be kept.
+type Invalid struct {
+	Reason Reason
+	// Message names the header, quotes its value and says what would be right:
+	//
+	//	header x-deliver-at "tomorrow": want RFC 3339 with a zone, or Unix milliseconds
+	//
+	// It is printable ASCII on one line, and the value in it is cut to 100
+	// bytes. It does not say which record it is about; the caller does.
+	Message string
+}
+
+// Error returns the message. A nil *Invalid means valid: compare it with nil
+// before it becomes an error, which would no longer be nil.
+func (i Invalid) Error() string { return i.Message }
+
+// fault is what is wrong with a value, as the end of a message; empty where
+// nothing is. It is not an error, because a constant costs nothing to return.
+type fault string
+
+const fine fault = ""
+
+// maxQuotedBytes bounds what a message quotes of a value: headers may be as
+// large as the broker takes, and messages end in headers and logs.
+const maxQuotedBytes = 100
+
+// malformed returns the Invalid for a header whose value has a fault.
+func malformed(reason Reason, name string, value []byte, f fault) *Invalid {
+	return &Invalid{Reason: reason, Message: describe(name, value) + ": " + string(f)}
+}
+
+// describe returns a message's subject: the header and its value.
+func describe(name string, value []byte) string {
+	return "header " + name + " " + quote(value)
+}
+
+// quote renders value for a message: null as such, anything else in double
+// quotes, with what is not printable ASCII escaped. Between the quotes are at
+// most maxQuotedBytes; escapes count in full and are never cut in two. A value
+// that was cut is followed by its length, so that it is not taken for whole.
+func quote(value []byte) string {
+	if value == nil {
+		return "null"
+	}
+	out := make([]byte, 1, min(len(value), maxQuotedBytes)+len(`"" (cut from 1048588 bytes)`))
+	out[0] = '"'
+	cut := false
+	for _, c := range value {
+		n := len(out)
+		out = appendEscaped(out, c)
+		if len(out)-1 > maxQuotedBytes {
+			out, cut = out[:n], true
+			break
+		}
+	}
+	out = append(out, '"')
+	if cut {
+		out = append(out, " (cut from "...)
+		out = strconv.AppendInt(out, int64(len(value)), 10)
+		out = append(out, " bytes)"...)
+	}
+	return string(out)
+}
+
+func appendEscaped(dst []byte, c byte) []byte {
+	const hex = "0123456789abcdef"
+	switch {
+	case c == '"' || c == '\\':
+		return append(dst, '\\', c)
+	case isPrintable(c):
+		return append(dst, c)
+	}
+	return append(dst, '\\', 'x', hex[c>>4], hex[c&15])
+}
+
+func isPrintable(c byte) bool { return 0x20 <= c && c <= 0x7E }
+
+// isText reports whether value is to be read as text rather than as a number
+// in binary. It is for values that are not empty.
+func isText(value []byte) bool {
+	for _, c := range value {
+		if !isPrintable(c) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,77 @@
+package delay
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// ParseDelay reads a delay in any of the text forms of x-delay. Whatever
+// x-delay refuses it refuses with the same words, and besides them a number of
+// milliseconds beyond a time.Duration, which is 292 years.
+func ParseDelay(text string) (time.Duration, error) {
+	value := []byte(text)
+	f := delayTextFault(value)
+	var d time.Duration
+	if f == fine {
+		var ms int64
+		switch ms, f = parseDelayMs(value); {
+		case f == faultDelay:
+			d, f = parseDuration(value)
+		case ms > math.MaxInt64/int64(time.Millisecond) || ms < math.MinInt64/int64(time.Millisecond):
+			f = faultDelayRange
+		default:
+			d = time.Duration(ms) * time.Millisecond
+		}
+	}
+	if f == faultDelayBinary {
+		f = faultDelay // there is no binary on a command line
+	}
+	if f != fine {
+		return 0, errors.New(quote(value) + ": " + string(f))
+	}
+	return d, nil
+}
+
+// ParseInstant reads an instant in any of the text forms of x-deliver-at, as
+// Unix milliseconds, rounded up. What x-deliver-at refuses it refuses with the
+// same words.
+func ParseInstant(text string) (ms int64, err error) {
+	value := []byte(text)
+	f := faultInstant
+	switch {
+	case len(value) == 0:
+		f = faultInstantEmpty
+	case isText(value):
+		ms, f = parseInstantText(value)
+	}
+	if f != fine {
+		return 0, errors.New(quote(value) + ": " + string(f))
+	}
+	return ms, nil
+}
+
+// Headers returns the control headers that ask for a wait of delay, for
+// delivery not before at (in Unix milliseconds), and for the target to. What
+// is nil or empty is left out.
+//
+// A delay is written in whole milliseconds, rounded up, and an instant as RFC
+// 3339, which is plain to read and, unlike a number, has no instants that are
+// refused. Parse reads from them the deadline that was asked for, as far as
+// at is in the years 0 to 9999.
+func Headers(delay *time.Duration, at *int64, to string) []kgo.RecordHeader {
+	var headers []kgo.RecordHeader
+	if delay != nil {
+		headers = append(headers, textHeader(HeaderDelay, strconv.FormatInt(ceilMs(*delay), 10)))
+	}
+	if at != nil {
+		headers = append(headers, textHeader(HeaderDeliverAt, FormatTime(*at)))
+	}
+	if to != "" {
+		headers = append(headers, textHeader(HeaderDeliverTo, to))
+	}
+	return headers
+}

@@ -1,0 +1,110 @@
+package delay
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Origin is where a record came from.
+type Origin struct {
+	Topic       string
+	Partition   int32
+	Offset      int64
+	TimestampMs int64 // the record's own, in Unix milliseconds; zero and below: it has none
+}
+
+// AppendDelivered appends to dst the headers of a delivered record: those of
+// in, byte for byte and in their order, without the control and the stamped
+// ones, and behind them layover-id, layover-due (which is dueMs) and
+// layover-original-timestamp, which a record without a timestamp does not get.
+// bare leaves those three out, for a record that is too large only with them.
+//
+// The names and values of in are shared, not copied. dst must not overlap in.
+// Beside the growth of dst it allocates once.
+func AppendDelivered(dst, in []kgo.RecordHeader, o Origin, dueMs int64, bare bool) []kgo.RecordHeader {
+	for _, h := range in {
+		if kindOf(h.Key) == kindOther {
+			dst = append(dst, h)
+		}
+	}
+	if bare {
+		return dst
+	}
+	values := make([]byte, 0, idBytes(o.Topic)+2*len(timeLayout))
+	values = appendID(values, o.Topic, o.Partition, o.Offset)
+	idEnd := len(values)
+	values = appendTime(values, dueMs)
+	dueEnd := len(values)
+	// The capacities are cut as well: who appends to one value must not write
+	// over the next.
+	dst = append(dst,
+		kgo.RecordHeader{Key: HeaderID, Value: values[:idEnd:idEnd]},
+		kgo.RecordHeader{Key: HeaderDue, Value: values[idEnd:dueEnd:dueEnd]})
+	if o.TimestampMs > 0 {
+		values = appendTime(values, o.TimestampMs)
+		dst = append(dst, kgo.RecordHeader{Key: HeaderOriginalTimestamp, Value: values[dueEnd:]})
+	}
+	return dst
+}
+
+// AppendErrors appends to dst the headers of a record that could not be
+// delivered: all of in, control headers included, so that it can be sent
+// again, and behind them the seven error headers in place of any that are
+// there. group is the consumer group, nowMs the time in Unix milliseconds.
+//
+// The names and values of in are shared, not copied. dst must not overlap in.
+func AppendErrors(dst, in []kgo.RecordHeader, o Origin, group string, inv Invalid, nowMs int64) []kgo.RecordHeader {
+	for _, h := range in {
+		if !IsError(h.Key) {
+			dst = append(dst, h)
+		}
+	}
+	return append(dst,
+		textHeader(HeaderErrorTopic, o.Topic),
+		textHeader(HeaderErrorPartition, strconv.FormatInt(int64(o.Partition), 10)),
+		textHeader(HeaderErrorOffset, strconv.FormatInt(o.Offset, 10)),
+		textHeader(HeaderErrorGroup, group),
+		textHeader(HeaderErrorReason, string(inv.Reason)),
+		textHeader(HeaderErrorMessage, inv.Message),
+		textHeader(HeaderErrorTimestamp, FormatTime(nowMs)),
+	)
+}
+
+func textHeader(name, value string) kgo.RecordHeader {
+	return kgo.RecordHeader{Key: name, Value: []byte(value)}
+}
+
+// ID returns the value of layover-id, topic-partition-offset: the same at
+// every delivery of the same record, for consumers to tell duplicates by.
+func ID(topic string, partition int32, offset int64) string {
+	return string(appendID(make([]byte, 0, idBytes(topic)), topic, partition, offset))
+}
+
+// idBytes is what an id of that topic takes at most.
+func idBytes(topic string) int {
+	return len(topic) + len("--2147483648") + len("--9223372036854775808")
+}
+
+func appendID(dst []byte, topic string, partition int32, offset int64) []byte {
+	dst = append(dst, topic...)
+	dst = append(dst, '-')
+	dst = strconv.AppendInt(dst, int64(partition), 10)
+	dst = append(dst, '-')
+	return strconv.AppendInt(dst, offset, 10)
+}
+
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// FormatTime returns ms, in Unix milliseconds, as RFC 3339 in UTC with three
+// digits of fraction. RFC 3339 has only the years 0 to 9999: an instant
+// outside is written as the nearest inside.
+func FormatTime(ms int64) string {
+	return string(appendTime(make([]byte, 0, len(timeLayout)), ms))
+}
+
+func appendTime(dst []byte, ms int64) []byte {
+	ms = min(max(ms, minInstantMs), maxInstantMs)
+	return time.UnixMilli(ms).UTC().AppendFormat(dst, timeLayout)
+}

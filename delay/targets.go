@@ -1,0 +1,187 @@
+package delay
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"strings"
+	"sync/atomic"
+)
+
+// Targets is the list of the topics that records may go to. Any number of
+// goroutines may use one: what it remembers is replaced whole, never changed.
+//
+// Without it, whoever may write to an ingress topic could write to whatever
+// Layover may.
+type Targets struct {
+	egress string
+	globs  []string // in the order that they were given, which is the order of trial
+	denied map[string]struct{}
+
+	// known maps topics to their labels: from the start the exact names, later
+	// those that a glob allowed, so that a topic's name is allocated once and
+	// not for every record. It is replaced, never written to.
+	//
+	// Invariant: none of its topics is illegal or denied, and it holds at most
+	// maxRemembered more than there are exact names.
+	known     atomic.Pointer[map[string]target]
+	knownSize int // how many topics known may hold
+}
+
+type target struct{ topic, label string }
+
+const (
+	// maxRemembered bounds the topics that globs allowed and that are
+	// remembered: with names of full length, a quarter of a mebibyte. Topics
+	// beyond it are served all the same, for an allocation a record. A topic is
+	// remembered by copying the map, which is once for each and so at most half
+	// a million entries in a lifetime.
+	maxRemembered = 1024
+
+	// maxTopicBytes is Kafka's limit on the name of a topic.
+	maxTopicBytes = 249
+
+	// internalPrefix marks the topics that Kafka and its tools keep for
+	// themselves, like __consumer_offsets.
+	internalPrefix = "__"
+)
+
+const (
+	wantTopic = "want 1 to 249 letters, digits, dots, underscores and hyphens, and neither . nor .."
+
+	faultTargetName    fault = "not the name of a topic; " + wantTopic
+	faultTargetAllowed fault = "not an allowed target; want the egress topic, or one of the targets allowed"
+)
+
+// NewTargets allows egress, where it is not empty, and the topics that allowed
+// names or matches with a glob (*, ? and [a-z], as in path.Match). The topics
+// in denied and those that begin with two underscores are never targets, even
+// where allowed names them.
+//
+// It is an error if a name is not one that Kafka would accept, if a glob is
+// malformed or could match no topic, and if egress itself is denied.
+func NewTargets(egress string, allowed []string, denied []string) (*Targets, error) {
+	t := &Targets{egress: egress, denied: make(map[string]struct{}, len(denied))}
+	for _, name := range denied {
+		t.denied[name] = struct{}{}
+	}
+	exact := make(map[string]target, len(allowed)+1)
+	if egress != "" {
+		if !isTopic(egress) {
+			return nil, fmt.Errorf("egress topic %s: %s", quote([]byte(egress)), wantTopic)
+		}
+		if t.isDenied(egress) {
+			return nil, fmt.Errorf("egress topic %q: want a topic other than the ingress, dead-letter, journal and internal ones", egress)
+		}
+		exact[egress] = target{egress, egress}
+	}
+	for _, entry := range allowed {
+		if strings.ContainsAny(entry, `*?[\`) {
+			if err := checkGlob(entry); err != nil {
+				return nil, err
+			}
+			t.globs = append(t.globs, entry)
+			continue
+		}
+		if !isTopic(entry) {
+			return nil, fmt.Errorf("allowed target %s: %s", quote([]byte(entry)), wantTopic)
+		}
+		if !t.isDenied(entry) {
+			exact[entry] = target{entry, entry}
+		}
+	}
+	t.knownSize = len(exact) + maxRemembered
+	t.known.Store(&exact)
+	return t, nil
+}
+
+// checkGlob refuses a glob that path.Match cannot read, and one with a letter
+// that is in no topic's name: {a,b} and a,b would match nothing, silently.
+func checkGlob(glob string) error {
+	if _, err := path.Match(glob, ""); err != nil {
+		return fmt.Errorf("allowed target %s: %w, want a glob of *, ? and [a-z]", quote([]byte(glob)), err)
+	}
+	for i := range len(glob) {
+		if !isTopicByte(glob[i]) && strings.IndexByte(`*?[]^\`, glob[i]) < 0 {
+			return fmt.Errorf("allowed target %s: no topic has %q in its name, want a glob of *, ? and [a-z]",
+				quote([]byte(glob)), glob[i])
+		}
+	}
+	return nil
+}
+
+// Resolve returns the topic that name is, and its label in metrics: the name
+// itself where it is allowed as such, else the first glob that matches. It
+// returns false for what is not the name of a topic, and for what is not
+// allowed. Nothing of name is kept or returned.
+//
+// It allocates for a topic that it meets for the first time, and for those
+// beyond its memory of maxRemembered.
+func (t *Targets) Resolve(name []byte) (topic, label string, ok bool) {
+	if known, ok := (*t.known.Load())[string(name)]; ok {
+		return known.topic, known.label, true
+	}
+	if len(t.globs) == 0 || len(name) > maxTopicBytes {
+		return "", "", false
+	}
+	topic = string(name)
+	if !isTopic(topic) || t.isDenied(topic) {
+		return "", "", false
+	}
+	for _, glob := range t.globs {
+		if matched, _ := path.Match(glob, topic); matched { // checkGlob saw to the error
+			t.remember(target{topic, glob})
+			return topic, glob, true
+		}
+	}
+	return "", "", false
+}
+
+// remember adds a topic to those known. Where another goroutine is ahead it
+// gives up, and the topic's next record tries again.
+func (t *Targets) remember(found target) {
+	old := t.known.Load()
+	if len(*old) >= t.knownSize {
+		return
+	}
+	next := make(map[string]target, len(*old)+1)
+	maps.Copy(next, *old)
+	next[found.topic] = found
+	t.known.CompareAndSwap(old, &next)
+}
+
+// Default returns where a record goes that names no target, and false where no
+// egress topic is set.
+func (t *Targets) Default() (topic, label string, ok bool) {
+	return t.egress, t.egress, t.egress != ""
+}
+
+func (t *Targets) isDenied(topic string) bool {
+	_, denied := t.denied[topic]
+	return denied || strings.HasPrefix(topic, internalPrefix)
+}
+
+// targetFault says why Resolve refused name.
+func targetFault(name []byte) fault {
+	if len(name) > maxTopicBytes || !isTopic(string(name)) {
+		return faultTargetName
+	}
+	return faultTargetAllowed
+}
+
+// isTopic reports whether Kafka would accept name for a topic.
+func isTopic(name string) bool {
+	if name == "" || name == "." || name == ".." || len(name) > maxTopicBytes {
+		return false
+	}
+	for i := range len(name) {
+		if !isTopicByte(name[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func isTopicByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || isDigit(c) || c == '.' || c == '_' || c == '-'
+}
