@@ -1,0 +1,212 @@
+// Package config reads the settings of Layover from environment variables.
+//
+//	KAFKA_BROKERS=kafka:9092
+//	LAYOVER_INGRESS_TOPICS=delayed
+//	LAYOVER_EGRESS_TOPIC=ready
+//	LAYOVER_DLQ_TOPIC=dead-letters
+//
+// is a whole configuration. [Config] is the specification: a field's name
+// gives the variable's, its tags the default, the range, the choices and an
+// example, and the same tags make the check, the error and the help ([Table]),
+// so the three cannot disagree. The walk over the specification is
+// github.com/kelseyhightower/envconfig's; what it would do with the values is
+// not used, because its Process
+//
+//   - accepts a required variable that is present and empty, and fails on an
+//     empty integer that has a default: here empty means unset;
+//   - stops at the first error, and prints the raw value in it: here all of
+//     them are reported, and what may be a secret is never printed;
+//   - reads 010 as 8, knows no days, and does not trim lists;
+//   - reads only the environment of its own process: here the environment is
+//     an argument, so a test needs no lock on it.
+//
+// The package is not a store of settings: it reads them once, knows no flags
+// and no files, and never asks Kafka whether what is set makes sense there.
+package config
+
+import (
+	"log/slog"
+	"runtime"
+	"time"
+)
+
+// Config is every setting of one Layover process. [Load] fills it and checks
+// it; afterwards it is only read, so any goroutine may.
+//
+// The tags: default is literal text, decoded like a value; derived describes a
+// default that depends on other settings or on the machine; min and max bound
+// a number, duration or size, both inclusive; kind names the syntax of a
+// string or of a list's entries. No field has an envconfig tag: with one,
+// envconfig also accepts the variable without its prefix.
+type Config struct {
+	// Brokers are the seed brokers, host:port, from KAFKA_BROKERS: the one
+	// connection setting, without our prefix because an application beside
+	// Layover commonly shares it. The tag only keeps it out of LAYOVER_*.
+	Brokers []string `ignored:"true"`
+
+	// IngressTopics are the topics that are read, at least one, each once.
+	IngressTopics []string `split_words:"true" required:"true" kind:"topics" example:"delayed" desc:"topics to read delayed records from"`
+	// EgressTopic is where a record goes that names no target. It is empty
+	// only where TargetsAllowed is not; such a record is invalid then.
+	EgressTopic string `split_words:"true" kind:"topic" derived:"required unless LAYOVER_TARGETS_ALLOWED is set" example:"ready" desc:"where a record goes that names no target"`
+	// TargetsAllowed are the topic names and path.Match globs that a header
+	// may choose, each once. The egress topic always may be chosen; ingress,
+	// dead-letter and __* topics never, also where a glob matches them: that
+	// is for the reader of this list to hold, a glob cannot be checked here.
+	TargetsAllowed []string `split_words:"true" kind:"targets" derived:"the egress topic alone" example:"ready,orders.*" desc:"names or globs of the topics that a header may choose; the egress topic always is, ingress, dead-letter and __* topics never are"`
+	// DLQTopic takes the records that cannot be delivered; empty is none.
+	DLQTopic string `split_words:"true" kind:"topic" derived:"none" example:"dead-letters" desc:"dead-letter topic"`
+	// OnInvalid is what happens to an invalid record. It is OnInvalidDLQ only
+	// where DLQTopic is set, and OnInvalidDeliver only where EgressTopic is.
+	OnInvalid OnInvalid `split_words:"true" choices:"dlq,deliver,drop,halt" derived:"dlq where LAYOVER_DLQ_TOPIC is set, else it must be chosen" example:"dlq" desc:"what to do with an invalid record: dead-letter it, deliver it to the egress topic at once, drop it and count it, or halt its partition"`
+
+	// GroupID is the consumer group, the same in all replicas.
+	GroupID string `split_words:"true" kind:"group" derived:"layover-<first ingress topic>" example:"layover-delayed" desc:"consumer group, the same in all replicas"`
+	// GroupInstanceID makes the process a static member; empty is a dynamic
+	// one. Two live processes with the same one fence each other.
+	GroupInstanceID string `split_words:"true" kind:"instance" derived:"none" example:"layover-0" desc:"static membership: a name that only this replica has"`
+	// SessionTimeout is how long the group waits for a heartbeat, sent every
+	// third of it, before it gives the partitions to others. Brokers have
+	// their own range, by default 6s to 30m; below it they refuse to join.
+	SessionTimeout time.Duration `split_words:"true" default:"10s" min:"1s" max:"30m" example:"10s" desc:"the group takes a silent member's partitions after this long; brokers by default refuse less than 6s"`
+	// StartOffset is used only where no partition of the group has a
+	// committed offset.
+	StartOffset StartOffset `split_words:"true" default:"earliest" choices:"earliest,latest,none" example:"earliest" desc:"where to start while the group has no committed offset at all"`
+
+	// DefaultDelay is for a record without a delay header; at most MaxDelay.
+	DefaultDelay time.Duration `split_words:"true" default:"0s" min:"0s" max:"3650d" example:"5m" desc:"delay of a record without a delay header, at most LAYOVER_MAX_DELAY"`
+	// MaxDelay is the longest valid delay. It should be at least a day below
+	// the ingress topic's retention, or parked records are deleted there.
+	MaxDelay time.Duration `split_words:"true" default:"6d" min:"1ms" max:"3650d" example:"6d" desc:"a longer delay is invalid; keep it a day below the retention of the ingress topics"`
+
+	// MaxParkedBytes bounds the memory of parked records; over it reading
+	// pauses. The default is half of [MemoryLimit], 256Mi if that is unknown.
+	MaxParkedBytes int64 `split_words:"true" derived:"half the container's memory limit, 256Mi if unknown" min:"1Mi" max:"1Ti" example:"256Mi" desc:"memory for parked records; over it reading pauses and delivery goes on"`
+	// TargetPatience is how long a record is held for a target that is
+	// missing, unreachable or forbidden, not counting time without a broker.
+	TargetPatience time.Duration `split_words:"true" default:"15m" min:"10ms" max:"30d" example:"15m" desc:"how long a record is held for a target that is missing, unreachable or forbidden"`
+	// Lanes is the number of lanes, each a goroutine with its share of the
+	// partitions. The default is the smaller of 4 and the usable cores.
+	Lanes int `split_words:"true" derived:"the smaller of 4 and the cores" min:"1" max:"64" example:"4" desc:"parallel lanes; one without partitions idles"`
+	// CommitInterval is the longest time that finished records stay
+	// uncommitted while Kafka answers.
+	CommitInterval time.Duration `split_words:"true" default:"1s" min:"10ms" max:"1m" example:"1s" desc:"time between commits"`
+	// ShutdownTimeout bounds the whole stop, also with Kafka down.
+	ShutdownTimeout time.Duration `split_words:"true" default:"8s" min:"100ms" max:"10m" example:"8s" desc:"the whole stop takes at most this"`
+
+	// HTTPAddr is where probes, metrics and status are served; port 0 is any
+	// free port, and an empty host every address.
+	HTTPAddr string `split_words:"true" default:":9846" kind:"address" example:":9846" desc:"address of probes, metrics and status; port 0 takes any free port"`
+	// LogLevel is the lowest level that is logged.
+	LogLevel slog.Level `split_words:"true" default:"info" choices:"debug,info,warn,error" example:"info" desc:"lowest level that is logged"`
+	// LogFormat is text, JSON, or by LogFormatAuto text on a terminal alone.
+	LogFormat LogFormat `split_words:"true" default:"auto" choices:"auto,text,json" example:"json" desc:"auto is text on a terminal, else json"`
+
+	// GOMAXPROCS is how the Go runtime's setting of that name is chosen.
+	GOMAXPROCS Auto `split_words:"true" kind:"number" default:"auto" min:"1" max:"1024" example:"auto" desc:"threads that run Go code: auto is one more than the cores, off the Go runtime's own choice"`
+	// GOMEMLIMIT is how the Go runtime's setting of that name is chosen; a
+	// value is in bytes.
+	GOMEMLIMIT Auto `split_words:"true" kind:"size" default:"auto" min:"16Mi" max:"16Ti" example:"auto" desc:"soft memory limit: auto follows the container's limit, off the Go runtime's own choice"`
+}
+
+// OnInvalid is what happens to a record that cannot be understood.
+type OnInvalid string
+
+// The choices of LAYOVER_ON_INVALID.
+const (
+	OnInvalidDLQ     OnInvalid = "dlq"     // to the dead-letter topic
+	OnInvalidDeliver OnInvalid = "deliver" // to the egress topic, at once
+	OnInvalidDrop    OnInvalid = "drop"    // counted and gone
+	OnInvalidHalt    OnInvalid = "halt"    // its partition reads no further
+)
+
+// StartOffset is where a group without any committed offset begins.
+type StartOffset string
+
+// The choices of LAYOVER_START_OFFSET.
+const (
+	StartEarliest StartOffset = "earliest"
+	StartLatest   StartOffset = "latest"
+	StartNone     StartOffset = "none"
+)
+
+// LogFormat is the form of the log's lines.
+type LogFormat string
+
+// The choices of LAYOVER_LOG_FORMAT.
+const (
+	LogFormatAuto LogFormat = "auto"
+	LogFormatText LogFormat = "text"
+	LogFormatJSON LogFormat = "json"
+)
+
+// Client is what the command-line verbs need that talk to a running Layover or
+// to its topics. A field whose variable is unset is empty, but for HTTPAddr,
+// which has its default.
+type Client struct {
+	Brokers  []string // host:port
+	Topic    string   // the first ingress topic
+	HTTPAddr string   // host:port
+}
+
+// machine is what the derived defaults ask of the host: an argument, so that
+// tests do not depend on where they run.
+type machine struct {
+	cores       int   // usable by this process, at least 1
+	memoryLimit int64 // bytes, 0 if unknown
+}
+
+// Load reads all settings from environ, in the form of [os.Environ], and
+// nothing from the environment of the process itself.
+//
+// An error is an *[Errors] with every problem of every variable, and the
+// configuration is nil then. The warnings, one line each without an end, are
+// about names that look like ours and are not; they come with or without an
+// error. Apart from environ it asks the machine for its cores and, where
+// LAYOVER_MAX_PARKED_BYTES is unset, for its [MemoryLimit].
+func Load(environ []string) (*Config, []string, error) {
+	host := machine{cores: runtime.GOMAXPROCS(0)}
+	if limit, ok := MemoryLimit(); ok {
+		host.memoryLimit = limit
+	}
+	return load(environ, host)
+}
+
+func load(environ []string, host machine) (*Config, []string, error) {
+	r := newReader(environ)
+	for i := range r.settings {
+		r.read(&r.settings[i])
+	}
+	r.refuseSecurity()
+	r.require()
+	r.derive(host)
+	r.relate()
+	warnings := unknownNames(r.env)
+	if err := r.err(); err != nil {
+		return nil, warnings, err
+	}
+	return r.cfg, warnings, nil
+}
+
+// LoadClient reads what [Client] has from environ. Each of its variables is
+// checked if it is set and none is required; the other settings are not looked
+// at. The exception is what [Load] refuses because it asks for a connection
+// that is not plaintext: a client must not send in the clear either.
+func LoadClient(environ []string) (*Client, error) {
+	r := newReader(environ)
+	for i := range r.settings {
+		switch r.settings[i].Variable {
+		case kafkaBrokers, ingressTopics, httpAddr:
+			r.read(&r.settings[i])
+		}
+	}
+	r.refuseSecurity()
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	c := &Client{Brokers: r.cfg.Brokers, HTTPAddr: r.cfg.HTTPAddr}
+	if len(r.cfg.IngressTopics) > 0 {
+		c.Topic = r.cfg.IngressTopics[0]
+	}
+	return c, nil
+}

@@ -1,0 +1,197 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Auto is a setting of the Go runtime that Layover chooses, leaves alone, or
+// takes from the user.
+type Auto struct {
+	Mode  AutoMode
+	Value int64 // a count, or bytes; above 0 with AutoValue, else 0
+}
+
+// AutoMode is who chooses the value of an [Auto].
+type AutoMode string
+
+// The modes of an Auto.
+const (
+	AutoAuto  AutoMode = "auto" // Layover, from the machine
+	AutoOff   AutoMode = "off"  // the Go runtime
+	AutoValue AutoMode = "set"  // the user
+)
+
+// UnmarshalText reads auto, off, a number or a size; an error leaves a as it
+// was. Having it also keeps envconfig from taking a's fields for settings.
+func (a *Auto) UnmarshalText(text []byte) error {
+	word := strings.ToLower(string(text))
+	if mode := AutoMode(word); mode == AutoAuto || mode == AutoOff {
+		*a = Auto{Mode: mode}
+		return nil
+	}
+	value, err := parseSize(string(text))
+	if err != nil {
+		return fmt.Errorf("%s %w", quote(string(text)), err)
+	}
+	*a = Auto{Mode: AutoValue, Value: value}
+	return nil
+}
+
+// String returns auto, off or the plain number.
+func (a Auto) String() string {
+	if a.Mode == AutoValue {
+		return strconv.FormatInt(a.Value, 10)
+	}
+	return string(a.Mode)
+}
+
+// decode reads text, which is not empty, into the field of s. The error is the
+// reason alone, without the variable; the field is as it was then. The field's
+// type decides, and the tag kind where the type is only a string.
+func (s *setting) decode(text string) error {
+	switch field := s.field.Addr().Interface().(type) {
+	case *time.Duration:
+		return within(s, text, parseDuration, field)
+	case *int64:
+		return within(s, text, parseSize, field)
+	case *int:
+		var n int64
+		if err := within(s, text, parseNumber, &n); err != nil {
+			return err
+		}
+		*field = int(n)
+	case *Auto:
+		return s.decodeAuto(text, field)
+	case *slog.Level:
+		choice, err := s.choose(text)
+		if err != nil {
+			return err
+		}
+		return field.UnmarshalText([]byte(choice))
+	case *[]string:
+		return s.decodeList(text, field)
+	case *string:
+		if err := s.check(text); err != nil {
+			return fmt.Errorf("%s %w", quote(text), err)
+		}
+		*field = text
+	default:
+		choice, err := s.choose(text)
+		if err != nil {
+			return err
+		}
+		s.field.SetString(choice)
+	}
+	return nil
+}
+
+// within parses text into out if it lies in the range of s. What parse returns
+// as an error continues a sentence that began with the value.
+func within[T ~int64](s *setting, text string, parse func(string) (T, error), out *T) error {
+	v, err := parse(text)
+	if err != nil {
+		return fmt.Errorf("%s %w, want %s", quote(text), err, s.Values)
+	}
+	least, errMin := parse(s.min)
+	most, errMax := parse(s.max)
+	if errMin != nil || errMax != nil || v < least || v > most {
+		return fmt.Errorf("%s is out of range, want %s", quote(text), s.Values)
+	}
+	*out = v
+	return nil
+}
+
+// decodeAuto reads a word, or a value that is a count or a size by kind.
+func (s *setting) decodeAuto(text string, out *Auto) error {
+	var words Auto
+	if err := words.UnmarshalText([]byte(text)); err == nil && words.Mode != AutoValue {
+		*out = words
+		return nil
+	}
+	parse := parseSize
+	if s.kind == "number" {
+		parse = parseNumber
+	}
+	value := Auto{Mode: AutoValue}
+	if err := within(s, text, parse, &value.Value); err != nil {
+		return err
+	}
+	*out = value
+	return nil
+}
+
+// choose returns the choice of s that is text but for case.
+func (s *setting) choose(text string) (string, error) {
+	for _, choice := range s.choices {
+		if strings.EqualFold(choice, text) {
+			return choice, nil
+		}
+	}
+	return "", fmt.Errorf("%s is no choice, want %s", quote(text), s.Values)
+}
+
+func (s *setting) isList() bool { return s.field.Kind() == reflect.Slice }
+
+// splitList returns the trimmed entries of a comma-separated list that are not
+// empty.
+func splitList(text string) []string {
+	var entries []string
+	for entry := range strings.SplitSeq(text, ",") {
+		if entry = strings.TrimSpace(entry); entry != "" {
+			entries = append(entries, entry)
+		}
+	}
+	return entries
+}
+
+// decodeList checks every entry and reports all that are wrong in one reason.
+// A topic that is read twice is a mistake; a broker or a target that is named
+// twice means the same as once. Of brokers with an @ nothing is repeated, also
+// not the entries beside it: it may end a password, which may hold a comma.
+func (s *setting) decodeList(text string, out *[]string) error {
+	if s.kind == "brokers" && strings.Contains(text, "@") {
+		return errors.New("has an @, want host:port alone, without a login")
+	}
+	var entries, wrong []string
+	for _, entry := range splitList(text) {
+		err := s.check(entry)
+		switch {
+		case err != nil:
+			wrong = append(wrong, quote(entry)+" "+err.Error())
+		case !slices.Contains(entries, entry):
+			entries = append(entries, entry)
+		case s.kind == "topics":
+			wrong = append(wrong, quote(entry)+" is listed twice")
+		}
+	}
+	if len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, "; "))
+	}
+	*out = entries
+	return nil
+}
+
+// check checks a string, or one entry of a list, by the kind of s.
+func (s *setting) check(text string) error {
+	switch s.kind {
+	case "brokers":
+		return checkBroker(text)
+	case "topics", "topic":
+		return checkTopic(text)
+	case "targets":
+		return checkTarget(text)
+	case "instance":
+		return checkName(text)
+	case "group":
+		return checkGroup(text)
+	default:
+		return checkListen(text)
+	}
+}

@@ -1,0 +1,159 @@
+package config
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The tests of this file hold what envconfig alone would get wrong.
+
+func TestRequiredButEmptyIsNotSet(t *testing.T) {
+	for _, empty := range []string{"", " ", ",", " , ,"} {
+		wantProblem(t, minimal("KAFKA_BROKERS="+empty), "KAFKA_BROKERS", "required")
+		wantProblem(t, minimal("LAYOVER_INGRESS_TOPICS="+empty), "LAYOVER_INGRESS_TOPICS", "required")
+	}
+	wantProblem(t, minimal("LAYOVER_EGRESS_TOPIC="), "LAYOVER_EGRESS_TOPIC", "required")
+}
+
+func TestEmptyMeansUnset(t *testing.T) {
+	var environ []string
+	for _, name := range Known()[5:] { // those after LAYOVER_DLQ_TOPIC
+		environ = append(environ, name+"=")
+	}
+	environ = append(environ, "LAYOVER_TARGETS_ALLOWED=", "LAYOVER_LANES= \n")
+	got, want := mustLoad(t, minimal(environ...)), mustLoad(t, minimal())
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestListsAreTrimmedAndHaveNoEmptyEntries(t *testing.T) {
+	cfg := mustLoad(t, minimal("KAFKA_BROKERS=a:1, b:2,", "LAYOVER_INGRESS_TOPICS=,x,, y\t"))
+	if want := []string{"a:1", "b:2"}; !slices.Equal(cfg.Brokers, want) {
+		t.Errorf("brokers %q, want %q", cfg.Brokers, want)
+	}
+	if want := []string{"x", "y"}; !slices.Equal(cfg.IngressTopics, want) {
+		t.Errorf("topics %q, want %q", cfg.IngressTopics, want)
+	}
+}
+
+func TestNamesWithoutTheirPrefixAreNotRead(t *testing.T) {
+	var bare []string
+	for _, name := range Known() {
+		bare = append(bare, withoutPrefix(name)+"=nonsense")
+	}
+	mustLoad(t, minimal(bare...))
+
+	// The fallback comes with the tag, and so does an error that names the
+	// variable without its prefix.
+	for _, spec := range []reflect.Type{reflect.TypeFor[specification](), reflect.TypeFor[connection](), reflect.TypeFor[Config]()} {
+		for i := range spec.NumField() {
+			if _, tagged := spec.Field(i).Tag.Lookup("envconfig"); tagged {
+				t.Errorf("%s.%s has the tag envconfig", spec, spec.Field(i).Name)
+			}
+		}
+	}
+}
+
+func TestProblemsNameTheVariableInFull(t *testing.T) {
+	want := []string{"KAFKA_BROKERS", "LAYOVER_EGRESS_TOPIC", "LAYOVER_INGRESS_TOPICS", "LAYOVER_ON_INVALID"}
+	if got := variablesOf(problemsOf(t, nil)); !slices.Equal(got, want) {
+		t.Errorf("nothing set: problems of %q, want %q", got, want)
+	}
+}
+
+func TestDurationsHaveDaysAndNeedAUnit(t *testing.T) {
+	if got := mustLoad(t, minimal("LAYOVER_MAX_DELAY=7d")).MaxDelay; got != 168*time.Hour {
+		t.Errorf("7d is %v", got)
+	}
+	wantProblem(t, minimal("LAYOVER_SESSION_TIMEOUT=30"), "LAYOVER_SESSION_TIMEOUT", "30s or 30ms")
+	wantProblem(t, minimal("LAYOVER_DEFAULT_DELAY=0"), "LAYOVER_DEFAULT_DELAY", "0s or 0ms")
+	wantProblem(t, minimal("LAYOVER_DEFAULT_DELAY=-5s"), "LAYOVER_DEFAULT_DELAY", "negative")
+}
+
+func TestNumbersAreDecimal(t *testing.T) {
+	if got := mustLoad(t, minimal("LAYOVER_LANES=010")).Lanes; got != 10 {
+		t.Errorf("010 is %d, want 10", got)
+	}
+	if got := mustLoad(t, minimal("LAYOVER_MAX_PARKED_BYTES=010Mi")).MaxParkedBytes; got != 10<<20 {
+		t.Errorf("010Mi is %d, want %d", got, 10<<20)
+	}
+	for _, value := range []string{"0x10", "1_0", "1e1", "+4", "4.0", "4Ki"} {
+		wantProblem(t, minimal("LAYOVER_LANES="+value), "LAYOVER_LANES", "1 to 64")
+		wantProblem(t, minimal("LAYOVER_GOMAXPROCS="+value), "LAYOVER_GOMAXPROCS", "1 to 1024")
+	}
+}
+
+// A Service that is called layover sets LAYOVER_PORT to tcp://10.0.0.1:80. A
+// setting of such a name would take it for its value.
+func TestNoNameIsOneThatServiceLinksSet(t *testing.T) {
+	link := regexp.MustCompile(`_(PORT|HOST)$|_PORT_|_SERVICE_`)
+	for _, name := range Known() {
+		if link.MatchString(name) {
+			t.Errorf("%s has the shape of a service link", name)
+		}
+	}
+	mustLoad(t, minimal("LAYOVER_PORT=tcp://10.0.0.1:80", "LAYOVER_PORT_80_TCP_ADDR=10.0.0.1",
+		"LAYOVER_SERVICE_HOST=10.0.0.1", "LAYOVER_SERVICE_PORT_HTTP=80"))
+}
+
+// The split into words goes wrong at some abbreviations: TLSCAFile would be
+// TLSCA_FILE. A type without a decoder of its own would lend its fields names.
+func TestTheNamesAreThese(t *testing.T) {
+	want := strings.Fields(`KAFKA_BROKERS
+		LAYOVER_INGRESS_TOPICS LAYOVER_EGRESS_TOPIC LAYOVER_TARGETS_ALLOWED
+		LAYOVER_DLQ_TOPIC LAYOVER_ON_INVALID LAYOVER_GROUP_ID
+		LAYOVER_GROUP_INSTANCE_ID LAYOVER_SESSION_TIMEOUT LAYOVER_START_OFFSET
+		LAYOVER_DEFAULT_DELAY LAYOVER_MAX_DELAY LAYOVER_MAX_PARKED_BYTES
+		LAYOVER_TARGET_PATIENCE LAYOVER_LANES LAYOVER_COMMIT_INTERVAL
+		LAYOVER_SHUTDOWN_TIMEOUT LAYOVER_HTTP_ADDR LAYOVER_LOG_LEVEL
+		LAYOVER_LOG_FORMAT LAYOVER_GOMAXPROCS LAYOVER_GOMEMLIMIT`)
+	if got := Known(); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	for _, name := range []string{kafkaBrokers, ingressTopics, egressTopic, targetsAllowed, dlqTopic, onInvalid, defaultDelay, maxDelay, httpAddr} {
+		if !slices.Contains(want, name) {
+			t.Errorf("the rules name %s, which is no setting", name)
+		}
+	}
+}
+
+func TestOnlyTheArgumentIsReadAndNothingIsChanged(t *testing.T) {
+	t.Setenv("LAYOVER_LANES", "7")
+	t.Setenv("LAYOVER_GROUP_ID", "from-the-process")
+	t.Setenv("LAYOVER_TYPO", "x")
+	before := os.Environ()
+	cfg := mustLoad(t, minimal())
+	if cfg.Lanes != 3 || cfg.GroupID != "layover-delayed" {
+		t.Errorf("lanes %d, group %q: the process's environment was read", cfg.Lanes, cfg.GroupID)
+	}
+	if after := os.Environ(); !slices.Equal(before, after) {
+		t.Errorf("the process's environment went from %q to %q", before, after)
+	}
+}
+
+func TestTheTableIsCompleteAndTrue(t *testing.T) {
+	settings := settingsOf(new(Config))
+	for i, row := range Table() {
+		s := settings[i]
+		if row.Variable == "" || row.Default == "" || row.Values == "" || row.Description == "" || row.Example == "" {
+			t.Errorf("%+v has an empty column", row)
+		}
+		if s.required && s.literal != "" {
+			t.Errorf("%s is required and has the default %s", row.Variable, s.literal)
+		}
+		mustLoad(t, minimal(row.Variable+"="+row.Example))
+		if s.literal == "" {
+			continue
+		}
+		set, unset := mustLoad(t, minimal(row.Variable+"="+row.Default)), mustLoad(t, minimal())
+		if !reflect.DeepEqual(set, unset) {
+			t.Errorf("%s=%s is not the default", row.Variable, row.Default)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package config
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// host is a machine on which every derived default is recognisable.
+var host = machine{cores: 3, memoryLimit: 1 << 30}
+
+// minimal is the smallest valid environment with more after it. Of a name that
+// is there twice the last wins, so more overrides, and NAME= unsets.
+func minimal(more ...string) []string {
+	return append([]string{
+		"KAFKA_BROKERS=kafka:9092",
+		"LAYOVER_INGRESS_TOPICS=delayed",
+		"LAYOVER_EGRESS_TOPIC=ready",
+		"LAYOVER_DLQ_TOPIC=dead-letters",
+	}, more...)
+}
+
+// mustLoad loads what has to be valid and raises no warning.
+func mustLoad(t *testing.T, environ []string) *Config {
+	t.Helper()
+	cfg, warnings, err := load(environ, host)
+	if err != nil {
+		t.Fatalf("load(%q): %v", environ, err)
+	}
+	if len(warnings) > 0 {
+		t.Fatalf("load(%q) warns: %q", environ, warnings)
+	}
+	return cfg
+}
+
+// problemsOf loads what has to be invalid.
+func problemsOf(t *testing.T, environ []string) []Problem {
+	t.Helper()
+	cfg, _, err := load(environ, host)
+	var all *Errors
+	if !errors.As(err, &all) {
+		t.Fatalf("load(%q): error %v, want *Errors", environ, err)
+	}
+	if cfg != nil {
+		t.Errorf("load(%q) returns a configuration beside the error", environ)
+	}
+	return all.Problems
+}
+
+// wantProblem checks that environ has exactly one problem, of variable, whose
+// reason holds every one of the parts.
+func wantProblem(t *testing.T, environ []string, variable string, parts ...string) {
+	t.Helper()
+	problems := problemsOf(t, environ)
+	if len(problems) != 1 || problems[0].Variable != variable {
+		t.Fatalf("load(%q): problems %q, want one of %s", environ, problems, variable)
+	}
+	for _, part := range parts {
+		if !strings.Contains(problems[0].Reason, part) {
+			t.Errorf("%s: reason %q, want it to hold %q", variable, problems[0].Reason, part)
+		}
+	}
+}
+
+func variablesOf(problems []Problem) []string {
+	var names []string
+	for _, p := range problems {
+		names = append(names, p.Variable)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,185 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestFourVariablesAreAWholeConfiguration(t *testing.T) {
+	want := &Config{
+		Brokers:         []string{"kafka:9092"},
+		IngressTopics:   []string{"delayed"},
+		EgressTopic:     "ready",
+		DLQTopic:        "dead-letters",
+		OnInvalid:       OnInvalidDLQ,
+		GroupID:         "layover-delayed",
+		SessionTimeout:  10 * time.Second,
+		StartOffset:     StartEarliest,
+		MaxDelay:        6 * 24 * time.Hour,
+		MaxParkedBytes:  512 << 20,
+		TargetPatience:  15 * time.Minute,
+		Lanes:           3,
+		CommitInterval:  time.Second,
+		ShutdownTimeout: 8 * time.Second,
+		HTTPAddr:        ":9846",
+		LogLevel:        slog.LevelInfo,
+		LogFormat:       LogFormatAuto,
+		GOMAXPROCS:      Auto{Mode: AutoAuto},
+		GOMEMLIMIT:      Auto{Mode: AutoAuto},
+	}
+	if got := mustLoad(t, minimal()); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestDerivedDefaultsFollowTheMachine(t *testing.T) {
+	tests := map[string]struct {
+		host  machine
+		lanes int
+		bytes int64
+	}{
+		"one core, limit unknown":      {machine{cores: 1}, 1, 256 << 20},
+		"four cores, half of 2Gi":      {machine{cores: 4, memoryLimit: 2 << 30}, 4, 1 << 30},
+		"many cores":                   {machine{cores: 96, memoryLimit: 1 << 30}, 4, 512 << 20},
+		"limit below twice the least":  {machine{cores: 2, memoryLimit: 1 << 20}, 2, 1 << 20},
+		"limit above twice the most":   {machine{cores: 2, memoryLimit: 1 << 45}, 2, 1 << 40},
+		"no core reported (a defence)": {machine{}, 1, 256 << 20},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			cfg, _, err := load(minimal(), test.host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cfg.Lanes != test.lanes || cfg.MaxParkedBytes != test.bytes {
+				t.Errorf("lanes %d, bytes %d, want %d and %d", cfg.Lanes, cfg.MaxParkedBytes, test.lanes, test.bytes)
+			}
+		})
+	}
+}
+
+func TestAcceptedValues(t *testing.T) {
+	tests := map[string]struct {
+		env  []string
+		got  func(*Config) any
+		want any
+	}{
+		"brokers of every form": {[]string{"KAFKA_BROKERS=a:1, b.example.org:65535,[::1]:9092,10.0.0.1:9092,my_kafka-1:9092"},
+			func(c *Config) any { return c.Brokers },
+			[]string{"a:1", "b.example.org:65535", "[::1]:9092", "10.0.0.1:9092", "my_kafka-1:9092"}},
+		"a broker named twice":       {[]string{"KAFKA_BROKERS=a:1,a:1"}, func(c *Config) any { return c.Brokers }, []string{"a:1"}},
+		"several ingress topics":     {[]string{"LAYOVER_INGRESS_TOPICS=b,a"}, func(c *Config) any { return c.GroupID }, "layover-b"},
+		"egress where targets are":   {[]string{"LAYOVER_EGRESS_TOPIC=", "LAYOVER_TARGETS_ALLOWED=a"}, func(c *Config) any { return c.EgressTopic }, ""},
+		"globs":                      {[]string{"LAYOVER_TARGETS_ALLOWED=*,orders.?,[a-z]*,[^x]y,ready"}, func(c *Config) any { return c.TargetsAllowed }, []string{"*", "orders.?", "[a-z]*", "[^x]y", "ready"}},
+		"a target named twice":       {[]string{"LAYOVER_TARGETS_ALLOWED=a,b,a"}, func(c *Config) any { return c.TargetsAllowed }, []string{"a", "b"}},
+		"the longest topic":          {[]string{"LAYOVER_EGRESS_TOPIC=" + strings.Repeat("x", 249)}, func(c *Config) any { return len(c.EgressTopic) }, 249},
+		"one leading underscore":     {[]string{"LAYOVER_EGRESS_TOPIC=_ready"}, func(c *Config) any { return c.EgressTopic }, "_ready"},
+		"drop without a dead letter": {[]string{"LAYOVER_DLQ_TOPIC=", "LAYOVER_ON_INVALID=drop"}, func(c *Config) any { return c.OnInvalid }, OnInvalidDrop},
+		"halt beside a dead letter":  {[]string{"LAYOVER_ON_INVALID=halt"}, func(c *Config) any { return c.OnInvalid }, OnInvalidHalt},
+		"dlq said aloud":             {[]string{"LAYOVER_ON_INVALID=dlq"}, func(c *Config) any { return c.OnInvalid }, OnInvalidDLQ},
+		"days and hours":             {[]string{"LAYOVER_MAX_DELAY=1d12h"}, func(c *Config) any { return c.MaxDelay }, 36 * time.Hour},
+		"weeks":                      {[]string{"LAYOVER_MAX_DELAY=2w"}, func(c *Config) any { return c.MaxDelay }, 14 * 24 * time.Hour},
+		"default at the maximum":     {[]string{"LAYOVER_DEFAULT_DELAY=6d"}, func(c *Config) any { return c.DefaultDelay }, 6 * 24 * time.Hour},
+		"a bare number of bytes":     {[]string{"LAYOVER_MAX_PARKED_BYTES=268435456"}, func(c *Config) any { return c.MaxParkedBytes }, int64(256 << 20)},
+		"kibibytes":                  {[]string{"LAYOVER_MAX_PARKED_BYTES=2048Ki"}, func(c *Config) any { return c.MaxParkedBytes }, int64(2 << 20)},
+		"any free port":              {[]string{"LAYOVER_HTTP_ADDR=127.0.0.1:0"}, func(c *Config) any { return c.HTTPAddr }, "127.0.0.1:0"},
+		"every IPv6 address":         {[]string{"LAYOVER_HTTP_ADDR=[::]:9846"}, func(c *Config) any { return c.HTTPAddr }, "[::]:9846"},
+		"a level in capitals":        {[]string{"LAYOVER_LOG_LEVEL=WARN"}, func(c *Config) any { return c.LogLevel }, slog.LevelWarn},
+		"memory limit as a number":   {[]string{"LAYOVER_GOMEMLIMIT=1073741824"}, func(c *Config) any { return c.GOMEMLIMIT }, Auto{AutoValue, 1 << 30}},
+		"processors off":             {[]string{"LAYOVER_GOMAXPROCS=Off"}, func(c *Config) any { return c.GOMAXPROCS }, Auto{Mode: AutoOff}},
+		"white space around a value": {[]string{"LAYOVER_EGRESS_TOPIC= ready\n"}, func(c *Config) any { return c.EgressTopic }, "ready"},
+		"the last of a name twice":   {[]string{"LAYOVER_LANES=1", "LAYOVER_LANES=2"}, func(c *Config) any { return c.Lanes }, 2},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := test.got(mustLoad(t, minimal(test.env...))); !reflect.DeepEqual(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestEverySettingIsReadFromItsVariable(t *testing.T) {
+	tests := map[string]struct {
+		value string
+		want  any
+	}{
+		"KAFKA_BROKERS":             {"other:1", []string{"other:1"}},
+		"LAYOVER_INGRESS_TOPICS":    {"in", []string{"in"}},
+		"LAYOVER_EGRESS_TOPIC":      {"out", "out"},
+		"LAYOVER_TARGETS_ALLOWED":   {"a*", []string{"a*"}},
+		"LAYOVER_DLQ_TOPIC":         {"dead", "dead"},
+		"LAYOVER_ON_INVALID":        {"drop", OnInvalidDrop},
+		"LAYOVER_GROUP_ID":          {"g", "g"},
+		"LAYOVER_GROUP_INSTANCE_ID": {"i", "i"},
+		"LAYOVER_SESSION_TIMEOUT":   {"11s", 11 * time.Second},
+		"LAYOVER_START_OFFSET":      {"none", StartNone},
+		"LAYOVER_DEFAULT_DELAY":     {"12s", 12 * time.Second},
+		"LAYOVER_MAX_DELAY":         {"13s", 13 * time.Second},
+		"LAYOVER_MAX_PARKED_BYTES":  {"14Mi", int64(14 << 20)},
+		"LAYOVER_TARGET_PATIENCE":   {"15s", 15 * time.Second},
+		"LAYOVER_LANES":             {"16", 16},
+		"LAYOVER_COMMIT_INTERVAL":   {"17s", 17 * time.Second},
+		"LAYOVER_SHUTDOWN_TIMEOUT":  {"18s", 18 * time.Second},
+		"LAYOVER_HTTP_ADDR":         {"host:19", "host:19"},
+		"LAYOVER_LOG_LEVEL":         {"error", slog.LevelError},
+		"LAYOVER_LOG_FORMAT":        {"text", LogFormatText},
+		"LAYOVER_GOMAXPROCS":        {"21", Auto{AutoValue, 21}},
+		"LAYOVER_GOMEMLIMIT":        {"22Mi", Auto{AutoValue, 22 << 20}},
+	}
+	baseline := reflect.ValueOf(mustLoad(t, minimal())).Elem()
+	if fields := baseline.NumField(); len(tests) != fields || len(Known()) != fields {
+		t.Fatalf("%d tests and %d names for %d fields", len(tests), len(Known()), fields)
+	}
+	for i, name := range Known() { // in the order of the fields
+		t.Run(name, func(t *testing.T) {
+			got := reflect.ValueOf(mustLoad(t, minimal(name+"="+tests[name].value))).Elem().Field(i).Interface()
+			if !reflect.DeepEqual(got, tests[name].want) {
+				t.Errorf("got %v, want %v", got, tests[name].want)
+			}
+			if reflect.DeepEqual(got, baseline.Field(i).Interface()) {
+				t.Errorf("%v is the default: the test proves nothing", got)
+			}
+		})
+	}
+}
+
+func TestClientNeedsNothingAndChecksWhatItReads(t *testing.T) {
+	tests := map[string]struct {
+		env  []string
+		want Client
+	}{
+		"nothing set":          {nil, Client{HTTPAddr: ":9846"}},
+		"all set, with spaces": {[]string{"KAFKA_BROKERS=a:1, b:2", "LAYOVER_INGRESS_TOPICS= one , two", "LAYOVER_HTTP_ADDR=:1"}, Client{[]string{"a:1", "b:2"}, "one", ":1"}},
+		"all set and empty":    {[]string{"KAFKA_BROKERS=", "LAYOVER_INGRESS_TOPICS=,", "LAYOVER_HTTP_ADDR="}, Client{HTTPAddr: ":9846"}},
+		"the rest is wrong":    {[]string{"LAYOVER_LANES=x", "LAYOVER_EGRESS_TOPIC=!", "LAYOVER_ON_INVALID=dlq", "LAYOVER_NONE=1"}, Client{HTTPAddr: ":9846"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := LoadClient(test.env)
+			if err != nil || !reflect.DeepEqual(*got, test.want) {
+				t.Errorf("got %+v, %v, want %+v", got, err, test.want)
+			}
+		})
+	}
+	_, err := LoadClient([]string{"KAFKA_BROKERS=a", "LAYOVER_INGRESS_TOPICS=!", "LAYOVER_HTTP_ADDR=1", "KAFKA_TLS_CA=x"})
+	want := []string{"KAFKA_BROKERS", "KAFKA_TLS_CA", "LAYOVER_HTTP_ADDR", "LAYOVER_INGRESS_TOPICS"}
+	if got := variablesOf(err.(*Errors).Problems); !slices.Equal(got, want) {
+		t.Errorf("problems of %q, want %q", got, want)
+	}
+}
+
+func ExampleErrors() {
+	_, _, err := Load([]string{"KAFKA_BROKERS=kafka", "LAYOVER_INGRESS_TOPICS=delayed", "LAYOVER_MAX_DELAY=30"})
+	fmt.Println(err)
+	// Output:
+	// KAFKA_BROKERS: "kafka" has no port, want host:port; example: KAFKA_BROKERS=kafka:9092
+	// LAYOVER_EGRESS_TOPIC: required unless LAYOVER_TARGETS_ALLOWED is set; example: LAYOVER_EGRESS_TOPIC=ready
+	// LAYOVER_ON_INVALID: must be chosen where there is no dead-letter topic: set it to one of deliver, drop or halt, or set LAYOVER_DLQ_TOPIC; example: LAYOVER_ON_INVALID=halt
+	// LAYOVER_MAX_DELAY: "30" has no unit (did you mean 30s or 30ms?), want 1ms to 3650d; example: LAYOVER_MAX_DELAY=6d
+}

@@ -1,0 +1,130 @@
+package config
+
+import (
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// The variables that the rules between settings name. A test holds that each
+// is in Known.
+const (
+	kafkaBrokers   = "KAFKA_BROKERS"
+	ingressTopics  = "LAYOVER_INGRESS_TOPICS"
+	egressTopic    = "LAYOVER_EGRESS_TOPIC"
+	targetsAllowed = "LAYOVER_TARGETS_ALLOWED"
+	dlqTopic       = "LAYOVER_DLQ_TOPIC"
+	onInvalid      = "LAYOVER_ON_INVALID"
+	defaultDelay   = "LAYOVER_DEFAULT_DELAY"
+	maxDelay       = "LAYOVER_MAX_DELAY"
+	httpAddr       = "LAYOVER_HTTP_ADDR"
+)
+
+// reader turns one environment into one Config. It lives for one Load, in one
+// goroutine.
+type reader struct {
+	env      map[string]string
+	cfg      *Config
+	settings []setting       // their fields lie in cfg
+	given    map[string]bool // set to something that is not empty, valid or not
+	bad      map[string]bool // given and not decoded: its field is zero
+	problems []Problem
+}
+
+func newReader(environ []string) *reader {
+	cfg := new(Config)
+	return &reader{
+		env:      parseEnviron(environ),
+		cfg:      cfg,
+		settings: settingsOf(cfg),
+		given:    make(map[string]bool),
+		bad:      make(map[string]bool),
+	}
+}
+
+// parseEnviron splits the name=value pairs. Of a name that is there twice the
+// last wins, as in os/exec. Windows keeps its drives' folders under names that
+// begin with "=", and there names do not know case.
+func parseEnviron(environ []string) map[string]string {
+	env := make(map[string]string, len(environ))
+	for _, pair := range environ {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			continue
+		}
+		if runtime.GOOS == "windows" {
+			name = strings.ToUpper(name)
+		}
+		env[name] = value
+	}
+	return env
+}
+
+// read decodes the value of s into its field, or its literal default where the
+// value is empty. White space around a value is not part of it, since a value
+// from a file commonly ends in a newline; a list without an entry is empty.
+func (r *reader) read(s *setting) {
+	text := strings.TrimSpace(r.env[s.Variable])
+	if s.isList() && len(splitList(text)) == 0 {
+		text = ""
+	}
+	if text == "" {
+		text = s.literal
+	} else {
+		r.given[s.Variable] = true
+	}
+	if text == "" {
+		return
+	}
+	if err := s.decode(text); err != nil {
+		r.bad[s.Variable] = true
+		r.refuse(s.Variable, err.Error())
+	}
+}
+
+// refuse adds a problem of a known variable with the example of its row.
+func (r *reader) refuse(variable, reason string) {
+	p := Problem{Variable: variable, Reason: reason}
+	for _, s := range r.settings {
+		if s.Variable == variable {
+			p.Example = s.Example
+		}
+	}
+	r.problems = append(r.problems, p)
+}
+
+// refuseSecurity reports each variable that asks for encryption or a login.
+// Neither is there, and to go on would be to connect in plaintext although
+// something else was asked for, so even PLAINTEXT, which asks for what happens
+// anyway, waits until the variable has a meaning. Values are never printed:
+// some are passwords. The example is the empty value, which means unset.
+func (r *reader) refuseSecurity() {
+	for _, name := range slices.Sorted(maps.Keys(r.env)) {
+		asks := strings.HasPrefix(name, "KAFKA_SASL_") ||
+			strings.HasPrefix(name, "KAFKA_TLS_") ||
+			name == "KAFKA_SECURITY_PROTOCOL"
+		if asks && r.env[name] != "" {
+			r.problems = append(r.problems, Problem{
+				Variable: name,
+				Reason:   "not supported yet, and connecting in plaintext unasked would be worse: unset it, or leave it empty",
+			})
+		}
+	}
+}
+
+// err returns nil or all problems, those of known variables first and in the
+// order of the table, so that the same mistakes always read the same.
+func (r *reader) err() error {
+	if len(r.problems) == 0 {
+		return nil
+	}
+	rank := make(map[string]int, len(r.settings))
+	for i, s := range r.settings {
+		rank[s.Variable] = i - len(r.settings) // below 0, the rank of others
+	}
+	slices.SortStableFunc(r.problems, func(a, b Problem) int {
+		return rank[a.Variable] - rank[b.Variable]
+	})
+	return &Errors{Problems: r.problems}
+}

@@ -1,0 +1,210 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestValuesThatAreRefusedOnTheirOwn(t *testing.T) {
+	tests := map[string]struct {
+		env    string
+		reason []string
+	}{
+		"a broker without a port":      {"KAFKA_BROKERS=kafka", []string{`"kafka"`, "no port"}},
+		"a broker without a host":      {"KAFKA_BROKERS=:9092", []string{`":9092"`, "no host"}},
+		"a broker with port 0":         {"KAFKA_BROKERS=a:1,b:0", []string{`"b:0"`, "1 to 65535"}},
+		"a broker with port 65536":     {"KAFKA_BROKERS=b:65536", []string{"1 to 65535"}},
+		"a broker with a named port":   {"KAFKA_BROKERS=b:kafka", []string{"1 to 65535"}},
+		"a broker with a signed port":  {"KAFKA_BROKERS=b:+1", []string{"1 to 65535"}},
+		"a broker with a scheme":       {"KAFKA_BROKERS=PLAINTEXT://b:1", []string{"scheme"}},
+		"a bare IPv6 address":          {"KAFKA_BROKERS=::1:9092", []string{"brackets"}},
+		"a name in brackets":           {"KAFKA_BROKERS=[kafka]:9092", []string{"brackets"}},
+		"a space in a broker":          {"KAFKA_BROKERS=a b:9092", []string{"bad host"}},
+		"two bad brokers":              {"KAFKA_BROKERS=a,ok:1,b", []string{`"a"`, `"b"`}},
+		"a long host":                  {"KAFKA_BROKERS=" + strings.Repeat("x", 254) + ":1", []string{"253"}},
+		"an ingress topic twice":       {"LAYOVER_INGRESS_TOPICS=a,b,a", []string{`"a" is listed twice`}},
+		"an internal ingress topic":    {"LAYOVER_INGRESS_TOPICS=__consumer_offsets", []string{"internal"}},
+		"an illegal character":         {"LAYOVER_INGRESS_TOPICS=a/b", []string{`"a/b"`, "'/'"}},
+		"a letter beyond ASCII":        {"LAYOVER_EGRESS_TOPIC=réady", []string{"'é'"}},
+		"a list where one belongs":     {"LAYOVER_EGRESS_TOPIC=a,b", []string{"','"}},
+		"a topic too long":             {"LAYOVER_EGRESS_TOPIC=" + strings.Repeat("x", 250), []string{"249"}},
+		"the topic .":                  {"LAYOVER_EGRESS_TOPIC=.", []string{"does not allow"}},
+		"the topic ..":                 {"LAYOVER_DLQ_TOPIC=..", []string{"does not allow"}},
+		"an internal egress topic":     {"LAYOVER_EGRESS_TOPIC=__x", []string{"internal"}},
+		"an internal dead letter":      {"LAYOVER_DLQ_TOPIC=__x", []string{"internal"}},
+		"an open class in a glob":      {"LAYOVER_TARGETS_ALLOWED=ok,[a-", []string{`"[a-"`, "glob"}},
+		"a regular expression":         {"LAYOVER_TARGETS_ALLOWED=orders.(a|b)*", []string{"'('"}},
+		"a backslash in a glob":        {"LAYOVER_TARGETS_ALLOWED=a\\*", []string{`'\\'`}},
+		"an internal target":           {"LAYOVER_TARGETS_ALLOWED=__consumer_offsets", []string{"never allowed"}},
+		"an internal glob":             {"LAYOVER_TARGETS_ALLOWED=__*", []string{"never allowed"}},
+		"a long glob":                  {"LAYOVER_TARGETS_ALLOWED=" + strings.Repeat("*", 250), []string{"249"}},
+		"no such choice on invalid":    {"LAYOVER_ON_INVALID=ignore", []string{`"ignore"`, "dlq, deliver, drop or halt"}},
+		"no such start":                {"LAYOVER_START_OFFSET=begin", []string{"earliest, latest or none"}},
+		"no such level":                {"LAYOVER_LOG_LEVEL=info+2", []string{"debug, info, warn or error"}},
+		"no such format":               {"LAYOVER_LOG_FORMAT=logfmt", []string{"auto, text or json"}},
+		"a control character":          {"LAYOVER_GROUP_ID=a\tb", []string{"does not print"}},
+		"a group that is not UTF-8":    {"LAYOVER_GROUP_ID=\xff", []string{"does not print"}},
+		"a group too long":             {"LAYOVER_GROUP_ID=" + strings.Repeat("x", 1025), []string{"1024"}},
+		"a member with a space":        {"LAYOVER_GROUP_INSTANCE_ID=a b", []string{"' '"}},
+		"an address without a colon":   {"LAYOVER_HTTP_ADDR=9846", []string{"no port"}},
+		"an address with a named port": {"LAYOVER_HTTP_ADDR=:http", []string{"0 to 65535"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			variable, _, _ := strings.Cut(test.env, "=")
+			wantProblem(t, minimal(test.env), variable, test.reason...)
+		})
+	}
+}
+
+func TestEveryRangeHoldsAtBothEndsAndIsStated(t *testing.T) {
+	tests := map[string]struct{ least, most, below, above, stated string }{
+		"LAYOVER_SESSION_TIMEOUT":  {"1s", "30m", "999ms", "30m1ns", "1s to 30m"},
+		"LAYOVER_DEFAULT_DELAY":    {"0s", "3650d", "-1ns", "3651d", "0s to 3650d"},
+		"LAYOVER_MAX_DELAY":        {"1ms", "3650d", "999us", "3650d1ns", "1ms to 3650d"},
+		"LAYOVER_MAX_PARKED_BYTES": {"1Mi", "1Ti", "1048575", "1099511627777", "1Mi to 1Ti"},
+		"LAYOVER_TARGET_PATIENCE":  {"10ms", "30d", "9ms", "31d", "10ms to 30d"},
+		"LAYOVER_LANES":            {"1", "64", "0", "65", "1 to 64"},
+		"LAYOVER_COMMIT_INTERVAL":  {"10ms", "1m", "9ms", "61s", "10ms to 1m"},
+		"LAYOVER_SHUTDOWN_TIMEOUT": {"100ms", "10m", "99ms", "11m", "100ms to 10m"},
+		"LAYOVER_GOMAXPROCS":       {"1", "1024", "0", "1025", "auto, off or 1 to 1024"},
+		"LAYOVER_GOMEMLIMIT":       {"16Mi", "16Ti", "1", "17Ti", "auto, off or 16Mi to 16Ti"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			base := minimal("LAYOVER_MAX_DELAY=3650d")
+			for _, good := range []string{test.least, test.most} {
+				mustLoad(t, append(slices.Clone(base), name+"="+good))
+			}
+			for _, bad := range []string{test.below, test.above, "nonsense", "99999999999999999999999"} {
+				wantProblem(t, append(slices.Clone(base), name+"="+bad), name, quote(bad), test.stated)
+			}
+		})
+	}
+	for _, s := range settingsOf(new(Config)) {
+		if _, tested := tests[s.Variable]; (s.min != "") != tested || (s.min == "") != (s.max == "") {
+			t.Errorf("%s: range %q to %q, tested %v", s.Variable, s.min, s.max, tested)
+		}
+	}
+}
+
+func TestSettingsThatContradictEachOther(t *testing.T) {
+	noDLQ := "LAYOVER_DLQ_TOPIC="
+	tests := map[string]struct {
+		env      []string
+		variable string
+		reason   []string
+	}{
+		"egress is ingress":                {[]string{"LAYOVER_EGRESS_TOPIC=delayed"}, "LAYOVER_EGRESS_TOPIC", []string{`"delayed"`, "ingress"}},
+		"dead letters are ingress":         {[]string{"LAYOVER_INGRESS_TOPICS=a,dead-letters"}, "LAYOVER_DLQ_TOPIC", []string{"ingress"}},
+		"dead letters are egress":          {[]string{"LAYOVER_DLQ_TOPIC=ready"}, "LAYOVER_DLQ_TOPIC", []string{"egress"}},
+		"no choice without a dead letter":  {[]string{noDLQ}, "LAYOVER_ON_INVALID", []string{"deliver", "drop", "halt", "LAYOVER_DLQ_TOPIC"}},
+		"dlq without a dead letter":        {[]string{noDLQ, "LAYOVER_ON_INVALID=dlq"}, "LAYOVER_ON_INVALID", []string{"LAYOVER_DLQ_TOPIC", "deliver, drop or halt"}},
+		"deliver without an egress topic":  {[]string{"LAYOVER_EGRESS_TOPIC=", "LAYOVER_TARGETS_ALLOWED=a", "LAYOVER_ON_INVALID=deliver"}, "LAYOVER_ON_INVALID", []string{"LAYOVER_EGRESS_TOPIC"}},
+		"no egress and no targets":         {[]string{"LAYOVER_EGRESS_TOPIC=", "LAYOVER_TARGETS_ALLOWED= , "}, "LAYOVER_EGRESS_TOPIC", []string{"required", "LAYOVER_TARGETS_ALLOWED"}},
+		"a target that is ingress":         {[]string{"LAYOVER_TARGETS_ALLOWED=a*,delayed"}, "LAYOVER_TARGETS_ALLOWED", []string{`"delayed"`, "never"}},
+		"a target that takes dead letters": {[]string{"LAYOVER_TARGETS_ALLOWED=dead-letters"}, "LAYOVER_TARGETS_ALLOWED", []string{`"dead-letters"`, "never"}},
+		"two such targets":                 {[]string{"LAYOVER_TARGETS_ALLOWED=dead-letters,delayed"}, "LAYOVER_TARGETS_ALLOWED", []string{"dead-letter topic", "ingress topic"}},
+		"a default above the maximum":      {[]string{"LAYOVER_DEFAULT_DELAY=7d"}, "LAYOVER_DEFAULT_DELAY", []string{`"7d"`, "LAYOVER_MAX_DELAY", "6d by default"}},
+		"a default above a set maximum":    {[]string{"LAYOVER_DEFAULT_DELAY=2h", "LAYOVER_MAX_DELAY=1h"}, "LAYOVER_DEFAULT_DELAY", []string{`"2h"`, `"1h"`}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			wantProblem(t, minimal(test.env...), test.variable, test.reason...)
+		})
+	}
+}
+
+func TestABadValueIsReportedOnceAndNotAgainByTheRulesAroundIt(t *testing.T) {
+	wantProblem(t, minimal("LAYOVER_DLQ_TOPIC=!", "LAYOVER_ON_INVALID=dlq"), "LAYOVER_DLQ_TOPIC")
+	wantProblem(t, minimal("LAYOVER_DLQ_TOPIC=!"), "LAYOVER_DLQ_TOPIC")
+	wantProblem(t, minimal("LAYOVER_EGRESS_TOPIC=!", "LAYOVER_ON_INVALID=deliver"), "LAYOVER_EGRESS_TOPIC")
+	wantProblem(t, minimal("LAYOVER_EGRESS_TOPIC=", "LAYOVER_TARGETS_ALLOWED=!"), "LAYOVER_TARGETS_ALLOWED")
+	wantProblem(t, minimal("LAYOVER_MAX_DELAY=x", "LAYOVER_DEFAULT_DELAY=9d"), "LAYOVER_MAX_DELAY")
+	wantProblem(t, minimal("LAYOVER_INGRESS_TOPICS=!"), "LAYOVER_INGRESS_TOPICS")
+}
+
+func TestAllProblemsAreReportedAtOnceInTheOrderOfTheTable(t *testing.T) {
+	var environ []string
+	for _, name := range Known() {
+		environ = append(environ, name+"=\x00")
+	}
+	environ = append(environ, "KAFKA_TLS_ENABLED=1", "KAFKA_SASL_MECHANISM=PLAIN")
+	var got []string
+	for _, p := range problemsOf(t, environ) {
+		got = append(got, p.Variable)
+	}
+	want := append(Known(), "KAFKA_SASL_MECHANISM", "KAFKA_TLS_ENABLED")
+	if !slices.Equal(got, want) {
+		t.Errorf("problems of %q, want %q", got, want)
+	}
+}
+
+func TestEveryLineHasVariableReasonAndExample(t *testing.T) {
+	problems := problemsOf(t, []string{"LAYOVER_LANES=x\ny", "KAFKA_SASL_A\nB=1", "KAFKA_SECURITY_PROTOCOL=PLAINTEXT"})
+	lines := strings.Split((&Errors{problems}).Error(), "\n")
+	if len(lines) != len(problems) {
+		t.Fatalf("%d lines for %d problems: %q", len(lines), len(problems), lines)
+	}
+	for i, line := range lines {
+		p := problems[i]
+		name := p.Variable
+		if strings.Contains(name, "\n") {
+			name = `"KAFKA_SASL_A\nB"`
+		}
+		if want := name + ": " + p.Reason + "; example: " + name + "=" + p.Example; line != want || p.Reason == "" {
+			t.Errorf("got  %s\nwant %s", line, want)
+		}
+	}
+}
+
+func TestAQuotedValueIsCutAndStaysOnOneLine(t *testing.T) {
+	tests := map[string]struct{ value, want string }{
+		"short":                {"a\nb", `"a\nb"`},
+		"as long as allowed":   {strings.Repeat("x", 100), `"` + strings.Repeat("x", 100) + `"`},
+		"longer":               {strings.Repeat("x", 101), `"` + strings.Repeat("x", 100) + `"...`},
+		"a rune on the border": {strings.Repeat("x", 99) + "ééé", `"` + strings.Repeat("x", 99) + `"...`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := quote(test.value); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+	reason := problemsOf(t, minimal("LAYOVER_LANES="+strings.Repeat("y", 5000)))[0].Reason
+	if n := strings.Count(reason, "y"); n != 100 {
+		t.Errorf("%d of 5000 bytes are repeated, want 100", n)
+	}
+}
+
+func TestSecuritySettingsAreRefusedWithoutTheirValue(t *testing.T) {
+	for _, name := range []string{
+		"KAFKA_SASL_MECHANISM", "KAFKA_SASL_PASSWORD", "KAFKA_SASL_PASSWORD_FILE",
+		"KAFKA_TLS_ENABLED", "KAFKA_TLS_CA", "KAFKA_TLS_KEY", "KAFKA_SECURITY_PROTOCOL",
+	} {
+		t.Run(name, func(t *testing.T) {
+			mustLoad(t, minimal(name+"="))
+			wantProblem(t, minimal(name+"=PLAINTEXT"), name, "not supported yet")
+			wantProblem(t, minimal(name+"= "), name, "not supported yet")
+			_, _, err := load(minimal(name+"=hunter2"), host)
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the value is printed: %v", err)
+			}
+			if _, err := LoadClient([]string{name + "=hunter2"}); err == nil || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the client: %v", err)
+			}
+		})
+	}
+	mustLoad(t, minimal("KAFKA_PORT=tcp://10.0.0.1:9092", "KAFKA_HEAP_OPTS=-Xmx1g"))
+}
+
+func TestALoginAmongTheBrokersIsNotPrinted(t *testing.T) {
+	environ := minimal("KAFKA_BROKERS=me:hun,ter2@kafka:9092")
+	wantProblem(t, environ, "KAFKA_BROKERS", "login")
+	reason := problemsOf(t, environ)[0].Reason
+	if strings.Contains(reason, "hun") || strings.Contains(reason, "ter2") {
+		t.Errorf("the password is printed: %s", reason)
+	}
+}

@@ -1,0 +1,135 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// fallbackParkedBytes is the default of LAYOVER_MAX_PARKED_BYTES where the
+// container's memory limit is unknown, as on a laptop: bytes.
+const fallbackParkedBytes = 256 << 20
+
+// require reports what must be set and is not.
+func (r *reader) require() {
+	for _, s := range r.settings {
+		if s.required && !r.given[s.Variable] {
+			r.refuse(s.Variable, "required, and not set or empty")
+		}
+	}
+	if !r.given[egressTopic] && !r.given[targetsAllowed] {
+		r.refuse(egressTopic, "required unless "+targetsAllowed+" is set")
+	}
+	if !r.given[onInvalid] && !r.given[dlqTopic] {
+		r.refuse(onInvalid, "must be chosen where there is no dead-letter topic: set it to one of deliver, drop or halt, or set "+dlqTopic)
+		r.example("halt")
+	}
+}
+
+// example replaces the example of the problem added last, where the one of the
+// row would not solve it.
+func (r *reader) example(value string) {
+	r.problems[len(r.problems)-1].Example = value
+}
+
+// derive fills the defaults that follow from other settings or from host.
+// Invariant: a field is written only where its variable is not given.
+func (r *reader) derive(host machine) {
+	c := r.cfg
+	for _, s := range r.settings {
+		if r.given[s.Variable] {
+			continue
+		}
+		switch s.field.Addr().Interface() {
+		case &c.GroupID:
+			if len(c.IngressTopics) > 0 {
+				c.GroupID = "layover-" + c.IngressTopics[0]
+			}
+		case &c.OnInvalid:
+			c.OnInvalid = OnInvalidDLQ
+		case &c.Lanes:
+			c.Lanes = max(1, min(4, host.cores))
+		case &c.MaxParkedBytes:
+			c.MaxParkedBytes = parkedBytes(s, host.memoryLimit)
+		}
+	}
+}
+
+// parkedBytes is the default of LAYOVER_MAX_PARKED_BYTES, within its range.
+func parkedBytes(s setting, memoryLimit int64) int64 {
+	if memoryLimit <= 0 {
+		return fallbackParkedBytes
+	}
+	least, _ := parseSize(s.min)
+	most, _ := parseSize(s.max)
+	return min(max(memoryLimit/2, least), most)
+}
+
+// relate checks what two settings say about each other. A setting that did not
+// decode has its problem already and its field is empty, so it passes here.
+func (r *reader) relate() {
+	c := r.cfg
+	if c.EgressTopic != "" && slices.Contains(c.IngressTopics, c.EgressTopic) {
+		r.refuse(egressTopic, fmt.Sprintf("%s is an ingress topic too: what is delivered there would be read again", quote(c.EgressTopic)))
+	}
+	if c.DLQTopic != "" && slices.Contains(c.IngressTopics, c.DLQTopic) {
+		r.refuse(dlqTopic, fmt.Sprintf("%s is an ingress topic too: what is dead-lettered would be read again", quote(c.DLQTopic)))
+	}
+	if c.DLQTopic != "" && c.DLQTopic == c.EgressTopic {
+		r.refuse(dlqTopic, fmt.Sprintf("%s is the egress topic too: dead letters would be delivered", quote(c.DLQTopic)))
+	}
+	r.relateTargets()
+	r.relateOnInvalid()
+	if !r.bad[defaultDelay] && !r.bad[maxDelay] && c.DefaultDelay > c.MaxDelay {
+		r.refuse(defaultDelay, fmt.Sprintf("%s is above %s, which is %s: every record without a header would be invalid",
+			r.shown(defaultDelay), maxDelay, r.shown(maxDelay)))
+		r.example("0s")
+	}
+}
+
+// shown is the value of a variable as the user wrote it, or its default.
+func (r *reader) shown(variable string) string {
+	for _, s := range r.settings {
+		if s.Variable == variable && !r.given[variable] {
+			return s.literal + " by default"
+		}
+	}
+	return quote(strings.TrimSpace(r.env[variable]))
+}
+
+// relateTargets refuses entries that promise what never happens. A glob that
+// matches such a topic among others is fine: the topic is left out.
+func (r *reader) relateTargets() {
+	var wrong []string
+	for _, target := range r.cfg.TargetsAllowed {
+		switch {
+		case slices.Contains(r.cfg.IngressTopics, target):
+			wrong = append(wrong, quote(target)+" is an ingress topic, which is never allowed as a target")
+		case target == r.cfg.DLQTopic:
+			wrong = append(wrong, quote(target)+" is the dead-letter topic, which is never allowed as a target")
+		}
+	}
+	if len(wrong) > 0 {
+		r.refuse(targetsAllowed, strings.Join(wrong, "; "))
+	}
+}
+
+// relateOnInvalid refuses a choice whose topic is missing. Where nothing is
+// chosen, require has spoken.
+func (r *reader) relateOnInvalid() {
+	if !r.given[onInvalid] {
+		return
+	}
+	switch r.cfg.OnInvalid {
+	case OnInvalidDLQ:
+		if !r.given[dlqTopic] {
+			r.refuse(onInvalid, "dlq needs a dead-letter topic: set "+dlqTopic+", or choose one of deliver, drop or halt")
+			r.example("halt")
+		}
+	case OnInvalidDeliver:
+		if !r.given[egressTopic] {
+			r.refuse(onInvalid, "deliver needs an egress topic to deliver to: set "+egressTopic+", or choose one of dlq, drop or halt")
+			r.example("halt")
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package config
+
+import (
+	"io"
+	"reflect"
+	"strings"
+	"text/template"
+
+	"github.com/kelseyhightower/envconfig"
+)
+
+// Row is one setting as a user sees it, all of it text.
+type Row struct {
+	Variable    string // KAFKA_BROKERS
+	Default     string // a value, or in words what it is derived from, or "required"
+	Values      string // the range, the choices or the syntax
+	Description string // one sentence without its end
+	Example     string // a valid value
+}
+
+// Table returns all settings in the order of [Config]. The slice is the
+// caller's.
+func Table() []Row {
+	var rows []Row
+	for _, s := range settingsOf(new(Config)) {
+		rows = append(rows, s.Row)
+	}
+	return rows
+}
+
+// Known returns the names of all variables, in the order of [Table].
+func Known() []string {
+	var names []string
+	for _, row := range Table() {
+		names = append(names, row.Variable)
+	}
+	return names
+}
+
+// setting is one field of the specification with the tags that say how to
+// read it.
+type setting struct {
+	Row
+	field    reflect.Value // settable, in the Config that settingsOf was given
+	required bool
+	literal  string   // default to decode, empty if there is none or it is derived
+	kind     string   // syntax of a string or of a list's entries
+	choices  []string // all values of a choice
+	min, max string   // inclusive, in the syntax of the value
+}
+
+// connection are the settings that carry the prefix KAFKA.
+type connection struct {
+	Brokers *[]string `split_words:"true" required:"true" kind:"brokers" example:"kafka:9092" desc:"brokers to connect to first"`
+}
+
+// specification gives the fields their prefixes: envconfig makes the name of a
+// variable from the names of the structs around the field.
+type specification struct {
+	Kafka   connection
+	Layover *Config
+}
+
+// settingsOf returns the settings whose fields lie in cfg.
+//
+// envconfig has one exported way to see a specification without reading the
+// process's environment, the template of its usage text, which gets every
+// field with its final name. The template here writes nothing and hands each
+// field over. Usaget fails only for what is no pointer to a struct.
+func settingsOf(cfg *Config) []setting {
+	var all []setting
+	add := func(name string, field reflect.Value, tags reflect.StructTag) string {
+		all = append(all, newSetting(name, field, tags))
+		return ""
+	}
+	walk := template.Must(template.New("walk").
+		Funcs(template.FuncMap{"add": add}).
+		Parse(`{{range .}}{{add .Key .Field .Tags}}{{end}}`))
+	spec := specification{Kafka: connection{Brokers: &cfg.Brokers}, Layover: cfg}
+	if err := envconfig.Usaget("", &spec, io.Discard, walk); err != nil {
+		panic("config: the specification cannot be walked: " + err.Error())
+	}
+	return all
+}
+
+func newSetting(name string, field reflect.Value, tags reflect.StructTag) setting {
+	s := setting{
+		Row: Row{
+			Variable:    name,
+			Default:     tags.Get("default"),
+			Description: tags.Get("desc"),
+			Example:     tags.Get("example"),
+		},
+		field:    field,
+		required: tags.Get("required") == "true",
+		literal:  tags.Get("default"),
+		kind:     tags.Get("kind"),
+		min:      tags.Get("min"),
+		max:      tags.Get("max"),
+	}
+	if choices := tags.Get("choices"); choices != "" {
+		s.choices = strings.Split(choices, ",")
+	}
+	switch {
+	case s.required:
+		s.Default = "required"
+	case s.literal == "":
+		s.Default = tags.Get("derived")
+	}
+	s.Values = s.values()
+	return s
+}
+
+// values says in words what s accepts.
+func (s setting) values() string {
+	if len(s.choices) > 0 {
+		last := len(s.choices) - 1
+		return strings.Join(s.choices[:last], ", ") + " or " + s.choices[last]
+	}
+	if s.min != "" {
+		span := s.min + " to " + s.max
+		if _, ok := s.field.Addr().Interface().(*Auto); ok {
+			return "auto, off or " + span
+		}
+		return span
+	}
+	switch s.kind {
+	case "brokers":
+		return "a list of host:port, the port " + brokerPorts
+	case "topics":
+		return "a list of topic names"
+	case "targets":
+		return "a list of topic names and globs (* ? [a-z])"
+	case "topic":
+		return "a topic name"
+	case "instance":
+		return "1 to 249 of " + nameAlphabet
+	case "group":
+		return "1 to 1024 bytes of printable text"
+	default:
+		return "host:port, the port " + listenPorts
+	}
+}

@@ -1,0 +1,87 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// prefix is what all our own variables begin with.
+const prefix = "LAYOVER_"
+
+// unknownNames returns one warning for each name that has our prefix, is set
+// to something, and is no setting, in the order of the names. Values are never
+// part of it: a misspelt name may hold anything.
+func unknownNames(env map[string]string) []string {
+	known := Known()
+	var warnings []string
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if !strings.HasPrefix(name, prefix) || env[name] == "" || isForeign(name) || slices.Contains(known, name) {
+			continue
+		}
+		warning := "unknown variable " + printable(name) + " is ignored"
+		if nearest := nearestName(name, known); nearest != "" {
+			warning += ", the nearest known name is " + nearest
+		} else {
+			warning += ", no known name is near it"
+		}
+		warnings = append(warnings, warning)
+	}
+	return warnings
+}
+
+// isForeign reports whether name is one that others set: the tests, or
+// Kubernetes for a Service that is called layover.
+func isForeign(name string) bool {
+	return name == "LAYOVER_PORT" ||
+		strings.HasPrefix(name, "LAYOVER_PORT_") ||
+		strings.HasPrefix(name, "LAYOVER_SERVICE_") ||
+		strings.HasPrefix(name, "LAYOVER_TEST_")
+}
+
+// nearestName returns the name in known with the smallest edit distance to
+// name, the first of several, or "" where more than half of the letters differ
+// from each. Prefixes do not count: all of ours are equal, and LAYOVER_BROKERS
+// means KAFKA_BROKERS.
+func nearestName(name string, known []string) string {
+	nearest, least := "", -1
+	word := withoutPrefix(name)
+	if len(word) > maxQuoted {
+		return "" // no known name is half as long, and the cost is quadratic
+	}
+	for _, candidate := range known {
+		other := withoutPrefix(candidate)
+		d := editDistance(word, other)
+		if 2*d <= max(len(word), len(other)) && (least < 0 || d < least) {
+			nearest, least = candidate, d
+		}
+	}
+	return nearest
+}
+
+func withoutPrefix(name string) string {
+	_, word, _ := strings.Cut(name, "_")
+	return word
+}
+
+// editDistance is Levenshtein's: the fewest bytes to insert, delete or replace
+// that make a into b. The cost is the product of the lengths.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1) // distances of the prefixes of b to a[:i]
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,87 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestAnUnknownNameWarnsWithTheNearestKnownName(t *testing.T) {
+	tests := map[string]string{
+		"LAYOVER_EGRES_TOPIC":       "LAYOVER_EGRESS_TOPIC",
+		"LAYOVER_INGRESS_TOPIC":     "LAYOVER_INGRESS_TOPICS",
+		"LAYOVER_EGRESS_TOPICS":     "LAYOVER_EGRESS_TOPIC",
+		"LAYOVER_LOGLEVEL":          "LAYOVER_LOG_LEVEL",
+		"LAYOVER_LANE":              "LAYOVER_LANES",
+		"LAYOVER_MAX_PARKED_BYTE":   "LAYOVER_MAX_PARKED_BYTES",
+		"LAYOVER_MAX_PARKED":        "LAYOVER_MAX_PARKED_BYTES",
+		"LAYOVER_DQL_TOPIC":         "LAYOVER_DLQ_TOPIC",
+		"LAYOVER_BROKERS":           "KAFKA_BROKERS",
+		"LAYOVER_GROUP":             "LAYOVER_GROUP_ID",
+		"LAYOVER_HTTP_ADDRESS":      "LAYOVER_HTTP_ADDR",
+		"LAYOVER_SHUTDOWN_TIMEOUT_": "LAYOVER_SHUTDOWN_TIMEOUT",
+	}
+	for name, want := range tests {
+		t.Run(name, func(t *testing.T) {
+			warnings := unknownNames(map[string]string{name: "hunter2"})
+			if len(warnings) != 1 || !strings.Contains(warnings[0], name+" ") || !strings.HasSuffix(warnings[0], " "+want) {
+				t.Errorf("got %q, want one that names %s and %s", warnings, name, want)
+			}
+			if strings.Contains(warnings[0], "hunter2") {
+				t.Errorf("the value is printed: %s", warnings[0])
+			}
+		})
+	}
+}
+
+func TestANameThatIsNearNothingWarnsWithoutASuggestion(t *testing.T) {
+	for _, name := range []string{"LAYOVER_", "LAYOVER_XYZZY", "LAYOVER_" + strings.Repeat("LANES", 1000)} {
+		warnings := unknownNames(map[string]string{name: "1"})
+		if len(warnings) != 1 || !strings.Contains(warnings[0], "no known name is near") || len(warnings[0]) > 250 {
+			t.Errorf("%s: got %q", name, warnings)
+		}
+	}
+}
+
+func TestWarningsComeAllAtOnceInOrderWithAndWithoutAnError(t *testing.T) {
+	environ := []string{"LAYOVER_B=1", "LAYOVER_A=1", "LAYOVER_C\nD=1"}
+	_, warnings, err := load(minimal(environ...), host)
+	if err != nil {
+		t.Errorf("an unknown name is an error: %v", err)
+	}
+	if len(warnings) != 3 || !slices.IsSorted(warnings[:2]) || strings.Contains(strings.Join(warnings, ""), "\n") {
+		t.Errorf("got %q, want three lines in order", warnings)
+	}
+	_, again, err := load(environ, host)
+	if err == nil || !slices.Equal(warnings, again) {
+		t.Errorf("beside %v the warnings are %q, want %q", err, again, warnings)
+	}
+}
+
+func TestNamesThatOthersSetAndEmptyOnesPassSilently(t *testing.T) {
+	mustLoad(t, minimal(
+		"LAYOVER_TEST_KAFKA_IMAGE=apache/kafka", "LAYOVER_PORT=tcp://10.0.0.1:9846", "LAYOVER_PORT_9846_TCP=x",
+		"LAYOVER_SERVICE_HOST=10.0.0.1", "LAYOVER_SERVICE_PORT=9846", "LAYOVER_EGRES_TOPIC=",
+		"LAYOVERS=1", "layover_lanes=x", "OTHER=1", "=C:=C:\\", "no equals sign",
+	))
+	for _, name := range []string{"LAYOVER_PORTS", "LAYOVER_TESTS", "LAYOVER_SERVICES"} {
+		if len(unknownNames(map[string]string{name: "1"})) != 1 {
+			t.Errorf("%s passes silently", name)
+		}
+	}
+}
+
+func TestEditDistance(t *testing.T) {
+	tests := []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0},
+		{"kitten", "sitting", 3}, {"flaw", "lawn", 2}, {"ab", "ba", 2}, {"LANE", "LANES", 1},
+	}
+	for _, test := range tests {
+		if got := editDistance(test.a, test.b); got != test.want {
+			t.Errorf("%q to %q is %d, want %d", test.a, test.b, got, test.want)
+		}
+	}
+}
