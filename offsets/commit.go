@@ -1,0 +1,37 @@
+package offsets
+
+// TopicPartition names a partition. It is comparable and serves as a map key.
+type TopicPartition struct {
+	Topic     string
+	Partition int32
+}
+
+// TopicID is the broker's id of a topic. A topic that is deleted and created
+// again under its name gets another one.
+type TopicID = [16]byte
+
+// Commit is one partition's commit as a value. Everything that tells whether
+// it may still be sent travels with it, so that a commit built before a
+// rebalance cannot be taken for one built after it.
+type Commit struct {
+	TopicPartition
+
+	// TopicID is the topic the offsets were read from.
+	TopicID TopicID
+
+	// Epoch is Layover's own count of assignments of this partition. It never
+	// goes on the wire; it is compared with the partition's present epoch.
+	Epoch uint64
+
+	// Low is the offset to commit: everything below it is finished.
+	Low int64
+
+	// Metadata is what Window.Encode returned for the same Low. The checksum
+	// in it makes the pair useless with any other Low.
+	Metadata string
+
+	// MemberID and Generation are those of the group session in which the
+	// partition was assigned.
+	MemberID   string
+	Generation int32
+}

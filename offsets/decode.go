@@ -1,0 +1,185 @@
+package offsets
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// The ways in which metadata is not the finished set at its offset. The window
+// that Decode returns with them is empty.
+var (
+	// ErrForeign is metadata that Layover did not write for this partition of
+	// this cluster: another client's, such as its member id, or a mirror's
+	// copy. The offset is as good as whoever committed it.
+	ErrForeign = errors.New("not written for this partition")
+
+	// ErrOtherTopic is metadata that Layover wrote in this cluster for a topic
+	// with another id: the topic was deleted and created again, and the offset
+	// beside it belongs to a log that is gone.
+	ErrOtherTopic = errors.New("written for another topic of this name")
+
+	// ErrDamaged is metadata of ours that does not say what was written, or
+	// that stands beside another offset than it was written for.
+	ErrDamaged = errors.New("damaged")
+
+	// ErrNewer is metadata of a later format that this reader must not guess
+	// at. It is the one error that a newer release cures.
+	ErrNewer = errors.New("written by a newer release")
+)
+
+// Decode reads what Window.Encode wrote for the same id and a window at low.
+// Empty metadata, which an operator's reset leaves, is an empty set and no
+// error.
+//
+// The window is never nil: with an error it is empty and at low, and the error
+// is, for errors.Is, one of ErrForeign, ErrOtherTopic, ErrDamaged and
+// ErrNewer. What tells whose the text is comes before what tells whether it is
+// sound, so a mirror's copy at a translated offset is foreign and not damaged.
+//
+// The cost in time and memory is bounded by the length of the text, whatever
+// the numbers in it, and no more than 64 KiB of text is looked at.
+func Decode(metadata string, id Identity, low int64) (*Window, error) {
+	if metadata == "" {
+		return NewWindow(low), nil
+	}
+	body, err := open(metadata, id, low)
+	if err != nil {
+		return NewWindow(low), err
+	}
+	w, err := readRuns(body, low)
+	if err != nil {
+		return NewWindow(low), err
+	}
+	return w, nil
+}
+
+// open checks everything about metadata but the runs, which it returns.
+func open(metadata string, id Identity, low int64) ([]byte, error) {
+	rest, ok := strings.CutPrefix(metadata, magic)
+	if !ok {
+		return nil, fmt.Errorf("commit metadata %.100q: %w", metadata, ErrForeign)
+	}
+	if len(metadata) > maxText {
+		return nil, damaged("%d characters, want at most %d", len(metadata), maxText)
+	}
+	encoded, err := checkVersions(rest)
+	if err != nil {
+		return nil, err
+	}
+	body, runs, err := splitBody(encoded)
+	if err != nil {
+		return nil, err
+	}
+	if hash := binary.BigEndian.Uint64(body[endChecksum:]); hash != clusterHash(id.ClusterID) {
+		return nil, fmt.Errorf("commit metadata for cluster hash %016x, this is %q: %w", hash, id.ClusterID, ErrForeign)
+	}
+	// Only what the checksum vouches for can say that the topic is another one:
+	// its reader leaves the committed offset then.
+	want := checksum(metadata[:len(metadata)-len(encoded)], body[endChecksum:], id.ClusterID, low)
+	if sum := binary.BigEndian.Uint32(body); sum != want {
+		return nil, damaged("checksum %08x, want %08x at low offset %d", sum, want, low)
+	}
+	if topicID := TopicID(body[endCluster:endTopicID]); topicID != id.TopicID {
+		return nil, fmt.Errorf("commit metadata for topic id %x, this is %x: %w", topicID, id.TopicID, ErrOtherTopic)
+	}
+	if partition := int32(binary.BigEndian.Uint32(body[endTopicID:])); partition != id.Partition {
+		return nil, fmt.Errorf("commit metadata for partition %d, this is %d: %w", partition, id.Partition, ErrForeign)
+	}
+	return runs, nil
+}
+
+// checkVersions takes the two version numbers from the front of s and returns
+// what is behind them. Their shape is the same in all versions.
+func checkVersions(s string) (string, error) {
+	version, s, ok := cutVersion(s)
+	if !ok {
+		return "", damaged("no format version")
+	}
+	needed, s, ok := cutVersion(s)
+	if !ok || needed > version {
+		return "", damaged("no minimum reader version for format version %d", version)
+	}
+	if needed > formatVersion {
+		return "", fmt.Errorf("commit metadata of format version %d wants a reader of version %d, this one is %d: %w",
+			version, needed, formatVersion, ErrNewer)
+	}
+	return s, nil
+}
+
+// cutVersion takes a decimal number from 1 to 65535 and the point behind it
+// from the front of s.
+func cutVersion(s string) (version uint64, rest string, ok bool) {
+	digits, rest, ok := strings.Cut(s, ".")
+	if !ok || strings.HasPrefix(digits, "0") {
+		return 0, "", false
+	}
+	version, err := strconv.ParseUint(digits, 10, 16)
+	return version, rest, err == nil
+}
+
+// splitBody decodes the base64 part and finds the runs in it.
+func splitBody(encoded string) (body, runs []byte, err error) {
+	if strings.ContainsAny(encoded, "\r\n") {
+		return nil, nil, damaged("a line break") // Which base64 would pass over.
+	}
+	body, err = text.DecodeString(encoded)
+	if err != nil {
+		return nil, nil, damaged("%v", err)
+	}
+	if len(body) < endPartition {
+		return nil, nil, damaged("%d bytes, want at least %d", len(body), endPartition)
+	}
+	size, rest, ok := cutNumber(body[endPartition:])
+	if !ok || size > uint64(len(rest)) {
+		return nil, nil, damaged("an extension of %d bytes in %d", size, len(rest))
+	}
+	return body, rest[size:], nil
+}
+
+// readRuns builds the window at low from gaps and lengths.
+func readRuns(b []byte, low int64) (*Window, error) {
+	w := NewWindow(low)
+	end := w.low
+	for len(b) > 0 {
+		from, rest, ok := step(b, end)
+		if !ok {
+			return nil, damaged("a gap after offset %d", end)
+		}
+		to, rest, ok := step(rest, from)
+		if !ok {
+			return nil, damaged("a length of the run at offset %d", from)
+		}
+		w.FinishRange(from, to)
+		b, end = rest, to
+	}
+	return w, nil
+}
+
+// step takes a number from the front of b and returns the offset that is the
+// number and one above from, and the rest of b. Nothing goes beyond the
+// largest int64.
+func step(b []byte, from int64) (int64, []byte, bool) {
+	n, rest, ok := cutNumber(b)
+	if !ok || n >= uint64(math.MaxInt64-from) {
+		return 0, nil, false
+	}
+	return from + int64(n) + 1, rest, true
+}
+
+// cutNumber takes an unsigned LEB128 number in its shortest form from the
+// front of b.
+func cutNumber(b []byte) (uint64, []byte, bool) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || size > 1 && b[size-1] == 0 {
+		return 0, nil, false
+	}
+	return n, b[size:], true
+}
+
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("commit metadata: %s: %w", fmt.Sprintf(format, args...), ErrDamaged)
+}

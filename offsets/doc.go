@@ -1,0 +1,60 @@
+// Package offsets keeps, for one partition, which offsets are finished, and
+// writes that set into the metadata of an offset commit and reads it back.
+//
+// Records are parked and leave at their deadlines, so they finish out of
+// order. Kafka's committed offset can say only "everything below is finished";
+// this package keeps the rest:
+//
+//	offset    40  41  42  43  44  45  46  47  48
+//	finished   x   x   .   .   x   x   .   x   .
+//	                   ^       \_____/     ^
+//	                  low       a run      a run; Highest is 47
+//
+// The commit's offset is the low offset, 42, and its metadata holds the two
+// runs relative to it: gap 2, length 2, gap 1, length 1. When 42 finishes, low
+// becomes 43; when 43 does too, low passes over the run behind it and becomes
+// 46. A restart that reads offset and metadata back delivers 42, 43 and 46 and
+// nothing that was delivered before.
+//
+// # Metadata
+//
+// The text is ASCII, so that a character is a byte is a UTF-16 unit whatever
+// the broker counts:
+//
+//	layover.<format version>.<minimum reader version>.<base64, URL alphabet, no padding>
+//
+// and the base64 part holds, big endian:
+//
+//	 4  CRC-32C of everything before the base64 part, of the bytes below, of
+//	    the cluster id, and of the low offset as 8 bytes
+//	 8  FNV-1a 64 of the cluster id
+//	16  topic id
+//	 4  partition
+//	 v  length of the extension, 0 in version 1; a reader skips what it does
+//	    not know, so later fields need no higher minimum reader version
+//	 n  the extension
+//	 v  gap less one, v length less one, and so on to the end
+//
+// where v is an unsigned LEB128 number in its shortest form. The first gap is
+// counted from the low offset. As low is never finished and runs are maximal,
+// gaps and lengths are at least one, so a set has exactly one encoding.
+//
+// The worked example above, in a cluster "c" and partition 0, ends in the
+// bytes 00 | 01 01 00 00: no extension, gap 2, length 2, gap 1, length 1.
+//
+// The low offset is in the checksum and not in the text: it is the committed
+// offset, which travels beside it, and the two are true only together.
+//
+// # What it is not
+//
+// It commits nothing, and knows neither a clock nor a client. It does not
+// decide what to do with a set that does not fit or with metadata that is not
+// ours: Encoded and the sentinel errors tell the caller which case it is.
+//
+// # Sources
+//
+// Kafka's OffsetCommit request carries committed_metadata for each partition,
+// and the broker refuses more than offset.metadata.max.bytes (4096 unless
+// configured) with OFFSET_METADATA_TOO_LARGE. Confluent's parallel-consumer
+// keeps the offsets completed beyond the committed one in the same place.
+package offsets

@@ -1,0 +1,148 @@
+package offsets
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"hash/crc32"
+	"hash/fnv"
+	"math/bits"
+)
+
+// Identity is what metadata is bound to, beside the low offset.
+type Identity struct {
+	ClusterID string
+	TopicID   TopicID
+	Partition int32
+}
+
+// MaxMetadata is Kafka's default for offset.metadata.max.bytes, which the
+// broker counts in characters.
+const MaxMetadata = 4096
+
+const (
+	// magic opens every text of ours, in all versions there will be.
+	magic = "layover."
+
+	// formatVersion is the version written, and the highest minimum reader
+	// version that Decode accepts.
+	formatVersion = 1
+
+	// header is what is written before the base64 part: the format version,
+	// and the lowest version that can read it, which stays when a later format
+	// adds only to the extension.
+	// Invariant: the first number is formatVersion
+	// (TestFormatVersion1IsPinned).
+	header = magic + "1.1."
+
+	// maxText bounds what is written, and what is looked at, in characters.
+	// It is far above what a broker is configured to take.
+	maxText = 64 << 10
+)
+
+// The layout of the base64 part: the end of each field of fixed size.
+const (
+	endChecksum  = 4
+	endCluster   = endChecksum + 8
+	endTopicID   = endCluster + 16
+	endPartition = endTopicID + 4
+)
+
+var (
+	// text refuses stray bits at the end, so that a text has one reading.
+	text       = base64.RawURLEncoding.Strict()
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+)
+
+// Encoded is a finished set as metadata, and how much of the set it holds.
+type Encoded struct {
+	// Metadata is ASCII. It is empty only when the limit left no room for a
+	// text without any run; otherwise it is never empty, also for a window
+	// with nothing above low.
+	Metadata string
+
+	// Complete is whether Metadata stands for the whole window.
+	// Invariant: Complete is Left == 0 unless Metadata is empty, when it is
+	// false (TestLimitedEncodingHoldsTheLongestPrefixThatFits).
+	Complete bool
+
+	// Covered counts the finished offsets above low that Metadata holds,
+	// always the lowest ones, and Left the others.
+	// Invariant: Covered + Left == Window.Above
+	// (TestLimitedEncodingHoldsTheLongestPrefixThatFits).
+	Covered int64
+	Left    int64
+}
+
+// Encode writes the window for id in at most limit characters. What does not
+// fit is left out from the top: the text then holds the longest prefix of the
+// set that fits, down to a part of a run. A limit too low for even the fixed
+// fields gives the empty text; limits above 64 KiB count as 64 KiB.
+//
+// The cost is that of the pages and runs that are written, whatever is above
+// them.
+func (w *Window) Encode(id Identity, limit int) Encoded {
+	room := text.DecodedLen(max(min(limit, maxText)-len(header), 0))
+	if room < endPartition+1 {
+		return Encoded{Left: w.above}
+	}
+	// Most numbers take one byte or two; append sees to the rest.
+	body := make([]byte, 0, min(int64(room), endPartition+1+4*w.runs))
+	body = appendIdentity(body, id)
+	body = append(body, 0) // No extension.
+
+	var covered int64
+	end := w.low
+	w.Each(func(from, to int64) bool {
+		gap, length := uint64(from-end-1), uint64(to-from-1)
+		left := room - len(body) - numberSize(gap)
+		if left < 1 {
+			return false
+		}
+		if left < numberSize(length) {
+			length = 1<<(7*left) - 1 // The longest part of the run that fits.
+		}
+		body = binary.AppendUvarint(body, gap)
+		body = binary.AppendUvarint(body, length)
+		covered += int64(length) + 1
+		end = to
+		return true
+	})
+
+	binary.BigEndian.PutUint32(body, checksum(header, body[endChecksum:], id.ClusterID, w.low))
+	metadata := make([]byte, 0, len(header)+text.EncodedLen(len(body)))
+	metadata = text.AppendEncode(append(metadata, header...), body)
+	return Encoded{
+		Metadata: string(metadata),
+		Complete: covered == w.above,
+		Covered:  covered,
+		Left:     w.above - covered,
+	}
+}
+
+// appendIdentity appends the fields of fixed size, with a checksum of zero.
+func appendIdentity(body []byte, id Identity) []byte {
+	body = append(body, make([]byte, endChecksum)...)
+	body = binary.BigEndian.AppendUint64(body, clusterHash(id.ClusterID))
+	body = append(body, id.TopicID[:]...)
+	return binary.BigEndian.AppendUint32(body, uint32(id.Partition))
+}
+
+// clusterHash stands for the cluster id in the text. It tells clusters apart;
+// it is the checksum that covers the id itself.
+func clusterHash(clusterID string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(clusterID)) // A hash returns no error.
+	return h.Sum64()
+}
+
+// checksum covers all that the meaning of the text depends on. Topic id and
+// partition are in fields, the part of the body after the checksum.
+func checksum(header string, fields []byte, clusterID string, low int64) uint32 {
+	sum := crc32.Update(0, castagnoli, []byte(header))
+	sum = crc32.Update(sum, castagnoli, fields)
+	sum = crc32.Update(sum, castagnoli, []byte(clusterID))
+	return crc32.Update(sum, castagnoli, binary.BigEndian.AppendUint64(nil, uint64(low)))
+}
+
+// numberSize returns the bytes that n takes as unsigned LEB128.
+func numberSize(n uint64) int { return (max(bits.Len64(n), 1) + 6) / 7 }

@@ -1,0 +1,97 @@
+package offsets
+
+import "math"
+
+// Finished reports whether offset is finished, which everything below low is.
+func (w *Window) Finished(offset int64) bool {
+	if offset <= w.low {
+		return offset < w.low
+	}
+	number, at := w.locate(offset)
+	i, ok := w.find(number)
+	return ok && (w.spans[i].page == nil || w.spans[i].page.has(at))
+}
+
+// NextUnfinished returns the first offset from from on that is not finished:
+// low if from is below it. It looks at no more than three spans.
+func (w *Window) NextUnfinished(from int64) int64 {
+	from = max(from, w.low)
+	number, _ := w.locate(from)
+	i, ok := w.find(number)
+	for ok {
+		s := &w.spans[i]
+		first := w.start(s.first)
+		at := s.next(from-first, math.MaxUint64)
+		from = first + at
+		i++
+		ok = at == s.count<<pageShift && i < len(w.spans) && w.spans[i].first == s.first+s.count
+	}
+	return from
+}
+
+// NextFinished returns the first finished offset from from on that is above
+// low, and false if there is none. It looks at no more than three spans.
+func (w *Window) NextFinished(from int64) (offset int64, ok bool) {
+	from = max(from, w.low)
+	number, _ := w.locate(from)
+	for i, _ := w.find(number); i < len(w.spans); i++ {
+		s := &w.spans[i]
+		first := w.start(s.first)
+		if at := s.next(max(from-first, 0), 0); at < s.count<<pageShift {
+			return first + at, true
+		}
+	}
+	return 0, false
+}
+
+// Each calls f with the maximal runs of finished offsets above low, ascending
+// and half open, until f returns false. f must not change the window.
+func (w *Window) Each(f func(from, to int64) bool) { w.each(w.low, math.MaxInt64, f) }
+
+// each calls f with what [from, to) holds of the runs above low. Its cost is
+// that of the spans and runs it passes, and it stops one run after f does not
+// want more.
+func (w *Window) each(from, to int64, f func(from, to int64) bool) {
+	from = max(from, w.low)
+	// A run may go over the end of a span, so the one in hand is given out
+	// when the next does not continue it.
+	runFrom, runTo := int64(-1), int64(-1)
+	number, _ := w.locate(from)
+	for i, _ := w.find(number); i < len(w.spans); i++ {
+		s := &w.spans[i]
+		first := w.start(s.first)
+		if first >= to {
+			break
+		}
+		size := s.count << pageShift
+		for at := s.next(max(from-first, 0), 0); at < size; {
+			end := s.next(at, math.MaxUint64)
+			pieceFrom, pieceTo := first+at, min(first+end, to)
+			if pieceFrom >= to {
+				break
+			}
+			if pieceFrom != runTo {
+				if runFrom < runTo && !f(runFrom, runTo) {
+					return
+				}
+				runFrom = pieceFrom
+			}
+			runTo = pieceTo
+			at = s.next(end, 0)
+		}
+	}
+	if runFrom < runTo {
+		f(runFrom, runTo)
+	}
+}
+
+// measure returns how many offsets of [from, to) above low are finished, and
+// the number of runs they belong to.
+func (w *Window) measure(from, to int64) (finished, runs int64) {
+	w.each(from, to, func(from, to int64) bool {
+		finished += to - from
+		runs++
+		return true
+	})
+	return finished, runs
+}
