@@ -1,0 +1,216 @@
+package wheel
+
+import (
+	"container/heap"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// benchPending is how many records are parked while a benchmark measures: too
+// many for the caches, few enough to be parked anew for each run.
+const benchPending = 1 << 20
+
+// benchDeadlinesMs are uniform from a minute to an hour: beyond level 0, so
+// that each record is moved once before it expires.
+func benchDeadlinesMs(n int) []int64 {
+	r := rand.New(rand.NewPCG(1, 2))
+	deadlinesMs := make([]int64, n)
+	for i := range deadlinesMs {
+		deadlinesMs[i] = 60_000 + r.Int64N(3_540_000)
+	}
+	return deadlinesMs
+}
+
+// heapRecord and recordHeap are the baseline, what one writes without a wheel:
+// container/heap, with the index that cancelling needs.
+type heapRecord struct {
+	deadlineMs int64
+	payload    uint64
+	index      int
+}
+
+type recordHeap []*heapRecord
+
+func (h recordHeap) Len() int           { return len(h) }
+func (h recordHeap) Less(i, j int) bool { return h[i].deadlineMs < h[j].deadlineMs }
+
+func (h recordHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+func (h *recordHeap) Push(x any) {
+	r := x.(*heapRecord)
+	r.index = len(*h)
+	*h = append(*h, r)
+}
+
+func (h *recordHeap) Pop() any {
+	r := (*h)[len(*h)-1]
+	(*h)[len(*h)-1] = nil
+	*h = (*h)[:len(*h)-1]
+	return r
+}
+
+func (h *recordHeap) add(deadlineMs int64, payload uint64) *heapRecord {
+	r := &heapRecord{deadlineMs: deadlineMs, payload: payload}
+	heap.Push(h, r)
+	return r
+}
+
+func filledWheel(deadlinesMs []int64) (*TimingWheel, []Handle) {
+	w := New(0, DefaultGeometry())
+	return w, w.AddBatch(deadlinesMs, make([]uint64, len(deadlinesMs)), nil)
+}
+
+func filledHeap(deadlinesMs []int64) (recordHeap, []*heapRecord) {
+	h, records := recordHeap{}, make([]*heapRecord, len(deadlinesMs))
+	for i, deadlineMs := range deadlinesMs {
+		records[i] = h.add(deadlineMs, 0)
+	}
+	return h, records
+}
+
+// What does parking one record cost, into a structure that grows from nothing
+// (fresh) and into one that already holds a million (loaded)?
+func BenchmarkInsert(b *testing.B) {
+	deadlinesMs := benchDeadlinesMs(benchPending)
+	b.Run("wheel/fresh", func(b *testing.B) {
+		var w *TimingWheel
+		for i := range b.N {
+			if i%benchPending == 0 {
+				w = New(0, DefaultGeometry())
+			}
+			w.Add(deadlinesMs[i%benchPending], uint64(i))
+		}
+		b.ReportMetric(float64(w.Bytes())/float64(w.Len()), "B/record")
+	})
+	b.Run("heap/fresh", func(b *testing.B) {
+		var h recordHeap
+		for i := range b.N {
+			if i%benchPending == 0 {
+				h = nil
+			}
+			h.add(deadlinesMs[i%benchPending], uint64(i))
+		}
+	})
+	// A round drops the second million and parks it again; the dropping is not
+	// timed. The heap keeps its array, the wheel gives all but its spare slabs
+	// back and allocates them again.
+	b.Run("wheel/loaded", func(b *testing.B) {
+		w, _ := filledWheel(deadlinesMs)
+		for i := range b.N {
+			if i%benchPending == 0 {
+				b.StopTimer()
+				w.Sweep(func(payload uint64) bool { return payload == 1 })
+				b.StartTimer()
+			}
+			w.Add(deadlinesMs[i%benchPending], 1)
+		}
+	})
+	b.Run("heap/loaded", func(b *testing.B) {
+		h, _ := filledHeap(deadlinesMs)
+		for i := range b.N {
+			if i%benchPending == 0 {
+				b.StopTimer()
+				clear(h[benchPending:])
+				h = h[:benchPending]
+				b.StartTimer()
+			}
+			h.add(deadlinesMs[i%benchPending], 1)
+		}
+	})
+}
+
+// What does a record of a batch cost, by the size of the batch?
+func BenchmarkInsertBatch(b *testing.B) {
+	deadlinesMs := benchDeadlinesMs(benchPending)
+	for name, size := range map[string]int{"16": 16, "256": 256} {
+		b.Run("wheel/"+name, func(b *testing.B) {
+			payloads, handles := make([]uint64, size), make([]Handle, 0, size)
+			var w *TimingWheel
+			for i := 0; i < b.N; i += size {
+				if i%benchPending == 0 {
+					w = New(0, DefaultGeometry())
+				}
+				handles = w.AddBatch(deadlinesMs[i%benchPending:][:size], payloads, handles[:0])
+			}
+		})
+	}
+}
+
+// What does cancelling one of a million cost, in random order?
+func BenchmarkCancel(b *testing.B) {
+	deadlinesMs := benchDeadlinesMs(benchPending)
+	order := rand.New(rand.NewPCG(3, 4)).Perm(benchPending)
+	b.Run("wheel", func(b *testing.B) {
+		var w *TimingWheel
+		var handles []Handle
+		for i := range b.N {
+			if i%benchPending == 0 {
+				b.StopTimer()
+				w, handles = filledWheel(deadlinesMs)
+				b.StartTimer()
+			}
+			if !w.Cancel(handles[order[i%benchPending]]) {
+				b.Fatal("not parked")
+			}
+		}
+	})
+	b.Run("heap", func(b *testing.B) {
+		var h recordHeap
+		var records []*heapRecord
+		for i := range b.N {
+			if i%benchPending == 0 {
+				b.StopTimer()
+				h, records = filledHeap(deadlinesMs)
+				b.StartTimer()
+			}
+			heap.Remove(&h, records[order[i%benchPending]].index)
+		}
+	})
+}
+
+// What does it cost until a record is handed out, cascade included, when the
+// clock moves millisecond by millisecond through the hour (each), or when a
+// million are due at once (jump)?
+func BenchmarkExpire(b *testing.B) {
+	deadlinesMs := benchDeadlinesMs(benchPending)
+	due := make([]uint64, 0, 2048)
+	for name, step := range map[string]int64{"each": 1, "jump": math.MaxInt32} {
+		b.Run("wheel/"+name, func(b *testing.B) {
+			w := New(0, DefaultGeometry())
+			for fired := 0; fired < b.N; fired += len(due) {
+				if w.Len() == 0 {
+					b.StopTimer()
+					w, _ = filledWheel(deadlinesMs)
+					b.StartTimer()
+				}
+				var more bool
+				nowMs := w.NowMs() + step
+				for more = true; more && fired < b.N; fired += len(due) {
+					due, more = w.AdvanceClock(nowMs, 1024, due[:0])
+				}
+				due = due[:0]
+			}
+		})
+	}
+	b.Run("heap/each", func(b *testing.B) {
+		var h recordHeap
+		nowMs := int64(0)
+		for fired := 0; fired < b.N; nowMs++ {
+			if len(h) == 0 {
+				b.StopTimer()
+				h, _ = filledHeap(deadlinesMs)
+				nowMs = 0
+				b.StartTimer()
+			}
+			due = due[:0]
+			for len(h) > 0 && h[0].deadlineMs <= nowMs {
+				due = append(due, heap.Pop(&h).(*heapRecord).payload)
+			}
+			fired += len(due)
+		}
+	})
+}

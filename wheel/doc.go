@@ -1,0 +1,70 @@
+// Package wheel is a hierarchical timing wheel: it parks ten million records,
+// each until a deadline of its own, and hands them back in the order of their
+// deadlines for the cost of a few writes each.
+//
+// It is a data structure and nothing else. It reads no clock, starts no
+// goroutine and takes no lock: time is an argument, and a wheel has one owner.
+// It does not know what a payload means, and it keeps nothing on disk.
+//
+// # Levels
+//
+// A level is a ring of slots, and each slot holds the bucket of one span of
+// time. The lowest level has a slot for each tick; each level above it is
+// coarser by the same factor, and is made when the first record needs it. This
+// is a wheel of 4 slots and factor 4 with a tick of 1 ms, its clock at 5:
+//
+//	level 0, tick  1 ms     5     6     7     8
+//	                        ^clock
+//	level 1, tick  4 ms     4-7   8-11  12-15 16-19
+//	level 2, tick 16 ms     0-15  16-31 32-47 48-63
+//
+// A record goes to the lowest level whose four slots, counted from the one the
+// clock is in, reach its deadline:
+//
+//	Add(7)    level 0, slot 7
+//	Add(18)   level 1, slot 16-19
+//	Add(40)   level 2, slot 32-47
+//	Add(900)  beyond every level, so parked outside
+//
+// A bucket is due when the clock enters its span. One of level 0 is then fired.
+// One of a coarser level cascades: its records are placed anew, now that the
+// clock is near enough for a lower level. At 16, for example, the record for 18
+// moves to level 0, and at 32 the one for 40 moves to level 1. What is parked
+// outside comes in when the clock is half a turn of the top level away from the
+// earliest of it: here at 864, two slots before 896-911.
+//
+// The clock never steps through empty ticks. Each level keeps its non-empty
+// buckets in a bitmap, so that the next one to be due is a few instructions
+// away, whether it is a millisecond or a century ahead. A wheel with nothing
+// parked costs nothing, and a jump of the clock over any number of turns costs
+// only the buckets that hold something.
+//
+// # Buckets
+//
+// A bucket is not a linked list but an append-only log of 16-byte records
+// without pointers, in chunks of an arena. Adding is one append, expiring reads
+// memory in order, and the garbage collector sees some thousand slabs instead
+// of millions of timers.
+//
+// A handle is a sequence number, never used again, and each has one bit that
+// says whether its record is live. Cancelling clears the bit and so does
+// firing; the record itself stays where it is until its bucket is next read.
+//
+// # Order
+//
+// Records come out in the order of their ticks, and those of one tick in the
+// order in which they were added. No sort is needed for that, so that a bucket
+// of any size can be handed out a few records at a time. Of two records for the
+// same tick, the one in the coarser level is always the older one, because a
+// level that once reached a deadline reaches it ever after. A bucket therefore
+// has two logs, one for records that cascaded into it and one for records added
+// to it, and reads the first one first.
+//
+// # Sources
+//
+// G. Varghese and T. Lauck, Hashed and Hierarchical Timing Wheels, SOSP 1987,
+// schemes 6 and 7. The names, the overflow wheels made on demand and the queue
+// of non-empty buckets instead of a running tick are from Apache Kafka,
+// org.apache.kafka.server.util.timer: TimingWheel, TimerTaskList, SystemTimer.
+// Unlike Kafka's, this one rounds deadlines up, so that nothing is ever early.
+package wheel

@@ -1,0 +1,315 @@
+package wheel
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// collect advances until nothing due is left and returns what came out.
+func collect(w *TimingWheel, nowMs int64, budget int) []uint64 {
+	var out []uint64
+	for more := true; more; {
+		out, more = w.AdvanceClock(nowMs, budget, out)
+	}
+	return out
+}
+
+func TestEveryBoundaryFromEveryPhaseOfNow(t *testing.T) {
+	for name, g := range map[string]Geometry{
+		"without overlap": tiny,
+		"with overlap":    {TickMs: 1, Slots: 4, Factor: 2, Levels: 3},
+		"coarse tick":     {TickMs: 3, Slots: 4, Factor: 4, Levels: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			turn := g.TickMs
+			for range g.Levels {
+				turn *= int64(g.Slots)
+			}
+			for nowMs := -turn; nowMs <= turn; nowMs++ {
+				m := newModel(t, nowMs, g, 1)
+				for unit := g.TickMs; unit <= 4*turn; unit *= 2 {
+					// The boundaries as seen from now, and those of the slots.
+					for _, at := range []int64{nowMs + unit, nowMs/unit*unit + unit, nowMs - unit} {
+						for near := int64(-1); near <= 1; near++ {
+							m.add(at + near)
+						}
+					}
+				}
+				m.check()
+				for step := int64(0); step <= 2*turn; step += 1 + step/8 {
+					m.advanceAll(nowMs+step, 5)
+					m.check()
+				}
+				m.advanceAll(nowMs+100*turn, 5)
+				if m.w.Len() > 0 {
+					t.Fatalf("from %d: %d records never came out", nowMs, m.w.Len())
+				}
+			}
+		})
+	}
+}
+
+func TestRecordIsDueInItsTickAndNotBefore(t *testing.T) {
+	for _, delayMs := range []int64{1, 4095, 4096, 4097, 8_388_607, 8_388_608, 1 << 33, 1<<33 + 1, 1 << 45, 1 << 46, 1 << 60} {
+		w := New(1_700_000_000_123, DefaultGeometry())
+		deadlineMs := w.NowMs() + delayMs
+		w.Add(deadlineMs, 9)
+		if out := collect(w, deadlineMs-1, 10); len(out) > 0 {
+			t.Errorf("delay %d: came out a millisecond early", delayMs)
+		}
+		if out := collect(w, deadlineMs, 10); !slices.Equal(out, []uint64{9}) {
+			t.Errorf("delay %d: %v came out at the deadline", delayMs, out)
+		}
+	}
+}
+
+func TestDeadlineRoundsUpToTheTick(t *testing.T) {
+	for deadlineMs, dueMs := range map[int64]int64{-11: -10, -10: -10, -1: 0, 0: 0, 1: 10, 10: 10, 11: 20, 19: 20} {
+		w := New(-1000, Geometry{TickMs: 10, Slots: 4, Factor: 4, Levels: 3})
+		w.Add(deadlineMs, 1)
+		if out := collect(w, dueMs-1, 10); len(out) > 0 {
+			t.Errorf("deadline %d came out before %d", deadlineMs, dueMs)
+		}
+		if out := collect(w, dueMs, 10); len(out) != 1 {
+			t.Errorf("deadline %d did not come out at %d", deadlineMs, dueMs)
+		}
+	}
+}
+
+func TestPastDeadlineIsDueAtTheNextAdvanceWithTheSameNow(t *testing.T) {
+	for name, deadlineMs := range map[string]int64{
+		"now": 5000, "just past": 4999, "a turn past": 904, "zero": 0, "negative": -1, "least": math.MinInt64,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := New(0, DefaultGeometry())
+			collect(w, 5000, 10)
+			w.Add(deadlineMs, 7)
+			if ms, ok := w.NextDeadline(); !ok || ms != 5000 {
+				t.Errorf("NextDeadline is %d, %v, want the clock", ms, ok)
+			}
+			if out, more := w.AdvanceClock(5000, 10, nil); !slices.Equal(out, []uint64{7}) || more {
+				t.Errorf("AdvanceClock handed out %v, more %v", out, more)
+			}
+		})
+	}
+}
+
+func TestPastDeadlineIsDueAtTheSameNowInsideACoarseTick(t *testing.T) {
+	w := New(105, Geometry{TickMs: 10, Slots: 4, Factor: 4, Levels: 2})
+	w.Add(95, 1)
+	if ms, ok := w.NextDeadline(); !ok || ms != 105 {
+		t.Errorf("NextDeadline is %d, %v, want 105", ms, ok)
+	}
+	if out, _ := w.AdvanceClock(105, 10, nil); len(out) != 1 {
+		t.Error("the record did not come out")
+	}
+}
+
+func TestDeadlineBeyondEveryLevelSaturates(t *testing.T) {
+	w := New(math.MaxInt64-10_000, DefaultGeometry())
+	w.Add(math.MaxInt64, 1)
+	w.Add(math.MaxInt64-1, 2)
+	if out := collect(w, math.MaxInt64-2, 10); len(out) > 0 {
+		t.Errorf("%v came out early", out)
+	}
+	if out := collect(w, math.MaxInt64, 10); !slices.Equal(out, []uint64{2, 1}) {
+		t.Errorf("%v came out at the end of time", out)
+	}
+}
+
+func TestTickAfterTheEndOfTimeIsParkedAndHandedBack(t *testing.T) {
+	w := New(math.MinInt64, Geometry{TickMs: 10, Slots: 4, Factor: 4, Levels: 3})
+	w.Add(math.MaxInt64, 1)
+	if out := collect(w, math.MaxInt64, 10); len(out) > 0 {
+		t.Error("came out before its tick")
+	}
+	w.Drain(func(deadlineMs int64, payload uint64) {
+		if deadlineMs != math.MaxInt64 || payload != 1 {
+			t.Errorf("Drain handed back %d for %d", payload, deadlineMs)
+		}
+	})
+}
+
+func TestClockBackwardsDoesNothing(t *testing.T) {
+	w := New(1000, DefaultGeometry())
+	w.Add(500, 1)
+	w.Add(1500, 2)
+	if out, more := w.AdvanceClock(999, 10, nil); len(out) > 0 || more || w.NowMs() != 1000 {
+		t.Errorf("handed out %v, more %v, clock %d", out, more, w.NowMs())
+	}
+	if out := collect(w, 1500, 10); !slices.Equal(out, []uint64{1, 2}) {
+		t.Errorf("%v came out afterwards", out)
+	}
+}
+
+func TestJumpOverManyTurnsKeepsOrderAndReplaysNothing(t *testing.T) {
+	m := newModel(t, 0, tiny, 1)
+	for i := range int64(300) {
+		m.add(i * i * 37 % 1000)
+	}
+	m.add(math.MaxInt64 - 5)
+	m.advanceAll(math.MaxInt64-6, 7)
+	m.check()
+	if m.w.Len() != 1 {
+		t.Fatalf("%d records are left, want 1", m.w.Len())
+	}
+	m.advanceAll(math.MaxInt64, 7)
+	if m.w.Len() != 0 {
+		t.Fatal("the last record never came out")
+	}
+}
+
+func TestEmptyWheelHasNoDeadlineAndMovesItsClock(t *testing.T) {
+	w := New(0, DefaultGeometry())
+	if ms, ok := w.NextDeadline(); ok {
+		t.Errorf("an empty wheel wants to be called at %d", ms)
+	}
+	const hours = 1_700_000_000_000
+	if out, more := w.AdvanceClock(hours, 1, nil); len(out) > 0 || more || w.NowMs() != hours {
+		t.Errorf("handed out %v, more %v, clock %d", out, more, w.NowMs())
+	}
+	w.Add(hours+3, 1)
+	if ms, _ := w.NextDeadline(); ms != hours+3 {
+		t.Errorf("a record three milliseconds ahead is due at %d", ms)
+	}
+}
+
+func TestCancelSucceedsOnceAndOnlyForWhatIsParked(t *testing.T) {
+	w := New(0, DefaultGeometry())
+	fired, cancelled, other := w.Add(1, 1), w.Add(2, 2), w.Add(3, 3)
+	collect(w, 1, 10)
+	if w.Cancel(fired) {
+		t.Error("cancelled a record that fired")
+	}
+	if !w.Cancel(cancelled) || w.Cancel(cancelled) {
+		t.Error("cancelled a parked record other than once")
+	}
+	for _, forged := range []Handle{0, other + 1, 1 << 40, math.MaxUint64} {
+		if w.Cancel(forged) {
+			t.Errorf("cancelled handle %d, which was never given", forged)
+		}
+	}
+	if out := collect(w, 10, 10); !slices.Equal(out, []uint64{3}) {
+		t.Errorf("%v came out, want the other record alone", out)
+	}
+}
+
+func TestCancelDuringCascadeAndDuringHandingOut(t *testing.T) {
+	for name, deadlineMs := range map[string]int64{"cascade": 5000, "handing out": 3000} {
+		t.Run(name, func(t *testing.T) {
+			w := New(0, DefaultGeometry())
+			var handles []Handle
+			for i := range uint64(100) {
+				handles = append(handles, w.Add(deadlineMs, i))
+			}
+			var out []uint64
+			more := true
+			for calls := 0; more; calls++ {
+				out, more = w.AdvanceClock(deadlineMs, 3, out)
+				w.Cancel(handles[99-calls%50])
+			}
+			seen := map[uint64]bool{}
+			for _, payload := range out {
+				seen[payload] = true
+			}
+			if len(seen) != len(out) || w.Len() != 0 {
+				t.Fatalf("%d payloads, %d different, %d left", len(out), len(seen), w.Len())
+			}
+			for _, h := range handles {
+				if w.Cancel(h) {
+					t.Fatal("cancelled a record after its deadline")
+				}
+			}
+		})
+	}
+}
+
+func TestRecordAddedByTheReceiverComesWithALaterAdvance(t *testing.T) {
+	w := New(0, DefaultGeometry())
+	w.Add(10, 0)
+	for round := range uint64(5) {
+		out, more := w.AdvanceClock(10, 100, nil)
+		if !slices.Equal(out, []uint64{round}) || more {
+			t.Fatalf("round %d handed out %v, more %v", round, out, more)
+		}
+		w.Add(10, round+1)
+	}
+}
+
+func TestNewTurnOfASlotDoesNotMixWithTheOneBeingDrained(t *testing.T) {
+	for name, g := range map[string]Geometry{"tiny": tiny, "default": DefaultGeometry()} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t, 0, g, 1)
+			for range 50 {
+				m.add(1)
+			}
+			if !m.advance(1, 10) {
+				t.Fatal("50 records came out with a budget of 10")
+			}
+			turnMs := int64(g.Slots)
+			m.add(1)          // the same tick: after all of the old ones
+			m.add(1 + turnMs) // the same slot, a turn later
+			m.add(2)
+			m.advanceAll(turnMs, 10)
+			if m.w.Len() != 1 {
+				t.Fatalf("%d records are left, want the one of the next turn", m.w.Len())
+			}
+			m.advanceAll(1+turnMs, 10)
+		})
+	}
+}
+
+func TestEqualTicksComeOutInTheOrderOfAddWhateverLevelTheyWereIn(t *testing.T) {
+	for name, g := range geometries {
+		t.Run(name, func(t *testing.T) {
+			const deadlineMs = 100_000
+			m := newModel(t, 0, g, 1)
+			for nowMs := int64(0); nowMs < deadlineMs; nowMs += 1 + (deadlineMs-nowMs)/9 {
+				m.add(deadlineMs)
+				m.add(deadlineMs - 1)
+				// A small budget leaves cascades half done when the next two come.
+				m.advance(nowMs, 1)
+			}
+			m.advanceAll(deadlineMs+g.TickMs, 4)
+			if m.w.Len() != 0 {
+				t.Fatalf("%d records are left", m.w.Len())
+			}
+		})
+	}
+}
+
+func TestImpossibleGeometryPanics(t *testing.T) {
+	for name, g := range map[string]Geometry{
+		"zero":                {},
+		"no tick":             {TickMs: 0, Slots: 4, Factor: 2, Levels: 1},
+		"one slot":            {TickMs: 1, Slots: 1, Factor: 2, Levels: 1},
+		"slots not a power":   {TickMs: 1, Slots: 6, Factor: 2, Levels: 1},
+		"too many slots":      {TickMs: 1, Slots: 1 << 17, Factor: 2, Levels: 1},
+		"factor beyond slots": {TickMs: 1, Slots: 4, Factor: 8, Levels: 2},
+		"factor one":          {TickMs: 1, Slots: 4, Factor: 1, Levels: 2},
+		"factor not a power":  {TickMs: 1, Slots: 8, Factor: 6, Levels: 2},
+		"no level":            {TickMs: 1, Slots: 4, Factor: 2, Levels: 0},
+		"too many levels":     {TickMs: 1, Slots: 4, Factor: 2, Levels: 64},
+		"absurd levels":       {TickMs: 1, Slots: 4, Factor: 4, Levels: math.MaxInt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("New accepted %+v", g)
+				}
+			}()
+			New(0, g)
+		})
+	}
+}
+
+func TestAddBatchPanicsOnSlicesOfDifferentLength(t *testing.T) {
+	w := New(0, DefaultGeometry())
+	defer func() {
+		if recover() == nil || w.Len() != 0 {
+			t.Errorf("no panic, or %d records parked before it", w.Len())
+		}
+	}()
+	w.AddBatch([]int64{1, 2}, []uint64{1}, nil)
+}

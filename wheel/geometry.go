@@ -1,0 +1,66 @@
+package wheel
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// maxSlots bounds the slots of a level, so that finding the next bucket of an
+// almost empty level looks at no more than 16 summary words.
+const maxSlots = 1 << 16
+
+// maxNarrowShift bounds the width, as a power of two of ticks, of the buckets
+// that keep only the low 32 bits of a deadline.
+const maxNarrowShift = 32
+
+// maxShift bounds the width of any bucket, so that instants fit 64 bits.
+const maxShift = 62
+
+// Geometry is the shape of a wheel. Slots and Factor are powers of two.
+type Geometry struct {
+	// TickMs is the tick of the lowest level in milliseconds, the grain to
+	// which deadlines are rounded up. At least 1.
+	TickMs int64
+
+	// Slots is the number of buckets of each level, 2 to 65,536.
+	Slots int
+
+	// Factor is how many times coarser each level is than the one below it, 2
+	// to Slots. A Factor below Slots lets neighbouring levels overlap: the
+	// lower one reaches Slots/Factor buckets of the upper one ahead, so that
+	// what a bucket holds fits below before the bucket is due.
+	Factor int
+
+	// Levels is the number of levels, at least 1. What is beyond the reach of
+	// the top one waits in a bucket of its own until the clock is near enough.
+	Levels int
+}
+
+// DefaultGeometry is a millisecond tick with four levels of 4,096 slots, each
+// 2,048 times coarser than the one below. They reach 4.1 seconds, 2.3 hours,
+// 199 days and a thousand years: a record delayed by up to four seconds is
+// never moved, one delayed by up to two hours is moved once.
+func DefaultGeometry() Geometry {
+	return Geometry{TickMs: 1, Slots: 4096, Factor: 2048, Levels: 4}
+}
+
+// validate says why no wheel can have this shape, or nil.
+func (g Geometry) validate() error {
+	switch {
+	case g.TickMs < 1:
+		return fmt.Errorf("geometry: tick %d ms: want at least 1", g.TickMs)
+	case g.Slots < 2 || g.Slots > maxSlots || !powerOfTwo(g.Slots):
+		return fmt.Errorf("geometry: %d slots: want a power of two from 2 to %d", g.Slots, maxSlots)
+	case g.Factor < 2 || g.Factor > g.Slots || !powerOfTwo(g.Factor):
+		return fmt.Errorf("geometry: factor %d: want a power of two from 2 to the %d slots", g.Factor, g.Slots)
+	case g.Levels < 1:
+		return fmt.Errorf("geometry: %d levels: want at least 1", g.Levels)
+	}
+	if top := bits.TrailingZeros(uint(g.Factor)) * (min(g.Levels, 64) - 1); top > maxShift {
+		return fmt.Errorf("geometry: %d levels of factor %d: a bucket of the top level would span 2^%d ticks, want at most 2^%d",
+			g.Levels, g.Factor, top, maxShift)
+	}
+	return nil
+}
+
+func powerOfTwo(n int) bool { return n > 0 && n&(n-1) == 0 }

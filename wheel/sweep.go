@@ -1,0 +1,101 @@
+package wheel
+
+// Drain hands back all that has not fired, in no particular order, and leaves
+// the wheel empty, its memory given up and its clock where it was. Each handle
+// is void before f sees its record, and f may use the wheel.
+//
+// deadlineMs is the deadline given to Add, rounded up to a tick; for one that
+// had passed by then it is the tick of the wheel's clock at that moment.
+func (w *TimingWheel) Drain(f func(deadlineMs int64, payload uint64)) {
+	old := *w
+	w.live = newLiveSet(old.live.next)
+	w.clearBuckets()
+	old.rewrite(func(tick int64, seq, payload uint64) bool {
+		if old.live.has(seq) {
+			f(old.toMs(tick), payload)
+		}
+		return false
+	})
+}
+
+// Sweep removes every live record whose payload matches, in one pass over the
+// whole wheel, and returns how many there were. Records that were cancelled
+// before go with them, so that their memory is free, too. match must not use
+// the wheel. The cost is that of reading and writing every record once.
+func (w *TimingWheel) Sweep(match func(payload uint64) bool) int {
+	before := w.live.live
+	w.rewrite(func(_ int64, seq, payload uint64) bool {
+		if !w.live.has(seq) {
+			return false
+		}
+		if match(payload) {
+			w.live.remove(seq)
+			return false
+		}
+		return true
+	})
+	return before - w.live.live
+}
+
+// rewrite writes every log anew with only the records that keep returns true
+// for, in the same order, and releases the chunks that this saves.
+func (w *TimingWheel) rewrite(keep func(tick int64, seq, payload uint64) bool) {
+	if f := &w.flushing; f.rest.ref != 0 {
+		var none, rest bucketLog
+		w.refill(&rest, f.rest, f.level, f.start, keep)
+		f.rest = w.chunks.take(&none, &rest)
+	}
+	for i := range w.levels {
+		lv := &w.levels[i]
+		here := w.clock >> lv.shift
+		for bucket := lv.queue.next(0); bucket >= 0; bucket = lv.queue.next(bucket + 1) {
+			slot := here + (int64(bucket)-here)&w.mask
+			w.rewriteBucket(lv, bucket, slot<<lv.shift, keep)
+		}
+	}
+	if w.far.queue.next(0) == 0 {
+		w.rewriteBucket(&w.far, 0, 0, keep)
+	}
+}
+
+// rewriteBucket is rewrite for one bucket, whose span begins at start.
+func (w *TimingWheel) rewriteBucket(lv *level, bucket int, start int64, keep func(tick int64, seq, payload uint64) bool) {
+	kept := false
+	for _, logs := range lv.logs {
+		if logs == nil {
+			continue
+		}
+		var none bucketLog
+		l := &logs[bucket]
+		w.refill(l, w.chunks.take(&none, l), lv, start, keep)
+		kept = kept || l.head != 0
+	}
+	if !kept {
+		lv.queue.clear(bucket)
+		w.head.known = false
+	}
+}
+
+// refill appends to l what keep wants of the chain, which ends. The chain's
+// bucket is of level lv and begins at start.
+func (w *TimingWheel) refill(l *bucketLog, c chain, lv *level, start int64, keep func(tick int64, seq, payload uint64) bool) {
+	span := flushing{start: start}
+	for c.ref != 0 {
+		places, epoch := w.chunks.unread(c, largeChunk)
+		for i := 0; i < len(places); i += int(lv.places()) {
+			r := places[i]
+			seq, tick := fullSeq(epoch, r.seq), span.fullTick(r.tick)
+			if lv.wide {
+				tick = int64(places[i+1].payload)
+			}
+			switch {
+			case !keep(tick, seq, r.payload):
+			case lv.wide:
+				w.chunks.appendWide(l, tick, seq, r.payload)
+			default:
+				w.chunks.append(l, tick, seq, r.payload)
+			}
+		}
+		w.chunks.skip(&c, uint32(len(places)))
+	}
+}

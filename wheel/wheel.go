@@ -1,0 +1,233 @@
+package wheel
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"unsafe"
+)
+
+// Handle names one parked record. It is never reused, and the zero value never
+// names one.
+type Handle uint64
+
+// TimingWheel holds payloads until their deadlines. It has one owner: no two of
+// its methods may run at the same time. Time only enters as an argument, in
+// Unix milliseconds.
+type TimingWheel struct {
+	geometry Geometry
+
+	// mask is Slots - 1: the bucket of a slot is slot & mask.
+	mask int64
+
+	// nowMs is how far the wheel has come. It never goes back.
+	nowMs int64
+
+	// clock is the same in ticks, rounded down: Kafka's currentTime.
+	//
+	// Invariant: no record is parked for a tick before clock, and all that is
+	// parked for clock itself is still to be handed out.
+	clock int64
+
+	levels []level
+	chunks arena
+
+	// far is one bucket for all that is beyond the reach of the top level.
+	// Its records are placed anew when the clock gets near.
+	far level
+
+	// farTick is at or before the earliest tick in far.
+	//
+	// Invariant: while far holds records, farTick is at least half a turn of
+	// the top level ahead of the clock.
+	farTick int64
+
+	// live has the bit of each record that can still fire.
+	live liveSet
+
+	// head is what peek found last.
+	//
+	// Invariant: if known, no bucket was offered since that is due as early,
+	// and none was taken.
+	head queueHead
+
+	// flushing is the bucket being fired or cascaded. It was taken out of its
+	// level, so records that arrive for the same slot meanwhile are in another
+	// log and wait for their turn.
+	flushing flushing
+}
+
+// queueHead is the bucket that is due first.
+type queueHead struct {
+	known bool
+	level *level // nil: every bucket is empty
+	slot  int64
+	start int64 // first tick of the bucket's span, at which it is due
+}
+
+// flushing is a taken bucket and where it came from.
+type flushing struct {
+	rest  chain // ref 0: nothing is being flushed
+	level *level
+	start int64 // first tick of the bucket's span
+}
+
+// New returns an empty wheel whose clock is at startMs. It panics if the
+// geometry is impossible, because no input can cause that.
+func New(startMs int64, g Geometry) *TimingWheel {
+	return newWithSequence(startMs, g, 1)
+}
+
+// newWithSequence is New with a first handle other than 1.
+func newWithSequence(startMs int64, g Geometry, first uint64) *TimingWheel {
+	if err := g.validate(); err != nil {
+		panic("wheel: " + err.Error())
+	}
+	w := &TimingWheel{
+		geometry: g,
+		mask:     int64(g.Slots - 1),
+		nowMs:    startMs,
+		live:     newLiveSet(first),
+	}
+	w.clock = w.tickBefore(startMs)
+	w.clearBuckets()
+	return w
+}
+
+// clearBuckets forgets all buckets and gives their memory up.
+func (w *TimingWheel) clearBuckets() {
+	w.chunks = newArena()
+	w.flushing, w.head = flushing{}, queueHead{}
+	w.levels = make([]level, w.geometry.Levels)
+	for i := range w.levels {
+		w.levels[i].shift = uint(i * bits.TrailingZeros(uint(w.geometry.Factor)))
+		w.levels[i].wide = w.levels[i].shift > maxNarrowShift
+	}
+	w.far = level{wide: true}
+}
+
+// Add parks payload until deadlineMs, in Unix milliseconds, and returns the
+// handle that cancels it. A deadline that has passed is due at the next
+// AdvanceClock, never now and never lost for a turn. Any deadline is accepted;
+// one beyond the reach of the top level waits outside for as long as it takes.
+//
+// Deadlines are rounded up to a whole tick, so payload leaves at most one tick
+// late and never early. The cost is one append.
+func (w *TimingWheel) Add(deadlineMs int64, payload uint64) Handle {
+	seq := w.live.add()
+	w.place(added, max(w.tickAfter(deadlineMs), w.clock), seq, payload)
+	return Handle(seq)
+}
+
+// AddBatch parks each payload until the deadline at the same index, as Add
+// does, and appends the handles to handles in the same order. It panics if
+// there are not as many payloads as deadlines.
+func (w *TimingWheel) AddBatch(deadlinesMs []int64, payloads []uint64, handles []Handle) []Handle {
+	if len(deadlinesMs) != len(payloads) {
+		panic("wheel: AddBatch: deadlines and payloads differ in number")
+	}
+	handles = slices.Grow(handles, len(deadlinesMs))
+	for i, deadlineMs := range deadlinesMs {
+		handles = append(handles, w.Add(deadlineMs, payloads[i]))
+	}
+	return handles
+}
+
+// Cancel makes sure that the record of h never fires, and reports whether that
+// is its doing: true exactly once, and only if the record has not been handed
+// out, drained or swept. Any other number, such as a handle of another wheel's
+// that this one has not reached, is false and changes nothing.
+//
+// The cost is constant. The record's 16 bytes stay in its bucket until that is
+// next read.
+func (w *TimingWheel) Cancel(h Handle) bool {
+	return w.live.remove(uint64(h))
+}
+
+// AdvanceClock moves the clock to nowMs and appends the payloads that are due
+// to due, in the order of their ticks and, within a tick, of their Add. With
+// nowMs before the wheel's clock nothing happens.
+//
+// It reads at most budget records: handed out, moved to a finer level, or found
+// dead. If that leaves work that is due by nowMs, more is true, the clock stays
+// at the bucket in hand, and the next call goes on from there; records added in
+// between take their place in the order. The cost is that of the records read
+// and of the buckets they were in, however far the clock moves.
+func (w *TimingWheel) AdvanceClock(nowMs int64, budget int, due []uint64) (out []uint64, more bool) {
+	if nowMs < w.nowMs {
+		return due, false
+	}
+	target := w.tickBefore(nowMs)
+	for w.flushing.rest.ref != 0 || w.poll(target) {
+		if budget <= 0 {
+			return due, true
+		}
+		due, budget = w.flush(due, budget)
+	}
+	w.clock, w.nowMs = target, nowMs
+	return due, false
+}
+
+// NextDeadline returns the earliest instant at which AdvanceClock has something
+// to do; false is an empty wheel, on which nothing can become due. It is never
+// before the wheel's clock and never after the next deadline rounded up to a
+// tick, but may be earlier than that: then a bucket cascades, or all in it was
+// cancelled. The cost is constant.
+func (w *TimingWheel) NextDeadline() (ms int64, ok bool) {
+	if w.flushing.rest.ref != 0 {
+		return w.nowMs, true
+	}
+	h, ok := w.peek()
+	if !ok {
+		return 0, false
+	}
+	return max(w.toMs(h.start), w.nowMs), true
+}
+
+// Len returns how many records are parked: added, and neither handed out nor
+// cancelled, drained or swept.
+func (w *TimingWheel) Len() int { return w.live.live }
+
+// NowMs returns the wheel's clock, in Unix milliseconds. It is the time of the
+// last AdvanceClock that finished, or of the bucket that one left unfinished.
+func (w *TimingWheel) NowMs() int64 { return w.nowMs }
+
+// Bytes returns the memory that the wheel holds: chunks in use and spare, live
+// bits, and the headers of the levels made so far. The cost is constant.
+func (w *TimingWheel) Bytes() int64 {
+	n := int64(unsafe.Sizeof(*w)) + w.chunks.bytes() + w.live.bytes() + w.far.bytes()
+	for i := range w.levels {
+		n += w.levels[i].bytes()
+	}
+	return n
+}
+
+// tickAfter is the first tick at or after ms.
+func (w *TimingWheel) tickAfter(ms int64) int64 {
+	tick := ms / w.geometry.TickMs // rounds towards zero, which is up for what is negative
+	if ms%w.geometry.TickMs > 0 {
+		tick++
+	}
+	return tick
+}
+
+// tickBefore is the last tick at or before ms.
+func (w *TimingWheel) tickBefore(ms int64) int64 {
+	tick := ms / w.geometry.TickMs
+	if ms%w.geometry.TickMs < 0 {
+		tick--
+	}
+	return tick
+}
+
+// toMs is the instant of a tick. The tick after the last millisecond, and the
+// one before the first, saturate.
+func (w *TimingWheel) toMs(tick int64) int64 {
+	switch limit := math.MaxInt64 / w.geometry.TickMs; {
+	case tick > limit:
+		return math.MaxInt64
+	case tick < -limit:
+		return math.MinInt64
+	}
+	return tick * w.geometry.TickMs
+}
