@@ -1,0 +1,83 @@
+package wheel
+
+import "math"
+
+// Earliest returns the deadline of the record that is due first, rounded up to a
+// tick, or false where nothing is parked. Unlike NextDeadline it looks into the
+// buckets: its cost is that of reading the first bucket of each level, so it is
+// for people who ask, not for the loop that sleeps.
+func (w *TimingWheel) Earliest() (ms int64, ok bool) {
+	if w.Len() == 0 {
+		return 0, false
+	}
+	if w.flushing.rest.ref != 0 {
+		return w.nowMs, true // being handed out or moved at this very instant
+	}
+	first := int64(math.MaxInt64)
+	for i := range w.levels {
+		lv := &w.levels[i]
+		here := w.clock >> lv.shift
+		for turn := range int64(w.geometry.Slots) {
+			slot, found := lv.first(here+turn, w.mask)
+			if !found || slot < here+turn || slot-here > w.mask || slot<<lv.shift >= first {
+				break
+			}
+			if tick, live := w.earliestIn(lv, int(slot&w.mask), slot<<lv.shift); live {
+				first = min(first, tick)
+				break
+			}
+		}
+	}
+	if w.far.queue.next(0) == 0 {
+		if tick, live := w.earliestIn(&w.far, 0, 0); live {
+			first = min(first, tick)
+		}
+	}
+	return w.toMs(first), true
+}
+
+// earliestIn returns the least tick of the live records in a bucket, whose span
+// begins at start.
+func (w *TimingWheel) earliestIn(lv *level, bucket int, start int64) (tick int64, live bool) {
+	span := flushing{start: start}
+	tick = math.MaxInt64
+	for _, logs := range lv.logs {
+		if logs == nil {
+			continue
+		}
+		w.chunks.each(&logs[bucket], func(places []record, epoch uint64) {
+			for i := 0; i < len(places); i += int(lv.places()) {
+				if !w.live.has(fullSeq(epoch, places[i].seq)) {
+					continue
+				}
+				at := span.fullTick(places[i].tick)
+				if lv.wide {
+					at = int64(places[i+1].payload)
+				}
+				tick, live = min(tick, at), true
+			}
+		})
+	}
+	return tick, live
+}
+
+// each visits the chunks of a log that stays as it is.
+func (a *arena) each(l *bucketLog, f func(places []record, epoch uint64)) {
+	if l.head == 0 {
+		return
+	}
+	last := (l.next - 1) &^ l.mask
+	for ref := l.head; ; {
+		header := a.at(ref)
+		count, following := header.seq, header.tick
+		if ref == last {
+			count = l.next - 1 - last
+		}
+		from := ref&(slabPlaces-1) + 1
+		f(a.slabs[ref>>slabBits][from:from+count], header.payload)
+		if ref == last {
+			return
+		}
+		ref = following
+	}
+}
