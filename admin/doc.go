@@ -1,0 +1,36 @@
+// Package admin is what can be seen of Layover from outside: probes, metrics and
+// status over HTTP.
+//
+//	GET /livez     200, or 503 naming our own loop that stands still
+//	GET /readyz    200, or 503 saying what is waited for
+//	GET /startupz  200: this server answers, so the configuration was valid
+//	GET /metrics   Prometheus and OpenMetrics
+//	GET /status    everything that an operator asks at night, as JSON
+//
+// It asks a Source for one Sample a request and derives every answer from that
+// sample and the time, so an answer does not contradict itself. It keeps no
+// state of its own: a series exists as long as the sample holds what it is
+// about, and a partition's series go when the partition does.
+//
+// It never asks Kafka and never waits for the engine: a probe answers with
+// brokers down and with a lane that is busy. It is not a control surface; nothing
+// it serves changes anything, and other methods than GET and HEAD get a 405.
+//
+// The numbers add up. Of the series in /metrics, each summed over its labels,
+//
+//	layover_ingress_records_total =
+//	    layover_delivered_records_total
+//	  + layover_dead_lettered_records_total
+//	  + layover_dropped_records_total
+//	  + layover_parked_records
+//	  + layover_in_flight_records
+//	  + layover_handed_over_records_total
+//	  + layover_ingress_records_total{outcome="skipped"}
+//	  + layover_unfinished_records_total
+//
+// where unfinished is more than 0 only with a partition that an error of its
+// target has halted. Each lane's numbers are taken at one instant, so this holds
+// in every scrape, not just when nothing is going on. /status has the difference
+// of the two sides as counters.unaccounted. layover_overdue_records is no part
+// of the sum: it counts the parked records that are due, and those in flight.
+package admin

@@ -1,0 +1,200 @@
+package admin
+
+import "layover/purgatory"
+
+// recordFamilies count what was read, as it was read.
+func recordFamilies() []family {
+	return []family{
+		counter("layover_ingress_records_total",
+			"Records read from the ingress topic, each with exactly one outcome: parked, passed (no delay asked for), immediate (a delay of zero or less), past_due (a deadline that had passed), invalid, or skipped (finished before, so not delivered again).",
+			[]string{"topic", "outcome"}, func(v *view, out emit) {
+				for k, n := range v.total.Consumed {
+					out(float64(n), k.Topic, k.Outcome.String())
+				}
+			}),
+		counter("layover_ambiguous_records_total",
+			"Records read that asked for an instant and for a delay; the instant won.",
+			[]string{"topic"}, perTopic(func(v *view) map[string]int64 { return v.total.Ambiguous })),
+		counter("layover_invalid_records_total",
+			"Records read whose headers cannot be understood or are not allowed, by stable reason code.",
+			[]string{"topic", "reason"}, perReason(func(v *view) map[purgatory.TopicReason]int64 { return v.total.Invalid })),
+		count("layover_jumped_records_total",
+			"Offsets gone over without being read, because a commit says that they are finished.",
+			func(v *view) int64 { return v.total.Jumped }),
+		count("layover_lost_to_retention_records_total",
+			"Offsets that the ingress topic deleted before they were read.",
+			func(v *view) int64 { return v.total.LostToRetention }),
+	}
+}
+
+// endFamilies count how records left.
+func endFamilies() []family {
+	return []family{
+		counter("layover_delivered_records_total",
+			"Records acknowledged by the leader of their target, by ingress topic and by the target's name or the glob that allows it.",
+			[]string{"topic", "target"}, func(v *view, out emit) {
+				for k, n := range v.total.Delivered {
+					out(float64(n), k.Topic, k.Target)
+				}
+			}),
+		counter("layover_dead_lettered_records_total",
+			"Records acknowledged by the leader of the dead-letter topic, by ingress topic and stable reason code.",
+			[]string{"topic", "reason"}, perReason(func(v *view) map[purgatory.TopicReason]int64 { return v.total.DeadLettered })),
+		counter("layover_dropped_records_total",
+			"Records dropped because LAYOVER_ON_INVALID is drop.",
+			[]string{"topic"}, perTopic(func(v *view) map[string]int64 { return v.total.Dropped })),
+		count("layover_handed_over_records_total",
+			"Records that were parked or in flight when their partition went to another member, which reads them again.",
+			func(v *view) int64 { return v.total.HandedOver }),
+		count("layover_unfinished_records_total",
+			"Records given up by a halted partition; they are read again after a restart.",
+			func(v *view) int64 { return v.total.Unfinished }),
+		counter("layover_produce_errors_total",
+			"Deliveries that failed, by target; retriable ones are tried again, fatal ones end in the dead-letter topic.",
+			[]string{"target", "kind"}, func(v *view, out emit) {
+				for k, n := range v.total.ProduceErrors {
+					out(float64(n), k.Target, k.Kind)
+				}
+			}),
+		level("layover_last_delivery_timestamp_seconds",
+			"When a record was last acknowledged by its target or the dead-letter topic, in seconds since 1970; 0 if none was.",
+			func(v *view) float64 { return float64(v.total.LastDeliveryMs) / 1000 }),
+	}
+}
+
+// waitingFamilies measure what is in memory now.
+func waitingFamilies() []family {
+	return []family{
+		perPartition("layover_parked_records",
+			"Records waiting now, for their deadline or after it for their target; not those in flight.",
+			func(p *purgatory.PartitionView) int64 { return int64(p.Parked + p.Due) }),
+		level("layover_parked_bytes",
+			"Memory that counts against LAYOVER_MAX_PARKED_BYTES, in bytes.",
+			func(v *view) float64 { return float64(v.Memory.Used) }),
+		level("layover_parked_bytes_limit",
+			"LAYOVER_MAX_PARKED_BYTES, in bytes; above it reading pauses.",
+			func(v *view) float64 { return float64(v.Memory.Limit) }),
+		gauge("layover_held_records",
+			"Due records held for a target that is missing, unreachable or forbidden, by its name or the glob that allows it.",
+			[]string{"target"}, perTarget(func(h heldTotal) int64 { return h.records })),
+		gauge("layover_held_bytes",
+			"Memory of the records held for a target that is missing, unreachable or forbidden, in bytes.",
+			[]string{"target"}, perTarget(func(h heldTotal) int64 { return h.bytes })),
+		level("layover_next_due_timestamp_seconds",
+			"Earliest deadline of a record that waits for it, in seconds since 1970; 0 when there is none.",
+			func(v *view) float64 { return float64(v.total.nextDueMs) / 1000 }),
+		level("layover_overdue_records",
+			"Records whose deadline has passed and that are not acknowledged yet: waiting for their target, or in flight.",
+			func(v *view) float64 { return float64(v.total.due + v.total.inFlight) }),
+		level("layover_in_flight_records",
+			"Records handed to the producer and not answered yet.",
+			func(v *view) float64 { return float64(v.total.inFlight) }),
+		gauge("layover_intake_paused",
+			"1 while reading is paused for the reason: bytes (memory is at its limit), dead_letter (the dead-letter topic fails), target (a target's share or patience is used up and there is no dead-letter topic).",
+			[]string{"reason"}, func(v *view, out emit) {
+				for _, reason := range pauseReasons() {
+					out(flag(v.pausedFor(reason)), reason)
+				}
+			}),
+	}
+}
+
+// partitionFamilies measure where each partition stands.
+func partitionFamilies() []family {
+	return []family{
+		perPartition("layover_committed_offset",
+			"Offset of the last successful commit: everything below it is finished, as is what its metadata names above it.",
+			func(p *purgatory.PartitionView) int64 { return p.Committed }),
+		gauge("layover_read_offset",
+			"First offset that was not read yet.",
+			byPartition(), func(v *view, out emit) {
+				for i := range v.parts {
+					p := &v.parts[i]
+					if next, known := p.next(); known {
+						out(float64(next), p.topic, number(p.partition))
+					}
+				}
+			}),
+		perPartition("layover_uncommitted_records",
+			"Records finished since the last successful commit, which a crash now would deliver again.",
+			func(p *purgatory.PartitionView) int64 { return p.Uncommitted }),
+		gauge("layover_partition_stopped_offset",
+			"Offset at which a partition has stopped being read; there is no series for a partition that is read.",
+			byPartition(), func(v *view, out emit) {
+				for i := range v.parts {
+					p := &v.parts[i]
+					if s, is := p.stop(); is {
+						out(float64(s.offset), p.topic, number(p.partition))
+					}
+				}
+			}),
+	}
+}
+
+// memberFamilies are about the consumer group.
+func memberFamilies() []family {
+	return []family{
+		counter("layover_commits_total",
+			"Commits of a partition that the coordinator answered, by outcome: ok or error.",
+			[]string{"outcome"}, func(v *view, out emit) {
+				out(float64(v.total.Commits), "ok")
+				out(float64(v.total.CommitErrors), "error")
+			}),
+		count("layover_metadata_overflow_total",
+			"Commits whose metadata had no room for the whole set of finished offsets.",
+			func(v *view) int64 { return v.total.MetadataOverflows }),
+		count("layover_rebalances_total",
+			"Rebalances of the group that this member took part in.",
+			func(v *view) int64 { return v.Group.Rebalances }),
+		level("layover_assigned_partitions",
+			"Partitions assigned to this member now.",
+			func(v *view) float64 { return float64(len(v.Group.Partitions)) }),
+	}
+}
+
+// processFamilies are about the process as a whole.
+func processFamilies() []family {
+	return []family{
+		level("layover_kafka_connected", "1 while brokers answer, else 0.",
+			func(v *view) float64 { return flag(v.Kafka.Answering) }),
+		level("layover_ready", "1 while /readyz answers 200, else 0.",
+			func(v *view) float64 { return flag(ready(v).ready) }),
+		gauge("layover_build_info", "Always 1; its labels say what is running.",
+			[]string{"version", "revision", "goversion"}, func(v *view, out emit) {
+				out(1, v.Version, v.Revision, v.GoVersion)
+			}),
+	}
+}
+
+func perTopic(counts func(*view) map[string]int64) func(*view, emit) {
+	return func(v *view, out emit) {
+		for topic, n := range counts(v) {
+			out(float64(n), topic)
+		}
+	}
+}
+
+func perReason(counts func(*view) map[purgatory.TopicReason]int64) func(*view, emit) {
+	return func(v *view, out emit) {
+		for k, n := range counts(v) {
+			out(float64(n), k.Topic, k.Reason)
+		}
+	}
+}
+
+func perTarget(value func(heldTotal) int64) func(*view, emit) {
+	return func(v *view, out emit) {
+		for target, h := range v.total.heldByLabel {
+			out(float64(value(h)), target)
+		}
+	}
+}
+
+func (v *view) pausedFor(reason string) bool {
+	for _, p := range v.Pauses {
+		if p.Reason == reason {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,139 @@
+package admin
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"layover/purgatory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fixed is a source whose sample a test replaces.
+type fixed struct{ sample atomic.Pointer[Sample] }
+
+func sourceOf(s Sample) *fixed {
+	f := new(fixed)
+	f.sample.Store(&s)
+	return f
+}
+
+func (f *fixed) Sample() Sample { return *f.sample.Load() }
+
+func newServer(source Source) *Server {
+	return New(source, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+}
+
+// ask sends a request to the handler without a network.
+func ask(t *testing.T, s *Server, method, path string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	req := httptest.NewRequestWithContext(t.Context(), method, path, nil)
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.http.Handler.ServeHTTP(w, req)
+	return w
+}
+
+func get(t *testing.T, s *Server, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	return ask(t, s, http.MethodGet, path)
+}
+
+func partition(topic string, number int32, v purgatory.PartitionView) purgatory.PartitionView {
+	v.Topic, v.Partition = topic, number
+	return v
+}
+
+// busy is a process in the middle of its work: two lanes, four partitions of which
+// one is halted, one stopped and one being loaded, and a target that is gone. Its
+// counters are chosen so that they add up:
+//
+//	140 read = 89 delivered + 2 dead-lettered + 1 dropped + 4 handed over
+//	         + 5 skipped + 1 unfinished + 36 parked + 2 in flight
+func busy(now time.Time) Sample {
+	ms := now.UnixMilli()
+	return Sample{
+		Version: "1.2.3", Revision: "abc", GoVersion: "go1.26", Mode: "at-least-once",
+		Started: now.Add(-90 * time.Minute), CaughtUp: true,
+		Group: Group{
+			ID: "layover-orders", MemberID: "layover-1", Generation: 7, Joined: true, Rebalances: 3, LeaseValid: true,
+			Partitions: []Assignment{
+				{Topic: "orders", Partition: 3},
+				{Topic: "orders", Partition: 2, Loaded: true, Stopped: "a batch cannot be read: corrupt.", Next: 900},
+				{Topic: "orders", Partition: 1, Loaded: true, Next: 60},
+				{Topic: "orders", Partition: 0, Loaded: true, Next: 515},
+			},
+		},
+		Kafka: Kafka{
+			Answering: true, Since: now.Add(-80 * time.Minute), Missing: []string{"retry-7"},
+			Warnings: map[string]string{"orders": "retention.ms < LAYOVER_MAX_DELAY"},
+		},
+		Memory: Memory{Used: 192 << 20, Limit: 256 << 20},
+		Lanes:  []*purgatory.Snapshot{laneOne(ms), nil, laneTwo(ms)},
+		Loops:  map[string]time.Time{"poll": now, "lane-0": now.Add(-59 * time.Second)},
+		Pauses: []Pause{{Reason: PauseTarget, Target: "retry-7"}},
+		Settings: Settings{
+			Ingress: []string{"orders", "invoices"}, Egress: "ready", OnInvalid: "halt",
+			Targets: []string{"ready", "retry-*"}, Reasons: []string{"no_target", "too_large"},
+			Lanes: 2, CommitInterval: time.Second, MaxDelay: 144 * time.Hour,
+		},
+	}
+}
+
+func laneOne(ms int64) *purgatory.Snapshot {
+	s := &purgatory.Snapshot{
+		Bytes: 1000, Parked: 30, Due: 4, InFlight: 2, NextDueMs: ms + 2500,
+		RecentMs: []int32{9, 1, 8, 2, 7}, Errors: []purgatory.TargetError{{Target: "retry-7", Detail: "UNKNOWN_TOPIC_OR_PARTITION"}},
+		Held: []purgatory.HeldView{
+			{Target: "retry-7", Label: "retry-*", Verdict: purgatory.Missing, Detail: "no such topic", Records: 3, Bytes: 300, SinceMs: ms - 60_000},
+			{Target: "retry-8", Label: "retry-*", Verdict: purgatory.Unreachable, Records: 1, Bytes: 100},
+		},
+		Partitions: []purgatory.PartitionView{partition("orders", 0, purgatory.PartitionView{
+			Epoch: 5, Low: 400, Next: 515, StableEnd: 500, Committed: 390, Parked: 30, Due: 4, InFlight: 2, Finished: 79,
+			Confirmed: true, Uncommitted: 10, BeyondPrefix: 6,
+		})},
+	}
+	s.Consumed = map[purgatory.TopicOutcome]int64{
+		{Topic: "orders", Outcome: purgatory.Parked}: 100, {Topic: "orders", Outcome: purgatory.Passed}: 20,
+		{Topic: "orders", Outcome: purgatory.Skipped}: 5, {Topic: "orders", Outcome: purgatory.Invalid}: 3,
+	}
+	s.Invalid = map[purgatory.TopicReason]int64{{Topic: "orders", Reason: "no_target"}: 3}
+	s.Delivered = map[purgatory.TopicTarget]int64{{Topic: "orders", Target: "ready"}: 70, {Topic: "orders", Target: "retry-*"}: 10}
+	s.DeadLettered = map[purgatory.TopicReason]int64{{Topic: "orders", Reason: "no_target"}: 2}
+	s.Dropped, s.Ambiguous = map[string]int64{"orders": 1}, map[string]int64{"orders": 8}
+	s.ProduceErrors = map[purgatory.TargetKind]int64{{Target: "retry-*", Kind: "retriable"}: 11}
+	s.Late = map[string]*purgatory.Lateness{"ready": {Buckets: [16]uint64{1, 2, 3, 15: 4}, SumMs: 250_500, Count: 10}}
+	s.HandedOver, s.Jumped, s.LostToRetention, s.LastDeliveryMs = 4, 20_000, 12, ms-4
+	s.Commits, s.CommitErrors, s.MetadataOverflows = 50, 2, 1
+	return s
+}
+
+func laneTwo(ms int64) *purgatory.Snapshot {
+	s := &purgatory.Snapshot{
+		Bytes: 500, Parked: 1, Due: 1, NextDueMs: ms + 1500, RecentMs: []int32{3, 10, 4, 6, 5},
+		Errors: []purgatory.TargetError{{Target: "retry-7", Detail: "UNKNOWN_TOPIC_OR_PARTITION"}, {Target: "ready", Detail: "NOT_LEADER"}},
+		Held: []purgatory.HeldView{
+			{Target: "retry-7", Label: "retry-*", Verdict: purgatory.Missing, Detail: "no such topic", Records: 1, Bytes: 40, SinceMs: ms - 90_000},
+		},
+		Partitions: []purgatory.PartitionView{partition("orders", 1, purgatory.PartitionView{
+			Epoch: 6, Low: 50, Next: 60, StableEnd: 100, Committed: 50, Parked: 1, Due: 1, Finished: 8, Confirmed: true,
+			Halted: "no_target: no target is set", HaltedAt: 60,
+		}), partition("orders", 2, purgatory.PartitionView{Epoch: 7, Low: 900, Next: 900, StableEnd: 990, Committed: 900})},
+	}
+	s.Consumed = map[purgatory.TopicOutcome]int64{
+		{Topic: "orders", Outcome: purgatory.PastDue}: 10, {Topic: "orders", Outcome: purgatory.Immediate}: 2,
+	}
+	s.Delivered = map[purgatory.TopicTarget]int64{{Topic: "orders", Target: "ready"}: 9}
+	s.Late = map[string]*purgatory.Lateness{"ready": {Buckets: [16]uint64{1}, SumMs: 1, Count: 1}}
+	s.Unfinished, s.Commits, s.LastDeliveryMs = 1, 5, ms-9000
+	return s
+}

@@ -1,0 +1,126 @@
+package admin
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"layover/purgatory"
+)
+
+// collector makes every series from one sample a scrape. There is no registered
+// state, so what the sample no longer holds has no series: a revoked partition
+// leaves none behind. Which series add up is in the package comment.
+type collector struct {
+	source   Source
+	families []family
+	lateness *prometheus.Desc
+}
+
+// family is the series of one name.
+type family struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	each func(*view, emit)
+}
+
+// emit takes one series: its value, and its label values in the order of the
+// family's label names.
+type emit func(value float64, labels ...string)
+
+func newCollector(source Source) *collector {
+	c := &collector{source: source, lateness: prometheus.NewDesc("layover_lateness_seconds",
+		"Time from a record's deadline to the acknowledgement of its delivery by the target's leader, in seconds.",
+		[]string{"target"}, nil)}
+	for _, group := range [][]family{
+		recordFamilies(), endFamilies(), waitingFamilies(), partitionFamilies(), memberFamilies(), processFamilies(),
+	} {
+		c.families = append(c.families, group...)
+	}
+	return c
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(out chan<- *prometheus.Desc) {
+	for i := range c.families {
+		out <- c.families[i].desc
+	}
+	out <- c.lateness
+}
+
+// Collect implements prometheus.Collector. It may run several times at once.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	v := look(c.source.Sample(), time.Now())
+	for i := range c.families {
+		f := &c.families[i]
+		f.each(v, func(value float64, labels ...string) {
+			m, err := prometheus.NewConstMetric(f.desc, f.kind, value, labels...)
+			send(out, f.desc, m, err)
+		})
+	}
+	for target, l := range v.total.Late {
+		m, err := prometheus.NewConstHistogram(c.lateness, l.Count, float64(l.SumMs)/1000, cumulative(l), target)
+		send(out, c.lateness, m, err)
+	}
+}
+
+// send hands on a metric, or the error in its place: a label that is no UTF-8
+// costs its own series only.
+func send(out chan<- prometheus.Metric, desc *prometheus.Desc, m prometheus.Metric, err error) {
+	if err != nil {
+		m = prometheus.NewInvalidMetric(desc, err)
+	}
+	out <- m
+}
+
+// cumulative returns the buckets as Prometheus counts them, each with all below
+// it, by upper bound in seconds. The one above all bounds is the count itself.
+func cumulative(l *purgatory.Lateness) map[float64]uint64 {
+	out := make(map[float64]uint64, len(purgatory.LatenessBounds))
+	var n uint64
+	for i, boundMs := range purgatory.LatenessBounds {
+		n += l.Buckets[i]
+		out[float64(boundMs)/1000] = n
+	}
+	return out
+}
+
+func counter(name, help string, labels []string, each func(*view, emit)) family {
+	return family{prometheus.NewDesc(name, help, labels, nil), prometheus.CounterValue, each}
+}
+
+func gauge(name, help string, labels []string, each func(*view, emit)) family {
+	return family{prometheus.NewDesc(name, help, labels, nil), prometheus.GaugeValue, each}
+}
+
+// count is a counter without labels, level a gauge without labels.
+func count(name, help string, value func(*view) int64) family {
+	return counter(name, help, nil, func(v *view, out emit) { out(float64(value(v))) })
+}
+
+func level(name, help string, value func(*view) float64) family {
+	return gauge(name, help, nil, func(v *view, out emit) { out(value(v)) })
+}
+
+// perPartition is a gauge of every partition that a lane has.
+func perPartition(name, help string, value func(*purgatory.PartitionView) int64) family {
+	return gauge(name, help, byPartition(), func(v *view, out emit) {
+		for i := range v.parts {
+			if p := &v.parts[i]; p.core != nil {
+				out(float64(value(p.core)), p.topic, number(p.partition))
+			}
+		}
+	})
+}
+
+func byPartition() []string { return []string{"topic", "partition"} }
+
+func number(partition int32) string { return strconv.Itoa(int(partition)) }
+
+func flag(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,94 @@
+package admin
+
+import (
+	"time"
+
+	"layover/purgatory"
+)
+
+// Source gives the present state of the process. Sample is called by requests,
+// several at a time; it must return at once, whatever Kafka or a lane is doing.
+type Source interface{ Sample() Sample }
+
+// Sample is one look at the process. Its parts may be some milliseconds apart;
+// each lane's snapshot is of one instant. Nothing in it is changed afterwards,
+// neither by its source nor here.
+type Sample struct {
+	Version, Revision, GoVersion string
+
+	Mode     string // "at-least-once"
+	Started  time.Time
+	Draining bool
+	// CaughtUp stays true once the first assignment was read up to its stable
+	// end, or a completed join assigned nothing.
+	CaughtUp bool
+
+	Group  Group
+	Kafka  Kafka
+	Memory Memory
+	// Lanes are the snapshots of all lanes, with counters since the start of the
+	// process; nil for a lane that has given none yet.
+	Lanes []*purgatory.Snapshot
+	// Loops is when each of our own loops last turned, by its name. Every one
+	// turns about once a second even with nothing to do.
+	Loops    map[string]time.Time
+	Pauses   []Pause // why reading is paused now; empty: it is not
+	Settings Settings
+}
+
+// Group is the membership.
+type Group struct {
+	ID, InstanceID, MemberID string
+
+	Generation int32
+	Joined     bool
+	Rebalances int64 // since the start of the process
+	LastError  string
+	LeaseValid bool // the coordinator counts on us still, so delivering is allowed
+	Partitions []Assignment
+}
+
+// Assignment is one assigned partition as the group member sees it.
+type Assignment struct {
+	Topic     string
+	Partition int32
+	Loaded    bool   // its committed offset and log bounds are known
+	Stopped   string // why it is not read; "" if it is
+	Next      int64  // offset at which reading is
+}
+
+// Kafka is whether brokers answer.
+type Kafka struct {
+	Answering bool
+	Since     time.Time         // of Answering as it is; zero if no broker ever answered
+	Err       string            // the last one, "" if there is none
+	Missing   []string          // topics that are configured and do not exist
+	Warnings  map[string]string // by ingress topic
+}
+
+// Memory is what counts against LAYOVER_MAX_PARKED_BYTES, in bytes.
+type Memory struct{ Used, Limit int64 }
+
+// Reasons of a Pause.
+const (
+	PauseBytes      = "bytes"       // memory is at its limit
+	PauseDeadLetter = "dead_letter" // the dead-letter topic fails
+	PauseTarget     = "target"      // a target's share or patience is used up, without a dead-letter topic
+)
+
+func pauseReasons() []string { return []string{PauseBytes, PauseDeadLetter, PauseTarget} }
+
+// Pause is a reason for which reading is paused, and the topic it is about.
+type Pause struct{ Reason, Target string }
+
+// Settings are what the answers quote, and the label values that exist from the
+// start.
+type Settings struct {
+	Ingress                       []string
+	Egress, DeadLetter, OnInvalid string
+	Targets                       []string // the egress topic, and the names and globs allowed
+	Reasons                       []string // every code that a reason label may have
+
+	Lanes                    int
+	CommitInterval, MaxDelay time.Duration
+}

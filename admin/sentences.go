@@ -1,0 +1,212 @@
+package admin
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// pauseStatus is a pause with what it means and what to do, in one paragraph.
+type pauseStatus struct {
+	Reason string `json:"reason"`
+	Target string `json:"target"`
+	Text   string `json:"text"`
+}
+
+func (v *view) pauses() []pauseStatus {
+	out := make([]pauseStatus, len(v.Pauses))
+	for i, p := range v.Pauses {
+		out[i] = pauseStatus{p.Reason, p.Target, v.pauseText(p)}
+	}
+	return out
+}
+
+const unharmed = "Nothing is lost, and what is parked goes on being delivered to other targets."
+
+func (v *view) pauseText(p Pause) string {
+	switch p.Reason {
+	case PauseBytes:
+		return fmt.Sprintf("Reading is paused because parked records take %s of the %s that LAYOVER_MAX_PARKED_BYTES allows. "+
+			"Nothing is lost, and what is parked goes on being delivered. Reading goes on by itself when deliveries have freed memory. "+
+			"If this lasts, raise the limit or run more instances.", mebibytes(v.Memory.Used), mebibytes(v.Memory.Limit))
+	case PauseDeadLetter:
+		return fmt.Sprintf("Reading is paused because the dead-letter topic %s does not take records: %s. %s "+
+			"Reading goes on by itself as soon as it takes one. Check that the topic exists and that Layover may write to it.",
+			p.Target, v.stateOf(p.Target), unharmed)
+	case PauseTarget:
+		return fmt.Sprintf("Reading is paused because the target %s does not take records: %s. What is held for it has used up "+
+			"LAYOVER_TARGET_PATIENCE or a quarter of the memory limit, and there is no dead-letter topic to move it to. %s "+
+			"Reading goes on by itself as soon as the target takes records: create it or give Layover the right to write to it. "+
+			"Or set LAYOVER_DLQ_TOPIC and restart.", p.Target, v.stateOf(p.Target), unharmed)
+	}
+	return strings.TrimSpace("Reading is paused: " + p.Reason + " " + p.Target)
+}
+
+// stateOf says what is wrong with a target, as far as a lane knows.
+func (v *view) stateOf(target string) string {
+	for _, l := range v.Lanes {
+		if l == nil {
+			continue
+		}
+		for _, h := range l.Held {
+			if h.Target != target {
+				continue
+			}
+			if h.Detail != "" {
+				return fmt.Sprintf("it is %s (%s)", h.Verdict, h.Detail)
+			}
+			return "it is " + h.Verdict.String()
+		}
+	}
+	return "the reason is not known yet"
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+
+// maxHeld is how many targets /status shows as held: with globs allowed, their
+// number is up to the producers.
+const maxHeld = 100
+
+type heldStatus struct {
+	Target  string  `json:"target"`
+	State   string  `json:"state"`
+	Detail  string  `json:"detail"`
+	Records int     `json:"records"`
+	Bytes   int64   `json:"bytes"`
+	Since   instant `json:"since"`
+}
+
+// held returns the held targets, those with most records first, and how many more
+// there are. A target that several lanes hold is described as the first has it.
+func (v *view) held() (shown []heldStatus, more int) {
+	at := make(map[string]int)
+	shown = []heldStatus{}
+	for _, l := range v.Lanes {
+		if l == nil {
+			continue
+		}
+		for _, h := range l.Held {
+			since := millis(h.SinceMs)
+			i, known := at[h.Target]
+			if !known {
+				at[h.Target] = len(shown)
+				shown = append(shown, heldStatus{h.Target, h.Verdict.String(), h.Detail, h.Records, h.Bytes, since})
+				continue
+			}
+			t := &shown[i]
+			t.Records += h.Records
+			t.Bytes += h.Bytes
+			if t.Since.IsZero() || !since.IsZero() && since.Before(t.Since.Time) {
+				t.Since = since
+			}
+		}
+	}
+	slices.SortFunc(shown, func(a, b heldStatus) int {
+		return cmp.Or(cmp.Compare(b.Records, a.Records), cmp.Compare(a.Target, b.Target))
+	})
+	if len(shown) > maxHeld {
+		shown, more = shown[:maxHeld], len(shown)-maxHeld
+	}
+	return shown, more
+}
+
+// duplicates is the bound on what is delivered again after a kill, in its three
+// parts, in records.
+type duplicates struct {
+	SinceLastCommit int64 `json:"since_last_commit"`
+	InFlight        int64 `json:"in_flight"`
+	BeyondPrefix    int64 `json:"beyond_metadata_prefix"`
+	Total           int64 `json:"total"`
+}
+
+type duplicatesStatus struct {
+	duplicates
+	Text string `json:"text"`
+}
+
+func (v *view) duplicates() duplicatesStatus {
+	var d duplicates
+	for i := range v.parts {
+		if c := v.parts[i].core; c != nil {
+			d.SinceLastCommit += c.Uncommitted
+			d.BeyondPrefix += c.BeyondPrefix
+		}
+	}
+	d.InFlight = v.total.inFlight // with partitions that are gone already
+	d.Total = d.SinceLastCommit + d.InFlight + d.BeyondPrefix
+	return duplicatesStatus{d, fmt.Sprintf("If this process were killed now, nothing would be lost, and at most this many records "+
+		"would be delivered a second time: what finished since the last successful commit (commits come every %s), what is in "+
+		"flight (at most 1,000 records per target partition), and what is finished above the prefix of the finished set that "+
+		"fits into the commit's metadata.", v.Settings.CommitInterval)}
+}
+
+// partitionStatus is one partition. Offsets are null until they are known.
+type partitionStatus struct {
+	Topic     string         `json:"topic"`
+	Partition int32          `json:"partition"`
+	Loaded    bool           `json:"loaded"`
+	Low       *int64         `json:"low_offset"`
+	Committed *int64         `json:"committed_offset"`
+	Read      *int64         `json:"read_offset"`
+	StableEnd *int64         `json:"stable_end_at_assignment"`
+	Parked    int            `json:"parked"` // with those that are due
+	Due       int            `json:"due"`
+	InFlight  int            `json:"in_flight"`
+	Finished  int64          `json:"finished_above_low"`
+	Stopped   *stoppedStatus `json:"stopped"`
+	Kill      duplicates     `json:"duplicates_after_a_kill"`
+}
+
+type stoppedStatus struct {
+	Offset int64  `json:"offset"`
+	Reason string `json:"reason"`
+	Halted bool   `json:"halted"`
+	Text   string `json:"text"`
+}
+
+func (v *view) partitions() []partitionStatus {
+	out := make([]partitionStatus, len(v.parts))
+	for i := range v.parts {
+		p := &v.parts[i]
+		s := partitionStatus{Topic: p.topic, Partition: p.partition}
+		if next, known := p.next(); known {
+			s.Loaded, s.Read = true, &next
+		}
+		if c := p.core; c != nil {
+			s.Low, s.Committed, s.StableEnd = &c.Low, &c.Committed, &c.StableEnd
+			s.Parked, s.Due, s.InFlight, s.Finished = c.Parked+c.Due, c.Due, c.InFlight, c.Finished
+			s.Kill = duplicates{c.Uncommitted, int64(c.InFlight), c.BeyondPrefix, c.Uncommitted + int64(c.InFlight) + c.BeyondPrefix}
+		}
+		if at, is := p.stop(); is {
+			s.Stopped = &stoppedStatus{at.offset, at.why, at.halted, v.stopText(p, at)}
+		}
+		out[i] = s
+	}
+	return out
+}
+
+func (v *view) stopText(p *part, s stop) string {
+	text := fmt.Sprintf("Reading of %s/%d stopped at offset %d: %s. What is parked of it goes on being delivered, and other partitions "+
+		"are not affected.", p.topic, p.partition, s.offset, strings.TrimSuffix(s.why, "."))
+	if s.halted {
+		text += " A restart with another LAYOVER_ON_INVALID goes on from there: " + v.otherChoices(s.why) + "."
+	}
+	return text
+}
+
+// otherChoices names the policies under which a halted partition would go on. Of
+// what a target refused, deliver is none: without a dead-letter topic it halts.
+func (v *view) otherChoices(why string) string {
+	choices := []string{"dlq"}
+	if v.Settings.DeadLetter == "" {
+		choices[0] = "dlq (with LAYOVER_DLQ_TOPIC set)"
+	}
+	refused := slices.ContainsFunc([]string{"too_large:", "rejected:", "target_unavailable:"}, func(code string) bool {
+		return strings.HasPrefix(why, code)
+	})
+	if v.Settings.OnInvalid != "deliver" && v.Settings.Egress != "" && !refused {
+		choices = append(choices, "deliver")
+	}
+	return strings.Join(append(choices, "drop"), " or ")
+}

@@ -1,0 +1,154 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Bounds on what one client may cost us.
+const (
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 10 * time.Second // no endpoint takes a body
+	writeTimeout      = 30 * time.Second
+	idleTimeout       = 2 * time.Minute // above the usual scrape interval of a minute
+	maxHeaderBytes    = 16 << 10
+	maxScrapes        = 8 // at a time; others get a 503
+)
+
+// Server answers over HTTP from the samples of its source. Its methods may be
+// called from several goroutines.
+type Server struct {
+	source Source
+	log    *slog.Logger
+	http   *http.Server
+}
+
+// Listen opens the address that probes, metrics and status are served on, such
+// as ":9846"; port 0 takes any free port. A failure names LAYOVER_HTTP_ADDR.
+func Listen(addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("LAYOVER_HTTP_ADDR %q: %w (choose another host:port; port 0 takes any free port)", addr, err)
+	}
+	return l, nil
+}
+
+// New returns a server that is not listening yet, and registers in reg the
+// series that it makes from samples. It panics where they are registered already.
+func New(source Source, reg *prometheus.Registry, log *slog.Logger) *Server {
+	reg.MustRegister(newCollector(source))
+	s := &Server{source: source, log: log}
+	errorLog := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
+	s.http = &http.Server{
+		Handler:           s.routes(reg, errorLog),
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          errorLog,
+	}
+	return s
+}
+
+// Serve answers requests on l until Shutdown, and closes l. It returns nil after
+// Shutdown was called, which may be before the last request has its answer.
+func (s *Server) Serve(l net.Listener) error {
+	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("HTTP server on %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// Shutdown stops listening and waits for the requests that are under way. When
+// ctx ends first it cuts them off, and returns the context's error.
+func (s *Server) Shutdown(ctx context.Context) error {
+	err := s.http.Shutdown(ctx)
+	if err == nil {
+		return nil
+	}
+	if closeErr := s.http.Close(); closeErr != nil {
+		s.log.Debug("http connections not closed", "err", closeErr)
+	}
+	return fmt.Errorf("stop of the HTTP server: %w", err)
+}
+
+// routes: a pattern with GET matches HEAD too, and the mux answers any other
+// method with 405 and the header Allow.
+func (s *Server) routes(reg *prometheus.Registry, errorLog promhttp.Logger) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.index)
+	mux.HandleFunc("GET /livez", s.livez)
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.HandleFunc("GET /startupz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "started") })
+	mux.HandleFunc("GET /status", s.status)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{
+		ErrorLog:            errorLog,
+		ErrorHandling:       promhttp.ContinueOnError, // one bad series must not blind us to the others
+		Registry:            reg,                      // counts such errors
+		MaxRequestsInFlight: maxScrapes,
+		EnableOpenMetrics:   true,
+	}))
+	return mux
+}
+
+func (s *Server) livez(w http.ResponseWriter, _ *http.Request) {
+	if stuck := live(s.source.Sample(), time.Now()); len(stuck) > 0 {
+		text(w, http.StatusServiceUnavailable, strings.Join(stuck, "\n"))
+		return
+	}
+	text(w, http.StatusOK, "live")
+}
+
+func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
+	code := http.StatusOK
+	r := ready(look(s.source.Sample(), time.Now()))
+	if !r.ready {
+		code = http.StatusServiceUnavailable
+	}
+	text(w, code, r.String())
+}
+
+func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
+	body, err := statusJSON(look(s.source.Sample(), time.Now()))
+	if err != nil {
+		text(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	answer(w, http.StatusOK, "application/json", body)
+}
+
+func (s *Server) index(w http.ResponseWriter, _ *http.Request) {
+	text(w, http.StatusOK, "Layover "+s.source.Sample().Version+`, delayed records for Kafka
+
+/livez     200 while our own loops move; never asks Kafka
+/readyz    200 once ready for work, else what is waited for
+/startupz  200 once started
+/metrics   Prometheus and OpenMetrics
+/status    partitions, parked records, lateness, pauses and errors, as JSON`)
+}
+
+func text(w http.ResponseWriter, code int, body string) {
+	answer(w, code, "text/plain; charset=utf-8", []byte(body+"\n"))
+}
+
+// answer writes the whole response; of a client that has gone there is nobody to
+// tell. For HEAD the server itself leaves the body out.
+func answer(w http.ResponseWriter, code int, contentType string, body []byte) {
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(code)
+	_, _ = io.Writer(w).Write(body)
+}

@@ -1,0 +1,230 @@
+package admin
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+)
+
+// instantFormat is RFC 3339 with milliseconds.
+const instantFormat = "2006-01-02T15:04:05.000Z07:00"
+
+// status is the body of /status. Members are in the order in which an operator
+// asks: does it work, what stands in the way, what waits, where is each partition.
+// A list is never null; a null elsewhere says that there is no such thing now.
+type status struct {
+	Version   string  `json:"version"`
+	Revision  string  `json:"revision"`
+	GoVersion string  `json:"go_version"`
+	Mode      string  `json:"mode"`
+	Started   instant `json:"started"`
+	Uptime    int64   `json:"uptime_seconds"`
+	Draining  bool    `json:"draining"`
+	Ready     bool    `json:"ready"`
+	Degraded  bool    `json:"degraded"`
+	ReadyText string  `json:"ready_text"` // the body of /readyz
+
+	Pauses     []pauseStatus     `json:"pauses"`
+	LastErrors []targetError     `json:"last_errors"`
+	Kafka      kafkaStatus       `json:"kafka"`
+	Group      groupStatus       `json:"group"`
+	Parked     parkedStatus      `json:"parked"`
+	NextDue    instant           `json:"next_due"`
+	Overdue    int64             `json:"overdue"`
+	InFlight   int64             `json:"in_flight"`
+	LatenessMs *latenessStatus   `json:"lateness_ms"`
+	Held       []heldStatus      `json:"held"`
+	HeldMore   int               `json:"held_not_shown"`
+	Duplicates duplicatesStatus  `json:"duplicates_after_a_kill"`
+	Partitions []partitionStatus `json:"assignments"`
+	Counters   counterStatus     `json:"counters"`
+	Settings   settingsStatus    `json:"settings"`
+}
+
+// instant is a time that JSON has in UTC; the zero time is null.
+type instant struct{ time.Time }
+
+func (i instant) MarshalJSON() ([]byte, error) {
+	if i.IsZero() {
+		return []byte("null"), nil
+	}
+	return []byte(i.UTC().Format(`"` + instantFormat + `"`)), nil
+}
+
+// millis returns the instant of Unix milliseconds, of which 0 is none.
+func millis(ms int64) instant {
+	if ms == 0 {
+		return instant{}
+	}
+	return instant{time.UnixMilli(ms)}
+}
+
+type targetError struct {
+	Target string `json:"target"`
+	Detail string `json:"detail"`
+}
+
+type kafkaStatus struct {
+	Answering bool              `json:"answering"`
+	Since     instant           `json:"since"`
+	Error     string            `json:"error"`
+	Missing   []string          `json:"missing_topics"`
+	Warnings  map[string]string `json:"warnings"`
+}
+
+type groupStatus struct {
+	ID         string `json:"id"`
+	InstanceID string `json:"instance_id"`
+	Member     string `json:"member"`
+	Generation int32  `json:"generation"`
+	Rebalances int64  `json:"rebalances"`
+	Joined     bool   `json:"joined"`
+	LeaseValid bool   `json:"lease_valid"`
+	Error      string `json:"error"`
+}
+
+// parkedStatus: records includes those that are due and wait for their target,
+// memory is all that counts against the limit, bytes the part of it in the lanes.
+type parkedStatus struct {
+	Records int64 `json:"records"`
+	Due     int64 `json:"due"`
+	Bytes   int64 `json:"bytes"`
+	Memory  int64 `json:"memory"`
+	Limit   int64 `json:"limit"`
+}
+
+// latenessStatus is of recent deliveries, at most about a thousand from each lane.
+type latenessStatus struct {
+	P50   int32 `json:"p50"`
+	P90   int32 `json:"p90"`
+	P99   int32 `json:"p99"`
+	Max   int32 `json:"max"`
+	Count int   `json:"count"`
+}
+
+// counterStatus counts since the start of the process.
+type counterStatus struct {
+	Consumed     int64            `json:"consumed"`
+	ByOutcome    map[string]int64 `json:"consumed_by_outcome"`
+	Delivered    int64            `json:"delivered"`
+	DeadLettered int64            `json:"dead_lettered"`
+	Dropped      int64            `json:"dropped"`
+	HandedOver   int64            `json:"handed_over"`
+	Skipped      int64            `json:"skipped"`
+	Unfinished   int64            `json:"unfinished"`
+	// Unaccounted is consumed less all above, parked.records and in_flight.
+	Unaccounted       int64 `json:"unaccounted"`
+	Invalid           int64 `json:"invalid"`
+	Ambiguous         int64 `json:"ambiguous"`
+	ProduceErrors     int64 `json:"produce_errors"`
+	Commits           int64 `json:"commits"`
+	CommitErrors      int64 `json:"commit_errors"`
+	MetadataOverflows int64 `json:"metadata_overflows"`
+	Jumped            int64 `json:"jumped"`
+	LostToRetention   int64 `json:"lost_to_retention"`
+}
+
+type settingsStatus struct {
+	Ingress        []string `json:"ingress"`
+	Egress         string   `json:"egress"`
+	Targets        []string `json:"targets"`
+	DeadLetter     string   `json:"dead_letter"`
+	OnInvalid      string   `json:"on_invalid"`
+	Lanes          int      `json:"lanes"`
+	CommitInterval string   `json:"commit_interval"`
+	MaxDelay       string   `json:"max_delay"`
+}
+
+// statusJSON returns the body of /status, indented and with < > & as they are.
+func statusJSON(v *view) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(v.status())
+	return out.Bytes(), err
+}
+
+func (v *view) status() status {
+	r := ready(v)
+	held, more := v.held()
+	return status{
+		Version: v.Version, Revision: v.Revision, GoVersion: v.GoVersion, Mode: v.Mode,
+		Started: instant{v.Started}, Uptime: int64(v.now.Sub(v.Started) / time.Second),
+		Draining: v.Draining, Ready: r.ready, Degraded: r.degraded, ReadyText: r.String(),
+		Pauses: v.pauses(), LastErrors: v.lastErrors(),
+		Kafka: kafkaStatus{
+			Answering: v.Kafka.Answering, Since: instant{v.Kafka.Since}, Error: v.Kafka.Err,
+			Missing: list(v.Kafka.Missing), Warnings: maps.Collect(maps.All(v.Kafka.Warnings)),
+		},
+		Group: groupStatus{
+			ID: v.Group.ID, InstanceID: v.Group.InstanceID, Member: v.Group.MemberID, Generation: v.Group.Generation,
+			Rebalances: v.Group.Rebalances, Joined: v.Group.Joined, LeaseValid: v.Group.LeaseValid, Error: v.Group.LastError,
+		},
+		Parked:  parkedStatus{v.total.parked, v.total.due, v.total.bytes, v.Memory.Used, v.Memory.Limit},
+		NextDue: millis(v.total.nextDueMs), Overdue: v.total.due + v.total.inFlight, InFlight: v.total.inFlight,
+		LatenessMs: quantiles(v.total.recentMs),
+		Held:       held, HeldMore: more,
+		Duplicates: v.duplicates(), Partitions: v.partitions(), Counters: v.total.counters(),
+		Settings: settingsStatus{
+			Ingress: list(v.Settings.Ingress), Egress: v.Settings.Egress, Targets: list(v.Settings.Targets),
+			DeadLetter: v.Settings.DeadLetter, OnInvalid: v.Settings.OnInvalid, Lanes: v.Settings.Lanes,
+			CommitInterval: v.Settings.CommitInterval.String(), MaxDelay: v.Settings.MaxDelay.String(),
+		},
+	}
+}
+
+// list returns the slice for JSON, where a nil one would be null.
+func list(in []string) []string {
+	if in == nil {
+		return []string{}
+	}
+	return in
+}
+
+// lastErrors returns the targets' last errors, each distinct one once. Their
+// number is bounded by what a lane keeps.
+func (v *view) lastErrors() []targetError {
+	out := []targetError{}
+	for _, l := range v.Lanes {
+		if l == nil {
+			continue
+		}
+		for _, e := range l.Errors {
+			if e := (targetError{e.Target, e.Detail}); !slices.Contains(out, e) {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// quantiles are by nearest rank, so each is a lateness that did happen.
+func quantiles(sorted []int32) *latenessStatus {
+	n := len(sorted)
+	if n == 0 {
+		return nil
+	}
+	at := func(percent int) int32 { return sorted[(n*percent+99)/100-1] }
+	return &latenessStatus{P50: at(50), P90: at(90), P99: at(99), Max: sorted[n-1], Count: n}
+}
+
+func (t *totals) counters() counterStatus {
+	c := counterStatus{
+		Consumed: all(t.Consumed), ByOutcome: make(map[string]int64),
+		Delivered: all(t.Delivered), DeadLettered: all(t.DeadLettered), Dropped: all(t.Dropped),
+		HandedOver: t.HandedOver, Skipped: t.skipped(), Unfinished: t.Unfinished, Unaccounted: t.unaccounted(),
+		Invalid: all(t.Invalid), Ambiguous: all(t.Ambiguous), ProduceErrors: all(t.ProduceErrors),
+		Commits: t.Commits, CommitErrors: t.CommitErrors, MetadataOverflows: t.MetadataOverflows,
+		Jumped: t.Jumped, LostToRetention: t.LostToRetention,
+	}
+	for _, o := range outcomes() {
+		c.ByOutcome[o.String()] = 0
+	}
+	for k, n := range t.Consumed {
+		c.ByOutcome[k.Outcome.String()] += n
+	}
+	return c
+}

@@ -1,0 +1,243 @@
+package admin
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"layover/purgatory"
+)
+
+// view is a sample with what follows from it: the lanes added up and the two
+// accounts of each partition brought together. Every answer is made from one.
+type view struct {
+	Sample
+	now   time.Time
+	total totals
+	parts []part
+}
+
+func look(s Sample, now time.Time) *view {
+	return &view{Sample: s, now: now, total: sum(s.Lanes, s.Settings), parts: join(s.Group.Partitions, s.Lanes)}
+}
+
+// totals are the lanes added up. Counters have a key, at 0, for every
+// combination of configured label values, so that a rate exists from the start.
+type totals struct {
+	purgatory.Stats // its maps and counters; Parked is left 0
+
+	parked, due, inFlight int64 // records; parked includes due
+	bytes                 int64
+	nextDueMs             int64 // 0: nothing is parked
+	heldByLabel           map[string]heldTotal
+	recentMs              []int32 // sorted
+}
+
+type heldTotal struct{ records, bytes int64 }
+
+func outcomes() []purgatory.Outcome {
+	return []purgatory.Outcome{
+		purgatory.Parked, purgatory.Passed, purgatory.Immediate, purgatory.PastDue, purgatory.Invalid, purgatory.Skipped,
+	}
+}
+
+// sum adds up the lanes. The cost grows with counters, partitions and targets.
+func sum(lanes []*purgatory.Snapshot, set Settings) totals {
+	t := zero(set)
+	for _, l := range lanes {
+		if l != nil {
+			t.add(l)
+		}
+	}
+	slices.Sort(t.recentMs)
+	return t
+}
+
+// zero returns totals with every configured key at 0.
+func zero(set Settings) totals {
+	t := totals{heldByLabel: make(map[string]heldTotal)}
+	t.Consumed = make(map[purgatory.TopicOutcome]int64)
+	t.Invalid, t.DeadLettered = make(map[purgatory.TopicReason]int64), make(map[purgatory.TopicReason]int64)
+	t.Delivered = make(map[purgatory.TopicTarget]int64)
+	t.Dropped, t.Ambiguous = make(map[string]int64), make(map[string]int64)
+	t.ProduceErrors = make(map[purgatory.TargetKind]int64)
+	t.Late = make(map[string]*purgatory.Lateness)
+	for _, topic := range set.Ingress {
+		t.Dropped[topic], t.Ambiguous[topic] = 0, 0
+		for _, o := range outcomes() {
+			t.Consumed[purgatory.TopicOutcome{Topic: topic, Outcome: o}] = 0
+		}
+		for _, reason := range set.Reasons {
+			t.Invalid[purgatory.TopicReason{Topic: topic, Reason: reason}] = 0
+			t.DeadLettered[purgatory.TopicReason{Topic: topic, Reason: reason}] = 0
+		}
+		for _, target := range set.Targets {
+			t.Delivered[purgatory.TopicTarget{Topic: topic, Target: target}] = 0
+		}
+	}
+	for _, target := range set.Targets {
+		t.Late[target] = new(purgatory.Lateness)
+	}
+	for _, target := range set.producedTo() {
+		t.heldByLabel[target] = heldTotal{}
+		for _, kind := range []string{"retriable", "fatal"} {
+			t.ProduceErrors[purgatory.TargetKind{Target: target, Kind: kind}] = 0
+		}
+	}
+	return t
+}
+
+// producedTo returns the labels of all topics that records are written to.
+func (set *Settings) producedTo() []string {
+	if set.DeadLetter == "" {
+		return set.Targets
+	}
+	return append(slices.Clone(set.Targets), set.DeadLetter)
+}
+
+func (t *totals) add(l *purgatory.Snapshot) {
+	addCounts(t.Consumed, l.Consumed)
+	addCounts(t.Invalid, l.Invalid)
+	addCounts(t.Delivered, l.Delivered)
+	addCounts(t.DeadLettered, l.DeadLettered)
+	addCounts(t.Dropped, l.Dropped)
+	addCounts(t.Ambiguous, l.Ambiguous)
+	addCounts(t.ProduceErrors, l.ProduceErrors)
+	t.addLateness(l)
+	t.HandedOver += l.HandedOver
+	t.Unfinished += l.Unfinished
+	t.LostToRetention += l.LostToRetention
+	t.Jumped += l.Jumped
+	t.Commits += l.Commits
+	t.CommitErrors += l.CommitErrors
+	t.MetadataOverflows += l.MetadataOverflows
+	t.LastDeliveryMs = max(t.LastDeliveryMs, l.LastDeliveryMs)
+
+	t.parked += int64(l.Parked + l.Due)
+	t.due += int64(l.Due)
+	t.inFlight += int64(l.InFlight)
+	t.bytes += l.Bytes
+	if l.NextDueMs != 0 && (t.nextDueMs == 0 || l.NextDueMs < t.nextDueMs) {
+		t.nextDueMs = l.NextDueMs
+	}
+	for _, h := range l.Held {
+		sum := t.heldByLabel[h.Label]
+		t.heldByLabel[h.Label] = heldTotal{sum.records + int64(h.Records), sum.bytes + h.Bytes}
+	}
+}
+
+func addCounts[K comparable](dst, src map[K]int64) {
+	for k, n := range src {
+		dst[k] += n
+	}
+}
+
+func (t *totals) addLateness(l *purgatory.Snapshot) {
+	t.recentMs = append(t.recentMs, l.RecentMs...)
+	for target, from := range l.Late {
+		to := t.Late[target]
+		if to == nil {
+			to = new(purgatory.Lateness)
+			t.Late[target] = to
+		}
+		for i, n := range from.Buckets {
+			to.Buckets[i] += n
+		}
+		to.SumMs += from.SumMs
+		to.Count += from.Count
+	}
+}
+
+// skipped returns how many records were read that were finished before.
+func (t *totals) skipped() int64 {
+	var n int64
+	for k, v := range t.Consumed {
+		if k.Outcome == purgatory.Skipped {
+			n += v
+		}
+	}
+	return n
+}
+
+// unaccounted returns the difference of the two sides of the equation in the
+// package comment. Invariant: 0.
+func (t *totals) unaccounted() int64 {
+	return all(t.Consumed) - all(t.Delivered) - all(t.DeadLettered) - all(t.Dropped) -
+		t.parked - t.inFlight - t.HandedOver - t.skipped() - t.Unfinished
+}
+
+func all[K comparable](counts map[K]int64) int64 {
+	var n int64
+	for _, v := range counts {
+		n += v
+	}
+	return n
+}
+
+// part is one partition, as the group member and as the core sees it. At least
+// one of the two is there: the member alone knows a partition that is being
+// loaded, the core alone one that is being handed over.
+type part struct {
+	topic     string
+	partition int32
+	member    *Assignment
+	core      *purgatory.PartitionView
+}
+
+type partitionKey struct {
+	topic     string
+	partition int32
+}
+
+// join brings the two accounts of each partition together, ordered by name.
+func join(assigned []Assignment, lanes []*purgatory.Snapshot) []part {
+	byKey := make(map[partitionKey]part)
+	for i := range assigned {
+		a := &assigned[i]
+		byKey[partitionKey{a.Topic, a.Partition}] = part{topic: a.Topic, partition: a.Partition, member: a}
+	}
+	for _, l := range lanes {
+		if l == nil {
+			continue
+		}
+		for i := range l.Partitions {
+			v := &l.Partitions[i]
+			k := partitionKey{v.Topic, v.Partition}
+			p := byKey[k]
+			if p.core == nil || p.core.Epoch < v.Epoch { // of two tenures, the one that goes on
+				p.topic, p.partition, p.core = v.Topic, v.Partition, v
+				byKey[k] = p
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Values(byKey), func(a, b part) int {
+		return cmp.Or(cmp.Compare(a.topic, b.topic), cmp.Compare(a.partition, b.partition))
+	})
+}
+
+// next returns the first offset that was not read yet; ok is false while the
+// partition is being loaded and nobody knows.
+func (p *part) next() (offset int64, ok bool) {
+	if p.core != nil {
+		return p.core.Next, true
+	}
+	return p.member.Next, p.member.Loaded
+}
+
+// stop is why and where a partition is not read any more.
+type stop struct {
+	offset int64
+	why    string
+	halted bool // by the policy for invalid records
+}
+
+func (p *part) stop() (stop, bool) {
+	if p.core != nil && p.core.Halted != "" {
+		return stop{p.core.HaltedAt, p.core.Halted, true}, true
+	}
+	if p.member != nil && p.member.Stopped != "" {
+		return stop{p.member.Next, p.member.Stopped, false}, true
+	}
+	return stop{}, false
+}
