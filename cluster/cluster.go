@@ -1,0 +1,286 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// State is what is known about a topic.
+type State uint8
+
+const (
+	Pending   State = iota // not asked yet, or nobody answers
+	Usable                 // exists
+	Missing                // does not exist
+	Forbidden              // not authorised to describe it
+)
+
+// String returns the word that logs and status use.
+func (s State) String() string {
+	return [...]string{"unknown", "usable", "missing", "forbidden"}[s]
+}
+
+// Topic is what is known about one topic.
+type Topic struct {
+	Name          string
+	State         State
+	ID            [16]byte
+	Partitions    int32
+	Led           []int32 // partitions that have a leader
+	MaxBatchBytes int32   // max.message.bytes
+
+	configured time.Time // when the configuration was last read
+	used       time.Time // when it was last looked up
+	pinned     bool      // named in the configuration, never forgotten
+}
+
+// Config is what a Watcher needs.
+type Config struct {
+	Ingress  []string
+	Targets  []string // egress, dead letters, and allowed names
+	MaxDelay time.Duration
+	// Changed is called after a topic's state changed; renewed says that it was
+	// deleted and made again, or has appeared.
+	Changed func(topic Topic, renewed bool)
+	Log     *slog.Logger
+}
+
+// Intervals of the watch.
+const (
+	askEvery       = time.Second
+	askTimeout     = 5 * time.Second
+	configureEvery = time.Minute      // topic configurations
+	sayEvery       = 30 * time.Second // what is missing, one line
+	forgetAfter    = 10 * time.Minute // a target that nobody asked for
+	// maxAnswerGap is the longest time between two answers that counts as time in
+	// which brokers answered.
+	maxAnswerGap = 5 * time.Second
+
+	// defaultMaxBatch is Kafka's default of max.message.bytes.
+	defaultMaxBatch = 1_048_588
+)
+
+// Watcher holds what the last answers said.
+type Watcher struct {
+	cfg    Config
+	client *kgo.Client
+	wake   chan struct{} // capacity 1
+
+	mu       sync.Mutex
+	topics   map[string]*Topic
+	answered time.Duration // sum of the gaps between answers
+	last     time.Time     // of the last answer
+	since    time.Time     // begin of the present state: answering or not
+	started  time.Time
+	err      error // of the last request, nil after an answer
+	warnings map[string]string
+	said     time.Time
+	problem  string // what the last line said
+}
+
+// New returns a watcher over a client of its own.
+func New(cfg Config, client *kgo.Client) *Watcher {
+	now := time.Now()
+	w := &Watcher{cfg: cfg, client: client, wake: make(chan struct{}, 1), topics: make(map[string]*Topic),
+		warnings: make(map[string]string), started: now, since: now, said: now.Add(-sayEvery + 3*time.Second)}
+	for _, name := range slices.Concat(cfg.Ingress, cfg.Targets) {
+		w.topics[name] = &Topic{Name: name, pinned: true, MaxBatchBytes: defaultMaxBatch}
+	}
+	return w
+}
+
+// Run asks until the context ends.
+func (w *Watcher) Run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-w.wake:
+		}
+		w.ask(ctx)
+		w.configure(ctx)
+		w.say(time.Now())
+		timer.Reset(askEvery)
+	}
+}
+
+// Lookup returns what is known about a topic. One that was never asked for is
+// pending, and is asked for now.
+func (w *Watcher) Lookup(name string) Topic {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.topics[name]
+	if t == nil {
+		t = &Topic{Name: name, MaxBatchBytes: defaultMaxBatch}
+		w.topics[strings.Clone(name)] = t
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
+	}
+	t.used = time.Now()
+	return *t
+}
+
+// Answered returns the time in which brokers answered, as far as it is known; it
+// never goes back.
+func (w *Watcher) Answered() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.answered
+}
+
+// Health is what is known about the brokers.
+type Health struct {
+	Answering bool
+	Since     time.Time // of the present state
+	Err       string
+	Missing   []string          // configured topics that cannot be used, with the reason
+	Warnings  map[string]string // by ingress topic
+}
+
+// Health returns what is known about the brokers.
+func (w *Watcher) Health() Health {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h := Health{Answering: w.err == nil && !w.last.IsZero(), Since: w.since, Warnings: make(map[string]string)}
+	if w.err != nil {
+		h.Err = w.err.Error()
+	}
+	for k, v := range w.warnings {
+		h.Warnings[k] = v
+	}
+	h.Missing = w.unusable()
+	return h
+}
+
+// unusable lists configured topics that cannot be used. Callers hold mu.
+func (w *Watcher) unusable() (out []string) {
+	for name, t := range w.topics {
+		if t.pinned && (t.State == Missing || t.State == Forbidden) {
+			out = append(out, fmt.Sprintf("topic %s is %s", name, t.State))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// ask sends one metadata request for every topic that somebody cares about.
+func (w *Watcher) ask(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	req := kmsg.NewPtrMetadataRequest()
+	req.Topics = []kmsg.MetadataRequestTopic{}
+	w.mu.Lock()
+	now := time.Now()
+	for name, t := range w.topics {
+		if !t.pinned && !t.used.IsZero() && now.Sub(t.used) > forgetAfter {
+			delete(w.topics, name)
+			continue
+		}
+		rt := kmsg.NewMetadataRequestTopic()
+		rt.Topic = kmsg.StringPtr(name)
+		req.Topics = append(req.Topics, rt)
+	}
+	w.mu.Unlock()
+	resp, err := req.RequestWith(ctx, w.client)
+	for _, c := range w.note(resp, err) {
+		w.cfg.Changed(c.topic, c.renewed)
+	}
+}
+
+type change struct {
+	topic   Topic
+	renewed bool
+}
+
+// note takes one answer and returns what changed.
+func (w *Watcher) note(resp *kmsg.MetadataResponse, err error) (changes []change) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	if (err == nil) != (w.err == nil) || w.last.IsZero() && err == nil {
+		w.since = now
+	}
+	w.err = err
+	if err != nil {
+		return nil
+	}
+	if gap := now.Sub(w.last); !w.last.IsZero() {
+		w.answered += min(gap, maxAnswerGap)
+	}
+	w.last = now
+	for _, rt := range resp.Topics {
+		if rt.Topic == nil {
+			continue
+		}
+		t := w.topics[*rt.Topic]
+		if t == nil {
+			continue
+		}
+		old := *t
+		t.read(&rt)
+		renewed := t.State == Usable && old.State == Missing || t.State == Usable && old.ID != t.ID && old.ID != [16]byte{}
+		if old.State != t.State || old.Partitions != t.Partitions || renewed {
+			changes = append(changes, change{*t, renewed})
+		}
+	}
+	return changes
+}
+
+// read takes one topic's part of an answer.
+func (t *Topic) read(rt *kmsg.MetadataResponseTopic) {
+	switch err := kerr.ErrorForCode(rt.ErrorCode); err {
+	case nil:
+		t.State, t.ID, t.Partitions = Usable, rt.TopicID, int32(len(rt.Partitions))
+		t.Led = t.Led[:0:0]
+		for _, p := range rt.Partitions {
+			if p.Leader >= 0 {
+				t.Led = append(t.Led, p.Partition)
+			}
+		}
+		if t.Partitions == 0 {
+			t.State = Missing
+		}
+	case kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.InvalidTopicException:
+		t.State = Missing
+	case kerr.TopicAuthorizationFailed:
+		t.State = Forbidden
+	}
+}
+
+// say logs what is missing, in one line every 30 s, and once when all is there.
+func (w *Watcher) say(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var problem string
+	switch missing := w.unusable(); {
+	case w.err != nil:
+		problem = fmt.Sprintf("no broker answers: %v", w.err)
+	case len(missing) > 0:
+		problem = strings.Join(missing, ", ")
+	}
+	if problem == "" {
+		if w.problem != "" {
+			w.cfg.Log.Info("brokers answer and all configured topics are there")
+			w.problem = ""
+		}
+		return
+	}
+	if now.Sub(w.said) >= sayEvery {
+		w.said, w.problem = now, problem
+		w.cfg.Log.Warn("waiting for Kafka", "missing", problem)
+	}
+}

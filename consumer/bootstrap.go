@@ -1,0 +1,184 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// startAt is where a partition without a committed offset begins, or why it
+// cannot be read.
+type startAt struct {
+	offset int64
+	reason string
+}
+
+// bootstrap finds the start of every partition that has no committed offset.
+//
+// In a group without any committed offset the start is LAYOVER_START_OFFSET's.
+// One member, the owner of the first partition of all, then commits the start of
+// every partition in one request, and the others wait for it: so a partition
+// without an offset in a known group is always news or an accident, never a race
+// between members that start together.
+func (c *Consumer) bootstrap(ctx context.Context, parts map[string]map[int32]kgo.Offset, w world) (map[offsets.TopicPartition]startAt, error) {
+	missing := c.uncommitted(parts)
+	for len(missing) > 0 {
+		known, err := c.groupOffsets(ctx)
+		if err == nil && len(known) > 0 {
+			return c.known(missing, known, w), nil
+		}
+		if err == nil && c.cfg.StartOffset == "none" {
+			return refuse(missing), nil
+		}
+		if err == nil && c.first(ctx) {
+			if err = c.commitStarts(ctx); err == nil {
+				c.cfg.Log.Info("group starts", "group", c.cfg.Group, "offset", c.cfg.StartOffset)
+				continue
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			c.cfg.Log.Debug("start offsets not known yet", "err", err)
+		}
+		if err := pause(ctx, loadRetry); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// uncommitted returns the partitions for which nothing was committed.
+func (c *Consumer) uncommitted(parts map[string]map[int32]kgo.Offset) (out []offsets.TopicPartition) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for topic := range parts {
+		for p := range parts[topic] {
+			tp := offsets.TopicPartition{Topic: topic, Partition: p}
+			if _, ok := c.committed[tp]; !ok {
+				out = append(out, tp)
+			}
+		}
+	}
+	return out
+}
+
+// groupOffsets returns all that the group has committed, for any topic.
+func (c *Consumer) groupOffsets(ctx context.Context) (map[offsets.TopicPartition]committed, error) {
+	resp, err := kadm.NewClient(c.client).FetchOffsets(ctx, c.cfg.Group)
+	if err != nil {
+		return nil, fmt.Errorf("offsets of group %s: %w", c.cfg.Group, err)
+	}
+	out := make(map[offsets.TopicPartition]committed)
+	for topic := range resp {
+		for p, o := range resp[topic] {
+			if o.Err != nil {
+				return nil, fmt.Errorf("offset of %s/%d in group %s: %w", topic, p, c.cfg.Group, o.Err)
+			}
+			if o.At >= 0 {
+				out[offsets.TopicPartition{Topic: topic, Partition: p}] = committed{o.At, o.Metadata}
+			}
+		}
+	}
+	return out, nil
+}
+
+// known decides for a group that has offsets, though not these. What bootstrapping
+// has just committed is taken as it is. A partition that is new, or has lost
+// nothing yet, starts at its log start; any other had an offset once, and where
+// it was nobody knows.
+func (c *Consumer) known(missing []offsets.TopicPartition, known map[offsets.TopicPartition]committed, w world) map[offsets.TopicPartition]startAt {
+	highest := make(map[string]int32)
+	for tp := range known {
+		if h, ok := highest[tp.Topic]; !ok || tp.Partition > h {
+			highest[tp.Topic] = tp.Partition
+		}
+	}
+	out := make(map[offsets.TopicPartition]startAt)
+	for _, tp := range missing {
+		start := w.bounds[tp].start
+		h, any := highest[tp.Topic]
+		switch k, ok := known[tp]; {
+		case ok:
+			out[tp] = startAt{offset: max(k.offset, start)}
+		case start == 0 || !any || tp.Partition > h:
+			out[tp] = startAt{offset: start}
+		default:
+			out[tp] = startAt{reason: fmt.Sprintf("group %s has committed offsets, but none for this partition, whose log starts at %d: "+
+				"it expired or was deleted, and what was delivered is not known; set the group's offset for this partition, then restart", c.cfg.Group, start)}
+		}
+	}
+	return out
+}
+
+func refuse(missing []offsets.TopicPartition) map[offsets.TopicPartition]startAt {
+	out := make(map[offsets.TopicPartition]startAt)
+	for _, tp := range missing {
+		out[tp] = startAt{reason: "the group has no committed offset and LAYOVER_START_OFFSET is none: set the group's offset, or choose earliest or latest, then restart"}
+	}
+	return out
+}
+
+// first says whether this member owns the first partition of the first ingress
+// topic that exists.
+func (c *Consumer) first(ctx context.Context) bool {
+	for _, topic := range c.cfg.Topics {
+		if _, _, err := topicIDs(ctx, c.client, []string{topic}); err != nil {
+			continue
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.table[offsets.TopicPartition{Topic: topic}] != nil
+	}
+	return false
+}
+
+// commitStarts commits where every partition of every ingress topic begins, in one
+// request.
+func (c *Consumer) commitStarts(ctx context.Context) error {
+	var topics []string
+	ids := make(map[string]offsets.TopicID)
+	var cluster string
+	for _, topic := range c.cfg.Topics {
+		id, got, err := topicIDs(ctx, c.client, []string{topic})
+		if err == nil {
+			cluster, ids[topic] = id, got[topic]
+			topics = append(topics, topic)
+		}
+	}
+	adm := kadm.NewClient(c.client)
+	list := adm.ListStartOffsets
+	if c.cfg.StartOffset == "latest" {
+		list = adm.ListEndOffsets
+	}
+	at, err := list(ctx, topics...)
+	if err != nil {
+		return fmt.Errorf("start offsets: %w", err)
+	}
+	if err := at.Error(); err != nil {
+		return fmt.Errorf("start offsets: %w", err)
+	}
+	c.mu.Lock()
+	member, generation := c.memberID, c.generation
+	c.mu.Unlock()
+	var commits []offsets.Commit
+	at.Each(func(o kadm.ListedOffset) {
+		id := offsets.Identity{ClusterID: cluster, TopicID: ids[o.Topic], Partition: o.Partition}
+		commits = append(commits, offsets.Commit{
+			TopicPartition: offsets.TopicPartition{Topic: o.Topic, Partition: o.Partition}, TopicID: ids[o.Topic],
+			Low: o.Offset, Metadata: offsets.NewWindow(o.Offset).Encode(id, offsets.MaxMetadata).Metadata,
+			MemberID: member, Generation: generation,
+		})
+	})
+	for _, r := range c.sendOne(ctx, commits) {
+		if r.Err != nil {
+			return fmt.Errorf("start offset of %s/%d: %w", r.Topic, r.Partition, r.Err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,216 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Result is the coordinator's answer for one partition of a commit.
+type Result struct {
+	offsets.Commit
+	Err error
+}
+
+// ErrNotOwned answers a commit of a tenure that is over: it was not sent.
+var ErrNotOwned = errors.New("the partition is not assigned any more")
+
+// metadataPerRequest bounds the characters of metadata in one OffsetCommit. A
+// coordinator appends a request as one batch: with full metadata for 260
+// partitions it refuses all of them.
+const metadataPerRequest = 256 << 10
+
+// batch is what one call of Commit sends.
+type batch struct {
+	commits []offsets.Commit
+	refused []Result
+	done    func([]Result)
+}
+
+// committer sends batches one after the other, so that commits of one partition
+// arrive in the order in which they were built.
+type committer struct {
+	c      *Consumer
+	mu     sync.Mutex
+	queue  []batch // bounded by its callers, who have at most one commit per partition out
+	closed bool
+	wake   chan struct{} // capacity 1
+	done   chan struct{}
+}
+
+func newCommitter(c *Consumer) *committer {
+	k := &committer{c: c, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	go k.run() // ended by close
+	return k
+}
+
+// Commit copies the identity into each commit, under the lock that checks its
+// ownership, and queues them. done is called once, from another goroutine.
+func (c *Consumer) Commit(commits []offsets.Commit, done func([]Result)) {
+	b := batch{done: done}
+	c.mu.Lock()
+	for _, m := range commits {
+		o := c.table[m.TopicPartition]
+		if o == nil || o.Epoch != m.Epoch {
+			b.refused = append(b.refused, Result{m, ErrNotOwned})
+			continue
+		}
+		m.MemberID, m.Generation, m.TopicID = c.memberID, c.generation, o.topicID
+		b.commits = append(b.commits, m)
+	}
+	c.mu.Unlock()
+	if !c.committer.put(b) {
+		go done(b.fail(kgo.ErrClientClosed))
+	}
+}
+
+func (k *committer) put(b batch) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return false
+	}
+	k.queue = append(k.queue, b)
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// run sends until close.
+func (k *committer) run() {
+	defer close(k.done)
+	for {
+		k.mu.Lock()
+		queue, closed := k.queue, k.closed
+		k.queue = nil
+		k.mu.Unlock()
+		for _, b := range queue {
+			b.done(append(b.refused, k.c.send(b.commits)...))
+		}
+		if closed {
+			return
+		}
+		if len(queue) == 0 {
+			<-k.wake
+		}
+	}
+}
+
+func (k *committer) close() {
+	k.mu.Lock()
+	k.closed = true
+	k.mu.Unlock()
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// fail answers a whole batch with one error.
+func (b *batch) fail(err error) []Result {
+	out := b.refused
+	for _, m := range b.commits {
+		out = append(out, Result{m, err})
+	}
+	return out
+}
+
+// send commits, in as many requests as their metadata asks for. The context has no
+// end: a commit that is given up half way may still arrive, after a later one.
+func (c *Consumer) send(commits []offsets.Commit) (out []Result) {
+	for len(commits) > 0 {
+		size, n := 0, 0
+		for n < len(commits) && (n == 0 || size+len(commits[n].Metadata) <= metadataPerRequest) &&
+			commits[n].Generation == commits[0].Generation && commits[n].MemberID == commits[0].MemberID {
+			size += len(commits[n].Metadata)
+			n++
+		}
+		out = append(out, c.sendOne(context.Background(), commits[:n])...)
+		commits = commits[n:]
+	}
+	return out
+}
+
+// sendOne sends one OffsetCommit of commits that carry the same identity.
+func (c *Consumer) sendOne(ctx context.Context, commits []offsets.Commit) []Result {
+	started := time.Now()
+	resp, err := c.request(commits).RequestWith(ctx, c.client)
+	b := batch{commits: commits}
+	if err != nil {
+		return b.fail(fmt.Errorf("offset commit: %w", err))
+	}
+	answers := make(map[offsets.TopicPartition]error, len(commits))
+	byID := make(map[offsets.TopicID]string)
+	for _, m := range commits {
+		byID[m.TopicID] = m.Topic
+	}
+	for _, t := range resp.Topics {
+		name := t.Topic
+		if name == "" {
+			name = byID[t.TopicID]
+		}
+		for _, p := range t.Partitions {
+			answers[offsets.TopicPartition{Topic: name, Partition: p.Partition}] = kerr.ErrorForCode(p.ErrorCode)
+		}
+	}
+	out := make([]Result, 0, len(commits))
+	for _, m := range commits {
+		err, answered := answers[m.TopicPartition]
+		if !answered {
+			err = errors.New("offset commit: the coordinator's answer leaves this partition out")
+		}
+		if err == nil {
+			c.lease.renew(started)
+		}
+		if errors.Is(err, kerr.FencedInstanceID) {
+			c.fail(ErrFenced)
+		}
+		out = append(out, Result{m, err})
+	}
+	return out
+}
+
+func (c *Consumer) request(commits []offsets.Commit) *kmsg.OffsetCommitRequest {
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.Group = c.cfg.Group
+	req.MemberID, req.Generation = commits[0].MemberID, commits[0].Generation
+	if c.cfg.InstanceID != "" {
+		req.InstanceID = &c.cfg.InstanceID
+	}
+	at := make(map[string]int)
+	for _, m := range commits {
+		i, ok := at[m.Topic]
+		if !ok {
+			t := kmsg.NewOffsetCommitRequestTopic()
+			t.Topic, t.TopicID = m.Topic, m.TopicID // from version 10 on the id is what counts
+			req.Topics = append(req.Topics, t)
+			i = len(req.Topics) - 1
+			at[m.Topic] = i
+		}
+		p := kmsg.NewOffsetCommitRequestTopicPartition()
+		p.Partition, p.Offset, p.LeaderEpoch = m.Partition, m.Low, -1
+		p.Metadata = kmsg.StringPtr(m.Metadata)
+		req.Topics[i].Partitions = append(req.Topics[i].Partitions, p)
+	}
+	return req
+}
+
+// IsFenced says whether a commit was refused because the group does not know its
+// member or generation any more.
+func IsFenced(err error) bool {
+	return errors.Is(err, kerr.IllegalGeneration) || errors.Is(err, kerr.UnknownMemberID) ||
+		errors.Is(err, kerr.FencedInstanceID) || errors.Is(err, kerr.StaleMemberEpoch) || errors.Is(err, ErrNotOwned)
+}
+
+// IsMetadataTooLarge says whether the broker takes less metadata than was sent.
+func IsMetadataTooLarge(err error) bool { return errors.Is(err, kerr.OffsetMetadataTooLarge) }

@@ -1,0 +1,309 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Tenure names a partition in one assignment.
+type Tenure struct {
+	offsets.TopicPartition
+	Epoch uint64
+}
+
+// Assigned is a partition that is ready to be read.
+type Assigned struct {
+	Tenure
+	TopicID   offsets.TopicID
+	ClusterID string
+	Window    *offsets.Window
+	Next      int64 // first offset that will be read
+	StableEnd int64 // last stable offset now
+}
+
+// Handler takes what the group and the brokers say. Assigned, Revoked and Lost are
+// called one at a time, Fetched never while one of Revoked or Lost runs.
+type Handler interface {
+	Assigned(Assigned)
+	Fetched(t Tenure, records []*kgo.Record, bytes int64)
+	// LogStart says that the log begins at start now, above what was read.
+	LogStart(t Tenure, start int64)
+	// Revoked returns when each tenure is drained, committed and forgotten; it has
+	// to return well within the rebalance timeout of a minute.
+	Revoked([]Tenure)
+	Lost([]Tenure)
+}
+
+// Config is what a Consumer needs.
+type Config struct {
+	Topics         []string
+	Group          string
+	InstanceID     string // "" for a dynamic member
+	SessionTimeout time.Duration
+	StartOffset    string // earliest, latest, none
+	FetchMaxBytes  int32  // of one fetch response
+	ReadingBudget  int64  // bytes handed over and not yet Consumed
+	MaxDecompress  int    // bytes that one batch may decompress to
+	// LeaseMargin is what the lease is shorter than the session timeout.
+	// 0: a fifth of the session timeout.
+	LeaseMargin time.Duration
+	Options     []kgo.Opt // brokers, logger, hooks, back-off
+	Log         *slog.Logger
+}
+
+// ErrFenced means that another process uses the same group instance id.
+var ErrFenced = errors.New("another process joined the group with the same instance id (FENCED_INSTANCE_ID)")
+
+// Consumer is one member of the group.
+type Consumer struct {
+	cfg     Config
+	handler Handler
+	client  *kgo.Client
+	budget  *budget
+	lease   lease
+	fatal   chan error // capacity 1
+
+	mu         sync.Mutex
+	table      map[offsets.TopicPartition]*owned
+	epochs     uint64
+	memberID   string
+	generation int32
+	committed  map[offsets.TopicPartition]committed // what OnOffsetsFetched saw last
+	paused     bool
+	joined     bool // a join has completed since the start
+	jumps      map[Tenure]int64
+
+	committer  *committer
+	rebalances atomic.Int64
+	group      atomic.Pointer[string] // last error of the group, for status
+}
+
+// owned is one row of the ownership table.
+type owned struct {
+	Tenure
+	topicID offsets.TopicID
+	loaded  bool   // offset and finished set are known and the handler has it
+	stopped string // why it is not read, "" if it is
+	next    int64  // first offset not yet handed over
+}
+
+type committed struct {
+	offset   int64
+	metadata string
+}
+
+// New returns a consumer. It does not wait for Kafka: Run joins when it can.
+func New(cfg Config, h Handler) (*Consumer, error) {
+	if cfg.LeaseMargin == 0 {
+		cfg.LeaseMargin = cfg.SessionTimeout / 5
+	}
+	c := &Consumer{
+		cfg: cfg, handler: h,
+		budget:    newBudget(cfg.ReadingBudget),
+		fatal:     make(chan error, 1),
+		table:     make(map[offsets.TopicPartition]*owned),
+		committed: make(map[offsets.TopicPartition]committed),
+		jumps:     make(map[Tenure]int64),
+	}
+	c.lease.length = cfg.SessionTimeout - cfg.LeaseMargin
+	opts := append([]kgo.Opt{
+		kgo.ConsumerGroup(cfg.Group),
+		kgo.ConsumeTopics(cfg.Topics...),
+		kgo.DisableAutoCommit(),
+		kgo.BlockRebalanceOnPoll(),
+		kgo.KeepControlRecords(),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()),
+		kgo.SessionTimeout(cfg.SessionTimeout),
+		kgo.HeartbeatInterval(cfg.SessionTimeout / 3),
+		kgo.RebalanceTimeout(max(time.Minute, cfg.SessionTimeout)),
+		// Every partition starts at an offset that load has chosen. A reset would
+		// go on elsewhere without a word.
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		kgo.FetchMaxBytes(cfg.FetchMaxBytes),
+		kgo.FetchMaxPartitionBytes(min(cfg.FetchMaxBytes, 1<<20)),
+		kgo.FetchMaxWait(time.Second),
+		kgo.BrokerMaxReadBytes(1 << 30), // a broker sends a first batch of any size
+		kgo.MaxDecompressBatchBytes(cfg.MaxDecompress),
+		kgo.OnPartitionsAssigned(c.onAssigned),
+		kgo.OnPartitionsRevoked(c.onRevoked),
+		kgo.OnPartitionsLost(c.onLost),
+		kgo.OnOffsetsFetched(c.onOffsetsFetched),
+		kgo.AdjustFetchOffsetsFn(c.load),
+		kgo.WithHooks(&c.lease, groupErrors{c}),
+	}, cfg.Options...)
+	if cfg.InstanceID != "" {
+		opts = append(opts, kgo.InstanceID(cfg.InstanceID))
+	}
+	c.mu.Lock() // callbacks begin with it, so they find the client in its place
+	defer c.mu.Unlock()
+	client, err := kgo.NewClient(opts...)
+	if err != nil {
+		return nil, fmt.Errorf("consumer client: %w", err)
+	}
+	c.client = client
+	c.committer = newCommitter(c)
+	return c, nil
+}
+
+// Run polls until the context ends, or until the group has no place for this
+// process: then it returns ErrFenced.
+func (c *Consumer) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		select {
+		case err := <-c.fatal:
+			return err
+		default:
+		}
+		fetches := c.client.PollFetches(ctx)
+		if fetches.IsClientClosed() {
+			return nil
+		}
+		c.jump() // rebalances are blocked until AllowRebalance, so the table holds
+		bytes := c.handOver(fetches)
+		c.client.AllowRebalance()
+		if !c.budget.take(ctx, bytes) {
+			break
+		}
+	}
+	select {
+	case err := <-c.fatal:
+		return err
+	default:
+		return nil
+	}
+}
+
+// handOver passes what a poll returned on to the handler. It runs with rebalances
+// blocked, so the table says whose each partition is.
+func (c *Consumer) handOver(fetches kgo.Fetches) (bytes int64) {
+	fetches.EachPartition(func(f kgo.FetchTopicPartition) {
+		tp := offsets.TopicPartition{Topic: f.Topic, Partition: f.Partition}
+		c.mu.Lock()
+		o := c.table[tp]
+		if o == nil || !o.loaded || o.stopped != "" {
+			c.mu.Unlock()
+			return
+		}
+		tenure := o.Tenure
+		if n := len(f.Records); n > 0 {
+			o.next = f.Records[n-1].Offset + 1
+		}
+		c.mu.Unlock()
+		if len(f.Records) > 0 {
+			size := sizeOf(f.Records)
+			bytes += size
+			c.handler.Fetched(tenure, f.Records, size)
+		}
+		if f.Err != nil {
+			c.readError(tenure, f.Err)
+		}
+	})
+	return bytes
+}
+
+// sizeOf is what records take of the reading budget.
+func sizeOf(records []*kgo.Record) (bytes int64) {
+	const fixed = 160 // of a kgo.Record
+	for _, r := range records {
+		bytes += fixed + int64(len(r.Key)+len(r.Value)) + 40*int64(len(r.Headers))
+	}
+	return bytes
+}
+
+// Consumed gives back bytes of the reading budget.
+func (c *Consumer) Consumed(bytes int64) { c.budget.give(bytes) }
+
+// Unread returns the bytes handed over and not yet consumed, and those that the
+// client holds ready.
+func (c *Consumer) Unread() int64 { return c.budget.taken() + c.client.BufferedFetchBytes() }
+
+// LeaseValid says whether the group still counts on this member.
+func (c *Consumer) LeaseValid() bool { return c.lease.valid(time.Now()) }
+
+// SetPaused stops or resumes reading of everything. What is parked goes on.
+func (c *Consumer) SetPaused(paused bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.paused == paused {
+		return
+	}
+	c.paused = paused
+	if paused {
+		c.client.PauseFetchTopics(c.cfg.Topics...)
+	} else {
+		c.client.ResumeFetchTopics(c.cfg.Topics...)
+	}
+}
+
+// Rejoin makes the client look at a topic afresh that was deleted and made again:
+// the client takes a changed topic id for an error until it is told.
+func (c *Consumer) Rejoin(topic string) {
+	c.client.PurgeTopicsFromClient(topic)
+	c.client.AddConsumeTopics(topic)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.paused {
+		c.client.PauseFetchTopics(topic)
+	}
+}
+
+// Refresh asks for metadata now, for a topic that has just appeared.
+func (c *Consumer) Refresh() { c.client.ForceMetadataRefresh() }
+
+// Client returns the client, for requests that need one.
+func (c *Consumer) Client() *kgo.Client { return c.client }
+
+// Leave leaves the group, unless the member is static, by the context's end. The
+// handler's Revoked is called meanwhile.
+func (c *Consumer) Leave(ctx context.Context) {
+	c.client.AllowRebalance()
+	if err := c.client.LeaveGroupContext(ctx); err != nil {
+		c.cfg.Log.Info("left without the group's answer", "group", c.cfg.Group, "err", err)
+	}
+	closed := make(chan struct{})
+	go func() { // ends when the client has given up its requests, at the latest with the process
+		c.client.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-ctx.Done():
+	}
+	c.committer.close()
+}
+
+// groupErrors hears about the end of a group session.
+type groupErrors struct{ c *Consumer }
+
+// OnGroupManageError implements kgo.HookGroupManageError.
+func (g groupErrors) OnGroupManageError(err error) {
+	text := err.Error()
+	g.c.group.Store(&text)
+	if errors.Is(err, kerr.FencedInstanceID) {
+		g.c.fail(ErrFenced)
+	}
+}
+
+// fail ends Run with an error that no retry mends.
+func (c *Consumer) fail(err error) {
+	select {
+	case c.fatal <- err:
+	default:
+	}
+	c.mu.Lock() // New may not be done yet
+	client := c.client
+	c.mu.Unlock()
+	client.AllowRebalance()
+}

@@ -1,0 +1,15 @@
+// Package consumer is the group member: membership, the ownership table, reading
+// ingress partitions, and commits.
+//
+//	poll ─► Handler.Fetched      (a partition's records as kgo returned them, tagged with its epoch)
+//	join ─► Handler.Assigned     (once its offset, finished set and log bounds are known)
+//	     ─► Handler.Revoked/Lost (returns when the tenure is over)
+//	Commit ◄─ offsets.Commit     (identity filled in under the lock that checks ownership)
+//
+// Kafka checks member and generation of a commit, not ownership: a fresh
+// generation on a lost partition is accepted and overwrites its new owner. So
+// member id, generation and topic id are copied from the ownership table when a
+// batch is built and travel with it. Commits are raw OffsetCommit requests: kgo's
+// own commit functions look the generation up when they send, and write the
+// member id as metadata where nobody stops them.
+package consumer

@@ -1,0 +1,224 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// loadRetry is the pause between tries to find out where a partition begins.
+const loadRetry = 200 * time.Millisecond
+
+// bounds are the offsets at which a partition's log begins and ends.
+type bounds struct {
+	start  int64
+	stable int64 // last stable offset: what read_committed reads up to
+	end    int64 // high watermark
+}
+
+// world is what load asks the brokers before it decides.
+type world struct {
+	clusterID string
+	topicIDs  map[string]offsets.TopicID
+	bounds    map[offsets.TopicPartition]bounds
+}
+
+// load decides where each newly assigned partition is read from, and gives it to
+// the handler. kgo calls it after the group's offsets were fetched and before the
+// first fetch, while heartbeats go on; ctx ends with the session. A partition
+// that is left out of the answer is not read.
+func (c *Consumer) load(ctx context.Context, fetched map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	w, err := c.survey(ctx, fetched)
+	if err != nil {
+		return nil, err
+	}
+	starts, err := c.bootstrap(ctx, fetched, w)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]map[int32]kgo.Offset)
+	for topic, partitions := range fetched {
+		for p := range partitions {
+			tp := offsets.TopicPartition{Topic: topic, Partition: p}
+			a, reason := c.start(tp, w, starts)
+			if !c.begin(tp, &a, w.topicIDs[topic], reason) {
+				continue
+			}
+			a.ClusterID = w.clusterID
+			c.handler.Assigned(a)
+			if out[topic] == nil {
+				out[topic] = make(map[int32]kgo.Offset)
+			}
+			out[topic][p] = kgo.NewOffset().At(a.Next)
+		}
+	}
+	return out, nil
+}
+
+// begin completes a partition's row in the ownership table. It returns false for a
+// partition that is not to be read.
+func (c *Consumer) begin(tp offsets.TopicPartition, a *Assigned, id offsets.TopicID, reason string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := c.table[tp]
+	if o == nil {
+		return false
+	}
+	o.topicID = id
+	if reason != "" {
+		o.stopped = reason
+		c.cfg.Log.Error("partition is not read", "topic", tp.Topic, "partition", tp.Partition, "err", reason)
+		return false
+	}
+	a.Tenure, a.TopicID = o.Tenure, id
+	o.loaded, o.next = true, a.Next
+	return true
+}
+
+// start decides where one partition begins, or why it cannot.
+func (c *Consumer) start(tp offsets.TopicPartition, w world, starts map[offsets.TopicPartition]startAt) (a Assigned, reason string) {
+	b := w.bounds[tp]
+	a.StableEnd = b.stable
+	c.mu.Lock()
+	was, ok := c.committed[tp]
+	c.mu.Unlock()
+	if !ok {
+		s := starts[tp]
+		a.Window, a.Next = offsets.NewWindow(s.offset), s.offset
+		return a, s.reason
+	}
+	id := offsets.Identity{ClusterID: w.clusterID, TopicID: w.topicIDs[tp.Topic], Partition: tp.Partition}
+	window, err := offsets.Decode(was.metadata, id, was.offset)
+	log := c.cfg.Log.With("topic", tp.Topic, "partition", tp.Partition, "offset", was.offset)
+	switch {
+	case err == nil:
+	case errors.Is(err, offsets.ErrNewer):
+		return a, fmt.Sprintf("its committed metadata cannot be read by this version: %v", err)
+	case errors.Is(err, offsets.ErrOtherTopic):
+		log.Error("topic was deleted and created again: the committed offset belongs to the old one, reading from the log start", "err", err)
+		window = offsets.NewWindow(b.start)
+	case errors.Is(err, offsets.ErrForeign):
+		log.Warn("committed metadata was not written by layover: nothing above the committed offset counts as finished", "err", err)
+	default:
+		log.Error("committed metadata is damaged: nothing above the committed offset counts as finished, records may be delivered again", "err", err)
+	}
+	if window.Low() > b.end {
+		return a, fmt.Sprintf("the committed offset %d lies above the end of the log, %d: the log was truncated or is another one; set the group's offset for this partition, then restart", window.Low(), b.end)
+	}
+	if n := window.ClipAbove(b.end); n > 0 {
+		log.Error("finished offsets above the end of the log are forgotten: the log was truncated", "finished", n)
+	}
+	a.Window, a.Next = window, max(window.Low(), b.start)
+	if a.Next > window.Low() {
+		log.Error("the log starts above the committed offset: records were deleted before they were delivered", "start", b.start)
+	}
+	return a, ""
+}
+
+// survey asks for cluster, topic ids and log bounds until it has them all.
+func (c *Consumer) survey(ctx context.Context, parts map[string]map[int32]kgo.Offset) (world, error) {
+	for {
+		w, err := c.ask(ctx, parts)
+		if err == nil || ctx.Err() != nil {
+			return w, err
+		}
+		c.cfg.Log.Debug("log bounds not known yet", "err", err)
+		if err := pause(ctx, loadRetry); err != nil {
+			return w, err
+		}
+	}
+}
+
+func (c *Consumer) ask(ctx context.Context, parts map[string]map[int32]kgo.Offset) (w world, err error) {
+	topics := make([]string, 0, len(parts))
+	for t := range parts {
+		topics = append(topics, t)
+	}
+	if w.clusterID, w.topicIDs, err = topicIDs(ctx, c.client, topics); err != nil {
+		return w, err
+	}
+	adm := kadm.NewClient(c.client)
+	starts, err := adm.ListStartOffsets(ctx, topics...)
+	if err != nil {
+		return w, fmt.Errorf("log start offsets: %w", err)
+	}
+	stable, err := adm.ListCommittedOffsets(ctx, topics...)
+	if err != nil {
+		return w, fmt.Errorf("last stable offsets: %w", err)
+	}
+	ends, err := adm.ListEndOffsets(ctx, topics...)
+	if err != nil {
+		return w, fmt.Errorf("log end offsets: %w", err)
+	}
+	w.bounds = make(map[offsets.TopicPartition]bounds)
+	for t := range starts {
+		for p := range starts[t] {
+			s, _ := starts.Lookup(t, p)
+			l, ok1 := stable.Lookup(t, p)
+			e, ok2 := ends.Lookup(t, p)
+			if err := errors.Join(s.Err, l.Err, e.Err); err != nil || !ok1 || !ok2 {
+				if _, asked := parts[t][p]; asked {
+					return w, fmt.Errorf("log bounds of %s/%d: %w", t, p, err)
+				}
+				continue
+			}
+			w.bounds[offsets.TopicPartition{Topic: t, Partition: p}] = bounds{s.Offset, l.Offset, e.Offset}
+		}
+	}
+	for t := range parts {
+		for p := range parts[t] {
+			if _, ok := w.bounds[offsets.TopicPartition{Topic: t, Partition: p}]; !ok {
+				return w, fmt.Errorf("log bounds of %s/%d are not known", t, p)
+			}
+		}
+	}
+	return w, nil
+}
+
+// topicIDs asks a broker, not the client's cache, for the ids of topics.
+func topicIDs(ctx context.Context, cl *kgo.Client, topics []string) (cluster string, ids map[string]offsets.TopicID, err error) {
+	req := kmsg.NewPtrMetadataRequest()
+	for _, t := range topics {
+		rt := kmsg.NewMetadataRequestTopic()
+		rt.Topic = kmsg.StringPtr(t)
+		req.Topics = append(req.Topics, rt)
+	}
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return "", nil, fmt.Errorf("metadata: %w", err)
+	}
+	if resp.ClusterID != nil {
+		cluster = *resp.ClusterID
+	}
+	ids = make(map[string]offsets.TopicID)
+	for _, t := range resp.Topics {
+		if t.Topic == nil {
+			continue
+		}
+		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
+			return cluster, nil, fmt.Errorf("metadata of %s: %w", *t.Topic, err)
+		}
+		ids[*t.Topic] = t.TopicID
+	}
+	return cluster, ids, nil
+}
+
+// pause waits, or returns the context's error.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

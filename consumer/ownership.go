@@ -1,0 +1,204 @@
+package consumer
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// identify copies member id and generation into the table. Callers hold mu and
+// run inside a rebalance callback, where both belong to the table as it is.
+func (c *Consumer) identify() {
+	c.memberID, c.generation = c.client.GroupMetadata()
+}
+
+// onAssigned begins a tenure for each added partition. It is called after every
+// join, with nothing added too, so the generation is the join's.
+func (c *Consumer) onAssigned(_ context.Context, _ *kgo.Client, added map[string][]int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.identify()
+	c.rebalances.Add(1)
+	c.joined = true
+	c.group.Store(nil)
+	for topic, partitions := range added {
+		for _, p := range partitions {
+			tp := offsets.TopicPartition{Topic: topic, Partition: p}
+			c.epochs++
+			c.table[tp] = &owned{Tenure: Tenure{tp, c.epochs}}
+			c.client.ResumeFetchPartitions(map[string][]int32{topic: {p}})
+		}
+	}
+	c.cfg.Log.Info("group joined", "group", c.cfg.Group, "generation", c.generation, "added", total(added), "assigned", len(c.table))
+}
+
+// onRevoked ends tenures while the membership still holds. The partitions stay in
+// the table until the handler is done with them: under the cooperative protocol
+// nobody else has them before this returns.
+func (c *Consumer) onRevoked(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
+	c.mu.Lock()
+	c.identify()
+	tenures := c.tenures(lost)
+	c.mu.Unlock()
+	if len(tenures) > 0 {
+		c.handler.Revoked(tenures)
+		c.cfg.Log.Info("partitions revoked", "group", c.cfg.Group, "revoked", len(tenures))
+	}
+	c.forget(lost)
+}
+
+// onLost ends tenures whose membership is gone: nothing can be committed.
+func (c *Consumer) onLost(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
+	c.mu.Lock()
+	tenures := c.tenures(lost)
+	c.mu.Unlock()
+	c.forget(lost)
+	if len(tenures) > 0 {
+		c.handler.Lost(tenures)
+		c.cfg.Log.Warn("partitions lost", "group", c.cfg.Group, "lost", len(tenures))
+	}
+}
+
+// tenures returns the loaded tenures of partitions. Callers hold mu.
+func (c *Consumer) tenures(parts map[string][]int32) (out []Tenure) {
+	for topic, partitions := range parts {
+		for _, p := range partitions {
+			if o := c.table[offsets.TopicPartition{Topic: topic, Partition: p}]; o != nil && o.loaded {
+				out = append(out, o.Tenure)
+			}
+		}
+	}
+	return out
+}
+
+func (c *Consumer) forget(parts map[string][]int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for topic, partitions := range parts {
+		for _, p := range partitions {
+			tp := offsets.TopicPartition{Topic: topic, Partition: p}
+			if o := c.table[tp]; o != nil {
+				delete(c.jumps, o.Tenure)
+			}
+			delete(c.table, tp)
+		}
+	}
+}
+
+// onOffsetsFetched keeps what the group has committed for the partitions that load
+// is about to be asked for.
+func (c *Consumer) onOffsetsFetched(_ context.Context, _ *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, g := range resp.Groups {
+		for _, t := range g.Topics {
+			for _, p := range t.Partitions {
+				tp := offsets.TopicPartition{Topic: t.Topic, Partition: p.Partition}
+				if p.ErrorCode != 0 || p.Offset < 0 {
+					delete(c.committed, tp)
+					continue
+				}
+				var metadata string
+				if p.Metadata != nil {
+					metadata = *p.Metadata
+				}
+				c.committed[tp] = committed{p.Offset, metadata}
+			}
+		}
+	}
+	return nil
+}
+
+// Stop makes a partition not be read any more in this tenure, and says why.
+func (c *Consumer) Stop(t Tenure, reason string) {
+	c.mu.Lock()
+	o := c.table[t.TopicPartition]
+	if o == nil || o.Epoch != t.Epoch || o.stopped != "" {
+		c.mu.Unlock()
+		return
+	}
+	o.stopped = reason
+	c.mu.Unlock()
+	c.client.PauseFetchPartitions(map[string][]int32{t.Topic: {t.Partition}})
+}
+
+// Jump makes reading of a partition go on at an offset, before the next poll's
+// records are handed over: everything before it is finished.
+func (c *Consumer) Jump(t Tenure, to int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.jumps[t] = max(to, c.jumps[t])
+}
+
+// jump carries out what Jump asked for. Only the poll loop calls it, while
+// rebalances are blocked: a tenure cannot end between the look and the leap.
+func (c *Consumer) jump() {
+	c.mu.Lock()
+	if len(c.jumps) == 0 {
+		c.mu.Unlock()
+		return
+	}
+	set := make(map[string]map[int32]kgo.EpochOffset)
+	for t, to := range c.jumps {
+		o := c.table[t.TopicPartition]
+		if o == nil || o.Epoch != t.Epoch || o.stopped != "" || o.next >= to {
+			continue
+		}
+		o.next = to
+		if set[t.Topic] == nil {
+			set[t.Topic] = make(map[int32]kgo.EpochOffset)
+		}
+		set[t.Topic][t.Partition] = kgo.EpochOffset{Epoch: -1, Offset: to}
+	}
+	clear(c.jumps)
+	c.mu.Unlock()
+	c.client.SetOffsets(set)
+}
+
+// View is one row of the ownership table, for status.
+type View struct {
+	Tenure
+	Loaded  bool
+	Stopped string
+	Next    int64
+}
+
+// Status is what can be seen of the consumer from outside.
+type Status struct {
+	MemberID   string
+	Generation int32
+	Joined     bool // a join has completed since the start
+	Rebalances int64
+	Partitions []View
+	LastError  string // of the group, "" after a join
+}
+
+// Status returns a copy of the ownership table and what belongs to it.
+func (c *Consumer) Status() Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := Status{MemberID: c.memberID, Generation: c.generation, Joined: c.joined, Rebalances: c.rebalances.Load()}
+	if e := c.group.Load(); e != nil {
+		s.LastError = *e
+	}
+	for _, o := range c.table {
+		s.Partitions = append(s.Partitions, View{o.Tenure, o.loaded, o.stopped, o.next})
+	}
+	slices.SortFunc(s.Partitions, func(a, b View) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	})
+	return s
+}
+
+func total(parts map[string][]int32) (n int) {
+	for p := range maps.Values(parts) {
+		n += len(p)
+	}
+	return n
+}

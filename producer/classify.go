@@ -1,0 +1,50 @@
+package producer
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// Class is what an error of Deliver means.
+type Class uint8
+
+const (
+	Delivered Class = iota // no error
+	TooLarge               // the record, or the batch it was in
+	Rejected               // the broker will never take this record
+	Missing                // the target does not exist
+	Forbidden              // this client may not write there
+	Unknown                // it may or may not have been written
+)
+
+// Errors by what they mean. Whatever is in no list is unknown: sent again.
+var (
+	tooLarge  = []error{kerr.MessageTooLarge, kerr.RecordListTooLarge}
+	rejected  = []error{kerr.InvalidRecord, kerr.InvalidTimestamp, kerr.PolicyViolation, kerr.UnsupportedForMessageFormat, kerr.UnsupportedCompressionType}
+	missing   = []error{kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.InvalidTopicException}
+	forbidden = []error{kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed}
+)
+
+// Classify says what an error of Deliver means for the record and its target.
+func Classify(err error) Class {
+	is := func(target error) bool { return errors.Is(err, target) }
+	switch {
+	case err == nil:
+		return Delivered
+	case slices.ContainsFunc(tooLarge, is):
+		return TooLarge
+	case slices.ContainsFunc(rejected, is):
+		return Rejected
+	case slices.ContainsFunc(missing, is):
+		return Missing
+	case slices.ContainsFunc(forbidden, is):
+		return Forbidden
+	default:
+		return Unknown
+	}
+}
+
+// IsStale says whether the client believes in a topic id that is no more.
+func IsStale(err error) bool { return errors.Is(err, kerr.UnknownTopicID) }

@@ -1,0 +1,140 @@
+package producer
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Config is what a Producer needs.
+type Config struct {
+	// MaxBatchBytes returns a topic's max.message.bytes.
+	MaxBatchBytes func(topic string) int32
+	MaxBuffered   int // records that the caller may have in flight
+	// Options returns brokers, logger, hooks, back-off; suffix tells the clients of
+	// one producer apart in metrics.
+	Options func(suffix string) []kgo.Opt
+}
+
+// Producer is one lane's client. Deliver and Classify may be called from any
+// goroutine.
+type Producer struct {
+	cfg    Config
+	client *kgo.Client
+	// large sends one record a batch, of any size: a batch's limit is compared with
+	// its size before compression, so what compresses well needs a client without one.
+	mu      sync.Mutex
+	large   *kgo.Client
+	purging sync.WaitGroup
+	closed  atomic.Bool
+}
+
+// largestBatch is the limit of a client that leaves the judgement to the broker:
+// what kgo allows at most for one batch.
+const largestBatch = 1<<30 - 4096
+
+// New returns a producer. It does not wait for Kafka.
+func New(cfg Config) (*Producer, error) {
+	client, err := newClient(cfg, "", kgo.ProducerBatchMaxBytesFn(cfg.MaxBatchBytes))
+	if err != nil {
+		return nil, err
+	}
+	return &Producer{cfg: cfg, client: client}, nil
+}
+
+func newClient(cfg Config, suffix string, opts ...kgo.Opt) (*kgo.Client, error) {
+	opts = append([]kgo.Opt{
+		kgo.ProducerLinger(0),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.MaxBufferedRecords(cfg.MaxBuffered),
+		kgo.BrokerMaxWriteBytes(1 << 30),
+		kgo.UnknownTopicRetries(1), // who calls Deliver has seen the topic; a hold is better than a wait here
+	}, append(opts, cfg.Options(suffix)...)...)
+	client, err := kgo.NewClient(opts...)
+	if err != nil {
+		return nil, fmt.Errorf("producer client: %w", err)
+	}
+	return client, nil
+}
+
+// Deliver produces r to its partition and calls done once, when it is known how it
+// went. alone: in a batch of its own and whatever its size; the caller has one
+// such record in flight per target partition.
+func (p *Producer) Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, error)) {
+	client := p.client
+	if alone {
+		var err error
+		if client, err = p.largeClient(); err != nil {
+			done(r, err)
+			return
+		}
+	}
+	client.Produce(context.Background(), r, done)
+}
+
+// largeClient makes the client for records of any size when it is first needed.
+func (p *Producer) largeClient() (*kgo.Client, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed.Load() {
+		return nil, kgo.ErrClientClosed
+	}
+	if p.large == nil {
+		large, err := newClient(p.cfg, "-large", kgo.ProducerBatchMaxBytes(largestBatch))
+		if err != nil {
+			return nil, err
+		}
+		p.large = large
+	}
+	return p.large, nil
+}
+
+// Forget makes the clients look at a topic afresh that was deleted and made again.
+// What is buffered for it fails.
+func (p *Producer) Forget(topic string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed.Load() {
+		return
+	}
+	large := p.large
+	p.purging.Add(1)
+	go func() { // ends by itself: purging waits for a metadata update at most
+		defer p.purging.Done()
+		p.client.PurgeTopicsFromClient(topic)
+		if large != nil {
+			large.PurgeTopicsFromClient(topic)
+		}
+	}()
+}
+
+// Close fails what is still in flight. Nobody may call Deliver any more.
+func (p *Producer) Close() {
+	p.mu.Lock()
+	p.closed.Store(true)
+	large := p.large
+	p.mu.Unlock()
+	p.client.Close()
+	if large != nil {
+		large.Close()
+	}
+	p.purging.Wait()
+}
+
+var javaHash = kgo.StickyKeyPartitioner(nil).ForTopic("")
+
+// Pick returns the partition for a key: the Java client's hash of it, or, for a
+// null key, one of those that have a leader.
+func Pick(key []byte, partitions int32, led []int32) int32 {
+	if key != nil {
+		return int32(javaHash.Partition(&kgo.Record{Key: key}, int(partitions)))
+	}
+	if len(led) > 0 {
+		return led[rand.IntN(len(led))]
+	}
+	return rand.Int32N(partitions)
+}
