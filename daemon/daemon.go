@@ -1,0 +1,240 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"layover/admin"
+	"layover/cluster"
+	"layover/config"
+	"layover/consumer"
+	"layover/lane"
+	"layover/producer"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Options is what the process gives beside the settings.
+type Options struct {
+	Log               *slog.Logger
+	Version, Revision string
+	// Ready is called with the address once HTTP serves; may be nil.
+	Ready func(httpAddr string)
+	// Kafka are further options of every Kafka client, such as a dialer.
+	Kafka []kgo.Opt
+	// Listen opens the HTTP address; nil: TCP.
+	Listen func(addr string) (net.Listener, error)
+}
+
+// Daemon is one Layover process.
+type Daemon struct {
+	cfg     *config.Config
+	opts    Options
+	log     *slog.Logger
+	started time.Time
+
+	registry  *prometheus.Registry
+	asking    *kgo.Client // for questions about the cluster, no data
+	watcher   *cluster.Watcher
+	consumer  *consumer.Consumer
+	producers []*producer.Producer
+	lanes     []*lane.Lane
+	router    *router
+	governor  *governor
+
+	draining atomic.Bool
+	caughtUp atomic.Bool
+}
+
+// New makes the parts. It opens no connection to Kafka and no port.
+func New(cfg *config.Config, o Options) (*Daemon, error) {
+	d := &Daemon{cfg: cfg, opts: o, log: o.Log, started: time.Now(), registry: prometheus.NewRegistry()}
+	d.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	kafka := d.kafkaOptions()
+	asking, err := kgo.NewClient(kafka("watch")...)
+	if err != nil {
+		return nil, fmt.Errorf("kafka client: %w", err)
+	}
+	d.asking = asking
+	d.watcher = cluster.New(cluster.Config{
+		Ingress: cfg.IngressTopics, Targets: d.namedTargets(), MaxDelay: cfg.MaxDelay,
+		Changed: d.topicChanged, Log: d.log,
+	}, asking)
+	sizes := sizesFor(cfg.MaxParkedBytes, cfg.Lanes)
+	d.router = newRouter(cfg.Lanes)
+	d.governor = &governor{limit: sizes.pauseAt, log: d.log}
+	if err := d.makeLanes(sizes, kafka); err != nil {
+		return nil, err
+	}
+	d.consumer, err = consumer.New(consumer.Config{
+		Topics: cfg.IngressTopics, Group: cfg.GroupID, InstanceID: cfg.GroupInstanceID,
+		SessionTimeout: cfg.SessionTimeout, StartOffset: string(cfg.StartOffset),
+		FetchMaxBytes: sizes.fetch, ReadingBudget: sizes.reading, MaxDecompress: sizes.decompress,
+		Options: kafka("consumer"), Log: d.log,
+	}, d.router)
+	if err != nil {
+		return nil, err
+	}
+	d.router.start(d.lanes, d.consumer)
+	d.governor.start(d.lanes, d.consumer)
+	return d, nil
+}
+
+// makeLanes makes the lanes, each with its producer.
+func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
+	for i := range d.cfg.Lanes {
+		p, err := producer.New(producer.Config{
+			MaxBatchBytes: func(topic string) int32 {
+				if topic == "" {
+					return 1 << 20 // asked for once, to check the configuration
+				}
+				return d.watcher.Lookup(topic).MaxBatchBytes
+			},
+			MaxBuffered: 1 << 16,
+			Options:     func(suffix string) []kgo.Opt { return kafka(fmt.Sprintf("lane-%d%s", i, suffix)) },
+		})
+		if err != nil {
+			return err
+		}
+		d.producers = append(d.producers, p)
+		rules, err := d.rules()
+		if err != nil {
+			return err
+		}
+		d.lanes = append(d.lanes, lane.New(lane.Config{
+			Core: d.coreConfig(s), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval,
+			PatienceClock: d.watcher.Answered, Changed: d.governor.check, Log: d.log,
+		}, &delivery{p, d.watcher}, d.router, d.router))
+	}
+	return nil
+}
+
+// Run serves until the context ends or until going on makes no sense; then it
+// stops gracefully, in LAYOVER_SHUTDOWN_TIMEOUT at most. The context's end is not
+// an error.
+func (d *Daemon) Run(ctx context.Context) error {
+	listen := d.opts.Listen
+	if listen == nil {
+		listen = admin.Listen
+	}
+	listener, err := listen(d.cfg.HTTPAddr)
+	if err != nil {
+		d.closeClients(time.Now().Add(time.Second))
+		return err
+	}
+	server := admin.New(d, d.registry, d.log)
+	serving := make(chan error, 1)
+	go func() { serving <- server.Serve(listener) }() // ended by Shutdown below
+	d.sayStart(listener)
+
+	watching, stopWatching := context.WithCancel(context.Background())
+	var background sync.WaitGroup
+	background.Go(func() { d.watcher.Run(watching) })
+	for _, l := range d.lanes {
+		go l.Run() // ended by Stop; its Done is waited for
+	}
+	polling, stopPolling := context.WithCancel(context.Background())
+	polled := make(chan error, 1)
+	go func() { polled <- d.consumer.Run(polling) }()
+
+	var fatal error
+	select {
+	case <-ctx.Done():
+	case fatal = <-polled:
+		polled <- nil
+	case fatal = <-serving:
+		serving <- nil
+	}
+	by := time.Now().Add(d.cfg.ShutdownTimeout)
+	d.log.Info("stopping", "within", d.cfg.ShutdownTimeout, "err", fatal)
+	d.draining.Store(true)
+	stopPolling()
+	d.stop(by, polled)
+	stopWatching()
+	d.closeClients(by)
+	shutdown, cancel := context.WithDeadline(context.Background(), by)
+	defer cancel()
+	if err := server.Shutdown(shutdown); err != nil {
+		d.log.Debug("http server stopped hard", "err", err)
+	}
+	waitUntil(by, background.Wait)
+	d.log.Info("stopped")
+	return fatal
+}
+
+// stop ends reading and delivering: lanes finish what is in flight and commit,
+// then the member leaves the group. A third of the time is kept for leaving.
+func (d *Daemon) stop(by time.Time, polled <-chan error) {
+	lanesBy := time.Now().Add(time.Until(by) * 2 / 3)
+	for _, l := range d.lanes {
+		l.Stop(lanesBy)
+	}
+	for _, l := range d.lanes {
+		<-l.Done() // its loop ends by lanesBy, whatever Kafka does
+	}
+	leave, cancel := context.WithDeadline(context.Background(), by.Add(-time.Until(by)/5))
+	defer cancel()
+	d.consumer.Leave(leave)
+	waitUntil(by, func() { <-polled })
+}
+
+// closeClients closes what is left of the Kafka clients, as far as time allows.
+func (d *Daemon) closeClients(by time.Time) {
+	waitUntil(by, func() {
+		for _, p := range d.producers {
+			p.Close()
+		}
+		d.asking.Close()
+	})
+}
+
+// waitUntil waits for f, but not beyond a time.
+func waitUntil(by time.Time, f func()) {
+	done := make(chan struct{})
+	go func() {
+		f()
+		close(done)
+	}()
+	timer := time.NewTimer(time.Until(by))
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+}
+
+// sayStart says once what was understood.
+func (d *Daemon) sayStart(l net.Listener) {
+	c := d.cfg
+	d.log.Info("layover starts", "version", d.opts.Version, "mode", "at-least-once", "http", l.Addr().String(),
+		"ingress", c.IngressTopics, "egress", c.EgressTopic, "targets", c.TargetsAllowed, "dead_letter", c.DLQTopic,
+		"on_invalid", c.OnInvalid, "group", c.GroupID, "max_delay", c.MaxDelay, "max_parked_bytes", c.MaxParkedBytes, "lanes", c.Lanes)
+	if d.opts.Ready != nil {
+		d.opts.Ready(l.Addr().String())
+	}
+}
+
+// topicChanged passes on what the watcher saw.
+func (d *Daemon) topicChanged(t cluster.Topic, renewed bool) {
+	d.log.Info("topic changed", "topic", t.Name, "state", t.State.String(), "partitions", t.Partitions)
+	if renewed {
+		for _, p := range d.producers {
+			p.Forget(t.Name)
+		}
+		for _, ingress := range d.cfg.IngressTopics {
+			if ingress == t.Name {
+				d.consumer.Rejoin(t.Name)
+			}
+		}
+	}
+	for _, l := range d.lanes {
+		l.Poke()
+	}
+}

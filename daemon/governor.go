@@ -1,0 +1,78 @@
+package daemon
+
+import (
+	"log/slog"
+	"slices"
+	"sync"
+
+	"layover/consumer"
+	"layover/lane"
+	"layover/purgatory"
+)
+
+// governor pauses reading when memory is used up, while the dead-letter topic
+// fails, or when a target's share is used up and there is no dead-letter topic.
+// What is parked goes on being delivered, which is what frees memory.
+type governor struct {
+	limit    int64 // used bytes at which reading pauses
+	log      *slog.Logger
+	lanes    []*lane.Lane
+	consumer *consumer.Consumer
+
+	mu     sync.Mutex
+	full   bool // over the limit, and not yet a tenth below it again
+	paused []purgatory.Pause
+}
+
+func (g *governor) start(lanes []*lane.Lane, c *consumer.Consumer) { g.lanes, g.consumer = lanes, c }
+
+// used returns the memory that counts against the bound.
+func (g *governor) used() int64 {
+	used := g.consumer.Unread()
+	for _, l := range g.lanes {
+		used += l.Bytes()
+	}
+	return used
+}
+
+// check is called by every lane in every turn.
+func (g *governor) check() {
+	used := g.used()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.full {
+		g.full = used > g.limit-g.limit/10
+	} else {
+		g.full = used > g.limit
+	}
+	var pauses []purgatory.Pause
+	if g.full {
+		pauses = append(pauses, purgatory.Pause{Reason: "bytes"})
+	}
+	for _, l := range g.lanes {
+		for _, p := range l.Pauses() {
+			if !slices.Contains(pauses, p) {
+				pauses = append(pauses, p)
+			}
+		}
+	}
+	if slices.Equal(pauses, g.paused) {
+		return
+	}
+	g.paused = pauses
+	g.consumer.SetPaused(len(pauses) > 0)
+	if len(pauses) == 0 {
+		g.log.Info("reading goes on", "used", used, "limit", g.limit)
+		return
+	}
+	for _, p := range pauses {
+		g.log.Warn("reading pauses, what is parked goes on", "reason", p.Reason, "target", p.Target, "used", used, "limit", g.limit)
+	}
+}
+
+// pauses returns why reading is paused; empty: it is not.
+func (g *governor) pauses() []purgatory.Pause {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.paused)
+}

@@ -1,0 +1,180 @@
+package daemon
+
+import (
+	"sync"
+
+	"layover/cluster"
+	"layover/consumer"
+	"layover/lane"
+	"layover/offsets"
+	"layover/producer"
+	"layover/purgatory"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// router stands between the consumer and the lanes: it gives each assigned
+// partition to the lane with the fewest, and passes on what is about it. Neither
+// side knows the other.
+type router struct {
+	lanes    []*lane.Lane
+	consumer *consumer.Consumer
+
+	mu   sync.Mutex
+	at   map[offsets.TopicPartition]int // lane of each assigned partition
+	load []int                          // partitions by lane
+}
+
+func newRouter(lanes int) *router {
+	return &router{at: make(map[offsets.TopicPartition]int), load: make([]int, lanes)}
+}
+
+// start completes the circle; nothing is called before.
+func (r *router) start(lanes []*lane.Lane, c *consumer.Consumer) { r.lanes, r.consumer = lanes, c }
+
+// place chooses a partition's lane.
+func (r *router) place(tp offsets.TopicPartition) *lane.Lane {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	least := 0
+	for i, n := range r.load {
+		if n < r.load[least] {
+			least = i
+		}
+	}
+	r.at[tp] = least
+	r.load[least]++
+	return r.lanes[least]
+}
+
+// lane returns a partition's lane; with remove it is nobody's from then on.
+func (r *router) lane(tp offsets.TopicPartition, remove bool) *lane.Lane {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i, ok := r.at[tp]
+	if !ok {
+		return nil
+	}
+	if remove {
+		delete(r.at, tp)
+		r.load[i]--
+	}
+	return r.lanes[i]
+}
+
+// Assigned implements consumer.Handler.
+func (r *router) Assigned(a consumer.Assigned) {
+	r.place(a.TopicPartition).Assign(purgatory.Assignment{
+		TopicPartition: a.TopicPartition, Epoch: a.Epoch, TopicID: a.TopicID, ClusterID: a.ClusterID,
+		Window: a.Window, Next: a.Next, StableEnd: a.StableEnd,
+	})
+}
+
+// Fetched implements consumer.Handler.
+func (r *router) Fetched(t consumer.Tenure, records []*kgo.Record, bytes int64) {
+	if l := r.lane(t.TopicPartition, false); l == nil || !l.Fetched(lane.Tenure(t), records, bytes) {
+		r.consumer.Consumed(bytes)
+	}
+}
+
+// LogStart implements consumer.Handler.
+func (r *router) LogStart(t consumer.Tenure, start int64) {
+	if l := r.lane(t.TopicPartition, false); l != nil {
+		l.LogStart(lane.Tenure(t), start)
+	}
+}
+
+// Revoked implements consumer.Handler.
+func (r *router) Revoked(tenures []consumer.Tenure) { r.end(tenures, (*lane.Lane).Revoke) }
+
+// Lost implements consumer.Handler.
+func (r *router) Lost(tenures []consumer.Tenure) { r.end(tenures, (*lane.Lane).Lost) }
+
+// end ends tenures side by side and waits for all.
+func (r *router) end(tenures []consumer.Tenure, how func(*lane.Lane, lane.Tenure, func())) {
+	var over sync.WaitGroup
+	for _, t := range tenures {
+		if l := r.lane(t.TopicPartition, true); l != nil {
+			over.Add(1)
+			how(l, lane.Tenure(t), over.Done)
+		}
+	}
+	over.Wait()
+}
+
+// Commit implements lane.Committer.
+func (r *router) Commit(commits []offsets.Commit, done func([]purgatory.CommitResult)) {
+	r.consumer.Commit(commits, func(results []consumer.Result) {
+		out := make([]purgatory.CommitResult, len(results))
+		for i, c := range results {
+			out[i] = purgatory.CommitResult{Commit: c.Commit, Err: c.Err,
+				Fenced: consumer.IsFenced(c.Err), MetadataTooLarge: consumer.IsMetadataTooLarge(c.Err)}
+		}
+		done(out)
+	})
+}
+
+// Jump implements lane.Reading.
+func (r *router) Jump(j purgatory.Jump) {
+	r.consumer.Jump(consumer.Tenure{TopicPartition: j.TopicPartition, Epoch: j.Epoch}, j.To)
+}
+
+// Halt implements lane.Reading.
+func (r *router) Halt(h purgatory.HaltNotice) {
+	r.consumer.Stop(consumer.Tenure{TopicPartition: h.TopicPartition, Epoch: h.Epoch}, h.Reason)
+}
+
+// LeaseValid implements lane.Reading.
+func (r *router) LeaseValid() bool { return r.consumer.LeaseValid() }
+
+// Consumed implements lane.Reading.
+func (r *router) Consumed(bytes int64) { r.consumer.Consumed(bytes) }
+
+// delivery stands between one lane and its producer.
+type delivery struct {
+	producer *producer.Producer
+	watcher  *cluster.Watcher
+}
+
+// Route implements purgatory.Router.
+func (d *delivery) Route(topic string, body []byte) (int32, purgatory.Verdict) {
+	t := d.watcher.Lookup(topic)
+	switch t.State {
+	case cluster.Usable:
+		return producer.Pick(lane.Key(body), t.Partitions, t.Led), purgatory.Usable
+	case cluster.Missing:
+		return 0, purgatory.Missing
+	case cluster.Forbidden:
+		return 0, purgatory.Forbidden
+	default:
+		return 0, purgatory.Pending
+	}
+}
+
+// Deliver implements lane.Deliverer.
+func (d *delivery) Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, error)) {
+	d.producer.Deliver(r, alone, done)
+}
+
+// Classify implements lane.Deliverer.
+func (d *delivery) Classify(topic string, err error) purgatory.Result {
+	r := purgatory.Result{Detail: err.Error()}
+	if producer.IsStale(err) {
+		d.producer.Forget(topic)
+	}
+	switch producer.Classify(err) {
+	case producer.Delivered:
+		r.Class = purgatory.Delivered
+	case producer.TooLarge:
+		r.Class = purgatory.TooLarge
+	case producer.Rejected:
+		r.Class = purgatory.Rejected
+	case producer.Missing:
+		r.Class, r.Verdict = purgatory.Unavailable, purgatory.Missing
+	case producer.Forbidden:
+		r.Class, r.Verdict = purgatory.Unavailable, purgatory.Forbidden
+	default:
+		r.Class = purgatory.Unknown
+	}
+	return r
+}

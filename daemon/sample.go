@@ -1,0 +1,91 @@
+package daemon
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"layover/admin"
+	"layover/consumer"
+	"layover/delay"
+	"layover/offsets"
+	"layover/purgatory"
+)
+
+// Sample implements admin.Source: one look at the process.
+func (d *Daemon) Sample() admin.Sample {
+	group := d.consumer.Status()
+	s := admin.Sample{
+		Version: d.opts.Version, Revision: d.opts.Revision, GoVersion: runtime.Version(),
+		Mode: "at-least-once", Started: d.started, Draining: d.draining.Load(),
+		Memory: admin.Memory{Used: d.governor.used(), Limit: d.cfg.MaxParkedBytes},
+		Loops:  make(map[string]time.Time), Settings: d.adminSettings(),
+	}
+	for i, l := range d.lanes {
+		s.Lanes = append(s.Lanes, l.Snapshot())
+		if beat := l.Beat(); beat.UnixMilli() > 0 {
+			s.Loops[fmt.Sprintf("lane %d", i)] = beat
+		}
+	}
+	for _, p := range d.governor.pauses() {
+		s.Pauses = append(s.Pauses, admin.Pause{Reason: p.Reason, Target: p.Target})
+	}
+	health := d.watcher.Health()
+	s.Kafka = admin.Kafka{Answering: health.Answering, Since: health.Since, Err: health.Err, Missing: health.Missing, Warnings: health.Warnings}
+	s.Group = admin.Group{
+		ID: d.cfg.GroupID, InstanceID: d.cfg.GroupInstanceID, MemberID: group.MemberID, Generation: group.Generation,
+		Joined: group.Joined, Rebalances: group.Rebalances, LastError: group.LastError, LeaseValid: d.consumer.LeaseValid(),
+	}
+	for _, p := range group.Partitions {
+		s.Group.Partitions = append(s.Group.Partitions, admin.Assignment{Topic: p.Topic, Partition: p.Partition, Loaded: p.Loaded, Stopped: p.Stopped, Next: p.Next})
+	}
+	if !d.caughtUp.Load() && caughtUp(group, s.Lanes) {
+		d.caughtUp.Store(true)
+	}
+	s.CaughtUp = d.caughtUp.Load()
+	return s
+}
+
+// caughtUp says whether a join has completed and every assigned partition is read
+// up to the last stable offset it had when it was assigned, or is not read at all.
+func caughtUp(group consumer.Status, lanes []*purgatory.Snapshot) bool {
+	if !group.Joined {
+		return false
+	}
+	at := make(map[offsets.TopicPartition]purgatory.PartitionView)
+	for _, l := range lanes {
+		for _, p := range l.Partitions {
+			at[p.TopicPartition] = p
+		}
+	}
+	for _, p := range group.Partitions {
+		if p.Stopped != "" {
+			continue
+		}
+		v, ok := at[p.TopicPartition]
+		if !ok || v.Epoch != p.Epoch || v.Next < v.StableEnd {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *Daemon) adminSettings() admin.Settings {
+	c := d.cfg
+	s := admin.Settings{
+		Ingress: c.IngressTopics, Egress: c.EgressTopic, DeadLetter: c.DLQTopic, OnInvalid: string(c.OnInvalid),
+		Lanes: c.Lanes, CommitInterval: c.CommitInterval, MaxDelay: c.MaxDelay,
+	}
+	if c.EgressTopic != "" {
+		s.Targets = append(s.Targets, c.EgressTopic)
+	}
+	for _, t := range c.TargetsAllowed {
+		if t != c.EgressTopic {
+			s.Targets = append(s.Targets, t)
+		}
+	}
+	for _, r := range delay.Reasons() {
+		s.Reasons = append(s.Reasons, string(r))
+	}
+	return s
+}

@@ -1,0 +1,120 @@
+package daemon
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"layover/config"
+	"layover/delay"
+	"layover/purgatory"
+	"layover/wheel"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/plugin/kprom"
+	"github.com/twmb/franz-go/plugin/kslog"
+)
+
+// sizes are the bounds that follow from the memory bound, in bytes. They are
+// shares of it, within limits that keep a small bound usable and a large one
+// from being spent on buffers.
+type sizes struct {
+	fetch      int32 // one fetch response
+	reading    int64 // fetched and not yet parked
+	flight     int64 // in flight, per lane
+	held       int64 // held for one target, per lane
+	chunk      int   // one payload chunk
+	decompress int   // one fetched batch
+	pauseAt    int64 // used memory at which reading pauses: the bound less what is on its way
+	geometry   wheel.Geometry
+}
+
+func sizesFor(bound int64, lanes int) sizes {
+	n := int64(lanes)
+	s := sizes{
+		fetch:      int32(clamp(bound/16, 64<<10, 8<<20)),
+		reading:    clamp(bound/16, 64<<10, 32<<20),
+		flight:     clamp(bound/8/n, 64<<10, 64<<20),
+		held:       bound / 4 / n,
+		chunk:      int(clamp(bound/n/64, 4<<10, 256<<10)),
+		decompress: int(clamp(bound/2, 64<<20, 1<<30)),
+		geometry:   wheel.DefaultGeometry(),
+	}
+	s.pauseAt = bound - int64(s.fetch) - s.reading
+	if bound < 64<<20 { // a wheel of the usual size would be a large share of it
+		s.geometry.Slots, s.geometry.Factor = 256, 128
+		s.geometry.Levels = 7
+	}
+	return s
+}
+
+func clamp(n, low, high int64) int64 { return max(low, min(n, high)) }
+
+func (d *Daemon) coreConfig(s sizes) purgatory.Config {
+	policy := map[config.OnInvalid]purgatory.Policy{
+		config.OnInvalidDLQ: purgatory.DeadLetter, config.OnInvalidDeliver: purgatory.Deliver,
+		config.OnInvalidDrop: purgatory.Drop, config.OnInvalidHalt: purgatory.Halt,
+	}
+	return purgatory.Config{
+		OnInvalid: policy[d.cfg.OnInvalid], DeadLetterTopic: d.cfg.DLQTopic, EgressTopic: d.cfg.EgressTopic,
+		Patience: d.cfg.TargetPatience, HeldShare: s.held,
+		MaxInFlight: 1000 / d.cfg.Lanes, MaxInFlightBytes: s.flight, LargestChunk: s.chunk,
+		JumpOver: purgatory.JumpOver, Geometry: s.geometry,
+	}
+}
+
+// rules returns the header rules. Each lane has its own: they remember names.
+func (d *Daemon) rules() (*delay.Rules, error) {
+	denied := append([]string{}, d.cfg.IngressTopics...)
+	for _, ingress := range d.cfg.IngressTopics {
+		denied = append(denied, ingress+"."+d.cfg.GroupID) // the name kept for a journal
+	}
+	if d.cfg.DLQTopic != "" {
+		denied = append(denied, d.cfg.DLQTopic)
+	}
+	targets, err := delay.NewTargets(d.cfg.EgressTopic, d.cfg.TargetsAllowed, denied)
+	if err != nil {
+		return nil, err
+	}
+	return &delay.Rules{DefaultDelay: d.cfg.DefaultDelay, MaxDelay: d.cfg.MaxDelay, Targets: targets}, nil
+}
+
+// namedTargets are the topics that settings name and records go to.
+func (d *Daemon) namedTargets() (out []string) {
+	for _, name := range append([]string{d.cfg.EgressTopic, d.cfg.DLQTopic}, d.cfg.TargetsAllowed...) {
+		if name != "" && !strings.ContainsAny(name, "*?[") {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// backOff doubles from 100 ms to 2 s, with jitter, so that records flow again
+// within seconds of Kafka's return and a crowd of clients does not come at once.
+func backOff(fails int) time.Duration {
+	d := min(100*time.Millisecond<<min(fails, 5), 2*time.Second)
+	return d - time.Duration(rand.Int64N(int64(d)/5))
+}
+
+// kafkaOptions returns the options of every Kafka client, by the client's name in
+// the metrics.
+func (d *Daemon) kafkaOptions() func(name string) []kgo.Opt {
+	reg := prometheus.Registerer(d.registry)
+	base := []kgo.Opt{
+		kgo.SeedBrokers(d.cfg.Brokers...),
+		kgo.RetryBackoffFn(backOff),
+		kgo.MetadataMinAge(250 * time.Millisecond),
+		kgo.MetadataMaxAge(time.Minute),
+		kgo.DialTimeout(5 * time.Second),
+		kgo.DisableClientMetrics(),
+	}
+	if d.log.Enabled(nil, slog.LevelDebug) { //nolint:staticcheck // a level needs no context
+		base = append(base, kgo.WithLogger(kslog.New(d.log)))
+	}
+	return func(name string) []kgo.Opt {
+		metrics := kprom.NewMetrics("layover_kafka", kprom.Registerer(prometheus.WrapRegistererWith(prometheus.Labels{"client": name}, reg)))
+		return append(append([]kgo.Opt{kgo.ClientID("layover"), kgo.WithHooks(metrics)}, base...), d.opts.Kafka...)
+	}
+}

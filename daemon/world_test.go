@@ -1,0 +1,404 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"layover/config"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// world is one bubble: virtual time, a virtual network, a broker, instances.
+type world struct {
+	*testing.T
+	net     *kfake.VirtualNetwork
+	broker  *kfake.Cluster
+	seeds   []string
+	client  *kgo.Client
+	nextHTT int
+	running []*instance
+}
+
+const (
+	ingress = "delayed"
+	egress  = "ready"
+	dlq     = "dead-letters"
+)
+
+// inBubble runs f with a broker that has the usual topics.
+func inBubble(t *testing.T, f func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, net: &kfake.VirtualNetwork{}, nextHTT: 20000}
+		w.startBroker(kfake.SeedTopics(2, ingress), kfake.SeedTopics(2, egress), kfake.SeedTopics(1, dlq))
+		w.client = w.kafka()
+		defer func() {
+			for _, in := range w.running { // after a failure
+				in.wire.sever()
+				in.cancel()
+				<-in.done
+			}
+			w.client.Close()
+			w.broker.Close()
+		}()
+		f(w)
+	})
+}
+
+func (w *world) startBroker(opts ...kfake.Opt) {
+	w.Helper()
+	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1), kfake.Ports(9092), kfake.ListenFn(w.net.Listen), kfake.GroupMinSessionTimeout(time.Second)}, opts...)...)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.broker, w.seeds = c, c.ListenAddrs()
+	refuseLargeMetadata(c)
+}
+
+// refuseLargeMetadata makes the broker refuse metadata over 4096 characters, as a
+// real one does and kfake by itself does not.
+func refuseLargeMetadata(c *kfake.Cluster) {
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Count: -1, Err: errMetadataTooLarge, When: func(r kmsg.Request) bool {
+		for _, t := range r.(*kmsg.OffsetCommitRequest).Topics {
+			for _, p := range t.Partitions {
+				if p.Metadata != nil && len(*p.Metadata) > 4096 {
+					return true
+				}
+			}
+		}
+		return false
+	}})
+}
+
+func (w *world) kafka(opts ...kgo.Opt) *kgo.Client {
+	w.Helper()
+	c, err := kgo.NewClient(append([]kgo.Opt{
+		kgo.SeedBrokers(w.seeds...), kgo.Dialer(w.net.DialContext), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ProducerLinger(0), kgo.MetadataMinAge(100 * time.Millisecond),
+	}, opts...)...)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c
+}
+
+// wire is an instance's network, which can be cut.
+type wire struct {
+	net   *kfake.VirtualNetwork
+	mu    sync.Mutex
+	cut   bool
+	conns []net.Conn
+}
+
+func (n *wire) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	n.mu.Lock()
+	if n.cut {
+		n.mu.Unlock()
+		return nil, fmt.Errorf("the cable is out")
+	}
+	n.mu.Unlock()
+	c, err := n.net.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cut {
+		c.Close()
+		return nil, fmt.Errorf("the cable is out")
+	}
+	n.conns = append(n.conns, c)
+	return c, nil
+}
+
+func (n *wire) sever() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cut = true
+	for _, c := range n.conns {
+		c.Close()
+	}
+	n.conns = nil
+}
+
+func (n *wire) mend() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cut = false
+}
+
+// instance is one running daemon.
+type instance struct {
+	w      *world
+	daemon *Daemon
+	wire   *wire
+	http   string
+	cancel context.CancelFunc
+	done   chan error
+	logs   *lockedBuffer
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// start runs a daemon with the usual settings and those given as NAME=value.
+func (w *world) start(settings ...string) *instance {
+	w.Helper()
+	w.nextHTT++
+	env := []string{
+		"KAFKA_BROKERS=" + strings.Join(w.seeds, ","), "LAYOVER_INGRESS_TOPICS=" + ingress, "LAYOVER_EGRESS_TOPIC=" + egress,
+		"LAYOVER_DLQ_TOPIC=" + dlq, "LAYOVER_LANES=2", fmt.Sprintf("LAYOVER_HTTP_ADDR=localhost:%d", w.nextHTT),
+	}
+	for _, s := range settings { // the last of a name counts
+		env = append(env, s)
+	}
+	cfg, _, err := config.Load(env)
+	if err != nil {
+		w.Fatal(err)
+	}
+	in := &instance{w: w, wire: &wire{net: w.net}, http: cfg.HTTPAddr, done: make(chan error, 1), logs: &lockedBuffer{}}
+	level := slog.LevelInfo
+	if os.Getenv("LAYOVER_TEST_DEBUG") != "" {
+		level = slog.LevelDebug
+	}
+	serves := make(chan struct{})
+	in.daemon, err = New(cfg, Options{
+		Log:    slog.New(slog.NewTextHandler(in.logs, &slog.HandlerOptions{Level: level})),
+		Kafka:  []kgo.Opt{kgo.Dialer(in.wire.dial)},
+		Ready:  func(string) { close(serves) },
+		Listen: func(addr string) (net.Listener, error) { return w.net.Listen("tcp", addr) },
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	in.cancel = cancel
+	w.running = append(w.running, in)
+	go func() { in.done <- in.daemon.Run(ctx) }()
+	<-serves
+	w.Cleanup(func() {
+		if w.Failed() {
+			w.Logf("log of the instance at %s:\n%s", in.http, in.logs.String())
+		}
+	})
+	return in
+}
+
+// stop stops gracefully.
+func (in *instance) stop() {
+	in.w.Helper()
+	in.cancel()
+	in.w.running = slices.DeleteFunc(in.w.running, func(o *instance) bool { return o == in })
+	if err := <-in.done; err != nil {
+		in.w.Errorf("stopping: %v", err)
+	}
+	synctest.Wait()
+}
+
+// kill is what a killed process looks like to Kafka: it is silent from now on.
+func (in *instance) kill() {
+	in.w.Helper()
+	in.wire.sever()
+	in.cancel()
+	in.w.running = slices.DeleteFunc(in.w.running, func(o *instance) bool { return o == in })
+	<-in.done
+	synctest.Wait()
+}
+
+// get asks the instance's HTTP server.
+func (in *instance) get(path string) (int, string) {
+	in.w.Helper()
+	c := &http.Client{Transport: &http.Transport{DialContext: in.w.net.DialContext, DisableKeepAlives: true}}
+	defer c.CloseIdleConnections()
+	resp, err := c.Get("http://" + in.http + path)
+	if err != nil {
+		in.w.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		in.w.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// status decodes /status.
+func (in *instance) status() map[string]any {
+	in.w.Helper()
+	_, body := in.get("/status")
+	var v map[string]any
+	if err := json.Unmarshal([]byte(body), &v); err != nil {
+		in.w.Fatalf("status %q: %v", body, err)
+	}
+	return v
+}
+
+// ready waits until /readyz says so.
+func (in *instance) ready() {
+	in.w.Helper()
+	in.w.until(time.Minute, "the instance is ready", func() bool {
+		code, _ := in.get("/readyz")
+		return code == http.StatusOK
+	})
+}
+
+// until waits in virtual time until a condition holds.
+func (w *world) until(within time.Duration, what string, cond func() bool) {
+	w.Helper()
+	for deadline := time.Now().Add(within); ; {
+		if cond() {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.Fatalf("not within %v: %s", within, what)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// header makes a record header.
+func header(name, value string) kgo.RecordHeader {
+	return kgo.RecordHeader{Key: name, Value: []byte(value)}
+}
+
+// send produces a record to ingress and returns its offset.
+func (w *world) send(partition int32, value string, headers ...kgo.RecordHeader) int64 {
+	w.Helper()
+	r := &kgo.Record{Topic: ingress, Partition: partition, Key: []byte("key-" + value), Value: []byte(value), Headers: headers, Timestamp: time.Now()}
+	if err := w.client.ProduceSync(context.Background(), r).FirstErr(); err != nil {
+		w.Fatal(err)
+	}
+	return r.Offset
+}
+
+// sendMany produces n records with values from first on and headers by number.
+func (w *world) sendMany(partition int32, first, n int, headers func(i int) []kgo.RecordHeader) {
+	w.Helper()
+	records := make([]*kgo.Record, n)
+	for i := range records {
+		value := fmt.Sprintf("%d/%d", partition, first+i)
+		records[i] = &kgo.Record{Topic: ingress, Partition: partition, Key: []byte(value), Value: []byte(value), Headers: headers(first + i), Timestamp: time.Now()}
+	}
+	if err := w.client.ProduceSync(context.Background(), records...).FirstErr(); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// all reads a topic from its start to its end.
+func (w *world) all(topic string) []*kgo.Record {
+	w.Helper()
+	ends, err := kadm.NewClient(w.client).ListEndOffsets(context.Background(), topic)
+	if err != nil {
+		w.Fatal(err)
+	}
+	left := make(map[int32]int64)
+	ends.Each(func(o kadm.ListedOffset) {
+		if o.Offset > 0 {
+			left[o.Partition] = o.Offset
+		}
+	})
+	if len(left) == 0 {
+		return nil
+	}
+	c := w.kafka(kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords())
+	defer c.Close()
+	var out []*kgo.Record
+	for len(left) > 0 {
+		fetches := c.PollFetches(context.Background())
+		if err := fetches.Err0(); err != nil {
+			w.Fatal(err)
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			if r.Offset+1 >= left[r.Partition] {
+				delete(left, r.Partition)
+			}
+			if !r.Attrs.IsControl() {
+				out = append(out, r)
+			}
+		})
+	}
+	return out
+}
+
+// values counts the records of a topic by value.
+func (w *world) values(topic string) map[string]int {
+	w.Helper()
+	out := make(map[string]int)
+	for _, r := range w.all(topic) {
+		out[string(r.Value)]++
+	}
+	return out
+}
+
+// arrives waits until a topic holds n records and returns them.
+func (w *world) arrives(topic string, n int, within time.Duration) []*kgo.Record {
+	w.Helper()
+	w.until(within, fmt.Sprintf("%d records in %s", n, topic), func() bool { return w.count(topic) >= n })
+	return w.all(topic)
+}
+
+// count returns the end offsets of a topic summed up.
+func (w *world) count(topic string) int {
+	n := 0
+	for _, p := range w.broker.PartitionInfos(topic) {
+		n += int(p.HighWatermark)
+	}
+	return n
+}
+
+// get returns a header's value, the last where there are several.
+func get(r *kgo.Record, name string) string {
+	for _, h := range slices.Backward(r.Headers) {
+		if h.Key == name {
+			return string(h.Value)
+		}
+	}
+	return ""
+}
+
+// notEarly fails the test for a record whose delivery time is before its due time.
+func (w *world) notEarly(records []*kgo.Record) {
+	w.Helper()
+	for _, r := range records {
+		due, err := time.Parse(time.RFC3339, get(r, "layover-due"))
+		if err != nil {
+			w.Fatalf("record %s: %v", r.Value, err)
+		}
+		if r.Timestamp.Before(due) {
+			w.Errorf("record %s delivered at %v, due at %v", r.Value, r.Timestamp, due)
+		}
+	}
+}
+
+func contains(s, part string) bool { return strings.Contains(s, part) }
