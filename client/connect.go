@@ -1,0 +1,143 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const (
+	// askTimeout bounds the questions before the first record, and so how long
+	// a wrong address takes to be called wrong.
+	askTimeout = 6 * time.Second
+	// dialTimeout leaves time for a second broker in askTimeout.
+	dialTimeout = 3 * time.Second
+	// deliveryTimeout bounds how long a record is tried. kgo looks at it only
+	// between attempts, so stalled is above it, which is final.
+	deliveryTimeout = 6 * time.Second
+	stalled         = 8 * time.Second
+
+	// defaultBatchBytes is Kafka's own default of max.message.bytes, for
+	// brokers that do not tell.
+	defaultBatchBytes = 1_048_588
+	// maxBatchBytes is what is left for a batch of the 100 MiB that brokers
+	// take in one request.
+	maxBatchBytes = 99 << 20
+	// maxBufferedBytes bounds the records that wait for the brokers, unless
+	// two batches take more. At 1 MB/s they are through in deliveryTimeout.
+	maxBufferedBytes = 8 << 20
+	// maxInFlight bounds the records that are sent and not printed.
+	maxInFlight = 10_000
+)
+
+// dialFailure remembers why the last connection could not be made, since kgo
+// goes on trying and in the end says only that time ran out. Any goroutine may
+// use it.
+type dialFailure struct{ last atomic.Pointer[error] }
+
+// OnBrokerConnect implements kgo.HookBrokerConnect.
+func (f *dialFailure) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+	if err != nil {
+		f.last.Store(&err)
+	}
+}
+
+// explain adds the last failure to err, unless that has it already.
+func (f *dialFailure) explain(err error) error {
+	last := f.last.Load()
+	if err == nil || last == nil || strings.Contains(err.Error(), (*last).Error()) {
+		return err
+	}
+	return fmt.Errorf("%w (last failed connection: %v)", err, *last)
+}
+
+// connection is a client that can write to the topic of one sendOptions.
+type connection struct {
+	*kgo.Client
+	dials      *dialFailure
+	batchBytes int32 // at most in one batch, and so in one record
+}
+
+// connect asks the brokers for the topic, so that what is wrong is said before
+// the first record and in its own words, and returns a client for it, which
+// the caller closes.
+func connect(ctx context.Context, o *sendOptions) (*connection, error) {
+	c := &connection{dials: new(dialFailure)}
+	common := []kgo.Opt{
+		kgo.SeedBrokers(o.brokers...),
+		kgo.ClientID("layover-send"),
+		kgo.DialTimeout(dialTimeout),
+		kgo.WithHooks(c.dials),
+	}
+	asking, err := kgo.NewClient(append(common, kgo.RequestRetries(3))...)
+	if err != nil {
+		return nil, err
+	}
+	defer asking.Close()
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	admin := kadm.NewClient(asking)
+	if err := c.askTopic(ctx, admin, o); err != nil {
+		return nil, err
+	}
+	c.batchBytes = askBatchBytes(ctx, admin, o.topic)
+
+	c.Client, err = kgo.NewClient(append(common,
+		kgo.RequiredAcks(kgo.AllISRAcks()),
+		// kgo's own linger of 10 ms gathers nothing here: one record has
+		// nothing to wait for, and many gather while requests are under way.
+		kgo.ProducerLinger(0),
+		kgo.ProducerBatchMaxBytes(c.batchBytes),
+		kgo.MaxBufferedRecords(maxInFlight),
+		kgo.MaxBufferedBytes(max(maxBufferedBytes, 2*int(c.batchBytes))),
+		kgo.RecordDeliveryTimeout(deliveryTimeout),
+	)...)
+	return c, err
+}
+
+// askTopic is nil if the topic is there.
+func (c *connection) askTopic(ctx context.Context, admin *kadm.Client, o *sendOptions) error {
+	brokers := strings.Join(o.brokers, ",")
+	topics, err := admin.ListTopics(ctx, o.topic)
+	if err != nil {
+		return fmt.Errorf("no answer from %s: %w; check --brokers or KAFKA_BROKERS", brokers, c.dials.explain(err))
+	}
+	err = topics[o.topic].Err
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return fmt.Errorf("topic %q does not exist on %s: create it, or check --topic or LAYOVER_INGRESS_TOPICS", o.topic, brokers)
+	}
+	if err != nil {
+		return fmt.Errorf("topic %q on %s: %w; check --topic or LAYOVER_INGRESS_TOPICS", o.topic, brokers, err)
+	}
+	return nil
+}
+
+// askBatchBytes is the topic's max.message.bytes. A larger batch would be
+// refused as a whole, with all the records in it, and a smaller one would
+// refuse records that the topic takes. Who may not ask gets the default.
+func askBatchBytes(ctx context.Context, admin *kadm.Client, topic string) int32 {
+	configs, err := admin.DescribeTopicConfigs(ctx, topic)
+	if err != nil {
+		return defaultBatchBytes
+	}
+	for _, entry := range configs {
+		for _, config := range entry.Configs {
+			if config.Key != "max.message.bytes" || config.Value == nil {
+				continue
+			}
+			if n, err := strconv.ParseInt(*config.Value, 10, 64); err == nil && n > 0 {
+				return int32(min(n, maxBatchBytes))
+			}
+		}
+	}
+	return defaultBatchBytes
+}

@@ -1,0 +1,44 @@
+package client
+
+import (
+	"fmt"
+	"io"
+)
+
+// The exit codes of every verb.
+const (
+	ExitOK      = 0
+	ExitRuntime = 1 // the world was not as it should be
+	ExitUsage   = 2 // the command line or the environment was not
+)
+
+// Process is what a verb sees of the process that it is: an argument, so that
+// a test can stand in for it. It belongs to one verb.
+type Process struct {
+	Verb    string   // run, send, ...
+	Args    []string // what follows the verb
+	Environ []string // in the form of os.Environ
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer
+}
+
+// Fail writes err to stderr under the verb's name and returns ExitRuntime.
+func (p Process) Fail(err error) int {
+	fmt.Fprintf(p.Stderr, "layover %s: %v\n", p.Verb, err)
+	return ExitRuntime
+}
+
+// FailUsage writes err to stderr, with where to read on, and returns
+// ExitUsage.
+func (p Process) FailUsage(err error) int {
+	fmt.Fprintf(p.Stderr, "layover %s: %v\nSee 'layover help %s'.\n", p.Verb, err, p.Verb)
+	return ExitUsage
+}
+
+// Help writes the text of --help to stdout, where it can be piped into a
+// pager, and returns ExitOK.
+func (p Process) Help(text string) int {
+	io.WriteString(p.Stdout, text)
+	return ExitOK
+}

@@ -1,0 +1,206 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"layover/config"
+	"layover/delay"
+)
+
+const sendHelp = `Usage: layover send (--delay D | --at T) [flags] VALUE | -
+
+Writes a delayed record to an ingress topic and prints its id and when it is
+due, in UTC:
+
+  $ layover send --delay 30s hello
+  delayed-0-17 due 2026-01-01T12:00:30.000Z
+
+VALUE is the record's value. "-" reads one record per line from stdin, each
+printed in the order of the lines once the brokers have it; an empty line is a
+record with an empty value, and the line's end (LF or CR LF) is not part of it.
+Flags may stand before and behind VALUE; "--" ends them.
+
+  --delay D       wait this long: milliseconds, 1h30m, 2d, 1w, or ISO 8601 (PT5M)
+  --at T          not before T: RFC 3339 with a zone, or Unix milliseconds
+  --to TOPIC      deliver to TOPIC instead of the egress topic, if it is allowed
+  --key K         the record's key; without it the record has none
+  --header N=V    a header; may be repeated, and the order is kept
+  --brokers LIST  instead of KAFKA_BROKERS
+  --topic TOPIC   instead of the first of LAYOVER_INGRESS_TOPICS
+
+No other setting is needed. A delay counts from the record's timestamp, which
+is now; if the topic stamps records itself (LogAppendTime), from the broker's.
+
+Exit code: 0 if all records were written, 1 if one was not, 2 if the command
+line or the environment is wrong.
+`
+
+// sendOptions is a valid command line of send.
+type sendOptions struct {
+	brokers []string
+	topic   string
+	key     []byte // nil: none
+	headers []kgo.RecordHeader
+	lines   bool // the values are lines of stdin, else value
+	value   string
+
+	delay *time.Duration // Invariant: exactly one of delay and atMs is set
+	atMs  *int64         // Unix milliseconds
+}
+
+// parseSend reads the command line and what it does not say from environ. An
+// error is the user's, flag.ErrHelp included.
+func parseSend(args, environ []string) (*sendOptions, error) {
+	o := new(sendOptions)
+	flags := NewFlags("send")
+	delayText := flags.String("delay", "", "")
+	atText := flags.String("at", "", "")
+	to := flags.String("to", "", "")
+	brokers := flags.String("brokers", "", "")
+	topic := flags.String("topic", "", "")
+	flags.Func("key", "", func(key string) error {
+		o.key = []byte(key)
+		return nil
+	})
+	flags.Func("header", "", o.addHeader)
+	operands, err := ParseFlags(flags, args)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.takeValue(operands); err != nil {
+		return nil, err
+	}
+	if err := o.takeWait(wasGiven(flags, "delay"), *delayText, wasGiven(flags, "at"), *atText); err != nil {
+		return nil, err
+	}
+	if err := o.takeTarget(wasGiven(flags, "to"), *to); err != nil {
+		return nil, err
+	}
+	return o, o.takeAddress(*brokers, *topic, environ)
+}
+
+// addHeader takes one --header. What Layover reads has flags of its own, which
+// are checked; under a name of its own a mistake would be dead-lettered.
+func (o *sendOptions) addHeader(pair string) error {
+	name, value, ok := strings.Cut(pair, "=")
+	switch {
+	case !ok || name == "":
+		return errors.New("want NAME=VALUE")
+	case delay.IsControl(name):
+		return errors.New("this header is written by --delay, --at and --to: use those")
+	}
+	o.headers = append(o.headers, kgo.RecordHeader{Key: name, Value: []byte(value)})
+	return nil
+}
+
+func (o *sendOptions) takeValue(operands []string) error {
+	switch len(operands) {
+	case 0:
+		return errors.New("a value is missing, or - for one record per line of stdin")
+	case 1:
+		o.value, o.lines = operands[0], operands[0] == "-"
+		return nil
+	}
+	return fmt.Errorf("one value is wanted, not %d: quote it if it has spaces", len(operands))
+}
+
+// takeWait checks the delay or the instant as the server will, so that no
+// record is written that it would refuse. A delay goes into the header as it
+// was typed.
+func (o *sendOptions) takeWait(hasDelay bool, delayText string, hasAt bool, atText string) error {
+	switch {
+	case hasDelay && hasAt:
+		return errors.New("--delay and --at exclude each other: in a record with both, x-deliver-at wins")
+	case hasDelay:
+		d, err := delay.ParseDelay(delayText)
+		if err != nil {
+			return fmt.Errorf("--delay %w", err)
+		}
+		o.delay = &d
+		o.headers = append(o.headers, kgo.RecordHeader{Key: delay.HeaderDelay, Value: []byte(delayText)})
+	case hasAt:
+		ms, err := delay.ParseInstant(atText)
+		if err != nil {
+			return fmt.Errorf("--at %w", err)
+		}
+		o.atMs = &ms
+		o.headers = append(o.headers, delay.Headers(nil, o.atMs, "")...)
+	default:
+		return errors.New("--delay or --at is missing; --delay 0 is at once")
+	}
+	return nil
+}
+
+// takeTarget checks the name alone: which targets are allowed, only the server
+// knows.
+func (o *sendOptions) takeTarget(hasTo bool, to string) error {
+	if !hasTo {
+		return nil
+	}
+	if _, err := delay.NewTargets(to, nil, nil); err != nil || to == "" {
+		return fmt.Errorf("--to %q: want the name of a topic that is not internal", to)
+	}
+	o.headers = append(o.headers, delay.Headers(nil, nil, to)...)
+	return nil
+}
+
+// takeAddress reads the brokers and the topic. A flag takes the place of its
+// variable before that is looked at: what is wrong with the variable does not
+// matter then, and the check is the same.
+func (o *sendOptions) takeAddress(brokers, topic string, environ []string) error {
+	flagOf := make(map[string]string)
+	set := func(flag, variable, value string) {
+		if value != "" {
+			environ = append(environ[:len(environ):len(environ)], variable+"="+value)
+			flagOf[variable] = flag
+		}
+	}
+	set("--brokers", "KAFKA_BROKERS", brokers)
+	set("--topic", "LAYOVER_INGRESS_TOPICS", topic)
+	if strings.Contains(topic, ",") {
+		return fmt.Errorf("--topic %q: want one topic", topic)
+	}
+	// The address of the server is none of send's settings.
+	c, err := config.LoadClient(append(environ[:len(environ):len(environ)], "LAYOVER_HTTP_ADDR="))
+	if problems, ok := errors.AsType[*config.Errors](err); ok {
+		for i, p := range problems.Problems {
+			if flag := flagOf[p.Variable]; flag != "" {
+				return fmt.Errorf("%s: %s; example: %s %s", flag, p.Reason, flag, problems.Problems[i].Example)
+			}
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(c.Brokers) == 0:
+		return errors.New("no brokers: set KAFKA_BROKERS or use --brokers; example: --brokers kafka:9092")
+	case c.Topic == "":
+		return errors.New("no topic: set LAYOVER_INGRESS_TOPICS or use --topic; example: --topic delayed")
+	}
+	o.brokers, o.topic = c.Brokers, c.Topic
+	return nil
+}
+
+// record returns a new record for value, which it shares.
+func (o *sendOptions) record(value []byte, now time.Time) *kgo.Record {
+	return &kgo.Record{Topic: o.topic, Key: o.key, Value: value, Headers: o.headers, Timestamp: now}
+}
+
+// dueMs is when a record with that timestamp is due, in Unix milliseconds, and
+// what its layover-due will say: the timestamp where there is nothing to wait
+// for.
+func (o *sendOptions) dueMs(timestamp time.Time) int64 {
+	if o.atMs != nil {
+		return *o.atMs
+	}
+	wait := max(*o.delay, 0)
+	if part := wait % time.Millisecond; part > 0 {
+		return timestamp.UnixMilli() + (wait - part).Milliseconds() + 1
+	}
+	return timestamp.UnixMilli() + wait.Milliseconds()
+}

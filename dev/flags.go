@@ -1,0 +1,127 @@
+package dev
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"layover/client"
+)
+
+const (
+	defaultAddr = "127.0.0.1:9092"
+	// defaultHTTPAddr is not the daemon's own :9846: nothing on a laptop has
+	// to be open to the network it is in.
+	defaultHTTPAddr = "127.0.0.1:9846"
+)
+
+const helpText = `Usage: layover dev [--addr HOST:PORT] [--data-dir DIR]
+
+Starts an embedded Kafka-compatible broker with the topics delayed, ready and
+dead-letters, runs Layover on them, sends five sample records, and prints what
+comes out of ready until Ctrl-C. The broker is for a laptop, not for production.
+
+  --addr HOST:PORT  where the broker listens (default 127.0.0.1:9092); port 0 is
+                    any free port
+  --data-dir DIR    where its records are kept (default: layover/dev in the
+                    user's cache folder); one process at a time
+
+LAYOVER_* settings apply, but for the three topics; LAYOVER_HTTP_ADDR is
+127.0.0.1:9846 by default and LAYOVER_LOG_LEVEL is warn.
+
+Exit code: 0 when stopped, 1 if something went wrong, 2 if the command line or
+a setting is wrong.
+`
+
+// devFlags is a valid command line.
+type devFlags struct {
+	addr    string // host:port
+	dataDir string // empty: the default
+}
+
+// parseFlags checks the command line; flag.ErrHelp is one of its errors.
+func parseFlags(args []string) (devFlags, error) {
+	var f devFlags
+	flags := client.NewFlags("dev")
+	flags.StringVar(&f.addr, "addr", defaultAddr, "")
+	flags.StringVar(&f.dataDir, "data-dir", "", "")
+	operands, err := client.ParseFlags(flags, args)
+	if err != nil {
+		return f, err
+	}
+	if len(operands) > 0 {
+		return f, fmt.Errorf("unexpected argument %q", operands[0])
+	}
+	_, port, err := net.SplitHostPort(f.addr)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return f, fmt.Errorf("--addr %q: want host:port, the port 0 to 65535; example: --addr %s", f.addr, defaultAddr)
+	}
+	return f, nil
+}
+
+// dir is the data directory.
+func (f devFlags) dir() (string, error) {
+	if f.dataDir != "" {
+		return f.dataDir, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no cache folder for the data: %w; choose a folder with --data-dir", err)
+	}
+	return filepath.Join(cache, "layover", "dev"), nil
+}
+
+// The topics, which the samples and the printed commands name.
+const (
+	ingressTopic = "delayed"
+	egressTopic  = "ready"
+	dlqTopic     = "dead-letters"
+)
+
+// compose returns the daemon's environment: that of the user, but for what dev
+// decides itself. ignored are the names that were set and do not apply.
+func compose(environ []string, brokers string) (composed, ignored []string) {
+	own := []string{
+		"KAFKA_BROKERS=" + brokers,
+		"LAYOVER_INGRESS_TOPICS=" + ingressTopic,
+		"LAYOVER_EGRESS_TOPIC=" + egressTopic,
+		"LAYOVER_DLQ_TOPIC=" + dlqTopic,
+	}
+	isOwn := func(name string) bool {
+		for _, pair := range own {
+			if strings.HasPrefix(pair, name+"=") {
+				return true
+			}
+		}
+		return strings.HasPrefix(name, "KAFKA_")
+	}
+	composed = []string{"LAYOVER_HTTP_ADDR=" + defaultHTTPAddr, "LAYOVER_LOG_LEVEL=warn"}
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		switch {
+		case strings.TrimSpace(value) == "":
+		case isOwn(strings.ToUpper(name)):
+			ignored = append(ignored, name)
+		case strings.HasPrefix(strings.ToUpper(name), "LAYOVER_"):
+			composed = append(composed, pair)
+		}
+	}
+	return append(composed, own...), ignored
+}
+
+// userError is a mistake on the command line or in the environment.
+type userError struct{ error }
+
+func (e userError) Unwrap() error { return e.error }
+
+func isUserError(err error) bool {
+	_, ok := errors.AsType[userError](err)
+	return ok
+}

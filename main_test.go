@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"layover/client"
+	"layover/config"
+)
+
+func TestVerbs(t *testing.T) {
+	tests := map[string]struct {
+		args, environ  []string
+		code           int
+		stdout, stderr string // parts
+	}{
+		"run is the default":        {nil, nil, 2, "", "KAFKA_BROKERS: required"},
+		"all mistakes at once":      {[]string{"run"}, []string{"LAYOVER_LANES=x"}, 2, "", "LAYOVER_LANES: "},
+		"a warning beside them":     {[]string{"run"}, []string{"LAYOVER_LANE=3"}, 2, "", "LAYOVER_LANES"},
+		"run takes no argument":     {[]string{"run", "now"}, nil, 2, "", `"now"`},
+		"run --help has the table":  {[]string{"run", "--help"}, nil, 0, "LAYOVER_TARGET_PATIENCE", ""},
+		"version":                   {[]string{"version"}, nil, 0, "layover ", ""},
+		"--version":                 {[]string{"--version"}, nil, 0, "go1.", ""},
+		"version takes no argument": {[]string{"version", "1"}, nil, 2, "", `"1"`},
+		"help":                      {[]string{"help"}, nil, 0, "send", ""},
+		"-h":                        {[]string{"-h"}, nil, 0, "send", ""},
+		"--help":                    {[]string{"--help"}, nil, 0, "send", ""},
+		"help of a verb":            {[]string{"help", "send"}, nil, 0, "--delay", ""},
+		"help of help":              {[]string{"help", "help"}, nil, 0, "send", ""},
+		"help of a flag":            {[]string{"help", "--help"}, nil, 0, "send", ""},
+		"help of nothing":           {[]string{"help", "nope"}, nil, 2, "", `"nope"`},
+		"unknown verb":              {[]string{"park"}, nil, 2, "", `"park"`},
+		"unknown flag":              {[]string{"--port"}, nil, 2, "", `"--port"`},
+		"unknown flag of run":       {[]string{"run", "--port"}, nil, 2, "", "-port"},
+		"send":                      {[]string{"send"}, nil, 2, "", "layover send: "},
+		"health":                    {[]string{"health", "--nope"}, nil, 2, "", "layover health: "},
+		"dev":                       {[]string{"dev", "--nope"}, nil, 2, "", "layover dev: "},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			code := run(client.Process{Args: test.args, Environ: test.environ, Stdout: &stdout, Stderr: &stderr})
+			if code != test.code || !strings.Contains(stdout.String(), test.stdout) || !strings.Contains(stderr.String(), test.stderr) {
+				t.Errorf("code %d, stdout %q, stderr %q", code, &stdout, &stderr)
+			}
+			if (code == 0) != (stderr.Len() == 0) || (code == 0) == (stdout.Len() == 0) {
+				t.Errorf("code %d: stdout %q, stderr %q", code, &stdout, &stderr)
+			}
+		})
+	}
+}
+
+func TestLogsAreTextOnlyWhereAPersonReads(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	tests := map[string]struct {
+		format config.LogFormat
+		want   string
+	}{
+		"auto into a file": {config.LogFormatAuto, `{"time"`},
+		"json":             {config.LogFormatJSON, `{"time"`},
+		"text":             {config.LogFormatText, "time="},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if err := file.Truncate(0); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := file.Seek(0, io.SeekStart); err != nil {
+				t.Fatal(err)
+			}
+			log := newLogger(slog.LevelWarn, test.format, file)
+			log.Info("below the level")
+			log.Warn("said")
+			got, err := os.ReadFile(file.Name())
+			if err != nil || !strings.HasPrefix(string(got), test.want) || strings.Count(string(got), "\n") != 1 {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
+}
