@@ -12,7 +12,7 @@ import (
 	"layover/delay"
 )
 
-const sendHelp = `Usage: layover send (--delay D | --at T) [flags] VALUE | -
+const sendHelp = `Usage: layover send --delay D | --at T [flags] VALUE | -
 
 Writes a delayed record to an ingress topic and prints its id and when it is
 due, in UTC:
@@ -49,7 +49,7 @@ type sendOptions struct {
 	lines   bool // the values are lines of stdin, else value
 	value   string
 
-	delay *time.Duration // Invariant: exactly one of delay and atMs is set
+	delay *time.Duration // Invariant: delay or atMs is set; with both, atMs wins
 	atMs  *int64         // Unix milliseconds
 }
 
@@ -109,29 +109,28 @@ func (o *sendOptions) takeValue(operands []string) error {
 	return fmt.Errorf("one value is wanted, not %d: quote it if it has spaces", len(operands))
 }
 
-// takeWait checks the delay or the instant as the server will, so that no
+// takeWait checks the delay and the instant as the server will, so that no
 // record is written that it would refuse. A delay goes into the header as it
-// was typed.
+// was typed. With both, both are written, and the instant wins.
 func (o *sendOptions) takeWait(hasDelay bool, delayText string, hasAt bool, atText string) error {
-	switch {
-	case hasDelay && hasAt:
-		return errors.New("--delay and --at exclude each other: in a record with both, x-deliver-at wins")
-	case hasDelay:
+	if !hasDelay && !hasAt {
+		return errors.New("--delay or --at is missing; --delay 0 is at once")
+	}
+	if hasDelay {
 		d, err := delay.ParseDelay(delayText)
 		if err != nil {
 			return fmt.Errorf("--delay %w", err)
 		}
 		o.delay = &d
 		o.headers = append(o.headers, kgo.RecordHeader{Key: delay.HeaderDelay, Value: []byte(delayText)})
-	case hasAt:
+	}
+	if hasAt {
 		ms, err := delay.ParseInstant(atText)
 		if err != nil {
 			return fmt.Errorf("--at %w", err)
 		}
 		o.atMs = &ms
 		o.headers = append(o.headers, delay.Headers(nil, o.atMs, "")...)
-	default:
-		return errors.New("--delay or --at is missing; --delay 0 is at once")
 	}
 	return nil
 }
