@@ -80,18 +80,18 @@ type Watcher struct {
 	answered time.Duration // sum of the gaps between answers
 	last     time.Time     // of the last answer
 	since    time.Time     // begin of the present state: answering or not
-	started  time.Time
-	err      error // of the last request, nil after an answer
+	err      error         // of the last request, nil after an answer
 	warnings map[string]string
 	said     time.Time
-	problem  string // what the last line said
+	problem  string    // what the last line said
+	beat     time.Time // of the loop's last turn
 }
 
 // New returns a watcher over a client of its own.
 func New(cfg Config, client *kgo.Client) *Watcher {
 	now := time.Now()
 	w := &Watcher{cfg: cfg, client: client, wake: make(chan struct{}, 1), topics: make(map[string]*Topic),
-		warnings: make(map[string]string), started: now, since: now, said: now.Add(-sayEvery + 3*time.Second)}
+		warnings: make(map[string]string), since: now, beat: now, said: now.Add(-sayEvery + 3*time.Second)}
 	for _, name := range slices.Concat(cfg.Ingress, cfg.Targets) {
 		w.topics[name] = &Topic{Name: name, pinned: true, MaxBatchBytes: defaultMaxBatch}
 	}
@@ -109,11 +109,22 @@ func (w *Watcher) Run(ctx context.Context) {
 		case <-timer.C:
 		case <-w.wake:
 		}
-		w.ask(ctx)
+		changes := w.ask(ctx)
 		w.configure(ctx)
+		for _, c := range changes { // whoever hears of a topic finds its limits known
+			w.cfg.Changed(c.topic, c.renewed)
+		}
 		w.say(time.Now())
 		timer.Reset(askEvery)
 	}
+}
+
+// Beat returns when the loop last turned. It turns once a second, or as often as
+// requests time out.
+func (w *Watcher) Beat() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.beat
 }
 
 // Lookup returns what is known about a topic. One that was never asked for is
@@ -178,13 +189,14 @@ func (w *Watcher) unusable() (out []string) {
 }
 
 // ask sends one metadata request for every topic that somebody cares about.
-func (w *Watcher) ask(ctx context.Context) {
+func (w *Watcher) ask(ctx context.Context) []change {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	req := kmsg.NewPtrMetadataRequest()
 	req.Topics = []kmsg.MetadataRequestTopic{}
 	w.mu.Lock()
 	now := time.Now()
+	w.beat = now
 	for name, t := range w.topics {
 		if !t.pinned && !t.used.IsZero() && now.Sub(t.used) > forgetAfter {
 			delete(w.topics, name)
@@ -196,9 +208,7 @@ func (w *Watcher) ask(ctx context.Context) {
 	}
 	w.mu.Unlock()
 	resp, err := req.RequestWith(ctx, w.client)
-	for _, c := range w.note(resp, err) {
-		w.cfg.Changed(c.topic, c.renewed)
-	}
+	return w.note(resp, err)
 }
 
 type change struct {

@@ -57,7 +57,7 @@ type Config struct {
 	// LeaseMargin is what the lease is shorter than the session timeout.
 	// 0: a fifth of the session timeout.
 	LeaseMargin time.Duration
-	Options     []kgo.Opt // brokers, logger, hooks, back-off
+	Options     func() []kgo.Opt // brokers, logger, hooks, back-off
 	Log         *slog.Logger
 }
 
@@ -102,7 +102,7 @@ type committed struct {
 	metadata string
 }
 
-// New returns a consumer. It does not wait for Kafka: Run joins when it can.
+// New returns a consumer that has done nothing yet.
 func New(cfg Config, h Handler) (*Consumer, error) {
 	if cfg.LeaseMargin == 0 {
 		cfg.LeaseMargin = cfg.SessionTimeout / 5
@@ -116,7 +116,16 @@ func New(cfg Config, h Handler) (*Consumer, error) {
 		jumps:     make(map[Tenure]int64),
 	}
 	c.lease.length = cfg.SessionTimeout - cfg.LeaseMargin
-	opts := append([]kgo.Opt{
+	if err := kgo.ValidateOpts(c.options()...); err != nil {
+		return nil, fmt.Errorf("consumer client: %w", err)
+	}
+	return c, nil
+}
+
+// options are those of the group member.
+func (c *Consumer) options() []kgo.Opt {
+	cfg := &c.cfg
+	opts := []kgo.Opt{
 		kgo.ConsumerGroup(cfg.Group),
 		kgo.ConsumeTopics(cfg.Topics...),
 		kgo.DisableAutoCommit(),
@@ -142,19 +151,25 @@ func New(cfg Config, h Handler) (*Consumer, error) {
 		kgo.OnOffsetsFetched(c.onOffsetsFetched),
 		kgo.AdjustFetchOffsetsFn(c.load),
 		kgo.WithHooks(&c.lease, groupErrors{c}),
-	}, cfg.Options...)
+	}
 	if cfg.InstanceID != "" {
 		opts = append(opts, kgo.InstanceID(cfg.InstanceID))
 	}
+	return opts
+}
+
+// Start makes the client, which joins the group as soon as Kafka answers. Nothing
+// else may be called before.
+func (c *Consumer) Start() error {
 	c.mu.Lock() // callbacks begin with it, so they find the client in its place
 	defer c.mu.Unlock()
-	client, err := kgo.NewClient(opts...)
+	client, err := kgo.NewClient(append(c.options(), c.cfg.Options()...)...)
 	if err != nil {
-		return nil, fmt.Errorf("consumer client: %w", err)
+		return fmt.Errorf("consumer client: %w", err)
 	}
 	c.client = client
 	c.committer = newCommitter(c)
-	return c, nil
+	return nil
 }
 
 // Run polls until the context ends, or until the group has no place for this
@@ -275,6 +290,7 @@ func (c *Consumer) Leave(ctx context.Context) {
 	closed := make(chan struct{})
 	go func() { // ends when the client has given up its requests, at the latest with the process
 		c.client.Close()
+		c.client.AllowRebalance() // Close polls once more, and leaves again behind that poll
 		close(closed)
 	}()
 	select {

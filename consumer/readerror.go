@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -48,7 +49,7 @@ func isCorrupt(err error) bool {
 	var session *kgo.ErrGroupSession
 	var loss *kgo.ErrDataLoss
 	return !errors.As(err, &network) && !errors.As(err, &session) && !errors.As(err, &loss) &&
-		!errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, kgo.ErrClientClosed)
+		!errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, kgo.ErrClientClosed)
 }
 
 func (c *Consumer) position(t Tenure) int64 {

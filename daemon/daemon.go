@@ -50,10 +50,10 @@ type Daemon struct {
 	governor  *governor
 
 	draining atomic.Bool
-	caughtUp atomic.Bool
+	ready    atomic.Bool // never taken back, but by draining
 }
 
-// New makes the parts. It opens no connection to Kafka and no port.
+// New makes the parts. It opens no port and joins no group.
 func New(cfg *config.Config, o Options) (*Daemon, error) {
 	d := &Daemon{cfg: cfg, opts: o, log: o.Log, started: time.Now(), registry: prometheus.NewRegistry()}
 	d.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -77,7 +77,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 		Topics: cfg.IngressTopics, Group: cfg.GroupID, InstanceID: cfg.GroupInstanceID,
 		SessionTimeout: cfg.SessionTimeout, StartOffset: string(cfg.StartOffset),
 		FetchMaxBytes: sizes.fetch, ReadingBudget: sizes.reading, MaxDecompress: sizes.decompress,
-		Options: kafka("consumer"), Log: d.log,
+		Options: func() []kgo.Opt { return kafka("consumer") }, Log: d.log,
 	}, d.router)
 	if err != nil {
 		return nil, err
@@ -129,6 +129,11 @@ func (d *Daemon) Run(ctx context.Context) error {
 		d.closeClients(time.Now().Add(time.Second))
 		return err
 	}
+	if err := d.consumer.Start(); err != nil {
+		listener.Close()
+		d.closeClients(time.Now().Add(time.Second))
+		return err
+	}
 	server := admin.New(d, d.registry, d.log)
 	serving := make(chan error, 1)
 	go func() { serving <- server.Serve(listener) }() // ended by Shutdown below
@@ -137,6 +142,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 	watching, stopWatching := context.WithCancel(context.Background())
 	var background sync.WaitGroup
 	background.Go(func() { d.watcher.Run(watching) })
+	background.Go(func() { d.becomeReady(watching) })
+	background.Go(func() { d.sayDropped(watching) })
 	for _, l := range d.lanes {
 		go l.Run() // ended by Stop; its Done is waited for
 	}
@@ -153,7 +160,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		serving <- nil
 	}
 	by := time.Now().Add(d.cfg.ShutdownTimeout)
-	d.log.Info("stopping", "within", d.cfg.ShutdownTimeout, "err", fatal)
+	d.log.Info("stopping", "within", d.cfg.ShutdownTimeout.String())
 	d.draining.Store(true)
 	stopPolling()
 	d.stop(by, polled)
@@ -215,9 +222,36 @@ func (d *Daemon) sayStart(l net.Listener) {
 	c := d.cfg
 	d.log.Info("layover starts", "version", d.opts.Version, "mode", "at-least-once", "http", l.Addr().String(),
 		"ingress", c.IngressTopics, "egress", c.EgressTopic, "targets", c.TargetsAllowed, "dead_letter", c.DLQTopic,
-		"on_invalid", c.OnInvalid, "group", c.GroupID, "max_delay", c.MaxDelay, "max_parked_bytes", c.MaxParkedBytes, "lanes", c.Lanes)
+		"on_invalid", c.OnInvalid, "group", c.GroupID, "max_delay", c.MaxDelay.String(), "max_parked_bytes", c.MaxParkedBytes, "lanes", c.Lanes)
 	if d.opts.Ready != nil {
 		d.opts.Ready(l.Addr().String())
+	}
+}
+
+// saySummary is how often dropped records are summed up in the log.
+const saySummary = 30 * time.Second
+
+// sayDropped logs how many records were dropped by policy, one line for all that
+// were in 30 s.
+func (d *Daemon) sayDropped(ctx context.Context) {
+	ticker := time.NewTicker(saySummary)
+	defer ticker.Stop()
+	for said := int64(0); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		var dropped int64
+		for _, l := range d.lanes {
+			for _, n := range l.Snapshot().Dropped {
+				dropped += n
+			}
+		}
+		if dropped > said {
+			d.log.Warn("records dropped, as LAYOVER_ON_INVALID says", "records", dropped-said, "within", saySummary.String())
+			said = dropped
+		}
 	}
 }
 

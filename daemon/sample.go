@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"time"
@@ -23,10 +24,9 @@ func (d *Daemon) Sample() admin.Sample {
 	}
 	for i, l := range d.lanes {
 		s.Lanes = append(s.Lanes, l.Snapshot())
-		if beat := l.Beat(); beat.UnixMilli() > 0 {
-			s.Loops[fmt.Sprintf("lane %d", i)] = beat
-		}
+		s.Loops[fmt.Sprintf("lane %d", i)] = l.Beat()
 	}
+	s.Loops["watch of the cluster"] = d.watcher.Beat()
 	for _, p := range d.governor.pauses() {
 		s.Pauses = append(s.Pauses, admin.Pause{Reason: p.Reason, Target: p.Target})
 	}
@@ -39,11 +39,40 @@ func (d *Daemon) Sample() admin.Sample {
 	for _, p := range group.Partitions {
 		s.Group.Partitions = append(s.Group.Partitions, admin.Assignment{Topic: p.Topic, Partition: p.Partition, Loaded: p.Loaded, Stopped: p.Stopped, Next: p.Next})
 	}
-	if !d.caughtUp.Load() && caughtUp(group, s.Lanes) {
-		d.caughtUp.Store(true)
-	}
-	s.CaughtUp = d.caughtUp.Load()
+	s.CaughtUp = d.ready.Load()
 	return s
+}
+
+// Readiness is looked at this often until it is reached.
+const (
+	lookForReady = 50 * time.Millisecond
+	kafkaDown    = 10 * time.Second // without an answer for so long, a process is ready, if degraded
+)
+
+// becomeReady waits for what makes a process ready, which then stays so: the first
+// assignment read up to its stable end, a join without one, reading paused by a
+// bound, or Kafka down for a while. A pod that was let in is not thrown out because
+// Kafka has come back and there is something to read again.
+func (d *Daemon) becomeReady(ctx context.Context) {
+	ticker := time.NewTicker(lookForReady)
+	defer ticker.Stop()
+	for {
+		lanes := make([]*purgatory.Snapshot, len(d.lanes))
+		for i, l := range d.lanes {
+			lanes[i] = l.Snapshot()
+		}
+		health := d.watcher.Health()
+		down := !health.Answering && time.Since(health.Since) >= kafkaDown
+		if down || len(d.governor.pauses()) > 0 || caughtUp(d.consumer.Status(), lanes) {
+			d.ready.Store(true)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
 }
 
 // caughtUp says whether a join has completed and every assigned partition is read

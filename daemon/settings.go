@@ -31,6 +31,10 @@ type sizes struct {
 	geometry   wheel.Geometry
 }
 
+// usualBatch is Kafka's default of the largest batch with what its records take
+// once they are read, in bytes.
+const usualBatch = 5 << 18
+
 func sizesFor(bound int64, lanes int) sizes {
 	n := int64(lanes)
 	s := sizes{
@@ -42,7 +46,10 @@ func sizesFor(bound int64, lanes int) sizes {
 		decompress: int(clamp(bound/2, 64<<20, 1<<30)),
 		geometry:   wheel.DefaultGeometry(),
 	}
-	s.pauseAt = bound - int64(s.fetch) - s.reading
+	// While reading comes to a stand, one response may have been handed over and one
+	// be ready in the client, and a broker sends at least one batch, whatever its size.
+	onTheWay := 2*max(int64(s.fetch), usualBatch) + s.reading
+	s.pauseAt = max(bound-onTheWay, bound/4)
 	if bound < 64<<20 { // a wheel of the usual size would be a large share of it
 		s.geometry.Slots, s.geometry.Factor = 256, 128
 		s.geometry.Levels = 7
