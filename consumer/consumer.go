@@ -85,7 +85,8 @@ type Consumer struct {
 
 	committer  *committer
 	rebalances atomic.Int64
-	group      atomic.Pointer[string] // last error of the group, for status
+	group      atomic.Pointer[string] // last error of the group, nil after a join
+	groupSaid  atomic.Pointer[time.Time]
 }
 
 // owned is one row of the ownership table.
@@ -300,13 +301,20 @@ func (c *Consumer) Leave(ctx context.Context) {
 	c.committer.close()
 }
 
+// sayEvery is how often an error that lasts is said again.
+const sayEvery = 30 * time.Second
+
 // groupErrors hears about the end of a group session.
 type groupErrors struct{ c *Consumer }
 
 // OnGroupManageError implements kgo.HookGroupManageError.
 func (g groupErrors) OnGroupManageError(err error) {
 	text := err.Error()
-	g.c.group.Store(&text)
+	if said := g.c.group.Swap(&text); said == nil || *said != text || time.Since(*g.c.groupSaid.Load()) >= sayEvery {
+		now := time.Now()
+		g.c.groupSaid.Store(&now)
+		g.c.cfg.Log.Warn("the group does not take this member, trying again", "group", g.c.cfg.Group, "err", err)
+	}
 	if errors.Is(err, kerr.FencedInstanceID) {
 		g.c.fail(ErrFenced)
 	}
