@@ -1,0 +1,129 @@
+package lane
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"layover/delay"
+	"layover/purgatory"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// read takes up to a budget of fetched records into the core. A fetched record
+// pins its whole fetch response, so each is copied and let go.
+func (l *Lane) read() {
+	now := time.Now().UnixMilli()
+	for budget := intakeBudget; budget > 0 && len(l.intake) > 0; {
+		f := &l.intake[0]
+		l.core.LogStart(f.tenure.TopicPartition, f.tenure.Epoch, f.logStart)
+		reader, ok := l.core.Reader(f.tenure.TopicPartition, f.tenure.Epoch)
+		for ok && budget > 0 && l.intakeAt < len(f.records) {
+			ok = l.take(reader, f.records[l.intakeAt], now)
+			l.intakeAt++
+			budget--
+		}
+		if ok && l.intakeAt < len(f.records) {
+			return
+		}
+		l.reading.Consumed(f.bytes)
+		l.intake[0] = fetched{}
+		l.intake, l.intakeAt = l.intake[1:], 0
+		budget--
+	}
+	if len(l.intake) == 0 {
+		l.intake = nil
+	}
+}
+
+// take reads one record; false when its partition stops reading with it.
+func (l *Lane) take(reader purgatory.Reader, r *kgo.Record, nowMs int64) bool {
+	if !reader.Wants(r.Offset) {
+		return true
+	}
+	a := purgatory.Arrival{Offset: r.Offset, TimestampMs: r.Timestamp.UnixMilli(), Control: r.Attrs.IsControl()}
+	if a.Control {
+		return reader.Read(&a)
+	}
+	l.body.record = r
+	a.Body = &l.body
+	d, invalid := l.cfg.Rules.Parse(r.Headers, a.TimestampMs, nowMs)
+	a.DeadlineMs = d.DeadlineMs
+	if invalid != nil {
+		a.Reason = string(invalid.Reason)
+		a.Message = fmt.Sprintf("%s/%d@%d: %s", r.Topic, r.Partition, r.Offset, invalid.Message)
+	} else {
+		a.Target, a.Label, a.Ambiguous = d.Target, d.Label, d.Ambiguous
+		a.Outcome = outcome(d)
+	}
+	ok := reader.Read(&a)
+	l.body.record = nil
+	return ok
+}
+
+func outcome(d delay.Decision) purgatory.Outcome {
+	switch {
+	case d.Immediate:
+		return purgatory.Immediate
+	case d.PastDue:
+		return purgatory.PastDue
+	case d.Delayed:
+		return purgatory.Parked
+	default:
+		return purgatory.Passed
+	}
+}
+
+// body is a record's key, value and headers as the core keeps them, each length
+// as an unsigned varint of length + 1, 0 for null:
+//
+//	key value count (name value)*
+type body struct{ record *kgo.Record }
+
+func uvarintLen(n int) int {
+	l := 1
+	for x := uint64(n); x >= 0x80; x >>= 7 {
+		l++
+	}
+	return l
+}
+
+func fieldLen(b []byte) int {
+	if b == nil {
+		return 1
+	}
+	return uvarintLen(len(b)+1) + len(b)
+}
+
+// Size implements purgatory.Body.
+func (b *body) Size() int {
+	r := b.record
+	size := fieldLen(r.Key) + fieldLen(r.Value) + uvarintLen(len(r.Headers))
+	for i := range r.Headers {
+		h := &r.Headers[i]
+		size += uvarintLen(len(h.Key)) + len(h.Key) + fieldLen(h.Value)
+	}
+	return size
+}
+
+func putField(dst, b []byte) []byte {
+	if b == nil {
+		return append(dst, 0)
+	}
+	return append(binary.AppendUvarint(dst, uint64(len(b))+1), b...)
+}
+
+// Put implements purgatory.Body.
+func (b *body) Put(dst []byte) {
+	r := b.record
+	out := putField(dst[:0], r.Key)
+	out = putField(out, r.Value)
+	out = binary.AppendUvarint(out, uint64(len(r.Headers)))
+	for i := range r.Headers {
+		h := &r.Headers[i]
+		out = binary.AppendUvarint(out, uint64(len(h.Key)))
+		out = append(out, h.Key...)
+		out = putField(out, h.Value)
+	}
+}

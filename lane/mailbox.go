@@ -1,0 +1,98 @@
+package lane
+
+import (
+	"sync"
+
+	"layover/offsets"
+	"layover/purgatory"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Tenure names a partition in one assignment.
+type Tenure struct {
+	offsets.TopicPartition
+	Epoch uint64
+}
+
+// fetched is what one poll returned for one partition, or where its log begins now.
+type fetched struct {
+	tenure   Tenure
+	records  []*kgo.Record
+	bytes    int64 // as the reading budget counts it
+	logStart int64 // 0: nothing is known
+}
+
+// ended is a delivery whose promise was called.
+type ended struct {
+	id  int32
+	err error
+}
+
+// mail is everything that other goroutines have for the loop. Of one partition,
+// orders come in the order of its life; what was fetched for a tenure that an
+// order has ended is recognised by its epoch.
+type mail struct {
+	orders    []func() // run by the loop: assign, revoke, lost, stop
+	fetched   []fetched
+	ended     []ended
+	committed []purgatory.CommitResult
+}
+
+// empty returns a mail that reuses the slices of one that was dealt with.
+func (m mail) empty() mail {
+	clear(m.orders)
+	clear(m.fetched)
+	clear(m.ended)
+	return mail{orders: m.orders[:0], fetched: m.fetched[:0], ended: m.ended[:0], committed: m.committed[:0]}
+}
+
+// mailbox is the one place where other goroutines meet the loop. Its lock is a
+// leaf: lock, append, unlock, wake. Its bounds are those of who writes: one order
+// per change of assignment, the reading budget, the records in flight, and one
+// commit per partition.
+type mailbox struct {
+	mu     sync.Mutex
+	mail   mail
+	closed bool
+	wake   chan struct{} // capacity 1
+}
+
+// put runs f on the mail under the lock and wakes the loop; false when the lane
+// has ended, and nothing was taken.
+func (b *mailbox) put(f func(*mail)) bool {
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return false
+	}
+	f(&b.mail)
+	b.mu.Unlock()
+	b.poke()
+	return true
+}
+
+// poke wakes the loop.
+func (b *mailbox) poke() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take swaps the mail for an empty one.
+func (b *mailbox) take(empty mail) mail {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := b.mail
+	b.mail = empty
+	return m
+}
+
+// close refuses further mail and returns what is left of it.
+func (b *mailbox) close() mail {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	return b.mail
+}

@@ -1,0 +1,193 @@
+package lane
+
+import (
+	"time"
+
+	"layover/offsets"
+	"layover/purgatory"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// revoking is a tenure on its way out: nothing more is offered, what is in flight
+// is waited for, what is finished committed, and the rest forgotten.
+type revoking struct {
+	Tenure
+	drainUntil  time.Time
+	commitUntil time.Time // zero: the final commit has not been built
+	settled     bool
+	done        func()
+}
+
+// Assign takes a partition. It comes before the first Fetched of its tenure.
+func (l *Lane) Assign(a purgatory.Assignment) {
+	l.box.put(func(m *mail) {
+		m.orders = append(m.orders, func() {
+			l.core.Assign(a)
+			l.nextCommit = time.Time{} // the start position is committed before the first delivery
+		})
+	})
+}
+
+// Fetched hands over what a poll returned, as it is: the loop copies what it keeps
+// and lets the rest go. It returns false, and has taken nothing, when the lane
+// has ended.
+func (l *Lane) Fetched(t Tenure, records []*kgo.Record, bytes int64) bool {
+	return l.box.put(func(m *mail) { m.fetched = append(m.fetched, fetched{tenure: t, records: records, bytes: bytes}) })
+}
+
+// LogStart says that a partition's log begins at start now. It waits its turn
+// behind what was fetched before: those records are here, whatever the log lost.
+func (l *Lane) LogStart(t Tenure, start int64) {
+	l.box.put(func(m *mail) { m.fetched = append(m.fetched, fetched{tenure: t, logStart: start}) })
+}
+
+// Revoke begins the end of a tenure and calls done when it is over: drained,
+// committed and forgotten, after 8 s at most.
+func (l *Lane) Revoke(t Tenure, done func()) {
+	ok := l.box.put(func(m *mail) {
+		m.orders = append(m.orders, func() {
+			l.core.Revoke(t.TopicPartition, t.Epoch)
+			l.revoking = append(l.revoking, &revoking{Tenure: t, drainUntil: time.Now().Add(drainTimeout), done: done})
+		})
+	})
+	if !ok {
+		done()
+	}
+}
+
+// Lost ends a tenure whose membership is gone: nothing of it can be committed.
+func (l *Lane) Lost(t Tenure, done func()) {
+	ok := l.box.put(func(m *mail) {
+		m.orders = append(m.orders, func() {
+			l.core.Sweep(t.TopicPartition, t.Epoch)
+			done()
+		})
+	})
+	if !ok {
+		done()
+	}
+}
+
+// Poke wakes the loop, because something that it asks about has changed.
+func (l *Lane) Poke() { l.box.poke() }
+
+// Stop ends the loop: nothing more is read or offered, what is in flight is
+// waited for, what is finished committed, all of it by the given time.
+func (l *Lane) Stop(by time.Time) {
+	l.box.put(func(m *mail) {
+		m.orders = append(m.orders, func() {
+			now := time.Now()
+			l.stopping, l.stopBy = true, by
+			l.drainBy = now.Add(by.Sub(now) * 3 / 5) // the rest is for the commit
+			l.nextCommit = time.Time{}
+			l.dropIntake()
+		})
+	})
+}
+
+// revokes moves each tenure that is on its way out one step on.
+func (l *Lane) revokes(now time.Time) {
+	kept := l.revoking[:0]
+	for _, r := range l.revoking {
+		if !l.over(r, now) {
+			kept = append(kept, r)
+			continue
+		}
+		l.core.Sweep(r.TopicPartition, r.Epoch)
+		r.done()
+		l.changed = true
+	}
+	clear(l.revoking[len(kept):])
+	l.revoking = kept
+}
+
+// over says whether a tenure may be forgotten, and sends its final commit first.
+func (l *Lane) over(r *revoking, now time.Time) bool {
+	if r.commitUntil.IsZero() {
+		if l.core.Draining(r.TopicPartition, r.Epoch) > 0 && now.Before(r.drainUntil) {
+			return false
+		}
+		commit, ok := l.core.Final(r.TopicPartition, r.Epoch)
+		if !ok {
+			return true
+		}
+		r.commitUntil = now.Add(commitTimeout)
+		l.commit.Commit([]offsets.Commit{commit}, func(results []purgatory.CommitResult) {
+			l.box.put(func(m *mail) {
+				m.committed = append(m.committed, results...)
+				m.orders = append(m.orders, func() { r.settled = true })
+			})
+		})
+	}
+	return r.settled || now.After(r.commitUntil)
+}
+
+// commits sends what finished since the last commit, every interval, and sooner
+// while a partition waits for a commit before it may deliver.
+func (l *Lane) commits(now time.Time) {
+	if now.Before(l.nextCommit) || l.draining(now) {
+		return
+	}
+	batch := l.core.Commits(nil, false)
+	if len(batch) == 0 {
+		return
+	}
+	l.nextCommit = now.Add(l.cfg.CommitInterval)
+	if l.stopping {
+		l.nextCommit = now.Add(soon)
+	}
+	l.commit.Commit(batch, func(results []purgatory.CommitResult) {
+		l.box.put(func(m *mail) { m.committed = append(m.committed, results...) })
+	})
+}
+
+// committed takes one answer. After a refusal the next try comes soon, because
+// deliveries may be waiting for it.
+func (l *Lane) committed(r purgatory.CommitResult) {
+	l.core.Committed(r)
+	if r.Err != nil {
+		l.cfg.Log.Debug("commit refused", "topic", r.Topic, "partition", r.Partition, "offset", r.Low, "err", r.Err)
+		if l.core.Unconfirmed() {
+			l.nextCommit = time.Now().Add(soon)
+		}
+	}
+}
+
+// draining says whether a stopping loop still waits for what is in flight, so that
+// one commit can say it all.
+func (l *Lane) draining(now time.Time) bool {
+	return l.stopping && l.core.InFlight() > 0 && now.Before(l.drainBy)
+}
+
+// stopped says whether a stopping loop may end.
+func (l *Lane) stopped(now time.Time) bool {
+	if !now.Before(l.stopBy) {
+		return true
+	}
+	return !l.draining(now) && !l.core.Dirty() && !l.core.Committing() && len(l.revoking) == 0
+}
+
+// abandon answers everybody who still waits when the loop has ended.
+func (l *Lane) abandon() {
+	left := l.box.close()
+	for _, order := range left.orders {
+		order()
+	}
+	for _, r := range l.revoking {
+		l.core.Sweep(r.TopicPartition, r.Epoch)
+		r.done()
+	}
+	l.intake = append(l.intake, left.fetched...)
+	l.dropIntake()
+	l.publish(time.Now())
+}
+
+// dropIntake forgets what was fetched and not read; it is read again by whoever
+// has the partition next.
+func (l *Lane) dropIntake() {
+	for _, f := range l.intake {
+		l.reading.Consumed(f.bytes)
+	}
+	l.intake, l.intakeAt = nil, 0
+}

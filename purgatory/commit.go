@@ -1,0 +1,141 @@
+package purgatory
+
+import "layover/offsets"
+
+// commitState is what is known about the commits of one partition.
+type commitState struct {
+	dirty    bool // something to say since the last commit that was built
+	underway bool
+	// doubtful: the lease ran out while the commit was underway. Its answer may be
+	// older than that, and is no proof of membership.
+	doubtful bool
+	// finishedAt is partition.finished when the commit underway was built,
+	// and finishedSaid when the last successful one was.
+	finishedAt, finishedSaid int64
+	builtFor                 offsets.Encoded
+	low                      int64 // of the last successful commit
+}
+
+// minMetadata is the least limit, in characters, that refusals of metadata halve
+// ours to. A broker that refuses even that gets the offset alone: without its
+// commits a partition would never deliver.
+const minMetadata = 256
+
+// Commits appends a commit for every partition that has something to say and
+// none underway. Member and generation are the caller's to fill in, where
+// ownership is checked. With force, partitions without news are named too.
+func (c *Core) Commits(out []offsets.Commit, force bool) []offsets.Commit {
+	for _, p := range c.parts {
+		if p == nil || p.gone || p.commit.underway || !p.commit.dirty && !force {
+			continue
+		}
+		out = append(out, c.build(p))
+	}
+	return out
+}
+
+// Final builds the last commit of a tenure that is being revoked, if there is
+// anything left to say.
+func (c *Core) Final(tp offsets.TopicPartition, epoch uint64) (offsets.Commit, bool) {
+	p := c.find(tp, epoch)
+	if p == nil || !p.commit.dirty && !p.commit.underway {
+		return offsets.Commit{}, false
+	}
+	return c.build(p), true
+}
+
+func (c *Core) build(p *partition) offsets.Commit {
+	enc := p.Window.Encode(offsets.Identity{ClusterID: p.ClusterID, TopicID: p.TopicID, Partition: p.Partition}, p.metaLimit)
+	if !enc.Complete {
+		c.stats.MetadataOverflows++
+	}
+	p.commit.dirty = false
+	p.commit.underway = true
+	p.commit.finishedAt = p.finished
+	p.commit.builtFor = enc
+	return offsets.Commit{
+		TopicPartition: p.TopicPartition, TopicID: p.TopicID, Epoch: p.Epoch,
+		Low: p.Window.Low(), Metadata: enc.Metadata,
+	}
+}
+
+// CommitResult is how the coordinator answered for one partition.
+type CommitResult struct {
+	offsets.Commit
+	Err error
+	// Fenced: the coordinator does not know this member or generation any more.
+	Fenced bool
+	// MetadataTooLarge: the broker's offset.metadata.max.bytes is lower than ours.
+	MetadataTooLarge bool
+}
+
+// Committed takes the answer to a commit. A successful one confirms membership.
+func (c *Core) Committed(r CommitResult) {
+	p := c.find(r.TopicPartition, r.Epoch)
+	if p == nil {
+		return
+	}
+	p.commit.underway = false
+	if r.Err == nil {
+		c.stats.Commits++
+		p.commit.finishedSaid = p.commit.finishedAt
+		p.commit.low = r.Low
+		p.lastCommit = p.commit.builtFor
+		if !p.commit.doubtful {
+			c.confirm(p)
+		}
+		p.commit.doubtful = false
+		return
+	}
+	c.stats.CommitErrors++
+	p.commit.dirty, p.commit.doubtful = true, false
+	if r.Fenced {
+		p.confirmed = false
+	}
+	if r.MetadataTooLarge {
+		if p.metaLimit /= 2; p.metaLimit < minMetadata {
+			p.metaLimit = 0
+		}
+	}
+}
+
+// Unconfirmed says whether a partition waits for a commit before it delivers.
+func (c *Core) Unconfirmed() bool {
+	for _, p := range c.parts {
+		if p != nil && !p.gone && !p.confirmed {
+			return true
+		}
+	}
+	return false
+}
+
+// Dirty says whether Commits would build one.
+func (c *Core) Dirty() bool {
+	for _, p := range c.parts {
+		if p != nil && !p.gone && p.commit.dirty && !p.commit.underway {
+			return true
+		}
+	}
+	return false
+}
+
+// Committing says whether an answer to a commit is owed.
+func (c *Core) Committing() bool {
+	for _, p := range c.parts {
+		if p != nil && !p.gone && p.commit.underway {
+			return true
+		}
+	}
+	return false
+}
+
+// Unsettled says whether something waits that no event announces: a held or
+// unknown target, or a partition whose membership is not confirmed.
+func (c *Core) Unsettled() bool {
+	for _, t := range c.busy {
+		if (t.hold.held || t.pending) && t.queue.count > 0 || t.overflow > 0 {
+			return true
+		}
+	}
+	return c.Unconfirmed()
+}

@@ -1,0 +1,116 @@
+package purgatory
+
+import (
+	"errors"
+	"testing"
+
+	"layover/offsets"
+)
+
+func TestOnlyPartitionsWithNewsAreCommitted(t *testing.T) {
+	r := newRig(t, nil)
+	for no := range int32(3) {
+		r.assign(no, uint64(no)+1, 0)
+		r.mustTake(no, uint64(no)+1, 0, 0)
+	}
+	if cs := r.Commits(nil, false); len(cs) != 0 {
+		t.Errorf("commits %+v without news", cs)
+	}
+	r.pass(1)
+	for _, d := range r.offer() {
+		if d.Partition == 1 {
+			r.end(Delivered, d)
+		}
+	}
+	if !r.Dirty() || r.Committing() {
+		t.Error("want news, and no commit underway")
+	}
+	cs := r.Commits(nil, false)
+	if len(cs) != 1 || cs[0].Partition != 1 || cs[0].Low != 1 || cs[0].Epoch != 2 {
+		t.Fatalf("commits %+v, want partition 1 alone", cs)
+	}
+	if r.Dirty() || !r.Committing() {
+		t.Error("want no news, and a commit underway")
+	}
+	r.Committed(CommitResult{Commit: cs[0]})
+	if v := r.Snapshot().Partitions[1]; v.Committed != 1 || v.Uncommitted != 0 || r.Committing() {
+		t.Errorf("view %+v", v)
+	}
+	if cs := r.Commits(nil, true); len(cs) != 3 {
+		t.Errorf("%d commits by force, want all", len(cs))
+	}
+}
+
+func TestWhatFinishesWhileACommitIsUnderwayIsInTheNextOne(t *testing.T) {
+	r := newRig(t, nil)
+	r.assign(0, 1, 0)
+	r.mustTake(0, 1, 0, 0, 1)
+	r.pass(1)
+	ds := r.offer()
+	r.end(Delivered, ds[0])
+	first := r.Commits(nil, false)[0]
+	r.end(Delivered, ds[1])
+	if v := r.Snapshot().Partitions[0]; v.Uncommitted != 2 {
+		t.Errorf("%d uncommitted, want 2", v.Uncommitted)
+	}
+	r.Committed(CommitResult{Commit: first})
+	if v := r.Snapshot().Partitions[0]; v.Uncommitted != 1 || v.Committed != 1 {
+		t.Errorf("view %+v, want 1 uncommitted above 1", v)
+	}
+	if low := r.commitLow(0); low != 2 {
+		t.Errorf("low offset %d, want 2", low)
+	}
+}
+
+func TestARefusedCommitIsBuiltAgain(t *testing.T) {
+	r := newRig(t, nil)
+	r.assign(0, 1, 0)
+	r.take(0, 1, Arrival{Offset: 0, Control: true})
+	c := r.Commits(nil, false)[0]
+	r.Committed(CommitResult{Commit: c, Err: errors.New("coordinator loading")})
+	if v := r.Snapshot().Partitions[0]; v.Committed != 0 || v.Uncommitted != 1 {
+		t.Errorf("view %+v", v)
+	}
+	if again := r.Commits(nil, false); len(again) != 1 || again[0].Low != 1 {
+		t.Errorf("commits %+v", again)
+	}
+}
+
+func TestMetadataCarriesTheLongestPrefixAndLearnsTheBrokersLimit(t *testing.T) {
+	r := newRig(t, nil)
+	id := offsets.Identity{ClusterID: "c", TopicID: offsets.TopicID{9}}
+	r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 1, TopicID: id.TopicID, ClusterID: id.ClusterID, Window: offsets.NewWindow(0), Committed: true})
+	reader, _ := r.Reader(partitionOf(0), 1)
+	for o := range int64(20_000) {
+		a := r.arrival(o, 3_600_000, "0")
+		a.Control = o%2 == 1 // finished at once
+		if reader.Wants(o) {
+			reader.Read(&a)
+		}
+	}
+	for _, limit := range []int{4096, 2048, 1024, 512, 256, 0} {
+		c := r.Commits(nil, true)[0]
+		if len(c.Metadata) > limit || limit-len(c.Metadata) > 4 {
+			t.Errorf("metadata of %d characters, want nearly %d", len(c.Metadata), limit)
+		}
+		w, err := offsets.Decode(c.Metadata, id, c.Low)
+		if err != nil {
+			t.Fatal(err)
+		}
+		covered := w.Above()
+		for o := range 2 * covered {
+			if w.Finished(o) != (o%2 == 1) {
+				t.Fatalf("offset %d: finished is %v", o, w.Finished(o))
+			}
+		}
+		r.Committed(CommitResult{Commit: c})
+		if v := r.Snapshot().Partitions[0]; v.BeyondPrefix != 10_000-covered || v.BeyondPrefix == 0 {
+			t.Errorf("%d beyond the prefix, want %d", v.BeyondPrefix, 10_000-covered)
+		}
+		c = r.Commits(nil, true)[0]
+		r.Committed(CommitResult{Commit: c, Err: errors.New("offset metadata too large"), MetadataTooLarge: true})
+	}
+	if r.stats.MetadataOverflows != 12 {
+		t.Errorf("%d overflows counted, want 12", r.stats.MetadataOverflows)
+	}
+}

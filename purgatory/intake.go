@@ -1,0 +1,182 @@
+package purgatory
+
+import (
+	"math/bits"
+
+	"layover/offsets"
+)
+
+// Body is a record's key, value and headers as the core keeps them: bytes whose
+// meaning only the owner knows.
+type Body interface {
+	Size() int      // bytes that Put writes
+	Put(dst []byte) // writes exactly Size bytes
+}
+
+// Arrival is one record read from an ingress partition.
+type Arrival struct {
+	Offset      int64
+	TimestampMs int64 // the record's own; <= 0: none
+	Control     bool  // a transaction marker: finished when read
+	Body        Body  // nil for a control record
+
+	// DeadlineMs is when the record is due; with outcome Passed or Immediate it is
+	// due at once, and this only tells when it should have been.
+	DeadlineMs int64
+	Target     string
+	Label      string  // metrics label of the target
+	Outcome    Outcome // how it is counted
+	Ambiguous  bool    // it asked for an instant and for a delay; the instant won
+	// Reason and Message say why the record is invalid; Reason is "" for a valid one.
+	Reason, Message string
+}
+
+// Outcome is how a record that was read is counted.
+type Outcome uint8
+
+const (
+	Parked    Outcome = iota // waits for a deadline
+	Passed                   // no delay asked for
+	Immediate                // a delay of zero or less
+	PastDue                  // a deadline that had passed when it was read
+	Invalid
+	Skipped // finished before, so not read again
+	outcomes
+)
+
+// String returns the metrics label.
+func (o Outcome) String() string {
+	return [...]string{"parked", "passed", "immediate", "past_due", "invalid", "skipped"}[o]
+}
+
+// Reader takes the records of one partition into the core, in offset order.
+type Reader struct {
+	core *Core
+	part *partition
+}
+
+// Reader returns the intake of a tenure; ok is false when the partition has
+// moved on or has stopped reading, and what was fetched for it is to be dropped.
+func (c *Core) Reader(tp offsets.TopicPartition, epoch uint64) (r Reader, ok bool) {
+	p := c.find(tp, epoch)
+	if p == nil || p.draining || p.halted != nil {
+		return Reader{}, false
+	}
+	return Reader{c, p}, true
+}
+
+// Wants says whether a record at the offset has still to be read. If not, it has
+// been taken note of, and its headers need not be looked at.
+func (r Reader) Wants(offset int64) bool {
+	c, p := r.core, r.part
+	if offset < p.next {
+		return false // read before, or jumped over
+	}
+	if offset > p.next { // compacted, aborted, or deleted: nothing there will ever need an outcome
+		p.finished += p.Window.FinishRange(p.next, offset)
+		p.commit.dirty = true
+		p.next = offset
+	}
+	if offset >= p.finishedUntil && !p.Window.Finished(offset) {
+		return true
+	}
+	p.jump(c)
+	if p.next == offset { // a stretch too short to jump over
+		p.next++
+		c.count(p, Skipped)
+	}
+	return false
+}
+
+// Read takes a record that is wanted. It returns false when the partition stops
+// reading here: the record and all after it stay unread.
+func (r Reader) Read(a *Arrival) bool {
+	c, p := r.core, r.part
+	if a.Control {
+		p.next = a.Offset + 1
+		c.finish(p, a.Offset)
+		return true
+	}
+	if a.Reason != "" {
+		return r.invalid(a)
+	}
+	p.next = a.Offset + 1
+	c.count(p, a.Outcome)
+	if a.Ambiguous {
+		c.stats.Ambiguous[p.Topic]++
+	}
+	t := c.target(a.Target, a.Label)
+	fireMs := a.DeadlineMs
+	if a.Outcome == Passed || a.Outcome == Immediate { // not even a timestamp ahead of our clock holds it up
+		fireMs = min(fireMs, c.now.WallMs)
+	}
+	remaining := max(fireMs-c.now.WallMs, 0)
+	loc := c.park(p, t, a, bits.Len64(uint64(remaining)))
+	c.wheel.Add(fireMs, uint64(loc))
+	c.nextDueMs = min(c.nextDueMs, fireMs)
+	p.parked++
+	c.stats.Parked++
+	return true
+}
+
+// invalid does with a record that cannot be understood what the policy says.
+func (r Reader) invalid(a *Arrival) bool {
+	c, p := r.core, r.part
+	if c.cfg.OnInvalid == Halt {
+		c.halt(p, a.Offset, a.Reason+": "+a.Message)
+		return false
+	}
+	p.next = a.Offset + 1
+	c.count(p, Invalid)
+	c.stats.Invalid[TopicReason{p.Topic, a.Reason}]++
+	var t *target
+	switch c.cfg.OnInvalid {
+	case Drop:
+		c.stats.Dropped[p.Topic]++
+		c.finish(p, a.Offset)
+		return true
+	case Deliver:
+		t = c.target(c.cfg.EgressTopic, c.cfg.EgressTopic)
+	default:
+		t = c.dead
+	}
+	loc := c.park(p, t, a, 0)
+	h := readHeader(c.store.at(loc))
+	c.enqueue(entry{loc: loc, part: p, target: t, size: int32(headerSize + h.size), failure: &failure{a.Reason, a.Message}})
+	return true
+}
+
+// park copies a record into the store. Nothing of the fetched bytes is kept.
+func (c *Core) park(p *partition, t *target, a *Arrival, classNo int) location {
+	size := a.Body.Size()
+	loc, dst := c.store.alloc(classNo, headerSize+size)
+	h := header{
+		slot: p.slot, target: t.index, size: uint32(size), offset: a.Offset, deadlineMs: a.DeadlineMs, timestampMs: a.TimestampMs,
+		atOnce: a.Outcome == Passed || a.Outcome == Immediate,
+	}
+	h.put(dst)
+	a.Body.Put(dst[headerSize:])
+	t.refs++
+	return loc
+}
+
+// halt stops a partition's reading at an offset, which stays unfinished.
+func (c *Core) halt(p *partition, offset int64, reason string) {
+	if p.halted != nil {
+		return
+	}
+	p.halted = &HaltNotice{p.TopicPartition, p.Epoch, offset, reason}
+	c.effects.Halts = append(c.effects.Halts, *p.halted)
+}
+
+// finish notes that an offset has its outcome.
+func (c *Core) finish(p *partition, offset int64) {
+	if p.Window.Finish(offset) {
+		p.finished++
+		p.commit.dirty = true
+	}
+}
+
+func (c *Core) count(p *partition, o Outcome) {
+	c.stats.Consumed[TopicOutcome{p.Topic, o}]++
+}

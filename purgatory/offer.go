@@ -1,0 +1,202 @@
+package purgatory
+
+// Delivery is a record to be produced now. Its outcome is owed under its id.
+type Delivery struct {
+	ID          int32
+	Topic       string // ingress
+	Partition   int32
+	Offset      int64
+	TimestampMs int64
+	DeadlineMs  int64
+	Body        []byte // aliases the store until the outcome is in
+
+	Target          string
+	TargetPartition int32
+	Reason, Message string // why it is an error record; Reason is "" for an ordinary delivery
+	DeadLettered    bool   // it goes to the dead-letter topic
+	Alone           bool   // in a batch of its own
+	Bare            bool   // without what we add; to the dead-letter topic: without its value
+}
+
+// Offer appends to out what may be produced now, at most limit records: due, its
+// partition's membership confirmed, its target taking records, its target
+// partition not at its fill.
+func (c *Core) Offer(out []Delivery, limit int) []Delivery {
+	n := len(c.busy)
+	for i := 0; i < n && len(out) < limit; i++ {
+		out = c.offerTarget(c.busy[(c.nextTarget+i)%n], out, limit)
+	}
+	c.nextTarget++
+	c.rest()
+	return out
+}
+
+// rest takes the targets out of busy that have nothing left to offer.
+func (c *Core) rest() {
+	kept := c.busy[:0]
+	for _, t := range c.busy {
+		if t.queue.count+t.overflow > 0 {
+			kept = append(kept, t)
+			continue
+		}
+		t.busy, t.pending, t.hold.exhausted = false, false, false
+	}
+	clear(c.busy[len(kept):])
+	c.busy = kept
+	if c.nextTarget >= len(kept) {
+		c.nextTarget = 0
+	}
+}
+
+// offerTarget offers what one target takes: first what was routed before, then
+// its queue in order.
+func (c *Core) offerTarget(t *target, out []Delivery, limit int) []Delivery {
+	t.pending = false
+	if t.hold.held {
+		return c.try(t, out)
+	}
+	if t.overflow > 0 {
+		out = c.offerOverflow(t, out, limit)
+	}
+	for t.queue.count > 0 && len(out) < limit && c.flightBytes < c.cfg.MaxInFlightBytes {
+		e := t.queue.pop()
+		if c.parkAgain(e) {
+			continue
+		}
+		d, ok := c.route(t, e)
+		if !ok {
+			c.wait(e, true)
+			return out
+		}
+		if d.overflow.count > 0 || !c.room(d, &e) { // not past those that were routed before it
+			c.spill(e, d)
+			continue
+		}
+		out = append(out, c.start(e, d, false))
+	}
+	return out
+}
+
+// offerOverflow offers what was routed before, beginning at another partition each
+// time: where bytes in flight are short, all get their turn.
+func (c *Core) offerOverflow(t *target, out []Delivery, limit int) []Delivery {
+	n := len(t.dests)
+	t.nextDest = (t.nextDest + 1) % n
+	for i := range n {
+		d := t.dests[(t.nextDest+i)%n]
+		for d.overflow.count > 0 && len(out) < limit && c.room(d, d.overflow.front()) {
+			t.overflow--
+			e := d.overflow.pop()
+			if c.parkAgain(e) {
+				continue
+			}
+			out = append(out, c.start(e, d, false))
+		}
+	}
+	return out
+}
+
+// try sends one record to a held target when its back-off is over.
+func (c *Core) try(t *target, out []Delivery) []Delivery {
+	if t.hold.trial || t.queue.count == 0 || c.now.WallMs < t.hold.retryAtMs && t.hold.retryAtMs-c.now.WallMs <= holdMaxMs {
+		return out
+	}
+	e := t.queue.pop()
+	if c.parkAgain(e) {
+		return out
+	}
+	d, ok := c.route(t, e)
+	if !ok || d.inFlight > 0 || !c.room(d, &e) {
+		t.queue.pushFront(e)
+		return out
+	}
+	t.hold.trial = true
+	return append(out, c.start(e, d, true))
+}
+
+// parkAgain takes back a record that may not be delivered any more: its partition
+// may not, or the clock was stepped back to before its deadline. What goes
+// elsewhere than to its target has no deadline to wait for.
+func (c *Core) parkAgain(e entry) bool {
+	if !e.part.mayDeliver() {
+		e.part.waiting.pushBack(e)
+		return true
+	}
+	h := readHeader(c.store.at(e.loc))
+	if h.deadlineMs <= c.now.WallMs || h.atOnce || e.failure != nil {
+		return false
+	}
+	e.part.due--
+	e.part.parked++
+	c.stats.Parked++
+	c.wheel.Add(h.deadlineMs, uint64(e.loc))
+	return true
+}
+
+// route asks where a record goes. Where the target is known to be unusable, it is
+// held from now on.
+func (c *Core) route(t *target, e entry) (*dest, bool) {
+	no, verdict := c.router.Route(t.name, c.store.body(e.loc))
+	switch verdict {
+	case Usable:
+	case Pending:
+		t.pending = true
+		return nil, false
+	default:
+		c.holdTarget(t, verdict, "")
+		return nil, false
+	}
+	return c.dest(t, no), true
+}
+
+// room says whether a target partition takes one more record: it has a bound in
+// records and in bytes, so that one partition without a leader cannot fill what
+// is there for all, and one record at a time that must be alone.
+func (c *Core) room(d *dest, e *entry) bool {
+	switch {
+	case c.inFlight == 0:
+		return true
+	case c.flightBytes >= c.cfg.MaxInFlightBytes:
+		return false
+	case d.inFlight == 0:
+		return true
+	case e.try != together:
+		return d.alone == 0
+	}
+	return d.inFlight < c.cfg.MaxInFlight && d.bytes+int64(e.size) <= c.cfg.MaxInFlightBytes/4
+}
+
+// start puts a record in flight.
+func (c *Core) start(e entry, d *dest, trial bool) Delivery {
+	id := int32(len(c.flight))
+	if n := len(c.freeFlight); n > 0 {
+		id, c.freeFlight = c.freeFlight[n-1], c.freeFlight[:n-1]
+	} else {
+		c.flight = append(c.flight, flight{})
+	}
+	c.flight[id] = flight{entry: e, dest: d, busy: true, trial: trial}
+	if d.inFlight == 0 {
+		d.answeredMs = c.now.PatienceMs
+	}
+	d.inFlight++
+	d.bytes += int64(e.size)
+	if e.try != together {
+		d.alone++
+	}
+	d.target.inFlight++
+	c.inFlight++
+	c.flightBytes += int64(e.size)
+	e.part.due--
+	e.part.inFlight++
+	h := readHeader(c.store.at(e.loc))
+	del := Delivery{
+		ID: id, Topic: e.part.Topic, Partition: e.part.Partition, Offset: h.offset,
+		TimestampMs: h.timestampMs, DeadlineMs: h.deadlineMs, Body: c.store.body(e.loc),
+		Target: d.target.name, TargetPartition: d.no, DeadLettered: d.target == c.dead,
+		Alone: e.try != together, Bare: e.try == bare,
+	}
+	if e.failure != nil {
+		del.Reason, del.Message = e.failure.reason, e.failure.message
+	}
+	return del
+}

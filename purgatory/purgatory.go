@@ -1,0 +1,253 @@
+package purgatory
+
+import (
+	"math"
+	"time"
+
+	"layover/offsets"
+	"layover/wheel"
+)
+
+// Policy is what happens to a record that cannot be delivered as it is.
+type Policy uint8
+
+const (
+	DeadLetter Policy = iota // to the dead-letter topic
+	Deliver                  // to the egress topic at once, with the error headers
+	Drop                     // counted, then finished
+	Halt                     // the partition stops reading, the record stays unfinished
+)
+
+// Config is what a Core needs to know. All sizes are bytes.
+type Config struct {
+	OnInvalid       Policy
+	DeadLetterTopic string // "" for none
+	EgressTopic     string // "" for none
+	Patience        time.Duration
+	HeldShare       int64 // store bytes one target's held records may take
+
+	MaxInFlight      int   // records in flight per target partition
+	MaxInFlightBytes int64 // bytes in flight of the whole core, at least one record
+	LargestChunk     int   // bytes of a regular payload chunk; 0: 256 KiB
+	JumpOver         int64 // finished stretches longer than this are jumped over
+	Geometry         wheel.Geometry
+}
+
+// Router says which partition of its target a record goes to. It is asked when a
+// record is due; the answer may change from one call to the next.
+type Router interface {
+	// Route returns the partition, or why there is none at the moment.
+	Route(topic string, body []byte) (partition int32, verdict Verdict)
+}
+
+// Verdict is what is known about a target.
+type Verdict uint8
+
+const (
+	Usable      Verdict = iota
+	Pending             // not known yet; asking again soon is free
+	Missing             // the topic does not exist
+	Forbidden           // not authorised
+	Unreachable         // no leader, or none that answers
+)
+
+// String returns the word that status, logs and error messages use.
+func (v Verdict) String() string {
+	return [...]string{"usable", "being looked up", "missing", "forbidden", "unreachable"}[v]
+}
+
+// Clock is the time of an event.
+type Clock struct {
+	WallMs int64 // Unix milliseconds; may step in either direction
+	// PatienceMs counts the milliseconds in which brokers answered; it never goes back.
+	PatienceMs int64
+}
+
+// Core parks records and decides when they go where. See the package comment.
+type Core struct {
+	cfg    Config
+	router Router
+	wheel  *wheel.TimingWheel
+	store  *store
+
+	parts   []*partition // by slot; nil: free
+	byTopic map[offsets.TopicPartition]*partition
+
+	targets    []*target // by index; nil: free
+	freeTarget []uint32  // free indexes
+	byName     map[string]*target
+	dead       *target   // the dead-letter topic, nil for none
+	busy       []*target // with something to offer, or lately so
+	nextTarget int       // where the next round of Offer over busy begins
+	enduredMs  int64     // wall clock of the last look at patience and share
+	// overhead is the memory of queues, targets and their partitions, in bytes.
+	overhead int64
+
+	flight      []flight
+	freeFlight  []int32
+	flightBytes int64
+	inFlight    int
+
+	// nextDueMs is the earliest deadline in the wheel, while it is ahead of the
+	// clock; otherwise it has to be looked up.
+	nextDueMs int64
+
+	due     []uint64 // scratch of Tick
+	effects Effects
+	stats   Stats
+	now     Clock
+}
+
+// flight is one record in flight, by its id.
+type flight struct {
+	entry entry
+	dest  *dest
+	busy  bool
+	trial bool
+}
+
+// New returns an empty core whose wheel starts at now.
+func New(cfg Config, router Router, now Clock) *Core {
+	c := &Core{
+		cfg:     cfg,
+		router:  router,
+		wheel:   wheel.New(now.WallMs, cfg.Geometry),
+		store:   newStore(cfg.LargestChunk),
+		byTopic: make(map[offsets.TopicPartition]*partition),
+		byName:  make(map[string]*target),
+		stats:   newStats(),
+		now:     now,
+	}
+	if cfg.DeadLetterTopic != "" {
+		c.dead = c.target(cfg.DeadLetterTopic, cfg.DeadLetterTopic)
+		c.dead.refs++ // never forgotten
+	}
+	return c
+}
+
+// Effects is what the owner has to carry out. Slices are reused: they are valid
+// until the next call of Take.
+type Effects struct {
+	Jumps []Jump
+	Halts []HaltNotice
+	Holds []HoldNotice
+}
+
+// Jump asks the reader to go on at an offset: everything before it is finished.
+type Jump struct {
+	offsets.TopicPartition
+	Epoch uint64
+	To    int64
+}
+
+// HaltNotice says that a partition stops reading at an offset, and why.
+type HaltNotice struct {
+	offsets.TopicPartition
+	Epoch  uint64
+	Offset int64
+	Reason string
+}
+
+// HoldNotice says that a target began or ended to be held.
+type HoldNotice struct {
+	Target  string
+	Held    bool
+	Verdict Verdict
+	Detail  string
+}
+
+// Take hands out the effects since the last call.
+func (c *Core) Take() Effects {
+	e := c.effects
+	c.effects.Jumps = e.Jumps[len(e.Jumps):]
+	c.effects.Halts = e.Halts[len(e.Halts):]
+	c.effects.Holds = e.Holds[len(e.Holds):]
+	return e
+}
+
+// stepBackMs is how far the wall clock may go back before the wheel is rebuilt;
+// up to here the wheel waits until the clock has caught up.
+const stepBackMs = 1000
+
+// Tick takes the time and moves what is due by it to the queues of its targets,
+// at most budget records; more says that there are others. It never moves a
+// record before its deadline.
+func (c *Core) Tick(now Clock, budget int) (more bool) {
+	c.now = now
+	if now.WallMs < c.wheel.NowMs()-stepBackMs {
+		c.rebuild(now.WallMs)
+	}
+	c.due, more = c.wheel.AdvanceClock(now.WallMs, budget, c.due[:0])
+	for _, payload := range c.due {
+		c.expire(location(payload))
+	}
+	c.endurance()
+	return more
+}
+
+// rebuild moves everything into a new wheel that starts at a wall clock which
+// was stepped back: the old one is ahead of it and would hold short delays up.
+// The old one is run to its end rather than drained, because that keeps the order
+// of what is due at the same time without a sort, or a list, of everything parked.
+func (c *Core) rebuild(wallMs int64) {
+	old := c.wheel
+	c.wheel = wheel.New(wallMs, c.cfg.Geometry)
+	for more := true; more; {
+		c.due, more = old.AdvanceClock(math.MaxInt64, rebuildBudget, c.due[:0])
+		for _, payload := range c.due {
+			h := readHeader(c.store.at(location(payload)))
+			if h.atOnce {
+				h.deadlineMs = wallMs
+			}
+			c.wheel.Add(h.deadlineMs, payload)
+		}
+	}
+}
+
+// rebuildBudget is how many records are moved at a time, to bound scratch memory.
+const rebuildBudget = 4096
+
+// expire moves one record that the wheel handed out to the queue it waits in.
+func (c *Core) expire(loc location) {
+	h := readHeader(c.store.at(loc))
+	if h.deadlineMs > c.now.WallMs && !h.atOnce { // never early, whatever the wheel believes
+		c.wheel.Add(h.deadlineMs, uint64(loc))
+		return
+	}
+	p := c.parts[h.slot]
+	p.parked--
+	c.stats.Parked--
+	c.enqueue(entry{loc: loc, part: p, target: c.targets[h.target], size: int32(headerSize + h.size)})
+}
+
+// enqueue puts a due record where it waits: with its partition until membership
+// is confirmed, with its target otherwise.
+func (c *Core) enqueue(e entry) {
+	e.part.due++
+	if !e.part.mayDeliver() {
+		e.part.waiting.pushBack(e)
+		return
+	}
+	c.wait(e, false)
+}
+
+// NextDeadline returns the earliest instant at which Tick has something to do.
+func (c *Core) NextDeadline() (ms int64, ok bool) { return c.wheel.NextDeadline() }
+
+// Bytes returns the memory that grows with what is parked: chunks, wheel,
+// finished sets and queues.
+func (c *Core) Bytes() int64 {
+	b := c.store.bytes + c.wheel.Bytes() + c.overhead
+	for _, p := range c.parts {
+		if p != nil {
+			b += p.Window.Bytes()
+		}
+	}
+	return b
+}
+
+// InFlight returns how many records are in flight.
+func (c *Core) InFlight() int { return c.inFlight }
+
+// Trim gives back memory that is kept for reuse; for when nothing is going on.
+func (c *Core) Trim() { c.store.trim() }

@@ -1,0 +1,143 @@
+package purgatory
+
+// failure is why a record goes elsewhere than to its target.
+type failure struct {
+	reason  string
+	message string
+}
+
+// attempt is how a record is sent: the ladder of what is tried when a broker
+// calls it too large.
+type attempt uint8
+
+const (
+	together attempt = iota // in a batch with others
+	alone                   // in a batch of its own, so that the answer is about this record
+	bare                    // alone, without what we added (a dead letter: without its value)
+)
+
+// entry is a due record on its way out. Its bytes stay in the store.
+type entry struct {
+	loc     location
+	part    *partition
+	target  *target // where it goes now: its own target, the egress or the dead-letter topic
+	failure *failure
+	since   int64 // patience clock when it was first held, in milliseconds; 0: not held
+	size    int32 // bytes it takes in a chunk
+	try     attempt
+	rehomed bool // moved to its target's own class of chunks
+}
+
+// entrySize is what an entry in a queue is accounted with, in bytes.
+const entrySize = 48
+
+// queue is a first-in-first-out queue of entries that also takes back what was
+// taken from its front. Amortised constant time at both ends.
+type queue struct {
+	held  *int64 // counts the bytes of buf, for the core's total
+	buf   []entry
+	head  int
+	count int
+	bytes int64 // store bytes of the entries
+}
+
+func (q *queue) grow() {
+	size := max(16, 2*len(q.buf))
+	buf := make([]entry, size)
+	for i := range q.count {
+		buf[i] = q.buf[(q.head+i)%len(q.buf)]
+	}
+	*q.held += int64(size-len(q.buf)) * entrySize
+	q.buf, q.head = buf, 0
+}
+
+func (q *queue) pushBack(e entry) {
+	if q.count == len(q.buf) {
+		q.grow()
+	}
+	q.buf[(q.head+q.count)%len(q.buf)] = e
+	q.count++
+	q.bytes += int64(e.size)
+}
+
+func (q *queue) pushFront(e entry) {
+	if q.count == len(q.buf) {
+		q.grow()
+	}
+	q.head = (q.head - 1 + len(q.buf)) % len(q.buf)
+	q.buf[q.head] = e
+	q.count++
+	q.bytes += int64(e.size)
+}
+
+// front returns the oldest entry, valid until the queue changes; nil if empty.
+func (q *queue) front() *entry {
+	if q.count == 0 {
+		return nil
+	}
+	return &q.buf[q.head]
+}
+
+func (q *queue) pop() entry {
+	e := q.buf[q.head]
+	q.buf[q.head] = entry{}
+	q.head = (q.head + 1) % len(q.buf)
+	q.count--
+	q.bytes -= int64(e.size)
+	q.shrink()
+	return e
+}
+
+// popBack takes the newest entry of a queue that is not empty.
+func (q *queue) popBack() entry {
+	at := (q.head + q.count - 1) % len(q.buf)
+	e := q.buf[at]
+	q.buf[at] = entry{}
+	q.count--
+	q.bytes -= int64(e.size)
+	q.shrink()
+	return e
+}
+
+// keptEntries is how many entries an empty queue keeps room for.
+const keptEntries = 1024
+
+// shrink lets a backlog's memory go with the backlog.
+func (q *queue) shrink() {
+	if q.count == 0 && len(q.buf) > keptEntries {
+		q.free()
+	}
+}
+
+// free gives back the memory of an empty queue.
+func (q *queue) free() {
+	*q.held -= int64(len(q.buf)) * entrySize
+	q.buf, q.head = nil, 0
+}
+
+// each visits the entries in order; they may be changed but for their size.
+func (q *queue) each(f func(*entry)) {
+	for i := range q.count {
+		f(&q.buf[(q.head+i)%len(q.buf)])
+	}
+}
+
+// remove takes out the entries that match, in one pass, and keeps the order.
+func (q *queue) remove(match func(*entry) bool, removed func(entry)) {
+	kept := 0
+	for i := range q.count {
+		e := q.buf[(q.head+i)%len(q.buf)]
+		if match(&e) {
+			q.bytes -= int64(e.size)
+			removed(e)
+			continue
+		}
+		q.buf[(q.head+kept)%len(q.buf)] = e
+		kept++
+	}
+	for i := kept; i < q.count; i++ {
+		q.buf[(q.head+i)%len(q.buf)] = entry{}
+	}
+	q.count = kept
+	q.shrink()
+}

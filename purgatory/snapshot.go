@@ -1,0 +1,119 @@
+package purgatory
+
+import (
+	"slices"
+
+	"layover/offsets"
+)
+
+// Snapshot is a copy of what can be seen of a core from outside.
+type Snapshot struct {
+	Stats
+	Bytes      int64
+	Parked     int
+	Due        int // due and waiting, for a target or for membership
+	InFlight   int
+	NextDueMs  int64 // 0: nothing parked
+	Partitions []PartitionView
+	Held       []HeldView
+	// ReadingPaused says why reading has to pause: the dead-letter topic fails, or
+	// a target's share or patience is used up and there is no dead-letter topic.
+	ReadingPaused []Pause
+	RecentMs      []int32 // lateness of recent deliveries, in no order
+	Errors        []TargetError
+}
+
+// Pause is a reason for which reading pauses, and the target it is about.
+type Pause struct{ Reason, Target string }
+
+// PartitionView is what can be seen of one assigned partition.
+type PartitionView struct {
+	offsets.TopicPartition
+	Epoch     uint64
+	Low       int64
+	Next      int64 // first offset not yet read
+	StableEnd int64 // when it was assigned
+	Committed int64 // of the last successful commit; Low of the assignment before one
+	Parked    int
+	Due       int
+	InFlight  int
+	Finished  int64 // finished offsets above the low offset
+	Confirmed bool
+	Halted    string // why it stopped reading, "" if it did not
+	HaltedAt  int64
+	// Uncommitted is what finished since the last successful commit, and BeyondPrefix
+	// what that commit's metadata could not hold: with what is in flight, the
+	// most that comes again after a crash.
+	Uncommitted  int64
+	BeyondPrefix int64
+}
+
+// HeldView is what can be seen of a target that is held.
+type HeldView struct {
+	Target, Label string
+	Verdict       Verdict
+	Detail        string
+	Records       int
+	Bytes         int64
+	SinceMs       int64
+}
+
+// Pauses returns why reading has to pause now.
+func (c *Core) Pauses() []Pause {
+	var out []Pause
+	if d := c.dead; d != nil && d.hold.held && d.queue.count+d.inFlight > 0 { // or nothing would ever try it again
+		out = append(out, Pause{"dead_letter", d.name})
+	}
+	for _, t := range c.busy {
+		if t.hold.exhausted {
+			out = append(out, Pause{"target", t.name})
+		}
+	}
+	return out
+}
+
+// Snapshot returns a copy of the core's state; its cost grows with the number of
+// partitions, targets and counters, not with that of records.
+func (c *Core) Snapshot() Snapshot {
+	s := Snapshot{
+		Stats: c.stats.clone(), Bytes: c.Bytes(), Parked: c.wheel.Len(), InFlight: c.inFlight,
+		ReadingPaused: c.Pauses(), RecentMs: slices.Clone(c.stats.recent[:c.stats.recentLen]),
+		Errors: slices.Clone(c.stats.errors),
+	}
+	if c.nextDueMs <= c.now.WallMs {
+		c.nextDueMs, _ = c.wheel.Earliest()
+	}
+	if c.wheel.Len() > 0 {
+		s.NextDueMs = c.nextDueMs
+	}
+	for _, p := range c.parts {
+		if p == nil || p.gone {
+			continue
+		}
+		v := PartitionView{
+			TopicPartition: p.TopicPartition, Epoch: p.Epoch, Low: p.Window.Low(), Next: p.next,
+			StableEnd: p.StableEnd, Committed: p.commit.low, Parked: p.parked, Due: p.due, InFlight: p.inFlight,
+			Finished: p.Window.Above(), Confirmed: p.confirmed,
+			Uncommitted: p.finished - p.commit.finishedSaid, BeyondPrefix: p.lastCommit.Left,
+		}
+		if p.halted != nil {
+			v.Halted, v.HaltedAt = p.halted.Reason, p.halted.Offset
+		}
+		s.Due += p.due
+		s.Partitions = append(s.Partitions, v)
+	}
+	for _, t := range c.targets {
+		if t == nil {
+			continue
+		}
+		if n := t.held(); n > 0 || t.hold.held {
+			v := HeldView{Target: t.name, Label: t.label, Verdict: t.hold.verdict, Detail: t.hold.detail,
+				Records: n, Bytes: t.heldBytes(), SinceMs: t.hold.sinceMs}
+			if !t.hold.held {
+				v.Verdict = Unreachable
+			}
+			s.Held = append(s.Held, v)
+		}
+	}
+	return s
+}

@@ -1,0 +1,202 @@
+package purgatory
+
+import "encoding/binary"
+
+// location names a record's bytes: chunk number in the upper 44 bits, offset in
+// the chunk in the lower 20. It is the wheel's payload, so that nothing but the
+// chunk table stands between a deadline and its record.
+type location uint64
+
+const (
+	locationBits = 20 // offsets within a chunk; only a chunk's first record may reach beyond 1 MiB
+	minChunk     = 4 << 10
+	maxChunk     = 256 << 10
+
+	// chunkOverhead is what a chunk costs beside its bytes: header and table entry.
+	chunkOverhead = 64
+
+	// delayClasses is one class per log2 of the remaining delay in milliseconds.
+	delayClasses = 64
+	// heldClass is the class of records moved out of their delay class because
+	// their target is held; one such class per target, from here on.
+	heldClass = delayClasses
+)
+
+// chunk is an append-only run of records whose lives end at about the same time.
+type chunk struct {
+	buf  []byte
+	live int32 // records not yet released; Invariant: a chunk with live > 0 is never reset or dropped
+	// class is the class whose open chunk this is or was.
+	class int
+}
+
+// class is the state of one class of chunks.
+type class struct {
+	open   int // chunk number, -1 for none
+	chunks int // chunks of this class that are held
+	next   int // size of the next chunk, doubling from minChunk to the store's largest
+}
+
+// store keeps the bytes of parked records in chunks, one open chunk per class.
+//
+// Records with like remaining delays share a chunk, so that chunks empty as a
+// whole: in arrival order a mix of 99 % 1 s and 1 % 600 s delays holds 83 times
+// the live bytes, separated by log2 of the remaining delay 1.05 times. Nothing
+// is compacted. What is accounted is chunk bytes, so a bound on it is exact.
+type store struct {
+	chunks  []*chunk
+	free    []int // unused numbers in chunks
+	classes map[int]*class
+	largest int   // size of the largest regular chunk
+	bytes   int64 // held by all chunks
+	live    int64 // records held
+}
+
+func newStore(largest int) *store {
+	if largest <= 0 || largest > maxChunk {
+		largest = maxChunk
+	}
+	return &store{classes: make(map[int]*class), largest: max(largest, minChunk)}
+}
+
+// alloc returns size bytes of a chunk of the class and their location. The
+// bytes are the caller's to fill, once. Amortised constant time.
+func (s *store) alloc(classNo, size int) (location, []byte) {
+	c := s.classes[classNo]
+	if c == nil {
+		c = &class{open: -1, next: minChunk}
+		s.classes[classNo] = c
+	}
+	if c.open < 0 || cap(s.chunks[c.open].buf)-len(s.chunks[c.open].buf) < size {
+		s.openChunk(classNo, c, size)
+	}
+	ch := s.chunks[c.open]
+	at := len(ch.buf)
+	ch.buf = ch.buf[:at+size]
+	ch.live++
+	s.live++
+	return location(uint64(c.open)<<locationBits | uint64(at)), ch.buf[at : at+size]
+}
+
+// openChunk replaces the class's open chunk by one with room for size bytes. A
+// record larger than a regular chunk gets one of exactly its size.
+func (s *store) openChunk(classNo int, c *class, size int) {
+	if c.open >= 0 && s.chunks[c.open].live == 0 {
+		s.drop(c.open)
+	}
+	want := min(c.next, s.largest)
+	for want < size && want < s.largest {
+		want *= 2
+	}
+	want = max(min(want, s.largest), size)
+	c.next = min(max(c.next*2, minChunk), s.largest)
+	no := len(s.chunks)
+	if n := len(s.free); n > 0 {
+		no, s.free = s.free[n-1], s.free[:n-1]
+	} else {
+		s.chunks = append(s.chunks, nil)
+	}
+	s.classes[classNo] = c // dropping its last chunk took it out
+	s.chunks[no] = &chunk{buf: make([]byte, 0, want), class: classNo}
+	s.bytes += int64(want) + chunkOverhead
+	c.open = no
+	c.chunks++
+}
+
+// at returns the bytes from a location to the end of what its chunk holds.
+func (s *store) at(l location) []byte {
+	return s.chunks[l>>locationBits].buf[l&(1<<locationBits-1):]
+}
+
+// release ends the life of one record. A chunk whose last record goes is left to
+// the garbage collector, or, while it is its class's open chunk, used again from
+// its start: records in flight are alive, so nobody reads those bytes any more.
+func (s *store) release(l location) {
+	no := int(l >> locationBits)
+	ch := s.chunks[no]
+	ch.live--
+	s.live--
+	if ch.live > 0 {
+		return
+	}
+	if c := s.classes[ch.class]; c.open == no && cap(ch.buf) <= s.largest && c.chunks == 1 {
+		ch.buf = ch.buf[:0]
+		return
+	}
+	s.drop(no)
+}
+
+// drop forgets an empty chunk. A class without chunks starts small again.
+func (s *store) drop(no int) {
+	ch := s.chunks[no]
+	c := s.classes[ch.class]
+	s.bytes -= int64(cap(ch.buf)) + chunkOverhead
+	s.chunks[no] = nil
+	s.free = append(s.free, no)
+	c.chunks--
+	if c.open == no {
+		c.open = -1
+	}
+	if c.chunks == 0 {
+		delete(s.classes, ch.class)
+	}
+}
+
+// trim gives back the chunks that are kept open without a record in them.
+func (s *store) trim() {
+	for _, c := range s.classes {
+		if c.open >= 0 && s.chunks[c.open].live == 0 {
+			s.drop(c.open)
+		}
+	}
+}
+
+// header is the fixed part in front of a parked record's body.
+type header struct {
+	slot        uint32 // partition's slot in the core
+	target      uint32 // index of the target
+	atOnce      bool   // due whatever deadlineMs says, which only tells when it should have been
+	size        uint32 // bytes of the body
+	offset      int64
+	deadlineMs  int64
+	timestampMs int64
+}
+
+// headerSize is the encoded size of a header in bytes.
+const headerSize = 36
+
+// atOnceBit is where a header keeps atOnce: the top bit of the target's index.
+const atOnceBit = 1 << 31
+
+func (h *header) put(b []byte) {
+	target := h.target
+	if h.atOnce {
+		target |= atOnceBit
+	}
+	binary.LittleEndian.PutUint32(b, h.slot)
+	binary.LittleEndian.PutUint32(b[4:], target)
+	binary.LittleEndian.PutUint32(b[8:], h.size)
+	binary.LittleEndian.PutUint64(b[12:], uint64(h.offset))
+	binary.LittleEndian.PutUint64(b[20:], uint64(h.deadlineMs))
+	binary.LittleEndian.PutUint64(b[28:], uint64(h.timestampMs))
+}
+
+func readHeader(b []byte) header {
+	target := binary.LittleEndian.Uint32(b[4:])
+	return header{
+		slot:        binary.LittleEndian.Uint32(b),
+		target:      target &^ atOnceBit,
+		atOnce:      target&atOnceBit != 0,
+		size:        binary.LittleEndian.Uint32(b[8:]),
+		offset:      int64(binary.LittleEndian.Uint64(b[12:])),
+		deadlineMs:  int64(binary.LittleEndian.Uint64(b[20:])),
+		timestampMs: int64(binary.LittleEndian.Uint64(b[28:])),
+	}
+}
+
+// body returns the bytes that follow the header of a record.
+func (s *store) body(l location) []byte {
+	b := s.at(l)
+	size := int(binary.LittleEndian.Uint32(b[8:]))
+	return b[headerSize : headerSize+size : headerSize+size]
+}
