@@ -25,8 +25,10 @@ type Config struct {
 type Producer struct {
 	cfg    Config
 	client *kgo.Client
-	// large sends one record a batch, of any size: a batch's limit is compared with
-	// its size before compression, so what compresses well needs a client without one.
+	// large sends one record a batch, of any size and as small as it can be made: a
+	// batch's limit is compared with its size before compression, so what compresses
+	// well needs a client without one, and what fitted into the ingress topic with the
+	// best codec has to fit again.
 	mu      sync.Mutex
 	large   *kgo.Client
 	purging sync.WaitGroup
@@ -36,6 +38,9 @@ type Producer struct {
 // largestBatch is the limit of a client that leaves the judgement to the broker:
 // what kgo allows at most for one batch.
 const largestBatch = 1<<30 - 4096
+
+// bestCompression is the level of zstd for records that may fit only just.
+const bestCompression = 19
 
 // New returns a producer. It does not wait for Kafka.
 func New(cfg Config) (*Producer, error) {
@@ -84,7 +89,8 @@ func (p *Producer) largeClient() (*kgo.Client, error) {
 		return nil, kgo.ErrClientClosed
 	}
 	if p.large == nil {
-		large, err := newClient(p.cfg, "-large", kgo.ProducerBatchMaxBytes(largestBatch))
+		large, err := newClient(p.cfg, "-large", kgo.ProducerBatchMaxBytes(largestBatch),
+			kgo.ProducerBatchCompression(kgo.ZstdCompression().WithLevel(bestCompression), kgo.SnappyCompression()))
 		if err != nil {
 			return nil, err
 		}
