@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"log/slog"
 	"math/rand/v2"
 	"strings"
@@ -117,7 +118,7 @@ func (d *Daemon) kafkaOptions() func(name string) []kgo.Opt {
 		kgo.DialTimeout(5 * time.Second),
 		kgo.DisableClientMetrics(),
 	}
-	if d.log.Enabled(nil, slog.LevelDebug) { //nolint:staticcheck // a level needs no context
+	if d.log.Enabled(context.Background(), slog.LevelDebug) {
 		base = append(base, kgo.WithLogger(kslog.New(d.log)))
 	}
 	return func(name string) []kgo.Opt {

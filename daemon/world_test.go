@@ -180,10 +180,7 @@ func (w *world) start(settings ...string) *instance {
 		"KAFKA_BROKERS=" + strings.Join(w.seeds, ","), "LAYOVER_INGRESS_TOPICS=" + ingress, "LAYOVER_EGRESS_TOPIC=" + egress,
 		"LAYOVER_DLQ_TOPIC=" + dlq, "LAYOVER_LANES=2", fmt.Sprintf("LAYOVER_HTTP_ADDR=localhost:%d", w.nextHTT),
 	}
-	for _, s := range settings { // the last of a name counts
-		env = append(env, s)
-	}
-	cfg, _, err := config.Load(env)
+	cfg, _, err := config.Load(append(env, settings...)) // the last of a name counts
 	if err != nil {
 		w.Fatal(err)
 	}
