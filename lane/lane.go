@@ -218,6 +218,9 @@ func (l *Lane) sleep(timer *time.Timer) {
 	if l.core.Unsettled() || len(l.revoking) > 0 || l.stopping {
 		d = min(d, soon)
 	}
+	if l.stopping {
+		d = min(d, l.stopBy.Sub(now))
+	}
 	if l.core.Dirty() && !l.draining(now) {
 		d = min(d, l.nextCommit.Sub(now))
 	}

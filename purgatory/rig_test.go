@@ -113,7 +113,7 @@ func (r *rig) end(class Class, ds ...Delivery) {
 	r.Outcomes(r.at, results)
 }
 
-// refuse makes the only delivery on offer end so, and returns what it was.
+// one ends the only delivery on offer, and returns what it was.
 func (r *rig) one(class Class) Delivery {
 	r.Helper()
 	ds := r.offer()
@@ -136,7 +136,8 @@ func (r *rig) want(ds []Delivery, want ...int64) {
 	}
 }
 
-// low returns the committed low offset of a partition that has news, and accepts it.
+// commitLow takes the commits of all that have news up to partition no, and returns
+// the low offset of that one; -1: it has none.
 func (r *rig) commitLow(no int32) int64 {
 	r.Helper()
 	for _, c := range r.Commits(nil, false) {
@@ -206,6 +207,9 @@ func (r *rig) audit() {
 	for _, p := range c.parts {
 		if p == nil {
 			continue
+		}
+		if p.gone && p.inFlight == 0 {
+			r.Errorf("partition %d is gone, nothing of it is in flight, and it keeps its slot", p.Partition)
 		}
 		if p.parked != n.parked[p] || p.due != n.due[p] || p.inFlight != n.inFlight[p] {
 			r.Errorf("partition %d counts %d parked, %d due, %d in flight; recount %d, %d, %d",

@@ -112,6 +112,47 @@ func TestARevokedPartitionIsForgottenWithAllItsBytes(t *testing.T) {
 	}
 }
 
+func TestTheMemoryOfABacklogGoesWithItsPartition(t *testing.T) {
+	for name, test := range map[string]struct {
+		edit    func(*Config)
+		verdict Verdict
+		suspend bool
+	}{
+		"in a target's queue":          {func(*Config) {}, Pending, false},
+		"held":                         {func(*Config) {}, Missing, false},
+		"behind one that is in flight": {func(c *Config) { c.MaxInFlight = 1 }, Usable, false},
+		"waiting for membership":       {func(*Config) {}, Usable, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, test.edit)
+			r.assign(1, 2, 0)
+			r.mustTake(1, 2, 1<<40, 0) // keeps the target known
+			r.router[egress] = test.verdict
+			before := r.Bytes()
+			r.assign(0, 1, 0)
+			if test.suspend {
+				r.Suspend()
+			}
+			for o := range int64(20_000) {
+				r.mustTake(0, 1, 1, o)
+			}
+			r.pass(1)
+			flying := r.offer()
+			r.audit()
+			r.Sweep(partitionOf(0), 1)
+			r.end(Unknown, flying...)
+			r.Trim()
+			r.audit()
+			if kept := r.Bytes() - before; kept > 300<<10 { // the wheel's spare chunks, and room for 1024 entries
+				t.Errorf("%d bytes more than before are kept", kept)
+			}
+			if r.store.live != 1 {
+				t.Errorf("%d records kept, want 1", r.store.live)
+			}
+		})
+	}
+}
+
 func TestAPartitionThatComesBackIsNotTouchedByItsFormerTenure(t *testing.T) {
 	for _, class := range []Class{Delivered, TooLarge, Rejected, Unavailable, Unknown} {
 		t.Run(fmt.Sprint(class), func(t *testing.T) {

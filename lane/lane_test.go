@@ -1,0 +1,321 @@
+package lane
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"layover/purgatory"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+func TestARecordIsDeliveredAtItsDeadlineWithItsHeaders(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		r.assign(0, 1)
+		r.fetched(tenure(0, 1), r.record(0, 6*time.Hour))
+		time.Sleep(6*time.Hour - time.Millisecond)
+		r.want()
+		time.Sleep(time.Millisecond)
+		r.want("0")
+		d := r.seen().deliveries[0]
+		due := r.start.Add(6 * time.Hour)
+		if d.at.Before(due) || d.target != "ready" || d.key != "key" || d.headers["trace"] != "t" || d.headers["layover-id"] != "delayed-0-0" || d.headers["layover-due"] != delayFormat(due) {
+			t.Errorf("delivered %+v, due %v", d, due)
+		}
+		if _, there := d.headers["x-delay"]; there {
+			t.Error("the control header was passed on")
+		}
+		time.Sleep(time.Second)
+		if low, _ := r.lastCommit(); low != 1 {
+			t.Errorf("low offset %d committed, want 1", low)
+		}
+	})
+}
+
+func delayFormat(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+func TestTheLoopSleepsASecondAtMostAndDoesNotSpin(t *testing.T) {
+	for name, prepare := range map[string]func(*rig){
+		"empty":  func(*rig) {},
+		"parked": func(r *rig) { r.assign(0, 1); r.fetched(tenure(0, 1), r.record(0, time.Hour)) },
+		"without a lease": func(r *rig) {
+			r.kafka.set(func(k *kafka) { k.noLease = true; k.refuse = errors.New("no coordinator") })
+			r.assign(0, 1)
+			r.fetched(tenure(0, 1), r.record(0, 0))
+		},
+		"waiting for answers": func(r *rig) {
+			r.kafka.set(func(k *kafka) { k.silent = true })
+			r.assign(0, 1)
+			r.fetched(tenure(0, 1), r.record(0, 0))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(r *rig) {
+				prepare(r)
+				time.Sleep(10 * time.Second)
+				r.kafka.set(func(k *kafka) {
+					if n := len(k.turns); n > 250 {
+						t.Errorf("%d turns in 10 s", n)
+					}
+					for i := range k.turns[1:] {
+						if gap := k.turns[i+1].Sub(k.turns[i]); gap > time.Second {
+							t.Errorf("slept %v", gap)
+						}
+					}
+				})
+				if behind := time.Since(r.Beat()); behind > time.Second {
+					t.Errorf("the last beat is %v old", behind)
+				}
+			})
+		})
+	}
+}
+
+func TestAnEarlierDeadlineWakesTheLoop(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		r.assign(0, 1)
+		r.fetched(tenure(0, 1), r.record(0, time.Hour))
+		time.Sleep(time.Minute + 500*time.Millisecond)
+		sent := time.Now()
+		r.fetched(tenure(0, 1), r.record(1, 7*time.Millisecond))
+		time.Sleep(7 * time.Millisecond)
+		r.want("1")
+		if late := r.seen().deliveries[0].at.Sub(sent); late != 7*time.Millisecond {
+			t.Errorf("delivered after %v, want 7 ms", late)
+		}
+	})
+}
+
+func TestNothingIsDeliveredBeforeACommitWasTaken(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		r.kafka.set(func(k *kafka) { k.refuse = errors.New("coordinator loading") })
+		r.assign(0, 1)
+		r.fetched(tenure(0, 1), r.record(0, 0))
+		time.Sleep(5 * time.Second)
+		r.want()
+		r.kafka.set(func(k *kafka) { k.refuse = nil })
+		time.Sleep(2 * soon)
+		r.want("0")
+	})
+}
+
+func TestWithoutALeaseNothingIsDeliveredUntilACommitWasTaken(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		r.assign(0, 1)
+		time.Sleep(time.Second)
+		r.kafka.set(func(k *kafka) { k.noLease = true; k.refuse = errors.New("no coordinator") })
+		time.Sleep(2 * time.Second)
+		r.fetched(tenure(0, 1), r.record(0, 0))
+		time.Sleep(5 * time.Second)
+		r.want()
+		r.kafka.set(func(k *kafka) { k.noLease = false })
+		time.Sleep(5 * time.Second)
+		r.want()
+		r.kafka.set(func(k *kafka) { k.refuse = nil })
+		time.Sleep(2 * soon)
+		r.want("0")
+	})
+}
+
+func TestStopWaitsForWhatIsInFlightAndCommitsIt(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		r.kafka.set(func(k *kafka) { k.slow = 800 * time.Millisecond })
+		r.assign(0, 1)
+		r.fetched(tenure(0, 1), r.record(0, 0), r.record(1, 0), r.record(2, time.Hour))
+		time.Sleep(10 * time.Millisecond)
+		r.want("0", "1")
+		began := time.Now()
+		r.Stop(began.Add(8 * time.Second))
+		<-r.Done()
+		if took := time.Since(began); took > 900*time.Millisecond {
+			t.Errorf("stopping took %v", took)
+		}
+		if low, _ := r.lastCommit(); low != 2 {
+			t.Errorf("low offset %d committed, want 2", low)
+		}
+	})
+}
+
+func TestStopEndsInTimeWhoeverDoesNotAnswer(t *testing.T) {
+	for name, test := range map[string]struct {
+		fault func(*kafka)
+		least time.Duration
+		most  time.Duration
+	}{
+		"deliveries": {func(k *kafka) { k.silent = true }, 4800 * time.Millisecond, 5200 * time.Millisecond},
+		"commits":    {func(k *kafka) { k.mute = true }, 8 * time.Second, 8 * time.Second},
+		"refusals":   {func(k *kafka) { k.refuse = errors.New("no") }, 8 * time.Second, 8 * time.Second},
+		"both":       {func(k *kafka) { k.silent, k.mute = true, true }, 4800 * time.Millisecond, 5200 * time.Millisecond}, // nothing to commit
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(r *rig) {
+				r.assign(0, 1)
+				time.Sleep(2 * time.Second)
+				r.fetched(tenure(0, 1), r.record(0, 0), r.record(1, 0))
+				r.kafka.set(test.fault)
+				time.Sleep(10 * time.Millisecond)
+				var many []*kgo.Record // a full offer, so that a whole batch is in flight
+				for o := range int64(offerBudget) {
+					many = append(many, r.record(2+o, 0))
+				}
+				r.fetched(tenure(0, 1), many...)
+				synctest.Wait()
+				began, turns := time.Now(), len(r.seen().turns)
+				r.Stop(began.Add(8 * time.Second))
+				r.fetched(tenure(0, 1), r.record(2+offerBudget, 0)) // comes too late, and is not looked at
+				<-r.Done()
+				if took := time.Since(began); took < test.least || took > test.most {
+					t.Errorf("stopping took %v, want %v to %v", took, test.least, test.most)
+				}
+				if n := len(r.seen().turns) - turns; n > 200 {
+					t.Errorf("%d turns while stopping", n)
+				}
+			})
+		})
+	}
+}
+
+func TestAStopInTheMiddleOfAFullOfferDoesNotSpin(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		r.assign(0, 1)
+		time.Sleep(time.Second)
+		began := time.Now()
+		r.kafka.set(func(k *kafka) {
+			k.silent = true
+			k.delivering = func(n int) {
+				if n == offerBudget {
+					r.Stop(began.Add(10 * time.Second))
+				}
+			}
+		})
+		var many []*kgo.Record
+		for o := range int64(4 * offerBudget) { // all due at once, so that one offer is full
+			many = append(many, r.record(o, time.Second))
+		}
+		r.fetched(tenure(0, 1), many...)
+		time.Sleep(1100 * time.Millisecond)
+		r.fetched(tenure(0, 1), r.record(4*offerBudget, 0))
+		time.Sleep(time.Second) // time only goes by in a bubble while its loop sleeps
+		if n := len(r.seen().deliveries); n != offerBudget {
+			t.Errorf("%d deliveries, want %d: the offer that was underway", n, offerBudget)
+		}
+		if got := r.seen().consumed; got != r.given {
+			t.Errorf("%d bytes of the reading budget given back, of %d, while the lane drains", got, r.given)
+		}
+		<-r.Done()
+	})
+}
+
+func TestALaneThatHasEndedTakesNothingAndLetsNobodyWait(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		r.assign(0, 1)
+		r.Stop(time.Now().Add(time.Second))
+		<-r.Done()
+		if r.fetched(tenure(0, 1), r.record(0, 0)) {
+			t.Error("what was fetched is taken by a lane that has ended")
+		}
+		called := 0
+		r.Revoke(tenure(0, 1), func() { called++ })
+		r.Lost(tenure(0, 1), func() { called++ })
+		r.LogStart(tenure(0, 1), 5)
+		r.Poke()
+		if called != 2 {
+			t.Errorf("%d of 2 were told that it is over", called)
+		}
+	})
+}
+
+func TestWhoeverWaitsWhenTheLoopEndsIsAnswered(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		r.kafka.set(func(k *kafka) { k.silent = true })
+		r.assign(0, 1)
+		r.fetched(tenure(0, 1), r.record(0, 0))
+		time.Sleep(time.Second)
+		over := make(chan struct{})
+		r.Revoke(tenure(0, 1), func() { close(over) })
+		r.Stop(time.Now().Add(time.Second))
+		<-r.Done()
+		<-over
+	})
+}
+
+func TestADeliveryThatFailedIsSentAgain(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		r.kafka.set(func(k *kafka) { k.silent = true })
+		r.assign(0, 1)
+		r.fetched(tenure(0, 1), r.record(0, 0))
+		time.Sleep(time.Second)
+		r.want("0")
+		r.kafka.set(func(k *kafka) { k.silent = false })
+		r.seen().deliveries[0].done(errors.New("request timed out"))
+		time.Sleep(300 * time.Millisecond)
+		r.want("0", "0")
+		if a, b := r.seen().deliveries[0], r.seen().deliveries[1]; a.key != b.key || a.headers["layover-due"] != b.headers["layover-due"] {
+			t.Errorf("sent %+v, then %+v", a, b)
+		}
+	})
+}
+
+func TestTheBudgetOfWhatIsNeverReadIsGivenBackToo(t *testing.T) {
+	inBubble(t, nil, func(r *rig) { // the account is held when the bubble ends
+		r.assign(0, 1)
+		bad := r.record(0, 0)
+		bad.Headers[0].Value = []byte("soon")
+		r.fetched(tenure(0, 1), bad, r.record(1, 0))
+		r.fetched(tenure(0, 1), r.record(2, 0)) // behind the record that halts
+		r.fetched(tenure(0, 7), r.record(0, 0)) // of another tenure
+		r.fetched(tenure(5, 1), r.record(0, 0)) // of a partition that is not here
+		r.fetched(tenure(0, 1))                 // empty
+		time.Sleep(time.Second)
+		r.want()
+		if len(r.seen().halts) != 1 || r.seen().halts[0].Offset != 0 {
+			t.Errorf("halts %+v", r.seen().halts)
+		}
+		if s := r.Snapshot(); s.Partitions[0].Halted == "" {
+			t.Errorf("the snapshot does not say why: %+v", s.Partitions)
+		}
+		var many []*kgo.Record
+		for o := range int64(3 * intakeBudget) {
+			many = append(many, r.record(o, time.Hour))
+		}
+		r.assign(1, 2)
+		r.fetched(tenure(1, 2), many...)
+		r.Stop(time.Now().Add(time.Second)) // in the middle of it
+	})
+}
+
+func TestALongReplayDelaysNobody(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		r.assign(0, 1)
+		var many []*kgo.Record
+		for o := range int64(20_000) {
+			many = append(many, r.record(o, time.Hour))
+		}
+		r.fetched(tenure(0, 1), r.record(0, 5*time.Millisecond))
+		time.Sleep(5 * time.Millisecond)
+		r.fetched(tenure(0, 1), many[1:]...)
+		r.want("0")
+		var parked int64
+		time.Sleep(time.Second)
+		for _, n := range r.Snapshot().Consumed {
+			parked += n
+		}
+		if parked != 20_000 || r.Bytes() < 20_000*30 {
+			t.Errorf("%d records, %d bytes", parked, r.Bytes())
+		}
+	})
+}
+
+func TestAJumpIsPassedOn(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		a := purgatory.Assignment{TopicPartition: tenure(0, 1).TopicPartition, Epoch: 1, Window: windowFinished(0, 10, 500)}
+		r.Assign(a)
+		r.fetched(tenure(0, 1), r.record(9, 0), r.record(10, 0))
+		time.Sleep(time.Second)
+		if len(r.seen().jumps) != 1 || r.seen().jumps[0].To != 500 {
+			t.Errorf("jumps %+v", r.seen().jumps)
+		}
+	})
+}

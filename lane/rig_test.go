@@ -1,0 +1,226 @@
+package lane
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"layover/delay"
+	"layover/offsets"
+	"layover/purgatory"
+	"layover/wheel"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// delivery is what one record looked like when it was produced, and when.
+type delivery struct {
+	target, key, value string
+	headers            map[string]string
+	at                 time.Time
+	done               func(error)
+}
+
+// kafka is what a lane sees of the outside: it answers as a test tells it to.
+type kafka struct {
+	mu         sync.Mutex
+	silent     bool          // no delivery is ever answered
+	mute       bool          // no commit is ever answered
+	slow       time.Duration // until a delivery is answered
+	refuse     error         // every commit
+	noLease    bool
+	deliveries []delivery
+	commits    []offsets.Commit
+	committed  []time.Time
+	turns      []time.Time
+	consumed   int64
+	jumps      []purgatory.Jump
+	halts      []purgatory.HaltNotice
+	delivering func(n int) // called with the number of deliveries so far
+	answers    sync.WaitGroup
+}
+
+func (k *kafka) Route(string, []byte) (int32, purgatory.Verdict) { return 0, purgatory.Usable }
+
+func (k *kafka) Deliver(r *kgo.Record, _ bool, done func(*kgo.Record, error)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	d := delivery{target: r.Topic, key: string(r.Key), value: string(r.Value), at: r.Timestamp, headers: map[string]string{}}
+	for _, h := range r.Headers {
+		d.headers[string([]byte(h.Key))] = string(h.Value)
+	}
+	d.done = func(err error) { done(r, err) }
+	k.deliveries = append(k.deliveries, d)
+	if k.delivering != nil {
+		k.delivering(len(k.deliveries))
+	}
+	if k.silent {
+		return
+	}
+	slow := k.slow
+	k.answers.Go(func() {
+		time.Sleep(slow) // in a bubble
+		done(r, nil)
+	})
+}
+
+func (k *kafka) Classify(string, error) purgatory.Result {
+	return purgatory.Result{Class: purgatory.Unknown, Detail: "fault"}
+}
+
+func (k *kafka) Commit(commits []offsets.Commit, done func([]purgatory.CommitResult)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var results []purgatory.CommitResult
+	for _, c := range commits {
+		k.commits = append(k.commits, c)
+		k.committed = append(k.committed, time.Now())
+		results = append(results, purgatory.CommitResult{Commit: c, Err: k.refuse})
+	}
+	if !k.mute {
+		k.answers.Go(func() { done(results) })
+	}
+}
+
+func (k *kafka) Jump(j purgatory.Jump)       { k.jumps = append(k.jumps, j) }
+func (k *kafka) Halt(h purgatory.HaltNotice) { k.halts = append(k.halts, h) }
+
+func (k *kafka) LeaseValid() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return !k.noLease
+}
+
+func (k *kafka) Consumed(bytes int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.consumed += bytes
+}
+
+func (k *kafka) set(f func(*kafka)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f(k)
+}
+
+// rig is a lane in a bubble, with a made-up Kafka around it.
+type rig struct {
+	*testing.T
+	*Lane
+	kafka *kafka
+	start time.Time
+	given int64 // bytes that were handed in
+}
+
+// inBubble runs f with a lane that runs, and stops the lane in the end.
+func inBubble(t *testing.T, edit func(*Config), f func(*rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{T: t, kafka: &kafka{}, start: time.Now()}
+		targets, err := delay.NewTargets("ready", nil, []string{"delayed"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := Config{
+			Core: purgatory.Config{
+				OnInvalid: purgatory.Halt, EgressTopic: "ready", Patience: time.Minute, HeldShare: 1 << 20, MaxInFlight: 10_000,
+				MaxInFlightBytes: 1 << 30, JumpOver: 100, Geometry: wheel.Geometry{TickMs: 1, Slots: 64, Factor: 32, Levels: 5},
+			},
+			Rules: &delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}, Group: "g", CommitInterval: time.Second,
+			PatienceClock: func() time.Duration { return time.Since(r.start) },
+			Changed:       func() { r.kafka.set(func(k *kafka) { k.turns = append(k.turns, time.Now()) }) },
+			Log:           slog.New(slog.NewTextHandler(io.Discard, nil)),
+		}
+		if edit != nil {
+			edit(&cfg)
+		}
+		r.Lane = New(cfg, r.kafka, r.kafka, r.kafka)
+		go r.Lane.Run()
+		defer func() {
+			r.Stop(time.Now().Add(time.Minute))
+			r.kafka.set(func(k *kafka) {
+				if k.silent {
+					for _, d := range k.deliveries {
+						k.answers.Go(func() { d.done(errors.New("closed")) })
+					}
+				}
+			})
+			<-r.Done()
+			r.kafka.answers.Wait()
+			if r.kafka.consumed != r.given {
+				t.Errorf("%d bytes of the reading budget given back, of %d", r.kafka.consumed, r.given)
+			}
+		}()
+		f(r)
+	})
+}
+
+func tenure(partition int32, epoch uint64) Tenure {
+	return Tenure{offsets.TopicPartition{Topic: "delayed", Partition: partition}, epoch}
+}
+
+func (r *rig) assign(partition int32, epoch uint64) {
+	r.Assign(purgatory.Assignment{TopicPartition: tenure(partition, epoch).TopicPartition, Epoch: epoch, Window: offsets.NewWindow(0)})
+}
+
+// record makes a record of partition 0 that waits from now on.
+func (r *rig) record(offset int64, wait time.Duration) *kgo.Record {
+	return &kgo.Record{
+		Topic: "delayed", Offset: offset, Timestamp: time.Now(), Key: []byte("key"), Value: []byte(strconv.FormatInt(offset, 10)),
+		Headers: []kgo.RecordHeader{{Key: "x-delay", Value: []byte(wait.String())}, {Key: "trace", Value: []byte("t")}},
+	}
+}
+
+// fetched hands records in, and keeps the account of the reading budget.
+func (r *rig) fetched(t Tenure, records ...*kgo.Record) bool {
+	bytes := int64(1000 + len(records))
+	ok := r.Fetched(t, records, bytes)
+	if ok {
+		r.given += bytes
+	}
+	return ok
+}
+
+// values returns what was delivered so far, in order.
+func (r *rig) values() (out []string) {
+	synctest.Wait()
+	r.kafka.set(func(k *kafka) {
+		for _, d := range k.deliveries {
+			out = append(out, d.value)
+		}
+	})
+	return out
+}
+
+func (r *rig) want(values ...string) {
+	r.Helper()
+	if got := r.values(); !slices.Equal(got, values) {
+		r.Fatalf("delivered %v, want %v", got, values)
+	}
+}
+
+// seen returns what the lane did so far, for reading while it sleeps.
+func (r *rig) seen() *kafka {
+	synctest.Wait()
+	return r.kafka
+}
+
+// lastCommit returns the low offset of the last commit and when it was sent.
+func (r *rig) lastCommit() (low int64, at time.Time) {
+	synctest.Wait()
+	r.kafka.set(func(k *kafka) {
+		if n := len(k.commits); n > 0 {
+			low, at = k.commits[n-1].Low, k.committed[n-1]
+		}
+	})
+	return low, at
+}

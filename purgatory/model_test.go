@@ -1,0 +1,384 @@
+package purgatory
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"layover/offsets"
+)
+
+// dice are the choices of a run: bytes, so that a fuzzer can make them. When they
+// have run out the run is over.
+type dice struct{ left []byte }
+
+func (d *dice) roll(n int) int {
+	if len(d.left) == 0 {
+		return 0
+	}
+	b := d.left[0]
+	d.left = d.left[1:]
+	return int(b) % n
+}
+
+func (d *dice) over() bool { return len(d.left) == 0 }
+
+// logged is one offset of the ingress log.
+type logged struct {
+	there    bool // else compacted away
+	control  bool
+	invalid  bool
+	delayMs  int64
+	target   string
+	body     string
+	passed   bool
+	deadline int64 // set when it is first read
+}
+
+const (
+	modelTopics = 3
+	logLength   = 60
+)
+
+// tenureModel is what a dumb reader of the rules believes about one partition.
+type tenureModel struct {
+	log      []logged
+	assigned bool
+	revoked  bool
+	epoch    uint64
+	next     int64          // the reader's position
+	done     map[int64]bool // finished in this tenure, or known from the last commit
+	start    int64          // of the log
+	commit   offsets.Commit // the last that the coordinator took
+}
+
+// flightModel is a delivery whose outcome is owed.
+type flightModel struct {
+	no    int
+	epoch uint64
+	d     Delivery
+}
+
+// world is a core, the dumb model beside it, and a broker that is all faults.
+type world struct {
+	*rig
+	dice   *dice
+	parts  [modelTopics]tenureModel
+	flying []flightModel
+	asked  []offsets.Commit // commits without an answer
+	sent   map[string]bool  // epoch and offset of what is in flight
+	epochs uint64
+	healed bool
+}
+
+var modelID = offsets.Identity{ClusterID: "c", TopicID: offsets.TopicID{1}}
+
+func newWorld(t testing.TB, d *dice) *world {
+	policy := Policy(d.roll(4))
+	dead := policy == DeadLetter || d.roll(2) == 0
+	w := &world{dice: d, sent: map[string]bool{}}
+	w.rig = newRig(t, func(c *Config) {
+		c.OnInvalid = policy
+		if !dead {
+			c.DeadLetterTopic = ""
+		}
+		c.MaxInFlight = 1 + d.roll(8)
+		c.MaxInFlightBytes = int64(100 + 100*d.roll(20))
+		c.HeldShare = int64(200 + 200*d.roll(20))
+		c.Patience = time.Duration(1+d.roll(40)) * time.Second
+		c.LargestChunk = minChunk << d.roll(4)
+	})
+	for no := range w.parts {
+		p := &w.parts[no]
+		p.commit = offsets.Commit{Low: 0}
+		p.log = make([]logged, logLength)
+		for o := range p.log {
+			p.log[o] = w.newRecord(no, o)
+		}
+	}
+	return w
+}
+
+func (w *world) newRecord(no, o int) logged {
+	rec := logged{there: w.dice.roll(8) > 0, control: w.dice.roll(12) == 0, invalid: w.dice.roll(10) == 0, target: egress}
+	switch w.dice.roll(8) {
+	case 0:
+		rec.passed = true
+	case 1:
+		rec.delayMs = int64(w.dice.roll(256)) * 1000
+	default:
+		rec.delayMs = int64(w.dice.roll(100))
+	}
+	if n := w.dice.roll(8); n > 4 {
+		rec.target = fmt.Sprintf("%s-%d", other, n)
+	}
+	size := 1 + w.dice.roll(40)
+	if w.dice.roll(25) == 0 {
+		size *= 300
+	}
+	rec.body = fmt.Sprintf("%d %d@%d %0*d", w.dice.roll(3), no, o, size, o)
+	return rec
+}
+
+// play makes one random move.
+func (w *world) play() {
+	no := w.dice.roll(modelTopics)
+	p := &w.parts[no]
+	switch w.dice.roll(16) {
+	case 0, 1, 2:
+		w.read(no, 1+w.dice.roll(12))
+	case 3, 4:
+		w.pass(int64(w.dice.roll(50)))
+	case 5:
+		w.pass(int64(w.dice.roll(256)) * 100)
+	case 6:
+		w.step([]int64{-10, -900, -3000, -100_000, 40, 5000, 100_000, -300}[w.dice.roll(8)])
+	case 7, 8:
+		w.offered(1 + w.dice.roll(12))
+	case 9, 10:
+		w.answer(1 + w.dice.roll(6))
+	case 11:
+		w.ask()
+	case 12:
+		w.coordinate(w.dice.roll(5))
+	case 13:
+		w.move(no, w.dice.roll(3))
+	case 14:
+		name := []string{egress, graves, other + "-5", other + "-6", other + "-7"}[w.dice.roll(5)]
+		w.router[name] = []Verdict{Usable, Usable, Pending, Missing, Forbidden}[w.dice.roll(5)]
+	default:
+		switch w.dice.roll(4) {
+		case 0:
+			w.Suspend()
+		case 1:
+			w.Trim()
+		case 2:
+			w.logStart(p, p.start+int64(w.dice.roll(20)))
+		default:
+			w.Tick(w.at, w.dice.roll(5))
+		}
+	}
+}
+
+// read is a consumer: it presents what the log holds from its position on.
+func (w *world) read(no, n int) {
+	p := &w.parts[no]
+	tp := partitionOf(int32(no))
+	for o := max(p.next, p.start); p.assigned && n > 0 && o < int64(len(p.log)); o++ {
+		rec := &p.log[o]
+		if !rec.there {
+			continue
+		}
+		n--
+		reader, ok := w.Reader(tp, p.epoch)
+		if !ok {
+			return
+		}
+		wants := reader.Wants(o)
+		for gap := p.next; gap < o; gap++ {
+			p.done[gap] = true
+		}
+		p.next = o
+		if wants == p.done[o] {
+			w.Fatalf("%d@%d: wanted is %v, finished is %v", no, o, wants, p.done[o])
+		}
+		if wants && !w.present(reader, p, o, rec) {
+			return
+		}
+		p.next++
+		w.follow()
+	}
+}
+
+// present reads one record into the core; false when the partition stops there.
+func (w *world) present(reader Reader, p *tenureModel, o int64, rec *logged) bool {
+	a := Arrival{Offset: o, TimestampMs: startMs, Control: rec.control, Body: text(rec.body), Target: rec.target, Label: rec.target[:5]}
+	if rec.deadline == 0 {
+		rec.deadline = w.at.WallMs + rec.delayMs
+	}
+	a.DeadlineMs = rec.deadline
+	if rec.passed {
+		a.Outcome = Passed
+	}
+	if rec.invalid && !rec.control {
+		a.Reason, a.Message = "malformed_delay", "the test says so"
+	}
+	ok := reader.Read(&a)
+	if rec.control || a.Reason != "" && w.cfg.OnInvalid == Drop {
+		p.done[o] = true
+	}
+	return ok
+}
+
+// follow carries out jumps: what is jumped over is finished, says the core.
+func (w *world) follow() {
+	for _, j := range w.Take().Jumps {
+		p := &w.parts[j.Partition]
+		if !p.assigned || p.epoch != j.Epoch {
+			continue
+		}
+		for o := p.next; o < j.To; o++ {
+			if !p.done[o] {
+				w.Fatalf("jump over %d@%d, which is not finished", j.Partition, o)
+			}
+		}
+		p.next = j.To
+	}
+}
+
+// offered takes deliveries and holds each to the promises.
+func (w *world) offered(limit int) {
+	for _, d := range w.Offer(nil, limit) {
+		no := int(d.Partition)
+		p := &w.parts[no]
+		rec := p.log[d.Offset]
+		key := fmt.Sprint(p.epoch, no, d.Offset)
+		switch {
+		case !p.assigned || p.revoked || !w.byTopic[partitionOf(d.Partition)].confirmed:
+			w.Fatalf("%d@%d offered, but its partition may not deliver", no, d.Offset)
+		case p.done[d.Offset] || d.Offset >= p.next:
+			w.Fatalf("%d@%d offered, but it is finished or was not read", no, d.Offset)
+		case w.sent[key]:
+			w.Fatalf("%d@%d offered twice at a time", no, d.Offset)
+		case d.Reason == "" && !rec.passed && rec.deadline > w.at.WallMs:
+			w.Fatalf("%d@%d offered %d ms early", no, d.Offset, rec.deadline-w.at.WallMs)
+		case string(d.Body) != rec.body:
+			w.Fatalf("%d@%d has body %q, want %q", no, d.Offset, d.Body, rec.body)
+		case d.Reason == "" && d.Target != rec.target || d.DeadLettered != (d.Target == graves):
+			w.Fatalf("%d@%d offered to %s, want %s", no, d.Offset, d.Target, rec.target)
+		}
+		w.sent[key] = true
+		w.flying = append(w.flying, flightModel{no, p.epoch, d})
+	}
+}
+
+// answer ends some deliveries, one way or the other.
+func (w *world) answer(n int) {
+	var results []Result
+	for ; n > 0 && len(w.flying) > 0; n-- {
+		at := w.dice.roll(len(w.flying))
+		f := w.flying[at]
+		w.flying = slices.Delete(w.flying, at, at+1)
+		p := &w.parts[f.no]
+		delete(w.sent, fmt.Sprint(f.epoch, f.no, f.d.Offset))
+		r := Result{ID: f.d.ID, Detail: "fault"}
+		if !w.healed {
+			r.Class = []Class{Delivered, Delivered, Delivered, Delivered, TooLarge, Rejected, Unavailable, Unknown}[w.dice.roll(8)]
+			r.Verdict = Missing
+		}
+		if p.assigned && p.epoch == f.epoch {
+			refused := r.Class == Rejected || r.Class == TooLarge && f.d.Bare
+			if r.Class == Delivered || refused && !f.d.DeadLettered && w.cfg.DeadLetterTopic == "" && w.cfg.OnInvalid == Drop {
+				p.done[f.d.Offset] = true
+			}
+		}
+		results = append(results, r)
+	}
+	w.Outcomes(w.at, results)
+}
+
+// ask builds commits and holds each to what is finished.
+func (w *world) ask() {
+	before := len(w.asked)
+	w.asked = w.Commits(w.asked, w.dice.roll(4) == 0)
+	for _, c := range w.asked[before:] {
+		w.honest(c)
+	}
+}
+
+// honest reads a commit back: nothing in it is unfinished.
+func (w *world) honest(c offsets.Commit) {
+	p := &w.parts[c.Partition]
+	set := w.decode(c)
+	for o := int64(0); o < max(p.next, c.Low); o++ {
+		if set.Finished(o) && !p.done[o] {
+			w.Fatalf("commit of %d@%d says that %d is finished", c.Partition, c.Low, o)
+		}
+	}
+}
+
+func (w *world) decode(c offsets.Commit) *offsets.Window {
+	id := modelID
+	id.Partition = c.Partition
+	set, err := offsets.Decode(c.Metadata, id, c.Low)
+	if err != nil {
+		w.Fatalf("commit of %d@%d: %v", c.Partition, c.Low, err)
+	}
+	return set
+}
+
+// coordinate answers the oldest commit: 0 to 2 takes it, 3 refuses, 4 fences.
+func (w *world) coordinate(how int) {
+	if len(w.asked) == 0 {
+		return
+	}
+	c := w.asked[0]
+	w.asked = w.asked[1:]
+	r := CommitResult{Commit: c}
+	if how >= 3 {
+		r.Err, r.Fenced = fmt.Errorf("refused"), how == 4
+	} else if p := &w.parts[c.Partition]; p.epoch == c.Epoch { // a fenced tenure's commit is not taken
+		p.commit = c
+	} else {
+		r.Err = fmt.Errorf("fenced")
+	}
+	w.Committed(r)
+}
+
+// move is a rebalance: it assigns, revokes, ends a tenure after its final commit,
+// or takes it away without one.
+func (w *world) move(no, how int) {
+	p, tp := &w.parts[no], partitionOf(int32(no))
+	switch {
+	case !p.assigned:
+		w.epochs++
+		low := p.commit.Low
+		set := offsets.NewWindow(0)
+		p.done = map[int64]bool{}
+		if p.commit.Metadata != "" {
+			set = w.decode(p.commit)
+		}
+		for o := range int64(logLength) {
+			p.done[o] = set.Finished(o)
+		}
+		for o := low; o < p.start; o++ {
+			p.done[o] = true
+		}
+		p.assigned, p.revoked, p.epoch, p.next = true, false, w.epochs, max(low, p.start)
+		w.Assign(Assignment{TopicPartition: tp, Epoch: p.epoch, TopicID: modelID.TopicID, ClusterID: modelID.ClusterID,
+			Window: set, Next: p.next, Committed: w.dice.roll(3) == 0})
+		w.follow()
+	case how == 0:
+		w.sweep(no)
+	case !p.revoked:
+		w.Revoke(tp, p.epoch)
+		p.revoked = true
+	default:
+		if c, ok := w.Final(tp, p.epoch); ok {
+			w.honest(c)
+			if how == 1 {
+				p.commit = c
+			}
+			w.Committed(CommitResult{Commit: c})
+		}
+		w.sweep(no)
+	}
+}
+
+func (w *world) sweep(no int) {
+	w.Sweep(partitionOf(int32(no)), w.parts[no].epoch)
+	w.parts[no].assigned = false
+}
+
+func (w *world) logStart(p *tenureModel, start int64) {
+	p.start = max(p.start, min(start, logLength))
+	if !p.assigned {
+		return
+	}
+	no := int32((slices.IndexFunc(w.parts[:], func(q tenureModel) bool { return q.epoch == p.epoch })))
+	w.LogStart(partitionOf(no), p.epoch, p.start)
+	for ; p.next < p.start; p.next++ {
+		p.done[p.next] = true
+	}
+}
