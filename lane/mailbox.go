@@ -3,17 +3,13 @@ package lane
 import (
 	"sync"
 
-	"layover/offsets"
 	"layover/purgatory"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Tenure names a partition in one assignment.
-type Tenure struct {
-	offsets.TopicPartition
-	Epoch uint64
-}
+type Tenure = purgatory.Tenure
 
 // fetched is what one poll returned for one partition, or where its log begins now.
 type fetched struct {

@@ -22,7 +22,7 @@ type slot struct {
 // offer produces what the core has ready.
 func (l *Lane) offer(now time.Time) {
 	l.deliveries = l.deliveries[:0]
-	if room := min(offerBudget, maxInFlight-l.core.InFlight()); room > 0 && !l.suspended {
+	if room := min(offerBudget, maxInFlight-l.core.Occupying()); room > 0 && !l.suspended {
 		l.deliveries = l.core.Offer(l.deliveries, room)
 	}
 	for i := range l.deliveries {

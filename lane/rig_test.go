@@ -165,7 +165,7 @@ func inBubble(t *testing.T, edit func(*Config), f func(*rig)) {
 }
 
 func tenure(partition int32, epoch uint64) Tenure {
-	return Tenure{offsets.TopicPartition{Topic: "delayed", Partition: partition}, epoch}
+	return Tenure{TopicPartition: offsets.TopicPartition{Topic: "delayed", Partition: partition}, Epoch: epoch}
 }
 
 func (r *rig) assign(partition int32, epoch uint64) {

@@ -16,6 +16,7 @@ type revoking struct {
 	drainUntil  time.Time
 	commitUntil time.Time // zero: the final commit has not been built
 	settled     bool
+	lost        bool // the membership is gone: nothing to wait for, nothing to commit
 	done        func()
 }
 
@@ -23,6 +24,7 @@ type revoking struct {
 func (l *Lane) Assign(a purgatory.Assignment) {
 	l.box.put(func(m *mail) {
 		m.orders = append(m.orders, func() {
+			l.revokes(time.Now()) // an earlier tenure of it that is over goes first
 			l.core.Assign(a)
 			l.nextCommit = time.Time{} // the start position is committed before the first delivery
 		})
@@ -60,8 +62,8 @@ func (l *Lane) Revoke(t Tenure, done func()) {
 func (l *Lane) Lost(t Tenure, done func()) {
 	ok := l.box.put(func(m *mail) {
 		m.orders = append(m.orders, func() {
-			l.core.Sweep(t.TopicPartition, t.Epoch)
-			done()
+			l.core.Revoke(t.TopicPartition, t.Epoch)
+			l.revoking = append(l.revoking, &revoking{Tenure: t, lost: true, done: done})
 		})
 	})
 	if !ok {
@@ -88,22 +90,41 @@ func (l *Lane) Stop(by time.Time) {
 
 // revokes moves each tenure that is on its way out one step on.
 func (l *Lane) revokes(now time.Time) {
+	if len(l.revoking) == 0 {
+		return
+	}
 	kept := l.revoking[:0]
+	var over []*revoking
 	for _, r := range l.revoking {
-		if !l.over(r, now) {
+		if l.over(r, now) {
+			over = append(over, r)
+		} else {
 			kept = append(kept, r)
-			continue
 		}
-		l.core.Sweep(r.TopicPartition, r.Epoch)
-		r.done()
-		l.changed = true
 	}
 	clear(l.revoking[len(kept):])
 	l.revoking = kept
+	l.forget(over)
+}
+
+// forget ends tenures, in one pass for all: the pass goes over all that is parked.
+func (l *Lane) forget(over []*revoking) {
+	tenures := make([]Tenure, len(over))
+	for i, r := range over {
+		tenures[i] = r.Tenure
+	}
+	l.core.Sweep(tenures...)
+	for _, r := range over {
+		r.done()
+		l.changed = true
+	}
 }
 
 // over says whether a tenure may be forgotten, and sends its final commit first.
 func (l *Lane) over(r *revoking, now time.Time) bool {
+	if r.lost {
+		return true
+	}
 	if r.commitUntil.IsZero() {
 		if l.core.Draining(r.TopicPartition, r.Epoch) > 0 && now.Before(r.drainUntil) {
 			return false
@@ -174,10 +195,7 @@ func (l *Lane) abandon() {
 	for _, order := range left.orders {
 		order()
 	}
-	for _, r := range l.revoking {
-		l.core.Sweep(r.TopicPartition, r.Epoch)
-		r.done()
-	}
+	l.forget(l.revoking)
 	l.intake = append(l.intake, left.fetched...)
 	l.dropIntake()
 	l.publish(time.Now())

@@ -78,7 +78,7 @@ func (p *Producer) Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, err
 			return
 		}
 	}
-	client.Produce(context.Background(), r, done)
+	client.TryProduce(context.Background(), r, done) // a full buffer is an answer, too
 }
 
 // largeClient makes the client for records of any size when it is first needed.

@@ -75,7 +75,7 @@ func BenchmarkRevoke(b *testing.B) {
 	}
 	for epoch := uint64(2); b.Loop(); epoch++ {
 		r.assign(1, epoch, 0)
-		r.Sweep(partitionOf(1), epoch)
+		r.Sweep(Tenure{partitionOf(1), epoch})
 	}
 }
 

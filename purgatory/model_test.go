@@ -367,7 +367,7 @@ func (w *world) move(no, how int) {
 }
 
 func (w *world) sweep(no int) {
-	w.Sweep(partitionOf(int32(no)), w.parts[no].epoch)
+	w.Sweep(Tenure{partitionOf(int32(no)), w.parts[no].epoch})
 	w.parts[no].assigned = false
 }
 

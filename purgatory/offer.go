@@ -154,7 +154,9 @@ func (c *Core) route(t *target, e entry) (*dest, bool) {
 // is there for all, and one record at a time that must be alone.
 func (c *Core) room(d *dest, e *entry) bool {
 	switch {
-	case c.inFlight == 0:
+	case d.stalled:
+		return false
+	case c.Occupying() == 0:
 		return true
 	case c.flightBytes >= c.cfg.MaxInFlightBytes:
 		return false

@@ -296,7 +296,7 @@ func TestTargetsThatNoRecordNamesAnyMoreAreForgotten(t *testing.T) {
 	}
 	r.audit()
 	r.mustTake(0, 1, 1000, names) // an index is used again, and finds its target
-	r.Sweep(partitionOf(0), 1)
+	r.Sweep(Tenure{partitionOf(0), 1})
 	if len(r.byName) != 1 {
 		t.Errorf("%d targets known after the last partition left, want the dead-letter topic alone", len(r.byName))
 	}

@@ -116,20 +116,48 @@ func (c *Core) Draining(tp offsets.TopicPartition, epoch uint64) int {
 	return 0
 }
 
-// Sweep ends a tenure: everything parked or due of it is forgotten and its bytes
-// released, in one pass. What is in flight is forgotten with its outcome. The
-// records are not lost: nothing of them was committed as finished, and whoever
-// has the partition next reads them again.
-func (c *Core) Sweep(tp offsets.TopicPartition, epoch uint64) {
-	p := c.find(tp, epoch)
-	if p == nil {
+// Tenure names a partition in one assignment.
+type Tenure struct {
+	offsets.TopicPartition
+	Epoch uint64
+}
+
+// Sweep ends tenures: everything parked or due of them is forgotten and its bytes
+// released, in one pass over all that is parked. What is in flight is forgotten with
+// its outcome. The records are not lost: nothing of them was committed as finished,
+// and whoever has the partition next reads them again.
+func (c *Core) Sweep(tenures ...Tenure) {
+	var ended []*partition
+	for _, t := range tenures {
+		p := c.find(t.TopicPartition, t.Epoch)
+		if p == nil {
+			continue
+		}
+		delete(c.byTopic, t.TopicPartition)
+		p.draining, p.gone = true, true
+		ended = append(ended, p)
+	}
+	if len(ended) == 0 {
 		return
 	}
-	delete(c.byTopic, tp)
-	p.draining, p.gone = true, true
+	c.sweepWheel()
+	c.sweepQueues()
+	for _, t := range c.targets {
+		if t != nil && t.refs == 0 {
+			c.forget(t)
+		}
+	}
+	for _, p := range ended {
+		p.parked = 0
+		c.retire(p)
+	}
+}
+
+// sweepWheel forgets what is parked of partitions that are gone.
+func (c *Core) sweepWheel() {
 	swept := c.wheel.Sweep(func(payload uint64) bool {
 		h := readHeader(c.store.at(location(payload)))
-		if h.slot != p.slot {
+		if !c.parts[h.slot].gone {
 			return false
 		}
 		c.releaseAt(location(payload), h.target)
@@ -138,29 +166,30 @@ func (c *Core) Sweep(tp offsets.TopicPartition, epoch uint64) {
 	c.nextDueMs = 0
 	c.stats.Parked -= int64(swept)
 	c.stats.HandedOver += int64(swept)
-	p.parked = 0
-	mine := func(e *entry) bool { return e.part == p }
+}
+
+// sweepQueues forgets what is due of partitions that are gone.
+func (c *Core) sweepQueues() {
+	gone := func(e *entry) bool { return e.part.gone }
 	forget := func(e entry) {
-		p.due--
+		e.part.due--
 		c.release(e)
 		c.stats.HandedOver++
 	}
-	p.waiting.remove(mine, forget)
-	p.waiting.free()
+	for _, p := range c.parts {
+		if p != nil && p.gone {
+			p.waiting.remove(gone, forget)
+			p.waiting.free()
+		}
+	}
 	for _, t := range c.busy {
-		t.queue.remove(mine, forget)
+		t.queue.remove(gone, forget)
 		for _, d := range t.dests {
 			before := d.overflow.count
-			d.overflow.remove(mine, forget)
+			d.overflow.remove(gone, forget)
 			t.overflow -= before - d.overflow.count
 		}
 	}
-	for _, t := range c.targets {
-		if t != nil && t.refs == 0 {
-			c.forget(t)
-		}
-	}
-	c.retire(p)
 }
 
 // retire frees the slot of a swept partition once nothing of it is in flight.

@@ -85,7 +85,8 @@ type Core struct {
 
 	flight      []flight
 	freeFlight  []int32
-	flightBytes int64
+	flightBytes int64 // in flight, without what is stuck
+	stuck       int   // in flight to target partitions that do not answer
 	inFlight    int
 
 	// nextDueMs is the earliest deadline in the wheel, while it is ahead of the
@@ -245,6 +246,10 @@ func (c *Core) Bytes() int64 {
 	}
 	return b
 }
+
+// Occupying returns how many records are in flight to targets that answer: what
+// the bound of all that is in flight applies to.
+func (c *Core) Occupying() int { return c.inFlight - c.stuck }
 
 // InFlight returns how many records are in flight.
 func (c *Core) InFlight() int { return c.inFlight }

@@ -285,7 +285,9 @@ func (r *rig) auditFlight(n *census) {
 				s.alone++
 			}
 			dests[f.dest] = s
-			all += int64(f.entry.size)
+			if !f.dest.stalled {
+				all += int64(f.entry.size)
+			}
 		}
 	}
 	if all != r.flightBytes {

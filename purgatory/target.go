@@ -170,7 +170,9 @@ func (c *Core) holdTarget(t *target, v Verdict, detail string) {
 	}
 	*h = hold{held: true, verdict: v, detail: detail, backoffMs: holdFirstMs, retryAtMs: c.now.WallMs + holdFirstMs, sinceMs: c.now.WallMs}
 	for _, d := range t.dests { // one queue, so that there is one oldest record
-		d.stalled = false
+		if d.stalled {
+			c.resume(d)
+		}
 		for d.overflow.count > 0 { // in front: it was routed before what is in the queue
 			t.overflow--
 			t.queue.pushFront(d.overflow.popBack())
@@ -197,12 +199,18 @@ func (c *Core) endurance() {
 		return
 	}
 	c.enduredMs = c.now.WallMs
+	if c.inFlight > 0 {
+		for _, t := range c.targets {
+			if t != nil && t.inFlight > 0 {
+				c.stall(t)
+			}
+		}
+	}
 	for _, t := range c.busy {
 		t.hold.exhausted = false
-		if t.overflow > 0 {
+		if t.overflow > 0 && t != c.dead {
 			for _, d := range t.dests {
-				c.stall(d)
-				if d.stalled && t != c.dead {
+				if d.stalled {
 					c.endure(t, &d.overflow, Unreachable)
 				}
 			}
@@ -273,23 +281,36 @@ func (t *target) held() int {
 const stallMs = 10_000
 
 // stall holds what waits behind a target partition that has stopped answering.
-// What is in flight stays with the producer, which alone may send it again.
-func (c *Core) stall(d *dest) {
-	if d.stalled || d.inFlight == 0 || d.overflow.count == 0 || c.now.PatienceMs-d.answeredMs < stallMs {
-		return
+// What is in flight stays with the producer, which alone may send it again; it no
+// longer counts in the bounds that all targets share, so that one without a leader
+// does not stop the others.
+func (c *Core) stall(t *target) {
+	for _, d := range t.dests {
+		if d.stalled || d.inFlight == 0 || c.now.PatienceMs-d.answeredMs < stallMs {
+			continue
+		}
+		d.stalled = true
+		c.stuck += d.inFlight
+		c.flightBytes -= d.bytes
+		d.overflow.each(func(e *entry) { c.rehome(e) })
+		detail := fmt.Sprintf("partition %d has not answered for %d s", d.no, stallMs/1000)
+		c.stats.noteError(t.name, detail)
+		c.effects.Holds = append(c.effects.Holds, HoldNotice{t.name, true, Unreachable, detail})
 	}
-	d.stalled = true
-	d.overflow.each(func(e *entry) { c.rehome(e) })
-	detail := fmt.Sprintf("partition %d has not answered for %d s", d.no, stallMs/1000)
-	c.stats.noteError(d.target.name, detail)
-	c.effects.Holds = append(c.effects.Holds, HoldNotice{d.target.name, true, Unreachable, detail})
+}
+
+// resume lets a stalled target partition count again.
+func (c *Core) resume(d *dest) {
+	d.stalled = false
+	c.stuck -= d.inFlight
+	c.flightBytes += d.bytes
 }
 
 // answered notes that a target partition gave some answer.
 func (c *Core) answered(d *dest) {
 	d.answeredMs = c.now.PatienceMs
 	if d.stalled {
-		d.stalled = false
+		c.resume(d)
 		d.overflow.each(func(e *entry) { e.since = 0 })
 		c.effects.Holds = append(c.effects.Holds, HoldNotice{Target: d.target.name})
 	}

@@ -96,7 +96,7 @@ func TestARevokedPartitionIsForgottenWithAllItsBytes(t *testing.T) {
 	if _, ok := r.Reader(partitionOf(0), 1); ok {
 		t.Error("a revoked partition takes records")
 	}
-	r.Sweep(partitionOf(0), 1)
+	r.Sweep(Tenure{partitionOf(0), 1})
 	r.audit()
 	if r.store.live != 1 || r.stats.HandedOver != 6 {
 		t.Errorf("%d records kept, %d handed over, want 1 and 6", r.store.live, r.stats.HandedOver)
@@ -139,7 +139,7 @@ func TestTheMemoryOfABacklogGoesWithItsPartition(t *testing.T) {
 			r.pass(1)
 			flying := r.offer()
 			r.audit()
-			r.Sweep(partitionOf(0), 1)
+			r.Sweep(Tenure{partitionOf(0), 1})
 			r.end(Unknown, flying...)
 			r.Trim()
 			r.audit()
@@ -163,8 +163,8 @@ func TestAPartitionThatComesBackIsNotTouchedByItsFormerTenure(t *testing.T) {
 			old := r.offer()
 			stale := r.Commits(nil, true)[0]
 			r.Revoke(partitionOf(0), 1)
-			r.Sweep(partitionOf(0), 1)
-			r.Sweep(partitionOf(0), 1) // a second one finds nothing
+			r.Sweep(Tenure{partitionOf(0), 1})
+			r.Sweep(Tenure{partitionOf(0), 1}) // a second one finds nothing
 
 			r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 2, Window: offsets.NewWindow(0), Next: 0})
 			r.mustTake(0, 2, 0, 0, 1)
@@ -192,14 +192,14 @@ func TestASlotIsNotUsedAgainWhileItsTenureIsInFlight(t *testing.T) {
 	r.mustTake(0, 1, 0, 0)
 	r.pass(1)
 	flying := r.offer()
-	r.Sweep(partitionOf(0), 1)
+	r.Sweep(Tenure{partitionOf(0), 1})
 	r.assign(1, 2, 0)
 	r.mustTake(1, 2, 1000, 0)
 	r.end(Unknown, flying...)
 	r.assign(0, 3, 0)
 	r.mustTake(0, 3, 1000, 0)
 	r.audit()
-	r.Sweep(partitionOf(0), 3)
+	r.Sweep(Tenure{partitionOf(0), 3})
 	r.pass(1000)
 	if ds := r.offer(); len(ds) != 1 || ds[0].Partition != 1 {
 		t.Errorf("offered %+v, want the record of partition 1", ds)
