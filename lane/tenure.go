@@ -14,8 +14,9 @@ import (
 type revoking struct {
 	Tenure
 	drainUntil  time.Time
-	commitUntil time.Time // zero: the final commit has not been built
-	settled     bool
+	commitUntil time.Time // zero: it still drains
+	committing  bool      // an answer to the final commit is owed
+	retryAt     time.Time
 	lost        bool // the membership is gone: nothing to wait for, nothing to commit
 	done        func()
 }
@@ -129,19 +130,34 @@ func (l *Lane) over(r *revoking, now time.Time) bool {
 		if l.core.Draining(r.TopicPartition, r.Epoch) > 0 && now.Before(r.drainUntil) {
 			return false
 		}
+		r.commitUntil = now.Add(commitTimeout)
+	}
+	if !r.committing && !now.Before(r.retryAt) {
 		commit, ok := l.core.Final(r.TopicPartition, r.Epoch)
 		if !ok {
-			return true
+			return true // all is said
 		}
-		r.commitUntil = now.Add(commitTimeout)
+		r.committing = true
 		l.commit.Commit([]offsets.Commit{commit}, func(results []purgatory.CommitResult) {
 			l.box.put(func(m *mail) {
 				m.committed = append(m.committed, results...)
-				m.orders = append(m.orders, func() { r.settled = true })
+				m.orders = append(m.orders, func() { r.answered(results) })
 			})
 		})
 	}
-	return r.settled || now.After(r.commitUntil)
+	return r.lost || now.After(r.commitUntil)
+}
+
+// answered takes the answer to a final commit: a refusal that another try may mend
+// is followed by one.
+func (r *revoking) answered(results []purgatory.CommitResult) {
+	r.committing = false
+	for _, c := range results {
+		if c.Err != nil {
+			r.retryAt = time.Now().Add(soon)
+		}
+		r.lost = r.lost || c.Fenced
+	}
 }
 
 // commits sends what finished since the last commit, every interval, and sooner
