@@ -1,0 +1,30 @@
+# docker build --tag layover .
+#
+# Compiles on the machine that builds, for the platform that is asked for:
+# docker build --platform linux/arm64 needs no emulation.
+FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+WORKDIR /src
+ENV CGO_ENABLED=0
+# For builds that have to fetch modules in another way than Go's default.
+ARG GOPROXY GOSUMDB
+
+# The modules alone, so that a change of the code does not load them again.
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/go/pkg/mod go mod download
+
+COPY . .
+ARG TARGETOS TARGETARCH
+# What `layover version` says: --build-arg VERSION=v1.2.3.
+ARG VERSION
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    GOOS=$TARGETOS GOARCH=$TARGETARCH \
+    go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /layover .
+
+FROM gcr.io/distroless/static-debian12:nonroot
+COPY --from=build /layover /layover
+# As a number, because Kubernetes cannot tell from a name that it is not root.
+USER 65532:65532
+EXPOSE 9846
+ENTRYPOINT ["/layover"]
+# There is no shell and no curl: the binary asks itself.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=15s --retries=3 CMD ["/layover", "health"]

@@ -1,0 +1,267 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
+	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/wait"
+)
+
+const (
+	defaultKafkaImage = "apache/kafka:4.3.1"
+	// engineTimeout bounds how long a machine without an engine costs.
+	engineTimeout = 5 * time.Second
+	// pullTimeout bounds the download of about 400 MB. A registry that does not
+	// answer is given up long before: see pullLog.
+	pullTimeout = 10 * time.Minute
+	// brokerTimeout is for the start of Kafka, which takes 5 s on an idle machine.
+	brokerTimeout = 2 * time.Minute
+	// brokerLife is when a container ends by itself, in case that the test that
+	// started it was killed before it could terminate it.
+	brokerLife = 30 * time.Minute
+)
+
+// startScript runs the image's own start command, and when the container is
+// started again the broker alone: not every image takes it well that its storage
+// is formatted already. The image writes its configuration over copies of files
+// that have the mode of their source: the published image makes these writable
+// for its user, one that was built from read-only sources does not.
+const startScript = `
+if [ -f /tmp/started ]; then
+  exec timeout %[1]d java $KAFKA_HEAP_OPTS -cp '/opt/kafka/libs/*' kafka.Kafka /opt/kafka/config/server.properties
+fi
+touch /tmp/started
+chmod -R u+w /etc/kafka/docker 2>/dev/null
+exec timeout %[1]d /etc/kafka/docker/run`
+
+// broker is one Apache Kafka in a container, with a port on this machine that
+// stays the same when it is stopped and started.
+type broker struct {
+	container testcontainers.Container
+	addr      string // host:port
+	suite     *suite
+}
+
+// startBroker starts a broker and returns when it serves. The error is an
+// unavailable where the machine has no engine or no image.
+func startBroker(s *suite) (*broker, error) {
+	image := os.Getenv("LAYOVER_TEST_KAFKA_IMAGE")
+	if image == "" {
+		image = defaultKafkaImage
+	}
+	host, err := engineHost()
+	if err != nil {
+		return nil, unavailable{"no container engine answers: " + firstLine(err)}
+	}
+	if err := haveImage(image); err != nil {
+		return nil, unavailable{fmt.Sprintf("the image %s is not here and cannot be pulled: %s", image, firstLine(err))}
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), brokerTimeout)
+	defer cancel()
+	b := &broker{addr: net.JoinHostPort(host, strconv.Itoa(port)), suite: s}
+	b.container, err = testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{
+		ContainerRequest: request(image, b.addr, host, port), Started: true, Logger: log.New(discard{}, "", 0),
+	})
+	if err != nil {
+		err = fmt.Errorf("broker in %s: %w", image, err)
+		if b.container != nil {
+			err = errors.Join(err, testcontainers.TerminateContainer(b.container))
+		}
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started = append(s.started, b)
+	return b, nil
+}
+
+// request describes a container with one node that is broker and controller. The
+// node has a listener for itself: to verify a transaction a broker asks its
+// coordinator by the advertised address, and inside the container there is
+// nothing at the address that is meant for us.
+func request(image, advertised, host string, port int) testcontainers.ContainerRequest {
+	kafkaPort := network.MustParsePort("9092/tcp")
+	hostIP := netip.IPv4Unspecified()
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
+		hostIP = ip
+	}
+	return testcontainers.ContainerRequest{
+		Image:        image,
+		ExposedPorts: []string{"9092/tcp"},
+		Cmd:          []string{"sh", "-c", fmt.Sprintf(startScript, int(brokerLife.Seconds()))},
+		Env: map[string]string{
+			"KAFKA_NODE_ID":                                  "1",
+			"KAFKA_PROCESS_ROLES":                            "broker,controller",
+			"KAFKA_LISTENERS":                                "PLAINTEXT://:9092,CONTROLLER://:9093,SELF://:9094",
+			"KAFKA_ADVERTISED_LISTENERS":                     "PLAINTEXT://" + advertised + ",SELF://localhost:9094",
+			"KAFKA_INTER_BROKER_LISTENER_NAME":               "SELF",
+			"KAFKA_CONTROLLER_LISTENER_NAMES":                "CONTROLLER",
+			"KAFKA_LISTENER_SECURITY_PROTOCOL_MAP":           "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SELF:PLAINTEXT",
+			"KAFKA_CONTROLLER_QUORUM_VOTERS":                 "1@localhost:9093",
+			"KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR":         "1",
+			"KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR": "1",
+			"KAFKA_TRANSACTION_STATE_LOG_MIN_ISR":            "1",
+			"KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS":         "0",
+			"KAFKA_AUTO_CREATE_TOPICS_ENABLE":                "false",
+			"KAFKA_HEAP_OPTS":                                "-Xms512m -Xmx512m",
+		},
+		HostConfigModifier: func(c *container.HostConfig) {
+			c.PortBindings = network.PortMap{kafkaPort: {{HostIP: hostIP, HostPort: strconv.Itoa(port)}}}
+		},
+		WaitingFor: wait.ForLog("Kafka Server started").WithStartupTimeout(brokerTimeout),
+	}
+}
+
+// stop ends the broker's process and leaves its data. start brings it back.
+func (b *broker) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	grace := 20 * time.Second
+	return b.container.Stop(ctx, &grace)
+}
+
+func (b *broker) start() error {
+	ctx, cancel := context.WithTimeout(context.Background(), brokerTimeout)
+	defer cancel()
+	return b.container.Start(ctx)
+}
+
+// freeze stops the broker's process as it is: connections stay, and nobody answers.
+// thaw lets it go on.
+func (b *broker) freeze() error { return b.signal("STOP") }
+func (b *broker) thaw() error   { return b.signal("CONT") }
+
+func (b *broker) signal(name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	script := `for p in /proc/[0-9]*; do [ "$(cat $p/comm)" = java ] && kill -` + name + ` ${p#/proc/} && exit; done; exit 1`
+	code, _, err := b.container.Exec(ctx, []string{"sh", "-c", script})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("no process of the broker took SIG%s", name)
+	}
+	return err
+}
+
+// terminate removes the container.
+func (b *broker) terminate() error {
+	b.suite.mu.Lock()
+	b.suite.started = slices.DeleteFunc(b.suite.started, func(o *broker) bool { return o == b })
+	b.suite.mu.Unlock()
+	return testcontainers.TerminateContainer(b.container, testcontainers.StopTimeout(time.Second))
+}
+
+// engineHost returns the host at which ports of containers are reached. The
+// library panics where it finds no engine and may wait for one that is silent, so
+// it is asked on a goroutine that is left behind when it takes too long.
+func engineHost() (string, error) {
+	type answer struct {
+		host string
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		var a answer
+		defer func() {
+			if p := recover(); p != nil {
+				a.err = fmt.Errorf("%v", p)
+			}
+			answers <- a
+		}()
+		ctx, cancel := context.WithTimeout(context.Background(), engineTimeout)
+		defer cancel()
+		var p *testcontainers.DockerProvider
+		if p, a.err = testcontainers.NewDockerProvider(testcontainers.WithLogger(log.New(discard{}, "", 0))); a.err != nil {
+			return
+		}
+		defer p.Close()
+		if a.err = p.Health(ctx); a.err != nil {
+			return
+		}
+		a.host, a.err = p.DaemonHost(ctx)
+	}()
+	select {
+	case a := <-answers:
+		if a.host == "localhost" { // the port is bound on one family only
+			a.host = "127.0.0.1"
+		}
+		return a.host, a.err
+	case <-time.After(engineTimeout):
+		return "", fmt.Errorf("nothing within %v", engineTimeout)
+	}
+}
+
+// haveImage pulls an image that is not on this machine.
+func haveImage(image string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), pullTimeout)
+	defer cancel()
+	p, err := testcontainers.NewDockerProvider(testcontainers.WithLogger(&pullLog{cancel: cancel}))
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if _, err := p.Client().ImageInspect(ctx, image); err == nil {
+		return nil
+	}
+	return p.PullImage(ctx, image)
+}
+
+// pullLog ends a pull at its second failure. The library retries for a quarter of
+// an hour and tells nobody but its log.
+type pullLog struct {
+	cancel   context.CancelFunc
+	failures int // touched by the one goroutine that pulls
+}
+
+func (l *pullLog) Printf(format string, _ ...any) {
+	if strings.HasPrefix(format, "Failed to pull image") {
+		if l.failures++; l.failures == 2 {
+			l.cancel()
+		}
+	}
+}
+
+// freePort returns a port that nobody listens on. It lies below the range from
+// which systems choose the ports of outgoing connections: a client that dials a
+// stopped broker again and again would else once connect to itself, and the
+// broker could not come back.
+func freePort() (int, error) {
+	const first, count = 20000, 10000
+	var last error
+	for range 100 {
+		port := first + rand.IntN(count)
+		l, err := net.Listen("tcp", ":"+strconv.Itoa(port))
+		if err != nil {
+			last = err
+			continue
+		}
+		l.Close()
+		return port, nil
+	}
+	return 0, fmt.Errorf("no free port: %w", last)
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }

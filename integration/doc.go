@@ -1,0 +1,41 @@
+// Package integration holds the third ring of tests: the built binary as an
+// operator runs it, in its own process, against a real Apache Kafka.
+//
+//	go test ./integration                    all of it, about five minutes
+//	go test -v -run Lateness ./integration   one test, with its figures
+//	go test -short ./integration             without the long ones
+//
+// The package starts one broker in a container, which all tests share, and
+// builds the binary once; both only when the first test asks for them. Every
+// test makes its own topics and its own group. A test that stops the broker
+// starts one for itself. What is started is terminated by the tests; a
+// container that a killed test leaves behind ends by itself half an hour later.
+//
+// # What is skipped
+//
+// A test is skipped, and go test -v prints why, where
+//
+//   - no container engine answers within a few seconds, or the image of Kafka is
+//     neither on this machine nor can be pulled: all tests that need a broker;
+//   - the command line client of the engine is missing, or has no BuildKit, or
+//     the base images are not to be had: the test of the Dockerfile;
+//   - -short is given: the tests that take longer than some seconds;
+//   - the system is Windows, which has no SIGTERM: all tests that start the binary.
+//
+// # Settings
+//
+//	LAYOVER_TEST_KAFKA_IMAGE   the image of Kafka, default apache/kafka:4.3.1
+//	LAYOVER_TEST_DOCKER        the engine's client that builds the Dockerfile, default docker
+//
+// # How a test judges
+//
+// Each record that a test sends is entered in a ledger with the instant at which
+// it is due, computed by the test and not by Layover. A collector reads the
+// target topics with a client of its own for as long as the test lasts. Then:
+// none lost, none early (neither by the delivery's timestamp nor by the clock of
+// the receiver), none twice beyond the bound that the test states, and the
+// content unchanged.
+//
+// What it is not: a benchmark. Lateness is printed, not asserted, because it
+// depends on the machine and on who shares it.
+package integration
