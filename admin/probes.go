@@ -67,6 +67,8 @@ func ready(v *view) readiness {
 		return readiness{ready: true, degraded: true, why: v.kafkaDown()}
 	case paused:
 		return readiness{ready: true, why: "reading is paused: " + v.pauseNames()}
+	case v.CaughtUp && len(v.Kafka.Missing) > 0:
+		return readiness{ready: true, degraded: true, why: strings.Join(v.Kafka.Missing, ", ")}
 	case v.CaughtUp:
 		return readiness{ready: true}
 	}

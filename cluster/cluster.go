@@ -221,7 +221,7 @@ func (w *Watcher) note(resp *kmsg.MetadataResponse, err error) (changes []change
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	if (err == nil) != (w.err == nil) || w.last.IsZero() && err == nil {
+	if silent := w.err != nil || w.last.IsZero(); silent == (err == nil) { // a start counts as silence
 		w.since = now
 	}
 	w.err = err
@@ -242,7 +242,7 @@ func (w *Watcher) note(resp *kmsg.MetadataResponse, err error) (changes []change
 		}
 		old := *t
 		t.read(&rt)
-		renewed := t.State == Usable && old.State == Missing || t.State == Usable && old.ID != t.ID && old.ID != [16]byte{}
+		renewed := t.State == Usable && old.ID != t.ID && (old.ID != [16]byte{} || old.State == Missing)
 		if old.State != t.State || old.Partitions != t.Partitions || renewed {
 			changes = append(changes, change{*t, renewed})
 		}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,11 +35,14 @@ func (w *Watcher) configure(ctx context.Context) {
 	configs, err := kadm.NewClient(w.client).DescribeTopicConfigs(ctx, names...)
 	if err != nil {
 		w.cfg.Log.Debug("topic configurations not read", "err", err)
+		for _, name := range names {
+			w.unconfigured(name, nil)
+		}
 		return
 	}
 	for _, c := range configs {
 		if c.Err != nil {
-			w.cfg.Log.Debug("topic configuration not read", "topic", c.Name, "err", c.Err)
+			w.unconfigured(c.Name, c.Err)
 			continue
 		}
 		values := make(map[string]string)
@@ -47,6 +51,26 @@ func (w *Watcher) configure(ctx context.Context) {
 		}
 		w.configured(c.Name, values)
 	}
+}
+
+// configureRetry is the time to the next try after a failed one.
+const configureRetry = 10 * time.Second
+
+// unconfigured notes that a topic's configuration could not be read, and says so once
+// of an ingress topic, whose retention then goes unchecked.
+func (w *Watcher) unconfigured(name string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.topics[name]
+	if t == nil {
+		return
+	}
+	t.configured = time.Now().Add(configureRetry - configureEvery)
+	if err == nil || !slices.Contains(w.cfg.Ingress, name) || w.warnings[name] != "" {
+		return
+	}
+	w.warnings[name] = fmt.Sprintf("its configuration cannot be read, so its retention is not checked: %v", err)
+	w.cfg.Log.Warn("retention of ingress topic is not checked", "topic", name, "err", err)
 }
 
 // configured takes one topic's configuration.

@@ -15,6 +15,7 @@ import (
 type startAt struct {
 	offset int64
 	reason string
+	again  error // not known now: to be tried again
 }
 
 // bootstrap finds the start of every partition that has no committed offset.
@@ -26,7 +27,7 @@ type startAt struct {
 // between members that start together.
 func (c *Consumer) bootstrap(ctx context.Context, parts map[string]map[int32]kgo.Offset, w world) (map[offsets.TopicPartition]startAt, error) {
 	missing := c.uncommitted(parts)
-	for len(missing) > 0 {
+	for try := 1; len(missing) > 0; try++ {
 		known, err := c.groupOffsets(ctx)
 		if err == nil && len(known) > 0 {
 			return c.known(missing, known, w), nil
@@ -44,7 +45,7 @@ func (c *Consumer) bootstrap(ctx context.Context, parts map[string]map[int32]kgo
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			c.cfg.Log.Debug("start offsets not known yet", "err", err)
+			c.sayWaiting(try, "start offsets are not known yet", err)
 		}
 		if err := pause(ctx, loadRetry); err != nil {
 			return nil, err
@@ -101,11 +102,14 @@ func (c *Consumer) known(missing []offsets.TopicPartition, known map[offsets.Top
 	}
 	out := make(map[offsets.TopicPartition]startAt)
 	for _, tp := range missing {
-		start := w.bounds[tp].start
+		b, bounded := w.bounds[tp]
+		start := b.start
 		h, any := highest[tp.Topic]
 		switch k, ok := known[tp]; {
 		case ok:
 			out[tp] = startAt{offset: max(k.offset, start)}
+		case !bounded:
+			out[tp] = startAt{again: fmt.Errorf("its log start is not known: %w", errNoAnswer)}
 		case start == 0 || !any || tp.Partition > h:
 			out[tp] = startAt{offset: start}
 		default:

@@ -87,6 +87,7 @@ type Consumer struct {
 	rebalances atomic.Int64
 	group      atomic.Pointer[string] // last error of the group, nil after a join
 	groupSaid  atomic.Pointer[time.Time]
+	beat       atomic.Pointer[time.Time]
 }
 
 // owned is one row of the ownership table.
@@ -173,6 +174,18 @@ func (c *Consumer) Start() error {
 	return nil
 }
 
+// pollAtMost ends a poll that nothing comes from, so that the loop shows that it
+// moves, and jumps are carried out.
+const pollAtMost = time.Second
+
+// Beat returns when the poll loop last turned.
+func (c *Consumer) Beat() time.Time {
+	if t := c.beat.Load(); t != nil {
+		return *t
+	}
+	return time.Now()
+}
+
 // Run polls until the context ends, or until the group has no place for this
 // process: then it returns ErrFenced.
 func (c *Consumer) Run(ctx context.Context) error {
@@ -182,7 +195,11 @@ func (c *Consumer) Run(ctx context.Context) error {
 			return err
 		default:
 		}
-		fetches := c.client.PollFetches(ctx)
+		now := time.Now()
+		c.beat.Store(&now)
+		poll, done := context.WithTimeout(ctx, pollAtMost)
+		fetches := c.client.PollFetches(poll)
+		done()
 		if fetches.IsClientClosed() {
 			return nil
 		}
@@ -210,11 +227,14 @@ func (c *Consumer) handOver(fetches kgo.Fetches) (bytes int64) {
 		o := c.table[tp]
 		if o == nil || !o.loaded || o.stopped != "" {
 			c.mu.Unlock()
+			if o != nil && f.Err != nil {
+				c.notLoaded(o.Tenure, f.Err)
+			}
 			return
 		}
 		tenure := o.Tenure
 		if n := len(f.Records); n > 0 {
-			o.next = f.Records[n-1].Offset + 1
+			o.next = max(o.next, f.Records[n-1].Offset+1)
 		}
 		c.mu.Unlock()
 		if len(f.Records) > 0 {
@@ -310,7 +330,8 @@ type groupErrors struct{ c *Consumer }
 // OnGroupManageError implements kgo.HookGroupManageError.
 func (g groupErrors) OnGroupManageError(err error) {
 	text := err.Error()
-	if said := g.c.group.Swap(&text); said == nil || *said != text || time.Since(*g.c.groupSaid.Load()) >= sayEvery {
+	g.c.group.Store(&text)
+	if said := g.c.groupSaid.Load(); said == nil || time.Since(*said) >= sayEvery {
 		now := time.Now()
 		g.c.groupSaid.Store(&now)
 		g.c.cfg.Log.Warn("the group does not take this member, trying again", "group", g.c.cfg.Group, "err", err)

@@ -1,9 +1,11 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"layover/offsets"
@@ -49,6 +51,10 @@ func (c *Consumer) load(ctx context.Context, fetched map[string]map[int32]kgo.Of
 		for p := range partitions {
 			tp := offsets.TopicPartition{Topic: topic, Partition: p}
 			a, reason := c.start(tp, w, starts)
+			if errors.Is(starts[tp].again, errNoAnswer) {
+				c.notLoaded(c.tenure(tp), starts[tp].again)
+				continue
+			}
 			if !c.begin(tp, &a, w.topicIDs[topic], reason) {
 				continue
 			}
@@ -85,11 +91,14 @@ func (c *Consumer) begin(tp offsets.TopicPartition, a *Assigned, id offsets.Topi
 
 // start decides where one partition begins, or why it cannot.
 func (c *Consumer) start(tp offsets.TopicPartition, w world, starts map[offsets.TopicPartition]startAt) (a Assigned, reason string) {
-	b := w.bounds[tp]
+	b, bounded := w.bounds[tp]
 	a.StableEnd = b.stable
 	c.mu.Lock()
 	was, ok := c.committed[tp]
 	c.mu.Unlock()
+	if !bounded { // its first fetch will tell whether the offset is in the log
+		b = bounds{end: math.MaxInt64}
+	}
 	if !ok {
 		s := starts[tp]
 		a.Window, a.Next = offsets.NewWindow(s.offset), s.offset
@@ -123,20 +132,36 @@ func (c *Consumer) start(tp offsets.TopicPartition, w world, starts map[offsets.
 	return a, ""
 }
 
-// survey asks for cluster, topic ids and log bounds until it has them all.
+// surveyTries is how often a partition's log bounds are asked for before its reading
+// begins without them: 3 s. One partition without a leader must not keep the others.
+const surveyTries = 15
+
+// survey asks for cluster, topic ids and log bounds until it has them, or, of single
+// partitions, until it has asked often enough.
 func (c *Consumer) survey(ctx context.Context, parts map[string]map[int32]kgo.Offset) (world, error) {
-	for {
+	for try := 1; ; try++ {
 		w, err := c.ask(ctx, parts)
 		if err == nil || ctx.Err() != nil {
-			return w, err
+			return w, ctx.Err()
 		}
-		c.cfg.Log.Debug("log bounds not known yet", "err", err)
+		c.sayWaiting(try, "log bounds are not known yet", err)
+		if len(w.bounds) > 0 && try >= surveyTries {
+			return w, nil
+		}
 		if err := pause(ctx, loadRetry); err != nil {
 			return w, err
 		}
 	}
 }
 
+// sayWaiting logs what a load waits for, after 3 s and then every 30 s.
+func (c *Consumer) sayWaiting(try int, what string, err error) {
+	if every := int(sayEvery / loadRetry); try == surveyTries || try%every == 0 {
+		c.cfg.Log.Warn(what, "group", c.cfg.Group, "err", err)
+	}
+}
+
+// ask returns what is known, and an error where that is not all.
 func (c *Consumer) ask(ctx context.Context, parts map[string]map[int32]kgo.Offset) (w world, err error) {
 	topics := make([]string, 0, len(parts))
 	for t := range parts {
@@ -146,42 +171,29 @@ func (c *Consumer) ask(ctx context.Context, parts map[string]map[int32]kgo.Offse
 		return w, err
 	}
 	adm := kadm.NewClient(c.client)
-	starts, err := adm.ListStartOffsets(ctx, topics...)
-	if err != nil {
-		return w, fmt.Errorf("log start offsets: %w", err)
-	}
-	stable, err := adm.ListCommittedOffsets(ctx, topics...)
-	if err != nil {
-		return w, fmt.Errorf("last stable offsets: %w", err)
-	}
-	ends, err := adm.ListEndOffsets(ctx, topics...)
-	if err != nil {
-		return w, fmt.Errorf("log end offsets: %w", err)
+	starts, err1 := adm.ListStartOffsets(ctx, topics...)
+	stable, err2 := adm.ListCommittedOffsets(ctx, topics...)
+	ends, err3 := adm.ListEndOffsets(ctx, topics...)
+	if err := errors.Join(err1, err2, err3); err != nil && len(starts) == 0 {
+		return w, fmt.Errorf("log bounds: %w", err)
 	}
 	w.bounds = make(map[offsets.TopicPartition]bounds)
-	for t := range starts {
-		for p := range starts[t] {
-			s, _ := starts.Lookup(t, p)
+	for t := range parts {
+		for p := range parts[t] {
+			s, ok := starts.Lookup(t, p)
 			l, ok1 := stable.Lookup(t, p)
 			e, ok2 := ends.Lookup(t, p)
-			if err := errors.Join(s.Err, l.Err, e.Err); err != nil || !ok1 || !ok2 {
-				if _, asked := parts[t][p]; asked {
-					return w, fmt.Errorf("log bounds of %s/%d: %w", t, p, err)
-				}
+			if failed := errors.Join(s.Err, l.Err, e.Err); failed != nil || !ok || !ok1 || !ok2 {
+				err = fmt.Errorf("log bounds of %s/%d: %w", t, p, cmp.Or(failed, errNoAnswer))
 				continue
 			}
 			w.bounds[offsets.TopicPartition{Topic: t, Partition: p}] = bounds{s.Offset, l.Offset, e.Offset}
 		}
 	}
-	for t := range parts {
-		for p := range parts[t] {
-			if _, ok := w.bounds[offsets.TopicPartition{Topic: t, Partition: p}]; !ok {
-				return w, fmt.Errorf("log bounds of %s/%d are not known", t, p)
-			}
-		}
-	}
-	return w, nil
+	return w, err
 }
+
+var errNoAnswer = errors.New("no answer")
 
 // topicIDs asks a broker, not the client's cache, for the ids of topics.
 func topicIDs(ctx context.Context, cl *kgo.Client, topics []string) (cluster string, ids map[string]offsets.TopicID, err error) {

@@ -117,14 +117,13 @@ func (c *Consumer) onOffsetsFetched(_ context.Context, _ *kgo.Client, resp *kmsg
 
 // Stop makes a partition not be read any more in this tenure, and says why.
 func (c *Consumer) Stop(t Tenure, reason string) {
-	c.mu.Lock()
+	c.mu.Lock() // held over the pause: the next tenure may not begin in between
+	defer c.mu.Unlock()
 	o := c.table[t.TopicPartition]
 	if o == nil || o.Epoch != t.Epoch || o.stopped != "" {
-		c.mu.Unlock()
 		return
 	}
 	o.stopped = reason
-	c.mu.Unlock()
 	c.client.PauseFetchPartitions(map[string][]int32{t.Topic: {t.Partition}})
 }
 

@@ -7,6 +7,8 @@ import (
 	"io"
 	"time"
 
+	"layover/offsets"
+
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -16,11 +18,16 @@ import (
 // is left to the client; what does not stops that partition, and that alone.
 func (c *Consumer) readError(t Tenure, err error) {
 	var tooLarge *kgo.ErrDecompressTooLarge
+	var loss *kgo.ErrDataLoss
 	switch {
+	case errors.As(err, &loss):
+		// What is written anew at these offsets would be taken for what was read.
+		c.Stop(t, fmt.Sprintf("the log was truncated below what was read: %v; set the group's offset for this partition, then restart", err))
+		c.cfg.Log.Error("partition stops reading", "topic", t.Topic, "partition", t.Partition, "offset", c.position(t), "err", err)
 	case errors.Is(err, kerr.OffsetOutOfRange):
 		// Without a reset offset the client asks again at once, some 26,000 times a
 		// second: the partition is paused until it is known what happened.
-		c.client.PauseFetchPartitions(map[string][]int32{t.Topic: {t.Partition}})
+		c.pause(t)
 		go c.outOfRange(t) // ends with its answer, after 30 s at most
 	case errors.As(err, &tooLarge), isCorrupt(err):
 		c.Stop(t, fmt.Sprintf("the batch at offset %d cannot be read: %v", c.position(t), err))
@@ -30,7 +37,7 @@ func (c *Consumer) readError(t Tenure, err error) {
 		// What the client can mend it does not report; what it reports it asks for
 		// again at once. A deleted topic would keep a core busy.
 		c.cfg.Log.Debug("fetch failed", "topic", t.Topic, "partition", t.Partition, "err", err)
-		c.client.PauseFetchPartitions(map[string][]int32{t.Topic: {t.Partition}})
+		c.pause(t)
 		time.AfterFunc(fetchRetry, func() { c.resume(t) })
 	}
 }
@@ -47,8 +54,7 @@ func isCorrupt(err error) bool {
 	}
 	var network interface{ Timeout() bool }
 	var session *kgo.ErrGroupSession
-	var loss *kgo.ErrDataLoss
-	return !errors.As(err, &network) && !errors.As(err, &session) && !errors.As(err, &loss) &&
+	return !errors.As(err, &network) && !errors.As(err, &session) &&
 		!errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, kgo.ErrClientClosed)
 }
 
@@ -93,16 +99,63 @@ func (c *Consumer) outOfRange(t Tenure) {
 	c.resume(t)
 }
 
-// resume reads a partition again, unless it was stopped meanwhile. A jump is
-// carried out by the poll loop, which an empty poll wakes.
+// resume reads a partition again, unless it was stopped meanwhile.
 func (c *Consumer) resume(t Tenure) {
-	c.mu.Lock()
-	o := c.table[t.TopicPartition]
-	ok := o != nil && o.Epoch == t.Epoch && o.stopped == ""
-	c.mu.Unlock()
-	if ok {
+	c.mu.Lock() // held over the call: a stop may not come in between
+	defer c.mu.Unlock()
+	if o := c.table[t.TopicPartition]; o != nil && o.Epoch == t.Epoch && o.stopped == "" {
 		c.client.ResumeFetchPartitions(map[string][]int32{t.Topic: {t.Partition}})
 	}
+}
+
+// pause stops fetching of a partition while it is of that tenure.
+func (c *Consumer) pause(t Tenure) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o := c.table[t.TopicPartition]; o != nil && o.Epoch == t.Epoch {
+		c.client.PauseFetchPartitions(map[string][]int32{t.Topic: {t.Partition}})
+	}
+}
+
+// askAgain is the pause before a topic is assigned afresh of which a partition could
+// not be begun.
+const askAgain = 15 * time.Second
+
+// notLoaded deals with a partition whose offset the group did not tell: the client
+// has dropped it from the assignment and does not ask again by itself.
+func (c *Consumer) notLoaded(t Tenure, err error) {
+	c.mu.Lock()
+	o := c.table[t.TopicPartition]
+	if o == nil || o.Epoch != t.Epoch || o.loaded || o.stopped != "" {
+		c.mu.Unlock()
+		return
+	}
+	o.stopped = fmt.Sprintf("where to begin could not be found out, trying again: %v", err)
+	c.mu.Unlock()
+	c.cfg.Log.Warn("partition cannot be begun, trying again", "topic", t.Topic, "partition", t.Partition, "err", err)
+	time.AfterFunc(askAgain, func() {
+		if c.isTenure(t) {
+			c.Rejoin(t.Topic)
+		}
+	})
+}
+
+// tenure returns a partition's present tenure.
+func (c *Consumer) tenure(tp offsets.TopicPartition) Tenure {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o := c.table[tp]; o != nil {
+		return o.Tenure
+	}
+	return Tenure{TopicPartition: tp}
+}
+
+// isTenure says whether a tenure still is.
+func (c *Consumer) isTenure(t Tenure) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := c.table[t.TopicPartition]
+	return o != nil && o.Epoch == t.Epoch
 }
 
 func (c *Consumer) logBounds(ctx context.Context, t Tenure) (start, end int64, err error) {

@@ -49,6 +49,8 @@ type Daemon struct {
 	router    *router
 	governor  *governor
 
+	background sync.WaitGroup // goroutines that end when the watcher is told to
+
 	draining atomic.Bool
 	ready    atomic.Bool // never taken back, but by draining
 }
@@ -140,10 +142,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.sayStart(listener)
 
 	watching, stopWatching := context.WithCancel(context.Background())
-	var background sync.WaitGroup
-	background.Go(func() { d.watcher.Run(watching) })
-	background.Go(func() { d.becomeReady(watching) })
-	background.Go(func() { d.sayDropped(watching) })
+	d.background.Go(func() { d.watcher.Run(watching) })
+	d.background.Go(func() { d.becomeReady(watching) })
+	d.background.Go(func() { d.sayDropped(watching) })
 	for _, l := range d.lanes {
 		go l.Run() // ended by Stop; its Done is waited for
 	}
@@ -171,7 +172,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if err := server.Shutdown(shutdown); err != nil {
 		d.log.Debug("http server stopped hard", "err", err)
 	}
-	waitUntil(by, background.Wait)
+	waitUntil(by, d.background.Wait)
 	d.log.Info("stopped")
 	return fatal
 }
@@ -264,7 +265,7 @@ func (d *Daemon) topicChanged(t cluster.Topic, renewed bool) {
 		}
 		for _, ingress := range d.cfg.IngressTopics {
 			if ingress == t.Name {
-				d.consumer.Rejoin(t.Name)
+				d.background.Go(func() { d.consumer.Rejoin(t.Name) }) // it waits for Kafka; the watcher must not
 			}
 		}
 	}

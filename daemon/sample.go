@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"layover/admin"
+	"layover/cluster"
 	"layover/consumer"
 	"layover/delay"
 	"layover/offsets"
@@ -27,6 +28,7 @@ func (d *Daemon) Sample() admin.Sample {
 		s.Loops[fmt.Sprintf("lane %d", i)] = l.Beat()
 	}
 	s.Loops["watch of the cluster"] = d.watcher.Beat()
+	s.Loops["poll"] = d.consumer.Beat()
 	for _, p := range d.governor.pauses() {
 		s.Pauses = append(s.Pauses, admin.Pause{Reason: p.Reason, Target: p.Target})
 	}
@@ -51,18 +53,22 @@ const (
 
 // becomeReady waits for what makes a process ready, which then stays so: the first
 // assignment read up to its stable end, a join without one, reading paused by a
-// bound, or Kafka down for a while. A pod that was let in is not thrown out because
+// bound, or Kafka down, or without an ingress topic, for a while. A pod that was let in is not thrown out because
 // Kafka has come back and there is something to read again.
 func (d *Daemon) becomeReady(ctx context.Context) {
 	ticker := time.NewTicker(lookForReady)
 	defer ticker.Stop()
+	there := time.Now() // when an ingress topic was last not known to be missing
 	for {
+		if !d.ingressMissing() {
+			there = time.Now()
+		}
 		lanes := make([]*purgatory.Snapshot, len(d.lanes))
 		for i, l := range d.lanes {
 			lanes[i] = l.Snapshot()
 		}
 		health := d.watcher.Health()
-		down := !health.Answering && time.Since(health.Since) >= kafkaDown
+		down := !health.Answering && time.Since(health.Since) >= kafkaDown || time.Since(there) >= kafkaDown
 		if down || len(d.governor.pauses()) > 0 || caughtUp(d.consumer.Status(), lanes) {
 			d.ready.Store(true)
 			return
@@ -73,6 +79,16 @@ func (d *Daemon) becomeReady(ctx context.Context) {
 		case <-ticker.C:
 		}
 	}
+}
+
+// ingressMissing says whether there is nothing to read: no ingress topic exists.
+func (d *Daemon) ingressMissing() bool {
+	for _, topic := range d.cfg.IngressTopics {
+		if s := d.watcher.Lookup(topic).State; s != cluster.Missing && s != cluster.Forbidden {
+			return false
+		}
+	}
+	return true
 }
 
 // caughtUp says whether a join has completed and every assigned partition is read
