@@ -21,9 +21,17 @@ func (c *Consumer) identify() {
 // onAssigned begins a tenure for each added partition. It is called after every
 // join, with nothing added too, so the generation is the join's.
 func (c *Consumer) onAssigned(_ context.Context, _ *kgo.Client, added map[string][]int32) {
+	// A topic that was purged and added again can come back without having been
+	// revoked: what is left of its earlier tenures ends here.
+	c.mu.Lock()
+	c.identify()
+	stale := c.tenures(added)
+	c.mu.Unlock()
+	if len(stale) > 0 {
+		c.handler.Revoked(stale)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.identify()
 	c.rebalances.Add(1)
 	c.joined = true
 	c.group.Store(nil)

@@ -48,6 +48,7 @@ type Daemon struct {
 	lanes     []*lane.Lane
 	router    *router
 	governor  *governor
+	held      holdings
 
 	background sync.WaitGroup // goroutines that end when the watcher is told to
 
@@ -71,6 +72,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 	}, asking)
 	sizes := sizesFor(cfg.MaxParkedBytes, cfg.Lanes)
 	d.router = newRouter(cfg.Lanes)
+	d.held = holdings{bytes: make(map[string][]int64), lanes: cfg.Lanes}
 	d.governor = &governor{limit: sizes.pauseAt, log: d.log}
 	if err := d.makeLanes(sizes, kafka); err != nil {
 		return nil, err
@@ -111,7 +113,7 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 			return err
 		}
 		d.lanes = append(d.lanes, lane.New(lane.Config{
-			Core: d.coreConfig(s), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval,
+			Core: d.coreConfig(i, s), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval,
 			PatienceClock: d.watcher.Answered, Changed: d.governor.check, Log: d.log,
 		}, &delivery{p, d.watcher}, d.router, d.router))
 	}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"time"
 
 	"layover/config"
@@ -25,7 +26,7 @@ type sizes struct {
 	fetch      int32 // one fetch response
 	reading    int64 // fetched and not yet parked
 	flight     int64 // in flight, per lane
-	held       int64 // held for one target, per lane
+	held       int64 // held for one target
 	chunk      int   // one payload chunk
 	decompress int   // one fetched batch
 	pauseAt    int64 // used memory at which reading pauses: the bound less what is on its way
@@ -42,7 +43,7 @@ func sizesFor(bound int64, lanes int) sizes {
 		fetch:      int32(clamp(bound/16, 64<<10, 8<<20)),
 		reading:    clamp(bound/16, 64<<10, 32<<20),
 		flight:     clamp(bound/8/n, 64<<10, 64<<20),
-		held:       bound / 4 / n,
+		held:       bound / 4,
 		chunk:      int(clamp(bound/n/64, 4<<10, 256<<10)),
 		decompress: int(clamp(bound/2, 64<<20, 1<<30)),
 		geometry:   wheel.DefaultGeometry(),
@@ -60,7 +61,7 @@ func sizesFor(bound int64, lanes int) sizes {
 
 func clamp(n, low, high int64) int64 { return max(low, min(n, high)) }
 
-func (d *Daemon) coreConfig(s sizes) purgatory.Config {
+func (d *Daemon) coreConfig(lane int, s sizes) purgatory.Config {
 	policy := map[config.OnInvalid]purgatory.Policy{
 		config.OnInvalidDLQ: purgatory.DeadLetter, config.OnInvalidDeliver: purgatory.Deliver,
 		config.OnInvalidDrop: purgatory.Drop, config.OnInvalidHalt: purgatory.Halt,
@@ -68,9 +69,37 @@ func (d *Daemon) coreConfig(s sizes) purgatory.Config {
 	return purgatory.Config{
 		OnInvalid: policy[d.cfg.OnInvalid], DeadLetterTopic: d.cfg.DLQTopic, EgressTopic: d.cfg.EgressTopic,
 		Patience: d.cfg.TargetPatience, HeldShare: s.held,
-		MaxInFlight: 1000 / d.cfg.Lanes, MaxInFlightBytes: s.flight, LargestChunk: s.chunk,
+		HeldElsewhere: func(target string, own int64) int64 { return d.held.elsewhere(lane, target, own) },
+		MaxInFlight:   1000 / d.cfg.Lanes, MaxInFlightBytes: s.flight, LargestChunk: s.chunk,
 		JumpOver: purgatory.JumpOver, Geometry: s.geometry,
 	}
+}
+
+// holdings is what each lane holds for the targets that take nothing at the moment:
+// the share of memory that one target may take counts for all lanes together.
+type holdings struct {
+	mu    sync.Mutex
+	bytes map[string][]int64 // by target, then lane; only targets for which something is held
+	lanes int
+}
+
+// elsewhere takes what a lane holds for a target and returns what the others do.
+func (h *holdings) elsewhere(lane int, target string, own int64) (others int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := h.bytes[target]
+	if all == nil {
+		all = make([]int64, h.lanes)
+		h.bytes[target] = all
+	}
+	all[lane] = own
+	for _, n := range all {
+		others += n
+	}
+	if others == 0 {
+		delete(h.bytes, target)
+	}
+	return others - own
 }
 
 // rules returns the header rules. Each lane has its own: they remember names.

@@ -66,6 +66,10 @@ const (
 	publishEvery  = 20 * time.Millisecond
 	drainTimeout  = 5 * time.Second // a revoke waits this long for what is in flight
 	commitTimeout = 3 * time.Second // and this long for its final commit
+
+	refusalsToSay   = 5 // commits refused in a row: a rebalance alone refuses fewer
+	sayEvery        = 30 * time.Second
+	maxRefusalPause = 2 * time.Second
 )
 
 // Lane is one core with its loop. All methods but Run may be called from any
@@ -96,6 +100,8 @@ type Lane struct {
 	revoking    []*revoking
 	suspended   bool
 	nextCommit  time.Time
+	refusals    int // in a row
+	refusalSaid time.Time
 	nextPublish time.Time
 	changed     bool // something happened since the last snapshot
 

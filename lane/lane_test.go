@@ -96,7 +96,7 @@ func TestNothingIsDeliveredBeforeACommitWasTaken(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		r.want()
 		r.kafka.set(func(k *kafka) { k.refuse = nil })
-		time.Sleep(2 * soon)
+		time.Sleep(2 * maxRefusalPause)
 		r.want("0")
 	})
 }
@@ -114,7 +114,7 @@ func TestWithoutALeaseNothingIsDeliveredUntilACommitWasTaken(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		r.want()
 		r.kafka.set(func(k *kafka) { k.refuse = nil })
-		time.Sleep(2 * soon)
+		time.Sleep(2 * maxRefusalPause)
 		r.want("0")
 	})
 }

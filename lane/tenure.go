@@ -180,14 +180,22 @@ func (l *Lane) commits(now time.Time) {
 }
 
 // committed takes one answer. After a refusal the next try comes soon, because
-// deliveries may be waiting for it.
+// deliveries may be waiting for it; one that lasts is said.
 func (l *Lane) committed(r purgatory.CommitResult) {
 	l.core.Committed(r)
-	if r.Err != nil {
-		l.cfg.Log.Debug("commit refused", "topic", r.Topic, "partition", r.Partition, "offset", r.Low, "err", r.Err)
-		if l.core.Unconfirmed() {
-			l.nextCommit = time.Now().Add(soon)
-		}
+	if r.Err == nil {
+		l.refusals = 0
+		return
+	}
+	l.cfg.Log.Debug("commit refused", "topic", r.Topic, "partition", r.Partition, "offset", r.Low, "err", r.Err)
+	now := time.Now()
+	if l.refusals++; l.refusals >= refusalsToSay && now.Sub(l.refusalSaid) >= sayEvery {
+		l.refusalSaid = now
+		l.core.NoteError("commit of "+r.Topic, r.Err.Error())
+		l.cfg.Log.Warn("commits are refused; without one a new assignment delivers nothing", "topic", r.Topic, "partition", r.Partition, "err", r.Err)
+	}
+	if l.core.Unconfirmed() {
+		l.nextCommit = now.Add(min(soon<<min(l.refusals/8, 5), maxRefusalPause))
 	}
 }
 

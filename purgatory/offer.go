@@ -40,6 +40,7 @@ func (c *Core) rest() {
 			continue
 		}
 		t.busy, t.pending, t.hold.exhausted = false, false, false
+		c.share(t)
 	}
 	clear(c.busy[len(kept):])
 	c.busy = kept

@@ -24,7 +24,10 @@ type Config struct {
 	DeadLetterTopic string // "" for none
 	EgressTopic     string // "" for none
 	Patience        time.Duration
-	HeldShare       int64 // store bytes one target's held records may take
+	HeldShare       int64 // store bytes one target's held records may take, in all cores
+	// HeldElsewhere takes what this core holds for a target and returns what all others
+	// hold; nil where there is but one. It is asked ten times a second at most.
+	HeldElsewhere func(target string, own int64) int64
 
 	MaxInFlight      int   // records in flight per target partition
 	MaxInFlightBytes int64 // bytes in flight of the whole core, at least one record

@@ -94,6 +94,9 @@ func (s *Stats) late(label string, ms int64) {
 	s.recentLen = min(s.recentLen+1, recentLateness)
 }
 
+// NoteError keeps an error that has no target for Snapshot, under what it is about.
+func (c *Core) NoteError(about, detail string) { c.stats.noteError(about, detail) }
+
 // noteError keeps the last few distinct errors, newest last.
 func (s *Stats) noteError(target, detail string) {
 	e := TargetError{target, detail}

@@ -19,6 +19,9 @@ type target struct {
 	index uint32
 	refs  int // records whose bytes name this target, and 1 for what is never forgotten
 
+	elsewhere int64 // bytes that other cores hold for the topic, as of the last look
+	shared    bool  // other cores were told of bytes held here
+
 	queue    queue   // due; oldest first
 	dests    []*dest // by partition number: those that ever had a record
 	nextDest int     // where the next round over dests begins
@@ -208,6 +211,7 @@ func (c *Core) endurance() {
 	}
 	for _, t := range c.busy {
 		t.hold.exhausted = false
+		c.share(t)
 		if t.overflow > 0 && t != c.dead {
 			for _, d := range t.dests {
 				if d.stalled {
@@ -228,7 +232,7 @@ const endureEveryMs = 100
 func (c *Core) endure(t *target, q *queue, v Verdict) {
 	for q.count > 0 {
 		waited := c.now.PatienceMs - q.front().since
-		full := t.heldBytes() > c.cfg.HeldShare
+		full := t.heldBytes()+t.elsewhere > c.cfg.HeldShare
 		if !full && waited < c.cfg.Patience.Milliseconds() {
 			return
 		}
@@ -245,6 +249,14 @@ func (c *Core) endure(t *target, q *queue, v Verdict) {
 			why = fmt.Sprintf("target %s is %s, and its held records fill their share of memory, %d bytes", t.name, v, c.cfg.HeldShare)
 		}
 		c.deadLetter(e, reasonUnavailable, why)
+	}
+}
+
+// share tells other cores what is held for a target here, and hears what they hold.
+func (c *Core) share(t *target) {
+	if own := t.heldBytes(); c.cfg.HeldElsewhere != nil && (own > 0 || t.shared) {
+		t.shared = own > 0
+		t.elsewhere = c.cfg.HeldElsewhere(t.name, own)
 	}
 }
 

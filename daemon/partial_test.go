@@ -1,0 +1,130 @@
+package daemon
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// known makes the group one that has committed offsets.
+func (w *world) known() {
+	w.Helper()
+	in := w.start()
+	in.ready()
+	time.Sleep(2 * time.Second)
+	in.stop()
+}
+
+func TestAPartitionWithoutALeaderKeepsNoOtherWaiting(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.known()
+		fault := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: ingress, Partitions: []int32{1}, Err: kerr.LeaderNotAvailable, Count: -1})
+		in := w.start()
+		w.sendMany(0, 0, 10, func(int) []kgo.RecordHeader { return nil })
+		w.until(10*time.Second, "the other partition is read", func() bool { return w.count(egress) == 10 })
+		fault.Remove()
+		w.sendMany(1, 0, 10, func(int) []kgo.RecordHeader { return nil })
+		w.until(10*time.Second, "the partition is read with its leader back", func() bool { return w.count(egress) == 20 })
+		in.ready()
+		in.stop()
+		w.committed(0, 10)
+		w.committed(1, 10)
+	})
+}
+
+func TestARefusedOffsetFetchIsAskedForAgain(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.known()
+		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Topic: ingress, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed, Count: 1})
+		in := w.start()
+		w.sendMany(1, 0, 10, func(int) []kgo.RecordHeader { return nil })
+		w.until(time.Minute, "the partition is read after all", func() bool { return w.count(egress) == 10 })
+		if !strings.Contains(in.logs.String(), "cannot be begun") {
+			t.Error("nothing was said")
+		}
+		in.stop()
+		w.committed(1, 10)
+	})
+}
+
+func TestCommitsThatStayRefusedAreSaid(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.known()
+		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.GroupAuthorizationFailed, Count: -1})
+		in := w.start()
+		w.send(0, "waits")
+		time.Sleep(2 * time.Minute)
+		if n := w.count(egress); n != 0 {
+			t.Errorf("%d records delivered without a proof of membership", n)
+		}
+		if n := strings.Count(in.logs.String(), "commits are refused"); n < 2 || n > 10 {
+			t.Errorf("said %d times in two minutes", n)
+		}
+		if _, body := in.get("/status"); !strings.Contains(body, "GROUP_AUTHORIZATION_FAILED") {
+			t.Errorf("status does not say it: %s", body)
+		}
+		in.stop()
+	})
+}
+
+func TestTheShareOfATargetIsAQuarterOfTheBoundHoweverManyLanes(t *testing.T) {
+	for _, lanes := range []int{1, 4} {
+		t.Run(fmt.Sprint(lanes), func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				in := w.start("LAYOVER_TARGETS_ALLOWED=gone", "LAYOVER_MAX_PARKED_BYTES=32Mi", "LAYOVER_TARGET_PATIENCE=1d", fmt.Sprintf("LAYOVER_LANES=%d", lanes))
+				in.ready()
+				value := strings.Repeat("v", 10_000)
+				send := func(n int) {
+					for range n {
+						w.send(0, value, header("x-deliver-to", "gone"))
+					}
+					time.Sleep(time.Second)
+				}
+				send(350) // of 20 kB each: 7 of 8.4 MB
+				if n := w.count(dlq); n != 0 {
+					t.Fatalf("%d dead-lettered within the share: %s", n, get(w.all(dlq)[0], "layover.errors.message"))
+				}
+				send(150) // 10 of 8.4 MB
+				if n := w.count(dlq); n < 50 || n > 150 {
+					t.Errorf("%d dead-lettered, want what exceeds the share", n)
+				}
+				in.stop()
+			})
+		})
+	}
+}
+
+func TestAStaleMetadataAnswerTearsNothingDown(t *testing.T) {
+	inBubble(t, func(w *world) {
+		in := w.start()
+		in.ready()
+		before := in.daemon.consumer.Status().Rebalances
+		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: ingress, Err: kerr.UnknownTopicOrPartition, Count: 1})
+		time.Sleep(20 * time.Second)
+		if after := in.daemon.consumer.Status().Rebalances; after != before {
+			t.Errorf("%d rebalances for one stale answer", after-before)
+		}
+		in.stop()
+	})
+}
+
+func TestWithoutItsIngressTopicAProcessIsReadyAfterAWhileIfDegraded(t *testing.T) {
+	inBubble(t, func(w *world) {
+		in := w.start("LAYOVER_INGRESS_TOPICS=nowhere")
+		time.Sleep(9 * time.Second)
+		if code, _ := in.get("/readyz"); code != 503 {
+			t.Errorf("ready after 9 s: %d", code)
+		}
+		time.Sleep(3 * time.Second)
+		if code, body := in.get("/readyz"); code != 200 || !contains(body, "degraded") || !contains(body, "nowhere") {
+			t.Errorf("after 12 s: %d %s", code, body)
+		}
+		in.stop()
+	})
+}
