@@ -1,0 +1,35 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAWarningSaysWhatIsWrongWithAnIngressTopicAndWhatToSet(t *testing.T) {
+	const day = 24 * time.Hour
+	for name, test := range map[string]struct {
+		values map[string]string
+		want   []string // parts of the warning; none: no warning
+	}{
+		"kafka's defaults":   {map[string]string{"retention.ms": "604800000", "retention.bytes": "-1", "cleanup.policy": "delete"}, nil},
+		"kept for ever":      {map[string]string{"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}, nil},
+		"a millisecond less": {map[string]string{"retention.ms": "604799999"}, []string{"retention.ms=604799999", "--add-config retention.ms=604800000"}},
+		"by size":            {map[string]string{"retention.ms": "-1", "retention.bytes": "1000"}, []string{"retention.bytes=1000", "retention.bytes=-1"}},
+		"compacted":          {map[string]string{"cleanup.policy": "compact"}, []string{"cleanup.policy=compact", "cleanup.policy=delete"}},
+		"compacted, deleted": {map[string]string{"cleanup.policy": "compact,delete"}, []string{"cleanup.policy=delete"}},
+		"all of it":          {map[string]string{"retention.ms": "1", "retention.bytes": "1", "cleanup.policy": "compact"}, []string{"retention.ms=604800000,retention.bytes=-1,cleanup.policy=delete", "--entity-name orders"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := retentionWarning("orders", test.values, 6*day)
+			if (got == "") != (len(test.want) == 0) {
+				t.Errorf("warning %q", got)
+			}
+			for _, part := range test.want {
+				if !strings.Contains(got, part) {
+					t.Errorf("warning %q does not say %q", got, part)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,58 @@
+package producer
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// The hashes are those of Kafka's own test of murmur2 (UtilsTest.testMurmur2).
+func TestKeysGoWhereTheJavaClientSendsThem(t *testing.T) {
+	for key, hash := range map[string]int32{
+		"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536,
+		"a-little-bit-longer-string": -1486304829, "lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971, "abc": 479470107,
+	} {
+		for _, n := range []int32{1, 3, 12, 100} {
+			want := (hash & 0x7fffffff) % n
+			if got := Pick([]byte(key), n, nil); got != want {
+				t.Errorf("%q of %d partitions: %d, want %d", key, n, got, want)
+			}
+		}
+	}
+}
+
+func TestANullKeyGoesToAPartitionThatHasALeader(t *testing.T) {
+	seen := map[int32]bool{}
+	for range 200 {
+		seen[Pick(nil, 8, []int32{2, 5})] = true
+	}
+	if len(seen) != 2 || !seen[2] || !seen[5] {
+		t.Errorf("went to %v, want 2 and 5", seen)
+	}
+	if p := Pick([]byte{}, 8, []int32{2}); p == 2 && Pick([]byte{}, 7, nil) == 2 {
+		t.Error("an empty key is no null key")
+	}
+}
+
+func TestAnErrorIsAboutTheRecordTheTargetOrNeither(t *testing.T) {
+	for want, errs := range map[Class][]error{
+		Delivered: {nil},
+		TooLarge:  {kerr.MessageTooLarge, kerr.RecordListTooLarge},
+		Rejected:  {kerr.InvalidRecord, kerr.InvalidTimestamp, kerr.PolicyViolation},
+		Missing:   {kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.InvalidTopicException},
+		Forbidden: {kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed},
+		Unknown:   {kerr.NotEnoughReplicas, kerr.UnknownServerError, kgo.ErrClientClosed, kgo.ErrMaxBuffered, errors.New("invalid record partitioning choice")},
+	} {
+		for _, err := range errs {
+			if err != nil {
+				err = fmt.Errorf("produce: %w", err)
+			}
+			if got := Classify(err); got != want {
+				t.Errorf("%v: class %d, want %d", err, got, want)
+			}
+		}
+	}
+}
