@@ -261,9 +261,11 @@ func sizeOf(records []*kgo.Record) (bytes int64) {
 // Consumed gives back bytes of the reading budget.
 func (c *Consumer) Consumed(bytes int64) { c.budget.give(bytes) }
 
-// Unread returns the bytes handed over and not yet consumed, and those that the
-// client holds ready.
-func (c *Consumer) Unread() int64 { return c.budget.taken() + c.client.BufferedFetchBytes() }
+// Unread returns the bytes handed over and not yet consumed.
+func (c *Consumer) Unread() int64 { return c.budget.taken() }
+
+// Buffered returns the bytes that the client holds ready for the next poll.
+func (c *Consumer) Buffered() int64 { return c.client.BufferedFetchBytes() }
 
 // LeaseValid says whether the group still counts on this member.
 func (c *Consumer) LeaseValid() bool { return c.lease.valid(time.Now()) }

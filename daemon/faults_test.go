@@ -367,3 +367,20 @@ func TestIngressDeletedAndMadeAgainIsReadFromItsStart(t *testing.T) {
 		in.stop()
 	})
 }
+
+func TestABatchLargerThanAThirdOfTheBoundStillGetsThrough(t *testing.T) {
+	inBubble(t, func(w *world) {
+		in := w.start("LAYOVER_MAX_PARKED_BYTES=1Mi")
+		in.ready()
+		for i := range 20 {
+			w.sendMany(0, i*40, 40, func(int) []kgo.RecordHeader {
+				return []kgo.RecordHeader{header("x-delay", "5s"), header("filler", strings.Repeat("f", 20_000))}
+			})
+		}
+		w.until(10*time.Minute, "all are delivered", func() bool { return w.count(egress) == 800 })
+		w.exactly(egress, 0, 800, 0)
+		time.Sleep(2 * time.Second)
+		in.stop()
+		w.committed(0, 800)
+	})
+}

@@ -26,7 +26,10 @@ type governor struct {
 
 func (g *governor) start(lanes []*lane.Lane, c *consumer.Consumer) { g.lanes, g.consumer = lanes, c }
 
-// used returns the memory that counts against the bound.
+// used returns the memory that counts against the bound: what is parked and what was
+// handed over. What the client holds ready is in the reserve below the limit and not
+// counted here: a pause throws it away, so counting it would fetch a batch larger
+// than a small bound again and again.
 func (g *governor) used() int64 {
 	used := g.consumer.Unread()
 	for _, l := range g.lanes {

@@ -20,7 +20,7 @@ func (d *Daemon) Sample() admin.Sample {
 	s := admin.Sample{
 		Version: d.opts.Version, Revision: d.opts.Revision, GoVersion: runtime.Version(),
 		Mode: "at-least-once", Started: d.started, Draining: d.draining.Load(),
-		Memory: admin.Memory{Used: d.governor.used(), Limit: d.cfg.MaxParkedBytes},
+		Memory: admin.Memory{Used: d.governor.used() + d.consumer.Buffered(), Limit: d.cfg.MaxParkedBytes},
 		Loops:  make(map[string]time.Time), Settings: d.adminSettings(),
 	}
 	for i, l := range d.lanes {
