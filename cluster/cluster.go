@@ -81,6 +81,7 @@ type Watcher struct {
 	last     time.Time     // of the last answer
 	since    time.Time     // begin of the present state: answering or not
 	err      error         // of the last request, nil after an answer
+	brokers  int           // in the last answer
 	warnings map[string]string
 	said     time.Time
 	problem  string    // what the last line said
@@ -151,6 +152,13 @@ func (w *Watcher) Answered() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.answered
+}
+
+// Brokers returns how many brokers the cluster has, at least 1.
+func (w *Watcher) Brokers() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return max(w.brokers, 1)
 }
 
 // Health is what is known about the brokers.
@@ -232,6 +240,7 @@ func (w *Watcher) note(resp *kmsg.MetadataResponse, err error) (changes []change
 		w.answered += min(gap, maxAnswerGap)
 	}
 	w.last = now
+	w.brokers = len(resp.Brokers)
 	for _, rt := range resp.Topics {
 		if rt.Topic == nil {
 			continue

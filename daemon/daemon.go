@@ -73,7 +73,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 	sizes := sizesFor(cfg.MaxParkedBytes, cfg.Lanes)
 	d.router = newRouter(cfg.Lanes)
 	d.held = holdings{bytes: make(map[string][]int64), lanes: cfg.Lanes}
-	d.governor = &governor{limit: sizes.pauseAt, log: d.log}
+	d.governor = &governor{limit: func() int64 { return sizes.pauseAt(d.watcher.Brokers()) }, log: d.log}
 	if err := d.makeLanes(sizes, kafka); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 // fails, or when a target's share is used up and there is no dead-letter topic.
 // What is parked goes on being delivered, which is what frees memory.
 type governor struct {
-	limit    int64 // used bytes at which reading pauses
+	limit    func() int64 // used bytes at which reading pauses
 	log      *slog.Logger
 	lanes    []*lane.Lane
 	consumer *consumer.Consumer
@@ -40,13 +40,13 @@ func (g *governor) used() int64 {
 
 // check is called by every lane in every turn.
 func (g *governor) check() {
-	used := g.used()
+	used, limit := g.used(), g.limit()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.full {
-		g.full = used > g.limit-g.limit/10
+		g.full = used > limit-limit/10
 	} else {
-		g.full = used > g.limit
+		g.full = used > limit
 	}
 	var pauses []purgatory.Pause
 	if g.full {
@@ -65,11 +65,11 @@ func (g *governor) check() {
 	g.paused = pauses
 	g.consumer.SetPaused(len(pauses) > 0)
 	if len(pauses) == 0 {
-		g.log.Info("reading goes on", "used", used, "limit", g.limit)
+		g.log.Info("reading goes on", "used", used, "limit", limit)
 		return
 	}
 	for _, p := range pauses {
-		g.log.Warn("reading pauses, what is parked goes on", "reason", p.Reason, "target", p.Target, "used", used, "limit", g.limit)
+		g.log.Warn("reading pauses, what is parked goes on", "reason", p.Reason, "target", p.Target, "used", used, "limit", limit)
 	}
 }
 

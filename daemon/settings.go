@@ -29,7 +29,7 @@ type sizes struct {
 	held       int64 // held for one target
 	chunk      int   // one payload chunk
 	decompress int   // one fetched batch
-	pauseAt    int64 // used memory at which reading pauses: the bound less what is on its way
+	bound      int64 // of all of it
 	geometry   wheel.Geometry
 }
 
@@ -46,17 +46,23 @@ func sizesFor(bound int64, lanes int) sizes {
 		held:       bound / 4,
 		chunk:      int(clamp(bound/n/64, 4<<10, 256<<10)),
 		decompress: int(clamp(bound/2, 64<<20, 1<<30)),
+		bound:      bound,
 		geometry:   wheel.DefaultGeometry(),
 	}
-	// While reading comes to a stand, one response may have been handed over and one
-	// be ready in the client, and a broker sends at least one batch, whatever its size.
-	onTheWay := 2*max(int64(s.fetch), usualBatch) + s.reading
-	s.pauseAt = max(bound-onTheWay, bound/4)
 	if bound < 64<<20 { // a wheel of the usual size would be a large share of it
 		s.geometry.Slots, s.geometry.Factor = 256, 128
 		s.geometry.Levels = 7
 	}
 	return s
+}
+
+// pauseAt is the used memory at which reading pauses: the bound less what may be on
+// its way until reading has come to a stand. That is one response handed over and one
+// ready in the client for each broker, and a broker sends at least one batch, whatever
+// its size.
+func (s sizes) pauseAt(brokers int) int64 {
+	onTheWay := int64(brokers+1)*max(int64(s.fetch), usualBatch) + s.reading
+	return max(s.bound-onTheWay, s.bound/4)
 }
 
 func clamp(n, low, high int64) int64 { return max(low, min(n, high)) }

@@ -249,7 +249,7 @@ func (l *Lane) sleep(timer *time.Timer) {
 
 // report makes the loop's bytes and pauses known where reading is governed.
 func (l *Lane) report() {
-	l.bytes.Store(l.core.Bytes())
+	l.bytes.Store(l.core.Bytes() + int64(cap(l.slots))*slotSize)
 	pauses := l.core.Pauses()
 	l.paused.Store(&pauses)
 	l.cfg.Changed()

@@ -11,6 +11,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
+// slotSize is what a slot is accounted with, in bytes: a kgo.Record, its closure and
+// a handful of headers.
+const slotSize = 512
+
 // slot is what one delivery in flight needs, used again with its id: the record,
 // room for its headers, and the one closure that its promise is.
 type slot struct {

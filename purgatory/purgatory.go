@@ -102,6 +102,9 @@ type Core struct {
 	now     Clock
 }
 
+// flightSize is what a record in flight is accounted with, in bytes.
+const flightSize = 96
+
 // flight is one record in flight, by its id.
 type flight struct {
 	entry entry
@@ -241,7 +244,7 @@ func (c *Core) NextDeadline() (ms int64, ok bool) { return c.wheel.NextDeadline(
 // Bytes returns the memory that grows with what is parked: chunks, wheel,
 // finished sets and queues.
 func (c *Core) Bytes() int64 {
-	b := c.store.bytes + c.wheel.Bytes() + c.overhead
+	b := c.store.bytes + c.wheel.Bytes() + c.overhead + int64(cap(c.flight))*flightSize
 	for _, p := range c.parts {
 		if p != nil {
 			b += p.Window.Bytes()
