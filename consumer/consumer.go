@@ -50,15 +50,12 @@ type Config struct {
 	Group          string
 	InstanceID     string // "" for a dynamic member
 	SessionTimeout time.Duration
-	StartOffset    string // earliest, latest, none
-	FetchMaxBytes  int32  // of one fetch response
-	ReadingBudget  int64  // bytes handed over and not yet Consumed
-	MaxDecompress  int    // bytes that one batch may decompress to
-	// LeaseMargin is what the lease is shorter than the session timeout.
-	// 0: a fifth of the session timeout.
-	LeaseMargin time.Duration
-	Options     func() []kgo.Opt // brokers, logger, hooks, back-off
-	Log         *slog.Logger
+	StartOffset    string           // earliest, latest, none
+	FetchMaxBytes  int32            // of one fetch response
+	ReadingBudget  int64            // bytes handed over and not yet Consumed
+	MaxDecompress  int              // bytes that one batch may decompress to
+	Options        func() []kgo.Opt // brokers, logger, hooks, back-off
+	Log            *slog.Logger
 }
 
 // ErrFenced means that another process uses the same group instance id.
@@ -106,9 +103,6 @@ type committed struct {
 
 // New returns a consumer that has done nothing yet.
 func New(cfg Config, h Handler) (*Consumer, error) {
-	if cfg.LeaseMargin == 0 {
-		cfg.LeaseMargin = cfg.SessionTimeout / 5
-	}
 	c := &Consumer{
 		cfg: cfg, handler: h,
 		budget:    newBudget(cfg.ReadingBudget),
@@ -117,7 +111,7 @@ func New(cfg Config, h Handler) (*Consumer, error) {
 		committed: make(map[offsets.TopicPartition]committed),
 		jumps:     make(map[Tenure]int64),
 	}
-	c.lease.length = cfg.SessionTimeout - cfg.LeaseMargin
+	c.lease.length = cfg.SessionTimeout - cfg.SessionTimeout/5 // a margin for the way of a heartbeat
 	if err := kgo.ValidateOpts(c.options()...); err != nil {
 		return nil, fmt.Errorf("consumer client: %w", err)
 	}
@@ -296,12 +290,6 @@ func (c *Consumer) Rejoin(topic string) {
 		c.client.PauseFetchTopics(topic)
 	}
 }
-
-// Refresh asks for metadata now, for a topic that has just appeared.
-func (c *Consumer) Refresh() { c.client.ForceMetadataRefresh() }
-
-// Client returns the client, for requests that need one.
-func (c *Consumer) Client() *kgo.Client { return c.client }
 
 // Leave leaves the group, unless the member is static, by the context's end. The
 // handler's Revoked is called meanwhile.

@@ -51,8 +51,8 @@ func (c *Consumer) load(ctx context.Context, fetched map[string]map[int32]kgo.Of
 		for p := range partitions {
 			tp := offsets.TopicPartition{Topic: topic, Partition: p}
 			a, reason := c.start(tp, w, starts)
-			if errors.Is(starts[tp].again, errNoAnswer) {
-				c.notLoaded(c.tenure(tp), starts[tp].again)
+			if again := starts[tp].again; again != nil {
+				c.notLoaded(c.tenure(tp), again)
 				continue
 			}
 			if !c.begin(tp, &a, w.topicIDs[topic], reason) {

@@ -106,9 +106,9 @@ func (c *Core) Snapshot() Snapshot {
 		if t == nil {
 			continue
 		}
-		if n := t.held(); n > 0 || t.hold.held {
+		if n, bytes := t.held(); n > 0 || t.hold.held {
 			v := HeldView{Target: t.name, Label: t.label, Verdict: t.hold.verdict, Detail: t.hold.detail,
-				Records: n, Bytes: t.heldBytes(), SinceMs: t.hold.sinceMs}
+				Records: n, Bytes: bytes, SinceMs: t.hold.sinceMs}
 			if !t.hold.held {
 				v.Verdict = Unreachable
 			}

@@ -232,7 +232,8 @@ const endureEveryMs = 100
 func (c *Core) endure(t *target, q *queue, v Verdict) {
 	for q.count > 0 {
 		waited := c.now.PatienceMs - q.front().since
-		full := t.heldBytes()+t.elsewhere > c.cfg.HeldShare
+		_, held := t.held()
+		full := held+t.elsewhere > c.cfg.HeldShare
 		if !full && waited < c.cfg.Patience.Milliseconds() {
 			return
 		}
@@ -254,38 +255,24 @@ func (c *Core) endure(t *target, q *queue, v Verdict) {
 
 // share tells other cores what is held for a target here, and hears what they hold.
 func (c *Core) share(t *target) {
-	if own := t.heldBytes(); c.cfg.HeldElsewhere != nil && (own > 0 || t.shared) {
+	if _, own := t.held(); c.cfg.HeldElsewhere != nil && (own > 0 || t.shared) {
 		t.shared = own > 0
 		t.elsewhere = c.cfg.HeldElsewhere(t.name, own)
 	}
 }
 
-// heldBytes returns the store bytes of what is held for the target.
-func (t *target) heldBytes() int64 {
-	var b int64
+// held returns what is held for the target: records, and the store bytes they take.
+func (t *target) held() (records int, bytes int64) {
 	if t.hold.held {
-		b = t.queue.bytes
+		records, bytes = t.queue.count, t.queue.bytes
 	}
 	for _, d := range t.dests {
 		if d.stalled {
-			b += d.overflow.bytes
+			records += d.overflow.count
+			bytes += d.overflow.bytes
 		}
 	}
-	return b
-}
-
-// held returns how many records are held for the target.
-func (t *target) held() int {
-	n := 0
-	if t.hold.held {
-		n = t.queue.count
-	}
-	for _, d := range t.dests {
-		if d.stalled {
-			n += d.overflow.count
-		}
-	}
-	return n
+	return records, bytes
 }
 
 // stallMs is how long a target partition may leave everything in flight
