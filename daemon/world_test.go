@@ -328,7 +328,7 @@ func (w *world) all(topic string) []*kgo.Record {
 	if len(left) == 0 {
 		return nil
 	}
-	c := w.kafka(kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords())
+	c := w.kafka(kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords(), kgo.WithDecompressor(outside))
 	defer c.Close()
 	var out []*kgo.Record
 	for len(left) > 0 {
