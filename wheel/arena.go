@@ -15,9 +15,10 @@ type record struct {
 }
 
 // A chunk is a header and then records, in consecutive places of a slab. The
-// header is itself a record: its payload is the epoch of the chunk, its tick
-// the ref of the next chunk, its seq the number of records that follow. The
-// last two are written when the chunk is closed or its bucket is taken.
+// header is itself a record: its payload is the tag, the chunk's epoch and its
+// number within the log, its tick the ref of the next chunk, its seq the number
+// of places that follow. The last two are written when the chunk is closed or its
+// bucket is taken.
 //
 // A bucket's first chunk is small, so that a wheel with one record here and
 // there stays cheap; the others are large.

@@ -25,6 +25,8 @@ func (b *bitset) grow(n int) {
 	}
 }
 
+func (b *bitset) has(i int) bool { return b.words[i>>6]&(1<<(i&63)) != 0 }
+
 func (b *bitset) set(i int) {
 	b.words[i>>6] |= 1 << (i & 63)
 	b.summary[i>>12] |= 1 << (i >> 6 & 63)

@@ -53,6 +53,24 @@ func (a *arena) appendWide(l *bucketLog, tick int64, seq, payload uint64) {
 	l.next += 2
 }
 
+// chunkTag is the payload of a chunk's header: how many chunks the log has up to
+// this one, and the epoch of the sequence numbers.
+func chunkTag(count int64, epoch uint32) uint64 { return uint64(count)<<32 | uint64(epoch) }
+
+// tagEpoch is the epoch in a chunk's header.
+func tagEpoch(tag uint64) uint64 { return tag & (1<<32 - 1) }
+
+// tail is the ref of the last chunk of a log that is not empty.
+func (l *bucketLog) tail() uint32 { return (l.next - 1) &^ l.mask }
+
+// count is how many chunks a log has.
+func (a *arena) count(l *bucketLog) int64 {
+	if l.head == 0 {
+		return 0
+	}
+	return int64(a.at(l.tail()).payload >> 32)
+}
+
 // extend closes the last chunk, if there is one, and opens another.
 func (a *arena) extend(l *bucketLog, epoch uint32) {
 	size := uint32(largeChunk)
@@ -60,11 +78,12 @@ func (a *arena) extend(l *bucketLog, epoch uint32) {
 		size = smallChunk
 	}
 	ref := a.alloc(size)
-	a.at(ref).payload = uint64(epoch)
 	if l.head == 0 {
 		l.head = ref
+		a.at(ref).payload = chunkTag(1, epoch)
 	} else {
 		a.close(l, ref)
+		a.at(ref).payload = chunkTag(a.count(l)+1, epoch)
 	}
 	l.next, l.mask, l.epoch = ref+1, size-1, epoch
 }
@@ -72,7 +91,7 @@ func (a *arena) extend(l *bucketLog, epoch uint32) {
 // close writes the header of the last chunk of a log that is not empty:
 // following is the ref of the chunk that comes next, or 0.
 func (a *arena) close(l *bucketLog, following uint32) {
-	last := (l.next - 1) &^ l.mask
+	last := l.tail()
 	header := a.at(last)
 	header.tick, header.seq = following, l.next-1-last
 }
@@ -104,18 +123,20 @@ func (a *arena) unread(c chain, n uint32) (places []record, epoch uint64) {
 	header := a.at(c.ref)
 	from := c.ref&(slabPlaces-1) + 1 + c.read
 	n = min(n, header.seq-c.read)
-	return a.slabs[c.ref>>slabBits][from : from+n], header.payload
+	return a.slabs[c.ref>>slabBits][from : from+n], tagEpoch(header.payload)
 }
 
-// skip marks n places of the first chunk as read, and releases the chunk after
-// its last. Records that unread returned are not valid after that.
-func (a *arena) skip(c *chain, n uint32) {
+// skip marks n places of the first chunk as read, and reports whether those were
+// its last: the chunk is released then, and what unread returned is not valid any
+// more.
+func (a *arena) skip(c *chain, n uint32) bool {
 	header := a.at(c.ref)
 	c.read += n
 	if c.read < header.seq {
-		return
+		return false
 	}
 	ref := c.ref
 	*c = chain{ref: header.tick}
 	a.release(ref)
+	return true
 }

@@ -11,27 +11,30 @@
 // A level is a ring of slots, and each slot holds the bucket of one span of
 // time. The lowest level has a slot for each tick; each level above it is
 // coarser by the same factor, and is made when the first record needs it. This
-// is a wheel of 4 slots and factor 4 with a tick of 1 ms, its clock at 5:
+// is a wheel of 4 slots and factor 2 with a tick of 1 ms, its clock at 5:
 //
-//	level 0, tick  1 ms     5     6     7     8
-//	                        ^clock
-//	level 1, tick  4 ms     4-7   8-11  12-15 16-19
-//	level 2, tick 16 ms     0-15  16-31 32-47 48-63
+//	level 0, tick 1 ms    5    6    7     8
+//	                      ^clock
+//	level 1, tick 2 ms    4-5  6-7  8-9   10-11
+//	level 2, tick 4 ms    4-7  8-11 12-15 16-19
 //
 // A record goes to the lowest level whose four slots, counted from the one the
 // clock is in, reach its deadline:
 //
 //	Add(7)    level 0, slot 7
-//	Add(18)   level 1, slot 16-19
-//	Add(40)   level 2, slot 32-47
+//	Add(11)   level 1, slot 10-11
+//	Add(18)   level 2, slot 16-19
 //	Add(900)  beyond every level, so parked outside
 //
-// A bucket is due when the clock enters its span. One of level 0 is then fired.
-// One of a coarser level cascades: its records are placed anew, now that the
-// clock is near enough for a lower level. At 16, for example, the record for 18
-// moves to level 0, and at 32 the one for 40 moves to level 1. What is parked
-// outside comes in when the clock is half a turn of the top level away from the
-// earliest of it: here at 864, two slots before 896-911.
+// A bucket of level 0 is fired when the clock reaches it. One of a coarser level
+// is opened a part of its width before its span begins, when the level below
+// reaches all of it, and cascades: its records are placed anew. Nothing new can arrive in it from
+// then on, so there is time to do that a few chunks at once, and no advance of the
+// clock finds much to do, however much is parked for the same minute. The levels
+// overlap, each reaching twice as far as a slot of the next one is wide, to make
+// that time. Here the record for 11 moves to level 0 when the clock is at 9.
+// What is parked outside comes in when the clock is half a turn of the top level
+// away from the earliest of it.
 //
 // The clock never steps through empty ticks. Each level keeps its non-empty
 // buckets in a bitmap, so that the next one to be due is a few instructions
@@ -47,8 +50,10 @@
 // of millions of timers.
 //
 // A handle is a sequence number, never used again, and each has one bit that
-// says whether its record is live. Cancelling clears the bit and so does
-// firing; the record itself stays where it is until its bucket is next read.
+// says whether its record is live. Cancelling clears the bit and so does firing,
+// and whichever finds it set has won; the record itself stays where it is until
+// its bucket is next read, or until compaction, which goes over a chunk with every
+// few cancels while there are many dead, gives its place back.
 //
 // # Order
 //
@@ -58,7 +63,9 @@
 // same tick, the one in the coarser level is always the older one, because a
 // level that once reached a deadline reaches it ever after. A bucket therefore
 // has two logs, one for records that cascaded into it and one for records added
-// to it, and reads the first one first.
+// to it, and reads the first one first. A bucket that cascades over some time is
+// empty before the level two below reaches any of it: a record that skipped a
+// level would get ahead of older ones that wait there.
 //
 // # Sources
 //

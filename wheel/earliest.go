@@ -4,18 +4,18 @@ import "math"
 
 // Earliest returns the deadline of the record that is due first, rounded up to a
 // tick, or false where nothing is parked. Unlike NextDeadline it looks into the
-// buckets: its cost is that of reading the first bucket of each level, so it is
-// for people who ask, not for the loop that sleeps.
+// buckets: its cost is that of reading the first two buckets of each level, so it
+// is for people who ask, not for the loop that sleeps.
 func (w *TimingWheel) Earliest() (ms int64, ok bool) {
 	if w.Len() == 0 {
 		return 0, false
 	}
-	if w.flushing.rest.ref != 0 {
-		return w.nowMs, true // being handed out or moved at this very instant
-	}
 	first := int64(math.MaxInt64)
 	for i := range w.levels {
 		lv := &w.levels[i]
+		if tick, live := w.earliestOpen(lv); live {
+			first = min(first, tick)
+		}
 		here := w.clock >> lv.shift
 		for turn := range int64(w.geometry.Slots) {
 			slot, found := lv.first(here+turn, w.mask)
@@ -28,34 +28,57 @@ func (w *TimingWheel) Earliest() (ms int64, ok bool) {
 			}
 		}
 	}
+	if tick, live := w.earliestOpen(&w.far); live {
+		first = min(first, tick)
+	}
 	if w.far.queue.next(0) == 0 {
 		if tick, live := w.earliestIn(&w.far, 0, 0); live {
 			first = min(first, tick)
 		}
 	}
-	return w.toMs(first), true
+	return max(w.toMs(first), w.nowMs), true
+}
+
+// earliestOpen returns the least tick of the live records in the bucket that the
+// level is emptying.
+func (w *TimingWheel) earliestOpen(lv *level) (tick int64, live bool) {
+	tick = math.MaxInt64
+	for c := lv.open.rest; c.ref != 0; c = (chain{ref: w.chunks.at(c.ref).tick}) {
+		places, epoch := w.chunks.unread(c, largeChunk)
+		at, some := w.earliestOf(lv, places, epoch, lv.open.start)
+		tick, live = min(tick, at), live || some
+	}
+	return tick, live
+}
+
+// earliestOf returns the least tick of the live records in a part of a chunk,
+// whose bucket's span begins at start.
+func (w *TimingWheel) earliestOf(lv *level, places []record, epoch uint64, start int64) (tick int64, live bool) {
+	tick = math.MaxInt64
+	for i := 0; i < len(places); i += int(lv.places()) {
+		if !w.live.has(fullSeq(epoch, places[i].seq)) {
+			continue
+		}
+		at := fullTick(start, places[i].tick)
+		if lv.wide {
+			at = int64(places[i+1].payload)
+		}
+		tick, live = min(tick, at), true
+	}
+	return tick, live
 }
 
 // earliestIn returns the least tick of the live records in a bucket, whose span
 // begins at start.
 func (w *TimingWheel) earliestIn(lv *level, bucket int, start int64) (tick int64, live bool) {
-	span := flushing{start: start}
 	tick = math.MaxInt64
 	for _, logs := range lv.logs {
 		if logs == nil {
 			continue
 		}
 		w.chunks.each(&logs[bucket], func(places []record, epoch uint64) {
-			for i := 0; i < len(places); i += int(lv.places()) {
-				if !w.live.has(fullSeq(epoch, places[i].seq)) {
-					continue
-				}
-				at := span.fullTick(places[i].tick)
-				if lv.wide {
-					at = int64(places[i+1].payload)
-				}
-				tick, live = min(tick, at), true
-			}
+			at, some := w.earliestOf(lv, places, epoch, start)
+			tick, live = min(tick, at), live || some
 		})
 	}
 	return tick, live
@@ -66,7 +89,7 @@ func (a *arena) each(l *bucketLog, f func(places []record, epoch uint64)) {
 	if l.head == 0 {
 		return
 	}
-	last := (l.next - 1) &^ l.mask
+	last := l.tail()
 	for ref := l.head; ; {
 		header := a.at(ref)
 		count, following := header.seq, header.tick
@@ -74,7 +97,7 @@ func (a *arena) each(l *bucketLog, f func(places []record, epoch uint64)) {
 			count = l.next - 1 - last
 		}
 		from := ref&(slabPlaces-1) + 1
-		f(a.slabs[ref>>slabBits][from:from+count], header.payload)
+		f(a.slabs[ref>>slabBits][from:from+count], tagEpoch(header.payload))
 		if ref == last {
 			return
 		}

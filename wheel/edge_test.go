@@ -263,17 +263,24 @@ func TestNewTurnOfASlotDoesNotMixWithTheOneBeingDrained(t *testing.T) {
 func TestEqualTicksComeOutInTheOrderOfAddWhateverLevelTheyWereIn(t *testing.T) {
 	for name, g := range geometries {
 		t.Run(name, func(t *testing.T) {
-			const deadlineMs = 100_000
-			m := newModel(t, 0, g, 1)
-			for nowMs := int64(0); nowMs < deadlineMs; nowMs += 1 + (deadlineMs-nowMs)/9 {
-				m.add(deadlineMs)
-				m.add(deadlineMs - 1)
-				// A small budget leaves cascades half done when the next two come.
-				m.advance(nowMs, 1)
-			}
-			m.advanceAll(deadlineMs+g.TickMs, 4)
-			if m.w.Len() != 0 {
-				t.Fatalf("%d records are left", m.w.Len())
+			for _, p := range []pace{finestPace, usualPace} {
+				for _, batch := range []int{0, 5, 39} {
+					const deadlineMs = 100_000
+					m := newPacedModel(t, 0, g, 1, p)
+					for nowMs := int64(0); nowMs < deadlineMs; nowMs += 1 + (deadlineMs-nowMs)/9 {
+						for range 1 + batch {
+							m.add(deadlineMs)
+							m.add(deadlineMs - 1)
+							m.add(deadlineMs - 1 - int64(batch))
+						}
+						// A small budget leaves cascades half done when the next come.
+						m.advance(nowMs, 1+batch/3)
+					}
+					m.advanceAll(deadlineMs+g.TickMs, 4)
+					if m.w.Len() != 0 {
+						t.Fatalf("%d records are left", m.w.Len())
+					}
+				}
 			}
 		})
 	}
@@ -291,6 +298,7 @@ func TestImpossibleGeometryPanics(t *testing.T) {
 		"factor not a power":  {TickMs: 1, Slots: 8, Factor: 6, Levels: 2},
 		"no level":            {TickMs: 1, Slots: 4, Factor: 2, Levels: 0},
 		"too many levels":     {TickMs: 1, Slots: 4, Factor: 2, Levels: 64},
+		"reach past a level":  {TickMs: 1, Slots: 8, Factor: 2, Levels: 3},
 		"absurd levels":       {TickMs: 1, Slots: 4, Factor: 4, Levels: math.MaxInt},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,9 +26,11 @@ type Geometry struct {
 	Slots int
 
 	// Factor is how many times coarser each level is than the one below it, 2
-	// to Slots. A Factor below Slots lets neighbouring levels overlap: the
-	// lower one reaches Slots/Factor buckets of the upper one ahead, so that
-	// what a bucket holds fits below before the bucket is due.
+	// to Slots. With at most half of Slots neighbouring levels overlap: the
+	// lower one reaches two buckets of the upper one ahead, so that a bucket
+	// can move down a little at a time before it is due. With more, all of it
+	// has to move at the tick at which it is due. With three levels or more,
+	// Slots may be at most Factor squared.
 	Factor int
 
 	// Levels is the number of levels, at least 1. What is beyond the reach of
@@ -55,6 +57,9 @@ func (g Geometry) validate() error {
 		return fmt.Errorf("geometry: factor %d: want a power of two from 2 to the %d slots", g.Factor, g.Slots)
 	case g.Levels < 1:
 		return fmt.Errorf("geometry: %d levels: want at least 1", g.Levels)
+	case g.Levels > 2 && g.Slots > g.Factor*g.Factor:
+		return fmt.Errorf("geometry: %d slots of factor %d: a level would reach past the one above, want at most %d slots",
+			g.Slots, g.Factor, g.Factor*g.Factor)
 	}
 	if top := bits.TrailingZeros(uint(g.Factor)) * (min(g.Levels, 64) - 1); top > maxShift {
 		return fmt.Errorf("geometry: %d levels of factor %d: a bucket of the top level would span 2^%d ticks, want at most 2^%d",
@@ -62,5 +67,9 @@ func (g Geometry) validate() error {
 	}
 	return nil
 }
+
+// overlaps says whether a level reaches all of a bucket of the level above as
+// soon as the clock enters the slot before that bucket's.
+func (g Geometry) overlaps() bool { return g.Slots >= 2*g.Factor }
 
 func powerOfTwo(n int) bool { return n > 0 && n&(n-1) == 0 }

@@ -17,6 +17,16 @@ type level struct {
 	// tickMs of this level is 1<<shift ticks.
 	shift uint
 
+	// lead is how many ticks before its span a bucket is opened, and margin how
+	// many before it has to be empty. Both are 0 at level 0 and without overlap.
+	//
+	// Invariant: lead is at most the width of a bucket: the level below reaches
+	// all of an open one, so nothing is added to it any more. margin is at least
+	// the reach of the level two below: all that an open bucket holds goes to the
+	// level below, because what passed it would get ahead of older records of the
+	// same tick that wait there.
+	lead, margin int64
+
 	// wide is set where a bucket spans more than 2^32 ticks: its records keep
 	// the whole deadline, and take two places.
 	wide bool
@@ -25,15 +35,36 @@ type level struct {
 	//
 	// Invariant: bucket i is a member exactly when one of logs[...][i] has a
 	// chunk. Its slot is then at or after the clock's and less than a turn
-	// ahead; above level 0 it is after the clock's, unless the bucket is due
-	// and about to be taken.
+	// ahead; above level 0 it is not opened before the clock, unless it is
+	// about to be taken.
 	queue bitset
+
+	// queued is how many buckets are in the queue, due when the first of them
+	// opens, and slot which one that is.
+	queued int
+	due    int64
+	slot   int64
 
 	// logs are two for each bucket. Either half is nil until it is needed.
 	//
 	// Invariant: of two records with the same deadline tick, the one in the
 	// cascaded log is older, and within a log the one that comes first is.
 	logs [2][]bucketLog
+
+	// open is the bucket of this level that is being emptied.
+	open openBucket
+}
+
+// openBucket is a bucket that was taken out of its level, so that records which
+// arrive for a slot a turn later are in other logs and wait for their turn. One
+// of level 0 is fired at once; a coarser one with much in it moves down a share
+// at a time, from the moment it is opened until the tick called last.
+type openBucket struct {
+	rest   chain // ref 0: no bucket is open
+	chunks int64 // of rest, at least 1 while there is a rest
+	start  int64 // first tick of the bucket's span
+	next   int64 // tick at which the next share is due
+	last   int64 // tick by which rest has to be empty
 }
 
 // places is how many places of a chunk a record takes in this level.
@@ -44,6 +75,9 @@ func (lv *level) places() uint32 {
 	return 1
 }
 
+// opens is the tick at which the bucket of a slot is taken.
+func (lv *level) opens(slot int64) int64 { return slot<<lv.shift - lv.lead }
+
 // log returns the log of a bucket for records from that source.
 func (lv *level) log(from source, bucket, buckets int) *bucketLog {
 	if lv.logs[from] == nil {
@@ -51,6 +85,28 @@ func (lv *level) log(from source, bucket, buckets int) *bucketLog {
 		lv.queue.grow(buckets)
 	}
 	return &lv.logs[from][bucket]
+}
+
+// offer puts the bucket of a slot into the queue, if it is not in it.
+func (lv *level) offer(slot, mask int64) {
+	bucket := int(slot & mask)
+	if lv.queue.has(bucket) {
+		return
+	}
+	if opens := lv.opens(slot); lv.queued == 0 || opens < lv.due {
+		lv.due, lv.slot = opens, slot
+	}
+	lv.queued++
+	lv.queue.set(bucket)
+}
+
+// remove takes a bucket out of the queue.
+func (lv *level) remove(bucket int, clock, mask int64) {
+	lv.queue.clear(bucket)
+	if lv.queued--; lv.queued > 0 {
+		lv.slot, _ = lv.first(clock>>lv.shift, mask)
+		lv.due = lv.opens(lv.slot)
+	}
 }
 
 // first returns the earliest slot that holds records, of those less than a
@@ -66,9 +122,9 @@ func (lv *level) first(clockSlot int64, mask int64) (slot int64, ok bool) {
 	return clockSlot + int64(bucket-here)&mask, true
 }
 
-// take empties a bucket, older records first.
-func (lv *level) take(a *arena, bucket int) chain {
-	lv.queue.clear(bucket)
+// take empties a bucket, older records first, and opens it.
+func (lv *level) take(a *arena, bucket int, start, clock, mask int64) {
+	lv.remove(bucket, clock, mask)
 	var none bucketLog
 	logs := [2]*bucketLog{&none, &none}
 	for from := range lv.logs {
@@ -76,7 +132,36 @@ func (lv *level) take(a *arena, bucket int) chain {
 			logs[from] = &lv.logs[from][bucket]
 		}
 	}
-	return a.take(logs[cascaded], logs[added])
+	chunks := a.count(logs[cascaded]) + a.count(logs[added])
+	lv.open = openBucket{
+		rest: a.take(logs[cascaded], logs[added]), chunks: chunks,
+		start: start, next: clock, last: max(clock, start-lv.margin),
+	}
+}
+
+// share is how many chunks have to go at the tick for the rest to be empty in
+// time, least if that is fewer.
+func (o *openBucket) share(tick, least int64) int64 {
+	if tick >= o.last {
+		return o.chunks
+	}
+	return min(o.chunks, max(least, o.chunks/(o.last-tick)+1))
+}
+
+// schedule says when the next share, of at least that many chunks, is due, now
+// that one went at the tick.
+func (o *openBucket) schedule(tick, least int64) {
+	if o.chunks == 0 {
+		*o = openBucket{}
+		return
+	}
+	o.next = min(o.last, tick+max(1, (o.last-tick)/o.chunks*least))
+}
+
+// fullTick completes the low 32 bits of a deadline in ticks. A bucket that is
+// not wide spans at most 2^32 of them, from start on.
+func fullTick(start int64, low uint32) int64 {
+	return start + int64(low-uint32(start))
 }
 
 // bytes is the memory of the level without its chunks.

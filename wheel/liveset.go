@@ -69,7 +69,6 @@ func (s *liveSet) add() uint64 {
 	s.next++
 	if s.next&pageMask == 0 {
 		s.openPage()
-		s.drop(seq)
 	}
 	return seq
 }

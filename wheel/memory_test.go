@@ -48,6 +48,40 @@ func TestRecordsBillionsOfSequenceNumbersApartShareABucket(t *testing.T) {
 	}
 }
 
+// Compaction moves records from one chunk to the one before it, and must not when
+// their sequence numbers are too far apart for one chunk; what it leaves must take
+// later records, too.
+func TestCompactionKeepsSequenceNumbersApart(t *testing.T) {
+	for name, g := range map[string]Geometry{"tiny": tiny, "default": DefaultGeometry()} {
+		t.Run(name, func(t *testing.T) {
+			for keep := range 4 {
+				m := newModel(t, 0, g, 5)
+				for _, seq := range []uint64{5, 1<<31 + 5, 1<<32 + 40, 1<<33 + 6, 7 << 32, 1<<45 + 5} {
+					skipTo(m.w, seq)
+					for range 70 {
+						m.add(1_000_000)
+					}
+					for left := len(m.parked); left > keep+1; left-- {
+						if keep%2 == 0 { // so that the last chunk runs empty
+							m.cancel(left - 1)
+						} else {
+							m.cancel(left / 2)
+						}
+						if left%16 == 0 {
+							checkMemory(t, m.w)
+						}
+					}
+					m.add(1_000_000)
+				}
+				m.advanceAll(1_000_000, 3)
+				if m.w.Len() > 0 {
+					t.Fatalf("%d records never came out", m.w.Len())
+				}
+			}
+		})
+	}
+}
+
 // skipTo makes seq the next sequence number, as if all before had come and gone.
 func skipTo(w *TimingWheel, seq uint64) {
 	s := &w.live
@@ -106,6 +140,45 @@ func TestBudgetBoundsTheWorkOfOneAdvance(t *testing.T) {
 	}
 }
 
+// A coarse bucket moves down in the time before it is due, so that no advance on
+// the way has more to do than a few shares.
+func TestLargeBucketMovesDownALittleAtATime(t *testing.T) {
+	const records, deadlineMs, budget = 100_000, 600_000, 400
+	w := New(0, DefaultGeometry())
+	for i := range int64(records) {
+		w.Add(deadlineMs+i%1000, uint64(i))
+	}
+	for nowMs := int64(0); nowMs < deadlineMs; nowMs++ {
+		if out, more := w.AdvanceClock(nowMs, budget, nil); more || len(out) > 0 {
+			t.Fatalf("at %d: %d records are early, more %v", nowMs, len(out), more)
+		}
+	}
+	for nowMs := int64(deadlineMs); nowMs < deadlineMs+1000; nowMs++ {
+		if out, more := w.AdvanceClock(nowMs, budget, nil); more || len(out) != records/1000 {
+			t.Fatalf("at %d: %d records, more %v", nowMs, len(out), more)
+		}
+	}
+}
+
+// Moving down early must not wake anybody up for every record.
+func TestFewRecordsWakeTheOwnerOnceALevel(t *testing.T) {
+	for _, delayMs := range []int64{100, 10_000, 3_600_000, 86_400_000, 365 * 86_400_000} {
+		w := New(0, DefaultGeometry())
+		for i := range uint64(100) {
+			w.Add(delayMs, i)
+		}
+		wakes := 0
+		for w.Len() > 0 {
+			ms, _ := w.NextDeadline()
+			w.AdvanceClock(ms, 1000, nil)
+			wakes++
+		}
+		if wakes > w.geometry.Levels {
+			t.Errorf("delay %d: %d wake-ups", delayMs, wakes)
+		}
+	}
+}
+
 func TestDeadRecordsCountAgainstTheBudget(t *testing.T) {
 	w := New(0, DefaultGeometry())
 	for range 1000 {
@@ -155,6 +228,51 @@ func TestMemoryIsGivenBackAfterABurst(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Whatever is cancelled, in whatever order and however much of it, what is left
+// costs at most 24 bytes a record, beside the headers and, in the worst case, a chunk
+// of each size for each bucket in use.
+func TestCompactionKeepsMemoryInProportionToWhatIsLeft(t *testing.T) {
+	const (
+		records = 1_000_000
+		headers = 700 << 10 // of three levels, with spare slabs
+		bucket  = 64 + 512
+	)
+	for name, of := range map[string]struct {
+		delayMs func(i int64) int64
+		buckets int64
+	}{
+		"uniform":  {func(i int64) int64 { return 60_000 + i*7919%3_540_000 }, 1800},
+		"constant": {func(int64) int64 { return 600_000 }, 1},
+		"mixed":    {func(i int64) int64 { return 1 + i*7919%(1<<(i%33)) }, 3 * 4096},
+	} {
+		empty := headers + of.buckets*bucket
+		for order, at := range map[string]func(i int) int{
+			"in order":  func(i int) int { return i },
+			"backwards": func(i int) int { return records - 1 - i },
+			"scattered": func(i int) int { return i * 7919 % records },
+		} {
+			t.Run(name+" "+order, func(t *testing.T) {
+				w, handles := New(0, DefaultGeometry()), make([]Handle, records)
+				for i := range handles {
+					handles[i] = w.Add(w.NowMs()+of.delayMs(int64(i)), 1)
+				}
+				for i := range handles {
+					if !w.Cancel(handles[at(i)]) {
+						t.Fatal("not parked")
+					}
+					if i%1000 == 0 && w.Bytes() > empty+24*int64(w.Len()) {
+						t.Fatalf("%d bytes for %d records of %d", w.Bytes(), w.Len(), records)
+					}
+				}
+				checkMemory(t, w)
+				if w.Len() != 0 || w.Bytes() > empty {
+					t.Errorf("%d records and %d bytes are left", w.Len(), w.Bytes())
+				}
+			})
+		}
 	}
 }
 

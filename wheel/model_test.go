@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// tiny is the picture of the package comment: 4 slots, factor 4, no overlap.
+// tiny is the smallest wheel in which a level is as wide as a slot of the next.
 var tiny = Geometry{TickMs: 1, Slots: 4, Factor: 4, Levels: 3}
 
 // geometries are the shapes every property has to hold for.
@@ -21,6 +21,8 @@ var geometries = map[string]Geometry{
 	"coarse tick":          {TickMs: 10, Slots: 4, Factor: 4, Levels: 2},
 	"many levels":          {TickMs: 1, Slots: 2, Factor: 2, Levels: 20},
 	"widest narrow bucket": {TickMs: 1, Slots: 65536, Factor: 65536, Levels: 4},
+	"five overlapping":     {TickMs: 1, Slots: 4, Factor: 2, Levels: 5},
+	"fourfold overlap":     {TickMs: 1, Slots: 16, Factor: 4, Levels: 4},
 	"default":              DefaultGeometry(),
 }
 
@@ -44,8 +46,18 @@ type model struct {
 }
 
 func newModel(t testing.TB, startMs int64, g Geometry, first uint64) *model {
-	return &model{t: t, w: newWithSequence(startMs, g, first), tickMs: g.TickMs}
+	return newPacedModel(t, startMs, g, first, finestPace)
 }
+
+func newPacedModel(t testing.TB, startMs int64, g Geometry, first uint64, p pace) *model {
+	w := newWithSequence(startMs, g, first)
+	w.pace = p
+	w.clearBuckets()
+	return &model{t: t, w: w, tickMs: g.TickMs}
+}
+
+// finestPace makes a little data go through all that takes a lot otherwise.
+var finestPace = pace{leadShare: 1, shareChunks: 1, cancelsPerStep: 1, minDead: 0}
 
 // ceil and floor divide an instant into ticks.
 func (m *model) ceil(ms int64) *big.Int {
@@ -291,14 +303,25 @@ func checkMemory(t testing.TB, w *TimingWheel) {
 		}
 		return places
 	}
-	walk(w.flushing.rest.ref, 0)
+	stored := 0
 	for _, lv := range append(slices.Clone(w.levels), w.far) {
+		chunksBefore := len(chunks)
+		places := walk(lv.open.rest.ref, 0) - int(lv.open.rest.read)
+		stored += places / int(lv.places())
+		if int64(len(chunks)-chunksBefore) != lv.open.chunks {
+			t.Fatalf("level of shift %d: %d chunks of the open bucket, counted %d", lv.shift, len(chunks)-chunksBefore, lv.open.chunks)
+		}
 		for bucket := range len(lv.queue.words) * 64 {
 			filled := false
 			for _, logs := range lv.logs {
 				if bucket < len(logs) && logs[bucket].head != 0 {
 					l := logs[bucket]
-					walk(l.head, (l.next-1)&^l.mask)
+					before := len(chunks)
+					places := walk(l.head, l.tail()) + int(l.next-1-l.tail())
+					stored += places / int(lv.places())
+					if n := w.chunks.count(&l); n != int64(len(chunks)-before) {
+						t.Fatalf("a log of %d chunks counts %d", len(chunks)-before, n)
+					}
 					filled = true
 				}
 			}
@@ -316,6 +339,9 @@ func checkMemory(t testing.TB, w *TimingWheel) {
 	}
 	if used != len(chunks) || slabs != int64(w.chunks.held) || len(w.chunks.spare) > maxSpareSlabs {
 		t.Fatalf("%d chunks handed out, %d in logs; %d slabs, %d counted, %d spare", used, len(chunks), slabs, w.chunks.held, len(w.chunks.spare))
+	}
+	if stored != w.Len()+w.dead {
+		t.Fatalf("%d records are stored, but %d are live and %d dead", stored, w.Len(), w.dead)
 	}
 	checkLiveBits(t, &w.live)
 	if w.Bytes() < slabs*32<<10+int64(w.live.pages)*512+int64(unsafe.Sizeof(*w)) {

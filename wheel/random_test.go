@@ -60,8 +60,8 @@ func saturatedSum(a, b int64) int64 {
 }
 
 // play does what the script says to a wheel and the model.
-func play(t testing.TB, script []byte, startMs int64, g Geometry, first uint64) {
-	m := newModel(t, startMs, g, first)
+func play(t testing.TB, script []byte, startMs int64, g Geometry, first uint64, p pace) {
+	m := newPacedModel(t, startMs, g, first, p)
 	d := &decoder{script}
 	budgets := []int{1, 2, 3, 7, 31, 100, math.MaxInt, 0, -1}
 	for steps := 0; !d.done(); steps++ {
@@ -87,6 +87,13 @@ func play(t testing.TB, script []byte, startMs int64, g Geometry, first uint64) 
 			}
 		case op < 200:
 			m.advance(d.instant(m.w.NowMs()), budgets[int(d.byte())%len(budgets)])
+		case op < 205:
+			if n := len(m.parked); n > 0 { // a run of neighbours, so that chunks are left nearly empty
+				at := int(d.byte()) * n / 256
+				for range min(int(d.byte()), n-at) {
+					m.cancel(at)
+				}
+			}
 		case op < 230:
 			m.advanceAll(saturatedSum(m.w.NowMs(), int64(d.byte())), budgets[int(d.byte())%7])
 		case op < 240:
@@ -122,6 +129,10 @@ func (m *model) checkIdleUntil(ms int64) {
 	}
 }
 
+// paces are those of the random tests: with the usual one little data is never
+// divided, with the finest one all of it is.
+var paces = []pace{finestPace, usualPace}
+
 func TestTimingWheelAgreesWithModelUnderRandomOperations(t *testing.T) {
 	for name, g := range geometries {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +140,7 @@ func TestTimingWheelAgreesWithModelUnderRandomOperations(t *testing.T) {
 				script := make([]byte, 3000)
 				r := rand.NewChaCha8([32]byte{byte(seed), byte(g.Slots), byte(g.Levels)})
 				_, _ = r.Read(script)
-				play(t, script, int64(seed)*1_000_003-5_000_000, g, 1<<32-1000)
+				play(t, script, int64(seed)*1_000_003-5_000_000, g, 1<<32-1000, paces[seed%2])
 			}
 		})
 	}
@@ -138,6 +149,7 @@ func TestTimingWheelAgreesWithModelUnderRandomOperations(t *testing.T) {
 func FuzzTimingWheelAgreesWithModel(f *testing.F) {
 	shapes := []Geometry{
 		tiny,
+		geometries["five overlapping"],
 		geometries["tiny with overlap"],
 		geometries["one level"],
 		geometries["coarse tick"],
@@ -152,7 +164,7 @@ func FuzzTimingWheelAgreesWithModel(f *testing.F) {
 		if len(script) > 4000 {
 			t.Skip("longer scripts find nothing new")
 		}
-		play(t, script, startMs, shapes[int(shape)%len(shapes)], max(first>>1, 1))
+		play(t, script, startMs, shapes[int(shape)%len(shapes)], max(first>>1, 1), paces[first%2])
 	})
 }
 

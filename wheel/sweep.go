@@ -34,27 +34,43 @@ func (w *TimingWheel) Sweep(match func(payload uint64) bool) int {
 		}
 		return true
 	})
+	w.dead, w.compaction = 0, compaction{cancels: w.compaction.cancels}
 	return before - w.live.live
 }
 
 // rewrite writes every log anew with only the records that keep returns true
 // for, in the same order, and releases the chunks that this saves.
 func (w *TimingWheel) rewrite(keep func(tick int64, seq, payload uint64) bool) {
-	if f := &w.flushing; f.rest.ref != 0 {
-		var none, rest bucketLog
-		w.refill(&rest, f.rest, f.level, f.start, keep)
-		f.rest = w.chunks.take(&none, &rest)
-	}
 	for i := range w.levels {
 		lv := &w.levels[i]
+		w.rewriteOpen(lv, keep)
 		here := w.clock >> lv.shift
 		for bucket := lv.queue.next(0); bucket >= 0; bucket = lv.queue.next(bucket + 1) {
 			slot := here + (int64(bucket)-here)&w.mask
 			w.rewriteBucket(lv, bucket, slot<<lv.shift, keep)
 		}
 	}
+	w.rewriteOpen(&w.far, keep)
 	if w.far.queue.next(0) == 0 {
 		w.rewriteBucket(&w.far, 0, 0, keep)
+	}
+}
+
+// rewriteOpen is rewrite for what is left of the bucket that is being emptied.
+func (w *TimingWheel) rewriteOpen(lv *level, keep func(tick int64, seq, payload uint64) bool) {
+	open := &lv.open
+	if open.rest.ref == 0 {
+		return
+	}
+	var none, rest bucketLog
+	w.refill(&rest, open.rest, lv, open.start, keep)
+	open.chunks = w.chunks.count(&rest)
+	open.rest = w.chunks.take(&none, &rest)
+	if w.flushing.level == lv {
+		w.flushing.chunks = open.share(w.clock, w.pace.shareChunks) // chunks may be smaller, and more
+	} else if open.chunks == 0 {
+		*open = openBucket{}
+		w.head.known = false
 	}
 }
 
@@ -71,7 +87,7 @@ func (w *TimingWheel) rewriteBucket(lv *level, bucket int, start int64, keep fun
 		kept = kept || l.head != 0
 	}
 	if !kept {
-		lv.queue.clear(bucket)
+		lv.remove(bucket, w.clock, w.mask)
 		w.head.known = false
 	}
 }
@@ -79,12 +95,11 @@ func (w *TimingWheel) rewriteBucket(lv *level, bucket int, start int64, keep fun
 // refill appends to l what keep wants of the chain, which ends. The chain's
 // bucket is of level lv and begins at start.
 func (w *TimingWheel) refill(l *bucketLog, c chain, lv *level, start int64, keep func(tick int64, seq, payload uint64) bool) {
-	span := flushing{start: start}
 	for c.ref != 0 {
 		places, epoch := w.chunks.unread(c, largeChunk)
 		for i := 0; i < len(places); i += int(lv.places()) {
 			r := places[i]
-			seq, tick := fullSeq(epoch, r.seq), span.fullTick(r.tick)
+			seq, tick := fullSeq(epoch, r.seq), fullTick(start, r.tick)
 			if lv.wide {
 				tick = int64(places[i+1].payload)
 			}

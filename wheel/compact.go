@@ -1,0 +1,199 @@
+package wheel
+
+// maxDeadShare bounds the dead records: compaction runs while there is more than
+// one to six live ones. With the usual pace it reads eight records for each that is
+// cancelled. A pass gives memory back only near its end, so the two together are
+// what keeps a wheel at some 24 bytes a live record whatever is cancelled.
+const maxDeadShare = 6
+
+// stepPlaces is how much a step of compaction reads: a chunk, or several of the
+// small ones.
+const stepPlaces = largeChunk
+
+// compaction is how far the pass over all buckets has come.
+type compaction struct {
+	cancels uint   // since the beginning
+	level   int    // index of the level; the one after the last is far
+	bucket  int    // of that level
+	from    source // log of that bucket
+	prev    uint32 // chunk of that log that was read last; 0: none yet
+	current *level // the level of that index; nil before the first step
+}
+
+// at says whether the pass is within the bucket.
+func (c *compaction) at(lv *level, bucket int) bool {
+	return c.current == lv && c.bucket == bucket
+}
+
+// skip leaves the bucket that the pass is in, which has been taken.
+func (c *compaction) skip() { c.bucket, c.from, c.prev = c.bucket+1, added, 0 }
+
+// compact does one Cancel's share of a pass.
+func (w *TimingWheel) compact() {
+	c := &w.compaction
+	if c.cancels++; c.cancels%w.pace.cancelsPerStep != 0 {
+		return
+	}
+	for work := uint32(0); work < stepPlaces; {
+		c.current = &w.far
+		if c.level < len(w.levels) {
+			c.current = &w.levels[c.level]
+		}
+		bucket := c.current.queue.next(c.bucket)
+		if bucket < 0 {
+			if c.current == &w.far {
+				*c = compaction{cancels: c.cancels}
+				return
+			}
+			c.level, c.bucket, c.from, c.prev = c.level+1, 0, added, 0
+			continue
+		}
+		if bucket != c.bucket {
+			c.bucket, c.from, c.prev = bucket, added, 0
+		}
+		work += smallChunk + w.compactChunk()
+	}
+}
+
+// compactChunk drops the dead records of the next chunk of the bucket, moves what
+// is left to the end of the chunk before it, as far as there is room, and the rest
+// to the lowest slab with room, so that the others run empty. It returns how many
+// places it has read. Order is kept, and every chunk behind it is full.
+func (w *TimingWheel) compactChunk() uint32 {
+	c, lv, a := &w.compaction, w.compaction.current, &w.chunks
+	if lv.logs[c.from] == nil || lv.logs[c.from][c.bucket].head == 0 {
+		w.nextLog()
+		return 0
+	}
+	l := &lv.logs[c.from][c.bucket]
+	ref := l.head
+	if c.prev != 0 {
+		ref = a.at(c.prev).tick
+	}
+	isTail := ref == l.tail()
+	if isTail {
+		a.close(l, 0)
+	}
+	read := a.at(ref).seq
+	w.squeeze(lv, ref)
+	a.merge(c.prev, ref, lv.places())
+	if a.at(ref).seq == 0 {
+		a.unlink(l, c.prev, ref)
+		w.dequeueEmpty(lv, c.bucket)
+	} else {
+		ref = a.lower(l, c.prev, ref)
+		if isTail {
+			l.next = ref + 1 + a.at(ref).seq
+		}
+		c.prev = ref
+	}
+	if isTail {
+		w.nextLog()
+	}
+	return read
+}
+
+// nextLog goes on to the bucket's other log or to the next bucket.
+func (w *TimingWheel) nextLog() {
+	c := &w.compaction
+	if c.prev = 0; c.from == added {
+		c.from = cascaded
+		return
+	}
+	c.skip()
+}
+
+// dequeueEmpty takes a bucket out of the queue if nothing is left in it.
+func (w *TimingWheel) dequeueEmpty(lv *level, bucket int) {
+	for from := range lv.logs {
+		if lv.logs[from] != nil && lv.logs[from][bucket].head != 0 {
+			return
+		}
+	}
+	lv.remove(bucket, w.clock, w.mask)
+	w.head.known = false
+}
+
+// squeeze drops the dead records of a closed chunk.
+func (w *TimingWheel) squeeze(lv *level, ref uint32) {
+	places, epoch := w.chunks.unread(chain{ref: ref}, largeChunk)
+	per, kept := int(lv.places()), 0
+	for i := 0; i < len(places); i += per {
+		if !w.live.has(fullSeq(epoch, places[i].seq)) {
+			w.dead--
+			continue
+		}
+		if kept != i {
+			copy(places[kept:kept+per], places[i:i+per])
+		}
+		kept += per
+	}
+	w.chunks.at(ref).seq = uint32(kept)
+}
+
+// merge moves records from the front of a closed chunk to the end of the one
+// before it, 0 for none, as far as there is room. Records of different epochs
+// stay apart.
+func (a *arena) merge(prev, ref, per uint32) {
+	if prev == 0 {
+		return
+	}
+	to, from := a.at(prev), a.at(ref)
+	if tagEpoch(to.payload) != tagEpoch(from.payload) {
+		return
+	}
+	room := (a.state[prev>>slabBits].size - 1 - to.seq) / per * per
+	n := min(room, from.seq)
+	if n == 0 {
+		return
+	}
+	places, _ := a.unread(chain{ref: ref}, largeChunk)
+	end := prev&(slabPlaces-1) + 1 + to.seq
+	copy(a.slabs[prev>>slabBits][end:end+n], places[:n])
+	copy(places, places[n:])
+	to.seq += n
+	from.seq -= n
+}
+
+// lower moves a closed chunk to a lower slab, if one has room, and returns where
+// it is then. The end of the log, if that is where it was, is the caller's to set.
+func (a *arena) lower(l *bucketLog, prev, ref uint32) uint32 {
+	size := a.state[ref>>slabBits].size
+	if i := a.partial[class(size)].next(0); i < 0 || uint32(i) >= ref>>slabBits {
+		return ref
+	}
+	to := a.alloc(size)
+	from := ref & (slabPlaces - 1)
+	copy(a.slabs[to>>slabBits][to&(slabPlaces-1):], a.slabs[ref>>slabBits][from:from+1+a.at(ref).seq])
+	if prev == 0 {
+		l.head = to
+	} else {
+		a.at(prev).tick = to
+	}
+	a.release(ref)
+	return to
+}
+
+// unlink takes an empty closed chunk out of a log and releases it. The chunk
+// before it, if there is one, is the tail if the empty one was.
+func (a *arena) unlink(l *bucketLog, prev, ref uint32) {
+	following, tail := a.at(ref).tick, l.tail()
+	count := a.count(l) - 1
+	a.release(ref)
+	if prev == 0 {
+		l.head = following
+	} else {
+		a.at(prev).tick = following
+	}
+	switch {
+	case ref != tail:
+		a.at(tail).payload = chunkTag(count, uint32(tagEpoch(a.at(tail).payload)))
+	case prev == 0:
+		*l = bucketLog{}
+	default:
+		header := a.at(prev)
+		header.payload = chunkTag(count, uint32(tagEpoch(header.payload)))
+		size := a.state[prev>>slabBits].size
+		l.next, l.mask, l.epoch = prev+1+header.seq, size-1, uint32(tagEpoch(header.payload))
+	}
+}

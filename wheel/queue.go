@@ -1,0 +1,91 @@
+package wheel
+
+import "math"
+
+// queueHead is what is due first: a share of an open bucket, or a bucket that is
+// to be opened.
+type queueHead struct {
+	known bool
+	level *level // nil: every bucket is empty
+	open  bool   // a share of the level's open bucket, not a bucket to be opened
+	tick  int64  // when that is due
+}
+
+// offer puts a bucket that is about to hold its first record into the queue.
+func (w *TimingWheel) offer(lv *level, slot int64) {
+	lv.offer(slot, w.mask)
+	if lv.due <= w.head.tick {
+		w.head.known = false
+	}
+}
+
+// parkFar appends a record that no level reaches.
+func (w *TimingWheel) parkFar(from source, tick int64, seq, payload uint64) {
+	l := w.far.log(from, 0, 1)
+	if l.head == 0 && w.far.queued == 0 {
+		w.farTick = math.MaxInt64
+		w.far.offer(0, 0)
+	}
+	if tick <= w.farTick {
+		// Half a turn before the earliest of them is due. The other half is
+		// room, so that a pass over what is parked places all that is due in
+		// the next half turn, and the next pass is at least that far away.
+		shift := w.levels[len(w.levels)-1].shift
+		w.farTick, w.far.due = tick, (tick>>shift-int64(w.geometry.Slots/2))<<shift
+		w.head.known = false
+	}
+	w.chunks.appendWide(l, tick, seq, payload)
+}
+
+// peek finds what is due first, and returns false if there is nothing. Of
+// several due at one tick it is the coarsest, because the others have to wait
+// for what cascades out of it.
+func (w *TimingWheel) peek() (queueHead, bool) {
+	if w.head.known {
+		return w.head, w.head.level != nil
+	}
+	h := queueHead{known: true, tick: math.MaxInt64}
+	if w.far.queued > 0 {
+		h.level, h.tick = &w.far, w.far.due
+	}
+	for i := len(w.levels) - 1; i >= 0; i-- {
+		lv := &w.levels[i]
+		if lv.open.rest.ref != 0 && (h.level == nil || lv.open.next < h.tick) {
+			h.level, h.open, h.tick = lv, true, lv.open.next
+		}
+		if lv.queued > 0 && (h.level == nil || lv.due < h.tick) {
+			h.level, h.open, h.tick = lv, false, lv.due
+		}
+	}
+	w.head = h
+	return h, h.level != nil
+}
+
+// poll moves the clock to what is due first, if that is due by target, and makes
+// it what flush does next.
+func (w *TimingWheel) poll(target int64) bool {
+	h, ok := w.peek()
+	if !ok || h.tick > target {
+		return false
+	}
+	w.clock = h.tick
+	w.nowMs = max(w.nowMs, w.toMs(h.tick))
+	if !h.open {
+		w.open(h.level)
+	}
+	w.flushing = flushing{level: h.level, chunks: h.level.open.share(w.clock, w.pace.shareChunks)}
+	w.head.known = false
+	return true
+}
+
+// open opens the first bucket of a level.
+func (w *TimingWheel) open(lv *level) {
+	start, bucket := lv.slot<<lv.shift, int(lv.slot&w.mask)
+	if lv == &w.far {
+		start = w.clock
+	}
+	if w.compaction.at(lv, bucket) {
+		w.compaction.skip()
+	}
+	lv.take(&w.chunks, bucket, start, w.clock, w.mask)
+}
