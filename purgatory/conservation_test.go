@@ -29,7 +29,7 @@ func (w *world) check() {
 	if w.flightBytes > w.cfg.MaxInFlightBytes && w.inFlight > 1 {
 		largest := int64(0)
 		for _, f := range w.flying {
-			largest = max(largest, int64(headerSize+len(f.d.Body)))
+			largest = max(largest, int64(maxHeader+len(f.d.Body)))
 		}
 		if w.flightBytes >= w.cfg.MaxInFlightBytes+largest {
 			w.Fatalf("%d bytes in flight, want less than %d and one record", w.flightBytes, w.cfg.MaxInFlightBytes)

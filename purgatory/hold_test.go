@@ -158,7 +158,7 @@ func TestAnEarlierHoldDoesNotUseUpThePatienceOfALaterOne(t *testing.T) {
 }
 
 func TestAShareThatIsFullDeadLettersTheOldest(t *testing.T) {
-	size := int64(headerSize + len("0 record 0"))
+	size := sizeOf(newRig(t, nil).arrival(0, 0, "0 record 0"))
 	r := newRig(t, func(c *Config) { c.HeldShare = 3 * size })
 	r.hold(5, Missing)
 	r.pass(100)
@@ -266,10 +266,12 @@ func TestReadingGoesOnWhenTheLastDeadLetterLeftWithItsPartition(t *testing.T) {
 func TestHeldRecordsPinNoChunkOfAnotherTarget(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Patience = time.Hour })
 	r.assign(0, 1, 0)
+	size := int64(0)
 	for o := range int64(400) { // every 20th for the target that will be held, all in the same chunks
 		a := r.arrival(o, 1000, fmt.Sprintf("0 %0100d", o))
 		if o%20 == 0 {
 			a.Target, a.Label = other, other
+			size += sizeOf(a)
 		}
 		r.take(0, 1, a)
 	}
@@ -282,7 +284,6 @@ func TestHeldRecordsPinNoChunkOfAnotherTarget(t *testing.T) {
 	if n := r.store.live; n != 20 {
 		t.Fatalf("%d records kept, want 20", n)
 	}
-	size := int64(20 * (headerSize + 102))
 	if r.store.bytes > 2*size+2*minChunk {
 		t.Errorf("20 held records of %d bytes pin %d", size, r.store.bytes)
 	}

@@ -142,20 +142,22 @@ func (r Reader) invalid(a *Arrival) bool {
 	}
 	loc := c.park(p, t, a, 0)
 	h := readHeader(c.store.at(loc))
-	c.enqueue(entry{loc: loc, part: p, target: t, size: int32(headerSize + h.size), failure: &failure{a.Reason, a.Message}})
+	c.enqueue(entry{loc: loc, part: p, target: t, size: h.total(), failure: &failure{a.Reason, a.Message}})
 	return true
 }
 
 // park copies a record into the store. Nothing of the fetched bytes is kept.
 func (c *Core) park(p *partition, t *target, a *Arrival, classNo int) location {
 	size := a.Body.Size()
-	loc, dst := c.store.alloc(classNo, headerSize+size)
 	h := header{
 		slot: p.slot, target: t.index, size: uint32(size), offset: a.Offset, deadlineMs: a.DeadlineMs, timestampMs: a.TimestampMs,
 		atOnce: a.Outcome == Passed || a.Outcome == Immediate,
 	}
-	h.put(dst)
-	a.Body.Put(dst[headerSize:])
+	var scratch [maxHeader]byte
+	head := h.encode(&scratch)
+	loc, dst := c.store.alloc(classNo, len(head)+size)
+	copy(dst, head)
+	a.Body.Put(dst[len(head):])
 	t.refs++
 	return loc
 }

@@ -137,7 +137,8 @@ func (c *Core) parkAgain(e entry) bool {
 // route asks where a record goes. Where the target is known to be unusable, it is
 // held from now on.
 func (c *Core) route(t *target, e entry) (*dest, bool) {
-	no, verdict := c.router.Route(t.name, c.store.body(e.loc))
+	_, body := c.store.read(e.loc)
+	no, verdict := c.router.Route(t.name, body)
 	switch verdict {
 	case Usable:
 	case Pending:
@@ -191,10 +192,10 @@ func (c *Core) start(e entry, d *dest, trial bool) Delivery {
 	c.flightBytes += int64(e.size)
 	e.part.due--
 	e.part.inFlight++
-	h := readHeader(c.store.at(e.loc))
+	h, body := c.store.read(e.loc)
 	del := Delivery{
 		ID: id, Topic: e.part.Topic, Partition: e.part.Partition, Offset: h.offset,
-		TimestampMs: h.timestampMs, DeadlineMs: h.deadlineMs, Body: c.store.body(e.loc),
+		TimestampMs: h.timestampMs, DeadlineMs: h.deadlineMs, Body: body,
 		Target: d.target.name, TargetPartition: d.no, DeadLettered: d.target == c.dead,
 		Alone: e.try != together, Bare: e.try == bare,
 	}

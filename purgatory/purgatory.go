@@ -224,7 +224,7 @@ func (c *Core) expire(loc location) {
 	p := c.parts[h.slot]
 	p.parked--
 	c.stats.Parked--
-	c.enqueue(entry{loc: loc, part: p, target: c.targets[h.target], size: int32(headerSize + h.size)})
+	c.enqueue(entry{loc: loc, part: p, target: c.targets[h.target], size: h.total()})
 }
 
 // enqueue puts a due record where it waits: with its partition until membership

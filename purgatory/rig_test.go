@@ -60,6 +60,13 @@ func partitionOf(no int32) offsets.TopicPartition {
 	return offsets.TopicPartition{Topic: ingress, Partition: no}
 }
 
+// sizeOf is what a record takes in a chunk, in a core with few partitions and targets.
+func sizeOf(a Arrival) int64 {
+	h := header{size: uint32(a.Body.Size()), offset: a.Offset, deadlineMs: a.DeadlineMs, timestampMs: a.TimestampMs}
+	var b [maxHeader]byte
+	return int64(len(h.encode(&b))) + int64(h.size)
+}
+
 // assign hands over partition no at a low offset, with its start committed.
 func (r *rig) assign(no int32, epoch uint64, low int64) {
 	r.Assign(Assignment{TopicPartition: partitionOf(no), Epoch: epoch, Window: offsets.NewWindow(low), Next: low, Committed: true})

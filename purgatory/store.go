@@ -1,7 +1,5 @@
 package purgatory
 
-import "encoding/binary"
-
 // location names a record's bytes: chunk number in the upper 44 bits, offset in
 // the chunk in the lower 20. It is the wheel's payload, so that nothing but the
 // chunk table stands between a deadline and its record.
@@ -149,54 +147,4 @@ func (s *store) trim() {
 			s.drop(c.open)
 		}
 	}
-}
-
-// header is the fixed part in front of a parked record's body.
-type header struct {
-	slot        uint32 // partition's slot in the core
-	target      uint32 // index of the target
-	atOnce      bool   // due whatever deadlineMs says, which only tells when it should have been
-	size        uint32 // bytes of the body
-	offset      int64
-	deadlineMs  int64
-	timestampMs int64
-}
-
-// headerSize is the encoded size of a header in bytes.
-const headerSize = 36
-
-// atOnceBit is where a header keeps atOnce: the top bit of the target's index.
-const atOnceBit = 1 << 31
-
-func (h *header) put(b []byte) {
-	target := h.target
-	if h.atOnce {
-		target |= atOnceBit
-	}
-	binary.LittleEndian.PutUint32(b, h.slot)
-	binary.LittleEndian.PutUint32(b[4:], target)
-	binary.LittleEndian.PutUint32(b[8:], h.size)
-	binary.LittleEndian.PutUint64(b[12:], uint64(h.offset))
-	binary.LittleEndian.PutUint64(b[20:], uint64(h.deadlineMs))
-	binary.LittleEndian.PutUint64(b[28:], uint64(h.timestampMs))
-}
-
-func readHeader(b []byte) header {
-	target := binary.LittleEndian.Uint32(b[4:])
-	return header{
-		slot:        binary.LittleEndian.Uint32(b),
-		target:      target &^ atOnceBit,
-		atOnce:      target&atOnceBit != 0,
-		size:        binary.LittleEndian.Uint32(b[8:]),
-		offset:      int64(binary.LittleEndian.Uint64(b[12:])),
-		deadlineMs:  int64(binary.LittleEndian.Uint64(b[20:])),
-		timestampMs: int64(binary.LittleEndian.Uint64(b[28:])),
-	}
-}
-
-// body returns the bytes that follow the header of a record.
-func (s *store) body(l location) []byte {
-	b := s.at(l)
-	size := int(binary.LittleEndian.Uint32(b[8:]))
-	return b[headerSize : headerSize+size : headerSize+size]
 }

@@ -3,6 +3,7 @@ package purgatory
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 )
@@ -12,10 +13,11 @@ func TestHeadersRoundTrip(t *testing.T) {
 		{},
 		{slot: 1<<32 - 1, target: 1<<31 - 1, atOnce: true, size: 1<<32 - 1, offset: 1<<63 - 1, deadlineMs: -62_167_219_200_000, timestampMs: -1},
 		{target: 7, offset: 42, deadlineMs: 1, timestampMs: 2},
+		{deadlineMs: math.MaxInt64, timestampMs: math.MinInt64},
+		{deadlineMs: math.MinInt64, timestampMs: math.MaxInt64, size: 300},
 	} {
-		b := make([]byte, headerSize)
-		h.put(b)
-		if got := readHeader(b); got != h {
+		var b [maxHeader]byte
+		if got := readHeader(h.encode(&b)); got != h {
 			t.Errorf("%+v, want %+v", got, h)
 		}
 	}
@@ -150,7 +152,7 @@ func TestMixedDelaysDoNotPinTheChunksOfShortOnes(t *testing.T) {
 		r.end(Delivered, ds...)
 	}
 	r.Trim()
-	live := 200 * int64(headerSize+101)
+	live := 200 * sizeOf(r.arrival(20_000, 1000, fmt.Sprintf("0%0100d", 0)))
 	if r.store.live != 200 || r.store.bytes > 3*live {
 		t.Errorf("%d records of %d bytes pin %d", r.store.live, live, r.store.bytes)
 	}
