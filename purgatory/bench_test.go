@@ -23,12 +23,16 @@ func BenchmarkPassThrough(b *testing.B) {
 			continue
 		}
 		r.at.WallMs += 500
-		r.Tick(r.at, 1000)
+		for r.Tick(r.at, 1000) {
+		}
 		out, results = r.Offer(out[:0], 1000), results[:0]
 		for i := range out {
 			results = append(results, Result{ID: out[i].ID})
 		}
 		r.Outcomes(r.at, results)
+	}
+	if r.stats.Parked > 2000 {
+		b.Fatalf("%d records parked: the core has fallen behind", r.stats.Parked)
 	}
 }
 
