@@ -33,13 +33,17 @@ func guard(t *testing.T, r *Rules, hs []kgo.RecordHeader) {
 	}
 }
 
-func TestAppendDeliveredAllocatesOnce(t *testing.T) {
+func TestAppendDeliveredAllocatesItsTextAtMost(t *testing.T) {
 	in, dst := mixed(), make([]kgo.RecordHeader, 0, 20)
-	allocs := testing.AllocsPerRun(100, func() { AppendDelivered(dst, in, origin, noon, false) })
+	allocs := testing.AllocsPerRun(100, func() { AppendDelivered(dst, in, origin, noon, false, nil) })
 	if allocs != 1 {
 		t.Errorf("%v allocations", allocs)
 	}
-	if allocs = testing.AllocsPerRun(100, func() { AppendDelivered(dst, in, origin, noon, true) }); allocs != 0 {
+	var text []byte
+	if allocs = testing.AllocsPerRun(100, func() { AppendDelivered(dst, in, origin, noon, false, &text) }); allocs != 0 {
+		t.Errorf("%v allocations with text to write over", allocs)
+	}
+	if allocs = testing.AllocsPerRun(100, func() { AppendDelivered(dst, in, origin, noon, true, nil) }); allocs != 0 {
 		t.Errorf("%v allocations where nothing is stamped", allocs)
 	}
 }

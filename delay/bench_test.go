@@ -36,6 +36,6 @@ func BenchmarkAppendDelivered(b *testing.B) {
 	in, dst := mixed(), make([]kgo.RecordHeader, 0, 20)
 	b.ReportAllocs()
 	for b.Loop() {
-		AppendDelivered(dst, in, origin, noon, false)
+		AppendDelivered(dst, in, origin, noon, false, nil)
 	}
 }

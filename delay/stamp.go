@@ -1,6 +1,7 @@
 package delay
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -22,8 +23,9 @@ type Origin struct {
 // bare leaves those three out, for a record that is too large only with them.
 //
 // The names and values of in are shared, not copied. dst must not overlap in.
-// Beside the growth of dst it allocates once.
-func AppendDelivered(dst, in []kgo.RecordHeader, o Origin, dueMs int64, bare bool) []kgo.RecordHeader {
+// The values that are added are written to text, over what was there, and share
+// its memory; where text is nil they have memory of their own.
+func AppendDelivered(dst, in []kgo.RecordHeader, o Origin, dueMs int64, bare bool, text *[]byte) []kgo.RecordHeader {
 	for _, h := range in {
 		if kindOf(h.Key) == kindOther {
 			dst = append(dst, h)
@@ -32,7 +34,14 @@ func AppendDelivered(dst, in []kgo.RecordHeader, o Origin, dueMs int64, bare boo
 	if bare {
 		return dst
 	}
-	values := make([]byte, 0, idBytes(o.Topic)+2*len(timeLayout))
+	var values []byte
+	if text != nil {
+		values = (*text)[:0]
+	}
+	values = slices.Grow(values, idBytes(o.Topic)+2*len(timeLayout))
+	if text != nil {
+		*text = values
+	}
 	values = appendID(values, o.Topic, o.Partition, o.Offset)
 	idEnd := len(values)
 	values = appendTime(values, dueMs)

@@ -61,6 +61,10 @@ const (
 	offerBudget  = 1024 // records produced
 	maxInFlight  = 16_384
 
+	// offerEvery is how often records are offered while answers are owed: a request
+	// for each millisecond costs the broker more than the delay saves the receiver.
+	offerEvery = 2 * time.Millisecond
+
 	maxSleep      = time.Second            // what a stepped clock or a suspended machine costs at most
 	soon          = 100 * time.Millisecond // to look again at held targets and refused commits
 	publishEvery  = 20 * time.Millisecond
@@ -100,7 +104,9 @@ type Lane struct {
 	revoking    []*revoking
 	suspended   bool
 	nextCommit  time.Time
-	refusals    int // in a row
+	nextOffer   time.Time
+	paced       bool // the last turn left the offering to nextOffer
+	refusals    int  // in a row
 	refusalSaid time.Time
 	nextPublish time.Time
 	changed     bool // something happened since the last snapshot
@@ -168,6 +174,7 @@ func (l *Lane) turn(now time.Time, m *mail) (more bool) {
 	l.lease()
 	if l.stopping {
 		l.dropIntake()
+		l.paced = false
 	} else {
 		l.read()
 		l.offer(now)
@@ -232,6 +239,9 @@ func (l *Lane) sleep(timer *time.Timer) {
 	}
 	if l.changed {
 		d = min(d, l.nextPublish.Sub(now))
+	}
+	if l.paced {
+		d = min(d, l.nextOffer.Sub(now))
 	}
 	if d <= 0 {
 		return

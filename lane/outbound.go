@@ -16,16 +16,20 @@ import (
 const slotSize = 512
 
 // slot is what one delivery in flight needs, used again with its id: the record,
-// room for its headers, and the one closure that its promise is.
+// room for its headers and their text, and the one closure that its promise is.
 type slot struct {
 	record  *kgo.Record
 	headers []kgo.RecordHeader
+	text    []byte // of the headers that are added
 	promise func(*kgo.Record, error)
 }
 
 // offer produces what the core has ready.
 func (l *Lane) offer(now time.Time) {
 	l.deliveries = l.deliveries[:0]
+	if l.paced = l.core.Occupying() > 0 && now.Before(l.nextOffer); l.paced {
+		return
+	}
 	if room := min(offerBudget, maxInFlight-l.core.Occupying()); room > 0 && !l.suspended {
 		l.deliveries = l.core.Offer(l.deliveries, room)
 	}
@@ -35,7 +39,10 @@ func (l *Lane) offer(now time.Time) {
 		l.fill(s, d, now)
 		l.deliver.Deliver(s.record, d.Alone, s.promise)
 	}
-	l.changed = l.changed || len(l.deliveries) > 0
+	if len(l.deliveries) > 0 {
+		l.changed = true
+		l.nextOffer = now.Add(offerEvery)
+	}
 }
 
 // slot returns the slot of an id. Its promise only appends to the mailbox: kgo
@@ -63,10 +70,10 @@ func (l *Lane) fill(s *slot, d *purgatory.Delivery, now time.Time) {
 			value = nil
 		}
 	case d.Reason != "" && !d.Bare: // delivered all the same, as the policy for invalid records says
-		l.stamped = delay.AppendDelivered(l.stamped[:0], headers, origin, d.DeadlineMs, false)
+		l.stamped = delay.AppendDelivered(l.stamped[:0], headers, origin, d.DeadlineMs, false, &s.text)
 		s.headers = delay.AppendErrors(s.headers[:0], l.stamped, origin, l.cfg.Group, why, now.UnixMilli())
 	default:
-		s.headers = delay.AppendDelivered(s.headers[:0], headers, origin, d.DeadlineMs, d.Bare)
+		s.headers = delay.AppendDelivered(s.headers[:0], headers, origin, d.DeadlineMs, d.Bare, &s.text)
 	}
 	*s.record = kgo.Record{
 		Topic: d.Target, Partition: d.TargetPartition, Key: key, Value: value,

@@ -1,0 +1,87 @@
+//go:build !race
+
+package lane
+
+import (
+	"io"
+	"log/slog"
+	"strconv"
+	"testing"
+	"time"
+
+	"layover/delay"
+	"layover/offsets"
+	"layover/purgatory"
+	"layover/wheel"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// sink takes every delivery and answers when it is told to.
+type sink struct {
+	kafka
+	promises []func(*kgo.Record, error)
+}
+
+func (s *sink) Deliver(_ *kgo.Record, _ bool, done func(*kgo.Record, error)) {
+	s.promises = append(s.promises, done)
+}
+
+// TestAllocationsOfTheLoop holds the way of a record through the lane, from what
+// the client fetched to what it is given to produce and back, to no allocation
+// but the chunks that a hundred of them share. The race detector allocates too.
+func TestAllocationsOfTheLoop(t *testing.T) {
+	targets, err := delay.NewTargets("ready", nil, []string{"delayed"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &sink{}
+	l := New(Config{
+		Core: purgatory.Config{
+			EgressTopic: "ready", MaxInFlight: 1 << 20, MaxInFlightBytes: 1 << 30, JumpOver: 100, Geometry: wheel.DefaultGeometry(),
+		},
+		Rules: &delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}, PatienceClock: func() time.Duration { return 0 },
+		Changed: func() {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}, s, s, s)
+	l.core.Assign(purgatory.Assignment{TopicPartition: tenure(0, 1).TopicPartition, Epoch: 1, Window: offsets.NewWindow(0), Committed: true})
+	reader, _ := l.core.Reader(tenure(0, 1).TopicPartition, 1)
+
+	now, delayMs := time.Now(), int64(0)
+	r := &kgo.Record{Topic: "delayed", Key: []byte("key"), Value: make([]byte, 100), Headers: []kgo.RecordHeader{{Key: "x-delay"}, {Key: "trace", Value: []byte("t")}}}
+	park := func() {
+		r.Timestamp = now
+		r.Headers[0].Value = strconv.AppendInt(r.Headers[0].Value[:0], delayMs, 10)
+		if !l.take(reader, r, now.UnixMilli()) {
+			t.Fatalf("offset %d was not taken", r.Offset)
+		}
+		r.Offset++
+	}
+	var done []ended
+	deliver := func() {
+		l.core.Tick(l.clock(now), tickBudget)
+		l.offer(now)
+		for _, promise := range s.promises {
+			promise(nil, nil)
+		}
+		s.promises = s.promises[:0]
+		m := l.box.take(mail{ended: done[:0]})
+		l.land(now, m.ended)
+		done = m.ended
+		now = now.Add(10 * time.Millisecond)
+	}
+	for range 2000 { // what is kept for reuse is there
+		park()
+		deliver()
+	}
+	t.Run("a record that passes through", func(t *testing.T) {
+		if got := testing.AllocsPerRun(2000, func() { park(); deliver() }); got > 0 {
+			t.Errorf("%v allocations, want none", got)
+		}
+	})
+	t.Run("a record that is parked", func(t *testing.T) {
+		delayMs = 3_600_000
+		if got := testing.AllocsPerRun(20_000, park); got > 0 { // rounded down: chunks are shared
+			t.Errorf("%v allocations, want less than one", got)
+		}
+	})
+}
