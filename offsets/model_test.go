@@ -237,7 +237,11 @@ func checkInvariants(t *testing.T, w *Window) {
 }
 
 func TestWindowAgreesWithModel(t *testing.T) {
-	for seed := range uint64(40) {
+	seeds := uint64(40)
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		input := make([]byte, 1+4*256)
 		for i := range input {

@@ -136,7 +136,11 @@ func choices(seed uint64) []byte {
 // failing in every class, refusing commits, revoking, losing, assigning again. In
 // the end everything heals, and every record has its outcome.
 func TestEveryRecordReadIsAccountedFor(t *testing.T) {
-	for seed := range uint64(300) {
+	seeds := uint64(300)
+	if testing.Short() {
+		seeds = 60
+	}
+	for seed := range seeds {
 		ok := t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { conserve(t, choices(seed)) })
 		if !ok {
 			return

@@ -261,10 +261,14 @@ func TestNewTurnOfASlotDoesNotMixWithTheOneBeingDrained(t *testing.T) {
 }
 
 func TestEqualTicksComeOutInTheOrderOfAddWhateverLevelTheyWereIn(t *testing.T) {
+	batches := []int{0, 5, 39}
+	if testing.Short() {
+		batches = []int{0, 9}
+	}
 	for name, g := range geometries {
 		t.Run(name, func(t *testing.T) {
 			for _, p := range []pace{finestPace, usualPace} {
-				for _, batch := range []int{0, 5, 39} {
+				for _, batch := range batches {
 					const deadlineMs = 100_000
 					m := newPacedModel(t, 0, g, 1, p)
 					for nowMs := int64(0); nowMs < deadlineMs; nowMs += 1 + (deadlineMs-nowMs)/9 {

@@ -56,7 +56,7 @@ func TestCompactionKeepsSequenceNumbersApart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for keep := range 4 {
 				m := newModel(t, 0, g, 5)
-				for _, seq := range []uint64{5, 1<<31 + 5, 1<<32 + 40, 1<<33 + 6, 7 << 32, 1<<45 + 5} {
+				for _, seq := range []uint64{5, 1<<31 + 5, 1<<32 + 40, 1<<33 + 6, 7 << 32} {
 					skipTo(m.w, seq)
 					for range 70 {
 						m.add(1_000_000)
@@ -235,8 +235,11 @@ func TestMemoryIsGivenBackAfterABurst(t *testing.T) {
 // costs at most 24 bytes a record, beside the headers and, in the worst case, a chunk
 // of each size for each bucket in use.
 func TestCompactionKeepsMemoryInProportionToWhatIsLeft(t *testing.T) {
+	records := 1_000_000
+	if testing.Short() {
+		records = 100_000
+	}
 	const (
-		records = 1_000_000
 		headers = 700 << 10 // of three levels, with spare slabs
 		bucket  = 64 + 512
 	)

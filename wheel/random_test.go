@@ -129,6 +129,15 @@ func (m *model) checkIdleUntil(ms int64) {
 	}
 }
 
+// seeds is how many random runs a test makes: all of them, or with -short, for the
+// race detector, which takes ten times as long, a quarter.
+func seeds(all uint64) uint64 {
+	if testing.Short() {
+		return all / 4
+	}
+	return all
+}
+
 // paces are those of the random tests: with the usual one little data is never
 // divided, with the finest one all of it is.
 var paces = []pace{finestPace, usualPace}
@@ -136,7 +145,7 @@ var paces = []pace{finestPace, usualPace}
 func TestTimingWheelAgreesWithModelUnderRandomOperations(t *testing.T) {
 	for name, g := range geometries {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(20) {
+			for seed := range seeds(20) {
 				script := make([]byte, 3000)
 				r := rand.NewChaCha8([32]byte{byte(seed), byte(g.Slots), byte(g.Levels)})
 				_, _ = r.Read(script)
