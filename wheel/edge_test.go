@@ -2,6 +2,7 @@ package wheel
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -222,6 +223,64 @@ func TestCancelDuringCascadeAndDuringHandingOut(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A bucket that moves down over half a second is cancelled from while it does:
+// what has moved, what is still to move, and what neither cascades nor fires any
+// more because compaction has been over it.
+func TestCancelWhileABucketMovesDown(t *testing.T) {
+	const records, deadlineMs = 20_000, 600_000
+	for _, p := range paces {
+		w := New(0, DefaultGeometry())
+		w.pace = p
+		w.clearBuckets()
+		handles := make([]Handle, records)
+		for i := range handles {
+			handles[i] = w.Add(deadlineMs+int64(i%700), uint64(i))
+		}
+		r := rand.New(rand.NewPCG(1, 9))
+		gone := make([]int, records) // cancelled or fired
+		for nowMs := int64(deadlineMs - 3000); w.Len() > 0; nowMs++ {
+			var due []uint64
+			for more := true; more; {
+				due, more = w.AdvanceClock(nowMs, 100, due)
+				if i := r.IntN(records); w.Cancel(handles[i]) {
+					gone[i]++
+				}
+			}
+			for _, payload := range due {
+				gone[payload]++
+				if w.Cancel(handles[payload]) {
+					t.Fatalf("record %d was cancelled after it fired", payload)
+				}
+			}
+		}
+		for i, n := range gone {
+			if n != 1 {
+				t.Fatalf("record %d was cancelled or fired %d times", i, n)
+			}
+		}
+		checkMemory(t, w)
+	}
+}
+
+func TestNoneOfAMillionIsEarlyOrATickLate(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, tickMs := range []int64{1, 7} {
+		w := New(0, Geometry{TickMs: tickMs, Slots: 256, Factor: 64, Levels: 4})
+		deadlinesMs := make([]int64, 1_000_000)
+		for i := range deadlinesMs {
+			deadlinesMs[i] = r.Int64N(1 << (4 + r.IntN(20)))
+			w.Add(deadlinesMs[i], uint64(i))
+		}
+		for beforeMs, nowMs := int64(0), int64(0); w.Len() > 0; beforeMs, nowMs = nowMs, nowMs+1+r.Int64N(50) {
+			for _, i := range collect(w, nowMs, 1000) {
+				if at := deadlinesMs[i]; at > nowMs || at <= beforeMs-tickMs {
+					t.Fatalf("deadline %d came out between %d and %d, with a tick of %d", at, beforeMs, nowMs, tickMs)
+				}
+			}
+		}
 	}
 }
 
