@@ -1,10 +1,10 @@
 package wheel
 
-// maxDeadShare bounds the dead records: compaction runs while there is more than
-// one to six live ones. With the usual pace it reads eight records for each that is
-// cancelled. A pass gives memory back only near its end, so the two together are
-// what keeps a wheel at some 24 bytes a live record whatever is cancelled.
-const maxDeadShare = 6
+// maxDeadShare says when a pass of compaction begins: when there is more than one
+// dead record to two live ones. It goes on to its end, and gives memory back only
+// near it; with the usual pace that keeps a wheel at 28 bytes a live record at most,
+// whatever is cancelled. A smaller share would mean less memory and dearer cancels.
+const maxDeadShare = 2
 
 // stepPlaces is how much a step of compaction reads: a chunk, or several of the
 // small ones.
@@ -17,7 +17,7 @@ type compaction struct {
 	bucket  int    // of that level
 	from    source // log of that bucket
 	prev    uint32 // chunk of that log that was read last; 0: none yet
-	current *level // the level of that index; nil before the first step
+	current *level // the level of that index; nil: no pass is going on
 }
 
 // at says whether the pass is within the bucket.

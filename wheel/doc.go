@@ -52,8 +52,8 @@
 // A handle is a sequence number, never used again, and each has one bit that
 // says whether its record is live. Cancelling clears the bit and so does firing,
 // and whichever finds it set has won; the record itself stays where it is until
-// its bucket is next read, or until compaction, which goes over a chunk with every
-// few cancels while there are many dead, gives its place back.
+// its bucket is next read, or until compaction gives its place back, which goes over
+// a chunk with every other cancel when a third of all is dead.
 //
 // # Order
 //

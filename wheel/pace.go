@@ -19,4 +19,4 @@ type pace struct {
 	minDead int
 }
 
-var usualPace = pace{leadShare: 4, shareChunks: 8, cancelsPerStep: 4, minDead: 4096}
+var usualPace = pace{leadShare: 4, shareChunks: 8, cancelsPerStep: 2, minDead: 4096}

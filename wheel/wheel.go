@@ -141,14 +141,14 @@ func (w *TimingWheel) AddBatch(deadlinesMs []int64, payloads []uint64, handles [
 // that this one has not reached, is false and changes nothing.
 //
 // The record's 16 bytes stay where they are until its bucket is next read, or
-// until there are so many dead records that each Cancel goes over a few chunks to
+// until there are so many dead records that every other Cancel goes over a chunk to
 // give their places back; the cost is bounded, and constant on average.
 func (w *TimingWheel) Cancel(h Handle) bool {
 	if !w.live.remove(uint64(h)) {
 		return false
 	}
 	w.dead++
-	if w.dead > w.live.live/maxDeadShare && w.dead > w.pace.minDead {
+	if w.compaction.current != nil || w.dead > w.live.live/maxDeadShare && w.dead > w.pace.minDead {
 		w.compact()
 	}
 	return true

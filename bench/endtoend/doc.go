@@ -1,0 +1,26 @@
+// Package endtoend measures the whole daemon, and its loop alone.
+//
+//	benchmark's process                       a process of its own
+//
+//	sender ───────► embedded broker ────────► daemon, as "layover run" has it
+//	receiver ◄─────────────┘ ◄──────────────────┘
+//	orders ───────────────── its stdin ─────► collect, read
+//	figures ◄─────────────── its stdout ───── memory, CPU, collections
+//
+// [EndToEnd] parks many records, lets them lie, then sends short delays through
+// beside them. The daemon has a process to itself, so that its memory and CPU
+// are nobody else's; broker, sender and receiver are in the benchmark's. Both
+// processes share the cores, so lateness is that of a machine with other work.
+//
+// [Loop] drives a real lane whose surroundings answer at once: what is left is
+// how late a sleeping loop wakes, with cores idle and with all of them busy.
+//
+// Both start the running binary again as a child, which main has to let happen
+// before anything else:
+//
+//	if endtoend.IsChild() {
+//		os.Exit(endtoend.RunChild())
+//	}
+//
+// It is no load test: nothing here looks for the highest rate.
+package endtoend

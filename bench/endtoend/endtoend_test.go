@@ -1,0 +1,138 @@
+package endtoend
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// tiny is enough for every row to be there, and for nothing to be read from it.
+func tiny(t *testing.T) Options {
+	return Options{
+		Records: 2000, Idle: 300 * time.Millisecond, Flow: 300 * time.Millisecond, PerSecond: 200, Settle: 10 * time.Millisecond,
+		LoopRounds: 1, LoopWatch: 1200 * time.Millisecond, Log: t.Output(),
+	}
+}
+
+// named checks that there are these rows, by how their names begin, and no other.
+func named(t *testing.T, rows []Row, names ...string) {
+	t.Helper()
+	for i, r := range rows {
+		t.Logf("%-60s %s   %s", r.Name, r.Value, r.Goal)
+		if i >= len(names) || !strings.HasPrefix(r.Name, names[i]) {
+			t.Errorf("row %d is %q", i, r.Name)
+		}
+		if r.Value == "" || (r.Goal == "") != (r.Met == nil) {
+			t.Errorf("row %q: value %q, goal %q, met %v", r.Name, r.Value, r.Goal, r.Met)
+		}
+	}
+	if len(rows) < len(names) {
+		t.Errorf("%d rows, want %q", len(rows), names)
+	}
+}
+
+func TestEndToEndFillsItsRows(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	rows, err := EndToEnd(ctx, tiny(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named(t, rows,
+		"parked", "Go runtime", "payload", "live bytes", "overhead", "accounted", "resident per record", "resident in all",
+		"CPU while idle", "CPU at 200/s", "GC CPU per minute at 200/s",
+		"lateness at 200/s, due to delivery", "lateness at 200/s, due to receiver", "lost", "early", "delivered more than once")
+}
+
+func TestLoopFillsItsRows(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	rows, err := Loop(ctx, tiny(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named(t, rows,
+		"wake-ups, nothing parked", "wake-ups, 10000 parked", "an earlier deadline",
+		"lateness of the loop, idle, GOMAXPROCS", "of a plain sleeper, idle", "lateness of the loop, idle, GOMAXPROCS", "of a plain sleeper, idle",
+		"lateness of the loop, all", "of a plain sleeper, all", "lateness of the loop, all", "of a plain sleeper, all")
+}
+
+// out is a record as the receiver gets it.
+func out(topic, key string, stampMs int64) *kgo.Record {
+	return &kgo.Record{Topic: topic, Key: []byte(key), Timestamp: time.UnixMilli(stampMs)}
+}
+
+func TestWhatIsLostEarlyOrStrayIsAnError(t *testing.T) {
+	const key, dueMs = "0000000000000000", 1000
+	for name, c := range map[string]struct {
+		arrivals []*kgo.Record
+		at       int64
+		want     string // in the error; "" is none
+		again    int
+	}{
+		"on time":                      {arrivals: []*kgo.Record{out(egress, key, dueMs)}, at: dueMs},
+		"late":                         {arrivals: []*kgo.Record{out(egress, key, dueMs+70)}, at: dueMs + 90},
+		"twice":                        {arrivals: []*kgo.Record{out(egress, key, dueMs), out(egress, key, dueMs+1)}, at: dueMs + 1, again: 1},
+		"lost":                         {at: dueMs, want: "1 were lost and 0 early"},
+		"early by its timestamp":       {arrivals: []*kgo.Record{out(egress, key, dueMs-1)}, at: dueMs, want: "0 were lost and 1 early"},
+		"early by the receiver":        {arrivals: []*kgo.Record{out(egress, key, dueMs)}, at: dueMs - 1, want: "0 were lost and 1 early"},
+		"a parked one":                 {arrivals: []*kgo.Record{out(egress, key, dueMs), out(egress, parkedKey+"000000001", dueMs)}, at: dueMs, want: "parked-000000001 in ready"},
+		"dead-lettered, which is lost": {arrivals: []*kgo.Record{out(dlq, key, dueMs)}, at: dueMs, want: "in dead-letters"},
+		"one that was never sent":      {arrivals: []*kgo.Record{out(egress, key, dueMs), out(egress, "0000000000000001", dueMs)}, at: dueMs, want: "0000000000000001 in ready"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := new(ledger)
+			l.sent(dueMs)
+			for _, r := range c.arrivals {
+				l.arrived(r, time.UnixMilli(c.at))
+			}
+			a := l.account(0, 1)
+			err := errors.Join(a.fault(), l.stray())
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("error %v", err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+			if a.again != c.again {
+				t.Errorf("%d delivered again, want %d", a.again, c.again)
+			}
+		})
+	}
+}
+
+func TestTheDaemonsBooksHaveToAgree(t *testing.T) {
+	books := func(parked, delivered, dead, unaccounted int64) (s status) {
+		s.Parked.Records, s.Counters.Delivered, s.Counters.DeadLettered, s.Counters.Unaccounted = parked, delivered, dead, unaccounted
+		return s
+	}
+	if err := books(2, 3, 0, 0).fault(2, 3); err != nil {
+		t.Error(err)
+	}
+	for _, s := range []status{books(1, 3, 0, 0), books(2, 2, 0, 0), books(2, 3, 1, 0), books(2, 3, 0, -1)} {
+		if s.fault(2, 3) == nil {
+			t.Errorf("%+v is no fault", s)
+		}
+	}
+}
+
+func TestQuantilesAreLatenessesThatHappened(t *testing.T) {
+	var l latenesses
+	if l.at(500) != 0 {
+		t.Error("a quantile of nothing")
+	}
+	for i := range 200 {
+		l = append(l, time.Duration(200-i))
+	}
+	for permille, want := range map[int]time.Duration{0: 1, 500: 100, 990: 198, 1000: 200} {
+		if got := l.at(permille); got != want {
+			t.Errorf("%d of a thousand: %d, want %d", permille, got, want)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package endtoend
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// reading is what a process knows of itself at one instant. Bytes are bytes and
+// CPU is since the start of the process.
+type reading struct {
+	At time.Time
+
+	Heap      uint64 // in objects: live ones, and after a collection nothing else
+	NextGC    uint64 // heap at which the next collection begins
+	Allocated uint64 // ever
+	Resident  uint64 // of the whole process
+
+	CPU         time.Duration // in steps of 10 ms
+	GCCPU       time.Duration // as of the end of the last collection; with what idle cores helped
+	Collections uint32
+
+	GOGC, GOMAXPROCS int // GOGC is -1 where it is off
+	MemoryLimit      int64
+}
+
+// read takes a reading.
+func read() (reading, error) {
+	cpu, resident, err := process()
+	if err != nil {
+		return reading{}, err
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	samples := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/gc/gogc:percent"}}
+	metrics.Read(samples)
+	gogc := samples[1].Value.Uint64()
+	r := reading{
+		At: time.Now(), Heap: m.HeapAlloc, NextGC: m.NextGC, Allocated: m.TotalAlloc, Resident: uint64(resident),
+		CPU: seconds(cpu), GCCPU: seconds(samples[0].Value.Float64()), Collections: m.NumGC,
+		GOGC: int(min(gogc, math.MaxInt32)), GOMAXPROCS: runtime.GOMAXPROCS(0), MemoryLimit: debug.SetMemoryLimit(-1),
+	}
+	if gogc == math.MaxUint64 {
+		r.GOGC = -1
+	}
+	return r, nil
+}
+
+// collect leaves nothing but what is reachable. Pools let go of what they keep
+// only at the second collection.
+func collect() {
+	runtime.GC()
+	runtime.GC()
+}
+
+// forced is how many collections collect makes.
+const forced = 2
+
+// process returns CPU seconds and resident bytes as the daemon's own /metrics
+// has them.
+func process() (cpu, resident float64, err error) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	families, err := registry.Gather()
+	if err != nil {
+		return 0, 0, fmt.Errorf("process metrics: %w", err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			switch f.GetName() {
+			case "process_cpu_seconds_total":
+				cpu = m.GetCounter().GetValue()
+			case "process_resident_memory_bytes":
+				resident = m.GetGauge().GetValue()
+			}
+		}
+	}
+	if cpu == 0 || resident == 0 {
+		return 0, 0, fmt.Errorf("process metrics: none on %s", runtime.GOOS)
+	}
+	return cpu, resident, nil
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// inForce says under which settings of the runtime the reading was taken.
+func (r reading) inForce() string {
+	gogc, limit := fmt.Sprint(r.GOGC), "none"
+	if r.GOGC < 0 {
+		gogc = "off"
+	}
+	if r.MemoryLimit != math.MaxInt64 {
+		limit = mib(float64(r.MemoryLimit))
+	}
+	return fmt.Sprintf("GOGC %s, GOMEMLIMIT %s, GOMAXPROCS %d", gogc, limit, r.GOMAXPROCS)
+}

@@ -1,0 +1,79 @@
+package endtoend
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// status is the part of /status that is looked at.
+type status struct {
+	Pauses []struct {
+		Reason, Target string
+	} `json:"pauses"`
+	Parked struct {
+		Records int64 `json:"records"`
+		Bytes   int64 `json:"bytes"` // of the lanes, as they count
+	} `json:"parked"`
+	Counters struct {
+		Delivered    int64 `json:"delivered"`
+		DeadLettered int64 `json:"dead_lettered"`
+		Dropped      int64 `json:"dropped"`
+		Unaccounted  int64 `json:"unaccounted"`
+	} `json:"counters"`
+}
+
+// status asks the daemon. It closes the connection, so that a daemon that is
+// not asked has none.
+func (b *bench) status(ctx context.Context) (s status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.http+"/status", nil)
+	if err != nil {
+		return s, err
+	}
+	r.Close = true
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return s, err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&s); err != nil {
+		return s, fmt.Errorf("/status: %w", err)
+	}
+	return s, nil
+}
+
+// agreeWithin is how long the daemon may take to hear of its last deliveries and
+// to publish them.
+const agreeWithin = 5 * time.Second
+
+// agree waits until the daemon's own books agree with ours, or says how they do not.
+func (b *bench) agree(ctx context.Context, a account) error {
+	for by := time.Now().Add(agreeWithin); ; {
+		s, err := b.status(ctx)
+		if err != nil {
+			return err
+		}
+		fault := s.fault(b.Records, a.sent+a.again)
+		if fault == nil || time.Now().After(by) {
+			return fault
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// fault compares the daemon's own books with ours, when all short delays are
+// through: nil, or what does not agree.
+func (s status) fault(parked, delivered int) error {
+	c := s.Counters
+	if s.Parked.Records != int64(parked) || c.Delivered != int64(delivered) || c.DeadLettered+c.Dropped+c.Unaccounted != 0 {
+		return fmt.Errorf("/status has %d parked, %d delivered, %d dead-lettered, %d dropped, %d unaccounted: want %d parked, %d delivered and no other",
+			s.Parked.Records, c.Delivered, c.DeadLettered, c.Dropped, c.Unaccounted, parked, delivered)
+	}
+	return nil
+}

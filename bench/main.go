@@ -1,0 +1,179 @@
+// Command bench runs Layover's wheel beside what a Go program would use in its
+// place, and the whole daemon with a million records parked, and prints tables:
+//
+//	go run . -quick          a million pending, a hundred thousand in the daemon
+//	go run .                 up to ten million
+//	go run . -part daemon    only the daemon and its loop
+//	go run . -doc ../docs/benchmarks.md -out ../docs/benchmarks
+//
+// Each measurement is a process of its own, structures take turns, and what is
+// printed is the median of the runs. Tables go to standard output and progress
+// to standard error.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"layover/bench/endtoend"
+	"layover/bench/report"
+)
+
+func main() {
+	if endtoend.IsChild() {
+		os.Exit(endtoend.RunChild())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// options are the flags.
+type options struct {
+	plan plan
+
+	// wheel and daemon are what is measured.
+	wheel, daemon bool
+
+	// endToEnd is how much of the daemon is measured.
+	endToEnd endtoend.Options
+
+	// out is the directory for plots, or empty.
+	out string
+
+	// doc is the file that gets the tables between its marks, or empty.
+	doc string
+
+	// command is how these figures are got again: the flags without out and doc.
+	command string
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	err := dispatch(ctx, args, stdout, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintln(stderr, "bench:", err)
+		return 1
+	}
+	return 0
+}
+
+func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) > 0 && args[0] == childFlag {
+		return runChild(args[1:], stdout)
+	}
+	o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	// What could fail at the end fails before half an hour of measuring.
+	if err := report.Check(o.doc, o.out); err != nil {
+		return err
+	}
+	figures, failed := report.Figures{}, []string(nil)
+	if o.wheel {
+		figures, failed = o.plan.carryOut(ctx, stderr)
+	}
+	about := report.Collect(o.command)
+	text := report.Text(about, figures)
+	if o.daemon && ctx.Err() == nil {
+		tables, missing := daemonTables(ctx, o.endToEnd, stderr)
+		text, failed = text+tables, append(failed, missing...)
+	}
+	if len(failed) > 0 {
+		text += "\nNot measured:\n\n- " + strings.Join(failed, "\n- ") + "\n"
+	}
+	fmt.Fprint(stdout, text)
+	if err := report.Write(o.doc, o.out, text, figures); err != nil {
+		return err
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("%d not measured", len(failed))
+	}
+	return nil
+}
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	quick := flags.Bool("quick", false, "measure only with a million pending")
+	only := flags.String("only", "", "measure only structures whose name matches this `regexp`")
+	runs := flags.Int("runs", 3, "how often to measure; figures are medians")
+	part := flags.String("part", "all", "measure `all`, or only the wheel or the daemon")
+	sizes := flags.String("sizes", "", "how many are pending, a `list` with commas, instead of -quick or the default")
+	var o options
+	flags.StringVar(&o.out, "out", "", "write SVG plots to this `directory`; they need two sizes")
+	flags.StringVar(&o.doc, "doc", "", "put the tables into this `file`, between "+report.Begin+" and "+report.End)
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("no argument is expected, but there is %q", flags.Arg(0))
+	}
+	if *runs < 1 {
+		return o, fmt.Errorf("-runs %d: want at least 1", *runs)
+	}
+	expression, err := regexp.Compile(*only)
+	if err != nil {
+		return o, fmt.Errorf("-only: %w", err)
+	}
+	o.wheel, o.daemon = *part != "daemon", *part != "wheel"
+	if *part != "all" && o.wheel == o.daemon {
+		return o, fmt.Errorf("-part %q: want all, wheel or daemon", *part)
+	}
+	o.plan, o.endToEnd = plan{only: expression, runs: *runs, sizes: fullSizes()}, endtoend.Full()
+	if *quick {
+		o.plan.sizes, o.endToEnd = quickSizes(), endtoend.Quick()
+	}
+	if *sizes != "" {
+		if o.plan.sizes, err = parseSizes(*sizes); err != nil {
+			return o, err
+		}
+	}
+	if len(o.plan.kinds()) == 0 {
+		return o, fmt.Errorf("-only %q: no structure has such a name", *only)
+	}
+	o.command = command(flags)
+	return o, nil
+}
+
+func parseSizes(list string) ([]int, error) {
+	var sizes []int
+	for field := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(field)
+		if err != nil || n < leastSize {
+			return nil, fmt.Errorf("-sizes: %q: want a number of at least %d", field, leastSize)
+		}
+		sizes = append(sizes, n)
+	}
+	slices.Sort(sizes)
+	return slices.Compact(sizes), nil
+}
+
+// leastSize is the least for which quarters and quantiles mean anything.
+const leastSize = 100
+
+func command(flags *flag.FlagSet) string {
+	parts := []string{"go run ."}
+	flags.Visit(func(f *flag.Flag) {
+		switch value := f.Value.String(); {
+		case f.Name == "out" || f.Name == "doc":
+		case f.Name == "quick":
+			parts = append(parts, "-quick")
+		default:
+			parts = append(parts, "-"+f.Name, value)
+		}
+	})
+	return strings.Join(parts, " ")
+}
