@@ -13,8 +13,10 @@ func (w *TimingWheel) Earliest() (ms int64, ok bool) {
 	first := int64(math.MaxInt64)
 	for i := range w.levels {
 		lv := &w.levels[i]
-		if tick, live := w.earliestOpen(lv); live {
-			first = min(first, tick)
+		if lv.open.start < first {
+			if tick, live := w.earliestOpen(lv); live {
+				first = min(first, tick)
+			}
 		}
 		here := w.clock >> lv.shift
 		for turn := range int64(w.geometry.Slots) {
