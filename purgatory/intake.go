@@ -113,7 +113,9 @@ func (r Reader) Read(a *Arrival) bool {
 	remaining := max(fireMs-c.now.WallMs, 0)
 	loc := c.park(p, t, a, bits.Len64(uint64(remaining)))
 	c.wheel.Add(fireMs, uint64(loc))
-	c.nextDueMs = min(c.nextDueMs, fireMs)
+	if fireMs > c.now.WallMs { // what is due at once needs no look into the wheel
+		c.nextDueMs = min(c.nextDueMs, fireMs)
+	}
 	p.parked++
 	c.stats.Parked++
 	return true

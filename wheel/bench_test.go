@@ -214,3 +214,28 @@ func BenchmarkExpire(b *testing.B) {
 		}
 	})
 }
+
+// What does it cost to look for the earliest record, beside a wheel that has one,
+// while a tick with very many is handed out and behind many that were cancelled?
+// The loop publishes it several times a second.
+func BenchmarkEarliest(b *testing.B) {
+	one := New(0, DefaultGeometry())
+	one.Add(1000, 1)
+	giant := New(0, DefaultGeometry())
+	for range 300_000 {
+		giant.Add(1000, 1)
+	}
+	giant.AdvanceClock(1000, 100, nil)
+	dead := New(0, DefaultGeometry())
+	for range 4000 { // too few to be compacted
+		dead.Cancel(dead.Add(3000, 1))
+	}
+	dead.Add(4000, 2)
+	for name, w := range map[string]*TimingWheel{"one": one, "giant tick": giant, "behind dead": dead} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				w.Earliest()
+			}
+		})
+	}
+}

@@ -19,15 +19,16 @@ func (w *TimingWheel) Earliest() (ms int64, ok bool) {
 			}
 		}
 		here := w.clock >> lv.shift
-		for turn := range int64(w.geometry.Slots) {
-			slot, found := lv.first(here+turn, w.mask)
-			if !found || slot < here+turn || slot-here > w.mask || slot<<lv.shift >= first {
+		for from := here; from-here <= w.mask; {
+			slot, found := lv.first(from, w.mask)
+			if !found || slot-here > w.mask || slot<<lv.shift >= first {
 				break
 			}
 			if tick, live := w.earliestIn(lv, int(slot&w.mask), slot<<lv.shift); live {
 				first = min(first, tick)
 				break
 			}
+			from = slot + 1
 		}
 	}
 	if tick, live := w.earliestOpen(&w.far); live {
@@ -49,6 +50,9 @@ func (w *TimingWheel) earliestOpen(lv *level) (tick int64, live bool) {
 		places, epoch := w.chunks.unread(c, largeChunk)
 		at, some := w.earliestOf(lv, places, epoch, lv.open.start)
 		tick, live = min(tick, at), live || some
+		if live && lv.oneTick() {
+			break // all of it is for one tick
+		}
 	}
 	return tick, live
 }
@@ -66,6 +70,9 @@ func (w *TimingWheel) earliestOf(lv *level, places []record, epoch uint64, start
 			at = int64(places[i+1].payload)
 		}
 		tick, live = min(tick, at), true
+		if lv.oneTick() {
+			break // all of it is for one tick
+		}
 	}
 	return tick, live
 }
@@ -78,16 +85,17 @@ func (w *TimingWheel) earliestIn(lv *level, bucket int, start int64) (tick int64
 		if logs == nil {
 			continue
 		}
-		w.chunks.each(&logs[bucket], func(places []record, epoch uint64) {
+		w.chunks.each(&logs[bucket], func(places []record, epoch uint64) bool {
 			at, some := w.earliestOf(lv, places, epoch, start)
 			tick, live = min(tick, at), live || some
+			return !live || !lv.oneTick()
 		})
 	}
 	return tick, live
 }
 
-// each visits the chunks of a log that stays as it is.
-func (a *arena) each(l *bucketLog, f func(places []record, epoch uint64)) {
+// each visits the chunks of a log that stays as it is, until f returns false.
+func (a *arena) each(l *bucketLog, f func(places []record, epoch uint64) (more bool)) {
 	if l.head == 0 {
 		return
 	}
@@ -99,8 +107,7 @@ func (a *arena) each(l *bucketLog, f func(places []record, epoch uint64)) {
 			count = l.next - 1 - last
 		}
 		from := ref&(slabPlaces-1) + 1
-		f(a.slabs[ref>>slabBits][from:from+count], tagEpoch(header.payload))
-		if ref == last {
+		if !f(a.slabs[ref>>slabBits][from:from+count], tagEpoch(header.payload)) || ref == last {
 			return
 		}
 		ref = following

@@ -1,6 +1,7 @@
 package wheel
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -54,5 +55,25 @@ func TestEarliestIsTheLeastDeadlineOfAllThatIsParked(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A share of the last bucket of time must not send the clock back to its beginning.
+func TestSharesOfTheLastBucketOfTimeStayInTime(t *testing.T) {
+	for records := 90; records < 260; records += 3 {
+		w := New(0, DefaultGeometry())
+		for i := range records {
+			w.Add(math.MaxInt64, uint64(i))
+		}
+		var out []uint64
+		for more := true; more; {
+			before := w.clock
+			if out, more = w.AdvanceClock(math.MaxInt64, 20, out); w.clock < before {
+				t.Fatalf("%d records: the clock went from %d to %d", records, before, w.clock)
+			}
+		}
+		if len(out) != records || !slices.IsSorted(out) {
+			t.Fatalf("%d of %d came out, sorted %v", len(out), records, slices.IsSorted(out))
+		}
 	}
 }

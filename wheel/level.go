@@ -75,6 +75,9 @@ func (lv *level) places() uint32 {
 	return 1
 }
 
+// oneTick says whether all of a bucket is for the same tick.
+func (lv *level) oneTick() bool { return lv.shift == 0 && !lv.wide }
+
 // opens is the tick at which the bucket of a slot is taken.
 func (lv *level) opens(slot int64) int64 { return slot<<lv.shift - lv.lead }
 
@@ -155,7 +158,7 @@ func (o *openBucket) schedule(tick, least int64) {
 		*o = openBucket{}
 		return
 	}
-	o.next = min(o.last, tick+max(1, (o.last-tick)/o.chunks*least))
+	o.next = tick + min(o.last-tick, max(1, (o.last-tick)/o.chunks*least)) // at the end of time, too
 }
 
 // fullTick completes the low 32 bits of a deadline in ticks. A bucket that is
