@@ -103,17 +103,6 @@ func (w *TimingWheel) nextLog() {
 	c.skip()
 }
 
-// dequeueEmpty takes a bucket out of the queue if nothing is left in it.
-func (w *TimingWheel) dequeueEmpty(lv *level, bucket int) {
-	for from := range lv.logs {
-		if lv.logs[from] != nil && lv.logs[from][bucket].head != 0 {
-			return
-		}
-	}
-	lv.remove(bucket, w.clock, w.mask)
-	w.head.known = false
-}
-
 // squeeze drops the dead records of a closed chunk.
 func (w *TimingWheel) squeeze(lv *level, ref uint32) {
 	places, epoch := w.chunks.unread(chain{ref: ref}, largeChunk)

@@ -4,8 +4,8 @@ import "math"
 
 // Earliest returns the deadline of the record that is due first, rounded up to a
 // tick, or false where nothing is parked. Unlike NextDeadline it looks into the
-// buckets: its cost is that of reading the first two buckets of each level, so it
-// is for people who ask, not for the loop that sleeps.
+// buckets, and reads up to two of each level above the lowest: it is for people
+// who ask, and not for every turn of a loop.
 func (w *TimingWheel) Earliest() (ms int64, ok bool) {
 	if w.Len() == 0 {
 		return 0, false
@@ -65,11 +65,7 @@ func (w *TimingWheel) earliestOf(lv *level, places []record, epoch uint64, start
 		if !w.live.has(fullSeq(epoch, places[i].seq)) {
 			continue
 		}
-		at := fullTick(start, places[i].tick)
-		if lv.wide {
-			at = int64(places[i+1].payload)
-		}
-		tick, live = min(tick, at), true
+		tick, live = min(tick, lv.tickAt(places, i, start)), true
 		if lv.oneTick() {
 			break // all of it is for one tick
 		}

@@ -161,6 +161,15 @@ func (o *openBucket) schedule(tick, least int64) {
 	o.next = tick + min(o.last-tick, max(1, (o.last-tick)/o.chunks*least)) // at the end of time, too
 }
 
+// tickAt is the deadline in ticks of the record that begins at places[i], in a
+// bucket whose span begins at start.
+func (lv *level) tickAt(places []record, i int, start int64) int64 {
+	if lv.wide {
+		return int64(places[i+1].payload)
+	}
+	return fullTick(start, places[i].tick)
+}
+
 // fullTick completes the low 32 bits of a deadline in ticks. A bucket that is
 // not wide spans at most 2^32 of them, from start on.
 func fullTick(start int64, low uint32) int64 {

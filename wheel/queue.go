@@ -19,6 +19,17 @@ func (w *TimingWheel) offer(lv *level, slot int64) {
 	}
 }
 
+// dequeueEmpty takes a bucket out of the queue if nothing is left in it.
+func (w *TimingWheel) dequeueEmpty(lv *level, bucket int) {
+	for from := range lv.logs {
+		if lv.logs[from] != nil && lv.logs[from][bucket].head != 0 {
+			return
+		}
+	}
+	lv.remove(bucket, w.clock, w.mask)
+	w.head.known = false
+}
+
 // parkFar appends a record that no level reaches.
 func (w *TimingWheel) parkFar(from source, tick int64, seq, payload uint64) {
 	l := w.far.log(from, 0, 1)

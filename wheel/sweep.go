@@ -76,7 +76,6 @@ func (w *TimingWheel) rewriteOpen(lv *level, keep func(tick int64, seq, payload 
 
 // rewriteBucket is rewrite for one bucket, whose span begins at start.
 func (w *TimingWheel) rewriteBucket(lv *level, bucket int, start int64, keep func(tick int64, seq, payload uint64) bool) {
-	kept := false
 	for _, logs := range lv.logs {
 		if logs == nil {
 			continue
@@ -84,12 +83,8 @@ func (w *TimingWheel) rewriteBucket(lv *level, bucket int, start int64, keep fun
 		var none bucketLog
 		l := &logs[bucket]
 		w.refill(l, w.chunks.take(&none, l), lv, start, keep)
-		kept = kept || l.head != 0
 	}
-	if !kept {
-		lv.remove(bucket, w.clock, w.mask)
-		w.head.known = false
-	}
+	w.dequeueEmpty(lv, bucket)
 }
 
 // refill appends to l what keep wants of the chain, which ends. The chain's
@@ -99,10 +94,7 @@ func (w *TimingWheel) refill(l *bucketLog, c chain, lv *level, start int64, keep
 		places, epoch := w.chunks.unread(c, largeChunk)
 		for i := 0; i < len(places); i += int(lv.places()) {
 			r := places[i]
-			seq, tick := fullSeq(epoch, r.seq), fullTick(start, r.tick)
-			if lv.wide {
-				tick = int64(places[i+1].payload)
-			}
+			seq, tick := fullSeq(epoch, r.seq), lv.tickAt(places, i, start)
 			switch {
 			case !keep(tick, seq, r.payload):
 			case lv.wide:
