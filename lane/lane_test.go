@@ -57,7 +57,7 @@ func TestTheLoopSleepsASecondAtMostAndDoesNotSpin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(r *rig) {
 				of.prepare(r)
-				time.Sleep(3 * time.Second) // until what was begun is committed
+				time.Sleep(3500 * time.Millisecond) // until what was begun is committed, and between two wake-ups
 				r.kafka.set(func(k *kafka) { k.turns = k.turns[len(k.turns)-1:] })
 				time.Sleep(10 * time.Second)
 				r.kafka.set(func(k *kafka) {
