@@ -75,7 +75,7 @@ type Consumer struct {
 	epochs     uint64
 	memberID   string
 	generation int32
-	committed  map[offsets.TopicPartition]committed // what OnOffsetsFetched saw last
+	committed  map[offsets.TopicPartition]offsets.Committed // what OnOffsetsFetched saw last
 	paused     bool
 	joined     bool // a join has completed since the start
 	jumps      map[Tenure]int64
@@ -96,11 +96,6 @@ type owned struct {
 	next    int64  // first offset not yet handed over
 }
 
-type committed struct {
-	offset   int64
-	metadata string
-}
-
 // New returns a consumer that has done nothing yet.
 func New(cfg Config, h Handler) (*Consumer, error) {
 	c := &Consumer{
@@ -108,7 +103,7 @@ func New(cfg Config, h Handler) (*Consumer, error) {
 		budget:    newBudget(cfg.ReadingBudget),
 		fatal:     make(chan error, 1),
 		table:     make(map[offsets.TopicPartition]*owned),
-		committed: make(map[offsets.TopicPartition]committed),
+		committed: make(map[offsets.TopicPartition]offsets.Committed),
 		jumps:     make(map[Tenure]int64),
 	}
 	c.lease.length = cfg.SessionTimeout - cfg.SessionTimeout/5 // a margin for the way of a heartbeat

@@ -105,31 +105,36 @@ func (c *Consumer) start(tp offsets.TopicPartition, w world, starts map[offsets.
 		return a, s.reason
 	}
 	id := offsets.Identity{ClusterID: w.clusterID, TopicID: w.topicIDs[tp.Topic], Partition: tp.Partition}
-	window, err := offsets.Decode(was.metadata, id, was.offset)
-	log := c.cfg.Log.With("topic", tp.Topic, "partition", tp.Partition, "offset", was.offset)
+	from, err := offsets.Resume(was, id, offsets.Bounds{Start: b.start, End: b.end})
 	switch {
-	case err == nil:
-	case errors.Is(err, offsets.ErrNewer):
+	case errors.Is(err, offsets.ErrBeyondEnd):
+		return a, fmt.Sprintf("%v: the log was truncated or is another one; set the group's offset for this partition, then restart", err)
+	case err != nil:
 		return a, fmt.Sprintf("its committed metadata cannot be read by this version: %v", err)
-	case errors.Is(err, offsets.ErrOtherTopic):
-		log.Error("topic was deleted and created again: the committed offset belongs to the old one, reading from the log start", "err", err)
-		window = offsets.NewWindow(b.start)
-	case errors.Is(err, offsets.ErrForeign):
-		log.Warn("committed metadata was not written by layover: nothing above the committed offset counts as finished", "err", err)
+	}
+	c.sayStart(tp, was.Offset, from, b)
+	a.Window, a.Next = from.Window, from.Next
+	return a, ""
+}
+
+// sayStart logs what is unusual about where a partition begins.
+func (c *Consumer) sayStart(tp offsets.TopicPartition, committed int64, from offsets.Start, b bounds) {
+	log := c.cfg.Log.With("topic", tp.Topic, "partition", tp.Partition, "offset", committed)
+	switch {
+	case from.Foreign == nil:
+	case errors.Is(from.Foreign, offsets.ErrOtherTopic):
+		log.Error("topic was deleted and created again: the committed offset belongs to the old one, reading from the log start", "err", from.Foreign)
+	case errors.Is(from.Foreign, offsets.ErrForeign):
+		log.Warn("committed metadata was not written by layover: nothing above the committed offset counts as finished", "err", from.Foreign)
 	default:
-		log.Error("committed metadata is damaged: nothing above the committed offset counts as finished, records may be delivered again", "err", err)
+		log.Error("committed metadata is damaged: nothing above the committed offset counts as finished, records may be delivered again", "err", from.Foreign)
 	}
-	if window.Low() > b.end {
-		return a, fmt.Sprintf("the committed offset %d lies above the end of the log, %d: the log was truncated or is another one; set the group's offset for this partition, then restart", window.Low(), b.end)
+	if from.Clipped > 0 {
+		log.Error("finished offsets above the end of the log are forgotten: the log was truncated", "finished", from.Clipped)
 	}
-	if n := window.ClipAbove(b.end); n > 0 {
-		log.Error("finished offsets above the end of the log are forgotten: the log was truncated", "finished", n)
-	}
-	a.Window, a.Next = window, max(window.Low(), b.start)
-	if a.Next > window.Low() {
+	if from.Next > from.Window.Low() {
 		log.Error("the log starts above the committed offset: records were deleted before they were delivered", "start", b.start)
 	}
-	return a, ""
 }
 
 // surveyTries is how often a partition's log bounds are asked for before its reading

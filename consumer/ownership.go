@@ -116,7 +116,7 @@ func (c *Consumer) onOffsetsFetched(_ context.Context, _ *kgo.Client, resp *kmsg
 				if p.Metadata != nil {
 					metadata = *p.Metadata
 				}
-				c.committed[tp] = committed{p.Offset, metadata}
+				c.committed[tp] = offsets.Committed{Offset: p.Offset, Metadata: metadata}
 			}
 		}
 	}

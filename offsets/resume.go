@@ -1,0 +1,58 @@
+package offsets
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Bounds are where a partition's log begins and ends.
+type Bounds struct {
+	Start int64
+	End   int64 // high watermark: one past the last offset
+}
+
+// Committed is what a group holds for a partition.
+type Committed struct {
+	Offset   int64
+	Metadata string
+}
+
+// Start is where a tenure of a partition begins.
+type Start struct {
+	Window *Window // what is finished
+	Next   int64   // first offset to read; what is unfinished below it is gone from the log
+
+	// Foreign says why the metadata was not taken for the finished set, nil if it
+	// was: ErrForeign, ErrOtherTopic or ErrDamaged.
+	Foreign error
+	Clipped int64 // finished offsets that the log does not have any more
+}
+
+// ErrBeyondEnd is a committed offset above the end of the log: it was truncated, or
+// is another log than the offset was committed for.
+var ErrBeyondEnd = errors.New("the committed offset lies above the end of the log")
+
+// Resume decides where the partition id is read from, whose group has committed
+// was and whose log now lies within b.
+//
+// Metadata that is not the finished set costs repeats and never a record: all
+// above the offset counts as unfinished. An offset of another topic id says
+// nothing about this log, which is read from its start. An error, ErrNewer or
+// ErrBeyondEnd, means that any choice could lose records; the caller must not
+// read.
+func Resume(was Committed, id Identity, b Bounds) (s Start, err error) {
+	window, err := Decode(was.Metadata, id, was.Offset)
+	switch {
+	case errors.Is(err, ErrNewer):
+		return s, err
+	case errors.Is(err, ErrOtherTopic):
+		window = NewWindow(b.Start)
+	}
+	s.Window, s.Foreign = window, err
+	if window.Low() > b.End {
+		return s, fmt.Errorf("%w: %d, the log ends at %d", ErrBeyondEnd, window.Low(), b.End)
+	}
+	s.Clipped = window.ClipAbove(b.End)
+	s.Next = max(window.Low(), b.Start)
+	return s, nil
+}
