@@ -1,0 +1,122 @@
+package sim
+
+import "fmt"
+
+// Kind is a kind of thing that can happen.
+type Kind uint8
+
+const (
+	Append        Kind = iota // a producer writes N to P
+	Decide                    // the open transaction of P is committed, or with N aborted
+	Pass                      // N milliseconds go by
+	Step                      // the clock of I is stepped by N milliseconds
+	Start                     // I starts
+	Crash                     // I is killed
+	Expel                     // the coordinator gives I up, which does not know
+	Learn                     // I learns that it was given up, and joins again
+	Sync                      // I learns the present generation
+	Assign                    // P is assigned to I
+	Revoke                    // I begins to give P up
+	Final                     // I builds the last commit of P
+	Sweep                     // I has given P up
+	Fetch                     // I reads N records of P
+	Turn                      // I's loop turns, with a budget of N
+	Write                     // the produce number N of I arrives
+	Reply                     // I hears of its produce number P how it went: N
+	Build                     // I builds commits
+	Arrive                    // I's commit arrives at the coordinator
+	Straggle                  // the same, but I's connection is cut, so that it sends it again
+	Refuse                    // I's commit is refused, though nothing is wrong with it
+	Answer                    // I gets the answer to its commit
+	Late                      // the commit number N of those on cut connections arrives
+	Haunt                     // the produce number N of those nobody waits for arrives
+	Suspend                   // I's lease runs out
+	Trim                      // I gives memory back
+	DeleteRecords             // the log of P begins N offsets later
+	Truncate                  // the log of P ends N offsets earlier
+	Compact                   // an offset of P is compacted away
+	Recreate                  // the topic of P is deleted and made again
+	Verdict                   // the brokers say something else about a target
+	Limit                     // the broker takes less metadata
+	Reset                     // an operator moves the group's offset of P
+	Overwrite                 // another client commits the offset of P with metadata of its own
+	Pending                   // an open transaction holds an offset for P
+	Resolve                   // that transaction ends: N commits it
+	kinds
+)
+
+var kindNames = [kinds]string{
+	"append", "decide", "pass", "step", "start", "crash", "expel", "learn", "sync", "assign", "revoke", "final", "sweep",
+	"fetch", "turn", "write", "reply", "build", "arrive", "straggle", "refuse", "answer", "late", "haunt", "suspend", "trim",
+	"delete records", "truncate", "compact", "recreate", "verdict", "limit", "reset", "overwrite", "pending", "resolve",
+}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Action is one thing that happens: to instance I, to partition P, N being what
+// its kind says. An action that is not possible as the world is does nothing, so
+// that any part of a trace is a trace.
+type Action struct {
+	Kind    Kind
+	I, P, N int
+}
+
+func (a Action) String() string {
+	return fmt.Sprintf("%-14s I=%d P=%d N=%d", a.Kind, a.I, a.P, a.N)
+}
+
+// Tally counts what happened, by kind.
+type Tally [kinds]int
+
+// Add adds another tally.
+func (t *Tally) Add(o *Tally) {
+	for k := range t {
+		t[k] += o[k]
+	}
+}
+
+// String names the kinds that happened, with their numbers.
+func (t *Tally) String() string {
+	s := ""
+	for k, n := range t {
+		if n > 0 {
+			s += fmt.Sprintf("%s %d, ", Kind(k), n)
+		}
+	}
+	if len(s) > 0 {
+		s = s[:len(s)-2]
+	}
+	return s
+}
+
+// Do makes an action happen and checks the world; false says that it was not
+// possible and nothing happened. A panic of the core is a broken promise.
+func (w *World) Do(a Action) (done bool) {
+	if w.err != nil {
+		return false
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			w.fail("PANIC: %v", r)
+			done = true
+		}
+	}()
+	if w.text != nil {
+		before := w.text.Len()
+		fmt.Fprintf(w.text, "%v\n", a)
+		at := w.text.String()
+		defer func() {
+			if !done && w.err == nil { // not possible: not part of the story
+				w.text.Reset()
+				w.text.WriteString(at[:before])
+			}
+		}()
+	}
+	if done = w.apply(a); done {
+		w.tally[a.Kind]++
+		for _, in := range w.insts {
+			in.check()
+		}
+	}
+	return done
+}

@@ -1,0 +1,235 @@
+package sim
+
+import (
+	"layover/offsets"
+	"layover/purgatory"
+)
+
+// apply makes an action happen.
+func (w *World) apply(a Action) bool {
+	switch a.Kind {
+	case Append, Decide, DeleteRecords, Truncate, Compact, Recreate:
+		return w.applyToLog(a)
+	case Pass, Verdict, Limit, Late, Haunt, Reset, Overwrite, Pending, Resolve:
+		return w.applyToBrokers(a)
+	}
+	in := w.insts[a.I]
+	switch {
+	case in.up == (a.Kind == Start):
+		return false
+	case a.Kind >= Write && a.Kind <= Answer:
+		return in.applyToMail(a)
+	}
+	switch a.Kind {
+	case Start:
+		in.start()
+	case Crash:
+		in.crash()
+	case Expel:
+		if !w.group.members[in.member] {
+			return false
+		}
+		w.group.expel(in.member)
+	case Learn:
+		if w.group.members[in.member] {
+			return false
+		}
+		in.lose()
+		in.rejoin()
+	case Sync:
+		if !w.group.members[in.member] || in.generation == w.group.generation {
+			return false
+		}
+		in.generation = w.group.generation
+	case Fetch:
+		return len(in.intake) < 4 && in.fetch(a.P, a.N)
+	case Turn:
+		in.turn(a.N)
+	case Suspend:
+		in.suspend()
+	case Trim:
+		in.core.Trim()
+	case Step:
+		in.skewMs += int64(a.N)
+		in.steppedBack = in.steppedBack || a.N < 0
+	default:
+		return in.applyToTenure(a)
+	}
+	return true
+}
+
+// suspend is what the lane does when its lease runs out: commits that are on their
+// way prove nothing any more.
+func (in *instance) suspend() {
+	in.core.Suspend()
+	for _, t := range in.tenures {
+		if t != nil {
+			t.accepted = false
+		}
+	}
+	for _, c := range in.queue {
+		c.stale = true
+	}
+}
+
+// applyToTenure is what happens to one partition of one instance.
+func (in *instance) applyToTenure(a Action) bool {
+	w, p := in.w, a.P
+	t := in.tenure(p)
+	if a.Kind == Assign {
+		free := w.group.owner[p] == "" && w.group.members[in.member] && in.generation == w.group.generation
+		if !free || t != nil || w.group.pending[p] != nil {
+			return false
+		}
+		in.assign(p)
+		return true
+	}
+	if t == nil {
+		return false
+	}
+	switch a.Kind {
+	case Revoke:
+		if t.revoking || !w.group.members[in.member] {
+			return false
+		}
+		in.core.Revoke(partitionOf(p), t.epoch)
+		t.revoking = true
+	case Final:
+		if !t.revoking || in.finals() > 1 {
+			return false
+		}
+		c, ok := in.core.Final(partitionOf(p), t.epoch)
+		if ok {
+			in.stamp(c, true)
+		}
+		return ok
+	case Sweep:
+		if !t.revoking || !w.group.members[in.member] {
+			return false
+		}
+		in.sweep(p)
+		w.group.owner[p] = ""
+		w.group.generation++
+		in.generation = w.group.generation
+	}
+	return true
+}
+
+// finals counts the last commits that are on their way.
+func (in *instance) finals() (n int) {
+	for _, c := range in.queue {
+		if c.final {
+			n++
+		}
+	}
+	return n
+}
+
+// applyToMail is what happens to an instance's produces and commits.
+func (in *instance) applyToMail(a Action) bool {
+	switch a.Kind {
+	case Write:
+		if a.N >= len(in.flying) || in.flying[a.N].applied {
+			return false
+		}
+		in.flying[a.N].applied = true
+		in.w.write(in.flying[a.N])
+		return true
+	case Reply:
+		if a.P >= len(in.flying) {
+			return false
+		}
+		class := purgatory.Class(a.N)
+		if in.flying[a.P].applied && class != purgatory.Unknown {
+			class = purgatory.Delivered
+		}
+		in.outcome(a.P, class)
+		return true
+	case Build:
+		if !in.core.Dirty() {
+			return false
+		}
+		for _, c := range in.core.Commits(nil, a.N > 0) {
+			in.stamp(c, false)
+		}
+		return true
+	}
+	if len(in.queue) == 0 {
+		return false
+	}
+	c := in.queue[0]
+	if a.Kind == Answer {
+		if !c.arrived {
+			return false
+		}
+		in.answered(c)
+		return true
+	}
+	if c.arrived {
+		return false
+	}
+	switch a.Kind {
+	case Arrive:
+		in.w.arrive(c)
+	case Straggle: // the request may be on its way still, and goes out once more
+		again := *c
+		in.w.late = append(in.w.late, &again)
+	case Refuse:
+		c.arrived, c.answer = true, answer{}
+	}
+	return true
+}
+
+// arrive is a commit that reaches the coordinator.
+func (w *World) arrive(c *commitMsg) {
+	c.arrived = true
+	if c.answer = w.group.judge(c, w.logs[c.part]); c.answer.ok {
+		w.take(c)
+	}
+}
+
+// answered gives the core the answer to its oldest commit.
+func (in *instance) answered(c *commitMsg) {
+	in.queue = in.queue[1:]
+	r := purgatory.CommitResult{Commit: c.Commit, Fenced: c.answer.fenced, MetadataTooLarge: c.answer.tooLarge}
+	t := in.tenure(c.part)
+	if t != nil && t.epoch != c.Epoch {
+		t = nil
+	}
+	switch {
+	case !c.answer.ok:
+		r.Err = errRefused
+		in.w.say("%s hears that its commit of %d is refused: %+v", in.member, c.part, c.answer)
+		if t != nil && c.answer.fenced {
+			t.accepted = false
+		}
+	case t != nil:
+		t.accepted = t.accepted || !c.stale
+		in.w.noteSaid(t.log, c)
+	}
+	in.core.Committed(r)
+	in.effects()
+}
+
+// noteSaid notes what a tenure may rely on from now on: unless the commit was
+// overtaken by a later one that says less.
+func (w *World) noteSaid(log *partitionLog, c *commitMsg) {
+	if now := w.group.offsets[c.part]; log != w.logs[c.part] || now == nil || now.Offset != c.Low || now.Metadata != c.Metadata {
+		return
+	}
+	for o, e := range log.entries {
+		e.said = c.facts.has(int64(o))
+	}
+}
+
+type refused struct{}
+
+func (refused) Error() string { return "refused" }
+
+var errRefused = refused{}
+
+// facts reads a commit of this topic back, as whoever is assigned next will.
+func (w *World) factsOf(p int, was *committed) (facts, bool) {
+	set, err := offsets.Decode(was.Metadata, w.identity(p), was.Offset)
+	return factsOf(set), err == nil
+}

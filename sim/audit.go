@@ -1,0 +1,124 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"layover/offsets"
+)
+
+// metadataSlack is how many characters a commit may leave unused although more
+// facts are there: one run takes at most two varints of ten bytes, in base64.
+const metadataSlack = 30
+
+// audit holds a commit that was just built to what is finished, and to what it has
+// to say: all of it, or the longest prefix that fits.
+func (in *instance) audit(t *tenure, c *commitMsg) {
+	w := in.w
+	id := offsets.Identity{ClusterID: cluster, TopicID: offsets.TopicID{t.topicID}, Partition: int32(c.part)}
+	set, err := offsets.Decode(c.Metadata, id, c.Low)
+	if err != nil {
+		w.fail("the commit of partition %d at %d cannot be read back: %v", c.part, c.Low, err)
+		return
+	}
+	c.facts = factsOf(set)
+	if c.Low < t.lastLow {
+		w.fail("the low offset of partition %d goes back from %d to %d", c.part, t.lastLow, c.Low)
+	}
+	t.lastLow = c.Low
+	whole := true
+	for o := min(t.low, c.facts.low); o < max(t.read, c.facts.end(), t.highest()); o++ {
+		switch {
+		case c.facts.has(o) && !t.isDone(o):
+			w.fail("LOST: a commit of partition %d calls %d finished, which is not", c.part, o)
+		case !c.facts.has(o) && t.isDone(o):
+			whole = false
+		case c.facts.has(o) && !whole:
+			w.fail("a commit of partition %d leaves out what is below %d", c.part, o)
+		}
+	}
+	if !whole && len(c.Metadata) > 0 && len(c.Metadata)+metadataSlack < min(w.group.maxMetadata, 256) {
+		w.fail("a commit of partition %d leaves facts out, and has only %d characters", c.part, len(c.Metadata))
+	}
+}
+
+func (t *tenure) highest() (end int64) {
+	for o, done := range t.done {
+		if done {
+			end = max(end, o+1)
+		}
+	}
+	return end
+}
+
+// check holds an instance's core to what a dumb reader of the rules believes:
+// every offset below the read position is finished, parked, due or in flight, and
+// exactly one of them; nothing above it is finished but what the tenure came with.
+func (in *instance) check() {
+	if !in.up || in.w.err != nil {
+		return
+	}
+	snapshot := in.core.Snapshot()
+	for i := range snapshot.Partitions {
+		v := &snapshot.Partitions[i]
+		p := int(v.Partition)
+		t := in.tenure(p)
+		if t == nil || t.epoch != v.Epoch {
+			in.w.fail("the core still has partition %d in epoch %d", p, v.Epoch)
+			return
+		}
+		open := 0
+		for o := t.low; o < max(t.read, t.highest()); o++ {
+			if t.isDone(o) != t.window.Finished(o) {
+				in.w.fail("%d@%d is finished: %v, want %v", p, o, t.window.Finished(o), t.isDone(o))
+			}
+			if o < t.read && !t.isDone(o) {
+				open++
+			}
+		}
+		flying := 0
+		for _, f := range in.flying {
+			if f.part == p && f.epoch == t.epoch {
+				flying++
+			}
+		}
+		if v.Next != t.read && !t.halted {
+			in.w.fail("partition %d is read up to %d, want %d", p, v.Next, t.read)
+		}
+		if v.InFlight != flying || !t.halted && v.Parked+v.Due+v.InFlight != open {
+			in.w.fail("of partition %d %d are parked, %d due, %d in flight: want %d in flight and %d in all", p, v.Parked, v.Due, v.InFlight, flying, open)
+		}
+	}
+}
+
+// punctual says whether the loop, asleep until NextDeadline, would be awake in time.
+func (in *instance) punctual() {
+	if in.steppedBack { // then what is due waits in queues for its deadline to come again
+		return
+	}
+	next, ok := in.core.NextDeadline()
+	now := in.clock().WallMs
+	for _, t := range in.tenures {
+		if t == nil || t.halted {
+			continue
+		}
+		for o, e := range t.held {
+			parked := !t.isDone(o) && !e.invalid && !e.passed && e.deadlineMs > now
+			switch {
+			case parked && !ok:
+				in.w.fail("%v is parked, and the loop would sleep for ever", e)
+			case parked && next > e.deadlineMs:
+				in.w.fail("%v is parked, and the loop would sleep until %d ms after its deadline", e, next-e.deadlineMs)
+			}
+		}
+	}
+}
+
+func (f facts) String() string {
+	above := make([]int64, 0, len(f.above))
+	for o := range f.above {
+		above = append(above, o)
+	}
+	slices.Sort(above)
+	return fmt.Sprintf("low %d, finished above %v", f.low, above)
+}

@@ -1,0 +1,204 @@
+package sim
+
+import (
+	"layover/offsets"
+	"layover/purgatory"
+)
+
+// applyToLog is what producers, operators and accidents do to a log.
+func (w *World) applyToLog(a Action) bool {
+	log := w.logs[a.P]
+	switch a.Kind {
+	case Append:
+		w.produce(a.P, a.N)
+	case Decide:
+		return log.decide(a.P, a.N == 0)
+	case DeleteRecords:
+		to := min(log.start+int64(a.N), log.stable())
+		if to <= log.start {
+			return false
+		}
+		log.start = to
+		w.say("the log of %d begins at %d", a.P, to)
+	case Truncate:
+		return w.truncate(a.P, log.end()-int64(a.N))
+	case Compact:
+		o := log.start + int64(a.N)
+		if o >= log.stable()-1 || log.entries[o].kind != record { // a log's last record is never compacted
+			return false
+		}
+		e := log.entries[o]
+		e.lost, e.kind = true, compacted
+		w.say("%v is compacted away", e)
+	case Recreate:
+		for _, e := range log.entries {
+			e.lost = true
+		}
+		w.logs[a.P] = &partitionLog{topicID: log.topicID + 1}
+		w.group.pending[a.P] = nil
+		w.group.offsets[a.P] = nil // a broker drops the offsets of a topic that is deleted
+		w.say("the topic of %d is made again", a.P)
+	}
+	return true
+}
+
+// delays are what producers ask for, in milliseconds.
+var delays = [...]int64{0, 1, 5, 30, 200, 900, 3000, 20_000, 3_600_000}
+
+// produce writes one record whose kind is the number n.
+func (w *World) produce(p, n int) {
+	e := entry{target: egress, deadlineMs: w.nowMs + delays[n%len(delays)]}
+	n /= len(delays)
+	switch n % 16 {
+	case 0:
+		e.kind = undecided
+	case 1:
+		e.invalid = true
+	case 2, 3:
+		e.passed = true
+	case 4, 5, 6:
+		e.target = other
+	case 7:
+		e.kind = control
+	}
+	n /= 16
+	size := 1 + n%40
+	if n%23 == 0 {
+		size *= 300
+	}
+	e.body = string(make([]byte, size))
+	if got := w.logs[p].append(p, e); w.text != nil {
+		w.say("%v is written, due in %d ms", got, got.deadlineMs-w.nowMs)
+	}
+}
+
+// truncate cuts the log off, as an unclean election does, and never what was
+// committed: a group whose offset is beyond the end needs its operator.
+func (w *World) truncate(p int, end int64) bool {
+	log := w.logs[p]
+	if was := w.group.offsets[p]; end < log.start || end >= log.end() || was != nil && end < was.Offset {
+		return false
+	}
+	log.truncate(end)
+	for _, in := range w.insts {
+		if t := in.tenure(p); t != nil && t.log == log && t.next > end {
+			t.cut = true
+		}
+	}
+	w.say("the log of %d is truncated to %d", p, end)
+	return true
+}
+
+// applyToBrokers is what happens to the group, to targets, and on the way to them.
+func (w *World) applyToBrokers(a Action) bool {
+	g := &w.group
+	switch a.Kind {
+	case Pass:
+		w.nowMs += int64(a.N)
+	case Verdict:
+		name := []string{egress, other, graves}[a.P%3]
+		w.verdicts[name] = []purgatory.Verdict{purgatory.Usable, purgatory.Usable, purgatory.Pending, purgatory.Missing, purgatory.Forbidden}[a.N%5]
+	case Limit:
+		g.maxMetadata = max(256, a.N)
+	case Late:
+		if a.N >= len(w.late) {
+			return false
+		}
+		c := w.late[a.N]
+		w.late = append(w.late[:a.N:a.N], w.late[a.N+1:]...)
+		if g.judge(c, w.logs[c.part]).ok {
+			w.take(c)
+		}
+	case Haunt:
+		if a.N >= len(w.ghosts) {
+			return false
+		}
+		f := w.ghosts[a.N]
+		w.ghosts = append(w.ghosts[:a.N:a.N], w.ghosts[a.N+1:]...)
+		w.write(f)
+	default:
+		return w.applyToOffset(a)
+	}
+	return true
+}
+
+// applyToOffset is what others than a tenure do to a partition's committed offset.
+// Kafka's tools refuse to while the group has members that own it.
+func (w *World) applyToOffset(a Action) bool {
+	g, p := &w.group, a.P
+	log, was := w.logs[p], w.group.offsets[p]
+	if a.Kind == Resolve {
+		if g.pending[p] == nil {
+			return false
+		}
+		if a.N > 0 {
+			g.offsets[p] = g.pending[p]
+			w.markPending(p)
+		}
+		g.pending[p] = nil
+		return true
+	}
+	if g.owner[p] != "" || g.pending[p] != nil || was == nil || was.topicID != log.topicID {
+		return false
+	}
+	f, sound := w.factsOf(p, was)
+	switch a.Kind {
+	case Reset:
+		to := min(log.start+int64(a.N), log.end())
+		for o, e := range log.entries {
+			e.said = false
+			e.lost = e.lost || int64(o) < to && e.written == 0 // the operator's wish
+		}
+		g.offsets[p] = &committed{offsets.Committed{Offset: to}, log.topicID}
+	case Overwrite:
+		metadata := "member-7c9e"
+		if a.N > 0 { // a mirror's copy
+			id := w.identity(p)
+			id.ClusterID = "elsewhere"
+			set := offsets.NewWindow(f.low)
+			set.FinishRange(f.low+1, f.low+5)
+			metadata = set.Encode(id, 4096).Metadata
+		}
+		g.offsets[p] = &committed{offsets.Committed{Offset: f.low, Metadata: metadata}, log.topicID}
+		for o := range f.above {
+			if o < log.end() {
+				log.entries[o].said = false
+			}
+		}
+	case Pending:
+		if !sound {
+			return false
+		}
+		g.pending[p] = w.transact(p, f)
+	}
+	return true
+}
+
+// transact is a former life in exactly-once mode that died with its transaction
+// open: some more records are delivered, and said to be, once it is committed.
+func (w *World) transact(p int, f facts) *committed {
+	log := w.logs[p]
+	set := offsets.NewWindow(f.low)
+	for o := range f.above {
+		set.Finish(o)
+	}
+	for o := max(f.low, log.start); o < log.stable(); o += 2 {
+		set.Finish(o)
+	}
+	enc := set.Encode(w.identity(p), w.group.maxMetadata)
+	if !enc.Complete {
+		return nil
+	}
+	return &committed{offsets.Committed{Offset: set.Low(), Metadata: enc.Metadata}, log.topicID}
+}
+
+// markPending notes what a transaction that is committed delivered.
+func (w *World) markPending(p int) {
+	f, _ := w.factsOf(p, w.group.offsets[p])
+	for _, e := range w.logs[p].entries {
+		if f.has(e.offset) && !e.finished() {
+			e.reads++
+			e.written++
+		}
+	}
+}

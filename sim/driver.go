@@ -1,0 +1,113 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"layover/purgatory"
+)
+
+func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+
+// Run is a world and what happens in it: all that a seed decides.
+type Run struct {
+	Config Config
+	Trace  []Action
+}
+
+// weights are how often each kind is drawn. Ordinary life is frequent enough that
+// records get through between two accidents.
+var weights = [kinds]int{
+	Append: 60, Decide: 8, Pass: 40, Step: 3, Start: 12, Crash: 4, Expel: 4, Learn: 12, Sync: 40, Assign: 60, Revoke: 8, Final: 14,
+	Sweep: 10, Fetch: 80, Turn: 120, Write: 30, Reply: 90, Build: 50, Arrive: 60, Straggle: 6, Refuse: 5, Answer: 60, Late: 6,
+	Haunt: 6, Suspend: 3, Trim: 2, DeleteRecords: 4, Truncate: 2, Compact: 4, Recreate: 1, Verdict: 8, Limit: 1, Reset: 1,
+	Overwrite: 1, Pending: 2, Resolve: 6,
+}
+
+// wheelOfFortune is every kind as often as its weight says.
+var wheelOfFortune = func() (all []Kind) {
+	for k, n := range weights {
+		for range n {
+			all = append(all, Kind(k))
+		}
+	}
+	return all
+}()
+
+// Seeded returns the run of a seed: a world and some steps in it.
+func Seeded(seed uint64, steps int) Run {
+	rng := rand.New(rand.NewPCG(seed, 0x1a70))
+	policy := purgatory.Policy(rng.IntN(4))
+	r := Run{Config: Config{
+		Instances: 1 + rng.IntN(3), Partitions: 1 + rng.IntN(3), OnInvalid: policy,
+		DeadLetters: policy == purgatory.DeadLetter || rng.IntN(2) == 0,
+		MaxInFlight: 1 + rng.IntN(8), MaxInFlightBytes: int64(100 + rng.IntN(3000)), HeldShare: int64(200 + rng.IntN(4000)),
+		Patience: time.Duration(1+rng.IntN(40)) * time.Second, LargestChunk: 4 << 10 << rng.IntN(4), JumpOver: int64(2 + rng.IntN(12)),
+		MaxMetadata: []int{4096, 4096, 300, 130}[rng.IntN(4)], CommitsByName: rng.IntN(3) == 0,
+	}}
+	if r.Config.MaxMetadata < 256 { // such a broker gets offsets without metadata, and nothing tells of which topic
+		r.Config.CommitsByName = false
+	}
+	for range steps {
+		a := Action{Kind: wheelOfFortune[rng.IntN(len(wheelOfFortune))], I: rng.IntN(r.Config.Instances), P: rng.IntN(r.Config.Partitions)}
+		a.P, a.N = numbers(rng, a)
+		r.Trace = append(r.Trace, a)
+	}
+	return r
+}
+
+// numbers draws what an action is about, beside the instance.
+func numbers(rng *rand.Rand, a Action) (p, n int) {
+	p = a.P
+	switch a.Kind {
+	case Append:
+		n = rng.IntN(len(delays) * 16 * 1000)
+	case Pass:
+		n = []int{1, 7, 40, 300, 1500, 25_000}[rng.IntN(6)]
+	case Step:
+		n = []int{-10, -900, -3000, -100_000, 40, 5000, 100_000}[rng.IntN(7)]
+	case Fetch, Turn:
+		n = 1 + rng.IntN(12)
+	case Write, Late, Haunt:
+		n = rng.IntN(3)
+	case Reply:
+		p = rng.IntN(4)
+		n = int([]purgatory.Class{0, 0, 0, 0, 0, 0, purgatory.TooLarge, purgatory.Rejected, purgatory.Unavailable, purgatory.Unknown}[rng.IntN(10)])
+	case DeleteRecords, Truncate, Compact, Reset:
+		n = 1 + rng.IntN(10)
+	case Verdict:
+		p, n = rng.IntN(3), rng.IntN(5)
+	case Limit:
+		n = 200 + rng.IntN(400)
+	case Decide, Build, Overwrite, Resolve:
+		n = rng.IntN(2)
+	}
+	return p, n
+}
+
+// Play runs a trace, lets the world drain, and returns the first broken promise.
+func (r Run) Play(tally *Tally) *Broken {
+	w := New(r.Config)
+	for _, a := range r.Trace {
+		w.Do(a)
+	}
+	err := w.Drain()
+	if tally != nil {
+		tally.Add(&w.tally)
+	}
+	return err
+}
+
+// Tell plays a trace and returns what happened, for people.
+func (r Run) Tell() string {
+	w := New(r.Config)
+	w.text = &strings.Builder{}
+	fmt.Fprintf(w.text, "%+v\n", r.Config)
+	for _, a := range r.Trace {
+		w.Do(a)
+	}
+	w.Drain()
+	return w.text.String()
+}

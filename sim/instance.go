@@ -1,0 +1,230 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"layover/offsets"
+	"layover/purgatory"
+)
+
+// instance is one process: a core, and around it what the lane and the consumer
+// do, without their clocks and connections. Whatever those leave to timing is an
+// action of its own here, so that it can happen in any order.
+type instance struct {
+	w    *World
+	no   int
+	up   bool
+	life int // counts starts
+
+	member     member // as it knows itself
+	generation int32  // that it knows of
+	skewMs     int64  // of its clock
+	// steppedBack: its clock went back in this life.
+	steppedBack bool
+
+	core    *purgatory.Core
+	tenures []*tenure // by partition, nil: not assigned; the ownership table
+	intake  []batch
+	flying  []*produce
+	queue   []*commitMsg // the committer's: sent one after the other
+}
+
+// tenure is a partition in one assignment, with what a dumb reader of the rules
+// believes about it.
+type tenure struct {
+	epoch   uint64
+	log     *partitionLog
+	topicID byte
+	window  *offsets.Window  // the core's
+	next    int64            // the reader's position
+	read    int64            // the core has been shown everything below
+	held    map[int64]*entry // what the core took in
+	done    map[int64]bool   // finished, from low at the assignment on
+	low     int64            // at the assignment: everything below is finished
+	lastLow int64            // of the last commit that was built
+
+	accepted bool // a commit of it was taken since it began, or since the lease ran out
+	revoking bool
+	halted   bool
+	stopped  bool // reading has ended for a reason outside the core
+	cut      bool // the log was truncated below the position, which the next fetch tells
+}
+
+// batch is what one fetch returned, tagged with the tenure that asked for it.
+type batch struct {
+	part    int
+	epoch   uint64
+	entries []*entry
+	start   int64 // with no entries: the log begins here now
+}
+
+// produce is a delivery on its way.
+type produce struct {
+	part    int
+	epoch   uint64
+	entry   *entry
+	d       purgatory.Delivery
+	applied bool
+}
+
+func (in *instance) tenure(p int) *tenure {
+	if in.tenures == nil {
+		return nil
+	}
+	return in.tenures[p]
+}
+
+// clock is the time as this instance sees it.
+func (in *instance) clock() purgatory.Clock {
+	return purgatory.Clock{WallMs: in.w.nowMs + in.skewMs, PatienceMs: in.w.nowMs - startMs + 1}
+}
+
+// start begins a life: an empty core, which joins the group.
+func (in *instance) start() {
+	in.life++
+	in.up = true
+	in.tenures = make([]*tenure, in.w.cfg.Partitions)
+	in.core = in.w.core(in.clock())
+	in.rejoin()
+}
+
+// rejoin makes the instance a new member.
+func (in *instance) rejoin() {
+	in.member = member(fmt.Sprintf("instance-%d.%d", in.no, in.w.group.generation))
+	in.w.group.join(in.member)
+	in.generation = in.w.group.generation
+	in.w.say("%s joins, generation %d", in.member, in.generation)
+}
+
+// crash ends a life. What was sent may still arrive.
+func (in *instance) crash() {
+	for _, f := range in.flying {
+		in.w.haunt(f)
+	}
+	if len(in.queue) > 0 && !in.queue[0].arrived {
+		in.w.late = append(in.w.late, in.queue[0])
+	}
+	*in = instance{w: in.w, no: in.no, life: in.life, skewMs: in.skewMs}
+}
+
+// haunt keeps a produce that nobody waits for, with the bytes as they were sent.
+func (w *World) haunt(f *produce) {
+	if f.applied {
+		return
+	}
+	g := *f
+	g.d.Body = slices.Clone(f.d.Body)
+	w.ghosts = append(w.ghosts, &g)
+}
+
+// assign begins a tenure: it reads what the group holds, as a stable fetch does,
+// and decides where to begin.
+func (in *instance) assign(p int) {
+	w, log := in.w, in.w.logs[p]
+	w.epochs++
+	t := &tenure{epoch: w.epochs, log: log, topicID: log.topicID}
+	was, at := w.group.offsets[p], offsets.Committed{Offset: log.start}
+	if was != nil {
+		at = was.Committed
+	}
+	s, err := offsets.Resume(at, w.identity(p), offsets.Bounds{Start: log.start, End: log.end()})
+	w.group.owner[p], in.tenures[p] = in.member, t
+	if err != nil {
+		w.say("%s does not read %d: %v", in.member, p, err)
+		t.stopped = true
+		return
+	}
+	t.begin(w, was, s)
+	w.say("%s is assigned %d, epoch %d: %s, reads from %d", in.member, p, t.epoch, factsOf(s.Window), s.Next)
+	in.core.Assign(purgatory.Assignment{
+		TopicPartition: partitionOf(p), Epoch: t.epoch, TopicID: w.topicID(p), ClusterID: cluster,
+		Window: s.Window, Next: s.Next, StableEnd: log.stable(),
+	})
+	in.effects()
+}
+
+// begin notes what a tenure knows at first, and holds it to what was said before.
+func (t *tenure) begin(w *World, was *committed, s offsets.Start) {
+	f := factsOf(s.Window)
+	t.window, t.low, t.next, t.read, t.lastLow = s.Window, f.low, s.Next, s.Next, f.low
+	t.done, t.held = make(map[int64]bool), make(map[int64]*entry)
+	for o := t.low; o < max(f.end(), t.next); o++ {
+		t.done[o] = f.has(o)
+	}
+	for o := range t.log.end() {
+		e := t.log.entries[o]
+		switch {
+		case o < t.log.start && (was == nil || was.topicID != t.topicID): // a first start, or a new log
+			e.lost = true
+		case f.has(o) && !e.finished():
+			w.fail("LOST: a tenure begins with %v as finished, which has no outcome", e)
+		case f.has(o):
+		case o < t.next:
+			e.lost, t.done[o] = true, true
+		case e.said:
+			w.fail("AGAIN: a tenure begins with %v as unfinished, though a commit that was answered said it is finished", e)
+		}
+	}
+}
+
+// fetch reads up to n entries of the log from the position on.
+func (in *instance) fetch(p, n int) bool {
+	t := in.tenures[p]
+	if t == nil || t.stopped || t.log != in.w.logs[p] {
+		return false
+	}
+	switch {
+	case t.cut || t.next > t.log.end():
+		t.stopped = true
+		in.w.say("%s stops reading %d: the log was truncated", in.member, p)
+		return true
+	case t.next < t.log.start:
+		in.intake = append(in.intake, batch{part: p, epoch: t.epoch, start: t.log.start})
+		t.next = t.log.start
+		return true
+	}
+	var got []*entry
+	o := t.next
+	for ; o < t.log.stable() && len(got) < n; o++ {
+		if e := t.log.entries[o]; e.kind == record || e.kind == control {
+			got = append(got, e)
+		}
+	}
+	if len(got) == 0 {
+		return false
+	}
+	t.next = got[len(got)-1].offset + 1
+	in.intake = append(in.intake, batch{part: p, epoch: t.epoch, entries: got})
+	return true
+}
+
+// sweep ends a tenure.
+func (in *instance) sweep(p int) {
+	t := in.tenures[p]
+	in.core.Sweep(purgatory.Tenure{TopicPartition: partitionOf(p), Epoch: t.epoch})
+	in.tenures[p] = nil
+}
+
+// lose ends all tenures: the group has given this member up.
+func (in *instance) lose() {
+	for p, t := range in.tenures {
+		if t != nil {
+			in.sweep(p)
+		}
+	}
+}
+
+// stamp copies the identity into a commit, where ownership is checked, and queues it.
+func (in *instance) stamp(c offsets.Commit, final bool) {
+	p := int(c.Partition)
+	msg := &commitMsg{Commit: c, part: p, final: final}
+	t := in.tenures[p]
+	if t == nil || t.epoch != c.Epoch {
+		in.w.fail("the core builds a commit of partition %d for epoch %d, which is over", p, c.Epoch)
+		return
+	}
+	msg.MemberID, msg.Generation, msg.topicID = string(in.member), in.generation, t.topicID
+	in.audit(t, msg)
+	in.queue = append(in.queue, msg)
+}

@@ -1,0 +1,218 @@
+package sim
+
+import (
+	"layover/purgatory"
+)
+
+// turn is one turn of the lane's loop: the time, up to n records read, up to n offered.
+func (in *instance) turn(n int) {
+	more := in.core.Tick(in.clock(), 4*n)
+	for n := n; n > 0 && len(in.intake) > 0; {
+		b := &in.intake[0]
+		t := in.tenure(b.part)
+		if t != nil && t.epoch == b.epoch && b.start > 0 {
+			in.logStart(b.part, b.start)
+		}
+		for len(b.entries) > 0 && n > 0 {
+			e := b.entries[0]
+			b.entries = b.entries[1:]
+			n--
+			if !in.read(b, t, e) {
+				b.entries = nil
+			}
+		}
+		if len(b.entries) > 0 {
+			break
+		}
+		in.intake = in.intake[1:]
+	}
+	in.offer(n)
+	in.effects()
+	if !more {
+		in.punctual()
+	}
+}
+
+// read shows the core one record; false when its partition does not read any more.
+func (in *instance) read(b *batch, t *tenure, e *entry) bool {
+	w := in.w
+	reader, ok := in.core.Reader(partitionOf(b.part), b.epoch)
+	if current := t != nil && t.epoch == b.epoch && !t.revoking && !t.halted; ok != current {
+		w.fail("reading partition %d in epoch %d is allowed: %v, want %v", b.part, b.epoch, ok, current)
+	}
+	if !ok || w.err != nil {
+		return false
+	}
+	wants := reader.Wants(e.offset)
+	if e.offset >= t.read {
+		for o := t.read; o < e.offset; o++ { // nothing is there, and never will be
+			t.done[o] = true
+		}
+		t.read = e.offset
+	}
+	if want := e.offset >= t.read && !t.isDone(e.offset); wants != want {
+		w.fail("%v is wanted: %v, want %v", e, wants, want)
+		return false
+	}
+	if e.offset < t.read {
+		return true
+	}
+	if !wants {
+		in.effects() // a jump
+		t.read = max(t.read, e.offset+1)
+		return true
+	}
+	return in.take(reader, t, e)
+}
+
+// take gives the core a record that it wants.
+func (in *instance) take(reader purgatory.Reader, t *tenure, e *entry) bool {
+	now := in.clock().WallMs
+	a := purgatory.Arrival{
+		Offset: e.offset, TimestampMs: startMs, Control: e.kind == control, Body: body(e.body),
+		Target: e.target, Label: e.target, DeadlineMs: e.deadlineMs,
+	}
+	switch {
+	case a.Control:
+	case e.invalid:
+		a.Reason, a.Message = "malformed_delay", "says the model"
+	case e.passed:
+		a.Outcome = purgatory.Passed
+	case e.deadlineMs <= now:
+		a.Outcome = purgatory.PastDue
+	}
+	ok := reader.Read(&a)
+	switch {
+	case !ok:
+		t.halted = true
+		if !e.invalid || in.w.cfg.OnInvalid != purgatory.Halt {
+			in.w.fail("partition %d stops reading at %v", e.part, e)
+		}
+		return false
+	case a.Control:
+		t.done[e.offset] = true
+	case e.invalid && in.w.cfg.OnInvalid == purgatory.Drop:
+		t.done[e.offset], e.dropped = true, true
+	default:
+		e.reads++
+		t.held[e.offset] = e
+		in.w.say("%s reads %v", in.member, e)
+	}
+	t.read = e.offset + 1
+	return true
+}
+
+func (t *tenure) isDone(offset int64) bool { return offset < t.low || t.done[offset] }
+
+// body is a record's bytes as the core keeps them.
+type body string
+
+func (b body) Size() int      { return len(b) }
+func (b body) Put(dst []byte) { copy(dst, b) }
+
+// logStart tells the core that its log begins later now.
+func (in *instance) logStart(p int, start int64) {
+	t := in.tenures[p]
+	in.core.LogStart(partitionOf(p), t.epoch, start)
+	for o := t.read; o < start; o++ {
+		if !t.isDone(o) {
+			t.log.entries[o].lost = true
+		}
+		t.done[o] = true
+	}
+	t.read = max(t.read, start)
+}
+
+// effects carries out what the core asks for.
+func (in *instance) effects() {
+	e := in.core.Take()
+	for _, j := range e.Jumps {
+		t := in.tenure(int(j.Partition))
+		if t == nil || t.epoch != j.Epoch {
+			continue
+		}
+		for o := t.read; o < j.To; o++ {
+			if !t.isDone(o) {
+				in.w.fail("LOST: a jump to %d goes over %d@%d, which has no outcome", j.To, j.Partition, o)
+			}
+		}
+		t.read, t.next = max(t.read, j.To), max(t.next, j.To)
+	}
+	for _, h := range e.Halts {
+		if t := in.tenure(int(h.Partition)); t != nil && t.epoch == h.Epoch {
+			t.halted = true
+			in.w.say("%s stops reading %d at %d: %s", in.member, h.Partition, h.Offset, h.Reason)
+		}
+	}
+}
+
+// offer takes up to n deliveries and holds each to the promises.
+func (in *instance) offer(n int) {
+	w, now := in.w, in.clock().WallMs
+	for _, d := range in.core.Offer(nil, n) {
+		p := int(d.Partition)
+		t := in.tenure(p)
+		if t == nil || t.revoking || !t.accepted {
+			w.fail("%d@%d is offered, though its partition may not deliver", p, d.Offset)
+			return
+		}
+		e := t.held[d.Offset]
+		switch {
+		case e == nil || t.isDone(d.Offset) || d.Offset >= t.read:
+			w.fail("%d@%d is offered, but it is finished or was not read", p, d.Offset)
+			return
+		case in.inFlight(p, t.epoch, d.Offset):
+			w.fail("%v is offered twice at a time", e)
+		case d.Reason == "" && !e.passed && e.deadlineMs > now:
+			w.fail("EARLY: %v is offered %d ms before its deadline", e, e.deadlineMs-now)
+		case string(d.Body) != e.body:
+			w.fail("%v is offered with other bytes: %q, want %q", e, d.Body, e.body)
+		case d.Reason == "" && d.Target != e.target || d.DeadLettered != (d.Target == graves) || d.Reason == "" && d.DeadLettered:
+			w.fail("%v is offered to %s, want %s", e, d.Target, e.target)
+		}
+		w.say("%s offers %v to %s %s", in.member, e, d.Target, d.Reason)
+		in.flying = append(in.flying, &produce{part: p, epoch: t.epoch, entry: e, d: d})
+	}
+}
+
+func (in *instance) inFlight(p int, epoch uint64, offset int64) bool {
+	for _, f := range in.flying {
+		if f.part == p && f.epoch == epoch && f.d.Offset == offset {
+			return true
+		}
+	}
+	return false
+}
+
+// outcome ends a delivery. What was written stays written, whatever the core is told.
+func (in *instance) outcome(k int, class purgatory.Class) {
+	f := in.flying[k]
+	in.flying = append(in.flying[:k:k], in.flying[k+1:]...)
+	w := in.w
+	if class == purgatory.Delivered && !f.applied {
+		w.write(f)
+		f.applied = true
+	}
+	if class == purgatory.Unknown {
+		f.entry.unknown++
+		w.haunt(f)
+	}
+	t := in.tenure(f.part)
+	if t != nil && t.epoch != f.epoch {
+		t = nil
+	}
+	refused := class == purgatory.Rejected || class == purgatory.TooLarge && f.d.Bare
+	switch {
+	case class == purgatory.Delivered && t != nil:
+		t.done[f.d.Offset] = true
+	case refused && t != nil && !f.d.DeadLettered && !w.cfg.DeadLetters && w.cfg.OnInvalid == purgatory.Drop:
+		t.done[f.d.Offset], f.entry.dropped = true, true
+	}
+	w.say("%s hears of %v: %s", in.member, f.entry, className(class))
+	in.core.Outcomes(in.clock(), []purgatory.Result{{ID: f.d.ID, Class: class, Verdict: purgatory.Missing, Detail: "says the model"}})
+	in.effects()
+}
+
+func className(c purgatory.Class) string {
+	return [...]string{"delivered", "too large", "rejected", "target unavailable", "unknown"}[c]
+}

@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"layover/offsets"
+	"layover/purgatory"
+	"layover/wheel"
+)
+
+const (
+	ingress = "delayed"
+	egress  = "ready"
+	other   = "audit"
+	graves  = "dead-letters"
+	cluster = "cluster"
+
+	startMs = 1_700_000_000_000
+)
+
+// Config is the shape of a world.
+type Config struct {
+	Instances   int
+	Partitions  int
+	OnInvalid   purgatory.Policy
+	DeadLetters bool // there is a dead-letter topic
+
+	MaxInFlight      int
+	MaxInFlightBytes int64
+	HeldShare        int64
+	Patience         time.Duration
+	LargestChunk     int
+	JumpOver         int64
+	MaxMetadata      int  // the broker's limit in characters
+	CommitsByName    bool // the broker takes commits of a topic id that is gone
+}
+
+// World is some instances of the core, the brokers, and what is on its way between
+// them. It has one owner. Everything that happens in it is an Action.
+type World struct {
+	cfg   Config
+	nowMs int64
+	logs  []*partitionLog
+	group group
+	insts []*instance
+	// verdicts is what routers say about targets.
+	verdicts map[string]purgatory.Verdict
+	late     []*commitMsg // commits sent on connections that were cut: they may still arrive
+	ghosts   []*produce   // produces nobody waits for any more, which may still arrive
+
+	epochs uint64
+	err    *Broken
+	text   *strings.Builder // what happened, for people; nil: not wanted
+	tally  Tally
+}
+
+// New returns a world in which nothing runs yet.
+func New(cfg Config) *World {
+	w := &World{cfg: cfg, nowMs: startMs, verdicts: make(map[string]purgatory.Verdict)}
+	w.group = group{
+		members: make(map[member]bool), owner: make([]member, cfg.Partitions),
+		offsets: make([]*committed, cfg.Partitions), pending: make([]*committed, cfg.Partitions),
+		maxMetadata: cfg.MaxMetadata, byName: cfg.CommitsByName,
+	}
+	for range cfg.Partitions {
+		w.logs = append(w.logs, &partitionLog{topicID: 1})
+	}
+	for i := range cfg.Instances {
+		w.insts = append(w.insts, &instance{w: w, no: i})
+	}
+	return w
+}
+
+// Broken is a promise that was not kept.
+type Broken struct {
+	Promise string // which, without where
+	Text    string
+}
+
+func (b *Broken) Error() string { return b.Text }
+
+// Err returns the first promise that was broken, nil if none was.
+func (w *World) Err() *Broken { return w.err }
+
+// fail notes a broken promise. The first one counts: what follows may follow from it.
+func (w *World) fail(format string, args ...any) {
+	if w.err == nil {
+		w.err = &Broken{format, fmt.Sprintf(format, args...)}
+		w.say("BROKEN: %v", w.err)
+	}
+}
+
+func (w *World) say(format string, args ...any) {
+	if w.text != nil {
+		fmt.Fprintf(w.text, "      "+format+"\n", args...)
+	}
+}
+
+func (w *World) topicID(p int) offsets.TopicID { return offsets.TopicID{w.logs[p].topicID} }
+
+func (w *World) identity(p int) offsets.Identity {
+	return offsets.Identity{ClusterID: cluster, TopicID: w.topicID(p), Partition: int32(p)}
+}
+
+func partitionOf(p int) offsets.TopicPartition {
+	return offsets.TopicPartition{Topic: ingress, Partition: int32(p)}
+}
+
+// Route implements purgatory.Router. A body's first byte chooses the partition.
+func (w *World) Route(topic string, body []byte) (int32, purgatory.Verdict) {
+	return int32(body[0]-'0') % 2, w.verdicts[topic]
+}
+
+// core makes an instance's core.
+func (w *World) core(clock purgatory.Clock) *purgatory.Core {
+	cfg := purgatory.Config{
+		OnInvalid: w.cfg.OnInvalid, EgressTopic: egress, Patience: w.cfg.Patience, HeldShare: w.cfg.HeldShare,
+		MaxInFlight: w.cfg.MaxInFlight, MaxInFlightBytes: w.cfg.MaxInFlightBytes, LargestChunk: w.cfg.LargestChunk,
+		JumpOver: w.cfg.JumpOver, Geometry: wheel.Geometry{TickMs: 1, Slots: 64, Factor: 16, Levels: 4},
+	}
+	if w.cfg.DeadLetters {
+		cfg.DeadLetterTopic = graves
+	}
+	return purgatory.New(cfg, w, clock)
+}
+
+// write is the broker's side of a produce: the record stands in its target now.
+func (w *World) write(f *produce) {
+	e := f.entry
+	e.written++
+	w.say("%v is written to %s", e, f.d.Target)
+	switch {
+	case string(f.d.Body) != e.body:
+		w.fail("%v was written with other bytes: %q, want %q", e, f.d.Body, e.body)
+	case e.written > e.allowed():
+		w.fail("%v was written %d times, though it was read as unfinished %d times and %d answers left it open", e, e.written, e.reads, e.unknown)
+	}
+}
+
+// take stores a commit that the coordinator accepts, and holds it to the promise:
+// nothing that it calls finished is without an outcome.
+func (w *World) take(c *commitMsg) {
+	log := w.logs[c.part]
+	w.say("commit of %d by %s is taken: %s", c.part, c.MemberID, c.facts)
+	w.group.offsets[c.part] = &committed{offsets.Committed{Offset: c.Low, Metadata: c.Metadata}, c.topicID}
+	if c.topicID != log.topicID { // of a topic that is gone, as its metadata tells
+		for _, e := range log.entries {
+			e.said = false
+		}
+		return
+	}
+	if w.group.owner[c.part] != member(c.MemberID) {
+		w.fail("a commit of partition %d by %s was taken, which belongs to %q", c.part, c.MemberID, w.group.owner[c.part])
+	}
+	for _, in := range w.insts {
+		if t := in.tenure(c.part); in.up && string(in.member) == c.MemberID && (t == nil || t.epoch != c.Epoch) {
+			w.fail("a commit of partition %d was taken that was built in an earlier tenure of %s", c.part, c.MemberID)
+		}
+	}
+	for o := range log.end() {
+		switch e := log.entries[o]; {
+		case !c.facts.has(o): // a late older commit, or a set of which less fits now
+			e.said = false
+		case !e.finished():
+			w.fail("LOST: the commit of partition %d at %d calls %d finished, which has no outcome", c.part, c.Low, o)
+		}
+	}
+}
