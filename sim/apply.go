@@ -15,6 +15,8 @@ func (w *World) apply(a Action) bool {
 	}
 	in := w.insts[a.I]
 	switch {
+	case a.Kind == Expel:
+		return w.giveUp(in)
 	case in.up == (a.Kind == Start):
 		return false
 	case a.Kind >= Write && a.Kind <= Answer:
@@ -25,11 +27,6 @@ func (w *World) apply(a Action) bool {
 		in.start()
 	case Crash:
 		in.crash()
-	case Expel:
-		if !w.group.members[in.member] {
-			return false
-		}
-		w.group.expel(in.member)
 	case Learn:
 		if w.group.members[in.member] {
 			return false
@@ -55,6 +52,20 @@ func (w *World) apply(a Action) bool {
 	default:
 		return in.applyToTenure(a)
 	}
+	return true
+}
+
+// giveUp is the end of a session: of an earlier life of the instance, or of this one.
+func (w *World) giveUp(in *instance) bool {
+	m := in.member
+	if len(in.dead) > 0 {
+		m, in.dead = in.dead[0], in.dead[1:]
+	}
+	if !w.group.members[m] {
+		return false
+	}
+	w.group.expel(m)
+	w.say("%s is given up by the group", m)
 	return true
 }
 

@@ -72,6 +72,12 @@ func (w *World) produce(p, n int) {
 	}
 }
 
+// verdicts are what a router may say, the good news more often.
+var verdicts = [...]purgatory.Verdict{
+	purgatory.Usable, purgatory.Usable, purgatory.Usable, purgatory.Usable, purgatory.Usable,
+	purgatory.Pending, purgatory.Missing, purgatory.Forbidden,
+}
+
 // truncate cuts the log off, as an unclean election does, and never what was
 // committed: a group whose offset is beyond the end needs its operator.
 func (w *World) truncate(p int, end int64) bool {
@@ -97,7 +103,7 @@ func (w *World) applyToBrokers(a Action) bool {
 		w.nowMs += int64(a.N)
 	case Verdict:
 		name := []string{egress, other, graves}[a.P%3]
-		w.verdicts[name] = []purgatory.Verdict{purgatory.Usable, purgatory.Usable, purgatory.Pending, purgatory.Missing, purgatory.Forbidden}[a.N%5]
+		w.verdicts[name] = verdicts[a.N%len(verdicts)]
 	case Limit:
 		g.maxMetadata = max(256, a.N)
 	case Late:

@@ -20,10 +20,10 @@ type Run struct {
 // weights are how often each kind is drawn. Ordinary life is frequent enough that
 // records get through between two accidents.
 var weights = [kinds]int{
-	Append: 60, Decide: 8, Pass: 40, Step: 3, Start: 12, Crash: 4, Expel: 4, Learn: 12, Sync: 40, Assign: 60, Revoke: 8, Final: 14,
-	Sweep: 10, Fetch: 80, Turn: 120, Write: 30, Reply: 90, Build: 50, Arrive: 60, Straggle: 6, Refuse: 5, Answer: 60, Late: 6,
-	Haunt: 6, Suspend: 3, Trim: 2, DeleteRecords: 4, Truncate: 2, Compact: 4, Recreate: 1, Verdict: 8, Limit: 1, Reset: 1,
-	Overwrite: 1, Pending: 2, Resolve: 6,
+	Append: 50, Decide: 8, Pass: 40, Step: 1, Start: 10, Crash: 1, Expel: 3, Learn: 10, Sync: 80, Assign: 120, Revoke: 2, Final: 20,
+	Sweep: 10, Fetch: 60, Turn: 50, Write: 40, Reply: 120, Build: 40, Arrive: 80, Straggle: 6, Refuse: 4, Answer: 80, Late: 3,
+	Haunt: 3, Suspend: 1, Trim: 1, DeleteRecords: 2, Truncate: 1, Compact: 2, Recreate: 1, Verdict: 3, Limit: 1, Reset: 2,
+	Overwrite: 2, Pending: 4, Resolve: 8,
 }
 
 // wheelOfFortune is every kind as often as its weight says.
@@ -36,26 +36,38 @@ var wheelOfFortune = func() (all []Kind) {
 	return all
 }()
 
-// Seeded returns the run of a seed: a world and some steps in it.
-func Seeded(seed uint64, steps int) Run {
+// Seeded returns the run of a seed, steps actions that are possible when their turn
+// comes, and the first promise that it breaks.
+func Seeded(seed uint64, steps int, tally *Tally) (Run, *Broken) {
 	rng := rand.New(rand.NewPCG(seed, 0x1a70))
+	r := Run{Config: shape(rng)}
+	w := New(r.Config)
+	for tries := 0; len(r.Trace) < steps && tries < 50*steps && w.err == nil; tries++ {
+		a := Action{Kind: wheelOfFortune[rng.IntN(len(wheelOfFortune))], I: rng.IntN(r.Config.Instances), P: rng.IntN(r.Config.Partitions)}
+		a.P, a.N = numbers(rng, a)
+		if w.Do(a) {
+			r.Trace = append(r.Trace, a)
+		}
+	}
+	w.Drain()
+	tally.Add(&w.tally)
+	return r, w.err
+}
+
+// shape draws a world.
+func shape(rng *rand.Rand) Config {
 	policy := purgatory.Policy(rng.IntN(4))
-	r := Run{Config: Config{
+	c := Config{
 		Instances: 1 + rng.IntN(3), Partitions: 1 + rng.IntN(3), OnInvalid: policy,
 		DeadLetters: policy == purgatory.DeadLetter || rng.IntN(2) == 0,
 		MaxInFlight: 1 + rng.IntN(8), MaxInFlightBytes: int64(100 + rng.IntN(3000)), HeldShare: int64(200 + rng.IntN(4000)),
 		Patience: time.Duration(1+rng.IntN(40)) * time.Second, LargestChunk: 4 << 10 << rng.IntN(4), JumpOver: int64(2 + rng.IntN(12)),
 		MaxMetadata: []int{4096, 4096, 300, 130}[rng.IntN(4)], CommitsByName: rng.IntN(3) == 0,
-	}}
-	if r.Config.MaxMetadata < 256 { // such a broker gets offsets without metadata, and nothing tells of which topic
-		r.Config.CommitsByName = false
 	}
-	for range steps {
-		a := Action{Kind: wheelOfFortune[rng.IntN(len(wheelOfFortune))], I: rng.IntN(r.Config.Instances), P: rng.IntN(r.Config.Partitions)}
-		a.P, a.N = numbers(rng, a)
-		r.Trace = append(r.Trace, a)
+	if c.MaxMetadata < 256 { // such a broker gets offsets without metadata, and nothing tells of which topic
+		c.CommitsByName = false
 	}
-	return r
+	return c
 }
 
 // numbers draws what an action is about, beside the instance.
@@ -78,7 +90,7 @@ func numbers(rng *rand.Rand, a Action) (p, n int) {
 	case DeleteRecords, Truncate, Compact, Reset:
 		n = 1 + rng.IntN(10)
 	case Verdict:
-		p, n = rng.IntN(3), rng.IntN(5)
+		p, n = rng.IntN(3), rng.IntN(len(verdicts))
 	case Limit:
 		n = 200 + rng.IntN(400)
 	case Decide, Build, Overwrite, Resolve:
@@ -88,16 +100,12 @@ func numbers(rng *rand.Rand, a Action) (p, n int) {
 }
 
 // Play runs a trace, lets the world drain, and returns the first broken promise.
-func (r Run) Play(tally *Tally) *Broken {
+func (r Run) Play() *Broken {
 	w := New(r.Config)
 	for _, a := range r.Trace {
 		w.Do(a)
 	}
-	err := w.Drain()
-	if tally != nil {
-		tally.Add(&w.tally)
-	}
-	return err
+	return w.Drain()
 }
 
 // Tell plays a trace and returns what happened, for people.

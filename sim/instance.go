@@ -15,7 +15,7 @@ type instance struct {
 	w    *World
 	no   int
 	up   bool
-	life int // counts starts
+	dead []member // earlier lives, which the group may still count on
 
 	member     member // as it knows itself
 	generation int32  // that it knows of
@@ -82,7 +82,6 @@ func (in *instance) clock() purgatory.Clock {
 
 // start begins a life: an empty core, which joins the group.
 func (in *instance) start() {
-	in.life++
 	in.up = true
 	in.tenures = make([]*tenure, in.w.cfg.Partitions)
 	in.core = in.w.core(in.clock())
@@ -105,7 +104,7 @@ func (in *instance) crash() {
 	if len(in.queue) > 0 && !in.queue[0].arrived {
 		in.w.late = append(in.w.late, in.queue[0])
 	}
-	*in = instance{w: in.w, no: in.no, life: in.life, skewMs: in.skewMs}
+	*in = instance{w: in.w, no: in.no, skewMs: in.skewMs, dead: append(in.dead, in.member)}
 }
 
 // haunt keeps a produce that nobody waits for, with the bytes as they were sent.

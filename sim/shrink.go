@@ -50,6 +50,6 @@ func (r Run) simpler(b *Broken) Run {
 
 // breaks says whether the run breaks the promise that b did.
 func (r Run) breaks(b *Broken) bool {
-	got := r.Play(nil)
+	got := r.Play()
 	return got != nil && got.Promise == b.Promise
 }

@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	seeds = flag.Uint64("seeds", 3000, "how many seeds TestSimulation plays")
+	seeds = flag.Uint64("seeds", 2000, "how many seeds TestSimulation plays")
 	from  = flag.Uint64("from", 0, "the first of them")
 	steps = flag.Int("steps", 500, "steps of a run")
 )
@@ -19,7 +19,7 @@ var (
 func TestSimulationKeepsEveryPromise(t *testing.T) {
 	n := *seeds
 	if testing.Short() {
-		n = min(n, 300)
+		n = min(n, 200)
 	}
 	var next, failed atomic.Uint64
 	next.Store(*from)
@@ -30,8 +30,7 @@ func TestSimulationKeepsEveryPromise(t *testing.T) {
 		wg.Go(func() {
 			var own Tally
 			for seed := next.Add(1) - 1; seed < *from+n && failed.Load() == 0; seed = next.Add(1) - 1 {
-				run := Seeded(seed, *steps)
-				err := run.Play(&own)
+				run, err := Seeded(seed, *steps, &own)
 				if err == nil || !failed.CompareAndSwap(0, 1) {
 					continue
 				}
