@@ -1,6 +1,11 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"layover/purgatory"
+)
 
 // Kind is a kind of thing that can happen.
 type Kind uint8
@@ -65,6 +70,18 @@ func (a Action) String() string {
 	return fmt.Sprintf("%-14s I=%d P=%d N=%d", a.Kind, a.I, a.P, a.N)
 }
 
+// accident says whether an action is one, and not what follows from earlier ones or
+// happens all the time.
+func (w *World) accident(a Action) bool {
+	switch a.Kind {
+	case Expel:
+		return len(w.insts[a.I].dead) == 0 // of one that is alive
+	case Reply:
+		return a.N == int(purgatory.Unknown)
+	}
+	return slices.Contains([]Kind{Crash, Revoke, Straggle, Suspend, DeleteRecords, Truncate}, a.Kind)
+}
+
 // Tally counts what happened, by kind.
 type Tally [kinds]int
 
@@ -92,7 +109,8 @@ func (t *Tally) String() string {
 // Do makes an action happen and checks the world; false says that it was not
 // possible and nothing happened. A panic of the core is a broken promise.
 func (w *World) Do(a Action) (done bool) {
-	if w.err != nil {
+	accident := w.cfg.Accidents >= 0 && w.accident(a)
+	if w.err != nil || accident && w.accidents == w.cfg.Accidents {
 		return false
 	}
 	defer func() {
@@ -114,8 +132,11 @@ func (w *World) Do(a Action) (done bool) {
 	}
 	if done = w.apply(a); done {
 		w.tally[a.Kind]++
-		for _, in := range w.insts {
-			in.check()
+		if accident {
+			w.accidents++
+		}
+		if !w.unchecked {
+			w.check()
 		}
 	}
 	return done

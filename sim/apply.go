@@ -239,7 +239,7 @@ func (refused) Error() string { return "refused" }
 
 var errRefused = refused{}
 
-// facts reads a commit of this topic back, as whoever is assigned next will.
+// factsOf reads a commit of this topic back, as whoever is assigned next will.
 func (w *World) factsOf(p int, was *committed) (facts, bool) {
 	set, err := offsets.Decode(was.Metadata, w.identity(p), was.Offset)
 	return factsOf(set), err == nil

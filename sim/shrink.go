@@ -1,26 +1,26 @@
 package sim
 
-// Shrink returns a shorter run that breaks the same promise, of which no single
-// action can be left out.
-func (r Run) Shrink(b *Broken) Run {
+// Shrink returns a shorter run that breaks what this one does, as breaks says, of
+// which no single action can be left out.
+func (r Run) Shrink(breaks func(Run) bool) Run {
 	for size := len(r.Trace) / 2; size > 0; {
-		if shorter, ok := r.without(size, b); ok {
+		if shorter, ok := r.without(size, breaks); ok {
 			r = shorter
 			size = min(size, max(len(r.Trace)/2, 1))
 			continue
 		}
 		size /= 2
 	}
-	return r.simpler(b)
+	return r.simpler(breaks)
 }
 
-// without leaves out parts of the given size, wherever that still breaks something.
-func (r Run) without(size int, b *Broken) (Run, bool) {
+// without leaves out parts of the given size, wherever that still breaks it.
+func (r Run) without(size int, breaks func(Run) bool) (Run, bool) {
 	shorter := false
 	for at := 0; at < len(r.Trace); {
 		end := min(at+size, len(r.Trace))
 		try := Run{r.Config, append(append([]Action(nil), r.Trace[:at]...), r.Trace[end:]...)}
-		if try.breaks(b) {
+		if breaks(try) {
 			r, shorter = try, true
 		} else {
 			at = end
@@ -30,16 +30,12 @@ func (r Run) without(size int, b *Broken) (Run, bool) {
 }
 
 // simpler replaces numbers by small ones.
-func (r Run) simpler(b *Broken) Run {
+func (r Run) simpler(breaks func(Run) bool) Run {
 	trace := append([]Action(nil), r.Trace...)
 	for i := range trace {
-		for _, n := range []int{0, 1} {
-			was := trace[i].N
-			if was <= n {
-				break
-			}
-			trace[i].N = n
-			if (Run{r.Config, trace}).breaks(b) {
+		was := trace[i].N
+		for n := range min(was, 2) {
+			if trace[i].N = n; breaks(Run{r.Config, trace}) {
 				break
 			}
 			trace[i].N = was
@@ -48,8 +44,10 @@ func (r Run) simpler(b *Broken) Run {
 	return Run{r.Config, trace}
 }
 
-// breaks says whether the run breaks the promise that b did.
-func (r Run) breaks(b *Broken) bool {
-	got := r.Play()
-	return got != nil && got.Promise == b.Promise
+// Breaks returns what Shrink asks: whether a run breaks the promise that b did.
+func Breaks(b *Broken) func(Run) bool {
+	return func(r Run) bool {
+		got := r.Play()
+		return got != nil && got.Promise == b.Promise
+	}
 }

@@ -34,6 +34,7 @@ type Config struct {
 	LargestChunk     int
 	JumpOver         int64
 	MaxMetadata      int  // the broker's limit in characters
+	Accidents        int  // how many there may be, -1: any number
 	CommitsByName    bool // the broker takes commits of a topic id that is gone
 }
 
@@ -54,6 +55,9 @@ type World struct {
 	err    *Broken
 	text   *strings.Builder // what happened, for people; nil: not wanted
 	tally  Tally
+
+	accidents int
+	unchecked bool // the steps were checked before
 }
 
 // New returns a world in which nothing runs yet.

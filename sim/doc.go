@@ -1,0 +1,54 @@
+// Package sim runs the core (purgatory, offsets, wheel and the chunks) among model
+// brokers, where everything that can happen happens by command, and holds it to
+// the promises after every step.
+//
+//	Action ─► World ─┬─ partitionLog   records, markers, gaps; start, end, truncation
+//	                 ├─ group          members, generation, owners, committed offsets
+//	                 ├─ instance ×n    a real core; around it a dumb lane and consumer
+//	                 └─ on the way     commits and produces that may still arrive
+//
+// Two drivers choose the actions. A seed's run (Seeded) is hundreds of random ones;
+// when it breaks a promise it is shrunk to a trace that a person can read. Explore
+// tries every trace of a small world, by the number of accidents in it.
+//
+// # What is real and what is model
+//
+// Real are the core and what decides where a tenure begins (offsets.Resume). Model
+// are brokers and network, and what lane and consumer do around a core: nothing in
+// them is left to timing here, so that an instance may hear of a rebalance, of an
+// answer or of its lease at any moment, or never.
+//
+// The group does what a coordinator does and no more: a commit is taken from any
+// known member of the current generation, whoever owns the partition; it may come
+// twice, late, and out of order, once its connection was cut. A produce whose
+// sender is gone, or was told that nobody knows, may still be written. Offsets of a
+// transaction that is open make a stable fetch wait. Deleting a topic drops its
+// offsets, and old brokers take a commit for it afterwards.
+//
+// # What is held
+//
+//   - Nothing is lost: a commit that is built, taken, or resumed from calls no
+//     record finished that is not written, dropped by policy, or gone from the log.
+//   - Never early: no record is offered before its deadline on its instance's clock,
+//     and none while its tenure may not deliver.
+//   - Repeats have a reason each: one tenure more that began with the record
+//     unfinished, or one answer that left it open. What the last commit said whose
+//     answer arrived is not read again.
+//   - Every offset below the read position is finished, parked, due or in flight;
+//     low offsets do not go back; a commit holds all that is finished, or the longest
+//     prefix that fits.
+//   - A record's bytes are its own until it is written.
+//   - At the end, when all faults are over, everything drains: each record has its
+//     outcome, what was counted adds up, and the cores are empty.
+//
+// A log that was truncated and then grew over the same offsets is the one thing
+// left out: whoever knew the old records takes the new ones for them.
+//
+// # What it is not
+//
+// It does not know Kafka's protocol, the client, or the timing of goroutines: those
+// are the business of the daemon's tests.
+//
+// A protocol that is added (another place for facts, transactions, cancelling)
+// brings its actions and its side of the brokers here first.
+package sim

@@ -1,0 +1,70 @@
+package sim
+
+import (
+	"flag"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"layover/purgatory"
+)
+
+var explore = flag.Duration("explore", 10*time.Second, "how long TestExplorer searches each of its worlds")
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(800) // little is kept of what is made
+	os.Exit(m.Run())
+}
+
+// plain is a record without a delay, and later one that is due in 3 s: numbers of
+// Append.
+const (
+	plain = 2 * 9
+	later = 9*8 + 6
+)
+
+// small returns a world of two instances, the first of which has all partitions.
+func small(partitions int, records ...int) Run {
+	r := Run{Config: Config{
+		Instances: 2, Partitions: partitions, OnInvalid: purgatory.DeadLetter, DeadLetters: true, MaxInFlight: 8,
+		MaxInFlightBytes: 1 << 20, HeldShare: 1 << 20, Patience: time.Hour, LargestChunk: 4 << 10, JumpOver: 1 << 20, MaxMetadata: 4096,
+	}}
+	do := func(k Kind, i, p, n int) { r.Trace = append(r.Trace, Action{k, i, p, n}) }
+	for i, n := range records {
+		do(Append, 0, i%partitions, n)
+	}
+	do(Start, 0, 0, 0)
+	do(Start, 1, 0, 0)
+	do(Sync, 0, 0, 0)
+	for p := range partitions {
+		do(Assign, 0, p, 0)
+	}
+	do(Build, 0, 0, 0)
+	for range partitions {
+		do(Arrive, 0, 0, 0)
+		do(Answer, 0, 0, 0)
+	}
+	return r
+}
+
+func TestExplorerFindsNothingBroken(t *testing.T) {
+	for name, start := range map[string]Run{
+		"one partition, three records": small(1, plain, later, plain),
+		"two partitions, four records": small(2, plain, later, later, plain),
+	} {
+		budget := *explore
+		if testing.Short() {
+			budget = min(budget, 2*time.Second)
+		}
+		t.Log(name)
+		for _, found := range Explore(start, budget, runtime.GOMAXPROCS(0)) {
+			t.Log(found)
+			if found.Broken != nil {
+				short := found.Trace.Shrink(Breaks(found.Broken))
+				t.Errorf("%v\n%s", found.Broken, short.Tell())
+			}
+		}
+	}
+}
