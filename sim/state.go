@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// state is everything that decides what can happen from here on, written so that
+// states which differ only in names, in numbers that are merely counted up, or in
+// which instance is which, are the same. What a core is in is taken from what can
+// be seen of it and from the model beside it; the order within its queues is left
+// out, and two records that wait for the same target are alike.
+func (w *World) state() []byte {
+	order := make([]int, len(w.insts))
+	for i := range order {
+		order[i] = i
+	}
+	one := w.encode(order)
+	if len(order) == 2 {
+		if two := w.encode([]int{1, 0}); bytes.Compare(two, one) < 0 {
+			return two
+		}
+	}
+	return one
+}
+
+// scribe appends numbers to a state.
+type scribe struct{ b []byte }
+
+func (s *scribe) num(ns ...int64) {
+	for _, n := range ns {
+		s.b = binary.AppendVarint(s.b, n)
+	}
+}
+
+func (s *scribe) flags(fs ...bool) {
+	for _, f := range fs {
+		n := byte(0)
+		if f {
+			n = 1
+		}
+		s.b = append(s.b, n)
+	}
+}
+
+func (s *scribe) text(t string) {
+	s.num(int64(len(t)))
+	s.b = append(s.b, t...)
+}
+
+func (w *World) encode(order []int) []byte {
+	s := &scribe{make([]byte, 0, 512)}
+	s.num(w.nowMs-startMs, int64(w.accidents))
+	names := make(map[member]int64) // who is who in this order
+	for at, i := range order {
+		in := w.insts[i]
+		if in.up {
+			names[in.member] = int64(10 * (at + 1))
+		}
+		for k, m := range in.dead {
+			names[m] = int64(10*(at+1) + k + 1)
+		}
+	}
+	for p, log := range w.logs {
+		s.num(log.start, log.end())
+		for _, e := range log.entries {
+			s.num(int64(e.allowed() - e.written))
+			s.flags(e.written > 0, e.lost, e.said, e.dropped)
+		}
+		s.num(names[w.group.owner[p]])
+		s.flags(w.group.offsets[p] != nil)
+		if was := w.group.offsets[p]; was != nil {
+			s.num(was.Offset)
+			s.text(was.Metadata)
+		}
+	}
+	for _, i := range order {
+		w.insts[i].encode(s)
+	}
+	commits := make([]string, 0, len(w.late))
+	for _, c := range w.late {
+		l := &scribe{}
+		w.encodeCommit(l, c, w.group.members[member(c.MemberID)])
+		commits = append(commits, string(l.b))
+	}
+	slices.Sort(commits)
+	s.num(int64(len(commits)))
+	for _, c := range commits {
+		s.text(c)
+	}
+	ghosts := make([]int64, 0, len(w.ghosts))
+	for _, f := range w.ghosts {
+		ghosts = append(ghosts, int64(f.part)<<32|f.entry.offset)
+	}
+	slices.Sort(ghosts)
+	s.num(ghosts...)
+	return s.b
+}
+
+func (w *World) encodeCommit(s *scribe, c *commitMsg, known bool) {
+	s.num(int64(c.part), c.Low)
+	s.text(c.Metadata)
+	s.flags(known, c.Generation == w.group.generation, c.arrived, c.answer.ok, c.answer.fenced, c.answer.tooLarge, c.stale, c.final)
+}
+
+func (in *instance) encode(s *scribe) {
+	s.flags(in.up)
+	for _, m := range in.dead {
+		s.flags(in.w.group.members[m])
+	}
+	if !in.up {
+		return
+	}
+	known := in.w.group.members[in.member]
+	s.flags(known, in.generation == in.w.group.generation, in.core.Dirty(), in.core.Committing())
+	s.num(int64(len(in.queue)))
+	for _, c := range in.queue {
+		in.w.encodeCommit(s, c, in.w.group.members[member(c.MemberID)])
+		t := in.tenure(c.part)
+		s.flags(t != nil && t.epoch == c.Epoch)
+	}
+	s.num(int64(len(in.intake)))
+	for _, b := range in.intake {
+		t := in.tenure(b.part)
+		s.flags(t != nil && t.epoch == b.epoch)
+		s.num(int64(b.part), b.start, int64(len(b.entries)))
+		if len(b.entries) > 0 {
+			s.num(b.entries[0].offset)
+		}
+	}
+	in.encodeFlying(s)
+	snapshot := in.core.Snapshot()
+	for _, h := range snapshot.Held {
+		s.text(h.Target)
+		s.num(int64(h.Verdict), in.w.nowMs-h.SinceMs, int64(h.Records))
+	}
+	for p, t := range in.tenures {
+		s.flags(t != nil)
+		if t != nil {
+			t.encode(s, in.w.logs[p])
+		}
+	}
+	for _, v := range snapshot.Partitions {
+		s.num(int64(v.Partition), int64(v.Parked), int64(v.Due), v.Uncommitted)
+		s.flags(v.Confirmed)
+	}
+}
+
+func (in *instance) encodeFlying(s *scribe) {
+	flying := slices.Clone(in.flying)
+	slices.SortFunc(flying, func(a, b *produce) int {
+		return cmp.Or(cmp.Compare(a.part, b.part), cmp.Compare(a.entry.offset, b.entry.offset), cmp.Compare(a.epoch, b.epoch))
+	})
+	s.num(int64(len(flying)))
+	for _, f := range flying {
+		t := in.tenure(f.part)
+		s.num(int64(f.part), f.entry.offset)
+		s.flags(f.applied, t != nil && t.epoch == f.epoch)
+	}
+}
+
+func (t *tenure) encode(s *scribe, log *partitionLog) {
+	s.flags(t.log == log, t.accepted, t.revoking, t.halted, t.stopped, t.cut)
+	s.num(t.next, t.read, t.low, t.lastLow)
+	for o := t.low; o < max(t.read, t.highest()); o++ {
+		s.flags(t.isDone(o))
+	}
+}
