@@ -82,7 +82,7 @@ func (c *Consumer) groupOffsets(ctx context.Context) (map[offsets.TopicPartition
 				return nil, fmt.Errorf("offset of %s/%d in group %s: %w", topic, p, c.cfg.Group, o.Err)
 			}
 			if o.At >= 0 {
-				out[offsets.TopicPartition{Topic: topic, Partition: p}] = offsets.Committed{Offset: o.At, Metadata: o.Metadata}
+				out[offsets.TopicPartition{Topic: topic, Partition: p}] = offsets.Committed{Offset: o.At, LeaderEpoch: o.LeaderEpoch, Metadata: o.Metadata}
 			}
 		}
 	}
@@ -175,7 +175,7 @@ func (c *Consumer) commitStarts(ctx context.Context) error {
 		id := offsets.Identity{ClusterID: cluster, TopicID: ids[o.Topic], Partition: o.Partition}
 		commits = append(commits, offsets.Commit{
 			TopicPartition: offsets.TopicPartition{Topic: o.Topic, Partition: o.Partition}, TopicID: ids[o.Topic],
-			Low: o.Offset, Metadata: offsets.NewWindow(o.Offset).Encode(id, offsets.MaxMetadata).Metadata,
+			Low: o.Offset, LeaderEpoch: -1, Metadata: offsets.NewWindow(o.Offset).Encode(id, offsets.MaxMetadata).Metadata,
 			MemberID: member, Generation: generation,
 		})
 	})

@@ -198,7 +198,7 @@ func (c *Consumer) request(commits []offsets.Commit) *kmsg.OffsetCommitRequest {
 			at[m.Topic] = i
 		}
 		p := kmsg.NewOffsetCommitRequestTopicPartition()
-		p.Partition, p.Offset, p.LeaderEpoch = m.Partition, m.Low, -1
+		p.Partition, p.Offset, p.LeaderEpoch = m.Partition, m.Low, m.LeaderEpoch
 		p.Metadata = kmsg.StringPtr(m.Metadata)
 		req.Topics[i].Partitions = append(req.Topics[i].Partitions, p)
 	}

@@ -29,6 +29,8 @@ type Assigned struct {
 	Window    *offsets.Window
 	Next      int64 // first offset that will be read
 	StableEnd int64 // last stable offset now
+	// LeaderEpoch is the highest that was read before, -1 for none.
+	LeaderEpoch int32
 }
 
 // Handler takes what the group and the brokers say. Assigned, Revoked and Lost are
@@ -78,7 +80,7 @@ type Consumer struct {
 	committed  map[offsets.TopicPartition]offsets.Committed // what OnOffsetsFetched saw last
 	paused     bool
 	joined     bool // a join has completed since the start
-	jumps      map[Tenure]int64
+	jumps      map[Tenure]jumpTo
 
 	committer  *committer
 	rebalances atomic.Int64
@@ -104,7 +106,7 @@ func New(cfg Config, h Handler) (*Consumer, error) {
 		fatal:     make(chan error, 1),
 		table:     make(map[offsets.TopicPartition]*owned),
 		committed: make(map[offsets.TopicPartition]offsets.Committed),
-		jumps:     make(map[Tenure]int64),
+		jumps:     make(map[Tenure]jumpTo),
 	}
 	c.lease.length = cfg.SessionTimeout - cfg.SessionTimeout/5 // a margin for the way of a heartbeat
 	if err := kgo.ValidateOpts(c.options()...); err != nil {

@@ -116,7 +116,7 @@ func (c *Consumer) onOffsetsFetched(_ context.Context, _ *kgo.Client, resp *kmsg
 				if p.Metadata != nil {
 					metadata = *p.Metadata
 				}
-				c.committed[tp] = offsets.Committed{Offset: p.Offset, Metadata: metadata}
+				c.committed[tp] = offsets.Committed{Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, Metadata: metadata}
 			}
 		}
 	}
@@ -136,11 +136,19 @@ func (c *Consumer) Stop(t Tenure, reason string) {
 }
 
 // Jump makes reading of a partition go on at an offset, before the next poll's
-// records are handed over: everything before it is finished.
-func (c *Consumer) Jump(t Tenure, to int64) {
+// records are handed over: everything before it is finished, in the log of that
+// leader epoch. A data loss is reported where that log ends below; -1 asks nothing.
+func (c *Consumer) Jump(t Tenure, to int64, leaderEpoch int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.jumps[t] = max(to, c.jumps[t])
+	if to > c.jumps[t].offset {
+		c.jumps[t] = jumpTo{to, leaderEpoch}
+	}
+}
+
+type jumpTo struct {
+	offset      int64
+	leaderEpoch int32
 }
 
 // jump carries out what Jump asked for. Only the poll loop calls it, while
@@ -154,14 +162,14 @@ func (c *Consumer) jump() {
 	set := make(map[string]map[int32]kgo.EpochOffset)
 	for t, to := range c.jumps {
 		o := c.table[t.TopicPartition]
-		if o == nil || o.Epoch != t.Epoch || o.stopped != "" || o.next >= to {
+		if o == nil || o.Epoch != t.Epoch || o.stopped != "" || o.next >= to.offset {
 			continue
 		}
-		o.next = to
+		o.next = to.offset
 		if set[t.Topic] == nil {
 			set[t.Topic] = make(map[int32]kgo.EpochOffset)
 		}
-		set[t.Topic][t.Partition] = kgo.EpochOffset{Epoch: -1, Offset: to}
+		set[t.Topic][t.Partition] = kgo.EpochOffset{Epoch: to.leaderEpoch, Offset: to.offset}
 	}
 	clear(c.jumps)
 	c.mu.Unlock()

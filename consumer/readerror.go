@@ -92,7 +92,7 @@ func (c *Consumer) outOfRange(t Tenure) {
 		case at < start:
 			c.cfg.Log.Error("the log starts above the read position: records were deleted before they were read", "topic", t.Topic, "partition", t.Partition, "offset", at, "start", start)
 			c.handler.LogStart(t, start)
-			c.Jump(t, start)
+			c.Jump(t, start, -1)
 		case at > end:
 			c.giveUp(t, fmt.Sprintf("the read position %d lies above the end of the log, %d: the log was truncated", at, end))
 			return

@@ -66,7 +66,7 @@ func (r *router) lane(tp offsets.TopicPartition, remove bool) *lane.Lane {
 func (r *router) Assigned(a consumer.Assigned) {
 	r.place(a.TopicPartition).Assign(purgatory.Assignment{
 		TopicPartition: a.TopicPartition, Epoch: a.Epoch, TopicID: a.TopicID, ClusterID: a.ClusterID,
-		Window: a.Window, Next: a.Next, StableEnd: a.StableEnd,
+		Window: a.Window, Next: a.Next, StableEnd: a.StableEnd, LeaderEpoch: a.LeaderEpoch,
 	})
 }
 
@@ -116,7 +116,7 @@ func (r *router) Commit(commits []offsets.Commit, done func([]purgatory.CommitRe
 
 // Jump implements lane.Reading.
 func (r *router) Jump(j purgatory.Jump) {
-	r.consumer.Jump(consumer.Tenure{TopicPartition: j.TopicPartition, Epoch: j.Epoch}, j.To)
+	r.consumer.Jump(consumer.Tenure{TopicPartition: j.TopicPartition, Epoch: j.Epoch}, j.To, j.LeaderEpoch)
 }
 
 // Halt implements lane.Reading.

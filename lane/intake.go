@@ -39,7 +39,7 @@ func (l *Lane) read() {
 
 // take reads one record; false when its partition stops reading with it.
 func (l *Lane) take(reader purgatory.Reader, r *kgo.Record, nowMs int64) bool {
-	if !reader.Wants(r.Offset) {
+	if !reader.Wants(r.Offset, r.LeaderEpoch) {
 		return true
 	}
 	a := purgatory.Arrival{Offset: r.Offset, TimestampMs: r.Timestamp.UnixMilli(), Control: r.Attrs.IsControl()}

@@ -207,7 +207,11 @@ func (l *Lane) effects() {
 		l.reading.Jump(j)
 	}
 	for _, h := range e.Halts {
-		l.cfg.Log.Error("partition stops reading; a restart with another LAYOVER_ON_INVALID goes on", "topic", h.Topic, "partition", h.Partition, "offset", h.Offset, "err", h.Reason)
+		why := "partition stops reading; a restart with another LAYOVER_ON_INVALID goes on"
+		if h.Truncated {
+			why = "partition stops reading"
+		}
+		l.cfg.Log.Error(why, "topic", h.Topic, "partition", h.Partition, "offset", h.Offset, "err", h.Reason)
 		l.reading.Halt(h)
 	}
 	for _, h := range e.Holds {

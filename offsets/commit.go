@@ -26,6 +26,11 @@ type Commit struct {
 	// Low is the offset to commit: everything below it is finished.
 	Low int64
 
+	// LeaderEpoch is the highest leader epoch of what was read, -1 for none. Nothing in
+	// Metadata is about records of a later one: those were written anew, after the
+	// log was truncated.
+	LeaderEpoch int32
+
 	// Metadata is what Window.Encode returned for the same Low. The checksum
 	// in it makes the pair useless with any other Low.
 	Metadata string

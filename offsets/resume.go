@@ -13,14 +13,17 @@ type Bounds struct {
 
 // Committed is what a group holds for a partition.
 type Committed struct {
-	Offset   int64
-	Metadata string
+	Offset      int64
+	LeaderEpoch int32 // see Commit; -1: none
+	Metadata    string
 }
 
 // Start is where a tenure of a partition begins.
 type Start struct {
 	Window *Window // what is finished
 	Next   int64   // first offset to read; what is unfinished below it is gone from the log
+	// LeaderEpoch is the committed one, -1 where it is not about this log.
+	LeaderEpoch int32
 
 	// Foreign says why the metadata was not taken for the finished set, nil if it
 	// was: ErrForeign, ErrOtherTopic or ErrDamaged.
@@ -41,12 +44,13 @@ var ErrBeyondEnd = errors.New("the committed offset lies above the end of the lo
 // ErrBeyondEnd, means that any choice could lose records; the caller must not
 // read.
 func Resume(was Committed, id Identity, b Bounds) (s Start, err error) {
+	s.LeaderEpoch = was.LeaderEpoch
 	window, err := Decode(was.Metadata, id, was.Offset)
 	switch {
 	case errors.Is(err, ErrNewer):
 		return s, err
 	case errors.Is(err, ErrOtherTopic):
-		window = NewWindow(b.Start)
+		window, s.LeaderEpoch = NewWindow(b.Start), -1
 	}
 	s.Window, s.Foreign = window, err
 	if window.Low() > b.End {

@@ -17,7 +17,7 @@ func BenchmarkPassThrough(b *testing.B) {
 	offset := int64(0)
 	for b.Loop() {
 		a := Arrival{Offset: offset, DeadlineMs: r.at.WallMs + offset%1000, Target: egress, Label: egress, Body: body}
-		reader.Wants(offset)
+		reader.Wants(offset, 0)
 		reader.Read(&a)
 		if offset++; offset%500 > 0 {
 			continue

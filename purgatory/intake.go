@@ -1,6 +1,7 @@
 package purgatory
 
 import (
+	"fmt"
 	"math/bits"
 
 	"layover/offsets"
@@ -65,10 +66,17 @@ func (c *Core) Reader(tp offsets.TopicPartition, epoch uint64) (r Reader, ok boo
 	return Reader{c, p}, true
 }
 
-// Wants says whether a record at the offset has still to be read. If not, it has
-// been taken note of, and its headers need not be looked at.
-func (r Reader) Wants(offset int64) bool {
+// Wants says whether a record at the offset, written in the leader epoch, has still
+// to be read. If not, it has been taken note of, or its partition has stopped
+// reading, and its headers need not be looked at.
+func (r Reader) Wants(offset int64, leaderEpoch int32) bool {
 	c, p := r.core, r.part
+	if leaderEpoch > p.readEpoch {
+		c.newLeader(p, offset, leaderEpoch)
+	}
+	if p.halted != nil {
+		return false
+	}
 	if offset < p.next {
 		return false // read before, or jumped over
 	}
@@ -86,6 +94,29 @@ func (r Reader) Wants(offset int64) bool {
 		c.count(p, Skipped)
 	}
 	return false
+}
+
+// newLeader notes a record of a leader epoch above all before. What the assignment
+// says is finished from there on is about records of earlier epochs, which have
+// been truncated away and written over. Where the low offset or a jump has passed
+// them there is no way back: the partition stops, and its commits go on to name
+// the epoch of what it knows.
+func (c *Core) newLeader(p *partition, offset int64, leaderEpoch int32) {
+	if passed := max(p.Window.Low(), p.next); p.LeaderEpoch >= 0 && passed > offset {
+		p.halted = &HaltNotice{p.TopicPartition, p.Epoch, offset, fmt.Sprintf("the log was truncated at %d, and offsets up to %d count as finished: "+
+			"set the group's offset for this partition, then restart", offset, passed), true}
+		c.effects.Halts = append(c.effects.Halts, *p.halted)
+		return
+	}
+	p.readEpoch = leaderEpoch
+	if p.LeaderEpoch < 0 {
+		return
+	}
+	if n := p.Window.ClipAbove(offset); n > 0 {
+		c.NoteError(p.Topic, fmt.Sprintf("the log of partition %d was truncated at %d: %d finished offsets above are forgotten", p.Partition, offset, n))
+		p.commit.dirty = true
+	}
+	p.finishedUntil = min(p.finishedUntil, offset)
 }
 
 // Read takes a record that is wanted. It returns false when the partition stops
@@ -169,7 +200,7 @@ func (c *Core) halt(p *partition, offset int64, reason string) {
 	if p.halted != nil {
 		return
 	}
-	p.halted = &HaltNotice{p.TopicPartition, p.Epoch, offset, reason}
+	p.halted = &HaltNotice{TopicPartition: p.TopicPartition, Epoch: p.Epoch, Offset: offset, Reason: reason}
 	c.effects.Halts = append(c.effects.Halts, *p.halted)
 }
 

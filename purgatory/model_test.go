@@ -175,7 +175,7 @@ func (w *world) read(no, n int) {
 		if !ok {
 			return
 		}
-		wants := reader.Wants(o)
+		wants := reader.Wants(o, 0)
 		for gap := p.next; gap < o; gap++ {
 			p.done[gap] = true
 		}

@@ -22,7 +22,10 @@ type Assignment struct {
 	// finished are no longer in the log.
 	Next      int64
 	StableEnd int64 // the last stable offset when it was assigned
-	Committed bool  // the start position is committed, so delivering may begin
+	// LeaderEpoch is the committed one, -1 for none: what Window holds is about records
+	// of up to this epoch.
+	LeaderEpoch int32
+	Committed   bool // the start position is committed, so delivering may begin
 }
 
 // partition is the state of one assigned partition.
@@ -31,7 +34,8 @@ type partition struct {
 	slot uint32
 	// next is the first offset not yet read. Invariant: nothing at or above next
 	// is finished but what the assignment came with.
-	next int64
+	next      int64
+	readEpoch int32 // highest leader epoch of what was read
 	// finishedUntil caches the end of the finished run that next is in.
 	finishedUntil int64
 
@@ -59,7 +63,7 @@ func (c *Core) Assign(a Assignment) {
 		panic(fmt.Sprintf("purgatory: %s/%d assigned twice", a.Topic, a.Partition))
 	}
 	p := &partition{
-		Assignment: a, next: a.Next, confirmed: a.Committed, metaLimit: offsets.MaxMetadata,
+		Assignment: a, next: a.Next, readEpoch: a.LeaderEpoch, confirmed: a.Committed, metaLimit: offsets.MaxMetadata,
 		waiting: queue{held: &c.overhead},
 	}
 	p.commit.dirty = !a.Committed
@@ -234,6 +238,6 @@ func (p *partition) jump(c *Core) {
 	if p.finishedUntil-p.next > c.cfg.JumpOver {
 		c.stats.Jumped += p.finishedUntil - p.next
 		p.next = p.finishedUntil
-		c.effects.Jumps = append(c.effects.Jumps, Jump{p.TopicPartition, p.Epoch, p.next})
+		c.effects.Jumps = append(c.effects.Jumps, Jump{p.TopicPartition, p.Epoch, p.next, p.readEpoch})
 	}
 }

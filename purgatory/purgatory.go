@@ -145,6 +145,9 @@ type Jump struct {
 	offsets.TopicPartition
 	Epoch uint64
 	To    int64
+	// LeaderEpoch is the highest known, -1 for none: where the log of that epoch ends
+	// below To, what is finished is about another log.
+	LeaderEpoch int32
 }
 
 // HaltNotice says that a partition stops reading at an offset, and why.
@@ -153,6 +156,9 @@ type HaltNotice struct {
 	Epoch  uint64
 	Offset int64
 	Reason string
+	// Truncated: not by the policy for invalid records. Which of the records from
+	// Offset on are finished cannot be told, and an operator has to choose.
+	Truncated bool
 }
 
 // HoldNotice says that a target began or ended to be held.

@@ -39,7 +39,7 @@ type PartitionView struct {
 	InFlight  int
 	Finished  int64 // finished offsets above the low offset
 	Confirmed bool
-	Halted    string // why it stopped reading, "" if it did not
+	Halted    string // why the policy for invalid records stopped its reading, "" if it did not
 	HaltedAt  int64
 	// Uncommitted is what finished since the last successful commit, and BeyondPrefix
 	// what that commit's metadata could not hold: with what is in flight, the
@@ -96,7 +96,7 @@ func (c *Core) Snapshot() Snapshot {
 			Finished: p.Window.Above(), Confirmed: p.confirmed,
 			Uncommitted: p.finished - p.commit.finishedSaid, BeyondPrefix: p.lastCommit.Left,
 		}
-		if p.halted != nil {
+		if p.halted != nil && !p.halted.Truncated {
 			v.Halted, v.HaltedAt = p.halted.Reason, p.halted.Offset
 		}
 		s.Due += p.due

@@ -78,11 +78,10 @@ var verdicts = [...]purgatory.Verdict{
 	purgatory.Pending, purgatory.Missing, purgatory.Forbidden,
 }
 
-// truncate cuts the log off, as an unclean election does, and never what was
-// committed: a group whose offset is beyond the end needs its operator.
+// truncate cuts the log off, as an unclean election does.
 func (w *World) truncate(p int, end int64) bool {
 	log := w.logs[p]
-	if was := w.group.offsets[p]; end < log.start || end >= log.end() || was != nil && end < was.Offset {
+	if end < log.start || end >= log.end() {
 		return false
 	}
 	log.truncate(end)
@@ -148,6 +147,7 @@ func (w *World) applyToOffset(a Action) bool {
 		return false
 	}
 	f, sound := w.factsOf(p, was)
+	sound = sound && f.end() <= log.endOf(was.LeaderEpoch)
 	switch a.Kind {
 	case Reset:
 		to := min(log.start+int64(a.N), log.end())
@@ -155,7 +155,7 @@ func (w *World) applyToOffset(a Action) bool {
 			e.said = false
 			e.lost = e.lost || int64(o) < to && e.written == 0 // the operator's wish
 		}
-		g.offsets[p] = &committed{offsets.Committed{Offset: to}, log.topicID}
+		g.offsets[p] = &committed{offsets.Committed{Offset: to, LeaderEpoch: -1}, log.topicID}
 	case Overwrite:
 		metadata := "member-7c9e"
 		if a.N > 0 { // a mirror's copy
@@ -165,7 +165,7 @@ func (w *World) applyToOffset(a Action) bool {
 			set.FinishRange(f.low+1, f.low+5)
 			metadata = set.Encode(id, 4096).Metadata
 		}
-		g.offsets[p] = &committed{offsets.Committed{Offset: f.low, Metadata: metadata}, log.topicID}
+		g.offsets[p] = &committed{offsets.Committed{Offset: f.low, LeaderEpoch: was.LeaderEpoch, Metadata: metadata}, log.topicID}
 		for o := range f.above {
 			if o < log.end() {
 				log.entries[o].said = false
@@ -195,7 +195,7 @@ func (w *World) transact(p int, f facts) *committed {
 	if !enc.Complete {
 		return nil
 	}
-	return &committed{offsets.Committed{Offset: set.Low(), Metadata: enc.Metadata}, log.topicID}
+	return &committed{offsets.Committed{Offset: set.Low(), LeaderEpoch: log.epoch, Metadata: enc.Metadata}, log.topicID}
 }
 
 // markPending notes what a transaction that is committed delivered.

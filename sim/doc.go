@@ -41,9 +41,6 @@
 //   - At the end, when all faults are over, everything drains: each record has its
 //     outcome, what was counted adds up, and the cores are empty.
 //
-// A log that was truncated and then grew over the same offsets is the one thing
-// left out: whoever knew the old records takes the new ones for them.
-//
 // # What it is not
 //
 // It does not know Kafka's protocol, the client, or the timing of goroutines: those

@@ -116,20 +116,23 @@ func (w *World) commit(in *instance) {
 // to do is done.
 func (w *World) home(p, turn int) {
 	var owner *instance
+	truncated := false
 	for _, in := range w.insts {
 		if t := in.tenure(p); t != nil {
 			owner = in
-			if unreadable := t.revoking || t.stopped || t.log != w.logs[p]; unreadable {
+			if unreadable := t.revoking || t.stopped || t.log != w.logs[p] || t.halted && t.cut; unreadable {
 				w.end(in, p)
-				owner = nil
+				owner, truncated = nil, t.cut
 			}
 		}
 	}
 	if owner != nil {
 		return
 	}
-	if was := w.group.offsets[p]; was != nil && was.Offset > w.logs[p].end() && was.topicID == w.logs[p].topicID {
-		w.apply(Action{Kind: Reset, P: p, N: int(w.logs[p].end())})
+	if was, log := w.group.offsets[p], w.logs[p]; was != nil && was.topicID == log.topicID {
+		if end := log.endOf(was.LeaderEpoch); truncated || was.Offset > end {
+			w.apply(Action{Kind: Reset, P: p, N: int(min(was.Offset, end) - log.start)})
+		}
 	}
 	in := w.insts[(p+turn)%len(w.insts)]
 	in.generation = w.group.generation

@@ -44,6 +44,9 @@ type tenure struct {
 	low     int64            // at the assignment: everything below is finished
 	lastLow int64            // of the last commit that was built
 
+	known     int32 // the leader epoch that was committed
+	epochRead int32 // the highest that was read
+
 	accepted bool // a commit of it was taken since it began, or since the lease ran out
 	revoking bool
 	halted   bool
@@ -123,7 +126,7 @@ func (in *instance) assign(p int) {
 	w, log := in.w, in.w.logs[p]
 	w.epochs++
 	t := &tenure{epoch: w.epochs, log: log, topicID: log.topicID}
-	was, at := w.group.offsets[p], offsets.Committed{Offset: log.start}
+	was, at := w.group.offsets[p], offsets.Committed{Offset: log.start, LeaderEpoch: -1}
 	if was != nil {
 		at = was.Committed
 	}
@@ -135,18 +138,26 @@ func (in *instance) assign(p int) {
 		return
 	}
 	t.begin(w, was, s)
+	t.validate(s.Next, s.LeaderEpoch)
 	w.say("%s is assigned %d, epoch %d: %s, reads from %d", in.member, p, t.epoch, factsOf(s.Window), s.Next)
 	in.core.Assign(purgatory.Assignment{
 		TopicPartition: partitionOf(p), Epoch: t.epoch, TopicID: w.topicID(p), ClusterID: cluster,
-		Window: s.Window, Next: s.Next, StableEnd: log.stable(),
+		Window: s.Window, Next: s.Next, StableEnd: log.stable(), LeaderEpoch: s.LeaderEpoch,
 	})
 	in.effects()
+}
+
+// validate is what a client asks before it reads from an offset: whether the log of
+// an epoch reaches there.
+func (t *tenure) validate(offset int64, leaderEpoch int32) {
+	t.cut = t.cut || t.log.endOf(leaderEpoch) < offset
 }
 
 // begin notes what a tenure knows at first, and holds it to what was said before.
 func (t *tenure) begin(w *World, was *committed, s offsets.Start) {
 	f := factsOf(s.Window)
 	t.window, t.low, t.next, t.read, t.lastLow = s.Window, f.low, s.Next, s.Next, f.low
+	t.known, t.epochRead = s.LeaderEpoch, s.LeaderEpoch
 	t.done, t.held = make(map[int64]bool), make(map[int64]*entry)
 	for o := t.low; o < max(f.end(), t.next); o++ {
 		t.done[o] = f.has(o)
@@ -154,15 +165,17 @@ func (t *tenure) begin(w *World, was *committed, s offsets.Start) {
 	for o := range t.log.end() {
 		e := t.log.entries[o]
 		switch {
-		case o < t.log.start && (was == nil || was.topicID != t.topicID): // a first start, or a new log
-			e.lost = true
-		case f.has(o) && !e.finished():
-			w.fail("LOST: a tenure begins with %v as finished, which has no outcome", e)
-		case f.has(o):
-		case o < t.next:
+		case !f.has(o) && o < t.next:
 			e.lost, t.done[o] = true, true
-		case e.said:
+		case !f.has(o) && e.said:
 			w.fail("AGAIN: a tenure begins with %v as unfinished, though a commit that was answered said it is finished", e)
+		case t.known < 0 && o < f.low: // an operator's offset is taken at its word, whatever became of the log
+			e.lost = e.lost || e.written == 0
+		case !f.has(o) || e.finished() || o >= t.log.endOf(t.known):
+		case o < t.log.start && (was == nil || was.topicID != t.topicID || e.epoch > was.LeaderEpoch):
+			e.lost = true // a first start, a new log, or written over what was known and deleted
+		default:
+			w.fail("LOST: a tenure begins with %v as finished, which has no outcome", e)
 		}
 	}
 }

@@ -19,6 +19,7 @@ type entry struct {
 	kind       kind
 	part       int
 	offset     int64
+	epoch      int32 // the leader's when it was written
 	deadlineMs int64
 	passed     bool // asks for no delay
 	invalid    bool
@@ -50,9 +51,7 @@ type partitionLog struct {
 	topicID byte // another number when the topic is deleted and made again
 	entries []*entry
 	start   int64
-	// oldEnd is where the log ended before it was truncated; what is written below
-	// it anew has offsets that were in use before.
-	oldEnd int64
+	epoch   int32 // the leader's; every truncation begins one
 }
 
 func (l *partitionLog) end() int64 { return int64(len(l.entries)) }
@@ -78,8 +77,7 @@ func (l *partitionLog) quiet() int64 {
 }
 
 func (l *partitionLog) append(p int, e entry) *entry {
-	e.part, e.offset = p, l.end()
-	e.lost = e.offset < l.oldEnd // whoever knew the log before takes it for what stood there
+	e.part, e.offset, e.epoch = p, l.end(), l.epoch
 	e.body = fmt.Sprintf("%d of topic %d, %d@%d, %0*d", p, l.topicID, p, e.offset, len(e.body), 0)
 	l.entries = append(l.entries, &e)
 	return &e
@@ -107,6 +105,17 @@ func (l *partitionLog) truncate(end int64) {
 	for _, e := range l.entries[end:] {
 		e.lost = true
 	}
-	l.oldEnd = max(l.oldEnd, l.end())
 	l.entries = l.entries[:end:end]
+	l.epoch++
+}
+
+// endOf is where what was written up to a leader epoch ends: from there on the log
+// is another one than its readers knew. -1 is no epoch.
+func (l *partitionLog) endOf(epoch int32) int64 {
+	for o := l.start; epoch >= 0 && o < l.end(); o++ {
+		if l.entries[o].epoch > epoch {
+			return o
+		}
+	}
+	return l.end()
 }

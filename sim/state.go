@@ -64,15 +64,15 @@ func (w *World) encode(order []int) []byte {
 		}
 	}
 	for p, log := range w.logs {
-		s.num(log.start, log.end())
+		s.num(log.start, log.end(), int64(log.epoch))
 		for _, e := range log.entries {
-			s.num(int64(e.allowed() - e.written))
+			s.num(int64(e.allowed()-e.written), int64(e.epoch))
 			s.flags(e.written > 0, e.lost, e.said, e.dropped)
 		}
 		s.num(names[w.group.owner[p]])
 		s.flags(w.group.offsets[p] != nil)
 		if was := w.group.offsets[p]; was != nil {
-			s.num(was.Offset)
+			s.num(was.Offset, int64(was.LeaderEpoch))
 			s.text(was.Metadata)
 		}
 	}
@@ -100,7 +100,7 @@ func (w *World) encode(order []int) []byte {
 }
 
 func (w *World) encodeCommit(s *scribe, c *commitMsg, known bool) {
-	s.num(int64(c.part), c.Low)
+	s.num(int64(c.part), c.Low, int64(c.LeaderEpoch))
 	s.text(c.Metadata)
 	s.flags(known, c.Generation == w.group.generation, c.arrived, c.answer.ok, c.answer.fenced, c.answer.tooLarge, c.stale, c.final)
 }

@@ -43,7 +43,10 @@ func (in *instance) read(b *batch, t *tenure, e *entry) bool {
 	if !ok || w.err != nil {
 		return false
 	}
-	wants := reader.Wants(e.offset)
+	wants := reader.Wants(e.offset, e.epoch)
+	if t.newLeader(e); t.halted {
+		return false
+	}
 	if e.offset >= t.read {
 		for o := t.read; o < e.offset; o++ { // nothing is there, and never will be
 			t.done[o] = true
@@ -63,6 +66,24 @@ func (in *instance) read(b *batch, t *tenure, e *entry) bool {
 		return true
 	}
 	return in.take(reader, t, e)
+}
+
+// newLeader forgets what the tenure came with about records that a truncated log
+// does not have any more. Where the low offset has passed them, that is not enough.
+func (t *tenure) newLeader(e *entry) {
+	if e.epoch <= t.epochRead {
+		return
+	}
+	if t.known >= 0 && max(t.lowest(), t.read) > e.offset {
+		t.halted, t.cut = true, true
+		return
+	}
+	t.epochRead = e.epoch
+	for o := range t.done {
+		if t.known >= 0 && o >= e.offset {
+			delete(t.done, o)
+		}
+	}
 }
 
 // take gives the core a record that it wants.
@@ -102,6 +123,15 @@ func (in *instance) take(reader purgatory.Reader, t *tenure, e *entry) bool {
 	return true
 }
 
+// lowest is the low offset: the lowest that is not finished.
+func (t *tenure) lowest() int64 {
+	o := t.low
+	for t.done[o] {
+		o++
+	}
+	return o
+}
+
 func (t *tenure) isDone(offset int64) bool { return offset < t.low || t.done[offset] }
 
 // body is a record's bytes as the core keeps them.
@@ -115,8 +145,8 @@ func (in *instance) logStart(p int, start int64) {
 	t := in.tenures[p]
 	in.core.LogStart(partitionOf(p), t.epoch, start)
 	for o := t.read; o < start; o++ {
-		if !t.isDone(o) {
-			t.log.entries[o].lost = true
+		if e := t.log.entries[o]; !t.isDone(o) || e.epoch > t.epochRead && e.written == 0 {
+			e.lost = true
 		}
 		t.done[o] = true
 	}
@@ -137,6 +167,7 @@ func (in *instance) effects() {
 			}
 		}
 		t.read, t.next = max(t.read, j.To), max(t.next, j.To)
+		t.validate(j.To, j.LeaderEpoch)
 	}
 	for _, h := range e.Halts {
 		if t := in.tenure(int(h.Partition)); t != nil && t.epoch == h.Epoch {

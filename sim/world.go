@@ -148,7 +148,7 @@ func (w *World) write(f *produce) {
 func (w *World) take(c *commitMsg) {
 	log := w.logs[c.part]
 	w.say("commit of %d by %s is taken: %s", c.part, c.MemberID, c.facts)
-	w.group.offsets[c.part] = &committed{offsets.Committed{Offset: c.Low, Metadata: c.Metadata}, c.topicID}
+	w.group.offsets[c.part] = &committed{offsets.Committed{Offset: c.Low, LeaderEpoch: c.LeaderEpoch, Metadata: c.Metadata}, c.topicID}
 	if c.topicID != log.topicID { // of a topic that is gone, as its metadata tells
 		for _, e := range log.entries {
 			e.said = false
@@ -165,8 +165,12 @@ func (w *World) take(c *commitMsg) {
 	}
 	for o := range log.end() {
 		switch e := log.entries[o]; {
-		case !c.facts.has(o): // a late older commit, or a set of which less fits now
+		case !c.facts.has(o) || o >= log.endOf(c.LeaderEpoch): // a late older commit, or a set of which less fits now
 			e.said = false
+		case c.LeaderEpoch < 0 && o < c.Low: // an operator's offset, and nothing was read since
+			e.lost = e.lost || e.written == 0
+		case o < log.start && e.epoch > c.LeaderEpoch:
+			e.lost = true // written over what this tenure knew, and deleted before anybody read it
 		case !e.finished():
 			w.fail("LOST: the commit of partition %d at %d calls %d finished, which has no outcome", c.part, c.Low, o)
 		}

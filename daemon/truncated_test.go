@@ -1,0 +1,57 @@
+package daemon
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// truncatedAt makes the broker answer that the log of every epoch before the present
+// one ends at an offset: what is there from it on was written anew, after an unclean
+// election. kfake does not truncate logs by itself.
+func (w *world) truncatedAt(offset int64) {
+	w.broker.ControlKey(int16(kmsg.OffsetForLeaderEpoch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		w.broker.KeepControl()
+		req := r.(*kmsg.OffsetForLeaderEpochRequest)
+		resp := req.ResponseKind().(*kmsg.OffsetForLeaderEpochResponse)
+		for _, t := range req.Topics {
+			rt := kmsg.NewOffsetForLeaderEpochResponseTopic()
+			rt.Topic = t.Topic
+			for _, p := range t.Partitions {
+				rp := kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
+				rp.Partition, rp.LeaderEpoch, rp.EndOffset = p.Partition, p.LeaderEpoch, offset
+				rt.Partitions = append(rt.Partitions, rp)
+			}
+			resp.Topics = append(resp.Topics, rt)
+		}
+		return resp, nil, true
+	})
+}
+
+func TestAnOffsetAboveATruncationStopsItsPartition(t *testing.T) {
+	inBubble(t, func(w *world) {
+		in := w.start()
+		in.ready()
+		w.sendMany(0, 0, 20, func(int) []kgo.RecordHeader { return nil })
+		w.arrives(egress, 20, time.Minute)
+		time.Sleep(3 * time.Second)
+		if epoch := w.commitOf(0).LeaderEpoch; epoch < 0 {
+			t.Fatalf("leader epoch %d committed", epoch)
+		}
+		in.stop()
+		w.truncatedAt(10)
+		in = w.start()
+		w.sendMany(0, 20, 5, func(int) []kgo.RecordHeader { return nil })
+		time.Sleep(time.Minute)
+		if n := w.count(egress); n != 20 {
+			t.Errorf("%d records delivered, want 20: what stands below the committed offset now is not known", n)
+		}
+		if _, body := in.get("/status"); !strings.Contains(body, "the log was truncated") {
+			t.Errorf("status does not say why: %s", body)
+		}
+		in.stop()
+	})
+}
