@@ -1,0 +1,165 @@
+// Command mutants verifies the tests: it plants known bugs in Layover, one at a
+// time, and looks which layer of tests notices.
+//
+//	go run ./verify/mutants                      all bugs, all layers
+//	go run ./verify/mutants -first               each bug until a layer notices it
+//	go run ./verify/mutants -run '^low' -v       some, with the test that noticed
+//	go run ./verify/mutants -write               the table in verify/README.md anew
+//
+// A bug is a file in edits; see mutant. It is planted by go test -overlay, so that
+// the source stays as it is. One that no layer catches is a finding about the
+// tests, and the program fails.
+//
+// It imports nothing of Layover, and does not look for bugs by itself: which
+// mistakes are worth planting is what people know.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	err := dispatch(ctx, args, stdout, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// options are the flags.
+type options struct {
+	only     *regexp.Regexp // of mutants' names
+	layers   []layer
+	parallel int
+	first    bool
+	write    bool
+	verbose  bool
+}
+
+func flags(args []string, stderr io.Writer) (options, error) {
+	f := flag.NewFlagSet("mutants", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	var o options
+	only := f.String("run", "", "try only mutants whose name matches this `regexp`")
+	names := f.String("layer", "", "try only these layers, a `list` with commas of "+strings.Join(layerNames(layers()), ", "))
+	f.IntVar(&o.parallel, "j", max(1, runtime.NumCPU()/2), "how many `mutants` to try at a time")
+	f.BoolVar(&o.first, "first", false, "try no other layer once one has caught a mutant")
+	f.BoolVar(&o.write, "write", false, "write the table to "+document)
+	f.BoolVar(&o.verbose, "v", false, "name the test that caught a mutant")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() > 0 {
+		return o, fmt.Errorf("no argument is expected, but there is %q", f.Arg(0))
+	}
+	if o.parallel < 1 {
+		return o, fmt.Errorf("-j %d: want at least 1", o.parallel)
+	}
+	if o.write && (o.first || *only != "" || *names != "") {
+		return o, errors.New("-write: the table is of all mutants and all layers, want no -first, -run or -layer")
+	}
+	var err error
+	if o.only, err = regexp.Compile(*only); err != nil {
+		return o, fmt.Errorf("-run: %w", err)
+	}
+	o.layers, err = choose(layers(), *names)
+	return o, err
+}
+
+// document has the table.
+const document = "verify/README.md"
+
+func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := flags(args, stderr)
+	if err != nil {
+		return err
+	}
+	ms, err := mutants()
+	if err != nil {
+		return err
+	}
+	ms = slices.DeleteFunc(ms, func(m mutant) bool { return !o.only.MatchString(m.name) })
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	doc := filepath.Join(root, filepath.FromSlash(document))
+	cells, err := listed(doc) // before minutes are spent
+	if err != nil {
+		return err
+	}
+	there, missing := present(root, o.layers)
+	if missing != nil {
+		fmt.Fprintln(stderr, missing)
+	}
+	began := time.Now()
+	t := trial{root: root, layers: there, first: o.first, parallel: o.parallel}
+	if err := t.sound(ctx, ms); err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "%-32s %4.0f s\n", "the source as it is", time.Since(began).Seconds())
+	results := collect(ctx, &t, ms, o.verbose, stderr)
+	fmt.Fprintf(stderr, "%-32s %4.0f s\n", "total", time.Since(began).Seconds())
+	text := table(there, results)
+	if o.write {
+		err = write(doc, text)
+	} else {
+		fmt.Fprint(stdout, text)
+		err = compare(cells, results)
+	}
+	return errors.Join(missing, err, verdict(results))
+}
+
+// collect tries the mutants, says how each fared, and returns the results by name.
+func collect(ctx context.Context, t *trial, ms []mutant, verbose bool, stderr io.Writer) (results []result) {
+	t.all(ctx, ms, func(r result) {
+		results = append(results, r)
+		how := r.caughtBy()
+		if r.err != nil {
+			how = "cannot be tried"
+		}
+		fmt.Fprintf(stderr, "%-32s %4.0f s  %s\n", r.mutant.name, r.took.Seconds(), how)
+		for _, c := range r.caught {
+			if verbose {
+				fmt.Fprintf(stderr, "    %s: %s\n", c.layer, c.sign)
+			}
+		}
+	})
+	slices.SortFunc(results, func(a, b result) int { return strings.Compare(a.mutant.name, b.mutant.name) })
+	return results
+}
+
+// verdict is an error for each mutant that was not caught, or could not be tried.
+func verdict(results []result) (err error) {
+	for _, r := range results {
+		switch {
+		case r.err != nil:
+			err = errors.Join(err, fmt.Errorf("mutant %s: %w", r.mutant.name, r.err))
+		case len(r.caught) == 0:
+			err = errors.Join(err, fmt.Errorf("mutant %s is caught by nothing: a test is missing", r.mutant.name))
+		}
+	}
+	return err
+}

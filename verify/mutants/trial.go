@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// trial is how mutants are tried.
+type trial struct {
+	root     string
+	layers   []layer
+	first    bool // stop at the first layer that catches a mutant
+	parallel int  // mutants tried at a time
+}
+
+// result is how one mutant fared.
+type result struct {
+	mutant mutant
+	caught []catch
+	took   time.Duration
+	err    error // it could not be tried
+}
+
+// catch is a layer that noticed a mutant.
+type catch struct {
+	layer    string
+	sign     string // the first test that failed, or the panic that no test is named for
+	timedOut bool
+}
+
+func (c catch) String() string {
+	if c.timedOut {
+		return c.layer + " (timed out)"
+	}
+	return c.layer
+}
+
+// sound says whether the layers pass without any mutant: a test that fails anyway
+// would seem to catch them all.
+func (t *trial) sound(ctx context.Context, ms []mutant) error {
+	for _, l := range t.layers {
+		c, err := t.test(ctx, l, "", l.packages(ms...))
+		if err == nil && c != nil {
+			err = fmt.Errorf("layer %s fails on the source as it is: %s", c, c.sign)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// all tries mutants and gives each result to done as it is there, in any order.
+func (t *trial) all(ctx context.Context, ms []mutant, done func(result)) {
+	next, results := make(chan mutant), make(chan result)
+	var working sync.WaitGroup
+	for range t.parallel {
+		working.Go(func() { // ended by the close of next
+			for m := range next {
+				results <- t.one(ctx, m)
+			}
+		})
+	}
+	go func() { // ends when the last mutant is taken and tried
+		for _, m := range ms {
+			next <- m
+		}
+		close(next)
+		working.Wait()
+		close(results)
+	}()
+	for r := range results {
+		done(r)
+	}
+}
+
+// one tries one mutant.
+func (t *trial) one(ctx context.Context, m mutant) (r result) {
+	began := time.Now()
+	r.mutant = m
+	defer func() { r.took = time.Since(began) }()
+	dir, err := os.MkdirTemp("", "mutant-")
+	if err != nil {
+		r.err = err
+		return r
+	}
+	defer os.RemoveAll(dir)
+	overlay, err := m.overlay(t.root, dir)
+	if err != nil {
+		r.err = err
+		return r
+	}
+	if r.err = build(ctx, t.root, overlay, packages(m)); r.err != nil {
+		return r
+	}
+	for _, l := range t.layers {
+		c, err := t.test(ctx, l, overlay, l.packages(m))
+		if err != nil {
+			r.err = err
+			return r
+		}
+		if c != nil {
+			r.caught = append(r.caught, *c)
+			if t.first {
+				break
+			}
+		}
+	}
+	return r
+}
+
+// build compiles what a mutant edits: one that does not compile is caught by the
+// compiler, which proves nothing about the tests.
+func build(ctx context.Context, root, overlay string, packages []string) error {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-overlay=" + overlay}, packages...)...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return nil
+}
+
+var (
+	notBuilt = regexp.MustCompile(`(?m)^FAIL\t.*\[(build|setup) failed\]$`)
+	timedOut = regexp.MustCompile(`(?m)^panic: test timed out after`)
+	failed   = regexp.MustCompile(`(?m)^\s*--- FAIL: .*|^panic: .*`)
+)
+
+// test runs a layer's tests of packages and returns nil where they pass. Without
+// an overlay the source is as it is.
+func (t *trial) test(ctx context.Context, l layer, overlay string, packages []string) (*catch, error) {
+	if len(packages) == 0 {
+		return nil, nil
+	}
+	// Vet has nothing to say here, and results of earlier runs are not asked for:
+	// tests with seeds of their own choose others every time.
+	args := []string{"test", "-overlay=" + overlay, "-failfast", "-count=1", "-vet=off", "-timeout=" + l.timeout.String()}
+	cmd := exec.CommandContext(ctx, "go", append(append(args, l.args...), packages...)...)
+	cmd.Dir = t.root
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return nil, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case !errors.As(err, &exit) || notBuilt.Match(out) || !strings.Contains(string(out), "FAIL"):
+		return nil, fmt.Errorf("layer %s: %w\n%s", l.name, err, out)
+	}
+	sign := strings.TrimSpace(string(failed.Find(out)))
+	return &catch{layer: l.name, sign: strings.TrimPrefix(sign, "--- FAIL: "), timedOut: timedOut.Match(out)}, nil
+}
