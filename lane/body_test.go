@@ -62,6 +62,12 @@ func TestBodiesRoundTripWithNullsAndEmptiesApart(t *testing.T) {
 func FuzzBodiesRoundTrip(f *testing.F) {
 	f.Add([]byte("key"), []byte("value"), "name", []byte("text"), byte(0))
 	f.Add([]byte{}, []byte{}, "", []byte{}, byte(0xFF))
+	f.Add([]byte(nil), []byte(nil), "x-delay", []byte("30s"), byte(0x13)) // a tombstone without a key
+	f.Add([]byte("k"), []byte("v"), "name", []byte(nil), byte(0xF4))
+	for _, n := range []int{126, 127, 128, 16_382, 16_383, 16_384} { // lengths, and one more than them, at the ends of varints
+		long := bytes.Repeat([]byte{0x80}, n)
+		f.Add(long, long, string(long), long, byte(0x20))
+	}
 	f.Fuzz(func(t *testing.T, key, value []byte, name string, text []byte, flags byte) {
 		r := &kgo.Record{Key: key, Value: value}
 		if flags&1 > 0 {
