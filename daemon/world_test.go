@@ -29,6 +29,7 @@ import (
 type world struct {
 	*testing.T
 	net     *kfake.VirtualNetwork
+	dial    dialer // of the instances
 	broker  *kfake.Cluster
 	seeds   []string
 	client  *kgo.Client
@@ -47,6 +48,7 @@ func inBubble(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, net: &kfake.VirtualNetwork{}, nextHTT: 20000}
+		w.dial = w.net.DialContext
 		w.startBroker(kfake.SeedTopics(2, ingress), kfake.SeedTopics(2, egress), kfake.SeedTopics(1, dlq))
 		w.client = w.kafka()
 		defer func() {
@@ -99,9 +101,11 @@ func (w *world) kafka(opts ...kgo.Opt) *kgo.Client {
 	return c
 }
 
+type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
 // wire is an instance's network, which can be cut.
 type wire struct {
-	net   *kfake.VirtualNetwork
+	next  dialer
 	mu    sync.Mutex
 	cut   bool
 	conns []net.Conn
@@ -114,7 +118,7 @@ func (n *wire) dial(ctx context.Context, network, addr string) (net.Conn, error)
 		return nil, fmt.Errorf("the cable is out")
 	}
 	n.mu.Unlock()
-	c, err := n.net.DialContext(ctx, network, addr)
+	c, err := n.next(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +188,7 @@ func (w *world) start(settings ...string) *instance {
 	if err != nil {
 		w.Fatal(err)
 	}
-	in := &instance{w: w, wire: &wire{net: w.net}, http: cfg.HTTPAddr, done: make(chan error, 1), logs: &lockedBuffer{}}
+	in := &instance{w: w, wire: &wire{next: w.dial}, http: cfg.HTTPAddr, done: make(chan error, 1), logs: &lockedBuffer{}}
 	level := slog.LevelInfo
 	if os.Getenv("LAYOVER_TEST_DEBUG") != "" {
 		level = slog.LevelDebug
@@ -397,5 +401,3 @@ func (w *world) notEarly(records []*kgo.Record) {
 		}
 	}
 }
-
-func contains(s, part string) bool { return strings.Contains(s, part) }
