@@ -46,12 +46,16 @@ type result struct {
 	execs  int64
 	found  int    // inputs that reached something new in this run
 	corpus int    // inputs that go keeps for the target, the seeds included
+	late   bool   // go ended the run a moment after its time, and says no more than that
 	input  string // the file with the failing input; empty where a seed fails or nothing was built
 	report string // what go said besides its progress
 }
 
 var (
 	progress = regexp.MustCompile(`^fuzz: elapsed: .*, execs: (\d+) \(.*\), new interesting: (\d+) \(total: (\d+)\)`)
+	// overtime is all that go says where a worker is busy when its time ends. It is no
+	// finding: what hangs or fails leaves an input or a message of its own.
+	overtime = regexp.MustCompile(`^--- FAIL: \S+ \(.*\)\n    context deadline exceeded\nFAIL\n`)
 	written  = regexp.MustCompile(`^\s*Failing input written to (\S+)`)
 )
 
@@ -75,6 +79,7 @@ func parseRun(out string) result {
 		}
 	}
 	r.report = report.String()
+	r.late = overtime.MatchString(r.report)
 	return r
 }
 

@@ -82,6 +82,24 @@ FAIL
 	}
 }
 
+func TestARunThatGoEndedAMomentLateIsNoFailure(t *testing.T) {
+	const out = `fuzz: elapsed: 23s, execs: 418576 (17231/sec), new interesting: 43 (total: 229)
+fuzz: elapsed: 24s, execs: 418576 (0/sec), new interesting: 43 (total: 229)
+--- FAIL: FuzzA (24.32s)
+    context deadline exceeded
+FAIL
+exit status 1
+FAIL	example.org/m/one	24.337s
+`
+	if got := parseRun(out); !got.late || got.execs != 418576 {
+		t.Errorf("got %+v", got)
+	}
+	own := strings.Replace(out, "    context", "    --- FAIL: FuzzA (0.00s)\n        a_test.go:1: context", 1)
+	if parseRun(own).late {
+		t.Error("a failure with that message of its own is taken for one")
+	}
+}
+
 func TestAWrongCommandLineIsExitCode2(t *testing.T) {
 	for _, args := range [][]string{{"-for", "soon"}, {"-run", "("}, {"offsets"}, {"-nope"}} {
 		if code := run(args, new(strings.Builder), new(strings.Builder)); code != 2 {
