@@ -1,60 +1,10 @@
 package daemon
 
 import (
-	"context"
 	"fmt"
-	"net"
-	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kfake"
 )
-
-// hole is a network in which one port can fall silent: nothing that is sent there
-// arrives, and no connection is refused or closed.
-type hole struct {
-	net  *kfake.VirtualNetwork
-	mu   sync.Mutex
-	port string // with its colon; empty: all answer
-}
-
-func (h *hole) silence(port string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.port = port
-}
-
-func (h *hole) swallows(addr string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.port != "" && strings.HasSuffix(addr, h.port)
-}
-
-func (h *hole) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if h.swallows(addr) {
-		ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // which is kgo's own dialer's
-		defer cancel()
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	c, err := h.net.DialContext(ctx, network, addr)
-	return &holed{c, h, addr}, err
-}
-
-type holed struct {
-	net.Conn
-	hole *hole
-	addr string
-}
-
-func (c *holed) Write(b []byte) (int, error) {
-	if c.hole.swallows(c.addr) {
-		return len(b), nil
-	}
-	return c.Conn.Write(b)
-}
 
 // The group gives a member up whose coordinator alone is out of its reach, and the
 // member itself learns that only later: meanwhile another may deliver.

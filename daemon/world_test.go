@@ -101,53 +101,6 @@ func (w *world) kafka(opts ...kgo.Opt) *kgo.Client {
 	return c
 }
 
-type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
-
-// wire is an instance's network, which can be cut.
-type wire struct {
-	next  dialer
-	mu    sync.Mutex
-	cut   bool
-	conns []net.Conn
-}
-
-func (n *wire) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	n.mu.Lock()
-	if n.cut {
-		n.mu.Unlock()
-		return nil, fmt.Errorf("the cable is out")
-	}
-	n.mu.Unlock()
-	c, err := n.next(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.cut {
-		c.Close()
-		return nil, fmt.Errorf("the cable is out")
-	}
-	n.conns = append(n.conns, c)
-	return c, nil
-}
-
-func (n *wire) sever() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.cut = true
-	for _, c := range n.conns {
-		c.Close()
-	}
-	n.conns = nil
-}
-
-func (n *wire) mend() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.cut = false
-}
-
 // instance is one running daemon.
 type instance struct {
 	w      *world
