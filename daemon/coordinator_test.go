@@ -43,8 +43,7 @@ func TestWithOnlyTheCoordinatorOutOfReachNothingIsDeliveredAfterTheLease(t *test
 		}
 
 		h.silence("")
-		w.until(5*time.Minute, "the rest is delivered", func() bool { return len(w.values(egress)) == 600 })
-		time.Sleep(5 * time.Second)
+		time.Sleep(3 * time.Minute)
 		w.notEarly(w.all(egress))
 		// Twice comes what finished after the last commit that was taken: in a second
 		// before the silence, and in it.
