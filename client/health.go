@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 
@@ -70,14 +71,10 @@ func healthURL(args, environ []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	address, err := LocalAddress(c.HTTPAddr)
-	if err != nil {
-		return "", err
-	}
 	if *ready {
-		return "http://" + address + "/readyz", nil
+		return ProbeURL(c.HTTPAddr, "/readyz")
 	}
-	return "http://" + address + "/livez", nil
+	return ProbeURL(c.HTTPAddr, "/livez")
 }
 
 // only returns the entries of environ for the variable name.
@@ -91,9 +88,9 @@ func only(environ []string, name string) []string {
 	return found
 }
 
-// LocalAddress turns an address to listen on into one to connect to: every
-// address of the machine means the machine itself.
-func LocalAddress(listen string) (string, error) {
+// ProbeURL is the URL of a probe of a Layover that listens there on this machine:
+// every address of the machine means the machine itself.
+func ProbeURL(listen, path string) (string, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return "", fmt.Errorf("LAYOVER_HTTP_ADDR: %w", err)
@@ -104,7 +101,9 @@ func LocalAddress(listen string) (string, error) {
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	return net.JoinHostPort(host, port), nil
+	// Not by concatenation: a URL escapes the zone of an IPv6 address.
+	probe := url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: path}
+	return probe.String(), nil
 }
 
 // Ask prints the body of what url answers. An error is no answer, or one that

@@ -81,7 +81,7 @@ func checkNotInternal(name string) error {
 // name has no slash, so that * matches every part of it.
 func checkTarget(pattern string) error {
 	const special = "*?[]^"
-	if !strings.ContainsAny(pattern, special) {
+	if !strings.ContainsAny(pattern, "*?[") { // the others mean something in a class alone
 		return checkTopic(pattern)
 	}
 	if len(pattern) > maxName {

@@ -23,10 +23,14 @@ type Result struct {
 // ErrNotOwned answers a commit of a tenure that is over: it was not sent.
 var ErrNotOwned = errors.New("the partition is not assigned any more")
 
-// metadataPerRequest bounds the characters of metadata in one OffsetCommit. A
-// coordinator appends a request as one batch: with full metadata for 260
-// partitions it refuses all of them.
-const metadataPerRequest = 256 << 10
+const (
+	// maxRequestBytes bounds what the coordinator has to write for one OffsetCommit. It
+	// appends a request as one batch, a record for each partition, and refuses all of
+	// a batch that is over a topic's max.message.bytes, which is 1 MiB by default.
+	maxRequestBytes = 256 << 10
+	// recordBytes is more than such a record takes beside its texts.
+	recordBytes = 100
+)
 
 // batch is what one call of Commit sends.
 type batch struct {
@@ -125,20 +129,29 @@ func (b *batch) fail(err error) []Result {
 	return out
 }
 
-// send commits, in as many requests as their metadata asks for. The context has no
-// end: a commit that is given up half way may still arrive, after a later one.
+// send commits, in as many requests as it takes. The context has no end: a commit
+// that is given up half way may still arrive, after a later one.
 func (c *Consumer) send(commits []offsets.Commit) (out []Result) {
 	for len(commits) > 0 {
-		size, n := 0, 0
-		for n < len(commits) && (n == 0 || size+len(commits[n].Metadata) <= metadataPerRequest) &&
-			commits[n].Generation == commits[0].Generation && commits[n].MemberID == commits[0].MemberID {
-			size += len(commits[n].Metadata)
-			n++
-		}
+		n := inOneRequest(c.cfg.Group, commits)
 		out = append(out, c.sendOne(context.Background(), commits[:n])...)
 		commits = commits[n:]
 	}
 	return out
+}
+
+// inOneRequest is how many of the commits, from the first on and at least one, go
+// into one request: those of one identity, as far as their records have room. The
+// names of group and topic are in each record.
+func inOneRequest(group string, commits []offsets.Commit) int {
+	size := 0
+	for n, m := range commits {
+		size += recordBytes + len(group) + len(m.Topic) + len(m.Metadata)
+		if n > 0 && (size > maxRequestBytes || m.Generation != commits[0].Generation || m.MemberID != commits[0].MemberID) {
+			return n
+		}
+	}
+	return len(commits)
 }
 
 // sendOne sends one OffsetCommit of commits that carry the same identity.

@@ -122,7 +122,7 @@ func TestWithoutItsIngressTopicAProcessIsReadyAfterAWhileIfDegraded(t *testing.T
 			t.Errorf("ready after 9 s: %d", code)
 		}
 		time.Sleep(3 * time.Second)
-		if code, body := in.get("/readyz"); code != 200 || !contains(body, "degraded") || !contains(body, "nowhere") {
+		if code, body := in.get("/readyz"); code != 200 || !strings.Contains(body, "degraded") || !strings.Contains(body, "nowhere") {
 			t.Errorf("after 12 s: %d %s", code, body)
 		}
 		in.stop()

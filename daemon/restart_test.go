@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -210,7 +211,7 @@ func TestABrokerThatIsGoneAtTheStartIsWaitedFor(t *testing.T) {
 			t.Errorf("ready after 9 s without Kafka: %d", code)
 		}
 		time.Sleep(3 * time.Second)
-		if code, body := in.get("/readyz"); code != 200 || !contains(body, "degraded") {
+		if code, body := in.get("/readyz"); code != 200 || !strings.Contains(body, "degraded") {
 			t.Errorf("after 12 s without Kafka: %d %s", code, body)
 		}
 		if code, _ := in.get("/livez"); code != 200 {

@@ -29,6 +29,7 @@ import (
 type world struct {
 	*testing.T
 	net     *kfake.VirtualNetwork
+	dial    dialer // of the instances
 	broker  *kfake.Cluster
 	seeds   []string
 	client  *kgo.Client
@@ -47,6 +48,7 @@ func inBubble(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, net: &kfake.VirtualNetwork{}, nextHTT: 20000}
+		w.dial = w.net.DialContext
 		w.startBroker(kfake.SeedTopics(2, ingress), kfake.SeedTopics(2, egress), kfake.SeedTopics(1, dlq))
 		w.client = w.kafka()
 		defer func() {
@@ -99,51 +101,6 @@ func (w *world) kafka(opts ...kgo.Opt) *kgo.Client {
 	return c
 }
 
-// wire is an instance's network, which can be cut.
-type wire struct {
-	net   *kfake.VirtualNetwork
-	mu    sync.Mutex
-	cut   bool
-	conns []net.Conn
-}
-
-func (n *wire) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	n.mu.Lock()
-	if n.cut {
-		n.mu.Unlock()
-		return nil, fmt.Errorf("the cable is out")
-	}
-	n.mu.Unlock()
-	c, err := n.net.DialContext(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.cut {
-		c.Close()
-		return nil, fmt.Errorf("the cable is out")
-	}
-	n.conns = append(n.conns, c)
-	return c, nil
-}
-
-func (n *wire) sever() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.cut = true
-	for _, c := range n.conns {
-		c.Close()
-	}
-	n.conns = nil
-}
-
-func (n *wire) mend() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.cut = false
-}
-
 // instance is one running daemon.
 type instance struct {
 	w      *world
@@ -184,7 +141,7 @@ func (w *world) start(settings ...string) *instance {
 	if err != nil {
 		w.Fatal(err)
 	}
-	in := &instance{w: w, wire: &wire{net: w.net}, http: cfg.HTTPAddr, done: make(chan error, 1), logs: &lockedBuffer{}}
+	in := &instance{w: w, wire: &wire{next: w.dial}, http: cfg.HTTPAddr, done: make(chan error, 1), logs: &lockedBuffer{}}
 	level := slog.LevelInfo
 	if os.Getenv("LAYOVER_TEST_DEBUG") != "" {
 		level = slog.LevelDebug
@@ -397,5 +354,3 @@ func (w *world) notEarly(records []*kgo.Record) {
 		}
 	}
 }
-
-func contains(s, part string) bool { return strings.Contains(s, part) }

@@ -104,14 +104,14 @@ func (s *stack) serve(ctx context.Context, ended <-chan struct{}, arrivals <-cha
 func (s *stack) awaitReady(ctx context.Context, ended <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	addr, err := client.LocalAddress(s.web)
+	probe, err := client.ProbeURL(s.web, "/readyz")
 	if err != nil {
 		return err
 	}
 	tick := time.NewTicker(readyEvery)
 	defer tick.Stop()
 	for {
-		notReady := client.Ask(ctx, "http://"+addr+"/readyz", io.Discard)
+		notReady := client.Ask(ctx, probe, io.Discard)
 		if notReady == nil {
 			return nil
 		}

@@ -3,6 +3,7 @@
 //
 //	go test ./integration                    all of it, about five minutes
 //	go test -v -run Lateness ./integration   one test, with its figures
+//	go test -v -run TestKafka ./integration  what the design takes Kafka for, without Layover
 //	go test -short ./integration             without the long ones
 //
 // The package starts one broker in a container, which all tests share, and

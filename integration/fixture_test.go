@@ -47,6 +47,16 @@ func onOwnBroker(t *testing.T, partitions int32) *fixture {
 
 func newFixture(t *testing.T, b *broker, partitions int32) *fixture {
 	t.Helper()
+	f := emptyFixture(t, b)
+	f.createTopic(f.ingress, partitions, nil)
+	f.createTopic(f.egress, partitions, nil)
+	f.createTopic(f.deadLetters, 1, nil)
+	return f
+}
+
+// emptyFixture makes a fixture whose topics do not exist.
+func emptyFixture(t *testing.T, b *broker) *fixture {
+	t.Helper()
 	name := fmt.Sprintf("%s-%08x", strings.ToLower(strings.TrimPrefix(t.Name(), "Test")), rand.Uint32())
 	name = name[max(0, len(name)-60):]
 	f := &fixture{
@@ -55,9 +65,6 @@ func newFixture(t *testing.T, b *broker, partitions int32) *fixture {
 	}
 	f.client = f.kafka()
 	f.admin = kadm.NewClient(f.client)
-	f.createTopic(f.ingress, partitions, nil)
-	f.createTopic(f.egress, partitions, nil)
-	f.createTopic(f.deadLetters, 1, nil)
 	return f
 }
 

@@ -53,6 +53,7 @@ func TestBodiesRoundTripWithNullsAndEmptiesApart(t *testing.T) {
 		"a tombstone":       {Key: []byte("k"), Headers: []kgo.RecordHeader{{Key: "a"}}},
 		"repeated headers":  {Headers: []kgo.RecordHeader{{Key: "a", Value: []byte("1")}, {Key: "a", Value: []byte("2")}, {Key: "a"}}},
 		"lengths of a byte": {Key: long[:126], Value: long[:127], Headers: []kgo.RecordHeader{{Key: string(long[:128]), Value: long[:126]}}},
+		"lengths of two":    {Key: long[:1<<14-2], Value: long[:1<<14-1], Headers: []kgo.RecordHeader{{Key: string(long[:1<<14]), Value: long[:1<<14-2]}}},
 		"long ones":         {Key: long, Value: long, Headers: []kgo.RecordHeader{{Key: string(long), Value: long}}},
 	} {
 		t.Run(name, func(t *testing.T) { roundTrip(t, r) })
@@ -62,6 +63,12 @@ func TestBodiesRoundTripWithNullsAndEmptiesApart(t *testing.T) {
 func FuzzBodiesRoundTrip(f *testing.F) {
 	f.Add([]byte("key"), []byte("value"), "name", []byte("text"), byte(0))
 	f.Add([]byte{}, []byte{}, "", []byte{}, byte(0xFF))
+	f.Add([]byte(nil), []byte(nil), "x-delay", []byte("30s"), byte(0x13)) // a tombstone without a key
+	f.Add([]byte("k"), []byte("v"), "name", []byte(nil), byte(0xF4))
+	for _, n := range []int{126, 127, 128} { // a length, and one more than it, at the end of a varint
+		long := bytes.Repeat([]byte{0x80}, n)
+		f.Add(long, long, string(long), long, byte(0x20))
+	}
 	f.Fuzz(func(t *testing.T, key, value []byte, name string, text []byte, flags byte) {
 		r := &kgo.Record{Key: key, Value: value}
 		if flags&1 > 0 {

@@ -1,0 +1,198 @@
+package client
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"layover/delay"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// FuzzSendCommandLine reads command lines of any arguments, which end at zero
+// bytes. What is accepted is a record that the server accepts too, due when send
+// says, with the headers that were asked for in their order.
+func FuzzSendCommandLine(f *testing.F) {
+	for _, line := range []string{
+		"hello --delay 30s", "--delay 5s -- -v", "-", "--delay 1h30m --at 2030-01-01T12:00:00Z v", "--at 1893456000000 v", "--at 1893456000 v",
+		"--delay -5s v", "--delay=P1DT2H v --to orders", "--delay 0 v --header a=b --header a= --header a=b=c", "--delay 0 v --header =b", "--delay 0 v --header X-Delay=1",
+		"--delay 0 v --key k --key ~", "--delay 9223372036854 v", "--delay 9223372036855 v", "--delay 9223372036854775807ns v", "--at 9999-12-31T23:59:59.9999Z v",
+		"--at -9223372036854775808 v", "--at 9223372036854775807 v", "--delay 0 --brokers [::1]:9092,b:1 --topic t v", "--delay 0 --topic a,b v", "--delay 0 --topic __x v",
+		"--delay 0 --to __x v", "--delay 0 --to . v", "--help", "-h v", "--delay", "--delay 5s a b", "---delay 5s v", "--delay 5s --nope v", "--delay 100us v", "--delay 1.0000000001ms v",
+	} {
+		f.Add(strings.ReplaceAll(strings.ReplaceAll(line, " ", "\x00"), "~", ""), "kafka:9092", "first,second")
+	}
+	f.Add("v\x00--delay\x005s", "user:pass@kafka:9092", "")
+	f.Add("v\x00--delay\x005s", "", "a/b")
+	f.Fuzz(func(t *testing.T, line, brokers, topics string) {
+		args := strings.Split(line, "\x00")
+		o, err := parseSend(args, []string{"KAFKA_BROKERS=" + brokers, "LAYOVER_INGRESS_TOPICS=" + topics, "LAYOVER_LANES=none"})
+		if err != nil {
+			if err.Error() == "" {
+				t.Fatalf("%q: refused without a word", args)
+			}
+			return
+		}
+		if len(o.brokers) == 0 || o.topic == "" || o.delay == nil && o.atMs == nil || o.lines != (o.value == "-") {
+			t.Fatalf("%q: got %+v", args, o)
+		}
+		checkServer(t, args, o)
+		checkHeaders(t, args, o.headers)
+	})
+}
+
+// checkServer reads the record as the server will.
+func checkServer(t *testing.T, args []string, o *sendOptions) {
+	t.Helper()
+	targets, err := delay.NewTargets("ready", []string{"*"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const longest = 1<<63 - 1
+	now := time.UnixMilli(1_772_370_000_123)
+	r := o.record([]byte(o.value), now)
+	d, inv := (&delay.Rules{MaxDelay: longest, Targets: targets}).Parse(r.Headers, now.UnixMilli(), now.UnixMilli())
+	switch {
+	case inv != nil && inv.Reason != delay.ReasonDelayTooLong:
+		t.Fatalf("%q: the server refuses the record: %v", args, inv)
+	case inv != nil && o.dueMs(now)-now.UnixMilli() <= longest/1_000_000:
+		t.Fatalf("%q: due in %d ms is too long for the server: %v", args, o.dueMs(now)-now.UnixMilli(), inv)
+	case inv == nil && d.DeadlineMs != o.dueMs(now):
+		t.Fatalf("%q: due at %d for the server, printed is %d", args, d.DeadlineMs, o.dueMs(now))
+	case r.Topic != o.topic || string(r.Value) != o.value:
+		t.Fatalf("%q: got record %+v", args, r)
+	}
+}
+
+// checkHeaders checks that each --header of args is there, in their order and before
+// ours.
+func checkHeaders(t *testing.T, args []string, headers []kgo.RecordHeader) {
+	t.Helper()
+	for len(headers) > 0 && delay.IsControl(headers[len(headers)-1].Key) {
+		headers = headers[:len(headers)-1]
+	}
+	for _, h := range headers {
+		pair := h.Key + "=" + string(h.Value)
+		at := slices.IndexFunc(args, func(arg string) bool { return arg == pair || strings.HasSuffix(arg, "-header="+pair) })
+		if at < 0 || delay.IsControl(h.Key) || h.Key == "" {
+			t.Fatalf("%q: header %q", args, h)
+		}
+		args = args[at+1:]
+	}
+}
+
+// FuzzFlagsMeanTheSameInFront parses arguments, and what came out again with the
+// flags in front and the operands behind two dashes.
+func FuzzFlagsMeanTheSameInFront(f *testing.F) {
+	for _, line := range []string{"", "v --text a", "-on v -text=a w", "- --on", "--text -- v --on", "--on=false", "--on=maybe", "---on", "-- --text", "--text", "--=", "-=", "--text= v", "-h", "--on --on=0 -text a --text b"} {
+		f.Add(strings.ReplaceAll(line, " ", "\x00"))
+	}
+	parse := func(args []string) (text string, on bool, operands []string, err error) {
+		flags := NewFlags("test")
+		t, b := flags.String("text", "", ""), flags.Bool("on", false, "")
+		operands, err = ParseFlags(flags, args)
+		return *t, *b, operands, err
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		args := strings.Split(line, "\x00")
+		text, on, operands, err := parse(args)
+		if err != nil {
+			return
+		}
+		rest := args
+		for _, operand := range operands {
+			at := slices.Index(rest, operand)
+			if at < 0 {
+				t.Fatalf("%q: operands %q", args, operands)
+			}
+			rest = rest[at+1:]
+		}
+		front := append([]string{"--text=" + text, "-on=" + strconv.FormatBool(on), "--"}, operands...)
+		text2, on2, operands2, err := parse(front)
+		if err != nil || text2 != text || on2 != on || !slices.Equal(operands2, operands) {
+			t.Fatalf("%q: %q %v %q, but %q: %q %v %q %v", args, text, on, operands, front, text2, on2, operands2, err)
+		}
+	})
+}
+
+// FuzzHealthAsksAnAddressThatCanBeAsked turns addresses to listen on into URLs.
+func FuzzHealthAsksAnAddressThatCanBeAsked(f *testing.F) {
+	for _, addr := range []string{"", ":9846", "0.0.0.0:1", "[::]:65535", "[::1]:1", "[fe80::1%eth0]:9846", "[::ffff:0.0.0.0]:1", "[::%1]:1", "host:0", ":00", "host:http", "host", "a b:1", "host:+1", "host:0080", "[host]:1", "::1:1"} {
+		f.Add(addr, "")
+		f.Add(addr, "--ready")
+	}
+	f.Add(":1", "--live=false")
+	f.Fuzz(func(t *testing.T, addr, arg string) {
+		var args []string
+		if arg != "" {
+			args = []string{arg}
+		}
+		text, err := healthURL(args, []string{"LAYOVER_HTTP_ADDR=" + addr, "LAYOVER_LANES=none"})
+		if err != nil {
+			return
+		}
+		u, err := url.Parse(text)
+		if err != nil {
+			t.Fatalf("%q: cannot be asked: %v", addr, err)
+		}
+		listen := strings.TrimSpace(addr)
+		if listen == "" {
+			listen = ":9846"
+		}
+		host, port, err := net.SplitHostPort(listen)
+		if n, err2 := strconv.Atoi(u.Port()); err != nil || err2 != nil || n < 1 || n > 65535 || u.Port() != port {
+			t.Fatalf("%q: port %q, %v, %v", addr, u.Port(), err, err2)
+		}
+		if ip := net.ParseIP(host); u.Hostname() != host && (host != "" && !ip.IsUnspecified() || u.Hostname() != "127.0.0.1") {
+			t.Fatalf("%q: asks %q", addr, text)
+		}
+		if u.Path != "/livez" && u.Path != "/readyz" || u.RawQuery != "" || u.User != nil {
+			t.Fatalf("%q %q: asks %q", addr, arg, text)
+		}
+	})
+}
+
+// FuzzLinesAgainstSplit reads lines in pieces of any size and compares them with
+// the text split at its line feeds.
+func FuzzLinesAgainstSplit(f *testing.F) {
+	for _, text := range []string{"", "\n", "a", "a\n", "a\r\n", "a\r\r\n", "\r", "a\rb\n", "a\n\n", "a\nb", "1234\n", "12345\n", "1234\r\n", "12345\r\n", "123456", "1234\r", "a\n12345678\nb\n"} {
+		f.Add([]byte(text), uint8(4), false)
+		f.Add([]byte(text), uint8(4), true)
+	}
+	f.Fuzz(func(t *testing.T, text []byte, most uint8, inBytes bool) {
+		limit := int(most) + 1
+		var in io.Reader = bytes.NewReader(text)
+		if inBytes {
+			in = iotest.OneByteReader(in)
+		}
+		next := linesOf(in, limit)
+		lines := bytes.Split(text, []byte("\n"))
+		if last := len(lines) - 1; len(lines[last]) == 0 {
+			lines = lines[:last]
+		}
+		for i, want := range lines {
+			want = bytes.TrimSuffix(want, []byte("\r"))
+			got, err := next()
+			if len(want) > limit {
+				if err == nil || err == io.EOF {
+					t.Fatalf("line %d of %q, of %d bytes, is read as %q, %v", i, text, len(want), got, err)
+				}
+				return
+			}
+			if err != nil || !bytes.Equal(got, want) || got == nil {
+				t.Fatalf("line %d of %q with at most %d: got %q, %v, want %q", i, text, limit, got, err, want)
+			}
+		}
+		if got, err := next(); err != io.EOF {
+			t.Fatalf("behind %q: %q, %v", text, got, err)
+		}
+	})
+}

@@ -1,0 +1,41 @@
+package cluster
+
+import (
+	"math/big"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// FuzzRetentionAgainstBigNumbers reads what a broker says of a topic. There is a
+// warning exactly where records may go before they are due, it names each setting
+// that is wrong, and it stays on its line.
+func FuzzRetentionAgainstBigNumbers(f *testing.F) {
+	const day = 24 * time.Hour
+	for _, ms := range []string{"604800000", "604799999", "-1", "0", "-2", "", "9223372036854775807", "9223372036854775808", "+1", "1_000", "0x10", " 1"} {
+		f.Add(ms, "-1", "delete", int64(6*day))
+		f.Add("-1", ms, "compact,delete", int64(time.Millisecond))
+	}
+	f.Add("315446399999", "-1", "delete", int64(3650*day))
+	number := regexp.MustCompile(`^[-+]?\d+$`)
+	below := func(text string, want *big.Int) bool {
+		n, ok := new(big.Int).SetString(strings.TrimPrefix(text, "+"), 10)
+		return ok && number.MatchString(text) && n.IsInt64() && n.Sign() >= 0 && n.Cmp(want) < 0
+	}
+	f.Fuzz(func(t *testing.T, ms, bytes, policy string, maxDelayNs int64) {
+		maxDelayNs = max(int64(time.Millisecond), min(maxDelayNs, int64(3650*day))) // as config does
+		want := new(big.Int).Add(big.NewInt(maxDelayNs/1e6), big.NewInt(day.Milliseconds()))
+		got := retentionWarning("orders", map[string]string{"retention.ms": ms, "retention.bytes": bytes, "cleanup.policy": policy}, time.Duration(maxDelayNs))
+		for setting, wrong := range map[string]bool{
+			"retention.ms=":    below(ms, want),
+			"retention.bytes=": below(bytes, new(big.Int).Lsh(big.NewInt(1), 63)),
+			"cleanup.policy=":  strings.Contains(policy, "compact"),
+		} {
+			_, toSet, _ := strings.Cut(got, "--add-config ")
+			if strings.Contains(toSet, setting) != wrong {
+				t.Fatalf("%q %q %q with %v: %q, want %s in it: %v", ms, bytes, policy, time.Duration(maxDelayNs), got, setting, wrong)
+			}
+		}
+	})
+}

@@ -1,0 +1,202 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"layover/delay"
+)
+
+// environment makes an environment of one text. Its entries end at a zero byte,
+// which no environment can hold. An entry that begins with a control character is
+// about the known variable of that number, so that a fuzzer need not guess names:
+// "\x01kafka:9092" sets the first.
+func environment(known []string, text string) []string {
+	var environ []string
+	for entry := range strings.SplitSeq(text, "\x00") {
+		if entry != "" && int(entry[0]) <= len(known) {
+			entry = known[entry[0]-1] + "=" + entry[1:]
+		}
+		environ = append(environ, entry)
+	}
+	return environ
+}
+
+// entries is the reverse of environment for seeds.
+func entries(environ ...string) string {
+	for i, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if at := slices.Index(Known(), name); at >= 0 {
+			environ[i] = string(rune(at+1)) + value
+		}
+	}
+	return strings.Join(environ, "\x00")
+}
+
+// printed is a configuration as the environment that sets every variable to it.
+func printed(c *Config) []string {
+	environ := []string{"KAFKA_BROKERS=" + strings.Join(c.Brokers, ",")}
+	v := reflect.ValueOf(*c)
+	for i, name := range Known()[1:] {
+		var value string
+		switch field := v.Field(i + 1).Interface().(type) {
+		case time.Duration:
+			value = strconv.FormatInt(int64(field), 10) + "ns"
+		case []string:
+			value = strings.Join(field, " ,\t")
+		default:
+			value = fmt.Sprint(field)
+		}
+		environ = append(environ, name+"="+value)
+	}
+	return environ
+}
+
+// FuzzLoad loads whole environments of any names and values. What is refused is
+// said in a line for each problem that names its variable, with no secret in it;
+// what is loaded is within the documented bounds, is what the clients read, loads
+// from its own printing as the same, and is understood by the reader of targets.
+func FuzzLoad(f *testing.F) {
+	f.Add("")
+	f.Add(entries(minimal()...))
+	for _, more := range []string{
+		"KAFKA_BROKERS=b:1, [::1]:9092,,c:65535", "KAFKA_BROKERS=user:pass,word@b:1", "KAFKA_BROKERS=ssl://b:1", "KAFKA_BROKERS=b:0",
+		"LAYOVER_INGRESS_TOPICS=a,b,a", "LAYOVER_INGRESS_TOPICS=ready", "LAYOVER_INGRESS_TOPICS=,", "LAYOVER_EGRESS_TOPIC=__x", "LAYOVER_EGRESS_TOPIC=..",
+		"LAYOVER_TARGETS_ALLOWED=*,orders.?,[a-z]*,[^x]y", "LAYOVER_TARGETS_ALLOWED=dead-letters,[", "LAYOVER_DLQ_TOPIC= ready\n",
+		"LAYOVER_ON_INVALID=HALT", "LAYOVER_ON_INVALID=\u017ftop", "LAYOVER_GROUP_ID= a b ", "LAYOVER_GROUP_ID=a\x1bb", "LAYOVER_GROUP_INSTANCE_ID=layover-0",
+		"LAYOVER_SESSION_TIMEOUT=1s", "LAYOVER_SESSION_TIMEOUT=30m1ns", "LAYOVER_START_OFFSET=Latest", "LAYOVER_DEFAULT_DELAY=6d1ns", "LAYOVER_DEFAULT_DELAY=0s",
+		"LAYOVER_MAX_DELAY=3650d", "LAYOVER_MAX_DELAY=30", "LAYOVER_MAX_PARKED_BYTES=1Ti", "LAYOVER_MAX_PARKED_BYTES=1.5Gi", "LAYOVER_TARGET_PATIENCE=30d",
+		"LAYOVER_LANES=64", "LAYOVER_LANES=010", "LAYOVER_COMMIT_INTERVAL=10ms", "LAYOVER_SHUTDOWN_TIMEOUT=10m", "LAYOVER_HTTP_ADDR=[fe80::1%eth0]:0",
+		"LAYOVER_HTTP_ADDR=:65536", "LAYOVER_LOG_LEVEL=WARN", "LAYOVER_LOG_FORMAT=json", "LAYOVER_GOMAXPROCS=1024", "LAYOVER_GOMEMLIMIT=16Ti", "LAYOVER_GOMEMLIMIT=OFF",
+		"KAFKA_SASL_PASSWORD=secret", "KAFKA_TLS_\n=x", "KAFKA_SECURITY_PROTOCOL=PLAINTEXT", "LAYOVER_LANE=secret", "LAYOVER_\xff=secret",
+		"LAYOVER_PORT_80_TCP=tcp://10.0.0.1:80", "LAYOVER_TEST_DOCKER=docker", "=C:=C:\\", "LAYOVER_LANES", "LAYOVER_" + strings.Repeat("X", 200) + "=1",
+	} {
+		f.Add(entries(minimal(more)...))
+		f.Add(entries(more))
+	}
+	known := Known() // which walks a template: once, not for every entry
+	f.Fuzz(func(t *testing.T, text string) {
+		environ := environment(known, text)
+		cfg, warnings, err := load(environ, host)
+		for _, warning := range warnings {
+			if strings.ContainsAny(warning, "\n\r") || !strings.Contains(warning, "unknown variable ") {
+				t.Fatalf("%q: warning %q", environ, warning)
+			}
+		}
+		hidden, hiddenWarnings, hiddenErr := load(withoutSecrets(known, environ), host)
+		if fmt.Sprint(hiddenErr) != fmt.Sprint(err) || !slices.Equal(warnings, hiddenWarnings) || !reflect.DeepEqual(cfg, hidden) {
+			t.Fatalf("%q: what should not be looked at changes\n%v, %q\nto\n%v, %q", environ, err, warnings, hiddenErr, hiddenWarnings)
+		}
+		if err != nil {
+			checkRefusal(t, environ, cfg, err)
+			return
+		}
+		checkBounds(t, cfg)
+		again, warnings, err := load(printed(cfg), machine{cores: 63, memoryLimit: 1 << 40})
+		if err != nil || len(warnings) > 0 || !reflect.DeepEqual(again, cfg) {
+			t.Fatalf("%q prints as\n%q\nwhich loads as\n%+v, %v, want\n%+v", environ, printed(cfg), again, err, cfg)
+		}
+		client, err := LoadClient(environ)
+		if err != nil || !slices.Equal(client.Brokers, cfg.Brokers) || client.Topic != cfg.IngressTopics[0] || client.HTTPAddr != cfg.HTTPAddr {
+			t.Fatalf("%q: a client reads %+v, %v, want %+v", environ, client, err, cfg)
+		}
+		if _, err := delay.NewTargets(cfg.EgressTopic, cfg.TargetsAllowed, append([]string{cfg.DLQTopic}, cfg.IngressTopics...)); err != nil {
+			t.Fatalf("%q is loaded, and then: %v", environ, err)
+		}
+	})
+}
+
+// withoutSecrets replaces every value that no message may depend on: of what asks
+// for a login, and of names that are not ours.
+func withoutSecrets(known, environ []string) []string {
+	out := slices.Clone(environ)
+	for i, entry := range out {
+		name, value, ok := strings.Cut(entry, "=")
+		if ok && value != "" && !slices.Contains(known, name) {
+			out[i] = name + "=x"
+		}
+	}
+	return out
+}
+
+// checkRefusal checks that an error has a line for each problem, which begins with
+// the name of a variable that is known or was set.
+func checkRefusal(t *testing.T, environ []string, cfg *Config, err error) {
+	t.Helper()
+	var all *Errors
+	if !errors.As(err, &all) || cfg != nil || len(all.Problems) == 0 {
+		t.Fatalf("%q: %+v beside %T %v", environ, cfg, err, err)
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != len(all.Problems) || strings.Contains(err.Error(), "\r") {
+		t.Fatalf("%q: %d problems in %d lines: %q", environ, len(all.Problems), len(lines), err)
+	}
+	for i, p := range all.Problems {
+		isSet := slices.ContainsFunc(environ, func(entry string) bool { return strings.HasPrefix(entry, p.Variable+"=") })
+		if !slices.Contains(Known(), p.Variable) && !isSet || p.Reason == "" {
+			t.Fatalf("%q: problem %+v", environ, p)
+		}
+		if slices.Contains(Known(), p.Variable) && (!strings.HasPrefix(lines[i], p.Variable+": ") || p.Example == "") {
+			t.Fatalf("%q: line %q", environ, lines[i])
+		}
+	}
+}
+
+var boundTopic = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+
+// checkBounds holds a configuration to what docs/configuration.md says.
+func checkBounds(t *testing.T, c *Config) {
+	t.Helper()
+	const day = 24 * time.Hour
+	in := func(name string, v, least, most int64) {
+		if v < least || v > most {
+			t.Fatalf("%s is %d, out of %d to %d", name, v, least, most)
+		}
+	}
+	in("session timeout", int64(c.SessionTimeout), int64(time.Second), int64(30*time.Minute))
+	in("maximum delay", int64(c.MaxDelay), int64(time.Millisecond), int64(3650*day))
+	in("default delay", int64(c.DefaultDelay), 0, int64(c.MaxDelay))
+	in("parked bytes", c.MaxParkedBytes, 1<<20, 1<<40)
+	in("patience", int64(c.TargetPatience), int64(10*time.Millisecond), int64(30*day))
+	in("lanes", int64(c.Lanes), 1, 64)
+	in("commit interval", int64(c.CommitInterval), int64(10*time.Millisecond), int64(time.Minute))
+	in("shutdown timeout", int64(c.ShutdownTimeout), int64(100*time.Millisecond), int64(10*time.Minute))
+	in("level", int64(c.LogLevel), int64(slog.LevelDebug), int64(slog.LevelError))
+	if c.GOMAXPROCS.Mode == AutoValue {
+		in("GOMAXPROCS", c.GOMAXPROCS.Value, 1, 1024)
+	}
+	if c.GOMEMLIMIT.Mode == AutoValue {
+		in("GOMEMLIMIT", c.GOMEMLIMIT.Value, 16<<20, 16<<40)
+	}
+	for _, topic := range slices.Concat(c.IngressTopics, []string{c.EgressTopic, c.DLQTopic}) {
+		if topic != "" && (!boundTopic.MatchString(topic) || strings.HasPrefix(topic, "__") || topic == "." || topic == "..") {
+			t.Fatalf("topic %q", topic)
+		}
+	}
+	read := c.IngressTopics
+	switch {
+	case len(read) == 0 || len(slices.Compact(slices.Sorted(slices.Values(read)))) != len(read):
+		t.Fatalf("ingress topics %q", read)
+	case slices.Contains(read, c.EgressTopic), slices.Contains(read, c.DLQTopic), c.DLQTopic != "" && c.DLQTopic == c.EgressTopic:
+		t.Fatalf("a loop between %q, %q and %q", read, c.EgressTopic, c.DLQTopic)
+	case c.EgressTopic == "" && len(c.TargetsAllowed) == 0:
+		t.Fatal("nowhere to deliver to")
+	case c.OnInvalid == OnInvalidDLQ && c.DLQTopic == "", c.OnInvalid == OnInvalidDeliver && c.EgressTopic == "":
+		t.Fatalf("%s without its topic", c.OnInvalid)
+	}
+	for _, address := range append([]string{c.HTTPAddr}, c.Brokers...) {
+		_, port, err := net.SplitHostPort(address)
+		if n, err2 := strconv.ParseUint(port, 10, 16); err != nil || err2 != nil || n == 0 && address != c.HTTPAddr {
+			t.Fatalf("address %q", address)
+		}
+	}
+}

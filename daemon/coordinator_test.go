@@ -1,0 +1,54 @@
+package daemon
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// The group gives a member up whose coordinator alone is out of its reach, and the
+// member itself learns that only later: meanwhile another may deliver.
+func TestWithOnlyTheCoordinatorOutOfReachNothingIsDeliveredAfterTheLease(t *testing.T) {
+	inBubble(t, func(w *world) {
+		if _, _, err := w.broker.AddNode(1, 9093); err != nil {
+			t.Fatal(err)
+		}
+		coordinator := w.broker.CoordinatorFor("layover-" + ingress)
+		for topic, partitions := range map[string]int32{ingress: 2, egress: 2, dlq: 1} {
+			for p := range partitions {
+				if err := w.broker.MoveTopicPartition(topic, p, 1-coordinator); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		h := &hole{net: w.net}
+		w.dial = h.dial
+		in := w.start("LAYOVER_SESSION_TIMEOUT=10s")
+		in.ready()
+		w.sendMany(0, 0, 600, delays(2*time.Minute, 600))
+		time.Sleep(30 * time.Second)
+
+		before := w.count(egress)
+		h.silence(fmt.Sprintf(":%d", 9092+coordinator))
+		time.Sleep(4 * time.Second)
+		within := w.count(egress)
+		time.Sleep(6 * time.Second) // the session is over
+		after := w.count(egress)
+		time.Sleep(20 * time.Second)
+		if before == 0 || within == before {
+			t.Errorf("%d delivered before the silence, %d within the lease: want some of both", before, within-before)
+		}
+		if late := w.count(egress) - after; late != 0 {
+			t.Errorf("%d delivered after the session timeout", late)
+		}
+
+		h.silence("")
+		time.Sleep(3 * time.Minute)
+		w.notEarly(w.all(egress))
+		// Twice comes what finished after the last commit that was taken: in a second
+		// before the silence, and in it.
+		w.exactly(egress, 0, 600, after-before+10)
+		in.stop()
+		w.committed(0, 600)
+	})
+}

@@ -1,0 +1,214 @@
+package delay
+
+import (
+	"math"
+	"math/big"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// script makes headers of one text: they end at a zero byte, a name ends at the
+// first "=", and a header without one has a null value.
+func script(text string) []kgo.RecordHeader {
+	var in []kgo.RecordHeader
+	for part := range strings.SplitSeq(text, "\x00") {
+		name, value, ok := strings.Cut(part, "=")
+		h := kgo.RecordHeader{Key: name}
+		if ok {
+			h.Value = []byte(value)
+		}
+		in = append(in, h)
+	}
+	return in
+}
+
+// without returns the headers whose name is none of names, whatever its case.
+func without(in []kgo.RecordHeader, names ...string) []kgo.RecordHeader {
+	var out []kgo.RecordHeader
+	for _, h := range in {
+		if !slices.Contains(names, asciiLower(h.Key)) {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// FuzzHeadersOfAnyNameAndNumber reads whole lists of headers: names in any case,
+// repeated ones, nulls. The decision is the model's; what a delivery and a dead
+// letter carry is what was there without ours; a delivery that is read again asks
+// for nothing, and a dead letter for what the record asked for.
+func FuzzHeadersOfAnyNameAndNumber(f *testing.F) {
+	for _, text := range []string{
+		"", "x-delay", "x-delay=", "x-delay=30s", "X-DELAY=30s\x00x-delay=1s", "x-delay=1s\x00x-Delay", "x-deliver-at=2030-01-01T12:00:00Z\x00x-delay=bad",
+		"x-delay=PT5M\x00x-deliver-to=orders", "x-deliver-to=orders\x00x-deliver-to=__x", "X-Deliver-To", "x-delay=6d1ms", "x-deliver-at=9999999999999",
+		"x-deliver-at=1772370000", "a=1\x00layover-id=old\x00Layover-Due\x00layover-original-timestamp=\x00a=2\x00=b",
+		"layover.errors.reason=old\x00LAYOVER.ERRORS.TOPIC=x\x00layover.errors.mine=kept\x00x-delay=0", "x-delay=P1M", "x\u212adelay=1s", "x-dela\u017f=1s",
+	} {
+		f.Add(text, noon, noon, int32(3), int64(42))
+		f.Add(text, int64(-1), noon, int32(0), int64(0))
+	}
+	f.Add("x-delay=1s", int64(math.MaxInt64), int64(math.MinInt64), int32(math.MinInt32), int64(math.MinInt64))
+	f.Fuzz(func(t *testing.T, text string, ts, now int64, partition int32, offset int64) {
+		in := script(text)
+		r := &Rules{MaxDelay: 6 * day, Targets: mustTargets(t, "ready", []string{"orders", "eu.*"}, nil)}
+		d, inv := r.Parse(in, ts, now)
+		want, reason := modelParse(r, in, ts, now)
+		switch {
+		case inv != nil && inv.Reason != ReasonTargetNotAllowed && inv.Reason != reason, inv == nil && reason != "":
+			t.Fatalf("%q: got %v, want %q", in, inv, reason)
+		case inv == nil && want.IsInt64() && want.Int64() != d.DeadlineMs:
+			t.Fatalf("%q: due %d, want %v", in, d.DeadlineMs, want)
+		}
+
+		o := Origin{Topic: "delayed", Partition: partition, Offset: offset, TimestampMs: ts}
+		delivered := AppendDelivered(nil, in, o, d.DeadlineMs, false, nil)
+		kept := without(in, append(slices.Clone(controlNames), stampedNames...)...)
+		ours := stampedNames
+		if ts <= 0 { // there is no original timestamp
+			ours = ours[:2]
+		}
+		startsWith(t, delivered, kept, ours)
+		if again, inv := r.Parse(delivered, now, now); inv != nil || again.Delayed || again.Target != "ready" {
+			t.Fatalf("%q: what was delivered asks for %+v, %v", in, again, inv)
+		}
+
+		dead := AppendErrors(nil, in, o, "group", Invalid{Reason: ReasonMalformedDelay, Message: "bad"}, now)
+		kept = without(in, errorNames...)
+		startsWith(t, dead, kept, errorNames)
+		d2, inv2 := r.Parse(dead, ts, now)
+		if d2 != d || !reflect.DeepEqual(inv2, inv) {
+			t.Fatalf("%q: asks for %+v, %v, its dead letter for %+v, %v", in, d, inv, d2, inv2)
+		}
+	})
+}
+
+// startsWith checks that got is kept, byte for byte and with its nulls, and behind
+// it one header of each name.
+func startsWith(t *testing.T, got, kept []kgo.RecordHeader, names []string) {
+	t.Helper()
+	var behind []string
+	for _, h := range got[min(len(kept), len(got)):] {
+		behind = append(behind, h.Key)
+	}
+	if !slices.Equal(behind, names) || len(kept) > 0 && !reflect.DeepEqual(got[:len(kept)], kept) {
+		t.Fatalf("got %q, want %q and behind it %q", got, kept, names)
+	}
+}
+
+// A text that the command line takes is one that the header takes, and means the
+// same; what only one of them takes is binary, or beyond a time.Duration.
+func FuzzTextOnTheCommandLineIsTextInAHeader(f *testing.F) {
+	for _, text := range append(delaySeeds(), instantSeeds()...) {
+		f.Add(text)
+	}
+	f.Add("9223372036854")
+	f.Add("9223372036855")
+	f.Add("-9223372036855")
+	f.Fuzz(func(t *testing.T, text string) {
+		isBinary := text == "" || !modelText.MatchString(text)
+		ms, ok := modelDelay([]byte(text))
+		d, err := ParseDelay(text)
+		beyond := modelInteger.MatchString(text) && !new(big.Int).Mul(big.NewInt(ms), big.NewInt(1e6)).IsInt64()
+		if (err == nil) != (ok && !isBinary && !beyond) {
+			t.Fatalf("%q: %v, %v, the header says %d %v", text, d, err, ms, ok)
+		}
+		if err == nil && ceilRat(new(big.Rat).SetFrac(big.NewInt(int64(d)), big.NewInt(1e6))).Int64() != ms {
+			t.Fatalf("%q: %v, the header says %d ms", text, d, ms)
+		}
+		at, ok := modelInstant([]byte(text))
+		if got, err := ParseInstant(text); (err == nil) != (ok && !isBinary) || err == nil && got != max(at, minInstantMs) {
+			t.Fatalf("%q: %d, %v, the header says %d %v", text, got, err, at, ok)
+		}
+	})
+}
+
+// FuzzTargetsAgainstRegularExpressions asks twice, the second time from memory,
+// for one name against one glob.
+func FuzzTargetsAgainstRegularExpressions(f *testing.F) {
+	for _, glob := range []string{"*", "eu.*", "eu.retry-?", "us.[a-c]*", "us.[^a-c]", "[a-", "[]a]", "a[", "a]", "^", "a^b", "[^]", "[--0]", `\*`, `a\`, "[z-a]", "{a,b}*", "orders", "__*", "..", ""} {
+		for _, name := range []string{"eu.orders", "us.boston", "us.d", "", ".", "..", "__x", "__consumer_offsets", "eu.retry-1", "a", "ready", "denied", "a^b", "a]", strings.Repeat("x", 249), strings.Repeat("x", 250)} {
+			f.Add(glob, []byte(name))
+		}
+	}
+	legal := regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+	f.Fuzz(func(t *testing.T, glob string, name []byte) {
+		targets, err := NewTargets("ready", []string{glob}, []string{"denied"})
+		if err != nil {
+			if legal.MatchString(glob) && glob != "." && glob != ".." {
+				t.Fatalf("%q refused: %v", glob, err)
+			}
+			return
+		}
+		want := string(name) == "ready"
+		if legal.Match(name) && string(name) != "." && string(name) != ".." && !strings.HasPrefix(string(name), "__") && string(name) != "denied" {
+			want = want || regexp.MustCompile(modelGlob(glob)).Match(name)
+		}
+		for range 2 {
+			topic, label, ok := targets.Resolve(name)
+			if ok != want || ok && (topic != string(name) || label != glob && label != "ready") {
+				t.Fatalf("%q against %q: got %q %q %v, want %v", name, glob, topic, label, ok, want)
+			}
+		}
+	})
+}
+
+// modelGlob is a valid glob as a regular expression.
+func modelGlob(glob string) string {
+	var b strings.Builder
+	for glob != "" {
+		c := glob[0]
+		glob = glob[1:]
+		switch c {
+		case '\\':
+			b.WriteString(regexp.QuoteMeta(glob[:1]))
+			glob = glob[1:]
+		case '[':
+			var class string
+			class, glob = modelClass(glob)
+			b.WriteString(class)
+		case '*':
+			b.WriteString(".*")
+		case '?':
+			b.WriteByte('.')
+		default:
+			b.WriteString(regexp.QuoteMeta(string(c)))
+		}
+	}
+	return "^(?:" + b.String() + ")$"
+}
+
+// modelClass writes the class at the start of rest, behind its bracket, as all the
+// letters of topics that are in it.
+func modelClass(rest string) (class, behind string) {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	next := func() byte {
+		rest = strings.TrimPrefix(rest, "\\")
+		c := rest[0]
+		rest = rest[1:]
+		return c
+	}
+	rest, negated := strings.CutPrefix(rest, "^")
+	in := make(map[rune]bool)
+	for rest[0] != ']' {
+		low := next()
+		high := low
+		if rest[0] == '-' {
+			rest = rest[1:]
+			high = next()
+		}
+		for _, c := range letters {
+			in[c] = in[c] || rune(low) <= c && c <= rune(high)
+		}
+	}
+	for _, c := range letters {
+		if in[c] != negated {
+			class += regexp.QuoteMeta(string(c)) + "|"
+		}
+	}
+	return "(?:" + class + "/)", rest[1:] // no topic has a slash
+}
