@@ -79,7 +79,7 @@ func (w *World) accident(a Action) bool {
 	case Reply:
 		return a.N == int(purgatory.Unknown)
 	}
-	return slices.Contains([]Kind{Crash, Revoke, Straggle, Suspend, DeleteRecords, Truncate}, a.Kind)
+	return slices.Contains([]Kind{Crash, Revoke, Straggle, Suspend, Step, DeleteRecords, Truncate, Recreate}, a.Kind)
 }
 
 // Tally counts what happened, by kind.

@@ -228,8 +228,9 @@ func (w *World) noteSaid(log *partitionLog, c *commitMsg) {
 	if now := w.group.offsets[c.part]; log != w.logs[c.part] || now == nil || now.Offset != c.Low || now.Metadata != c.Metadata {
 		return
 	}
+	known := log.endOf(c.LeaderEpoch)
 	for _, e := range log.entries {
-		e.said = c.facts.has(e.offset) && e.offset < log.endOf(c.LeaderEpoch)
+		e.said = c.facts.has(e.offset) && e.offset < known
 	}
 }
 

@@ -11,6 +11,10 @@ import (
 // facts are there: one run takes at most two varints of ten bytes, in base64.
 const metadataSlack = 30
 
+// smallestLimit is what a core that learns of a broker's limit by halving its own
+// still uses, unless the broker takes even less.
+const smallestLimit = 256
+
 // audit holds a commit that was just built to what is finished, and to what it has
 // to say: all of it, or the longest prefix that fits.
 func (in *instance) audit(t *tenure, c *commitMsg) {
@@ -27,7 +31,7 @@ func (in *instance) audit(t *tenure, c *commitMsg) {
 	}
 	t.lastLow = c.Low
 	whole := true
-	for o := min(t.low, c.facts.low); o < max(t.read, c.facts.end(), t.highest()); o++ {
+	for o, end := min(t.low, c.facts.low), max(t.read, c.facts.end(), t.highest()); o < end; o++ {
 		switch {
 		case c.facts.has(o) && !t.isDone(o):
 			w.fail("LOST: a commit of partition %d calls %d finished, which is not", c.part, o)
@@ -37,7 +41,7 @@ func (in *instance) audit(t *tenure, c *commitMsg) {
 			w.fail("a commit of partition %d leaves out what is below %d", c.part, o)
 		}
 	}
-	if !whole && len(c.Metadata) > 0 && len(c.Metadata)+metadataSlack < min(w.group.maxMetadata, 256) {
+	if !whole && w.group.maxMetadata >= smallestLimit && len(c.Metadata)+metadataSlack < smallestLimit {
 		w.fail("a commit of partition %d leaves facts out, and has only %d characters", c.part, len(c.Metadata))
 	}
 }
@@ -68,7 +72,7 @@ func (in *instance) check() {
 			return
 		}
 		open := 0
-		for o := t.low; o < max(t.read, t.highest()); o++ {
+		for o, end := t.low, max(t.read, t.highest()); o < end; o++ {
 			if t.isDone(o) != t.window.Finished(o) {
 				in.w.fail("%d@%d is finished: %v, want %v", p, o, t.window.Finished(o), t.isDone(o))
 			}

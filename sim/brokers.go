@@ -10,7 +10,9 @@ func (w *World) applyToLog(a Action) bool {
 	log := w.logs[a.P]
 	switch a.Kind {
 	case Append:
-		w.produce(a.P, a.N)
+		for i := range w.cfg.Burst {
+			w.produce(a.P, a.N*(i+1)+i)
+		}
 	case Decide:
 		return log.decide(a.P, a.N == 0)
 	case DeleteRecords:
@@ -104,7 +106,7 @@ func (w *World) applyToBrokers(a Action) bool {
 		name := []string{egress, other, graves}[a.P%3]
 		w.verdicts[name] = verdicts[a.N%len(verdicts)]
 	case Limit:
-		g.maxMetadata = max(256, a.N)
+		g.maxMetadata = max(smallestLimit, a.N)
 	case Late:
 		if a.N >= len(w.late) {
 			return false

@@ -62,10 +62,13 @@ func shape(rng *rand.Rand) Config {
 		DeadLetters: policy == purgatory.DeadLetter || rng.IntN(2) == 0,
 		MaxInFlight: 1 + rng.IntN(8), MaxInFlightBytes: int64(100 + rng.IntN(3000)), HeldShare: int64(200 + rng.IntN(4000)),
 		Patience: time.Duration(1+rng.IntN(40)) * time.Second, LargestChunk: 4 << 10 << rng.IntN(4), JumpOver: int64(2 + rng.IntN(12)),
-		MaxMetadata: []int{4096, 4096, 300, 130}[rng.IntN(4)], Accidents: -1, CommitsByName: rng.IntN(3) == 0,
+		MaxMetadata: []int{4096, 4096, 300, 130}[rng.IntN(4)], Accidents: -1, Burst: 1, CommitsByName: rng.IntN(3) == 0,
 	}
-	if c.MaxMetadata < 256 { // such a broker gets offsets without metadata, and nothing tells of which topic
+	if c.MaxMetadata < smallestLimit { // such a broker gets offsets without metadata, and nothing tells of which topic
 		c.CommitsByName = false
+	}
+	if rng.IntN(10) == 0 { // sets that do not fit into what the broker takes
+		c.Burst, c.Partitions, c.MaxMetadata, c.JumpOver = 8, 1, 300, 1000
 	}
 	return c
 }

@@ -181,6 +181,9 @@ func (x *explorer) broken(n *node, b *Broken) {
 	x.ended.Store(true)
 }
 
+// again is the number of Append for a record without a delay.
+const again = 2 * len(delays)
+
 // choices returns everything that can happen now. Some of it may turn out not to be
 // possible.
 func (w *World) choices() (out []Action) {
@@ -200,6 +203,7 @@ func (w *World) choices() (out []Action) {
 		add(Straggle, i, 0, 0)
 		add(Answer, i, 0, 0)
 		add(Suspend, i, 0, 0)
+		add(Step, i, 0, -5000)
 		for k := range in.flying {
 			add(Write, i, 0, k)
 			add(Reply, i, k, int(purgatory.Delivered))
@@ -221,6 +225,10 @@ func (w *World) choices() (out []Action) {
 	for p := range w.logs {
 		add(DeleteRecords, 0, p, 1)
 		add(Truncate, 0, p, 1)
+		add(Recreate, 0, p, 0)
+		if log := w.logs[p]; (log.epoch > 0 || log.topicID > 1) && log.end() < 4 { // what was lost is written anew
+			add(Append, 0, p, again)
+		}
 	}
 	if w.nowMs < startMs+20_000 {
 		add(Pass, 0, 0, 10_000)

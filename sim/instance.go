@@ -159,7 +159,7 @@ func (t *tenure) begin(w *World, was *committed, s offsets.Start) {
 	t.window, t.low, t.next, t.read, t.lastLow = s.Window, f.low, s.Next, s.Next, f.low
 	t.known, t.epochRead = s.LeaderEpoch, s.LeaderEpoch
 	t.done, t.held = make(map[int64]bool), make(map[int64]*entry)
-	for o := t.low; o < max(f.end(), t.next); o++ {
+	for o, end := t.low, max(f.end(), t.next); o < end; o++ {
 		t.done[o] = f.has(o)
 	}
 	for o := range t.log.end() {

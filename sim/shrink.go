@@ -1,8 +1,13 @@
 package sim
 
 // Shrink returns a shorter run that breaks what this one does, as breaks says, of
-// which no single action can be left out.
-func (r Run) Shrink(breaks func(Run) bool) Run {
+// which no single action can be left out. It asks at most tries times: what is
+// shorter by then is what it returns.
+func (r Run) Shrink(tries int, ask func(Run) bool) Run {
+	breaks := func(r Run) bool {
+		tries--
+		return tries >= 0 && ask(r)
+	}
 	for size := len(r.Trace) / 2; size > 0; {
 		if shorter, ok := r.without(size, breaks); ok {
 			r = shorter

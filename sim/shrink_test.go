@@ -15,7 +15,7 @@ func TestAShrunkRunHasNothingThatCanBeLeftOut(t *testing.T) {
 		if !breaks(run) {
 			continue
 		}
-		short := run.Shrink(breaks)
+		short := run.Shrink(100_000, breaks)
 		if len(short.Trace) != 2 || !breaks(short) {
 			t.Errorf("seed %d is shrunk to %v", seed, short.Trace)
 		}

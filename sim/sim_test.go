@@ -34,7 +34,7 @@ func TestSimulationKeepsEveryPromise(t *testing.T) {
 				if err == nil || !failed.CompareAndSwap(0, 1) {
 					continue
 				}
-				short := run.Shrink(Breaks(err))
+				short := run.Shrink(2000, Breaks(err))
 				t.Errorf("seed %d, %d steps: %v\nshrunk to %d of %d steps, replayed by -run %s -from %d -seeds 1 -steps %d:\n%s",
 					seed, *steps, err, len(short.Trace), len(run.Trace), t.Name(), seed, *steps, short.Tell())
 			}

@@ -64,7 +64,7 @@ func (w *World) encode(order []int) []byte {
 		}
 	}
 	for p, log := range w.logs {
-		s.num(log.start, log.end(), int64(log.epoch))
+		s.num(log.start, log.end(), int64(log.epoch), int64(log.topicID))
 		for _, e := range log.entries {
 			s.num(int64(e.allowed()-e.written), int64(e.epoch))
 			s.flags(e.written > 0, e.lost, e.said, e.dropped)
@@ -107,6 +107,7 @@ func (w *World) encodeCommit(s *scribe, c *commitMsg, known bool) {
 
 func (in *instance) encode(s *scribe) {
 	s.flags(in.up)
+	s.num(in.skewMs)
 	for _, m := range in.dead {
 		s.flags(in.w.group.members[m])
 	}
@@ -164,7 +165,7 @@ func (in *instance) encodeFlying(s *scribe) {
 func (t *tenure) encode(s *scribe, log *partitionLog) {
 	s.flags(t.log == log, t.accepted, t.revoking, t.halted, t.stopped, t.cut)
 	s.num(t.next, t.read, t.low, t.lastLow)
-	for o := t.low; o < max(t.read, t.highest()); o++ {
+	for o, end := t.low, max(t.read, t.highest()); o < end; o++ {
 		s.flags(t.isDone(o))
 	}
 }

@@ -34,6 +34,7 @@ type Config struct {
 	LargestChunk     int
 	JumpOver         int64
 	MaxMetadata      int  // the broker's limit in characters
+	Burst            int  // records that one Append writes
 	Accidents        int  // how many there may be, -1: any number
 	CommitsByName    bool // the broker takes commits of a topic id that is gone
 }
@@ -163,9 +164,9 @@ func (w *World) take(c *commitMsg) {
 			w.fail("a commit of partition %d was taken that was built in an earlier tenure of %s", c.part, c.MemberID)
 		}
 	}
-	for o := range log.end() {
+	for o, known := int64(0), log.endOf(c.LeaderEpoch); o < log.end(); o++ {
 		switch e := log.entries[o]; {
-		case !c.facts.has(o) || o >= log.endOf(c.LeaderEpoch): // a late older commit, or a set of which less fits now
+		case !c.facts.has(o) || o >= known: // a late older commit, or a set of which less fits now
 			e.said = false
 		case c.LeaderEpoch < 0 && o < c.Low: // an operator's offset, and nothing was read since
 			e.lost = e.lost || e.written == 0
