@@ -122,6 +122,10 @@ func (x *explorer) work(level []*node, at *atomic.Int64) {
 // expand tries everything that can happen in one state.
 func (x *explorer) expand(n *node, own *Exploration) {
 	w := x.replay(n)
+	if w.err != nil { // the start's trace breaks a promise already
+		x.broken(n, w.err)
+		return
+	}
 	for _, a := range w.choices() {
 		if w == nil {
 			w = x.replay(n)

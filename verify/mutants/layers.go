@@ -20,6 +20,7 @@ type layer struct {
 	// tests is what their names begin with.
 	tests string
 	args  []string // of go test
+	flags []string // of the tests themselves
 	// timeout is for the slowest of the packages: a test that waits for what the
 	// mutant has stopped from happening ends here.
 	timeout time.Duration
@@ -30,8 +31,8 @@ type layer struct {
 func layers() []layer {
 	return []layer{
 		{name: "package", args: []string{"-short"}, timeout: time.Minute},
-		{name: "simulation", dir: "./sim", tests: "TestSimulation", args: []string{"-run", "^TestSimulation", "-seeds", "1000"}, timeout: 2 * time.Minute},
-		{name: "explorer", dir: "./sim", tests: "TestExplorer", args: []string{"-run", "^TestExplorer", "-explore", "4s"}, timeout: 2 * time.Minute},
+		{name: "simulation", dir: "./sim", tests: "TestSimulation", args: []string{"-run", "^TestSimulation"}, flags: []string{"-seeds", "1000"}, timeout: 2 * time.Minute},
+		{name: "explorer", dir: "./sim", tests: "TestExplorer", args: []string{"-run", "^TestExplorer"}, flags: []string{"-explore", "4s"}, timeout: 2 * time.Minute},
 		{name: "daemon", dir: "./daemon", tests: "Test", args: []string{"-short", "-skip", "^TestRig"}, timeout: 2 * time.Minute},
 		{name: "rig", dir: "./daemon", tests: "TestRig", args: []string{"-run", "^TestRig"}, timeout: 2 * time.Minute},
 	}

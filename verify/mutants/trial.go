@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -142,7 +143,7 @@ func (t *trial) test(ctx context.Context, l layer, overlay string, packages []st
 	// Vet has nothing to say here, and results of earlier runs are not asked for:
 	// tests with seeds of their own choose others every time.
 	args := []string{"test", "-overlay=" + overlay, "-failfast", "-count=1", "-vet=off", "-timeout=" + l.timeout.String()}
-	cmd := exec.CommandContext(ctx, "go", append(append(args, l.args...), packages...)...)
+	cmd := exec.CommandContext(ctx, "go", slices.Concat(args, l.args, packages, l.flags)...)
 	cmd.Dir = t.root
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
