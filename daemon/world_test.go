@@ -19,7 +19,6 @@ import (
 
 	"layover/config"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -99,9 +98,11 @@ func (w *world) kafka(opts ...kgo.Opt) *kgo.Client {
 	return c
 }
 
+type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
 // wire is an instance's network, which can be cut.
 type wire struct {
-	net   *kfake.VirtualNetwork
+	under dialer
 	mu    sync.Mutex
 	cut   bool
 	conns []net.Conn
@@ -114,7 +115,7 @@ func (n *wire) dial(ctx context.Context, network, addr string) (net.Conn, error)
 		return nil, fmt.Errorf("the cable is out")
 	}
 	n.mu.Unlock()
-	c, err := n.net.DialContext(ctx, network, addr)
+	c, err := n.under(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -175,6 +176,18 @@ func (b *lockedBuffer) String() string {
 // start runs a daemon with the usual settings and those given as NAME=value.
 func (w *world) start(settings ...string) *instance {
 	w.Helper()
+	in := w.startOver(w.net.DialContext, settings...)
+	w.Cleanup(func() {
+		if w.Failed() {
+			w.Logf("log of the instance at %s:\n%s", in.http, in.logs.String())
+		}
+	})
+	return in
+}
+
+// startOver starts a daemon whose connections a dialer makes.
+func (w *world) startOver(dial dialer, settings ...string) *instance {
+	w.Helper()
 	w.nextHTT++
 	env := []string{
 		"KAFKA_BROKERS=" + strings.Join(w.seeds, ","), "LAYOVER_INGRESS_TOPICS=" + ingress, "LAYOVER_EGRESS_TOPIC=" + egress,
@@ -184,7 +197,7 @@ func (w *world) start(settings ...string) *instance {
 	if err != nil {
 		w.Fatal(err)
 	}
-	in := &instance{w: w, wire: &wire{net: w.net}, http: cfg.HTTPAddr, done: make(chan error, 1), logs: &lockedBuffer{}}
+	in := &instance{w: w, wire: &wire{under: dial}, http: cfg.HTTPAddr, done: make(chan error, 1), logs: &lockedBuffer{}}
 	level := slog.LevelInfo
 	if os.Getenv("LAYOVER_TEST_DEBUG") != "" {
 		level = slog.LevelDebug
@@ -204,11 +217,6 @@ func (w *world) start(settings ...string) *instance {
 	w.running = append(w.running, in)
 	go func() { in.done <- in.daemon.Run(ctx) }()
 	<-serves
-	w.Cleanup(func() {
-		if w.Failed() {
-			w.Logf("log of the instance at %s:\n%s", in.http, in.logs.String())
-		}
-	})
 	return in
 }
 
@@ -310,68 +318,6 @@ func (w *world) sendMany(partition int32, first, n int, headers func(i int) []kg
 	if err := w.client.ProduceSync(context.Background(), records...).FirstErr(); err != nil {
 		w.Fatal(err)
 	}
-}
-
-// all reads a topic from its start to its end.
-func (w *world) all(topic string) []*kgo.Record {
-	w.Helper()
-	ends, err := kadm.NewClient(w.client).ListEndOffsets(context.Background(), topic)
-	if err != nil {
-		w.Fatal(err)
-	}
-	left := make(map[int32]int64)
-	ends.Each(func(o kadm.ListedOffset) {
-		if o.Offset > 0 {
-			left[o.Partition] = o.Offset
-		}
-	})
-	if len(left) == 0 {
-		return nil
-	}
-	c := w.kafka(kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords(), kgo.WithDecompressor(outside))
-	defer c.Close()
-	var out []*kgo.Record
-	for len(left) > 0 {
-		fetches := c.PollFetches(context.Background())
-		if err := fetches.Err0(); err != nil {
-			w.Fatal(err)
-		}
-		fetches.EachRecord(func(r *kgo.Record) {
-			if r.Offset+1 >= left[r.Partition] {
-				delete(left, r.Partition)
-			}
-			if !r.Attrs.IsControl() {
-				out = append(out, r)
-			}
-		})
-	}
-	return out
-}
-
-// values counts the records of a topic by value.
-func (w *world) values(topic string) map[string]int {
-	w.Helper()
-	out := make(map[string]int)
-	for _, r := range w.all(topic) {
-		out[string(r.Value)]++
-	}
-	return out
-}
-
-// arrives waits until a topic holds n records and returns them.
-func (w *world) arrives(topic string, n int, within time.Duration) []*kgo.Record {
-	w.Helper()
-	w.until(within, fmt.Sprintf("%d records in %s", n, topic), func() bool { return w.count(topic) >= n })
-	return w.all(topic)
-}
-
-// count returns the end offsets of a topic summed up.
-func (w *world) count(topic string) int {
-	n := 0
-	for _, p := range w.broker.PartitionInfos(topic) {
-		n += int(p.HighWatermark)
-	}
-	return n
 }
 
 // get returns a header's value, the last where there are several.

@@ -67,7 +67,7 @@ type Ledger struct {
 	mu      sync.Mutex
 	entries map[string]*entry
 	order   []string                 // ids as they were entered
-	deleted map[logPosition]int64    // by log: everything below this offset is gone
+	deleted map[logPosition][]span   // by log: what is gone
 	free    int                      // repeats allowed of whatever record
 	groups  map[logPosition][]*entry // acknowledged records, for excuses that come later
 }
@@ -77,10 +77,15 @@ type logPosition struct {
 	partition int32
 }
 
+// span is the offsets from one up to and without another.
+type span struct{ from, to int64 }
+
+func (s span) has(offset int64) bool { return s.from <= offset && offset < s.to }
+
 // NewLedger returns an empty ledger for a product with that dead-letter topic.
 func NewLedger(deadLetters string) *Ledger {
 	return &Ledger{deadLetters: deadLetters, entries: make(map[string]*entry),
-		deleted: make(map[logPosition]int64), groups: make(map[logPosition][]*entry)}
+		deleted: make(map[logPosition][]span), groups: make(map[logPosition][]*entry)}
 }
 
 // Enter notes a record before it is sent: if the sender never comes back, it stays one
@@ -107,8 +112,8 @@ func (l *Ledger) Acked(id string, partition int32, offset int64) {
 	e.Record.Partition, e.Record.Offset = partition, offset
 	at := logPosition{e.Record.Topic, partition}
 	l.groups[at] = append(l.groups[at], e)
-	if offset < l.deleted[at] {
-		e.excused = true
+	for _, s := range l.deleted[at] {
+		e.excused = e.excused || s.has(offset)
 	}
 }
 
@@ -120,17 +125,15 @@ func (l *Ledger) Refused(id string) {
 	l.entries[id].outcome = refused
 }
 
-// DeletedBelow excuses the records of a log below an offset: whoever had not read them
-// cannot any more. They may have arrived all the same.
-func (l *Ledger) DeletedBelow(topic string, partition int32, offset int64) {
+// DeletedRange excuses the records of a log from an offset up to and without another:
+// whoever had not read them cannot any more. They may have arrived all the same.
+func (l *Ledger) DeletedRange(topic string, partition int32, from, to int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := logPosition{topic, partition}
-	l.deleted[at] = max(l.deleted[at], offset)
+	at, s := logPosition{topic, partition}, span{from, to}
+	l.deleted[at] = append(l.deleted[at], s)
 	for _, e := range l.groups[at] {
-		if e.Record.Offset < offset {
-			e.excused = true
-		}
+		e.excused = e.excused || s.has(e.Record.Offset)
 	}
 }
 

@@ -27,15 +27,16 @@ func TestWhatALogLostBeforeItWasReadIsExcused(t *testing.T) {
 		missing int
 	}{
 		"nothing":                 {func(*Ledger) {}, 1},
-		"deleted above it":        {func(l *Ledger) { l.DeletedBelow(ingress, 3, 43) }, 0},
-		"deleted up to it":        {func(l *Ledger) { l.DeletedBelow(ingress, 3, 42) }, 1},
-		"less is deleted later":   {func(l *Ledger) { l.DeletedBelow(ingress, 3, 43); l.DeletedBelow(ingress, 3, 10); enter(l, "b", 3, 20) }, 0},
-		"another partition":       {func(l *Ledger) { l.DeletedBelow(ingress, 2, 100) }, 1},
-		"acknowledged afterwards": {func(l *Ledger) { l.DeletedBelow(ingress, 3, 100); enter(l, "b", 3, 99) }, 0},
-		"written afterwards":      {func(l *Ledger) { l.DeletedBelow(ingress, 3, 100); enter(l, "b", 3, 100) }, 1},
+		"deleted":                 {func(l *Ledger) { l.DeletedRange(ingress, 3, 42, 43) }, 0},
+		"deleted up to it":        {func(l *Ledger) { l.DeletedRange(ingress, 3, 0, 42) }, 1},
+		"deleted behind it":       {func(l *Ledger) { l.DeletedRange(ingress, 3, 43, 50) }, 1},
+		"deleted in two steps":    {func(l *Ledger) { l.DeletedRange(ingress, 3, 0, 43); l.DeletedRange(ingress, 3, 43, 50) }, 0},
+		"another partition":       {func(l *Ledger) { l.DeletedRange(ingress, 2, 0, 100) }, 1},
+		"acknowledged afterwards": {func(l *Ledger) { l.DeletedRange(ingress, 3, 0, 100); enter(l, "b", 3, 99) }, 0},
+		"written afterwards":      {func(l *Ledger) { l.DeletedRange(ingress, 3, 0, 100); enter(l, "b", 3, 100) }, 1},
 		"topic deleted":           {func(l *Ledger) { l.Deleted(ingress) }, 0},
 		"another topic deleted":   {func(l *Ledger) { l.Deleted("other") }, 1},
-		"topic made again":        {func(l *Ledger) { l.DeletedBelow(ingress, 3, 43); l.Deleted(ingress); enter(l, "b", 3, 1) }, 1},
+		"topic made again":        {func(l *Ledger) { l.DeletedRange(ingress, 3, 0, 43); l.Deleted(ingress); enter(l, "b", 3, 1) }, 1},
 		"topic deleted under way": {func(l *Ledger) { l.Enter(sample("b")); l.Deleted(ingress); l.Acked("b", 3, 43) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +74,7 @@ func TestRepeatsAreAllowedByRecordOrByNumber(t *testing.T) {
 		"none":                {func(*Ledger) {}, false},
 		"one of it":           {func(l *Ledger) { l.MayRepeat("a", 1) }, false},
 		"two of it":           {func(l *Ledger) { l.MayRepeat("a", 1); l.MayRepeat("a", 1) }, true},
-		"two of another":      {func(l *Ledger) { enter(l, "b", 0, 0); l.DeletedBelow(ingress, 0, 1); l.MayRepeat("b", 2) }, false},
+		"two of another":      {func(l *Ledger) { enter(l, "b", 0, 0); l.DeletedRange(ingress, 0, 0, 1); l.MayRepeat("b", 2) }, false},
 		"of one that is none": {func(l *Ledger) { l.MayRepeat("z", 2) }, false},
 		"two of any":          {func(l *Ledger) { l.MayRepeatAny(2) }, true},
 		"one of any":          {func(l *Ledger) { l.MayRepeatAny(1) }, false},
