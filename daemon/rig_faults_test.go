@@ -1,12 +1,15 @@
 package daemon
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -115,11 +118,36 @@ func (r *rig) shut(f *window) {
 func (r *rig) chance(share float64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.dice.Float64() < share
+	return r.quiet == 0 && r.dice.Float64() < share
+}
+
+// OnNewClient implements kgo.HookNewClient: nothing happens to anybody until the client
+// has its producer id. It asks for it under a mutex, which a second sender then waits
+// for, and while somebody waits for a mutex virtual time stands still: the answer must
+// not need any. It takes no more than this one instant. With a single broker there is
+// but one sender, and this is not needed.
+func (r *rig) OnNewClient(c *kgo.Client) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.quiet++
+	go func() { // ends with the answer
+		time.Sleep(1) // the client is not complete before
+		_, _, err := c.ProducerID(context.Background())
+		if err != nil && !errors.Is(err, kgo.ErrClientClosed) {
+			r.fault("no producer id: %v", err)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.quiet--
+	}()
 }
 
 // fateOf says what the open windows do to a request. Callers hold mu.
 func (r *rig) fateOf(p *party, key kmsg.Key) (f fate) {
+	if r.quiet > 0 {
+		return fate{}
+	}
+	f.before = r.plan.latency
 	for _, w := range r.windows {
 		if w.key != key || w.effect == refused || w.slot != everybody && w.slot != p.slot || r.dice.Float64() >= w.share {
 			continue
@@ -146,10 +174,34 @@ type route struct {
 }
 
 // unreachable says whether the way of a party to a broker is closed.
-func (r *rig) unreachable(slot int, addr string) bool {
+func (r *rig) unreachable(p *party, addr string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.closed[route{slot, addr}] > 0 || r.closed[route{everybody, addr}] > 0
+	return r.quiet == 0 && (p.isolated || r.closed[route{p.slot, addr}] > 0 || r.closed[route{everybody, addr}] > 0)
+}
+
+// isolate takes a party off the network. What is silent to Kafka from now on may have
+// been killed as well.
+func (r *rig) isolate(p *party) {
+	r.mu.Lock()
+	p.isolated = true
+	var lines []*line
+	for l := range r.lines {
+		if l.who == p {
+			lines = append(lines, l)
+		}
+	}
+	r.mu.Unlock()
+	for _, l := range lines {
+		l.cut()
+	}
+}
+
+// rejoin puts a party back on the network.
+func (r *rig) rejoin(p *party) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p.isolated = false
 }
 
 // closeRoute keeps a party, or everybody, from a broker for a while.

@@ -21,11 +21,12 @@ type plan struct {
 	brokers    int
 	partitions int32
 	instances  int
-	settings   []string // of the daemons
-	metadata   int      // characters that the broker takes, 0: as many as any
-	impatient  bool     // valid records may be dead-lettered because a target takes none
-	overlap    bool     // faults do not wait for each other's end
-	missing    time.Duration
+	settings   []string      // of the daemons
+	metadata   int           // characters that the broker takes, 0: as many as any
+	impatient  bool          // valid records may be dead-lettered because a target takes none
+	overlap    bool          // faults do not wait for each other's end
+	latency    time.Duration // of every request
+	missing    time.Duration // of the late target
 	healAt     time.Duration
 	lastDue    time.Duration
 	steps      []step // by time
@@ -38,8 +39,8 @@ type step struct {
 }
 
 func (p *plan) String() string {
-	return fmt.Sprintf("seed %d: %d brokers, %d partitions, up to %d instances, metadata %d, impatient %v, overlapping faults %v, settings %q, healed at %v",
-		p.seed, p.brokers, p.partitions, p.instances, p.metadata, p.impatient, p.overlap, p.settings, p.healAt)
+	return fmt.Sprintf("seed %d: %d brokers, %d partitions, up to %d instances, latency %v, metadata %d, impatient %v, overlapping faults %v, settings %q, healed at %v",
+		p.seed, p.brokers, p.partitions, p.instances, p.latency, p.metadata, p.impatient, p.overlap, p.settings, p.healAt)
 }
 
 // newPlan chooses a run.
@@ -58,6 +59,7 @@ func newPlan(seed uint64) *plan {
 	if dice.IntN(4) == 0 {
 		p.metadata = 100 + dice.IntN(300)
 	}
+	p.latency = []time.Duration{0, 200 * time.Microsecond, 3 * time.Millisecond}[dice.IntN(3)]
 	over := time.Duration(20+dice.IntN(40)) * time.Minute
 	p.lastDue = bursts(dice, over, func(at time.Duration, b *burst) { p.at(at, func(r *rig) { r.send(b) }) })
 	p.healAt = over + time.Duration(dice.IntN(30))*time.Minute
@@ -107,7 +109,7 @@ func (p *plan) chooseFault(dice *rand.Rand, at, length time.Duration) {
 	slot := dice.IntN(p.instances+1) - 1
 	switch c := dice.IntN(100); {
 	case c < 62:
-		f := chooseWindow(dice, slot)
+		f := p.chooseWindow(dice, slot)
 		p.at(at, func(r *rig) {
 			r.note("%v for %v", f, length)
 			r.open(f, length)
@@ -145,10 +147,10 @@ func (p *plan) chooseFault(dice *rand.Rand, at, length time.Duration) {
 }
 
 // chooseWindow chooses what happens to the requests of one kind.
-func chooseWindow(dice *rand.Rand, slot int) *window {
+func (p *plan) chooseWindow(dice *rand.Rand, slot int) *window {
 	keys := slices.Sorted(maps.Keys(refusals))
 	f := &window{key: keys[dice.IntN(len(keys))], slot: slot, share: []float64{1, 0.9, 0.5, 0.2, 0.05}[dice.IntN(5)]}
-	if dice.IntN(3) == 0 { // what matters most
+	if p.brokers > 1 && (f.key == kmsg.InitProducerID || f.key == kmsg.ApiVersions) || dice.IntN(3) == 0 { // see OnNewClient; and what matters most
 		f.key = []kmsg.Key{kmsg.Produce, kmsg.OffsetCommit}[dice.IntN(2)]
 	}
 	f.effect = []string{refused, lost, cut, slowed}[dice.IntN(4)]
@@ -157,6 +159,9 @@ func chooseWindow(dice *rand.Rand, slot int) *window {
 	}
 	if f.effect == refused {
 		f.err = refusals[f.key][dice.IntN(len(refusals[f.key]))]
+	}
+	if f.key == kmsg.JoinGroup || f.key == kmsg.SyncGroup { // some of their refusals are answered by the next try at once
+		f.share = min(f.share, 0.5)
 	}
 	if dice.IntN(6) == 0 {
 		f.slot = shakySender

@@ -44,14 +44,16 @@ type rig struct {
 	busy      sync.WaitGroup
 	begun     time.Time
 	instances [maxInstances]*instance
-	archive   []arrival // of targets that were deleted
-	recreated bool      // the ingress topic was
+	parties   [maxInstances]*party // at the instances' lines
+	archive   []arrival            // of targets that were deleted
+	recreated bool                 // the ingress topic was
 	look      chan struct{}
 	looked    chan struct{} // closed when nobody looks any more
 
 	mu       sync.Mutex
 	dice     *rand.Rand // of what happens to single requests
 	windows  []*window
+	quiet    int // nothing happens to anybody while it is not 0
 	closed   map[route]int
 	lines    map[*line]string
 	made     map[logPlace]*made
@@ -108,6 +110,9 @@ func newRig(t *testing.T, p *plan, s *sums) *rig {
 			When: func(q kmsg.Request) bool { return longestMetadata(q.(*kmsg.OffsetCommitRequest)) > p.metadata }})
 	}
 	r.client = r.kafka(kgo.MetadataMaxAge(10 * time.Second))
+	if _, _, err := r.client.ProducerID(t.Context()); err != nil { // see OnNewClient
+		t.Fatal(err)
+	}
 	shaky := &party{rig: r, slot: shakySender}
 	r.shaky = r.kafka(kgo.MetadataMaxAge(10*time.Second), kgo.Dialer(shaky.dial), kgo.DisableIdempotentWrite(), kgo.RecordRetries(1))
 	go r.watchLows() // ended by closing look
@@ -134,9 +139,9 @@ func (r *rig) run() {
 	if r.instances[0] == nil {
 		r.begin(0)
 	}
-	for _, in := range r.instances {
-		if in != nil {
-			in.wire.mend()
+	for _, p := range r.parties {
+		if p != nil {
+			r.rejoin(p)
 		}
 	}
 	r.create(late, 2)
@@ -250,21 +255,26 @@ func (r *rig) begin(slot int) {
 	}
 	p := &party{rig: r, slot: slot, tenures: make(map[int32][]*tenure)}
 	r.note("instance %d starts", slot)
-	r.instances[slot] = r.startOver(p.dial, r.plan.settings...)
+	var hook kgo.Hook
+	if r.plan.brokers > 1 {
+		hook = r
+	}
+	r.instances[slot], r.parties[slot] = r.startOver(p.dial, hook, r.plan.settings...), p
 	r.sum.starts++
 }
 
 // end stops or kills the instance of a slot.
 func (r *rig) end(slot int, kill bool) {
-	in := r.instances[slot]
+	in, p := r.instances[slot], r.parties[slot]
 	if in == nil {
 		return
 	}
-	r.instances[slot] = nil
+	r.instances[slot], r.parties[slot] = nil, nil
 	if kill {
 		r.note("instance %d is killed", slot)
 		r.sum.kills++
-		in.wire.sever()
+		p.killed.Store(true)
+		r.isolate(p)
 	} else {
 		r.note("instance %d stops", slot)
 		r.sum.stops++
@@ -281,16 +291,16 @@ func (r *rig) end(slot int, kill bool) {
 
 // unplug takes an instance off the network for a while.
 func (r *rig) unplug(slot int, for_ time.Duration) {
-	in := r.instances[slot]
-	if in == nil {
+	p := r.parties[slot]
+	if p == nil {
 		return
 	}
 	r.note("instance %d is off the network for %v", slot, for_)
 	r.sum.unplugged++
-	in.wire.sever()
-	time.AfterFunc(for_, func() {
-		if r.instances[slot] == in {
-			in.wire.mend()
+	r.isolate(p)
+	time.AfterFunc(for_, func() { // which is too late for one that was killed meanwhile
+		if !p.killed.Load() {
+			r.rejoin(p)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"layover/verify"
@@ -15,10 +16,20 @@ import (
 
 // party is a client at the rig's lines: one life of an instance, or the shaky sender.
 type party struct {
-	rig     *rig
-	slot    int
-	tenures map[int32][]*tenure // by ingress partition, in order; under rig.mu
+	rig    *rig
+	slot   int
+	killed atomic.Bool
+
+	// Under rig.mu:
+	tenures  map[int32][]*tenure // by ingress partition, in order
+	isolated bool                // off the network
+	instant  time.Time           // of the last request
+	asked    int                 // requests at that instant
 }
+
+// busyLoop is how many requests without any time between them are a loop that would
+// keep a core busy, and here keeps virtual time from passing.
+const busyLoop = 3000
 
 // tenure is the time from which a party reads a partition, as far as a broker can see
 // it: it begins with the fetch of the committed offset.
@@ -54,6 +65,15 @@ func (r *rig) onRequest(p *party, x *exchange) {
 		r.sum.kinds[x.key.Int16()]++
 	}
 	x.fate = r.fateOf(p, x.key)
+	if !x.sent.Equal(p.instant) {
+		p.instant, p.asked = x.sent, 0
+	}
+	if p.asked++; p.asked > busyLoop {
+		if p.asked == busyLoop+1 {
+			r.faults = append(r.faults, fmt.Sprintf("%s sends %s without a pause at %v", slotName(p.slot), kmsg.NameForKey(x.key.Int16()), time.Since(r.begun)))
+		}
+		x.fate.before += time.Second
+	}
 }
 
 // onAnswer is called for every answer when the broker gives it.
@@ -116,8 +136,10 @@ func eachBatch(x *exchange, f func(at logPlace, n int64)) {
 	sizes := make(map[logPlace]int64) // of offset 0
 	for _, t := range x.request.(*kmsg.ProduceRequest).Topics {
 		for _, p := range t.Partitions {
-			const records = 57 // where a batch has their number
-			sizes[logPlace{topic: t.TopicID, partition: p.Partition}] = int64(binary.BigEndian.Uint32(p.Records[records:]))
+			const records = 57              // where a batch has their number
+			if len(p.Records) > records+4 { // the client leaves a batch empty that it has given up meanwhile
+				sizes[logPlace{topic: t.TopicID, partition: p.Partition}] = int64(binary.BigEndian.Uint32(p.Records[records:]))
+			}
 		}
 	}
 	for _, t := range x.response.(*kmsg.ProduceResponse).Topics {

@@ -50,7 +50,7 @@ type fate struct {
 
 // dial connects a party with a broker.
 func (p *party) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if p.rig.unreachable(p.slot, addr) {
+	if p.rig.unreachable(p, addr) {
 		return nil, fmt.Errorf("no route to %s", addr)
 	}
 	broker, err := p.rig.net.DialContext(ctx, network, addr)

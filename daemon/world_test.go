@@ -176,7 +176,7 @@ func (b *lockedBuffer) String() string {
 // start runs a daemon with the usual settings and those given as NAME=value.
 func (w *world) start(settings ...string) *instance {
 	w.Helper()
-	in := w.startOver(w.net.DialContext, settings...)
+	in := w.startOver(w.net.DialContext, nil, settings...)
 	w.Cleanup(func() {
 		if w.Failed() {
 			w.Logf("log of the instance at %s:\n%s", in.http, in.logs.String())
@@ -185,8 +185,9 @@ func (w *world) start(settings ...string) *instance {
 	return in
 }
 
-// startOver starts a daemon whose connections a dialer makes.
-func (w *world) startOver(dial dialer, settings ...string) *instance {
+// startOver starts a daemon whose connections a dialer makes; its Kafka clients have a
+// hook where there is one.
+func (w *world) startOver(dial dialer, hook kgo.Hook, settings ...string) *instance {
 	w.Helper()
 	w.nextHTT++
 	env := []string{
@@ -202,10 +203,14 @@ func (w *world) startOver(dial dialer, settings ...string) *instance {
 	if os.Getenv("LAYOVER_TEST_DEBUG") != "" {
 		level = slog.LevelDebug
 	}
+	kafka := []kgo.Opt{kgo.Dialer(in.wire.dial)}
+	if hook != nil {
+		kafka = append(kafka, kgo.WithHooks(hook))
+	}
 	serves := make(chan struct{})
 	in.daemon, err = New(cfg, Options{
 		Log:    slog.New(slog.NewTextHandler(in.logs, &slog.HandlerOptions{Level: level})),
-		Kafka:  []kgo.Opt{kgo.Dialer(in.wire.dial)},
+		Kafka:  kafka,
 		Ready:  func(string) { close(serves) },
 		Listen: func(addr string) (net.Listener, error) { return w.net.Listen("tcp", addr) },
 	})
