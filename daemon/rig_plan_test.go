@@ -53,7 +53,8 @@ func newPlan(seed uint64) *plan {
 	} else {
 		p.settings = append(p.settings, "LAYOVER_TARGET_PATIENCE=1d")
 	}
-	if p.impatient && dice.IntN(2) == 0 {
+	full := p.impatient && dice.IntN(2) == 0
+	if full {
 		p.settings = append(p.settings, "LAYOVER_MAX_PARKED_BYTES=8Mi")
 	}
 	if dice.IntN(4) == 0 {
@@ -61,7 +62,7 @@ func newPlan(seed uint64) *plan {
 	}
 	p.latency = []time.Duration{0, 200 * time.Microsecond, 3 * time.Millisecond}[dice.IntN(3)]
 	over := time.Duration(20+dice.IntN(40)) * time.Minute
-	p.lastDue = bursts(dice, over, func(at time.Duration, b *burst) { p.at(at, func(r *rig) { r.send(b) }) })
+	p.lastDue = bursts(dice, over, !full, func(at time.Duration, b *burst) { p.at(at, func(r *rig) { r.send(b) }) })
 	p.healAt = over + time.Duration(dice.IntN(30))*time.Minute
 	p.missing = time.Duration(1+dice.IntN(25)) * time.Minute
 	p.at(p.missing, func(r *rig) { r.create(late, 2) })
@@ -114,6 +115,9 @@ func (p *plan) chooseFault(dice *rand.Rand, at, length time.Duration) {
 			r.note("%v for %v", f, length)
 			r.open(f, length)
 		})
+		if provoke := p.provocation(dice, f.key); provoke != nil {
+			p.at(at+min(time.Second, length/2), provoke)
+		}
 	case c < 70:
 		slot := dice.IntN(p.instances)
 		p.at(at, func(r *rig) { r.unplug(slot, length) })
@@ -124,11 +128,7 @@ func (p *plan) chooseFault(dice *rand.Rand, at, length time.Duration) {
 			r.closeRoute(slot, fmt.Sprintf("localhost:%d", port), length)
 		})
 	case c < 84:
-		p.at(at, func(r *rig) {
-			r.note("leaders and coordinators move")
-			r.broker.ShufflePartitionLeaders()
-			r.broker.RehashCoordinators()
-		})
+		p.at(at, func(r *rig) { r.move() })
 	case c < 89:
 		p.at(at, func(r *rig) { r.evict(n) })
 	case c < 95:
@@ -169,6 +169,24 @@ func (p *plan) chooseWindow(dice *rand.Rand, slot int) *window {
 	f.after = dice.IntN(2) == 0
 	f.lag = []time.Duration{5 * time.Millisecond, 300 * time.Millisecond, 2 * time.Second, 8 * time.Second, 25 * time.Second}[dice.IntN(5)]
 	return f
+}
+
+// provocation is what makes an instance send a kind of request that it seldom sends, so
+// that what happens to those requests happens to some.
+func (p *plan) provocation(dice *rand.Rand, key kmsg.Key) func(r *rig) {
+	which, slot := dice.Uint32(), dice.IntN(p.instances)
+	switch key {
+	case kmsg.JoinGroup, kmsg.SyncGroup, kmsg.OffsetFetch, kmsg.ListOffsets:
+		return func(r *rig) { r.evict(which) }
+	case kmsg.LeaveGroup, kmsg.InitProducerID, kmsg.ApiVersions, kmsg.DescribeConfigs, kmsg.FindCoordinator:
+		return func(r *rig) {
+			r.end(slot, false)
+			r.begin(slot)
+		}
+	case kmsg.OffsetForLeaderEpoch:
+		return func(r *rig) { r.move() }
+	}
+	return nil
 }
 
 // renewIngress has the ingress topic deleted and made again.

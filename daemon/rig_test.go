@@ -114,7 +114,7 @@ func newRig(t *testing.T, p *plan, s *sums) *rig {
 		t.Fatal(err)
 	}
 	shaky := &party{rig: r, slot: shakySender}
-	r.shaky = r.kafka(kgo.MetadataMaxAge(10*time.Second), kgo.Dialer(shaky.dial), kgo.DisableIdempotentWrite(), kgo.RecordRetries(1))
+	r.shaky = r.kafka(kgo.MetadataMaxAge(10*time.Second), kgo.Dialer(shaky.dial), kgo.DisableIdempotentWrite(), kgo.RecordRetries(0))
 	go r.watchLows() // ended by closing look
 	return r
 }

@@ -154,6 +154,13 @@ func (r *rig) addPartitions(n int) {
 	r.note("%d partitions are added to %s: %v", n, ingress, err)
 }
 
+// move gives every partition another leader, and the group another coordinator.
+func (r *rig) move() {
+	r.note("leaders and coordinators move")
+	r.broker.ShufflePartitionLeaders()
+	r.broker.RehashCoordinators()
+}
+
 // evict throws a member out of the group, as an administrator can.
 func (r *rig) evict(which uint32) {
 	g := r.broker.GroupInfo(group)

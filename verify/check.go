@@ -36,7 +36,11 @@ func Check(l *Ledger, arrived []Record) *Report {
 		r.count(e)
 		came := by[id]
 		if len(came) == 0 {
-			if e.outcome == acked && !e.excused {
+			switch {
+			case e.outcome != acked:
+			case e.excused:
+				r.Excused++
+			default:
 				r.add(Lost, "%s, sent to %s/%d@%d for %s, due %s", id, e.Record.Topic, e.Record.Partition, e.Record.Offset, e.wanted(), e.when())
 			}
 			continue
