@@ -23,13 +23,18 @@ type party struct {
 	// Under rig.mu:
 	tenures  map[int32][]*tenure // by ingress partition, in order
 	isolated bool                // off the network
-	instant  time.Time           // of the last request
-	asked    int                 // requests at that instant
+	since    time.Time           // when counting of requests began
+	asked    map[kmsg.Key]int    // requests since then
 }
 
-// busyLoop is how many requests without any time between them are a loop that would
-// keep a core busy, and here keeps virtual time from passing.
-const busyLoop = 3000
+// A loop without a pause would keep virtual time from passing: behind so many requests
+// of a kind in so long each takes a usual time. One that lasts is a fault.
+const (
+	freely     = 500
+	usualTime  = time.Millisecond
+	busyLoop   = 5000
+	busyWithin = 10 * time.Second
+)
 
 // tenure is the time from which a party reads a partition, as far as a broker can see
 // it: it begins with the fetch of the committed offset.
@@ -65,14 +70,21 @@ func (r *rig) onRequest(p *party, x *exchange) {
 		r.sum.kinds[x.key.Int16()]++
 	}
 	x.fate = r.fateOf(p, x.key)
-	if !x.sent.Equal(p.instant) {
-		p.instant, p.asked = x.sent, 0
+	r.pace(p, x)
+}
+
+// pace finds loops without a pause. Callers hold mu.
+func (r *rig) pace(p *party, x *exchange) {
+	if p.asked == nil || x.sent.Sub(p.since) > busyWithin {
+		p.since, p.asked = x.sent, make(map[kmsg.Key]int)
 	}
-	if p.asked++; p.asked > busyLoop {
-		if p.asked == busyLoop+1 {
-			r.faults = append(r.faults, fmt.Sprintf("%s sends %s without a pause at %v", slotName(p.slot), kmsg.NameForKey(x.key.Int16()), time.Since(r.begun)))
-		}
-		x.fate.before += time.Second
+	p.asked[x.key]++
+	if p.asked[x.key] > freely {
+		x.fate.before += usualTime
+	}
+	if p.asked[x.key] == busyLoop {
+		r.faults = append(r.faults, fmt.Sprintf("%s sent %s %d times since %v without a pause, at %v",
+			slotName(p.slot), kmsg.NameForKey(x.key.Int16()), busyLoop, p.since.Sub(r.begun), x.sent.Sub(r.begun)))
 	}
 }
 
