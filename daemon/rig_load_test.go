@@ -22,6 +22,12 @@ const (
 	smallLimit = 2000 // bytes of a batch in small
 )
 
+// mix is what a load consists of.
+type mix struct {
+	transactions bool // some bursts are
+	hours        bool // some delays are as long
+}
+
 // wish is a record of the plan: all of it but what depends on when it is sent.
 type wish struct {
 	id         string
@@ -51,7 +57,7 @@ func invalid(name, value, reason string) ask {
 
 // wishDelay chooses a delay: none, milliseconds, seconds, minutes, hours, an instant, or
 // something that is none.
-func wishDelay(dice *rand.Rand) ask {
+func (m mix) wishDelay(dice *rand.Rand) ask {
 	ms := func(n int64) ask {
 		d := time.Duration(n) * time.Millisecond
 		switch dice.IntN(4) {
@@ -72,12 +78,14 @@ func wishDelay(dice *rand.Rand) ask {
 		return ms(1 + dice.Int64N(999))
 	case n < 58:
 		return ms(1000 + dice.Int64N(59_000))
+	case n < 76 && !m.hours:
+		return ms(60_000 + dice.Int64N(60_000))
 	case n < 76:
 		return ms(60_000 + dice.Int64N(29*60_000))
-	case n < 82:
+	case n < 82 && m.hours:
 		return ms(3_600_000 + dice.Int64N(3_600_000))
 	case n < 92:
-		return wishInstant(dice)
+		return m.wishInstant(dice)
 	case n < 95:
 		zero := text("x-delay", strconv.Itoa(-dice.IntN(2)))
 		return ask{none: true, header: func(time.Time) verify.Header { return zero }}
@@ -92,8 +100,11 @@ func wishDelay(dice *rand.Rand) ask {
 }
 
 // wishInstant chooses an instant, some of which have passed.
-func wishInstant(dice *rand.Rand) ask {
+func (m mix) wishInstant(dice *rand.Rand) ask {
 	d := time.Duration(dice.Int64N(45*60_000)-5*60_000) * time.Millisecond
+	if !m.hours {
+		d /= 20
+	}
 	form := func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 	if dice.IntN(2) == 0 {
 		zone := time.FixedZone("", 3600*(dice.IntN(20)-10))
@@ -103,8 +114,8 @@ func wishInstant(dice *rand.Rand) ask {
 }
 
 // wishRecord chooses a record.
-func wishRecord(dice *rand.Rand, id string) wish {
-	w := wish{id: id, ask: wishDelay(dice)}
+func (m mix) wishRecord(dice *rand.Rand, id string) wish {
+	w := wish{id: id, ask: m.wishDelay(dice)}
 	some := func(n int) []byte {
 		b := make([]byte, n)
 		for i := range b {
@@ -262,20 +273,20 @@ func (r *rig) transaction(ctx context.Context, b *burst, records []*kgo.Record) 
 // partition's, gets no list of aborted transactions from this broker, and a client then
 // takes their records for committed ones. The load of any run is less than the usual
 // limit.
-func bursts(dice *rand.Rand, over time.Duration, transactions bool, emit func(at time.Duration, b *burst)) (lastDue time.Duration) {
+func bursts(dice *rand.Rand, m mix, over time.Duration, emit func(at time.Duration, b *burst)) (lastDue time.Duration) {
 	number := 0
 	for at := 2 * time.Second; at < over; at += time.Duration(1+dice.IntN(12_000)) * time.Millisecond {
 		b := &burst{partition: dice.Uint32()}
 		switch n := dice.IntN(40); {
 		case n < 3:
 			b.how = shakily
-		case n < 5 && transactions:
+		case n < 5 && m.transactions:
 			b.how = asTransaction
-		case n < 6 && transactions:
+		case n < 6 && m.transactions:
 			b.how = asAborted
 		}
 		for range 1 + dice.IntN(8) {
-			w := wishRecord(dice, fmt.Sprintf("r%d", number))
+			w := m.wishRecord(dice, fmt.Sprintf("r%d", number))
 			number++
 			lastDue = max(lastDue, at+w.dueBy())
 			b.wishes = append(b.wishes, w)

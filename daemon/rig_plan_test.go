@@ -62,7 +62,7 @@ func newPlan(seed uint64) *plan {
 	}
 	p.latency = []time.Duration{0, 200 * time.Microsecond, 3 * time.Millisecond}[dice.IntN(3)]
 	over := time.Duration(20+dice.IntN(40)) * time.Minute
-	p.lastDue = bursts(dice, over, !full, func(at time.Duration, b *burst) { p.at(at, func(r *rig) { r.send(b) }) })
+	p.lastDue = bursts(dice, p.load(dice, full), over, func(at time.Duration, b *burst) { p.at(at, func(r *rig) { r.send(b) }) })
 	p.healAt = over + time.Duration(dice.IntN(30))*time.Minute
 	p.missing = time.Duration(1+dice.IntN(25)) * time.Minute
 	p.at(p.missing, func(r *rig) { r.create(late, 2) })
@@ -73,6 +73,12 @@ func newPlan(seed uint64) *plan {
 }
 
 func (p *plan) at(at time.Duration, do func(r *rig)) { p.steps = append(p.steps, step{at, do}) }
+
+// load chooses what kinds of bursts and delays there are. With hours among the delays low
+// offsets stay where they are for hours; without, they move.
+func (p *plan) load(dice *rand.Rand, full bool) mix {
+	return mix{transactions: !full, hours: dice.IntN(2) == 0}
+}
 
 // lives chooses when instances start and end.
 func (p *plan) lives(dice *rand.Rand) {
@@ -176,7 +182,7 @@ func (p *plan) chooseWindow(dice *rand.Rand, slot int) *window {
 func (p *plan) provocation(dice *rand.Rand, key kmsg.Key) func(r *rig) {
 	which, slot := dice.Uint32(), dice.IntN(p.instances)
 	switch key {
-	case kmsg.JoinGroup, kmsg.SyncGroup, kmsg.OffsetFetch, kmsg.ListOffsets:
+	case kmsg.JoinGroup, kmsg.SyncGroup, kmsg.OffsetFetch, kmsg.ListOffsets, kmsg.OffsetCommit:
 		return func(r *rig) { r.evict(which) }
 	case kmsg.LeaveGroup, kmsg.InitProducerID, kmsg.ApiVersions, kmsg.DescribeConfigs, kmsg.FindCoordinator:
 		return func(r *rig) {

@@ -29,7 +29,10 @@ var (
 	rigLogs  = flag.Bool("rig.logs", false, "log what the instances of a failing seed said")
 )
 
-const group = "layover-" + ingress
+const (
+	group     = "layover-" + ingress
+	clusterID = "rig"
+)
 
 // rig is one run: a plan, the world it happens in, and what is seen of it from outside.
 //
@@ -102,7 +105,7 @@ func newRig(t *testing.T, p *plan, s *sums) *rig {
 		passed: make(map[logPlace][]passing), at: make(map[string]logPlace), look: make(chan struct{}, 1), looked: make(chan struct{}),
 	}
 	ports := []int{9092, 9093, 9094}[:p.brokers]
-	r.startBroker(kfake.NumBrokers(p.brokers), kfake.Ports(ports...), kfake.SeedTopics(p.partitions, ingress),
+	r.startBroker(kfake.NumBrokers(p.brokers), kfake.Ports(ports...), kfake.ClusterID(clusterID), kfake.SeedTopics(p.partitions, ingress),
 		kfake.SeedTopics(2, egress), kfake.SeedTopics(2, other), kfake.SeedTopics(1, dlq))
 	r.create(small, 1)
 	if p.metadata > 0 {
@@ -115,7 +118,7 @@ func newRig(t *testing.T, p *plan, s *sums) *rig {
 	}
 	shaky := &party{rig: r, slot: shakySender}
 	r.shaky = r.kafka(kgo.MetadataMaxAge(10*time.Second), kgo.Dialer(shaky.dial), kgo.DisableIdempotentWrite(), kgo.RecordRetries(0))
-	go r.watchLows() // ended by closing look
+	go r.watchCommits() // ended by closing look
 	return r
 }
 
@@ -169,6 +172,7 @@ func (r *rig) tearDown() {
 	r.shaky.Close()
 	r.client.Close()
 	r.busy.Wait()
+	time.Sleep(5 * time.Minute) // in which what a stopped client still asks for is given up
 	for _, l := range r.openLines() {
 		l.cut()
 	}

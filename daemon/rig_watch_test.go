@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"layover/offsets"
 	"layover/verify"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -228,11 +229,12 @@ func (m *made) settled(partition int32, offered time.Time) bool {
 	return different >= 3
 }
 
-// watchLows looks at the group's commits whenever one was taken, until stopLooking: a
-// low offset that goes back was written by somebody who no longer had the partition.
-func (r *rig) watchLows() {
+// watchCommits looks at the group's commits whenever one was taken, until nobody rings
+// any more: what a commit says is finished stays finished. Where it does not, somebody
+// wrote who no longer had the partition.
+func (r *rig) watchCommits() {
 	defer close(r.looked)
-	high := make(map[logPlace]int64) // by topic and partition
+	last := make(map[logPlace]*offsets.Window) // by topic and partition
 	for range r.look {
 		before := r.broker.TopicInfo(ingress)
 		info := r.broker.GroupInfo(group)
@@ -242,10 +244,33 @@ func (r *rig) watchLows() {
 		}
 		for p, c := range info.Commits[ingress] {
 			at := logPlace{topic: before.TopicID, partition: p}
-			if c.Offset < high[at] {
-				r.fault("committed offset of %s/%d went back from %d to %d", ingress, p, high[at], c.Offset)
+			now, err := offsets.Decode(c.Metadata, offsets.Identity{ClusterID: clusterID, TopicID: before.TopicID, Partition: p}, c.Offset)
+			if err != nil {
+				r.fault("metadata of %s/%d at %d: %v", ingress, p, c.Offset, err)
+				continue
 			}
-			high[at] = c.Offset
+			r.compare(p, last[at], now)
+			last[at] = now
+		}
+	}
+}
+
+// compare looks for what was finished and is not any more. Where a set does not fit, its
+// end may come and go.
+func (r *rig) compare(p int32, old, now *offsets.Window) {
+	if old == nil {
+		return
+	}
+	if now.Low() < old.Low() {
+		r.fault("committed offset of %s/%d went back from %d to %d", ingress, p, old.Low(), now.Low())
+	}
+	if r.plan.metadata > 0 {
+		return
+	}
+	for offset := now.Low(); offset <= old.Highest(); offset++ {
+		if old.Finished(offset) && !now.Finished(offset) {
+			r.fault("offset %d of %s/%d was finished by a commit at %d, and is not by a later one at %d", offset, ingress, p, old.Low(), now.Low())
+			return
 		}
 	}
 }
