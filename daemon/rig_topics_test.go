@@ -140,6 +140,7 @@ func (r *rig) deleteRecords(partition uint32, above bool, share float64) {
 		return
 	}
 	r.sum.deleted++
+	r.gone[p.Partition] = max(r.gone[p.Partition], to)
 	r.note("%s/%d is deleted below %d; it is committed at %d and ends at %d", ingress, p.Partition, to, low, p.HighWatermark)
 }
 

@@ -117,31 +117,36 @@ func (r *rig) onAnswer(p *party, x *exchange) {
 	}
 }
 
-// onHeard is called for every answer when its client gets it.
-func (r *rig) onHeard(p *party, x *exchange) {
-	if p.slot == shakySender || x.request == nil {
+// onHandOver is called for every answer before its client gets it, if it does.
+func (r *rig) onHandOver(p *party, x *exchange) {
+	if p.slot == shakySender || x.key != kmsg.OffsetFetch {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch x.key {
-	case kmsg.Produce:
-		eachBatch(x, func(at logPlace, n int64) {
-			for i := range n {
-				if m := r.made[logPlace{at.topic, at.partition, at.offset + i}]; m.heard.IsZero() {
-					m.heard = time.Now()
-				}
-			}
-		})
-	case kmsg.OffsetFetch:
-		for _, g := range x.request.(*kmsg.OffsetFetchRequest).Groups {
-			for _, t := range g.Topics {
-				for _, n := range t.Partitions {
-					p.tenures[n] = append(p.tenures[n], &tenure{begun: time.Now()})
-				}
+	for _, g := range x.request.(*kmsg.OffsetFetchRequest).Groups {
+		for _, t := range g.Topics {
+			for _, n := range t.Partitions {
+				p.tenures[n] = append(p.tenures[n], &tenure{begun: time.Now()})
 			}
 		}
 	}
+}
+
+// onHeard is called for every answer that its client has got.
+func (r *rig) onHeard(p *party, x *exchange) {
+	if p.slot == shakySender || x.key != kmsg.Produce {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	eachBatch(x, func(at logPlace, n int64) {
+		for i := range n {
+			if m := r.made[logPlace{at.topic, at.partition, at.offset + i}]; m.heard.IsZero() {
+				m.heard = time.Now()
+			}
+		}
+	})
 }
 
 // eachBatch goes over the batches of a produce request that were appended.

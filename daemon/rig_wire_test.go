@@ -140,10 +140,11 @@ func (l *line) handOver() error {
 			if !l.wait(time.Until(x.answered.Add(x.fate.after))) {
 				return net.ErrClosed
 			}
-			l.rig.onHeard(l.who, x) // before the client can act on it
+			l.rig.onHandOver(l.who, x)
 			if _, err := l.client.Write(x.frame); err != nil {
 				return err
 			}
+			l.rig.onHeard(l.who, x)
 		case <-l.gone:
 			return net.ErrClosed
 		}
