@@ -63,7 +63,7 @@ func (c *Consumer) Commit(commits []offsets.Commit, done func([]Result)) {
 	c.mu.Lock()
 	for _, m := range commits {
 		o := c.table[m.TopicPartition]
-		if o == nil || o.Epoch != m.Epoch {
+		if o == nil || o.Epoch != m.Epoch || o.member != c.memberID {
 			b.refused = append(b.refused, Result{m, ErrNotOwned})
 			continue
 		}

@@ -92,6 +92,7 @@ type Consumer struct {
 // owned is one row of the ownership table.
 type owned struct {
 	Tenure
+	member  string // id under which it was assigned, and which it does not outlive
 	topicID offsets.TopicID
 	loaded  bool   // offset and finished set are known and the handler has it
 	stopped string // why it is not read, "" if it is

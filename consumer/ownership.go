@@ -21,10 +21,19 @@ func (c *Consumer) identify() {
 // onAssigned begins a tenure for each added partition. It is called after every
 // join, with nothing added too, so the generation is the join's.
 func (c *Consumer) onAssigned(_ context.Context, _ *kgo.Client, added map[string][]int32) {
+	c.mu.Lock()
+	c.identify()
+	outlived := c.outlived()
+	c.mu.Unlock()
+	c.lose(outlived)
+	for topic, partitions := range outlived {
+		if slices.ContainsFunc(partitions, func(p int32) bool { return !slices.Contains(added[topic], p) }) {
+			go c.Rejoin(topic) // it waits for this callback's end, and ends with the topic's fresh assignment
+		}
+	}
 	// A topic that was purged and added again can come back without having been
 	// revoked: what is left of its earlier tenures ends here.
 	c.mu.Lock()
-	c.identify()
 	stale := c.tenures(added)
 	c.mu.Unlock()
 	if len(stale) > 0 {
@@ -39,11 +48,25 @@ func (c *Consumer) onAssigned(_ context.Context, _ *kgo.Client, added map[string
 		for _, p := range partitions {
 			tp := offsets.TopicPartition{Topic: topic, Partition: p}
 			c.epochs++
-			c.table[tp] = &owned{Tenure: Tenure{tp, c.epochs}}
+			c.table[tp] = &owned{Tenure: Tenure{tp, c.epochs}, member: c.memberID}
 			c.client.ResumeFetchPartitions(map[string][]int32{topic: {p}})
 		}
 	}
 	c.cfg.Log.Info("group joined", "group", c.cfg.Group, "generation", c.generation, "added", total(added), "assigned", len(c.table))
+}
+
+// outlived returns the partitions that were assigned to a member id of before. A client
+// that hears only by joining again that the group had dropped it gets a new id, and keeps
+// what it had without a word: meanwhile it may have been another's, who finished and
+// committed more. Callers hold mu.
+func (c *Consumer) outlived() map[string][]int32 {
+	out := make(map[string][]int32)
+	for tp, o := range c.table {
+		if o.member != c.memberID {
+			out[tp.Topic] = append(out[tp.Topic], tp.Partition)
+		}
+	}
+	return out
 }
 
 // onRevoked ends tenures while the membership still holds. The partitions stay in
@@ -52,8 +75,13 @@ func (c *Consumer) onAssigned(_ context.Context, _ *kgo.Client, added map[string
 func (c *Consumer) onRevoked(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
 	c.mu.Lock()
 	c.identify()
+	outlived := c.outlived()
 	tenures := c.tenures(lost)
 	c.mu.Unlock()
+	if len(outlived) > 0 { // the membership that they were assigned to is gone
+		c.lose(lost)
+		return
+	}
 	if len(tenures) > 0 {
 		c.handler.Revoked(tenures)
 		c.cfg.Log.Info("partitions revoked", "group", c.cfg.Group, "revoked", len(tenures))
@@ -62,7 +90,9 @@ func (c *Consumer) onRevoked(_ context.Context, _ *kgo.Client, lost map[string][
 }
 
 // onLost ends tenures whose membership is gone: nothing can be committed.
-func (c *Consumer) onLost(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
+func (c *Consumer) onLost(_ context.Context, _ *kgo.Client, lost map[string][]int32) { c.lose(lost) }
+
+func (c *Consumer) lose(lost map[string][]int32) {
 	c.mu.Lock()
 	tenures := c.tenures(lost)
 	c.mu.Unlock()

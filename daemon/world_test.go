@@ -19,7 +19,6 @@ import (
 
 	"layover/config"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -132,6 +131,19 @@ func (b *lockedBuffer) String() string {
 // start runs a daemon with the usual settings and those given as NAME=value.
 func (w *world) start(settings ...string) *instance {
 	w.Helper()
+	in := w.startOver(w.dial, nil, settings...)
+	w.Cleanup(func() {
+		if w.Failed() {
+			w.Logf("log of the instance at %s:\n%s", in.http, in.logs.String())
+		}
+	})
+	return in
+}
+
+// startOver starts a daemon whose connections a dialer makes; its Kafka clients have a
+// hook where there is one.
+func (w *world) startOver(dial dialer, hook kgo.Hook, settings ...string) *instance {
+	w.Helper()
 	w.nextHTT++
 	env := []string{
 		"KAFKA_BROKERS=" + strings.Join(w.seeds, ","), "LAYOVER_INGRESS_TOPICS=" + ingress, "LAYOVER_EGRESS_TOPIC=" + egress,
@@ -141,15 +153,19 @@ func (w *world) start(settings ...string) *instance {
 	if err != nil {
 		w.Fatal(err)
 	}
-	in := &instance{w: w, wire: &wire{next: w.dial}, http: cfg.HTTPAddr, done: make(chan error, 1), logs: &lockedBuffer{}}
+	in := &instance{w: w, wire: &wire{next: dial}, http: cfg.HTTPAddr, done: make(chan error, 1), logs: &lockedBuffer{}}
 	level := slog.LevelInfo
 	if os.Getenv("LAYOVER_TEST_DEBUG") != "" {
 		level = slog.LevelDebug
 	}
+	kafka := []kgo.Opt{kgo.Dialer(in.wire.dial)}
+	if hook != nil {
+		kafka = append(kafka, kgo.WithHooks(hook))
+	}
 	serves := make(chan struct{})
 	in.daemon, err = New(cfg, Options{
 		Log:    slog.New(slog.NewTextHandler(in.logs, &slog.HandlerOptions{Level: level})),
-		Kafka:  []kgo.Opt{kgo.Dialer(in.wire.dial)},
+		Kafka:  kafka,
 		Ready:  func(string) { close(serves) },
 		Listen: func(addr string) (net.Listener, error) { return w.net.Listen("tcp", addr) },
 	})
@@ -161,11 +177,6 @@ func (w *world) start(settings ...string) *instance {
 	w.running = append(w.running, in)
 	go func() { in.done <- in.daemon.Run(ctx) }()
 	<-serves
-	w.Cleanup(func() {
-		if w.Failed() {
-			w.Logf("log of the instance at %s:\n%s", in.http, in.logs.String())
-		}
-	})
 	return in
 }
 
@@ -267,68 +278,6 @@ func (w *world) sendMany(partition int32, first, n int, headers func(i int) []kg
 	if err := w.client.ProduceSync(context.Background(), records...).FirstErr(); err != nil {
 		w.Fatal(err)
 	}
-}
-
-// all reads a topic from its start to its end.
-func (w *world) all(topic string) []*kgo.Record {
-	w.Helper()
-	ends, err := kadm.NewClient(w.client).ListEndOffsets(context.Background(), topic)
-	if err != nil {
-		w.Fatal(err)
-	}
-	left := make(map[int32]int64)
-	ends.Each(func(o kadm.ListedOffset) {
-		if o.Offset > 0 {
-			left[o.Partition] = o.Offset
-		}
-	})
-	if len(left) == 0 {
-		return nil
-	}
-	c := w.kafka(kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords(), kgo.WithDecompressor(outside))
-	defer c.Close()
-	var out []*kgo.Record
-	for len(left) > 0 {
-		fetches := c.PollFetches(context.Background())
-		if err := fetches.Err0(); err != nil {
-			w.Fatal(err)
-		}
-		fetches.EachRecord(func(r *kgo.Record) {
-			if r.Offset+1 >= left[r.Partition] {
-				delete(left, r.Partition)
-			}
-			if !r.Attrs.IsControl() {
-				out = append(out, r)
-			}
-		})
-	}
-	return out
-}
-
-// values counts the records of a topic by value.
-func (w *world) values(topic string) map[string]int {
-	w.Helper()
-	out := make(map[string]int)
-	for _, r := range w.all(topic) {
-		out[string(r.Value)]++
-	}
-	return out
-}
-
-// arrives waits until a topic holds n records and returns them.
-func (w *world) arrives(topic string, n int, within time.Duration) []*kgo.Record {
-	w.Helper()
-	w.until(within, fmt.Sprintf("%d records in %s", n, topic), func() bool { return w.count(topic) >= n })
-	return w.all(topic)
-}
-
-// count returns the end offsets of a topic summed up.
-func (w *world) count(topic string) int {
-	n := 0
-	for _, p := range w.broker.PartitionInfos(topic) {
-		n += int(p.HighWatermark)
-	}
-	return n
 }
 
 // get returns a header's value, the last where there are several.

@@ -1,0 +1,106 @@
+package daemon
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"layover/verify"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// sums is what happened in a run, or in several.
+type sums struct {
+	virtual, real            time.Duration
+	records, transactions    int
+	arrived, repeats         int
+	allowed, unknown         int
+	excused                  int
+	starts, stops, kills     int
+	unplugged, deleted       int
+	commits, fenced, longest int
+	kinds                    map[int16]int            // requests of instances
+	faults                   map[int16]map[string]int // by kind and effect
+}
+
+func newSums() *sums {
+	s := &sums{kinds: make(map[int16]int), faults: make(map[int16]map[string]int)}
+	for k := range refusals {
+		s.faults[k.Int16()] = make(map[string]int)
+	}
+	return s
+}
+
+// take takes what the checker counted.
+func (s *sums) take(r *verify.Report, virtual time.Duration) {
+	s.virtual = virtual
+	s.arrived, s.repeats, s.allowed, s.unknown, s.excused = r.Arrived, r.Repeats, r.Allowed, r.Unknown, r.Excused
+}
+
+func (s *sums) add(o *sums) {
+	s.virtual += o.virtual
+	s.real += o.real
+	s.records += o.records
+	s.transactions += o.transactions
+	s.arrived += o.arrived
+	s.repeats += o.repeats
+	s.allowed += o.allowed
+	s.unknown += o.unknown
+	s.excused += o.excused
+	s.starts += o.starts
+	s.stops += o.stops
+	s.kills += o.kills
+	s.unplugged += o.unplugged
+	s.deleted += o.deleted
+	s.commits += o.commits
+	s.fenced += o.fenced
+	s.longest = max(s.longest, o.longest)
+	for k, n := range o.kinds {
+		s.kinds[k] += n
+	}
+	for k, by := range o.faults {
+		for effect, n := range by {
+			s.faults[k][effect] += n
+		}
+	}
+}
+
+func (s *sums) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%.1f virtual hours in %v; %d records sent, %d transactions, %d outcomes unknown, %d excused; %d arrivals, %d of them repeats, bound %d\n",
+		s.virtual.Hours(), s.real.Round(10*time.Millisecond), s.records, s.transactions, s.unknown, s.excused, s.arrived, s.repeats, s.allowed)
+	fmt.Fprintf(&b, "%d starts, %d stops, %d kills, %d times off the network, %d deletions of records; %d offsets committed, %d of a stale generation, metadata up to %d\n",
+		s.starts, s.stops, s.kills, s.unplugged, s.deleted, s.commits, s.fenced, s.longest)
+	fmt.Fprintf(&b, "%-22s %9s %8s %8s %8s %8s", "", "requests", refused, lost, cut, slowed)
+	for _, k := range slices.Sorted(maps.Keys(s.kinds)) {
+		f := s.faults[k]
+		fmt.Fprintf(&b, "\n%-22s %9d %8d %8d %8d %8d", kmsg.NameForKey(k), s.kinds[k], f[refused], f[lost], f[cut], f[slowed])
+	}
+	return b.String()
+}
+
+// enough is the number of seeds from which on every fault must have happened.
+const enough = 40
+
+// complain fails the test for kinds of requests that the rig has no fault for, and, with
+// many seeds, for faults that never happened.
+func (s *sums) complain(t *testing.T, seeds int) {
+	t.Helper()
+	for k := range s.kinds {
+		name := kmsg.NameForKey(k)
+		f, known := s.faults[k]
+		if !known {
+			t.Errorf("a daemon sends %s, for which the rig has no fault", name)
+			continue
+		}
+		for _, effect := range []string{refused, lost, cut, slowed} {
+			if seeds >= enough && f[effect] == 0 && (effect != refused || len(refusals[kmsg.Key(k)]) > 0) {
+				t.Errorf("%s was never %s in %d seeds", name, effect, seeds)
+			}
+		}
+	}
+}

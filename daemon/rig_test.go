@@ -1,0 +1,329 @@
+package daemon
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"layover/verify"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// More seeds than a usual run has, or a single one:
+//
+//	go test ./daemon -run TestRigRandomFaults -timeout 1h -args -rig.from 100 -rig.seeds 200
+//	go test ./daemon -run TestRigRandomFaults -v -args -rig.seed 117 -rig.logs
+var (
+	rigFrom  = flag.Uint64("rig.from", 1, "first seed of the rig")
+	rigSeeds = flag.Int("rig.seeds", 0, "how many seeds the rig runs; 0: as many as fit into a usual test")
+	rigSeed  = flag.Uint64("rig.seed", 0, "the one seed to run")
+	rigLogs  = flag.Bool("rig.logs", false, "log what the instances of a failing seed said")
+)
+
+const (
+	group     = "layover-" + ingress
+	clusterID = "rig"
+)
+
+// rig is one run: a plan, the world it happens in, and what is seen of it from outside.
+//
+// The instances are whole daemons. Between each and the brokers lie lines that the rig
+// owns; what it knows of offsets, commits and deliveries it has read there, or asked of
+// the brokers, and it never asks a daemon, except at the end whether anything is left.
+type rig struct {
+	*world
+	plan      *plan
+	ledger    *verify.Ledger
+	shaky     *kgo.Client // sends over lines that break, with one try
+	busy      sync.WaitGroup
+	begun     time.Time
+	instances [maxInstances]*instance
+	parties   [maxInstances]*party // at the instances' lines
+	archive   []arrival            // of targets that were deleted
+	recreated bool                 // the ingress topic was
+	gone      map[int32]int64      // by ingress partition: everything below was deleted
+	look      chan struct{}
+	looked    chan struct{} // closed when nobody looks any more
+
+	mu       sync.Mutex
+	dice     *rand.Rand // of what happens to single requests
+	windows  []*window
+	quiet    int // nothing happens to anybody while it is not 0
+	closed   map[route]int
+	lines    map[*line]string
+	made     map[logPlace]*made
+	passed   map[logPlace][]passing // by topic and partition
+	at       map[string]logPlace    // of acknowledged records, by id; without a topic
+	timeline []string
+	faults   []string
+	sum      *sums
+}
+
+func TestRigRandomFaults(t *testing.T) {
+	n := *rigSeeds
+	switch {
+	case *rigSeed != 0:
+		*rigFrom, n = *rigSeed, 1
+	case n == 0 && testing.Short():
+		n = 2
+	case n == 0:
+		n = 6
+	}
+	total := newSums()
+	for i := range n {
+		seed := *rigFrom + uint64(i)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { total.add(runRig(t, seed)) })
+	}
+	t.Logf("%d seeds from %d:\n%v", n, *rigFrom, total)
+	total.complain(t, n)
+}
+
+// runRig runs one seed.
+func runRig(t *testing.T, seed uint64) *sums {
+	s := newSums()
+	began := time.Now()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, newPlan(seed), s)
+		r.run()
+	})
+	s.real = time.Since(began)
+	return s
+}
+
+func newRig(t *testing.T, p *plan, s *sums) *rig {
+	r := &rig{
+		world: &world{T: t, net: &kfake.VirtualNetwork{}, nextHTT: 20000}, plan: p, sum: s, ledger: verify.NewLedger(dlq), begun: time.Now(),
+		dice: rand.New(rand.NewPCG(p.seed, 1)), closed: make(map[route]int), lines: make(map[*line]string), made: make(map[logPlace]*made),
+		passed: make(map[logPlace][]passing), gone: make(map[int32]int64), at: make(map[string]logPlace), look: make(chan struct{}, 1), looked: make(chan struct{}),
+	}
+	ports := []int{9092, 9093, 9094}[:p.brokers]
+	r.startBroker(kfake.NumBrokers(p.brokers), kfake.Ports(ports...), kfake.ClusterID(clusterID), kfake.SeedTopics(p.partitions, ingress),
+		kfake.SeedTopics(2, egress), kfake.SeedTopics(2, other), kfake.SeedTopics(1, dlq))
+	r.create(small, 1)
+	if p.metadata > 0 {
+		r.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Count: -1, Err: kerr.OffsetMetadataTooLarge,
+			When: func(q kmsg.Request) bool { return longestMetadata(q.(*kmsg.OffsetCommitRequest)) > p.metadata }})
+	}
+	r.client = r.kafka(kgo.MetadataMaxAge(10 * time.Second))
+	if _, _, err := r.client.ProducerID(t.Context()); err != nil { // see OnNewClient
+		t.Fatal(err)
+	}
+	shaky := &party{rig: r, slot: shakySender}
+	r.shaky = r.kafka(kgo.MetadataMaxAge(10*time.Second), kgo.Dialer(shaky.dial), kgo.DisableIdempotentWrite(), kgo.RecordRetries(0))
+	go r.watchCommits() // ended by closing look
+	return r
+}
+
+// run lets the plan happen, heals, waits until all has drained, and judges.
+func (r *rig) run() {
+	defer r.tearDown()
+	for _, s := range r.plan.steps {
+		if s.at >= r.plan.healAt {
+			break
+		}
+		time.Sleep(time.Until(r.begun.Add(s.at)))
+		s.do(r)
+	}
+	r.heal()
+	r.note("all faults end")
+	for _, s := range r.plan.steps {
+		if s.at >= r.plan.healAt {
+			s.do(r)
+		}
+	}
+	if r.instances[0] == nil {
+		r.begin(0)
+	}
+	for _, p := range r.parties {
+		if p != nil {
+			r.rejoin(p)
+		}
+	}
+	r.create(late, 2)
+	r.create(other, 2)
+	r.busy.Wait()
+	if due := r.begun.Add(r.plan.lastDue + time.Minute); time.Now().Before(due) {
+		time.Sleep(time.Until(due))
+	}
+	open := r.drained()
+	for until := time.Now().Add(20 * time.Minute); open != "" && time.Now().Before(until); open = r.drained() {
+		time.Sleep(time.Second)
+	}
+	if open != "" {
+		r.fault("not drained: %s", open)
+	}
+	r.judge()
+}
+
+// tearDown ends what still runs.
+func (r *rig) tearDown() {
+	r.heal()
+	for slot := range r.instances {
+		r.end(slot, r.Failed())
+	}
+	r.shaky.Close()
+	r.client.Close()
+	r.busy.Wait()
+	time.Sleep(5 * time.Minute) // in which what a stopped client still asks for is given up
+	for _, l := range r.openLines() {
+		l.cut()
+	}
+	synctest.Wait()
+	close(r.look)
+	<-r.looked
+	r.broker.Close()
+}
+
+func (r *rig) openLines() (out []*line) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for l := range r.lines {
+		out = append(out, l)
+	}
+	return out
+}
+
+// judge compares what arrived with what was sent.
+func (r *rig) judge() {
+	all := r.archive
+	for _, topic := range []string{egress, other, late, small, dlq} {
+		all = append(all, r.read(topic)...)
+	}
+	r.allowRepeats(all)
+	records := make([]verify.Record, len(all))
+	for i, a := range all {
+		records[i] = a.Record
+	}
+	if r.plan.metadata > 0 { // what lies beyond the part of a set that fits is not committed
+		r.ledger.MayRepeatAny(len(records))
+	}
+	r.premature(all)
+	report := verify.Check(r.ledger, records)
+	r.sum.take(report, time.Since(r.begun))
+	if report.Err() == nil && len(r.faults) == 0 {
+		r.Logf("%v\n%v\n%v", r.plan, report, r.sum)
+		return
+	}
+	r.Errorf("%v\n%s\n%v\n%s", r.plan, strings.Join(r.timeline, "\n"), report, strings.Join(r.faults, "\n"))
+}
+
+// premature finds records that a committed low offset had passed before any broker had
+// them anywhere: a kill in between would have lost them.
+func (r *rig) premature(all []arrival) {
+	if r.recreated {
+		return // a partition and an offset name no single record then
+	}
+	first := make(map[string]time.Time)
+	for _, a := range all {
+		id, _ := origin(a.Record)
+		if m := r.made[logPlace{a.topic, a.Partition, a.Offset}]; m != nil && (first[id].IsZero() || m.applied.Before(first[id])) {
+			first[id] = m.applied
+		}
+	}
+	id := r.broker.TopicInfo(ingress).TopicID
+	for record, at := range first {
+		place, ok := r.at[record]
+		if !ok || place.offset < r.gone[place.partition] { // a low offset may pass what the log has lost
+			continue
+		}
+		for _, c := range r.passed[logPlace{topic: id, partition: place.partition}] {
+			if c.low > place.offset {
+				if c.at.Before(at) {
+					r.fault("offset %d of partition %d, %s, was committed %v before it was delivered", place.offset, place.partition, record, at.Sub(c.at))
+				}
+				break
+			}
+		}
+	}
+}
+
+// placed notes where an acknowledged record lies.
+func (r *rig) placed(id string, partition int32, offset int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.at[id] = logPlace{partition: partition, offset: offset}
+}
+
+// begin starts an instance in a slot.
+func (r *rig) begin(slot int) {
+	if r.instances[slot] != nil {
+		return
+	}
+	p := &party{rig: r, slot: slot, tenures: make(map[int32][]*tenure)}
+	r.note("instance %d starts", slot)
+	var hook kgo.Hook
+	if r.plan.brokers > 1 {
+		hook = r
+	}
+	r.instances[slot], r.parties[slot] = r.startOver(p.dial, hook, r.plan.settings...), p
+	r.sum.starts++
+}
+
+// end stops or kills the instance of a slot.
+func (r *rig) end(slot int, kill bool) {
+	in, p := r.instances[slot], r.parties[slot]
+	if in == nil {
+		return
+	}
+	r.instances[slot], r.parties[slot] = nil, nil
+	if kill {
+		r.note("instance %d is killed", slot)
+		r.sum.kills++
+		p.killed.Store(true)
+		r.isolate(p)
+	} else {
+		r.note("instance %d stops", slot)
+		r.sum.stops++
+	}
+	in.cancel()
+	r.running = nil // this rig ends its instances itself
+	if err := <-in.done; err != nil {
+		r.fault("instance %d ended with %v", slot, err)
+	}
+	if *rigLogs {
+		r.Logf("instance %d:\n%s", slot, in.logs)
+	}
+}
+
+// unplug takes an instance off the network for a while.
+func (r *rig) unplug(slot int, for_ time.Duration) {
+	p := r.parties[slot]
+	if p == nil {
+		return
+	}
+	r.note("instance %d is off the network for %v", slot, for_)
+	r.sum.unplugged++
+	r.isolate(p)
+	time.AfterFunc(for_, func() { // which is too late for one that was killed meanwhile
+		if !p.killed.Load() {
+			r.rejoin(p)
+		}
+	})
+}
+
+// note adds a line to the timeline.
+func (r *rig) note(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := time.Since(r.begun).Round(time.Millisecond)
+	r.timeline = append(r.timeline, fmt.Sprintf("%14v  %s", at, fmt.Sprintf(format, args...)))
+}
+
+func (r *rig) sayPartition(p int, at, end int64) string {
+	return fmt.Sprintf("partition %d is committed at %d of %d", p, at, end)
+}
+
+func (r *rig) sayParked(in *instance, parked, unaccounted any) string {
+	return fmt.Sprintf("the instance at %s has %v parked, %v unaccounted for", in.http, parked, unaccounted)
+}
+
+func joinLines(lines []string) string { return strings.Join(lines, "; ") }

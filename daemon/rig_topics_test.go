@@ -1,0 +1,208 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"layover/verify"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// ends are the high watermarks of a topic's partitions, nil for no topic.
+func (r *rig) ends(topic string) (out []int64) {
+	for _, p := range r.broker.PartitionInfos(topic) {
+		out = append(out, p.HighWatermark)
+	}
+	return out
+}
+
+// read reads all that a topic holds. The ends are asked of the broker itself, not
+// through lines on which faults may lie.
+func (r *rig) read(topic string) (out []arrival) {
+	ends := r.ends(topic)
+	if ends == nil {
+		return nil
+	}
+	id := r.broker.TopicInfo(topic).TopicID
+	from := make(map[int32]kgo.Offset)
+	left := 0
+	for p, end := range ends {
+		if end > 0 {
+			from[int32(p)] = kgo.NewOffset().AtStart()
+			left++
+		}
+	}
+	if left == 0 {
+		return nil
+	}
+	c := r.kafka(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}), kgo.WithDecompressor(outside))
+	defer c.Close()
+	for left > 0 {
+		c.PollFetches(context.Background()).EachRecord(func(k *kgo.Record) {
+			a := arrival{topic: id, Record: verify.Record{Topic: topic, Partition: k.Partition, Offset: k.Offset,
+				Timestamp: k.Timestamp, Key: k.Key, Value: k.Value}}
+			for _, h := range k.Headers {
+				a.Headers = append(a.Headers, verify.Header{Name: h.Key, Value: h.Value})
+			}
+			out = append(out, a)
+			if k.Offset+1 == ends[k.Partition] {
+				left--
+			}
+		})
+	}
+	return out
+}
+
+// deleteTarget deletes a target, after what it holds was read: nobody writes to it
+// meanwhile.
+func (r *rig) deleteTarget(topic string) {
+	block := r.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.NotLeaderForPartition, Count: -1})
+	defer block.Remove()
+	time.Sleep(time.Millisecond) // what the broker has taken is in the log
+	held := r.read(topic)
+	if ends := r.ends(topic); ends != nil && len(held) != int(sum(ends)) {
+		r.fault("%d records of %s were read, and it holds %d", len(held), topic, sum(ends))
+	}
+	r.archive = append(r.archive, held...)
+	if err := r.broker.DeleteTopic(topic); err != nil {
+		r.note("deleting %s: %v", topic, err)
+		return
+	}
+	r.note("%s is deleted, with %d records", topic, len(held))
+}
+
+func sum(ns []int64) (n int64) {
+	for _, x := range ns {
+		n += x
+	}
+	return n
+}
+
+// create makes a topic, unless it is there.
+func (r *rig) create(topic string, partitions int32) {
+	configs := map[string]string{}
+	if topic == small {
+		configs["max.message.bytes"] = "2000"
+	}
+	if err := r.broker.CreateTopic(topic, partitions, configs); err == nil {
+		r.note("%s is made, with %d partitions", topic, partitions)
+	}
+}
+
+// deleteIngress deletes the ingress topic, which excuses all that was sent to it.
+func (r *rig) deleteIngress() {
+	if err := r.broker.DeleteTopic(ingress); err != nil {
+		r.note("deleting %s: %v", ingress, err)
+		return
+	}
+	r.ledger.Deleted(ingress)
+	r.recreated = true
+	r.note("%s is deleted", ingress)
+}
+
+// recreateIngress makes the ingress topic again.
+func (r *rig) recreateIngress(partitions int32) {
+	r.ledger.Deleted(ingress) // what was sent meanwhile found no topic, or will fail
+	r.create(ingress, partitions)
+	for _, c := range []*kgo.Client{r.client, r.shaky} {
+		c.PurgeTopicsFromClient(ingress)
+	}
+}
+
+// deleteRecords deletes a part of an ingress partition: a share of what lies below the
+// committed offset, or of what lies above it.
+func (r *rig) deleteRecords(partition uint32, above bool, share float64) {
+	infos := r.broker.PartitionInfos(ingress)
+	if len(infos) == 0 {
+		return
+	}
+	p := infos[partition%uint32(len(infos))]
+	low := p.LogStartOffset
+	if g := r.broker.GroupInfo(group); g != nil {
+		low = max(low, g.Commits[ingress][p.Partition].Offset)
+	}
+	to := p.LogStartOffset + int64(share*float64(low-p.LogStartOffset))
+	if above {
+		to = low + int64(share*float64(p.HighWatermark-low))
+	}
+	if to <= p.LogStartOffset || to > p.HighWatermark {
+		return
+	}
+	r.ledger.DeletedRange(ingress, p.Partition, low, to) // what is below low was delivered, or the commit is wrong
+	if err := r.broker.DeleteRecords(ingress, p.Partition, to); err != nil {
+		r.note("deleting records: %v", err)
+		return
+	}
+	r.sum.deleted++
+	r.gone[p.Partition] = max(r.gone[p.Partition], to)
+	r.note("%s/%d is deleted below %d; it is committed at %d and ends at %d", ingress, p.Partition, to, low, p.HighWatermark)
+}
+
+// addPartitions makes the ingress topic longer.
+func (r *rig) addPartitions(n int) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	resp, err := kadm.NewClient(r.client).CreatePartitions(ctx, n, ingress)
+	if err == nil {
+		err = resp.Error()
+	}
+	r.note("%d partitions are added to %s: %v", n, ingress, err)
+}
+
+// move gives every partition another leader, and the group another coordinator.
+func (r *rig) move() {
+	r.note("leaders and coordinators move")
+	r.broker.ShufflePartitionLeaders()
+	r.broker.RehashCoordinators()
+}
+
+// evict throws a member out of the group, as an administrator can.
+func (r *rig) evict(which uint32) {
+	g := r.broker.GroupInfo(group)
+	if g == nil || len(g.Members) == 0 {
+		return
+	}
+	m := g.Members[which%uint32(len(g.Members))]
+	req := kmsg.NewPtrLeaveGroupRequest()
+	req.Group = group
+	rm := kmsg.NewLeaveGroupRequestMember()
+	rm.MemberID, rm.InstanceID = m.MemberID, m.InstanceID
+	req.Members = append(req.Members, rm)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	_, err := req.RequestWith(ctx, r.client)
+	r.note("a member is thrown out: %v", err)
+}
+
+// drained says what still stands between the group and the end of the ingress topic, ""
+// for nothing.
+func (r *rig) drained() string {
+	g := r.broker.GroupInfo(group)
+	if g == nil {
+		return "there is no group"
+	}
+	var open []string
+	for p, end := range r.ends(ingress) {
+		if c, ok := g.Commits[ingress][int32(p)]; !ok || c.Offset != end {
+			open = append(open, r.sayPartition(p, c.Offset, end))
+		}
+	}
+	for _, in := range r.instances {
+		if in == nil {
+			continue
+		}
+		s := in.status()
+		parked, counters := s["parked"].(map[string]any), s["counters"].(map[string]any)
+		if parked["records"].(float64) != 0 || counters["unaccounted"].(float64) != 0 {
+			open = append(open, r.sayParked(in, parked["records"], counters["unaccounted"]))
+		}
+	}
+	slices.Sort(open)
+	return joinLines(open)
+}

@@ -1,0 +1,331 @@
+package daemon
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"layover/offsets"
+	"layover/verify"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// party is a client at the rig's lines: one life of an instance, or the shaky sender.
+type party struct {
+	rig    *rig
+	slot   int
+	killed atomic.Bool
+
+	// Under rig.mu:
+	tenures  map[int32][]*tenure // by ingress partition, in order
+	isolated bool                // off the network
+	since    time.Time           // when counting of requests began
+	asked    map[kmsg.Key]int    // requests since then
+}
+
+// A loop without a pause would keep virtual time from passing: behind so many requests
+// of a kind in so long each takes a usual time. One that lasts is a fault.
+const (
+	freely     = 500
+	usualTime  = time.Millisecond
+	busyLoop   = 5000
+	busyWithin = 10 * time.Second
+)
+
+// tenure is the time from which a party reads a partition, as far as a broker can see
+// it: it begins with the fetch of the committed offset.
+type tenure struct {
+	begun   time.Time
+	commits []commitSeen // that the coordinator took, in order
+}
+
+type commitSeen struct {
+	sent    time.Time
+	content string
+}
+
+// logPlace is a place in a topic that no topic of the same name shares.
+type logPlace struct {
+	topic     [16]byte
+	partition int32
+	offset    int64
+}
+
+// made is what is known about a record that a party produced.
+type made struct {
+	by      *party
+	applied time.Time // the broker had it
+	heard   time.Time // the party knew; zero: it never did
+}
+
+// onRequest is called for every request before a broker has it.
+func (r *rig) onRequest(p *party, x *exchange) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p.slot != shakySender {
+		r.sum.kinds[x.key.Int16()]++
+	}
+	x.fate = r.fateOf(p, x.key)
+	r.pace(p, x)
+}
+
+// pace finds loops without a pause. Callers hold mu.
+func (r *rig) pace(p *party, x *exchange) {
+	if p.asked == nil || x.sent.Sub(p.since) > busyWithin {
+		p.since, p.asked = x.sent, make(map[kmsg.Key]int)
+	}
+	p.asked[x.key]++
+	if p.asked[x.key] > freely {
+		x.fate.before += usualTime
+	}
+	if p.asked[x.key] == busyLoop {
+		r.faults = append(r.faults, fmt.Sprintf("%s sent %s %d times since %v without a pause, at %v",
+			slotName(p.slot), kmsg.NameForKey(x.key.Int16()), busyLoop, p.since.Sub(r.begun), x.sent.Sub(r.begun)))
+	}
+}
+
+// onAnswer is called for every answer when the broker gives it.
+func (r *rig) onAnswer(p *party, x *exchange) {
+	if p.slot == shakySender || x.request == nil {
+		return
+	}
+	switch x.key {
+	case kmsg.Produce:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		eachBatch(x, func(at logPlace, n int64) {
+			for i := range n {
+				at := logPlace{at.topic, at.partition, at.offset + i}
+				if r.made[at] == nil {
+					r.made[at] = &made{by: p, applied: x.answered}
+				}
+			}
+		})
+	case kmsg.OffsetCommit:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.noteCommit(p, x)
+		select {
+		case r.look <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// onHandOver is called for every answer before its client gets it, if it does.
+func (r *rig) onHandOver(p *party, x *exchange) {
+	if p.slot == shakySender || x.key != kmsg.OffsetFetch {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, g := range x.request.(*kmsg.OffsetFetchRequest).Groups {
+		for _, t := range g.Topics {
+			for _, n := range t.Partitions {
+				p.tenures[n] = append(p.tenures[n], &tenure{begun: time.Now()})
+			}
+		}
+	}
+}
+
+// onHeard is called for every answer that its client has got.
+func (r *rig) onHeard(p *party, x *exchange) {
+	if p.slot == shakySender || x.key != kmsg.Produce {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	eachBatch(x, func(at logPlace, n int64) {
+		for i := range n {
+			if m := r.made[logPlace{at.topic, at.partition, at.offset + i}]; m.heard.IsZero() {
+				m.heard = time.Now()
+			}
+		}
+	})
+}
+
+// eachBatch goes over the batches of a produce request that were appended.
+func eachBatch(x *exchange, f func(at logPlace, n int64)) {
+	sizes := make(map[logPlace]int64) // of offset 0
+	for _, t := range x.request.(*kmsg.ProduceRequest).Topics {
+		for _, p := range t.Partitions {
+			const records = 57              // where a batch has their number
+			if len(p.Records) > records+4 { // the client leaves a batch empty that it has given up meanwhile
+				sizes[logPlace{topic: t.TopicID, partition: p.Partition}] = int64(binary.BigEndian.Uint32(p.Records[records:]))
+			}
+		}
+	}
+	for _, t := range x.response.(*kmsg.ProduceResponse).Topics {
+		for _, p := range t.Partitions {
+			if p.ErrorCode == 0 {
+				f(logPlace{t.TopicID, p.Partition, p.BaseOffset}, sizes[logPlace{topic: t.TopicID, partition: p.Partition}])
+			}
+		}
+	}
+}
+
+// noteCommit notes the partitions whose commit was taken. Callers hold mu.
+func (r *rig) noteCommit(p *party, x *exchange) {
+	taken := make(map[int32]bool)
+	for _, t := range x.response.(*kmsg.OffsetCommitResponse).Topics {
+		for _, c := range t.Partitions {
+			taken[c.Partition] = c.ErrorCode == 0
+			if c.ErrorCode == kerr.IllegalGeneration.Code {
+				r.sum.fenced++
+			}
+		}
+	}
+	for _, t := range x.request.(*kmsg.OffsetCommitRequest).Topics {
+		for _, c := range t.Partitions {
+			if !taken[c.Partition] {
+				continue
+			}
+			r.sum.commits++
+			if c.Metadata != nil {
+				r.sum.longest = max(r.sum.longest, len(*c.Metadata))
+			}
+			at := logPlace{t.TopicID, c.Partition, 0}
+			if known := r.passed[at]; len(known) == 0 || known[len(known)-1].low < c.Offset {
+				r.passed[at] = append(known, passing{c.Offset, x.answered})
+			}
+			if ts := p.tenures[c.Partition]; len(ts) > 0 {
+				now := ts[len(ts)-1]
+				now.commits = append(now.commits, commitSeen{x.sent, fmt.Sprint(c.Offset, *c.Metadata)})
+			}
+		}
+	}
+}
+
+// passing is when a committed low offset first was so high.
+type passing struct {
+	low int64
+	at  time.Time
+}
+
+// settled says whether a delivery can be in a commit that counts: the party heard of
+// it, and had three different commits of its partition taken in the same tenure that
+// were sent later. The first may have been built before it heard, and the second
+// queued behind the first by the end of the tenure.
+func (m *made) settled(partition int32, offered time.Time) bool {
+	if m == nil || m.heard.IsZero() {
+		return false
+	}
+	var in *tenure
+	for _, t := range m.by.tenures[partition] {
+		if !t.begun.After(offered) {
+			in = t
+		}
+	}
+	if in == nil {
+		return false
+	}
+	different, last := 0, ""
+	for _, c := range in.commits {
+		if c.sent.After(m.heard) && c.content != last {
+			different++
+			last = c.content
+		}
+	}
+	return different >= 3
+}
+
+// watchCommits looks at the group's commits whenever one was taken, until nobody rings
+// any more: what a commit says is finished stays finished. Where it does not, somebody
+// wrote who no longer had the partition.
+func (r *rig) watchCommits() {
+	defer close(r.looked)
+	last := make(map[logPlace]*offsets.Window) // by topic and partition
+	for range r.look {
+		before := r.broker.TopicInfo(ingress)
+		info := r.broker.GroupInfo(group)
+		after := r.broker.TopicInfo(ingress)
+		if info == nil || before == nil || after == nil || before.TopicID != after.TopicID {
+			continue // what was seen cannot be told apart from another topic's
+		}
+		for p, c := range info.Commits[ingress] {
+			at := logPlace{topic: before.TopicID, partition: p}
+			now, err := offsets.Decode(c.Metadata, offsets.Identity{ClusterID: clusterID, TopicID: before.TopicID, Partition: p}, c.Offset)
+			if err != nil {
+				r.fault("metadata of %s/%d at %d: %v", ingress, p, c.Offset, err)
+				continue
+			}
+			r.compare(p, last[at], now)
+			last[at] = now
+		}
+	}
+}
+
+// compare looks for what was finished and is not any more. Where a set does not fit, its
+// end may come and go.
+func (r *rig) compare(p int32, old, now *offsets.Window) {
+	if old == nil {
+		return
+	}
+	if now.Low() < old.Low() {
+		r.fault("committed offset of %s/%d went back from %d to %d", ingress, p, old.Low(), now.Low())
+	}
+	if r.plan.metadata > 0 {
+		return
+	}
+	for offset := now.Low(); offset <= old.Highest(); offset++ {
+		if old.Finished(offset) && !now.Finished(offset) {
+			r.fault("offset %d of %s/%d was finished by a commit at %d, and is not by a later one at %d", offset, ingress, p, old.Low(), now.Low())
+			return
+		}
+	}
+}
+
+// fault notes that something happened which no fault excuses.
+func (r *rig) fault(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	r.note("FAULT: %s", text)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.faults = append(r.faults, text)
+}
+
+// arrival is a record of a target or dead-letter topic with the topic's id.
+type arrival struct {
+	verify.Record
+	topic [16]byte
+}
+
+// allowRepeats tells the ledger which records may have come more than once: those with
+// a delivery that nobody can have committed. It returns how many there are.
+func (r *rig) allowRepeats(all []arrival) (unsettled int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range all {
+		id, partition := origin(a.Record)
+		if !r.made[logPlace{a.topic, a.Partition, a.Offset}].settled(partition, a.Timestamp) {
+			r.ledger.MayRepeat(id, 1)
+			unsettled++
+		}
+	}
+	return unsettled
+}
+
+// origin returns the ledger's id of a record that arrived, and the ingress partition
+// that it says it comes from.
+func origin(a verify.Record) (id string, partition int32) {
+	for _, h := range a.Headers {
+		switch h.Name {
+		case verify.IDHeader:
+			id = string(h.Value)
+		case "layover-id":
+			if parts := strings.Split(string(h.Value), "-"); len(parts) >= 3 {
+				n, _ := strconv.Atoi(parts[len(parts)-2])
+				partition = int32(n)
+			}
+		case "layover.errors.partition":
+			n, _ := strconv.Atoi(string(h.Value))
+			partition = int32(n)
+		}
+	}
+	return id, partition
+}
