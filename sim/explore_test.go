@@ -11,7 +11,7 @@ import (
 	"layover/purgatory"
 )
 
-var explore = flag.Duration("explore", 10*time.Second, "how long TestExplorer searches each of its worlds")
+var explore = flag.Duration("explore", 5*time.Second, "how long TestExplorer searches each of its worlds")
 
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(800) // little is kept of what is made
