@@ -29,6 +29,7 @@ type member struct {
 func inBubble(t *testing.T, slow time.Duration, f func(m *member)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
+		defer time.Sleep(slow) // the broker's sleep outlasts a test that failed
 		var network kfake.VirtualNetwork
 		broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.Ports(9092), kfake.ListenFn(network.Listen), kfake.SeedTopics(3, "t"))
 		if err != nil {
