@@ -143,7 +143,10 @@ func (c *Consumer) first(ctx context.Context) bool {
 }
 
 // commitStarts commits where every partition of every ingress topic begins, in one
-// request.
+// request: a group that has some offsets is a known one, and a crash or a look between
+// two requests would make the rest partitions of which nobody knows where they were.
+// The coordinator refuses one for which it would write over 1 MiB, 150 bytes for a
+// partition with short names: such a group has to be given its offsets by hand.
 func (c *Consumer) commitStarts(ctx context.Context) error {
 	var topics []string
 	ids := make(map[string]offsets.TopicID)

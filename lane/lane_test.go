@@ -93,6 +93,66 @@ func TestAnEarlierDeadlineWakesTheLoop(t *testing.T) {
 	})
 }
 
+func TestAnEarlierDeadlineIsHeardOfInTheMiddleOfATurn(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		r.assign(0, 1)
+		time.Sleep(1500 * time.Millisecond) // until there is nothing to publish or to commit
+		r.kafka.set(func(k *kafka) {
+			k.silent = true // so that no answer wakes the loop either
+			k.delivering = func(n int) {
+				if n == 1 {
+					r.Fetched(tenure(0, 1), []*kgo.Record{r.record(1, 10*time.Millisecond)}, 0)
+				}
+			}
+		})
+		r.fetched(tenure(0, 1), r.record(0, 0))
+		r.want("0")
+		time.Sleep(10 * time.Millisecond)
+		r.want("0", "1")
+	})
+}
+
+func TestPatienceIsUsedUpByTimeInWhichBrokersAnswerAlone(t *testing.T) {
+	for name, test := range map[string]struct {
+		clock func(time.Duration) time.Duration
+		dead  int // records in the dead-letter topic, an hour on
+	}{
+		"goes on":      {func(since time.Duration) time.Duration { return since }, 1},
+		"stands still": {func(time.Duration) time.Duration { return time.Second }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			edit := func(c *Config) {
+				start := time.Now()
+				c.Core.DeadLetterTopic = "graves"
+				c.PatienceClock = func() time.Duration { return test.clock(time.Since(start)) }
+			}
+			inBubble(t, edit, func(r *rig) {
+				r.kafka.set(func(k *kafka) { k.fails = "ready" })
+				r.assign(0, 1)
+				r.fetched(tenure(0, 1), r.record(0, 0))
+				dead := func() (n int) {
+					r.seen().set(func(k *kafka) {
+						for _, d := range k.deliveries {
+							if d.target == "graves" {
+								n++
+							}
+						}
+					})
+					return n
+				}
+				time.Sleep(time.Minute - time.Second) // of a minute's patience
+				if n := dead(); n != 0 {
+					t.Errorf("%d dead-lettered before patience was used up", n)
+				}
+				time.Sleep(time.Hour)
+				if n := dead(); n != test.dead {
+					t.Errorf("%d dead-lettered in an hour, want %d", n, test.dead)
+				}
+			})
+		})
+	}
+}
+
 func TestNothingIsDeliveredBeforeACommitWasTaken(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		r.kafka.set(func(k *kafka) { k.refuse = errors.New("coordinator loading") })

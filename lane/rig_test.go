@@ -36,6 +36,7 @@ type kafka struct {
 	silent     bool          // no delivery is ever answered
 	mute       bool          // no commit is ever answered
 	slow       time.Duration // until a delivery is answered
+	fails      string        // the target that every delivery fails to
 	refuse     error         // every commit
 	noLease    bool
 	deliveries []delivery
@@ -66,10 +67,13 @@ func (k *kafka) Deliver(r *kgo.Record, _ bool, done func(*kgo.Record, error)) {
 	if k.silent {
 		return
 	}
-	slow := k.slow
+	slow, err := k.slow, error(nil)
+	if r.Topic == k.fails {
+		err = errors.New("not enough replicas")
+	}
 	k.answers.Go(func() {
 		time.Sleep(slow) // in a bubble
-		done(r, nil)
+		done(r, err)
 	})
 }
 

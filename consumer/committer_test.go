@@ -1,0 +1,157 @@
+package consumer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// member is a consumer that never joins its group: who it is and what it owns are
+// what a test says. Its broker sleeps over every commit that it gets.
+type member struct {
+	*testing.T
+	*Consumer
+	topic offsets.TopicID
+	look  sync.Mutex
+	sent  []string // "member/generation partition@offset", as they came to the broker
+}
+
+func inBubble(t *testing.T, slow time.Duration, f func(m *member)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		defer time.Sleep(slow) // the broker's sleep outlasts a test that failed
+		var network kfake.VirtualNetwork
+		broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.Ports(9092), kfake.ListenFn(network.Listen), kfake.SeedTopics(3, "t"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer broker.Close()
+		client, err := kgo.NewClient(kgo.SeedBrokers(broker.ListenAddrs()...), kgo.Dialer(network.DialContext))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		m := &member{T: t, topic: broker.TopicInfo("t").TopicID}
+		broker.ControlKey(int16(kmsg.OffsetCommit), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			broker.KeepControl()
+			m.saw(r.(*kmsg.OffsetCommitRequest))
+			broker.SleepControl(func() { time.Sleep(slow) })
+			return nil, nil, false // the broker answers as it would have
+		})
+		m.Consumer = &Consumer{cfg: Config{Group: "g"}, client: client, table: make(map[offsets.TopicPartition]*owned)}
+		m.committer = newCommitter(m.Consumer)
+		defer func() {
+			m.committer.close()
+			<-m.committer.done
+		}()
+		f(m)
+	})
+}
+
+func (m *member) saw(req *kmsg.OffsetCommitRequest) {
+	m.look.Lock()
+	defer m.look.Unlock()
+	for _, t := range req.Topics {
+		for _, p := range t.Partitions {
+			m.sent = append(m.sent, fmt.Sprintf("%s/%d %d@%d", req.MemberID, req.Generation, p.Partition, p.Offset))
+		}
+	}
+}
+
+// wantSent checks what has come to the broker so far.
+func (m *member) wantSent(want ...string) {
+	m.Helper()
+	synctest.Wait()
+	m.look.Lock()
+	defer m.look.Unlock()
+	if !slices.Equal(m.sent, want) {
+		m.Fatalf("the broker was sent %q, want %q", m.sent, want)
+	}
+}
+
+func (m *member) joined(id string, generation int32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.memberID, m.generation = id, generation
+}
+
+func (m *member) own(partition int32, epoch uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	tp := offsets.TopicPartition{Topic: "t", Partition: partition}
+	m.table[tp] = &owned{Tenure: Tenure{tp, epoch}, topicID: m.topic}
+}
+
+// low makes a commit of a partition.
+func low(partition int32, epoch uint64, offset int64) offsets.Commit {
+	return offsets.Commit{TopicPartition: offsets.TopicPartition{Topic: "t", Partition: partition}, Epoch: epoch, Low: offset, LeaderEpoch: -1}
+}
+
+// commit returns where the answers will come.
+func (m *member) commit(commits ...offsets.Commit) <-chan []Result {
+	answers := make(chan []Result, 1)
+	m.Commit(commits, func(r []Result) { answers <- r })
+	return answers
+}
+
+func TestACommitThatWaitedThroughARebalanceCarriesTheIdentityItWasBuiltWith(t *testing.T) {
+	inBubble(t, time.Second, func(m *member) {
+		m.joined("before", 4)
+		m.own(0, 1)
+		m.commit(low(0, 1, 10))
+		waits := m.commit(low(0, 1, 20))
+		m.wantSent("before/4 0@10")
+		m.joined("after", 5)
+		<-waits
+		m.wantSent("before/4 0@10", "before/4 0@20")
+		<-m.commit(low(0, 1, 30))
+		m.wantSent("before/4 0@10", "before/4 0@20", "after/5 0@30")
+	})
+}
+
+func TestACommitOfATenureThatIsOverIsNotSent(t *testing.T) {
+	inBubble(t, 0, func(m *member) {
+		m.joined("", -1) // whose commits the broker takes
+		m.own(0, 7)
+		m.own(1, 7)
+		got := make(map[int32]error)
+		for _, r := range <-m.commit(low(0, 7, 10), low(1, 6, 20), low(2, 7, 30)) {
+			got[r.Partition] = r.Err
+		}
+		if len(got) != 3 || got[0] != nil || !errors.Is(got[1], ErrNotOwned) || !errors.Is(got[2], ErrNotOwned) {
+			t.Errorf("answers by partition: %v; want none for 0, which is owned, and %v for 1 and 2", got, ErrNotOwned)
+		}
+		m.wantSent("/-1 0@10")
+	})
+}
+
+// Nine seconds are more than a revoke or a stop waits for its last commit.
+func TestACommitThatIsAnsweredLateIsWaitedForBeforeTheNextIsSent(t *testing.T) {
+	inBubble(t, 9*time.Second, func(m *member) {
+		m.joined("", -1)
+		m.own(0, 1)
+		began := time.Now()
+		first, second := m.commit(low(0, 1, 10)), m.commit(low(0, 1, 20))
+		time.Sleep(9*time.Second - time.Millisecond)
+		m.wantSent("/-1 0@10")
+		for _, r := range append(<-first, <-second...) {
+			if r.Err != nil {
+				t.Errorf("commit of %d: %v", r.Low, r.Err)
+			}
+		}
+		m.wantSent("/-1 0@10", "/-1 0@20")
+		if took := time.Since(began); took != 18*time.Second {
+			t.Errorf("answered after %v, want 18 s", took)
+		}
+	})
+}

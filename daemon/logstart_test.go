@@ -1,0 +1,53 @@
+package daemon
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Reading begins without a log's bounds where they cannot be had for a while, and the
+// first fetch finds its offset deleted. It asks with a leader epoch, and the client
+// asks for the end of that first, where something was finished and committed before.
+func TestALogStartThatIsNotKnownAtFirstIsGoneOverToAndNotTheEnd(t *testing.T) {
+	for name, finished := range map[string]int{"with a leader epoch": 10, "without one": 0} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				in := w.start()
+				in.ready()
+				w.sendMany(0, 0, 100, func(i int) []kgo.RecordHeader {
+					if i < finished {
+						return nil
+					}
+					return []kgo.RecordHeader{header("x-delay", "1h")}
+				})
+				time.Sleep(3 * time.Second)
+				in.stop()
+				w.committed(0, int64(finished))
+				if epoch := w.commitOf(0).LeaderEpoch; (epoch >= 0) != (finished > 0) {
+					t.Errorf("leader epoch %d committed with %d records finished", epoch, finished)
+				}
+				if err := w.broker.DeleteRecords(ingress, 0, 40); err != nil {
+					t.Fatal(err)
+				}
+
+				fault := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: ingress, Partitions: []int32{0}, Err: kerr.LeaderNotAvailable, Count: -1})
+				in = w.start()
+				time.Sleep(10 * time.Second)
+				fault.Remove()
+				w.until(2*time.Hour, "what is left is delivered", func() bool { return w.count(egress) == finished+60 })
+				time.Sleep(2 * time.Second)
+				if !strings.Contains(in.logs.String(), "deleted before they were read") {
+					t.Error("the loss is not said")
+				}
+				in.stop()
+				w.committed(0, 100)
+			})
+		})
+	}
+}
