@@ -114,22 +114,25 @@ func TestACommitThatWaitedThroughARebalanceCarriesTheIdentityItWasBuiltWith(t *t
 		m.joined("after", 5)
 		<-waits
 		m.wantSent("before/4 0@10", "before/4 0@20")
-		<-m.commit(low(0, 1, 30))
+		m.own(0, 2) // a new id is a new tenure
+		<-m.commit(low(0, 2, 30))
 		m.wantSent("before/4 0@10", "before/4 0@20", "after/5 0@30")
 	})
 }
 
 func TestACommitOfATenureThatIsOverIsNotSent(t *testing.T) {
 	inBubble(t, 0, func(m *member) {
+		m.joined("dropped", 4)
+		m.own(3, 7)
 		m.joined("", -1) // whose commits the broker takes
 		m.own(0, 7)
 		m.own(1, 7)
 		got := make(map[int32]error)
-		for _, r := range <-m.commit(low(0, 7, 10), low(1, 6, 20), low(2, 7, 30)) {
+		for _, r := range <-m.commit(low(0, 7, 10), low(1, 6, 20), low(2, 7, 30), low(3, 7, 40)) {
 			got[r.Partition] = r.Err
 		}
-		if len(got) != 3 || got[0] != nil || !errors.Is(got[1], ErrNotOwned) || !errors.Is(got[2], ErrNotOwned) {
-			t.Errorf("answers by partition: %v; want none for 0, which is owned, and %v for 1 and 2", got, ErrNotOwned)
+		if len(got) != 4 || got[0] != nil || !errors.Is(got[1], ErrNotOwned) || !errors.Is(got[2], ErrNotOwned) || !errors.Is(got[3], ErrNotOwned) {
+			t.Errorf("answers by partition: %v; want none for 0, which is owned, and %v for the others", got, ErrNotOwned)
 		}
 		m.wantSent("/-1 0@10")
 	})
