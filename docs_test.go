@@ -1,7 +1,10 @@
 package main
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -44,6 +47,35 @@ func TestTheDocumentOfSettingsIsTheTableOfSettings(t *testing.T) {
 	want := settingsTable()
 	if !strings.Contains(doc, want) {
 		t.Errorf("docs/configuration.md does not hold the table of settings as it is:\n%s", want)
+	}
+}
+
+var named = regexp.MustCompile("`((?:Test|Fuzz)[A-Z][A-Za-z0-9]*)`")
+
+func TestEveryTestThatADocumentNamesExists(t *testing.T) {
+	there := make(map[string]bool)
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			for _, m := range declared.FindAllStringSubmatch(read(t, path), -1) {
+				there[m[1]] = true
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, doc := range []string{"DESIGN.md", "verify/FAILURES.md"} {
+		names := named.FindAllStringSubmatch(read(t, doc), -1)
+		if len(names) == 0 {
+			t.Errorf("%s names no test", doc)
+		}
+		for _, m := range names {
+			if !there[m[1]] {
+				t.Errorf("%s names %s, which is no test", doc, m[1])
+			}
+		}
 	}
 }
 
