@@ -124,7 +124,7 @@ func (w *World) home(p, turn int) {
 	for _, in := range w.insts {
 		if t := in.tenure(p); t != nil {
 			owner = in
-			if unreadable := t.revoking || t.stopped || t.log != w.logs[p] || t.halted && t.cut; unreadable {
+			if unreadable := t.revoking || t.stopped || t.log != w.logs[p] || t.cut; unreadable {
 				w.end(in, p)
 				owner, truncated = nil, t.cut
 			}
@@ -176,6 +176,9 @@ func (w *World) unsettled() string {
 	}
 	for p, log := range w.logs {
 		was := w.group.offsets[p]
+		if in := w.stopped(p); in != nil {
+			return sprintf("%s has stopped reading %d", in.member, p)
+		}
 		if w.halted(p) {
 			continue
 		}
@@ -184,6 +187,16 @@ func (w *World) unsettled() string {
 		}
 	}
 	return ""
+}
+
+// stopped is who waits for an operator to say where a truncated log goes on.
+func (w *World) stopped(p int) *instance {
+	for _, in := range w.insts {
+		if t := in.tenure(p); t != nil && (t.stopped || t.cut) {
+			return in
+		}
+	}
+	return nil
 }
 
 func (w *World) halted(p int) bool {
