@@ -93,6 +93,14 @@ func (c *Core) Committed(r CommitResult) {
 		p.confirmed = false
 	}
 	if r.MetadataTooLarge {
+		p.takesLessThan(len(r.Metadata))
+	}
+}
+
+// takesLessThan halves the limit until it is below what the broker refused. With two
+// commits underway the second refusal is often about a size that is over already.
+func (p *partition) takesLessThan(refused int) {
+	for p.metaLimit >= refused && p.metaLimit > 0 {
 		if p.metaLimit /= 2; p.metaLimit < minMetadata {
 			p.metaLimit = 0
 		}

@@ -114,3 +114,20 @@ func TestMetadataCarriesTheLongestPrefixAndLearnsTheBrokersLimit(t *testing.T) {
 		t.Errorf("%d overflows counted, want 12", r.stats.MetadataOverflows)
 	}
 }
+
+func TestTwoRefusalsOfOneSizeHalveTheLimitOnce(t *testing.T) {
+	r := newRig(t, nil)
+	w := offsets.NewWindow(0)
+	for o := int64(1); o < 20_000; o += 2 {
+		w.Finish(o)
+	}
+	r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 1, Window: w, LeaderEpoch: -1, Committed: true})
+	first := r.Commits(nil, true)[0]
+	last, _ := r.Final(partitionOf(0), 1)
+	for _, c := range []offsets.Commit{first, last} {
+		r.Committed(CommitResult{Commit: c, Err: errors.New("offset metadata too large"), MetadataTooLarge: true})
+	}
+	if n := len(r.Commits(nil, true)[0].Metadata); n > 2048 || n < 2040 {
+		t.Errorf("metadata of %d characters, want nearly 2048", n)
+	}
+}
