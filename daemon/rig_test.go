@@ -289,6 +289,8 @@ func (r *rig) end(slot int, kill bool) {
 	if err := <-in.done; err != nil {
 		r.fault("instance %d ended with %v", slot, err)
 	}
+	p.killed.Store(true) // a process that has ended leaves nothing behind that could go on
+	r.isolate(p)
 	if *rigLogs {
 		r.Logf("instance %d:\n%s", slot, in.logs)
 	}
@@ -317,13 +319,3 @@ func (r *rig) note(format string, args ...any) {
 	at := time.Since(r.begun).Round(time.Millisecond)
 	r.timeline = append(r.timeline, fmt.Sprintf("%14v  %s", at, fmt.Sprintf(format, args...)))
 }
-
-func (r *rig) sayPartition(p int, at, end int64) string {
-	return fmt.Sprintf("partition %d is committed at %d of %d", p, at, end)
-}
-
-func (r *rig) sayParked(in *instance, parked, unaccounted any) string {
-	return fmt.Sprintf("the instance at %s has %v parked, %v unaccounted for", in.http, parked, unaccounted)
-}
-
-func joinLines(lines []string) string { return strings.Join(lines, "; ") }
