@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -61,6 +62,7 @@ type rig struct {
 	closed   map[route]int
 	lines    map[*line]string
 	made     map[logPlace]*made
+	sent     map[batch]span
 	passed   map[logPlace][]passing // by topic and partition
 	at       map[string]logPlace    // of acknowledged records, by id; without a topic
 	timeline []string
@@ -102,7 +104,7 @@ func runRig(t *testing.T, seed uint64) *sums {
 func newRig(t *testing.T, p *plan, s *sums) *rig {
 	r := &rig{
 		world: &world{T: t, net: &kfake.VirtualNetwork{}, nextHTT: 20000}, plan: p, sum: s, ledger: verify.NewLedger(dlq), begun: time.Now(),
-		dice: rand.New(rand.NewPCG(p.seed, 1)), closed: make(map[route]int), lines: make(map[*line]string), made: make(map[logPlace]*made),
+		dice: rand.New(rand.NewPCG(p.seed, 1)), closed: make(map[route]int), lines: make(map[*line]string), made: make(map[logPlace]*made), sent: make(map[batch]span),
 		passed: make(map[logPlace][]passing), gone: make(map[int32]int64), at: make(map[string]logPlace), look: make(chan struct{}, 1), looked: make(chan struct{}),
 	}
 	ports := []int{9092, 9093, 9094}[:p.brokers]
@@ -212,6 +214,9 @@ func (r *rig) judge() {
 	if report.Err() == nil && len(r.faults) == 0 {
 		r.Logf("%v\n%v\n%v", r.plan, report, r.sum)
 		return
+	}
+	for _, id := range strings.Fields(os.Getenv("RIG_EXPLAIN")) {
+		r.explain(all, id)
 	}
 	r.Errorf("%v\n%s\n%v\n%s", r.plan, strings.Join(r.timeline, "\n"), report, strings.Join(r.faults, "\n"))
 }
