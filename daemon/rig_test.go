@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -214,9 +213,6 @@ func (r *rig) judge() {
 	if report.Err() == nil && len(r.faults) == 0 {
 		r.Logf("%v\n%v\n%v", r.plan, report, r.sum)
 		return
-	}
-	for _, id := range strings.Fields(os.Getenv("RIG_EXPLAIN")) {
-		r.explain(all, id)
 	}
 	r.Errorf("%v\n%s\n%v\n%s", r.plan, strings.Join(r.timeline, "\n"), report, strings.Join(r.faults, "\n"))
 }

@@ -3,6 +3,7 @@ package daemon
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -108,6 +109,9 @@ func (r *rig) pace(p *party, x *exchange) {
 	p.asked[x.key]++
 	if p.asked[x.key] > freely {
 		x.fate.before += usualTime
+	}
+	if x.key == kmsg.Fetch && slices.ContainsFunc(r.windows, func(w *window) bool { return w.key == kmsg.Metadata }) {
+		return // until it knows the leader again the client asks the old one, as often as it can
 	}
 	if p.asked[x.key] == busyLoop {
 		r.faults = append(r.faults, fmt.Sprintf("%s sent %s %d times since %v without a pause, at %v",
