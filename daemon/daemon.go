@@ -262,9 +262,6 @@ func (d *Daemon) sayDropped(ctx context.Context) {
 func (d *Daemon) topicChanged(t cluster.Topic, renewed bool) {
 	d.log.Info("topic changed", "topic", t.Name, "state", t.State.String(), "partitions", t.Partitions)
 	if renewed {
-		for _, p := range d.producers {
-			p.Forget(t.Name)
-		}
 		for _, ingress := range d.cfg.IngressTopics {
 			if ingress == t.Name {
 				d.background.Go(func() { d.consumer.Rejoin(t.Name) }) // it waits for Kafka; the watcher must not

@@ -61,6 +61,7 @@ type rig struct {
 	closed   map[route]int
 	lines    map[*line]string
 	made     map[logPlace]*made
+	sent     map[batch]span
 	passed   map[logPlace][]passing // by topic and partition
 	at       map[string]logPlace    // of acknowledged records, by id; without a topic
 	timeline []string
@@ -102,7 +103,7 @@ func runRig(t *testing.T, seed uint64) *sums {
 func newRig(t *testing.T, p *plan, s *sums) *rig {
 	r := &rig{
 		world: &world{T: t, net: &kfake.VirtualNetwork{}, nextHTT: 20000}, plan: p, sum: s, ledger: verify.NewLedger(dlq), begun: time.Now(),
-		dice: rand.New(rand.NewPCG(p.seed, 1)), closed: make(map[route]int), lines: make(map[*line]string), made: make(map[logPlace]*made),
+		dice: rand.New(rand.NewPCG(p.seed, 1)), closed: make(map[route]int), lines: make(map[*line]string), made: make(map[logPlace]*made), sent: make(map[batch]span),
 		passed: make(map[logPlace][]passing), gone: make(map[int32]int64), at: make(map[string]logPlace), look: make(chan struct{}, 1), looked: make(chan struct{}),
 	}
 	ports := []int{9092, 9093, 9094}[:p.brokers]
@@ -289,6 +290,8 @@ func (r *rig) end(slot int, kill bool) {
 	if err := <-in.done; err != nil {
 		r.fault("instance %d ended with %v", slot, err)
 	}
+	p.killed.Store(true) // a process that has ended leaves nothing behind that could go on
+	r.isolate(p)
 	if *rigLogs {
 		r.Logf("instance %d:\n%s", slot, in.logs)
 	}
@@ -317,13 +320,3 @@ func (r *rig) note(format string, args ...any) {
 	at := time.Since(r.begun).Round(time.Millisecond)
 	r.timeline = append(r.timeline, fmt.Sprintf("%14v  %s", at, fmt.Sprintf(format, args...)))
 }
-
-func (r *rig) sayPartition(p int, at, end int64) string {
-	return fmt.Sprintf("partition %d is committed at %d of %d", p, at, end)
-}
-
-func (r *rig) sayParked(in *instance, parked, unaccounted any) string {
-	return fmt.Sprintf("the instance at %s has %v parked, %v unaccounted for", in.http, parked, unaccounted)
-}
-
-func joinLines(lines []string) string { return strings.Join(lines, "; ") }

@@ -2,7 +2,8 @@ package daemon
 
 import (
 	"context"
-	"slices"
+	"fmt"
+	"strings"
 	"time"
 
 	"layover/verify"
@@ -190,7 +191,7 @@ func (r *rig) drained() string {
 	var open []string
 	for p, end := range r.ends(ingress) {
 		if c, ok := g.Commits[ingress][int32(p)]; !ok || c.Offset != end {
-			open = append(open, r.sayPartition(p, c.Offset, end))
+			open = append(open, fmt.Sprintf("partition %d is committed at %d of %d", p, c.Offset, end))
 		}
 	}
 	for _, in := range r.instances {
@@ -200,9 +201,16 @@ func (r *rig) drained() string {
 		s := in.status()
 		parked, counters := s["parked"].(map[string]any), s["counters"].(map[string]any)
 		if parked["records"].(float64) != 0 || counters["unaccounted"].(float64) != 0 {
-			open = append(open, r.sayParked(in, parked["records"], counters["unaccounted"]))
+			open = append(open, fmt.Sprintf("the instance at %s has %v parked, %v unaccounted for", in.http, parked["records"], counters["unaccounted"]))
 		}
 	}
-	slices.Sort(open)
-	return joinLines(open)
+	if len(open) > 0 {
+		open = append(open, fmt.Sprintf("group %s in generation %d", g.State, g.Epoch))
+	}
+	for _, m := range g.Members {
+		if len(open) > 0 {
+			open = append(open, fmt.Sprintf("%s has %v", m.MemberID, m.Assignment))
+		}
+	}
+	return strings.Join(open, "\n")
 }

@@ -3,6 +3,7 @@ package daemon
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -56,11 +57,24 @@ type logPlace struct {
 	offset    int64
 }
 
+// batch names a batch that a producer may send several times.
+type batch struct {
+	topic     [16]byte
+	partition int32
+	id        [14]byte // producer id, epoch and first sequence number
+}
+
+// span is where a batch lies.
+type span struct {
+	at logPlace // of its first record
+	n  int64
+}
+
 // made is what is known about a record that a party produced.
 type made struct {
 	by      *party
 	applied time.Time // the broker had it
-	heard   time.Time // the party knew; zero: it never did
+	heard   time.Time // the party knew, and did not send it again; zero: it never did
 }
 
 // onRequest is called for every request before a broker has it.
@@ -72,6 +86,19 @@ func (r *rig) onRequest(p *party, x *exchange) {
 	}
 	x.fate = r.fateOf(p, x.key)
 	r.pace(p, x)
+	if x.key == kmsg.Produce { // what is sent again was not taken for done, whatever was answered
+		for _, b := range batches(x) {
+			r.hear(r.sent[b.batch], time.Time{})
+		}
+	}
+}
+
+// hear notes that a party knows of its batch, or with no time that it does not. Callers
+// hold mu.
+func (r *rig) hear(s span, at time.Time) {
+	for i := range s.n {
+		r.made[logPlace{s.at.topic, s.at.partition, s.at.offset + i}].heard = at
+	}
 }
 
 // pace finds loops without a pause. Callers hold mu.
@@ -82,6 +109,9 @@ func (r *rig) pace(p *party, x *exchange) {
 	p.asked[x.key]++
 	if p.asked[x.key] > freely {
 		x.fate.before += usualTime
+	}
+	if x.key == kmsg.Fetch && slices.ContainsFunc(r.windows, func(w *window) bool { return w.key == kmsg.Metadata }) {
+		return // until it knows the leader again the client asks the old one, as often as it can
 	}
 	if p.asked[x.key] == busyLoop {
 		r.faults = append(r.faults, fmt.Sprintf("%s sent %s %d times since %v without a pause, at %v",
@@ -98,14 +128,19 @@ func (r *rig) onAnswer(p *party, x *exchange) {
 	case kmsg.Produce:
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		eachBatch(x, func(at logPlace, n int64) {
-			for i := range n {
-				at := logPlace{at.topic, at.partition, at.offset + i}
+		for _, b := range batches(x) {
+			s, applied := b.where(x)
+			if !applied {
+				continue
+			}
+			r.sent[b.batch] = s
+			for i := range s.n {
+				at := logPlace{s.at.topic, s.at.partition, s.at.offset + i}
 				if r.made[at] == nil {
 					r.made[at] = &made{by: p, applied: x.answered}
 				}
 			}
-		})
+		}
 	case kmsg.OffsetCommit:
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -140,33 +175,45 @@ func (r *rig) onHeard(p *party, x *exchange) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	eachBatch(x, func(at logPlace, n int64) {
-		for i := range n {
-			if m := r.made[logPlace{at.topic, at.partition, at.offset + i}]; m.heard.IsZero() {
-				m.heard = time.Now()
-			}
+	for _, b := range batches(x) {
+		if s, applied := b.where(x); applied {
+			r.hear(s, time.Now())
 		}
-	})
+	}
 }
 
-// eachBatch goes over the batches of a produce request that were appended.
-func eachBatch(x *exchange, f func(at logPlace, n int64)) {
-	sizes := make(map[logPlace]int64) // of offset 0
+// sized is a batch with the number of its records.
+type sized struct {
+	batch
+	n int64
+}
+
+// batches returns the batches of a produce request.
+func batches(x *exchange) (out []sized) {
+	const id, records, end = 43, 57, 61 // where a batch has them
 	for _, t := range x.request.(*kmsg.ProduceRequest).Topics {
 		for _, p := range t.Partitions {
-			const records = 57              // where a batch has their number
-			if len(p.Records) > records+4 { // the client leaves a batch empty that it has given up meanwhile
-				sizes[logPlace{topic: t.TopicID, partition: p.Partition}] = int64(binary.BigEndian.Uint32(p.Records[records:]))
+			if len(p.Records) < end { // the client leaves a batch empty that it has given up meanwhile
+				continue
 			}
+			b := sized{batch{topic: t.TopicID, partition: p.Partition}, int64(binary.BigEndian.Uint32(p.Records[records:]))}
+			copy(b.id[:], p.Records[id:records])
+			out = append(out, b)
 		}
 	}
+	return out
+}
+
+// where returns where a batch was appended, if the answer says that it was.
+func (b sized) where(x *exchange) (s span, applied bool) {
 	for _, t := range x.response.(*kmsg.ProduceResponse).Topics {
 		for _, p := range t.Partitions {
-			if p.ErrorCode == 0 {
-				f(logPlace{t.TopicID, p.Partition, p.BaseOffset}, sizes[logPlace{topic: t.TopicID, partition: p.Partition}])
+			if t.TopicID == b.topic && p.Partition == b.partition && p.ErrorCode == 0 {
+				return span{logPlace{t.TopicID, p.Partition, p.BaseOffset}, b.n}, true
 			}
 		}
 	}
+	return span{}, false
 }
 
 // noteCommit notes the partitions whose commit was taken. Callers hold mu.

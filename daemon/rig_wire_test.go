@@ -3,10 +3,10 @@ package daemon
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kbin"
@@ -51,7 +51,8 @@ type fate struct {
 // dial connects a party with a broker.
 func (p *party) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	if p.rig.unreachable(p, addr) {
-		return nil, fmt.Errorf("no route to %s", addr)
+		time.Sleep(usualTime) // some callers try again at once
+		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 	}
 	broker, err := p.rig.net.DialContext(ctx, network, addr)
 	if err != nil {

@@ -157,11 +157,8 @@ func (d *delivery) Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, err
 }
 
 // Classify implements lane.Deliverer.
-func (d *delivery) Classify(topic string, err error) purgatory.Result {
+func (d *delivery) Classify(_ string, err error) purgatory.Result {
 	r := purgatory.Result{Detail: err.Error()}
-	if producer.IsStale(err) {
-		d.producer.Forget(topic)
-	}
 	switch producer.Classify(err) {
 	case producer.Delivered:
 		r.Class = purgatory.Delivered

@@ -46,5 +46,5 @@ func Classify(err error) Class {
 	}
 }
 
-// IsStale says whether the client believes in a topic id that is no more.
-func IsStale(err error) bool { return errors.Is(err, kerr.UnknownTopicID) }
+// isStale says whether the client believes in a topic id that is no more.
+func isStale(err error) bool { return errors.Is(err, kerr.UnknownTopicID) }

@@ -32,7 +32,14 @@ type Producer struct {
 	mu      sync.Mutex
 	large   *kgo.Client
 	purging sync.WaitGroup
+	stale   map[staleTopic]bool // to be forgotten, and not yet
 	closed  atomic.Bool
+}
+
+// staleTopic is a topic of which a client has an id that is no more.
+type staleTopic struct {
+	client *kgo.Client
+	topic  string
 }
 
 // largestBatch is the limit of a client that leaves the judgement to the broker:
@@ -44,11 +51,12 @@ const bestCompression = 19
 
 // New returns a producer. It does not wait for Kafka.
 func New(cfg Config) (*Producer, error) {
-	client, err := newClient(cfg, "", kgo.ProducerBatchMaxBytesFn(cfg.MaxBatchBytes))
-	if err != nil {
+	p := &Producer{cfg: cfg, stale: make(map[staleTopic]bool)}
+	var err error
+	if p.client, err = newClient(cfg, "", kgo.ProducerBatchMaxBytesFn(cfg.MaxBatchBytes), kgo.WithHooks(&forgetful{producer: p})); err != nil {
 		return nil, err
 	}
-	return &Producer{cfg: cfg, client: client}, nil
+	return p, nil
 }
 
 func newClient(cfg Config, suffix string, opts ...kgo.Opt) (*kgo.Client, error) {
@@ -89,7 +97,7 @@ func (p *Producer) largeClient() (*kgo.Client, error) {
 		return nil, kgo.ErrClientClosed
 	}
 	if p.large == nil {
-		large, err := newClient(p.cfg, "-large", kgo.ProducerBatchMaxBytes(largestBatch),
+		large, err := newClient(p.cfg, "-large", kgo.ProducerBatchMaxBytes(largestBatch), kgo.WithHooks(&forgetful{producer: p}),
 			kgo.ProducerBatchCompression(kgo.ZstdCompression().WithLevel(bestCompression), kgo.SnappyCompression()))
 		if err != nil {
 			return nil, err
@@ -99,22 +107,42 @@ func (p *Producer) largeClient() (*kgo.Client, error) {
 	return p.large, nil
 }
 
-// Forget makes the clients look at a topic afresh that was deleted and made again.
-// What is buffered for it fails.
-func (p *Producer) Forget(topic string) {
+// forgetful makes a client look at a topic afresh that was deleted and made again, when
+// the client fails with the id of the old one, and never otherwise: what it forgets it
+// begins to count at 0 again, and the next batch in a topic that the client has written to
+// under the same epoch would be acknowledged as one that is there already, and not be
+// written. Having failed it has either written nothing there or a new epoch.
+type forgetful struct {
+	producer *Producer
+	client   *kgo.Client
+}
+
+// OnNewClient implements kgo.HookNewClient.
+func (f *forgetful) OnNewClient(c *kgo.Client) { f.client = c }
+
+// OnProduceRecordUnbuffered implements kgo.HookProduceRecordUnbuffered.
+func (f *forgetful) OnProduceRecordUnbuffered(r *kgo.Record, err error) {
+	if err != nil && isStale(err) {
+		f.producer.forget(staleTopic{f.client, r.Topic})
+	}
+}
+
+// forget purges a topic, once for all records that fail meanwhile. What is buffered for
+// it fails.
+func (p *Producer) forget(s staleTopic) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed.Load() {
+	if p.closed.Load() || p.stale[s] {
 		return
 	}
-	large := p.large
+	p.stale[s] = true
 	p.purging.Add(1)
 	go func() { // ends by itself: purging waits for a metadata update at most
 		defer p.purging.Done()
-		p.client.PurgeTopicsFromClient(topic)
-		if large != nil {
-			large.PurgeTopicsFromClient(topic)
-		}
+		s.client.PurgeTopicsFromClient(s.topic)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.stale, s)
 	}()
 }
 
