@@ -97,6 +97,7 @@ type owned struct {
 	loaded  bool   // offset and finished set are known and the handler has it
 	stopped string // why it is not read, "" if it is
 	next    int64  // first offset not yet handed over
+	read    bool   // some records were handed over
 }
 
 // New returns a consumer that has done nothing yet.
@@ -226,7 +227,7 @@ func (c *Consumer) handOver(fetches kgo.Fetches) (bytes int64) {
 		}
 		tenure := o.Tenure
 		if n := len(f.Records); n > 0 {
-			o.next = max(o.next, f.Records[n-1].Offset+1)
+			o.next, o.read = max(o.next, f.Records[n-1].Offset+1), true
 		}
 		c.mu.Unlock()
 		if len(f.Records) > 0 {

@@ -30,9 +30,9 @@ func (c *Consumer) load(ctx context.Context, fetched map[string]map[int32]kgo.Of
 	}
 	out := make(map[string]map[int32]kgo.Offset)
 	for topic, partitions := range fetched {
-		for p := range partitions {
+		for p, at := range partitions {
 			tp := offsets.TopicPartition{Topic: topic, Partition: p}
-			a, reason := c.start(tp, w, starts)
+			a, reason := c.start(tp, at.EpochOffset().Epoch, w, starts)
 			if again := starts[tp].again; again != nil {
 				c.notLoaded(c.tenure(tp), again)
 				continue
@@ -73,13 +73,15 @@ func (c *Consumer) begin(tp offsets.TopicPartition, a *Assigned, id offsets.Topi
 	return true
 }
 
-// start decides where one partition begins, or why it cannot.
-func (c *Consumer) start(tp offsets.TopicPartition, w world, starts map[offsets.TopicPartition]startAt) (a Assigned, reason string) {
+// start decides where one partition begins, or why it cannot. leaderEpoch is the
+// committed one as the client has it: -1 also where brokers cannot be asked about it.
+func (c *Consumer) start(tp offsets.TopicPartition, leaderEpoch int32, w world, starts map[offsets.TopicPartition]startAt) (a Assigned, reason string) {
 	b, bounded := w.bounds[tp]
 	a.StableEnd = b.stable
 	c.mu.Lock()
 	was, ok := c.committed[tp]
 	c.mu.Unlock()
+	was.LeaderEpoch = leaderEpoch
 	if !bounded { // its first fetch will tell whether the offset is in the log
 		b = bounds{end: math.MaxInt64}
 	}

@@ -146,7 +146,7 @@ func (c *Consumer) onOffsetsFetched(_ context.Context, _ *kgo.Client, resp *kmsg
 				if p.Metadata != nil {
 					metadata = *p.Metadata
 				}
-				c.committed[tp] = offsets.Committed{Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, Metadata: metadata}
+				c.committed[tp] = offsets.Committed{Offset: p.Offset, LeaderEpoch: -1, Metadata: metadata}
 			}
 		}
 	}
@@ -163,47 +163,6 @@ func (c *Consumer) Stop(t Tenure, reason string) {
 	}
 	o.stopped = reason
 	c.client.PauseFetchPartitions(map[string][]int32{t.Topic: {t.Partition}})
-}
-
-// Jump makes reading of a partition go on at an offset, before the next poll's
-// records are handed over: everything before it is finished, in the log of that
-// leader epoch. A data loss is reported where that log ends below; -1 asks nothing.
-func (c *Consumer) Jump(t Tenure, to int64, leaderEpoch int32) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if to > c.jumps[t].offset {
-		c.jumps[t] = jumpTo{to, leaderEpoch}
-	}
-}
-
-type jumpTo struct {
-	offset      int64
-	leaderEpoch int32
-}
-
-// jump carries out what Jump asked for. Only the poll loop calls it, while
-// rebalances are blocked: a tenure cannot end between the look and the leap.
-func (c *Consumer) jump() {
-	c.mu.Lock()
-	if len(c.jumps) == 0 {
-		c.mu.Unlock()
-		return
-	}
-	set := make(map[string]map[int32]kgo.EpochOffset)
-	for t, to := range c.jumps {
-		o := c.table[t.TopicPartition]
-		if o == nil || o.Epoch != t.Epoch || o.stopped != "" || o.next >= to.offset {
-			continue
-		}
-		o.next = to.offset
-		if set[t.Topic] == nil {
-			set[t.Topic] = make(map[int32]kgo.EpochOffset)
-		}
-		set[t.Topic][t.Partition] = kgo.EpochOffset{Epoch: to.leaderEpoch, Offset: to.offset}
-	}
-	clear(c.jumps)
-	c.mu.Unlock()
-	c.client.SetOffsets(set)
 }
 
 // View is one row of the ownership table, for status.

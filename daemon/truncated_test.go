@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
 )
 
 // truncatedAt makes the broker answer that the log of every epoch before the present
@@ -52,6 +54,48 @@ func TestAnOffsetAboveATruncationStopsItsPartition(t *testing.T) {
 		if _, body := in.get("/status"); !strings.Contains(body, "the log was truncated") {
 			t.Errorf("status does not say why: %s", body)
 		}
+		in.stop()
+	})
+}
+
+func TestAJumpGoesOverNothingThatWasWrittenAnew(t *testing.T) {
+	inBubble(t, func(w *world) {
+		in := w.start()
+		in.ready()
+		w.send(0, "long", header("x-delay", "1h"))
+		w.sendMany(0, 0, 30_000, func(int) []kgo.RecordHeader { return nil })
+		w.until(time.Minute, "all but one are delivered", func() bool { return w.count(egress) >= 30_000 })
+		time.Sleep(3 * time.Second) // more than one commit
+		in.kill()
+		time.Sleep(time.Minute)
+		w.truncatedAt(25_000)
+		in = w.start()
+		in.ready()
+		time.Sleep(30 * time.Second)
+		if _, body := in.get("/status"); !strings.Contains(body, "the log was truncated at 25000") {
+			t.Errorf("status says nothing of it: %s", body)
+		}
+		in.stop()
+	})
+}
+
+func TestABrokerThatKnowsNoLeaderEpochsIsReadFrom(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.client.Close()
+		w.broker.Close()
+		old := kversion.Stable()
+		old.SetMaxKeyVersion(int16(kmsg.OffsetForLeaderEpoch), -1)
+		w.startBroker(kfake.SeedTopics(2, ingress), kfake.SeedTopics(2, egress), kfake.SeedTopics(1, dlq), kfake.MaxVersions(old))
+		w.client = w.kafka()
+		in := w.start()
+		in.ready()
+		w.sendMany(0, 0, 20, func(int) []kgo.RecordHeader { return nil })
+		w.arrives(egress, 20, time.Minute)
+		time.Sleep(3 * time.Second)
+		in.stop()
+		in = w.start()
+		w.sendMany(0, 20, 5, func(int) []kgo.RecordHeader { return nil })
+		w.until(time.Minute, "what is written after a restart is delivered", func() bool { return w.count(egress) == 25 })
 		in.stop()
 	})
 }

@@ -26,9 +26,9 @@ type Commit struct {
 	// Low is the offset to commit: everything below it is finished.
 	Low int64
 
-	// LeaderEpoch is the highest leader epoch of what was read, -1 for none. Nothing in
-	// Metadata is about records of a later one: those were written anew, after the
-	// log was truncated.
+	// LeaderEpoch is the highest leader epoch of what was read, -1 for none. No record
+	// of a later one is finished by Metadata: where one stands at an offset of the
+	// set, the log was truncated and written anew.
 	LeaderEpoch int32
 
 	// Metadata is what Window.Encode returned for the same Low. The checksum

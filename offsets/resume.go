@@ -51,6 +51,8 @@ func Resume(was Committed, id Identity, b Bounds) (s Start, err error) {
 		return s, err
 	case errors.Is(err, ErrOtherTopic):
 		window, s.LeaderEpoch = NewWindow(b.Start), -1
+	case errors.Is(err, ErrForeign): // maybe a mirror's copy, with the epoch of another cluster
+		s.LeaderEpoch = -1
 	}
 	s.Window, s.Foreign = window, err
 	if window.Low() > b.End {

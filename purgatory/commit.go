@@ -55,7 +55,7 @@ func (c *Core) build(p *partition) offsets.Commit {
 	p.commit.builtFor = enc
 	return offsets.Commit{
 		TopicPartition: p.TopicPartition, TopicID: p.TopicID, Epoch: p.Epoch,
-		Low: p.Window.Low(), LeaderEpoch: p.readEpoch, Metadata: enc.Metadata,
+		Low: p.Window.Low(), LeaderEpoch: p.factsEpoch(), Metadata: enc.Metadata,
 	}
 }
 

@@ -71,11 +71,11 @@ func (c *Core) Reader(tp offsets.TopicPartition, epoch uint64) (r Reader, ok boo
 // reading, and its headers need not be looked at.
 func (r Reader) Wants(offset int64, leaderEpoch int32) bool {
 	c, p := r.core, r.part
-	if leaderEpoch > p.readEpoch {
-		c.newLeader(p, offset, leaderEpoch)
-	}
-	if p.halted != nil {
+	if p.halted != nil || leaderEpoch > p.readEpoch && !c.newLeader(p, offset, leaderEpoch) {
 		return false
+	}
+	if offset+1 >= p.strangeUntil {
+		p.strangeUntil = 0 // the epochs of a log go up: none of these facts is of a later one
 	}
 	if offset < p.next {
 		return false // read before, or jumped over
@@ -96,27 +96,38 @@ func (r Reader) Wants(offset int64, leaderEpoch int32) bool {
 	return false
 }
 
-// newLeader notes a record of a leader epoch above all before. What the assignment
-// says is finished from there on is about records of earlier epochs, which have
-// been truncated away and written over. Where the low offset or a jump has passed
-// them there is no way back: the partition stops, and its commits go on to name
-// the epoch of what it knows.
-func (c *Core) newLeader(p *partition, offset int64, leaderEpoch int32) {
-	if passed := max(p.Window.Low(), p.next); p.LeaderEpoch >= 0 && passed > offset {
-		p.halted = &HaltNotice{p.TopicPartition, p.Epoch, offset, fmt.Sprintf("the log was truncated at %d, and offsets up to %d count as finished: "+
+// newLeader notes a record of a leader epoch above all before; false when its
+// partition stops reading. What is known to be finished from there on is about
+// records of earlier epochs, which have been truncated away and written over. Where
+// the low offset, the read position or a jump has passed them there is no way back:
+// the partition stops, and its commits go on to name the epoch of what it knows.
+func (c *Core) newLeader(p *partition, offset int64, leaderEpoch int32) bool {
+	if p.strangeUntil > 0 { // nobody knows of which epochs these facts are
+		p.readEpoch = leaderEpoch
+		return true
+	}
+	if passed := max(p.Window.Low(), p.next); p.readEpoch >= 0 && passed > offset {
+		p.halted = &HaltNotice{p.TopicPartition, p.Epoch, offset, fmt.Sprintf("the log was truncated at %d, and offsets up to %d were read or count as finished: "+
 			"set the group's offset for this partition, then restart", offset, passed), true}
 		c.effects.Halts = append(c.effects.Halts, *p.halted)
-		return
+		return false
 	}
 	p.readEpoch = leaderEpoch
-	if p.LeaderEpoch < 0 {
-		return
-	}
 	if n := p.Window.ClipAbove(offset); n > 0 {
 		c.NoteError(p.Topic, fmt.Sprintf("the log of partition %d was truncated at %d: %d finished offsets above are forgotten", p.Partition, offset, n))
 		p.commit.dirty = true
 	}
 	p.finishedUntil = min(p.finishedUntil, offset)
+	return true
+}
+
+// factsEpoch is the leader epoch up to which everything known to be finished is about
+// the log as it was read, -1 where that is not known.
+func (p *partition) factsEpoch() int32 {
+	if p.strangeUntil > 0 {
+		return -1
+	}
+	return p.readEpoch
 }
 
 // Read takes a record that is wanted. It returns false when the partition stops

@@ -36,6 +36,9 @@ type partition struct {
 	// is finished but what the assignment came with.
 	next      int64
 	readEpoch int32 // highest leader epoch of what was read
+	// strangeUntil is one past the highest finished offset that the assignment brought
+	// without a leader epoch, until a record there or beyond is read; 0: none.
+	strangeUntil int64
 	// finishedUntil caches the end of the finished run that next is in.
 	finishedUntil int64
 
@@ -68,6 +71,9 @@ func (c *Core) Assign(a Assignment) {
 	}
 	p.commit.dirty = !a.Committed
 	p.commit.low = a.Window.Low()
+	if a.LeaderEpoch < 0 && a.Window.Above() > 0 {
+		p.strangeUntil = a.Window.Highest() + 1
+	}
 	if lost := a.Window.FinishRange(a.Window.Low(), a.Next); lost > 0 {
 		c.stats.LostToRetention += lost
 		p.commit.dirty = true
@@ -238,6 +244,6 @@ func (p *partition) jump(c *Core) {
 	if p.finishedUntil-p.next > c.cfg.JumpOver {
 		c.stats.Jumped += p.finishedUntil - p.next
 		p.next = p.finishedUntil
-		c.effects.Jumps = append(c.effects.Jumps, Jump{p.TopicPartition, p.Epoch, p.next, p.readEpoch})
+		c.effects.Jumps = append(c.effects.Jumps, Jump{p.TopicPartition, p.Epoch, p.next, p.factsEpoch()})
 	}
 }

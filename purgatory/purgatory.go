@@ -145,8 +145,8 @@ type Jump struct {
 	offsets.TopicPartition
 	Epoch uint64
 	To    int64
-	// LeaderEpoch is the highest known, -1 for none: where the log of that epoch ends
-	// below To, what is finished is about another log.
+	// LeaderEpoch is that of what is finished, -1 for unknown: where the log of that
+	// epoch ends below To, the jump would go over records that were written anew.
 	LeaderEpoch int32
 }
 

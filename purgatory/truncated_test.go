@@ -16,15 +16,23 @@ func resumed(t *testing.T, low int64) *rig {
 	return r
 }
 
-// wanted shows the core offsets in order and returns those that it wants and reads.
+// wanted shows the core a batch of offsets, as the lane does, and returns those that it
+// wants and reads.
 func (r *rig) wanted(leaderEpoch int32, from, to int64) (out []int64) {
-	for o := from; o < to; o++ {
-		reader, ok := r.Reader(partitionOf(0), 1)
-		if a := r.arrival(o, 10, "0 x"); ok && reader.Wants(o, leaderEpoch) && reader.Read(&a) {
+	reader, ok := r.Reader(partitionOf(0), 1)
+	for o := from; ok && o < to; o++ {
+		if a := r.arrival(o, 10, "0 x"); reader.Wants(o, leaderEpoch) && reader.Read(&a) {
 			out = append(out, o)
 		}
 	}
 	return out
+}
+
+// fresh hands over partition 0 with a window of which nobody knows the leader epoch.
+func fresh(t *testing.T, w *offsets.Window) *rig {
+	r := newRig(t, nil)
+	r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 1, Window: w, LeaderEpoch: -1, Committed: true})
+	return r
 }
 
 func TestWhatWasWrittenAnewAfterATruncationIsNotTakenForFinished(t *testing.T) {
@@ -46,8 +54,7 @@ func TestWhatWasWrittenAnewAfterATruncationIsNotTakenForFinished(t *testing.T) {
 }
 
 func TestANewLeaderAloneIsNoTruncation(t *testing.T) {
-	r := newRig(t, nil)
-	r.assign(0, 1, 0)
+	r := fresh(t, offsets.NewWindow(0))
 	if got := append(r.wanted(1, 0, 3), r.wanted(9, 3, 6)...); len(got) != 6 {
 		t.Errorf("read %v, want all", got)
 	}
@@ -81,5 +88,42 @@ func TestATruncationBelowWhatCountsAsFinishedStopsThePartition(t *testing.T) {
 	}
 	if p := r.Snapshot().Partitions[0]; p.Halted != "" {
 		t.Errorf("halted by the policy for invalid records: %s", p.Halted)
+	}
+}
+
+func TestATruncationWhileAPartitionIsReadStopsIt(t *testing.T) {
+	r := fresh(t, offsets.NewWindow(0))
+	r.wanted(3, 0, 10)
+	r.pass(20)
+	r.end(Delivered, r.offer()...)
+	if got := r.wanted(5, 6, 12); len(got) != 0 {
+		t.Errorf("read %v of a log of which 6 to 9 were read before, want nothing", got)
+	}
+	if c := r.Commits(nil, true)[0]; c.LeaderEpoch != 3 || c.Low != 10 {
+		t.Errorf("commit of %d in epoch %d, want 10 in epoch 3", c.Low, c.LeaderEpoch)
+	}
+}
+
+func TestFactsWithoutALeaderEpochStayWithoutUntilTheyAreReadPast(t *testing.T) {
+	w := offsets.NewWindow(0)
+	w.FinishRange(1, 8)
+	r := fresh(t, w)
+	r.wanted(3, 0, 1)
+	if c := r.Commits(nil, true)[0]; c.LeaderEpoch != -1 {
+		t.Errorf("facts of unknown epochs are said to be of %d", c.LeaderEpoch)
+	}
+	r.wanted(5, 4, 12) // of another epoch, and not truncated
+	if h := r.Take().Halts; len(h) > 0 {
+		t.Errorf("a healthy log halts: %+v", h)
+	}
+	r.pass(20)
+	r.end(Delivered, r.offer()...)
+	c := r.Commits(nil, true)
+	if len(c) == 0 {
+		r.Committed(CommitResult{Commit: offsets.Commit{TopicPartition: partitionOf(0), Epoch: 1}})
+		c = r.Commits(nil, true)
+	}
+	if c[0].LeaderEpoch != 5 || c[0].Low != 12 {
+		t.Errorf("commit of %d in epoch %d, want 12 in epoch 5", c[0].Low, c[0].LeaderEpoch)
 	}
 }

@@ -1,0 +1,100 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// jumpTo is where a partition's reading is to go on.
+type jumpTo struct {
+	offset      int64
+	leaderEpoch int32
+}
+
+// Jump makes reading of a partition go on at an offset, before a later poll's records
+// are handed over: everything before it is finished, in the log of that leader
+// epoch. Whether that log reaches there is asked first: the client does not by
+// itself, and what was written anew below would never be read. -1 is no epoch, and
+// nothing is asked.
+func (c *Consumer) Jump(t Tenure, to int64, leaderEpoch int32) {
+	if leaderEpoch < 0 {
+		c.noteJump(t, jumpTo{to, -1})
+		return
+	}
+	go c.askAndJump(t, jumpTo{to, leaderEpoch}) // ends with the answer, after 30 s at most
+}
+
+func (c *Consumer) noteJump(t Tenure, to jumpTo) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o := c.table[t.TopicPartition]; o != nil && o.Epoch == t.Epoch && to.offset > c.jumps[t].offset {
+		c.jumps[t] = to
+	}
+}
+
+// askAndJump notes the jump when the log is the one that was read. Without an answer
+// it does not, and what would have been jumped over is read and dropped.
+func (c *Consumer) askAndJump(t Tenure, to jumpTo) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for c.isTenure(t) {
+		end, err := c.endOfEpoch(ctx, t, to.leaderEpoch)
+		switch {
+		case err == nil && end >= 0 && end < to.offset:
+			c.giveUp(t, fmt.Sprintf("the log was truncated at %d, and all up to %d counts as finished: set the group's offset for this partition, then restart", end, to.offset))
+			return
+		case err == nil:
+			c.noteJump(t, to)
+			return
+		}
+		if pause(ctx, loadRetry) != nil {
+			return
+		}
+	}
+}
+
+// endOfEpoch returns where the log of a leader epoch ends, -1 where the broker does
+// not know the epoch (KIP-101).
+func (c *Consumer) endOfEpoch(ctx context.Context, t Tenure, leaderEpoch int32) (int64, error) {
+	var req kadm.OffsetForLeaderEpochRequest
+	req.Add(t.Topic, t.Partition, leaderEpoch)
+	answers, err := kadm.NewClient(c.client).OffsetForLeaderEpoch(ctx, req)
+	if err != nil {
+		return 0, err
+	}
+	a, ok := answers[t.Topic][t.Partition]
+	if !ok {
+		return 0, errNoAnswer
+	}
+	return a.EndOffset, a.Err
+}
+
+// jump carries out the jumps of partitions that have been read: before their first
+// fetch the client may not know them yet, and would not move. Only the poll loop
+// calls it, while rebalances are blocked: a tenure cannot end between the look and
+// the leap.
+func (c *Consumer) jump() {
+	c.mu.Lock()
+	set := make(map[string]map[int32]kgo.EpochOffset)
+	for t, to := range c.jumps {
+		o := c.table[t.TopicPartition]
+		if o != nil && o.Epoch == t.Epoch && !o.read {
+			continue
+		}
+		delete(c.jumps, t)
+		if o == nil || o.Epoch != t.Epoch || o.stopped != "" || o.next >= to.offset {
+			continue
+		}
+		o.next = to.offset
+		if set[t.Topic] == nil {
+			set[t.Topic] = make(map[int32]kgo.EpochOffset)
+		}
+		set[t.Topic][t.Partition] = kgo.EpochOffset{Epoch: to.leaderEpoch, Offset: to.offset}
+	}
+	c.mu.Unlock()
+	c.client.SetOffsets(set) // nothing where set is empty
+}
