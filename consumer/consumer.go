@@ -97,7 +97,7 @@ type owned struct {
 	loaded  bool   // offset and finished set are known and the handler has it
 	stopped string // why it is not read, "" if it is
 	next    int64  // first offset not yet handed over
-	read    bool   // some records were handed over
+	fetched bool   // a fetch was answered
 }
 
 // New returns a consumer that has done nothing yet.
@@ -227,8 +227,9 @@ func (c *Consumer) handOver(fetches kgo.Fetches) (bytes int64) {
 		}
 		tenure := o.Tenure
 		if n := len(f.Records); n > 0 {
-			o.next, o.read = max(o.next, f.Records[n-1].Offset+1), true
+			o.next = max(o.next, f.Records[n-1].Offset+1)
 		}
+		o.fetched = o.fetched || len(f.Records) > 0 || f.Err != nil
 		c.mu.Unlock()
 		if len(f.Records) > 0 {
 			size := sizeOf(f.Records)

@@ -73,8 +73,8 @@ func (c *Consumer) endOfEpoch(ctx context.Context, t Tenure, leaderEpoch int32) 
 	return a.EndOffset, a.Err
 }
 
-// jump carries out the jumps of partitions that have been read: before their first
-// fetch the client may not know them yet, and would not move. Only the poll loop
+// jump carries out the jumps of partitions that have been fetched from: before
+// that the client may not know them yet, and would not move. Only the poll loop
 // calls it, while rebalances are blocked: a tenure cannot end between the look and
 // the leap.
 func (c *Consumer) jump() {
@@ -82,7 +82,7 @@ func (c *Consumer) jump() {
 	set := make(map[string]map[int32]kgo.EpochOffset)
 	for t, to := range c.jumps {
 		o := c.table[t.TopicPartition]
-		if o != nil && o.Epoch == t.Epoch && !o.read {
+		if o != nil && o.Epoch == t.Epoch && !o.fetched {
 			continue
 		}
 		delete(c.jumps, t)

@@ -38,6 +38,7 @@ const (
 	Suspend                   // I's lease runs out
 	Trim                      // I gives memory back
 	DeleteRecords             // the log of P begins N offsets later
+	Elect                     // P has another leader, and nothing is lost
 	Truncate                  // the log of P ends N offsets earlier
 	Compact                   // an offset of P is compacted away
 	Recreate                  // the topic of P is deleted and made again
@@ -53,7 +54,7 @@ const (
 var kindNames = [kinds]string{
 	"append", "decide", "pass", "step", "start", "crash", "expel", "learn", "sync", "assign", "revoke", "final", "sweep",
 	"fetch", "turn", "write", "reply", "build", "arrive", "straggle", "refuse", "answer", "late", "haunt", "suspend", "trim",
-	"delete records", "truncate", "compact", "recreate", "verdict", "limit", "reset", "overwrite", "pending", "resolve",
+	"delete records", "elect", "truncate", "compact", "recreate", "verdict", "limit", "reset", "overwrite", "pending", "resolve",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -79,7 +80,7 @@ func (w *World) accident(a Action) bool {
 	case Reply:
 		return a.N == int(purgatory.Unknown)
 	}
-	return slices.Contains([]Kind{Crash, Revoke, Straggle, Suspend, Step, DeleteRecords, Truncate, Recreate}, a.Kind)
+	return slices.Contains([]Kind{Crash, Revoke, Straggle, Suspend, Step, DeleteRecords, Elect, Truncate, Recreate}, a.Kind)
 }
 
 // Tally counts what happened, by kind.

@@ -8,7 +8,7 @@ import (
 // apply makes an action happen.
 func (w *World) apply(a Action) bool {
 	switch a.Kind {
-	case Append, Decide, DeleteRecords, Truncate, Compact, Recreate:
+	case Append, Decide, DeleteRecords, Elect, Truncate, Compact, Recreate:
 		return w.applyToLog(a)
 	case Pass, Verdict, Limit, Late, Haunt, Reset, Overwrite, Pending, Resolve:
 		return w.applyToBrokers(a)

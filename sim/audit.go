@@ -26,6 +26,9 @@ func (in *instance) audit(t *tenure, c *commitMsg) {
 		return
 	}
 	c.facts = factsOf(set)
+	if want := t.factsEpoch(); c.LeaderEpoch != want {
+		w.fail("a commit of partition %d names leader epoch %d, want %d", c.part, c.LeaderEpoch, want)
+	}
 	if c.Low < t.lastLow {
 		w.fail("the low offset of partition %d goes back from %d to %d", c.part, t.lastLow, c.Low)
 	}

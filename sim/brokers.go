@@ -22,6 +22,8 @@ func (w *World) applyToLog(a Action) bool {
 		}
 		log.start = to
 		w.say("the log of %d begins at %d", a.P, to)
+	case Elect:
+		log.epoch++
 	case Truncate:
 		return w.truncate(a.P, log.end()-int64(a.N))
 	case Compact:
@@ -83,7 +85,7 @@ var verdicts = [...]purgatory.Verdict{
 // truncate cuts the log off, as an unclean election does.
 func (w *World) truncate(p int, end int64) bool {
 	log := w.logs[p]
-	if end < log.start || end >= log.end() {
+	if end < log.start || end >= log.end() || log.strange {
 		return false
 	}
 	log.truncate(end)
@@ -157,17 +159,26 @@ func (w *World) applyToOffset(a Action) bool {
 			e.said = false
 			e.lost = e.lost || int64(o) < to && e.written == 0 // the operator's wish
 		}
-		g.offsets[p] = &committed{offsets.Committed{Offset: to, LeaderEpoch: -1}, log.topicID}
+		g.offsets[p] = &committed{offsets.Committed{Offset: to, LeaderEpoch: -1}, log.topicID, true}
 	case Overwrite:
-		metadata := "member-7c9e"
-		if a.N > 0 { // a mirror's copy
+		metadata, epoch := "member-7c9e", was.LeaderEpoch
+		switch a.N {
+		case 2: // by a release that named no epochs, before which no log was truncated
+			if log.epoch > 0 {
+				return false
+			}
+			log.strange = true
+			g.offsets[p] = &committed{offsets.Committed{Offset: was.Offset, LeaderEpoch: -1, Metadata: was.Metadata}, log.topicID, was.byWord}
+			return true
+		case 1: // a mirror's copy
+			epoch = 1
 			id := w.identity(p)
 			id.ClusterID = "elsewhere"
 			set := offsets.NewWindow(f.low)
 			set.FinishRange(f.low+1, f.low+5)
 			metadata = set.Encode(id, 4096).Metadata
 		}
-		g.offsets[p] = &committed{offsets.Committed{Offset: f.low, LeaderEpoch: was.LeaderEpoch, Metadata: metadata}, log.topicID}
+		g.offsets[p] = &committed{offsets.Committed{Offset: f.low, LeaderEpoch: epoch, Metadata: metadata}, log.topicID, true}
 		for o := range f.above {
 			if o < log.end() {
 				log.entries[o].said = false
@@ -197,7 +208,7 @@ func (w *World) transact(p int, f facts) *committed {
 	if !enc.Complete {
 		return nil
 	}
-	return &committed{offsets.Committed{Offset: set.Low(), LeaderEpoch: log.epoch, Metadata: enc.Metadata}, log.topicID}
+	return &committed{offsets.Committed{Offset: set.Low(), LeaderEpoch: log.epoch, Metadata: enc.Metadata}, log.topicID, false}
 }
 
 // markPending notes what a transaction that is committed delivered.

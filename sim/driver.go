@@ -22,7 +22,7 @@ type Run struct {
 var weights = [kinds]int{
 	Append: 50, Decide: 8, Pass: 40, Step: 1, Start: 10, Crash: 1, Expel: 3, Learn: 10, Sync: 80, Assign: 120, Revoke: 2, Final: 20,
 	Sweep: 10, Fetch: 60, Turn: 50, Write: 40, Reply: 120, Build: 40, Arrive: 80, Straggle: 6, Refuse: 4, Answer: 80, Late: 3,
-	Haunt: 3, Suspend: 1, Trim: 1, DeleteRecords: 2, Truncate: 1, Compact: 2, Recreate: 1, Verdict: 3, Limit: 1, Reset: 2,
+	Haunt: 3, Suspend: 1, Trim: 1, DeleteRecords: 2, Elect: 3, Truncate: 1, Compact: 2, Recreate: 1, Verdict: 3, Limit: 1, Reset: 2,
 	Overwrite: 2, Pending: 4, Resolve: 8,
 }
 
@@ -96,8 +96,10 @@ func numbers(rng *rand.Rand, a Action) (p, n int) {
 		p, n = rng.IntN(3), rng.IntN(len(verdicts))
 	case Limit:
 		n = 200 + rng.IntN(400)
-	case Decide, Build, Overwrite, Resolve:
+	case Decide, Build, Resolve:
 		n = rng.IntN(2)
+	case Overwrite:
+		n = rng.IntN(3)
 	}
 	return p, n
 }

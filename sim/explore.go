@@ -51,6 +51,7 @@ func (n *node) trace() (out []Action) {
 type explorer struct {
 	start Run
 	until time.Time
+	whole bool // however long it takes
 	seed  maphash.Seed
 	ended atomic.Bool
 
@@ -63,14 +64,15 @@ type explorer struct {
 // Explore tries every trace of actions that can follow the start's, with no
 // accident first, then with at most one, two and so on, until the time is over. A
 // search that ends before is whole: ordinary steps come to an end by themselves.
+// The first one always does.
 // States that are the same are searched once. From one of a hundred states the
 // world is let run until it is quiet.
 //
 // The last search is the one that the time cut short; with it come the whole ones.
 func Explore(start Run, budget time.Duration, workers int) (all []*Exploration) {
 	until := time.Now().Add(budget)
-	for accidents := 0; time.Now().Before(until); accidents++ {
-		x := &explorer{start: start, until: until, seed: maphash.MakeSeed(), seen: make(map[uint64]struct{})}
+	for accidents := 0; accidents == 0 || time.Now().Before(until); accidents++ {
+		x := &explorer{start: start, until: until, whole: accidents == 0, seed: maphash.MakeSeed(), seen: make(map[uint64]struct{})}
 		x.start.Config.Accidents = accidents
 		x.search(workers)
 		x.found.Accidents = accidents
@@ -108,7 +110,7 @@ func (x *explorer) work(level []*node, at *atomic.Int64) {
 	var own Exploration
 	for i := at.Add(1) - 1; i < int64(len(level)) && !x.ended.Load(); i = at.Add(1) - 1 {
 		x.expand(level[i], &own)
-		if time.Now().After(x.until) {
+		if !x.whole && time.Now().After(x.until) {
 			x.ended.Store(true)
 		}
 	}
@@ -217,7 +219,7 @@ func (w *World) choices() (out []Action) {
 			for _, k := range []Kind{Assign, Revoke, Final, Sweep} {
 				add(k, i, p, 0)
 			}
-			add(Fetch, i, p, 2)
+			add(Fetch, i, p, 4)
 		}
 	}
 	for k := range w.late {
@@ -229,6 +231,7 @@ func (w *World) choices() (out []Action) {
 	for p := range w.logs {
 		add(DeleteRecords, 0, p, 1)
 		add(Truncate, 0, p, 1)
+		add(Elect, 0, p, 0)
 		add(Recreate, 0, p, 0)
 		if log := w.logs[p]; (log.epoch > 0 || log.topicID > 1) && log.end() < 4 { // what was lost is written anew
 			add(Append, 0, p, again)

@@ -30,7 +30,7 @@ const (
 func small(partitions int, records ...int) Run {
 	r := Run{Config: Config{
 		Instances: 2, Partitions: partitions, OnInvalid: purgatory.DeadLetter, DeadLetters: true, MaxInFlight: 8,
-		MaxInFlightBytes: 1 << 20, HeldShare: 1 << 20, Patience: time.Hour, LargestChunk: 4 << 10, JumpOver: 1 << 20, MaxMetadata: 4096, Burst: 1,
+		MaxInFlightBytes: 1 << 20, HeldShare: 1 << 20, Patience: time.Hour, LargestChunk: 4 << 10, JumpOver: 1, MaxMetadata: 4096, Burst: 1,
 	}}
 	do := func(k Kind, i, p, n int) { r.Trace = append(r.Trace, Action{k, i, p, n}) }
 	for p := range partitions { // the first two offsets of each log are a gap and a marker
@@ -57,15 +57,19 @@ func small(partitions int, records ...int) Run {
 
 func TestExplorerFindsNothingBroken(t *testing.T) {
 	for name, start := range map[string]Run{
-		"one partition, three records": small(1, plain, later, plain),
-		"two partitions, four records": small(2, plain, later, later, plain),
+		"one partition, three records":  small(1, plain, later, plain),
+		"two partitions, three records": small(2, plain, later, plain),
 	} {
 		budget := *explore
 		if testing.Short() {
 			budget = min(budget, 2*time.Second)
 		}
 		t.Log(name)
-		for _, found := range Explore(start, budget, runtime.GOMAXPROCS(0)) {
+		all := Explore(start, budget, runtime.GOMAXPROCS(0))
+		if !all[0].Whole && all[0].Broken == nil || all[0].States < 1000 {
+			t.Errorf("%s: what happens without an accident was not searched: %v", name, all[0])
+		}
+		for _, found := range all {
 			t.Log(found)
 			if found.Broken != nil {
 				short := found.Trace.Shrink(2000, Breaks(found.Broken))

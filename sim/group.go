@@ -11,6 +11,7 @@ type member string
 type committed struct {
 	offsets.Committed
 	topicID byte
+	byWord  bool // an operator's, or where a group first started: nothing was read
 }
 
 // group is the coordinator's side. It does what a real one does, and no more: a
@@ -46,6 +47,7 @@ type commitMsg struct {
 	facts   facts // what it says, read back
 	arrived bool
 	answer  answer
+	byWord  bool
 	stale   bool // built before the lease ran out: its answer proves nothing
 	final   bool
 }

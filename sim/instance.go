@@ -44,8 +44,14 @@ type tenure struct {
 	low     int64            // at the assignment: everything below is finished
 	lastLow int64            // of the last commit that was built
 
-	known     int32 // the leader epoch that was committed
-	epochRead int32 // the highest that was read
+	known       int32 // the leader epoch that was committed
+	epochRead   int32 // the highest that was read
+	strange     int64 // one past the highest fact without an epoch, until it is read past
+	byWord      bool  // it began at an operator's offset, or a first one, and read nothing
+	notices     int   // of halts
+	mayHalt     int64 // where the policy for invalid records may halt it, -1: nowhere
+	overwritten bool  // it was shown records that were written over what it knows
+	rewound     bool  // a truncation made the client read once more from where it cut
 
 	accepted bool // a commit of it was taken since it began, or since the lease ran out
 	revoking bool
@@ -157,7 +163,11 @@ func (t *tenure) validate(offset int64, leaderEpoch int32) {
 func (t *tenure) begin(w *World, was *committed, s offsets.Start) {
 	f := factsOf(s.Window)
 	t.window, t.low, t.next, t.read, t.lastLow = s.Window, f.low, s.Next, s.Next, f.low
-	t.known, t.epochRead = s.LeaderEpoch, s.LeaderEpoch
+	t.known, t.epochRead, t.mayHalt = s.LeaderEpoch, s.LeaderEpoch, -1
+	t.byWord = was == nil || was.byWord || was.topicID != t.topicID
+	if s.LeaderEpoch < 0 && len(f.above) > 0 {
+		t.strange = f.end()
+	}
 	t.done, t.held = make(map[int64]bool), make(map[int64]*entry)
 	for o, end := t.low, max(f.end(), t.next); o < end; o++ {
 		t.done[o] = f.has(o)
@@ -169,7 +179,7 @@ func (t *tenure) begin(w *World, was *committed, s offsets.Start) {
 			e.lost, t.done[o] = true, true
 		case !f.has(o) && e.said:
 			w.fail("AGAIN: a tenure begins with %v as unfinished, though a commit that was answered said it is finished", e)
-		case t.known < 0 && o < f.low: // an operator's offset is taken at its word, whatever became of the log
+		case t.byWord && o < f.low: // an operator's offset is taken at its word, whatever became of the log
 			e.lost = e.lost || e.written == 0
 		case !f.has(o) || e.finished() || o >= t.log.endOf(t.known):
 		case o < t.log.start && (was == nil || was.topicID != t.topicID || e.epoch > was.LeaderEpoch):
@@ -187,7 +197,11 @@ func (in *instance) fetch(p, n int) bool {
 		return false
 	}
 	switch {
-	case t.cut || t.next > t.log.end():
+	case t.cut && !t.rewound && n%2 == 1 && t.log.endOf(t.epochRead) < t.next:
+		t.rewound = true // the client goes back before it says that data was lost
+		t.next = t.log.endOf(t.epochRead)
+		return true
+	case t.cut && (!t.rewound || n%2 == 0) || t.next > t.log.end():
 		t.stopped = true
 		in.w.say("%s stops reading %d: the log was truncated", in.member, p)
 		return true
@@ -230,7 +244,7 @@ func (in *instance) lose() {
 // stamp copies the identity into a commit, where ownership is checked, and queues it.
 func (in *instance) stamp(c offsets.Commit, final bool) {
 	p := int(c.Partition)
-	msg := &commitMsg{Commit: c, part: p, final: final}
+	msg := &commitMsg{Commit: c, part: p, final: final, byWord: in.tenures[p] != nil && in.tenures[p].byWord && c.LeaderEpoch < 0}
 	t := in.tenures[p]
 	if t == nil || t.epoch != c.Epoch {
 		in.w.fail("the core builds a commit of partition %d for epoch %d, which is over", p, c.Epoch)

@@ -44,5 +44,10 @@ func TestSimulationKeepsEveryPromise(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	for k, times := range tally {
+		if times == 0 && n >= 200 && !t.Failed() {
+			t.Errorf("%s never happened", Kind(k))
+		}
+	}
 	t.Logf("%d seeds from %d, %d steps each: %v", n, *from, *steps, &tally)
 }

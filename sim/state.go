@@ -83,6 +83,7 @@ func (w *World) encode(order []int) []byte {
 	for _, c := range w.late {
 		l := &scribe{}
 		w.encodeCommit(l, c, w.group.members[member(c.MemberID)])
+		l.flags(w.current(c))
 		commits = append(commits, string(l.b))
 	}
 	slices.Sort(commits)
@@ -92,11 +93,21 @@ func (w *World) encode(order []int) []byte {
 	}
 	ghosts := make([]int64, 0, len(w.ghosts))
 	for _, f := range w.ghosts {
-		ghosts = append(ghosts, int64(f.part)<<32|f.entry.offset)
+		ghosts = append(ghosts, int64(f.part)<<48|int64(f.entry.epoch)<<32|f.entry.offset)
 	}
 	slices.Sort(ghosts)
 	s.num(ghosts...)
 	return s.b
+}
+
+// current says whether a commit is of the tenure that its sender has now.
+func (w *World) current(c *commitMsg) bool {
+	for _, in := range w.insts {
+		if t := in.tenure(c.part); in.up && string(in.member) == c.MemberID && t != nil && t.epoch == c.Epoch {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *World) encodeCommit(s *scribe, c *commitMsg, known bool) {
@@ -108,6 +119,7 @@ func (w *World) encodeCommit(s *scribe, c *commitMsg, known bool) {
 func (in *instance) encode(s *scribe) {
 	s.flags(in.up)
 	s.num(in.skewMs)
+	s.flags(in.steppedBack)
 	for _, m := range in.dead {
 		s.flags(in.w.group.members[m])
 	}
@@ -157,14 +169,15 @@ func (in *instance) encodeFlying(s *scribe) {
 	s.num(int64(len(flying)))
 	for _, f := range flying {
 		t := in.tenure(f.part)
-		s.num(int64(f.part), f.entry.offset)
+		s.num(int64(f.part), f.entry.offset, int64(f.entry.epoch))
 		s.flags(f.applied, t != nil && t.epoch == f.epoch)
 	}
 }
 
 func (t *tenure) encode(s *scribe, log *partitionLog) {
 	s.flags(t.log == log, t.accepted, t.revoking, t.halted, t.stopped, t.cut)
-	s.num(t.next, t.read, t.low, t.lastLow)
+	s.num(t.next, t.read, t.low, t.lastLow, int64(t.known), int64(t.epochRead), t.strange, t.mayHalt, int64(t.notices))
+	s.flags(t.byWord, t.rewound)
 	for o, end := t.low, max(t.read, t.highest()); o < end; o++ {
 		s.flags(t.isDone(o))
 	}

@@ -13,13 +13,13 @@ func (in *instance) turn(n int) {
 		if t != nil && t.epoch == b.epoch && b.start > 0 {
 			in.logStart(b.part, b.start)
 		}
-		for len(b.entries) > 0 && n > 0 {
-			e := b.entries[0]
+		reader, ok := in.reader(b, t)
+		for ; ok && len(b.entries) > 0 && n > 0; n-- {
+			ok = in.read(reader, t, b.entries[0])
 			b.entries = b.entries[1:]
-			n--
-			if !in.read(b, t, e) {
-				b.entries = nil
-			}
+		}
+		if !ok {
+			b.entries = nil
 		}
 		if len(b.entries) > 0 {
 			break
@@ -33,19 +33,24 @@ func (in *instance) turn(n int) {
 	}
 }
 
-// read shows the core one record; false when its partition does not read any more.
-func (in *instance) read(b *batch, t *tenure, e *entry) bool {
-	w := in.w
-	reader, ok := in.core.Reader(partitionOf(b.part), b.epoch)
+// reader asks the core for the intake of a batch, as the lane does once for it.
+func (in *instance) reader(b *batch, t *tenure) (purgatory.Reader, bool) {
+	r, ok := in.core.Reader(partitionOf(b.part), b.epoch)
 	if current := t != nil && t.epoch == b.epoch && !t.revoking && !t.halted; ok != current {
-		w.fail("reading partition %d in epoch %d is allowed: %v, want %v", b.part, b.epoch, ok, current)
+		in.w.fail("reading partition %d in epoch %d is allowed: %v, want %v", b.part, b.epoch, ok, current)
 	}
-	if !ok || w.err != nil {
-		return false
-	}
+	return r, ok && in.w.err == nil
+}
+
+// read shows the core one record; false when its partition does not read any more.
+func (in *instance) read(reader purgatory.Reader, t *tenure, e *entry) bool {
+	w := in.w
 	wants := reader.Wants(e.offset, e.epoch)
 	if t.newLeader(e); t.halted {
-		return false
+		if wants {
+			w.fail("%v is wanted of a log that was truncated", e)
+		}
+		return w.err == nil
 	}
 	if e.offset >= t.read {
 		for o := t.read; o < e.offset; o++ { // nothing is there, and never will be
@@ -69,21 +74,35 @@ func (in *instance) read(b *batch, t *tenure, e *entry) bool {
 }
 
 // newLeader forgets what the tenure came with about records that a truncated log
-// does not have any more. Where the low offset has passed them, that is not enough.
+// does not have any more. Where what was read, or the low offset, has passed them,
+// that is not enough.
 func (t *tenure) newLeader(e *entry) {
-	if e.epoch <= t.epochRead {
+	switch {
+	case t.halted || e.epoch <= t.epochRead:
+	case t.strange > 0:
+		t.epochRead = e.epoch
+	case t.epochRead >= 0 && max(t.lowest(), t.read) > e.offset:
+		t.halted, t.cut, t.overwritten = true, true, true
 		return
-	}
-	if t.known >= 0 && max(t.lowest(), t.read) > e.offset {
-		t.halted, t.cut = true, true
-		return
-	}
-	t.epochRead = e.epoch
-	for o := range t.done {
-		if t.known >= 0 && o >= e.offset {
-			delete(t.done, o)
+	default:
+		t.epochRead = e.epoch
+		for o := range t.done {
+			if o >= e.offset {
+				delete(t.done, o)
+			}
 		}
 	}
+	if e.offset+1 >= t.strange {
+		t.strange = 0
+	}
+}
+
+// factsEpoch is the leader epoch that commits of the tenure have to name.
+func (t *tenure) factsEpoch() int32 {
+	if t.strange > 0 {
+		return -1
+	}
+	return t.epochRead
 }
 
 // take gives the core a record that it wants.
@@ -105,7 +124,7 @@ func (in *instance) take(reader purgatory.Reader, t *tenure, e *entry) bool {
 	ok := reader.Read(&a)
 	switch {
 	case !ok:
-		t.halted = true
+		t.halted, t.mayHalt = true, e.offset
 		if !e.invalid || in.w.cfg.OnInvalid != purgatory.Halt {
 			in.w.fail("partition %d stops reading at %v", e.part, e)
 		}
@@ -170,10 +189,15 @@ func (in *instance) effects() {
 		t.validate(j.To, j.LeaderEpoch)
 	}
 	for _, h := range e.Halts {
-		if t := in.tenure(int(h.Partition)); t != nil && t.epoch == h.Epoch {
-			t.halted = true
-			in.w.say("%s stops reading %d at %d: %s", in.member, h.Partition, h.Offset, h.Reason)
+		t := in.tenure(int(h.Partition))
+		if t == nil || t.epoch != h.Epoch {
+			continue
 		}
+		in.w.say("%s stops reading %d at %d: %s", in.member, h.Partition, h.Offset, h.Reason)
+		if t.notices++; t.notices > 1 || h.Truncated != t.overwritten || !h.Truncated && t.mayHalt != h.Offset {
+			in.w.fail("partition %d stops reading at %d without a reason, or twice: %s", h.Partition, h.Offset, h.Reason)
+		}
+		t.halted = true
 	}
 }
 
@@ -238,6 +262,8 @@ func (in *instance) outcome(k int, class purgatory.Class) {
 		t.done[f.d.Offset] = true
 	case refused && t != nil && !f.d.DeadLettered && !w.cfg.DeadLetters && w.cfg.OnInvalid == purgatory.Drop:
 		t.done[f.d.Offset], f.entry.dropped = true, true
+	case refused && t != nil && !f.d.DeadLettered && !w.cfg.DeadLetters && t.notices == 0:
+		t.mayHalt = f.d.Offset
 	}
 	w.say("%s hears of %v: %s", in.member, f.entry, className(class))
 	in.core.Outcomes(in.clock(), []purgatory.Result{{ID: f.d.ID, Class: class, Verdict: purgatory.Missing, Detail: "says the model"}})

@@ -149,7 +149,7 @@ func (w *World) write(f *produce) {
 func (w *World) take(c *commitMsg) {
 	log := w.logs[c.part]
 	w.say("commit of %d by %s is taken: %s", c.part, c.MemberID, c.facts)
-	w.group.offsets[c.part] = &committed{offsets.Committed{Offset: c.Low, LeaderEpoch: c.LeaderEpoch, Metadata: c.Metadata}, c.topicID}
+	w.group.offsets[c.part] = &committed{offsets.Committed{Offset: c.Low, LeaderEpoch: c.LeaderEpoch, Metadata: c.Metadata}, c.topicID, c.byWord}
 	if c.topicID != log.topicID { // of a topic that is gone, as its metadata tells
 		for _, e := range log.entries {
 			e.said = false
@@ -168,7 +168,7 @@ func (w *World) take(c *commitMsg) {
 		switch e := log.entries[o]; {
 		case !c.facts.has(o) || o >= known: // a late older commit, or a set of which less fits now
 			e.said = false
-		case c.LeaderEpoch < 0 && o < c.Low: // an operator's offset, and nothing was read since
+		case c.byWord && o < c.Low: // an operator's offset, and nothing was read since
 			e.lost = e.lost || e.written == 0
 		case o < log.start && e.epoch > c.LeaderEpoch:
 			e.lost = true // written over what this tenure knew, and deleted before anybody read it
