@@ -78,9 +78,9 @@ func TestRigRandomFaults(t *testing.T) {
 	case *rigSeed != 0:
 		*rigFrom, n = *rigSeed, 1
 	case n == 0 && testing.Short():
-		n = 2
+		n = 1
 	case n == 0:
-		n = 6
+		n = 5
 	}
 	total := newSums()
 	for i := range n {
