@@ -131,7 +131,7 @@ func (r *rig) OnNewClient(c *kgo.Client) {
 	defer r.mu.Unlock()
 	r.quiet++
 	go func() { // ends with the answer
-		time.Sleep(1) // the client is not complete before
+		time.Sleep(time.Nanosecond) // the client is not complete before
 		_, _, err := c.ProducerID(context.Background())
 		if err != nil && !errors.Is(err, kgo.ErrClientClosed) {
 			r.fault("no producer id: %v", err)

@@ -52,6 +52,8 @@ type rig struct {
 	recreated bool                 // the ingress topic was
 	gone      map[int32]int64      // by ingress partition: everything below was deleted
 	look      chan struct{}
+	over      chan struct{} // closed when ghosts need not be buried any more
+	buried    chan struct{} // closed when they are not
 	looked    chan struct{} // closed when nobody looks any more
 
 	mu       sync.Mutex
@@ -62,6 +64,7 @@ type rig struct {
 	lines    map[*line]string
 	made     map[logPlace]*made
 	sent     map[batch]span
+	alive    map[string]time.Time   // when a member of the group last spoke, by its id
 	passed   map[logPlace][]passing // by topic and partition
 	at       map[string]logPlace    // of acknowledged records, by id; without a topic
 	timeline []string
@@ -75,9 +78,9 @@ func TestRigRandomFaults(t *testing.T) {
 	case *rigSeed != 0:
 		*rigFrom, n = *rigSeed, 1
 	case n == 0 && testing.Short():
-		n = 2
+		n = 1
 	case n == 0:
-		n = 6
+		n = 5
 	}
 	total := newSums()
 	for i := range n {
@@ -104,7 +107,7 @@ func newRig(t *testing.T, p *plan, s *sums) *rig {
 	r := &rig{
 		world: &world{T: t, net: &kfake.VirtualNetwork{}, nextHTT: 20000}, plan: p, sum: s, ledger: verify.NewLedger(dlq), begun: time.Now(),
 		dice: rand.New(rand.NewPCG(p.seed, 1)), closed: make(map[route]int), lines: make(map[*line]string), made: make(map[logPlace]*made), sent: make(map[batch]span),
-		passed: make(map[logPlace][]passing), gone: make(map[int32]int64), at: make(map[string]logPlace), look: make(chan struct{}, 1), looked: make(chan struct{}),
+		passed: make(map[logPlace][]passing), gone: make(map[int32]int64), at: make(map[string]logPlace), look: make(chan struct{}, 1), looked: make(chan struct{}), over: make(chan struct{}), buried: make(chan struct{}), alive: make(map[string]time.Time),
 	}
 	ports := []int{9092, 9093, 9094}[:p.brokers]
 	r.startBroker(kfake.NumBrokers(p.brokers), kfake.Ports(ports...), kfake.ClusterID(clusterID), kfake.SeedTopics(p.partitions, ingress),
@@ -121,6 +124,7 @@ func newRig(t *testing.T, p *plan, s *sums) *rig {
 	shaky := &party{rig: r, slot: shakySender}
 	r.shaky = r.kafka(kgo.MetadataMaxAge(10*time.Second), kgo.Dialer(shaky.dial), kgo.DisableIdempotentWrite(), kgo.RecordRetries(0))
 	go r.watchCommits() // ended by closing look
+	go r.buryGhosts()   // ended by closing over
 	return r
 }
 
@@ -171,6 +175,8 @@ func (r *rig) tearDown() {
 	for slot := range r.instances {
 		r.end(slot, r.Failed())
 	}
+	close(r.over)
+	<-r.buried
 	r.shaky.Close()
 	r.client.Close()
 	r.busy.Wait()

@@ -169,16 +169,7 @@ func (r *rig) evict(which uint32) {
 	if g == nil || len(g.Members) == 0 {
 		return
 	}
-	m := g.Members[which%uint32(len(g.Members))]
-	req := kmsg.NewPtrLeaveGroupRequest()
-	req.Group = group
-	rm := kmsg.NewLeaveGroupRequestMember()
-	rm.MemberID, rm.InstanceID = m.MemberID, m.InstanceID
-	req.Members = append(req.Members, rm)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	_, err := req.RequestWith(ctx, r.client)
-	r.note("a member is thrown out: %v", err)
+	r.note("a member is thrown out: %v", r.throwOut(g.Members[which%uint32(len(g.Members))]))
 }
 
 // drained says what still stands between the group and the end of the ingress topic, ""

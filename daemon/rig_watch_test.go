@@ -86,6 +86,7 @@ func (r *rig) onRequest(p *party, x *exchange) {
 	}
 	x.fate = r.fateOf(p, x.key)
 	r.pace(p, x)
+	r.noteAlive(x)
 	if x.key == kmsg.Produce { // what is sent again was not taken for done, whatever was answered
 		for _, b := range batches(x) {
 			r.hear(r.sent[b.batch], time.Time{})

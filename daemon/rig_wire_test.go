@@ -181,7 +181,11 @@ func readFrame(c net.Conn) ([]byte, error) {
 
 // looked are the kinds of which the rig reads more than the name.
 func looked(k kmsg.Key) bool {
-	return k == kmsg.Produce || k == kmsg.OffsetCommit || k == kmsg.OffsetFetch
+	switch k {
+	case kmsg.Produce, kmsg.OffsetCommit, kmsg.OffsetFetch, kmsg.Heartbeat, kmsg.SyncGroup:
+		return true
+	}
+	return false
 }
 
 func (x *exchange) readRequest(b []byte) error {

@@ -1,0 +1,69 @@
+package daemon
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// ghostAfter is how long a member may be silent: a broker gives it up after its session
+// timeout, but for this one, where a member whose connection breaks between its join and
+// its sync stays for ever. This is six session timeouts.
+const ghostAfter = time.Minute
+
+// noteAlive notes who speaks for a member. Callers hold mu.
+func (r *rig) noteAlive(x *exchange) {
+	switch q := x.request.(type) {
+	case *kmsg.HeartbeatRequest:
+		r.alive[q.MemberID] = x.sent
+	case *kmsg.SyncGroupRequest:
+		r.alive[q.MemberID] = x.sent
+	}
+}
+
+// buryGhosts throws members out of the group who have been silent for too long, until
+// the rig is torn down.
+func (r *rig) buryGhosts() {
+	defer close(r.buried)
+	ticker := time.NewTicker(10 * time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-r.over:
+			return
+		case <-ticker.C:
+		}
+		if g := r.broker.GroupInfo(group); g != nil {
+			for _, m := range g.Members {
+				if r.silent(m.MemberID) {
+					r.note("a member that nobody speaks for is buried: %v", r.throwOut(m))
+				}
+			}
+		}
+	}
+}
+
+// silent says whether a member has not been heard of for too long.
+func (r *rig) silent(member string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.alive[member]; !known {
+		r.alive[member] = time.Now()
+	}
+	return time.Since(r.alive[member]) > ghostAfter
+}
+
+// throwOut makes the group forget a member, as an administrator can.
+func (r *rig) throwOut(m kfake.GroupMember) error {
+	req := kmsg.NewPtrLeaveGroupRequest()
+	req.Group = group
+	rm := kmsg.NewLeaveGroupRequestMember()
+	rm.MemberID, rm.InstanceID = m.MemberID, m.InstanceID
+	req.Members = append(req.Members, rm)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	_, err := req.RequestWith(ctx, r.client)
+	return err
+}
