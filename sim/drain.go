@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"fmt"
+
 	"layover/purgatory"
 )
 
@@ -169,21 +171,21 @@ func (w *World) unsettled() string {
 		case len(in.intake) > 0:
 			return "what was fetched is not read"
 		case s.Parked+s.Due+s.InFlight > 0:
-			return sprintf("%s has %d parked, %d due, %d in flight", in.member, s.Parked, s.Due, s.InFlight)
+			return fmt.Sprintf("%s has %d parked, %d due, %d in flight", in.member, s.Parked, s.Due, s.InFlight)
 		case in.core.Dirty() || in.core.Committing():
-			return sprintf("%s has something to commit", in.member)
+			return fmt.Sprintf("%s has something to commit", in.member)
 		}
 	}
 	for p, log := range w.logs {
 		was := w.group.offsets[p]
 		if in := w.stopped(p); in != nil {
-			return sprintf("%s has stopped reading %d", in.member, p)
+			return fmt.Sprintf("%s has stopped reading %d", in.member, p)
 		}
 		if w.halted(p) {
 			continue
 		}
 		if was == nil || was.topicID != log.topicID || was.Offset < log.quiet() {
-			return sprintf("partition %d is not committed up to %d: %+v", p, log.quiet(), was)
+			return fmt.Sprintf("partition %d is not committed up to %d: %+v", p, log.quiet(), was)
 		}
 	}
 	return ""

@@ -9,8 +9,6 @@ import (
 	"layover/purgatory"
 )
 
-func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
-
 // Run is a world and what happens in it: all that a seed decides.
 type Run struct {
 	Config Config

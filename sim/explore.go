@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -25,11 +26,11 @@ type Exploration struct {
 }
 
 func (e *Exploration) String() string {
-	how := sprintf("to depth %d", e.Depth)
+	how := fmt.Sprintf("to depth %d", e.Depth)
 	if e.Whole {
-		how = sprintf("whole, depth %d", e.Depth)
+		how = fmt.Sprintf("whole, depth %d", e.Depth)
 	}
-	return sprintf("at most %d accidents: %s, %d states, %d steps, %d let run to their end, %v\n      %v",
+	return fmt.Sprintf("at most %d accidents: %s, %d states, %d steps, %d let run to their end, %v\n      %v",
 		e.Accidents, how, e.States, e.Steps, e.Drains, e.Took.Round(time.Millisecond), &e.Events)
 }
 

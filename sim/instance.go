@@ -197,8 +197,8 @@ func (in *instance) fetch(p, n int) bool {
 		return false
 	}
 	switch {
-	case t.cut && !t.rewound && n%2 == 1 && t.log.endOf(t.epochRead) < t.next:
-		t.rewound = true // the client goes back before it says that data was lost
+	case t.cut && !t.rewound && n%2 == 1 && t.epochRead >= 0 && t.log.endOf(t.epochRead) < t.next:
+		t.rewound = true // a client that has read goes back before it says that data was lost
 		t.next = t.log.endOf(t.epochRead)
 		return true
 	case t.cut && (!t.rewound || n%2 == 0) || t.next > t.log.end():
