@@ -182,8 +182,8 @@ func (t *tenure) begin(w *World, was *committed, s offsets.Start) {
 		case t.byWord && o < f.low: // an operator's offset is taken at its word, whatever became of the log
 			e.lost = e.lost || e.written == 0
 		case !f.has(o) || e.finished() || o >= t.log.endOf(t.known):
-		case o < t.log.start && e.reads == 0:
-			e.lost = true // deleted before anybody read it
+		case o < t.log.start && (e.reads == 0 || e.epoch > t.known):
+			e.lost = true // deleted before anybody read it, or whoever said so did
 		default:
 			w.fail("LOST: a tenure begins with %v as finished, which has no outcome", e)
 		}

@@ -170,8 +170,8 @@ func (w *World) take(c *commitMsg) {
 			e.said = false
 		case c.byWord && o < c.Low: // an operator's offset, and nothing was read since
 			e.lost = e.lost || e.written == 0
-		case o < log.start && e.reads == 0 && e.kind == record:
-			e.lost = e.lost || e.written == 0 // deleted before anybody read it
+		case o < log.start && (e.reads == 0 || e.epoch > c.LeaderEpoch) && e.kind == record:
+			e.lost = e.lost || e.written == 0 // deleted before anybody read it, or whoever built this did
 		case !e.finished():
 			w.fail("LOST: the commit of partition %d at %d calls %d finished, which has no outcome", c.part, c.Low, o)
 		}
