@@ -69,20 +69,20 @@ func (c *Consumer) uncommitted(parts map[string]map[int32]kgo.Offset) (out []off
 	return out
 }
 
-// groupOffsets returns all that the group has committed, for any topic.
-func (c *Consumer) groupOffsets(ctx context.Context) (map[offsets.TopicPartition]offsets.Committed, error) {
+// groupOffsets returns all offsets that the group has committed, for any topic.
+func (c *Consumer) groupOffsets(ctx context.Context) (map[offsets.TopicPartition]int64, error) {
 	resp, err := kadm.NewClient(c.client).FetchOffsets(ctx, c.cfg.Group)
 	if err != nil {
 		return nil, fmt.Errorf("offsets of group %s: %w", c.cfg.Group, err)
 	}
-	out := make(map[offsets.TopicPartition]offsets.Committed)
+	out := make(map[offsets.TopicPartition]int64)
 	for topic := range resp {
 		for p, o := range resp[topic] {
 			if o.Err != nil {
 				return nil, fmt.Errorf("offset of %s/%d in group %s: %w", topic, p, c.cfg.Group, o.Err)
 			}
 			if o.At >= 0 {
-				out[offsets.TopicPartition{Topic: topic, Partition: p}] = offsets.Committed{Offset: o.At, LeaderEpoch: o.LeaderEpoch, Metadata: o.Metadata}
+				out[offsets.TopicPartition{Topic: topic, Partition: p}] = o.At
 			}
 		}
 	}
@@ -93,7 +93,7 @@ func (c *Consumer) groupOffsets(ctx context.Context) (map[offsets.TopicPartition
 // has just committed is taken as it is. A partition that is new, or has lost
 // nothing yet, starts at its log start; any other had an offset once, and where
 // it was nobody knows.
-func (c *Consumer) known(missing []offsets.TopicPartition, known map[offsets.TopicPartition]offsets.Committed, w world) map[offsets.TopicPartition]startAt {
+func (c *Consumer) known(missing []offsets.TopicPartition, known map[offsets.TopicPartition]int64, w world) map[offsets.TopicPartition]startAt {
 	highest := make(map[string]int32)
 	for tp := range known {
 		if h, ok := highest[tp.Topic]; !ok || tp.Partition > h {
@@ -103,11 +103,11 @@ func (c *Consumer) known(missing []offsets.TopicPartition, known map[offsets.Top
 	out := make(map[offsets.TopicPartition]startAt)
 	for _, tp := range missing {
 		b, bounded := w.bounds[tp]
-		start := b.start
+		start := b.Start
 		h, any := highest[tp.Topic]
-		switch k, ok := known[tp]; {
+		switch at, ok := known[tp]; {
 		case ok:
-			out[tp] = startAt{offset: max(k.Offset, start)}
+			out[tp] = startAt{offset: max(at, start)}
 		case !bounded:
 			out[tp] = startAt{again: fmt.Errorf("its log start is not known: %w", errNoAnswer)}
 		case start == 0 || !any || tp.Partition > h:

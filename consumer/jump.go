@@ -31,7 +31,7 @@ func (c *Consumer) Jump(t Tenure, to int64, leaderEpoch int32) {
 func (c *Consumer) noteJump(t Tenure, to jumpTo) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if o := c.table[t.TopicPartition]; o != nil && o.Epoch == t.Epoch && to.offset > c.jumps[t].offset {
+	if c.row(t) != nil && to.offset > c.jumps[t].offset {
 		c.jumps[t] = to
 	}
 }
@@ -79,14 +79,18 @@ func (c *Consumer) endOfEpoch(ctx context.Context, t Tenure, leaderEpoch int32) 
 // the leap.
 func (c *Consumer) jump() {
 	c.mu.Lock()
+	if len(c.jumps) == 0 {
+		c.mu.Unlock()
+		return
+	}
 	set := make(map[string]map[int32]kgo.EpochOffset)
 	for t, to := range c.jumps {
-		o := c.table[t.TopicPartition]
-		if o != nil && o.Epoch == t.Epoch && !o.fetched {
+		o := c.row(t)
+		if o != nil && !o.fetched {
 			continue
 		}
 		delete(c.jumps, t)
-		if o == nil || o.Epoch != t.Epoch || o.stopped != "" || o.next >= to.offset {
+		if o == nil || o.stopped != "" || o.next >= to.offset {
 			continue
 		}
 		o.next = to.offset

@@ -83,7 +83,7 @@ func (c *Consumer) start(tp offsets.TopicPartition, leaderEpoch int32, w world, 
 	c.mu.Unlock()
 	was.LeaderEpoch = leaderEpoch
 	if !bounded { // its first fetch will tell whether the offset is in the log
-		b = bounds{end: math.MaxInt64}
+		b.End = math.MaxInt64
 	}
 	if !ok {
 		s := starts[tp]
@@ -91,20 +91,20 @@ func (c *Consumer) start(tp offsets.TopicPartition, leaderEpoch int32, w world, 
 		return a, s.reason
 	}
 	id := offsets.Identity{ClusterID: w.clusterID, TopicID: w.topicIDs[tp.Topic], Partition: tp.Partition}
-	from, err := offsets.Resume(was, id, offsets.Bounds{Start: b.start, End: b.end})
+	from, err := offsets.Resume(was, id, b.Bounds)
 	switch {
 	case errors.Is(err, offsets.ErrBeyondEnd):
 		return a, fmt.Sprintf("%v: the log was truncated or is another one; set the group's offset for this partition, then restart", err)
 	case err != nil:
 		return a, fmt.Sprintf("its committed metadata cannot be read by this version: %v", err)
 	}
-	c.sayStart(tp, was.Offset, from, b)
+	c.sayStart(tp, was.Offset, from)
 	a.Window, a.Next, a.LeaderEpoch = from.Window, from.Next, from.LeaderEpoch
 	return a, ""
 }
 
 // sayStart logs what is unusual about where a partition begins.
-func (c *Consumer) sayStart(tp offsets.TopicPartition, committed int64, from offsets.Start, b bounds) {
+func (c *Consumer) sayStart(tp offsets.TopicPartition, committed int64, from offsets.Start) {
 	log := c.cfg.Log.With("topic", tp.Topic, "partition", tp.Partition, "offset", committed)
 	switch {
 	case from.Foreign == nil:
@@ -119,7 +119,7 @@ func (c *Consumer) sayStart(tp offsets.TopicPartition, committed int64, from off
 		log.Error("finished offsets above the end of the log are forgotten: the log was truncated", "finished", from.Clipped)
 	}
 	if from.Next > from.Window.Low() {
-		log.Error("the log starts above the committed offset: records were deleted before they were delivered", "start", b.start)
+		log.Error("the log starts above the committed offset: records were deleted before they were delivered", "start", from.Next)
 	}
 }
 

@@ -103,6 +103,14 @@ func (c *Consumer) lose(lost map[string][]int32) {
 	}
 }
 
+// row returns a tenure's row of the table, nil when the tenure is over. Callers hold mu.
+func (c *Consumer) row(t Tenure) *owned {
+	if o := c.table[t.TopicPartition]; o != nil && o.Epoch == t.Epoch {
+		return o
+	}
+	return nil
+}
+
 // tenures returns the loaded tenures of partitions. Callers hold mu.
 func (c *Consumer) tenures(parts map[string][]int32) (out []Tenure) {
 	for topic, partitions := range parts {
@@ -157,8 +165,8 @@ func (c *Consumer) onOffsetsFetched(_ context.Context, _ *kgo.Client, resp *kmsg
 func (c *Consumer) Stop(t Tenure, reason string) {
 	c.mu.Lock() // held over the pause: the next tenure may not begin in between
 	defer c.mu.Unlock()
-	o := c.table[t.TopicPartition]
-	if o == nil || o.Epoch != t.Epoch || o.stopped != "" {
+	o := c.row(t)
+	if o == nil || o.stopped != "" {
 		return
 	}
 	o.stopped = reason

@@ -65,7 +65,7 @@ func isCorrupt(err error) bool {
 func (c *Consumer) position(t Tenure) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if o := c.table[t.TopicPartition]; o != nil && o.Epoch == t.Epoch {
+	if o := c.row(t); o != nil {
 		return o.next
 	}
 	return -1
@@ -107,7 +107,7 @@ func (c *Consumer) outOfRange(t Tenure) {
 func (c *Consumer) resume(t Tenure) {
 	c.mu.Lock() // held over the call: a stop may not come in between
 	defer c.mu.Unlock()
-	if o := c.table[t.TopicPartition]; o != nil && o.Epoch == t.Epoch && o.stopped == "" {
+	if o := c.row(t); o != nil && o.stopped == "" {
 		c.client.ResumeFetchPartitions(map[string][]int32{t.Topic: {t.Partition}})
 	}
 }
@@ -116,7 +116,7 @@ func (c *Consumer) resume(t Tenure) {
 func (c *Consumer) pause(t Tenure) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if o := c.table[t.TopicPartition]; o != nil && o.Epoch == t.Epoch {
+	if c.row(t) != nil {
 		c.client.PauseFetchPartitions(map[string][]int32{t.Topic: {t.Partition}})
 	}
 }
@@ -129,8 +129,8 @@ const askAgain = 15 * time.Second
 // has dropped it from the assignment and does not ask again by itself.
 func (c *Consumer) notLoaded(t Tenure, err error) {
 	c.mu.Lock()
-	o := c.table[t.TopicPartition]
-	if o == nil || o.Epoch != t.Epoch || o.loaded || o.stopped != "" {
+	o := c.row(t)
+	if o == nil || o.loaded || o.stopped != "" {
 		c.mu.Unlock()
 		return
 	}
@@ -158,8 +158,7 @@ func (c *Consumer) tenure(tp offsets.TopicPartition) Tenure {
 func (c *Consumer) isTenure(t Tenure) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o := c.table[t.TopicPartition]
-	return o != nil && o.Epoch == t.Epoch
+	return c.row(t) != nil
 }
 
 func (c *Consumer) logBounds(ctx context.Context, t Tenure) (start, end int64, err error) {

@@ -16,9 +16,8 @@ import (
 
 // bounds are the offsets at which a partition's log begins and ends.
 type bounds struct {
-	start  int64
+	offsets.Bounds
 	stable int64 // last stable offset: what read_committed reads up to
-	end    int64 // high watermark
 }
 
 // world is what load asks the brokers before it decides.
@@ -83,7 +82,7 @@ func (c *Consumer) ask(ctx context.Context, parts map[string]map[int32]kgo.Offse
 				err = fmt.Errorf("log bounds of %s/%d: %w", t, p, cmp.Or(failed, errNoAnswer))
 				continue
 			}
-			w.bounds[offsets.TopicPartition{Topic: t, Partition: p}] = bounds{s.Offset, l.Offset, e.Offset}
+			w.bounds[offsets.TopicPartition{Topic: t, Partition: p}] = bounds{offsets.Bounds{Start: s.Offset, End: e.Offset}, l.Offset}
 		}
 	}
 	return w, err

@@ -157,7 +157,7 @@ func (d *delivery) Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, err
 }
 
 // Classify implements lane.Deliverer.
-func (d *delivery) Classify(_ string, err error) purgatory.Result {
+func (d *delivery) Classify(err error) purgatory.Result {
 	r := purgatory.Result{Detail: err.Error()}
 	switch producer.Classify(err) {
 	case producer.Delivered:

@@ -19,7 +19,7 @@ type Deliverer interface {
 	// goroutine, when it is known how it went. alone: in a batch of its own.
 	Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, error))
 	// Classify says what an error of Deliver means for the record and its target.
-	Classify(topic string, err error) purgatory.Result
+	Classify(err error) purgatory.Result
 }
 
 // Committer commits offsets.

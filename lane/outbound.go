@@ -125,7 +125,7 @@ func (l *Lane) land(now time.Time, done []ended) {
 		s := &l.slots[e.id]
 		r := purgatory.Result{ID: e.id}
 		if e.err != nil {
-			r = l.deliver.Classify(s.record.Topic, e.err)
+			r = l.deliver.Classify(e.err)
 			r.ID = e.id
 			l.cfg.Log.Debug("produce failed", "target", s.record.Topic, "err", e.err)
 		}

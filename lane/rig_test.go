@@ -77,7 +77,7 @@ func (k *kafka) Deliver(r *kgo.Record, _ bool, done func(*kgo.Record, error)) {
 	})
 }
 
-func (k *kafka) Classify(string, error) purgatory.Result {
+func (k *kafka) Classify(error) purgatory.Result {
 	return purgatory.Result{Class: purgatory.Unknown, Detail: "fault"}
 }
 

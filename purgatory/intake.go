@@ -107,9 +107,8 @@ func (c *Core) newLeader(p *partition, offset int64, leaderEpoch int32) bool {
 		return true
 	}
 	if passed := max(p.Window.Low(), p.next); p.readEpoch >= 0 && passed > offset {
-		p.halted = &HaltNotice{p.TopicPartition, p.Epoch, offset, fmt.Sprintf("the log was truncated at %d, and offsets up to %d were read or count as finished: "+
-			"set the group's offset for this partition, then restart", offset, passed), true}
-		c.effects.Halts = append(c.effects.Halts, *p.halted)
+		c.halt(p, HaltNotice{Offset: offset, Truncated: true, Reason: fmt.Sprintf("the log was truncated at %d, and offsets up to %d were read or count as finished: "+
+			"set the group's offset for this partition, then restart", offset, passed)})
 		return false
 	}
 	p.readEpoch = leaderEpoch
@@ -167,7 +166,7 @@ func (r Reader) Read(a *Arrival) bool {
 func (r Reader) invalid(a *Arrival) bool {
 	c, p := r.core, r.part
 	if c.cfg.OnInvalid == Halt {
-		c.halt(p, a.Offset, a.Reason+": "+a.Message)
+		c.halt(p, HaltNotice{Offset: a.Offset, Reason: a.Reason + ": " + a.Message})
 		return false
 	}
 	p.next = a.Offset + 1
@@ -206,13 +205,15 @@ func (c *Core) park(p *partition, t *target, a *Arrival, classNo int) location {
 	return loc
 }
 
-// halt stops a partition's reading at an offset, which stays unfinished.
-func (c *Core) halt(p *partition, offset int64, reason string) {
+// halt stops a partition's reading at an offset, which stays unfinished. The first
+// notice counts; the caller says where and why, and not of which tenure.
+func (c *Core) halt(p *partition, n HaltNotice) {
 	if p.halted != nil {
 		return
 	}
-	p.halted = &HaltNotice{TopicPartition: p.TopicPartition, Epoch: p.Epoch, Offset: offset, Reason: reason}
-	c.effects.Halts = append(c.effects.Halts, *p.halted)
+	n.TopicPartition, n.Epoch = p.TopicPartition, p.Epoch
+	p.halted = &n
+	c.effects.Halts = append(c.effects.Halts, n)
 }
 
 // finish notes that an offset has its outcome.

@@ -172,7 +172,7 @@ func (c *Core) deadLetter(e entry, reason, message string) {
 			c.finish(e.part, offset)
 		} else {
 			c.stats.Unfinished++
-			c.halt(e.part, offset, reason+": "+message)
+			c.halt(e.part, HaltNotice{Offset: offset, Reason: reason + ": " + message})
 		}
 		c.release(e)
 		return

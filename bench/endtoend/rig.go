@@ -116,7 +116,7 @@ func (r *rig) Deliver(record *kgo.Record, _ bool, done func(*kgo.Record, error))
 }
 
 // Classify implements lane.Deliverer; nothing fails.
-func (r *rig) Classify(string, error) purgatory.Result { return purgatory.Result{} }
+func (r *rig) Classify(error) purgatory.Result { return purgatory.Result{} }
 
 // Commit accepts everything.
 func (r *rig) Commit(commits []offsets.Commit, done func([]purgatory.CommitResult)) {
