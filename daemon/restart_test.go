@@ -75,17 +75,24 @@ func TestAGracefulRestartRepeatsNothing(t *testing.T) {
 	})
 }
 
+// finishBehindALongDelay leaves a group of which nobody is alive, whose partition 0 has
+// a record parked for an hour and n finished behind it.
+func (w *world) finishBehindALongDelay(n int) {
+	w.Helper()
+	in := w.start()
+	in.ready()
+	w.send(0, "long", header("x-delay", "1h"))
+	w.sendMany(0, 0, n, func(int) []kgo.RecordHeader { return nil })
+	w.until(time.Minute, "all but one are delivered", func() bool { return w.count(egress) >= n })
+	time.Sleep(3 * time.Second) // more than one commit
+	in.kill()
+	time.Sleep(time.Minute)
+}
+
 func TestOneLongDelayPinsNothing(t *testing.T) {
 	inBubble(t, func(w *world) {
+		w.finishBehindALongDelay(30_000)
 		in := w.start()
-		in.ready()
-		w.send(0, "long", header("x-delay", "1h"))
-		w.sendMany(0, 0, 30_000, func(int) []kgo.RecordHeader { return nil })
-		w.until(time.Minute, "all but one are delivered", func() bool { return w.count(egress) >= 30_000 })
-		time.Sleep(3 * time.Second) // more than one commit
-		in.kill()
-		time.Sleep(time.Minute)
-		in = w.start()
 		in.ready()
 		time.Sleep(10 * time.Second)
 		w.exactly(egress, 0, 30_000, 0)

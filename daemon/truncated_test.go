@@ -60,16 +60,9 @@ func TestAnOffsetAboveATruncationStopsItsPartition(t *testing.T) {
 
 func TestAJumpGoesOverNothingThatWasWrittenAnew(t *testing.T) {
 	inBubble(t, func(w *world) {
-		in := w.start()
-		in.ready()
-		w.send(0, "long", header("x-delay", "1h"))
-		w.sendMany(0, 0, 30_000, func(int) []kgo.RecordHeader { return nil })
-		w.until(time.Minute, "all but one are delivered", func() bool { return w.count(egress) >= 30_000 })
-		time.Sleep(3 * time.Second) // more than one commit
-		in.kill()
-		time.Sleep(time.Minute)
+		w.finishBehindALongDelay(30_000)
 		w.truncatedAt(25_000)
-		in = w.start()
+		in := w.start()
 		in.ready()
 		time.Sleep(30 * time.Second)
 		if _, body := in.get("/status"); !strings.Contains(body, "the log was truncated at 25000") {

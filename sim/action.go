@@ -123,11 +123,9 @@ func (w *World) Do(a Action) (done bool) {
 	if w.text != nil {
 		before := w.text.Len()
 		fmt.Fprintf(w.text, "%v\n", a)
-		at := w.text.String()
 		defer func() {
 			if !done && w.err == nil { // not possible: not part of the story
-				w.text.Reset()
-				w.text.WriteString(at[:before])
+				w.text.Truncate(before)
 			}
 		}()
 	}

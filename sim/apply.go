@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"errors"
+
 	"layover/offsets"
 	"layover/purgatory"
 )
@@ -203,10 +205,7 @@ func (w *World) arrive(c *commitMsg) {
 func (in *instance) answered(c *commitMsg) {
 	in.queue = in.queue[1:]
 	r := purgatory.CommitResult{Commit: c.Commit, Fenced: c.answer.fenced, MetadataTooLarge: c.answer.tooLarge}
-	t := in.tenure(c.part)
-	if t != nil && t.epoch != c.Epoch {
-		t = nil
-	}
+	t := in.still(c.part, c.Epoch)
 	switch {
 	case !c.answer.ok:
 		r.Err = errRefused
@@ -234,11 +233,7 @@ func (w *World) noteSaid(log *partitionLog, c *commitMsg) {
 	}
 }
 
-type refused struct{}
-
-func (refused) Error() string { return "refused" }
-
-var errRefused = refused{}
+var errRefused = errors.New("refused")
 
 // factsOf reads a commit of this topic back, as whoever is assigned next will.
 func (w *World) factsOf(p int, was *committed) (facts, bool) {

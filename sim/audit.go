@@ -49,6 +49,7 @@ func (in *instance) audit(t *tenure, c *commitMsg) {
 	}
 }
 
+// highest is one past the highest offset that is finished.
 func (t *tenure) highest() (end int64) {
 	for o, done := range t.done {
 		if done {
@@ -69,8 +70,8 @@ func (in *instance) check() {
 	for i := range snapshot.Partitions {
 		v := &snapshot.Partitions[i]
 		p := int(v.Partition)
-		t := in.tenure(p)
-		if t == nil || t.epoch != v.Epoch {
+		t := in.still(p, v.Epoch)
+		if t == nil {
 			in.w.fail("the core still has partition %d in epoch %d", p, v.Epoch)
 			return
 		}

@@ -115,9 +115,7 @@ func (w *World) applyToBrokers(a Action) bool {
 		}
 		c := w.late[a.N]
 		w.late = append(w.late[:a.N:a.N], w.late[a.N+1:]...)
-		if g.judge(c, w.logs[c.part]).ok {
-			w.take(c)
-		}
+		w.arrive(c)
 	case Haunt:
 		if a.N >= len(w.ghosts) {
 			return false

@@ -1,9 +1,9 @@
 package sim
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"layover/purgatory"
@@ -114,7 +114,7 @@ func (r Run) Play() *Broken {
 // Tell plays a trace and returns what happened, for people.
 func (r Run) Tell() string {
 	w := New(r.Config)
-	w.text = &strings.Builder{}
+	w.text = &bytes.Buffer{}
 	fmt.Fprintf(w.text, "%+v\n", r.Config)
 	for _, a := range r.Trace {
 		w.Do(a)

@@ -102,7 +102,7 @@ func factsOf(w *offsets.Window) facts {
 
 func (f facts) has(offset int64) bool { return offset < f.low || f.above[offset] }
 
-// highest is one past the highest fact.
+// end is one past the highest fact.
 func (f facts) end() int64 {
 	end := f.low
 	for o := range f.above {

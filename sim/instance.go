@@ -84,6 +84,14 @@ func (in *instance) tenure(p int) *tenure {
 	return in.tenures[p]
 }
 
+// still returns a partition's tenure if it still is the one of that epoch.
+func (in *instance) still(p int, epoch uint64) *tenure {
+	if t := in.tenure(p); t != nil && t.epoch == epoch {
+		return t
+	}
+	return nil
+}
+
 // clock is the time as this instance sees it.
 func (in *instance) clock() purgatory.Clock {
 	return purgatory.Clock{WallMs: in.w.nowMs + in.skewMs, PatienceMs: in.w.nowMs - startMs + 1}
@@ -244,12 +252,12 @@ func (in *instance) lose() {
 // stamp copies the identity into a commit, where ownership is checked, and queues it.
 func (in *instance) stamp(c offsets.Commit, final bool) {
 	p := int(c.Partition)
-	msg := &commitMsg{Commit: c, part: p, final: final, byWord: in.tenures[p] != nil && in.tenures[p].byWord && c.LeaderEpoch < 0}
-	t := in.tenures[p]
-	if t == nil || t.epoch != c.Epoch {
+	t := in.still(p, c.Epoch)
+	if t == nil {
 		in.w.fail("the core builds a commit of partition %d for epoch %d, which is over", p, c.Epoch)
 		return
 	}
+	msg := &commitMsg{Commit: c, part: p, final: final, byWord: t.byWord && c.LeaderEpoch < 0}
 	msg.MemberID, msg.Generation, msg.topicID = string(in.member), in.generation, t.topicID
 	in.audit(t, msg)
 	in.queue = append(in.queue, msg)

@@ -82,8 +82,7 @@ func (w *World) encode(order []int) []byte {
 	commits := make([]string, 0, len(w.late))
 	for _, c := range w.late {
 		l := &scribe{}
-		w.encodeCommit(l, c, w.group.members[member(c.MemberID)])
-		l.flags(w.current(c))
+		w.encodeCommit(l, c)
 		commits = append(commits, string(l.b))
 	}
 	slices.Sort(commits)
@@ -100,20 +99,16 @@ func (w *World) encode(order []int) []byte {
 	return s.b
 }
 
-// current says whether a commit is of the tenure that its sender has now.
+// current says whether a commit is of a tenure that still is.
 func (w *World) current(c *commitMsg) bool {
-	for _, in := range w.insts {
-		if t := in.tenure(c.part); in.up && string(in.member) == c.MemberID && t != nil && t.epoch == c.Epoch {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.insts, func(in *instance) bool { return in.still(c.part, c.Epoch) != nil })
 }
 
-func (w *World) encodeCommit(s *scribe, c *commitMsg, known bool) {
+func (w *World) encodeCommit(s *scribe, c *commitMsg) {
 	s.num(int64(c.part), c.Low, int64(c.LeaderEpoch))
 	s.text(c.Metadata)
-	s.flags(known, c.Generation == w.group.generation, c.arrived, c.answer.ok, c.answer.fenced, c.answer.tooLarge, c.stale, c.final)
+	s.flags(w.group.members[member(c.MemberID)], c.Generation == w.group.generation, w.current(c),
+		c.arrived, c.answer.ok, c.answer.fenced, c.answer.tooLarge, c.stale, c.final)
 }
 
 func (in *instance) encode(s *scribe) {
@@ -130,14 +125,11 @@ func (in *instance) encode(s *scribe) {
 	s.flags(known, in.generation == in.w.group.generation, in.core.Dirty(), in.core.Committing())
 	s.num(int64(len(in.queue)))
 	for _, c := range in.queue {
-		in.w.encodeCommit(s, c, in.w.group.members[member(c.MemberID)])
-		t := in.tenure(c.part)
-		s.flags(t != nil && t.epoch == c.Epoch)
+		in.w.encodeCommit(s, c)
 	}
 	s.num(int64(len(in.intake)))
 	for _, b := range in.intake {
-		t := in.tenure(b.part)
-		s.flags(t != nil && t.epoch == b.epoch)
+		s.flags(in.still(b.part, b.epoch) != nil)
 		s.num(int64(b.part), b.start, int64(len(b.entries)))
 		if len(b.entries) > 0 {
 			s.num(b.entries[0].offset)
@@ -168,9 +160,8 @@ func (in *instance) encodeFlying(s *scribe) {
 	})
 	s.num(int64(len(flying)))
 	for _, f := range flying {
-		t := in.tenure(f.part)
 		s.num(int64(f.part), f.entry.offset, int64(f.entry.epoch))
-		s.flags(f.applied, t != nil && t.epoch == f.epoch)
+		s.flags(f.applied, in.still(f.part, f.epoch) != nil)
 	}
 }
 

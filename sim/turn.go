@@ -9,8 +9,8 @@ func (in *instance) turn(n int) {
 	more := in.core.Tick(in.clock(), 4*n)
 	for n := n; n > 0 && len(in.intake) > 0; {
 		b := &in.intake[0]
-		t := in.tenure(b.part)
-		if t != nil && t.epoch == b.epoch && b.start > 0 {
+		t := in.still(b.part, b.epoch)
+		if t != nil && b.start > 0 {
 			in.logStart(b.part, b.start)
 		}
 		reader, ok := in.reader(b, t)
@@ -36,7 +36,7 @@ func (in *instance) turn(n int) {
 // reader asks the core for the intake of a batch, as the lane does once for it.
 func (in *instance) reader(b *batch, t *tenure) (purgatory.Reader, bool) {
 	r, ok := in.core.Reader(partitionOf(b.part), b.epoch)
-	if current := t != nil && t.epoch == b.epoch && !t.revoking && !t.halted; ok != current {
+	if current := t != nil && !t.revoking && !t.halted; ok != current {
 		in.w.fail("reading partition %d in epoch %d is allowed: %v, want %v", b.part, b.epoch, ok, current)
 	}
 	return r, ok && in.w.err == nil
@@ -176,8 +176,8 @@ func (in *instance) logStart(p int, start int64) {
 func (in *instance) effects() {
 	e := in.core.Take()
 	for _, j := range e.Jumps {
-		t := in.tenure(int(j.Partition))
-		if t == nil || t.epoch != j.Epoch {
+		t := in.still(int(j.Partition), j.Epoch)
+		if t == nil {
 			continue
 		}
 		for o := t.read; o < j.To; o++ {
@@ -189,8 +189,8 @@ func (in *instance) effects() {
 		t.validate(j.To, j.LeaderEpoch)
 	}
 	for _, h := range e.Halts {
-		t := in.tenure(int(h.Partition))
-		if t == nil || t.epoch != h.Epoch {
+		t := in.still(int(h.Partition), h.Epoch)
+		if t == nil {
 			continue
 		}
 		in.w.say("%s stops reading %d at %d: %s", in.member, h.Partition, h.Offset, h.Reason)
@@ -252,10 +252,7 @@ func (in *instance) outcome(k int, class purgatory.Class) {
 		f.entry.unknown++
 		w.haunt(f)
 	}
-	t := in.tenure(f.part)
-	if t != nil && t.epoch != f.epoch {
-		t = nil
-	}
+	t := in.still(f.part, f.epoch)
 	refused := class == purgatory.Rejected || class == purgatory.TooLarge && f.d.Bare
 	switch {
 	case class == purgatory.Delivered && t != nil:

@@ -1,8 +1,8 @@
 package sim
 
 import (
+	"bytes"
 	"fmt"
-	"strings"
 	"time"
 
 	"layover/offsets"
@@ -54,7 +54,7 @@ type World struct {
 
 	epochs uint64
 	err    *Broken
-	text   *strings.Builder // what happened, for people; nil: not wanted
+	text   *bytes.Buffer // what happened, for people; nil: not wanted
 	tally  Tally
 
 	accidents int
@@ -85,9 +85,6 @@ type Broken struct {
 }
 
 func (b *Broken) Error() string { return b.Text }
-
-// Err returns the first promise that was broken, nil if none was.
-func (w *World) Err() *Broken { return w.err }
 
 // fail notes a broken promise. The first one counts: what follows may follow from it.
 func (w *World) fail(format string, args ...any) {
