@@ -25,9 +25,10 @@ func TestAllocations(t *testing.T) {
 			scattered.Highest()
 			scattered.Bytes()
 		}},
-		// Encode: the body, the text, the text as a string, and bytes for sums.
+		// Encode: the body, the text, the text as a string, bytes for sums, and what
+		// goes through the runs.
 		// FinishRange: the pages at both ends, and a table growing to three.
-		"Encode":                {6, func() { full.Encode(testIdentity, MaxMetadata) }},
+		"Encode":                {9, func() { full.Encode(testIdentity, MaxMetadata) }},
 		"FinishRange of 10^9":   {5, func() { new(Window).FinishRange(1, 1e9) }},
 		"Decode of the empty":   {1, func() { Decode("", testIdentity, 5) }},
 		"FinishRange below low": {0, func() { scattered.FinishRange(-5, 0) }},

@@ -31,7 +31,14 @@ var (
 	ErrNewer = errors.New("written by a newer release")
 )
 
-// Decode reads what Window.Encode wrote for the same id and a window at low.
+// Decode reads the set that Encode wrote for the same id and a set at low. See
+// DecodeAll.
+func Decode(metadata string, id Identity, low int64) (*Window, error) {
+	w, _, err := DecodeAll(metadata, id, low)
+	return w, err
+}
+
+// DecodeAll reads what Encode wrote for the same id and a set at low.
 // Empty metadata, which an operator's reset leaves, is an empty set and no
 // error.
 //
@@ -42,54 +49,55 @@ var (
 //
 // The cost in time and memory is bounded by the length of the text, whatever
 // the numbers in it, and no more than 64 KiB of text is looked at.
-func Decode(metadata string, id Identity, low int64) (*Window, error) {
+func DecodeAll(metadata string, id Identity, low int64) (*Window, Extension, error) {
 	if metadata == "" {
-		return NewWindow(low), nil
+		return NewWindow(low), Extension{}, nil
 	}
-	body, err := open(metadata, id, low)
+	extension, runs, err := open(metadata, id, low)
 	if err != nil {
-		return NewWindow(low), err
+		return NewWindow(low), Extension{}, err
 	}
-	w, err := readRuns(body, low)
-	if err != nil {
-		return NewWindow(low), err
+	w := NewWindow(low)
+	if err = ReadRuns(runs, low, func(from, to int64) { w.FinishRange(from, to) }); err != nil {
+		return NewWindow(low), Extension{}, err
 	}
-	return w, nil
+	return w, readExtension(extension), nil
 }
 
-// open checks everything about metadata but the runs, which it returns.
-func open(metadata string, id Identity, low int64) ([]byte, error) {
+// open checks everything about metadata but the extension and the runs, which it
+// returns.
+func open(metadata string, id Identity, low int64) (extension, runs []byte, err error) {
 	rest, ok := strings.CutPrefix(metadata, magic)
 	if !ok {
-		return nil, fmt.Errorf("commit metadata %.100q: %w", metadata, ErrForeign)
+		return nil, nil, fmt.Errorf("commit metadata %.100q: %w", metadata, ErrForeign)
 	}
 	if len(metadata) > maxText {
-		return nil, damaged("%d characters, want at most %d", len(metadata), maxText)
+		return nil, nil, damaged("%d characters, want at most %d", len(metadata), maxText)
 	}
 	encoded, err := checkVersions(rest)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	body, runs, err := splitBody(encoded)
+	body, extension, runs, err := splitBody(encoded)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if hash := binary.BigEndian.Uint64(body[endChecksum:]); hash != clusterHash(id.ClusterID) {
-		return nil, fmt.Errorf("commit metadata for cluster hash %016x, this is %q: %w", hash, id.ClusterID, ErrForeign)
+		return nil, nil, fmt.Errorf("commit metadata for cluster hash %016x, this is %q: %w", hash, id.ClusterID, ErrForeign)
 	}
 	// Only what the checksum vouches for can say that the topic is another one:
 	// its reader leaves the committed offset then.
 	want := checksum(metadata[:len(metadata)-len(encoded)], body[endChecksum:], id.ClusterID, low)
 	if sum := binary.BigEndian.Uint32(body); sum != want {
-		return nil, damaged("checksum %08x, want %08x at low offset %d", sum, want, low)
+		return nil, nil, damaged("checksum %08x, want %08x at low offset %d", sum, want, low)
 	}
 	if topicID := TopicID(body[endCluster:endTopicID]); topicID != id.TopicID {
-		return nil, fmt.Errorf("commit metadata for topic id %x, this is %x: %w", topicID, id.TopicID, ErrOtherTopic)
+		return nil, nil, fmt.Errorf("commit metadata for topic id %x, this is %x: %w", topicID, id.TopicID, ErrOtherTopic)
 	}
 	if partition := int32(binary.BigEndian.Uint32(body[endTopicID:])); partition != id.Partition {
-		return nil, fmt.Errorf("commit metadata for partition %d, this is %d: %w", partition, id.Partition, ErrForeign)
+		return nil, nil, fmt.Errorf("commit metadata for partition %d, this is %d: %w", partition, id.Partition, ErrForeign)
 	}
-	return runs, nil
+	return extension, runs, nil
 }
 
 // checkVersions takes the two version numbers from the front of s and returns
@@ -121,42 +129,42 @@ func cutVersion(s string) (version uint64, rest string, ok bool) {
 	return version, rest, err == nil
 }
 
-// splitBody decodes the base64 part and finds the runs in it.
-func splitBody(encoded string) (body, runs []byte, err error) {
+// splitBody decodes the base64 part and finds the extension and the runs in it.
+func splitBody(encoded string) (body, extension, runs []byte, err error) {
 	if strings.ContainsAny(encoded, "\r\n") {
-		return nil, nil, damaged("a line break") // Which base64 would pass over.
+		return nil, nil, nil, damaged("a line break") // Which base64 would pass over.
 	}
 	body, err = text.DecodeString(encoded)
 	if err != nil {
-		return nil, nil, damaged("%v", err)
+		return nil, nil, nil, damaged("%v", err)
 	}
 	if len(body) < endPartition {
-		return nil, nil, damaged("%d bytes, want at least %d", len(body), endPartition)
+		return nil, nil, nil, damaged("%d bytes, want at least %d", len(body), endPartition)
 	}
 	size, rest, ok := cutNumber(body[endPartition:])
 	if !ok || size > uint64(len(rest)) {
-		return nil, nil, damaged("an extension of %d bytes in %d", size, len(rest))
+		return nil, nil, nil, damaged("an extension of %d bytes in %d", size, len(rest))
 	}
-	return body, rest[size:], nil
+	return body, rest[:size], rest[size:], nil
 }
 
-// readRuns builds the window at low from gaps and lengths.
-func readRuns(b []byte, low int64) (*Window, error) {
-	w := NewWindow(low)
-	end := w.low
+// ReadRuns calls f with the runs that AppendRuns wrote relative to base, as far as
+// they can be read. An error is ErrDamaged.
+func ReadRuns(b []byte, base int64, f func(from, to int64)) error {
+	end := max(base, 0)
 	for len(b) > 0 {
 		from, rest, ok := step(b, end)
 		if !ok {
-			return nil, damaged("a gap after offset %d", end)
+			return damaged("a gap after offset %d", end)
 		}
 		to, rest, ok := step(rest, from)
 		if !ok {
-			return nil, damaged("a length of the run at offset %d", from)
+			return damaged("a length of the run at offset %d", from)
 		}
-		w.FinishRange(from, to)
+		f(from, to)
 		b, end = rest, to
 	}
-	return w, nil
+	return nil
 }
 
 // step takes a number from the front of b and returns the offset that is the

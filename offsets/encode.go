@@ -37,6 +37,10 @@ const (
 	// maxText bounds what is written, and what is looked at, in characters.
 	// It is far above what a broker is configured to take.
 	maxText = 64 << 10
+
+	// usualText is the bytes that a text is begun with room for: the longest that a
+	// broker takes by default.
+	usualText = MaxMetadata * 3 / 4
 )
 
 // The layout of the base64 part: the end of each field of fixed size.
@@ -73,50 +77,66 @@ type Encoded struct {
 	Left    int64
 }
 
-// Encode writes the window for id in at most limit characters. What does not
-// fit is left out from the top: the text then holds the longest prefix of the
-// set that fits, down to a part of a run. A limit too low for even the fixed
-// fields gives the empty text; limits above 64 KiB count as 64 KiB.
+// Set is what Encode writes: Low, and above it maximal runs of finished offsets,
+// ascending and half open, Above offsets in all. A Window is one.
+type Set interface {
+	Low() int64
+	Above() int64
+	Each(f func(from, to int64) bool)
+}
+
+// Encode writes the window for id, without an extension. See the function Encode.
+func (w *Window) Encode(id Identity, limit int) Encoded { return Encode(w, id, Extension{}, limit) }
+
+// Encode writes a set for id in at most limit characters. What does not fit is
+// left out from the top: the text then holds the longest prefix of the set that
+// fits, down to a part of a run. A limit too low for even the fixed fields and the
+// extension gives the empty text; limits above 64 KiB count as 64 KiB.
 //
 // The cost is that of the pages and runs that are written, whatever is above
 // them.
-func (w *Window) Encode(id Identity, limit int) Encoded {
+func Encode(set Set, id Identity, ext Extension, limit int) Encoded {
 	room := text.DecodedLen(max(min(limit, maxText)-len(header), 0))
-	if room < endPartition+1 {
-		return Encoded{Left: w.above}
+	body := appendIdentity(make([]byte, 0, min(room, usualText)), id)
+	body = ext.append(body)
+	if room < len(body) {
+		return Encoded{Left: set.Above()}
 	}
-	// Most numbers take one byte or two; append sees to the rest.
-	body := make([]byte, 0, min(int64(room), endPartition+1+4*w.runs))
-	body = appendIdentity(body, id)
-	body = append(body, 0) // No extension.
+	body, covered := AppendRuns(body, set.Low(), room, set.Each)
+	binary.BigEndian.PutUint32(body, checksum(header, body[endChecksum:], id.ClusterID, set.Low()))
+	metadata := make([]byte, 0, len(header)+text.EncodedLen(len(body)))
+	metadata = text.AppendEncode(append(metadata, header...), body)
+	return Encoded{
+		Metadata: string(metadata),
+		Complete: covered == set.Above(),
+		Covered:  covered,
+		Left:     set.Above() - covered,
+	}
+}
 
+// AppendRuns appends the runs that each gives out, relative to base, until dst has
+// room bytes, and returns how many offsets they hold. A run that does not fit is cut
+// to the longest part that does. Runs ascend, the first begins above base, and they
+// do not touch each other.
+func AppendRuns(dst []byte, base int64, room int, each func(func(from, to int64) bool)) ([]byte, int64) {
 	var covered int64
-	end := w.low
-	w.Each(func(from, to int64) bool {
+	end := base
+	each(func(from, to int64) bool {
 		gap, length := uint64(from-end-1), uint64(to-from-1)
-		left := room - len(body) - numberSize(gap)
+		left := room - len(dst) - numberSize(gap)
 		if left < 1 {
 			return false
 		}
 		if left < numberSize(length) {
 			length = 1<<(7*left) - 1 // The longest part of the run that fits.
 		}
-		body = binary.AppendUvarint(body, gap)
-		body = binary.AppendUvarint(body, length)
+		dst = binary.AppendUvarint(dst, gap)
+		dst = binary.AppendUvarint(dst, length)
 		covered += int64(length) + 1
 		end = to
 		return true
 	})
-
-	binary.BigEndian.PutUint32(body, checksum(header, body[endChecksum:], id.ClusterID, w.low))
-	metadata := make([]byte, 0, len(header)+text.EncodedLen(len(body)))
-	metadata = text.AppendEncode(append(metadata, header...), body)
-	return Encoded{
-		Metadata: string(metadata),
-		Complete: covered == w.above,
-		Covered:  covered,
-		Left:     w.above - covered,
-	}
+	return dst, covered
 }
 
 // appendIdentity appends the fields of fixed size, with a checksum of zero.

@@ -1,0 +1,73 @@
+package offsets
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// Extension is what metadata says beside the set: where more of it stands. A reader
+// that does not know it passes over it, and finds the set without that.
+type Extension struct {
+	// Incarnation names one life of the group's offset of the partition, and goes
+	// from commit to commit: facts of other lives do not count. 0 is none.
+	Incarnation uint64
+	// Journal names what has to be readable in the journal; its zero value names
+	// nothing. It goes with an incarnation only.
+	Journal Journal
+}
+
+// Journal names records of a partition of a journal topic.
+type Journal struct {
+	TopicID TopicID
+	// From is the offset of the first record of a complete snapshot, and To that of
+	// the last record that was acknowledged: the records from From to To, with the
+	// set in the metadata, are all that is finished. From <= To.
+	From, To int64
+	Sum      uint32 // checksum in the record at To, which tells another record from it
+}
+
+// IsZero says whether nothing is named.
+func (j Journal) IsZero() bool { return j == Journal{} }
+
+// The lengths of an extension: nothing, an incarnation, or that and a journal's
+// fixed part.
+const (
+	incarnationBytes = 8
+	journalBytes     = incarnationBytes + 16 + 4
+)
+
+// append writes the extension's length and the extension.
+func (e Extension) append(dst []byte) []byte {
+	if e.Incarnation == 0 {
+		return append(dst, 0)
+	}
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 64), e.Incarnation)
+	if !e.Journal.IsZero() {
+		b = append(b, e.Journal.TopicID[:]...)
+		b = binary.BigEndian.AppendUint32(b, e.Journal.Sum)
+		b = binary.AppendUvarint(b, uint64(e.Journal.From))
+		b = binary.AppendUvarint(b, uint64(e.Journal.To-e.Journal.From))
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(b)))
+	return append(dst, b...)
+}
+
+// readExtension reads what append wrote, and passes over what it does not know, such
+// as what a later release added behind it.
+func readExtension(b []byte) (e Extension) {
+	if len(b) < incarnationBytes {
+		return e
+	}
+	e.Incarnation = binary.BigEndian.Uint64(b)
+	if len(b) < journalBytes || e.Incarnation == 0 {
+		return e
+	}
+	j := Journal{TopicID: TopicID(b[incarnationBytes:]), Sum: binary.BigEndian.Uint32(b[incarnationBytes+16:])}
+	from, rest, ok := cutNumber(b[journalBytes:])
+	length, _, ok2 := cutNumber(rest)
+	j.From, j.To = int64(from), int64(from+length)
+	if ok && ok2 && j.From >= 0 && length <= math.MaxInt64 && j.To >= j.From {
+		e.Journal = j
+	}
+	return e
+}

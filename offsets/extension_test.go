@@ -1,0 +1,69 @@
+package offsets
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestAnExtensionComesBackAsItWasWritten(t *testing.T) {
+	w := NewWindow(7)
+	w.FinishRange(9, 20)
+	journal := Journal{TopicID: TopicID{1, 2, 3}, From: 5, To: 1 << 40, Sum: 0xfeedbeef}
+	for name, ext := range map[string]Extension{
+		"nothing":              {},
+		"an incarnation":       {Incarnation: 1},
+		"a journal":            {Incarnation: math.MaxUint64, Journal: journal},
+		"the largest offsets":  {Incarnation: 9, Journal: Journal{From: math.MaxInt64, To: math.MaxInt64}},
+		"the longest distance": {Incarnation: 9, Journal: Journal{To: math.MaxInt64, Sum: 1}},
+	} {
+		enc := Encode(w, testIdentity, ext, MaxMetadata)
+		read, got, err := DecodeAll(enc.Metadata, testIdentity, 7)
+		if err != nil || got != ext || read.Above() != 11 || !enc.Complete {
+			t.Errorf("%s: got %+v and %d offsets, %v; want %+v", name, got, read.Above(), err, ext)
+		}
+	}
+}
+
+// TestAReaderPassesOverWhatItDoesNotKnow holds releases to each other: what is added
+// behind a known extension, or in its place, costs nothing but what it says.
+func TestAReaderPassesOverWhatItDoesNotKnow(t *testing.T) {
+	known := binary.BigEndian.AppendUint64(nil, 42)
+	named := append(append(append([]byte{}, known...), make([]byte, 20)...), 3, 4)
+	for name, test := range map[string]struct {
+		extension []byte
+		want      Extension
+	}{
+		"shorter than an incarnation":   {[]byte{1, 2, 3}, Extension{}},
+		"longer than an incarnation":    {append(known[:8:8], 1, 2, 3), Extension{Incarnation: 42}},
+		"longer than a journal":         {append(named[:30:30], 9, 9, 9), Extension{42, Journal{From: 3, To: 7}}},
+		"offsets that are none":         {append(named[:28:28], 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 1), Extension{Incarnation: 42}},
+		"a journal without its offsets": {named[:28], Extension{Incarnation: 42}},
+	} {
+		w, got, err := DecodeAll(forge("1.1", testIdentity, 3, test.extension, 1, 2), testIdentity, 3)
+		if err != nil || got != test.want || w.Above() != 2 {
+			t.Errorf("%s: got %+v and %d offsets, %v; want %+v and 2", name, got, w.Above(), err, test.want)
+		}
+	}
+}
+
+func TestAnExtensionTakesItsRoomFromTheSet(t *testing.T) {
+	w := every(2, 10_000)
+	ext := Extension{Incarnation: 5, Journal: Journal{TopicID: TopicID{1}, From: 1 << 30, To: 1<<30 + 5000, Sum: 7}}
+	plain, with := w.Encode(testIdentity, 400), Encode(w, testIdentity, ext, 400)
+	if len(with.Metadata) > 400 || with.Covered >= plain.Covered || with.Covered+with.Left != w.Above() {
+		t.Errorf("%d characters and %d covered with an extension, %d without", len(with.Metadata), with.Covered, plain.Covered)
+	}
+	shortest := Encode(NewWindow(0), testIdentity, ext, 400).Metadata
+	for limit, empty := range map[int]bool{len(shortest): false, len(shortest) - 1: true} {
+		if got := Encode(w, testIdentity, ext, limit).Metadata; (got == "") != empty {
+			t.Errorf("a limit of %d gives %q", limit, got)
+		}
+	}
+	body, _ := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(shortest, "layover.1.1."))
+	if extra := len(body) - endPartition - 1; extra > 36 {
+		t.Errorf("the extension takes %d bytes", extra)
+	}
+}
