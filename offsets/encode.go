@@ -102,7 +102,7 @@ func Encode(set Set, id Identity, ext Extension, limit int) Encoded {
 	if room < len(body) {
 		return Encoded{Left: set.Above()}
 	}
-	body, covered := AppendRuns(body, set.Low(), room, set.Each)
+	body, covered, _ := AppendRuns(body, set.Low(), room, set.Each)
 	binary.BigEndian.PutUint32(body, checksum(header, body[endChecksum:], id.ClusterID, set.Low()))
 	metadata := make([]byte, 0, len(header)+text.EncodedLen(len(body)))
 	metadata = text.AppendEncode(append(metadata, header...), body)
@@ -115,12 +115,11 @@ func Encode(set Set, id Identity, ext Extension, limit int) Encoded {
 }
 
 // AppendRuns appends the runs that each gives out, relative to base, until dst has
-// room bytes, and returns how many offsets they hold. A run that does not fit is cut
-// to the longest part that does. Runs ascend, the first begins above base, and they
-// do not touch each other.
-func AppendRuns(dst []byte, base int64, room int, each func(func(from, to int64) bool)) ([]byte, int64) {
-	var covered int64
-	end := base
+// room bytes, and returns how many offsets they hold and where the last one ends, base
+// if there is none. A run that does not fit is cut to the longest part that does. Runs
+// ascend, the first begins above base, and they do not touch each other.
+func AppendRuns(dst []byte, base int64, room int, each func(func(from, to int64) bool)) (out []byte, covered, end int64) {
+	end = base
 	each(func(from, to int64) bool {
 		gap, length := uint64(from-end-1), uint64(to-from-1)
 		left := room - len(dst) - numberSize(gap)
@@ -133,10 +132,10 @@ func AppendRuns(dst []byte, base int64, room int, each func(func(from, to int64)
 		dst = binary.AppendUvarint(dst, gap)
 		dst = binary.AppendUvarint(dst, length)
 		covered += int64(length) + 1
-		end = to
-		return true
+		end = from + int64(length) + 1
+		return end == to
 	})
-	return dst, covered
+	return dst, covered, end
 }
 
 // appendIdentity appends the fields of fixed size, with a checksum of zero.

@@ -48,6 +48,9 @@ func (w *Window) NextFinished(from int64) (offset int64, ok bool) {
 // and half open, until f returns false. f must not change the window.
 func (w *Window) Each(f func(from, to int64) bool) { w.each(w.low, math.MaxInt64, f) }
 
+// EachFrom is Each without what is below from.
+func (w *Window) EachFrom(from int64, f func(from, to int64) bool) { w.each(from, math.MaxInt64, f) }
+
 // each calls f with what [from, to) holds of the runs above low. Its cost is
 // that of the spans and runs it passes, and it stops one run after f does not
 // want more.

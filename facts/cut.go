@@ -1,0 +1,162 @@
+package facts
+
+import (
+	"encoding/binary"
+
+	"layover/offsets"
+)
+
+// Cut appends the records that are to be written now. With all, what waits becomes a
+// record however little it is. leaderEpoch is that of what w holds, as in a commit.
+//
+// The cost is that of what finished since the last call, and of the parts of a
+// snapshot that there is room for.
+func (l *Ledger) Cut(out []Write, w *offsets.Window, leaderEpoch int32, all bool, nowMs int64) []Write {
+	if l.mode != Journal || !l.usable || nowMs < l.retryAt {
+		return out
+	}
+	if !l.snap.active && l.flown < maxFlying && (l.gap || l.leaving && !l.base.leave || l.facts > max(l.base.bytes, minSnapshot)) {
+		l.begin()
+	}
+	h := Header{Writer: l.writer, LeaderEpoch: leaderEpoch, Low: w.Low()}
+	if all || l.fresh.size() >= cutAt {
+		out = l.cutFacts(out, h)
+	}
+	for l.snap.active && !l.snap.cut && l.flown < maxFlying {
+		out = l.cutPart(out, h, w)
+	}
+	return out
+}
+
+// begin starts a snapshot: from here on what finishes is in a fact or in a part.
+func (l *Ledger) begin() {
+	l.number++
+	l.snap = snapshot{active: true, from: -1, leave: l.leaving}
+	if l.gap {
+		l.fresh.reset()
+		l.lostBefore = l.lost
+	}
+}
+
+// cutFacts makes records of all that waits, as far as there is room in flight.
+func (l *Ledger) cutFacts(out []Write, h Header) []Write {
+	if l.fresh.count == 0 || l.flown >= maxFlying {
+		return out
+	}
+	h.Kind = Fact
+	left := merge(l.fresh.appendTo(nil, int(l.fresh.count)), h.Low)
+	l.fresh.reset()
+	for len(left) > 0 {
+		value := l.id.appendHeader(make([]byte, 0, min(l.limit, 256+8*len(left))), h)
+		value, _, end := offsets.AppendRuns(value, h.Low, l.limit, each(left))
+		f := flight{}
+		for _, r := range left {
+			if r.From < end {
+				f.runs.add(r.From, min(r.To, end))
+			}
+		}
+		left = beyond(left, end)
+		out = l.fly(out, value, f)
+	}
+	return out
+}
+
+// cutPart makes the next part of the snapshot.
+func (l *Ledger) cutPart(out []Write, h Header, w *offsets.Window) []Write {
+	h.Kind, h.Number, h.From = Snapshot, l.number, max(l.snap.next, h.Low)
+	value := l.id.appendHeader(make([]byte, 0, l.limit), h)
+	last := h.Low
+	value, _, end := offsets.AppendRuns(value, h.Low, l.limit, func(f func(from, to int64) bool) {
+		w.EachFrom(h.From, func(from, to int64) bool {
+			last = to
+			return f(from, to)
+		})
+	})
+	l.snap.next = end
+	if last == end { // nothing was left out
+		l.snap.cut = true
+		value[endWriter] = byte(LastPart)
+	}
+	return l.fly(out, value, flight{last: l.snap.cut, snap: l.number})
+}
+
+// fly hands a record out.
+func (l *Ledger) fly(out []Write, value []byte, f flight) []Write {
+	l.id.seal(value)
+	l.seq++
+	f.seq, f.size, f.sum = l.seq, len(value), binary.BigEndian.Uint32(value[endVersions:])
+	f.runs.close()
+	l.flying = append(l.flying, f)
+	l.flown += f.size
+	return append(out, Write{l.seq, value})
+}
+
+// Result is how a record's writing ended.
+type Result struct {
+	Seq    uint64
+	Offset int64 // in the journal
+	Err    error
+	// TooLarge: the topic takes less than it was said to.
+	TooLarge bool
+}
+
+// Written takes the answer for one record. What is not known to be written is written
+// anew, as a snapshot: facts that come twice do no harm.
+func (l *Ledger) Written(r Result, nowMs int64) {
+	i := 0
+	for i < len(l.flying) && l.flying[i].seq != r.Seq {
+		i++
+	}
+	if i == len(l.flying) {
+		return // of a topic that is gone
+	}
+	f := l.flying[i]
+	l.flying = append(l.flying[:i], l.flying[i+1:]...)
+	if len(l.flying) == 0 {
+		l.flying = nil
+	}
+	l.flown -= f.size
+	if r.Err != nil {
+		l.failed(&f, r.TooLarge, nowMs)
+		return
+	}
+	l.stats.Records++
+	l.stats.Bytes += int64(f.size)
+	if r.Offset > l.to {
+		l.to, l.sum = r.Offset, f.sum
+	}
+	switch {
+	case f.snap == 0:
+		l.facts += int64(f.size)
+		l.snap.facts += int64(f.size)
+	case f.snap == l.number && l.snap.active:
+		l.snap.bytes += int64(f.size)
+		if l.snap.from < 0 {
+			l.snap.from = r.Offset
+		}
+		if f.last {
+			l.complete()
+		}
+	}
+}
+
+func (l *Ledger) failed(f *flight, tooLarge bool, nowMs int64) {
+	l.stats.Failures++
+	l.retryAt = nowMs + retryMs
+	if tooLarge {
+		l.limit = max(min(l.limit, f.size)/2, minRecord)
+		l.usable = l.usable && f.size > minRecord
+	}
+	l.lost += f.runs.count
+	l.open()
+}
+
+// complete ends a snapshot all of whose parts were acknowledged: parts are, one after
+// the other, or one has failed.
+func (l *Ledger) complete() {
+	l.stats.Snapshots++
+	l.base = base{ok: true, from: l.snap.from, bytes: l.snap.bytes, leave: l.snap.leave}
+	l.facts = l.snap.facts
+	l.lost -= l.lostBefore
+	l.gap, l.snap, l.lostBefore = false, snapshot{}, 0
+}

@@ -1,0 +1,65 @@
+// Package facts is the protocol of the journal: what is finished, for sets that do
+// not fit into commit metadata. It is pure; whoever owns a Ledger or a Union does the
+// reading and writing.
+//
+//	                  Note                 Cut                     Written
+//	finished offset ───────► Ledger.fresh ─────► records in flight ─────────► named by commits
+//	                                     ▲                                     │ Committed
+//	        offsets.Window ── snapshot ──┘              below a snapshot: deleted ◄┘
+//
+//	journal, log start to stable end ──► Union ──► offsets.Window, and what the next Ledger goes on from
+//
+// # What is in the journal
+//
+// A fact is a record that says: these offsets are finished, in a log of leader epochs
+// up to this one. It is written after the deliveries were acknowledged, and stays true
+// for ever: facts may come twice, in any order, late, and from a former owner. What is
+// finished is their union, so that nothing needs a lock, a fence, or a transaction.
+//
+// A snapshot is the whole set at a low offset as facts, in as many records (parts) as
+// it takes; each says which stretch of offsets it covers. What finishes while it is
+// written is in facts between its parts. So the records from its first part on are
+// everything, and what stands before may be deleted once a commit has named it.
+//
+// # What a commit says
+//
+// Its metadata names the incarnation, the snapshot, the last acknowledged record, and
+// of what is in no acknowledged record yet as much as fits. A commit does not wait for
+// the journal to work: what it cannot say is counted, and comes again after a crash.
+//
+// The incarnation is one life of the group's offset of the partition. It is new
+// whenever there was no metadata to take it from, as after an operator has reset the
+// offset: facts of another life do not count.
+//
+// # What is read
+//
+// The union of all records of the incarnation, from the journal's log start to its
+// stable end, whatever the commit names: so a late older commit is repaired, and facts
+// that no commit named are found. What is named tells whether something is missing.
+// What a fact says of offsets beyond the end of its leader epoch was truncated away
+// and does not count (KIP-101).
+//
+// # The record
+//
+// One is the value of a Kafka record without a key:
+//
+//	 3  "LJ" and the format version
+//	 1  the lowest format version of a reader that can read it
+//	 4  CRC-32C of all that follows, and of the cluster id
+//	 8  FNV-1a 64 of the cluster id
+//	16  ingress topic id
+//	 8  incarnation
+//	 8  writer: one tenure of the partition
+//	 1  kind: 1 a fact, 2 a part of a snapshot, 3 the last part
+//	 v  partition
+//	 v  length of the group's name, and the name
+//	 v  leader epoch and one
+//	 v  low offset
+//	 v  snapshot: its number among the writer's, 0 for a fact
+//	 v  first offset that the part covers, less the low offset; 0 for a fact
+//	 v  length of the extension, 0 in version 1
+//	    the extension
+//	    runs relative to the low offset, as in commit metadata
+//
+// where v is an unsigned LEB128 number.
+package facts

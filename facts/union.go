@@ -1,0 +1,195 @@
+package facts
+
+import (
+	"errors"
+	"fmt"
+
+	"layover/offsets"
+)
+
+// Union takes in the records of one partition's journal, in their order, and finishes
+// in a window what they say. It takes memory for the window alone.
+type Union struct {
+	id        Identity
+	window    *offsets.Window
+	logEnd    int64 // of the ingress partition: what was finished beyond is gone
+	committed offsets.Journal
+
+	epoch   int32 // the committed one
+	highest int32 // leader epoch of any fact
+	strange bool  // something is finished of which no leader epoch is known
+
+	// Records and Bytes count what was taken in, Others the records of the journal that
+	// are about other partitions, groups or lives, Damaged those that cannot be read.
+	Records, Bytes, Others, Damaged int64
+	// Group is that of the first record of another group, "" for none.
+	Group string
+
+	snapshotBytes, facts int64
+	last                 int64 // journal offset of the last record that was taken in, and its checksum
+	sum                  uint32
+	named                bool // the record at committed.To is there, and is the one
+	parts                parts
+}
+
+// parts follows the snapshots that are read, to tell whether one is complete.
+type parts struct {
+	writer, number uint64
+	next           int64 // first offset that no part has covered yet
+	from           int64 // journal offset of the first part
+	complete       int64 // journal offset from which on the last complete one stands, -1: none
+}
+
+// NewUnion returns a union that adds to w what the records about id say, in a log that
+// ends at logEnd. was is the commit's leader epoch, -1 for none, and committed what it
+// names.
+func NewUnion(id Identity, w *offsets.Window, was int32, logEnd int64, committed offsets.Journal) *Union {
+	return &Union{id: id, window: w, logEnd: logEnd, committed: committed, epoch: was, highest: was,
+		strange: was < 0 && w.Above() > 0, last: -1, parts: parts{complete: -1}}
+}
+
+// LeaderEpoch returns the epoch up to which all that is finished is about the log as it
+// is, -1 where that is not known.
+func (u *Union) LeaderEpoch() int32 {
+	if u.strange {
+		return -1
+	}
+	return u.highest
+}
+
+// EndOf tells where the ingress log of a leader epoch ends: from there on another log
+// stands than the one that facts of that epoch are about.
+type EndOf func(leaderEpoch int32) (int64, error)
+
+// Add takes in the record at a journal offset. What is not a record of this life of
+// this partition is passed over and counted. An error is ErrNewer, of a record that
+// must not be passed over; ErrTruncated; or endOf's.
+func (u *Union) Add(offset int64, value []byte, endOf EndOf) error {
+	r, err := Read(value)
+	switch {
+	case errors.Is(err, ErrNewer):
+		return fmt.Errorf("journal record at %d: %w", offset, err)
+	case errors.Is(err, ErrForeign):
+		u.Others++
+		return nil
+	case err == nil && r.ClusterHash == clusterHash(u.id.ClusterID):
+		err = r.Sound(value, u.id.ClusterID)
+	}
+	if err != nil {
+		u.Damaged++
+		return nil
+	}
+	if r.Group != u.id.Group && u.Group == "" {
+		u.Group = r.Group
+	}
+	if !r.about(&u.id) {
+		u.Others++
+		return nil
+	}
+	if err := u.raise(r.LeaderEpoch, endOf); err != nil {
+		return err
+	}
+	end := u.logEnd
+	if r.LeaderEpoch >= 0 {
+		e, err := endOf(r.LeaderEpoch)
+		if err != nil {
+			return err
+		}
+		end = min(end, e)
+	}
+	u.window.FinishRange(u.window.Low(), min(r.Low, end))
+	if r.Each(func(from, to int64) { u.window.FinishRange(from, min(to, end)) }) != nil {
+		u.Damaged++
+		return nil
+	}
+	u.note(offset, &r, int64(len(value)))
+	return nil
+}
+
+// ErrTruncated is a committed offset beyond the end of the log that it was committed for.
+var ErrTruncated = errors.New("the log was truncated below the committed offset")
+
+// raise notes a fact's leader epoch. Above the committed one, what the commit itself
+// says has to be cut to where its log ends: no reader will meet that end any more.
+func (u *Union) raise(epoch int32, endOf EndOf) error {
+	if epoch < 0 {
+		u.strange = true
+		return nil
+	}
+	if u.epoch >= 0 && u.highest == u.epoch && epoch > u.epoch {
+		end, err := endOf(u.epoch)
+		if err != nil {
+			return err
+		}
+		if u.window.Low() > end {
+			return fmt.Errorf("%w: %d, the log of leader epoch %d ends at %d", ErrTruncated, u.window.Low(), u.epoch, end)
+		}
+		u.window.ClipAbove(end)
+	}
+	u.highest = max(u.highest, epoch)
+	return nil
+}
+
+func (u *Union) note(offset int64, r *Record, size int64) {
+	u.Records++
+	u.Bytes += size
+	u.last, u.sum = offset, r.Sum
+	u.named = u.named || offset == u.committed.To && r.Sum == u.committed.Sum
+	if r.Kind == Fact {
+		u.facts += size
+		return
+	}
+	u.snapshotBytes += size
+	u.parts.add(offset, r)
+}
+
+func (p *parts) add(offset int64, r *Record) {
+	if p.writer != r.Writer || p.number != r.Number {
+		if r.From != r.Low {
+			return // its first part is gone
+		}
+		p.writer, p.number, p.from, p.next = r.Writer, r.Number, offset, r.From
+	}
+	if r.From > max(p.next, r.Low) {
+		p.writer, p.number = 0, 0
+		return
+	}
+	r.Each(func(_, to int64) { p.next = to })
+	if r.Kind == LastPart {
+		p.complete = p.from
+	}
+}
+
+// Complain returns what is wrong with a journal whose log begins at start, ends at end,
+// and has this topic id, after all of it was taken in; nil where the union is all that
+// the commit named.
+func (u *Union) Complain(topic offsets.TopicID, start, end int64) error {
+	c := u.committed
+	switch {
+	case c.IsZero():
+		return nil
+	case topic != c.TopicID:
+		return fmt.Errorf("the journal was deleted and made again: the commit names records up to %d of one that is gone", c.To)
+	case end <= c.To:
+		return fmt.Errorf("the journal ends at %d and the commit names its record at %d: it was truncated", end, c.To)
+	case start > c.From && u.parts.complete < 0:
+		return fmt.Errorf("the journal begins at %d and the commit names a snapshot at %d: its records were deleted, by its retention or by somebody", start, c.From)
+	case start <= c.To && !u.named:
+		return fmt.Errorf("the record at %d is not the one that the commit names: the journal was truncated and written anew, or is damaged", c.To)
+	}
+	return nil
+}
+
+// Restored returns what the next ledger goes on from; whole is whether Complain was
+// content, and tail what the commit's metadata held.
+func (u *Union) Restored(whole bool, start int64, tail []Run) Restored {
+	r := Restored{Named: u.committed, Whole: whole, Tail: tail, SnapshotBytes: u.snapshotBytes, Facts: u.facts}
+	if r.Named.IsZero() || !whole {
+		return r
+	}
+	if u.last > r.Named.To {
+		r.Named.To, r.Named.Sum = u.last, u.sum
+	}
+	r.Named.From = max(r.Named.From, start)
+	return r
+}
