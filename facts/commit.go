@@ -5,10 +5,10 @@ import "layover/offsets"
 // Encode returns what a commit at w's low offset says, in at most limit characters:
 // the whole set if it fits, otherwise what the journal has and what it has not, as far
 // as that fits. It also decides where the set is kept: in the journal from when it
-// does not fit, until half of the limit holds it again.
+// takes more than most characters, until half of them hold it again.
 //
 // journal is what the metadata names, for Committed.
-func (l *Ledger) Encode(w *offsets.Window, limit int) (enc offsets.Encoded, journal offsets.Journal) {
+func (l *Ledger) Encode(w *offsets.Window, limit, most int) (enc offsets.Encoded, journal offsets.Journal) {
 	ext := offsets.Extension{Incarnation: l.id.Incarnation}
 	if l.mode == Journal && l.base.ok {
 		ext.Journal = offsets.Journal{TopicID: l.topic, From: l.base.from, To: l.to, Sum: l.sum}
@@ -17,11 +17,11 @@ func (l *Ledger) Encode(w *offsets.Window, limit int) (enc offsets.Encoded, jour
 	l.fits = enc.Complete
 	switch {
 	case l.mode == Metadata:
-		if !enc.Complete && l.usable {
+		if l.usable && enc.Metadata != "" && (!enc.Complete || len(enc.Metadata) > most) {
 			l.enter(w)
 		}
 		return enc, ext.Journal
-	case enc.Complete && len(enc.Metadata) <= limit/2:
+	case enc.Complete && len(enc.Metadata) <= most/2:
 		l.leave()
 		return enc, ext.Journal
 	}

@@ -10,23 +10,26 @@ import (
 // record however little it is. leaderEpoch is that of what w holds, as in a commit.
 //
 // The cost is that of what finished since the last call, and of the parts of a
-// snapshot that there is room for.
+// snapshot that there is room for. nowMs is a clock that does not go back.
 func (l *Ledger) Cut(out []Write, w *offsets.Window, leaderEpoch int32, all bool, nowMs int64) []Write {
 	if l.mode != Journal || !l.usable || nowMs < l.retryAt {
 		return out
 	}
-	if !l.snap.active && l.flown < maxFlying && (l.gap || l.leaving && !l.base.leave || l.facts > max(l.base.bytes, minSnapshot)) {
+	if !l.snap.active && l.room() && (l.gap || l.leaving && !l.base.leave || l.facts > max(l.base.bytes, int64(minSnapshot*l.limit))) {
 		l.begin()
 	}
 	h := Header{Writer: l.writer, LeaderEpoch: leaderEpoch, Low: w.Low()}
-	if all || l.fresh.size() >= cutAt {
+	if all || l.fresh.size() >= l.limit/cutShare {
 		out = l.cutFacts(out, h)
 	}
-	for l.snap.active && !l.snap.cut && l.flown < maxFlying {
+	for l.snap.active && !l.snap.cut && l.room() {
 		out = l.cutPart(out, h, w)
 	}
 	return out
 }
+
+// room says whether another record may be in flight.
+func (l *Ledger) room() bool { return l.flown < maxFlying*l.limit }
 
 // begin starts a snapshot: from here on what finishes is in a fact or in a part.
 func (l *Ledger) begin() {
@@ -40,7 +43,7 @@ func (l *Ledger) begin() {
 
 // cutFacts makes records of all that waits, as far as there is room in flight.
 func (l *Ledger) cutFacts(out []Write, h Header) []Write {
-	if l.fresh.count == 0 || l.flown >= maxFlying {
+	if l.fresh.count == 0 || !l.room() {
 		return out
 	}
 	h.Kind = Fact

@@ -65,7 +65,7 @@ func (p *pen) write(all bool) (records int) {
 
 // commit builds a commit that succeeds, and deletes what may be deleted.
 func (p *pen) commit(limit int) (offsets.Committed, offsets.Encoded) {
-	enc, named := p.l.Encode(p.w, limit)
+	enc, named := p.l.Encode(p.w, limit, limit)
 	if below := p.l.Committed(named, p.now); below >= 0 {
 		p.log.start = below
 		p.l.Deleted(below, nil, p.now)
@@ -234,7 +234,7 @@ func TestTheLiveJournalStaysInProportionToTheSet(t *testing.T) {
 	snapshot := 0
 	set, _, _ := offsets.AppendRuns(nil, p.w.Low(), 1<<30, p.w.Each)
 	snapshot = len(set)
-	if s := p.l.Status(); s.Stats.Snapshots < 3 || most > 3*snapshot+3*minSnapshot || s.Live > int64(most) {
+	if s := p.l.Status(); s.Stats.Snapshots < 3 || most > 3*snapshot+3*maxRecord || s.Live > int64(most) {
 		t.Errorf("at most %d bytes were live, status says %d; the set takes %d; %+v", most, s.Live, snapshot, s)
 	}
 	last, _ := p.commit(4096)
@@ -293,7 +293,7 @@ func TestMemoryIsBoundedWhileNothingIsAnswered(t *testing.T) {
 			p.finish(o, o+1)
 		}
 		p.l.Cut(nil, p.w, 5, true, p.now)
-		_, enc := p.l.Encode(p.w, 4096)
+		_, enc := p.l.Encode(p.w, 4096, 4096)
 		_ = enc
 		if b := p.l.Bytes(); b > 700<<10 {
 			t.Fatalf("%d bytes", b)

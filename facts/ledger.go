@@ -16,19 +16,22 @@ const (
 // String returns the word that status uses.
 func (m Mode) String() string { return [...]string{"metadata", "journal", "prefix"}[m] }
 
-// Bounds of one partition, in bytes.
 const (
-	maxFlying   = 256 << 10 // records in flight
-	maxFresh    = 64 << 10  // what waits for a record
-	cutAt       = 32 << 10  // what makes a record without waiting for a commit
-	maxRecord   = 64 << 10  // one record, or less where the topic takes less
-	minRecord   = 512       // a topic that takes less has no use
-	minSnapshot = 64 << 10  // facts that a snapshot is not worth while for
+	// maxRecord bounds one record, in bytes, or less where the topic takes less; with
+	// it, all that a partition needs. A topic that takes less than minRecord has no use.
+	maxRecord = 64 << 10
+	minRecord = 128
 
-	// retryMs is the pause after a record was refused.
-	retryMs = 1000
-	// deleteRetryMs is the pause after a deletion was refused.
-	deleteRetryMs = 60_000
+	// In records of the largest size: what is in flight, what finished and waits for a
+	// record, what of that makes one without waiting for a commit, and the facts that
+	// no snapshot is worth while for.
+	maxFlying   = 4
+	maxFresh    = 1
+	cutShare    = 2 // a half
+	minSnapshot = 1
+
+	retryMs       = 1000   // pause after a record was refused
+	deleteRetryMs = 60_000 // pause after a deletion was refused
 
 	// tailRuns is how many runs a commit looks at: more do not fit into any metadata.
 	tailRuns = 2048
@@ -56,7 +59,7 @@ type Ledger struct {
 
 	// fresh is what finished and is in no record yet.
 	// Invariant: without a gap every finished offset is below low, in an acknowledged
-	// record from base on, in flight, or in fresh (sim: what a restart finds).
+	// record from base on, in flight, or in fresh (sim.TestSimulationKeepsEveryPromise).
 	fresh  runs
 	flying []flight
 	flown  int // bytes in flight
@@ -73,7 +76,7 @@ type Ledger struct {
 	to      int64    // journal offset of the last acknowledged record
 	sum     uint32
 	facts   int64 // bytes of facts that were acknowledged since base
-	retryAt int64 // Unix milliseconds
+	retryAt int64 // not before, in milliseconds of the owner's clock
 
 	leaving  bool // the set fits again
 	deleted  int64
@@ -182,7 +185,7 @@ func (l *Ledger) Note(from, to int64) {
 		return
 	}
 	l.fresh.add(from, to)
-	if l.fresh.size() > maxFresh {
+	if l.fresh.size() > maxFresh*max(l.limit, minRecord) {
 		l.open()
 	}
 }

@@ -35,6 +35,9 @@ type Commit struct {
 	// in it makes the pair useless with any other Low.
 	Metadata string
 
+	// Journal is what Metadata names, and never goes on the wire by itself.
+	Journal Journal
+
 	// MemberID and Generation are those of the group session in which the
 	// partition was assigned.
 	MemberID   string

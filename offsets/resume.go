@@ -21,7 +21,8 @@ type Committed struct {
 // Start is where a tenure of a partition begins.
 type Start struct {
 	Window *Window // what is finished
-	Next   int64   // first offset to read; what is unfinished below it is gone from the log
+	Extension
+	Next int64 // first offset to read; what is unfinished below it is gone from the log
 	// LeaderEpoch is the committed one, -1 where it is not about this log.
 	LeaderEpoch int32
 
@@ -45,7 +46,7 @@ var ErrBeyondEnd = errors.New("the committed offset lies above the end of the lo
 // read.
 func Resume(was Committed, id Identity, b Bounds) (s Start, err error) {
 	s.LeaderEpoch = was.LeaderEpoch
-	window, err := Decode(was.Metadata, id, was.Offset)
+	window, ext, err := DecodeAll(was.Metadata, id, was.Offset)
 	switch {
 	case errors.Is(err, ErrNewer):
 		return s, err
@@ -54,7 +55,7 @@ func Resume(was Committed, id Identity, b Bounds) (s Start, err error) {
 	case errors.Is(err, ErrForeign): // maybe a mirror's copy, with the epoch of another cluster
 		s.LeaderEpoch = -1
 	}
-	s.Window, s.Foreign = window, err
+	s.Window, s.Extension, s.Foreign = window, ext, err
 	if window.Low() > b.End {
 		return s, fmt.Errorf("%w: %d, the log ends at %d", ErrBeyondEnd, window.Low(), b.End)
 	}

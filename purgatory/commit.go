@@ -45,7 +45,7 @@ func (c *Core) Final(tp offsets.TopicPartition, epoch uint64) (offsets.Commit, b
 }
 
 func (c *Core) build(p *partition) offsets.Commit {
-	enc := p.Window.Encode(offsets.Identity{ClusterID: p.ClusterID, TopicID: p.TopicID, Partition: p.Partition}, p.metaLimit)
+	enc, journal := p.Facts.Encode(p.Window, p.metaLimit, min(p.metaLimit, c.cfg.JournalAbove))
 	if !enc.Complete {
 		c.stats.MetadataOverflows++
 	}
@@ -55,7 +55,7 @@ func (c *Core) build(p *partition) offsets.Commit {
 	p.commit.builtFor = enc
 	return offsets.Commit{
 		TopicPartition: p.TopicPartition, TopicID: p.TopicID, Epoch: p.Epoch,
-		Low: p.Window.Low(), LeaderEpoch: p.factsEpoch(), Metadata: enc.Metadata,
+		Low: p.Window.Low(), LeaderEpoch: p.factsEpoch(), Metadata: enc.Metadata, Journal: journal,
 	}
 }
 
@@ -81,6 +81,9 @@ func (c *Core) Committed(r CommitResult) {
 		p.commit.finishedSaid = p.commit.finishedAt
 		p.commit.low = r.Low
 		p.lastCommit = p.commit.builtFor
+		if below := p.Facts.Committed(r.Journal, c.now.PatienceMs); below >= 0 {
+			c.effects.Deletes = append(c.effects.Deletes, JournalDelete{Tenure{p.TopicPartition, p.Epoch}, below})
+		}
 		if !p.commit.doubtful {
 			c.confirm(p)
 		}

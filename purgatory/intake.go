@@ -81,7 +81,7 @@ func (r Reader) Wants(offset int64, leaderEpoch int32) bool {
 		return false // read before, or jumped over
 	}
 	if offset > p.next { // compacted, aborted, or deleted: nothing there will ever need an outcome
-		p.finished += p.Window.FinishRange(p.next, offset)
+		p.finished += p.finishRange(p.next, offset)
 		p.commit.dirty = true
 		p.next = offset
 	}
@@ -114,6 +114,7 @@ func (c *Core) newLeader(p *partition, offset int64, leaderEpoch int32) bool {
 	p.readEpoch = leaderEpoch
 	if n := p.Window.ClipAbove(offset); n > 0 {
 		c.NoteError(p.Topic, fmt.Sprintf("the log of partition %d was truncated at %d: %d finished offsets above are forgotten", p.Partition, offset, n))
+		p.Facts.Lose()
 		p.commit.dirty = true
 	}
 	p.finishedUntil = min(p.finishedUntil, offset)
@@ -219,6 +220,7 @@ func (c *Core) halt(p *partition, n HaltNotice) {
 // finish notes that an offset has its outcome.
 func (c *Core) finish(p *partition, offset int64) {
 	if p.Window.Finish(offset) {
+		p.Facts.Note(offset, offset+1)
 		p.finished++
 		p.commit.dirty = true
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"layover/facts"
 	"layover/offsets"
 )
 
@@ -18,6 +19,7 @@ type Assignment struct {
 	TopicID   offsets.TopicID
 	ClusterID string
 	Window    *offsets.Window // low offset and what is finished above it; the core's from here on
+	Facts     *facts.Ledger   // what the journal has of it, the core's too; nil: commits do without
 	// Next is the first offset that will be read; offsets below it that are not
 	// finished are no longer in the log.
 	Next      int64
@@ -54,7 +56,8 @@ type partition struct {
 
 	finished   int64 // finished in this tenure
 	commit     commitState
-	metaLimit  int // characters of metadata the broker takes
+	cutFrom    uint64 // number of the last journal record before the last Cut with all
+	metaLimit  int    // characters of metadata the broker takes
 	lastCommit offsets.Encoded
 }
 
@@ -65,6 +68,9 @@ func (c *Core) Assign(a Assignment) {
 	if c.byTopic[a.TopicPartition] != nil {
 		panic(fmt.Sprintf("purgatory: %s/%d assigned twice", a.Topic, a.Partition))
 	}
+	if a.Facts == nil {
+		a.Facts = facts.NewLedger(facts.Identity{Identity: a.identity()}, 1, facts.Restored{}, a.Window)
+	}
 	p := &partition{
 		Assignment: a, next: a.Next, readEpoch: a.LeaderEpoch, confirmed: a.Committed, metaLimit: offsets.MaxMetadata,
 		waiting: queue{held: &c.overhead},
@@ -74,9 +80,11 @@ func (c *Core) Assign(a Assignment) {
 	if a.LeaderEpoch < 0 && a.Window.Above() > 0 {
 		p.strangeUntil = a.Window.Highest() + 1
 	}
-	if lost := a.Window.FinishRange(a.Window.Low(), a.Next); lost > 0 {
+	if s, ok := c.journals[a.Topic]; ok {
+		p.useJournal(s)
+	}
+	if lost := p.finishRange(a.Window.Low(), a.Next); lost > 0 {
 		c.stats.LostToRetention += lost
-		p.commit.dirty = true
 	}
 	slot := slices.Index(c.parts, nil)
 	if slot < 0 {
@@ -87,6 +95,22 @@ func (c *Core) Assign(a Assignment) {
 	c.parts[slot] = p
 	c.byTopic[a.TopicPartition] = p
 	p.jump(c)
+}
+
+// identity is what commit metadata of the partition is bound to.
+func (a *Assignment) identity() offsets.Identity {
+	return offsets.Identity{ClusterID: a.ClusterID, TopicID: a.TopicID, Partition: a.Partition}
+}
+
+// finishRange notes that no offset of a stretch will ever need an outcome, and returns
+// of how many that is news.
+func (p *partition) finishRange(from, to int64) int64 {
+	n := p.Window.FinishRange(from, to)
+	if n > 0 {
+		p.Facts.Note(from, to)
+		p.commit.dirty = true
+	}
+	return n
 }
 
 // find returns the partition if it is still the tenure of that epoch.
@@ -104,8 +128,7 @@ func (c *Core) LogStart(tp offsets.TopicPartition, epoch uint64, start int64) {
 	if p == nil || start <= p.next {
 		return
 	}
-	lost := p.Window.FinishRange(p.next, start)
-	c.stats.LostToRetention += lost
+	c.stats.LostToRetention += p.finishRange(p.next, start)
 	p.next = start
 	p.commit.dirty = true
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"layover/facts"
 	"layover/offsets"
 	"layover/wheel"
 )
@@ -34,6 +35,9 @@ type Config struct {
 	LargestChunk     int   // bytes of a regular payload chunk; 0: 256 KiB
 	JumpOver         int64 // finished stretches longer than this are jumped over
 	Geometry         wheel.Geometry
+	// JournalAbove is how many characters of metadata a finished set may take until it
+	// goes to the journal; 0: as many as the broker takes.
+	JournalAbove int
 }
 
 // Router says which partition of its target a record goes to. It is asked when a
@@ -76,6 +80,9 @@ type Core struct {
 	parts   []*partition // by slot; nil: free
 	byTopic map[offsets.TopicPartition]*partition
 
+	journals map[string]JournalState // by ingress topic
+	writes   []facts.Write           // scratch of cut
+
 	targets    []*target // by index; nil: free
 	freeTarget []uint32  // free indexes
 	byName     map[string]*target
@@ -115,15 +122,18 @@ type flight struct {
 
 // New returns an empty core whose wheel starts at now.
 func New(cfg Config, router Router, now Clock) *Core {
+	if cfg.JournalAbove == 0 {
+		cfg.JournalAbove = offsets.MaxMetadata
+	}
 	c := &Core{
 		cfg:     cfg,
 		router:  router,
 		wheel:   wheel.New(now.WallMs, cfg.Geometry),
 		store:   newStore(cfg.LargestChunk),
-		byTopic: make(map[offsets.TopicPartition]*partition),
-		byName:  make(map[string]*target),
-		stats:   newStats(),
-		now:     now,
+		byTopic: make(map[offsets.TopicPartition]*partition), journals: make(map[string]JournalState),
+		byName: make(map[string]*target),
+		stats:  newStats(),
+		now:    now,
 	}
 	if cfg.DeadLetterTopic != "" {
 		c.dead = c.target(cfg.DeadLetterTopic, cfg.DeadLetterTopic)
@@ -135,9 +145,11 @@ func New(cfg Config, router Router, now Clock) *Core {
 // Effects is what the owner has to carry out. Slices are reused: they are valid
 // until the next call of Take.
 type Effects struct {
-	Jumps []Jump
-	Halts []HaltNotice
-	Holds []HoldNotice
+	Jumps   []Jump
+	Halts   []HaltNotice
+	Holds   []HoldNotice
+	Writes  []JournalWrite
+	Deletes []JournalDelete
 }
 
 // Jump asks the reader to go on at an offset: everything before it is finished.
@@ -175,6 +187,8 @@ func (c *Core) Take() Effects {
 	c.effects.Jumps = e.Jumps[len(e.Jumps):]
 	c.effects.Halts = e.Halts[len(e.Halts):]
 	c.effects.Holds = e.Holds[len(e.Holds):]
+	c.effects.Writes = e.Writes[len(e.Writes):]
+	c.effects.Deletes = e.Deletes[len(e.Deletes):]
 	return e
 }
 
@@ -253,7 +267,7 @@ func (c *Core) Bytes() int64 {
 	b := c.store.bytes + c.wheel.Bytes() + c.overhead + int64(cap(c.flight))*flightSize
 	for _, p := range c.parts {
 		if p != nil {
-			b += p.Window.Bytes()
+			b += p.Window.Bytes() + p.Facts.Bytes()
 		}
 	}
 	return b

@@ -3,6 +3,7 @@ package purgatory
 import (
 	"slices"
 
+	"layover/facts"
 	"layover/offsets"
 )
 
@@ -46,6 +47,10 @@ type PartitionView struct {
 	// most that comes again after a crash.
 	Uncommitted  int64
 	BeyondPrefix int64
+	// Repeats is what comes again after a crash now, at most: as above, less what only
+	// the journal has of it.
+	Repeats int64
+	Facts   facts.Status
 }
 
 // HeldView is what can be seen of a target that is held.
@@ -95,6 +100,7 @@ func (c *Core) Snapshot() Snapshot {
 			StableEnd: p.StableEnd, Committed: p.commit.low, Parked: p.parked, Due: p.due, InFlight: p.inFlight,
 			Finished: p.Window.Above(), Confirmed: p.confirmed,
 			Uncommitted: p.finished - p.commit.finishedSaid, BeyondPrefix: p.lastCommit.Left,
+			Repeats: p.repeats(), Facts: p.Facts.Status(),
 		}
 		if p.halted != nil && !p.halted.Truncated {
 			v.Halted, v.HaltedAt = p.halted.Reason, p.halted.Offset

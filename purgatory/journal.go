@@ -1,0 +1,121 @@
+package purgatory
+
+import (
+	"layover/facts"
+	"layover/offsets"
+)
+
+// JournalState is what is known about the journal of an ingress topic.
+type JournalState struct {
+	Usable   bool // it can be written to
+	TopicID  offsets.TopicID
+	MaxBytes int // of one record
+}
+
+// JournalWrite asks for a record to be appended to a partition's journal; the answer
+// goes to Written. Those of one partition are appended in their order.
+type JournalWrite struct {
+	Tenure
+	facts.Write
+}
+
+// JournalDelete asks for the records of a partition's journal below an offset to be
+// deleted; the answer goes to Deleted.
+type JournalDelete struct {
+	Tenure
+	Below int64
+}
+
+// Journal takes what is known about the journal of an ingress topic.
+func (c *Core) Journal(topic string, s JournalState) {
+	c.journals[topic] = s
+	for _, p := range c.parts {
+		if p != nil && !p.gone && p.Topic == topic {
+			p.useJournal(s)
+		}
+	}
+}
+
+func (p *partition) useJournal(s JournalState) {
+	if !s.Usable {
+		p.Facts.Stop()
+		return
+	}
+	p.Facts.Use(s.TopicID, s.MaxBytes, p.Window)
+}
+
+// Cut asks for the writing of what finished and has to go to the journal: with all, of
+// everything, which is for before a commit. Of a partition without a journal it asks
+// nothing.
+func (c *Core) Cut(all bool) {
+	for _, p := range c.parts {
+		if p != nil && !p.gone {
+			c.cut(p, all)
+		}
+	}
+}
+
+// CutOf is Cut with all for one tenure.
+func (c *Core) CutOf(tp offsets.TopicPartition, epoch uint64) {
+	if p := c.find(tp, epoch); p != nil {
+		c.cut(p, true)
+	}
+}
+
+func (c *Core) cut(p *partition, all bool) {
+	if all {
+		p.cutFrom = p.Facts.Seq()
+	}
+	c.writes = p.Facts.Cut(c.writes[:0], p.Window, p.factsEpoch(), all, c.now.PatienceMs)
+	for _, w := range c.writes {
+		c.effects.Writes = append(c.effects.Writes, JournalWrite{Tenure{p.TopicPartition, p.Epoch}, w})
+	}
+}
+
+// Writing says whether answers are owed to what the last Cut with all asked for, and
+// are likely to come soon: a partition whose journal has not answered to more than
+// that is not waited for.
+func (c *Core) Writing() bool {
+	for _, p := range c.parts {
+		if p != nil && !p.gone && p.Facts.Writing(p.cutFrom) {
+			return true
+		}
+	}
+	return false
+}
+
+// WritingOf is Writing for one tenure.
+func (c *Core) WritingOf(tp offsets.TopicPartition, epoch uint64) bool {
+	p := c.find(tp, epoch)
+	return p != nil && p.Facts.Writing(p.cutFrom)
+}
+
+// Written takes the answer to a JournalWrite.
+func (c *Core) Written(t Tenure, r facts.Result) {
+	p := c.find(t.TopicPartition, t.Epoch)
+	if p == nil {
+		return
+	}
+	p.Facts.Written(r, c.now.PatienceMs)
+	if r.Err != nil {
+		c.NoteError("journal of "+p.Topic, r.Err.Error())
+	}
+	c.cut(p, false)
+}
+
+// Deleted takes the answer to a JournalDelete.
+func (c *Core) Deleted(d JournalDelete, err error) {
+	if p := c.find(d.TopicPartition, d.Epoch); p != nil {
+		p.Facts.Deleted(d.Below, err, c.now.PatienceMs)
+	}
+}
+
+// repeats is how many records come again after a crash now, at most: what is in flight,
+// and what finished and is neither in the last commit nor in the journal.
+func (p *partition) repeats() int64 {
+	n := p.finished - p.commit.finishedSaid + p.lastCommit.Left
+	if s := p.Facts.Status(); s.Mode == facts.Journal {
+		n = min(n, s.Unwritten)
+	}
+	return n + int64(p.inFlight)
+}
