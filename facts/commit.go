@@ -2,23 +2,26 @@ package facts
 
 import "layover/offsets"
 
-// Encode returns what a commit at w's low offset says, in at most limit characters:
+// Encode returns what a commit at the low offset says, in at most limit characters:
 // the whole set if it fits, otherwise what the journal has and what it has not, as far
 // as that fits. It also decides where the set is kept: in the journal from when it
 // takes more than most characters, until half of them hold it again.
 //
 // journal is what the metadata names, for Committed.
-func (l *Ledger) Encode(w *offsets.Window, limit, most int) (enc offsets.Encoded, journal offsets.Journal) {
+func (l *Ledger) Encode(limit, most int) (enc offsets.Encoded, journal offsets.Journal) {
 	ext := offsets.Extension{Incarnation: l.id.Incarnation}
 	if l.mode == Journal && l.base.ok {
 		ext.Journal = offsets.Journal{TopicID: l.topic, From: l.base.from, To: l.to, Sum: l.sum}
 	}
-	enc = offsets.Encode(w, l.id.Identity, ext, limit)
+	enc = offsets.Encode(l.window, l.id.Identity, ext, limit)
 	l.fits = enc.Complete
 	switch {
+	case enc.Metadata == "": // nobody would find the journal
+		l.left()
+		return enc, offsets.Journal{}
 	case l.mode == Metadata:
-		if l.usable && enc.Metadata != "" && (!enc.Complete || len(enc.Metadata) > most) {
-			l.enter(w)
+		if l.usable && (!enc.Complete || len(enc.Metadata) > most) {
+			l.enter()
 		}
 		return enc, ext.Journal
 	case enc.Complete && len(enc.Metadata) <= most/2:
@@ -32,7 +35,7 @@ func (l *Ledger) Encode(w *offsets.Window, limit, most int) (enc offsets.Encoded
 		}
 		return enc, ext.Journal
 	}
-	t, whole := l.tail(w.Low())
+	t, whole := l.tail(l.window.Low())
 	enc = offsets.Encode(t, l.id.Identity, ext, limit)
 	if !whole {
 		enc.Complete, enc.Left = false, l.unwritten()-enc.Covered
@@ -58,9 +61,10 @@ func (l *Ledger) tail(low int64) (t *tail, whole bool) {
 	return t, whole
 }
 
-// enter begins to keep the set in the journal, with a snapshot.
-func (l *Ledger) enter(w *offsets.Window) {
-	l.mode, l.gap, l.lost = Journal, true, w.Above()
+// enter begins to keep the set in the journal, with a snapshot: nothing counts as
+// written.
+func (l *Ledger) enter() {
+	l.mode, l.gap, l.lost, l.lostBefore = Journal, true, l.window.Above(), 0
 	l.fresh.reset()
 	l.base, l.snap, l.to = base{}, snapshot{}, -1
 }

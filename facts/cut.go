@@ -7,23 +7,23 @@ import (
 )
 
 // Cut appends the records that are to be written now. With all, what waits becomes a
-// record however little it is. leaderEpoch is that of what w holds, as in a commit.
+// record however little it is. leaderEpoch is that of what is finished, as in a commit.
 //
 // The cost is that of what finished since the last call, and of the parts of a
 // snapshot that there is room for. nowMs is a clock that does not go back.
-func (l *Ledger) Cut(out []Write, w *offsets.Window, leaderEpoch int32, all bool, nowMs int64) []Write {
+func (l *Ledger) Cut(out []Write, leaderEpoch int32, all bool, nowMs int64) []Write {
 	if l.mode != Journal || !l.usable || nowMs < l.retryAt {
 		return out
 	}
 	if !l.snap.active && l.room() && (l.gap || l.leaving && !l.base.leave || l.facts > max(l.base.bytes, int64(minSnapshot*l.limit))) {
 		l.begin()
 	}
-	h := Header{Writer: l.writer, LeaderEpoch: leaderEpoch, Low: w.Low()}
+	h := Header{Writer: l.writer, LeaderEpoch: leaderEpoch, Low: l.window.Low()}
 	if all || l.fresh.size() >= l.limit/cutShare {
 		out = l.cutFacts(out, h)
 	}
 	for l.snap.active && !l.snap.cut && l.room() {
-		out = l.cutPart(out, h, w)
+		out = l.cutPart(out, h)
 	}
 	return out
 }
@@ -48,6 +48,7 @@ func (l *Ledger) cutFacts(out []Write, h Header) []Write {
 	}
 	h.Kind = Fact
 	left := merge(l.fresh.appendTo(nil, int(l.fresh.count)), h.Low)
+	l.below += l.fresh.count
 	l.fresh.reset()
 	for len(left) > 0 {
 		value := l.id.appendHeader(make([]byte, 0, min(l.limit, 256+8*len(left))), h)
@@ -65,12 +66,12 @@ func (l *Ledger) cutFacts(out []Write, h Header) []Write {
 }
 
 // cutPart makes the next part of the snapshot.
-func (l *Ledger) cutPart(out []Write, h Header, w *offsets.Window) []Write {
+func (l *Ledger) cutPart(out []Write, h Header) []Write {
 	h.Kind, h.Number, h.From = Snapshot, l.number, max(l.snap.next, h.Low)
 	value := l.id.appendHeader(make([]byte, 0, l.limit), h)
 	last := h.Low
 	value, _, end := offsets.AppendRuns(value, h.Low, l.limit, func(f func(from, to int64) bool) {
-		w.EachFrom(h.From, func(from, to int64) bool {
+		l.window.EachFrom(h.From, func(from, to int64) bool {
 			last = to
 			return f(from, to)
 		})
@@ -87,6 +88,7 @@ func (l *Ledger) cutPart(out []Write, h Header, w *offsets.Window) []Write {
 func (l *Ledger) fly(out []Write, value []byte, f flight) []Write {
 	l.id.seal(value)
 	l.seq++
+	f.news, l.below = l.below, 0
 	f.seq, f.size, f.sum = l.seq, len(value), binary.BigEndian.Uint32(value[endVersions:])
 	f.runs.close()
 	l.flying = append(l.flying, f)
@@ -119,15 +121,18 @@ func (l *Ledger) Written(r Result, nowMs int64) {
 		l.flying = nil
 	}
 	l.flown -= f.size
-	if r.Err != nil {
+	if r.Err != nil || r.Offset < 0 {
 		l.failed(&f, r.TooLarge, nowMs)
 		return
 	}
 	l.stats.Records++
 	l.stats.Bytes += int64(f.size)
-	if r.Offset > l.to {
-		l.to, l.sum = r.Offset, f.sum
+	if r.Offset <= l.to { // what stood there is gone: the journal was truncated
+		l.to = -1
+		l.enter()
+		return
 	}
+	l.to, l.sum = r.Offset, f.sum
 	switch {
 	case f.snap == 0:
 		l.facts += int64(f.size)
@@ -150,7 +155,7 @@ func (l *Ledger) failed(f *flight, tooLarge bool, nowMs int64) {
 		l.limit = max(min(l.limit, f.size)/2, minRecord)
 		l.usable = l.usable && f.size > minRecord
 	}
-	l.lost += f.runs.count
+	l.lost += f.news
 	l.open()
 }
 

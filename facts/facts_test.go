@@ -37,7 +37,7 @@ type pen struct {
 func newPen(t *testing.T, g *log, r Restored, w *offsets.Window) *pen {
 	p := &pen{t: t, w: w, log: g, now: 1}
 	p.l = NewLedger(testID, rand.Uint64()|1, r, w)
-	p.l.Use(testTopic, 1<<20, w)
+	p.l.Use(testTopic, 1<<20)
 	return p
 }
 
@@ -52,7 +52,7 @@ func (p *pen) finish(from, to int64) {
 // write cuts and acknowledges until nothing is left to cut.
 func (p *pen) write(all bool) (records int) {
 	for {
-		cut := p.l.Cut(nil, p.w, 5, all, p.now)
+		cut := p.l.Cut(nil, 5, all, p.now)
 		if len(cut) == 0 {
 			return records
 		}
@@ -65,7 +65,7 @@ func (p *pen) write(all bool) (records int) {
 
 // commit builds a commit that succeeds, and deletes what may be deleted.
 func (p *pen) commit(limit int) (offsets.Committed, offsets.Encoded) {
-	enc, named := p.l.Encode(p.w, limit, limit)
+	enc, named := p.l.Encode(limit, limit)
 	if below := p.l.Committed(named, p.now); below >= 0 {
 		p.log.start = below
 		p.l.Deleted(below, nil, p.now)
@@ -253,7 +253,7 @@ func TestWhatWasRefusedIsWrittenAnew(t *testing.T) {
 			o := p.w.Low() + rng.Int64N(100_000)
 			p.finish(o, o+1)
 		}
-		for _, c := range p.l.Cut(nil, p.w, 5, true, p.now) {
+		for _, c := range p.l.Cut(nil, 5, true, p.now) {
 			r := Result{Seq: c.Seq}
 			switch n := rng.IntN(60); {
 			case n < 10:
@@ -268,7 +268,7 @@ func TestWhatWasRefusedIsWrittenAnew(t *testing.T) {
 		}
 		p.commit(1024)
 		p.now += 1001
-		p.l.Use(testTopic, 1<<20, p.w)
+		p.l.Use(testTopic, 1<<20)
 	}
 	if p.l.Status().Stats.Failures < 20 {
 		t.Fatal("hardly anything was refused")
@@ -292,15 +292,15 @@ func TestMemoryIsBoundedWhileNothingIsAnswered(t *testing.T) {
 			o := p.w.Low() + rng.Int64N(4_000_000)
 			p.finish(o, o+1)
 		}
-		p.l.Cut(nil, p.w, 5, true, p.now)
-		_, enc := p.l.Encode(p.w, 4096, 4096)
+		p.l.Cut(nil, 5, true, p.now)
+		_, enc := p.l.Encode(4096, 4096)
 		_ = enc
 		if b := p.l.Bytes(); b > 700<<10 {
 			t.Fatalf("%d bytes", b)
 		}
 		p.now += 1000
 	}
-	if s := p.l.Status(); s.Unwritten < p.w.Above() || s.Unwritten > p.w.Above()+p.w.Low() {
-		t.Errorf("%d are said to be unwritten, of %d", s.Unwritten, p.w.Above())
+	if n := p.l.unwritten(); n < p.w.Above() || n > p.w.Above()+p.w.Low() {
+		t.Errorf("%d are said to be unwritten, of %d", n, p.w.Above())
 	}
 }

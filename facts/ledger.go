@@ -46,9 +46,11 @@ type Write struct {
 }
 
 // Ledger decides, for one tenure of a partition, what goes into the journal, what a
-// commit says, and what may be deleted. It has one owner and no clock.
+// commit says, and what may be deleted. It has one owner, who has the window too, and
+// no clock.
 type Ledger struct {
 	id     Identity
+	window *offsets.Window // the tenure's, which its owner changes
 	writer uint64
 	mode   Mode
 	fits   bool // the last commit's metadata held the whole set
@@ -61,6 +63,7 @@ type Ledger struct {
 	// Invariant: without a gap every finished offset is below low, in an acknowledged
 	// record from base on, in flight, or in fresh (sim.TestSimulationKeepsEveryPromise).
 	fresh  runs
+	below  int64 // finished offsets that low has passed, which the next record says with it
 	flying []flight
 	flown  int // bytes in flight
 	seq    uint64
@@ -97,6 +100,7 @@ type flight struct {
 	size  int
 	sum   uint32
 	runs  runs   // of a fact
+	news  int64  // finished offsets that it is the first record to say, with its low offset
 	snap  uint64 // number of the snapshot that it is a part of, 0 for a fact
 	last  bool   // part of it
 	stale bool   // commits do not say what it says: see Lose
@@ -134,7 +138,7 @@ type Restored struct {
 // NewLedger returns the ledger of a tenure that begins with the window w. A zero
 // writer or a number used before would make snapshots of two tenures one.
 func NewLedger(id Identity, writer uint64, r Restored, w *offsets.Window) *Ledger {
-	l := &Ledger{id: id, writer: writer, fits: true, to: -1}
+	l := &Ledger{id: id, window: w, writer: writer, fits: true, to: -1}
 	if r.Named.IsZero() {
 		return l
 	}
@@ -157,7 +161,7 @@ func (l *Ledger) Incarnation() uint64 { return l.id.Incarnation }
 
 // Use says that the journal can be written to: the topic with that id, which takes
 // records of so many bytes. One that was made again has nothing of what was written.
-func (l *Ledger) Use(topic offsets.TopicID, maxBytes int, w *offsets.Window) {
+func (l *Ledger) Use(topic offsets.TopicID, maxBytes int) {
 	l.limit = min(maxRecord, maxBytes)
 	l.usable = l.limit >= minRecord+len(l.id.Group)
 	if topic == l.topic {
@@ -167,7 +171,7 @@ func (l *Ledger) Use(topic offsets.TopicID, maxBytes int, w *offsets.Window) {
 	l.topic, l.deleted, l.deleting = topic, 0, false
 	if known && l.mode == Journal {
 		l.flying, l.flown = nil, 0
-		l.enter(w)
+		l.enter()
 	}
 }
 
@@ -213,7 +217,8 @@ func (l *Ledger) Lose() {
 // Status is what can be seen of a ledger.
 type Status struct {
 	Mode Mode
-	// Unwritten is how many finished offsets are in no acknowledged record, at most.
+	// Unwritten is how many finished offsets are in no acknowledged record, at most; -1:
+	// not known, as long as only a snapshot will bring some of them there.
 	Unwritten int64
 	Live      int64 // bytes in the journal from the last complete snapshot on
 	InFlight  int
@@ -222,9 +227,12 @@ type Status struct {
 
 // Status returns what can be seen of the ledger.
 func (l *Ledger) Status() Status {
-	s := Status{Mode: l.mode, Unwritten: l.unwritten(), InFlight: len(l.flying), Stats: l.stats}
+	s := Status{Mode: l.mode, Unwritten: -1, InFlight: len(l.flying), Stats: l.stats}
 	if l.mode == Journal {
 		s.Live = l.base.bytes + l.facts
+		if !l.gap {
+			s.Unwritten = l.unwritten()
+		}
 	}
 	if !l.fits && (l.mode == Metadata || l.gap && !l.usable) {
 		s.Mode = Prefix
@@ -233,9 +241,9 @@ func (l *Ledger) Status() Status {
 }
 
 func (l *Ledger) unwritten() int64 {
-	n := l.lost + l.fresh.count
+	n := l.lost + l.fresh.count + l.below
 	for i := range l.flying {
-		n += l.flying[i].runs.count
+		n += l.flying[i].news
 	}
 	return n
 }

@@ -35,8 +35,11 @@ type Commit struct {
 	// in it makes the pair useless with any other Low.
 	Metadata string
 
-	// Journal is what Metadata names, and never goes on the wire by itself.
-	Journal Journal
+	// Journal is what Metadata names, Left what neither holds of what is finished, and
+	// Finished a count of its builder's. They never go on the wire by themselves.
+	Journal  Journal
+	Left     int64
+	Finished int64
 
 	// MemberID and Generation are those of the group session in which the
 	// partition was assigned.

@@ -9,11 +9,9 @@ type commitState struct {
 	// doubtful: the lease ran out while the commit was underway. Its answer may be
 	// older than that, and is no proof of membership.
 	doubtful bool
-	// finishedAt is partition.finished when the commit underway was built,
-	// and finishedSaid when the last successful one was.
-	finishedAt, finishedSaid int64
-	builtFor                 offsets.Encoded
-	low                      int64 // of the last successful commit
+	// Of the last successful commit: partition.finished when it was built, its low
+	// offset, and what of the finished set it left out.
+	finishedSaid, low, left int64
 }
 
 // minMetadata is the least limit, in characters, that refusals of metadata halve
@@ -45,17 +43,16 @@ func (c *Core) Final(tp offsets.TopicPartition, epoch uint64) (offsets.Commit, b
 }
 
 func (c *Core) build(p *partition) offsets.Commit {
-	enc, journal := p.Facts.Encode(p.Window, p.metaLimit, min(p.metaLimit, c.cfg.JournalAbove))
+	enc, journal := p.Facts.Encode(p.metaLimit, min(p.metaLimit, c.cfg.JournalAbove))
 	if !enc.Complete {
 		c.stats.MetadataOverflows++
 	}
 	p.commit.dirty = false
 	p.commit.underway = true
-	p.commit.finishedAt = p.finished
-	p.commit.builtFor = enc
 	return offsets.Commit{
 		TopicPartition: p.TopicPartition, TopicID: p.TopicID, Epoch: p.Epoch,
-		Low: p.Window.Low(), LeaderEpoch: p.factsEpoch(), Metadata: enc.Metadata, Journal: journal,
+		Low: p.Window.Low(), LeaderEpoch: p.factsEpoch(), Metadata: enc.Metadata,
+		Journal: journal, Left: enc.Left, Finished: p.finished,
 	}
 }
 
@@ -78,9 +75,7 @@ func (c *Core) Committed(r CommitResult) {
 	p.commit.underway = false
 	if r.Err == nil {
 		c.stats.Commits++
-		p.commit.finishedSaid = p.commit.finishedAt
-		p.commit.low = r.Low
-		p.lastCommit = p.commit.builtFor
+		p.commit.finishedSaid, p.commit.low, p.commit.left = r.Finished, r.Low, r.Left
 		if below := p.Facts.Committed(r.Journal, c.now.PatienceMs); below >= 0 {
 			c.effects.Deletes = append(c.effects.Deletes, JournalDelete{Tenure{p.TopicPartition, p.Epoch}, below})
 		}

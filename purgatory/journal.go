@@ -41,7 +41,7 @@ func (p *partition) useJournal(s JournalState) {
 		p.Facts.Stop()
 		return
 	}
-	p.Facts.Use(s.TopicID, s.MaxBytes, p.Window)
+	p.Facts.Use(s.TopicID, s.MaxBytes)
 }
 
 // Cut asks for the writing of what finished and has to go to the journal: with all, of
@@ -66,7 +66,7 @@ func (c *Core) cut(p *partition, all bool) {
 	if all {
 		p.cutFrom = p.Facts.Seq()
 	}
-	c.writes = p.Facts.Cut(c.writes[:0], p.Window, p.factsEpoch(), all, c.now.PatienceMs)
+	c.writes = p.Facts.Cut(c.writes[:0], p.factsEpoch(), all, c.now.PatienceMs)
 	for _, w := range c.writes {
 		c.effects.Writes = append(c.effects.Writes, JournalWrite{Tenure{p.TopicPartition, p.Epoch}, w})
 	}
@@ -113,8 +113,8 @@ func (c *Core) Deleted(d JournalDelete, err error) {
 // repeats is how many records come again after a crash now, at most: what is in flight,
 // and what finished and is neither in the last commit nor in the journal.
 func (p *partition) repeats() int64 {
-	n := p.finished - p.commit.finishedSaid + p.lastCommit.Left
-	if s := p.Facts.Status(); s.Mode == facts.Journal {
+	n := p.finished - p.commit.finishedSaid + p.commit.left
+	if s := p.Facts.Status(); s.Unwritten >= 0 {
 		n = min(n, s.Unwritten)
 	}
 	return n + int64(p.inFlight)

@@ -54,11 +54,10 @@ type partition struct {
 	due      int   // in a queue
 	inFlight int
 
-	finished   int64 // finished in this tenure
-	commit     commitState
-	cutFrom    uint64 // number of the last journal record before the last Cut with all
-	metaLimit  int    // characters of metadata the broker takes
-	lastCommit offsets.Encoded
+	finished  int64 // finished in this tenure
+	commit    commitState
+	cutFrom   uint64 // number of the last journal record before the last Cut with all
+	metaLimit int    // characters of metadata the broker takes
 }
 
 func (p *partition) mayDeliver() bool { return p.confirmed && !p.draining && !p.gone }

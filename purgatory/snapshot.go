@@ -99,7 +99,7 @@ func (c *Core) Snapshot() Snapshot {
 			TopicPartition: p.TopicPartition, Epoch: p.Epoch, Low: p.Window.Low(), Next: p.next,
 			StableEnd: p.StableEnd, Committed: p.commit.low, Parked: p.parked, Due: p.due, InFlight: p.inFlight,
 			Finished: p.Window.Above(), Confirmed: p.confirmed,
-			Uncommitted: p.finished - p.commit.finishedSaid, BeyondPrefix: p.lastCommit.Left,
+			Uncommitted: p.finished - p.commit.finishedSaid, BeyondPrefix: p.commit.left,
 			Repeats: p.repeats(), Facts: p.Facts.Status(),
 		}
 		if p.halted != nil && !p.halted.Truncated {

@@ -11,43 +11,52 @@ import (
 type Kind uint8
 
 const (
-	Append        Kind = iota // a producer writes N to P
-	Decide                    // the open transaction of P is committed, or with N aborted
-	Pass                      // N milliseconds go by
-	Step                      // the clock of I is stepped by N milliseconds
-	Start                     // I starts
-	Crash                     // I is killed
-	Expel                     // the coordinator gives I up, which does not know
-	Learn                     // I learns that it was given up, and joins again
-	Sync                      // I learns the present generation
-	Assign                    // P is assigned to I
-	Revoke                    // I begins to give P up
-	Final                     // I builds the last commit of P
-	Sweep                     // I has given P up
-	Fetch                     // I reads N records of P
-	Turn                      // I's loop turns, with a budget of N
-	Write                     // the produce number N of I arrives
-	Reply                     // I hears of its produce number P how it went: N
-	Build                     // I builds commits
-	Arrive                    // I's commit arrives at the coordinator
-	Straggle                  // the same, but I's connection is cut, so that it sends it again
-	Refuse                    // I's commit is refused, though nothing is wrong with it
-	Answer                    // I gets the answer to its commit
-	Late                      // the commit number N of those on cut connections arrives
-	Haunt                     // the produce number N of those nobody waits for arrives
-	Suspend                   // I's lease runs out
-	Trim                      // I gives memory back
-	DeleteRecords             // the log of P begins N offsets later
-	Elect                     // P has another leader, and nothing is lost
-	Truncate                  // the log of P ends N offsets earlier
-	Compact                   // an offset of P is compacted away
-	Recreate                  // the topic of P is deleted and made again
-	Verdict                   // the brokers say something else about a target
-	Limit                     // the broker takes less metadata
-	Reset                     // an operator moves the group's offset of P
-	Overwrite                 // another client commits the offset of P with metadata of its own
-	Pending                   // an open transaction holds an offset for P
-	Resolve                   // that transaction ends: N commits it
+	Append          Kind = iota // a producer writes N to P
+	Decide                      // the open transaction of P is committed, or with N aborted
+	Pass                        // N milliseconds go by
+	Step                        // the clock of I is stepped by N milliseconds
+	Start                       // I starts
+	Crash                       // I is killed
+	Expel                       // the coordinator gives I up, which does not know
+	Learn                       // I learns that it was given up, and joins again
+	Sync                        // I learns the present generation
+	Assign                      // P is assigned to I
+	Revoke                      // I begins to give P up
+	Final                       // I builds the last commit of P
+	Sweep                       // I has given P up
+	Fetch                       // I reads N records of P
+	Turn                        // I's loop turns, with a budget of N
+	Write                       // the produce number N of I arrives
+	Reply                       // I hears of its produce number P how it went: N
+	Build                       // I builds commits
+	Arrive                      // I's commit arrives at the coordinator
+	Straggle                    // the same, but I's connection is cut, so that it sends it again
+	Refuse                      // I's commit is refused, though nothing is wrong with it
+	Answer                      // I gets the answer to its commit
+	Late                        // the commit number N of those on cut connections arrives
+	Haunt                       // the produce number N of those nobody waits for arrives
+	Suspend                     // I's lease runs out
+	Trim                        // I gives memory back
+	DeleteRecords               // the log of P begins N offsets later
+	Elect                       // P has another leader, and nothing is lost
+	Truncate                    // the log of P ends N offsets earlier
+	Compact                     // an offset of P is compacted away
+	Recreate                    // the topic of P is deleted and made again
+	Verdict                     // the brokers say something else about a target
+	Limit                       // the broker takes less metadata
+	Reset                       // an operator moves the group's offset of P
+	Overwrite                   // another client commits the offset of P with metadata of its own
+	Pending                     // an open transaction holds an offset for P
+	Resolve                     // that transaction ends: N commits it
+	Cut                         // I has what finished written to the journal, with N all of it
+	JournalAppend               // I's oldest record for the journal of P arrives
+	JournalAnswer               // I hears of its oldest record for the journal of P, with N of a failure
+	JournalHaunt                // the record number N of those nobody waits for arrives
+	JournalDelete               // the deletion number N of those on their way arrives, with P it is refused
+	JournalDouble               // record number N of the journal of P stands there once more
+	JournalTruncate             // the journal of P loses its last N records
+	JournalRecreate             // the journal is deleted and made again
+	JournalNotice               // I hears how the journal is, without N that it cannot be used
 	kinds
 )
 
@@ -55,6 +64,8 @@ var kindNames = [kinds]string{
 	"append", "decide", "pass", "step", "start", "crash", "expel", "learn", "sync", "assign", "revoke", "final", "sweep",
 	"fetch", "turn", "write", "reply", "build", "arrive", "straggle", "refuse", "answer", "late", "haunt", "suspend", "trim",
 	"delete records", "elect", "truncate", "compact", "recreate", "verdict", "limit", "reset", "overwrite", "pending", "resolve",
+	"cut", "journal append", "journal answer", "journal haunt", "journal delete", "journal double", "journal truncate", "journal recreate",
+	"journal notice",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -79,8 +90,11 @@ func (w *World) accident(a Action) bool {
 		return len(w.insts[a.I].dead) == 0 // of one that is alive
 	case Reply:
 		return a.N == int(purgatory.Unknown)
+	case JournalAnswer:
+		return a.N > 0
 	}
-	return slices.Contains([]Kind{Crash, Revoke, Straggle, Suspend, Step, DeleteRecords, Elect, Truncate, Recreate}, a.Kind)
+	return slices.Contains([]Kind{Crash, Revoke, Straggle, Suspend, Step, DeleteRecords, Elect, Truncate, Recreate,
+		JournalDouble, JournalTruncate, JournalRecreate}, a.Kind)
 }
 
 // Tally counts what happened, by kind.
@@ -134,7 +148,7 @@ func (w *World) Do(a Action) (done bool) {
 		if accident {
 			w.accidents++
 		}
-		if !w.unchecked {
+		if w.steps++; !w.unchecked {
 			w.check()
 		}
 	}

@@ -10,6 +10,8 @@ import (
 // apply makes an action happen.
 func (w *World) apply(a Action) bool {
 	switch a.Kind {
+	case JournalHaunt, JournalDelete, JournalDouble, JournalTruncate, JournalRecreate:
+		return w.cfg.Journal && w.applyToJournal(a)
 	case Append, Decide, DeleteRecords, Elect, Truncate, Compact, Recreate:
 		return w.applyToLog(a)
 	case Pass, Verdict, Limit, Late, Haunt, Reset, Overwrite, Pending, Resolve:
@@ -23,6 +25,8 @@ func (w *World) apply(a Action) bool {
 		return false
 	case a.Kind >= Write && a.Kind <= Answer:
 		return in.applyToMail(a)
+	case a.Kind == JournalAppend || a.Kind == JournalAnswer:
+		return in.applyToWrites(a)
 	}
 	switch a.Kind {
 	case Start:
@@ -48,6 +52,17 @@ func (w *World) apply(a Action) bool {
 		in.suspend()
 	case Trim:
 		in.core.Trim()
+	case Cut:
+		in.core.Cut(a.N > 0)
+		wrote := len(in.writes)
+		in.effects()
+		return len(in.writes) > wrote
+	case JournalNotice:
+		if !w.cfg.Journal {
+			return false
+		}
+		in.notice(a.N > 0)
+		in.effects()
 	case Step:
 		in.skewMs += int64(a.N)
 		in.steppedBack = in.steppedBack || a.N < 0
@@ -215,6 +230,7 @@ func (in *instance) answered(c *commitMsg) {
 		}
 	case t != nil:
 		t.accepted = t.accepted || !c.stale
+		t.answered = c.taken
 		in.w.noteSaid(t.log, c)
 	}
 	in.core.Committed(r)
@@ -224,19 +240,20 @@ func (in *instance) answered(c *commitMsg) {
 // noteSaid notes what a tenure may rely on from now on: unless the commit was
 // overtaken by a later one that says less.
 func (w *World) noteSaid(log *partitionLog, c *commitMsg) {
-	if now := w.group.offsets[c.part]; log != w.logs[c.part] || now == nil || now.Offset != c.Low || now.Metadata != c.Metadata {
+	now := w.group.offsets[c.part]
+	if log != w.logs[c.part] || now == nil || now.Offset != c.Low || now.Metadata != c.Metadata {
 		return
 	}
-	known := log.endOf(c.LeaderEpoch)
+	found, whole := w.found(c.part, now.Committed)
 	for _, e := range log.entries {
-		e.said = c.facts.has(e.offset) && e.offset < known
+		e.said = found.has(e.offset) && whole && c.knows.has(e.offset)
 	}
 }
 
 var errRefused = errors.New("refused")
 
-// factsOf reads a commit of this topic back, as whoever is assigned next will.
-func (w *World) factsOf(p int, was *committed) (facts, bool) {
+// setOf reads a commit of this topic back, as whoever is assigned next will.
+func (w *World) setOf(p int, was *committed) (doneSet, bool) {
 	set, err := offsets.Decode(was.Metadata, w.identity(p), was.Offset)
-	return factsOf(set), err == nil
+	return setOf(set), err == nil
 }

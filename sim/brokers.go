@@ -108,6 +108,9 @@ func (w *World) applyToBrokers(a Action) bool {
 		name := []string{egress, other, graves}[a.P%3]
 		w.verdicts[name] = verdicts[a.N%len(verdicts)]
 	case Limit:
+		if g.maxMetadata < smallestLimit { // a core that has given up does not look again
+			return false
+		}
 		g.maxMetadata = max(smallestLimit, a.N)
 	case Late:
 		if a.N >= len(w.late) {
@@ -148,7 +151,7 @@ func (w *World) applyToOffset(a Action) bool {
 	if g.owner[p] != "" || g.pending[p] != nil || was == nil || was.topicID != log.topicID {
 		return false
 	}
-	f, sound := w.factsOf(p, was)
+	f, sound := w.setOf(p, was)
 	sound = sound && f.end() <= log.endOf(was.LeaderEpoch)
 	switch a.Kind {
 	case Reset:
@@ -177,23 +180,21 @@ func (w *World) applyToOffset(a Action) bool {
 			metadata = set.Encode(id, 4096).Metadata
 		}
 		g.offsets[p] = &committed{offsets.Committed{Offset: f.low, LeaderEpoch: epoch, Metadata: metadata}, log.topicID, true}
-		for o := range f.above {
-			if o < log.end() {
-				log.entries[o].said = false
-			}
+		for o := max(f.low, 0); o < log.end(); o++ {
+			log.entries[o].said = false
 		}
 	case Pending:
 		if !sound {
 			return false
 		}
-		g.pending[p] = w.transact(p, f)
+		g.pending[p] = w.transact(p, f, was)
 	}
 	return true
 }
 
 // transact is a former life in exactly-once mode that died with its transaction
 // open: some more records are delivered, and said to be, once it is committed.
-func (w *World) transact(p int, f facts) *committed {
+func (w *World) transact(p int, f doneSet, was *committed) *committed {
 	log := w.logs[p]
 	set := offsets.NewWindow(f.low)
 	for o := range f.above {
@@ -202,7 +203,8 @@ func (w *World) transact(p int, f facts) *committed {
 	for o := max(f.low, log.start); o < log.stable(); o += 2 {
 		set.Finish(o)
 	}
-	enc := set.Encode(w.identity(p), w.group.maxMetadata)
+	_, ext, _ := offsets.DecodeAll(was.Metadata, w.identity(p), was.Offset)
+	enc := offsets.Encode(set, w.identity(p), ext, w.group.maxMetadata)
 	if !enc.Complete {
 		return nil
 	}
@@ -211,7 +213,7 @@ func (w *World) transact(p int, f facts) *committed {
 
 // markPending notes what a transaction that is committed delivered.
 func (w *World) markPending(p int) {
-	f, _ := w.factsOf(p, w.group.offsets[p])
+	f, _ := w.setOf(p, w.group.offsets[p])
 	for _, e := range w.logs[p].entries {
 		if f.has(e.offset) && !e.finished() {
 			e.reads++

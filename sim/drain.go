@@ -55,6 +55,9 @@ func (w *World) heal() {
 	for len(w.late) > 0 {
 		w.apply(Action{Kind: Late})
 	}
+	for len(w.journal.ghosts) > 0 {
+		w.apply(Action{Kind: JournalHaunt})
+	}
 	for _, in := range w.insts {
 		if !in.up {
 			in.start()
@@ -63,6 +66,7 @@ func (w *World) heal() {
 			in.lose()
 			in.rejoin()
 		}
+		w.apply(Action{Kind: JournalNotice, I: in.no, N: 1})
 	}
 	for m := range w.group.members { // those that died without a word
 		alive := false
@@ -104,6 +108,9 @@ func (w *World) settle(turn int) {
 
 // commit lets an instance say what it has to say.
 func (w *World) commit(in *instance) {
+	in.core.Cut(true)
+	in.effects()
+	w.journalled(in)
 	if in.core.Dirty() {
 		for _, c := range in.core.Commits(nil, false) {
 			in.stamp(c, false)
@@ -115,6 +122,24 @@ func (w *World) commit(in *instance) {
 			w.arrive(c)
 		}
 		in.answered(c)
+	}
+}
+
+// journalled lets what is on its way to the journal arrive, and its answers.
+func (w *World) journalled(in *instance) {
+	for len(in.writes) > 0 && w.err == nil {
+		g := in.writes[0]
+		if !g.applied {
+			w.apply(Action{Kind: JournalAppend, I: in.no, P: g.part})
+		}
+		failed := 0
+		if !g.applied { // it was sent to a topic that is gone
+			failed = 1
+		}
+		w.apply(Action{Kind: JournalAnswer, I: in.no, P: g.part, N: failed})
+	}
+	for len(w.journal.deletes) > 0 && w.err == nil {
+		w.apply(Action{Kind: JournalDelete})
 	}
 }
 

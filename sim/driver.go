@@ -22,6 +22,8 @@ var weights = [kinds]int{
 	Sweep: 10, Fetch: 60, Turn: 50, Write: 40, Reply: 120, Build: 40, Arrive: 80, Straggle: 6, Refuse: 4, Answer: 80, Late: 3,
 	Haunt: 3, Suspend: 1, Trim: 1, DeleteRecords: 2, Elect: 3, Truncate: 1, Compact: 2, Recreate: 1, Verdict: 3, Limit: 1, Reset: 2,
 	Overwrite: 2, Pending: 4, Resolve: 8,
+	Cut: 20, JournalAppend: 100, JournalAnswer: 100, JournalHaunt: 4, JournalDelete: 10, JournalDouble: 2, JournalTruncate: 1, JournalRecreate: 1,
+	JournalNotice: 3,
 }
 
 // wheelOfFortune is every kind as often as its weight says.
@@ -40,9 +42,13 @@ func Seeded(seed uint64, steps int, tally *Tally) (Run, *Broken) {
 	rng := rand.New(rand.NewPCG(seed, 0x1a70))
 	r := Run{Config: shape(rng)}
 	w := New(r.Config)
+	calm := r.Config.Journal && rng.IntN(4) > 0 // so that something gets into the journal
 	for tries := 0; len(r.Trace) < steps && tries < 50*steps && w.err == nil; tries++ {
 		a := Action{Kind: wheelOfFortune[rng.IntN(len(wheelOfFortune))], I: rng.IntN(r.Config.Instances), P: rng.IntN(r.Config.Partitions)}
 		a.P, a.N = numbers(rng, a)
+		if calm && w.accident(a) && rng.IntN(8) > 0 {
+			continue
+		}
 		if w.Do(a) {
 			r.Trace = append(r.Trace, a)
 		}
@@ -64,6 +70,9 @@ func shape(rng *rand.Rand) Config {
 	}
 	if c.MaxMetadata < smallestLimit { // such a broker gets offsets without metadata, and nothing tells of which topic
 		c.CommitsByName = false
+	}
+	if rng.IntN(2) == 0 {
+		c.Journal, c.JournalAbove, c.JournalMax = true, []int{69, 69, 100, 160, 240}[rng.IntN(5)], []int{140, 200, 4096}[rng.IntN(3)]
 	}
 	if rng.IntN(10) == 0 { // sets that do not fit into what the broker takes
 		c.Burst, c.Partitions, c.MaxMetadata, c.JumpOver = 8, 1, 300, 1000
@@ -97,6 +106,16 @@ func numbers(rng *rand.Rand, a Action) (p, n int) {
 	case Decide, Build, Resolve:
 		n = rng.IntN(2)
 	case Overwrite:
+		n = rng.IntN(3)
+	case JournalAnswer:
+		n = []int{0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2}[rng.IntN(11)]
+	case JournalHaunt, JournalDouble:
+		n = rng.IntN(5)
+	case JournalDelete:
+		p, n = rng.IntN(6), rng.IntN(3)
+	case JournalTruncate:
+		n = 1 + rng.IntN(4)
+	case Cut, JournalNotice:
 		n = rng.IntN(3)
 	}
 	return p, n

@@ -220,6 +220,14 @@ func (w *World) choices() (out []Action) {
 				add(k, i, p, 0)
 			}
 			add(Fetch, i, p, 4)
+			if w.cfg.Journal {
+				add(JournalAppend, i, p, 0)
+				add(JournalAnswer, i, p, 0)
+				add(JournalAnswer, i, p, 1)
+			}
+		}
+		if w.cfg.Journal {
+			add(Cut, i, 0, 1)
 		}
 	}
 	for k := range w.late {
@@ -228,7 +236,20 @@ func (w *World) choices() (out []Action) {
 	for k := range w.ghosts {
 		add(Haunt, 0, 0, k)
 	}
+	for k := range w.journal.ghosts {
+		add(JournalHaunt, 0, 0, k)
+	}
+	for k := range w.journal.deletes {
+		add(JournalDelete, 0, 0, k)
+	}
+	if w.cfg.Journal {
+		add(JournalRecreate, 0, 0, 0)
+	}
 	for p := range w.logs {
+		if w.cfg.Journal {
+			add(JournalTruncate, 0, p, 1)
+			add(JournalDouble, 0, p, 0)
+		}
 		add(DeleteRecords, 0, p, 1)
 		add(Truncate, 0, p, 1)
 		add(Elect, 0, p, 0)

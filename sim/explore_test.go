@@ -55,10 +55,18 @@ func small(partitions int, records ...int) Run {
 	return r
 }
 
+// journalled gives a world a journal, to which every set goes that has something above
+// its low offset: the text of an empty one takes 67 characters.
+func journalled(r Run) Run {
+	r.Config.Journal, r.Config.JournalAbove, r.Config.JournalMax = true, 68, 4096
+	return r
+}
+
 func TestExplorerFindsNothingBroken(t *testing.T) {
 	for name, start := range map[string]Run{
 		"one partition, three records":  small(1, plain, later, plain),
 		"two partitions, three records": small(2, plain, later, plain),
+		"a journal, three records":      journalled(small(1, later, plain, plain)),
 	} {
 		budget := *explore
 		if testing.Short() {

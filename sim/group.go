@@ -44,8 +44,10 @@ type commitMsg struct {
 	offsets.Commit
 	part    int
 	topicID byte
-	facts   facts // what it says, read back
+	facts   doneSet // what it says, read back
+	knows   doneSet // what its sender knew to be finished: the journal may have more, of others
 	arrived bool
+	taken   *committed // what it became, nil: it was not taken
 	answer  answer
 	byWord  bool
 	stale   bool // built before the lease ran out: its answer proves nothing
@@ -82,15 +84,15 @@ func (g *group) expel(m member) {
 	g.generation++
 }
 
-// facts is a finished set: everything below low, and the offsets in above.
-type facts struct {
+// doneSet is a finished set: everything below low, and the offsets in above.
+type doneSet struct {
 	low   int64
 	above map[int64]bool
 }
 
-// factsOf reads a window. A stretch of more than a model's log is a bug.
-func factsOf(w *offsets.Window) facts {
-	f := facts{low: w.Low(), above: make(map[int64]bool)}
+// setOf reads a window. A stretch of more than a model's log is a bug.
+func setOf(w *offsets.Window) doneSet {
+	f := doneSet{low: w.Low(), above: make(map[int64]bool)}
 	w.Each(func(from, to int64) bool {
 		for o := from; o < to; o++ {
 			f.above[o] = true
@@ -100,10 +102,10 @@ func factsOf(w *offsets.Window) facts {
 	return f
 }
 
-func (f facts) has(offset int64) bool { return offset < f.low || f.above[offset] }
+func (f doneSet) has(offset int64) bool { return offset < f.low || f.above[offset] }
 
 // end is one past the highest fact.
-func (f facts) end() int64 {
+func (f doneSet) end() int64 {
 	end := f.low
 	for o := range f.above {
 		end = max(end, o+1)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"layover/facts"
 	"layover/offsets"
 	"layover/purgatory"
 )
@@ -28,6 +29,7 @@ type instance struct {
 	intake  []batch
 	flying  []*produce
 	queue   []*commitMsg // the committer's: sent one after the other
+	writes  []*journalWrite
 }
 
 // tenure is a partition in one assignment, with what a dumb reader of the rules
@@ -53,7 +55,8 @@ type tenure struct {
 	overwritten bool  // it was shown records that were written over what it knows
 	rewound     bool  // a truncation made the client read once more from where it cut
 
-	accepted bool // a commit of it was taken since it began, or since the lease ran out
+	accepted bool       // a commit of it was taken since it began, or since the lease ran out
+	answered *committed // what its last commit became whose answer arrived
 	revoking bool
 	halted   bool
 	stopped  bool // reading has ended for a reason outside the core
@@ -102,6 +105,9 @@ func (in *instance) start() {
 	in.up = true
 	in.tenures = make([]*tenure, in.w.cfg.Partitions)
 	in.core = in.w.core(in.clock())
+	if in.w.cfg.Journal {
+		in.notice(true)
+	}
 	in.rejoin()
 }
 
@@ -120,6 +126,11 @@ func (in *instance) crash() {
 	}
 	if len(in.queue) > 0 && !in.queue[0].arrived {
 		in.w.late = append(in.w.late, in.queue[0])
+	}
+	for _, g := range in.writes {
+		if !g.applied {
+			in.w.journal.ghosts = append(in.w.journal.ghosts, g)
+		}
 	}
 	*in = instance{w: in.w, no: in.no, skewMs: in.skewMs, dead: append(in.dead, in.member)}
 }
@@ -146,6 +157,10 @@ func (in *instance) assign(p int) {
 	}
 	s, err := offsets.Resume(at, w.identity(p), offsets.Bounds{Start: log.start, End: log.end()})
 	w.group.owner[p], in.tenures[p] = in.member, t
+	var ledger *facts.Ledger
+	if err == nil && w.cfg.Journal {
+		ledger, err = in.restore(p, &s)
+	}
 	if err != nil {
 		w.say("%s does not read %d: %v", in.member, p, err)
 		t.stopped = true
@@ -153,10 +168,10 @@ func (in *instance) assign(p int) {
 	}
 	t.begin(w, was, s)
 	t.validate(s.Next, s.LeaderEpoch)
-	w.say("%s is assigned %d, epoch %d: %s, reads from %d", in.member, p, t.epoch, factsOf(s.Window), s.Next)
+	w.say("%s is assigned %d, epoch %d: %s, reads from %d", in.member, p, t.epoch, setOf(s.Window), s.Next)
 	in.core.Assign(purgatory.Assignment{
 		TopicPartition: partitionOf(p), Epoch: t.epoch, TopicID: w.topicID(p), ClusterID: cluster,
-		Window: s.Window, Next: s.Next, StableEnd: log.stable(), LeaderEpoch: s.LeaderEpoch,
+		Window: s.Window, Facts: ledger, Next: s.Next, StableEnd: log.stable(), LeaderEpoch: s.LeaderEpoch,
 	})
 	in.effects()
 }
@@ -169,7 +184,7 @@ func (t *tenure) validate(offset int64, leaderEpoch int32) {
 
 // begin notes what a tenure knows at first, and holds it to what was said before.
 func (t *tenure) begin(w *World, was *committed, s offsets.Start) {
-	f := factsOf(s.Window)
+	f := setOf(s.Window)
 	t.window, t.low, t.next, t.read, t.lastLow = s.Window, f.low, s.Next, s.Next, f.low
 	t.known, t.epochRead, t.mayHalt = s.LeaderEpoch, s.LeaderEpoch, -1
 	t.byWord = was == nil || was.byWord || was.topicID != t.topicID
@@ -190,7 +205,7 @@ func (t *tenure) begin(w *World, was *committed, s offsets.Start) {
 		case t.byWord && o < f.low: // an operator's offset is taken at its word, whatever became of the log
 			e.lost = e.lost || e.written == 0
 		case !f.has(o) || e.finished() || o >= t.log.endOf(t.known):
-		case o < t.log.start && (e.reads == 0 || e.epoch > t.known):
+		case o < t.log.start && (e.reads == 0 || e.epoch > t.known || w.writtenOver(e)):
 			e.lost = true // deleted before anybody read it, or whoever said so did
 		default:
 			w.fail("LOST: a tenure begins with %v as finished, which has no outcome", e)
@@ -259,6 +274,7 @@ func (in *instance) stamp(c offsets.Commit, final bool) {
 	}
 	msg := &commitMsg{Commit: c, part: p, final: final, byWord: t.byWord && c.LeaderEpoch < 0}
 	msg.MemberID, msg.Generation, msg.topicID = string(in.member), in.generation, t.topicID
+	msg.knows = setOf(t.window)
 	in.audit(t, msg)
 	in.queue = append(in.queue, msg)
 }

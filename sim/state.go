@@ -5,6 +5,9 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+
+	"layover/facts"
+	"layover/offsets"
 )
 
 // state is everything that decides what can happen from here on, written so that
@@ -96,7 +99,49 @@ func (w *World) encode(order []int) []byte {
 	}
 	slices.Sort(ghosts)
 	s.num(ghosts...)
+	w.journal.encode(s, w)
 	return s.b
+}
+
+// encode writes what the journal holds. A record's writer is left out, and of its
+// incarnation whether it is that of the partition's commit.
+func (j *journal) encode(s *scribe, w *World) {
+	s.num(int64(j.topicID), int64(len(j.deletes)))
+	s.flags(j.harmed)
+	for _, d := range j.deletes {
+		s.num(int64(d.part), int64(d.topicID), d.Below)
+	}
+	for p, log := range j.logs {
+		s.num(log.start, log.end())
+		for _, v := range log.values[log.start:] {
+			w.encodeRecord(s, p, v)
+		}
+	}
+	s.num(int64(len(j.ghosts)))
+	for _, g := range j.ghosts {
+		g.encode(s, w)
+	}
+}
+
+func (g *journalWrite) encode(s *scribe, w *World) {
+	s.num(int64(g.part), int64(g.topicID), g.offset)
+	s.flags(g.applied)
+	w.encodeRecord(s, g.part, g.Value)
+}
+
+func (w *World) encodeRecord(s *scribe, p int, value []byte) {
+	r, err := facts.Read(value)
+	if err != nil {
+		return
+	}
+	var life uint64
+	if was := w.group.offsets[p]; was != nil {
+		_, ext, _ := offsets.DecodeAll(was.Metadata, w.identity(p), was.Offset)
+		life = ext.Incarnation
+	}
+	s.flags(r.Incarnation == life, r.TopicID == w.topicID(p))
+	s.num(int64(r.Kind), int64(r.LeaderEpoch), r.Low, r.From)
+	r.Each(func(from, to int64) { s.num(from, to) })
 }
 
 // current says whether a commit is of a tenure that still is.
@@ -136,6 +181,11 @@ func (in *instance) encode(s *scribe) {
 		}
 	}
 	in.encodeFlying(s)
+	s.num(int64(len(in.writes)))
+	for _, g := range in.writes {
+		s.flags(in.still(g.part, g.Epoch) != nil)
+		g.encode(s, in.w)
+	}
 	snapshot := in.core.Snapshot()
 	for _, h := range snapshot.Held {
 		s.text(h.Target)
@@ -149,6 +199,7 @@ func (in *instance) encode(s *scribe) {
 	}
 	for _, v := range snapshot.Partitions {
 		s.num(int64(v.Partition), int64(v.Parked), int64(v.Due), v.Uncommitted)
+		s.num(int64(v.Facts.Mode), v.Facts.Unwritten, v.Facts.Live, int64(v.Facts.InFlight))
 		s.flags(v.Confirmed)
 	}
 }

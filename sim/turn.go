@@ -27,6 +27,7 @@ func (in *instance) turn(n int) {
 		in.intake = in.intake[1:]
 	}
 	in.offer(n)
+	in.core.Cut(false)
 	in.effects()
 	if !more {
 		in.punctual()
@@ -188,6 +189,7 @@ func (in *instance) effects() {
 		t.read, t.next = max(t.read, j.To), max(t.next, j.To)
 		t.validate(j.To, j.LeaderEpoch)
 	}
+	in.send(e)
 	for _, h := range e.Halts {
 		t := in.still(int(h.Partition), h.Epoch)
 		if t == nil {

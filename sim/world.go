@@ -37,6 +37,10 @@ type Config struct {
 	Burst            int  // records that one Append writes
 	Accidents        int  // how many there may be, -1: any number
 	CommitsByName    bool // the broker takes commits of a topic id that is gone
+
+	Journal      bool // there is one
+	JournalAbove int  // characters of metadata from which on a set goes there, 0: what the broker takes
+	JournalMax   int  // bytes of one of its records
 }
 
 // World is some instances of the core, the brokers, and what is on its way between
@@ -51,13 +55,16 @@ type World struct {
 	verdicts map[string]purgatory.Verdict
 	late     []*commitMsg // commits sent on connections that were cut: they may still arrive
 	ghosts   []*produce   // produces nobody waits for any more, which may still arrive
+	journal  journal
 
+	lives  uint64 // of groups' offsets: incarnations
 	epochs uint64
 	err    *Broken
 	text   *bytes.Buffer // what happened, for people; nil: not wanted
 	tally  Tally
 
 	accidents int
+	steps     int
 	unchecked bool // the steps were checked before
 }
 
@@ -71,6 +78,9 @@ func New(cfg Config) *World {
 	}
 	for range cfg.Partitions {
 		w.logs = append(w.logs, &partitionLog{topicID: 1})
+	}
+	if w.makeJournal(); !cfg.Journal {
+		w.journal.topicID = 0
 	}
 	for i := range cfg.Instances {
 		w.insts = append(w.insts, &instance{w: w, no: i})
@@ -121,6 +131,7 @@ func (w *World) core(clock purgatory.Clock) *purgatory.Core {
 		OnInvalid: w.cfg.OnInvalid, EgressTopic: egress, Patience: w.cfg.Patience, HeldShare: w.cfg.HeldShare,
 		MaxInFlight: w.cfg.MaxInFlight, MaxInFlightBytes: w.cfg.MaxInFlightBytes, LargestChunk: w.cfg.LargestChunk,
 		JumpOver: w.cfg.JumpOver, Geometry: wheel.Geometry{TickMs: 1, Slots: 64, Factor: 16, Levels: 4},
+		JournalAbove: w.cfg.JournalAbove,
 	}
 	if w.cfg.DeadLetters {
 		cfg.DeadLetterTopic = graves
@@ -147,6 +158,7 @@ func (w *World) take(c *commitMsg) {
 	log := w.logs[c.part]
 	w.say("commit of %d by %s is taken: %s", c.part, c.MemberID, c.facts)
 	w.group.offsets[c.part] = &committed{offsets.Committed{Offset: c.Low, LeaderEpoch: c.LeaderEpoch, Metadata: c.Metadata}, c.topicID, c.byWord}
+	c.taken = w.group.offsets[c.part]
 	if c.topicID != log.topicID { // of a topic that is gone, as its metadata tells
 		for _, e := range log.entries {
 			e.said = false
@@ -161,13 +173,14 @@ func (w *World) take(c *commitMsg) {
 			w.fail("a commit of partition %d was taken that was built in an earlier tenure of %s", c.part, c.MemberID)
 		}
 	}
-	for o, known := int64(0), log.endOf(c.LeaderEpoch); o < log.end(); o++ {
+	found, _ := w.found(c.part, w.group.offsets[c.part].Committed)
+	for o := range log.end() {
 		switch e := log.entries[o]; {
-		case !c.facts.has(o) || o >= known: // a late older commit, or a set of which less fits now
+		case !found.has(o): // a late older commit, or a set of which less fits now
 			e.said = false
 		case c.byWord && o < c.Low: // an operator's offset, and nothing was read since
 			e.lost = e.lost || e.written == 0
-		case o < log.start && (e.reads == 0 || e.epoch > c.LeaderEpoch) && e.kind == record:
+		case o < log.start && (e.reads == 0 || e.epoch > c.LeaderEpoch || w.writtenOver(e)) && e.kind == record:
 			e.lost = e.lost || e.written == 0 // deleted before anybody read it, or whoever built this did
 		case !e.finished():
 			w.fail("LOST: the commit of partition %d at %d calls %d finished, which has no outcome", c.part, c.Low, o)

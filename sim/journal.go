@@ -1,0 +1,305 @@
+package sim
+
+import (
+	"slices"
+
+	"layover/facts"
+	"layover/offsets"
+	"layover/purgatory"
+)
+
+// journal is the topic that sets go to which do not fit into metadata.
+type journal struct {
+	topicID byte // another number when it is deleted and made again; 0: there is none
+	logs    []*journalLog
+	// harmed: what was acknowledged was taken away, so that complaints are in order.
+	harmed  bool
+	deletes []journalDelete // on their way: they may arrive at any time, or never
+	ghosts  []*journalWrite // written by somebody who does not wait any more: they may still arrive
+}
+
+// journalLog is one partition of it. Offsets are indexes.
+type journalLog struct {
+	values [][]byte
+	start  int64
+}
+
+func (l *journalLog) end() int64 { return int64(len(l.values)) }
+
+// journalWrite is a record on its way, or there, with its answer on its way back.
+type journalWrite struct {
+	purgatory.JournalWrite
+	part    int
+	topicID byte // of the topic that it was sent to
+	applied bool
+	offset  int64
+}
+
+type journalDelete struct {
+	purgatory.JournalDelete
+	part    int
+	topicID byte
+	by      member
+}
+
+func (w *World) journalID() offsets.TopicID { return offsets.TopicID{0xaa, w.journal.topicID} }
+
+// makeJournal makes the topic, empty.
+func (w *World) makeJournal() {
+	w.journal.topicID++
+	w.journal.logs = nil
+	for range w.cfg.Partitions {
+		w.journal.logs = append(w.journal.logs, &journalLog{})
+	}
+}
+
+// notice tells an instance about the journal.
+func (in *instance) notice(usable bool) {
+	in.core.Journal(ingress, purgatory.JournalState{Usable: usable, TopicID: in.w.journalID(), MaxBytes: in.w.cfg.JournalMax})
+}
+
+// union reads the journal of a partition into a window, as whoever is assigned it.
+func (w *World) union(p int, window *offsets.Window, epoch int32, ext offsets.Extension) (u *facts.Union, whole error, err error) {
+	log, g := w.logs[p], w.journal.logs[p]
+	id := facts.Identity{Identity: w.identity(p), Group: "g", Incarnation: ext.Incarnation}
+	u = facts.NewUnion(id, window, epoch, log.end(), ext.Journal)
+	for at := g.start; at < g.end(); at++ {
+		if err := u.Add(at, g.values[at], func(e int32) (int64, error) { return log.endOf(e), nil }); err != nil {
+			return u, nil, err
+		}
+	}
+	return u, u.Complain(w.journalID(), g.start, g.end()), nil
+}
+
+// found is what a tenure would begin with that found this commit, but for what it
+// would not believe of its log; whole is false where that would be too little.
+func (w *World) found(p int, c offsets.Committed) (set doneSet, whole bool) {
+	metadata, ext, err := offsets.DecodeAll(c.Metadata, w.identity(p), c.Offset)
+	valid := w.logs[p].endOf(c.LeaderEpoch)
+	window := offsets.NewWindow(min(metadata.Low(), valid))
+	metadata.Each(func(from, to int64) bool {
+		window.FinishRange(from, min(to, valid))
+		return true
+	})
+	whole = err == nil
+	if w.cfg.Journal && ext.Incarnation != 0 {
+		_, complaint, err := w.union(p, window, c.LeaderEpoch, ext)
+		whole = whole && complaint == nil && err == nil
+	}
+	return setOf(window), whole
+}
+
+// restore adds to what a tenure begins with what the journal says, and returns its
+// ledger.
+func (in *instance) restore(p int, s *offsets.Start) (*facts.Ledger, error) {
+	w := in.w
+	if s.Incarnation == 0 {
+		w.lives++
+		s.Extension = offsets.Extension{Incarnation: w.lives}
+	}
+	var tail []facts.Run
+	s.Window.Each(func(from, to int64) bool {
+		tail = append(tail, facts.Run{From: from, To: to})
+		return true
+	})
+	u, complaint, err := w.union(p, s.Window, s.LeaderEpoch, s.Extension)
+	if err != nil {
+		return nil, err
+	}
+	if complaint != nil && !w.journal.harmed {
+		w.fail("a tenure of partition %d finds that its journal lacks something, and nothing was taken: %v", p, complaint)
+	}
+	if complaint != nil {
+		w.say("%s misses records in the journal of %d: %v", in.member, p, complaint)
+		for _, e := range w.logs[p].entries {
+			e.said = false
+		}
+	}
+	s.LeaderEpoch = u.LeaderEpoch()
+	s.Next = max(s.Window.Low(), w.logs[p].start)
+	id := facts.Identity{Identity: w.identity(p), Group: "g", Incarnation: s.Incarnation}
+	return facts.NewLedger(id, w.epochs, u.Restored(complaint == nil, w.journal.logs[p].start, tail), s.Window), nil
+}
+
+// send takes over what the core wants written and deleted.
+func (in *instance) send(e purgatory.Effects) {
+	for _, j := range e.Writes {
+		j.Value = slices.Clone(j.Value)
+		in.writes = append(in.writes, &journalWrite{JournalWrite: j, part: int(j.Partition), topicID: in.w.journal.topicID})
+	}
+	for _, d := range e.Deletes {
+		in.w.journal.deletes = append(in.w.journal.deletes, journalDelete{d, int(d.Partition), in.w.journal.topicID, in.member})
+	}
+}
+
+// applyToJournal is what happens to the journal, and on the way to it.
+func (w *World) applyToJournal(a Action) bool {
+	j := &w.journal
+	switch a.Kind {
+	case JournalHaunt:
+		if a.N >= len(j.ghosts) {
+			return false
+		}
+		g := j.ghosts[a.N]
+		j.ghosts = append(j.ghosts[:a.N:a.N], j.ghosts[a.N+1:]...)
+		return w.record(g)
+	case JournalDelete:
+		if a.N >= len(j.deletes) {
+			return false
+		}
+		d := j.deletes[a.N]
+		j.deletes = append(j.deletes[:a.N:a.N], j.deletes[a.N+1:]...)
+		w.deleteRecords(d, a.P == 1)
+	case JournalDouble:
+		log := j.logs[a.P]
+		if int64(a.N) >= log.end()-log.start {
+			return false
+		}
+		log.values = append(log.values, log.values[log.start+int64(a.N)])
+	case JournalTruncate:
+		log := j.logs[a.P]
+		if log.end()-int64(a.N) < log.start {
+			return false
+		}
+		log.values = log.values[:log.end()-int64(a.N)]
+		w.harm()
+	case JournalRecreate:
+		w.makeJournal()
+		w.harm()
+	}
+	return true
+}
+
+// harm notes that records were taken away: where the last commit would not complain,
+// because it names none of them, what only they said is not said any more.
+func (w *World) harm() {
+	w.journal.harmed = true
+	for p, was := range w.group.offsets {
+		if was == nil || was.topicID != w.logs[p].topicID {
+			continue
+		}
+		set, whole := w.found(p, was.Committed)
+		for _, e := range w.logs[p].entries {
+			e.said = e.said && (set.has(e.offset) || !whole)
+		}
+	}
+}
+
+// record is the broker's side of a write, which holds it to the promise: nothing that
+// it calls finished is without an outcome.
+func (w *World) record(g *journalWrite) bool {
+	if g.topicID != w.journal.topicID {
+		return false // by an id that is gone
+	}
+	log := w.journal.logs[g.part]
+	g.applied, g.offset = true, log.end()
+	log.values = append(log.values, g.Value)
+	r, err := facts.Read(g.Value)
+	if err == nil {
+		err = r.Sound(g.Value, cluster)
+	}
+	if err != nil {
+		w.fail("a record of the journal cannot be read back: %v", err)
+		return true
+	}
+	w.say("the journal of %d has at %d: %v, low %d, epoch %d", g.part, g.offset, r.Kind, r.Low, r.LeaderEpoch)
+	if r.TopicID != w.topicID(g.part) {
+		return true
+	}
+	set := offsets.NewWindow(r.Low)
+	r.Each(func(from, to int64) { set.FinishRange(from, to) })
+	said := setOf(set)
+	for o, end := int64(0), w.logs[g.part].endOf(r.LeaderEpoch); o < end; o++ {
+		if e := w.logs[g.part].entries[o]; said.has(o) && !w.excused(e, r.LeaderEpoch) {
+			w.fail("LOST: a record of the journal of partition %d calls %d finished, which has no outcome", g.part, o)
+		}
+	}
+	return true
+}
+
+// writtenOver says whether an entry that the log does not have any more may be taken
+// for another that stood there before a truncation: the journal has facts about that
+// one, and no broker knows any more where the log of their epoch ended.
+func (w *World) writtenOver(e *entry) bool { return w.cfg.Journal && e.epoch > 0 }
+
+// excused says whether an entry may be called finished by who has read up to an epoch.
+func (w *World) excused(e *entry, epoch int32) bool {
+	return e.finished() || e.offset < w.logs[e.part].start && (e.reads == 0 || e.epoch > epoch)
+}
+
+// deleteRecords is the broker's side of a deletion.
+func (w *World) deleteRecords(d journalDelete, refused bool) {
+	log := w.journal.logs[d.part]
+	var err error
+	switch {
+	case refused || d.topicID != w.journal.topicID:
+		err = errRefused
+	case d.Below > log.end():
+		err = errRefused
+	default:
+		log.start = max(log.start, d.Below)
+		w.say("the journal of %d begins at %d", d.part, log.start)
+	}
+	for _, in := range w.insts {
+		if in.up && in.member == d.by {
+			in.core.Deleted(d.JournalDelete, err)
+		}
+	}
+}
+
+// applyToWrites is what happens to an instance's oldest write to the journal of a
+// partition: those of one partition arrive in their order.
+func (in *instance) applyToWrites(a Action) bool {
+	for i, g := range in.writes {
+		if g.part != a.P || a.Kind == JournalAppend && g.applied {
+			continue
+		}
+		if a.Kind == JournalAppend {
+			return in.w.record(g)
+		}
+		if a.N == 0 && !g.applied {
+			return false
+		}
+		if !g.applied {
+			again := *g
+			in.w.journal.ghosts = append(in.w.journal.ghosts, &again)
+		}
+		in.writes = append(in.writes[:i:i], in.writes[i+1:]...)
+		in.written(g, a.N > 0, a.N == 2)
+		return true
+	}
+	return false
+}
+
+// written gives the core the answer to a write.
+func (in *instance) written(g *journalWrite, failed, tooLarge bool) {
+	r := facts.Result{Seq: g.Seq, Offset: g.offset, TooLarge: tooLarge}
+	if failed {
+		r.Err = errRefused
+	}
+	in.w.say("%s hears that record %d of the journal of %d is written: %v", in.member, g.Seq, g.part, !failed)
+	in.core.Written(g.Tenure, r)
+	in.effects()
+}
+
+// bounded holds what an instance says will come again after a crash to what would.
+func (in *instance) bounded() {
+	w := in.w
+	for _, v := range in.core.Snapshot().Partitions {
+		p := int(v.Partition)
+		t, now := in.still(p, v.Epoch), w.group.offsets[p]
+		if t == nil || t.halted || t.cut || t.log != w.logs[p] || now == nil || now != t.answered || w.journal.harmed {
+			continue
+		}
+		set, _ := w.found(p, now.Committed)
+		again := int64(0)
+		for o, e := range t.held {
+			if t.isDone(o) && !set.has(o) && e.offset < t.log.endOf(t.epochRead) {
+				again++
+			}
+		}
+		if most := v.Repeats - int64(v.InFlight); again > most {
+			w.fail("BOUND: of partition %d %d records would come again, and %s says %d at most: %+v", p, again, in.member, most, v.Facts)
+		}
+	}
+}
