@@ -47,6 +47,7 @@ type Config struct {
 	Rules          *delay.Rules
 	Group          string // for the error headers
 	CommitInterval time.Duration
+	Journal        Journal // nil: no ingress topic has one, and nothing says so
 	// PatienceClock is the time in which brokers answered, which never goes back.
 	PatienceClock func() time.Duration
 	// Changed is called by the loop after its bytes or pauses may have changed.
@@ -69,6 +70,7 @@ const (
 	soon          = 100 * time.Millisecond // to look again at held targets and refused commits
 	publishEvery  = 20 * time.Millisecond
 	drainTimeout  = 5 * time.Second // a revoke waits this long for what is in flight
+	settleTimeout = time.Second     // then this long for the journal
 	commitTimeout = 3 * time.Second // and this long for its final commit
 
 	refusalsToSay   = 5 // commits refused in a row: a rebalance alone refuses fewer
@@ -104,6 +106,7 @@ type Lane struct {
 	revoking    []*revoking
 	suspended   bool
 	nextCommit  time.Time
+	settleBy    time.Time // a commit waits for the journal until then; zero: none does
 	nextOffer   time.Time
 	paced       bool // the last turn left the offering to nextOffer
 	refusals    int  // in a row
@@ -179,6 +182,7 @@ func (l *Lane) turn(now time.Time, m *mail) (more bool) {
 		l.read()
 		l.offer(now)
 	}
+	l.core.Cut(false)
 	l.effects()
 	l.revokes(now)
 	l.commits(now)
@@ -203,6 +207,7 @@ func (l *Lane) lease() {
 // effects passes on what the core asks for.
 func (l *Lane) effects() {
 	e := l.core.Take()
+	l.journal(e)
 	for _, j := range e.Jumps {
 		l.reading.Jump(j)
 	}
@@ -238,7 +243,10 @@ func (l *Lane) sleep(timer *time.Timer) {
 	if l.stopping {
 		d = min(d, l.stopBy.Sub(now))
 	}
-	if l.core.Dirty() && !l.draining(now) {
+	switch {
+	case !l.settleBy.IsZero():
+		d = min(d, l.settleBy.Sub(now))
+	case l.core.Dirty() && !l.draining(now):
 		d = min(d, l.nextCommit.Sub(now))
 	}
 	if l.changed {

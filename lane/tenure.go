@@ -14,6 +14,7 @@ import (
 type revoking struct {
 	Tenure
 	drainUntil  time.Time
+	settleUntil time.Time // zero: it still drains
 	commitUntil time.Time // zero: it still drains
 	committing  bool      // an answer to the final commit is owed
 	retryAt     time.Time
@@ -46,7 +47,7 @@ func (l *Lane) LogStart(t Tenure, start int64) {
 }
 
 // Revoke begins the end of a tenure and calls done when it is over: drained,
-// committed and forgotten, after 8 s at most.
+// committed and forgotten, after 9 s at most.
 func (l *Lane) Revoke(t Tenure, done func()) {
 	ok := l.box.put(func(m *mail) {
 		m.orders = append(m.orders, func() {
@@ -130,6 +131,9 @@ func (l *Lane) over(r *revoking, now time.Time) bool {
 		if l.core.Draining(r.TopicPartition, r.Epoch) > 0 && now.Before(r.drainUntil) {
 			return false
 		}
+		if !l.settledOf(r, now) {
+			return false
+		}
 		r.commitUntil = now.Add(commitTimeout)
 	}
 	if !r.committing && !now.Before(r.retryAt) {
@@ -163,7 +167,7 @@ func (r *revoking) answered(results []purgatory.CommitResult) {
 // commits sends what finished since the last commit, every interval, and sooner
 // while a partition waits for a commit before it may deliver.
 func (l *Lane) commits(now time.Time) {
-	if now.Before(l.nextCommit) || l.draining(now) {
+	if now.Before(l.nextCommit) || l.draining(now) || !l.core.Dirty() || !l.settled(now) {
 		return
 	}
 	batch := l.core.Commits(nil, false)
