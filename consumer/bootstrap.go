@@ -27,13 +27,18 @@ type startAt struct {
 // between members that start together.
 func (c *Consumer) bootstrap(ctx context.Context, parts map[string]map[int32]kgo.Offset, w world) (map[offsets.TopicPartition]startAt, error) {
 	missing := c.uncommitted(parts)
+	var orphans map[offsets.TopicPartition]startAt
 	for try := 1; len(missing) > 0; try++ {
 		known, err := c.groupOffsets(ctx)
-		if err == nil && len(known) > 0 {
-			return c.known(missing, known, w), nil
+		if err == nil {
+			orphans, err = c.orphaned(ctx, missing, w)
 		}
-		if err == nil && c.cfg.StartOffset == "none" {
-			return refuse(missing), nil
+		switch left := without(missing, orphans); {
+		case err != nil:
+		case len(known) > 0 || len(left) == 0:
+			return c.known(left, known, w, orphans), nil
+		case c.cfg.StartOffset == "none":
+			return refuse(left, orphans), nil
 		}
 		if err == nil && c.first(ctx) {
 			if err = c.commitStarts(ctx); err == nil {
@@ -52,6 +57,16 @@ func (c *Consumer) bootstrap(ctx context.Context, parts map[string]map[int32]kgo
 		}
 	}
 	return nil, nil
+}
+
+// without returns the partitions that are not among some others.
+func without(parts []offsets.TopicPartition, others map[offsets.TopicPartition]startAt) (out []offsets.TopicPartition) {
+	for _, tp := range parts {
+		if _, ok := others[tp]; !ok {
+			out = append(out, tp)
+		}
+	}
+	return out
 }
 
 // uncommitted returns the partitions for which nothing was committed.
@@ -92,15 +107,14 @@ func (c *Consumer) groupOffsets(ctx context.Context) (map[offsets.TopicPartition
 // known decides for a group that has offsets, though not these. What bootstrapping
 // has just committed is taken as it is. A partition that is new, or has lost
 // nothing yet, starts at its log start; any other had an offset once, and where
-// it was nobody knows.
-func (c *Consumer) known(missing []offsets.TopicPartition, known map[offsets.TopicPartition]int64, w world) map[offsets.TopicPartition]startAt {
+// it was nobody knows. The answers are added to out.
+func (c *Consumer) known(missing []offsets.TopicPartition, known map[offsets.TopicPartition]int64, w world, out map[offsets.TopicPartition]startAt) map[offsets.TopicPartition]startAt {
 	highest := make(map[string]int32)
 	for tp := range known {
 		if h, ok := highest[tp.Topic]; !ok || tp.Partition > h {
 			highest[tp.Topic] = tp.Partition
 		}
 	}
-	out := make(map[offsets.TopicPartition]startAt)
 	for _, tp := range missing {
 		b, bounded := w.bounds[tp]
 		start := b.Start
@@ -120,8 +134,7 @@ func (c *Consumer) known(missing []offsets.TopicPartition, known map[offsets.Top
 	return out
 }
 
-func refuse(missing []offsets.TopicPartition) map[offsets.TopicPartition]startAt {
-	out := make(map[offsets.TopicPartition]startAt)
+func refuse(missing []offsets.TopicPartition, out map[offsets.TopicPartition]startAt) map[offsets.TopicPartition]startAt {
 	for _, tp := range missing {
 		out[tp] = startAt{reason: "the group has no committed offset and LAYOVER_START_OFFSET is none: set the group's offset, or choose earliest or latest, then restart"}
 	}
@@ -170,11 +183,18 @@ func (c *Consumer) commitStarts(ctx context.Context) error {
 	if err := at.Error(); err != nil {
 		return fmt.Errorf("start offsets: %w", err)
 	}
+	orphans, err := c.orphaned(ctx, partitionsOf(at), world{clusterID: cluster, topicIDs: ids})
+	if err != nil {
+		return err
+	}
 	c.mu.Lock()
 	member, generation := c.memberID, c.generation
 	c.mu.Unlock()
 	var commits []offsets.Commit
 	at.Each(func(o kadm.ListedOffset) {
+		if _, ok := orphans[offsets.TopicPartition{Topic: o.Topic, Partition: o.Partition}]; ok {
+			return
+		}
 		id := offsets.Identity{ClusterID: cluster, TopicID: ids[o.Topic], Partition: o.Partition}
 		commits = append(commits, offsets.Commit{
 			TopicPartition: offsets.TopicPartition{Topic: o.Topic, Partition: o.Partition}, TopicID: ids[o.Topic],
@@ -182,10 +202,20 @@ func (c *Consumer) commitStarts(ctx context.Context) error {
 			MemberID: member, Generation: generation,
 		})
 	})
+	if len(commits) == 0 {
+		return fmt.Errorf("start offsets: %w", errNoAnswer)
+	}
 	for _, r := range c.sendOne(ctx, commits) {
 		if r.Err != nil {
 			return fmt.Errorf("start offset of %s/%d: %w", r.Topic, r.Partition, r.Err)
 		}
 	}
 	return nil
+}
+
+func partitionsOf(at kadm.ListedOffsets) (out []offsets.TopicPartition) {
+	at.Each(func(o kadm.ListedOffset) {
+		out = append(out, offsets.TopicPartition{Topic: o.Topic, Partition: o.Partition})
+	})
+	return out
 }

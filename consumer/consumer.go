@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"layover/facts"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -27,8 +28,9 @@ type Assigned struct {
 	TopicID   offsets.TopicID
 	ClusterID string
 	Window    *offsets.Window
-	Next      int64 // first offset that will be read
-	StableEnd int64 // last stable offset now
+	Facts     *facts.Ledger // what the journal has of it
+	Next      int64         // first offset that will be read
+	StableEnd int64         // last stable offset now
 	// LeaderEpoch is the highest that was read before, -1 for none.
 	LeaderEpoch int32
 }
@@ -56,6 +58,7 @@ type Config struct {
 	FetchMaxBytes  int32            // of one fetch response
 	ReadingBudget  int64            // bytes handed over and not yet Consumed
 	MaxDecompress  int              // bytes that one batch may decompress to
+	Journal        Journal          // nil: there is none
 	Options        func() []kgo.Opt // brokers, logger, hooks, back-off
 	Log            *slog.Logger
 }

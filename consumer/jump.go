@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"layover/offsets"
+
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -42,7 +44,7 @@ func (c *Consumer) askAndJump(t Tenure, to jumpTo) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	for c.isTenure(t) {
-		end, err := c.endOfEpoch(ctx, t, to.leaderEpoch)
+		end, err := c.endOfEpoch(ctx, t.TopicPartition, to.leaderEpoch)
 		switch {
 		case err == nil && end >= 0 && end < to.offset:
 			c.giveUp(t, fmt.Sprintf("the log was truncated at %d, and all up to %d counts as finished: set the group's offset for this partition, then restart", end, to.offset))
@@ -59,7 +61,7 @@ func (c *Consumer) askAndJump(t Tenure, to jumpTo) {
 
 // endOfEpoch returns where the log of a leader epoch ends, -1 where the broker does
 // not know the epoch (KIP-101).
-func (c *Consumer) endOfEpoch(ctx context.Context, t Tenure, leaderEpoch int32) (int64, error) {
+func (c *Consumer) endOfEpoch(ctx context.Context, t offsets.TopicPartition, leaderEpoch int32) (int64, error) {
 	var req kadm.OffsetForLeaderEpochRequest
 	req.Add(t.Topic, t.Partition, leaderEpoch)
 	answers, err := kadm.NewClient(c.client).OffsetForLeaderEpoch(ctx, req)

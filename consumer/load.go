@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"layover/facts"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -28,56 +29,63 @@ func (c *Consumer) load(ctx context.Context, fetched map[string]map[int32]kgo.Of
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[string]map[int32]kgo.Offset)
+	var all []*beginning
 	for topic, partitions := range fetched {
 		for p, at := range partitions {
 			tp := offsets.TopicPartition{Topic: topic, Partition: p}
-			a, reason := c.start(tp, at.EpochOffset().Epoch, w, starts)
 			if again := starts[tp].again; again != nil {
 				c.notLoaded(c.tenure(tp), again)
 				continue
 			}
-			if !c.begin(tp, &a, w.topicIDs[topic], reason) {
-				continue
-			}
-			a.ClusterID = w.clusterID
-			c.handler.Assigned(a)
-			if out[topic] == nil {
-				out[topic] = make(map[int32]kgo.Offset)
-			}
-			// With the leader epoch the client asks whether the log still is the one that
-			// was read (KIP-320), and reports a data loss where it ends below.
-			out[topic][p] = kgo.NewOffset().At(a.Next).WithEpoch(a.LeaderEpoch)
+			all = append(all, c.start(tp, at.EpochOffset().Epoch, w, starts))
 		}
+	}
+	if err := c.restore(ctx, all); err != nil {
+		return nil, err
+	}
+	out := make(map[string]map[int32]kgo.Offset)
+	for _, b := range all {
+		if !c.begin(b) {
+			continue
+		}
+		c.handler.Assigned(b.Assigned)
+		if out[b.tp.Topic] == nil {
+			out[b.tp.Topic] = make(map[int32]kgo.Offset)
+		}
+		// With the leader epoch the client asks whether the log still is the one that
+		// was read (KIP-320), and reports a data loss where it ends below.
+		out[b.tp.Topic][b.tp.Partition] = kgo.NewOffset().At(b.Next).WithEpoch(b.LeaderEpoch)
 	}
 	return out, nil
 }
 
 // begin completes a partition's row in the ownership table. It returns false for a
 // partition that is not to be read.
-func (c *Consumer) begin(tp offsets.TopicPartition, a *Assigned, id offsets.TopicID, reason string) bool {
+func (c *Consumer) begin(b *beginning) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o := c.table[tp]
+	o := c.table[b.tp]
 	if o == nil {
 		return false
 	}
-	o.topicID = id
-	if reason != "" {
-		o.stopped = reason
-		c.cfg.Log.Error("partition is not read", "topic", tp.Topic, "partition", tp.Partition, "err", reason)
+	o.topicID = b.TopicID
+	if b.reason != "" {
+		o.stopped = b.reason
+		c.cfg.Log.Error("partition is not read", "topic", b.tp.Topic, "partition", b.tp.Partition, "err", b.reason)
 		return false
 	}
-	a.Tenure, a.TopicID = o.Tenure, id
-	o.loaded, o.next = true, a.Next
+	b.Tenure = o.Tenure
+	o.loaded, o.next = true, b.Next
 	return true
 }
 
 // start decides where one partition begins, or why it cannot. leaderEpoch is the
 // committed one as the client has it: -1 also where brokers cannot be asked about it.
-func (c *Consumer) start(tp offsets.TopicPartition, leaderEpoch int32, w world, starts map[offsets.TopicPartition]startAt) (a Assigned, reason string) {
+func (c *Consumer) start(tp offsets.TopicPartition, leaderEpoch int32, w world, starts map[offsets.TopicPartition]startAt) *beginning {
 	b, bounded := w.bounds[tp]
-	a.StableEnd = b.stable
+	id := offsets.Identity{ClusterID: w.clusterID, TopicID: w.topicIDs[tp.Topic], Partition: tp.Partition}
+	a := &beginning{tp: tp, id: facts.Identity{Identity: id, Group: c.cfg.Group}}
+	a.StableEnd, a.TopicID, a.ClusterID = b.stable, id.TopicID, id.ClusterID
 	c.mu.Lock()
 	was, ok := c.committed[tp]
 	c.mu.Unlock()
@@ -87,20 +95,22 @@ func (c *Consumer) start(tp offsets.TopicPartition, leaderEpoch int32, w world, 
 	}
 	if !ok {
 		s := starts[tp]
-		a.Window, a.Next, a.LeaderEpoch = offsets.NewWindow(s.offset), s.offset, -1
-		return a, s.reason
+		a.Window, a.Next, a.LeaderEpoch, a.reason = offsets.NewWindow(s.offset), s.offset, -1, s.reason
+		return a
 	}
-	id := offsets.Identity{ClusterID: w.clusterID, TopicID: w.topicIDs[tp.Topic], Partition: tp.Partition}
 	from, err := offsets.Resume(was, id, b.Bounds)
 	switch {
 	case errors.Is(err, offsets.ErrBeyondEnd):
-		return a, fmt.Sprintf("%v: the log was truncated or is another one; set the group's offset for this partition, then restart", err)
+		a.reason = fmt.Sprintf("%v: the log was truncated or is another one; set the group's offset for this partition, then restart", err)
+		return a
 	case err != nil:
-		return a, fmt.Sprintf("its committed metadata cannot be read by this version: %v", err)
+		a.reason = fmt.Sprintf("its committed metadata cannot be read by this version: %v", err)
+		return a
 	}
 	c.sayStart(tp, was.Offset, from)
 	a.Window, a.Next, a.LeaderEpoch = from.Window, from.Next, from.LeaderEpoch
-	return a, ""
+	a.id.Incarnation, a.named, a.end = from.Incarnation, from.Journal, b.End
+	return a
 }
 
 // sayStart logs what is unusual about where a partition begins.
