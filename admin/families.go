@@ -118,6 +118,24 @@ func partitionFamilies() []family {
 		perPartition("layover_uncommitted_records",
 			"Records finished since the last successful commit, which a crash now would deliver again.",
 			func(p *purgatory.PartitionView) int64 { return p.Uncommitted }),
+		gauge("layover_duplicates_after_a_kill_records",
+			"Records that a crash now would deliver again, at most: finished and neither in the last commit nor in the journal, and in flight.",
+			byPartition(), func(v *view, out emit) {
+				for i := range v.parts {
+					if p := &v.parts[i]; p.core != nil {
+						out(float64(killed(p.core).Total), p.topic, number(p.partition))
+					}
+				}
+			}),
+		gauge("layover_finished_set_in",
+			"1 for where the finished set of a partition is kept: metadata (of commits), journal, or prefix (what fits into metadata; the rest comes again after a crash).",
+			[]string{"topic", "partition", "place"}, func(v *view, out emit) {
+				for i := range v.parts {
+					if p := &v.parts[i]; p.core != nil {
+						out(1, p.topic, number(p.partition), p.core.Facts.Mode.String())
+					}
+				}
+			}),
 		gauge("layover_partition_stopped_offset",
 			"Offset at which a partition has stopped being read; there is no series for a partition that is read.",
 			byPartition(), func(v *view, out emit) {
@@ -128,6 +146,38 @@ func partitionFamilies() []family {
 					}
 				}
 			}),
+	}
+}
+
+// journalFamilies are about the journal.
+func journalFamilies() []family {
+	return []family{
+		count("layover_journal_records_total", "Records written to the journal and acknowledged.",
+			func(v *view) int64 { return v.total.Journal.Records }),
+		count("layover_journal_bytes_total", "Bytes of records written to the journal and acknowledged.",
+			func(v *view) int64 { return v.total.Journal.Bytes }),
+		count("layover_journal_snapshots_total", "Snapshots of a finished set that were written to the journal as a whole.",
+			func(v *view) int64 { return v.total.Journal.Snapshots }),
+		count("layover_journal_deletions_total", "Deletions of journal records below a snapshot that a commit has named.",
+			func(v *view) int64 { return v.total.Journal.Deletions }),
+		count("layover_journal_errors_total", "Records that the journal did not take; what they said is written anew.",
+			func(v *view) int64 { return v.total.Journal.Failures }),
+		perPartition("layover_journal_live_bytes", "Bytes in the journal of a partition from its last whole snapshot on.",
+			func(p *purgatory.PartitionView) int64 { return p.Facts.Live }),
+		gauge("layover_journal_usable", "1 while the journal of an ingress topic can be written to, else 0.",
+			[]string{"topic"}, func(v *view, out emit) {
+				for _, t := range v.Journal.Topics {
+					out(flag(t.State == journalUsable), t.Ingress)
+				}
+			}),
+		count("layover_journal_restores_total", "Assignments for which journals were read.",
+			func(v *view) int64 { return v.Journal.Restores }),
+		count("layover_journal_restored_records_total", "Records read from the journal at assignments.",
+			func(v *view) int64 { return v.Journal.Records }),
+		count("layover_journal_restored_bytes_total", "Bytes read from the journal at assignments.",
+			func(v *view) int64 { return v.Journal.Bytes }),
+		counter("layover_journal_restore_seconds_total", "Time that assignments waited for journals to be read, in seconds.",
+			nil, func(v *view, out emit) { out(v.Journal.Took.Seconds()) }),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
+	"layover/facts"
 	"layover/purgatory"
 )
 
@@ -77,6 +78,13 @@ func busy(now time.Time) Sample {
 			Answering: true, Since: now.Add(-80 * time.Minute), Missing: []string{"retry-7"},
 			Warnings: map[string]string{"orders": "retention.ms < LAYOVER_MAX_DELAY"},
 		},
+		Journal: Journal{
+			Topics: []JournalTopic{
+				{Ingress: "orders", Name: "orders.layover-orders", State: "usable", Warning: "retention.ms is 1000"},
+				{Ingress: "invoices", Name: "invoices.layover-orders", State: "forbidden", Err: "TOPIC_AUTHORIZATION_FAILED"},
+			},
+			Restores: 2, Records: 31, Bytes: 4096, Took: 1500 * time.Millisecond, Last: 250 * time.Millisecond,
+		},
 		Memory: Memory{Used: 192 << 20, Limit: 256 << 20},
 		Lanes:  []*purgatory.Snapshot{laneOne(ms), nil, laneTwo(ms)},
 		Loops:  map[string]time.Time{"poll": now, "lane-0": now.Add(-59 * time.Second)},
@@ -99,7 +107,8 @@ func laneOne(ms int64) *purgatory.Snapshot {
 		},
 		Partitions: []purgatory.PartitionView{partition("orders", 0, purgatory.PartitionView{
 			Epoch: 5, Low: 400, Next: 515, StableEnd: 500, Committed: 390, Parked: 30, Due: 4, InFlight: 2, Finished: 79,
-			Confirmed: true, Uncommitted: 10, BeyondPrefix: 6,
+			Confirmed: true, Uncommitted: 10, BeyondPrefix: 6, Journalled: 9,
+			Facts: facts.Status{Mode: facts.Journal, Unwritten: 7, Live: 2048},
 		})},
 	}
 	s.Consumed = map[purgatory.TopicOutcome]int64{
@@ -114,6 +123,7 @@ func laneOne(ms int64) *purgatory.Snapshot {
 	s.Late = map[string]*purgatory.Lateness{"ready": {Buckets: [16]uint64{1, 2, 3, 15: 4}, SumMs: 250_500, Count: 10}}
 	s.HandedOver, s.Jumped, s.LostToRetention, s.LastDeliveryMs = 4, 20_000, 12, ms-4
 	s.Commits, s.CommitErrors, s.MetadataOverflows = 50, 2, 1
+	s.Journal = facts.Stats{Records: 21, Bytes: 9000, Snapshots: 3, Deletions: 2, Failures: 1}
 	return s
 }
 

@@ -34,7 +34,7 @@ func newCollector(source Source) *collector {
 		"Time from a record's deadline to the acknowledgement of its delivery by the target's leader, in seconds.",
 		[]string{"target"}, nil)}
 	for _, group := range [][]family{
-		recordFamilies(), endFamilies(), waitingFamilies(), partitionFamilies(), memberFamilies(), processFamilies(),
+		recordFamilies(), endFamilies(), waitingFamilies(), partitionFamilies(), journalFamilies(), memberFamilies(), processFamilies(),
 	} {
 		c.families = append(c.families, group...)
 	}

@@ -23,9 +23,10 @@ type Sample struct {
 	// end, or a completed join assigned nothing.
 	CaughtUp bool
 
-	Group  Group
-	Kafka  Kafka
-	Memory Memory
+	Group   Group
+	Kafka   Kafka
+	Journal Journal
+	Memory  Memory
 	// Lanes are the snapshots of all lanes, with counters since the start of the
 	// process; nil for a lane that has given none yet.
 	Lanes []*purgatory.Snapshot
@@ -65,6 +66,25 @@ type Kafka struct {
 	Missing   []string          // topics that are configured and do not exist
 	Warnings  map[string]string // by ingress topic
 }
+
+// Journal is what is known about the journals, and what reading them took since the
+// start of the process.
+type Journal struct {
+	Topics                   []JournalTopic // one for each ingress topic
+	Restores, Records, Bytes int64
+	Took, Last               time.Duration // all restores, and the last one
+}
+
+// JournalTopic is the journal of one ingress topic.
+type JournalTopic struct {
+	Ingress, Name string
+	State         string // usable, missing, forbidden, off, ...
+	Warning       string // what is wrong with its configuration, "" if nothing is
+	Err           string // the last one
+}
+
+// journalUsable is the State of a journal that can be written to.
+const journalUsable = "usable"
 
 // Memory is what counts against LAYOVER_MAX_PARKED_BYTES, in bytes.
 type Memory struct{ Used, Limit int64 }

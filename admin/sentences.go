@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"layover/purgatory"
 )
 
 // pauseStatus is a pause with what it means and what to do, in one paragraph.
@@ -117,6 +119,7 @@ type duplicates struct {
 	SinceLastCommit int64 `json:"since_last_commit"`
 	InFlight        int64 `json:"in_flight"`
 	BeyondPrefix    int64 `json:"beyond_metadata_prefix"`
+	Journalled      int64 `json:"in_journal"` // of the two that are not in flight
 	Total           int64 `json:"total"`
 }
 
@@ -131,14 +134,22 @@ func (v *view) duplicates() duplicatesStatus {
 		if c := v.parts[i].core; c != nil {
 			d.SinceLastCommit += c.Uncommitted
 			d.BeyondPrefix += c.BeyondPrefix
+			d.Journalled += c.Journalled
 		}
 	}
 	d.InFlight = v.total.inFlight // with partitions that are gone already
-	d.Total = d.SinceLastCommit + d.InFlight + d.BeyondPrefix
+	d.Total = d.SinceLastCommit + d.InFlight + d.BeyondPrefix - d.Journalled
 	return duplicatesStatus{d, fmt.Sprintf("If this process were killed now, nothing would be lost, and at most this many records "+
 		"would be delivered a second time: what finished since the last successful commit (commits come every %s), what is in "+
 		"flight (at most 1,000 records per target partition), and what is finished above the prefix of the finished set that "+
-		"fits into the commit's metadata.", v.Settings.CommitInterval)}
+		"fits into the commit's metadata; less what the journal has of it.", v.Settings.CommitInterval)}
+}
+
+// killed is the bound for one partition.
+func killed(c *purgatory.PartitionView) duplicates {
+	d := duplicates{SinceLastCommit: c.Uncommitted, InFlight: int64(c.InFlight), BeyondPrefix: c.BeyondPrefix, Journalled: c.Journalled}
+	d.Total = d.SinceLastCommit + d.InFlight + d.BeyondPrefix - d.Journalled
+	return d
 }
 
 // partitionStatus is one partition. Offsets are null until they are known.
@@ -154,6 +165,7 @@ type partitionStatus struct {
 	Due       int            `json:"due"`
 	InFlight  int            `json:"in_flight"`
 	Finished  int64          `json:"finished_above_low"`
+	Set       string         `json:"finished_set_in"` // metadata, journal, or the prefix that fits into metadata
 	Stopped   *stoppedStatus `json:"stopped"`
 	Kill      duplicates     `json:"duplicates_after_a_kill"`
 }
@@ -176,7 +188,8 @@ func (v *view) partitions() []partitionStatus {
 		if c := p.core; c != nil {
 			s.Low, s.Committed, s.StableEnd = &c.Low, &c.Committed, &c.StableEnd
 			s.Parked, s.Due, s.InFlight, s.Finished = c.Parked+c.Due, c.Due, c.InFlight, c.Finished
-			s.Kill = duplicates{c.Uncommitted, int64(c.InFlight), c.BeyondPrefix, c.Uncommitted + int64(c.InFlight) + c.BeyondPrefix}
+			s.Kill = killed(c)
+			s.Set = c.Facts.Mode.String()
 		}
 		if at, is := p.stop(); is {
 			s.Stopped = &stoppedStatus{at.offset, at.why, at.halted, v.stopText(p, at)}

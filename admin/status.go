@@ -39,6 +39,7 @@ type status struct {
 	HeldMore   int               `json:"held_not_shown"`
 	Duplicates duplicatesStatus  `json:"duplicates_after_a_kill"`
 	Partitions []partitionStatus `json:"assignments"`
+	Journal    journalStatus     `json:"journal"`
 	Counters   counterStatus     `json:"counters"`
 	Settings   settingsStatus    `json:"settings"`
 }
@@ -83,6 +84,45 @@ type groupStatus struct {
 	Joined     bool   `json:"joined"`
 	LeaseValid bool   `json:"lease_valid"`
 	Error      string `json:"error"`
+}
+
+// journalStatus counts since the start of the process.
+type journalStatus struct {
+	Topics    []journalTopic `json:"topics"`
+	Records   int64          `json:"records_written"`
+	Bytes     int64          `json:"bytes_written"`
+	Snapshots int64          `json:"snapshots"`
+	Deletions int64          `json:"deletions"`
+	Errors    int64          `json:"errors"`
+	Live      int64          `json:"live_bytes"`
+	Restores  int64          `json:"restores"`
+	Restored  int64          `json:"restored_records"`
+	LastMs    int64          `json:"last_restore_ms"`
+}
+
+type journalTopic struct {
+	Ingress string `json:"ingress"`
+	Name    string `json:"name"`
+	State   string `json:"state"`
+	Warning string `json:"warning"`
+	Error   string `json:"error"`
+}
+
+func (v *view) journal() journalStatus {
+	j := v.total.Journal
+	s := journalStatus{
+		Topics: []journalTopic{}, Records: j.Records, Bytes: j.Bytes, Snapshots: j.Snapshots, Deletions: j.Deletions, Errors: j.Failures,
+		Restores: v.Journal.Restores, Restored: v.Journal.Records, LastMs: v.Journal.Last.Milliseconds(),
+	}
+	for _, t := range v.Journal.Topics {
+		s.Topics = append(s.Topics, journalTopic{t.Ingress, t.Name, t.State, t.Warning, t.Err})
+	}
+	for i := range v.parts {
+		if p := v.parts[i].core; p != nil {
+			s.Live += p.Facts.Live
+		}
+	}
+	return s
 }
 
 // parkedStatus: records includes those that are due and wait for their target,
@@ -167,7 +207,7 @@ func (v *view) status() status {
 		NextDue: millis(v.total.nextDueMs), Overdue: v.total.due + v.total.inFlight, InFlight: v.total.inFlight,
 		LatenessMs: quantiles(v.total.recentMs),
 		Held:       held, HeldMore: more,
-		Duplicates: v.duplicates(), Partitions: v.partitions(), Counters: v.total.counters(),
+		Duplicates: v.duplicates(), Partitions: v.partitions(), Journal: v.journal(), Counters: v.total.counters(),
 		Settings: settingsStatus{
 			Ingress: list(v.Settings.Ingress), Egress: v.Settings.Egress, Targets: list(v.Settings.Targets),
 			DeadLetter: v.Settings.DeadLetter, OnInvalid: v.Settings.OnInvalid, Lanes: v.Settings.Lanes,

@@ -112,6 +112,7 @@ func (t *totals) add(l *purgatory.Snapshot) {
 	t.Commits += l.Commits
 	t.CommitErrors += l.CommitErrors
 	t.MetadataOverflows += l.MetadataOverflows
+	t.Journal.Add(l.Journal)
 	t.LastDeliveryMs = max(t.LastDeliveryMs, l.LastDeliveryMs)
 
 	t.parked += int64(l.Parked + l.Due)

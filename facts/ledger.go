@@ -94,6 +94,15 @@ type Stats struct {
 	Records, Bytes, Snapshots, Deletions, Failures int64
 }
 
+// Add adds other counts.
+func (s *Stats) Add(o Stats) {
+	s.Records += o.Records
+	s.Bytes += o.Bytes
+	s.Snapshots += o.Snapshots
+	s.Deletions += o.Deletions
+	s.Failures += o.Failures
+}
+
 // flight is a record that was handed out and not answered.
 type flight struct {
 	seq   uint64

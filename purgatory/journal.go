@@ -110,12 +110,10 @@ func (c *Core) Deleted(d JournalDelete, err error) {
 	}
 }
 
-// repeats is how many records come again after a crash now, at most: what is in flight,
-// and what finished and is neither in the last commit nor in the journal.
-func (p *partition) repeats() int64 {
-	n := p.finished - p.commit.finishedSaid + p.commit.left
-	if s := p.Facts.Status(); s.Unwritten >= 0 {
-		n = min(n, s.Unwritten)
+// journalled is how much of what the last commit does not say is in the journal.
+func (p *partition) journalled(s facts.Status) int64 {
+	if s.Unwritten < 0 {
+		return 0
 	}
-	return n + int64(p.inFlight)
+	return max(p.finished-p.commit.finishedSaid+p.commit.left-s.Unwritten, 0)
 }

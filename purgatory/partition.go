@@ -166,6 +166,7 @@ func (c *Core) Sweep(tenures ...Tenure) {
 			continue
 		}
 		delete(c.byTopic, t.TopicPartition)
+		c.stats.Journal.Add(p.Facts.Status().Stats)
 		p.draining, p.gone = true, true
 		ended = append(ended, p)
 	}

@@ -43,14 +43,13 @@ type PartitionView struct {
 	Halted    string // why the policy for invalid records stopped its reading, "" if it did not
 	HaltedAt  int64
 	// Uncommitted is what finished since the last successful commit, and BeyondPrefix
-	// what that commit's metadata could not hold: with what is in flight, the
-	// most that comes again after a crash.
+	// what that commit's metadata could not hold, and Journalled how much of both is
+	// in the journal: with what is in flight, the rest is the most that comes again
+	// after a crash.
 	Uncommitted  int64
 	BeyondPrefix int64
-	// Repeats is what comes again after a crash now, at most: as above, less what only
-	// the journal has of it.
-	Repeats int64
-	Facts   facts.Status
+	Journalled   int64
+	Facts        facts.Status
 }
 
 // HeldView is what can be seen of a target that is held.
@@ -95,12 +94,14 @@ func (c *Core) Snapshot() Snapshot {
 		if p == nil || p.gone {
 			continue
 		}
+		said := p.Facts.Status()
+		s.Journal.Add(said.Stats)
 		v := PartitionView{
 			TopicPartition: p.TopicPartition, Epoch: p.Epoch, Low: p.Window.Low(), Next: p.next,
 			StableEnd: p.StableEnd, Committed: p.commit.low, Parked: p.parked, Due: p.due, InFlight: p.inFlight,
 			Finished: p.Window.Above(), Confirmed: p.confirmed,
 			Uncommitted: p.finished - p.commit.finishedSaid, BeyondPrefix: p.commit.left,
-			Repeats: p.repeats(), Facts: p.Facts.Status(),
+			Journalled: p.journalled(said), Facts: said,
 		}
 		if p.halted != nil && !p.halted.Truncated {
 			v.Halted, v.HaltedAt = p.halted.Reason, p.halted.Offset

@@ -1,6 +1,10 @@
 package purgatory
 
-import "maps"
+import (
+	"maps"
+
+	"layover/facts"
+)
 
 // Keys of the counters; labels come from configured names only.
 type (
@@ -48,6 +52,7 @@ type Stats struct {
 	CommitErrors      int64
 	MetadataOverflows int64 // commits whose metadata did not hold the whole set
 	LastDeliveryMs    int64
+	Journal           facts.Stats // of tenures that are over; in a Snapshot, of all
 
 	recent    [recentLateness]int32
 	recentLen int

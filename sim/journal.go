@@ -298,7 +298,7 @@ func (in *instance) bounded() {
 				again++
 			}
 		}
-		if most := v.Repeats - int64(v.InFlight); again > most {
+		if most := v.Uncommitted + v.BeyondPrefix - v.Journalled; again > most {
 			w.fail("BOUND: of partition %d %d records would come again, and %s says %d at most: %+v", p, again, in.member, most, v.Facts)
 		}
 	}
