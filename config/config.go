@@ -27,6 +27,7 @@ package config
 import (
 	"log/slog"
 	"runtime"
+	"strings"
 	"time"
 )
 
@@ -51,9 +52,10 @@ type Config struct {
 	EgressTopic string `split_words:"true" kind:"topic" derived:"required unless LAYOVER_TARGETS_ALLOWED is set" example:"ready" desc:"where a record goes that names no target"`
 	// TargetsAllowed are the topic names and path.Match globs that a header
 	// may choose, each once. The egress topic always may be chosen; ingress,
-	// dead-letter and __* topics never, also where a glob matches them: that
-	// is for the reader of this list to hold, a glob cannot be checked here.
-	TargetsAllowed []string `split_words:"true" kind:"targets" derived:"the egress topic alone" example:"ready,orders.*" desc:"names or globs of the topics that a header may choose; the egress topic always is, ingress, dead-letter and __* topics never are"`
+	// dead-letter, journal and __* topics never, also where a glob matches
+	// them: that is for the reader of this list to hold, a glob cannot be
+	// checked here.
+	TargetsAllowed []string `split_words:"true" kind:"targets" derived:"the egress topic alone" example:"ready,orders.*" desc:"names or globs of the topics that a header may choose; the egress topic always is, ingress, dead-letter, journal and __* topics never are"`
 	// DLQTopic takes the records that cannot be delivered; empty is none.
 	DLQTopic string `split_words:"true" kind:"topic" derived:"none" example:"dead-letters" desc:"dead-letter topic"`
 	// OnInvalid is what happens to an invalid record. It is OnInvalidDLQ only
@@ -91,6 +93,17 @@ type Config struct {
 	// CommitInterval is the longest time that finished records stay
 	// uncommitted while Kafka answers.
 	CommitInterval time.Duration `split_words:"true" default:"1s" min:"10ms" max:"1m" example:"1s" desc:"time between commits"`
+	// Journal is whether a finished set that does not fit into its commit's
+	// metadata is written to a topic. JournalOff stops the writing alone: a
+	// commit may name a journal from before, which is read until none does.
+	Journal JournalMode `split_words:"true" default:"auto" choices:"auto,off" example:"auto" desc:"where finished sets go that do not fit into commit metadata: auto makes and uses a topic per ingress topic, off commits what fits and repeats the rest after a crash"`
+	// JournalTopic is the name of a journal with its placeholders, for
+	// [Config.JournalName] to replace. It has {ingress} where there are several
+	// ingress topics, and no journal has the name of a topic above, in both
+	// modes. Whether Kafka takes the replaced name is not checked: the group
+	// may have characters that no topic may, and none of this is needed while
+	// the finished sets fit.
+	JournalTopic string `split_words:"true" default:"{ingress}.{group}" kind:"journal" example:"{ingress}.{group}.journal" desc:"name of an ingress topic's journal, {ingress} and {group} replaced; without {group} all groups share it"`
 	// ShutdownTimeout bounds the whole stop, also with Kafka down.
 	ShutdownTimeout time.Duration `split_words:"true" default:"8s" min:"100ms" max:"10m" example:"8s" desc:"the whole stop takes at most this"`
 
@@ -107,6 +120,25 @@ type Config struct {
 	// GOMEMLIMIT is how the Go runtime's setting of that name is chosen; a
 	// value is in bytes.
 	GOMEMLIMIT Auto `split_words:"true" kind:"size" default:"auto" min:"16Mi" max:"16Ti" example:"auto" desc:"soft memory limit: auto follows the container's limit, off the Go runtime's own choice"`
+}
+
+// The placeholders of LAYOVER_JOURNAL_TOPIC.
+const (
+	ingressPlaceholder = "{ingress}"
+	groupPlaceholder   = "{group}"
+)
+
+// JournalName returns the name of the journal of an ingress topic, also where
+// the journal is off. It may be one that Kafka refuses, see JournalTopic. A
+// group that is called {ingress} stays as it is: one pass replaces both.
+func (c *Config) JournalName(ingress string) string {
+	return strings.NewReplacer(ingressPlaceholder, ingress, groupPlaceholder, c.GroupID).Replace(c.JournalTopic)
+}
+
+// JournalShared reports whether the journals' names leave the group out, so
+// that all groups of an ingress topic write to the same one.
+func (c *Config) JournalShared() bool {
+	return !strings.Contains(c.JournalTopic, groupPlaceholder)
 }
 
 // OnInvalid is what happens to a record that cannot be understood.
@@ -128,6 +160,15 @@ const (
 	StartEarliest StartOffset = "earliest"
 	StartLatest   StartOffset = "latest"
 	StartNone     StartOffset = "none"
+)
+
+// JournalMode is where finished sets go that do not fit into a commit.
+type JournalMode string
+
+// The choices of LAYOVER_JOURNAL.
+const (
+	JournalAuto JournalMode = "auto" // to a topic, made where it is missing
+	JournalOff  JournalMode = "off"  // nowhere: what does not fit is repeated
 )
 
 // LogFormat is the form of the log's lines.

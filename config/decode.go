@@ -191,6 +191,8 @@ func (s *setting) check(text string) error {
 		return checkName(text)
 	case "group":
 		return checkGroup(text)
+	case "journal":
+		return checkJournal(text)
 	default:
 		return checkListen(text)
 	}

@@ -111,12 +111,13 @@ func TestTheNamesAreThese(t *testing.T) {
 		LAYOVER_GROUP_INSTANCE_ID LAYOVER_SESSION_TIMEOUT LAYOVER_START_OFFSET
 		LAYOVER_DEFAULT_DELAY LAYOVER_MAX_DELAY LAYOVER_MAX_PARKED_BYTES
 		LAYOVER_TARGET_PATIENCE LAYOVER_LANES LAYOVER_COMMIT_INTERVAL
+		LAYOVER_JOURNAL LAYOVER_JOURNAL_TOPIC
 		LAYOVER_SHUTDOWN_TIMEOUT LAYOVER_HTTP_ADDR LAYOVER_LOG_LEVEL
 		LAYOVER_LOG_FORMAT LAYOVER_GOMAXPROCS LAYOVER_GOMEMLIMIT`)
 	if got := Known(); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	for _, name := range []string{kafkaBrokers, ingressTopics, egressTopic, targetsAllowed, dlqTopic, onInvalid, defaultDelay, maxDelay, httpAddr} {
+	for _, name := range []string{kafkaBrokers, ingressTopics, egressTopic, targetsAllowed, dlqTopic, onInvalid, groupID, defaultDelay, maxDelay, journalTopic, httpAddr} {
 		if !slices.Contains(want, name) {
 			t.Errorf("the rules name %s, which is no setting", name)
 		}

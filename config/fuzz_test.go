@@ -75,7 +75,9 @@ func FuzzLoad(f *testing.F) {
 		"LAYOVER_ON_INVALID=HALT", "LAYOVER_ON_INVALID=\u017ftop", "LAYOVER_GROUP_ID= a b ", "LAYOVER_GROUP_ID=a\x1bb", "LAYOVER_GROUP_INSTANCE_ID=layover-0",
 		"LAYOVER_SESSION_TIMEOUT=1s", "LAYOVER_SESSION_TIMEOUT=30m1ns", "LAYOVER_START_OFFSET=Latest", "LAYOVER_DEFAULT_DELAY=6d1ns", "LAYOVER_DEFAULT_DELAY=0s",
 		"LAYOVER_MAX_DELAY=3650d", "LAYOVER_MAX_DELAY=30", "LAYOVER_MAX_PARKED_BYTES=1Ti", "LAYOVER_MAX_PARKED_BYTES=1.5Gi", "LAYOVER_TARGET_PATIENCE=30d",
-		"LAYOVER_LANES=64", "LAYOVER_LANES=010", "LAYOVER_COMMIT_INTERVAL=10ms", "LAYOVER_SHUTDOWN_TIMEOUT=10m", "LAYOVER_HTTP_ADDR=[fe80::1%eth0]:0",
+		"LAYOVER_LANES=64", "LAYOVER_LANES=010", "LAYOVER_COMMIT_INTERVAL=10ms", "LAYOVER_SHUTDOWN_TIMEOUT=10m",
+		"LAYOVER_JOURNAL=off", "LAYOVER_JOURNAL_TOPIC=j.{ingress}", "LAYOVER_JOURNAL_TOPIC={in{group}gress}", "LAYOVER_JOURNAL_TOPIC={ingress}", "LAYOVER_JOURNAL_TOPIC={group",
+		"LAYOVER_HTTP_ADDR=[fe80::1%eth0]:0",
 		"LAYOVER_HTTP_ADDR=:65536", "LAYOVER_LOG_LEVEL=WARN", "LAYOVER_LOG_FORMAT=json", "LAYOVER_GOMAXPROCS=1024", "LAYOVER_GOMEMLIMIT=16Ti", "LAYOVER_GOMEMLIMIT=OFF",
 		"KAFKA_SASL_PASSWORD=secret", "KAFKA_TLS_\n=x", "KAFKA_SECURITY_PROTOCOL=PLAINTEXT", "LAYOVER_LANE=secret", "LAYOVER_\xff=secret",
 		"LAYOVER_PORT_80_TCP=tcp://10.0.0.1:80", "LAYOVER_TEST_DOCKER=docker", "=C:=C:\\", "LAYOVER_LANES", "LAYOVER_" + strings.Repeat("X", 200) + "=1",
@@ -109,7 +111,11 @@ func FuzzLoad(f *testing.F) {
 		if err != nil || !slices.Equal(client.Brokers, cfg.Brokers) || client.Topic != cfg.IngressTopics[0] || client.HTTPAddr != cfg.HTTPAddr {
 			t.Fatalf("%q: a client reads %+v, %v, want %+v", environ, client, err, cfg)
 		}
-		if _, err := delay.NewTargets(cfg.EgressTopic, cfg.TargetsAllowed, append([]string{cfg.DLQTopic}, cfg.IngressTopics...)); err != nil {
+		denied := append([]string{cfg.DLQTopic}, cfg.IngressTopics...)
+		for _, ingress := range cfg.IngressTopics {
+			denied = append(denied, cfg.JournalName(ingress))
+		}
+		if _, err := delay.NewTargets(cfg.EgressTopic, cfg.TargetsAllowed, denied); err != nil {
 			t.Fatalf("%q is loaded, and then: %v", environ, err)
 		}
 	})
@@ -151,7 +157,10 @@ func checkRefusal(t *testing.T, environ []string, cfg *Config, err error) {
 	}
 }
 
-var boundTopic = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+var (
+	boundTopic   = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+	boundJournal = regexp.MustCompile(`^([a-zA-Z0-9._-]|\{ingress\}|\{group\})+$`)
+)
 
 // checkBounds holds a configuration to what docs/configuration.md says.
 func checkBounds(t *testing.T, c *Config) {
@@ -193,10 +202,33 @@ func checkBounds(t *testing.T, c *Config) {
 	case c.OnInvalid == OnInvalidDLQ && c.DLQTopic == "", c.OnInvalid == OnInvalidDeliver && c.EgressTopic == "":
 		t.Fatalf("%s without its topic", c.OnInvalid)
 	}
+	checkJournals(t, c)
 	for _, address := range append([]string{c.HTTPAddr}, c.Brokers...) {
 		_, port, err := net.SplitHostPort(address)
 		if n, err2 := strconv.ParseUint(port, 10, 16); err != nil || err2 != nil || n == 0 && address != c.HTTPAddr {
 			t.Fatalf("address %q", address)
 		}
+	}
+}
+
+// checkJournals checks that each ingress topic has a journal that is no other topic
+// of the configuration.
+func checkJournals(t *testing.T, c *Config) {
+	t.Helper()
+	if c.Journal != JournalAuto && c.Journal != JournalOff || !boundJournal.MatchString(c.JournalTopic) {
+		t.Fatalf("journal %q, topic %q", c.Journal, c.JournalTopic)
+	}
+	taken := slices.Concat(c.IngressTopics, []string{c.EgressTopic, c.DLQTopic})
+	for _, target := range c.TargetsAllowed {
+		if boundTopic.MatchString(target) {
+			taken = append(taken, target)
+		}
+	}
+	for _, ingress := range c.IngressTopics {
+		name := c.JournalName(ingress)
+		if slices.Contains(taken, name) || strings.HasPrefix(name, "__") {
+			t.Fatalf("%q is the journal of %q and not alone among %q", name, ingress, taken)
+		}
+		taken = append(taken, name)
 	}
 }

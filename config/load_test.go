@@ -25,6 +25,8 @@ func TestFourVariablesAreAWholeConfiguration(t *testing.T) {
 		TargetPatience:  15 * time.Minute,
 		Lanes:           3,
 		CommitInterval:  time.Second,
+		Journal:         JournalAuto,
+		JournalTopic:    "{ingress}.{group}",
 		ShutdownTimeout: 8 * time.Second,
 		HTTPAddr:        ":9846",
 		LogLevel:        slog.LevelInfo,
@@ -87,6 +89,13 @@ func TestAcceptedValues(t *testing.T) {
 		"default at the maximum":     {[]string{"LAYOVER_DEFAULT_DELAY=6d"}, func(c *Config) any { return c.DefaultDelay }, 6 * 24 * time.Hour},
 		"a bare number of bytes":     {[]string{"LAYOVER_MAX_PARKED_BYTES=268435456"}, func(c *Config) any { return c.MaxParkedBytes }, int64(256 << 20)},
 		"kibibytes":                  {[]string{"LAYOVER_MAX_PARKED_BYTES=2048Ki"}, func(c *Config) any { return c.MaxParkedBytes }, int64(2 << 20)},
+		"a journal in capitals":      {[]string{"LAYOVER_JOURNAL=OFF"}, func(c *Config) any { return c.Journal }, JournalOff},
+		"a journal for all groups":   {[]string{"LAYOVER_JOURNAL_TOPIC=journal"}, func(c *Config) any { return c.JournalTopic }, "journal"},
+		"placeholders again":         {[]string{"LAYOVER_JOURNAL_TOPIC={group}{group}-{ingress}{ingress}"}, func(c *Config) any { return c.JournalTopic }, "{group}{group}-{ingress}{ingress}"},
+		"the longest journal":        {[]string{"LAYOVER_JOURNAL_TOPIC={group}" + strings.Repeat("x", 249) + "{ingress}"}, func(c *Config) any { return len(c.JournalTopic) }, 265},
+		"a group that no topic is":   {[]string{"LAYOVER_GROUP_ID=a b/c"}, func(c *Config) any { return c.JournalName("delayed") }, "delayed.a b/c"},
+		"a glob over the journal":    {[]string{"LAYOVER_TARGETS_ALLOWED=delayed.*"}, func(c *Config) any { return c.JournalName("delayed") }, "delayed.layover-delayed"},
+		"a group like a glob":        {[]string{"LAYOVER_TARGETS_ALLOWED=delayed.*", "LAYOVER_GROUP_ID=*"}, func(c *Config) any { return c.JournalName("delayed") }, "delayed.*"},
 		"any free port":              {[]string{"LAYOVER_HTTP_ADDR=127.0.0.1:0"}, func(c *Config) any { return c.HTTPAddr }, "127.0.0.1:0"},
 		"every IPv6 address":         {[]string{"LAYOVER_HTTP_ADDR=[::]:9846"}, func(c *Config) any { return c.HTTPAddr }, "[::]:9846"},
 		"a level in capitals":        {[]string{"LAYOVER_LOG_LEVEL=WARN"}, func(c *Config) any { return c.LogLevel }, slog.LevelWarn},
@@ -99,6 +108,29 @@ func TestAcceptedValues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := test.got(mustLoad(t, minimal(test.env...))); !reflect.DeepEqual(got, test.want) {
 				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAJournalIsNamedForItsIngressTopicAndItsGroup(t *testing.T) {
+	tests := map[string]struct {
+		setting, group, want string
+		shared               bool
+	}{
+		"by default":               {"", "g", "in.g", false},
+		"the ingress topic alone":  {"{ingress}.journal", "g", "in.journal", true},
+		"the group alone":          {"journal.{group}", "g", "journal.g", false},
+		"neither":                  {"journal", "g", "journal", true},
+		"both twice, side by side": {"{group}{ingress}{ingress}{group}", "g", "gining", false},
+		"a group named like one":   {"{ingress}.{group}", "{ingress}", "in.{ingress}", false},
+		"a group with one in it":   {"{group}.x{ingress}", "g.{group}", "g.{group}.xin", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			cfg := mustLoad(t, minimal("LAYOVER_JOURNAL_TOPIC="+test.setting, "LAYOVER_GROUP_ID="+test.group))
+			if got := cfg.JournalName("in"); got != test.want || cfg.JournalShared() != test.shared {
+				t.Errorf("got %q, shared %v, want %q, %v", got, cfg.JournalShared(), test.want, test.shared)
 			}
 		})
 	}
@@ -125,6 +157,8 @@ func TestEverySettingIsReadFromItsVariable(t *testing.T) {
 		"LAYOVER_TARGET_PATIENCE":   {"15s", 15 * time.Second},
 		"LAYOVER_LANES":             {"16", 16},
 		"LAYOVER_COMMIT_INTERVAL":   {"17s", 17 * time.Second},
+		"LAYOVER_JOURNAL":           {"off", JournalOff},
+		"LAYOVER_JOURNAL_TOPIC":     {"j.{ingress}", "j.{ingress}"},
 		"LAYOVER_SHUTDOWN_TIMEOUT":  {"18s", 18 * time.Second},
 		"LAYOVER_HTTP_ADDR":         {"host:19", "host:19"},
 		"LAYOVER_LOG_LEVEL":         {"error", slog.LevelError},

@@ -20,6 +20,8 @@ const (
 	listenPorts  = "0 to 65535"
 	nameAlphabet = "a-z A-Z 0-9 . _ -"
 
+	journalPlaceholders = ingressPlaceholder + " and " + groupPlaceholder
+
 	maxName  = 249  // bytes of a topic's name, Kafka's own bound
 	maxGroup = 1024 // bytes of a group's name, for which Kafka has none
 	maxHost  = 253  // bytes of a host's name, the bound of DNS
@@ -81,7 +83,7 @@ func checkNotInternal(name string) error {
 // name has no slash, so that * matches every part of it.
 func checkTarget(pattern string) error {
 	const special = "*?[]^"
-	if !strings.ContainsAny(pattern, "*?[") { // the others mean something in a class alone
+	if !isGlob(pattern) {
 		return checkTopic(pattern)
 	}
 	if len(pattern) > maxName {
@@ -94,6 +96,41 @@ func checkTarget(pattern string) error {
 		return errors.New("is no valid glob: a [ begins a class such as [a-z] and needs its ]")
 	}
 	return checkNotInternal(pattern)
+}
+
+// isGlob reports whether a target is a glob and no name: ] and ^ mean something
+// in a class alone.
+func isGlob(target string) bool { return strings.ContainsAny(target, "*?[") }
+
+// checkJournal checks a topic's name with placeholders in it, of which the rest
+// has to be a piece of such a name: alone it may be empty or a dot. How long
+// the name becomes is not known here, only that it is at least the rest.
+func checkJournal(name string) error {
+	rest := strings.NewReplacer(ingressPlaceholder, "", groupPlaceholder, "").Replace(name)
+	if rest == name && !strings.ContainsAny(name, "{}") {
+		return checkTopic(name)
+	}
+	if len(rest) > maxName {
+		return fmt.Errorf("is longer than %d characters without %s", maxName, journalPlaceholders)
+	}
+	if strings.ContainsAny(rest, "{}") {
+		return fmt.Errorf("has %s, want no placeholders but %s", strangeBrace(rest), journalPlaceholders)
+	}
+	if err := checkAlphabet(rest, ""); err != nil {
+		return fmt.Errorf("%w besides %s", err, journalPlaceholders)
+	}
+	return checkNotInternal(name)
+}
+
+// strangeBrace is what to call the first brace in text, which has one: a
+// placeholder where the next brace closes it.
+func strangeBrace(text string) string {
+	text = text[strings.IndexAny(text, "{}"):]
+	end := 1 + strings.IndexAny(text[1:], "{}") // 0 if there is no second brace
+	if text[0] == '{' && text[end] == '}' {
+		return "the unknown placeholder " + quote(text[:end+1])
+	}
+	return "a brace that belongs to no placeholder"
 }
 
 // checkGroup allows what prints: Kafka takes any text, people read it.

@@ -16,8 +16,10 @@ const (
 	targetsAllowed = "LAYOVER_TARGETS_ALLOWED"
 	dlqTopic       = "LAYOVER_DLQ_TOPIC"
 	onInvalid      = "LAYOVER_ON_INVALID"
+	groupID        = "LAYOVER_GROUP_ID"
 	defaultDelay   = "LAYOVER_DEFAULT_DELAY"
 	maxDelay       = "LAYOVER_MAX_DELAY"
+	journalTopic   = "LAYOVER_JOURNAL_TOPIC"
 	httpAddr       = "LAYOVER_HTTP_ADDR"
 )
 

@@ -48,6 +48,20 @@ func TestValuesThatAreRefusedOnTheirOwn(t *testing.T) {
 		"a group that is not UTF-8":     {"LAYOVER_GROUP_ID=\xff", []string{"does not print"}},
 		"a group too long":              {"LAYOVER_GROUP_ID=" + strings.Repeat("x", 1025), []string{"1024"}},
 		"a member with a space":         {"LAYOVER_GROUP_INSTANCE_ID=a b", []string{"' '"}},
+		"no such journal":               {"LAYOVER_JOURNAL=on", []string{`"on"`, "auto or off"}},
+		"an unknown placeholder":        {"LAYOVER_JOURNAL_TOPIC={ingress}.{topic}", []string{`"{topic}"`, "unknown placeholder", "{ingress} and {group}"}},
+		"a placeholder in capitals":     {"LAYOVER_JOURNAL_TOPIC={Group}", []string{`"{Group}"`, "unknown placeholder", "{ingress} and {group}"}},
+		"a placeholder without a name":  {"LAYOVER_JOURNAL_TOPIC=a{}", []string{`"{}"`, "unknown placeholder"}},
+		"a placeholder in another":      {"LAYOVER_JOURNAL_TOPIC={in{group}gress}", []string{`"{ingress}"`, "unknown placeholder"}},
+		"an open placeholder":           {"LAYOVER_JOURNAL_TOPIC={ingress", []string{"brace", "{ingress} and {group}"}},
+		"a placeholder within one":      {"LAYOVER_JOURNAL_TOPIC={{group", []string{"brace"}},
+		"a brace too many":              {"LAYOVER_JOURNAL_TOPIC={ingress}}.{group}", []string{"brace", "{ingress} and {group}"}},
+		"a shell's placeholder":         {"LAYOVER_JOURNAL_TOPIC=${ingress}", []string{"'$'", "a-z", "{ingress} and {group}"}},
+		"a journal with a slash":        {"LAYOVER_JOURNAL_TOPIC=a/b", []string{"'/'"}},
+		"a journal too long":            {"LAYOVER_JOURNAL_TOPIC=" + strings.Repeat("x", 250), []string{"249"}},
+		"too long but for placeholders": {"LAYOVER_JOURNAL_TOPIC={ingress}" + strings.Repeat("x", 250), []string{"249", "without {ingress} and {group}"}},
+		"the journal .":                 {"LAYOVER_JOURNAL_TOPIC=.", []string{"does not allow"}},
+		"an internal journal":           {"LAYOVER_JOURNAL_TOPIC=__{ingress}", []string{"internal"}},
 		"an address without a colon":    {"LAYOVER_HTTP_ADDR=9846", []string{"no port"}},
 		"an address with a named port":  {"LAYOVER_HTTP_ADDR=:http", []string{"0 to 65535"}},
 	}
@@ -91,7 +105,7 @@ func TestEveryRangeHoldsAtBothEndsAndIsStated(t *testing.T) {
 }
 
 func TestSettingsThatContradictEachOther(t *testing.T) {
-	noDLQ := "LAYOVER_DLQ_TOPIC="
+	noDLQ, two := "LAYOVER_DLQ_TOPIC=", "LAYOVER_INGRESS_TOPICS=delayed,later"
 	tests := map[string]struct {
 		env      []string
 		variable string
@@ -107,6 +121,17 @@ func TestSettingsThatContradictEachOther(t *testing.T) {
 		"a target that is ingress":         {[]string{"LAYOVER_TARGETS_ALLOWED=a*,delayed"}, "LAYOVER_TARGETS_ALLOWED", []string{`"delayed"`, "never"}},
 		"a target that takes dead letters": {[]string{"LAYOVER_TARGETS_ALLOWED=dead-letters"}, "LAYOVER_TARGETS_ALLOWED", []string{`"dead-letters"`, "never"}},
 		"two such targets":                 {[]string{"LAYOVER_TARGETS_ALLOWED=dead-letters,delayed"}, "LAYOVER_TARGETS_ALLOWED", []string{"dead-letter topic", "ingress topic"}},
+		"two ingress topics, one journal":  {[]string{two, "LAYOVER_JOURNAL_TOPIC=j.{group}"}, "LAYOVER_JOURNAL_TOPIC", []string{`"j.{group}" has no {ingress}`, "2 ingress topics", "share"}},
+		"the journal is ingress":           {[]string{"LAYOVER_JOURNAL_TOPIC={ingress}"}, "LAYOVER_JOURNAL_TOPIC", []string{`"{ingress}" makes "delayed" the journal of "delayed"`, "an ingress topic"}},
+		"the journal is another's ingress": {[]string{"LAYOVER_INGRESS_TOPICS=a,a.g", "LAYOVER_GROUP_ID=g"}, "LAYOVER_JOURNAL_TOPIC", []string{`{ingress}.{group} by default makes "a.g" the journal of "a"`, "an ingress topic"}},
+		"the journal is egress":            {[]string{"LAYOVER_EGRESS_TOPIC=delayed.layover-delayed"}, "LAYOVER_JOURNAL_TOPIC", []string{`"delayed.layover-delayed" the journal of "delayed"`, "the egress topic"}},
+		"the journal takes dead letters":   {[]string{"LAYOVER_JOURNAL_TOPIC=dead-letters"}, "LAYOVER_JOURNAL_TOPIC", []string{`"dead-letters"`, "the dead-letter topic"}},
+		"the journal is a target":          {[]string{"LAYOVER_TARGETS_ALLOWED=x*,delayed.layover-delayed"}, "LAYOVER_JOURNAL_TOPIC", []string{"an allowed target of LAYOVER_TARGETS_ALLOWED"}},
+		"a journal of the second topic":    {[]string{two, "LAYOVER_JOURNAL_TOPIC=j.{ingress}", "LAYOVER_TARGETS_ALLOWED=j.later"}, "LAYOVER_JOURNAL_TOPIC", []string{`"j.later" the journal of "later"`, "an allowed target"}},
+		"two things wrong with journals":   {[]string{two, "LAYOVER_JOURNAL_TOPIC=ready"}, "LAYOVER_JOURNAL_TOPIC", []string{"no {ingress}", "the egress topic"}},
+		"a journal made internal by group": {[]string{"LAYOVER_JOURNAL_TOPIC=_{group}", "LAYOVER_GROUP_ID=_x"}, "LAYOVER_JOURNAL_TOPIC", []string{`"__x"`, "internal"}},
+		"a taken journal that is off":      {[]string{"LAYOVER_JOURNAL=off", "LAYOVER_JOURNAL_TOPIC=ready"}, "LAYOVER_JOURNAL_TOPIC", []string{"the egress topic"}},
+		"one journal for two that is off":  {[]string{two, "LAYOVER_JOURNAL=off", "LAYOVER_JOURNAL_TOPIC=j"}, "LAYOVER_JOURNAL_TOPIC", []string{"share"}},
 		"a default above the maximum":      {[]string{"LAYOVER_DEFAULT_DELAY=7d"}, "LAYOVER_DEFAULT_DELAY", []string{`"7d"`, "LAYOVER_MAX_DELAY", "6d by default"}},
 		"a default above a set maximum":    {[]string{"LAYOVER_DEFAULT_DELAY=2h", "LAYOVER_MAX_DELAY=1h"}, "LAYOVER_DEFAULT_DELAY", []string{`"2h"`, `"1h"`}},
 	}
@@ -124,6 +149,8 @@ func TestABadValueIsReportedOnceAndNotAgainByTheRulesAroundIt(t *testing.T) {
 	wantProblem(t, minimal("LAYOVER_EGRESS_TOPIC=", "LAYOVER_TARGETS_ALLOWED=!"), "LAYOVER_TARGETS_ALLOWED")
 	wantProblem(t, minimal("LAYOVER_MAX_DELAY=x", "LAYOVER_DEFAULT_DELAY=9d"), "LAYOVER_MAX_DELAY")
 	wantProblem(t, minimal("LAYOVER_INGRESS_TOPICS=!"), "LAYOVER_INGRESS_TOPICS")
+	wantProblem(t, minimal("LAYOVER_INGRESS_TOPICS=a,b", "LAYOVER_JOURNAL_TOPIC=!"), "LAYOVER_JOURNAL_TOPIC")
+	wantProblem(t, minimal("LAYOVER_GROUP_ID=\t!\t!", "LAYOVER_EGRESS_TOPIC=delayed."), "LAYOVER_GROUP_ID")
 }
 
 func TestAllProblemsAreReportedAtOnceInTheOrderOfTheTable(t *testing.T) {

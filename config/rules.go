@@ -79,6 +79,7 @@ func (r *reader) relate() {
 		r.refuse(dlqTopic, fmt.Sprintf("%s is the egress topic too: dead letters would be delivered", quote(c.DLQTopic)))
 	}
 	r.relateTargets()
+	r.relateJournal()
 	r.relateOnInvalid()
 	if !r.bad[defaultDelay] && !r.bad[maxDelay] && c.DefaultDelay > c.MaxDelay {
 		r.refuse(defaultDelay, fmt.Sprintf("%s is above %s, which is %s: every record without a header would be invalid",
@@ -111,6 +112,53 @@ func (r *reader) relateTargets() {
 	}
 	if len(wrong) > 0 {
 		r.refuse(targetsAllowed, strings.Join(wrong, "; "))
+	}
+}
+
+// relateJournal refuses journals that are one topic, or a topic that has another
+// part already, also by the default name. It does so with the journal off, too:
+// a commit may name a journal from before, which is still read then.
+func (r *reader) relateJournal() {
+	c := r.cfg
+	if r.bad[journalTopic] || r.bad[groupID] && !c.JournalShared() {
+		return // the names are not known
+	}
+	var wrong []string
+	ingresses := c.IngressTopics
+	if len(ingresses) > 1 && !strings.Contains(c.JournalTopic, ingressPlaceholder) {
+		wrong = append(wrong, fmt.Sprintf("%s has no %s: the %d ingress topics would share one journal",
+			quote(c.JournalTopic), ingressPlaceholder, len(ingresses)))
+		ingresses = ingresses[:1] // the others have the same
+	}
+	for _, ingress := range ingresses {
+		name := c.JournalName(ingress)
+		if taken := r.takenBy(name); taken != "" {
+			wrong = append(wrong, fmt.Sprintf("%s makes %s the journal of %s, and that is %s",
+				r.shown(journalTopic), quote(name), quote(ingress), taken))
+		}
+	}
+	if len(wrong) > 0 {
+		r.refuse(journalTopic, strings.Join(wrong, "; "))
+	}
+}
+
+// takenBy is what else a journal's name stands for, or nothing. A name that only
+// the group makes an internal topic's is taken: the setting itself has none such.
+func (r *reader) takenBy(name string) string {
+	c := r.cfg
+	switch {
+	case checkNotInternal(name) != nil:
+		return "an internal topic by its __, which is never allowed"
+	case slices.Contains(c.IngressTopics, name):
+		return "an ingress topic"
+	case name == c.EgressTopic:
+		return "the egress topic"
+	case name == c.DLQTopic:
+		return "the dead-letter topic"
+	case !isGlob(name) && slices.Contains(c.TargetsAllowed, name): // a group may be called *
+		return "an allowed target of " + targetsAllowed
+	default:
+		return ""
 	}
 }
 

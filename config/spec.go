@@ -137,6 +137,8 @@ func (s setting) values() string {
 		return "1 to 249 of " + nameAlphabet
 	case "group":
 		return "1 to 1024 bytes of printable text"
+	case "journal":
+		return "a topic name, with " + journalPlaceholders + " in it or not"
 	default:
 		return "host:port, the port " + listenPorts
 	}

@@ -112,7 +112,7 @@ func (h *holdings) elsewhere(lane int, target string, own int64) (others int64) 
 func (d *Daemon) rules() (*delay.Rules, error) {
 	denied := append([]string{}, d.cfg.IngressTopics...)
 	for _, ingress := range d.cfg.IngressTopics {
-		denied = append(denied, ingress+"."+d.cfg.GroupID) // the name kept for a journal
+		denied = append(denied, d.cfg.JournalName(ingress)) // also where it is off: one from before may be there
 	}
 	if d.cfg.DLQTopic != "" {
 		denied = append(denied, d.cfg.DLQTopic)
