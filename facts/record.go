@@ -170,11 +170,11 @@ func (r *Record) Each(f func(from, to int64)) error {
 
 // about says whether the record is about a partition in one life of its offset.
 func (r *Record) about(id *Identity) bool {
-	return r.Incarnation == id.Incarnation && r.of(id)
+	return r.Incarnation == id.Incarnation && r.Of(*id)
 }
 
-// of says whether the record is about a partition, in whatever life.
-func (r *Record) of(id *Identity) bool {
+// Of says whether the record is about a partition, in whatever life of its offset.
+func (r *Record) Of(id Identity) bool {
 	return r.TopicID == id.TopicID && r.Partition == id.Partition && r.Group == id.Group && r.ClusterHash == clusterHash(id.ClusterID)
 }
 

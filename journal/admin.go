@@ -1,0 +1,72 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// errand is what was asked of the brokers for a topic: its words for people.
+type errand struct {
+	done, refused string
+	mend          func(t *topic, denied bool) string
+}
+
+var created = errand{
+	done:    "journal topic was made",
+	refused: "journal topic cannot be made, and what does not fit into commit metadata is delivered again after a restart",
+	mend: func(t *topic, denied bool) string {
+		allow := ""
+		if denied {
+			allow = fmt.Sprintf("allow Create on topic %s, or Create on the cluster, or ", t.name)
+		}
+		command := fmt.Sprintf("kafka-topics.sh --bootstrap-server ... --create --topic %s --partitions %d --replication-factor %d", t.name, t.wanted, t.replicas)
+		for _, c := range wantedConfig {
+			command += fmt.Sprintf(" --config %s=%s", c.name, c.value)
+		}
+		return allow + "make it: " + command
+	},
+}
+
+var grown = errand{
+	done:    "journal topic has got partitions",
+	refused: "journal topic has fewer partitions than its ingress topic: what does not fit into commit metadata of the others is delivered again after a restart",
+	mend: func(t *topic, denied bool) string {
+		allow := ""
+		if denied {
+			allow = fmt.Sprintf("allow Alter on topic %s, or ", t.name)
+		}
+		return fmt.Sprintf("%sadd them: kafka-topics.sh --bootstrap-server ... --alter --topic %s --partitions %d", allow, t.name, t.wanted)
+	},
+}
+
+// answered takes the answer to an errand for the topic of that name.
+func (j *Journal) answered(name string, of func(t *topic) *refusal, err error, e errand) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	now := time.Now()
+	for _, t := range j.topics {
+		if t.name != name {
+			continue
+		}
+		r := of(t)
+		denied := errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed)
+		switch {
+		case err == nil:
+			j.cfg.Log.Info(e.done, "topic", t.name, "partitions", t.wanted)
+			r.next = now.Add(requestRetry) // until brokers know of it
+		case errors.Is(err, kerr.TopicAlreadyExists): // another process was faster
+			r.next = now.Add(requestRetry)
+		case errors.Is(err, errNoAnswer) || !denied && kerr.IsRetriable(err):
+			t.err = err.Error()
+			r.next = now.Add(requestRetry)
+		default:
+			t.err = err.Error()
+			if text := fmt.Sprintf("%v; %s", err, e.mend(t, denied)); r.say(text, now) {
+				j.cfg.Log.Warn(e.refused, "topic", t.name, "err", text)
+			}
+		}
+	}
+}

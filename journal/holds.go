@@ -1,0 +1,96 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"layover/facts"
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// holdsWait is how long Holds waits for answers, and for records.
+const holdsWait = 10 * time.Second
+
+// Holds says which of the partitions have a record in their journal, of whatever life
+// of their offset. An error says that it is not known; the cost is that of reading
+// each journal up to its first such record.
+func (j *Journal) Holds(ctx context.Context, ids map[offsets.TopicPartition]offsets.Identity) (map[offsets.TopicPartition]bool, error) {
+	of := make(map[offsets.TopicPartition]offsets.TopicPartition, len(ids)) // ingress partition by that of the journal
+	for tp := range ids {
+		of[j.at(tp)] = tp
+	}
+	began := time.Now()
+	for {
+		held, err := j.holds(ctx, ids, of)
+		if err == nil {
+			return held, nil
+		}
+		if ctx.Err() != nil || time.Since(began) >= holdsWait {
+			return nil, fmt.Errorf("journal: %w", err)
+		}
+		pause(ctx, restoreRetry)
+	}
+}
+
+// holds tries once.
+func (j *Journal) holds(ctx context.Context, ids map[offsets.TopicPartition]offsets.Identity, of map[offsets.TopicPartition]offsets.TopicPartition) (map[offsets.TopicPartition]bool, error) {
+	parts := make([]offsets.TopicPartition, 0, len(of))
+	for at := range of {
+		parts = append(parts, at)
+	}
+	var mu sync.Mutex
+	var failed error
+	ends := make(map[offsets.TopicPartition][2]int64)
+	askBounds(ctx, j.cfg.Client, parts, func(a answers) {
+		mu.Lock()
+		defer mu.Unlock()
+		for at, b := range a {
+			switch {
+			case errors.Is(b.err, errMissing):
+			case b.err != nil:
+				failed = fmt.Errorf("%s/%d: %w", at.Topic, at.Partition, b.err)
+			default:
+				ends[at] = [2]int64{b.start, b.end}
+			}
+		}
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	held := make(map[offsets.TopicPartition]bool, len(ids))
+	for tp := range ids {
+		held[tp] = false
+	}
+	if len(ends) == 0 {
+		return held, nil
+	}
+	client, err := newClient(j.cfg.Options())
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	err = scan(ctx, client, ends, holdsWait, func(at offsets.TopicPartition, r *kgo.Record) (more bool, err error) {
+		tp := of[at]
+		rec, err := facts.Read(r.Value)
+		if err == nil && rec.Of(facts.Identity{Identity: ids[tp], Group: j.cfg.Group}) {
+			held[tp] = true
+		}
+		return !held[tp], nil
+	})
+	return held, err
+}
+
+// pause waits, or until the context ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,250 @@
+package journal
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"layover/facts"
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// State is what is known about one ingress topic's journal topic.
+type State struct {
+	Usable   bool            // exists and may be written to
+	TopicID  offsets.TopicID // zero: it does not exist
+	MaxBytes int             // of one record's value
+}
+
+// Config is what a Journal needs.
+type Config struct {
+	Group   string
+	Ingress []string
+	// Name returns the name of an ingress topic's journal topic. Two of one name would
+	// be about one topic.
+	Name func(ingress string) string
+	// Auto: without it journals are read where a commit names one, and neither made,
+	// checked nor written.
+	Auto   bool
+	Client *kgo.Client // for questions and admin requests; not closed here
+	// Options returns brokers, dialer, back-off, logger of the clients that read.
+	Options func() []kgo.Opt
+	// Produce appends a record to the partition that it says and calls done once. It
+	// keeps the order, and forgets a topic that was made again.
+	Produce func(r *kgo.Record, done func(*kgo.Record, error))
+	// Changed is called from Run's goroutine after a topic's state changed.
+	Changed func(ingress string, s State)
+	Log     *slog.Logger
+}
+
+// Intervals of the keeper.
+const (
+	askEvery       = time.Second
+	askTimeout     = 5 * time.Second // one request
+	configureEvery = time.Minute
+	configureRetry = 10 * time.Second
+	requestRetry   = 5 * time.Second  // after a request that nobody answered
+	refusedRetry   = time.Minute      // after one that was refused
+	refusedSay     = 30 * time.Minute // what is refused, one line
+
+	// defaultMaxBatch is Kafka's default of max.message.bytes.
+	defaultMaxBatch = 1_048_588
+	// batchOverhead is left for what a batch of one record has around the value; of a
+	// small batch a quarter is.
+	batchOverhead = 1024
+)
+
+// Journal keeps the journal topics. Its methods may be called from any goroutine.
+type Journal struct {
+	cfg      Config
+	flights  flights
+	deletes  sync.WaitGroup
+	mu       sync.Mutex
+	topics   map[string]*topic // by ingress topic; the keys never change
+	refused  map[string]bool   // journal topics of which it was said that deleting is refused
+	restored restored
+}
+
+// topic is what is known about one journal topic. Run alone changes it, under mu.
+type topic struct {
+	ingress, name string
+	state         word
+	id            offsets.TopicID
+	partitions    int32
+	maxBatch      int
+
+	wanted   int32 // partitions of the ingress topic, 0: not known
+	replicas int16 // of its first partition
+	misses   int   // answers in a row that did not know the topic
+
+	making, growing, using refusal
+
+	configured time.Time // when the configuration is read again
+	warning    string    // what is wrong with it
+	unread     bool      // it was said that it cannot be read
+	err        string    // the last one
+	told       State
+}
+
+// word is how a journal topic is.
+type word string
+
+const (
+	unknown   word = "unknown" // not asked yet, or nobody answers
+	usable    word = "usable"
+	missing   word = "missing"
+	forbidden word = "forbidden" // not authorised to describe it or to write to it
+	illegal   word = "illegal name"
+	off       word = "off"
+)
+
+// refusal is something that was refused.
+type refusal struct {
+	text       string    // "" when it is not, or not any more
+	next, said time.Time // the next try, and the last line
+}
+
+// say notes a refusal and says whether a line is due.
+func (r *refusal) say(text string, now time.Time) bool {
+	r.next = now.Add(refusedRetry)
+	due := r.text == "" || now.Sub(r.said) >= refusedSay
+	r.text = text
+	if due {
+		r.said = now
+	}
+	return due
+}
+
+// New returns a journal. It asks nothing yet.
+func New(cfg Config) *Journal {
+	j := &Journal{cfg: cfg, topics: make(map[string]*topic), refused: make(map[string]bool)}
+	j.flights.open = make(map[offsets.TopicPartition]flight)
+	for _, ingress := range cfg.Ingress {
+		t := &topic{ingress: ingress, name: cfg.Name(ingress), state: unknown, maxBatch: defaultMaxBatch}
+		switch {
+		case !cfg.Auto:
+			t.state = off
+		case !legal(t.name):
+			t.state = illegal
+		}
+		j.topics[ingress] = t
+	}
+	return j
+}
+
+// Run keeps the topics until the context ends.
+func (j *Journal) Run(ctx context.Context) {
+	if !j.cfg.Auto {
+		<-ctx.Done()
+		return
+	}
+	j.sayIllegal()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		if j.ask(ctx) {
+			j.create(ctx)
+			j.grow(ctx)
+			j.configure(ctx) // whoever hears of a topic hears its limit
+			j.tell()
+		}
+		j.flights.say(j.cfg.Log, time.Now())
+		timer.Reset(askEvery)
+	}
+}
+
+// tell passes on the states that have changed.
+func (j *Journal) tell() {
+	for _, ingress := range j.cfg.Ingress {
+		j.mu.Lock()
+		t := j.topics[ingress]
+		s := t.now()
+		changed := s != t.told
+		t.told = s
+		j.mu.Unlock()
+		if changed {
+			j.cfg.Changed(ingress, s)
+		}
+	}
+}
+
+// now returns the topic's state.
+func (t *topic) now() State {
+	if (t.id == offsets.TopicID{}) && t.state != usable {
+		return State{}
+	}
+	return State{Usable: t.state == usable, TopicID: t.id, MaxBytes: t.maxBatch - min(batchOverhead, t.maxBatch/4)}
+}
+
+// Topic is what metrics and status show of a journal topic.
+type Topic struct {
+	Name       string
+	State      string // unknown, usable, missing, forbidden, illegal name, off
+	TopicID    offsets.TopicID
+	Partitions int32
+	Warning    string // what an operator should mend, "" for nothing
+	Error      string // the last one
+}
+
+// View is what metrics and status show.
+type View struct {
+	Topics map[string]Topic // by ingress topic
+
+	Restores, RestoredRecords, RestoredBytes int64
+	RestoreSeconds                           float64
+	LastRestore                              time.Duration // how long the last one took
+}
+
+// View returns what metrics and status show.
+func (j *Journal) View() View {
+	failed := j.flights.errors()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r := j.restored
+	v := View{Topics: make(map[string]Topic, len(j.topics)), Restores: r.count, RestoredRecords: r.records, RestoredBytes: r.bytes,
+		RestoreSeconds: r.took.Seconds(), LastRestore: r.last}
+	for ingress, t := range j.topics {
+		w := Topic{Name: t.name, State: string(t.state), TopicID: t.id, Partitions: t.partitions, Warning: t.complaint(), Error: t.err}
+		if failed[ingress] != "" {
+			w.Error = failed[ingress]
+		}
+		v.Topics[ingress] = w
+	}
+	return v
+}
+
+// complaint returns what an operator should mend.
+func (t *topic) complaint() string {
+	for _, s := range []string{t.using.text, t.making.text, t.growing.text, t.warning} {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// Wait waits for deletions under way. They end by themselves, within 5 s. Nobody may
+// call Delete any more.
+func (j *Journal) Wait() { j.deletes.Wait() }
+
+// at returns the journal partition of an ingress partition.
+func (j *Journal) at(tp offsets.TopicPartition) offsets.TopicPartition {
+	return offsets.TopicPartition{Topic: j.cfg.Name(tp.Topic), Partition: tp.Partition}
+}
+
+// restored sums up what Restore has done.
+type restored struct {
+	count, records, bytes int64
+	took, last            time.Duration
+}
+
+// result makes the answer to a write.
+func result(seq uint64, err error) facts.Result { return facts.Result{Seq: seq, Offset: -1, Err: err} }

@@ -1,0 +1,259 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// maxName is the longest name of a topic.
+const maxName = 249
+
+// legal says whether a topic can have that name.
+func legal(name string) bool {
+	if name == "" || name == "." || name == ".." || len(name) > maxName {
+		return false
+	}
+	return strings.IndexFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
+	}) < 0
+}
+
+// sayIllegal says which names no topic can have.
+func (j *Journal) sayIllegal() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, ingress := range j.cfg.Ingress {
+		if t := j.topics[ingress]; t.state == illegal {
+			t.warning = fmt.Sprintf("%.300q cannot be the name of a topic: it is longer than %d characters, or has others than a-z A-Z 0-9 . _ -; set LAYOVER_JOURNAL_TOPIC", t.name, maxName)
+			j.cfg.Log.Warn("there is no journal, and what does not fit into commit metadata is delivered again after a restart", "topic", ingress, "err", t.warning)
+		}
+	}
+}
+
+// metadata asks a broker, not the client's cache, about topics.
+func metadata(ctx context.Context, cl *kgo.Client, names []string) (map[string]kmsg.MetadataResponseTopic, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	req := kmsg.NewPtrMetadataRequest()
+	req.Topics = []kmsg.MetadataRequestTopic{}
+	req.IncludeTopicAuthorizedOperations = true
+	for _, name := range names {
+		t := kmsg.NewMetadataRequestTopic()
+		t.Topic = kmsg.StringPtr(name)
+		req.Topics = append(req.Topics, t)
+	}
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return nil, fmt.Errorf("metadata: %w", err)
+	}
+	out := make(map[string]kmsg.MetadataResponseTopic, len(resp.Topics))
+	for _, t := range resp.Topics {
+		if t.Topic != nil {
+			out[*t.Topic] = t
+		}
+	}
+	return out, nil
+}
+
+// ask asks about all topics and notes what is said. It returns false where nobody
+// answered.
+func (j *Journal) ask(ctx context.Context) bool {
+	var names []string
+	for _, t := range j.topics { // the name and whether it is legal never change
+		names = append(names, t.ingress)
+		if legal(t.name) {
+			names = append(names, t.name)
+		}
+	}
+	slices.Sort(names)
+	answer, err := metadata(ctx, j.cfg.Client, slices.Compact(names))
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, t := range j.topics {
+		if err != nil {
+			t.err = err.Error()
+			continue
+		}
+		if rt, ok := answer[t.ingress]; ok && rt.ErrorCode == 0 && len(rt.Partitions) > 0 {
+			first := slices.MinFunc(rt.Partitions, func(a, b kmsg.MetadataResponseTopicPartition) int { return int(a.Partition - b.Partition) })
+			t.wanted, t.replicas = int32(len(rt.Partitions)), int16(max(len(first.Replicas), 1))
+		} else if ok && rt.ErrorCode == kerr.UnknownTopicOrPartition.Code {
+			t.wanted = 0
+		}
+		if rt, ok := answer[t.name]; ok && t.state != illegal {
+			j.note(t, &rt)
+		}
+	}
+	return err == nil
+}
+
+// missesBelieved is how many answers in a row have to say that a topic that was there
+// is not: one may be of a broker that has just started.
+const missesBelieved = 2
+
+// note takes what was said about a journal topic. Callers hold mu.
+func (j *Journal) note(t *topic, rt *kmsg.MetadataResponseTopic) {
+	now := time.Now()
+	err := kerr.ErrorForCode(rt.ErrorCode)
+	switch {
+	case err == nil && len(rt.Partitions) > 0:
+		j.found(t, rt, now)
+	case errors.Is(err, kerr.UnknownTopicOrPartition):
+		t.misses++
+		if t.id != (offsets.TopicID{}) || t.state == usable {
+			if t.misses < missesBelieved {
+				return
+			}
+			j.cfg.Log.Error("journal topic was deleted: what did not fit into commit metadata is delivered again after a restart, until it is written anew", "topic", t.name)
+		}
+		t.state, t.id, t.partitions, t.configured = missing, offsets.TopicID{}, 0, time.Time{}
+		t.warning, t.using.text = "", ""
+	case errors.Is(err, kerr.TopicAuthorizationFailed):
+		t.state = forbidden
+		j.refuse(&t.using, "journal topic may not be used", t, "Describe", err, now)
+	case err != nil:
+		t.err = err.Error()
+	}
+}
+
+// found takes a journal topic that exists. Callers hold mu.
+func (j *Journal) found(t *topic, rt *kmsg.MetadataResponseTopic, now time.Time) {
+	if t.id != (offsets.TopicID{}) && t.id != rt.TopicID {
+		j.cfg.Log.Error("journal topic was deleted and made again: what did not fit into commit metadata is delivered again after a restart, until it is written anew", "topic", t.name)
+		t.configured = time.Time{}
+	}
+	if t.making.text != "" {
+		j.cfg.Log.Info("journal topic is there", "topic", t.name)
+		t.making = refusal{}
+	}
+	t.id, t.partitions, t.misses, t.err = rt.TopicID, int32(len(rt.Partitions)), 0, ""
+	if rt.AuthorizedOperations > 0 && rt.AuthorizedOperations&(1<<kmsg.ACLOperationWrite) == 0 {
+		t.state = forbidden
+		j.refuse(&t.using, "journal topic may not be used", t, "Write", kerr.TopicAuthorizationFailed, now)
+		return
+	}
+	t.state = usable
+	if t.using.text != "" {
+		j.cfg.Log.Info("journal topic may be used", "topic", t.name)
+		t.using = refusal{}
+	}
+	if t.partitions >= t.wanted && t.growing.text != "" {
+		j.cfg.Log.Info("journal topic has a partition for each of its ingress topic", "topic", t.name)
+		t.growing = refusal{}
+	}
+}
+
+// refuse notes that an operation on a topic is not allowed. Callers hold mu.
+func (j *Journal) refuse(r *refusal, what string, t *topic, operation string, err error, now time.Time) {
+	text := fmt.Sprintf("%v: the ACL %s on topic %s is missing", err, operation, t.name)
+	if r.say(text, now) {
+		j.cfg.Log.Warn(what+", and what does not fit into commit metadata is delivered again after a restart", "topic", t.name, "err", text)
+	}
+}
+
+// due returns the topics of which f says so.
+func (j *Journal) due(f func(t *topic) bool) (out []topic) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, ingress := range j.cfg.Ingress {
+		if t := j.topics[ingress]; f(t) {
+			out = append(out, *t)
+		}
+	}
+	return out
+}
+
+// create makes the topics that are missing.
+func (j *Journal) create(ctx context.Context) {
+	now := time.Now()
+	req := kmsg.NewPtrCreateTopicsRequest()
+	req.TimeoutMillis = int32(askTimeout.Milliseconds())
+	for _, t := range j.due(func(t *topic) bool { return t.state == missing && t.wanted > 0 && !now.Before(t.making.next) }) {
+		rt := kmsg.NewCreateTopicsRequestTopic()
+		rt.Topic, rt.NumPartitions, rt.ReplicationFactor = t.name, t.wanted, t.replicas
+		for _, c := range wantedConfig {
+			rc := kmsg.NewCreateTopicsRequestTopicConfig()
+			rc.Name, rc.Value = c.name, kmsg.StringPtr(c.value)
+			rt.Configs = append(rt.Configs, rc)
+		}
+		req.Topics = append(req.Topics, rt)
+	}
+	if len(req.Topics) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	resp, err := req.RequestWith(ctx, j.cfg.Client)
+	codes := make(map[string]error)
+	if err == nil {
+		for _, t := range resp.Topics {
+			codes[t.Topic] = describe(t.ErrorCode, t.ErrorMessage)
+		}
+	}
+	for i := range req.Topics {
+		name := req.Topics[i].Topic
+		j.answered(name, func(t *topic) *refusal { return &t.making }, answerFor(err, codes, name), created)
+	}
+}
+
+// grow gives topics the partitions that their ingress topics have got.
+func (j *Journal) grow(ctx context.Context) {
+	now := time.Now()
+	req := kmsg.NewPtrCreatePartitionsRequest()
+	req.TimeoutMillis = int32(askTimeout.Milliseconds())
+	for _, t := range j.due(func(t *topic) bool {
+		return t.state == usable && t.partitions < t.wanted && !now.Before(t.growing.next)
+	}) {
+		rt := kmsg.NewCreatePartitionsRequestTopic()
+		rt.Topic, rt.Count = t.name, t.wanted
+		req.Topics = append(req.Topics, rt)
+	}
+	if len(req.Topics) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	resp, err := req.RequestWith(ctx, j.cfg.Client)
+	codes := make(map[string]error)
+	if err == nil {
+		for _, t := range resp.Topics {
+			codes[t.Topic] = describe(t.ErrorCode, t.ErrorMessage)
+		}
+	}
+	for i := range req.Topics {
+		name := req.Topics[i].Topic
+		j.answered(name, func(t *topic) *refusal { return &t.growing }, answerFor(err, codes, name), grown)
+	}
+}
+
+// describe returns what a code and its message say, nil for no error.
+func describe(code int16, message *string) error {
+	err := kerr.ErrorForCode(code)
+	if err != nil && message != nil && *message != "" {
+		return fmt.Errorf("%w (%.200s)", err, *message)
+	}
+	return err
+}
+
+var errNoAnswer = errors.New("no answer")
+
+// answerFor returns what became of one topic of a request.
+func answerFor(err error, codes map[string]error, name string) error {
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNoAnswer, err)
+	}
+	if err, ok := codes[name]; ok {
+		return err
+	}
+	return errNoAnswer
+}

@@ -1,0 +1,339 @@
+package journal
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"layover/facts"
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// TestAMissingJournalIsMadeLikeItsIngressTopic compares with the broker's own account.
+func TestAMissingJournalIsMadeLikeItsIngressTopic(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.run()
+		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
+		info := w.broker.TopicInfo(name)
+		if n := len(w.broker.PartitionInfos(name)); n != 3 {
+			t.Errorf("%d partitions, want 3", n)
+		}
+		if want := w.broker.TopicInfo(ingress).NumReplicas; info.NumReplicas != want {
+			t.Errorf("%d replicas, want %d", info.NumReplicas, want)
+		}
+		for key, want := range map[string]string{"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"} {
+			if v := info.Configs[key]; v == nil || *v != want {
+				t.Errorf("%s is not %s", key, want)
+			}
+		}
+		if s := w.last(); s.TopicID != info.TopicID || s.MaxBytes != 1_048_588-1024 {
+			t.Errorf("state %+v, want id %x and Kafka's default less a KiB", s, info.TopicID)
+		}
+		time.Sleep(5 * time.Minute)
+		if n := w.changed(); n != 1 {
+			t.Errorf("%d changes, want 1", n)
+		}
+		if n := w.said("WARN"); n > 0 {
+			t.Errorf("%d warnings, want none", n)
+		}
+		if v := w.j.View().Topics[ingress]; v.State != "usable" || v.Partitions != 3 || v.Warning != "" || v.Error != "" || v.Name != name {
+			t.Errorf("view %+v", v)
+		}
+	})
+}
+
+// TestWithoutAutoNothingIsAskedOrMade: not even the topic's existence is looked at.
+func TestWithoutAutoNothingIsAskedOrMade(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.cfg.Auto = false
+		w.j = New(w.cfg)
+		w.run()
+		time.Sleep(time.Minute)
+		if w.broker.TopicInfo(name) != nil || w.changed() > 0 {
+			t.Error("something was made or passed on")
+		}
+		if v := w.j.View().Topics[ingress]; v.State != "off" {
+			t.Errorf("state %s, want off", v.State)
+		}
+	})
+}
+
+// TestARefusedCreationIsSaidOnceAndATopicThatAppearsIsUsed: the line has what an
+// operator needs.
+func TestARefusedCreationIsSaidOnceAndATopicThatAppearsIsUsed(t *testing.T) {
+	inBubble(t, func(w *world) {
+		end := w.fault(kmsg.CreateTopics, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed})
+		defer end()
+		w.run()
+		time.Sleep(20 * time.Minute)
+		w.sayOnce("WARN", "Create on topic "+name, "Create on the cluster",
+			"kafka-topics.sh --bootstrap-server ... --create --topic "+name+" --partitions 3 --replication-factor 2 --config cleanup.policy=delete --config retention.ms=-1 --config retention.bytes=-1")
+		if w.changed() > 0 {
+			t.Errorf("passed on: %+v", w.last())
+		}
+		if v := w.j.View().Topics[ingress]; v.State != "missing" || !strings.Contains(v.Warning, "Create on topic") {
+			t.Errorf("view %+v", v)
+		}
+		time.Sleep(20 * time.Minute)
+		if n := w.said("WARN", "Create on topic"); n != 2 {
+			t.Errorf("said %d times in 40 min, want 2", n)
+		}
+		id := w.makeJournal(3)
+		w.until(3*time.Second, "the journal is usable", func() bool { return w.last().Usable && w.last().TopicID == id })
+		if v := w.j.View().Topics[ingress]; v.Warning != "" {
+			t.Errorf("warning %q is kept", v.Warning)
+		}
+	})
+}
+
+// TestANameThatNoTopicCanHaveIsSaidAndNeverUsed names the way out.
+func TestANameThatNoTopicCanHaveIsSaidAndNeverUsed(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.cfg.Name = func(s string) string { return s + strings.Repeat("x", 249) }
+		w.j = New(w.cfg)
+		w.run()
+		time.Sleep(time.Minute)
+		w.sayOnce("WARN", "LAYOVER_JOURNAL_TOPIC")
+		if v := w.j.View().Topics[ingress]; v.State != "illegal name" || w.changed() > 0 {
+			t.Errorf("view %+v, %d changes", v, w.changed())
+		}
+	})
+}
+
+// TestNamesAreLegalAsKafkaHasIt uses Kafka's own rules.
+func TestNamesAreLegalAsKafkaHasIt(t *testing.T) {
+	for name, want := range map[string]bool{
+		"a": true, "A.b_c-9": true, "...": true, strings.Repeat("n", 249): true,
+		"": false, ".": false, "..": false, strings.Repeat("n", 250): false, "a b": false, "ä": false, "a/b": false,
+	} {
+		if got := legal(name); got != want {
+			t.Errorf("%q: %v, want %v", name, got, want)
+		}
+	}
+}
+
+// TestAJournalGrowsWithItsIngressTopic also when the first try is refused.
+func TestAJournalGrowsWithItsIngressTopic(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.run()
+		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
+		end := w.fault(kmsg.CreatePartitions, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed})
+		if _, err := w.admin().UpdatePartitions(context.Background(), 5, ingress); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * time.Second)
+		w.sayOnce("WARN", "kafka-topics.sh --bootstrap-server ... --alter --topic "+name+" --partitions 5", "Alter on topic")
+		if !w.last().Usable || w.changed() != 1 {
+			t.Errorf("state %+v after %d changes: its partitions are usable", w.last(), w.changed())
+		}
+		var result facts.Result
+		w.j.Write(offsets.TopicPartition{Topic: ingress, Partition: 4}, facts.Write{Seq: 9, Value: []byte("v")}, func(r facts.Result) { result = r })
+		if result.Err == nil || result.Seq != 9 {
+			t.Errorf("a record for a partition that is not there: %+v", result)
+		}
+		end()
+		w.until(2*time.Minute, "the journal has 5 partitions", func() bool { return len(w.broker.PartitionInfos(name)) == 5 })
+		time.Sleep(5 * time.Second)
+		if v := w.j.View().Topics[ingress]; v.Partitions != 5 || v.Warning != "" {
+			t.Errorf("view %+v", v)
+		}
+		if n := len(w.broker.PartitionInfos(ingress)); n != 5 {
+			t.Errorf("ingress has %d partitions", n)
+		}
+	})
+}
+
+// TestAConfigurationThatDeletesFactsIsSaidUntilItIsMended while everything runs.
+func TestAConfigurationThatDeletesFactsIsSaidUntilItIsMended(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.run()
+		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
+		set := func(key, value string) {
+			if _, err := w.admin().AlterTopicConfigs(context.Background(), []kadm.AlterConfig{{Name: key, Value: &value}}, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set("retention.ms", "604800000")
+		set("cleanup.policy", "compact")
+		set("max.message.bytes", "2000")
+		time.Sleep(3 * time.Minute)
+		w.sayOnce("WARN", "retention.ms=604800000", "cleanup.policy=compact", "delivered again",
+			"kafka-configs.sh --bootstrap-server ... --alter --entity-type topics --entity-name "+name+" --add-config cleanup.policy=delete,retention.ms=-1")
+		if v := w.j.View().Topics[ingress]; !strings.Contains(v.Warning, "retention.ms=604800000") {
+			t.Errorf("view %+v", v)
+		}
+		if s := w.last(); !s.Usable || s.MaxBytes != 1500 {
+			t.Errorf("state %+v, want 1500 bytes of 2000", s)
+		}
+		set("retention.ms", "-1")
+		set("cleanup.policy", "delete")
+		time.Sleep(3 * time.Minute)
+		w.sayOnce("INFO", "journal topic keeps facts again")
+		if v := w.j.View().Topics[ingress]; v.Warning != "" {
+			t.Errorf("view %+v", v)
+		}
+	})
+}
+
+// TestAConfigurationThatCannotBeReadIsSaidOnce and the journal is used.
+func TestAConfigurationThatCannotBeReadIsSaidOnce(t *testing.T) {
+	inBubble(t, func(w *world) {
+		defer w.fault(kmsg.DescribeConfigs, kfake.Fault{Resource: name, Err: kerr.TopicAuthorizationFailed})()
+		w.run()
+		time.Sleep(10 * time.Minute)
+		w.sayOnce("WARN", "DescribeConfigs on topic "+name)
+		if s := w.last(); !s.Usable || s.MaxBytes != 1_048_588-1024 {
+			t.Errorf("state %+v", s)
+		}
+	})
+}
+
+// TestAJournalThatIsDeletedIsMadeAgainAndItsNewIDPassedOn goes through unusable.
+func TestAJournalThatIsDeletedIsMadeAgainAndItsNewIDPassedOn(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.run()
+		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
+		first := w.last().TopicID
+		if err := w.broker.DeleteTopic(name); err != nil {
+			t.Fatal(err)
+		}
+		w.until(20*time.Second, "another journal is usable", func() bool { return w.last().Usable && w.last().TopicID != first })
+		if w.changed() != 3 || w.changes[1].Usable {
+			t.Errorf("changes %+v, want usable, not, usable", w.changes)
+		}
+		if w.last().TopicID != w.broker.TopicInfo(name).TopicID {
+			t.Error("not the id that the broker has")
+		}
+		w.sayOnce("ERROR", "journal topic was deleted")
+	})
+}
+
+// TestOneAnswerThatDoesNotKnowTheJournalIsNotBelieved is a broker that has just started.
+func TestOneAnswerThatDoesNotKnowTheJournalIsNotBelieved(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.run()
+		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
+		h := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: name, Err: kerr.UnknownTopicOrPartition, Count: 1})
+		time.Sleep(time.Minute)
+		if h.Hits() != 1 {
+			t.Fatalf("%d answers", h.Hits())
+		}
+		if w.changed() != 1 || w.said("ERROR") > 0 {
+			t.Errorf("changes %+v", w.changes)
+		}
+	})
+}
+
+// TestRunEndsAtOnceWhenNoBrokerAnswers although requests wait.
+func TestRunEndsAtOnceWhenNoBrokerAnswers(t *testing.T) {
+	inBubble(t, func(w *world) {
+		lonely := w.kafka()
+		defer lonely.Close()
+		w.dead["localhost:9092"], w.dead["localhost:9093"] = true, true
+		w.cfg.Client = lonely
+		w.j = New(w.cfg)
+		w.run()
+		time.Sleep(12*time.Second + 300*time.Millisecond)
+		began := time.Now()
+		w.stop()
+		if took := time.Since(began); took > 100*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		w.dead = nil
+	})
+}
+
+// TestAWriteThatIsRefusedSaysHow and one that is too large is told apart.
+func TestAWriteThatIsRefusedSaysHow(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.run()
+		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
+		write := func() facts.Result {
+			done := make(chan facts.Result, 2)
+			w.j.Write(offsets.TopicPartition{Topic: ingress, Partition: 1}, facts.Write{Seq: 4, Value: []byte("v")}, func(r facts.Result) { done <- r })
+			return <-done
+		}
+		if r := write(); r.Err != nil || r.Offset != 0 || r.Seq != 4 {
+			t.Errorf("%+v", r)
+		}
+		for err, large := range map[*kerr.Error]bool{kerr.MessageTooLarge: true, kerr.RecordListTooLarge: true, kerr.PolicyViolation: false} {
+			end := w.fault(kmsg.Produce, kfake.Fault{Topic: name, Err: err})
+			for range 3 {
+				if r := write(); r.Err == nil || r.TooLarge != large {
+					t.Errorf("%v: %+v", err, r)
+				}
+			}
+			end()
+		}
+		w.sayOnce("WARN", "journal refuses a record")
+		if v := w.j.View().Topics[ingress]; v.Error == "" {
+			t.Error("no error in the view")
+		}
+		write()
+		if v := w.j.View().Topics[ingress]; v.Error != "" {
+			t.Errorf("error %q after a record was appended", v.Error)
+		}
+	})
+}
+
+// TestASilentJournalIsSaidEvery30SecondsAndThatItAnswersAgain: one line, not one each.
+func TestASilentJournalIsSaidEvery30SecondsAndThatItAnswersAgain(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var held []func()
+		w.cfg.Produce = func(r *kgo.Record, done func(*kgo.Record, error)) { held = append(held, func() { done(r, nil) }) }
+		w.j = New(w.cfg)
+		w.run()
+		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
+		for p := range int32(3) {
+			w.j.Write(offsets.TopicPartition{Topic: ingress, Partition: p}, facts.Write{Seq: 1}, func(facts.Result) {})
+		}
+		time.Sleep(20 * time.Second)
+		w.sayOnce("WARN", "journal does not answer", "partitions=3")
+		time.Sleep(30 * time.Second)
+		if n := w.said("journal does not answer"); n != 2 {
+			t.Errorf("said %d times in 50 s, want 2", n)
+		}
+		for _, answer := range held {
+			answer()
+		}
+		time.Sleep(3 * time.Second)
+		w.sayOnce("INFO", "journal answers again")
+	})
+}
+
+// TestRecordsAreDeletedAndARefusalIsSaidOnce while the log start tells.
+func TestRecordsAreDeletedAndARefusalIsSaidOnce(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.makeJournal(3)
+		w.append(1, []byte("a"), []byte("b"), []byte("c"))
+		remove := func(below int64) error {
+			done := make(chan error, 2)
+			w.j.Delete(offsets.TopicPartition{Topic: ingress, Partition: 1}, below, func(err error) { done <- err })
+			w.j.Wait()
+			return <-done
+		}
+		if err := remove(2); err != nil {
+			t.Error(err)
+		}
+		if start := w.broker.PartitionInfo(name, 1).LogStartOffset; start != 2 {
+			t.Errorf("log start %d, want 2", start)
+		}
+		end := w.fault(kmsg.DeleteRecords, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed})
+		for range 3 {
+			if remove(3) == nil {
+				t.Error("no error")
+			}
+		}
+		end()
+		w.sayOnce("WARN", "Delete on topic "+name, "grows")
+		synctest.Wait()
+	})
+}

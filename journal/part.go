@@ -1,0 +1,192 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"layover/facts"
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// restoring is one call of Restore, and what its goroutine has.
+type restoring struct {
+	journal *Journal
+	began   time.Time
+	out     []facts.Answer
+	parts   map[offsets.TopicPartition]*part // by journal partition
+	open    int                              // that are not done
+	taken   time.Time                        // when a record of any of them was taken in last
+	client  *kgo.Client                      // that reads, nil before there is anything to read
+	// fetching says which brokers have a request: one at a time bounds the memory.
+	fetching map[int32]bool
+	asking   sync.WaitGroup
+	bounds   chan answers
+	fetched  chan fetched
+	ends     chan epochEnd
+}
+
+// part is one journal partition that is read.
+type part struct {
+	at       offsets.TopicPartition
+	ask      *facts.Ask
+	answer   *facts.Answer
+	union    *facts.Union
+	tail     []facts.Run // of the window before anything was read
+	state    partState
+	asked    bool      // an answer is awaited
+	due      time.Time // when it is asked again
+	bounds   bounds
+	next     int64     // first offset that was not taken in, -1: nothing is known
+	progress time.Time // when something was taken in last, or the begin
+	since    time.Time // the same, or when reading began last
+	err      error     // the last one
+	ends     map[int32]int64
+	wanted   int32 // leader epoch whose end is missing
+	early    bool  // the end of the committed one was asked for
+}
+
+// partState is what a part waits for.
+type partState uint8
+
+const (
+	unbounded partState = iota // its bounds
+	reading
+	parked // the end of a leader epoch
+	done
+)
+
+// begin sets up a part for each partition that is to be read.
+func (r *restoring) begin(asks []facts.Ask) {
+	for i := range asks {
+		ask := &asks[i]
+		p := &part{
+			at: r.journal.at(ask.TopicPartition), ask: ask, answer: &r.out[i], next: -1, progress: r.began, ends: make(map[int32]int64),
+			union: facts.NewUnion(ask.ID, ask.Window, ask.LeaderEpoch, ask.LogEnd, ask.Committed),
+		}
+		if r.parts[p.at] != nil {
+			r.out[i].Complaint = fmt.Errorf("the journal %s/%d is asked for twice", p.at.Topic, p.at.Partition)
+			continue
+		}
+		if p.named() {
+			ask.Window.Each(func(from, to int64) bool { p.tail = append(p.tail, facts.Run{From: from, To: to}); return true })
+		}
+		r.parts[p.at] = p
+		r.open++
+		if !p.named() && !r.journal.cfg.Auto {
+			r.finish(p, nil)
+		}
+	}
+}
+
+// named says whether the commit names records of a journal.
+func (p *part) named() bool { return !p.ask.Committed.IsZero() }
+
+// silent says whether the part has given no sign for too long. While others of many are
+// read, one of them may have to wait for longer than 3 s.
+func (r *restoring) silent(p *part, now time.Time) bool {
+	if p.named() {
+		return now.Sub(p.progress) > namedWait
+	}
+	last := p.progress
+	if p.state == reading && r.taken.After(last) {
+		last = r.taken
+	}
+	return now.Sub(last) > unnamedWait
+}
+
+var errEndUnknown = errors.New("it is not known yet where the log of a leader epoch ends")
+
+// endOf is what the union asks.
+func (p *part) endOf(epoch int32) (int64, error) {
+	if end, ok := p.ends[epoch]; ok {
+		return end, nil
+	}
+	p.wanted = epoch
+	return 0, errEndUnknown
+}
+
+// silence returns what to complain of a part that gave no sign.
+func (p *part) silence() error {
+	switch {
+	case p.state == parked:
+		return fmt.Errorf("where the log of leader epoch %d ends is not known, so that records from %d on were not taken in: %w", p.wanted, p.next, p.err)
+	case p.err == nil:
+		return errors.New("the journal does not answer")
+	}
+	return fmt.Errorf("the journal does not answer: %w", p.err)
+}
+
+// refuse ends a part whose partition must not be read at all.
+func (r *restoring) refuse(p *part, why error) {
+	r.finish(p, why)
+	p.answer.Err, p.answer.Complaint = why, nil
+}
+
+// finish ends a part: with why something was not read, or with the union's judgement.
+func (r *restoring) finish(p *part, why error) {
+	if p.state == done {
+		return
+	}
+	p.state = done
+	r.open--
+	u := p.union
+	if why == nil {
+		why = u.Complain(p.bounds.topicID, p.bounds.start, p.bounds.end)
+	}
+	if u.Damaged > 0 {
+		why = errors.Join(why, fmt.Errorf("%d records of the journal are damaged", u.Damaged))
+	}
+	*p.answer = facts.Answer{
+		Restored: u.Restored(why == nil, p.bounds.start, p.tail), LeaderEpoch: u.LeaderEpoch(), Complaint: why,
+		Records: u.Records, Bytes: u.Bytes, Others: u.Others, Damaged: u.Damaged, Group: u.Group, Took: time.Since(r.began),
+	}
+}
+
+// remaining returns how many records were taken in, their bytes, and how many offsets
+// are still to be read, as far as that is known.
+func (r *restoring) remaining() (records, bytes, left int64) {
+	for _, p := range r.parts {
+		records += p.union.Records
+		bytes += p.union.Bytes
+		if p.state != done {
+			left += max(p.bounds.end-max(p.next, p.bounds.start), 0)
+		}
+	}
+	return records, bytes, left
+}
+
+func (r *restoring) sayProgress() {
+	records, bytes, left := r.remaining()
+	r.journal.cfg.Log.Info("reading the journal", "partitions", r.open, "records", records, "bytes", bytes, "remaining", left)
+}
+
+// sum counts what was restored and says it; after a stop, not what is missing.
+func (r *restoring) sum(asks int, stopped bool) {
+	j, took := r.journal, time.Since(r.began)
+	records, bytes, _ := r.remaining()
+	if asks > 0 {
+		j.mu.Lock()
+		j.restored = restored{j.restored.count + 1, j.restored.records + records, j.restored.bytes + bytes, j.restored.took + took, took}
+		j.mu.Unlock()
+	}
+	if records > 0 || took > sayTook {
+		j.cfg.Log.Info("journal was read", "partitions", asks, "records", records, "bytes", bytes, "took", took.Round(time.Millisecond))
+	}
+	for at, p := range r.parts {
+		a := p.answer
+		log := j.cfg.Log.With("topic", at.Topic, "partition", at.Partition)
+		switch {
+		case a.Err != nil:
+			log.Error("journal cannot be read", "err", a.Err)
+		case a.Complaint == nil, stopped:
+		case p.named():
+			log.Error("journal is incomplete: records may be delivered again", "err", a.Complaint)
+		default:
+			log.Warn("journal is incomplete: records may be delivered again", "err", a.Complaint)
+		}
+	}
+}

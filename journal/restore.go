@@ -1,0 +1,265 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"layover/facts"
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// Times of a restore.
+const (
+	restoreRetry = 200 * time.Millisecond // between two questions
+	// visibleWait is how long a record that a commit names may take to be readable.
+	visibleWait = 10 * time.Second
+	// missingWait is how long a topic that a commit names may be unknown: a broker
+	// that has just started knows none.
+	missingWait = 2 * time.Second
+	// namedWait and unnamedWait are how long a partition may give no sign before it is
+	// begun without its journal.
+	namedWait   = 30 * time.Second
+	unnamedWait = 3 * time.Second
+	stallWait   = 5 * time.Second // without a record, before bounds are asked for anew
+	sayProgress = 10 * time.Second
+	sayTook     = time.Second
+)
+
+// Restore reads what the journals say about partitions that begin, and adds it to their
+// windows. The answers are in the order of asks. It returns at the latest when nothing
+// was to be had for 30 s, or when ctx ends.
+func (j *Journal) Restore(ctx context.Context, asks []facts.Ask) []facts.Answer {
+	r := &restoring{
+		journal: j, began: time.Now(), out: make([]facts.Answer, len(asks)), parts: make(map[offsets.TopicPartition]*part),
+		bounds: make(chan answers), fetched: make(chan fetched), ends: make(chan epochEnd), fetching: make(map[int32]bool),
+	}
+	asking, cancel := context.WithCancel(ctx)
+	r.begin(asks)
+	r.run(asking)
+	cancel()
+	r.asking.Wait()
+	if r.client != nil {
+		r.client.Close()
+	}
+	r.sum(len(asks), ctx.Err() != nil)
+	return r.out
+}
+
+// run reads until all partitions are done.
+func (r *restoring) run(ctx context.Context) {
+	said := r.began
+	for r.open > 0 {
+		r.turn(ctx, time.Now())
+		r.wait(ctx)
+		if err := ctx.Err(); err != nil {
+			for _, p := range r.parts {
+				r.finish(p, err)
+			}
+		}
+		if now := time.Now(); now.Sub(said) >= sayProgress {
+			said = now
+			r.sayProgress()
+		}
+	}
+}
+
+// turn does what it is time for.
+func (r *restoring) turn(ctx context.Context, now time.Time) {
+	var unknown []offsets.TopicPartition
+	ready := make(map[int32][]*part) // by leader
+	for at, p := range r.parts {
+		switch {
+		case p.state == done:
+		case r.silent(p, now):
+			r.finish(p, p.silence())
+		case p.asked || now.Before(p.due):
+		case p.state == unbounded:
+			p.asked = true
+			unknown = append(unknown, at)
+		case p.state == parked:
+			p.asked = true
+			r.askEnd(ctx, p, p.wanted)
+		case now.Sub(p.since) > stallWait:
+			r.again(p, now, errNoAnswer)
+		default:
+			ready[p.bounds.leader] = append(ready[p.bounds.leader], p)
+		}
+	}
+	if len(unknown) > 0 {
+		r.asking.Go(func() { // ends with its requests, or with ctx
+			askBounds(ctx, r.journal.cfg.Client, unknown, func(a answers) { send(ctx, r.bounds, a) })
+		})
+	}
+	for leader, parts := range ready {
+		if !r.fetching[leader] {
+			r.fetch(ctx, leader, parts)
+		}
+	}
+}
+
+// send gives an answer to the goroutine of a restore, unless that has ended.
+func send[T any](ctx context.Context, to chan<- T, answer T) {
+	select {
+	case to <- answer:
+	case <-ctx.Done():
+	}
+}
+
+// fetch asks a broker for what comes next of partitions. What it could not answer the
+// last time comes first: it fills its answer in the order of the request.
+func (r *restoring) fetch(ctx context.Context, leader int32, parts []*part) {
+	if r.client == nil {
+		var err error
+		if r.client, err = newClient(r.journal.cfg.Options()); err != nil { // options that no client takes
+			for _, p := range parts {
+				r.finish(p, err)
+			}
+			return
+		}
+	}
+	slices.SortFunc(parts, func(a, b *part) int { return a.progress.Compare(b.progress) })
+	wants := make([]want, len(parts))
+	for i, p := range parts {
+		wants[i] = want{p.at, p.bounds.topicID, p.next}
+	}
+	r.fetching[leader] = true
+	r.asking.Go(func() { // ends with its requests, or with ctx
+		send(ctx, r.fetched, fetched{leader, fetch(ctx, r.client, leader, wants)})
+	})
+}
+
+// wait takes in what comes next: records, bounds, or ends of leader epochs.
+func (r *restoring) wait(ctx context.Context) {
+	timer := time.NewTimer(restoreRetry / 4)
+	defer timer.Stop()
+	select {
+	case a := <-r.bounds:
+		r.bound(ctx, a)
+	case e := <-r.ends:
+		r.end(e)
+	case f := <-r.fetched:
+		r.fetching[f.leader] = false
+		for at, got := range f.parts {
+			if p := r.parts[at]; p.state == reading && got.from == p.next {
+				r.take(ctx, p, got)
+			}
+		}
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// again begins anew with a partition's bounds: something is wrong, or records were
+// deleted under the reading.
+func (r *restoring) again(p *part, due time.Time, err error) {
+	p.state, p.asked, p.due, p.err = unbounded, false, due, err
+}
+
+// bound takes the bounds of partitions.
+func (r *restoring) bound(ctx context.Context, a answers) {
+	now := time.Now()
+	for at, b := range a {
+		p := r.parts[at]
+		if p.state != unbounded {
+			continue
+		}
+		p.asked, p.due = false, now.Add(restoreRetry)
+		switch {
+		case errors.Is(b.err, errMissing), errors.Is(b.err, kerr.TopicAuthorizationFailed):
+			p.err = b.err
+			switch {
+			case !p.named():
+				r.finish(p, nil) // nothing was ever written there, as far as anybody knows
+			case now.Sub(r.began) >= missingWait:
+				r.finish(p, b.err)
+			}
+		case b.err != nil:
+			p.err = b.err
+		case p.ask.Committed.TopicID == b.topicID && p.ask.Committed.To >= b.end && now.Sub(r.began) < visibleWait:
+			p.err = errNotReadable
+		default:
+			p.bounds, p.state, p.since, p.due = b, reading, now, now
+			if p.next < b.start || p.next > b.end { // above the end: the log was truncated
+				p.next = b.start
+			}
+			if p.next >= b.end {
+				r.finish(p, nil)
+			} else if epoch := p.ask.LeaderEpoch; epoch >= 0 && !p.early { // most records are of that one
+				p.early = true
+				r.askEnd(ctx, p, epoch)
+			}
+		}
+	}
+}
+
+var errNotReadable = errors.New("the record that the commit names is not readable yet")
+
+// take takes in what was read of a partition.
+func (r *restoring) take(ctx context.Context, p *part, got took) {
+	now := time.Now()
+	for _, rec := range got.records {
+		if rec.Offset >= p.bounds.end {
+			break
+		}
+		err := p.union.Add(rec.Offset, rec.Value, p.endOf)
+		switch {
+		case errors.Is(err, errEndUnknown): // what is left is read again then
+			p.state, p.asked, p.err = parked, true, err
+			r.askEnd(ctx, p, p.wanted)
+			return
+		case err != nil:
+			r.refuse(p, err)
+			return
+		}
+		p.next = rec.Offset + 1
+		p.progress, p.since, r.taken = now, now, now
+	}
+	if got.next > p.next { // gaps, aborted transactions and markers
+		p.next, p.progress, p.since = got.next, now, now
+	}
+	switch {
+	case p.next >= p.bounds.end:
+		r.finish(p, nil)
+	case got.err != nil:
+		r.again(p, now.Add(restoreRetry), got.err)
+	}
+}
+
+// epochEnd is the answer to where the ingress log of a leader epoch ends.
+type epochEnd struct {
+	part  *part
+	epoch int32
+	end   int64
+	err   error
+}
+
+// askEnd asks where the ingress log of a leader epoch ends.
+func (r *restoring) askEnd(ctx context.Context, p *part, epoch int32) {
+	r.asking.Go(func() { // ends with its question, within 5 s, or with ctx
+		asking, cancel := context.WithTimeout(ctx, askTimeout)
+		defer cancel()
+		end, err := p.ask.EndOf(asking, epoch)
+		send(ctx, r.ends, epochEnd{p, epoch, end, err})
+	})
+}
+
+// end takes where the ingress log of a leader epoch ends.
+func (r *restoring) end(e epochEnd) {
+	p := e.part
+	if e.err == nil {
+		p.ends[e.epoch] = e.end
+	}
+	if p.state != parked || e.epoch != p.wanted {
+		return
+	}
+	p.asked = false
+	if e.err != nil {
+		p.err, p.due = e.err, time.Now().Add(restoreRetry)
+		return
+	}
+	p.state, p.since, p.due = reading, time.Now(), time.Time{}
+}

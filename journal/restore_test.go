@@ -1,0 +1,439 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"layover/facts"
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+func (w *world) restore(asks ...facts.Ask) []facts.Answer {
+	w.Helper()
+	began := time.Now()
+	out := w.j.Restore(context.Background(), asks)
+	w.Logf("restore took %v", time.Since(began))
+	return out
+}
+
+// content fails the test unless an answer is all that was asked for.
+func (w *world) content(a facts.Answer) {
+	w.Helper()
+	if a.Err != nil || a.Complaint != nil || a.Damaged > 0 {
+		w.Errorf("err %v, complaint %v, %d damaged", a.Err, a.Complaint, a.Damaged)
+	}
+}
+
+// TestWhatWasWrittenIsRestored goes through a keeper, a producer, a commit, a deletion
+// and a second tenure.
+func TestWhatWasWrittenIsRestored(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.run()
+		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
+		var asks []facts.Ask
+		var all []*tenure
+		for p := range int32(3) {
+			e := w.tenure(p, w.last().TopicID)
+			e.finish(1, 60_000*int64(p)) // partition 0 has nothing in the journal
+			e.write()
+			e.finish(2, 30*int64(p)) // some of it is in the commit alone
+			all, asks = append(all, e), append(asks, e.ask())
+		}
+		for i, a := range w.restore(asks...) {
+			w.content(a)
+			all[i].same(asks[i].Window)
+			if a.LeaderEpoch != 5 || !a.Restored.Whole || len(a.Restored.Tail) == 0 && i > 0 || (a.Records > 0) != (i > 0) {
+				t.Errorf("partition %d: %+v", i, a)
+			}
+		}
+		if v := w.j.View(); v.Restores != 1 || v.RestoredRecords == 0 || v.RestoredBytes == 0 {
+			t.Errorf("view %+v", v)
+		}
+		w.sayOnce("INFO", "journal was read")
+	})
+}
+
+// TestFactsThatNoCommitNamesAreFound is the late older commit.
+func TestFactsThatNoCommitNamesAreFound(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.tenure(1, w.makeJournal(3))
+		e.finish(1, 9000)
+		e.store()
+		ask := e.blank()
+		a := w.restore(ask)[0]
+		w.content(a)
+		e.same(ask.Window)
+	})
+}
+
+// TestAnEmptyJournalCostsOneRoundOfQuestions: no client is made to read it.
+func TestAnEmptyJournalCostsOneRoundOfQuestions(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.makeJournal(3)
+		w.cfg.Options = func() []kgo.Opt { return []kgo.Opt{kgo.SeedBrokers("nowhere:1")} }
+		w.j = New(w.cfg)
+		began := time.Now()
+		e := w.tenure(1, offsets.TopicID{})
+		w.content(w.restore(e.blank())[0])
+		if took := time.Since(began); took > 100*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		w.broker.DeleteTopic(name)
+		w.content(w.restore(e.blank())[0]) // nor does one that is missing
+	})
+}
+
+// TestANamedRecordThatIsReadableLaterIsWaitedFor is a follower that has just become the
+// leader, or a commit that was faster than the high watermark.
+func TestANamedRecordThatIsReadableLaterIsWaitedFor(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.tenure(1, w.makeJournal(3))
+		e.finish(1, 9000)
+		cut := e.values()
+		for i, c := range cut { // the last is not written yet
+			e.ledger.Written(facts.Result{Seq: c.Seq, Offset: int64(i)}, 1)
+		}
+		for _, c := range cut[:len(cut)-1] {
+			w.append(1, c.Value)
+		}
+		ask := e.ask()
+		go func() {
+			time.Sleep(2 * time.Second)
+			w.append(1, cut[len(cut)-1].Value)
+		}()
+		began := time.Now()
+		a := w.restore(ask)[0]
+		w.content(a)
+		e.same(ask.Window)
+		if took := time.Since(began); took < 2*time.Second || took > 3*time.Second {
+			t.Errorf("took %v, want a little over 2 s", took)
+		}
+	})
+}
+
+// TestANamedRecordThatNeverComesIsComplainedOfAfter10Seconds: the journal was truncated.
+func TestANamedRecordThatNeverComesIsComplainedOfAfter10Seconds(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.tenure(1, w.makeJournal(3))
+		e.finish(1, 9000)
+		for i, c := range e.values() {
+			if i == 0 {
+				w.append(1, c.Value)
+			}
+			e.ledger.Written(facts.Result{Seq: c.Seq, Offset: int64(i) + 7}, 1)
+		}
+		began := time.Now()
+		a := w.restore(e.ask())[0]
+		if a.Complaint == nil || !strings.Contains(a.Complaint.Error(), "truncated") || a.Restored.Whole || a.Records != 1 {
+			t.Errorf("%+v", a)
+		}
+		if took := time.Since(began); took < 10*time.Second || took > 11*time.Second {
+			t.Errorf("took %v, want a little over 10 s", took)
+		}
+		w.sayOnce("ERROR", "journal is incomplete: records may be delivered again", "truncated")
+	})
+}
+
+// TestAJournalMadeAgainIsComplainedOfAtOnce because of its id.
+func TestAJournalMadeAgainIsComplainedOfAtOnce(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.tenure(1, w.makeJournal(3))
+		e.finish(1, 9000)
+		e.store()
+		ask := e.ask()
+		w.broker.DeleteTopic(name)
+		w.makeJournal(3)
+		began := time.Now()
+		a := w.restore(ask)[0]
+		if a.Complaint == nil || !strings.Contains(a.Complaint.Error(), "made again") || a.Restored.Whole {
+			t.Errorf("%+v", a)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("took %v", took)
+		}
+		w.broker.DeleteTopic(name)
+		a = w.restore(ask)[0]
+		if a.Complaint == nil || !strings.Contains(a.Complaint.Error(), "does not exist") || a.Restored.Whole {
+			t.Errorf("of one that is gone: %+v", a)
+		}
+	})
+}
+
+// TestRecordsDeletedUnderTheReadingAreGoneOver: the reading goes on at the new log start.
+func TestRecordsDeletedUnderTheReadingAreGoneOver(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.tenure(1, w.makeJournal(3))
+		for n := range int64(8) {
+			e.finish(1+n*30_000, 30_000+n*30_000)
+			e.store()
+		}
+		from := e.ask().Committed.From
+		if from == 0 {
+			t.Fatal("no second snapshot")
+		}
+		ask := e.ask()
+		deleted := false
+		w.broker.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+			if !deleted {
+				deleted = true
+				w.broker.DeleteRecords(name, 1, from)
+			}
+			return nil, nil, false
+		})
+		a := w.restore(ask)[0]
+		w.content(a)
+		e.same(ask.Window)
+		if !deleted || a.Restored.Named.From != from || !a.Restored.Whole {
+			t.Errorf("deleted %v, %+v", deleted, a.Restored)
+		}
+	})
+}
+
+// TestDamagedRecordsAreCountedAndForeignOnesPassedOver: all others are taken in.
+func TestDamagedRecordsAreCountedAndForeignOnesPassedOver(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.tenure(1, w.makeJournal(3))
+		e.finish(1, 9000)
+		e.store()
+		other := w.tenure(1, e.topic)
+		other.id.Group = "another"
+		other.ledger = facts.NewLedger(other.id, 8, facts.Restored{}, other.window)
+		other.ledger.Use(e.topic, 1<<20, other.window)
+		other.finish(100_001, 109_000)
+		other.store()
+		w.append(1, []byte("not ours"), nil)
+		a := w.restore(e.ask())[0]
+		if a.Complaint != nil || a.Others < 3 || a.Group != "another" {
+			t.Errorf("%+v", a)
+		}
+		e.finish(10_001, 19_000)
+		for _, c := range e.values() {
+			c.Value[len(c.Value)-1]++
+			e.ledger.Written(facts.Result{Seq: c.Seq, Offset: w.append(1, c.Value)}, 1)
+		}
+		a = w.restore(e.ask())[0]
+		if a.Damaged != 1 || a.Complaint == nil || !strings.Contains(a.Complaint.Error(), "1 records of the journal are damaged") || a.Restored.Whole {
+			t.Errorf("%+v", a)
+		}
+	})
+}
+
+// TestARecordOfANewerReleaseStopsItsPartitionAlone: what it says must not be missed.
+func TestARecordOfANewerReleaseStopsItsPartitionAlone(t *testing.T) {
+	inBubble(t, func(w *world) {
+		id := w.makeJournal(3)
+		one, two := w.tenure(1, id), w.tenure(2, id)
+		for _, e := range []*tenure{one, two} {
+			e.finish(1, 9000)
+			e.store()
+		}
+		w.append(1, []byte{'L', 'J', 9, 9, 0, 0})
+		asks := []facts.Ask{one.ask(), two.ask()}
+		a := w.restore(asks...)
+		if !errors.Is(a[0].Err, facts.ErrNewer) {
+			t.Errorf("%+v", a[0])
+		}
+		w.content(a[1])
+		two.same(asks[1].Window)
+	})
+}
+
+// TestAPartitionWithoutLeaderHoldsNoOther: it is given up for 3 s where no commit names
+// its journal, and for 30 s where one does.
+func TestAPartitionWithoutLeaderHoldsNoOther(t *testing.T) {
+	for what, c := range map[string]struct {
+		named bool
+		took  time.Duration
+	}{"named": {true, 30 * time.Second}, "not named": {false, 3 * time.Second}} {
+		t.Run(what, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				id := w.makeJournal(3)
+				one, two := w.tenure(1, id), w.tenure(2, id)
+				for _, e := range []*tenure{one, two} {
+					e.finish(1, 9000)
+					e.store()
+				}
+				asks := []facts.Ask{one.blank(), two.ask()}
+				if c.named {
+					asks[0] = one.ask()
+				}
+				defer w.fault(kmsg.Metadata, kfake.Fault{Topic: name, Partitions: []int32{1}, Err: kerr.LeaderNotAvailable})()
+				began := time.Now()
+				a := w.restore(asks...)
+				if took := time.Since(began); took < c.took || took > c.took+time.Second {
+					t.Errorf("took %v, want %v", took, c.took)
+				}
+				if a[0].Complaint == nil || !strings.Contains(a[0].Complaint.Error(), "does not answer") || a[0].Restored.Whole {
+					t.Errorf("%+v", a[0])
+				}
+				w.content(a[1])
+				two.same(asks[1].Window)
+				if a[1].Took > time.Second {
+					t.Errorf("the other took %v", a[1].Took)
+				}
+			})
+		})
+	}
+}
+
+// TestABrokerThatIsGoneHoldsNoOtherAndMayComeBack within the 30 s.
+func TestABrokerThatIsGoneHoldsNoOtherAndMayComeBack(t *testing.T) {
+	inBubble(t, func(w *world) {
+		id := w.makeJournal(3)
+		one, two := w.tenure(1, id), w.tenure(2, id)
+		for i, e := range []*tenure{one, two} {
+			if err := w.broker.MoveTopicPartition(name, e.tp.Partition, int32(i)); err != nil {
+				t.Fatal(err)
+			}
+			e.finish(1, 9000)
+			e.store()
+		}
+		asks := []facts.Ask{one.ask(), two.ask()}
+		fresh := w.kafka()
+		defer fresh.Close()
+		if err := fresh.Ping(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		w.cfg.Client = fresh
+		w.j = New(w.cfg)
+		w.mu.Lock()
+		w.dead[w.broker.ListenAddrs()[1]] = true
+		w.mu.Unlock()
+		go func() {
+			time.Sleep(15 * time.Second)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			clear(w.dead)
+		}()
+		a := w.restore(asks...)
+		w.content(a[0])
+		w.content(a[1])
+		one.same(asks[0].Window)
+		two.same(asks[1].Window)
+		if a[0].Took > 6*time.Second || a[1].Took < 15*time.Second {
+			t.Errorf("took %v and %v", a[0].Took, a[1].Took)
+		}
+	})
+}
+
+// TestTheEndOfALeaderEpochIsAskedForOnceAndAgainAfterAnError: what is cut off there does
+// not count.
+func TestTheEndOfALeaderEpochIsAskedForOnceAndAgainAfterAnError(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.tenure(1, w.makeJournal(3))
+		for n := range int64(10) {
+			e.finish(1+n*3000, 3000+n*3000)
+			e.store()
+		}
+		ask := e.ask()
+		asked := 0
+		ask.EndOf = func(_ context.Context, epoch int32) (int64, error) {
+			if asked++; asked < 4 {
+				return 0, errors.New("no leader")
+			}
+			return 15_000, nil
+		}
+		ask.LeaderEpoch = -1
+		ask.Window = offsets.NewWindow(0)
+		a := w.restore(ask)[0]
+		w.content(a)
+		if ask.Window.Highest() >= 15_000 || ask.Window.Highest() < 14_990 || asked != 4 {
+			t.Errorf("highest %d after %d questions", ask.Window.Highest(), asked)
+		}
+		ask.EndOf = func(context.Context, int32) (int64, error) { return 0, errors.New("no leader") }
+		began := time.Now()
+		a = w.restore(ask)[0]
+		if a.Complaint == nil || !strings.Contains(a.Complaint.Error(), "leader epoch 5") || a.Err != nil {
+			t.Errorf("%+v", a)
+		}
+		if took := time.Since(began); took < 30*time.Second || took > 31*time.Second {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// TestALogThatWasTruncatedBelowTheCommitStopsThePartition as its facts tell.
+func TestALogThatWasTruncatedBelowTheCommitStopsThePartition(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.tenure(1, w.makeJournal(3))
+		e.window.FinishRange(0, 500)
+		e.finish(501, 9000)
+		e.store()
+		ask := e.ask()
+		ask.LeaderEpoch = 4
+		ask.EndOf = func(_ context.Context, epoch int32) (int64, error) {
+			return map[int32]int64{4: 100, 5: 1 << 40}[epoch], nil
+		}
+		if a := w.restore(ask)[0]; !errors.Is(a.Err, facts.ErrTruncated) {
+			t.Errorf("%+v", a)
+		}
+	})
+}
+
+// TestAStopEndsARestoreAtOnce with the context's error for what was not read.
+func TestAStopEndsARestoreAtOnce(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.tenure(1, w.makeJournal(3))
+		e.finish(1, 9000)
+		e.store()
+		ask := e.ask()
+		defer w.fault(kmsg.ListOffsets, kfake.Fault{Topic: name, Err: kerr.LeaderNotAvailable})()
+		ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
+		defer cancel()
+		began := time.Now()
+		a := w.j.Restore(ctx, []facts.Ask{ask})[0]
+		if took := time.Since(began); took > 4100*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		if !errors.Is(a.Complaint, context.DeadlineExceeded) || a.Restored.Whole {
+			t.Errorf("%+v", a)
+		}
+	})
+}
+
+// TestTransactionsOfOthersDoNotHoldUpTheEnd: aborted records, markers, and one that is
+// open, beyond which nothing counts.
+func TestTransactionsOfOthersDoNotHoldUpTheEnd(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.tenure(1, w.makeJournal(3))
+		e.finish(1, 9000)
+		e.store()
+		other := w.kafka(kgo.TransactionalID("other"))
+		defer other.Close()
+		ctx := context.Background()
+		for _, end := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort} {
+			other.BeginTransaction()
+			if err := other.ProduceSync(ctx, &kgo.Record{Topic: name, Partition: 1, Value: []byte("x")}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+			if err := other.EndTransaction(ctx, end); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ask := e.ask()
+		began := time.Now()
+		a := w.restore(ask)[0]
+		w.content(a)
+		e.same(ask.Window)
+		if took := time.Since(began); took > time.Second || a.Others != 1 {
+			t.Errorf("took %v, %d of others", took, a.Others)
+		}
+		other.BeginTransaction()
+		if err := other.ProduceSync(ctx, &kgo.Record{Topic: name, Partition: 1, Value: []byte("x")}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		began = time.Now()
+		if a := w.restore(e.ask())[0]; a.Complaint != nil || time.Since(began) > time.Second {
+			t.Errorf("%+v in %v", a, time.Since(began))
+		}
+		other.EndTransaction(ctx, kgo.TryAbort)
+	})
+}

@@ -1,0 +1,151 @@
+package journal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// scanWait is how long a scan waits for any record.
+const scanWait = 30 * time.Second
+
+// Scan reads partitions of a topic, each from its start to its end (not included), and
+// calls f for each record that somebody committed, in order within a partition. It ends
+// with an error of f, of a partition, or when nothing was read for 30 s.
+func Scan(ctx context.Context, opts []kgo.Opt, topic string, ends map[int32][2]int64, f func(partition int32, r *kgo.Record) error) error {
+	client, err := newClient(opts)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	all := make(map[offsets.TopicPartition][2]int64, len(ends))
+	for p, b := range ends {
+		all[offsets.TopicPartition{Topic: topic, Partition: p}] = b
+	}
+	return scan(ctx, client, all, scanWait, func(at offsets.TopicPartition, r *kgo.Record) (bool, error) {
+		return true, f(at.Partition, r)
+	})
+}
+
+// scanned is a partition that a scan has not read to its end.
+type scanned struct {
+	next, end int64
+	leader    int32 // -1: to be asked
+	id        offsets.TopicID
+}
+
+// scan is Scan for partitions of any topics; where f says that no more is wanted, the
+// rest of the partition is not read.
+func scan(ctx context.Context, cl *kgo.Client, ends map[offsets.TopicPartition][2]int64, wait time.Duration, f func(offsets.TopicPartition, *kgo.Record) (more bool, err error)) error {
+	open := make(map[offsets.TopicPartition]*scanned)
+	for at, b := range ends {
+		if b[0] < b[1] {
+			open[at] = &scanned{next: b[0], end: b[1], leader: -1}
+		}
+	}
+	for last := time.Now(); len(open) > 0; {
+		failed := find(ctx, cl, open)
+		before := time.Now()
+		for at, got := range fetchAll(ctx, cl, open) {
+			s := open[at]
+			if got.next > s.next {
+				last = before
+			}
+			if err := s.take(at, got, f); err != nil {
+				return fmt.Errorf("%s/%d@%d: %w", at.Topic, at.Partition, s.next, err)
+			}
+			if s.next >= s.end {
+				delete(open, at)
+			} else if got.err != nil {
+				s.leader, failed = -1, fmt.Errorf("%s/%d: %w", at.Topic, at.Partition, got.err)
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if len(open) > 0 && time.Since(last) >= wait {
+			return fmt.Errorf("%d partitions were not read to their end, and nothing came for %v: %w", len(open), wait, cmp.Or(failed, errNoAnswer))
+		}
+		if failed != nil {
+			pause(ctx, restoreRetry)
+		}
+	}
+	return nil
+}
+
+// find asks for the leaders that are not known, and returns why one is not.
+func find(ctx context.Context, cl *kgo.Client, open map[offsets.TopicPartition]*scanned) (failed error) {
+	var unknown []offsets.TopicPartition
+	for at, s := range open {
+		if s.leader < 0 {
+			unknown = append(unknown, at)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	for at, b := range locate(ctx, cl, unknown) {
+		if b.err != nil {
+			failed = b.err
+			continue
+		}
+		open[at].leader, open[at].id = b.leader, b.topicID
+	}
+	return failed
+}
+
+// fetchAll asks every leader once, all at a time.
+func fetchAll(ctx context.Context, cl *kgo.Client, open map[offsets.TopicPartition]*scanned) map[offsets.TopicPartition]took {
+	wants := make(map[int32][]want)
+	for at, s := range open { // in another order each time, so that none is always the last
+		if s.leader >= 0 {
+			wants[s.leader] = append(wants[s.leader], want{at, s.id, s.next})
+		}
+	}
+	var mu sync.Mutex
+	var asking sync.WaitGroup
+	out := make(map[offsets.TopicPartition]took)
+	for leader, led := range wants {
+		asking.Go(func() { // ends with its request, which has a time limit
+			got := fetch(ctx, cl, leader, led)
+			mu.Lock()
+			defer mu.Unlock()
+			maps.Copy(out, got)
+		})
+	}
+	asking.Wait()
+	return out
+}
+
+// take calls f with what was read of a partition. An error is f's, or one that asking
+// again does not mend.
+func (s *scanned) take(at offsets.TopicPartition, got took, f func(offsets.TopicPartition, *kgo.Record) (bool, error)) error {
+	for _, r := range got.records {
+		if r.Offset >= s.end {
+			break
+		}
+		s.next = r.Offset
+		more, err := f(at, r)
+		if err != nil {
+			return err
+		}
+		if !more {
+			s.next = s.end
+			return nil
+		}
+	}
+	s.next = got.next
+	if errors.Is(got.err, kerr.OffsetOutOfRange) || errors.Is(got.err, kerr.TopicAuthorizationFailed) {
+		return got.err
+	}
+	return nil
+}

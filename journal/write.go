@@ -1,0 +1,203 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"layover/facts"
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Write appends a record to the journal of an ingress partition. It calls done once,
+// from any goroutine, and at once where there is no such journal. Records of one
+// partition are appended in the order of the calls.
+func (j *Journal) Write(tp offsets.TopicPartition, w facts.Write, done func(facts.Result)) {
+	name, err := j.writable(tp)
+	if err != nil {
+		j.flights.refused(tp, err, j.cfg.Log, time.Now())
+		done(result(w.Seq, err))
+		return
+	}
+	j.flights.begin(tp, time.Now())
+	j.cfg.Produce(&kgo.Record{Topic: name, Partition: tp.Partition, Value: w.Value}, func(r *kgo.Record, err error) {
+		j.flights.end(tp, time.Now())
+		if err == nil {
+			done(facts.Result{Seq: w.Seq, Offset: r.Offset})
+			return
+		}
+		j.flights.refused(tp, err, j.cfg.Log, time.Now())
+		answer := result(w.Seq, err)
+		answer.TooLarge = errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)
+		done(answer)
+	})
+}
+
+// writable returns the topic that a partition's records are written to.
+func (j *Journal) writable(tp offsets.TopicPartition) (string, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch t := j.topics[tp.Topic]; {
+	case t == nil:
+		return "", fmt.Errorf("%s is no ingress topic", tp.Topic)
+	case t.state != usable:
+		return "", fmt.Errorf("journal topic %.300s: %s", t.name, t.state)
+	case tp.Partition >= t.partitions:
+		return "", fmt.Errorf("journal topic %s has %d partitions, and no partition %d", t.name, t.partitions, tp.Partition)
+	default:
+		return t.name, nil
+	}
+}
+
+// How long a journal may take, and how often that is said.
+const (
+	silentAfter = 3 * time.Second
+	saySilence  = 30 * time.Second
+)
+
+// flights follows the records that are not answered.
+type flights struct {
+	mu     sync.Mutex
+	open   map[offsets.TopicPartition]flight // by ingress partition
+	silent bool                              // it was said that nothing answers
+	said   time.Time                         // when that was said last
+	failed time.Time                         // when a refusal was said last
+	errs   map[string]string                 // the last one of each ingress topic, until a record is appended
+}
+
+// flight is a partition with records in flight.
+type flight struct {
+	count int
+	since time.Time // of the last answer, or of the first record when none was in flight
+}
+
+func (f *flights) begin(tp offsets.TopicPartition, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.open[tp]
+	if o.count++; o.count == 1 {
+		o.since = now
+	}
+	f.open[tp] = o
+}
+
+func (f *flights) end(tp offsets.TopicPartition, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.errs, tp.Topic)
+	if o := f.open[tp]; o.count > 1 {
+		f.open[tp] = flight{o.count - 1, now}
+		return
+	}
+	delete(f.open, tp)
+}
+
+// refused notes a record that was not appended, and says so at most every 30 s.
+func (f *flights) refused(tp offsets.TopicPartition, err error, log *slog.Logger, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.errs == nil {
+		f.errs = make(map[string]string)
+	}
+	f.errs[tp.Topic] = err.Error()
+	if f.failed.IsZero() || now.Sub(f.failed) >= saySilence {
+		f.failed = now
+		log.Warn("journal refuses a record, delivering and committing go on", "topic", tp.Topic, "partition", tp.Partition, "err", err)
+	}
+}
+
+// errors returns the last refusal of each ingress topic.
+func (f *flights) errors() map[string]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make(map[string]string, len(f.errs))
+	for k, v := range f.errs {
+		out[k] = v
+	}
+	return out
+}
+
+// say says that records are not answered, in one line every 30 s, and once that they
+// are again.
+func (f *flights) say(log *slog.Logger, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	silent, oldest, first := 0, now, offsets.TopicPartition{}
+	for tp, o := range f.open {
+		if now.Sub(o.since) <= silentAfter {
+			continue
+		}
+		silent++
+		if o.since.Before(oldest) {
+			oldest, first = o.since, tp
+		}
+	}
+	switch {
+	case silent > 0 && (f.said.IsZero() || now.Sub(f.said) >= saySilence):
+		f.silent, f.said = true, now
+		log.Warn("journal does not answer, delivering and committing go on", "topic", first.Topic, "partition", first.Partition,
+			"partitions", silent, "for", now.Sub(oldest).Round(time.Second))
+	case silent == 0 && f.silent:
+		f.silent = false
+		log.Info("journal answers again")
+	}
+}
+
+// Delete deletes the records of an ingress partition's journal below an offset, in the
+// background. It calls done once, within 5 s.
+func (j *Journal) Delete(tp offsets.TopicPartition, below int64, done func(error)) {
+	j.deletes.Go(func() { // ends with its request, which has a time limit
+		ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+		defer cancel()
+		err := deleteRecords(ctx, j.cfg.Client, j.at(tp), below)
+		if err != nil {
+			j.sayDeletion(tp, err)
+		}
+		done(err)
+	})
+}
+
+func deleteRecords(ctx context.Context, cl *kgo.Client, at offsets.TopicPartition, below int64) error {
+	p := kmsg.NewDeleteRecordsRequestTopicPartition()
+	p.Partition, p.Offset = at.Partition, below
+	t := kmsg.NewDeleteRecordsRequestTopic()
+	t.Topic, t.Partitions = at.Topic, append(t.Partitions, p)
+	req := kmsg.NewPtrDeleteRecordsRequest()
+	req.TimeoutMillis = int32(askTimeout.Milliseconds())
+	req.Topics = append(req.Topics, t)
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return fmt.Errorf("deleting records: %w", err)
+	}
+	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
+		return fmt.Errorf("deleting records: %w", errNoAnswer)
+	}
+	if err := kerr.ErrorForCode(resp.Topics[0].Partitions[0].ErrorCode); err != nil {
+		return fmt.Errorf("deleting records below %d: %w", below, err)
+	}
+	return nil
+}
+
+// sayDeletion says once of a topic that deleting is not allowed.
+func (j *Journal) sayDeletion(tp offsets.TopicPartition, err error) {
+	name := j.cfg.Name(tp.Topic)
+	if !errors.Is(err, kerr.TopicAuthorizationFailed) {
+		j.cfg.Log.Debug("records of the journal are not deleted yet", "topic", name, "partition", tp.Partition, "err", err)
+		return
+	}
+	j.mu.Lock()
+	said := j.refused[name]
+	j.refused[name] = true
+	j.mu.Unlock()
+	if !said {
+		j.cfg.Log.Warn("records of the journal cannot be deleted, and it grows", "topic", name, "partition", tp.Partition,
+			"err", fmt.Sprintf("%v: allow Delete on topic %s", err, name))
+	}
+}
