@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
 )
 
 // TestAScanReadsEachPartitionInOrderFromStartToEnd and nothing beyond.
@@ -111,4 +113,39 @@ func TestHoldsDoesNotGuessWhereNobodyAnswers(t *testing.T) {
 			t.Errorf("%v, %v after %v", held, err, took)
 		}
 	})
+}
+
+// TestMoreThanOneAnswerHoldsIsReadInOrder: 6 MiB, of which a request asks for one of
+// each partition; also of brokers from before topics had ids.
+func TestMoreThanOneAnswerHoldsIsReadInOrder(t *testing.T) {
+	for what, opts := range map[string][]kgo.Opt{"now": nil, "by name": {kgo.MaxVersions(kversion.V2_7_0())}} {
+		t.Run(what, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				w.makeJournal(3)
+				pad := make([]byte, 100_000)
+				ends := make(map[int32][2]int64)
+				for p := range int32(3) {
+					for n := range 20 {
+						w.append(p, fmt.Appendf(nil, "%d %s", n, pad))
+					}
+					ends[p] = [2]int64{0, 20}
+				}
+				h := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Count: -1, Observe: true})
+				next := make(map[int32]int64)
+				err := Scan(context.Background(), append(w.options(), opts...), name, ends, func(p int32, r *kgo.Record) error {
+					if r.Offset != next[p] || !strings.HasPrefix(string(r.Value), fmt.Sprintf("%d ", r.Offset)) {
+						return fmt.Errorf("offset %d of partition %d, want %d", r.Offset, p, next[p])
+					}
+					next[p]++
+					return nil
+				})
+				if err != nil || next[0] != 20 || next[1] != 20 || next[2] != 20 {
+					t.Errorf("%v, read %v", err, next)
+				}
+				if h.Hits() < 2 {
+					t.Errorf("%d requests for 6 MiB", h.Hits())
+				}
+			})
+		})
+	}
 }
