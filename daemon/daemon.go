@@ -13,6 +13,7 @@ import (
 	"layover/cluster"
 	"layover/config"
 	"layover/consumer"
+	"layover/journal"
 	"layover/lane"
 	"layover/producer"
 
@@ -45,6 +46,7 @@ type Daemon struct {
 	watcher   *cluster.Watcher
 	consumer  *consumer.Consumer
 	producers []*producer.Producer
+	journal   *journal.Journal
 	lanes     []*lane.Lane
 	router    *router
 	governor  *governor
@@ -74,6 +76,9 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 	d.router = newRouter(cfg.Lanes)
 	d.held = holdings{bytes: make(map[string][]int64), lanes: cfg.Lanes}
 	d.governor = &governor{limit: func() int64 { return sizes.pauseAt(d.watcher.Brokers()) }, log: d.log}
+	if err := d.makeJournal(kafka); err != nil {
+		return nil, err
+	}
 	if err := d.makeLanes(sizes, kafka); err != nil {
 		return nil, err
 	}
@@ -81,7 +86,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 		Topics: cfg.IngressTopics, Group: cfg.GroupID, InstanceID: cfg.GroupInstanceID,
 		SessionTimeout: cfg.SessionTimeout, StartOffset: string(cfg.StartOffset),
 		FetchMaxBytes: sizes.fetch, ReadingBudget: sizes.reading, MaxDecompress: sizes.decompress,
-		Options: func() []kgo.Opt { return kafka("consumer") }, Log: d.log,
+		Journal: d.journal, Options: func() []kgo.Opt { return kafka("consumer") }, Log: d.log,
 	}, d.router)
 	if err != nil {
 		return nil, err
@@ -113,7 +118,7 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 			return err
 		}
 		d.lanes = append(d.lanes, lane.New(lane.Config{
-			Core: d.coreConfig(i, s), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval,
+			Core: d.coreConfig(i, s), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval, Journal: d.journal,
 			PatienceClock: d.watcher.Answered, Changed: d.governor.check, Log: d.log,
 		}, &delivery{p, d.watcher}, d.router, d.router))
 	}
@@ -145,6 +150,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 
 	watching, stopWatching := context.WithCancel(context.Background())
 	d.background.Go(func() { d.watcher.Run(watching) })
+	d.background.Go(func() { d.journal.Run(watching) })
 	d.background.Go(func() { d.becomeReady(watching) })
 	d.background.Go(func() { d.sayDropped(watching) })
 	for _, l := range d.lanes {
@@ -175,6 +181,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		d.log.Debug("http server stopped hard", "err", err)
 	}
 	waitUntil(by, d.background.Wait)
+	waitUntil(by, d.journal.Wait)
 	d.log.Info("stopped")
 	return fatal
 }

@@ -41,6 +41,7 @@ func (d *Daemon) Sample() admin.Sample {
 	for _, p := range group.Partitions {
 		s.Group.Partitions = append(s.Group.Partitions, admin.Assignment{Topic: p.Topic, Partition: p.Partition, Loaded: p.Loaded, Stopped: p.Stopped, Next: p.Next})
 	}
+	s.Journal = d.journalSample()
 	s.CaughtUp = d.ready.Load()
 	return s
 }

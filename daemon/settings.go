@@ -141,11 +141,10 @@ func backOff(fails int) time.Duration {
 	return d - time.Duration(rand.Int64N(int64(d)/5))
 }
 
-// kafkaOptions returns the options of every Kafka client, by the client's name in
-// the metrics.
-func (d *Daemon) kafkaOptions() func(name string) []kgo.Opt {
-	reg := prometheus.Registerer(d.registry)
-	base := []kgo.Opt{
+// clientOptions returns the options of every Kafka client.
+func (d *Daemon) clientOptions() []kgo.Opt {
+	opts := []kgo.Opt{
+		kgo.ClientID("layover"),
 		kgo.SeedBrokers(d.cfg.Brokers...),
 		kgo.RetryBackoffFn(backOff),
 		kgo.MetadataMinAge(250 * time.Millisecond),
@@ -154,10 +153,17 @@ func (d *Daemon) kafkaOptions() func(name string) []kgo.Opt {
 		kgo.DisableClientMetrics(),
 	}
 	if d.log.Enabled(context.Background(), slog.LevelDebug) {
-		base = append(base, kgo.WithLogger(kslog.New(d.log)))
+		opts = append(opts, kgo.WithLogger(kslog.New(d.log)))
 	}
+	return append(opts, d.opts.Kafka...)
+}
+
+// kafkaOptions returns the options of the Kafka clients that live as long as the
+// process, by the client's name in the metrics.
+func (d *Daemon) kafkaOptions() func(name string) []kgo.Opt {
+	reg := prometheus.Registerer(d.registry)
 	return func(name string) []kgo.Opt {
 		metrics := kprom.NewMetrics("layover_kafka", kprom.Registerer(prometheus.WrapRegistererWith(prometheus.Labels{"client": name}, reg)))
-		return append(append([]kgo.Opt{kgo.ClientID("layover"), kgo.WithHooks(metrics)}, base...), d.opts.Kafka...)
+		return append([]kgo.Opt{kgo.WithHooks(metrics)}, d.clientOptions()...)
 	}
 }

@@ -241,7 +241,7 @@ func TestDamagedRecordsAreCountedAndForeignOnesPassedOver(t *testing.T) {
 		other := w.tenure(1, e.topic)
 		other.id.Group = "another"
 		other.ledger = facts.NewLedger(other.id, 8, facts.Restored{}, other.window)
-		other.ledger.Use(e.topic, 1<<20, other.window)
+		other.ledger.Use(e.topic, 1<<20)
 		other.finish(100_001, 109_000)
 		other.store()
 		w.append(1, []byte("not ours"), nil)

@@ -240,7 +240,7 @@ func (w *world) tenure(partition int32, topic offsets.TopicID) *tenure {
 	e := &tenure{w: w, tp: offsets.TopicPartition{Topic: ingress, Partition: partition}, window: offsets.NewWindow(0), topic: topic}
 	e.id = facts.Identity{Identity: offsets.Identity{ClusterID: "c", TopicID: offsets.TopicID{7}, Partition: partition}, Group: "layover", Incarnation: 99}
 	e.ledger = facts.NewLedger(e.id, uint64(partition)+1, facts.Restored{}, e.window)
-	e.ledger.Use(topic, 1<<20, e.window)
+	e.ledger.Use(topic, 1<<20)
 	return e
 }
 
@@ -255,8 +255,8 @@ func (e *tenure) finish(from, to int64) {
 
 // values cuts records without writing them.
 func (e *tenure) values() (out []facts.Write) {
-	e.ledger.Encode(e.window, 256) // enters the journal
-	return e.ledger.Cut(nil, e.window, 5, true, time.Now().UnixMilli())
+	e.ledger.Encode(256, 256) // enters the journal
+	return e.ledger.Cut(nil, 5, true, time.Now().UnixMilli())
 }
 
 // write writes until nothing is left to write, through a journal that runs.
@@ -298,7 +298,7 @@ func (e *tenure) store() {
 // ask asks as the next tenure would, from what a commit of this one says.
 func (e *tenure) ask() facts.Ask {
 	e.w.Helper()
-	enc, _ := e.ledger.Encode(e.window, 256)
+	enc, _ := e.ledger.Encode(256, 256)
 	w, ext, err := offsets.DecodeAll(enc.Metadata, e.id.Identity, e.window.Low())
 	if err != nil {
 		e.w.Fatal(err)

@@ -1,0 +1,69 @@
+package daemon
+
+import (
+	"sync/atomic"
+	"time"
+
+	"layover/admin"
+	"layover/config"
+	"layover/journal"
+	"layover/producer"
+	"layover/purgatory"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// journalClient is what writes to the journals: one producer for all lanes, and the
+// largest batch that all their topics take.
+type journalClient struct {
+	*producer.Producer
+	batch atomic.Int32 // bytes
+}
+
+// makeJournal makes what keeps, writes and reads the journals.
+func (d *Daemon) makeJournal(kafka func(string) []kgo.Opt) error {
+	w := new(journalClient)
+	w.batch.Store(1 << 20)
+	var err error
+	w.Producer, err = producer.New(producer.Config{
+		MaxBatchBytes: func(string) int32 { return w.batch.Load() },
+		MaxBuffered:   1 << 16,
+		Options:       func(suffix string) []kgo.Opt { return kafka("journal" + suffix) },
+	})
+	if err != nil {
+		return err
+	}
+	d.producers = append(d.producers, w.Producer)
+	d.journal = journal.New(journal.Config{
+		Group: d.cfg.GroupID, Ingress: d.cfg.IngressTopics, Name: d.cfg.JournalName, Auto: d.cfg.Journal == config.JournalAuto,
+		Client: d.asking, Options: d.clientOptions,
+		Produce: func(r *kgo.Record, done func(*kgo.Record, error)) { w.Deliver(r, false, done) },
+		Changed: func(ingress string, s journal.State) { d.journalChanged(w, ingress, s) },
+		Log:     d.log,
+	})
+	return nil
+}
+
+// journalChanged passes on what is known about the journal of an ingress topic.
+func (d *Daemon) journalChanged(w *journalClient, ingress string, s journal.State) {
+	if s.Usable {
+		w.batch.Store(min(w.batch.Load(), int32(s.MaxBytes)))
+	}
+	for _, l := range d.lanes {
+		l.Journalled(ingress, purgatory.JournalState{Usable: s.Usable, TopicID: s.TopicID, MaxBytes: s.MaxBytes})
+	}
+}
+
+// journalSample is the journals' part of a sample.
+func (d *Daemon) journalSample() admin.Journal {
+	v := d.journal.View()
+	j := admin.Journal{
+		Restores: v.Restores, Records: v.RestoredRecords, Bytes: v.RestoredBytes,
+		Took: time.Duration(v.RestoreSeconds * float64(time.Second)), Last: v.LastRestore,
+	}
+	for _, ingress := range d.cfg.IngressTopics {
+		t := v.Topics[ingress]
+		j.Topics = append(j.Topics, admin.JournalTopic{Ingress: ingress, Name: t.Name, State: t.State, Warning: t.Warning, Err: t.Error})
+	}
+	return j
+}
