@@ -197,8 +197,18 @@ type status struct {
 		Warnings  map[string]string `json:"warnings"`
 	} `json:"kafka"`
 	Assignments []struct {
-		Loaded bool `json:"loaded"`
+		Loaded bool   `json:"loaded"`
+		Set    string `json:"finished_set_in"`
 	} `json:"assignments"`
+	Journal struct {
+		Records   int64 `json:"records_written"`
+		Bytes     int64 `json:"bytes_written"`
+		Snapshots int64 `json:"snapshots"`
+		Deletions int64 `json:"deletions"`
+		Live      int64 `json:"live_bytes"`
+		Restored  int64 `json:"restored_records"`
+		LastMs    int64 `json:"last_restore_ms"`
+	} `json:"journal"`
 	Counters struct {
 		Consumed    int64 `json:"consumed"`
 		Skipped     int64 `json:"skipped"`

@@ -94,6 +94,61 @@ func TestABrokerThatIsGoneHoldsNoOtherAndMayComeBack(t *testing.T) {
 	})
 }
 
+// TestAPartitionWhoseReadingStallsIsLookedForAnew: it has another leader meanwhile.
+func TestAPartitionWhoseReadingStallsIsLookedForAnew(t *testing.T) {
+	inBubble(t, func(w *world) {
+		e := w.tenure(1, w.makeJournal(3))
+		if err := w.broker.MoveTopicPartition(name, 1, 1); err != nil {
+			t.Fatal(err)
+		}
+		e.finish(1, 9000)
+		e.store()
+		ask := e.ask()
+		w.mu.Lock()
+		w.dead[w.broker.ListenAddrs()[1]] = true // connections that are there live on
+		w.mu.Unlock()
+		w.cfg.Options = func() []kgo.Opt { return append(w.options(), kgo.SeedBrokers(w.broker.ListenAddrs()[0])) }
+		w.j = New(w.cfg)
+		go func() {
+			time.Sleep(time.Second)
+			w.broker.MoveTopicPartition(name, 1, 0)
+		}()
+		a := w.restore(ask)[0]
+		w.content(a)
+		e.same(ask.Window)
+		if a.Took < 5*time.Second || a.Took > 6*time.Second {
+			t.Errorf("took %v", a.Took)
+		}
+	})
+}
+
+// TestALeaderIsOneThatIsThere in all that metadata says.
+func TestALeaderIsOneThatIsThere(t *testing.T) {
+	at := offsets.TopicPartition{Topic: name, Partition: 1}
+	topic := func(code int16, partitions ...kmsg.MetadataResponseTopicPartition) *kmsg.MetadataResponseTopic {
+		return &kmsg.MetadataResponseTopic{ErrorCode: code, Partitions: partitions}
+	}
+	for what, c := range map[string]struct {
+		t       *kmsg.MetadataResponseTopic
+		leader  int32
+		missing bool
+	}{
+		"led":             {topic(0, kmsg.MetadataResponseTopicPartition{Partition: 1, Leader: 7}), 7, false},
+		"a replica is":    {topic(0, kmsg.MetadataResponseTopicPartition{Partition: 1, Leader: 7, ErrorCode: kerr.ReplicaNotAvailable.Code}), 7, false},
+		"no leader":       {topic(0, kmsg.MetadataResponseTopicPartition{Partition: 1, Leader: -1}), -1, false},
+		"no such":         {topic(0, kmsg.MetadataResponseTopicPartition{Partition: 0, Leader: 7}), -1, true},
+		"no topic":        {topic(kerr.UnknownTopicOrPartition.Code), -1, true},
+		"no such name":    {topic(kerr.InvalidTopicException.Code), -1, true},
+		"not allowed":     {topic(kerr.TopicAuthorizationFailed.Code), -1, false},
+		"not yet a topic": {topic(kerr.LeaderNotAvailable.Code), -1, false},
+	} {
+		leader, err := leaderOf(c.t, true, at)
+		if leader != c.leader || (err == nil) != (leader >= 0) || errors.Is(err, errMissing) != c.missing {
+			t.Errorf("%s: %d, %v", what, leader, err)
+		}
+	}
+}
+
 // TestTheEndOfALeaderEpochIsAskedForOnceAndAgainAfterAnError: what is cut off there does
 // not count.
 func TestTheEndOfALeaderEpochIsAskedForOnceAndAgainAfterAnError(t *testing.T) {

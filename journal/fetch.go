@@ -60,8 +60,8 @@ func newClient(opts []kgo.Opt) (*kgo.Client, error) {
 // The requests are our own and not the client's consumer: that one does not tell its
 // position where a log ends with something it does not return, asks again without a
 // pause after an offset out of range, needs metadata from any broker, dead ones
-// included, for each partition that joins, and may keep the others waiting when one
-// leaves.
+// included, for each partition that joins, and was seen to leave others unread after
+// one had left.
 func fetch(ctx context.Context, cl *kgo.Client, leader int32, wants []want) map[offsets.TopicPartition]took {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()

@@ -2,9 +2,9 @@ package journal
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"layover/facts"
@@ -13,7 +13,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -216,6 +215,55 @@ func TestAJournalThatIsDeletedIsMadeAgainAndItsNewIDPassedOn(t *testing.T) {
 	})
 }
 
+// TestAJournalMadeAgainBetweenTwoAnswersIsPassedOn although nobody saw it missing.
+func TestAJournalMadeAgainBetweenTwoAnswersIsPassedOn(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.run()
+		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
+		w.broker.DeleteTopic(name)
+		id := w.makeJournal(3)
+		time.Sleep(3 * time.Second)
+		if s := w.last(); s.TopicID != id || !s.Usable || w.changed() != 2 {
+			t.Errorf("changes %+v", w.changes)
+		}
+		w.sayOnce("ERROR", "deleted and made again")
+	})
+}
+
+// TestAJournalThatAnotherProcessMakesIsNoRefusal: all start at once.
+func TestAJournalThatAnotherProcessMakesIsNoRefusal(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Topic: name, Err: kerr.TopicAlreadyExists, Count: 1})
+		w.run()
+		time.Sleep(500 * time.Millisecond)
+		id := w.makeJournal(3)
+		w.until(3*time.Second, "the journal is usable", func() bool { return w.last().Usable && w.last().TopicID == id })
+		if n := w.said("WARN"); n > 0 {
+			t.Errorf("%d warnings", n)
+		}
+	})
+}
+
+// TestATopicThatMayNotBeWrittenIsNotUsable as a broker that says what is allowed tells;
+// one that does not say is believed when it refuses.
+func TestATopicThatMayNotBeWrittenIsNotUsable(t *testing.T) {
+	for what, c := range map[string]struct {
+		operations int32
+		usable     bool
+	}{
+		"write": {1 << kmsg.ACLOperationWrite, true}, "read": {1 << kmsg.ACLOperationRead, false}, "not said": {-2147483648, true}, "none": {0, true},
+	} {
+		var logs lockedBuffer
+		j := New(Config{Ingress: []string{ingress}, Name: func(string) string { return name }, Auto: true, Log: slog.New(slog.NewTextHandler(&logs, nil))})
+		rt := kmsg.NewMetadataResponseTopic()
+		rt.TopicID, rt.AuthorizedOperations, rt.Partitions = [16]byte{1}, c.operations, make([]kmsg.MetadataResponseTopicPartition, 1)
+		j.note(j.topics[ingress], &rt)
+		if got := j.topics[ingress].now().Usable; got != c.usable || strings.Contains(logs.String(), "ACL Write on topic "+name) == c.usable {
+			t.Errorf("%s: usable %v, log %s", what, got, logs.String())
+		}
+	}
+}
+
 // TestOneAnswerThatDoesNotKnowTheJournalIsNotBelieved is a broker that has just started.
 func TestOneAnswerThatDoesNotKnowTheJournalIsNotBelieved(t *testing.T) {
 	inBubble(t, func(w *world) {
@@ -248,92 +296,5 @@ func TestRunEndsAtOnceWhenNoBrokerAnswers(t *testing.T) {
 			t.Errorf("took %v", took)
 		}
 		w.dead = nil
-	})
-}
-
-// TestAWriteThatIsRefusedSaysHow and one that is too large is told apart.
-func TestAWriteThatIsRefusedSaysHow(t *testing.T) {
-	inBubble(t, func(w *world) {
-		w.run()
-		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
-		write := func() facts.Result {
-			done := make(chan facts.Result, 2)
-			w.j.Write(offsets.TopicPartition{Topic: ingress, Partition: 1}, facts.Write{Seq: 4, Value: []byte("v")}, func(r facts.Result) { done <- r })
-			return <-done
-		}
-		if r := write(); r.Err != nil || r.Offset != 0 || r.Seq != 4 {
-			t.Errorf("%+v", r)
-		}
-		for err, large := range map[*kerr.Error]bool{kerr.MessageTooLarge: true, kerr.RecordListTooLarge: true, kerr.PolicyViolation: false} {
-			end := w.fault(kmsg.Produce, kfake.Fault{Topic: name, Err: err})
-			for range 3 {
-				if r := write(); r.Err == nil || r.TooLarge != large {
-					t.Errorf("%v: %+v", err, r)
-				}
-			}
-			end()
-		}
-		w.sayOnce("WARN", "journal refuses a record")
-		if v := w.j.View().Topics[ingress]; v.Error == "" {
-			t.Error("no error in the view")
-		}
-		write()
-		if v := w.j.View().Topics[ingress]; v.Error != "" {
-			t.Errorf("error %q after a record was appended", v.Error)
-		}
-	})
-}
-
-// TestASilentJournalIsSaidEvery30SecondsAndThatItAnswersAgain: one line, not one each.
-func TestASilentJournalIsSaidEvery30SecondsAndThatItAnswersAgain(t *testing.T) {
-	inBubble(t, func(w *world) {
-		var held []func()
-		w.cfg.Produce = func(r *kgo.Record, done func(*kgo.Record, error)) { held = append(held, func() { done(r, nil) }) }
-		w.j = New(w.cfg)
-		w.run()
-		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
-		for p := range int32(3) {
-			w.j.Write(offsets.TopicPartition{Topic: ingress, Partition: p}, facts.Write{Seq: 1}, func(facts.Result) {})
-		}
-		time.Sleep(20 * time.Second)
-		w.sayOnce("WARN", "journal does not answer", "partitions=3")
-		time.Sleep(30 * time.Second)
-		if n := w.said("journal does not answer"); n != 2 {
-			t.Errorf("said %d times in 50 s, want 2", n)
-		}
-		for _, answer := range held {
-			answer()
-		}
-		time.Sleep(3 * time.Second)
-		w.sayOnce("INFO", "journal answers again")
-	})
-}
-
-// TestRecordsAreDeletedAndARefusalIsSaidOnce while the log start tells.
-func TestRecordsAreDeletedAndARefusalIsSaidOnce(t *testing.T) {
-	inBubble(t, func(w *world) {
-		w.makeJournal(3)
-		w.append(1, []byte("a"), []byte("b"), []byte("c"))
-		remove := func(below int64) error {
-			done := make(chan error, 2)
-			w.j.Delete(offsets.TopicPartition{Topic: ingress, Partition: 1}, below, func(err error) { done <- err })
-			w.j.Wait()
-			return <-done
-		}
-		if err := remove(2); err != nil {
-			t.Error(err)
-		}
-		if start := w.broker.PartitionInfo(name, 1).LogStartOffset; start != 2 {
-			t.Errorf("log start %d, want 2", start)
-		}
-		end := w.fault(kmsg.DeleteRecords, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed})
-		for range 3 {
-			if remove(3) == nil {
-				t.Error("no error")
-			}
-		}
-		end()
-		w.sayOnce("WARN", "Delete on topic "+name, "grows")
-		synctest.Wait()
 	})
 }

@@ -103,13 +103,13 @@ func (w *world) options() []kgo.Opt {
 		kgo.RetryBackoffFn(func(int) time.Duration { return 100 * time.Millisecond })}
 }
 
-// dial connects, but to a dead broker, from which nothing is heard for 5 s.
+// dial connects, but to a dead broker, from which nothing is heard for 8 s.
 func (w *world) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	w.mu.Lock()
 	dead := w.dead[addr]
 	w.mu.Unlock()
 	if dead {
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, 8*time.Second)
 		defer cancel()
 		<-ctx.Done()
 		return nil, ctx.Err()
