@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"layover/facts"
@@ -45,7 +46,13 @@ func (c *Consumer) restore(ctx context.Context, begin []*beginning) error {
 			asked = append(asked, b)
 			asks = append(asks, facts.Ask{
 				TopicPartition: b.tp, ID: b.id, Window: b.Window, LeaderEpoch: b.LeaderEpoch, LogEnd: b.end, Committed: b.named,
-				EndOf: func(ctx context.Context, epoch int32) (int64, error) { return c.endOfEpoch(ctx, b.tp, epoch) },
+				EndOf: func(ctx context.Context, epoch int32) (int64, error) {
+					end, err := c.endOfEpoch(ctx, b.tp, epoch)
+					if end < 0 { // a broker that does not know the epoch does not contradict it
+						end = math.MaxInt64
+					}
+					return end, err
+				},
 			})
 		}
 	}

@@ -35,7 +35,7 @@ func (d *Daemon) makeJournal(kafka func(string) []kgo.Opt) error {
 	}
 	d.producers = append(d.producers, w.Producer)
 	d.journal = journal.New(journal.Config{
-		Group: d.cfg.GroupID, Ingress: d.cfg.IngressTopics, Name: d.cfg.JournalName, Auto: d.cfg.Journal == config.JournalAuto,
+		Group: d.cfg.GroupID, Ingress: d.cfg.IngressTopics, Name: d.cfg.JournalName, Auto: d.cfg.Journal == config.JournalAuto, Shared: d.cfg.JournalShared(),
 		Client: d.asking, Options: d.clientOptions,
 		Produce: func(r *kgo.Record, done func(*kgo.Record, error)) { w.Deliver(r, false, done) },
 		Changed: func(ingress string, s journal.State) { d.journalChanged(w, ingress, s) },

@@ -10,6 +10,7 @@ import (
 	"layover/facts"
 	"layover/offsets"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -51,7 +52,7 @@ func (j *Journal) holds(ctx context.Context, ids map[offsets.TopicPartition]offs
 		defer mu.Unlock()
 		for at, b := range a {
 			switch {
-			case errors.Is(b.err, errMissing):
+			case errors.Is(b.err, errMissing), errors.Is(b.err, kerr.TopicAuthorizationFailed): // then nobody has written there
 			case b.err != nil:
 				failed = fmt.Errorf("%s/%d: %w", at.Topic, at.Partition, b.err)
 			default:
@@ -82,6 +83,9 @@ func (j *Journal) holds(ctx context.Context, ids map[offsets.TopicPartition]offs
 		}
 		return !held[tp], nil
 	})
+	if errors.Is(err, kerr.TopicAuthorizationFailed) {
+		err = nil
+	}
 	return held, err
 }
 

@@ -29,6 +29,7 @@ type Config struct {
 	// Auto: without it journals are read where a commit names one, and neither made,
 	// checked nor written.
 	Auto   bool
+	Shared bool        // Name does not tell groups apart
 	Client *kgo.Client // for questions and admin requests; not closed here
 	// Options returns brokers, dialer, back-off, logger of the clients that read.
 	Options func() []kgo.Opt
@@ -87,6 +88,7 @@ type topic struct {
 	unread     bool      // it was said that it cannot be read
 	err        string    // the last one
 	told       State
+	sharing    sharing
 }
 
 // word is how a journal topic is.
@@ -154,6 +156,7 @@ func (j *Journal) Run(ctx context.Context) {
 			j.create(ctx)
 			j.grow(ctx)
 			j.configure(ctx) // whoever hears of a topic hears its limit
+			j.shared(ctx)
 			j.tell()
 		}
 		j.flights.say(j.cfg.Log, time.Now())
@@ -181,13 +184,13 @@ func (t *topic) now() State {
 	if (t.id == offsets.TopicID{}) && t.state != usable {
 		return State{}
 	}
-	return State{Usable: t.state == usable, TopicID: t.id, MaxBytes: t.maxBatch - min(batchOverhead, t.maxBatch/4)}
+	return State{Usable: t.state == usable && t.sharing.refused == "", TopicID: t.id, MaxBytes: t.maxBatch - min(batchOverhead, t.maxBatch/4)}
 }
 
 // Topic is what metrics and status show of a journal topic.
 type Topic struct {
 	Name       string
-	State      string // unknown, usable, missing, forbidden, illegal name, off
+	State      string // unknown, usable, refused, missing, forbidden, illegal name, off
 	TopicID    offsets.TopicID
 	Partitions int32
 	Warning    string // what an operator should mend, "" for nothing
@@ -212,7 +215,11 @@ func (j *Journal) View() View {
 	v := View{Topics: make(map[string]Topic, len(j.topics)), Restores: r.count, RestoredRecords: r.records, RestoredBytes: r.bytes,
 		RestoreSeconds: r.took.Seconds(), LastRestore: r.last}
 	for ingress, t := range j.topics {
-		w := Topic{Name: t.name, State: string(t.state), TopicID: t.id, Partitions: t.partitions, Warning: t.complaint(), Error: t.err}
+		state := string(t.state)
+		if t.sharing.refused != "" {
+			state = "refused"
+		}
+		w := Topic{Name: t.name, State: state, TopicID: t.id, Partitions: t.partitions, Warning: t.complaint(), Error: t.err}
 		if failed[ingress] != "" {
 			w.Error = failed[ingress]
 		}
@@ -223,7 +230,7 @@ func (j *Journal) View() View {
 
 // complaint returns what an operator should mend.
 func (t *topic) complaint() string {
-	for _, s := range []string{t.using.text, t.making.text, t.growing.text, t.warning} {
+	for _, s := range []string{t.sharing.refused, t.using.text, t.making.text, t.growing.text, t.warning} {
 		if s != "" {
 			return s
 		}

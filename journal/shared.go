@@ -1,0 +1,95 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"layover/facts"
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// sharing is what is known about whether a journal topic is another group's too.
+type sharing struct {
+	id      offsets.TopicID // that was looked at
+	next    time.Time       // the next look
+	refused string          // why it is not used, "" if it is
+}
+
+// shared looks, where the name does not tell groups apart, whether another group has
+// records in a topic. Each would delete the other's, so such a topic is not used.
+func (j *Journal) shared(ctx context.Context) {
+	if !j.cfg.Shared {
+		return
+	}
+	now := time.Now()
+	for _, t := range j.due(func(t *topic) bool {
+		return t.state == usable && (t.sharing.id != t.id || t.sharing.refused != "" && !now.Before(t.sharing.next))
+	}) {
+		group, err := j.stranger(ctx, &t)
+		if ctx.Err() != nil {
+			return
+		}
+		j.mu.Lock()
+		s := &j.topics[t.ingress].sharing
+		was := s.refused
+		s.id, s.next, s.refused = t.id, now.Add(refusedRetry), ""
+		switch {
+		case err != nil:
+			s.refused = fmt.Sprintf("whether another group has records in it is not known: %v", err)
+			s.next = now.Add(requestRetry)
+		case group != "":
+			s.refused = fmt.Sprintf("group %q has records in it, and each group deletes what it does not need: put {group} into LAYOVER_JOURNAL_TOPIC, or give each group a name of its own", group)
+		}
+		if s.refused != "" && s.refused != was {
+			j.cfg.Log.Error("journal topic is not used, and what does not fit into commit metadata is delivered again after a restart", "topic", t.name, "err", s.refused)
+		}
+		j.mu.Unlock()
+	}
+}
+
+// stranger returns another group that has records in a topic, "" if none has.
+func (j *Journal) stranger(ctx context.Context, t *topic) (group string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, holdsWait)
+	defer cancel()
+	var parts []offsets.TopicPartition
+	for p := range t.partitions {
+		parts = append(parts, offsets.TopicPartition{Topic: t.name, Partition: p})
+	}
+	var mu sync.Mutex
+	var failed error
+	ends := make(map[offsets.TopicPartition][2]int64)
+	askBounds(ctx, j.cfg.Client, parts, func(a answers) {
+		mu.Lock()
+		defer mu.Unlock()
+		for at, b := range a {
+			failed = errors.Join(failed, b.err)
+			ends[at] = [2]int64{b.start, b.end}
+		}
+	})
+	if failed != nil {
+		return "", failed
+	}
+	client, err := newClient(j.cfg.Options())
+	if err != nil {
+		return "", err
+	}
+	defer client.Close()
+	err = scan(ctx, client, ends, holdsWait, func(_ offsets.TopicPartition, r *kgo.Record) (bool, error) {
+		if rec, err := facts.Read(r.Value); err == nil && rec.Group != j.cfg.Group {
+			group = rec.Group
+			return false, errFound
+		}
+		return true, nil
+	})
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	return group, err
+}
+
+var errFound = errors.New("found")
