@@ -55,8 +55,11 @@ func (l *Lane) settled(now time.Time) bool {
 		l.effects()
 		l.settleBy = now.Add(journalWait)
 	}
-	if l.core.Writing() && now.Before(l.settleBy) {
-		return false
+	if l.core.Writing() {
+		if now.Before(l.settleBy) {
+			return false
+		}
+		l.core.GiveUp()
 	}
 	l.settleBy = time.Time{}
 	return true

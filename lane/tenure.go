@@ -167,7 +167,11 @@ func (r *revoking) answered(results []purgatory.CommitResult) {
 // commits sends what finished since the last commit, every interval, and sooner
 // while a partition waits for a commit before it may deliver.
 func (l *Lane) commits(now time.Time) {
-	if now.Before(l.nextCommit) || l.draining(now) || !l.core.Dirty() || !l.settled(now) {
+	if now.Before(l.nextCommit) || l.draining(now) || !l.core.Dirty() {
+		l.settleBy = time.Time{} // or the loop would not sleep
+		return
+	}
+	if !l.settled(now) {
 		return
 	}
 	batch := l.core.Commits(nil, false)

@@ -63,7 +63,7 @@ func (c *Core) CutOf(tp offsets.TopicPartition, epoch uint64) {
 }
 
 func (c *Core) cut(p *partition, all bool) {
-	if all {
+	if all && !p.Facts.Writing(p.cutFrom) {
 		p.cutFrom = p.Facts.Seq()
 	}
 	c.writes = p.Facts.Cut(c.writes[:0], p.factsEpoch(), all, c.now.PatienceMs)
@@ -72,9 +72,18 @@ func (c *Core) cut(p *partition, all bool) {
 	}
 }
 
-// Writing says whether answers are owed to what the last Cut with all asked for, and
-// are likely to come soon: a partition whose journal has not answered to more than
-// that is not waited for.
+// GiveUp says that what was asked to be written is not waited for any more.
+func (c *Core) GiveUp() {
+	for _, p := range c.parts {
+		if p != nil && !p.gone {
+			p.cutFrom = p.Facts.Seq()
+		}
+	}
+}
+
+// Writing says whether answers are owed to what was asked for by Cut with all, and are
+// likely to come soon: a partition that was given up is not waited for until all of
+// before is answered.
 func (c *Core) Writing() bool {
 	for _, p := range c.parts {
 		if p != nil && !p.gone && p.Facts.Writing(p.cutFrom) {
@@ -99,6 +108,8 @@ func (c *Core) Written(t Tenure, r facts.Result) {
 	p.Facts.Written(r, c.now.PatienceMs)
 	if r.Err != nil {
 		c.NoteError("journal of "+p.Topic, r.Err.Error())
+	} else {
+		p.commit.dirty = true // the next commit names it
 	}
 	c.cut(p, false)
 }

@@ -56,7 +56,7 @@ type partition struct {
 
 	finished  int64 // finished in this tenure
 	commit    commitState
-	cutFrom   uint64 // number of the last journal record before the last Cut with all
+	cutFrom   uint64 // number of the last journal record that is not waited for
 	metaLimit int    // characters of metadata the broker takes
 }
 
