@@ -93,10 +93,10 @@ func (c *Core) Writing() bool {
 	return false
 }
 
-// WritingOf is Writing for one tenure.
+// WritingOf says whether any answer is owed to one tenure.
 func (c *Core) WritingOf(tp offsets.TopicPartition, epoch uint64) bool {
 	p := c.find(tp, epoch)
-	return p != nil && p.Facts.Writing(p.cutFrom)
+	return p != nil && p.Facts.Writing(0)
 }
 
 // Written takes the answer to a JournalWrite.
