@@ -52,7 +52,9 @@ exec timeout %[1]d /etc/kafka/docker/run`
 type broker struct {
 	container testcontainers.Container
 	addr      string // host:port
-	suite     *suite
+	// Whoever bootstraps from via is sent to via, where a test may put a proxy to behind.
+	via, behind string
+	suite       *suite
 }
 
 // startBroker starts a broker and returns when it serves. The error is an
@@ -69,15 +71,18 @@ func startBroker(s *suite) (*broker, error) {
 	if err := haveImage(image); err != nil {
 		return nil, unavailable{fmt.Sprintf("the image %s is not here and cannot be pulled: %s", image, firstLine(err))}
 	}
-	port, err := freePort()
-	if err != nil {
+	port, err1 := freePort()
+	via, err2 := freePort()
+	behind, err3 := freePort()
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), brokerTimeout)
 	defer cancel()
-	b := &broker{addr: net.JoinHostPort(host, strconv.Itoa(port)), suite: s}
+	at := func(port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
+	b := &broker{addr: at(port), via: at(via), behind: at(behind), suite: s}
 	b.container, err = testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{
-		ContainerRequest: request(image, b.addr, host, port), Started: true, Logger: log.New(discard{}, "", 0),
+		ContainerRequest: request(image, b, host, port, behind), Started: true, Logger: log.New(discard{}, "", 0),
 	})
 	if err != nil {
 		err = fmt.Errorf("broker in %s: %w", image, err)
@@ -96,24 +101,24 @@ func startBroker(s *suite) (*broker, error) {
 // node has a listener for itself: to verify a transaction a broker asks its
 // coordinator by the advertised address, and inside the container there is
 // nothing at the address that is meant for us.
-func request(image, advertised, host string, port int) testcontainers.ContainerRequest {
-	kafkaPort := network.MustParsePort("9092/tcp")
+func request(image string, b *broker, host string, port, behind int) testcontainers.ContainerRequest {
+	kafkaPort, viaPort := network.MustParsePort("9092/tcp"), network.MustParsePort("9095/tcp")
 	hostIP := netip.IPv4Unspecified()
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
 		hostIP = ip
 	}
 	return testcontainers.ContainerRequest{
 		Image:        image,
-		ExposedPorts: []string{"9092/tcp"},
+		ExposedPorts: []string{"9092/tcp", "9095/tcp"},
 		Cmd:          []string{"sh", "-c", fmt.Sprintf(startScript, int(brokerLife.Seconds()))},
 		Env: map[string]string{
 			"KAFKA_NODE_ID":                                  "1",
 			"KAFKA_PROCESS_ROLES":                            "broker,controller",
-			"KAFKA_LISTENERS":                                "PLAINTEXT://:9092,CONTROLLER://:9093,SELF://:9094",
-			"KAFKA_ADVERTISED_LISTENERS":                     "PLAINTEXT://" + advertised + ",SELF://localhost:9094",
+			"KAFKA_LISTENERS":                                "PLAINTEXT://:9092,CONTROLLER://:9093,SELF://:9094,VIA://:9095",
+			"KAFKA_ADVERTISED_LISTENERS":                     "PLAINTEXT://" + b.addr + ",SELF://localhost:9094,VIA://" + b.via,
 			"KAFKA_INTER_BROKER_LISTENER_NAME":               "SELF",
 			"KAFKA_CONTROLLER_LISTENER_NAMES":                "CONTROLLER",
-			"KAFKA_LISTENER_SECURITY_PROTOCOL_MAP":           "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SELF:PLAINTEXT",
+			"KAFKA_LISTENER_SECURITY_PROTOCOL_MAP":           "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SELF:PLAINTEXT,VIA:PLAINTEXT",
 			"KAFKA_CONTROLLER_QUORUM_VOTERS":                 "1@localhost:9093",
 			"KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR":         "1",
 			"KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR": "1",
@@ -123,7 +128,9 @@ func request(image, advertised, host string, port int) testcontainers.ContainerR
 			"KAFKA_HEAP_OPTS":                                "-Xms512m -Xmx512m",
 		},
 		HostConfigModifier: func(c *container.HostConfig) {
-			c.PortBindings = network.PortMap{kafkaPort: {{HostIP: hostIP, HostPort: strconv.Itoa(port)}}}
+			c.PortBindings = network.PortMap{
+				kafkaPort: {{HostIP: hostIP, HostPort: strconv.Itoa(port)}}, viaPort: {{HostIP: hostIP, HostPort: strconv.Itoa(behind)}},
+			}
 		},
 		WaitingFor: wait.ForLog("Kafka Server started").WithStartupTimeout(brokerTimeout),
 	}

@@ -213,6 +213,7 @@ type status struct {
 		Consumed    int64 `json:"consumed"`
 		Skipped     int64 `json:"skipped"`
 		Jumped      int64 `json:"jumped"`
+		Commits     int64 `json:"commits"`
 		Unaccounted int64 `json:"unaccounted"`
 	} `json:"counters"`
 }
