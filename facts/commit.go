@@ -48,9 +48,7 @@ func (l *Ledger) Encode(limit, most int) (enc offsets.Encoded, journal offsets.J
 func (l *Ledger) tail(low int64) (t *tail, whole bool) {
 	var rs []Run
 	for i := range l.flying {
-		if f := &l.flying[i]; !f.stale {
-			rs = f.runs.appendTo(rs, tailRuns)
-		}
+		rs = l.flying[i].runs.appendTo(rs, tailRuns)
 	}
 	rs = l.fresh.appendTo(rs, tailRuns)
 	whole = len(rs) < tailRuns

@@ -105,14 +105,13 @@ func (s *Stats) Add(o Stats) {
 
 // flight is a record that was handed out and not answered.
 type flight struct {
-	seq   uint64
-	size  int
-	sum   uint32
-	runs  runs   // of a fact
-	news  int64  // finished offsets that it is the first record to say, with its low offset
-	snap  uint64 // number of the snapshot that it is a part of, 0 for a fact
-	last  bool   // part of it
-	stale bool   // commits do not say what it says: see Lose
+	seq  uint64
+	size int
+	sum  uint32
+	runs runs   // of a fact
+	news int64  // finished offsets that it is the first record to say, with its low offset
+	snap uint64 // number of the snapshot that it is a part of, 0 for a fact
+	last bool   // part of it
 }
 
 // snapshot is a snapshot that is being written.
@@ -173,13 +172,15 @@ func (l *Ledger) Incarnation() uint64 { return l.id.Incarnation }
 func (l *Ledger) Use(topic offsets.TopicID, maxBytes int) {
 	l.limit = min(maxRecord, maxBytes)
 	l.usable = l.limit >= minRecord+len(l.id.Group)
-	if topic == l.topic {
-		return
+	renewed := topic != l.topic && l.topic != offsets.TopicID{}
+	if topic != l.topic {
+		l.topic, l.deleted, l.deleting = topic, 0, false
 	}
-	known := l.topic != offsets.TopicID{}
-	l.topic, l.deleted, l.deleting = topic, 0, false
-	if known && l.mode == Journal {
+	switch {
+	case renewed && l.mode == Journal:
 		l.flying, l.flown = nil, 0
+		l.enter()
+	case l.usable && !l.fits && l.mode == Metadata: // no commit may ever come that would notice
 		l.enter()
 	}
 }
@@ -212,13 +213,11 @@ func (l *Ledger) open() {
 
 // Lose says that something finished has been taken back: the log was truncated there.
 // What was written stays true of the log that it is about, and whoever reads it asks
-// where that ends; what waits here is written anew.
+// where that ends. What waits here is written anew, and commits do not say what is in
+// flight any more: by the time that they would, all of it is answered.
 func (l *Ledger) Lose() {
 	if l.mode != Journal {
 		return
-	}
-	for i := range l.flying {
-		l.flying[i].stale = true
 	}
 	l.open()
 }

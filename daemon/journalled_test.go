@@ -1,0 +1,96 @@
+package daemon
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// scattered sends n records to partition 0, of which every other one waits for hours, so
+// that what is finished does not fit into metadata, and waits until it is committed.
+func (w *world) scattered(n int) {
+	w.Helper()
+	w.sendMany(0, 0, n, func(i int) []kgo.RecordHeader {
+		if i%2 == 0 {
+			return []kgo.RecordHeader{header("x-delay", "5h")}
+		}
+		return nil
+	})
+	w.arrives(egress, n/2, time.Minute)
+	time.Sleep(5 * time.Second)
+}
+
+const journalTopic = ingress + "." + group
+
+// TestARestartFindsInTheJournalWhatMetadataCannotHold, also after a kill.
+func TestARestartFindsInTheJournalWhatMetadataCannotHold(t *testing.T) {
+	inBubble(t, func(w *world) {
+		in := w.start()
+		in.ready()
+		w.scattered(8000)
+		if w.count(journalTopic) == 0 {
+			t.Fatal("there is nothing in the journal")
+		}
+		end := in.stop
+		for range 3 {
+			end()
+			in = w.start()
+			in.ready()
+			time.Sleep(5 * time.Second)
+			if n := w.count(egress); n != 4000 {
+				t.Fatalf("%d delivered, want 4000", n)
+			}
+			end = in.kill
+		}
+		time.Sleep(6 * time.Hour)
+		if n := w.count(egress); n != 8000 {
+			t.Errorf("%d delivered in the end, want 8000", n)
+		}
+		in.stop()
+	})
+}
+
+// TestAPartitionWhoseOffsetIsGoneStopsWhileItsJournalHasRecords: nothing is guessed. One
+// without a journal starts as LAYOVER_START_OFFSET says.
+func TestAPartitionWhoseOffsetIsGoneStopsWhileItsJournalHasRecords(t *testing.T) {
+	inBubble(t, func(w *world) {
+		in := w.start()
+		in.ready()
+		w.scattered(8000)
+		in.stop()
+		if _, err := kadm.NewClient(w.client).DeleteGroups(context.Background(), group); err != nil {
+			t.Fatal(err)
+		}
+		w.send(1, "of partition 1")
+		in = w.start()
+		w.until(time.Minute, "partition 1 is delivered", func() bool { return w.count(egress) > 4000 })
+		time.Sleep(time.Minute)
+		if n := w.count(egress); n != 4001 {
+			t.Errorf("%d delivered, want 4001", n)
+		}
+		if _, body := in.get("/status"); !strings.Contains(body, "layover journal recover") || !strings.Contains(body, "layover journal reset") {
+			t.Errorf("status does not say what to do: %s", body)
+		}
+		in.stop()
+	})
+}
+
+// TestASetThatFitsPutsNothingIntoTheJournal.
+func TestASetThatFitsPutsNothingIntoTheJournal(t *testing.T) {
+	inBubble(t, func(w *world) {
+		in := w.start()
+		in.ready()
+		w.scattered(1000)
+		in.stop()
+		in = w.start()
+		in.ready()
+		if n := w.count(journalTopic); n != 0 {
+			t.Errorf("%d records in the journal", n)
+		}
+		in.stop()
+	})
+}
