@@ -14,9 +14,9 @@ func (l *Ledger) Encode(limit, most int) (enc offsets.Encoded, journal offsets.J
 		ext.Journal = offsets.Journal{TopicID: l.topic, From: l.base.from, To: l.to, Sum: l.sum}
 	}
 	enc = offsets.Encode(l.window, l.id.Identity, ext, limit)
-	l.fits = enc.Complete
+	l.fits, l.mute = enc.Complete, enc.Metadata == ""
 	switch {
-	case enc.Metadata == "": // nobody would find the journal
+	case l.mute:
 		l.left()
 		return enc, offsets.Journal{}
 	case l.mode == Metadata:

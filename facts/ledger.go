@@ -54,6 +54,7 @@ type Ledger struct {
 	writer uint64
 	mode   Mode
 	fits   bool // the last commit's metadata held the whole set
+	mute   bool // it was empty: nobody would find the journal
 
 	topic  offsets.TopicID // of the journal that is written to; zero: none was seen yet
 	usable bool
@@ -180,7 +181,7 @@ func (l *Ledger) Use(topic offsets.TopicID, maxBytes int) {
 	case renewed && l.mode == Journal:
 		l.flying, l.flown = nil, 0
 		l.enter()
-	case l.usable && !l.fits && l.mode == Metadata: // no commit may ever come that would notice
+	case l.usable && !l.fits && !l.mute && l.mode == Metadata: // no commit may ever come that would notice
 		l.enter()
 	}
 }
