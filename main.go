@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"layover/client"
+	"layover/inspect"
 )
 
 // verb is one word of the command line.
@@ -26,6 +27,7 @@ func verbs() []verb {
 		{"run", "deliver delayed records until stopped (the default)", runDaemon, true},
 		{"dev", "try it out on an embedded broker, without Kafka", runDev, true},
 		{"send", "write a delayed record", client.Send, false},
+		{"journal", "show, recover or reset what is finished, as the journals have it", inspect.Journal, false},
 		{"health", "ask a running Layover how it is", client.Health, false},
 		{"version", "print the version", printVersion, false},
 		{"help", "print this, or what is known about a verb", help, false},

@@ -38,6 +38,8 @@ func TestVerbs(t *testing.T) {
 		"unknown flag":              {[]string{"--port"}, nil, 2, "", `"--port"`},
 		"unknown flag of run":       {[]string{"run", "--port"}, nil, 2, "", "-port"},
 		"send":                      {[]string{"send"}, nil, 2, "", "layover send: "},
+		"journal":                   {[]string{"journal"}, nil, 2, "", "layover journal: an action is missing"},
+		"help of journal":           {[]string{"help", "journal"}, nil, 0, "--execute", ""},
 		"health":                    {[]string{"health", "--nope"}, nil, 2, "", "layover health: "},
 		"dev":                       {[]string{"dev", "--nope"}, nil, 2, "", "layover dev: "},
 	}

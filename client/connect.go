@@ -39,20 +39,20 @@ const (
 	maxInFlight = 10_000
 )
 
-// dialFailure remembers why the last connection could not be made, since kgo
-// goes on trying and in the end says only that time ran out. Any goroutine may
-// use it.
-type dialFailure struct{ last atomic.Pointer[error] }
+// DialFailure remembers why the last connection could not be made, since kgo
+// goes on trying and in the end says only that time ran out: it is a hook of
+// the client. Any goroutine may use it.
+type DialFailure struct{ last atomic.Pointer[error] }
 
 // OnBrokerConnect implements kgo.HookBrokerConnect.
-func (f *dialFailure) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+func (f *DialFailure) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
 	if err != nil {
 		f.last.Store(&err)
 	}
 }
 
-// explain adds the last failure to err, unless that has it already.
-func (f *dialFailure) explain(err error) error {
+// Explain adds the last failure to err, unless that has it already.
+func (f *DialFailure) Explain(err error) error {
 	last := f.last.Load()
 	if err == nil || last == nil || strings.Contains(err.Error(), (*last).Error()) {
 		return err
@@ -63,7 +63,7 @@ func (f *dialFailure) explain(err error) error {
 // connection is a client that can write to the topic of one sendOptions.
 type connection struct {
 	*kgo.Client
-	dials      *dialFailure
+	dials      *DialFailure
 	batchBytes int32 // at most in one batch, and so in one record
 }
 
@@ -71,7 +71,7 @@ type connection struct {
 // the first record and in its own words, and returns a client for it, which
 // the caller closes.
 func connect(ctx context.Context, o *sendOptions) (*connection, error) {
-	c := &connection{dials: new(dialFailure)}
+	c := &connection{dials: new(DialFailure)}
 	common := []kgo.Opt{
 		kgo.SeedBrokers(o.brokers...),
 		kgo.ClientID("layover-send"),
@@ -109,7 +109,7 @@ func (c *connection) askTopic(ctx context.Context, admin *kadm.Client, o *sendOp
 	brokers := strings.Join(o.brokers, ",")
 	topics, err := admin.ListTopics(ctx, o.topic)
 	if err != nil {
-		return fmt.Errorf("no answer from %s: %w; check --brokers or KAFKA_BROKERS", brokers, c.dials.explain(err))
+		return fmt.Errorf("no answer from %s: %w; check --brokers or KAFKA_BROKERS", brokers, c.dials.Explain(err))
 	}
 	err = topics[o.topic].Err
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {

@@ -193,3 +193,17 @@ func (u *Union) Restored(whole bool, start int64, tail []Run) Restored {
 	r.Named.From = max(r.Named.From, start)
 	return r
 }
+
+// Complete says whether a complete snapshot was taken in. Without one, what finished
+// before the journal's log start may be in no record.
+func (u *Union) Complete() bool { return u.parts.complete >= 0 }
+
+// Name returns what a commit has to name for the next reader to find all that was taken
+// in, of a journal with this topic id and log start; its zero value for nothing. It
+// begins at the log start, so that nothing is deleted before the next snapshot.
+func (u *Union) Name(topic offsets.TopicID, start int64) offsets.Journal {
+	if u.last < 0 {
+		return offsets.Journal{}
+	}
+	return offsets.Journal{TopicID: topic, From: start, To: u.last, Sum: u.sum}
+}

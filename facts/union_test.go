@@ -227,3 +227,46 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestWhatAUnionNamesIsFoundByTheNextReader, who has no other commit: the last record of
+// this life, whoever's stand behind it.
+func TestWhatAUnionNamesIsFoundByTheNextReader(t *testing.T) {
+	first, last := value(Snapshot, 1, 3, 10, Run{20, 30}), value(LastPart, 1, 3, 30, Run{40, 50})
+	other := testID
+	other.Incarnation++
+	foreign := valueOf(other, Header{Writer: 1, Kind: Fact, LeaderEpoch: 1, Low: 10}, Run{70, 80})
+	for name, test := range map[string]struct {
+		values   [][]byte
+		to       int64
+		complete bool
+	}{
+		"nothing":         {nil, -1, false},
+		"nothing of it":   {[][]byte{foreign, []byte("x")}, -1, false},
+		"a fact":          {[][]byte{value(Fact, 1, 0, 0, Run{60, 70}), foreign}, 4, false},
+		"half a snapshot": {[][]byte{first, foreign}, 4, false},
+		"a snapshot":      {[][]byte{first, last, foreign}, 5, true},
+	} {
+		w := offsets.NewWindow(0)
+		u := NewUnion(testID, w, -1, 500, offsets.Journal{})
+		for i, v := range test.values {
+			if err := u.Add(4+int64(i), v, ends()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		named := u.Name(testTopic, 4)
+		if u.Complete() != test.complete || named.IsZero() != (test.to < 0) || !named.IsZero() && (named.From != 4 || named.To != test.to) {
+			t.Errorf("%s: complete %v, names %+v", name, u.Complete(), named)
+		}
+		again := offsets.NewWindow(w.Low())
+		next := NewUnion(testID, again, u.LeaderEpoch(), 500, named)
+		for i, v := range test.values {
+			if err := next.Add(4+int64(i), v, ends()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := next.Complain(testTopic, 4, 4+int64(len(test.values))); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		same(t, again, w)
+	}
+}
