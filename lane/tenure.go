@@ -218,7 +218,7 @@ func (l *Lane) stopped(now time.Time) bool {
 	if !now.Before(l.stopBy) {
 		return true
 	}
-	return !l.draining(now) && !l.core.Dirty() && !l.core.Committing() && len(l.revoking) == 0
+	return !l.draining(now) && !l.core.Dirty() && !l.core.Committing() && !l.core.Writing() && len(l.revoking) == 0
 }
 
 // abandon answers everybody who still waits when the loop has ended.
