@@ -136,7 +136,6 @@ func TestARestartFindsWhatWasSaid(t *testing.T) {
 		journalled := false
 		for range 6 {
 			p := newPen(t, g, r, w)
-			var last offsets.Committed
 			for range 1 + rng.IntN(30) {
 				for range rng.IntN(2000) {
 					o := w.Low() + rng.Int64N(60_000)
@@ -146,12 +145,12 @@ func TestARestartFindsWhatWasSaid(t *testing.T) {
 					p.finish(w.Low(), w.Low()+rng.Int64N(40_000))
 				}
 				p.write(rng.IntN(3) > 0)
-				last, _ = p.commit(1024)
+				p.commit(1024)
 				p.now += 1000
 			}
 			p.write(true)
-			var enc offsets.Encoded
-			if last, enc = p.commit(1024); !enc.Complete && p.l.Status().Mode == Journal && p.l.Status().Unwritten > 0 {
+			last, enc := p.commit(1024)
+			if !enc.Complete && p.l.Status().Mode == Journal && p.l.Status().Unwritten > 0 {
 				t.Fatalf("seed %d: %d finished offsets are nowhere: %+v", seed, enc.Left, p.l.Status())
 			}
 			journalled = journalled || p.l.Status().Mode == Journal
