@@ -79,6 +79,35 @@ func TestAPartitionWhoseOffsetIsGoneStopsWhileItsJournalHasRecords(t *testing.T)
 	})
 }
 
+// TestAnOffsetThatAnOperatorSetsBackIsHonoured: the journal of before does not count.
+func TestAnOffsetThatAnOperatorSetsBackIsHonoured(t *testing.T) {
+	inBubble(t, func(w *world) {
+		in := w.start()
+		in.ready()
+		w.scattered(8000)
+		in.stop()
+		var back kadm.Offsets
+		back.AddOffset(ingress, 0, 2000, -1)
+		if err := kadm.NewClient(w.client).CommitAllOffsets(context.Background(), group, back); err != nil {
+			t.Fatal(err)
+		}
+		in = w.start()
+		in.ready()
+		time.Sleep(5 * time.Second)
+		if n := w.count(egress); n != 4000+3000 {
+			t.Errorf("%d delivered, want 4000 and the 3000 from offset 2000 on again", n)
+		}
+		in.kill()
+		in = w.start()
+		in.ready()
+		time.Sleep(5 * time.Second)
+		if n := w.count(egress); n != 4000+3000 {
+			t.Errorf("%d delivered after a kill, want no more", n)
+		}
+		in.stop()
+	})
+}
+
 // TestASetThatFitsPutsNothingIntoTheJournal.
 func TestASetThatFitsPutsNothingIntoTheJournal(t *testing.T) {
 	inBubble(t, func(w *world) {
