@@ -44,24 +44,11 @@ func (j *Journal) holds(ctx context.Context, ids map[offsets.TopicPartition]offs
 	for at := range of {
 		parts = append(parts, at)
 	}
-	var mu sync.Mutex
-	var failed error
-	ends := make(map[offsets.TopicPartition][2]int64)
-	askBounds(ctx, j.cfg.Client, parts, func(a answers) {
-		mu.Lock()
-		defer mu.Unlock()
-		for at, b := range a {
-			switch {
-			case errors.Is(b.err, errMissing), errors.Is(b.err, kerr.TopicAuthorizationFailed): // then nobody has written there
-			case b.err != nil:
-				failed = fmt.Errorf("%s/%d: %w", at.Topic, at.Partition, b.err)
-			default:
-				ends[at] = [2]int64{b.start, b.end}
-			}
-		}
+	ends, err := j.logBounds(ctx, parts, func(err error) bool { // nobody has written there
+		return errors.Is(err, errMissing) || errors.Is(err, kerr.TopicAuthorizationFailed)
 	})
-	if failed != nil {
-		return nil, failed
+	if err != nil {
+		return nil, err
 	}
 	held := make(map[offsets.TopicPartition]bool, len(ids))
 	for tp := range ids {
@@ -87,6 +74,27 @@ func (j *Journal) holds(ctx context.Context, ids map[offsets.TopicPartition]offs
 		err = nil
 	}
 	return held, err
+}
+
+// logBounds returns where the logs of partitions begin and end, without those of which
+// an error says that they do not count.
+func (j *Journal) logBounds(ctx context.Context, parts []offsets.TopicPartition, absent func(error) bool) (map[offsets.TopicPartition][2]int64, error) {
+	var mu sync.Mutex
+	var failed error
+	ends := make(map[offsets.TopicPartition][2]int64)
+	askBounds(ctx, j.cfg.Client, parts, func(a answers) {
+		mu.Lock()
+		defer mu.Unlock()
+		for at, b := range a {
+			switch {
+			case b.err == nil:
+				ends[at] = [2]int64{b.start, b.end}
+			case !absent(b.err):
+				failed = fmt.Errorf("%s/%d: %w", at.Topic, at.Partition, b.err)
+			}
+		}
+	})
+	return ends, failed
 }
 
 // pause waits, or until the context ends.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"layover/facts"
@@ -60,19 +59,9 @@ func (j *Journal) stranger(ctx context.Context, t *topic) (group string, err err
 	for p := range t.partitions {
 		parts = append(parts, offsets.TopicPartition{Topic: t.name, Partition: p})
 	}
-	var mu sync.Mutex
-	var failed error
-	ends := make(map[offsets.TopicPartition][2]int64)
-	askBounds(ctx, j.cfg.Client, parts, func(a answers) {
-		mu.Lock()
-		defer mu.Unlock()
-		for at, b := range a {
-			failed = errors.Join(failed, b.err)
-			ends[at] = [2]int64{b.start, b.end}
-		}
-	})
-	if failed != nil {
-		return "", failed
+	ends, err := j.logBounds(ctx, parts, func(error) bool { return false })
+	if err != nil {
+		return "", err
 	}
 	client, err := newClient(j.cfg.Options())
 	if err != nil {
