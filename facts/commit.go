@@ -15,6 +15,7 @@ func (l *Ledger) Encode(limit, most int) (enc offsets.Encoded, journal offsets.J
 	}
 	enc = offsets.Encode(l.window, l.id.Identity, ext, limit)
 	l.fits, l.mute = enc.Complete, enc.Metadata == ""
+	l.text, l.most = limit, most
 	switch {
 	case l.mute:
 		l.left()

@@ -12,6 +12,9 @@ import (
 // The cost is that of what finished since the last call, and of the parts of a
 // snapshot that there is room for. nowMs is a clock that does not go back.
 func (l *Ledger) Cut(out []Write, leaderEpoch int32, all bool, nowMs int64) []Write {
+	if all && l.mode == Metadata {
+		l.foresee()
+	}
 	if l.mode != Journal || !l.usable || nowMs < l.retryAt {
 		return out
 	}
@@ -26,6 +29,19 @@ func (l *Ledger) Cut(out []Write, leaderEpoch int32, all bool, nowMs int64) []Wr
 		out = l.cutPart(out, h)
 	}
 	return out
+}
+
+// foresee enters the journal before a commit that would have no room: it waits for the
+// snapshot then, instead of saying less than the one before it.
+func (l *Ledger) foresee() {
+	const perRun = 12 // characters that a run takes at most, nearly always
+	if !l.usable || l.mute || l.text == 0 || l.window.Runs()*perRun < l.most {
+		return
+	}
+	ext := offsets.Extension{Incarnation: l.id.Incarnation}
+	if enc := offsets.Encode(l.window, l.id.Identity, ext, l.text); enc.Metadata != "" && (!enc.Complete || len(enc.Metadata) > l.most) {
+		l.enter()
+	}
 }
 
 // room says whether another record may be in flight.
@@ -49,6 +65,10 @@ func (l *Ledger) cutFacts(out []Write, h Header) []Write {
 	h.Kind = Fact
 	left := merge(l.fresh.appendTo(nil, int(l.fresh.count)), h.Low)
 	l.below += l.fresh.count
+	for _, r := range left {
+		l.below -= r.To - r.From
+	}
+	l.below = max(l.below, 0)
 	l.fresh.reset()
 	for len(left) > 0 {
 		value := l.id.appendHeader(make([]byte, 0, min(l.limit, 256+8*len(left))), h)
@@ -88,7 +108,7 @@ func (l *Ledger) cutPart(out []Write, h Header) []Write {
 func (l *Ledger) fly(out []Write, value []byte, f flight) []Write {
 	l.id.seal(value)
 	l.seq++
-	f.news, l.below = l.below, 0
+	f.news, l.below = l.below+f.runs.count, 0
 	f.seq, f.size, f.sum = l.seq, len(value), binary.BigEndian.Uint32(value[endVersions:])
 	f.runs.close()
 	l.flying = append(l.flying, f)
@@ -128,8 +148,7 @@ func (l *Ledger) Written(r Result, nowMs int64) {
 	l.stats.Records++
 	l.stats.Bytes += int64(f.size)
 	if r.Offset <= l.to { // what stood there is gone: the journal was truncated
-		l.to = -1
-		l.enter()
+		l.forget()
 		return
 	}
 	l.to, l.sum = r.Offset, f.sum
@@ -151,9 +170,9 @@ func (l *Ledger) Written(r Result, nowMs int64) {
 func (l *Ledger) failed(f *flight, tooLarge bool, nowMs int64) {
 	l.stats.Failures++
 	l.retryAt = nowMs + retryMs
-	if tooLarge {
-		l.limit = max(min(l.limit, f.size)/2, minRecord)
-		l.usable = l.usable && f.size > minRecord
+	if tooLarge && f.size <= l.limit && f.size > l.limit/2 {
+		// It may have been the batch that it was in with others: once for all of it.
+		l.limit = max(l.limit/2, l.least())
 	}
 	l.lost += f.news
 	l.open()

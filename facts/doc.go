@@ -61,5 +61,6 @@
 //	    the extension
 //	    runs relative to the low offset, as in commit metadata
 //
-// where v is an unsigned LEB128 number.
+// where v is an unsigned LEB128 number. The first seven stand in these places in all
+// versions, so that a record of a newer one is known for whose it is.
 package facts

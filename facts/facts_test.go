@@ -294,7 +294,7 @@ func TestMemoryIsBoundedWhileNothingIsAnswered(t *testing.T) {
 		p.l.Cut(nil, 5, true, p.now)
 		_, enc := p.l.Encode(4096, 4096)
 		_ = enc
-		if b := p.l.Bytes(); b > 700<<10 {
+		if b := p.l.Bytes(); b > 900<<10 {
 			t.Fatalf("%d bytes", b)
 		}
 		p.now += 1000

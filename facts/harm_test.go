@@ -16,7 +16,7 @@ func TestAJournalThatIsNotTheOneThatWasWrittenToIsWrittenAnew(t *testing.T) {
 			return offsets.TopicID{2}
 		},
 		"made again while nobody could write": func(p *pen) offsets.TopicID {
-			p.l.Stop()
+			p.l.Stop(false)
 			p.finish(30_001, 30_002)
 			p.write(true)
 			p.log.values, p.log.start = nil, 0

@@ -26,7 +26,7 @@ const (
 	// record, what of that makes one without waiting for a commit, and the facts that
 	// no snapshot is worth while for.
 	maxFlying   = 4
-	maxFresh    = 1
+	maxFresh    = 4 // an outcome for everything that a lane has in flight, at once
 	cutShare    = 2 // a half
 	minSnapshot = 1
 
@@ -55,6 +55,10 @@ type Ledger struct {
 	mode   Mode
 	fits   bool // the last commit's metadata held the whole set
 	mute   bool // it was empty: nobody would find the journal
+	anew   bool // see Anew
+	// Of the last commit: the characters that it might have, and from which on its set
+	// belongs into the journal.
+	text, most int
 
 	topic  offsets.TopicID // of the journal that is written to; zero: none was seen yet
 	usable bool
@@ -147,7 +151,7 @@ type Restored struct {
 // NewLedger returns the ledger of a tenure that begins with the window w. A zero
 // writer or a number used before would make snapshots of two tenures one.
 func NewLedger(id Identity, writer uint64, r Restored, w *offsets.Window) *Ledger {
-	l := &Ledger{id: id, window: w, writer: writer, fits: true, to: -1}
+	l := &Ledger{id: id, window: w, writer: writer, fits: true, to: -1, limit: maxRecord}
 	if r.Named.IsZero() {
 		return l
 	}
@@ -159,8 +163,13 @@ func NewLedger(id Identity, writer uint64, r Restored, w *offsets.Window) *Ledge
 	}
 	l.base = base{ok: true, from: r.Named.From, bytes: r.SnapshotBytes}
 	l.to, l.sum, l.facts = r.Named.To, r.Named.Sum, r.Facts
-	for _, run := range r.Tail {
-		l.fresh.add(run.From, run.To)
+	for _, run := range r.Tail { // reading may have taken some of it back: its log was truncated
+		w.EachFrom(run.From, func(from, to int64) bool {
+			if from < run.To {
+				l.fresh.add(from, min(to, run.To))
+			}
+			return to < run.To
+		})
 	}
 	return l
 }
@@ -171,24 +180,45 @@ func (l *Ledger) Incarnation() uint64 { return l.id.Incarnation }
 // Use says that the journal can be written to: the topic with that id, which takes
 // records of so many bytes. One that was made again has nothing of what was written.
 func (l *Ledger) Use(topic offsets.TopicID, maxBytes int) {
-	l.limit = min(maxRecord, maxBytes)
-	l.usable = l.limit >= minRecord+len(l.id.Group)
+	l.usable = maxBytes >= l.least()
+	l.limit = max(min(maxRecord, maxBytes), l.least())
 	renewed := topic != l.topic && l.topic != offsets.TopicID{}
 	if topic != l.topic {
 		l.topic, l.deleted, l.deleting = topic, 0, false
 	}
 	switch {
 	case renewed && l.mode == Journal:
-		l.flying, l.flown = nil, 0
-		l.enter()
+		l.forget()
 	case l.usable && !l.fits && !l.mute && l.mode == Metadata: // no commit may ever come that would notice
 		l.enter()
 	}
 }
 
+// least is the smallest bound of a record that leaves room for something in it.
+func (l *Ledger) least() int { return minRecord + len(l.id.Group) }
+
 // Stop says that the journal cannot be written to at the moment. What is in flight may
-// still be answered.
-func (l *Ledger) Stop() { l.usable = false }
+// still be answered, unless the topic is gone, and all that was written with it.
+func (l *Ledger) Stop(gone bool) {
+	l.usable = false
+	if gone && l.mode == Journal && l.base.ok {
+		l.forget()
+	}
+}
+
+// forget begins anew: nothing counts as written.
+func (l *Ledger) forget() {
+	l.flying, l.flown = nil, 0
+	l.enter()
+	l.anew = true
+}
+
+// Anew says, once, that what counted as written does not any more.
+func (l *Ledger) Anew() bool {
+	anew := l.anew
+	l.anew = false
+	return anew
+}
 
 // Note says that offsets, none of which was finished, are finished now.
 func (l *Ledger) Note(from, to int64) {

@@ -118,14 +118,12 @@ func (id *Identity) seal(value []byte) []byte {
 }
 
 // Read reads a record, of whatever identity, but does not look at its checksum: see
-// Record.Sound. An error is ErrForeign, ErrDamaged or ErrNewer.
+// Record.Sound. An error is ErrForeign, ErrDamaged or ErrNewer; with the last, the
+// fields up to the incarnation are read.
 func Read(value []byte) (Record, error) {
 	var r Record
 	if len(value) < endVersions || string(value[:2]) != magic {
 		return r, ErrForeign
-	}
-	if value[3] > formatVersion {
-		return r, fmt.Errorf("format version %d wants a reader of version %d, this one is %d: %w", value[2], value[3], formatVersion, ErrNewer)
 	}
 	if len(value) < endKind {
 		return r, fmt.Errorf("%d bytes, want at least %d: %w", len(value), endKind, ErrDamaged)
@@ -134,6 +132,9 @@ func Read(value []byte) (Record, error) {
 	r.ClusterHash = binary.BigEndian.Uint64(value[endSum:])
 	r.TopicID = offsets.TopicID(value[endCluster:])
 	r.Incarnation = binary.BigEndian.Uint64(value[endTopicID:])
+	if value[3] > formatVersion {
+		return r, fmt.Errorf("format version %d wants a reader of version %d, this one is %d: %w", value[2], value[3], formatVersion, ErrNewer)
+	}
 	r.Writer = binary.BigEndian.Uint64(value[endLife:])
 	r.Kind = Kind(value[endWriter])
 	d := fields{rest: value[endKind:]}
@@ -171,6 +172,12 @@ func (r *Record) Each(f func(from, to int64)) error {
 // about says whether the record is about a partition in one life of its offset.
 func (r *Record) about(id *Identity) bool {
 	return r.Incarnation == id.Incarnation && r.Of(*id)
+}
+
+// newerOf says whether a record of a newer format is about this life of a topic's offset,
+// as far as can be read of it.
+func (r *Record) newerOf(id *Identity) bool {
+	return r.Incarnation == id.Incarnation && r.TopicID == id.TopicID && r.ClusterHash == clusterHash(id.ClusterID)
 }
 
 // Of says whether the record is about a partition, in whatever life of its offset.

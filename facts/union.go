@@ -68,7 +68,11 @@ func (u *Union) Add(offset int64, value []byte, endOf EndOf) error {
 	r, err := Read(value)
 	switch {
 	case errors.Is(err, ErrNewer):
-		return fmt.Errorf("journal record at %d: %w", offset, err)
+		if r.Sound(value, u.id.ClusterID) == nil && r.newerOf(&u.id) {
+			return fmt.Errorf("journal record at %d: %w", offset, err)
+		}
+		u.Others++
+		return nil
 	case errors.Is(err, ErrForeign):
 		u.Others++
 		return nil

@@ -116,6 +116,8 @@ func TestOnlyRecordsOfThisLifeOfThisPartitionCount(t *testing.T) {
 	flipped[len(flipped)-1] ^= 1
 	newer := valueOf(testID, h, Run{20, 30})
 	newer[2], newer[3] = 2, 2
+	newerOther := edit(func(id *Identity) { id.Incarnation++ })
+	newerOther[2], newerOther[3] = 2, 2
 	for name, test := range map[string]struct {
 		value           []byte
 		others, damaged int64
@@ -127,6 +129,7 @@ func TestOnlyRecordsOfThisLifeOfThisPartitionCount(t *testing.T) {
 		"another group":      {edit(func(id *Identity) { id.Group = "billing" }), 1, 0, "billing"},
 		"another cluster":    {edit(func(id *Identity) { id.ClusterID = "d" }), 1, 0, ""},
 		"nothing":            {nil, 1, 0, ""},
+		"a newer release's":  {newerOther, 1, 0, ""},
 		"somebody's text":    {[]byte("hello, world"), 1, 0, ""},
 		"a flipped bit":      {flipped, 0, 1, ""},
 		"half a record":      {flipped[:30], 0, 1, ""},

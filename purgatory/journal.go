@@ -7,9 +7,9 @@ import (
 
 // JournalState is what is known about the journal of an ingress topic.
 type JournalState struct {
-	Usable   bool // it can be written to
-	TopicID  offsets.TopicID
-	MaxBytes int // of one record
+	Usable   bool            // it can be written to
+	TopicID  offsets.TopicID // zero: it does not exist
+	MaxBytes int             // of one record
 }
 
 // JournalWrite asks for a record to be appended to a partition's journal; the answer
@@ -37,11 +37,19 @@ func (c *Core) Journal(topic string, s JournalState) {
 }
 
 func (p *partition) useJournal(s JournalState) {
-	if !s.Usable {
-		p.Facts.Stop()
-		return
+	if s.Usable {
+		p.Facts.Use(s.TopicID, s.MaxBytes)
+	} else {
+		p.Facts.Stop(s.TopicID == offsets.TopicID{})
 	}
-	p.Facts.Use(s.TopicID, s.MaxBytes)
+	p.anew()
+}
+
+// anew notes that a commit has to say what the journal has not any more.
+func (p *partition) anew() {
+	if p.Facts.Anew() {
+		p.commit.left, p.commit.dirty = p.Window.Above(), true
+	}
 }
 
 // Cut asks for the writing of what finished and has to go to the journal: with all, of
@@ -106,6 +114,7 @@ func (c *Core) Written(t Tenure, r facts.Result) {
 		return
 	}
 	p.Facts.Written(r, c.now.PatienceMs)
+	p.anew()
 	if r.Err != nil {
 		c.NoteError("journal of "+p.Topic, r.Err.Error())
 	} else {

@@ -1,0 +1,51 @@
+package lane
+
+import (
+	"testing"
+	"time"
+
+	"layover/facts"
+	"layover/offsets"
+	"layover/purgatory"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// TestTheLastCommitSaysAllThatFinished, though its set is the first that does not fit.
+func TestTheLastCommitSaysAllThatFinished(t *testing.T) {
+	for name, end := range map[string]func(r *rig){
+		"a stop": func(r *rig) {
+			r.Stop(time.Now().Add(20 * time.Second))
+			<-r.Done()
+		},
+		"a revoke": func(r *rig) {
+			over := make(chan struct{})
+			r.Revoke(tenure(0, 1), func() { close(over) })
+			<-over
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &paper{slow: 20 * time.Millisecond}
+			inBubble(t, func(c *Config) { c.Journal = p }, func(r *rig) {
+				r.Journalled("delayed", purgatory.JournalState{Usable: true, TopicID: offsets.TopicID{1}, MaxBytes: 1 << 20})
+				w := offsets.NewWindow(0)
+				id := facts.Identity{Group: "g", Incarnation: 7}
+				r.Assign(purgatory.Assignment{TopicPartition: tenure(0, 1).TopicPartition, Epoch: 1, Window: w, Facts: facts.NewLedger(id, 1, facts.Restored{}, w)})
+				time.Sleep(3100 * time.Millisecond)
+				var records []*kgo.Record
+				for o := range int64(9000) {
+					records = append(records, r.record(o, time.Duration((o+1)%2)*5*time.Hour))
+				}
+				r.fetched(tenure(0, 1), records...)
+				time.Sleep(500 * time.Millisecond)
+				end(r)
+				r.kafka.set(func(k *kafka) {
+					if c := k.commits[len(k.commits)-1]; c.Left > 0 || c.Journal.IsZero() {
+						t.Errorf("the last commit leaves out %d and names %+v", c.Left, c.Journal)
+					}
+				})
+				p.answers.Wait()
+			})
+		})
+	}
+}
