@@ -1,7 +1,9 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"layover/offsets"
@@ -31,33 +33,51 @@ func (c *Consumer) bootstrap(ctx context.Context, parts map[string]map[int32]kgo
 	for try := 1; len(missing) > 0; try++ {
 		known, err := c.groupOffsets(ctx)
 		if err == nil {
-			orphans, err = c.orphaned(ctx, missing, w)
+			if orphans, err = c.orphaned(ctx, missing, w); err != nil && len(known) > 0 && ctx.Err() == nil {
+				return later(missing, err), nil // the others need not wait for them
+			}
 		}
-		switch left := without(missing, orphans); {
+		left := without(missing, orphans)
+		switch {
 		case err != nil:
-		case len(known) > 0 || len(left) == 0:
+		case len(known) > 0:
 			return c.known(left, known, w, orphans), nil
 		case c.cfg.StartOffset == "none":
 			return refuse(left, orphans), nil
-		}
-		if err == nil && c.first(ctx) {
-			if err = c.commitStarts(ctx); err == nil {
+		case c.first(ctx):
+			var started bool
+			if started, err = c.commitStarts(ctx); started {
 				c.cfg.Log.Info("group starts", "group", c.cfg.Group, "offset", c.cfg.StartOffset)
 				continue
+			}
+			fallthrough
+		case len(left) == 0:
+			if err == nil { // all partitions that there are, or all of this member
+				return orphans, nil
 			}
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if err != nil {
-			c.sayWaiting(try, "start offsets are not known yet", err)
-		}
+		c.sayWaiting(try, "start offsets are not known yet", cmp.Or(err, errOtherStarts))
 		if err := pause(ctx, loadRetry); err != nil {
 			return nil, err
 		}
 	}
 	return nil, nil
 }
+
+// later puts off partitions of which something is not known.
+func later(parts []offsets.TopicPartition, err error) map[offsets.TopicPartition]startAt {
+	out := make(map[offsets.TopicPartition]startAt)
+	for _, tp := range parts {
+		out[tp] = startAt{again: err}
+	}
+	return out
+}
+
+// errOtherStarts is what a member waits for that has nothing to do itself.
+var errOtherStarts = errors.New("the member with the first partition has not committed where the group starts")
 
 // without returns the partitions that are not among some others.
 func without(parts []offsets.TopicPartition, others map[offsets.TopicPartition]startAt) (out []offsets.TopicPartition) {
@@ -160,7 +180,8 @@ func (c *Consumer) first(ctx context.Context) bool {
 // two requests would make the rest partitions of which nobody knows where they were.
 // The coordinator refuses one for which it would write over 1 MiB, 150 bytes for a
 // partition with short names: such a group has to be given its offsets by hand.
-func (c *Consumer) commitStarts(ctx context.Context) error {
+// started is false where every partition has a journal of what was delivered.
+func (c *Consumer) commitStarts(ctx context.Context) (started bool, err error) {
 	var topics []string
 	ids := make(map[string]offsets.TopicID)
 	var cluster string
@@ -178,14 +199,14 @@ func (c *Consumer) commitStarts(ctx context.Context) error {
 	}
 	at, err := list(ctx, topics...)
 	if err != nil {
-		return fmt.Errorf("start offsets: %w", err)
+		return false, fmt.Errorf("start offsets: %w", err)
 	}
 	if err := at.Error(); err != nil {
-		return fmt.Errorf("start offsets: %w", err)
+		return false, fmt.Errorf("start offsets: %w", err)
 	}
 	orphans, err := c.orphaned(ctx, partitionsOf(at), world{clusterID: cluster, topicIDs: ids})
 	if err != nil {
-		return err
+		return false, err
 	}
 	c.mu.Lock()
 	member, generation := c.memberID, c.generation
@@ -203,14 +224,14 @@ func (c *Consumer) commitStarts(ctx context.Context) error {
 		})
 	})
 	if len(commits) == 0 {
-		return fmt.Errorf("start offsets: %w", errNoAnswer)
+		return false, nil
 	}
 	for _, r := range c.sendOne(ctx, commits) {
 		if r.Err != nil {
-			return fmt.Errorf("start offset of %s/%d: %w", r.Topic, r.Partition, r.Err)
+			return false, fmt.Errorf("start offset of %s/%d: %w", r.Topic, r.Partition, r.Err)
 		}
 	}
-	return nil
+	return true, nil
 }
 
 func partitionsOf(at kadm.ListedOffsets) (out []offsets.TopicPartition) {

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"sync/atomic"
 	"time"
 
 	"layover/admin"
@@ -13,42 +12,35 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// journalClient is what writes to the journals: one producer for all lanes, and the
-// largest batch that all their topics take.
-type journalClient struct {
-	*producer.Producer
-	batch atomic.Int32 // bytes
-}
-
-// makeJournal makes what keeps, writes and reads the journals.
+// makeJournal makes what keeps, writes and reads the journals. One producer writes for
+// all lanes.
 func (d *Daemon) makeJournal(kafka func(string) []kgo.Opt) error {
-	w := new(journalClient)
-	w.batch.Store(1 << 20)
-	var err error
-	w.Producer, err = producer.New(producer.Config{
-		MaxBatchBytes: func(string) int32 { return w.batch.Load() },
-		MaxBuffered:   1 << 16,
-		Options:       func(suffix string) []kgo.Opt { return kafka("journal" + suffix) },
+	p, err := producer.New(producer.Config{
+		MaxBatchBytes: func(topic string) int32 {
+			if topic == "" {
+				return 1 << 20 // asked for once, to check the configuration
+			}
+			return d.journal.MaxBatch(topic)
+		},
+		MaxBuffered: 1 << 16,
+		Options:     func(suffix string) []kgo.Opt { return kafka("journal" + suffix) },
 	})
 	if err != nil {
 		return err
 	}
-	d.producers = append(d.producers, w.Producer)
+	d.producers = append(d.producers, p)
 	d.journal = journal.New(journal.Config{
 		Group: d.cfg.GroupID, Ingress: d.cfg.IngressTopics, Name: d.cfg.JournalName, Auto: d.cfg.Journal == config.JournalAuto, Shared: d.cfg.JournalShared(),
 		Client: d.asking, Options: d.clientOptions,
-		Produce: func(r *kgo.Record, done func(*kgo.Record, error)) { w.Deliver(r, false, done) },
-		Changed: func(ingress string, s journal.State) { d.journalChanged(w, ingress, s) },
+		Produce: func(r *kgo.Record, done func(*kgo.Record, error)) { p.Deliver(r, false, done) },
+		Changed: d.journalChanged,
 		Log:     d.log,
 	})
 	return nil
 }
 
 // journalChanged passes on what is known about the journal of an ingress topic.
-func (d *Daemon) journalChanged(w *journalClient, ingress string, s journal.State) {
-	if s.Usable {
-		w.batch.Store(min(w.batch.Load(), int32(s.MaxBytes)))
-	}
+func (d *Daemon) journalChanged(ingress string, s journal.State) {
 	for _, l := range d.lanes {
 		l.Journalled(ingress, purgatory.JournalState{Usable: s.Usable, TopicID: s.TopicID, MaxBytes: s.MaxBytes})
 	}

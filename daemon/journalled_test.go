@@ -66,16 +66,19 @@ func TestAPartitionWhoseOffsetIsGoneStopsWhileItsJournalHasRecords(t *testing.T)
 			t.Fatal(err)
 		}
 		w.send(1, "of partition 1")
-		in = w.start()
+		in, other := w.start(), w.start() // one of which has nothing but the partition that stops
 		w.until(time.Minute, "partition 1 is delivered", func() bool { return w.count(egress) > 4000 })
 		time.Sleep(time.Minute)
 		if n := w.count(egress); n != 4001 {
 			t.Errorf("%d delivered, want 4001", n)
 		}
-		if _, body := in.get("/status"); !strings.Contains(body, "layover journal recover") || !strings.Contains(body, "layover journal reset") {
+		_, one := in.get("/status")
+		_, two := other.get("/status")
+		if body := one + two; !strings.Contains(body, "layover journal recover") || !strings.Contains(body, "layover journal reset") {
 			t.Errorf("status does not say what to do: %s", body)
 		}
 		in.stop()
+		other.stop()
 	})
 }
 

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,11 +16,12 @@ import (
 )
 
 // holdsWait is how long Holds waits for answers, and for records.
-const holdsWait = 10 * time.Second
+const holdsWait = 5 * time.Second
 
 // Holds says which of the partitions have a record in their journal, of whatever life
 // of their offset. An error says that it is not known; the cost is that of reading
-// each journal up to its first such record.
+// each journal up to its first such record. A topic that does not exist is believed in
+// after two seconds: a broker that has just started knows none.
 func (j *Journal) Holds(ctx context.Context, ids map[offsets.TopicPartition]offsets.Identity) (map[offsets.TopicPartition]bool, error) {
 	of := make(map[offsets.TopicPartition]offsets.TopicPartition, len(ids)) // ingress partition by that of the journal
 	for tp := range ids {
@@ -27,39 +29,40 @@ func (j *Journal) Holds(ctx context.Context, ids map[offsets.TopicPartition]offs
 	}
 	began := time.Now()
 	for {
-		held, err := j.holds(ctx, ids, of)
-		if err == nil {
+		held, missing, err := j.holds(ctx, ids, of)
+		if err == nil && (!missing || time.Since(began) >= missingWait) {
 			return held, nil
 		}
 		if ctx.Err() != nil || time.Since(began) >= holdsWait {
-			return nil, fmt.Errorf("journal: %w", err)
+			return nil, fmt.Errorf("journal: %w", cmp.Or(err, ctx.Err()))
 		}
 		pause(ctx, restoreRetry)
 	}
 }
 
 // holds tries once.
-func (j *Journal) holds(ctx context.Context, ids map[offsets.TopicPartition]offsets.Identity, of map[offsets.TopicPartition]offsets.TopicPartition) (map[offsets.TopicPartition]bool, error) {
+func (j *Journal) holds(ctx context.Context, ids map[offsets.TopicPartition]offsets.Identity, of map[offsets.TopicPartition]offsets.TopicPartition) (held map[offsets.TopicPartition]bool, missing bool, err error) {
 	parts := make([]offsets.TopicPartition, 0, len(of))
 	for at := range of {
 		parts = append(parts, at)
 	}
 	ends, err := j.logBounds(ctx, parts, func(err error) bool { // nobody has written there
+		missing = missing || errors.Is(err, errMissing)
 		return errors.Is(err, errMissing) || errors.Is(err, kerr.TopicAuthorizationFailed)
 	})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	held := make(map[offsets.TopicPartition]bool, len(ids))
+	held = make(map[offsets.TopicPartition]bool, len(ids))
 	for tp := range ids {
 		held[tp] = false
 	}
 	if len(ends) == 0 {
-		return held, nil
+		return held, missing, nil
 	}
 	client, err := newClient(j.cfg.Options())
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer client.Close()
 	err = scan(ctx, client, ends, holdsWait, func(at offsets.TopicPartition, r *kgo.Record) (more bool, err error) {
@@ -73,7 +76,7 @@ func (j *Journal) holds(ctx context.Context, ids map[offsets.TopicPartition]offs
 	if errors.Is(err, kerr.TopicAuthorizationFailed) {
 		err = nil
 	}
-	return held, err
+	return held, missing, err
 }
 
 // logBounds returns where the logs of partitions begin and end, without those of which

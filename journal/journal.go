@@ -238,6 +238,19 @@ func (t *topic) complaint() string {
 	return ""
 }
 
+// MaxBatch returns what a journal topic takes for one batch, in bytes; Kafka's default
+// for a topic of which nothing is known.
+func (j *Journal) MaxBatch(name string) int32 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, t := range j.topics {
+		if t.name == name {
+			return int32(t.maxBatch)
+		}
+	}
+	return defaultMaxBatch
+}
+
 // Wait waits for deletions under way. They end by themselves, within 5 s. Nobody may
 // call Delete any more.
 func (j *Journal) Wait() { j.deletes.Wait() }

@@ -270,13 +270,19 @@ func TestARecordOfANewerReleaseStopsItsPartitionAlone(t *testing.T) {
 			e.finish(1, 9000)
 			e.store()
 		}
-		w.append(1, []byte{'L', 'J', 9, 9, 0, 0})
 		asks := []facts.Ask{one.ask(), two.ask()}
+		one.finish(9001, 9010)
+		newer := one.values()[0].Value
+		newer[2], newer[3] = 9, 9
+		w.append(1, newer)
+		w.append(2, []byte{'L', 'J', 9, 9, 0, 0}) // whose it is cannot be told
 		a := w.restore(asks...)
 		if !errors.Is(a[0].Err, facts.ErrNewer) {
 			t.Errorf("%+v", a[0])
 		}
-		w.content(a[1])
+		if a[1].Err != nil || a[1].Damaged != 1 {
+			t.Errorf("%+v", a[1])
+		}
 		two.same(asks[1].Window)
 	})
 }

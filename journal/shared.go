@@ -20,14 +20,15 @@ type sharing struct {
 }
 
 // shared looks, where the name does not tell groups apart, whether another group has
-// records in a topic. Each would delete the other's, so such a topic is not used.
+// records in a topic, every minute: a group may begin to write at any time. Each would
+// delete the other's, so such a topic is not used.
 func (j *Journal) shared(ctx context.Context) {
 	if !j.cfg.Shared {
 		return
 	}
 	now := time.Now()
 	for _, t := range j.due(func(t *topic) bool {
-		return t.state == usable && (t.sharing.id != t.id || t.sharing.refused != "" && !now.Before(t.sharing.next))
+		return t.state == usable && (t.sharing.id != t.id || !now.Before(t.sharing.next))
 	}) {
 		group, err := j.stranger(ctx, &t)
 		if ctx.Err() != nil {
