@@ -9,26 +9,50 @@ import (
 	"layover/bench/report"
 )
 
-// daemonTables measures the daemon and its loop. What fails is named in failed.
-func daemonTables(ctx context.Context, o endtoend.Options, progress io.Writer) (text string, failed []string) {
-	for _, m := range []struct {
-		title   string
-		measure func(context.Context, endtoend.Options) ([]endtoend.Row, error)
-	}{
-		{fmt.Sprintf("The daemon on an embedded broker, %d records parked", o.Records), endtoend.EndToEnd},
-		{"The lane's loop alone", endtoend.Loop},
-	} {
-		fmt.Fprintln(progress, m.title)
-		rows, err := m.measure(ctx, o)
+// table is one that a daemon is measured for.
+type table struct {
+	title   string
+	measure func(context.Context, endtoend.Options) ([]endtoend.Row, error)
+}
+
+// windows are the partitions that the window of a daemon that is killed is spread over.
+func windows() []int { return []int{1, 4} }
+
+// tables are those of the daemon that are wanted.
+func (o options) tables() (tables []table) {
+	if o.daemon {
+		tables = append(tables,
+			table{fmt.Sprintf("The daemon on an embedded broker, %d records parked", o.endToEnd.Records), endtoend.EndToEnd},
+			table{"The lane's loop alone", endtoend.Loop})
+	}
+	if o.journal {
+		for _, n := range windows() {
+			tables = append(tables, table{
+				fmt.Sprintf("A daemon is killed with %d offsets in its window and started again, partitions: %d", o.endToEnd.Window, n),
+				func(ctx context.Context, o endtoend.Options) ([]endtoend.Row, error) {
+					return endtoend.Restart(ctx, o, n)
+				},
+			})
+		}
+	}
+	return tables
+}
+
+// measureTables measures them. What fails is named in failed.
+func measureTables(ctx context.Context, tables []table, o endtoend.Options, progress io.Writer) (text string, failed []string) {
+	o.Log = progress
+	for _, t := range tables {
+		fmt.Fprintln(progress, t.title)
+		rows, err := t.measure(ctx, o)
 		if err != nil {
-			failed = append(failed, fmt.Sprintf("%s: %v", m.title, err))
+			failed = append(failed, fmt.Sprintf("%s: %v", t.title, err))
 			continue
 		}
 		lines := make([]report.Line, len(rows))
 		for i, r := range rows {
 			lines[i] = report.Line{What: r.Name, Measured: r.Value, Wanted: r.Goal, Met: r.Met}
 		}
-		text += report.Lines(m.title, lines)
+		text += report.Lines(t.title, lines)
 	}
 	return text, failed
 }

@@ -4,6 +4,7 @@
 //	go run . -quick          a million pending, a hundred thousand in the daemon
 //	go run .                 up to ten million
 //	go run . -part daemon    only the daemon and its loop
+//	go run . -part journal   only a daemon that is killed with a large window; not in the others
 //	go run . -doc ../docs/benchmarks.md -out ../docs/benchmarks
 //
 // Each measurement is a process of its own, structures take turns, and what is
@@ -41,8 +42,8 @@ func main() {
 type options struct {
 	plan plan
 
-	// wheel and daemon are what is measured.
-	wheel, daemon bool
+	// wheel, daemon and journal are what is measured.
+	wheel, daemon, journal bool
 
 	// endToEnd is how much of the daemon is measured.
 	endToEnd endtoend.Options
@@ -78,7 +79,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		return err
 	}
 	// What could fail at the end fails before half an hour of measuring.
-	if err := report.Check(o.doc, o.out); err != nil {
+	if err := report.Check(o.doc, o.region(), o.out); err != nil {
 		return err
 	}
 	figures, failed := report.Figures{}, []string(nil)
@@ -87,15 +88,18 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	about := report.Collect(o.command)
 	text := report.Text(about, figures)
-	if o.daemon && ctx.Err() == nil {
-		tables, missing := daemonTables(ctx, o.endToEnd, stderr)
-		text, failed = text+tables, append(failed, missing...)
+	if o.journal {
+		text = about.Line()
+	}
+	if tables := o.tables(); len(tables) > 0 && ctx.Err() == nil {
+		more, missing := measureTables(ctx, tables, o.endToEnd, stderr)
+		text, failed = text+more, append(failed, missing...)
 	}
 	if len(failed) > 0 {
 		text += "\nNot measured:\n\n- " + strings.Join(failed, "\n- ") + "\n"
 	}
 	fmt.Fprint(stdout, text)
-	if err := report.Write(o.doc, o.out, text, figures); err != nil {
+	if err := report.Write(o.doc, o.region(), o.out, text, figures); err != nil {
 		return err
 	}
 	if len(failed) > 0 {
@@ -110,11 +114,11 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	quick := flags.Bool("quick", false, "measure only with a million pending")
 	only := flags.String("only", "", "measure only structures whose name matches this `regexp`")
 	runs := flags.Int("runs", 3, "how often to measure; figures are medians")
-	part := flags.String("part", "all", "measure `all`, or only the wheel or the daemon")
+	part := flags.String("part", "all", "measure `all` of wheel and daemon, one of them, or the journal")
 	sizes := flags.String("sizes", "", "how many are pending, a `list` with commas, instead of -quick or the default")
 	var o options
 	flags.StringVar(&o.out, "out", "", "write SVG plots to this `directory`; they need two sizes")
-	flags.StringVar(&o.doc, "doc", "", "put the tables into this `file`, between "+report.Begin+" and "+report.End)
+	flags.StringVar(&o.doc, "doc", "", "put the tables into this `file`, between its marks")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -128,9 +132,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if err != nil {
 		return o, fmt.Errorf("-only: %w", err)
 	}
-	o.wheel, o.daemon = *part != "daemon", *part != "wheel"
-	if *part != "all" && o.wheel == o.daemon {
-		return o, fmt.Errorf("-part %q: want all, wheel or daemon", *part)
+	o.wheel, o.daemon, o.journal = *part == "all" || *part == "wheel", *part == "all" || *part == "daemon", *part == "journal"
+	if !o.wheel && !o.daemon && !o.journal {
+		return o, fmt.Errorf("-part %q: want all, wheel, daemon or journal", *part)
 	}
 	o.plan, o.endToEnd = plan{only: expression, runs: *runs, sizes: fullSizes()}, endtoend.Full()
 	if *quick {
@@ -146,6 +150,14 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	}
 	o.command = command(flags)
 	return o, nil
+}
+
+// region is where in a document the tables go.
+func (o options) region() report.Region {
+	if o.journal {
+		return report.Journal
+	}
+	return report.Wheel
 }
 
 func parseSizes(list string) ([]int, error) {

@@ -28,7 +28,7 @@ func TestTheCommandMeasuresEverythingAndWritesItDown(t *testing.T) {
 	t.Setenv("GORACE", "atexit_sleep_ms=0")
 	dir := t.TempDir()
 	doc, out := filepath.Join(dir, "benchmarks.md"), filepath.Join(dir, "plots")
-	if err := os.WriteFile(doc, []byte("Before\n"+report.Begin+"\n"+report.End+"\nAfter\n"), 0o600); err != nil {
+	if err := os.WriteFile(doc, []byte("Before\n"+report.Wheel.Begin()+"\n"+report.Wheel.End()+"\nAfter\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer

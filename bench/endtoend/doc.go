@@ -1,4 +1,4 @@
-// Package endtoend measures the whole daemon, and its loop alone.
+// Package endtoend measures the whole daemon, its loop alone, and what a kill costs.
 //
 //	benchmark's process                       a process of its own
 //
@@ -15,7 +15,10 @@
 // [Loop] drives a real lane whose surroundings answer at once: what is left is
 // how late a sleeping loop wakes, with cores idle and with all of them busy.
 //
-// Both start the running binary again as a child, which main has to let happen
+// [Restart] kills a daemon with a large window and times the next one. Its broker is
+// a real one, in a container, where there is an engine for that.
+//
+// All start the running binary again as a child, which main has to let happen
 // before anything else:
 //
 //	if endtoend.IsChild() {

@@ -3,6 +3,7 @@ package endtoend
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,22 @@ func TestLoopFillsItsRows(t *testing.T) {
 		"wake-ups, nothing parked", "wake-ups, 10000 parked", "an earlier deadline",
 		"lateness of the loop, idle, GOMAXPROCS", "of a plain sleeper, idle", "lateness of the loop, idle, GOMAXPROCS", "of a plain sleeper, idle",
 		"lateness of the loop, all", "of a plain sleeper, all", "lateness of the loop, all", "of a plain sleeper, all")
+}
+
+func TestRestartFillsItsRows(t *testing.T) {
+	t.Setenv("LAYOVER_TEST_DOCKER", "there-is-no-such-program") // the embedded broker will do
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	o := tiny(t)
+	o.Window, o.Build, o.Around = 50_000, 5*time.Second, time.Second
+	rows, err := Restart(ctx, o, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice := func(name string) []string { return []string{name + ", with the journal", name + ", metadata alone"} }
+	named(t, rows, slices.Concat([]string{"broker", "window"}, twice("delivered again"), twice("process start to assignment"),
+		twice("assignment to ready"), twice("assignment to the first delivery"), twice("assignment to the whole window read again"),
+		twice("assignment to all delivered that is due"), []string{"restore of the journal", "journal until the kill"}, twice("CPU until the kill"), twice("memory"))...)
 }
 
 // out is a record as the receiver gets it.

@@ -16,6 +16,10 @@ type Options struct {
 	LoopRounds int           // of a second, for each of the four latenesses of the loop
 	LoopWatch  time.Duration // a sleeping loop's turns are counted for so long
 
+	Window int           // offsets between low offset and head when [Restart] kills the daemon
+	Build  time.Duration // until then, from when the first is written
+	Around time.Duration // before and after it records are due all the time
+
 	// Profiles is a folder for heap.pprof, idle.pprof and flow.pprof of the
 	// daemon; "" is none. Taking them is counted in what they show.
 	Profiles string
@@ -24,20 +28,22 @@ type Options struct {
 }
 
 // Full is the measurement that figures in a document come from, some seven
-// minutes for both functions.
+// minutes for [EndToEnd] and [Loop], and eight for each [Restart].
 func Full() Options {
 	return Options{
 		Records: 1_000_000, Idle: time.Minute, Flow: time.Minute, PerSecond: 1000, Settle: 5 * time.Second,
 		LoopRounds: 20, LoopWatch: 20 * time.Second,
+		Window: 5_000_000, Build: 3 * time.Minute, Around: 20 * time.Second,
 	}
 }
 
-// Quick is for a look while working, some two minutes for both functions. What
+// Quick is for a look while working, some two minutes for both. What
 // the wheel and the chunks cost however few the records weighs ten times as much.
 func Quick() Options {
 	o := Full()
 	o.Records, o.Idle, o.Flow, o.Settle = 100_000, 20*time.Second, 20*time.Second, 3*time.Second
 	o.LoopRounds, o.LoopWatch = 5, 5*time.Second
+	o.Window, o.Build, o.Around = 500_000, 40*time.Second, 5*time.Second
 	return o
 }
 
@@ -57,10 +63,13 @@ func (o Options) filled() Options {
 	orInt(&o.Records, full.Records)
 	orInt(&o.PerSecond, full.PerSecond)
 	orInt(&o.LoopRounds, full.LoopRounds)
+	orInt(&o.Window, full.Window)
 	orTime(&o.Idle, full.Idle)
 	orTime(&o.Flow, full.Flow)
 	orTime(&o.Settle, full.Settle)
 	orTime(&o.LoopWatch, full.LoopWatch)
+	orTime(&o.Build, full.Build)
+	orTime(&o.Around, full.Around)
 	if o.Log == nil {
 		o.Log = io.Discard
 	}

@@ -89,3 +89,10 @@ func (c *child) end() error {
 	}
 	return nil
 }
+
+// kill is kill -9, and returns when the child is gone.
+func (c *child) kill() {
+	c.cmd.Process.Kill()
+	c.cmd.Wait() // says that it was killed
+	c.orders.Close()
+}

@@ -10,6 +10,7 @@ import (
 
 // status is the part of /status that is looked at.
 type status struct {
+	Ready  bool `json:"ready"`
 	Pauses []struct {
 		Reason, Target string
 	} `json:"pauses"`
@@ -17,7 +18,25 @@ type status struct {
 		Records int64 `json:"records"`
 		Bytes   int64 `json:"bytes"` // of the lanes, as they count
 	} `json:"parked"`
+	InFlight   int64 `json:"in_flight"`
+	Duplicates struct {
+		Total int64 `json:"total"`
+	} `json:"duplicates_after_a_kill"`
+	Assignments []struct {
+		Loaded bool  `json:"loaded"`
+		Read   int64 `json:"read_offset"`
+	} `json:"assignments"`
+	Journal struct {
+		Records   int64 `json:"records_written"`
+		Bytes     int64 `json:"bytes_written"`
+		Snapshots int64 `json:"snapshots"`
+		Deletions int64 `json:"deletions"`
+		Live      int64 `json:"live_bytes"`
+		Restored  int64 `json:"restored_records"`
+		LastMs    int64 `json:"last_restore_ms"`
+	} `json:"journal"`
 	Counters struct {
+		Commits      int64 `json:"commits"`
 		Delivered    int64 `json:"delivered"`
 		DeadLettered int64 `json:"dead_lettered"`
 		Dropped      int64 `json:"dropped"`
@@ -25,12 +44,14 @@ type status struct {
 	} `json:"counters"`
 }
 
-// status asks the daemon. It closes the connection, so that a daemon that is
-// not asked has none.
-func (b *bench) status(ctx context.Context) (s status, err error) {
+func (b *bench) status(ctx context.Context) (status, error) { return askStatus(ctx, b.http) }
+
+// askStatus asks the daemon at addr. It closes the connection, so that a daemon that
+// is not asked has none.
+func askStatus(ctx context.Context, addr string) (s status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.http+"/status", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/status", nil)
 	if err != nil {
 		return s, err
 	}

@@ -64,13 +64,25 @@ func cpuModel() string {
 	return "unknown"
 }
 
+// Line is what stands beside figures that have nothing to do with other structures.
+func (a About) Line() string {
+	return a.line("") + a.settings()
+}
+
+func (a About) line(more string) string {
+	return fmt.Sprintf("`%s`, %s: %s, GOMAXPROCS %d, %s%s.\n", a.Command, a.Date, a.Go, a.Procs, a.CPU, more)
+}
+
+func (a About) settings() string {
+	if len(a.Environment) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Settings of the Go runtime: %s.\n", strings.Join(a.Environment, " "))
+}
+
 func (a About) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "`%s`, %s: %s, GOMAXPROCS %d, %s; github.com/RussellLuo/timingwheel %s.\n",
-		a.Command, a.Date, a.Go, a.Procs, a.CPU, a.RussellLuo)
-	if len(a.Environment) > 0 {
-		fmt.Fprintf(&b, "Settings of the Go runtime: %s.\n", strings.Join(a.Environment, " "))
-	}
+	b.WriteString(a.line("; github.com/RussellLuo/timingwheel "+a.RussellLuo) + a.settings())
 	b.WriteString("Structures take turns, each measurement in a process of its own; figures are medians of the runs.")
 	if !measure.HasCPUTime {
 		b.WriteString(" This system gives no CPU time: all figures are wall time.")

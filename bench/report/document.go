@@ -7,15 +7,22 @@ import (
 	"strings"
 )
 
-// The marks in a document between which the figures go.
+// Region is a place in a document between two marks, for figures that are measured
+// together.
+type Region string
+
 const (
-	Begin = "<!-- figures: begin -->"
-	End   = "<!-- figures: end -->"
+	Wheel   Region = "figures" // the wheel and the daemon
+	Journal Region = "journal"
 )
+
+// Begin and End are its marks.
+func (r Region) Begin() string { return "<!-- " + string(r) + ": begin -->" }
+func (r Region) End() string   { return "<!-- " + string(r) + ": end -->" }
 
 // Check says whether Write will find what it needs. Empty names are nothing to
 // be written.
-func Check(doc, out string) error {
+func Check(doc string, region Region, out string) error {
 	if out != "" {
 		if err := os.MkdirAll(out, 0o755); err != nil {
 			return fmt.Errorf("directory for plots: %w", err)
@@ -24,13 +31,13 @@ func Check(doc, out string) error {
 	if doc == "" {
 		return nil
 	}
-	_, err := replaced(doc, "")
+	_, err := replaced(doc, region, "")
 	return err
 }
 
-// Write writes the plots to out and the text into doc, with links to the
+// Write writes the plots to out and the text into a region of doc, with links to the
 // plots at its end.
-func Write(doc, out, text string, f Figures) error {
+func Write(doc string, region Region, out, text string, f Figures) error {
 	var drawn []string
 	if out != "" {
 		for _, p := range f.plots() {
@@ -47,7 +54,7 @@ func Write(doc, out, text string, f Figures) error {
 	if len(drawn) > 0 {
 		text += "\n### Cost against size\n\n" + strings.Join(drawn, "\n")
 	}
-	content, err := replaced(doc, text)
+	content, err := replaced(doc, region, text)
 	if err != nil {
 		return err
 	}
@@ -62,16 +69,16 @@ func link(doc, path string) string {
 	return filepath.ToSlash(path)
 }
 
-// replaced is the document with text between its marks.
-func replaced(doc, text string) (string, error) {
+// replaced is the document with text between a region's marks.
+func replaced(doc string, region Region, text string) (string, error) {
 	content, err := os.ReadFile(doc)
 	if err != nil {
 		return "", fmt.Errorf("document: %w", err)
 	}
-	before, rest, ok := strings.Cut(string(content), Begin)
-	_, after, closed := strings.Cut(rest, End)
+	before, rest, ok := strings.Cut(string(content), region.Begin())
+	_, after, closed := strings.Cut(rest, region.End())
 	if !ok || !closed {
-		return "", fmt.Errorf("document %s: want the lines %s and %s", doc, Begin, End)
+		return "", fmt.Errorf("document %s: want the lines %s and %s", doc, region.Begin(), region.End())
 	}
-	return before + Begin + "\n\n" + strings.Trim(text, "\n") + "\n\n" + End + after, nil
+	return before + region.Begin() + "\n\n" + strings.Trim(text, "\n") + "\n\n" + region.End() + after, nil
 }

@@ -115,30 +115,31 @@ func TestATableIsAligned(t *testing.T) {
 
 func TestOnlyWhatIsBetweenTheMarksIsReplaced(t *testing.T) {
 	doc := filepath.Join(t.TempDir(), "doc.md")
-	before := "# Title\n\n" + Begin + "\nold\n" + End + "\n\nEnd.\n"
+	journal := Journal.Begin() + "\nother\n" + Journal.End() + "\n\n"
+	before := "# Title\n\n" + journal + Wheel.Begin() + "\nold\n" + Wheel.End() + "\n\nEnd.\n"
 	if err := os.WriteFile(doc, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := Write(doc, "", "\nnew\n", nil); err != nil {
+		if err := Write(doc, Wheel, "", "\nnew\n", nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got, err := os.ReadFile(doc)
-	if want := "# Title\n\n" + Begin + "\n\nnew\n\n" + End + "\n\nEnd.\n"; err != nil || string(got) != want {
+	if want := "# Title\n\n" + journal + Wheel.Begin() + "\n\nnew\n\n" + Wheel.End() + "\n\nEnd.\n"; err != nil || string(got) != want {
 		t.Errorf("%v, %q, want %q", err, got, want)
 	}
 }
 
 func TestADocumentWithoutMarksIsFoundOutAtOnce(t *testing.T) {
 	doc := filepath.Join(t.TempDir(), "doc.md")
-	if err := Check(doc, ""); err == nil {
+	if err := Check(doc, Wheel, ""); err == nil {
 		t.Error("no error without a file")
 	}
-	if err := os.WriteFile(doc, []byte(End+Begin), 0o600); err != nil {
+	if err := os.WriteFile(doc, []byte(Wheel.End()+Wheel.Begin()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(doc, ""); err == nil {
+	if err := Check(doc, Wheel, ""); err == nil {
 		t.Error("no error without marks")
 	}
 }

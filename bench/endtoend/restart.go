@@ -1,0 +1,242 @@
+package endtoend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const (
+	// watchEvery is how often a daemon that starts is looked at.
+	watchEvery = 20 * time.Millisecond
+	// settleKilled is until what a killed daemon had sent is in the log.
+	settleKilled = 500 * time.Millisecond
+	// throughWithin is how long all that was due may take after a start.
+	throughWithin = 5 * time.Minute
+)
+
+// restart is a daemon that is killed with a large window, and started again.
+type restart struct {
+	Options
+	kafka      *kafka
+	client     *kgo.Client
+	admin      *kadm.Client
+	partitions int
+	journal    string // LAYOVER_JOURNAL
+	name       string // of its topics and its group, and of its member
+
+	load   load
+	daemon *child
+	http   string
+	found  restarted
+}
+
+// restarted is what came of it. Times after the start are since the process was started.
+type restarted struct {
+	load    load
+	written time.Duration // from the first record on
+	build   stretch       // up to the kill
+	before  status        // at the kill
+
+	assigned, loaded, ready, first, reread, through time.Duration
+
+	restored  status  // when all was read again
+	refilled  reading // then
+	end       status  // when all was through
+	collected reading // then, after a collection
+	audit     audit
+}
+
+// Restart measures what a kill costs with o.Window offsets in so many partitions,
+// one in ten of them parked far ahead and the rest delivered but for a trickle: with
+// the journal, and with metadata alone. A record that is lost, early or not accounted
+// for is an error, and there are no rows then.
+func Restart(ctx context.Context, o Options, partitions int) ([]Row, error) {
+	o = o.filled()
+	k, err := startKafka(ctx, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	defer k.close()
+	client, err := kgo.NewClient(kgo.SeedBrokers(k.addrs...), kgo.RetryTimeout(30*time.Second))
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	var found []restarted
+	for _, journal := range []string{"auto", "off"} {
+		r := &restart{Options: o, kafka: k, client: client, admin: kadm.NewClient(client), partitions: partitions, journal: journal,
+			name: fmt.Sprintf("restart-%d-%s", partitions, journal)}
+		if err := r.run(ctx); err != nil {
+			return nil, fmt.Errorf("LAYOVER_JOURNAL=%s: %w", journal, err)
+		}
+		found = append(found, r.found)
+	}
+	return restartRows(o, k.name, partitions, found[0], found[1]), nil
+}
+
+func (r *restart) ingress() string { return r.name + ".delayed" }
+func (r *restart) egress() string  { return r.name + ".ready" }
+func (r *restart) dead() string    { return r.name + ".dead" }
+
+// run measures, and leaves nothing behind in the cluster.
+func (r *restart) run(ctx context.Context) (err error) {
+	for topic, partitions := range map[string]int{r.ingress(): r.partitions, r.egress(): r.partitions, r.dead(): 1} {
+		if _, err := r.admin.CreateTopic(ctx, int32(partitions), 1, nil, topic); err != nil {
+			return fmt.Errorf("topic %s: %w", topic, err)
+		}
+	}
+	defer func() {
+		if r.daemon != nil {
+			r.daemon.kill()
+		}
+		_, forgotten := r.admin.DeleteTopics(context.WithoutCancel(ctx), r.ingress(), r.egress(), r.dead(), r.ingress()+"."+r.name)
+		err = errors.Join(err, forgotten)
+	}()
+	if err := r.build(ctx); err != nil {
+		return err
+	}
+	r.daemon.kill()
+	if err := pause(ctx, settleKilled); err != nil {
+		return err
+	}
+	if err := r.again(ctx); err != nil {
+		return err
+	}
+	r.found.audit, err = r.check(ctx)
+	return err
+}
+
+// start starts a daemon, as bench.startDaemon does, with a name of its own in the group.
+func (r *restart) start(ctx context.Context) (err error) {
+	r.daemon, err = startChild(ctx, daemonChild, r.Log, []string{
+		"KAFKA_BROKERS=" + strings.Join(r.kafka.addrs, ","), "LAYOVER_INGRESS_TOPICS=" + r.ingress(), "LAYOVER_EGRESS_TOPIC=" + r.egress(),
+		"LAYOVER_DLQ_TOPIC=" + r.dead(), "LAYOVER_GROUP_ID=" + r.name, "LAYOVER_GROUP_INSTANCE_ID=" + r.name + "-0", "LAYOVER_JOURNAL=" + r.journal,
+		"LAYOVER_HTTP_ADDR=127.0.0.1:0", "LAYOVER_LOG_LEVEL=warn", "LAYOVER_MAX_PARKED_BYTES=" + strconv.Itoa(max(r.Window*boundPerRecord, leastBound)),
+	})
+	if err != nil {
+		return err
+	}
+	var hello greeting
+	if err := r.daemon.hear(&hello); err != nil {
+		return err
+	}
+	r.http = hello.HTTP
+	return nil
+}
+
+// build lets a daemon make the window, up to the moment of the kill.
+func (r *restart) build(ctx context.Context) (err error) {
+	if err := r.start(ctx); err != nil {
+		return err
+	}
+	if err := r.until(ctx, serveWithin, "ready", func(s status) bool { return s.Ready }); err != nil {
+		return err
+	}
+	if r.found.build.from, err = r.daemon.ask(orderRead); err != nil {
+		return err
+	}
+	began := time.Now()
+	kill := began.Add(r.Build)
+	r.load = plan(r.Window, kill, r.Around, min(maxScatter, r.Build/3))
+	fmt.Fprintf(r.Log, "%s: %d records, of which %d stay parked and %d are due around the kill\n", r.name, r.Window, r.load.far, r.load.around)
+	if err := r.load.write(ctx, r.kafka.addrs, r.ingress()); err != nil {
+		return err
+	}
+	r.found.written = time.Since(began)
+	fmt.Fprintf(r.Log, "%s: written within %v\n", r.name, r.found.written.Round(time.Millisecond))
+	if err := pause(ctx, time.Until(kill.Add(-r.Around))); err != nil {
+		return err
+	}
+	// All but what is due from now on has to be through: it is the set that is measured.
+	if s, err := askStatus(ctx, r.http); err != nil || s.Counters.Delivered < int64(r.Window-r.load.far-r.load.around) {
+		return errors.Join(err, fmt.Errorf("%d of %d records delivered %v before the kill: too few for a window like that",
+			s.Counters.Delivered, r.Window-r.load.far-r.load.around, r.Around))
+	}
+	if err := pause(ctx, time.Until(kill)); err != nil {
+		return err
+	}
+	if r.found.build.to, err = r.daemon.ask(orderRead); err != nil {
+		return err
+	}
+	r.found.before, err = askStatus(ctx, r.http)
+	r.found.load = r.load
+	return err
+}
+
+// again starts the daemon again and watches it until all that is due is through.
+func (r *restart) again(ctx context.Context) (err error) {
+	first, err := r.awaitFirst(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := r.start(ctx); err != nil {
+		return err
+	}
+	f := &r.found
+	note := func(at *time.Duration, holds bool) {
+		if holds && *at == 0 {
+			*at = time.Since(began)
+		}
+	}
+	end := began.Add(throughWithin)
+	for f.through == 0 {
+		s, err := askStatus(ctx, r.http)
+		if err != nil {
+			return err
+		}
+		loaded, read := 0, int64(0)
+		for _, a := range s.Assignments {
+			if a.Loaded {
+				loaded, read = loaded+1, read+a.Read
+			}
+		}
+		note(&f.assigned, len(s.Assignments) == r.partitions)
+		note(&f.loaded, loaded == r.partitions)
+		note(&f.ready, s.Ready)
+		if read >= int64(r.Window) && f.reread == 0 {
+			note(&f.reread, true)
+			f.restored = s
+			if f.refilled, err = r.daemon.ask(orderRead); err != nil {
+				return err
+			}
+		}
+		f.end = s
+		note(&f.through, f.reread > 0 && s.InFlight == 0 && s.Parked.Records == int64(r.load.far))
+		if time.Now().After(end) {
+			return fmt.Errorf("not through within %v after the start: %+v", throughWithin, s)
+		}
+		if err := pause(ctx, watchEvery); err != nil {
+			return err
+		}
+	}
+	f.first = (<-first).Sub(began)
+	f.collected, err = r.daemon.ask(orderCollect)
+	return err
+}
+
+// until asks the daemon until something holds.
+func (r *restart) until(ctx context.Context, within time.Duration, what string, holds func(status) bool) error {
+	for by := time.Now().Add(within); ; {
+		s, err := askStatus(ctx, r.http)
+		if err != nil {
+			return err
+		}
+		if holds(s) {
+			return nil
+		}
+		if time.Now().After(by) {
+			return fmt.Errorf("not %s within %v: %+v", what, within, s)
+		}
+		if err := pause(ctx, watchEvery); err != nil {
+			return err
+		}
+	}
+}
