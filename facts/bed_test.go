@@ -56,6 +56,9 @@ func (b *bed) note(offset int64) {
 
 func (b *bed) cut(all bool) {
 	b.timed(func() { b.owed = b.l.Cut(b.owed, 5, all, b.nowMs) })
+	for b.l.WantsPart() {
+		b.timed(func() { b.owed = b.l.CutPart(b.owed, 5) })
+	}
 }
 
 func (b *bed) timed(f func()) {

@@ -9,8 +9,8 @@ import (
 // Cut appends the records that are to be written now. With all, what waits becomes a
 // record however little it is. leaderEpoch is that of what is finished, as in a commit.
 //
-// The cost is that of what finished since the last call, and of the parts of a
-// snapshot that there is room for. nowMs is a clock that does not go back.
+// The cost is that of what finished since the last call. The parts of a snapshot are
+// CutPart's. nowMs is a clock that does not go back.
 func (l *Ledger) Cut(out []Write, leaderEpoch int32, all bool, nowMs int64) []Write {
 	if all && l.mode == Metadata {
 		l.foresee()
@@ -21,14 +21,28 @@ func (l *Ledger) Cut(out []Write, leaderEpoch int32, all bool, nowMs int64) []Wr
 	if !l.snap.active && l.room() && (l.gap || l.leaving && !l.base.leave || l.facts > max(l.base.bytes, int64(minSnapshot*l.limit))) {
 		l.begin()
 	}
-	h := Header{Writer: l.writer, LeaderEpoch: leaderEpoch, Low: l.window.Low()}
 	if all || l.fresh.size() >= l.limit/cutShare {
-		out = l.cutFacts(out, h)
-	}
-	for l.snap.active && !l.snap.cut && l.room() {
-		out = l.cutPart(out, h)
+		out = l.cutFacts(out, l.header(leaderEpoch))
 	}
 	return out
+}
+
+// WantsPart says whether a snapshot is being written whose next part may be cut.
+func (l *Ledger) WantsPart() bool {
+	return l.mode == Journal && l.usable && l.snap.active && !l.snap.cut && l.room()
+}
+
+// CutPart appends the next part of a snapshot that is being written. Its cost is
+// bounded by the size of a record: under a millisecond.
+func (l *Ledger) CutPart(out []Write, leaderEpoch int32) []Write {
+	if !l.WantsPart() {
+		return out
+	}
+	return l.cutPart(out, l.header(leaderEpoch))
+}
+
+func (l *Ledger) header(leaderEpoch int32) Header {
+	return Header{Writer: l.writer, LeaderEpoch: leaderEpoch, Low: l.window.Low()}
 }
 
 // foresee enters the journal before a commit that would have no room: it waits for the

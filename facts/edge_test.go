@@ -51,7 +51,7 @@ func TestWhatReadingTookBackIsNotWrittenAnew(t *testing.T) {
 	add(t, u, ends(100, 100, 100, 100), old, later)
 	l := NewLedger(testID, 9, u.Restored(true, 0, tail), w)
 	l.Use(testTopic, 1<<20)
-	cut := l.Cut(nil, 4, true, 1)
+	cut := cutAll(l, 4, true, 1)
 	if len(cut) != 1 || saysOf(t, cut[0].Value) != 2+5 {
 		t.Fatalf("%d records, the first of %d offsets; want one of 7", len(cut), saysOf(t, cut[0].Value))
 	}
@@ -81,7 +81,7 @@ func TestATopicThatTakesLessThanItSaysGetsSmallerRecords(t *testing.T) {
 			t.Fatalf("not done: %+v, records of %d bytes", l.Status(), l.limit)
 		}
 		size := 0
-		cut := l.Cut(nil, 5, true, now)
+		cut := cutAll(l, 5, true, now)
 		for _, c := range cut {
 			size += len(c.Value)
 		}
@@ -98,7 +98,7 @@ func TestATopicThatTakesLessThanItSaysGetsSmallerRecords(t *testing.T) {
 		t.Errorf("records of %d bytes", l.limit)
 	}
 	note(l, w, 2_000_000)
-	if cut := l.Cut(nil, 5, true, now); len(cut) != 1 {
+	if cut := cutAll(l, 5, true, now); len(cut) != 1 {
 		t.Errorf("%d records", len(cut))
 	}
 }
@@ -111,11 +111,11 @@ func TestASmallRecordThatIsTooLargeEndsNothing(t *testing.T) {
 	l := journalled(id, w)
 	for round := range int64(20) {
 		note(l, w, 10+2*round)
-		for _, c := range l.Cut(nil, 5, true, 1+round*retryMs) {
+		for _, c := range cutAll(l, 5, true, 1+round*retryMs) {
 			l.Written(Result{Seq: c.Seq, Offset: -1, Err: errors.New("too large"), TooLarge: true}, 1+round*retryMs)
 		}
 	}
-	if cut := l.Cut(nil, 5, true, 100*retryMs); len(cut) != 1 || saysOf(t, cut[0].Value) != 20 {
+	if cut := cutAll(l, 5, true, 100*retryMs); len(cut) != 1 || saysOf(t, cut[0].Value) != 20 {
 		t.Errorf("%d records", len(cut))
 	}
 }
@@ -128,7 +128,7 @@ func TestEachOfSplitFactsCountsForItself(t *testing.T) {
 	for o := int64(5); l.fresh.count < 150; o += 2 {
 		note(l, w, o)
 	}
-	cut := l.Cut(nil, 5, true, 1)
+	cut := cutAll(l, 5, true, 1)
 	if len(cut) < 2 {
 		t.Fatal("one record")
 	}
@@ -174,7 +174,7 @@ func TestAJournalThatIsGoneCountsForNothing(t *testing.T) {
 	for o := int64(1); o < 20_000; o += 2 {
 		note(l, w, o)
 	}
-	for i, c := range l.Cut(nil, 5, true, 1) {
+	for i, c := range cutAll(l, 5, true, 1) {
 		l.Written(Result{Seq: c.Seq, Offset: int64(1 + i)}, 1)
 	}
 	l.Stop(false)

@@ -49,10 +49,19 @@ func (p *pen) finish(from, to int64) {
 	}
 }
 
+// cutAll cuts all that may be cut now.
+func cutAll(l *Ledger, epoch int32, all bool, nowMs int64) []Write {
+	out := l.Cut(nil, epoch, all, nowMs)
+	for l.WantsPart() {
+		out = l.CutPart(out, epoch)
+	}
+	return out
+}
+
 // write cuts and acknowledges until nothing is left to cut.
 func (p *pen) write(all bool) (records int) {
 	for {
-		cut := p.l.Cut(nil, 5, all, p.now)
+		cut := cutAll(p.l, 5, all, p.now)
 		if len(cut) == 0 {
 			return records
 		}
@@ -252,7 +261,7 @@ func TestWhatWasRefusedIsWrittenAnew(t *testing.T) {
 			o := p.w.Low() + rng.Int64N(100_000)
 			p.finish(o, o+1)
 		}
-		for _, c := range p.l.Cut(nil, 5, true, p.now) {
+		for _, c := range cutAll(p.l, 5, true, p.now) {
 			r := Result{Seq: c.Seq}
 			switch n := rng.IntN(60); {
 			case n < 10:
@@ -291,7 +300,7 @@ func TestMemoryIsBoundedWhileNothingIsAnswered(t *testing.T) {
 			o := p.w.Low() + rng.Int64N(4_000_000)
 			p.finish(o, o+1)
 		}
-		p.l.Cut(nil, 5, true, p.now)
+		cutAll(p.l, 5, true, p.now)
 		_, enc := p.l.Encode(4096, 4096)
 		_ = enc
 		if b := p.l.Bytes(); b > 900<<10 {

@@ -72,7 +72,7 @@ func TestWhatIsTakenBackIsSaidNeitherByCommitsNorByLaterRecords(t *testing.T) {
 	p.commit(4096)
 	p.write(true)
 	p.finish(20_000, 20_010)
-	flying := p.l.Cut(nil, 5, true, p.now)
+	flying := cutAll(p.l, 5, true, p.now)
 	p.finish(20_020, 20_030)
 	p.w.ClipAbove(9_000)
 	p.l.Lose()
@@ -94,7 +94,7 @@ func TestWhatIsTakenBackIsSaidNeitherByCommitsNorByLaterRecords(t *testing.T) {
 		for _, c := range flying {
 			p.l.Written(Result{Seq: c.Seq, Offset: p.log.append(c.Value)}, p.now)
 		}
-		later := p.l.Cut(nil, 6, true, p.now)
+		later := cutAll(p.l, 6, true, p.now)
 		for _, c := range later {
 			r, err := Read(c.Value)
 			if err != nil {

@@ -229,8 +229,8 @@ func TestRecoverDoesNotGuessAtWhatANewerReleaseWrote(t *testing.T) {
 	w := newWorld(t)
 	w.fill(0, 1000)
 	w.tenure(0, 0xa1).finish(1, 600)
-	w.append(name, 0, []byte("LJ\x02\x02"))
-	w.append(name, 1, []byte("LJ\x02\x02"))
+	w.append(name, 0, newer)
+	w.append(name, 1, newer)
 	w.append(name, 2, []byte("LJ\x01\x01"), []byte("hello"))
 	got := w.do("recover --execute")
 	w.fails(got, "layover journal: delayed/0: its journal has 1 record of a newer release: recover with that one\n"+

@@ -150,7 +150,7 @@ func TestResetDeletesNothingOfOthers(t *testing.T) {
 			w.tenureOf(id).finish(1, 600)
 		}, `of group "other"`},
 		"anybody":         {func(w *world) { w.append(name, 0, []byte("hello")) }, "not a journal's"},
-		"a newer release": {func(w *world) { w.append(name, 0, []byte("LJ\x02\x02")) }, "of a newer release"},
+		"a newer release": {func(w *world) { w.append(name, 0, newer) }, "of a newer release"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			w := forResets(t)

@@ -17,7 +17,7 @@ func TestShowPrintsEveryRecordAsWhatItIs(t *testing.T) {
 	w.fill(0, 1000)
 	e := w.tenure(0, 0xa1).finish(1, 600).finish(601, 620)
 	e.commit()
-	w.append(name, 0, []byte("hello"), nil, []byte("LJ\x02\x02"), []byte("LJ\x01\x01"))
+	w.append(name, 0, []byte("hello"), nil, newer, []byte("LJ\x01\x01"))
 	strangers := []func(id *facts.Identity){
 		func(id *facts.Identity) { id.Group = "other" },
 		func(id *facts.Identity) { id.ClusterID = "d" },
@@ -49,7 +49,7 @@ delayed/0: journal delayed.layover-delayed/0, log start 0, end 12
   @1 2026-01-01T12:00:02.000Z fact incarnation=00000000000000a1 writer=0000000000000001 epoch=0 low=0 above=7 runs=7 range=601-619 bytes=86
   @2 2026-01-01T12:00:03.000Z foreign (not a record of a journal) bytes=5
   @3 2026-01-01T12:00:04.000Z foreign (not a record of a journal) bytes=0
-  @4 2026-01-01T12:00:05.000Z newer (format version 2 wants a reader of version 2, this one is 1) bytes=4
+  @4 2026-01-01T12:00:05.000Z newer (format version 2 wants a reader of version 2, this one is 1) bytes=60
   @5 2026-01-01T12:00:06.000Z damaged (4 bytes, want at least 49) bytes=4
   @6 2026-01-01T12:00:07.000Z snapshot end incarnation=00000000000000b2 writer=0000000000000001 epoch=0 low=0 above=200 runs=200 range=1-598 bytes=461 (of group "other")
   @7 2026-01-01T12:00:08.000Z snapshot end incarnation=00000000000000b2 writer=0000000000000001 epoch=0 low=0 above=200 runs=200 range=1-598 bytes=471 (of another cluster)
@@ -57,8 +57,8 @@ delayed/0: journal delayed.layover-delayed/0, log start 0, end 12
   @9 2026-01-01T12:00:10.000Z snapshot end incarnation=00000000000000b2 writer=0000000000000003 epoch=0 low=0 above=200 runs=200 range=1-598 bytes=471 (of partition 2)
   @10 2026-01-01T12:00:11.000Z damaged (checksum X, want Y) bytes=471
   @11 2026-01-01T12:00:12.000Z snapshot end incarnation=00000000000000c3 writer=0000000000000001 epoch=0 low=0 above=200 runs=200 range=1-598 bytes=471
-  12 records, 3386 bytes, 2 complete snapshots, 4 of others, 2 foreign, 2 damaged, 1 of a newer release
-  incarnation 00000000000000a1: low offset 0, 207 finished above it up to 619, of 2 records; the commit is of it, and a restart with this release would not read the partition
+  12 records, 3442 bytes, 2 complete snapshots, 4 of others, 2 foreign, 2 damaged, 1 of a newer release
+  incarnation 00000000000000a1: low offset 0, 207 finished above it up to 619, of 2 records; the commit is of it, and a restart with this release may not read the partition
   incarnation 00000000000000c3: low offset 0, 200 finished above it up to 598, of 1 record
 `)
 }

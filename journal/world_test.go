@@ -256,7 +256,11 @@ func (e *tenure) finish(from, to int64) {
 // values cuts records without writing them.
 func (e *tenure) values() (out []facts.Write) {
 	e.ledger.Encode(256, 256) // enters the journal
-	return e.ledger.Cut(nil, 5, true, time.Now().UnixMilli())
+	out = e.ledger.Cut(nil, 5, true, time.Now().UnixMilli())
+	for e.ledger.WantsPart() {
+		out = e.ledger.CutPart(out, 5)
+	}
+	return out
 }
 
 // write writes until nothing is left to write, through a journal that runs.

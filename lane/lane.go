@@ -182,12 +182,12 @@ func (l *Lane) turn(now time.Time, m *mail) (more bool) {
 		l.read()
 		l.offer(now)
 	}
-	l.core.Cut(false)
+	parts := l.core.Cut(false)
 	l.effects()
 	l.revokes(now)
 	l.commits(now)
 	l.report()
-	return !l.stopping && (due || len(l.intake) > 0 || len(l.deliveries) == offerBudget)
+	return parts || !l.stopping && (due || len(l.intake) > 0 || len(l.deliveries) == offerBudget)
 }
 
 // lease stops offering when the group may have given this member up: from then on

@@ -53,20 +53,34 @@ func (p *partition) anew() {
 }
 
 // Cut asks for the writing of what finished and has to go to the journal: with all, of
-// everything, which is for before a commit. Of a partition without a journal it asks
-// nothing.
-func (c *Core) Cut(all bool) {
+// everything, which is for before a commit; and of one part of one snapshot. more says
+// that there are other parts to be written now. Of a partition without a journal it
+// asks nothing.
+func (c *Core) Cut(all bool) (more bool) {
+	part := true
 	for _, p := range c.parts {
-		if p != nil && !p.gone {
-			c.cut(p, all)
+		if p == nil || p.gone {
+			continue
 		}
+		c.cut(p, all)
+		if part && p.Facts.WantsPart() {
+			c.want(p, p.Facts.CutPart(c.writes[:0], p.factsEpoch()))
+			part = false
+		}
+		more = more || p.Facts.WantsPart()
 	}
+	return more
 }
 
 // CutOf is Cut with all for one tenure.
 func (c *Core) CutOf(tp offsets.TopicPartition, epoch uint64) {
-	if p := c.find(tp, epoch); p != nil {
-		c.cut(p, true)
+	p := c.find(tp, epoch)
+	if p == nil {
+		return
+	}
+	c.cut(p, true)
+	for p.Facts.WantsPart() { // at the end of a tenure: a pause of some milliseconds at most
+		c.want(p, p.Facts.CutPart(c.writes[:0], p.factsEpoch()))
 	}
 }
 
@@ -74,8 +88,13 @@ func (c *Core) cut(p *partition, all bool) {
 	if all && !p.Facts.Writing(p.cutFrom) {
 		p.cutFrom = p.Facts.Seq()
 	}
-	c.writes = p.Facts.Cut(c.writes[:0], p.factsEpoch(), all, c.now.PatienceMs)
-	for _, w := range c.writes {
+	c.want(p, p.Facts.Cut(c.writes[:0], p.factsEpoch(), all, c.now.PatienceMs))
+}
+
+// want passes on what a ledger wants written.
+func (c *Core) want(p *partition, writes []facts.Write) {
+	c.writes = writes
+	for _, w := range writes {
 		c.effects.Writes = append(c.effects.Writes, JournalWrite{Tenure{p.TopicPartition, p.Epoch}, w})
 	}
 }
