@@ -88,6 +88,9 @@ func (r *rig) watchCommits() {
 			if now.harms = harms; harming {
 				now.journal = nil // nobody can rely on it
 			}
+			if *rigLooks {
+				r.note("look at %s/%d: committed at %d with %d characters, life %x, %v", ingress, p, c.Offset, len(c.Metadata), now.life, now)
+			}
 			r.compare(p, last[at], now)
 			if r.noteView(at, now) {
 				last[at] = now

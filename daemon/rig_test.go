@@ -12,10 +12,8 @@ import (
 
 	"layover/verify"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // More seeds than a usual run has, or a single one:
@@ -26,6 +24,7 @@ var (
 	rigFrom  = flag.Uint64("rig.from", 1, "first seed of the rig")
 	rigSeeds = flag.Int("rig.seeds", 0, "how many seeds the rig runs; 0: as many as fit into a usual test")
 	rigSeed  = flag.Uint64("rig.seed", 0, "the one seed to run")
+	rigLooks = flag.Bool("rig.looks", false, "note in the timeline what each look at the commits saw")
 	rigLogs  = flag.Bool("rig.logs", false, "log what the instances of a failing seed said")
 )
 
@@ -133,8 +132,7 @@ func newRig(t *testing.T, p *plan, s *sums) *rig {
 		r.createJournal()
 	}
 	if p.metadata > 0 {
-		r.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Count: -1, Err: kerr.OffsetMetadataTooLarge,
-			When: func(q kmsg.Request) bool { return longestMetadata(q.(*kmsg.OffsetCommitRequest)) > p.metadata }})
+		limitMetadata(r.broker, p.metadata)
 	}
 	r.client = r.kafka(kgo.MetadataMaxAge(10 * time.Second))
 	if _, _, err := r.client.ProducerID(t.Context()); err != nil { // see OnNewClient

@@ -32,14 +32,15 @@ func (v *view) says(offset int64) bool {
 	return v.commit.Finished(offset) || v.journal != nil && v.journal.Finished(offset)
 }
 
-// low is below all that may be unsaid, and end above all that is said.
-func (v *view) low() int64 {
+func (v *view) String() string {
+	text := fmt.Sprintf("%d finished above it", v.commit.Above())
 	if v.journal != nil {
-		return max(v.commit.Low(), v.journal.Low())
+		text += fmt.Sprintf(", and in the journal, named %v, all below %d and %d above", v.names, v.journal.Low(), v.journal.Above())
 	}
-	return v.commit.Low()
+	return text
 }
 
+// end is above all that is said.
 func (v *view) end() int64 {
 	end := max(v.commit.Highest()+1, v.commit.Low())
 	if v.journal != nil {

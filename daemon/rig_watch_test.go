@@ -164,6 +164,9 @@ func (r *rig) onHandOver(p *party, x *exchange) {
 				if r.names[n] {
 					r.sum.journal.begun++
 				}
+				if *rigLooks {
+					r.timeline = append(r.timeline, fmt.Sprintf("%14v  a tenure of partition %d begins in instance %d", time.Since(r.begun), n, p.slot))
+				}
 				begins := &tenure{asked: x.answered, begun: time.Now()}
 				p.tenures[n] = append(p.tenures[n], begins)
 				r.tenures[n] = append(r.tenures[n], begins)
