@@ -15,8 +15,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-var errMetadataTooLarge = kerr.OffsetMetadataTooLarge
-
 func TestADelayOfSixHoursIsKeptToTheMillisecond(t *testing.T) {
 	inBubble(t, func(w *world) {
 		in := w.start()

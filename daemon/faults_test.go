@@ -217,9 +217,7 @@ func TestASetThatDoesNotFitIsCommittedByItsPrefix(t *testing.T) {
 
 func TestABrokerThatTakesLessMetadataIsLearnedFrom(t *testing.T) {
 	inBubble(t, func(w *world) {
-		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Count: -1, Err: errMetadataTooLarge, When: func(r kmsg.Request) bool {
-			return longestMetadata(r.(*kmsg.OffsetCommitRequest)) > 1000
-		}})
+		limitMetadata(w.broker, 1000)
 		in := w.start()
 		in.ready()
 		random := rand.New(rand.NewPCG(1, 2))
@@ -235,17 +233,6 @@ func TestABrokerThatTakesLessMetadataIsLearnedFrom(t *testing.T) {
 		in.stop()
 		w.committed(0, 20_000)
 	})
-}
-
-func longestMetadata(r *kmsg.OffsetCommitRequest) (n int) {
-	for _, t := range r.Topics {
-		for _, p := range t.Partitions {
-			if p.Metadata != nil {
-				n = max(n, len(*p.Metadata))
-			}
-		}
-	}
-	return n
 }
 
 func TestTheMemoryBoundPausesReadingAndLosesNothing(t *testing.T) {

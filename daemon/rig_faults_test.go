@@ -33,7 +33,11 @@ var refusals = map[kmsg.Key][]*kerr.Error{
 	kmsg.InitProducerID:       {kerr.CoordinatorLoadInProgress, kerr.CoordinatorNotAvailable},
 	kmsg.DescribeConfigs:      {kerr.RequestTimedOut},
 	kmsg.OffsetForLeaderEpoch: {kerr.NotLeaderForPartition, kerr.UnknownLeaderEpoch, kerr.FencedLeaderEpoch},
-	kmsg.ApiVersions:          nil, // no broker refuses it for a while
+	kmsg.CreateTopics: {kerr.NotController, kerr.RequestTimedOut, kerr.PolicyViolation, kerr.TopicAlreadyExists, kerr.InvalidReplicationFactor,
+		kerr.ThrottlingQuotaExceeded, kerr.UnknownServerError},
+	kmsg.CreatePartitions: {kerr.NotController, kerr.RequestTimedOut, kerr.PolicyViolation, kerr.ReassignmentInProgress, kerr.ThrottlingQuotaExceeded},
+	kmsg.DeleteRecords:    {kerr.NotLeaderForPartition, kerr.RequestTimedOut, kerr.UnknownTopicOrPartition, kerr.KafkaStorageError},
+	kmsg.ApiVersions:      nil, // no broker refuses it for a while
 }
 
 // effects of faults, the columns of the summary.
@@ -92,8 +96,9 @@ func slotName(slot int) string {
 func (r *rig) open(f *window, for_ time.Duration) {
 	if f.effect == refused {
 		f.fault = r.broker.Fault(kfake.Fault{Keys: []kmsg.Key{f.key}, Err: f.err, Count: -1,
-			When: func(kmsg.Request) bool { return r.chance(f.share) }})
+			When: func(q kmsg.Request) bool { return !isOurs(q) && r.chance(f.share) }})
 	}
+	r.trouble(for_)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.windows = append(r.windows, f)
@@ -143,11 +148,16 @@ func (r *rig) OnNewClient(c *kgo.Client) {
 }
 
 // fateOf says what the open windows do to a request. Callers hold mu.
-func (r *rig) fateOf(p *party, key kmsg.Key) (f fate) {
+func (r *rig) fateOf(p *party, x *exchange) (f fate) {
 	if r.quiet > 0 {
 		return fate{}
 	}
+	key := x.key
 	f.before = r.plan.latency
+	if wait := time.Until(r.silentUntil); wait > 0 && r.ofJournal(x) {
+		f.before += wait
+		r.sum.journal.silent++
+	}
 	for _, w := range r.windows {
 		if w.key != key || w.effect == refused || w.slot != everybody && w.slot != p.slot || r.dice.Float64() >= w.share {
 			continue
@@ -183,6 +193,7 @@ func (r *rig) unreachable(p *party, addr string) bool {
 // isolate takes a party off the network. What is silent to Kafka from now on may have
 // been killed as well.
 func (r *rig) isolate(p *party) {
+	r.trouble(0)
 	r.mu.Lock()
 	p.isolated = true
 	var lines []*line
@@ -199,6 +210,7 @@ func (r *rig) isolate(p *party) {
 
 // rejoin puts a party back on the network.
 func (r *rig) rejoin(p *party) {
+	r.trouble(0)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p.isolated = false
@@ -206,6 +218,7 @@ func (r *rig) rejoin(p *party) {
 
 // closeRoute keeps a party, or everybody, from a broker for a while.
 func (r *rig) closeRoute(slot int, addr string, for_ time.Duration) {
+	r.trouble(for_)
 	r.mu.Lock()
 	r.closed[route{slot, addr}]++
 	var lines []*line
@@ -245,6 +258,7 @@ func (r *rig) heal() {
 	r.mu.Lock()
 	open := slices.Clone(r.windows)
 	clear(r.closed)
+	r.silentUntil = time.Time{}
 	r.mu.Unlock()
 	for _, f := range open {
 		r.shut(f)

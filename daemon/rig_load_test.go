@@ -26,6 +26,7 @@ const (
 type mix struct {
 	transactions bool // some bursts are
 	hours        bool // some delays are as long
+	dense        bool // there are more bursts
 }
 
 // wish is a record of the plan: all of it but what depends on when it is sent.
@@ -237,7 +238,6 @@ func (r *rig) produced(results kgo.ProduceResults) {
 	for i := range results { // in no order: the id is the first header
 		if k := results[i].Record; results[i].Err == nil {
 			r.ledger.Acked(string(k.Headers[0].Value), k.Partition, k.Offset)
-			r.placed(string(k.Headers[0].Value), k.Partition, k.Offset)
 		}
 	}
 }
@@ -275,7 +275,11 @@ func (r *rig) transaction(ctx context.Context, b *burst, records []*kgo.Record) 
 // limit.
 func bursts(dice *rand.Rand, m mix, over time.Duration, emit func(at time.Duration, b *burst)) (lastDue time.Duration) {
 	number := 0
-	for at := 2 * time.Second; at < over; at += time.Duration(1+dice.IntN(12_000)) * time.Millisecond {
+	pause := 12_000
+	if m.dense {
+		pause = 4_000
+	}
+	for at := 2 * time.Second; at < over; at += time.Duration(1+dice.IntN(pause)) * time.Millisecond {
 		b := &burst{partition: dice.Uint32()}
 		switch n := dice.IntN(40); {
 		case n < 3:

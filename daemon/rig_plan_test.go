@@ -21,15 +21,20 @@ type plan struct {
 	brokers    int
 	partitions int32
 	instances  int
-	settings   []string      // of the daemons
-	metadata   int           // characters that the broker takes, 0: as many as any
-	impatient  bool          // valid records may be dead-lettered because a target takes none
-	overlap    bool          // faults do not wait for each other's end
-	latency    time.Duration // of every request
-	missing    time.Duration // of the late target
-	healAt     time.Duration
-	lastDue    time.Duration
-	steps      []step // by time
+	settings   []string // of the daemons
+	metadata   int      // characters that the broker takes, 0: as many as any
+	dense      bool     // sets may be longer than any broker takes
+	// journalBytes is the max.message.bytes of a journal that is there from the start, 0
+	// for none. With a low one there are many snapshots, of several parts.
+	journalBytes int
+	harm         bool          // the journal is deleted, truncated, or given a retention
+	impatient    bool          // valid records may be dead-lettered because a target takes none
+	overlap      bool          // faults do not wait for each other's end
+	latency      time.Duration // of every request
+	missing      time.Duration // of the late target
+	healAt       time.Duration
+	lastDue      time.Duration
+	steps        []step // by time
 }
 
 // step is one thing that happens.
@@ -39,8 +44,8 @@ type step struct {
 }
 
 func (p *plan) String() string {
-	return fmt.Sprintf("seed %d: %d brokers, %d partitions, up to %d instances, latency %v, metadata %d, impatient %v, overlapping faults %v, settings %q, healed at %v",
-		p.seed, p.brokers, p.partitions, p.instances, p.latency, p.metadata, p.impatient, p.overlap, p.settings, p.healAt)
+	return fmt.Sprintf("seed %d: %d brokers, %d partitions, up to %d instances, latency %v, metadata %d, dense %v, journal with batches of %d, harmed %v, impatient %v, overlapping faults %v, settings %q, healed at %v",
+		p.seed, p.brokers, p.partitions, p.instances, p.latency, p.metadata, p.dense, p.journalBytes, p.harm, p.impatient, p.overlap, p.settings, p.healAt)
 }
 
 // newPlan chooses a run.
@@ -57,9 +62,7 @@ func newPlan(seed uint64) *plan {
 	if full {
 		p.settings = append(p.settings, "LAYOVER_MAX_PARKED_BYTES=8Mi")
 	}
-	if dice.IntN(4) == 0 {
-		p.metadata = 100 + dice.IntN(300)
-	}
+	p.chooseRoom(dice)
 	p.latency = []time.Duration{0, 200 * time.Microsecond, 3 * time.Millisecond}[dice.IntN(3)]
 	over := time.Duration(20+dice.IntN(40)) * time.Minute
 	p.lastDue = bursts(dice, p.load(dice, full), over, func(at time.Duration, b *burst) { p.at(at, func(r *rig) { r.send(b) }) })
@@ -72,12 +75,28 @@ func newPlan(seed uint64) *plan {
 	return p
 }
 
+// chooseRoom chooses how much room there is for finished sets. Commits of less than 256
+// characters have no metadata, and without it nobody finds a journal.
+func (p *plan) chooseRoom(dice *rand.Rand) {
+	switch n := dice.IntN(8); {
+	case n < 4:
+		p.metadata = 260 + dice.IntN(400)
+	case n < 5:
+		p.metadata = 100 + dice.IntN(156)
+	}
+	p.dense = dice.IntN(3) == 0 || p.metadata > 0 && dice.IntN(2) == 0
+	if dice.IntN(2) == 0 {
+		p.journalBytes = 400 + dice.IntN(3000)
+	}
+	p.harm = dice.IntN(3) == 0
+}
+
 func (p *plan) at(at time.Duration, do func(r *rig)) { p.steps = append(p.steps, step{at, do}) }
 
 // load chooses what kinds of bursts and delays there are. With hours among the delays low
 // offsets stay where they are for hours; without, they move.
 func (p *plan) load(dice *rand.Rand, full bool) mix {
-	return mix{transactions: !full, hours: dice.IntN(2) == 0}
+	return mix{transactions: !full, hours: dice.IntN(2) == 0 || p.metadata > 0 && dice.IntN(2) == 0, dense: p.dense}
 }
 
 // lives chooses when instances start and end.
@@ -114,7 +133,9 @@ func (p *plan) chooseFaults(dice *rand.Rand) {
 func (p *plan) chooseFault(dice *rand.Rand, at, length time.Duration) {
 	n, share := dice.Uint32(), dice.Float64()
 	slot := dice.IntN(p.instances+1) - 1
-	switch c := dice.IntN(100); {
+	switch c := dice.IntN(110); {
+	case c >= 100:
+		p.chooseJournalFault(dice, at, length)
 	case c < 62:
 		f := p.chooseWindow(dice, slot)
 		p.at(at, func(r *rig) {
@@ -144,11 +165,7 @@ func (p *plan) chooseFault(dice *rand.Rand, at, length time.Duration) {
 		p.at(at, func(r *rig) { r.deleteTarget(other) })
 		p.at(at+length, func(r *rig) { r.create(other, 1+int32(n%3)) })
 	default:
-		p.at(at, func(r *rig) {
-			if int(n%8) >= len(r.ends(ingress)) {
-				r.addPartitions(1)
-			}
-		})
+		p.at(at, func(r *rig) { r.lengthen(n) })
 	}
 }
 
@@ -191,6 +208,12 @@ func (p *plan) provocation(dice *rand.Rand, key kmsg.Key) func(r *rig) {
 		}
 	case kmsg.OffsetForLeaderEpoch:
 		return func(r *rig) { r.move() }
+	case kmsg.CreatePartitions:
+		return func(r *rig) { r.lengthen(which) }
+	case kmsg.CreateTopics:
+		if p.harm {
+			return func(r *rig) { r.deleteJournal() }
+		}
 	}
 	return nil
 }

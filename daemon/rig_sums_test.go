@@ -23,6 +23,7 @@ type sums struct {
 	starts, stops, kills     int
 	unplugged, deleted       int
 	commits, fenced, longest int
+	journal                  journalSums
 	kinds                    map[int16]int            // requests of instances
 	faults                   map[int16]map[string]int // by kind and effect
 }
@@ -59,6 +60,7 @@ func (s *sums) add(o *sums) {
 	s.commits += o.commits
 	s.fenced += o.fenced
 	s.longest = max(s.longest, o.longest)
+	s.journal.add(&o.journal)
 	for k, n := range o.kinds {
 		s.kinds[k] += n
 	}
@@ -75,6 +77,7 @@ func (s *sums) String() string {
 		s.virtual.Hours(), s.real.Round(10*time.Millisecond), s.records, s.transactions, s.unknown, s.excused, s.arrived, s.repeats, s.allowed)
 	fmt.Fprintf(&b, "%d starts, %d stops, %d kills, %d times off the network, %d deletions of records; %d offsets committed, %d of a stale generation, metadata up to %d\n",
 		s.starts, s.stops, s.kills, s.unplugged, s.deleted, s.commits, s.fenced, s.longest)
+	fmt.Fprintln(&b, &s.journal)
 	fmt.Fprintf(&b, "%-22s %9s %8s %8s %8s %8s", "", "requests", refused, lost, cut, slowed)
 	for _, k := range slices.Sorted(maps.Keys(s.kinds)) {
 		f := s.faults[k]

@@ -4,18 +4,16 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"layover/verify"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // More seeds than a usual run has, or a single one:
@@ -26,6 +24,7 @@ var (
 	rigFrom  = flag.Uint64("rig.from", 1, "first seed of the rig")
 	rigSeeds = flag.Int("rig.seeds", 0, "how many seeds the rig runs; 0: as many as fit into a usual test")
 	rigSeed  = flag.Uint64("rig.seed", 0, "the one seed to run")
+	rigLooks = flag.Bool("rig.looks", false, "note in the timeline what each look at the commits saw")
 	rigLogs  = flag.Bool("rig.logs", false, "log what the instances of a failing seed said")
 )
 
@@ -47,10 +46,14 @@ type rig struct {
 	busy      sync.WaitGroup
 	begun     time.Time
 	instances [maxInstances]*instance
-	parties   [maxInstances]*party // at the instances' lines
-	archive   []arrival            // of targets that were deleted
-	recreated bool                 // the ingress topic was
-	gone      map[int32]int64      // by ingress partition: everything below was deleted
+	parties   [maxInstances]*party  // at the instances' lines
+	everyone  []*party              // that ever was
+	archive   []arrival             // of targets that were deleted
+	ingressID [16]byte              // before it was deleted
+	journals  map[int32]*journalLog // by partition; who watches the commits has it
+	garbled   atomic.Bool           // somebody else wrote to the journal
+	recreated bool                  // the ingress topic was
+	gone      map[int32]int64       // by ingress partition: everything below was deleted
 	look      chan struct{}
 	over      chan struct{} // closed when ghosts need not be buried any more
 	buried    chan struct{} // closed when they are not
@@ -66,9 +69,19 @@ type rig struct {
 	sent     map[batch]span
 	alive    map[string]time.Time   // when a member of the group last spoke, by its id
 	passed   map[logPlace][]passing // by topic and partition
-	at       map[string]logPlace    // of acknowledged records, by id; without a topic
+	said     map[logPlace]*sayings  // the same
+	tenures  map[int32][]*tenure    // of all parties, by ingress partition, in order
+	names    map[int32]bool         // by ingress partition: the commit names records of the journal
+	troubles []period
+	harms    int // begins and ends of what harms the journal
+	harming  int // what harms it now
+
+	silentUntil time.Time // nothing about the journal of this id comes to a broker
+	silentID    [16]byte
+
 	timeline []string
 	faults   []string
+	kinds    map[string]int // of faults: how many
 	sum      *sums
 }
 
@@ -107,15 +120,19 @@ func newRig(t *testing.T, p *plan, s *sums) *rig {
 	r := &rig{
 		world: &world{T: t, net: &kfake.VirtualNetwork{}, nextHTT: 20000}, plan: p, sum: s, ledger: verify.NewLedger(dlq), begun: time.Now(),
 		dice: rand.New(rand.NewPCG(p.seed, 1)), closed: make(map[route]int), lines: make(map[*line]string), made: make(map[logPlace]*made), sent: make(map[batch]span),
-		passed: make(map[logPlace][]passing), gone: make(map[int32]int64), at: make(map[string]logPlace), look: make(chan struct{}, 1), looked: make(chan struct{}), over: make(chan struct{}), buried: make(chan struct{}), alive: make(map[string]time.Time),
+		passed: make(map[logPlace][]passing), said: make(map[logPlace]*sayings), tenures: make(map[int32][]*tenure), kinds: make(map[string]int), names: make(map[int32]bool),
+		journals: make(map[int32]*journalLog), gone: make(map[int32]int64), look: make(chan struct{}, 1), looked: make(chan struct{}), over: make(chan struct{}), buried: make(chan struct{}), alive: make(map[string]time.Time),
 	}
 	ports := []int{9092, 9093, 9094}[:p.brokers]
 	r.startBroker(kfake.NumBrokers(p.brokers), kfake.Ports(ports...), kfake.ClusterID(clusterID), kfake.SeedTopics(p.partitions, ingress),
 		kfake.SeedTopics(2, egress), kfake.SeedTopics(2, other), kfake.SeedTopics(1, dlq))
 	r.create(small, 1)
+	r.ingressID = r.broker.TopicInfo(ingress).TopicID
+	if p.journalBytes > 0 {
+		r.createJournal()
+	}
 	if p.metadata > 0 {
-		r.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Count: -1, Err: kerr.OffsetMetadataTooLarge,
-			When: func(q kmsg.Request) bool { return longestMetadata(q.(*kmsg.OffsetCommitRequest)) > p.metadata }})
+		limitMetadata(r.broker, p.metadata)
 	}
 	r.client = r.kafka(kgo.MetadataMaxAge(10 * time.Second))
 	if _, _, err := r.client.ProducerID(t.Context()); err != nil { // see OnNewClient
@@ -199,67 +216,6 @@ func (r *rig) openLines() (out []*line) {
 	return out
 }
 
-// judge compares what arrived with what was sent.
-func (r *rig) judge() {
-	all := r.archive
-	for _, topic := range []string{egress, other, late, small, dlq} {
-		all = append(all, r.read(topic)...)
-	}
-	r.allowRepeats(all)
-	records := make([]verify.Record, len(all))
-	for i, a := range all {
-		records[i] = a.Record
-	}
-	if r.plan.metadata > 0 { // what lies beyond the part of a set that fits is not committed
-		r.ledger.MayRepeatAny(len(records))
-	}
-	r.premature(all)
-	report := verify.Check(r.ledger, records)
-	r.sum.take(report, time.Since(r.begun))
-	if report.Err() == nil && len(r.faults) == 0 {
-		r.Logf("%v\n%v\n%v", r.plan, report, r.sum)
-		return
-	}
-	r.Errorf("%v\n%s\n%v\n%s", r.plan, strings.Join(r.timeline, "\n"), report, strings.Join(r.faults, "\n"))
-}
-
-// premature finds records that a committed low offset had passed before any broker had
-// them anywhere: a kill in between would have lost them.
-func (r *rig) premature(all []arrival) {
-	if r.recreated {
-		return // a partition and an offset name no single record then
-	}
-	first := make(map[string]time.Time)
-	for _, a := range all {
-		id, _ := origin(a.Record)
-		if m := r.made[logPlace{a.topic, a.Partition, a.Offset}]; m != nil && (first[id].IsZero() || m.applied.Before(first[id])) {
-			first[id] = m.applied
-		}
-	}
-	id := r.broker.TopicInfo(ingress).TopicID
-	for record, at := range first {
-		place, ok := r.at[record]
-		if !ok || place.offset < r.gone[place.partition] { // a low offset may pass what the log has lost
-			continue
-		}
-		for _, c := range r.passed[logPlace{topic: id, partition: place.partition}] {
-			if c.low > place.offset {
-				if c.at.Before(at) {
-					r.fault("offset %d of partition %d, %s, was committed %v before it was delivered", place.offset, place.partition, record, at.Sub(c.at))
-				}
-				break
-			}
-		}
-	}
-}
-
-// placed notes where an acknowledged record lies.
-func (r *rig) placed(id string, partition int32, offset int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.at[id] = logPlace{partition: partition, offset: offset}
-}
-
 // begin starts an instance in a slot.
 func (r *rig) begin(slot int) {
 	if r.instances[slot] != nil {
@@ -272,6 +228,8 @@ func (r *rig) begin(slot int) {
 		hook = r
 	}
 	r.instances[slot], r.parties[slot] = r.startOver(p.dial, hook, r.plan.settings...), p
+	p.logs = r.instances[slot].logs
+	r.everyone = append(r.everyone, p)
 	r.sum.starts++
 }
 

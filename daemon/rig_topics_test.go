@@ -161,6 +161,13 @@ func (r *rig) deleteRecords(partition uint32, above bool, share float64) {
 	r.note("%s/%d is deleted below %d; it is committed at %d and ends at %d", ingress, p.Partition, to, low, p.HighWatermark)
 }
 
+// lengthen makes the ingress topic longer, if it is not long already.
+func (r *rig) lengthen(which uint32) {
+	if int(which%8) >= len(r.ends(ingress)) {
+		r.addPartitions(1)
+	}
+}
+
 // addPartitions makes the ingress topic longer.
 func (r *rig) addPartitions(n int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -174,6 +181,7 @@ func (r *rig) addPartitions(n int) {
 
 // move gives every partition another leader, and the group another coordinator.
 func (r *rig) move() {
+	r.trouble(0)
 	r.note("leaders and coordinators move")
 	r.broker.ShufflePartitionLeaders()
 	r.broker.RehashCoordinators()

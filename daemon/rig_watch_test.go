@@ -4,13 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
-
-	"layover/offsets"
-	"layover/verify"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -21,6 +16,7 @@ type party struct {
 	rig    *rig
 	slot   int
 	killed atomic.Bool
+	logs   *lockedBuffer // of the instance
 
 	// Under rig.mu:
 	tenures  map[int32][]*tenure // by ingress partition, in order
@@ -41,8 +37,10 @@ const (
 // tenure is the time from which a party reads a partition, as far as a broker can see
 // it: it begins with the fetch of the committed offset.
 type tenure struct {
-	begun   time.Time
-	commits []commitSeen // that the coordinator took, in order
+	asked      time.Time // the coordinator told the committed offset
+	begun      time.Time
+	commits    []commitSeen // that the coordinator took, in order
+	complained bool         // its journal was incomplete
 }
 
 type commitSeen struct {
@@ -84,7 +82,7 @@ func (r *rig) onRequest(p *party, x *exchange) {
 	if p.slot != shakySender {
 		r.sum.kinds[x.key.Int16()]++
 	}
-	x.fate = r.fateOf(p, x.key)
+	x.fate = r.fateOf(p, x)
 	r.pace(p, x)
 	r.noteAlive(x)
 	if x.key == kmsg.Produce { // what is sent again was not taken for done, whatever was answered
@@ -163,7 +161,15 @@ func (r *rig) onHandOver(p *party, x *exchange) {
 	for _, g := range x.request.(*kmsg.OffsetFetchRequest).Groups {
 		for _, t := range g.Topics {
 			for _, n := range t.Partitions {
-				p.tenures[n] = append(p.tenures[n], &tenure{begun: time.Now()})
+				if r.names[n] {
+					r.sum.journal.begun++
+				}
+				if *rigLooks {
+					r.timeline = append(r.timeline, fmt.Sprintf("%14v  a tenure of partition %d begins in instance %d", time.Since(r.begun), n, p.slot))
+				}
+				begins := &tenure{asked: x.answered, begun: time.Now()}
+				p.tenures[n] = append(p.tenures[n], begins)
+				r.tenures[n] = append(r.tenures[n], begins)
 			}
 		}
 	}
@@ -255,125 +261,20 @@ type passing struct {
 	at  time.Time
 }
 
-// settled says whether a delivery can be in a commit that counts: the party heard of
-// it, and had three different commits of its partition taken in the same tenure that
-// were sent later. The first may have been built before it heard, and the second
-// queued behind the first by the end of the tenure.
-func (m *made) settled(partition int32, offered time.Time) bool {
-	if m == nil || m.heard.IsZero() {
-		return false
-	}
-	var in *tenure
-	for _, t := range m.by.tenures[partition] {
-		if !t.begun.After(offered) {
-			in = t
-		}
-	}
-	if in == nil {
-		return false
-	}
-	different, last := 0, ""
-	for _, c := range in.commits {
-		if c.sent.After(m.heard) && c.content != last {
-			different++
-			last = c.content
-		}
-	}
-	return different >= 3
-}
-
-// watchCommits looks at the group's commits whenever one was taken, until nobody rings
-// any more: what a commit says is finished stays finished. Where it does not, somebody
-// wrote who no longer had the partition.
-func (r *rig) watchCommits() {
-	defer close(r.looked)
-	last := make(map[logPlace]*offsets.Window) // by topic and partition
-	for range r.look {
-		before := r.broker.TopicInfo(ingress)
-		info := r.broker.GroupInfo(group)
-		after := r.broker.TopicInfo(ingress)
-		if info == nil || before == nil || after == nil || before.TopicID != after.TopicID {
-			continue // what was seen cannot be told apart from another topic's
-		}
-		for p, c := range info.Commits[ingress] {
-			at := logPlace{topic: before.TopicID, partition: p}
-			now, err := offsets.Decode(c.Metadata, offsets.Identity{ClusterID: clusterID, TopicID: before.TopicID, Partition: p}, c.Offset)
-			if err != nil {
-				r.fault("metadata of %s/%d at %d: %v", ingress, p, c.Offset, err)
-				continue
-			}
-			r.compare(p, last[at], now)
-			last[at] = now
-		}
-	}
-}
-
-// compare looks for what was finished and is not any more. Where a set does not fit, its
-// end may come and go.
-func (r *rig) compare(p int32, old, now *offsets.Window) {
-	if old == nil {
-		return
-	}
-	if now.Low() < old.Low() {
-		r.fault("committed offset of %s/%d went back from %d to %d", ingress, p, old.Low(), now.Low())
-	}
-	if r.plan.metadata > 0 {
-		return
-	}
-	for offset := now.Low(); offset <= old.Highest(); offset++ {
-		if old.Finished(offset) && !now.Finished(offset) {
-			r.fault("offset %d of %s/%d was finished by a commit at %d, and is not by a later one at %d", offset, ingress, p, old.Low(), now.Low())
-			return
-		}
-	}
-}
+// shownOfAKind is how many faults of one kind are spelled out.
+const shownOfAKind = 5
 
 // fault notes that something happened which no fault excuses.
 func (r *rig) fault(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	r.note("FAULT: %s", text)
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.faults = append(r.faults, text)
-}
-
-// arrival is a record of a target or dead-letter topic with the topic's id.
-type arrival struct {
-	verify.Record
-	topic [16]byte
-}
-
-// allowRepeats tells the ledger which records may have come more than once: those with
-// a delivery that nobody can have committed. It returns how many there are.
-func (r *rig) allowRepeats(all []arrival) (unsettled int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, a := range all {
-		id, partition := origin(a.Record)
-		if !r.made[logPlace{a.topic, a.Partition, a.Offset}].settled(partition, a.Timestamp) {
-			r.ledger.MayRepeat(id, 1)
-			unsettled++
-		}
+	r.kinds[format]++
+	shown := r.kinds[format] <= shownOfAKind
+	if shown {
+		r.faults = append(r.faults, text)
 	}
-	return unsettled
-}
-
-// origin returns the ledger's id of a record that arrived, and the ingress partition
-// that it says it comes from.
-func origin(a verify.Record) (id string, partition int32) {
-	for _, h := range a.Headers {
-		switch h.Name {
-		case verify.IDHeader:
-			id = string(h.Value)
-		case "layover-id":
-			if parts := strings.Split(string(h.Value), "-"); len(parts) >= 3 {
-				n, _ := strconv.Atoi(parts[len(parts)-2])
-				partition = int32(n)
-			}
-		case "layover.errors.partition":
-			n, _ := strconv.Atoi(string(h.Value))
-			partition = int32(n)
-		}
+	r.mu.Unlock()
+	if shown {
+		r.note("FAULT: %s", text)
 	}
-	return id, partition
 }

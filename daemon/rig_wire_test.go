@@ -179,13 +179,18 @@ func readFrame(c net.Conn) ([]byte, error) {
 	return frame, err
 }
 
-// looked are the kinds of which the rig reads more than the name.
+// looked are the kinds of which the rig reads more than the name, and heard those whose
+// answers it reads.
 func looked(k kmsg.Key) bool {
 	switch k {
-	case kmsg.Produce, kmsg.OffsetCommit, kmsg.OffsetFetch, kmsg.Heartbeat, kmsg.SyncGroup:
+	case kmsg.Heartbeat, kmsg.SyncGroup, kmsg.Fetch, kmsg.ListOffsets, kmsg.DeleteRecords:
 		return true
 	}
-	return false
+	return heard(k)
+}
+
+func heard(k kmsg.Key) bool {
+	return k == kmsg.Produce || k == kmsg.OffsetCommit || k == kmsg.OffsetFetch
 }
 
 func (x *exchange) readRequest(b []byte) error {
@@ -205,7 +210,7 @@ func (x *exchange) readRequest(b []byte) error {
 }
 
 func (x *exchange) readResponse(b []byte) error {
-	if x.request == nil {
+	if !heard(x.key) {
 		return nil
 	}
 	r := kbin.Reader{Src: b}

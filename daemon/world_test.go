@@ -19,6 +19,7 @@ import (
 
 	"layover/config"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -75,17 +76,23 @@ func (w *world) startBroker(opts ...kfake.Opt) {
 
 // refuseLargeMetadata makes the broker refuse metadata over 4096 characters, as a
 // real one does and kfake by itself does not.
-func refuseLargeMetadata(c *kfake.Cluster) {
-	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Count: -1, Err: errMetadataTooLarge, When: func(r kmsg.Request) bool {
-		for _, t := range r.(*kmsg.OffsetCommitRequest).Topics {
-			for _, p := range t.Partitions {
-				if p.Metadata != nil && len(*p.Metadata) > 4096 {
-					return true
+func refuseLargeMetadata(c *kfake.Cluster) { limitMetadata(c, 4096) }
+
+// limitMetadata makes the broker refuse longer metadata: of each partition by itself.
+func limitMetadata(c *kfake.Cluster, most int) {
+	const partitions = 16 // no topic of a test has more
+	for n := range int32(partitions) {
+		c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Partitions: []int32{n}, Count: -1, Err: kerr.OffsetMetadataTooLarge, When: func(r kmsg.Request) bool {
+			for _, t := range r.(*kmsg.OffsetCommitRequest).Topics {
+				for _, p := range t.Partitions {
+					if p.Partition == n && p.Metadata != nil && len(*p.Metadata) > most {
+						return true
+					}
 				}
 			}
-		}
-		return false
-	}})
+			return false
+		}})
+	}
 }
 
 func (w *world) kafka(opts ...kgo.Opt) *kgo.Client {

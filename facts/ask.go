@@ -15,7 +15,8 @@ type Ask struct {
 	LeaderEpoch            int32           // the committed one, -1: none
 	LogEnd                 int64           // of the ingress partition
 	Committed              offsets.Journal // what the commit names
-	// EndOf asks where the ingress log of a leader epoch ends.
+	// EndOf asks where the ingress log of a leader epoch ends; -1: the broker does not
+	// know the epoch.
 	EndOf func(ctx context.Context, leaderEpoch int32) (int64, error)
 }
 

@@ -58,7 +58,9 @@ func (u *Union) LeaderEpoch() int32 {
 }
 
 // EndOf tells where the ingress log of a leader epoch ends: from there on another log
-// stands than the one that facts of that epoch are about.
+// stands than the one that facts of that epoch are about. -1 is an epoch that the broker
+// does not know, as one without a history does: nothing is cut off, and the first record
+// of a later epoch that is read will tell.
 type EndOf func(leaderEpoch int32) (int64, error)
 
 // Add takes in the record at a journal offset. What is not a record of this life of
@@ -99,7 +101,9 @@ func (u *Union) Add(offset int64, value []byte, endOf EndOf) error {
 		if err != nil {
 			return err
 		}
-		end = min(end, e)
+		if e >= 0 {
+			end = min(end, e)
+		}
 	}
 	u.window.FinishRange(u.window.Low(), min(r.Low, end))
 	if r.Each(func(from, to int64) { u.window.FinishRange(from, min(to, end)) }) != nil {
@@ -122,13 +126,15 @@ func (u *Union) raise(epoch int32, endOf EndOf) error {
 	}
 	if u.epoch >= 0 && u.highest == u.epoch && epoch > u.epoch {
 		end, err := endOf(u.epoch)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if u.window.Low() > end {
+		case end < 0:
+		case u.window.Low() > end:
 			return fmt.Errorf("%w: %d, the log of leader epoch %d ends at %d", ErrTruncated, u.window.Low(), u.epoch, end)
+		default:
+			u.window.ClipAbove(end)
 		}
-		u.window.ClipAbove(end)
 	}
 	u.highest = max(u.highest, epoch)
 	return nil

@@ -75,6 +75,18 @@ func TestWhatACommitSaysEndsWithItsLeaderEpochWhenAFactIsOfALaterOne(t *testing.
 	}
 }
 
+// TestALeaderEpochThatTheBrokerDoesNotKnowCutsNothingOff: it has no history, and -1 is no
+// end of a log.
+func TestALeaderEpochThatTheBrokerDoesNotKnowCutsNothingOff(t *testing.T) {
+	w := finished(Run{20, 40})
+	u := NewUnion(testID, w, 0, 500, offsets.Journal{})
+	add(t, u, ends(-1, -1), value(Fact, 1, 0, 0, Run{50, 60}, Run{490, 510}))
+	same(t, w, finished(Run{4, 10}, Run{20, 40}, Run{50, 60}, Run{490, 500}))
+	if u.LeaderEpoch() != 1 {
+		t.Errorf("leader epoch %d, want that of the fact, so that a later one ends what is known", u.LeaderEpoch())
+	}
+}
+
 func TestFactsOfAnUnknownLeaderEpochMakeAllStrange(t *testing.T) {
 	for name, test := range map[string]struct {
 		was   int32

@@ -1,0 +1,268 @@
+package daemon
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"layover/verify"
+)
+
+// judge compares what arrived with what was sent.
+func (r *rig) judge() {
+	var all []arrival
+	all = append(all, r.archive...)
+	for _, topic := range []string{egress, other, late, small, dlq} {
+		all = append(all, r.read(topic)...)
+	}
+	r.readComplaints()
+	r.mu.Lock()
+	r.allowRepeats(all)
+	r.mu.Unlock()
+	records := make([]verify.Record, len(all))
+	for i, a := range all {
+		records[i] = a.Record
+	}
+	if !r.plan.roomy() { // what lies beyond the part of a set that fits is not committed
+		r.ledger.MayRepeatAny(len(records))
+	}
+	if !r.recreated { // a partition and an offset name no single record then
+		r.premature(all)
+		r.saidBefore(all)
+		r.unsaid(all)
+	}
+	report := verify.Check(r.ledger, records)
+	r.sum.take(report, time.Since(r.begun))
+	if report.Err() == nil && len(r.faults) == 0 {
+		r.Logf("%v\n%v\n%v", r.plan, report, r.sum)
+		return
+	}
+	r.Errorf("%v\n%s\n%v\n%s", r.plan, strings.Join(r.timeline, "\n"), report, strings.Join(r.faults, "\n"))
+}
+
+// arrival is a record of a target or dead-letter topic with the topic's id.
+type arrival struct {
+	verify.Record
+	topic [16]byte
+}
+
+// delivery returns what the rig saw of an arrival's delivery, nil for nothing. Callers
+// hold mu.
+func (r *rig) delivery(a *arrival) *made { return r.made[logPlace{a.topic, a.Partition, a.Offset}] }
+
+// tenure returns the one in which a record was offered, nil where that is not known.
+func (m *made) tenure(partition int32, offered time.Time) (in *tenure) {
+	if m == nil {
+		return nil
+	}
+	for _, t := range m.by.tenures[partition] {
+		if !t.begun.After(offered) {
+			in = t
+		}
+	}
+	return in
+}
+
+// taken returns when the last of n different commits that say what was heard was sent,
+// of those that were taken; zero where there are fewer. The first may have been built
+// before, and the second queued behind the first by the end of the tenure.
+func (t *tenure) taken(heard time.Time, n int) time.Time {
+	last := ""
+	for _, c := range t.commits {
+		if c.sent.After(heard) && c.content != last {
+			if n--; n == 0 {
+				return c.sent
+			}
+			last = c.content
+		}
+	}
+	return time.Time{}
+}
+
+// allowRepeats tells the ledger which records may have come more than once: those with
+// a delivery that nobody can have committed, and those that a partition begun without
+// all of its journal delivers. Callers hold mu.
+func (r *rig) allowRepeats(all []arrival) {
+	for i := range all {
+		a := &all[i]
+		o := origin(a.Record)
+		m := r.delivery(a)
+		in := m.tenure(o.partition, a.Timestamp)
+		settled := in != nil && !m.heard.IsZero() && !in.complained
+		switch {
+		case !settled:
+		case r.plan.metadata == 0 && !r.plan.dense: // whatever is finished fits into the commits
+			settled = !in.taken(m.heard, 3).IsZero()
+		case r.recreated: // partition and offset do not tell of which topic
+			settled = false
+		default:
+			settled = !in.taken(m.heard, 1).IsZero() && r.keptSaid(o, a.Timestamp)
+		}
+		if !settled {
+			r.ledger.MayRepeat(o.id, 1)
+		}
+	}
+}
+
+// keptSaid says whether all tenures that began after a delivery could know of it.
+// Callers hold mu.
+func (r *rig) keptSaid(o source, offered time.Time) bool {
+	said := r.said[logPlace{topic: r.ingressID, partition: o.partition}]
+	for _, t := range r.tenures[o.partition] {
+		if t.begun.After(offered) && !said.at(o.offset, t.asked) {
+			return false
+		}
+	}
+	return true
+}
+
+// saidBefore finds records that came although the commit that their tenure began with,
+// and the journal, said that they had.
+func (r *rig) saidBefore(all []arrival) {
+	for i := range all {
+		a := &all[i]
+		o := origin(a.Record)
+		r.mu.Lock()
+		in := r.delivery(a).tenure(o.partition, a.Timestamp)
+		again := in != nil && !in.complained && r.said[logPlace{topic: r.ingressID, partition: o.partition}].at(o.offset, in.asked)
+		r.mu.Unlock()
+		if again {
+			r.fault("offset %d of partition %d, %s, came at %v in a tenure that began at %v, when it was said to be finished",
+				o.offset, o.partition, o.id, a.Timestamp.Sub(r.begun), in.asked.Sub(r.begun))
+		}
+	}
+}
+
+// unsaid finds records whose delivery nothing says, though all was calm and many commits
+// of the tenure were taken.
+func (r *rig) unsaid(all []arrival) {
+	const commits = 6
+	if !r.plan.roomy() {
+		return
+	}
+	for i := range all {
+		a := &all[i]
+		o := origin(a.Record)
+		r.mu.Lock()
+		m := r.delivery(a)
+		in := m.tenure(o.partition, a.Timestamp)
+		missed := false
+		if in != nil && !m.heard.IsZero() {
+			by := in.taken(m.heard, commits)
+			if !by.IsZero() && r.calm(m.heard.Add(-recovery), by) {
+				r.sum.journal.calm++
+				missed = !r.said[logPlace{topic: r.ingressID, partition: o.partition}].by(o.offset, by.Add(time.Second))
+			}
+		}
+		r.mu.Unlock()
+		if missed {
+			r.fault("offset %d of partition %d, %s, was delivered at %v, and after %d commits nothing said so", o.offset, o.partition, o.id, m.heard.Sub(r.begun), commits)
+		}
+	}
+}
+
+// premature finds records that were said to be finished before any broker had them
+// anywhere: a kill in between would have lost them.
+func (r *rig) premature(all []arrival) {
+	r.mu.Lock()
+	first := make(map[source]time.Time)
+	for i := range all {
+		o := origin(all[i].Record)
+		if m := r.delivery(&all[i]); m != nil && (first[o].IsZero() || m.applied.Before(first[o])) {
+			first[o] = m.applied
+		}
+	}
+	var found []string
+	for o, at := range first {
+		if o.offset < r.gone[o.partition] { // what the log has lost may be gone over
+			continue
+		}
+		place := logPlace{topic: r.ingressID, partition: o.partition}
+		for _, c := range r.passed[place] {
+			if c.low > o.offset {
+				if c.at.Before(at) {
+					found = append(found, fmt.Sprintf("offset %d of partition %d, %s, was committed %v before it was delivered", o.offset, o.partition, o.id, at.Sub(c.at)))
+				}
+				break
+			}
+		}
+		if early := at.Add(-1); r.said[place].by(o.offset, early) {
+			found = append(found, fmt.Sprintf("offset %d of partition %d, %s, was said to be finished before it was delivered at %v", o.offset, o.partition, o.id, at.Sub(r.begun)))
+		}
+	}
+	r.mu.Unlock()
+	for _, text := range found {
+		r.fault("%s", text)
+	}
+}
+
+// source is where a record that arrived says it comes from, and the ledger's id of it.
+type source struct {
+	id        string
+	partition int32
+	offset    int64
+}
+
+// origin returns where a record that arrived comes from.
+func origin(a verify.Record) (o source) {
+	for _, h := range a.Headers {
+		n, _ := strconv.ParseInt(string(h.Value), 10, 64)
+		switch h.Name {
+		case verify.IDHeader:
+			o.id = string(h.Value)
+		case "layover-id":
+			if parts := strings.Split(string(h.Value), "-"); len(parts) >= 3 {
+				n, _ = strconv.ParseInt(parts[len(parts)-2], 10, 32)
+				o.partition = int32(n)
+				o.offset, _ = strconv.ParseInt(parts[len(parts)-1], 10, 64)
+			}
+		case "layover.errors.partition":
+			o.partition = int32(n)
+		case "layover.errors.offset":
+			o.offset = n
+		}
+	}
+	return o
+}
+
+// readComplaints notes which tenures began without all of their journal, by what their
+// instances said. Without a reason that the rig knows of it is a fault.
+func (r *rig) readComplaints() {
+	for _, p := range r.everyone {
+		for line := range strings.Lines(p.logs.String()) {
+			if !strings.Contains(line, `msg="journal is incomplete`) {
+				continue
+			}
+			at, err := time.Parse(time.RFC3339Nano, field(line, "time"))
+			n, err2 := strconv.ParseInt(field(line, "partition"), 10, 32)
+			if err != nil || err2 != nil {
+				r.fault("cannot read %q", line)
+				continue
+			}
+			r.complain(p, int32(n), at, line)
+		}
+	}
+}
+
+func (r *rig) complain(p *party, partition int32, at time.Time, line string) {
+	r.mu.Lock()
+	r.sum.journal.complaints++
+	for i, t := range p.tenures[partition] {
+		if last := i+1 == len(p.tenures[partition]); !t.begun.Truncate(time.Millisecond).After(at) && (last || p.tenures[partition][i+1].begun.After(at)) {
+			t.complained = true
+		}
+	}
+	fine := r.harms > 0 || r.garbled.Load() || !r.calm(at.Add(-40*time.Second), at)
+	r.mu.Unlock()
+	if !fine {
+		r.fault("there was no reason to complain: %s", line)
+	}
+}
+
+// field returns the value of a key in a line of a log.
+func field(line, key string) string {
+	_, rest, _ := strings.Cut(line, key+"=")
+	value, _, _ := strings.Cut(rest, " ")
+	return value
+}
