@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"layover/facts"
@@ -46,13 +45,7 @@ func (c *Consumer) restore(ctx context.Context, begin []*beginning) error {
 			asked = append(asked, b)
 			asks = append(asks, facts.Ask{
 				TopicPartition: b.tp, ID: b.id, Window: b.Window, LeaderEpoch: b.LeaderEpoch, LogEnd: b.end, Committed: b.named,
-				EndOf: func(ctx context.Context, epoch int32) (int64, error) {
-					end, err := c.endOfEpoch(ctx, b.tp, epoch)
-					if end < 0 { // a broker that does not know the epoch does not contradict it
-						end = math.MaxInt64
-					}
-					return end, err
-				},
+				EndOf: func(ctx context.Context, epoch int32) (int64, error) { return c.endOfEpoch(ctx, b.tp, epoch) },
 			})
 		}
 	}

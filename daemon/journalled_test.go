@@ -24,8 +24,6 @@ func (w *world) scattered(n int) {
 	time.Sleep(5 * time.Second)
 }
 
-const journalTopic = ingress + "." + group
-
 // TestARestartFindsInTheJournalWhatMetadataCannotHold, also after a kill.
 func TestARestartFindsInTheJournalWhatMetadataCannotHold(t *testing.T) {
 	inBubble(t, func(w *world) {
