@@ -56,7 +56,7 @@ const (
 	JournalDouble               // record number N of the journal of P stands there once more
 	JournalTruncate             // the journal of P loses its last N records
 	JournalRecreate             // the journal is deleted and made again
-	JournalNotice               // I hears how the journal is, without N that it cannot be used
+	JournalNotice               // I hears that the journal cannot be used, can be (1), or is gone (2)
 	kinds
 )
 

@@ -61,7 +61,7 @@ func (w *World) apply(a Action) bool {
 		if !w.cfg.Journal {
 			return false
 		}
-		in.notice(a.N > 0)
+		in.notice(a.N)
 		in.effects()
 	case Step:
 		in.skewMs += int64(a.N)

@@ -106,7 +106,7 @@ func (in *instance) start() {
 	in.tenures = make([]*tenure, in.w.cfg.Partitions)
 	in.core = in.w.core(in.clock())
 	if in.w.cfg.Journal {
-		in.notice(true)
+		in.notice(1)
 	}
 	in.rejoin()
 }

@@ -53,9 +53,14 @@ func (w *World) makeJournal() {
 	}
 }
 
-// notice tells an instance about the journal.
-func (in *instance) notice(usable bool) {
-	in.core.Journal(ingress, purgatory.JournalState{Usable: usable, TopicID: in.w.journalID(), MaxBytes: in.w.cfg.JournalMax})
+// notice tells an instance about the journal: that it can be used, that it cannot, or,
+// which need not be true, that it is gone.
+func (in *instance) notice(what int) {
+	s := purgatory.JournalState{Usable: what == 1, TopicID: in.w.journalID(), MaxBytes: in.w.cfg.JournalMax}
+	if what == 2 {
+		s.TopicID = offsets.TopicID{}
+	}
+	in.core.Journal(ingress, s)
 }
 
 // union reads the journal of a partition into a window, as whoever is assigned it.
