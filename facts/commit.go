@@ -63,7 +63,7 @@ func (l *Ledger) tail(low int64) (t *tail, whole bool) {
 // enter begins to keep the set in the journal, with a snapshot: nothing counts as
 // written.
 func (l *Ledger) enter() {
-	l.mode, l.gap, l.lost, l.lostBefore = Journal, true, l.window.Above(), 0
+	l.mode, l.leaving, l.gap, l.lost, l.lostBefore = Journal, false, true, l.window.Above(), 0
 	l.fresh.reset()
 	l.base, l.snap, l.to = base{}, snapshot{}, -1
 }

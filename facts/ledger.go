@@ -1,8 +1,6 @@
 package facts
 
-import (
-	"layover/offsets"
-)
+import "layover/offsets"
 
 // Mode is where a partition's finished set is kept.
 type Mode uint8
