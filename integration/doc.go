@@ -1,7 +1,7 @@
 // Package integration holds the third ring of tests: the built binary as an
 // operator runs it, in its own process, against a real Apache Kafka.
 //
-//	go test ./integration                    all of it, about twelve minutes
+//	go test ./integration                    all of it, about eight minutes
 //	go test -v -run Lateness ./integration   one test, with its figures
 //	go test -v -run TestKafka ./integration  what the design takes Kafka for, without Layover
 //	go test -short ./integration             without the long ones
