@@ -15,6 +15,11 @@ func TestAJournalThatIsNotTheOneThatWasWrittenToIsWrittenAnew(t *testing.T) {
 			p.l.Use(offsets.TopicID{2}, 1<<20)
 			return offsets.TopicID{2}
 		},
+		"made again, and longer than it was": func(p *pen) offsets.TopicID {
+			p.log.values = make([][]byte, 100) // somebody else's
+			p.l.Use(offsets.TopicID{2}, 1<<20)
+			return offsets.TopicID{2}
+		},
 		"made again while nobody could write": func(p *pen) offsets.TopicID {
 			p.l.Stop(false)
 			p.finish(30_001, 30_002)
