@@ -275,7 +275,8 @@ func (w *world) restore(partition int32) (facts.Ask, facts.Answer) {
 			var req kadm.OffsetForLeaderEpochRequest
 			req.Add(ingress, partition, epoch)
 			answers, err := w.admin().OffsetForLeaderEpoch(ctx, req)
-			return answers[ingress][partition].EndOffset, err
+			a := answers[ingress][partition]
+			return a.EndOffset, errors.Join(err, a.Err) // a client may not know yet who leads
 		},
 	}
 	j := journal.New(journal.Config{

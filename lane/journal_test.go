@@ -105,12 +105,15 @@ func TestACommitNamesWhatFinishedBeforeIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			journalled(t, func(r *rig, p *paper) {
 				before, _ := r.named()
-				p.set(test.fault)
+				var commits, writes int
+				r.kafka.set(func(k *kafka) { commits = len(k.commits) })
+				p.set(func(p *paper) { test.fault(p); writes = len(p.at) })
 				r.fetched(tenure(0, 1), r.record(2, 0), r.record(3, 2*time.Hour), r.record(4, 0))
 				time.Sleep(1500 * time.Millisecond)
-				after, at := r.named()
-				var wrote time.Time
-				p.set(func(p *paper) { wrote = p.at[len(p.at)-1] })
+				after, at := before, time.Time{}
+				r.kafka.set(func(k *kafka) { after, at = k.commits[commits].Journal, k.committed[commits] })
+				var wrote time.Time // a write that was refused is followed by another
+				p.set(func(p *paper) { wrote = p.at[writes] })
 				if waited := at.Sub(wrote); waited != test.waits {
 					t.Errorf("the commit came %v after the write, want %v", waited, test.waits)
 				}
