@@ -57,7 +57,7 @@ func (m *made) tenure(partition int32, offered time.Time) (in *tenure) {
 		return nil
 	}
 	for _, t := range m.by.tenures[partition] {
-		if !t.begun.After(offered) {
+		if !t.begun.Truncate(time.Millisecond).After(offered) { // which is in whole milliseconds
 			in = t
 		}
 	}

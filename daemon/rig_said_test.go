@@ -80,13 +80,13 @@ func (r *rig) watchCommits() {
 		}
 		for p, c := range info.Commits[ingress] {
 			at := logPlace{topic: before.TopicID, partition: p}
-			now, err := r.readView(offsets.Identity{ClusterID: clusterID, TopicID: before.TopicID, Partition: p}, c)
+			now, err := r.readView(offsets.Identity{ClusterID: clusterID, TopicID: before.TopicID, Partition: p}, c, harms)
 			if err != nil {
 				r.fault("%v", err)
 				continue
 			}
-			if now.harms = harms; harming {
-				now.journal = nil // nobody can rely on it
+			if harming {
+				now.journal, now.named = nil, nil // nobody can rely on it
 			}
 			if *rigLooks {
 				r.note("look at %s/%d: committed at %d with %d characters, life %x, %v", ingress, p, c.Offset, len(c.Metadata), now.life, now)
@@ -134,9 +134,9 @@ func (r *rig) compare(p int32, old, now *view) {
 	if old.harms != now.harms {
 		return
 	}
-	for offset := now.commit.Low(); offset < old.end(); offset++ {
-		said := old.journal != nil && old.journal.Finished(offset) || now.whole && old.commit.Finished(offset)
-		if said && !now.says(offset) && now.journal != nil {
+	for offset := now.commit.Low(); offset < old.end() && now.journal != nil; offset++ {
+		said := old.named != nil && old.named.Finished(offset) || now.whole && old.commit.Finished(offset)
+		if said && !now.holds(offset) {
 			r.fault("offset %d of %s/%d was finished by a commit at %d and its journal, and is not by later ones at %d",
 				offset, ingress, p, old.commit.Low(), now.commit.Low())
 			return
@@ -157,9 +157,9 @@ func (r *rig) harmed() (harms int, now bool) {
 // harm begins something that takes from the journal what it says, until the returned
 // function is called. What was said may come again.
 func (r *rig) harm() (end func()) {
-	r.trouble(0)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	began := time.Now()
 	r.harms++
 	r.harming++
 	r.sum.journal.harms++
@@ -169,11 +169,11 @@ func (r *rig) harm() (end func()) {
 		}
 	}
 	return func() {
-		r.trouble(0)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.harms++
 		r.harming--
+		r.troubles = append(r.troubles, period{began, time.Now()})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"layover/facts"
@@ -25,10 +26,20 @@ type view struct {
 	commit  *offsets.Window // what the commit says
 	whole   bool            // and that it left out nothing for want of room
 	journal *offsets.Window // what the journal says, nil for nothing
-	harms   int             // done to the journal before
+	// named is what records said that a commit of their writer named: all that come
+	// after have read them. What a former owner appends late may be gone again with
+	// a deletion of an owner who has not read it.
+	named *offsets.Window
+	harms int // done to the journal before
 }
 
+// says says whether all who come after know that an offset is finished.
 func (v *view) says(offset int64) bool {
+	return v.commit.Finished(offset) || v.named != nil && v.named.Finished(offset)
+}
+
+// holds says whether it can be read anywhere that an offset is finished.
+func (v *view) holds(offset int64) bool {
 	return v.commit.Finished(offset) || v.journal != nil && v.journal.Finished(offset)
 }
 
@@ -43,20 +54,20 @@ func (v *view) String() string {
 // end is above all that is said.
 func (v *view) end() int64 {
 	end := max(v.commit.Highest()+1, v.commit.Low())
-	if v.journal != nil {
-		end = max(end, v.journal.Highest()+1, v.journal.Low())
+	if v.named != nil {
+		end = max(end, v.named.Highest()+1, v.named.Low())
 	}
 	return end
 }
 
 // readView reads a commit and then the journal, in which there may be more than the
 // commit knew, and never less.
-func (r *rig) readView(id offsets.Identity, c kfake.GroupCommit) (*view, error) {
+func (r *rig) readView(id offsets.Identity, c kfake.GroupCommit, harms int) (*view, error) {
 	w, ext, err := offsets.DecodeAll(c.Metadata, id, c.Offset)
 	if err != nil {
 		return nil, fmt.Errorf("metadata of %s/%d at %d: %w", ingress, id.Partition, c.Offset, err)
 	}
-	v := &view{life: ext.Incarnation, names: !ext.Journal.IsZero(), commit: w, whole: r.plan.whole(len(c.Metadata))}
+	v := &view{life: ext.Incarnation, names: !ext.Journal.IsZero(), commit: w, whole: r.plan.whole(len(c.Metadata)), harms: harms}
 	if v.life == 0 {
 		return v, nil
 	}
@@ -65,7 +76,11 @@ func (r *rig) readView(id offsets.Identity, c kfake.GroupCommit) (*view, error) 
 		l = new(journalLog)
 		r.journals[id.Partition] = l
 	}
-	v.journal, err = l.said(r, facts.Identity{Identity: id, Group: group, Incarnation: v.life})
+	of := facts.Identity{Identity: id, Group: group, Incarnation: v.life}
+	if v.journal, err = l.said(r, of); err != nil {
+		return nil, err
+	}
+	v.named, err = l.note(of, harms, ext.Journal)
 	return v, err
 }
 
@@ -93,6 +108,54 @@ type journalLog struct {
 	id     facts.Identity  // of the union; zero: there is none
 	window *offsets.Window // what the records say together
 	union  *facts.Union
+
+	named commitsNamed
+}
+
+// commitsNamed is what commits have named in one life of an offset, since the journal
+// was last harmed.
+type commitsNamed struct {
+	id     facts.Identity
+	harms  int
+	window *offsets.Window
+	union  *facts.Union
+	to     map[uint64]int64 // by writer: the last of its records that was named
+}
+
+// endless is where the ingress log of any leader epoch ends: the rig truncates none.
+func endless(int32) (int64, error) { return math.MaxInt64, nil }
+
+// note takes what a commit names and returns what all commits have named.
+func (l *journalLog) note(id facts.Identity, harms int, j offsets.Journal) (*offsets.Window, error) {
+	n := &l.named
+	if n.id != id || n.harms != harms {
+		*n = commitsNamed{id: id, harms: harms, window: offsets.NewWindow(0), to: make(map[uint64]int64)}
+		n.union = facts.NewUnion(id, n.window, -1, math.MaxInt64, offsets.Journal{})
+	}
+	last := slices.IndexFunc(l.records, func(k *kgo.Record) bool { return k.Offset == j.To })
+	if j.TopicID != l.topic || last < 0 {
+		return n.window, nil
+	}
+	writer := writerOf(l.records[last])
+	for _, k := range l.records[:last+1] {
+		if to, ok := n.to[writer]; writerOf(k) != writer || ok && k.Offset <= to {
+			continue
+		}
+		if err := n.union.Add(k.Offset, k.Value, endless); err != nil {
+			return nil, err
+		}
+	}
+	n.to[writer] = max(j.To, n.to[writer])
+	return n.window, nil
+}
+
+// writerOf returns the tenure that wrote a record, 0 where none did.
+func writerOf(k *kgo.Record) uint64 {
+	rec, err := facts.Read(k.Value)
+	if err != nil {
+		return 0
+	}
+	return rec.Writer
 }
 
 // said returns what the journal says about a partition, which is not to be changed. It
@@ -106,9 +169,8 @@ func (l *journalLog) said(r *rig, id facts.Identity) (*offsets.Window, error) {
 		l.id, l.window, fresh = id, offsets.NewWindow(0), l.records
 		l.union = facts.NewUnion(id, l.window, -1, math.MaxInt64, offsets.Journal{})
 	}
-	endOf := func(int32) (int64, error) { return math.MaxInt64, nil }
 	for _, k := range fresh {
-		if err := l.union.Add(k.Offset, k.Value, endOf); err != nil {
+		if err := l.union.Add(k.Offset, k.Value, endless); err != nil {
 			return nil, err
 		}
 	}
