@@ -154,7 +154,7 @@ func (r *rig) fateOf(p *party, x *exchange) (f fate) {
 	}
 	key := x.key
 	f.before = r.plan.latency
-	if wait := time.Until(r.silentUntil); wait > 0 && r.ofJournal(x) {
+	if wait := time.Until(r.silentUntil); wait > 0 && isAbout(x.request, r.silentID) {
 		f.before += wait
 		r.sum.journal.silent++
 	}

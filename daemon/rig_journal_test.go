@@ -112,21 +112,6 @@ func (r *rig) silenceJournal(for_ time.Duration) {
 	r.silentUntil, r.silentID = time.Now().Add(for_), topic.TopicID
 }
 
-// ofJournal says whether a request is about the journal's records. Callers hold mu.
-func (r *rig) ofJournal(x *exchange) bool {
-	switch q := x.request.(type) {
-	case *kmsg.ProduceRequest:
-		return len(q.Topics) > 0 && (q.Topics[0].TopicID == r.silentID || q.Topics[0].Topic == journalTopic)
-	case *kmsg.FetchRequest:
-		return len(q.Topics) > 0 && (q.Topics[0].TopicID == r.silentID || q.Topics[0].Topic == journalTopic)
-	case *kmsg.ListOffsetsRequest:
-		return len(q.Topics) > 0 && q.Topics[0].Topic == journalTopic
-	case *kmsg.DeleteRecordsRequest:
-		return true
-	}
-	return false
-}
-
 // refuseJournal refuses all that is about the journal's records.
 func (r *rig) refuseJournal(which uint32, for_ time.Duration) {
 	r.note("the journal refuses everything for %v", for_)

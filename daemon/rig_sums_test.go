@@ -89,10 +89,26 @@ func (s *sums) String() string {
 // enough is the number of seeds from which on every fault must have happened.
 const enough = 40
 
+// complain fails the test where, with many seeds, something never happened to the journal.
+func (s *journalSums) complain(t *testing.T) {
+	t.Helper()
+	for what, n := range map[string]int{
+		"fact was written": s.facts, "snapshot was written": s.snapshots, "strange record was there": s.strange, "record was deleted": s.deletions,
+		"tenure began from it": s.begun, "harm was done": s.harms, "request was kept from it": s.silent, "calm delivery was looked for": s.calm,
+	} {
+		if n == 0 {
+			t.Errorf("journal: no %s", what)
+		}
+	}
+}
+
 // complain fails the test for kinds of requests that the rig has no fault for, and, with
 // many seeds, for faults that never happened.
 func (s *sums) complain(t *testing.T, seeds int) {
 	t.Helper()
+	if seeds >= enough {
+		s.journal.complain(t)
+	}
 	for k := range s.kinds {
 		name := kmsg.NameForKey(k)
 		f, known := s.faults[k]

@@ -109,12 +109,12 @@ func (r *rig) pace(p *party, x *exchange) {
 	if p.asked[x.key] > freely {
 		x.fate.before += usualTime
 	}
-	if x.key == kmsg.Fetch && slices.ContainsFunc(r.windows, func(w *window) bool { return w.key == kmsg.Metadata }) {
-		return // until it knows the leader again the client asks the old one, as often as it can
+	if x.key == kmsg.Fetch && slices.ContainsFunc(r.windows, func(w *window) bool { return w.key == kmsg.Metadata || w.effect == slowed }) {
+		return // until it knows the leader again the client asks the old one, as often as it can, and what tells it may stand behind what is slow
 	}
 	if p.asked[x.key] == busyLoop {
-		r.faults = append(r.faults, fmt.Sprintf("%s sent %s %d times since %v without a pause, at %v",
-			slotName(p.slot), kmsg.NameForKey(x.key.Int16()), busyLoop, p.since.Sub(r.begun), x.sent.Sub(r.begun)))
+		r.faults = append(r.faults, fmt.Sprintf("%s sent %s %d times since %v without a pause, at %v, the last %+v",
+			slotName(p.slot), kmsg.NameForKey(x.key.Int16()), busyLoop, p.since.Sub(r.begun), x.sent.Sub(r.begun), x.request))
 	}
 }
 
