@@ -81,7 +81,7 @@ func process() (cpu, resident float64, err error) {
 			}
 		}
 	}
-	if cpu == 0 || resident == 0 {
+	if resident == 0 { // a process that has just begun has used no tick of a clock yet
 		return 0, 0, fmt.Errorf("process metrics: none on %s", runtime.GOOS)
 	}
 	return cpu, resident, nil
