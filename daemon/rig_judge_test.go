@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ func (r *rig) judge() {
 		all = append(all, r.read(topic)...)
 	}
 	r.readComplaints()
+	r.retracted()
 	r.mu.Lock()
 	r.allowRepeats(all)
 	r.mu.Unlock()
@@ -245,9 +247,24 @@ func (r *rig) readComplaints() {
 	}
 }
 
+// retracted finds what was said, and was not any more, though every tenure had begun
+// with all of its journal.
+func (r *rig) retracted() {
+	r.mu.Lock()
+	found := slices.Clone(r.retractions)
+	r.mu.Unlock()
+	for _, x := range found {
+		if !slices.ContainsFunc(r.complaints[x.partition], func(at time.Time) bool { return at.Before(x.at) }) {
+			r.fault("%s", x.text)
+		}
+	}
+}
+
+// complain notes one complaint.
 func (r *rig) complain(p *party, partition int32, at time.Time, line string) {
 	r.mu.Lock()
 	r.sum.journal.complaints++
+	r.complaints[partition] = append(r.complaints[partition], at)
 	for i, t := range p.tenures[partition] {
 		if last := i+1 == len(p.tenures[partition]); !t.begun.Truncate(time.Millisecond).After(at) && (last || p.tenures[partition][i+1].begun.After(at)) {
 			t.complained = true

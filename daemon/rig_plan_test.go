@@ -85,8 +85,8 @@ func (p *plan) chooseRoom(dice *rand.Rand) {
 		p.metadata = 100 + dice.IntN(156)
 	}
 	p.dense = dice.IntN(3) == 0 || p.metadata > 0 && dice.IntN(2) == 0
-	if dice.IntN(2) == 0 {
-		p.journalBytes = 400 + dice.IntN(3000)
+	if dice.IntN(4) > 0 {
+		p.journalBytes = 400 + dice.IntN(1600)
 	}
 	p.harm = dice.IntN(3) == 0
 }
@@ -188,6 +188,10 @@ func (p *plan) chooseWindow(dice *rand.Rand, slot int) *window {
 	}
 	if dice.IntN(6) == 0 {
 		f.slot = shakySender
+	}
+	switch f.key {
+	case kmsg.CreateTopics, kmsg.CreatePartitions, kmsg.DeleteRecords: // which are rare
+		f.slot, f.share = everybody, max(f.share, 0.5)
 	}
 	f.after = dice.IntN(2) == 0
 	f.lag = []time.Duration{5 * time.Millisecond, 300 * time.Millisecond, 2 * time.Second, 8 * time.Second, 25 * time.Second}[dice.IntN(5)]

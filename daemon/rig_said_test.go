@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -91,7 +92,10 @@ func (r *rig) watchCommits() {
 			if *rigLooks {
 				r.note("look at %s/%d: committed at %d with %d characters, life %x, %v", ingress, p, c.Offset, len(c.Metadata), now.life, now)
 			}
-			r.compare(p, last[at], now)
+			if text := r.compare(p, last[at], now); text != "" {
+				r.retract(p, text)
+				now.named = nil // what is named from now on stands
+			}
 			if r.noteView(at, now) {
 				last[at] = now
 			}
@@ -116,11 +120,11 @@ func (r *rig) noteView(at logPlace, v *view) bool {
 	return true
 }
 
-// compare looks for what was finished and is not any more. Where a set does not fit, its
-// end may come and go, as long as the journal does not have it.
-func (r *rig) compare(p int32, old, now *view) {
+// compare looks for what was finished and is not any more, and says what. Where a set
+// does not fit, its end may come and go, as long as the journal does not have it.
+func (r *rig) compare(p int32, old, now *view) string {
 	if old == nil {
-		return
+		return ""
 	}
 	if now.commit.Low() < old.commit.Low() {
 		r.fault("committed offset of %s/%d went back from %d to %d", ingress, p, old.commit.Low(), now.commit.Low())
@@ -129,19 +133,38 @@ func (r *rig) compare(p int32, old, now *view) {
 		if old.life != 0 && r.plan.roomy() {
 			r.fault("the offset of %s/%d began a new life at %d", ingress, p, now.commit.Low())
 		}
-		return
+		return ""
 	}
 	if old.harms != now.harms {
-		return
+		return ""
 	}
 	for offset := now.commit.Low(); offset < old.end() && now.journal != nil; offset++ {
 		said := old.named != nil && old.named.Finished(offset) || now.whole && old.commit.Finished(offset)
 		if said && !now.holds(offset) {
-			r.fault("offset %d of %s/%d was finished by a commit at %d and its journal, and is not by later ones at %d",
+			return fmt.Sprintf("offset %d of %s/%d was finished by a commit at %d and its journal, and is not by later ones at %d",
 				offset, ingress, p, old.commit.Low(), now.commit.Low())
-			return
 		}
 	}
+	return ""
+}
+
+// retraction is something that was said and is not any more. Only a tenure that began
+// without all of its journal may do that.
+type retraction struct {
+	partition int32
+	at        time.Time
+	text      string
+}
+
+// retract notes a retraction, and begins anew with what is named.
+func (r *rig) retract(p int32, text string) {
+	if l := r.journals[p]; l != nil {
+		l.named = commitsNamed{}
+	}
+	r.note("said no more: %s", text)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.retractions = append(r.retractions, retraction{p, time.Now(), text})
 }
 
 // roomy says whether commits have room for what names the journal.

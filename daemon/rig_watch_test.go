@@ -109,13 +109,21 @@ func (r *rig) pace(p *party, x *exchange) {
 	if p.asked[x.key] > freely {
 		x.fate.before += usualTime
 	}
-	if x.key == kmsg.Fetch && slices.ContainsFunc(r.windows, func(w *window) bool { return w.key == kmsg.Metadata || w.effect == slowed }) {
-		return // until it knows the leader again the client asks the old one, as often as it can, and what tells it may stand behind what is slow
+	if x.key == kmsg.Fetch && slices.ContainsFunc(r.windows, (*window).excusesFetching) {
+		return
 	}
 	if p.asked[x.key] == busyLoop {
 		r.faults = append(r.faults, fmt.Sprintf("%s sent %s %d times since %v without a pause, at %v, the last %+v",
 			slotName(p.slot), kmsg.NameForKey(x.key.Int16()), busyLoop, p.since.Sub(r.begun), x.sent.Sub(r.begun), x.request))
 	}
+}
+
+// excusesFetching says whether a client may fetch without a pause: until it knows the
+// leader again it asks the old one as often as it can. What tells it may be refused, or
+// stand behind what is slow; and a broker that fences the leader epoch that it names to
+// everybody has no other.
+func (f *window) excusesFetching() bool {
+	return f.key == kmsg.Metadata || f.effect == slowed || f.key == kmsg.Fetch && f.err == kerr.FencedLeaderEpoch
 }
 
 // onAnswer is called for every answer when the broker gives it.
