@@ -59,24 +59,24 @@ type rig struct {
 	buried    chan struct{} // closed when they are not
 	looked    chan struct{} // closed when nobody looks any more
 
-	mu       sync.Mutex
-	dice     *rand.Rand // of what happens to single requests
-	windows  []*window
-	quiet    int // nothing happens to anybody while it is not 0
-	closed   map[route]int
-	lines    map[*line]string
-	made     map[logPlace]*made
-	sent     map[batch]span
-	alive    map[string]time.Time   // when a member of the group last spoke, by its id
-	passed   map[logPlace][]passing // by topic and partition
-	said     map[logPlace]*sayings  // the same
-	tenures  map[int32][]*tenure    // of all parties, by ingress partition, in order
-	names    map[int32]bool         // by ingress partition: the commit names records of the journal
-	troubles []period
+	mu          sync.Mutex
+	dice        *rand.Rand // of what happens to single requests
+	windows     []*window
+	quiet       int // nothing happens to anybody while it is not 0
+	closed      map[route]int
+	lines       map[*line]string
+	made        map[logPlace]*made
+	sent        map[batch]span
+	alive       map[string]time.Time   // when a member of the group last spoke, by its id
+	passed      map[logPlace][]passing // by topic and partition
+	said        map[logPlace]*sayings  // the same
+	tenures     map[int32][]*tenure    // of all parties, by ingress partition, in order
+	names       map[int32]bool         // by ingress partition: the commit names records of the journal
+	troubles    []period
 	retractions []retraction
-	complaints map[int32][]time.Time // by ingress partition: a tenure began without all of its journal
-	harms    int // begins and ends of what harms the journal
-	harming  int // what harms it now
+	complaints  map[int32][]time.Time // by ingress partition: a tenure began without all of its journal
+	harms       int                   // begins and ends of what harms the journal
+	harming     int                   // what harms it now
 
 	silentUntil time.Time // nothing about the journal of this id comes to a broker
 	silentID    [16]byte
