@@ -1,6 +1,10 @@
 package admin
 
-import "layover/purgatory"
+import (
+	"strconv"
+
+	"layover/purgatory"
+)
 
 // recordFamilies count what was read, as it was read.
 func recordFamilies() []family {
@@ -18,6 +22,15 @@ func recordFamilies() []family {
 		counter("layover_invalid_records_total",
 			"Records read whose headers cannot be understood or are not allowed, by stable reason code.",
 			[]string{"topic", "reason"}, perReason(func(v *view) map[purgatory.TopicReason]int64 { return v.total.Invalid })),
+		counter("layover_future_timestamp_records_total",
+			"Records read whose timestamp was more than 5 s ahead of this machine's clock: the producer's clock is wrong, or this one.",
+			[]string{"topic"}, perTopic(func(v *view) map[string]int64 { return v.total.Future })),
+		count("layover_restored_records_total",
+			"Records read that were in the log when their partition was assigned: after a restart or a rebalance, mostly what was parked before.",
+			func(v *view) int64 { return v.total.Restored }),
+		level("layover_replay_remaining_records",
+			"Offsets still to be read of what was in the log when partitions were assigned.",
+			func(v *view) float64 { return float64(v.Replay.Remaining) }),
 		count("layover_jumped_records_total",
 			"Offsets gone over without being read, because a commit says that they are finished.",
 			func(v *view) int64 { return v.total.Jumped }),
@@ -68,12 +81,14 @@ func waitingFamilies() []family {
 		perPartition("layover_parked_records",
 			"Records waiting now, for their deadline or after it for their target; not those in flight.",
 			func(p *purgatory.PartitionView) int64 { return int64(p.Parked + p.Due) }),
-		level("layover_parked_bytes",
-			"Memory that counts against LAYOVER_MAX_PARKED_BYTES, in bytes.",
-			func(v *view) float64 { return float64(v.Memory.Used) }),
-		level("layover_parked_bytes_limit",
-			"LAYOVER_MAX_PARKED_BYTES, in bytes; above it reading pauses.",
-			func(v *view) float64 { return float64(v.Memory.Limit) }),
+		gauge("layover_parked_records_due_within",
+			"Records that are due already or within so many seconds, of those waiting now; as of at most a second ago. An estimate where very many are due at about a limit.",
+			[]string{"seconds"}, func(v *view, out emit) {
+				for i, n := range v.total.dueWithin {
+					out(float64(n), strconv.FormatInt(purgatory.Horizons[i]/1000, 10))
+				}
+				out(float64(v.total.parked), "+Inf")
+			}),
 		gauge("layover_held_records",
 			"Due records held for a target that is missing, unreachable or forbidden, by its name or the glob that allows it.",
 			[]string{"target"}, perTarget(func(h heldTotal) int64 { return h.records })),
@@ -86,6 +101,9 @@ func waitingFamilies() []family {
 		level("layover_overdue_records",
 			"Records whose deadline has passed and that are not acknowledged yet: waiting for their target, or in flight.",
 			func(v *view) float64 { return float64(v.total.due + v.total.inFlight) }),
+		level("layover_oldest_overdue_timestamp_seconds",
+			"Earliest deadline that has passed of the records that are first to go or in flight, in seconds since 1970; 0 when none has. As of at most a second ago.",
+			func(v *view) float64 { return float64(v.total.oldestOverdueMs) / 1000 }),
 		level("layover_in_flight_records",
 			"Records handed to the producer and not answered yet.",
 			func(v *view) float64 { return float64(v.total.inFlight) }),
@@ -99,9 +117,30 @@ func waitingFamilies() []family {
 	}
 }
 
+// memoryFamilies measure the memory of what is parked.
+func memoryFamilies() []family {
+	return []family{
+		level("layover_parked_bytes",
+			"Memory that counts against LAYOVER_MAX_PARKED_BYTES, in bytes.",
+			func(v *view) float64 { return float64(v.Memory.Used) }),
+		level("layover_parked_bytes_limit",
+			"LAYOVER_MAX_PARKED_BYTES, in bytes; above it reading pauses.",
+			func(v *view) float64 { return float64(v.Memory.Limit) }),
+		level("layover_chunk_bytes",
+			"Memory of the chunks that parked records lie in, in bytes; part of layover_parked_bytes.",
+			func(v *view) float64 { return float64(v.total.chunkBytes) }),
+		level("layover_chunk_live_bytes",
+			"Of layover_chunk_bytes, what records take that are not finished yet; the rest is free room and fragmentation.",
+			func(v *view) float64 { return float64(v.total.liveBytes) }),
+	}
+}
+
 // partitionFamilies measure where each partition stands.
 func partitionFamilies() []family {
 	return []family{
+		perPartition("layover_low_offset",
+			"Offset of the oldest record that is not finished: what the next commit names.",
+			func(p *purgatory.PartitionView) int64 { return p.Low }),
 		perPartition("layover_committed_offset",
 			"Offset of the last successful commit: everything below it is finished, as is what its metadata names above it.",
 			func(p *purgatory.PartitionView) int64 { return p.Committed }),
@@ -113,6 +152,26 @@ func partitionFamilies() []family {
 					if next, known := p.next(); known {
 						out(float64(next), p.topic, number(p.partition))
 					}
+				}
+			}),
+		gauge("layover_intake_lag_records",
+			"Offsets from the first that was not read yet to the end of the log: how far reading is behind. The group's lag counts what is parked, this does not.",
+			byPartition(), func(v *view, out emit) {
+				for i := range v.parts {
+					p := &v.parts[i]
+					if lag, known := p.intakeLag(); known {
+						out(float64(lag), p.topic, number(p.partition))
+					}
+				}
+			}),
+		perPartition("layover_commit_metadata_bytes",
+			"Size of the metadata of the last successful commit, in bytes; Kafka's default limit is 4096.",
+			func(p *purgatory.PartitionView) int64 { return int64(p.Metadata) }),
+		gauge("layover_ingress_retention_headroom_seconds",
+			"From now until retention.ms may delete the oldest record that is still needed, in seconds; no series where nothing is needed, nothing is deleted by time, or it is not known.",
+			[]string{"topic"}, func(v *view, out emit) {
+				for topic, d := range v.headroom() {
+					out(d.Seconds(), topic)
 				}
 			}),
 		perPartition("layover_uncommitted_records",
@@ -190,6 +249,9 @@ func memberFamilies() []family {
 				out(float64(v.total.Commits), "ok")
 				out(float64(v.total.CommitErrors), "error")
 			}),
+		level("layover_last_commit_timestamp_seconds",
+			"When a commit last succeeded, in seconds since 1970; 0 if none did.",
+			func(v *view) float64 { return float64(v.total.LastCommitMs) / 1000 }),
 		count("layover_metadata_overflow_total",
 			"Commits whose metadata had no room for the whole set of finished offsets.",
 			func(v *view) int64 { return v.total.MetadataOverflows }),

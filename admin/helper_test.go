@@ -68,10 +68,10 @@ func busy(now time.Time) Sample {
 		Group: Group{
 			ID: "layover-orders", MemberID: "layover-1", Generation: 7, Joined: true, Rebalances: 3, LeaseValid: true,
 			Partitions: []Assignment{
-				{Topic: "orders", Partition: 3},
-				{Topic: "orders", Partition: 2, Loaded: true, Stopped: "a batch cannot be read: corrupt.", Next: 900},
-				{Topic: "orders", Partition: 1, Loaded: true, Next: 60},
-				{Topic: "orders", Partition: 0, Loaded: true, Next: 515},
+				{Topic: "orders", Partition: 3, End: -1},
+				{Topic: "orders", Partition: 2, Loaded: true, Stopped: "a batch cannot be read: corrupt.", Next: 900, End: 990},
+				{Topic: "orders", Partition: 1, Loaded: true, Next: 60, End: 59}, // told before the last record was read
+				{Topic: "orders", Partition: 0, Loaded: true, Next: 515, End: 540},
 			},
 		},
 		Kafka: Kafka{
@@ -86,6 +86,7 @@ func busy(now time.Time) Sample {
 			Restores: 2, Records: 31, Bytes: 4096, Took: 1500 * time.Millisecond, Last: 250 * time.Millisecond,
 		},
 		Memory: Memory{Used: 192 << 20, Limit: 256 << 20},
+		Replay: Replay{Since: now.Add(-20 * time.Second), Records: 900, Remaining: 40, Rate: 45.5},
 		Lanes:  []*purgatory.Snapshot{laneOne(ms), nil, laneTwo(ms)},
 		Loops:  map[string]time.Time{"poll": now, "lane-0": now.Add(-59 * time.Second)},
 		Pauses: []Pause{{Reason: PauseTarget, Target: "retry-7"}},
@@ -93,13 +94,15 @@ func busy(now time.Time) Sample {
 			Ingress: []string{"orders", "invoices"}, Egress: "ready", OnInvalid: "halt",
 			Targets: []string{"ready", "retry-*"}, Reasons: []string{"no_target", "too_large"},
 			Lanes: 2, CommitInterval: time.Second, MaxDelay: 144 * time.Hour,
+			Retention: map[string]time.Duration{"orders": 24 * time.Hour, "invoices": -time.Millisecond},
 		},
 	}
 }
 
 func laneOne(ms int64) *purgatory.Snapshot {
 	s := &purgatory.Snapshot{
-		Bytes: 1000, Parked: 30, Due: 4, InFlight: 2, NextDueMs: ms + 2500,
+		Bytes: 1000, ChunkBytes: 800, LiveBytes: 600, Parked: 30, Due: 4, InFlight: 2, NextDueMs: ms + 2500,
+		Outlook:  purgatory.Outlook{DueWithin: [7]int64{4, 9, 20, 25, 30, 33, 34}, OldestOverdueMs: ms - 3000},
 		RecentMs: []int32{9, 1, 8, 2, 7}, Errors: []purgatory.TargetError{{Target: "retry-7", Detail: "UNKNOWN_TOPIC_OR_PARTITION"}},
 		Held: []purgatory.HeldView{
 			{Target: "retry-7", Label: "retry-*", Verdict: purgatory.Missing, Detail: "no such topic", Records: 3, Bytes: 300, SinceMs: ms - 60_000},
@@ -107,7 +110,7 @@ func laneOne(ms int64) *purgatory.Snapshot {
 		},
 		Partitions: []purgatory.PartitionView{partition("orders", 0, purgatory.PartitionView{
 			Epoch: 5, Low: 400, Next: 515, StableEnd: 500, Committed: 390, Parked: 30, Due: 4, InFlight: 2, Finished: 79,
-			Confirmed: true, Uncommitted: 10, BeyondPrefix: 6, Journalled: 9,
+			Confirmed: true, Metadata: 77, OldestNeededMs: ms - 3_600_000, Uncommitted: 10, BeyondPrefix: 6, Journalled: 9,
 			Facts: facts.Status{Mode: facts.Journal, Unwritten: 7, Live: 2048},
 		})},
 	}
@@ -120,7 +123,12 @@ func laneOne(ms int64) *purgatory.Snapshot {
 	s.DeadLettered = map[purgatory.TopicReason]int64{{Topic: "orders", Reason: "no_target"}: 2}
 	s.Dropped, s.Ambiguous = map[string]int64{"orders": 1}, map[string]int64{"orders": 8}
 	s.ProduceErrors = map[purgatory.TargetKind]int64{{Target: "retry-*", Kind: "retriable"}: 11}
-	s.Late = map[string]*purgatory.Lateness{"ready": {Buckets: [16]uint64{1, 2, 3, 15: 4}, SumMs: 250_500, Count: 10}}
+	s.Late = map[string]*purgatory.Histogram{"ready": {Buckets: [16]uint64{1, 2, 3, 15: 4}, SumMs: 250_500, Count: 10}}
+	s.Requested = map[string]*purgatory.Histogram{"orders": {Buckets: [16]uint64{0, 60, 40, 15: 2}, SumMs: 6_000_000_500, Count: 102}}
+	s.TickLag = purgatory.Histogram{Buckets: [16]uint64{90, 9, 1}, SumMs: 111, Count: 100}
+	s.Produced = purgatory.Histogram{Buckets: [16]uint64{3: 80}, SumMs: 640, Count: 80}
+	s.Committed = purgatory.Histogram{Buckets: [16]uint64{4: 52}, SumMs: 1000, Count: 52}
+	s.Future, s.Restored, s.LastCommitMs = map[string]int64{"orders": 6}, 88, ms-700
 	s.HandedOver, s.Jumped, s.LostToRetention, s.LastDeliveryMs = 4, 20_000, 12, ms-4
 	s.Commits, s.CommitErrors, s.MetadataOverflows = 50, 2, 1
 	s.Journal = facts.Stats{Records: 21, Bytes: 9000, Snapshots: 3, Deletions: 2, Failures: 1}
@@ -129,8 +137,9 @@ func laneOne(ms int64) *purgatory.Snapshot {
 
 func laneTwo(ms int64) *purgatory.Snapshot {
 	s := &purgatory.Snapshot{
-		Bytes: 500, Parked: 1, Due: 1, NextDueMs: ms + 1500, RecentMs: []int32{3, 10, 4, 6, 5},
-		Errors: []purgatory.TargetError{{Target: "retry-7", Detail: "UNKNOWN_TOPIC_OR_PARTITION"}, {Target: "ready", Detail: "NOT_LEADER"}},
+		Bytes: 500, ChunkBytes: 400, LiveBytes: 100, Parked: 1, Due: 1, NextDueMs: ms + 1500, RecentMs: []int32{3, 10, 4, 6, 5},
+		Outlook: purgatory.Outlook{DueWithin: [7]int64{1, 1, 2, 2, 2, 2, 2}, OldestOverdueMs: ms - 4000},
+		Errors:  []purgatory.TargetError{{Target: "retry-7", Detail: "UNKNOWN_TOPIC_OR_PARTITION"}, {Target: "ready", Detail: "NOT_LEADER"}},
 		Held: []purgatory.HeldView{
 			{Target: "retry-7", Label: "retry-*", Verdict: purgatory.Missing, Detail: "no such topic", Records: 1, Bytes: 40, SinceMs: ms - 90_000},
 		},
@@ -143,7 +152,8 @@ func laneTwo(ms int64) *purgatory.Snapshot {
 		{Topic: "orders", Outcome: purgatory.PastDue}: 10, {Topic: "orders", Outcome: purgatory.Immediate}: 2,
 	}
 	s.Delivered = map[purgatory.TopicTarget]int64{{Topic: "orders", Target: "ready"}: 9}
-	s.Late = map[string]*purgatory.Lateness{"ready": {Buckets: [16]uint64{1}, SumMs: 1, Count: 1}}
-	s.Unfinished, s.Commits, s.LastDeliveryMs = 1, 5, ms-9000
+	s.Late = map[string]*purgatory.Histogram{"ready": {Buckets: [16]uint64{1}, SumMs: 1, Count: 1}}
+	s.TickLag = purgatory.Histogram{Buckets: [16]uint64{10}, SumMs: 4, Count: 10}
+	s.Unfinished, s.Commits, s.LastDeliveryMs, s.LastCommitMs = 1, 5, ms-9000, ms-9000
 	return s
 }

@@ -13,9 +13,9 @@ import (
 // state, so what the sample no longer holds has no series: a revoked partition
 // leaves none behind. Which series add up is in the package comment.
 type collector struct {
-	source   Source
-	families []family
-	lateness *prometheus.Desc
+	source     Source
+	families   []family
+	histograms []histogram
 }
 
 // family is the series of one name.
@@ -30,11 +30,10 @@ type family struct {
 type emit func(value float64, labels ...string)
 
 func newCollector(source Source) *collector {
-	c := &collector{source: source, lateness: prometheus.NewDesc("layover_lateness_seconds",
-		"Time from a record's deadline to the acknowledgement of its delivery by the target's leader, in seconds.",
-		[]string{"target"}, nil)}
+	c := &collector{source: source, histograms: histograms()}
 	for _, group := range [][]family{
-		recordFamilies(), endFamilies(), waitingFamilies(), partitionFamilies(), journalFamilies(), memberFamilies(), processFamilies(),
+		recordFamilies(), endFamilies(), waitingFamilies(), memoryFamilies(), partitionFamilies(),
+		journalFamilies(), memberFamilies(), processFamilies(),
 	} {
 		c.families = append(c.families, group...)
 	}
@@ -46,7 +45,9 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 	for i := range c.families {
 		out <- c.families[i].desc
 	}
-	out <- c.lateness
+	for i := range c.histograms {
+		out <- c.histograms[i].desc
+	}
 }
 
 // Collect implements prometheus.Collector. It may run several times at once.
@@ -59,9 +60,12 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 			send(out, f.desc, m, err)
 		})
 	}
-	for target, l := range v.total.Late {
-		m, err := prometheus.NewConstHistogram(c.lateness, l.Count, float64(l.SumMs)/1000, cumulative(l), target)
-		send(out, c.lateness, m, err)
+	for i := range c.histograms {
+		h := &c.histograms[i]
+		h.each(v, func(counted *purgatory.Histogram, labels ...string) {
+			m, err := prometheus.NewConstHistogram(h.desc, counted.Count, float64(counted.SumMs)/1000, cumulative(counted, h.bounds), labels...)
+			send(out, h.desc, m, err)
+		})
 	}
 }
 
@@ -76,11 +80,11 @@ func send(out chan<- prometheus.Metric, desc *prometheus.Desc, m prometheus.Metr
 
 // cumulative returns the buckets as Prometheus counts them, each with all below
 // it, by upper bound in seconds. The one above all bounds is the count itself.
-func cumulative(l *purgatory.Lateness) map[float64]uint64 {
-	out := make(map[float64]uint64, len(purgatory.LatenessBounds))
+func cumulative(h *purgatory.Histogram, bounds *purgatory.Bounds) map[float64]uint64 {
+	out := make(map[float64]uint64, len(bounds))
 	var n uint64
-	for i, boundMs := range purgatory.LatenessBounds {
-		n += l.Buckets[i]
+	for i, boundMs := range bounds {
+		n += h.Buckets[i]
 		out[float64(boundMs)/1000] = n
 	}
 	return out

@@ -27,6 +27,7 @@ type Sample struct {
 	Kafka   Kafka
 	Journal Journal
 	Memory  Memory
+	Replay  Replay
 	// Lanes are the snapshots of all lanes, with counters since the start of the
 	// process; nil for a lane that has given none yet.
 	Lanes []*purgatory.Snapshot
@@ -56,6 +57,7 @@ type Assignment struct {
 	Loaded    bool   // its committed offset and log bounds are known
 	Stopped   string // why it is not read; "" if it is
 	Next      int64  // offset at which reading is
+	End       int64  // of the log; below 0 while it is unknown
 }
 
 // Kafka is whether brokers answer.
@@ -86,6 +88,15 @@ type JournalTopic struct {
 // journalUsable is the State of a journal that can be written to.
 const journalUsable = "usable"
 
+// Replay is the reading of what was in the log when partitions were assigned, most
+// of it read and parked before. All is 0 while nothing of that is left.
+type Replay struct {
+	Since     time.Time
+	Records   int64   // read since then
+	Remaining int64   // offsets still to be read
+	Rate      float64 // records read a second, of late
+}
+
 // Memory is what counts against LAYOVER_MAX_PARKED_BYTES, in bytes.
 type Memory struct{ Used, Limit int64 }
 
@@ -111,4 +122,6 @@ type Settings struct {
 
 	Lanes                    int
 	CommitInterval, MaxDelay time.Duration
+	// Retention is that of each ingress topic by time; below 0 for ever, 0 unknown.
+	Retention map[string]time.Duration
 }

@@ -160,11 +160,14 @@ type partitionStatus struct {
 	Low       *int64         `json:"low_offset"`
 	Committed *int64         `json:"committed_offset"`
 	Read      *int64         `json:"read_offset"`
+	LogEnd    *int64         `json:"log_end"`
+	Lag       *int64         `json:"intake_lag"` // from read_offset to log_end
 	StableEnd *int64         `json:"stable_end_at_assignment"`
 	Parked    int            `json:"parked"` // with those that are due
 	Due       int            `json:"due"`
 	InFlight  int            `json:"in_flight"`
 	Finished  int64          `json:"finished_above_low"`
+	Metadata  int            `json:"commit_metadata_bytes"`
 	Set       string         `json:"finished_set_in"` // metadata, journal, or the prefix that fits into metadata
 	Stopped   *stoppedStatus `json:"stopped"`
 	Kill      duplicates     `json:"duplicates_after_a_kill"`
@@ -185,11 +188,14 @@ func (v *view) partitions() []partitionStatus {
 		if next, known := p.next(); known {
 			s.Loaded, s.Read = true, &next
 		}
+		if lag, known := p.intakeLag(); known {
+			s.LogEnd, s.Lag = &p.member.End, &lag
+		}
 		if c := p.core; c != nil {
 			s.Low, s.Committed, s.StableEnd = &c.Low, &c.Committed, &c.StableEnd
 			s.Parked, s.Due, s.InFlight, s.Finished = c.Parked+c.Due, c.Due, c.InFlight, c.Finished
 			s.Kill = killed(c)
-			s.Set = c.Facts.Mode.String()
+			s.Set, s.Metadata = c.Facts.Mode.String(), c.Metadata
 		}
 		if at, is := p.stop(); is {
 			s.Stopped = &stoppedStatus{at.offset, at.why, at.halted, v.stopText(p, at)}

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"layover/purgatory"
 )
 
 // instantFormat is RFC 3339 with milliseconds.
@@ -32,12 +34,15 @@ type status struct {
 	Group      groupStatus       `json:"group"`
 	Parked     parkedStatus      `json:"parked"`
 	NextDue    instant           `json:"next_due"`
+	DueWithin  []dueStatus       `json:"due_within"`
 	Overdue    int64             `json:"overdue"`
+	Oldest     instant           `json:"oldest_overdue"`
 	InFlight   int64             `json:"in_flight"`
 	LatenessMs *latenessStatus   `json:"lateness_ms"`
 	Held       []heldStatus      `json:"held"`
 	HeldMore   int               `json:"held_not_shown"`
 	Duplicates duplicatesStatus  `json:"duplicates_after_a_kill"`
+	Replay     *replayStatus     `json:"replay"`
 	Partitions []partitionStatus `json:"assignments"`
 	Journal    journalStatus     `json:"journal"`
 	Counters   counterStatus     `json:"counters"`
@@ -125,12 +130,44 @@ func (v *view) journal() journalStatus {
 	return s
 }
 
+// dueStatus counts the records that wait and are due within so many seconds, or are
+// due already. It may be a second old.
+type dueStatus struct {
+	Seconds int64 `json:"seconds"`
+	Records int64 `json:"records"`
+}
+
+func (v *view) due() []dueStatus {
+	out := make([]dueStatus, len(v.total.dueWithin))
+	for i, n := range v.total.dueWithin {
+		out[i] = dueStatus{purgatory.Horizons[i] / 1000, n}
+	}
+	return out
+}
+
+// replayStatus is the reading of what was in the log when partitions were assigned.
+type replayStatus struct {
+	Since     instant `json:"since"`
+	Records   int64   `json:"records_read"`
+	Rate      int64   `json:"records_per_second"`
+	Remaining int64   `json:"remaining_offsets"`
+}
+
+func (v *view) replay() *replayStatus {
+	if v.Replay.Remaining == 0 {
+		return nil
+	}
+	return &replayStatus{instant{v.Replay.Since}, v.Replay.Records, int64(v.Replay.Rate), v.Replay.Remaining}
+}
+
 // parkedStatus: records includes those that are due and wait for their target,
 // memory is all that counts against the limit, bytes the part of it in the lanes.
 type parkedStatus struct {
 	Records int64 `json:"records"`
 	Due     int64 `json:"due"`
 	Bytes   int64 `json:"bytes"`
+	Chunks  int64 `json:"chunk_bytes"`      // of bytes, the chunks that records lie in
+	Live    int64 `json:"chunk_live_bytes"` // of those, what records take
 	Memory  int64 `json:"memory"`
 	Limit   int64 `json:"limit"`
 }
@@ -158,6 +195,8 @@ type counterStatus struct {
 	Unaccounted       int64 `json:"unaccounted"`
 	Invalid           int64 `json:"invalid"`
 	Ambiguous         int64 `json:"ambiguous"`
+	Future            int64 `json:"future_timestamps"`
+	Restored          int64 `json:"restored"`
 	ProduceErrors     int64 `json:"produce_errors"`
 	Commits           int64 `json:"commits"`
 	CommitErrors      int64 `json:"commit_errors"`
@@ -203,10 +242,12 @@ func (v *view) status() status {
 			ID: v.Group.ID, InstanceID: v.Group.InstanceID, Member: v.Group.MemberID, Generation: v.Group.Generation,
 			Rebalances: v.Group.Rebalances, Joined: v.Group.Joined, LeaseValid: v.Group.LeaseValid, Error: v.Group.LastError,
 		},
-		Parked:  parkedStatus{v.total.parked, v.total.due, v.total.bytes, v.Memory.Used, v.Memory.Limit},
-		NextDue: millis(v.total.nextDueMs), Overdue: v.total.due + v.total.inFlight, InFlight: v.total.inFlight,
+		Parked:  parkedStatus{v.total.parked, v.total.due, v.total.bytes, v.total.chunkBytes, v.total.liveBytes, v.Memory.Used, v.Memory.Limit},
+		NextDue: millis(v.total.nextDueMs), DueWithin: v.due(), Oldest: millis(v.total.oldestOverdueMs),
+		Overdue: v.total.due + v.total.inFlight, InFlight: v.total.inFlight,
 		LatenessMs: quantiles(v.total.recentMs),
 		Held:       held, HeldMore: more,
+		Replay:     v.replay(),
 		Duplicates: v.duplicates(), Partitions: v.partitions(), Journal: v.journal(), Counters: v.total.counters(),
 		Settings: settingsStatus{
 			Ingress: list(v.Settings.Ingress), Egress: v.Settings.Egress, Targets: list(v.Settings.Targets),
@@ -256,7 +297,7 @@ func (t *totals) counters() counterStatus {
 		Consumed: all(t.Consumed), ByOutcome: make(map[string]int64),
 		Delivered: all(t.Delivered), DeadLettered: all(t.DeadLettered), Dropped: all(t.Dropped),
 		HandedOver: t.HandedOver, Skipped: t.skipped(), Unfinished: t.Unfinished, Unaccounted: t.unaccounted(),
-		Invalid: all(t.Invalid), Ambiguous: all(t.Ambiguous), ProduceErrors: all(t.ProduceErrors),
+		Invalid: all(t.Invalid), Ambiguous: all(t.Ambiguous), Future: all(t.Future), Restored: t.Restored, ProduceErrors: all(t.ProduceErrors),
 		Commits: t.Commits, CommitErrors: t.CommitErrors, MetadataOverflows: t.MetadataOverflows,
 		Jumped: t.Jumped, LostToRetention: t.LostToRetention,
 	}

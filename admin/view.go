@@ -29,7 +29,10 @@ type totals struct {
 
 	parked, due, inFlight int64 // records; parked includes due
 	bytes                 int64
+	chunkBytes, liveBytes int64 // of bytes: chunks of records, and what of them is needed
 	nextDueMs             int64 // 0: nothing is parked
+	dueWithin             [len(purgatory.Horizons)]int64
+	oldestOverdueMs       int64 // 0: nothing is due
 	heldByLabel           map[string]heldTotal
 	recentMs              []int32 // sorted
 }
@@ -51,6 +54,9 @@ func sum(lanes []*purgatory.Snapshot, set Settings) totals {
 		}
 	}
 	slices.Sort(t.recentMs)
+	for i := range t.dueWithin { // as of an earlier instant than parked is
+		t.dueWithin[i] = min(t.dueWithin[i], t.parked)
+	}
 	return t
 }
 
@@ -62,9 +68,11 @@ func zero(set Settings) totals {
 	t.Delivered = make(map[purgatory.TopicTarget]int64)
 	t.Dropped, t.Ambiguous = make(map[string]int64), make(map[string]int64)
 	t.ProduceErrors = make(map[purgatory.TargetKind]int64)
-	t.Late = make(map[string]*purgatory.Lateness)
+	t.Future = make(map[string]int64)
+	t.Late, t.Requested = make(map[string]*purgatory.Histogram), make(map[string]*purgatory.Histogram)
 	for _, topic := range set.Ingress {
-		t.Dropped[topic], t.Ambiguous[topic] = 0, 0
+		t.Dropped[topic], t.Ambiguous[topic], t.Future[topic] = 0, 0, 0
+		t.Requested[topic] = new(purgatory.Histogram)
 		for _, o := range outcomes() {
 			t.Consumed[purgatory.TopicOutcome{Topic: topic, Outcome: o}] = 0
 		}
@@ -77,7 +85,7 @@ func zero(set Settings) totals {
 		}
 	}
 	for _, target := range set.Targets {
-		t.Late[target] = new(purgatory.Lateness)
+		t.Late[target] = new(purgatory.Histogram)
 	}
 	for _, target := range set.producedTo() {
 		t.heldByLabel[target] = heldTotal{}
@@ -104,7 +112,9 @@ func (t *totals) add(l *purgatory.Snapshot) {
 	addCounts(t.Dropped, l.Dropped)
 	addCounts(t.Ambiguous, l.Ambiguous)
 	addCounts(t.ProduceErrors, l.ProduceErrors)
-	t.addLateness(l)
+	addCounts(t.Future, l.Future)
+	t.addHistograms(l)
+	t.addOutlook(&l.Outlook)
 	t.HandedOver += l.HandedOver
 	t.Unfinished += l.Unfinished
 	t.LostToRetention += l.LostToRetention
@@ -113,12 +123,16 @@ func (t *totals) add(l *purgatory.Snapshot) {
 	t.CommitErrors += l.CommitErrors
 	t.MetadataOverflows += l.MetadataOverflows
 	t.Journal.Add(l.Journal)
+	t.Restored += l.Restored
 	t.LastDeliveryMs = max(t.LastDeliveryMs, l.LastDeliveryMs)
+	t.LastCommitMs = max(t.LastCommitMs, l.LastCommitMs)
 
 	t.parked += int64(l.Parked + l.Due)
 	t.due += int64(l.Due)
 	t.inFlight += int64(l.InFlight)
 	t.bytes += l.Bytes
+	t.chunkBytes += l.ChunkBytes
+	t.liveBytes += l.LiveBytes
 	if l.NextDueMs != 0 && (t.nextDueMs == 0 || l.NextDueMs < t.nextDueMs) {
 		t.nextDueMs = l.NextDueMs
 	}
@@ -134,19 +148,30 @@ func addCounts[K comparable](dst, src map[K]int64) {
 	}
 }
 
-func (t *totals) addLateness(l *purgatory.Snapshot) {
+func (t *totals) addHistograms(l *purgatory.Snapshot) {
 	t.recentMs = append(t.recentMs, l.RecentMs...)
-	for target, from := range l.Late {
-		to := t.Late[target]
-		if to == nil {
-			to = new(purgatory.Lateness)
-			t.Late[target] = to
+	addHistograms(t.Late, l.Late)
+	addHistograms(t.Requested, l.Requested)
+	t.TickLag.Add(&l.TickLag)
+	t.Produced.Add(&l.Produced)
+	t.Committed.Add(&l.Committed)
+}
+
+func addHistograms(dst, src map[string]*purgatory.Histogram) {
+	for label, from := range src {
+		if dst[label] == nil {
+			dst[label] = new(purgatory.Histogram)
 		}
-		for i, n := range from.Buckets {
-			to.Buckets[i] += n
-		}
-		to.SumMs += from.SumMs
-		to.Count += from.Count
+		dst[label].Add(from)
+	}
+}
+
+func (t *totals) addOutlook(o *purgatory.Outlook) {
+	for i, n := range o.DueWithin {
+		t.dueWithin[i] += n
+	}
+	if o.OldestOverdueMs != 0 && (t.oldestOverdueMs == 0 || o.OldestOverdueMs < t.oldestOverdueMs) {
+		t.oldestOverdueMs = o.OldestOverdueMs
 	}
 }
 

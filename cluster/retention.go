@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,6 +84,9 @@ func (w *Watcher) configured(name string, values map[string]string) {
 	}
 	if n, err := strconv.ParseInt(values["max.message.bytes"], 10, 32); err == nil && n >= 512 {
 		t.MaxBatchBytes = int32(n)
+	}
+	if ms, err := strconv.ParseInt(values["retention.ms"], 10, 64); err == nil {
+		t.Retention = time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 	}
 	for _, ingress := range w.cfg.Ingress {
 		if ingress != name {

@@ -100,6 +100,7 @@ type owned struct {
 	loaded  bool   // offset and finished set are known and the handler has it
 	stopped string // why it is not read, "" if it is
 	next    int64  // first offset not yet handed over
+	end     int64  // of its log as last told, or endUnknown
 	fetched bool   // a fetch was answered
 }
 
@@ -233,6 +234,9 @@ func (c *Consumer) handOver(fetches kgo.Fetches) (bytes int64) {
 			o.next = max(o.next, f.Records[n-1].Offset+1)
 		}
 		o.fetched = o.fetched || len(f.Records) > 0 || f.Err != nil
+		if f.Err == nil && f.HighWatermark > 0 {
+			o.end = f.HighWatermark
+		}
 		c.mu.Unlock()
 		if len(f.Records) > 0 {
 			size := sizeOf(f.Records)

@@ -48,6 +48,9 @@ func (c *Consumer) load(ctx context.Context, fetched map[string]map[int32]kgo.Of
 		if !c.begin(b) {
 			continue
 		}
+		if at, ok := w.bounds[b.tp]; ok {
+			c.noteEnd(b.Tenure, at.End)
+		}
 		c.handler.Assigned(b.Assigned)
 		if out[b.tp.Topic] == nil {
 			out[b.tp.Topic] = make(map[int32]kgo.Offset)

@@ -48,7 +48,7 @@ func (c *Consumer) onAssigned(_ context.Context, _ *kgo.Client, added map[string
 		for _, p := range partitions {
 			tp := offsets.TopicPartition{Topic: topic, Partition: p}
 			c.epochs++
-			c.table[tp] = &owned{Tenure: Tenure{tp, c.epochs}, member: c.memberID}
+			c.table[tp] = &owned{Tenure: Tenure{tp, c.epochs}, member: c.memberID, end: endUnknown}
 			c.client.ResumeFetchPartitions(map[string][]int32{topic: {p}})
 		}
 	}
@@ -179,6 +179,7 @@ type View struct {
 	Loaded  bool
 	Stopped string
 	Next    int64
+	End     int64 // of the log, -1 while it is unknown
 }
 
 // Status is what can be seen of the consumer from outside.
@@ -200,7 +201,7 @@ func (c *Consumer) Status() Status {
 		s.LastError = *e
 	}
 	for _, o := range c.table {
-		s.Partitions = append(s.Partitions, View{o.Tenure, o.loaded, o.stopped, o.next})
+		s.Partitions = append(s.Partitions, View{o.Tenure, o.loaded, o.stopped, o.next, o.end})
 	}
 	slices.SortFunc(s.Partitions, func(a, b View) int {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))

@@ -51,6 +51,7 @@ type Daemon struct {
 	router    *router
 	governor  *governor
 	held      holdings
+	replay    replay
 
 	background sync.WaitGroup // goroutines that end when the watcher is told to
 
@@ -60,7 +61,7 @@ type Daemon struct {
 
 // New makes the parts. It opens no port and joins no group.
 func New(cfg *config.Config, o Options) (*Daemon, error) {
-	d := &Daemon{cfg: cfg, opts: o, log: o.Log, started: time.Now(), registry: prometheus.NewRegistry()}
+	d := &Daemon{cfg: cfg, opts: o, log: o.Log, started: time.Now(), registry: prometheus.NewRegistry(), replay: replay{log: o.Log}}
 	d.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	kafka := d.kafkaOptions()
 	asking, err := kgo.NewClient(kafka("watch")...)
@@ -151,8 +152,10 @@ func (d *Daemon) Run(ctx context.Context) error {
 	watching, stopWatching := context.WithCancel(context.Background())
 	d.background.Go(func() { d.watcher.Run(watching) })
 	d.background.Go(func() { d.journal.Run(watching) })
+	d.background.Go(func() { d.consumer.WatchEnds(watching) })
 	d.background.Go(func() { d.becomeReady(watching) })
 	d.background.Go(func() { d.sayDropped(watching) })
+	d.background.Go(func() { d.replay.run(watching, d.left) })
 	for _, l := range d.lanes {
 		go l.Run() // ended by Stop; its Done is waited for
 	}

@@ -39,9 +39,10 @@ func (d *Daemon) Sample() admin.Sample {
 		Joined: group.Joined, Rebalances: group.Rebalances, LastError: group.LastError, LeaseValid: d.consumer.LeaseValid(),
 	}
 	for _, p := range group.Partitions {
-		s.Group.Partitions = append(s.Group.Partitions, admin.Assignment{Topic: p.Topic, Partition: p.Partition, Loaded: p.Loaded, Stopped: p.Stopped, Next: p.Next})
+		s.Group.Partitions = append(s.Group.Partitions, admin.Assignment{Topic: p.Topic, Partition: p.Partition, Loaded: p.Loaded, Stopped: p.Stopped, Next: p.Next, End: p.End})
 	}
 	s.Journal = d.journalSample()
+	s.Replay = d.replay.sample()
 	s.CaughtUp = d.ready.Load()
 	return s
 }
@@ -121,6 +122,7 @@ func (d *Daemon) adminSettings() admin.Settings {
 	s := admin.Settings{
 		Ingress: c.IngressTopics, Egress: c.EgressTopic, DeadLetter: c.DLQTopic, OnInvalid: string(c.OnInvalid),
 		Lanes: c.Lanes, CommitInterval: c.CommitInterval, MaxDelay: c.MaxDelay,
+		Retention: make(map[string]time.Duration),
 	}
 	if c.EgressTopic != "" {
 		s.Targets = append(s.Targets, c.EgressTopic)
@@ -129,6 +131,9 @@ func (d *Daemon) adminSettings() admin.Settings {
 		if t != c.EgressTopic {
 			s.Targets = append(s.Targets, t)
 		}
+	}
+	for _, t := range c.IngressTopics {
+		s.Retention[t] = d.watcher.Lookup(t).Retention
 	}
 	for _, r := range delay.Reasons() {
 		s.Reasons = append(s.Reasons, string(r))

@@ -69,9 +69,10 @@ const (
 	maxSleep      = time.Second            // what a stepped clock or a suspended machine costs at most
 	soon          = 100 * time.Millisecond // to look again at held targets and refused commits
 	publishEvery  = 20 * time.Millisecond
-	drainTimeout  = 5 * time.Second // a revoke waits this long for what is in flight
-	settleTimeout = time.Second     // then this long for the journal
-	commitTimeout = 3 * time.Second // and this long for its final commit
+	outlookEvery  = 200 * time.Millisecond // it may cost a third of a millisecond
+	drainTimeout  = 5 * time.Second        // a revoke waits this long for what is in flight
+	settleTimeout = time.Second            // then this long for the journal
+	commitTimeout = 3 * time.Second        // and this long for its final commit
 
 	refusalsToSay   = 5 // commits refused in a row: a rebalance alone refuses fewer
 	sayEvery        = 30 * time.Second
@@ -112,7 +113,10 @@ type Lane struct {
 	refusals    int  // in a row
 	refusalSaid time.Time
 	nextPublish time.Time
-	changed     bool // something happened since the last snapshot
+	nextOutlook time.Time
+	outlook     purgatory.Outlook // as of the last look
+	outdated    bool              // something happened since that look
+	changed     bool              // something happened since the last snapshot
 
 	stopping bool
 	stopBy   time.Time
@@ -151,7 +155,7 @@ func (l *Lane) Run() {
 		if l.stopping && l.stopped(now) {
 			break
 		}
-		if l.changed && !now.Before(l.nextPublish) {
+		if l.changed && !now.Before(l.nextPublish) || l.outdated && !now.Before(l.nextOutlook) {
 			l.publish(now)
 		}
 		if !more {
@@ -252,6 +256,9 @@ func (l *Lane) sleep(timer *time.Timer) {
 	if l.changed {
 		d = min(d, l.nextPublish.Sub(now))
 	}
+	if l.outdated {
+		d = min(d, l.nextOutlook.Sub(now))
+	}
 	if l.paced {
 		d = min(d, l.nextOffer.Sub(now))
 	}
@@ -280,9 +287,12 @@ func (l *Lane) report() {
 // publish makes the state visible to probes, metrics and status.
 func (l *Lane) publish(now time.Time) {
 	s := l.core.Snapshot()
+	l.changed, l.nextPublish = false, now.Add(publishEvery)
+	if l.outdated = now.Before(l.nextOutlook); !l.outdated {
+		l.outlook, l.nextOutlook = l.core.Outlook(), now.Add(outlookEvery)
+	}
+	s.Outlook = l.outlook
 	l.snapshot.Store(&s)
-	l.changed = false
-	l.nextPublish = now.Add(publishEvery)
 }
 
 // Snapshot returns the last published state, which is not to be changed.

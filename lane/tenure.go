@@ -142,11 +142,8 @@ func (l *Lane) over(r *revoking, now time.Time) bool {
 			return true // all is said
 		}
 		r.committing = true
-		l.commit.Commit([]offsets.Commit{commit}, func(results []purgatory.CommitResult) {
-			l.box.put(func(m *mail) {
-				m.committed = append(m.committed, results...)
-				m.orders = append(m.orders, func() { r.answered(results) })
-			})
+		l.send([]offsets.Commit{commit}, func(m *mail, results []purgatory.CommitResult) {
+			m.orders = append(m.orders, func() { r.answered(results) })
 		})
 	}
 	return r.lost || now.After(r.commitUntil)
@@ -182,8 +179,22 @@ func (l *Lane) commits(now time.Time) {
 	if l.stopping {
 		l.nextCommit = now.Add(soon)
 	}
+	l.send(batch, func(*mail, []purgatory.CommitResult) {})
+}
+
+// send sends commits. Their answers go into the mail with how long they took, and
+// with what and adds.
+func (l *Lane) send(batch []offsets.Commit, and func(*mail, []purgatory.CommitResult)) {
+	began := time.Now()
 	l.commit.Commit(batch, func(results []purgatory.CommitResult) {
-		l.box.put(func(m *mail) { m.committed = append(m.committed, results...) })
+		took := time.Since(began).Milliseconds()
+		for i := range results {
+			results[i].TookMs = took
+		}
+		l.box.put(func(m *mail) {
+			m.committed = append(m.committed, results...)
+			and(m, results)
+		})
 	})
 }
 

@@ -12,6 +12,7 @@ type commitState struct {
 	// Of the last successful commit: partition.finished when it was built, its low
 	// offset, and what of the finished set it left out.
 	finishedSaid, low, left int64
+	metadata                int // characters of the last successful one's metadata
 }
 
 // minMetadata is the least limit, in characters, that refusals of metadata halve
@@ -64,6 +65,7 @@ type CommitResult struct {
 	Fenced bool
 	// MetadataTooLarge: the broker's offset.metadata.max.bytes is lower than ours.
 	MetadataTooLarge bool
+	TookMs           int64 // from sending it to its answer
 }
 
 // Committed takes the answer to a commit. A successful one confirms membership.
@@ -73,8 +75,10 @@ func (c *Core) Committed(r CommitResult) {
 		return
 	}
 	p.commit.underway = false
+	c.stats.Committed.observe(&LatenessBounds, r.TookMs)
 	if r.Err == nil {
 		c.stats.Commits++
+		c.stats.LastCommitMs, p.commit.metadata = c.now.WallMs, len(r.Metadata)
 		p.commit.finishedSaid, p.commit.low, p.commit.left = r.Finished, r.Low, r.Left
 		if below := p.Facts.Committed(r.Journal, c.now.PatienceMs); below >= 0 {
 			c.effects.Deletes = append(c.effects.Deletes, JournalDelete{Tenure{p.TopicPartition, p.Epoch}, below})

@@ -118,6 +118,7 @@ func (c *Core) newLeader(p *partition, offset int64, leaderEpoch int32) bool {
 		p.commit.dirty = true
 	}
 	p.finishedUntil = min(p.finishedUntil, offset)
+	p.ages.clip(offset)
 	return true
 }
 
@@ -139,6 +140,7 @@ func (r Reader) Read(a *Arrival) bool {
 		c.finish(p, a.Offset)
 		return true
 	}
+	c.noteTime(p, a)
 	if a.Reason != "" {
 		return r.invalid(a)
 	}
@@ -146,6 +148,9 @@ func (r Reader) Read(a *Arrival) bool {
 	c.count(p, a.Outcome)
 	if a.Ambiguous {
 		c.stats.Ambiguous[p.Topic]++
+	}
+	if a.Outcome != Passed {
+		observeIn(c.stats.Requested, p.Topic, &DelayBounds, a.requestedMs())
 	}
 	t := c.target(a.Target, a.Label)
 	fireMs := a.DeadlineMs
@@ -161,6 +166,30 @@ func (r Reader) Read(a *Arrival) bool {
 	p.parked++
 	c.stats.Parked++
 	return true
+}
+
+// FutureSlackMs is how far a record's timestamp may be ahead of the clock without
+// being counted as one from the future.
+const FutureSlackMs = 5000
+
+// noteTime counts a record by its place in the log and its timestamp.
+func (c *Core) noteTime(p *partition, a *Arrival) {
+	if a.Offset < p.StableEnd {
+		c.stats.Restored++
+	}
+	if a.TimestampMs > c.now.WallMs+FutureSlackMs {
+		c.stats.Future[p.Topic]++
+	}
+	p.ages.note(a.Offset, a.TimestampMs)
+}
+
+// requestedMs is how long after its timestamp a record asked to be delivered, 0 for
+// one that asked for no wait.
+func (a *Arrival) requestedMs() int64 {
+	if a.Outcome == Immediate || a.TimestampMs <= 0 || a.DeadlineMs <= a.TimestampMs {
+		return 0
+	}
+	return a.DeadlineMs - a.TimestampMs
 }
 
 // invalid does with a record that cannot be understood what the policy says.

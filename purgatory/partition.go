@@ -49,6 +49,7 @@ type partition struct {
 	gone      bool // swept; alive only until what is in flight has an outcome
 	halted    *HaltNotice
 
+	ages     ages
 	waiting  queue // due, but not to be offered yet
 	parked   int   // in the wheel
 	due      int   // in a queue
@@ -193,7 +194,7 @@ func (c *Core) sweepWheel() {
 		if !c.parts[h.slot].gone {
 			return false
 		}
-		c.releaseAt(location(payload), h.target)
+		c.releaseAt(location(payload), &h)
 		return true
 	})
 	c.nextDueMs = 0

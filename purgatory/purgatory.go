@@ -116,6 +116,7 @@ const flightSize = 96
 type flight struct {
 	entry entry
 	dest  *dest
+	since int64 // wall clock when it was handed over, in milliseconds
 	busy  bool
 	trial bool
 }
@@ -203,6 +204,9 @@ func (c *Core) Tick(now Clock, budget int) (more bool) {
 	c.now = now
 	if now.WallMs < c.wheel.NowMs()-stepBackMs {
 		c.rebuild(now.WallMs)
+	}
+	if ms, ok := c.wheel.NextDeadline(); ok && ms <= now.WallMs {
+		c.stats.TickLag.observe(&LatenessBounds, now.WallMs-ms)
 	}
 	c.due, more = c.wheel.AdvanceClock(now.WallMs, budget, c.due[:0])
 	for _, payload := range c.due {

@@ -171,12 +171,14 @@ type census struct {
 	due      map[*partition]int
 	inFlight map[*partition]int
 	overhead int64
+	used     int64 // bytes of records
 }
 
 func (n *census) note(c *Core, loc location) header {
 	h := readHeader(c.store.at(loc))
 	n.refs[h.target]++
 	n.live[int(loc>>locationBits)]++
+	n.used += int64(h.total())
 	return h
 }
 
@@ -225,6 +227,9 @@ func (r *rig) audit() {
 		parked, due, inFlight = parked+n.parked[p], due+n.due[p], inFlight+n.inFlight[p]
 	}
 	r.auditStore(n)
+	if c.store.used != n.used {
+		r.Errorf("%d bytes of records counted, recount %d", c.store.used, n.used)
+	}
 	if c.overhead != n.overhead {
 		r.Errorf("%d bytes of overhead counted, recount %d", c.overhead, n.overhead)
 	}

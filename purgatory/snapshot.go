@@ -11,6 +11,8 @@ import (
 type Snapshot struct {
 	Stats
 	Bytes      int64
+	ChunkBytes int64 // of Bytes, what chunks of parked records take
+	LiveBytes  int64 // of ChunkBytes, what records take that are still needed
 	Parked     int
 	Due        int // due and waiting, for a target or for membership
 	InFlight   int
@@ -21,6 +23,7 @@ type Snapshot struct {
 	// a target's share or patience is used up and there is no dead-letter topic.
 	ReadingPaused []Pause
 	RecentMs      []int32 // lateness of recent deliveries, in no order
+	Outlook       Outlook // the owner's to fill in, as often as it can be afforded
 	Errors        []TargetError
 }
 
@@ -35,13 +38,17 @@ type PartitionView struct {
 	Next      int64 // first offset not yet read
 	StableEnd int64 // when it was assigned
 	Committed int64 // of the last successful commit; Low of the assignment before one
-	Parked    int
-	Due       int
-	InFlight  int
-	Finished  int64 // finished offsets above the low offset
-	Confirmed bool
-	Halted    string // why the policy for invalid records stopped its reading, "" if it did not
-	HaltedAt  int64
+	Metadata  int   // bytes of that commit's metadata, 0 before one
+	// OldestNeededMs is a timestamp that none of the records is older than which are
+	// read and not finished; 0: none is needed, or it is not known.
+	OldestNeededMs int64
+	Parked         int
+	Due            int
+	InFlight       int
+	Finished       int64 // finished offsets above the low offset
+	Confirmed      bool
+	Halted         string // why the policy for invalid records stopped its reading, "" if it did not
+	HaltedAt       int64
 	// Uncommitted is what finished since the last successful commit, and BeyondPrefix
 	// what that commit's metadata could not hold, and Journalled how much of both is
 	// in the journal: with what is in flight, the rest is the most that comes again
@@ -80,7 +87,7 @@ func (c *Core) Pauses() []Pause {
 // partitions, targets and counters, not with that of records.
 func (c *Core) Snapshot() Snapshot {
 	s := Snapshot{
-		Stats: c.stats.clone(), Bytes: c.Bytes(), Parked: c.wheel.Len(), InFlight: c.inFlight,
+		Stats: c.stats.clone(), Bytes: c.Bytes(), ChunkBytes: c.store.bytes, LiveBytes: c.store.used, Parked: c.wheel.Len(), InFlight: c.inFlight,
 		ReadingPaused: c.Pauses(), RecentMs: slices.Clone(c.stats.recent[:c.stats.recentLen]),
 		Errors: slices.Clone(c.stats.errors),
 	}
@@ -99,7 +106,7 @@ func (c *Core) Snapshot() Snapshot {
 		v := PartitionView{
 			TopicPartition: p.TopicPartition, Epoch: p.Epoch, Low: p.Window.Low(), Next: p.next,
 			StableEnd: p.StableEnd, Committed: p.commit.low, Parked: p.parked, Due: p.due, InFlight: p.inFlight,
-			Finished: p.Window.Above(), Confirmed: p.confirmed,
+			Finished: p.Window.Above(), Confirmed: p.confirmed, Metadata: p.commit.metadata, OldestNeededMs: p.oldestNeededMs(),
 			Uncommitted: p.finished - p.commit.finishedSaid, BeyondPrefix: p.commit.left,
 			Journalled: p.journalled(said), Facts: said,
 		}

@@ -17,16 +17,6 @@ type (
 	TargetKind  struct{ Target, Kind string }
 )
 
-// LatenessBounds are the upper bounds of the lateness histogram, in milliseconds.
-var LatenessBounds = [...]int64{1, 2, 5, 10, 20, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000}
-
-// Lateness is a histogram of acknowledged minus due, in milliseconds.
-type Lateness struct {
-	Buckets [len(LatenessBounds) + 1]uint64 // not cumulative; the last is above all bounds
-	SumMs   int64
-	Count   uint64
-}
-
 // recentLateness is how many deliveries the quantiles of Stats look back on.
 const recentLateness = 1024
 
@@ -40,18 +30,26 @@ type Stats struct {
 	DeadLettered  map[TopicReason]int64
 	Dropped       map[string]int64
 	Ambiguous     map[string]int64 // by ingress topic: both an instant and a delay were asked for
+	Future        map[string]int64 // by ingress topic: timestamps more than FutureSlackMs ahead of the clock
 	ProduceErrors map[TargetKind]int64
-	Late          map[string]*Lateness
+
+	Late      map[string]*Histogram // by target, LatenessBounds: acknowledged minus due
+	Requested map[string]*Histogram // by ingress topic, DelayBounds: due minus the record's timestamp
+	TickLag   Histogram             // LatenessBounds: how late the wheel's clock was moved for what was due
+	Produced  Histogram             // LatenessBounds: from handing over to the producer to its answer
+	Committed Histogram             // LatenessBounds: from sending a commit to its answer, for each partition
 
 	Parked            int64 // in the wheel now
 	HandedOver        int64 // parked, due or in flight when their partition went to somebody else
 	Unfinished        int64 // given up by a halted partition: read again after a restart
 	LostToRetention   int64 // offsets gone from the log before they were read
 	Jumped            int64 // finished offsets that were not read again
+	Restored          int64 // records read that were in the log when their partition was assigned
 	Commits           int64 // partitions committed
 	CommitErrors      int64
 	MetadataOverflows int64 // commits whose metadata did not hold the whole set
 	LastDeliveryMs    int64
+	LastCommitMs      int64
 	Journal           facts.Stats // of tenures that are over; in a Snapshot, of all
 
 	recent    [recentLateness]int32
@@ -68,7 +66,7 @@ func newStats() Stats {
 		Consumed: make(map[TopicOutcome]int64), Invalid: make(map[TopicReason]int64),
 		Delivered: make(map[TopicTarget]int64), DeadLettered: make(map[TopicReason]int64),
 		Dropped: make(map[string]int64), Ambiguous: make(map[string]int64), ProduceErrors: make(map[TargetKind]int64),
-		Late: make(map[string]*Lateness),
+		Future: make(map[string]int64), Late: make(map[string]*Histogram), Requested: make(map[string]*Histogram),
 	}
 }
 
@@ -82,18 +80,7 @@ func kindOf(c Class) string {
 // late counts one delivery's lateness.
 func (s *Stats) late(label string, ms int64) {
 	ms = max(ms, 0) // a record due at once may carry a timestamp ahead of our clock
-	l := s.Late[label]
-	if l == nil {
-		l = new(Lateness)
-		s.Late[label] = l
-	}
-	i := 0
-	for i < len(LatenessBounds) && ms > LatenessBounds[i] {
-		i++
-	}
-	l.Buckets[i]++
-	l.Count++
-	l.SumMs += ms
+	observeIn(s.Late, label, &LatenessBounds, ms)
 	s.recent[s.recentAt] = int32(min(ms, 1<<31-1))
 	s.recentAt = (s.recentAt + 1) % recentLateness
 	s.recentLen = min(s.recentLen+1, recentLateness)
@@ -123,11 +110,8 @@ func (s *Stats) clone() Stats {
 	out.Delivered, out.DeadLettered = maps.Clone(s.Delivered), maps.Clone(s.DeadLettered)
 	out.Dropped, out.ProduceErrors = maps.Clone(s.Dropped), maps.Clone(s.ProduceErrors)
 	out.Ambiguous = maps.Clone(s.Ambiguous)
-	out.Late = make(map[string]*Lateness, len(s.Late))
-	for k, v := range s.Late {
-		l := *v
-		out.Late[k] = &l
-	}
+	out.Future = maps.Clone(s.Future)
+	out.Late, out.Requested = cloneHistograms(s.Late), cloneHistograms(s.Requested)
 	out.errors = append([]TargetError(nil), s.errors...)
 	return out
 }

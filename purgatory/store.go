@@ -47,6 +47,7 @@ type store struct {
 	classes map[int]*class
 	largest int   // size of the largest regular chunk
 	bytes   int64 // held by all chunks
+	used    int64 // of them by records that are not released
 	live    int64 // records held
 }
 
@@ -73,6 +74,7 @@ func (s *store) alloc(classNo, size int) (location, []byte) {
 	ch.buf = ch.buf[:at+size]
 	ch.live++
 	s.live++
+	s.used += int64(size)
 	return location(uint64(c.open)<<locationBits | uint64(at)), ch.buf[at : at+size]
 }
 
@@ -106,14 +108,15 @@ func (s *store) at(l location) []byte {
 	return s.chunks[l>>locationBits].buf[l&(1<<locationBits-1):]
 }
 
-// release ends the life of one record. A chunk whose last record goes is left to
+// release ends the life of one record of that size. A chunk whose last record goes is left to
 // the garbage collector, or, while it is its class's open chunk, used again from
 // its start: records in flight are alive, so nobody reads those bytes any more.
-func (s *store) release(l location) {
+func (s *store) release(l location, size int) {
 	no := int(l >> locationBits)
 	ch := s.chunks[no]
 	ch.live--
 	s.live--
+	s.used -= int64(size)
 	if ch.live > 0 {
 		return
 	}

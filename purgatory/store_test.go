@@ -39,7 +39,7 @@ func TestChunkSizesDoubleAndStartSmallAgain(t *testing.T) {
 			t.Errorf("chunk sizes %v, want %s", sizes, want)
 		}
 		for _, l := range all {
-			s.release(l)
+			s.release(l, 100)
 		}
 		s.trim()
 		if s.bytes != 0 || s.live != 0 || len(s.classes) != 0 {
@@ -55,7 +55,7 @@ func TestASteadyTrickleUsesOneChunkAgainAndAgain(t *testing.T) {
 	s := newStore(0)
 	for range 100_000 {
 		l, _ := s.alloc(0, 100)
-		s.release(l)
+		s.release(l, 100)
 	}
 	if s.bytes != minChunk+chunkOverhead {
 		t.Errorf("%d bytes held, want one chunk of %d", s.bytes, minChunk)
@@ -73,12 +73,12 @@ func TestARecordLargerThanAChunkHasOneOfItsSize(t *testing.T) {
 	if over := s.bytes - 5<<20; over > 3*(16<<10) {
 		t.Errorf("%d bytes beside the large record", over)
 	}
-	for _, l := range []location{large, small, next} {
-		s.release(l)
+	for l, size := range map[location]int{large: 5 << 20, small: 10, next: 10} {
+		s.release(l, size)
 	}
 	s.trim()
-	if s.bytes != 0 {
-		t.Errorf("%d bytes left", s.bytes)
+	if s.bytes != 0 || s.used != 0 {
+		t.Errorf("%d bytes left, %d used", s.bytes, s.used)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestTheStoreAgreesWithAMapOfCopies(t *testing.T) {
 			live = append(live, copied{l, bytes.Clone(b)})
 		} else if len(live) > 0 {
 			i := rng.IntN(len(live))
-			s.release(live[i].at)
+			s.release(live[i].at, len(live[i].bytes))
 			live[i] = live[len(live)-1]
 			live = live[:len(live)-1]
 		}

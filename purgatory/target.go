@@ -115,11 +115,14 @@ func (c *Core) dest(t *target, no int32) *dest {
 	return t.dests[at]
 }
 
-func (c *Core) release(e entry) { c.releaseAt(e.loc, readHeader(c.store.at(e.loc)).target) }
+func (c *Core) release(e entry) {
+	h := readHeader(c.store.at(e.loc))
+	c.releaseAt(e.loc, &h)
+}
 
-func (c *Core) releaseAt(loc location, targetNo uint32) {
-	c.store.release(loc)
-	t := c.targets[targetNo]
+func (c *Core) releaseAt(loc location, h *header) {
+	c.store.release(loc, int(h.total()))
+	t := c.targets[h.target]
 	if t.refs--; t.refs == 0 && len(c.byName) > forgetAbove {
 		c.forget(t)
 	}
@@ -156,7 +159,7 @@ func (c *Core) rehome(e *entry) {
 	old := c.store.at(e.loc)[:e.size]
 	loc, dst := c.store.alloc(heldClass+int(e.target.index), int(e.size))
 	copy(dst, old)
-	c.store.release(e.loc)
+	c.store.release(e.loc, int(e.size))
 	e.loc, e.rehomed = loc, true
 }
 

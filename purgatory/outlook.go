@@ -1,0 +1,139 @@
+package purgatory
+
+// Horizons are the distances, in milliseconds, within which Outlook counts what is
+// due.
+var Horizons = [7]int64{1000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000, 86_400_000}
+
+// Outlook is what lies ahead, and what is behind the clock. It costs more than a
+// snapshot and so is looked at less often.
+type Outlook struct {
+	// DueWithin counts the records that wait, by horizon: those due within it,
+	// and those that are due already.
+	DueWithin [len(Horizons)]int64
+	// OldestOverdueMs is the earliest deadline of the records that are first in
+	// their queues and of those in flight; 0: none is due.
+	OldestOverdueMs int64
+}
+
+// Outlook looks ahead from the core's clock. Its cost grows with the buckets of the
+// wheel, the queues, and what is in flight: some 0.3 ms with ten million parked.
+func (c *Core) Outlook() Outlook {
+	var o Outlook
+	if c.wheel.Len() > 0 {
+		instants := Horizons
+		for i := range instants {
+			instants[i] += c.now.WallMs
+		}
+		c.wheel.Within(instants[:], o.DueWithin[:])
+	}
+	due := int64(0)
+	for _, p := range c.parts {
+		if p != nil && !p.gone {
+			due += int64(p.due)
+			o.first(c, &p.waiting)
+		}
+	}
+	for i := range o.DueWithin {
+		o.DueWithin[i] += due
+	}
+	for _, t := range c.busy {
+		o.first(c, &t.queue)
+		for _, d := range t.dests {
+			o.first(c, &d.overflow)
+		}
+	}
+	for i := range c.flight {
+		if f := &c.flight[i]; f.busy && !f.entry.part.gone {
+			o.overdue(c, f.entry.loc)
+		}
+	}
+	return o
+}
+
+func (o *Outlook) first(c *Core, q *queue) {
+	if q.count > 0 {
+		o.overdue(c, q.front().loc)
+	}
+}
+
+func (o *Outlook) overdue(c *Core, l location) {
+	if ms := readHeader(c.store.at(l)).deadlineMs; o.OldestOverdueMs == 0 || ms < o.OldestOverdueMs {
+		o.OldestOverdueMs = ms
+	}
+}
+
+// maxAges bounds the samples of one partition: 4 KiB.
+const maxAges = 256
+
+// ages tells about when the record at an offset was written, from samples of what
+// was read: by then plus its retention a log may delete it. Where there are more
+// samples than fit, two and two become one, and later ones cover twice as much.
+type ages struct {
+	// Invariant: offsets and timestamps both rise. A sample is for the records from
+	// its offset to the next one's, and no record from there on is older.
+	samples []age
+	stride  int64 // offsets that a sample covers at least
+}
+
+type age struct{ offset, timestampMs int64 }
+
+// note takes the record at an offset above all before, if it has a timestamp.
+func (a *ages) note(offset, timestampMs int64) {
+	if timestampMs <= 0 {
+		return
+	}
+	s := age{offset, timestampMs}
+	for n := len(a.samples); n > 0; n-- {
+		last := a.samples[n-1]
+		if last.timestampMs < timestampMs {
+			if offset < last.offset+a.stride {
+				return
+			}
+			break
+		}
+		s.offset = last.offset
+		a.samples = a.samples[:n-1]
+	}
+	if len(a.samples) == maxAges {
+		for i := range maxAges / 2 {
+			a.samples[i] = a.samples[2*i]
+		}
+		a.samples, a.stride = a.samples[:maxAges/2], max(2, 2*a.stride)
+	}
+	a.samples = append(a.samples, s)
+}
+
+// since returns a timestamp that no record noted at or above low is older than, and
+// forgets what is below; 0: nothing is known.
+func (a *ages) since(low int64) int64 {
+	first := 0
+	for first+1 < len(a.samples) && a.samples[first+1].offset <= low {
+		first++
+	}
+	if first > 0 {
+		a.samples = append(a.samples[:0], a.samples[first:]...)
+		if len(a.samples) < maxAges/4 {
+			a.stride /= 2
+		}
+	}
+	if len(a.samples) == 0 {
+		return 0
+	}
+	return a.samples[0].timestampMs
+}
+
+// clip forgets records from an offset on, which a truncated log writes anew.
+func (a *ages) clip(offset int64) {
+	for n := len(a.samples); n > 0 && a.samples[n-1].offset >= offset; n-- {
+		a.samples = a.samples[:n-1]
+	}
+}
+
+// oldestNeededMs is a timestamp that no record is older than which is read and not
+// finished; 0 where there is none such, or none has a timestamp.
+func (p *partition) oldestNeededMs() int64 {
+	if p.Window.Low() >= p.next {
+		return 0
+	}
+	return p.ages.since(p.Window.Low())
+}
