@@ -40,27 +40,35 @@ import (
 // string or of a list's entries. No field has an envconfig tag: with one,
 // envconfig also accepts the variable without its prefix.
 type Config struct {
-	// Brokers are the seed brokers, host:port, from KAFKA_BROKERS: the one
-	// connection setting, without our prefix because an application beside
-	// Layover commonly shares it. The tag only keeps it out of LAYOVER_*.
+	// Brokers are the seed brokers, host:port, from KAFKA_BROKERS: it has no
+	// prefix of ours because an application beside Layover commonly shares it.
+	// The tag only keeps it out of LAYOVER_*.
 	Brokers []string `ignored:"true"`
+	// ClientID is what brokers know our connections by, from KAFKA_CLIENT_ID.
+	ClientID string `ignored:"true"`
 
 	// IngressTopics are the topics that are read, at least one, each once.
 	IngressTopics []string `split_words:"true" required:"true" kind:"topics" example:"delayed" desc:"topics to read delayed records from"`
-	// EgressTopic is where a record goes that names no target. It is empty
-	// only where TargetsAllowed is not; such a record is invalid then.
-	EgressTopic string `split_words:"true" kind:"topic" derived:"required unless LAYOVER_TARGETS_ALLOWED is set" example:"ready" desc:"where a record goes that names no target"`
+	// EgressTopic is where a record goes that names no target and whose ingress
+	// topic has none in TopicTargets. It is empty only where TargetsAllowed is
+	// not, or where TopicTargets has every ingress topic; a record that names no
+	// target and has none otherwise is invalid then.
+	EgressTopic string `split_words:"true" kind:"topic" derived:"required unless LAYOVER_TARGETS_ALLOWED is set or LAYOVER_TOPIC_TARGETS has every ingress topic" example:"ready" desc:"where a record goes that names no target"`
 	// TargetsAllowed are the topic names and path.Match globs that a header
-	// may choose, each once. The egress topic always may be chosen; ingress,
-	// dead-letter, journal and __* topics never, also where a glob matches
-	// them: that is for the reader of this list to hold, a glob cannot be
-	// checked here.
-	TargetsAllowed []string `split_words:"true" kind:"targets" derived:"the egress topic alone" example:"ready,orders.*" desc:"names or globs of the topics that a header may choose; the egress topic always is, ingress, dead-letter, journal and __* topics never are"`
+	// may choose, each once. The egress topic and those of TopicTargets always
+	// may be chosen; ingress, dead-letter, journal and __* topics never, also
+	// where a glob matches them: that is for the reader of this list to hold, a
+	// glob cannot be checked here.
+	TargetsAllowed []string `split_words:"true" kind:"targets" derived:"the egress topic and those of LAYOVER_TOPIC_TARGETS alone" example:"ready,orders.*" desc:"names or globs of the topics that a header may choose; the egress topic and those of LAYOVER_TOPIC_TARGETS always are, ingress, dead-letter, journal and __* topics never are"`
+	// TopicTargets stand in for the egress topic, each for one of
+	// IngressTopics, which is there at most once.
+	TopicTargets []TopicTarget `split_words:"true" derived:"none" example:"delayed=ready" desc:"targets that stand in for the egress topic, by ingress topic; a header may choose them too"`
 	// DLQTopic takes the records that cannot be delivered; empty is none.
 	DLQTopic string `split_words:"true" kind:"topic" derived:"none" example:"dead-letters" desc:"dead-letter topic"`
 	// OnInvalid is what happens to an invalid record. It is OnInvalidDLQ only
-	// where DLQTopic is set, and OnInvalidDeliver only where EgressTopic is.
-	OnInvalid OnInvalid `split_words:"true" choices:"dlq,deliver,drop,halt" derived:"dlq where LAYOVER_DLQ_TOPIC is set, else it must be chosen" example:"dlq" desc:"what to do with an invalid record: dead-letter it, deliver it to the egress topic at once, drop it and count it, or halt its partition"`
+	// where DLQTopic is set, and OnInvalidDeliver only where EgressTopic is or
+	// TopicTargets has every ingress topic.
+	OnInvalid OnInvalid `split_words:"true" choices:"dlq,deliver,drop,halt" derived:"dlq where LAYOVER_DLQ_TOPIC is set, else it must be chosen" example:"dlq" desc:"what to do with an invalid record: dead-letter it, deliver it to the egress topic, or what stands in for it, at once, drop it and count it, or halt its partition"`
 
 	// GroupID is the consumer group, the same in all replicas.
 	GroupID string `split_words:"true" kind:"group" derived:"layover-<first ingress topic>" example:"layover-delayed" desc:"consumer group, the same in all replicas"`
@@ -75,11 +83,24 @@ type Config struct {
 	// committed offset.
 	StartOffset StartOffset `split_words:"true" default:"earliest" choices:"earliest,latest,none" example:"earliest" desc:"where to start while the group has no committed offset at all"`
 
-	// DefaultDelay is for a record without a delay header; at most MaxDelay.
+	// DefaultDelay is for a record without a delay header whose ingress topic
+	// has none in TopicDelays; at most MaxDelay.
 	DefaultDelay time.Duration `split_words:"true" default:"0s" min:"0s" max:"3650d" example:"5m" desc:"delay of a record without a delay header, at most LAYOVER_MAX_DELAY"`
+	// TopicDelays stand in for the default delay, each for one of
+	// IngressTopics, which is there at most once; at most MaxDelay.
+	TopicDelays []TopicDelay `split_words:"true" derived:"none" example:"delayed=30s" desc:"delays that stand in for the default delay, by ingress topic; a header wins over them"`
 	// MaxDelay is the longest valid delay. It should be at least a day below
 	// the ingress topic's retention, or parked records are deleted there.
 	MaxDelay time.Duration `split_words:"true" default:"6d" min:"1ms" max:"3650d" example:"6d" desc:"a longer delay is invalid; keep it a day below the retention of the ingress topics"`
+
+	// Partition is how a target partition is chosen. With PartitionSame each
+	// target needs as many partitions as the ingress topic, which is for Kafka
+	// to be asked about.
+	Partition Partition `split_words:"true" default:"key" choices:"key,same" example:"same" desc:"partition that a record is delivered to: by the hash of its key, or the same as in the ingress topic, for which the target needs as many"`
+	// Timestamp is the timestamp that a delivered record carries.
+	Timestamp Timestamp `split_words:"true" default:"delivery" choices:"delivery,original" example:"original" desc:"timestamp of a delivered record: the time of its delivery, or its original one"`
+	// Compression is the codec that records are produced with.
+	Compression Compression `split_words:"true" default:"snappy" choices:"snappy,lz4,zstd,gzip,none" example:"zstd" desc:"compression of the records that are produced"`
 
 	// MaxParkedBytes bounds the memory of parked records; over it reading
 	// pauses. The default is half of [MemoryLimit], 256Mi if that is unknown.
@@ -140,46 +161,6 @@ func (c *Config) JournalName(ingress string) string {
 func (c *Config) JournalShared() bool {
 	return !strings.Contains(c.JournalTopic, groupPlaceholder)
 }
-
-// OnInvalid is what happens to a record that cannot be understood.
-type OnInvalid string
-
-// The choices of LAYOVER_ON_INVALID.
-const (
-	OnInvalidDLQ     OnInvalid = "dlq"     // to the dead-letter topic
-	OnInvalidDeliver OnInvalid = "deliver" // to the egress topic, at once
-	OnInvalidDrop    OnInvalid = "drop"    // counted and gone
-	OnInvalidHalt    OnInvalid = "halt"    // its partition reads no further
-)
-
-// StartOffset is where a group without any committed offset begins.
-type StartOffset string
-
-// The choices of LAYOVER_START_OFFSET.
-const (
-	StartEarliest StartOffset = "earliest"
-	StartLatest   StartOffset = "latest"
-	StartNone     StartOffset = "none"
-)
-
-// JournalMode is where finished sets go that do not fit into a commit.
-type JournalMode string
-
-// The choices of LAYOVER_JOURNAL.
-const (
-	JournalAuto JournalMode = "auto" // to a topic, made where it is missing
-	JournalOff  JournalMode = "off"  // nowhere: what does not fit is repeated
-)
-
-// LogFormat is the form of the log's lines.
-type LogFormat string
-
-// The choices of LAYOVER_LOG_FORMAT.
-const (
-	LogFormatAuto LogFormat = "auto"
-	LogFormatText LogFormat = "text"
-	LogFormatJSON LogFormat = "json"
-)
 
 // Client is what the command-line verbs need that talk to a running Layover or
 // to its topics. A field whose variable is unset is empty, but for HTTPAddr,

@@ -77,6 +77,10 @@ func (s *setting) decode(text string) error {
 		return field.UnmarshalText([]byte(choice))
 	case *[]string:
 		return s.decodeList(text, field)
+	case *[]TopicTarget:
+		return decodeTargets(text, field)
+	case *[]TopicDelay:
+		return decodeDelays(text, field)
 	case *string:
 		if err := s.check(text); err != nil {
 			return fmt.Errorf("%s %w", quote(text), err)
@@ -189,6 +193,8 @@ func (s *setting) check(text string) error {
 		return checkTarget(text)
 	case "instance":
 		return checkName(text)
+	case "client":
+		return checkClient(text)
 	case "group":
 		return checkGroup(text)
 	case "journal":

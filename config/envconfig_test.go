@@ -22,10 +22,12 @@ func TestRequiredButEmptyIsNotSet(t *testing.T) {
 
 func TestEmptyMeansUnset(t *testing.T) {
 	var environ []string
-	for _, name := range Known()[5:] { // those after LAYOVER_DLQ_TOPIC
-		environ = append(environ, name+"=")
+	for _, name := range Known() {
+		if !slices.ContainsFunc(minimal(), func(pair string) bool { return strings.HasPrefix(pair, name+"=") }) {
+			environ = append(environ, name+"=")
+		}
 	}
-	environ = append(environ, "LAYOVER_TARGETS_ALLOWED=", "LAYOVER_LANES= \n")
+	environ = append(environ, "LAYOVER_TOPIC_DELAYS= , ", "LAYOVER_LANES= \n")
 	got, want := mustLoad(t, minimal(environ...)), mustLoad(t, minimal())
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -105,11 +107,12 @@ func TestNoNameIsOneThatServiceLinksSet(t *testing.T) {
 // The split into words goes wrong at some abbreviations: TLSCAFile would be
 // TLSCA_FILE. A type without a decoder of its own would lend its fields names.
 func TestTheNamesAreThese(t *testing.T) {
-	want := strings.Fields(`KAFKA_BROKERS
+	want := strings.Fields(`KAFKA_BROKERS KAFKA_CLIENT_ID
 		LAYOVER_INGRESS_TOPICS LAYOVER_EGRESS_TOPIC LAYOVER_TARGETS_ALLOWED
-		LAYOVER_DLQ_TOPIC LAYOVER_ON_INVALID LAYOVER_GROUP_ID
+		LAYOVER_TOPIC_TARGETS LAYOVER_DLQ_TOPIC LAYOVER_ON_INVALID LAYOVER_GROUP_ID
 		LAYOVER_GROUP_INSTANCE_ID LAYOVER_SESSION_TIMEOUT LAYOVER_START_OFFSET
-		LAYOVER_DEFAULT_DELAY LAYOVER_MAX_DELAY LAYOVER_MAX_PARKED_BYTES
+		LAYOVER_DEFAULT_DELAY LAYOVER_TOPIC_DELAYS LAYOVER_MAX_DELAY
+		LAYOVER_PARTITION LAYOVER_TIMESTAMP LAYOVER_COMPRESSION LAYOVER_MAX_PARKED_BYTES
 		LAYOVER_TARGET_PATIENCE LAYOVER_LANES LAYOVER_COMMIT_INTERVAL
 		LAYOVER_JOURNAL LAYOVER_JOURNAL_TOPIC
 		LAYOVER_SHUTDOWN_TIMEOUT LAYOVER_HTTP_ADDR LAYOVER_LOG_LEVEL
@@ -117,7 +120,7 @@ func TestTheNamesAreThese(t *testing.T) {
 	if got := Known(); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	for _, name := range []string{kafkaBrokers, ingressTopics, egressTopic, targetsAllowed, dlqTopic, onInvalid, groupID, defaultDelay, maxDelay, journalTopic, httpAddr} {
+	for _, name := range []string{kafkaBrokers, ingressTopics, egressTopic, targetsAllowed, topicTargets, dlqTopic, onInvalid, groupID, defaultDelay, topicDelays, maxDelay, journalTopic, httpAddr} {
 		if !slices.Contains(want, name) {
 			t.Errorf("the rules name %s, which is no setting", name)
 		}

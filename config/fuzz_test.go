@@ -44,15 +44,23 @@ func entries(environ ...string) string {
 
 // printed is a configuration as the environment that sets every variable to it.
 func printed(c *Config) []string {
-	environ := []string{"KAFKA_BROKERS=" + strings.Join(c.Brokers, ",")}
+	var environ []string
 	v := reflect.ValueOf(*c)
-	for i, name := range Known()[1:] {
+	for i, name := range Known() {
 		var value string
-		switch field := v.Field(i + 1).Interface().(type) {
+		switch field := v.Field(i).Interface().(type) {
 		case time.Duration:
 			value = strconv.FormatInt(int64(field), 10) + "ns"
 		case []string:
 			value = strings.Join(field, " ,\t")
+		case []TopicTarget:
+			for _, t := range field {
+				value += t.Ingress + " =" + t.Target + ", "
+			}
+		case []TopicDelay:
+			for _, d := range field {
+				value += fmt.Sprintf(",%s= %dns", d.Ingress, d.Delay)
+			}
 		default:
 			value = fmt.Sprint(field)
 		}
@@ -80,6 +88,8 @@ func FuzzLoad(f *testing.F) {
 		"LAYOVER_HTTP_ADDR=[fe80::1%eth0]:0",
 		"LAYOVER_HTTP_ADDR=:65536", "LAYOVER_LOG_LEVEL=WARN", "LAYOVER_LOG_FORMAT=json", "LAYOVER_GOMAXPROCS=1024", "LAYOVER_GOMEMLIMIT=16Ti", "LAYOVER_GOMEMLIMIT=OFF",
 		"KAFKA_SASL_PASSWORD=secret", "KAFKA_TLS_\n=x", "KAFKA_SECURITY_PROTOCOL=PLAINTEXT", "LAYOVER_LANE=secret", "LAYOVER_\xff=secret",
+		"KAFKA_CLIENT_ID=a b", "LAYOVER_TOPIC_TARGETS=delayed=x", "LAYOVER_TOPIC_TARGETS=delay=x,delayed=ready,delayed=__x,a=", "LAYOVER_TOPIC_TARGETS==,a=b=c,dead-letters",
+		"LAYOVER_TOPIC_DELAYS=delayed = 1h30m,", "LAYOVER_TOPIC_DELAYS=delayed=6d1ns", "LAYOVER_TOPIC_DELAYS=delayed=30,x=-1s", "LAYOVER_PARTITION=same", "LAYOVER_TIMESTAMP=Original", "LAYOVER_COMPRESSION=none",
 		"LAYOVER_PORT_80_TCP=tcp://10.0.0.1:80", "LAYOVER_TEST_DOCKER=docker", "=C:=C:\\", "LAYOVER_LANES", "LAYOVER_" + strings.Repeat("X", 200) + "=1",
 	} {
 		f.Add(entries(minimal(more)...))
@@ -159,6 +169,7 @@ func checkRefusal(t *testing.T, environ []string, cfg *Config, err error) {
 
 var (
 	boundTopic   = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+	boundClient  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,249}$`)
 	boundJournal = regexp.MustCompile(`^([a-zA-Z0-9._-]|\{ingress\}|\{group\})+$`)
 )
 
@@ -197,17 +208,44 @@ func checkBounds(t *testing.T, c *Config) {
 		t.Fatalf("ingress topics %q", read)
 	case slices.Contains(read, c.EgressTopic), slices.Contains(read, c.DLQTopic), c.DLQTopic != "" && c.DLQTopic == c.EgressTopic:
 		t.Fatalf("a loop between %q, %q and %q", read, c.EgressTopic, c.DLQTopic)
-	case c.EgressTopic == "" && len(c.TargetsAllowed) == 0:
+	case c.EgressTopic == "" && len(c.TargetsAllowed) == 0 && len(c.TopicTargets) < len(read):
 		t.Fatal("nowhere to deliver to")
-	case c.OnInvalid == OnInvalidDLQ && c.DLQTopic == "", c.OnInvalid == OnInvalidDeliver && c.EgressTopic == "":
+	case c.OnInvalid == OnInvalidDLQ && c.DLQTopic == "", c.OnInvalid == OnInvalidDeliver && c.EgressTopic == "" && len(c.TopicTargets) < len(read):
 		t.Fatalf("%s without its topic", c.OnInvalid)
 	}
+	checkTopicRules(t, c)
 	checkJournals(t, c)
 	for _, address := range append([]string{c.HTTPAddr}, c.Brokers...) {
 		_, port, err := net.SplitHostPort(address)
 		if n, err2 := strconv.ParseUint(port, 10, 16); err != nil || err2 != nil || n == 0 && address != c.HTTPAddr {
 			t.Fatalf("address %q", address)
 		}
+	}
+}
+
+// checkTopicRules checks that what is said of single ingress topics is said once of
+// each, of none else, and within the bounds.
+func checkTopicRules(t *testing.T, c *Config) {
+	t.Helper()
+	once := func(seen map[string]bool, ingress string) bool {
+		again := seen[ingress]
+		seen[ingress] = true
+		return !again && slices.Contains(c.IngressTopics, ingress)
+	}
+	targets, delays := make(map[string]bool), make(map[string]bool)
+	for _, at := range c.TopicTargets {
+		if !once(targets, at.Ingress) || !boundTopic.MatchString(at.Target) || strings.HasPrefix(at.Target, "__") ||
+			slices.Contains(c.IngressTopics, at.Target) || at.Target == c.DLQTopic {
+			t.Fatalf("targets %q of %q", c.TopicTargets, c.IngressTopics)
+		}
+	}
+	for _, d := range c.TopicDelays {
+		if !once(delays, d.Ingress) || d.Delay < 0 || d.Delay > c.MaxDelay {
+			t.Fatalf("delays %v of %q, at most %v", c.TopicDelays, c.IngressTopics, c.MaxDelay)
+		}
+	}
+	if !boundClient.MatchString(c.ClientID) {
+		t.Fatalf("client %q", c.ClientID)
 	}
 }
 
@@ -219,6 +257,9 @@ func checkJournals(t *testing.T, c *Config) {
 		t.Fatalf("journal %q, topic %q", c.Journal, c.JournalTopic)
 	}
 	taken := slices.Concat(c.IngressTopics, []string{c.EgressTopic, c.DLQTopic})
+	for _, at := range c.TopicTargets {
+		taken = append(taken, at.Target)
+	}
 	for _, target := range c.TargetsAllowed {
 		if boundTopic.MatchString(target) {
 			taken = append(taken, target)

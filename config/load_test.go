@@ -13,6 +13,7 @@ import (
 func TestFourVariablesAreAWholeConfiguration(t *testing.T) {
 	want := &Config{
 		Brokers:         []string{"kafka:9092"},
+		ClientID:        "layover",
 		IngressTopics:   []string{"delayed"},
 		EgressTopic:     "ready",
 		DLQTopic:        "dead-letters",
@@ -21,6 +22,9 @@ func TestFourVariablesAreAWholeConfiguration(t *testing.T) {
 		SessionTimeout:  10 * time.Second,
 		StartOffset:     StartEarliest,
 		MaxDelay:        6 * 24 * time.Hour,
+		Partition:       PartitionKey,
+		Timestamp:       TimestampDelivery,
+		Compression:     CompressionSnappy,
 		MaxParkedBytes:  512 << 20,
 		TargetPatience:  15 * time.Minute,
 		Lanes:           3,
@@ -74,11 +78,20 @@ func TestAcceptedValues(t *testing.T) {
 		"brokers of every form": {[]string{"KAFKA_BROKERS=a:1, b.example.org:65535,[::1]:9092,10.0.0.1:9092,my_kafka-1:9092"},
 			func(c *Config) any { return c.Brokers },
 			[]string{"a:1", "b.example.org:65535", "[::1]:9092", "10.0.0.1:9092", "my_kafka-1:9092"}},
-		"a broker named twice":       {[]string{"KAFKA_BROKERS=a:1,a:1"}, func(c *Config) any { return c.Brokers }, []string{"a:1"}},
-		"several ingress topics":     {[]string{"LAYOVER_INGRESS_TOPICS=b,a"}, func(c *Config) any { return c.GroupID }, "layover-b"},
-		"egress where targets are":   {[]string{"LAYOVER_EGRESS_TOPIC=", "LAYOVER_TARGETS_ALLOWED=a"}, func(c *Config) any { return c.EgressTopic }, ""},
-		"globs":                      {[]string{"LAYOVER_TARGETS_ALLOWED=*,orders.?,[a-z]*,[^x]y,ready"}, func(c *Config) any { return c.TargetsAllowed }, []string{"*", "orders.?", "[a-z]*", "[^x]y", "ready"}},
-		"a target named twice":       {[]string{"LAYOVER_TARGETS_ALLOWED=a,b,a"}, func(c *Config) any { return c.TargetsAllowed }, []string{"a", "b"}},
+		"a broker named twice":     {[]string{"KAFKA_BROKERS=a:1,a:1"}, func(c *Config) any { return c.Brokers }, []string{"a:1"}},
+		"several ingress topics":   {[]string{"LAYOVER_INGRESS_TOPICS=b,a"}, func(c *Config) any { return c.GroupID }, "layover-b"},
+		"egress where targets are": {[]string{"LAYOVER_EGRESS_TOPIC=", "LAYOVER_TARGETS_ALLOWED=a"}, func(c *Config) any { return c.EgressTopic }, ""},
+		"globs":                    {[]string{"LAYOVER_TARGETS_ALLOWED=*,orders.?,[a-z]*,[^x]y,ready"}, func(c *Config) any { return c.TargetsAllowed }, []string{"*", "orders.?", "[a-z]*", "[^x]y", "ready"}},
+		"a target named twice":     {[]string{"LAYOVER_TARGETS_ALLOWED=a,b,a"}, func(c *Config) any { return c.TargetsAllowed }, []string{"a", "b"}},
+		"egress where all have one": {[]string{"LAYOVER_EGRESS_TOPIC=", "LAYOVER_INGRESS_TOPICS=a,b", "LAYOVER_TOPIC_TARGETS=b=x,a=x"},
+			func(c *Config) any { return c.TopicTargets }, []TopicTarget{{"b", "x"}, {"a", "x"}}},
+		"deliver where all have one": {[]string{"LAYOVER_EGRESS_TOPIC=", "LAYOVER_TOPIC_TARGETS=delayed=x", "LAYOVER_ON_INVALID=deliver"}, func(c *Config) any { return c.OnInvalid }, OnInvalidDeliver},
+		"a target of some":           {[]string{"LAYOVER_INGRESS_TOPICS=a,b", "LAYOVER_TOPIC_TARGETS=b=ready"}, func(c *Config) any { return c.TopicTargets }, []TopicTarget{{"b", "ready"}}},
+		"pairs with white space":     {[]string{"LAYOVER_INGRESS_TOPICS=a,b", "LAYOVER_TOPIC_TARGETS=, a = x ,\tb=y,\n"}, func(c *Config) any { return c.TopicTargets }, []TopicTarget{{"a", "x"}, {"b", "y"}}},
+		"no delay and the longest":   {[]string{"LAYOVER_INGRESS_TOPICS=a,b", "LAYOVER_TOPIC_DELAYS=a=0s,b=6d"}, func(c *Config) any { return c.TopicDelays }, []TopicDelay{{"a", 0}, {"b", 144 * time.Hour}}},
+		"a topic's delay above":      {[]string{"LAYOVER_DEFAULT_DELAY=1m", "LAYOVER_TOPIC_DELAYS=delayed=1h"}, func(c *Config) any { return c.DefaultDelay }, time.Minute},
+		"the longest client":         {[]string{"KAFKA_CLIENT_ID=" + strings.Repeat("x", 249)}, func(c *Config) any { return len(c.ClientID) }, 249},
+		"a codec in capitals":        {[]string{"LAYOVER_COMPRESSION=ZSTD"}, func(c *Config) any { return c.Compression }, CompressionZstd},
 		"the longest topic":          {[]string{"LAYOVER_EGRESS_TOPIC=" + strings.Repeat("x", 249)}, func(c *Config) any { return len(c.EgressTopic) }, 249},
 		"one leading underscore":     {[]string{"LAYOVER_EGRESS_TOPIC=_ready"}, func(c *Config) any { return c.EgressTopic }, "_ready"},
 		"drop without a dead letter": {[]string{"LAYOVER_DLQ_TOPIC=", "LAYOVER_ON_INVALID=drop"}, func(c *Config) any { return c.OnInvalid }, OnInvalidDrop},
@@ -142,9 +155,11 @@ func TestEverySettingIsReadFromItsVariable(t *testing.T) {
 		want  any
 	}{
 		"KAFKA_BROKERS":             {"other:1", []string{"other:1"}},
+		"KAFKA_CLIENT_ID":           {"other", "other"},
 		"LAYOVER_INGRESS_TOPICS":    {"in", []string{"in"}},
 		"LAYOVER_EGRESS_TOPIC":      {"out", "out"},
 		"LAYOVER_TARGETS_ALLOWED":   {"a*", []string{"a*"}},
+		"LAYOVER_TOPIC_TARGETS":     {"delayed=x", []TopicTarget{{"delayed", "x"}}},
 		"LAYOVER_DLQ_TOPIC":         {"dead", "dead"},
 		"LAYOVER_ON_INVALID":        {"drop", OnInvalidDrop},
 		"LAYOVER_GROUP_ID":          {"g", "g"},
@@ -152,7 +167,11 @@ func TestEverySettingIsReadFromItsVariable(t *testing.T) {
 		"LAYOVER_SESSION_TIMEOUT":   {"11s", 11 * time.Second},
 		"LAYOVER_START_OFFSET":      {"none", StartNone},
 		"LAYOVER_DEFAULT_DELAY":     {"12s", 12 * time.Second},
+		"LAYOVER_TOPIC_DELAYS":      {"delayed=12m", []TopicDelay{{"delayed", 12 * time.Minute}}},
 		"LAYOVER_MAX_DELAY":         {"13s", 13 * time.Second},
+		"LAYOVER_PARTITION":         {"same", PartitionSame},
+		"LAYOVER_TIMESTAMP":         {"original", TimestampOriginal},
+		"LAYOVER_COMPRESSION":       {"lz4", CompressionLZ4},
 		"LAYOVER_MAX_PARKED_BYTES":  {"14Mi", int64(14 << 20)},
 		"LAYOVER_TARGET_PATIENCE":   {"15s", 15 * time.Second},
 		"LAYOVER_LANES":             {"16", 16},
@@ -213,7 +232,7 @@ func ExampleErrors() {
 	fmt.Println(err)
 	// Output:
 	// KAFKA_BROKERS: "kafka" has no port, want host:port; example: KAFKA_BROKERS=kafka:9092
-	// LAYOVER_EGRESS_TOPIC: required unless LAYOVER_TARGETS_ALLOWED is set; example: LAYOVER_EGRESS_TOPIC=ready
+	// LAYOVER_EGRESS_TOPIC: required unless LAYOVER_TARGETS_ALLOWED is set or LAYOVER_TOPIC_TARGETS has every ingress topic; example: LAYOVER_EGRESS_TOPIC=ready
 	// LAYOVER_ON_INVALID: must be chosen where there is no dead-letter topic: set it to one of deliver, drop or halt, or set LAYOVER_DLQ_TOPIC; example: LAYOVER_ON_INVALID=halt
 	// LAYOVER_MAX_DELAY: "30" has no unit (did you mean 30s or 30ms?), want 1ms to 3650d; example: LAYOVER_MAX_DELAY=6d
 }

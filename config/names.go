@@ -39,6 +39,15 @@ func checkName(name string) error {
 	return checkAlphabet(name, "")
 }
 
+// checkClient allows for a client's id what a topic's name may consist of: it is
+// part of the names of metrics and quotas, where Kafka takes nothing else.
+func checkClient(id string) error {
+	if len(id) > maxName {
+		return fmt.Errorf("is longer than %d characters", maxName)
+	}
+	return checkAlphabet(id, "")
+}
+
 // checkAlphabet allows what a topic's name may consist of, and the characters
 // in also.
 func checkAlphabet(name, also string) error {

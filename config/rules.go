@@ -17,8 +17,8 @@ func (r *reader) require() {
 			r.refuse(s.Variable, "required, and not set or empty")
 		}
 	}
-	if !r.given[egressTopic] && !r.given[targetsAllowed] {
-		r.refuse(egressTopic, "required unless "+targetsAllowed+" is set")
+	if !r.given[egressTopic] && !r.given[targetsAllowed] && !r.everyTopicHasTarget() {
+		r.refuse(egressTopic, "required unless "+targetsAllowed+" is set or "+topicTargets+" has every ingress topic")
 	}
 	if !r.given[onInvalid] && !r.given[dlqTopic] {
 		r.refuse(onInvalid, "must be chosen where there is no dead-letter topic: set it to one of deliver, drop or halt, or set "+dlqTopic)
@@ -79,6 +79,8 @@ func (r *reader) relate() {
 		r.refuse(dlqTopic, fmt.Sprintf("%s is the egress topic too: dead letters would be delivered", quote(c.DLQTopic)))
 	}
 	r.relateTargets()
+	r.relateTopicTargets()
+	r.relateTopicDelays()
 	r.relateJournal()
 	r.relateOnInvalid()
 	if !r.bad[defaultDelay] && !r.bad[maxDelay] && c.DefaultDelay > c.MaxDelay {
@@ -155,6 +157,8 @@ func (r *reader) takenBy(name string) string {
 		return "the egress topic"
 	case name == c.DLQTopic:
 		return "the dead-letter topic"
+	case slices.ContainsFunc(c.TopicTargets, func(t TopicTarget) bool { return t.Target == name }):
+		return "a target of " + topicTargets
 	case !isGlob(name) && slices.Contains(c.TargetsAllowed, name): // a group may be called *
 		return "an allowed target of " + targetsAllowed
 	default:
@@ -175,8 +179,8 @@ func (r *reader) relateOnInvalid() {
 			r.example("halt")
 		}
 	case OnInvalidDeliver:
-		if !r.given[egressTopic] {
-			r.refuse(onInvalid, "deliver needs an egress topic to deliver to: set "+egressTopic+", or choose one of dlq, drop or halt")
+		if !r.given[egressTopic] && !r.everyTopicHasTarget() {
+			r.refuse(onInvalid, "deliver needs somewhere to deliver to: set "+egressTopic+", or every ingress topic in "+topicTargets+", or choose one of dlq, drop or halt")
 			r.example("halt")
 		}
 	}

@@ -51,7 +51,8 @@ type setting struct {
 
 // connection are the settings that carry the prefix KAFKA.
 type connection struct {
-	Brokers *[]string `split_words:"true" required:"true" kind:"brokers" example:"kafka:9092" desc:"brokers to connect to first"`
+	Brokers  *[]string `split_words:"true" required:"true" kind:"brokers" example:"kafka:9092" desc:"brokers to connect to first"`
+	ClientID *string   `split_words:"true" default:"layover" kind:"client" example:"layover" desc:"name of Layover's connections in the brokers' logs, metrics and quotas"`
 }
 
 // specification gives the fields their prefixes: envconfig makes the name of a
@@ -76,7 +77,7 @@ func settingsOf(cfg *Config) []setting {
 	walk := template.Must(template.New("walk").
 		Funcs(template.FuncMap{"add": add}).
 		Parse(`{{range .}}{{add .Key .Field .Tags}}{{end}}`))
-	spec := specification{Kafka: connection{Brokers: &cfg.Brokers}, Layover: cfg}
+	spec := specification{Kafka: connection{Brokers: &cfg.Brokers, ClientID: &cfg.ClientID}, Layover: cfg}
 	if err := envconfig.Usaget("", &spec, io.Discard, walk); err != nil {
 		panic("config: the specification cannot be walked: " + err.Error())
 	}
@@ -124,6 +125,12 @@ func (s setting) values() string {
 		}
 		return span
 	}
+	switch s.field.Addr().Interface().(type) {
+	case *[]TopicTarget:
+		return "a list of ingress=target"
+	case *[]TopicDelay:
+		return "a list of ingress=delay, each 0s to " + maxDelay
+	}
 	switch s.kind {
 	case "brokers":
 		return "a list of host:port, the port " + brokerPorts
@@ -133,7 +140,7 @@ func (s setting) values() string {
 		return "a list of topic names and globs (* ? [a-z])"
 	case "topic":
 		return "a topic name"
-	case "instance":
+	case "instance", "client":
 		return "1 to 249 of " + nameAlphabet
 	case "group":
 		return "1 to 1024 bytes of printable text"

@@ -1,0 +1,104 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWhatIsSaidOfSingleTopicsIsRefusedWithWhatWouldBeRight(t *testing.T) {
+	const targets, delays = "LAYOVER_TOPIC_TARGETS", "LAYOVER_TOPIC_DELAYS"
+	two := "LAYOVER_INGRESS_TOPICS=orders,payments"
+	tests := map[string]struct {
+		env      []string
+		variable string
+		reason   []string
+	}{
+		"a topic that is not read":       {[]string{two, targets + "=order=x"}, targets, []string{`"order" is not in LAYOVER_INGRESS_TOPICS`, `nearest there is "orders"`}},
+		"one that is like none":          {[]string{two, targets + "=zzz=x"}, targets, []string{"nearest there is"}},
+		"a delay of none that is read":   {[]string{two, delays + "=payment=1s"}, delays, []string{`"payment" is not in`, `"payments"`}},
+		"a topic twice":                  {[]string{targets + "=delayed=x,delayed=y"}, targets, []string{`"delayed=y"`, "second time"}},
+		"the same twice":                 {[]string{targets + "=delayed=x,delayed=x"}, targets, []string{"second time"}},
+		"two delays of one":              {[]string{delays + "=delayed=1s, delayed = 2s"}, delays, []string{"second time"}},
+		"no equals sign":                 {[]string{targets + "=delayed"}, targets, []string{`"delayed"`, "ingress=target"}},
+		"no topic":                       {[]string{targets + "==x"}, targets, []string{`"=x"`, "ingress=target"}},
+		"no target":                      {[]string{targets + "=delayed="}, targets, []string{"ingress=target"}},
+		"no delay":                       {[]string{delays + "=delayed="}, delays, []string{"ingress=delay"}},
+		"a target that no topic is":      {[]string{targets + "=delayed=a/b"}, targets, []string{`"a/b"`, "'/'"}},
+		"a second equals sign":           {[]string{targets + "=delayed=a=b"}, targets, []string{`"a=b"`, "'='"}},
+		"a target that is a glob":        {[]string{targets + "=delayed=a*"}, targets, []string{"'*'"}},
+		"an internal target":             {[]string{targets + "=delayed=__x"}, targets, []string{"internal"}},
+		"an internal ingress topic":      {[]string{targets + "=__x=y"}, targets, []string{`the ingress topic "__x"`, "internal"}},
+		"a target that is read":          {[]string{two, targets + "=orders=payments"}, targets, []string{`"payments" is an ingress topic too`}},
+		"a target that is its own":       {[]string{targets + "=delayed=delayed"}, targets, []string{`"delayed" is an ingress topic too`}},
+		"a target that is dead letters":  {[]string{targets + "=delayed=dead-letters"}, targets, []string{`"dead-letters" is the dead-letter topic too`}},
+		"a target that is a journal":     {[]string{targets + "=delayed=j", "LAYOVER_JOURNAL_TOPIC=j"}, "LAYOVER_JOURNAL_TOPIC", []string{`"j"`, "a target of LAYOVER_TOPIC_TARGETS"}},
+		"all that is wrong with targets": {[]string{two, targets + "=order=x,orders=dead-letters"}, targets, []string{`"order" is not`, "dead-letter topic"}},
+		"a delay without a unit":         {[]string{delays + "=delayed=30"}, delays, []string{`"30"`, "did you mean 30s or 30ms?", "0s to LAYOVER_MAX_DELAY"}},
+		"a negative delay":               {[]string{delays + "=delayed=-1s"}, delays, []string{"negative"}},
+		"a delay above the longest":      {[]string{delays + "=delayed=6d1ns"}, delays, []string{`"delayed"`, "LAYOVER_MAX_DELAY", "6d by default"}},
+		"above one that is set":          {[]string{delays + "=delayed=2h", "LAYOVER_MAX_DELAY=1h"}, delays, []string{`"1h"`}},
+		"two bad delays":                 {[]string{two, delays + "=orders=x,payments=y"}, delays, []string{`"x"`, `"y"`}},
+		"no egress for one of two":       {[]string{two, "LAYOVER_EGRESS_TOPIC=", targets + "=orders=x"}, "LAYOVER_EGRESS_TOPIC", []string{"required", "LAYOVER_TARGETS_ALLOWED", targets}},
+		"delivering what one cannot": {[]string{two, "LAYOVER_EGRESS_TOPIC=", targets + "=orders=x", "LAYOVER_TARGETS_ALLOWED=y", "LAYOVER_ON_INVALID=deliver"},
+			"LAYOVER_ON_INVALID", []string{"LAYOVER_EGRESS_TOPIC", targets}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			wantProblem(t, minimal(test.env...), test.variable, test.reason...)
+		})
+	}
+}
+
+func TestBadTopicTargetsAreOneProblemAndNotTwo(t *testing.T) {
+	wantProblem(t, minimal("LAYOVER_EGRESS_TOPIC=", "LAYOVER_TOPIC_TARGETS=!"), "LAYOVER_TOPIC_TARGETS")
+	wantProblem(t, minimal("LAYOVER_EGRESS_TOPIC=", "LAYOVER_TOPIC_TARGETS=!", "LAYOVER_ON_INVALID=deliver"), "LAYOVER_TOPIC_TARGETS")
+	wantProblem(t, minimal("LAYOVER_EGRESS_TOPIC=", "LAYOVER_INGRESS_TOPICS=!", "LAYOVER_TOPIC_TARGETS=a=x"), "LAYOVER_INGRESS_TOPICS")
+	wantProblem(t, minimal("LAYOVER_MAX_DELAY=x", "LAYOVER_TOPIC_DELAYS=delayed=9d"), "LAYOVER_MAX_DELAY")
+}
+
+func TestPairsPrintAsTheyAreRead(t *testing.T) {
+	cfg := mustLoad(t, minimal("LAYOVER_TOPIC_TARGETS=delayed = x"))
+	if got := cfg.TopicTargets[0].String(); got != "delayed=x" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// FuzzTopicLists reads lists of pairs. What is accepted is what a plain split finds,
+// in the same order; what is refused is said of an entry that is there.
+func FuzzTopicLists(f *testing.F) {
+	for _, seed := range []string{"", ",", "a=b", "a=b,c=d", " a = b ,\tc=1h", "a=b,a=c", "a", "=", "a=", "=b", "a=b=c", "a=30s,b=1d12h", "a=30", "a=-1s", "é=b", "__a=b", "a=__b", ".=x", "a=..", "a=b\nc=d", "a=\x00"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var targets []TopicTarget
+		var delays []TopicDelay
+		errs := map[string]error{"target": decodeTargets(text, &targets), "delay": decodeDelays(text, &delays)}
+		var pairs [][2]string
+		for _, entry := range strings.Split(text, ",") {
+			if strings.TrimSpace(entry) == "" {
+				continue
+			}
+			ingress, value, _ := strings.Cut(entry, "=")
+			pairs = append(pairs, [2]string{strings.TrimSpace(ingress), strings.TrimSpace(value)})
+		}
+		for what, err := range errs {
+			if err != nil && (err.Error() == "" || strings.ContainsAny(err.Error(), "\n\r")) {
+				t.Fatalf("%q as %ss: refused by %q", text, what, err)
+			}
+		}
+		if errs["target"] != nil && targets != nil || errs["delay"] != nil && delays != nil {
+			t.Fatalf("%q: %v and %v beside %v", text, targets, delays, errs)
+		}
+		if errs["target"] == nil && len(targets) != len(pairs) || errs["delay"] == nil && len(delays) != len(pairs) {
+			t.Fatalf("%q: %v and %v, want %q", text, targets, delays, pairs)
+		}
+		for i, pair := range pairs {
+			if errs["target"] == nil && targets[i] != (TopicTarget{pair[0], pair[1]}) {
+				t.Fatalf("%q: targets %q, want %q", text, targets, pairs)
+			}
+			if want, ok := durationModel(pair[1]); errs["delay"] == nil && (!ok || delays[i] != TopicDelay{pair[0], want}) {
+				t.Fatalf("%q: delays %v, want %q", text, delays, pairs)
+			}
+		}
+	})
+}
