@@ -20,8 +20,12 @@
 //   - reads only the environment of its own process: here the environment is
 //     an argument, so a test needs no lock on it.
 //
+// Every variable has a twin, NAME_FILE, that names a file with the value: where
+// secrets are mounted, they need not be in the environment too.
+//
 // The package is not a store of settings: it reads them once, knows no flags
-// and no files, and never asks Kafka whether what is set makes sense there.
+// and no files of settings, and never asks Kafka whether what is set makes sense
+// there.
 package config
 
 import (
@@ -37,7 +41,7 @@ import (
 // The tags: default is literal text, decoded like a value; derived describes a
 // default that depends on other settings or on the machine; min and max bound
 // a number, duration or size, both inclusive; kind names the syntax of a
-// string or of a list's entries. No field has an envconfig tag: with one,
+// string or of a list's entries; secret keeps the value out of every output. No field has an envconfig tag: with one,
 // envconfig also accepts the variable without its prefix.
 type Config struct {
 	// Brokers are the seed brokers, host:port, from KAFKA_BROKERS: it has no
@@ -176,6 +180,18 @@ type Client struct {
 type machine struct {
 	cores       int   // usable by this process, at least 1
 	memoryLimit int64 // bytes, 0 if unknown
+	// readFile returns what a file holds, at most maxFileBytes. Its error
+	// continues a sentence that began with the path.
+	readFile func(path string) ([]byte, error)
+}
+
+// thisMachine is the one that the process runs on.
+func thisMachine() machine {
+	host := machine{cores: runtime.GOMAXPROCS(0), readFile: readFile}
+	if limit, ok := MemoryLimit(); ok {
+		host.memoryLimit = limit
+	}
+	return host
 }
 
 // Load reads all settings from environ, in the form of [os.Environ], and
@@ -184,30 +200,31 @@ type machine struct {
 // An error is an *[Errors] with every problem of every variable, and the
 // configuration is nil then. The warnings, one line each without an end, are
 // about names that look like ours and are not; they come with or without an
-// error. Apart from environ it asks the machine for its cores and, where
-// LAYOVER_MAX_PARKED_BYTES is unset, for its [MemoryLimit].
+// error. Apart from environ it reads the files that _FILE variables name, and
+// asks the machine for its cores and its [MemoryLimit].
 func Load(environ []string) (*Config, []string, error) {
-	host := machine{cores: runtime.GOMAXPROCS(0)}
-	if limit, ok := MemoryLimit(); ok {
-		host.memoryLimit = limit
-	}
-	return load(environ, host)
+	return load(environ, thisMachine())
 }
 
 func load(environ []string, host machine) (*Config, []string, error) {
-	r := newReader(environ)
+	r := newReader(environ, host)
+	warnings, err := r.readAll()
+	if err != nil {
+		return nil, warnings, err
+	}
+	return r.cfg, warnings, nil
+}
+
+// readAll reads and checks every setting.
+func (r *reader) readAll() (warnings []string, err error) {
 	for i := range r.settings {
 		r.read(&r.settings[i])
 	}
 	r.refuseSecurity()
 	r.require()
-	r.derive(host)
+	r.derive()
 	r.relate()
-	warnings := unknownNames(r.env)
-	if err := r.err(); err != nil {
-		return nil, warnings, err
-	}
-	return r.cfg, warnings, nil
+	return unknownNames(r.env), r.err()
 }
 
 // LoadClient reads what [Client] has from environ. Each of its variables is
@@ -215,7 +232,11 @@ func load(environ []string, host machine) (*Config, []string, error) {
 // at. The exception is what [Load] refuses because it asks for a connection
 // that is not plaintext: a client must not send in the clear either.
 func LoadClient(environ []string) (*Client, error) {
-	r := newReader(environ)
+	return loadClient(environ, machine{readFile: readFile})
+}
+
+func loadClient(environ []string, host machine) (*Client, error) {
+	r := newReader(environ, host)
 	for i := range r.settings {
 		switch r.settings[i].Variable {
 		case kafkaBrokers, ingressTopics, httpAddr:

@@ -95,9 +95,11 @@ func TestNumbersAreDecimal(t *testing.T) {
 // setting of such a name would take it for its value.
 func TestNoNameIsOneThatServiceLinksSet(t *testing.T) {
 	link := regexp.MustCompile(`_(PORT|HOST)$|_PORT_|_SERVICE_`)
-	for _, name := range Known() {
-		if link.MatchString(name) {
-			t.Errorf("%s has the shape of a service link", name)
+	for _, row := range Table() {
+		for _, name := range []string{row.Variable, row.File()} {
+			if link.MatchString(name) || name == "LAYOVER_HOST" || isForeign(name) {
+				t.Errorf("%s has the shape of a service link", name)
+			}
 		}
 	}
 	mustLoad(t, minimal("LAYOVER_PORT=tcp://10.0.0.1:80", "LAYOVER_PORT_80_TCP_ADDR=10.0.0.1",

@@ -88,6 +88,7 @@ func FuzzLoad(f *testing.F) {
 		"LAYOVER_HTTP_ADDR=[fe80::1%eth0]:0",
 		"LAYOVER_HTTP_ADDR=:65536", "LAYOVER_LOG_LEVEL=WARN", "LAYOVER_LOG_FORMAT=json", "LAYOVER_GOMAXPROCS=1024", "LAYOVER_GOMEMLIMIT=16Ti", "LAYOVER_GOMEMLIMIT=OFF",
 		"KAFKA_SASL_PASSWORD=secret", "KAFKA_TLS_\n=x", "KAFKA_SECURITY_PROTOCOL=PLAINTEXT", "LAYOVER_LANE=secret", "LAYOVER_\xff=secret",
+		"LAYOVER_LANES_FILE=/v/ 7\n", "LAYOVER_LANES_FILE=/v/x", "LAYOVER_LANES_FILE=/none", "KAFKA_BROKERS_FILE=/v/b:1", "LAYOVER_GROUP_ID_FILE=/v/ ", "KAFKA_SASL_JAAS_FILE=/v/x", "LAYOVER_LANE_FILE=x",
 		"KAFKA_CLIENT_ID=a b", "LAYOVER_TOPIC_TARGETS=delayed=x", "LAYOVER_TOPIC_TARGETS=delay=x,delayed=ready,delayed=__x,a=", "LAYOVER_TOPIC_TARGETS==,a=b=c,dead-letters",
 		"LAYOVER_TOPIC_DELAYS=delayed = 1h30m,", "LAYOVER_TOPIC_DELAYS=delayed=6d1ns", "LAYOVER_TOPIC_DELAYS=delayed=30,x=-1s", "LAYOVER_PARTITION=same", "LAYOVER_TIMESTAMP=Original", "LAYOVER_COMPRESSION=none",
 		"LAYOVER_PORT_80_TCP=tcp://10.0.0.1:80", "LAYOVER_TEST_DOCKER=docker", "=C:=C:\\", "LAYOVER_LANES", "LAYOVER_" + strings.Repeat("X", 200) + "=1",
@@ -113,11 +114,12 @@ func FuzzLoad(f *testing.F) {
 			return
 		}
 		checkBounds(t, cfg)
+		checkValues(t, environ, cfg)
 		again, warnings, err := load(printed(cfg), machine{cores: 63, memoryLimit: 1 << 40})
 		if err != nil || len(warnings) > 0 || !reflect.DeepEqual(again, cfg) {
 			t.Fatalf("%q prints as\n%q\nwhich loads as\n%+v, %v, want\n%+v", environ, printed(cfg), again, err, cfg)
 		}
-		client, err := LoadClient(environ)
+		client, err := loadClient(environ, host)
 		if err != nil || !slices.Equal(client.Brokers, cfg.Brokers) || client.Topic != cfg.IngressTopics[0] || client.HTTPAddr != cfg.HTTPAddr {
 			t.Fatalf("%q: a client reads %+v, %v, want %+v", environ, client, err, cfg)
 		}
@@ -131,13 +133,33 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
+// checkValues checks that the values as they are shown load as the same
+// configuration, and that what is set is not called a default.
+func checkValues(t *testing.T, environ []string, cfg *Config) {
+	t.Helper()
+	r := newReader(environ, host)
+	if _, err := r.readAll(); err != nil {
+		t.Fatal(err)
+	}
+	var shown []string
+	for _, v := range r.values(nil, goRuntime{}) {
+		shown = append(shown, v.Variable+"="+v.Text)
+		if given := r.env[v.Variable] != "" || r.env[v.Variable+"_FILE"] != ""; v.Origin.Kind != FromDefault && !given || strings.ContainsAny(v.Text, "\n\r") {
+			t.Fatalf("%q: shown is %+v", environ, v)
+		}
+	}
+	if again, _, err := load(shown, machine{}); err != nil || !reflect.DeepEqual(again, cfg) {
+		t.Fatalf("%q is shown as\n%q\nwhich loads as\n%+v, %v, want\n%+v", environ, shown, again, err, cfg)
+	}
+}
+
 // withoutSecrets replaces every value that no message may depend on: of what asks
 // for a login, and of names that are not ours.
 func withoutSecrets(known, environ []string) []string {
 	out := slices.Clone(environ)
 	for i, entry := range out {
 		name, value, ok := strings.Cut(entry, "=")
-		if ok && value != "" && !slices.Contains(known, name) {
+		if ok && value != "" && !slices.Contains(known, strings.TrimSuffix(name, "_FILE")) {
 			out[i] = name + "=x"
 		}
 	}
@@ -161,7 +183,7 @@ func checkRefusal(t *testing.T, environ []string, cfg *Config, err error) {
 		if !slices.Contains(Known(), p.Variable) && !isSet || p.Reason == "" {
 			t.Fatalf("%q: problem %+v", environ, p)
 		}
-		if slices.Contains(Known(), p.Variable) && (!strings.HasPrefix(lines[i], p.Variable+": ") || p.Example == "") {
+		if slices.Contains(Known(), strings.TrimSuffix(p.Variable, "_FILE")) && (!strings.HasPrefix(lines[i], p.Variable+": ") || p.Example == "") {
 			t.Fatalf("%q: line %q", environ, lines[i])
 		}
 	}

@@ -7,8 +7,15 @@ import (
 	"testing"
 )
 
-// host is a machine on which every derived default is recognisable.
-var host = machine{cores: 3, memoryLimit: 1 << 30}
+// host is a machine on which every derived default is recognisable. The files
+// there hold what follows /v/ in their path, and there are no others.
+var host = machine{cores: 3, memoryLimit: 1 << 30, readFile: func(path string) ([]byte, error) {
+	content, ok := strings.CutPrefix(path, "/v/")
+	if !ok {
+		return nil, errors.New("cannot be read: there is none")
+	}
+	return []byte(content), nil
+}}
 
 // minimal is the smallest valid environment with more after it. Of a name that
 // is there twice the last wins, so more overrides, and NAME= unsets.

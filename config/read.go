@@ -29,21 +29,27 @@ const (
 // goroutine.
 type reader struct {
 	env      map[string]string
+	host     machine
 	cfg      *Config
-	settings []setting       // their fields lie in cfg
-	given    map[string]bool // set to something that is not empty, valid or not
-	bad      map[string]bool // given and not decoded: its field is zero
+	settings []setting         // their fields lie in cfg
+	text     map[string]string // what a variable or its file says, trimmed
+	given    map[string]bool   // set to something that is not empty, valid or not
+	bad      map[string]bool   // given and not decoded: its field is zero
+	files    map[string]string // the files that were read, by the variable
 	problems []Problem
 }
 
-func newReader(environ []string) *reader {
+func newReader(environ []string, host machine) *reader {
 	cfg := new(Config)
 	return &reader{
 		env:      parseEnviron(environ),
+		host:     host,
 		cfg:      cfg,
 		settings: settingsOf(cfg),
+		text:     make(map[string]string),
 		given:    make(map[string]bool),
 		bad:      make(map[string]bool),
+		files:    make(map[string]string),
 	}
 }
 
@@ -66,13 +72,15 @@ func parseEnviron(environ []string) map[string]string {
 }
 
 // read decodes the value of s into its field, or its literal default where the
-// value is empty. White space around a value is not part of it, since a value
-// from a file commonly ends in a newline; a list without an entry is empty.
+// value is empty. A secret is in no reason: what the check says of it may hold
+// some of it.
 func (r *reader) read(s *setting) {
-	text := strings.TrimSpace(r.env[s.Variable])
-	if s.isList() && len(splitList(text)) == 0 {
-		text = ""
+	text, ok := r.textOf(s)
+	if !ok {
+		r.given[s.Variable], r.bad[s.Variable] = true, true
+		return
 	}
+	r.text[s.Variable] = text
 	if text == "" {
 		text = s.literal
 	} else {
@@ -81,10 +89,19 @@ func (r *reader) read(s *setting) {
 	if text == "" {
 		return
 	}
-	if err := s.decode(text); err != nil {
-		r.bad[s.Variable] = true
-		r.refuse(s.Variable, err.Error())
+	err := s.decode(text)
+	if err == nil {
+		return
 	}
+	r.bad[s.Variable] = true
+	reason := err.Error()
+	if s.Secret {
+		reason = "has a value that is not valid, want " + s.Values
+	}
+	if path, ok := r.files[s.Variable]; ok {
+		reason += "; it is from the file " + quote(path) + " of " + s.Variable + fileSuffix
+	}
+	r.refuse(s.Variable, reason)
 }
 
 // refuse adds a problem of a known variable with the example of its row.
@@ -107,7 +124,7 @@ func (r *reader) refuseSecurity() {
 	for _, name := range slices.Sorted(maps.Keys(r.env)) {
 		asks := strings.HasPrefix(name, "KAFKA_SASL_") ||
 			strings.HasPrefix(name, "KAFKA_TLS_") ||
-			name == "KAFKA_SECURITY_PROTOCOL"
+			strings.TrimSuffix(name, fileSuffix) == "KAFKA_SECURITY_PROTOCOL"
 		if asks && r.env[name] != "" {
 			r.problems = append(r.problems, Problem{
 				Variable: name,
@@ -125,7 +142,8 @@ func (r *reader) err() error {
 	}
 	rank := make(map[string]int, len(r.settings))
 	for i, s := range r.settings {
-		rank[s.Variable] = i - len(r.settings) // below 0, the rank of others
+		below := i - len(r.settings) // below 0, the rank of others
+		rank[s.Variable], rank[s.Variable+fileSuffix] = below, below
 	}
 	slices.SortStableFunc(r.problems, func(a, b Problem) int {
 		return rank[a.Variable] - rank[b.Variable]

@@ -215,7 +215,8 @@ func TestAQuotedValueIsCutAndStaysOnOneLine(t *testing.T) {
 func TestSecuritySettingsAreRefusedWithoutTheirValue(t *testing.T) {
 	for _, name := range []string{
 		"KAFKA_SASL_MECHANISM", "KAFKA_SASL_PASSWORD", "KAFKA_SASL_PASSWORD_FILE",
-		"KAFKA_TLS_ENABLED", "KAFKA_TLS_CA", "KAFKA_TLS_KEY", "KAFKA_SECURITY_PROTOCOL",
+		"KAFKA_TLS_ENABLED", "KAFKA_TLS_CA", "KAFKA_TLS_KEY", "KAFKA_TLS_KEY_FILE",
+		"KAFKA_SECURITY_PROTOCOL", "KAFKA_SECURITY_PROTOCOL_FILE",
 	} {
 		t.Run(name, func(t *testing.T) {
 			mustLoad(t, minimal(name+"="))

@@ -14,7 +14,11 @@ const fallbackParkedBytes = 256 << 20
 func (r *reader) require() {
 	for _, s := range r.settings {
 		if s.required && !r.given[s.Variable] {
-			r.refuse(s.Variable, "required, and not set or empty")
+			reason := "required, and not set or empty"
+			if path, ok := r.files[s.Variable]; ok {
+				reason = fmt.Sprintf("required, and the file %s of %s%s is empty", quote(path), s.Variable, fileSuffix)
+			}
+			r.refuse(s.Variable, reason)
 		}
 	}
 	if !r.given[egressTopic] && !r.given[targetsAllowed] && !r.everyTopicHasTarget() {
@@ -32,10 +36,10 @@ func (r *reader) example(value string) {
 	r.problems[len(r.problems)-1].Example = value
 }
 
-// derive fills the defaults that follow from other settings or from host.
+// derive fills the defaults that follow from other settings or from the host.
 // Invariant: a field is written only where its variable is not given.
-func (r *reader) derive(host machine) {
-	c := r.cfg
+func (r *reader) derive() {
+	c, host := r.cfg, r.host
 	for _, s := range r.settings {
 		if r.given[s.Variable] {
 			continue
@@ -97,7 +101,7 @@ func (r *reader) shown(variable string) string {
 			return s.literal + " by default"
 		}
 	}
-	return quote(strings.TrimSpace(r.env[variable]))
+	return quote(r.text[variable])
 }
 
 // relateTargets refuses entries that promise what never happens. A glob that

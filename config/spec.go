@@ -16,7 +16,11 @@ type Row struct {
 	Values      string // the range, the choices or the syntax
 	Description string // one sentence without its end
 	Example     string // a valid value
+	Secret      bool   // the value is never printed, only whether there is one
 }
+
+// File returns the name of the variable that names a file with the value.
+func (r Row) File() string { return r.Variable + fileSuffix }
 
 // Table returns all settings in the order of [Config]. The slice is the
 // caller's.
@@ -63,22 +67,26 @@ type specification struct {
 }
 
 // settingsOf returns the settings whose fields lie in cfg.
+func settingsOf(cfg *Config) []setting {
+	return walk(&specification{Kafka: connection{Brokers: &cfg.Brokers, ClientID: &cfg.ClientID}, Layover: cfg})
+}
+
+// walk returns the settings of a specification, a pointer to a struct.
 //
 // envconfig has one exported way to see a specification without reading the
 // process's environment, the template of its usage text, which gets every
 // field with its final name. The template here writes nothing and hands each
 // field over. Usaget fails only for what is no pointer to a struct.
-func settingsOf(cfg *Config) []setting {
+func walk(spec any) []setting {
 	var all []setting
 	add := func(name string, field reflect.Value, tags reflect.StructTag) string {
 		all = append(all, newSetting(name, field, tags))
 		return ""
 	}
-	walk := template.Must(template.New("walk").
+	each := template.Must(template.New("walk").
 		Funcs(template.FuncMap{"add": add}).
 		Parse(`{{range .}}{{add .Key .Field .Tags}}{{end}}`))
-	spec := specification{Kafka: connection{Brokers: &cfg.Brokers, ClientID: &cfg.ClientID}, Layover: cfg}
-	if err := envconfig.Usaget("", &spec, io.Discard, walk); err != nil {
+	if err := envconfig.Usaget("", spec, io.Discard, each); err != nil {
 		panic("config: the specification cannot be walked: " + err.Error())
 	}
 	return all
@@ -91,6 +99,7 @@ func newSetting(name string, field reflect.Value, tags reflect.StructTag) settin
 			Default:     tags.Get("default"),
 			Description: tags.Get("desc"),
 			Example:     tags.Get("example"),
+			Secret:      tags.Get("secret") == "true",
 		},
 		field:    field,
 		required: tags.Get("required") == "true",

@@ -22,6 +22,9 @@ type TopicDelay struct {
 	Delay   time.Duration
 }
 
+// String returns ingress=delay, as it is read.
+func (d TopicDelay) String() string { return d.Ingress + "=" + formatDuration(d.Delay) }
+
 // decodeTargets reads a list of ingress=target into out.
 func decodeTargets(text string, out *[]TopicTarget) error {
 	var all []TopicTarget

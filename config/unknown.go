@@ -14,13 +14,21 @@ const prefix = "LAYOVER_"
 // part of it: a misspelt name may hold anything.
 func unknownNames(env map[string]string) []string {
 	known := Known()
+	twins := make([]string, len(known))
+	for i, name := range known {
+		twins[i] = name + fileSuffix
+	}
 	var warnings []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if !strings.HasPrefix(name, prefix) || env[name] == "" || isForeign(name) || slices.Contains(known, name) {
+		if !strings.HasPrefix(name, prefix) || env[name] == "" || isForeign(name) || slices.Contains(known, name) || slices.Contains(twins, name) {
 			continue
 		}
+		candidates := known
+		if strings.HasSuffix(name, fileSuffix) {
+			candidates = slices.Concat(twins, known)
+		}
 		warning := "unknown variable " + printable(name) + " is ignored"
-		if nearest := nearestName(name, known); nearest != "" {
+		if nearest := nearestName(name, candidates); nearest != "" {
 			warning += ", the nearest known name is " + nearest
 		} else {
 			warning += ", no known name is near it"

@@ -1,0 +1,195 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Value is one setting as it is in force, all of it text.
+type Value struct {
+	Variable string
+	// Text is the value in the form that a variable would have it, or empty
+	// where nothing is set and there is no default. Of a secret it says only how
+	// long it is.
+	Text string
+	// Effective is the plain number that a size comes to in bytes, and what a
+	// setting of the Go runtime comes to on this machine, where "none" is no
+	// limit. Of other settings it is empty.
+	Effective string
+	Secret    bool
+	Origin    Origin
+}
+
+// Origin is where a value comes from.
+type Origin struct {
+	Kind OriginKind
+	Path string // of FromFile and FromEnvFile
+}
+
+// OriginKind is the kind of an origin.
+type OriginKind string
+
+// The kinds of origins.
+const (
+	FromEnvironment OriginKind = "environment"
+	FromFile        OriginKind = "file"     // that a _FILE variable names
+	FromEnvFile     OriginKind = "env file" // of NAME=value lines
+	FromDefault     OriginKind = "default"  // derived ones included
+)
+
+// String returns the kind, and the path where there is one.
+func (o Origin) String() string {
+	if o.Path == "" {
+		return string(o.Kind)
+	}
+	return string(o.Kind) + " " + o.Path
+}
+
+// Effective returns all settings as [Load] would, in the order of [Table]. Of
+// the entries in environ, envFiles has those that come from a file of NAME=value
+// lines, by their name, with the file's path. The warnings and the error are
+// those of Load.
+func Effective(environ []string, envFiles map[string]string) ([]Value, []string, error) {
+	r := newReader(environ, thisMachine())
+	warnings, err := r.readAll()
+	if err != nil {
+		return nil, warnings, err
+	}
+	// What a file of NAME=value lines says to the Go runtime it never hears.
+	ours := func(name string) bool { return r.env[name] != "" && envFiles[name] == "" }
+	return r.values(envFiles, goRuntime{
+		cores: r.host.cores, limit: debug.SetMemoryLimit(-1),
+		hasCores: ours("GOMAXPROCS"), hasLimit: ours("GOMEMLIMIT"),
+	}), warnings, nil
+}
+
+// values returns what was read, and from where.
+func (r *reader) values(envFiles map[string]string, gr goRuntime) []Value {
+	var all []Value
+	for _, s := range r.settings {
+		v := Value{Variable: s.Variable, Text: s.format(), Secret: s.Secret, Origin: Origin{Kind: FromDefault}}
+		if path, ok := r.files[s.Variable]; ok && r.given[s.Variable] {
+			v.Origin = Origin{FromFile, path}
+		} else if path, ok := envFiles[s.Variable]; ok && r.given[s.Variable] {
+			v.Origin = Origin{FromEnvFile, path}
+		} else if r.given[s.Variable] {
+			v.Origin.Kind = FromEnvironment
+		}
+		switch field := s.field.Addr().Interface().(type) {
+		case *int64:
+			v.Effective = strconv.FormatInt(*field, 10)
+		case *Auto:
+			v.Effective = gr.inForce(*field, s.kind == "number", r.host)
+		}
+		if s.Secret {
+			v.Text, v.Effective = masked(v.Text), ""
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// masked is what is said of a secret.
+func masked(text string) string {
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf("set, %d bytes", len(text))
+}
+
+// goRuntime is what the Go runtime of this process has chosen by itself.
+type goRuntime struct {
+	cores              int   // its GOMAXPROCS
+	limit              int64 // its GOMEMLIMIT in bytes, math.MaxInt64 if it has none
+	hasCores, hasLimit bool  // its own variables say so, which Layover leaves alone
+}
+
+// inForce returns what a setting of the Go runtime comes to when Layover runs
+// here: the same choice as the daemon's, which makes it when it starts.
+func (g goRuntime) inForce(a Auto, isCores bool, host machine) string {
+	const memoryShare = 0.9
+	n, chosen := g.limit, g.hasLimit
+	if isCores {
+		n, chosen = int64(g.cores), g.hasCores
+	}
+	switch {
+	case a.Mode == AutoValue:
+		n = a.Value
+	case a.Mode == AutoOff || chosen:
+	case isCores:
+		n++
+	case host.memoryLimit > 0:
+		n = int64(float64(host.memoryLimit) * memoryShare)
+	}
+	if n == math.MaxInt64 {
+		return "none"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// format returns the value of s in a form that decode reads as the same, empty
+// where there is none.
+func (s *setting) format() string {
+	switch field := s.field.Addr().Interface().(type) {
+	case *time.Duration:
+		return formatDuration(*field)
+	case *int64:
+		return formatSize(*field)
+	case *Auto:
+		if field.Mode == AutoValue && s.kind == "size" {
+			return formatSize(field.Value)
+		}
+		return field.String()
+	case *slog.Level:
+		return strings.ToLower(field.String())
+	case *[]string:
+		return strings.Join(*field, ",")
+	case *[]TopicTarget:
+		return joined(*field)
+	case *[]TopicDelay:
+		return joined(*field)
+	default:
+		return fmt.Sprint(s.field.Interface())
+	}
+}
+
+func joined[T fmt.Stringer](all []T) string {
+	var parts []string
+	for _, one := range all {
+		parts = append(parts, one.String())
+	}
+	return strings.Join(parts, ",")
+}
+
+// formatDuration returns d, which is not negative, in the largest units that it
+// has: 6d, 1h30m, 1500ms is 1s500ms.
+func formatDuration(d time.Duration) string {
+	var b strings.Builder
+	for _, unit := range []string{"d", "h", "m", "s", "ms", "us", "ns"} {
+		size := time.Duration(unitOf(unit))
+		if n := d / size; n > 0 {
+			fmt.Fprintf(&b, "%d%s", n, unit)
+			d -= n * size
+		}
+	}
+	if b.Len() == 0 {
+		return "0s"
+	}
+	return b.String()
+}
+
+// formatSize returns n, which is above 0, in the largest unit that it is a
+// multiple of.
+func formatSize(n int64) string {
+	for i, unit := range []string{"Ti", "Gi", "Mi", "Ki"} {
+		if size := int64(1) << (40 - 10*i); n%size == 0 {
+			return strconv.FormatInt(n/size, 10) + unit
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}

@@ -1,0 +1,81 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// fileSuffix makes the name of a setting's twin: LAYOVER_GROUP_ID_FILE names the
+// file that has the value of LAYOVER_GROUP_ID. Every setting has one, so that
+// nobody has to know which do.
+const fileSuffix = "_FILE"
+
+// maxFileBytes bounds a value that comes from a file, in bytes. The longest
+// sensible one is a list of some thousand topics.
+const maxFileBytes = 1 << 20
+
+// textOf returns the value of s without the white space around it, which is not
+// part of it: a value from a file commonly ends in a newline. Empty is unset,
+// and so are a list without an entry and an empty file. It is false where a
+// value was meant and there is none to be had, which is a problem by then.
+func (r *reader) textOf(s *setting) (text string, ok bool) {
+	text = s.trim(r.env[s.Variable])
+	path := strings.TrimSpace(r.env[s.Variable+fileSuffix])
+	switch {
+	case path == "":
+		return text, true
+	case text != "":
+		r.refuse(s.Variable, fmt.Sprintf("is set, and so is %s%s: only one of the two can be meant, unset the other", s.Variable, fileSuffix))
+		return "", false
+	}
+	content, err := r.host.readFile(path)
+	if err != nil {
+		r.problems = append(r.problems, Problem{
+			Variable: s.Variable + fileSuffix,
+			Reason:   fmt.Sprintf("the file %s %v", quote(path), err),
+			Example:  "/run/secrets/" + strings.ToLower(s.Variable),
+		})
+		return "", false
+	}
+	r.files[s.Variable] = path
+	return s.trim(string(content)), true
+}
+
+// trim returns a value as it is decoded, where empty means unset.
+func (s *setting) trim(text string) string {
+	text = strings.TrimSpace(text)
+	if s.isList() && len(splitList(text)) == 0 {
+		return ""
+	}
+	return text
+}
+
+// readFile returns what a file holds. It need not be a regular one: a shell's
+// <(command) is a pipe. The error continues a sentence that began with the path.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, cannotRead(err)
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	switch {
+	case err != nil:
+		return nil, cannotRead(err)
+	case len(content) > maxFileBytes:
+		return nil, fmt.Errorf("is larger than %d bytes: no value is", maxFileBytes)
+	}
+	return content, nil
+}
+
+// cannotRead leaves out the path, which may have a line break in it.
+func cannotRead(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		err = at.Err
+	}
+	return fmt.Errorf("cannot be read: %w", err)
+}
