@@ -34,7 +34,7 @@ func runDaemon(ctx context.Context, p client.Process) int {
 	for _, warning := range warnings {
 		log.Warn("configuration", "warning", warning)
 	}
-	daemon.TuneRuntime(cfg, log)
+	daemon.TuneRuntime(cfg)
 	v, revision := built()
 	d, err := daemon.New(cfg, daemon.Options{Log: log, Version: v, Revision: revision})
 	if err == nil {

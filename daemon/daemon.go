@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -107,8 +108,8 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 				}
 				return d.watcher.Lookup(topic).MaxBatchBytes
 			},
-			MaxBuffered: 1 << 16,
-			Options:     func(suffix string) []kgo.Opt { return kafka(fmt.Sprintf("lane-%d%s", i, suffix)) },
+			MaxBuffered: 1 << 16, Compression: d.compression(),
+			Options: func(suffix string) []kgo.Opt { return kafka(fmt.Sprintf("lane-%d%s", i, suffix)) },
 		})
 		if err != nil {
 			return err
@@ -120,8 +121,8 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 		}
 		d.lanes = append(d.lanes, lane.New(lane.Config{
 			Core: d.coreConfig(i, s), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval, Journal: d.journal,
-			PatienceClock: d.watcher.Answered, Changed: d.governor.check, Log: d.log,
-		}, &delivery{p, d.watcher}, d.router, d.router))
+			OriginalTime: d.cfg.Timestamp == config.TimestampOriginal, PatienceClock: d.watcher.Answered, Changed: d.governor.check, Log: d.log,
+		}, d.delivery(p), d.router, d.router))
 	}
 	return nil
 }
@@ -234,8 +235,10 @@ func waitUntil(by time.Time, f func()) {
 func (d *Daemon) sayStart(l net.Listener) {
 	c := d.cfg
 	d.log.Info("layover starts", "version", d.opts.Version, "mode", "at-least-once", "http", l.Addr().String(),
-		"ingress", c.IngressTopics, "egress", c.EgressTopic, "targets", c.TargetsAllowed, "dead_letter", c.DLQTopic,
-		"on_invalid", c.OnInvalid, "group", c.GroupID, "max_delay", c.MaxDelay.String(), "max_parked_bytes", c.MaxParkedBytes, "lanes", c.Lanes)
+		"brokers", c.Brokers, "group", c.GroupID, "ingress", c.IngressTopics, "targets", d.allowed(), "dead_letter", c.DLQTopic,
+		"on_invalid", c.OnInvalid, "partition", c.Partition, "timestamp", c.Timestamp, "compression", c.Compression, "journal", c.Journal,
+		"max_delay", c.MaxDelay.String(), "max_parked_bytes", c.MaxParkedBytes, "lanes", c.Lanes, "commit_interval", c.CommitInterval.String(),
+		"gomaxprocs", runtime.GOMAXPROCS(0), "gomemlimit", memoryLimit())
 	if d.opts.Ready != nil {
 		d.opts.Ready(l.Addr().String())
 	}
@@ -271,6 +274,9 @@ func (d *Daemon) sayDropped(ctx context.Context) {
 // topicChanged passes on what the watcher saw.
 func (d *Daemon) topicChanged(t cluster.Topic, renewed bool) {
 	d.log.Info("topic changed", "topic", t.Name, "state", t.State.String(), "partitions", t.Partitions)
+	for _, mismatch := range d.mismatches() {
+		d.log.Error("records for a target are held", "err", mismatch)
+	}
 	if renewed {
 		for _, ingress := range d.cfg.IngressTopics {
 			if ingress == t.Name {

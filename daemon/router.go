@@ -1,9 +1,11 @@
 package daemon
 
 import (
+	"fmt"
 	"sync"
 
 	"layover/cluster"
+	"layover/config"
 	"layover/consumer"
 	"layover/lane"
 	"layover/offsets"
@@ -134,21 +136,46 @@ func (r *router) Consumed(bytes int64) { r.consumer.Consumed(bytes) }
 type delivery struct {
 	producer *producer.Producer
 	watcher  *cluster.Watcher
+	same     bool   // records keep the number of their partition
+	dead     string // the topic to which that does not apply
+}
+
+func (d *Daemon) delivery(p *producer.Producer) *delivery {
+	return &delivery{p, d.watcher, d.cfg.Partition == config.PartitionSame, d.cfg.DLQTopic}
 }
 
 // Route implements purgatory.Router.
-func (d *delivery) Route(topic string, body []byte) (int32, purgatory.Verdict) {
-	t := d.watcher.Lookup(topic)
+func (d *delivery) Route(target string, from offsets.TopicPartition, body []byte) purgatory.Route {
+	t := d.watcher.Lookup(target)
 	switch t.State {
 	case cluster.Usable:
-		return producer.Pick(lane.Key(body), t.Partitions, t.Led), purgatory.Usable
+		if d.same && target != d.dead {
+			return d.samePartition(t, from)
+		}
+		return purgatory.Route{Partition: producer.Pick(lane.Key(body), t.Partitions, t.Led)}
 	case cluster.Missing:
-		return 0, purgatory.Missing
+		return purgatory.Route{Verdict: purgatory.Missing}
 	case cluster.Forbidden:
-		return 0, purgatory.Forbidden
+		return purgatory.Route{Verdict: purgatory.Forbidden}
 	default:
-		return 0, purgatory.Pending
+		return purgatory.Route{Verdict: purgatory.Pending}
 	}
+}
+
+// samePartition keeps the number of a record's partition, if the target has as many as
+// the ingress topic: with fewer, which of them gets what would depend on luck.
+func (d *delivery) samePartition(t cluster.Topic, from offsets.TopicPartition) purgatory.Route {
+	ingress := d.watcher.Lookup(from.Topic)
+	if least := max(ingress.Partitions, from.Partition+1); t.Partitions < least {
+		return purgatory.Route{Verdict: purgatory.Mismatched, Detail: tooFew(t.Name, t.Partitions, from.Topic, least)}
+	}
+	return purgatory.Route{Partition: from.Partition}
+}
+
+// tooFew says what is wrong with a target's number of partitions, and what would be right.
+func tooFew(target string, has int32, ingress string, wants int32) string {
+	return fmt.Sprintf("%s has %d partitions and %s has %d: with LAYOVER_PARTITION=same a target needs as many; add partitions, or set LAYOVER_PARTITION=key",
+		target, has, ingress, wants)
 }
 
 // Deliver implements lane.Deliverer.

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"log/slog"
 	"math"
 	"os"
 	"runtime"
@@ -15,12 +14,12 @@ import (
 const memoryShare = 0.9
 
 // TuneRuntime sets GOMAXPROCS and GOMEMLIMIT as the settings say, for the whole
-// process, and says in one line what is in force.
+// process. The line about the start says what is in force.
 //
 // By itself it takes one processor more than there are cores: with all of them
 // busy a sleeping timer is some 15 ms late otherwise, with one more below 1 ms.
 // What the environment already sets for the Go runtime is left alone.
-func TuneRuntime(cfg *config.Config, log *slog.Logger) {
+func TuneRuntime(cfg *config.Config) {
 	switch {
 	case cfg.GOMAXPROCS.Mode == config.AutoValue:
 		runtime.GOMAXPROCS(int(cfg.GOMAXPROCS.Value))
@@ -33,9 +32,12 @@ func TuneRuntime(cfg *config.Config, log *slog.Logger) {
 	case cfg.GOMEMLIMIT.Mode == config.AutoAuto && known && os.Getenv("GOMEMLIMIT") == "":
 		debug.SetMemoryLimit(int64(float64(limit) * memoryShare))
 	}
-	memory := any("none")
+}
+
+// memoryLimit is the Go runtime's soft limit in bytes, or none.
+func memoryLimit() any {
 	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
-		memory = limit
+		return limit
 	}
-	log.Info("go runtime", "gomaxprocs", runtime.GOMAXPROCS(0), "gomemlimit", memory)
+	return "none"
 }

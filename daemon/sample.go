@@ -33,7 +33,7 @@ func (d *Daemon) Sample() admin.Sample {
 		s.Pauses = append(s.Pauses, admin.Pause{Reason: p.Reason, Target: p.Target})
 	}
 	health := d.watcher.Health()
-	s.Kafka = admin.Kafka{Answering: health.Answering, Since: health.Since, Err: health.Err, Missing: health.Missing, Warnings: health.Warnings}
+	s.Kafka = admin.Kafka{Answering: health.Answering, Since: health.Since, Err: health.Err, Missing: append(health.Missing, d.mismatches()...), Warnings: health.Warnings}
 	s.Group = admin.Group{
 		ID: d.cfg.GroupID, InstanceID: d.cfg.GroupInstanceID, MemberID: group.MemberID, Generation: group.Generation,
 		Joined: group.Joined, Rebalances: group.Rebalances, LastError: group.LastError, LeaseValid: d.consumer.LeaseValid(),
@@ -124,14 +124,7 @@ func (d *Daemon) adminSettings() admin.Settings {
 		Lanes: c.Lanes, CommitInterval: c.CommitInterval, MaxDelay: c.MaxDelay,
 		Retention: make(map[string]time.Duration),
 	}
-	if c.EgressTopic != "" {
-		s.Targets = append(s.Targets, c.EgressTopic)
-	}
-	for _, t := range c.TargetsAllowed {
-		if t != c.EgressTopic {
-			s.Targets = append(s.Targets, t)
-		}
-	}
+	s.Targets = d.allowed()
 	for _, t := range c.IngressTopics {
 		s.Retention[t] = d.watcher.Lookup(t).Retention
 	}

@@ -4,12 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"time"
 
 	"layover/config"
-	"layover/delay"
 	"layover/purgatory"
 	"layover/wheel"
 
@@ -73,7 +71,7 @@ func (d *Daemon) coreConfig(lane int, s sizes) purgatory.Config {
 		config.OnInvalidDrop: purgatory.Drop, config.OnInvalidHalt: purgatory.Halt,
 	}
 	return purgatory.Config{
-		OnInvalid: policy[d.cfg.OnInvalid], DeadLetterTopic: d.cfg.DLQTopic, EgressTopic: d.cfg.EgressTopic,
+		OnInvalid: policy[d.cfg.OnInvalid], DeadLetterTopic: d.cfg.DLQTopic,
 		Patience: d.cfg.TargetPatience, HeldShare: s.held,
 		HeldElsewhere: func(target string, own int64) int64 { return d.held.elsewhere(lane, target, own) },
 		MaxInFlight:   1000 / d.cfg.Lanes, MaxInFlightBytes: s.flight, LargestChunk: s.chunk,
@@ -108,32 +106,6 @@ func (h *holdings) elsewhere(lane int, target string, own int64) (others int64) 
 	return others - own
 }
 
-// rules returns the header rules. Each lane has its own: they remember names.
-func (d *Daemon) rules() (*delay.Rules, error) {
-	denied := append([]string{}, d.cfg.IngressTopics...)
-	for _, ingress := range d.cfg.IngressTopics {
-		denied = append(denied, d.cfg.JournalName(ingress)) // also where it is off: one from before may be there
-	}
-	if d.cfg.DLQTopic != "" {
-		denied = append(denied, d.cfg.DLQTopic)
-	}
-	targets, err := delay.NewTargets(d.cfg.EgressTopic, d.cfg.TargetsAllowed, denied)
-	if err != nil {
-		return nil, err
-	}
-	return &delay.Rules{DefaultDelay: d.cfg.DefaultDelay, MaxDelay: d.cfg.MaxDelay, Targets: targets}, nil
-}
-
-// namedTargets are the topics that settings name and records go to.
-func (d *Daemon) namedTargets() (out []string) {
-	for _, name := range append([]string{d.cfg.EgressTopic, d.cfg.DLQTopic}, d.cfg.TargetsAllowed...) {
-		if name != "" && !strings.ContainsAny(name, "*?[") {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
 // backOff doubles from 100 ms to 2 s, with jitter, so that records flow again
 // within seconds of Kafka's return and a crowd of clients does not come at once.
 func backOff(fails int) time.Duration {
@@ -144,7 +116,7 @@ func backOff(fails int) time.Duration {
 // clientOptions returns the options of every Kafka client.
 func (d *Daemon) clientOptions() []kgo.Opt {
 	opts := []kgo.Opt{
-		kgo.ClientID("layover"),
+		kgo.ClientID(d.cfg.ClientID),
 		kgo.SeedBrokers(d.cfg.Brokers...),
 		kgo.RetryBackoffFn(backOff),
 		kgo.MetadataMinAge(250 * time.Millisecond),

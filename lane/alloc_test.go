@@ -38,9 +38,9 @@ func TestAllocationsOfTheLoop(t *testing.T) {
 	s := &sink{}
 	l := New(Config{
 		Core: purgatory.Config{
-			EgressTopic: "ready", MaxInFlight: 1 << 20, MaxInFlightBytes: 1 << 30, JumpOver: 100, Geometry: wheel.DefaultGeometry(),
+			MaxInFlight: 1 << 20, MaxInFlightBytes: 1 << 30, JumpOver: 100, Geometry: wheel.DefaultGeometry(),
 		},
-		Rules: &delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}, PatienceClock: func() time.Duration { return 0 },
+		Rules: always(&delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}), PatienceClock: func() time.Duration { return 0 },
 		Changed: func() {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, s, s, s)
 	l.core.Assign(purgatory.Assignment{TopicPartition: tenure(0, 1).TopicPartition, Epoch: 1, Window: offsets.NewWindow(0), Committed: true})
@@ -51,7 +51,7 @@ func TestAllocationsOfTheLoop(t *testing.T) {
 	park := func() {
 		r.Timestamp = now
 		r.Headers[0].Value = strconv.AppendInt(r.Headers[0].Value[:0], delayMs, 10)
-		if !l.take(reader, r, now.UnixMilli()) {
+		if !l.take(reader, l.cfg.Rules("delayed"), r, now.UnixMilli()) {
 			t.Fatalf("offset %d was not taken", r.Offset)
 		}
 		r.Offset++

@@ -19,8 +19,9 @@ func (l *Lane) read() {
 		f := &l.intake[0]
 		l.core.LogStart(f.tenure.TopicPartition, f.tenure.Epoch, f.logStart)
 		reader, ok := l.core.Reader(f.tenure.TopicPartition, f.tenure.Epoch)
+		rules := l.cfg.Rules(f.tenure.Topic)
 		for ok && budget > 0 && l.intakeAt < len(f.records) {
-			ok = l.take(reader, f.records[l.intakeAt], now)
+			ok = l.take(reader, rules, f.records[l.intakeAt], now)
 			l.intakeAt++
 			budget--
 		}
@@ -38,7 +39,7 @@ func (l *Lane) read() {
 }
 
 // take reads one record; false when its partition stops reading with it.
-func (l *Lane) take(reader purgatory.Reader, r *kgo.Record, nowMs int64) bool {
+func (l *Lane) take(reader purgatory.Reader, rules *delay.Rules, r *kgo.Record, nowMs int64) bool {
 	if !reader.Wants(r.Offset, r.LeaderEpoch) {
 		return true
 	}
@@ -48,11 +49,12 @@ func (l *Lane) take(reader purgatory.Reader, r *kgo.Record, nowMs int64) bool {
 	}
 	l.body.record = r
 	a.Body = &l.body
-	d, invalid := l.cfg.Rules.Parse(r.Headers, a.TimestampMs, nowMs)
+	d, invalid := rules.Parse(r.Headers, a.TimestampMs, nowMs)
 	a.DeadlineMs = d.DeadlineMs
 	if invalid != nil {
 		a.Reason = string(invalid.Reason)
 		a.Message = fmt.Sprintf("%s/%d@%d: %s", r.Topic, r.Partition, r.Offset, invalid.Message)
+		a.Target, a.Label, _ = rules.Targets.Default() // there is one where invalid records are delivered
 	} else {
 		a.Target, a.Label, a.Ambiguous = d.Target, d.Label, d.Ambiguous
 		a.Outcome = outcome(d)

@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"cmp"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -44,8 +45,9 @@ type Reading interface {
 // Config is what a lane needs.
 type Config struct {
 	Core           purgatory.Config
-	Rules          *delay.Rules
+	Rules          func(ingress string) *delay.Rules
 	Group          string // for the error headers
+	OriginalTime   bool   // delivered records keep their timestamps; dead letters do not
 	CommitInterval time.Duration
 	Journal        Journal // nil: no ingress topic has one, and nothing says so
 	// PatienceClock is the time in which brokers answered, which never goes back.
@@ -216,11 +218,11 @@ func (l *Lane) effects() {
 		l.reading.Jump(j)
 	}
 	for _, h := range e.Halts {
-		why := "partition stops reading; a restart with another LAYOVER_ON_INVALID goes on"
+		why := "partition stops reading; /status has the reason, and a restart with another LAYOVER_ON_INVALID goes on"
 		if h.Truncated {
 			why = "partition stops reading"
 		}
-		l.cfg.Log.Error(why, "topic", h.Topic, "partition", h.Partition, "offset", h.Offset, "err", h.Reason)
+		l.cfg.Log.Error(why, "topic", h.Topic, "partition", h.Partition, "offset", h.Offset, "err", cmp.Or(h.Code, h.Reason))
 		l.reading.Halt(h)
 	}
 	for _, h := range e.Holds {

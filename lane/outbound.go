@@ -79,6 +79,9 @@ func (l *Lane) fill(s *slot, d *purgatory.Delivery, now time.Time) {
 		Topic: d.Target, Partition: d.TargetPartition, Key: key, Value: value,
 		Headers: s.headers, Timestamp: now,
 	}
+	if l.cfg.OriginalTime && !d.DeadLettered && d.TimestampMs > 0 {
+		s.record.Timestamp = time.UnixMilli(d.TimestampMs)
+	}
 }
 
 // decode reads a body back. The headers are good until the next call.

@@ -50,7 +50,12 @@ type kafka struct {
 	answers    sync.WaitGroup
 }
 
-func (k *kafka) Route(string, []byte) (int32, purgatory.Verdict) { return 0, purgatory.Usable }
+// always returns the same rules for every ingress topic.
+func always(r *delay.Rules) func(string) *delay.Rules { return func(string) *delay.Rules { return r } }
+
+func (k *kafka) Route(string, offsets.TopicPartition, []byte) purgatory.Route {
+	return purgatory.Route{}
+}
 
 func (k *kafka) Deliver(r *kgo.Record, _ bool, done func(*kgo.Record, error)) {
 	k.mu.Lock()
@@ -136,10 +141,10 @@ func inBubble(t *testing.T, edit func(*Config), f func(*rig)) {
 		}
 		cfg := Config{
 			Core: purgatory.Config{
-				OnInvalid: purgatory.Halt, EgressTopic: "ready", Patience: time.Minute, HeldShare: 1 << 20, MaxInFlight: 10_000,
+				OnInvalid: purgatory.Halt, Patience: time.Minute, HeldShare: 1 << 20, MaxInFlight: 10_000,
 				MaxInFlightBytes: 1 << 30, JumpOver: 100, Geometry: wheel.Geometry{TickMs: 1, Slots: 64, Factor: 32, Levels: 5},
 			},
-			Rules: &delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}, Group: "g", CommitInterval: time.Second,
+			Rules: always(&delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}), Group: "g", CommitInterval: time.Second,
 			PatienceClock: func() time.Duration { return time.Since(r.start) },
 			Changed:       func() { r.kafka.set(func(k *kafka) { k.turns = append(k.turns, time.Now()) }) },
 			Log:           slog.New(slog.NewTextHandler(io.Discard, nil)),

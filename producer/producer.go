@@ -12,6 +12,9 @@ import (
 
 // Config is what a Producer needs.
 type Config struct {
+	// Compression are the codecs in order of preference; a broker that is too old for
+	// one gets the next. Records that must be alone are compressed as well as can be.
+	Compression []kgo.CompressionCodec
 	// MaxBatchBytes returns a topic's max.message.bytes.
 	MaxBatchBytes func(topic string) int32
 	MaxBuffered   int // records that the caller may have in flight
@@ -53,7 +56,7 @@ const bestCompression = 19
 func New(cfg Config) (*Producer, error) {
 	p := &Producer{cfg: cfg, stale: make(map[staleTopic]bool)}
 	var err error
-	if p.client, err = newClient(cfg, "", kgo.ProducerBatchMaxBytesFn(cfg.MaxBatchBytes), kgo.WithHooks(&forgetful{producer: p})); err != nil {
+	if p.client, err = newClient(cfg, "", kgo.ProducerBatchCompression(cfg.Compression...), kgo.ProducerBatchMaxBytesFn(cfg.MaxBatchBytes), kgo.WithHooks(&forgetful{producer: p})); err != nil {
 		return nil, err
 	}
 	return p, nil

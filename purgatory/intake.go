@@ -24,7 +24,7 @@ type Arrival struct {
 	// DeadlineMs is when the record is due; with outcome Passed or Immediate it is
 	// due at once, and this only tells when it should have been.
 	DeadlineMs int64
-	Target     string
+	Target     string  // of an invalid record: where it goes if it is delivered all the same
 	Label      string  // metrics label of the target
 	Outcome    Outcome // how it is counted
 	Ambiguous  bool    // it asked for an instant and for a delay; the instant won
@@ -196,7 +196,7 @@ func (a *Arrival) requestedMs() int64 {
 func (r Reader) invalid(a *Arrival) bool {
 	c, p := r.core, r.part
 	if c.cfg.OnInvalid == Halt {
-		c.halt(p, HaltNotice{Offset: a.Offset, Reason: a.Reason + ": " + a.Message})
+		c.halt(p, HaltNotice{Offset: a.Offset, Code: a.Reason, Reason: a.Reason + ": " + a.Message})
 		return false
 	}
 	p.next = a.Offset + 1
@@ -209,7 +209,7 @@ func (r Reader) invalid(a *Arrival) bool {
 		c.finish(p, a.Offset)
 		return true
 	case Deliver:
-		t = c.target(c.cfg.EgressTopic, c.cfg.EgressTopic)
+		t = c.target(a.Target, a.Label)
 	default:
 		t = c.dead
 	}

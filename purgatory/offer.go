@@ -138,17 +138,17 @@ func (c *Core) parkAgain(e entry) bool {
 // held from now on.
 func (c *Core) route(t *target, e entry) (*dest, bool) {
 	_, body := c.store.read(e.loc)
-	no, verdict := c.router.Route(t.name, body)
-	switch verdict {
+	r := c.router.Route(t.name, e.part.TopicPartition, body)
+	switch r.Verdict {
 	case Usable:
 	case Pending:
 		t.pending = true
 		return nil, false
 	default:
-		c.holdTarget(t, verdict, "")
+		c.holdTarget(t, r.Verdict, r.Detail)
 		return nil, false
 	}
-	return c.dest(t, no), true
+	return c.dest(t, r.Partition), true
 }
 
 // room says whether a target partition takes one more record: it has a bound in

@@ -23,7 +23,6 @@ const (
 type Config struct {
 	OnInvalid       Policy
 	DeadLetterTopic string // "" for none
-	EgressTopic     string // "" for none
 	Patience        time.Duration
 	HeldShare       int64 // store bytes one target's held records may take, in all cores
 	// HeldElsewhere takes what this core holds for a target and returns what all others
@@ -43,8 +42,15 @@ type Config struct {
 // Router says which partition of its target a record goes to. It is asked when a
 // record is due; the answer may change from one call to the next.
 type Router interface {
-	// Route returns the partition, or why there is none at the moment.
-	Route(topic string, body []byte) (partition int32, verdict Verdict)
+	// Route routes a record that was read from an ingress partition to its target.
+	Route(target string, from offsets.TopicPartition, body []byte) Route
+}
+
+// Route is where a record goes.
+type Route struct {
+	Partition int32   // where Verdict is Usable
+	Verdict   Verdict // of the target, at the moment
+	Detail    string  // what is wrong with it, where the verdict does not say it all
 }
 
 // Verdict is what is known about a target.
@@ -56,11 +62,12 @@ const (
 	Missing             // the topic does not exist
 	Forbidden           // not authorised
 	Unreachable         // no leader, or none that answers
+	Mismatched          // its partitions do not go with those of the ingress topic
 )
 
 // String returns the word that status, logs and error messages use.
 func (v Verdict) String() string {
-	return [...]string{"usable", "being looked up", "missing", "forbidden", "unreachable"}[v]
+	return [...]string{"usable", "being looked up", "missing", "forbidden", "unreachable", "mismatched"}[v]
 }
 
 // Clock is the time of an event.
@@ -168,7 +175,8 @@ type HaltNotice struct {
 	offsets.TopicPartition
 	Epoch  uint64
 	Offset int64
-	Reason string
+	Reason string // may quote a header of the record
+	Code   string // the stable code of the reason, for where nothing of a record may be told; "" if there is none
 	// Truncated: not by the policy for invalid records. Which of the records from
 	// Offset on are finished cannot be told, and an operator has to choose.
 	Truncated bool

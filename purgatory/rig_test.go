@@ -30,8 +30,8 @@ func (b text) Put(dst []byte) { copy(dst, b) }
 // signpost is a router that a test sets by hand.
 type signpost map[string]Verdict
 
-func (s signpost) Route(topic string, body []byte) (int32, Verdict) {
-	return int32(body[0] - '0'), s[topic]
+func (s signpost) Route(topic string, _ offsets.TopicPartition, body []byte) Route {
+	return Route{Partition: int32(body[0] - '0'), Verdict: s[topic]}
 }
 
 // rig is a core in the hands of a test.
@@ -44,7 +44,7 @@ type rig struct {
 
 func newRig(t testing.TB, edit func(*Config)) *rig {
 	cfg := Config{
-		DeadLetterTopic: graves, EgressTopic: egress, Patience: time.Minute, HeldShare: 1 << 20,
+		DeadLetterTopic: graves, Patience: time.Minute, HeldShare: 1 << 20,
 		MaxInFlight: 100, MaxInFlightBytes: 1 << 20, JumpOver: 10,
 		Geometry: wheel.Geometry{TickMs: 1, Slots: 64, Factor: 16, Levels: 4},
 	}

@@ -121,14 +121,14 @@ func partitionOf(p int) offsets.TopicPartition {
 }
 
 // Route implements purgatory.Router. A body's first byte chooses the partition.
-func (w *World) Route(topic string, body []byte) (int32, purgatory.Verdict) {
-	return int32(body[0]-'0') % 2, w.verdicts[topic]
+func (w *World) Route(topic string, _ offsets.TopicPartition, body []byte) purgatory.Route {
+	return purgatory.Route{Partition: int32(body[0]-'0') % 2, Verdict: w.verdicts[topic]}
 }
 
 // core makes an instance's core.
 func (w *World) core(clock purgatory.Clock) *purgatory.Core {
 	cfg := purgatory.Config{
-		OnInvalid: w.cfg.OnInvalid, EgressTopic: egress, Patience: w.cfg.Patience, HeldShare: w.cfg.HeldShare,
+		OnInvalid: w.cfg.OnInvalid, Patience: w.cfg.Patience, HeldShare: w.cfg.HeldShare,
 		MaxInFlight: w.cfg.MaxInFlight, MaxInFlightBytes: w.cfg.MaxInFlightBytes, LargestChunk: w.cfg.LargestChunk,
 		JumpOver: w.cfg.JumpOver, Geometry: wheel.Geometry{TickMs: 1, Slots: 64, Factor: 16, Levels: 4},
 		JournalAbove: w.cfg.JournalAbove,

@@ -47,7 +47,7 @@ func serveDaemon(in io.Reader, out io.Writer) error {
 	for _, warning := range warnings {
 		log.Warn("configuration", "warning", warning)
 	}
-	daemon.TuneRuntime(cfg, log)
+	daemon.TuneRuntime(cfg)
 	serving := make(chan string, 1)
 	d, err := daemon.New(cfg, daemon.Options{Log: log, Version: "benchmark", Ready: func(addr string) { serving <- addr }})
 	if err != nil {

@@ -47,12 +47,13 @@ func startRig() (*rig, error) {
 		return nil, err
 	}
 	r := &rig{began: time.Now(), enough: make(chan struct{}, 1)}
+	rules := &delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}
 	r.Lane = lane.New(lane.Config{
 		Core: purgatory.Config{
-			OnInvalid: purgatory.Halt, EgressTopic: egress, Patience: 15 * time.Minute, HeldShare: 64 << 20,
+			OnInvalid: purgatory.Halt, Patience: 15 * time.Minute, HeldShare: 64 << 20,
 			MaxInFlight: 1000, MaxInFlightBytes: 64 << 20, JumpOver: purgatory.JumpOver, Geometry: wheel.DefaultGeometry(),
 		},
-		Rules: &delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}, Group: "benchmark", CommitInterval: time.Second,
+		Rules: func(string) *delay.Rules { return rules }, Group: "benchmark", CommitInterval: time.Second,
 		PatienceClock: func() time.Duration { return time.Since(r.began) },
 		Changed:       r.turned, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, r, r, r)
@@ -98,7 +99,7 @@ func (r *rig) handDue(delaysMs ...int64) {
 }
 
 // Route implements purgatory.Router.
-func (r *rig) Route(string, []byte) (int32, purgatory.Verdict) { return 0, purgatory.Usable }
+func (r *rig) Route(string, offsets.TopicPartition, []byte) purgatory.Route { return purgatory.Route{} }
 
 // Deliver notes how late the record is: this is where a real one would leave.
 func (r *rig) Deliver(record *kgo.Record, _ bool, done func(*kgo.Record, error)) {

@@ -1,0 +1,108 @@
+package daemon
+
+import (
+	"slices"
+	"strings"
+
+	"layover/cluster"
+	"layover/config"
+	"layover/delay"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// rules returns the header rules of each ingress topic. Each lane has its own: they
+// remember names.
+func (d *Daemon) rules() (func(ingress string) *delay.Rules, error) {
+	all := make(map[string]*delay.Rules)
+	for _, ingress := range d.cfg.IngressTopics {
+		targets, err := delay.NewTargets(d.egressOf(ingress), d.allowed(), d.denied())
+		if err != nil {
+			return nil, err
+		}
+		all[ingress] = &delay.Rules{DefaultDelay: d.cfg.DefaultDelay, MaxDelay: d.cfg.MaxDelay, Targets: targets}
+	}
+	for _, t := range d.cfg.TopicDelays {
+		all[t.Ingress].DefaultDelay = t.Delay
+	}
+	return func(ingress string) *delay.Rules { return all[ingress] }, nil
+}
+
+// egressOf is where a record of an ingress topic goes that names no target; "" where
+// it has to.
+func (d *Daemon) egressOf(ingress string) string {
+	for _, t := range d.cfg.TopicTargets {
+		if t.Ingress == ingress {
+			return t.Target
+		}
+	}
+	return d.cfg.EgressTopic
+}
+
+// allowed are the names and globs that a header may choose, each once: the egress
+// topic first, then the targets of ingress topics, then those that are allowed besides.
+func (d *Daemon) allowed() (out []string) {
+	names := []string{d.cfg.EgressTopic}
+	for _, t := range d.cfg.TopicTargets {
+		names = append(names, t.Target)
+	}
+	for _, name := range append(names, d.cfg.TargetsAllowed...) {
+		if name != "" && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// denied are the topics that no header may choose.
+func (d *Daemon) denied() []string {
+	out := slices.Clone(d.cfg.IngressTopics)
+	for _, ingress := range d.cfg.IngressTopics {
+		out = append(out, d.cfg.JournalName(ingress)) // also where it is off: one from before may be there
+	}
+	if d.cfg.DLQTopic != "" {
+		out = append(out, d.cfg.DLQTopic)
+	}
+	return out
+}
+
+// namedTargets are the topics that settings name and records go to.
+func (d *Daemon) namedTargets() (out []string) {
+	for _, name := range append(d.allowed(), d.cfg.DLQTopic) {
+		if name != "" && !strings.ContainsAny(name, "*?[") {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// mismatches says which configured targets have fewer partitions than an ingress topic,
+// where records keep the number of theirs. Records for such a target are held.
+func (d *Daemon) mismatches() (out []string) {
+	if d.cfg.Partition != config.PartitionSame {
+		return nil
+	}
+	for _, target := range d.namedTargets() {
+		t := d.watcher.Lookup(target)
+		if t.State != cluster.Usable || target == d.cfg.DLQTopic {
+			continue
+		}
+		for _, name := range d.cfg.IngressTopics {
+			if ingress := d.watcher.Lookup(name); ingress.State == cluster.Usable && t.Partitions < ingress.Partitions {
+				out = append(out, tooFew(target, t.Partitions, name, ingress.Partitions))
+			}
+		}
+	}
+	return out
+}
+
+// compression is the codec that is asked for and, for brokers that do not know it,
+// what all of them take.
+func (d *Daemon) compression() []kgo.CompressionCodec {
+	codec := map[config.Compression]kgo.CompressionCodec{
+		config.CompressionSnappy: kgo.SnappyCompression(), config.CompressionLZ4: kgo.Lz4Compression(),
+		config.CompressionZstd: kgo.ZstdCompression(), config.CompressionGzip: kgo.GzipCompression(),
+		config.CompressionNone: kgo.NoCompression(),
+	}
+	return []kgo.CompressionCodec{codec[d.cfg.Compression], kgo.NoCompression()}
+}

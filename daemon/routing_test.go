@@ -1,0 +1,179 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"layover/config"
+	"layover/producer"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// sendTo writes a record to a partition of a topic.
+func (w *world) sendTo(topic string, partition int32, value string, headers ...kgo.RecordHeader) {
+	w.Helper()
+	r := &kgo.Record{Topic: topic, Partition: partition, Key: []byte("key"), Value: []byte(value), Headers: headers}
+	if err := w.client.ProduceSync(context.Background(), r).FirstErr(); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) createTopics(partitions int32, names ...string) {
+	w.Helper()
+	if _, err := kadm.NewClient(w.client).CreateTopics(context.Background(), partitions, 1, nil, names...); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// A header wins over the topic's delay and target, those win over the defaults of all.
+func TestEachIngressTopicHasItsDelayAndItsTarget(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.createTopics(1, "retry.30s", "retry.5m", "slow", "other")
+		in := w.start("LAYOVER_INGRESS_TOPICS=retry.30s,retry.5m,delayed", "LAYOVER_TOPIC_TARGETS=retry.30s=other,retry.5m=slow",
+			"LAYOVER_TOPIC_DELAYS=retry.30s=30s,retry.5m=5m", "LAYOVER_DEFAULT_DELAY=1m")
+		in.ready()
+		w.sendTo("retry.30s", 0, "30s to other")
+		w.sendTo("retry.5m", 0, "5m to slow")
+		w.sendTo("retry.5m", 0, "2s to slow", header("x-delay", "2s"))
+		w.sendTo("retry.5m", 0, "5m to other", header("x-deliver-to", "other"))
+		w.sendTo(ingress, 0, "1m to ready")
+		began := time.Now()
+		for _, want := range []struct {
+			topic, value string
+			count        int
+			at           time.Duration
+		}{
+			{"slow", "2s to slow", 1, 2 * time.Second},
+			{"other", "30s to other", 1, 30 * time.Second},
+			{egress, "1m to ready", 1, time.Minute},
+			{"slow", "5m to slow", 2, 5 * time.Minute},
+			{"other", "5m to other", 2, 5 * time.Minute},
+		} {
+			time.Sleep(time.Until(began.Add(want.at - 100*time.Millisecond)))
+			if n := w.count(want.topic); n >= want.count && want.topic != "other" || n > want.count {
+				t.Errorf("%s: %d records before %v", want.value, n, want.at)
+			}
+			all := w.arrives(want.topic, want.count, time.Second)
+			if got := string(all[want.count-1].Value); got != want.value {
+				t.Errorf("%s has %q, want %q", want.topic, got, want.value)
+			}
+		}
+		in.stop()
+	})
+}
+
+func TestRecordsMayKeepTheNumberOfTheirPartition(t *testing.T) {
+	inBubble(t, func(w *world) {
+		in := w.start("LAYOVER_PARTITION=same")
+		in.ready()
+		for p := range int32(2) { // the same key in both
+			w.sendTo(ingress, p, fmt.Sprint(p), header("x-delay", "1s"))
+		}
+		for _, r := range w.arrives(egress, 2, 5*time.Second) {
+			if fmt.Sprint(r.Partition) != string(r.Value) {
+				t.Errorf("a record of partition %s is in %d", r.Value, r.Partition)
+			}
+		}
+		in.stop()
+	})
+}
+
+func TestATargetWithTooFewPartitionsHoldsItsRecordsUntilItHasThem(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.createTopics(1, "narrow")
+		in := w.start("LAYOVER_PARTITION=same", "LAYOVER_EGRESS_TOPIC=narrow")
+		in.ready()
+		w.sendTo(ingress, 0, "a", header("x-delay", "1s"))
+		w.sendTo(ingress, 1, "b", header("x-delay", "1s"))
+		time.Sleep(10 * time.Second)
+		if n := w.count("narrow"); n != 0 {
+			t.Errorf("%d records in a topic that has too few partitions", n)
+		}
+		const why = "narrow has 1 partitions and delayed has 2: with LAYOVER_PARTITION=same"
+		if _, status := in.get("/status"); strings.Count(status, why) < 2 || !strings.Contains(status, `"state": "mismatched"`) {
+			t.Errorf("status does not say so where topics and where held targets are listed: %s", status)
+		}
+		if !strings.Contains(in.logs.String(), why) {
+			t.Errorf("log: %s", in.logs)
+		}
+		if _, err := kadm.NewClient(w.client).UpdatePartitions(context.Background(), 2, "narrow"); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range w.arrives("narrow", 2, 10*time.Second) {
+			if want := map[string]int32{"a": 0, "b": 1}[string(r.Value)]; r.Partition != want {
+				t.Errorf("%s is in partition %d", r.Value, r.Partition)
+			}
+		}
+		if _, status := in.get("/status"); strings.Contains(status, why) {
+			t.Errorf("status still complains: %s", status)
+		}
+		in.stop()
+	})
+}
+
+func TestDeliveredRecordsMayKeepTheirTimestamps(t *testing.T) {
+	inBubble(t, func(w *world) {
+		in := w.start("LAYOVER_TIMESTAMP=original")
+		in.ready()
+		sent := time.Now().Truncate(time.Millisecond)
+		w.sendTo(ingress, 0, "a", header("x-delay", "1h"))
+		w.sendTo(ingress, 0, "b", header("x-delay", "tomorrow"))
+		dead := w.arrives(dlq, 1, time.Minute)[0]
+		time.Sleep(time.Hour)
+		r := w.arrives(egress, 1, time.Minute)[0]
+		if !r.Timestamp.Equal(sent) {
+			t.Errorf("timestamp %v, want %v", r.Timestamp, sent)
+		}
+		if dead.Timestamp.Before(sent) {
+			t.Errorf("dead letter of %v, want that of its death", dead.Timestamp)
+		}
+		in.stop()
+	})
+}
+
+// Not in a bubble: there nothing may begin to decompress zstd.
+func TestBatchesAreCompressedAsIsSet(t *testing.T) {
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "snappy", "lz4", "zstd", "gzip", "none"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broker.Close()
+	for name, want := range map[string]kgo.CompressionCodecType{
+		"snappy": kgo.CodecSnappy, "lz4": kgo.CodecLz4, "zstd": kgo.CodecZstd, "gzip": kgo.CodecGzip, "none": kgo.CodecNone,
+	} {
+		t.Run(name, func(t *testing.T) {
+			seeds := func(string) []kgo.Opt { return []kgo.Opt{kgo.SeedBrokers(broker.ListenAddrs()...)} }
+			d := &Daemon{cfg: &config.Config{Compression: config.Compression(name)}}
+			p, err := producer.New(producer.Config{
+				Compression: d.compression(), MaxBatchBytes: func(string) int32 { return 1 << 20 }, MaxBuffered: 10, Options: seeds,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			failed := make(chan error, 1)
+			p.Deliver(&kgo.Record{Topic: name, Value: bytes.Repeat([]byte("compress me "), 1000)}, false, func(_ *kgo.Record, err error) { failed <- err })
+			if err := <-failed; err != nil {
+				t.Fatal(err)
+			}
+			reader, err := kgo.NewClient(append(seeds(""), kgo.ConsumeTopics(name), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer reader.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			records := reader.PollFetches(ctx).Records()
+			if len(records) != 1 || records[0].Attrs.CompressionType() != uint8(want) {
+				t.Errorf("%d records, compression %v, want %d", len(records), records[0].Attrs.CompressionType(), want)
+			}
+		})
+	}
+}
