@@ -1,8 +1,11 @@
 package client
 
 import (
+	"errors"
 	"flag"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -14,6 +17,76 @@ func NewFlags(verb string) *flag.FlagSet {
 	flags.Usage = func() {}
 	return flags
 }
+
+// envFileFlag is the one flag that may stand before the verb as well.
+const envFileFlag = "env-file"
+
+// AddEnvFile adds --env-file to the flags of a verb that reads settings. Its
+// files come after those that stood before the verb.
+func (p *Process) AddEnvFile(flags *flag.FlagSet) {
+	flags.Func(envFileFlag, "read settings from a `FILE` too, the environment wins", p.addEnvFile)
+}
+
+func (p *Process) addEnvFile(path string) error {
+	if path == "" {
+		return errors.New("want the name of a file")
+	}
+	p.EnvFiles = append(p.EnvFiles, path)
+	return nil
+}
+
+// TakeEnvFiles takes each --env-file that stands before the verb.
+func (p *Process) TakeEnvFiles() error {
+	for len(p.Args) > 0 {
+		name, path, hasPath := strings.Cut(p.Args[0], "=")
+		if name != "--"+envFileFlag && name != "-"+envFileFlag {
+			return nil
+		}
+		p.Args = p.Args[1:]
+		if !hasPath && len(p.Args) > 0 {
+			path, p.Args = p.Args[0], p.Args[1:]
+		}
+		if err := p.addEnvFile(path); err != nil {
+			return fmt.Errorf("--%s: %w", envFileFlag, err)
+		}
+	}
+	return nil
+}
+
+// Choice is the value of a flag that takes one of a few words, the first by
+// default.
+type Choice struct {
+	words  []string
+	chosen string
+}
+
+// String returns the word that was chosen.
+func (c *Choice) String() string { return c.chosen }
+
+// Set chooses a word.
+func (c *Choice) Set(word string) error {
+	if !slices.Contains(c.words, word) {
+		return fmt.Errorf("want %s", strings.Join(c.words, " or "))
+	}
+	c.chosen = word
+	return nil
+}
+
+// Words returns all that there is to choose from.
+func (c *Choice) Words() []string { return c.words }
+
+// Output is the form in which a verb prints facts.
+type Output struct{ Choice }
+
+// AddOutput adds -o to the flags of a verb.
+func AddOutput(flags *flag.FlagSet) *Output {
+	o := &Output{Choice{words: []string{"text", "json"}, chosen: "text"}}
+	flags.Var(o, "o", "print in a `FORMAT` for people or for machines")
+	return o
+}
+
+// JSON reports whether a machine reads what is printed.
+func (o *Output) JSON() bool { return o.chosen == "json" }
 
 // ParseFlags parses args into flags and returns the arguments that are no
 // flags. Unlike the flag package alone it takes flags behind such arguments as

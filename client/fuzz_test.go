@@ -34,7 +34,10 @@ func FuzzSendCommandLine(f *testing.F) {
 	f.Add("v\x00--delay\x005s", "", "a/b")
 	f.Fuzz(func(t *testing.T, line, brokers, topics string) {
 		args := strings.Split(line, "\x00")
-		o, err := parseSend(args, []string{"KAFKA_BROKERS=" + brokers, "LAYOVER_INGRESS_TOPICS=" + topics, "LAYOVER_LANES=none"})
+		if strings.Contains(line, "env-file") {
+			t.Skip("what it accepts depends on the files of this machine")
+		}
+		o, err := parseSend(&Process{Args: args, Environ: []string{"KAFKA_BROKERS=" + brokers, "LAYOVER_INGRESS_TOPICS=" + topics, "LAYOVER_LANES=none"}})
 		if err != nil {
 			if err.Error() == "" {
 				t.Fatalf("%q: refused without a word", args)
@@ -135,7 +138,7 @@ func FuzzHealthAsksAnAddressThatCanBeAsked(f *testing.F) {
 		if arg != "" {
 			args = []string{arg}
 		}
-		text, err := healthURL(args, []string{"LAYOVER_HTTP_ADDR=" + addr, "LAYOVER_LANES=none"})
+		text, _, err := healthURL(&Process{Args: args, Environ: []string{"LAYOVER_HTTP_ADDR=" + addr, "LAYOVER_LANES=none"}})
 		if err != nil {
 			return
 		}

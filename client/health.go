@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,13 +26,16 @@ const (
 	maxHealthBytes = 64 << 10
 )
 
-const healthHelp = `Usage: layover health [--live | --ready]
+const healthHelp = `Usage: layover health [--live | --ready] [--env-file FILE] [-o json]
 
 Asks a running Layover at LAYOVER_HTTP_ADDR (default :9846) and prints the
 answer. Made for health checks in images without a shell.
 
-  --live    whether its own loops move: /livez (the default)
-  --ready   whether it has read its partitions: /readyz
+  --live           whether its own loops move: /livez (the default)
+  --ready          whether it has read its partitions: /readyz
+  --env-file FILE  read LAYOVER_HTTP_ADDR from FILE too; may be repeated, the last
+                   wins, and the environment over all
+  -o json          print an object: ok, url, status, answer, error
 
 Exit code: 0 if the answer is 200, 1 if it is another or none comes within 3 s,
 2 if the command line or LAYOVER_HTTP_ADDR is wrong.
@@ -39,49 +43,77 @@ Exit code: 0 if the answer is 200, 1 if it is another or none comes within 3 s,
 
 // Health is the verb health.
 func Health(ctx context.Context, p Process) int {
-	url, err := healthURL(p.Args, p.Environ)
+	url, output, err := healthURL(&p)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return p.Help(healthHelp)
 	case err != nil:
 		return p.FailUsage(err)
 	}
-	if err := Ask(ctx, url, p.Stdout); err != nil {
+	if output.JSON() {
+		err = askInJSON(ctx, url, p.Stdout)
+	} else {
+		err = Ask(ctx, url, p.Stdout)
+	}
+	if err != nil {
 		return p.Fail(err)
 	}
 	return ExitOK
 }
 
-// healthURL is what to ask. Only LAYOVER_HTTP_ADDR is read: a mistake in
-// another variable is not a reason to call a running process unhealthy.
-func healthURL(args, environ []string) (string, error) {
-	flags := NewFlags("health")
-	live := flags.Bool("live", false, "")
-	ready := flags.Bool("ready", false, "")
-	operands, err := ParseFlags(flags, args)
-	switch {
-	case err != nil:
-		return "", err
-	case len(operands) > 0:
-		return "", fmt.Errorf("unexpected argument %q", operands[0])
-	case *live && *ready:
-		return "", errors.New("--live and --ready are two questions: ask one")
-	}
-	c, err := config.LoadClient(only(environ, "LAYOVER_HTTP_ADDR"))
-	if err != nil {
-		return "", err
-	}
-	if *ready {
-		return ProbeURL(c.HTTPAddr, "/readyz")
-	}
-	return ProbeURL(c.HTTPAddr, "/livez")
+// healthFlags is the command line of health as it was given.
+type healthFlags struct {
+	*flag.FlagSet
+	live, ready bool
+	output      *Output
 }
 
-// only returns the entries of environ for the variable name.
-func only(environ []string, name string) []string {
+func newHealthFlags(p *Process) *healthFlags {
+	f := &healthFlags{FlagSet: NewFlags("health")}
+	f.BoolVar(&f.live, "live", false, "whether its own loops move")
+	f.BoolVar(&f.ready, "ready", false, "whether it has read its partitions")
+	p.AddEnvFile(f.FlagSet)
+	f.output = AddOutput(f.FlagSet)
+	return f
+}
+
+// HealthFlags returns the flags of health, for those who list them.
+func HealthFlags() *flag.FlagSet { return newHealthFlags(new(Process)).FlagSet }
+
+// healthURL is what to ask. Only LAYOVER_HTTP_ADDR is read: a mistake in
+// another variable is not a reason to call a running process unhealthy.
+func healthURL(p *Process) (string, *Output, error) {
+	f := newHealthFlags(p)
+	operands, err := ParseFlags(f.FlagSet, p.Args)
+	switch {
+	case err != nil:
+		return "", nil, err
+	case len(operands) > 0:
+		return "", nil, fmt.Errorf("unexpected argument %q", operands[0])
+	case f.live && f.ready:
+		return "", nil, errors.New("--live and --ready are two questions: ask one")
+	}
+	if err := p.ReadEnvFiles(); err != nil {
+		return "", nil, err
+	}
+	c, err := config.LoadClient(only(p.Environ, "LAYOVER_HTTP_ADDR", "LAYOVER_HTTP_ADDR_FILE"))
+	if err != nil {
+		return "", nil, err
+	}
+	path := "/livez"
+	if f.ready {
+		path = "/readyz"
+	}
+	url, err := ProbeURL(c.HTTPAddr, path)
+	return url, f.output, err
+}
+
+// only returns the entries of environ for the variables of those names.
+func only(environ []string, names ...string) []string {
 	var found []string
 	for _, pair := range environ {
-		if n, _, _ := strings.Cut(pair, "="); strings.EqualFold(n, name) {
+		n, _, _ := strings.Cut(pair, "=")
+		if slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(n, name) }) {
 			found = append(found, pair)
 		}
 	}
@@ -106,30 +138,58 @@ func ProbeURL(listen, path string) (string, error) {
 	return probe.String(), nil
 }
 
+// healthFacts is what -o json prints. The names are documented.
+type healthFacts struct {
+	OK     bool   `json:"ok"`
+	URL    string `json:"url"`
+	Status int    `json:"status,omitempty"` // of HTTP, absent without an answer
+	Answer string `json:"answer"`
+	Error  string `json:"error,omitempty"`
+}
+
+// askInJSON prints what became of the question, whatever that is, and returns it
+// as Ask does.
+func askInJSON(ctx context.Context, url string, out io.Writer) error {
+	facts := healthFacts{URL: url}
+	var err error
+	if facts.Status, facts.Answer, err = ask(ctx, url); err != nil {
+		facts.Error = err.Error()
+	}
+	facts.OK = err == nil
+	return errors.Join(err, WriteJSON(out, facts))
+}
+
 // Ask prints the body of what url answers. An error is no answer, or one that
 // is not 200. Proxies are not asked: the process is meant, not the network.
 func Ask(ctx context.Context, url string, out io.Writer) error {
+	_, answer, err := ask(ctx, url)
+	if answer != "" {
+		fmt.Fprintln(out, answer)
+	}
+	return err
+}
+
+// ask returns the status and the body of what url answers, without line ends
+// behind it.
+func ask(ctx context.Context, url string) (status int, answer string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return err
+		return 0, "", err
 	}
 	transport := &http.Transport{DisableKeepAlives: true}
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return fmt.Errorf("no answer from %s: %w; is Layover running, and is LAYOVER_HTTP_ADDR the same there?", url, err)
+		return 0, "", fmt.Errorf("no answer from %s: %w; is Layover running, and is LAYOVER_HTTP_ADDR the same there?", url, err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxHealthBytes))
 	if err != nil {
-		return fmt.Errorf("answer of %s: %w", url, err)
-	}
-	if len(body) > 0 {
-		fmt.Fprintln(out, strings.TrimRight(string(body), "\n"))
+		return resp.StatusCode, "", fmt.Errorf("answer of %s: %w", url, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, resp.Status)
+		err = fmt.Errorf("%s answers %s", url, resp.Status)
 	}
-	return nil
+	return resp.StatusCode, strings.TrimRight(string(body), "\n"), err
 }

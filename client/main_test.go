@@ -19,9 +19,10 @@ type result struct {
 }
 
 type call struct {
-	args    []string
-	environ []string
-	stdin   io.Reader
+	args        []string
+	environ     []string
+	stdin       io.Reader
+	onATerminal bool // stdout and stderr are one
 }
 
 func (c call) do(t *testing.T, verb func(context.Context, Process) int) result {
@@ -32,6 +33,7 @@ func (c call) do(t *testing.T, verb func(context.Context, Process) int) result {
 	}
 	code := verb(t.Context(), Process{
 		Verb: "verb", Args: c.args, Environ: c.environ, Stdin: c.stdin, Stdout: &stdout, Stderr: &stderr,
+		StdoutIsTerminal: c.onATerminal, StderrIsTerminal: c.onATerminal,
 	})
 	return result{code, stdout.String(), stderr.String()}
 }

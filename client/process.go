@@ -1,8 +1,11 @@
 package client
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+
+	"layover/envfile"
 )
 
 // The exit codes of every verb.
@@ -21,6 +24,29 @@ type Process struct {
 	Stdin   io.Reader
 	Stdout  io.Writer
 	Stderr  io.Writer
+
+	StdinIsTerminal, StdoutIsTerminal, StderrIsTerminal bool // a person is at the other end
+
+	EnvFiles []string          // of --env-file; a later one wins, and Environ over all
+	EnvFrom  map[string]string // since ReadEnvFiles, the file of each variable that is from one
+}
+
+// ReadEnvFiles adds what the files of --env-file say to the environment. It is
+// called once, when the command line has been read.
+func (p *Process) ReadEnvFiles() error {
+	environ, from, err := envfile.Merge(p.Environ, p.EnvFiles)
+	if err != nil {
+		return err
+	}
+	p.Environ, p.EnvFrom = environ, from
+	return nil
+}
+
+// WriteJSON writes v as one line of JSON, with < and > as they are.
+func WriteJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
 }
 
 // Fail writes err to stderr under the verb's name and returns ExitRuntime.

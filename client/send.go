@@ -23,7 +23,7 @@ import (
 // The printer is the caller's goroutine. Both queues are bounded, so the
 // memory is too, however long stdin is.
 func Send(ctx context.Context, p Process) int {
-	o, err := parseSend(p.Args, p.Environ)
+	o, err := parseSend(&p)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return p.Help(sendHelp)
@@ -35,12 +35,18 @@ func Send(ctx context.Context, p Process) int {
 		return p.Fail(err)
 	}
 	defer conn.Close()
-	s := &sender{o: o, conn: conn, out: bufio.NewWriter(p.Stdout), sent: make(chan *sentRecord, maxInFlight), stop: make(chan struct{})}
+	s := newSender(o, conn)
 	next := once(o.value)
 	if o.lines {
 		next = linesOf(p.Stdin, int(conn.batchBytes))
+		if p.StderrIsTerminal && !p.StdinIsTerminal { // it would paint over what is typed
+			s.counter = newCounter(p.Stderr, p.StdoutIsTerminal)
+		}
 	}
-	if err := s.run(ctx, next); err != nil {
+	s.out = bufio.NewWriter(s.counter.above(p.Stdout))
+	err = s.run(ctx, next)
+	s.counter.stop()
+	if err != nil {
 		return p.Fail(err)
 	}
 	return ExitOK
@@ -54,6 +60,12 @@ type sender struct {
 	out  *bufio.Writer
 	sent chan *sentRecord // in order of the source; closed at its end
 	stop chan struct{}    // closed by the printer at the first failure
+
+	counter *counter // nil: nobody watches
+}
+
+func newSender(o *sendOptions, conn *connection) *sender {
+	return &sender{o: o, conn: conn, sent: make(chan *sentRecord, maxInFlight), stop: make(chan struct{})}
 }
 
 // sentRecord is one value on its way.
@@ -91,6 +103,7 @@ func (s *sender) feed(ctx context.Context, next func() ([]byte, error)) {
 			r.done <- err
 		} else {
 			r.record = s.o.record(value, time.Now())
+			s.counter.sawRead()
 		}
 		select {
 		case <-s.stop:
@@ -117,6 +130,7 @@ func (s *sender) feed(ctx context.Context, next func() ([]byte, error)) {
 func (s *sender) print() error {
 	var failure error
 	for {
+		s.counter.paintIfDue()
 		r, ok := s.nextSent(failure != nil)
 		if !ok {
 			return failure
@@ -148,8 +162,14 @@ func (s *sender) nextSent(onlyPresent bool) (*sentRecord, bool) {
 		return nil, false
 	}
 	s.out.Flush() // an error comes again at the next write
-	r, ok := <-s.sent
-	return r, ok
+	for {
+		select {
+		case r, ok := <-s.sent:
+			return r, ok
+		case <-s.counter.due():
+			s.counter.paint()
+		}
+	}
 }
 
 // wait returns the result of r. final says that no more results are to be
@@ -163,17 +183,40 @@ func (s *sender) wait(r *sentRecord) (err error, final bool) {
 	s.out.Flush() // an error comes again at the next write
 	timer := time.NewTimer(stalled)
 	defer timer.Stop()
-	select {
-	case err = <-r.done:
-		return err, false
-	case <-timer.C:
-		return fmt.Errorf("no answer for %v, the record may have been written or not", stalled), true
+	for {
+		select {
+		case err = <-r.done:
+			return err, false
+		case <-timer.C:
+			return fmt.Errorf("no answer for %v, the record may have been written or not", stalled), true
+		case <-s.counter.due():
+			s.counter.paint()
+		}
 	}
+}
+
+// sentFacts is what -o json prints of a record. The names are documented.
+type sentFacts struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	Offset    int64  `json:"offset"`
+	ID        string `json:"id"`
+	Due       string `json:"due"` // RFC 3339 in UTC
 }
 
 // printOne prints the id and the due time of a record that was written.
 func (s *sender) printOne(r *kgo.Record) error {
-	_, err := fmt.Fprintf(s.out, "%s due %s\n", delay.ID(r.Topic, r.Partition, r.Offset), delay.FormatTime(s.o.dueMs(r.Timestamp)))
+	s.counter.sawWritten()
+	f := sentFacts{
+		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset,
+		ID: delay.ID(r.Topic, r.Partition, r.Offset), Due: delay.FormatTime(s.o.dueMs(r.Timestamp)),
+	}
+	var err error
+	if s.o.json {
+		err = WriteJSON(s.out, f)
+	} else {
+		_, err = fmt.Fprintf(s.out, "%s due %s\n", f.ID, f.Due)
+	}
 	if err != nil {
 		return fmt.Errorf("stdout: %w", err)
 	}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ due, in UTC:
 VALUE is the record's value. "-" reads one record per line from stdin, each
 printed in the order of the lines once the brokers have it; an empty line is a
 record with an empty value, and the line's end (LF or CR LF) is not part of it.
+If stderr is a terminal and stdin is none, a line there counts them meanwhile.
 Flags may stand before and behind VALUE; "--" ends them.
 
   --delay D       wait this long: milliseconds, 1h30m, 2d, 1w, or ISO 8601 (PT5M)
@@ -32,6 +34,10 @@ Flags may stand before and behind VALUE; "--" ends them.
   --header N=V    a header; may be repeated, and the order is kept
   --brokers LIST  instead of KAFKA_BROKERS
   --topic TOPIC   instead of the first of LAYOVER_INGRESS_TOPICS
+  --env-file F    read settings from F too; may be repeated, the last wins, and
+                  the environment over all
+  -o json         print an object for each record instead: topic, partition,
+                  offset, id, due
 
 No other setting is needed. A delay counts from the record's timestamp, which
 is now; if the topic stamps records itself (LogAppendTime), from the broker's.
@@ -48,40 +54,64 @@ type sendOptions struct {
 	headers []kgo.RecordHeader
 	lines   bool // the values are lines of stdin, else value
 	value   string
+	json    bool // print objects
 
 	delay *time.Duration // Invariant: delay or atMs is set; with both, atMs wins
 	atMs  *int64         // Unix milliseconds
 }
 
-// parseSend reads the command line and what it does not say from environ. An
-// error is the user's, flag.ErrHelp included.
-func parseSend(args, environ []string) (*sendOptions, error) {
-	o := new(sendOptions)
-	flags := NewFlags("send")
-	delayText := flags.String("delay", "", "")
-	atText := flags.String("at", "", "")
-	to := flags.String("to", "", "")
-	brokers := flags.String("brokers", "", "")
-	topic := flags.String("topic", "", "")
-	flags.Func("key", "", func(key string) error {
+// sendFlags is the command line of send as it was given.
+type sendFlags struct {
+	*flag.FlagSet
+	delay, at, to, brokers, topic string
+	output                        *Output
+}
+
+// newSendFlags returns the flags of send. The key and the headers go into o, the
+// files of settings into p.
+func newSendFlags(p *Process, o *sendOptions) *sendFlags {
+	f := &sendFlags{FlagSet: NewFlags("send")}
+	f.StringVar(&f.delay, "delay", "", "deliver after a `DURATION`")
+	f.StringVar(&f.at, "at", "", "deliver not before a `TIME`")
+	f.StringVar(&f.to, "to", "", "deliver to a `TOPIC` other than the usual one")
+	f.StringVar(&f.brokers, "brokers", "", "connect to a `LIST` of host:port")
+	f.StringVar(&f.topic, "topic", "", "write to an ingress `TOPIC`")
+	f.Func("key", "give the record a `KEY`", func(key string) error {
 		o.key = []byte(key)
 		return nil
 	})
-	flags.Func("header", "", o.addHeader)
-	operands, err := ParseFlags(flags, args)
+	f.Func("header", "give the record a header `NAME=VALUE`", o.addHeader)
+	p.AddEnvFile(f.FlagSet)
+	f.output = AddOutput(f.FlagSet)
+	return f
+}
+
+// SendFlags returns the flags of send, for those who list them.
+func SendFlags() *flag.FlagSet { return newSendFlags(new(Process), new(sendOptions)).FlagSet }
+
+// parseSend reads the command line and what it does not say from the
+// environment. An error is the user's, flag.ErrHelp included.
+func parseSend(p *Process) (*sendOptions, error) {
+	o := new(sendOptions)
+	f := newSendFlags(p, o)
+	operands, err := ParseFlags(f.FlagSet, p.Args)
 	if err != nil {
 		return nil, err
 	}
+	o.json = f.output.JSON()
 	if err := o.takeValue(operands); err != nil {
 		return nil, err
 	}
-	if err := o.takeWait(wasGiven(flags, "delay"), *delayText, wasGiven(flags, "at"), *atText); err != nil {
+	if err := o.takeWait(wasGiven(f.FlagSet, "delay"), f.delay, wasGiven(f.FlagSet, "at"), f.at); err != nil {
 		return nil, err
 	}
-	if err := o.takeTarget(wasGiven(flags, "to"), *to); err != nil {
+	if err := o.takeTarget(wasGiven(f.FlagSet, "to"), f.to); err != nil {
 		return nil, err
 	}
-	return o, o.takeAddress(*brokers, *topic, environ)
+	if err := p.ReadEnvFiles(); err != nil {
+		return nil, err
+	}
+	return o, o.takeAddress(f.brokers, f.topic, p.Environ)
 }
 
 // addHeader takes one --header. What Layover reads has flags of its own, which
@@ -155,7 +185,7 @@ func (o *sendOptions) takeAddress(brokers, topic string, environ []string) error
 	flagOf := make(map[string]string)
 	set := func(flag, variable, value string) {
 		if value != "" {
-			environ = append(environ[:len(environ):len(environ)], variable+"="+value)
+			environ = append(environ[:len(environ):len(environ)], variable+"="+value, variable+"_FILE=")
 			flagOf[variable] = flag
 		}
 	}
@@ -165,7 +195,7 @@ func (o *sendOptions) takeAddress(brokers, topic string, environ []string) error
 		return fmt.Errorf("--topic %q: want one topic", topic)
 	}
 	// The address of the server is none of send's settings.
-	c, err := config.LoadClient(append(environ[:len(environ):len(environ)], "LAYOVER_HTTP_ADDR="))
+	c, err := config.LoadClient(append(environ[:len(environ):len(environ)], "LAYOVER_HTTP_ADDR=", "LAYOVER_HTTP_ADDR_FILE="))
 	if problems, ok := errors.AsType[*config.Errors](err); ok {
 		for i, p := range problems.Problems {
 			if flag := flagOf[p.Variable]; flag != "" {

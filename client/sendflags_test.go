@@ -68,7 +68,7 @@ func TestFlagsWinOverVariables(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			o, err := parseSend(append([]string{"--delay", "1s", "v"}, test.args...), test.environ)
+			o, err := parseSend(&Process{Args: append([]string{"--delay", "1s", "v"}, test.args...), Environ: test.environ})
 			if err != nil || len(o.brokers) != 1 || o.brokers[0] != test.broker || o.topic != test.topic {
 				t.Errorf("got %+v, %v", o, err)
 			}
@@ -89,7 +89,7 @@ func TestDueIsWhatTheServerReads(t *testing.T) {
 		{"--delay", "1500.0ms"}, {"--delay", "P1DT2H"}, {"--delay", "1w"}, {"--delay", "PT1.0001S"},
 		{"--at", "2026-03-01T14:00:00.0001+01:00"}, {"--at", "1772370000001"}, {"--at", "0"},
 	} {
-		o, err := parseSend(append(args, "v"), someKafka)
+		o, err := parseSend(&Process{Args: append(args, "v"), Environ: someKafka})
 		if err != nil {
 			t.Fatal(err)
 		}
