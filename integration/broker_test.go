@@ -58,8 +58,9 @@ type broker struct {
 }
 
 // startBroker starts a broker and returns when it serves. The error is an
-// unavailable where the machine has no engine or no image.
-func startBroker(s *suite) (*broker, error) {
+// unavailable where the machine has no engine or no image. What edits change is the
+// environment of the container, which configures Kafka.
+func startBroker(s *suite, edits ...func(b *broker, env map[string]string)) (*broker, error) {
 	image := os.Getenv("LAYOVER_TEST_KAFKA_IMAGE")
 	if image == "" {
 		image = defaultKafkaImage
@@ -81,8 +82,12 @@ func startBroker(s *suite) (*broker, error) {
 	defer cancel()
 	at := func(port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
 	b := &broker{addr: at(port), via: at(via), behind: at(behind), suite: s}
+	described := request(image, b, host, port, behind)
+	for _, edit := range edits {
+		edit(b, described.Env)
+	}
 	b.container, err = testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{
-		ContainerRequest: request(image, b, host, port, behind), Started: true, Logger: log.New(discard{}, "", 0),
+		ContainerRequest: described, Started: true, Logger: log.New(discard{}, "", 0),
 	})
 	if err != nil {
 		err = fmt.Errorf("broker in %s: %w", image, err)
