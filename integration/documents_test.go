@@ -1,0 +1,265 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// run are the documents whose commands are run here, each in an empty folder on a
+// broker without topics. elsewhere are the others that have commands, with what runs
+// those. A block that begins with ```sh is run and has to end well, one with
+// ```sh background goes on until the document ends, and what is in a ```text block
+// behind a block has to be among what that printed, but for its numbers.
+var documents = struct {
+	run       []string
+	elsewhere map[string]string
+}{
+	run: []string{"quickstart", "headers", "journal"},
+	elsewhere: map[string]string{
+		"acls":       "TestTheACLsOfTheDocumentAreEnough",
+		"benchmarks": "bench has a test of its own, and the long runs are what the document is made of",
+	},
+}
+
+// block is one fenced block of a document.
+type block struct {
+	kind, text string
+	line       int
+}
+
+// blocks returns the fenced blocks of a document.
+func blocks(text string) (out []block) {
+	fence := regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
+	for _, at := range fence.FindAllStringSubmatchIndex(text, -1) {
+		out = append(out, block{text[at[2]:at[3]], text[at[4]:at[5]], 1 + strings.Count(text[:at[0]], "\n")})
+	}
+	return out
+}
+
+func TestTheCommandsOfEveryDocumentAreRunSomewhere(t *testing.T) {
+	files, err := filepath.Glob("../docs/*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d documents, %v", len(files), err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".md")
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, elsewhere := documents.elsewhere[name]
+		if here := slices.Contains(documents.run, name); here || elsewhere {
+			continue
+		}
+		if all := blocks(string(text)); len(all) > 0 || strings.Contains(string(text), "\n    ") {
+			t.Errorf("docs/%s.md has commands that nothing is said to run", name)
+		}
+	}
+}
+
+func TestTheCommandsOfTheDocumentsWork(t *testing.T) {
+	t.Parallel()
+	need(t, shared.broker)
+	need(t, shared.binary)
+	for _, program := range []string{"bash", "curl", "kcat"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("skipped: the documents use %s, which is not installed", program)
+		}
+	}
+	b := need(t, func() (*broker, error) { return startBroker(shared) })
+	t.Cleanup(func() {
+		if err := b.terminate(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, name := range documents.run {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile("../docs/" + name + ".md")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := newShell(t, b)
+			for _, block := range blocks(string(text)) {
+				s.block(name, block)
+			}
+		})
+	}
+}
+
+// shell is a user who types what a document says.
+type shell struct {
+	*testing.T
+	broker *broker
+	dir    string
+	http   string // where the document says localhost:9846
+	kafka  string // where it says localhost:9092
+	dev    string // where the embedded broker is
+	env    []string
+	last   string // what the last block printed
+	said   bytes.Buffer
+	stop   func() // ends what goes on in the background
+}
+
+// newShell returns a shell whose commands find layover and Kafka's tools.
+func newShell(t *testing.T, b *broker) *shell {
+	t.Helper()
+	binary := need(t, shared.binary)
+	port1, err1 := freePort()
+	port2, err2 := freePort()
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	s := &shell{
+		T: t, broker: b, dir: t.TempDir(), kafka: b.addr,
+		stop: func() {}, http: fmt.Sprintf("127.0.0.1:%d", port1), dev: fmt.Sprintf("127.0.0.1:%d", port2),
+	}
+	tool := fmt.Sprintf("#!/bin/bash\nexec %s exec -i %s /opt/kafka/bin/$(basename \"$0\") \"${@//%s/localhost:9094}\"\n",
+		engine(), b.container.GetContainerID(), b.addr)
+	for _, name := range []string{"kafka-topics.sh", "kafka-configs.sh", "kafka-console-producer.sh", "kafka-console-consumer.sh", "kafka-consumer-groups.sh"} {
+		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(tool), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.env = append(environ("LAYOVER_HTTP_ADDR="+s.http, "KAFKA_BROKERS="+b.addr,
+		"LAYOVER_INGRESS_TOPICS=delayed", "LAYOVER_EGRESS_TOPIC=ready", "LAYOVER_DLQ_TOPIC=dead-letters"),
+		"PATH="+s.dir+":"+filepath.Dir(binary)+":"+os.Getenv("PATH"))
+	t.Cleanup(func() {
+		s.stop()
+		s.clean()
+	})
+	return s
+}
+
+// engine is the command line of the container engine.
+func engine() string {
+	if c := os.Getenv("LAYOVER_TEST_DOCKER"); c != "" {
+		return c
+	}
+	return "docker"
+}
+
+// clean takes the broker back to what the next document expects.
+func (s *shell) clean() {
+	f := &fixture{T: s.T, broker: s.broker}
+	adm := kadm.NewClient(f.kafka())
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	topics, err := adm.ListTopics(ctx)
+	if err != nil {
+		s.Error(err)
+		return
+	}
+	if _, err := adm.DeleteTopics(ctx, topics.Names()...); err != nil {
+		s.Error(err)
+	}
+	groups, err := adm.ListGroups(ctx)
+	if err != nil {
+		s.Error(err)
+		return
+	}
+	if _, err := adm.DeleteGroups(ctx, groups.Groups()...); err != nil {
+		s.Error(err)
+	}
+}
+
+// block runs one block. Only addresses are changed in it.
+func (s *shell) block(doc string, b block) {
+	s.Helper()
+	text := b.text
+	if strings.Contains(text, "go run . dev") { // a document that begins with the embedded broker uses it until there are topics
+		s.kafka = s.dev
+		text = strings.ReplaceAll(text, "go run . dev", "cd '"+s.root()+"' && exec go run . dev --addr "+s.dev+" --data-dir '"+s.dir+"/dev'")
+	} else if strings.Contains(text, "kafka-topics.sh") && strings.Contains(text, "--create") {
+		s.kafka = s.broker.addr
+	}
+	text = strings.NewReplacer("localhost:9092", s.kafka, "localhost:9846", s.http).Replace(text)
+	switch b.kind {
+	case "sh":
+		s.run(doc, b.line, text)
+	case "sh background":
+		s.start(doc, b.line, text)
+	case "text":
+		s.compare(doc, b)
+	default:
+		s.Fatalf("docs/%s.md:%d: a block of kind %q", doc, b.line, b.kind)
+	}
+}
+
+func (s *shell) root() string {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		s.Fatal(err)
+	}
+	return root
+}
+
+// run runs a block and keeps what it exported.
+func (s *shell) run(doc string, line int, text string) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), 90*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-e", "-o", "pipefail", "-c", text+"\nenv -0 >'"+s.dir+"/env'")
+	cmd.Env, cmd.Dir = s.env, s.dir
+	out, err := cmd.CombinedOutput()
+	s.last = string(out)
+	if err != nil {
+		s.Fatalf("docs/%s.md:%d: %v\n%s\nprinted:\n%s\nin the background:\n%s", doc, line, err, text, out, s.said.String())
+	}
+	exported, err := os.ReadFile(filepath.Join(s.dir, "env"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.env = strings.Split(strings.TrimRight(string(exported), "\x00"), "\x00")
+}
+
+// start starts a block and waits until Layover in it is ready.
+func (s *shell) start(doc string, line int, text string) {
+	s.Helper()
+	s.stop()
+	cmd := exec.Command("bash", "-e", "-c", text)
+	cmd.Env, cmd.Dir = s.env, s.dir
+	cmd.Stdout, cmd.Stderr = &s.said, &s.said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what it starts ends with it
+	if err := cmd.Start(); err != nil {
+		s.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }() // ends with the process
+	s.stop = func() {
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+		<-ended
+		s.stop = func() {}
+	}
+	probe := exec.Command("curl", "-fs", "--retry", "60", "--retry-delay", "1", "--retry-all-errors", "http://"+s.http+"/readyz")
+	if out, err := probe.CombinedOutput(); err != nil {
+		s.Fatalf("docs/%s.md:%d: not ready: %v %s\n%s", doc, line, err, out, s.said.String())
+	}
+}
+
+// compare looks for each line of an expected output in what the last block printed,
+// whatever the numbers.
+func (s *shell) compare(doc string, b block) {
+	s.Helper()
+	printed := withoutNumbers(s.last)
+	for _, want := range strings.Split(strings.TrimRight(b.text, "\n"), "\n") {
+		if !strings.Contains(printed, withoutNumbers(want)) {
+			s.Errorf("docs/%s.md:%d: %q is not printed:\n%s", doc, b.line, want, s.last)
+		}
+	}
+}
+
+var numbers = regexp.MustCompile(`[0-9]+`)
+
+func withoutNumbers(text string) string { return numbers.ReplaceAllString(text, "#") }
