@@ -5,7 +5,9 @@
 //	GET /readyz    200, or 503 saying what is waited for
 //	GET /startupz  200: this server answers, so the configuration was valid
 //	GET /metrics   Prometheus and OpenMetrics
-//	GET /status    everything that an operator asks at night, as JSON
+//	GET /status    everything that an operator asks at night, as JSON, or as a
+//	               page where HTML is preferred
+//	GET /          this list, or on to the page
 //
 // It asks a Source for one Sample a request and derives every answer from that
 // sample and the time, so an answer does not contradict itself. It keeps no

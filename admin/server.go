@@ -30,6 +30,7 @@ const (
 type Server struct {
 	source Source
 	log    *slog.Logger
+	page   *page
 	http   *http.Server
 }
 
@@ -47,7 +48,7 @@ func Listen(addr string) (net.Listener, error) {
 // series that it makes from samples. It panics where they are registered already.
 func New(source Source, reg *prometheus.Registry, log *slog.Logger) *Server {
 	reg.MustRegister(newCollector(source))
-	s := &Server{source: source, log: log}
+	s := &Server{source: source, log: log, page: newPage()}
 	errorLog := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
 	s.http = &http.Server{
 		Handler:           s.routes(reg, errorLog),
@@ -119,7 +120,18 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	text(w, code, r.String())
 }
 
-func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
+// status is JSON, and a page for who prefers HTML.
+func (s *Server) status(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Vary", "Accept")
+	wants, err := wishOf(r)
+	if err != nil {
+		text(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if wants.html {
+		s.page.serve(w, look(s.source.Sample(), time.Now()).page(), wants.refresh)
+		return
+	}
 	body, err := statusJSON(look(s.source.Sample(), time.Now()))
 	if err != nil {
 		text(w, http.StatusInternalServerError, err.Error())
@@ -128,14 +140,21 @@ func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, "application/json", body)
 }
 
-func (s *Server) index(w http.ResponseWriter, _ *http.Request) {
+// index sends people on to the page, and tells others what there is.
+func (s *Server) index(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Vary", "Accept")
+	if prefersHTML(r.Header.Values("Accept")) {
+		http.Redirect(w, r, "/status", http.StatusFound)
+		return
+	}
 	text(w, http.StatusOK, "Layover "+s.source.Sample().Version+`, delayed records for Kafka
 
 /livez     200 while our own loops move; never asks Kafka
 /readyz    200 once ready for work, else what is waited for
 /startupz  200 once started
 /metrics   Prometheus and OpenMetrics
-/status    partitions, parked records, lateness, pauses and errors, as JSON`)
+/status    partitions, parked records, lateness, pauses and errors, as JSON;
+           in a browser a page, /status?format=html`)
 }
 
 func text(w http.ResponseWriter, code int, body string) {

@@ -1,0 +1,278 @@
+package admin
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Bounds on what the page shows; the JSON has all of it.
+const (
+	maxRows  = 200 // partitions
+	maxStops = 20  // explanations of stopped partitions
+)
+
+// tone is how much something matters: what has to be looked at now, soon, or not.
+// It is always beside a word that says the same.
+type tone int
+
+const (
+	good tone = iota
+	warn
+	bad
+)
+
+// String returns the class in the style.
+func (t tone) String() string { return [...]string{"good", "warn", "bad"}[t] }
+
+// pageData is what the template shows: the status as JSON has it, so that the two
+// cannot differ, and what is said differently to people.
+type pageData struct {
+	status
+	Style   template.CSS
+	Icon    template.URL
+	Refresh bool
+	Now     time.Time
+
+	Tone     tone
+	State    string // one word, or two
+	Why      string
+	Problems []problem
+
+	DueIn    []dueBar
+	Behind   *int64 // offsets that are in the logs and not read yet; nil: not known of any partition
+	Stops    []string
+	MoreStop int // stopped partitions that are not explained
+	Rows     []row
+	MoreRows int
+}
+
+// problem is one sentence about what is not as it should be.
+type problem struct {
+	Tone tone
+	Text string
+	At   string // id of the section that has more, "" if none has
+}
+
+// dueBar is one interval of the chart. Width is in percent of the longest bar.
+type dueBar struct {
+	Label   string
+	Records int64
+	Width   float64
+}
+
+// row is a partition with what it is doing.
+type row struct {
+	partitionStatus
+	Tone  tone
+	Doing string
+}
+
+func (v *view) page() *pageData {
+	d := &pageData{status: v.status(), Now: v.now}
+	d.DueIn = dueBars(d.DueWithin, d.Parked.Records)
+	d.State, d.Why = stateOf(ready(v))
+	if v.Draining {
+		d.State, d.Why = "Draining", "a stop was asked for: what is in flight is finished and committed"
+	}
+	d.Problems = v.problems(&d.status)
+	if d.State != "Ready" {
+		d.Tone = warn
+	}
+	for _, p := range d.Problems {
+		d.Tone = max(d.Tone, p.Tone)
+	}
+	d.Icon = icon(d.Tone)
+	d.Rows = rows(d.Partitions, len(d.Pauses) > 0)
+	for _, r := range d.Rows {
+		if r.Stopped != nil {
+			d.Stops = append(d.Stops, r.Stopped.Text)
+		}
+		if r.Lag == nil {
+			continue
+		}
+		if d.Behind == nil {
+			d.Behind = new(int64)
+		}
+		*d.Behind += *r.Lag
+	}
+	d.Stops, d.MoreStop = atMost(d.Stops, maxStops)
+	d.Rows, d.MoreRows = atMost(d.Rows, maxRows)
+	return d
+}
+
+func stateOf(r readiness) (word, why string) {
+	switch {
+	case r.degraded:
+		return "Degraded", r.why
+	case r.ready:
+		return "Ready", r.why
+	}
+	return "Not ready", r.why
+}
+
+// icon is a dot in the tab, in the colour of the tone.
+func icon(t tone) template.URL {
+	colour := [...]string{good: "15803d", warn: "b45309", bad: "b91c1c"}[t]
+	return template.URL("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E" +
+		"%3Ccircle cx='8' cy='8' r='7' fill='%23" + colour + "'/%3E%3C/svg%3E")
+}
+
+func atMost[T any](all []T, limit int) (shown []T, more int) {
+	if len(all) <= limit {
+		return all, 0
+	}
+	return all[:limit], len(all) - limit
+}
+
+// problems says what is not as it should be, what matters most first.
+func (v *view) problems(s *status) []problem {
+	var out []problem
+	say := func(when bool, t tone, at, format string, args ...any) {
+		if when {
+			out = append(out, problem{t, fmt.Sprintf(format, args...), at})
+		}
+	}
+	for _, loop := range live(v.Sample, v.now) {
+		say(true, bad, "", "%s: it is stuck, and /livez asks for a restart.", loop)
+	}
+	say(s.Counters.Unaccounted != 0, bad, "counters", "The counters do not add up: %s records are unaccounted for. This is a bug in Layover; please report it.",
+		grouped(s.Counters.Unaccounted))
+	say(!s.Kafka.Answering && (s.Ready || s.Draining), bad, "", "Nothing can be delivered before Kafka answers. Nothing is lost.")
+	var stopped, held int
+	for i := range s.Partitions {
+		if s.Partitions[i].Stopped != nil {
+			stopped++
+		}
+	}
+	for i := range s.Held {
+		held += s.Held[i].Records
+	}
+	say(stopped > 0, bad, "stopped", "%s.", counted(stopped, "partition is not read any more", "partitions are not read any more"))
+	say(s.Group.Joined && !s.Group.LeaseValid, warn, "", "The group's coordinator has not confirmed our membership lately: nothing is delivered until it does.")
+	say(!s.Group.Joined && v.CaughtUp, warn, "", "Not a member of the group %s at present. %s", s.Group.ID, s.Group.Error)
+	say(len(s.Pauses) > 0, warn, "pauses", "Reading is paused: %s.", v.pauseNames())
+	say(len(s.Held) > 0, warn, "held", "%s, and %s.", counted(len(s.Held)+s.HeldMore, "target does not take records", "targets do not take records"),
+		counted(held, "record waits for that", "records wait for that"))
+	say(len(s.Kafka.Missing) > 0, warn, "topics", "%s.", counted(len(s.Kafka.Missing), "configured topic cannot be used", "configured topics cannot be used"))
+	say(len(s.Kafka.Warnings) > 0, warn, "topics", "%s.", counted(len(s.Kafka.Warnings), "ingress topic is configured badly", "ingress topics are configured badly"))
+	faulty := 0
+	for _, t := range s.Journal.Topics {
+		if t.faulty() {
+			faulty++
+		}
+	}
+	say(faulty > 0, warn, "journal", "%s.", counted(faulty, "journal has something wrong with it", "journals have something wrong with them"))
+	return out
+}
+
+// faulty says whether somebody should look at the journal of the topic. One that
+// is switched off has a state of its own and neither a warning nor an error.
+func (t journalTopic) faulty() bool { return t.Warning != "" || t.Error != "" }
+
+// dueLabels are the chart's intervals: up to each of purgatory.Horizons, from the
+// one before, and the rest.
+func dueLabels() []string {
+	return []string{"within 1 s", "1 to 10 s", "10 s to 1 min", "1 to 10 min", "10 min to 1 h", "1 to 6 h", "6 h to 1 day", "later"}
+}
+
+// dueBars turns cumulative numbers, and that of all, into those of the intervals.
+// A bar that stands for a record at all is long enough to be seen.
+func dueBars(within []dueStatus, parked int64) []dueBar {
+	var out []dueBar
+	var before, most int64
+	for i, label := range dueLabels() {
+		upTo := parked
+		if i < len(within) {
+			upTo = within[i].Records
+		}
+		out = append(out, dueBar{Label: label, Records: upTo - before})
+		most = max(most, upTo-before)
+		before = upTo
+	}
+	for i := range out {
+		if n := out[i].Records; n > 0 {
+			out[i].Width = max(0.5, 100*float64(n)/float64(most))
+		}
+	}
+	return out
+}
+
+// rows returns the partitions, those with a problem first.
+func rows(partitions []partitionStatus, paused bool) []row {
+	out := make([]row, len(partitions))
+	for i, p := range partitions {
+		r := row{partitionStatus: p, Doing: "reading"}
+		switch {
+		case p.Stopped != nil:
+			r.Tone, r.Doing = bad, "stopped at "+grouped(p.Stopped.Offset)
+		case !p.Loaded:
+			r.Tone, r.Doing = warn, "loading its offset"
+		case p.StableEnd != nil && *p.Read < *p.StableEnd:
+			r.Tone, r.Doing = warn, "catching up to "+grouped(*p.StableEnd)
+		case paused:
+			r.Doing = "paused"
+		}
+		out[i] = r
+	}
+	slices.SortStableFunc(out, func(a, b row) int {
+		return cmp.Or(cmp.Compare(b.Tone, a.Tone), cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	})
+	return out
+}
+
+// Title is what a browser's tab shows.
+func (d *pageData) Title() string {
+	return fmt.Sprintf("%s: %s parked – Layover %s", d.State, grouped(d.Parked.Records), d.Group.ID)
+}
+
+// Built is the revision, "" where the build did not leave one.
+func (d *pageData) Built() string {
+	if d.Revision == "unknown" {
+		return ""
+	}
+	return d.Revision
+}
+
+// Up is for how long the process runs.
+func (d *pageData) Up() string { return human(time.Duration(d.Uptime) * time.Second) }
+
+// Relative says when t is, seen from now.
+func (d *pageData) Relative(t instant) string { return relative(t.Sub(d.Now)) }
+
+// MemoryPercent is how much of the limit is used; 0 where there is no limit.
+func (d *pageData) MemoryPercent() float64 {
+	if d.Parked.Limit <= 0 {
+		return 0
+	}
+	return 100 * float64(d.Parked.Memory) / float64(d.Parked.Limit)
+}
+
+// MemoryWidth is the length of the bar.
+func (d *pageData) MemoryWidth() float64 { return min(100, max(0, d.MemoryPercent())) }
+
+// MemoryTone: reading pauses at the limit.
+func (d *pageData) MemoryTone() tone {
+	if d.MemoryPercent() >= 90 {
+		return warn
+	}
+	return good
+}
+
+// Route says what is read and where it goes.
+func (d *pageData) Route() string {
+	text := "Reads " + strings.Join(d.Settings.Ingress, ", ")
+	if len(d.Settings.Targets) > 0 {
+		text += ", delivers to " + strings.Join(d.Settings.Targets, ", ")
+	}
+	switch {
+	case d.Settings.DeadLetter != "":
+		return text + ", dead letters to " + d.Settings.DeadLetter + "."
+	case d.Settings.OnInvalid != "":
+		return text + ", no dead-letter topic; of invalid records: " + d.Settings.OnInvalid + "."
+	}
+	return text + "."
+}

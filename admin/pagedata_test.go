@@ -1,0 +1,174 @@
+package admin
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"layover/purgatory"
+)
+
+// TestThePageAnswersWhatIsAskedAtNight compares with the numbers that busy was
+// made of.
+func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // so that the clock stands
+		now := time.Now()
+		page := parse(t, render(t, busy(now)).Body.String())
+		for id, wants := range map[string][]string{
+			"due":      {"within 1 s 5 1 to 10 s 5 10 s to 1 min 12 1 to 10 min 5 10 min to 1 h 5 1 to 6 h 3 6 h to 1 day 1 later 0", "the 5 that are due and wait"},
+			"replay":   {"900 records since", "45 a second of late, 40 offsets to go"},
+			"lateness": {"5 ms 9 ms 10 ms 10 ms 10"},
+			"held":     {"retry-7 missing 1 min 30 s ago 4 340 B no such topic", "retry-8 unreachable – 1 100 B"},
+			"pauses":   {"the target retry-7 does not take records"},
+			"stopped":  {"orders/1 stopped at offset 60: no_target", "orders/2 stopped at offset 900: a batch cannot be read"},
+			"partitions": {
+				"orders/1 stopped at 60 60 0 50 50 0 2 0 0 metadata orders/2 stopped at 900 900 90 900 900 0 0 0 0 metadata " +
+					"orders/3 loading its offset – – – – 0 0 0 0 – orders/0 paused 515 25 400 390 10 34 2 9 journal"},
+			"topics":   {"retry-7", "orders: retention.ms < LAYOVER_MAX_DELAY"},
+			"journal":  {"invoices.layover-orders invoices forbidden TOPIC_AUTHORIZATION_FAILED"},
+			"errors":   {"retry-7: UNKNOWN_TOPIC_OR_PARTITION", "ready: NOT_LEADER"},
+			"counters": {"140 read = 89 delivered + 2 dead-lettered + 1 dropped + 4 handed over + 5 skipped + 1 unfinished + 36 parked + 2 in flight. Unaccounted for: 0,", "Lost to retention 12"},
+			"kill":     {"At most 9 delivered again", "10 since the last commits + 2 in flight + 6 that did not fit into them, less 9 in the journal"},
+			"lag":      {"looks large, and that is right", "not read yet: 115 offsets"},
+		} {
+			text := section(t, page, id)
+			for _, want := range wants {
+				if !strings.Contains(text, want) {
+					t.Errorf("%s lacks %q: %s", id, want, text)
+				}
+			}
+		}
+		tiles := strings.Join(strings.Fields(byClass(page, "tiles")[0].text), " ")
+		want := "Parked 36 records, 1.5 KiB Next due in 1.5 s " + now.Add(1500*time.Millisecond).UTC().Format("2006-01-02 15:04:05.000") +
+			" UTC Overdue 7 5 of them waiting, the oldest due 4.0 s ago In flight 2 sent, not answered Memory 192.0 MiB of 256.0 MiB, 75.0 % reading pauses at the limit Lateness, p99 10 ms at most 10 ms"
+		if tiles != want {
+			t.Errorf("%s\nwant %s", tiles, want)
+		}
+		state := strings.Join(strings.Fields(byClass(page, "state")[0].text), " ")
+		for _, want := range []string{"Ready reading is paused: target (retry-7)", "Error: 2 partitions are not read any more.", "Warning: 2 targets do not take records, and 5 records wait for that.",
+			"Mode at-least-once, version 1.2.3 (revision abc), go1.26; up 1 h 30 min", "Generation 7 of the group, member layover-1", "Reads orders, invoices, delivers to ready, retry-*, no dead-letter topic"} {
+			if !strings.Contains(state, want) {
+				t.Errorf("the state lacks %q: %s", want, state)
+			}
+		}
+	})
+}
+
+func TestARevisionIsShownWhereThereIsOne(t *testing.T) {
+	for revision, want := range map[string]string{"abc1234": "version 1.2.3 (revision abc1234), go1.26.8;", "unknown": "version 1.2.3, go1.26.8;", "": "version 1.2.3, go1.26.8;"} {
+		s := ordinary(time.Now())
+		s.Revision = revision
+		if body := render(t, s).Body.String(); !strings.Contains(body, want) {
+			t.Errorf("%q: the page lacks %q", revision, want)
+		}
+	}
+}
+
+func TestTheStateIsOneWordAndATone(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*Sample)
+		state  string
+		tone   tone
+		says   string // in the reason or a problem
+	}{
+		"ordinary":            {func(*Sample) {}, "Ready", good, ""},
+		"draining":            {func(s *Sample) { s.Draining = true }, "Draining", warn, "a stop was asked for"},
+		"Kafka down":          {func(s *Sample) { s.Kafka = Kafka{Err: "refused"} }, "Degraded", bad, "refused"},
+		"not yet connected":   {func(s *Sample) { s.Kafka, s.CaughtUp, s.Started = Kafka{}, false, time.Now() }, "Not ready", warn, "Kafka has not answered for 0 s"},
+		"not yet joined":      {func(s *Sample) { s.Group.Joined, s.CaughtUp = false, false }, "Not ready", warn, "joining the group"},
+		"thrown out":          {func(s *Sample) { s.Group.Joined = false }, "Ready", warn, "Not a member of the group"},
+		"no lease":            {func(s *Sample) { s.Group.LeaseValid = false }, "Ready", warn, "coordinator"},
+		"a stuck loop":        {func(s *Sample) { s.Loops = map[string]time.Time{"poll": time.Now().Add(-time.Hour)} }, "Ready", bad, "poll has not moved"},
+		"a record is missing": {func(s *Sample) { s.Lanes[0].Parked-- }, "Ready", bad, "1 records are unaccounted for"},
+		"a pause":             {func(s *Sample) { s.Pauses = []Pause{{Reason: PauseBytes}} }, "Ready", warn, "Reading is paused: bytes"},
+		"a held target": {func(s *Sample) { s.Lanes[0].Held = []purgatory.HeldView{{Target: "x", Records: 1}} }, "Ready", warn,
+			"1 target does not take records, and 1 record waits for that."},
+		"a stopped partition": {func(s *Sample) { s.Lanes[0].Partitions[1].Halted = "x" }, "Ready", bad, "1 partition is not read any more."},
+		"a missing topic":     {func(s *Sample) { s.Kafka.Missing = []string{"ready does not exist"} }, "Degraded", warn, "1 configured topic cannot be used."},
+		"a warning":           {func(s *Sample) { s.Kafka.Warnings = map[string]string{"delayed": "x"} }, "Ready", warn, "1 ingress topic is configured badly."},
+		"a journal":           {func(s *Sample) { s.Journal.Topics[0].Err = "x" }, "Ready", warn, "1 journal has something wrong with it."},
+		"no journal wanted":   {func(s *Sample) { s.Journal.Topics[0].State = "off" }, "Ready", good, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := ordinary(time.Now())
+			test.change(&s)
+			d := look(s, time.Now()).page()
+			said := d.Why
+			for _, p := range d.Problems {
+				said += " " + p.Text
+			}
+			if d.State != test.state || d.Tone != test.tone || !strings.Contains(said, test.says) {
+				t.Errorf("%s, %s: %s; want %s, %s: %s", d.State, d.Tone, said, test.state, test.tone, test.says)
+			}
+			if (d.Tone == good) != (said == "") {
+				t.Errorf("%s says %q", d.Tone, said)
+			}
+		})
+	}
+}
+
+func TestThePageShowsProblemsFirstAndABoundedNumberOfPartitions(t *testing.T) {
+	d := ugly(time.Now())
+	for i := range 30 {
+		d.Group.Partitions[100+i].Stopped = "x"
+	}
+	page := look(d, time.Now()).page()
+	if len(page.Rows) != 200 || page.MoreRows != 300 || len(page.Stops) != 20 || page.MoreStop != 12 {
+		t.Errorf("%d rows and %d more, %d stops and %d more", len(page.Rows), page.MoreRows, len(page.Stops), page.MoreStop)
+	}
+	var first []string
+	for _, r := range page.Rows[:34] {
+		first = append(first, of(r.Topic, int(r.Partition)))
+	}
+	if first[0] != "delayed/0" || first[1] != "delayed/100" || first[31] != "delayed/498" || first[32] != "delayed/77" || first[33] != "delayed/1" {
+		t.Errorf("the order is %v", first)
+	}
+}
+
+func TestBarsAreOfIntervalsAndInProportion(t *testing.T) {
+	if want := [...]int64{1000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000, 86_400_000}; purgatory.Horizons != want {
+		t.Fatalf("the bars' labels are of the intervals between %v ms, the counts of those between %v", want, purgatory.Horizons)
+	}
+	for name, test := range map[string]struct {
+		within  [7]int64
+		parked  int
+		records []int64
+		widths  []float64
+	}{
+		"nothing":                   {[7]int64{}, 0, make([]int64, 8), make([]float64, 8)},
+		"some":                      {[7]int64{10, 10, 50, 51, 51, 51, 51}, 71, []int64{10, 0, 40, 1, 0, 0, 0, 20}, []float64{25, 0, 100, 2.5, 0, 0, 0, 50}},
+		"one of many is still seen": {[7]int64{1, 1, 1, 1, 1, 1, 1}, 1_000_001, []int64{1, 0, 0, 0, 0, 0, 0, 1_000_000}, []float64{0.5, 0, 0, 0, 0, 0, 0, 100}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lane := &purgatory.Snapshot{Parked: test.parked, Outlook: purgatory.Outlook{DueWithin: test.within}}
+			var records []int64
+			var widths []float64
+			for _, bar := range look(Sample{Lanes: []*purgatory.Snapshot{lane}}, time.Now()).page().DueIn {
+				records, widths = append(records, bar.Records), append(widths, bar.Width)
+			}
+			if !slices.Equal(records, test.records) || !slices.Equal(widths, test.widths) {
+				t.Errorf("%v %v, want %v %v", records, widths, test.records, test.widths)
+			}
+		})
+	}
+}
+
+func TestNumbersAreWrittenForPeople(t *testing.T) {
+	const s, m, h = time.Second, time.Minute, time.Hour
+	for got, want := range map[string]string{
+		grouped(0): "0", grouped(999): "999", grouped(-1000): "-1,000", grouped(int64(math.MaxInt64)): "9,223,372,036,854,775,807", grouped(123456): "123,456",
+		size(1023): "1023 B", size(1024): "1.0 KiB", size(-5): "-5 B", size(1<<20 - 1): "1.0 MiB", size(math.MaxInt64): "8.0 EiB", size(3 << 29): "1.5 GiB",
+		human(0): "0 ms", human(s - 1): "999 ms", human(s): "1.0 s", human(10*s - 1): "9.9 s", human(m - 1): "59 s", human(m): "1 min", human(h - 1): "59 min 59 s",
+		human(24*h - 1): "23 h 59 min", human(49 * h): "2 d 1 h", human(math.MinInt64): "106751 d 23 h", human(-90 * m): "1 h 30 min",
+		relative(0): "now", relative(time.Millisecond): "in 1 ms", relative(-2 * m): "2 min ago", relative(time.Millisecond - 1): "now",
+		counted(1, "record", "records"): "1 record", counted(0, "record", "records"): "0 records", counted(1200, "record", "records"): "1,200 records",
+		clip("äöü", 3): "äöü", clip("äöüß", 3): "äöü…", clip("a\x00\r\nb\u202ec\xff", 9): "a   b c\ufffd",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
