@@ -203,7 +203,7 @@ func checkElement(t *testing.T, e element, ids map[string]bool) {
 	}
 }
 
-func TestTheStyleIsTheOneThatThePolicyAllows(t *testing.T) {
+func TestThePolicyAllowsTheStyleAndNothingElse(t *testing.T) {
 	w := render(t, ordinary(time.Now()))
 	_, rest, _ := strings.Cut(w.Body.String(), "<style>")
 	style, _, ended := strings.Cut(rest, "</style>")
@@ -214,6 +214,16 @@ func TestTheStyleIsTheOneThatThePolicyAllows(t *testing.T) {
 	}
 	if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") {
 		t.Errorf("the policy is %q", policy)
+	}
+	for _, want := range []string{"img-src data:", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"} {
+		if !strings.Contains(policy, want) {
+			t.Errorf("the policy %q lacks %s", policy, want)
+		}
+	}
+	for name, want := range map[string]string{"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"} {
+		if got := w.Header().Get(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
 	}
 	if strings.Contains(style, "url(") || strings.Contains(style, "@import") {
 		t.Error("the style asks for something else")

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"math"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -63,6 +64,51 @@ func TestARevisionIsShownWhereThereIsOne(t *testing.T) {
 		s.Revision = revision
 		if body := render(t, s).Body.String(); !strings.Contains(body, want) {
 			t.Errorf("%q: the page lacks %q", revision, want)
+		}
+	}
+}
+
+func TestTheMemoryBarIsAsLongAsMemoryIsFull(t *testing.T) {
+	for name, test := range map[string]struct {
+		memory     Memory
+		class      string
+		width, say string
+	}{
+		"empty":          {Memory{0, 1 << 20}, "good", "0.00%", "0 B of 1.0 MiB, 0.0 %"},
+		"half full":      {Memory{1 << 19, 1 << 20}, "good", "50.00%", "512.0 KiB of 1.0 MiB, 50.0 %"},
+		"nearly full":    {Memory{95, 100}, "warn", "95.00%", "95 B of 100 B, 95.0 %"},
+		"more than full": {Memory{130, 100}, "warn", "100.00%", "130 B of 100 B, 130.0 %"},
+		"not known":      {Memory{}, "good", "0.00%", "0 B of 0 B, 0.0 %"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := ordinary(time.Now())
+			s.Memory = test.memory
+			page := parse(t, render(t, s).Body.String())
+			bar := byClass(page, "fill")[0]
+			if bar.attr["class"] != "fill "+test.class || bar.attr["width"] != test.width {
+				t.Errorf("the bar is %v, want %s and %s", bar.attr, test.class, test.width)
+			}
+			if text := byClass(page, "tiles")[0].text; !strings.Contains(text, test.say) {
+				t.Errorf("%s lacks %q", text, test.say)
+			}
+		})
+	}
+}
+
+func TestTheTabSaysHowItIs(t *testing.T) {
+	for name, test := range map[string]struct{ title, colour string }{
+		"ordinary": {"Ready: 125,388 parked – Layover layover-orders", "#15803d"},
+		"fresh":    {"Not ready: 0 parked – Layover layover-orders", "#b45309"},
+		"ugly":     {"Degraded: 2,305,843,009,217,693,951 parked – Layover layover-</style>", "#b91c1c"},
+	} {
+		for _, e := range parse(t, render(t, scenes()[name].Sample()).Body.String()) {
+			icon, err := url.PathUnescape(e.attr["href"])
+			switch {
+			case e.name == "title" && !strings.HasPrefix(e.text, test.title):
+				t.Errorf("%s: the title is %q, want %q", name, e.text, test.title)
+			case e.name == "link" && (err != nil || !strings.Contains(icon, test.colour)):
+				t.Errorf("%s: the icon is %q, want it in %s", name, icon, test.colour)
+			}
 		}
 	}
 }
