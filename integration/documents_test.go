@@ -29,6 +29,7 @@ var documents = struct {
 	run: []string{"quickstart", "headers", "journal"},
 	elsewhere: map[string]string{
 		"acls":       "TestTheACLsOfTheDocumentAreEnough",
+		"sizing":     "it has a formula and no command",
 		"benchmarks": "bench has a test of its own, and the long runs are what the document is made of",
 	},
 }
