@@ -1,5 +1,7 @@
 package purgatory
 
+import "unsafe"
+
 // Horizons are the distances, in milliseconds, within which Outlook counts what is
 // due.
 var Horizons = [7]int64{1000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000, 86_400_000}
@@ -76,6 +78,8 @@ type ages struct {
 }
 
 type age struct{ offset, timestampMs int64 }
+
+func (a *ages) bytes() int64 { return int64(cap(a.samples)) * int64(unsafe.Sizeof(age{})) }
 
 // note takes the record at an offset above all before, if it has a timestamp.
 func (a *ages) note(offset, timestampMs int64) {

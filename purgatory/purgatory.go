@@ -274,12 +274,12 @@ func (c *Core) enqueue(e entry) {
 func (c *Core) NextDeadline() (ms int64, ok bool) { return c.wheel.NextDeadline() }
 
 // Bytes returns the memory that grows with what is parked: chunks, wheel,
-// finished sets and queues.
+// finished sets, samples of timestamps, and queues.
 func (c *Core) Bytes() int64 {
 	b := c.store.bytes + c.wheel.Bytes() + c.overhead + int64(cap(c.flight))*flightSize
 	for _, p := range c.parts {
 		if p != nil {
-			b += p.Window.Bytes() + p.Facts.Bytes()
+			b += p.Window.Bytes() + p.Facts.Bytes() + p.ages.bytes()
 		}
 	}
 	return b
