@@ -14,14 +14,23 @@ import (
 	"testing"
 )
 
-// objects are the lines of stdout, each one object.
+// objects are the lines of stdout, each one object whose fields are documented.
 func objects(t *testing.T, stdout string) []map[string]any {
 	t.Helper()
+	doc, err := os.ReadFile("../docs/command-line.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var all []map[string]any
 	for line := range strings.Lines(stdout) {
 		var one map[string]any
 		if err := json.Unmarshal([]byte(line), &one); err != nil {
 			t.Fatalf("%q: %v", line, err)
+		}
+		for name := range one {
+			if !strings.Contains(string(doc), "`"+name+"`") {
+				t.Errorf("docs/command-line.md does not name the field %s", name)
+			}
 		}
 		all = append(all, one)
 	}

@@ -1,6 +1,6 @@
 package inspect
 
-const help = `Usage: layover journal show    [--topic T] [--partition N] [--runs]
+const help = `Usage: layover journal show    [--topic T] [--partition N] [--runs] [-o json]
        layover journal recover [--topic T] [--partition N] [--execute]
        layover journal reset   [--topic T] [--partition N] [--execute]
 
@@ -23,9 +23,13 @@ recover and reset only say what they would do, unless there is
 
   --execute      do it. All Layover processes of the group have to be stopped.
 
-  --topic T      only the journal of ingress topic T, not of all ingress topics
-  --partition N  only partition N
-  --runs         show the finished offsets of each record, too
+  --topic T        only the journal of ingress topic T, not of all of them
+  --partition N    only partition N
+  --runs           show the finished offsets of each record, too
+  -o json          show an object a line, of the types partition, record, total
+                   and incarnation
+  --env-file FILE  read settings from FILE too; may be repeated, the last wins,
+                   and the environment over all
 
 Settings are the environment variables of run, and have to be the same: brokers,
 ingress topics, group, LAYOVER_JOURNAL_TOPIC, LAYOVER_START_OFFSET.

@@ -27,18 +27,22 @@ type shown struct {
 func (c *command) show(ctx context.Context, p *partition) error {
 	s := &shown{p: p}
 	commit := s.commit()
-	switch empty := p.records.start >= p.records.stable; {
-	case p.absent:
-		c.say("%s: journal topic %s has no partition %d yet: Layover adds it when it runs; %s\n", p, p.journal.Topic, p.Partition, commit)
-		return nil
-	case empty && s.start.Journal.IsZero():
-		c.say("%s: journal %s/%d is empty, as is normal while what is finished fits into commit metadata; %s\n", p, p.journal.Topic, p.Partition, commit)
+	empty := p.records.start >= p.records.stable && s.start.Journal.IsZero()
+	if c.json {
+		c.object(s.partitionFacts(commit))
+	} else {
+		c.say("%s", s.heading(commit, empty))
+	}
+	if p.absent || empty {
 		return nil
 	}
-	c.say("%s: journal %s/%d, log start %d, end %d\n  %s\n", p, p.journal.Topic, p.Partition, p.records.start, p.records.stable, commit)
 	endOf := c.brokers.endOf(ctx, p.TopicPartition)
 	err := p.scan(ctx, c.brokers, func(e *entry) error {
-		c.say("  %s\n", e.text(c.runs))
+		if c.json {
+			c.object(p.recordFacts(e, c.runs))
+		} else {
+			c.say("  %s\n", e.text(c.runs))
+		}
 		s.tally.add(e, p.id.Group)
 		if e.ours() {
 			if l := s.life(e.said.Incarnation); l != nil {
@@ -50,6 +54,31 @@ func (c *command) show(ctx context.Context, p *partition) error {
 	if err != nil {
 		return err
 	}
+	c.showSums(s)
+	return nil
+}
+
+// heading is what there is to say of a partition before its records.
+func (s *shown) heading(commit string, empty bool) string {
+	p := s.p
+	switch {
+	case p.absent:
+		return fmt.Sprintf("%s: journal topic %s has no partition %d yet: Layover adds it when it runs; %s\n", p, p.journal.Topic, p.Partition, commit)
+	case empty:
+		return fmt.Sprintf("%s: journal %s/%d is empty, as is normal while what is finished fits into commit metadata; %s\n", p, p.journal.Topic, p.Partition, commit)
+	}
+	return fmt.Sprintf("%s: journal %s/%d, log start %d, end %d\n  %s\n", p, p.journal.Topic, p.Partition, p.records.start, p.records.stable, commit)
+}
+
+// showSums prints what all records of a journal come to.
+func (c *command) showSums(s *shown) {
+	if c.json {
+		c.object(s.totalFacts())
+		for _, l := range s.lives {
+			c.object(s.lifeFacts(l))
+		}
+		return
+	}
 	c.say("  %s\n", s.tally.text())
 	for _, l := range s.lives {
 		c.say("  %s\n", s.sum(l))
@@ -57,7 +86,6 @@ func (c *command) show(ctx context.Context, p *partition) error {
 	if s.more > 0 {
 		c.say("  more incarnations: %s of them are not summed up\n", count(s.more, "record"))
 	}
-	return nil
 }
 
 // life returns the life of an incarnation, nil if there is no room for another one.

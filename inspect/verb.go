@@ -28,6 +28,7 @@ type options struct {
 	partition int32  // -1: all
 	runs      bool
 	execute   bool
+	json      bool // show prints objects
 }
 
 // command is one call of the verb. One goroutine has it.
@@ -44,7 +45,7 @@ type command struct {
 
 // Journal is the verb journal.
 func Journal(ctx context.Context, p client.Process) int {
-	o, err := parse(p.Args)
+	o, err := parse(&p)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return p.Help(help)
@@ -75,17 +76,17 @@ func Journal(ctx context.Context, p client.Process) int {
 	return c.code
 }
 
-// parse reads the command line. An error is the user's, flag.ErrHelp included.
-func parse(args []string) (*options, error) {
-	o := &options{partition: -1}
+// newFlags returns the flags of the verb, which go into o, and the files of
+// settings into p.
+func newFlags(p *client.Process, o *options) (*flag.FlagSet, *client.Output) {
 	flags := client.NewFlags("journal")
-	flags.Func("topic", "", func(topic string) error {
+	flags.Func("topic", "only the journal of ingress topic `TOPIC`", func(topic string) error {
 		if o.topic = topic; topic == "" {
 			return errors.New("want the name of an ingress topic")
 		}
 		return nil
 	})
-	flags.Func("partition", "", func(text string) error {
+	flags.Func("partition", "only partition `N`", func(text string) error {
 		n, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || n < 0 {
 			return errors.New("want a number from 0 on")
@@ -93,9 +94,33 @@ func parse(args []string) (*options, error) {
 		o.partition = int32(n)
 		return nil
 	})
-	flags.BoolVar(&o.runs, "runs", false, "")
-	flags.BoolVar(&o.execute, "execute", false, "")
-	operands, err := client.ParseFlags(flags, args)
+	flags.BoolVar(&o.runs, "runs", false, "show the finished offsets of each record, too")
+	flags.BoolVar(&o.execute, "execute", false, "do what recover and reset else only say")
+	p.AddEnvFile(flags)
+	return flags, client.AddOutput(flags)
+}
+
+// Flags returns the flags of the verb, for those who list them.
+func Flags() *flag.FlagSet {
+	flags, _ := newFlags(new(client.Process), new(options))
+	return flags
+}
+
+// Actions returns the words that the verb takes, each with what it does.
+func Actions() [][2]string {
+	return [][2]string{
+		{actionShow, "every record of the journals, and what a restart would find"},
+		{actionRecover, "commit what the journal knows where the offset is gone"},
+		{actionReset, "forget what is finished, and begin anew"},
+	}
+}
+
+// parse reads the command line, and the files that it names. An error is the
+// user's, flag.ErrHelp included.
+func parse(p *client.Process) (*options, error) {
+	o := &options{partition: -1}
+	flags, output := newFlags(p, o)
+	operands, err := client.ParseFlags(flags, p.Args)
 	switch {
 	case err != nil:
 		return nil, err
@@ -104,16 +129,18 @@ func parse(args []string) (*options, error) {
 	case len(operands) > 1:
 		return nil, fmt.Errorf("unexpected argument %q", operands[1])
 	}
-	o.action = operands[0]
+	o.action, o.json = operands[0], output.JSON()
 	switch {
 	case o.action != actionShow && o.action != actionRecover && o.action != actionReset:
 		return nil, fmt.Errorf("unknown action %q: want show, recover or reset", o.action)
 	case o.action != actionShow && o.runs:
 		return nil, errors.New("--runs goes with show")
+	case o.action != actionShow && o.json:
+		return nil, errors.New("-o goes with show")
 	case o.action == actionShow && o.execute:
 		return nil, errors.New("--execute goes with recover and reset: show changes nothing")
 	}
-	return o, nil
+	return o, p.ReadEnvFiles()
 }
 
 // run asks for what is selected and carries the action out, a partition at a time.

@@ -31,6 +31,8 @@ func TestTheCommandLine(t *testing.T) {
 		"show --partition 99999999999": `invalid value "99999999999" for flag -partition: want a number from 0 on`,
 		"show --topic=":                `invalid value "" for flag -topic: want the name of an ingress topic`,
 		"reset --topic ready":          `--topic "ready": not an ingress topic; LAYOVER_INGRESS_TOPICS has delayed, later`,
+		"reset -o json":                "-o goes with show",
+		"show -o yaml":                 `invalid value "yaml" for flag -o: want text or json`,
 		"reset --force":                "flag provided but not defined: -force",
 	} {
 		var stdout, stderr bytes.Buffer
