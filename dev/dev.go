@@ -40,7 +40,7 @@ func Run(ctx context.Context, p client.Process, o Options) int {
 // onBroker are the order of the shutdown: the client, the broker, the ports,
 // the lock. Before them all, stack.run has ended the daemon.
 func run(ctx context.Context, p client.Process, o Options) error {
-	f, err := parseFlags(p.Args)
+	f, err := parseFlags(&p)
 	if err != nil {
 		return userError{err}
 	}

@@ -2,10 +2,12 @@ package dev
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +21,7 @@ const (
 	defaultHTTPAddr = "127.0.0.1:9846"
 )
 
-const helpText = `Usage: layover dev [--addr HOST:PORT] [--data-dir DIR]
+const helpText = `Usage: layover dev [--addr HOST:PORT] [--data-dir DIR] [--env-file FILE]
 
 Starts an embedded Kafka-compatible broker with the topics delayed, ready and
 dead-letters, runs Layover on them, sends five sample records, and prints what
@@ -29,8 +31,11 @@ comes out of ready until Ctrl-C. The broker is for a laptop, not for production.
                     any free port
   --data-dir DIR    where its records are kept (default: layover/dev in the
                     user's cache folder); one process at a time
+  --env-file FILE   read settings from FILE too; may be repeated, the last wins,
+                    and the environment over all
 
-LAYOVER_* settings apply, but for the three topics; LAYOVER_HTTP_ADDR is
+LAYOVER_* settings apply, but for the topics and what is said of single ones;
+those that begin with KAFKA_ do not. LAYOVER_HTTP_ADDR is
 127.0.0.1:9846 by default and LAYOVER_LOG_LEVEL is warn.
 
 Exit code: 0 when stopped, 1 if something went wrong, 2 if the command line or
@@ -43,13 +48,23 @@ type devFlags struct {
 	dataDir string // empty: the default
 }
 
-// parseFlags checks the command line; flag.ErrHelp is one of its errors.
-func parseFlags(args []string) (devFlags, error) {
-	var f devFlags
+// newFlags returns the flags of dev, which go into f, and the files of settings
+// into p.
+func newFlags(p *client.Process, f *devFlags) *flag.FlagSet {
 	flags := client.NewFlags("dev")
-	flags.StringVar(&f.addr, "addr", defaultAddr, "")
-	flags.StringVar(&f.dataDir, "data-dir", "", "")
-	operands, err := client.ParseFlags(flags, args)
+	flags.StringVar(&f.addr, "addr", defaultAddr, "let the broker listen on `HOST:PORT`")
+	flags.StringVar(&f.dataDir, "data-dir", "", "keep the broker's records in a `DIR`")
+	p.AddEnvFile(flags)
+	return flags
+}
+
+// Flags returns the flags of dev, for those who list them.
+func Flags() *flag.FlagSet { return newFlags(new(client.Process), new(devFlags)) }
+
+// parseFlags checks the command line; flag.ErrHelp is one of its errors.
+func parseFlags(p *client.Process) (devFlags, error) {
+	var f devFlags
+	operands, err := client.ParseFlags(newFlags(p, &f), p.Args)
 	if err != nil {
 		return f, err
 	}
@@ -63,7 +78,7 @@ func parseFlags(args []string) (devFlags, error) {
 	if err != nil {
 		return f, fmt.Errorf("--addr %q: want host:port, the port 0 to 65535; example: --addr %s", f.addr, defaultAddr)
 	}
-	return f, nil
+	return f, p.ReadEnvFiles()
 }
 
 // dir is the data directory.
@@ -86,34 +101,41 @@ const (
 )
 
 // compose returns the daemon's environment: that of the user, but for what dev
-// decides itself. ignored are the names that were set and do not apply.
+// decides itself. ignored are the names that were set and do not apply. What is
+// said of single ingress topics is about others than dev's own.
 func compose(environ []string, brokers string) (composed, ignored []string) {
 	own := []string{
 		"KAFKA_BROKERS=" + brokers,
 		"LAYOVER_INGRESS_TOPICS=" + ingressTopic,
 		"LAYOVER_EGRESS_TOPIC=" + egressTopic,
+		"LAYOVER_TOPIC_TARGETS=",
+		"LAYOVER_TOPIC_DELAYS=",
 		"LAYOVER_DLQ_TOPIC=" + dlqTopic,
 	}
+	defaults := []string{"LAYOVER_HTTP_ADDR=" + defaultHTTPAddr, "LAYOVER_LOG_LEVEL=warn"}
 	isOwn := func(name string) bool {
-		for _, pair := range own {
-			if strings.HasPrefix(pair, name+"=") {
-				return true
-			}
-		}
-		return strings.HasPrefix(name, "KAFKA_")
+		return strings.HasPrefix(name, "KAFKA_") || slices.ContainsFunc(own, func(pair string) bool { return isOf(pair, name) })
 	}
-	composed = []string{"LAYOVER_HTTP_ADDR=" + defaultHTTPAddr, "LAYOVER_LOG_LEVEL=warn"}
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
+		upper := strings.ToUpper(name)
 		switch {
 		case strings.TrimSpace(value) == "":
-		case isOwn(strings.ToUpper(name)):
+		case isOwn(upper):
 			ignored = append(ignored, name)
-		case strings.HasPrefix(strings.ToUpper(name), "LAYOVER_"):
+		case strings.HasPrefix(upper, "LAYOVER_"):
 			composed = append(composed, pair)
+			// A default beside the user's file would be two values for one setting.
+			defaults = slices.DeleteFunc(defaults, func(pair string) bool { return isOf(pair, upper) })
 		}
 	}
-	return append(composed, own...), ignored
+	return slices.Concat(defaults, composed, own), ignored
+}
+
+// isOf reports whether a pair sets the variable name, or the one whose file name
+// names.
+func isOf(pair, name string) bool {
+	return strings.HasPrefix(pair, strings.TrimSuffix(name, "_FILE")+"=")
 }
 
 // userError is a mistake on the command line or in the environment.

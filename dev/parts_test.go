@@ -1,6 +1,9 @@
 package dev
 
 import (
+	"log/slog"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -8,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"layover/client"
 	"layover/config"
 )
 
@@ -26,6 +30,40 @@ func TestTheUsersSettingsApplyButForKafka(t *testing.T) {
 	if cfg.Brokers[0] != "127.0.0.1:9092" || cfg.EgressTopic != "ready" || cfg.DLQTopic != "dead-letters" ||
 		cfg.MaxDelay != 72*time.Hour || cfg.HTTPAddr != "127.0.0.1:9846" {
 		t.Errorf("got %+v", cfg)
+	}
+}
+
+func TestWhatTheUserHasInFilesAppliesAsWell(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	p := client.Process{
+		Args: []string{"--env-file", write(".env", "LAYOVER_HTTP_ADDR_FILE="+write("addr", ":1234\n")+"\nLAYOVER_MAX_DELAY=3d\nLAYOVER_LOG_LEVEL=info\n")},
+		Environ: []string{"KAFKA_CLIENT_ID=me", "LAYOVER_EGRESS_TOPIC_FILE=/none", "LAYOVER_TOPIC_TARGETS=orders=x",
+			"LAYOVER_TOPIC_DELAYS_FILE=/none", "LAYOVER_LOG_LEVEL="},
+	}
+	if _, err := parseFlags(&p); err != nil {
+		t.Fatal(err)
+	}
+	environ, ignored := compose(p.Environ, "127.0.0.1:9092")
+	want := []string{"KAFKA_CLIENT_ID", "LAYOVER_EGRESS_TOPIC_FILE", "LAYOVER_TOPIC_TARGETS", "LAYOVER_TOPIC_DELAYS_FILE"}
+	if !reflect.DeepEqual(ignored, want) {
+		t.Errorf("ignored %q, want %q", ignored, want)
+	}
+	cfg, warnings, err := config.Load(environ)
+	if err != nil || len(warnings) > 0 {
+		t.Fatal(warnings, err)
+	}
+	if cfg.HTTPAddr != ":1234" || cfg.MaxDelay != 72*time.Hour || cfg.EgressTopic != "ready" || cfg.LogLevel != slog.LevelWarn || cfg.ClientID != "layover" {
+		t.Errorf("got %+v", cfg)
+	}
+	if _, err := parseFlags(&client.Process{Args: []string{"--env-file", write("bad", "x")}}); err == nil || !strings.Contains(err.Error(), "bad:1: ") {
+		t.Errorf("a bad line: %v", err)
 	}
 }
 
