@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"runtime"
@@ -10,6 +12,7 @@ import (
 	"strings"
 
 	"layover/client"
+	"layover/completion"
 )
 
 // help is the verb help: all verbs, or what one of them says about itself.
@@ -26,21 +29,95 @@ func help(ctx context.Context, p client.Process) int {
 func printVerbs(w io.Writer) {
 	fmt.Fprint(w, "Layover delivers Kafka records when they are due.\n\nUsage: layover [VERB] [flags]\n\n")
 	for _, v := range verbs() {
-		fmt.Fprintf(w, "  %-8s %s\n", v.name, v.synopsis)
+		fmt.Fprintf(w, "  %-11s %s\n", v.name, v.synopsis)
 	}
-	fmt.Fprint(w, "\n'layover help VERB' says more; 'layover help run' lists the settings.\n"+
-		"Exit codes: 0 fine, 1 runtime, 2 usage or configuration.\n")
+	fmt.Fprint(w, `
+  --env-file FILE, before or behind a verb that reads settings, reads them from
+  lines of NAME=value in FILE too; -o json, where a verb prints facts, prints
+  them for machines.
+
+'layover help VERB' says more; 'layover config help' lists the settings.
+
+Exit codes:
+  0  fine, or stopped by a signal where that is how it ends
+  1  something went wrong: Kafka, a file, the network, an unhealthy answer
+  2  the command line, an env file or a setting is wrong; nothing was done
+`)
 }
+
+// verbNames returns what help takes.
+func verbNames() [][2]string {
+	var all [][2]string
+	for _, v := range verbs() {
+		all = append(all, [2]string{v.name, v.synopsis})
+	}
+	return all
+}
+
+// printCompletion is the verb completion.
+func printCompletion(_ context.Context, p client.Process) int {
+	operands, err := client.ParseFlags(client.NewFlags(p.Verb), p.Args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return p.Help(completion.Help)
+	case err == nil && len(operands) != 1:
+		err = errors.New("one shell is wanted: bash, zsh or fish")
+	}
+	if err != nil {
+		return p.FailUsage(err)
+	}
+	var all []completion.Verb
+	for _, v := range verbs() {
+		c := completion.Verb{Name: v.name, Synopsis: v.synopsis}
+		if v.flags != nil {
+			c.Flags = v.flags()
+		}
+		if v.words != nil {
+			c.Words = v.words()
+		}
+		all = append(all, c)
+	}
+	script, err := completion.Script(operands[0], all)
+	if err != nil {
+		return p.FailUsage(err)
+	}
+	if _, err := io.WriteString(p.Stdout, script); err != nil {
+		return p.Fail(fmt.Errorf("stdout: %w", err))
+	}
+	return client.ExitOK
+}
+
+// versionFlags returns the flags of version, for those who list them.
+func versionFlags() *flag.FlagSet {
+	flags := client.NewFlags("version")
+	client.AddOutput(flags)
+	return flags
+}
+
+const versionHelp = `Usage: layover version [-o json]
+
+Prints the version, the revision it was built from, and the version of Go.
+
+  -o json  print an object: version, revision, go, os, arch
+`
 
 // printVersion is the verb version.
 func printVersion(_ context.Context, p client.Process) int {
-	usage := func() string {
-		return "Usage: layover version\n\nPrints the version, the revision it was built from, and the version of Go.\n"
-	}
-	if code, done := noArguments(p, usage); done {
+	flags := client.NewFlags(p.Verb)
+	output := client.AddOutput(flags)
+	if code, done := noArguments(p, flags, func() string { return versionHelp }); done {
 		return code
 	}
 	v, revision := built()
+	if output.JSON() {
+		err := client.WriteJSON(p.Stdout, map[string]string{
+			"version": v, "revision": revision, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+		})
+		if err != nil {
+			return p.Fail(fmt.Errorf("stdout: %w", err))
+		}
+		return client.ExitOK
+	}
 	fmt.Fprintf(p.Stdout, "layover %s\nrevision %s\n%s %s/%s\n", v, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return client.ExitOK
 }

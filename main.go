@@ -4,45 +4,66 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"layover/client"
+	"layover/completion"
+	"layover/dev"
 	"layover/inspect"
+	"layover/settings"
 )
 
 // verb is one word of the command line.
 type verb struct {
 	name, synopsis string
 	run            func(context.Context, client.Process) int
+	// flags are those that run parses, for those who list them; none is --help
+	// alone. words are the operands with a meaning of their own, each with what it
+	// does.
+	flags func() *flag.FlagSet
+	words func() [][2]string
 	// untilStopped: it ends when it is told to, and gracefully. Any other verb
 	// ends by itself, and a signal ends it at once.
 	untilStopped bool
 }
 
+// readsSettings reports whether --env-file means anything to v.
+func (v verb) readsSettings() bool {
+	return v.flags != nil && v.flags().Lookup("env-file") != nil
+}
+
 func verbs() []verb {
 	return []verb{
-		{"run", "deliver delayed records until stopped (the default)", runDaemon, true},
-		{"dev", "try it out on an embedded broker, without Kafka", runDev, true},
-		{"send", "write a delayed record", client.Send, false},
-		{"journal", "show, recover or reset what is finished, as the journals have it", inspect.Journal, false},
-		{"health", "ask a running Layover how it is", client.Health, false},
-		{"version", "print the version", printVersion, false},
-		{"help", "print this, or what is known about a verb", help, false},
+		{"run", "deliver delayed records until stopped (the default)", runDaemon, runFlags, nil, true},
+		{"dev", "try it out on an embedded broker, without Kafka", runDev, dev.Flags, nil, true},
+		{"send", "write a delayed record", client.Send, client.SendFlags, nil, false},
+		{"journal", "show, recover or reset what is finished, as the journals have it", inspect.Journal, inspect.Flags, inspect.Actions, false},
+		{"health", "ask a running Layover how it is", client.Health, client.HealthFlags, nil, false},
+		{"config", "show or check the settings, or list what there are", settings.Config, settings.Flags, settings.Actions, false},
+		{"completion", "print a script that completes this in a shell", printCompletion, nil, completion.Shells, false},
+		{"version", "print the version", printVersion, versionFlags, nil, false},
+		{"help", "print this, or what is known about a verb", help, nil, verbNames, false},
 	}
 }
 
 func main() {
 	os.Exit(run(client.Process{
 		Args: os.Args[1:], Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		StdinIsTerminal: isTerminal(os.Stdin), StdoutIsTerminal: isTerminal(os.Stdout), StderrIsTerminal: isTerminal(os.Stderr),
 	}))
 }
 
 // run runs the verb that the arguments begin with, and returns the exit code.
 func run(p client.Process) int {
 	name := "run"
+	if err := p.TakeEnvFiles(); err != nil {
+		fmt.Fprintln(p.Stderr, "layover:", err)
+		return client.ExitUsage
+	}
 	if len(p.Args) > 0 {
 		name, p.Args = p.Args[0], p.Args[1:]
 	}
@@ -55,6 +76,10 @@ func run(p client.Process) int {
 	for _, v := range verbs() {
 		if v.name != name {
 			continue
+		}
+		if len(p.EnvFiles) > 0 && !v.readsSettings() {
+			fmt.Fprintf(p.Stderr, "layover: --env-file goes with a verb that reads settings, and %s does not\n", v.name)
+			return client.ExitUsage
 		}
 		p.Verb = v.name
 		ctx := context.Background()

@@ -41,6 +41,15 @@ func TestVerbs(t *testing.T) {
 		"journal":                   {[]string{"journal"}, nil, 2, "", "layover journal: an action is missing"},
 		"help of journal":           {[]string{"help", "journal"}, nil, 0, "--execute", ""},
 		"health":                    {[]string{"health", "--nope"}, nil, 2, "", "layover health: "},
+		"help has the exit codes":   {[]string{"help"}, nil, 0, "\n  2  the command line", ""},
+		"config":                    {[]string{"config", "check"}, nil, 2, "", "KAFKA_BROKERS: required"},
+		"the settings there are":    {[]string{"config", "help"}, nil, 0, "LAYOVER_TOPIC_DELAYS", ""},
+		"help of config":            {[]string{"help", "config"}, nil, 0, "layover config check", ""},
+		"completion of no shell":    {[]string{"completion"}, nil, 2, "", "bash, zsh or fish"},
+		"completion of two":         {[]string{"completion", "bash", "zsh"}, nil, 2, "", "one shell"},
+		"completion of another":     {[]string{"completion", "tcsh"}, nil, 2, "", `"tcsh"`},
+		"help of completion":        {[]string{"completion", "--help"}, nil, 0, "~/.bashrc", ""},
+		"another output":            {[]string{"version", "-o", "xml"}, nil, 2, "", "text or json"},
 		"dev":                       {[]string{"dev", "--nope"}, nil, 2, "", "layover dev: "},
 	}
 	for name, test := range tests {

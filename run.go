@@ -8,19 +8,30 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"strings"
-	"text/tabwriter"
 
 	"layover/client"
 	"layover/config"
 	"layover/daemon"
 	"layover/dev"
+	"layover/settings"
 )
+
+// runFlags returns the flags of run, for those who list them.
+func runFlags() *flag.FlagSet { return newRunFlags(new(client.Process)) }
+
+func newRunFlags(p *client.Process) *flag.FlagSet {
+	flags := client.NewFlags("run")
+	p.AddEnvFile(flags)
+	return flags
+}
 
 // runDaemon is the verb run.
 func runDaemon(ctx context.Context, p client.Process) int {
-	if code, done := noArguments(p, runHelp); done {
+	if code, done := noArguments(p, newRunFlags(&p), runHelp); done {
 		return code
+	}
+	if err := p.ReadEnvFiles(); err != nil {
+		return p.FailUsage(err)
 	}
 	cfg, warnings, err := config.Load(p.Environ)
 	if err != nil {
@@ -52,10 +63,10 @@ func runDev(ctx context.Context, p client.Process) int {
 	return dev.Run(ctx, p, dev.Options{NewLogger: newLogger, Version: v, Revision: revision})
 }
 
-// noArguments handles the command line of a verb that has nothing but --help.
+// noArguments handles the command line of a verb that has nothing but flags.
 // done says that this was all.
-func noArguments(p client.Process, text func() string) (code int, done bool) {
-	operands, err := client.ParseFlags(client.NewFlags(p.Verb), p.Args)
+func noArguments(p client.Process, flags *flag.FlagSet, text func() string) (code int, done bool) {
+	operands, err := client.ParseFlags(flags, p.Args)
 	if err == nil && len(operands) > 0 {
 		err = fmt.Errorf("unexpected argument %q", operands[0])
 	}
@@ -70,15 +81,18 @@ func noArguments(p client.Process, text func() string) (code int, done bool) {
 
 // runHelp lists the settings from their specification.
 func runHelp() string {
-	var b strings.Builder
-	b.WriteString("Usage: layover [run]\n\nDelivers delayed records until SIGTERM or SIGINT. A second signal ends it at\nonce. Settings are environment variables; an empty one is unset.\n\n")
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, row := range config.Table() {
-		fmt.Fprintf(table, "%s\t%s\n", row.Variable, row.Description)
-		fmt.Fprintf(table, "\t  default: %s; %s\n", row.Default, row.Values)
-	}
-	table.Flush()
-	return b.String()
+	return `Usage: layover [run] [--env-file FILE]
+
+Delivers delayed records until SIGTERM or SIGINT. A second signal ends it at
+once.
+
+  --env-file FILE  read settings from FILE too: lines of NAME=value, for laptops;
+                   may be repeated, the last wins, and the environment over all
+
+Exit code: 0 when stopped, 1 if it cannot go on, 2 if the command line or a
+setting is wrong. 'layover config' shows what is set and from where.
+
+` + settings.Table()
 }
 
 // newLogger returns a logger of lines in w. Auto is text where a person reads
