@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -18,19 +19,21 @@ import (
 )
 
 // run are the documents whose commands are run here, each in an empty folder on a
-// broker without topics. elsewhere are the others that have commands, with what runs
-// those. A block that begins with ```sh is run and has to end well, one with
-// ```sh background goes on until the document ends, and what is in a ```text block
-// behind a block has to be among what that printed, but for its numbers.
+// broker without topics, but for those that say that topics have to exist. elsewhere
+// are the others that have commands, with what runs those. A block that begins with
+// ```sh is run and has to end well, one with ```sh background goes on until the
+// document ends, a ```console block is a command that goes on with what it prints, and
+// what is in a ```text block behind a block has to be among what that printed; but for
+// numbers.
 var documents = struct {
 	run       []string
 	elsewhere map[string]string
 }{
-	run: []string{"quickstart", "headers", "journal"},
+	run: []string{"README", "docs/quickstart", "docs/headers", "docs/journal"},
 	elsewhere: map[string]string{
-		"acls":       "TestTheACLsOfTheDocumentAreEnough",
-		"sizing":     "it has a formula and no command",
-		"benchmarks": "bench has a test of its own, and the long runs are what the document is made of",
+		"docs/acls":       "TestTheACLsOfTheDocumentAreEnough",
+		"docs/sizing":     "it has a formula and no command",
+		"docs/benchmarks": "bench has a test of its own, and the long runs are what the document is made of",
 	},
 }
 
@@ -55,7 +58,7 @@ func TestTheCommandsOfEveryDocumentAreRunSomewhere(t *testing.T) {
 		t.Fatalf("%d documents, %v", len(files), err)
 	}
 	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".md")
+		name := strings.TrimSuffix(strings.TrimPrefix(file, "../"), ".md")
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -65,7 +68,7 @@ func TestTheCommandsOfEveryDocumentAreRunSomewhere(t *testing.T) {
 			continue
 		}
 		if all := blocks(string(text)); len(all) > 0 || strings.Contains(string(text), "\n    ") {
-			t.Errorf("docs/%s.md has commands that nothing is said to run", name)
+			t.Errorf("%s.md has commands that nothing is said to run", name)
 		}
 	}
 }
@@ -87,11 +90,14 @@ func TestTheCommandsOfTheDocumentsWork(t *testing.T) {
 	})
 	for _, name := range documents.run {
 		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile("../docs/" + name + ".md")
+			text, err := os.ReadFile("../" + name + ".md")
 			if err != nil {
 				t.Fatal(err)
 			}
 			s := newShell(t, b)
+			if name == "README" || name == "docs/journal" {
+				s.createTopics("delayed", "ready", "dead-letters")
+			}
 			for _, block := range blocks(string(text)) {
 				s.block(name, block)
 			}
@@ -109,7 +115,7 @@ type shell struct {
 	dev    string // where the embedded broker is
 	env    []string
 	last   string // what the last block printed
-	said   bytes.Buffer
+	said   *buffer
 	stop   func() // ends what goes on in the background
 }
 
@@ -124,7 +130,7 @@ func newShell(t *testing.T, b *broker) *shell {
 	}
 	s := &shell{
 		T: t, broker: b, dir: t.TempDir(), kafka: b.addr,
-		stop: func() {}, http: fmt.Sprintf("127.0.0.1:%d", port1), dev: fmt.Sprintf("127.0.0.1:%d", port2),
+		stop: func() {}, said: new(buffer), http: fmt.Sprintf("127.0.0.1:%d", port1), dev: fmt.Sprintf("127.0.0.1:%d", port2),
 	}
 	tool := fmt.Sprintf("#!/bin/bash\nexec %s exec -i %s /opt/kafka/bin/$(basename \"$0\") \"${@//%s/localhost:9094}\"\n",
 		engine(), b.container.GetContainerID(), b.addr)
@@ -179,9 +185,13 @@ func (s *shell) clean() {
 func (s *shell) block(doc string, b block) {
 	s.Helper()
 	text := b.text
-	if strings.Contains(text, "go run . dev") { // a document that begins with the embedded broker uses it until there are topics
+	if b.kind == "console" {
+		s.console(doc, b)
+		return
+	}
+	if strings.Contains(text, devCommand) { // a document that begins with the embedded broker uses it until there are topics
 		s.kafka = s.dev
-		text = strings.ReplaceAll(text, "go run . dev", "cd '"+s.root()+"' && exec go run . dev --addr "+s.dev+" --data-dir '"+s.dir+"/dev'")
+		text = s.devHere(text)
 	} else if strings.Contains(text, "kafka-topics.sh") && strings.Contains(text, "--create") {
 		s.kafka = s.broker.addr
 	}
@@ -194,7 +204,43 @@ func (s *shell) block(doc string, b block) {
 	case "text":
 		s.compare(doc, b)
 	default:
-		s.Fatalf("docs/%s.md:%d: a block of kind %q", doc, b.line, b.kind)
+		s.Fatalf("%s.md:%d: a block of kind %q", doc, b.line, b.kind)
+	}
+}
+
+const devCommand = "go run . dev"
+
+// devHere is the command that starts the embedded broker, with an address and a folder
+// of this test.
+func (s *shell) devHere(text string) string {
+	return strings.ReplaceAll(text, devCommand, "cd '"+s.root()+"' && exec "+devCommand+" --addr "+s.dev+" --data-dir '"+s.dir+"/dev'")
+}
+
+// console starts the command of a block and waits for all that it is said to print.
+func (s *shell) console(doc string, b block) {
+	s.Helper()
+	command, printed, _ := strings.Cut(strings.TrimPrefix(b.text, "$ "), "\n")
+	if command != devCommand {
+		s.Fatalf("%s.md:%d: %q is run by nothing", doc, b.line, command)
+	}
+	s.start(doc, b.line, s.devHere(command))
+	printed = strings.NewReplacer("/home/you/.cache/layover/dev", s.dir+"/dev", "127.0.0.1:9092", s.dev, "127.0.0.1:9846", s.http).Replace(printed)
+	eventually(s.T, 30*time.Second, "the last line is printed", func() bool {
+		s.last = s.said.String()
+		lines := strings.Split(strings.TrimSpace(printed), "\n")
+		return strings.Contains(withoutNumbers(s.last), withoutNumbers(lines[len(lines)-1]))
+	})
+	s.compare(doc, block{text: printed, line: b.line})
+	s.stop()
+}
+
+func (s *shell) createTopics(names ...string) {
+	s.Helper()
+	f := &fixture{T: s.T, broker: s.broker}
+	f.client = f.kafka()
+	f.admin = kadm.NewClient(f.client)
+	for _, name := range names {
+		f.createTopic(name, 4, nil)
 	}
 }
 
@@ -216,7 +262,7 @@ func (s *shell) run(doc string, line int, text string) {
 	out, err := cmd.CombinedOutput()
 	s.last = string(out)
 	if err != nil {
-		s.Fatalf("docs/%s.md:%d: %v\n%s\nprinted:\n%s\nin the background:\n%s", doc, line, err, text, out, s.said.String())
+		s.Fatalf("%s.md:%d: %v\n%s\nprinted:\n%s\nin the background:\n%s", doc, line, err, text, out, s.said.String())
 	}
 	exported, err := os.ReadFile(filepath.Join(s.dir, "env"))
 	if err != nil {
@@ -231,7 +277,7 @@ func (s *shell) start(doc string, line int, text string) {
 	s.stop()
 	cmd := exec.Command("bash", "-e", "-c", text)
 	cmd.Env, cmd.Dir = s.env, s.dir
-	cmd.Stdout, cmd.Stderr = &s.said, &s.said
+	cmd.Stdout, cmd.Stderr = s.said, s.said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what it starts ends with it
 	if err := cmd.Start(); err != nil {
 		s.Fatal(err)
@@ -245,7 +291,7 @@ func (s *shell) start(doc string, line int, text string) {
 	}
 	probe := exec.Command("curl", "-fs", "--retry", "60", "--retry-delay", "1", "--retry-all-errors", "http://"+s.http+"/readyz")
 	if out, err := probe.CombinedOutput(); err != nil {
-		s.Fatalf("docs/%s.md:%d: not ready: %v %s\n%s", doc, line, err, out, s.said.String())
+		s.Fatalf("%s.md:%d: not ready: %v %s\n%s", doc, line, err, out, s.said.String())
 	}
 }
 
@@ -256,9 +302,27 @@ func (s *shell) compare(doc string, b block) {
 	printed := withoutNumbers(s.last)
 	for _, want := range strings.Split(strings.TrimRight(b.text, "\n"), "\n") {
 		if !strings.Contains(printed, withoutNumbers(want)) {
-			s.Errorf("docs/%s.md:%d: %q is not printed:\n%s", doc, b.line, want, s.last)
+			s.Errorf("%s.md:%d: %q is not printed:\n%s", doc, b.line, want, s.last)
 		}
 	}
+}
+
+// buffer takes what goes on in the background prints.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 var numbers = regexp.MustCompile(`[0-9]+`)
