@@ -1,0 +1,48 @@
+{{/*
+layover.sidecar is one element of a pod's initContainers. A chart that has this one as
+a dependency, with layover.mode: sidecar, writes
+
+      initContainers:
+      {{- include "layover.sidecar" .Subcharts.layover | nindent 6 }}
+
+and {{ include "layover.checksum" .Subcharts.layover }} among the pod's annotations, so that new
+settings are rolled out. An init container that is always started again is a native
+sidecar: it starts before the application, ends after it, and holds up no Job.
+*/}}
+{{- define "layover.sidecar" -}}
+{{ include "layover.container" . }}
+  restartPolicy: Always
+{{- end }}
+
+{{/*
+layover.container is what a sidecar and a container of its own have in common. There
+is no preStop: beside an application it would run long before Layover's own stop.
+*/}}
+{{- define "layover.container" -}}
+- name: layover
+  image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
+  imagePullPolicy: {{ .Values.image.pullPolicy }}
+  envFrom:
+  - configMapRef:
+      name: {{ include "layover.fullname" . }}
+  {{- with .Values.envFrom }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- with .Values.extraEnv }}
+  env:
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  ports:
+  - name: layover-http
+    containerPort: 9846
+  {{- range $probe := list "startupProbe" "livenessProbe" "readinessProbe" }}
+  {{- with index $.Values $probe }}
+  {{ $probe }}:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- end }}
+  resources:
+    {{- toYaml .Values.resources | nindent 4 }}
+  securityContext:
+    {{- toYaml .Values.securityContext | nindent 4 }}
+{{- end }}

@@ -1,0 +1,39 @@
+{{- define "layover.name" -}}
+{{- .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/* The release's name, and the chart's where it is not part of it. */}}
+{{- define "layover.fullname" -}}
+{{- $name := include "layover.name" . }}
+{{- $full := contains $name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $name) }}
+{{- .Values.fullnameOverride | default $full | trunc 55 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "layover.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "layover.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "layover.labels" -}}
+{{ include "layover.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- define "layover.serviceAccountName" -}}
+{{- .Values.serviceAccount.name | default (ternary (include "layover.fullname" .) "default" .Values.serviceAccount.create) }}
+{{- end }}
+
+{{/* The settings as data of a ConfigMap. Numbers come as floats, and would turn into 1e+06. */}}
+{{- define "layover.settings" -}}
+{{- range $name, $value := .Values.settings }}
+{{- if kindIs "float64" $value }}{{ $value = int64 $value }}{{ end }}
+{{ $name }}: {{ $value | toString | quote }}
+{{- end }}
+{{- end }}
+
+{{/* An annotation for the pods: it changes with the settings, and with it the pods do. */}}
+{{- define "layover.checksum" -}}
+checksum/layover-settings: {{ include "layover.settings" . | sha256sum }}
+{{- end }}
