@@ -1,8 +1,12 @@
 package kubernetes
 
 import (
+	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,20 +35,25 @@ spec:
         securityContext: {runAsNonRoot: true, runAsUser: 65532, allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}
 `
 
-// all is every way to get Layover into a cluster that this folder has.
-var all = map[string]struct {
+// way is one way to get Layover into a cluster.
+type way struct {
 	render  func(t *testing.T) rendering
 	sidecar bool
-}{
-	"the plain example":   {func(t *testing.T) rendering { return file(t, "sidecar.yaml") }, true},
-	"the sidecar overlay": {func(t *testing.T) rendering { return kustomize(t, "overlays/sidecar") }, true},
-	"the StatefulSet":     {func(t *testing.T) rendering { return kustomize(t, "overlays/statefulset") }, true},
-	"a Job":               {func(t *testing.T) rendering { return kustomize(t, component(t, job, "sidecar")) }, true},
-	"the base":            {func(t *testing.T) rendering { return kustomize(t, "base") }, false},
-	"the overlay of it":   {func(t *testing.T) rendering { return kustomize(t, "overlays/standalone") }, false},
-	"the chart":           {func(t *testing.T) rendering { return helm(t, "chart/layover", minimal()...) }, false},
-	"the chart with all":  {func(t *testing.T) rendering { return helm(t, "chart/layover", everything(t)...) }, false},
-	"a chart with ours":   {func(t *testing.T) rendering { return helm(t, withDependency(t)) }, true},
+}
+
+// ways are all that this folder has.
+func ways() map[string]way {
+	return map[string]way{
+		"the plain example":   {func(t *testing.T) rendering { return file(t, "sidecar.yaml") }, true},
+		"the sidecar overlay": {func(t *testing.T) rendering { return kustomize(t, "overlays/sidecar") }, true},
+		"the StatefulSet":     {func(t *testing.T) rendering { return kustomize(t, "overlays/statefulset") }, true},
+		"a Job":               {func(t *testing.T) rendering { return kustomize(t, component(t, job, "sidecar")) }, true},
+		"the base":            {func(t *testing.T) rendering { return kustomize(t, "base") }, false},
+		"the overlay of it":   {func(t *testing.T) rendering { return kustomize(t, "overlays/standalone") }, false},
+		"the chart":           {func(t *testing.T) rendering { return helm(t, "chart/layover", minimal()...) }, false},
+		"the chart with all":  {func(t *testing.T) rendering { return helm(t, "chart/layover", everything(t)...) }, false},
+		"a chart with ours":   {func(t *testing.T) rendering { return helm(t, withDependency(t)) }, true},
+	}
 }
 
 // check is a promise that every way keeps.
@@ -61,7 +70,7 @@ func TestEveryWayKeepsThePromises(t *testing.T) {
 		"the image is of the version that the chart's is": hasTheVersion,
 		"the container is the same as that of the base":   isTheSame(t),
 	}
-	for name, way := range all {
+	for name, way := range ways() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := way.render(t)
@@ -319,5 +328,28 @@ func TestNewSettingsAreRolledOut(t *testing.T) {
 	overlay := func(dir string) string { return kustomize(t, dir).pod(t).layover(t).EnvFrom[0].ConfigMapRef.Name }
 	if base, other := overlay("base"), overlay("overlays/standalone"); base == other || !strings.HasPrefix(base, "layover-") {
 		t.Errorf("ConfigMap %s with some settings, %s with others", base, other)
+	}
+}
+
+func TestEverySettingThatIsWrittenAboutExists(t *testing.T) {
+	// What Services called layover and kafka set.
+	links := []string{"LAYOVER_PORT", "KAFKA_PORT"}
+	name := regexp.MustCompile(`(LAYOVER|KAFKA)_[A-Z][A-Z_]*[A-Z]`)
+	found := 0
+	look := func(path string, _ fs.DirEntry, err error) error {
+		b, _ := os.ReadFile(path)
+		if strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		for _, setting := range name.FindAllString(string(b), -1) {
+			found++
+			if !slices.Contains(links, setting) && !slices.Contains(config.Known(), setting) {
+				t.Errorf("%s: %s is no setting", path, setting)
+			}
+		}
+		return err
+	}
+	if err := errors.Join(filepath.WalkDir(".", look), filepath.WalkDir("../../docs/kubernetes.md", look)); err != nil || found < 50 {
+		t.Fatalf("%d settings, %v", found, err)
 	}
 }
