@@ -156,12 +156,18 @@ func (k *kube) admits(t *testing.T) {
 	render("helm", "dependency", "update", "chart/orders")
 	renderings := map[string]string{
 		"the plain example":      render("cat", "sidecar.yaml"),
-		"a chart with a sidecar": render("helm", "template", "release", "chart/orders"),
+		"a chart with a sidecar": render("helm", "template", "release", "chart/orders", "--kube-version=1.29.0"),
 		"the chart": render("helm", "template", "release", "chart/layover",
 			"--set", "settings.KAFKA_BROKERS=kafka:9092,settings.LAYOVER_INGRESS_TOPICS=delayed,networkPolicy.enabled=true"),
 	}
 	for _, d := range []string{"base", "overlays/sidecar", "overlays/standalone", "overlays/statefulset", "job"} {
 		renderings[d] = render("kubectl", "kustomize", d)
+	}
+	notes := render("helm", "install", "release", "chart/layover", "-n", namespace, "--dry-run=server",
+		"--set", "settings.KAFKA_BROKERS=kafka:9092,settings.LAYOVER_INGRESS_TOPICS=delayed,podMonitor.enabled=true")
+	has := strings.Contains(render("kubectl", "api-versions"), "monitoring.coreos.com/v1\n")
+	if strings.Contains(notes, "that were asked for are left out") == has {
+		t.Errorf("the cluster has resources for monitoring: %v, and the notes say\n%s", has, notes)
 	}
 	admit := func(text string) error {
 		_, err := k.try(time.Minute, text, "apply", "--dry-run=server", "-n", namespace, "-f", "-")

@@ -70,6 +70,13 @@ func TestAProbeCanBeLeftOutOfTheChart(t *testing.T) {
 	}
 }
 
+func TestASidecarIsRefusedWhereItWouldKeepThePodFromStarting(t *testing.T) {
+	out, err := command(t, nil, "helm", "template", "release", withDependency(t), "--kube-version", "1.28.9")
+	if want := "a native sidecar needs Kubernetes 1.29 or later, and this is v1.28.9"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one with %q\n%s", err, want, out)
+	}
+}
+
 func kinds(r rendering) map[string]int {
 	n := make(map[string]int)
 	for _, o := range r {
@@ -87,7 +94,7 @@ func TestWhatTheChartMakesInEachMode(t *testing.T) {
 	if got, want := kinds(helm(t, "chart/layover", none...)), map[string]int{"ConfigMap": 1, "Deployment": 1}; !reflect.DeepEqual(got, want) {
 		t.Errorf("the least is %v, want %v", got, want)
 	}
-	if got, want := kinds(helm(t, withDependency(t))), map[string]int{"ConfigMap": 1, "Deployment": 1}; !reflect.DeepEqual(got, want) {
+	if got, want := kinds(helm(t, withDependency(t), native)), map[string]int{"ConfigMap": 1, "Deployment": 1}; !reflect.DeepEqual(got, want) {
 		t.Errorf("a chart with a sidecar makes %v, want %v", got, want)
 	}
 }

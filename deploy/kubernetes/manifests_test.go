@@ -53,7 +53,7 @@ func ways() map[string]way {
 		"the overlay of it":   {func(t *testing.T) rendering { return kustomize(t, "overlays/standalone") }, false},
 		"the chart":           {func(t *testing.T) rendering { return helm(t, "chart/layover", minimal()...) }, false},
 		"the chart with all":  {func(t *testing.T) rendering { return helm(t, "chart/layover", everything(t)...) }, false},
-		"a chart with ours":   {func(t *testing.T) rendering { return helm(t, withDependency(t)) }, true},
+		"a chart with ours":   {func(t *testing.T) rendering { return helm(t, withDependency(t), native) }, true},
 	}
 }
 

@@ -184,6 +184,10 @@ func minimal(more ...string) []string {
 	return append([]string{"--set", "settings.KAFKA_BROKERS=kafka:9092,settings.LAYOVER_INGRESS_TOPICS=delayed,settings.LAYOVER_EGRESS_TOPIC=ready,settings.LAYOVER_DLQ_TOPIC=dead"}, more...)
 }
 
+// native is the first version with native sidecars. What helm takes for the version
+// of a cluster that it does not see depends on how it was built.
+const native = "--kube-version=1.29.0"
+
 func helm(t *testing.T, chart string, args ...string) rendering {
 	t.Helper()
 	out, err := command(t, nil, "helm", append([]string{"template", "release", chart}, args...)...)

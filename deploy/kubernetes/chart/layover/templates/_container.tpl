@@ -10,6 +10,10 @@ settings are rolled out. An init container that is always started again is a nat
 sidecar: it starts before the application, ends after it, and holds up no Job.
 */}}
 {{- define "layover.sidecar" -}}
+{{- if not (semverCompare ">=1.29.0-0" .Capabilities.KubeVersion.Version) }}
+{{- /* An older one takes it for an init container that has to end, and the pod never starts. */}}
+{{- fail (printf "a native sidecar needs Kubernetes 1.29 or later, and this is %s" .Capabilities.KubeVersion.Version) }}
+{{- end }}
 {{ include "layover.container" . }}
   restartPolicy: Always
 {{- end }}
