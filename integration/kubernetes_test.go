@@ -71,6 +71,10 @@ func (k *kube) rollOut(t *testing.T) {
 		a.kubectl("rollout", "restart", sidecarDeployment)
 		a.see(from, "an old pod that ends", func(e podEvent) bool { return e.Object.Metadata.DeletionTimestamp != nil })
 		a.meanwhile("during the roll-out")
+		a.see(from, "an application that ended, and then its sidecar, with 0", func(e podEvent) bool {
+			app, layover := e.container("app").State.Terminated, e.container("layover").State.Terminated
+			return app != nil && layover != nil && layover.ExitCode == 0 && !layover.FinishedAt.Before(app.FinishedAt)
+		})
 		a.rolledOut()
 	})
 }
@@ -190,6 +194,9 @@ func (k *kube) twoSeconds(t *testing.T) {
 			app, layover := e.container("app").State.Terminated, e.container("layover").State.Terminated
 			if app.ExitCode != 137 {
 				t.Errorf("the application ended with %d, want to see it killed", app.ExitCode)
+			}
+			if layover.FinishedAt.Before(app.FinishedAt) {
+				t.Errorf("the sidecar ended at %v, before the application did at %v", layover.FinishedAt, app.FinishedAt)
 			}
 			if i == 0 && layover.ExitCode != 137 {
 				t.Errorf("the frozen sidecar ended with %d, want to see it killed", layover.ExitCode)
