@@ -1,7 +1,7 @@
 // Package integration holds the third ring of tests: the built binary as an
 // operator runs it, in its own process, against a real Apache Kafka.
 //
-//	go test ./integration                    all of it, about eight minutes
+//	go test ./integration                    all of it, about nine minutes
 //	go test -v -run Lateness ./integration   one test, with its figures
 //	go test -v -run TestKafka ./integration  what the design takes Kafka for, without Layover
 //	go test -short ./integration             without the long ones
@@ -20,6 +20,9 @@
 //     neither on this machine nor can be pulled: all tests that need a broker;
 //   - the command line client of the engine is missing, or has no BuildKit, or
 //     the base images are not to be had: the test of the Dockerfile;
+//   - KUBECONFIG names no cluster, kubectl or helm are missing, or nothing says how an
+//     image comes to its nodes: the tests of the manifests;
+//   - curl or kcat are missing: the commands of the documents;
 //   - -short is given: the tests that take longer than some seconds;
 //   - the system is Windows, which has no SIGTERM: all tests that start the binary.
 //
@@ -27,6 +30,8 @@
 //
 //	LAYOVER_TEST_KAFKA_IMAGE   the image of Kafka, default apache/kafka:4.3.1
 //	LAYOVER_TEST_DOCKER        the engine's client that builds the Dockerfile, default docker
+//	LAYOVER_TEST_LOAD_IMAGE    a command that copies an image, its last argument, to the nodes of the cluster
+//	LAYOVER_TEST_IMAGE         or an image of Layover that the nodes have or can pull; the tests drain a node
 //
 // # How a test judges
 //

@@ -32,6 +32,7 @@ var documents = struct {
 	run: []string{"README", "docs/quickstart", "docs/headers", "docs/journal"},
 	elsewhere: map[string]string{
 		"docs/acls":       "TestTheACLsOfTheDocumentAreEnough",
+		"docs/kubernetes": "TestOnACluster",
 		"docs/sizing":     "it has a formula and no command",
 		"docs/benchmarks": "bench has a test of its own, and the long runs are what the document is made of",
 	},
