@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +73,24 @@ func TestTheGoRuntimesOwnVariablesAreLeftAlone(t *testing.T) {
 	}
 	if got := (goRuntime{limit: math.MaxInt64}).inForce(auto, false, machine{}); got != "none" {
 		t.Errorf("limit %s where none is known, want none", got)
+	}
+}
+
+// An env file is read when the Go runtime has long read its own environment.
+func TestWhatAnEnvFileSaysToTheGoRuntimeIsNotInForce(t *testing.T) {
+	processors := func(envFiles map[string]string) string {
+		values, _, err := Effective(minimal("GOMAXPROCS=1", "LAYOVER_GOMAXPROCS=auto"), envFiles)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return values[slices.IndexFunc(values, func(v Value) bool { return v.Variable == "LAYOVER_GOMAXPROCS" })].Effective
+	}
+	cores := runtime.GOMAXPROCS(0)
+	if got := processors(nil); got != strconv.Itoa(cores) {
+		t.Errorf("set in the environment: %s, want the runtime's own %d", got, cores)
+	}
+	if got := processors(map[string]string{"GOMAXPROCS": ".env"}); got != strconv.Itoa(cores+1) {
+		t.Errorf("set in an env file: %s, want one more than %d", got, cores)
 	}
 }
 

@@ -56,6 +56,25 @@ func TestBadTopicTargetsAreOneProblemAndNotTwo(t *testing.T) {
 	wantProblem(t, minimal("LAYOVER_MAX_DELAY=x", "LAYOVER_TOPIC_DELAYS=delayed=9d"), "LAYOVER_MAX_DELAY")
 }
 
+func TestHowRecordsAreDeliveredIsOneOfAFewChoices(t *testing.T) {
+	tests := map[string]struct {
+		env    string
+		reason []string
+	}{
+		"a client with a space": {"KAFKA_CLIENT_ID=lay over", []string{"' '"}},
+		"a client too long":     {"KAFKA_CLIENT_ID=" + strings.Repeat("x", 250), []string{"249"}},
+		"no such partition":     {"LAYOVER_PARTITION=hash", []string{`"hash"`, "key or same"}},
+		"no such timestamp":     {"LAYOVER_TIMESTAMP=now", []string{`"now"`, "delivery or original"}},
+		"no such codec":         {"LAYOVER_COMPRESSION=brotli", []string{`"brotli"`, "snappy, lz4, zstd, gzip or none"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			variable, _, _ := strings.Cut(test.env, "=")
+			wantProblem(t, minimal(test.env), variable, test.reason...)
+		})
+	}
+}
+
 func TestPairsPrintAsTheyAreRead(t *testing.T) {
 	cfg := mustLoad(t, minimal("LAYOVER_TOPIC_TARGETS=delayed = x"))
 	if got := cfg.TopicTargets[0].String(); got != "delayed=x" {
