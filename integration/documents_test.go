@@ -23,13 +23,13 @@ import (
 // are the others that have commands, with what runs those. A block that begins with
 // ```sh is run and has to end well, one with ```sh background goes on until the
 // document ends, a ```console block is a command that goes on with what it prints, and
-// what is in a ```text block behind a block has to be among what that printed; but for
-// numbers.
+// what is in a ```text block behind a block has to be among what that printed, but for
+// numbers; an ```env block is the file that the next block reads.
 var documents = struct {
 	run       []string
 	elsewhere map[string]string
 }{
-	run: []string{"README", "docs/quickstart", "docs/headers", "docs/journal"},
+	run: []string{"README", "docs/quickstart", "docs/headers", "docs/journal", "docs/configuration", "docs/command-line"},
 	elsewhere: map[string]string{
 		"docs/acls":       "TestTheACLsOfTheDocumentAreEnough",
 		"docs/kubernetes": "TestOnACluster",
@@ -96,8 +96,13 @@ func TestTheCommandsOfTheDocumentsWork(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := newShell(t, b)
-			if name == "README" || name == "docs/journal" {
+			switch name {
+			case "README", "docs/journal", "docs/command-line":
 				s.createTopics("delayed", "ready", "dead-letters")
+			case "docs/configuration": // it sets all of them
+				s.env = slices.DeleteFunc(s.env, func(pair string) bool {
+					return strings.HasPrefix(pair, "LAYOVER_") || strings.HasPrefix(pair, "KAFKA_")
+				})
 			}
 			for _, block := range blocks(string(text)) {
 				s.block(name, block)
@@ -202,6 +207,10 @@ func (s *shell) block(doc string, b block) {
 		s.run(doc, b.line, text)
 	case "sh background":
 		s.start(doc, b.line, text)
+	case "env": // a file that the document calls so
+		if err := os.WriteFile(filepath.Join(s.dir, ".env"), []byte(text), 0o600); err != nil {
+			s.Fatal(err)
+		}
 	case "text":
 		s.compare(doc, b)
 	default:
@@ -326,6 +335,12 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-var numbers = regexp.MustCompile(`[0-9]+`)
+var (
+	numbers = regexp.MustCompile(`[0-9]+`)
+	blanks  = regexp.MustCompile(` +`)
+)
 
-func withoutNumbers(text string) string { return numbers.ReplaceAllString(text, "#") }
+// withoutNumbers leaves out what differs from one run to the next, columns included.
+func withoutNumbers(text string) string {
+	return blanks.ReplaceAllString(numbers.ReplaceAllString(text, "#"), " ")
+}
