@@ -1,0 +1,173 @@
+package monitoring
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"layover/config"
+	"layover/daemon"
+)
+
+const (
+	httpAddr = "localhost:9846"
+	within   = 2 * time.Minute // of virtual time
+	// mixed is how many records of every other kind, due at once or in an hour, make a
+	// finished set that no commit has room for.
+	mixed = 20_000
+)
+
+// live is a running Layover in a bubble, with a broker in it.
+type live struct {
+	*testing.T
+	network *kfake.VirtualNetwork
+	client  *kgo.Client
+	web     *http.Client
+}
+
+// scrapeLive starts Layover on an in-process broker, brings it into the states in which
+// the series exist that are not always there, and returns what /metrics says then: a
+// partition that is stopped, a target that is held, a set that is in the journal, and
+// records that are delivered and parked.
+func scrapeLive(t *testing.T) scrape {
+	t.Helper()
+	var out scrape
+	synctest.Test(t, func(t *testing.T) {
+		l := &live{T: t, network: &kfake.VirtualNetwork{}}
+		broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.Ports(9092), kfake.ListenFn(l.network.Listen), kfake.GroupMinSessionTimeout(time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer broker.Close()
+		l.client, err = kgo.NewClient(kgo.SeedBrokers(broker.ListenAddrs()...), kgo.Dialer(l.network.DialContext), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.client.Close()
+		l.web = &http.Client{Transport: &http.Transport{DialContext: l.network.DialContext, DisableKeepAlives: true}}
+		l.makeTopics()
+		stop := l.start(broker.ListenAddrs()[0])
+		defer stop()
+		l.send(0, "x-delay", "1s", "x-deliver-to", "team-none")
+		l.send(0, "x-delay", "1s")
+		l.send(1, "x-delay", "soon")
+		l.sendMixed(2)
+		out = l.until(func(s scrape) bool {
+			return s.has("layover_partition_stopped_offset", "partition=1") && s.has("layover_finished_set_in", "partition=2", "place=journal")
+		})
+	})
+	return out
+}
+
+// makeTopics makes them with a retention, as a topic without one has no headroom.
+func (l *live) makeTopics() {
+	l.Helper()
+	week := "604800000"
+	for topic, partitions := range map[string]int32{"delayed": 3, "ready": 2, "dead-letters": 1} {
+		if _, err := kadm.NewClient(l.client).CreateTopic(context.Background(), partitions, 1, map[string]*string{"retention.ms": &week}, topic); err != nil {
+			l.Fatal(err)
+		}
+	}
+}
+
+// start runs a daemon, and returns what stops it.
+func (l *live) start(broker string) (stop func()) {
+	l.Helper()
+	cfg, _, err := config.Load([]string{
+		"KAFKA_BROKERS=" + broker, "LAYOVER_INGRESS_TOPICS=delayed", "LAYOVER_EGRESS_TOPIC=ready", "LAYOVER_TARGETS_ALLOWED=team-*",
+		"LAYOVER_DLQ_TOPIC=dead-letters", "LAYOVER_ON_INVALID=halt", "LAYOVER_LANES=2", "LAYOVER_HTTP_ADDR=" + httpAddr,
+	})
+	if err != nil {
+		l.Fatal(err)
+	}
+	serves := make(chan struct{})
+	d, err := daemon.New(cfg, daemon.Options{
+		Log: slog.New(slog.DiscardHandler), Version: "test", Revision: "test", Kafka: []kgo.Opt{kgo.Dialer(l.network.DialContext)},
+		Ready:  func(string) { close(serves) },
+		Listen: func(addr string) (net.Listener, error) { return l.network.Listen("tcp", addr) },
+	})
+	if err != nil {
+		l.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }() // ended by cancel
+	<-serves
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			l.Errorf("stopping: %v", err)
+		}
+	}
+}
+
+// send produces a record with headers, given as names and values in turn.
+func (l *live) send(partition int32, headers ...string) {
+	l.Helper()
+	if err := l.client.ProduceSync(context.Background(), record(partition, headers...)).FirstErr(); err != nil {
+		l.Fatal(err)
+	}
+}
+
+func (l *live) sendMixed(partition int32) {
+	l.Helper()
+	records := make([]*kgo.Record, mixed)
+	for i := range records {
+		records[i] = record(partition, "x-delay", [...]string{"0", "1h"}[i%2])
+	}
+	if err := l.client.ProduceSync(context.Background(), records...).FirstErr(); err != nil {
+		l.Fatal(err)
+	}
+}
+
+func record(partition int32, headers ...string) *kgo.Record {
+	r := &kgo.Record{Topic: "delayed", Partition: partition, Value: []byte("hello"), Timestamp: time.Now()}
+	for i := 0; i < len(headers); i += 2 {
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: headers[i], Value: []byte(headers[i+1])})
+	}
+	return r
+}
+
+// until scrapes in virtual time until a condition holds.
+func (l *live) until(holds func(scrape) bool) scrape {
+	l.Helper()
+	for deadline := time.Now().Add(within); ; time.Sleep(time.Second) {
+		text, err := l.metrics()
+		if err != nil {
+			l.Fatal(err)
+		}
+		s, err := parseScrape(text)
+		if err != nil {
+			l.Fatal(err)
+		}
+		if holds(s) {
+			return s
+		}
+		if time.Now().After(deadline) {
+			l.Fatalf("the states that are looked for do not come within %v:\n%s", within, text)
+		}
+	}
+}
+
+func (l *live) metrics() (string, error) {
+	resp, err := l.web.Get("http://" + httpAddr + "/metrics")
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("/metrics: %s: %s", resp.Status, body)
+	}
+	return string(body), err
+}
