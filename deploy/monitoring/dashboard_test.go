@@ -140,3 +140,24 @@ func TestPromtoolTakesTheQueriesOfThePanels(t *testing.T) {
 		t.Errorf("want %q, got %v\n%s\n%s", want, err, out, &rules)
 	}
 }
+
+// TestPromtoolTakesTheExampleOfScraping stands a list of addresses in for Kubernetes,
+// which Debian's promtool is built without.
+func TestPromtoolTakesTheExampleOfScraping(t *testing.T) {
+	const pods = "    kubernetes_sd_configs:\n      - role: pod\n"
+	text := read(t, "prometheus.yaml")
+	if strings.Count(text, pods) != 1 {
+		t.Fatalf("prometheus.yaml looks for no pods:\n%s", text)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "prometheus.yaml")
+	text = strings.Replace(text, pods, "    static_configs: [{targets: [\"localhost:9846\"]}]\n", 1)
+	for name, content := range map[string]string{file: text, filepath.Join(dir, rulesFile): read(t, rulesFile)} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := promtool(t, "check", "config", file); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
