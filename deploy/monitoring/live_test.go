@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/goleak"
 
 	"layover/config"
 	"layover/daemon"
@@ -26,6 +27,8 @@ const (
 	// finished set that no commit has room for.
 	mixed = 20_000
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // live is a running Layover in a bubble, with a broker in it.
 type live struct {

@@ -153,6 +153,7 @@ func startReal(t *testing.T) *real {
 		"LAYOVER_DLQ_TOPIC=dead-letters", "LAYOVER_HTTP_ADDR=127.0.0.1:0",
 	}
 	o.verb("layover send --delay 1h hello")
+	o.verb("layover send --delay 1h --to nowhere hello")
 	cfg, _, err := config.Load(o.environ)
 	if err != nil {
 		t.Fatal(err)
@@ -173,8 +174,10 @@ func startReal(t *testing.T) *real {
 	})
 	o.http = <-serves
 	o.environ[len(o.environ)-1] = "LAYOVER_HTTP_ADDR=" + o.http
-	// With something parked, as otherwise nothing can be deleted too early.
-	o.await("layover_ready 1", "layover_ingress_retention_headroom_seconds{")
+	// With something parked, as otherwise nothing can be deleted too early, and with a
+	// dead letter.
+	o.await("layover_ready 1", "layover_ingress_retention_headroom_seconds{",
+		`layover_dead_lettered_records_total{reason="target_not_allowed",topic="delayed"} 1`)
 	return o
 }
 
@@ -226,7 +229,8 @@ func (o *real) curl(line string) {
 
 func (o *real) get(path string) (int, string) {
 	o.Helper()
-	resp, err := http.Get("http://" + o.http + path)
+	web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // nothing of it is left at the end
+	resp, err := web.Get("http://" + o.http + path)
 	if err != nil {
 		o.Fatal(err)
 	}
@@ -283,8 +287,8 @@ func (o *real) kcat(line string) {
 		}
 		_, rest, _ := strings.Cut(strings.ReplaceAll(line, "kafka:9092", o.broker), " ")
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", path+" "+rest).CombinedOutput()
-		if err != nil {
-			t.Errorf("%v\n%s", err, out)
+		if err != nil || !strings.Contains(string(out), "layover.errors.message=") {
+			t.Errorf("want a dead letter with its message, got %v\n%s", err, out)
 		}
 	})
 }
