@@ -223,10 +223,12 @@ func journalFamilies() []family {
 			func(v *view) int64 { return v.total.Journal.Failures }),
 		perPartition("layover_journal_live_bytes", "Bytes in the journal of a partition from its last whole snapshot on.",
 			func(p *purgatory.PartitionView) int64 { return p.Facts.Live }),
-		gauge("layover_journal_usable", "1 while the journal of an ingress topic can be written to, else 0.",
+		gauge("layover_journal_usable", "1 while the journal of an ingress topic can be written to, else 0; no series where LAYOVER_JOURNAL is off.",
 			[]string{"topic"}, func(v *view, out emit) {
 				for _, t := range v.Journal.Topics {
-					out(flag(t.State == journalUsable), t.Ingress)
+					if t.State != journalOff {
+						out(flag(t.State == journalUsable), t.Ingress)
+					}
 				}
 			}),
 		count("layover_journal_restores_total", "Assignments for which journals were read.",

@@ -171,6 +171,18 @@ func TestSeriesOfAPartitionGoWithIt(t *testing.T) {
 	}
 }
 
+func TestAJournalThatIsNotWantedIsNeitherUsableNorNot(t *testing.T) {
+	s := busy(time.Now())
+	s.Journal.Topics[0].State = "off"
+	got := scrape(t, s)
+	if _, there := got[`layover_journal_usable{topic="orders"}`]; there {
+		t.Error("a journal that is off has a series")
+	}
+	if value, there := got[`layover_journal_usable{topic="invoices"}`]; !there || value != 0 {
+		t.Errorf("the forbidden one is %v (there: %v)", value, there)
+	}
+}
+
 func TestEveryOutcomeOfTheCoreIsPreCreated(t *testing.T) {
 	for o := purgatory.Parked; o <= purgatory.Skipped; o++ {
 		if !slices.Contains(outcomes(), o) {

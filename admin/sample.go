@@ -85,8 +85,11 @@ type JournalTopic struct {
 	Err           string // the last one
 }
 
-// journalUsable is the State of a journal that can be written to.
-const journalUsable = "usable"
+// The States of a journal that can be written to, and of one that is not wanted.
+const (
+	journalUsable = "usable"
+	journalOff    = "off"
+)
 
 // Replay is the reading of what was in the log when partitions were assigned, most
 // of it read and parked before. All is 0 while nothing of that is left.

@@ -108,6 +108,9 @@ func TestTheACLsOfTheDocumentAreEnough(t *testing.T) {
 	g.produce(&kgo.Record{Value: []byte("bad"), Headers: []kgo.RecordHeader{header("x-delay", "soon")}})
 	g.reachesEnd(30 * time.Second)
 
+	for _, command := range kafkasTools(t, "acls.sh", true) {
+		g.acls(command)
+	}
 	for acl, said := range map[string]func(mark int){
 		"--topic ready --operation Write":          func(int) { g.status(`"state": "forbidden"`) },
 		"--topic delayed --operation Read":         func(mark int) { g.logs(mark, "TOPIC_AUTHORIZATION_FAILED") },

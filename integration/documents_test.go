@@ -33,6 +33,7 @@ var documents = struct {
 	elsewhere: map[string]string{
 		"docs/acls":       "TestTheACLsOfTheDocumentAreEnough",
 		"docs/kubernetes": "TestOnACluster",
+		"docs/operating":  "TestTheCommandsOfTheDocumentWork in deploy/monitoring, and those of Kafka below",
 		"docs/sizing":     "it has a formula and no command",
 		"docs/benchmarks": "bench has a test of its own, and the long runs are what the document is made of",
 	},
@@ -89,6 +90,7 @@ func TestTheCommandsOfTheDocumentsWork(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("docs/operating", func(t *testing.T) { newShell(t, b).operating() })
 	for _, name := range documents.run {
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile("../" + name + ".md")
@@ -140,7 +142,8 @@ func newShell(t *testing.T, b *broker) *shell {
 	}
 	tool := fmt.Sprintf("#!/bin/bash\nexec %s exec -i %s /opt/kafka/bin/$(basename \"$0\") \"${@//%s/localhost:9094}\"\n",
 		engine(), b.container.GetContainerID(), b.addr)
-	for _, name := range []string{"kafka-topics.sh", "kafka-configs.sh", "kafka-console-producer.sh", "kafka-console-consumer.sh", "kafka-consumer-groups.sh"} {
+	for _, name := range []string{"kafka-topics.sh", "kafka-configs.sh", "kafka-console-producer.sh", "kafka-console-consumer.sh",
+		"kafka-consumer-groups.sh", "kafka-broker-api-versions.sh"} {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(tool), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -184,6 +187,37 @@ func (s *shell) clean() {
 	}
 	if _, err := adm.DeleteGroups(ctx, groups.Groups()...); err != nil {
 		s.Error(err)
+	}
+}
+
+// kafkasTools are the lines of docs/operating.md for Kafka's own tools; those with a
+// word, or without it.
+func kafkasTools(t *testing.T, word string, with bool) (out []string) {
+	t.Helper()
+	text, err := os.ReadFile("../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		line, is := strings.CutPrefix(line, "    kafka-")
+		if is && strings.Contains(line, word) == with {
+			out = append(out, "kafka-"+strings.ReplaceAll(strings.TrimSpace(line), "kafka:9092", "localhost:9092"))
+		}
+	}
+	if len(out) == 0 {
+		t.Fatal("docs/operating.md uses none of Kafka's tools")
+	}
+	return out
+}
+
+// operating runs what docs/operating.md asks Kafka beside a running Layover. The rest of
+// it is run beside the alerts that it is about.
+func (s *shell) operating() {
+	s.Helper()
+	s.createTopics("delayed", "ready", "dead-letters")
+	s.start("docs/operating", 0, "exec layover")
+	for _, line := range kafkasTools(s.T, "acls.sh", false) {
+		s.run("docs/operating", 0, strings.ReplaceAll(line, "localhost:9092", s.kafka))
 	}
 }
 
