@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -118,5 +119,26 @@ func TestMonitoringNeedsTheResourcesOfTheOperator(t *testing.T) {
 	without := helm(t, "chart/layover", minimal("--set", "podMonitor.enabled=true,prometheusRule.enabled=true")...)
 	if len(without.of("PodMonitor"))+len(without.of("PrometheusRule")) != 0 {
 		t.Errorf("a cluster without the operator gets %v", kinds(without))
+	}
+}
+
+// The alerts that are shipped beside the chart go into it as they are.
+func TestTheChartTakesTheAlerts(t *testing.T) {
+	shipped, err := os.ReadFile("../monitoring/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Count(string(shipped), "- alert: ")
+	made := helm(t, "chart/layover", minimal("--api-versions", "monitoring.coreos.com/v1",
+		"--set", "prometheusRule.enabled=true", "--set-file", "prometheusRule.rules=../monitoring/alerts.yaml")...).of("PrometheusRule")
+	if len(made) != 1 {
+		t.Fatalf("%d rule objects, want 1", len(made))
+	}
+	got := 0
+	for _, group := range made[0].Spec.Groups {
+		got += len(group.(map[string]any)["rules"].([]any))
+	}
+	if got != want || want == 0 {
+		t.Errorf("%d alerts, want %d", got, want)
 	}
 }
