@@ -26,7 +26,7 @@ func recordFamilies() []family {
 			"Records read whose timestamp was more than 5 s ahead of this machine's clock: the producer's clock is wrong, or this one.",
 			[]string{"topic"}, perTopic(func(v *view) map[string]int64 { return v.total.Future })),
 		count("layover_restored_records_total",
-			"Records read that were in the log when their partition was assigned: after a restart or a rebalance, mostly what was parked before.",
+			"Records read, or found finished, that were in the log when their partition was assigned: after a restart or a rebalance, mostly what was parked before.",
 			func(v *view) int64 { return v.total.Restored }),
 		level("layover_replay_remaining_records",
 			"Offsets still to be read of what was in the log when partitions were assigned.",
@@ -90,10 +90,10 @@ func waitingFamilies() []family {
 				out(float64(v.total.parked), "+Inf")
 			}),
 		gauge("layover_held_records",
-			"Due records held for a target that is missing, unreachable or forbidden, by its name or the glob that allows it.",
+			"Due records held for a target that is missing, unreachable, forbidden or mismatched (too few partitions), by its name or the glob that allows it.",
 			[]string{"target"}, perTarget(func(h heldTotal) int64 { return h.records })),
 		gauge("layover_held_bytes",
-			"Memory of the records held for a target that is missing, unreachable or forbidden, in bytes.",
+			"Memory of the records held for a target that is missing, unreachable, forbidden or mismatched, in bytes.",
 			[]string{"target"}, perTarget(func(h heldTotal) int64 { return h.bytes })),
 		level("layover_next_due_timestamp_seconds",
 			"Earliest deadline of a record that waits for it, in seconds since 1970; 0 when there is none.",
@@ -102,7 +102,7 @@ func waitingFamilies() []family {
 			"Records whose deadline has passed and that are not acknowledged yet: waiting for their target, or in flight.",
 			func(v *view) float64 { return float64(v.total.due + v.total.inFlight) }),
 		level("layover_oldest_overdue_timestamp_seconds",
-			"Earliest deadline that has passed of the records that are first to go or in flight, in seconds since 1970; 0 when none has. As of at most a second ago.",
+			"Earliest deadline that has passed of the records that are first to go or in flight, in seconds since 1970; 0 when none has. One without a deadline counts from when it was sent. As of at most a second ago.",
 			func(v *view) float64 { return float64(v.total.oldestOverdueMs) / 1000 }),
 		level("layover_in_flight_records",
 			"Records handed to the producer and not answered yet.",
@@ -168,7 +168,7 @@ func partitionFamilies() []family {
 			"Size of the metadata of the last successful commit, in bytes; Kafka's default limit is 4096.",
 			func(p *purgatory.PartitionView) int64 { return int64(p.Metadata) }),
 		gauge("layover_ingress_retention_headroom_seconds",
-			"From now until retention.ms may delete the oldest record that is still needed, in seconds; no series where nothing is needed, nothing is deleted by time, or it is not known.",
+			"From now until retention.ms may delete the oldest record that waits for a deadline, in seconds; no series where none waits, nothing is deleted by time, or it is not known.",
 			[]string{"topic"}, func(v *view, out emit) {
 				for topic, d := range v.headroom() {
 					out(d.Seconds(), topic)

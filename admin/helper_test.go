@@ -91,7 +91,7 @@ func busy(now time.Time) Sample {
 		Loops:  map[string]time.Time{"poll": now, "lane-0": now.Add(-59 * time.Second)},
 		Pauses: []Pause{{Reason: PauseTarget, Target: "retry-7"}},
 		Settings: Settings{
-			Ingress: []string{"orders", "invoices"}, Egress: "ready", OnInvalid: "halt",
+			Ingress: []string{"orders", "invoices"}, Egress: "ready", OnInvalid: "halt", Deliverable: true,
 			Targets: []string{"ready", "retry-*"}, Reasons: []string{"no_target", "too_large"},
 			Lanes: 2, CommitInterval: time.Second, MaxDelay: 144 * time.Hour,
 			Retention: map[string]time.Duration{"orders": 24 * time.Hour, "invoices": -time.Millisecond},

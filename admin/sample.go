@@ -122,6 +122,7 @@ type Settings struct {
 	Egress, DeadLetter, OnInvalid string
 	Targets                       []string // the egress topic, and the names and globs allowed
 	Reasons                       []string // every code that a reason label may have
+	Deliverable                   bool     // every ingress topic has a target for records that name none
 
 	Lanes                    int
 	CommitInterval, MaxDelay time.Duration

@@ -224,7 +224,7 @@ func (v *view) otherChoices(why string) string {
 	refused := slices.ContainsFunc([]string{"too_large:", "rejected:", "target_unavailable:"}, func(code string) bool {
 		return strings.HasPrefix(why, code)
 	})
-	if v.Settings.OnInvalid != "deliver" && v.Settings.Egress != "" && !refused {
+	if v.Settings.OnInvalid != "deliver" && v.Settings.Deliverable && !refused {
 		choices = append(choices, "deliver")
 	}
 	return strings.Join(append(choices, "drop"), " or ")

@@ -108,7 +108,7 @@ func TestStatusTextHelpsAnOperator(t *testing.T) {
 			func(s *Sample) { s.Settings.OnInvalid = "deliver" },
 			[]any{"assignments", 1, "stopped", "text"}, []string{"goes on from there: dlq (with LAYOVER_DLQ_TOPIC set) or drop."}},
 		"halted with a dead-letter topic": {
-			func(s *Sample) { s.Settings.DeadLetter, s.Settings.Egress = "dead", "" },
+			func(s *Sample) { s.Settings.DeadLetter, s.Settings.Deliverable = "dead", false },
 			[]any{"assignments", 1, "stopped", "text"}, []string{"goes on from there: dlq or drop."}},
 		"duplicates": {func(*Sample) {}, []any{"duplicates_after_a_kill", "text"},
 			[]string{"since the last successful commit", "at most 1,000 records per target partition", "prefix"}},

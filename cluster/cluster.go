@@ -37,7 +37,7 @@ type Topic struct {
 	Partitions    int32
 	Led           []int32 // partitions that have a leader
 	MaxBatchBytes int32   // max.message.bytes
-	// Retention is retention.ms: below 0 for ever, 0 not known.
+	// Retention is retention.ms: below 0 nothing is deleted by time, 0 not known.
 	Retention time.Duration
 
 	configured time.Time // when the configuration was last read

@@ -85,7 +85,12 @@ func (w *Watcher) configured(name string, values map[string]string) {
 	if n, err := strconv.ParseInt(values["max.message.bytes"], 10, 32); err == nil && n >= 512 {
 		t.MaxBatchBytes = int32(n)
 	}
-	if ms, err := strconv.ParseInt(values["retention.ms"], 10, 64); err == nil {
+	t.Retention = 0
+	if policy := values["cleanup.policy"]; policy != "" && !strings.Contains(policy, "delete") {
+		t.Retention = -1
+	} else if ms, err := strconv.ParseInt(values["retention.ms"], 10, 64); err == nil && ms == 0 {
+		t.Retention = 1 // at once, which is not "not known"
+	} else if err == nil {
 		t.Retention = time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 	}
 	for _, ingress := range w.cfg.Ingress {

@@ -111,7 +111,7 @@ type Config struct {
 	MaxParkedBytes int64 `split_words:"true" derived:"half the container's memory limit, 256Mi if unknown" min:"1Mi" max:"1Ti" example:"256Mi" desc:"memory for parked records; over it reading pauses and delivery goes on"`
 	// TargetPatience is how long a record is held for a target that is
 	// missing, unreachable or forbidden, not counting time without a broker.
-	TargetPatience time.Duration `split_words:"true" default:"15m" min:"10ms" max:"30d" example:"15m" desc:"how long a record is held for a target that is missing, unreachable or forbidden"`
+	TargetPatience time.Duration `split_words:"true" default:"15m" min:"10ms" max:"30d" example:"15m" desc:"how long a record is held for a target that is missing, unreachable, forbidden, or short of partitions"`
 	// Lanes is the number of lanes, each a goroutine with its share of the
 	// partitions. The default is the smaller of 4 and the usable cores.
 	Lanes int `split_words:"true" derived:"the smaller of 4 and the cores" min:"1" max:"64" example:"4" desc:"parallel lanes; one without partitions idles"`

@@ -42,8 +42,10 @@ func (c *Consumer) askEnds(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, endsTimeout)
 	defer cancel()
 	resp, err := req.RequestWith(ctx, c.client)
-	if err != nil {
-		c.cfg.Log.Debug("log ends not read", "err", err)
+	if err != nil { // of one of several brokers, the others' answers are there
+		c.cfg.Log.Debug("not all log ends were read", "err", err)
+	}
+	if resp == nil {
 		return
 	}
 	for _, t := range resp.Topics {

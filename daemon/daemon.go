@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,6 +53,7 @@ type Daemon struct {
 	router    *router
 	governor  *governor
 	held      holdings
+	saidWrong []string // mismatches, as of the last line about them; the watcher's
 	replay    replay
 
 	background sync.WaitGroup // goroutines that end when the watcher is told to
@@ -76,7 +78,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 	}, asking)
 	sizes := sizesFor(cfg.MaxParkedBytes, cfg.Lanes)
 	d.router = newRouter(cfg.Lanes)
-	d.held = holdings{bytes: make(map[string][]int64), lanes: cfg.Lanes}
+	d.held = holdings{bytes: make(map[heldFor][]int64), lanes: cfg.Lanes}
 	d.governor = &governor{limit: func() int64 { return sizes.pauseAt(d.watcher.Brokers()) }, log: d.log}
 	if err := d.makeJournal(kafka); err != nil {
 		return nil, err
@@ -140,6 +142,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		d.closeClients(time.Now().Add(time.Second))
 		return err
 	}
+	d.sayStart(listener)
 	if err := d.consumer.Start(); err != nil {
 		listener.Close()
 		d.closeClients(time.Now().Add(time.Second))
@@ -148,7 +151,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	server := admin.New(d, d.registry, d.log)
 	serving := make(chan error, 1)
 	go func() { serving <- server.Serve(listener) }() // ended by Shutdown below
-	d.sayStart(listener)
+	if d.opts.Ready != nil {
+		d.opts.Ready(listener.Addr().String())
+	}
 
 	watching, stopWatching := context.WithCancel(context.Background())
 	d.background.Go(func() { d.watcher.Run(watching) })
@@ -239,9 +244,6 @@ func (d *Daemon) sayStart(l net.Listener) {
 		"on_invalid", c.OnInvalid, "partition", c.Partition, "timestamp", c.Timestamp, "compression", c.Compression, "journal", c.Journal,
 		"max_delay", c.MaxDelay.String(), "max_parked_bytes", c.MaxParkedBytes, "lanes", c.Lanes, "commit_interval", c.CommitInterval.String(),
 		"gomaxprocs", runtime.GOMAXPROCS(0), "gomemlimit", memoryLimit())
-	if d.opts.Ready != nil {
-		d.opts.Ready(l.Addr().String())
-	}
 }
 
 // saySummary is how often dropped records are summed up in the log.
@@ -271,11 +273,25 @@ func (d *Daemon) sayDropped(ctx context.Context) {
 	}
 }
 
+// sayMismatches logs targets with too few partitions, each when it begins to have.
+func (d *Daemon) sayMismatches() {
+	now := d.mismatches()
+	for _, mismatch := range now {
+		if !slices.Contains(d.saidWrong, mismatch) {
+			d.log.Error("records are held, as their partition is not in the target", "err", mismatch)
+		}
+	}
+	d.saidWrong = now
+}
+
 // topicChanged passes on what the watcher saw.
 func (d *Daemon) topicChanged(t cluster.Topic, renewed bool) {
-	d.log.Info("topic changed", "topic", t.Name, "state", t.State.String(), "partitions", t.Partitions)
-	for _, mismatch := range d.mismatches() {
-		d.log.Error("records for a target are held", "err", mismatch)
+	if slices.Contains(d.cfg.IngressTopics, t.Name) || slices.Contains(d.namedTargets(), t.Name) { // not what a header named
+		d.log.Info("topic changed", "topic", t.Name, "state", t.State.String(), "partitions", t.Partitions)
+		d.sayMismatches()
+	}
+	for _, p := range d.producers {
+		p.Refresh() // or it would not know of partitions that were added, for up to a minute
 	}
 	if renewed {
 		for _, ingress := range d.cfg.IngressTopics {

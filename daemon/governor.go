@@ -68,8 +68,12 @@ func (g *governor) check() {
 		g.log.Info("reading goes on", "used", used, "limit", limit)
 		return
 	}
+	said := make(map[purgatory.Pause]bool)
 	for _, p := range pauses {
-		g.log.Warn("reading pauses, what is parked goes on", "reason", p.Reason, "target", p.Target, "used", used, "limit", limit)
+		if p.Target = p.Label; !said[p] { // a name may be a header's
+			said[p] = true
+			g.log.Warn("reading pauses, what is parked goes on", "reason", p.Reason, "target", p.Label, "used", used, "limit", limit)
+		}
 	}
 }
 

@@ -35,11 +35,14 @@ type replaying struct {
 	counts []int64 // records restored at the last looks, oldest first, at most rateOver+1
 	saidAt time.Time
 	said   int64 // records, in the last line; one about the end follows it
+	left   map[consumer.Tenure]int64
+	given  bool // a partition that is read no more had something left
 }
 
 // run looks once a second, until the context ends, at what look returns: how many
-// offsets are left, and how many records were read in replays since the start.
-func (r *replay) run(ctx context.Context, look func() (remaining, restored int64)) {
+// offsets are left of each partition, and how many records were read in replays since
+// the start.
+func (r *replay) run(ctx context.Context, look func() (remaining map[consumer.Tenure]int64, restored int64)) {
 	ticker := time.NewTicker(lookAtReplay)
 	defer ticker.Stop()
 	for {
@@ -53,15 +56,21 @@ func (r *replay) run(ctx context.Context, look func() (remaining, restored int64
 	}
 }
 
-// look takes one look.
-func (r *replay) look(now time.Time, remaining, restored int64) {
+// look takes one look. Of partitions that are read no more, left has nothing.
+func (r *replay) look(now time.Time, left map[consumer.Tenure]int64, restored int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if remaining == 0 {
-		if r.said > 0 {
-			r.log.Info("read what was in the log", "records", restored-r.from, "took", now.Sub(r.now.Since).Round(time.Second).String())
+	var remaining int64
+	for _, n := range left {
+		remaining += n
+	}
+	for t, n := range r.left {
+		if _, there := left[t]; !there && n > 0 {
+			r.given = true
 		}
-		r.replaying = replaying{}
+	}
+	if r.left = left; remaining == 0 {
+		r.end(now, restored)
 		return
 	}
 	if r.now.Since.IsZero() {
@@ -81,6 +90,18 @@ func (r *replay) look(now time.Time, remaining, restored int64) {
 	}
 }
 
+// end ends a replay, and says how if anything was said of it.
+func (r *replay) end(now time.Time, restored int64) {
+	if r.said > 0 {
+		how := "read what was in the log"
+		if r.given {
+			how = "read what was in the log, but for what is not read here any more"
+		}
+		r.log.Info(how, "records", restored-r.from, "took", now.Sub(r.now.Since).Round(time.Second).String())
+	}
+	r.replaying = replaying{left: r.left}
+}
+
 // sample returns where the replay is; all is 0 where there is none.
 func (r *replay) sample() admin.Replay {
 	r.mu.Lock()
@@ -88,9 +109,9 @@ func (r *replay) sample() admin.Replay {
 	return r.now
 }
 
-// left says how many offsets are left of what was in the log of partitions that
-// are read, and how many records of such were read since the start.
-func (d *Daemon) left() (remaining, restored int64) {
+// left says how many offsets are left of what was in the log of each partition that is
+// read, and how many records of such were read since the start.
+func (d *Daemon) left() (remaining map[consumer.Tenure]int64, restored int64) {
 	lanes := make([]*purgatory.Snapshot, len(d.lanes))
 	for i, l := range d.lanes {
 		lanes[i] = l.Snapshot()
@@ -99,9 +120,10 @@ func (d *Daemon) left() (remaining, restored int64) {
 	return unread(d.consumer.Status(), lanes), restored
 }
 
-// unread adds up what is left to be read of each partition up to the stable end that
-// it was assigned with. One that is not read any more has nothing left.
-func unread(group consumer.Status, lanes []*purgatory.Snapshot) (offsetsLeft int64) {
+// unread returns what is left to be read of each partition up to the stable end that it
+// was assigned with, which is 0 in the end. One that is not read any more is not there.
+func unread(group consumer.Status, lanes []*purgatory.Snapshot) map[consumer.Tenure]int64 {
+	out := make(map[consumer.Tenure]int64)
 	stopped := make(map[offsets.TopicPartition]bool)
 	for _, p := range group.Partitions {
 		stopped[p.TopicPartition] = p.Stopped != ""
@@ -109,9 +131,9 @@ func unread(group consumer.Status, lanes []*purgatory.Snapshot) (offsetsLeft int
 	for _, l := range lanes {
 		for i := range l.Partitions {
 			if p := &l.Partitions[i]; p.Halted == "" && !stopped[p.TopicPartition] {
-				offsetsLeft += max(p.StableEnd-p.Next, 0)
+				out[consumer.Tenure{TopicPartition: p.TopicPartition, Epoch: p.Epoch}] = max(p.StableEnd-p.Next, 0)
 			}
 		}
 	}
-	return offsetsLeft
+	return out
 }

@@ -6,7 +6,29 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"layover/consumer"
 )
+
+// all is a look at one partition with so many offsets left.
+func all(left int64) map[consumer.Tenure]int64 { return map[consumer.Tenure]int64{{Epoch: 1}: left} }
+
+func TestAReplayThatSomebodyElseEndsIsNotSaidToBeRead(t *testing.T) {
+	var out bytes.Buffer
+	r := replay{log: slog.New(slog.NewTextHandler(&out, nil))}
+	now := time.Unix(1000, 0)
+	for i := range int64(15) {
+		now = now.Add(time.Second)
+		r.look(now, all(5000-i), i)
+	}
+	r.look(now.Add(time.Second), nil, 15) // revoked
+	if got := out.String(); !strings.Contains(got, "read what was in the log, but for what is not read here any more") {
+		t.Errorf("said %s", got)
+	}
+	if s := r.sample(); s.Remaining != 0 || !s.Since.IsZero() {
+		t.Errorf("still %+v", s)
+	}
+}
 
 func TestAReplayIsToldEveryTenSecondsWithItsRateAndItsEnd(t *testing.T) {
 	var out bytes.Buffer
@@ -16,7 +38,7 @@ func TestAReplayIsToldEveryTenSecondsWithItsRateAndItsEnd(t *testing.T) {
 		for range seconds {
 			now = now.Add(time.Second)
 			remaining, restored = remaining-perSecond, restored+perSecond
-			r.look(now, remaining, restored)
+			r.look(now, all(remaining), restored)
 		}
 		return remaining, restored
 	}
@@ -57,7 +79,7 @@ func TestAShortReplayIsNotToldAtAll(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for left := int64(900); left >= 0; left -= 100 {
 		now = now.Add(time.Second)
-		r.look(now, left, 900-left)
+		r.look(now, all(left), 900-left)
 	}
 	if out.Len() > 0 {
 		t.Errorf("said %s", &out)

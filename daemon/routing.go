@@ -76,21 +76,21 @@ func (d *Daemon) namedTargets() (out []string) {
 	return out
 }
 
-// mismatches says which configured targets have fewer partitions than an ingress topic,
-// where records keep the number of theirs. Records for such a target are held.
+// mismatches says which ingress topics have more partitions than the topic that their
+// records go to, where those keep the number of theirs. Such records are held, as are
+// those that name another target for which it is the same.
 func (d *Daemon) mismatches() (out []string) {
 	if d.cfg.Partition != config.PartitionSame {
 		return nil
 	}
-	for _, target := range d.namedTargets() {
-		t := d.watcher.Lookup(target)
-		if t.State != cluster.Usable || target == d.cfg.DLQTopic {
+	for _, name := range d.cfg.IngressTopics {
+		target := d.egressOf(name)
+		if target == "" {
 			continue
 		}
-		for _, name := range d.cfg.IngressTopics {
-			if ingress := d.watcher.Lookup(name); ingress.State == cluster.Usable && t.Partitions < ingress.Partitions {
-				out = append(out, tooFew(target, t.Partitions, name, ingress.Partitions))
-			}
+		ingress, t := d.watcher.Lookup(name), d.watcher.Lookup(target)
+		if ingress.State == cluster.Usable && t.State == cluster.Usable && t.Partitions < ingress.Partitions {
+			out = append(out, tooFew(target, t.Partitions, name, ingress.Partitions))
 		}
 	}
 	return out

@@ -118,6 +118,63 @@ func TestATargetWithTooFewPartitionsHoldsItsRecordsUntilItHasThem(t *testing.T) 
 	})
 }
 
+// What has too few partitions for one ingress topic may have enough for another.
+func TestARecordThatATargetHasNoPartitionForHoldsNoneOfAnotherTopic(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.createTopics(1, "small", "small-out")
+		in := w.start("LAYOVER_INGRESS_TOPICS=delayed,small", "LAYOVER_PARTITION=same", "LAYOVER_TOPIC_TARGETS=small=small-out", "LAYOVER_TARGET_PATIENCE=1m")
+		in.ready()
+		if _, body := in.get("/readyz"); body != "ready\n" || strings.Contains(in.logs.String(), "records are held") {
+			t.Errorf("nothing is wrong, and it says %q: %s", body, in.logs)
+		}
+		w.sendTo(ingress, 1, "misled", header("x-deliver-to", "small-out"), header("x-delay", "1s"))
+		for i := range 5 {
+			w.sendTo("small", 0, fmt.Sprint(i), header("x-delay", "1s"))
+		}
+		w.arrives("small-out", 5, 5*time.Second)
+		time.Sleep(2 * time.Minute)
+		dead := w.arrives(dlq, 1, time.Second)
+		if n := w.count("small-out"); n != 5 || string(dead[0].Value) != "misled" || get(dead[0], "layover.errors.reason") != "target_unavailable" {
+			t.Errorf("%d delivered; dead letter %q: %s", n, dead[0].Value, get(dead[0], "layover.errors.reason"))
+		}
+		in.stop()
+	})
+}
+
+// A target that takes nothing keeps the loop awake, and nobody sends mail: what is told
+// has to be of now all the same.
+func TestStatusIsOfNowWhileATargetIsMissing(t *testing.T) {
+	inBubble(t, func(w *world) {
+		in := w.start("LAYOVER_EGRESS_TOPIC=nowhere")
+		in.ready()
+		for i := range 11 {
+			w.send(0, fmt.Sprint(i), header("x-delay", fmt.Sprintf("%ds", 10*i+1)))
+		}
+		time.Sleep(2 * time.Minute)
+		if s := in.status(); s["overdue"] != 11.0 || s["next_due"] != nil {
+			t.Errorf("overdue %v, next due %v; want all 11 overdue", s["overdue"], s["next_due"])
+		}
+		in.stop()
+	})
+}
+
+func TestALogNamesNoTargetThatAHeaderNamed(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.createTopics(1, "team-a")
+		in := w.start("LAYOVER_TARGETS_ALLOWED=team-*", "LAYOVER_PARTITION=same")
+		in.ready()
+		for _, team := range []string{"a", "SECRET", "OTHER"} {
+			w.sendTo(ingress, 1, "x", header("x-deliver-to", "team-"+team), header("x-delay", "1s"))
+		}
+		time.Sleep(10 * time.Second)
+		logs := in.logs.String()
+		if held := strings.Count(logs, "target holds its records"); held < 1 || held > 2 || strings.Contains(logs, "team-a") || strings.Contains(logs, "SECRET") || strings.Contains(logs, "OTHER") {
+			t.Errorf("%d lines about held targets: %s", held, logs)
+		}
+		in.stop()
+	})
+}
+
 func TestDeliveredRecordsMayKeepTheirTimestamps(t *testing.T) {
 	inBubble(t, func(w *world) {
 		in := w.start("LAYOVER_TIMESTAMP=original")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"layover/admin"
@@ -122,7 +123,7 @@ func (d *Daemon) adminSettings() admin.Settings {
 	s := admin.Settings{
 		Ingress: c.IngressTopics, Egress: c.EgressTopic, DeadLetter: c.DLQTopic, OnInvalid: string(c.OnInvalid),
 		Lanes: c.Lanes, CommitInterval: c.CommitInterval, MaxDelay: c.MaxDelay,
-		Retention: make(map[string]time.Duration),
+		Retention: make(map[string]time.Duration), Deliverable: !slices.ContainsFunc(c.IngressTopics, func(t string) bool { return d.egressOf(t) == "" }),
 	}
 	s.Targets = d.allowed()
 	for _, t := range c.IngressTopics {

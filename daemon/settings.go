@@ -73,22 +73,38 @@ func (d *Daemon) coreConfig(lane int, s sizes) purgatory.Config {
 	return purgatory.Config{
 		OnInvalid: policy[d.cfg.OnInvalid], DeadLetterTopic: d.cfg.DLQTopic,
 		Patience: d.cfg.TargetPatience, HeldShare: s.held,
-		HeldElsewhere: func(target string, own int64) int64 { return d.held.elsewhere(lane, target, own) },
-		MaxInFlight:   1000 / d.cfg.Lanes, MaxInFlightBytes: s.flight, LargestChunk: s.chunk,
+		HeldElsewhere: func(target, ingress string, own int64) int64 {
+			return d.held.elsewhere(lane, heldFor{target, ingress}, own)
+		},
+		ApartByIngress: d.cfg.Partition == config.PartitionSame,
+		MaxInFlight:    d.inFlight(), MaxInFlightBytes: s.flight, LargestChunk: s.chunk,
 		JumpOver: purgatory.JumpOver, Geometry: s.geometry,
 	}
+}
+
+// inFlight is each lane's share of the 1,000 records that may be in flight to a
+// partition of a target, and of those the share of what it counts apart.
+func (d *Daemon) inFlight() int {
+	n := 1000 / d.cfg.Lanes
+	if d.cfg.Partition == config.PartitionSame {
+		n /= len(d.cfg.IngressTopics)
+	}
+	return max(n, 1)
 }
 
 // holdings is what each lane holds for the targets that take nothing at the moment:
 // the share of memory that one target may take counts for all lanes together.
 type holdings struct {
 	mu    sync.Mutex
-	bytes map[string][]int64 // by target, then lane; only targets for which something is held
+	bytes map[heldFor][]int64 // then by lane; only of what something is held for
 	lanes int
 }
 
+// heldFor is a target, of an ingress topic where those have theirs apart.
+type heldFor struct{ target, ingress string }
+
 // elsewhere takes what a lane holds for a target and returns what the others do.
-func (h *holdings) elsewhere(lane int, target string, own int64) (others int64) {
+func (h *holdings) elsewhere(lane int, target heldFor, own int64) (others int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	all := h.bytes[target]

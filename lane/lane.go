@@ -89,6 +89,7 @@ type Lane struct {
 	commit  Committer
 	reading Reading
 
+	began    time.Time // where the monotonic clock begins
 	box      mailbox
 	done     chan struct{}
 	snapshot atomic.Pointer[purgatory.Snapshot]
@@ -106,6 +107,7 @@ type Lane struct {
 	scratch    []kgo.RecordHeader
 	stamped    []kgo.RecordHeader
 
+	holding     map[string]int // targets that hold their records, by label
 	revoking    []*revoking
 	suspended   bool
 	nextCommit  time.Time
@@ -127,7 +129,7 @@ type Lane struct {
 
 // New returns a lane; Run starts it.
 func New(cfg Config, d Deliverer, c Committer, r Reading) *Lane {
-	l := &Lane{cfg: cfg, deliver: d, commit: c, reading: r, done: make(chan struct{})}
+	l := &Lane{began: time.Now(), holding: make(map[string]int), cfg: cfg, deliver: d, commit: c, reading: r, done: make(chan struct{})}
 	l.box.wake = make(chan struct{}, 1)
 	l.core = purgatory.New(cfg.Core, d, l.clock(time.Now()))
 	now := time.Now()
@@ -139,7 +141,7 @@ func New(cfg Config, d Deliverer, c Committer, r Reading) *Lane {
 // clock turns an instant into the core's time. The wall clock is meant, with all
 // its steps; the monotonic one plays no part in deadlines.
 func (l *Lane) clock(now time.Time) purgatory.Clock {
-	return purgatory.Clock{WallMs: now.UnixMilli(), PatienceMs: l.cfg.PatienceClock().Milliseconds()}
+	return purgatory.Clock{WallMs: now.UnixMilli(), PatienceMs: l.cfg.PatienceClock().Milliseconds(), MonotonicMs: now.Sub(l.began).Milliseconds()}
 }
 
 // Run is the loop. It ends after Stop, and Done is closed then.
@@ -157,7 +159,7 @@ func (l *Lane) Run() {
 		if l.stopping && l.stopped(now) {
 			break
 		}
-		if l.changed && !now.Before(l.nextPublish) || l.outdated && !now.Before(l.nextOutlook) {
+		if l.unseen(now) {
 			l.publish(now)
 		}
 		if !more {
@@ -165,6 +167,13 @@ func (l *Lane) Run() {
 		}
 	}
 	l.abandon()
+}
+
+// unseen says whether what is published is too old: while nothing happens, and whatever
+// the loop is awake for, what is due and how long it waits goes on changing.
+func (l *Lane) unseen(now time.Time) bool {
+	return l.changed && !now.Before(l.nextPublish) || l.outdated && !now.Before(l.nextOutlook) ||
+		!now.Before(l.nextPublish.Add(maxSleep-publishEvery))
 }
 
 // turn deals with the mail and does one budget's worth of everything that waits;
@@ -225,14 +234,33 @@ func (l *Lane) effects() {
 		l.cfg.Log.Error(why, "topic", h.Topic, "partition", h.Partition, "offset", h.Offset, "err", cmp.Or(h.Code, h.Reason))
 		l.reading.Halt(h)
 	}
-	for _, h := range e.Holds {
-		if h.Held {
-			l.cfg.Log.Warn("target holds its records", "target", h.Target, "state", h.Verdict.String(), "err", h.Detail)
-		} else {
-			l.cfg.Log.Info("target takes records again", "target", h.Target)
-		}
+	for i := range e.Holds {
+		l.sayHold(&e.Holds[i])
 	}
 	l.changed = l.changed || len(e.Jumps)+len(e.Halts)+len(e.Holds) > 0
+}
+
+// sayHold logs the first and the last hold of what a label is for. Of a target that a
+// header named neither the name is told nor what may quote it, and not a line for each.
+func (l *Lane) sayHold(h *purgatory.HoldNotice) {
+	detail := h.Detail
+	if h.Label != h.Target && h.Verdict == purgatory.Mismatched {
+		detail = ""
+	}
+	switch {
+	case h.Held:
+		if l.holding[h.Label]++; l.holding[h.Label] == 1 {
+			l.cfg.Log.Warn("target holds its records", "target", h.Label, "state", h.Verdict.String(), "err", detail)
+		}
+	case l.holding[h.Label] > 1:
+		l.holding[h.Label]--
+	default:
+		delete(l.holding, h.Label)
+		if h.Forgotten {
+			return
+		}
+		l.cfg.Log.Info("target takes records again", "target", h.Label)
+	}
 }
 
 // sleep waits for mail, the next deadline or the next commit, a second at most:

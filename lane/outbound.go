@@ -130,7 +130,7 @@ func (l *Lane) land(now time.Time, done []ended) {
 		if e.err != nil {
 			r = l.deliver.Classify(e.err)
 			r.ID = e.id
-			l.cfg.Log.Debug("produce failed", "target", s.record.Topic, "err", e.err)
+			l.cfg.Log.Debug("produce failed", "err", e.err)
 		}
 		clear(s.headers)
 		*s.record = kgo.Record{}

@@ -92,6 +92,16 @@ func (p *Producer) Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, err
 	client.TryProduce(context.Background(), r, done) // a full buffer is an answer, too
 }
 
+// Refresh makes the clients ask afresh what the topics they know are like.
+func (p *Producer) Refresh() {
+	p.client.ForceMetadataRefresh()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.large != nil && !p.closed.Load() {
+		p.large.ForceMetadataRefresh()
+	}
+}
+
 // largeClient makes the client for records of any size when it is first needed.
 func (p *Producer) largeClient() (*kgo.Client, error) {
 	p.mu.Lock()

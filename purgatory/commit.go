@@ -66,6 +66,7 @@ type CommitResult struct {
 	// MetadataTooLarge: the broker's offset.metadata.max.bytes is lower than ours.
 	MetadataTooLarge bool
 	TookMs           int64 // from sending it to its answer
+	Unsent           bool  // it was not even sent
 }
 
 // Committed takes the answer to a commit. A successful one confirms membership.
@@ -75,7 +76,9 @@ func (c *Core) Committed(r CommitResult) {
 		return
 	}
 	p.commit.underway = false
-	c.stats.Committed.observe(&LatenessBounds, r.TookMs)
+	if !r.Unsent {
+		c.stats.Committed.observe(&LatenessBounds, r.TookMs)
+	}
 	if r.Err == nil {
 		c.stats.Commits++
 		c.stats.LastCommitMs, p.commit.metadata = c.now.WallMs, len(r.Metadata)

@@ -179,7 +179,7 @@ func TestWithoutADeadLetterTopicReadingPausesAndNothingIsDropped(t *testing.T) {
 			r := newRig(t, func(c *Config) { c.DeadLetterTopic = ""; c.OnInvalid = Drop; edit(c) })
 			r.hold(3, Missing)
 			r.pass(1000)
-			if p := r.Pauses(); len(p) != 1 || p[0] != (Pause{"target", egress}) {
+			if p := r.Pauses(); len(p) != 1 || p[0] != (Pause{"target", egress, egress}) {
 				t.Errorf("pauses %v, want one for %s", p, egress)
 			}
 			r.router[egress] = Usable
@@ -217,7 +217,7 @@ func TestADeadLetterTopicThatFailsPausesReadingUntilItIsBack(t *testing.T) {
 	bad.Reason = "no_target"
 	r.take(0, 1, bad)
 	r.want(r.offer())
-	if p := r.Pauses(); len(p) != 1 || p[0] != (Pause{"dead_letter", graves}) {
+	if p := r.Pauses(); len(p) != 1 || p[0] != (Pause{"dead_letter", graves, graves}) {
 		t.Errorf("pauses %v", p)
 	}
 	r.pass(600_000) // patience is not for dead letters: they have nowhere else to go

@@ -92,6 +92,7 @@ func (r Reader) Wants(offset int64, leaderEpoch int32) bool {
 	if p.next == offset { // a stretch too short to jump over
 		p.next++
 		c.count(p, Skipped)
+		c.restored(p, offset)
 	}
 	return false
 }
@@ -140,7 +141,10 @@ func (r Reader) Read(a *Arrival) bool {
 		c.finish(p, a.Offset)
 		return true
 	}
-	c.noteTime(p, a)
+	c.restored(p, a.Offset)
+	if a.TimestampMs > c.now.WallMs+FutureSlackMs {
+		c.stats.Future[p.Topic]++
+	}
 	if a.Reason != "" {
 		return r.invalid(a)
 	}
@@ -149,10 +153,10 @@ func (r Reader) Read(a *Arrival) bool {
 	if a.Ambiguous {
 		c.stats.Ambiguous[p.Topic]++
 	}
-	if a.Outcome != Passed {
+	if a.Outcome == Immediate || a.Outcome != Passed && a.TimestampMs > 0 {
 		observeIn(c.stats.Requested, p.Topic, &DelayBounds, a.requestedMs())
 	}
-	t := c.target(a.Target, a.Label)
+	t := c.targetOf(p.Topic, a.Target, a.Label)
 	fireMs := a.DeadlineMs
 	if a.Outcome == Passed || a.Outcome == Immediate { // not even a timestamp ahead of our clock holds it up
 		fireMs = min(fireMs, c.now.WallMs)
@@ -160,8 +164,9 @@ func (r Reader) Read(a *Arrival) bool {
 	remaining := max(fireMs-c.now.WallMs, 0)
 	loc := c.park(p, t, a, bits.Len64(uint64(remaining)))
 	c.wheel.Add(fireMs, uint64(loc))
-	if fireMs > c.now.WallMs { // what is due at once needs no look into the wheel
+	if fireMs > c.now.WallMs { // what is due at once needs no look into the wheel, and is not needed for long
 		c.nextDueMs = min(c.nextDueMs, fireMs)
+		p.ages.note(a.Offset, a.TimestampMs)
 	}
 	p.parked++
 	c.stats.Parked++
@@ -172,24 +177,20 @@ func (r Reader) Read(a *Arrival) bool {
 // being counted as one from the future.
 const FutureSlackMs = 5000
 
-// noteTime counts a record by its place in the log and its timestamp.
-func (c *Core) noteTime(p *partition, a *Arrival) {
-	if a.Offset < p.StableEnd {
+// restored counts a record that was in the log when its partition was assigned.
+func (c *Core) restored(p *partition, offset int64) {
+	if offset < p.StableEnd {
 		c.stats.Restored++
 	}
-	if a.TimestampMs > c.now.WallMs+FutureSlackMs {
-		c.stats.Future[p.Topic]++
-	}
-	p.ages.note(a.Offset, a.TimestampMs)
 }
 
 // requestedMs is how long after its timestamp a record asked to be delivered, 0 for
 // one that asked for no wait.
 func (a *Arrival) requestedMs() int64 {
-	if a.Outcome == Immediate || a.TimestampMs <= 0 || a.DeadlineMs <= a.TimestampMs {
+	if a.Outcome == Immediate {
 		return 0
 	}
-	return a.DeadlineMs - a.TimestampMs
+	return max(a.DeadlineMs-a.TimestampMs, 0) // a valid one is not far
 }
 
 // invalid does with a record that cannot be understood what the policy says.
@@ -209,7 +210,7 @@ func (r Reader) invalid(a *Arrival) bool {
 		c.finish(p, a.Offset)
 		return true
 	case Deliver:
-		t = c.target(a.Target, a.Label)
+		t = c.targetOf(p.Topic, a.Target, a.Label)
 	default:
 		t = c.dead
 	}

@@ -178,7 +178,7 @@ func (c *Core) start(e entry, d *dest, trial bool) Delivery {
 	} else {
 		c.flight = append(c.flight, flight{})
 	}
-	c.flight[id] = flight{entry: e, dest: d, since: c.now.WallMs, busy: true, trial: trial}
+	c.flight[id] = flight{entry: e, dest: d, sinceMs: c.now.WallMs, monotonicMs: c.now.MonotonicMs, busy: true, trial: trial}
 	if d.inFlight == 0 {
 		d.answeredMs = c.now.PatienceMs
 	}

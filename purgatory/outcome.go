@@ -53,7 +53,7 @@ func (c *Core) outcome(r *Result) {
 	c.flight[r.ID] = flight{}
 	c.freeFlight = append(c.freeFlight, r.ID)
 	e, d, t := f.entry, f.dest, f.dest.target
-	c.stats.Produced.observe(&LatenessBounds, max(c.now.WallMs-f.since, 0)) // the clock may have been stepped back
+	c.stats.Produced.observe(&LatenessBounds, c.now.MonotonicMs-f.monotonicMs)
 	c.answered(d)
 	c.land(e, d)
 	if f.trial {

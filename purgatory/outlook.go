@@ -13,7 +13,8 @@ type Outlook struct {
 	// and those that are due already.
 	DueWithin [len(Horizons)]int64
 	// OldestOverdueMs is the earliest deadline of the records that are first in
-	// their queues and of those in flight; 0: none is due.
+	// their queues and of those in flight; 0: none is due. A record without a deadline
+	// of its own, such as a dead letter, counts from when it was put in flight.
 	OldestOverdueMs int64
 }
 
@@ -45,21 +46,30 @@ func (c *Core) Outlook() Outlook {
 		}
 	}
 	for i := range c.flight {
-		if f := &c.flight[i]; f.busy && !f.entry.part.gone {
-			o.overdue(c, f.entry.loc)
+		switch f := &c.flight[i]; {
+		case !f.busy || f.entry.part.gone:
+		case c.hasDeadline(&f.entry):
+			o.overdue(c, readHeader(c.store.at(f.entry.loc)).deadlineMs)
+		default:
+			o.overdue(c, f.sinceMs)
 		}
 	}
 	return o
 }
 
 func (o *Outlook) first(c *Core, q *queue) {
-	if q.count > 0 {
-		o.overdue(c, q.front().loc)
+	if q.count > 0 && c.hasDeadline(q.front()) {
+		o.overdue(c, readHeader(c.store.at(q.front().loc)).deadlineMs)
 	}
 }
 
-func (o *Outlook) overdue(c *Core, l location) {
-	if ms := readHeader(c.store.at(l)).deadlineMs; o.OldestOverdueMs == 0 || ms < o.OldestOverdueMs {
+// hasDeadline says whether a record asked for a deadline and goes where it asked.
+func (c *Core) hasDeadline(e *entry) bool {
+	return e.failure == nil && !readHeader(c.store.at(e.loc)).atOnce
+}
+
+func (o *Outlook) overdue(c *Core, ms int64) {
+	if ms <= c.now.WallMs && (o.OldestOverdueMs == 0 || ms < o.OldestOverdueMs) {
 		o.OldestOverdueMs = ms
 	}
 }
@@ -116,8 +126,8 @@ func (a *ages) since(low int64) int64 {
 	}
 	if first > 0 {
 		a.samples = append(a.samples[:0], a.samples[first:]...)
-		if len(a.samples) < maxAges/4 {
-			a.stride /= 2
+		if n := len(a.samples); n < maxAges/4 { // as fine as what is left allows
+			a.stride = min(a.stride, (a.samples[n-1].offset-a.samples[0].offset)/(maxAges/2))
 		}
 	}
 	if len(a.samples) == 0 {
@@ -133,10 +143,11 @@ func (a *ages) clip(offset int64) {
 	}
 }
 
-// oldestNeededMs is a timestamp that no record is older than which is read and not
-// finished; 0 where there is none such, or none has a timestamp.
+// oldestNeededMs is a timestamp that no record is older than that waits for a deadline;
+// 0 where there is none such, or none has a timestamp.
 func (p *partition) oldestNeededMs() int64 {
 	if p.Window.Low() >= p.next {
+		p.ages = ages{samples: p.ages.samples[:0]}
 		return 0
 	}
 	return p.ages.since(p.Window.Low())

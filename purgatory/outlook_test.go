@@ -138,6 +138,67 @@ func TestWhatIsReadIsCountedByTimestampAndPlace(t *testing.T) {
 	}
 }
 
+func TestRecordsFoundFinishedAreRestoredToo(t *testing.T) {
+	r := newRig(t, nil)
+	window := offsets.NewWindow(0)
+	window.FinishRange(1, 5)
+	r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 1, Window: window, Next: 0, StableEnd: 7, Committed: true})
+	reader, _ := r.Reader(partitionOf(0), 1)
+	for o := range int64(8) {
+		if a := r.arrival(o, 1000, "0"); reader.Wants(o, 0) {
+			reader.Read(&a)
+		}
+	}
+	if s := r.Snapshot(); s.Restored != 7 || s.Consumed[TopicOutcome{ingress, Skipped}] != 4 {
+		t.Errorf("%d restored, %d skipped, want 7 and 4", s.Restored, s.Consumed[TopicOutcome{ingress, Skipped}])
+	}
+}
+
+// A long delay that is over leaves samples for millions of records; what comes then has
+// its own.
+func TestSamplesAreFineAgainWhenALongWindowEnds(t *testing.T) {
+	var a ages
+	for o := range int64(10_000_000) {
+		a.note(o, 1000+o)
+	}
+	a.since(9_999_999)
+	for o := int64(10_000_000); o < 10_000_100; o++ {
+		a.note(o, 1000+o)
+	}
+	if low := int64(10_000_050); a.since(low) != 1000+low {
+		t.Errorf("since %d, want %d", a.since(low), 1000+low)
+	}
+}
+
+func TestWhatAsksForNoDelayIsNotOverdueSinceItWasWritten(t *testing.T) {
+	r := newRig(t, nil)
+	r.assign(0, 1, 0)
+	old := r.arrival(0, -864_000_000, "0") // passed on, ten days after it was written
+	old.TimestampMs, old.Outcome = old.DeadlineMs, Passed
+	r.take(0, 1, old)
+	r.pass(10)
+	sent := r.offer()
+	r.pass(30)
+	if got := r.Outlook().OldestOverdueMs; got != startMs+10 || len(sent) != 1 {
+		t.Errorf("overdue since %d ms after the start, want 10, when it was sent", got-startMs)
+	}
+}
+
+func TestAClockThatStepsIsNobodysLag(t *testing.T) {
+	r := newRig(t, nil)
+	r.assign(0, 1, 0)
+	r.mustTake(0, 1, 1000, 0)
+	r.mustTake(0, 1, 2000, 1)
+	r.pass(1000)
+	sent := r.offer()
+	before := r.Snapshot().TickLag
+	r.step(7_200_000)
+	r.end(Delivered, sent...)
+	if s := r.Snapshot(); s.TickLag.SumMs != before.SumMs || s.Produced.SumMs != 0 || s.TickLag.Count == before.Count {
+		t.Errorf("tick lag %+v before and %+v after, produced in %+v", before, s.TickLag, s.Produced)
+	}
+}
+
 func TestTimesOfTicksProducesAndCommitsAreCounted(t *testing.T) {
 	r := newRig(t, nil)
 	r.assign(0, 1, 0)

@@ -26,8 +26,12 @@ type Config struct {
 	Patience        time.Duration
 	HeldShare       int64 // store bytes one target's held records may take, in all cores
 	// HeldElsewhere takes what this core holds for a target and returns what all others
-	// hold; nil where there is but one. It is asked ten times a second at most.
-	HeldElsewhere func(target string, own int64) int64
+	// hold; nil where there is but one. It is asked ten times a second at most. ingress
+	// is "" unless ApartByIngress.
+	HeldElsewhere func(target, ingress string, own int64) int64
+	// ApartByIngress makes each ingress topic have its targets for itself, with the
+	// bounds of each: what is wrong with one for its records holds no other's.
+	ApartByIngress bool
 
 	MaxInFlight      int   // records in flight per target partition
 	MaxInFlightBytes int64 // bytes in flight of the whole core, at least one record
@@ -75,6 +79,8 @@ type Clock struct {
 	WallMs int64 // Unix milliseconds; may step in either direction
 	// PatienceMs counts the milliseconds in which brokers answered; it never goes back.
 	PatienceMs int64
+	// MonotonicMs counts all milliseconds; it never goes back, and no step moves it.
+	MonotonicMs int64
 }
 
 // Core parks records and decides when they go where. See the package comment.
@@ -92,7 +98,7 @@ type Core struct {
 
 	targets    []*target // by index; nil: free
 	freeTarget []uint32  // free indexes
-	byName     map[string]*target
+	byKey      map[targetKey]*target
 	dead       *target   // the dead-letter topic, nil for none
 	busy       []*target // with something to offer, or lately so
 	nextTarget int       // where the next round of Offer over busy begins
@@ -110,6 +116,8 @@ type Core struct {
 	// clock; otherwise it has to be looked up.
 	nextDueMs int64
 
+	doneMs int64 // monotonic clock of the last Tick that left nothing undone
+
 	due     []uint64 // scratch of Tick
 	effects Effects
 	stats   Stats
@@ -121,11 +129,12 @@ const flightSize = 96
 
 // flight is one record in flight, by its id.
 type flight struct {
-	entry entry
-	dest  *dest
-	since int64 // wall clock when it was handed over, in milliseconds
-	busy  bool
-	trial bool
+	entry       entry
+	dest        *dest
+	sinceMs     int64 // wall clock when it was handed over
+	monotonicMs int64 // the same by the clock that no step moves
+	busy        bool
+	trial       bool
 }
 
 // New returns an empty core whose wheel starts at now.
@@ -139,12 +148,12 @@ func New(cfg Config, router Router, now Clock) *Core {
 		wheel:   wheel.New(now.WallMs, cfg.Geometry),
 		store:   newStore(cfg.LargestChunk),
 		byTopic: make(map[offsets.TopicPartition]*partition), journals: make(map[string]JournalState),
-		byName: make(map[string]*target),
-		stats:  newStats(),
-		now:    now,
+		byKey: make(map[targetKey]*target),
+		stats: newStats(),
+		now:   now,
 	}
 	if cfg.DeadLetterTopic != "" {
-		c.dead = c.target(cfg.DeadLetterTopic, cfg.DeadLetterTopic)
+		c.dead = c.target(targetKey{name: cfg.DeadLetterTopic}, cfg.DeadLetterTopic)
 		c.dead.refs++ // never forgotten
 	}
 	return c
@@ -184,10 +193,13 @@ type HaltNotice struct {
 
 // HoldNotice says that a target began or ended to be held.
 type HoldNotice struct {
-	Target  string
-	Held    bool
-	Verdict Verdict
-	Detail  string
+	Target string
+	Label  string // its name, or the glob that allowed it
+	Held   bool
+	// Forgotten: it is not held any more because nothing is there for it.
+	Forgotten bool
+	Verdict   Verdict
+	Detail    string
 }
 
 // Take hands out the effects since the last call.
@@ -213,14 +225,17 @@ func (c *Core) Tick(now Clock, budget int) (more bool) {
 	if now.WallMs < c.wheel.NowMs()-stepBackMs {
 		c.rebuild(now.WallMs)
 	}
-	if ms, ok := c.wheel.NextDeadline(); ok && ms <= now.WallMs {
-		c.stats.TickLag.observe(&LatenessBounds, now.WallMs-ms)
+	if ms, ok := c.wheel.NextDeadline(); ok && ms <= now.WallMs { // a clock that was stepped is nobody's lag
+		c.stats.TickLag.observe(&LatenessBounds, min(now.WallMs-ms, now.MonotonicMs-c.doneMs))
 	}
 	c.due, more = c.wheel.AdvanceClock(now.WallMs, budget, c.due[:0])
 	for _, payload := range c.due {
 		c.expire(location(payload))
 	}
 	c.endurance()
+	if !more {
+		c.doneMs = now.MonotonicMs
+	}
 	return more
 }
 

@@ -98,6 +98,7 @@ func (r *rig) mustTake(no int32, epoch uint64, delayMs int64, offsets ...int64) 
 func (r *rig) pass(ms int64) {
 	r.at.WallMs += ms
 	r.at.PatienceMs += max(ms, 0)
+	r.at.MonotonicMs += max(ms, 0)
 	for r.Tick(r.at, 1<<20) {
 	}
 }
@@ -272,7 +273,7 @@ func (r *rig) auditTargets(n *census) {
 		if t.queue.count+overflow > 0 && !busy[t] || busy[t] && !t.busy {
 			r.Errorf("target %s: busy is %v, has %d waiting", t.name, t.busy, t.queue.count+overflow)
 		}
-		if t.index != uint32(i) || r.byName[t.name] != t {
+		if t.index != uint32(i) || r.byKey[t.key] != t {
 			r.Errorf("target %s is not where its index and name say", t.name)
 		}
 	}

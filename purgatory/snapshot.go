@@ -28,7 +28,10 @@ type Snapshot struct {
 }
 
 // Pause is a reason for which reading pauses, and the target it is about.
-type Pause struct{ Reason, Target string }
+type Pause struct {
+	Reason, Target string
+	Label          string // the target's name, or the glob that allowed it
+}
 
 // PartitionView is what can be seen of one assigned partition.
 type PartitionView struct {
@@ -73,11 +76,11 @@ type HeldView struct {
 func (c *Core) Pauses() []Pause {
 	var out []Pause
 	if d := c.dead; d != nil && d.hold.held && d.queue.count+d.inFlight > 0 { // or nothing would ever try it again
-		out = append(out, Pause{"dead_letter", d.name})
+		out = append(out, Pause{"dead_letter", d.name, d.name})
 	}
 	for _, t := range c.busy {
 		if t.hold.exhausted {
-			out = append(out, Pause{"target", t.name})
+			out = append(out, Pause{"target", t.name, t.label})
 		}
 	}
 	return out
@@ -97,6 +100,7 @@ func (c *Core) Snapshot() Snapshot {
 	if c.wheel.Len() > 0 {
 		s.NextDueMs = c.nextDueMs
 	}
+	s.Partitions = make([]PartitionView, 0, len(c.byTopic))
 	for _, p := range c.parts {
 		if p == nil || p.gone {
 			continue

@@ -14,6 +14,7 @@ const (
 
 // target is a topic that records go to, the dead-letter topic included.
 type target struct {
+	key   targetKey
 	name  string
 	label string // for metrics: the name, or the glob that allowed it
 	index uint32
@@ -64,12 +65,25 @@ type dest struct {
 	stalled bool
 }
 
-// target returns the target of a name, and makes it where it is new.
-func (c *Core) target(name, label string) *target {
-	if t := c.byName[name]; t != nil {
+// targetKey tells targets apart: by name, and by ingress topic where what is wrong with
+// one may depend on where its records are from. Of the dead-letter topic there is one.
+type targetKey struct{ name, ingress string }
+
+// targetOf returns the target of that name for records of an ingress topic.
+func (c *Core) targetOf(ingress, name, label string) *target {
+	if !c.cfg.ApartByIngress {
+		ingress = ""
+	}
+	return c.target(targetKey{name, ingress}, label)
+}
+
+// target returns the target of a key, and makes it where it is new.
+func (c *Core) target(key targetKey, label string) *target {
+	if t := c.byKey[key]; t != nil {
 		return t
 	}
-	t := &target{name: name, label: label, queue: queue{held: &c.overhead}}
+	name := key.name
+	t := &target{key: key, name: name, label: label, queue: queue{held: &c.overhead}}
 	if n := len(c.freeTarget); n > 0 {
 		t.index, c.freeTarget = c.freeTarget[n-1], c.freeTarget[:n-1]
 	} else {
@@ -77,7 +91,7 @@ func (c *Core) target(name, label string) *target {
 		c.targets = append(c.targets, nil)
 	}
 	c.targets[t.index] = t
-	c.byName[name] = t
+	c.byKey[key] = t
 	c.overhead += targetSize + int64(len(name))
 	return t
 }
@@ -92,12 +106,19 @@ const (
 // forget drops a target that no record names any more: with globs allowed, their
 // number would otherwise grow with every name that ever came.
 func (c *Core) forget(t *target) {
+	over := HoldNotice{Target: t.name, Label: t.label, Forgotten: true}
+	if t.hold.held {
+		c.effects.Holds = append(c.effects.Holds, over)
+	}
 	t.queue.free()
 	for _, d := range t.dests {
+		if d.stalled {
+			c.effects.Holds = append(c.effects.Holds, over)
+		}
 		d.overflow.free()
 	}
 	c.overhead -= targetSize + int64(len(t.name)) + int64(len(t.dests))*destSize
-	delete(c.byName, t.name)
+	delete(c.byKey, t.key)
 	c.targets[t.index] = nil
 	c.freeTarget = append(c.freeTarget, t.index)
 }
@@ -123,7 +144,7 @@ func (c *Core) release(e entry) {
 func (c *Core) releaseAt(loc location, h *header) {
 	c.store.release(loc, int(h.total()))
 	t := c.targets[h.target]
-	if t.refs--; t.refs == 0 && len(c.byName) > forgetAbove {
+	if t.refs--; t.refs == 0 && len(c.byKey) > forgetAbove {
 		c.forget(t)
 	}
 }
@@ -185,14 +206,14 @@ func (c *Core) holdTarget(t *target, v Verdict, detail string) {
 		}
 	}
 	t.queue.each(func(e *entry) { c.rehome(e) })
-	c.effects.Holds = append(c.effects.Holds, HoldNotice{t.name, true, v, detail})
+	c.effects.Holds = append(c.effects.Holds, HoldNotice{Target: t.name, Label: t.label, Held: true, Verdict: v, Detail: detail})
 }
 
 // releaseTarget ends a hold: the target took a record.
 func (c *Core) releaseTarget(t *target) {
 	t.hold = hold{}
 	t.queue.each(func(e *entry) { e.since = 0 })
-	c.effects.Holds = append(c.effects.Holds, HoldNotice{Target: t.name})
+	c.effects.Holds = append(c.effects.Holds, HoldNotice{Target: t.name, Label: t.label})
 }
 
 // endurance dead-letters the oldest of what targets hold when patience or share of
@@ -260,7 +281,7 @@ func (c *Core) endure(t *target, q *queue, v Verdict) {
 func (c *Core) share(t *target) {
 	if _, own := t.held(); c.cfg.HeldElsewhere != nil && (own > 0 || t.shared) {
 		t.shared = own > 0
-		t.elsewhere = c.cfg.HeldElsewhere(t.name, own)
+		t.elsewhere = c.cfg.HeldElsewhere(t.name, t.key.ingress, own)
 	}
 }
 
@@ -297,7 +318,7 @@ func (c *Core) stall(t *target) {
 		d.overflow.each(func(e *entry) { c.rehome(e) })
 		detail := fmt.Sprintf("partition %d has not answered for %d s", d.no, stallMs/1000)
 		c.stats.noteError(t.name, detail)
-		c.effects.Holds = append(c.effects.Holds, HoldNotice{t.name, true, Unreachable, detail})
+		c.effects.Holds = append(c.effects.Holds, HoldNotice{Target: t.name, Label: t.label, Held: true, Verdict: Unreachable, Detail: detail})
 	}
 }
 
@@ -314,7 +335,7 @@ func (c *Core) answered(d *dest) {
 	if d.stalled {
 		c.resume(d)
 		d.overflow.each(func(e *entry) { e.since = 0 })
-		c.effects.Holds = append(c.effects.Holds, HoldNotice{Target: d.target.name})
+		c.effects.Holds = append(c.effects.Holds, HoldNotice{Target: d.target.name, Label: d.target.label})
 	}
 }
 
