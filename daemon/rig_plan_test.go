@@ -61,6 +61,8 @@ func newPlan(seed uint64) *plan {
 	full := p.impatient && dice.IntN(2) == 0
 	if full {
 		p.settings = append(p.settings, "LAYOVER_MAX_PARKED_BYTES=8Mi")
+	} else { // a fetch is larger than the load of any run then: see bursts
+		p.settings = append(p.settings, "LAYOVER_MAX_PARKED_BYTES=2Gi")
 	}
 	p.chooseRoom(dice)
 	p.latency = []time.Duration{0, 200 * time.Microsecond, 3 * time.Millisecond}[dice.IntN(3)]

@@ -31,6 +31,12 @@ type sizes struct {
 	geometry   wheel.Geometry
 }
 
+// fetchShare is the part of the memory bound that one fetch response may have on the
+// wire. A broker counts compressed bytes: records of 200 bytes that compress tenfold
+// take some 26 times of them once they are read, and two responses are there at a
+// time, so that 1/256 on the wire is up to a fifth of the bound.
+const fetchShare = 256
+
 // usualBatch is Kafka's default of the largest batch with what its records take
 // once they are read, in bytes.
 const usualBatch = 5 << 18
@@ -38,7 +44,7 @@ const usualBatch = 5 << 18
 func sizesFor(bound int64, lanes int) sizes {
 	n := int64(lanes)
 	s := sizes{
-		fetch:      int32(clamp(bound/16, 64<<10, 8<<20)),
+		fetch:      int32(clamp(bound/fetchShare, 64<<10, 8<<20)),
 		reading:    clamp(bound/16, 64<<10, 32<<20),
 		flight:     clamp(bound/8/n, 64<<10, 64<<20),
 		held:       bound / 4,
