@@ -18,13 +18,24 @@ ARG TARGETOS TARGETARCH
 ARG VERSION
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /layover .
+    go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /layover . && \
+    go run ./deploy/sbom -version "$VERSION" /layover >/sbom.cdx.json
 
 FROM gcr.io/distroless/static-debian12:nonroot
-COPY --from=build /layover /layover
+# A bill of materials, where scanners and people find it without a registry.
+COPY --from=build /layover /sbom.cdx.json /
 # As a number, because Kubernetes cannot tell from a name that it is not root.
 USER 65532:65532
 EXPOSE 9846
 ENTRYPOINT ["/layover"]
 # There is no shell and no curl: the binary asks itself.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=15s --retries=3 CMD ["/layover", "health"]
+# Where an image comes from is for who publishes one to say:
+# --label org.opencontainers.image.source=URL.
+ARG VERSION REVISION
+LABEL org.opencontainers.image.title="Layover" \
+      org.opencontainers.image.description="Delayed records for Kafka: a record with a delay header goes into one topic and comes out of another on time." \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.base.name="gcr.io/distroless/static-debian12:nonroot" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION"
