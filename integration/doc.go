@@ -12,14 +12,15 @@
 // starts one for itself. What is started is terminated by the tests; a
 // container that a killed test leaves behind ends by itself half an hour later.
 //
+// What is made of the Dockerfile and the compose file is tested in package container
+// beside it.
+//
 // # What is skipped
 //
 // A test is skipped, and go test -v prints why, where
 //
 //   - no container engine answers within a few seconds, or the image of Kafka is
 //     neither on this machine nor can be pulled: all tests that need a broker;
-//   - the command line client of the engine is missing, or has no BuildKit, or
-//     the base images are not to be had: the test of the Dockerfile;
 //   - KUBECONFIG names no cluster, kubectl or helm are missing, or nothing says how an
 //     image comes to its nodes: the tests of the manifests;
 //   - curl or kcat are missing: the commands of the documents;
@@ -29,7 +30,7 @@
 // # Settings
 //
 //	LAYOVER_TEST_KAFKA_IMAGE   the image of Kafka, default apache/kafka:4.3.1
-//	LAYOVER_TEST_DOCKER        the engine's client that builds the Dockerfile, default docker
+//	LAYOVER_TEST_DOCKER        the engine's client that builds the image for a cluster, default docker
 //	LAYOVER_TEST_LOAD_IMAGE    a command that copies an image, its last argument, to the nodes of the cluster
 //	LAYOVER_TEST_IMAGE         or an image of Layover that the nodes have or can pull; the tests drain a node
 //
