@@ -112,7 +112,6 @@ type goRuntime struct {
 // inForce returns what a setting of the Go runtime comes to when Layover runs
 // here: the same choice as the daemon's, which makes it when it starts.
 func (g goRuntime) inForce(a Auto, isCores bool, host machine) string {
-	const memoryShare = 0.9
 	n, chosen := g.limit, g.hasLimit
 	if isCores {
 		n, chosen = int64(g.cores), g.hasCores
@@ -124,7 +123,7 @@ func (g goRuntime) inForce(a Auto, isCores bool, host machine) string {
 	case isCores:
 		n++
 	case host.memoryLimit > 0:
-		n = int64(float64(host.memoryLimit) * memoryShare)
+		n = RuntimeMemory(host.memoryLimit)
 	}
 	if n == math.MaxInt64 {
 		return "none"

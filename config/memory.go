@@ -25,6 +25,15 @@ func MemoryLimit() (bytes int64, ok bool) {
 	return memoryLimit(os.DirFS("/"))
 }
 
+// RuntimeMemory returns how much of a container's memory, in bytes, the Go runtime may
+// use before it collects harder. The rest is for what it does not count: the pages of
+// the binary, which the container is charged for and which the kernel would drop and
+// read again and again where nothing is left for them, and the kernel's own. That is a
+// tenth, 24 MiB at least, and a quarter of a container so small that this is less.
+func RuntimeMemory(container int64) int64 {
+	return container - max(container/10, min(24<<20, container/4))
+}
+
 // memoryLimit is MemoryLimit below root.
 //
 // /proc/self/cgroup has one line per hierarchy, number:controllers:path, with

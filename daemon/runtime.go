@@ -9,15 +9,6 @@ import (
 	"layover/config"
 )
 
-// runtimeLimit returns how much of a container's memory the Go runtime may use before
-// it collects harder. The rest is for what it does not count: the pages of the binary,
-// which the container is charged for and which the kernel would drop and read again
-// and again where nothing is left for them, and the kernel's own. That is 24 MiB at
-// least, a quarter of a smaller container, and a tenth of a large one.
-func runtimeLimit(container int64) int64 {
-	return container - max(container/10, min(24<<20, container/4))
-}
-
 // TuneRuntime sets GOMAXPROCS and GOMEMLIMIT as the settings say, for the whole
 // process. The line about the start says what is in force.
 //
@@ -35,7 +26,7 @@ func TuneRuntime(cfg *config.Config) {
 	case cfg.GOMEMLIMIT.Mode == config.AutoValue:
 		debug.SetMemoryLimit(cfg.GOMEMLIMIT.Value)
 	case cfg.GOMEMLIMIT.Mode == config.AutoAuto && known && os.Getenv("GOMEMLIMIT") == "":
-		debug.SetMemoryLimit(runtimeLimit(limit))
+		debug.SetMemoryLimit(config.RuntimeMemory(limit))
 	}
 }
 

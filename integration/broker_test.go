@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -18,6 +17,8 @@ import (
 	"github.com/moby/moby/api/types/network"
 	"github.com/testcontainers/testcontainers-go"
 	"github.com/testcontainers/testcontainers-go/wait"
+
+	"layover/integration/engine"
 )
 
 const (
@@ -67,14 +68,14 @@ func startBroker(s *suite, edits ...func(b *broker, env map[string]string)) (*br
 	}
 	host, err := engineHost()
 	if err != nil {
-		return nil, unavailable{"no container engine answers: " + firstLine(err)}
+		return nil, engine.Unavailable("no container engine answers: " + engine.FirstLine(err))
 	}
 	if err := haveImage(image); err != nil {
-		return nil, unavailable{fmt.Sprintf("the image %s is not here and cannot be pulled: %s", image, firstLine(err))}
+		return nil, engine.Unavailable(fmt.Sprintf("the image %s is not here and cannot be pulled: %s", image, engine.FirstLine(err)))
 	}
-	port, err1 := freePort()
-	via, err2 := freePort()
-	behind, err3 := freePort()
+	port, err1 := engine.FreePort()
+	via, err2 := engine.FreePort()
+	behind, err3 := engine.FreePort()
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
@@ -247,31 +248,6 @@ func (l *pullLog) Printf(format string, _ ...any) {
 			l.cancel()
 		}
 	}
-}
-
-// freePort returns a port that nobody listens on. It lies below the range from
-// which systems choose the ports of outgoing connections: a client that dials a
-// stopped broker again and again would else once connect to itself, and the
-// broker could not come back.
-func freePort() (int, error) {
-	const first, count = 20000, 10000
-	var last error
-	for range 100 {
-		port := first + rand.IntN(count)
-		l, err := net.Listen("tcp", ":"+strconv.Itoa(port))
-		if err != nil {
-			last = err
-			continue
-		}
-		l.Close()
-		return port, nil
-	}
-	return 0, fmt.Errorf("no free port: %w", last)
-}
-
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
 }
 
 type discard struct{}

@@ -11,11 +11,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"layover/integration/engine"
 )
 
 // run are the documents whose commands are run here, each in an empty folder on a
@@ -32,6 +33,7 @@ var documents = struct {
 	run: []string{"README", "docs/quickstart", "docs/headers", "docs/journal", "docs/configuration", "docs/command-line"},
 	elsewhere: map[string]string{
 		"docs/acls":       "TestTheACLsOfTheDocumentAreEnough",
+		"docs/container":  "TestTheCommandsOfTheDocumentWork in integration/container",
 		"docs/kubernetes": "TestOnACluster",
 		"docs/operating":  "TestTheCommandsOfTheDocumentWork in deploy/monitoring, and those of Kafka below",
 		"docs/sizing":     "it has a formula and no command",
@@ -131,8 +133,8 @@ type shell struct {
 func newShell(t *testing.T, b *broker) *shell {
 	t.Helper()
 	binary := need(t, shared.binary)
-	port1, err1 := freePort()
-	port2, err2 := freePort()
+	port1, err1 := engine.FreePort()
+	port2, err2 := engine.FreePort()
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
@@ -141,7 +143,7 @@ func newShell(t *testing.T, b *broker) *shell {
 		stop: func() {}, said: new(buffer), http: fmt.Sprintf("127.0.0.1:%d", port1), dev: fmt.Sprintf("127.0.0.1:%d", port2),
 	}
 	tool := fmt.Sprintf("#!/bin/bash\nexec %s exec -i %s /opt/kafka/bin/$(basename \"$0\") \"${@//%s/localhost:9094}\"\n",
-		engine(), b.container.GetContainerID(), b.addr)
+		engine.Client(), b.container.GetContainerID(), b.addr)
 	for _, name := range []string{"kafka-topics.sh", "kafka-configs.sh", "kafka-console-producer.sh", "kafka-console-consumer.sh",
 		"kafka-consumer-groups.sh", "kafka-broker-api-versions.sh"} {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(tool), 0o755); err != nil {
@@ -156,14 +158,6 @@ func newShell(t *testing.T, b *broker) *shell {
 		s.clean()
 	})
 	return s
-}
-
-// engine is the command line of the container engine.
-func engine() string {
-	if c := os.Getenv("LAYOVER_TEST_DOCKER"); c != "" {
-		return c
-	}
-	return "docker"
 }
 
 // clean takes the broker back to what the next document expects.
@@ -322,14 +316,14 @@ func (s *shell) start(doc string, line int, text string) {
 	cmd := exec.Command("bash", "-e", "-c", text)
 	cmd.Env, cmd.Dir = s.env, s.dir
 	cmd.Stdout, cmd.Stderr = s.said, s.said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what it starts ends with it
+	inGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		s.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }() // ends with the process
 	s.stop = func() {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+		endGroup(cmd)
 		<-ended
 		s.stop = func() {}
 	}

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"layover/integration/engine"
 )
 
 // kube is a cluster, with a Kafka in it that all tests share.
@@ -35,22 +37,22 @@ type kube struct {
 // says how images come to the nodes means it.
 func findCluster() (*kube, error) {
 	if os.Getenv("KUBECONFIG") == "" {
-		return nil, unavailable{"KUBECONFIG names no cluster"}
+		return nil, engine.Unavailable("KUBECONFIG names no cluster")
 	}
 	if os.Getenv("LAYOVER_TEST_LOAD_IMAGE") == "" && os.Getenv("LAYOVER_TEST_IMAGE") == "" {
-		return nil, unavailable{"neither LAYOVER_TEST_LOAD_IMAGE, the command that copies an image to the nodes, nor LAYOVER_TEST_IMAGE, an image that they have or can pull, is set"}
+		return nil, engine.Unavailable("neither LAYOVER_TEST_LOAD_IMAGE, the command that copies an image to the nodes, nor LAYOVER_TEST_IMAGE, an image that they have or can pull, is set")
 	}
 	if image := os.Getenv("LAYOVER_TEST_IMAGE"); image != "" && !strings.Contains(path.Base(image), ":") {
 		return nil, fmt.Errorf("LAYOVER_TEST_IMAGE %q has no tag, want name:tag", image)
 	}
 	for _, program := range []string{"kubectl", "helm"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return nil, unavailable{"there is no " + program + " on the PATH"}
+			return nil, engine.Unavailable("there is no " + program + " on the PATH")
 		}
 	}
 	k := &kube{run: fmt.Sprintf("%08x", rand.Uint32()), kafka: cmp.Or(os.Getenv("LAYOVER_TEST_KAFKA_IMAGE"), defaultKafkaImage)}
 	if _, err := k.try(10*time.Second, "", "version", "--request-timeout=5s"); err != nil {
-		return nil, unavailable{"the cluster of KUBECONFIG does not answer: " + firstLine(err)}
+		return nil, engine.Unavailable("the cluster of KUBECONFIG does not answer: " + engine.FirstLine(err))
 	}
 	return k, nil
 }
@@ -105,14 +107,15 @@ func (k *kube) prepare(t *testing.T) {
 	})
 	k.image = os.Getenv("LAYOVER_TEST_IMAGE")
 	if k.image == "" {
-		engine := need(t, findEngine)
-		built := engine.build(t)
+		docker := need(t, engine.Find)
+		built := need(t, func() (string, error) { return docker.BuildProject("..") })
+		t.Cleanup(func() { docker.Run(time.Minute, "image", "rm", "--force", built) })
 		// The same name every time, so that a node keeps one of them and not all.
 		k.image = "layover-integration:on-a-cluster"
-		if _, err := engine.run(time.Minute, "tag", built, k.image); err != nil {
+		if _, err := docker.Run(time.Minute, "tag", built, k.image); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { engine.run(time.Minute, "image", "rm", k.image) })
+		t.Cleanup(func() { docker.Run(time.Minute, "image", "rm", k.image) })
 		k.load(t, k.image)
 		if !k.nodesHave(t, k.kafka) {
 			k.load(t, k.kafka)
@@ -234,7 +237,7 @@ spec: {selector: {app: kafka}, ports: [{port: 9092}]}
 // a port of this machine that kubectl forwards, which every cluster can do.
 func (k *kube) startKafka(t *testing.T) {
 	t.Helper()
-	port, err := freePort()
+	port, err := engine.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"layover/integration/engine"
 )
 
 // suite is what all tests share. TestMain owns it: it makes it before the first
@@ -29,12 +31,6 @@ type suite struct {
 // shared is the one package-level variable: the testing package has no other way
 // from TestMain to a test. It is written once, before any test runs.
 var shared *suite
-
-// unavailable is the reason for which a test cannot run on this machine. Any
-// other error fails the test.
-type unavailable struct{ reason string }
-
-func (u unavailable) Error() string { return u.reason }
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -81,7 +77,7 @@ func (s *suite) close() {
 // build compiles the program as it stands in the parent folder.
 func build(dir string) (string, error) {
 	if runtime.GOOS == "windows" {
-		return "", unavailable{"Windows has no SIGTERM to stop a process with"}
+		return "", engine.Unavailable("Windows has no SIGTERM to stop a process with")
 	}
 	binary := filepath.Join(dir, "layover")
 	cmd := exec.Command("go", "build", "-o", binary, ".")
@@ -97,10 +93,10 @@ func build(dir string) (string, error) {
 func need[T any](t *testing.T, part func() (T, error)) T {
 	t.Helper()
 	v, err := part()
-	var u unavailable
+	var u engine.Unavailable
 	switch {
 	case errors.As(err, &u):
-		t.Skip("skipped: " + u.reason)
+		t.Skip("skipped: " + string(u))
 	case err != nil:
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"layover/integration/engine"
 )
 
 // answers waits until the broker takes requests again, by asking it.
@@ -111,7 +113,7 @@ func TestSIGTERMAfterTheBrokerIsGoneExits0InTime(t *testing.T) {
 
 func TestSIGTERMWithKafkaDownExits0InTime(t *testing.T) {
 	t.Parallel()
-	port, err := freePort()
+	port, err := engine.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

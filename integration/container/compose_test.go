@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"layover/integration/engine"
 )
 
 // firstRecordWithin is what a user is promised who has the images.
@@ -27,8 +29,8 @@ func findCompose() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	candidates := [][]string{{string(c), "compose"}, {"docker-compose"}, {"docker", "compose"}}
-	if strings.HasSuffix(string(c), "podman") {
+	candidates := [][]string{{string(c.CLI), "compose"}, {"docker-compose"}, {"docker", "compose"}}
+	if strings.HasSuffix(string(c.CLI), "podman") {
 		candidates = append(candidates, []string{"podman-compose"})
 	}
 	if chosen := strings.Fields(os.Getenv("LAYOVER_TEST_COMPOSE")); len(chosen) > 0 {
@@ -44,7 +46,7 @@ func findCompose() ([]string, error) {
 			return candidate, nil
 		}
 	}
-	return nil, unavailable{fmt.Sprintf("no compose is here, tried %q", candidates)}
+	return nil, engine.Unavailable(fmt.Sprintf("no compose is here, tried %q", candidates))
 }
 
 // composed is the compose file while it is up.
@@ -58,32 +60,32 @@ type composed struct {
 // ports and images of its own, which are removed when the test ends.
 func compose(t *testing.T) *composed {
 	t.Helper()
-	engine, kafka := need(t, shared.engine), need(t, shared.kafka)
+	client, kafka := need(t, shared.engine), need(t, shared.kafka)
 	need(t, shared.image) // where that cannot be built, it was found out once
 	command := need(t, findCompose)
-	port1, err1 := freePort()
-	port2, err2 := freePort()
+	port1, err1 := engine.FreePort()
+	port2, err2 := engine.FreePort()
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
 	s := &composed{t: t, kafka: "localhost:" + strconv.Itoa(port1), http: "localhost:" + strconv.Itoa(port2)}
 	s.shell = newShell(t, command, "localhost:9092", s.kafka, "localhost:9846", s.http)
-	image := "layover-test:" + random()
-	s.env = append(s.env, "COMPOSE_PROJECT_NAME=layovertest"+random(), "LAYOVER_COMPOSE_KAFKA_IMAGE="+kafka, "LAYOVER_COMPOSE_IMAGE="+image,
+	image := "layover-test:" + engine.Random()
+	s.env = append(s.env, "COMPOSE_PROJECT_NAME=layovertest"+engine.Random(), "LAYOVER_COMPOSE_KAFKA_IMAGE="+kafka, "LAYOVER_COMPOSE_IMAGE="+image,
 		"LAYOVER_COMPOSE_KAFKA_PORT="+strconv.Itoa(port1), "LAYOVER_COMPOSE_HTTP_PORT="+strconv.Itoa(port2))
-	shared.later(engine.removal("image", "rm", "--force", image))
+	shared.later(client.Removal("image", "rm", "--force", image))
 	down := sync.OnceValue(func() error { _, err := s.run(time.Minute, "docker compose down --volumes"); return err })
 	shared.later(down)
 	t.Cleanup(func() {
 		if t.Failed() {
-			out, err := s.run(askTimeout, "docker compose logs layover samples topics consumer")
+			out, err := s.run(engine.AskTimeout, "docker compose logs layover samples topics consumer")
 			t.Logf("%s\n%v", out, err)
 		}
 		if err := down(); err != nil {
 			t.Error(err)
 		}
 	})
-	t.Logf("%s: %s", strings.Join(command, " "), firstLine(errors.New(s.must(t, askTimeout, "docker compose version"))))
+	t.Logf("%s: %s", strings.Join(command, " "), engine.FirstLine(errors.New(s.must(t, engine.AskTimeout, "docker compose version"))))
 	return s
 }
 
@@ -110,7 +112,7 @@ func TestComposeDeliversTheFirstDelayedRecordWithinAMinute(t *testing.T) {
 	s := compose(t)
 	sections := blocks(t, "Compose")
 	up, logs, _ := strings.Cut(sections[0], "\n")
-	s.must(t, buildTimeout, "docker compose build") // so that the time is without what is downloaded and compiled
+	s.must(t, engine.BuildTimeout, "docker compose build") // so that the time is without what is downloaded and compiled
 
 	began := time.Now()
 	s.must(t, 3*time.Minute, up)
@@ -131,13 +133,13 @@ func TestComposeDeliversTheFirstDelayedRecordWithinAMinute(t *testing.T) {
 	// The consumer has printed the record as well.
 	id := headerOf(first, "layover-id")
 	eventually(t, 20*time.Second, "the consumer has printed "+id, func() bool {
-		out, err := s.run(askTimeout, logs)
+		out, err := s.run(engine.AskTimeout, logs)
 		return err == nil && strings.Contains(out, id) && strings.Contains(out, string(first.Value))
 	})
 	s.isConfined()
 	s.takesRecords(client, sections[1])
 	s.must(t, 2*time.Minute, sections[2])
-	if left := s.must(t, askTimeout, "docker compose ps -q"); strings.TrimSpace(left) != "" {
+	if left := s.must(t, engine.AskTimeout, "docker compose ps -q"); strings.TrimSpace(left) != "" {
 		t.Errorf("these containers are left: %s", left)
 	}
 }
@@ -176,7 +178,7 @@ func (s *composed) isConfined() {
 			SecurityOpt        []string
 		}
 	}
-	id := strings.TrimSpace(s.must(s.t, askTimeout, "docker compose ps -q layover"))
+	id := strings.TrimSpace(s.must(s.t, engine.AskTimeout, "docker compose ps -q layover"))
 	need(s.t, shared.engine).inspect(s.t, "container", id, &is)
 	h := is.HostConfig
 	if h.Memory != 256<<20 || h.MemorySwap != h.Memory || !h.ReadonlyRootfs || strings.Join(h.CapDrop, " ") != "ALL" ||

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"layover/integration/engine"
 )
 
 // document holds the commands that the tests run as they stand.
@@ -44,19 +46,19 @@ type shell struct {
 // compose is the compose that is given, if any.
 func newShell(t *testing.T, compose []string, replace ...string) *shell {
 	t.Helper()
-	engine, err := exec.LookPath(string(need(t, shared.engine)))
+	client, err := exec.LookPath(string(need(t, shared.engine).CLI))
 	if err != nil {
 		t.Fatal(err)
 	}
 	script := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = compose ]; then shift; exec %s \"$@\"; fi\nexec %s \"$@\"\n",
-		cmp.Or(strings.Join(compose, " "), engine+" compose"), engine)
+		cmp.Or(strings.Join(compose, " "), client+" compose"), client)
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "docker"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	s := &shell{replace: strings.NewReplacer(replace...)}
 	s.env = append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"), "DOCKER_BUILDKIT=1", "COMPOSE_DOCKER_CLI_BUILD=1")
-	for name, value := range moduleSettings() {
+	for name, value := range engine.ModuleSettings() {
 		s.env = append(s.env, name+"="+value)
 	}
 	return s

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"layover/integration/engine"
 )
 
 const (
@@ -62,13 +64,13 @@ func TestAContainerIsHealthyWithoutKafka(t *testing.T) {
 	}
 	id := c.start(t, append(args, image)...)
 	eventually(t, 30*time.Second, "healthy", func() bool { return c.state(t, id).State.Health.Status == "healthy" })
-	if out, err := c.run(askTimeout, "exec", id, "/layover", "health"); err != nil {
+	if out, err := c.Run(engine.AskTimeout, "exec", id, "/layover", "health"); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
-	if out, err := c.run(askTimeout, "exec", id, "/layover", "version"); err != nil || !strings.Contains(out, testVersion) || !strings.Contains(out, "linux/") {
+	if out, err := c.Run(engine.AskTimeout, "exec", id, "/layover", "version"); err != nil || !strings.Contains(out, testVersion) || !strings.Contains(out, "linux/") {
 		t.Errorf("version: %v: %s", err, out)
 	}
-	if _, err := c.run(time.Minute, "stop", id); err != nil {
+	if _, err := c.Run(time.Minute, "stop", id); err != nil {
 		t.Fatal(err)
 	}
 	if s := c.state(t, id).State; s.ExitCode != 0 || s.Status != "exited" {
@@ -88,19 +90,19 @@ func TestTheCommandsOfTheDocumentWork(t *testing.T) {
 	if out, err := exec.Command("git", "-C", project, "rev-parse", "HEAD").CombinedOutput(); err != nil {
 		t.Skipf("skipped: the document asks git for the revision, and this is no repository: %s", out)
 	}
-	tag, name := "layover-test:"+random(), "layover-test-"+random()
-	remove := []func() error{c.removal("image", "rm", "--force", tag), c.removal("rm", "--force", name)}
+	tag, name := "layover-test:"+engine.Random(), "layover-test-"+engine.Random()
+	remove := []func() error{c.Removal("image", "rm", "--force", tag), c.Removal("rm", "--force", name)}
 	for _, undo := range remove {
 		shared.later(undo)
 	}
 	s := newShell(t, nil, "layover:dev", tag, "my-layover", name, "127.0.0.1:9846:", "127.0.0.1::")
 
 	build := blocks(t, "Build")
-	if out := s.must(t, buildTimeout, strings.Replace(build[0], "docker build", "docker build --quiet", 1)); !strings.Contains(out, "layover v1.2.3\n") {
+	if out := s.must(t, engine.BuildTimeout, strings.Replace(build[0], "docker build", "docker build --quiet", 1)); !strings.Contains(out, "layover v1.2.3\n") {
 		t.Errorf("version: %s", out)
 	}
-	revision := s.must(t, askTimeout, "git rev-parse HEAD")
-	if out := s.must(t, askTimeout, build[1]); !strings.Contains(out, "image.version=v1.2.3\n") || !strings.Contains(out, "image.revision="+revision) {
+	revision := s.must(t, engine.AskTimeout, "git rev-parse HEAD")
+	if out := s.must(t, engine.AskTimeout, build[1]); !strings.Contains(out, "image.version=v1.2.3\n") || !strings.Contains(out, "image.revision="+revision) {
 		t.Errorf("labels: %s", out)
 	}
 	var bill struct {

@@ -3,8 +3,6 @@ package container
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"strconv"
@@ -13,6 +11,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"layover/integration/engine"
 )
 
 // cluster is one Kafka in a container, on a network with what the test starts
@@ -36,25 +36,26 @@ func prepareKafka() (string, error) {
 		return "", err
 	}
 	image := cmp.Or(os.Getenv("LAYOVER_TEST_KAFKA_IMAGE"), "apache/kafka:4.3.1")
-	if err := c.have(image); err != nil {
+	if err := c.Have(image); err != nil {
 		return "", err
 	}
-	return c.build("FROM "+image+"\nRUN chmod -R u+w /etc/kafka/docker\n", "-")
+	name, err := c.Build("FROM "+image+"\nRUN chmod -R u+w /etc/kafka/docker\n", "-")
+	return built(c.CLI, name, err)
 }
 
 // startKafka starts a Kafka for one test and returns when it serves.
 func startKafka(t *testing.T) *cluster {
 	t.Helper()
 	c, image := need(t, shared.engine), need(t, shared.kafka)
-	port, err := freePort()
+	port, err := engine.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &cluster{engine: c, network: "layover-test-" + random(), outside: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
-	if _, err := c.run(askTimeout, "network", "create", k.network); err != nil {
+	k := &cluster{engine: c, network: "layover-test-" + engine.Random(), outside: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
+	if _, err := c.Run(engine.AskTimeout, "network", "create", k.network); err != nil {
 		t.Fatal(err)
 	}
-	remove := c.removal("network", "rm", k.network)
+	remove := c.Removal("network", "rm", k.network)
 	shared.later(remove)
 	t.Cleanup(func() {
 		if err := remove(); err != nil {
@@ -130,20 +131,4 @@ func (k *cluster) count(t *testing.T, topic string) (n int64) {
 	}
 	ends.Each(func(o kadm.ListedOffset) { n += o.Offset })
 	return n
-}
-
-// freePort returns a port that nobody listens on, below the range from which
-// systems choose the ports of outgoing connections.
-func freePort() (int, error) {
-	var last error
-	for range 100 {
-		port := 15000 + rand.IntN(5000)
-		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
-		if err != nil {
-			last = err
-			continue
-		}
-		return port, l.Close()
-	}
-	return 0, fmt.Errorf("no free port: %w", last)
 }

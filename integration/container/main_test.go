@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"layover/integration/engine"
 )
 
 // suite is what all tests share. TestMain owns it: it makes it before the first
@@ -27,12 +28,6 @@ type suite struct {
 // shared is the one package-level variable: the testing package has no other way
 // from TestMain to a test. It is written once, before any test runs.
 var shared *suite
-
-// unavailable is the reason for which a test cannot run on this machine. Any
-// other error fails the test.
-type unavailable struct{ reason string }
-
-func (u unavailable) Error() string { return u.reason }
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -80,10 +75,10 @@ func (s *suite) close() {
 func need[T any](t *testing.T, part func() (T, error)) T {
 	t.Helper()
 	v, err := part()
-	var u unavailable
+	var u engine.Unavailable
 	switch {
 	case errors.As(err, &u):
-		t.Skip("skipped: " + u.reason)
+		t.Skip("skipped: " + string(u))
 	case err != nil:
 		t.Fatal(err)
 	}
@@ -113,9 +108,4 @@ func eventually(t *testing.T, within time.Duration, what string, holds func() bo
 		case <-tick.C:
 		}
 	}
-}
-
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
-	return line
 }

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"layover/integration/engine"
 )
 
 // machines are the platforms of the image, by Go's name.
@@ -90,11 +92,11 @@ func TestTheImageIsMadeForAnotherPlatform(t *testing.T) {
 	long(t)
 	c := need(t, shared.engine)
 	need(t, shared.image)
-	tag := "layover-test:" + random()
-	remove := c.removal("image", "rm", "--force", tag)
+	tag := "layover-test:" + engine.Random()
+	remove := c.Removal("image", "rm", "--force", tag)
 	shared.later(remove)
 	s := newShell(t, nil, "layover:arm64", tag, "docker build ", "docker build --progress plain ")
-	_, err := s.run(buildTimeout, blocks(t, "Other platforms")[0])
+	_, err := s.run(engine.BuildTimeout, blocks(t, "Other platforms")[0])
 	if err != nil {
 		if reason := withoutBase(err.Error()); reason != "" {
 			t.Skip("skipped: a base image cannot be had for linux/arm64: " + reason)
@@ -137,7 +139,7 @@ func withoutBase(log string) string {
 func (c engineCLI) holds(t *testing.T, image, arch string) {
 	t.Helper()
 	id := c.created(t, "create", image, "/layover") // the stage that compiles has no command of its own
-	defer c.removal("rm", "--force", id)()
+	defer c.Removal("rm", "--force", id)()
 	var of struct{ Architecture string }
 	c.inspect(t, "image", image, &of)
 	arch = cmp.Or(arch, of.Architecture)
@@ -168,7 +170,7 @@ func (c engineCLI) holds(t *testing.T, image, arch string) {
 // file returns a file of a container.
 func (c engineCLI) file(t *testing.T, id, path string) []byte {
 	t.Helper()
-	archive, err := exec.Command(string(c), "cp", id+":"+path, "-").Output()
+	archive, err := exec.Command(string(c.CLI), "cp", id+":"+path, "-").Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		t.Fatalf("%s: %v: %s", path, err, exit.Stderr)
