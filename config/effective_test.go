@@ -47,7 +47,7 @@ func TestValuesAreShownAsTheyWouldBeWritten(t *testing.T) {
 		"one processor more":      {"", "LAYOVER_GOMAXPROCS", "auto", "4"},
 		"the runtime's own":       {"LAYOVER_GOMAXPROCS=off", "LAYOVER_GOMAXPROCS", "off", "3"},
 		"processors that are set": {"LAYOVER_GOMAXPROCS=9", "LAYOVER_GOMAXPROCS", "9", "9"},
-		"nine tenths of 1 GiB":    {"", "LAYOVER_GOMEMLIMIT", "auto", "966367641"},
+		"nine tenths of 1 GiB":    {"", "LAYOVER_GOMEMLIMIT", "auto", "966367642"},
 		"no limit":                {"LAYOVER_GOMEMLIMIT=off", "LAYOVER_GOMEMLIMIT", "off", "none"},
 		"a limit":                 {"LAYOVER_GOMEMLIMIT=1024Mi", "LAYOVER_GOMEMLIMIT", "1Gi", "1073741824"},
 	}

@@ -53,11 +53,11 @@ func (k *kube) withoutKafka(t *testing.T) {
 		if strings.Contains(line, "unknown variable") {
 			t.Errorf("the log complains of a variable: %s", line)
 		}
-		if entry.Msg == "go runtime" {
+		if entry.Msg == "layover starts" {
 			limit, _ = entry.Limit.(float64)
 		}
 	}
-	if want := 256 << 20 * 9 / 10; int(limit) != want {
+	if want := 256<<20 - 256<<20/10; int(limit) != want {
 		t.Errorf("GOMEMLIMIT is %v, want %d: 90 %% of the container's limit", limit, want)
 	}
 }
