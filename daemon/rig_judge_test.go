@@ -101,7 +101,7 @@ func (r *rig) allowRepeats(all []arrival) {
 		default:
 			settled = !in.taken(m.heard, 1).IsZero() && r.keptSaid(o, a.Timestamp)
 		}
-		if !settled {
+		if !settled || r.begunStale(o.partition, m.heard) {
 			r.ledger.MayRepeat(o.id, 1)
 		}
 	}
@@ -127,7 +127,7 @@ func (r *rig) saidBefore(all []arrival) {
 		o := origin(a.Record)
 		r.mu.Lock()
 		in := r.delivery(a).tenure(o.partition, a.Timestamp)
-		again := in != nil && !in.complained && r.said[logPlace{topic: r.ingressID, partition: o.partition}].at(o.offset, in.asked)
+		again := in != nil && !in.complained && !r.stale(o.partition, in.asked) && r.said[logPlace{topic: r.ingressID, partition: o.partition}].at(o.offset, in.asked)
 		r.mu.Unlock()
 		if again {
 			r.fault("offset %d of partition %d, %s, came at %v in a tenure that began at %v, when it was said to be finished",

@@ -121,9 +121,16 @@ func (r *rig) noteView(at logPlace, v *view) bool {
 }
 
 // compare looks for what was finished and is not any more, and says what. Where a set
-// does not fit, its end may come and go, as long as the journal does not have it.
+// does not fit, its end may come and go, as long as the journal does not have it; and
+// behind a commit that was overtaken all may.
 func (r *rig) compare(p int32, old, now *view) string {
 	if old == nil {
+		return ""
+	}
+	r.mu.Lock()
+	stale := r.stale(p, time.Now())
+	r.mu.Unlock()
+	if stale {
 		return ""
 	}
 	if now.commit.Low() < old.commit.Low() {

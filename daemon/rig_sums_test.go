@@ -15,17 +15,17 @@ import (
 
 // sums is what happened in a run, or in several.
 type sums struct {
-	virtual, real            time.Duration
-	records, transactions    int
-	arrived, repeats         int
-	allowed, unknown         int
-	excused                  int
-	starts, stops, kills     int
-	unplugged, deleted       int
-	commits, fenced, longest int
-	journal                  journalSums
-	kinds                    map[int16]int            // requests of instances
-	faults                   map[int16]map[string]int // by kind and effect
+	virtual, real                       time.Duration
+	records, transactions               int
+	arrived, repeats                    int
+	allowed, unknown                    int
+	excused                             int
+	starts, stops, kills                int
+	unplugged, deleted                  int
+	commits, fenced, overtaken, longest int
+	journal                             journalSums
+	kinds                               map[int16]int            // requests of instances
+	faults                              map[int16]map[string]int // by kind and effect
 }
 
 func newSums() *sums {
@@ -59,6 +59,7 @@ func (s *sums) add(o *sums) {
 	s.deleted += o.deleted
 	s.commits += o.commits
 	s.fenced += o.fenced
+	s.overtaken += o.overtaken
 	s.longest = max(s.longest, o.longest)
 	s.journal.add(&o.journal)
 	for k, n := range o.kinds {
@@ -75,8 +76,8 @@ func (s *sums) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%.1f virtual hours in %v; %d records sent, %d transactions, %d outcomes unknown, %d excused; %d arrivals, %d of them repeats, bound %d\n",
 		s.virtual.Hours(), s.real.Round(10*time.Millisecond), s.records, s.transactions, s.unknown, s.excused, s.arrived, s.repeats, s.allowed)
-	fmt.Fprintf(&b, "%d starts, %d stops, %d kills, %d times off the network, %d deletions of records; %d offsets committed, %d of a stale generation, metadata up to %d\n",
-		s.starts, s.stops, s.kills, s.unplugged, s.deleted, s.commits, s.fenced, s.longest)
+	fmt.Fprintf(&b, "%d starts, %d stops, %d kills, %d times off the network, %d deletions of records; %d offsets committed, %d of a stale generation, %d overtaken, metadata up to %d\n",
+		s.starts, s.stops, s.kills, s.unplugged, s.deleted, s.commits, s.fenced, s.overtaken, s.longest)
 	fmt.Fprintln(&b, &s.journal)
 	fmt.Fprintf(&b, "%-22s %9s %8s %8s %8s %8s", "", "requests", refused, lost, cut, slowed)
 	for _, k := range slices.Sorted(maps.Keys(s.kinds)) {

@@ -73,6 +73,7 @@ type rig struct {
 	tenures     map[int32][]*tenure    // of all parties, by ingress partition, in order
 	names       map[int32]bool         // by ingress partition: the commit names records of the journal
 	troubles    []period
+	orders      map[int32]*order // by partition
 	retractions []retraction
 	complaints  map[int32][]time.Time // by ingress partition: a tenure began without all of its journal
 	harms       int                   // begins and ends of what harms the journal
@@ -122,7 +123,7 @@ func newRig(t *testing.T, p *plan, s *sums) *rig {
 	r := &rig{
 		world: &world{T: t, net: &kfake.VirtualNetwork{}, nextHTT: 20000}, plan: p, sum: s, ledger: verify.NewLedger(dlq), begun: time.Now(),
 		dice: rand.New(rand.NewPCG(p.seed, 1)), closed: make(map[route]int), lines: make(map[*line]string), made: make(map[logPlace]*made), sent: make(map[batch]span),
-		passed: make(map[logPlace][]passing), said: make(map[logPlace]*sayings), tenures: make(map[int32][]*tenure), kinds: make(map[string]int), names: make(map[int32]bool),
+		passed: make(map[logPlace][]passing), orders: make(map[int32]*order), said: make(map[logPlace]*sayings), tenures: make(map[int32][]*tenure), kinds: make(map[string]int), names: make(map[int32]bool),
 		complaints: make(map[int32][]time.Time), journals: make(map[int32]*journalLog), gone: make(map[int32]int64), look: make(chan struct{}, 1), looked: make(chan struct{}), over: make(chan struct{}), buried: make(chan struct{}), alive: make(map[string]time.Time),
 	}
 	ports := []int{9092, 9093, 9094}[:p.brokers]

@@ -248,6 +248,8 @@ func (r *rig) noteCommit(p *party, x *exchange) {
 				continue
 			}
 			r.sum.commits++
+			o := r.order(c.Partition)
+			o.taken = append(o.taken, x.sent)
 			if c.Metadata != nil {
 				r.sum.longest = max(r.sum.longest, len(*c.Metadata))
 			}

@@ -103,6 +103,7 @@ func (l *line) up() error {
 		case <-l.gone:
 			return net.ErrClosed
 		}
+		l.rig.onArrival(x)
 		if _, err := l.broker.Write(frame); err != nil {
 			return err
 		}
