@@ -34,6 +34,7 @@ type catch struct {
 	layer    string
 	sign     string // the first test that failed, or the panic that no test is named for
 	timedOut bool
+	said     []byte // by the tests
 }
 
 func (c catch) String() string {
@@ -46,16 +47,22 @@ func (c catch) String() string {
 // sound says whether the layers pass without any mutant: a test that fails anyway
 // would seem to catch them all.
 func (t *trial) sound(ctx context.Context, ms []mutant) error {
-	for _, l := range t.layers {
-		c, err := t.test(ctx, l, "", l.packages(ms...))
-		if err == nil && c != nil {
-			err = fmt.Errorf("layer %s fails on the source as it is: %s", c, c.sign)
-		}
-		if err != nil {
-			return err
-		}
+	errs := make([]error, len(t.layers))
+	var working sync.WaitGroup
+	room := make(chan struct{}, t.parallel)
+	for i, l := range t.layers {
+		working.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
+			c, err := t.test(ctx, l, "", l.packages(ms...))
+			if err == nil && c != nil {
+				err = fmt.Errorf("layer %s fails on the source as it is: %s\n%s", c, c.sign, c.said)
+			}
+			errs[i] = err
+		})
 	}
-	return nil
+	working.Wait()
+	return errors.Join(errs...)
 }
 
 // all tries mutants and gives each result to done as it is there, in any order.
@@ -156,5 +163,5 @@ func (t *trial) test(ctx context.Context, l layer, overlay string, packages []st
 		return nil, fmt.Errorf("layer %s: %w\n%s", l.name, err, out)
 	}
 	sign := strings.TrimSpace(string(failed.Find(out)))
-	return &catch{layer: l.name, sign: strings.TrimPrefix(sign, "--- FAIL: "), timedOut: timedOut.Match(out)}, nil
+	return &catch{layer: l.name, sign: strings.TrimPrefix(sign, "--- FAIL: "), timedOut: timedOut.Match(out), said: out}, nil
 }
