@@ -1,8 +1,9 @@
 # docker build --tag layover .
 #
 # Compiles on the machine that builds, for the platform that is asked for:
-# docker build --platform linux/arm64 needs no emulation.
-FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+# docker build --platform linux/arm64 needs no emulation. Builders without BuildKit
+# know no platforms, and build for the machine that they run on.
+FROM --platform=${BUILDPLATFORM:-linux} golang:1.26 AS build
 WORKDIR /src
 ENV CGO_ENABLED=0
 # For builds that have to fetch modules in another way than Go's default.
@@ -10,16 +11,18 @@ ARG GOPROXY GOSUMDB
 
 # The modules alone, so that a change of the code does not load them again.
 COPY go.mod go.sum ./
-RUN --mount=type=cache,target=/go/pkg/mod go mod download
+RUN go mod download
 
 COPY . .
+RUN go build -trimpath -o /sbom ./deploy/sbom
 ARG TARGETOS TARGETARCH
-# What `layover version` says: --build-arg VERSION=v1.2.3.
+RUN GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -o /dev/null .
+# What `layover version` says: --build-arg VERSION=v1.2.3. With another one the packages
+# are compiled already.
 ARG VERSION
-RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    GOOS=$TARGETOS GOARCH=$TARGETARCH \
+RUN GOOS=$TARGETOS GOARCH=$TARGETARCH \
     go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /layover . && \
-    go run ./deploy/sbom -version "$VERSION" /layover >/sbom.cdx.json
+    /sbom -version "$VERSION" /layover >/sbom.cdx.json
 
 FROM gcr.io/distroless/static-debian12:nonroot
 # A bill of materials, where scanners and people find it without a registry.

@@ -57,7 +57,7 @@ func newShell(t *testing.T, compose []string, replace ...string) *shell {
 		t.Fatal(err)
 	}
 	s := &shell{replace: strings.NewReplacer(replace...)}
-	s.env = append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"), "DOCKER_BUILDKIT=1", "COMPOSE_DOCKER_CLI_BUILD=1")
+	s.env = append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"), "DOCKER_BUILDKIT=1")
 	for name, value := range engine.ModuleSettings() {
 		s.env = append(s.env, name+"="+value)
 	}

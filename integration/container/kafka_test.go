@@ -27,20 +27,14 @@ type cluster struct {
 // insideAddr is where containers on the network reach Kafka.
 const insideAddr = "kafka:19092"
 
-// prepareKafka returns the image of Kafka with start files that its user may
-// write: the image makes its configuration from copies of them, with their mode,
-// and one that was built from read-only sources does not start otherwise.
-func prepareKafka() (string, error) {
+// findKafka returns the image of Kafka.
+func findKafka() (string, error) {
 	c, err := shared.engine()
 	if err != nil {
 		return "", err
 	}
 	image := cmp.Or(os.Getenv("LAYOVER_TEST_KAFKA_IMAGE"), "apache/kafka:4.3.1")
-	if err := c.Have(image); err != nil {
-		return "", err
-	}
-	name, err := c.Build("FROM "+image+"\nRUN chmod -R u+w /etc/kafka/docker\n", "-")
-	return built(c.CLI, name, err)
+	return image, c.Have(image)
 }
 
 // startKafka starts a Kafka for one test and returns when it serves.
@@ -62,7 +56,9 @@ func startKafka(t *testing.T) *cluster {
 			t.Error(err)
 		}
 	})
-	args := []string{"--network", k.network, "--network-alias", "kafka", "--publish", k.outside + ":9092"}
+	// As in the compose file: the image makes its configuration from copies of files that
+	// may be read-only, with their mode.
+	args := []string{"--user", "root", "--network", k.network, "--network-alias", "kafka", "--publish", k.outside + ":9092"}
 	for name, value := range map[string]string{
 		"NODE_ID":                                  "1",
 		"PROCESS_ROLES":                            "broker,controller",

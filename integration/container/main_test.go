@@ -19,7 +19,7 @@ import (
 type suite struct {
 	engine func() (engineCLI, error)
 	image  func() (string, error) // made by the Dockerfile
-	kafka  func() (string, error) // an image of Kafka that starts as any user may start it
+	kafka  func() (string, error) // its image
 
 	mu   sync.Mutex
 	undo []func() error // what removes what is there, in the order of its making
@@ -35,7 +35,7 @@ func run(m *testing.M) int {
 	shared = &suite{}
 	shared.engine = sync.OnceValues(findEngine)
 	shared.image = sync.OnceValues(buildLayover)
-	shared.kafka = sync.OnceValues(prepareKafka)
+	shared.kafka = sync.OnceValues(findKafka)
 	defer shared.close()
 
 	interrupted := make(chan os.Signal, 1)

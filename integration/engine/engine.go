@@ -52,16 +52,10 @@ func Find() (CLI, error) {
 
 // Run runs the client and returns what it printed, errors and all.
 func (c CLI) Run(within time.Duration, args ...string) (string, error) {
-	return c.feed(within, "", args...)
-}
-
-// feed is Run with something on the standard input.
-func (c CLI) feed(within time.Duration, input string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, string(c), args...)
 	cmd.Env = append(os.Environ(), "DOCKER_BUILDKIT=1")
-	cmd.Stdin = strings.NewReader(input)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	text := strings.TrimSpace(string(out))
@@ -82,12 +76,10 @@ func (c CLI) Have(image string) error {
 	return nil
 }
 
-// Build builds an image under a new name, which it returns: of a Dockerfile without a
-// folder, or where that is empty of the folder that is the last argument. The caller
-// removes the image, with [CLI.Removal]. Without BuildKit the error is an [Unavailable].
-func (c CLI) Build(dockerfile string, args ...string) (string, error) {
+// build builds an image under a new name, which it returns. Without BuildKit the error is an [Unavailable].
+func (c CLI) build(args ...string) (string, error) {
 	name := "layover-test:" + Random()
-	_, err := c.feed(BuildTimeout, dockerfile, append([]string{"build", "--quiet", "--tag", name}, args...)...)
+	_, err := c.Run(BuildTimeout, append([]string{"build", "--quiet", "--tag", name}, args...)...)
 	if err != nil && (strings.Contains(err.Error(), "buildx component is missing") || strings.Contains(err.Error(), "does not support BuildKit")) {
 		return "", Unavailable(fmt.Sprintf("%s has no BuildKit: %s", c, FirstLine(err)))
 	}
@@ -97,8 +89,10 @@ func (c CLI) Build(dockerfile string, args ...string) (string, error) {
 	return name, nil
 }
 
-// BuildProject is Build for the project's Dockerfile, which is in a folder, and fetches
-// modules as this machine does. Without its base images the error is an [Unavailable].
+// BuildProject builds the project's Dockerfile, which is in a folder, with modules from
+// where this machine has them from. It returns the new image's name; the caller removes
+// it, with [CLI.Removal]. Without BuildKit or the base images the error is an
+// [Unavailable].
 func (c CLI) BuildProject(folder string, args ...string) (string, error) {
 	for _, base := range []string{"golang:1.26", "gcr.io/distroless/static-debian12:nonroot"} {
 		if err := c.Have(base); err != nil {
@@ -108,7 +102,7 @@ func (c CLI) BuildProject(folder string, args ...string) (string, error) {
 	for name, value := range ModuleSettings() {
 		args = append(args, "--build-arg", name+"="+value)
 	}
-	return c.Build("", append(args, folder)...)
+	return c.build(append(args, folder)...)
 }
 
 // ModuleSettings is how this machine fetches Go modules; a build has no way to know.
