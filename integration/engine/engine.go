@@ -76,7 +76,8 @@ func (c CLI) Have(image string) error {
 	return nil
 }
 
-// build builds an image under a new name, which it returns. Without BuildKit the error is an [Unavailable].
+// build builds an image under a new name, which it returns. Without BuildKit the error
+// is an [Unavailable].
 func (c CLI) build(args ...string) (string, error) {
 	name := "layover-test:" + Random()
 	_, err := c.Run(BuildTimeout, append([]string{"build", "--quiet", "--tag", name}, args...)...)
