@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"slices"
 	"strconv"
 
 	"layover/purgatory"
@@ -124,8 +125,11 @@ func memoryFamilies() []family {
 			"Memory that counts against LAYOVER_MAX_PARKED_BYTES, in bytes.",
 			func(v *view) float64 { return float64(v.Memory.Used) }),
 		level("layover_parked_bytes_limit",
-			"LAYOVER_MAX_PARKED_BYTES, in bytes; above it reading pauses.",
+			"LAYOVER_MAX_PARKED_BYTES, in bytes.",
 			func(v *view) float64 { return float64(v.Memory.Limit) }),
+		level("layover_intake_pause_bytes",
+			"At this many layover_parked_bytes reading pauses: the limit less what brokers may have sent by then, more with more brokers.",
+			func(v *view) float64 { return float64(v.Memory.PauseAt) }),
 		level("layover_chunk_bytes",
 			"Memory of the chunks that parked records lie in, in bytes; part of layover_parked_bytes.",
 			func(v *view) float64 { return float64(v.total.chunkBytes) }),
@@ -271,6 +275,12 @@ func processFamilies() []family {
 	return []family{
 		level("layover_kafka_connected", "1 while brokers answer, else 0.",
 			func(v *view) float64 { return flag(v.Kafka.Answering) }),
+		gauge("layover_ingress_usable", "1, or 0 while an ingress topic does not exist or may not be read.",
+			[]string{"topic"}, func(v *view, out emit) {
+				for _, topic := range v.Settings.Ingress {
+					out(flag(!slices.Contains(v.Kafka.Unusable, topic)), topic)
+				}
+			}),
 		level("layover_ready", "1 while /readyz answers 200, else 0.",
 			func(v *view) float64 { return flag(ready(v).ready) }),
 		gauge("layover_build_info", "Always 1; its labels say what is running.",

@@ -22,7 +22,7 @@ func histograms() []histogram {
 	short, long := &purgatory.LatenessBounds, &purgatory.DelayBounds
 	return []histogram{
 		perLabel("layover_lateness_seconds",
-			"Time from a record's deadline to the acknowledgement of its delivery by the target's leader, in seconds.",
+			"Time from a record's deadline, or from its timestamp where that is later, to the acknowledgement of its delivery by the target's leader, in seconds.",
 			"target", short, func(v *view) map[string]*purgatory.Histogram { return v.total.Late }),
 		perLabel("layover_requested_delay_seconds",
 			"Time from a record's timestamp to the deadline that it asked for, in seconds, of each record read that asked for one; 0 for a delay of zero or less.",

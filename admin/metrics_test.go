@@ -131,7 +131,7 @@ func TestCountersAreThereFromTheStart(t *testing.T) {
 		"layover_lost_to_retention_records_total", "layover_metadata_overflow_total", "layover_rebalances_total",
 		`layover_commits_total{outcome="ok"}`, `layover_commits_total{outcome="error"}`,
 		`layover_intake_paused{reason="bytes"}`, `layover_intake_paused{reason="dead_letter"}`, `layover_intake_paused{reason="target"}`,
-		"layover_parked_bytes", "layover_parked_bytes_limit", "layover_next_due_timestamp_seconds", "layover_overdue_records",
+		"layover_parked_bytes", "layover_parked_bytes_limit", "layover_intake_pause_bytes", "layover_next_due_timestamp_seconds", "layover_overdue_records",
 		"layover_in_flight_records", "layover_last_delivery_timestamp_seconds", "layover_assigned_partitions",
 		"layover_kafka_connected", "layover_ready")
 	for _, name := range want {

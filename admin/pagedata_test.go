@@ -74,10 +74,10 @@ func TestTheMemoryBarIsAsLongAsMemoryIsFull(t *testing.T) {
 		class      string
 		width, say string
 	}{
-		"empty":          {Memory{0, 1 << 20}, "good", "0.00%", "0 B of 1.0 MiB, 0.0 %"},
-		"half full":      {Memory{1 << 19, 1 << 20}, "good", "50.00%", "512.0 KiB of 1.0 MiB, 50.0 %"},
-		"nearly full":    {Memory{95, 100}, "warn", "95.00%", "95 B of 100 B, 95.0 %"},
-		"more than full": {Memory{130, 100}, "warn", "100.00%", "130 B of 100 B, 130.0 %"},
+		"empty":          {Memory{Used: 0, Limit: 1 << 20}, "good", "0.00%", "0 B of 1.0 MiB, 0.0 %"},
+		"half full":      {Memory{Used: 1 << 19, Limit: 1 << 20}, "good", "50.00%", "512.0 KiB of 1.0 MiB, 50.0 %"},
+		"nearly full":    {Memory{Used: 95, Limit: 100}, "warn", "95.00%", "95 B of 100 B, 95.0 %"},
+		"more than full": {Memory{Used: 130, Limit: 100}, "warn", "100.00%", "130 B of 100 B, 130.0 %"},
 		"not known":      {Memory{}, "good", "0.00%", "0 B of 0 B, 0.0 %"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestTheStateIsOneWordAndATone(t *testing.T) {
 		"a pause":             {func(s *Sample) { s.Pauses = []Pause{{Reason: PauseBytes}} }, "Ready", warn, "Reading is paused: bytes"},
 		"a held target": {func(s *Sample) { s.Lanes[0].Held = []purgatory.HeldView{{Target: "x", Records: 1}} }, "Ready", warn,
 			"1 target does not take records, and 1 record waits for that."},
-		"a stopped partition": {func(s *Sample) { s.Lanes[0].Partitions[1].Halted = "x" }, "Ready", bad, "1 partition is not read any more."},
+		"a stopped partition": {func(s *Sample) { s.Lanes[0].Partitions[1].Halted = "x" }, "Degraded", bad, "1 partition is not read any more."},
 		"a missing topic":     {func(s *Sample) { s.Kafka.Missing = []string{"ready does not exist"} }, "Degraded", warn, "1 configured topic cannot be used."},
 		"a warning":           {func(s *Sample) { s.Kafka.Warnings = map[string]string{"delayed": "x"} }, "Ready", warn, "1 ingress topic is configured badly."},
 		"a journal":           {func(s *Sample) { s.Journal.Topics[0].Err = "x" }, "Ready", warn, "1 journal has something wrong with it."},

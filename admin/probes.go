@@ -70,9 +70,31 @@ func ready(v *view) readiness {
 	case v.CaughtUp && len(v.Kafka.Missing) > 0:
 		return readiness{ready: true, degraded: true, why: strings.Join(v.Kafka.Missing, ", ")}
 	case v.CaughtUp:
-		return readiness{ready: true}
+		why, stopped := v.stopped()
+		return readiness{ready: true, degraded: stopped, why: why}
 	}
 	return readiness{why: v.waitingFor()}
+}
+
+// stopped names a partition that is not read any more, and says how many others there
+// are.
+func (v *view) stopped() (why string, stopped bool) {
+	n := 0
+	for i := range v.parts {
+		if s, is := v.parts[i].stop(); is {
+			if n++; n == 1 {
+				why = v.parts[i].stopText(s)
+			}
+		}
+	}
+	if n > 1 {
+		why += fmt.Sprintf(" (and %d more)", n-1)
+	}
+	return why, n > 0
+}
+
+func (p *part) stopText(s stop) string {
+	return fmt.Sprintf("reading of %s/%d stopped at offset %d: %s", p.topic, p.partition, s.offset, s.why)
 }
 
 // silence returns for how long no broker has answered; 0 while they do. One that
@@ -142,7 +164,7 @@ func (v *view) unread() (first string, more int) {
 		s, is := p.stop()
 		switch {
 		case is:
-			stopped = fmt.Sprintf("reading of %s/%d stopped at offset %d: %s", p.topic, p.partition, s.offset, s.why)
+			stopped = p.stopText(s)
 			continue
 		case p.core == nil:
 			text = fmt.Sprintf("loading the committed offset of %s/%d", p.topic, p.partition)

@@ -48,6 +48,13 @@ func TestReadyWhen(t *testing.T) {
 			func(s *Sample, _ time.Time) {
 				s.Pauses = []Pause{{Reason: PauseDeadLetter, Target: "dead"}, {Reason: PauseTarget, Target: "out"}}
 			}, "ready: reading is paused: dead_letter (dead), target (out)"},
+		"a partition is not read any more": {
+			func(s *Sample, _ time.Time) {
+				s.CaughtUp = true
+				for i := range s.Group.Partitions {
+					s.Group.Partitions[i].Stopped = "corrupt"
+				}
+			}, "ready, degraded: reading of orders/3 stopped at offset 7: corrupt (and 1 more)"},
 		"Kafka is down for 10 s": {silentFor(10 * time.Second), "ready, degraded: Kafka has not answered for 10 s: connection refused"},
 		"Kafka never answered for 10 s": {
 			func(s *Sample, now time.Time) { s.Started, s.Kafka = now.Add(-10*time.Second), Kafka{} },

@@ -66,6 +66,7 @@ type Kafka struct {
 	Since     time.Time         // of Answering as it is; zero if no broker ever answered
 	Err       string            // the last one, "" if there is none
 	Missing   []string          // topics that are configured and do not exist
+	Unusable  []string          // ingress topics that do not exist or may not be read
 	Warnings  map[string]string // by ingress topic
 }
 
@@ -100,8 +101,9 @@ type Replay struct {
 	Rate      float64 // records read a second, of late
 }
 
-// Memory is what counts against LAYOVER_MAX_PARKED_BYTES, in bytes.
-type Memory struct{ Used, Limit int64 }
+// Memory is what counts against LAYOVER_MAX_PARKED_BYTES, in bytes. Reading pauses
+// below it, so that what is on its way then has room.
+type Memory struct{ Used, PauseAt, Limit int64 }
 
 // Reasons of a Pause.
 const (

@@ -21,7 +21,7 @@ func (d *Daemon) Sample() admin.Sample {
 	s := admin.Sample{
 		Version: d.opts.Version, Revision: d.opts.Revision, GoVersion: runtime.Version(),
 		Mode: "at-least-once", Started: d.started, Draining: d.draining.Load(),
-		Memory: admin.Memory{Used: d.governor.used() + d.consumer.Buffered(), Limit: d.cfg.MaxParkedBytes},
+		Memory: admin.Memory{Used: d.governor.used() + d.consumer.Buffered(), PauseAt: d.governor.limit(), Limit: d.cfg.MaxParkedBytes},
 		Loops:  make(map[string]time.Time), Settings: d.adminSettings(),
 	}
 	for i, l := range d.lanes {
@@ -34,7 +34,7 @@ func (d *Daemon) Sample() admin.Sample {
 		s.Pauses = append(s.Pauses, admin.Pause{Reason: p.Reason, Target: p.Target})
 	}
 	health := d.watcher.Health()
-	s.Kafka = admin.Kafka{Answering: health.Answering, Since: health.Since, Err: health.Err, Missing: append(health.Missing, d.mismatches()...), Warnings: health.Warnings}
+	s.Kafka = admin.Kafka{Answering: health.Answering, Since: health.Since, Err: health.Err, Missing: append(health.Missing, d.mismatches()...), Unusable: d.unusable(), Warnings: health.Warnings}
 	s.Group = admin.Group{
 		ID: d.cfg.GroupID, InstanceID: d.cfg.GroupInstanceID, MemberID: group.MemberID, Generation: group.Generation,
 		Joined: group.Joined, Rebalances: group.Rebalances, LastError: group.LastError, LeaseValid: d.consumer.LeaseValid(),
@@ -85,13 +85,16 @@ func (d *Daemon) becomeReady(ctx context.Context) {
 }
 
 // ingressMissing says whether there is nothing to read: no ingress topic exists.
-func (d *Daemon) ingressMissing() bool {
+func (d *Daemon) ingressMissing() bool { return len(d.unusable()) == len(d.cfg.IngressTopics) }
+
+// unusable are the ingress topics that Kafka says do not exist or may not be read.
+func (d *Daemon) unusable() (topics []string) {
 	for _, topic := range d.cfg.IngressTopics {
-		if s := d.watcher.Lookup(topic).State; s != cluster.Missing && s != cluster.Forbidden {
-			return false
+		if s := d.watcher.Lookup(topic).State; s == cluster.Missing || s == cluster.Forbidden {
+			topics = append(topics, topic)
 		}
 	}
-	return true
+	return topics
 }
 
 // caughtUp says whether a join has completed and every assigned partition is read

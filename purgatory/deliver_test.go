@@ -2,6 +2,7 @@ package purgatory
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -83,12 +84,15 @@ func TestAHaltedPartitionStillDeliversWhatItParked(t *testing.T) {
 	r.assign(0, 1, 0)
 	r.mustTake(0, 1, 100, 0)
 	bad := r.arrival(1, 0, "0")
-	bad.Reason = "no_target"
+	bad.Reason, bad.Message = "no_target", `header x-deliver-to "private": not allowed`
 	r.take(0, 1, bad)
 	r.pass(100)
 	r.one(Delivered)
 	if low := r.commitLow(0); low != 1 {
 		t.Errorf("low offset %d, want 1, the record that halted it", low)
+	}
+	if why := r.Snapshot().Partitions[0].Halted; !strings.Contains(why, "no_target") || !strings.Contains(why, "offset 1") || strings.Contains(why, "private") {
+		t.Errorf("halted by %q, want the reason and the offset, and nothing of the record", why)
 	}
 	r.audit()
 }

@@ -197,7 +197,8 @@ func (a *Arrival) requestedMs() int64 {
 func (r Reader) invalid(a *Arrival) bool {
 	c, p := r.core, r.part
 	if c.cfg.OnInvalid == Halt {
-		c.halt(p, HaltNotice{Offset: a.Offset, Code: a.Reason, Reason: a.Reason + ": " + a.Message})
+		// What a.Message quotes is the record's, and the status page is for everybody.
+		c.halt(p, HaltNotice{Offset: a.Offset, Code: a.Reason, Reason: fmt.Sprintf("%s: the record at offset %d, whose headers say more", a.Reason, a.Offset)})
 		return false
 	}
 	p.next = a.Offset + 1

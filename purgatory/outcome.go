@@ -111,7 +111,8 @@ func (c *Core) delivered(e entry, t *target) {
 		c.stats.DeadLettered[TopicReason{e.part.Topic, e.failure.reason}]++
 	} else {
 		c.stats.Delivered[TopicTarget{e.part.Topic, t.label}]++
-		c.stats.late(t.label, c.now.WallMs-h.deadlineMs)
+		// An instant from before the record was written is its producer's affair.
+		c.stats.late(t.label, c.now.WallMs-max(h.deadlineMs, h.timestampMs))
 	}
 	c.stats.LastDeliveryMs = c.now.WallMs
 	if e.part.gone {

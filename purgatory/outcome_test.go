@@ -314,9 +314,15 @@ func TestLatenessIsCountedFromTheDeadline(t *testing.T) {
 	r.take(0, 1, early)
 	r.pass(1)
 	r.one(Delivered)
+	past := r.arrival(3, 1000, "0") // for an instant that had passed when it was written
+	past.Outcome, past.DeadlineMs = PastDue, past.TimestampMs-60_000
+	r.take(0, 1, past)
+	r.at.WallMs = past.TimestampMs
+	r.pass(7)
+	r.one(Delivered)
 	s := r.Snapshot()
 	l := s.Late[egress]
-	if l == nil || l.Count != 3 || l.SumMs != 6 || l.Buckets[2] != 2 || l.Buckets[0] != 1 || len(s.RecentMs) != 3 {
+	if l == nil || l.Count != 4 || l.SumMs != 13 || l.Buckets[2] != 2 || l.Buckets[0] != 1 || l.Buckets[3] != 1 || len(s.RecentMs) != 4 {
 		t.Errorf("lateness %+v, recent %v", l, s.RecentMs)
 	}
 	if s.LastDeliveryMs != r.at.WallMs {

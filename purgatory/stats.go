@@ -33,7 +33,7 @@ type Stats struct {
 	Future        map[string]int64 // by ingress topic: timestamps more than FutureSlackMs ahead of the clock
 	ProduceErrors map[TargetKind]int64
 
-	Late      map[string]*Histogram // by target, LatenessBounds: acknowledged minus due
+	Late      map[string]*Histogram // by target, LatenessBounds: acknowledged minus due, or minus written where that was later
 	Requested map[string]*Histogram // by ingress topic, DelayBounds: due minus the record's timestamp
 	TickLag   Histogram             // LatenessBounds: how late the wheel's clock was moved for what was due
 	Produced  Histogram             // LatenessBounds: from handing over to the producer to its answer
