@@ -17,11 +17,12 @@ COPY . .
 RUN go build -trimpath -o /sbom ./deploy/sbom
 ARG TARGETOS TARGETARCH
 RUN GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -o /dev/null .
-# What `layover version` says: --build-arg VERSION=v1.2.3. With another one the packages
-# are compiled already.
-ARG VERSION
+# What `layover version` says: --build-arg VERSION=v1.2.3 --build-arg REVISION=COMMIT. It
+# has to be told the commit, since the repository is no part of the build. With others
+# the packages are compiled already.
+ARG VERSION REVISION
 RUN GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /layover . && \
+    go build -trimpath -ldflags "-s -w -X main.version=$VERSION -X main.revision=$REVISION" -o /layover . && \
     /sbom -version "$VERSION" /layover >/sbom.cdx.json
 
 FROM gcr.io/distroless/static-debian12:nonroot

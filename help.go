@@ -108,40 +108,46 @@ func printVersion(_ context.Context, p client.Process) int {
 	if code, done := noArguments(p, flags, func() string { return versionHelp }); done {
 		return code
 	}
-	v, revision := built()
+	v, r := built()
 	if output.JSON() {
 		err := client.WriteJSON(p.Stdout, map[string]string{
-			"version": v, "revision": revision, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+			"version": v, "revision": r, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 		})
 		if err != nil {
 			return p.Fail(fmt.Errorf("stdout: %w", err))
 		}
 		return client.ExitOK
 	}
-	fmt.Fprintf(p.Stdout, "layover %s\nrevision %s\n%s %s/%s\n", v, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(p.Stdout, "layover %s\nrevision %s\n%s %s/%s\n", v, r, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return client.ExitOK
 }
 
-// version can be set when linking: -ldflags "-X main.version=v1.2.3".
-var version string
+// version and revision can be set when linking, where a build has no repository to
+// tell them: -ldflags "-X main.version=v1.2.3 -X main.revision=COMMIT". Empty, which is
+// what the Dockerfile sets without an argument, is the same as not set.
+var version, revision string
 
-// built is the version and the revision of this binary, as far as they are
-// known: a build outside a repository has no revision.
-func built() (v, revision string) {
-	v, revision = version, "unknown"
+// built is the version and the revision of this binary, as far as they are known.
+func built() (v, r string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return cmp.Or(v, "unknown"), revision
+		info = new(debug.BuildInfo)
 	}
-	v = cmp.Or(v, info.Main.Version, "(devel)")
-	modified := ""
+	return describe(version, revision, info)
+}
+
+// describe returns the version and the revision as they were linked or, where they were
+// not, as Go's build information has them. A revision that was linked is taken as it
+// is: whether files were modified is only known of the other one.
+func describe(linkedVersion, linkedRevision string, info *debug.BuildInfo) (v, r string) {
+	seen, modified := "unknown", ""
 	for _, s := range info.Settings {
 		switch {
 		case s.Key == "vcs.revision":
-			revision = s.Value
+			seen = s.Value
 		case s.Key == "vcs.modified" && s.Value == "true":
 			modified = "-modified"
 		}
 	}
-	return v, revision + modified
+	return cmp.Or(linkedVersion, info.Main.Version, "(devel)"), cmp.Or(linkedRevision, seen+modified)
 }

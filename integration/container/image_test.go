@@ -67,7 +67,7 @@ func TestAContainerIsHealthyWithoutKafka(t *testing.T) {
 	if out, err := c.Run(engine.AskTimeout, "exec", id, "/layover", "health"); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
-	if out, err := c.Run(engine.AskTimeout, "exec", id, "/layover", "version"); err != nil || !strings.Contains(out, testVersion) || !strings.Contains(out, "linux/") {
+	if out, err := c.Run(engine.AskTimeout, "exec", id, "/layover", "version"); err != nil || !strings.Contains(out, testVersion) || !strings.Contains(out, "revision "+testRevision+"\n") || !strings.Contains(out, "linux/") {
 		t.Errorf("version: %v: %s", err, out)
 	}
 	if _, err := c.Run(time.Minute, "stop", id); err != nil {
