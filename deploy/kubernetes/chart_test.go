@@ -55,9 +55,12 @@ func TestSettingsMayComeFromElsewhere(t *testing.T) {
 
 func TestNumbersAmongTheSettingsStayAsTheyAre(t *testing.T) {
 	values := filepath.Join(t.TempDir(), "values.yaml")
-	write(t, values, "settings: {LAYOVER_MAX_PARKED_BYTES: 104857600, LAYOVER_LANES: 2, LAYOVER_GROUP_ID: 0x10}\n")
-	data := helm(t, "chart/layover", minimal("--values", values, "--set", "settings.LAYOVER_SESSION_TIMEOUT=1234567")...).of("ConfigMap")[0].Data
-	for name, want := range map[string]string{"LAYOVER_MAX_PARKED_BYTES": "104857600", "LAYOVER_LANES": "2", "LAYOVER_GROUP_ID": "16", "LAYOVER_SESSION_TIMEOUT": "1234567"} {
+	write(t, values, "settings: {LAYOVER_MAX_PARKED_BYTES: 104857600, LAYOVER_LANES: 2, LAYOVER_GROUP_ID: \"010\", LAYOVER_JOURNAL: \"off\"}\n")
+	data := helm(t, "chart/layover", minimal("--values", values, "--set", "settings.LAYOVER_GOMEMLIMIT=123456789")...).of("ConfigMap")[0].Data
+	for name, want := range map[string]string{
+		"LAYOVER_MAX_PARKED_BYTES": "104857600", "LAYOVER_LANES": "2", "LAYOVER_GOMEMLIMIT": "123456789",
+		"LAYOVER_GROUP_ID": "010", "LAYOVER_JOURNAL": "off", // quoted
+	} {
 		if data[name] != want {
 			t.Errorf("%s is %q, want %q", name, data[name], want)
 		}

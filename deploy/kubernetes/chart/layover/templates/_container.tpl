@@ -10,6 +10,10 @@ settings are rolled out. An init container that is always started again is a nat
 sidecar: it starts before the application, ends after it, and holds up no Job.
 */}}
 {{- define "layover.sidecar" -}}
+{{- if ne .Values.mode "sidecar" }}
+{{- /* A Deployment of its own would join the group of the sidecars, and take a share of the partitions. */}}
+{{- fail (printf "%s.mode is %s, and layover.sidecar is included: set %s.mode to sidecar, or a Deployment comes beside the sidecars" .Chart.Name .Values.mode .Chart.Name) }}
+{{- end }}
 {{- if not (semverCompare ">=1.29.0-0" .Capabilities.KubeVersion.Version) }}
 {{- /* An older one takes it for an init container that has to end, and the pod never starts. */}}
 {{- fail (printf "a native sidecar needs Kubernetes 1.29 or later, and this is %s" .Capabilities.KubeVersion.Version) }}

@@ -1,0 +1,157 @@
+package kubernetes
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"layover/config"
+)
+
+// refused checks that helm renders nothing, and says why.
+func refused(t *testing.T, want string, args ...string) {
+	t.Helper()
+	out, err := command(t, nil, "helm", append([]string{"template", "release"}, args...)...)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one with %q\n%s", err, want, out)
+	}
+}
+
+func TestSettingsThatYAMLTakesForSomethingElseAreRefused(t *testing.T) {
+	for name, c := range map[string]struct{ setting, want string }{
+		"a journal that is off":        {"LAYOVER_JOURNAL: off", `settings.LAYOVER_JOURNAL is the boolean false: no setting is one. YAML takes off, no, on and yes for booleans: quote it, as in LAYOVER_JOURNAL: "off"`},
+		"a memory limit that is off":   {"LAYOVER_GOMEMLIMIT: off", `as in LAYOVER_GOMEMLIMIT: "off"`},
+		"threads that are on":          {"LAYOVER_GOMAXPROCS: on", "settings.LAYOVER_GOMAXPROCS is the boolean true"},
+		"a group that is octal":        {"LAYOVER_GROUP_ID: 010", `settings.LAYOVER_GROUP_ID is the number 8, perhaps not as it was written: YAML takes 010 for 8. Quote it`},
+		"a topic that is a number":     {"LAYOVER_DLQ_TOPIC: 17", "settings.LAYOVER_DLQ_TOPIC is the number 17"},
+		"a duration without a unit":    {"LAYOVER_SESSION_TIMEOUT: 30", "settings.LAYOVER_SESSION_TIMEOUT is the number 30"},
+		"a fraction of a topic's name": {"LAYOVER_EGRESS_TOPIC: 1.5", "settings.LAYOVER_EGRESS_TOPIC is the number 1.5"},
+		"a fraction of a lane":         {"LAYOVER_LANES: 1.5", "settings.LAYOVER_LANES is 1.5: a whole number is wanted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			values := filepath.Join(t.TempDir(), "values.yaml")
+			write(t, values, "settings: {"+c.setting+"}\n")
+			// Not minimal, whose settings would count before these.
+			refused(t, c.want, "chart/layover", "--set", "settings.KAFKA_BROKERS=k:9092,settings.LAYOVER_INGRESS_TOPICS=a", "--values", values)
+			write(t, values, "layover: {settings: {"+c.setting+"}}\n")
+			refused(t, c.want, withDependency(t), native, "--values", values)
+		})
+	}
+}
+
+// TestTheChartTakesNumbersForWhatIsANumber asks the program's own types: a setting
+// that is counted, or measured in bytes, is an integer there or one with words, and a
+// duration is none.
+func TestTheChartTakesNumbersForWhatIsANumber(t *testing.T) {
+	numbers := 0
+	fields := reflect.TypeFor[config.Config]()
+	for i := range fields.NumField() {
+		switch fields.Field(i).Type {
+		case reflect.TypeFor[int](), reflect.TypeFor[int64](), reflect.TypeFor[config.Auto]():
+			numbers++
+		}
+	}
+	var taken []string
+	for _, name := range config.Known() {
+		if name == "LAYOVER_HTTP_ADDR" {
+			continue // refused whatever it is
+		}
+		_, err := command(t, nil, "helm", append([]string{"template", "release", "chart/layover"}, minimal("--set", "settings."+name+"=16777216")...)...)
+		if err == nil {
+			taken = append(taken, name)
+		}
+	}
+	want := []string{"LAYOVER_MAX_PARKED_BYTES", "LAYOVER_LANES", "LAYOVER_GOMAXPROCS", "LAYOVER_GOMEMLIMIT"}
+	if !reflect.DeepEqual(taken, want) || len(want) != numbers {
+		t.Errorf("numbers are taken for %v, want %v; the program has %d", taken, want, numbers)
+	}
+}
+
+func TestWhatBreaksThePodIsRefused(t *testing.T) {
+	for name, c := range map[string]struct{ set, want string }{
+		"another port":                {"settings.LAYOVER_HTTP_ADDR=:8080", "settings has LAYOVER_HTTP_ADDR: probes, the Service and scrapers ask port 9846"},
+		"another port from a file":    {"settings.LAYOVER_HTTP_ADDR_FILE=/addr", "settings has LAYOVER_HTTP_ADDR_FILE"},
+		"another port by extraEnv":    {"extraEnv[0].name=LAYOVER_HTTP_ADDR,extraEnv[0].value=:8080", "extraEnv has LAYOVER_HTTP_ADDR"},
+		"a login":                     {"settings.KAFKA_SASL_USERNAME=me", "at '/settings/KAFKA_SASL_USERNAME': value must be ''"},
+		"a certificate":               {"settings.KAFKA_TLS_CA_FILE=/ca", "at '/settings/KAFKA_TLS_CA_FILE': value must be ''"},
+		"a security protocol":         {"settings.KAFKA_SECURITY_PROTOCOL=SASL_SSL", "at '/settings/KAFKA_SECURITY_PROTOCOL': value must be ''"},
+		"a login by extraEnv":         {"extraEnv[0].name=KAFKA_SASL_PASSWORD,extraEnv[0].value=x", "extraEnv has KAFKA_SASL_PASSWORD: Layover connects in plaintext"},
+		"a name with capitals":        {"nameOverride=Delays", "'Delays' does not match pattern"},
+		"a full name with capitals":   {"fullnameOverride=Delays", "'Delays' does not match pattern"},
+		"a full name with a dash":     {"fullnameOverride=delays-", "'delays-' does not match pattern"},
+		"a full name with underlines": {"fullnameOverride=de_lays", "'de_lays' does not match pattern"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refused(t, c.want, minimal("chart/layover", "--set", c.set)...)
+		})
+	}
+	// Names that the API takes.
+	for set, want := range map[string]string{"nameOverride=2-delays": "release-2-delays", "fullnameOverride=delays-2": "delays-2"} {
+		if got := helm(t, "chart/layover", minimal("--set", set)...).of("Deployment")[0].Metadata.Name; got != want {
+			t.Errorf("%s: the Deployment is called %s, want %s", set, got, want)
+		}
+	}
+}
+
+func TestASidecarsChartRefusesWhatBelongsToThePod(t *testing.T) {
+	for set, want := range map[string]string{
+		"imagePullSecrets[0].name=registry":             "imagePullSecrets has no effect with mode: sidecar, where the pod is that of the chart that has this one as a dependency: set it there",
+		"podAnnotations.a=b":                            "podAnnotations has no effect",
+		"podLabels.a=b":                                 "podLabels has no effect",
+		"podSecurityContext.fsGroup=1":                  "podSecurityContext has no effect",
+		"nodeSelector.disk=fast":                        "nodeSelector has no effect",
+		"tolerations[0].key=a":                          "tolerations has no effect",
+		"affinity.nodeAffinity.a=b":                     "affinity has no effect",
+		"topologySpreadConstraints[0].topologyKey=zone": "topologySpreadConstraints has no effect",
+		"priorityClassName=high":                        "priorityClassName has no effect",
+		"networkPolicy.enabled=true":                    "networkPolicy.enabled has no effect with mode: sidecar",
+		"podMonitor.enabled=true":                       "podMonitor.enabled has no effect with mode: sidecar: the pods of the chart that has this one as a dependency have to be scraped",
+		"mode=standalone":                               "layover.mode is standalone, and layover.sidecar is included: set layover.mode to sidecar",
+		"settings.LAYOVER_HTTP_ADDR=:1":                 "settings has LAYOVER_HTTP_ADDR",
+		"settings.KAFKA_SECURITY_PROTOCOL=SSL":          "value must be ''",
+		"extraEnv[0].name=LAYOVER_HTTP_ADDR":            "extraEnv has LAYOVER_HTTP_ADDR",
+	} {
+		t.Run(set, func(t *testing.T) {
+			refused(t, want, withDependency(t), native, "--set", "layover."+set)
+		})
+	}
+}
+
+func TestAChartWithAForgottenModeIsRefused(t *testing.T) {
+	dir := withDependency(t)
+	name := filepath.Join(dir, "values.yaml")
+	values, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := strings.Replace(string(values), "  mode: sidecar\n", "", 1)
+	if without == string(values) {
+		t.Fatalf("there is no mode to forget in\n%s", values)
+	}
+	write(t, name, without)
+	refused(t, "layover.mode is standalone, and layover.sidecar is included: set layover.mode to sidecar", dir, native)
+}
+
+func TestPullSecretsAreThoseOfAStandalonePod(t *testing.T) {
+	spec := helm(t, "chart/layover", minimal("--set", "imagePullSecrets[0].name=registry")...).of("Deployment")[0].text["spec"].(map[string]any)
+	pod := spec["template"].(map[string]any)["spec"].(map[string]any)
+	if want := []any{map[string]any{"name": "registry"}}; !reflect.DeepEqual(pod["imagePullSecrets"], want) {
+		t.Errorf("imagePullSecrets %v, want %v", pod["imagePullSecrets"], want)
+	}
+}
+
+// The API server refuses a Recreate that has a rollingUpdate, as the default has.
+func TestRecreateComesWithoutARollingUpdate(t *testing.T) {
+	for set, want := range map[string]map[string]any{
+		"strategy.type=Recreate":                    {"type": "Recreate"},
+		"strategy.type=RollingUpdate":               {"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": 1.0, "maxUnavailable": 0.0}},
+		"strategy.rollingUpdate.maxUnavailable=25%": {"rollingUpdate": map[string]any{"maxSurge": 1.0, "maxUnavailable": "25%"}},
+	} {
+		got := helm(t, "chart/layover", minimal("--set", set)...).of("Deployment")[0].text["spec"].(map[string]any)["strategy"]
+		if !reflect.DeepEqual(got, any(want)) {
+			t.Errorf("%s: strategy %v, want %v", set, got, want)
+		}
+	}
+}
