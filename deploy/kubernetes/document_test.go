@@ -1,0 +1,119 @@
+package kubernetes
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// The document has every line that a chart needs for the sidecar, as the example has
+// them: without the annotation changed settings would not be rolled out.
+func TestTheDocumentHasEveryLineThatAChartNeeds(t *testing.T) {
+	document, example := read(t, "../../docs/kubernetes.md"), read(t, "chart/orders/templates/deployment.yaml")
+	found := 0
+	for _, line := range strings.Split(example, "\n") {
+		if !strings.Contains(line, `include "layover.`) {
+			continue
+		}
+		found++
+		if !strings.Contains(document, "\n"+line+"\n") {
+			t.Errorf("the document does not have the line\n%s", line)
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d lines of the example include something of Layover's, want the sidecar and the annotation", found)
+	}
+}
+
+// TestTheDocumentTakesAwayWhatItMakes follows the commands of the document, without a
+// cluster: what they apply, by kind and name, they delete at the latest in the end. The
+// names of generated ConfigMaps are those that kustomize makes.
+func TestTheDocumentTakesAwayWhatItMakes(t *testing.T) {
+	there, applied := make(map[string]bool), 0
+	for _, line := range strings.Split(read(t, "../../docs/kubernetes.md"), "\n") {
+		words := strings.Fields(line)
+		if len(words) < 4 || words[0] != "kubectl" {
+			continue
+		}
+		var objects rendering
+		switch target := strings.TrimPrefix(words[3], "deploy/kubernetes/"); words[2] {
+		case "-f":
+			objects = file(t, target)
+		case "-k":
+			objects = kustomize(t, target)
+		}
+		switch words[1] {
+		case "apply":
+			applied += len(objects)
+			for _, o := range objects {
+				there[o.Kind+" "+o.Metadata.Name] = true
+			}
+		case "delete":
+			for _, o := range objects {
+				delete(there, o.Kind+" "+o.Metadata.Name)
+			}
+			if words[2] == "configmap" {
+				delete(there, "ConfigMap "+words[3])
+			}
+		}
+	}
+	if len(there) != 0 || applied == 0 {
+		t.Errorf("of %d objects that were applied these are left: %v", applied, there)
+	}
+}
+
+// The order of the components is what the document says it is: the other way round
+// kustomize says nothing, and the probe stays.
+func TestTheOrderOfTheComponentsCounts(t *testing.T) {
+	for _, c := range []struct {
+		order []string
+		probe bool
+	}{
+		{[]string{"sidecar", "without-readiness"}, false},
+		{[]string{"without-readiness", "sidecar"}, true},
+	} {
+		if got := kustomize(t, component(t, job, c.order...)).pod(t).layover(t).ReadinessProbe; (got != nil) != c.probe {
+			t.Errorf("with %v the readiness probe is %v, want one: %v", c.order, got, c.probe)
+		}
+	}
+	for _, name := range []string{"../../docs/kubernetes.md", "components/without-readiness/kustomization.yaml"} {
+		if text := strings.Join(strings.Fields(strings.ReplaceAll(read(t, name), "#", "")), " "); !strings.Contains(text, "components are applied") {
+			t.Errorf("%s does not say that the order counts", name)
+		}
+	}
+}
+
+// What a document says of a roll-out has to be true of two members of one group.
+func TestNobodyClaimsThatTheNewPodHasReadEverything(t *testing.T) {
+	for _, name := range []string{"../../docs/kubernetes.md", "base/deployment.yaml", "chart/layover/values.yaml"} {
+		text := strings.Join(strings.Fields(strings.ReplaceAll(read(t, name), "#", "")), " ")
+		if strings.Contains(text, "has read what is parked before the old one stops") || !strings.Contains(text, "each that moves is read again by its new owner") {
+			t.Errorf("%s does not say that partitions that move are read again", name)
+		}
+	}
+}
+
+// The row of a missing topic has the names by which one looks for it.
+func TestTheDocumentSaysWhatAMissingIngressTopicDoes(t *testing.T) {
+	for _, row := range strings.Split(read(t, "../../docs/kubernetes.md"), "\n") {
+		if !strings.HasPrefix(row, "| An ingress topic is missing") {
+			continue
+		}
+		for _, want := range []string{"`layover_ingress_usable{topic}` is 0", "`LayoverIngressUnusable`", "`/readyz`", "`missing_topics`", "`/status`"} {
+			if !strings.Contains(row, want) {
+				t.Errorf("the row does not have %s", want)
+			}
+		}
+		return
+	}
+	t.Error("there is no such row")
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
