@@ -97,7 +97,7 @@ func TestNoNameIsOneThatServiceLinksSet(t *testing.T) {
 	link := regexp.MustCompile(`_(PORT|HOST)$|_PORT_|_SERVICE_`)
 	for _, row := range Table() {
 		for _, name := range []string{row.Variable, row.File()} {
-			if link.MatchString(name) || name == "LAYOVER_HOST" || isForeign(name) {
+			if link.MatchString(name) || name == "LAYOVER_HOST" || isForeign(name, "tcp://10.0.0.1:80") {
 				t.Errorf("%s has the shape of a service link", name)
 			}
 		}

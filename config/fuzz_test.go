@@ -91,7 +91,8 @@ func FuzzLoad(f *testing.F) {
 		"LAYOVER_LANES_FILE=/v/ 7\n", "LAYOVER_LANES_FILE=/v/x", "LAYOVER_LANES_FILE=/none", "KAFKA_BROKERS_FILE=/v/b:1", "LAYOVER_GROUP_ID_FILE=/v/ ", "KAFKA_SASL_JAAS_FILE=/v/x", "LAYOVER_LANE_FILE=x",
 		"KAFKA_CLIENT_ID=a b", "LAYOVER_TOPIC_TARGETS=delayed=x", "LAYOVER_TOPIC_TARGETS=delay=x,delayed=ready,delayed=__x,a=", "LAYOVER_TOPIC_TARGETS==,a=b=c,dead-letters",
 		"LAYOVER_TOPIC_DELAYS=delayed = 1h30m,", "LAYOVER_TOPIC_DELAYS=delayed=6d1ns", "LAYOVER_TOPIC_DELAYS=delayed=30,x=-1s", "LAYOVER_PARTITION=same", "LAYOVER_TIMESTAMP=Original", "LAYOVER_COMPRESSION=none",
-		"LAYOVER_PORT_80_TCP=tcp://10.0.0.1:80", "LAYOVER_TEST_DOCKER=docker", "=C:=C:\\", "LAYOVER_LANES", "LAYOVER_" + strings.Repeat("X", 200) + "=1",
+		"LAYOVER_PORT_80_TCP=tcp://10.0.0.1:80", "LAYOVER_PORT=tcp://10.0.0.1:80", "LAYOVER_PORT=80", "KAFKA_TLS_PORT=udp://10.0.0.1:80", "KAFKA_TLS_PORT=80",
+		"KAFKA_SASL_SERVICE_HOST=10.0.0.1", "LAYOVER_TEST_DOCKER=docker", "=C:=C:\\", "LAYOVER_LANES", "LAYOVER_" + strings.Repeat("X", 200) + "=1",
 	} {
 		f.Add(entries(minimal(more)...))
 		f.Add(entries(more))
@@ -154,16 +155,26 @@ func checkValues(t *testing.T, environ []string, cfg *Config) {
 }
 
 // withoutSecrets replaces every value that no message may depend on: of what asks
-// for a login, and of names that are not ours.
+// for a login, and of names that are not ours. The scheme of what may be the link
+// of a Service stays, by which it is told apart.
 func withoutSecrets(known, environ []string) []string {
 	out := slices.Clone(environ)
 	for i, entry := range out {
 		name, value, ok := strings.Cut(entry, "=")
 		if ok && value != "" && !slices.Contains(known, strings.TrimSuffix(name, "_FILE")) {
-			out[i] = name + "=x"
+			out[i] = name + "=" + schemeOf(value) + "x"
 		}
 	}
 	return out
+}
+
+func schemeOf(value string) string {
+	for _, scheme := range []string{"tcp://", "udp://", "sctp://"} {
+		if strings.HasPrefix(value, scheme) {
+			return scheme
+		}
+	}
+	return ""
 }
 
 // checkRefusal checks that an error has a line for each problem, which begins with

@@ -118,14 +118,15 @@ func (r *reader) refuse(variable, reason string) {
 // refuseSecurity reports each variable that asks for encryption or a login.
 // Neither is there, and to go on would be to connect in plaintext although
 // something else was asked for, so even PLAINTEXT, which asks for what happens
-// anyway, waits until the variable has a meaning. Values are never printed:
-// some are passwords. The example is the empty value, which means unset.
+// anyway, waits until the variable has a meaning. What Kubernetes sets for a
+// Service called kafka-tls asks for nothing. Values are never printed: some are
+// passwords. The example is the empty value, which means unset.
 func (r *reader) refuseSecurity() {
 	for _, name := range slices.Sorted(maps.Keys(r.env)) {
 		asks := strings.HasPrefix(name, "KAFKA_SASL_") ||
 			strings.HasPrefix(name, "KAFKA_TLS_") ||
 			strings.TrimSuffix(name, fileSuffix) == "KAFKA_SECURITY_PROTOCOL"
-		if asks && r.env[name] != "" {
+		if asks && r.env[name] != "" && !isServiceLink(name, r.env[name]) {
 			r.problems = append(r.problems, Problem{
 				Variable: name,
 				Reason:   "not supported yet, and connecting in plaintext unasked would be worse: unset it, or leave it empty",

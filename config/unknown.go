@@ -20,7 +20,7 @@ func unknownNames(env map[string]string) []string {
 	}
 	var warnings []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if !strings.HasPrefix(name, prefix) || env[name] == "" || isForeign(name) || slices.Contains(known, name) || slices.Contains(twins, name) {
+		if !strings.HasPrefix(name, prefix) || env[name] == "" || isForeign(name, env[name]) || slices.Contains(known, name) || slices.Contains(twins, name) {
 			continue
 		}
 		candidates := known
@@ -38,13 +38,10 @@ func unknownNames(env map[string]string) []string {
 	return warnings
 }
 
-// isForeign reports whether name is one that others set: the tests, or
-// Kubernetes for a Service that is called layover.
-func isForeign(name string) bool {
-	return name == "LAYOVER_PORT" ||
-		strings.HasPrefix(name, "LAYOVER_PORT_") ||
-		strings.HasPrefix(name, "LAYOVER_SERVICE_") ||
-		strings.HasPrefix(name, "LAYOVER_TEST_")
+// isForeign reports whether a variable is one that others set: the tests, or
+// Kubernetes for a Service that is called layover, or begins with that.
+func isForeign(name, value string) bool {
+	return strings.HasPrefix(name, "LAYOVER_TEST_") || isServiceLink(name, value)
 }
 
 // nearestName returns the name in known with the smallest edit distance to

@@ -64,7 +64,7 @@ func TestNamesThatOthersSetAndEmptyOnesPassSilently(t *testing.T) {
 		"LAYOVER_SERVICE_HOST=10.0.0.1", "LAYOVER_SERVICE_PORT=9846", "LAYOVER_EGRES_TOPIC=",
 		"LAYOVERS=1", "layover_lanes=x", "OTHER=1", "=C:=C:\\", "no equals sign",
 	))
-	for _, name := range []string{"LAYOVER_PORTS", "LAYOVER_TESTS", "LAYOVER_SERVICES"} {
+	for _, name := range []string{"LAYOVER_PORTS", "LAYOVER_TESTS", "LAYOVER_SERVICES", "LAYOVER_PORT", "LAYOVER_METRICS_PORT"} {
 		if len(unknownNames(map[string]string{name: "1"})) != 1 {
 			t.Errorf("%s passes silently", name)
 		}
