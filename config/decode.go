@@ -1,11 +1,8 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,8 +50,9 @@ func (a Auto) String() string {
 }
 
 // decode reads text, which is not empty, into the field of s. The error is the
-// reason alone, without the variable; the field is as it was then. The field's
-// type decides, and the tag kind where the type is only a string.
+// reason alone, without the variable; the field is as it was then, but of a list
+// it has the entries that are right. The field's type decides, and the tag kind
+// where the type is only a string.
 func (s *setting) decode(text string) error {
 	switch field := s.field.Addr().Interface().(type) {
 	case *time.Duration:
@@ -139,47 +137,6 @@ func (s *setting) choose(text string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%s is no choice, want %s", quote(text), s.Values)
-}
-
-func (s *setting) isList() bool { return s.field.Kind() == reflect.Slice }
-
-// splitList returns the trimmed entries of a comma-separated list that are not
-// empty.
-func splitList(text string) []string {
-	var entries []string
-	for entry := range strings.SplitSeq(text, ",") {
-		if entry = strings.TrimSpace(entry); entry != "" {
-			entries = append(entries, entry)
-		}
-	}
-	return entries
-}
-
-// decodeList checks every entry and reports all that are wrong in one reason.
-// A topic that is read twice is a mistake; a broker or a target that is named
-// twice means the same as once. Of brokers with an @ nothing is repeated, also
-// not the entries beside it: it may end a password, which may hold a comma.
-func (s *setting) decodeList(text string, out *[]string) error {
-	if s.kind == "brokers" && strings.Contains(text, "@") {
-		return errors.New("has an @, want host:port alone, without a login")
-	}
-	var entries, wrong []string
-	for _, entry := range splitList(text) {
-		err := s.check(entry)
-		switch {
-		case err != nil:
-			wrong = append(wrong, quote(entry)+" "+err.Error())
-		case !slices.Contains(entries, entry):
-			entries = append(entries, entry)
-		case s.kind == "topics":
-			wrong = append(wrong, quote(entry)+" is listed twice")
-		}
-	}
-	if len(wrong) > 0 {
-		return errors.New(strings.Join(wrong, "; "))
-	}
-	*out = entries
-	return nil
 }
 
 // check checks a string, or one entry of a list, by the kind of s.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"maps"
 	"runtime"
 	"slices"
@@ -34,7 +35,9 @@ type reader struct {
 	settings []setting         // their fields lie in cfg
 	text     map[string]string // what a variable or its file says, trimmed
 	given    map[string]bool   // set to something that is not empty, valid or not
-	bad      map[string]bool   // given and not decoded: its field is zero
+	// bad: given and not decoded. The field is zero, or a list of what was
+	// understood, in which something may be missing.
+	bad      map[string]bool
 	files    map[string]string // the files that were read, by the variable
 	problems []Problem
 }
@@ -93,7 +96,8 @@ func (r *reader) read(s *setting) {
 	if err == nil {
 		return
 	}
-	r.bad[s.Variable] = true
+	list, isList := errors.AsType[*listError](err)
+	r.bad[s.Variable] = !isList || list.partial
 	reason := err.Error()
 	if s.Secret {
 		reason = "has a value that is not valid, want " + s.Values

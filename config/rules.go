@@ -22,7 +22,7 @@ func (r *reader) require() {
 		}
 	}
 	if !r.given[egressTopic] && !r.given[targetsAllowed] && !r.everyTopicHasTarget() {
-		r.refuse(egressTopic, "required unless "+targetsAllowed+" is set or "+topicTargets+" has every ingress topic")
+		r.refuse(egressTopic, "required unless "+targetsAllowed+" is set or "+topicTargets+" has every ingress topic"+r.lacking())
 	}
 	if !r.given[onInvalid] && !r.given[dlqTopic] {
 		r.refuse(onInvalid, "must be chosen where there is no dead-letter topic: set it to one of deliver, drop or halt, or set "+dlqTopic)
@@ -46,7 +46,7 @@ func (r *reader) derive() {
 		}
 		switch s.field.Addr().Interface() {
 		case &c.GroupID:
-			if len(c.IngressTopics) > 0 {
+			if len(c.IngressTopics) > 0 && !r.bad[ingressTopics] { // the first may be the one that is wrong
 				c.GroupID = "layover-" + c.IngressTopics[0]
 			}
 		case &c.OnInvalid:
@@ -70,7 +70,8 @@ func parkedBytes(s setting, memoryLimit int64) int64 {
 }
 
 // relate checks what two settings say about each other. A setting that did not
-// decode has its problem already and its field is empty, so it passes here.
+// decode has its problem already and its field is empty, so it passes here; of a
+// list the entries that did are checked.
 func (r *reader) relate() {
 	c := r.cfg
 	if c.EgressTopic != "" && slices.Contains(c.IngressTopics, c.EgressTopic) {
@@ -126,15 +127,18 @@ func (r *reader) relateTargets() {
 // a commit may name a journal from before, which is still read then.
 func (r *reader) relateJournal() {
 	c := r.cfg
-	if r.bad[journalTopic] || r.bad[groupID] && !c.JournalShared() {
-		return // the names are not known
+	if r.bad[journalTopic] {
+		return // no name is known
 	}
 	var wrong []string
 	ingresses := c.IngressTopics
-	if len(ingresses) > 1 && !strings.Contains(c.JournalTopic, ingressPlaceholder) {
+	if n := r.ingressCount(); n > 1 && !strings.Contains(c.JournalTopic, ingressPlaceholder) {
 		wrong = append(wrong, fmt.Sprintf("%s has no %s: the %d ingress topics would share one journal",
-			quote(c.JournalTopic), ingressPlaceholder, len(ingresses)))
-		ingresses = ingresses[:1] // the others have the same
+			quote(c.JournalTopic), ingressPlaceholder, n))
+		ingresses = ingresses[:min(1, len(ingresses))] // the others have the same
+	}
+	if c.GroupID == "" && !c.JournalShared() {
+		ingresses = nil // without the group's name theirs are not known
 	}
 	for _, ingress := range ingresses {
 		name := c.JournalName(ingress)
@@ -146,6 +150,14 @@ func (r *reader) relateJournal() {
 	if len(wrong) > 0 {
 		r.refuse(journalTopic, strings.Join(wrong, "; "))
 	}
+}
+
+// ingressCount is how many ingress topics are meant, also where one of them is
+// not understood.
+func (r *reader) ingressCount() int {
+	entries := new(listError).entriesOf(r.text[ingressTopics])
+	slices.Sort(entries)
+	return len(slices.Compact(entries))
 }
 
 // takenBy is what else a journal's name stands for, or nothing. A name that only
@@ -184,7 +196,7 @@ func (r *reader) relateOnInvalid() {
 		}
 	case OnInvalidDeliver:
 		if !r.given[egressTopic] && !r.everyTopicHasTarget() {
-			r.refuse(onInvalid, "deliver needs somewhere to deliver to: set "+egressTopic+", or every ingress topic in "+topicTargets+", or choose one of dlq, drop or halt")
+			r.refuse(onInvalid, "deliver needs somewhere to deliver to: set "+egressTopic+", or every ingress topic in "+topicTargets+r.lacking()+", or choose one of dlq, drop or halt")
 			r.example("halt")
 		}
 	}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,9 +34,7 @@ func decodeTargets(text string, out *[]TopicTarget) error {
 		all = append(all, TopicTarget{ingress, target})
 		return nil
 	})
-	if err == nil {
-		*out = all
-	}
+	*out = all
 	return err
 }
 
@@ -53,67 +50,61 @@ func decodeDelays(text string, out *[]TopicDelay) error {
 		all = append(all, TopicDelay{ingress, delay})
 		return nil
 	})
-	if err == nil {
-		*out = all
-	}
+	*out = all
 	return err
 }
 
-// decodePairs calls take with both halves of each ingress=what in a list, and
-// reports all that is wrong in one reason. No topic's name has an equals sign,
-// so that the first one parts the halves.
-func decodePairs(text, what string, take func(ingress, value string) error) error {
-	var wrong, seen []string
-	for _, entry := range splitList(text) {
-		ingress, value, ok := strings.Cut(entry, "=")
-		ingress, value = strings.TrimSpace(ingress), strings.TrimSpace(value)
-		switch {
-		case !ok || ingress == "" || value == "":
-			wrong = append(wrong, fmt.Sprintf("%s is not of the form ingress=%s", quote(entry), what))
-			continue
-		case slices.Contains(seen, ingress):
-			wrong = append(wrong, fmt.Sprintf("%s has the ingress topic %s a second time", quote(entry), quote(ingress)))
-			continue
-		}
-		seen = append(seen, ingress)
-		if err := checkTopic(ingress); err != nil {
-			wrong = append(wrong, fmt.Sprintf("%s has the ingress topic %s, which %v", quote(entry), quote(ingress), err))
-		} else if err := take(ingress, value); err != nil {
-			wrong = append(wrong, quote(entry)+" "+err.Error())
+// withoutTarget returns the ingress topics that LAYOVER_TOPIC_TARGETS says
+// nothing about. One that an entry may have meant which is refused is not among
+// them: that is a problem of its own and should not look like two.
+func (r *reader) withoutTarget() []string {
+	var without []string
+	for _, ingress := range r.cfg.IngressTopics {
+		if !r.mayHaveTarget(ingress) {
+			without = append(without, ingress)
 		}
 	}
-	if len(wrong) > 0 {
-		return errors.New(strings.Join(wrong, "; "))
+	return without
+}
+
+func (r *reader) mayHaveTarget(ingress string) bool {
+	if slices.ContainsFunc(r.cfg.TopicTargets, func(t TopicTarget) bool { return t.Ingress == ingress }) {
+		return true
 	}
-	return nil
+	if !r.bad[topicTargets] {
+		return false
+	}
+	entries := new(listError).entriesOf(r.text[topicTargets])
+	return len(entries) == 0 || slices.ContainsFunc(entries, func(entry string) bool {
+		named, _, _ := cutPair(entry)
+		return named == ingress || checkTopic(named) != nil
+	})
 }
 
 // everyTopicHasTarget reports whether LAYOVER_TOPIC_TARGETS has every ingress
-// topic. It does so as well where either cannot be read, which is a problem of
-// its own and should not look like two.
+// topic. It does so as well where there is none that can be read.
 func (r *reader) everyTopicHasTarget() bool {
+	return r.given[topicTargets] && len(r.withoutTarget()) == 0
+}
+
+// lacking says in brackets which ingress topics LAYOVER_TOPIC_TARGETS has no
+// target of, or nothing where it is not set: then all lack one.
+func (r *reader) lacking() string {
 	if !r.given[topicTargets] {
-		return false
+		return ""
 	}
-	if r.bad[topicTargets] {
-		return true
+	var names []string
+	for _, ingress := range r.withoutTarget() {
+		names = append(names, quote(ingress))
 	}
-	for _, ingress := range r.cfg.IngressTopics {
-		if !slices.ContainsFunc(r.cfg.TopicTargets, func(t TopicTarget) bool { return t.Ingress == ingress }) {
-			return false
-		}
-	}
-	return true
+	return " (without a target there: " + strings.Join(names, ", ") + ")"
 }
 
 // relateTopicTargets refuses targets of what is not read, and those that the
 // egress topic may not be either.
 func (r *reader) relateTopicTargets() {
-	var wrong []string
+	wrong := r.notRead(topicTargets)
 	for _, t := range r.cfg.TopicTargets {
-		if reason := r.notRead(t.Ingress); reason != "" {
-			wrong = append(wrong, reason)
-		}
 		switch {
 		case slices.Contains(r.cfg.IngressTopics, t.Target):
 			wrong = append(wrong, quote(t.Target)+" is an ingress topic too: what is delivered there would be read again")
@@ -127,11 +118,8 @@ func (r *reader) relateTopicTargets() {
 // relateTopicDelays refuses delays of what is not read, and those that would
 // make every record without a header invalid.
 func (r *reader) relateTopicDelays() {
-	var wrong []string
+	wrong := r.notRead(topicDelays)
 	for _, d := range r.cfg.TopicDelays {
-		if reason := r.notRead(d.Ingress); reason != "" {
-			wrong = append(wrong, reason)
-		}
 		if !r.bad[maxDelay] && d.Delay > r.cfg.MaxDelay {
 			wrong = append(wrong, fmt.Sprintf("the delay of %s is above %s, which is %s: every record without a header would be invalid",
 				quote(d.Ingress), maxDelay, r.shown(maxDelay)))
@@ -140,15 +128,26 @@ func (r *reader) relateTopicDelays() {
 	r.refuseAll(topicDelays, wrong)
 }
 
-// notRead says that a topic is no ingress topic and which is most like it, or
-// nothing. Where the ingress topics are not known there is nothing to say.
-func (r *reader) notRead(topic string) string {
+// notRead returns a reason for each topic that a list of pairs names and that is
+// no ingress topic, with the one that is most like it. It names also the topics
+// of entries that are wrong otherwise. Where an ingress topic is not understood,
+// it may be the one that is meant, and there is nothing to say.
+func (r *reader) notRead(variable string) []string {
 	known := r.cfg.IngressTopics
-	if len(known) == 0 || slices.Contains(known, topic) {
-		return ""
+	if len(known) == 0 || r.bad[ingressTopics] {
+		return nil
 	}
-	nearest := slices.MinFunc(known, func(a, b string) int { return editDistance(topic, a) - editDistance(topic, b) })
-	return fmt.Sprintf("%s is not in %s, the nearest there is %s", quote(topic), ingressTopics, quote(nearest))
+	var reasons, seen []string
+	for _, entry := range new(listError).entriesOf(r.text[variable]) {
+		topic, _, ok := cutPair(entry)
+		if !ok || checkTopic(topic) != nil || slices.Contains(known, topic) || slices.Contains(seen, topic) {
+			continue
+		}
+		seen = append(seen, topic)
+		nearest := slices.MinFunc(known, func(a, b string) int { return editDistance(topic, a) - editDistance(topic, b) })
+		reasons = append(reasons, fmt.Sprintf("%s is not in %s, the nearest there is %s", quote(topic), ingressTopics, quote(nearest)))
+	}
+	return reasons
 }
 
 // refuseAll adds one problem with all the reasons, if there are any.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -38,9 +39,12 @@ func TestWhatIsSaidOfSingleTopicsIsRefusedWithWhatWouldBeRight(t *testing.T) {
 		"a delay above the longest":      {[]string{delays + "=delayed=6d1ns"}, delays, []string{`"delayed"`, "LAYOVER_MAX_DELAY", "6d by default"}},
 		"above one that is set":          {[]string{delays + "=delayed=2h", "LAYOVER_MAX_DELAY=1h"}, delays, []string{`"1h"`}},
 		"two bad delays":                 {[]string{two, delays + "=orders=x,payments=y"}, delays, []string{`"x"`, `"y"`}},
-		"no egress for one of two":       {[]string{two, "LAYOVER_EGRESS_TOPIC=", targets + "=orders=x"}, "LAYOVER_EGRESS_TOPIC", []string{"required", "LAYOVER_TARGETS_ALLOWED", targets}},
+		"no egress for one of two":       {[]string{two, "LAYOVER_EGRESS_TOPIC=", targets + "=orders=x"}, "LAYOVER_EGRESS_TOPIC", []string{"required", "LAYOVER_TARGETS_ALLOWED", targets, `(without a target there: "payments")`}},
+		"semicolons between delays":      {[]string{two, delays + "=orders=30s;payments=5s"}, delays, []string{`"orders=30s;payments=5s" has a semicolon`, "separated by commas"}},
+		"semicolons between targets":     {[]string{two, targets + "=orders=x;payments=y"}, targets, []string{"separated by commas"}},
+		"semicolons between topics":      {[]string{"LAYOVER_INGRESS_TOPICS=orders;payments", targets + "=payments=x"}, "LAYOVER_INGRESS_TOPICS", []string{`"orders;payments"`, "separated by commas"}},
 		"delivering what one cannot": {[]string{two, "LAYOVER_EGRESS_TOPIC=", targets + "=orders=x", "LAYOVER_TARGETS_ALLOWED=y", "LAYOVER_ON_INVALID=deliver"},
-			"LAYOVER_ON_INVALID", []string{"LAYOVER_EGRESS_TOPIC", targets}},
+			"LAYOVER_ON_INVALID", []string{"LAYOVER_EGRESS_TOPIC", targets, `(without a target there: "payments")`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -82,41 +86,54 @@ func TestPairsPrintAsTheyAreRead(t *testing.T) {
 	}
 }
 
-// FuzzTopicLists reads lists of pairs. What is accepted is what a plain split finds,
-// in the same order; what is refused is said of an entry that is there.
+// pairsModel splits a list with commas and semicolons alike, and returns the
+// pairs that have both halves, and how many entries there are.
+func pairsModel(text string) (pairs [][2]string, entries int) {
+	for _, entry := range strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ';' }) {
+		if strings.TrimSpace(entry) == "" {
+			continue
+		}
+		entries++
+		ingress, value, _ := strings.Cut(entry, "=")
+		if ingress, value = strings.TrimSpace(ingress), strings.TrimSpace(value); ingress != "" && value != "" {
+			pairs = append(pairs, [2]string{ingress, value})
+		}
+	}
+	return pairs, entries
+}
+
+// FuzzTopicLists reads lists of pairs. What is understood of them is what a plain
+// split finds with a value that is right, in the same order, also where the list is
+// refused; what is accepted is understood as a whole, and each topic there once.
 func FuzzTopicLists(f *testing.F) {
-	for _, seed := range []string{"", ",", "a=b", "a=b,c=d", " a = b ,\tc=1h", "a=b,a=c", "a", "=", "a=", "=b", "a=b=c", "a=30s,b=1d12h", "a=30", "a=-1s", "é=b", "__a=b", "a=__b", ".=x", "a=..", "a=b\nc=d", "a=\x00"} {
+	for _, seed := range []string{"", ",", "a=b", "a=b,c=d", " a = b ,\tc=1h", "a=b,a=c", "a", "=", "a=", "=b", "a=b=c", "a=30s,b=1d12h", "a=30", "a=-1s", "é=b", "__a=b", "a=__b", ".=x", "a=..", "a=b\nc=d", "a=\x00", "a=1s;b=2s", "a=1s,;,b=x;"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		var targets []TopicTarget
-		var delays []TopicDelay
+		var targets, wantTargets []TopicTarget
+		var delays, wantDelays []TopicDelay
 		errs := map[string]error{"target": decodeTargets(text, &targets), "delay": decodeDelays(text, &delays)}
-		var pairs [][2]string
-		for _, entry := range strings.Split(text, ",") {
-			if strings.TrimSpace(entry) == "" {
-				continue
+		pairs, entries := pairsModel(text)
+		topics := make(map[string]bool)
+		for _, pair := range pairs {
+			topics[pair[0]] = true
+			if boundTopic.MatchString(pair[1]) && !strings.HasPrefix(pair[1], "__") && pair[1] != "." && pair[1] != ".." {
+				wantTargets = append(wantTargets, TopicTarget{pair[0], pair[1]})
 			}
-			ingress, value, _ := strings.Cut(entry, "=")
-			pairs = append(pairs, [2]string{strings.TrimSpace(ingress), strings.TrimSpace(value)})
+			if d, ok := durationModel(pair[1]); ok {
+				wantDelays = append(wantDelays, TopicDelay{pair[0], d})
+			}
 		}
-		for what, err := range errs {
+		if !slices.Equal(targets, wantTargets) || !slices.Equal(delays, wantDelays) {
+			t.Fatalf("%q: targets %q and delays %v, want %q and %v", text, targets, delays, wantTargets, wantDelays)
+		}
+		for what, kept := range map[string]int{"target": len(targets), "delay": len(delays)} {
+			err := errs[what]
 			if err != nil && (err.Error() == "" || strings.ContainsAny(err.Error(), "\n\r")) {
 				t.Fatalf("%q as %ss: refused by %q", text, what, err)
 			}
-		}
-		if errs["target"] != nil && targets != nil || errs["delay"] != nil && delays != nil {
-			t.Fatalf("%q: %v and %v beside %v", text, targets, delays, errs)
-		}
-		if errs["target"] == nil && len(targets) != len(pairs) || errs["delay"] == nil && len(delays) != len(pairs) {
-			t.Fatalf("%q: %v and %v, want %q", text, targets, delays, pairs)
-		}
-		for i, pair := range pairs {
-			if errs["target"] == nil && targets[i] != (TopicTarget{pair[0], pair[1]}) {
-				t.Fatalf("%q: targets %q, want %q", text, targets, pairs)
-			}
-			if want, ok := durationModel(pair[1]); errs["delay"] == nil && (!ok || delays[i] != TopicDelay{pair[0], want}) {
-				t.Fatalf("%q: delays %v, want %q", text, delays, pairs)
+			if err == nil && (kept != entries || len(topics) != entries || strings.Contains(text, ";")) {
+				t.Fatalf("%q as %ss: accepted with %d of %d entries", text, what, kept, entries)
 			}
 		}
 	})
