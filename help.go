@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -22,16 +21,17 @@ func help(ctx context.Context, p client.Process) int {
 			Args: []string{p.Args[0], "--help"}, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr,
 		})
 	}
-	printVerbs(p.Stdout)
-	return client.ExitOK
+	return p.Print(verbTable())
 }
 
-func printVerbs(w io.Writer) {
-	fmt.Fprint(w, "Layover delivers Kafka records when they are due.\n\nUsage: layover [VERB] [flags]\n\n")
+// verbTable is the help of all verbs.
+func verbTable() string {
+	var b strings.Builder
+	b.WriteString("Layover delivers Kafka records when they are due.\n\nUsage: layover [VERB] [flags]\n\n")
 	for _, v := range verbs() {
-		fmt.Fprintf(w, "  %-11s %s\n", v.name, v.synopsis)
+		fmt.Fprintf(&b, "  %-11s %s\n", v.name, v.synopsis)
 	}
-	fmt.Fprint(w, `
+	b.WriteString(`
   --env-file FILE, before or behind a verb that reads settings, reads them from
   lines of NAME=value in FILE too; -o json, where a verb prints facts, prints
   them for machines.
@@ -43,6 +43,7 @@ Exit codes:
   1  something went wrong: Kafka, a file, the network, an unhealthy answer
   2  the command line, an env file or a setting is wrong; nothing was done
 `)
+	return b.String()
 }
 
 // verbNames returns what help takes.
@@ -81,10 +82,7 @@ func printCompletion(_ context.Context, p client.Process) int {
 	if err != nil {
 		return p.FailUsage(err)
 	}
-	if _, err := io.WriteString(p.Stdout, script); err != nil {
-		return p.Fail(fmt.Errorf("stdout: %w", err))
-	}
-	return client.ExitOK
+	return p.Print(script)
 }
 
 // versionFlags returns the flags of version, for those who list them.
@@ -118,8 +116,7 @@ func printVersion(_ context.Context, p client.Process) int {
 		}
 		return client.ExitOK
 	}
-	fmt.Fprintf(p.Stdout, "layover %s\nrevision %s\n%s %s/%s\n", v, r, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return client.ExitOK
+	return p.Print(fmt.Sprintf("layover %s\nrevision %s\n%s %s/%s\n", v, r, runtime.Version(), runtime.GOOS, runtime.GOARCH))
 }
 
 // version and revision can be set when linking, where a build has no repository to

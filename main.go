@@ -91,7 +91,6 @@ func run(p client.Process) int {
 		}
 		return v.run(ctx, p)
 	}
-	fmt.Fprintf(p.Stderr, "layover: unknown verb %q\n\n", name)
-	printVerbs(p.Stderr)
+	fmt.Fprintf(p.Stderr, "layover: unknown verb %q\n\n%s", name, verbTable())
 	return client.ExitUsage
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"layover/client"
@@ -63,6 +64,25 @@ func TestVerbs(t *testing.T) {
 				t.Errorf("code %d: stdout %q, stderr %q", code, &stdout, &stderr)
 			}
 		})
+	}
+}
+
+// fullDisk is /dev/full: it takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestWhatCannotBePrintedIsAnErrorOfEveryVerb(t *testing.T) {
+	lines := [][]string{{"help"}, {"--help"}, {"version"}, {"--version"}, {"version", "-o", "json"}, {"completion", "bash"}, {"config", "help"}, {"config", "help", "-o", "json"}}
+	for _, v := range verbs() {
+		lines = append(lines, []string{v.name, "--help"}, []string{"help", v.name})
+	}
+	for _, args := range lines {
+		var stderr bytes.Buffer
+		code := run(client.Process{Args: args, Stdout: fullDisk{}, Stderr: &stderr})
+		if code != 1 || !strings.HasPrefix(stderr.String(), "layover ") || !strings.HasSuffix(stderr.String(), ": stdout: no space left on device\n") {
+			t.Errorf("%q: code %d, stderr %q", args, code, &stderr)
+		}
 	}
 }
 

@@ -63,8 +63,14 @@ func (p Process) FailUsage(err error) int {
 }
 
 // Help writes the text of --help to stdout, where it can be piped into a
-// pager, and returns ExitOK.
-func (p Process) Help(text string) int {
-	io.WriteString(p.Stdout, text)
+// pager, and returns what [Process.Print] does.
+func (p Process) Help(text string) int { return p.Print(text) }
+
+// Print writes text to stdout and returns ExitOK, or what Fail does where it
+// cannot be written.
+func (p Process) Print(text string) int {
+	if _, err := io.WriteString(p.Stdout, text); err != nil {
+		return p.Fail(fmt.Errorf("stdout: %w", err))
+	}
 	return ExitOK
 }
