@@ -18,9 +18,12 @@ const fileSuffix = "_FILE"
 // sensible one is a list of some thousand topics.
 const maxFileBytes = 1 << 20
 
+// byteOrderMark is what some editors write in front of UTF-8, and nobody sees.
+const byteOrderMark = "\ufeff"
+
 // textOf returns the value of s without the white space around it, which is not
-// part of it: a value from a file commonly ends in a newline. Empty is unset,
-// and so are a list without an entry and an empty file. It is false where a
+// part of it: a value from a file commonly ends in a newline. Nor is a byte order
+// mark at the beginning of a file. Empty is unset, and so are a list without an entry and an empty file. It is false where a
 // value was meant and there is none to be had, which is a problem by then.
 func (r *reader) textOf(s *setting) (text string, ok bool) {
 	text = s.trim(r.env[s.Variable])
@@ -42,7 +45,7 @@ func (r *reader) textOf(s *setting) (text string, ok bool) {
 		return "", false
 	}
 	r.files[s.Variable] = path
-	return s.trim(string(content)), true
+	return s.trim(strings.TrimPrefix(string(content), byteOrderMark)), true
 }
 
 // trim returns a value as it is decoded, where empty means unset.

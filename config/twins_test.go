@@ -36,6 +36,16 @@ func TestAVariableAndItsFileAreNotSetTogether(t *testing.T) {
 	mustLoad(t, minimal("LAYOVER_TARGETS_ALLOWED= , ", "LAYOVER_TARGETS_ALLOWED_FILE=/v/a"))
 }
 
+func TestAByteOrderMarkInFrontIsNoPartOfAFilesValue(t *testing.T) {
+	if cfg := mustLoad(t, minimal("LAYOVER_LANES_FILE=/v/\xef\xbb\xbf4\r\n")); cfg.Lanes != 4 {
+		t.Errorf("%d lanes, want 4", cfg.Lanes)
+	}
+	if cfg := mustLoad(t, minimal("LAYOVER_LANES_FILE=/v/\xef\xbb\xbf\n")); cfg.Lanes != 3 {
+		t.Errorf("%d lanes of a file with a mark alone, want the default", cfg.Lanes)
+	}
+	wantProblem(t, minimal("LAYOVER_LANES_FILE=/v/4\xef\xbb\xbf"), "LAYOVER_LANES", "whole number")
+}
+
 func TestAnEmptyFileIsAnUnsetVariable(t *testing.T) {
 	for _, empty := range []string{"", "\n", " \t\r\n"} {
 		if cfg := mustLoad(t, minimal("LAYOVER_LANES_FILE=/v/"+empty)); cfg.Lanes != 3 {
@@ -115,11 +125,18 @@ func TestAMisspeltFileVariableIsComparedWithThoseToo(t *testing.T) {
 	for name, want := range map[string]string{
 		"LAYOVER_EGRES_TOPIC_FILE": "LAYOVER_EGRESS_TOPIC_FILE",
 		"LAYOVER_BROKERS_FILE":     "KAFKA_BROKERS_FILE",
+		"LAYOVER_LANE_FILE":        "LAYOVER_LANES_FILE",
+		"LAYOVER_GROUP_FILE":       "LAYOVER_GROUP_ID_FILE",
 		"LAYOVER_LANES_FIL":        "LAYOVER_LANES",
 	} {
 		warnings := unknownNames(map[string]string{name: "/run/hunter2"})
 		if len(warnings) != 1 || !strings.HasSuffix(warnings[0], " "+want) || strings.Contains(warnings[0], "hunter2") {
 			t.Errorf("%s: got %q, want %s", name, warnings, want)
+		}
+	}
+	for _, name := range []string{"LAYOVER_FOO_FILE", "LAYOVER_X_FILE", "LAYOVER_FILE", "LAYOVER__FILE"} {
+		if got := unknownNames(map[string]string{name: "x"}); len(got) != 1 || !strings.HasSuffix(got[0], "no known name is near it") {
+			t.Errorf("%s: got %q", name, got)
 		}
 	}
 	if got := unknownNames(map[string]string{"LAYOVER_LANES_FILE": "x", "KAFKA_BROKERS_FILE": "x"}); len(got) > 0 {

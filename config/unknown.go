@@ -14,21 +14,18 @@ const prefix = "LAYOVER_"
 // part of it: a misspelt name may hold anything.
 func unknownNames(env map[string]string) []string {
 	known := Known()
-	twins := make([]string, len(known))
-	for i, name := range known {
-		twins[i] = name + fileSuffix
-	}
 	var warnings []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if !strings.HasPrefix(name, prefix) || env[name] == "" || isForeign(name, env[name]) || slices.Contains(known, name) || slices.Contains(twins, name) {
+		setting, isTwin := strings.CutSuffix(name, fileSuffix)
+		if !strings.HasPrefix(name, prefix) || env[name] == "" || isForeign(name, env[name]) || slices.Contains(known, setting) {
 			continue
 		}
-		candidates := known
-		if strings.HasSuffix(name, fileSuffix) {
-			candidates = slices.Concat(twins, known)
-		}
 		warning := "unknown variable " + printable(name) + " is ignored"
-		if nearest := nearestName(name, candidates); nearest != "" {
+		// What all twins have in common makes none of them nearer.
+		if nearest := nearestName(setting, known); nearest != "" {
+			if isTwin {
+				nearest += fileSuffix
+			}
 			warning += ", the nearest known name is " + nearest
 		} else {
 			warning += ", no known name is near it"
