@@ -55,6 +55,7 @@ type Daemon struct {
 	held      holdings
 	saidWrong []string // mismatches, as of the last line about them; the watcher's
 	replay    replay
+	losses    losses
 
 	background sync.WaitGroup // goroutines that end when the watcher is told to
 
@@ -65,6 +66,7 @@ type Daemon struct {
 // New makes the parts. It opens no port and joins no group.
 func New(cfg *config.Config, o Options) (*Daemon, error) {
 	d := &Daemon{cfg: cfg, opts: o, log: o.Log, started: time.Now(), registry: prometheus.NewRegistry(), replay: replay{log: o.Log}}
+	d.losses = losses{log: d.log, counts: d.lost, lookedAt: d.started}
 	d.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	kafka := d.kafkaOptions()
 	asking, err := kgo.NewClient(kafka("watch")...)
@@ -160,7 +162,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.background.Go(func() { d.journal.Run(watching) })
 	d.background.Go(func() { d.consumer.WatchEnds(watching) })
 	d.background.Go(func() { d.becomeReady(watching) })
-	d.background.Go(func() { d.sayDropped(watching) })
+	d.background.Go(func() { d.losses.run(watching) })
 	d.background.Go(func() { d.replay.run(watching, d.left) })
 	for _, l := range d.lanes {
 		go l.Run() // ended by Stop; its Done is waited for
@@ -183,6 +185,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	stopPolling()
 	d.stop(by, polled)
 	stopWatching()
+	d.losses.say(time.Now()) // the lanes have ended, so it is the last of them
 	d.closeClients(by)
 	shutdown, cancel := context.WithDeadline(context.Background(), by)
 	defer cancel()
@@ -244,33 +247,6 @@ func (d *Daemon) sayStart(l net.Listener) {
 		"on_invalid", c.OnInvalid, "partition", c.Partition, "timestamp", c.Timestamp, "compression", c.Compression, "journal", c.Journal,
 		"max_delay", c.MaxDelay.String(), "max_parked_bytes", c.MaxParkedBytes, "lanes", c.Lanes, "commit_interval", c.CommitInterval.String(),
 		"gomaxprocs", runtime.GOMAXPROCS(0), "gomemlimit", memoryLimit())
-}
-
-// saySummary is how often dropped records are summed up in the log.
-const saySummary = 30 * time.Second
-
-// sayDropped logs how many records were dropped by policy, one line for all that
-// were in 30 s.
-func (d *Daemon) sayDropped(ctx context.Context) {
-	ticker := time.NewTicker(saySummary)
-	defer ticker.Stop()
-	for said := int64(0); ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		var dropped int64
-		for _, l := range d.lanes {
-			for _, n := range l.Snapshot().Dropped {
-				dropped += n
-			}
-		}
-		if dropped > said {
-			d.log.Warn("records dropped, as LAYOVER_ON_INVALID says", "records", dropped-said, "within", saySummary.String())
-			said = dropped
-		}
-	}
 }
 
 // sayMismatches logs targets with too few partitions, each when it begins to have.
