@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -237,16 +236,6 @@ func waitUntil(by time.Time, f func()) {
 	case <-done:
 	case <-timer.C:
 	}
-}
-
-// sayStart says once what was understood.
-func (d *Daemon) sayStart(l net.Listener) {
-	c := d.cfg
-	d.log.Info("layover starts", "version", d.opts.Version, "mode", "at-least-once", "http", l.Addr().String(),
-		"brokers", c.Brokers, "group", c.GroupID, "ingress", c.IngressTopics, "targets", d.allowed(), "dead_letter", c.DLQTopic,
-		"on_invalid", c.OnInvalid, "partition", c.Partition, "timestamp", c.Timestamp, "compression", c.Compression, "journal", c.Journal,
-		"max_delay", c.MaxDelay.String(), "max_parked_bytes", c.MaxParkedBytes, "lanes", c.Lanes, "commit_interval", c.CommitInterval.String(),
-		"gomaxprocs", runtime.GOMAXPROCS(0), "gomemlimit", memoryLimit())
 }
 
 // sayMismatches logs targets with too few partitions, each when it begins to have.

@@ -37,3 +37,45 @@ func TestNoLineOfTheLogHasAnythingOfARecord(t *testing.T) {
 		}
 	})
 }
+
+func TestTheStartLineHasWhatHoldsForEachIngressTopicAndHowLongIsWaited(t *testing.T) {
+	tests := map[string]struct {
+		settings  []string
+		want, not []string
+	}{
+		"as set": {
+			[]string{
+				"LAYOVER_INGRESS_TOPICS=delayed,also", "LAYOVER_TOPIC_TARGETS=delayed=other,also=ready", "LAYOVER_TOPIC_DELAYS=also=36h,delayed=90s",
+				"LAYOVER_DEFAULT_DELAY=1500ms", "LAYOVER_TARGET_PATIENCE=36h", "KAFKA_CLIENT_ID=shop-1",
+			},
+			[]string{
+				" client_id=shop-1 ", ` topic_targets="delayed=other,also=ready" `, ` topic_delays="also=1d12h,delayed=1m30s" `,
+				" default_delay=1s500ms ", " target_patience=1d12h ", " max_delay=6d ",
+			}, nil,
+		},
+		"by default": {
+			nil,
+			[]string{" client_id=layover ", " default_delay=0s ", " target_patience=15m ", " commit_interval=1s "},
+			[]string{"topic_targets", "topic_delays"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				in := w.start(test.settings...)
+				in.stop()
+				line, _, _ := strings.Cut(in.logs.String(), "\n")
+				for _, want := range test.want {
+					if !strings.Contains(line, want) {
+						t.Errorf("no %s in the first line: %s", want, line)
+					}
+				}
+				for _, not := range test.not {
+					if strings.Contains(line, not) {
+						t.Errorf("%s in the first line, and nothing is set: %s", not, line)
+					}
+				}
+			})
+		})
+	}
+}

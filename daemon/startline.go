@@ -1,0 +1,46 @@
+package daemon
+
+import (
+	"fmt"
+	"net"
+	"runtime"
+	"strings"
+	"time"
+
+	"layover/config"
+)
+
+// sayStart says once what was understood. What is as a setting has it is in the form of
+// the setting, and what stands in for another one is left out where nothing does.
+func (d *Daemon) sayStart(l net.Listener) {
+	c := d.cfg
+	line := []any{"version", d.opts.Version, "mode", "at-least-once", "http", l.Addr().String(),
+		"brokers", c.Brokers, "client_id", c.ClientID, "group", c.GroupID, "ingress", c.IngressTopics, "targets", d.allowed()}
+	if len(c.TopicTargets) > 0 {
+		line = append(line, "topic_targets", joined(c.TopicTargets))
+	}
+	line = append(line, "dead_letter", c.DLQTopic, "on_invalid", c.OnInvalid, "partition", c.Partition,
+		"timestamp", c.Timestamp, "compression", c.Compression, "journal", c.Journal, "default_delay", inUnits(c.DefaultDelay))
+	if len(c.TopicDelays) > 0 {
+		line = append(line, "topic_delays", joined(c.TopicDelays))
+	}
+	line = append(line, "max_delay", inUnits(c.MaxDelay), "target_patience", inUnits(c.TargetPatience),
+		"max_parked_bytes", c.MaxParkedBytes, "lanes", c.Lanes, "commit_interval", inUnits(c.CommitInterval),
+		"gomaxprocs", runtime.GOMAXPROCS(0), "gomemlimit", memoryLimit())
+	d.log.Info("layover starts", line...)
+}
+
+// joined returns a list as its setting has it.
+func joined[T fmt.Stringer](all []T) string {
+	parts := make([]string, len(all))
+	for i, one := range all {
+		parts[i] = one.String()
+	}
+	return strings.Join(parts, ",")
+}
+
+// inUnits returns a duration as a setting has it, 6d and not 144h0m0s: in the form that
+// the delay of a topic has behind its equals sign.
+func inUnits(d time.Duration) string {
+	return strings.TrimPrefix(config.TopicDelay{Delay: d}.String(), "=")
+}
