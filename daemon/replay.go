@@ -12,11 +12,11 @@ import (
 	"layover/purgatory"
 )
 
-// Intervals of the look at a replay, and over how many looks its rate is taken.
+// Intervals of the look at a replay, and over how long its rate is taken.
 const (
-	lookAtReplay = time.Second
+	lookAtReplay = 250 * time.Millisecond
 	sayReplay    = 10 * time.Second
-	rateOver     = 10
+	rateOver     = 10 * time.Second
 )
 
 // replay is the reading of what was in the log when partitions were assigned. Its
@@ -28,18 +28,31 @@ type replay struct {
 	replaying
 }
 
-// replaying is one replay; the zero value is none.
+// replaying is one replay; the zero value is none, before the first look.
 type replaying struct {
-	now    admin.Replay
-	from   int64   // records restored when it began
-	counts []int64 // records restored at the last looks, oldest first, at most rateOver+1
-	saidAt time.Time
-	said   int64 // records, in the last line; one about the end follows it
-	left   map[consumer.Tenure]int64
-	given  bool // a partition that is read no more had something left
+	now   admin.Replay
+	idle  glance   // the last look at which nothing was left: what was read since is of this replay
+	looks []glance // those of the last 10 s, oldest first, at most rateOver/lookAtReplay+1
+	last  glance   // as of the last line, or idle; a line about the end follows a line
+	left  map[consumer.Tenure]int64
+	given bool // a partition that is read no more had something left
 }
 
-// run looks once a second, until the context ends, at what look returns: how many
+// glance is how many records were restored at a time.
+type glance struct {
+	at       time.Time
+	restored int64
+}
+
+// perSecond is the rate since an earlier glance.
+func (g glance) perSecond(since glance) float64 {
+	if took := g.at.Sub(since.at).Seconds(); took > 0 {
+		return float64(g.restored-since.restored) / took
+	}
+	return 0
+}
+
+// run looks four times a second, until the context ends, at what look returns: how many
 // offsets are left of each partition, and how many records were read in replays since
 // the start.
 func (r *replay) run(ctx context.Context, look func() (remaining map[consumer.Tenure]int64, restored int64)) {
@@ -69,37 +82,42 @@ func (r *replay) look(now time.Time, left map[consumer.Tenure]int64, restored in
 			r.given = true
 		}
 	}
+	seen := glance{now, restored}
 	if r.left = left; remaining == 0 {
-		r.end(now, restored)
+		r.end(seen)
 		return
 	}
 	if r.now.Since.IsZero() {
-		r.now.Since, r.from, r.saidAt = now, restored, now
+		if r.idle.at.IsZero() {
+			r.idle = seen
+		}
+		// From the last look without anything, not from this one: a fast disk gives
+		// tens of thousands of records between the two.
+		r.now.Since, r.last, r.looks = r.idle.at, r.idle, append(r.looks, r.idle)
 	}
-	if len(r.counts) > rateOver {
-		r.counts = append(r.counts[:0], r.counts[1:]...)
+	for len(r.looks) > 1 && now.Sub(r.looks[1].at) >= rateOver || len(r.looks) > int(rateOver/lookAtReplay) {
+		r.looks = append(r.looks[:0], r.looks[1:]...)
 	}
-	r.counts = append(r.counts, restored)
-	r.now.Remaining, r.now.Records, r.now.Rate = remaining, restored-r.from, 0
-	if n := len(r.counts) - 1; n > 0 {
-		r.now.Rate = float64(restored-r.counts[0]) / (time.Duration(n) * lookAtReplay).Seconds()
-	}
-	if now.Sub(r.saidAt) >= sayReplay && r.now.Records > r.said { // a pause says so itself
-		r.saidAt, r.said = now, r.now.Records
-		r.log.Info("reading what was in the log", "records", r.now.Records, "per_second", int64(r.now.Rate), "remaining", remaining)
+	r.now.Remaining, r.now.Records, r.now.Rate = remaining, restored-r.idle.restored, seen.perSecond(r.looks[0])
+	r.looks = append(r.looks, seen)
+	// A look is not on time to the millisecond, so the line does not wait for one that
+	// may be too late. A pause says so itself.
+	if now.Sub(r.last.at) >= sayReplay-lookAtReplay && restored > r.last.restored {
+		r.log.Info("reading what was in the log", "records", r.now.Records, "per_second", int64(seen.perSecond(r.last)), "remaining", remaining)
+		r.last = seen
 	}
 }
 
 // end ends a replay, and says how if anything was said of it.
-func (r *replay) end(now time.Time, restored int64) {
-	if r.said > 0 {
+func (r *replay) end(seen glance) {
+	if r.last.restored > r.idle.restored {
 		how := "read what was in the log"
 		if r.given {
 			how = "read what was in the log, but for what is not read here any more"
 		}
-		r.log.Info(how, "records", restored-r.from, "took", now.Sub(r.now.Since).Round(time.Second).String())
+		r.log.Info(how, "records", seen.restored-r.idle.restored, "took", seen.at.Sub(r.idle.at).Round(time.Second).String())
 	}
-	r.replaying = replaying{left: r.left}
+	r.replaying = replaying{left: r.left, idle: seen}
 }
 
 // sample returns where the replay is; all is 0 where there is none.
