@@ -52,6 +52,7 @@ type Daemon struct {
 	router    *router
 	governor  *governor
 	held      holdings
+	holding   *lane.Holding
 	saidWrong []string // mismatches, as of the last line about them; the watcher's
 	replay    replay
 	losses    losses
@@ -80,7 +81,8 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 	sizes := sizesFor(cfg.MaxParkedBytes, cfg.Lanes)
 	d.router = newRouter(cfg.Lanes)
 	d.held = holdings{bytes: make(map[heldFor][]int64), lanes: cfg.Lanes}
-	d.governor = &governor{limit: func() int64 { return sizes.pauseAt(d.watcher.Brokers()) }, log: d.log}
+	d.holding = lane.NewHolding(d.log, func(detail string) bool { return slices.Contains(d.mismatches(), detail) })
+	d.governor = &governor{limit: func() int64 { return sizes.pauseAt(d.watcher.Brokers()) }, why: d.holding.Why, log: d.log}
 	if err := d.makeJournal(kafka); err != nil {
 		return nil, err
 	}
@@ -124,7 +126,7 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 		}
 		d.lanes = append(d.lanes, lane.New(lane.Config{
 			Core: d.coreConfig(i, s), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval, Journal: d.journal,
-			OriginalTime: d.cfg.Timestamp == config.TimestampOriginal, PatienceClock: d.watcher.Answered, Changed: d.governor.check, Log: d.log,
+			OriginalTime: d.cfg.Timestamp == config.TimestampOriginal, PatienceClock: d.watcher.Answered, Holding: d.holding, Changed: d.governor.check, Log: d.log,
 		}, d.delivery(p), d.router, d.router))
 	}
 	return nil
@@ -243,7 +245,7 @@ func (d *Daemon) sayMismatches() {
 	now := d.mismatches()
 	for _, mismatch := range now {
 		if !slices.Contains(d.saidWrong, mismatch) {
-			d.log.Error("records are held, as their partition is not in the target", "err", mismatch)
+			d.log.Error("all records of an ingress topic are held, as their target has fewer partitions", "err", mismatch)
 		}
 	}
 	d.saidWrong = now

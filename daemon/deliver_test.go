@@ -246,6 +246,9 @@ func TestWithTheDeadLetterTopicGoneNothingIsFinishedAndReadingPauses(t *testing.
 		w.arrives(dlq, 1, 10*time.Second)
 		w.until(10*time.Second, "reading goes on", func() bool { return w.values(egress)["unread"] == 1 })
 		in.stop()
+		if lines := linesWith(in.logs.String(), "reading goes on"); len(lines) != 1 || strings.Contains(lines[0], "used=") {
+			t.Errorf("want one line, and nothing of memory: %q", lines)
+		}
 		w.committed(0, 3)
 	})
 }

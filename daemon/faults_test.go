@@ -270,6 +270,13 @@ func TestTheMemoryBoundPausesReadingAndLosesNothing(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		in.stop()
 		w.committed(0, n)
+		for message, want := range map[string]string{
+			"reading pauses, what is parked goes on": " reason=bytes used=", "reading goes on": `msg="reading goes on" used=`,
+		} {
+			if lines := linesWith(in.logs.String(), message); len(lines) == 0 || !strings.Contains(lines[0], want) || !strings.Contains(lines[0], " limit=") {
+				t.Errorf("no memory used in %q", lines)
+			}
+		}
 	})
 }
 

@@ -14,7 +14,8 @@ import (
 // fails, or when a target's share is used up and there is no dead-letter topic.
 // What is parked goes on being delivered, which is what frees memory.
 type governor struct {
-	limit    func() int64 // used bytes at which reading pauses
+	limit    func() int64                // used bytes at which reading pauses
+	why      func(label string) lane.Why // what is wrong with a target
 	log      *slog.Logger
 	lanes    []*lane.Lane
 	consumer *consumer.Consumer
@@ -50,7 +51,7 @@ func (g *governor) check() {
 	}
 	var pauses []purgatory.Pause
 	if g.full {
-		pauses = append(pauses, purgatory.Pause{Reason: "bytes"})
+		pauses = append(pauses, purgatory.Pause{Reason: pausedByBytes})
 	}
 	for _, l := range g.lanes {
 		for _, p := range l.Pauses() {
@@ -62,20 +63,45 @@ func (g *governor) check() {
 	if slices.Equal(pauses, g.paused) {
 		return
 	}
+	before := g.paused
 	g.paused = pauses
 	g.consumer.SetPaused(len(pauses) > 0)
-	if len(pauses) == 0 {
-		g.log.Info("reading goes on", "used", used, "limit", limit)
+	g.say(before, used, limit)
+}
+
+// say logs what reading pauses for and did not before, or that it goes on. Memory is
+// named where it is what reading paused for, and else what is wrong with the target.
+func (g *governor) say(before []purgatory.Pause, used, limit int64) {
+	memory := []any{"used", used, "limit", limit}
+	if len(g.paused) == 0 {
+		if !slices.ContainsFunc(before, func(p purgatory.Pause) bool { return p.Reason == pausedByBytes }) {
+			memory = nil
+		}
+		g.log.Info("reading goes on", memory...)
 		return
 	}
-	said := make(map[purgatory.Pause]bool)
-	for _, p := range pauses {
-		if p.Target = p.Label; !said[p] { // a name may be a header's
-			said[p] = true
-			g.log.Warn("reading pauses, what is parked goes on", "reason", p.Reason, "target", p.Label, "used", used, "limit", limit)
+	type told struct{ reason, label string } // a name may be a header's
+	said := make(map[told]bool)
+	for _, p := range before {
+		said[told{p.Reason, p.Label}] = true
+	}
+	for _, p := range g.paused {
+		if said[told{p.Reason, p.Label}] {
+			continue
 		}
+		said[told{p.Reason, p.Label}] = true
+		line := []any{"reason", p.Reason}
+		if p.Reason == pausedByBytes {
+			line = append(line, memory...)
+		} else {
+			line = append(append(line, "target", p.Label), g.why(p.Label).Attrs()...)
+		}
+		g.log.Warn("reading pauses, what is parked goes on", line...)
 	}
 }
+
+// pausedByBytes is the reason of a pause for memory.
+const pausedByBytes = "bytes"
 
 // pauses returns why reading is paused; empty: it is not.
 func (g *governor) pauses() []purgatory.Pause {

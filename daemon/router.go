@@ -173,10 +173,10 @@ func (d *delivery) samePartition(t cluster.Topic, from offsets.TopicPartition) p
 	return purgatory.Route{Partition: from.Partition}
 }
 
-// tooFew says what is wrong with a target's number of partitions, and what would be right.
+// tooFew says what is wrong with a target's number of partitions, and what mends it.
 func tooFew(target string, has int32, ingress string, wants int32) string {
-	return fmt.Sprintf("%s has %d partitions and %s has %d: with LAYOVER_PARTITION=same a target needs as many; add partitions, or set LAYOVER_PARTITION=key",
-		target, has, ingress, wants)
+	return fmt.Sprintf("%s has %d partitions and %s has %d: with LAYOVER_PARTITION=same all records of %s for it are held, of whichever partition; give it at least %d, or set LAYOVER_PARTITION=key",
+		target, has, ingress, wants, ingress, wants)
 }
 
 // Deliver implements lane.Deliverer.

@@ -49,7 +49,8 @@ type Config struct {
 	Group          string // for the error headers
 	OriginalTime   bool   // delivered records keep their timestamps; dead letters do not
 	CommitInterval time.Duration
-	Journal        Journal // nil: no ingress topic has one, and nothing says so
+	Journal        Journal  // nil: no ingress topic has one, and nothing says so
+	Holding        *Holding // shared by all lanes; nil: one of its own
 	// PatienceClock is the time in which brokers answered, which never goes back.
 	PatienceClock func() time.Duration
 	// Changed is called by the loop after its bytes or pauses may have changed.
@@ -107,7 +108,6 @@ type Lane struct {
 	scratch    []kgo.RecordHeader
 	stamped    []kgo.RecordHeader
 
-	holding     map[string]int // targets that hold their records, by label
 	revoking    []*revoking
 	suspended   bool
 	nextCommit  time.Time
@@ -129,7 +129,10 @@ type Lane struct {
 
 // New returns a lane; Run starts it.
 func New(cfg Config, d Deliverer, c Committer, r Reading) *Lane {
-	l := &Lane{began: time.Now(), holding: make(map[string]int), cfg: cfg, deliver: d, commit: c, reading: r, done: make(chan struct{})}
+	if cfg.Holding == nil {
+		cfg.Holding = NewHolding(cfg.Log, nil)
+	}
+	l := &Lane{began: time.Now(), cfg: cfg, deliver: d, commit: c, reading: r, done: make(chan struct{})}
 	l.box.wake = make(chan struct{}, 1)
 	l.core = purgatory.New(cfg.Core, d, l.clock(time.Now()))
 	now := time.Now()
@@ -235,32 +238,9 @@ func (l *Lane) effects() {
 		l.reading.Halt(h)
 	}
 	for i := range e.Holds {
-		l.sayHold(&e.Holds[i])
+		l.cfg.Holding.note(&e.Holds[i])
 	}
 	l.changed = l.changed || len(e.Jumps)+len(e.Halts)+len(e.Holds) > 0
-}
-
-// sayHold logs the first and the last hold of what a label is for. Of a target that a
-// header named neither the name is told nor what may quote it, and not a line for each.
-func (l *Lane) sayHold(h *purgatory.HoldNotice) {
-	detail := h.Detail
-	if h.Label != h.Target && h.Verdict == purgatory.Mismatched {
-		detail = ""
-	}
-	switch {
-	case h.Held:
-		if l.holding[h.Label]++; l.holding[h.Label] == 1 {
-			l.cfg.Log.Warn("target holds its records", "target", h.Label, "state", h.Verdict.String(), "err", detail)
-		}
-	case l.holding[h.Label] > 1:
-		l.holding[h.Label]--
-	default:
-		delete(l.holding, h.Label)
-		if h.Forgotten {
-			return
-		}
-		l.cfg.Log.Info("target takes records again", "target", h.Label)
-	}
 }
 
 // sleep waits for mail, the next deadline or the next commit, a second at most:
