@@ -12,7 +12,6 @@ import (
 	"layover/facts"
 	"layover/offsets"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -88,7 +87,7 @@ type Consumer struct {
 	committer  *committer
 	rebalances atomic.Int64
 	group      atomic.Pointer[string] // last error of the group, nil after a join
-	groupSaid  atomic.Pointer[time.Time]
+	groupSaid  atomic.Pointer[saying]
 	beat       atomic.Pointer[time.Time]
 }
 
@@ -320,23 +319,6 @@ func (c *Consumer) Leave(ctx context.Context) {
 
 // sayEvery is how often an error that lasts is said again.
 const sayEvery = 30 * time.Second
-
-// groupErrors hears about the end of a group session.
-type groupErrors struct{ c *Consumer }
-
-// OnGroupManageError implements kgo.HookGroupManageError.
-func (g groupErrors) OnGroupManageError(err error) {
-	text := err.Error()
-	g.c.group.Store(&text)
-	if said := g.c.groupSaid.Load(); said == nil || time.Since(*said) >= sayEvery {
-		now := time.Now()
-		g.c.groupSaid.Store(&now)
-		g.c.cfg.Log.Warn("the group does not take this member, trying again", "group", g.c.cfg.Group, "err", err)
-	}
-	if errors.Is(err, kerr.FencedInstanceID) {
-		g.c.fail(ErrFenced)
-	}
-}
 
 // fail ends Run with an error that no retry mends.
 func (c *Consumer) fail(err error) {

@@ -1,0 +1,72 @@
+package consumer
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+func TestALineAboutTheGroupTellsARefusalFromSilence(t *testing.T) {
+	read := &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	dial := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	tests := map[string]struct {
+		err  error
+		want string
+	}{
+		"read timed out":      {read, "the group's coordinator is out of reach, trying again"},
+		"wrapped":             {fmt.Errorf("unable to join: %w", read), "the group's coordinator is out of reach, trying again"},
+		"connection refused":  {dial, "the group's coordinator is out of reach, trying again"},
+		"closed by the other": {io.EOF, "the group's coordinator is out of reach, trying again"},
+		"no answer in time":   {context.DeadlineExceeded, "the group's coordinator is out of reach, trying again"},
+		"coordinator moves":   {kerr.NotCoordinator, "the group has no coordinator at the moment, trying again"},
+		"no coordinator":      {kerr.CoordinatorNotAvailable, "the group has no coordinator at the moment, trying again"},
+		"not allowed":         {kerr.GroupAuthorizationFailed, "the group does not take this member, trying again"},
+		"session timeout":     {fmt.Errorf("join: %w", kerr.InvalidSessionTimeout), "the group does not take this member, trying again"},
+		"certificate":         {x509.UnknownAuthorityError{}, "the group session ended, trying again"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			c := &Consumer{cfg: Config{Group: "g", Log: slog.New(slog.NewTextHandler(&out, nil))}}
+			groupErrors{c}.OnGroupManageError(test.err)
+			if want := fmt.Sprintf("level=WARN msg=%q group=g err=", test.want); !strings.Contains(out.String(), want) {
+				t.Errorf("said %s, want %s", &out, want)
+			}
+		})
+	}
+}
+
+func TestWhatTheGroupSaysIsSaidAgainWhenItChangesOrLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		c := &Consumer{cfg: Config{Group: "g", Log: slog.New(slog.NewTextHandler(&out, nil))}}
+		for _, err := range []error{io.EOF, io.EOF, kerr.GroupAuthorizationFailed, kerr.GroupAuthorizationFailed} {
+			groupErrors{c}.OnGroupManageError(err)
+			time.Sleep(time.Second)
+		}
+		time.Sleep(30 * time.Second)
+		groupErrors{c}.OnGroupManageError(kerr.GroupAuthorizationFailed)
+		want := []string{"out of reach", "does not take", "does not take"}
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if len(lines) != len(want) {
+			t.Fatalf("%d lines, want %d:\n%s", len(lines), len(want), &out)
+		}
+		for i := range want {
+			if !strings.Contains(lines[i], want[i]) {
+				t.Errorf("line %d is %s, want %q in it", i+1, lines[i], want[i])
+			}
+		}
+	})
+}
