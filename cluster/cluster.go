@@ -61,7 +61,7 @@ const (
 	askEvery       = time.Second
 	askTimeout     = 5 * time.Second
 	configureEvery = time.Minute      // topic configurations
-	sayEvery       = 30 * time.Second // what is missing, one line
+	sayEvery       = 30 * time.Second // between two lines about what is missing
 	forgetAfter    = 10 * time.Minute // a target that nobody asked for
 	// maxAnswerGap is the longest time between two answers that counts as time in
 	// which brokers answered.
@@ -86,7 +86,8 @@ type Watcher struct {
 	brokers  int           // in the last answer
 	warnings map[string]string
 	said     time.Time
-	problem  string    // what the last line said
+	about    string    // what the last line was about, "" when it is over
+	began    time.Time // when what is missing began to be, zero when nothing is
 	beat     time.Time // of the loop's last turn
 }
 
@@ -282,26 +283,31 @@ func (t *Topic) read(rt *kmsg.MetadataResponseTopic) {
 	}
 }
 
-// say logs what is missing, in one line every 30 s, and once when all is there.
+// say logs what is missing once, when it begins or becomes something else, and once
+// when all is there. What comes and goes gives a line every 30 s at most.
 func (w *Watcher) say(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var problem string
+	var about, problem string // about is the same as long as it lasts: an error names another broker each time
 	switch missing := w.unusable(); {
 	case w.err != nil:
-		problem = fmt.Sprintf("no broker answers: %v", w.err)
+		about, problem = "no broker answers", fmt.Sprintf("no broker answers: %v", w.err)
 	case len(missing) > 0:
 		problem = strings.Join(missing, ", ")
+		about = problem
 	}
-	if problem == "" {
-		if w.problem != "" {
-			w.cfg.Log.Info("brokers answer and all configured topics are there")
-			w.problem = ""
+	switch {
+	case about == "":
+		if w.about != "" {
+			w.cfg.Log.Info("brokers answer and all configured topics are there", "waited", now.Sub(w.began).Round(time.Second).String())
 		}
+		w.about, w.began = "", time.Time{}
 		return
+	case w.began.IsZero():
+		w.began = now
 	}
-	if now.Sub(w.said) >= sayEvery {
-		w.said, w.problem = now, problem
+	if about != w.about && now.Sub(w.said) >= sayEvery {
+		w.said, w.about = now, about
 		w.cfg.Log.Warn("waiting for Kafka", "missing", problem)
 	}
 }
