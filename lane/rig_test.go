@@ -36,6 +36,7 @@ type kafka struct {
 	silent     bool          // no delivery is ever answered
 	mute       bool          // no commit is ever answered
 	slow       time.Duration // until a delivery is answered
+	tardy      time.Duration // of answers to commits
 	fails      string        // the target that every delivery fails to
 	refuse     error         // every commit
 	noLease    bool
@@ -95,8 +96,11 @@ func (k *kafka) Commit(commits []offsets.Commit, done func([]purgatory.CommitRes
 		k.committed = append(k.committed, time.Now())
 		results = append(results, purgatory.CommitResult{Commit: c, Err: k.refuse})
 	}
-	if !k.mute {
-		k.answers.Go(func() { done(results) })
+	if tardy := k.tardy; !k.mute {
+		k.answers.Go(func() {
+			time.Sleep(tardy) // in a bubble
+			done(results)
+		})
 	}
 }
 

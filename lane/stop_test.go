@@ -49,3 +49,41 @@ func TestTheLastCommitSaysAllThatFinished(t *testing.T) {
 		})
 	}
 }
+
+// TestACommitThatMayHaveBeenSentTwiceIsSaidAgain every interval, and holds up neither a
+// stop nor a revoke.
+func TestACommitThatMayHaveBeenSentTwiceIsSaidAgain(t *testing.T) {
+	for name, end := range map[string]func(r *rig){
+		"a stop": func(r *rig) {
+			r.Stop(time.Now().Add(20 * time.Second))
+			<-r.Done()
+		},
+		"a revoke": func(r *rig) {
+			over := make(chan struct{})
+			r.Revoke(tenure(0, 1), func() { close(over) })
+			<-over
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(r *rig) {
+				r.assign(0, 1)
+				time.Sleep(5 * time.Second)
+				r.kafka.set(func(k *kafka) { k.tardy = 3 * time.Second })
+				r.fetched(tenure(0, 1), r.record(0, 0))
+				time.Sleep(5 * time.Second)
+				var before, after int
+				r.kafka.set(func(k *kafka) { k.tardy, before = 0, len(k.commits) })
+				time.Sleep(20 * time.Second)
+				r.kafka.set(func(k *kafka) { after = len(k.commits) })
+				if n := after - before; n < 15 || n > 21 {
+					t.Errorf("%d commits in 20 s without news", n)
+				}
+				began := time.Now()
+				end(r)
+				if took := time.Since(began); took > 100*time.Millisecond {
+					t.Errorf("the end took %v", took)
+				}
+			})
+		})
+	}
+}

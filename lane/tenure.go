@@ -162,9 +162,10 @@ func (r *revoking) answered(results []purgatory.CommitResult) {
 }
 
 // commits sends what finished since the last commit, every interval, and sooner
-// while a partition waits for a commit before it may deliver.
+// while a partition waits for a commit before it may deliver. Before a stop what has
+// been said is not said again.
 func (l *Lane) commits(now time.Time) {
-	if now.Before(l.nextCommit) || l.draining(now) || !l.core.Dirty() {
+	if now.Before(l.nextCommit) || l.draining(now) || !l.core.Dirty() && (l.stopping || !l.core.Repeating()) {
 		l.settleBy = time.Time{} // or the loop would not sleep
 		return
 	}

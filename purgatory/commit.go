@@ -9,23 +9,35 @@ type commitState struct {
 	// doubtful: the lease ran out while the commit was underway. Its answer may be
 	// older than that, and is no proof of membership.
 	doubtful bool
+	// repeatUntil: until then commits go out though there is nothing new to say, in
+	// MonotonicMs.
+	repeatUntil int64
 	// Of the last successful commit: partition.finished when it was built, its low
 	// offset, and what of the finished set it left out.
 	finishedSaid, low, left int64
 	metadata                int // characters of the last successful one's metadata
 }
 
+// A commit that takes slowMs may have been sent twice, on a connection that its client
+// gave up and on the next one. The first then may reach the coordinator behind newer
+// ones, and take back what they said. So for the next repeatForMs commits go on at their
+// interval, and what was taken back is said again with the next of them.
+const (
+	slowMs      = 1000
+	repeatForMs = 60_000
+)
+
 // minMetadata is the least limit, in characters, that refusals of metadata halve
 // ours to. A broker that refuses even that gets the offset alone: without its
 // commits a partition would never deliver.
 const minMetadata = 256
 
-// Commits appends a commit for every partition that has something to say and
-// none underway. Member and generation are the caller's to fill in, where
+// Commits appends a commit for every partition that has something to say, or to
+// repeat, and none underway. Member and generation are the caller's to fill in, where
 // ownership is checked. With force, partitions without news are named too.
 func (c *Core) Commits(out []offsets.Commit, force bool) []offsets.Commit {
 	for _, p := range c.parts {
-		if p == nil || p.gone || p.commit.underway || !p.commit.dirty && !force {
+		if p == nil || p.gone || p.commit.underway || !p.commit.dirty && !c.repeats(p) && !force {
 			continue
 		}
 		out = append(out, c.build(p))
@@ -83,6 +95,9 @@ func (c *Core) Committed(r CommitResult) {
 		c.stats.Commits++
 		c.stats.LastCommitMs, p.commit.metadata = c.now.WallMs, len(r.Metadata)
 		p.commit.finishedSaid, p.commit.low, p.commit.left = r.Finished, r.Low, r.Left
+		if r.TookMs >= slowMs {
+			p.commit.repeatUntil = c.now.MonotonicMs + repeatForMs
+		}
 		if below := p.Facts.Committed(r.Journal, c.now.PatienceMs); below >= 0 {
 			c.effects.Deletes = append(c.effects.Deletes, JournalDelete{Tenure{p.TopicPartition, p.Epoch}, below})
 		}
@@ -126,6 +141,22 @@ func (c *Core) Unconfirmed() bool {
 func (c *Core) Dirty() bool {
 	for _, p := range c.parts {
 		if p != nil && !p.gone && p.commit.dirty && !p.commit.underway {
+			return true
+		}
+	}
+	return false
+}
+
+// repeats says whether the last commit is to be said again. A tenure that ends has
+// its final one.
+func (c *Core) repeats(p *partition) bool {
+	return c.now.MonotonicMs < p.commit.repeatUntil && !p.draining
+}
+
+// Repeating says whether Commits would build one, be it without news.
+func (c *Core) Repeating() bool {
+	for _, p := range c.parts {
+		if p != nil && !p.gone && !p.commit.underway && (p.commit.dirty || c.repeats(p)) {
 			return true
 		}
 	}

@@ -131,3 +131,40 @@ func TestTwoRefusalsOfOneSizeHalveTheLimitOnce(t *testing.T) {
 		t.Errorf("metadata of %d characters, want nearly 2048", n)
 	}
 }
+
+func TestASlowCommitIsSaidAgainForAMinute(t *testing.T) {
+	for name, test := range map[string]struct {
+		tookMs int64
+		again  int // commits in the two minutes after it, one a second
+	}{
+		"quick":                        {999, 0},
+		"perhaps sent twice":           {1000, 59},
+		"Kafka was away for a quarter": {900_000, 59},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.assign(0, 1, 0)
+			r.mustTake(0, 1, 10, 0, 1)
+			r.pass(10)
+			r.end(Delivered, r.offer()...)
+			cs := r.Commits(nil, false)
+			if len(cs) != 1 {
+				t.Fatalf("%d commits, want 1", len(cs))
+			}
+			r.Committed(CommitResult{Commit: cs[0], TookMs: test.tookMs})
+			again := 0
+			for range 120 {
+				r.pass(1000)
+				for _, c := range r.Commits(nil, false) {
+					if again++; c.Low != 2 {
+						t.Errorf("low offset %d, want 2", c.Low)
+					}
+					r.Committed(CommitResult{Commit: c, TookMs: 3})
+				}
+			}
+			if again != test.again {
+				t.Errorf("%d commits more, want %d", again, test.again)
+			}
+		})
+	}
+}
