@@ -53,8 +53,8 @@ func TestTheBinaryIsStaticOnEveryPlatform(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the Dockerfile compiles with, but for the version.
-	flags := regexp.MustCompile(`go build (-trimpath) -ldflags "(.*?) -X main\.version=\$VERSION" -o /layover \.`).FindStringSubmatch(string(dockerfile))
+	// What the Dockerfile compiles with, but for version and revision.
+	flags := regexp.MustCompile(`go build (-trimpath) -ldflags "(.*?) -X main\.version=\$VERSION -X main\.revision=\$REVISION" -o /layover \.`).FindStringSubmatch(string(dockerfile))
 	if flags == nil || !strings.Contains(string(dockerfile), "\nENV CGO_ENABLED=0\n") {
 		t.Fatal("the Dockerfile builds in another way than this test knows")
 	}
