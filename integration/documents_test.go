@@ -35,7 +35,7 @@ var documents = struct {
 		"docs/acls":       "TestTheACLsOfTheDocumentAreEnough",
 		"docs/container":  "TestTheCommandsOfTheDocumentWork in integration/container",
 		"docs/kubernetes": "TestOnACluster",
-		"docs/operating":  "TestTheCommandsOfTheDocumentWork in deploy/monitoring, and those of Kafka below",
+		"docs/operating":  "TestTheCommandsOfTheDocumentWork in deploy/monitoring, those of Kafka below, and of Kubernetes in TestOnACluster",
 		"docs/sizing":     "it has a formula and no command",
 		"docs/benchmarks": "bench has a test of its own, and the long runs are what the document is made of",
 	},

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -102,6 +103,25 @@ func (k *kube) kill(t *testing.T) {
 			t.Errorf("the application was %+v and is %+v after the sidecar's end", was, now)
 		}
 	})
+	a.operating(victim)
+}
+
+// operating runs what docs/operating.md asks Kubernetes, about a pod whose sidecar was
+// killed.
+func (a *app) operating(pod string) {
+	text, err := os.ReadFile("../docs/operating.md")
+	if err != nil {
+		a.Fatal(err)
+	}
+	said := ""
+	for line := range strings.Lines(string(text)) {
+		if command, is := strings.CutPrefix(line, "    kubectl "); is {
+			said += a.kubectl(strings.Fields(strings.ReplaceAll(command, "my-pod", pod))...)
+		}
+	}
+	if !strings.Contains(said, pod) || !strings.Contains(said, "layover starts") {
+		a.Errorf("no pod %s, or nothing that its sidecar said before it was killed:\n%s", pod, said)
+	}
 }
 
 func (k *kube) outOfMemory(t *testing.T) {

@@ -98,7 +98,8 @@ func commands(doc string) []string {
 }
 
 // TestTheCommandsOfTheDocumentWork runs all that ask Layover or its brokers, as they
-// stand, but for addresses. Those for Kafka's own tools and for Kubernetes need both.
+// stand, but for addresses. Those for Kafka's own tools and for Kubernetes need both,
+// and are run among the integration tests.
 func TestTheCommandsOfTheDocumentWork(t *testing.T) {
 	o := startReal(t)
 	ran := 0
@@ -118,7 +119,11 @@ func TestTheCommandsOfTheDocumentWork(t *testing.T) {
 					t.Errorf("%v\n%s", err, out)
 				}
 			})
-		case "kubectl", "date":
+		case "date":
+			if out, err := exec.Command(word, strings.Fields(line)[1:]...).CombinedOutput(); err != nil || len(out) == 0 {
+				t.Errorf("%s: %v %s", line, err, out)
+			}
+		case "kubectl":
 			continue
 		default:
 			if !strings.HasPrefix(line, word+" --bootstrap-server kafka:9092 ") && line != word+" --bootstrap-server kafka:9092" || !strings.HasSuffix(word, ".sh") {
