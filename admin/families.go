@@ -148,26 +148,12 @@ func partitionFamilies() []family {
 		perPartition("layover_committed_offset",
 			"Offset of the last successful commit: everything below it is finished, as is what its metadata names above it.",
 			func(p *purgatory.PartitionView) int64 { return p.Committed }),
-		gauge("layover_read_offset",
+		perPart("layover_read_offset",
 			"First offset that was not read yet.",
-			byPartition(), func(v *view, out emit) {
-				for i := range v.parts {
-					p := &v.parts[i]
-					if next, known := p.next(); known {
-						out(float64(next), p.topic, number(p.partition))
-					}
-				}
-			}),
-		gauge("layover_intake_lag_records",
+			(*part).next),
+		perPart("layover_intake_lag_records",
 			"Offsets from the first that was not read yet to the end of the log: how far reading is behind. The group's lag counts what is parked, this does not.",
-			byPartition(), func(v *view, out emit) {
-				for i := range v.parts {
-					p := &v.parts[i]
-					if lag, known := p.intakeLag(); known {
-						out(float64(lag), p.topic, number(p.partition))
-					}
-				}
-			}),
+			(*part).intakeLag),
 		perPartition("layover_commit_metadata_bytes",
 			"Size of the metadata of the last successful commit, in bytes; Kafka's default limit is 4096.",
 			func(p *purgatory.PartitionView) int64 { return int64(p.Metadata) }),
@@ -181,15 +167,9 @@ func partitionFamilies() []family {
 		perPartition("layover_uncommitted_records",
 			"Records finished since the last successful commit, which a crash now would deliver again.",
 			func(p *purgatory.PartitionView) int64 { return p.Uncommitted }),
-		gauge("layover_duplicates_after_a_kill_records",
+		perPartition("layover_duplicates_after_a_kill_records",
 			"Records that a crash now would deliver again, at most: finished and neither in the last commit nor in the journal, and in flight.",
-			byPartition(), func(v *view, out emit) {
-				for i := range v.parts {
-					if p := &v.parts[i]; p.core != nil {
-						out(float64(killed(p.core).Total), p.topic, number(p.partition))
-					}
-				}
-			}),
+			func(p *purgatory.PartitionView) int64 { return killed(p).Total }),
 		gauge("layover_finished_set_in",
 			"1 for where the finished set of a partition is kept: metadata (of commits), journal, or prefix (what fits into metadata; the rest comes again after a crash).",
 			[]string{"topic", "partition", "place"}, func(v *view, out emit) {
@@ -199,15 +179,11 @@ func partitionFamilies() []family {
 					}
 				}
 			}),
-		gauge("layover_partition_stopped_offset",
+		perPart("layover_partition_stopped_offset",
 			"Offset at which a partition has stopped being read; there is no series for a partition that is read.",
-			byPartition(), func(v *view, out emit) {
-				for i := range v.parts {
-					p := &v.parts[i]
-					if s, is := p.stop(); is {
-						out(float64(s.offset), p.topic, number(p.partition))
-					}
-				}
+			func(p *part) (int64, bool) {
+				s, is := p.stop()
+				return s.offset, is
 			}),
 	}
 }

@@ -107,14 +107,25 @@ func level(name, help string, value func(*view) float64) family {
 	return gauge(name, help, nil, func(v *view, out emit) { out(value(v)) })
 }
 
-// perPartition is a gauge of every partition that a lane has.
-func perPartition(name, help string, value func(*purgatory.PartitionView) int64) family {
+// perPart is a gauge of every partition of which the value is known.
+func perPart(name, help string, value func(*part) (n int64, known bool)) family {
 	return gauge(name, help, byPartition(), func(v *view, out emit) {
 		for i := range v.parts {
-			if p := &v.parts[i]; p.core != nil {
-				out(float64(value(p.core)), p.topic, number(p.partition))
+			p := &v.parts[i]
+			if n, known := value(p); known {
+				out(float64(n), p.topic, number(p.partition))
 			}
 		}
+	})
+}
+
+// perPartition is a gauge of every partition that a lane has.
+func perPartition(name, help string, value func(*purgatory.PartitionView) int64) family {
+	return perPart(name, help, func(p *part) (int64, bool) {
+		if p.core == nil {
+			return 0, false
+		}
+		return value(p.core), true
 	})
 }
 

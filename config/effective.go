@@ -136,7 +136,7 @@ func (g goRuntime) inForce(a Auto, isCores bool, host machine) string {
 func (s *setting) format() string {
 	switch field := s.field.Addr().Interface().(type) {
 	case *time.Duration:
-		return formatDuration(*field)
+		return FormatDuration(*field)
 	case *int64:
 		return formatSize(*field)
 	case *Auto:
@@ -165,9 +165,9 @@ func joined[T fmt.Stringer](all []T) string {
 	return strings.Join(parts, ",")
 }
 
-// formatDuration returns d, which is not negative, in the largest units that it
+// FormatDuration returns d, which is not negative, in the largest units that it
 // has: 6d, 1h30m, 1500ms is 1s500ms.
-func formatDuration(d time.Duration) string {
+func FormatDuration(d time.Duration) string {
 	var b strings.Builder
 	for _, unit := range []string{"d", "h", "m", "s", "ms", "us", "ns"} {
 		size := time.Duration(unitOf(unit))

@@ -22,7 +22,7 @@ type TopicDelay struct {
 }
 
 // String returns ingress=delay, as it is read.
-func (d TopicDelay) String() string { return d.Ingress + "=" + formatDuration(d.Delay) }
+func (d TopicDelay) String() string { return d.Ingress + "=" + FormatDuration(d.Delay) }
 
 // decodeTargets reads a list of ingress=target into out.
 func decodeTargets(text string, out *[]TopicTarget) error {

@@ -159,12 +159,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 
 	watching, stopWatching := context.WithCancel(context.Background())
-	d.background.Go(func() { d.watcher.Run(watching) })
-	d.background.Go(func() { d.journal.Run(watching) })
-	d.background.Go(func() { d.consumer.WatchEnds(watching) })
-	d.background.Go(func() { d.becomeReady(watching) })
-	d.background.Go(func() { d.losses.run(watching) })
-	d.background.Go(func() { d.replay.run(watching, d.left) })
+	d.watch(watching)
 	for _, l := range d.lanes {
 		go l.Run() // ended by Stop; its Done is waited for
 	}
@@ -197,6 +192,30 @@ func (d *Daemon) Run(ctx context.Context) error {
 	waitUntil(by, d.journal.Wait)
 	d.log.Info("stopped")
 	return fatal
+}
+
+// watch starts what runs beside reading and delivering, until the context ends.
+func (d *Daemon) watch(ctx context.Context) {
+	d.background.Go(func() { d.watcher.Run(ctx) })
+	d.background.Go(func() { d.journal.Run(ctx) })
+	d.background.Go(func() { d.consumer.WatchEnds(ctx) })
+	d.background.Go(func() { d.becomeReady(ctx) })
+	d.background.Go(func() { d.losses.run(ctx) })
+	d.background.Go(func() { d.replay.run(ctx, d.left) })
+}
+
+// every calls do at an interval until the context ends.
+func every(ctx context.Context, interval time.Duration, do func(now time.Time)) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			do(now)
+		}
+	}
 }
 
 // stop ends reading and delivering: lanes finish what is in flight and commit,

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"layover/admin"
 	"layover/consumer"
 	"layover/lane"
 	"layover/purgatory"
@@ -51,7 +52,7 @@ func (g *governor) check() {
 	}
 	var pauses []purgatory.Pause
 	if g.full {
-		pauses = append(pauses, purgatory.Pause{Reason: pausedByBytes})
+		pauses = append(pauses, purgatory.Pause{Reason: admin.PauseBytes})
 	}
 	for _, l := range g.lanes {
 		for _, p := range l.Pauses() {
@@ -74,7 +75,7 @@ func (g *governor) check() {
 func (g *governor) say(before []purgatory.Pause, used, limit int64) {
 	memory := []any{"used", used, "limit", limit}
 	if len(g.paused) == 0 {
-		if !slices.ContainsFunc(before, func(p purgatory.Pause) bool { return p.Reason == pausedByBytes }) {
+		if !slices.ContainsFunc(before, func(p purgatory.Pause) bool { return p.Reason == admin.PauseBytes }) {
 			memory = nil
 		}
 		g.log.Info("reading goes on", memory...)
@@ -91,7 +92,7 @@ func (g *governor) say(before []purgatory.Pause, used, limit int64) {
 		}
 		said[told{p.Reason, p.Label}] = true
 		line := []any{"reason", p.Reason}
-		if p.Reason == pausedByBytes {
+		if p.Reason == admin.PauseBytes {
 			line = append(line, memory...)
 		} else {
 			line = append(append(line, "target", p.Label), g.why(p.Label).Attrs()...)
@@ -99,9 +100,6 @@ func (g *governor) say(before []purgatory.Pause, used, limit int64) {
 		g.log.Warn("reading pauses, what is parked goes on", line...)
 	}
 }
-
-// pausedByBytes is the reason of a pause for memory.
-const pausedByBytes = "bytes"
 
 // pauses returns why reading is paused; empty: it is not.
 func (g *governor) pauses() []purgatory.Pause {

@@ -35,16 +35,7 @@ type losses struct {
 // run looks every 30 s until the context ends. What came since then is for whoever ends
 // it to say: the counts may still grow then.
 func (l *losses) run(ctx context.Context) {
-	ticker := time.NewTicker(saySummary)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C:
-			l.say(now)
-		}
-	}
+	every(ctx, saySummary, l.say)
 }
 
 // say logs what was lost since it was called before.

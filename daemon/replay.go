@@ -56,17 +56,10 @@ func (g glance) perSecond(since glance) float64 {
 // offsets are left of each partition, and how many records were read in replays since
 // the start.
 func (r *replay) run(ctx context.Context, look func() (remaining map[consumer.Tenure]int64, restored int64)) {
-	ticker := time.NewTicker(lookAtReplay)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C:
-			remaining, restored := look()
-			r.look(now, remaining, restored)
-		}
-	}
+	every(ctx, lookAtReplay, func(now time.Time) {
+		remaining, restored := look()
+		r.look(now, remaining, restored)
+	})
 }
 
 // look takes one look. Of partitions that are read no more, left has nothing.

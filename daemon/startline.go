@@ -5,7 +5,6 @@ import (
 	"net"
 	"runtime"
 	"strings"
-	"time"
 
 	"layover/config"
 )
@@ -20,12 +19,12 @@ func (d *Daemon) sayStart(l net.Listener) {
 		line = append(line, "topic_targets", joined(c.TopicTargets))
 	}
 	line = append(line, "dead_letter", c.DLQTopic, "on_invalid", c.OnInvalid, "partition", c.Partition,
-		"timestamp", c.Timestamp, "compression", c.Compression, "journal", c.Journal, "default_delay", inUnits(c.DefaultDelay))
+		"timestamp", c.Timestamp, "compression", c.Compression, "journal", c.Journal, "default_delay", config.FormatDuration(c.DefaultDelay))
 	if len(c.TopicDelays) > 0 {
 		line = append(line, "topic_delays", joined(c.TopicDelays))
 	}
-	line = append(line, "max_delay", inUnits(c.MaxDelay), "target_patience", inUnits(c.TargetPatience),
-		"max_parked_bytes", c.MaxParkedBytes, "lanes", c.Lanes, "commit_interval", inUnits(c.CommitInterval),
+	line = append(line, "max_delay", config.FormatDuration(c.MaxDelay), "target_patience", config.FormatDuration(c.TargetPatience),
+		"max_parked_bytes", c.MaxParkedBytes, "lanes", c.Lanes, "commit_interval", config.FormatDuration(c.CommitInterval),
 		"gomaxprocs", runtime.GOMAXPROCS(0), "gomemlimit", memoryLimit())
 	d.log.Info("layover starts", line...)
 }
@@ -37,10 +36,4 @@ func joined[T fmt.Stringer](all []T) string {
 		parts[i] = one.String()
 	}
 	return strings.Join(parts, ",")
-}
-
-// inUnits returns a duration as a setting has it, 6d and not 144h0m0s: in the form that
-// the delay of a topic has behind its equals sign.
-func inUnits(d time.Duration) string {
-	return strings.TrimPrefix(config.TopicDelay{Delay: d}.String(), "=")
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// TestTheLastCommitSaysAllThatFinished, though its set is the first that does not fit.
-func TestTheLastCommitSaysAllThatFinished(t *testing.T) {
-	for name, end := range map[string]func(r *rig){
+// endings are the ways in which a tenure of partition 0 ends gracefully.
+func endings() map[string]func(r *rig) {
+	return map[string]func(r *rig){
 		"a stop": func(r *rig) {
 			r.Stop(time.Now().Add(20 * time.Second))
 			<-r.Done()
@@ -23,7 +23,12 @@ func TestTheLastCommitSaysAllThatFinished(t *testing.T) {
 			r.Revoke(tenure(0, 1), func() { close(over) })
 			<-over
 		},
-	} {
+	}
+}
+
+// TestTheLastCommitSaysAllThatFinished, though its set is the first that does not fit.
+func TestTheLastCommitSaysAllThatFinished(t *testing.T) {
+	for name, end := range endings() {
 		t.Run(name, func(t *testing.T) {
 			p := &paper{slow: 20 * time.Millisecond}
 			inBubble(t, func(c *Config) { c.Journal = p }, func(r *rig) {
@@ -53,17 +58,7 @@ func TestTheLastCommitSaysAllThatFinished(t *testing.T) {
 // TestACommitThatMayHaveBeenSentTwiceIsSaidAgain every interval, and holds up neither a
 // stop nor a revoke.
 func TestACommitThatMayHaveBeenSentTwiceIsSaidAgain(t *testing.T) {
-	for name, end := range map[string]func(r *rig){
-		"a stop": func(r *rig) {
-			r.Stop(time.Now().Add(20 * time.Second))
-			<-r.Done()
-		},
-		"a revoke": func(r *rig) {
-			over := make(chan struct{})
-			r.Revoke(tenure(0, 1), func() { close(over) })
-			<-over
-		},
-	} {
+	for name, end := range endings() {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(r *rig) {
 				r.assign(0, 1)

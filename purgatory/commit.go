@@ -1,6 +1,10 @@
 package purgatory
 
-import "layover/offsets"
+import (
+	"slices"
+
+	"layover/offsets"
+)
 
 // commitState is what is known about the commits of one partition.
 type commitState struct {
@@ -129,22 +133,12 @@ func (p *partition) takesLessThan(refused int) {
 
 // Unconfirmed says whether a partition waits for a commit before it delivers.
 func (c *Core) Unconfirmed() bool {
-	for _, p := range c.parts {
-		if p != nil && !p.gone && !p.confirmed {
-			return true
-		}
-	}
-	return false
+	return c.some(func(p *partition) bool { return !p.confirmed })
 }
 
 // Dirty says whether Commits would build one.
 func (c *Core) Dirty() bool {
-	for _, p := range c.parts {
-		if p != nil && !p.gone && p.commit.dirty && !p.commit.underway {
-			return true
-		}
-	}
-	return false
+	return c.some(func(p *partition) bool { return p.commit.dirty && !p.commit.underway })
 }
 
 // repeats says whether the last commit is to be said again. A tenure that ends has
@@ -153,24 +147,19 @@ func (c *Core) repeats(p *partition) bool {
 	return c.now.MonotonicMs < p.commit.repeatUntil && !p.draining
 }
 
-// Repeating says whether Commits would build one, be it without news.
+// Repeating says whether Commits would build one without news.
 func (c *Core) Repeating() bool {
-	for _, p := range c.parts {
-		if p != nil && !p.gone && !p.commit.underway && (p.commit.dirty || c.repeats(p)) {
-			return true
-		}
-	}
-	return false
+	return c.some(func(p *partition) bool { return !p.commit.underway && c.repeats(p) })
+}
+
+// some says whether something holds for a partition that is here.
+func (c *Core) some(holds func(*partition) bool) bool {
+	return slices.ContainsFunc(c.parts, func(p *partition) bool { return p != nil && !p.gone && holds(p) })
 }
 
 // Committing says whether an answer to a commit is owed.
 func (c *Core) Committing() bool {
-	for _, p := range c.parts {
-		if p != nil && !p.gone && p.commit.underway {
-			return true
-		}
-	}
-	return false
+	return c.some(func(p *partition) bool { return p.commit.underway })
 }
 
 // Unsettled says whether something waits that no event announces: a held or
