@@ -56,8 +56,11 @@ type Assignment struct {
 	Partition int32
 	Loaded    bool   // its committed offset and log bounds are known
 	Stopped   string // why it is not read; "" if it is
-	Next      int64  // offset at which reading is
-	End       int64  // of the log; below 0 while it is unknown
+	Reason    string // of Stopped, as a stable code
+	Since     time.Time
+	Trying    bool  // stopped until what is wrong is over, and needs nobody
+	Next      int64 // offset at which reading is
+	End       int64 // of the log; below 0 while it is unknown
 }
 
 // Kafka is whether brokers answer.
@@ -67,7 +70,15 @@ type Kafka struct {
 	Err       string            // the last one, "" if there is none
 	Missing   []string          // topics that are configured and do not exist
 	Unusable  []string          // ingress topics that do not exist or may not be read
+	Topics    []TopicState      // of all that settings name, those that cannot be used
 	Warnings  map[string]string // by ingress topic
+}
+
+// TopicState is a topic that cannot be used.
+type TopicState struct {
+	Name  string
+	State string // missing or forbidden
+	Since time.Time
 }
 
 // Journal is what is known about the journals, and what reading them took since the

@@ -33,6 +33,7 @@ func (s State) String() string {
 type Topic struct {
 	Name          string
 	State         State
+	Since         time.Time // of State as it is; zero while it is Pending from the start
 	ID            [16]byte
 	Partitions    int32
 	Led           []int32 // partitions that have a leader
@@ -170,6 +171,7 @@ type Health struct {
 	Since     time.Time // of the present state
 	Err       string
 	Missing   []string          // configured topics that cannot be used, with the reason
+	Unusable  []Topic           // the same topics, by name
 	Warnings  map[string]string // by ingress topic
 }
 
@@ -184,6 +186,12 @@ func (w *Watcher) Health() Health {
 	for k, v := range w.warnings {
 		h.Warnings[k] = v
 	}
+	for _, t := range w.topics {
+		if t.pinned && (t.State == Missing || t.State == Forbidden) {
+			h.Unusable = append(h.Unusable, *t)
+		}
+	}
+	slices.SortFunc(h.Unusable, func(a, b Topic) int { return strings.Compare(a.Name, b.Name) })
 	h.Missing = w.unusable()
 	return h
 }
@@ -254,6 +262,9 @@ func (w *Watcher) note(resp *kmsg.MetadataResponse, err error) (changes []change
 		}
 		old := *t
 		t.read(&rt)
+		if old.State != t.State {
+			t.Since = now
+		}
 		renewed := t.State == Usable && old.ID != t.ID && (old.ID != [16]byte{} || old.State == Missing)
 		if old.State != t.State || old.Partitions != t.Partitions || renewed {
 			changes = append(changes, change{*t, renewed})

@@ -98,9 +98,12 @@ type owned struct {
 	topicID offsets.TopicID
 	loaded  bool   // offset and finished set are known and the handler has it
 	stopped string // why it is not read, "" if it is
-	next    int64  // first offset not yet handed over
-	end     int64  // of its log as last told, or endUnknown
-	fetched bool   // a fetch was answered
+	reason  Reason
+	since   time.Time // of stopped
+	trying  bool      // stopped until where to begin is known
+	next    int64     // first offset not yet handed over
+	end     int64     // of its log as last told, or endUnknown
+	fetched bool      // a fetch was answered
 }
 
 // New returns a consumer that has done nothing yet.

@@ -47,7 +47,7 @@ func (c *Consumer) askAndJump(t Tenure, to jumpTo) {
 		end, err := c.endOfEpoch(ctx, t.TopicPartition, to.leaderEpoch)
 		switch {
 		case err == nil && end >= 0 && end < to.offset:
-			c.giveUp(t, fmt.Sprintf("the log was truncated at %d, and all up to %d counts as finished: set the group's offset for this partition, then restart", end, to.offset))
+			c.giveUp(t, Truncated, fmt.Sprintf("the log was truncated at %d, and all up to %d counts as finished: set the group's offset for this partition, then restart", end, to.offset))
 			return
 		case err == nil:
 			c.noteJump(t, to)

@@ -73,7 +73,7 @@ func (c *Consumer) begin(b *beginning) bool {
 	}
 	o.topicID = b.TopicID
 	if b.reason != "" {
-		o.stopped = b.reason
+		o.stopped, o.reason, o.since = b.reason, NoOffset, time.Now()
 		c.cfg.Log.Error("partition is not read", "topic", b.tp.Topic, "partition", b.tp.Partition, "err", b.reason)
 		return false
 	}

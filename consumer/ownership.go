@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"layover/offsets"
 
@@ -161,15 +162,27 @@ func (c *Consumer) onOffsetsFetched(_ context.Context, _ *kgo.Client, resp *kmsg
 	return nil
 }
 
+// Reason is why a partition is not read, as a stable code.
+type Reason string
+
+// The Reasons.
+const (
+	NotBegun   Reason = "not_begun"  // where to begin is not known yet: it is asked for again
+	NoOffset   Reason = "no_offset"  // the group's offset is gone, and nothing is guessed
+	Truncated  Reason = "truncated"  // the log is another one than that which was read
+	Unreadable Reason = "unreadable" // a batch that cannot be read
+	Halted     Reason = "halted"     // by the policy for invalid records
+)
+
 // Stop makes a partition not be read any more in this tenure, and says why.
-func (c *Consumer) Stop(t Tenure, reason string) {
+func (c *Consumer) Stop(t Tenure, code Reason, reason string) {
 	c.mu.Lock() // held over the pause: the next tenure may not begin in between
 	defer c.mu.Unlock()
 	o := c.row(t)
 	if o == nil || o.stopped != "" {
 		return
 	}
-	o.stopped = reason
+	o.stopped, o.reason, o.since = reason, code, time.Now()
 	c.client.PauseFetchPartitions(map[string][]int32{t.Topic: {t.Partition}})
 }
 
@@ -177,7 +190,10 @@ func (c *Consumer) Stop(t Tenure, reason string) {
 type View struct {
 	Tenure
 	Loaded  bool
-	Stopped string
+	Stopped string    // why it is not read, "" if it is
+	Reason  Reason    // of Stopped, for programs
+	Since   time.Time // of Stopped
+	Trying  bool      // it is stopped until what is wrong is over, and needs nobody
 	Next    int64
 	End     int64 // of the log, -1 while it is unknown
 }
@@ -201,7 +217,7 @@ func (c *Consumer) Status() Status {
 		s.LastError = *e
 	}
 	for _, o := range c.table {
-		s.Partitions = append(s.Partitions, View{o.Tenure, o.loaded, o.stopped, o.next, o.end})
+		s.Partitions = append(s.Partitions, View{o.Tenure, o.loaded, o.stopped, o.reason, o.since, o.trying, o.next, o.end})
 	}
 	slices.SortFunc(s.Partitions, func(a, b View) int {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))

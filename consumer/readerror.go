@@ -22,14 +22,14 @@ func (c *Consumer) readError(t Tenure, err error) {
 	switch {
 	case errors.As(err, &loss):
 		// What is written anew at these offsets would be taken for what was read.
-		c.giveUp(t, fmt.Sprintf("the log was truncated below what was read: %v; set the group's offset for this partition, then restart", err))
+		c.giveUp(t, Truncated, fmt.Sprintf("the log was truncated below what was read: %v; set the group's offset for this partition, then restart", err))
 	case errors.Is(err, kerr.OffsetOutOfRange):
 		// Without a reset offset the client asks again at once, some 26,000 times a
 		// second: the partition is paused until it is known what happened.
 		c.pause(t)
 		go c.outOfRange(t) // ends with its answer, after 30 s at most
 	case errors.As(err, &tooLarge), isCorrupt(err):
-		c.giveUp(t, fmt.Sprintf("the batch at offset %d cannot be read: %v", c.position(t), err))
+		c.giveUp(t, Unreadable, fmt.Sprintf("the batch at offset %d cannot be read: %v", c.position(t), err))
 	case errors.Is(err, context.Canceled), errors.Is(err, kgo.ErrClientClosed):
 	default:
 		// What the client can mend it does not report; what it reports it asks for
@@ -41,8 +41,8 @@ func (c *Consumer) readError(t Tenure, err error) {
 }
 
 // giveUp stops a partition and says why, in the log as in status.
-func (c *Consumer) giveUp(t Tenure, reason string) {
-	c.Stop(t, reason)
+func (c *Consumer) giveUp(t Tenure, code Reason, reason string) {
+	c.Stop(t, code, reason)
 	c.cfg.Log.Error("partition stops reading", "topic", t.Topic, "partition", t.Partition, "offset", c.position(t), "err", reason)
 }
 
@@ -94,7 +94,7 @@ func (c *Consumer) outOfRange(t Tenure) {
 			c.handler.LogStart(t, start)
 			c.Jump(t, start, -1)
 		case at > end:
-			c.giveUp(t, fmt.Sprintf("the read position %d lies above the end of the log, %d: the log was truncated", at, end))
+			c.giveUp(t, Truncated, fmt.Sprintf("the read position %d lies above the end of the log, %d: the log was truncated", at, end))
 			return
 		}
 		c.resume(t)
@@ -135,6 +135,7 @@ func (c *Consumer) notLoaded(t Tenure, err error) {
 		return
 	}
 	o.stopped = fmt.Sprintf("where to begin could not be found out, trying again: %v", err)
+	o.reason, o.since, o.trying = NotBegun, time.Now(), true
 	c.mu.Unlock()
 	c.cfg.Log.Warn("partition cannot be begun, trying again", "topic", t.Topic, "partition", t.Partition, "err", err)
 	time.AfterFunc(askAgain, func() {

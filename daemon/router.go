@@ -124,7 +124,15 @@ func (r *router) Jump(j purgatory.Jump) {
 
 // Halt implements lane.Reading.
 func (r *router) Halt(h purgatory.HaltNotice) {
-	r.consumer.Stop(consumer.Tenure{TopicPartition: h.TopicPartition, Epoch: h.Epoch}, h.Reason)
+	r.consumer.Stop(consumer.Tenure{TopicPartition: h.TopicPartition, Epoch: h.Epoch}, haltedBy(h), h.Reason)
+}
+
+// haltedBy says what kind of halt it is.
+func haltedBy(h purgatory.HaltNotice) consumer.Reason {
+	if h.Truncated {
+		return consumer.Truncated
+	}
+	return consumer.Halted
 }
 
 // LeaseValid implements lane.Reading.

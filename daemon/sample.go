@@ -35,12 +35,15 @@ func (d *Daemon) Sample() admin.Sample {
 	}
 	health := d.watcher.Health()
 	s.Kafka = admin.Kafka{Answering: health.Answering, Since: health.Since, Err: health.Err, Missing: append(health.Missing, d.mismatches()...), Unusable: d.unusable(), Warnings: health.Warnings}
+	for _, t := range health.Unusable {
+		s.Kafka.Topics = append(s.Kafka.Topics, admin.TopicState{Name: t.Name, State: t.State.String(), Since: t.Since})
+	}
 	s.Group = admin.Group{
 		ID: d.cfg.GroupID, InstanceID: d.cfg.GroupInstanceID, MemberID: group.MemberID, Generation: group.Generation,
 		Joined: group.Joined, Rebalances: group.Rebalances, LastError: group.LastError, LeaseValid: d.consumer.LeaseValid(),
 	}
 	for _, p := range group.Partitions {
-		s.Group.Partitions = append(s.Group.Partitions, admin.Assignment{Topic: p.Topic, Partition: p.Partition, Loaded: p.Loaded, Stopped: p.Stopped, Next: p.Next, End: p.End})
+		s.Group.Partitions = append(s.Group.Partitions, admin.Assignment{Topic: p.Topic, Partition: p.Partition, Loaded: p.Loaded, Stopped: p.Stopped, Reason: string(p.Reason), Since: p.Since, Trying: p.Trying, Next: p.Next, End: p.End})
 	}
 	s.Journal = d.journalSample()
 	s.Replay = d.replay.sample()

@@ -70,6 +70,9 @@ type HeldView struct {
 	Records       int
 	Bytes         int64
 	SinceMs       int64
+	// Partitions are those of the target that have stopped answering; none: the target
+	// as a whole is held.
+	Partitions []int32
 }
 
 // Pauses returns why reading has to pause now.
