@@ -83,6 +83,7 @@ type Consumer struct {
 	paused     bool
 	joined     bool // a join has completed since the start
 	jumps      map[Tenure]jumpTo
+	arrived    []*beginning // ready, and to enter through the poll loop
 
 	committer  *committer
 	rebalances atomic.Int64
@@ -101,6 +102,7 @@ type owned struct {
 	reason  Reason
 	since   time.Time // of stopped
 	trying  bool      // stopped until where to begin is known
+	loading bool      // a loading has it
 	next    int64     // first offset not yet handed over
 	end     int64     // of its log as last told, or endUnknown
 	fetched bool      // a fetch was answered
@@ -202,7 +204,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 		if fetches.IsClientClosed() {
 			return nil
 		}
-		c.jump() // rebalances are blocked until AllowRebalance, so the table holds
+		c.enter() // rebalances are blocked until AllowRebalance, so the table holds
+		c.jump()
 		bytes := c.handOver(fetches)
 		c.client.AllowRebalance()
 		if !c.budget.take(ctx, bytes) {
@@ -226,12 +229,10 @@ func (c *Consumer) handOver(fetches kgo.Fetches) (bytes int64) {
 		o := c.table[tp]
 		if o == nil || !o.loaded || o.stopped != "" {
 			c.mu.Unlock()
-			if o != nil && f.Err != nil {
-				c.notLoaded(o.Tenure, f.Err)
-			}
 			return
 		}
 		tenure := o.Tenure
+		c.astray(o, f.Records)
 		if n := len(f.Records); n > 0 {
 			o.next = max(o.next, f.Records[n-1].Offset+1)
 		}

@@ -2,9 +2,9 @@ package consumer
 
 import (
 	"context"
-	"fmt"
 	"time"
 
+	"layover/cluster"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -47,7 +47,7 @@ func (c *Consumer) askAndJump(t Tenure, to jumpTo) {
 		end, err := c.endOfEpoch(ctx, t.TopicPartition, to.leaderEpoch)
 		switch {
 		case err == nil && end >= 0 && end < to.offset:
-			c.giveUp(t, Truncated, fmt.Sprintf("the log was truncated at %d, and all up to %d counts as finished: set the group's offset for this partition, then restart", end, to.offset))
+			c.giveUp(t, Truncated, truncatedBelow(end, to.offset))
 			return
 		case err == nil:
 			c.noteJump(t, to)
@@ -70,9 +70,18 @@ func (c *Consumer) endOfEpoch(ctx context.Context, t offsets.TopicPartition, lea
 	}
 	a, ok := answers[t.Topic][t.Partition]
 	if !ok {
-		return 0, errNoAnswer
+		return 0, cluster.ErrNoAnswer
 	}
 	return a.EndOffset, a.Err
+}
+
+// astray makes reading of a partition go on where it begins, if the client began to read
+// below: a client that did not know the partition yet could not be set to its offset.
+// What it read is known to be finished. Callers hold mu.
+func (c *Consumer) astray(o *owned, records []*kgo.Record) {
+	if !o.fetched && len(records) > 0 && records[0].Offset < o.next {
+		c.jumps[o.Tenure] = jumpTo{o.next, records[0].LeaderEpoch}
+	}
 }
 
 // jump carries out the jumps of partitions that have been fetched from: before
@@ -92,7 +101,7 @@ func (c *Consumer) jump() {
 			continue
 		}
 		delete(c.jumps, t)
-		if o == nil || o.stopped != "" || o.next >= to.offset {
+		if o == nil || o.stopped != "" || o.next > to.offset {
 			continue
 		}
 		o.next = to.offset

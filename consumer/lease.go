@@ -15,9 +15,27 @@ import (
 // accepted, for the session timeout less a margin. With only the coordinator out
 // of reach, kgo noticed the end of a membership up to 15 s after the broker had
 // ended it; until then it would go on delivering what another member delivers.
+//
+// A request counts from the instant at which it was written, by the wall clock, too. An
+// answer that waited in a socket while the machine was suspended is as old as its request.
 type lease struct {
 	length time.Duration
 	last   atomic.Pointer[time.Time]
+	now    func() time.Time // nil: time.Now
+
+	mu      sync.Mutex // leaf
+	written map[request]time.Time
+}
+
+// request is a kind of request to a broker, of which one is underway at a time.
+type request struct {
+	broker int32
+	key    kmsg.Key
+}
+
+// proves says whether the answer to a request tells that the group knows this member.
+func proves(key int16) bool {
+	return kmsg.Key(key) == kmsg.Heartbeat || kmsg.Key(key) == kmsg.SyncGroup
 }
 
 // renew starts the lease anew from an instant, unless a later one is known.
@@ -43,17 +61,39 @@ func (l *lease) valid(now time.Time) bool {
 	return now.Sub(*last) < l.length && now.Round(0).Sub(last.Round(0)) < l.length
 }
 
+// OnBrokerWrite implements kgo.HookBrokerWrite.
+func (l *lease) OnBrokerWrite(b kgo.BrokerMetadata, key int16, _ int, _, timeToWrite time.Duration, err error) {
+	if err != nil || !proves(key) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.written == nil {
+		l.written = make(map[request]time.Time)
+	}
+	l.written[request{b.NodeID, kmsg.Key(key)}] = l.clock().Add(-timeToWrite)
+}
+
 // OnBrokerE2E implements kgo.HookBrokerE2E. A heartbeat that was answered at all
 // was answered by a coordinator that knows what to do with this member: where it
 // does not, kgo ends the tenures.
-func (l *lease) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
-	if e.WriteErr != nil || e.ReadErr != nil {
+func (l *lease) OnBrokerE2E(b kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
+	if e.WriteErr != nil || e.ReadErr != nil || !proves(key) {
 		return
 	}
-	switch kmsg.Key(key) {
-	case kmsg.Heartbeat, kmsg.SyncGroup:
-		l.renew(time.Now().Add(-e.DurationE2E()))
+	l.mu.Lock()
+	at, ok := l.written[request{b.NodeID, kmsg.Key(key)}]
+	l.mu.Unlock()
+	if ok {
+		l.renew(at)
 	}
+}
+
+func (l *lease) clock() time.Time {
+	if l.now != nil {
+		return l.now()
+	}
+	return time.Now()
 }
 
 // budget bounds the bytes that were handed over and not consumed yet.

@@ -17,6 +17,8 @@ func TestALeaseRunsFromTheSendingOfTheLastAnsweredHeartbeat(t *testing.T) {
 		if l.valid(time.Now()) {
 			t.Error("valid before the first heartbeat")
 		}
+		l.OnBrokerWrite(kgo.BrokerMetadata{}, int16(kmsg.Heartbeat), 0, 0, 0, nil)
+		time.Sleep(3 * time.Second)
 		l.OnBrokerE2E(kgo.BrokerMetadata{}, int16(kmsg.Heartbeat), kgo.BrokerE2E{ReadWait: 3 * time.Second})
 		time.Sleep(5*time.Second - time.Millisecond)
 		if !l.valid(time.Now()) {
@@ -34,6 +36,26 @@ func TestALeaseRunsFromTheSendingOfTheLastAnsweredHeartbeat(t *testing.T) {
 			t.Error("an older answer took a newer one back")
 		}
 	})
+}
+
+// TestAnAnswerThatWaitedOutASuspensionRenewsNothing: the monotonic clock stands still while
+// a machine is suspended, so that the answer seems to have come at once.
+func TestAnAnswerThatWaitedOutASuspensionRenewsNothing(t *testing.T) {
+	wall := time.Now().Round(0)
+	l := lease{length: 8 * time.Second, now: func() time.Time { return wall }}
+	heartbeat := func(suspended time.Duration) {
+		l.OnBrokerWrite(kgo.BrokerMetadata{NodeID: 1}, int16(kmsg.Heartbeat), 0, 0, time.Millisecond, nil)
+		wall = wall.Add(suspended)
+		l.OnBrokerE2E(kgo.BrokerMetadata{NodeID: 1}, int16(kmsg.Heartbeat), kgo.BrokerE2E{ReadWait: time.Millisecond})
+	}
+	heartbeat(time.Minute)
+	if l.valid(wall) {
+		t.Error("an answer to what was sent a minute ago counts from now")
+	}
+	heartbeat(0)
+	if !l.valid(wall) {
+		t.Error("the next heartbeat does not renew")
+	}
 }
 
 func TestTheReadingBudgetHoldsThePollLoopWhileTooMuchIsOut(t *testing.T) {

@@ -4,116 +4,156 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
-	"layover/facts"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// loadRetry is the pause between tries to find out where a partition begins.
-const loadRetry = 200 * time.Millisecond
-
 // load decides where each newly assigned partition is read from, and gives it to
 // the handler. kgo calls it after the group's offsets were fetched and before the
-// first fetch, while heartbeats go on; ctx ends with the session. A partition
-// that is left out of the answer is not read.
+// first fetch, while heartbeats go on; ctx ends with the session.
+//
+// It answers when all partitions are ready, after loadGrace at most. The others get a
+// place that the client does not read from: a partition that the client does not know
+// could not be set to its offset later.
 func (c *Consumer) load(ctx context.Context, fetched map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	w, err := c.survey(ctx, fetched)
-	if err != nil {
-		return nil, err
-	}
-	starts, err := c.bootstrap(ctx, fetched, w)
-	if err != nil {
-		return nil, err
-	}
-	var all []*beginning
+	epochs := make(map[offsets.TopicPartition]int32)
 	for topic, partitions := range fetched {
 		for p, at := range partitions {
-			tp := offsets.TopicPartition{Topic: topic, Partition: p}
-			if again := starts[tp].again; again != nil {
-				c.notLoaded(c.tenure(tp), again)
-				continue
-			}
-			all = append(all, c.start(tp, at.EpochOffset().Epoch, w, starts))
+			epochs[offsets.TopicPartition{Topic: topic, Partition: p}] = at.EpochOffset().Epoch
 		}
 	}
-	if err := c.restore(ctx, all); err != nil {
-		return nil, err
+	l := c.newLoading(epochs)
+	loading, cancel := context.WithCancel(c.client.Context())
+	go func() { // ends with its partitions' tenures, or with the client
+		defer cancel()
+		l.run(loading)
+	}()
+	grace := time.NewTimer(loadGrace)
+	defer grace.Stop()
+	select {
+	case <-l.over:
+	case <-grace.C:
+	case <-ctx.Done():
+		cancel()
+		<-l.over
+		c.withdraw(l)
+		return nil, ctx.Err() // the next session asks for them again
 	}
+	return c.answer(l), nil
+}
+
+// answer begins what is ready, and lets the rest enter through the poll loop.
+func (c *Consumer) answer(l *loading) map[string]map[int32]kgo.Offset {
 	out := make(map[string]map[int32]kgo.Offset)
-	for _, b := range all {
+	place := func(tp offsets.TopicPartition, at kgo.Offset) {
+		if out[tp.Topic] == nil {
+			out[tp.Topic] = make(map[int32]kgo.Offset)
+		}
+		out[tp.Topic][tp.Partition] = at
+	}
+	c.mu.Lock()
+	l.late = true
+	ready := l.ready
+	l.ready = nil
+	for _, t := range l.tenures {
+		if c.row(t) != nil {
+			c.client.PauseFetchPartitions(map[string][]int32{t.Topic: {t.Partition}})
+			place(t.TopicPartition, kgo.NewOffset().At(0))
+		}
+	}
+	c.mu.Unlock()
+	for _, b := range ready {
+		delete(out[b.Topic], b.Partition)
+		if c.begin(b) {
+			c.resume(b.Tenure)
+			// With the leader epoch the client asks whether the log still is the one that
+			// was read (KIP-320), and reports a data loss where it ends below.
+			place(b.TopicPartition, kgo.NewOffset().At(b.Next).WithEpoch(b.LeaderEpoch))
+		}
+	}
+	return out
+}
+
+// enter begins the partitions that were ready late. Only the poll loop calls it, while
+// rebalances are blocked: a tenure cannot end between the look and the first fetch.
+func (c *Consumer) enter() {
+	c.mu.Lock()
+	arrived := c.arrived
+	c.arrived = nil
+	c.mu.Unlock()
+	set := make(map[string]map[int32]kgo.EpochOffset)
+	var begun []*beginning
+	for _, b := range arrived {
 		if !c.begin(b) {
 			continue
 		}
-		if at, ok := w.bounds[b.tp]; ok {
-			c.noteEnd(b.Tenure, at.End)
+		begun = append(begun, b)
+		if set[b.Topic] == nil {
+			set[b.Topic] = make(map[int32]kgo.EpochOffset)
 		}
-		c.handler.Assigned(b.Assigned)
-		if out[b.tp.Topic] == nil {
-			out[b.tp.Topic] = make(map[int32]kgo.Offset)
-		}
-		// With the leader epoch the client asks whether the log still is the one that
-		// was read (KIP-320), and reports a data loss where it ends below.
-		out[b.tp.Topic][b.tp.Partition] = kgo.NewOffset().At(b.Next).WithEpoch(b.LeaderEpoch)
+		set[b.Topic][b.Partition] = kgo.EpochOffset{Epoch: b.LeaderEpoch, Offset: b.Next}
 	}
-	return out, nil
+	c.client.SetOffsets(set) // nothing where set is empty
+	for _, b := range begun {
+		c.resume(b.Tenure)
+		c.cfg.Log.Info("partition is begun after all", "topic", b.Topic, "partition", b.Partition, "offset", b.Next)
+	}
 }
 
-// begin completes a partition's row in the ownership table. It returns false for a
-// partition that is not to be read.
+// begin completes a partition's row in the ownership table and gives it to the handler.
+// It returns false for a partition that is not to be read.
 func (c *Consumer) begin(b *beginning) bool {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	o := c.table[b.tp]
+	o := c.row(b.Tenure)
 	if o == nil {
+		c.mu.Unlock()
 		return false
 	}
-	o.topicID = b.TopicID
+	o.loading, o.trying, o.topicID = false, false, b.TopicID
+	o.stopped, o.reason, o.since = "", "", time.Time{}
 	if b.reason != "" {
-		o.stopped, o.reason, o.since = b.reason, NoOffset, time.Now()
-		c.cfg.Log.Error("partition is not read", "topic", b.tp.Topic, "partition", b.tp.Partition, "err", b.reason)
+		o.stopped, o.reason, o.since = b.reason, b.code, time.Now()
+		c.mu.Unlock()
+		c.cfg.Log.Error("partition is not read", "topic", b.Topic, "partition", b.Partition, "err", b.reason)
 		return false
 	}
-	b.Tenure = o.Tenure
-	o.loaded, o.next = true, b.Next
+	o.loaded, o.next, o.end = true, b.Next, b.at.End
+	c.mu.Unlock()
+	c.handler.Assigned(b.Assigned)
 	return true
 }
 
-// start decides where one partition begins, or why it cannot. leaderEpoch is the
-// committed one as the client has it: -1 also where brokers cannot be asked about it.
-func (c *Consumer) start(tp offsets.TopicPartition, leaderEpoch int32, w world, starts map[offsets.TopicPartition]startAt) *beginning {
-	b, bounded := w.bounds[tp]
-	id := offsets.Identity{ClusterID: w.clusterID, TopicID: w.topicIDs[tp.Topic], Partition: tp.Partition}
-	a := &beginning{tp: tp, id: facts.Identity{Identity: id, Group: c.cfg.Group}}
-	a.StableEnd, a.TopicID, a.ClusterID = b.stable, id.TopicID, id.ClusterID
+// withdraw makes the partitions of a loading that has ended loadable again.
+func (c *Consumer) withdraw(l *loading) {
 	c.mu.Lock()
-	was, ok := c.committed[tp]
-	c.mu.Unlock()
-	was.LeaderEpoch = leaderEpoch
-	if !bounded { // its first fetch will tell whether the offset is in the log
-		b.End = math.MaxInt64
+	defer c.mu.Unlock()
+	for _, t := range l.tenures {
+		if o := c.row(t); o != nil {
+			o.loading = false
+		}
 	}
-	if !ok {
-		s := starts[tp]
-		a.Window, a.Next, a.LeaderEpoch, a.reason = offsets.NewWindow(s.offset), s.offset, -1, s.reason
-		return a
+}
+
+// notBegun says in the table that a partition is not read yet, and why.
+func (c *Consumer) notBegun(t Tenure, why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := c.row(t)
+	if o == nil || o.loaded || o.stopped != "" && !o.trying {
+		return
 	}
-	from, err := offsets.Resume(was, id, b.Bounds)
-	switch {
-	case errors.Is(err, offsets.ErrBeyondEnd):
-		a.reason = fmt.Sprintf("%v: the log was truncated or is another one; set the group's offset for this partition, then restart", err)
-		return a
-	case err != nil:
-		a.reason = fmt.Sprintf("its committed metadata cannot be read by this version: %v", err)
-		return a
+	if o.since.IsZero() {
+		o.since = time.Now()
 	}
-	c.sayStart(tp, was.Offset, from)
-	a.Window, a.Next, a.LeaderEpoch = from.Window, from.Next, from.LeaderEpoch
-	a.id.Incarnation, a.named, a.end = from.Incarnation, from.Journal, b.End
-	return a
+	o.stopped, o.reason, o.trying = "where to begin is not known yet, trying again: "+why, NotBegun, true
+}
+
+// truncatedBelow says that a log ends below what counts as read.
+func truncatedBelow(end, next int64) string {
+	return fmt.Sprintf("the log was truncated at %d, and all up to %d counts as finished: set the group's offset for this partition, then restart", end, next)
 }
 
 // sayStart logs what is unusual about where a partition begins.

@@ -10,7 +10,6 @@ import (
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // identify copies member id and generation into the table. Callers hold mu and
@@ -138,30 +137,6 @@ func (c *Consumer) forget(parts map[string][]int32) {
 	}
 }
 
-// onOffsetsFetched keeps what the group has committed for the partitions that load
-// is about to be asked for.
-func (c *Consumer) onOffsetsFetched(_ context.Context, _ *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, g := range resp.Groups {
-		for _, t := range g.Topics {
-			for _, p := range t.Partitions {
-				tp := offsets.TopicPartition{Topic: t.Topic, Partition: p.Partition}
-				if p.ErrorCode != 0 || p.Offset < 0 {
-					delete(c.committed, tp)
-					continue
-				}
-				var metadata string
-				if p.Metadata != nil {
-					metadata = *p.Metadata
-				}
-				c.committed[tp] = offsets.Committed{Offset: p.Offset, LeaderEpoch: -1, Metadata: metadata}
-			}
-		}
-	}
-	return nil
-}
-
 // Reason is why a partition is not read, as a stable code.
 type Reason string
 
@@ -172,6 +147,8 @@ const (
 	Truncated  Reason = "truncated"  // the log is another one than that which was read
 	Unreadable Reason = "unreadable" // a batch that cannot be read
 	Halted     Reason = "halted"     // by the policy for invalid records
+
+	NewerVersion Reason = "newer_version" // a newer version wrote what is committed, or the journal
 )
 
 // Stop makes a partition not be read any more in this tenure, and says why.

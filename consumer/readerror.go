@@ -7,9 +7,9 @@ import (
 	"io"
 	"time"
 
+	"layover/cluster"
 	"layover/offsets"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -82,13 +82,14 @@ func (c *Consumer) outOfRange(t Tenure) {
 		if at < 0 {
 			return
 		}
-		start, end, err := c.logBounds(ctx, t)
+		start, end, same, err := c.logBounds(ctx, t)
 		switch {
 		case err != nil:
 			if pause(ctx, loadRetry) != nil {
 				return
 			}
 			continue
+		case !same: // another log, of which nothing was read: the topic is assigned afresh
 		case at < start:
 			c.cfg.Log.Error("the log starts above the read position: records were deleted before they were read", "topic", t.Topic, "partition", t.Partition, "offset", at, "start", start)
 			c.handler.LogStart(t, start)
@@ -121,40 +122,6 @@ func (c *Consumer) pause(t Tenure) {
 	}
 }
 
-// askAgain is the pause before a topic is assigned afresh of which a partition could
-// not be begun.
-const askAgain = 15 * time.Second
-
-// notLoaded deals with a partition whose offset the group did not tell: the client
-// has dropped it from the assignment and does not ask again by itself.
-func (c *Consumer) notLoaded(t Tenure, err error) {
-	c.mu.Lock()
-	o := c.row(t)
-	if o == nil || o.loaded || o.stopped != "" {
-		c.mu.Unlock()
-		return
-	}
-	o.stopped = fmt.Sprintf("where to begin could not be found out, trying again: %v", err)
-	o.reason, o.since, o.trying = NotBegun, time.Now(), true
-	c.mu.Unlock()
-	c.cfg.Log.Warn("partition cannot be begun, trying again", "topic", t.Topic, "partition", t.Partition, "err", err)
-	time.AfterFunc(askAgain, func() {
-		if c.isTenure(t) {
-			c.Rejoin(t.Topic)
-		}
-	})
-}
-
-// tenure returns a partition's present tenure.
-func (c *Consumer) tenure(tp offsets.TopicPartition) Tenure {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if o := c.table[tp]; o != nil {
-		return o.Tenure
-	}
-	return Tenure{TopicPartition: tp}
-}
-
 // isTenure says whether a tenure still is.
 func (c *Consumer) isTenure(t Tenure) bool {
 	c.mu.Lock()
@@ -162,17 +129,22 @@ func (c *Consumer) isTenure(t Tenure) bool {
 	return c.row(t) != nil
 }
 
-func (c *Consumer) logBounds(ctx context.Context, t Tenure) (start, end int64, err error) {
-	adm := kadm.NewClient(c.client)
-	starts, err := adm.ListStartOffsets(ctx, t.Topic)
-	if err != nil {
-		return 0, 0, err
-	}
-	ends, err := adm.ListEndOffsets(ctx, t.Topic)
-	if err != nil {
-		return 0, 0, err
-	}
-	s, _ := starts.Lookup(t.Topic, t.Partition)
-	e, _ := ends.Lookup(t.Topic, t.Partition)
-	return s.Offset, e.Offset, errors.Join(s.Err, e.Err)
+// logBounds asks where a partition's log begins and ends, and says whether its topic still
+// is the one that the tenure is about.
+func (c *Consumer) logBounds(ctx context.Context, t Tenure) (start, end int64, same bool, err error) {
+	err = cluster.ErrNoAnswer
+	cluster.AskBounds(ctx, c.client, []offsets.TopicPartition{t.TopicPartition}, func(found cluster.Located) {
+		b := found[t.TopicPartition]
+		start, end, err = b.Start, b.End, b.Err
+		same = c.isOf(t, b.TopicID)
+	})
+	return start, end, same, err
+}
+
+// isOf says whether a tenure's topic has that id.
+func (c *Consumer) isOf(t Tenure, id offsets.TopicID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := c.row(t)
+	return o != nil && o.topicID == id
 }

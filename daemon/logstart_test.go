@@ -11,9 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Reading begins without a log's bounds where they cannot be had for a while, and the
-// first fetch finds its offset deleted. It asks with a leader epoch, and the client
-// asks for the end of that first, where something was finished and committed before.
+// A partition waits for its log bounds, and finds its committed offset deleted. It begins
+// late with a leader epoch where something was finished and committed before.
 func TestALogStartThatIsNotKnownAtFirstIsGoneOverToAndNotTheEnd(t *testing.T) {
 	for name, finished := range map[string]int{"with a leader epoch": 10, "without one": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -42,12 +41,39 @@ func TestALogStartThatIsNotKnownAtFirstIsGoneOverToAndNotTheEnd(t *testing.T) {
 				fault.Remove()
 				w.until(2*time.Hour, "what is left is delivered", func() bool { return w.count(egress) == finished+60 })
 				time.Sleep(2 * time.Second)
-				if !strings.Contains(in.logs.String(), "deleted before they were read") {
+				if !strings.Contains(in.logs.String(), "deleted before they were delivered") {
 					t.Error("the loss is not said")
+				}
+				if lost := in.metric("layover_lost_to_retention_records_total"); lost != float64(40-finished) {
+					t.Errorf("%v records count as lost, want %d", lost, 40-finished)
 				}
 				in.stop()
 				w.committed(0, 100)
 			})
 		})
 	}
+}
+
+// TestALogThatIsDeletedAboveTheReadPositionIsGoneOver: a fetch finds its offset deleted.
+func TestALogThatIsDeletedAboveTheReadPositionIsGoneOver(t *testing.T) {
+	inBubble(t, func(w *world) {
+		in := w.start()
+		in.ready()
+		fetches := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: ingress, Partitions: []int32{0}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+		time.Sleep(2 * time.Second)
+		w.sendMany(0, 0, 100, func(int) []kgo.RecordHeader { return nil })
+		if err := w.broker.DeleteRecords(ingress, 0, 40); err != nil {
+			t.Fatal(err)
+		}
+		fetches.Remove()
+		w.until(10*time.Second, "what is left is delivered", func() bool { return w.count(egress) == 60 })
+		if !strings.Contains(in.logs.String(), "deleted before they were read") {
+			t.Error("the loss is not said")
+		}
+		if lost := in.metric("layover_lost_to_retention_records_total"); lost != 40 {
+			t.Errorf("%v records count as lost", lost)
+		}
+		in.stop()
+		w.committed(0, 100)
+	})
 }

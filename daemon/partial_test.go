@@ -44,10 +44,28 @@ func TestARefusedOffsetFetchIsAskedForAgain(t *testing.T) {
 		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Topic: ingress, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed, Count: 1})
 		in := w.start()
 		w.sendMany(1, 0, 10, func(int) []kgo.RecordHeader { return nil })
-		w.until(time.Minute, "the partition is read after all", func() bool { return w.count(egress) == 10 })
-		if !strings.Contains(in.logs.String(), "cannot be begun") {
-			t.Error("nothing was said")
+		w.until(5*time.Second, "the partition is read after all", func() bool { return w.count(egress) == 10 })
+		in.stop()
+		w.committed(1, 10)
+	})
+}
+
+// TestAnOffsetFetchThatStaysRefusedIsSaidAndStopsItsPartitionAlone until it is answered.
+func TestAnOffsetFetchThatStaysRefusedIsSaidAndStopsItsPartitionAlone(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.known()
+		w.sendMany(1, 0, 10, func(int) []kgo.RecordHeader { return nil })
+		fault := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Topic: ingress, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+		in := w.start()
+		in.ready()
+		w.onTime(0)
+		time.Sleep(time.Minute)
+		w.onTime(0)
+		if n := strings.Count(in.logs.String(), "cannot be begun"); n != 1 {
+			t.Errorf("said %d times", n)
 		}
+		fault.Remove()
+		w.until(5*time.Second, "the partition is read", func() bool { return w.count(egress) == 12 })
 		in.stop()
 		w.committed(1, 10)
 	})

@@ -101,7 +101,8 @@ func (d *Daemon) unusable() (topics []string) {
 }
 
 // caughtUp says whether a join has completed and every assigned partition is read
-// up to the last stable offset it had when it was assigned, or is not read at all.
+// up to the last stable offset it had when it was assigned, or is not read at all: one
+// that cannot be begun counts as that after a while.
 func caughtUp(group consumer.Status, lanes []*purgatory.Snapshot) bool {
 	if !group.Joined {
 		return false
@@ -113,7 +114,7 @@ func caughtUp(group consumer.Status, lanes []*purgatory.Snapshot) bool {
 		}
 	}
 	for _, p := range group.Partitions {
-		if p.Stopped != "" {
+		if p.Stopped != "" && (!p.Trying || time.Since(p.Since) >= kafkaDown) {
 			continue
 		}
 		v, ok := at[p.TopicPartition]

@@ -283,7 +283,9 @@ func (w *world) restore(partition int32) (facts.Ask, facts.Answer) {
 		Group: group, Ingress: []string{ingress}, Name: func(string) string { return name }, Auto: true, Client: w.client,
 		Options: func() []kgo.Opt { return []kgo.Opt{kgo.SeedBrokers(w.broker.ListenAddrs()...)} }, Log: slog.New(slog.DiscardHandler),
 	})
-	return ask, j.Restore(w.Context(), []facts.Ask{ask})[0]
+	var answer facts.Answer
+	j.Restore(w.Context(), []facts.Ask{ask}, func(_ int, a facts.Answer) { answer = a })
+	return ask, answer
 }
 
 // same fails the test unless two windows are.

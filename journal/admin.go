@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"layover/cluster"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
@@ -59,7 +61,7 @@ func (j *Journal) answered(name string, of func(t *topic) *refusal, err error, e
 			r.next = now.Add(requestRetry) // until brokers know of it
 		case errors.Is(err, kerr.TopicAlreadyExists): // another process was faster
 			r.next = now.Add(requestRetry)
-		case errors.Is(err, errNoAnswer) || !denied && kerr.IsRetriable(err):
+		case errors.Is(err, cluster.ErrNoAnswer) || !denied && kerr.IsRetriable(err):
 			t.err = err.Error()
 			r.next = now.Add(requestRetry)
 		default:

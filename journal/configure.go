@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"layover/cluster"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -73,7 +75,7 @@ func (j *Journal) configure(ctx context.Context) {
 func (j *Journal) unconfigured(t *topic, err error) {
 	t.configured = time.Now().Add(configureRetry)
 	t.err = err.Error()
-	if t.unread || errors.Is(err, errNoAnswer) {
+	if t.unread || errors.Is(err, cluster.ErrNoAnswer) {
 		return
 	}
 	t.unread = true

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"layover/cluster"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -24,6 +25,8 @@ const (
 	// fetchWait is how long a broker may wait for records: those that are asked for
 	// are there, or something is wrong.
 	fetchWait = 200 * time.Millisecond
+	// discoverTimeout is for one answer to where the brokers are.
+	discoverTimeout = time.Second
 )
 
 // want is a partition and the offset from which on it is to be read.
@@ -86,7 +89,7 @@ func fetch(ctx context.Context, cl *kgo.Client, leader int32, wants []want) map[
 	if err := kerr.ErrorForCode(answer.ErrorCode); err != nil {
 		return fail(err)
 	}
-	fail(errNoAnswer) // for those that are missing in it
+	fail(cluster.ErrNoAnswer) // for those that are missing in it
 	names := make(map[offsets.TopicID]string)
 	for _, w := range wants {
 		names[w.id] = w.at.Topic
@@ -120,7 +123,7 @@ func process(at offsets.TopicPartition, from int64, p *kmsg.FetchResponseTopicPa
 
 // discover makes a client ask where the brokers are.
 func discover(ctx context.Context, cl *kgo.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, locateTimeout)
+	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
 	defer cancel()
 	_, err := metadata(ctx, cl, nil)
 	return err

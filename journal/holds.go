@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
+	"layover/cluster"
 	"layover/facts"
 	"layover/offsets"
 
@@ -15,85 +17,86 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// holdsWait is how long Holds waits for answers, and for records.
-const holdsWait = 5 * time.Second
+// holdsWait is how long Holds waits for a partition that gives no sign.
+const holdsWait = 2 * time.Second
 
 // Holds says which of the partitions have a record in their journal, of whatever life
-// of their offset. An error says that it is not known; the cost is that of reading
-// each journal up to its first such record. A topic that does not exist is believed in
-// after two seconds: a broker that has just started knows none.
-func (j *Journal) Holds(ctx context.Context, ids map[offsets.TopicPartition]offsets.Identity) (map[offsets.TopicPartition]bool, error) {
+// of their offset. A partition of which that is not known is in unknown, with the reason,
+// and not in held. The cost is that of reading each journal up to its first such record.
+// A topic that does not exist is believed in after two seconds: a broker that has just
+// started knows none.
+func (j *Journal) Holds(ctx context.Context, ids map[offsets.TopicPartition]offsets.Identity) (held map[offsets.TopicPartition]bool, unknown map[offsets.TopicPartition]error) {
 	of := make(map[offsets.TopicPartition]offsets.TopicPartition, len(ids)) // ingress partition by that of the journal
+	parts := make([]offsets.TopicPartition, 0, len(ids))
 	for tp := range ids {
 		of[j.at(tp)] = tp
+		parts = append(parts, j.at(tp))
 	}
 	began := time.Now()
-	for {
-		held, missing, err := j.holds(ctx, ids, of)
-		if err == nil && (!missing || time.Since(began) >= missingWait) {
-			return held, nil
-		}
-		if ctx.Err() != nil || time.Since(began) >= holdsWait {
-			return nil, fmt.Errorf("journal: %w", cmp.Or(err, ctx.Err()))
-		}
+	ends, failed := j.logBounds(ctx, parts)
+	for missesAny(failed) && time.Since(began) < missingWait && ctx.Err() == nil {
 		pause(ctx, restoreRetry)
-	}
-}
-
-// holds tries once.
-func (j *Journal) holds(ctx context.Context, ids map[offsets.TopicPartition]offsets.Identity, of map[offsets.TopicPartition]offsets.TopicPartition) (held map[offsets.TopicPartition]bool, missing bool, err error) {
-	parts := make([]offsets.TopicPartition, 0, len(of))
-	for at := range of {
-		parts = append(parts, at)
-	}
-	ends, err := j.logBounds(ctx, parts, func(err error) bool { // nobody has written there
-		missing = missing || errors.Is(err, errMissing)
-		return errors.Is(err, errMissing) || errors.Is(err, kerr.TopicAuthorizationFailed)
-	})
-	if err != nil {
-		return nil, false, err
+		ends, failed = j.logBounds(ctx, parts)
 	}
 	held = make(map[offsets.TopicPartition]bool, len(ids))
-	for tp := range ids {
-		held[tp] = false
+	left, err := j.scanFirst(ctx, ends, func(at offsets.TopicPartition, r *kgo.Record) bool {
+		tp := of[at]
+		rec, err := facts.Read(r.Value)
+		held[tp] = held[tp] || err == nil && rec.Of(facts.Identity{Identity: ids[tp], Group: j.cfg.Group})
+		return !held[tp]
+	})
+	maps.Copy(failed, left)
+	unknown = make(map[offsets.TopicPartition]error)
+	for _, at := range parts {
+		why := cmp.Or(failed[at], err)
+		// Nobody has written to a topic that is not there, or that we may not read.
+		if why != nil && !errors.Is(why, cluster.ErrMissing) && !errors.Is(why, kerr.TopicAuthorizationFailed) {
+			unknown[of[at]] = fmt.Errorf("its journal: %w", why)
+			delete(held, of[at])
+		} else if !held[of[at]] {
+			held[of[at]] = false
+		}
 	}
+	return held, unknown
+}
+
+// missesAny says whether one of the errors is that a topic does not exist.
+func missesAny(failed map[offsets.TopicPartition]error) bool {
+	for _, err := range failed {
+		if errors.Is(err, cluster.ErrMissing) {
+			return true
+		}
+	}
+	return false
+}
+
+// scanFirst reads partitions, each until f says that no more of it is wanted.
+func (j *Journal) scanFirst(ctx context.Context, ends map[offsets.TopicPartition][2]int64, f func(offsets.TopicPartition, *kgo.Record) (more bool)) (left map[offsets.TopicPartition]error, err error) {
 	if len(ends) == 0 {
-		return held, missing, nil
+		return nil, nil
 	}
 	client, err := newClient(j.cfg.Options())
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	defer client.Close()
-	err = scan(ctx, client, ends, holdsWait, func(at offsets.TopicPartition, r *kgo.Record) (more bool, err error) {
-		tp := of[at]
-		rec, err := facts.Read(r.Value)
-		if err == nil && rec.Of(facts.Identity{Identity: ids[tp], Group: j.cfg.Group}) {
-			held[tp] = true
-		}
-		return !held[tp], nil
-	})
-	if errors.Is(err, kerr.TopicAuthorizationFailed) {
-		err = nil
-	}
-	return held, missing, err
+	return scan(ctx, client, ends, holdsWait, func(at offsets.TopicPartition, r *kgo.Record) (bool, error) { return f(at, r), nil })
 }
 
-// logBounds returns where the logs of partitions begin and end, without those of which
-// an error says that they do not count.
-func (j *Journal) logBounds(ctx context.Context, parts []offsets.TopicPartition, absent func(error) bool) (map[offsets.TopicPartition][2]int64, error) {
+// logBounds returns where the logs of partitions begin and end, or why that is not known.
+func (j *Journal) logBounds(ctx context.Context, parts []offsets.TopicPartition) (ends map[offsets.TopicPartition][2]int64, failed map[offsets.TopicPartition]error) {
+	ctx, cancel := context.WithTimeout(ctx, holdsWait)
+	defer cancel()
 	var mu sync.Mutex
-	var failed error
-	ends := make(map[offsets.TopicPartition][2]int64)
-	askBounds(ctx, j.cfg.Client, parts, func(a answers) {
+	ends, failed = make(map[offsets.TopicPartition][2]int64), make(map[offsets.TopicPartition]error)
+	cluster.AskBounds(ctx, j.cfg.Client, parts, func(a cluster.Located) {
 		mu.Lock()
 		defer mu.Unlock()
 		for at, b := range a {
-			switch {
-			case b.err == nil:
-				ends[at] = [2]int64{b.start, b.end}
-			case !absent(b.err):
-				failed = fmt.Errorf("%s/%d: %w", at.Topic, at.Partition, b.err)
+			if b.Err != nil {
+				failed[at] = b.Err
+			} else {
+				ends[at] = [2]int64{b.Start, b.Stable}
 			}
 		}
 	})

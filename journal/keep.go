@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"layover/cluster"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -245,15 +246,13 @@ func describe(code int16, message *string) error {
 	return err
 }
 
-var errNoAnswer = errors.New("no answer")
-
 // answerFor returns what became of one topic of a request.
 func answerFor(err error, codes map[string]error, name string) error {
 	if err != nil {
-		return fmt.Errorf("%w: %w", errNoAnswer, err)
+		return fmt.Errorf("%w: %w", cluster.ErrNoAnswer, err)
 	}
 	if err, ok := codes[name]; ok {
 		return err
 	}
-	return errNoAnswer
+	return cluster.ErrNoAnswer
 }

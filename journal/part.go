@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"layover/cluster"
 	"layover/facts"
 	"layover/offsets"
 
@@ -16,15 +17,16 @@ import (
 type restoring struct {
 	journal *Journal
 	began   time.Time
-	out     []facts.Answer
+	answer  func(i int, a facts.Answer)      // takes each answer, once
 	parts   map[offsets.TopicPartition]*part // by journal partition
 	open    int                              // that are not done
+	stopped bool                             // nobody waits for the answers any more
 	taken   time.Time                        // when a record of any of them was taken in last
 	client  *kgo.Client                      // that reads, nil before there is anything to read
 	// fetching says which brokers have a request: one at a time bounds the memory.
 	fetching map[int32]bool
 	asking   sync.WaitGroup
-	bounds   chan answers
+	bounds   chan cluster.Located
 	fetched  chan fetched
 	ends     chan epochEnd
 }
@@ -32,14 +34,15 @@ type restoring struct {
 // part is one journal partition that is read.
 type part struct {
 	at       offsets.TopicPartition
+	no       int // of its ask
 	ask      *facts.Ask
-	answer   *facts.Answer
+	answer   facts.Answer // once it is done
 	union    *facts.Union
 	tail     []facts.Run // of the window before anything was read
 	state    partState
 	asked    bool      // an answer is awaited
 	due      time.Time // when it is asked again
-	bounds   bounds
+	bounds   cluster.Bounds
 	next     int64     // first offset that was not taken in, -1: nothing is known
 	progress time.Time // when something was taken in last, or the begin
 	since    time.Time // the same, or when reading began last
@@ -64,11 +67,11 @@ func (r *restoring) begin(asks []facts.Ask) {
 	for i := range asks {
 		ask := &asks[i]
 		p := &part{
-			at: r.journal.at(ask.TopicPartition), ask: ask, answer: &r.out[i], next: -1, progress: r.began, ends: make(map[int32]int64),
+			at: r.journal.at(ask.TopicPartition), no: i, ask: ask, next: -1, progress: r.began, ends: make(map[int32]int64),
 			union: facts.NewUnion(ask.ID, ask.Window, ask.LeaderEpoch, ask.LogEnd, ask.Committed),
 		}
 		if r.parts[p.at] != nil {
-			r.out[i].Complaint = fmt.Errorf("the journal %s/%d is asked for twice", p.at.Topic, p.at.Partition)
+			r.answer(i, facts.Answer{Complaint: fmt.Errorf("the journal %s/%d is asked for twice", p.at.Topic, p.at.Partition)})
 			continue
 		}
 		if p.named() {
@@ -122,8 +125,9 @@ func (p *part) silence() error {
 
 // refuse ends a part whose partition must not be read at all.
 func (r *restoring) refuse(p *part, why error) {
-	r.finish(p, why)
+	r.end(p, why)
 	p.answer.Err, p.answer.Complaint = why, nil
+	r.report(p)
 }
 
 // finish ends a part: with why something was not read, or with the union's judgement.
@@ -131,17 +135,23 @@ func (r *restoring) finish(p *part, why error) {
 	if p.state == done {
 		return
 	}
+	r.end(p, why)
+	r.report(p)
+}
+
+// end makes a part's answer.
+func (r *restoring) end(p *part, why error) {
 	p.state = done
 	r.open--
 	u := p.union
 	if why == nil {
-		why = u.Complain(p.bounds.topicID, p.bounds.start, p.bounds.end)
+		why = u.Complain(p.bounds.TopicID, p.bounds.Start, p.bounds.Stable)
 	}
 	if u.Damaged > 0 {
 		why = errors.Join(why, fmt.Errorf("%d records of the journal are damaged", u.Damaged))
 	}
-	*p.answer = facts.Answer{
-		Restored: u.Restored(why == nil, p.bounds.start, p.tail), LeaderEpoch: u.LeaderEpoch(), Complaint: why,
+	p.answer = facts.Answer{
+		Restored: u.Restored(why == nil, p.bounds.Start, p.tail), LeaderEpoch: u.LeaderEpoch(), Complaint: why,
 		Records: u.Records, Bytes: u.Bytes, Others: u.Others, Damaged: u.Damaged, Group: u.Group, Took: time.Since(r.began),
 	}
 }
@@ -153,7 +163,7 @@ func (r *restoring) remaining() (records, bytes, left int64) {
 		records += p.union.Records
 		bytes += p.union.Bytes
 		if p.state != done {
-			left += max(p.bounds.end-max(p.next, p.bounds.start), 0)
+			left += max(p.bounds.Stable-max(p.next, p.bounds.Start), 0)
 		}
 	}
 	return records, bytes, left
@@ -164,8 +174,8 @@ func (r *restoring) sayProgress() {
 	r.journal.cfg.Log.Info("reading the journal", "partitions", r.open, "records", records, "bytes", bytes, "remaining", left)
 }
 
-// sum counts what was restored and says it; after a stop, not what is missing.
-func (r *restoring) sum(asks int, stopped bool) {
+// sum counts what was restored, and says it.
+func (r *restoring) sum(asks int) {
 	j, took := r.journal, time.Since(r.began)
 	records, bytes, _ := r.remaining()
 	if asks > 0 {
@@ -176,17 +186,21 @@ func (r *restoring) sum(asks int, stopped bool) {
 	if records > 0 || took > sayTook {
 		j.cfg.Log.Info("journal was read", "partitions", asks, "records", records, "bytes", bytes, "took", took.Round(time.Millisecond))
 	}
-	for at, p := range r.parts {
-		a := p.answer
-		log := j.cfg.Log.With("topic", at.Topic, "partition", at.Partition)
-		switch {
-		case a.Err != nil:
-			log.Error("journal cannot be read", "err", a.Err)
-		case a.Complaint == nil, stopped:
-		case p.named():
-			log.Error("journal is incomplete: records may be delivered again", "err", a.Complaint)
-		default:
-			log.Warn("journal is incomplete: records may be delivered again", "err", a.Complaint)
-		}
+}
+
+// report gives away an answer, and says what is wrong with it. After a stop nothing is.
+func (r *restoring) report(p *part) {
+	log := r.journal.cfg.Log.With("topic", p.at.Topic, "partition", p.at.Partition)
+	const incomplete = "journal is incomplete: records may be delivered again"
+	switch a := &p.answer; {
+	case r.stopped:
+	case a.Err != nil:
+		log.Error("journal cannot be read", "err", a.Err)
+	case a.Complaint == nil:
+	case p.named():
+		log.Error(incomplete, "err", a.Complaint)
+	default:
+		log.Warn(incomplete, "err", a.Complaint)
 	}
+	r.answer(p.no, p.answer)
 }

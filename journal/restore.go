@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"layover/cluster"
 	"layover/facts"
 	"layover/offsets"
 
@@ -30,12 +31,14 @@ const (
 )
 
 // Restore reads what the journals say about partitions that begin, and adds it to their
-// windows. The answers are in the order of asks. It returns at the latest when nothing
-// was to be had for 30 s, or when ctx ends.
-func (j *Journal) Restore(ctx context.Context, asks []facts.Ask) []facts.Answer {
+// windows. It calls done with each partition's answer, by the index of its ask, as soon as
+// that one is complete: a journal partition that is out of reach holds up its own alone.
+// It returns when all are answered: at the latest when nothing was to be had for 30 s, or
+// when ctx ends.
+func (j *Journal) Restore(ctx context.Context, asks []facts.Ask, done func(i int, a facts.Answer)) {
 	r := &restoring{
-		journal: j, began: time.Now(), out: make([]facts.Answer, len(asks)), parts: make(map[offsets.TopicPartition]*part),
-		bounds: make(chan answers), fetched: make(chan fetched), ends: make(chan epochEnd), fetching: make(map[int32]bool),
+		journal: j, began: time.Now(), answer: done, parts: make(map[offsets.TopicPartition]*part),
+		bounds: make(chan cluster.Located), fetched: make(chan fetched), ends: make(chan epochEnd), fetching: make(map[int32]bool),
 	}
 	asking, cancel := context.WithCancel(ctx)
 	r.begin(asks)
@@ -45,8 +48,7 @@ func (j *Journal) Restore(ctx context.Context, asks []facts.Ask) []facts.Answer 
 	if r.client != nil {
 		r.client.Close()
 	}
-	r.sum(len(asks), ctx.Err() != nil)
-	return r.out
+	r.sum(len(asks))
 }
 
 // run reads until all partitions are done.
@@ -56,6 +58,7 @@ func (r *restoring) run(ctx context.Context) {
 		r.turn(ctx, time.Now())
 		r.wait(ctx)
 		if err := ctx.Err(); err != nil {
+			r.stopped = true
 			for _, p := range r.parts {
 				r.finish(p, err)
 			}
@@ -84,14 +87,14 @@ func (r *restoring) turn(ctx context.Context, now time.Time) {
 			p.asked = true
 			r.askEnd(ctx, p, p.wanted)
 		case now.Sub(p.since) > stallWait:
-			r.again(p, now, errNoAnswer)
+			r.again(p, now, cluster.ErrNoAnswer)
 		default:
-			ready[p.bounds.leader] = append(ready[p.bounds.leader], p)
+			ready[p.bounds.Leader] = append(ready[p.bounds.Leader], p)
 		}
 	}
 	if len(unknown) > 0 {
 		r.asking.Go(func() { // ends with its requests, or with ctx
-			askBounds(ctx, r.journal.cfg.Client, unknown, func(a answers) { send(ctx, r.bounds, a) })
+			cluster.AskBounds(ctx, r.journal.cfg.Client, unknown, func(a cluster.Located) { send(ctx, r.bounds, a) })
 		})
 	}
 	for leader, parts := range ready {
@@ -124,7 +127,7 @@ func (r *restoring) fetch(ctx context.Context, leader int32, parts []*part) {
 	slices.SortFunc(parts, func(a, b *part) int { return a.progress.Compare(b.progress) })
 	wants := make([]want, len(parts))
 	for i, p := range parts {
-		wants[i] = want{p.at, p.bounds.topicID, p.next}
+		wants[i] = want{p.at, p.bounds.TopicID, p.next}
 	}
 	r.fetching[leader] = true
 	r.asking.Go(func() { // ends with its requests, or with ctx
@@ -140,7 +143,7 @@ func (r *restoring) wait(ctx context.Context) {
 	case a := <-r.bounds:
 		r.bound(ctx, a)
 	case e := <-r.ends:
-		r.end(e)
+		r.ended(e)
 	case f := <-r.fetched:
 		r.fetching[f.leader] = false
 		for at, got := range f.parts {
@@ -160,7 +163,7 @@ func (r *restoring) again(p *part, due time.Time, err error) {
 }
 
 // bound takes the bounds of partitions.
-func (r *restoring) bound(ctx context.Context, a answers) {
+func (r *restoring) bound(ctx context.Context, a cluster.Located) {
 	now := time.Now()
 	for at, b := range a {
 		p := r.parts[at]
@@ -169,24 +172,24 @@ func (r *restoring) bound(ctx context.Context, a answers) {
 		}
 		p.asked, p.due = false, now.Add(restoreRetry)
 		switch {
-		case errors.Is(b.err, errMissing), errors.Is(b.err, kerr.TopicAuthorizationFailed):
-			p.err = b.err
+		case errors.Is(b.Err, cluster.ErrMissing), errors.Is(b.Err, kerr.TopicAuthorizationFailed):
+			p.err = b.Err
 			switch {
 			case !p.named():
 				r.finish(p, nil) // nothing was ever written there, as far as anybody knows
 			case now.Sub(r.began) >= missingWait:
-				r.finish(p, b.err)
+				r.finish(p, b.Err)
 			}
-		case b.err != nil:
-			p.err = b.err
-		case p.ask.Committed.TopicID == b.topicID && p.ask.Committed.To >= b.end && now.Sub(r.began) < visibleWait:
+		case b.Err != nil:
+			p.err = b.Err
+		case p.ask.Committed.TopicID == b.TopicID && p.ask.Committed.To >= b.Stable && now.Sub(r.began) < visibleWait:
 			p.err = errNotReadable
 		default:
 			p.bounds, p.state, p.since, p.due = b, reading, now, now
-			if p.next < b.start || p.next > b.end { // above the end: the log was truncated
-				p.next = b.start
+			if p.next < b.Start || p.next > b.Stable { // above the end: the log was truncated
+				p.next = b.Start
 			}
-			if p.next >= b.end {
+			if p.next >= b.Stable {
 				r.finish(p, nil)
 			} else if epoch := p.ask.LeaderEpoch; epoch >= 0 && !p.early { // most records are of that one
 				p.early = true
@@ -202,7 +205,7 @@ var errNotReadable = errors.New("the record that the commit names is not readabl
 func (r *restoring) take(ctx context.Context, p *part, got took) {
 	now := time.Now()
 	for _, rec := range got.records {
-		if rec.Offset >= p.bounds.end {
+		if rec.Offset >= p.bounds.Stable {
 			break
 		}
 		err := p.union.Add(rec.Offset, rec.Value, p.endOf)
@@ -222,7 +225,7 @@ func (r *restoring) take(ctx context.Context, p *part, got took) {
 		p.next, p.progress, p.since = got.next, now, now
 	}
 	switch {
-	case p.next >= p.bounds.end:
+	case p.next >= p.bounds.Stable:
 		r.finish(p, nil)
 	case got.err != nil:
 		r.again(p, now.Add(restoreRetry), got.err)
@@ -247,8 +250,8 @@ func (r *restoring) askEnd(ctx context.Context, p *part, epoch int32) {
 	})
 }
 
-// end takes where the ingress log of a leader epoch ends.
-func (r *restoring) end(e epochEnd) {
+// ended takes where the ingress log of a leader epoch ends.
+func (r *restoring) ended(e epochEnd) {
 	p := e.part
 	if e.err == nil {
 		p.ends[e.epoch] = e.end

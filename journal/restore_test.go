@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,8 +20,24 @@ import (
 func (w *world) restore(asks ...facts.Ask) []facts.Answer {
 	w.Helper()
 	began := time.Now()
-	out := w.j.Restore(context.Background(), asks)
+	out := w.answers(context.Background(), asks)
 	w.Logf("restore took %v", time.Since(began))
+	return out
+}
+
+// answers are those of a restore, by the index of their asks. Each comes once.
+func (w *world) answers(ctx context.Context, asks []facts.Ask) []facts.Answer {
+	w.Helper()
+	out, came := make([]facts.Answer, len(asks)), make([]bool, len(asks))
+	w.j.Restore(ctx, asks, func(i int, a facts.Answer) {
+		if came[i] {
+			w.Errorf("ask %d was answered twice", i)
+		}
+		out[i], came[i] = a, true
+	})
+	if slices.Contains(came, false) {
+		w.Errorf("not every ask was answered: %v", came)
+	}
 	return out
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"layover/cluster"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -31,9 +32,13 @@ func Scan(ctx context.Context, opts []kgo.Opt, topic string, ends map[int32][2]i
 	for p, b := range ends {
 		all[offsets.TopicPartition{Topic: topic, Partition: p}] = b
 	}
-	return scan(ctx, client, all, scanWait, func(at offsets.TopicPartition, r *kgo.Record) (bool, error) {
+	left, err := scan(ctx, client, all, scanWait, func(at offsets.TopicPartition, r *kgo.Record) (bool, error) {
 		return true, f(at.Partition, r)
 	})
+	for _, why := range left {
+		err = cmp.Or(err, why)
+	}
+	return err
 }
 
 // scanned is a partition that a scan has not read to its end.
@@ -41,17 +46,20 @@ type scanned struct {
 	next, end int64
 	leader    int32 // -1: to be asked
 	id        offsets.TopicID
+	err       error // the last one
 }
 
 // scan is Scan for partitions of any topics; where f says that no more is wanted, the
-// rest of the partition is not read.
-func scan(ctx context.Context, cl *kgo.Client, ends map[offsets.TopicPartition][2]int64, wait time.Duration, f func(offsets.TopicPartition, *kgo.Record) (more bool, err error)) error {
+// rest of the partition is not read. What is left are partitions that were not read to
+// their end, each with the reason: one of them holds up no other for longer than wait.
+func scan(ctx context.Context, cl *kgo.Client, ends map[offsets.TopicPartition][2]int64, wait time.Duration, f func(offsets.TopicPartition, *kgo.Record) (more bool, err error)) (left map[offsets.TopicPartition]error, err error) {
 	open := make(map[offsets.TopicPartition]*scanned)
 	for at, b := range ends {
 		if b[0] < b[1] {
 			open[at] = &scanned{next: b[0], end: b[1], leader: -1}
 		}
 	}
+	left = make(map[offsets.TopicPartition]error)
 	for last := time.Now(); len(open) > 0; {
 		failed := find(ctx, cl, open)
 		before := time.Now()
@@ -61,29 +69,41 @@ func scan(ctx context.Context, cl *kgo.Client, ends map[offsets.TopicPartition][
 				last = before
 			}
 			if err := s.take(at, got, f); err != nil {
-				return fmt.Errorf("%s/%d@%d: %w", at.Topic, at.Partition, s.next, err)
+				return nil, fmt.Errorf("%s/%d@%d: %w", at.Topic, at.Partition, s.next, err)
 			}
-			if s.next >= s.end {
+			switch {
+			case s.next >= s.end:
 				delete(open, at)
-			} else if got.err != nil {
-				s.leader, failed = -1, fmt.Errorf("%s/%d: %w", at.Topic, at.Partition, got.err)
+			case hopeless(got.err):
+				left[at] = fmt.Errorf("%s/%d@%d: %w", at.Topic, at.Partition, s.next, got.err)
+				delete(open, at)
+			case got.err != nil:
+				s.leader, s.err, failed = -1, got.err, true
 			}
 		}
 		if err := ctx.Err(); err != nil {
-			return err
+			return nil, err
 		}
-		if len(open) > 0 && time.Since(last) >= wait {
-			return fmt.Errorf("%d partitions were not read to their end, and nothing came for %v: %w", len(open), wait, cmp.Or(failed, errNoAnswer))
+		if time.Since(last) >= wait {
+			for at, s := range open {
+				left[at] = fmt.Errorf("%s/%d was not read to its end, and nothing came for %v: %w", at.Topic, at.Partition, wait, cmp.Or(s.err, cluster.ErrNoAnswer))
+			}
+			return left, nil
 		}
-		if failed != nil {
+		if failed {
 			pause(ctx, restoreRetry)
 		}
 	}
-	return nil
+	return left, nil
 }
 
-// find asks for the leaders that are not known, and returns why one is not.
-func find(ctx context.Context, cl *kgo.Client, open map[offsets.TopicPartition]*scanned) (failed error) {
+// hopeless says whether asking again does not mend an error.
+func hopeless(err error) bool {
+	return errors.Is(err, kerr.OffsetOutOfRange) || errors.Is(err, kerr.TopicAuthorizationFailed)
+}
+
+// find asks for the leaders that are not known, and says whether one still is not.
+func find(ctx context.Context, cl *kgo.Client, open map[offsets.TopicPartition]*scanned) (failed bool) {
 	var unknown []offsets.TopicPartition
 	for at, s := range open {
 		if s.leader < 0 {
@@ -91,14 +111,14 @@ func find(ctx context.Context, cl *kgo.Client, open map[offsets.TopicPartition]*
 		}
 	}
 	if len(unknown) == 0 {
-		return nil
+		return false
 	}
-	for at, b := range locate(ctx, cl, unknown) {
-		if b.err != nil {
-			failed = b.err
+	for at, b := range cluster.Locate(ctx, cl, unknown) {
+		if b.Err != nil {
+			open[at].err, failed = b.Err, true
 			continue
 		}
-		open[at].leader, open[at].id = b.leader, b.topicID
+		open[at].leader, open[at].id = b.Leader, b.TopicID
 	}
 	return failed
 }
@@ -126,8 +146,7 @@ func fetchAll(ctx context.Context, cl *kgo.Client, open map[offsets.TopicPartiti
 	return out
 }
 
-// take calls f with what was read of a partition. An error is f's, or one that asking
-// again does not mend.
+// take calls f with what was read of a partition, and returns its error.
 func (s *scanned) take(at offsets.TopicPartition, got took, f func(offsets.TopicPartition, *kgo.Record) (bool, error)) error {
 	for _, r := range got.records {
 		if r.Offset >= s.end {
@@ -144,8 +163,5 @@ func (s *scanned) take(at offsets.TopicPartition, got took, f func(offsets.Topic
 		}
 	}
 	s.next = got.next
-	if errors.Is(got.err, kerr.OffsetOutOfRange) || errors.Is(got.err, kerr.TopicAuthorizationFailed) {
-		return got.err
-	}
 	return nil
 }

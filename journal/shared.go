@@ -2,8 +2,8 @@ package journal
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"layover/facts"
@@ -60,26 +60,19 @@ func (j *Journal) stranger(ctx context.Context, t *topic) (group string, err err
 	for p := range t.partitions {
 		parts = append(parts, offsets.TopicPartition{Topic: t.name, Partition: p})
 	}
-	ends, err := j.logBounds(ctx, parts, func(error) bool { return false })
-	if err != nil {
-		return "", err
-	}
-	client, err := newClient(j.cfg.Options())
-	if err != nil {
-		return "", err
-	}
-	defer client.Close()
-	err = scan(ctx, client, ends, holdsWait, func(_ offsets.TopicPartition, r *kgo.Record) (bool, error) {
-		if rec, err := facts.Read(r.Value); err == nil && rec.Group != j.cfg.Group {
+	ends, failed := j.logBounds(ctx, parts)
+	left, err := j.scanFirst(ctx, ends, func(_ offsets.TopicPartition, r *kgo.Record) bool {
+		if rec, err := facts.Read(r.Value); err == nil && rec.Group != j.cfg.Group && group == "" {
 			group = rec.Group
-			return false, errFound
 		}
-		return true, nil
+		return group == ""
 	})
-	if errors.Is(err, errFound) {
-		err = nil
+	maps.Copy(failed, left)
+	if group != "" || err != nil {
+		return group, err
 	}
-	return group, err
+	for _, why := range failed { // another group may have records in it
+		return "", why
+	}
+	return "", nil
 }
-
-var errFound = errors.New("found")

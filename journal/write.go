@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"layover/cluster"
 	"layover/facts"
 	"layover/offsets"
 
@@ -177,7 +178,7 @@ func deleteRecords(ctx context.Context, cl *kgo.Client, at offsets.TopicPartitio
 		return fmt.Errorf("deleting records: %w", err)
 	}
 	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
-		return fmt.Errorf("deleting records: %w", errNoAnswer)
+		return fmt.Errorf("deleting records: %w", cluster.ErrNoAnswer)
 	}
 	if err := kerr.ErrorForCode(resp.Topics[0].Partitions[0].ErrorCode); err != nil {
 		return fmt.Errorf("deleting records below %d: %w", below, err)

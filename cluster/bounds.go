@@ -1,0 +1,245 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Bounds are where a partition is, begins and ends, or why that is not known: ErrMissing,
+// kerr.TopicAuthorizationFailed, or an error that may pass.
+type Bounds struct {
+	ClusterID string
+	TopicID   offsets.TopicID
+	Leader    int32
+	Start     int64
+	Stable    int64 // last stable offset: a reader of committed records gets no further
+	End       int64 // high watermark
+	Err       error
+}
+
+// Errors of Bounds and of requests.
+var (
+	ErrMissing  = errors.New("does not exist") // the topic, or the partition
+	ErrNoAnswer = errors.New("no answer")
+	errMadeAnew = errors.New("the topic was deleted and made again while it was asked about")
+)
+
+// Located is what is known of some partitions.
+type Located map[offsets.TopicPartition]Bounds
+
+const (
+	// boundsTimeout is for all answers about bounds.
+	boundsTimeout = 5 * time.Second
+	// locateTimeout is for one broker's answer to where partitions are. Any can tell, and
+	// the next one asked is another one.
+	locateTimeout = time.Second
+)
+
+// AskBounds asks where partitions begin and end. Each broker is asked by itself, so that
+// one that is gone holds nobody else, and each error is of one partition. It calls got
+// with every partition once, from several goroutines, as brokers answer. It returns when
+// all have, after 5 s at most.
+func AskBounds(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartition, got func(Located)) {
+	ctx, cancel := context.WithTimeout(ctx, boundsTimeout)
+	defer cancel()
+	known := Locate(ctx, cl, parts)
+	leaders := make(map[int32]Located)
+	for at, b := range known {
+		if b.Err != nil {
+			continue
+		}
+		if leaders[b.Leader] == nil {
+			leaders[b.Leader] = make(Located)
+		}
+		leaders[b.Leader][at] = b
+		delete(known, at)
+	}
+	var asking sync.WaitGroup
+	for leader, led := range leaders {
+		asking.Go(func() { // ends with its requests, which end with ctx
+			listBounds(ctx, cl.Broker(int(leader)), led)
+			confirm(ctx, cl, led)
+			got(led)
+		})
+	}
+	if len(known) > 0 {
+		got(known)
+	}
+	asking.Wait()
+}
+
+// Locate asks for cluster, topic ids and leaders.
+func Locate(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartition) Located {
+	ctx, cancel := context.WithTimeout(ctx, locateTimeout)
+	defer cancel()
+	clusterID, topics, err := Describe(ctx, cl, topicsOf(parts))
+	out := make(Located, len(parts))
+	for _, at := range parts {
+		b := Bounds{ClusterID: clusterID, Leader: -1, Err: err}
+		if err == nil {
+			t, ok := topics[at.Topic]
+			b.TopicID = t.TopicID
+			b.Leader, b.Err = leaderOf(&t, ok, at)
+		}
+		out[at] = b
+	}
+	return out
+}
+
+// confirm refuses bounds of topics that have got another id meanwhile: they may be of
+// either log.
+func confirm(ctx context.Context, cl *kgo.Client, listed Located) {
+	now := Locate(ctx, cl, slices.Collect(maps.Keys(listed)))
+	for at, b := range listed {
+		switch is := now[at]; {
+		case b.Err != nil:
+		case is.TopicID != b.TopicID && is.TopicID != offsets.TopicID{}:
+			b.Err = errMadeAnew
+		default:
+			b.Err = is.Err
+		}
+		listed[at] = b
+	}
+}
+
+// Describe asks a broker, not the client's cache, about topics. Errors of single topics
+// are in their answers.
+func Describe(ctx context.Context, cl *kgo.Client, names []string) (clusterID string, topics map[string]kmsg.MetadataResponseTopic, err error) {
+	req := kmsg.NewPtrMetadataRequest()
+	req.Topics = []kmsg.MetadataRequestTopic{}
+	for _, name := range names {
+		t := kmsg.NewMetadataRequestTopic()
+		t.Topic = kmsg.StringPtr(name)
+		req.Topics = append(req.Topics, t)
+	}
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return "", nil, fmt.Errorf("metadata: %w", err)
+	}
+	if resp.ClusterID != nil {
+		clusterID = *resp.ClusterID
+	}
+	topics = make(map[string]kmsg.MetadataResponseTopic, len(resp.Topics))
+	for _, t := range resp.Topics {
+		if t.Topic != nil {
+			topics[*t.Topic] = t
+		}
+	}
+	return clusterID, topics, nil
+}
+
+func topicsOf(parts []offsets.TopicPartition) (names []string) {
+	seen := make(map[string]bool)
+	for _, at := range parts {
+		if !seen[at.Topic] {
+			seen[at.Topic] = true
+			names = append(names, at.Topic)
+		}
+	}
+	return names
+}
+
+// leaderOf returns the leader of a partition as metadata has it.
+func leaderOf(t *kmsg.MetadataResponseTopic, ok bool, at offsets.TopicPartition) (int32, error) {
+	if !ok {
+		return -1, ErrNoAnswer
+	}
+	switch err := kerr.ErrorForCode(t.ErrorCode); {
+	case errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.InvalidTopicException):
+		return -1, fmt.Errorf("topic %.300s %w", at.Topic, ErrMissing)
+	case err != nil:
+		return -1, fmt.Errorf("metadata of %s: %w", at.Topic, err)
+	}
+	for i := range t.Partitions {
+		p := &t.Partitions[i]
+		switch err := kerr.ErrorForCode(p.ErrorCode); {
+		case p.Partition != at.Partition:
+		case p.Leader < 0:
+			return -1, fmt.Errorf("%s/%d has no leader", at.Topic, at.Partition)
+		case err != nil && !errors.Is(err, kerr.ReplicaNotAvailable):
+			return -1, fmt.Errorf("metadata of %s/%d: %w", at.Topic, at.Partition, err)
+		default:
+			return p.Leader, nil
+		}
+	}
+	return -1, fmt.Errorf("partition %s/%d %w", at.Topic, at.Partition, ErrMissing)
+}
+
+// The special timestamps of ListOffsets, and the isolation levels of the end.
+const (
+	atStart = -2
+	atEnd   = -1
+
+	uncommitted = 0 // the high watermark
+	committed   = 1 // the last stable offset
+)
+
+// listBounds asks a broker for the bounds of the partitions that it leads.
+func listBounds(ctx context.Context, broker *kgo.Broker, out Located) {
+	for _, ask := range []struct {
+		timestamp int64
+		isolation int8
+		bound     func(*Bounds) *int64
+	}{
+		{atStart, committed, func(b *Bounds) *int64 { return &b.Start }},
+		{atEnd, committed, func(b *Bounds) *int64 { return &b.Stable }},
+		{atEnd, uncommitted, func(b *Bounds) *int64 { return &b.End }},
+	} {
+		found, err := listOffsets(ctx, broker, slices.Collect(maps.Keys(out)), ask.timestamp, ask.isolation)
+		for at, b := range out {
+			p, ok := found[at]
+			switch failed := kerr.ErrorForCode(p.ErrorCode); {
+			case b.Err != nil:
+			case err != nil:
+				b.Err = fmt.Errorf("log bounds: %w", err)
+			case !ok:
+				b.Err = fmt.Errorf("log bounds: %w", ErrNoAnswer)
+			case failed != nil:
+				b.Err = fmt.Errorf("log bounds: %w", failed)
+			default:
+				*ask.bound(&b) = p.Offset
+			}
+			out[at] = b
+		}
+	}
+}
+
+func listOffsets(ctx context.Context, broker *kgo.Broker, parts []offsets.TopicPartition, timestamp int64, isolation int8) (map[offsets.TopicPartition]kmsg.ListOffsetsResponseTopicPartition, error) {
+	req := kmsg.NewPtrListOffsetsRequest()
+	req.ReplicaID = -1
+	req.IsolationLevel = isolation
+	for _, name := range topicsOf(parts) {
+		t := kmsg.NewListOffsetsRequestTopic()
+		t.Topic = name
+		for _, at := range parts {
+			if at.Topic == name {
+				p := kmsg.NewListOffsetsRequestTopicPartition()
+				p.Partition, p.Timestamp = at.Partition, timestamp
+				t.Partitions = append(t.Partitions, p)
+			}
+		}
+		req.Topics = append(req.Topics, t)
+	}
+	resp, err := broker.RetriableRequest(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[offsets.TopicPartition]kmsg.ListOffsetsResponseTopicPartition)
+	for _, t := range resp.(*kmsg.ListOffsetsResponse).Topics {
+		for _, p := range t.Partitions {
+			out[offsets.TopicPartition{Topic: t.Topic, Partition: p.Partition}] = p
+		}
+	}
+	return out, nil
+}

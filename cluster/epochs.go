@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// EpochAsk is the question where the log of a leader epoch ends.
+type EpochAsk struct{ Leader, Epoch int32 }
+
+// EpochEnd is the answer: -1 where the leader does not know the epoch.
+type EpochEnd struct {
+	Offset int64
+	Err    error
+}
+
+// EpochEnds asks the leaders of partitions where logs of leader epochs end (KIP-101).
+// Each leader is asked by itself, and each error is of one partition. It calls got with
+// every partition once, from several goroutines. It returns when all leaders have
+// answered, after 5 s at most.
+func EpochEnds(ctx context.Context, cl *kgo.Client, asks map[offsets.TopicPartition]EpochAsk, got func(map[offsets.TopicPartition]EpochEnd)) {
+	ctx, cancel := context.WithTimeout(ctx, boundsTimeout)
+	defer cancel()
+	leaders := make(map[int32][]offsets.TopicPartition)
+	for tp, ask := range asks {
+		leaders[ask.Leader] = append(leaders[ask.Leader], tp)
+	}
+	var asking sync.WaitGroup
+	for leader, led := range leaders {
+		asking.Go(func() { // ends with its request, which ends with ctx
+			got(epochEnds(ctx, cl.Broker(int(leader)), led, asks))
+		})
+	}
+	asking.Wait()
+}
+
+func epochEnds(ctx context.Context, broker *kgo.Broker, parts []offsets.TopicPartition, asks map[offsets.TopicPartition]EpochAsk) map[offsets.TopicPartition]EpochEnd {
+	req := kmsg.NewPtrOffsetForLeaderEpochRequest()
+	req.ReplicaID = -1
+	for _, name := range topicsOf(parts) {
+		t := kmsg.NewOffsetForLeaderEpochRequestTopic()
+		t.Topic = name
+		for _, at := range parts {
+			if at.Topic == name {
+				p := kmsg.NewOffsetForLeaderEpochRequestTopicPartition()
+				p.Partition, p.CurrentLeaderEpoch, p.LeaderEpoch = at.Partition, -1, asks[at].Epoch
+				t.Partitions = append(t.Partitions, p)
+			}
+		}
+		req.Topics = append(req.Topics, t)
+	}
+	resp, err := broker.RetriableRequest(ctx, req)
+	if err == nil {
+		err = ErrNoAnswer
+	}
+	out := make(map[offsets.TopicPartition]EpochEnd, len(parts))
+	for _, at := range parts {
+		out[at] = EpochEnd{Err: fmt.Errorf("end of a leader epoch: %w", err)}
+	}
+	if resp == nil {
+		return out
+	}
+	for _, t := range resp.(*kmsg.OffsetForLeaderEpochResponse).Topics {
+		for _, p := range t.Partitions {
+			end := EpochEnd{Offset: p.EndOffset}
+			if failed := kerr.ErrorForCode(p.ErrorCode); failed != nil {
+				end.Err = fmt.Errorf("end of a leader epoch: %w", failed)
+			}
+			out[offsets.TopicPartition{Topic: t.Topic, Partition: p.Partition}] = end
+		}
+	}
+	return out
+}
