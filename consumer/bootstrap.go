@@ -55,8 +55,16 @@ func (l *loading) decided(b *beginning, s startAt) {
 	}
 }
 
-// starts decides once where partitions without a committed offset begin.
+// starts decides once where partitions without a committed offset begin. One question is
+// underway at a time: a second commit of all starts could take back what was committed
+// since the first.
 func (c *Consumer) starts(ctx context.Context, missing map[offsets.TopicPartition]cluster.Bounds) map[offsets.TopicPartition]startAt {
+	c.starting.Lock()
+	defer c.starting.Unlock()
+	return c.startsOf(ctx, missing)
+}
+
+func (c *Consumer) startsOf(ctx context.Context, missing map[offsets.TopicPartition]cluster.Bounds) map[offsets.TopicPartition]startAt {
 	known, unstable, err := c.offsetsOf(ctx, nil)
 	if err != nil {
 		return later(missing, err)
@@ -87,7 +95,7 @@ func (c *Consumer) starts(ctx context.Context, missing map[offsets.TopicPartitio
 	default:
 		if err = errOtherStarts; c.first(ctx) {
 			if err = c.commitStarts(ctx); err == nil {
-				return c.starts(ctx, missing)
+				return c.startsOf(ctx, missing)
 			}
 		}
 		maps.Copy(out, later(left, err))

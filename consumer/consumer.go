@@ -85,6 +85,7 @@ type Consumer struct {
 	jumps      map[Tenure]jumpTo
 	arrived    []*beginning // ready, and to enter through the poll loop
 
+	starting   sync.Mutex // over the decision where partitions without an offset begin
 	committer  *committer
 	rebalances atomic.Int64
 	group      atomic.Pointer[string] // last error of the group, nil after a join

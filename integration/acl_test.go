@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/testcontainers/testcontainers-go"
 	tcexec "github.com/testcontainers/testcontainers-go/exec"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -16,7 +17,7 @@ import (
 // authorize makes a broker that allows nothing to whoever connects without a login,
 // as Layover does, and everything to admin. The listener VIA wants the login, and is
 // advertised where it is published: there is no proxy.
-func authorize(b *broker, env map[string]string) {
+func authorize(b *broker, r *testcontainers.ContainerRequest) {
 	const login = `org.apache.kafka.common.security.plain.PlainLoginModule required username="admin" password="admin" user_admin="admin";`
 	for name, value := range map[string]string{
 		"ADVERTISED_LISTENERS":                            "PLAINTEXT://" + b.addr + ",SELF://localhost:9094,VIA://" + b.behind,
@@ -30,7 +31,7 @@ func authorize(b *broker, env map[string]string) {
 		"AUTHORIZER_CLASS_NAME":                           "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
 		"SUPER_USERS":                                     "User:admin",
 	} {
-		env["KAFKA_"+name] = value
+		r.Env["KAFKA_"+name] = value
 	}
 }
 

@@ -59,9 +59,9 @@ type broker struct {
 }
 
 // startBroker starts a broker and returns when it serves. The error is an
-// unavailable where the machine has no engine or no image. What edits change is the
-// environment of the container, which configures Kafka.
-func startBroker(s *suite, edits ...func(b *broker, env map[string]string)) (*broker, error) {
+// unavailable where the machine has no engine or no image. Edits change the container's
+// request, whose environment configures Kafka.
+func startBroker(s *suite, edits ...func(b *broker, r *testcontainers.ContainerRequest)) (*broker, error) {
 	image := os.Getenv("LAYOVER_TEST_KAFKA_IMAGE")
 	if image == "" {
 		image = defaultKafkaImage
@@ -85,7 +85,7 @@ func startBroker(s *suite, edits ...func(b *broker, env map[string]string)) (*br
 	b := &broker{addr: at(port), via: at(via), behind: at(behind), suite: s}
 	described := request(image, b, host, port, behind)
 	for _, edit := range edits {
-		edit(b, described.Env)
+		edit(b, &described)
 	}
 	b.container, err = testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{
 		ContainerRequest: described, Started: true, Logger: log.New(discard{}, "", 0),
