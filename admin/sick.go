@@ -58,12 +58,15 @@ func (s *Sickness) Key() SickKey {
 
 // SickForLog returns what is sick, the most severe first, as the log may have it: a
 // target that a header chose is under the glob that allows it, and nothing is quoted
-// of a record.
+// of a record. Journals are left out: they have lines of their own, at most one in 30 s.
 func SickForLog(s Sample, now time.Time) []Sickness { return look(s, now).findSick(true) }
 
 // findSick returns what is sick, the most severe first, then by name.
 func (v *view) findSick(forLog bool) []Sickness {
-	out := slices.Concat(v.sickKafka(), v.sickGroup(), v.sickIngress(), v.sickPartitions(forLog), v.sickTargets(forLog), v.sickJournals())
+	out := slices.Concat(v.sickKafka(), v.sickGroup(), v.sickIngress(), v.sickPartitions(forLog), v.sickTargets(forLog))
+	if !forLog {
+		out = append(out, v.sickJournals()...)
+	}
 	severity := sickKinds()
 	slices.SortStableFunc(out, func(a, b Sickness) int {
 		x, y := a.Key(), b.Key()
@@ -88,7 +91,7 @@ func (v *view) sickKafka() []Sickness {
 	if since.IsZero() {
 		since = v.Started
 	}
-	return []Sickness{{Kind: SickKafka, Reason: "unreachable", Since: instant{since}, short: v.kafkaDown(), Text: v.kafkaDown() + ". " + kafkaWayOn}}
+	return []Sickness{{Kind: SickKafka, Reason: unreachable, Since: instant{since}, short: v.kafkaDown(), Text: v.kafkaText(since)}}
 }
 
 // sickGroup: without Kafka, and without anything to read, the group is not the cause.

@@ -135,7 +135,7 @@ func TestTheLogGetsNothingThatAHeaderChose(t *testing.T) {
 		purgatory.HeldView{Target: "retry-HIDDEN", Label: "retry-*", Verdict: purgatory.Mismatched, Detail: "retry-HIDDEN has 1 partition", Records: 4},
 		purgatory.HeldView{Target: "retry-STALLED", Label: "retry-*", Verdict: purgatory.Unreachable, Partitions: []int32{5}, Records: 1},
 	)...)
-	s.Pauses = []Pause{{PauseTarget, "retry-PAUSED"}}
+	s.Pauses, s.Journal.Topics[0].Err = []Pause{{PauseTarget, "retry-PAUSED"}}, "said by the journal itself"
 	s.Group.Partitions = []Assignment{{Topic: "delayed", Partition: 1, Stopped: `malformed_delay: header x-delay "VALUE"`, Reason: "halted"}}
 	var got []string
 	for _, sick := range SickForLog(s, now) {
@@ -153,7 +153,7 @@ func TestTheLogGetsNothingThatAHeaderChose(t *testing.T) {
 	for _, sick := range look(s, now).sick {
 		names = append(names, sick.Name)
 	}
-	if want := []string{"delayed", "retry-HIDDEN", "retry-PAUSED", "retry-SECRET", "retry-STALLED"}; !slices.Equal(names, want) {
+	if want := []string{"delayed", "retry-HIDDEN", "retry-PAUSED", "retry-SECRET", "retry-STALLED", "delayed.layover-orders.journal"}; !slices.Equal(names, want) {
 		t.Errorf("/status names %q, want %q", names, want)
 	}
 }

@@ -3,6 +3,7 @@ package admin
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Commands that texts give. KAFKA_BROKERS is what the setting of that name has.
@@ -11,9 +12,15 @@ const (
 	kafkaGrant  = "kafka-acls.sh --bootstrap-server $KAFKA_BROKERS --add --allow-principal User:layover "
 )
 
-const kafkaWayOn = "Nothing is lost, and what becomes due waits. Layover connects again by itself. " +
-	"Mend Kafka or the way to it, and see whether KAFKA_BROKERS, names and certificates are right: " +
-	"kafka-broker-api-versions.sh --bootstrap-server $KAFKA_BROKERS"
+func (v *view) kafkaText(since time.Time) string {
+	why := ""
+	if v.Kafka.Err != "" {
+		why = " (" + v.Kafka.Err + ")"
+	}
+	return "No broker has answered" + v.since(since) + why + ". Nothing is lost, and what becomes due waits. Layover connects again by itself. " +
+		"Mend Kafka or the way to it, and see whether KAFKA_BROKERS, names and certificates are right: " +
+		"kafka-broker-api-versions.sh --bootstrap-server $KAFKA_BROKERS"
+}
 
 func groupText(g *Sickness) string {
 	what := map[string]string{
