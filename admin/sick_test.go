@@ -3,11 +3,13 @@ package admin
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"layover/consumer"
 	"layover/purgatory"
 )
 
@@ -183,5 +185,28 @@ func TestStatusBoundsTheSickThingsItShows(t *testing.T) {
 	}
 	if n := sumOf(scraped, "layover_sick", "retry-"); n != 0 {
 		t.Error("a name that a header chose is a label")
+	}
+}
+
+// TestTheDocumentHasEveryKindOfSickness, and every reason that the other tests get.
+func TestTheDocumentHasEveryKindOfSickness(t *testing.T) {
+	doc, err := os.ReadFile("../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(doc), "| `kind` | `reason` |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for _, kind := range sickKinds() {
+		if !strings.Contains(table, "\n| `"+kind+"` |") {
+			t.Errorf("docs/operating.md does not explain %s", kind)
+		}
+	}
+	for _, reason := range []string{
+		"unreachable", "missing", "forbidden", "mismatched", "refused", "not_joined", "lease", "no_leader", "failing", "misconfigured", "illegal_name",
+		string(consumer.NotBegun), string(consumer.NoOffset), string(consumer.Truncated), string(consumer.Unreadable), string(consumer.Halted),
+	} {
+		if !strings.Contains(table, "`"+reason+"`") {
+			t.Errorf("docs/operating.md does not explain %s", reason)
+		}
 	}
 }
