@@ -2,7 +2,7 @@
 // status over HTTP.
 //
 //	GET /livez     200, or 503 naming our own loop that stands still
-//	GET /readyz    200, or 503 saying what is waited for
+//	GET /readyz    200, naming what is sick; or 503 saying what is waited for
 //	GET /startupz  200: this server answers, so the configuration was valid
 //	GET /metrics   Prometheus and OpenMetrics
 //	GET /status    everything that an operator asks at night, as JSON, or as a

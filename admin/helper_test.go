@@ -69,13 +69,14 @@ func busy(now time.Time) Sample {
 			ID: "layover-orders", MemberID: "layover-1", Generation: 7, Joined: true, Rebalances: 3, LeaseValid: true,
 			Partitions: []Assignment{
 				{Topic: "orders", Partition: 3, End: -1},
-				{Topic: "orders", Partition: 2, Loaded: true, Stopped: "a batch cannot be read: corrupt.", Next: 900, End: 990},
+				{Topic: "orders", Partition: 2, Loaded: true, Stopped: "a batch cannot be read: corrupt.", Reason: "unreadable", Since: now.Add(-5 * time.Minute), Next: 900, End: 990},
 				{Topic: "orders", Partition: 1, Loaded: true, Next: 60, End: 59}, // told before the last record was read
 				{Topic: "orders", Partition: 0, Loaded: true, Next: 515, End: 540},
 			},
 		},
 		Kafka: Kafka{
 			Answering: true, Since: now.Add(-80 * time.Minute), Missing: []string{"retry-7"}, Unusable: []string{"invoices"},
+			Topics:   []TopicState{{Name: "invoices", State: "forbidden", Since: now.Add(-70 * time.Minute)}},
 			Warnings: map[string]string{"orders": "retention.ms < LAYOVER_MAX_DELAY"},
 		},
 		Journal: Journal{

@@ -33,7 +33,7 @@ func newCollector(source Source) *collector {
 	c := &collector{source: source, histograms: histograms()}
 	for _, group := range [][]family{
 		recordFamilies(), endFamilies(), waitingFamilies(), memoryFamilies(), partitionFamilies(),
-		journalFamilies(), memberFamilies(), processFamilies(),
+		journalFamilies(), memberFamilies(), processFamilies(), sickFamilies(),
 	} {
 		c.families = append(c.families, group...)
 	}

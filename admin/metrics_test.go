@@ -134,6 +134,9 @@ func TestCountersAreThereFromTheStart(t *testing.T) {
 		"layover_parked_bytes", "layover_parked_bytes_limit", "layover_intake_pause_bytes", "layover_next_due_timestamp_seconds", "layover_overdue_records",
 		"layover_in_flight_records", "layover_last_delivery_timestamp_seconds", "layover_assigned_partitions",
 		"layover_kafka_connected", "layover_ready")
+	for _, kind := range sickKinds() {
+		want = append(want, `layover_sick{kind="`+kind+`"}`, `layover_sick_since_timestamp_seconds{kind="`+kind+`"}`)
+	}
 	for _, name := range want {
 		if value, there := got[name]; !there || value != 0 {
 			t.Errorf("%s is %v (there: %v), want 0", name, value, there)

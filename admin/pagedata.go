@@ -85,6 +85,9 @@ func (v *view) page() *pageData {
 	for _, p := range d.Problems {
 		d.Tone = max(d.Tone, p.Tone)
 	}
+	for i := range d.Sick {
+		d.Tone = max(d.Tone, d.Sick[i].Tone())
+	}
 	d.Icon = icon(d.Tone)
 	d.Rows = rows(d.Partitions, len(d.Pauses) > 0)
 	for _, r := range d.Rows {
@@ -102,6 +105,17 @@ func (v *view) page() *pageData {
 	d.Stops, d.MoreStop = atMost(d.Stops, maxStops)
 	d.Rows, d.MoreRows = atMost(d.Rows, maxRows)
 	return d
+}
+
+// What is the kind in words.
+func (s *Sickness) What() string { return strings.ReplaceAll(s.Kind, "_", " ") }
+
+// Tone is bad for what has to be looked at now.
+func (s *Sickness) Tone() tone {
+	if s.Kind == SickKafka || s.Kind == SickIngress || s.Kind == SickPartition {
+		return bad
+	}
+	return warn
 }
 
 func stateOf(r readiness) (word, why string) {

@@ -19,7 +19,12 @@ func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
 		now := time.Now()
 		page := parse(t, render(t, busy(now)).Body.String())
 		for id, wants := range map[string][]string{
-			"due":      {"within 1 s 5 1 to 10 s 5 10 s to 1 min 12 1 to 10 min 5 10 min to 1 h 5 1 to 6 h 3 6 h to 1 day 1 later 0", "the 5 that are due and wait"},
+			"due": {"within 1 s 5 1 to 10 s 5 10 s to 1 min 12 1 to 10 min 5 10 min to 1 h 5 1 to 6 h 3 6 h to 1 day 1 later 0", "the 5 that are due and wait"},
+			"sick": {
+				"invoices ingress topic forbidden 1 h 10 min ago Kafka does not let Layover read the ingress topic invoices.",
+				"orders/1 partition halted – Reading of orders/1 stopped at offset 60: no_target", "orders/2 partition unreadable 5 min ago",
+				"retry-7 target missing 1 min 30 s ago The target retry-7 does not exist (no such topic). 4 due records wait for it, and others are delivered.",
+			},
 			"replay":   {"900 records since", "45 a second of late, 40 offsets to go"},
 			"lateness": {"5 ms 9 ms 10 ms 10 ms 10"},
 			"held":     {"retry-7 missing 1 min 30 s ago 4 340 B no such topic", "retry-8 unreachable – 1 100 B"},
@@ -49,7 +54,8 @@ func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
 			t.Errorf("%s\nwant %s", tiles, want)
 		}
 		state := strings.Join(strings.Fields(byClass(page, "state")[0].text), " ")
-		for _, want := range []string{"Ready reading is paused: target (retry-7)", "Error: 2 partitions are not read any more.", "Warning: 2 targets do not take records, and 5 records wait for that.",
+		for _, want := range []string{"Degraded ingress topic invoices is forbidden since 1999-12-31T22:50:00Z; partition orders/1 is not read at offset 60 (halted); " +
+			"partition orders/2 is not read at offset 900 (unreadable) (and 3 more); reading is paused: target (retry-7)", "Error: 2 partitions are not read any more.", "Warning: 2 targets do not take records, and 5 records wait for that.",
 			"Mode at-least-once, version 1.2.3 (revision abc), go1.26; up 1 h 30 min", "Generation 7 of the group, member layover-1", "Reads orders, invoices, delivers to ready, retry-*, no dead-letter topic"} {
 			if !strings.Contains(state, want) {
 				t.Errorf("the state lacks %q: %s", want, state)
@@ -125,18 +131,22 @@ func TestTheStateIsOneWordAndATone(t *testing.T) {
 		"Kafka down":          {func(s *Sample) { s.Kafka = Kafka{Err: "refused"} }, "Degraded", bad, "refused"},
 		"not yet connected":   {func(s *Sample) { s.Kafka, s.CaughtUp, s.Started = Kafka{}, false, time.Now() }, "Not ready", warn, "Kafka has not answered for 0 s"},
 		"not yet joined":      {func(s *Sample) { s.Group.Joined, s.CaughtUp = false, false }, "Not ready", warn, "joining the group"},
-		"thrown out":          {func(s *Sample) { s.Group.Joined = false }, "Ready", warn, "Not a member of the group"},
-		"no lease":            {func(s *Sample) { s.Group.LeaseValid = false }, "Ready", warn, "coordinator"},
+		"thrown out":          {func(s *Sample) { s.Group.Joined = false }, "Degraded", warn, "Not a member of the group"},
+		"no lease":            {func(s *Sample) { s.Group.LeaseValid = false }, "Degraded", warn, "coordinator"},
 		"a stuck loop":        {func(s *Sample) { s.Loops = map[string]time.Time{"poll": time.Now().Add(-time.Hour)} }, "Ready", bad, "poll has not moved"},
 		"a record is missing": {func(s *Sample) { s.Lanes[0].Parked-- }, "Ready", bad, "1 records are unaccounted for"},
 		"a pause":             {func(s *Sample) { s.Pauses = []Pause{{Reason: PauseBytes}} }, "Ready", warn, "Reading is paused: bytes"},
-		"a held target": {func(s *Sample) { s.Lanes[0].Held = []purgatory.HeldView{{Target: "x", Records: 1}} }, "Ready", warn,
+		"a held target": {func(s *Sample) { s.Lanes[0].Held = []purgatory.HeldView{{Target: "x", Records: 1}} }, "Degraded", warn,
 			"1 target does not take records, and 1 record waits for that."},
 		"a stopped partition": {func(s *Sample) { s.Lanes[0].Partitions[1].Halted = "x" }, "Degraded", bad, "1 partition is not read any more."},
-		"a missing topic":     {func(s *Sample) { s.Kafka.Missing = []string{"ready does not exist"} }, "Degraded", warn, "1 configured topic cannot be used."},
-		"a warning":           {func(s *Sample) { s.Kafka.Warnings = map[string]string{"delayed": "x"} }, "Ready", warn, "1 ingress topic is configured badly."},
-		"a journal":           {func(s *Sample) { s.Journal.Topics[0].Err = "x" }, "Ready", warn, "1 journal has something wrong with it."},
-		"no journal wanted":   {func(s *Sample) { s.Journal.Topics[0].State = "off" }, "Ready", good, ""},
+		"a missing topic": {func(s *Sample) {
+			s.Kafka.Missing, s.Kafka.Topics = []string{"ready does not exist"}, []TopicState{{Name: "ready", State: "missing"}}
+		}, "Degraded", warn, "1 configured topic cannot be used."},
+		"a missing ingress topic": {func(s *Sample) { s.Kafka.Topics = []TopicState{{Name: "delayed", State: "missing"}} }, "Degraded", bad, "ingress topic delayed is missing"},
+		"no leader":               {func(s *Sample) { s.Group.Partitions = []Assignment{{Topic: "delayed", Loaded: true, Leaderless: true}} }, "Degraded", bad, "partition delayed/0 has no leader"},
+		"a warning":               {func(s *Sample) { s.Kafka.Warnings = map[string]string{"delayed": "x"} }, "Ready", warn, "1 ingress topic is configured badly."},
+		"a journal":               {func(s *Sample) { s.Journal.Topics[0].Err = "x" }, "Degraded", warn, "1 journal has something wrong with it."},
+		"no journal wanted":       {func(s *Sample) { s.Journal.Topics[0].State = "off" }, "Ready", good, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := ordinary(time.Now())

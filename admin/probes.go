@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
+// stuckAfter is how long one of our loops, each of which turns about once a second,
+// may stand still before the process is better started again.
+const stuckAfter = 60 * time.Second
+
+// The most that /readyz says.
 const (
-	// stuckAfter is how long one of our loops, each of which turns about once a
-	// second, may stand still before the process is better started again.
-	stuckAfter = 60 * time.Second
-	// degradedAfter is how long Kafka may be silent before a process that has
-	// read nothing yet counts as ready nevertheless: an outage of Kafka must not
-	// keep whoever shares our pod from starting.
-	degradedAfter = 10 * time.Second
+	maxReadySick = 3 // things that it names; it counts the others
+	maxReadyText = 250
 )
 
 // live names the loops that stand still, with for how long; none: all move. It
@@ -33,7 +33,7 @@ func live(s Sample, now time.Time) (stuck []string) {
 	return stuck
 }
 
-// readiness is the answer of /readyz. Degraded: ready, but Kafka does not answer.
+// readiness is the answer of /readyz. Degraded: ready, but something is sick.
 type readiness struct {
 	ready, degraded bool
 	why             string // "" only if ready without anything to add
@@ -44,7 +44,7 @@ func (r readiness) String() string {
 	word := "not ready"
 	switch {
 	case r.degraded:
-		word = "ready, degraded"
+		word = "degraded"
 	case r.ready:
 		word = "ready"
 	}
@@ -54,43 +54,42 @@ func (r readiness) String() string {
 	return word + ": " + r.why
 }
 
-// ready decides from the sample and the time alone, so the same look at the
-// process always gets the same answer, however often it was asked before.
+// ready decides from the sample and the time alone, so the same look at the process
+// always gets the same answer, however often it was asked before.
+//
+// Invariant: once ready, a process stays so until it drains, whatever is sick.
 func ready(v *view) readiness {
-	if v.Draining {
-		return readiness{why: "draining"}
-	}
-	down := v.silence()
-	paused := len(v.Pauses) > 0
 	switch {
-	case !v.Kafka.Answering && (v.CaughtUp || paused || down >= degradedAfter):
-		return readiness{ready: true, degraded: true, why: v.kafkaDown()}
-	case paused:
-		return readiness{ready: true, why: "reading is paused: " + v.pauseNames()}
-	case v.CaughtUp && len(v.Kafka.Missing) > 0:
-		return readiness{ready: true, degraded: true, why: strings.Join(v.Kafka.Missing, ", ")}
-	case v.CaughtUp:
-		why, stopped := v.stopped()
-		return readiness{ready: true, degraded: stopped, why: why}
+	case v.Draining:
+		return readiness{why: "draining"}
+	case !v.CaughtUp:
+		return readiness{why: v.waitingFor()}
 	}
-	return readiness{why: v.waitingFor()}
+	var says []string
+	if len(v.sick) > 0 {
+		short := make([]string, len(v.sick))
+		for i := range v.sick {
+			short[i] = v.sick[i].short
+		}
+		says = append(says, firstFew(short, "; "))
+	}
+	if len(v.Pauses) > 0 {
+		says = append(says, "reading is paused: "+v.pauseNames())
+	}
+	return readiness{ready: true, degraded: len(v.sick) > 0, why: strings.Join(says, "; ")}
 }
 
-// stopped names a partition that is not read any more, and says how many others there
-// are.
-func (v *view) stopped() (why string, stopped bool) {
-	n := 0
-	for i := range v.parts {
-		if s, is := v.parts[i].stop(); is {
-			if n++; n == 1 {
-				why = v.parts[i].stopText(s)
-			}
-		}
+// firstFew joins the first few texts, each of which it bounds, and counts the others.
+func firstFew(texts []string, separator string) string {
+	shown := make([]string, min(len(texts), maxReadySick))
+	for i := range shown {
+		shown[i] = clip(texts[i], maxReadyText)
 	}
-	if n > 1 {
-		why += fmt.Sprintf(" (and %d more)", n-1)
+	joined := strings.Join(shown, separator)
+	if more := len(texts) - len(shown); more > 0 {
+		joined += fmt.Sprintf(" (and %d more)", more)
 	}
-	return why, n > 0
+	return joined
 }
 
 func (p *part) stopText(s stop) string {
@@ -126,7 +125,7 @@ func (v *view) pauseNames() string {
 			names[i] += " (" + p.Target + ")"
 		}
 	}
-	return strings.Join(names, ", ")
+	return firstFew(names, ", ")
 }
 
 // waitingFor says what is between here and being ready, nearest first.

@@ -14,7 +14,7 @@ import (
 func starting(now time.Time) Sample {
 	return Sample{
 		Started: now.Add(-time.Minute), Kafka: Kafka{Answering: true, Since: now.Add(-30 * time.Second)},
-		Group: Group{ID: "layover-orders", Joined: true, Partitions: []Assignment{
+		Group: Group{ID: "layover-orders", Joined: true, LeaseValid: true, Partitions: []Assignment{
 			{Topic: "orders", Partition: 3, Loaded: true, Next: 7}, {Topic: "orders", Partition: 4},
 		}},
 		Lanes: []*purgatory.Snapshot{{Partitions: []purgatory.PartitionView{
@@ -35,40 +35,63 @@ type readyCase struct {
 	body   string
 }
 
-func TestReadyWhen(t *testing.T) {
-	checkReady(t, http.StatusOK, "layover_ready 1", map[string]readyCase{
-		"the first assignment is read up to its stable end": {
-			func(s *Sample, _ time.Time) { s.CaughtUp = true }, "ready"},
-		"a completed join assigned nothing": {
-			func(s *Sample, _ time.Time) { s.CaughtUp, s.Group.Partitions, s.Lanes = true, nil, nil }, "ready"},
+// TestOnceReadyAlwaysReady, and what is sick is named, the most severe first.
+func TestOnceReadyAlwaysReady(t *testing.T) {
+	caughtUp := func(change func(*Sample, time.Time)) func(*Sample, time.Time) {
+		return func(s *Sample, now time.Time) {
+			s.CaughtUp = true
+			change(s, now)
+		}
+	}
+	cases := make(map[string]readyCase)
+	for name, c := range map[string]readyCase{
+		"all is well":      {func(*Sample, time.Time) {}, "ready"},
+		"nothing assigned": {func(s *Sample, _ time.Time) { s.Group.Partitions, s.Lanes = nil, nil }, "ready"},
 		"reading is paused by the memory bound": {
 			func(s *Sample, _ time.Time) { s.Pauses = []Pause{{Reason: PauseBytes}} },
 			"ready: reading is paused: bytes"},
-		"reading is paused by a target": {
+		"reading is paused by targets": {
 			func(s *Sample, _ time.Time) {
+				s.Settings.DeadLetter = "dead"
 				s.Pauses = []Pause{{Reason: PauseDeadLetter, Target: "dead"}, {Reason: PauseTarget, Target: "out"}}
-			}, "ready: reading is paused: dead_letter (dead), target (out)"},
-		"a partition is not read any more": {
+			}, "degraded: dead-letter topic dead is unreachable; target out is unreachable; reading is paused: dead_letter (dead), target (out)"},
+		"a pause hides nothing": {
+			func(s *Sample, now time.Time) {
+				s.Pauses, s.Kafka.Topics = []Pause{{Reason: PauseBytes}}, []TopicState{{Name: "out", State: "missing", Since: now.Add(-time.Second)}}
+			}, "degraded: target out is missing since 1999-12-31T23:59:59Z; reading is paused: bytes"},
+		"partitions are not read any more": {
 			func(s *Sample, _ time.Time) {
-				s.CaughtUp = true
 				for i := range s.Group.Partitions {
-					s.Group.Partitions[i].Stopped = "corrupt"
+					s.Group.Partitions[i].Stopped, s.Group.Partitions[i].Reason = "corrupt", "unreadable"
 				}
-			}, "ready, degraded: reading of orders/3 stopped at offset 7: corrupt (and 1 more)"},
-		"Kafka is down for 10 s": {silentFor(10 * time.Second), "ready, degraded: Kafka has not answered for 10 s: connection refused"},
-		"Kafka never answered for 10 s": {
+			}, "degraded: partition orders/3 is not read at offset 7 (unreadable); partition orders/4 is not read at offset 0 (unreadable)"},
+		"more than it names": {
+			func(s *Sample, _ time.Time) {
+				for p := range int32(5) {
+					s.Group.Partitions = append(s.Group.Partitions, Assignment{Topic: "a", Partition: p, Stopped: "x", Reason: "not_begun"})
+				}
+			}, "degraded: partition a/0 is not read (not_begun); partition a/1 is not read (not_begun); partition a/2 is not read (not_begun) (and 2 more)"},
+		"Kafka goes down": {silentFor(time.Second), "degraded: Kafka has not answered for 1 s: connection refused"},
+		"Kafka never answered": {
 			func(s *Sample, now time.Time) { s.Started, s.Kafka = now.Add(-10*time.Second), Kafka{} },
-			"ready, degraded: Kafka has not answered for 10 s"},
-		"caught up and Kafka goes down": {
-			func(s *Sample, now time.Time) { s.CaughtUp = true; silentFor(time.Second)(s, now) },
-			"ready, degraded: Kafka has not answered for 1 s: connection refused"},
+			"degraded: Kafka has not answered for 10 s"},
 		"paused and Kafka goes down": {
 			func(s *Sample, now time.Time) {
 				s.Pauses = []Pause{{Reason: PauseBytes}}
 				silentFor(time.Second)(s, now)
 			},
-			"ready, degraded: Kafka has not answered for 1 s: connection refused"},
-	})
+			"degraded: Kafka has not answered for 1 s: connection refused; reading is paused: bytes"},
+		"the group is left": {
+			func(s *Sample, _ time.Time) { s.Group.Joined = false }, "degraded: group layover-orders is not joined"},
+		"every ingress topic is gone, and so nothing is joined": {
+			func(s *Sample, now time.Time) {
+				s.Group.Joined, s.Settings.Ingress, s.Kafka.Unusable = false, []string{"orders"}, []string{"orders"}
+				s.Kafka.Topics = []TopicState{{Name: "orders", State: "forbidden", Since: now.Add(-48 * time.Hour)}}
+			}, "degraded: ingress topic orders is forbidden since 1999-12-30T00:00:00Z"},
+	} {
+		cases[name] = readyCase{caughtUp(c.change), c.body}
+	}
+	checkReady(t, http.StatusOK, "layover_ready 1", cases)
 }
 
 func TestNotReadyWhile(t *testing.T) {
@@ -77,6 +100,10 @@ func TestNotReadyWhile(t *testing.T) {
 		"Kafka never answered, for less": {
 			func(s *Sample, now time.Time) { s.Started, s.Kafka = now.Add(-9*time.Second), Kafka{} },
 			"not ready: Kafka has not answered for 9 s"},
+		"Kafka is down for long, and it was not said to be ready": {
+			silentFor(time.Hour), "not ready: Kafka has not answered for 3600 s: connection refused"},
+		"paused, and it was not said to be ready": {
+			func(s *Sample, _ time.Time) { s.Pauses = []Pause{{Reason: PauseBytes}} }, "not ready: reading orders/3: at offset 5 of 100 (and 1 more)"},
 		"draining, caught up": {
 			func(s *Sample, _ time.Time) { s.Draining, s.CaughtUp = true, true }, "not ready: draining"},
 		"draining, paused": {

@@ -19,8 +19,9 @@ type Sample struct {
 	Mode     string // "at-least-once"
 	Started  time.Time
 	Draining bool
-	// CaughtUp stays true once the first assignment was read up to its stable
-	// end, or a completed join assigned nothing.
+	// CaughtUp stays true once the process became ready: the first assignment was read
+	// up to its stable end, but for what is sick; a completed join assigned nothing;
+	// reading paused; or Kafka or every ingress topic was away for a while.
 	CaughtUp bool
 
 	Group   Group
@@ -58,9 +59,11 @@ type Assignment struct {
 	Stopped   string // why it is not read; "" if it is
 	Reason    string // of Stopped, as a stable code
 	Since     time.Time
-	Trying    bool  // stopped until what is wrong is over, and needs nobody
-	Next      int64 // offset at which reading is
-	End       int64 // of the log; below 0 while it is unknown
+	Trying    bool // stopped until what is wrong is over, and needs nobody
+	// Leaderless: no broker leads it.
+	Leaderless bool
+	Next       int64 // offset at which reading is
+	End        int64 // of the log; below 0 while it is unknown
 }
 
 // Kafka is whether brokers answer.
@@ -76,9 +79,10 @@ type Kafka struct {
 
 // TopicState is a topic that cannot be used.
 type TopicState struct {
-	Name  string
-	State string // missing or forbidden
-	Since time.Time
+	Name   string
+	State  string // missing, forbidden or, of a target, mismatched
+	Since  time.Time
+	Detail string // of mismatched
 }
 
 // Journal is what is known about the journals, and what reading them took since the

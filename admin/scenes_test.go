@@ -71,11 +71,13 @@ func uglyWith(text string, now time.Time) Sample {
 			}))
 		}
 	}
+	s.Group.Partitions[498].Reason, s.Group.Partitions[498].Since = "unreadable", now.Add(-49*time.Hour)
 	s.Group.Partitions[498].Stopped = "a batch cannot be read: " + long
 	lane.Partitions[0].Halted, lane.Partitions[0].HaltedAt = text, 4711
 	s.Group.ID, s.Group.LastError = "layover-"+text, "NOT_COORDINATOR"
 	s.Group.LeaseValid = false
-	s.Kafka = Kafka{Since: now.Add(-4 * time.Minute), Err: long, Missing: []string{"dead-letters does not exist"}, Warnings: map[string]string{text: text}}
+	s.Kafka = Kafka{Since: now.Add(-4 * time.Minute), Err: long, Missing: []string{"dead-letters does not exist"},
+		Topics: []TopicState{{Name: "dead-letters", State: "missing", Since: now.Add(-time.Hour)}}, Warnings: map[string]string{text: text}}
 	s.Journal.Topics[0].Err, s.Journal.Topics[0].State = text, "forbidden"
 	s.Memory = Memory{Used: 260 << 20, Limit: 256 << 20}
 	s.Pauses = []Pause{{Reason: PauseBytes}, {Reason: PauseDeadLetter, Target: text}}

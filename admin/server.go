@@ -150,7 +150,7 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 	text(w, http.StatusOK, "Layover "+s.source.Sample().Version+`, delayed records for Kafka
 
 /livez     200 while our own loops move; never asks Kafka
-/readyz    200 once ready for work, else what is waited for
+/readyz    200 once ready, with what is sick; else what is waited for
 /startupz  200 once started
 /metrics   Prometheus and OpenMetrics
 /status    partitions, parked records, lateness, pauses and errors, as JSON;

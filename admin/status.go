@@ -28,6 +28,8 @@ type status struct {
 	Degraded  bool    `json:"degraded"`
 	ReadyText string  `json:"ready_text"` // the body of /readyz
 
+	Sick       []Sickness        `json:"sick"`
+	SickMore   int               `json:"sick_not_shown"`
 	Pauses     []pauseStatus     `json:"pauses"`
 	LastErrors []targetError     `json:"last_errors"`
 	Kafka      kafkaStatus       `json:"kafka"`
@@ -229,10 +231,12 @@ func statusJSON(v *view) ([]byte, error) {
 func (v *view) status() status {
 	r := ready(v)
 	held, more := v.held()
+	sick, moreSick := v.shownSick()
 	return status{
 		Version: v.Version, Revision: v.Revision, GoVersion: v.GoVersion, Mode: v.Mode,
 		Started: instant{v.Started}, Uptime: int64(v.now.Sub(v.Started) / time.Second),
 		Draining: v.Draining, Ready: r.ready, Degraded: r.degraded, ReadyText: r.String(),
+		Sick: sick, SickMore: moreSick,
 		Pauses: v.pauses(), LastErrors: v.lastErrors(),
 		Kafka: kafkaStatus{
 			Answering: v.Kafka.Answering, Since: instant{v.Kafka.Since}, Error: v.Kafka.Err,

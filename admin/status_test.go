@@ -45,7 +45,7 @@ func TestStatusOfAProcessThatHasJustStarted(t *testing.T) {
 			t.Errorf("%s is %v (there: %v), want null", name, value, there)
 		}
 	}
-	for _, name := range []string{"assignments", "pauses", "last_errors", "held"} {
+	for _, name := range []string{"assignments", "sick", "pauses", "last_errors", "held"} {
 		if value, is := got[name].([]any); !is || len(value) != 0 {
 			t.Errorf("%s is %v, want an empty list", name, got[name])
 		}

@@ -16,10 +16,13 @@ type view struct {
 	now   time.Time
 	total totals
 	parts []part
+	sick  []Sickness // the most severe first
 }
 
 func look(s Sample, now time.Time) *view {
-	return &view{Sample: s, now: now, total: sum(s.Lanes, s.Settings), parts: join(s.Group.Partitions, s.Lanes)}
+	v := &view{Sample: s, now: now, total: sum(s.Lanes, s.Settings), parts: join(s.Group.Partitions, s.Lanes)}
+	v.sick = v.findSick(false)
+	return v
 }
 
 // totals are the lanes added up. Counters have a key, at 0, for every

@@ -53,9 +53,9 @@ type Daemon struct {
 	governor  *governor
 	held      holdings
 	holding   *lane.Holding
-	saidWrong []string // mismatches, as of the last line about them; the watcher's
 	replay    replay
 	losses    losses
+	sick      sickLog
 
 	background sync.WaitGroup // goroutines that end when the watcher is told to
 
@@ -67,6 +67,7 @@ type Daemon struct {
 func New(cfg *config.Config, o Options) (*Daemon, error) {
 	d := &Daemon{cfg: cfg, opts: o, log: o.Log, started: time.Now(), registry: prometheus.NewRegistry(), replay: replay{log: o.Log}}
 	d.losses = losses{log: d.log, counts: d.lost, lookedAt: d.started}
+	d.sick = d.newSickLog()
 	d.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	kafka := d.kafkaOptions()
 	asking, err := kgo.NewClient(kafka("watch")...)
@@ -81,7 +82,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 	sizes := sizesFor(cfg.MaxParkedBytes, cfg.Lanes)
 	d.router = newRouter(cfg.Lanes)
 	d.held = holdings{bytes: make(map[heldFor][]int64), lanes: cfg.Lanes}
-	d.holding = lane.NewHolding(d.log, func(detail string) bool { return slices.Contains(d.mismatches(), detail) })
+	d.holding = lane.NewHolding()
 	d.governor = &governor{limit: func() int64 { return sizes.pauseAt(d.watcher.Brokers()) }, why: d.holding.Why, log: d.log}
 	if err := d.makeJournal(kafka); err != nil {
 		return nil, err
@@ -201,6 +202,7 @@ func (d *Daemon) watch(ctx context.Context) {
 	d.background.Go(func() { d.consumer.WatchEnds(ctx) })
 	d.background.Go(func() { d.becomeReady(ctx) })
 	d.background.Go(func() { d.losses.run(ctx) })
+	d.background.Go(func() { d.sick.run(ctx) })
 	d.background.Go(func() { d.replay.run(ctx, d.left) })
 }
 
@@ -259,22 +261,10 @@ func waitUntil(by time.Time, f func()) {
 	}
 }
 
-// sayMismatches logs targets with too few partitions, each when it begins to have.
-func (d *Daemon) sayMismatches() {
-	now := d.mismatches()
-	for _, mismatch := range now {
-		if !slices.Contains(d.saidWrong, mismatch) {
-			d.log.Error("all records of an ingress topic are held, as their target has fewer partitions", "err", mismatch)
-		}
-	}
-	d.saidWrong = now
-}
-
 // topicChanged passes on what the watcher saw.
 func (d *Daemon) topicChanged(t cluster.Topic, renewed bool) {
 	if slices.Contains(d.cfg.IngressTopics, t.Name) || slices.Contains(d.namedTargets(), t.Name) { // not what a header named
 		d.log.Info("topic changed", "topic", t.Name, "state", t.State.String(), "partitions", t.Partitions)
-		d.sayMismatches()
 	}
 	for _, p := range d.producers {
 		p.Refresh() // or it would not know of partitions that were added, for up to a minute

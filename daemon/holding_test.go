@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-func TestWhateverTheLanesThereIsOneLineWhenATargetHoldsAndOneWhenItTakes(t *testing.T) {
+func TestWhateverTheLanesThereIsOneLineWhenATargetIsSickAndOneWhenItIsWell(t *testing.T) {
 	inBubble(t, func(w *world) {
 		in := w.start("LAYOVER_EGRESS_TOPIC=absent") // with two lanes, each with a partition
 		in.ready()
@@ -19,14 +19,19 @@ func TestWhateverTheLanesThereIsOneLineWhenATargetHoldsAndOneWhenItTakes(t *test
 		time.Sleep(10 * time.Second)
 		w.createTopics(2, "absent")
 		w.arrives("absent", 2, 10*time.Second)
+		time.Sleep(time.Minute)
 		in.stop()
 		for message, want := range map[string]string{
-			"target holds its records":   `level=WARN msg="target holds its records" target=absent state=missing`,
-			"target takes records again": `level=INFO msg="target takes records again" target=absent`,
+			"sick":       `level=WARN msg=sick kind=target target=absent reason=missing text="The target absent does not exist. No record waits for it yet.`,
+			"well again": `level=INFO msg="well again" kind=target target=absent after=`,
 		} {
-			if lines := linesWith(in.logs.String(), message); len(lines) != 1 || !strings.HasSuffix(lines[0], want) {
-				t.Errorf("want one line that ends in %s: %q", want, lines)
+			lines := linesWith(in.logs.String(), message)
+			if len(lines) != 1 || !strings.Contains(lines[0], want) {
+				t.Errorf("want one line with %s: %q", want, lines)
 			}
+		}
+		if line := linesWith(in.logs.String(), "sick"); len(line) == 1 && !strings.Contains(line[0], "--create --topic absent") {
+			t.Errorf("%s does not say what to do", line)
 		}
 	})
 }
@@ -42,7 +47,7 @@ func TestATargetWithTooFewPartitionsIsSaidOnceAndWhatItHolds(t *testing.T) {
 		in.stop()
 		var lines []string
 		for line := range strings.Lines(in.logs.String()) {
-			if strings.Contains(line, "narrow has 1 partitions") || strings.Contains(line, "holds its records") {
+			if strings.Contains(line, "narrow has 1 partitions") || strings.Contains(line, "kind=target") {
 				lines = append(lines, line)
 			}
 		}
@@ -50,7 +55,7 @@ func TestATargetWithTooFewPartitionsIsSaidOnceAndWhatItHolds(t *testing.T) {
 			t.Fatalf("%d lines, want one: %q", len(lines), lines)
 		}
 		for _, want := range []string{
-			"level=ERROR", "all records of an ingress topic are held", "narrow has 1 partitions and delayed has 2", "all records of delayed for it are held, of whichever partition",
+			"level=WARN", "kind=target target=narrow reason=mismatched", "narrow has 1 partitions and delayed has 2", "all records of delayed for it are held, of whichever partition",
 			"give it at least 2, or set LAYOVER_PARTITION=key",
 		} {
 			if !strings.Contains(lines[0], want) {

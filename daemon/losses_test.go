@@ -14,7 +14,7 @@ import (
 // linesWith returns the lines of a log that have a message.
 func linesWith(logs, message string) (out []string) {
 	for line := range strings.Lines(logs) {
-		if strings.Contains(line, fmt.Sprintf("msg=%q", message)) {
+		if strings.Contains(line, fmt.Sprintf("msg=%q", message)) || strings.Contains(line, "msg="+message+" ") { // one word has no quotes
 			out = append(out, strings.TrimSpace(line))
 		}
 	}

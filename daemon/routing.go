@@ -4,9 +4,11 @@ import (
 	"slices"
 	"strings"
 
+	"layover/admin"
 	"layover/cluster"
 	"layover/config"
 	"layover/delay"
+	"layover/purgatory"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -76,10 +78,10 @@ func (d *Daemon) namedTargets() (out []string) {
 	return out
 }
 
-// mismatches says which ingress topics have more partitions than the topic that their
-// records go to, where those keep the number of theirs. Such records are held, as are
-// those that name another target for which it is the same.
-func (d *Daemon) mismatches() (out []string) {
+// mismatches are the targets with fewer partitions than an ingress topic whose records
+// go to them and keep the number of theirs. Such records are held, as are those that
+// name another target for which it is the same.
+func (d *Daemon) mismatches() (out []admin.TopicState) {
 	if d.cfg.Partition != config.PartitionSame {
 		return nil
 	}
@@ -90,7 +92,7 @@ func (d *Daemon) mismatches() (out []string) {
 		}
 		ingress, t := d.watcher.Lookup(name), d.watcher.Lookup(target)
 		if ingress.State == cluster.Usable && t.State == cluster.Usable && t.Partitions < ingress.Partitions {
-			out = append(out, tooFew(target, t.Partitions, name, ingress.Partitions))
+			out = append(out, admin.TopicState{Name: target, State: purgatory.Mismatched.String(), Detail: tooFew(target, t.Partitions, name, ingress.Partitions)})
 		}
 	}
 	return out

@@ -168,7 +168,7 @@ func TestALogNamesNoTargetThatAHeaderNamed(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		logs := in.logs.String()
-		if held := strings.Count(logs, "target holds its records"); held != 1 || strings.Contains(logs, "team-a") || strings.Contains(logs, "SECRET") || strings.Contains(logs, "OTHER") {
+		if held := strings.Count(logs, "msg=sick kind=target target=team-* "); held != 1 || strings.Contains(logs, "team-a") || strings.Contains(logs, "SECRET") || strings.Contains(logs, "OTHER") {
 			t.Errorf("%d lines about held targets: %s", held, logs)
 		}
 		in.stop()

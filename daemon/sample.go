@@ -34,16 +34,21 @@ func (d *Daemon) Sample() admin.Sample {
 		s.Pauses = append(s.Pauses, admin.Pause{Reason: p.Reason, Target: p.Target})
 	}
 	health := d.watcher.Health()
-	s.Kafka = admin.Kafka{Answering: health.Answering, Since: health.Since, Err: health.Err, Missing: append(health.Missing, d.mismatches()...), Unusable: d.unusable(), Warnings: health.Warnings}
+	s.Kafka = admin.Kafka{Answering: health.Answering, Since: health.Since, Err: health.Err, Missing: health.Missing, Unusable: d.unusable(), Warnings: health.Warnings}
 	for _, t := range health.Unusable {
 		s.Kafka.Topics = append(s.Kafka.Topics, admin.TopicState{Name: t.Name, State: t.State.String(), Since: t.Since})
+	}
+	for _, m := range d.mismatches() {
+		s.Kafka.Missing, s.Kafka.Topics = append(s.Kafka.Missing, m.Detail), append(s.Kafka.Topics, m)
 	}
 	s.Group = admin.Group{
 		ID: d.cfg.GroupID, InstanceID: d.cfg.GroupInstanceID, MemberID: group.MemberID, Generation: group.Generation,
 		Joined: group.Joined, Rebalances: group.Rebalances, LastError: group.LastError, LeaseValid: d.consumer.LeaseValid(),
 	}
+	leaderless := d.leaderless()
 	for _, p := range group.Partitions {
-		s.Group.Partitions = append(s.Group.Partitions, admin.Assignment{Topic: p.Topic, Partition: p.Partition, Loaded: p.Loaded, Stopped: p.Stopped, Reason: string(p.Reason), Since: p.Since, Trying: p.Trying, Next: p.Next, End: p.End})
+		s.Group.Partitions = append(s.Group.Partitions, admin.Assignment{Topic: p.Topic, Partition: p.Partition, Loaded: p.Loaded, Stopped: p.Stopped,
+			Reason: string(p.Reason), Since: p.Since, Trying: p.Trying, Leaderless: leaderless[p.TopicPartition], Next: p.Next, End: p.End})
 	}
 	s.Journal = d.journalSample()
 	s.Replay = d.replay.sample()
@@ -75,7 +80,7 @@ func (d *Daemon) becomeReady(ctx context.Context) {
 		}
 		health := d.watcher.Health()
 		down := !health.Answering && time.Since(health.Since) >= kafkaDown || time.Since(there) >= kafkaDown
-		if down || len(d.governor.pauses()) > 0 || caughtUp(d.consumer.Status(), lanes) {
+		if down || len(d.governor.pauses()) > 0 || caughtUp(d.consumer.Status(), lanes, d.cannotBeRead()) {
 			d.ready.Store(true)
 			return
 		}
@@ -100,10 +105,35 @@ func (d *Daemon) unusable() (topics []string) {
 	return topics
 }
 
+// leaderless are the ingress partitions that no broker leads.
+func (d *Daemon) leaderless() map[offsets.TopicPartition]bool {
+	out := make(map[offsets.TopicPartition]bool)
+	for _, topic := range d.cfg.IngressTopics {
+		t := d.watcher.Lookup(topic)
+		if t.State != cluster.Usable || len(t.Led) == int(t.Partitions) {
+			continue
+		}
+		for p := range t.Partitions {
+			out[offsets.TopicPartition{Topic: topic, Partition: p}] = true
+		}
+		for _, p := range t.Led {
+			delete(out, offsets.TopicPartition{Topic: topic, Partition: p})
+		}
+	}
+	return out
+}
+
+// cannotBeRead says of a partition that it is sick, and nothing is read of it for a
+// reason that is Kafka's. What stands beside it does not wait for it.
+func (d *Daemon) cannotBeRead() func(offsets.TopicPartition) bool {
+	leaderless, unusable := d.leaderless(), d.unusable()
+	return func(tp offsets.TopicPartition) bool { return leaderless[tp] || slices.Contains(unusable, tp.Topic) }
+}
+
 // caughtUp says whether a join has completed and every assigned partition is read
 // up to the last stable offset it had when it was assigned, or is not read at all: one
 // that cannot be begun counts as that after a while.
-func caughtUp(group consumer.Status, lanes []*purgatory.Snapshot) bool {
+func caughtUp(group consumer.Status, lanes []*purgatory.Snapshot, cannotBeRead func(offsets.TopicPartition) bool) bool {
 	if !group.Joined {
 		return false
 	}
@@ -114,7 +144,7 @@ func caughtUp(group consumer.Status, lanes []*purgatory.Snapshot) bool {
 		}
 	}
 	for _, p := range group.Partitions {
-		if p.Stopped != "" && (!p.Trying || time.Since(p.Since) >= kafkaDown) {
+		if p.Stopped != "" && (!p.Trying || time.Since(p.Since) >= kafkaDown) || cannotBeRead(p.TopicPartition) {
 			continue
 		}
 		v, ok := at[p.TopicPartition]

@@ -1,20 +1,15 @@
 package lane
 
 import (
-	"log/slog"
 	"sync"
 
 	"layover/purgatory"
 )
 
-// Holding says in the log which targets hold their records: one line when a target
-// begins to and one when it takes records again, however many lanes have some for it.
-// All lanes of a process share one. Its methods may be called from any goroutine.
+// Holding is what is wrong with targets that hold their records, however many lanes have
+// some for one. All lanes of a process share one. Its methods may be called from any
+// goroutine.
 type Holding struct {
-	log *slog.Logger
-	// told says whether it is in the log already that a target has too few partitions.
-	told func(detail string) bool
-
 	mu   sync.Mutex
 	held map[string]*held // by label
 }
@@ -40,11 +35,8 @@ func (w Why) Attrs() []any {
 	return out
 }
 
-// NewHolding returns one that holds nothing. told may be nil; it is called for a detail
-// of [purgatory.Mismatched], and nothing is said of what it is true for.
-func NewHolding(log *slog.Logger, told func(detail string) bool) *Holding {
-	return &Holding{log: log, told: told, held: make(map[string]*held)}
-}
+// NewHolding returns one that holds nothing.
+func NewHolding() *Holding { return &Holding{held: make(map[string]*held)} }
 
 // Why returns what was wrong with what a label is for when it began to hold its records,
 // and nothing where it does not.
@@ -57,23 +49,19 @@ func (h *Holding) Why(label string) Why {
 	return Why{}
 }
 
-// note logs the first and the last hold of what a label is for. Of a target that a
-// header named neither the name is told nor what may quote it, and not a line for each.
+// note counts the holds under a label. Of a target that a header named nothing is kept
+// that may quote its name.
 func (h *Holding) note(n *purgatory.HoldNotice) {
 	why := Why{State: n.Verdict.String(), Err: n.Detail}
-	told := n.Held && n.Verdict == purgatory.Mismatched && h.told != nil && h.told(n.Detail)
 	if n.Label != n.Target && n.Verdict == purgatory.Mismatched {
 		why.Err = ""
 	}
 	h.mu.Lock()
-	defer h.mu.Unlock() // over the line, or two lanes could say it in the wrong order
+	defer h.mu.Unlock()
 	t := h.held[n.Label]
 	switch {
 	case n.Held && t == nil:
 		h.held[n.Label] = &held{holds: 1, why: why}
-		if !told {
-			h.log.Warn("target holds its records", append([]any{"target", n.Label}, why.Attrs()...)...)
-		}
 	case n.Held:
 		t.holds++
 	case t == nil: // a hold ends once, so there is none
@@ -81,8 +69,5 @@ func (h *Holding) note(n *purgatory.HoldNotice) {
 		t.holds--
 	default:
 		delete(h.held, n.Label)
-		if !n.Forgotten {
-			h.log.Info("target takes records again", "target", n.Label)
-		}
 	}
 }

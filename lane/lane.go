@@ -130,7 +130,7 @@ type Lane struct {
 // New returns a lane; Run starts it.
 func New(cfg Config, d Deliverer, c Committer, r Reading) *Lane {
 	if cfg.Holding == nil {
-		cfg.Holding = NewHolding(cfg.Log, nil)
+		cfg.Holding = NewHolding()
 	}
 	l := &Lane{began: time.Now(), cfg: cfg, deliver: d, commit: c, reading: r, done: make(chan struct{})}
 	l.box.wake = make(chan struct{}, 1)

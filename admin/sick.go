@@ -1,0 +1,313 @@
+package admin
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"layover/purgatory"
+)
+
+// Kinds of what can be sick.
+const (
+	SickKafka      = "kafka"         // no broker answers
+	SickGroup      = "group"         // the group does not count on this process
+	SickIngress    = "ingress_topic" // an ingress topic cannot be read
+	SickPartition  = "partition"     // an ingress partition is not read
+	SickDeadLetter = "dead_letter"   // the dead-letter topic takes nothing
+	SickTarget     = "target"        // a target, or a partition of it, takes nothing
+	SickJournal    = "journal"       // a journal topic cannot be used as it is
+)
+
+// sickKinds are all kinds, the most severe first.
+func sickKinds() []string {
+	return []string{SickKafka, SickGroup, SickIngress, SickPartition, SickDeadLetter, SickTarget, SickJournal}
+}
+
+// maxSick is how many sick things /status shows: with globs allowed, the number of
+// targets is up to the producers.
+const maxSick = 100
+
+// Sickness is one thing that does not work, while what stands beside it goes on.
+type Sickness struct {
+	Kind      string  `json:"kind"`
+	Name      string  `json:"name"`      // of the topic, the target or the group; "" of Kafka
+	Partition *int32  `json:"partition"` // nil: all of it
+	Reason    string  `json:"reason"`    // a stable code
+	Since     instant `json:"since"`     // null while that is not known
+	Text      string  `json:"text"`      // what is wrong, what goes on, what to do
+
+	short string // what /readyz says of it
+}
+
+// SickKey is what a sickness is about. It stays the same as long as it lasts.
+type SickKey struct {
+	Kind, Name string
+	Partition  int32 // below 0: all of it
+}
+
+// Key returns what s is about.
+func (s *Sickness) Key() SickKey {
+	if s.Partition == nil {
+		return SickKey{s.Kind, s.Name, -1}
+	}
+	return SickKey{s.Kind, s.Name, *s.Partition}
+}
+
+// SickForLog returns what is sick, the most severe first, as the log may have it: a
+// target that a header chose is under the glob that allows it, and nothing is quoted
+// of a record. Journals are left out: they have lines of their own, at most one in 30 s.
+func SickForLog(s Sample, now time.Time) []Sickness { return look(s, now).findSick(true) }
+
+// findSick returns what is sick, the most severe first, then by name.
+func (v *view) findSick(forLog bool) []Sickness {
+	out := slices.Concat(v.sickKafka(), v.sickGroup(), v.sickIngress(), v.sickPartitions(forLog), v.sickTargets(forLog))
+	if !forLog {
+		out = append(out, v.sickJournals()...)
+	}
+	severity := sickKinds()
+	slices.SortStableFunc(out, func(a, b Sickness) int {
+		x, y := a.Key(), b.Key()
+		return cmp.Or(cmp.Compare(slices.Index(severity, x.Kind), slices.Index(severity, y.Kind)),
+			cmp.Compare(x.Name, y.Name), cmp.Compare(x.Partition, y.Partition))
+	})
+	return out
+}
+
+// shownSick returns what /status shows, and how many more there are.
+func (v *view) shownSick() (shown []Sickness, more int) {
+	shown, more = atMost(v.sick, maxSick)
+	return append([]Sickness{}, shown...), more // a list, and not null, where nothing is
+}
+
+// sickKafka: before a process is ready, it waits for the first answer, and says so.
+func (v *view) sickKafka() []Sickness {
+	if v.Kafka.Answering || !v.CaughtUp {
+		return nil
+	}
+	since := v.Kafka.Since
+	if since.IsZero() {
+		since = v.Started
+	}
+	return []Sickness{{Kind: SickKafka, Reason: unreachable, Since: instant{since}, short: v.kafkaDown(), Text: v.kafkaText(since)}}
+}
+
+// sickGroup: without Kafka, and without anything to read, the group is not the cause.
+func (v *view) sickGroup() []Sickness {
+	nothing := len(v.Settings.Ingress) > 0 && len(v.Kafka.Unusable) == len(v.Settings.Ingress)
+	if !v.Kafka.Answering || nothing || v.Draining {
+		return nil
+	}
+	g := Sickness{Kind: SickGroup, Name: v.Group.ID}
+	switch {
+	case v.Group.LastError != "":
+		g.Reason, g.short = "refused", fmt.Sprintf("group %s has let this member go (%s)", v.Group.ID, v.Group.LastError)
+	case !v.CaughtUp: // joining takes its time
+		return nil
+	case !v.Group.Joined:
+		g.Reason, g.short = "not_joined", fmt.Sprintf("group %s is not joined", v.Group.ID)
+	case !v.Group.LeaseValid:
+		g.Reason, g.short = "lease", fmt.Sprintf("the coordinator of group %s has not confirmed this member lately", v.Group.ID)
+	default:
+		return nil
+	}
+	g.Text = groupText(&g)
+	return []Sickness{g}
+}
+
+func (v *view) sickIngress() (out []Sickness) {
+	for _, t := range v.Kafka.Topics {
+		if slices.Contains(v.Settings.Ingress, t.Name) {
+			out = append(out, Sickness{Kind: SickIngress, Name: t.Name, Reason: t.State, Since: instant{t.Since},
+				short: fmt.Sprintf("ingress topic %s is %s", t.Name, t.State) + v.since(t.Since), Text: ingressText(t)})
+		}
+	}
+	return out
+}
+
+// sickPartitions: what the policy for invalid records says of one that it halted at
+// quotes the record, but for the code in front.
+func (v *view) sickPartitions(forLog bool) (out []Sickness) {
+	for i := range v.parts {
+		p := &v.parts[i]
+		s := Sickness{Kind: SickPartition, Name: p.topic, Partition: &p.partition}
+		at, stopped := p.stop()
+		switch {
+		case stopped:
+			s.Reason, s.Since = p.stopReason(), instant{p.stoppedSince()}
+			if s.short = fmt.Sprintf("partition %s/%d is not read", p.topic, p.partition); s.Reason != reasonNotBegun {
+				s.short += fmt.Sprintf(" at offset %d", at.offset)
+			}
+			if s.Reason != "" {
+				s.short += " (" + s.Reason + ")"
+			}
+			if forLog && s.Reason == reasonHalted {
+				at.why, _, _ = strings.Cut(at.why, ":")
+			}
+			s.Text = v.stopText(p, at) + stopWayOn(p, s.Reason)
+		case p.member != nil && p.member.Leaderless:
+			s.Reason, s.short, s.Text = "no_leader", fmt.Sprintf("partition %s/%d has no leader", p.topic, p.partition), leaderlessText(p)
+		default:
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// Reasons of a partition that is not read which are told apart here.
+const (
+	reasonNotBegun = "not_begun"
+	reasonHalted   = "halted"
+)
+
+func (p *part) stopReason() string {
+	if p.core != nil && p.core.Halted != "" {
+		return reasonHalted
+	}
+	return p.member.Reason
+}
+
+func (p *part) stoppedSince() time.Time {
+	if p.member == nil {
+		return time.Time{}
+	}
+	return p.member.Since
+}
+
+// ailing is what is known about a topic, or a partition of it, that takes no records.
+type ailing struct {
+	reason, detail string
+	since          time.Time
+	records        int // that are held for it
+}
+
+// sickTargets are the targets and the dead-letter topic: what Kafka says of those that
+// settings name, what lanes hold, and what reading is paused for.
+func (v *view) sickTargets(forLog bool) (out []Sickness) {
+	for k, a := range v.ailing(forLog) {
+		s := Sickness{Kind: k.Kind, Name: k.Name, Reason: a.reason, Since: instant{a.since}, Text: v.targetText(k, a)}
+		s.short = targetNoun(k) + " is " + a.reason + v.since(a.since)
+		if k.Partition >= 0 {
+			s.Partition = &k.Partition
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func (v *view) ailing(forLog bool) map[SickKey]*ailing {
+	out := make(map[SickKey]*ailing)
+	note := func(name string, partition int32, a ailing) {
+		k := SickKey{SickTarget, name, partition}
+		if name == v.Settings.DeadLetter {
+			k.Kind = SickDeadLetter
+		}
+		old := out[k]
+		if old == nil {
+			out[k] = &a
+			return
+		}
+		old.records += a.records
+		old.detail = cmp.Or(old.detail, a.detail)
+		if old.since.IsZero() || !a.since.IsZero() && a.since.Before(old.since) {
+			old.since = a.since
+		}
+	}
+	for _, t := range v.Kafka.Topics {
+		if !slices.Contains(v.Settings.Ingress, t.Name) {
+			note(t.Name, -1, ailing{reason: t.State, detail: t.Detail, since: t.Since})
+		}
+	}
+	known := make(map[string]bool) // targets that a lane says something about
+	for _, l := range v.Lanes {
+		if l == nil {
+			continue
+		}
+		for i := range l.Held {
+			known[l.Held[i].Target] = true
+			noteHeld(&l.Held[i], forLog, note)
+		}
+	}
+	for _, p := range v.Pauses {
+		named := slices.Contains(v.Settings.producedTo(), p.Target)
+		if p.Target != "" && !known[p.Target] && (named || !forLog) {
+			note(p.Target, -1, ailing{reason: unreachable})
+		}
+	}
+	return out
+}
+
+// noteHeld notes what a lane holds, under the label for the log. What is wrong with the
+// partitions of a target quotes its name.
+func noteHeld(h *purgatory.HeldView, forLog bool, note func(name string, partition int32, a ailing)) {
+	name, a := h.Target, ailing{reason: heldReason(h.Verdict), detail: h.Detail, since: millis(h.SinceMs).Time, records: h.Records}
+	if forLog && h.Label != "" && h.Label != h.Target {
+		name = h.Label
+		if h.Verdict == purgatory.Mismatched {
+			a.detail = ""
+		}
+	}
+	if len(h.Partitions) == 0 || name != h.Target {
+		note(name, -1, a)
+		return
+	}
+	for _, p := range h.Partitions {
+		note(name, p, a)
+	}
+}
+
+const unreachable = "unreachable"
+
+// heldReason is the code for a verdict; what is not known to be anything else does not
+// answer.
+func heldReason(v purgatory.Verdict) string {
+	switch v {
+	case purgatory.Missing, purgatory.Forbidden, purgatory.Mismatched:
+		return v.String()
+	default:
+		return unreachable
+	}
+}
+
+// sickJournals: the journal of an ingress topic that is gone is not made, and needs
+// nobody. A journal topic that is missing is made at once, or refuses with a warning.
+func (v *view) sickJournals() (out []Sickness) {
+	for _, t := range v.Journal.Topics {
+		if !v.Kafka.Answering || slices.Contains(v.Kafka.Unusable, t.Ingress) {
+			continue
+		}
+		if reason := t.sickReason(); reason != "" {
+			out = append(out, Sickness{Kind: SickJournal, Name: t.Name, Reason: reason,
+				short: fmt.Sprintf("journal %s is %s", t.Name, strings.ReplaceAll(reason, "_", " ")), Text: journalText(t)})
+		}
+	}
+	return out
+}
+
+func (t *JournalTopic) sickReason() string {
+	switch {
+	case t.State == journalOff:
+		return ""
+	case t.State == journalUsable && t.Err != "":
+		return "failing"
+	case t.State == journalUsable && t.Warning != "":
+		return "misconfigured"
+	case t.State == journalUsable || t.Warning == "" && t.Err == "":
+		return ""
+	}
+	return strings.ReplaceAll(t.State, " ", "_")
+}
+
+// since says since when, with the day where that is another.
+func (v *view) since(t time.Time) string {
+	switch {
+	case t.IsZero():
+		return ""
+	case v.now.UTC().Format(time.DateOnly) != t.UTC().Format(time.DateOnly):
+		return " since " + t.UTC().Format("2006-01-02T15:04:05Z")
+	}
+	return " since " + t.UTC().Format("15:04:05Z")
+}

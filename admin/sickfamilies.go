@@ -1,0 +1,40 @@
+package admin
+
+// sickFamilies count what is sick. A kind is a label and a name is none: a header may
+// have chosen it.
+func sickFamilies() []family {
+	return []family{
+		gauge("layover_sick",
+			"Things that do not work now, by kind: kafka, group, ingress_topic, partition (of an ingress topic), dead_letter, target (or a partition of one), journal. What they are, and what to do, is under sick in /status.",
+			[]string{"kind"}, func(v *view, out emit) {
+				for _, kind := range sickKinds() {
+					n, _ := v.sickOf(kind)
+					out(float64(n), kind)
+				}
+			}),
+		gauge("layover_sick_since_timestamp_seconds",
+			"Since when the thing of a kind that has been sick longest is, in seconds since 1970; 0 when none is, or it is not known of any.",
+			[]string{"kind"}, func(v *view, out emit) {
+				for _, kind := range sickKinds() {
+					_, sinceMs := v.sickOf(kind)
+					out(float64(sinceMs)/1000, kind)
+				}
+			}),
+	}
+}
+
+// sickOf counts what is sick of a kind, and says since when, at the earliest; 0 if that
+// is not known.
+func (v *view) sickOf(kind string) (n int, sinceMs int64) {
+	for i := range v.sick {
+		s := &v.sick[i]
+		if s.Kind != kind {
+			continue
+		}
+		n++
+		if ms := s.Since.UnixMilli(); !s.Since.IsZero() && (sinceMs == 0 || ms < sinceMs) {
+			sinceMs = ms
+		}
+	}
+	return n, sinceMs
+}

@@ -1,0 +1,124 @@
+package admin
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Commands that texts give. KAFKA_BROKERS is what the setting of that name has.
+const (
+	kafkaTopics = "kafka-topics.sh --bootstrap-server $KAFKA_BROKERS "
+	kafkaGrant  = "kafka-acls.sh --bootstrap-server $KAFKA_BROKERS --add --allow-principal User:layover "
+)
+
+func (v *view) kafkaText(since time.Time) string {
+	why := ""
+	if v.Kafka.Err != "" {
+		why = " (" + v.Kafka.Err + ")"
+	}
+	return "No broker has answered" + v.since(since) + why + ". Nothing is lost, and what becomes due waits. Layover connects again by itself. " +
+		"Mend Kafka or the way to it, and see whether KAFKA_BROKERS, names and certificates are right: " +
+		"kafka-broker-api-versions.sh --bootstrap-server $KAFKA_BROKERS"
+}
+
+func groupText(g *Sickness) string {
+	what := map[string]string{
+		"refused":    "This process reads and delivers nothing until it has joined again.",
+		"not_joined": "This process reads and delivers nothing until it has joined.",
+		"lease":      "This process delivers nothing until the coordinator has taken a commit of it.",
+	}[g.Reason]
+	return fmt.Sprintf("%s. %s Nothing is lost, other members go on, and Layover tries again by itself. See whether the group has a coordinator "+
+		"and this member the right Read on it: kafka-consumer-groups.sh --bootstrap-server $KAFKA_BROKERS --describe --group %s --state",
+		capital(g.short), what, g.Name)
+}
+
+func ingressText(t TopicState) string {
+	if t.State == "forbidden" {
+		return fmt.Sprintf("Kafka does not let Layover read the ingress topic %s. What was read of it goes on being delivered, and other ingress "+
+			"topics are not affected. Grant the right, and Layover reads on within seconds: %s--topic %s --operation Read --operation Describe --operation DescribeConfigs",
+			t.Name, kafkaGrant, t.Name)
+	}
+	return fmt.Sprintf("The ingress topic %s does not exist. Nothing of it is read, and other ingress topics are not affected. Correct "+
+		"LAYOVER_INGRESS_TOPICS and restart, or make the topic, which is read within seconds: %s--create --topic %s",
+		t.Name, kafkaTopics, t.Name)
+}
+
+// stopWayOn adds to why a partition is not read what Layover does about it by itself.
+func stopWayOn(p *part, reason string) string {
+	if reason != reasonNotBegun {
+		return ""
+	}
+	return fmt.Sprintf(" Layover asks again by itself. See whether the partition has a leader: %s--describe --topic %s", kafkaTopics, p.topic)
+}
+
+func leaderlessText(p *part) string {
+	return fmt.Sprintf("No broker leads %s/%d, so it is not read. What was read of it goes on being delivered, and other partitions are not "+
+		"affected. Layover reads on by itself when a broker leads it: %s--describe --topic %s --unavailable-partitions",
+		p.topic, p.partition, kafkaTopics, p.topic)
+}
+
+// targetNoun is what a target is called within a sentence.
+func targetNoun(k SickKey) string {
+	noun := "target "
+	if k.Kind == SickDeadLetter {
+		noun = "dead-letter topic "
+	}
+	if k.Partition >= 0 {
+		return fmt.Sprintf("partition %d of %s%s", k.Partition, noun, k.Name)
+	}
+	return noun + k.Name
+}
+
+func (v *view) targetText(k SickKey, a *ailing) string {
+	what := map[string]string{
+		"missing": "does not exist", "forbidden": "may not be written to", "mismatched": "has too few partitions",
+	}[a.reason]
+	if what == "" {
+		what = "does not take records"
+	}
+	if a.detail != "" {
+		what += " (" + strings.TrimSuffix(a.detail, ".") + ")"
+	}
+	noun := "The " + targetNoun(k)
+	if k.Partition >= 0 {
+		noun = capital(targetNoun(k))
+	}
+	return fmt.Sprintf("%s %s. %s %s", noun, what, v.targetRest(k, a), targetWayOn(k, a))
+}
+
+// targetRest says what waits and what goes on.
+func (v *view) targetRest(k SickKey, a *ailing) string {
+	if k.Kind == SickDeadLetter {
+		return "Nothing is lost: reading pauses as long as a record has to go there, and what is parked goes on being delivered."
+	}
+	rest := "No record waits for it yet."
+	if a.records > 0 {
+		rest = fmt.Sprintf("%s for it, and others are delivered.", counted(a.records, "due record waits", "due records wait"))
+	}
+	if v.Settings.DeadLetter == "" {
+		return rest + " After LAYOVER_TARGET_PATIENCE reading pauses, as there is no dead-letter topic."
+	}
+	return rest + " After LAYOVER_TARGET_PATIENCE what waits goes to the dead-letter topic."
+}
+
+func targetWayOn(k SickKey, a *ailing) string {
+	switch a.reason {
+	case "missing":
+		return fmt.Sprintf("Correct the setting or the producer that names it, or make it, which Layover finds within seconds: %s--create --topic %s", kafkaTopics, k.Name)
+	case "forbidden":
+		return fmt.Sprintf("Grant the right, which Layover finds within seconds: %s--topic %s --operation Write --operation Describe --operation DescribeConfigs", kafkaGrant, k.Name)
+	case "mismatched":
+		return fmt.Sprintf("Give it as many partitions as the ingress topic has, or set LAYOVER_PARTITION=key: %s--alter --topic %s --partitions", kafkaTopics, k.Name)
+	}
+	return fmt.Sprintf("See whether its partitions have leaders and enough replicas in sync: %s--describe --topic %s", kafkaTopics, k.Name)
+}
+
+func journalText(t JournalTopic) string {
+	why := strings.Trim(t.Warning+"; "+t.Err, "; ")
+	return fmt.Sprintf("The journal %s of the ingress topic %s has something wrong with it: %s. Nothing is lost and nothing is late, but a crash may "+
+		"repeat more records. The rights that it needs, and the command that makes it, are in docs/journal.md.", t.Name, t.Ingress, strings.TrimSuffix(why, "."))
+}
+
+// capital begins a sentence; a name of ours that begins one stays as it is.
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
