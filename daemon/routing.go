@@ -16,7 +16,7 @@ import (
 func (d *Daemon) rules() (func(ingress string) *delay.Rules, error) {
 	all := make(map[string]*delay.Rules)
 	for _, ingress := range d.cfg.IngressTopics {
-		targets, err := delay.NewTargets(d.egressOf(ingress), d.allowed(), d.denied())
+		targets, err := delay.NewTargets(d.egressOf(ingress), d.allowed(), d.denied(), d.cfg.JournalsLike())
 		if err != nil {
 			return nil, err
 		}
