@@ -38,6 +38,7 @@ func (d *Daemon) Sample() admin.Sample {
 	for _, t := range health.Unusable {
 		s.Kafka.Topics = append(s.Kafka.Topics, admin.TopicState{Name: t.Name, State: t.State.String(), Since: t.Since})
 	}
+	s.Names = admin.Names{Known: health.Names.Known, Limit: health.Names.Limit, Refused: health.Names.Refused}
 	s.Group = admin.Group{
 		ID: d.cfg.GroupID, InstanceID: d.cfg.GroupInstanceID, MemberID: group.MemberID, Generation: group.Generation,
 		Joined: group.Joined, Rebalances: group.Rebalances, LastError: group.LastError, LeaseValid: d.consumer.LeaseValid(),

@@ -30,17 +30,24 @@ type Targets struct {
 	// maxRemembered more than there are exact names.
 	known     atomic.Pointer[map[string]target]
 	knownSize int // how many topics known may hold
+	// remembered is the memory of those that globs allowed, in bytes, and most is its
+	// bound.
+	remembered atomic.Int64
+	most       int64
 }
 
 type target struct{ topic, label string }
 
 const (
 	// maxRemembered bounds the topics that globs allowed and that are
-	// remembered: with names of full length, a quarter of a mebibyte. Topics
-	// beyond it are served all the same, for an allocation a record. A topic is
-	// remembered by copying the map, which is once for each and so at most half
-	// a million entries in a lifetime.
+	// remembered. Topics beyond it are served all the same, for an allocation a
+	// record. A topic is remembered by copying the map, which is once for each and
+	// so at most half a million entries in a lifetime.
 	maxRemembered = 1024
+
+	// rememberedSize is what a remembered topic is accounted with beside the letters
+	// of its name: its place in a map.
+	rememberedSize = 128
 
 	// maxTopicBytes is Kafka's limit on the name of a topic.
 	maxTopicBytes = 249
@@ -101,7 +108,7 @@ func NewTargets(egress string, allowed, denied, journals []string) (*Targets, er
 			exact[entry] = target{entry, entry}
 		}
 	}
-	t.knownSize = len(exact) + maxRemembered
+	t.knownSize, t.most = len(exact)+maxRemembered, maxRemembered*(rememberedSize+maxTopicBytes)
 	t.known.Store(&exact)
 	return t, nil
 }
@@ -161,15 +168,24 @@ func matches(globs []string, topic string) bool {
 // remember adds a topic to those known. Where another goroutine is ahead it
 // gives up, and the topic's next record tries again.
 func (t *Targets) remember(found target) {
-	old := t.known.Load()
-	if len(*old) >= t.knownSize {
+	old, bytes := t.known.Load(), rememberedSize+int64(len(found.topic))
+	if len(*old) >= t.knownSize || t.remembered.Load()+bytes > t.most {
 		return
 	}
 	next := make(map[string]target, len(*old)+1)
 	maps.Copy(next, *old)
 	next[found.topic] = found
-	t.known.CompareAndSwap(old, &next)
+	if t.known.CompareAndSwap(old, &next) {
+		t.remembered.Add(bytes)
+	}
 }
+
+// Remember bounds the memory of the topics that globs allowed, in bytes; by default
+// it is some 400 KB. It is called before the first Resolve.
+func (t *Targets) Remember(bytes int64) { t.most = min(t.most, bytes) }
+
+// Bytes returns the memory of the topics that globs allowed. It never shrinks.
+func (t *Targets) Bytes() int64 { return t.remembered.Load() }
 
 // Default returns where a record goes that names no target, and false where no
 // egress topic is set.
