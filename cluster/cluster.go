@@ -163,6 +163,18 @@ func (w *Watcher) Lookup(name string) Topic {
 	return *t
 }
 
+// MaxBatchBytes returns max.message.bytes of a topic, and Kafka's default where it is not
+// known. It is no use of a name: clients ask at each update of their metadata, for every
+// topic that they ever produced to.
+func (w *Watcher) MaxBatchBytes(name string) int32 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.topic(name); t != nil {
+		return t.MaxBatchBytes
+	}
+	return defaultMaxBatch
+}
+
 // Bytes returns the memory of what is known about names that headers chose.
 func (w *Watcher) Bytes() int64 {
 	w.mu.Lock()

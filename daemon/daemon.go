@@ -117,7 +117,7 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 				if topic == "" {
 					return 1 << 20 // asked for once, to check the configuration
 				}
-				return d.watcher.Lookup(topic).MaxBatchBytes
+				return d.watcher.MaxBatchBytes(topic)
 			},
 			MaxBuffered: 1 << 16, Compression: d.compression(),
 			Options: func(suffix string) []kgo.Opt { return kafka(fmt.Sprintf("lane-%d%s", i, suffix)) },
