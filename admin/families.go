@@ -139,6 +139,21 @@ func memoryFamilies() []family {
 	}
 }
 
+// nameFamilies are about the target names that headers chose.
+func nameFamilies() []family {
+	return []family{
+		level("layover_target_names",
+			"Target names that headers chose under a glob and that are known now; up to layover_target_names_limit.",
+			func(v *view) float64 { return float64(v.Names.Known) }),
+		level("layover_target_names_limit",
+			"Target names chosen by headers that may be known at a time.",
+			func(v *view) float64 { return float64(v.Names.Limit) }),
+		level("layover_target_names_refused",
+			"1 while headers choose more target names than may be known at a time, else 0; records for the others are held.",
+			func(v *view) float64 { return flag(!v.Names.Refused.IsZero()) }),
+	}
+}
+
 // partitionFamilies measure where each partition stands.
 func partitionFamilies() []family {
 	return []family{

@@ -87,6 +87,7 @@ func busy(now time.Time) Sample {
 			Restores: 2, Records: 31, Bytes: 4096, Took: 1500 * time.Millisecond, Last: 250 * time.Millisecond,
 		},
 		Memory: Memory{Used: 192 << 20, PauseAt: 224 << 20, Limit: 256 << 20},
+		Names:  Names{Known: 9500, Limit: 10_000, Refused: now.Add(-45 * time.Second)},
 		Replay: Replay{Since: now.Add(-20 * time.Second), Records: 900, Remaining: 40, Rate: 45.5},
 		Lanes:  []*purgatory.Snapshot{laneOne(ms), nil, laneTwo(ms)},
 		Loops:  map[string]time.Time{"poll": now, "lane-0": now.Add(-59 * time.Second)},

@@ -55,7 +55,7 @@ func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
 		}
 		state := strings.Join(strings.Fields(byClass(page, "state")[0].text), " ")
 		for _, want := range []string{"Degraded ingress topic invoices is forbidden since 1999-12-31T22:50:00Z; partition orders/1 is not read at offset 60 (halted); " +
-			"partition orders/2 is not read at offset 900 (unreadable) (and 3 more); reading is paused: target (retry-7)", "Error: 2 partitions are not read any more.", "Warning: 2 targets do not take records, and 5 records wait for that.",
+			"partition orders/2 is not read at offset 900 (unreadable) (and 4 more); reading is paused: target (retry-7)", "Error: 2 partitions are not read any more.", "Warning: 2 targets do not take records, and 5 records wait for that.",
 			"Mode at-least-once, version 1.2.3 (revision abc), go1.26; up 1 h 30 min", "Generation 7 of the group, member layover-1", "Reads orders, invoices, delivers to ready, retry-*, no dead-letter topic"} {
 			if !strings.Contains(state, want) {
 				t.Errorf("the state lacks %q: %s", want, state)

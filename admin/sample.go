@@ -28,6 +28,7 @@ type Sample struct {
 	Kafka   Kafka
 	Journal Journal
 	Memory  Memory
+	Names   Names
 	Replay  Replay
 	// Lanes are the snapshots of all lanes, with counters since the start of the
 	// process; nil for a lane that has given none yet.
@@ -119,6 +120,13 @@ type Replay struct {
 // Memory is what counts against LAYOVER_MAX_PARKED_BYTES, in bytes. Reading pauses
 // below it, so that what is on its way then has room.
 type Memory struct{ Used, PauseAt, Limit int64 }
+
+// Names is how many target names that headers chose are known, and how many may be.
+// Refused says since when names find no room; zero: there is room.
+type Names struct {
+	Known, Limit int
+	Refused      time.Time
+}
 
 // Reasons of a Pause.
 const (

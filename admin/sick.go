@@ -18,12 +18,13 @@ const (
 	SickPartition  = "partition"     // an ingress partition is not read
 	SickDeadLetter = "dead_letter"   // the dead-letter topic takes nothing
 	SickTarget     = "target"        // a target, or a partition of it, takes nothing
+	SickNames      = "names"         // headers have chosen more targets than are known at a time
 	SickJournal    = "journal"       // a journal topic cannot be used as it is
 )
 
 // sickKinds are all kinds, the most severe first.
 func sickKinds() []string {
-	return []string{SickKafka, SickGroup, SickIngress, SickPartition, SickDeadLetter, SickTarget, SickJournal}
+	return []string{SickKafka, SickGroup, SickIngress, SickPartition, SickDeadLetter, SickTarget, SickNames, SickJournal}
 }
 
 // maxSick is how many sick things /status shows: with globs allowed, the number of
@@ -63,7 +64,7 @@ func SickForLog(s Sample, now time.Time) []Sickness { return look(s, now).findSi
 
 // findSick returns what is sick, the most severe first, then by name.
 func (v *view) findSick(forLog bool) []Sickness {
-	out := slices.Concat(v.sickKafka(), v.sickGroup(), v.sickIngress(), v.sickPartitions(forLog), v.sickTargets(forLog))
+	out := slices.Concat(v.sickKafka(), v.sickGroup(), v.sickIngress(), v.sickPartitions(forLog), v.sickTargets(forLog), v.sickNames())
 	if !forLog {
 		out = append(out, v.sickJournals()...)
 	}
@@ -270,6 +271,16 @@ func heldReason(v purgatory.Verdict) string {
 	default:
 		return unreachable
 	}
+}
+
+// sickNames: records with a name that found no room are held, and then dead-lettered.
+func (v *view) sickNames() []Sickness {
+	n := &v.Names
+	if n.Refused.IsZero() {
+		return nil
+	}
+	return []Sickness{{Kind: SickNames, Reason: "full", Since: instant{n.Refused}, Text: namesText(n),
+		short: fmt.Sprintf("headers have chosen more than %d targets", n.Limit) + v.since(n.Refused)}}
 }
 
 // sickJournals: the journal of an ingress topic that is gone is not made, and needs

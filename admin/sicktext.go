@@ -44,6 +44,12 @@ func ingressText(t TopicState) string {
 		t.Name, kafkaTopics, t.Name)
 }
 
+func namesText(n *Names) string {
+	return fmt.Sprintf("Headers have chosen more than %d targets under globs within ten minutes, which is as many as Layover knows at a time. Records for "+
+		"one more are held, and dead-lettered after LAYOVER_TARGET_PATIENCE; targets that exist and are in use go on. Find the producer that invents "+
+		"names for x-deliver-to, or narrow the globs in LAYOVER_TARGETS_ALLOWED.", n.Limit)
+}
+
 // stopWayOn adds to why a partition is not read what Layover does about it by itself.
 func stopWayOn(p *part, reason string) string {
 	if reason != reasonNotBegun {

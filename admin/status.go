@@ -43,6 +43,7 @@ type status struct {
 	LatenessMs *latenessStatus   `json:"lateness_ms"`
 	Held       []heldStatus      `json:"held"`
 	HeldMore   int               `json:"held_not_shown"`
+	Names      namesStatus       `json:"target_names"`
 	Duplicates duplicatesStatus  `json:"duplicates_after_a_kill"`
 	Replay     *replayStatus     `json:"replay"`
 	Partitions []partitionStatus `json:"assignments"`
@@ -207,6 +208,14 @@ type counterStatus struct {
 	LostToRetention   int64 `json:"lost_to_retention"`
 }
 
+// namesStatus is of the target names that headers chose; refused since: there are more
+// than may be known.
+type namesStatus struct {
+	Known   int     `json:"known"`
+	Limit   int     `json:"limit"`
+	Refused instant `json:"refused_since"`
+}
+
 type settingsStatus struct {
 	Ingress        []string `json:"ingress"`
 	Egress         string   `json:"egress"`
@@ -250,7 +259,7 @@ func (v *view) status() status {
 		NextDue: millis(v.total.nextDueMs), DueWithin: v.due(), Oldest: millis(v.total.oldestOverdueMs),
 		Overdue: v.total.due + v.total.inFlight, InFlight: v.total.inFlight,
 		LatenessMs: quantiles(v.total.recentMs),
-		Held:       held, HeldMore: more,
+		Held:       held, HeldMore: more, Names: namesStatus{v.Names.Known, v.Names.Limit, instant{v.Names.Refused}},
 		Replay:     v.replay(),
 		Duplicates: v.duplicates(), Partitions: v.partitions(), Journal: v.journal(), Counters: v.total.counters(),
 		Settings: settingsStatus{

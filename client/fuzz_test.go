@@ -55,7 +55,7 @@ func FuzzSendCommandLine(f *testing.F) {
 // checkServer reads the record as the server will.
 func checkServer(t *testing.T, args []string, o *sendOptions) {
 	t.Helper()
-	targets, err := delay.NewTargets("ready", []string{"*"}, nil)
+	targets, err := delay.NewTargets("ready", []string{"*"}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -171,7 +171,7 @@ func (o *sendOptions) takeTarget(hasTo bool, to string) error {
 	if !hasTo {
 		return nil
 	}
-	if _, err := delay.NewTargets(to, nil, nil); err != nil || to == "" {
+	if _, err := delay.NewTargets(to, nil, nil, nil); err != nil || to == "" {
 		return fmt.Errorf("--to %q: want the name of a topic that is not internal", to)
 	}
 	o.headers = append(o.headers, delay.Headers(nil, nil, to)...)

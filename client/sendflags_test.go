@@ -78,7 +78,7 @@ func TestFlagsWinOverVariables(t *testing.T) {
 
 // What send prints as due is what the server reads from the same record.
 func TestDueIsWhatTheServerReads(t *testing.T) {
-	targets, err := delay.NewTargets("ready", nil, nil)
+	targets, err := delay.NewTargets("ready", nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

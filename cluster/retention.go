@@ -9,49 +9,101 @@ import (
 	"strings"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // retentionMargin is how much longer than the longest delay ingress has to keep
 // its records: a day to notice that nothing is delivered.
 const retentionMargin = 24 * time.Hour
 
-// configure reads the configuration of topics whose is older than a minute.
-func (w *Watcher) configure(ctx context.Context) {
-	now := time.Now()
+// Bounds of reading configurations.
+const (
+	configureTopics  = 100 // in one request: an answer has some 3 KB for each
+	configureAgain   = 200 // topics a second that are read again: 10,000 in less than a minute
+	configureTimeout = 2 * time.Second
+)
+
+// configure reads the configuration of topics that have just been found, and of some
+// whose is older than a minute. Who has a full minute's worth of topics reads them
+// in turn, those first that were not read for the longest.
+func (w *Watcher) configure(ctx context.Context, found []Change) {
+	names := w.unread(found, time.Now())
+	for len(names) > 0 {
+		batch := names[:min(len(names), configureTopics)]
+		if !w.describe(ctx, batch) { // whoever does not answer is not asked for the rest now
+			for _, name := range names {
+				w.unconfigured(name, nil)
+			}
+			return
+		}
+		names = names[len(batch):]
+	}
+}
+
+// unread returns the topics whose configuration is to be read now, and notes that it
+// was.
+func (w *Watcher) unread(found []Change, now time.Time) (names []string) {
 	w.mu.Lock()
-	var names []string
-	for name, t := range w.topics {
-		if t.State == Usable && now.Sub(t.configured) >= configureEvery {
-			names = append(names, name)
+	defer w.mu.Unlock()
+	var due []*Topic
+	for _, c := range found {
+		if t := w.topic(c.Topic.Name); t != nil && t.State == Usable && t.configured.IsZero() {
 			t.configured = now
+			names = append(names, t.Name)
 		}
 	}
-	w.mu.Unlock()
-	if len(names) == 0 {
-		return
+	if now.Sub(w.configuredAt) >= askEvery {
+		w.configuredAt = now
+		for _, topics := range []map[string]*Topic{w.topics, w.names.known} {
+			for _, t := range topics {
+				if t.State == Usable && now.Sub(t.configured) >= configureEvery {
+					due = append(due, t)
+				}
+			}
+		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	slices.SortFunc(due, func(a, b *Topic) int { return a.configured.Compare(b.configured) })
+	for _, t := range due[:min(len(due), configureAgain)] {
+		t.configured = now
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// described are the settings that are read.
+var described = []string{"max.message.bytes", "cleanup.policy", "retention.ms", "retention.bytes"}
+
+// describe reads the configuration of topics, and returns false where nobody answered.
+// An error is one topic's: kadm would return the first refusal for all of them.
+func (w *Watcher) describe(ctx context.Context, names []string) bool {
+	ctx, cancel := context.WithTimeout(ctx, configureTimeout)
 	defer cancel()
-	configs, err := kadm.NewClient(w.client).DescribeTopicConfigs(ctx, names...)
+	req := kmsg.NewPtrDescribeConfigsRequest()
+	for _, name := range names {
+		r := kmsg.NewDescribeConfigsRequestResource()
+		r.ResourceType, r.ResourceName, r.ConfigNames = kmsg.ConfigResourceTypeTopic, name, described
+		req.Resources = append(req.Resources, r)
+	}
+	resp, err := req.RequestWith(ctx, w.client)
 	if err != nil {
 		w.cfg.Log.Debug("topic configurations not read", "err", err)
-		for _, name := range names {
-			w.unconfigured(name, nil)
-		}
-		return
+		return false
 	}
-	for _, c := range configs {
-		if c.Err != nil {
-			w.unconfigured(c.Name, c.Err)
+	for _, r := range resp.Resources {
+		if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
+			w.unconfigured(r.ResourceName, err)
 			continue
 		}
 		values := make(map[string]string)
-		for _, v := range c.Configs {
-			values[v.Key] = v.MaybeValue()
+		for _, c := range r.Configs {
+			if c.Value != nil { // an empty value says something, none does not
+				values[c.Name] = *c.Value
+			}
 		}
-		w.configured(c.Name, values)
+		w.configured(r.ResourceName, values)
 	}
+	return true
 }
 
 // configureRetry is the time to the next try after a failed one.
@@ -62,7 +114,7 @@ const configureRetry = 10 * time.Second
 func (w *Watcher) unconfigured(name string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := w.topics[name]
+	t := w.topic(name)
 	if t == nil {
 		return
 	}
@@ -78,7 +130,7 @@ func (w *Watcher) unconfigured(name string, err error) {
 func (w *Watcher) configured(name string, values map[string]string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := w.topics[name]
+	t := w.topic(name)
 	if t == nil {
 		return
 	}
@@ -86,7 +138,7 @@ func (w *Watcher) configured(name string, values map[string]string) {
 		t.MaxBatchBytes = int32(n)
 	}
 	t.Retention = 0
-	if policy := values["cleanup.policy"]; policy != "" && !strings.Contains(policy, "delete") {
+	if policy, told := values["cleanup.policy"]; told && !strings.Contains(policy, "delete") { // from Kafka 4.2 on it may be empty
 		t.Retention = -1
 	} else if ms, err := strconv.ParseInt(values["retention.ms"], 10, 64); err == nil && ms == 0 {
 		t.Retention = 1 // at once, which is not "not known"
@@ -112,6 +164,9 @@ func (w *Watcher) configured(name string, values map[string]string) {
 // retentionWarning compares an ingress topic's configuration with the longest
 // delay, and says what to set; "" where all is well.
 func retentionWarning(topic string, values map[string]string, maxDelay time.Duration) string {
+	if policy, told := values["cleanup.policy"]; told && policy == "" { // nothing is ever deleted, whatever the rest says
+		return ""
+	}
 	var found, set []string
 	want := (maxDelay + retentionMargin).Milliseconds()
 	if ms, err := strconv.ParseInt(values["retention.ms"], 10, 64); err == nil && ms >= 0 && ms < want {

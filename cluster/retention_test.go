@@ -12,13 +12,15 @@ func TestAWarningSaysWhatIsWrongWithAnIngressTopicAndWhatToSet(t *testing.T) {
 		values map[string]string
 		want   []string // parts of the warning; none: no warning
 	}{
-		"kafka's defaults":   {map[string]string{"retention.ms": "604800000", "retention.bytes": "-1", "cleanup.policy": "delete"}, nil},
-		"kept for ever":      {map[string]string{"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}, nil},
-		"a millisecond less": {map[string]string{"retention.ms": "604799999"}, []string{"retention.ms=604799999", "--add-config retention.ms=604800000"}},
-		"by size":            {map[string]string{"retention.ms": "-1", "retention.bytes": "1000"}, []string{"retention.bytes=1000", "retention.bytes=-1"}},
-		"compacted":          {map[string]string{"cleanup.policy": "compact"}, []string{"cleanup.policy=compact", "cleanup.policy=delete"}},
-		"compacted, deleted": {map[string]string{"cleanup.policy": "compact,delete"}, []string{"cleanup.policy=delete"}},
-		"all of it":          {map[string]string{"retention.ms": "1", "retention.bytes": "1", "cleanup.policy": "compact"}, []string{"retention.ms=604800000,retention.bytes=-1,cleanup.policy=delete", "--entity-name orders"}},
+		"kafka's defaults":             {map[string]string{"retention.ms": "604800000", "retention.bytes": "-1", "cleanup.policy": "delete"}, nil},
+		"kept for ever":                {map[string]string{"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}, nil},
+		"a millisecond less":           {map[string]string{"retention.ms": "604799999"}, []string{"retention.ms=604799999", "--add-config retention.ms=604800000"}},
+		"by size":                      {map[string]string{"retention.ms": "-1", "retention.bytes": "1000"}, []string{"retention.bytes=1000", "retention.bytes=-1"}},
+		"compacted":                    {map[string]string{"cleanup.policy": "compact"}, []string{"cleanup.policy=compact", "cleanup.policy=delete"}},
+		"compacted, deleted":           {map[string]string{"cleanup.policy": "compact,delete"}, []string{"cleanup.policy=delete"}},
+		"no policy, from Kafka 4.2 on": {map[string]string{"retention.ms": "1", "retention.bytes": "1", "cleanup.policy": ""}, nil},
+		"the policy is not told":       {map[string]string{"retention.ms": "1"}, []string{"retention.ms=604800000"}},
+		"all of it":                    {map[string]string{"retention.ms": "1", "retention.bytes": "1", "cleanup.policy": "compact"}, []string{"retention.ms=604800000,retention.bytes=-1,cleanup.policy=delete", "--entity-name orders"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := retentionWarning("orders", test.values, 6*day)

@@ -31,7 +31,6 @@ package config
 import (
 	"log/slog"
 	"runtime"
-	"strings"
 	"time"
 )
 
@@ -145,25 +144,6 @@ type Config struct {
 	// GOMEMLIMIT is how the Go runtime's setting of that name is chosen; a
 	// value is in bytes.
 	GOMEMLIMIT Auto `split_words:"true" kind:"size" default:"auto" min:"16Mi" max:"16Ti" example:"auto" desc:"soft memory limit: auto follows the container's limit, off the Go runtime's own choice"`
-}
-
-// The placeholders of LAYOVER_JOURNAL_TOPIC.
-const (
-	ingressPlaceholder = "{ingress}"
-	groupPlaceholder   = "{group}"
-)
-
-// JournalName returns the name of the journal of an ingress topic, also where
-// the journal is off. It may be one that Kafka refuses, see JournalTopic. A
-// group that is called {ingress} stays as it is: one pass replaces both.
-func (c *Config) JournalName(ingress string) string {
-	return strings.NewReplacer(ingressPlaceholder, ingress, groupPlaceholder, c.GroupID).Replace(c.JournalTopic)
-}
-
-// JournalShared reports whether the journals' names leave the group out, so
-// that all groups of an ingress topic write to the same one.
-func (c *Config) JournalShared() bool {
-	return !strings.Contains(c.JournalTopic, groupPlaceholder)
 }
 
 // Client is what the command-line verbs need that talk to a running Layover or

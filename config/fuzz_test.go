@@ -128,7 +128,7 @@ func FuzzLoad(f *testing.F) {
 		for _, ingress := range cfg.IngressTopics {
 			denied = append(denied, cfg.JournalName(ingress))
 		}
-		if _, err := delay.NewTargets(cfg.EgressTopic, cfg.TargetsAllowed, denied); err != nil {
+		if _, err := delay.NewTargets(cfg.EgressTopic, cfg.TargetsAllowed, denied, cfg.JournalsLike()); err != nil {
 			t.Fatalf("%q is loaded, and then: %v", environ, err)
 		}
 	})

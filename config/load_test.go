@@ -43,6 +43,17 @@ func TestFourVariablesAreAWholeConfiguration(t *testing.T) {
 	}
 }
 
+// Globs of other processes' journals are made from the defaults as they are.
+func TestTheDefaultJournalIsTheOneThatGlobsAreMadeFrom(t *testing.T) {
+	c := mustLoad(t, minimal())
+	if c.JournalTopic != defaultJournal || !strings.HasPrefix(c.GroupID, defaultGroup) {
+		t.Errorf("journal %q of group %q, want %q and %q...", c.JournalTopic, c.GroupID, defaultJournal, defaultGroup)
+	}
+	if got, want := c.JournalsLike(), []string{"*.layover-*"}; !slices.Equal(got, want) {
+		t.Errorf("globs %q, want %q", got, want)
+	}
+}
+
 func TestDerivedDefaultsFollowTheMachine(t *testing.T) {
 	tests := map[string]struct {
 		host  machine

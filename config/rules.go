@@ -47,7 +47,7 @@ func (r *reader) derive() {
 		switch s.field.Addr().Interface() {
 		case &c.GroupID:
 			if len(c.IngressTopics) > 0 && !r.bad[ingressTopics] { // the first may be the one that is wrong
-				c.GroupID = "layover-" + c.IngressTopics[0]
+				c.GroupID = defaultGroup + c.IngressTopics[0]
 			}
 		case &c.OnInvalid:
 			c.OnInvalid = OnInvalidDLQ

@@ -14,6 +14,7 @@ import (
 	"layover/cluster"
 	"layover/config"
 	"layover/consumer"
+	"layover/delay"
 	"layover/journal"
 	"layover/lane"
 	"layover/producer"
@@ -49,6 +50,7 @@ type Daemon struct {
 	producers []*producer.Producer
 	journal   *journal.Journal
 	lanes     []*lane.Lane
+	targets   []*delay.Targets // of each ingress topic, the same in all lanes
 	router    *router
 	governor  *governor
 	held      holdings
@@ -75,15 +77,15 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 		return nil, fmt.Errorf("kafka client: %w", err)
 	}
 	d.asking = asking
-	d.watcher = cluster.New(cluster.Config{
-		Ingress: cfg.IngressTopics, Targets: d.namedTargets(), MaxDelay: cfg.MaxDelay,
-		Changed: d.topicChanged, Log: d.log,
-	}, asking)
 	sizes := sizesFor(cfg.MaxParkedBytes, cfg.Lanes)
+	d.watcher = cluster.New(cluster.Config{
+		Ingress: cfg.IngressTopics, Targets: d.namedTargets(), MaxDelay: cfg.MaxDelay, Names: sizes.names,
+		Changed: d.topicsChanged, Log: d.log,
+	}, asking)
 	d.router = newRouter(cfg.Lanes)
 	d.held = holdings{bytes: make(map[heldFor][]int64), lanes: cfg.Lanes}
 	d.holding = lane.NewHolding()
-	d.governor = &governor{limit: func() int64 { return sizes.pauseAt(d.watcher.Brokers()) }, why: d.holding.Why, log: d.log}
+	d.governor = &governor{limit: func() int64 { return sizes.pauseAt(d.watcher.Brokers()) }, names: d.nameBytes, why: d.holding.Why, log: d.log}
 	if err := d.makeJournal(kafka); err != nil {
 		return nil, err
 	}
@@ -106,13 +108,17 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 
 // makeLanes makes the lanes, each with its producer.
 func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
+	rules, err := d.rules()
+	if err != nil {
+		return err
+	}
 	for i := range d.cfg.Lanes {
 		p, err := producer.New(producer.Config{
 			MaxBatchBytes: func(topic string) int32 {
 				if topic == "" {
 					return 1 << 20 // asked for once, to check the configuration
 				}
-				return d.watcher.Lookup(topic).MaxBatchBytes
+				return d.watcher.MaxBatchBytes(topic)
 			},
 			MaxBuffered: 1 << 16, Compression: d.compression(),
 			Options: func(suffix string) []kgo.Opt { return kafka(fmt.Sprintf("lane-%d%s", i, suffix)) },
@@ -121,10 +127,6 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 			return err
 		}
 		d.producers = append(d.producers, p)
-		rules, err := d.rules()
-		if err != nil {
-			return err
-		}
 		d.lanes = append(d.lanes, lane.New(lane.Config{
 			Core: d.coreConfig(i, s), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval, Journal: d.journal,
 			OriginalTime: d.cfg.Timestamp == config.TimestampOriginal, PatienceClock: d.watcher.Answered, Holding: d.holding, Changed: d.governor.check, Log: d.log,
@@ -261,19 +263,22 @@ func waitUntil(by time.Time, f func()) {
 	}
 }
 
-// topicChanged passes on what the watcher saw.
-func (d *Daemon) topicChanged(t cluster.Topic, renewed bool) {
-	if slices.Contains(d.cfg.IngressTopics, t.Name) || slices.Contains(d.namedTargets(), t.Name) { // not what a header named
-		d.log.Info("topic changed", "topic", t.Name, "state", t.State.String(), "partitions", t.Partitions)
+// topicsChanged passes on what the watcher saw in one answer.
+func (d *Daemon) topicsChanged(changes []cluster.Change) {
+	usable := false
+	for _, c := range changes {
+		t := c.Topic
+		usable = usable || t.State == cluster.Usable
+		if slices.Contains(d.cfg.IngressTopics, t.Name) || slices.Contains(d.namedTargets(), t.Name) { // not what a header named
+			d.log.Info("topic changed", "topic", t.Name, "state", t.State.String(), "partitions", t.Partitions)
+		}
+		if c.Renewed && slices.Contains(d.cfg.IngressTopics, t.Name) {
+			d.background.Go(func() { d.consumer.Rejoin(t.Name) }) // it waits for Kafka; the watcher must not
+		}
 	}
-	for _, p := range d.producers {
-		p.Refresh() // or it would not know of partitions that were added, for up to a minute
-	}
-	if renewed {
-		for _, ingress := range d.cfg.IngressTopics {
-			if ingress == t.Name {
-				d.background.Go(func() { d.consumer.Rejoin(t.Name) }) // it waits for Kafka; the watcher must not
-			}
+	if usable { // or they would not know of partitions that were added, for up to a minute
+		for _, p := range d.producers {
+			p.Refresh()
 		}
 	}
 	for _, l := range d.lanes {

@@ -16,6 +16,7 @@ import (
 // What is parked goes on being delivered, which is what frees memory.
 type governor struct {
 	limit    func() int64                // used bytes at which reading pauses
+	names    func() int64                // bytes of the names that headers chose
 	why      func(label string) lane.Why // what is wrong with a target
 	log      *slog.Logger
 	lanes    []*lane.Lane
@@ -28,12 +29,12 @@ type governor struct {
 
 func (g *governor) start(lanes []*lane.Lane, c *consumer.Consumer) { g.lanes, g.consumer = lanes, c }
 
-// used returns the memory that counts against the bound: what is parked and what was
-// handed over. What the client holds ready is in the reserve below the limit and not
+// used returns the memory that counts against the bound: what is parked, what was
+// handed over, and the names that headers chose. What the client holds ready is in the reserve below the limit and not
 // counted here: a pause throws it away, so counting it would fetch a batch larger
 // than a small bound again and again.
 func (g *governor) used() int64 {
-	used := g.consumer.Unread()
+	used := g.consumer.Unread() + g.names()
 	for _, l := range g.lanes {
 		used += l.Bytes()
 	}

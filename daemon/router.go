@@ -147,10 +147,13 @@ type delivery struct {
 	watcher  *cluster.Watcher
 	same     bool   // records keep the number of their partition
 	dead     string // the topic to which that does not apply
+	tooMany  string // what is wrong with a name that there is no room for
 }
 
 func (d *Daemon) delivery(p *producer.Producer) *delivery {
-	return &delivery{p, d.watcher, d.cfg.Partition == config.PartitionSame, d.cfg.DLQTopic}
+	return &delivery{p, d.watcher, d.cfg.Partition == config.PartitionSame, d.cfg.DLQTopic, fmt.Sprintf(
+		"headers choose more target names than the %d that are known at a time: find the producer that writes x-deliver-to, or narrow LAYOVER_TARGETS_ALLOWED",
+		d.watcher.Health().Names.Limit)}
 }
 
 // Route implements purgatory.Router.
@@ -164,6 +167,8 @@ func (d *delivery) Route(target string, from offsets.TopicPartition, body []byte
 		return purgatory.Route{Partition: producer.Pick(lane.Key(body), t.Partitions, t.Led)}
 	case cluster.Missing:
 		return purgatory.Route{Verdict: purgatory.Missing}
+	case cluster.TooMany:
+		return purgatory.Route{Verdict: purgatory.Missing, Detail: d.tooMany}
 	case cluster.Forbidden:
 		return purgatory.Route{Verdict: purgatory.Forbidden}
 	default:

@@ -13,21 +13,33 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// rules returns the header rules of each ingress topic. Each lane has its own: they
-// remember names.
+// rules returns the header rules of each ingress topic, for all lanes. Their memory of
+// names has a share of the bound: it is never given back.
 func (d *Daemon) rules() (func(ingress string) *delay.Rules, error) {
 	all := make(map[string]*delay.Rules)
+	share := d.cfg.MaxParkedBytes / 64 / int64(len(d.cfg.IngressTopics))
 	for _, ingress := range d.cfg.IngressTopics {
-		targets, err := delay.NewTargets(d.egressOf(ingress), d.allowed(), d.denied())
+		targets, err := delay.NewTargets(d.egressOf(ingress), d.allowed(), d.denied(), d.cfg.JournalsLike())
 		if err != nil {
 			return nil, err
 		}
+		targets.Remember(share)
+		d.targets = append(d.targets, targets)
 		all[ingress] = &delay.Rules{DefaultDelay: d.cfg.DefaultDelay, MaxDelay: d.cfg.MaxDelay, Targets: targets}
 	}
 	for _, t := range d.cfg.TopicDelays {
 		all[t.Ingress].DefaultDelay = t.Delay
 	}
 	return func(ingress string) *delay.Rules { return all[ingress] }, nil
+}
+
+// nameBytes is the memory of the names that headers chose.
+func (d *Daemon) nameBytes() int64 {
+	bytes := d.watcher.Bytes()
+	for _, t := range d.targets {
+		bytes += t.Bytes()
+	}
+	return bytes
 }
 
 // egressOf is where a record of an ingress topic goes that names no target; "" where

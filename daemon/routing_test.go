@@ -175,6 +175,26 @@ func TestALogNamesNoTargetThatAHeaderNamed(t *testing.T) {
 	})
 }
 
+// A record of another kind in a journal makes it useless to the process that keeps it.
+func TestNoGlobLetsAProducerWriteIntoTheJournalOfAnotherProcess(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.createTopics(1, "orders.eu", "orders.layover-orders")
+		in := w.start("LAYOVER_TARGETS_ALLOWED=orders.*")
+		in.ready()
+		w.send(0, "journal", header("x-deliver-to", "orders.layover-orders"))
+		w.send(0, "target", header("x-deliver-to", "orders.eu"))
+		w.arrives("orders.eu", 1, 10*time.Second)
+		dead := w.arrives(dlq, 1, 10*time.Second)[0]
+		if get(dead, "layover.errors.reason") != "target_not_allowed" || !strings.Contains(get(dead, "layover.errors.message"), "journal") {
+			t.Errorf("dead letter says %v", dead.Headers)
+		}
+		if n := w.count("orders.layover-orders"); n != 0 {
+			t.Errorf("%d records in the journal of another process", n)
+		}
+		in.stop()
+	})
+}
+
 func TestDeliveredRecordsMayKeepTheirTimestamps(t *testing.T) {
 	inBubble(t, func(w *world) {
 		in := w.start("LAYOVER_TIMESTAMP=original")

@@ -41,6 +41,7 @@ func (d *Daemon) Sample() admin.Sample {
 	for _, m := range d.mismatches() {
 		s.Kafka.Missing, s.Kafka.Topics = append(s.Kafka.Missing, m.Detail), append(s.Kafka.Topics, m)
 	}
+	s.Names = admin.Names{Known: health.Names.Known, Limit: health.Names.Limit, Refused: health.Names.Refused}
 	s.Group = admin.Group{
 		ID: d.cfg.GroupID, InstanceID: d.cfg.GroupInstanceID, MemberID: group.MemberID, Generation: group.Generation,
 		Joined: group.Joined, Rebalances: group.Rebalances, LastError: group.LastError, LeaseValid: d.consumer.LeaseValid(),

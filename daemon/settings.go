@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"layover/cluster"
 	"layover/config"
 	"layover/purgatory"
 	"layover/wheel"
@@ -27,6 +28,7 @@ type sizes struct {
 	held       int64 // held for one target
 	chunk      int   // one payload chunk
 	decompress int   // one fetched batch
+	names      int   // target names that headers chose
 	bound      int64 // of all of it
 	geometry   wheel.Geometry
 }
@@ -36,6 +38,10 @@ type sizes struct {
 // take some 26 times of them once they are read, and two responses are there at a
 // time, so that 1/256 on the wire is up to a fifth of the bound.
 const fetchShare = 256
+
+// nameBytes is what a long name that a header chose takes, with some partitions. The
+// names have an eighth of the bound, so that they alone do not make reading pause.
+const nameBytes = 640
 
 // usualBatch is Kafka's default of the largest batch with what its records take
 // once they are read, in bytes.
@@ -50,6 +56,7 @@ func sizesFor(bound int64, lanes int) sizes {
 		held:       bound / 4,
 		chunk:      int(clamp(bound/n/64, 4<<10, 256<<10)),
 		decompress: int(clamp(bound/2, 64<<20, 1<<30)),
+		names:      int(clamp(bound/8/nameBytes, 100, cluster.MaxNames)),
 		bound:      bound,
 		geometry:   wheel.DefaultGeometry(),
 	}

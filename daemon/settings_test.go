@@ -7,17 +7,21 @@ import (
 	"layover/config"
 )
 
-// TestNoTargetIsAJournal: not of any ingress topic, not by a glob, and not with the
-// journal off.
+// TestNoTargetIsAJournal: not of any ingress topic, not by a glob, not with the journal
+// off, and not one that looks like another process's.
 func TestNoTargetIsAJournal(t *testing.T) {
 	tests := map[string]struct {
 		settings []string
 		denied   []string
 		allowed  []string
 	}{
-		"by default":      {nil, []string{"a.g", "b.g"}, []string{"a.journal", "c.g", "g"}},
-		"by a name set":   {[]string{"LAYOVER_JOURNAL_TOPIC={ingress}.journal"}, []string{"a.journal", "b.journal"}, []string{"a.g", "b.g", "c.journal"}},
-		"where it is off": {[]string{"LAYOVER_JOURNAL=off"}, []string{"a.g", "b.g"}, []string{"a.journal"}},
+		"by default":      {nil, []string{"a.g", "b.g"}, []string{"c.journal", "g"}},
+		"by a name set":   {[]string{"LAYOVER_JOURNAL_TOPIC={ingress}.journal"}, []string{"a.journal", "b.journal", "c.journal"}, []string{"a.x", "b.x", "c.journals"}},
+		"where it is off": {[]string{"LAYOVER_JOURNAL=off"}, []string{"a.g", "b.g"}, []string{"c.journal"}},
+		"of another process with the default group":     {nil, []string{"c.layover-c", "c.d.layover-x"}, []string{"a.h", "c.g", "layover-c", "orders.eu"}},
+		"as another process here is told to call its":   {[]string{"LAYOVER_JOURNAL_TOPIC={ingress}.{group}.journal"}, []string{"c.h.journal", "c.layover-c"}, []string{"a.x", "c.h", "c.journal"}},
+		"shared, of an ingress topic that is elsewhere": {[]string{"LAYOVER_JOURNAL_TOPIC=journal-{ingress}"}, []string{"journal-c"}, []string{"c-journal", "a.x"}},
+		"named as such, which somebody meant":           {[]string{"LAYOVER_TARGETS_ALLOWED=*,c.layover-c"}, []string{"d.layover-d", "a.g"}, []string{"a.h", "c.layover-c"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -137,7 +137,7 @@ func FuzzTargetsAgainstRegularExpressions(f *testing.F) {
 	}
 	legal := regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 	f.Fuzz(func(t *testing.T, glob string, name []byte) {
-		targets, err := NewTargets("ready", []string{glob}, []string{"denied"})
+		targets, err := NewTargets("ready", []string{glob}, []string{"denied"}, nil)
 		if err != nil {
 			if legal.MatchString(glob) && glob != "." && glob != ".." {
 				t.Fatalf("%q refused: %v", glob, err)

@@ -23,7 +23,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte("9223372036854775807"), true, []byte(nil), false, []byte("__x"), true, int64(math.MaxInt64), int64(math.MinInt64), int64(math.MaxInt64))
 	f.Add([]byte(nil), false, []byte(nil), false, []byte(nil), true, int64(math.MinInt64), int64(math.MaxInt64), int64(5))
-	targets, err := NewTargets("ready", []string{"orders", "eu.*"}, []string{"eu.dlq"})
+	targets, err := NewTargets("ready", []string{"orders", "eu.*"}, []string{"eu.dlq"}, nil)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 func mustTargets(t testing.TB, egress string, allowed, denied []string) *Targets {
 	t.Helper()
-	targets, err := NewTargets(egress, allowed, denied)
+	targets, err := NewTargets(egress, allowed, denied, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

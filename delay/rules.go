@@ -182,7 +182,7 @@ func (r *Rules) parseTarget(c *control, d *Decision) *Invalid {
 		return nil
 	}
 	if d.Target, d.Label, ok = r.Targets.Resolve(c.deliverTo); !ok {
-		return malformed(ReasonTargetNotAllowed, HeaderDeliverTo, c.deliverTo, targetFault(c.deliverTo))
+		return malformed(ReasonTargetNotAllowed, HeaderDeliverTo, c.deliverTo, r.Targets.fault(c.deliverTo))
 	}
 	return nil
 }

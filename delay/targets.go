@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -17,6 +18,9 @@ type Targets struct {
 	egress string
 	globs  []string // in the order that they were given, which is the order of trial
 	denied map[string]struct{}
+	// journals are globs of what looks like another process's journal. They hold for
+	// what a glob allows, not for a name that is allowed as such.
+	journals []string
 
 	// known maps topics to their labels: from the start the exact names, later
 	// those that a glob allowed, so that a topic's name is allocated once and
@@ -26,17 +30,24 @@ type Targets struct {
 	// maxRemembered more than there are exact names.
 	known     atomic.Pointer[map[string]target]
 	knownSize int // how many topics known may hold
+	// remembered is the memory of those that globs allowed, in bytes, and most is its
+	// bound.
+	remembered atomic.Int64
+	most       int64
 }
 
 type target struct{ topic, label string }
 
 const (
 	// maxRemembered bounds the topics that globs allowed and that are
-	// remembered: with names of full length, a quarter of a mebibyte. Topics
-	// beyond it are served all the same, for an allocation a record. A topic is
-	// remembered by copying the map, which is once for each and so at most half
-	// a million entries in a lifetime.
+	// remembered. Topics beyond it are served all the same, for an allocation a
+	// record. A topic is remembered by copying the map, which is once for each and
+	// so at most half a million entries in a lifetime.
 	maxRemembered = 1024
+
+	// rememberedSize is what a remembered topic is accounted with beside the letters
+	// of its name: its place in a map.
+	rememberedSize = 128
 
 	// maxTopicBytes is Kafka's limit on the name of a topic.
 	maxTopicBytes = 249
@@ -51,17 +62,24 @@ const (
 
 	faultTargetName    fault = "not the name of a topic; " + wantTopic
 	faultTargetAllowed fault = "not an allowed target; want the egress topic, or one of the targets allowed"
+	faultTargetJournal fault = "named like a journal of Layover, which no glob allows; want a target allowed by its own name"
 )
 
 // NewTargets allows egress, where it is not empty, and the topics that allowed
 // names or matches with a glob (*, ? and [a-z], as in path.Match). The topics
 // in denied and those that begin with two underscores are never targets, even
-// where allowed names them.
+// where allowed names them. What a glob in journals matches is a target only
+// where allowed names it, not where a glob there matches it.
 //
 // It is an error if a name is not one that Kafka would accept, if a glob is
 // malformed or could match no topic, and if egress itself is denied.
-func NewTargets(egress string, allowed []string, denied []string) (*Targets, error) {
-	t := &Targets{egress: egress, denied: make(map[string]struct{}, len(denied))}
+func NewTargets(egress string, allowed, denied, journals []string) (*Targets, error) {
+	t := &Targets{egress: egress, denied: make(map[string]struct{}, len(denied)), journals: journals}
+	for _, glob := range journals {
+		if err := checkGlob(glob); err != nil {
+			return nil, fmt.Errorf("name of a journal: %w", err)
+		}
+	}
 	for _, name := range denied {
 		t.denied[name] = struct{}{}
 	}
@@ -90,7 +108,7 @@ func NewTargets(egress string, allowed []string, denied []string) (*Targets, err
 			exact[entry] = target{entry, entry}
 		}
 	}
-	t.knownSize = len(exact) + maxRemembered
+	t.knownSize, t.most = len(exact)+maxRemembered, maxRemembered*(rememberedSize+maxTopicBytes)
 	t.known.Store(&exact)
 	return t, nil
 }
@@ -125,11 +143,11 @@ func (t *Targets) Resolve(name []byte) (topic, label string, ok bool) {
 		return "", "", false
 	}
 	topic = string(name)
-	if !isTopic(topic) || t.isDenied(topic) {
+	if !isTopic(topic) || t.isDenied(topic) || matches(t.journals, topic) {
 		return "", "", false
 	}
 	for _, glob := range t.globs {
-		if matched, _ := path.Match(glob, topic); matched { // checkGlob saw to the error
+		if match(glob, topic) {
 			t.remember(target{topic, glob})
 			return topic, glob, true
 		}
@@ -137,18 +155,37 @@ func (t *Targets) Resolve(name []byte) (topic, label string, ok bool) {
 	return "", "", false
 }
 
+// match reports whether a glob that checkGlob took matches a topic's name.
+func match(glob, topic string) bool {
+	matched, _ := path.Match(glob, topic) // checkGlob saw to the error
+	return matched
+}
+
+func matches(globs []string, topic string) bool {
+	return slices.ContainsFunc(globs, func(glob string) bool { return match(glob, topic) })
+}
+
 // remember adds a topic to those known. Where another goroutine is ahead it
 // gives up, and the topic's next record tries again.
 func (t *Targets) remember(found target) {
-	old := t.known.Load()
-	if len(*old) >= t.knownSize {
+	old, bytes := t.known.Load(), rememberedSize+int64(len(found.topic))
+	if len(*old) >= t.knownSize || t.remembered.Load()+bytes > t.most {
 		return
 	}
 	next := make(map[string]target, len(*old)+1)
 	maps.Copy(next, *old)
 	next[found.topic] = found
-	t.known.CompareAndSwap(old, &next)
+	if t.known.CompareAndSwap(old, &next) {
+		t.remembered.Add(bytes)
+	}
 }
+
+// Remember bounds the memory of the topics that globs allowed, in bytes; by default
+// it is some 400 KB. It is called before the first Resolve.
+func (t *Targets) Remember(bytes int64) { t.most = min(t.most, bytes) }
+
+// Bytes returns the memory of the topics that globs allowed. It never shrinks.
+func (t *Targets) Bytes() int64 { return t.remembered.Load() }
 
 // Default returns where a record goes that names no target, and false where no
 // egress topic is set.
@@ -161,10 +198,13 @@ func (t *Targets) isDenied(topic string) bool {
 	return denied || strings.HasPrefix(topic, internalPrefix)
 }
 
-// targetFault says why Resolve refused name.
-func targetFault(name []byte) fault {
-	if len(name) > maxTopicBytes || !isTopic(string(name)) {
+// fault says why Resolve refused name.
+func (t *Targets) fault(name []byte) fault {
+	switch topic := string(name); {
+	case len(name) > maxTopicBytes || !isTopic(topic):
 		return faultTargetName
+	case !t.isDenied(topic) && matches(t.journals, topic) && matches(t.globs, topic):
+		return faultTargetJournal
 	}
 	return faultTargetAllowed
 }

@@ -54,6 +54,31 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// What looks like another process's journal is a target only by its own name: a glob was
+// meant for other topics, and a record there would make the journal useless.
+func TestAGlobAllowsNoJournalOfAnotherProcess(t *testing.T) {
+	targets, err := NewTargets("ready", []string{"*", "orders.layover-orders"}, []string{"delayed.layover-delayed"}, []string{"*.layover-*", "delayed.?*-journal"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, label := range map[string]string{
+		"orders.layover-orders": "orders.layover-orders", "orders.eu": "*", "layover-x": "*", "delayed": "*",
+		"eu.layover-eu": "", "a.b.layover-c": "", "delayed.eu-journal": "", "delayed.eu": "*", "delayed.layover-delayed": "",
+	} {
+		for range 2 {
+			if _, got, ok := targets.Resolve([]byte(name)); got != label || ok != (label != "") {
+				t.Errorf("%s: label %q %v, want %q", name, got, ok, label)
+			}
+		}
+	}
+	if _, inv := (&Rules{MaxDelay: 1, Targets: targets}).Parse(headers("x-deliver-to", "eu.layover-eu"), noon, noon); inv == nil || inv.Reason != ReasonTargetNotAllowed || !strings.Contains(inv.Error(), "journal") {
+		t.Errorf("a record for it is %+v, want target_not_allowed", inv)
+	}
+	if _, err := NewTargets("ready", nil, nil, []string{"a["}); err == nil {
+		t.Error("a glob that cannot be read was taken")
+	}
+}
+
 func TestDotsAreNoTopicsThoughAGlobMatches(t *testing.T) {
 	targets := mustTargets(t, "", []string{"*"}, nil)
 	for _, name := range []string{".", "..", "", "__x"} {
@@ -101,7 +126,7 @@ func TestNewTargetsRefuses(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			targets, err := NewTargets(tt.egress, tt.allowed, tt.denied)
+			targets, err := NewTargets(tt.egress, tt.allowed, tt.denied, nil)
 			if err == nil || targets != nil || !strings.Contains(err.Error(), tt.words) {
 				t.Errorf("got %v, want %q", err, tt.words)
 			}

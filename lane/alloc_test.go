@@ -31,7 +31,7 @@ func (s *sink) Deliver(_ *kgo.Record, _ bool, done func(*kgo.Record, error)) {
 // the client fetched to what it is given to produce and back, to no allocation
 // but the chunks that a hundred of them share. The race detector allocates too.
 func TestAllocationsOfTheLoop(t *testing.T) {
-	targets, err := delay.NewTargets("ready", nil, []string{"delayed"})
+	targets, err := delay.NewTargets("ready", nil, []string{"delayed"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

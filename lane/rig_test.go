@@ -139,7 +139,7 @@ func inBubble(t *testing.T, edit func(*Config), f func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{T: t, kafka: &kafka{}, start: time.Now()}
-		targets, err := delay.NewTargets("ready", nil, []string{"delayed"})
+		targets, err := delay.NewTargets("ready", nil, []string{"delayed"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

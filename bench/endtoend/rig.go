@@ -42,7 +42,7 @@ type rig struct {
 
 // startRig starts a lane as the daemon sets it up. There is one partition.
 func startRig() (*rig, error) {
-	targets, err := delay.NewTargets(egress, nil, []string{ingress})
+	targets, err := delay.NewTargets(egress, nil, []string{ingress}, nil)
 	if err != nil {
 		return nil, err
 	}

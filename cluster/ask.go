@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Change is what an answer changed about a topic.
+type Change struct {
+	Topic Topic
+	// Renewed: it was deleted and made again, or has appeared.
+	Renewed bool
+}
+
+// askPinned asks about the topics that the configuration names, in a request of their
+// own: what becomes of it says whether brokers answer.
+func (w *Watcher) askPinned(ctx context.Context) []Change {
+	var names []string
+	w.mu.Lock()
+	w.names.plan(time.Now())
+	for name := range w.topics {
+		names = append(names, name)
+	}
+	w.mu.Unlock()
+	resp, err := w.metadata(ctx, names, askTimeout)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	w.asked = now
+	if silent := w.err != nil || w.last.IsZero(); silent == (err == nil) { // a start counts as silence
+		w.since = now
+	}
+	if w.err = err; err != nil {
+		return nil
+	}
+	if gap := now.Sub(w.last); !w.last.IsZero() {
+		w.answered += min(gap, maxAnswerGap)
+	}
+	w.last = now
+	w.brokers = len(resp.Brokers)
+	return w.note(resp, now)
+}
+
+// askNames asks about some of the names that headers chose. Where that fails, it is
+// tried again with fewer of them, and says nothing of the brokers or of other names.
+func (w *Watcher) askNames(ctx context.Context) []Change {
+	w.mu.Lock()
+	batch := w.names.next(time.Now())
+	names := make([]string, len(batch))
+	for i, t := range batch {
+		names[i] = t.Name
+	}
+	w.mu.Unlock()
+	if len(batch) == 0 {
+		return nil
+	}
+	resp, err := w.metadata(ctx, names, namesTimeout)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.askedNames = time.Now()
+	if err != nil {
+		w.names.failed(batch)
+		w.cfg.Log.Debug("names that headers chose: no answer", "count", len(batch), "err", err)
+		return nil
+	}
+	for _, t := range batch {
+		t.most = 0
+	}
+	return w.note(resp, w.askedNames)
+}
+
+// metadata asks a broker about topics.
+func (w *Watcher) metadata(ctx context.Context, names []string, timeout time.Duration) (*kmsg.MetadataResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	req := kmsg.NewPtrMetadataRequest()
+	req.Topics = make([]kmsg.MetadataRequestTopic, len(names))
+	for i := range names {
+		req.Topics[i] = kmsg.NewMetadataRequestTopic()
+		req.Topics[i].Topic = &names[i]
+	}
+	return req.RequestWith(ctx, w.client)
+}
+
+// note takes what an answer says of each topic, and returns what changed. Callers hold
+// mu.
+func (w *Watcher) note(resp *kmsg.MetadataResponse, now time.Time) (changes []Change) {
+	for i := range resp.Topics {
+		rt := &resp.Topics[i]
+		if rt.Topic == nil {
+			continue
+		}
+		t := w.topic(*rt.Topic)
+		if t == nil { // forgotten meanwhile
+			continue
+		}
+		old := *t
+		t.read(rt)
+		if !t.pinned {
+			w.names.bytes += t.bytes() - old.bytes()
+		}
+		if old.State != t.State {
+			t.Since = now
+		}
+		renewed := t.State == Usable && old.ID != t.ID && (old.ID != [16]byte{} || old.State == Missing)
+		if old.State != t.State || old.Partitions != t.Partitions || renewed {
+			changes = append(changes, Change{*t, renewed})
+		}
+	}
+	return changes
+}
+
+// topic returns a topic that is known, or nil. Callers hold mu.
+func (w *Watcher) topic(name string) *Topic {
+	if t := w.topics[name]; t != nil {
+		return t
+	}
+	return w.names.known[name]
+}

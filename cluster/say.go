@@ -1,0 +1,63 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// unusable lists configured topics that cannot be used. Callers hold mu.
+func (w *Watcher) unusable() (out []string) {
+	for name, t := range w.topics {
+		if t.State == Missing || t.State == Forbidden {
+			out = append(out, fmt.Sprintf("topic %s is %s", name, t.State))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// say logs what is missing once, when it begins or becomes something else, and once
+// when all is there. What comes and goes gives a line every 30 s at most.
+func (w *Watcher) say(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sayNames(now)
+	var about, problem string // about is the same as long as it lasts: an error names another broker each time
+	switch missing := w.unusable(); {
+	case w.err != nil:
+		about, problem = "no broker answers", fmt.Sprintf("no broker answers: %v", w.err)
+	case len(missing) > 0:
+		problem = strings.Join(missing, ", ")
+		about = problem
+	}
+	switch {
+	case about == "":
+		if w.about != "" {
+			w.cfg.Log.Info("brokers answer and all configured topics are there", "waited", now.Sub(w.began).Round(time.Second).String())
+		}
+		w.about, w.began = "", time.Time{}
+		return
+	case w.began.IsZero():
+		w.began = now
+	}
+	if about != w.about && now.Sub(w.said) >= sayEvery {
+		w.said, w.about = now, about
+		w.cfg.Log.Warn("waiting for Kafka", "missing", problem)
+	}
+}
+
+// sayNames logs once that headers choose too many names, and once that it is over. It
+// tells none of the names: they are producers' words. Callers hold mu.
+func (w *Watcher) sayNames(now time.Time) {
+	switch full := w.names.full; {
+	case full.IsZero() == w.crowded.IsZero():
+	case full.IsZero():
+		w.cfg.Log.Info("headers choose no more target names than fit", "limit", w.names.limit, "waited", now.Sub(w.crowded).Round(time.Second).String())
+		w.crowded = time.Time{}
+	default:
+		w.cfg.Log.Warn("headers choose too many target names, and records for others than those known are held", "limit", w.names.limit)
+		w.crowded = full
+	}
+}

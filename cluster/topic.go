@@ -1,0 +1,95 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// State is what is known about a topic.
+type State uint8
+
+const (
+	Pending   State = iota // not asked yet, or nobody answers
+	Usable                 // exists
+	Missing                // does not exist
+	Forbidden              // not authorised to describe it
+	TooMany                // not asked about: headers chose too many names
+)
+
+// String returns the word that logs and status use.
+func (s State) String() string {
+	return [...]string{"unknown", "usable", "missing", "forbidden", "one name too many"}[s]
+}
+
+// Topic is what is known about one topic.
+type Topic struct {
+	Name          string
+	State         State
+	Since         time.Time // of State as it is; zero while it is Pending from the start
+	ID            [16]byte
+	Partitions    int32
+	Led           []int32 // partitions that have a leader
+	MaxBatchBytes int32   // max.message.bytes
+	// Retention is retention.ms: below 0 nothing is deleted by time, 0 not known.
+	Retention time.Duration
+
+	configured time.Time // when the configuration was last read
+	used       time.Time // when it was last looked up
+	pinned     bool      // named in the configuration, never forgotten
+	misses     uint8     // answers in a row that say a usable topic is missing
+
+	// Of a name that a header chose.
+	added time.Time
+	asked time.Time // zero: never
+	most  uint16    // names in its next request; 0: as many as there is room for
+}
+
+// missesBelieved is how many answers in a row have to say that a topic that was there
+// is not: one may be of a broker that has just started.
+const missesBelieved = 2
+
+// read takes one topic's part of an answer. An error that says nothing of whether the
+// topic exists changes nothing.
+func (t *Topic) read(rt *kmsg.MetadataResponseTopic) {
+	switch err := kerr.ErrorForCode(rt.ErrorCode); err {
+	case nil:
+		if len(rt.Partitions) == 0 {
+			t.miss()
+			return
+		}
+		t.State, t.ID, t.Partitions, t.misses = Usable, rt.TopicID, int32(len(rt.Partitions)), 0
+		led := 0
+		for _, p := range rt.Partitions {
+			if p.Leader >= 0 {
+				led++
+			}
+		}
+		t.Led = make([]int32, 0, led) // a new one: who looked the topic up has the old one
+		for _, p := range rt.Partitions {
+			if p.Leader >= 0 {
+				t.Led = append(t.Led, p.Partition)
+			}
+		}
+	case kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.InvalidTopicException:
+		t.miss()
+	case kerr.TopicAuthorizationFailed:
+		t.State, t.misses = Forbidden, 0
+	}
+}
+
+// miss notes that an answer does not have the topic.
+func (t *Topic) miss() {
+	if t.misses++; t.State == Usable && t.misses < missesBelieved {
+		return
+	}
+	t.State, t.misses = Missing, 0
+}
+
+// nameSize is what a name that a header chose is accounted with beside its letters and
+// its partitions: Topic, its place in a map, and its places in the lists of who is asked.
+const nameSize = 352
+
+// bytes returns what a name that a header chose takes.
+func (t *Topic) bytes() int64 { return nameSize + int64(len(t.Name)) + 4*int64(cap(t.Led)) }

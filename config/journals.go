@@ -1,0 +1,57 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// The placeholders of LAYOVER_JOURNAL_TOPIC.
+const (
+	ingressPlaceholder = "{ingress}"
+	groupPlaceholder   = "{group}"
+)
+
+const (
+	// defaultJournal is the default of LAYOVER_JOURNAL_TOPIC.
+	defaultJournal = ingressPlaceholder + "." + groupPlaceholder
+	// defaultGroup is what the default of LAYOVER_GROUP_ID begins with.
+	defaultGroup = "layover-"
+)
+
+// JournalName returns the name of the journal of an ingress topic, also where
+// the journal is off. It may be one that Kafka refuses, see JournalTopic. A
+// group that is called {ingress} stays as it is: one pass replaces both.
+func (c *Config) JournalName(ingress string) string {
+	return fillJournal(c.JournalTopic, ingress, c.GroupID)
+}
+
+// JournalShared reports whether the journals' names leave the group out, so
+// that all groups of an ingress topic write to the same one.
+func (c *Config) JournalShared() bool {
+	return !strings.Contains(c.JournalTopic, groupPlaceholder)
+}
+
+// JournalsLike returns globs of the names that other processes' journals may
+// have: by LAYOVER_JOURNAL_TOPIC as it is set here and by default, for every
+// ingress topic and group.
+//
+// By default a journal is called orders.layover-orders, and every name with a dot
+// is that of some ingress topic and group. So a glob without a letter or a digit
+// is left out, and that of the default group is there. A journal whose group has a
+// name of its own is not among them: no name tells it from a target.
+func (c *Config) JournalsLike() (globs []string) {
+	for _, template := range []string{c.JournalTopic, defaultJournal} {
+		for _, group := range []string{"*", defaultGroup + "*"} {
+			glob := fillJournal(template, "*", group)
+			says := strings.Trim(glob, "*._-") != ""
+			if says && strings.Contains(glob, "*") && !slices.Contains(globs, glob) {
+				globs = append(globs, glob)
+			}
+		}
+	}
+	return globs
+}
+
+func fillJournal(template, ingress, group string) string {
+	return strings.NewReplacer(ingressPlaceholder, ingress, groupPlaceholder, group).Replace(template)
+}
