@@ -8,7 +8,8 @@ import (
 )
 
 // Holding says in the log which targets hold their records: one line when a target
-// begins to and one when it takes records again, however many lanes have some for it.
+// begins to, one when the reason changes, and one when it takes records again, however
+// many lanes have some for it.
 // All lanes of a process share one. Its methods may be called from any goroutine.
 type Holding struct {
 	log *slog.Logger
@@ -22,7 +23,7 @@ type Holding struct {
 // held is what is held under one label.
 type held struct {
 	holds int // that have begun and not ended, of all lanes
-	why   Why // as of the first
+	why   Why // as of the last line
 }
 
 // Why is what is wrong with a target that holds its records, with nothing of a record.
@@ -46,8 +47,8 @@ func NewHolding(log *slog.Logger, told func(detail string) bool) *Holding {
 	return &Holding{log: log, told: told, held: make(map[string]*held)}
 }
 
-// Why returns what was wrong with what a label is for when it began to hold its records,
-// and nothing where it does not.
+// Why returns what is wrong with what a label is for, as it was logged, and nothing
+// where it does not hold its records.
 func (h *Holding) Why(label string) Why {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -57,8 +58,9 @@ func (h *Holding) Why(label string) Why {
 	return Why{}
 }
 
-// note logs the first and the last hold of what a label is for. Of a target that a
-// header named neither the name is told nor what may quote it, and not a line for each.
+// note logs the first and the last hold of what a label is for, and changes between.
+// Of a target that a header named neither the name is told nor what may quote it, and
+// not a line for each. A change that another lane has noted is none any more.
 func (h *Holding) note(n *purgatory.HoldNotice) {
 	why := Why{State: n.Verdict.String(), Err: n.Detail}
 	told := n.Held && n.Verdict == purgatory.Mismatched && h.told != nil && h.told(n.Detail)
@@ -71,8 +73,11 @@ func (h *Holding) note(n *purgatory.HoldNotice) {
 	switch {
 	case n.Held && t == nil:
 		h.held[n.Label] = &held{holds: 1, why: why}
-		if !told {
-			h.log.Warn("target holds its records", append([]any{"target", n.Label}, why.Attrs()...)...)
+		h.say("target holds its records", n.Label, why, told)
+	case n.Changed:
+		if t.why.State != why.State {
+			t.why = why
+			h.say("target holds its records for another reason", n.Label, why, told)
 		}
 	case n.Held:
 		t.holds++
@@ -84,5 +89,12 @@ func (h *Holding) note(n *purgatory.HoldNotice) {
 		if !n.Forgotten {
 			h.log.Info("target takes records again", "target", n.Label)
 		}
+	}
+}
+
+// say logs why a target holds its records, unless that is in the log already.
+func (h *Holding) say(message, label string, why Why, told bool) {
+	if !told {
+		h.log.Warn(message, append([]any{"target", label}, why.Attrs()...)...)
 	}
 }
