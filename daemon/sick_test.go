@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"layover/producer"
+	"layover/purgatory"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -44,7 +45,7 @@ func TestASilentDeadLetterTopicPausesReadingAndParkedRecordsGoOn(t *testing.T) {
 			if why := in.pausedFor(); why != "dead_letter" {
 				t.Fatalf("reading is paused for %q, want for dead_letter alone", why)
 			}
-			if parked := in.status()["parked"].(map[string]any); parked["memory"].(float64) > parked["limit"].(float64)/2 {
+			if parked := in.status()["parked"].(map[string]any); parked["memory"].(float64) > parked["limit"].(float64)*3/4 {
 				t.Fatalf("dead letters take %v of %v bytes", parked["memory"], parked["limit"])
 			}
 		}
@@ -170,4 +171,10 @@ func TestATargetThatIsHeldForAnotherReasonThanBeforeIsSaidOnce(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestAClientWithoutRoomIsNobodysFault(t *testing.T) {
+	if r := new(delivery).Classify(fmt.Errorf("produce: %w", kgo.ErrMaxBuffered)); r.Class != purgatory.NoRoom || r.Verdict != purgatory.Usable {
+		t.Errorf("class %d, verdict %v: want one that blames neither record nor target", r.Class, r.Verdict)
+	}
 }
