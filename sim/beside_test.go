@@ -2,8 +2,8 @@ package sim
 
 import "testing"
 
-// TestAHealthyTargetGoesOnBesideSickOnes plays a minute of each seed.
-func TestAHealthyTargetGoesOnBesideSickOnes(t *testing.T) {
+// TestSimulationOfSickTargetsKeepsHealthyOnesOnTime plays a minute of each seed.
+func TestSimulationOfSickTargetsKeepsHealthyOnesOnTime(t *testing.T) {
 	n := uint64(40)
 	if testing.Short() {
 		n = 10
