@@ -99,6 +99,13 @@ func waitingFamilies() []family {
 		level("layover_next_due_timestamp_seconds",
 			"Earliest deadline of a record that waits for it, in seconds since 1970; 0 when there is none.",
 			func(v *view) float64 { return float64(v.total.nextDueMs) / 1000 }),
+		gauge("layover_furthest_deadline_timestamp_seconds",
+			"Latest deadline of a record that waits for it, by ingress topic, in seconds since 1970; 0 when there is none. Far beyond what producers ask for, one of them has a wrong unit.",
+			[]string{"topic"}, func(v *view, out emit) {
+				for topic, ms := range v.total.furthestMs {
+					out(float64(ms)/1000, topic)
+				}
+			}),
 		level("layover_overdue_records",
 			"Records whose deadline has passed and that are not acknowledged yet: waiting for their target, or in flight.",
 			func(v *view) float64 { return float64(v.total.due + v.total.inFlight) }),

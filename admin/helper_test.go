@@ -112,7 +112,7 @@ func laneOne(ms int64) *purgatory.Snapshot {
 		},
 		Partitions: []purgatory.PartitionView{partition("orders", 0, purgatory.PartitionView{
 			Epoch: 5, Low: 400, Next: 515, StableEnd: 500, Committed: 390, Parked: 30, Due: 4, InFlight: 2, Finished: 79,
-			Confirmed: true, Metadata: 77, OldestNeededMs: ms - 3_600_000, Uncommitted: 10, BeyondPrefix: 6, Journalled: 9,
+			Confirmed: true, Metadata: 77, OldestNeededMs: ms - 3_600_000, FurthestMs: ms + 3_600_000, Uncommitted: 10, BeyondPrefix: 6, Journalled: 9,
 			Facts: facts.Status{Mode: facts.Journal, Unwritten: 7, Live: 2048},
 		})},
 	}
@@ -146,7 +146,7 @@ func laneTwo(ms int64) *purgatory.Snapshot {
 			{Target: "retry-7", Label: "retry-*", Verdict: purgatory.Missing, Detail: "no such topic", Records: 1, Bytes: 40, SinceMs: ms - 90_000},
 		},
 		Partitions: []purgatory.PartitionView{partition("orders", 1, purgatory.PartitionView{
-			Epoch: 6, Low: 50, Next: 60, StableEnd: 100, Committed: 50, Parked: 1, Due: 1, Finished: 8, Confirmed: true,
+			Epoch: 6, Low: 50, Next: 60, StableEnd: 100, Committed: 50, Parked: 1, Due: 1, Finished: 8, Confirmed: true, FurthestMs: ms + 7000,
 			Halted: "no_target: no target is set", HaltedAt: 60,
 		}), partition("orders", 2, purgatory.PartitionView{Epoch: 7, Low: 900, Next: 900, StableEnd: 990, Committed: 900})},
 	}

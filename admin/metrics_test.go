@@ -114,6 +114,7 @@ func TestCountersAreThereFromTheStart(t *testing.T) {
 		want = append(want,
 			`layover_ambiguous_records_total{topic="`+topic+`"}`,
 			`layover_dropped_records_total{topic="`+topic+`"}`,
+			`layover_furthest_deadline_timestamp_seconds{topic="`+topic+`"}`,
 			`layover_invalid_records_total{reason="no_target",topic="`+topic+`"}`,
 			`layover_dead_lettered_records_total{reason="no_target",topic="`+topic+`"}`)
 	}

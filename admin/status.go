@@ -36,6 +36,7 @@ type status struct {
 	Group      groupStatus       `json:"group"`
 	Parked     parkedStatus      `json:"parked"`
 	NextDue    instant           `json:"next_due"`
+	Furthest   instant           `json:"furthest_deadline"`
 	DueWithin  []dueStatus       `json:"due_within"`
 	Overdue    int64             `json:"overdue"`
 	Oldest     instant           `json:"oldest_overdue"`
@@ -256,7 +257,7 @@ func (v *view) status() status {
 			Rebalances: v.Group.Rebalances, Joined: v.Group.Joined, LeaseValid: v.Group.LeaseValid, Error: v.Group.LastError,
 		},
 		Parked:  parkedStatus{v.total.parked, v.total.due, v.total.bytes, v.total.chunkBytes, v.total.liveBytes, v.Memory.Used, v.Memory.Limit},
-		NextDue: millis(v.total.nextDueMs), DueWithin: v.due(), Oldest: millis(v.total.oldestOverdueMs),
+		NextDue: millis(v.total.nextDueMs), Furthest: millis(v.total.furthest()), DueWithin: v.due(), Oldest: millis(v.total.oldestOverdueMs),
 		Overdue: v.total.due + v.total.inFlight, InFlight: v.total.inFlight,
 		LatenessMs: quantiles(v.total.recentMs),
 		Held:       held, HeldMore: more, Names: namesStatus{v.Names.Known, v.Names.Limit, instant{v.Names.Refused}},

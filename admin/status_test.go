@@ -40,7 +40,7 @@ func statusOf(t *testing.T, s Sample) map[string]any {
 
 func TestStatusOfAProcessThatHasJustStarted(t *testing.T) {
 	got := statusOf(t, Sample{Mode: "at-least-once", Started: time.Now()})
-	for _, name := range []string{"next_due", "lateness_ms"} {
+	for _, name := range []string{"next_due", "furthest_deadline", "lateness_ms"} {
 		if value, there := got[name]; !there || value != nil {
 			t.Errorf("%s is %v (there: %v), want null", name, value, there)
 		}

@@ -32,8 +32,9 @@ type totals struct {
 
 	parked, due, inFlight int64 // records; parked includes due
 	bytes                 int64
-	chunkBytes, liveBytes int64 // of bytes: chunks of records, and what of them is needed
-	nextDueMs             int64 // 0: nothing is parked
+	chunkBytes, liveBytes int64            // of bytes: chunks of records, and what of them is needed
+	nextDueMs             int64            // 0: nothing is parked
+	furthestMs            map[string]int64 // by ingress topic: the latest deadline, 0: nothing is parked
 	dueWithin             [len(purgatory.Horizons)]int64
 	oldestOverdueMs       int64 // 0: nothing is due
 	heldByLabel           map[string]heldTotal
@@ -65,7 +66,7 @@ func sum(lanes []*purgatory.Snapshot, set Settings) totals {
 
 // zero returns totals with every configured key at 0.
 func zero(set Settings) totals {
-	t := totals{heldByLabel: make(map[string]heldTotal)}
+	t := totals{heldByLabel: make(map[string]heldTotal), furthestMs: make(map[string]int64)}
 	t.Consumed = make(map[purgatory.TopicOutcome]int64)
 	t.Invalid, t.DeadLettered = make(map[purgatory.TopicReason]int64), make(map[purgatory.TopicReason]int64)
 	t.Delivered = make(map[purgatory.TopicTarget]int64)
@@ -75,6 +76,7 @@ func zero(set Settings) totals {
 	t.Late, t.Requested = make(map[string]*purgatory.Histogram), make(map[string]*purgatory.Histogram)
 	for _, topic := range set.Ingress {
 		t.Dropped[topic], t.Ambiguous[topic], t.Future[topic] = 0, 0, 0
+		t.furthestMs[topic] = 0
 		t.Requested[topic] = new(purgatory.Histogram)
 		for _, o := range outcomes() {
 			t.Consumed[purgatory.TopicOutcome{Topic: topic, Outcome: o}] = 0
@@ -139,6 +141,10 @@ func (t *totals) add(l *purgatory.Snapshot) {
 	if l.NextDueMs != 0 && (t.nextDueMs == 0 || l.NextDueMs < t.nextDueMs) {
 		t.nextDueMs = l.NextDueMs
 	}
+	for i := range l.Partitions {
+		p := &l.Partitions[i]
+		t.furthestMs[p.Topic] = max(t.furthestMs[p.Topic], p.FurthestMs)
+	}
 	for _, h := range l.Held {
 		sum := t.heldByLabel[h.Label]
 		t.heldByLabel[h.Label] = heldTotal{sum.records + int64(h.Records), sum.bytes + h.Bytes}
@@ -176,6 +182,14 @@ func (t *totals) addOutlook(o *purgatory.Outlook) {
 	if o.OldestOverdueMs != 0 && (t.oldestOverdueMs == 0 || o.OldestOverdueMs < t.oldestOverdueMs) {
 		t.oldestOverdueMs = o.OldestOverdueMs
 	}
+}
+
+// furthest returns the latest deadline of all ingress topics, 0: nothing is parked.
+func (t *totals) furthest() (ms int64) {
+	for _, topicMs := range t.furthestMs {
+		ms = max(ms, topicMs)
+	}
+	return ms
 }
 
 // skipped returns how many records were read that were finished before.

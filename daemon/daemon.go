@@ -120,7 +120,7 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 				}
 				return d.watcher.MaxBatchBytes(topic)
 			},
-			MaxBuffered: 1 << 16, Compression: d.compression(),
+			MaxBuffered: maxBuffered, Compression: d.compression(),
 			Options: func(suffix string) []kgo.Opt { return kafka(fmt.Sprintf("lane-%d%s", i, suffix)) },
 		})
 		if err != nil {

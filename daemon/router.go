@@ -211,6 +211,8 @@ func (d *delivery) Classify(err error) purgatory.Result {
 		r.Class, r.Verdict = purgatory.Unavailable, purgatory.Missing
 	case producer.Forbidden:
 		r.Class, r.Verdict = purgatory.Unavailable, purgatory.Forbidden
+	case producer.NoRoom:
+		r.Class = purgatory.NoRoom
 	default:
 		r.Class = purgatory.Unknown
 	}

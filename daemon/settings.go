@@ -90,10 +90,14 @@ func (d *Daemon) coreConfig(lane int, s sizes) purgatory.Config {
 			return d.held.elsewhere(lane, heldFor{target, ingress}, own)
 		},
 		ApartByIngress: d.cfg.Partition == config.PartitionSame,
-		MaxInFlight:    d.inFlight(), MaxInFlightBytes: s.flight, LargestChunk: s.chunk,
+		MaxInFlight:    d.inFlight(), MaxBuffered: maxBuffered, MaxInFlightBytes: s.flight, LargestChunk: s.chunk,
 		JumpOver: purgatory.JumpOver, Geometry: s.geometry,
 	}
 }
+
+// maxBuffered is how many records a lane's producer may have unanswered. A quarter of
+// them are enough to keep brokers busy; the rest is for records that get stuck.
+const maxBuffered = 1 << 16
 
 // inFlight is each lane's share of the 1,000 records that may be in flight to a
 // partition of a target, and of those the share of what it counts apart.

@@ -116,7 +116,7 @@ func (s *sickLog) sayMore(more map[string]int) {
 func about(k admin.SickKey) []any {
 	out := []any{"kind", k.Kind}
 	switch k.Kind {
-	case admin.SickKafka:
+	case admin.SickKafka, admin.SickNames:
 	case admin.SickGroup:
 		out = append(out, "group", k.Name)
 	case admin.SickTarget, admin.SickDeadLetter:

@@ -17,7 +17,7 @@ type Holding struct {
 // held is what is held under one label.
 type held struct {
 	holds int // that have begun and not ended, of all lanes
-	why   Why // as of the first
+	why   Why // as of the last line
 }
 
 // Why is what is wrong with a target that holds its records, with nothing of a record.
@@ -38,8 +38,8 @@ func (w Why) Attrs() []any {
 // NewHolding returns one that holds nothing.
 func NewHolding() *Holding { return &Holding{held: make(map[string]*held)} }
 
-// Why returns what was wrong with what a label is for when it began to hold its records,
-// and nothing where it does not.
+// Why returns what is wrong with what a label is for, as it was logged, and nothing
+// where it does not hold its records.
 func (h *Holding) Why(label string) Why {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -49,8 +49,8 @@ func (h *Holding) Why(label string) Why {
 	return Why{}
 }
 
-// note counts the holds under a label. Of a target that a header named nothing is kept
-// that may quote its name.
+// note counts the holds under a label, and notes changes of their reason. Of a target that
+// a header named nothing is kept that may quote its name.
 func (h *Holding) note(n *purgatory.HoldNotice) {
 	why := Why{State: n.Verdict.String(), Err: n.Detail}
 	if n.Label != n.Target && n.Verdict == purgatory.Mismatched {
@@ -62,6 +62,10 @@ func (h *Holding) note(n *purgatory.HoldNotice) {
 	switch {
 	case n.Held && t == nil:
 		h.held[n.Label] = &held{holds: 1, why: why}
+	case n.Changed:
+		if t != nil {
+			t.why = why
+		}
 	case n.Held:
 		t.holds++
 	case t == nil: // a hold ends once, so there is none

@@ -63,7 +63,6 @@ const (
 	intakeBudget = 512  // records read
 	tickBudget   = 1024 // records moved by the wheel
 	offerBudget  = 1024 // records produced
-	maxInFlight  = 16_384
 
 	// offerEvery is how often records are offered while answers are owed: a request
 	// for each millisecond costs the broker more than the delay saves the receiver.

@@ -30,8 +30,8 @@ func (l *Lane) offer(now time.Time) {
 	if l.paced = l.core.Occupying() > 0 && now.Before(l.nextOffer); l.paced {
 		return
 	}
-	if room := min(offerBudget, maxInFlight-l.core.Occupying()); room > 0 && !l.suspended {
-		l.deliveries = l.core.Offer(l.deliveries, room)
+	if !l.suspended {
+		l.deliveries = l.core.Offer(l.deliveries, offerBudget)
 	}
 	for i := range l.deliveries {
 		d := &l.deliveries[i]

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Class is what an error of Deliver means.
@@ -17,6 +18,7 @@ const (
 	Missing                // the target does not exist
 	Forbidden              // this client may not write there
 	Unknown                // it may or may not have been written
+	NoRoom                 // it was not sent: the client holds as many records as it may
 )
 
 // Errors by what they mean. Whatever is in no list is unknown: sent again.
@@ -41,6 +43,8 @@ func Classify(err error) Class {
 		return Missing
 	case slices.ContainsFunc(forbidden, is):
 		return Forbidden
+	case is(kgo.ErrMaxBuffered):
+		return NoRoom
 	default:
 		return Unknown
 	}

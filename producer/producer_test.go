@@ -44,7 +44,8 @@ func TestAnErrorIsAboutTheRecordTheTargetOrNeither(t *testing.T) {
 		Rejected:  {kerr.InvalidRecord, kerr.InvalidTimestamp, kerr.PolicyViolation},
 		Missing:   {kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.InvalidTopicException},
 		Forbidden: {kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed},
-		Unknown:   {kerr.NotEnoughReplicas, kerr.UnknownServerError, kgo.ErrClientClosed, kgo.ErrMaxBuffered, errors.New("invalid record partitioning choice")},
+		NoRoom:    {kgo.ErrMaxBuffered},
+		Unknown:   {kerr.NotEnoughReplicas, kerr.UnknownServerError, kgo.ErrClientClosed, errors.New("invalid record partitioning choice")},
 	} {
 		for _, err := range errs {
 			if err != nil {

@@ -163,8 +163,12 @@ func (c *Core) Committing() bool {
 }
 
 // Unsettled says whether something waits that no event announces: a held or
-// unknown target, or a partition whose membership is not confirmed.
+// unknown target, a client without room, or a partition whose membership is not
+// confirmed.
 func (c *Core) Unsettled() bool {
+	if c.full() {
+		return true
+	}
 	for _, t := range c.busy {
 		if (t.hold.held || t.pending) && t.queue.count > 0 || t.overflow > 0 {
 			return true

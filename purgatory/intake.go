@@ -160,6 +160,8 @@ func (r Reader) Read(a *Arrival) bool {
 	fireMs := a.DeadlineMs
 	if a.Outcome == Passed || a.Outcome == Immediate { // not even a timestamp ahead of our clock holds it up
 		fireMs = min(fireMs, c.now.WallMs)
+	} else {
+		p.furthestMs = max(p.furthestMs, fireMs)
 	}
 	remaining := max(fireMs-c.now.WallMs, 0)
 	loc := c.park(p, t, a, bits.Len64(uint64(remaining)))

@@ -84,6 +84,7 @@ func newWorld(t testing.TB, d *dice) *world {
 			c.DeadLetterTopic = ""
 		}
 		c.MaxInFlight = 1 + d.roll(8)
+		c.MaxBuffered = 8 + 8*d.roll(8)
 		c.MaxInFlightBytes = int64(100 + 100*d.roll(20))
 		c.HeldShare = int64(200 + 200*d.roll(20))
 		c.Patience = time.Duration(1+d.roll(40)) * time.Second
@@ -264,7 +265,7 @@ func (w *world) answer(n int) {
 		delete(w.sent, fmt.Sprint(f.epoch, f.no, f.d.Offset))
 		r := Result{ID: f.d.ID, Detail: "fault"}
 		if !w.healed {
-			r.Class = []Class{Delivered, Delivered, Delivered, Delivered, TooLarge, Rejected, Unavailable, Unknown}[w.dice.roll(8)]
+			r.Class = []Class{Delivered, Delivered, Delivered, Delivered, TooLarge, Rejected, Unavailable, Unknown, NoRoom}[w.dice.roll(9)]
 			r.Verdict = Missing
 		}
 		if p.assigned && p.epoch == f.epoch {

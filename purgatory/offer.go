@@ -22,7 +22,12 @@ type Delivery struct {
 // partition's membership confirmed, its target taking records, its target
 // partition not at its fill.
 func (c *Core) Offer(out []Delivery, limit int) []Delivery {
+	limit = min(limit, len(out)+c.Room())
+	c.divide()
 	n := len(c.busy)
+	if c.full() {
+		n = 0
+	}
 	for i := 0; i < n && len(out) < limit; i++ {
 		out = c.offerTarget(c.busy[(c.nextTarget+i)%n], out, limit)
 	}
@@ -30,6 +35,13 @@ func (c *Core) Offer(out []Delivery, limit int) []Delivery {
 	c.rest()
 	return out
 }
+
+// fullPauseMs is how long nothing is offered after the client had no room.
+const fullPauseMs = 100
+
+// full says whether the client lately had no room. Nothing but its own answers makes
+// some, and without a pause the loop would ask it without end.
+func (c *Core) full() bool { return c.fullMs > 0 && c.now.MonotonicMs-c.fullMs < fullPauseMs }
 
 // rest takes the targets out of busy that have nothing left to offer.
 func (c *Core) rest() {
@@ -54,12 +66,12 @@ func (c *Core) rest() {
 func (c *Core) offerTarget(t *target, out []Delivery, limit int) []Delivery {
 	t.pending = false
 	if t.hold.held {
-		return c.try(t, out)
+		return c.try(t, out, limit)
 	}
 	if t.overflow > 0 {
 		out = c.offerOverflow(t, out, limit)
 	}
-	for t.queue.count > 0 && len(out) < limit && c.flightBytes < c.cfg.MaxInFlightBytes {
+	for t.queue.count > 0 && len(out) < limit && c.fair(t) {
 		e := t.queue.pop()
 		if c.parkAgain(e) {
 			continue
@@ -85,7 +97,7 @@ func (c *Core) offerOverflow(t *target, out []Delivery, limit int) []Delivery {
 	t.nextDest = (t.nextDest + 1) % n
 	for i := range n {
 		d := t.dests[(t.nextDest+i)%n]
-		for d.overflow.count > 0 && len(out) < limit && c.room(d, d.overflow.front()) {
+		for d.overflow.count > 0 && len(out) < limit && c.fair(t) && c.room(d, d.overflow.front()) {
 			t.overflow--
 			e := d.overflow.pop()
 			if c.parkAgain(e) {
@@ -97,41 +109,33 @@ func (c *Core) offerOverflow(t *target, out []Delivery, limit int) []Delivery {
 	return out
 }
 
-// try sends one record to a held target when its back-off is over.
-func (c *Core) try(t *target, out []Delivery) []Delivery {
-	if t.hold.trial || t.queue.count == 0 || c.now.WallMs < t.hold.retryAtMs && t.hold.retryAtMs-c.now.WallMs <= holdMaxMs {
-		return out
-	}
-	e := t.queue.pop()
-	if c.parkAgain(e) {
-		return out
-	}
-	d, ok := c.route(t, e)
-	if !ok || d.inFlight > 0 || !c.room(d, &e) {
-		t.queue.pushFront(e)
-		return out
-	}
-	t.hold.trial = true
-	return append(out, c.start(e, d, true))
-}
-
 // parkAgain takes back a record that may not be delivered any more: its partition
 // may not, or the clock was stepped back to before its deadline. What goes
 // elsewhere than to its target has no deadline to wait for.
 func (c *Core) parkAgain(e entry) bool {
+	if !c.early(&e) {
+		return false
+	}
 	if !e.part.mayDeliver() {
 		e.part.waiting.pushBack(e)
 		return true
 	}
 	h := readHeader(c.store.at(e.loc))
-	if h.deadlineMs <= c.now.WallMs || h.atOnce || e.failure != nil {
-		return false
-	}
 	e.part.due--
 	e.part.parked++
+	e.part.furthestMs = max(e.part.furthestMs, h.deadlineMs)
 	c.stats.Parked++
 	c.wheel.Add(h.deadlineMs, uint64(e.loc))
 	return true
+}
+
+// early says whether parkAgain would take a record back.
+func (c *Core) early(e *entry) bool {
+	if !e.part.mayDeliver() {
+		return true
+	}
+	h := readHeader(c.store.at(e.loc))
+	return h.deadlineMs > c.now.WallMs && !h.atOnce && e.failure == nil
 }
 
 // route asks where a record goes. Where the target is known to be unusable, it is
@@ -145,7 +149,7 @@ func (c *Core) route(t *target, e entry) (*dest, bool) {
 		t.pending = true
 		return nil, false
 	default:
-		c.holdTarget(t, r.Verdict, r.Detail)
+		c.holdTarget(t, r.Verdict, r.Detail, true)
 		return nil, false
 	}
 	return c.dest(t, r.Partition), true
@@ -156,14 +160,16 @@ func (c *Core) route(t *target, e entry) (*dest, bool) {
 // is there for all, and one record at a time that must be alone.
 func (c *Core) room(d *dest, e *entry) bool {
 	switch {
-	case d.stalled:
+	case d.stuck:
 		return false
 	case c.Occupying() == 0:
 		return true
-	case c.flightBytes >= c.cfg.MaxInFlightBytes:
+	case c.byteRoom() <= 0:
 		return false
 	case d.inFlight == 0:
 		return true
+	case !d.proven && c.wary():
+		return false
 	case e.try != together:
 		return d.alone == 0
 	}
@@ -180,7 +186,7 @@ func (c *Core) start(e entry, d *dest, trial bool) Delivery {
 	}
 	c.flight[id] = flight{entry: e, dest: d, sinceMs: c.now.WallMs, monotonicMs: c.now.MonotonicMs, busy: true, trial: trial}
 	if d.inFlight == 0 {
-		d.answeredMs = c.now.PatienceMs
+		d.answeredMs, d.proven = c.now.PatienceMs, false
 	}
 	d.inFlight++
 	d.bytes += int64(e.size)
@@ -189,7 +195,7 @@ func (c *Core) start(e entry, d *dest, trial bool) Delivery {
 	}
 	d.target.inFlight++
 	c.inFlight++
-	c.flightBytes += int64(e.size)
+	c.occupy(d.target, 1, int64(e.size))
 	e.part.due--
 	e.part.inFlight++
 	h, body := c.store.read(e.loc)

@@ -19,6 +19,7 @@ const (
 	Rejected          // the broker will never take this record
 	Unavailable       // the target is missing, forbidden or unreachable
 	Unknown           // it may or may not have been written: sent again
+	NoRoom            // it was not sent: the producer's client had no room for it
 )
 
 // Result is the outcome of one delivery.
@@ -53,12 +54,16 @@ func (c *Core) outcome(r *Result) {
 	c.flight[r.ID] = flight{}
 	c.freeFlight = append(c.freeFlight, r.ID)
 	e, d, t := f.entry, f.dest, f.dest.target
+	c.land(e, d)
+	if f.trial && t.hold.trial == d {
+		t.hold.trial = nil
+	}
+	if r.Class == NoRoom {
+		c.noRoom(e, d)
+		return
+	}
 	c.stats.Produced.observe(&LatenessBounds, c.now.MonotonicMs-f.monotonicMs)
 	c.answered(d)
-	c.land(e, d)
-	if f.trial {
-		t.hold.trial = false
-	}
 	if r.Class == Delivered {
 		if t.hold.held && (f.trial || t.hold.verdict == Unreachable) {
 			c.releaseTarget(t)
@@ -93,8 +98,33 @@ func (c *Core) land(e entry, d *dest) {
 	}
 	d.target.inFlight--
 	c.inFlight--
-	c.flightBytes -= int64(e.size)
+	if d.stuck {
+		c.stuck--
+		c.stuckBytes -= int64(e.size)
+	} else {
+		c.occupy(d.target, -1, -int64(e.size))
+	}
 	e.part.inFlight--
+}
+
+// noRoom queues a record that the client had no room for, where it came from. That is
+// nobody's fault: its target is not held, its partition has not answered.
+func (c *Core) noRoom(e entry, d *dest) {
+	c.fullMs = max(c.now.MonotonicMs, 1)
+	if d.stuck {
+		c.unstick(d)
+	}
+	if e.part.gone {
+		c.abandon(e)
+		return
+	}
+	e.part.due++
+	if d.overflow.count == 0 {
+		c.wait(e, true)
+		return
+	}
+	d.target.overflow++
+	d.overflow.pushFront(e)
 }
 
 // abandon forgets a record whose partition is gone: its next owner reads it again.
@@ -127,9 +157,13 @@ func (c *Core) delivered(e entry, t *target) {
 // again queues a record whose target could not take it, and holds the target.
 func (c *Core) again(e entry, t *target, trial bool, v Verdict, detail string) {
 	if trial || !t.hold.held {
-		c.holdTarget(t, v, detail)
+		c.holdTarget(t, v, detail, false)
 	}
 	e.part.due++
+	if trial {
+		c.tried(e)
+		return
+	}
 	c.wait(e, true)
 }
 

@@ -49,11 +49,15 @@ type partition struct {
 	gone      bool // swept; alive only until what is in flight has an outcome
 	halted    *HaltNotice
 
-	ages     ages
-	waiting  queue // due, but not to be offered yet
-	parked   int   // in the wheel
-	due      int   // in a queue
-	inFlight int
+	ages    ages
+	waiting queue // due, but not to be offered yet
+	parked  int   // in the wheel
+	// furthestMs is the latest deadline of a record in the wheel, 0 while it has none:
+	// records leave it in the order of deadlines, so the one that has it is the last.
+	// Invariant: TestEveryRecordReadIsAccountedFor recounts it.
+	furthestMs int64
+	due        int // in a queue
+	inFlight   int
 
 	finished  int64 // finished in this tenure
 	commit    commitState
@@ -182,7 +186,7 @@ func (c *Core) Sweep(tenures ...Tenure) {
 		}
 	}
 	for _, p := range ended {
-		p.parked = 0
+		p.parked, p.furthestMs = 0, 0
 		c.retire(p)
 	}
 }

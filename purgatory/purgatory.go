@@ -34,6 +34,7 @@ type Config struct {
 	ApartByIngress bool
 
 	MaxInFlight      int   // records in flight per target partition
+	MaxBuffered      int   // records in flight in all, stuck ones too: the client's buffer; 0: 65,536
 	MaxInFlightBytes int64 // bytes in flight of the whole core, at least one record
 	LargestChunk     int   // bytes of a regular payload chunk; 0: 256 KiB
 	JumpOver         int64 // finished stretches longer than this are jumped over
@@ -110,7 +111,13 @@ type Core struct {
 	freeFlight  []int32
 	flightBytes int64 // in flight, without what is stuck
 	stuck       int   // in flight to target partitions that do not answer
+	stuckBytes  int64 // of those
 	inFlight    int
+	fairRecords int   // share of one target in what may be in flight, at least 1
+	fairBytes   int64 // the same in bytes
+	fullMs      int64 // monotonic clock of the last record for which the client had no room; 0: none
+	// overburdened: dead letters that wait take more than their share of memory.
+	overburdened bool
 
 	// nextDueMs is the earliest deadline in the wheel, while it is ahead of the
 	// clock; otherwise it has to be looked up.
@@ -141,6 +148,9 @@ type flight struct {
 func New(cfg Config, router Router, now Clock) *Core {
 	if cfg.JournalAbove == 0 {
 		cfg.JournalAbove = offsets.MaxMetadata
+	}
+	if cfg.MaxBuffered == 0 {
+		cfg.MaxBuffered = maxBuffered
 	}
 	c := &Core{
 		cfg:     cfg,
@@ -191,11 +201,12 @@ type HaltNotice struct {
 	Truncated bool
 }
 
-// HoldNotice says that a target began or ended to be held.
+// HoldNotice says that a target began or ended to be held, or is for another reason.
 type HoldNotice struct {
-	Target string
-	Label  string // its name, or the glob that allowed it
-	Held   bool
+	Target  string
+	Label   string // its name, or the glob that allowed it
+	Held    bool
+	Changed bool // it was held before, with another verdict
 	// Forgotten: it is not held any more because nothing is there for it.
 	Forgotten bool
 	Verdict   Verdict
@@ -233,6 +244,7 @@ func (c *Core) Tick(now Clock, budget int) (more bool) {
 		c.expire(location(payload))
 	}
 	c.endurance()
+	c.burdened()
 	if !more {
 		c.doneMs = now.MonotonicMs
 	}
@@ -269,7 +281,9 @@ func (c *Core) expire(loc location) {
 		return
 	}
 	p := c.parts[h.slot]
-	p.parked--
+	if p.parked--; p.parked == 0 {
+		p.furthestMs = 0
+	}
 	c.stats.Parked--
 	c.enqueue(entry{loc: loc, part: p, target: c.targets[h.target], size: h.total()})
 }

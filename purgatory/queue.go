@@ -88,6 +88,28 @@ func (q *queue) pop() entry {
 	return e
 }
 
+// at returns the entry with i older ones in front of it, valid until the queue changes.
+func (q *queue) at(i int) *entry { return &q.buf[(q.head+i)%len(q.buf)] }
+
+// take takes the entry with i older ones in front of it, which costs a move of each.
+func (q *queue) take(i int) entry {
+	e := *q.at(i)
+	for ; i > 0; i-- {
+		*q.at(i) = *q.at(i - 1)
+	}
+	*q.at(0) = e
+	return q.pop()
+}
+
+// put moves the entry in front behind i others, which costs a move of each.
+func (q *queue) put(i int) {
+	e := *q.at(0)
+	for j := range i {
+		*q.at(j) = *q.at(j + 1)
+	}
+	*q.at(i) = e
+}
+
 // popBack takes the newest entry of a queue that is not empty.
 func (q *queue) popBack() entry {
 	at := (q.head + q.count - 1) % len(q.buf)

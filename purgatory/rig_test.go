@@ -169,6 +169,7 @@ type census struct {
 	refs     map[uint32]int
 	live     map[int]int32 // records by chunk
 	parked   map[*partition]int
+	furthest map[*partition]int64
 	due      map[*partition]int
 	inFlight map[*partition]int
 	overhead int64
@@ -200,10 +201,14 @@ func (n *census) queue(c *Core, q *queue) {
 func (r *rig) audit() {
 	r.Helper()
 	c := r.Core
-	n := &census{refs: map[uint32]int{}, live: map[int]int32{}, parked: map[*partition]int{}, due: map[*partition]int{}, inFlight: map[*partition]int{}}
+	n := &census{refs: map[uint32]int{}, live: map[int]int32{}, parked: map[*partition]int{}, furthest: map[*partition]int64{}, due: map[*partition]int{}, inFlight: map[*partition]int{}}
 	c.wheel.Sweep(func(payload uint64) bool {
 		h := n.note(c, location(payload))
-		n.parked[c.parts[h.slot]]++
+		p := c.parts[h.slot]
+		n.parked[p]++
+		if !h.atOnce {
+			n.furthest[p] = max(n.furthest[p], h.deadlineMs)
+		}
 		return false
 	})
 	for _, p := range c.parts {
@@ -224,6 +229,9 @@ func (r *rig) audit() {
 		if p.parked != n.parked[p] || p.due != n.due[p] || p.inFlight != n.inFlight[p] {
 			r.Errorf("partition %d counts %d parked, %d due, %d in flight; recount %d, %d, %d",
 				p.Partition, p.parked, p.due, p.inFlight, n.parked[p], n.due[p], n.inFlight[p])
+		}
+		if want, some := n.furthest[p]; p.furthestMs != want && (some || p.parked == 0) {
+			r.Errorf("partition %d: furthest deadline %d, recount %d", p.Partition, p.furthestMs, want)
 		}
 		parked, due, inFlight = parked+n.parked[p], due+n.due[p], inFlight+n.inFlight[p]
 	}
@@ -262,13 +270,16 @@ func (r *rig) auditTargets(n *census) {
 		}
 		n.overhead += targetSize + int64(len(t.name)) + int64(len(t.dests))*destSize
 		n.queue(r.Core, &t.queue)
-		overflow := 0
+		overflow, stalled := 0, 0
 		for _, d := range t.dests {
 			n.queue(r.Core, &d.overflow)
 			overflow += d.overflow.count
+			if d.stalled {
+				stalled++
+			}
 		}
-		if overflow != t.overflow {
-			r.Errorf("target %s counts %d in overflow, recount %d", t.name, t.overflow, overflow)
+		if overflow != t.overflow || stalled != t.stalled {
+			r.Errorf("target %s counts %d in overflow, %d partitions stalled; recount %d, %d", t.name, t.overflow, t.stalled, overflow, stalled)
 		}
 		if t.queue.count+overflow > 0 && !busy[t] || busy[t] && !t.busy {
 			r.Errorf("target %s: busy is %v, has %d waiting", t.name, t.busy, t.queue.count+overflow)
@@ -286,7 +297,8 @@ func (r *rig) auditFlight(n *census) {
 		bytes          int64
 	}
 	dests := map[*dest]sum{}
-	var all int64
+	var all, stuckBytes int64
+	stuck := 0
 	for _, f := range r.flight {
 		if f.busy {
 			n.note(r.Core, f.entry.loc)
@@ -298,19 +310,25 @@ func (r *rig) auditFlight(n *census) {
 				s.alone++
 			}
 			dests[f.dest] = s
-			if !f.dest.stalled {
+			if f.dest.stuck {
+				stuck++
+				stuckBytes += int64(f.entry.size)
+			} else {
 				all += int64(f.entry.size)
 			}
 		}
 	}
-	if all != r.flightBytes {
-		r.Errorf("%d bytes in flight counted, recount %d", r.flightBytes, all)
+	if all != r.flightBytes || stuck != r.stuck || stuckBytes != r.stuckBytes {
+		r.Errorf("%d bytes in flight counted, %d records of %d bytes stuck; recount %d, %d, %d", r.flightBytes, r.stuck, r.stuckBytes, all, stuck, stuckBytes)
+	}
+	if r.inFlight > r.cfg.MaxBuffered {
+		r.Errorf("%d records in flight, the client has room for %d", r.inFlight, r.cfg.MaxBuffered)
 	}
 	for _, t := range r.targets {
 		if t == nil {
 			continue
 		}
-		refs, inFlight := n.refs[t.index], 0
+		refs, inFlight, occupying, occupyingBytes := n.refs[t.index], 0, 0, int64(0)
 		if t == r.dead {
 			refs++
 		}
@@ -322,9 +340,14 @@ func (r *rig) auditFlight(n *census) {
 				r.Errorf("%s/%d has %d alone at once", t.name, d.no, d.alone)
 			}
 			inFlight += d.inFlight
+			if !d.stuck {
+				occupying += d.inFlight
+				occupyingBytes += d.bytes
+			}
 		}
-		if t.refs != refs || t.inFlight != inFlight {
-			r.Errorf("target %s counts %d refs, %d in flight; recount %d, %d", t.name, t.refs, t.inFlight, refs, inFlight)
+		if t.refs != refs || t.inFlight != inFlight || t.occupying != occupying || t.occupyingBytes != occupyingBytes {
+			r.Errorf("target %s counts %d refs, %d in flight, of which %d of %d bytes are not stuck; recount %d, %d, %d, %d",
+				t.name, t.refs, t.inFlight, t.occupying, t.occupyingBytes, refs, inFlight, occupying, occupyingBytes)
 		}
 	}
 }

@@ -45,6 +45,7 @@ type PartitionView struct {
 	// OldestNeededMs is a timestamp that none of the records is older than which are
 	// read and not finished; 0: none is needed, or it is not known.
 	OldestNeededMs int64
+	FurthestMs     int64 // latest deadline of those that wait for one; 0: none does
 	Parked         int
 	Due            int
 	InFlight       int
@@ -75,11 +76,20 @@ type HeldView struct {
 	Partitions []int32
 }
 
+// deadLettersWait says whether dead letters wait for a topic that takes none: it is
+// held, a partition of it has stopped answering, or too many of them wait. Without one
+// that waits nothing would ever try the topic again.
+func (c *Core) deadLettersWait() bool {
+	d := c.dead
+	waiting := d.queue.count + d.overflow
+	return d.hold.held && waiting+d.inFlight > 0 || d.stalled > 0 && d.inFlight > 0 || c.overburdened && waiting > 0
+}
+
 // Pauses returns why reading has to pause now.
 func (c *Core) Pauses() []Pause {
 	var out []Pause
-	if d := c.dead; d != nil && d.hold.held && d.queue.count+d.inFlight > 0 { // or nothing would ever try it again
-		out = append(out, Pause{"dead_letter", d.name, d.name})
+	if c.dead != nil && c.deadLettersWait() {
+		out = append(out, Pause{"dead_letter", c.dead.name, c.dead.name})
 	}
 	for _, t := range c.busy {
 		if t.hold.exhausted {
@@ -113,7 +123,7 @@ func (c *Core) Snapshot() Snapshot {
 		v := PartitionView{
 			TopicPartition: p.TopicPartition, Epoch: p.Epoch, Low: p.Window.Low(), Next: p.next,
 			StableEnd: p.StableEnd, Committed: p.commit.low, Parked: p.parked, Due: p.due, InFlight: p.inFlight,
-			Finished: p.Window.Above(), Confirmed: p.confirmed, Metadata: p.commit.metadata, OldestNeededMs: p.oldestNeededMs(),
+			Finished: p.Window.Above(), Confirmed: p.confirmed, Metadata: p.commit.metadata, OldestNeededMs: p.oldestNeededMs(), FurthestMs: p.furthestMs,
 			Uncommitted: p.finished - p.commit.finishedSaid, BeyondPrefix: p.commit.left,
 			Journalled: p.journalled(said), Facts: said,
 		}
@@ -127,14 +137,27 @@ func (c *Core) Snapshot() Snapshot {
 		if t == nil {
 			continue
 		}
-		if n, bytes := t.held(); n > 0 || t.hold.held {
-			v := HeldView{Target: t.name, Label: t.label, Verdict: t.hold.verdict, Detail: t.hold.detail,
-				Records: n, Bytes: bytes, SinceMs: t.hold.sinceMs}
-			if !t.hold.held {
-				v.Verdict = Unreachable
-			}
-			s.Held = append(s.Held, v)
+		if n, bytes := t.held(); t.hold.held || t.stalled > 0 {
+			s.Held = append(s.Held, t.view(n, bytes))
 		}
 	}
 	return s
+}
+
+// view is what can be seen of a target of which records are held.
+func (t *target) view(records int, bytes int64) HeldView {
+	v := HeldView{Target: t.name, Label: t.label, Verdict: t.hold.verdict, Detail: t.hold.detail, Records: records, Bytes: bytes, SinceMs: t.hold.sinceMs}
+	if t.hold.held {
+		return v
+	}
+	v.Verdict = Unreachable
+	for _, d := range t.dests {
+		if !d.stalled {
+			continue
+		}
+		if v.Partitions = append(v.Partitions, d.no); v.SinceMs == 0 || d.stalledMs < v.SinceMs {
+			v.SinceMs, v.Detail = d.stalledMs, d.silentFor()
+		}
+	}
+	return v
 }

@@ -43,6 +43,7 @@ const (
 	Compact                     // an offset of P is compacted away
 	Recreate                    // the topic of P is deleted and made again
 	Verdict                     // the brokers say something else about a target
+	Silence                     // partition N/2 of target number P does not answer from now on, with N odd it does again
 	Limit                       // the broker takes less metadata
 	Reset                       // an operator moves the group's offset of P
 	Overwrite                   // another client commits the offset of P with metadata of its own
@@ -63,7 +64,7 @@ const (
 var kindNames = [kinds]string{
 	"append", "decide", "pass", "step", "start", "crash", "expel", "learn", "sync", "assign", "revoke", "final", "sweep",
 	"fetch", "turn", "write", "reply", "build", "arrive", "straggle", "refuse", "answer", "late", "haunt", "suspend", "trim",
-	"delete records", "elect", "truncate", "compact", "recreate", "verdict", "limit", "reset", "overwrite", "pending", "resolve",
+	"delete records", "elect", "truncate", "compact", "recreate", "verdict", "silence", "limit", "reset", "overwrite", "pending", "resolve",
 	"cut", "journal append", "journal answer", "journal haunt", "journal delete", "journal double", "journal truncate", "journal recreate",
 	"journal notice",
 }

@@ -14,7 +14,7 @@ func (w *World) apply(a Action) bool {
 		return w.cfg.Journal && w.applyToJournal(a)
 	case Append, Decide, DeleteRecords, Elect, Truncate, Compact, Recreate:
 		return w.applyToLog(a)
-	case Pass, Verdict, Limit, Late, Haunt, Reset, Overwrite, Pending, Resolve:
+	case Pass, Verdict, Silence, Limit, Late, Haunt, Reset, Overwrite, Pending, Resolve:
 		return w.applyToBrokers(a)
 	}
 	in := w.insts[a.I]
@@ -157,14 +157,14 @@ func (in *instance) finals() (n int) {
 func (in *instance) applyToMail(a Action) bool {
 	switch a.Kind {
 	case Write:
-		if a.N >= len(in.flying) || in.flying[a.N].applied {
+		if a.N >= len(in.flying) || in.flying[a.N].applied || in.w.silent[in.flying[a.N].place()] {
 			return false
 		}
 		in.flying[a.N].applied = true
 		in.w.write(in.flying[a.N])
 		return true
 	case Reply:
-		if a.P >= len(in.flying) {
+		if a.P >= len(in.flying) || in.w.silent[in.flying[a.P].place()] {
 			return false
 		}
 		class := purgatory.Class(a.N)

@@ -76,6 +76,9 @@ func (w *World) produce(p, n int) {
 	}
 }
 
+// targets are the topics that records go to, by number.
+var targets = [...]string{egress, other, graves}
+
 // verdicts are what a router may say, the good news more often.
 var verdicts = [...]purgatory.Verdict{
 	purgatory.Usable, purgatory.Usable, purgatory.Usable, purgatory.Usable, purgatory.Usable,
@@ -105,8 +108,14 @@ func (w *World) applyToBrokers(a Action) bool {
 	case Pass:
 		w.nowMs += int64(a.N)
 	case Verdict:
-		name := []string{egress, other, graves}[a.P%3]
+		name := targets[a.P%3]
 		w.verdicts[name] = verdicts[a.N%len(verdicts)]
+	case Silence:
+		at := place{targets[a.P%3], int32(a.N / 2 % 2)}
+		if w.silent[at] == (a.N%2 == 0) {
+			return false
+		}
+		w.silent[at] = a.N%2 == 0
 	case Limit:
 		if g.maxMetadata < smallestLimit { // a core that has given up does not look again
 			return false

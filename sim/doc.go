@@ -7,7 +7,7 @@
 //	                 ├─ instance ×n    a real core; around it a dumb lane and consumer
 //	                 └─ on the way     commits and produces that may still arrive
 //
-// Two drivers choose the actions. A seed's run (Seeded) is hundreds of random ones;
+// Drivers choose the actions. A seed's run (Seeded) is hundreds of random ones;
 // when it breaks a promise it is shrunk to a trace that a person can read. Explore
 // tries every trace of a small world, by the number of accidents in it.
 //
@@ -38,6 +38,9 @@
 //     low offsets do not go back; a commit holds all that is finished, or the longest
 //     prefix that fits.
 //   - A record's bytes are its own until it is written.
+//   - What is in flight, stuck records included, fits into the client's buffer.
+//   - A target that answers is not more than five seconds late for targets, partitions
+//     or a dead-letter topic that do not (Beside, a driver of its own).
 //   - At the end, when all faults are over, everything drains: each record has its
 //     outcome, what was counted adds up, and the cores are empty.
 //

@@ -45,6 +45,7 @@ func (w *World) check() {
 // was on cut connections arrives now.
 func (w *World) heal() {
 	clear(w.verdicts)
+	clear(w.silent)
 	for p, log := range w.logs {
 		log.decide(p, true)
 		w.apply(Action{Kind: Resolve, P: p, N: 1})

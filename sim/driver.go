@@ -20,7 +20,7 @@ type Run struct {
 var weights = [kinds]int{
 	Append: 50, Decide: 8, Pass: 40, Step: 1, Start: 10, Crash: 1, Expel: 3, Learn: 10, Sync: 80, Assign: 120, Revoke: 2, Final: 20,
 	Sweep: 10, Fetch: 60, Turn: 50, Write: 40, Reply: 120, Build: 40, Arrive: 80, Straggle: 6, Refuse: 4, Answer: 80, Late: 3,
-	Haunt: 3, Suspend: 1, Trim: 1, DeleteRecords: 2, Elect: 3, Truncate: 1, Compact: 2, Recreate: 1, Verdict: 3, Limit: 1, Reset: 2,
+	Haunt: 3, Suspend: 1, Trim: 1, DeleteRecords: 2, Elect: 3, Truncate: 1, Compact: 2, Recreate: 1, Verdict: 3, Silence: 6, Limit: 1, Reset: 2,
 	Overwrite: 2, Pending: 4, Resolve: 8,
 	Cut: 20, JournalAppend: 100, JournalAnswer: 100, JournalHaunt: 4, JournalDelete: 10, JournalDouble: 2, JournalTruncate: 1, JournalRecreate: 1,
 	JournalNotice: 3,
@@ -64,7 +64,7 @@ func shape(rng *rand.Rand) Config {
 	c := Config{
 		Instances: 1 + rng.IntN(3), Partitions: 1 + rng.IntN(3), OnInvalid: policy,
 		DeadLetters: policy == purgatory.DeadLetter || rng.IntN(2) == 0,
-		MaxInFlight: 1 + rng.IntN(8), MaxInFlightBytes: int64(100 + rng.IntN(3000)), HeldShare: int64(200 + rng.IntN(4000)),
+		MaxInFlight: 1 + rng.IntN(8), MaxBuffered: 8 + rng.IntN(60), MaxInFlightBytes: int64(100 + rng.IntN(3000)), HeldShare: int64(200 + rng.IntN(4000)),
 		Patience: time.Duration(1+rng.IntN(40)) * time.Second, LargestChunk: 4 << 10 << rng.IntN(4), JumpOver: int64(2 + rng.IntN(12)),
 		MaxMetadata: []int{4096, 4096, 300, 130}[rng.IntN(4)], Accidents: -1, Burst: 1, CommitsByName: rng.IntN(3) == 0,
 	}
@@ -96,11 +96,13 @@ func numbers(rng *rand.Rand, a Action) (p, n int) {
 		n = rng.IntN(3)
 	case Reply:
 		p = rng.IntN(4)
-		n = int([]purgatory.Class{0, 0, 0, 0, 0, 0, purgatory.TooLarge, purgatory.Rejected, purgatory.Unavailable, purgatory.Unknown}[rng.IntN(10)])
+		n = int([]purgatory.Class{0, 0, 0, 0, 0, 0, purgatory.TooLarge, purgatory.Rejected, purgatory.Unavailable, purgatory.Unknown, purgatory.NoRoom}[rng.IntN(11)])
 	case DeleteRecords, Truncate, Compact, Reset:
 		n = 1 + rng.IntN(10)
 	case Verdict:
 		p, n = rng.IntN(3), rng.IntN(len(verdicts))
+	case Silence:
+		p, n = rng.IntN(3), rng.IntN(4)
 	case Limit:
 		n = 200 + rng.IntN(400)
 	case Decide, Build, Resolve:

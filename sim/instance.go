@@ -80,6 +80,14 @@ type produce struct {
 	applied bool
 }
 
+// place is a partition of a target.
+type place struct {
+	target    string
+	partition int32
+}
+
+func (f *produce) place() place { return place{f.d.Target, f.d.TargetPartition} }
+
 func (in *instance) tenure(p int) *tenure {
 	if in.tenures == nil {
 		return nil

@@ -26,12 +26,13 @@ type entry struct {
 	target     string
 	body       string
 
-	written int  // times it stands in its target or in the dead-letter topic
-	reads   int  // times a core took it in
-	unknown int  // times a core was told that it may or may not have been written
-	dropped bool // by an explicit policy
-	lost    bool // gone from the log before it was read: outside of Layover's power
-	said    bool // a commit whose answer arrived, and which still stands, says it is finished
+	written int   // times it stands in its target or in the dead-letter topic
+	reads   int   // times a core took it in
+	readMs  int64 // when it last did
+	unknown int   // times a core was told that it may or may not have been written
+	dropped bool  // by an explicit policy
+	lost    bool  // gone from the log before it was read: outside of Layover's power
+	said    bool  // a commit whose answer arrived, and which still stands, says it is finished
 }
 
 // finished says whether a commit may call the entry finished.

@@ -136,6 +136,7 @@ func (in *instance) take(reader purgatory.Reader, t *tenure, e *entry) bool {
 		t.done[e.offset], e.dropped = true, true
 	default:
 		e.reads++
+		e.readMs = in.w.nowMs
 		t.held[e.offset] = e
 		in.w.say("%s reads %v", in.member, e)
 	}
@@ -230,6 +231,9 @@ func (in *instance) offer(n int) {
 		w.say("%s offers %v to %s %s", in.member, e, d.Target, d.Reason)
 		in.flying = append(in.flying, &produce{part: p, epoch: t.epoch, entry: e, d: d})
 	}
+	if most := w.cfg.MaxBuffered; most > 0 && len(in.flying) > most {
+		w.fail("%d records are in flight, the client has room for %d", len(in.flying), most)
+	}
 }
 
 func (in *instance) inFlight(p int, epoch uint64, offset int64) bool {
@@ -270,5 +274,5 @@ func (in *instance) outcome(k int, class purgatory.Class) {
 }
 
 func className(c purgatory.Class) string {
-	return [...]string{"delivered", "too large", "rejected", "target unavailable", "unknown"}[c]
+	return [...]string{"delivered", "too large", "rejected", "target unavailable", "unknown", "no room"}[c]
 }

@@ -28,6 +28,7 @@ type Config struct {
 	DeadLetters bool // there is a dead-letter topic
 
 	MaxInFlight      int
+	MaxBuffered      int
 	MaxInFlightBytes int64
 	HeldShare        int64
 	Patience         time.Duration
@@ -53,8 +54,9 @@ type World struct {
 	insts []*instance
 	// verdicts is what routers say about targets.
 	verdicts map[string]purgatory.Verdict
-	late     []*commitMsg // commits sent on connections that were cut: they may still arrive
-	ghosts   []*produce   // produces nobody waits for any more, which may still arrive
+	silent   map[place]bool // target partitions that do not answer
+	late     []*commitMsg   // commits sent on connections that were cut: they may still arrive
+	ghosts   []*produce     // produces nobody waits for any more, which may still arrive
 	journal  journal
 
 	lives  uint64 // of groups' offsets: incarnations
@@ -70,7 +72,7 @@ type World struct {
 
 // New returns a world in which nothing runs yet.
 func New(cfg Config) *World {
-	w := &World{cfg: cfg, nowMs: startMs, verdicts: make(map[string]purgatory.Verdict)}
+	w := &World{cfg: cfg, nowMs: startMs, verdicts: make(map[string]purgatory.Verdict), silent: make(map[place]bool)}
 	w.group = group{
 		members: make(map[member]bool), owner: make([]member, cfg.Partitions),
 		offsets: make([]*committed, cfg.Partitions), pending: make([]*committed, cfg.Partitions),
@@ -129,7 +131,7 @@ func (w *World) Route(topic string, _ offsets.TopicPartition, body []byte) purga
 func (w *World) core(clock purgatory.Clock) *purgatory.Core {
 	cfg := purgatory.Config{
 		OnInvalid: w.cfg.OnInvalid, Patience: w.cfg.Patience, HeldShare: w.cfg.HeldShare,
-		MaxInFlight: w.cfg.MaxInFlight, MaxInFlightBytes: w.cfg.MaxInFlightBytes, LargestChunk: w.cfg.LargestChunk,
+		MaxInFlight: w.cfg.MaxInFlight, MaxBuffered: w.cfg.MaxBuffered, MaxInFlightBytes: w.cfg.MaxInFlightBytes, LargestChunk: w.cfg.LargestChunk,
 		JumpOver: w.cfg.JumpOver, Geometry: wheel.Geometry{TickMs: 1, Slots: 64, Factor: 16, Levels: 4},
 		JournalAbove: w.cfg.JournalAbove,
 	}

@@ -1,0 +1,180 @@
+package daemon
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"layover/producer"
+	"layover/purgatory"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// silence has a broker take no record for partitions of a topic, all where none is
+// named: the client sends each again without end and tells nobody.
+func (w *world) silence(topic string, partitions ...int32) *kfake.FaultHandle {
+	return w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Partitions: partitions, Err: kerr.NotEnoughReplicas, Count: -1})
+}
+
+// pausedFor are the reasons for which reading is paused now.
+func (in *instance) pausedFor() string {
+	var out []string
+	for _, p := range in.status()["pauses"].([]any) {
+		out = append(out, p.(map[string]any)["reason"].(string))
+	}
+	return strings.Join(out, " ")
+}
+
+func TestASilentDeadLetterTopicPausesReadingAndParkedRecordsGoOn(t *testing.T) {
+	inBubble(t, func(w *world) {
+		const invalid = 20_000
+		in := w.start("LAYOVER_MAX_PARKED_BYTES=16Mi")
+		in.ready()
+		silent := w.silence(dlq)
+		w.send(0, "parked", header("x-delay", "30s"))
+		padding := header("padding", strings.Repeat("x", 1000))
+		w.sendMany(0, 0, invalid, func(int) []kgo.RecordHeader { return []kgo.RecordHeader{header("x-delay", "soon"), padding} })
+		w.send(1, "bad", header("x-delay", "soon"))
+		for range 25 {
+			time.Sleep(time.Second)
+			if why := in.pausedFor(); why != "dead_letter" {
+				t.Fatalf("reading is paused for %q, want for dead_letter alone", why)
+			}
+			if parked := in.status()["parked"].(map[string]any); parked["memory"].(float64) > parked["limit"].(float64)*3/4 {
+				t.Fatalf("dead letters take %v of %v bytes", parked["memory"], parked["limit"])
+			}
+		}
+		held := in.status()["held"].([]any)
+		if len(held) != 1 || held[0].(map[string]any)["target"] != dlq || held[0].(map[string]any)["since"] == nil || held[0].(map[string]any)["state"] != "unreachable" {
+			t.Errorf("held %v, want the dead-letter topic with the instant from which on", held)
+		}
+		w.arrives(egress, 1, 7*time.Second)
+		silent.Remove()
+		w.arrives(dlq, invalid+1, time.Minute)
+		w.until(10*time.Second, "reading goes on", func() bool { return in.pausedFor() == "" })
+		in.stop()
+		w.committed(0, invalid+1)
+		w.committed(1, 1)
+		if n := w.count(dlq); n != invalid+1 {
+			t.Errorf("%d dead letters, want %d", n, invalid+1)
+		}
+	})
+}
+
+func TestOnePartitionOfTheDeadLetterTopicThatIsSilentPausesReading(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.createTopics(4, "graves")
+		in := w.start("LAYOVER_DLQ_TOPIC=graves")
+		in.ready()
+		silent := w.silence("graves", 1)
+		for i := range 20 { // by their keys to all four
+			w.send(0, fmt.Sprint(i), header("x-delay", "soon"))
+		}
+		time.Sleep(15 * time.Second)
+		if why := in.pausedFor(); why != "dead_letter" || w.count("graves") == 0 {
+			t.Errorf("reading is paused for %q with %d dead letters written, want dead_letter and those of the other partitions", why, w.count("graves"))
+		}
+		silent.Remove()
+		w.arrives("graves", 20, 10*time.Second)
+		w.until(10*time.Second, "reading goes on", func() bool { return in.pausedFor() == "" })
+		in.stop()
+		w.committed(0, 20)
+	})
+}
+
+func TestSilentPartitionsOfManyTargetsLeaveAHealthyOneAlone(t *testing.T) {
+	inBubble(t, func(w *world) {
+		const each = 25_000 // more than fits into a lane's buffer, for four targets
+		in := w.start("LAYOVER_LANES=1", "LAYOVER_TARGETS_ALLOWED=sick-*", "LAYOVER_TARGET_PATIENCE=1h")
+		in.ready()
+		sent := 0
+		for n := range 4 {
+			name := fmt.Sprint("sick-", n)
+			w.createTopics(20, name)
+			w.silence(name)
+			w.sendMany(1, 0, each, func(int) []kgo.RecordHeader { return []kgo.RecordHeader{header("x-deliver-to", name)} })
+			for range 30 {
+				w.send(0, fmt.Sprint("healthy ", sent), header("x-delay", "100ms"))
+				sent++
+				time.Sleep(500 * time.Millisecond)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		records := w.all(egress)
+		if len(records) != sent || w.count(dlq) > 0 {
+			t.Errorf("%d records of %d delivered, %d dead letters", len(records), sent, w.count(dlq))
+		}
+		for _, r := range records {
+			due, err := time.Parse(time.RFC3339, get(r, "layover-due"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if late := r.Timestamp.Sub(due); late > 5*time.Second {
+				t.Errorf("%s is %v late", r.Value, late)
+			}
+		}
+		if lines := linesWith(in.logs.String(), "target="+egress); len(lines) > 0 {
+			t.Errorf("the healthy target is blamed: %q", lines)
+		}
+		in.kill()
+	})
+}
+
+func TestAHeldTargetIsTriedWithARecordWhosePartitionAnswers(t *testing.T) {
+	inBubble(t, func(w *world) {
+		value := map[int32][]string{}
+		for i := range 40 {
+			v := fmt.Sprint("record ", i)
+			p := producer.Pick([]byte("key-"+v), 2, nil)
+			value[p] = append(value[p], v)
+		}
+		in := w.start("LAYOVER_TARGET_PATIENCE=30s", "LAYOVER_LANES=1")
+		in.ready()
+		silent := w.silence(egress, 0)
+		w.send(0, value[0][0])
+		time.Sleep(time.Second)
+		w.send(0, value[0][1]) // a batch behind the first
+		silent.Remove()
+		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: egress, Partitions: []int32{0}, Err: kerr.TopicAuthorizationFailed, Count: 1})
+		w.silence(egress, 0) // for the second: the first is refused, and waits in front behind one that gets no answer
+		time.Sleep(5 * time.Second)
+		if len(linesWith(in.logs.String(), "target holds its records")) == 0 {
+			t.Fatal("the target is not held")
+		}
+		for _, v := range value[1] {
+			w.send(0, v, header("x-delay", "1s"))
+		}
+		w.arrives(egress, len(value[1]), 6*time.Second)
+		in.kill()
+	})
+}
+
+func TestATargetThatIsHeldForAnotherReasonThanBeforeIsSaidOnce(t *testing.T) {
+	inBubble(t, func(w *world) {
+		in := w.start("LAYOVER_EGRESS_TOPIC=absent")
+		in.ready()
+		w.send(0, "a", header("x-delay", "1s"))
+		w.send(1, "b", header("x-delay", "1s"))
+		time.Sleep(10 * time.Second)
+		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "absent", Err: kerr.TopicAuthorizationFailed, Count: -1})
+		w.createTopics(1, "absent")
+		time.Sleep(30 * time.Second)
+		in.stop()
+		for _, reason := range []string{"missing", "forbidden"} {
+			if lines := linesWith(in.logs.String(), "sick kind=target target=absent reason="+reason); len(lines) != 1 {
+				t.Errorf("want one line that it is %s: %q", reason, lines)
+			}
+		}
+	})
+}
+
+func TestAClientWithoutRoomIsNobodysFault(t *testing.T) {
+	if r := new(delivery).Classify(fmt.Errorf("produce: %w", kgo.ErrMaxBuffered)); r.Class != purgatory.NoRoom || r.Verdict != purgatory.Usable {
+		t.Errorf("class %d, verdict %v: want one that blames neither record nor target", r.Class, r.Verdict)
+	}
+}
