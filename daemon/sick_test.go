@@ -118,7 +118,7 @@ func TestSilentPartitionsOfManyTargetsLeaveAHealthyOneAlone(t *testing.T) {
 				t.Errorf("%s is %v late", r.Value, late)
 			}
 		}
-		if lines := linesWith(in.logs.String(), "target="+egress); len(lines) > 0 {
+		if lines := linesWith(in.logs.String(), "sick kind=target target="+egress); len(lines) > 0 {
 			t.Errorf("the healthy target is blamed: %q", lines)
 		}
 		in.kill()
@@ -143,7 +143,7 @@ func TestAHeldTargetIsTriedWithARecordWhosePartitionAnswers(t *testing.T) {
 		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: egress, Partitions: []int32{0}, Err: kerr.TopicAuthorizationFailed, Count: 1})
 		w.silence(egress, 0) // for the second: the first is refused, and waits in front behind one that gets no answer
 		time.Sleep(5 * time.Second)
-		if len(linesWith(in.logs.String(), "target holds its records")) == 0 {
+		if len(linesWith(in.logs.String(), "sick kind=target target="+egress)) == 0 {
 			t.Fatal("the target is not held")
 		}
 		for _, v := range value[1] {
