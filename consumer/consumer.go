@@ -107,6 +107,10 @@ type owned struct {
 	next    int64     // first offset not yet handed over
 	end     int64     // of its log as last told, or endUnknown
 	fetched bool      // a fetch was answered
+	failed  struct {
+		err   error // of the last fetch; nil: it was answered
+		since time.Time
+	}
 }
 
 // New returns a consumer that has done nothing yet.
@@ -238,6 +242,9 @@ func (c *Consumer) handOver(fetches kgo.Fetches) (bytes int64) {
 			o.next = max(o.next, f.Records[n-1].Offset+1)
 		}
 		o.fetched = o.fetched || len(f.Records) > 0 || f.Err != nil
+		if f.Err == nil {
+			o.failed.err = nil
+		}
 		if f.Err == nil && f.HighWatermark > 0 {
 			o.end = f.HighWatermark
 		}

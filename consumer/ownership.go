@@ -3,6 +3,7 @@ package consumer
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -148,6 +149,7 @@ const (
 	Unreadable Reason = "unreadable" // a batch that cannot be read
 	Halted     Reason = "halted"     // by the policy for invalid records
 
+	Failing      Reason = "fetch_failed"  // fetches are refused: they are tried again
 	NewerVersion Reason = "newer_version" // a newer version wrote what is committed, or the journal
 )
 
@@ -194,7 +196,11 @@ func (c *Consumer) Status() Status {
 		s.LastError = *e
 	}
 	for _, o := range c.table {
-		s.Partitions = append(s.Partitions, View{o.Tenure, o.loaded, o.stopped, o.reason, o.since, o.trying, o.next, o.end})
+		v := View{o.Tenure, o.loaded, o.stopped, o.reason, o.since, o.trying, o.next, o.end}
+		if o.stopped == "" && o.failed.err != nil && time.Since(o.failed.since) >= loadGrace {
+			v.Stopped, v.Reason, v.Since, v.Trying = fmt.Sprintf("fetches fail, trying again: %v", o.failed.err), Failing, o.failed.since, true
+		}
+		s.Partitions = append(s.Partitions, v)
 	}
 	slices.SortFunc(s.Partitions, func(a, b View) int {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))

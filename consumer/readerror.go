@@ -35,8 +35,21 @@ func (c *Consumer) readError(t Tenure, err error) {
 		// What the client can mend it does not report; what it reports it asks for
 		// again at once. A deleted topic would keep a core busy.
 		c.cfg.Log.Debug("fetch failed", "topic", t.Topic, "partition", t.Partition, "err", err)
+		c.failing(t, err)
 		c.pause(t)
 		time.AfterFunc(fetchRetry, func() { c.resume(t) })
+	}
+}
+
+// failing notes that fetches of a partition fail, until one is answered.
+func (c *Consumer) failing(t Tenure, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o := c.row(t); o != nil {
+		if o.failed.err == nil {
+			o.failed.since = time.Now()
+		}
+		o.failed.err = err
 	}
 }
 

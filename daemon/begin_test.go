@@ -94,6 +94,26 @@ func TestASickIngressTopicStopsNoOtherAfterTheNextJoin(t *testing.T) {
 	}
 }
 
+// TestAPartitionThatMayNotBeReadIsSickAndTheOthersGoOn: its topic may be described all the
+// same, so that nobody but the fetches says so.
+func TestAPartitionThatMayNotBeReadIsSickAndTheOthersGoOn(t *testing.T) {
+	inBubble(t, func(w *world) {
+		fault := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: ingress, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+		w.send(1, "forbidden")
+		in := w.start()
+		in.ready()
+		w.onTime(0)
+		w.until(20*time.Second, "/readyz names the partition", func() bool {
+			code, body := in.get("/readyz")
+			return code == 200 && strings.HasPrefix(body, "degraded:") && strings.Contains(body, ingress+"/1") && strings.Contains(body, "fetch_failed")
+		})
+		fault.Remove()
+		w.until(5*time.Second, "the partition is read", func() bool { return w.values(egress)["forbidden"] == 1 })
+		w.until(5*time.Second, "nothing is sick", func() bool { _, body := in.get("/readyz"); return body == "ready\n" || body == "ready" })
+		in.stop()
+	})
+}
+
 // withoutLeader makes a partition of a topic one that has none, for all that asks for it.
 func (w *world) withoutLeader(topic string, partition int32) (elected func()) {
 	var faults []*kfake.FaultHandle

@@ -91,6 +91,27 @@ func TestCommitsThatStayRefusedAreSaid(t *testing.T) {
 	})
 }
 
+// TestAPartitionWhoseCommitsStayRefusedFloodsNobody, and the other delivers and commits.
+func TestAPartitionWhoseCommitsStayRefusedFloodsNobody(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.known()
+		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: ingress, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+		in := w.start("LAYOVER_LANES=1")
+		in.ready()
+		time.Sleep(20 * time.Second)
+		commits := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: ingress, Count: -1, Observe: true})
+		for range 10 {
+			w.onTime(0)
+			time.Sleep(5 * time.Second)
+		}
+		if n := commits.Hits(); n > 120 {
+			t.Errorf("%d commits in a minute, want some one a second", n)
+		}
+		w.committed(0, 10)
+		in.stop()
+	})
+}
+
 func TestTheShareOfATargetIsAQuarterOfTheBoundHoweverManyLanes(t *testing.T) {
 	for _, lanes := range []int{1, 4} {
 		t.Run(fmt.Sprint(lanes), func(t *testing.T) {

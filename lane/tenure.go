@@ -204,7 +204,9 @@ func (l *Lane) send(batch []offsets.Commit, and func(*mail, []purgatory.CommitRe
 func (l *Lane) committed(r purgatory.CommitResult) {
 	l.core.Committed(r)
 	if r.Err == nil {
-		l.refusals = 0
+		if !l.core.Unconfirmed() { // or one partition that is refused would be tried without end at the first pause
+			l.refusals = 0
+		}
 		return
 	}
 	l.cfg.Log.Debug("commit refused", "topic", r.Topic, "partition", r.Partition, "offset", r.Low, "err", r.Err)
@@ -215,7 +217,8 @@ func (l *Lane) committed(r purgatory.CommitResult) {
 		l.cfg.Log.Warn("commits are refused; without one a new assignment delivers nothing", "topic", r.Topic, "partition", r.Partition, "err", r.Err)
 	}
 	if l.core.Unconfirmed() {
-		l.nextCommit = now.Add(min(soon<<min(l.refusals/8, 5), maxRefusalPause))
+		// No longer than the interval: the others of the lane have something to commit.
+		l.nextCommit = now.Add(min(soon<<min(l.refusals/8, 5), maxRefusalPause, max(l.cfg.CommitInterval, soon)))
 	}
 }
 
