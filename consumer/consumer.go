@@ -41,6 +41,9 @@ type Handler interface {
 	Fetched(t Tenure, records []*kgo.Record, bytes int64)
 	// LogStart says that the log begins at start now, above what was read.
 	LogStart(t Tenure, start int64)
+	// Unread says that a batch is not read, in its place behind what was Fetched. The
+	// client goes on behind it with JumpBeyond.
+	Unread(Tenure, Batch)
 	// Revoked returns when each tenure is drained, committed and forgotten; it has
 	// to return well within the rebalance timeout of a minute.
 	Revoked([]Tenure)
@@ -57,6 +60,7 @@ type Config struct {
 	FetchMaxBytes  int32            // of one fetch response
 	ReadingBudget  int64            // bytes handed over and not yet Consumed
 	MaxDecompress  int              // bytes that one batch may decompress to
+	Asking         *kgo.Client      // for questions that must not wait behind a long poll
 	Journal        Journal          // nil: there is none
 	Options        func() []kgo.Opt // brokers, logger, hooks, back-off
 	Log            *slog.Logger
@@ -83,6 +87,8 @@ type Consumer struct {
 	paused     bool
 	joined     bool // a join has completed since the start
 	jumps      map[Tenure]jumpTo
+	jumped     time.Time          // when a jump was last carried out
+	polling    context.CancelFunc // ends the poll that goes on, or is over
 
 	committer  *committer
 	rebalances atomic.Int64
@@ -197,6 +203,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 		now := time.Now()
 		c.beat.Store(&now)
 		poll, done := context.WithTimeout(ctx, pollAtMost)
+		c.mu.Lock()
+		c.polling = done
+		c.mu.Unlock()
 		fetches := c.client.PollFetches(poll)
 		done()
 		if fetches.IsClientClosed() {

@@ -15,6 +15,13 @@ import (
 type jumpTo struct {
 	offset      int64
 	leaderEpoch int32
+	again       bool // also where reading stands there already: the client has stopped
+}
+
+// JumpBeyond makes reading go on behind a batch of a leader epoch that the client does
+// not read. By the epoch the client asks by itself whether the log is still the same.
+func (c *Consumer) JumpBeyond(t Tenure, to int64, leaderEpoch int32) {
+	c.noteJump(t, jumpTo{to, leaderEpoch, true})
 }
 
 // Jump makes reading of a partition go on at an offset, before a later poll's records
@@ -24,18 +31,20 @@ type jumpTo struct {
 // nothing is asked.
 func (c *Consumer) Jump(t Tenure, to int64, leaderEpoch int32) {
 	if leaderEpoch < 0 {
-		c.noteJump(t, jumpTo{to, -1})
+		c.noteJump(t, jumpTo{to, -1, false})
 		return
 	}
-	go c.askAndJump(t, jumpTo{to, leaderEpoch}) // ends with the answer, after 30 s at most
+	go c.askAndJump(t, jumpTo{to, leaderEpoch, false}) // ends with the answer, after 30 s at most
 }
 
 func (c *Consumer) noteJump(t Tenure, to jumpTo) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.row(t) != nil && to.offset > c.jumps[t].offset {
-		c.jumps[t] = to
+	if was, ok := c.jumps[t]; c.row(t) == nil || ok && to.offset <= was.offset {
+		return
 	}
+	c.jumps[t] = to
+	time.AfterFunc(time.Until(c.jumped.Add(jumpEvery)), c.endPoll)
 }
 
 // askAndJump notes the jump when the log is the one that was read. Without an answer
@@ -75,6 +84,19 @@ func (c *Consumer) endOfEpoch(ctx context.Context, t offsets.TopicPartition, lea
 	return a.EndOffset, a.Err
 }
 
+// jumpEvery is the least time between jumps: each makes the client drop what it has
+// fetched and not handed over, of all partitions.
+const jumpEvery = 200 * time.Millisecond
+
+// endPoll makes the poll loop turn, if it is polling.
+func (c *Consumer) endPoll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.polling != nil {
+		c.polling()
+	}
+}
+
 // jump carries out the jumps of partitions that have been fetched from: before
 // that the client may not know them yet, and would not move. Only the poll loop
 // calls it, while rebalances are blocked: a tenure cannot end between the look and
@@ -92,9 +114,10 @@ func (c *Consumer) jump() {
 			continue
 		}
 		delete(c.jumps, t)
-		if o == nil || o.stopped != "" || o.next >= to.offset {
+		if o == nil || o.stopped != "" || o.next > to.offset || o.next == to.offset && !to.again {
 			continue
 		}
+		c.jumped = time.Now()
 		o.next = to.offset
 		if set[t.Topic] == nil {
 			set[t.Topic] = make(map[int32]kgo.EpochOffset)

@@ -49,7 +49,7 @@ func sizesFor(bound int64, lanes int) sizes {
 		flight:     clamp(bound/8/n, 64<<10, 64<<20),
 		held:       bound / 4,
 		chunk:      int(clamp(bound/n/64, 4<<10, 256<<10)),
-		decompress: int(clamp(bound/2, 64<<20, 1<<30)),
+		decompress: int(clamp(bound/8, 8<<20, 1<<30)),
 		bound:      bound,
 		geometry:   wheel.DefaultGeometry(),
 	}

@@ -2,6 +2,7 @@ package lane
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -230,11 +231,13 @@ func (l *Lane) effects() {
 		l.reading.Jump(j)
 	}
 	for _, h := range e.Halts {
-		why := "partition stops reading; /status has the reason, and a restart with another LAYOVER_ON_INVALID goes on"
+		line := []any{"topic", h.Topic, "partition", h.Partition, "offset", h.Offset, "err", cmp.Or(h.Code, h.Reason)}
 		if h.Truncated {
-			why = "partition stops reading"
+			l.cfg.Log.Error("partition stops reading", line...)
+		} else {
+			l.cfg.Log.Error("partition stops reading; /status has the reason, and a restart with another LAYOVER_ON_INVALID goes on, or this command, which leaves out what stands there",
+				append(line, "command", fmt.Sprintf("layover skip %s/%d@%d", h.Topic, h.Partition, h.Offset))...)
 		}
-		l.cfg.Log.Error(why, "topic", h.Topic, "partition", h.Partition, "offset", h.Offset, "err", cmp.Or(h.Code, h.Reason))
 		l.reading.Halt(h)
 	}
 	for i := range e.Holds {

@@ -177,6 +177,8 @@ type Jump struct {
 	// LeaderEpoch is that of what is finished, -1 for unknown: where the log of that
 	// epoch ends below To, the jump would go over records that were written anew.
 	LeaderEpoch int32
+	// Beyond: the reader stands before a batch that it cannot read, of that epoch.
+	Beyond bool
 }
 
 // HaltNotice says that a partition stops reading at an offset, and why.
