@@ -35,6 +35,9 @@ func (e *entry) records() int64 {
 // batch has records.
 func (r Reader) Unread(b *Batch) bool {
 	c, p := r.core, r.part
+	if b.LeaderEpoch > p.readEpoch && !c.newLeader(p, b.First, b.LeaderEpoch) {
+		return false
+	}
 	from := max(b.First, p.next)
 	if from > b.Last { // said twice: read before, or jumped over
 		p.jumpBeyond(c, b)
