@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"layover/batches"
 	"layover/facts"
 	"layover/offsets"
 
@@ -151,7 +152,7 @@ func (c *Consumer) options() []kgo.Opt {
 		kgo.FetchMaxPartitionBytes(min(cfg.FetchMaxBytes, 1<<20)),
 		kgo.FetchMaxWait(time.Second),
 		kgo.BrokerMaxReadBytes(1 << 30), // a broker sends a first batch of any size
-		kgo.MaxDecompressBatchBytes(cfg.MaxDecompress),
+		kgo.WithDecompressor(batches.NewDecompressor(cfg.MaxDecompress)),
 		kgo.OnPartitionsAssigned(c.onAssigned),
 		kgo.OnPartitionsRevoked(c.onRevoked),
 		kgo.OnPartitionsLost(c.onLost),

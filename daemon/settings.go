@@ -41,6 +41,14 @@ const fetchShare = 256
 // once they are read, in bytes.
 const usualBatch = 5 << 18
 
+// batchShare is the part of the memory bound that one batch may take decompressed, and
+// leastBatch what it may take in any case, in bytes: a batch of Kafka's default size that
+// compresses eightfold. Below a bound of 64 MiB that is a larger part.
+const (
+	batchShare = 8
+	leastBatch = 8 << 20
+)
+
 func sizesFor(bound int64, lanes int) sizes {
 	n := int64(lanes)
 	s := sizes{
@@ -49,7 +57,7 @@ func sizesFor(bound int64, lanes int) sizes {
 		flight:     clamp(bound/8/n, 64<<10, 64<<20),
 		held:       bound / 4,
 		chunk:      int(clamp(bound/n/64, 4<<10, 256<<10)),
-		decompress: int(clamp(bound/8, 8<<20, 1<<30)),
+		decompress: int(clamp(bound/batchShare, leastBatch, 1<<30)),
 		bound:      bound,
 		geometry:   wheel.DefaultGeometry(),
 	}
@@ -63,9 +71,9 @@ func sizesFor(bound int64, lanes int) sizes {
 // pauseAt is the used memory at which reading pauses: the bound less what may be on
 // its way until reading has come to a stand. That is one response handed over and one
 // ready in the client for each broker, and a broker sends at least one batch, whatever
-// its size.
+// its size; and what is being decompressed, which is one batch at a time.
 func (s sizes) pauseAt(brokers int) int64 {
-	onTheWay := int64(brokers+1)*max(int64(s.fetch), usualBatch) + s.reading
+	onTheWay := int64(brokers+1)*max(int64(s.fetch), usualBatch) + s.reading + min(int64(s.decompress), s.bound/batchShare)
 	return max(s.bound-onTheWay, s.bound/4)
 }
 
