@@ -21,14 +21,15 @@ const fetchWait = 200 * time.Millisecond
 // Found is a batch as a broker sent it.
 type Found struct {
 	Header
-	Aborted bool   // its transaction was aborted: nobody is to read it
-	Raw     []byte // the batch, and what the broker sent behind it
-	// Behind is the header of what follows, as far as it was sent with it.
-	Behind    Header
-	HasBehind bool
+	Aborted     bool   // its transaction was aborted: nobody is to read it
+	Raw         []byte // the batch, and what the broker sent behind it
+	LeaderEpoch int32  // of the partition now
+}
 
-	LogStart, Stable int64 // where the log begins, and where what is committed ends
-	LeaderEpoch      int32 // of the partition now
+// Passable says whether a reader goes over the batch by itself, as far as its header
+// tells: markers, and what was aborted.
+func (f *Found) Passable() bool {
+	return f.Damage == nil && f.Codec.Known() && (f.Control || f.Aborted)
 }
 
 // ErrNone is an offset at or beyond which no batch is committed.
@@ -37,19 +38,19 @@ var ErrNone = errors.New("there is no batch")
 var errNoAnswer = errors.New("no answer")
 
 // At asks the leader of a partition for the batch that holds an offset, or where none
-// does the next one. most is how many bytes the answer is to have: a broker sends a first
-// batch whole, whatever its size. An error that no broker answered may be over soon.
+// does the next one. A broker sends a first batch whole, whatever its size, and here little
+// else. An error that no broker answered may be over soon.
 //
 // The request is our own: the client's consumer decompresses before it knows anything.
 // It must not be the client of a group member, behind whose long poll it would wait.
-func At(ctx context.Context, cl *kgo.Client, at offsets.TopicPartition, offset int64, most int32) (Found, error) {
+func At(ctx context.Context, cl *kgo.Client, at offsets.TopicPartition, offset int64) (Found, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	leader, epoch, id, err := locate(ctx, cl, at)
 	if err != nil {
 		return Found{}, err
 	}
-	resp, err := request(at, id, offset, most).RequestWith(ctx, cl.Broker(int(leader)))
+	resp, err := request(at, id, offset).RequestWith(ctx, cl.Broker(int(leader)))
 	if err != nil {
 		return Found{}, err
 	}
@@ -90,13 +91,13 @@ func locate(ctx context.Context, cl *kgo.Client, at offsets.TopicPartition) (lea
 	return 0, 0, id, errNoAnswer
 }
 
-func request(at offsets.TopicPartition, id offsets.TopicID, offset int64, most int32) *kmsg.FetchRequest {
+func request(at offsets.TopicPartition, id offsets.TopicID, offset int64) *kmsg.FetchRequest {
 	req := kmsg.NewPtrFetchRequest()
 	req.MaxWaitMillis, req.MinBytes = int32(fetchWait.Milliseconds()), 1
 	req.IsolationLevel = 1
 	req.SessionEpoch = -1 // no session
 	p := kmsg.NewFetchRequestTopicPartition()
-	p.Partition, p.FetchOffset, p.PartitionMaxBytes = at.Partition, offset, most
+	p.Partition, p.FetchOffset, p.PartitionMaxBytes = at.Partition, offset, 1
 	t := kmsg.NewFetchRequestTopic()
 	t.Topic, t.TopicID = at.Topic, id // the version tells which one is sent
 	t.Partitions = append(t.Partitions, p)
@@ -106,7 +107,7 @@ func request(at offsets.TopicPartition, id offsets.TopicID, offset int64, most i
 
 // pick takes the batch that holds an offset, or the next one, out of an answer.
 func pick(p *kmsg.FetchResponseTopicPartition, offset int64) (Found, error) {
-	f := Found{LogStart: p.LogStartOffset, Stable: p.LastStableOffset}
+	var f Found
 	if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
 		return f, err
 	}
@@ -120,7 +121,6 @@ func pick(p *kmsg.FetchResponseTopicPartition, offset int64) (Found, error) {
 			continue
 		}
 		f.Header, f.Raw = h, b
-		f.Behind, _, f.HasBehind = Parse(rest)
 		for _, a := range p.AbortedTransactions {
 			f.Aborted = f.Aborted || h.Transactional && !h.Control && a.ProducerID == h.ProducerID && a.FirstOffset <= h.First
 		}

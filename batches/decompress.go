@@ -33,6 +33,20 @@ type Decompressor struct {
 	zstd    *zstd.Decoder
 }
 
+// Share is the part of the memory bound that one batch may take decompressed.
+const Share = 8
+
+// Bounds of what one batch may take decompressed, in bytes. The least is a batch of
+// Kafka's default size that compresses eightfold: below a memory bound of 64 MiB that is
+// more than its share.
+const (
+	least = 8 << 20
+	most  = 1 << 30
+)
+
+// Limit is what one batch may take decompressed where memory has that bound, in bytes.
+func Limit(bound int64) int { return int(max(least, min(bound/Share, most))) }
+
 // scratchBytes is Kafka's default of the largest batch, before it is decompressed.
 const scratchBytes = 1 << 20
 

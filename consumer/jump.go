@@ -108,6 +108,7 @@ func (c *Consumer) jump() {
 		return
 	}
 	set := make(map[string]map[int32]kgo.EpochOffset)
+	var again []Tenure // which may be paused
 	for t, to := range c.jumps {
 		o := c.row(t)
 		if o != nil && !o.fetched {
@@ -123,7 +124,13 @@ func (c *Consumer) jump() {
 			set[t.Topic] = make(map[int32]kgo.EpochOffset)
 		}
 		set[t.Topic][t.Partition] = kgo.EpochOffset{Epoch: to.leaderEpoch, Offset: to.offset}
+		if to.again {
+			again = append(again, t)
+		}
 	}
 	c.mu.Unlock()
 	c.client.SetOffsets(set) // nothing where set is empty
+	for _, t := range again {
+		c.resume(t)
+	}
 }

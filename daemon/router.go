@@ -91,7 +91,7 @@ func (r *router) LogStart(t consumer.Tenure, start int64) {
 func (r *router) Unread(t consumer.Tenure, b consumer.Batch) {
 	if l := r.lane(t.TopicPartition, false); l != nil {
 		l.Unread(lane.Tenure(t), purgatory.Batch{
-			First: b.First, Last: b.Last, Records: b.Records, LeaderEpoch: b.LeaderEpoch, Aborted: b.Aborted, Message: b.Message,
+			First: b.First, Last: b.Last, Records: b.Records, LeaderEpoch: b.LeaderEpoch, Aborted: b.Aborted, Broken: b.Broken, Message: b.Message,
 		})
 	}
 }
@@ -143,8 +143,11 @@ func (r *router) Halt(h purgatory.HaltNotice) {
 
 // haltedBy says what kind of halt it is.
 func haltedBy(h purgatory.HaltNotice) consumer.Reason {
-	if h.Truncated {
+	switch {
+	case h.Truncated:
 		return consumer.Truncated
+	case h.Unreadable:
+		return consumer.Unreadable
 	}
 	return consumer.Halted
 }

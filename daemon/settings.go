@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"layover/batches"
 	"layover/config"
 	"layover/purgatory"
 	"layover/wheel"
@@ -41,14 +42,6 @@ const fetchShare = 256
 // once they are read, in bytes.
 const usualBatch = 5 << 18
 
-// batchShare is the part of the memory bound that one batch may take decompressed, and
-// leastBatch what it may take in any case, in bytes: a batch of Kafka's default size that
-// compresses eightfold. Below a bound of 64 MiB that is a larger part.
-const (
-	batchShare = 8
-	leastBatch = 8 << 20
-)
-
 func sizesFor(bound int64, lanes int) sizes {
 	n := int64(lanes)
 	s := sizes{
@@ -57,7 +50,7 @@ func sizesFor(bound int64, lanes int) sizes {
 		flight:     clamp(bound/8/n, 64<<10, 64<<20),
 		held:       bound / 4,
 		chunk:      int(clamp(bound/n/64, 4<<10, 256<<10)),
-		decompress: int(clamp(bound/batchShare, leastBatch, 1<<30)),
+		decompress: batches.Limit(bound),
 		bound:      bound,
 		geometry:   wheel.DefaultGeometry(),
 	}
@@ -73,7 +66,7 @@ func sizesFor(bound int64, lanes int) sizes {
 // ready in the client for each broker, and a broker sends at least one batch, whatever
 // its size; and what is being decompressed, which is one batch at a time.
 func (s sizes) pauseAt(brokers int) int64 {
-	onTheWay := int64(brokers+1)*max(int64(s.fetch), usualBatch) + s.reading + min(int64(s.decompress), s.bound/batchShare)
+	onTheWay := int64(brokers+1)*max(int64(s.fetch), usualBatch) + s.reading + min(int64(s.decompress), s.bound/batches.Share)
 	return max(s.bound-onTheWay, s.bound/4)
 }
 

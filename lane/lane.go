@@ -232,11 +232,15 @@ func (l *Lane) effects() {
 	}
 	for _, h := range e.Halts {
 		line := []any{"topic", h.Topic, "partition", h.Partition, "offset", h.Offset, "err", cmp.Or(h.Code, h.Reason)}
-		if h.Truncated {
+		command := fmt.Sprintf("layover skip %s/%d@%d", h.Topic, h.Partition, h.Offset)
+		switch {
+		case h.Truncated:
 			l.cfg.Log.Error("partition stops reading", line...)
-		} else {
-			l.cfg.Log.Error("partition stops reading; /status has the reason, and a restart with another LAYOVER_ON_INVALID goes on, or this command, which leaves out what stands there",
-				append(line, "command", fmt.Sprintf("layover skip %s/%d@%d", h.Topic, h.Partition, h.Offset))...)
+		case h.Unreadable:
+			l.cfg.Log.Error("partition stops reading; with all instances stopped this command leaves out what stands there", append(line, "command", command)...)
+		default:
+			l.cfg.Log.Error("partition stops reading; /status has the reason, and a restart with another LAYOVER_ON_INVALID goes on, "+
+				"or with all instances stopped this command, which leaves out what stands there", append(line, "command", command)...)
 		}
 		l.reading.Halt(h)
 	}

@@ -1,12 +1,13 @@
 package purgatory
 
-// Batch is a record batch that nobody reads here, as it takes too much decompressed.
-// One dead letter stands for all its records and says where they are.
+// Batch is a record batch that is not read, as it takes too much decompressed, or is
+// broken. One dead letter stands for all records of the former, and says where they are.
 type Batch struct {
 	First, Last int64 // offsets
 	Records     int64 // as its header counts them
 	LeaderEpoch int32
 	Aborted     bool   // of an aborted transaction: nobody is to read it
+	Broken      bool   // nobody can read it: First alone is known, and no letter stands for it
 	Body        Body   // of the letter
 	Message     string // for people; nothing of a record is in it, as status shows it to everybody
 }
@@ -35,6 +36,9 @@ func (e *entry) records() int64 {
 // batch has records.
 func (r Reader) Unread(b *Batch) bool {
 	c, p := r.core, r.part
+	if b.Broken {
+		return r.broken(b)
+	}
 	if b.LeaderEpoch > p.readEpoch && !c.newLeader(p, b.First, b.LeaderEpoch) {
 		return false
 	}
@@ -68,6 +72,19 @@ func (r Reader) Unread(b *Batch) bool {
 		c.refer(p, b, s)
 	}
 	p.jumpBeyond(c, b)
+	return true
+}
+
+// broken goes over a batch that an operator has left out: it is finished, and so is all
+// up to where the reader goes on. Any other stops the partition.
+func (r Reader) broken(b *Batch) bool {
+	c, p := r.core, r.part
+	at := max(b.First, p.next)
+	if !p.Window.Finished(at) {
+		c.halt(p, HaltNotice{Offset: at, Reason: b.Message, Unreadable: true})
+		return false
+	}
+	c.effects.Jumps = append(c.effects.Jumps, Jump{p.TopicPartition, p.Epoch, p.Window.NextUnfinished(at), p.factsEpoch(), true})
 	return true
 }
 

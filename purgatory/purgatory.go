@@ -191,6 +191,8 @@ type HaltNotice struct {
 	// Truncated: not by the policy for invalid records. Which of the records from
 	// Offset on are finished cannot be told, and an operator has to choose.
 	Truncated bool
+	// Unreadable: not by that policy either. A batch is there that nobody can read.
+	Unreadable bool
 }
 
 // HoldNotice says that a target began or ended to be held.
