@@ -72,6 +72,14 @@ func TestABatchIsDecompressedUpToTheLimitAndNotBeyond(t *testing.T) {
 	}
 }
 
+func TestTheLimitIsAnEighthOfTheBoundWithinLimits(t *testing.T) {
+	for bound, want := range map[int64]int{1 << 20: 8 << 20, 64 << 20: 8 << 20, 65 << 20: 65 << 17, 256 << 20: 32 << 20, 8 << 30: 1 << 30, 1 << 40: 1 << 30} {
+		if got := Limit(bound); got != want {
+			t.Errorf("bound %d: %d, want %d", bound, got, want)
+		}
+	}
+}
+
 func TestTheFramingOfTheJavaClientIsRead(t *testing.T) {
 	d := NewDecompressor(5 << 20)
 	want := half(4<<20 + 77)

@@ -36,6 +36,9 @@ func (e *entry) records() int64 {
 // batch has records.
 func (r Reader) Unread(b *Batch) bool {
 	c, p := r.core, r.part
+	if p.halted != nil {
+		return false
+	}
 	if b.Broken {
 		return r.broken(b)
 	}
