@@ -18,10 +18,14 @@ type jumpTo struct {
 	again       bool // also where reading stands there already: the client has stopped
 }
 
-// JumpBeyond makes reading go on behind a batch of a leader epoch that the client does
-// not read. By the epoch the client asks by itself whether the log is still the same.
+// JumpBeyond is Jump where reading does not go on without it: the client stands before
+// a batch of that epoch that it does not read. It is asked for as long as the tenure is.
 func (c *Consumer) JumpBeyond(t Tenure, to int64, leaderEpoch int32) {
-	c.noteJump(t, jumpTo{to, leaderEpoch, true})
+	if leaderEpoch < 0 {
+		c.noteJump(t, jumpTo{to, -1, true})
+		return
+	}
+	go c.askAndJump(t, jumpTo{to, leaderEpoch, true}) // ends with the answer, or with the tenure
 }
 
 // Jump makes reading of a partition go on at an offset, before a later poll's records
@@ -50,10 +54,10 @@ func (c *Consumer) noteJump(t Tenure, to jumpTo) {
 // askAndJump notes the jump when the log is the one that was read. Without an answer
 // it does not, and what would have been jumped over is read and dropped.
 func (c *Consumer) askAndJump(t Tenure, to jumpTo) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	for c.isTenure(t) {
+	for by := time.Now().Add(askFor); c.isTenure(t) && (to.again || time.Now().Before(by)); time.Sleep(loadRetry) {
+		ctx, cancel := context.WithTimeout(context.Background(), askFor)
 		end, err := c.endOfEpoch(ctx, t.TopicPartition, to.leaderEpoch)
+		cancel()
 		switch {
 		case err == nil && end >= 0 && end < to.offset:
 			c.giveUp(t, Truncated, fmt.Sprintf("the log was truncated at %d, and all up to %d counts as finished: set the group's offset for this partition, then restart", end, to.offset))
@@ -62,11 +66,11 @@ func (c *Consumer) askAndJump(t Tenure, to jumpTo) {
 			c.noteJump(t, to)
 			return
 		}
-		if pause(ctx, loadRetry) != nil {
-			return
-		}
 	}
 }
+
+// askFor is how long it is asked where a log ends, where reading goes on without it.
+const askFor = 30 * time.Second
 
 // endOfEpoch returns where the log of a leader epoch ends, -1 where the broker does
 // not know the epoch (KIP-101).

@@ -222,6 +222,11 @@ func (in *instance) effects() {
 		if t == nil {
 			continue
 		}
+		if j.Beyond && t.log.endOf(j.LeaderEpoch) < j.To { // which is asked first, as of any jump
+			t.stopped = true
+			in.w.say("%s stops reading %d: the log was truncated", in.member, j.Partition)
+			continue
+		}
 		for o := t.read; o < j.To; o++ {
 			if !t.isDone(o) {
 				in.w.fail("LOST: a jump to %d goes over %d@%d, which has no outcome", j.To, j.Partition, o)
