@@ -42,6 +42,7 @@ func verbs() []verb {
 		{"dev", "try it out on an embedded broker, without Kafka", runDev, dev.Flags, nil, true},
 		{"send", "write a delayed record", client.Send, client.SendFlags, nil, false},
 		{"journal", "show, recover or reset what is finished, as the journals have it", inspect.Journal, inspect.Flags, inspect.Actions, false},
+		{"skip", "leave out what a partition has stopped at", inspect.Skip, inspect.SkipFlags, nil, false},
 		{"health", "ask a running Layover how it is", client.Health, client.HealthFlags, nil, false},
 		{"config", "show or check the settings, or list what there are", settings.Config, settings.Flags, settings.Actions, false},
 		{"completion", "print a script that completes this in a shell", printCompletion, nil, completion.Shells, false},

@@ -48,7 +48,7 @@ var inHelp = regexp.MustCompile(`(?m)^  (--?[a-z][a-z-]*)\b`)
 // The scripts of completion are made of the flags that verbs list. That they are
 // those that a verb takes, and those that its help explains, is held here.
 func TestEveryVerbTakesAndExplainsTheFlagsThatItLists(t *testing.T) {
-	values := map[string]string{"-o": "json", "--partition": "0", "--header": "a=b", "--runs": "true", "--execute": "true", "--live": "true", "--ready": "true"}
+	values := map[string]string{"-o": "json", "--partition": "0", "--header": "a=b", "--runs": "true", "--execute": "true", "--drop": "true", "--live": "true", "--ready": "true"}
 	for _, v := range verbs() {
 		if v.name == "help" {
 			continue // its own help is that of all verbs
@@ -180,7 +180,7 @@ func TestEnvFilesStandBeforeAndBehindTheVerb(t *testing.T) {
 		if v.name == "health" || v.name == "send" || v.name == "dev" {
 			continue // which read their own few settings, and have tests for it
 		}
-		extra := map[string][]string{"journal": {"show"}}[v.name]
+		extra := map[string][]string{"journal": {"show"}, "skip": {"delayed/0@1"}}[v.name]
 		for _, args := range [][]string{append(before, extra...), append([]string{v.name, "--env-file=" + path}, extra...)} {
 			code, _, stderr := do(nil, args...)
 			if code != client.ExitUsage || !strings.Contains(stderr, "LAYOVER_LANES: ") || strings.Contains(stderr, "KAFKA_BROKERS: ") {

@@ -211,8 +211,14 @@ func (v *view) stopText(p *part, s stop) string {
 	if s.halted {
 		text += " A restart with another LAYOVER_ON_INVALID goes on from there: " + v.otherChoices(s.why) + "."
 	}
+	if s.halted || p.member != nil && p.member.Reason == unreadable {
+		text += fmt.Sprintf(" To leave out what stands there alone, stop all instances and run: layover skip %s/%d@%d.", p.topic, p.partition, s.offset)
+	}
 	return text
 }
+
+// unreadable is the Reason of a partition whose next batch cannot be read.
+const unreadable = "unreadable"
 
 // otherChoices names the policies under which a halted partition would go on. Of
 // what a target refused, deliver is none: without a dead-letter topic it halts.
@@ -221,7 +227,7 @@ func (v *view) otherChoices(why string) string {
 	if v.Settings.DeadLetter == "" {
 		choices[0] = "dlq (with LAYOVER_DLQ_TOPIC set)"
 	}
-	refused := slices.ContainsFunc([]string{"too_large:", "rejected:", "target_unavailable:"}, func(code string) bool {
+	refused := slices.ContainsFunc([]string{"too_large:", "rejected:", "target_unavailable:", "too_large_to_read:"}, func(code string) bool {
 		return strings.HasPrefix(why, code)
 	})
 	if v.Settings.OnInvalid != "deliver" && v.Settings.Deliverable && !refused {

@@ -104,6 +104,9 @@ func TestStatusTextHelpsAnOperator(t *testing.T) {
 		"halted by a refusal": {
 			func(s *Sample) { s.Lanes[2].Partitions[0].Halted = "too_large: target ready" },
 			[]any{"assignments", 1, "stopped", "text"}, []string{"goes on from there: dlq (with LAYOVER_DLQ_TOPIC set) or drop."}},
+		"halted before a batch that is too large to read": {
+			func(s *Sample) { s.Lanes[2].Partitions[0].Halted = "too_large_to_read: orders/1@60: the batch" },
+			[]any{"assignments", 1, "stopped", "text"}, []string{"goes on from there: dlq (with LAYOVER_DLQ_TOPIC set) or drop.", "run: layover skip orders/1@60."}},
 		"halted with deliver": {
 			func(s *Sample) { s.Settings.OnInvalid = "deliver" },
 			[]any{"assignments", 1, "stopped", "text"}, []string{"goes on from there: dlq (with LAYOVER_DLQ_TOPIC set) or drop."}},

@@ -121,6 +121,7 @@ func (t *totals) add(l *purgatory.Snapshot) {
 	t.addHistograms(l)
 	t.addOutlook(&l.Outlook)
 	t.HandedOver += l.HandedOver
+	t.Referred += l.Referred
 	t.Unfinished += l.Unfinished
 	t.LostToRetention += l.LostToRetention
 	t.Jumped += l.Jumped
@@ -207,7 +208,7 @@ func (t *totals) skipped() int64 {
 // package comment. Invariant: 0.
 func (t *totals) unaccounted() int64 {
 	return all(t.Consumed) - all(t.Delivered) - all(t.DeadLettered) - all(t.Dropped) -
-		t.parked - t.inFlight - t.HandedOver - t.skipped() - t.Unfinished
+		t.parked - t.inFlight - t.Referred - t.HandedOver - t.skipped() - t.Unfinished
 }
 
 func all[K comparable](counts map[K]int64) int64 {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"layover/batches"
 	"layover/facts"
 	"layover/offsets"
 
@@ -41,6 +42,9 @@ type Handler interface {
 	Fetched(t Tenure, records []*kgo.Record, bytes int64)
 	// LogStart says that the log begins at start now, above what was read.
 	LogStart(t Tenure, start int64)
+	// Unread says that a batch is not read, in its place behind what was Fetched. The
+	// client goes on behind it with JumpBeyond.
+	Unread(Tenure, Batch)
 	// Revoked returns when each tenure is drained, committed and forgotten; it has
 	// to return well within the rebalance timeout of a minute.
 	Revoked([]Tenure)
@@ -57,6 +61,7 @@ type Config struct {
 	FetchMaxBytes  int32            // of one fetch response
 	ReadingBudget  int64            // bytes handed over and not yet Consumed
 	MaxDecompress  int              // bytes that one batch may decompress to
+	Asking         *kgo.Client      // for questions that must not wait behind a long poll
 	Journal        Journal          // nil: there is none
 	Options        func() []kgo.Opt // brokers, logger, hooks, back-off
 	Log            *slog.Logger
@@ -83,7 +88,9 @@ type Consumer struct {
 	paused     bool
 	joined     bool // a join has completed since the start
 	jumps      map[Tenure]jumpTo
-	arrived    []*beginning // ready, and to enter through the poll loop
+	arrived    []*beginning       // ready, and to enter through the poll loop
+	jumped     time.Time          // when a jump was last carried out
+	polling    context.CancelFunc // ends the poll that goes on, or is over
 
 	starting   sync.Mutex // over the decision where partitions without an offset begin
 	committer  *committer
@@ -152,7 +159,7 @@ func (c *Consumer) options() []kgo.Opt {
 		kgo.FetchMaxPartitionBytes(min(cfg.FetchMaxBytes, 1<<20)),
 		kgo.FetchMaxWait(time.Second),
 		kgo.BrokerMaxReadBytes(1 << 30), // a broker sends a first batch of any size
-		kgo.MaxDecompressBatchBytes(cfg.MaxDecompress),
+		kgo.WithDecompressor(batches.NewDecompressor(cfg.MaxDecompress)),
 		kgo.OnPartitionsAssigned(c.onAssigned),
 		kgo.OnPartitionsRevoked(c.onRevoked),
 		kgo.OnPartitionsLost(c.onLost),
@@ -204,6 +211,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 		now := time.Now()
 		c.beat.Store(&now)
 		poll, done := context.WithTimeout(ctx, pollAtMost)
+		c.mu.Lock()
+		c.polling = done
+		c.mu.Unlock()
 		fetches := c.client.PollFetches(poll)
 		done()
 		if fetches.IsClientClosed() {

@@ -317,6 +317,9 @@ func (l *loading) done(b *beginning) {
 		l.ready = append(l.ready, b)
 	case b.checked || b.reason != "":
 		l.c.arrived = append(l.c.arrived, b)
+		if l.c.polling != nil {
+			l.c.polling() // it enters with the next turn of the poll loop
+		}
 	default:
 		b.next(unchecked)
 		return

@@ -28,8 +28,11 @@ func (c *Consumer) readError(t Tenure, err error) {
 		// second: the partition is paused until it is known what happened.
 		c.pause(t)
 		go c.outOfRange(t) // ends with its answer, after 30 s at most
-	case errors.As(err, &tooLarge), isCorrupt(err):
-		c.giveUp(t, Unreadable, fmt.Sprintf("the batch at offset %d cannot be read: %v", c.position(t), err))
+	case errors.As(err, &tooLarge):
+		go c.tooLarge(t, tooLarge) // ends with the broker's answer, or with the tenure
+	case isCorrupt(err):
+		c.pause(t) // the client would ask for it again at once
+		go c.broken(t, err)
 	case errors.Is(err, context.Canceled), errors.Is(err, kgo.ErrClientClosed):
 	default:
 		// What the client can mend it does not report; what it reports it asks for

@@ -96,7 +96,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 		Topics: cfg.IngressTopics, Group: cfg.GroupID, InstanceID: cfg.GroupInstanceID,
 		SessionTimeout: cfg.SessionTimeout, StartOffset: string(cfg.StartOffset),
 		FetchMaxBytes: sizes.fetch, ReadingBudget: sizes.reading, MaxDecompress: sizes.decompress,
-		Journal: d.journal, Options: func() []kgo.Opt { return kafka("consumer") }, Log: d.log,
+		Asking: asking, Journal: d.journal, Options: func() []kgo.Opt { return kafka("consumer") }, Log: d.log,
 	}, d.router)
 	if err != nil {
 		return nil, err

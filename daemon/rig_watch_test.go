@@ -86,7 +86,7 @@ func (r *rig) onRequest(p *party, x *exchange) {
 	r.pace(p, x)
 	r.noteAlive(x)
 	if x.key == kmsg.Produce { // what is sent again was not taken for done, whatever was answered
-		for _, b := range batches(x) {
+		for _, b := range batchesOf(x) {
 			r.hear(r.sent[b.batch], time.Time{})
 		}
 	}
@@ -135,7 +135,7 @@ func (r *rig) onAnswer(p *party, x *exchange) {
 	case kmsg.Produce:
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		for _, b := range batches(x) {
+		for _, b := range batchesOf(x) {
 			s, applied := b.where(x)
 			if !applied {
 				continue
@@ -190,7 +190,7 @@ func (r *rig) onHeard(p *party, x *exchange) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, b := range batches(x) {
+	for _, b := range batchesOf(x) {
 		if s, applied := b.where(x); applied {
 			r.hear(s, time.Now())
 		}
@@ -203,8 +203,8 @@ type sized struct {
 	n int64
 }
 
-// batches returns the batches of a produce request.
-func batches(x *exchange) (out []sized) {
+// batchesOf returns the batches of a produce request.
+func batchesOf(x *exchange) (out []sized) {
 	const id, records, end = 43, 57, 61 // where a batch has them
 	for _, t := range x.request.(*kmsg.ProduceRequest).Topics {
 		for _, p := range t.Partitions {

@@ -87,6 +87,15 @@ func (r *router) LogStart(t consumer.Tenure, start int64) {
 	}
 }
 
+// Unread implements consumer.Handler.
+func (r *router) Unread(t consumer.Tenure, b consumer.Batch) {
+	if l := r.lane(t.TopicPartition, false); l != nil {
+		l.Unread(lane.Tenure(t), purgatory.Batch{
+			First: b.First, Last: b.Last, Records: b.Records, LeaderEpoch: b.LeaderEpoch, Aborted: b.Aborted, Broken: b.Broken, Message: b.Message,
+		})
+	}
+}
+
 // Revoked implements consumer.Handler.
 func (r *router) Revoked(tenures []consumer.Tenure) { r.end(tenures, (*lane.Lane).Revoke) }
 
@@ -119,7 +128,12 @@ func (r *router) Commit(commits []offsets.Commit, done func([]purgatory.CommitRe
 
 // Jump implements lane.Reading.
 func (r *router) Jump(j purgatory.Jump) {
-	r.consumer.Jump(consumer.Tenure{TopicPartition: j.TopicPartition, Epoch: j.Epoch}, j.To, j.LeaderEpoch)
+	t := consumer.Tenure{TopicPartition: j.TopicPartition, Epoch: j.Epoch}
+	if j.Beyond {
+		r.consumer.JumpBeyond(t, j.To, j.LeaderEpoch)
+		return
+	}
+	r.consumer.Jump(t, j.To, j.LeaderEpoch)
 }
 
 // Halt implements lane.Reading.
@@ -129,8 +143,11 @@ func (r *router) Halt(h purgatory.HaltNotice) {
 
 // haltedBy says what kind of halt it is.
 func haltedBy(h purgatory.HaltNotice) consumer.Reason {
-	if h.Truncated {
+	switch {
+	case h.Truncated:
 		return consumer.Truncated
+	case h.Unreadable:
+		return consumer.Unreadable
 	}
 	return consumer.Halted
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"layover/batches"
 	"layover/cluster"
 	"layover/config"
 	"layover/purgatory"
@@ -55,7 +56,7 @@ func sizesFor(bound int64, lanes int) sizes {
 		flight:     clamp(bound/8/n, 64<<10, 64<<20),
 		held:       bound / 4,
 		chunk:      int(clamp(bound/n/64, 4<<10, 256<<10)),
-		decompress: int(clamp(bound/2, 64<<20, 1<<30)),
+		decompress: batches.Limit(bound),
 		names:      int(clamp(bound/8/nameBytes, 100, cluster.MaxNames)),
 		bound:      bound,
 		geometry:   wheel.DefaultGeometry(),
@@ -70,9 +71,9 @@ func sizesFor(bound int64, lanes int) sizes {
 // pauseAt is the used memory at which reading pauses: the bound less what may be on
 // its way until reading has come to a stand. That is one response handed over and one
 // ready in the client for each broker, and a broker sends at least one batch, whatever
-// its size.
+// its size; and what is being decompressed, which is one batch at a time.
 func (s sizes) pauseAt(brokers int) int64 {
-	onTheWay := int64(brokers+1)*max(int64(s.fetch), usualBatch) + s.reading
+	onTheWay := int64(brokers+1)*max(int64(s.fetch), usualBatch) + s.reading + min(int64(s.decompress), s.bound/batches.Share)
 	return max(s.bound-onTheWay, s.bound/4)
 }
 

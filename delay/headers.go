@@ -26,6 +26,10 @@ const (
 	HeaderErrorMessage   = "layover.errors.message"
 	HeaderErrorTimestamp = "layover.errors.timestamp"
 
+	// Of a dead letter that stands for a whole batch alone.
+	HeaderErrorLastOffset = "layover.errors.last_offset"
+	HeaderErrorRecords    = "layover.errors.records"
+
 	errorPrefix = "layover.errors."
 )
 
@@ -79,7 +83,7 @@ func IsControl(name string) bool {
 // stamps, without regard to case.
 func IsStamped(name string) bool { return kindOf(name) == kindStamped }
 
-// IsError reports whether name is one of the seven layover.errors headers,
+// IsError reports whether name is one of the nine layover.errors headers,
 // without regard to case. Another name with that prefix is the user's, and is
 // kept.
 func IsError(name string) bool {
@@ -89,6 +93,7 @@ func IsError(name string) bool {
 	for _, own := range [...]string{
 		HeaderErrorTopic, HeaderErrorPartition, HeaderErrorOffset, HeaderErrorGroup,
 		HeaderErrorReason, HeaderErrorMessage, HeaderErrorTimestamp,
+		HeaderErrorLastOffset, HeaderErrorRecords,
 	} {
 		if equalFold(name, own) {
 			return true

@@ -42,6 +42,18 @@ const (
 	ReasonTargetUnavailable Reason = "target_unavailable"
 )
 
+// The reasons of what was not looked at.
+const (
+	// ReasonTooLargeToRead: the record's batch takes too much decompressed. One dead
+	// letter stands for the whole batch.
+	ReasonTooLargeToRead Reason = "too_large_to_read"
+	// ReasonUnreadable: the record's batch cannot be read, and an operator left it out.
+	// One dead letter stands for the whole batch.
+	ReasonUnreadable Reason = "unreadable"
+	// ReasonSkipped: an operator left the record out.
+	ReasonSkipped Reason = "skipped"
+)
+
 // Reasons returns every Reason, sorted, in a slice that is the caller's own:
 // for series that exist from the start, and for what is written about them.
 func Reasons() []Reason {
@@ -49,6 +61,7 @@ func Reasons() []Reason {
 		ReasonMalformedDelay, ReasonMalformedDeliverAt, ReasonDelayTooLong, ReasonFutureTimestamp,
 		ReasonNoTimestamp, ReasonTargetNotAllowed, ReasonNoTarget,
 		ReasonTooLarge, ReasonRejected, ReasonTargetUnavailable,
+		ReasonTooLargeToRead, ReasonUnreadable, ReasonSkipped,
 	}
 	slices.Sort(all)
 	return all

@@ -81,6 +81,15 @@ func AppendErrors(dst, in []kgo.RecordHeader, o Origin, group string, inv Invali
 	)
 }
 
+// AppendBatch appends to dst, behind what AppendErrors did, the two headers of a dead
+// letter that stands for a whole batch: its last offset, and how many records of it.
+func AppendBatch(dst []kgo.RecordHeader, last, records int64) []kgo.RecordHeader {
+	return append(dst,
+		textHeader(HeaderErrorLastOffset, strconv.FormatInt(last, 10)),
+		textHeader(HeaderErrorRecords, strconv.FormatInt(records, 10)),
+	)
+}
+
 func textHeader(name, value string) kgo.RecordHeader {
 	return kgo.RecordHeader{Key: name, Value: []byte(value)}
 }

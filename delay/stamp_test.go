@@ -159,3 +159,18 @@ func TestTimesAreRFC3339InUTCWithMilliseconds(t *testing.T) {
 		}
 	}
 }
+
+func TestADeadLetterOfABatchSaysWhereItEndsAndHowManyRecordsItHas(t *testing.T) {
+	inv := Invalid{Reason: ReasonTooLargeToRead, Message: "takes too much"}
+	letter := AppendBatch(AppendErrors(nil, nil, origin, "g", inv, noon), 47, 3)
+	want := headers(
+		"layover.errors.topic", "delayed", "layover.errors.partition", "3", "layover.errors.offset", "42", "layover.errors.group", "g",
+		"layover.errors.reason", "too_large_to_read", "layover.errors.message", "takes too much", "layover.errors.timestamp", "2026-03-01T13:00:00.000Z",
+		"layover.errors.last_offset", "47", "layover.errors.records", "3")
+	if !reflect.DeepEqual(letter, want) {
+		t.Errorf("got  %q\nwant %q", letter, want)
+	}
+	if again := AppendErrors(nil, letter, origin, "g", inv, noon); !reflect.DeepEqual(again, want[:7]) {
+		t.Errorf("sent again, and dead-lettered as a record: %q", again)
+	}
+}

@@ -41,9 +41,9 @@ type world struct {
 	clock   time.Time
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, opts ...kfake.Opt) *world {
 	t.Helper()
-	broker, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.ClusterID("c"), kfake.SeedTopics(3, ingress, name))
+	broker, err := kfake.NewCluster(append(opts, kfake.NumBrokers(2), kfake.ClusterID("c"), kfake.SeedTopics(3, ingress, name))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,12 +75,17 @@ type result struct {
 	stdout, stderr string
 }
 
-// do runs the verb with more variables and the words of a command line.
+// do runs the verb journal with more variables and the words of a command line.
 func (w *world) do(line string, variables ...string) result {
 	w.Helper()
+	return w.verb("journal", Journal, line, variables...)
+}
+
+func (w *world) verb(name string, run func(context.Context, client.Process) int, line string, variables ...string) result {
+	w.Helper()
 	var stdout, stderr bytes.Buffer
-	code := Journal(w.Context(), client.Process{
-		Verb: "journal", Args: strings.Fields(line), Environ: append(w.environ[:len(w.environ):len(w.environ)], variables...), Stdout: &stdout, Stderr: &stderr,
+	code := run(w.Context(), client.Process{
+		Verb: name, Args: strings.Fields(line), Environ: append(w.environ[:len(w.environ):len(w.environ)], variables...), Stdout: &stdout, Stderr: &stderr,
 	})
 	return result{code, stdout.String(), strings.ReplaceAll(stderr.String(), w.broker.ListenAddrs()[0], "broker")}
 }

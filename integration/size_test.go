@@ -70,7 +70,7 @@ func TestAValueThatOnlyTheBestCodecMakesSmallEnoughIsDelivered(t *testing.T) {
 	out, dead := f.collect(f.egress), f.collect(f.deadLetters)
 	const size = 40_000_000
 	f.produceWith(f.largeProducer(), &kgo.Record{Key: []byte("zeros"), Value: make([]byte, size), Headers: []kgo.RecordHeader{header("x-delay", "1s")}})
-	f.layover()
+	f.layover("LAYOVER_MAX_PARKED_BYTES=512Mi") // an eighth of it is for one batch
 	eventually(t, 30*time.Second, "the record comes out somewhere", func() bool {
 		a, _ := out.count()
 		b, _ := dead.count()

@@ -19,6 +19,9 @@ func (l *Lane) read() {
 		f := &l.intake[0]
 		l.core.LogStart(f.tenure.TopicPartition, f.tenure.Epoch, f.logStart)
 		reader, ok := l.core.Reader(f.tenure.TopicPartition, f.tenure.Epoch)
+		if ok && f.unread != nil {
+			ok = reader.Unread(f.unread)
+		}
 		rules := l.cfg.Rules(f.tenure.Topic)
 		for ok && budget > 0 && l.intakeAt < len(f.records) {
 			ok = l.take(reader, rules, f.records[l.intakeAt], now)

@@ -2,6 +2,7 @@ package lane
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -229,11 +230,17 @@ func (l *Lane) effects() {
 		l.reading.Jump(j)
 	}
 	for _, h := range e.Halts {
-		why := "partition stops reading; /status has the reason, and a restart with another LAYOVER_ON_INVALID goes on"
-		if h.Truncated {
-			why = "partition stops reading"
+		line := []any{"topic", h.Topic, "partition", h.Partition, "offset", h.Offset, "err", cmp.Or(h.Code, h.Reason)}
+		command := fmt.Sprintf("layover skip %s/%d@%d", h.Topic, h.Partition, h.Offset)
+		switch {
+		case h.Truncated:
+			l.cfg.Log.Error("partition stops reading", line...)
+		case h.Unreadable:
+			l.cfg.Log.Error("partition stops reading; with all instances stopped this command leaves out what stands there", append(line, "command", command)...)
+		default:
+			l.cfg.Log.Error("partition stops reading; /status has the reason, and a restart with another LAYOVER_ON_INVALID goes on, "+
+				"or with all instances stopped this command, which leaves out what stands there", append(line, "command", command)...)
 		}
-		l.cfg.Log.Error(why, "topic", h.Topic, "partition", h.Partition, "offset", h.Offset, "err", cmp.Or(h.Code, h.Reason))
 		l.reading.Halt(h)
 	}
 	for i := range e.Holds {

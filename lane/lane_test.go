@@ -2,6 +2,7 @@ package lane
 
 import (
 	"errors"
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -381,6 +382,33 @@ func TestAJumpIsPassedOn(t *testing.T) {
 		time.Sleep(time.Second)
 		if len(r.seen().jumps) != 1 || r.seen().jumps[0].To != 500 {
 			t.Errorf("jumps %+v", r.seen().jumps)
+		}
+	})
+}
+
+// TestABatchThatIsNotReadHasALetterInItsPlace: without anything of a record.
+func TestABatchThatIsNotReadHasALetterInItsPlace(t *testing.T) {
+	inBubble(t, func(c *Config) { c.Core.OnInvalid, c.Core.DeadLetterTopic = purgatory.DeadLetter, "graves" }, func(r *rig) {
+		r.assign(0, 1)
+		r.fetched(tenure(0, 1), r.record(0, 0))
+		r.Unread(tenure(0, 1), purgatory.Batch{First: 1, Last: 7, Records: 5, Message: "takes too much"})
+		r.Unread(tenure(0, 9), purgatory.Batch{First: 8, Last: 9, Records: 2, Message: "of another tenure"})
+		time.Sleep(3 * time.Second)
+		r.want("", "0") // the record goes through the wheel
+		d := r.seen().deliveries[0]
+		want := map[string]string{
+			"layover.errors.topic": "delayed", "layover.errors.partition": "0", "layover.errors.offset": "1", "layover.errors.last_offset": "7",
+			"layover.errors.records": "5", "layover.errors.reason": "too_large_to_read", "layover.errors.message": "takes too much",
+			"layover.errors.group": "g", "layover.errors.timestamp": delayFormat(d.at),
+		}
+		if d.target != "graves" || d.key != "" || !maps.Equal(d.headers, want) {
+			t.Errorf("the letter is %+v", d)
+		}
+		if len(r.seen().jumps) != 1 || r.seen().jumps[0].To != 8 || !r.seen().jumps[0].Beyond {
+			t.Errorf("jumps %+v", r.seen().jumps)
+		}
+		if low, _ := r.lastCommit(); low != 8 {
+			t.Errorf("committed %d", low)
 		}
 	})
 }

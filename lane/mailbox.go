@@ -11,12 +11,14 @@ import (
 // Tenure names a partition in one assignment.
 type Tenure = purgatory.Tenure
 
-// fetched is what one poll returned for one partition, or where its log begins now.
+// fetched is what one poll returned for one partition, where its log begins now, or a
+// batch that is not read.
 type fetched struct {
 	tenure   Tenure
 	records  []*kgo.Record
 	bytes    int64 // as the reading budget counts it
 	logStart int64 // 0: nothing is known
+	unread   *purgatory.Batch
 }
 
 // ended is a delivery whose promise was called.

@@ -69,6 +69,9 @@ func (l *Lane) fill(s *slot, d *purgatory.Delivery, now time.Time) {
 		if d.Bare {
 			value = nil
 		}
+		if d.Records > 0 {
+			s.headers = delay.AppendBatch(s.headers, d.Last, d.Records)
+		}
 	case d.Reason != "" && !d.Bare: // delivered all the same, as the policy for invalid records says
 		l.stamped = delay.AppendDelivered(l.stamped[:0], headers, origin, d.DeadlineMs, false, &s.text)
 		s.headers = delay.AppendErrors(s.headers[:0], l.stamped, origin, l.cfg.Group, why, now.UnixMilli())

@@ -46,6 +46,13 @@ func (l *Lane) LogStart(t Tenure, start int64) {
 	l.box.put(func(m *mail) { m.fetched = append(m.fetched, fetched{tenure: t, logStart: start}) })
 }
 
+// Unread hands over a batch that is not read, in place of its records; its Body is the
+// lane's to fill in. It waits its turn as they would.
+func (l *Lane) Unread(t Tenure, b purgatory.Batch) {
+	b.Body = &body{record: new(kgo.Record)} // key and value are null
+	l.box.put(func(m *mail) { m.fetched = append(m.fetched, fetched{tenure: t, unread: &b}) })
+}
+
 // Revoke begins the end of a tenure and calls done when it is over: drained,
 // committed and forgotten, after 9 s at most.
 func (l *Lane) Revoke(t Tenure, done func()) {

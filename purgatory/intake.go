@@ -71,19 +71,8 @@ func (c *Core) Reader(tp offsets.TopicPartition, epoch uint64) (r Reader, ok boo
 // reading, and its headers need not be looked at.
 func (r Reader) Wants(offset int64, leaderEpoch int32) bool {
 	c, p := r.core, r.part
-	if p.halted != nil || leaderEpoch > p.readEpoch && !c.newLeader(p, offset, leaderEpoch) {
+	if !r.reach(offset, offset, leaderEpoch) {
 		return false
-	}
-	if offset+1 >= p.strangeUntil {
-		p.strangeUntil = 0 // the epochs of a log go up: none of these facts is of a later one
-	}
-	if offset < p.next {
-		return false // read before, or jumped over
-	}
-	if offset > p.next { // compacted, aborted, or deleted: nothing there will ever need an outcome
-		p.finished += p.finishRange(p.next, offset)
-		p.commit.dirty = true
-		p.next = offset
 	}
 	if offset >= p.finishedUntil && !p.Window.Finished(offset) {
 		return true
@@ -95,6 +84,28 @@ func (r Reader) Wants(offset int64, leaderEpoch int32) bool {
 		c.restored(p, offset)
 	}
 	return false
+}
+
+// reach moves the read position up to what was written from one offset to another, last
+// included, in one leader epoch. It returns false when that was read before, or jumped
+// over, or its partition has stopped reading.
+func (r Reader) reach(offset, last int64, leaderEpoch int32) bool {
+	c, p := r.core, r.part
+	if p.halted != nil || leaderEpoch > p.readEpoch && !c.newLeader(p, offset, leaderEpoch) {
+		return false
+	}
+	if last+1 >= p.strangeUntil {
+		p.strangeUntil = 0 // the epochs of a log go up: none of these facts is of a later one
+	}
+	if offset < p.next {
+		return false
+	}
+	if offset > p.next { // compacted, aborted, or deleted: nothing there will ever need an outcome
+		p.finished += p.finishRange(p.next, offset)
+		p.commit.dirty = true
+		p.next = offset
+	}
+	return true
 }
 
 // newLeader notes a record of a leader epoch above all before; false when its
@@ -219,7 +230,7 @@ func (r Reader) invalid(a *Arrival) bool {
 	}
 	loc := c.park(p, t, a, 0)
 	h := readHeader(c.store.at(loc))
-	c.enqueue(entry{loc: loc, part: p, target: t, size: h.total(), failure: &failure{a.Reason, a.Message}})
+	c.enqueue(entry{loc: loc, part: p, target: t, size: h.total(), failure: &failure{reason: a.Reason, message: a.Message}})
 	return true
 }
 

@@ -34,6 +34,7 @@ type logged struct {
 	body     string
 	passed   bool
 	deadline int64 // set when it is first read
+	batch    *batchModel
 }
 
 const (
@@ -51,6 +52,7 @@ type tenureModel struct {
 	done     map[int64]bool // finished in this tenure, or known from the last commit
 	start    int64          // of the log
 	commit   offsets.Commit // the last that the coordinator took
+	narrow   bool           // batches are too large to read in this tenure
 }
 
 // flightModel is a delivery whose outcome is owed.
@@ -97,6 +99,7 @@ func newWorld(t testing.TB, d *dice) *world {
 		for o := range p.log {
 			p.log[o] = w.newRecord(no, o)
 		}
+		w.pack(p)
 	}
 	return w
 }
@@ -176,6 +179,14 @@ func (w *world) read(no, n int) {
 		if !ok {
 			return
 		}
+		if rec.batch != nil && p.narrow {
+			if !w.presentBatch(reader, p, rec.batch) {
+				return
+			}
+			o = rec.batch.last
+			w.follow()
+			continue
+		}
 		wants := reader.Wants(o, 0)
 		for gap := p.next; gap < o; gap++ {
 			p.done[gap] = true
@@ -220,11 +231,11 @@ func (w *world) follow() {
 			continue
 		}
 		for o := p.next; o < j.To; o++ {
-			if !p.done[o] {
+			if !p.done[o] && !j.Beyond {
 				w.Fatalf("jump over %d@%d, which is not finished", j.Partition, o)
 			}
 		}
-		p.next = j.To
+		p.next = max(p.next, j.To)
 	}
 }
 
@@ -238,6 +249,8 @@ func (w *world) offered(limit int) {
 		switch {
 		case !p.assigned || p.revoked || !w.byTopic[partitionOf(d.Partition)].confirmed:
 			w.Fatalf("%d@%d offered, but its partition may not deliver", no, d.Offset)
+		case d.Records > 0:
+			w.offeredLetter(p, d)
 		case p.done[d.Offset] || d.Offset >= p.next:
 			w.Fatalf("%d@%d offered, but it is finished or was not read", no, d.Offset)
 		case w.sent[key]:
@@ -272,6 +285,9 @@ func (w *world) answer(n int) {
 			refused := r.Class == Rejected || r.Class == TooLarge && f.d.Bare
 			if r.Class == Delivered || refused && !f.d.DeadLettered && w.cfg.DeadLetterTopic == "" && w.cfg.OnInvalid == Drop {
 				p.done[f.d.Offset] = true
+				for o := f.d.Offset; f.d.Records > 0 && o <= f.d.Last; o++ {
+					p.done[o] = true
+				}
 			}
 		}
 		results = append(results, r)
@@ -346,6 +362,7 @@ func (w *world) move(no, how int) {
 		for o := low; o < p.start; o++ {
 			p.done[o] = true
 		}
+		p.narrow = w.dice.roll(2) == 0
 		p.assigned, p.revoked, p.epoch, p.next = true, false, w.epochs, max(low, p.start)
 		w.Assign(Assignment{TopicPartition: tp, Epoch: p.epoch, TopicID: modelID.TopicID, ClusterID: modelID.ClusterID,
 			Window: set, Next: p.next, Committed: w.dice.roll(3) == 0})

@@ -13,9 +13,12 @@ type Delivery struct {
 	Target          string
 	TargetPartition int32
 	Reason, Message string // why it is an error record; Reason is "" for an ordinary delivery
-	DeadLettered    bool   // it goes to the dead-letter topic
-	Alone           bool   // in a batch of its own
-	Bare            bool   // without what we add; to the dead-letter topic: without its value
+	// Last and Records are of a letter that stands for a batch: the last offset, and how
+	// many records. Records is 0 for a record.
+	Last, Records int64
+	DeadLettered  bool // it goes to the dead-letter topic
+	Alone         bool // in a batch of its own
+	Bare          bool // without what we add; to the dead-letter topic: without its value
 }
 
 // Offer appends to out what may be produced now, at most limit records: due, its
@@ -207,6 +210,7 @@ func (c *Core) start(e entry, d *dest, trial bool) Delivery {
 	}
 	if e.failure != nil {
 		del.Reason, del.Message = e.failure.reason, e.failure.message
+		del.Last, del.Records = e.failure.span.last, e.failure.span.records
 	}
 	return del
 }

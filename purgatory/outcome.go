@@ -8,6 +8,8 @@ const (
 	reasonTooLarge    = "too_large"
 	reasonRejected    = "rejected"
 	reasonUnavailable = "target_unavailable"
+
+	reasonTooLargeToRead = "too_large_to_read" // of a whole batch
 )
 
 // Class is how a produce ended.
@@ -129,7 +131,7 @@ func (c *Core) noRoom(e entry, d *dest) {
 
 // abandon forgets a record whose partition is gone: its next owner reads it again.
 func (c *Core) abandon(e entry) {
-	c.stats.HandedOver++
+	c.stats.HandedOver += e.records()
 	c.release(e)
 	c.retire(e.part)
 }
@@ -138,7 +140,7 @@ func (c *Core) abandon(e entry) {
 func (c *Core) delivered(e entry, t *target) {
 	h := readHeader(c.store.at(e.loc))
 	if t == c.dead {
-		c.stats.DeadLettered[TopicReason{e.part.Topic, e.failure.reason}]++
+		c.stats.DeadLettered[TopicReason{e.part.Topic, e.failure.reason}] += e.records()
 	} else {
 		c.stats.Delivered[TopicTarget{e.part.Topic, t.label}]++
 		// An instant from before the record was written is its producer's affair.
@@ -150,7 +152,11 @@ func (c *Core) delivered(e entry, t *target) {
 		c.retire(e.part)
 		return
 	}
-	c.finish(e.part, h.offset)
+	if e.failure != nil && e.failure.span.records > 0 {
+		e.part.finished += e.part.finishRange(e.failure.span.from, e.failure.span.to)
+	} else {
+		c.finish(e.part, h.offset)
+	}
 	c.release(e)
 }
 
@@ -213,7 +219,7 @@ func (c *Core) deadLetter(e entry, reason, message string) {
 		c.release(e)
 		return
 	}
-	e.failure = &failure{reason, message}
+	e.failure = &failure{reason: reason, message: message}
 	e.target, e.try, e.since = c.dead, together, 0
 	c.enqueue(e)
 }

@@ -211,8 +211,8 @@ func (c *Core) sweepQueues() {
 	gone := func(e *entry) bool { return e.part.gone }
 	forget := func(e entry) {
 		e.part.due--
+		c.stats.HandedOver += e.records()
 		c.release(e)
-		c.stats.HandedOver++
 	}
 	for _, p := range c.parts {
 		if p != nil && p.gone {
@@ -272,6 +272,6 @@ func (p *partition) jump(c *Core) {
 	if p.finishedUntil-p.next > c.cfg.JumpOver {
 		c.stats.Jumped += p.finishedUntil - p.next
 		p.next = p.finishedUntil
-		c.effects.Jumps = append(c.effects.Jumps, Jump{p.TopicPartition, p.Epoch, p.next, p.factsEpoch()})
+		c.effects.Jumps = append(c.effects.Jumps, Jump{p.TopicPartition, p.Epoch, p.next, p.factsEpoch(), false})
 	}
 }

@@ -187,6 +187,8 @@ type Jump struct {
 	// LeaderEpoch is that of what is finished, -1 for unknown: where the log of that
 	// epoch ends below To, the jump would go over records that were written anew.
 	LeaderEpoch int32
+	// Beyond: the reader stands before a batch that it cannot read, of that epoch.
+	Beyond bool
 }
 
 // HaltNotice says that a partition stops reading at an offset, and why.
@@ -199,6 +201,8 @@ type HaltNotice struct {
 	// Truncated: not by the policy for invalid records. Which of the records from
 	// Offset on are finished cannot be told, and an operator has to choose.
 	Truncated bool
+	// Unreadable: not by that policy either. A batch is there that nobody can read.
+	Unreadable bool
 }
 
 // HoldNotice says that a target began or ended to be held, or is for another reason.

@@ -4,6 +4,7 @@ package purgatory
 type failure struct {
 	reason  string
 	message string
+	span    span // of a letter by reference
 }
 
 // attempt is how a record is sent: the ladder of what is tried when a broker

@@ -252,7 +252,7 @@ func (r *rig) audit() {
 			skipped += v
 		}
 	}
-	out := total(s.Delivered) + total(s.DeadLettered) + total(s.Dropped) + s.Unfinished + s.HandedOver + skipped + int64(parked+due+inFlight)
+	out := total(s.Delivered) + total(s.DeadLettered) + total(s.Dropped) + s.Unfinished + s.HandedOver + s.Referred + skipped + int64(parked+due+inFlight)
 	if in := total(s.Consumed); in != out {
 		r.Errorf("%d consumed, %d accounted for", in, out)
 	}

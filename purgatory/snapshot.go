@@ -127,7 +127,7 @@ func (c *Core) Snapshot() Snapshot {
 			Uncommitted: p.finished - p.commit.finishedSaid, BeyondPrefix: p.commit.left,
 			Journalled: p.journalled(said), Facts: said,
 		}
-		if p.halted != nil && !p.halted.Truncated {
+		if p.halted != nil && !p.halted.Truncated && !p.halted.Unreadable {
 			v.Halted, v.HaltedAt = p.halted.Reason, p.halted.Offset
 		}
 		s.Due += p.due

@@ -22,7 +22,7 @@ const recentLateness = 1024
 
 // Stats counts since the core was made. Invariant (conservation): all Consumed =
 // Delivered + DeadLettered + Dropped + Unfinished + HandedOver + Skipped + parked
-// + due + in flight; TestEveryRecordReadIsAccountedFor holds it.
+// + due + in flight + Referred; TestEveryRecordReadIsAccountedFor holds it.
 type Stats struct {
 	Consumed      map[TopicOutcome]int64
 	Invalid       map[TopicReason]int64
@@ -40,6 +40,7 @@ type Stats struct {
 	Committed Histogram             // LatenessBounds: from sending a commit to its answer, for each partition
 
 	Parked            int64 // in the wheel now
+	Referred          int64 // records of batches whose letter is due or in flight, beyond one for each letter
 	HandedOver        int64 // parked, due or in flight when their partition went to somebody else
 	Unfinished        int64 // given up by a halted partition: read again after a restart
 	LostToRetention   int64 // offsets gone from the log before they were read

@@ -125,6 +125,7 @@ func (c *Core) dest(t *target, no int32) *dest {
 }
 
 func (c *Core) release(e entry) {
+	c.stats.Referred -= e.records() - 1
 	h := readHeader(c.store.at(e.loc))
 	c.releaseAt(e.loc, &h)
 }

@@ -117,7 +117,7 @@ func (in *instance) punctual() {
 			continue
 		}
 		for o, e := range t.held {
-			parked := !t.isDone(o) && !e.invalid && !e.passed && e.deadlineMs > now
+			parked := !t.isDone(o) && !e.invalid && !e.large && !e.passed && e.deadlineMs > now
 			switch {
 			case parked && !ok:
 				in.w.fail("%v is parked, and the loop would sleep for ever", e)

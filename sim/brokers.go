@@ -64,6 +64,8 @@ func (w *World) produce(p, n int) {
 		e.target = other
 	case 7:
 		e.kind = control
+	case 8:
+		e.large = true
 	}
 	n /= 16
 	size := 1 + n%40

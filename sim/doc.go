@@ -13,6 +13,9 @@
 //
 // # What is real and what is model
 //
+// A batch that is not read has one record here; letters for more of them are played with
+// in the core's own tests.
+//
 // Real are the core and what decides where a tenure begins (offsets.Resume). Model
 // are brokers and network, and what lane and consumer do around a core: nothing in
 // them is left to timing here, so that an instance may hear of a rebalance, of an

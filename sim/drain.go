@@ -289,7 +289,7 @@ func (in *instance) conserve() {
 			ended += n
 		}
 	}
-	ended += s.Unfinished + s.HandedOver + int64(s.Parked+s.Due+s.InFlight)
+	ended += s.Unfinished + s.HandedOver + int64(s.Parked+s.Due+s.InFlight) + s.Referred
 	if read != ended {
 		in.w.fail("%s counts %d records read and %d outcomes", in.member, read, ended)
 	}

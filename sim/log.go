@@ -23,6 +23,7 @@ type entry struct {
 	deadlineMs int64
 	passed     bool // asks for no delay
 	invalid    bool
+	large      bool // a batch that is not read: its letter stands for it
 	target     string
 	body       string
 

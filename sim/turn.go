@@ -46,6 +46,9 @@ func (in *instance) reader(b *batch, t *tenure) (purgatory.Reader, bool) {
 // read shows the core one record; false when its partition does not read any more.
 func (in *instance) read(reader purgatory.Reader, t *tenure, e *entry) bool {
 	w := in.w
+	if e.large {
+		return in.unread(reader, t, e)
+	}
 	wants := reader.Wants(e.offset, e.epoch)
 	if t.newLeader(e); t.halted {
 		if wants {
@@ -72,6 +75,44 @@ func (in *instance) read(reader purgatory.Reader, t *tenure, e *entry) bool {
 		return true
 	}
 	return in.take(reader, t, e)
+}
+
+// unread shows the core a batch that is not read, of one record; false when its
+// partition does not read any more.
+func (in *instance) unread(reader purgatory.Reader, t *tenure, e *entry) bool {
+	ok := reader.Unread(&purgatory.Batch{First: e.offset, Last: e.offset, Records: 1, LeaderEpoch: e.epoch, Body: body(e.body), Message: "says the model"})
+	t.newLeader(e)
+	stops := !t.halted && e.offset >= t.read && !t.isDone(e.offset) && in.w.cfg.OnInvalid != purgatory.Drop && in.w.cfg.OnInvalid != purgatory.DeadLetter
+	switch {
+	case ok == (t.halted || stops):
+		in.w.fail("partition %d goes on at the batch %v: %v", e.part, e, ok)
+	case t.halted || e.offset < t.read:
+	default:
+		for o := t.read; o < e.offset; o++ { // nothing is there, and never will be
+			t.done[o] = true
+		}
+		t.read = e.offset + 1
+		in.outcomeOf(t, e, stops)
+	}
+	if ok {
+		in.effects() // the jump behind it
+	}
+	return ok && in.w.err == nil
+}
+
+// outcomeOf notes what becomes of a batch that is not read.
+func (in *instance) outcomeOf(t *tenure, e *entry, stops bool) {
+	switch {
+	case t.isDone(e.offset):
+	case stops:
+		t.read, t.halted, t.mayHalt = e.offset, true, e.offset
+	case in.w.cfg.OnInvalid == purgatory.Drop:
+		t.done[e.offset], e.dropped = true, true
+	default:
+		e.reads++
+		t.held[e.offset] = e
+		in.w.say("%s reads the batch %v", in.member, e)
+	}
 }
 
 // newLeader forgets what the tenure came with about records that a truncated log
@@ -180,6 +221,11 @@ func (in *instance) effects() {
 	for _, j := range e.Jumps {
 		t := in.still(int(j.Partition), j.Epoch)
 		if t == nil {
+			continue
+		}
+		if j.Beyond && t.log.endOf(j.LeaderEpoch) < j.To { // which is asked first, as of any jump
+			t.stopped = true
+			in.w.say("%s stops reading %d: the log was truncated", in.member, j.Partition)
 			continue
 		}
 		for o := t.read; o < j.To; o++ {

@@ -270,7 +270,7 @@ func walk(body, path string) error {
 func (o *real) verb(line string) {
 	o.Helper()
 	words := strings.Fields(line)[1:]
-	verbs := map[string]func(context.Context, client.Process) int{"health": client.Health, "journal": inspect.Journal, "send": client.Send}
+	verbs := map[string]func(context.Context, client.Process) int{"health": client.Health, "journal": inspect.Journal, "skip": inspect.Skip, "send": client.Send}
 	run, ok := verbs[words[0]]
 	if !ok {
 		o.Errorf("not a verb that is tested: %s", line)

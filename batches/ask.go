@@ -1,0 +1,129 @@
+package batches
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// askTimeout is for one batch, with the question who leads its partition.
+const askTimeout = 10 * time.Second
+
+// fetchWait is how long a broker may wait for a batch: one that is asked for is there.
+const fetchWait = 200 * time.Millisecond
+
+// Found is a batch as a broker sent it.
+type Found struct {
+	Header
+	Aborted     bool   // its transaction was aborted: nobody is to read it
+	Raw         []byte // the batch, and what the broker sent behind it
+	LeaderEpoch int32  // of the partition now
+}
+
+// Passable says whether a reader goes over the batch by itself, as far as its header
+// tells: markers, and what was aborted.
+func (f *Found) Passable() bool {
+	return f.Damage == nil && f.Codec.Known() && (f.Control || f.Aborted)
+}
+
+// ErrNone is an offset at or beyond which no batch is committed.
+var ErrNone = errors.New("there is no batch")
+
+var errNoAnswer = errors.New("no answer")
+
+// At asks the leader of a partition for the batch that holds an offset, or where none
+// does the next one. A broker sends a first batch whole, whatever its size, and here little
+// else. An error that no broker answered may be over soon.
+//
+// The request is our own: the client's consumer decompresses before it knows anything.
+// It must not be the client of a group member, behind whose long poll it would wait.
+func At(ctx context.Context, cl *kgo.Client, at offsets.TopicPartition, offset int64) (Found, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	leader, epoch, id, err := locate(ctx, cl, at)
+	if err != nil {
+		return Found{}, err
+	}
+	resp, err := request(at, id, offset).RequestWith(ctx, cl.Broker(int(leader)))
+	if err != nil {
+		return Found{}, err
+	}
+	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
+		return Found{}, err
+	}
+	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 || resp.Topics[0].Partitions[0].Partition != at.Partition {
+		return Found{}, errNoAnswer
+	}
+	f, err := pick(&resp.Topics[0].Partitions[0], offset)
+	f.LeaderEpoch = epoch
+	return f, err
+}
+
+// locate asks for a partition's leader: the client's cache may be of before an election.
+func locate(ctx context.Context, cl *kgo.Client, at offsets.TopicPartition) (leader, epoch int32, id offsets.TopicID, err error) {
+	req := kmsg.NewPtrMetadataRequest()
+	t := kmsg.NewMetadataRequestTopic()
+	t.Topic = kmsg.StringPtr(at.Topic)
+	req.Topics = append(req.Topics, t)
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return 0, 0, id, err
+	}
+	for _, t := range resp.Topics {
+		if t.Topic == nil || *t.Topic != at.Topic {
+			continue
+		}
+		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
+			return 0, 0, id, err
+		}
+		for _, p := range t.Partitions {
+			if p.Partition == at.Partition {
+				return p.Leader, p.LeaderEpoch, t.TopicID, kerr.ErrorForCode(p.ErrorCode)
+			}
+		}
+	}
+	return 0, 0, id, errNoAnswer
+}
+
+func request(at offsets.TopicPartition, id offsets.TopicID, offset int64) *kmsg.FetchRequest {
+	req := kmsg.NewPtrFetchRequest()
+	req.MaxWaitMillis, req.MinBytes = int32(fetchWait.Milliseconds()), 1
+	req.IsolationLevel = 1
+	req.SessionEpoch = -1 // no session
+	p := kmsg.NewFetchRequestTopicPartition()
+	p.Partition, p.FetchOffset, p.PartitionMaxBytes = at.Partition, offset, 1
+	t := kmsg.NewFetchRequestTopic()
+	t.Topic, t.TopicID = at.Topic, id // the version tells which one is sent
+	t.Partitions = append(t.Partitions, p)
+	req.Topics = append(req.Topics, t)
+	return req
+}
+
+// pick takes the batch that holds an offset, or the next one, out of an answer.
+func pick(p *kmsg.FetchResponseTopicPartition, offset int64) (Found, error) {
+	var f Found
+	if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+		return f, err
+	}
+	for b := p.RecordBatches; ; {
+		h, rest, ok := Parse(b)
+		if !ok {
+			return f, ErrNone
+		}
+		if h.Damage == nil && h.Last < offset { // a broker begins where its index says
+			b = rest
+			continue
+		}
+		f.Header, f.Raw = h, b
+		for _, a := range p.AbortedTransactions {
+			f.Aborted = f.Aborted || h.Transactional && !h.Control && a.ProducerID == h.ProducerID && a.FirstOffset <= h.First
+		}
+		return f, nil
+	}
+}

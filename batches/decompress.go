@@ -1,0 +1,205 @@
+package batches
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Decompressor decompresses batches up to a limit in bytes, one at a time, whoever asks:
+// what it takes meanwhile is at most one and a half times the limit, and a little.
+// It implements kgo.Decompressor and is safe for concurrent use.
+//
+// The client's own has a limit, too. But it takes twice to three times of that, once for
+// each broker, because its buffers double; and what refuses a batch is to take little.
+// Here a batch is tried in a small buffer first, and from the beginning in one four times
+// as large, until it fits: that decompresses at most a third more.
+type Decompressor struct {
+	limit int
+
+	mu      sync.Mutex // held while a batch is decompressed
+	scratch []byte     // for those that fit into it, which are nearly all
+	gzip    gzip.Reader
+	lz4     *lz4.Reader
+	zstd    *zstd.Decoder
+}
+
+// Share is the part of the memory bound that one batch may take decompressed.
+const Share = 8
+
+// Bounds of what one batch may take decompressed, in bytes. The least is a batch of
+// Kafka's default size that compresses eightfold: below a memory bound of 64 MiB that is
+// more than its share.
+const (
+	least = 8 << 20
+	most  = 1 << 30
+)
+
+// Limit is what one batch may take decompressed where memory has that bound, in bytes.
+func Limit(bound int64) int { return int(max(least, min(bound/Share, most))) }
+
+// scratchBytes is Kafka's default of the largest batch, before it is decompressed.
+const scratchBytes = 1 << 20
+
+// growth is how much larger each buffer is than the one before.
+const growth = 4
+
+// NewDecompressor returns a Decompressor that refuses batches over a limit in bytes.
+func NewDecompressor(limit int) *Decompressor {
+	d := &Decompressor{limit: limit, lz4: lz4.NewReader(nil)}
+	d.zstd, _ = zstd.NewReader(nil, zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true)) // errors are of options
+	return d
+}
+
+// errNoRoom is a batch that does not fit into a buffer.
+var errNoRoom = errors.New("no room")
+
+// Decompress implements kgo.Decompressor. A batch over the limit is kgo.ErrMaxDecompress.
+func (d *Decompressor) Decompress(src []byte, codec kgo.CompressionCodecType) ([]byte, error) {
+	if codec == kgo.CodecNone {
+		return src, nil
+	}
+	known, err := size(src, codec)
+	if err != nil {
+		return nil, err
+	}
+	if known > uint64(d.limit) {
+		return nil, kgo.ErrMaxDecompress
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.scratch == nil {
+		d.scratch = make([]byte, min(scratchBytes, d.limit))
+	}
+	for buf := d.scratch; ; {
+		n, err := d.into(buf, src, codec)
+		switch {
+		case err == nil && n > len(buf)/2 && len(buf) > len(d.scratch):
+			return buf[:n:n], nil
+		case err == nil:
+			return slices.Clone(buf[:n]), nil
+		case !errors.Is(err, errNoRoom):
+			return nil, err
+		case len(buf) == d.limit:
+			return nil, kgo.ErrMaxDecompress
+		}
+		buf = make([]byte, min(max(growth*len(buf), int(known)), d.limit))
+	}
+}
+
+// into decompresses a batch into a buffer, and returns how many bytes that are.
+func (d *Decompressor) into(buf, src []byte, codec kgo.CompressionCodecType) (int, error) {
+	switch codec {
+	case kgo.CodecGzip:
+		if err := d.gzip.Reset(bytes.NewReader(src)); err != nil {
+			return 0, err
+		}
+		return fill(buf, &d.gzip)
+	case kgo.CodecLz4:
+		d.lz4.Reset(bytes.NewReader(src))
+		return fill(buf, d.lz4)
+	case kgo.CodecZstd:
+		out, err := d.zstd.DecodeAll(src, buf[:0])
+		if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+			err = errNoRoom
+		}
+		return len(out), err
+	case kgo.CodecSnappy:
+		n := 0
+		err := eachBlock(src, func(block []byte, size int) error {
+			if size > len(buf)-n {
+				return errNoRoom
+			}
+			out, err := s2.Decode(buf[n:n+size], block)
+			n += len(out)
+			return err
+		})
+		return n, err
+	}
+	return 0, errors.New("unknown compression codec")
+}
+
+// fill reads all of r into buf.
+func fill(buf []byte, r io.Reader) (n int, err error) {
+	for n < len(buf) && err == nil {
+		var m int
+		m, err = r.Read(buf[n:]) // io.ReadFull takes what is cut for what is at its end
+		n += m
+	}
+	if err == nil {
+		var more [1]byte
+		if _, err = io.ReadFull(r, more[:]); err == nil {
+			return n, errNoRoom
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return n, err
+}
+
+// size is what a batch decompresses to, as far as it says so: 0 is not known.
+func size(src []byte, codec kgo.CompressionCodecType) (uint64, error) {
+	switch codec {
+	case kgo.CodecSnappy:
+		var all uint64
+		err := eachBlock(src, func(_ []byte, size int) error {
+			all += uint64(size)
+			return nil
+		})
+		return all, err
+	case kgo.CodecZstd:
+		var h zstd.Header
+		if h.Decode(src) == nil && h.HasFCS {
+			return h.FrameContentSize, nil
+		}
+	}
+	return 0, nil
+}
+
+// xerial begins what the Java client writes: 8 bytes of magic and two versions, then
+// blocks behind their length. All others write a single block.
+const (
+	xerial       = "\x82SNAPPY\x00"
+	xerialHeader = 16
+)
+
+var errXerial = errors.New("malformed framing of snappy")
+
+// eachBlock calls f with each block of snappy, and what it decompresses to.
+func eachBlock(src []byte, f func(block []byte, size int) error) error {
+	if len(src) <= xerialHeader || string(src[:len(xerial)]) != xerial {
+		n, err := s2.DecodedLen(src)
+		if err != nil {
+			return err
+		}
+		return f(src, n)
+	}
+	for src = src[xerialHeader:]; len(src) > 0; {
+		if len(src) < 4 {
+			return errXerial
+		}
+		length := int64(binary.BigEndian.Uint32(src))
+		if src = src[4:]; length > int64(len(src)) {
+			return errXerial
+		}
+		n, err := s2.DecodedLen(src[:length])
+		if err != nil {
+			return err
+		}
+		if err := f(src[:length], n); err != nil {
+			return err
+		}
+		src = src[length:]
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"layover/batches"
+	"layover/delay"
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// left is what is left out: a batch that cannot be read, or a record of one that can.
+type left struct {
+	first, last int64 // offsets
+	batch       batches.Header
+	aborted     bool
+	record      *kgo.Record // nil: the whole batch
+	reason      delay.Reason
+	why         string // what is wrong with the batch
+	epoch       int32  // leader epoch in which it was written
+
+	open   int64 // records without an outcome
+	window *offsets.Window
+	start  offsets.Start
+	unread error // why the journal could not be read
+}
+
+// find looks at what stands at the offset. What Layover would go over by itself, markers and
+// aborted transactions, is passed by: where a partition stopped, they may come first.
+func (s *skipping) find(ctx context.Context, p *partition) (*left, error) {
+	switch {
+	case s.offset < p.log.Start:
+		return nil, fmt.Errorf("%s: the log starts at %d: nothing is there any more", s.place, p.log.Start)
+	case s.offset >= p.log.End:
+		return nil, fmt.Errorf("%s: the log ends at %d: nothing is there yet", s.place, p.log.End)
+	}
+	for at := s.offset; ; {
+		f, err := batches.At(ctx, s.brokers.client, s.TopicPartition, at)
+		if errors.Is(err, batches.ErrNone) {
+			return nil, fmt.Errorf("%s: no batch is committed from there on: there is nothing to skip", s.place)
+		}
+		if err != nil {
+			return nil, s.brokers.explain(err, fmt.Sprintf("reading at %s/%d@%d", s.Topic, s.Partition, at), "Read on topic "+s.Topic)
+		}
+		l := s.look(&f)
+		switch {
+		case f.Damage != nil:
+			return l, s.believe(ctx, p, &f)
+		case l.reason == "" && f.Passable():
+			at = f.Last + 1
+		case l.reason == "":
+			return s.recordOf(&f, l)
+		default:
+			return l, nil
+		}
+	}
+}
+
+// look tries to read a batch. Its reason is "" where that can be done.
+func (s *skipping) look(f *batches.Found) *left {
+	l := &left{first: f.First, last: f.Last, batch: f.Header, aborted: f.Aborted, epoch: min(f.Header.LeaderEpoch, f.LeaderEpoch)}
+	if l.epoch < 0 {
+		l.epoch = f.LeaderEpoch // nothing is written in a later one
+	}
+	limit := batches.Limit(s.cfg.MaxParkedBytes)
+	switch _, err := s.records(f, limit); {
+	case errors.Is(err, kgo.ErrMaxDecompress):
+		l.reason, l.why = delay.ReasonTooLargeToRead, fmt.Sprintf("it takes more than %d bytes decompressed, which LAYOVER_MAX_PARKED_BYTES allows a batch", limit)
+	case err != nil:
+		l.reason, l.why = delay.ReasonUnreadable, err.Error()
+	}
+	return l
+}
+
+// records reads the records of a batch, as a member of the group would.
+func (s *skipping) records(f *batches.Found, limit int) ([]*kgo.Record, error) {
+	if f.Damage != nil {
+		return nil, f.Damage
+	}
+	answer := kmsg.NewFetchResponseTopicPartition()
+	answer.Partition, answer.RecordBatches = s.Partition, f.Raw[:f.Bytes]
+	out, _ := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{Offset: f.First, Topic: s.Topic, Partition: s.Partition},
+		&answer, batches.NewDecompressor(limit), nil)
+	return out.Records, out.Err
+}
+
+// recordOf takes the record at the offset out of a batch that can be read: the policy for
+// invalid records stopped there, and the records beside it are none of its business.
+func (s *skipping) recordOf(f *batches.Found, l *left) (*left, error) {
+	records, err := s.records(f, batches.Limit(s.cfg.MaxParkedBytes))
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		if r.Offset == s.offset {
+			l.record, l.first, l.last, l.reason = r, r.Offset, r.Offset, delay.ReasonSkipped
+			return l, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: no record is there; the next batch, of the offsets %d to %d, can be read", s.place, f.First, f.Last)
+}
+
+// believe says whether the end that a damaged batch tells of itself is true: the next
+// batch begins right there, or the log ends. Else what is skipped would be guessed.
+func (s *skipping) believe(ctx context.Context, p *partition, f *batches.Found) error {
+	what := fmt.Errorf("%s: the batch at %d cannot be told from what follows: %w; copy what is behind it to another topic, or set the group's offset", s.place, f.First, f.Damage)
+	if !errors.Is(f.Damage, batches.ErrChecksum) || f.First > s.offset || f.Last < s.offset {
+		return what
+	}
+	if f.Last+1 == p.log.End {
+		return nil
+	}
+	next, err := batches.At(ctx, s.brokers.client, s.TopicPartition, f.Last+1)
+	if errors.Is(err, kerr.OffsetOutOfRange) || errors.Is(err, batches.ErrNone) {
+		return what
+	}
+	if err != nil {
+		return s.brokers.explain(err, fmt.Sprintf("reading at %s/%d@%d", s.Topic, s.Partition, f.Last+1), "Read on topic "+s.Topic)
+	}
+	if next.Damage != nil || next.First != f.Last+1 {
+		return what
+	}
+	return nil
+}
+
+// open finds out what of it has no outcome.
+func (s *skipping) open(ctx context.Context, p *partition, l *left) error {
+	start, err := offsets.Resume(*p.committed, p.id.Identity, p.log)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", p, err)
+	case errors.Is(start.Foreign, offsets.ErrOtherTopic):
+		return fmt.Errorf("%s: the committed offset %d is of a topic of that name that was deleted: Layover reads this one from its start", p, p.committed.Offset)
+	}
+	l.start, l.window = start, offsets.NewWindow(start.Window.Low())
+	start.Window.Each(func(from, to int64) bool { l.window.FinishRange(from, to); return true })
+	if !start.Journal.IsZero() {
+		known, _, err := p.union(ctx, s.brokers, p.begin(start.Incarnation, l.window, start.LeaderEpoch, start.Journal))
+		if err != nil {
+			l.unread = err
+		} else {
+			l.window = known.window
+		}
+	}
+	if l.open = l.last + 1 - max(l.first, l.window.Low()) - between(l.window, l.first, l.last+1); l.open <= 0 {
+		return fmt.Errorf("%s: it is finished already: there is nothing to skip", s.place)
+	}
+	if l.record == nil && l.batch.Damage == nil { // else what it says of its records may be as wrong
+		l.open = min(l.open, max(l.batch.Records, 1))
+	}
+	return nil
+}
+
+// between counts the finished offsets above the low offset in a stretch.
+func between(w *offsets.Window, from, to int64) (n int64) {
+	w.EachFrom(from, func(a, b int64) bool {
+		n += max(min(b, to)-max(a, from), 0)
+		return b < to
+	})
+	return n
+}

@@ -1,0 +1,118 @@
+package purgatory
+
+// Batch is a record batch that is not read, as it takes too much decompressed, or is
+// broken. One dead letter stands for all records of the former, and says where they are.
+type Batch struct {
+	First, Last int64 // offsets
+	Records     int64 // as its header counts them
+	LeaderEpoch int32
+	Aborted     bool   // of an aborted transaction: nobody is to read it
+	Broken      bool   // nobody can read it: First alone is known, and no letter stands for it
+	Body        Body   // of the letter
+	Message     string // for people; nothing of a record is in it, as status shows it to everybody
+}
+
+// span is what a letter by reference stands for.
+type span struct {
+	from, to int64 // offsets that it finishes, to not included; all below from were finished before
+	last     int64 // offset of the batch
+	records  int64 // that were not finished before, at least 1
+}
+
+// records is how many records an entry stands for.
+func (e *entry) records() int64 {
+	if e.failure != nil && e.failure.span.records > 0 {
+		return e.failure.span.records
+	}
+	return 1
+}
+
+// Unread takes a batch in place of its records. It returns false when the partition
+// stops reading here: the batch and all after it stay unread.
+//
+// Of a batch that is finished in part, after a run with a larger limit or as the log
+// was compacted, the letter stands for the rest. How many records that is nobody can
+// tell: it is counted as the offsets that are not finished, and never as more than the
+// batch has records.
+func (r Reader) Unread(b *Batch) bool {
+	c, p := r.core, r.part
+	if p.halted != nil {
+		return false
+	}
+	if b.Broken {
+		return r.broken(b)
+	}
+	if b.LeaderEpoch > p.readEpoch && !c.newLeader(p, b.First, b.LeaderEpoch) {
+		return false
+	}
+	from := max(b.First, p.next)
+	if from > b.Last { // said twice: read before, or jumped over
+		p.jumpBeyond(c, b)
+		return true
+	}
+	if !r.reach(from, b.Last, b.LeaderEpoch) {
+		return false
+	}
+	s := span{from: from, to: b.Last + 1, last: b.Last, records: min(max(b.Records, 1), p.unfinished(from, b.Last+1))}
+	if b.Aborted || s.records <= 0 {
+		p.finished += p.finishRange(from, s.to)
+		p.jumpBeyond(c, b)
+		return true
+	}
+	if c.cfg.OnInvalid == Halt || c.cfg.OnInvalid == Deliver || c.dead == nil && c.cfg.OnInvalid == DeadLetter {
+		c.halt(p, HaltNotice{Offset: from, Code: reasonTooLargeToRead, Reason: reasonTooLargeToRead + ": " + b.Message})
+		return false
+	}
+	c.stats.Consumed[TopicOutcome{p.Topic, Invalid}] += s.records
+	c.stats.Invalid[TopicReason{p.Topic, reasonTooLargeToRead}] += s.records
+	if from < p.StableEnd {
+		c.stats.Restored += s.records
+	}
+	if c.cfg.OnInvalid == Drop {
+		c.stats.Dropped[p.Topic] += s.records
+		p.finished += p.finishRange(from, s.to)
+	} else {
+		c.refer(p, b, s)
+	}
+	p.jumpBeyond(c, b)
+	return true
+}
+
+// broken goes over a batch that an operator has left out: it is finished, and so is all
+// up to where the reader goes on. Any other stops the partition.
+func (r Reader) broken(b *Batch) bool {
+	c, p := r.core, r.part
+	at := max(b.First, p.next)
+	if !p.Window.Finished(at) {
+		c.halt(p, HaltNotice{Offset: at, Reason: b.Message, Unreadable: true})
+		return false
+	}
+	c.effects.Jumps = append(c.effects.Jumps, Jump{p.TopicPartition, p.Epoch, p.Window.NextUnfinished(at), p.factsEpoch(), true})
+	return true
+}
+
+// refer queues the letter that stands for a batch.
+func (c *Core) refer(p *partition, b *Batch, s span) {
+	loc := c.park(p, c.dead, &Arrival{Offset: b.First, Body: b.Body, Outcome: Immediate}, 0)
+	h := readHeader(c.store.at(loc))
+	c.stats.Referred += s.records - 1
+	c.enqueue(entry{loc: loc, part: p, target: c.dead, size: h.total(), failure: &failure{reasonTooLargeToRead, b.Message, s}})
+}
+
+// jumpBeyond lets reading go on behind a batch: the reader stands before it, and does
+// not by itself.
+func (p *partition) jumpBeyond(c *Core, b *Batch) {
+	p.next = max(p.next, b.Last+1)
+	c.effects.Jumps = append(c.effects.Jumps, Jump{p.TopicPartition, p.Epoch, b.Last + 1, b.LeaderEpoch, true})
+}
+
+// unfinished counts the offsets of a stretch that are not finished.
+func (p *partition) unfinished(from, to int64) int64 {
+	from = max(from, p.Window.Low())
+	n := to - from
+	p.Window.EachFrom(from, func(a, b int64) bool {
+		n -= max(min(b, to)-max(a, from), 0)
+		return b < to
+	})
+	return n
+}
