@@ -136,6 +136,8 @@ func (v *view) sickPartitions(forLog bool) (out []Sickness) {
 		s := Sickness{Kind: SickPartition, Name: p.topic, Partition: &p.partition}
 		at, stopped := p.stop()
 		switch {
+		case slices.Contains(v.Kafka.Unusable, p.topic) && (!stopped || p.member != nil && p.member.Trying): // its topic is
+			continue
 		case stopped:
 			s.Reason, s.Since = p.stopReason(), instant{p.stoppedSince()}
 			if s.short = fmt.Sprintf("partition %s/%d is not read", p.topic, p.partition); s.Reason != reasonNotBegun {

@@ -53,7 +53,8 @@ type partition struct {
 	waiting queue // due, but not to be offered yet
 	parked  int   // in the wheel
 	// furthestMs is the latest deadline of a record in the wheel, 0 while it has none:
-	// records leave it in the order of deadlines, so the one that has it is the last.
+	// records leave it in the order of deadlines, so the one that has it is the last. It
+	// may be late for a moment after a step back of the clock, and is never early.
 	// Invariant: TestEveryRecordReadIsAccountedFor recounts it.
 	furthestMs int64
 	due        int // in a queue

@@ -40,6 +40,7 @@ type rig struct {
 	*Core
 	router signpost
 	at     Clock
+	back   bool // the clock was stepped back
 }
 
 func newRig(t testing.TB, edit func(*Config)) *rig {
@@ -105,6 +106,7 @@ func (r *rig) pass(ms int64) {
 
 // step sets the wall clock forwards or back without time going by.
 func (r *rig) step(ms int64) {
+	r.back = r.back || ms < 0
 	r.at.WallMs += ms
 	for r.Tick(r.at, 1<<20) {
 	}
@@ -230,7 +232,10 @@ func (r *rig) audit() {
 			r.Errorf("partition %d counts %d parked, %d due, %d in flight; recount %d, %d, %d",
 				p.Partition, p.parked, p.due, p.inFlight, n.parked[p], n.due[p], n.inFlight[p])
 		}
-		if want, some := n.furthest[p]; p.furthestMs != want && (some || p.parked == 0) {
+		// What was due before a step back is parked again behind the wheel's own time, and
+		// leaves it in that order: a deadline may then count on after its record has left.
+		want, some := n.furthest[p]
+		if (p.furthestMs != want && !r.back || p.furthestMs < want) && (some || p.parked == 0) {
 			r.Errorf("partition %d: furthest deadline %d, recount %d", p.Partition, p.furthestMs, want)
 		}
 		parked, due, inFlight = parked+n.parked[p], due+n.due[p], inFlight+n.inFlight[p]
