@@ -71,7 +71,7 @@ func ready(v *view) readiness {
 		for i := range v.sick {
 			short[i] = v.sick[i].short
 		}
-		says = append(says, firstFew(short, "; "))
+		says = append(says, firstFew(short, v.total.heldRest, "; "))
 	}
 	if len(v.Pauses) > 0 {
 		says = append(says, "reading is paused: "+v.pauseNames())
@@ -79,14 +79,15 @@ func ready(v *view) readiness {
 	return readiness{ready: true, degraded: len(v.sick) > 0, why: strings.Join(says, "; ")}
 }
 
-// firstFew joins the first few texts, each of which it bounds, and counts the others.
-func firstFew(texts []string, separator string) string {
+// firstFew joins the first few texts, each of which it bounds, and counts the rest of
+// them with others that have no text.
+func firstFew(texts []string, others int, separator string) string {
 	shown := make([]string, min(len(texts), maxReadySick))
 	for i := range shown {
 		shown[i] = clip(texts[i], maxReadyText)
 	}
 	joined := strings.Join(shown, separator)
-	if more := len(texts) - len(shown); more > 0 {
+	if more := len(texts) - len(shown) + others; more > 0 {
 		joined += fmt.Sprintf(" (and %d more)", more)
 	}
 	return joined
@@ -125,7 +126,7 @@ func (v *view) pauseNames() string {
 			names[i] += " (" + p.Target + ")"
 		}
 	}
-	return firstFew(names, ", ")
+	return firstFew(names, 0, ", ")
 }
 
 // waitingFor says what is between here and being ready, nearest first.

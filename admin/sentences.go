@@ -110,7 +110,7 @@ func (v *view) held() (shown []heldStatus, more int) {
 	if len(shown) > maxHeld {
 		shown, more = shown[:maxHeld], len(shown)-maxHeld
 	}
-	return shown, more
+	return shown, more + v.total.heldRest
 }
 
 // duplicates is the bound on what is delivered again after a kill, in its three

@@ -24,7 +24,7 @@ const (
 
 // sickKinds are all kinds, the most severe first.
 func sickKinds() []string {
-	return []string{SickKafka, SickGroup, SickIngress, SickPartition, SickDeadLetter, SickTarget, SickNames, SickJournal}
+	return []string{SickKafka, SickGroup, SickIngress, SickPartition, SickDeadLetter, SickNames, SickTarget, SickJournal}
 }
 
 // maxSick is how many sick things /status shows: with globs allowed, the number of
@@ -80,7 +80,7 @@ func (v *view) findSick(forLog bool) []Sickness {
 // shownSick returns what /status shows, and how many more there are.
 func (v *view) shownSick() (shown []Sickness, more int) {
 	shown, more = atMost(v.sick, maxSick)
-	return append([]Sickness{}, shown...), more // a list, and not null, where nothing is
+	return append([]Sickness{}, shown...), more + v.total.heldRest // a list, and not null, where nothing is
 }
 
 // sickKafka: before a process is ready, it waits for the first answer, and says so.

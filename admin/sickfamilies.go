@@ -36,5 +36,8 @@ func (v *view) sickOf(kind string) (n int, sinceMs int64) {
 			sinceMs = ms
 		}
 	}
+	if kind == SickTarget {
+		n += v.total.heldRest
+	}
 	return n, sinceMs
 }

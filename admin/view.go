@@ -38,6 +38,7 @@ type totals struct {
 	dueWithin             [len(purgatory.Horizons)]int64
 	oldestOverdueMs       int64 // 0: nothing is due
 	heldByLabel           map[string]heldTotal
+	heldRest              int     // held targets that no lane describes
 	recentMs              []int32 // sorted
 }
 
@@ -145,6 +146,11 @@ func (t *totals) add(l *purgatory.Snapshot) {
 	for i := range l.Partitions {
 		p := &l.Partitions[i]
 		t.furthestMs[p.Topic] = max(t.furthestMs[p.Topic], p.FurthestMs)
+	}
+	for label, h := range l.HeldRest {
+		sum := t.heldByLabel[label]
+		t.heldByLabel[label] = heldTotal{sum.records + int64(h.Records), sum.bytes + h.Bytes}
+		t.heldRest += h.Targets
 	}
 	for _, h := range l.Held {
 		sum := t.heldByLabel[h.Label]

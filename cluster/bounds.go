@@ -40,16 +40,17 @@ type Located map[offsets.TopicPartition]Bounds
 
 const (
 	// boundsTimeout is for all answers about bounds.
-	boundsTimeout = 5 * time.Second
-	// locateTimeout is for one broker's answer to where partitions are. Any can tell, and
-	// the next one asked is another one.
+	boundsTimeout = 10 * time.Second
+	// locateTimeout is for the first broker's answer to where partitions are. Any can tell,
+	// and the next one asked is another one, with twice the time: all may be slow.
 	locateTimeout = time.Second
+	locateTries   = 3
 )
 
 // AskBounds asks where partitions begin and end. Each broker is asked by itself, so that
 // one that is gone holds nobody else, and each error is of one partition. It calls got
 // with every partition once, from several goroutines, as brokers answer. It returns when
-// all have, after 5 s at most.
+// all have, after 10 s at most.
 func AskBounds(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartition, got func(Located)) {
 	ctx, cancel := context.WithTimeout(ctx, boundsTimeout)
 	defer cancel()
@@ -81,8 +82,6 @@ func AskBounds(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartiti
 
 // Locate asks for cluster, topic ids and leaders.
 func Locate(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartition) Located {
-	ctx, cancel := context.WithTimeout(ctx, locateTimeout)
-	defer cancel()
 	clusterID, topics, err := Describe(ctx, cl, topicsOf(parts))
 	out := make(Located, len(parts))
 	for _, at := range parts {
@@ -113,9 +112,20 @@ func confirm(ctx context.Context, cl *kgo.Client, listed Located) {
 	}
 }
 
-// Describe asks a broker, not the client's cache, about topics. Errors of single topics
-// are in their answers.
+// Describe asks a broker, not the client's cache, about topics, and another one where
+// that does not answer in time. Errors of single topics are in their answers.
 func Describe(ctx context.Context, cl *kgo.Client, names []string) (clusterID string, topics map[string]kmsg.MetadataResponseTopic, err error) {
+	for try := range locateTries {
+		if clusterID, topics, err = describe(ctx, cl, names, locateTimeout<<try); err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return clusterID, topics, err
+}
+
+func describe(ctx context.Context, cl *kgo.Client, names []string, within time.Duration) (clusterID string, topics map[string]kmsg.MetadataResponseTopic, err error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	req := kmsg.NewPtrMetadataRequest()
 	req.Topics = []kmsg.MetadataRequestTopic{}
 	for _, name := range names {

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"layover/offsets"
@@ -18,6 +19,7 @@ type EpochAsk struct{ Leader, Epoch int32 }
 // EpochEnd is the answer: -1 where the leader does not know the epoch.
 type EpochEnd struct {
 	Offset int64
+	TooOld bool // the broker does not know the question
 	Err    error
 }
 
@@ -57,12 +59,14 @@ func epochEnds(ctx context.Context, broker *kgo.Broker, parts []offsets.TopicPar
 		req.Topics = append(req.Topics, t)
 	}
 	resp, err := broker.RetriableRequest(ctx, req)
+	// The client has no error to compare with.
+	tooOld := err != nil && strings.Contains(err.Error(), "broker is too old")
 	if err == nil {
 		err = ErrNoAnswer
 	}
 	out := make(map[offsets.TopicPartition]EpochEnd, len(parts))
 	for _, at := range parts {
-		out[at] = EpochEnd{Err: fmt.Errorf("end of a leader epoch: %w", err)}
+		out[at] = EpochEnd{TooOld: tooOld, Err: fmt.Errorf("end of a leader epoch: %w", err)}
 	}
 	if resp == nil {
 		return out

@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -83,7 +84,7 @@ func (c *Consumer) offsetsOf(ctx context.Context, ids map[offsets.TopicPartition
 		err = cluster.ErrNoAnswer
 	}
 	if err == nil {
-		err = kerr.ErrorForCode(resp.Groups[0].ErrorCode)
+		err = cmp.Or(kerr.ErrorForCode(resp.ErrorCode), kerr.ErrorForCode(resp.Groups[0].ErrorCode))
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("offsets of group %s: %w", c.cfg.Group, err)

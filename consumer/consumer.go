@@ -33,10 +33,13 @@ type Assigned struct {
 	StableEnd int64         // last stable offset now
 	// LeaderEpoch is the highest that was read before, -1 for none.
 	LeaderEpoch int32
+	// Overtaken: a commit of before may still arrive, and take back what is committed.
+	Overtaken bool
 }
 
-// Handler takes what the group and the brokers say. Assigned, Revoked and Lost are
-// called one at a time, Fetched never while one of Revoked or Lost runs.
+// Handler takes what the group and the brokers say. Revoked and Lost are called one at a
+// time, and Fetched and Assigned never while one of them runs for the same partition.
+// Assigned may be called from two goroutines at a time, for different partitions.
 type Handler interface {
 	Assigned(Assigned)
 	Fetched(t Tenure, records []*kgo.Record, bytes int64)
@@ -92,12 +95,13 @@ type Consumer struct {
 	jumped     time.Time          // when a jump was last carried out
 	polling    context.CancelFunc // ends the poll that goes on, or is over
 
-	starting   sync.Mutex // over the decision where partitions without an offset begin
-	committer  *committer
-	rebalances atomic.Int64
-	group      atomic.Pointer[string] // last error of the group, nil after a join
-	groupSaid  atomic.Pointer[saying]
-	beat       atomic.Pointer[time.Time]
+	repeatUntil time.Time  // what begins by then says its commits again for a while
+	starting    sync.Mutex // over the decision where partitions without an offset begin
+	committer   *committer
+	rebalances  atomic.Int64
+	group       atomic.Pointer[string] // last error of the group, nil after a join
+	groupSaid   atomic.Pointer[saying]
+	beat        atomic.Pointer[time.Time]
 }
 
 // owned is one row of the ownership table.

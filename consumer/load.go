@@ -45,7 +45,8 @@ func (c *Consumer) load(ctx context.Context, fetched map[string]map[int32]kgo.Of
 	return c.answer(l), nil
 }
 
-// answer begins what is ready, and lets the rest enter through the poll loop.
+// answer begins what is ready, and lets the rest enter through the poll loop. The client
+// copies all that is paused with each call, so there is one for all.
 func (c *Consumer) answer(l *loading) map[string]map[int32]kgo.Offset {
 	out := make(map[string]map[int32]kgo.Offset)
 	place := func(tp offsets.TopicPartition, at kgo.Offset) {
@@ -58,17 +59,24 @@ func (c *Consumer) answer(l *loading) map[string]map[int32]kgo.Offset {
 	l.late = true
 	ready := l.ready
 	l.ready = nil
+	open := make(map[Tenure]bool, len(l.tenures))
 	for _, t := range l.tenures {
-		if c.row(t) != nil {
-			c.client.PauseFetchPartitions(map[string][]int32{t.Topic: {t.Partition}})
-			place(t.TopicPartition, kgo.NewOffset().At(0))
-		}
+		open[t] = c.row(t) != nil
 	}
 	c.mu.Unlock()
 	for _, b := range ready {
-		delete(out[b.Topic], b.Partition)
+		open[b.Tenure] = false
+	}
+	paused := make(map[string][]int32)
+	for t, is := range open {
+		if is {
+			paused[t.Topic] = append(paused[t.Topic], t.Partition)
+			place(t.TopicPartition, kgo.NewOffset().At(0))
+		}
+	}
+	c.client.PauseFetchPartitions(paused)
+	for _, b := range ready {
 		if c.begin(b) {
-			c.resume(b.Tenure)
 			// With the leader epoch the client asks whether the log still is the one that
 			// was read (KIP-320), and reports a data loss where it ends below.
 			place(b.TopicPartition, kgo.NewOffset().At(b.Next).WithEpoch(b.LeaderEpoch))
@@ -78,28 +86,43 @@ func (c *Consumer) answer(l *loading) map[string]map[int32]kgo.Offset {
 }
 
 // enter begins the partitions that were ready late. Only the poll loop calls it, while
-// rebalances are blocked: a tenure cannot end between the look and the first fetch.
+// rebalances are blocked: a tenure cannot end between the look and the first fetch. What
+// the client has no place for yet, as load is about to answer, enters a turn later.
 func (c *Consumer) enter() {
 	c.mu.Lock()
 	arrived := c.arrived
 	c.arrived = nil
 	c.mu.Unlock()
+	if len(arrived) == 0 {
+		return
+	}
 	set := make(map[string]map[int32]kgo.EpochOffset)
-	var begun []*beginning
 	for _, b := range arrived {
-		if !c.begin(b) {
+		if b.reason != "" {
 			continue
 		}
-		begun = append(begun, b)
 		if set[b.Topic] == nil {
 			set[b.Topic] = make(map[int32]kgo.EpochOffset)
 		}
 		set[b.Topic][b.Partition] = kgo.EpochOffset{Epoch: b.LeaderEpoch, Offset: b.Next}
 	}
-	c.client.SetOffsets(set) // nothing where set is empty
-	for _, b := range begun {
-		c.resume(b.Tenure)
-		c.cfg.Log.Info("partition is begun after all", "topic", b.Topic, "partition", b.Partition, "offset", b.Next)
+	c.client.SetOffsets(set)
+	placed := c.client.CommittedOffsets() // which SetOffsets sets, too, where there is a place
+	var early []*beginning
+	for _, b := range arrived {
+		if at, ok := placed[b.Topic][b.Partition]; b.reason == "" && (!ok || at.Offset != b.Next) {
+			early = append(early, b)
+		} else if c.begin(b) {
+			c.resume(b.Tenure)
+			c.cfg.Log.Info("partition is begun after all", "topic", b.Topic, "partition", b.Partition, "offset", b.Next)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, b := range early {
+		if c.row(b.Tenure) != nil {
+			c.arrived = append(c.arrived, b)
+		}
 	}
 }
 
@@ -121,6 +144,7 @@ func (c *Consumer) begin(b *beginning) bool {
 		return false
 	}
 	o.loaded, o.next, o.end = true, b.Next, b.at.End
+	b.Overtaken = time.Now().Before(c.repeatUntil)
 	c.mu.Unlock()
 	c.handler.Assigned(b.Assigned)
 	return true

@@ -21,6 +21,8 @@ const (
 	// partitions that could not be begun in loadGrace.
 	loadRetry = 200 * time.Millisecond
 	sickRetry = time.Second
+	// journalGrace is how long a journal may take to be read until that is called sick.
+	journalGrace = 10 * time.Second
 	// askTimeout is for one question.
 	askTimeout = 5 * time.Second
 )
@@ -41,6 +43,10 @@ type loading struct {
 	answers chan func() // what a question came to; its goroutine runs them
 	asking  sync.WaitGroup
 	over    chan struct{} // closed when run has ended
+	// starting: it is being asked where partitions without an offset start, which is asked
+	// next at startDue where no partition has come so far.
+	starting bool
+	startDue time.Time
 
 	// Under Consumer.mu: what is ready, until load takes it; then late is set, and what
 	// becomes ready enters through the poll loop.
@@ -156,10 +162,27 @@ func (l *loading) turn(ctx context.Context, now time.Time) (more bool) {
 			ask(ctx, by[stage])
 		}
 	}
+	if l.mayStart(now) {
+		l.askStarts(ctx, nil)
+	}
 	for _, b := range l.open {
 		more = more || !b.asked && !now.Before(b.due)
 	}
 	return more
+}
+
+// mayStart says whether this member may have to start the group though no partition of its
+// own can be asked about: the others wait for the one that has the first partition.
+func (l *loading) mayStart(now time.Time) bool {
+	if l.starting || now.Before(l.startDue) || now.Sub(l.began) < loadGrace {
+		return false
+	}
+	for _, b := range l.open {
+		if b.stage == unbounded && b.fetched && b.was == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // ask runs a question beside the loop. It ends with the question's own time limit, or
@@ -212,6 +235,11 @@ func (l *loading) bounded(b *beginning, at cluster.Bounds) {
 		return
 	}
 	id := offsets.Identity{ClusterID: at.ClusterID, TopicID: at.TopicID, Partition: b.Partition}
+	if b.Facts != nil && id == b.id.Identity { // only its leader was asked for
+		b.at = at
+		b.next(unchecked)
+		return
+	}
 	b.at, b.id = at, facts.Identity{Identity: id, Group: l.c.cfg.Group}
 	b.StableEnd, b.TopicID, b.ClusterID = at.Stable, at.TopicID, at.ClusterID
 	l.located(b)
@@ -222,10 +250,8 @@ func (l *loading) located(b *beginning) {
 	switch {
 	case !b.fetched:
 		b.next(unfetched)
-	case b.was == nil:
+	case b.was == nil || b.was.Metadata == offsets.Unstarted:
 		b.next(startless)
-	case b.was.Metadata == unstarted:
-		l.start(b, b.at.Start)
 	default:
 		l.resume(b)
 	}
@@ -290,6 +316,9 @@ func (l *loading) askEpochs(ctx context.Context, parts []*beginning) {
 
 func (l *loading) check(b *beginning, end cluster.EpochEnd) {
 	switch {
+	case end.TooOld: // the client does not ask such a broker either
+		b.checked = true
+		l.done(b)
 	case end.Err != nil: // another broker may lead it by now
 		b.stage = unbounded
 		l.again(b, end.Err)
@@ -327,21 +356,25 @@ func (l *loading) done(b *beginning) {
 	delete(l.open, b.TopicPartition)
 }
 
-// say puts into table and log what a partition waits for that is not begun in time, and
-// what it waits for instead where that changes.
+// say puts into the table what a partition waits for that is not begun in time, and what
+// it waits for instead where that changes. The log has it from there.
 func (l *loading) say(now time.Time) {
 	if now.Sub(l.began) < loadGrace {
 		return
 	}
 	for _, b := range l.open {
-		if b.err == nil || b.told == b.err.Error() {
+		err := b.err
+		if err == nil && b.stage == restoring && now.Sub(l.began) >= journalGrace {
+			err = errJournal
+		}
+		if err == nil || b.told == err.Error() {
 			continue
 		}
-		first := b.told == ""
-		b.told = b.err.Error()
+		b.told = err.Error()
 		l.c.notBegun(b.Tenure, b.told)
-		if first {
-			l.c.cfg.Log.Warn("partition cannot be begun, trying again", "topic", b.Topic, "partition", b.Partition, "err", b.err)
-		}
+		l.c.cfg.Log.Debug("partition cannot be begun, trying again", "topic", b.Topic, "partition", b.Partition, "err", err)
 	}
 }
+
+// errJournal is what a partition waits for that has waited for journalGrace.
+var errJournal = errors.New("its journal is not read yet")

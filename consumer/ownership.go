@@ -50,9 +50,9 @@ func (c *Consumer) onAssigned(_ context.Context, _ *kgo.Client, added map[string
 			tp := offsets.TopicPartition{Topic: topic, Partition: p}
 			c.epochs++
 			c.table[tp] = &owned{Tenure: Tenure{tp, c.epochs}, member: c.memberID, end: endUnknown}
-			c.client.ResumeFetchPartitions(map[string][]int32{topic: {p}})
 		}
 	}
+	c.client.ResumeFetchPartitions(added)
 	c.cfg.Log.Info("group joined", "group", c.cfg.Group, "generation", c.generation, "added", total(added), "assigned", len(c.table))
 }
 

@@ -113,6 +113,9 @@ func (c *Consumer) outOfRange(t Tenure) {
 		case at > end:
 			c.giveUp(t, Truncated, fmt.Sprintf("the read position %d lies above the end of the log, %d: the log was truncated", at, end))
 			return
+		default: // the client stood elsewhere
+			c.noteJump(t, jumpTo{at, -1, true})
+			return
 		}
 		c.resume(t)
 		return

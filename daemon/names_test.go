@@ -56,6 +56,35 @@ func TestNamesThatHeadersInventHoldUpNobody(t *testing.T) {
 	})
 }
 
+// TestAFloodOfNamesTakesAShareOfASmallBound: each has a record that is held for a target of
+// its own, and reading goes on.
+func TestAFloodOfNamesTakesAShareOfASmallBound(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.createTopics(1, "jobs.healthy")
+		in := w.start("LAYOVER_TARGETS_ALLOWED=jobs.*", "LAYOVER_MAX_PARKED_BYTES=64Mi")
+		in.ready()
+		w.sendTo(ingress, 1, "healthy", header("x-deliver-to", "jobs.healthy"))
+		w.arrives("jobs.healthy", 1, 5*time.Second)
+		const invented = 50_000
+		w.sendMany(0, 0, invented, func(i int) []kgo.RecordHeader { return []kgo.RecordHeader{header("x-deliver-to", fmt.Sprint("jobs.", i))} })
+		for i := range 10 {
+			w.sendTo(ingress, 1, "healthy", header("x-deliver-to", "jobs.healthy"))
+			w.onTime(0, 1)
+			if code, body := in.get("/readyz"); code != 200 || i > 5 && !strings.HasPrefix(body, "degraded: headers have chosen") {
+				t.Errorf("%d %.200s", code, body)
+			}
+			if used := in.metric("layover_parked_bytes "); used > 64<<20 {
+				t.Errorf("%v bytes are used", used)
+			}
+		}
+		w.arrives("jobs.healthy", 11, time.Second)
+		if n := in.metric("layover_held_records{target=\"jobs.*\"}") + float64(w.count(dlq)); n != invented {
+			t.Errorf("%v records are held or dead letters", n)
+		}
+		in.stop()
+	})
+}
+
 // A producing client asks about every topic that it ever produced to. That is no use of
 // its name, which would keep its place for good.
 func TestANameThatWasDeliveredToIsForgotten(t *testing.T) {

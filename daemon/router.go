@@ -69,7 +69,7 @@ func (r *router) lane(tp offsets.TopicPartition, remove bool) *lane.Lane {
 func (r *router) Assigned(a consumer.Assigned) {
 	r.place(a.TopicPartition).Assign(purgatory.Assignment{
 		TopicPartition: a.TopicPartition, Epoch: a.Epoch, TopicID: a.TopicID, ClusterID: a.ClusterID,
-		Window: a.Window, Facts: a.Facts, Next: a.Next, StableEnd: a.StableEnd, LeaderEpoch: a.LeaderEpoch,
+		Window: a.Window, Facts: a.Facts, Next: a.Next, StableEnd: a.StableEnd, LeaderEpoch: a.LeaderEpoch, Overtaken: a.Overtaken,
 	})
 }
 

@@ -160,7 +160,7 @@ func (c *command) commitFound(ctx context.Context, p *partition, f *found) (enc 
 	if err != nil {
 		return enc, err
 	}
-	if was, ok := now[p.TopicPartition]; ok {
+	if was, ok := now[p.TopicPartition]; ok && was.Metadata != offsets.Unstarted {
 		return enc, fmt.Errorf("it has got an offset meanwhile, %d: left alone", was.Offset)
 	}
 	for limit := offsets.MaxMetadata; limit >= minMetadata; limit /= 2 {

@@ -59,7 +59,7 @@ func (c *command) survey(ctx context.Context) (parts []*partition, problems []er
 				problems = append(problems, fmt.Errorf("%s: log bounds: %w", p, p.records.err))
 				continue
 			}
-			if was, ok := committed[p.TopicPartition]; ok {
+			if was, ok := committed[p.TopicPartition]; ok && was.Metadata != offsets.Unstarted {
 				p.committed = &was
 			}
 			parts = append(parts, p)

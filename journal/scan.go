@@ -63,7 +63,10 @@ func scan(ctx context.Context, cl *kgo.Client, ends map[offsets.TopicPartition][
 	for last := time.Now(); len(open) > 0; {
 		failed := find(ctx, cl, open)
 		before := time.Now()
-		for at, got := range fetchAll(ctx, cl, open) {
+		fetching, cancel := context.WithTimeout(ctx, wait) // a broker that hangs holds up the others no longer
+		fetched := fetchAll(fetching, cl, open)
+		cancel()
+		for at, got := range fetched {
 			s := open[at]
 			if got.next > s.next {
 				last = before

@@ -36,9 +36,11 @@ func (j *Journal) shared(ctx context.Context) {
 		}
 		j.mu.Lock()
 		s := &j.topics[t.ingress].sharing
-		was := s.refused
+		was, seen := s.refused, s.id == t.id
 		s.id, s.next, s.refused = t.id, now.Add(refusedRetry), ""
 		switch {
+		case err != nil && seen: // what was found before stands
+			s.refused, s.next = was, now.Add(requestRetry)
 		case err != nil:
 			s.refused = fmt.Sprintf("whether another group has records in it is not known: %v", err)
 			s.next = now.Add(requestRetry)

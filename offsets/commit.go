@@ -6,6 +6,11 @@ type TopicPartition struct {
 	Partition int32
 }
 
+// Unstarted is the metadata of a commit at offset 0 for a partition that could not be
+// asked where it begins when its group started. It has no offset yet: it begins at its log
+// start, also where the group's start is the latest offset, as records may have come since.
+const Unstarted = "layover: not started"
+
 // TopicID is the broker's id of a topic. A topic that is deleted and created
 // again under its name gets another one.
 type TopicID = [16]byte

@@ -144,6 +144,7 @@ func (c *Core) endurance() {
 			}
 		}
 	}
+	c.weighFamilies()
 	for _, t := range c.busy {
 		t.hold.exhausted = false
 		c.share(t)
@@ -168,7 +169,8 @@ func (c *Core) endure(t *target, q *queue, v Verdict) {
 	for q.count > 0 {
 		waited := c.now.PatienceMs - q.front().since
 		_, held := t.held()
-		full := held+t.elsewhere > c.cfg.HeldShare
+		f := c.families[t.label]
+		full := held+t.elsewhere > c.cfg.HeldShare || f != nil && f.own > f.most
 		if !full && waited < c.cfg.Patience.Milliseconds() {
 			return
 		}
@@ -182,9 +184,13 @@ func (c *Core) endure(t *target, q *queue, v Verdict) {
 		} else {
 			t.hold.look = max(t.hold.look-1, 0)
 		}
+		f.shed(int64(e.size), q.count)
 		why := fmt.Sprintf("target %s is %s, held for %d ms", t.name, v, max(waited, 0))
 		if full {
-			why = fmt.Sprintf("target %s is %s, and its held records fill their share of memory, %d bytes", t.name, v, c.cfg.HeldShare)
+			why = fmt.Sprintf("target %s is %s, and the records held for it, or for all targets that %s allows, fill their share of memory, %d bytes", t.name, v, t.label, c.cfg.HeldShare)
+		}
+		if t.hold.detail != "" && q == &t.queue {
+			why += ": " + t.hold.detail
 		}
 		c.deadLetter(e, reasonUnavailable, why)
 	}

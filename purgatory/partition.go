@@ -28,6 +28,7 @@ type Assignment struct {
 	// of up to this epoch.
 	LeaderEpoch int32
 	Committed   bool // the start position is committed, so delivering may begin
+	Overtaken   bool // a commit of before the assignment may still arrive
 }
 
 // partition is the state of one assigned partition.
@@ -81,6 +82,9 @@ func (c *Core) Assign(a Assignment) {
 		waiting: queue{held: &c.overhead},
 	}
 	p.commit.dirty = !a.Committed
+	if a.Overtaken {
+		p.commit.repeatUntil = c.now.MonotonicMs + repeatForMs
+	}
 	p.commit.low = a.Window.Low()
 	if a.LeaderEpoch < 0 && a.Window.Above() > 0 {
 		p.strangeUntil = a.Window.Highest() + 1

@@ -100,10 +100,11 @@ type Core struct {
 	targets    []*target // by index; nil: free
 	freeTarget []uint32  // free indexes
 	byKey      map[targetKey]*target
-	dead       *target   // the dead-letter topic, nil for none
-	busy       []*target // with something to offer, or lately so
-	nextTarget int       // where the next round of Offer over busy begins
-	enduredMs  int64     // wall clock of the last look at patience and share
+	families   map[string]*family // by glob; only of those that hold something
+	dead       *target            // the dead-letter topic, nil for none
+	busy       []*target          // with something to offer, or lately so
+	nextTarget int                // where the next round of Offer over busy begins
+	enduredMs  int64              // wall clock of the last look at patience and share
 	// overhead is the memory of queues, targets and their partitions, in bytes.
 	overhead int64
 
@@ -158,7 +159,7 @@ func New(cfg Config, router Router, now Clock) *Core {
 		wheel:   wheel.New(now.WallMs, cfg.Geometry),
 		store:   newStore(cfg.LargestChunk),
 		byTopic: make(map[offsets.TopicPartition]*partition), journals: make(map[string]JournalState),
-		byKey: make(map[targetKey]*target),
+		byKey: make(map[targetKey]*target), families: make(map[string]*family),
 		stats: newStats(),
 		now:   now,
 	}

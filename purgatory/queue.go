@@ -43,7 +43,7 @@ type queue struct {
 }
 
 func (q *queue) grow() {
-	size := max(16, 2*len(q.buf))
+	size := max(4, 2*len(q.buf)) // many targets have but one record
 	buf := make([]entry, size)
 	for i := range q.count {
 		buf[i] = q.buf[(q.head+i)%len(q.buf)]

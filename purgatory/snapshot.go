@@ -19,6 +19,9 @@ type Snapshot struct {
 	NextDueMs  int64 // 0: nothing parked
 	Partitions []PartitionView
 	Held       []HeldView
+	// HeldRest counts the held targets that are not in Held, by label: of those that a
+	// glob allows Held has mostViews.
+	HeldRest map[string]HeldCount
 	// ReadingPaused says why reading has to pause: the dead-letter topic fails, or
 	// a target's share or patience is used up and there is no dead-letter topic.
 	ReadingPaused []Pause
@@ -133,15 +136,42 @@ func (c *Core) Snapshot() Snapshot {
 		s.Due += p.due
 		s.Partitions = append(s.Partitions, v)
 	}
+	s.Held, s.HeldRest = c.heldViews()
+	return s
+}
+
+// mostViews is how many held targets that globs allow a Snapshot describes. Their number
+// is up to who writes headers, and a snapshot is taken fifty times a second.
+const mostViews = 100
+
+// HeldCount sums up held targets.
+type HeldCount struct {
+	Targets, Records int
+	Bytes            int64
+}
+
+// heldViews returns what is held for targets, and counts by label those beyond mostViews.
+func (c *Core) heldViews() (views []HeldView, rest map[string]HeldCount) {
+	globbed := 0
 	for _, t := range c.targets {
-		if t == nil {
+		if t == nil || !t.hold.held && t.stalled == 0 {
 			continue
 		}
-		if n, bytes := t.held(); t.hold.held || t.stalled > 0 {
-			s.Held = append(s.Held, t.view(n, bytes))
+		n, bytes := t.held()
+		if t.label != t.name {
+			globbed++
 		}
+		if t.label == t.name || globbed <= mostViews {
+			views = append(views, t.view(n, bytes))
+			continue
+		}
+		if rest == nil {
+			rest = make(map[string]HeldCount)
+		}
+		sum := rest[t.label]
+		rest[t.label] = HeldCount{sum.Targets + 1, sum.Records + n, sum.Bytes + bytes}
 	}
-	return s
+	return views, rest
 }
 
 // view is what can be seen of a target of which records are held.

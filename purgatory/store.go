@@ -10,6 +10,10 @@ const (
 	minChunk     = 4 << 10
 	maxChunk     = 256 << 10
 
+	// firstHeldChunk is the first chunk of a target that is held: with globs allowed there
+	// may be thousands of targets with a record each.
+	firstHeldChunk = 256
+
 	// chunkOverhead is what a chunk costs beside its bytes: header and table entry.
 	chunkOverhead = 64
 
@@ -64,6 +68,9 @@ func (s *store) alloc(classNo, size int) (location, []byte) {
 	c := s.classes[classNo]
 	if c == nil {
 		c = &class{open: -1, next: minChunk}
+		if classNo >= heldClass {
+			c.next = firstHeldChunk
+		}
 		s.classes[classNo] = c
 	}
 	if c.open < 0 || cap(s.chunks[c.open].buf)-len(s.chunks[c.open].buf) < size {

@@ -1,0 +1,136 @@
+package consumer
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// busy is a handler whose first Assigned takes a while: a machine that is short of
+// processor time, a log that blocks, many partitions.
+type busy struct {
+	each  time.Duration
+	mu    sync.Mutex
+	slept bool
+	in    int
+	twice bool
+	seen  map[int32][]int64
+}
+
+func (b *busy) Assigned(a Assigned) {
+	b.mu.Lock()
+	b.in++
+	b.twice = b.twice || b.in > 1
+	first := !b.slept
+	b.slept = true
+	b.mu.Unlock()
+	if first {
+		time.Sleep(b.each)
+	}
+	b.mu.Lock()
+	b.in--
+	b.mu.Unlock()
+}
+func (b *busy) Fetched(t Tenure, records []*kgo.Record, _ int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, r := range records {
+		b.seen[t.Partition] = append(b.seen[t.Partition], r.Offset)
+	}
+}
+func (b *busy) LogStart(Tenure, int64) {}
+func (b *busy) Unread(Tenure, Batch)   {}
+func (b *busy) Revoked([]Tenure)       {}
+func (b *busy) Lost([]Tenure)          {}
+
+// A partition becomes ready after load's grace and before the client has its place: the
+// poll loop's SetOffsets is for a partition that the client does not know, and is dropped.
+// Then the client reads from the place at offset 0. Where the log starts above 0 that is out of range, for ever.
+func TestAPartitionThatIsReadyWhileLoadAnswersIsReadFromItsPlace(t *testing.T) {
+	for what, each := range map[string]time.Duration{"control": 0, "busy": 3 * time.Second} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var network kfake.VirtualNetwork
+				broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.Ports(9092), kfake.ListenFn(network.Listen), kfake.SeedTopics(2, "t"), kfake.GroupMinSessionTimeout(time.Second))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer broker.Close()
+				kafka := func() []kgo.Opt {
+					return []kgo.Opt{kgo.SeedBrokers(broker.ListenAddrs()...), kgo.Dialer(network.DialContext), kgo.RecordPartitioner(kgo.ManualPartitioner())}
+				}
+				client, err := kgo.NewClient(kafka()...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer client.Close()
+				for p := range int32(2) {
+					for range 20 {
+						if err := client.ProduceSync(context.Background(), &kgo.Record{Topic: "t", Partition: p, Value: []byte("v")}).FirstErr(); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if err := broker.DeleteRecords("t", p, 10); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var os kadm.Offsets
+				for p := range int32(2) {
+					os.Add(kadm.Offset{Topic: "t", Partition: p, At: 10, LeaderEpoch: -1})
+				}
+				if _, err := kadm.NewClient(client).CommitOffsets(context.Background(), "g", os); err != nil {
+					t.Fatal(err)
+				}
+				sick := broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "t", Partitions: []int32{1}, Err: kerr.LeaderNotAvailable, Count: -1})
+				asked := broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Count: -1, Observe: true})
+				b := &busy{each: each, seen: make(map[int32][]int64)}
+				var logs bytes.Buffer
+				c, err := New(Config{
+					Topics: []string{"t"}, Group: "g", SessionTimeout: 45 * time.Second, StartOffset: "earliest", FetchMaxBytes: 1 << 20, ReadingBudget: 1 << 20, MaxDecompress: 1 << 20,
+					Options: kafka, Log: slog.New(slog.NewTextHandler(&logs, nil)),
+				}, b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := c.Start(); err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(context.Background())
+				done := make(chan error, 1)
+				go func() { done <- c.Run(ctx) }()
+				for !c.Status().Joined {
+					time.Sleep(10 * time.Millisecond)
+				}
+				time.Sleep(3200 * time.Millisecond)
+				sick.Remove()
+				time.Sleep(6 * time.Second)
+				before := asked.Hits()
+				time.Sleep(time.Minute)
+				b.mu.Lock()
+				if n := len(b.seen[1]); n != 10 {
+					t.Errorf("%d records of the partition were read in a minute, want 10; %d questions for its bounds meanwhile; status %+v", n, asked.Hits()-before, c.Status().Partitions)
+				}
+				if b.twice {
+					t.Error("Assigned was called while another call of it ran")
+				}
+				b.mu.Unlock()
+				cancel()
+				<-done
+				leave, left := context.WithTimeout(context.Background(), 10*time.Second)
+				defer left()
+				c.Leave(leave)
+				<-c.committer.done
+			})
+		})
+	}
+}

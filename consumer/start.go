@@ -1,0 +1,158 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"layover/cluster"
+	"layover/offsets"
+)
+
+// commitStarts commits where every partition of every ingress topic begins, in one
+// request: a group that has some offsets is a known one, and a crash or a look between
+// two requests would make the rest partitions of which nobody knows where they were.
+// The coordinator refuses one for which it would write over 1 MiB, 150 bytes for a
+// partition with short names: such a group has to be given its offsets by hand.
+//
+// A partition whose bounds or journal could not be asked for is committed as not started.
+// One with a journal is left out. known are bounds that are known already. An error
+// leaves the group without an offset.
+func (c *Consumer) commitStarts(ctx context.Context, known map[offsets.TopicPartition]cluster.Bounds) (map[offsets.TopicPartition]startAt, error) {
+	at, err := c.topicsNow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ids := identities(at)
+	var journals sync.WaitGroup
+	var orphans, unknown map[offsets.TopicPartition]startAt
+	journals.Go(func() { orphans, unknown = c.orphaned(ctx, ids) }) // ends with its time limit, beside the next question
+	c.everything(ctx, at, known)
+	journals.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	starts := orphans
+	var commits []offsets.Commit
+	c.mu.Lock()
+	member, generation := c.memberID, c.generation
+	c.mu.Unlock()
+	for tp, b := range at {
+		if _, ok := orphans[tp]; ok {
+			continue
+		}
+		m := offsets.Commit{TopicPartition: tp, TopicID: b.TopicID, LeaderEpoch: -1, MemberID: member, Generation: generation}
+		if b.Err == nil {
+			if m.Low = b.Start; c.cfg.StartOffset == "latest" {
+				m.Low = b.End
+			}
+		}
+		s, later := unknown[tp]
+		if s.offset = m.Low; b.Err != nil || later {
+			m.Metadata = offsets.Unstarted
+		} else {
+			m.Metadata = offsets.NewWindow(m.Low).Encode(ids[tp], offsets.MaxMetadata).Metadata
+		}
+		starts[tp] = s
+		commits = append(commits, m)
+	}
+	if len(commits) == 0 { // each has a journal of what was delivered
+		return starts, nil
+	}
+	return starts, c.sendStarts(ctx, commits, starts)
+}
+
+// sendStarts commits starts, and again those that are refused, for loadGrace. One that
+// stays refused is its own partition's trouble, and has no start.
+func (c *Consumer) sendStarts(ctx context.Context, commits []offsets.Commit, starts map[offsets.TopicPartition]startAt) (failed error) {
+	began, started := time.Now(), 0
+	for len(commits) > 0 {
+		var refused []offsets.Commit
+		for _, r := range c.sendOne(ctx, commits) {
+			if r.Err == nil {
+				started++
+				continue
+			}
+			refused = append(refused, r.Commit)
+			failed = fmt.Errorf("start offset of %s/%d: %w", r.Topic, r.Partition, r.Err)
+		}
+		if commits = refused; started == 0 || time.Since(began) >= loadGrace || len(commits) > 0 && pause(ctx, loadRetry) != nil {
+			break
+		}
+	}
+	for _, m := range commits {
+		starts[m.TopicPartition] = startAt{again: failed}
+	}
+	if started == 0 {
+		return failed
+	}
+	if time.Since(began) >= doubtfulStart {
+		c.mu.Lock()
+		c.repeatUntil = time.Now().Add(repeatStarts)
+		c.mu.Unlock()
+	}
+	c.cfg.Log.Info("group starts", "group", c.cfg.Group, "offset", c.cfg.StartOffset)
+	return nil
+}
+
+// A commit of starts that takes doubtfulStart may have been sent twice, and its other copy
+// come behind what is committed since. For repeatStarts partitions that begin here commit
+// again and again, as after any such commit.
+const (
+	doubtfulStart = time.Second
+	repeatStarts  = time.Minute
+)
+
+// topicsNow returns all partitions of all ingress topics that exist, without their bounds.
+func (c *Consumer) topicsNow(ctx context.Context) (cluster.Located, error) {
+	clusterID, topics, err := cluster.Describe(ctx, c.client, c.cfg.Topics)
+	if err != nil {
+		return nil, fmt.Errorf("start offsets: %w", err)
+	}
+	out := make(cluster.Located)
+	for _, t := range topics {
+		for _, p := range t.Partitions {
+			out[offsets.TopicPartition{Topic: *t.Topic, Partition: p.Partition}] = cluster.Bounds{ClusterID: clusterID, TopicID: t.TopicID, Err: cluster.ErrNoAnswer}
+		}
+	}
+	return out, nil
+}
+
+// everything completes bounds: by those that are known, and by asking for loadGrace. One
+// answer that fails does not make a partition a sick one.
+func (c *Consumer) everything(ctx context.Context, at cluster.Located, known map[offsets.TopicPartition]cluster.Bounds) {
+	ctx, cancel := context.WithTimeout(ctx, loadGrace)
+	defer cancel()
+	var left []offsets.TopicPartition
+	for tp, b := range at {
+		if is, ok := known[tp]; ok && is.TopicID == b.TopicID {
+			at[tp] = is
+		} else {
+			left = append(left, tp)
+		}
+	}
+	for len(left) > 0 {
+		if left = c.boundsOf(ctx, left, at); len(left) > 0 && pause(ctx, loadRetry) != nil {
+			return
+		}
+	}
+}
+
+// boundsOf asks for bounds once, puts them where they are known, and returns the
+// partitions of which they are not.
+func (c *Consumer) boundsOf(ctx context.Context, parts []offsets.TopicPartition, at cluster.Located) (failed []offsets.TopicPartition) {
+	var mu sync.Mutex
+	cluster.AskBounds(ctx, c.client, parts, func(some cluster.Located) {
+		mu.Lock()
+		defer mu.Unlock()
+		for tp, b := range some {
+			if b.Err == nil && b.TopicID == at[tp].TopicID {
+				at[tp] = b
+			} else {
+				failed = append(failed, tp)
+			}
+		}
+	})
+	return failed
+}

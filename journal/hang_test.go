@@ -1,0 +1,69 @@
+package journal
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// A leader that tells where its log ends and then answers no fetch: the others of one
+// question for what journals hold wait its 10 s, not the 2 s that Holds says.
+func TestAFetchThatHangsHoldsUpNoOtherOfHolds(t *testing.T) {
+	inBubble(t, func(w *world) {
+		id := w.makeJournal(3)
+		for p := range int32(2) {
+			e := w.tenure(p, id)
+			e.finish(1, 9000)
+			e.store()
+		}
+		sick := w.broker.LeaderFor(name, 0)
+		for p := range int32(3) {
+			if p != 0 {
+				w.broker.MoveTopicPartition(name, p, 1-sick)
+			}
+		}
+		w.broker.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+			w.broker.KeepControl()
+			if w.broker.CurrentNode() == sick {
+				w.broker.SleepControl(func() { time.Sleep(60 * time.Second) })
+			}
+			return nil, nil, false
+		})
+		ids := make(map[offsets.TopicPartition]offsets.Identity)
+		for p := range int32(3) {
+			tp := offsets.TopicPartition{Topic: ingress, Partition: p}
+			ids[tp] = offsets.Identity{TopicID: id, Partition: p}
+		}
+		began := time.Now()
+		held, unknown := w.j.Holds(context.Background(), ids)
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("took %v (held %v, unknown %v)", took, held, unknown)
+		}
+		time.Sleep(2 * time.Minute)
+	})
+}
+
+// A shared journal that is used, and one partition of which loses its leader: at the
+// look a minute later the whole topic is given up.
+func TestASharedJournalStaysInUseWithoutOneLeader(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.cfg.Shared = true
+		w.j = New(w.cfg)
+		own := w.tenure(0, w.makeJournal(3))
+		own.finish(1, 3000)
+		own.store()
+		w.run()
+		w.until(3*time.Second, "the topic is used", func() bool { return w.last().Usable })
+		defer w.fault(kmsg.ListOffsets, kfake.Fault{Topic: name, Partitions: []int32{1}, Err: kerr.LeaderNotAvailable})()
+		time.Sleep(3 * time.Minute)
+		if !w.last().Usable {
+			t.Errorf("the topic is not used: %q", w.j.View().Topics[ingress].Warning)
+		}
+	})
+}

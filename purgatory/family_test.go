@@ -1,0 +1,79 @@
+package purgatory
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// invent reads records, each for a target of its own that a glob allows and that does
+// not exist.
+func (r *rig) invent(from, to int64) {
+	r.Helper()
+	for o := from; o < to; o++ {
+		a := r.arrival(o, 0, fmt.Sprintf("0 record %d", o))
+		a.Target, a.Label = fmt.Sprintf("jobs.%d", o), "jobs.*"
+		r.router[a.Target] = Missing
+		if !r.take(0, 1, a) {
+			r.Fatalf("offset %d was not taken", o)
+		}
+	}
+}
+
+func TestTargetsOfOneGlobHaveOneShareOfMemoryTogether(t *testing.T) {
+	const share, invented = 4 << 20, 10_000
+	r := newRig(t, func(c *Config) { c.Patience, c.HeldShare, c.MaxInFlight = time.Hour, share, 1<<20 })
+	r.assign(0, 1, 0)
+	empty := r.Bytes()
+	r.invent(0, invented)
+	for range 5 {
+		r.pass(100)
+		r.end(Delivered, r.offer()...) // dead letters
+		r.audit()
+	}
+	dead := r.Snapshot().DeadLettered[TopicReason{ingress, reasonUnavailable}]
+	if kept := invented - dead; kept < share/2/heldTargetSize || kept > share/heldTargetSize {
+		t.Errorf("%d records are held, want as many as fit into the share", kept)
+	}
+	if took := r.Bytes() - empty; took > 2*share {
+		t.Errorf("they take %d bytes, of a share of %d", took, share)
+	}
+	s := r.Snapshot()
+	shown, rest := len(s.Held), s.HeldRest["jobs.*"]
+	if shown != mostViews || int64(shown+rest.Targets) != invented-dead || rest.Records != rest.Targets || rest.Bytes == 0 {
+		t.Errorf("%d targets are described, and of the others %+v", shown, rest)
+	}
+	r.mustTake(0, 1, 0, invented)
+	r.pass(1)
+	if ds := r.offer(); len(ds) != 1 || ds[0].Target != egress {
+		t.Errorf("%d deliveries: want the one to the healthy target", len(ds))
+	}
+}
+
+// TestCoresComeDownToTheirPartOfAFamilysShare and not each by what all are over.
+func TestCoresComeDownToTheirPartOfAFamilysShare(t *testing.T) {
+	const share = 256 << 10
+	r := newRig(t, func(c *Config) {
+		c.Patience, c.HeldShare, c.MaxInFlight = time.Hour, share, 1<<20
+		c.HeldElsewhere = func(target, _ string, own int64) int64 {
+			if target == "jobs.*" {
+				return own // another core holds as much
+			}
+			return 0
+		}
+	})
+	r.assign(0, 1, 0)
+	r.invent(0, 1000)
+	for range 5 {
+		r.pass(100)
+		r.end(Delivered, r.offer()...)
+	}
+	dead := r.Snapshot().DeadLettered[TopicReason{ingress, reasonUnavailable}]
+	if kept := 1000 - dead; kept < share/4/heldTargetSize || kept > share/2/heldTargetSize {
+		t.Errorf("%d of 1000 records are held, want half of what fits into the share", kept)
+	}
+	if got := r.Take().Holds; len(got) == 0 || !strings.HasPrefix(got[0].Target, "jobs.") {
+		t.Errorf("notices %v", got)
+	}
+}
