@@ -61,8 +61,8 @@ func TestAnOffsetFetchThatStaysRefusedIsSaidAndStopsItsPartitionAlone(t *testing
 		w.onTime(0)
 		time.Sleep(time.Minute)
 		w.onTime(0)
-		if n := strings.Count(in.logs.String(), "cannot be begun"); n != 1 {
-			t.Errorf("said %d times", n)
+		if lines := linesWith(in.logs.String(), "sick kind=partition topic=delayed partition=1 reason=not_begun"); len(lines) != 1 {
+			t.Errorf("said %d times: %q", len(lines), lines)
 		}
 		fault.Remove()
 		w.until(5*time.Second, "the partition is read", func() bool { return w.count(egress) == 12 })
