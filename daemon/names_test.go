@@ -66,7 +66,9 @@ func TestAFloodOfNamesTakesAShareOfASmallBound(t *testing.T) {
 		w.sendTo(ingress, 1, "healthy", header("x-deliver-to", "jobs.healthy"))
 		w.arrives("jobs.healthy", 1, 5*time.Second)
 		const invented = 50_000
-		w.sendMany(0, 0, invented, func(i int) []kgo.RecordHeader { return []kgo.RecordHeader{header("x-deliver-to", fmt.Sprint("jobs.", i))} })
+		w.sendMany(0, 0, invented, func(i int) []kgo.RecordHeader {
+			return []kgo.RecordHeader{header("x-deliver-to", fmt.Sprint("jobs.", i))}
+		})
 		for i := range 10 {
 			w.sendTo(ingress, 1, "healthy", header("x-deliver-to", "jobs.healthy"))
 			w.onTime(0, 1)
