@@ -240,7 +240,7 @@ func TestACommitOfStartsThatArrivesTwiceIsOvertakenAgain(t *testing.T) {
 		if _, err := first.RequestWith(context.Background(), w.client); err != nil { // it arrives
 			t.Fatal(err)
 		}
-		time.Sleep(began.Add(60 * time.Second).Sub(time.Now()))
+		time.Sleep(time.Until(began.Add(60 * time.Second)))
 		t.Logf("committed is %d now", w.commitOf(0).At)
 		in.kill()
 		time.Sleep(50 * time.Second)

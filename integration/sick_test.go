@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -52,12 +51,12 @@ func TestADeletedIngressTopicStopsNoOtherAfterASuspension(t *testing.T) {
 	p := f.layover("LAYOVER_INGRESS_TOPICS=" + f.ingress + "," + second)
 	out := f.collect(f.egress)
 	f.onTime(out, 0, 1)
-	p.signal(syscall.SIGSTOP)
+	p.signal(suspend)
 	if _, err := f.admin.DeleteTopic(f.Context(), second); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(10 * time.Second) // longer than the session timeout of 6 s
-	p.signal(syscall.SIGCONT)
+	p.signal(resume)
 	p.degraded(second)
 	eventually(t, 30*time.Second, "the other topic is assigned", func() bool { return len(p.status().Assignments) >= 2 })
 	time.Sleep(5 * time.Second)
