@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -24,9 +25,11 @@ import (
 // Here a batch is tried in a small buffer first, and from the beginning in one four times
 // as large, until it fits: that decompresses at most a third more.
 type Decompressor struct {
-	limit int
+	limit    int
+	together bool // the limit is also for all that is decompressed between two calls of Taken
 
 	mu      sync.Mutex // held while a batch is decompressed
+	waiting int        // bytes decompressed since Taken
 	scratch []byte     // for those that fit into it, which are nearly all
 	gzip    gzip.Reader
 	lz4     *lz4.Reader
@@ -54,8 +57,10 @@ const scratchBytes = 1 << 20
 const growth = 4
 
 // NewDecompressor returns a Decompressor that refuses batches over a limit in bytes.
-func NewDecompressor(limit int) *Decompressor {
-	d := &Decompressor{limit: limit, lz4: lz4.NewReader(nil)}
+// together: it also puts off those for which there is no room beside others until
+// Taken is called.
+func NewDecompressor(limit int, together bool) *Decompressor {
+	d := &Decompressor{limit: limit, together: together, lz4: lz4.NewReader(nil)}
 	d.zstd, _ = zstd.NewReader(nil, zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true)) // errors are of options
 	return d
 }
@@ -63,8 +68,46 @@ func NewDecompressor(limit int) *Decompressor {
 // errNoRoom is a batch that does not fit into a buffer.
 var errNoRoom = errors.New("no room")
 
-// Decompress implements kgo.Decompressor. A batch over the limit is kgo.ErrMaxDecompress.
+// TooLarge is the error of a batch over the limit. It is not kgo.ErrMaxDecompress: the
+// client would fetch no more of the partition, and lose the error with a fetch that it
+// throws away, for a pause or for another partition's jump.
+type TooLarge struct {
+	Compressed int // bytes of the batch's records
+}
+
+func (e *TooLarge) Error() string {
+	return fmt.Sprintf("%d bytes decompress to more than the limit", e.Compressed)
+}
+
+// Matches says whether a batch that Parse found is the one, by its size.
+func (e *TooLarge) Matches(h *Header) bool { return h.Bytes == headerBytes+e.Compressed }
+
+// ErrLater is the error of a batch for which there is room once what was decompressed
+// before has been taken.
+var ErrLater = errors.New("what was decompressed before is not taken yet")
+
+// errEmpty is a batch that ends before its records do.
+var errEmpty = errors.New("the compressed records are cut short")
+
+// Taken says that what was decompressed before is out of the client's hands.
+func (d *Decompressor) Taken() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.waiting = 0
+}
+
+// Decompress implements kgo.Decompressor. A batch over the limit is [TooLarge]. Beside
+// others that are not taken yet, one for which they leave no room is [ErrLater]: a
+// response may have hundreds of batches, and all are decompressed before any is taken.
 func (d *Decompressor) Decompress(src []byte, codec kgo.CompressionCodecType) ([]byte, error) {
+	out, err := d.decompress(src, codec)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // which would pass for the network's
+		err = errEmpty
+	}
+	return out, err
+}
+
+func (d *Decompressor) decompress(src []byte, codec kgo.CompressionCodecType) ([]byte, error) {
 	if codec == kgo.CodecNone {
 		return src, nil
 	}
@@ -73,10 +116,23 @@ func (d *Decompressor) Decompress(src []byte, codec kgo.CompressionCodecType) ([
 		return nil, err
 	}
 	if known > uint64(d.limit) {
-		return nil, kgo.ErrMaxDecompress
+		return nil, &TooLarge{len(src)}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	out, err := d.within(src, codec, int(known))
+	if err != nil {
+		return nil, err
+	}
+	if d.together && d.waiting > 0 && d.waiting+len(out) > d.limit {
+		return nil, ErrLater
+	}
+	d.waiting += len(out)
+	return out, nil
+}
+
+// within decompresses a batch, of which it is known or not, as 0, what it takes.
+func (d *Decompressor) within(src []byte, codec kgo.CompressionCodecType, known int) ([]byte, error) {
 	if d.scratch == nil {
 		d.scratch = make([]byte, min(scratchBytes, d.limit))
 	}
@@ -90,9 +146,9 @@ func (d *Decompressor) Decompress(src []byte, codec kgo.CompressionCodecType) ([
 		case !errors.Is(err, errNoRoom):
 			return nil, err
 		case len(buf) == d.limit:
-			return nil, kgo.ErrMaxDecompress
+			return nil, &TooLarge{len(src)}
 		}
-		buf = make([]byte, min(max(growth*len(buf), int(known)), d.limit))
+		buf = make([]byte, min(max(growth*len(buf), known), d.limit))
 	}
 }
 

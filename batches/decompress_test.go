@@ -48,7 +48,7 @@ func framed(t testing.TB, b []byte, block int) []byte {
 
 func TestABatchIsDecompressedUpToTheLimitAndNotBeyond(t *testing.T) {
 	const limit = 6<<20 + 1
-	d := NewDecompressor(limit)
+	d := NewDecompressor(limit, false)
 	for name, codec := range producers {
 		for _, n := range []int{0, 1, 1000, scratchBytes - 1, scratchBytes, scratchBytes + 1, 3 << 20, growth * scratchBytes, growth*scratchBytes + 1, limit - 1, limit, limit + 1, 20 << 20} {
 			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestABatchIsDecompressedUpToTheLimitAndNotBeyond(t *testing.T) {
 				src, used := compress(t, codec, want)
 				got, err := d.Decompress(src, used)
 				if n > limit {
-					if !errors.Is(err, kgo.ErrMaxDecompress) {
+					if !isTooLarge(err) {
 						t.Errorf("%d bytes, %v", len(got), err)
 					}
 					return
@@ -81,17 +81,17 @@ func TestTheLimitIsAnEighthOfTheBoundWithinLimits(t *testing.T) {
 }
 
 func TestTheFramingOfTheJavaClientIsRead(t *testing.T) {
-	d := NewDecompressor(5 << 20)
+	d := NewDecompressor(5<<20, false)
 	want := half(4<<20 + 77)
 	if got, err := d.Decompress(framed(t, want, 32<<10), kgo.CodecSnappy); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	if _, err := d.Decompress(framed(t, half(6<<20), 32<<10), kgo.CodecSnappy); !errors.Is(err, kgo.ErrMaxDecompress) {
+	if _, err := d.Decompress(framed(t, half(6<<20), 32<<10), kgo.CodecSnappy); !isTooLarge(err) {
 		t.Error(err)
 	}
 	for _, cut := range []int{1, 3, 5} {
 		whole := framed(t, want, 1<<20)
-		if _, err := d.Decompress(whole[:len(whole)-cut], kgo.CodecSnappy); err == nil || errors.Is(err, kgo.ErrMaxDecompress) {
+		if _, err := d.Decompress(whole[:len(whole)-cut], kgo.CodecSnappy); err == nil || isTooLarge(err) {
 			t.Errorf("cut by %d bytes: %v", cut, err)
 		}
 	}
@@ -100,12 +100,12 @@ func TestTheFramingOfTheJavaClientIsRead(t *testing.T) {
 // TestWhatIsNoBatchIsNotTooLarge: it stops its partition, where a batch that is too large
 // does not.
 func TestWhatIsNoBatchIsNotTooLarge(t *testing.T) {
-	d := NewDecompressor(4 << 20)
+	d := NewDecompressor(4<<20, false)
 	for name, codec := range producers {
 		src, used := compress(t, codec, half(2<<20))
 		for _, bad := range [][]byte{src[:len(src)/2], src[:3], append([]byte("garbage"), src...), nil} {
 			got, err := d.Decompress(bad, used)
-			if err == nil && !(len(bad) == 0 && len(got) == 0) || errors.Is(err, kgo.ErrMaxDecompress) {
+			if err == nil && !(len(bad) == 0 && len(got) == 0) || isTooLarge(err) {
 				t.Errorf("%s of %d bytes: %d bytes, %v", name, len(bad), len(got), err)
 			}
 		}
@@ -113,7 +113,7 @@ func TestWhatIsNoBatchIsNotTooLarge(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(got), err)
 		}
 	}
-	if _, err := d.Decompress([]byte("x"), 7); err == nil || errors.Is(err, kgo.ErrMaxDecompress) {
+	if _, err := d.Decompress([]byte("x"), 7); err == nil || isTooLarge(err) {
 		t.Errorf("unknown codec: %v", err)
 	}
 }
@@ -121,13 +121,13 @@ func TestWhatIsNoBatchIsNotTooLarge(t *testing.T) {
 // TestWhatIsTooLargeTakesNoMoreThanTheLimit, whatever the codec and however many ask.
 func TestWhatIsTooLargeTakesNoMoreThanTheLimit(t *testing.T) {
 	const limit = 8 << 20
-	d := NewDecompressor(limit)
+	d := NewDecompressor(limit, false)
 	for name, codec := range producers {
 		src, used := compress(t, codec, make([]byte, 140<<20))
 		runtime.GC()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, err := d.Decompress(src, used); !errors.Is(err, kgo.ErrMaxDecompress) {
+		if _, err := d.Decompress(src, used); !isTooLarge(err) {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)
@@ -146,13 +146,13 @@ func FuzzTheDecompressorReadsWhatTheClientsDoes(f *testing.F) {
 	}
 	f.Add(framed(f, half(5000), 999), int8(kgo.CodecSnappy))
 	const limit = 64 << 10
-	d, theirs := NewDecompressor(limit), kgo.DefaultDecompressor()
+	d, theirs := NewDecompressor(limit, false), kgo.DefaultDecompressor()
 	f.Fuzz(func(t *testing.T, src []byte, codec int8) {
 		if len(src) > limit {
 			return
 		}
 		got, err := d.Decompress(src, kgo.CompressionCodecType(codec))
-		if errors.Is(err, kgo.ErrMaxDecompress) {
+		if isTooLarge(err) {
 			return // theirs would take gigabytes
 		}
 		want, err2 := theirs.Decompress(src, kgo.CompressionCodecType(codec))
@@ -160,4 +160,25 @@ func FuzzTheDecompressorReadsWhatTheClientsDoes(f *testing.F) {
 			t.Errorf("codec %d: %d bytes, %v; want %d, %v", codec, len(got), err, len(want), err2)
 		}
 	})
+}
+
+func isTooLarge(err error) bool {
+	var e *TooLarge
+	return errors.As(err, &e)
+}
+
+// TestWhatIsNotTakenLeavesLessRoom: a response may have hundreds of batches, each below
+// the limit.
+func TestWhatIsNotTakenLeavesLessRoom(t *testing.T) {
+	d := NewDecompressor(4<<20, true)
+	src := framed(t, half(3<<20), 32<<10)
+	for range 3 {
+		if _, err := d.Decompress(src, kgo.CodecSnappy); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Decompress(src, kgo.CodecSnappy); !errors.Is(err, ErrLater) {
+			t.Errorf("beside one that is not taken: %v", err)
+		}
+		d.Taken()
+	}
 }

@@ -75,12 +75,13 @@ var ErrFenced = errors.New("another process joined the group with the same insta
 
 // Consumer is one member of the group.
 type Consumer struct {
-	cfg     Config
-	handler Handler
-	client  *kgo.Client
-	budget  *budget
-	lease   lease
-	fatal   chan error // capacity 1
+	cfg          Config
+	handler      Handler
+	client       *kgo.Client
+	budget       *budget
+	decompressor *batches.Decompressor
+	lease        lease
+	fatal        chan error // capacity 1
 
 	mu         sync.Mutex
 	table      map[offsets.TopicPartition]*owned
@@ -107,18 +108,19 @@ type Consumer struct {
 // owned is one row of the ownership table.
 type owned struct {
 	Tenure
-	member  string // id under which it was assigned, and which it does not outlive
-	topicID offsets.TopicID
-	loaded  bool   // offset and finished set are known and the handler has it
-	stopped string // why it is not read, "" if it is
-	reason  Reason
-	since   time.Time // of stopped
-	trying  bool      // stopped until where to begin is known
-	loading bool      // a loading has it
-	next    int64     // first offset not yet handed over
-	end     int64     // of its log as last told, or endUnknown
-	fetched bool      // a fetch was answered
-	failed  struct {
+	member    string // id under which it was assigned, and which it does not outlive
+	topicID   offsets.TopicID
+	loaded    bool   // offset and finished set are known and the handler has it
+	stopped   string // why it is not read, "" if it is
+	reason    Reason
+	since     time.Time // of stopped
+	trying    bool      // stopped until where to begin is known
+	stoppedAt int64     // offset
+	loading   bool      // a loading has it
+	next      int64     // first offset not yet handed over
+	end       int64     // of its log as last told, or endUnknown
+	fetched   bool      // a fetch was answered
+	failed    struct {
 		err   error // of the last fetch; nil: it was answered
 		since time.Time
 	}
@@ -128,11 +130,12 @@ type owned struct {
 func New(cfg Config, h Handler) (*Consumer, error) {
 	c := &Consumer{
 		cfg: cfg, handler: h,
-		budget:    newBudget(cfg.ReadingBudget),
-		fatal:     make(chan error, 1),
-		table:     make(map[offsets.TopicPartition]*owned),
-		committed: make(map[offsets.TopicPartition]offsets.Committed),
-		jumps:     make(map[Tenure]jumpTo),
+		budget:       newBudget(cfg.ReadingBudget),
+		decompressor: batches.NewDecompressor(cfg.MaxDecompress, true),
+		fatal:        make(chan error, 1),
+		table:        make(map[offsets.TopicPartition]*owned),
+		committed:    make(map[offsets.TopicPartition]offsets.Committed),
+		jumps:        make(map[Tenure]jumpTo),
 	}
 	c.lease.length = cfg.SessionTimeout - cfg.SessionTimeout/5 // a margin for the way of a heartbeat
 	if err := kgo.ValidateOpts(c.options()...); err != nil {
@@ -163,7 +166,7 @@ func (c *Consumer) options() []kgo.Opt {
 		kgo.FetchMaxPartitionBytes(min(cfg.FetchMaxBytes, 1<<20)),
 		kgo.FetchMaxWait(time.Second),
 		kgo.BrokerMaxReadBytes(1 << 30), // a broker sends a first batch of any size
-		kgo.WithDecompressor(batches.NewDecompressor(cfg.MaxDecompress)),
+		kgo.WithDecompressor(c.decompressor),
 		kgo.OnPartitionsAssigned(c.onAssigned),
 		kgo.OnPartitionsRevoked(c.onRevoked),
 		kgo.OnPartitionsLost(c.onLost),
@@ -219,6 +222,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		c.polling = done
 		c.mu.Unlock()
 		fetches := c.client.PollFetches(poll)
+		c.decompressor.Taken()
 		done()
 		if fetches.IsClientClosed() {
 			return nil

@@ -99,7 +99,7 @@ func (c *Consumer) astray(o *owned, records []*kgo.Record) {
 
 // jumpEvery is the least time between jumps: each makes the client drop what it has
 // fetched and not handed over, of all partitions.
-const jumpEvery = 200 * time.Millisecond
+const jumpEvery = time.Second
 
 // endPoll makes the poll loop turn, if it is polling.
 func (c *Consumer) endPoll() {
@@ -116,7 +116,11 @@ func (c *Consumer) endPoll() {
 // the leap.
 func (c *Consumer) jump() {
 	c.mu.Lock()
-	if len(c.jumps) == 0 {
+	wait := time.Until(c.jumped.Add(jumpEvery))
+	if len(c.jumps) == 0 || wait > 0 {
+		if len(c.jumps) > 0 {
+			time.AfterFunc(wait, c.endPoll)
+		}
 		c.mu.Unlock()
 		return
 	}

@@ -153,15 +153,15 @@ const (
 	NewerVersion Reason = "newer_version" // a newer version wrote what is committed, or the journal
 )
 
-// Stop makes a partition not be read any more in this tenure, and says why.
-func (c *Consumer) Stop(t Tenure, code Reason, reason string) {
+// Stop makes a partition not be read any more in this tenure, and says where and why.
+func (c *Consumer) Stop(t Tenure, at int64, code Reason, reason string) {
 	c.mu.Lock() // held over the pause: the next tenure may not begin in between
 	defer c.mu.Unlock()
 	o := c.row(t)
 	if o == nil || o.stopped != "" {
 		return
 	}
-	o.stopped, o.reason, o.since = reason, code, time.Now()
+	o.stopped, o.reason, o.since, o.stoppedAt = reason, code, time.Now(), at
 	c.client.PauseFetchPartitions(map[string][]int32{t.Topic: {t.Partition}})
 }
 
@@ -197,6 +197,9 @@ func (c *Consumer) Status() Status {
 	}
 	for _, o := range c.table {
 		v := View{o.Tenure, o.loaded, o.stopped, o.reason, o.since, o.trying, o.next, o.end}
+		if o.stopped != "" && o.loaded {
+			v.Next = o.stoppedAt
+		}
 		if o.stopped == "" && o.failed.err != nil && time.Since(o.failed.since) >= loadGrace {
 			v.Stopped, v.Reason, v.Since, v.Trying = fmt.Sprintf("fetches fail, trying again: %v", o.failed.err), Failing, o.failed.since, true
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"layover/batches"
 	"layover/cluster"
 	"layover/offsets"
 
@@ -17,7 +18,7 @@ import (
 // readError deals with an error of fetching one partition. What passes by itself
 // is left to the client; what does not stops that partition, and that alone.
 func (c *Consumer) readError(t Tenure, err error) {
-	var tooLarge *kgo.ErrDecompressTooLarge
+	var tooLarge *batches.TooLarge
 	var loss *kgo.ErrDataLoss
 	switch {
 	case errors.As(err, &loss):
@@ -28,7 +29,9 @@ func (c *Consumer) readError(t Tenure, err error) {
 		// second: the partition is paused until it is known what happened.
 		c.pause(t)
 		go c.outOfRange(t) // ends with its answer, after 30 s at most
+	case errors.Is(err, batches.ErrLater): // it is fetched again, and there is room now
 	case errors.As(err, &tooLarge):
+		c.pause(t)                 // or it is fetched again at once
 		go c.tooLarge(t, tooLarge) // ends with the broker's answer, or with the tenure
 	case isCorrupt(err):
 		c.pause(t) // the client would ask for it again at once
@@ -58,7 +61,7 @@ func (c *Consumer) failing(t Tenure, err error) {
 
 // giveUp stops a partition and says why, in the log as in status.
 func (c *Consumer) giveUp(t Tenure, code Reason, reason string) {
-	c.Stop(t, code, reason)
+	c.Stop(t, c.position(t), code, reason)
 	c.cfg.Log.Error("partition stops reading", "topic", t.Topic, "partition", t.Partition, "offset", c.position(t), "err", reason)
 }
 

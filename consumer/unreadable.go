@@ -9,7 +9,6 @@ import (
 	"layover/batches"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Batch is a record batch that is not read.
@@ -25,20 +24,23 @@ type Batch struct {
 // lookAgain is the pause before a batch is asked for again.
 const lookAgain = time.Second
 
-// tooLarge finds out what a batch holds that is refused for its size, and hands it over
-// in place of its records. The client stands before it until JumpBeyond. It ends with the
-// broker's answer, or with the tenure.
-func (c *Consumer) tooLarge(t Tenure, e *kgo.ErrDecompressTooLarge) {
-	found, ok := c.look(t, e.Offset)
+// tooLarge finds out where the batch is and what it holds that is refused for its size,
+// and hands it over in place of its records. Between the position and the batch there
+// may be others that nobody is to read. It ends with the broker's answer, or with the
+// tenure.
+func (c *Consumer) tooLarge(t Tenure, e *batches.TooLarge) {
+	found, ok := c.look(t, c.position(t))
+	for ok && !e.Matches(&found.Header) && found.Passable() {
+		found, ok = c.look(t, found.Last+1)
+	}
 	switch {
 	case !ok:
-	case found.First > e.Offset: // compacted or truncated since: it is read as it is now
+	case found.Damage != nil: // of a format that does not say how many records it has
+		c.broken(t, e)
+	case !e.Matches(&found.Header): // compacted or truncated since: it is read as it is now
 		c.noteJump(t, jumpTo{c.position(t), -1, true})
 	default:
-		b := Batch{First: e.Offset, Last: e.NextOffset - 1, Records: found.Records, LeaderEpoch: e.Epoch, Aborted: found.Aborted}
-		if found.Damage != nil { // of a format in which a batch does not count its records
-			b.Records = b.Last - b.First + 1
-		}
+		b := Batch{First: found.First, Last: found.Last, Records: found.Records, LeaderEpoch: found.LeaderEpoch, Aborted: found.Aborted}
 		b.Message = fmt.Sprintf("%s/%d@%d: the batch of the offsets %d to %d takes %d bytes with %s and more than %d decompressed, which is the limit: "+
 			"read it from the ingress topic before its retention ends, or send it in smaller batches; LAYOVER_MAX_PARKED_BYTES raises the limit",
 			t.Topic, t.Partition, b.First, b.First, b.Last, found.Bytes, found.Codec, c.cfg.MaxDecompress)

@@ -138,7 +138,7 @@ func (r *router) Jump(j purgatory.Jump) {
 
 // Halt implements lane.Reading.
 func (r *router) Halt(h purgatory.HaltNotice) {
-	r.consumer.Stop(consumer.Tenure{TopicPartition: h.TopicPartition, Epoch: h.Epoch}, haltedBy(h), h.Reason)
+	r.consumer.Stop(consumer.Tenure{TopicPartition: h.TopicPartition, Epoch: h.Epoch}, h.Offset, haltedBy(h), h.Reason)
 }
 
 // haltedBy says what kind of halt it is.

@@ -68,8 +68,9 @@ func (s *skipping) look(f *batches.Found) *left {
 		l.epoch = f.LeaderEpoch // nothing is written in a later one
 	}
 	limit := batches.Limit(s.cfg.MaxParkedBytes)
+	var tooLarge *batches.TooLarge
 	switch _, err := s.records(f, limit); {
-	case errors.Is(err, kgo.ErrMaxDecompress):
+	case errors.As(err, &tooLarge):
 		l.reason, l.why = delay.ReasonTooLargeToRead, fmt.Sprintf("it takes more than %d bytes decompressed, which LAYOVER_MAX_PARKED_BYTES allows a batch", limit)
 	case err != nil:
 		l.reason, l.why = delay.ReasonUnreadable, err.Error()
@@ -85,7 +86,7 @@ func (s *skipping) records(f *batches.Found, limit int) ([]*kgo.Record, error) {
 	answer := kmsg.NewFetchResponseTopicPartition()
 	answer.Partition, answer.RecordBatches = s.Partition, f.Raw[:f.Bytes]
 	out, _ := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{Offset: f.First, Topic: s.Topic, Partition: s.Partition},
-		&answer, batches.NewDecompressor(limit), nil)
+		&answer, batches.NewDecompressor(limit, false), nil)
 	return out.Records, out.Err
 }
 
@@ -112,18 +113,21 @@ func (s *skipping) believe(ctx context.Context, p *partition, f *batches.Found) 
 	if !errors.Is(f.Damage, batches.ErrChecksum) || f.First > s.offset || f.Last < s.offset {
 		return what
 	}
-	if f.Last+1 == p.log.End {
-		return nil
-	}
-	next, err := batches.At(ctx, s.brokers.client, s.TopicPartition, f.Last+1)
-	if errors.Is(err, kerr.OffsetOutOfRange) || errors.Is(err, batches.ErrNone) {
-		return what
-	}
-	if err != nil {
-		return s.brokers.explain(err, fmt.Sprintf("reading at %s/%d@%d", s.Topic, s.Partition, f.Last+1), "Read on topic "+s.Topic)
-	}
-	if next.Damage != nil || next.First != f.Last+1 {
-		return what
+	for last := f.Last; last+1 != p.log.End; { // a bad sector may lie under several
+		next, err := batches.At(ctx, s.brokers.client, s.TopicPartition, last+1)
+		switch {
+		case errors.Is(err, kerr.OffsetOutOfRange) || errors.Is(err, batches.ErrNone):
+			return what
+		case err != nil:
+			return s.brokers.explain(err, fmt.Sprintf("reading at %s/%d@%d", s.Topic, s.Partition, last+1), "Read on topic "+s.Topic)
+		case next.First != last+1 || next.Last < next.First:
+			return what
+		case next.Damage == nil:
+			return nil
+		case !errors.Is(next.Damage, batches.ErrChecksum):
+			return what
+		}
+		last = next.Last
 	}
 	return nil
 }
@@ -145,6 +149,16 @@ func (s *skipping) open(ctx context.Context, p *partition, l *left) error {
 			l.unread = err
 		} else {
 			l.window = known.window
+		}
+	}
+	if start.LeaderEpoch >= 0 {
+		end, err := s.brokers.endOf(ctx, s.TopicPartition)(start.LeaderEpoch)
+		if err != nil {
+			return err
+		}
+		if end >= 0 && l.window.Highest() >= end {
+			return fmt.Errorf("%s: the log was truncated at %d since, and offsets above count as finished that were written anew: "+
+				"start Layover, which reads them, and run this when it has stopped again", s.place, end)
 		}
 	}
 	if l.open = l.last + 1 - max(l.first, l.window.Low()) - between(l.window, l.first, l.last+1); l.open <= 0 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"layover/batches"
 	"layover/cluster"
 	"layover/offsets"
 
@@ -19,6 +20,9 @@ import (
 const (
 	fetchBytes     = 8 << 20
 	partitionBytes = 1 << 20
+	// decompressBytes is what one batch may take decompressed: one of ours takes no more
+	// than a mebibyte, and somebody else may write to the topic.
+	decompressBytes = 8 << 20
 
 	// fetchTimeout is for one answer, however slow its way is.
 	fetchTimeout = 10 * time.Second
@@ -94,7 +98,7 @@ func fetch(ctx context.Context, cl *kgo.Client, leader int32, wants []want) map[
 	for _, w := range wants {
 		names[w.id] = w.at.Topic
 	}
-	decompressor := kgo.DefaultDecompressor()
+	decompressor := batches.NewDecompressor(decompressBytes, false)
 	for _, t := range answer.Topics {
 		if t.Topic == "" { // from version 13 on
 			t.Topic = names[t.TopicID]

@@ -42,7 +42,7 @@ func (r Reader) Unread(b *Batch) bool {
 	if b.Broken {
 		return r.broken(b)
 	}
-	if b.LeaderEpoch > p.readEpoch && !c.newLeader(p, b.First, b.LeaderEpoch) {
+	if from := max(b.First, p.logStart); b.LeaderEpoch > p.readEpoch && !c.newLeader(p, from, b.LeaderEpoch) {
 		return false
 	}
 	from := max(b.First, p.next)

@@ -54,7 +54,7 @@ func (c *Core) holdTarget(t *target, v Verdict, detail string, known bool) {
 		if notice.Changed = h.verdict != v; notice.Changed {
 			c.effects.Holds = append(c.effects.Holds, notice)
 		}
-		h.verdict, h.detail, h.known = v, detail, known
+		h.verdict, h.detail, h.known = v, detail, h.known && known
 		h.backoffMs = min(2*h.backoffMs, holdMaxMs)
 		h.retryAtMs = c.now.WallMs + h.backoffMs
 		return
@@ -85,8 +85,11 @@ func (c *Core) try(t *target, out []Delivery, limit int) []Delivery {
 	if h.trial != nil || c.now.WallMs < h.retryAtMs && h.retryAtMs-c.now.WallMs <= holdMaxMs {
 		return out
 	}
+	if h.known && t != c.dead {
+		h.look = 0
+	}
 	for n := min(trialLook, t.queue.count); n > 0 && t.queue.count > 0; n-- {
-		if h.look >= t.queue.count || h.known {
+		if h.look >= t.queue.count {
 			h.look = 0
 		}
 		e := t.queue.at(h.look)

@@ -189,7 +189,8 @@ func (c *Core) start(e entry, d *dest, trial bool) Delivery {
 	}
 	c.flight[id] = flight{entry: e, dest: d, sinceMs: c.now.WallMs, monotonicMs: c.now.MonotonicMs, busy: true, trial: trial}
 	if d.inFlight == 0 {
-		d.answeredMs, d.proven = c.now.PatienceMs, false
+		d.proven = d.proven && c.now.PatienceMs-d.answeredMs < stuckMs
+		d.answeredMs = c.now.PatienceMs
 	}
 	d.inFlight++
 	d.bytes += int64(e.size)

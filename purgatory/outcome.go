@@ -162,6 +162,9 @@ func (c *Core) delivered(e entry, t *target) {
 
 // again queues a record whose target could not take it, and holds the target.
 func (c *Core) again(e entry, t *target, trial bool, v Verdict, detail string) {
+	if !t.hold.held {
+		e.since = 0 // what it waited for an earlier hold is over
+	}
 	if trial || !t.hold.held {
 		c.holdTarget(t, v, detail, false)
 	}

@@ -39,6 +39,7 @@ type partition struct {
 	// is finished but what the assignment came with.
 	next      int64
 	readEpoch int32 // highest leader epoch of what was read
+	logStart  int64 // as far as it was told; below it nothing is read, whatever is there
 	// strangeUntil is one past the highest finished offset that the assignment brought
 	// without a leader epoch, until a record there or beyond is read; 0: none.
 	strangeUntil int64
@@ -86,6 +87,9 @@ func (c *Core) Assign(a Assignment) {
 		p.commit.repeatUntil = c.now.MonotonicMs + repeatForMs
 	}
 	p.commit.low = a.Window.Low()
+	if a.Next > a.Window.Low() {
+		p.logStart = a.Next
+	}
 	if a.LeaderEpoch < 0 && a.Window.Above() > 0 {
 		p.strangeUntil = a.Window.Highest() + 1
 	}
@@ -137,6 +141,7 @@ func (c *Core) LogStart(tp offsets.TopicPartition, epoch uint64, start int64) {
 	if p == nil || start <= p.next {
 		return
 	}
+	p.logStart = start
 	c.stats.LostToRetention += p.finishRange(p.next, start)
 	p.next = start
 	p.commit.dirty = true

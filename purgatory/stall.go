@@ -28,9 +28,11 @@ const roomShare = 4
 func (c *Core) Room() int { return (c.cfg.MaxBuffered-c.stuck)/roomShare - c.Occupying() }
 
 // byteRoom is the same in bytes, of roomShare times MaxInFlightBytes. One record goes
-// whatever its size, so each silent partition may add one.
+// whatever its size, so each silent partition may add one. Three quarters are left
+// however much is stuck: the bytes are in the store anyway, and the client bounds records alone.
 func (c *Core) byteRoom() int64 {
-	return c.cfg.MaxInFlightBytes - c.stuckBytes/roomShare - c.flightBytes
+	most := c.cfg.MaxInFlightBytes
+	return max(most-c.stuckBytes/roomShare, most-most/roomShare) - c.flightBytes
 }
 
 // divide gives the targets that have something to offer an equal share of what may be in
