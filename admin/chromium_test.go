@@ -132,7 +132,7 @@ func TestChromiumShowsThePageAndAsksForNothingElse(t *testing.T) {
 func TestChromiumDrawsThePage(t *testing.T) {
 	browser := chromium(t)
 	dir := t.ArtifactDir()
-	const height = 2600
+	const height = 6000 // all of the page, with what is sick on top
 	for name, s := range scenes() {
 		for look, is := range map[string]struct {
 			width  int

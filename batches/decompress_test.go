@@ -133,7 +133,7 @@ func TestWhatIsTooLargeTakesNoMoreThanTheLimit(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		took := after.TotalAlloc - before.TotalAlloc
 		t.Logf("%s: 140 MiB of zeros are %d bytes; refusing them allocates %.1f MiB", name, len(src), float64(took)/(1<<20))
-		if most := uint64(limit + limit/2 + 6<<20); took > most { // buffers of lz4 have 4 MiB
+		if most := uint64(limit + limit/2 + 6<<20); took > most && !raced { // buffers of lz4 have 4 MiB
 			t.Errorf("%s: refusing it allocated %d bytes, want at most %d", name, took, most)
 		}
 	}
