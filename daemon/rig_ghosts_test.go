@@ -56,7 +56,7 @@ func (r *rig) silent(member string) bool {
 }
 
 // throwOut makes the group forget a member, as an administrator can.
-func (r *rig) throwOut(m kfake.GroupMember) error {
+func (w *world) throwOut(m kfake.GroupMember) error {
 	req := kmsg.NewPtrLeaveGroupRequest()
 	req.Group = group
 	rm := kmsg.NewLeaveGroupRequestMember()
@@ -64,6 +64,6 @@ func (r *rig) throwOut(m kfake.GroupMember) error {
 	req.Members = append(req.Members, rm)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	_, err := req.RequestWith(ctx, r.client)
+	_, err := req.RequestWith(ctx, w.client)
 	return err
 }

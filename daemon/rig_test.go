@@ -89,22 +89,28 @@ type rig struct {
 }
 
 func TestRigRandomFaults(t *testing.T) {
-	n := *rigSeeds
-	switch {
-	case *rigSeed != 0:
-		*rigFrom, n = *rigSeed, 1
-	case n == 0 && testing.Short():
-		n = 1
-	case n == 0:
-		n = 5
-	}
+	from, n := rigRange(5)
 	total := newSums()
 	for i := range n {
-		seed := *rigFrom + uint64(i)
+		seed := from + uint64(i)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { total.add(runRig(t, seed)) })
 	}
-	t.Logf("%d seeds from %d:\n%v", n, *rigFrom, total)
+	t.Logf("%d seeds from %d:\n%v", n, from, total)
 	total.complain(t, n)
+}
+
+// rigRange returns the first seed to run and how many: those that flags ask for, or as
+// many as are usual.
+func rigRange(usual int) (from uint64, n int) {
+	switch {
+	case *rigSeed != 0:
+		return *rigSeed, 1
+	case *rigSeeds > 0:
+		return *rigFrom, *rigSeeds
+	case testing.Short():
+		return *rigFrom, 1
+	}
+	return *rigFrom, usual
 }
 
 // runRig runs one seed.
