@@ -225,5 +225,11 @@ func IsFenced(err error) bool {
 		errors.Is(err, kerr.FencedInstanceID) || errors.Is(err, kerr.StaleMemberEpoch) || errors.Is(err, ErrNotOwned)
 }
 
+// IsHopeless says whether a commit was refused for its topic, which is gone, another one,
+// or forbidden.
+func IsHopeless(err error) bool {
+	return errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.TopicAuthorizationFailed)
+}
+
 // IsMetadataTooLarge says whether the broker takes less metadata than was sent.
 func IsMetadataTooLarge(err error) bool { return errors.Is(err, kerr.OffsetMetadataTooLarge) }

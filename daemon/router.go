@@ -120,7 +120,8 @@ func (r *router) Commit(commits []offsets.Commit, done func([]purgatory.CommitRe
 		out := make([]purgatory.CommitResult, len(results))
 		for i, c := range results {
 			out[i] = purgatory.CommitResult{Commit: c.Commit, Err: c.Err,
-				Unsent: errors.Is(c.Err, consumer.ErrNotOwned), Fenced: consumer.IsFenced(c.Err), MetadataTooLarge: consumer.IsMetadataTooLarge(c.Err)}
+				Unsent: errors.Is(c.Err, consumer.ErrNotOwned), Fenced: consumer.IsFenced(c.Err), MetadataTooLarge: consumer.IsMetadataTooLarge(c.Err),
+				Hopeless: consumer.IsHopeless(c.Err)}
 		}
 		done(out)
 	})

@@ -164,7 +164,7 @@ func (r *revoking) answered(results []purgatory.CommitResult) {
 		if c.Err != nil {
 			r.retryAt = time.Now().Add(soon)
 		}
-		r.lost = r.lost || c.Fenced
+		r.lost = r.lost || c.Fenced || c.Hopeless // others wait for the end of this tenure
 	}
 }
 

@@ -81,8 +81,10 @@ type CommitResult struct {
 	Fenced bool
 	// MetadataTooLarge: the broker's offset.metadata.max.bytes is lower than ours.
 	MetadataTooLarge bool
-	TookMs           int64 // from sending it to its answer
-	Unsent           bool  // it was not even sent
+	// Hopeless: the topic is gone, another one, or forbidden. No try within seconds mends it.
+	Hopeless bool
+	TookMs   int64 // from sending it to its answer
+	Unsent   bool  // it was not even sent
 }
 
 // Committed takes the answer to a commit. A successful one confirms membership.

@@ -55,12 +55,22 @@ func (c *Core) rest() {
 			continue
 		}
 		t.busy, t.pending, t.hold.exhausted = false, false, false
+		c.restHold(t)
 		c.share(t)
 	}
 	clear(c.busy[len(kept):])
 	c.busy = kept
 	if c.nextTarget >= len(kept) {
 		c.nextTarget = 0
+	}
+}
+
+// restHold ends the hold of a target that nothing is there for any more: it would be sick
+// for ever. For the dead-letter topic reading waits until it takes a record.
+func (c *Core) restHold(t *target) {
+	if t.hold.held && t.inFlight == 0 && t != c.dead {
+		t.hold = hold{}
+		c.effects.Holds = append(c.effects.Holds, HoldNotice{Target: t.name, Label: t.label, Forgotten: true})
 	}
 }
 

@@ -155,12 +155,20 @@ func (c *Core) Revoke(tp offsets.TopicPartition, epoch uint64) {
 	}
 }
 
-// Draining returns how many records of a revoked partition are in flight.
-func (c *Core) Draining(tp offsets.TopicPartition, epoch uint64) int {
-	if p := c.find(tp, epoch); p != nil {
-		return p.inFlight
+// Draining returns how many records of a revoked partition are in flight and may be
+// answered soon: those to target partitions that have fallen silent are not waited for.
+// Its cost grows with what is in flight.
+func (c *Core) Draining(tp offsets.TopicPartition, epoch uint64) (n int) {
+	p := c.find(tp, epoch)
+	if p == nil || p.inFlight == 0 {
+		return 0
 	}
-	return 0
+	for i := range c.flight {
+		if f := &c.flight[i]; f.busy && f.entry.part == p && !f.dest.stuck {
+			n++
+		}
+	}
+	return n
 }
 
 // Tenure names a partition in one assignment.

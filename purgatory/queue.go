@@ -145,14 +145,16 @@ func (q *queue) each(f func(*entry)) {
 	}
 }
 
-// remove takes out the entries that match, in one pass, and keeps the order.
+// remove takes out the entries that match, in one pass, and keeps the order. removed is
+// called behind the pass: with the last record of a target the queue may go.
 func (q *queue) remove(match func(*entry) bool, removed func(entry)) {
 	kept := 0
+	var out []entry
 	for i := range q.count {
 		e := q.buf[(q.head+i)%len(q.buf)]
 		if match(&e) {
 			q.bytes -= int64(e.size)
-			removed(e)
+			out = append(out, e)
 			continue
 		}
 		q.buf[(q.head+kept)%len(q.buf)] = e
@@ -163,4 +165,7 @@ func (q *queue) remove(match func(*entry) bool, removed func(entry)) {
 	}
 	q.count = kept
 	q.shrink()
+	for _, e := range out {
+		removed(e)
+	}
 }
