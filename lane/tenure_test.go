@@ -15,10 +15,6 @@ func windowFinished(low, from, to int64) *offsets.Window {
 	return w
 }
 
-// stuckAfter is when what a silent target partition has in flight is not waited for any
-// more; it is less than drainTimeout.
-const stuckAfter = 2 * time.Second
-
 func TestARevokeEndsAfterDrainAndCommitAtMost(t *testing.T) {
 	for name, test := range map[string]struct {
 		fault       func(*kafka)
@@ -27,9 +23,9 @@ func TestARevokeEndsAfterDrainAndCommitAtMost(t *testing.T) {
 	}{
 		"everything answers":      {func(*kafka) {}, 0, 0, 2},
 		"deliveries take a while": {func(k *kafka) { k.slow = 2 * time.Second }, 2 * time.Second, 2 * time.Second, 2},
-		"deliveries never answer": {func(k *kafka) { k.silent = true }, stuckAfter, stuckAfter + soon, 0},
+		"deliveries never answer": {func(k *kafka) { k.silent = true }, drainTimeout, drainTimeout + soon, 0},
 		"commits never answer":    {func(k *kafka) { k.mute = true }, commitTimeout, commitTimeout + soon, 2},
-		"neither of them does":    {func(k *kafka) { k.silent, k.mute = true, true }, stuckAfter, stuckAfter + commitTimeout + 2*soon, 0},
+		"neither of them does":    {func(k *kafka) { k.silent, k.mute = true, true }, drainTimeout, drainTimeout + commitTimeout + 2*soon, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(c *Config) { c.CommitInterval = time.Hour }, func(r *rig) {

@@ -46,9 +46,10 @@ type partition struct {
 	// finishedUntil caches the end of the finished run that next is in.
 	finishedUntil int64
 
-	confirmed bool // a commit succeeded since the assignment, or since the lease ran out
-	draining  bool // revoked: nothing is offered any more
-	gone      bool // swept; alive only until what is in flight has an outcome
+	confirmed bool  // a commit succeeded since the assignment, or since the lease ran out
+	draining  bool  // revoked: nothing is offered any more
+	revokedMs int64 // patience clock of that
+	gone      bool  // swept; alive only until what is in flight has an outcome
 	halted    *HaltNotice
 
 	ages    ages
@@ -151,12 +152,12 @@ func (c *Core) LogStart(tp offsets.TopicPartition, epoch uint64, start int64) {
 // Sweep ends the tenure.
 func (c *Core) Revoke(tp offsets.TopicPartition, epoch uint64) {
 	if p := c.find(tp, epoch); p != nil {
-		p.draining = true
+		p.draining, p.revokedMs = true, c.now.PatienceMs
 	}
 }
 
 // Draining returns how many records of a revoked partition are in flight and may be
-// answered soon: those to target partitions that have fallen silent are not waited for.
+// answered soon: those to target partitions that were silent before are not waited for.
 // Its cost grows with what is in flight.
 func (c *Core) Draining(tp offsets.TopicPartition, epoch uint64) (n int) {
 	p := c.find(tp, epoch)
@@ -164,7 +165,7 @@ func (c *Core) Draining(tp offsets.TopicPartition, epoch uint64) (n int) {
 		return 0
 	}
 	for i := range c.flight {
-		if f := &c.flight[i]; f.busy && f.entry.part == p && !f.dest.stuck {
+		if f := &c.flight[i]; f.busy && f.entry.part == p && p.revokedMs-f.dest.answeredMs < stuckMs {
 			n++
 		}
 	}
