@@ -51,7 +51,7 @@ func (in *instance) sickAs(want, kind, readyz string) {
 	if _, body := in.get("/metrics"); !strings.Contains(body, fmt.Sprintf("\nlayover_sick{kind=%q} 1\n", kind)) {
 		in.w.Errorf("the metric does not count the %s", kind)
 	}
-	in.w.until(time.Minute, "the log says so", func() bool { return len(linesWith(in.logs.String(), "sick")) == 1 })
+	in.w.until(time.Minute, "the log says so", func() bool { return len(linesWith(in.logs.String(), "sick kind="+kind)) == 1 })
 }
 
 // wellAgain waits until nothing is sick, and looks whether everything says so.
