@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -227,12 +226,7 @@ func (w *Watcher) Health() Health {
 	for k, v := range w.warnings {
 		h.Warnings[k] = v
 	}
-	for _, t := range w.topics {
-		if t.State == Missing || t.State == Forbidden {
-			h.Unusable = append(h.Unusable, *t)
-		}
-	}
-	slices.SortFunc(h.Unusable, func(a, b Topic) int { return strings.Compare(a.Name, b.Name) })
-	h.Missing = w.unusable()
+	h.Unusable = w.unusable()
+	h.Missing = missing(h.Unusable)
 	return h
 }

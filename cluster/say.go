@@ -7,14 +7,22 @@ import (
 	"time"
 )
 
-// unusable lists configured topics that cannot be used. Callers hold mu.
-func (w *Watcher) unusable() (out []string) {
-	for name, t := range w.topics {
+// unusable returns configured topics that cannot be used, by name. Callers hold mu.
+func (w *Watcher) unusable() (out []Topic) {
+	for _, t := range w.topics {
 		if t.State == Missing || t.State == Forbidden {
-			out = append(out, fmt.Sprintf("topic %s is %s", name, t.State))
+			out = append(out, *t)
 		}
 	}
-	slices.Sort(out)
+	slices.SortFunc(out, func(a, b Topic) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// missing says of topics why they cannot be used.
+func missing(unusable []Topic) (out []string) {
+	for i := range unusable {
+		out = append(out, fmt.Sprintf("topic %s is %s", unusable[i].Name, unusable[i].State))
+	}
 	return out
 }
 
@@ -25,7 +33,7 @@ func (w *Watcher) say(now time.Time) {
 	defer w.mu.Unlock()
 	w.sayNames(now)
 	var about, problem string // about is the same as long as it lasts: an error names another broker each time
-	switch missing := w.unusable(); {
+	switch missing := missing(w.unusable()); {
 	case w.err != nil:
 		about, problem = "no broker answers", fmt.Sprintf("no broker answers: %v", w.err)
 	case len(missing) > 0:

@@ -45,8 +45,8 @@ func (in *instance) metric(prefix string) (sum float64) {
 	return sum
 }
 
-// onTime sends a record with a delay of a second to each of some partitions of the usual
-// ingress topic, and fails the test unless all are delivered within 5 s of their deadline.
+// onTime sends a record to each of some ingress partitions, with a delay of a second. The
+// test fails unless all are delivered within 5 s of their deadline.
 func (w *world) onTime(partitions ...int32) {
 	w.Helper()
 	before := w.count(egress)
