@@ -83,7 +83,8 @@ func (f *fixture) kafka(opts ...kgo.Opt) *kgo.Client {
 	return c
 }
 
-func (f *fixture) createTopic(name string, partitions int32, config map[string]string) {
+// createTopic makes a topic and returns the id that Kafka gave it.
+func (f *fixture) createTopic(name string, partitions int32, config map[string]string) kadm.TopicID {
 	f.Helper()
 	values := make(map[string]*string)
 	for k, v := range config {
@@ -98,6 +99,7 @@ func (f *fixture) createTopic(name string, partitions int32, config map[string]s
 	if err != nil {
 		f.Fatalf("topic %s: %v", name, err)
 	}
+	return r.ID
 }
 
 // settings returns the environment for a Layover on this fixture's topics, and

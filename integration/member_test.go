@@ -136,13 +136,14 @@ func (m *member) commit(id kadm.TopicID, commits ...at) map[int32]error {
 }
 
 // createIngress makes ingress, waits until the broker knows it, and returns its id.
-func (f *fixture) createIngress(partitions int32) (id kadm.TopicID) {
+func (f *fixture) createIngress(partitions int32) kadm.TopicID {
 	f.Helper()
-	f.createTopic(f.ingress, partitions, nil)
+	id := f.createTopic(f.ingress, partitions, nil)
 	eventually(f.T, 20*time.Second, "the broker has all partitions", func() bool {
+		// The client answers from what it knew a moment ago: it may be another topic of that name.
 		topics, err := f.admin.ListTopics(f.Context(), f.ingress)
-		id = topics[f.ingress].ID
-		if err != nil || topics.Error() != nil || len(topics[f.ingress].Partitions) != int(partitions) {
+		t := topics[f.ingress]
+		if err != nil || topics.Error() != nil || t.ID != id || len(t.Partitions) != int(partitions) {
 			return false
 		}
 		ends, err := f.ends(f.ingress)
