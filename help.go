@@ -10,8 +10,8 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"layover/cli/completion"
 	"layover/client"
-	"layover/completion"
 )
 
 // help is the verb help: all verbs, or what one of them says about itself.

@@ -10,11 +10,11 @@ import (
 	"os/signal"
 	"syscall"
 
+	"layover/cli/completion"
+	"layover/cli/config"
+	"layover/cli/dev"
+	"layover/cli/journal"
 	"layover/client"
-	"layover/completion"
-	"layover/dev"
-	"layover/inspect"
-	"layover/settings"
 )
 
 // verb is one word of the command line.
@@ -41,10 +41,10 @@ func verbs() []verb {
 		{"run", "deliver delayed records until stopped (the default)", runDaemon, runFlags, nil, true},
 		{"dev", "try it out on an embedded broker, without Kafka", runDev, dev.Flags, nil, true},
 		{"send", "write a delayed record", client.Send, client.SendFlags, nil, false},
-		{"journal", "show, recover or reset what is finished, as the journals have it", inspect.Journal, inspect.Flags, inspect.Actions, false},
-		{"skip", "leave out what a partition has stopped at", inspect.Skip, inspect.SkipFlags, nil, false},
+		{"journal", "show, recover or reset what is finished, as the journals have it", journal.Journal, journal.Flags, journal.Actions, false},
+		{"skip", "leave out what a partition has stopped at", journal.Skip, journal.SkipFlags, nil, false},
 		{"health", "ask a running Layover how it is", client.Health, client.HealthFlags, nil, false},
-		{"config", "show or check the settings, or list what there are", settings.Config, settings.Flags, settings.Actions, false},
+		{"config", "show or check the settings, or list what there are", config.Config, config.Flags, config.Actions, false},
 		{"completion", "print a script that completes this in a shell", printCompletion, nil, completion.Shells, false},
 		{"version", "print the version", printVersion, versionFlags, nil, false},
 		{"help", "print this, or what is known about a verb", help, nil, verbNames, false},

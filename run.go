@@ -9,11 +9,11 @@ import (
 	"log/slog"
 	"os"
 
+	verbconfig "layover/cli/config"
+	"layover/cli/dev"
 	"layover/client"
 	"layover/config"
 	"layover/daemon"
-	"layover/dev"
-	"layover/settings"
 )
 
 // runFlags returns the flags of run, for those who list them.
@@ -92,7 +92,7 @@ once.
 Exit code: 0 when stopped, 1 if it cannot go on, 2 if the command line or a
 setting is wrong. 'layover config' shows what is set and from where.
 
-` + settings.Table()
+` + verbconfig.Table()
 }
 
 // newLogger returns a logger of lines in w. Auto is text where a person reads

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"layover/envfile"
+	"layover/cli/envfile"
 )
 
 // The exit codes of every verb.

@@ -17,10 +17,10 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"layover/cli/journal"
 	"layover/client"
 	"layover/config"
 	"layover/daemon"
-	"layover/inspect"
 )
 
 // operating is the document with a section for each alert.
@@ -270,7 +270,7 @@ func walk(body, path string) error {
 func (o *real) verb(line string) {
 	o.Helper()
 	words := strings.Fields(line)[1:]
-	verbs := map[string]func(context.Context, client.Process) int{"health": client.Health, "journal": inspect.Journal, "skip": inspect.Skip, "send": client.Send}
+	verbs := map[string]func(context.Context, client.Process) int{"health": client.Health, "journal": journal.Journal, "skip": journal.Skip, "send": client.Send}
 	run, ok := verbs[words[0]]
 	if !ok {
 		o.Errorf("not a verb that is tested: %s", line)

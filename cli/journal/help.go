@@ -1,4 +1,4 @@
-package inspect
+package journal
 
 const help = `Usage: layover journal show    [--topic T] [--partition N] [--runs] [-o json]
        layover journal recover [--topic T] [--partition N] [--execute]

@@ -1,4 +1,4 @@
-// Package settings is the verb config: it shows what settings Layover would run
+// Package config is the verb config: it shows what settings Layover would run
 // with and where each is from, checks them, and lists what there are.
 //
 //	$ layover config
@@ -9,7 +9,7 @@
 //
 // It only prints what package config says, and asks nobody: whether the topics
 // are there is for layover run to find out.
-package settings
+package config
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package settings
+package config
 
 import (
 	"bytes"
@@ -112,7 +112,7 @@ func settingsOf(t *testing.T, stdout string) []map[string]any {
 	if err := json.Unmarshal([]byte(stdout), &object); err != nil || len(object) != 1 || strings.Count(stdout, "\n") != 1 {
 		t.Fatalf("%q: %v", stdout, err)
 	}
-	doc, err := os.ReadFile("../docs/configuration.md")
+	doc, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {
 		t.Fatal(err)
 	}

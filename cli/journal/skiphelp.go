@@ -1,4 +1,4 @@
-package inspect
+package journal
 
 const skipHelp = `Usage: layover skip TOPIC/PARTITION@OFFSET [--execute] [--drop] [-o json]
 

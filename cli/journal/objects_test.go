@@ -1,4 +1,4 @@
-package inspect
+package journal
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 // objects are the lines of stdout, each one object whose fields are documented.
 func objects(t *testing.T, stdout string) []map[string]any {
 	t.Helper()
-	doc, err := os.ReadFile("../docs/command-line.md")
+	doc, err := os.ReadFile("../../docs/command-line.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package inspect is the verb journal: it shows what the journals hold, and mends what
+// Package journal is the verb journal: it shows what the journals hold, and mends what
 // running members leave to an operator on purpose.
 //
 //	$ layover journal show --partition 0
@@ -22,4 +22,4 @@
 //
 // It is no member of the group and takes nothing from one: an offset is committed as
 // the coordinator allows it to anybody, while the group has no members.
-package inspect
+package journal
