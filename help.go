@@ -11,13 +11,13 @@ import (
 	"strings"
 
 	"layover/cli/completion"
-	"layover/client"
+	"layover/cli/process"
 )
 
 // help is the verb help: all verbs, or what one of them says about itself.
-func help(ctx context.Context, p client.Process) int {
+func help(ctx context.Context, p process.Process) int {
 	if len(p.Args) > 0 && !strings.HasPrefix(p.Args[0], "-") {
-		return run(client.Process{
+		return run(process.Process{
 			Args: []string{p.Args[0], "--help"}, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr,
 		})
 	}
@@ -56,8 +56,8 @@ func verbNames() [][2]string {
 }
 
 // printCompletion is the verb completion.
-func printCompletion(_ context.Context, p client.Process) int {
-	operands, err := client.ParseFlags(client.NewFlags(p.Verb), p.Args)
+func printCompletion(_ context.Context, p process.Process) int {
+	operands, err := process.ParseFlags(process.NewFlags(p.Verb), p.Args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return p.Help(completion.Help)
@@ -87,8 +87,8 @@ func printCompletion(_ context.Context, p client.Process) int {
 
 // versionFlags returns the flags of version, for those who list them.
 func versionFlags() *flag.FlagSet {
-	flags := client.NewFlags("version")
-	client.AddOutput(flags)
+	flags := process.NewFlags("version")
+	process.AddOutput(flags)
 	return flags
 }
 
@@ -100,21 +100,21 @@ Prints the version, the revision it was built from, and the version of Go.
 `
 
 // printVersion is the verb version.
-func printVersion(_ context.Context, p client.Process) int {
-	flags := client.NewFlags(p.Verb)
-	output := client.AddOutput(flags)
+func printVersion(_ context.Context, p process.Process) int {
+	flags := process.NewFlags(p.Verb)
+	output := process.AddOutput(flags)
 	if code, done := noArguments(p, flags, func() string { return versionHelp }); done {
 		return code
 	}
 	v, r := built()
 	if output.JSON() {
-		err := client.WriteJSON(p.Stdout, map[string]string{
+		err := process.WriteJSON(p.Stdout, map[string]string{
 			"version": v, "revision": r, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 		})
 		if err != nil {
 			return p.Fail(fmt.Errorf("stdout: %w", err))
 		}
-		return client.ExitOK
+		return process.ExitOK
 	}
 	return p.Print(fmt.Sprintf("layover %s\nrevision %s\n%s %s/%s\n", v, r, runtime.Version(), runtime.GOOS, runtime.GOARCH))
 }

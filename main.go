@@ -13,14 +13,16 @@ import (
 	"layover/cli/completion"
 	"layover/cli/config"
 	"layover/cli/dev"
+	"layover/cli/health"
 	"layover/cli/journal"
-	"layover/client"
+	"layover/cli/process"
+	"layover/cli/send"
 )
 
 // verb is one word of the command line.
 type verb struct {
 	name, synopsis string
-	run            func(context.Context, client.Process) int
+	run            func(context.Context, process.Process) int
 	// flags are those that run parses, for those who list them; none is --help
 	// alone. words are the operands with a meaning of their own, each with what it
 	// does.
@@ -40,10 +42,10 @@ func verbs() []verb {
 	return []verb{
 		{"run", "deliver delayed records until stopped (the default)", runDaemon, runFlags, nil, true},
 		{"dev", "try it out on an embedded broker, without Kafka", runDev, dev.Flags, nil, true},
-		{"send", "write a delayed record", client.Send, client.SendFlags, nil, false},
+		{"send", "write a delayed record", send.Run, send.Flags, nil, false},
 		{"journal", "show, recover or reset what is finished, as the journals have it", journal.Journal, journal.Flags, journal.Actions, false},
 		{"skip", "leave out what a partition has stopped at", journal.Skip, journal.SkipFlags, nil, false},
-		{"health", "ask a running Layover how it is", client.Health, client.HealthFlags, nil, false},
+		{"health", "ask a running Layover how it is", health.Run, health.Flags, nil, false},
 		{"config", "show or check the settings, or list what there are", config.Config, config.Flags, config.Actions, false},
 		{"completion", "print a script that completes this in a shell", printCompletion, nil, completion.Shells, false},
 		{"version", "print the version", printVersion, versionFlags, nil, false},
@@ -52,18 +54,18 @@ func verbs() []verb {
 }
 
 func main() {
-	os.Exit(run(client.Process{
+	os.Exit(run(process.Process{
 		Args: os.Args[1:], Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		StdinIsTerminal: isTerminal(os.Stdin), StdoutIsTerminal: isTerminal(os.Stdout), StderrIsTerminal: isTerminal(os.Stderr),
 	}))
 }
 
 // run runs the verb that the arguments begin with, and returns the exit code.
-func run(p client.Process) int {
+func run(p process.Process) int {
 	name := "run"
 	if err := p.TakeEnvFiles(); err != nil {
 		fmt.Fprintln(p.Stderr, "layover:", err)
-		return client.ExitUsage
+		return process.ExitUsage
 	}
 	if len(p.Args) > 0 {
 		name, p.Args = p.Args[0], p.Args[1:]
@@ -80,7 +82,7 @@ func run(p client.Process) int {
 		}
 		if len(p.EnvFiles) > 0 && !v.readsSettings() {
 			fmt.Fprintf(p.Stderr, "layover: --env-file goes with a verb that reads settings, and %s does not\n", v.name)
-			return client.ExitUsage
+			return process.ExitUsage
 		}
 		p.Verb = v.name
 		ctx := context.Background()
@@ -93,5 +95,5 @@ func run(p client.Process) int {
 		return v.run(ctx, p)
 	}
 	fmt.Fprintf(p.Stderr, "layover: unknown verb %q\n\n%s", name, verbTable())
-	return client.ExitUsage
+	return process.ExitUsage
 }

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"layover/client"
+	"layover/cli/process"
 	"layover/config"
 )
 
@@ -56,7 +56,7 @@ func TestVerbs(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			code := run(client.Process{Args: test.args, Environ: test.environ, Stdout: &stdout, Stderr: &stderr})
+			code := run(process.Process{Args: test.args, Environ: test.environ, Stdout: &stdout, Stderr: &stderr})
 			if code != test.code || !strings.Contains(stdout.String(), test.stdout) || !strings.Contains(stderr.String(), test.stderr) {
 				t.Errorf("code %d, stdout %q, stderr %q", code, &stdout, &stderr)
 			}
@@ -79,7 +79,7 @@ func TestWhatCannotBePrintedIsAnErrorOfEveryVerb(t *testing.T) {
 	}
 	for _, args := range lines {
 		var stderr bytes.Buffer
-		code := run(client.Process{Args: args, Stdout: fullDisk{}, Stderr: &stderr})
+		code := run(process.Process{Args: args, Stdout: fullDisk{}, Stderr: &stderr})
 		if code != 1 || !strings.HasPrefix(stderr.String(), "layover ") || !strings.HasSuffix(stderr.String(), ": stdout: no space left on device\n") {
 			t.Errorf("%q: code %d, stderr %q", args, code, &stderr)
 		}

@@ -11,22 +11,22 @@ import (
 
 	verbconfig "layover/cli/config"
 	"layover/cli/dev"
-	"layover/client"
+	"layover/cli/process"
 	"layover/config"
 	"layover/daemon"
 )
 
 // runFlags returns the flags of run, for those who list them.
-func runFlags() *flag.FlagSet { return newRunFlags(new(client.Process)) }
+func runFlags() *flag.FlagSet { return newRunFlags(new(process.Process)) }
 
-func newRunFlags(p *client.Process) *flag.FlagSet {
-	flags := client.NewFlags("run")
+func newRunFlags(p *process.Process) *flag.FlagSet {
+	flags := process.NewFlags("run")
 	p.AddEnvFile(flags)
 	return flags
 }
 
 // runDaemon is the verb run.
-func runDaemon(ctx context.Context, p client.Process) int {
+func runDaemon(ctx context.Context, p process.Process) int {
 	if code, done := noArguments(p, newRunFlags(&p), runHelp); done {
 		return code
 	}
@@ -39,7 +39,7 @@ func runDaemon(ctx context.Context, p client.Process) int {
 			fmt.Fprintln(p.Stderr, "warning:", warning)
 		}
 		fmt.Fprintln(p.Stderr, err)
-		return client.ExitUsage
+		return process.ExitUsage
 	}
 	log := newLogger(cfg.LogLevel, cfg.LogFormat, p.Stderr)
 	for _, warning := range warnings {
@@ -54,19 +54,19 @@ func runDaemon(ctx context.Context, p client.Process) int {
 	if err != nil {
 		return p.Fail(err)
 	}
-	return client.ExitOK
+	return process.ExitOK
 }
 
 // runDev is the verb dev.
-func runDev(ctx context.Context, p client.Process) int {
+func runDev(ctx context.Context, p process.Process) int {
 	v, revision := built()
 	return dev.Run(ctx, p, dev.Options{NewLogger: newLogger, Version: v, Revision: revision})
 }
 
 // noArguments handles the command line of a verb that has nothing but flags.
 // done says that this was all.
-func noArguments(p client.Process, flags *flag.FlagSet, text func() string) (code int, done bool) {
-	operands, err := client.ParseFlags(flags, p.Args)
+func noArguments(p process.Process, flags *flag.FlagSet, text func() string) (code int, done bool) {
+	operands, err := process.ParseFlags(flags, p.Args)
 	if err == nil && len(operands) > 0 {
 		err = fmt.Errorf("unexpected argument %q", operands[0])
 	}
@@ -76,7 +76,7 @@ func noArguments(p client.Process, flags *flag.FlagSet, text func() string) (cod
 	case err != nil:
 		return p.FailUsage(err), true
 	}
-	return client.ExitOK, false
+	return process.ExitOK, false
 }
 
 // runHelp lists the settings from their specification.

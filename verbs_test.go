@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"layover/client"
+	"layover/cli/process"
 	"layover/config"
 	"layover/daemon"
 )
@@ -24,7 +24,7 @@ import (
 // do runs a command line and returns what it leaves behind.
 func do(environ []string, args ...string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
-	code = run(client.Process{Args: args, Environ: environ, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &err})
+	code = run(process.Process{Args: args, Environ: environ, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &err})
 	return code, out.String(), err.String()
 }
 
@@ -69,11 +69,11 @@ func TestEveryVerbTakesAndExplainsTheFlagsThatItLists(t *testing.T) {
 				if value == "" {
 					value = "x"
 				}
-				if code, stdout, stderr := do(nil, v.name, name+"="+value, "--help"); code != client.ExitOK || stdout != text {
+				if code, stdout, stderr := do(nil, v.name, name+"="+value, "--help"); code != process.ExitOK || stdout != text {
 					t.Errorf("%s=%s is not taken: code %d, stderr %q", name, value, code, stderr)
 				}
 			}
-			if code, _, _ := do(nil, v.name, "--nonesuch", "--help"); code != client.ExitUsage {
+			if code, _, _ := do(nil, v.name, "--nonesuch", "--help"); code != process.ExitUsage {
 				t.Errorf("a flag that is not listed: code %d", code)
 			}
 			if v.words != nil {
@@ -91,7 +91,7 @@ func TestTheScriptsKnowEveryVerbAndFlag(t *testing.T) {
 	for shell, args := range map[string][]string{"bash": {"-n"}, "zsh": {"-n"}, "fish": {"--no-execute"}} {
 		t.Run(shell, func(t *testing.T) {
 			code, script, stderr := do(nil, "completion", shell)
-			if code != client.ExitOK || stderr != "" {
+			if code != process.ExitOK || stderr != "" {
 				t.Fatalf("code %d, stderr %q", code, stderr)
 			}
 			path := filepath.Join(t.TempDir(), "script")
@@ -150,7 +150,7 @@ func equalSets(a, b []string) bool {
 func TestVersionForMachines(t *testing.T) {
 	code, stdout, _ := do(nil, "version", "-o", "json")
 	var got map[string]string
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != client.ExitOK {
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != process.ExitOK {
 		t.Fatalf("%q: %v", stdout, err)
 	}
 	doc := read(t, "docs/command-line.md")
@@ -172,7 +172,7 @@ func TestEnvFilesStandBeforeAndBehindTheVerb(t *testing.T) {
 	for _, v := range verbs() {
 		before := []string{"--env-file", path, v.name}
 		if !v.readsSettings() {
-			if code, stdout, stderr := do(nil, before...); code != client.ExitUsage || stdout != "" || !strings.Contains(stderr, "--env-file goes with") {
+			if code, stdout, stderr := do(nil, before...); code != process.ExitUsage || stdout != "" || !strings.Contains(stderr, "--env-file goes with") {
 				t.Errorf("%s: code %d, stdout %q, stderr %q", v.name, code, stdout, stderr)
 			}
 			continue
@@ -183,15 +183,15 @@ func TestEnvFilesStandBeforeAndBehindTheVerb(t *testing.T) {
 		extra := map[string][]string{"journal": {"show"}, "skip": {"delayed/0@1"}}[v.name]
 		for _, args := range [][]string{append(before, extra...), append([]string{v.name, "--env-file=" + path}, extra...)} {
 			code, _, stderr := do(nil, args...)
-			if code != client.ExitUsage || !strings.Contains(stderr, "LAYOVER_LANES: ") || strings.Contains(stderr, "KAFKA_BROKERS: ") {
+			if code != process.ExitUsage || !strings.Contains(stderr, "LAYOVER_LANES: ") || strings.Contains(stderr, "KAFKA_BROKERS: ") {
 				t.Errorf("%q: code %d, stderr %q", args, code, stderr)
 			}
 		}
 	}
-	if code, _, stderr := do(nil, "--env-file", path); code != client.ExitUsage || !strings.Contains(stderr, "LAYOVER_LANES: ") {
+	if code, _, stderr := do(nil, "--env-file", path); code != process.ExitUsage || !strings.Contains(stderr, "LAYOVER_LANES: ") {
 		t.Errorf("without a verb: code %d, stderr %q", code, stderr)
 	}
-	if code, _, stderr := do(nil, "--env-file"); code != client.ExitUsage || stderr != "layover: --env-file: want the name of a file\n" {
+	if code, _, stderr := do(nil, "--env-file"); code != process.ExitUsage || stderr != "layover: --env-file: want the name of a file\n" {
 		t.Errorf("without a file: code %d, stderr %q", code, stderr)
 	}
 }

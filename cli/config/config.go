@@ -21,7 +21,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"layover/client"
+	"layover/cli/process"
 	"layover/config"
 )
 
@@ -57,19 +57,19 @@ the command line or a setting is wrong.
 // command is the command line of the verb as it was given.
 type command struct {
 	*flag.FlagSet
-	output *client.Output
+	output *process.Output
 	action string
 }
 
-func newCommand(p *client.Process) *command {
-	c := &command{FlagSet: client.NewFlags("config")}
+func newCommand(p *process.Process) *command {
+	c := &command{FlagSet: process.NewFlags("config")}
 	p.AddEnvFile(c.FlagSet)
-	c.output = client.AddOutput(c.FlagSet)
+	c.output = process.AddOutput(c.FlagSet)
 	return c
 }
 
 // Flags returns the flags of the verb, for those who list them.
-func Flags() *flag.FlagSet { return newCommand(new(client.Process)).FlagSet }
+func Flags() *flag.FlagSet { return newCommand(new(process.Process)).FlagSet }
 
 // Actions returns the words that the verb takes, each with what it does.
 func Actions() [][2]string {
@@ -81,7 +81,7 @@ func Actions() [][2]string {
 }
 
 // Config is the verb config.
-func Config(_ context.Context, p client.Process) int {
+func Config(_ context.Context, p process.Process) int {
 	c, err := parse(&p)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -98,18 +98,18 @@ func Config(_ context.Context, p client.Process) int {
 	}
 	if err != nil {
 		fmt.Fprintln(p.Stderr, err)
-		return client.ExitUsage
+		return process.ExitUsage
 	}
 	if c.action == actionCheck {
-		return client.ExitOK
+		return process.ExitOK
 	}
 	return c.finish(p, c.printValues(p.Stdout, values))
 }
 
 // parse reads the command line, and the files that it names.
-func parse(p *client.Process) (*command, error) {
+func parse(p *process.Process) (*command, error) {
 	c := newCommand(p)
-	operands, err := client.ParseFlags(c.FlagSet, p.Args)
+	operands, err := process.ParseFlags(c.FlagSet, p.Args)
 	switch {
 	case err != nil:
 		return nil, err
@@ -134,11 +134,11 @@ func parse(p *client.Process) (*command, error) {
 	return c, p.ReadEnvFiles()
 }
 
-func (c *command) finish(p client.Process, err error) int {
+func (c *command) finish(p process.Process, err error) int {
 	if err != nil {
 		return p.Fail(fmt.Errorf("stdout: %w", err))
 	}
-	return client.ExitOK
+	return process.ExitOK
 }
 
 // valueFacts is what -o json prints of a value. The names are documented.
@@ -157,7 +157,7 @@ func (c *command) printValues(w io.Writer, values []config.Value) error {
 		for i, v := range values {
 			all[i] = valueFacts{v.Variable, v.Text, v.Effective, string(v.Origin.Kind), v.Origin.Path, v.Secret}
 		}
-		return client.WriteJSON(w, map[string]any{"settings": all})
+		return process.WriteJSON(w, map[string]any{"settings": all})
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, v := range values {
@@ -210,7 +210,7 @@ func (c *command) printTable(w io.Writer) error {
 		for _, row := range config.Table() {
 			all = append(all, rowFacts{row.Variable, row.File(), row.Default, row.Values, row.Description, row.Example, row.Secret})
 		}
-		return client.WriteJSON(w, map[string]any{"settings": all})
+		return process.WriteJSON(w, map[string]any{"settings": all})
 	}
 	_, err := io.WriteString(w, Table())
 	return err

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"layover/client"
+	"layover/cli/process"
 	"layover/config"
 )
 
@@ -25,7 +25,7 @@ type result struct {
 func do(t *testing.T, environ []string, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := Config(t.Context(), client.Process{Verb: "config", Args: args, Environ: environ, Stdout: &stdout, Stderr: &stderr})
+	code := Config(t.Context(), process.Process{Verb: "config", Args: args, Environ: environ, Stdout: &stdout, Stderr: &stderr})
 	return result{code, stdout.String(), stderr.String()}
 }
 
@@ -55,7 +55,7 @@ var columns = regexp.MustCompile(`^([A-Z_]+) {2,}(\S.*?) {2,}(\S.*)$`)
 func TestEverySettingIsPrintedWithWhereItIsFrom(t *testing.T) {
 	environ, group, first, second := environment(t)
 	got := do(t, environ, "--env-file", first, "print", "--env-file="+second)
-	if got.code != client.ExitOK || got.stderr != "" {
+	if got.code != process.ExitOK || got.stderr != "" {
 		t.Fatalf("got %+v", got)
 	}
 	rows := make(map[string][2]string)
@@ -151,16 +151,16 @@ func TestMachinesGetTheSame(t *testing.T) {
 }
 
 func TestCheckSaysAllThatIsWrongAndNothingElse(t *testing.T) {
-	if got := do(t, minimal, "check"); got != (result{code: client.ExitOK}) {
+	if got := do(t, minimal, "check"); got != (result{code: process.ExitOK}) {
 		t.Errorf("valid: got %+v", got)
 	}
 	got := do(t, append([]string{"LAYOVER_LANE=3"}, minimal...), "check")
-	if got.code != client.ExitOK || got.stdout != "" || !strings.HasPrefix(got.stderr, "warning: unknown variable LAYOVER_LANE ") {
+	if got.code != process.ExitOK || got.stdout != "" || !strings.HasPrefix(got.stderr, "warning: unknown variable LAYOVER_LANE ") {
 		t.Errorf("a warning: got %+v", got)
 	}
 	for _, args := range [][]string{{"check"}, {"print"}, nil, {"-o", "json"}} {
 		got := do(t, []string{"LAYOVER_LANES=x", "LAYOVER_MAX_DELAY=30", "LAYOVER_LANE=3"}, args...)
-		if got.code != client.ExitUsage || got.stdout != "" {
+		if got.code != process.ExitUsage || got.stdout != "" {
 			t.Fatalf("%q: got %+v", args, got)
 		}
 		for _, want := range []string{"warning: unknown variable LAYOVER_LANE ", "\nKAFKA_BROKERS: required", "\nLAYOVER_LANES: ", "\nLAYOVER_MAX_DELAY: "} {
@@ -173,7 +173,7 @@ func TestCheckSaysAllThatIsWrongAndNothingElse(t *testing.T) {
 
 func TestHelpIsTheWholeTableWhateverIsSet(t *testing.T) {
 	got := do(t, []string{"LAYOVER_LANES=x"}, "help", "--env-file", "/none")
-	if got.code != client.ExitOK || got.stderr != "" || got.stdout != Table() {
+	if got.code != process.ExitOK || got.stderr != "" || got.stdout != Table() {
 		t.Errorf("got %+v", got)
 	}
 	objects := settingsOf(t, do(t, nil, "help", "-o", "json").stdout)
@@ -198,7 +198,7 @@ func TestHelpIsTheWholeTableWhateverIsSet(t *testing.T) {
 }
 
 func TestASecretIsShownByItsLength(t *testing.T) {
-	c := newCommand(new(client.Process))
+	c := newCommand(new(process.Process))
 	values := []config.Value{{Variable: "A_PASSWORD", Text: "set, 24 bytes", Secret: true, Origin: config.Origin{Kind: config.FromFile, Path: "/run/secrets/a"}}}
 	var out bytes.Buffer
 	if err := c.printValues(&out, values); err != nil || out.String() != "A_PASSWORD  set, 24 bytes  file /run/secrets/a\n" {
@@ -218,11 +218,11 @@ func TestWrongUsage(t *testing.T) {
 		"--env-file /none/such": "env file /none/such: cannot be read",
 	} {
 		got := do(t, minimal, strings.Fields(line)...)
-		if got.code != client.ExitUsage || got.stdout != "" || !strings.Contains(got.stderr, want) || strings.Contains(got.stderr, "hunter2") {
+		if got.code != process.ExitUsage || got.stdout != "" || !strings.Contains(got.stderr, want) || strings.Contains(got.stderr, "hunter2") {
 			t.Errorf("%s: got %+v, want %q", line, got, want)
 		}
 	}
-	if got := do(t, nil, "--help"); got != (result{client.ExitOK, help, ""}) {
+	if got := do(t, nil, "--help"); got != (result{process.ExitOK, help, ""}) {
 		t.Errorf("got %+v", got)
 	}
 	for line := range strings.Lines(help) {
@@ -239,8 +239,8 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe
 func TestWhatCannotBePrintedIsAnError(t *testing.T) {
 	for _, args := range [][]string{nil, {"help"}, {"-o", "json"}, {"help", "-o", "json"}} {
 		var stderr bytes.Buffer
-		code := Config(t.Context(), client.Process{Verb: "config", Args: args, Environ: minimal, Stdout: brokenPipe{}, Stderr: &stderr})
-		if code != client.ExitRuntime || stderr.String() != "layover config: stdout: broken pipe\n" {
+		code := Config(t.Context(), process.Process{Verb: "config", Args: args, Environ: minimal, Stdout: brokenPipe{}, Stderr: &stderr})
+		if code != process.ExitRuntime || stderr.String() != "layover config: stdout: broken pipe\n" {
 			t.Errorf("%q: code %d, stderr %q", args, code, &stderr)
 		}
 	}

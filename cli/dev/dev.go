@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"layover/admin"
-	"layover/client"
+	"layover/cli/process"
 	"layover/config"
 	"layover/daemon"
 )
@@ -23,7 +23,7 @@ type Options struct {
 }
 
 // Run is the verb dev. It ends with ctx, which is not an error.
-func Run(ctx context.Context, p client.Process, o Options) int {
+func Run(ctx context.Context, p process.Process, o Options) int {
 	err := run(ctx, p, o)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -33,13 +33,13 @@ func Run(ctx context.Context, p client.Process, o Options) int {
 	case err != nil && ctx.Err() == nil:
 		return p.Fail(err)
 	}
-	return client.ExitOK
+	return process.ExitOK
 }
 
 // run takes the folder and the ports. The deferred calls here and in
 // onBroker are the order of the shutdown: the client, the broker, the ports,
 // the lock. Before them all, stack.run has ended the daemon.
-func run(ctx context.Context, p client.Process, o Options) error {
+func run(ctx context.Context, p process.Process, o Options) error {
 	f, err := parseFlags(&p)
 	if err != nil {
 		return userError{err}

@@ -15,7 +15,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"layover/client"
+	"layover/cli/process"
+	"layover/cli/send"
 	"layover/config"
 )
 
@@ -45,7 +46,7 @@ func start(t *testing.T, args ...string) *running {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	d := &running{t, bufio.NewScanner(out), cancel, make(chan int, 1), new(bytes.Buffer)}
 	go func() { // ended by stop
-		d.code <- Run(ctx, client.Process{Verb: "dev", Args: args, Environ: anyPorts, Stdout: stdout, Stderr: d.stderr}, testOptions())
+		d.code <- Run(ctx, process.Process{Verb: "dev", Args: args, Environ: anyPorts, Stdout: stdout, Stderr: d.stderr}, testOptions())
 		stdout.Close()
 	}()
 	t.Cleanup(cancel)
@@ -73,7 +74,7 @@ func (d *running) end() string {
 	for d.lines.Scan() {
 		rest.WriteString(d.lines.Text() + "\n")
 	}
-	if code := <-d.code; code != client.ExitOK || d.stderr.Len() > 0 {
+	if code := <-d.code; code != process.ExitOK || d.stderr.Len() > 0 {
 		d.t.Errorf("ended with code %d, stderr %q", code, d.stderr)
 	}
 	return rest.String()
@@ -95,12 +96,12 @@ func TestDevFromStartToEnd(t *testing.T) {
 	}
 	d.until(`kcat -P -b ` + addr + ` -t delayed -H x-delay=10s$`)
 	d.until(`kcat -C .*-b ` + addr + ` -t ready `)
-	send := d.until(` send (--brokers ` + addr + ` --topic delayed --delay 10s hello)$`)[1]
+	line := d.until(` send (--brokers ` + addr + ` --topic delayed --delay 10s hello)$`)[1]
 	d.until("Ctrl-C")
 
-	send = strings.Replace(send, "10s", "50ms", 1)
+	line = strings.Replace(line, "10s", "50ms", 1)
 	var id bytes.Buffer
-	if code := client.Send(t.Context(), client.Process{Verb: "send", Args: strings.Fields(send), Stdout: &id, Stderr: &id}); code != client.ExitOK {
+	if code := send.Run(t.Context(), process.Process{Verb: "send", Args: strings.Fields(line), Stdout: &id, Stderr: &id}); code != process.ExitOK {
 		t.Fatalf("send: code %d, %s", code, &id)
 	}
 	d.until(`^  ` + strings.Fields(id.String())[0] + `  due .* lateness \d+ ms  "hello"$`)
@@ -144,11 +145,11 @@ func TestWhatIsTakenIsNamed(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var stderr bytes.Buffer
-			code := Run(t.Context(), client.Process{
+			code := Run(t.Context(), process.Process{
 				Verb: "dev", Args: []string{"--addr", test.addr, "--data-dir", test.dir},
 				Environ: []string{"LAYOVER_HTTP_ADDR=" + test.http}, Stdout: io.Discard, Stderr: &stderr,
 			}, testOptions())
-			if code != client.ExitRuntime {
+			if code != process.ExitRuntime {
 				t.Errorf("code %d", code)
 			}
 			for _, word := range test.stderr {
@@ -185,11 +186,11 @@ func TestWrongUsageOfDev(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var stderr bytes.Buffer
-			code := Run(t.Context(), client.Process{
+			code := Run(t.Context(), process.Process{
 				Verb: "dev", Args: append(test.args, "--data-dir", t.TempDir()), Environ: test.environ,
 				Stdout: io.Discard, Stderr: &stderr,
 			}, testOptions())
-			if code != client.ExitUsage || stderr.Len() == 0 {
+			if code != process.ExitUsage || stderr.Len() == 0 {
 				t.Errorf("code %d, stderr %q", code, &stderr)
 			}
 		})

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"layover/client"
+	"layover/cli/process"
 )
 
 const (
@@ -50,8 +50,8 @@ type devFlags struct {
 
 // newFlags returns the flags of dev, which go into f, and the files of settings
 // into p.
-func newFlags(p *client.Process, f *devFlags) *flag.FlagSet {
-	flags := client.NewFlags("dev")
+func newFlags(p *process.Process, f *devFlags) *flag.FlagSet {
+	flags := process.NewFlags("dev")
 	flags.StringVar(&f.addr, "addr", defaultAddr, "let the broker listen on `HOST:PORT`")
 	flags.StringVar(&f.dataDir, "data-dir", "", "keep the broker's records in a `DIR`")
 	p.AddEnvFile(flags)
@@ -59,12 +59,12 @@ func newFlags(p *client.Process, f *devFlags) *flag.FlagSet {
 }
 
 // Flags returns the flags of dev, for those who list them.
-func Flags() *flag.FlagSet { return newFlags(new(client.Process), new(devFlags)) }
+func Flags() *flag.FlagSet { return newFlags(new(process.Process), new(devFlags)) }
 
 // parseFlags checks the command line; flag.ErrHelp is one of its errors.
-func parseFlags(p *client.Process) (devFlags, error) {
+func parseFlags(p *process.Process) (devFlags, error) {
 	var f devFlags
-	operands, err := client.ParseFlags(newFlags(p, &f), p.Args)
+	operands, err := process.ParseFlags(newFlags(p, &f), p.Args)
 	if err != nil {
 		return f, err
 	}

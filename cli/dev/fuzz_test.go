@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"layover/client"
+	"layover/cli/process"
 	"layover/config"
 )
 
@@ -50,7 +50,7 @@ func FuzzCommandLineOfDev(f *testing.F) {
 		if strings.Contains(line, "env-file") {
 			t.Skip("what it accepts depends on the files of this machine")
 		}
-		got, err := parseFlags(&client.Process{Args: args})
+		got, err := parseFlags(&process.Process{Args: args})
 		if err != nil {
 			return
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"layover/client"
+	"layover/cli/health"
 	"layover/daemon"
 )
 
@@ -104,14 +104,14 @@ func (s *stack) serve(ctx context.Context, ended <-chan struct{}, arrivals <-cha
 func (s *stack) awaitReady(ctx context.Context, ended <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	probe, err := client.ProbeURL(s.web, "/readyz")
+	probe, err := health.ProbeURL(s.web, "/readyz")
 	if err != nil {
 		return err
 	}
 	tick := time.NewTicker(readyEvery)
 	defer tick.Stop()
 	for {
-		notReady := client.Ask(ctx, probe, io.Discard)
+		notReady := health.Ask(ctx, probe, io.Discard)
 		if notReady == nil {
 			return nil
 		}

@@ -7,24 +7,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
-
-	"layover/client"
-	"layover/facts"
-	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-)
 
-const (
-	// askTimeout bounds one question, and so how long a wrong address takes to be
-	// called wrong.
-	askTimeout = 6 * time.Second
-	// dialTimeout leaves time for a second broker in askTimeout.
-	dialTimeout = 3 * time.Second
+	"layover/cli/kafka"
+	"layover/facts"
+	"layover/offsets"
 )
 
 // brokers is the Kafka that is asked.
@@ -32,20 +23,15 @@ type brokers struct {
 	client *kgo.Client
 	admin  *kadm.Client
 	opts   []kgo.Opt // of the clients that read
-	dials  *client.DialFailure
+	dials  *kafka.DialFailure
 	seeds  string
 }
 
 // connect makes a client, which the caller closes. It asks nothing yet.
 func connect(seeds []string) (*brokers, error) {
-	b := &brokers{dials: new(client.DialFailure), seeds: strings.Join(seeds, ",")}
-	b.opts = []kgo.Opt{
-		kgo.SeedBrokers(seeds...),
-		kgo.ClientID("layover-journal"),
-		kgo.DialTimeout(dialTimeout),
-		kgo.WithHooks(b.dials),
-		kgo.DisableClientMetrics(), // or closing may take a second
-	}
+	b := &brokers{dials: new(kafka.DialFailure), seeds: strings.Join(seeds, ",")}
+	b.opts = append(kafka.Options(seeds, "layover-journal", b.dials),
+		kgo.DisableClientMetrics()) // or closing may take a second
 	var err error
 	if b.client, err = kgo.NewClient(append(slices.Clip(b.opts), kgo.RequestRetries(3))...); err != nil {
 		return nil, err
@@ -88,7 +74,7 @@ type topic struct {
 // topics asks for topics by name, and for the cluster id. The client's cache is not
 // asked, and an error of one topic hides no other.
 func (b *brokers) topics(ctx context.Context, names []string) (cluster string, out map[string]topic, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, kafka.AskTimeout)
 	defer cancel()
 	req := kmsg.NewPtrMetadataRequest()
 	for _, name := range names {
@@ -124,7 +110,7 @@ type bounds struct {
 
 // bounds asks for the bounds of all partitions of a topic.
 func (b *brokers) bounds(ctx context.Context, name string) (map[int32]bounds, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, kafka.AskTimeout)
 	defer cancel()
 	out := make(map[int32]bounds)
 	for i, list := range []func(context.Context, ...string) (kadm.ListedOffsets, error){
@@ -146,7 +132,7 @@ func (b *brokers) bounds(ctx context.Context, name string) (map[int32]bounds, er
 
 // committed asks for all offsets of a group. One that nobody knows has none.
 func (b *brokers) committed(ctx context.Context, group string) (map[offsets.TopicPartition]offsets.Committed, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, kafka.AskTimeout)
 	defer cancel()
 	answer, err := b.admin.FetchOffsets(ctx, group)
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
@@ -168,7 +154,7 @@ func (b *brokers) committed(ctx context.Context, group string) (map[offsets.Topi
 
 // members asks how many members a group has. One that nobody knows has none.
 func (b *brokers) members(ctx context.Context, group string) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, kafka.AskTimeout)
 	defer cancel()
 	answer, err := b.admin.DescribeGroups(ctx, group)
 	g, ok := answer[group]
@@ -192,7 +178,7 @@ func (b *brokers) endOf(ctx context.Context, at offsets.TopicPartition) facts.En
 		if end, ok := known[epoch]; ok {
 			return end, nil
 		}
-		ctx, cancel := context.WithTimeout(ctx, askTimeout)
+		ctx, cancel := context.WithTimeout(ctx, kafka.AskTimeout)
 		defer cancel()
 		var req kadm.OffsetForLeaderEpochRequest
 		req.Add(at.Topic, at.Partition, epoch)

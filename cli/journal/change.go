@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"layover/offsets"
-
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"layover/cli/kafka"
+	"layover/offsets"
 )
 
 // errMembers is why no offset can be set: a member's next commit would write over it.
@@ -18,7 +19,7 @@ var errMembers = errors.New("stop all Layover processes of the group first; one 
 // takes it while the group has no members. An error leaves the offset as it was, or
 // nobody answered.
 func (b *brokers) commit(ctx context.Context, group string, at offsets.TopicPartition, c offsets.Committed) error {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, kafka.AskTimeout)
 	defer cancel()
 	var all kadm.Offsets
 	all.Add(kadm.Offset{Topic: at.Topic, Partition: at.Partition, At: c.Offset, LeaderEpoch: c.LeaderEpoch, Metadata: c.Metadata})
@@ -38,7 +39,7 @@ func (b *brokers) commit(ctx context.Context, group string, at offsets.TopicPart
 
 // remove deletes the records of a partition below an offset.
 func (b *brokers) remove(ctx context.Context, at offsets.TopicPartition, below int64) error {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, kafka.AskTimeout)
 	defer cancel()
 	var all kadm.Offsets
 	all.Add(kadm.Offset{Topic: at.Topic, Partition: at.Partition, At: below})

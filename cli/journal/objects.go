@@ -3,7 +3,7 @@ package journal
 import (
 	"fmt"
 
-	"layover/client"
+	"layover/cli/process"
 )
 
 // What -o json prints of a journal is one object a line, told apart by their type.
@@ -132,4 +132,4 @@ func (s *shown) lifeFacts(l *life) lifeFacts {
 func hex(n uint64) string { return fmt.Sprintf("%016x", n) }
 
 // object prints one object. What fails there fails again at its end.
-func (c *command) object(facts any) { _ = client.WriteJSON(c.out, facts) }
+func (c *command) object(facts any) { _ = process.WriteJSON(c.out, facts) }

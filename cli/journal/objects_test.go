@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"layover/client"
+	"layover/cli/process"
 )
 
 // objects are the lines of stdout, each one object whose fields are documented.
@@ -50,7 +50,7 @@ func TestShowPrintsObjectsToMachines(t *testing.T) {
 	stranger.finish(1, 600)
 
 	got := w.do("show --partition 0 --runs -o json")
-	if got.code != client.ExitOK || got.stderr != "" {
+	if got.code != process.ExitOK || got.stderr != "" {
 		t.Fatalf("%+v", got)
 	}
 	all := objects(t, got.stdout)

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"layover/facts"
 	"layover/journal"
 	"layover/offsets"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // entry is one record of a journal, and what it says.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"layover/offsets"
-
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"layover/offsets"
 )
 
 // found is what a journal knows of a partition that has no offset.

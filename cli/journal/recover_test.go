@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"layover/client"
-	"layover/config"
-	"layover/facts"
-	"layover/offsets"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"layover/cli/process"
+	"layover/config"
+	"layover/facts"
+	"layover/offsets"
 )
 
 // TestRecoverGoesOnFromTheJournal: a restart, and the one after it, find what the tenure
@@ -188,7 +188,7 @@ func TestAnOffsetThatCameMeanwhileIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.close()
-	c := &command{options: options{partition: 0, execute: true}, process: client.Process{}, cfg: cfg, brokers: b, out: bufio.NewWriter(io.Discard)}
+	c := &command{options: options{partition: 0, execute: true}, process: process.Process{}, cfg: cfg, brokers: b, out: bufio.NewWriter(io.Discard)}
 	parts, problems, err := c.survey(t.Context())
 	if err != nil || len(problems) > 0 || len(parts) != 1 {
 		t.Fatal(parts, problems, err)

@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"layover/client"
-	"layover/facts"
-	"layover/offsets"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"layover/cli/process"
+	"layover/facts"
+	"layover/offsets"
 )
 
 // forResets is a world with a commit and a journal of partition 0, and a lost offset
@@ -106,7 +106,7 @@ func TestAfterAResetNoRecordOfTheJournalCounts(t *testing.T) {
 	got := w.do("reset --execute --partition 0")
 	const want = "  done: the offset is committed\n  not deleted: deleting the records of delayed.layover-delayed/0: TOPIC_AUTHORIZATION_FAILED: Not authorized to access topics: [Topic authorization failed.]; " +
 		"allow Delete on topic delayed.layover-delayed; none of them counts any more all the same\nReset: 1 partition.\n"
-	if got.code != client.ExitOK || got.stderr != "" || !strings.HasSuffix(got.stdout, want) || w.records(0) != 1 {
+	if got.code != process.ExitOK || got.stderr != "" || !strings.HasSuffix(got.stdout, want) || w.records(0) != 1 {
 		t.Errorf("%+v", got)
 	}
 	id := w.id(0, 0)
@@ -115,7 +115,7 @@ func TestAfterAResetNoRecordOfTheJournalCounts(t *testing.T) {
 		t.Errorf("%+v, %v", start, err)
 	}
 	got = w.do("reset --execute --partition 1", "LAYOVER_START_OFFSET=none")
-	if got.code != client.ExitRuntime || !strings.HasSuffix(got.stderr, "; allow Delete on topic delayed.layover-delayed\n") {
+	if got.code != process.ExitRuntime || !strings.HasSuffix(got.stderr, "; allow Delete on topic delayed.layover-delayed\n") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -132,7 +132,7 @@ func TestResetCommitsBeforeItDeletes(t *testing.T) {
 	}
 	refused.Remove()
 	got := w.do("reset --execute --partition 0")
-	if got.code != client.ExitRuntime || !strings.HasSuffix(got.stderr, "; the offset is committed, and none of the records counts any more\n") || w.committed(0).Offset != 10 {
+	if got.code != process.ExitRuntime || !strings.HasSuffix(got.stderr, "; the offset is committed, and none of the records counts any more\n") || w.committed(0).Offset != 10 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -156,7 +156,7 @@ func TestResetDeletesNothingOfOthers(t *testing.T) {
 			w := forResets(t)
 			test.write(w)
 			got := w.do("reset --execute --partition 0")
-			if got.code != client.ExitOK || !strings.Contains(got.stdout, "  deletes nothing: of 2 records, 1 are not this group's to delete, the first one "+test.keeper+"\n") {
+			if got.code != process.ExitOK || !strings.Contains(got.stdout, "  deletes nothing: of 2 records, 1 are not this group's to delete, the first one "+test.keeper+"\n") {
 				t.Errorf("%+v", got)
 			}
 			if w.records(0) != 2 || w.committed(0).Offset != 10 {
@@ -173,7 +173,7 @@ func TestResetDeletesWhatIsOfThisGroupAndOfNoUse(t *testing.T) {
 	w := forResets(t)
 	w.tenureOf(facts.Identity{Identity: offsets.Identity{ClusterID: "c", TopicID: offsets.TopicID{3}}, Group: group, Incarnation: 4}).finish(1, 600)
 	w.append(name, 0, []byte("LJ\x01\x01"))
-	if got := w.do("reset --execute --partition 0"); got.code != client.ExitOK || w.records(0) != 0 {
+	if got := w.do("reset --execute --partition 0"); got.code != process.ExitOK || w.records(0) != 0 {
 		t.Errorf("%d records, %+v", w.records(0), got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"layover/client"
+	"layover/cli/process"
 	"layover/config"
 	"layover/offsets"
 )
@@ -33,7 +33,7 @@ type skipping struct {
 
 // Skip is the verb skip: it leaves out the batch, or the record, at which a partition
 // stopped.
-func Skip(ctx context.Context, p client.Process) int {
+func Skip(ctx context.Context, p process.Process) int {
 	s := &skipping{}
 	err := s.parse(&p)
 	switch {
@@ -48,7 +48,7 @@ func Skip(ctx context.Context, p client.Process) int {
 	}
 	if err != nil {
 		fmt.Fprintln(p.Stderr, err)
-		return client.ExitUsage
+		return process.ExitUsage
 	}
 	if !slices.Contains(cfg.IngressTopics, s.Topic) {
 		return p.FailUsage(fmt.Errorf("%s: not an ingress topic; LAYOVER_INGRESS_TOPICS has %s", s.place, strings.Join(cfg.IngressTopics, ", ")))
@@ -70,25 +70,25 @@ func Skip(ctx context.Context, p client.Process) int {
 
 // newSkipFlags returns the flags of the verb, which go into s, and the files of settings
 // into p.
-func newSkipFlags(p *client.Process, s *skipping) (*flag.FlagSet, *client.Output) {
-	flags := client.NewFlags("skip")
+func newSkipFlags(p *process.Process, s *skipping) (*flag.FlagSet, *process.Output) {
+	flags := process.NewFlags("skip")
 	flags.BoolVar(&s.execute, "execute", false, "do what it else only says")
 	flags.BoolVar(&s.drop, "drop", false, "write no dead letter")
 	p.AddEnvFile(flags)
-	return flags, client.AddOutput(flags)
+	return flags, process.AddOutput(flags)
 }
 
 // SkipFlags returns the flags of the verb skip, for those who list them.
 func SkipFlags() *flag.FlagSet {
-	flags, _ := newSkipFlags(new(client.Process), new(skipping))
+	flags, _ := newSkipFlags(new(process.Process), new(skipping))
 	return flags
 }
 
 // parse reads the command line, and the files that it names. An error is the user's,
 // flag.ErrHelp included.
-func (s *skipping) parse(p *client.Process) error {
+func (s *skipping) parse(p *process.Process) error {
 	flags, output := newSkipFlags(p, s)
-	operands, err := client.ParseFlags(flags, p.Args)
+	operands, err := process.ParseFlags(flags, p.Args)
 	switch {
 	case err != nil:
 		return err

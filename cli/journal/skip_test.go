@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"layover/client"
-	"layover/offsets"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"layover/cli/process"
+	"layover/offsets"
 )
 
 const graves = "dead-letters"
@@ -30,7 +30,7 @@ func (w *world) skip(line string, variables ...string) result {
 // refuses fails the test unless the verb did nothing and said why.
 func (w *world) refuses(got result, why string) {
 	w.Helper()
-	if got.code != client.ExitRuntime || !strings.Contains(got.stderr, why) || strings.Contains(got.stdout, "Done") {
+	if got.code != process.ExitRuntime || !strings.Contains(got.stderr, why) || strings.Contains(got.stdout, "Done") {
 		w.Errorf("exit code %d, stderr:\n%s\nwant:\n%s\nstdout:\n%s", got.code, got.stderr, why, got.stdout)
 	}
 }
@@ -187,7 +187,7 @@ func TestSkipDoesNothingWhileThereAreMembers(t *testing.T) {
 		}
 	}
 	leave()
-	if got := w.skip("delayed/0@0 --execute"); got.code != client.ExitOK || w.committed(0).Offset != 5 {
+	if got := w.skip("delayed/0@0 --execute"); got.code != process.ExitOK || w.committed(0).Offset != 5 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -209,7 +209,7 @@ func TestSkipWritesNoLetterWhereNoneIsWanted(t *testing.T) {
 			w.fill(0, 1)
 			w.bomb(0, test.opts...)
 			w.commit(0, 1, w.epoch, "")
-			if got := w.skip("delayed/0@1 --execute "+test.line, test.set...); got.code != client.ExitOK || !strings.Contains(got.stdout, test.says) {
+			if got := w.skip("delayed/0@1 --execute "+test.line, test.set...); got.code != process.ExitOK || !strings.Contains(got.stdout, test.says) {
 				t.Errorf("%+v", got)
 			}
 			if w.letter() != nil || w.committed(0).Offset != test.low {
@@ -230,7 +230,7 @@ func TestSkipLeavesOutARecordAloneWhereItsBatchCanBeRead(t *testing.T) {
 	}
 	w.commit(0, 0, w.epoch, "")
 	got := w.skip("delayed/0@1 --execute")
-	if got.code != client.ExitOK || !strings.HasPrefix(got.stdout, "delayed/0@1: leaves out this record alone, as its batch can be read: 1 byte, written ") ||
+	if got.code != process.ExitOK || !strings.HasPrefix(got.stdout, "delayed/0@1: leaves out this record alone, as its batch can be read: 1 byte, written ") ||
 		!strings.Contains(got.stdout, "\n  writes it to dead-letters: reason skipped\n  commits offset 0 in place of 0, with 1 of what is finished above\n") {
 		t.Errorf("%+v", got)
 	}
@@ -281,7 +281,7 @@ func TestSkipMakesRoomForWhatItLeavesOut(t *testing.T) {
 	w.commit(0, 0, w.epoch, enc.Metadata)
 	was, _ := w.begin(0)
 	got := w.skip("delayed/0@9000 --execute")
-	if got.code != client.ExitOK || !strings.Contains(got.stdout, "offsets that are finished do not fit beside it, and are delivered again") {
+	if got.code != process.ExitOK || !strings.Contains(got.stdout, "offsets that are finished do not fit beside it, and are delivered again") {
 		t.Errorf("%+v", got)
 	}
 	ask, _ := w.begin(0)
@@ -304,7 +304,7 @@ func TestSkipPrintsAnObject(t *testing.T) {
 	w.commit(0, 3, w.epoch, "") // from a run in which it could be read
 	got := w.skip("delayed/0@3 -o json")
 	var facts map[string]any
-	if err := json.Unmarshal([]byte(got.stdout), &facts); err != nil || got.code != client.ExitOK {
+	if err := json.Unmarshal([]byte(got.stdout), &facts); err != nil || got.code != process.ExitOK {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	delete(facts, "bytes")
@@ -343,8 +343,8 @@ func TestTheCommandLineOfSkip(t *testing.T) {
 		"delayed/0@1 --execute=no": `invalid boolean value "no" for -execute: parse error`,
 	} {
 		var stdout, stderr bytes.Buffer
-		code := Skip(t.Context(), client.Process{Verb: "skip", Args: strings.Fields(line), Environ: settings, Stdout: &stdout, Stderr: &stderr})
-		if code != client.ExitUsage || stdout.Len() > 0 || stderr.String() != "layover skip: "+want+"\nSee 'layover help skip'.\n" {
+		code := Skip(t.Context(), process.Process{Verb: "skip", Args: strings.Fields(line), Environ: settings, Stdout: &stdout, Stderr: &stderr})
+		if code != process.ExitUsage || stdout.Len() > 0 || stderr.String() != "layover skip: "+want+"\nSee 'layover help skip'.\n" {
 			t.Errorf("%q: code %d, stdout %q, stderr %q", line, code, &stdout, &stderr)
 		}
 	}
@@ -356,8 +356,8 @@ func TestTheCommandLineOfSkip(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	code := Skip(ctx, client.Process{Verb: "skip", Args: []string{"delayed/0@1"}, Environ: settings, Stdout: &stdout, Stderr: &stderr})
-	if code != client.ExitRuntime || !strings.Contains(stderr.String(), "metadata") {
+	code := Skip(ctx, process.Process{Verb: "skip", Args: []string{"delayed/0@1"}, Environ: settings, Stdout: &stdout, Stderr: &stderr})
+	if code != process.ExitRuntime || !strings.Contains(stderr.String(), "metadata") {
 		t.Errorf("without brokers: code %d, stderr %q", code, &stderr)
 	}
 }

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"testing"
 
-	"layover/client"
-	"layover/offsets"
-
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"layover/cli/process"
+	"layover/offsets"
 )
 
 // Two damaged batches side by side, as one bad sector leaves them: the second begins where
@@ -22,7 +22,7 @@ func TestSkipGoesPastDamagedBatchesSideBySide(t *testing.T) {
 	w.appendRaw(good)
 	w.fill(0, 1)
 	w.commit(0, 2, w.epoch, "")
-	if got := w.skip("delayed/0@2 --execute"); got.code != client.ExitOK || w.committed(0).Offset != 5 {
+	if got := w.skip("delayed/0@2 --execute"); got.code != process.ExitOK || w.committed(0).Offset != 5 {
 		t.Errorf("no way on: %+v, committed %+v", got, w.committed(0))
 	}
 }
@@ -38,7 +38,7 @@ func TestSkipTakesNothingThatWasWrittenAnewForFinished(t *testing.T) {
 	w.commit(0, 0, w.epoch, offsets.Encode(set, id, offsets.Extension{Incarnation: 0xa1}, offsets.MaxMetadata).Metadata)
 	w.truncate(0, 10) // 6 to 15 are of a later epoch
 	got := w.skip("delayed/0@12 --execute")
-	if got.code != client.ExitOK {
+	if got.code != process.ExitOK {
 		t.Skipf("refused: %+v", got)
 	}
 	was := w.committed(0)

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"layover/client"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"layover/cli/process"
 )
 
 // forging makes a broker whose clients find something else in the log than it wrote.
@@ -111,7 +111,7 @@ func TestSkipLeavesOutWhatNobodyCanRead(t *testing.T) {
 				}
 				return
 			}
-			if got.code != client.ExitOK || !strings.Contains(got.stdout, "leaves out the batch of the offsets 2 to 4: ") || !strings.Contains(got.stdout, test.why) {
+			if got.code != process.ExitOK || !strings.Contains(got.stdout, "leaves out the batch of the offsets 2 to 4: ") || !strings.Contains(got.stdout, test.why) {
 				t.Errorf("%+v", got)
 			}
 			r := w.letter()

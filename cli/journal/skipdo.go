@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"layover/delay"
-	"layover/offsets"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"layover/delay"
+	"layover/offsets"
 )
 
 // sayPlan prints what is left out, and what becomes of it.

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 
-	"layover/batches"
-	"layover/delay"
-	"layover/offsets"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"layover/batches"
+	"layover/delay"
+	"layover/offsets"
 )
 
 // left is what is left out: a batch that cannot be read, or a record of one that can.

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"layover/facts"
 	"layover/offsets"
-
-	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // partition is a partition of an ingress topic with its journal, as brokers have them.

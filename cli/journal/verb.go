@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"layover/client"
+	"layover/cli/process"
 	"layover/config"
 )
 
@@ -34,7 +34,7 @@ type options struct {
 // command is one call of the verb. One goroutine has it.
 type command struct {
 	options
-	process client.Process
+	process process.Process
 	cfg     *config.Config
 	brokers *brokers
 	out     *bufio.Writer
@@ -44,7 +44,7 @@ type command struct {
 }
 
 // Journal is the verb journal.
-func Journal(ctx context.Context, p client.Process) int {
+func Journal(ctx context.Context, p process.Process) int {
 	o, err := parse(&p)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -58,7 +58,7 @@ func Journal(ctx context.Context, p client.Process) int {
 	}
 	if err != nil {
 		fmt.Fprintln(p.Stderr, err)
-		return client.ExitUsage
+		return process.ExitUsage
 	}
 	if o.topic != "" && !slices.Contains(cfg.IngressTopics, o.topic) {
 		return p.FailUsage(fmt.Errorf("--topic %q: not an ingress topic; LAYOVER_INGRESS_TOPICS has %s", o.topic, strings.Join(cfg.IngressTopics, ", ")))
@@ -78,8 +78,8 @@ func Journal(ctx context.Context, p client.Process) int {
 
 // newFlags returns the flags of the verb, which go into o, and the files of
 // settings into p.
-func newFlags(p *client.Process, o *options) (*flag.FlagSet, *client.Output) {
-	flags := client.NewFlags("journal")
+func newFlags(p *process.Process, o *options) (*flag.FlagSet, *process.Output) {
+	flags := process.NewFlags("journal")
 	flags.Func("topic", "only the journal of ingress topic `TOPIC`", func(topic string) error {
 		if o.topic = topic; topic == "" {
 			return errors.New("want the name of an ingress topic")
@@ -97,12 +97,12 @@ func newFlags(p *client.Process, o *options) (*flag.FlagSet, *client.Output) {
 	flags.BoolVar(&o.runs, "runs", false, "show the finished offsets of each record, too")
 	flags.BoolVar(&o.execute, "execute", false, "do what recover and reset else only say")
 	p.AddEnvFile(flags)
-	return flags, client.AddOutput(flags)
+	return flags, process.AddOutput(flags)
 }
 
 // Flags returns the flags of the verb, for those who list them.
 func Flags() *flag.FlagSet {
-	flags, _ := newFlags(new(client.Process), new(options))
+	flags, _ := newFlags(new(process.Process), new(options))
 	return flags
 }
 
@@ -117,10 +117,10 @@ func Actions() [][2]string {
 
 // parse reads the command line, and the files that it names. An error is the
 // user's, flag.ErrHelp included.
-func parse(p *client.Process) (*options, error) {
+func parse(p *process.Process) (*options, error) {
 	o := &options{partition: -1}
 	flags, output := newFlags(p, o)
-	operands, err := client.ParseFlags(flags, p.Args)
+	operands, err := process.ParseFlags(flags, p.Args)
 	switch {
 	case err != nil:
 		return nil, err

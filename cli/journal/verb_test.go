@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"layover/client"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"layover/cli/kafka"
+	"layover/cli/process"
 )
 
 // TestTheCommandLine is judged before anything is asked: there is no broker here.
@@ -36,8 +37,8 @@ func TestTheCommandLine(t *testing.T) {
 		"reset --force":                "flag provided but not defined: -force",
 	} {
 		var stdout, stderr bytes.Buffer
-		code := Journal(t.Context(), client.Process{Verb: "journal", Args: strings.Fields(line), Environ: settings, Stdout: &stdout, Stderr: &stderr})
-		if code != client.ExitUsage || stdout.Len() > 0 || stderr.String() != "layover journal: "+want+"\nSee 'layover help journal'.\n" {
+		code := Journal(t.Context(), process.Process{Verb: "journal", Args: strings.Fields(line), Environ: settings, Stdout: &stdout, Stderr: &stderr})
+		if code != process.ExitUsage || stdout.Len() > 0 || stderr.String() != "layover journal: "+want+"\nSee 'layover help journal'.\n" {
 			t.Errorf("%q: code %d, stdout %q, stderr %q", line, code, &stdout, &stderr)
 		}
 	}
@@ -46,8 +47,8 @@ func TestTheCommandLine(t *testing.T) {
 func TestHelpIsPrintedForEveryAction(t *testing.T) {
 	for _, line := range []string{"--help", "-h", "show --help", "reset --execute -h"} {
 		var stdout, stderr bytes.Buffer
-		code := Journal(t.Context(), client.Process{Verb: "journal", Args: strings.Fields(line), Stdout: &stdout, Stderr: &stderr})
-		if code != client.ExitOK || stdout.String() != help || stderr.Len() > 0 {
+		code := Journal(t.Context(), process.Process{Verb: "journal", Args: strings.Fields(line), Stdout: &stdout, Stderr: &stderr})
+		if code != process.ExitOK || stdout.String() != help || stderr.Len() > 0 {
 			t.Errorf("%q: code %d, stderr %q", line, code, &stderr)
 		}
 	}
@@ -60,9 +61,9 @@ func TestHelpIsPrintedForEveryAction(t *testing.T) {
 
 func TestSettingsAreThoseOfRun(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	code := Journal(t.Context(), client.Process{Verb: "journal", Args: []string{"show"}, Environ: []string{"LAYOVER_LANE=3", "KAFKA_BROKERS=a:1", "LAYOVER_INGRESS_TOPICS=delayed"}, Stdout: &stdout, Stderr: &stderr})
+	code := Journal(t.Context(), process.Process{Verb: "journal", Args: []string{"show"}, Environ: []string{"LAYOVER_LANE=3", "KAFKA_BROKERS=a:1", "LAYOVER_INGRESS_TOPICS=delayed"}, Stdout: &stdout, Stderr: &stderr})
 	for _, want := range []string{"warning: unknown variable LAYOVER_LANE ", "LAYOVER_EGRESS_TOPIC: "} {
-		if code != client.ExitUsage || !strings.Contains(stderr.String(), want) {
+		if code != process.ExitUsage || !strings.Contains(stderr.String(), want) {
 			t.Errorf("code %d, stderr %q, want %q", code, &stderr, want)
 		}
 	}
@@ -143,7 +144,7 @@ func TestWhatIsWrongWithOneTopicHidesNoOtherButStopsWhatWouldChangeThem(t *testi
 			t.Errorf("%s did something", line)
 		}
 	}
-	if got := w.do("recover --execute --topic delayed", two); got.code != client.ExitOK || w.committed(0) == nil {
+	if got := w.do("recover --execute --topic delayed", two); got.code != process.ExitOK || w.committed(0) == nil {
 		t.Errorf("%+v", got)
 	}
 }
@@ -155,7 +156,7 @@ func TestAJournalWithFewerPartitionsThanItsTopicIsSaid(t *testing.T) {
 	w.broker.CreateTopic(name, 2, nil)
 	w.is(w.do("show --partition 2"), "delayed/2: journal topic delayed.layover-delayed has no partition 2 yet: Layover adds it when it runs; commit: none\n")
 	w.is(w.do("recover --execute --partition 2"), "delayed/2: has no offset, and its journal no record of it: nothing to recover; \"layover journal reset\" gives it an offset\nNothing to recover.\n")
-	if got := w.do("reset --execute --partition 2"); got.code != client.ExitOK || w.committed(2) == nil {
+	if got := w.do("reset --execute --partition 2"); got.code != process.ExitOK || w.committed(2) == nil {
 		t.Errorf("%+v", got)
 	}
 }
@@ -171,13 +172,13 @@ func TestBrokersThatDoNotAnswerAreNamed(t *testing.T) {
 	settings := []string{"KAFKA_BROKERS=" + address, "LAYOVER_INGRESS_TOPICS=delayed", "LAYOVER_EGRESS_TOPIC=ready", "LAYOVER_ON_INVALID=drop"}
 	var stdout, stderr bytes.Buffer
 	began := time.Now()
-	code := Journal(t.Context(), client.Process{Verb: "journal", Args: []string{"show"}, Environ: settings, Stdout: &stdout, Stderr: &stderr})
-	if code != client.ExitRuntime || stdout.Len() > 0 || strings.Count(stderr.String(), "\n") != 1 ||
+	code := Journal(t.Context(), process.Process{Verb: "journal", Args: []string{"show"}, Environ: settings, Stdout: &stdout, Stderr: &stderr})
+	if code != process.ExitRuntime || stdout.Len() > 0 || strings.Count(stderr.String(), "\n") != 1 ||
 		!strings.HasPrefix(stderr.String(), "layover journal: metadata: no answer from "+address+": ") ||
 		!strings.Contains(stderr.String(), "connection refused") || !strings.HasSuffix(stderr.String(), "; check KAFKA_BROKERS\n") {
 		t.Errorf("code %d, stdout %q, stderr %q", code, &stdout, &stderr)
 	}
-	if took := time.Since(began); took > 2*askTimeout {
+	if took := time.Since(began); took > 2*kafka.AskTimeout {
 		t.Errorf("it took %v", took)
 	}
 }
@@ -191,8 +192,8 @@ func TestWhatCannotBePrintedIsNotDone(t *testing.T) {
 	w.fill(1, 1000)
 	w.tenure(1, 0xa1).finish(1, 600)
 	var stderr bytes.Buffer
-	code := Journal(t.Context(), client.Process{Verb: "journal", Args: []string{"recover", "--execute"}, Environ: w.environ, Stdout: brokenPipe{}, Stderr: &stderr})
-	if code != client.ExitRuntime || stderr.String() != "layover journal: stdout: broken pipe\n" || w.committed(1) != nil {
+	code := Journal(t.Context(), process.Process{Verb: "journal", Args: []string{"recover", "--execute"}, Environ: w.environ, Stdout: brokenPipe{}, Stderr: &stderr})
+	if code != process.ExitRuntime || stderr.String() != "layover journal: stdout: broken pipe\n" || w.committed(1) != nil {
 		t.Errorf("code %d, stderr %q, committed %+v", code, &stderr, w.committed(1))
 	}
 }

@@ -10,17 +10,17 @@ import (
 	"testing"
 	"time"
 
-	"layover/client"
-	"layover/facts"
-	"layover/journal"
-	"layover/offsets"
-
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
+
+	"layover/cli/process"
+	"layover/facts"
+	"layover/journal"
+	"layover/offsets"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -81,10 +81,10 @@ func (w *world) do(line string, variables ...string) result {
 	return w.verb("journal", Journal, line, variables...)
 }
 
-func (w *world) verb(name string, run func(context.Context, client.Process) int, line string, variables ...string) result {
+func (w *world) verb(name string, run func(context.Context, process.Process) int, line string, variables ...string) result {
 	w.Helper()
 	var stdout, stderr bytes.Buffer
-	code := run(w.Context(), client.Process{
+	code := run(w.Context(), process.Process{
 		Verb: name, Args: strings.Fields(line), Environ: append(w.environ[:len(w.environ):len(w.environ)], variables...), Stdout: &stdout, Stderr: &stderr,
 	})
 	return result{code, stdout.String(), strings.ReplaceAll(stderr.String(), w.broker.ListenAddrs()[0], "broker")}
@@ -94,7 +94,7 @@ func (w *world) verb(name string, run func(context.Context, client.Process) int,
 func (w *world) is(got result, want string) {
 	w.Helper()
 	want = strings.TrimPrefix(want, "\n")
-	if got.code != client.ExitOK || got.stderr != "" || got.stdout != want {
+	if got.code != process.ExitOK || got.stderr != "" || got.stdout != want {
 		w.Errorf("exit code %d, stderr %q, stdout:\n%s\nwant:\n%s", got.code, got.stderr, got.stdout, want)
 	}
 }
@@ -102,7 +102,7 @@ func (w *world) is(got result, want string) {
 // fails fails the test unless a call failed at run time with that on stderr.
 func (w *world) fails(got result, wantStderr string) {
 	w.Helper()
-	if got.code != client.ExitRuntime || got.stderr != wantStderr {
+	if got.code != process.ExitRuntime || got.stderr != wantStderr {
 		w.Errorf("exit code %d, stderr:\n%s\nwant:\n%s\nstdout:\n%s", got.code, got.stderr, wantStderr, got.stdout)
 	}
 }

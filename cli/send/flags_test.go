@@ -1,10 +1,12 @@
-package client
+package send
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"layover/cli/clitest"
+	"layover/cli/process"
 	"layover/delay"
 )
 
@@ -46,8 +48,8 @@ func TestWrongUsageOfSend(t *testing.T) {
 			for i, arg := range args {
 				args[i] = strings.ReplaceAll(arg, "~", "")
 			}
-			got := call{args: args, environ: test.environ}.do(t, Send)
-			if got.code != ExitUsage || got.stdout != "" || !strings.Contains(got.stderr, test.stderr) {
+			got := clitest.Call{Args: args, Environ: test.environ}.Do(t, Run)
+			if got.Code != process.ExitUsage || got.Stdout != "" || !strings.Contains(got.Stderr, test.stderr) {
 				t.Errorf("got %+v, want %q", got, test.stderr)
 			}
 		})
@@ -68,7 +70,7 @@ func TestFlagsWinOverVariables(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			o, err := parseSend(&Process{Args: append([]string{"--delay", "1s", "v"}, test.args...), Environ: test.environ})
+			o, err := parse(&process.Process{Args: append([]string{"--delay", "1s", "v"}, test.args...), Environ: test.environ})
 			if err != nil || len(o.brokers) != 1 || o.brokers[0] != test.broker || o.topic != test.topic {
 				t.Errorf("got %+v, %v", o, err)
 			}
@@ -89,7 +91,7 @@ func TestDueIsWhatTheServerReads(t *testing.T) {
 		{"--delay", "1500.0ms"}, {"--delay", "P1DT2H"}, {"--delay", "1w"}, {"--delay", "PT1.0001S"},
 		{"--at", "2026-03-01T14:00:00.0001+01:00"}, {"--at", "1772370000001"}, {"--at", "0"},
 	} {
-		o, err := parseSend(&Process{Args: append(args, "v"), Environ: someKafka})
+		o, err := parse(&process.Process{Args: append(args, "v"), Environ: someKafka})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package client
+package send
 
 import (
 	"errors"
@@ -9,11 +9,12 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"layover/cli/process"
 	"layover/config"
 	"layover/delay"
 )
 
-const sendHelp = `Usage: layover send --delay D | --at T [flags] VALUE | -
+const help = `Usage: layover send --delay D | --at T [flags] VALUE | -
 
 Writes a delayed record to an ingress topic and prints its id and when it is
 due, in UTC:
@@ -46,8 +47,8 @@ Exit code: 0 if all records were written, 1 if one was not, 2 if the command
 line or the environment is wrong.
 `
 
-// sendOptions is a valid command line of send.
-type sendOptions struct {
+// options is a valid command line of send.
+type options struct {
 	brokers []string
 	topic   string
 	key     []byte // nil: none
@@ -60,17 +61,17 @@ type sendOptions struct {
 	atMs  *int64         // Unix milliseconds
 }
 
-// sendFlags is the command line of send as it was given.
-type sendFlags struct {
+// flagSet is the command line of send as it was given.
+type flagSet struct {
 	*flag.FlagSet
 	delay, at, to, brokers, topic string
-	output                        *Output
+	output                        *process.Output
 }
 
-// newSendFlags returns the flags of send. The key and the headers go into o, the
+// newFlags returns the flags of send. The key and the headers go into o, the
 // files of settings into p.
-func newSendFlags(p *Process, o *sendOptions) *sendFlags {
-	f := &sendFlags{FlagSet: NewFlags("send")}
+func newFlags(p *process.Process, o *options) *flagSet {
+	f := &flagSet{FlagSet: process.NewFlags("send")}
 	f.StringVar(&f.delay, "delay", "", "deliver after a `DURATION`")
 	f.StringVar(&f.at, "at", "", "deliver not before a `TIME`")
 	f.StringVar(&f.to, "to", "", "deliver to a `TOPIC` other than the usual one")
@@ -82,19 +83,19 @@ func newSendFlags(p *Process, o *sendOptions) *sendFlags {
 	})
 	f.Func("header", "give the record a header `NAME=VALUE`", o.addHeader)
 	p.AddEnvFile(f.FlagSet)
-	f.output = AddOutput(f.FlagSet)
+	f.output = process.AddOutput(f.FlagSet)
 	return f
 }
 
-// SendFlags returns the flags of send, for those who list them.
-func SendFlags() *flag.FlagSet { return newSendFlags(new(Process), new(sendOptions)).FlagSet }
+// Flags returns the flags of send, for those who list them.
+func Flags() *flag.FlagSet { return newFlags(new(process.Process), new(options)).FlagSet }
 
-// parseSend reads the command line and what it does not say from the
+// parse reads the command line and what it does not say from the
 // environment. An error is the user's, flag.ErrHelp included.
-func parseSend(p *Process) (*sendOptions, error) {
-	o := new(sendOptions)
-	f := newSendFlags(p, o)
-	operands, err := ParseFlags(f.FlagSet, p.Args)
+func parse(p *process.Process) (*options, error) {
+	o := new(options)
+	f := newFlags(p, o)
+	operands, err := process.ParseFlags(f.FlagSet, p.Args)
 	if err != nil {
 		return nil, err
 	}
@@ -102,10 +103,10 @@ func parseSend(p *Process) (*sendOptions, error) {
 	if err := o.takeValue(operands); err != nil {
 		return nil, err
 	}
-	if err := o.takeWait(wasGiven(f.FlagSet, "delay"), f.delay, wasGiven(f.FlagSet, "at"), f.at); err != nil {
+	if err := o.takeWait(process.WasGiven(f.FlagSet, "delay"), f.delay, process.WasGiven(f.FlagSet, "at"), f.at); err != nil {
 		return nil, err
 	}
-	if err := o.takeTarget(wasGiven(f.FlagSet, "to"), f.to); err != nil {
+	if err := o.takeTarget(process.WasGiven(f.FlagSet, "to"), f.to); err != nil {
 		return nil, err
 	}
 	if err := p.ReadEnvFiles(); err != nil {
@@ -116,7 +117,7 @@ func parseSend(p *Process) (*sendOptions, error) {
 
 // addHeader takes one --header. What Layover reads has flags of its own, which
 // are checked; under a name of its own a mistake would be dead-lettered.
-func (o *sendOptions) addHeader(pair string) error {
+func (o *options) addHeader(pair string) error {
 	name, value, ok := strings.Cut(pair, "=")
 	switch {
 	case !ok || name == "":
@@ -128,7 +129,7 @@ func (o *sendOptions) addHeader(pair string) error {
 	return nil
 }
 
-func (o *sendOptions) takeValue(operands []string) error {
+func (o *options) takeValue(operands []string) error {
 	switch len(operands) {
 	case 0:
 		return errors.New("a value is missing, or - for one record per line of stdin")
@@ -142,7 +143,7 @@ func (o *sendOptions) takeValue(operands []string) error {
 // takeWait checks the delay and the instant as the server will, so that no
 // record is written that it would refuse. A delay goes into the header as it
 // was typed. With both, both are written, and the instant wins.
-func (o *sendOptions) takeWait(hasDelay bool, delayText string, hasAt bool, atText string) error {
+func (o *options) takeWait(hasDelay bool, delayText string, hasAt bool, atText string) error {
 	if !hasDelay && !hasAt {
 		return errors.New("--delay or --at is missing; --delay 0 is at once")
 	}
@@ -167,7 +168,7 @@ func (o *sendOptions) takeWait(hasDelay bool, delayText string, hasAt bool, atTe
 
 // takeTarget checks the name alone: which targets are allowed, only the server
 // knows.
-func (o *sendOptions) takeTarget(hasTo bool, to string) error {
+func (o *options) takeTarget(hasTo bool, to string) error {
 	if !hasTo {
 		return nil
 	}
@@ -181,7 +182,7 @@ func (o *sendOptions) takeTarget(hasTo bool, to string) error {
 // takeAddress reads the brokers and the topic. A flag takes the place of its
 // variable before that is looked at: what is wrong with the variable does not
 // matter then, and the check is the same.
-func (o *sendOptions) takeAddress(brokers, topic string, environ []string) error {
+func (o *options) takeAddress(brokers, topic string, environ []string) error {
 	flagOf := make(map[string]string)
 	set := func(flag, variable, value string) {
 		if value != "" {
@@ -216,14 +217,14 @@ func (o *sendOptions) takeAddress(brokers, topic string, environ []string) error
 }
 
 // record returns a new record for value, which it shares.
-func (o *sendOptions) record(value []byte, now time.Time) *kgo.Record {
+func (o *options) record(value []byte, now time.Time) *kgo.Record {
 	return &kgo.Record{Topic: o.topic, Key: o.key, Value: value, Headers: o.headers, Timestamp: now}
 }
 
 // dueMs is when a record with that timestamp is due, in Unix milliseconds, and
 // what its layover-due will say: the timestamp where there is nothing to wait
 // for.
-func (o *sendOptions) dueMs(timestamp time.Time) int64 {
+func (o *options) dueMs(timestamp time.Time) int64 {
 	if o.atMs != nil {
 		return *o.atMs
 	}

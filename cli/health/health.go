@@ -1,4 +1,8 @@
-package client
+// Package health is the verb health, which asks a running Layover how it is:
+//
+//	$ layover health --ready
+//	ok
+package health
 
 import (
 	"context"
@@ -14,19 +18,20 @@ import (
 	"strings"
 	"time"
 
+	"layover/cli/process"
 	"layover/config"
 )
 
 const (
-	// healthTimeout bounds the whole question. It is below the 5 s after which
+	// timeout bounds the whole question. It is below the 5 s after which
 	// a container engine gives up on a health check by itself.
-	healthTimeout = 3 * time.Second
-	// maxHealthBytes bounds what is printed of an answer, in case something
+	timeout = 3 * time.Second
+	// maxAnswerBytes bounds what is printed of an answer, in case something
 	// else listens there.
-	maxHealthBytes = 64 << 10
+	maxAnswerBytes = 64 << 10
 )
 
-const healthHelp = `Usage: layover health [--live | --ready] [--env-file FILE] [-o json]
+const help = `Usage: layover health [--live | --ready] [--env-file FILE] [-o json]
 
 Asks a running Layover at LAYOVER_HTTP_ADDR (default :9846) and prints the
 answer. Made for health checks in images without a shell.
@@ -41,12 +46,12 @@ Exit code: 0 if the answer is 200, 1 if it is another or none comes within 3 s,
 2 if the command line or LAYOVER_HTTP_ADDR is wrong.
 `
 
-// Health is the verb health.
-func Health(ctx context.Context, p Process) int {
-	url, output, err := healthURL(&p)
+// Run is the verb health.
+func Run(ctx context.Context, p process.Process) int {
+	url, output, err := probe(&p)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return p.Help(healthHelp)
+		return p.Help(help)
 	case err != nil:
 		return p.FailUsage(err)
 	}
@@ -58,33 +63,33 @@ func Health(ctx context.Context, p Process) int {
 	if err != nil {
 		return p.Fail(err)
 	}
-	return ExitOK
+	return process.ExitOK
 }
 
-// healthFlags is the command line of health as it was given.
-type healthFlags struct {
+// flagSet is the command line of health as it was given.
+type flagSet struct {
 	*flag.FlagSet
 	live, ready bool
-	output      *Output
+	output      *process.Output
 }
 
-func newHealthFlags(p *Process) *healthFlags {
-	f := &healthFlags{FlagSet: NewFlags("health")}
+func newFlags(p *process.Process) *flagSet {
+	f := &flagSet{FlagSet: process.NewFlags("health")}
 	f.BoolVar(&f.live, "live", false, "whether its own loops move")
 	f.BoolVar(&f.ready, "ready", false, "whether it has read its partitions")
 	p.AddEnvFile(f.FlagSet)
-	f.output = AddOutput(f.FlagSet)
+	f.output = process.AddOutput(f.FlagSet)
 	return f
 }
 
-// HealthFlags returns the flags of health, for those who list them.
-func HealthFlags() *flag.FlagSet { return newHealthFlags(new(Process)).FlagSet }
+// Flags returns the flags of health, for those who list them.
+func Flags() *flag.FlagSet { return newFlags(new(process.Process)).FlagSet }
 
-// healthURL is what to ask. Only LAYOVER_HTTP_ADDR is read: a mistake in
+// probe is what to ask. Only LAYOVER_HTTP_ADDR is read: a mistake in
 // another variable is not a reason to call a running process unhealthy.
-func healthURL(p *Process) (string, *Output, error) {
-	f := newHealthFlags(p)
-	operands, err := ParseFlags(f.FlagSet, p.Args)
+func probe(p *process.Process) (string, *process.Output, error) {
+	f := newFlags(p)
+	operands, err := process.ParseFlags(f.FlagSet, p.Args)
 	switch {
 	case err != nil:
 		return "", nil, err
@@ -138,8 +143,8 @@ func ProbeURL(listen, path string) (string, error) {
 	return probe.String(), nil
 }
 
-// healthFacts is what -o json prints. The names are documented.
-type healthFacts struct {
+// answerFacts is what -o json prints. The names are documented.
+type answerFacts struct {
 	OK     bool   `json:"ok"`
 	URL    string `json:"url"`
 	Status int    `json:"status,omitempty"` // of HTTP, absent without an answer
@@ -150,13 +155,13 @@ type healthFacts struct {
 // askInJSON prints what became of the question, whatever that is, and returns it
 // as Ask does.
 func askInJSON(ctx context.Context, url string, out io.Writer) error {
-	facts := healthFacts{URL: url}
+	facts := answerFacts{URL: url}
 	var err error
 	if facts.Status, facts.Answer, err = ask(ctx, url); err != nil {
 		facts.Error = err.Error()
 	}
 	facts.OK = err == nil
-	return errors.Join(err, WriteJSON(out, facts))
+	return errors.Join(err, process.WriteJSON(out, facts))
 }
 
 // Ask prints the body of what url answers. An error is no answer, or one that
@@ -172,7 +177,7 @@ func Ask(ctx context.Context, url string, out io.Writer) error {
 // ask returns the status and the body of what url answers, without line ends
 // behind it.
 func ask(ctx context.Context, url string) (status int, answer string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -184,7 +189,7 @@ func ask(ctx context.Context, url string) (status int, answer string, err error)
 		return 0, "", fmt.Errorf("no answer from %s: %w; is Layover running, and is LAYOVER_HTTP_ADDR the same there?", url, err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxHealthBytes))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
 	if err != nil {
 		return resp.StatusCode, "", fmt.Errorf("answer of %s: %w", url, err)
 	}

@@ -1,4 +1,4 @@
-package client
+package send
 
 import (
 	"bufio"
@@ -18,10 +18,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"layover/cli/clitest"
+	"layover/cli/process"
 )
 
-// kafka starts a broker with the topic delayed and returns its environment.
-func kafka(t *testing.T, partitions int32) (*kfake.Cluster, []string) {
+// startKafka starts a broker with the topic delayed and returns its environment.
+func startKafka(t *testing.T, partitions int32) (*kfake.Cluster, []string) {
 	t.Helper()
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(partitions, "delayed"))
 	if err != nil {
@@ -78,19 +81,19 @@ func parsePrinted(t *testing.T, stdout string) (ids []string, due []time.Time) {
 }
 
 func TestSendWritesWhatItIsTold(t *testing.T) {
-	cluster, environ := kafka(t, 3)
+	cluster, environ := startKafka(t, 3)
 	before := time.Now().Truncate(time.Millisecond)
-	got := call{environ: environ, args: []string{
+	got := clitest.Call{Environ: environ, Args: []string{
 		"--header", "trace=a=b", "hello", "--delay", "1m30s", "--key", "k", "--header", "trace=", "--to", "orders",
-	}}.do(t, Send)
+	}}.Do(t, Run)
 	after := time.Now()
-	if got.code != ExitOK || got.stderr != "" {
+	if got.Code != process.ExitOK || got.Stderr != "" {
 		t.Fatalf("got %+v", got)
 	}
-	ids, due := parsePrinted(t, got.stdout)
+	ids, due := parsePrinted(t, got.Stdout)
 	r := written(t, cluster, 1)[ids[0]]
 	if r == nil || len(ids) != 1 {
-		t.Fatalf("printed %q, which is not there", got.stdout)
+		t.Fatalf("printed %q, which is not there", got.Stdout)
 	}
 	if string(r.Value) != "hello" || string(r.Key) != "k" {
 		t.Errorf("key %q value %q", r.Key, r.Value)
@@ -108,9 +111,9 @@ func TestSendWritesWhatItIsTold(t *testing.T) {
 }
 
 func TestSendAtAnInstant(t *testing.T) {
-	cluster, environ := kafka(t, 1)
-	got := call{environ: environ, args: []string{"--at", "2031-05-06T09:08:09.5+02:00", ""}}.do(t, Send)
-	if got.code != ExitOK || got.stdout != "delayed-0-0 due 2031-05-06T07:08:09.500Z\n" {
+	cluster, environ := startKafka(t, 1)
+	got := clitest.Call{Environ: environ, Args: []string{"--at", "2031-05-06T09:08:09.5+02:00", ""}}.Do(t, Run)
+	if got.Code != process.ExitOK || got.Stdout != "delayed-0-0 due 2031-05-06T07:08:09.500Z\n" {
 		t.Fatalf("got %+v", got)
 	}
 	r := written(t, cluster, 1)["delayed-0-0"]
@@ -120,9 +123,9 @@ func TestSendAtAnInstant(t *testing.T) {
 }
 
 func TestWithADelayAndAnInstantTheInstantIsWhenItIsDue(t *testing.T) {
-	cluster, environ := kafka(t, 1)
-	got := call{environ: environ, args: []string{"--delay", "5s", "--at", "2031-05-06T09:08:09.5+02:00", "v"}}.do(t, Send)
-	if got.code != ExitOK || got.stdout != "delayed-0-0 due 2031-05-06T07:08:09.500Z\n" {
+	cluster, environ := startKafka(t, 1)
+	got := clitest.Call{Environ: environ, Args: []string{"--delay", "5s", "--at", "2031-05-06T09:08:09.5+02:00", "v"}}.Do(t, Run)
+	if got.Code != process.ExitOK || got.Stdout != "delayed-0-0 due 2031-05-06T07:08:09.500Z\n" {
 		t.Fatalf("got %+v", got)
 	}
 	if r := written(t, cluster, 1)["delayed-0-0"]; len(r.Headers) != 2 {
@@ -132,7 +135,7 @@ func TestWithADelayAndAnInstantTheInstantIsWhenItIsDue(t *testing.T) {
 
 func TestLinesAreRecordsInTheirOrder(t *testing.T) {
 	const n = 25_000 // more than may be under way at a time
-	cluster, environ := kafka(t, 3)
+	cluster, environ := startKafka(t, 3)
 	var in bytes.Buffer
 	for i := range n {
 		if i%10 != 3 {
@@ -142,11 +145,11 @@ func TestLinesAreRecordsInTheirOrder(t *testing.T) {
 			in.WriteByte('\n')
 		}
 	}
-	got := call{environ: environ, args: []string{"--delay", "1h", "-"}, stdin: &in}.do(t, Send)
-	if got.code != ExitOK || got.stderr != "" {
-		t.Fatalf("code %d, stderr %q", got.code, got.stderr)
+	got := clitest.Call{Environ: environ, Args: []string{"--delay", "1h", "-"}, Stdin: &in}.Do(t, Run)
+	if got.Code != process.ExitOK || got.Stderr != "" {
+		t.Fatalf("code %d, stderr %q", got.Code, got.Stderr)
 	}
-	ids, due := parsePrinted(t, got.stdout)
+	ids, due := parsePrinted(t, got.Stdout)
 	if len(ids) != n {
 		t.Fatalf("%d printed, want %d", len(ids), n)
 	}
@@ -165,12 +168,12 @@ func TestLinesAreRecordsInTheirOrder(t *testing.T) {
 
 // A line is written and printed when it comes, not when stdin ends.
 func TestALineDoesNotWaitForTheNext(t *testing.T) {
-	_, environ := kafka(t, 1)
+	_, environ := startKafka(t, 1)
 	in, lines := io.Pipe()
 	out, stdout := io.Pipe()
 	code := make(chan int, 1)
 	go func() { // ended by the end of lines
-		code <- Send(t.Context(), Process{Verb: "send", Args: []string{"--delay", "1h", "-"}, Environ: environ,
+		code <- Run(t.Context(), process.Process{Verb: "send", Args: []string{"--delay", "1h", "-"}, Environ: environ,
 			Stdin: in, Stdout: stdout, Stderr: io.Discard})
 		stdout.Close()
 	}()
@@ -182,14 +185,14 @@ func TestALineDoesNotWaitForTheNext(t *testing.T) {
 		}
 	}
 	lines.Close()
-	if answers.Scan() || <-code != ExitOK {
+	if answers.Scan() || <-code != process.ExitOK {
 		t.Errorf("at the end: printed %q", answers.Text())
 	}
 }
 
 func TestNoLinesAreNoRecords(t *testing.T) {
-	_, environ := kafka(t, 1)
-	if got := (call{environ: environ, args: []string{"--delay", "1h", "-"}}).do(t, Send); got != (result{code: ExitOK}) {
+	_, environ := startKafka(t, 1)
+	if got := (clitest.Call{Environ: environ, Args: []string{"--delay", "1h", "-"}}).Do(t, Run); got != (clitest.Result{Code: process.ExitOK}) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -197,7 +200,7 @@ func TestNoLinesAreNoRecords(t *testing.T) {
 // The limit is the topic's, not the client library's: above Kafka's default
 // a line goes through, and one that is too long names itself.
 func TestTheTopicSaysHowLongALineMayBe(t *testing.T) {
-	cluster, environ := kafka(t, 1)
+	cluster, environ := startKafka(t, 1)
 	limit := "3000000"
 	admin := kadm.NewClient(kafkaClient(t, cluster))
 	_, err := admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &limit}}, "delayed")
@@ -205,10 +208,10 @@ func TestTheTopicSaysHowLongALineMayBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := "short\n" + strings.Repeat("x", 2_900_000) + "\n" + strings.Repeat("y", 3_000_001) + "\nnever\n"
-	got := call{environ: environ, args: []string{"-", "--delay", "1h"}, stdin: strings.NewReader(in)}.do(t, Send)
-	ids, _ := parsePrinted(t, got.stdout)
-	if got.code != ExitRuntime || len(ids) != 2 || !strings.Contains(got.stderr, "line 3: longer than the 3000000 bytes") {
-		t.Errorf("code %d, %d printed, stderr %q", got.code, len(ids), got.stderr)
+	got := clitest.Call{Environ: environ, Args: []string{"-", "--delay", "1h"}, Stdin: strings.NewReader(in)}.Do(t, Run)
+	ids, _ := parsePrinted(t, got.Stdout)
+	if got.Code != process.ExitRuntime || len(ids) != 2 || !strings.Contains(got.Stderr, "line 3: longer than the 3000000 bytes") {
+		t.Errorf("code %d, %d printed, stderr %q", got.Code, len(ids), got.Stderr)
 	}
 	if n := len(written(t, cluster, 2)); n != 2 {
 		t.Errorf("%d written", n)
@@ -216,7 +219,7 @@ func TestTheTopicSaysHowLongALineMayBe(t *testing.T) {
 }
 
 func TestARefusedRecordEndsTheLines(t *testing.T) {
-	cluster, environ := kafka(t, 1)
+	cluster, environ := startKafka(t, 1)
 	requests := 0
 	cluster.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		cluster.KeepControl()
@@ -241,7 +244,7 @@ func TestARefusedRecordEndsTheLines(t *testing.T) {
 	var stderr bytes.Buffer
 	code := make(chan int, 1)
 	go func() { // ended by the refusal, although lines stays open
-		code <- Send(t.Context(), Process{Verb: "send", Args: []string{"--delay", "1h", "-"}, Environ: environ,
+		code <- Run(t.Context(), process.Process{Verb: "send", Args: []string{"--delay", "1h", "-"}, Environ: environ,
 			Stdin: in, Stdout: stdout, Stderr: &stderr})
 		stdout.Close()
 	}()
@@ -251,7 +254,7 @@ func TestARefusedRecordEndsTheLines(t *testing.T) {
 		t.Fatal("the first line is not printed")
 	}
 	fmt.Fprintln(lines, "refused")
-	if got := <-code; got != ExitRuntime || answers.Scan() {
+	if got := <-code; got != process.ExitRuntime || answers.Scan() {
 		t.Errorf("code %d, printed %q", got, answers.Text())
 	}
 	if !strings.Contains(stderr.String(), "line 2: TOPIC_AUTHORIZATION_FAILED") {
@@ -261,7 +264,7 @@ func TestARefusedRecordEndsTheLines(t *testing.T) {
 }
 
 func TestWhatIsMissingIsNamed(t *testing.T) {
-	_, environ := kafka(t, 1)
+	_, environ := startKafka(t, 1)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -277,13 +280,13 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := call{environ: environ, args: append(test.flags, "--delay", "1s", "v")}.do(t, Send)
-			if got.code != ExitRuntime || got.stdout != "" {
+			got := clitest.Call{Environ: environ, Args: append(test.flags, "--delay", "1s", "v")}.Do(t, Run)
+			if got.Code != process.ExitRuntime || got.Stdout != "" {
 				t.Fatalf("got %+v", got)
 			}
 			for _, word := range test.stderr {
-				if !strings.Contains(got.stderr, word) {
-					t.Errorf("stderr %q lacks %q", got.stderr, word)
+				if !strings.Contains(got.Stderr, word) {
+					t.Errorf("stderr %q lacks %q", got.Stderr, word)
 				}
 			}
 		})

@@ -1,26 +1,22 @@
-package client
+package send
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"layover/cli/kafka"
 )
 
 const (
-	// askTimeout bounds the questions before the first record, and so how long
-	// a wrong address takes to be called wrong.
-	askTimeout = 6 * time.Second
-	// dialTimeout leaves time for a second broker in askTimeout.
-	dialTimeout = 3 * time.Second
 	// deliveryTimeout bounds how long a record is tried. kgo looks at it only
 	// between attempts, so stalled is above it, which is final.
 	deliveryTimeout = 6 * time.Second
@@ -39,51 +35,25 @@ const (
 	maxInFlight = 10_000
 )
 
-// DialFailure remembers why the last connection could not be made, since kgo
-// goes on trying and in the end says only that time ran out: it is a hook of
-// the client. Any goroutine may use it.
-type DialFailure struct{ last atomic.Pointer[error] }
-
-// OnBrokerConnect implements kgo.HookBrokerConnect.
-func (f *DialFailure) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
-	if err != nil {
-		f.last.Store(&err)
-	}
-}
-
-// Explain adds the last failure to err, unless that has it already.
-func (f *DialFailure) Explain(err error) error {
-	last := f.last.Load()
-	if err == nil || last == nil || strings.Contains(err.Error(), (*last).Error()) {
-		return err
-	}
-	return fmt.Errorf("%w (last failed connection: %v)", err, *last)
-}
-
-// connection is a client that can write to the topic of one sendOptions.
+// connection is a client that can write to the topic of one options.
 type connection struct {
 	*kgo.Client
-	dials      *DialFailure
+	dials      *kafka.DialFailure
 	batchBytes int32 // at most in one batch, and so in one record
 }
 
 // connect asks the brokers for the topic, so that what is wrong is said before
 // the first record and in its own words, and returns a client for it, which
 // the caller closes.
-func connect(ctx context.Context, o *sendOptions) (*connection, error) {
-	c := &connection{dials: new(DialFailure)}
-	common := []kgo.Opt{
-		kgo.SeedBrokers(o.brokers...),
-		kgo.ClientID("layover-send"),
-		kgo.DialTimeout(dialTimeout),
-		kgo.WithHooks(c.dials),
-	}
-	asking, err := kgo.NewClient(append(common, kgo.RequestRetries(3))...)
+func connect(ctx context.Context, o *options) (*connection, error) {
+	c := &connection{dials: new(kafka.DialFailure)}
+	common := kafka.Options(o.brokers, "layover-send", c.dials)
+	asking, err := kgo.NewClient(append(slices.Clip(common), kgo.RequestRetries(3))...)
 	if err != nil {
 		return nil, err
 	}
 	defer asking.Close()
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, kafka.AskTimeout)
 	defer cancel()
 	admin := kadm.NewClient(asking)
 	if err := c.askTopic(ctx, admin, o); err != nil {
@@ -91,7 +61,7 @@ func connect(ctx context.Context, o *sendOptions) (*connection, error) {
 	}
 	c.batchBytes = askBatchBytes(ctx, admin, o.topic)
 
-	c.Client, err = kgo.NewClient(append(common,
+	c.Client, err = kgo.NewClient(append(slices.Clip(common),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		// kgo's own linger of 10 ms gathers nothing here: one record has
 		// nothing to wait for, and many gather while requests are under way.
@@ -105,7 +75,7 @@ func connect(ctx context.Context, o *sendOptions) (*connection, error) {
 }
 
 // askTopic is nil if the topic is there.
-func (c *connection) askTopic(ctx context.Context, admin *kadm.Client, o *sendOptions) error {
+func (c *connection) askTopic(ctx context.Context, admin *kadm.Client, o *options) error {
 	brokers := strings.Join(o.brokers, ",")
 	topics, err := admin.ListTopics(ctx, o.topic)
 	if err != nil {

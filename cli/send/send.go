@@ -1,4 +1,11 @@
-package client
+// Package send is the verb send, which writes records to an ingress topic:
+//
+//	$ layover send --brokers kafka:9092 --topic delayed --delay 30s hello
+//	delayed-0-17 due 2026-01-01T12:00:30.000Z
+//
+// It is not a Kafka tool: there is nothing here to read records with or to
+// create topics.
+package send
 
 import (
 	"bufio"
@@ -11,10 +18,11 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"layover/cli/process"
 	"layover/delay"
 )
 
-// Send is the verb send.
+// Run is the verb send.
 //
 //	stdin ──▶ feeder ──▶ sent, in order of the lines ──▶ printer ──▶ stdout
 //	             │                                          ▲
@@ -22,11 +30,11 @@ import (
 //
 // The printer is the caller's goroutine. Both queues are bounded, so the
 // memory is too, however long stdin is.
-func Send(ctx context.Context, p Process) int {
-	o, err := parseSend(&p)
+func Run(ctx context.Context, p process.Process) int {
+	o, err := parse(&p)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return p.Help(sendHelp)
+		return p.Help(help)
 	case err != nil:
 		return p.FailUsage(err)
 	}
@@ -49,13 +57,13 @@ func Send(ctx context.Context, p Process) int {
 	if err != nil {
 		return p.Fail(err)
 	}
-	return ExitOK
+	return process.ExitOK
 }
 
 // sender writes the values of one source. The feeder owns the source, the
 // printer owns out.
 type sender struct {
-	o    *sendOptions
+	o    *options
 	conn *connection
 	out  *bufio.Writer
 	sent chan *sentRecord // in order of the source; closed at its end
@@ -64,7 +72,7 @@ type sender struct {
 	counter *counter // nil: nobody watches
 }
 
-func newSender(o *sendOptions, conn *connection) *sender {
+func newSender(o *options, conn *connection) *sender {
 	return &sender{o: o, conn: conn, sent: make(chan *sentRecord, maxInFlight), stop: make(chan struct{})}
 }
 
@@ -213,7 +221,7 @@ func (s *sender) printOne(r *kgo.Record) error {
 	}
 	var err error
 	if s.o.json {
-		err = WriteJSON(s.out, f)
+		err = process.WriteJSON(s.out, f)
 	} else {
 		_, err = fmt.Fprintf(s.out, "%s due %s\n", f.ID, f.Due)
 	}

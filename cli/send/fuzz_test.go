@@ -1,20 +1,18 @@
-package client
+package send
 
 import (
 	"bytes"
 	"io"
-	"net"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
 
-	"layover/delay"
-
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"layover/cli/process"
+	"layover/delay"
 )
 
 // FuzzSendCommandLine reads command lines of any arguments, which end at zero
@@ -37,7 +35,7 @@ func FuzzSendCommandLine(f *testing.F) {
 		if strings.Contains(line, "env-file") {
 			t.Skip("what it accepts depends on the files of this machine")
 		}
-		o, err := parseSend(&Process{Args: args, Environ: []string{"KAFKA_BROKERS=" + brokers, "LAYOVER_INGRESS_TOPICS=" + topics, "LAYOVER_LANES=none"}})
+		o, err := parse(&process.Process{Args: args, Environ: []string{"KAFKA_BROKERS=" + brokers, "LAYOVER_INGRESS_TOPICS=" + topics, "LAYOVER_LANES=none"}})
 		if err != nil {
 			if err.Error() == "" {
 				t.Fatalf("%q: refused without a word", args)
@@ -53,7 +51,7 @@ func FuzzSendCommandLine(f *testing.F) {
 }
 
 // checkServer reads the record as the server will.
-func checkServer(t *testing.T, args []string, o *sendOptions) {
+func checkServer(t *testing.T, args []string, o *options) {
 	t.Helper()
 	targets, err := delay.NewTargets("ready", []string{"*"}, nil, nil)
 	if err != nil {
@@ -90,77 +88,6 @@ func checkHeaders(t *testing.T, args []string, headers []kgo.RecordHeader) {
 		}
 		args = args[at+1:]
 	}
-}
-
-// FuzzFlagsMeanTheSameInFront parses arguments, and what came out again with the
-// flags in front and the operands behind two dashes.
-func FuzzFlagsMeanTheSameInFront(f *testing.F) {
-	for _, line := range []string{"", "v --text a", "-on v -text=a w", "- --on", "--text -- v --on", "--on=false", "--on=maybe", "---on", "-- --text", "--text", "--=", "-=", "--text= v", "-h", "--on --on=0 -text a --text b"} {
-		f.Add(strings.ReplaceAll(line, " ", "\x00"))
-	}
-	parse := func(args []string) (text string, on bool, operands []string, err error) {
-		flags := NewFlags("test")
-		t, b := flags.String("text", "", ""), flags.Bool("on", false, "")
-		operands, err = ParseFlags(flags, args)
-		return *t, *b, operands, err
-	}
-	f.Fuzz(func(t *testing.T, line string) {
-		args := strings.Split(line, "\x00")
-		text, on, operands, err := parse(args)
-		if err != nil {
-			return
-		}
-		rest := args
-		for _, operand := range operands {
-			at := slices.Index(rest, operand)
-			if at < 0 {
-				t.Fatalf("%q: operands %q", args, operands)
-			}
-			rest = rest[at+1:]
-		}
-		front := append([]string{"--text=" + text, "-on=" + strconv.FormatBool(on), "--"}, operands...)
-		text2, on2, operands2, err := parse(front)
-		if err != nil || text2 != text || on2 != on || !slices.Equal(operands2, operands) {
-			t.Fatalf("%q: %q %v %q, but %q: %q %v %q %v", args, text, on, operands, front, text2, on2, operands2, err)
-		}
-	})
-}
-
-// FuzzHealthAsksAnAddressThatCanBeAsked turns addresses to listen on into URLs.
-func FuzzHealthAsksAnAddressThatCanBeAsked(f *testing.F) {
-	for _, addr := range []string{"", ":9846", "0.0.0.0:1", "[::]:65535", "[::1]:1", "[fe80::1%eth0]:9846", "[::ffff:0.0.0.0]:1", "[::%1]:1", "host:0", ":00", "host:http", "host", "a b:1", "host:+1", "host:0080", "[host]:1", "::1:1"} {
-		f.Add(addr, "")
-		f.Add(addr, "--ready")
-	}
-	f.Add(":1", "--live=false")
-	f.Fuzz(func(t *testing.T, addr, arg string) {
-		var args []string
-		if arg != "" {
-			args = []string{arg}
-		}
-		text, _, err := healthURL(&Process{Args: args, Environ: []string{"LAYOVER_HTTP_ADDR=" + addr, "LAYOVER_LANES=none"}})
-		if err != nil {
-			return
-		}
-		u, err := url.Parse(text)
-		if err != nil {
-			t.Fatalf("%q: cannot be asked: %v", addr, err)
-		}
-		listen := strings.TrimSpace(addr)
-		if listen == "" {
-			listen = ":9846"
-		}
-		host, port, err := net.SplitHostPort(listen)
-		if n, err2 := strconv.Atoi(u.Port()); err != nil || err2 != nil || n < 1 || n > 65535 || u.Port() != port {
-			t.Fatalf("%q: port %q, %v, %v", addr, u.Port(), err, err2)
-		}
-		if ip := net.ParseIP(host); u.Hostname() != host && (host != "" && !ip.IsUnspecified() || u.Hostname() != "127.0.0.1") {
-			t.Fatalf("%q: asks %q", addr, text)
-		}
-		if u.Path != "/livez" && u.Path != "/readyz" || u.RawQuery != "" || u.User != nil {
-			t.Fatalf("%q %q: asks %q", addr, arg, text)
-		}
-	})
 }
 
 // FuzzLinesAgainstSplit reads lines in pieces of any size and compares them with

@@ -1,4 +1,4 @@
-package client
+package process
 
 import (
 	"encoding/json"

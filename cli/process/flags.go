@@ -1,4 +1,4 @@
-package client
+package process
 
 import (
 	"errors"
@@ -130,8 +130,8 @@ func takesNext(flags *flag.FlagSet, arg string) bool {
 	return !ok || !boolean.IsBoolFlag()
 }
 
-// wasGiven reports whether the flag was there, also if it was empty.
-func wasGiven(flags *flag.FlagSet, name string) bool {
+// WasGiven reports whether the flag was there, also if it was empty.
+func WasGiven(flags *flag.FlagSet, name string) bool {
 	given := false
 	flags.Visit(func(f *flag.Flag) { given = given || f.Name == name })
 	return given

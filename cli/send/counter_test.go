@@ -1,4 +1,4 @@
-package client
+package send
 
 import (
 	"bufio"
@@ -12,6 +12,10 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"layover/cli/clitest"
+	"layover/cli/kafka"
+	"layover/cli/process"
 )
 
 // screen is what a terminal shows after what was written to it: its lines, the
@@ -56,7 +60,7 @@ type printing struct {
 
 func startPrinting(stdoutToo bool) *printing {
 	delay := time.Second
-	p := &printing{sender: newSender(&sendOptions{lines: true, delay: &delay}, &connection{dials: new(DialFailure)}), failure: make(chan error, 1)}
+	p := &printing{sender: newSender(&options{lines: true, delay: &delay}, &connection{dials: new(kafka.DialFailure)}), failure: make(chan error, 1)}
 	p.counter = newCounter(&p.terminal, stdoutToo)
 	p.out = bufio.NewWriter(p.counter.above(&p.stdout))
 	if stdoutToo {
@@ -181,40 +185,40 @@ func TestNumbersAreGrouped(t *testing.T) {
 var closingLine = regexp.MustCompile(`^written (\d+) of (\d+) read in \d+\.\d s, [\d,]+/s$`)
 
 func TestOnlyLinesOnATerminalAreCounted(t *testing.T) {
-	_, environ := kafka(t, 1)
-	lines := func(args ...string) call {
-		return call{environ: environ, args: append([]string{"--delay", "1h"}, args...), stdin: strings.NewReader("a\nb\nc\n"), onATerminal: true}
+	_, environ := startKafka(t, 1)
+	lines := func(args ...string) clitest.Call {
+		return clitest.Call{Environ: environ, Args: append([]string{"--delay", "1h"}, args...), Stdin: strings.NewReader("a\nb\nc\n"), OnATerminal: true}
 	}
-	got := lines("-").do(t, Send)
-	last := screen(strings.TrimSuffix(got.stderr, "\n"))
-	if m := closingLine.FindStringSubmatch(last[len(last)-1]); got.code != ExitOK || m == nil || m[1] != "3" || m[2] != "3" {
+	got := lines("-").Do(t, Run)
+	last := screen(strings.TrimSuffix(got.Stderr, "\n"))
+	if m := closingLine.FindStringSubmatch(last[len(last)-1]); got.Code != process.ExitOK || m == nil || m[1] != "3" || m[2] != "3" {
 		t.Errorf("got %+v", got)
 	}
-	if ids, _ := parsePrinted(t, got.stdout); len(ids) != 3 {
+	if ids, _ := parsePrinted(t, got.Stdout); len(ids) != 3 {
 		t.Errorf("printed %q", ids)
 	}
-	if got := lines("v").do(t, Send); got.code != ExitOK || got.stderr != "" {
+	if got := lines("v").Do(t, Run); got.Code != process.ExitOK || got.Stderr != "" {
 		t.Errorf("a single record is counted: %+v", got)
 	}
 	away := lines("-")
-	away.onATerminal = false
-	if got := away.do(t, Send); got.code != ExitOK || got.stderr != "" {
+	away.OnATerminal = false
+	if got := away.Do(t, Run); got.Code != process.ExitOK || got.Stderr != "" {
 		t.Errorf("nobody watches: %+v", got)
 	}
 	var stdout, stderr bytes.Buffer
-	code := Send(t.Context(), Process{Args: away.args, Environ: environ, Stdin: strings.NewReader("a\n"), Stdout: &stdout, Stderr: &stderr,
+	code := Run(t.Context(), process.Process{Args: away.Args, Environ: environ, Stdin: strings.NewReader("a\n"), Stdout: &stdout, Stderr: &stderr,
 		StdinIsTerminal: true, StdoutIsTerminal: true, StderrIsTerminal: true})
-	if code != ExitOK || stderr.Len() > 0 {
+	if code != process.ExitOK || stderr.Len() > 0 {
 		t.Errorf("what is typed is painted over: %q", &stderr)
 	}
 }
 
 func TestTheClosingLineStandsBeforeAnError(t *testing.T) {
-	_, environ := kafka(t, 1)
+	_, environ := startKafka(t, 1)
 	in := &failing{text: strings.NewReader("a\nb\n")}
-	got := call{environ: environ, args: []string{"--delay", "1h", "-"}, stdin: in, onATerminal: true}.do(t, Send)
-	lines := screen(strings.TrimSuffix(got.stderr, "\n"))
-	if got.code != ExitRuntime || len(lines) != 2 || !closingLine.MatchString(lines[0]) || !strings.Contains(lines[1], "line 3: stdin: it broke") {
+	got := clitest.Call{Environ: environ, Args: []string{"--delay", "1h", "-"}, Stdin: in, OnATerminal: true}.Do(t, Run)
+	lines := screen(strings.TrimSuffix(got.Stderr, "\n"))
+	if got.Code != process.ExitRuntime || len(lines) != 2 || !closingLine.MatchString(lines[0]) || !strings.Contains(lines[1], "line 3: stdin: it broke") {
 		t.Errorf("got %+v", got)
 	}
 }

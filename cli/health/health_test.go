@@ -1,4 +1,4 @@
-package client
+package health
 
 import (
 	"fmt"
@@ -7,6 +7,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"layover/cli/clitest"
+	"layover/cli/process"
 )
 
 func TestHealthIsTheAnswerOfTheProbe(t *testing.T) {
@@ -26,19 +29,19 @@ func TestHealthIsTheAnswerOfTheProbe(t *testing.T) {
 		code          int
 		stdout        string
 	}{
-		"live by default": {nil, nil, ExitOK, "this is /livez\n"},
-		"live":            {[]string{"--live"}, nil, ExitOK, "this is /livez\n"},
-		"ready":           {[]string{"--ready"}, nil, ExitRuntime, "this is /readyz\n"},
+		"live by default": {nil, nil, process.ExitOK, "this is /livez\n"},
+		"live":            {[]string{"--live"}, nil, process.ExitOK, "this is /livez\n"},
+		"ready":           {[]string{"--ready"}, nil, process.ExitRuntime, "this is /readyz\n"},
 		"other settings do not matter": {nil,
-			[]string{"KAFKA_BROKERS=?", "KAFKA_SASL_PASSWORD=x", "LAYOVER_LANES=none"}, ExitOK, "this is /livez\n"},
-		"a proxy does not matter": {nil, []string{"HTTP_PROXY=http://127.0.0.1:1"}, ExitOK, "this is /livez\n"},
+			[]string{"KAFKA_BROKERS=?", "KAFKA_SASL_PASSWORD=x", "LAYOVER_LANES=none"}, process.ExitOK, "this is /livez\n"},
+		"a proxy does not matter": {nil, []string{"HTTP_PROXY=http://127.0.0.1:1"}, process.ExitOK, "this is /livez\n"},
 	}
 	for name, test := range tests {
 		for _, host := range []string{"", "0.0.0.0", "[::]", "127.0.0.1"} {
 			t.Run(name+" at "+host, func(t *testing.T) {
 				environ := append([]string{"LAYOVER_HTTP_ADDR=" + host + ":" + port}, test.environ...)
-				got := call{args: test.args, environ: environ}.do(t, Health)
-				if got.code != test.code || got.stdout != test.stdout {
+				got := clitest.Call{Args: test.args, Environ: environ}.Do(t, Run)
+				if got.Code != test.code || got.Stdout != test.stdout {
 					t.Errorf("got %+v", got)
 				}
 			})
@@ -53,8 +56,8 @@ func TestHealthOfNothingIsAnError(t *testing.T) {
 	}
 	addr := l.Addr().String()
 	l.Close()
-	got := call{environ: []string{"LAYOVER_HTTP_ADDR=" + addr}}.do(t, Health)
-	if got.code != ExitRuntime || got.stdout != "" || !strings.Contains(got.stderr, addr+"/livez") {
+	got := clitest.Call{Environ: []string{"LAYOVER_HTTP_ADDR=" + addr}}.Do(t, Run)
+	if got.Code != process.ExitRuntime || got.Stdout != "" || !strings.Contains(got.Stderr, addr+"/livez") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -70,8 +73,8 @@ func TestWrongUsageOfHealth(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := call{args: test.args, environ: test.environ}.do(t, Health)
-			if got.code != ExitUsage || got.stdout != "" || got.stderr == "" {
+			got := clitest.Call{Args: test.args, Environ: test.environ}.Do(t, Run)
+			if got.Code != process.ExitUsage || got.Stdout != "" || got.Stderr == "" {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -79,10 +82,7 @@ func TestWrongUsageOfHealth(t *testing.T) {
 }
 
 func TestHelpGoesToStdout(t *testing.T) {
-	if got := (call{args: []string{"--help"}}).do(t, Health); got != (result{ExitOK, healthHelp, ""}) {
-		t.Errorf("got %+v", got)
-	}
-	if got := (call{args: []string{"v", "-h"}}).do(t, Send); got != (result{ExitOK, sendHelp, ""}) {
+	if got := (clitest.Call{Args: []string{"--help"}}).Do(t, Run); got != (clitest.Result{Code: process.ExitOK, Stdout: help}) {
 		t.Errorf("got %+v", got)
 	}
 }

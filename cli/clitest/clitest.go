@@ -1,0 +1,77 @@
+// Package clitest runs verbs in tests, and checks what they print.
+package clitest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"layover/cli/process"
+)
+
+// Result is what a verb leaves behind.
+type Result struct {
+	Code           int
+	Stdout, Stderr string
+}
+
+// Call is one call of a verb.
+type Call struct {
+	Args        []string
+	Environ     []string
+	Stdin       io.Reader // nil: empty
+	OnATerminal bool      // stdout and stderr are one
+}
+
+// Do runs the verb to its end.
+func (c Call) Do(t *testing.T, verb func(context.Context, process.Process) int) Result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if c.Stdin == nil {
+		c.Stdin = strings.NewReader("")
+	}
+	code := verb(t.Context(), process.Process{
+		Verb: "verb", Args: c.Args, Environ: c.Environ, Stdin: c.Stdin, Stdout: &stdout, Stderr: &stderr,
+		StdoutIsTerminal: c.OnATerminal, StderrIsTerminal: c.OnATerminal,
+	})
+	return Result{code, stdout.String(), stderr.String()}
+}
+
+// Objects are the lines of stdout, each one JSON object. All their fields are
+// in docs/command-line.md, or the test fails.
+func Objects(t *testing.T, stdout string) []map[string]any {
+	t.Helper()
+	doc, err := os.ReadFile("../../docs/command-line.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []map[string]any
+	for line := range strings.Lines(stdout) {
+		var one map[string]any
+		if err := json.Unmarshal([]byte(line), &one); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		for name := range one {
+			if !strings.Contains(string(doc), "`"+name+"`") {
+				t.Errorf("docs/command-line.md does not name the field %s", name)
+			}
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// EnvFile writes a file for --env-file, and returns its path.
+func EnvFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), ".env")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
