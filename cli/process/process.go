@@ -27,6 +27,8 @@ type Process struct {
 
 	StdinIsTerminal, StdoutIsTerminal, StderrIsTerminal bool // a person is at the other end
 
+	Version, Revision string // as linked; empty: what Go knows of the build
+
 	EnvFiles []string          // of --env-file; a later one wins, and Environ over all
 	EnvFrom  map[string]string // since ReadEnvFiles, the file of each variable that is from one
 }

@@ -1,4 +1,5 @@
-package main
+// Package docs holds tests that the documents are true of the program.
+package docs
 
 import (
 	"io/fs"
@@ -22,7 +23,7 @@ func read(t *testing.T, name string) string {
 }
 
 func TestEveryReasonIsInTheDocumentAndNoOther(t *testing.T) {
-	doc := read(t, "docs/headers.md")
+	doc := read(t, "headers.md")
 	listed := make(map[string]bool)
 	_, table, _ := strings.Cut(doc, "| Reason |")
 	for line := range strings.Lines(table) {
@@ -43,7 +44,7 @@ func TestEveryReasonIsInTheDocumentAndNoOther(t *testing.T) {
 }
 
 func TestTheDocumentOfSettingsIsTheTableOfSettings(t *testing.T) {
-	doc := read(t, "docs/configuration.md")
+	doc := read(t, "configuration.md")
 	want := settingsTable()
 	if !strings.Contains(doc, want) {
 		t.Errorf("docs/configuration.md does not hold the table of settings as it is:\n%s", want)
@@ -55,7 +56,7 @@ var named = regexp.MustCompile("`((?:Test|Fuzz)[A-Z][A-Za-z0-9]*)`")
 func TestEveryTestThatADocumentNamesExists(t *testing.T) {
 	there := make(map[string]bool)
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
-	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, "_test.go") {
 			for _, m := range declared.FindAllStringSubmatch(read(t, path), -1) {
 				there[m[1]] = true
@@ -67,7 +68,7 @@ func TestEveryTestThatADocumentNamesExists(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, doc := range []string{"DESIGN.md", "verify/FAILURES.md", "verify/RESULTS.md"} {
-		names := named.FindAllStringSubmatch(read(t, doc), -1)
+		names := named.FindAllStringSubmatch(read(t, "../"+doc), -1)
 		if len(names) == 0 {
 			t.Errorf("%s names no test", doc)
 		}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func runDaemon(ctx context.Context, p process.Process) int {
 		log.Warn("configuration", "warning", warning)
 	}
 	daemon.TuneRuntime(cfg)
-	v, revision := built()
+	v, revision := built(p)
 	d, err := daemon.New(cfg, daemon.Options{Log: log, Version: v, Revision: revision})
 	if err == nil {
 		err = d.Run(ctx)
@@ -59,7 +59,7 @@ func runDaemon(ctx context.Context, p process.Process) int {
 
 // runDev is the verb dev.
 func runDev(ctx context.Context, p process.Process) int {
-	v, revision := built()
+	v, revision := built(p)
 	return dev.Run(ctx, p, dev.Options{NewLogger: newLogger, Version: v, Revision: revision})
 }
 

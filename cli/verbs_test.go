@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -143,6 +143,15 @@ func completeInBash(t *testing.T, bash, script string) {
 	}
 }
 
+func read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
 func equalSets(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
@@ -153,7 +162,7 @@ func TestVersionForMachines(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != process.ExitOK {
 		t.Fatalf("%q: %v", stdout, err)
 	}
-	doc := read(t, "docs/command-line.md")
+	doc := read(t, "../docs/command-line.md")
 	for _, field := range []string{"version", "revision", "go", "os", "arch"} {
 		if got[field] == "" || !strings.Contains(doc, "`"+field+"`") {
 			t.Errorf("%s is %q", field, got[field])

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"cmp"
@@ -106,7 +106,7 @@ func printVersion(_ context.Context, p process.Process) int {
 	if code, done := noArguments(p, flags, func() string { return versionHelp }); done {
 		return code
 	}
-	v, r := built()
+	v, r := built(p)
 	if output.JSON() {
 		err := process.WriteJSON(p.Stdout, map[string]string{
 			"version": v, "revision": r, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
@@ -119,18 +119,13 @@ func printVersion(_ context.Context, p process.Process) int {
 	return p.Print(fmt.Sprintf("layover %s\nrevision %s\n%s %s/%s\n", v, r, runtime.Version(), runtime.GOOS, runtime.GOARCH))
 }
 
-// version and revision can be set when linking, where a build has no repository to
-// tell them: -ldflags "-X main.version=v1.2.3 -X main.revision=COMMIT". Empty, which is
-// what the Dockerfile sets without an argument, is the same as not set.
-var version, revision string
-
 // built is the version and the revision of this binary, as far as they are known.
-func built() (v, r string) {
+func built(p process.Process) (v, r string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = new(debug.BuildInfo)
 	}
-	return describe(version, revision, info)
+	return describe(p.Version, p.Revision, info)
 }
 
 // describe returns the version and the revision as they were linked or, where they were
