@@ -1,16 +1,13 @@
-// Package cli is the command line: the table of verbs, and the verbs run, help
-// and version. Every other verb is a package below it.
+// Package cli is the command line: the table of verbs, and the verbs run and
+// version. Every other verb is a package below it.
 package cli
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
-	"layover/cli/completion"
+	"github.com/spf13/cobra"
+
 	"layover/cli/config"
 	"layover/cli/dev"
 	"layover/cli/health"
@@ -19,84 +16,65 @@ import (
 	"layover/cli/send"
 )
 
-// verb is one word of the command line.
-type verb struct {
-	name, synopsis string
-	run            func(context.Context, process.Process) int
-	// flags are those that run parses, for those who list them; none is --help
-	// alone. words are the operands with a meaning of their own, each with what it
-	// does.
-	flags func() *flag.FlagSet
-	words func() [][2]string
-	// untilStopped: it ends when it is told to, and gracefully. Any other verb
-	// ends by itself, and a signal ends it at once.
-	untilStopped bool
-}
-
-// readsSettings reports whether --env-file means anything to v.
-func (v verb) readsSettings() bool {
-	return v.flags != nil && v.flags().Lookup("env-file") != nil
-}
-
-func verbs() []verb {
-	return []verb{
-		{"run", "deliver delayed records until stopped (the default)", runDaemon, runFlags, nil, true},
-		{"dev", "try it out on an embedded broker, without Kafka", runDev, dev.Flags, nil, true},
-		{"send", "write a delayed record", send.Run, send.Flags, nil, false},
-		{"journal", "show, recover or reset what is finished, as the journals have it", journal.Journal, journal.Flags, journal.Actions, false},
-		{"skip", "leave out what a partition has stopped at", journal.Skip, journal.SkipFlags, nil, false},
-		{"health", "ask a running Layover how it is", health.Run, health.Flags, nil, false},
-		{"config", "show or check the settings, or list what there are", config.Config, config.Flags, config.Actions, false},
-		{"completion", "print a script that completes this in a shell", printCompletion, nil, completion.Shells, false},
-		{"version", "print the version", printVersion, versionFlags, nil, false},
-		{"help", "print this, or what is known about a verb", help, nil, verbNames, false},
-	}
-}
-
-// Main runs the verb that the process's arguments begin with, and returns its
-// exit code. version and revision are as they were linked, or empty.
+// Main runs the verb that the process's arguments name, and returns its exit
+// code. version and revision are as they were linked, or empty.
 func Main(version, revision string) int {
-	return run(process.Process{
-		Version: version, Revision: revision,
-		Args: os.Args[1:], Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		StdinIsTerminal: isTerminal(os.Stdin), StdoutIsTerminal: isTerminal(os.Stdout), StderrIsTerminal: isTerminal(os.Stderr),
-	})
+	return Run(context.Background(), process.OfSystem(version, revision))
 }
 
-// run runs the verb that the arguments begin with, and returns the exit code.
-func run(p process.Process) int {
-	name := "run"
-	if err := p.TakeEnvFiles(); err != nil {
-		fmt.Fprintln(p.Stderr, "layover:", err)
-		return process.ExitUsage
+// Run is Main for any process. A verb that can be stopped ends with ctx.
+func Run(ctx context.Context, p *process.Process) int { return p.Execute(ctx, root(p)) }
+
+// root returns the command line. Without a verb it is the verb run.
+func root(p *process.Process) *cobra.Command {
+	run := runCommand(p)
+	cmd := &cobra.Command{
+		Use:   "layover [VERB]",
+		Short: "deliver Kafka records when they are due",
+		Long: `Layover delivers Kafka records when they are due.
+
+Without a verb it runs, as 'layover run' does. 'layover help VERB' says more;
+'layover config help' lists the settings.
+
+Exit codes:
+  0  fine, or stopped by a signal where that is how it ends
+  1  something went wrong: Kafka, a file, the network, an unhealthy answer
+  2  the command line, an env file or a setting is wrong; nothing was done`,
+		Version:               "of layover", // for --version, which prints the text of the template
+		PreRunE:               cobra.NoArgs, // behind two dashes; cobra itself refuses another verb
+		Run:                   run.Run,
+		DisableFlagsInUseLine: true,
 	}
-	if len(p.Args) > 0 {
-		name, p.Args = p.Args[0], p.Args[1:]
-	}
-	switch name {
-	case "-h", "-help", "--help":
-		name = "help"
-	case "-version", "--version":
-		name = "version"
-	}
-	for _, v := range verbs() {
-		if v.name != name {
-			continue
+	cmd.Flags().AddFlagSet(run.Flags())
+	cmd.Flags().Bool("version", false, "print the version")
+	cmd.SetVersionTemplate(versionText(p))
+	cmd.AddCommand(run, dev.Command(p), send.Command(p), journal.Journal(p), journal.Skip(p), health.Command(p), config.Command(p), versionCommand(p))
+	cmd.SetOut(p.Out()) // before completion, which keeps it
+	addHelp(cmd)
+	addCompletion(cmd)
+	return cmd
+}
+
+// addHelp adds cobra's verb help, which says of an unknown verb that there is
+// none, and is content. Here that is an error.
+func addHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.Short = "print this, or the help of a verb"
+	help.Args = func(_ *cobra.Command, operands []string) error {
+		_, rest, err := root.Find(operands)
+		if err == nil && len(rest) > 0 {
+			err = fmt.Errorf("unknown verb %q", rest[0])
 		}
-		if len(p.EnvFiles) > 0 && !v.readsSettings() {
-			fmt.Fprintf(p.Stderr, "layover: --env-file goes with a verb that reads settings, and %s does not\n", v.name)
-			return process.ExitUsage
-		}
-		p.Verb = v.name
-		ctx := context.Background()
-		if v.untilStopped {
-			var stop context.CancelFunc
-			ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			context.AfterFunc(ctx, stop) // a second signal kills at once
-		}
-		return v.run(ctx, p)
+		return err
 	}
-	fmt.Fprintf(p.Stderr, "layover: unknown verb %q\n\n%s", name, verbTable())
-	return process.ExitUsage
+}
+
+// addCompletion adds cobra's verb completion, which without a shell prints its
+// help, and is content. Here that is an error.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	completion, _, _ := root.Find([]string{"completion"})
+	completion.Use, completion.Short = "completion SHELL", "print a script that completes this in a shell"
+	process.NeedsAction(completion)
 }

@@ -32,11 +32,20 @@ func TestVerbs(t *testing.T) {
 		"-h":                        {[]string{"-h"}, nil, 0, "send", ""},
 		"--help":                    {[]string{"--help"}, nil, 0, "send", ""},
 		"help of a verb":            {[]string{"help", "send"}, nil, 0, "--delay", ""},
-		"help of help":              {[]string{"help", "help"}, nil, 0, "send", ""},
-		"help of a flag":            {[]string{"help", "--help"}, nil, 0, "send", ""},
+		"help of help":              {[]string{"help", "help"}, nil, 0, "layover help", ""},
+		"help of a flag":            {[]string{"help", "--help"}, nil, 0, "layover help", ""},
 		"help of nothing":           {[]string{"help", "nope"}, nil, 2, "", `"nope"`},
 		"unknown verb":              {[]string{"park"}, nil, 2, "", `"park"`},
-		"unknown flag":              {[]string{"--port"}, nil, 2, "", `"--port"`},
+		"a verb with a slip":        {[]string{"jornal", "--topic", "a"}, nil, 2, "", "Did you mean this?\n\tjournal"},
+		"an operand of no verb":     {[]string{"--", "park"}, nil, 2, "", `"park"`},
+		"help of too much":          {[]string{"help", "send", "it"}, nil, 2, "", `"it"`},
+		"help of an action":         {[]string{"help", "journal", "show"}, nil, 0, "--runs", ""},
+		"flags before an action":    {[]string{"journal", "--execute", "reset", "--help"}, nil, 0, "LAYOVER_START_OFFSET", ""},
+		"flags between":             {[]string{"journal", "--topic", "t", "--partition", "1", "show", "--help"}, nil, 0, "--runs", ""},
+		"-o in its long forms":      {[]string{"version", "--output=json"}, nil, 0, `"go":`, ""},
+		"--o":                       {[]string{"version", "--o", "json"}, nil, 0, `"go":`, ""},
+		"-o=json":                   {[]string{"version", "-o=json"}, nil, 0, `"go":`, ""},
+		"unknown flag":              {[]string{"--port"}, nil, 2, "", "--port"},
 		"unknown flag of run":       {[]string{"run", "--port"}, nil, 2, "", "-port"},
 		"send":                      {[]string{"send"}, nil, 2, "", "layover send: "},
 		"journal":                   {[]string{"journal"}, nil, 2, "", "layover journal: an action is missing"},
@@ -45,18 +54,18 @@ func TestVerbs(t *testing.T) {
 		"help has the exit codes":   {[]string{"help"}, nil, 0, "\n  2  the command line", ""},
 		"config":                    {[]string{"config", "check"}, nil, 2, "", "KAFKA_BROKERS: required"},
 		"the settings there are":    {[]string{"config", "help"}, nil, 0, "LAYOVER_TOPIC_DELAYS", ""},
-		"help of config":            {[]string{"help", "config"}, nil, 0, "layover config check", ""},
-		"completion of no shell":    {[]string{"completion"}, nil, 2, "", "bash, zsh or fish"},
-		"completion of two":         {[]string{"completion", "bash", "zsh"}, nil, 2, "", "one shell"},
+		"help of config":            {[]string{"help", "config"}, nil, 0, "  check ", ""},
+		"completion of no shell":    {[]string{"completion"}, nil, 2, "", "bash, fish, powershell or zsh"},
+		"completion of two":         {[]string{"completion", "bash", "zsh"}, nil, 2, "", `"zsh"`},
 		"completion of another":     {[]string{"completion", "tcsh"}, nil, 2, "", `"tcsh"`},
-		"help of completion":        {[]string{"completion", "--help"}, nil, 0, "~/.bashrc", ""},
+		"help of completion":        {[]string{"completion", "bash", "--help"}, nil, 0, "source <(layover completion bash)", ""},
 		"another output":            {[]string{"version", "-o", "xml"}, nil, 2, "", "text or json"},
 		"dev":                       {[]string{"dev", "--nope"}, nil, 2, "", "layover dev: "},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			code := run(process.Process{Args: test.args, Environ: test.environ, Stdout: &stdout, Stderr: &stderr})
+			code := Run(t.Context(), &process.Process{Args: test.args, Environ: test.environ, Stdout: &stdout, Stderr: &stderr})
 			if code != test.code || !strings.Contains(stdout.String(), test.stdout) || !strings.Contains(stderr.String(), test.stderr) {
 				t.Errorf("code %d, stdout %q, stderr %q", code, &stdout, &stderr)
 			}
@@ -74,13 +83,13 @@ func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestWhatCannotBePrintedIsAnErrorOfEveryVerb(t *testing.T) {
 	lines := [][]string{{"help"}, {"--help"}, {"version"}, {"--version"}, {"version", "-o", "json"}, {"completion", "bash"}, {"config", "help"}, {"config", "help", "-o", "json"}}
-	for _, v := range verbs() {
-		lines = append(lines, []string{v.name, "--help"}, []string{"help", v.name})
+	for _, v := range commands() {
+		lines = append(lines, append(words(v), "--help"), append([]string{"help"}, words(v)...))
 	}
 	for _, args := range lines {
 		var stderr bytes.Buffer
-		code := run(process.Process{Args: args, Stdout: fullDisk{}, Stderr: &stderr})
-		if code != 1 || !strings.HasPrefix(stderr.String(), "layover ") || !strings.HasSuffix(stderr.String(), ": stdout: no space left on device\n") {
+		code := Run(t.Context(), &process.Process{Args: args, Stdout: fullDisk{}, Stderr: &stderr})
+		if code != 1 || !strings.HasPrefix(stderr.String(), "layover") || !strings.HasSuffix(stderr.String(), ": stdout: no space left on device\n") {
 			t.Errorf("%q: code %d, stderr %q", args, code, &stderr)
 		}
 	}
@@ -108,7 +117,7 @@ func TestLogsAreTextOnlyWhereAPersonReads(t *testing.T) {
 			if _, err := file.Seek(0, io.SeekStart); err != nil {
 				t.Fatal(err)
 			}
-			log := newLogger(slog.LevelWarn, test.format, file)
+			log := process.NewLogger(slog.LevelWarn, test.format, file)
 			log.Info("below the level")
 			log.Warn("said")
 			got, err := os.ReadFile(file.Name())

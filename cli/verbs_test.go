@@ -2,19 +2,22 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"layover/cli/process"
 	"layover/config"
@@ -24,70 +27,93 @@ import (
 // do runs a command line and returns what it leaves behind.
 func do(environ []string, args ...string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
-	code = run(process.Process{Args: args, Environ: environ, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &err})
+	code = Run(context.Background(), &process.Process{Args: args, Environ: environ, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &err})
 	return code, out.String(), err.String()
 }
 
-// flagsOf are the flags that a verb lists, as they are written.
-func flagsOf(v verb) []string {
-	var names []string
-	if v.flags != nil {
-		v.flags().VisitAll(func(f *flag.Flag) {
-			dashes := "--"
-			if len(f.Name) == 1 {
-				dashes = "-"
-			}
-			names = append(names, dashes+f.Name)
-		})
+// commands are all that there are, those with a verb and an action too.
+func commands() []*cobra.Command {
+	p := new(process.Process)
+	top := root(p)
+	all := []*cobra.Command{top}
+	for i := 0; i < len(all); i++ {
+		all = append(all, all[i].Commands()...)
 	}
-	return names
+	return all
 }
 
-var inHelp = regexp.MustCompile(`(?m)^  (--?[a-z][a-z-]*)\b`)
+// words are the arguments that name a command.
+func words(cmd *cobra.Command) []string { return strings.Fields(cmd.CommandPath())[1:] }
 
-// The scripts of completion are made of the flags that verbs list. That they are
-// those that a verb takes, and those that its help explains, is held here.
-func TestEveryVerbTakesAndExplainsTheFlagsThatItLists(t *testing.T) {
-	values := map[string]string{"-o": "json", "--partition": "0", "--header": "a=b", "--runs": "true", "--execute": "true", "--drop": "true", "--live": "true", "--ready": "true"}
-	for _, v := range verbs() {
-		if v.name == "help" {
-			continue // its own help is that of all verbs
+func TestEveryCommandIsExplainedWithinATerminal(t *testing.T) {
+	for _, cmd := range commands() {
+		code, stdout, stderr := do(nil, append([]string{"help"}, words(cmd)...)...)
+		if code != process.ExitOK || stderr != "" || cmd.Short == "" || !strings.Contains(stdout, "Usage:\n  "+cmd.CommandPath()) {
+			t.Errorf("%s: code %d, stdout %q, stderr %q", cmd.CommandPath(), code, stdout, stderr)
 		}
-		t.Run(v.name, func(t *testing.T) {
-			_, text, _ := do(nil, v.name, "--help")
-			var explained []string
-			for _, m := range inHelp.FindAllStringSubmatch(text, -1) {
-				explained = append(explained, m[1])
-			}
-			listed := flagsOf(v)
-			slices.Sort(explained)
-			if slices.Sort(listed); !slices.Equal(explained, listed) {
-				t.Errorf("the help explains %q, listed are %q", explained, listed)
-			}
-			for _, name := range listed {
-				value := values[name]
-				if value == "" {
-					value = "x"
-				}
-				if code, stdout, stderr := do(nil, v.name, name+"="+value, "--help"); code != process.ExitOK || stdout != text {
-					t.Errorf("%s=%s is not taken: code %d, stderr %q", name, value, code, stderr)
-				}
-			}
-			if code, _, _ := do(nil, v.name, "--nonesuch", "--help"); code != process.ExitUsage {
-				t.Errorf("a flag that is not listed: code %d", code)
-			}
-			if v.words != nil {
-				for _, word := range v.words() {
-					if !strings.Contains(text, word[0]) {
-						t.Errorf("the help does not explain %s", word[0])
-					}
-				}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" || !strings.Contains(stdout, "--"+f.Name) {
+				t.Errorf("%s: --%s is not explained", cmd.CommandPath(), f.Name)
 			}
 		})
+		text, _, _ := strings.Cut(stdout, "Settings are environment variables;") // each in a line as long as it is
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(line) - 1; n > 80 && !strings.HasPrefix(cmd.CommandPath(), "layover completion") {
+				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), n, line)
+			}
+		}
 	}
 }
 
-func TestTheScriptsKnowEveryVerbAndFlag(t *testing.T) {
+// candidates are what a shell is offered behind words.
+func candidates(t *testing.T, words ...string) []string {
+	t.Helper()
+	code, stdout, _ := do(nil, append([]string{"__complete"}, words...)...)
+	lines := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
+	if last := lines[len(lines)-1]; code != process.ExitOK || !strings.HasPrefix(last, ":") {
+		t.Fatalf("%q: code %d, %q", words, code, stdout)
+	}
+	var all []string
+	for _, line := range lines {
+		word, _, _ := strings.Cut(line, "\t")
+		all = append(all, word)
+	}
+	return all
+}
+
+// The last one is what the shell does beside: 4 is nothing, 0 is files, 16 folders.
+func TestShellsAreOfferedWhatThereIs(t *testing.T) {
+	for line, want := range map[string]string{
+		"":                         "completion config dev health help journal run send skip version :4",
+		"--env-file x ":            "completion config dev health help journal run send skip version :4",
+		"--env-file ":              ":0",
+		"jour":                     "journal :4",
+		"help jo":                  "journal :4",
+		"journal ":                 "recover reset show :4",
+		"journal --topic t ":       "recover reset show :4",
+		"journal show ":            ":4",
+		"journal show --r":         "--runs :4",
+		"journal show --topic ":    ":4",
+		"journal reset --e":        "--env-file --execute :4",
+		"config ":                  "check help print :4",
+		"completion ":              "bash fish powershell zsh :4",
+		"version -o ":              "text json :4",
+		"send v --delay 5s -o j":   "text json :4", // the shell chooses
+		"send --delay 5s ":         ":4",
+		"dev --data-dir ":          ":16",
+		"health --env-file ":       ":0",
+		"skip --":                  "--drop --env-file --execute --help --output :4",
+		"health --live --":         "--env-file --help --output :4",
+		"send --header a=b --head": "--header :4",
+	} {
+		words := strings.Split(line, " ")
+		if got := strings.Join(candidates(t, words...), " "); got != want {
+			t.Errorf("%q: offered is %q, want %q", line, got, want)
+		}
+	}
+}
+
+func TestTheScriptsAreScripts(t *testing.T) {
 	for shell, args := range map[string][]string{"bash": {"-n"}, "zsh": {"-n"}, "fish": {"--no-execute"}} {
 		t.Run(shell, func(t *testing.T) {
 			code, script, stderr := do(nil, "completion", shell)
@@ -105,41 +131,7 @@ func TestTheScriptsKnowEveryVerbAndFlag(t *testing.T) {
 			if out, err := exec.Command(program, append(args, path)...).CombinedOutput(); err != nil || len(out) > 0 {
 				t.Fatalf("the script is not one of %s: %v, %s", shell, err, out)
 			}
-			if shell == "bash" {
-				completeInBash(t, program, path)
-			}
 		})
-	}
-}
-
-// completeInBash asks for the flags and the words of each verb.
-func completeInBash(t *testing.T, bash, script string) {
-	const ask = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _layover; echo "${COMPREPLY[@]}"`
-	complete := func(words ...string) []string {
-		out, err := exec.Command(bash, append([]string{"--norc", "--noprofile", "-c", ask, "bash", script, "layover"}, words...)...).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Fields(string(out))
-	}
-	var names []string
-	for _, v := range verbs() {
-		names = append(names, v.name)
-		if got, want := complete(v.name, "-"), append(flagsOf(v), "--help"); !equalSets(got, want) {
-			t.Errorf("%s: offered is %q, want %q", v.name, got, want)
-		}
-		var want []string
-		if v.words != nil {
-			for _, word := range v.words() {
-				want = append(want, word[0])
-			}
-		}
-		if got := complete(v.name, ""); !equalSets(got, want) {
-			t.Errorf("%s: offered is %q, want %q", v.name, got, want)
-		}
-	}
-	if got := complete(""); !equalSets(got, names) {
-		t.Errorf("offered is %q, want %q", got, names)
 	}
 }
 
@@ -150,10 +142,6 @@ func read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(b)
-}
-
-func equalSets(a, b []string) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 func TestVersionForMachines(t *testing.T) {
@@ -178,19 +166,25 @@ func TestEnvFilesStandBeforeAndBehindTheVerb(t *testing.T) {
 	if err := os.WriteFile(path, []byte("KAFKA_BROKERS=b:1\nLAYOVER_LANES=x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range verbs() {
-		before := []string{"--env-file", path, v.name}
-		if !v.readsSettings() {
-			if code, stdout, stderr := do(nil, before...); code != process.ExitUsage || stdout != "" || !strings.Contains(stderr, "--env-file goes with") {
-				t.Errorf("%s: code %d, stdout %q, stderr %q", v.name, code, stdout, stderr)
+	for _, v := range commands()[1:] {
+		if v.HasSubCommands() {
+			continue
+		}
+		before := append([]string{"--env-file", path}, words(v)...)
+		if v.Flag("env-file") == nil {
+			if code, stdout, stderr := do(nil, before...); code != process.ExitUsage || stdout != "" || !strings.Contains(stderr, "unknown flag: --env-file") {
+				t.Errorf("%s: code %d, stdout %q, stderr %q", v.CommandPath(), code, stdout, stderr)
 			}
 			continue
 		}
-		if v.name == "health" || v.name == "send" || v.name == "dev" {
-			continue // which read their own few settings, and have tests for it
+		if slices.Contains([]string{"health", "send", "dev", "help"}, v.Name()) {
+			continue // dev, health and send read their few settings, and have tests for it
 		}
-		extra := map[string][]string{"journal": {"show"}, "skip": {"delayed/0@1"}}[v.name]
-		for _, args := range [][]string{append(before, extra...), append([]string{v.name, "--env-file=" + path}, extra...)} {
+		var extra []string
+		if v.Name() == "skip" {
+			extra = []string{"delayed/0@1"}
+		}
+		for _, args := range [][]string{append(before, extra...), append(append(words(v), "--env-file="+path), extra...)} {
 			code, _, stderr := do(nil, args...)
 			if code != process.ExitUsage || !strings.Contains(stderr, "LAYOVER_LANES: ") || strings.Contains(stderr, "KAFKA_BROKERS: ") {
 				t.Errorf("%q: code %d, stderr %q", args, code, stderr)
@@ -200,7 +194,7 @@ func TestEnvFilesStandBeforeAndBehindTheVerb(t *testing.T) {
 	if code, _, stderr := do(nil, "--env-file", path); code != process.ExitUsage || !strings.Contains(stderr, "LAYOVER_LANES: ") {
 		t.Errorf("without a verb: code %d, stderr %q", code, stderr)
 	}
-	if code, _, stderr := do(nil, "--env-file"); code != process.ExitUsage || stderr != "layover: --env-file: want the name of a file\n" {
+	if code, _, stderr := do(nil, "--env-file"); code != process.ExitUsage || stderr != "layover: flag needs an argument: --env-file\nSee 'layover help'.\n" {
 		t.Errorf("without a file: code %d, stderr %q", code, stderr)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"layover/cli/process"
 )
 
@@ -29,17 +31,25 @@ type Call struct {
 }
 
 // Do runs the verb to its end.
-func (c Call) Do(t *testing.T, verb func(context.Context, process.Process) int) Result {
+func (c Call) Do(t *testing.T, verb func(*process.Process) *cobra.Command) Result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	if c.Stdin == nil {
 		c.Stdin = strings.NewReader("")
 	}
-	code := verb(t.Context(), process.Process{
-		Verb: "verb", Args: c.Args, Environ: c.Environ, Stdin: c.Stdin, Stdout: &stdout, Stderr: &stderr,
+	code := Run(t.Context(), &process.Process{
+		Args: c.Args, Environ: c.Environ, Stdin: c.Stdin, Stdout: &stdout, Stderr: &stderr,
 		StdoutIsTerminal: c.OnATerminal, StderrIsTerminal: c.OnATerminal,
-	})
+	}, verb)
 	return Result{code, stdout.String(), stderr.String()}
+}
+
+// Run runs one verb alone. The arguments of p are those behind its name.
+func Run(ctx context.Context, p *process.Process, verb func(*process.Process) *cobra.Command) int {
+	root, cmd := &cobra.Command{Use: "layover"}, verb(p)
+	root.AddCommand(cmd)
+	p.Args = append([]string{cmd.Name()}, p.Args...)
+	return p.Execute(ctx, root)
 }
 
 // Objects are the lines of stdout, each one JSON object. All their fields are

@@ -13,132 +13,104 @@ package config
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
+
 	"layover/cli/process"
 	"layover/config"
 )
 
-// The actions of the verb, the first by default.
-const (
-	actionPrint = "print"
-	actionCheck = "check"
-	actionHelp  = "help"
-)
+// verb is the name under which errors are reported.
+const verb = "config"
 
-const help = `Usage: layover config [print] [--env-file FILE] [-o json]
-       layover config check   [--env-file FILE]
-       layover config help    [-o json]
+// Command returns the verb config. Without an action it prints.
+func Command(p *process.Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "show or check the settings, or list what there are",
+		Long: `Shows every setting in force, with its value and where it is from, as
+'layover config print' does; or checks the settings, or lists what there are.
 
-  print   every setting that is in force, with its value and where it is from:
-          environment, file (that a _FILE variable names), env file, or default.
-          A value that depends on this machine is followed by what it comes to
-          here. Secrets are shown by their length
-  check   whether layover run would take the settings; nothing is printed if so
-  help    every setting that there is, with its default, range and meaning
-
-  --env-file FILE  read settings from FILE too; may be repeated, the last wins,
-                   and the environment over all
-  -o json          print one object
-
-All that is wrong with the settings is printed to stderr, as layover run does,
-and warnings are too.
+Everything wrong with the settings is printed to stderr, as by layover run, and
+warnings are too.
 
 Exit code: 0 if the settings are fine, 1 if stdout cannot be written to, 2 if
-the command line or a setting is wrong.
-`
-
-// command is the command line of the verb as it was given.
-type command struct {
-	*flag.FlagSet
-	output *process.Output
-	action string
+the command line or a setting is wrong.`,
+		Args: process.OnlyActions,
+	}
+	show := printCommand(p)
+	cmd.AddCommand(show, checkCommand(p), helpCommand(p))
+	p.AddEnvFile(cmd)
+	cmd.Flags().AddFlagSet(show.Flags()) // first: without an action it is show
+	process.KnowsFlagsOfActions(cmd)
+	cmd.Run = show.Run
+	return cmd
 }
 
-func newCommand(p *process.Process) *command {
-	c := &command{FlagSet: process.NewFlags("config")}
-	p.AddEnvFile(c.FlagSet)
-	c.output = process.AddOutput(c.FlagSet)
-	return c
+func printCommand(p *process.Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "print",
+		Short: "every setting in force and where it is from (the default)",
+		Long: `Prints every setting in force, with its value and where it is from:
+environment, file (that a _FILE variable names), env file, or default. A value
+that depends on this machine is followed by its amount here. Secrets are shown
+by their length.`,
+		Args: cobra.NoArgs,
+	}
+	output := process.AddOutput(cmd, "one object, of all settings")
+	cmd.Run = p.Does(verb, func(context.Context, []string) int {
+		values, code := effective(p)
+		if code != process.ExitOK {
+			return code
+		}
+		return p.FailStdout(printValues(p.Stdout, values, output.JSON()))
+	})
+	return cmd
 }
 
-// Flags returns the flags of the verb, for those who list them.
-func Flags() *flag.FlagSet { return newCommand(new(process.Process)).FlagSet }
-
-// Actions returns the words that the verb takes, each with what it does.
-func Actions() [][2]string {
-	return [][2]string{
-		{actionPrint, "every setting in force and where it is from"},
-		{actionCheck, "whether the settings are fine"},
-		{actionHelp, "every setting that there is"},
+func checkCommand(p *process.Process) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check",
+		Short: "whether the settings are fine",
+		Long:  "Checks whether layover run would take the settings. If so, nothing is printed.",
+		Args:  cobra.NoArgs,
+		Run: p.Does(verb, func(context.Context, []string) int {
+			_, code := effective(p)
+			return code
+		}),
 	}
 }
 
-// Config is the verb config.
-func Config(_ context.Context, p process.Process) int {
-	c, err := parse(&p)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return p.Help(help)
-	case err != nil:
-		return p.FailUsage(err)
+func helpCommand(p *process.Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "help",
+		Short: "every setting that there is",
+		Long:  "Lists every setting that there is, with its default, range and meaning.",
+		Args:  cobra.NoArgs,
 	}
-	if c.action == actionHelp {
-		return c.finish(p, c.printTable(p.Stdout))
+	output := process.AddOutput(cmd, "one object, of all settings")
+	cmd.Run = p.Does(verb, func(context.Context, []string) int {
+		return p.FailStdout(printTable(p.Stdout, output.JSON()))
+	})
+	return cmd
+}
+
+// effective returns the settings in force. Where the code is not ExitOK,
+// stderr says why.
+func effective(p *process.Process) (values []config.Value, code int) {
+	if err := p.ReadEnvFiles(); err != nil {
+		return nil, p.FailUsage(err)
 	}
 	values, warnings, err := config.Effective(p.Environ, p.EnvFrom)
-	for _, warning := range warnings {
-		fmt.Fprintln(p.Stderr, "warning:", warning)
+	if !p.Judge(warnings, err) {
+		return nil, process.ExitUsage
 	}
-	if err != nil {
-		fmt.Fprintln(p.Stderr, err)
-		return process.ExitUsage
-	}
-	if c.action == actionCheck {
-		return process.ExitOK
-	}
-	return c.finish(p, c.printValues(p.Stdout, values))
-}
-
-// parse reads the command line, and the files that it names.
-func parse(p *process.Process) (*command, error) {
-	c := newCommand(p)
-	operands, err := process.ParseFlags(c.FlagSet, p.Args)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(operands) > 1:
-		return nil, fmt.Errorf("unexpected argument %q", operands[1])
-	}
-	c.action = actionPrint
-	if len(operands) == 1 {
-		c.action = operands[0]
-	}
-	switch c.action {
-	case actionPrint:
-	case actionCheck:
-		if c.output.JSON() {
-			return nil, errors.New("-o goes with print and help: check prints nothing")
-		}
-	case actionHelp:
-		return c, nil // what is set does not matter, nor do its files
-	default:
-		return nil, fmt.Errorf("unknown action %q: want print, check or help", c.action)
-	}
-	return c, p.ReadEnvFiles()
-}
-
-func (c *command) finish(p process.Process, err error) int {
-	if err != nil {
-		return p.Fail(fmt.Errorf("stdout: %w", err))
-	}
-	return process.ExitOK
+	return values, process.ExitOK
 }
 
 // valueFacts is what -o json prints of a value. The names are documented.
@@ -151,8 +123,8 @@ type valueFacts struct {
 	Secret    bool   `json:"secret"`
 }
 
-func (c *command) printValues(w io.Writer, values []config.Value) error {
-	if c.output.JSON() {
+func printValues(w io.Writer, values []config.Value, asJSON bool) error {
+	if asJSON {
 		all := make([]valueFacts, len(values))
 		for i, v := range values {
 			all[i] = valueFacts{v.Variable, v.Text, v.Effective, string(v.Origin.Kind), v.Origin.Path, v.Secret}
@@ -204,8 +176,8 @@ type rowFacts struct {
 	Secret      bool   `json:"secret"`
 }
 
-func (c *command) printTable(w io.Writer) error {
-	if c.output.JSON() {
+func printTable(w io.Writer, asJSON bool) error {
+	if asJSON {
 		var all []rowFacts
 		for _, row := range config.Table() {
 			all = append(all, rowFacts{row.Variable, row.File(), row.Default, row.Values, row.Description, row.Example, row.Secret})

@@ -11,22 +11,16 @@ import (
 	"strings"
 	"testing"
 
+	"layover/cli/clitest"
 	"layover/cli/process"
 	"layover/config"
 )
 
 var minimal = []string{"KAFKA_BROKERS=kafka:9092", "LAYOVER_INGRESS_TOPICS=delayed", "LAYOVER_EGRESS_TOPIC=ready", "LAYOVER_DLQ_TOPIC=dead-letters"}
 
-type result struct {
-	code           int
-	stdout, stderr string
-}
-
-func do(t *testing.T, environ []string, args ...string) result {
+func do(t *testing.T, environ []string, args ...string) clitest.Result {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	code := Config(t.Context(), process.Process{Verb: "config", Args: args, Environ: environ, Stdout: &stdout, Stderr: &stderr})
-	return result{code, stdout.String(), stderr.String()}
+	return clitest.Call{Args: args, Environ: environ}.Do(t, Command)
 }
 
 func file(t *testing.T, text string) string {
@@ -55,12 +49,12 @@ var columns = regexp.MustCompile(`^([A-Z_]+) {2,}(\S.*?) {2,}(\S.*)$`)
 func TestEverySettingIsPrintedWithWhereItIsFrom(t *testing.T) {
 	environ, group, first, second := environment(t)
 	got := do(t, environ, "--env-file", first, "print", "--env-file="+second)
-	if got.code != process.ExitOK || got.stderr != "" {
+	if got.Code != process.ExitOK || got.Stderr != "" {
 		t.Fatalf("got %+v", got)
 	}
 	rows := make(map[string][2]string)
 	var names []string
-	for line := range strings.Lines(got.stdout) {
+	for line := range strings.Lines(got.Stdout) {
 		m := columns.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
 		if m == nil {
 			t.Fatalf("printed %q", line)
@@ -94,8 +88,8 @@ func TestEverySettingIsPrintedWithWhereItIsFrom(t *testing.T) {
 func TestWhatDependsOnTheMachineIsShownAsItComesOutHere(t *testing.T) {
 	got := do(t, append([]string{"LAYOVER_GOMEMLIMIT=off", "GOMEMLIMIT="}, minimal...))
 	for _, want := range []string{`(?m)^LAYOVER_GOMAXPROCS +auto \([1-9]\d* here\) +default$`, `(?m)^LAYOVER_GOMEMLIMIT +off \((none|[\d.]+( MiB)?) here\) +environment$`} {
-		if !regexp.MustCompile(want).MatchString(got.stdout) {
-			t.Errorf("no %s in\n%s", want, got.stdout)
+		if !regexp.MustCompile(want).MatchString(got.Stdout) {
+			t.Errorf("no %s in\n%s", want, got.Stdout)
 		}
 	}
 	for number, want := range map[string]string{"none": "none", "7": "7", "1048575": "1048575", "1048576": "1.0 MiB", "1610612736": "1536.0 MiB"} {
@@ -130,7 +124,7 @@ func TestMachinesGetTheSame(t *testing.T) {
 	environ, group, first, second := environment(t)
 	got := do(t, environ, "-o", "json", "--env-file", first, "--env-file", second)
 	byName := make(map[string]map[string]any)
-	for i, one := range settingsOf(t, got.stdout) {
+	for i, one := range settingsOf(t, got.Stdout) {
 		if one["name"] != config.Known()[i] {
 			t.Errorf("at %d is %v, want %s", i, one["name"], config.Known()[i])
 		}
@@ -151,21 +145,21 @@ func TestMachinesGetTheSame(t *testing.T) {
 }
 
 func TestCheckSaysAllThatIsWrongAndNothingElse(t *testing.T) {
-	if got := do(t, minimal, "check"); got != (result{code: process.ExitOK}) {
+	if got := do(t, minimal, "check"); got != (clitest.Result{Code: process.ExitOK}) {
 		t.Errorf("valid: got %+v", got)
 	}
 	got := do(t, append([]string{"LAYOVER_LANE=3"}, minimal...), "check")
-	if got.code != process.ExitOK || got.stdout != "" || !strings.HasPrefix(got.stderr, "warning: unknown variable LAYOVER_LANE ") {
+	if got.Code != process.ExitOK || got.Stdout != "" || !strings.HasPrefix(got.Stderr, "warning: unknown variable LAYOVER_LANE ") {
 		t.Errorf("a warning: got %+v", got)
 	}
 	for _, args := range [][]string{{"check"}, {"print"}, nil, {"-o", "json"}} {
 		got := do(t, []string{"LAYOVER_LANES=x", "LAYOVER_MAX_DELAY=30", "LAYOVER_LANE=3"}, args...)
-		if got.code != process.ExitUsage || got.stdout != "" {
+		if got.Code != process.ExitUsage || got.Stdout != "" {
 			t.Fatalf("%q: got %+v", args, got)
 		}
 		for _, want := range []string{"warning: unknown variable LAYOVER_LANE ", "\nKAFKA_BROKERS: required", "\nLAYOVER_LANES: ", "\nLAYOVER_MAX_DELAY: "} {
-			if !strings.Contains(got.stderr, want) {
-				t.Errorf("%q: no %q in %q", args, want, got.stderr)
+			if !strings.Contains(got.Stderr, want) {
+				t.Errorf("%q: no %q in %q", args, want, got.Stderr)
 			}
 		}
 	}
@@ -173,10 +167,10 @@ func TestCheckSaysAllThatIsWrongAndNothingElse(t *testing.T) {
 
 func TestHelpIsTheWholeTableWhateverIsSet(t *testing.T) {
 	got := do(t, []string{"LAYOVER_LANES=x"}, "help", "--env-file", "/none")
-	if got.code != process.ExitOK || got.stderr != "" || got.stdout != Table() {
+	if got.Code != process.ExitOK || got.Stderr != "" || got.Stdout != Table() {
 		t.Errorf("got %+v", got)
 	}
-	objects := settingsOf(t, do(t, nil, "help", "-o", "json").stdout)
+	objects := settingsOf(t, do(t, nil, "help", "-o", "json").Stdout)
 	table := config.Table()
 	if len(objects) != len(table) {
 		t.Fatalf("%d settings, want %d", len(objects), len(table))
@@ -190,7 +184,7 @@ func TestHelpIsTheWholeTableWhateverIsSet(t *testing.T) {
 			t.Errorf("got %v, want %v", objects[i], want)
 		}
 		for _, part := range []string{row.Variable + " ", row.Description + "\n", "default: " + row.Default + "; " + row.Values + "\n"} {
-			if !strings.Contains(got.stdout, part) {
+			if !strings.Contains(got.Stdout, part) {
 				t.Errorf("no %q in the table", part)
 			}
 		}
@@ -198,10 +192,9 @@ func TestHelpIsTheWholeTableWhateverIsSet(t *testing.T) {
 }
 
 func TestASecretIsShownByItsLength(t *testing.T) {
-	c := newCommand(new(process.Process))
 	values := []config.Value{{Variable: "A_PASSWORD", Text: "set, 24 bytes", Secret: true, Origin: config.Origin{Kind: config.FromFile, Path: "/run/secrets/a"}}}
 	var out bytes.Buffer
-	if err := c.printValues(&out, values); err != nil || out.String() != "A_PASSWORD  set, 24 bytes  file /run/secrets/a\n" {
+	if err := printValues(&out, values, false); err != nil || out.String() != "A_PASSWORD  set, 24 bytes  file /run/secrets/a\n" {
 		t.Errorf("got %q, %v", &out, err)
 	}
 }
@@ -209,25 +202,17 @@ func TestASecretIsShownByItsLength(t *testing.T) {
 func TestWrongUsage(t *testing.T) {
 	bad := file(t, "hunter2")
 	for line, want := range map[string]string{
-		"show":                  `unknown action "show": want print, check or help`,
-		"print now":             `unexpected argument "now"`,
-		"check -o json":         "-o goes with print and help",
+		"show":                  `unknown action "show": want check, help or print`,
+		"print now":             `unknown command "now"`,
+		"check -o json":         "unknown shorthand flag: 'o'",
 		"-o yaml":               "want text or json",
 		"--all":                 "-all",
 		"--env-file " + bad:     bad + ":1: there is no =",
 		"--env-file /none/such": "env file /none/such: cannot be read",
 	} {
 		got := do(t, minimal, strings.Fields(line)...)
-		if got.code != process.ExitUsage || got.stdout != "" || !strings.Contains(got.stderr, want) || strings.Contains(got.stderr, "hunter2") {
+		if got.Code != process.ExitUsage || got.Stdout != "" || !strings.Contains(got.Stderr, want) || strings.Contains(got.Stderr, "hunter2") {
 			t.Errorf("%s: got %+v, want %q", line, got, want)
-		}
-	}
-	if got := do(t, nil, "--help"); got != (result{process.ExitOK, help, ""}) {
-		t.Errorf("got %+v", got)
-	}
-	for line := range strings.Lines(help) {
-		if len(line) > 81 {
-			t.Errorf("%d columns: %s", len(line)-1, line)
 		}
 	}
 }
@@ -239,7 +224,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe
 func TestWhatCannotBePrintedIsAnError(t *testing.T) {
 	for _, args := range [][]string{nil, {"help"}, {"-o", "json"}, {"help", "-o", "json"}} {
 		var stderr bytes.Buffer
-		code := Config(t.Context(), process.Process{Verb: "config", Args: args, Environ: minimal, Stdout: brokenPipe{}, Stderr: &stderr})
+		code := clitest.Run(t.Context(), &process.Process{Args: args, Environ: minimal, Stdout: brokenPipe{}, Stderr: &stderr}, Command)
 		if code != process.ExitRuntime || stderr.String() != "layover config: stdout: broken pipe\n" {
 			t.Errorf("%q: code %d, stderr %q", args, code, &stderr)
 		}

@@ -3,9 +3,6 @@ package dev
 import (
 	"context"
 	"errors"
-	"flag"
-	"io"
-	"log/slog"
 	"net"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -16,18 +13,10 @@ import (
 	"layover/daemon"
 )
 
-// Options is what the process gives beside the command line.
-type Options struct {
-	NewLogger         func(slog.Level, config.LogFormat, io.Writer) *slog.Logger
-	Version, Revision string
-}
-
-// Run is the verb dev. It ends with ctx, which is not an error.
-func Run(ctx context.Context, p process.Process, o Options) int {
-	err := run(ctx, p, o)
+// dev runs until ctx ends, which is not an error, and returns the exit code.
+func dev(ctx context.Context, p *process.Process, f *devFlags) int {
+	err := run(ctx, p, f)
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return p.Help(helpText)
 	case isUserError(err):
 		return p.FailUsage(err)
 	case err != nil && ctx.Err() == nil:
@@ -39,9 +28,8 @@ func Run(ctx context.Context, p process.Process, o Options) int {
 // run takes the folder and the ports. The deferred calls here and in
 // onBroker are the order of the shutdown: the client, the broker, the ports,
 // the lock. Before them all, stack.run has ended the daemon.
-func run(ctx context.Context, p process.Process, o Options) error {
-	f, err := parseFlags(&p)
-	if err != nil {
+func run(ctx context.Context, p *process.Process, f *devFlags) error {
+	if err := errors.Join(f.check(), p.ReadEnvFiles()); err != nil {
 		return userError{err}
 	}
 	h, l, err := reserve(f)
@@ -55,7 +43,7 @@ func run(ctx context.Context, p process.Process, o Options) error {
 	if err != nil {
 		return userError{err}
 	}
-	log := o.NewLogger(cfg.LogLevel, cfg.LogFormat, p.Stderr)
+	log := process.NewLogger(cfg.LogLevel, cfg.LogFormat, p.Stderr)
 	for _, warning := range warnings {
 		log.Warn("configuration", "warning", warning)
 	}
@@ -70,8 +58,9 @@ func run(ctx context.Context, p process.Process, o Options) error {
 	}
 	defer broker.Close()
 	printStart(p.Stdout, l.Addr().String(), h.dir, web.Addr().String(), ignored)
+	version, revision := p.Build()
 	return onBroker(ctx, cfg, daemon.Options{
-		Log: log, Version: o.Version, Revision: o.Revision,
+		Log: log, Version: version, Revision: revision,
 		Listen: func(string) (net.Listener, error) { return web, nil },
 	}, &stack{out: p.Stdout, log: log, addr: l.Addr().String(), web: web.Addr().String()})
 }
@@ -95,7 +84,7 @@ func onBroker(ctx context.Context, cfg *config.Config, o daemon.Options, s *stac
 
 // reserve takes what only one process can have, the data directory and the
 // port. A second dev has neither, and is told of both at once.
-func reserve(f devFlags) (*home, net.Listener, error) {
+func reserve(f *devFlags) (*home, net.Listener, error) {
 	dir, err := f.dir()
 	if err != nil {
 		return nil, nil, err

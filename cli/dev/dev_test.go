@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"log/slog"
 	"net"
 	"regexp"
 	"strconv"
@@ -15,18 +14,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"layover/cli/clitest"
 	"layover/cli/process"
 	"layover/cli/send"
-	"layover/config"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func testOptions() Options {
-	return Options{NewLogger: func(level slog.Level, _ config.LogFormat, w io.Writer) *slog.Logger {
-		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
-	}}
-}
 
 // anyPorts lets a test run beside others and beside a real dev.
 var anyPorts = []string{"LAYOVER_HTTP_ADDR=127.0.0.1:0", "LAYOVER_SHUTDOWN_TIMEOUT=5s"}
@@ -46,7 +39,7 @@ func start(t *testing.T, args ...string) *running {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	d := &running{t, bufio.NewScanner(out), cancel, make(chan int, 1), new(bytes.Buffer)}
 	go func() { // ended by stop
-		d.code <- Run(ctx, process.Process{Verb: "dev", Args: args, Environ: anyPorts, Stdout: stdout, Stderr: d.stderr}, testOptions())
+		d.code <- clitest.Run(ctx, &process.Process{Args: args, Environ: anyPorts, Stdout: stdout, Stderr: d.stderr}, Command)
 		stdout.Close()
 	}()
 	t.Cleanup(cancel)
@@ -101,7 +94,7 @@ func TestDevFromStartToEnd(t *testing.T) {
 
 	line = strings.Replace(line, "10s", "50ms", 1)
 	var id bytes.Buffer
-	if code := send.Run(t.Context(), process.Process{Verb: "send", Args: strings.Fields(line), Stdout: &id, Stderr: &id}); code != process.ExitOK {
+	if code := clitest.Run(t.Context(), &process.Process{Args: strings.Fields(line), Stdout: &id, Stderr: &id}, send.Command); code != process.ExitOK {
 		t.Fatalf("send: code %d, %s", code, &id)
 	}
 	d.until(`^  ` + strings.Fields(id.String())[0] + `  due .* lateness \d+ ms  "hello"$`)
@@ -145,10 +138,10 @@ func TestWhatIsTakenIsNamed(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var stderr bytes.Buffer
-			code := Run(t.Context(), process.Process{
-				Verb: "dev", Args: []string{"--addr", test.addr, "--data-dir", test.dir},
+			code := clitest.Run(t.Context(), &process.Process{
+				Args:    []string{"--addr", test.addr, "--data-dir", test.dir},
 				Environ: []string{"LAYOVER_HTTP_ADDR=" + test.http}, Stdout: io.Discard, Stderr: &stderr,
-			}, testOptions())
+			}, Command)
 			if code != process.ExitRuntime {
 				t.Errorf("code %d", code)
 			}
@@ -186,10 +179,10 @@ func TestWrongUsageOfDev(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var stderr bytes.Buffer
-			code := Run(t.Context(), process.Process{
-				Verb: "dev", Args: append(test.args, "--data-dir", t.TempDir()), Environ: test.environ,
+			code := clitest.Run(t.Context(), &process.Process{
+				Args: append(test.args, "--data-dir", t.TempDir()), Environ: test.environ,
 				Stdout: io.Discard, Stderr: &stderr,
-			}, testOptions())
+			}, Command)
 			if code != process.ExitUsage || stderr.Len() == 0 {
 				t.Errorf("code %d, stderr %q", code, &stderr)
 			}

@@ -1,8 +1,8 @@
 package dev
 
 import (
+	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"layover/cli/process"
 )
@@ -21,68 +23,63 @@ const (
 	defaultHTTPAddr = "127.0.0.1:9846"
 )
 
-const helpText = `Usage: layover dev [--addr HOST:PORT] [--data-dir DIR] [--env-file FILE]
-
-Starts an embedded Kafka-compatible broker with the topics delayed, ready and
+// Command returns the verb dev.
+func Command(p *process.Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "try it out on an embedded broker, without Kafka",
+		Long: `Starts an embedded Kafka-compatible broker with the topics delayed, ready and
 dead-letters, runs Layover on them, sends five sample records, and prints what
 comes out of ready until Ctrl-C. The broker is for a laptop, not for production.
 
-  --addr HOST:PORT  where the broker listens (default 127.0.0.1:9092); port 0 is
-                    any free port
-  --data-dir DIR    where its records are kept (default: layover/dev in the
-                    user's cache folder); one process at a time
-  --env-file FILE   read settings from FILE too; may be repeated, the last wins,
-                    and the environment over all
-
 LAYOVER_* settings apply, but for the topics and what is said of single ones;
-those that begin with KAFKA_ do not. LAYOVER_HTTP_ADDR is
-127.0.0.1:9846 by default and LAYOVER_LOG_LEVEL is warn.
+those that begin with KAFKA_ do not. LAYOVER_HTTP_ADDR is 127.0.0.1:9846 by
+default and LAYOVER_LOG_LEVEL is warn.
 
 Exit code: 0 when stopped, 1 if something went wrong, 2 if the command line or
-a setting is wrong.
-`
+a setting is wrong.`,
+		Args: cobra.NoArgs,
+	}
+	f := addFlags(cmd)
+	p.AddEnvFile(cmd)
+	cmd.Run = p.Does("dev", func(ctx context.Context, _ []string) int {
+		ctx, stop := process.UntilStopped(ctx)
+		defer stop()
+		return dev(ctx, p, f)
+	})
+	return cmd
+}
 
-// devFlags is a valid command line.
+func addFlags(cmd *cobra.Command) *devFlags {
+	f := new(devFlags)
+	cmd.Flags().StringVar(&f.addr, "addr", defaultAddr, "let the broker listen on `HOST:PORT`; port 0 is\nany free port")
+	cmd.Flags().StringVar(&f.dataDir, "data-dir", "", "keep the broker's records in `DIR`, one process at\na time (default: layover/dev in the user's cache\nfolder)")
+	if err := cmd.MarkFlagDirname("data-dir"); err != nil {
+		panic(err) // there is such a flag
+	}
+	return f
+}
+
+// devFlags is the command line.
 type devFlags struct {
 	addr    string // host:port
 	dataDir string // empty: the default
 }
 
-// newFlags returns the flags of dev, which go into f, and the files of settings
-// into p.
-func newFlags(p *process.Process, f *devFlags) *flag.FlagSet {
-	flags := process.NewFlags("dev")
-	flags.StringVar(&f.addr, "addr", defaultAddr, "let the broker listen on `HOST:PORT`")
-	flags.StringVar(&f.dataDir, "data-dir", "", "keep the broker's records in a `DIR`")
-	p.AddEnvFile(flags)
-	return flags
-}
-
-// Flags returns the flags of dev, for those who list them.
-func Flags() *flag.FlagSet { return newFlags(new(process.Process), new(devFlags)) }
-
-// parseFlags checks the command line; flag.ErrHelp is one of its errors.
-func parseFlags(p *process.Process) (devFlags, error) {
-	var f devFlags
-	operands, err := process.ParseFlags(newFlags(p, &f), p.Args)
-	if err != nil {
-		return f, err
-	}
-	if len(operands) > 0 {
-		return f, fmt.Errorf("unexpected argument %q", operands[0])
-	}
+// check returns the user's mistake.
+func (f *devFlags) check() error {
 	_, port, err := net.SplitHostPort(f.addr)
 	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		return f, fmt.Errorf("--addr %q: want host:port, the port 0 to 65535; example: --addr %s", f.addr, defaultAddr)
+		return fmt.Errorf("--addr %q: want host:port, the port 0 to 65535; example: --addr %s", f.addr, defaultAddr)
 	}
-	return f, p.ReadEnvFiles()
+	return nil
 }
 
 // dir is the data directory.
-func (f devFlags) dir() (string, error) {
+func (f *devFlags) dir() (string, error) {
 	if f.dataDir != "" {
 		return f.dataDir, nil
 	}

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"layover/cli/process"
+	"github.com/spf13/cobra"
+
 	"layover/config"
 )
 
@@ -47,11 +48,9 @@ func FuzzCommandLineOfDev(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		args := slices.DeleteFunc(strings.Split(line, "\x00"), func(arg string) bool { return arg == "" })
-		if strings.Contains(line, "env-file") {
-			t.Skip("what it accepts depends on the files of this machine")
-		}
-		got, err := parseFlags(&process.Process{Args: args})
-		if err != nil {
+		cmd := new(cobra.Command)
+		got := addFlags(cmd)
+		if cmd.ParseFlags(args) != nil || got.check() != nil {
 			return
 		}
 		_, port, err := net.SplitHostPort(got.addr)

@@ -43,11 +43,11 @@ func TestWhatTheUserHasInFilesAppliesAsWell(t *testing.T) {
 		return path
 	}
 	p := process.Process{
-		Args: []string{"--env-file", write(".env", "LAYOVER_HTTP_ADDR_FILE="+write("addr", ":1234\n")+"\nLAYOVER_MAX_DELAY=3d\nLAYOVER_LOG_LEVEL=info\n")},
+		EnvFiles: []string{write(".env", "LAYOVER_HTTP_ADDR_FILE="+write("addr", ":1234\n")+"\nLAYOVER_MAX_DELAY=3d\nLAYOVER_LOG_LEVEL=info\n")},
 		Environ: []string{"KAFKA_CLIENT_ID=me", "LAYOVER_EGRESS_TOPIC_FILE=/none", "LAYOVER_TOPIC_TARGETS=orders=x",
 			"LAYOVER_TOPIC_DELAYS_FILE=/none", "LAYOVER_LOG_LEVEL="},
 	}
-	if _, err := parseFlags(&p); err != nil {
+	if err := p.ReadEnvFiles(); err != nil {
 		t.Fatal(err)
 	}
 	environ, ignored := compose(p.Environ, "127.0.0.1:9092")
@@ -62,7 +62,7 @@ func TestWhatTheUserHasInFilesAppliesAsWell(t *testing.T) {
 	if cfg.HTTPAddr != ":1234" || cfg.MaxDelay != 72*time.Hour || cfg.EgressTopic != "ready" || cfg.LogLevel != slog.LevelWarn || cfg.ClientID != "layover" {
 		t.Errorf("got %+v", cfg)
 	}
-	if _, err := parseFlags(&process.Process{Args: []string{"--env-file", write("bad", "x")}}); err == nil || !strings.Contains(err.Error(), "bad:1: ") {
+	if err := (&process.Process{EnvFiles: []string{write("bad", "x")}}).ReadEnvFiles(); err == nil || !strings.Contains(err.Error(), "bad:1: ") {
 		t.Errorf("a bad line: %v", err)
 	}
 }

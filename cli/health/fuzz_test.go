@@ -13,16 +13,11 @@ import (
 // FuzzHealthAsksAnAddressThatCanBeAsked turns addresses to listen on into URLs.
 func FuzzHealthAsksAnAddressThatCanBeAsked(f *testing.F) {
 	for _, addr := range []string{"", ":9846", "0.0.0.0:1", "[::]:65535", "[::1]:1", "[fe80::1%eth0]:9846", "[::ffff:0.0.0.0]:1", "[::%1]:1", "host:0", ":00", "host:http", "host", "a b:1", "host:+1", "host:0080", "[host]:1", "::1:1"} {
-		f.Add(addr, "")
-		f.Add(addr, "--ready")
+		f.Add(addr, false)
+		f.Add(addr, true)
 	}
-	f.Add(":1", "--live=false")
-	f.Fuzz(func(t *testing.T, addr, arg string) {
-		var args []string
-		if arg != "" {
-			args = []string{arg}
-		}
-		text, _, err := probe(&process.Process{Args: args, Environ: []string{"LAYOVER_HTTP_ADDR=" + addr, "LAYOVER_LANES=none"}})
+	f.Fuzz(func(t *testing.T, addr string, ready bool) {
+		text, err := probe(&process.Process{Environ: []string{"LAYOVER_HTTP_ADDR=" + addr, "LAYOVER_LANES=none"}}, ready)
 		if err != nil {
 			return
 		}
@@ -41,8 +36,8 @@ func FuzzHealthAsksAnAddressThatCanBeAsked(f *testing.F) {
 		if ip := net.ParseIP(host); u.Hostname() != host && (host != "" && !ip.IsUnspecified() || u.Hostname() != "127.0.0.1") {
 			t.Fatalf("%q: asks %q", addr, text)
 		}
-		if u.Path != "/livez" && u.Path != "/readyz" || u.RawQuery != "" || u.User != nil {
-			t.Fatalf("%q %q: asks %q", addr, arg, text)
+		if u.Path == "/readyz" != ready || !ready && u.Path != "/livez" || u.RawQuery != "" || u.User != nil {
+			t.Fatalf("%q, ready %v: asks %q", addr, ready, text)
 		}
 	})
 }

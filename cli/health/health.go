@@ -7,7 +7,6 @@ package health
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -17,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"layover/cli/process"
 	"layover/config"
@@ -31,86 +32,57 @@ const (
 	maxAnswerBytes = 64 << 10
 )
 
-const help = `Usage: layover health [--live | --ready] [--env-file FILE] [-o json]
-
-Asks a running Layover at LAYOVER_HTTP_ADDR (default :9846) and prints the
-answer. Made for health checks in images without a shell.
-
-  --live           whether its own loops move: /livez (the default)
-  --ready          whether it has read its partitions: /readyz
-  --env-file FILE  read LAYOVER_HTTP_ADDR from FILE too; may be repeated, the last
-                   wins, and the environment over all
-  -o json          print an object: ok, url, status, answer, error
+// Command returns the verb health.
+func Command(p *process.Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "health",
+		Short: "ask a running Layover how it is",
+		Long: `Asks a running Layover at LAYOVER_HTTP_ADDR (default :9846) and prints the
+answer. Made for health checks in images without a shell. Only that setting is
+read: a mistake in another one makes no running process unhealthy.
 
 Exit code: 0 if the answer is 200, 1 if it is another or none comes within 3 s,
-2 if the command line or LAYOVER_HTTP_ADDR is wrong.
-`
-
-// Run is the verb health.
-func Run(ctx context.Context, p process.Process) int {
-	url, output, err := probe(&p)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return p.Help(help)
-	case err != nil:
-		return p.FailUsage(err)
+2 if the command line or LAYOVER_HTTP_ADDR is wrong.`,
+		Args: cobra.NoArgs,
 	}
-	if output.JSON() {
-		err = askInJSON(ctx, url, p.Stdout)
-	} else {
-		err = Ask(ctx, url, p.Stdout)
-	}
-	if err != nil {
-		return p.Fail(err)
-	}
-	return process.ExitOK
+	cmd.Flags().Bool("live", false, "ask whether its own loops move: /livez (the default)")
+	ready := cmd.Flags().Bool("ready", false, "ask whether it has read its partitions: /readyz")
+	cmd.MarkFlagsMutuallyExclusive("live", "ready")
+	p.AddEnvFile(cmd)
+	output := process.AddOutput(cmd, "an object: ok, url, status, answer, error")
+	cmd.Run = p.Does("health", func(ctx context.Context, _ []string) int {
+		url, err := probe(p, *ready)
+		if err != nil {
+			return p.FailUsage(err)
+		}
+		if output.JSON() {
+			err = askInJSON(ctx, url, p.Stdout)
+		} else {
+			err = Ask(ctx, url, p.Stdout)
+		}
+		if err != nil {
+			return p.Fail(err)
+		}
+		return process.ExitOK
+	})
+	return cmd
 }
 
-// flagSet is the command line of health as it was given.
-type flagSet struct {
-	*flag.FlagSet
-	live, ready bool
-	output      *process.Output
-}
-
-func newFlags(p *process.Process) *flagSet {
-	f := &flagSet{FlagSet: process.NewFlags("health")}
-	f.BoolVar(&f.live, "live", false, "whether its own loops move")
-	f.BoolVar(&f.ready, "ready", false, "whether it has read its partitions")
-	p.AddEnvFile(f.FlagSet)
-	f.output = process.AddOutput(f.FlagSet)
-	return f
-}
-
-// Flags returns the flags of health, for those who list them.
-func Flags() *flag.FlagSet { return newFlags(new(process.Process)).FlagSet }
-
-// probe is what to ask. Only LAYOVER_HTTP_ADDR is read: a mistake in
+// probe returns the URL to ask. Only LAYOVER_HTTP_ADDR is read: a mistake in
 // another variable is not a reason to call a running process unhealthy.
-func probe(p *process.Process) (string, *process.Output, error) {
-	f := newFlags(p)
-	operands, err := process.ParseFlags(f.FlagSet, p.Args)
-	switch {
-	case err != nil:
-		return "", nil, err
-	case len(operands) > 0:
-		return "", nil, fmt.Errorf("unexpected argument %q", operands[0])
-	case f.live && f.ready:
-		return "", nil, errors.New("--live and --ready are two questions: ask one")
-	}
+func probe(p *process.Process, ready bool) (string, error) {
 	if err := p.ReadEnvFiles(); err != nil {
-		return "", nil, err
+		return "", err
 	}
 	c, err := config.LoadClient(only(p.Environ, "LAYOVER_HTTP_ADDR", "LAYOVER_HTTP_ADDR_FILE"))
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
 	path := "/livez"
-	if f.ready {
+	if ready {
 		path = "/readyz"
 	}
-	url, err := ProbeURL(c.HTTPAddr, path)
-	return url, f.output, err
+	return ProbeURL(c.HTTPAddr, path)
 }
 
 // only returns the entries of environ for the variables of those names.

@@ -40,7 +40,7 @@ func TestHealthIsTheAnswerOfTheProbe(t *testing.T) {
 		for _, host := range []string{"", "0.0.0.0", "[::]", "127.0.0.1"} {
 			t.Run(name+" at "+host, func(t *testing.T) {
 				environ := append([]string{"LAYOVER_HTTP_ADDR=" + host + ":" + port}, test.environ...)
-				got := clitest.Call{Args: test.args, Environ: environ}.Do(t, Run)
+				got := clitest.Call{Args: test.args, Environ: environ}.Do(t, Command)
 				if got.Code != test.code || got.Stdout != test.stdout {
 					t.Errorf("got %+v", got)
 				}
@@ -56,7 +56,7 @@ func TestHealthOfNothingIsAnError(t *testing.T) {
 	}
 	addr := l.Addr().String()
 	l.Close()
-	got := clitest.Call{Environ: []string{"LAYOVER_HTTP_ADDR=" + addr}}.Do(t, Run)
+	got := clitest.Call{Environ: []string{"LAYOVER_HTTP_ADDR=" + addr}}.Do(t, Command)
 	if got.Code != process.ExitRuntime || got.Stdout != "" || !strings.Contains(got.Stderr, addr+"/livez") {
 		t.Errorf("got %+v", got)
 	}
@@ -73,16 +73,10 @@ func TestWrongUsageOfHealth(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := clitest.Call{Args: test.args, Environ: test.environ}.Do(t, Run)
+			got := clitest.Call{Args: test.args, Environ: test.environ}.Do(t, Command)
 			if got.Code != process.ExitUsage || got.Stdout != "" || got.Stderr == "" {
 				t.Errorf("got %+v", got)
 			}
 		})
-	}
-}
-
-func TestHelpGoesToStdout(t *testing.T) {
-	if got := (clitest.Call{Args: []string{"--help"}}).Do(t, Run); got != (clitest.Result{Code: process.ExitOK, Stdout: help}) {
-		t.Errorf("got %+v", got)
 	}
 }

@@ -33,13 +33,13 @@ func TestHealthPrintsWhatBecameOfTheQuestionToMachines(t *testing.T) {
 		}},
 	}
 	for _, test := range tests {
-		got := clitest.Call{Environ: environ, Args: append(test.args, "-o", "json")}.Do(t, Run)
+		got := clitest.Call{Environ: environ, Args: append(test.args, "-o", "json")}.Do(t, Command)
 		if all := clitest.Objects(t, got.Stdout); got.Code != test.code || len(all) != 1 || !reflect.DeepEqual(all[0], test.want) || !strings.Contains(got.Stdout, "<") {
 			t.Errorf("got %+v, want %v", got, test.want)
 		}
 	}
 	server.Close()
-	got := clitest.Call{Environ: environ, Args: []string{"-o=json"}}.Do(t, Run)
+	got := clitest.Call{Environ: environ, Args: []string{"-o=json"}}.Do(t, Command)
 	all := clitest.Objects(t, got.Stdout)
 	if got.Code != process.ExitRuntime || len(all) != 1 || all[0]["ok"] != false || all[0]["status"] != nil || !strings.Contains(all[0]["error"].(string), "no answer from ") {
 		t.Errorf("nobody there: got %+v", got)
@@ -48,7 +48,7 @@ func TestHealthPrintsWhatBecameOfTheQuestionToMachines(t *testing.T) {
 
 func TestOtherFormsAreWrongUsage(t *testing.T) {
 	for _, form := range []string{"yaml", "", "JSON"} {
-		if got := (clitest.Call{Args: []string{"-o", form}}).Do(t, Run); got.Code != process.ExitUsage || !strings.Contains(got.Stderr, "want text or json") {
+		if got := (clitest.Call{Args: []string{"-o", form}}).Do(t, Command); got.Code != process.ExitUsage || !strings.Contains(got.Stderr, "want text or json") {
 			t.Errorf("%q: got %+v", form, got)
 		}
 	}
@@ -70,7 +70,7 @@ func TestAddressesMayBeInFiles(t *testing.T) {
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := c.Do(t, Run); got != (clitest.Result{Code: process.ExitOK, Stdout: "here\n"}) {
+			if got := c.Do(t, Command); got != (clitest.Result{Code: process.ExitOK, Stdout: "here\n"}) {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -79,19 +79,11 @@ func TestAddressesMayBeInFiles(t *testing.T) {
 
 func TestABadEnvFileIsWrongUsage(t *testing.T) {
 	bad := clitest.EnvFile(t, "KAFKA_BROKERS=b:1\nhunter2\n")
-	got := clitest.Call{Args: []string{"--env-file", bad}}.Do(t, Run)
+	got := clitest.Call{Args: []string{"--env-file", bad}}.Do(t, Command)
 	if got.Code != process.ExitUsage || got.Stdout != "" || !strings.Contains(got.Stderr, bad+":2: there is no =") || strings.Contains(got.Stderr, "hunter2") {
 		t.Errorf("got %+v", got)
 	}
-	if got := (clitest.Call{Args: []string{"--env-file="}}).Do(t, Run); got.Code != process.ExitUsage || !strings.Contains(got.Stderr, "name of a file") {
+	if got := (clitest.Call{Args: []string{"--env-file="}}).Do(t, Command); got.Code != process.ExitUsage || !strings.Contains(got.Stderr, "name of a file") {
 		t.Errorf("no name: got %+v", got)
-	}
-}
-
-func TestEnvFilesBehindTheVerbWinOverThoseBeforeIt(t *testing.T) {
-	first, second := clitest.EnvFile(t, "LAYOVER_HTTP_ADDR=:1\n"), clitest.EnvFile(t, "LAYOVER_HTTP_ADDR=:2\n")
-	p := process.Process{EnvFiles: []string{first}, Args: []string{"--env-file", second}}
-	if url, _, err := probe(&p); err != nil || url != "http://127.0.0.1:2/livez" || p.EnvFrom["LAYOVER_HTTP_ADDR"] != second {
-		t.Errorf("got %s, %v, from %q", url, err, p.EnvFrom)
 	}
 }

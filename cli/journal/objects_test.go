@@ -1,37 +1,12 @@
 package journal
 
 import (
-	"encoding/json"
-	"os"
 	"reflect"
-	"strings"
 	"testing"
 
+	"layover/cli/clitest"
 	"layover/cli/process"
 )
-
-// objects are the lines of stdout, each one object whose fields are documented.
-func objects(t *testing.T, stdout string) []map[string]any {
-	t.Helper()
-	doc, err := os.ReadFile("../../docs/command-line.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []map[string]any
-	for line := range strings.Lines(stdout) {
-		var one map[string]any
-		if err := json.Unmarshal([]byte(line), &one); err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
-		for name := range one {
-			if !strings.Contains(string(doc), "`"+name+"`") {
-				t.Errorf("docs/command-line.md does not name the field %s", name)
-			}
-		}
-		all = append(all, one)
-	}
-	return all
-}
 
 // TestShowPrintsObjectsToMachines with the same facts as for people.
 func TestShowPrintsObjectsToMachines(t *testing.T) {
@@ -53,7 +28,7 @@ func TestShowPrintsObjectsToMachines(t *testing.T) {
 	if got.code != process.ExitOK || got.stderr != "" {
 		t.Fatalf("%+v", got)
 	}
-	all := objects(t, got.stdout)
+	all := clitest.Objects(t, got.stdout)
 	var types []any
 	for _, o := range all {
 		types = append(types, o["type"])
@@ -87,7 +62,7 @@ func TestShowPrintsObjectsToMachines(t *testing.T) {
 	holds(t, all[records+1], map[string]any{"records": float64(records), "snapshots": snapshots, "others": 1.0, "foreign": 1.0, "damaged": 0.0, "newer": 0.0, "left_out": 0.0})
 	holds(t, all[records+2], map[string]any{"incarnation": "fedcba9876543210", "of_commit": true, "records": float64(records - 2), "low": 650.0, "above": 2.0})
 
-	plain := objects(t, w.do("show --partition 0 -o json").stdout)
+	plain := clitest.Objects(t, w.do("show --partition 0 -o json").stdout)
 	if _, there := plain[1]["finished"]; there || len(plain) != len(all) {
 		t.Errorf("without --runs: %v", plain[1])
 	}
@@ -104,14 +79,14 @@ func holds(t *testing.T, got, want map[string]any) {
 
 func TestAnEmptyJournalIsOneObject(t *testing.T) {
 	w := newWorld(t)
-	all := objects(t, w.do("show --partition 1 -o=json").stdout)
+	all := clitest.Objects(t, w.do("show --partition 1 -o=json").stdout)
 	if len(all) != 1 {
 		t.Fatalf("got %v", all)
 	}
 	holds(t, all[0], map[string]any{"type": "partition", "partition": 1.0, "exists": true, "log_start": 0.0, "log_end": 0.0, "committed": nil, "commit": "commit: none"})
 	w.broker.DeleteTopic(name)
 	w.broker.CreateTopic(name, 2, nil)
-	all = objects(t, w.do("show --partition 2 -o json").stdout)
+	all = clitest.Objects(t, w.do("show --partition 2 -o json").stdout)
 	if len(all) != 1 || all[0]["exists"] != false {
 		t.Errorf("got %v", all)
 	}

@@ -188,7 +188,7 @@ func TestAnOffsetThatCameMeanwhileIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.close()
-	c := &command{options: options{partition: 0, execute: true}, process: process.Process{}, cfg: cfg, brokers: b, out: bufio.NewWriter(io.Discard)}
+	c := &command{options: options{partition: 0, execute: true}, process: new(process.Process), cfg: cfg, brokers: b, out: bufio.NewWriter(io.Discard)}
 	parts, problems, err := c.survey(t.Context())
 	if err != nil || len(problems) > 0 || len(parts) != 1 {
 		t.Fatal(parts, problems, err)

@@ -1,14 +1,13 @@
 package journal
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"layover/cli/process"
 	"layover/config"
@@ -25,83 +24,71 @@ func (p place) String() string { return fmt.Sprintf("%s/%d@%d", p.Topic, p.Parti
 
 // skipping is one call of the verb skip. One goroutine has it.
 type skipping struct {
-	command
+	*command
 	place
 	drop bool // without a dead letter
-	json bool
 }
 
-// Skip is the verb skip: it leaves out the batch, or the record, at which a partition
-// stopped.
-func Skip(ctx context.Context, p process.Process) int {
-	s := &skipping{}
-	err := s.parse(&p)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return p.Help(skipHelp)
-	case err != nil:
-		return p.FailUsage(err)
+// Skip returns the verb skip: it leaves out the batch, or the record, at which
+// a partition stopped.
+func Skip(p *process.Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "skip TOPIC/PARTITION@OFFSET",
+		Short: "leave out the batch or record at which a partition stopped",
+		Long: `Leaves out the batch or record at which a partition stopped, so that Layover
+goes on behind it. /status and the log say where that is.
+
+  a batch that cannot be read, or takes too much decompressed: all of it, with
+  one dead letter that stands for it and says where it is
+  anything else: the record at that offset alone, which goes to the dead-letter
+  topic with its key, value and headers, and the reason skipped
+
+Finished offsets stay finished. It only says what it would do, unless there is
+--execute. All Layover processes of the group have to be stopped for that.
+
+Settings are the environment variables of run, and have to be the same: brokers,
+ingress topics, group, LAYOVER_DLQ_TOPIC, LAYOVER_ON_INVALID,
+LAYOVER_MAX_PARKED_BYTES.
+
+It takes the ACLs Read and Describe on the ingress topic, Describe on the group;
+where there is a journal Describe and Read on it; --execute also Read on the
+group and Write on the dead-letter topic.
+
+Exit code: 0 if that was done, or would be; 1 if not, or not while the group has
+members; 2 if the command line or the environment is wrong.`,
+		Example: `  $ layover skip delayed/0@1041
+  $ layover skip delayed/0@1041 --execute`,
 	}
-	cfg, warnings, err := config.Load(p.Environ)
-	for _, warning := range warnings {
-		fmt.Fprintln(p.Stderr, "warning:", warning)
-	}
-	if err != nil {
-		fmt.Fprintln(p.Stderr, err)
-		return process.ExitUsage
-	}
-	if !slices.Contains(cfg.IngressTopics, s.Topic) {
-		return p.FailUsage(fmt.Errorf("%s: not an ingress topic; LAYOVER_INGRESS_TOPICS has %s", s.place, strings.Join(cfg.IngressTopics, ", ")))
-	}
-	b, err := connect(cfg.Brokers)
-	if err != nil {
-		return p.Fail(err)
-	}
-	defer b.close()
-	s.process, s.cfg, s.brokers, s.out = p, cfg, b, bufio.NewWriter(p.Stdout)
-	if err := s.run(ctx); err != nil {
-		s.fail(err)
-	}
-	if err := s.out.Flush(); err != nil {
-		return p.Fail(fmt.Errorf("stdout: %w", err))
-	}
-	return s.code
+	var o options
+	addExecute(cmd, &o)
+	drop := cmd.Flags().Bool("drop", false, "write no dead letter, as with LAYOVER_ON_INVALID=drop")
+	p.AddEnvFile(cmd)
+	output := process.AddOutput(cmd, "one object")
+	cmd.Run = p.Does("skip", func(ctx context.Context, operands []string) int {
+		at, err := parsePlaces(operands)
+		if err != nil {
+			return p.FailUsage(err)
+		}
+		o.topic, o.json = at.Topic, output.JSON()
+		return call(ctx, p, &o, at.String(), func(ctx context.Context, c *command) {
+			s := &skipping{command: c, place: at, drop: *drop}
+			if err := s.run(ctx); err != nil {
+				s.fail(err)
+			}
+		})
+	})
+	return cmd
 }
 
-// newSkipFlags returns the flags of the verb, which go into s, and the files of settings
-// into p.
-func newSkipFlags(p *process.Process, s *skipping) (*flag.FlagSet, *process.Output) {
-	flags := process.NewFlags("skip")
-	flags.BoolVar(&s.execute, "execute", false, "do what it else only says")
-	flags.BoolVar(&s.drop, "drop", false, "write no dead letter")
-	p.AddEnvFile(flags)
-	return flags, process.AddOutput(flags)
-}
-
-// SkipFlags returns the flags of the verb skip, for those who list them.
-func SkipFlags() *flag.FlagSet {
-	flags, _ := newSkipFlags(new(process.Process), new(skipping))
-	return flags
-}
-
-// parse reads the command line, and the files that it names. An error is the user's,
-// flag.ErrHelp included.
-func (s *skipping) parse(p *process.Process) error {
-	flags, output := newSkipFlags(p, s)
-	operands, err := process.ParseFlags(flags, p.Args)
-	switch {
-	case err != nil:
-		return err
-	case len(operands) == 0:
-		return errors.New("TOPIC/PARTITION@OFFSET is missing: /status and the log say where a partition stopped")
-	case len(operands) > 1:
-		return fmt.Errorf("unexpected argument %q", operands[1])
+// parsePlaces reads the one operand.
+func parsePlaces(operands []string) (place, error) {
+	switch len(operands) {
+	case 0:
+		return place{}, errors.New("TOPIC/PARTITION@OFFSET is missing: /status and the log say where a partition stopped")
+	case 1:
+		return parsePlace(operands[0])
 	}
-	s.json = output.JSON()
-	if s.place, err = parsePlace(operands[0]); err != nil {
-		return err
-	}
-	return p.ReadEnvFiles()
+	return place{}, fmt.Errorf("unexpected argument %q", operands[1])
 }
 
 // parsePlace reads TOPIC/PARTITION@OFFSET. No topic has a slash or an at sign in its name.

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"layover/cli/clitest"
 	"layover/cli/process"
 	"layover/offsets"
 )
@@ -24,7 +25,7 @@ const graves = "dead-letters"
 func (w *world) skip(line string, variables ...string) result {
 	w.Helper()
 	settings := []string{"LAYOVER_DLQ_TOPIC=" + graves, "LAYOVER_ON_INVALID=halt", "LAYOVER_MAX_PARKED_BYTES=16Mi"}
-	return w.verb("skip", Skip, line, append(settings, variables...)...)
+	return w.verb(Skip, line, append(settings, variables...)...)
 }
 
 // refuses fails the test unless the verb did nothing and said why.
@@ -337,26 +338,21 @@ func TestTheCommandLineOfSkip(t *testing.T) {
 		"delayed/0@1/2":            place("delayed/0@1/2"),
 		"delayed/0@1 delayed/0@2":  `unexpected argument "delayed/0@2"`,
 		"ready/0@1":                "ready/0@1: not an ingress topic; LAYOVER_INGRESS_TOPICS has delayed, later",
-		"delayed/0@1 --force":      "flag provided but not defined: -force",
+		"delayed/0@1 --force":      "unknown flag: --force",
 		"delayed/99999999999@1":    place("delayed/99999999999@1"),
-		"delayed/0@1 -o yaml":      `invalid value "yaml" for flag -o: want text or json`,
-		"delayed/0@1 --execute=no": `invalid boolean value "no" for -execute: parse error`,
+		"delayed/0@1 -o yaml":      `invalid argument "yaml" for "-o, --output" flag: want text or json`,
+		"delayed/0@1 --execute=no": `invalid argument "no" for "--execute" flag: strconv.ParseBool: parsing "no": invalid syntax`,
 	} {
 		var stdout, stderr bytes.Buffer
-		code := Skip(t.Context(), process.Process{Verb: "skip", Args: strings.Fields(line), Environ: settings, Stdout: &stdout, Stderr: &stderr})
+		code := clitest.Run(t.Context(), &process.Process{Args: strings.Fields(line), Environ: settings, Stdout: &stdout, Stderr: &stderr}, Skip)
 		if code != process.ExitUsage || stdout.Len() > 0 || stderr.String() != "layover skip: "+want+"\nSee 'layover help skip'.\n" {
 			t.Errorf("%q: code %d, stdout %q, stderr %q", line, code, &stdout, &stderr)
-		}
-	}
-	for line := range strings.Lines(skipHelp) {
-		if len(line) > 81 {
-			t.Errorf("%d columns: %s", len(line)-1, line)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	code := Skip(ctx, process.Process{Verb: "skip", Args: []string{"delayed/0@1"}, Environ: settings, Stdout: &stdout, Stderr: &stderr})
+	code := clitest.Run(ctx, &process.Process{Args: []string{"delayed/0@1"}, Environ: settings, Stdout: &stdout, Stderr: &stderr}, Skip)
 	if code != process.ExitRuntime || !strings.Contains(stderr.String(), "metadata") {
 		t.Errorf("without brokers: code %d, stderr %q", code, &stderr)
 	}

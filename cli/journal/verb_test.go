@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -12,56 +13,48 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"layover/cli/clitest"
 	"layover/cli/kafka"
 	"layover/cli/process"
 )
 
 // TestTheCommandLine is judged before anything is asked: there is no broker here.
+// usageError is the form of every mistake on the command line.
+var usageError = regexp.MustCompile(`^layover ((?:journal|skip)(?: \w+)?): .+\nSee 'layover help (?:journal|skip)(?: \w+)?'\.\n$`)
+
 func TestTheCommandLine(t *testing.T) {
 	settings := []string{"KAFKA_BROKERS=127.0.0.1:1", "LAYOVER_INGRESS_TOPICS=delayed,later", "LAYOVER_EGRESS_TOPIC=ready", "LAYOVER_ON_INVALID=drop"}
 	for line, want := range map[string]string{
-		"":                             "an action is missing: show, recover or reset",
-		"list":                         `unknown action "list": want show, recover or reset`,
-		"show all":                     `unexpected argument "all"`,
-		"show --execute":               "--execute goes with recover and reset: show changes nothing",
-		"recover --runs":               "--runs goes with show",
-		"--runs reset":                 "--runs goes with show",
-		"show --partition -1":          `invalid value "-1" for flag -partition: want a number from 0 on`,
-		"show --partition two":         `invalid value "two" for flag -partition: want a number from 0 on`,
-		"show --partition=":            `invalid value "" for flag -partition: want a number from 0 on`,
-		"show --partition 99999999999": `invalid value "99999999999" for flag -partition: want a number from 0 on`,
-		"show --topic=":                `invalid value "" for flag -topic: want the name of an ingress topic`,
+		"":                             "an action is missing: recover, reset or show",
+		"--topic delayed":              "an action is missing: recover, reset or show",
+		"list":                         `unknown action "list": want recover, reset or show`,
+		"show all":                     `unknown command "all" for "layover journal show"`,
+		"show --execute":               "unknown flag: --execute",
+		"--execute show":               "unknown flag: --execute",
+		"recover --runs":               "unknown flag: --runs",
+		"--runs reset":                 "unknown flag: --runs",
+		"show --partition -1":          `invalid argument "-1" for "--partition" flag: want a number from 0 on`,
+		"show --partition two":         `invalid argument "two" for "--partition" flag: want a number from 0 on`,
+		"show --partition=":            `invalid argument "" for "--partition" flag: want a number from 0 on`,
+		"show --partition 99999999999": `invalid argument "99999999999" for "--partition" flag: want a number from 0 on`,
+		"show --topic=":                `invalid argument "" for "--topic" flag: want the name of an ingress topic`,
 		"reset --topic ready":          `--topic "ready": not an ingress topic; LAYOVER_INGRESS_TOPICS has delayed, later`,
-		"reset -o json":                "-o goes with show",
-		"show -o yaml":                 `invalid value "yaml" for flag -o: want text or json`,
-		"reset --force":                "flag provided but not defined: -force",
+		"--topic ready reset":          `--topic "ready": not an ingress topic; LAYOVER_INGRESS_TOPICS has delayed, later`,
+		"reset -o json":                "unknown shorthand flag: 'o' in -o",
+		"show -o yaml":                 `invalid argument "yaml" for "-o, --output" flag: want text or json`,
+		"reset --force":                "unknown flag: --force",
 	} {
 		var stdout, stderr bytes.Buffer
-		code := Journal(t.Context(), process.Process{Verb: "journal", Args: strings.Fields(line), Environ: settings, Stdout: &stdout, Stderr: &stderr})
-		if code != process.ExitUsage || stdout.Len() > 0 || stderr.String() != "layover journal: "+want+"\nSee 'layover help journal'.\n" {
+		code := clitest.Run(t.Context(), &process.Process{Args: strings.Fields(line), Environ: settings, Stdout: &stdout, Stderr: &stderr}, Journal)
+		if code != process.ExitUsage || stdout.Len() > 0 || !usageError.MatchString(stderr.String()) || !strings.Contains(stderr.String(), ": "+want+"\n") {
 			t.Errorf("%q: code %d, stdout %q, stderr %q", line, code, &stdout, &stderr)
-		}
-	}
-}
-
-func TestHelpIsPrintedForEveryAction(t *testing.T) {
-	for _, line := range []string{"--help", "-h", "show --help", "reset --execute -h"} {
-		var stdout, stderr bytes.Buffer
-		code := Journal(t.Context(), process.Process{Verb: "journal", Args: strings.Fields(line), Stdout: &stdout, Stderr: &stderr})
-		if code != process.ExitOK || stdout.String() != help || stderr.Len() > 0 {
-			t.Errorf("%q: code %d, stderr %q", line, code, &stderr)
-		}
-	}
-	for line := range strings.Lines(help) {
-		if len(line) > 81 {
-			t.Errorf("%d columns: %s", len(line)-1, line)
 		}
 	}
 }
 
 func TestSettingsAreThoseOfRun(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	code := Journal(t.Context(), process.Process{Verb: "journal", Args: []string{"show"}, Environ: []string{"LAYOVER_LANE=3", "KAFKA_BROKERS=a:1", "LAYOVER_INGRESS_TOPICS=delayed"}, Stdout: &stdout, Stderr: &stderr})
+	code := clitest.Run(t.Context(), &process.Process{Args: []string{"show"}, Environ: []string{"LAYOVER_LANE=3", "KAFKA_BROKERS=a:1", "LAYOVER_INGRESS_TOPICS=delayed"}, Stdout: &stdout, Stderr: &stderr}, Journal)
 	for _, want := range []string{"warning: unknown variable LAYOVER_LANE ", "LAYOVER_EGRESS_TOPIC: "} {
 		if code != process.ExitUsage || !strings.Contains(stderr.String(), want) {
 			t.Errorf("code %d, stderr %q, want %q", code, &stderr, want)
@@ -172,7 +165,7 @@ func TestBrokersThatDoNotAnswerAreNamed(t *testing.T) {
 	settings := []string{"KAFKA_BROKERS=" + address, "LAYOVER_INGRESS_TOPICS=delayed", "LAYOVER_EGRESS_TOPIC=ready", "LAYOVER_ON_INVALID=drop"}
 	var stdout, stderr bytes.Buffer
 	began := time.Now()
-	code := Journal(t.Context(), process.Process{Verb: "journal", Args: []string{"show"}, Environ: settings, Stdout: &stdout, Stderr: &stderr})
+	code := clitest.Run(t.Context(), &process.Process{Args: []string{"show"}, Environ: settings, Stdout: &stdout, Stderr: &stderr}, Journal)
 	if code != process.ExitRuntime || stdout.Len() > 0 || strings.Count(stderr.String(), "\n") != 1 ||
 		!strings.HasPrefix(stderr.String(), "layover journal: metadata: no answer from "+address+": ") ||
 		!strings.Contains(stderr.String(), "connection refused") || !strings.HasSuffix(stderr.String(), "; check KAFKA_BROKERS\n") {
@@ -192,7 +185,7 @@ func TestWhatCannotBePrintedIsNotDone(t *testing.T) {
 	w.fill(1, 1000)
 	w.tenure(1, 0xa1).finish(1, 600)
 	var stderr bytes.Buffer
-	code := Journal(t.Context(), process.Process{Verb: "journal", Args: []string{"recover", "--execute"}, Environ: w.environ, Stdout: brokenPipe{}, Stderr: &stderr})
+	code := clitest.Run(t.Context(), &process.Process{Args: []string{"recover", "--execute"}, Environ: w.environ, Stdout: brokenPipe{}, Stderr: &stderr}, Journal)
 	if code != process.ExitRuntime || stderr.String() != "layover journal: stdout: broken pipe\n" || w.committed(1) != nil {
 		t.Errorf("code %d, stderr %q, committed %+v", code, &stderr, w.committed(1))
 	}

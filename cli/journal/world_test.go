@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -17,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
 
+	"layover/cli/clitest"
 	"layover/cli/process"
 	"layover/facts"
 	"layover/journal"
@@ -78,15 +80,15 @@ type result struct {
 // do runs the verb journal with more variables and the words of a command line.
 func (w *world) do(line string, variables ...string) result {
 	w.Helper()
-	return w.verb("journal", Journal, line, variables...)
+	return w.verb(Journal, line, variables...)
 }
 
-func (w *world) verb(name string, run func(context.Context, process.Process) int, line string, variables ...string) result {
+func (w *world) verb(verb func(*process.Process) *cobra.Command, line string, variables ...string) result {
 	w.Helper()
 	var stdout, stderr bytes.Buffer
-	code := run(w.Context(), process.Process{
-		Verb: name, Args: strings.Fields(line), Environ: append(w.environ[:len(w.environ):len(w.environ)], variables...), Stdout: &stdout, Stderr: &stderr,
-	})
+	code := clitest.Run(w.Context(), &process.Process{
+		Args: strings.Fields(line), Environ: append(w.environ[:len(w.environ):len(w.environ)], variables...), Stdout: &stdout, Stderr: &stderr,
+	}, verb)
 	return result{code, stdout.String(), strings.ReplaceAll(stderr.String(), w.broker.ListenAddrs()[0], "broker")}
 }
 

@@ -2,10 +2,13 @@ package process
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"layover/cli/envfile"
+	"layover/config"
 )
 
 // The exit codes of every verb.
@@ -15,11 +18,10 @@ const (
 	ExitUsage   = 2 // the command line or the environment was not
 )
 
-// Process is what a verb sees of the process that it is: an argument, so that
-// a test can stand in for it. It belongs to one verb.
+// Process is what a verb sees of its process: an argument, so that a test can
+// stand in for it. One goroutine has it.
 type Process struct {
-	Verb    string   // run, send, ...
-	Args    []string // what follows the verb
+	Args    []string // the command line, without the program
 	Environ []string // in the form of os.Environ
 	Stdin   io.Reader
 	Stdout  io.Writer
@@ -27,15 +29,43 @@ type Process struct {
 
 	StdinIsTerminal, StdoutIsTerminal, StderrIsTerminal bool // a person is at the other end
 
-	Version, Revision string // as linked; empty: what Go knows of the build
+	Version, Revision string // as linked; empty: see Build
 
+	Verb     string            // run, send, …; set when it begins
 	EnvFiles []string          // of --env-file; a later one wins, and Environ over all
-	EnvFrom  map[string]string // since ReadEnvFiles, the file of each variable that is from one
+	EnvFrom  map[string]string // since ReadEnvFiles: the file of each variable that is from one
+
+	code int      // of the verb that ran
+	out  *checked // of Out
 }
 
-// ReadEnvFiles adds what the files of --env-file say to the environment. It is
-// called once, when the command line has been read.
+// OfSystem returns the process that runs. version and revision are as they
+// were linked, or empty.
+func OfSystem(version, revision string) *Process {
+	return &Process{
+		Args: os.Args[1:], Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		StdinIsTerminal: isTerminal(os.Stdin), StdoutIsTerminal: isTerminal(os.Stdout), StderrIsTerminal: isTerminal(os.Stderr),
+		Version: version, Revision: revision,
+	}
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// ReadEnvFiles adds the variables of --env-file's files to the environment. A
+// verb calls it once, after its command line was found right.
 func (p *Process) ReadEnvFiles() error {
+	for _, path := range p.EnvFiles {
+		if path == "" {
+			return errors.New("--env-file: want the name of a file")
+		}
+	}
 	environ, from, err := envfile.Merge(p.Environ, p.EnvFiles)
 	if err != nil {
 		return err
@@ -44,35 +74,54 @@ func (p *Process) ReadEnvFiles() error {
 	return nil
 }
 
+// LoadConfig returns the settings that run would have, and writes warnings to
+// stderr. Where a setting or an env file is wrong it says so there, and ok is
+// false: the exit code is ExitUsage.
+func (p *Process) LoadConfig() (cfg *config.Config, ok bool) {
+	if err := p.ReadEnvFiles(); err != nil {
+		p.FailUsage(err)
+		return nil, false
+	}
+	cfg, warnings, err := config.Load(p.Environ)
+	return cfg, p.Judge(warnings, err)
+}
+
+// Judge writes what is wrong with settings to stderr, and reports whether they
+// can be used.
+func (p *Process) Judge(warnings []string, err error) bool {
+	for _, warning := range warnings {
+		fmt.Fprintln(p.Stderr, "warning:", warning)
+	}
+	if err != nil {
+		fmt.Fprintln(p.Stderr, err)
+	}
+	return err == nil
+}
+
+// Fail writes err to stderr under the verb's name and returns ExitRuntime.
+func (p *Process) Fail(err error) int {
+	fmt.Fprintf(p.Stderr, "layover %s: %v\n", p.Verb, err)
+	return ExitRuntime
+}
+
+// FailStdout is Fail for stdout that cannot be written to, and ExitOK for nil.
+func (p *Process) FailStdout(err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	return p.Fail(fmt.Errorf("stdout: %w", err))
+}
+
+// FailUsage writes err to stderr with a hint at the verb's help, and returns
+// ExitUsage.
+func (p *Process) FailUsage(err error) int {
+	fmt.Fprintf(p.Stderr, "layover %s: %v\nSee 'layover help %s'.\n", p.Verb, err, p.Verb)
+	return ExitUsage
+}
+
 // WriteJSON writes v as one line of JSON, with < and > as they are.
 func WriteJSON(w io.Writer, v any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(v)
-}
-
-// Fail writes err to stderr under the verb's name and returns ExitRuntime.
-func (p Process) Fail(err error) int {
-	fmt.Fprintf(p.Stderr, "layover %s: %v\n", p.Verb, err)
-	return ExitRuntime
-}
-
-// FailUsage writes err to stderr, with where to read on, and returns
-// ExitUsage.
-func (p Process) FailUsage(err error) int {
-	fmt.Fprintf(p.Stderr, "layover %s: %v\nSee 'layover help %s'.\n", p.Verb, err, p.Verb)
-	return ExitUsage
-}
-
-// Help writes the text of --help to stdout, where it can be piped into a
-// pager, and returns what [Process.Print] does.
-func (p Process) Help(text string) int { return p.Print(text) }
-
-// Print writes text to stdout and returns ExitOK, or what Fail does where it
-// cannot be written.
-func (p Process) Print(text string) int {
-	if _, err := io.WriteString(p.Stdout, text); err != nil {
-		return p.Fail(fmt.Errorf("stdout: %w", err))
-	}
-	return ExitOK
 }

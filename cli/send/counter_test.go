@@ -189,7 +189,7 @@ func TestOnlyLinesOnATerminalAreCounted(t *testing.T) {
 	lines := func(args ...string) clitest.Call {
 		return clitest.Call{Environ: environ, Args: append([]string{"--delay", "1h"}, args...), Stdin: strings.NewReader("a\nb\nc\n"), OnATerminal: true}
 	}
-	got := lines("-").Do(t, Run)
+	got := lines("-").Do(t, Command)
 	last := screen(strings.TrimSuffix(got.Stderr, "\n"))
 	if m := closingLine.FindStringSubmatch(last[len(last)-1]); got.Code != process.ExitOK || m == nil || m[1] != "3" || m[2] != "3" {
 		t.Errorf("got %+v", got)
@@ -197,17 +197,17 @@ func TestOnlyLinesOnATerminalAreCounted(t *testing.T) {
 	if ids, _ := parsePrinted(t, got.Stdout); len(ids) != 3 {
 		t.Errorf("printed %q", ids)
 	}
-	if got := lines("v").Do(t, Run); got.Code != process.ExitOK || got.Stderr != "" {
+	if got := lines("v").Do(t, Command); got.Code != process.ExitOK || got.Stderr != "" {
 		t.Errorf("a single record is counted: %+v", got)
 	}
 	away := lines("-")
 	away.OnATerminal = false
-	if got := away.Do(t, Run); got.Code != process.ExitOK || got.Stderr != "" {
+	if got := away.Do(t, Command); got.Code != process.ExitOK || got.Stderr != "" {
 		t.Errorf("nobody watches: %+v", got)
 	}
 	var stdout, stderr bytes.Buffer
-	code := Run(t.Context(), process.Process{Args: away.Args, Environ: environ, Stdin: strings.NewReader("a\n"), Stdout: &stdout, Stderr: &stderr,
-		StdinIsTerminal: true, StdoutIsTerminal: true, StderrIsTerminal: true})
+	code := clitest.Run(t.Context(), &process.Process{Args: away.Args, Environ: environ, Stdin: strings.NewReader("a\n"), Stdout: &stdout, Stderr: &stderr,
+		StdinIsTerminal: true, StdoutIsTerminal: true, StderrIsTerminal: true}, Command)
 	if code != process.ExitOK || stderr.Len() > 0 {
 		t.Errorf("what is typed is painted over: %q", &stderr)
 	}
@@ -216,7 +216,7 @@ func TestOnlyLinesOnATerminalAreCounted(t *testing.T) {
 func TestTheClosingLineStandsBeforeAnError(t *testing.T) {
 	_, environ := startKafka(t, 1)
 	in := &failing{text: strings.NewReader("a\nb\n")}
-	got := clitest.Call{Environ: environ, Args: []string{"--delay", "1h", "-"}, Stdin: in, OnATerminal: true}.Do(t, Run)
+	got := clitest.Call{Environ: environ, Args: []string{"--delay", "1h", "-"}, Stdin: in, OnATerminal: true}.Do(t, Command)
 	lines := screen(strings.TrimSuffix(got.Stderr, "\n"))
 	if got.Code != process.ExitRuntime || len(lines) != 2 || !closingLine.MatchString(lines[0]) || !strings.Contains(lines[1], "line 3: stdin: it broke") {
 		t.Errorf("got %+v", got)

@@ -1,12 +1,14 @@
 package send
 
 import (
+	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"layover/cli/process"
@@ -14,13 +16,13 @@ import (
 	"layover/delay"
 )
 
-const help = `Usage: layover send --delay D | --at T [flags] VALUE | -
-
-Writes a delayed record to an ingress topic and prints its id and when it is
-due, in UTC:
-
-  $ layover send --delay 30s hello
-  delayed-0-17 due 2026-01-01T12:00:30.000Z
+// Command returns the verb send.
+func Command(p *process.Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "send --delay D | --at T [flags] VALUE | -",
+		Short: "write a delayed record",
+		Long: `Writes a delayed record to an ingress topic and prints its id and when it is
+due, in UTC.
 
 VALUE is the record's value. "-" reads one record per line from stdin, each
 printed in the order of the lines once the brokers have it; an empty line is a
@@ -28,24 +30,25 @@ record with an empty value, and the line's end (LF or CR LF) is not part of it.
 If stderr is a terminal and stdin is none, a line there counts them meanwhile.
 Flags may stand before and behind VALUE; "--" ends them.
 
-  --delay D       wait this long: milliseconds, 1h30m, 2d, 1w, or ISO 8601 (PT5M)
-  --at T          not before T: RFC 3339 with a zone, or Unix milliseconds
-  --to TOPIC      deliver to TOPIC instead of the egress topic, if it is allowed
-  --key K         the record's key; without it the record has none
-  --header N=V    a header; may be repeated, and the order is kept
-  --brokers LIST  instead of KAFKA_BROKERS
-  --topic TOPIC   instead of the first of LAYOVER_INGRESS_TOPICS
-  --env-file F    read settings from F too; may be repeated, the last wins, and
-                  the environment over all
-  -o json         print an object for each record instead: topic, partition,
-                  offset, id, due
-
 No other setting is needed. A delay counts from the record's timestamp, which
 is now; if the topic stamps records itself (LogAppendTime), from the broker's.
 
 Exit code: 0 if all records were written, 1 if one was not, 2 if the command
-line or the environment is wrong.
-`
+line or the environment is wrong.`,
+		Example: `  $ layover send --delay 30s hello
+  delayed-0-17 due 2026-01-01T12:00:30.000Z`,
+		DisableFlagsInUseLine: true,
+	}
+	f := newFlags(cmd, p)
+	cmd.Run = p.Does("send", func(ctx context.Context, operands []string) int {
+		o, err := f.options(p, operands)
+		if err != nil {
+			return p.FailUsage(err)
+		}
+		return send(ctx, p, o)
+	})
+	return cmd
+}
 
 // options is a valid command line of send.
 type options struct {
@@ -61,52 +64,47 @@ type options struct {
 	atMs  *int64         // Unix milliseconds
 }
 
-// flagSet is the command line of send as it was given.
-type flagSet struct {
-	*flag.FlagSet
-	delay, at, to, brokers, topic string
-	output                        *process.Output
+// flags is the command line of send as it was given.
+type flags struct {
+	*pflag.FlagSet
+	delay, at, to, key, brokers, topic string
+	headers                            []string
+	output                             *process.Output
 }
 
-// newFlags returns the flags of send. The key and the headers go into o, the
-// files of settings into p.
-func newFlags(p *process.Process, o *options) *flagSet {
-	f := &flagSet{FlagSet: process.NewFlags("send")}
-	f.StringVar(&f.delay, "delay", "", "deliver after a `DURATION`")
-	f.StringVar(&f.at, "at", "", "deliver not before a `TIME`")
-	f.StringVar(&f.to, "to", "", "deliver to a `TOPIC` other than the usual one")
-	f.StringVar(&f.brokers, "brokers", "", "connect to a `LIST` of host:port")
-	f.StringVar(&f.topic, "topic", "", "write to an ingress `TOPIC`")
-	f.Func("key", "give the record a `KEY`", func(key string) error {
-		o.key = []byte(key)
-		return nil
-	})
-	f.Func("header", "give the record a header `NAME=VALUE`", o.addHeader)
-	p.AddEnvFile(f.FlagSet)
-	f.output = process.AddOutput(f.FlagSet)
+func newFlags(cmd *cobra.Command, p *process.Process) *flags {
+	f := &flags{FlagSet: cmd.Flags()}
+	f.StringVar(&f.delay, "delay", "", "wait for `TIME`: milliseconds, 1h30m, 2d, 1w, or\nISO 8601 (PT5M)")
+	f.StringVar(&f.at, "at", "", "not before `TIME`: RFC 3339 with a zone, or Unix\nmilliseconds")
+	f.StringVar(&f.to, "to", "", "deliver to `TOPIC` instead of the egress topic, if\nit is allowed")
+	f.StringVar(&f.key, "key", "", "the record's `KEY`; without it the record has none")
+	f.StringArrayVar(&f.headers, "header", nil, "a header `NAME=VALUE`; may be repeated, and the\norder is kept")
+	f.StringVar(&f.brokers, "brokers", "", "connect to a `LIST` of host:port instead of\nKAFKA_BROKERS")
+	f.StringVar(&f.topic, "topic", "", "write to `TOPIC` instead of the first of\nLAYOVER_INGRESS_TOPICS")
+	p.AddEnvFile(cmd)
+	f.output = process.AddOutput(cmd, "an object for each record: topic, partition,\noffset, id, due")
 	return f
 }
 
-// Flags returns the flags of send, for those who list them.
-func Flags() *flag.FlagSet { return newFlags(new(process.Process), new(options)).FlagSet }
-
-// parse reads the command line and what it does not say from the
-// environment. An error is the user's, flag.ErrHelp included.
-func parse(p *process.Process) (*options, error) {
-	o := new(options)
-	f := newFlags(p, o)
-	operands, err := process.ParseFlags(f.FlagSet, p.Args)
-	if err != nil {
-		return nil, err
+// options checks the command line, and completes it from the environment. An
+// error is the user's.
+func (f *flags) options(p *process.Process, operands []string) (*options, error) {
+	o := &options{json: f.output.JSON()}
+	if f.Changed("key") {
+		o.key = []byte(f.key)
 	}
-	o.json = f.output.JSON()
+	for _, pair := range f.headers {
+		if err := o.addHeader(pair); err != nil {
+			return nil, fmt.Errorf("--header %q: %w", pair, err)
+		}
+	}
 	if err := o.takeValue(operands); err != nil {
 		return nil, err
 	}
-	if err := o.takeWait(process.WasGiven(f.FlagSet, "delay"), f.delay, process.WasGiven(f.FlagSet, "at"), f.at); err != nil {
+	if err := o.takeWait(f.Changed("delay"), f.delay, f.Changed("at"), f.at); err != nil {
 		return nil, err
 	}
-	if err := o.takeTarget(process.WasGiven(f.FlagSet, "to"), f.to); err != nil {
+	if err := o.takeTarget(f.Changed("to"), f.to); err != nil {
 		return nil, err
 	}
 	if err := p.ReadEnvFiles(); err != nil {
@@ -115,8 +113,8 @@ func parse(p *process.Process) (*options, error) {
 	return o, o.takeAddress(f.brokers, f.topic, p.Environ)
 }
 
-// addHeader takes one --header. What Layover reads has flags of its own, which
-// are checked; under a name of its own a mistake would be dead-lettered.
+// addHeader takes one --header. Layover's own headers are refused: their flags
+// check the value, and a mistake here would be dead-lettered.
 func (o *options) addHeader(pair string) error {
 	name, value, ok := strings.Cut(pair, "=")
 	switch {

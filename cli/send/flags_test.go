@@ -5,12 +5,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"layover/cli/clitest"
 	"layover/cli/process"
 	"layover/delay"
 )
 
 var someKafka = []string{"KAFKA_BROKERS=kafka:9092", "LAYOVER_INGRESS_TOPICS=first,second"}
+
+// parse reads a command line without a verb in front.
+func parse(p *process.Process) (*options, error) {
+	cmd := new(cobra.Command)
+	f := newFlags(cmd, p)
+	if err := cmd.ParseFlags(p.Args); err != nil {
+		return nil, err
+	}
+	return f.options(p, f.Args())
+}
 
 func TestWrongUsageOfSend(t *testing.T) {
 	tests := map[string]struct {
@@ -48,7 +60,7 @@ func TestWrongUsageOfSend(t *testing.T) {
 			for i, arg := range args {
 				args[i] = strings.ReplaceAll(arg, "~", "")
 			}
-			got := clitest.Call{Args: args, Environ: test.environ}.Do(t, Run)
+			got := clitest.Call{Args: args, Environ: test.environ}.Do(t, Command)
 			if got.Code != process.ExitUsage || got.Stdout != "" || !strings.Contains(got.Stderr, test.stderr) {
 				t.Errorf("got %+v, want %q", got, test.stderr)
 			}

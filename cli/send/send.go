@@ -11,7 +11,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"time"
@@ -22,7 +21,7 @@ import (
 	"layover/delay"
 )
 
-// Run is the verb send.
+// send writes what o says, and returns the exit code.
 //
 //	stdin ──▶ feeder ──▶ sent, in order of the lines ──▶ printer ──▶ stdout
 //	             │                                          ▲
@@ -30,14 +29,7 @@ import (
 //
 // The printer is the caller's goroutine. Both queues are bounded, so the
 // memory is too, however long stdin is.
-func Run(ctx context.Context, p process.Process) int {
-	o, err := parse(&p)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return p.Help(help)
-	case err != nil:
-		return p.FailUsage(err)
-	}
+func send(ctx context.Context, p *process.Process, o *options) int {
 	conn, err := connect(ctx, o)
 	if err != nil {
 		return p.Fail(err)

@@ -85,7 +85,7 @@ func TestSendWritesWhatItIsTold(t *testing.T) {
 	before := time.Now().Truncate(time.Millisecond)
 	got := clitest.Call{Environ: environ, Args: []string{
 		"--header", "trace=a=b", "hello", "--delay", "1m30s", "--key", "k", "--header", "trace=", "--to", "orders",
-	}}.Do(t, Run)
+	}}.Do(t, Command)
 	after := time.Now()
 	if got.Code != process.ExitOK || got.Stderr != "" {
 		t.Fatalf("got %+v", got)
@@ -112,7 +112,7 @@ func TestSendWritesWhatItIsTold(t *testing.T) {
 
 func TestSendAtAnInstant(t *testing.T) {
 	cluster, environ := startKafka(t, 1)
-	got := clitest.Call{Environ: environ, Args: []string{"--at", "2031-05-06T09:08:09.5+02:00", ""}}.Do(t, Run)
+	got := clitest.Call{Environ: environ, Args: []string{"--at", "2031-05-06T09:08:09.5+02:00", ""}}.Do(t, Command)
 	if got.Code != process.ExitOK || got.Stdout != "delayed-0-0 due 2031-05-06T07:08:09.500Z\n" {
 		t.Fatalf("got %+v", got)
 	}
@@ -124,7 +124,7 @@ func TestSendAtAnInstant(t *testing.T) {
 
 func TestWithADelayAndAnInstantTheInstantIsWhenItIsDue(t *testing.T) {
 	cluster, environ := startKafka(t, 1)
-	got := clitest.Call{Environ: environ, Args: []string{"--delay", "5s", "--at", "2031-05-06T09:08:09.5+02:00", "v"}}.Do(t, Run)
+	got := clitest.Call{Environ: environ, Args: []string{"--delay", "5s", "--at", "2031-05-06T09:08:09.5+02:00", "v"}}.Do(t, Command)
 	if got.Code != process.ExitOK || got.Stdout != "delayed-0-0 due 2031-05-06T07:08:09.500Z\n" {
 		t.Fatalf("got %+v", got)
 	}
@@ -145,7 +145,7 @@ func TestLinesAreRecordsInTheirOrder(t *testing.T) {
 			in.WriteByte('\n')
 		}
 	}
-	got := clitest.Call{Environ: environ, Args: []string{"--delay", "1h", "-"}, Stdin: &in}.Do(t, Run)
+	got := clitest.Call{Environ: environ, Args: []string{"--delay", "1h", "-"}, Stdin: &in}.Do(t, Command)
 	if got.Code != process.ExitOK || got.Stderr != "" {
 		t.Fatalf("code %d, stderr %q", got.Code, got.Stderr)
 	}
@@ -173,8 +173,8 @@ func TestALineDoesNotWaitForTheNext(t *testing.T) {
 	out, stdout := io.Pipe()
 	code := make(chan int, 1)
 	go func() { // ended by the end of lines
-		code <- Run(t.Context(), process.Process{Verb: "send", Args: []string{"--delay", "1h", "-"}, Environ: environ,
-			Stdin: in, Stdout: stdout, Stderr: io.Discard})
+		code <- clitest.Run(t.Context(), &process.Process{Args: []string{"--delay", "1h", "-"}, Environ: environ,
+			Stdin: in, Stdout: stdout, Stderr: io.Discard}, Command)
 		stdout.Close()
 	}()
 	answers := bufio.NewScanner(out)
@@ -192,7 +192,7 @@ func TestALineDoesNotWaitForTheNext(t *testing.T) {
 
 func TestNoLinesAreNoRecords(t *testing.T) {
 	_, environ := startKafka(t, 1)
-	if got := (clitest.Call{Environ: environ, Args: []string{"--delay", "1h", "-"}}).Do(t, Run); got != (clitest.Result{Code: process.ExitOK}) {
+	if got := (clitest.Call{Environ: environ, Args: []string{"--delay", "1h", "-"}}).Do(t, Command); got != (clitest.Result{Code: process.ExitOK}) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -208,7 +208,7 @@ func TestTheTopicSaysHowLongALineMayBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := "short\n" + strings.Repeat("x", 2_900_000) + "\n" + strings.Repeat("y", 3_000_001) + "\nnever\n"
-	got := clitest.Call{Environ: environ, Args: []string{"-", "--delay", "1h"}, Stdin: strings.NewReader(in)}.Do(t, Run)
+	got := clitest.Call{Environ: environ, Args: []string{"-", "--delay", "1h"}, Stdin: strings.NewReader(in)}.Do(t, Command)
 	ids, _ := parsePrinted(t, got.Stdout)
 	if got.Code != process.ExitRuntime || len(ids) != 2 || !strings.Contains(got.Stderr, "line 3: longer than the 3000000 bytes") {
 		t.Errorf("code %d, %d printed, stderr %q", got.Code, len(ids), got.Stderr)
@@ -244,8 +244,8 @@ func TestARefusedRecordEndsTheLines(t *testing.T) {
 	var stderr bytes.Buffer
 	code := make(chan int, 1)
 	go func() { // ended by the refusal, although lines stays open
-		code <- Run(t.Context(), process.Process{Verb: "send", Args: []string{"--delay", "1h", "-"}, Environ: environ,
-			Stdin: in, Stdout: stdout, Stderr: &stderr})
+		code <- clitest.Run(t.Context(), &process.Process{Args: []string{"--delay", "1h", "-"}, Environ: environ,
+			Stdin: in, Stdout: stdout, Stderr: &stderr}, Command)
 		stdout.Close()
 	}()
 	answers := bufio.NewScanner(out)
@@ -280,7 +280,7 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := clitest.Call{Environ: environ, Args: append(test.flags, "--delay", "1s", "v")}.Do(t, Run)
+			got := clitest.Call{Environ: environ, Args: append(test.flags, "--delay", "1s", "v")}.Do(t, Command)
 			if got.Code != process.ExitRuntime || got.Stdout != "" {
 				t.Fatalf("got %+v", got)
 			}

@@ -1,4 +1,4 @@
-package cli
+package process
 
 import (
 	"runtime/debug"
