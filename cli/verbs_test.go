@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"layover/cli/clitest"
 	"layover/cli/process"
 	"layover/config"
 	"layover/daemon"
@@ -103,7 +104,7 @@ func TestShellsAreOfferedWhatThereIs(t *testing.T) {
 		"dev --data-dir ":          ":16",
 		"health --env-file ":       ":0",
 		"skip --":                  "--drop --env-file --execute --help --output :4",
-		"health --live --":         "--env-file --help --output :4",
+		"health --live --":         "--env-file --help --output --ready :4",
 		"send --header a=b --head": "--header :4",
 	} {
 		words := strings.Split(line, " ")
@@ -236,4 +237,32 @@ func TestTheGoRuntimeIsTunedAsConfigShows(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestOfSeveralEnvFilesTheLastWinsWhereverItStands(t *testing.T) {
+	first := clitest.EnvFile(t, "LAYOVER_HTTP_ADDR=:1\nKAFKA_BROKERS=a:1\n")
+	second := clitest.EnvFile(t, "LAYOVER_HTTP_ADDR=:2\n")
+	environ := []string{"LAYOVER_INGRESS_TOPICS=a", "LAYOVER_EGRESS_TOPIC=b", "LAYOVER_ON_INVALID=halt"}
+	for _, args := range [][]string{
+		{"--env-file", first, "--env-file=" + second, "config"},
+		{"--env-file", first, "config", "--env-file", second},
+		{"--env-file=" + first, "config", "print", "--env-file", second},
+		{"config", "--env-file", first, "print", "--env-file", second},
+	} {
+		code, stdout, stderr := do(environ, args...)
+		addr, broker := setting(stdout, "LAYOVER_HTTP_ADDR"), setting(stdout, "KAFKA_BROKERS")
+		if code != process.ExitOK || addr != ":2" || broker != "a:1" {
+			t.Errorf("%q: code %d, stderr %q, got %s and %s", args, code, stderr, addr, broker)
+		}
+	}
+}
+
+// setting is the value of a setting that config printed.
+func setting(printed, name string) string {
+	for line := range strings.Lines(printed) {
+		if words := strings.Fields(line); len(words) > 1 && words[0] == name {
+			return words[1]
+		}
+	}
+	return ""
 }

@@ -45,12 +45,14 @@ Exit code: 0 if the answer is 200, 1 if it is another or none comes within 3 s,
 2 if the command line or LAYOVER_HTTP_ADDR is wrong.`,
 		Args: cobra.NoArgs,
 	}
-	cmd.Flags().Bool("live", false, "ask whether its own loops move: /livez (the default)")
+	live := cmd.Flags().Bool("live", false, "ask whether its own loops move: /livez (the default)")
 	ready := cmd.Flags().Bool("ready", false, "ask whether it has read its partitions: /readyz")
-	cmd.MarkFlagsMutuallyExclusive("live", "ready")
 	p.AddEnvFile(cmd)
 	output := process.AddOutput(cmd, "an object: ok, url, status, answer, error")
 	cmd.Run = p.Does("health", func(ctx context.Context, _ []string) int {
+		if *live && *ready {
+			return p.FailUsage(errors.New("--live and --ready are two questions: ask one"))
+		}
 		url, err := probe(p, *ready)
 		if err != nil {
 			return p.FailUsage(err)

@@ -31,6 +31,7 @@ func TestHealthIsTheAnswerOfTheProbe(t *testing.T) {
 	}{
 		"live by default": {nil, nil, process.ExitOK, "this is /livez\n"},
 		"live":            {[]string{"--live"}, nil, process.ExitOK, "this is /livez\n"},
+		"not live":        {[]string{"--live=false", "--ready"}, nil, process.ExitRuntime, "this is /readyz\n"},
 		"ready":           {[]string{"--ready"}, nil, process.ExitRuntime, "this is /readyz\n"},
 		"other settings do not matter": {nil,
 			[]string{"KAFKA_BROKERS=?", "KAFKA_SASL_PASSWORD=x", "LAYOVER_LANES=none"}, process.ExitOK, "this is /livez\n"},
