@@ -55,8 +55,8 @@ Exit codes:
 	return cmd
 }
 
-// addHelp adds cobra's verb help, which says of an unknown verb that there is
-// none, and is content. Here that is an error.
+// addHelp adds cobra's verb help. It exits with code 0 for an unknown verb; here
+// that is an error.
 func addHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
@@ -70,8 +70,8 @@ func addHelp(root *cobra.Command) {
 	}
 }
 
-// addCompletion adds cobra's verb completion, which without a shell prints its
-// help, and is content. Here that is an error.
+// addCompletion adds cobra's verb completion. It exits with code 0 without a
+// shell; here that is an error.
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	completion, _, _ := root.Find([]string{"completion"})

@@ -16,7 +16,7 @@ import (
 	"layover/cli/process"
 )
 
-// Result is what a verb leaves behind.
+// Result is a verb's exit code and output.
 type Result struct {
 	Code           int
 	Stdout, Stderr string

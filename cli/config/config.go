@@ -1,5 +1,5 @@
-// Package config is the verb config: it shows what settings Layover would run
-// with and where each is from, checks them, and lists what there are.
+// Package config is the verb config. It shows the settings that Layover would
+// run with and the origin of each, checks them, and lists all there are.
 //
 //	$ layover config
 //	KAFKA_BROKERS           kafka:9092       environment
@@ -7,8 +7,8 @@
 //	LAYOVER_INGRESS_TOPICS  delayed          file /run/secrets/topics
 //	...
 //
-// It only prints what package config says, and asks nobody: whether the topics
-// are there is for layover run to find out.
+// It prints the answers of layover/config and asks no broker: whether the
+// topics exist is for layover run to find out.
 package config
 
 import (
@@ -32,9 +32,9 @@ const verb = "config"
 func Command(p *process.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "show or check the settings, or list what there are",
+		Short: "show or check the settings, or list all there are",
 		Long: `Shows every setting in force, with its value and where it is from, as
-'layover config print' does; or checks the settings, or lists what there are.
+'layover config print' does; or checks the settings, or lists all there are.
 
 Everything wrong with the settings is printed to stderr, as by layover run, and
 warnings are too.
@@ -57,7 +57,7 @@ func printCommand(p *process.Process) *cobra.Command {
 		Use:   "print",
 		Short: "every setting in force and where it is from (the default)",
 		Long: `Prints every setting in force, with its value and where it is from:
-environment, file (that a _FILE variable names), env file, or default. A value
+environment, file (named by a _FILE variable), env file, or default. A value
 that depends on this machine is followed by its amount here. Secrets are shown
 by their length.`,
 		Args: cobra.NoArgs,
@@ -89,8 +89,8 @@ func checkCommand(p *process.Process) *cobra.Command {
 func helpCommand(p *process.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "help",
-		Short: "every setting that there is",
-		Long:  "Lists every setting that there is, with its default, range and meaning.",
+		Short: "all settings there are",
+		Long:  "Lists all settings there are, each with its default, range and meaning.",
 		Args:  cobra.NoArgs,
 	}
 	output := process.AddOutput(cmd, "one object, of all settings")
@@ -113,7 +113,7 @@ func effective(p *process.Process) (values []config.Value, code int) {
 	return values, process.ExitOK
 }
 
-// valueFacts is what -o json prints of a value. The names are documented.
+// valueFacts is a value as -o json prints it. The names are documented.
 type valueFacts struct {
 	Name      string `json:"name"`
 	Value     string `json:"value"`
@@ -138,8 +138,8 @@ func printValues(w io.Writer, values []config.Value, asJSON bool) error {
 	return table.Flush()
 }
 
-// shown is a value for people: - where there is none, and with what it comes to
-// where one cannot see that.
+// shown is a value for people: - where there is none, and with its amount here
+// where the text does not tell it.
 func shown(v config.Value) string {
 	switch {
 	case v.Text == "":
@@ -165,7 +165,7 @@ func inMiB(number string) string {
 	return strconv.FormatFloat(float64(n)/size, 'f', 1, 64) + " MiB"
 }
 
-// rowFacts is what -o json prints of a setting. The names are documented.
+// rowFacts is a setting as -o json prints it. The names are documented.
 type rowFacts struct {
 	Name        string `json:"name"`
 	File        string `json:"file"`
@@ -188,7 +188,7 @@ func printTable(w io.Writer, asJSON bool) error {
 	return err
 }
 
-// Table returns every setting that there is, for people.
+// Table returns all settings there are, for people.
 func Table() string {
 	var b strings.Builder
 	b.WriteString("Settings are environment variables; an empty one is unset. Each has a twin with\n" +

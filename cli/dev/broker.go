@@ -19,15 +19,15 @@ const (
 	// few lanes to have some.
 	partitions = 4
 	// retention is Kafka's own default, a day above the default maximum of a
-	// delay. It is set on each topic because the broker enforces only what is.
+	// delay. Each topic has it as its own setting, the only one the broker enforces.
 	retention = 7 * 24 * time.Hour
 	// offsetRetention is how long a group is remembered while dev does not
 	// run. Forgotten, it would deliver the whole topic again.
 	offsetRetention = 365 * 24 * time.Hour
 )
 
-// advertised is a listener that names another address than it listens on: the
-// one that the broker tells its clients.
+// advertised is a listener with another address than it listens on, which the
+// broker tells its clients.
 type advertised struct {
 	net.Listener
 	addr net.Addr
@@ -55,7 +55,7 @@ func startBroker(l net.Listener, dir string) (*kfake.Cluster, error) {
 		kfake.NumBrokers(1),
 		kfake.ListenFn(func(_, _ string) (net.Listener, error) { return l, nil }),
 		kfake.DataDir(dir),
-		// Any session timeout that Layover accepts is one that may be tried.
+		// Every session timeout that Layover accepts can be tried.
 		kfake.GroupMinSessionTimeout(time.Second),
 		kfake.GroupMaxSessionTimeout(30*time.Minute),
 		// Kafka's default too: a client that writes to a new topic makes it.
@@ -71,8 +71,8 @@ func startBroker(l net.Listener, dir string) (*kfake.Cluster, error) {
 	return broker, nil
 }
 
-// prepare makes the topics and sets cl to the end of what comes out, before
-// the daemon delivers what an earlier run has left.
+// prepare makes the topics and sets cl to the end of the egress topic, before
+// the daemon delivers the records that an earlier run left.
 func prepare(ctx context.Context, cl *kgo.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -82,7 +82,7 @@ func prepare(ctx context.Context, cl *kgo.Client) error {
 	return consumeFromEnd(ctx, cl)
 }
 
-// createTopics makes the topics that are missing: after the first start none.
+// createTopics makes the missing topics: after the first start none.
 func createTopics(ctx context.Context, cl *kgo.Client) error {
 	admin := kadm.NewClient(cl)
 	keep := strconv.FormatInt(retention.Milliseconds(), 10)
@@ -96,9 +96,9 @@ func createTopics(ctx context.Context, cl *kgo.Client) error {
 	return nil
 }
 
-// consumeFromEnd makes cl read what is written to the egress topic from now
-// on. The offsets are asked for instead of left to the client, which would
-// look for the end only when it begins to read, behind what came meanwhile.
+// consumeFromEnd makes cl read the records written to the egress topic from now
+// on. The offsets are asked for here: the client would look for the end when it
+// begins to read, behind the records that came meanwhile.
 func consumeFromEnd(ctx context.Context, cl *kgo.Client) error {
 	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, egressTopic)
 	if err == nil {

@@ -82,8 +82,8 @@ func onBroker(ctx context.Context, cfg *config.Config, o daemon.Options, s *stac
 	return s.run(ctx)
 }
 
-// reserve takes what only one process can have, the data directory and the
-// port. A second dev has neither, and is told of both at once.
+// reserve takes the data directory and the port, which only one process can
+// have. A second dev has neither, and is told of both at once.
 func reserve(f *devFlags) (*home, net.Listener, error) {
 	dir, err := f.dir()
 	if err != nil {

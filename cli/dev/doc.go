@@ -9,8 +9,8 @@
 //
 // The broker is franz-go's kfake, which speaks Kafka's protocol to any client
 // and keeps its data in files. It is not for production: it is one process
-// without replicas, it checks little of what a real broker checks, and a
-// machine that loses power loses what it had not written to disk.
+// without replicas, its checks are few, and a machine without power loses the
+// records not yet on disk.
 //
 // The daemon is the same as everywhere; only its settings for Kafka are taken
 // from here instead of from the environment.

@@ -32,8 +32,8 @@ func Command(p *process.Process) *cobra.Command {
 dead-letters, runs Layover on them, sends five sample records, and prints what
 comes out of ready until Ctrl-C. The broker is for a laptop, not for production.
 
-LAYOVER_* settings apply, but for the topics and what is said of single ones;
-those that begin with KAFKA_ do not. LAYOVER_HTTP_ADDR is 127.0.0.1:9846 by
+LAYOVER_* settings apply, but for the topics and those for single topics;
+settings that begin with KAFKA_ do not. LAYOVER_HTTP_ADDR is 127.0.0.1:9846 by
 default and LAYOVER_LOG_LEVEL is warn.
 
 Exit code: 0 when stopped, 1 if something went wrong, 2 if the command line or
@@ -97,9 +97,9 @@ const (
 	dlqTopic     = "dead-letters"
 )
 
-// compose returns the daemon's environment: that of the user, but for what dev
-// decides itself. ignored are the names that were set and do not apply. What is
-// said of single ingress topics is about others than dev's own.
+// compose returns the daemon's environment: the user's, but for the settings
+// that dev decides itself. ignored are the names that were set and do not apply.
+// Settings for single ingress topics do not: they are about other topics.
 func compose(environ []string, brokers string) (composed, ignored []string) {
 	own := []string{
 		"KAFKA_BROKERS=" + brokers,

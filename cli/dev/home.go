@@ -9,18 +9,18 @@ import (
 
 // home is the data directory while this process has it for itself.
 //
-//	lock     empty; locked as long as its process lives, however that ends
+//	lock     empty; locked while its process lives, whatever ends it
 //	broker/  the embedded broker's files
 type home struct {
 	dir  string
 	lock *os.File
 }
 
-// errLocked is what lockFile returns where another process has the lock.
+// errLocked is lockFile's error where another process has the lock.
 var errLocked = errors.New("locked by another process")
 
 // openHome makes and locks the directory. The lock belongs to the open file:
-// a process that is killed leaves none behind.
+// a killed process leaves none behind.
 func openHome(dir string) (*home, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -47,5 +47,5 @@ func openHome(dir string) (*home, error) {
 func (h *home) brokerDir() string { return filepath.Join(h.dir, "broker") }
 
 // Close gives the directory free. The file stays: removing it could take the
-// lock from a process that has opened it meanwhile.
+// lock from a process that opened it meanwhile.
 func (h *home) Close() error { return h.lock.Close() }

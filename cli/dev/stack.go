@@ -17,7 +17,7 @@ import (
 
 const (
 	// startTimeout bounds every step of the start. After a kill the group
-	// waits for the member that was, a session timeout of 10 s by default.
+	// waits for the former member, a session timeout of 10 s by default.
 	startTimeout = 30 * time.Second
 	readyEvery   = 20 * time.Millisecond
 	// patience is how long the samples are waited for before the commands are
@@ -25,7 +25,7 @@ const (
 	patience = 15 * time.Second
 )
 
-// stack is what runs on the broker.
+// stack is the daemon and the reader of its output, on the broker.
 type stack struct {
 	out    io.Writer // written by run's goroutine alone
 	log    *slog.Logger
@@ -35,7 +35,7 @@ type stack struct {
 	daemon *daemon.Daemon
 }
 
-// run runs the daemon and prints what comes out, until ctx ends or the daemon
+// run runs the daemon and prints delivered records, until ctx ends or the daemon
 // fails. When it returns, both have ended.
 func (s *stack) run(ctx context.Context) error {
 	serving, stopServing := context.WithCancel(ctx)
@@ -46,7 +46,7 @@ func (s *stack) run(ctx context.Context) error {
 		daemonErr = s.daemon.Run(serving)
 	}()
 	reading, stopReading := context.WithCancel(context.Background())
-	arrivals := make(chan arrival, 64)       // a screenful: what is printed slower than it comes waits in the broker
+	arrivals := make(chan arrival, 64)       // a screenful: the rest waits in the broker
 	go watch(reading, s.cl, arrivals, s.log) // ended by stopReading
 
 	failed := s.serve(ctx, ended, arrivals)
@@ -62,8 +62,8 @@ func (s *stack) run(ctx context.Context) error {
 	return failed
 }
 
-// serve parks the samples once the daemon is ready, so that none of them is
-// late for its start, and prints what comes out.
+// serve parks the samples once the daemon is ready, so that its start makes none
+// late, and prints delivered records.
 func (s *stack) serve(ctx context.Context, ended <-chan struct{}, arrivals <-chan arrival) error {
 	if err := s.awaitReady(ctx, ended); err != nil {
 		return err

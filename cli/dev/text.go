@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// printStart says what there is and what it is not for. ignored are variables.
+// printStart prints the addresses, and a warning. ignored are variables.
 func printStart(w io.Writer, broker, dir, web string, ignored []string) {
 	fmt.Fprintf(w, `Layover on an embedded broker: for a laptop, not for production.
 
@@ -34,9 +34,9 @@ What comes out is printed here too. Ctrl-C stops.
 `, addr, ingressTopic, egressTopic, self)
 }
 
-// command is how this program was started, given as os.Args[0]. What go run
-// has built lies where nobody would type it: in a temporary folder go-build123,
-// or in the build cache, in one that is named by a SHA-256 and "-d".
+// command is how this program was started, given as os.Args[0]. A binary of go
+// run lies where nobody would type it: in a temporary folder go-build123, or in
+// the build cache, in a folder named by a SHA-256 and "-d".
 func command(arg0 string) string {
 	folder := filepath.Base(filepath.Dir(arg0))
 	cached := len(folder) == 64+len("-d") && strings.HasSuffix(folder, "-d")

@@ -15,7 +15,7 @@ import (
 // maxShown is how many bytes of a value are printed.
 const maxShown = 60
 
-// arrival is a record that has come out, with nothing of the client's memory.
+// arrival is a delivered record, with nothing of the client's memory.
 type arrival struct {
 	id       string        // of the ingress record; empty: Layover did not deliver it
 	due      time.Time     // zero: the record does not say
@@ -33,7 +33,7 @@ func watch(ctx context.Context, cl *kgo.Client, arrivals chan<- arrival, log *sl
 			return
 		}
 		fetches.EachError(func(topic string, partition int32, err error) {
-			log.Warn("cannot read what comes out", "topic", topic, "partition", partition, "err", err)
+			log.Warn("egress topic cannot be read", "topic", topic, "partition", partition, "err", err)
 		})
 		for r := range fetches.RecordsAll() {
 			select {
@@ -65,8 +65,8 @@ func newArrival(r *kgo.Record, now time.Time) arrival {
 	return a
 }
 
-// print writes one line. The lateness is what a consumer sees of it: until the
-// record was read, not only until it was written.
+// print writes one line. The lateness is a consumer's: until the record was
+// read, not only until it was written.
 func (a arrival) print(w io.Writer) {
 	if a.due.IsZero() {
 		fmt.Fprintf(w, "  %s  (not delivered by Layover: it has no layover-due)\n", a.value)
@@ -76,7 +76,7 @@ func (a arrival) print(w io.Writer) {
 		a.id, a.due.UTC().Format("15:04:05.000"), a.lateness.Milliseconds(), a.value)
 }
 
-// samples are the records that show at once what Layover does.
+// samples is how many records show at once how Layover works.
 const samples = 5
 
 // park sends the samples, due after 1 to 5 s, and returns their ids.

@@ -27,12 +27,11 @@ const maxBytes = 1 << 20
 // Entry is one line that sets a variable.
 type Entry struct{ Name, Value string }
 
-// Merge returns environ, in the form of [os.Environ], with what the files say
-// before it, and which file each of those variables is from. Of files that say
-// the same the last wins, and environ wins over all, also with an empty value:
-// that is how to unset what a file sets.
+// Merge returns environ, in the form of [os.Environ], with the files' variables
+// before it, and the file of each. Where several set the same variable, the last
+// file wins, and environ wins over all. An empty value there unsets a file's.
 //
-// An error has a line for everything that is wrong in any file.
+// An error has a line for each mistake in any file.
 func Merge(environ, paths []string) (merged []string, origins map[string]string, err error) {
 	here := make(map[string]bool)
 	for _, pair := range environ {
@@ -88,9 +87,9 @@ func cannotRead(path string, err error) error {
 	return fmt.Errorf("env file %s: cannot be read: %w", path, err)
 }
 
-// Parse returns the entries of text in their order. Of each line that is none,
-// the error has a line that begins with name and the line's number, and never
-// repeats any of it: any part may be a secret.
+// Parse returns the entries of text in their order. The error has a line for each
+// bad one: name, number and remedy. It never repeats a part of the bad line,
+// which may be a secret.
 func Parse(name string, text []byte) ([]Entry, error) {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // as some editors begin a file
 	var entries []Entry
@@ -112,7 +111,7 @@ func Parse(name string, text []byte) ([]Entry, error) {
 	return entries, nil
 }
 
-// blanks are what may stand around names and values.
+// blanks may stand around names and values.
 const blanks = " \t"
 
 // parseLine returns the entry of a line. ok is false where the line is empty or
@@ -134,7 +133,7 @@ func parseLine(line string) (e Entry, ok bool, err error) {
 	}
 	e.Name = strings.TrimRight(name, blanks)
 	if !isName(e.Name) {
-		return e, false, errors.New("what is before the = is no name, want letters, digits, _ . and - with no digit first, as in NAME=value")
+		return e, false, errors.New("the text before the = is no name, want letters, digits, _ . and - with no digit first, as in NAME=value")
 	}
 	e.Value, err = parseValue(rest)
 	return e, err == nil, err
@@ -150,8 +149,8 @@ func isName(name string) bool {
 	return name != ""
 }
 
-// parseValue reads what is behind the equals sign. Without quotes a value ends
-// before a # that has a blank in front of it.
+// parseValue reads the text behind the equals sign. Without quotes a value ends
+// before a # with a blank in front of it.
 func parseValue(text string) (string, error) {
 	value := strings.TrimLeft(text, blanks)
 	if value != "" && (value[0] == '\'' || value[0] == '"') {
@@ -168,7 +167,7 @@ func parseValue(text string) (string, error) {
 
 // parseQuoted reads text up to the quote that ends it, behind which there may be
 // a comment. In single quotes a backslash is one but before a quote; in double
-// quotes \n, \r, \t, \\, \" and \$ are what they are in a shell's $'…'.
+// quotes \n, \r, \t, \\, \" and \$ mean the same as in a shell's $'…'.
 func parseQuoted(text string, quote byte) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -190,7 +189,7 @@ func parseQuoted(text string, quote byte) (string, error) {
 	return "", fmt.Errorf("the quote %c is not closed on this line, want one at both ends of the value, or none", quote)
 }
 
-// unescape returns what a backslash and c mean, and false where it is just those.
+// unescape returns the meaning of a backslash and c, false where they have none.
 func unescape(c, quote byte) (byte, bool) {
 	if quote == '\'' {
 		return c, c == '\''

@@ -54,10 +54,10 @@ func TestABadLineIsNamedAndNotRepeated(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"no equals sign":       {"hunter2", "x.env:1: there is no =, want NAME=value"},
 		"export alone":         {"export hunter2", "x.env:1: there is no =, want NAME=value"},
-		"no name":              {"\n=hunter2", "x.env:2: what is before the = is no name"},
-		"a digit first":        {"1hunter2=hunter2", "x.env:1: what is before the = is no name"},
-		"a blank in a name":    {"# c\n\nhunter 2=hunter2", "x.env:3: what is before the = is no name"},
-		"a letter beyond":      {"é=hunter2", "x.env:1: what is before the = is no name"},
+		"no name":              {"\n=hunter2", "x.env:2: the text before the = is no name"},
+		"a digit first":        {"1hunter2=hunter2", "x.env:1: the text before the = is no name"},
+		"a blank in a name":    {"# c\n\nhunter 2=hunter2", "x.env:3: the text before the = is no name"},
+		"a letter beyond":      {"é=hunter2", "x.env:1: the text before the = is no name"},
 		"an open single quote": {"A='hunter2", "x.env:1: the quote ' is not closed"},
 		"an open double quote": {"A=\"hunter2\\\"", "x.env:1: the quote \" is not closed"},
 		"over two lines":       {"A='hunter2\nB'", "x.env:1: the quote ' is not closed"},
@@ -205,4 +205,4 @@ func FuzzEnvFile(f *testing.F) {
 }
 
 // reasons are how the reasons begin, none of which depends on the line.
-var reasons = []string{"there is no =", "what is before the =", "the quote ' is not", "the quote \" is not", "there is something behind", "the line is not text"}
+var reasons = []string{"there is no =", "the text before the =", "the quote ' is not", "the quote \" is not", "there is something behind", "the line is not text"}

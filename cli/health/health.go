@@ -27,7 +27,7 @@ const (
 	// timeout bounds the whole question. It is below the 5 s after which
 	// a container engine gives up on a health check by itself.
 	timeout = 3 * time.Second
-	// maxAnswerBytes bounds what is printed of an answer, in case something
+	// maxAnswerBytes bounds the printed part of an answer, in case something
 	// else listens there.
 	maxAnswerBytes = 64 << 10
 )
@@ -99,8 +99,8 @@ func only(environ []string, names ...string) []string {
 	return found
 }
 
-// ProbeURL is the URL of a probe of a Layover that listens there on this machine:
-// every address of the machine means the machine itself.
+// ProbeURL is the URL of a probe of the Layover on this machine that listens on
+// that address. If that is every address, it means the machine itself.
 func ProbeURL(listen, path string) (string, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -117,7 +117,7 @@ func ProbeURL(listen, path string) (string, error) {
 	return probe.String(), nil
 }
 
-// answerFacts is what -o json prints. The names are documented.
+// answerFacts is an answer as -o json prints it. The names are documented.
 type answerFacts struct {
 	OK     bool   `json:"ok"`
 	URL    string `json:"url"`
@@ -126,8 +126,7 @@ type answerFacts struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// askInJSON prints what became of the question, whatever that is, and returns it
-// as Ask does.
+// askInJSON prints the answer, or the error, and returns the error as Ask does.
 func askInJSON(ctx context.Context, url string, out io.Writer) error {
 	facts := answerFacts{URL: url}
 	var err error
@@ -138,8 +137,8 @@ func askInJSON(ctx context.Context, url string, out io.Writer) error {
 	return errors.Join(err, process.WriteJSON(out, facts))
 }
 
-// Ask prints the body of what url answers. An error is no answer, or one that
-// is not 200. Proxies are not asked: the process is meant, not the network.
+// Ask prints the body of url's answer. An error is no answer, or one other than
+// 200. Proxies are not asked: the process is meant, not the network.
 func Ask(ctx context.Context, url string, out io.Writer) error {
 	_, answer, err := ask(ctx, url)
 	if answer != "" {
@@ -148,8 +147,8 @@ func Ask(ctx context.Context, url string, out io.Writer) error {
 	return err
 }
 
-// ask returns the status and the body of what url answers, without line ends
-// behind it.
+// ask returns the status and the body of url's answer, without line ends behind
+// it.
 func ask(ctx context.Context, url string) (status int, answer string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package kafka is what the verbs that talk to brokers share: how long they
-// wait, and why a connection could not be made.
+// Package kafka is shared by the verbs that talk to brokers: timeouts, and the
+// reason why a connection could not be made.
 package kafka
 
 import (
@@ -20,7 +20,7 @@ const (
 	dialTimeout = 3 * time.Second
 )
 
-// Options returns the options that every client of a verb has. The client id
+// Options returns the options of every verb's client. The client id
 // is for the brokers' logs, and dials learns why connections fail.
 func Options(seeds []string, clientID string, dials *DialFailure) []kgo.Opt {
 	return []kgo.Opt{
@@ -32,7 +32,7 @@ func Options(seeds []string, clientID string, dials *DialFailure) []kgo.Opt {
 }
 
 // DialFailure remembers why the last connection could not be made: kgo goes on
-// trying, and in the end says only that time ran out. It is a hook of a client.
+// trying, and its final error is only a timeout. It is a hook of a client.
 // Any goroutine may use it.
 type DialFailure struct{ last atomic.Pointer[error] }
 

@@ -26,7 +26,7 @@ type Choice struct {
 	chosen string
 }
 
-// String returns the word that was chosen.
+// String returns the chosen word.
 func (c *Choice) String() string { return c.chosen }
 
 // Type implements pflag.Value.
@@ -46,7 +46,7 @@ type Output struct{ Choice }
 
 const outputFlag = "output"
 
-// AddOutput adds -o to a command. fields says what is in an object.
+// AddOutput adds -o to a command. fields names the fields of an object.
 func AddOutput(cmd *cobra.Command, fields string) *Output {
 	o := &Output{Choice{words: []string{"text", "json"}, chosen: "text"}}
 	cmd.Flags().VarP(o, outputFlag, "o", "print `FORM`: text for people, json for machines:\n"+fields)
@@ -57,8 +57,8 @@ func AddOutput(cmd *cobra.Command, fields string) *Output {
 // JSON reports whether a machine reads what is printed.
 func (o *Output) JSON() bool { return o.chosen == "json" }
 
-// must takes errors that only a mistake in this program causes: a flag that is
-// not there, or completed twice.
+// must takes errors of a program that contradicts itself: a missing flag, or one
+// completed twice.
 func must(err error) {
 	if err != nil {
 		panic(err)

@@ -14,11 +14,11 @@ import (
 // The exit codes of every verb.
 const (
 	ExitOK      = 0
-	ExitRuntime = 1 // the world was not as it should be
-	ExitUsage   = 2 // the command line or the environment was not
+	ExitRuntime = 1 // something failed while it ran
+	ExitUsage   = 2 // the command line or the environment is wrong
 )
 
-// Process is what a verb sees of its process: an argument, so that a test can
+// Process is the process as a verb sees it: an argument, so that a test can
 // stand in for it. One goroutine has it.
 type Process struct {
 	Args    []string // the command line, without the program
@@ -74,9 +74,9 @@ func (p *Process) ReadEnvFiles() error {
 	return nil
 }
 
-// LoadConfig returns the settings that run would have, and writes warnings to
-// stderr. Where a setting or an env file is wrong it says so there, and ok is
-// false: the exit code is ExitUsage.
+// LoadConfig returns the settings of run, and writes warnings to stderr. A wrong
+// setting or env file is written there too, and ok is false: the exit code is
+// ExitUsage.
 func (p *Process) LoadConfig() (cfg *config.Config, ok bool) {
 	if err := p.ReadEnvFiles(); err != nil {
 		p.FailUsage(err)
@@ -86,8 +86,8 @@ func (p *Process) LoadConfig() (cfg *config.Config, ok bool) {
 	return cfg, p.Judge(warnings, err)
 }
 
-// Judge writes what is wrong with settings to stderr, and reports whether they
-// can be used.
+// Judge writes the warnings and the mistakes of settings to stderr, and reports
+// whether the settings can be used.
 func (p *Process) Judge(warnings []string, err error) bool {
 	for _, warning := range warnings {
 		fmt.Fprintln(p.Stderr, "warning:", warning)
@@ -104,7 +104,7 @@ func (p *Process) Fail(err error) int {
 	return ExitRuntime
 }
 
-// FailStdout is Fail for stdout that cannot be written to, and ExitOK for nil.
+// FailStdout is Fail for an error of stdout, and ExitOK for nil.
 func (p *Process) FailStdout(err error) int {
 	if err == nil {
 		return ExitOK

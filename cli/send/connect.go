@@ -23,28 +23,27 @@ const (
 	stalled         = 8 * time.Second
 
 	// defaultBatchBytes is Kafka's own default of max.message.bytes, for
-	// brokers that do not tell.
+	// brokers without an answer.
 	defaultBatchBytes = 1_048_588
-	// maxBatchBytes is what is left for a batch of the 100 MiB that brokers
-	// take in one request.
+	// maxBatchBytes is the room for a batch in a request, of which brokers take
+	// 100 MiB.
 	maxBatchBytes = 99 << 20
 	// maxBufferedBytes bounds the records that wait for the brokers, unless
 	// two batches take more. At 1 MB/s they are through in deliveryTimeout.
 	maxBufferedBytes = 8 << 20
-	// maxInFlight bounds the records that are sent and not printed.
+	// maxInFlight bounds the records sent and not printed.
 	maxInFlight = 10_000
 )
 
-// connection is a client that can write to the topic of one options.
+// connection is a client for the topic of one command line.
 type connection struct {
 	*kgo.Client
 	dials      *kafka.DialFailure
 	batchBytes int32 // at most in one batch, and so in one record
 }
 
-// connect asks the brokers for the topic, so that what is wrong is said before
-// the first record and in its own words, and returns a client for it, which
-// the caller closes.
+// connect returns a client for the topic, which the caller closes. It asks the
+// brokers for the topic first, so that a mistake is named before any record.
 func connect(ctx context.Context, o *options) (*connection, error) {
 	c := &connection{dials: new(kafka.DialFailure)}
 	common := kafka.Options(o.brokers, "layover-send", c.dials)
@@ -93,7 +92,7 @@ func (c *connection) askTopic(ctx context.Context, admin *kadm.Client, o *option
 
 // askBatchBytes is the topic's max.message.bytes. A larger batch would be
 // refused as a whole, with all the records in it, and a smaller one would
-// refuse records that the topic takes. Who may not ask gets the default.
+// refuse records that the topic takes. Without the right to ask it is the default.
 func askBatchBytes(ctx context.Context, admin *kadm.Client, topic string) int32 {
 	configs, err := admin.DescribeTopicConfigs(ctx, topic)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 )
 
 // paintInterval is the time between two sights of the counter: as often as a
-// person reads a number, and a cost that nobody notices.
+// person reads a number.
 const paintInterval = 250 * time.Millisecond
 
 // eraseLine goes back to the beginning of the terminal's line and clears it.
 const eraseLine = "\r\x1b[K"
 
-// counter is a line on a terminal that says how far send has come, painted over
+// counter is a line on a terminal with the progress of send, painted over
 // itself:
 //
 //	written 12,345 of 12,345 read, 4,100/s
@@ -24,20 +24,19 @@ const eraseLine = "\r\x1b[K"
 // counter, whose methods do nothing.
 type counter struct {
 	terminal io.Writer
-	shared   bool // stdout is the same terminal: what is printed there would join the line
+	shared   bool // stdout is the same terminal: its lines would join this one
 	read     atomic.Int64
 	written  int64
 	began    time.Time
 	ticker   *time.Ticker
 	visible  bool
 
-	// recent is what was written at the last paintings, the oldest first and at
-	// most a second's, so that the rate is the present one and not that of a pause
-	// before it.
+	// recent is the count at the last paintings, oldest first, at most a second's:
+	// the rate is the present one, without a pause before it.
 	recent []sight
 }
 
-// sight is what there was at one painting.
+// sight is the count at one painting.
 type sight struct {
 	at      time.Time
 	written int64
@@ -82,7 +81,7 @@ func (c *counter) paint() {
 	c.visible = true
 }
 
-// sawRead counts a value that was read.
+// sawRead counts a value from the source.
 func (c *counter) sawRead() {
 	if c != nil {
 		c.read.Add(1)

@@ -138,9 +138,9 @@ func (o *options) takeValue(operands []string) error {
 	return fmt.Errorf("one value is wanted, not %d: quote it if it has spaces", len(operands))
 }
 
-// takeWait checks the delay and the instant as the server will, so that no
-// record is written that it would refuse. A delay goes into the header as it
-// was typed. With both, both are written, and the instant wins.
+// takeWait checks the delay and the instant as the server will: no record is
+// written that it would refuse. A delay goes into the header as it was typed.
+// With both, both are written, and the instant wins.
 func (o *options) takeWait(hasDelay bool, delayText string, hasAt bool, atText string) error {
 	if !hasDelay && !hasAt {
 		return errors.New("--delay or --at is missing; --delay 0 is at once")
@@ -171,15 +171,15 @@ func (o *options) takeTarget(hasTo bool, to string) error {
 		return nil
 	}
 	if _, err := delay.NewTargets(to, nil, nil, nil); err != nil || to == "" {
-		return fmt.Errorf("--to %q: want the name of a topic that is not internal", to)
+		return fmt.Errorf("--to %q: want the name of a topic, not of an internal one", to)
 	}
 	o.headers = append(o.headers, delay.Headers(nil, nil, to)...)
 	return nil
 }
 
 // takeAddress reads the brokers and the topic. A flag takes the place of its
-// variable before that is looked at: what is wrong with the variable does not
-// matter then, and the check is the same.
+// variable before that is checked: a mistake in the variable does not matter
+// then, and the check is the same.
 func (o *options) takeAddress(brokers, topic string, environ []string) error {
 	flagOf := make(map[string]string)
 	set := func(flag, variable, value string) {
@@ -219,9 +219,8 @@ func (o *options) record(value []byte, now time.Time) *kgo.Record {
 	return &kgo.Record{Topic: o.topic, Key: o.key, Value: value, Headers: o.headers, Timestamp: now}
 }
 
-// dueMs is when a record with that timestamp is due, in Unix milliseconds, and
-// what its layover-due will say: the timestamp where there is nothing to wait
-// for.
+// dueMs is the deadline of a record with that timestamp, in Unix milliseconds, and
+// its later layover-due: the timestamp itself for a delay of 0 or less.
 func (o *options) dueMs(timestamp time.Time) int64 {
 	if o.atMs != nil {
 		return *o.atMs

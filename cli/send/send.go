@@ -21,7 +21,7 @@ import (
 	"layover/delay"
 )
 
-// send writes what o says, and returns the exit code.
+// send writes the records of one command line, and returns the exit code.
 //
 //	stdin ──▶ feeder ──▶ sent, in order of the lines ──▶ printer ──▶ stdout
 //	             │                                          ▲
@@ -39,7 +39,7 @@ func send(ctx context.Context, p *process.Process, o *options) int {
 	next := once(o.value)
 	if o.lines {
 		next = linesOf(p.Stdin, int(conn.batchBytes))
-		if p.StderrIsTerminal && !p.StdinIsTerminal { // it would paint over what is typed
+		if p.StderrIsTerminal && !p.StdinIsTerminal { // it would paint over the user's typing
 			s.counter = newCounter(p.Stderr, p.StdoutIsTerminal)
 		}
 	}
@@ -75,8 +75,8 @@ type sentRecord struct {
 	done   chan error // one result, never blocks
 }
 
-// run sends what next returns until io.EOF and prints each record. At the
-// first failure it stops, after it has printed what got through all the same.
+// run sends the values of next until io.EOF and prints each record. At the
+// first failure it stops, after it has printed the records that got through.
 //
 // The feeder ends with the source, or after stop. It is not waited for: a read
 // from a terminal cannot be interrupted, and the process is about to end.
@@ -126,7 +126,7 @@ func (s *sender) feed(ctx context.Context, next func() ([]byte, error)) {
 }
 
 // print prints the records in order and returns the first failure. After one
-// it takes only what is under way.
+// it takes only the records under way.
 func (s *sender) print() error {
 	var failure error
 	for {
@@ -150,8 +150,8 @@ func (s *sender) print() error {
 	}
 }
 
-// nextSent waits for the next record, or takes only what is there. What was
-// printed is visible before it waits.
+// nextSent waits for the next record, or takes one only if it is there. Printed
+// lines are visible before it waits.
 func (s *sender) nextSent(onlyPresent bool) (*sentRecord, bool) {
 	select {
 	case r, ok := <-s.sent:
@@ -172,8 +172,8 @@ func (s *sender) nextSent(onlyPresent bool) (*sentRecord, bool) {
 	}
 }
 
-// wait returns the result of r. final says that no more results are to be
-// waited for.
+// wait returns the result of r. final reports that no other result is worth
+// waiting for.
 func (s *sender) wait(r *sentRecord) (err error, final bool) {
 	select {
 	case err = <-r.done:
@@ -195,7 +195,7 @@ func (s *sender) wait(r *sentRecord) (err error, final bool) {
 	}
 }
 
-// sentFacts is what -o json prints of a record. The names are documented.
+// sentFacts is a record as -o json prints it. The names are documented.
 type sentFacts struct {
 	Topic     string `json:"topic"`
 	Partition int32  `json:"partition"`
@@ -204,7 +204,7 @@ type sentFacts struct {
 	Due       string `json:"due"` // RFC 3339 in UTC
 }
 
-// printOne prints the id and the due time of a record that was written.
+// printOne prints the id and the due time of a written record.
 func (s *sender) printOne(r *kgo.Record) error {
 	s.counter.sawWritten()
 	f := sentFacts{
