@@ -25,7 +25,7 @@ import (
 	"layover/daemon"
 )
 
-// do runs a command line and returns what it leaves behind.
+// do runs a command line and returns its exit code and output.
 func do(environ []string, args ...string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
 	code = Run(context.Background(), &process.Process{Args: args, Environ: environ, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &err})
@@ -66,7 +66,7 @@ func TestEveryCommandIsExplainedWithinATerminal(t *testing.T) {
 	}
 }
 
-// candidates are what a shell is offered behind words.
+// candidates are the words that a shell is offered behind others.
 func candidates(t *testing.T, words ...string) []string {
 	t.Helper()
 	code, stdout, _ := do(nil, append([]string{"__complete"}, words...)...)
@@ -82,7 +82,7 @@ func candidates(t *testing.T, words ...string) []string {
 	return all
 }
 
-// The last one is what the shell does beside: 4 is nothing, 0 is files, 16 folders.
+// The last one tells the shell whether to offer more: 4 is nothing, 0 files, 16 folders.
 func TestShellsAreOfferedWhatThereIs(t *testing.T) {
 	for line, want := range map[string]string{
 		"":                         "completion config dev health help journal run send skip version :4",
@@ -200,8 +200,8 @@ func TestEnvFilesStandBeforeAndBehindTheVerb(t *testing.T) {
 	}
 }
 
-// What config shows of the Go runtime, daemon does. It changes the process, so that
-// this is put back.
+// The daemon tunes the Go runtime as config shows. That changes the process, so that it
+// is put back.
 func TestTheGoRuntimeIsTunedAsConfigShows(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "")
 	t.Setenv("GOMEMLIMIT", "")
@@ -225,7 +225,7 @@ func TestTheGoRuntimeIsTunedAsConfigShows(t *testing.T) {
 				t.Fatal(err)
 			}
 			daemon.TuneRuntime(cfg)
-			memory := "none" // what the Go runtime has where it has no limit
+			memory := "none" // no limit of the Go runtime
 			if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
 				memory = fmt.Sprint(limit)
 			}

@@ -32,7 +32,7 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-// environment has a value of every origin, and what it needs from elsewhere.
+// environment has a value of every origin, and the files of two of them.
 func environment(t *testing.T) (environ []string, group, first, second string) {
 	t.Helper()
 	group = file(t, "a group\n")
@@ -99,7 +99,7 @@ func TestWhatDependsOnTheMachineIsShownAsItComesOutHere(t *testing.T) {
 	}
 }
 
-// settingsOf reads what -o json prints.
+// settingsOf reads the object of -o json.
 func settingsOf(t *testing.T, stdout string) []map[string]any {
 	t.Helper()
 	var object map[string][]map[string]any

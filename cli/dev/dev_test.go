@@ -102,7 +102,7 @@ func TestDevFromStartToEnd(t *testing.T) {
 		t.Errorf("more came out: %q", rest)
 	}
 
-	// Again on the same data: what has come out does not come again.
+	// Again on the same data: delivered records do not come again.
 	again := start(t, "--addr", addr, "--data-dir", dir)
 	again.until("Parked 5 records")
 	again.until(`"sample 1`)

@@ -32,7 +32,7 @@ func FuzzTheUsersEnvironmentNeverReachesAnotherKafka(f *testing.F) {
 		}
 		cfg, _, err := config.Load(composed)
 		if err != nil {
-			return // the user's own mistake in what does apply
+			return // the user's own mistake in a setting that applies
 		}
 		if !slices.Equal(cfg.Brokers, []string{"127.0.0.1:1"}) || !slices.Equal(cfg.IngressTopics, []string{"delayed"}) ||
 			cfg.EgressTopic != "ready" || cfg.DLQTopic != "dead-letters" {

@@ -166,8 +166,8 @@ func written(e Entry) string {
 	return "export " + e.Name + "= \"" + value + "\" # c"
 }
 
-// FuzzEnvFile reads any text. What is accepted reads from its own writing as the
-// same; what is refused is refused with a number that the text has a line for, and
+// FuzzEnvFile reads any text. Accepted entries, written out, read as the same. A
+// refusal has the number of a line of the text, and is
 // in the same words whatever letters it is made of.
 func FuzzEnvFile(f *testing.F) {
 	for _, seed := range []string{

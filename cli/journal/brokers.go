@@ -18,11 +18,11 @@ import (
 	"layover/offsets"
 )
 
-// brokers is the Kafka that is asked.
+// brokers asks Kafka.
 type brokers struct {
 	client *kgo.Client
 	admin  *kadm.Client
-	opts   []kgo.Opt // of the clients that read
+	opts   []kgo.Opt // of reading clients
 	dials  *kafka.DialFailure
 	seeds  string
 }
@@ -42,8 +42,8 @@ func connect(seeds []string) (*brokers, error) {
 
 func (b *brokers) close() { b.client.Close() }
 
-// explain says of what an error is, and what would be right: acl is what a refusal
-// lacks. An error that no broker answered is of the connection.
+// explain names the subject and the remedy of an error: acl is the right that a refused
+// request lacks. An error that no broker sent is of the connection.
 func (b *brokers) explain(err error, what, acl string) error {
 	_, answered := errors.AsType[*kerr.Error](err)
 	switch {
@@ -59,7 +59,7 @@ func (b *brokers) explain(err error, what, acl string) error {
 
 var errNoAnswer = errors.New("no answer")
 
-// denied says whether an ACL is missing.
+// denied reports whether an ACL is missing.
 func denied(err error) bool {
 	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.GroupAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed)
 }
@@ -71,8 +71,8 @@ type topic struct {
 	err        error
 }
 
-// topics asks for topics by name, and for the cluster id. The client's cache is not
-// asked, and an error of one topic hides no other.
+// topics asks for topics by name, and for the cluster id. It passes by the client's
+// cache, and an error of one topic hides no other.
 func (b *brokers) topics(ctx context.Context, names []string) (cluster string, out map[string]topic, err error) {
 	ctx, cancel := context.WithTimeout(ctx, kafka.AskTimeout)
 	defer cancel()
@@ -101,8 +101,7 @@ func (b *brokers) topics(ctx context.Context, names []string) (cluster string, o
 	return cluster, out, nil
 }
 
-// bounds are where a partition's log begins, where what is committed ends, and where
-// the log does.
+// bounds are the first offset of a partition's log, its last stable one, and its end.
 type bounds struct {
 	start, stable, end int64
 	err                error
@@ -130,7 +129,7 @@ func (b *brokers) bounds(ctx context.Context, name string) (map[int32]bounds, er
 	return out, nil
 }
 
-// committed asks for all offsets of a group. One that nobody knows has none.
+// committed asks for all offsets of a group. An unknown group has none.
 func (b *brokers) committed(ctx context.Context, group string) (map[offsets.TopicPartition]offsets.Committed, error) {
 	ctx, cancel := context.WithTimeout(ctx, kafka.AskTimeout)
 	defer cancel()
@@ -152,7 +151,7 @@ func (b *brokers) committed(ctx context.Context, group string) (map[offsets.Topi
 	return out, nil
 }
 
-// members asks how many members a group has. One that nobody knows has none.
+// members asks for the number of members. An unknown group has none.
 func (b *brokers) members(ctx context.Context, group string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, kafka.AskTimeout)
 	defer cancel()
@@ -170,8 +169,8 @@ func (b *brokers) members(ctx context.Context, group string) (int, error) {
 	return len(g.Members), b.explain(err, "members of group "+group, "Describe on group "+group)
 }
 
-// endOf returns what tells where the ingress log of a leader epoch ends, -1 where the
-// broker does not know the epoch. It asks once for each.
+// endOf returns a function from a leader epoch to the end of its ingress log, -1 for an
+// epoch unknown to the broker. It asks once for each.
 func (b *brokers) endOf(ctx context.Context, at offsets.TopicPartition) facts.EndOf {
 	known := make(map[int32]int64)
 	return func(epoch int32) (int64, error) {

@@ -1,5 +1,6 @@
-// Package journal is the verb journal: it shows what the journals hold, and mends what
-// running members leave to an operator on purpose.
+// Package journal is the verbs journal and skip. The one shows the records of the
+// journals, and mends the offsets that members leave to an operator on purpose. The
+// other leaves out the batch or record at which a partition stopped.
 //
 //	$ layover journal show --partition 0
 //	delayed/0: journal delayed.layover-delayed/0, log start 0, end 3
@@ -9,17 +10,17 @@
 //	  3 records, 226 bytes, 1 complete snapshot
 //	  incarnation 00000000000000a1: low offset 1, 4 finished above it up to 9, of 3 records; the commit is of it, and a restart finds all that it names
 //
-// The actions read alike and differ in what they do about it:
+// All actions read alike, and then differ:
 //
-//	survey    topics, log bounds, what the group has committed ──► partition
+//	survey    topics, log bounds, the group's commits ──► partition
 //	scan      one journal from its log start to its stable end ──► entry, tally, life
 //	show      prints all of it
-//	recover   makes the commit that was lost from what the journal has
+//	recover   makes the lost commit from the journal
 //	reset     commits a start offset, and deletes the journal's records
 //
-// One journal is read at a time and one window is kept for each life of an offset in
-// it, so that the memory is that of a few finished sets, however long the journals are.
+// One journal is read at a time, and one window is kept for each incarnation in it:
+// the memory is that of a few finished sets, however long the journals are.
 //
-// It is no member of the group and takes nothing from one: an offset is committed as
-// the coordinator allows it to anybody, while the group has no members.
+// It is no member of the group. While the group has no members, the coordinator takes
+// an offset from anybody.
 package journal

@@ -6,8 +6,8 @@ import (
 	"layover/cli/process"
 )
 
-// What -o json prints of a journal is one object a line, told apart by their type.
-// The names are documented. An incarnation is text, as no JSON number has 64 bits.
+// The objects of -o json stand one a line, told apart by their type. The names are
+// documented. An incarnation is text, as no JSON number has 64 bits.
 
 // partitionFacts comes first of a partition.
 type partitionFacts struct {
@@ -19,7 +19,7 @@ type partitionFacts struct {
 	LogStart  int64  `json:"log_start"`
 	LogEnd    int64  `json:"log_end"`
 	Committed *int64 `json:"committed"` // nil: none
-	Commit    string `json:"commit"`    // what it says, for people
+	Commit    string `json:"commit"`    // its content, for people
 }
 
 func (s *shown) partitionFacts(commit string) partitionFacts {
@@ -34,8 +34,8 @@ func (s *shown) partitionFacts(commit string) partitionFacts {
 	return f
 }
 
-// recordFacts is one record. What says nothing has a problem and no more than its
-// place and size.
+// recordFacts is one record. One without facts has a problem, its place and its size
+// alone.
 type recordFacts struct {
 	Type      string `json:"type"` // record
 	Topic     string `json:"topic"`
@@ -93,7 +93,7 @@ type totalFacts struct {
 	Foreign   int64  `json:"foreign"`
 	Damaged   int64  `json:"damaged"`
 	Newer     int64  `json:"newer"`
-	Left      int64  `json:"left_out"` // records of incarnations that are not summed up
+	Left      int64  `json:"left_out"` // records of incarnations not summed up
 }
 
 func (s *shown) totalFacts() totalFacts {
@@ -104,7 +104,7 @@ func (s *shown) totalFacts() totalFacts {
 	}
 }
 
-// lifeFacts is what the records of one incarnation come to.
+// lifeFacts is the sum of the records of one incarnation.
 type lifeFacts struct {
 	Type        string `json:"type"` // incarnation
 	Topic       string `json:"topic"`
@@ -131,5 +131,5 @@ func (s *shown) lifeFacts(l *life) lifeFacts {
 
 func hex(n uint64) string { return fmt.Sprintf("%016x", n) }
 
-// object prints one object. What fails there fails again at its end.
+// object prints one object. An error comes again when the output is flushed.
 func (c *command) object(facts any) { _ = process.WriteJSON(c.out, facts) }

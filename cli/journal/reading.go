@@ -13,19 +13,19 @@ import (
 	"layover/offsets"
 )
 
-// entry is one record of a journal, and what it says.
+// entry is one record of a journal, decoded.
 type entry struct {
 	*kgo.Record
 	said  facts.Record
-	bad   error  // why it says nothing: facts.ErrForeign, ErrDamaged or ErrNewer
-	whose string // that of whom it is, "" for this partition in this group
+	bad   error  // why it has no facts: facts.ErrForeign, ErrDamaged or ErrNewer
+	whose string // the owner, "" for this partition in this group
 
 	above, runs int64
-	first, last int64 // of what is finished above its low offset
+	first, last int64 // finished offsets above its low offset
 }
 
-// scan reads the journal from its log start to its stable end. An error is f's, or says
-// that it cannot be read.
+// scan reads the journal from its log start to its stable end. An error is f's, or one
+// of reading.
 func (p *partition) scan(ctx context.Context, b *brokers, f func(*entry) error) error {
 	at := p.journal
 	ends := map[int32][2]int64{at.Partition: {p.records.start, p.records.stable}}
@@ -43,7 +43,7 @@ func (p *partition) scan(ctx context.Context, b *brokers, f func(*entry) error) 
 	return b.explain(err, "reading its journal", "Read on topic "+at.Topic)
 }
 
-// read looks at a record as a restart would, and at what that passes over.
+// read decodes a record as a restart would, and also those that a restart passes over.
 func (p *partition) read(r *kgo.Record) *entry {
 	e := &entry{Record: r}
 	if e.said, e.bad = facts.Read(r.Value); e.bad != nil {
@@ -68,7 +68,7 @@ func (p *partition) read(r *kgo.Record) *entry {
 	return e
 }
 
-// whose says of whom a record of this cluster is.
+// whose names the owner of a record of this cluster.
 func (p *partition) whose(r *facts.Record) string {
 	switch {
 	case r.Group != p.id.Group:
@@ -81,16 +81,16 @@ func (p *partition) whose(r *facts.Record) string {
 	return ""
 }
 
-// ours says whether a restart may take the record in.
+// ours reports whether a restart may take the record in.
 func (e *entry) ours() bool { return e.bad == nil && e.whose == "" }
 
-// tally counts the records of a journal by what they are.
+// tally counts the records of a journal by kind.
 type tally struct {
 	records, bytes                  int64
 	snapshots                       int64 // complete ones, of this partition in this group
 	foreign, damaged, newer, others int64
-	// kept counts those that are not this group's to delete, and keeper says of whom
-	// the first one is.
+	// kept counts those of other owners, which are not deleted. keeper is the owner of
+	// the first one.
 	kept   int64
 	keeper string
 	newest uint64 // incarnation of the last record of this partition in this group, 0: none
@@ -127,12 +127,12 @@ func (t *tally) add(e *entry, group string) {
 	}
 }
 
-// life is what the records of one incarnation come to.
+// life is the sum of the records of one incarnation.
 type life struct {
 	incarnation uint64
 	union       *facts.Union
 	window      *offsets.Window
-	err         error // why that is not known
+	err         error // why the sum is not known
 
 	records, bytes int64
 	written        time.Time // timestamp of the last record
@@ -155,8 +155,8 @@ func (l *life) add(e *entry, endOf facts.EndOf) {
 	}
 }
 
-// current returns the life that the group's commit is in, and what a restart begins
-// with before it reads the journal. An error says why one would not begin.
+// current returns the life of the group's commit, and the start of a restart before it
+// reads the journal. An error is why a restart would not begin.
 func (p *partition) current() (*life, offsets.Start, error) {
 	start, err := offsets.Resume(*p.committed, p.id.Identity, p.log)
 	if err != nil {

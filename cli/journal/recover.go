@@ -10,17 +10,17 @@ import (
 	"layover/offsets"
 )
 
-// found is what a journal knows of a partition that has no offset.
+// found is a journal's knowledge of a partition without an offset.
 type found struct {
 	*life
 	tally tally
-	named offsets.Journal // what the commit has to name
-	// clipped counts offsets that the journal calls finished, of logs that were
-	// truncated before them.
+	named offsets.Journal // records for the commit to name
+	// clipped counts offsets that are finished by the journal, but were truncated from
+	// the log since.
 	clipped int64
 }
 
-// recover commits the offset of a partition that has none, by its journal.
+// recover commits the offset of a partition without one, by its journal.
 func (c *command) recover(ctx context.Context, p *partition) error {
 	if p.committed != nil {
 		c.say("%s: has an offset, %d: left alone\n", p, p.committed.Offset)
@@ -56,7 +56,7 @@ func (c *command) recover(ctx context.Context, p *partition) error {
 	return nil
 }
 
-// find reads the journal twice: for its newest incarnation, and for what that knows.
+// find reads the journal twice: for its newest incarnation, and for its finished set.
 func (p *partition) find(ctx context.Context, b *brokers) (*found, error) {
 	t, err := p.count(ctx, b)
 	if err == nil && t.newer > 0 { // which may say more, of whatever life
@@ -75,7 +75,7 @@ func (p *partition) find(ctx context.Context, b *brokers) (*found, error) {
 	}, nil
 }
 
-// count reads the journal for what there is.
+// count reads the journal and counts its records.
 func (p *partition) count(ctx context.Context, b *brokers) (t tally, err error) {
 	err = p.scan(ctx, b, func(e *entry) error {
 		t.add(e, p.id.Group)
@@ -84,8 +84,8 @@ func (p *partition) count(ctx context.Context, b *brokers) (t tally, err error) 
 	return t, err
 }
 
-// union reads the journal into a life. claimed is what its records say, also of logs
-// that were truncated since.
+// union reads the journal into a life. claimed is the finished set of its records,
+// truncated offsets included.
 func (p *partition) union(ctx context.Context, b *brokers, l *life) (_ *life, claimed *offsets.Window, err error) {
 	claimed = offsets.NewWindow(l.window.Low())
 	l.window.Each(func(from, to int64) bool { claimed.FinishRange(from, to); return true })
@@ -102,14 +102,14 @@ func (p *partition) union(ctx context.Context, b *brokers, l *life) (_ *life, cl
 	return l, claimed, err
 }
 
-// encode makes the commit's metadata: the life, the records of the journal, and of the
-// set what fits, for whoever cannot read these.
+// encode makes the commit's metadata: the incarnation, the named records of the
+// journal, and as much of the set as fits, for a reader without the journal.
 func (f *found) encode(p *partition, limit int) offsets.Encoded {
 	ext := offsets.Extension{Incarnation: f.incarnation, Journal: f.named}
 	return offsets.Encode(f.window, p.id.Identity, ext, limit)
 }
 
-// sayFound prints what an operator needs to know before this is committed.
+// sayFound prints the effects of the commit, before an operator makes it.
 func (c *command) sayFound(p *partition, f *found, enc offsets.Encoded) {
 	w := f.window
 	c.say("  commits offset %d, leader epoch %d, incarnation %016x, the journal's records from %d to %d, and %d of what is finished above\n",
@@ -138,7 +138,7 @@ func (c *command) sayFound(p *partition, f *found, enc offsets.Encoded) {
 	}
 }
 
-// finished counts the finished offsets from one on that the log has.
+// finished counts the finished offsets of the log from one on.
 func (p *partition) finished(w *offsets.Window, from int64) int64 {
 	from = max(from, p.log.Start)
 	n := max(min(w.Low(), p.log.End)-from, 0)
@@ -149,12 +149,12 @@ func (p *partition) finished(w *offsets.Window, from int64) int64 {
 	return n
 }
 
-// minMetadata is the limit below which a broker's is not looked for: the extension
-// alone takes more.
+// minMetadata is the smallest metadata limit that is tried: the extension alone takes
+// more.
 const minMetadata = 128
 
-// commitFound commits what was found, with as much metadata as the brokers take, unless
-// somebody else has committed meanwhile.
+// commitFound commits, with as much metadata as the brokers take, unless somebody else
+// has committed meanwhile.
 func (c *command) commitFound(ctx context.Context, p *partition, f *found) (enc offsets.Encoded, err error) {
 	now, err := c.brokers.committed(ctx, c.cfg.GroupID)
 	if err != nil {

@@ -81,7 +81,7 @@ func TestRecoverTakesTheLastLifeInTheJournal(t *testing.T) {
 		!strings.Contains(got.stdout, "\n  that is of 1 record, 671 bytes, ") || strings.Contains(got.stdout, "do not count") {
 		t.Errorf("%+v", got)
 	}
-	ask, answer := w.restore(0) // which complains of what is damaged, and of nothing else
+	ask, answer := w.restore(0) // which complains of damage, and of nothing else
 	if answer.Err != nil || answer.Damaged != 1 || answer.Complaint.Error() != "1 records of the journal are damaged" {
 		t.Errorf("%v, %v", answer.Err, answer.Complaint)
 	}

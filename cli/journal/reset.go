@@ -9,18 +9,18 @@ import (
 	"layover/offsets"
 )
 
-// forgotten is what a reset makes of what is known.
+// forgotten is the knowledge that a reset gives up.
 type forgotten struct {
 	tally   tally
 	unread  error           // why the journal could not be read
-	window  *offsets.Window // what a restart would take for finished, nil: not known
+	window  *offsets.Window // the finished set of a restart, nil: not known
 	unknown error           // why
-	journal int64           // finished offsets that the journal alone has
+	journal int64           // finished offsets in the journal alone
 }
 
-// reset makes one partition start anew. The commit comes first: once it is there no
-// record of the journal counts, deleted or not; and where there is none, the records
-// keep the partition from being read.
+// reset makes one partition start anew. The commit comes first: after it no record of
+// the journal counts, deleted or not. Without a commit, the records keep the partition
+// from being read.
 func (c *command) reset(ctx context.Context, p *partition) error {
 	f := p.forget(ctx, c.brokers)
 	to, commits := c.startOf(p)
@@ -56,7 +56,7 @@ func (c *command) reset(ctx context.Context, p *partition) error {
 	return nil
 }
 
-// startOf returns the offset that a partition starts at, false where none is set.
+// startOf returns the start offset of a partition, false where none is set.
 func (c *command) startOf(p *partition) (to int64, commits bool) {
 	switch c.cfg.StartOffset {
 	case config.StartEarliest:
@@ -67,8 +67,8 @@ func (c *command) startOf(p *partition) (to int64, commits bool) {
 	return 0, false
 }
 
-// forget finds out what is forgotten. What cannot be known can be reset all the same:
-// that may be why.
+// forget finds out what a reset gives up. An unreadable journal can be reset too: it may
+// be the reason for the reset.
 func (p *partition) forget(ctx context.Context, b *brokers) *forgotten {
 	f := &forgotten{}
 	if f.tally, f.unread = p.count(ctx, b); f.unread != nil {
@@ -91,7 +91,7 @@ func (p *partition) forget(ctx context.Context, b *brokers) *forgotten {
 	return f
 }
 
-// sayCommit prints what is committed, and what becomes of records.
+// sayCommit prints the commit, and its effects on records.
 func (c *command) sayCommit(p *partition, f *forgotten, to int64) {
 	edge := "start"
 	if c.cfg.StartOffset == config.StartLatest {
@@ -114,7 +114,7 @@ func (c *command) sayCommit(p *partition, f *forgotten, to int64) {
 	}
 }
 
-// sayNone prints what becomes of a partition for which nothing is committed.
+// sayNone prints the effects on a partition for which nothing is committed.
 func (c *command) sayNone(p *partition, f *forgotten) {
 	if p.committed == nil {
 		c.say("  commits nothing, as LAYOVER_START_OFFSET is none: the group's offset of this partition has to be set before Layover starts\n")
@@ -128,7 +128,7 @@ func (c *command) sayNone(p *partition, f *forgotten) {
 	c.say("  finished offsets of its log that the journal alone has, and that are forgotten: %d of %d\n", f.journal, p.finished(f.window, 0))
 }
 
-// carryOut does what was said.
+// carryOut makes the commit and the deletion.
 func (c *command) carryOut(ctx context.Context, p *partition, to int64, commits, deletes bool) error {
 	if commits {
 		if err := c.brokers.commit(ctx, c.cfg.GroupID, p.TopicPartition, offsets.Committed{Offset: to, LeaderEpoch: -1}); err != nil {

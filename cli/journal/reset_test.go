@@ -120,7 +120,7 @@ func TestAfterAResetNoRecordOfTheJournalCounts(t *testing.T) {
 	}
 }
 
-// TestResetCommitsBeforeItDeletes: a crash between leaves what a restart goes on from.
+// TestResetCommitsBeforeItDeletes: a restart goes on after a crash between the two.
 func TestResetCommitsBeforeItDeletes(t *testing.T) {
 	w := forResets(t)
 	deletions := w.fault(kmsg.DeleteRecords, kfake.Fault{Topic: name, Err: kerr.InvalidRequest})
@@ -168,7 +168,7 @@ func TestResetDeletesNothingOfOthers(t *testing.T) {
 	}
 }
 
-// TestResetDeletesWhatIsOfThisGroupAndOfNoUse: an older topic's, and what is damaged.
+// TestResetDeletesWhatIsOfThisGroupAndOfNoUse: records of an older topic, and damaged ones.
 func TestResetDeletesWhatIsOfThisGroupAndOfNoUse(t *testing.T) {
 	w := forResets(t)
 	w.tenureOf(facts.Identity{Identity: offsets.Identity{ClusterID: "c", TopicID: offsets.TopicID{3}}, Group: group, Incarnation: 4}).finish(1, 600)

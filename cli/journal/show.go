@@ -9,15 +9,15 @@ import (
 	"layover/offsets"
 )
 
-// maxLives bounds the windows that are kept for one journal. A partition has had more
-// only where its offset was set, or lost, as often.
+// maxLives bounds the windows of one journal. A partition has more incarnations only
+// where its offset was set, or lost, as often.
 const maxLives = 16
 
 // shown is one journal on its way past. Its memory is that of the lives.
 type shown struct {
 	p       *partition
 	tally   tally
-	lives   []*life // in the order in which they were first seen, that of the commit first
+	lives   []*life // in the order of their first records, the commit's first
 	more    int64   // records of lives for which there was no room
 	start   offsets.Start
 	current *life // in lives too; nil: no commit, or one without a life
@@ -58,7 +58,7 @@ func (c *command) show(ctx context.Context, p *partition) error {
 	return nil
 }
 
-// heading is what there is to say of a partition before its records.
+// heading is the text about a partition before its records.
 func (s *shown) heading(commit string, empty bool) string {
 	p := s.p
 	switch {
@@ -70,7 +70,7 @@ func (s *shown) heading(commit string, empty bool) string {
 	return fmt.Sprintf("%s: journal %s/%d, log start %d, end %d\n  %s\n", p, p.journal.Topic, p.Partition, p.records.start, p.records.stable, commit)
 }
 
-// showSums prints what all records of a journal come to.
+// showSums prints the sums of all records of a journal.
 func (c *command) showSums(s *shown) {
 	if c.json {
 		c.object(s.totalFacts())
@@ -104,7 +104,7 @@ func (s *shown) life(incarnation uint64) *life {
 	return l
 }
 
-// commit returns what the group's commit says, and begins the life that it is in.
+// commit describes the group's commit, and begins its life.
 func (s *shown) commit() string {
 	p := s.p
 	if p.committed == nil {
@@ -135,7 +135,7 @@ func (s *shown) commit() string {
 	return fmt.Sprintf("%s; its metadata has %d finished above", text, start.Window.Above())
 }
 
-// sum returns what a life comes to.
+// sum describes a life.
 func (s *shown) sum(l *life) string {
 	text := fmt.Sprintf("incarnation %016x: ", l.incarnation)
 	if l.err != nil {

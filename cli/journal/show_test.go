@@ -11,7 +11,8 @@ import (
 
 var checksums = regexp.MustCompile(`checksum [0-9a-f]{8}, want [0-9a-f]{8}`)
 
-// TestShowPrintsEveryRecordAsWhatItIs: facts, snapshots, and what a restart passes over.
+// TestShowPrintsEveryRecordAsWhatItIs: facts, snapshots, and records that a restart
+// passes over.
 func TestShowPrintsEveryRecordAsWhatItIs(t *testing.T) {
 	w := newWorld(t)
 	w.fill(0, 1000)
@@ -132,7 +133,7 @@ func TestShowSaysWhatARestartFinds(t *testing.T) {
 	}
 }
 
-// TestShowOfAnEmptyJournalSaysWhyThatIsNormal and what the commit says instead.
+// TestShowOfAnEmptyJournalSaysWhyThatIsNormal, and describes the commit instead.
 func TestShowOfAnEmptyJournalSaysWhyThatIsNormal(t *testing.T) {
 	w := newWorld(t)
 	w.fill(0, 10)

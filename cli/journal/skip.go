@@ -14,7 +14,7 @@ import (
 	"layover/offsets"
 )
 
-// place is what the verb skip is told: the offset at which a partition stopped.
+// place is the operand of the verb skip: the offset at which a partition stopped.
 type place struct {
 	offsets.TopicPartition
 	offset int64
@@ -103,7 +103,7 @@ func parsePlace(text string) (p place, err error) {
 	return place{offsets.TopicPartition{Topic: topic, Partition: int32(n)}, at}, nil
 }
 
-// run says what is skipped, and skips it where it is told to.
+// run prints the batch or record, and skips it with --execute.
 func (s *skipping) run(ctx context.Context) error {
 	p, err := s.know(ctx)
 	if err != nil {
@@ -135,8 +135,8 @@ func (s *skipping) run(ctx context.Context) error {
 	return s.conclude(left, lettered, nil)
 }
 
-// know asks for what brokers have of the partition. The journal's bounds are asked for
-// where the commit names one.
+// know asks the brokers about the partition. Where there is a journal topic, it asks for
+// its bounds too.
 func (s *skipping) know(ctx context.Context) (*partition, error) {
 	journal := s.cfg.JournalName(s.Topic)
 	cluster, topics, err := s.brokers.topics(ctx, []string{s.Topic, journal})

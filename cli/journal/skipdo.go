@@ -14,7 +14,7 @@ import (
 	"layover/offsets"
 )
 
-// sayPlan prints what is left out, and what becomes of it.
+// sayPlan prints the batch or record that is left out, its dead letter and the commit.
 func (s *skipping) sayPlan(p *partition, l *left, lettered bool) {
 	if s.json {
 		return
@@ -54,7 +54,7 @@ func (s *skipping) letter(ctx context.Context, l *left) error {
 	defer cl.Close()
 	r := s.letterOf(l, time.Now())
 	err = cl.ProduceSync(ctx, r).FirstErr()
-	if errors.Is(err, kerr.MessageTooLarge) && r.Value != nil { // as a member does
+	if errors.Is(err, kerr.MessageTooLarge) && r.Value != nil { // the rule of members
 		r.Value = nil
 		err = cl.ProduceSync(ctx, r).FirstErr()
 	}
@@ -67,7 +67,7 @@ func (s *skipping) letter(ctx context.Context, l *left) error {
 // produceTimeout is for the one dead letter.
 const produceTimeout = 30 * time.Second
 
-// letterOf makes the dead letter that a member would have made.
+// letterOf makes the same dead letter as a member.
 func (s *skipping) letterOf(l *left, now time.Time) *kgo.Record {
 	origin := delay.Origin{Topic: s.Topic, Partition: s.Partition, Offset: l.first}
 	inv := delay.Invalid{Reason: l.reason, Message: fmt.Sprintf("%s/%d@%d: left out by an operator with layover skip", s.Topic, s.Partition, l.first)}
@@ -83,8 +83,8 @@ func (s *skipping) letterOf(l *left, now time.Time) *kgo.Record {
 	return out
 }
 
-// commit commits what is finished now, unless somebody else has committed meanwhile. A
-// crash before it repeats the letter.
+// commit commits the finished set with the skipped stretch, unless somebody else has
+// committed meanwhile. A crash before it repeats the letter.
 func (s *skipping) commit(ctx context.Context, p *partition, l *left) error {
 	now, err := s.brokers.committed(ctx, s.cfg.GroupID)
 	if err != nil {
@@ -106,18 +106,18 @@ func (s *skipping) commit(ctx context.Context, p *partition, l *left) error {
 	return errors.New("the brokers take too little metadata with an offset: raise offset.metadata.max.bytes to 4096, Kafka's default")
 }
 
-// commitEpoch is the leader epoch up to which all that is committed is about the log.
+// commitEpoch is the leader epoch up to which the committed set is about this log.
 func (l *left) commitEpoch() int32 {
 	if l.start.LeaderEpoch < 0 && l.start.Window.Above() > 0 {
-		return -1 // of what was finished nobody knows
+		return -1 // nobody knows the epochs of the finished offsets
 	}
 	return max(l.start.LeaderEpoch, l.epoch)
 }
 
-// encode makes the set that is committed, with what is left out in it. The records of the
-// journal stay named: what they have need not be in the metadata, and what the metadata
-// had was in none of them. Where there is no room for all of that, what is finished right
-// below the skipped stretch goes, as without that stretch the partition would stop again.
+// encode makes the committed set: the old metadata and the skipped stretch. The records
+// of the journal stay named, so that their offsets need no place in the metadata. Where
+// room is short, the runs right below the stretch go: without the stretch itself the
+// partition would stop again.
 func (s *skipping) encode(p *partition, l *left, limit int) (*offsets.Window, offsets.Encoded) {
 	runs := 0
 	l.start.Window.Each(func(int64, int64) bool { runs++; return true })
@@ -131,8 +131,8 @@ func (s *skipping) encode(p *partition, l *left, limit int) (*offsets.Window, of
 	}
 }
 
-// with returns what the commit said with the skipped stretch, and of the runs below it the
-// first few.
+// with returns the set of the old commit and the skipped stretch. Of the runs below it,
+// only the first few are taken.
 func (l *left) with(runs int) *offsets.Window {
 	set := offsets.NewWindow(l.start.Window.Low())
 	l.start.Window.Each(func(from, to int64) bool {
@@ -145,13 +145,13 @@ func (l *left) with(runs int) *offsets.Window {
 	return set
 }
 
-// unsaid counts what the commit said and the new one does not.
+// unsaid counts the finished offsets of the old commit that are not in the new one.
 func unsaid(l *left, set *offsets.Window) int64 {
 	all := l.with(l.start.Window.Runs())
 	return all.Low() + all.Above() - set.Low() - set.Above()
 }
 
-// skipFacts is what -o json prints, one object. The names are documented.
+// skipFacts is the one object of -o json. The names are documented.
 type skipFacts struct {
 	Topic       string `json:"topic"`
 	Partition   int32  `json:"partition"`
@@ -170,7 +170,7 @@ type skipFacts struct {
 	Done        bool   `json:"done"`
 }
 
-// conclude says what all of it came to. err is why it cannot be done now.
+// conclude prints the result. err is why it cannot be done now.
 func (s *skipping) conclude(l *left, lettered bool, err error) error {
 	done := s.execute && err == nil
 	switch {

@@ -14,14 +14,15 @@ import (
 	"layover/offsets"
 )
 
-// left is what is left out: a batch that cannot be read, or a record of one that can.
+// left is the left-out part of the log: an unreadable batch, or one record of a readable
+// one.
 type left struct {
 	first, last int64 // offsets
 	batch       batches.Header
 	aborted     bool
 	record      *kgo.Record // nil: the whole batch
 	reason      delay.Reason
-	why         string // what is wrong with the batch
+	why         string // the fault of the batch
 	epoch       int32  // leader epoch in which it was written
 
 	open   int64 // records without an outcome
@@ -30,8 +31,8 @@ type left struct {
 	unread error // why the journal could not be read
 }
 
-// find looks at what stands at the offset. What Layover would go over by itself, markers and
-// aborted transactions, is passed by: where a partition stopped, they may come first.
+// find reads the batch at the offset. It passes by markers and aborted transactions, as
+// Layover does: where a partition stopped, they may come first.
 func (s *skipping) find(ctx context.Context, p *partition) (*left, error) {
 	switch {
 	case s.offset < p.log.Start:
@@ -61,7 +62,7 @@ func (s *skipping) find(ctx context.Context, p *partition) (*left, error) {
 	}
 }
 
-// look tries to read a batch. Its reason is "" where that can be done.
+// look tries to read a batch. The reason is "" for a readable one.
 func (s *skipping) look(f *batches.Found) *left {
 	l := &left{first: f.First, last: f.Last, batch: f.Header, aborted: f.Aborted, epoch: min(f.Header.LeaderEpoch, f.LeaderEpoch)}
 	if l.epoch < 0 {
@@ -90,8 +91,8 @@ func (s *skipping) records(f *batches.Found, limit int) ([]*kgo.Record, error) {
 	return out.Records, out.Err
 }
 
-// recordOf takes the record at the offset out of a batch that can be read: the policy for
-// invalid records stopped there, and the records beside it are none of its business.
+// recordOf takes the record at the offset out of a readable batch. The policy for
+// invalid records stopped there, and the records beside it are left alone.
 func (s *skipping) recordOf(f *batches.Found, l *left) (*left, error) {
 	records, err := s.records(f, batches.Limit(s.cfg.MaxParkedBytes))
 	if err != nil {
@@ -106,8 +107,8 @@ func (s *skipping) recordOf(f *batches.Found, l *left) (*left, error) {
 	return nil, fmt.Errorf("%s: no record is there; the next batch, of the offsets %d to %d, can be read", s.place, f.First, f.Last)
 }
 
-// believe says whether the end that a damaged batch tells of itself is true: the next
-// batch begins right there, or the log ends. Else what is skipped would be guessed.
+// believe checks the end that a damaged batch gives for itself: the next batch begins
+// right there, or the log ends. Without that the skipped stretch would be a guess.
 func (s *skipping) believe(ctx context.Context, p *partition, f *batches.Found) error {
 	what := fmt.Errorf("%s: the batch at %d cannot be told from what follows: %w; copy what is behind it to another topic, or set the group's offset", s.place, f.First, f.Damage)
 	if !errors.Is(f.Damage, batches.ErrChecksum) || f.First > s.offset || f.Last < s.offset {
@@ -132,7 +133,7 @@ func (s *skipping) believe(ctx context.Context, p *partition, f *batches.Found) 
 	return nil
 }
 
-// open finds out what of it has no outcome.
+// open counts the records without an outcome, and fails where there is none.
 func (s *skipping) open(ctx context.Context, p *partition, l *left) error {
 	start, err := offsets.Resume(*p.committed, p.id.Identity, p.log)
 	switch {
@@ -164,7 +165,7 @@ func (s *skipping) open(ctx context.Context, p *partition, l *left) error {
 	if l.open = l.last + 1 - max(l.first, l.window.Low()) - between(l.window, l.first, l.last+1); l.open <= 0 {
 		return fmt.Errorf("%s: it is finished already: there is nothing to skip", s.place)
 	}
-	if l.record == nil && l.batch.Damage == nil { // else what it says of its records may be as wrong
+	if l.record == nil && l.batch.Damage == nil { // a damaged count of records may be as wrong
 		l.open = min(l.open, max(l.batch.Records, 1))
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"layover/offsets"
 )
 
-// partition is a partition of an ingress topic with its journal, as brokers have them.
+// partition is a partition of an ingress topic with its journal, as of the brokers.
 type partition struct {
 	offsets.TopicPartition                // of the ingress topic
 	id                     facts.Identity // without an incarnation
@@ -29,8 +29,8 @@ type partition struct {
 // String names the partition as all messages do.
 func (p *partition) String() string { return fmt.Sprintf("%s/%d", p.Topic, p.Partition) }
 
-// survey asks for all that is selected. Problems are of single topics and partitions,
-// which are left out; an error is of all.
+// survey asks about the selected partitions. Problems are of single topics and
+// partitions, which are left out; an error is of all.
 func (c *command) survey(ctx context.Context) (parts []*partition, problems []error, err error) {
 	ingress := c.cfg.IngressTopics
 	if c.topic != "" {
@@ -68,8 +68,8 @@ func (c *command) survey(ctx context.Context) (parts []*partition, problems []er
 	return parts, problems, nil
 }
 
-// surveyTopic returns the selected partitions of an ingress topic, without what is
-// committed.
+// surveyTopic returns the selected partitions of an ingress topic, without their
+// commits.
 func (c *command) surveyTopic(ctx context.Context, cluster, name string, topics map[string]topic) (parts []*partition, err error) {
 	journal := c.cfg.JournalName(name)
 	t, j := topics[name], topics[journal]
@@ -106,7 +106,7 @@ func (c *command) surveyTopic(ctx context.Context, cluster, name string, topics 
 	return parts, nil
 }
 
-// take takes the partition's bounds. What is not known is an error, and not 0.
+// take takes the partition's bounds. An unknown one is an error, and not 0.
 func (p *partition) take(logs, records map[int32]bounds) {
 	log, known := logs[p.Partition]
 	p.log = offsets.Bounds{Start: log.start, End: log.end}

@@ -23,7 +23,7 @@ func count(n int64, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// span returns the offsets from one up to another, which is in it.
+// span returns the range of two offsets, both in it.
 func span(first, last int64) string {
 	if first == last {
 		return fmt.Sprint(first)
@@ -60,7 +60,7 @@ func (e *entry) text(runs bool) string {
 	return b.String()
 }
 
-// badWord says why a record says nothing, its kind first.
+// badWord is why a record has no facts, its kind first.
 func badWord(err error) string {
 	for kind, sentinel := range map[string]error{"foreign": facts.ErrForeign, "damaged": facts.ErrDamaged, "newer": facts.ErrNewer} {
 		if errors.Is(err, sentinel) {
@@ -70,7 +70,7 @@ func badWord(err error) string {
 	return err.Error()
 }
 
-// text returns how much there is of what.
+// text returns the counts, each with its noun.
 func (t *tally) text() string {
 	s := fmt.Sprintf("%s, %s, %s", count(t.records, "record"), count(t.bytes, "byte"), count(t.snapshots, "complete snapshot"))
 	for _, part := range []struct {
@@ -84,7 +84,7 @@ func (t *tally) text() string {
 	return s
 }
 
-// finished returns what a window has.
+// finished describes a window.
 func finished(w *offsets.Window) string {
 	if w.Above() == 0 {
 		return fmt.Sprintf("low offset %d, nothing finished above it", w.Low())

@@ -29,8 +29,8 @@ type command struct {
 	brokers *brokers
 	out     *bufio.Writer
 	code    int
-	done    int // partitions that were, or would be, changed
-	failed  int // partitions that could not be
+	done    int // changed partitions, or those that would be
+	failed  int // partitions with an error
 }
 
 // call is the frame of both verbs: it loads the settings, connects, and lets
@@ -133,10 +133,10 @@ func (c *command) conclude(end conclusion) {
 	}
 }
 
-// say prints to stdout. What fails there fails again at its end.
+// say prints to stdout. An error comes again when the output is flushed.
 func (c *command) say(format string, args ...any) { fmt.Fprintf(c.out, format, args...) }
 
-// fail prints an error, behind everything that was printed before.
+// fail prints an error, behind the output so far.
 func (c *command) fail(err error) {
 	c.out.Flush() // an error comes again at the end
 	c.code = c.process.Fail(err)

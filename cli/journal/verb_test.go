@@ -154,7 +154,7 @@ func TestAJournalWithFewerPartitionsThanItsTopicIsSaid(t *testing.T) {
 	}
 }
 
-// TestBrokersThatDoNotAnswerAreNamed with what the last connection failed of.
+// TestBrokersThatDoNotAnswerAreNamed with the error of the last connection.
 func TestBrokersThatDoNotAnswerAreNamed(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

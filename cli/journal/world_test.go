@@ -71,7 +71,7 @@ func (w *world) kafka(opts ...kgo.Opt) *kgo.Client {
 
 func (w *world) admin() *kadm.Client { return kadm.NewClient(w.client) }
 
-// result is what the verb leaves behind.
+// result is the verb's exit code and output.
 type result struct {
 	code           int
 	stdout, stderr string
@@ -159,7 +159,7 @@ func (w *world) commit(partition int32, at int64, epoch int32, metadata string) 
 	}
 }
 
-// committed returns what the group has for a partition, nil for nothing.
+// committed returns the group's offset of a partition, nil for none.
 func (w *world) committed(partition int32) *offsets.Committed {
 	w.Helper()
 	all, err := w.admin().FetchOffsets(w.Context(), group)
@@ -179,7 +179,7 @@ func (w *world) records(partition int32) int64 {
 	return info.HighWatermark - info.LogStartOffset
 }
 
-// join makes a member of the group, and returns what ends it.
+// join makes a member of the group, and returns the function that ends it.
 func (w *world) join() (leave func()) {
 	w.Helper()
 	cl := w.kafka(kgo.ConsumerGroup(group), kgo.ConsumeTopics(ingress), kgo.DisableAutoCommit())
@@ -217,7 +217,7 @@ func (w *world) tenureOf(id facts.Identity) *tenure {
 	return e
 }
 
-// finish finishes every third offset of a stretch and writes what is to be written. A
+// finish finishes every third offset of a stretch and writes its facts. A
 // metadata limit of 256 characters makes it go into the journal.
 func (e *tenure) finish(from, to int64) *tenure {
 	e.w.Helper()

@@ -123,7 +123,7 @@ func unknownAction(cmd *cobra.Command, word string) error {
 	return fmt.Errorf("unknown action %q: want %s", word, actions(cmd))
 }
 
-// actions are the names of what cmd can do: a, b or c.
+// actions are the names of cmd's actions: a, b or c.
 func actions(cmd *cobra.Command) string {
 	var names []string
 	for _, action := range cmd.Commands() {

@@ -54,7 +54,7 @@ func AddOutput(cmd *cobra.Command, fields string) *Output {
 	return o
 }
 
-// JSON reports whether a machine reads what is printed.
+// JSON reports whether a machine reads the output.
 func (o *Output) JSON() bool { return o.chosen == "json" }
 
 // must takes errors of a program that contradicts itself: a missing flag, or one

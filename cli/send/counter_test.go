@@ -30,7 +30,7 @@ func screen(written string) []string {
 	return lines
 }
 
-// terminal remembers what is written to it. Its lock is for the race detector,
+// terminal remembers its output. Its lock is for the race detector,
 // which does not know that in a bubble the printer stands while the test reads.
 type terminal struct {
 	mu      sync.Mutex

@@ -90,7 +90,7 @@ func TestFlagsWinOverVariables(t *testing.T) {
 	}
 }
 
-// What send prints as due is what the server reads from the same record.
+// send prints the deadline that the server reads from the same record.
 func TestDueIsWhatTheServerReads(t *testing.T) {
 	targets, err := delay.NewTargets("ready", nil, nil, nil)
 	if err != nil {
