@@ -29,7 +29,7 @@ func Run(ctx context.Context, p *process.Process) int { return p.Execute(ctx, ro
 func root(p *process.Process) *cobra.Command {
 	run := runCommand(p)
 	cmd := &cobra.Command{
-		Use:   "layover [VERB]",
+		Use:   "layover",
 		Short: "deliver Kafka records when they are due",
 		Long: `Layover delivers Kafka records when they are due.
 
@@ -40,10 +40,9 @@ Exit codes:
   0  fine, or stopped by a signal where that is how it ends
   1  something went wrong: Kafka, a file, the network, an unhealthy answer
   2  the command line, an env file or a setting is wrong; nothing was done`,
-		Version:               "of layover", // for --version, which prints the text of the template
-		PreRunE:               cobra.NoArgs, // behind two dashes; cobra itself refuses another verb
-		Run:                   run.Run,
-		DisableFlagsInUseLine: true,
+		Version: "of layover", // for --version, which prints the text of the template
+		PreRunE: cobra.NoArgs, // behind two dashes; cobra itself refuses another verb
+		Run:     run.Run,
 	}
 	cmd.Flags().AddFlagSet(run.Flags())
 	cmd.Flags().Bool("version", false, "print the version")

@@ -167,8 +167,8 @@ func written(e Entry) string {
 }
 
 // FuzzEnvFile reads any text. Accepted entries, written out, read as the same. A
-// refusal has the number of a line of the text, and is
-// in the same words whatever letters it is made of.
+// refusal has the number of a line of the text, and the same words whatever letters
+// the line is made of.
 func FuzzEnvFile(f *testing.F) {
 	for _, seed := range []string{
 		"", "A=b\n", "export A=b\r\n\r\n# c\nB = 'x' # y", "A=\"a\\n\\\"b\\q\"", "A='it\\'s'", "A=b # c\nB=b#c\nC= #", "\xef\xbb\xbfA=1", "A", "=b", "A='", "A='b'c", "A=\"\\",

@@ -19,8 +19,8 @@ func Journal(p *process.Process) *cobra.Command {
 commits, and where a partition's do not fit there, in a journal: a topic beside
 the ingress topic, named by LAYOVER_JOURNAL_TOPIC.
 
-recover and reset only say what they would do, unless there is --execute. All
-Layover processes of the group have to be stopped for that.
+recover and reset only print their plan, unless there is --execute. All Layover
+processes of the group have to be stopped for that.
 
 Settings are the environment variables of run, and have to be the same: brokers,
 ingress topics, group, LAYOVER_JOURNAL_TOPIC, LAYOVER_START_OFFSET.
@@ -61,7 +61,7 @@ command line or the environment is wrong.`,
 func showCommand(p *process.Process, o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show",
-		Short: "every record of the journals, and what a restart would find",
+		Short: "every record of the journals, and the finds of a restart",
 		Long: `Prints every record of the journals, which of them the group's commits name,
 and the finished offsets that a restart would find.`,
 		Args: cobra.NoArgs,
@@ -109,7 +109,7 @@ ones never are.`,
 }
 
 func addExecute(cmd *cobra.Command, o *options) {
-	cmd.Flags().BoolVar(&o.execute, "execute", false, "do it: without this it is only said")
+	cmd.Flags().BoolVar(&o.execute, "execute", false, "carry it out: without this only the plan is printed")
 }
 
 // does makes f the work of an action of the verb.

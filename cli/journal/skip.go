@@ -43,7 +43,7 @@ goes on behind it. /status and the log say where that is.
   anything else: the record at that offset alone, which goes to the dead-letter
   topic with its key, value and headers, and the reason skipped
 
-Finished offsets stay finished. It only says what it would do, unless there is
+Finished offsets stay finished. It only prints its plan, unless there is
 --execute. All Layover processes of the group have to be stopped for that.
 
 Settings are the environment variables of run, and have to be the same: brokers,
