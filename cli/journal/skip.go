@@ -158,11 +158,13 @@ func (s *skipping) know(ctx context.Context) (*partition, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &partition{TopicPartition: s.TopicPartition, journal: offsets.TopicPartition{Topic: journal, Partition: s.Partition}, journalID: topics[journal].id}
-	p.id.ClusterID, p.id.TopicID, p.id.Partition, p.id.Group = cluster, t.id, s.Partition, s.cfg.GroupID
+	p := s.partitionOf(cluster, s.TopicPartition, topics)
 	log, known := logs[s.Partition]
-	if !known || log.err != nil {
-		return nil, fmt.Errorf("%s: log bounds: %w", p, errors.Join(log.err, errNoAnswerIf(!known)))
+	if !known {
+		log.err = errNoAnswer
+	}
+	if log.err != nil {
+		return nil, fmt.Errorf("%s: log bounds: %w", p, log.err)
 	}
 	p.log = offsets.Bounds{Start: log.start, End: log.end}
 	was, ok := committed[s.TopicPartition]
@@ -178,11 +180,4 @@ func (s *skipping) know(ctx context.Context) (*partition, error) {
 		p.records = records[s.Partition]
 	}
 	return p, nil
-}
-
-func errNoAnswerIf(missing bool) error {
-	if missing {
-		return errNoAnswer
-	}
-	return nil
 }

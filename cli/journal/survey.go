@@ -95,15 +95,22 @@ func (c *command) surveyTopic(ctx context.Context, cluster, name string, topics 
 		if c.partition >= 0 && n != c.partition {
 			continue
 		}
-		p := &partition{
-			TopicPartition: offsets.TopicPartition{Topic: name, Partition: n},
-			id:             facts.Identity{Identity: offsets.Identity{ClusterID: cluster, TopicID: t.id, Partition: n}, Group: c.cfg.GroupID},
-			journal:        offsets.TopicPartition{Topic: journal, Partition: n}, journalID: j.id, absent: n >= j.partitions,
-		}
+		p := c.partitionOf(cluster, offsets.TopicPartition{Topic: name, Partition: n}, topics)
 		p.take(logs, records)
 		parts = append(parts, p)
 	}
 	return parts, nil
+}
+
+// partitionOf returns a partition without its bounds and its commit.
+func (c *command) partitionOf(cluster string, at offsets.TopicPartition, topics map[string]topic) *partition {
+	name := c.cfg.JournalName(at.Topic)
+	t, journal := topics[at.Topic], topics[name]
+	return &partition{
+		TopicPartition: at,
+		id:             facts.Identity{Identity: offsets.Identity{ClusterID: cluster, TopicID: t.id, Partition: at.Partition}, Group: c.cfg.GroupID},
+		journal:        offsets.TopicPartition{Topic: name, Partition: at.Partition}, journalID: journal.id, absent: at.Partition >= journal.partitions,
+	}
 }
 
 // take takes the partition's bounds. An unknown one is an error, and not 0.
