@@ -3,95 +3,14 @@
 package main
 
 import (
-	"context"
-	"flag"
-	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
-	"layover/client"
-	"layover/completion"
-	"layover/dev"
-	"layover/inspect"
-	"layover/settings"
+	"layover/cli"
 )
 
-// verb is one word of the command line.
-type verb struct {
-	name, synopsis string
-	run            func(context.Context, client.Process) int
-	// flags are those that run parses, for those who list them; none is --help
-	// alone. words are the operands with a meaning of their own, each with what it
-	// does.
-	flags func() *flag.FlagSet
-	words func() [][2]string
-	// untilStopped: it ends when it is told to, and gracefully. Any other verb
-	// ends by itself, and a signal ends it at once.
-	untilStopped bool
-}
+// version and revision can be set when linking, where a build has no repository
+// to tell them: -ldflags "-X main.version=v1.2.3 -X main.revision=COMMIT". Empty,
+// which is what the Dockerfile sets without an argument, is the same as not set.
+var version, revision string
 
-// readsSettings reports whether --env-file means anything to v.
-func (v verb) readsSettings() bool {
-	return v.flags != nil && v.flags().Lookup("env-file") != nil
-}
-
-func verbs() []verb {
-	return []verb{
-		{"run", "deliver delayed records until stopped (the default)", runDaemon, runFlags, nil, true},
-		{"dev", "try it out on an embedded broker, without Kafka", runDev, dev.Flags, nil, true},
-		{"send", "write a delayed record", client.Send, client.SendFlags, nil, false},
-		{"journal", "show, recover or reset what is finished, as the journals have it", inspect.Journal, inspect.Flags, inspect.Actions, false},
-		{"skip", "leave out what a partition has stopped at", inspect.Skip, inspect.SkipFlags, nil, false},
-		{"health", "ask a running Layover how it is", client.Health, client.HealthFlags, nil, false},
-		{"config", "show or check the settings, or list what there are", settings.Config, settings.Flags, settings.Actions, false},
-		{"completion", "print a script that completes this in a shell", printCompletion, nil, completion.Shells, false},
-		{"version", "print the version", printVersion, versionFlags, nil, false},
-		{"help", "print this, or what is known about a verb", help, nil, verbNames, false},
-	}
-}
-
-func main() {
-	os.Exit(run(client.Process{
-		Args: os.Args[1:], Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		StdinIsTerminal: isTerminal(os.Stdin), StdoutIsTerminal: isTerminal(os.Stdout), StderrIsTerminal: isTerminal(os.Stderr),
-	}))
-}
-
-// run runs the verb that the arguments begin with, and returns the exit code.
-func run(p client.Process) int {
-	name := "run"
-	if err := p.TakeEnvFiles(); err != nil {
-		fmt.Fprintln(p.Stderr, "layover:", err)
-		return client.ExitUsage
-	}
-	if len(p.Args) > 0 {
-		name, p.Args = p.Args[0], p.Args[1:]
-	}
-	switch name {
-	case "-h", "-help", "--help":
-		name = "help"
-	case "-version", "--version":
-		name = "version"
-	}
-	for _, v := range verbs() {
-		if v.name != name {
-			continue
-		}
-		if len(p.EnvFiles) > 0 && !v.readsSettings() {
-			fmt.Fprintf(p.Stderr, "layover: --env-file goes with a verb that reads settings, and %s does not\n", v.name)
-			return client.ExitUsage
-		}
-		p.Verb = v.name
-		ctx := context.Background()
-		if v.untilStopped {
-			var stop context.CancelFunc
-			ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			context.AfterFunc(ctx, stop) // a second signal kills at once
-		}
-		return v.run(ctx, p)
-	}
-	fmt.Fprintf(p.Stderr, "layover: unknown verb %q\n\n%s", name, verbTable())
-	return client.ExitUsage
-}
+func main() { os.Exit(cli.Main(version, revision)) }

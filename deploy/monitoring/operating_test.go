@@ -17,10 +17,10 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"layover/client"
+	"layover/cli"
+	"layover/cli/process"
 	"layover/config"
 	"layover/daemon"
-	"layover/inspect"
 )
 
 // operating is the document with a section for each alert.
@@ -270,16 +270,14 @@ func walk(body, path string) error {
 func (o *real) verb(line string) {
 	o.Helper()
 	words := strings.Fields(line)[1:]
-	verbs := map[string]func(context.Context, client.Process) int{"health": client.Health, "journal": inspect.Journal, "skip": inspect.Skip, "send": client.Send}
-	run, ok := verbs[words[0]]
-	if !ok {
+	if !slices.Contains([]string{"health", "journal", "skip", "send"}, words[0]) {
 		o.Errorf("not a verb that is tested: %s", line)
 		return
 	}
 	var stdout, stderr bytes.Buffer
-	code := run(o.Context(), client.Process{Verb: words[0], Args: words[1:], Environ: o.environ, Stdout: &stdout, Stderr: &stderr})
+	code := cli.Run(o.Context(), &process.Process{Args: words, Environ: o.environ, Stdout: &stdout, Stderr: &stderr})
 	refused := slices.Contains(words, "recover") && strings.Contains(stderr.String(), "member")
-	if code != client.ExitOK && !refused || stdout.Len()+stderr.Len() == 0 {
+	if code != process.ExitOK && !refused || stdout.Len()+stderr.Len() == 0 {
 		o.Errorf("%s: code %d, %s%s", line, code, &stdout, &stderr)
 	}
 }

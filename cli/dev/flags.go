@@ -1,0 +1,146 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"layover/cli/process"
+)
+
+const (
+	defaultAddr = "127.0.0.1:9092"
+	// defaultHTTPAddr is not the daemon's own :9846: nothing on a laptop has
+	// to be open to the network it is in.
+	defaultHTTPAddr = "127.0.0.1:9846"
+)
+
+// Command returns the verb dev.
+func Command(p *process.Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "try it out on an embedded broker, without Kafka",
+		Long: `Starts an embedded Kafka-compatible broker with the topics delayed, ready and
+dead-letters, runs Layover on them, sends five sample records, and prints what
+comes out of ready until Ctrl-C. The broker is for a laptop, not for production.
+
+LAYOVER_* settings apply, but for the topics and those for single topics;
+settings that begin with KAFKA_ do not. LAYOVER_HTTP_ADDR is 127.0.0.1:9846 by
+default and LAYOVER_LOG_LEVEL is warn.
+
+Exit code: 0 when stopped, 1 if something went wrong, 2 if the command line or
+a setting is wrong.`,
+		Args: cobra.NoArgs,
+	}
+	f := addFlags(cmd)
+	p.AddEnvFile(cmd)
+	cmd.Run = p.Does("dev", func(ctx context.Context, _ []string) int {
+		ctx, stop := process.UntilStopped(ctx)
+		defer stop()
+		return dev(ctx, p, f)
+	})
+	return cmd
+}
+
+func addFlags(cmd *cobra.Command) *devFlags {
+	f := new(devFlags)
+	cmd.Flags().StringVar(&f.addr, "addr", defaultAddr, "let the broker listen on `HOST:PORT`; port 0 is\nany free port")
+	cmd.Flags().StringVar(&f.dataDir, "data-dir", "", "keep the broker's records in `DIR`, one process at\na time (default: layover/dev in the user's cache\nfolder)")
+	if err := cmd.MarkFlagDirname("data-dir"); err != nil {
+		panic(err) // there is such a flag
+	}
+	return f
+}
+
+// devFlags is the command line.
+type devFlags struct {
+	addr    string // host:port
+	dataDir string // empty: the default
+}
+
+// check returns the user's mistake.
+func (f *devFlags) check() error {
+	_, port, err := net.SplitHostPort(f.addr)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return fmt.Errorf("--addr %q: want host:port, the port 0 to 65535; example: --addr %s", f.addr, defaultAddr)
+	}
+	return nil
+}
+
+// dir is the data directory.
+func (f *devFlags) dir() (string, error) {
+	if f.dataDir != "" {
+		return f.dataDir, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no cache folder for the data: %w; choose a folder with --data-dir", err)
+	}
+	return filepath.Join(cache, "layover", "dev"), nil
+}
+
+// The topics, which the samples and the printed commands name.
+const (
+	ingressTopic = "delayed"
+	egressTopic  = "ready"
+	dlqTopic     = "dead-letters"
+)
+
+// compose returns the daemon's environment: the user's, but for the settings
+// that dev decides itself. ignored are the names that were set and do not apply.
+// Settings for single ingress topics do not: they are about other topics.
+func compose(environ []string, brokers string) (composed, ignored []string) {
+	own := []string{
+		"KAFKA_BROKERS=" + brokers,
+		"LAYOVER_INGRESS_TOPICS=" + ingressTopic,
+		"LAYOVER_EGRESS_TOPIC=" + egressTopic,
+		"LAYOVER_TOPIC_TARGETS=",
+		"LAYOVER_TOPIC_DELAYS=",
+		"LAYOVER_DLQ_TOPIC=" + dlqTopic,
+	}
+	defaults := []string{"LAYOVER_HTTP_ADDR=" + defaultHTTPAddr, "LAYOVER_LOG_LEVEL=warn"}
+	isOwn := func(name string) bool {
+		return strings.HasPrefix(name, "KAFKA_") || slices.ContainsFunc(own, func(pair string) bool { return isOf(pair, name) })
+	}
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		upper := strings.ToUpper(name)
+		switch {
+		case strings.TrimSpace(value) == "":
+		case isOwn(upper):
+			ignored = append(ignored, name)
+		case strings.HasPrefix(upper, "LAYOVER_"):
+			composed = append(composed, pair)
+			// A default beside the user's file would be two values for one setting.
+			defaults = slices.DeleteFunc(defaults, func(pair string) bool { return isOf(pair, upper) })
+		}
+	}
+	return slices.Concat(defaults, composed, own), ignored
+}
+
+// isOf reports whether a pair sets the variable name, or the one whose file name
+// names.
+func isOf(pair, name string) bool {
+	return strings.HasPrefix(pair, strings.TrimSuffix(name, "_FILE")+"=")
+}
+
+// userError is a mistake on the command line or in the environment.
+type userError struct{ error }
+
+func (e userError) Unwrap() error { return e.error }
+
+func isUserError(err error) bool {
+	_, ok := errors.AsType[userError](err)
+	return ok
+}

@@ -1,0 +1,126 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"layover/cli/health"
+	"layover/daemon"
+)
+
+const (
+	// startTimeout bounds every step of the start. After a kill the group
+	// waits for the former member, a session timeout of 10 s by default.
+	startTimeout = 30 * time.Second
+	readyEvery   = 20 * time.Millisecond
+	// patience is how long the samples are waited for before the commands are
+	// printed without them.
+	patience = 15 * time.Second
+)
+
+// stack is the daemon and the reader of its output, on the broker.
+type stack struct {
+	out    io.Writer // written by run's goroutine alone
+	log    *slog.Logger
+	addr   string // of the broker
+	web    string // where the daemon serves HTTP
+	cl     *kgo.Client
+	daemon *daemon.Daemon
+}
+
+// run runs the daemon and prints delivered records, until ctx ends or the daemon
+// fails. When it returns, both have ended.
+func (s *stack) run(ctx context.Context) error {
+	serving, stopServing := context.WithCancel(ctx)
+	var daemonErr error
+	ended := make(chan struct{})
+	go func() { // ended by stopServing, or by itself
+		defer close(ended)
+		daemonErr = s.daemon.Run(serving)
+	}()
+	reading, stopReading := context.WithCancel(context.Background())
+	arrivals := make(chan arrival, 64)       // a screenful: the rest waits in the broker
+	go watch(reading, s.cl, arrivals, s.log) // ended by stopReading
+
+	failed := s.serve(ctx, ended, arrivals)
+	stopServing()
+	<-ended
+	stopReading()
+	for a := range arrivals {
+		a.print(s.out)
+	}
+	if daemonErr != nil {
+		return daemonErr
+	}
+	return failed
+}
+
+// serve parks the samples once the daemon is ready, so that its start makes none
+// late, and prints delivered records.
+func (s *stack) serve(ctx context.Context, ended <-chan struct{}, arrivals <-chan arrival) error {
+	if err := s.awaitReady(ctx, ended); err != nil {
+		return err
+	}
+	waiting, err := park(ctx, s.cl)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "\nParked %d records in %s, due in 1 to %d s. Out of %s, with the time from due to read:\n\n",
+		samples, ingressTopic, samples, egressTopic)
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ended:
+			return nil
+		case <-timer.C:
+			if len(waiting) > 0 {
+				fmt.Fprintf(s.out, "\n%d of the samples are not out yet: the log on stderr may say why.\n", len(waiting))
+				clear(waiting)
+				printNext(s.out, s.addr, command(os.Args[0]))
+			}
+		case a := <-arrivals:
+			a.print(s.out)
+			if waiting[a.id] {
+				delete(waiting, a.id)
+				if len(waiting) == 0 {
+					printNext(s.out, s.addr, command(os.Args[0]))
+				}
+			}
+		}
+	}
+}
+
+// awaitReady waits until the daemon has its partitions, as its probe says.
+func (s *stack) awaitReady(ctx context.Context, ended <-chan struct{}) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	probe, err := health.ProbeURL(s.web, "/readyz")
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(readyEvery)
+	defer tick.Stop()
+	for {
+		notReady := health.Ask(ctx, probe, io.Discard)
+		if notReady == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ended:
+			return errors.New("layover ended while it started")
+		case <-ctx.Done():
+			return fmt.Errorf("layover is not ready: %w", notReady)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+// Package health is the verb health, which asks a running Layover how it is:
+//
+//	$ layover health --ready
+//	ok
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"layover/cli/process"
+	"layover/config"
+)
+
+const (
+	// timeout bounds the whole question. It is below the 5 s after which
+	// a container engine gives up on a health check by itself.
+	timeout = 3 * time.Second
+	// maxAnswerBytes bounds the printed part of an answer, in case something
+	// else listens there.
+	maxAnswerBytes = 64 << 10
+)
+
+// Command returns the verb health.
+func Command(p *process.Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "health",
+		Short: "ask a running Layover how it is",
+		Long: `Asks a running Layover at LAYOVER_HTTP_ADDR (default :9846) and prints the
+answer. Made for health checks in images without a shell. Only that setting is
+read: a mistake in another one makes no running process unhealthy.
+
+Exit code: 0 if the answer is 200, 1 if it is another or none comes within 3 s,
+2 if the command line or LAYOVER_HTTP_ADDR is wrong.`,
+		Args: cobra.NoArgs,
+	}
+	live := cmd.Flags().Bool("live", false, "ask whether its own loops move: /livez (the default)")
+	ready := cmd.Flags().Bool("ready", false, "ask whether it has read its partitions: /readyz")
+	p.AddEnvFile(cmd)
+	output := process.AddOutput(cmd, "an object: ok, url, status, answer, error")
+	cmd.Run = p.Does("health", func(ctx context.Context, _ []string) int {
+		if *live && *ready {
+			return p.FailUsage(errors.New("--live and --ready are two questions: ask one"))
+		}
+		url, err := probe(p, *ready)
+		if err != nil {
+			return p.FailUsage(err)
+		}
+		if output.JSON() {
+			err = askInJSON(ctx, url, p.Stdout)
+		} else {
+			err = Ask(ctx, url, p.Stdout)
+		}
+		if err != nil {
+			return p.Fail(err)
+		}
+		return process.ExitOK
+	})
+	return cmd
+}
+
+// probe returns the URL to ask. Only LAYOVER_HTTP_ADDR is read: a mistake in
+// another variable is not a reason to call a running process unhealthy.
+func probe(p *process.Process, ready bool) (string, error) {
+	if err := p.ReadEnvFiles(); err != nil {
+		return "", err
+	}
+	c, err := config.LoadClient(only(p.Environ, "LAYOVER_HTTP_ADDR", "LAYOVER_HTTP_ADDR_FILE"))
+	if err != nil {
+		return "", err
+	}
+	path := "/livez"
+	if ready {
+		path = "/readyz"
+	}
+	return ProbeURL(c.HTTPAddr, path)
+}
+
+// only returns the entries of environ for the variables of those names.
+func only(environ []string, names ...string) []string {
+	var found []string
+	for _, pair := range environ {
+		n, _, _ := strings.Cut(pair, "=")
+		if slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(n, name) }) {
+			found = append(found, pair)
+		}
+	}
+	return found
+}
+
+// ProbeURL is the URL of a probe of the Layover on this machine that listens on
+// that address. If that is every address, it means the machine itself.
+func ProbeURL(listen, path string) (string, error) {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "", fmt.Errorf("LAYOVER_HTTP_ADDR: %w", err)
+	}
+	if strings.Trim(port, "0") == "" {
+		return "", fmt.Errorf("LAYOVER_HTTP_ADDR %q: port 0 is any free port, and only the log of the process says which; set it to that port", listen)
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	// Not by concatenation: a URL escapes the zone of an IPv6 address.
+	probe := url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: path}
+	return probe.String(), nil
+}
+
+// answerFacts is an answer as -o json prints it. The names are documented.
+type answerFacts struct {
+	OK     bool   `json:"ok"`
+	URL    string `json:"url"`
+	Status int    `json:"status,omitempty"` // of HTTP, absent without an answer
+	Answer string `json:"answer"`
+	Error  string `json:"error,omitempty"`
+}
+
+// askInJSON prints the answer, or the error, and returns the error as Ask does.
+func askInJSON(ctx context.Context, url string, out io.Writer) error {
+	facts := answerFacts{URL: url}
+	var err error
+	if facts.Status, facts.Answer, err = ask(ctx, url); err != nil {
+		facts.Error = err.Error()
+	}
+	facts.OK = err == nil
+	return errors.Join(err, process.WriteJSON(out, facts))
+}
+
+// Ask prints the body of url's answer. An error is no answer, or one other than
+// 200. Proxies are not asked: the process is meant, not the network.
+func Ask(ctx context.Context, url string, out io.Writer) error {
+	_, answer, err := ask(ctx, url)
+	if answer != "" {
+		fmt.Fprintln(out, answer)
+	}
+	return err
+}
+
+// ask returns the status and the body of url's answer, without line ends behind
+// it.
+func ask(ctx context.Context, url string) (status int, answer string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return 0, "", fmt.Errorf("no answer from %s: %w; is Layover running, and is LAYOVER_HTTP_ADDR the same there?", url, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
+	if err != nil {
+		return resp.StatusCode, "", fmt.Errorf("answer of %s: %w", url, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s answers %s", url, resp.Status)
+	}
+	return resp.StatusCode, strings.TrimRight(string(body), "\n"), err
+}

@@ -1,0 +1,83 @@
+package health
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"layover/cli/clitest"
+	"layover/cli/process"
+)
+
+func TestHealthIsTheAnswerOfTheProbe(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/readyz" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		fmt.Fprintln(w, "this is", r.URL.Path)
+	}))
+	defer server.Close()
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		args, environ []string
+		code          int
+		stdout        string
+	}{
+		"live by default": {nil, nil, process.ExitOK, "this is /livez\n"},
+		"live":            {[]string{"--live"}, nil, process.ExitOK, "this is /livez\n"},
+		"not live":        {[]string{"--live=false", "--ready"}, nil, process.ExitRuntime, "this is /readyz\n"},
+		"ready":           {[]string{"--ready"}, nil, process.ExitRuntime, "this is /readyz\n"},
+		"other settings do not matter": {nil,
+			[]string{"KAFKA_BROKERS=?", "KAFKA_SASL_PASSWORD=x", "LAYOVER_LANES=none"}, process.ExitOK, "this is /livez\n"},
+		"a proxy does not matter": {nil, []string{"HTTP_PROXY=http://127.0.0.1:1"}, process.ExitOK, "this is /livez\n"},
+	}
+	for name, test := range tests {
+		for _, host := range []string{"", "0.0.0.0", "[::]", "127.0.0.1"} {
+			t.Run(name+" at "+host, func(t *testing.T) {
+				environ := append([]string{"LAYOVER_HTTP_ADDR=" + host + ":" + port}, test.environ...)
+				got := clitest.Call{Args: test.args, Environ: environ}.Do(t, Command)
+				if got.Code != test.code || got.Stdout != test.stdout {
+					t.Errorf("got %+v", got)
+				}
+			})
+		}
+	}
+}
+
+func TestHealthOfNothingIsAnError(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	got := clitest.Call{Environ: []string{"LAYOVER_HTTP_ADDR=" + addr}}.Do(t, Command)
+	if got.Code != process.ExitRuntime || got.Stdout != "" || !strings.Contains(got.Stderr, addr+"/livez") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestWrongUsageOfHealth(t *testing.T) {
+	tests := map[string]struct{ args, environ []string }{
+		"both questions":  {args: []string{"--live", "--ready"}},
+		"unknown flag":    {args: []string{"--alive"}},
+		"an operand":      {args: []string{"now"}},
+		"no port":         {environ: []string{"LAYOVER_HTTP_ADDR=localhost"}},
+		"any free port":   {environ: []string{"LAYOVER_HTTP_ADDR=:0"}},
+		"port of letters": {environ: []string{"LAYOVER_HTTP_ADDR=:http"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := clitest.Call{Args: test.args, Environ: test.environ}.Do(t, Command)
+			if got.Code != process.ExitUsage || got.Stdout != "" || got.Stderr == "" {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}

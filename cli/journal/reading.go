@@ -1,0 +1,166 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"layover/facts"
+	"layover/journal"
+	"layover/offsets"
+)
+
+// entry is one record of a journal, decoded.
+type entry struct {
+	*kgo.Record
+	said  facts.Record
+	bad   error  // why it has no facts: facts.ErrForeign, ErrDamaged or ErrNewer
+	whose string // the owner, "" for this partition in this group
+
+	above, runs int64
+	first, last int64 // finished offsets above its low offset
+}
+
+// scan reads the journal from its log start to its stable end. An error is f's, or one
+// of reading.
+func (p *partition) scan(ctx context.Context, b *brokers, f func(*entry) error) error {
+	at := p.journal
+	ends := map[int32][2]int64{at.Partition: {p.records.start, p.records.stable}}
+	var failed error
+	err := journal.Scan(ctx, b.opts, at.Topic, ends, func(_ int32, r *kgo.Record) error {
+		failed = f(p.read(r))
+		return failed
+	})
+	switch {
+	case failed != nil:
+		return failed
+	case err != nil && !denied(err):
+		return fmt.Errorf("reading its journal: %w", b.dials.Explain(err))
+	}
+	return b.explain(err, "reading its journal", "Read on topic "+at.Topic)
+}
+
+// read decodes a record as a restart would, and also those that a restart passes over.
+func (p *partition) read(r *kgo.Record) *entry {
+	e := &entry{Record: r}
+	if e.said, e.bad = facts.Read(r.Value); e.bad != nil {
+		return e
+	}
+	cluster := facts.Identity{Group: e.said.Group}
+	cluster.ClusterID, cluster.TopicID, cluster.Partition = p.id.ClusterID, e.said.TopicID, e.said.Partition
+	if !e.said.Of(cluster) { // its checksum is made with the other cluster's id
+		e.whose = "another cluster"
+	} else if e.bad = e.said.Sound(r.Value, p.id.ClusterID); e.bad != nil {
+		return e
+	}
+	e.bad = e.said.Each(func(from, to int64) {
+		if e.runs == 0 {
+			e.first = from
+		}
+		e.runs, e.above, e.last = e.runs+1, e.above+to-from, to-1
+	})
+	if e.whose == "" {
+		e.whose = p.whose(&e.said)
+	}
+	return e
+}
+
+// whose names the owner of a record of this cluster.
+func (p *partition) whose(r *facts.Record) string {
+	switch {
+	case r.Group != p.id.Group:
+		return fmt.Sprintf("group %.100q", r.Group)
+	case r.TopicID != p.id.TopicID:
+		return fmt.Sprintf("topic id %x, not of this topic", r.TopicID)
+	case r.Partition != p.id.Partition:
+		return fmt.Sprintf("partition %d", r.Partition)
+	}
+	return ""
+}
+
+// ours reports whether a restart may take the record in.
+func (e *entry) ours() bool { return e.bad == nil && e.whose == "" }
+
+// tally counts the records of a journal by kind.
+type tally struct {
+	records, bytes                  int64
+	snapshots                       int64 // complete ones, of this partition in this group
+	foreign, damaged, newer, others int64
+	// kept counts those of other owners, which are not deleted. keeper is the owner of
+	// the first one.
+	kept   int64
+	keeper string
+	newest uint64 // incarnation of the last record of this partition in this group, 0: none
+}
+
+func (t *tally) add(e *entry, group string) {
+	t.records++
+	t.bytes += int64(len(e.Value))
+	keeper := ""
+	switch {
+	case errors.Is(e.bad, facts.ErrForeign):
+		t.foreign++
+		keeper = "not a journal's"
+	case errors.Is(e.bad, facts.ErrNewer):
+		t.newer++
+		keeper = "of a newer release"
+	case e.bad != nil:
+		t.damaged++
+	case e.whose != "":
+		t.others++
+		if e.said.Group != group {
+			keeper = "of " + e.whose
+		}
+	default:
+		if e.said.Kind == facts.LastPart {
+			t.snapshots++
+		}
+		t.newest = e.said.Incarnation
+	}
+	if keeper != "" {
+		if t.kept++; t.kept == 1 {
+			t.keeper = keeper
+		}
+	}
+}
+
+// life is the sum of the records of one incarnation.
+type life struct {
+	incarnation uint64
+	union       *facts.Union
+	window      *offsets.Window
+	err         error // why the sum is not known
+
+	records, bytes int64
+	written        time.Time // timestamp of the last record
+}
+
+// begin returns the life of a commit, or of none, before the journal is read.
+func (p *partition) begin(incarnation uint64, w *offsets.Window, leaderEpoch int32, named offsets.Journal) *life {
+	id := p.id
+	id.Incarnation = incarnation
+	return &life{incarnation: incarnation, window: w, union: facts.NewUnion(id, w, leaderEpoch, p.log.End, named)}
+}
+
+// add takes in a record of this life, cut as the ingress log is now.
+func (l *life) add(e *entry, endOf facts.EndOf) {
+	l.records++
+	l.bytes += int64(len(e.Value))
+	l.written = e.Timestamp
+	if l.err == nil {
+		l.err = l.union.Add(e.Offset, e.Value, endOf)
+	}
+}
+
+// current returns the life of the group's commit, and the start of a restart before it
+// reads the journal. An error is why a restart would not begin.
+func (p *partition) current() (*life, offsets.Start, error) {
+	start, err := offsets.Resume(*p.committed, p.id.Identity, p.log)
+	if err != nil {
+		return nil, start, err
+	}
+	return p.begin(start.Incarnation, start.Window, start.LeaderEpoch, start.Journal), start, nil
+}

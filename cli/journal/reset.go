@@ -1,0 +1,153 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"layover/config"
+	"layover/offsets"
+)
+
+// forgotten is the knowledge that a reset gives up.
+type forgotten struct {
+	tally   tally
+	unread  error           // why the journal could not be read
+	window  *offsets.Window // the finished set of a restart, nil: not known
+	unknown error           // why
+	journal int64           // finished offsets in the journal alone
+}
+
+// reset makes one partition start anew. The commit comes first: after it no record of
+// the journal counts, deleted or not. Without a commit, the records keep the partition
+// from being read.
+func (c *command) reset(ctx context.Context, p *partition) error {
+	f := p.forget(ctx, c.brokers)
+	to, commits := c.startOf(p)
+	empty := p.records.start >= p.records.end
+	deletes := !empty && f.unread == nil && f.tally.kept == 0
+	if !commits && empty {
+		c.say("%s: LAYOVER_START_OFFSET is none, and its journal is empty: nothing to do\n", p)
+		return nil
+	}
+	c.say("%s: forgets its journal\n", p)
+	if commits {
+		c.sayCommit(p, f, to)
+	} else {
+		c.sayNone(p, f)
+	}
+	switch {
+	case f.unread != nil:
+		c.say("  deletes nothing, as it does not know what: %v\n", f.unread)
+	case f.tally.kept > 0:
+		c.say("  deletes nothing: of %s, %d are not this group's to delete, the first one %s\n", count(f.tally.records, "record"), f.tally.kept, f.tally.keeper)
+	case deletes:
+		c.say("  deletes the records of %s/%d below %d: %s\n", p.journal.Topic, p.Partition, p.records.end, f.tally.text())
+	}
+	if !commits && !deletes {
+		return errors.New("that is nothing at all: choose earliest or latest, or set the group's offset of this partition")
+	}
+	if c.execute {
+		if err := c.carryOut(ctx, p, to, commits, deletes); err != nil {
+			return err
+		}
+	}
+	c.done++
+	return nil
+}
+
+// startOf returns the start offset of a partition, false where none is set.
+func (c *command) startOf(p *partition) (to int64, commits bool) {
+	switch c.cfg.StartOffset {
+	case config.StartEarliest:
+		return p.log.Start, true
+	case config.StartLatest:
+		return p.log.End, true
+	}
+	return 0, false
+}
+
+// forget finds out what a reset gives up. An unreadable journal can be reset too: it may
+// be the reason for the reset.
+func (p *partition) forget(ctx context.Context, b *brokers) *forgotten {
+	f := &forgotten{}
+	if f.tally, f.unread = p.count(ctx, b); f.unread != nil {
+		f.unknown = errors.New("the journal cannot be read")
+		return f
+	}
+	l := p.begin(f.tally.newest, offsets.NewWindow(0), -1, offsets.Journal{})
+	if p.committed != nil {
+		if l, _, f.unknown = p.current(); f.unknown != nil {
+			return f
+		}
+	}
+	metadata := p.finished(l.window, 0)
+	if l.incarnation != 0 {
+		if _, _, f.unknown = p.union(ctx, b, l); f.unknown != nil {
+			return f
+		}
+	}
+	f.window, f.journal = l.window, p.finished(l.window, 0)-metadata
+	return f
+}
+
+// sayCommit prints the commit, and its effects on records.
+func (c *command) sayCommit(p *partition, f *forgotten, to int64) {
+	edge := "start"
+	if c.cfg.StartOffset == config.StartLatest {
+		edge = "end"
+	}
+	instead := "it has none now"
+	if p.committed != nil {
+		instead = fmt.Sprintf("in place of %d", p.committed.Offset)
+	}
+	c.say("  commits offset %d, the %s of its log, without metadata; %s\n", to, edge, instead)
+	if f.window == nil {
+		c.say("  how much of its log is delivered again, or never, is not known: %v\n", f.unknown)
+		return
+	}
+	c.say("  finished offsets of its log that are forgotten, and delivered again: %d of %d\n", p.finished(f.window, to), p.finished(f.window, 0))
+	low := max(f.window.Low(), p.log.Start)
+	if to > low {
+		done := p.finished(f.window, low) - p.finished(f.window, to)
+		c.say("  offsets of its log that are not finished, and never delivered: %d\n", to-low-done)
+	}
+}
+
+// sayNone prints the effects on a partition for which nothing is committed.
+func (c *command) sayNone(p *partition, f *forgotten) {
+	if p.committed == nil {
+		c.say("  commits nothing, as LAYOVER_START_OFFSET is none: the group's offset of this partition has to be set before Layover starts\n")
+	} else {
+		c.say("  commits nothing, as LAYOVER_START_OFFSET is none: offset %d stays, with its metadata\n", p.committed.Offset)
+	}
+	if f.window == nil {
+		c.say("  how much the journal alone has is not known: %v\n", f.unknown)
+		return
+	}
+	c.say("  finished offsets of its log that the journal alone has, and that are forgotten: %d of %d\n", f.journal, p.finished(f.window, 0))
+}
+
+// carryOut makes the commit and the deletion.
+func (c *command) carryOut(ctx context.Context, p *partition, to int64, commits, deletes bool) error {
+	if commits {
+		if err := c.brokers.commit(ctx, c.cfg.GroupID, p.TopicPartition, offsets.Committed{Offset: to, LeaderEpoch: -1}); err != nil {
+			return err
+		}
+		c.say("  done: the offset is committed\n")
+	}
+	if !deletes {
+		return nil
+	}
+	switch err := c.brokers.remove(ctx, p.journal, p.records.end); {
+	case err == nil:
+		c.say("  done: the records are deleted\n")
+	case denied(err) && commits:
+		c.say("  not deleted: %v; none of them counts any more all the same\n", err)
+	case commits:
+		return fmt.Errorf("%w; the offset is committed, and none of the records counts any more", err)
+	default:
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package journal
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"layover/cli/process"
+	"layover/offsets"
+)
+
+// Two damaged batches side by side, as one bad sector leaves them: the second begins where
+// the first says that it ends, and there is no way on past the first.
+func TestSkipGoesPastDamagedBatchesSideBySide(t *testing.T) {
+	good := sealed(func(*kmsg.RecordBatch) {})
+	seen := bytes.Clone(good)
+	seen[len(seen)-1] ^= 1
+	w := skipWorld(t, forging(good[16:], seen[16:]))
+	w.fill(0, 2)
+	w.appendRaw(good)
+	w.appendRaw(good)
+	w.fill(0, 1)
+	w.commit(0, 2, w.epoch, "")
+	if got := w.skip("delayed/0@2 --execute"); got.code != process.ExitOK || w.committed(0).Offset != 5 {
+		t.Errorf("no way on: %+v, committed %+v", got, w.committed(0))
+	}
+}
+
+// The log was truncated and written anew while all instances were stopped. What was
+// finished there is of the epoch before; skip says that it is of the epoch of the batch.
+func TestSkipTakesNothingThatWasWrittenAnewForFinished(t *testing.T) {
+	w := skipWorld(t)
+	w.fill(0, 6) // 0 to 5; 6 to 12 were there, and are gone
+	set := offsets.NewWindow(0)
+	set.FinishRange(6, 9)
+	id := w.id(0, 0xa1).Identity
+	w.commit(0, 0, w.epoch, offsets.Encode(set, id, offsets.Extension{Incarnation: 0xa1}, offsets.MaxMetadata).Metadata)
+	w.truncate(0, 10) // 6 to 15 are of a later epoch
+	got := w.skip("delayed/0@12 --execute")
+	if got.code != process.ExitOK {
+		t.Skipf("refused: %+v", got)
+	}
+	was := w.committed(0)
+	known, err := offsets.Decode(was.Metadata, id, was.Offset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if was.LeaderEpoch > w.epoch && known.Finished(7) {
+		t.Errorf("offset 7, which nobody has read in epoch %d, counts as finished in it: a restart never delivers it\n%s", was.LeaderEpoch, got.stdout)
+	}
+}

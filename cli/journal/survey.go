@@ -1,0 +1,137 @@
+package journal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"layover/facts"
+	"layover/offsets"
+)
+
+// partition is a partition of an ingress topic with its journal, as of the brokers.
+type partition struct {
+	offsets.TopicPartition                // of the ingress topic
+	id                     facts.Identity // without an incarnation
+	log                    offsets.Bounds // of the ingress topic
+
+	journal   offsets.TopicPartition
+	journalID offsets.TopicID
+	absent    bool   // the journal topic has no such partition yet
+	records   bounds // of the journal
+
+	committed *offsets.Committed // nil: none
+}
+
+// String names the partition as all messages do.
+func (p *partition) String() string { return fmt.Sprintf("%s/%d", p.Topic, p.Partition) }
+
+// survey asks about the selected partitions. Problems are of single topics and
+// partitions, which are left out; an error is of all.
+func (c *command) survey(ctx context.Context) (parts []*partition, problems []error, err error) {
+	ingress := c.cfg.IngressTopics
+	if c.topic != "" {
+		ingress = []string{c.topic}
+	}
+	var names []string
+	for _, name := range ingress {
+		names = append(names, name, c.cfg.JournalName(name))
+	}
+	cluster, topics, err := c.brokers.topics(ctx, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	committed, err := c.brokers.committed(ctx, c.cfg.GroupID)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range ingress {
+		some, err := c.surveyTopic(ctx, cluster, name, topics)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		for _, p := range some {
+			if p.records.err != nil {
+				problems = append(problems, fmt.Errorf("%s: log bounds: %w", p, p.records.err))
+				continue
+			}
+			if was, ok := committed[p.TopicPartition]; ok && was.Metadata != offsets.Unstarted {
+				p.committed = &was
+			}
+			parts = append(parts, p)
+		}
+	}
+	return parts, problems, nil
+}
+
+// surveyTopic returns the selected partitions of an ingress topic, without their
+// commits.
+func (c *command) surveyTopic(ctx context.Context, cluster, name string, topics map[string]topic) (parts []*partition, err error) {
+	journal := c.cfg.JournalName(name)
+	t, j := topics[name], topics[journal]
+	if err := c.present(name, "ingress topic", "create it, or check LAYOVER_INGRESS_TOPICS", t.err); err != nil {
+		return nil, err
+	}
+	if err := c.present(journal, "journal topic", fmt.Sprintf("Layover makes it when it runs with LAYOVER_JOURNAL=auto; "+
+		"check that LAYOVER_JOURNAL_TOPIC (%s) and the group (%s) are those it runs with", c.cfg.JournalTopic, c.cfg.GroupID), j.err); err != nil {
+		return nil, err
+	}
+	if c.partition >= t.partitions {
+		return nil, fmt.Errorf("--partition %d: ingress topic %q has the partitions 0 to %d", c.partition, name, t.partitions-1)
+	}
+	logs, err := c.brokers.bounds(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	records, err := c.brokers.bounds(ctx, journal)
+	if err != nil {
+		return nil, err
+	}
+	for n := range t.partitions {
+		if c.partition >= 0 && n != c.partition {
+			continue
+		}
+		p := c.partitionOf(cluster, offsets.TopicPartition{Topic: name, Partition: n}, topics)
+		p.take(logs, records)
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// partitionOf returns a partition without its bounds and its commit.
+func (c *command) partitionOf(cluster string, at offsets.TopicPartition, topics map[string]topic) *partition {
+	name := c.cfg.JournalName(at.Topic)
+	t, journal := topics[at.Topic], topics[name]
+	return &partition{
+		TopicPartition: at,
+		id:             facts.Identity{Identity: offsets.Identity{ClusterID: cluster, TopicID: t.id, Partition: at.Partition}, Group: c.cfg.GroupID},
+		journal:        offsets.TopicPartition{Topic: name, Partition: at.Partition}, journalID: journal.id, absent: at.Partition >= journal.partitions,
+	}
+}
+
+// take takes the partition's bounds. An unknown one is an error, and not 0.
+func (p *partition) take(logs, records map[int32]bounds) {
+	log, known := logs[p.Partition]
+	p.log = offsets.Bounds{Start: log.start, End: log.end}
+	ours, known2 := records[p.Partition]
+	p.records = ours
+	p.records.err = cmp.Or(log.err, ours.err)
+	if p.records.err == nil && (!known || !known2 && !p.absent) {
+		p.records.err = errNoAnswer
+	}
+}
+
+// present is nil if there is such a topic.
+func (c *command) present(name, what, mend string, err error) error {
+	switch {
+	case errors.Is(err, kerr.UnknownTopicOrPartition):
+		return fmt.Errorf("%s %q does not exist on %s: %s", what, name, c.brokers.seeds, mend)
+	case errors.Is(err, kerr.InvalidTopicException):
+		return fmt.Errorf("%s %.300q: no topic can have that name; set LAYOVER_JOURNAL_TOPIC", what, name)
+	}
+	return c.brokers.explain(err, fmt.Sprintf("%s %q", what, name), "Describe on topic "+name)
+}

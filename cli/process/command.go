@@ -1,0 +1,135 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Does makes f the work of a verb's command: f gets the operands and returns
+// the exit code.
+func (p *Process) Does(verb string, f func(ctx context.Context, operands []string) int) func(*cobra.Command, []string) {
+	return func(cmd *cobra.Command, operands []string) {
+		p.Verb = verb
+		p.code = f(cmd.Context(), operands)
+	}
+}
+
+// UntilStopped returns a context that ends with SIGTERM or SIGINT, for a verb
+// that runs until then. A second signal kills the process.
+func UntilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// Execute runs the command of root that p's arguments name, and returns the
+// exit code. An error of cobra's own is a mistake on the command line.
+func (p *Process) Execute(ctx context.Context, root *cobra.Command) int {
+	cobra.MousetrapHelpText = ""                // Windows' Explorer may start it as well
+	root.SetArgs(append([]string{}, p.Args...)) // nil would be the arguments of the test
+	root.SetOut(p.Out())
+	root.SetErr(p.Stderr)
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetGlobalNormalizationFunc(normalize)
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	// Else no verb is offered behind a flag of root. Only completion may find
+	// commands so: a verb would not see flags in front of it.
+	root.TraverseChildren = len(p.Args) > 0 && strings.HasPrefix(p.Args[0], cobra.ShellCompRequestCmd)
+	cmd, err := root.ExecuteContextC(ctx)
+	path := cmd.CommandPath()
+	switch {
+	case p.out.err != nil:
+		fmt.Fprintf(p.Stderr, "%s: stdout: %v\n", path, p.out.err)
+		return ExitRuntime
+	case err != nil:
+		_, words, _ := strings.Cut(path+" ", " ")
+		fmt.Fprintf(p.Stderr, "%s: %s\nSee '%s'.\n", path, strings.TrimSpace(err.Error()), strings.TrimSpace("layover help "+words))
+		return ExitUsage
+	}
+	return p.code
+}
+
+// Out returns stdout for cobra, whose errors Execute reports.
+func (p *Process) Out() io.Writer {
+	if p.out == nil {
+		p.out = &checked{Writer: p.Stdout}
+	}
+	return p.out
+}
+
+// checked remembers the first error of its writer: cobra prints help and does
+// not look at it.
+type checked struct {
+	io.Writer
+	err error
+}
+
+func (c *checked) Write(b []byte) (int, error) {
+	n, err := c.Writer.Write(b)
+	if c.err == nil {
+		c.err = err
+	}
+	return n, err
+}
+
+// normalize takes --o for --output.
+func normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == "o" {
+		name = outputFlag
+	}
+	return pflag.NormalizedName(name)
+}
+
+// NeedsAction makes cmd refuse a call without one of its actions. Flags of the
+// actions may stand before them, so that cmd knows them too.
+func NeedsAction(cmd *cobra.Command) {
+	KnowsFlagsOfActions(cmd)
+	cmd.Args = func(_ *cobra.Command, operands []string) error {
+		if len(operands) == 0 {
+			return fmt.Errorf("an action is missing: %s", actions(cmd))
+		}
+		return unknownAction(cmd, operands[0])
+	}
+	cmd.Run = func(*cobra.Command, []string) {} // Args refuses every call before
+}
+
+// OnlyActions refuses an operand of a command that has actions: it is none of
+// them.
+func OnlyActions(cmd *cobra.Command, operands []string) error {
+	if len(operands) == 0 {
+		return nil
+	}
+	return unknownAction(cmd, operands[0])
+}
+
+// KnowsFlagsOfActions gives cmd the flags of its actions. Without them cobra
+// takes the word behind such a flag for its value, and not for the action.
+func KnowsFlagsOfActions(cmd *cobra.Command) {
+	for _, action := range cmd.Commands() {
+		cmd.Flags().AddFlagSet(action.Flags())
+	}
+}
+
+func unknownAction(cmd *cobra.Command, word string) error {
+	return fmt.Errorf("unknown action %q: want %s", word, actions(cmd))
+}
+
+// actions are the names of cmd's actions: a, b or c.
+func actions(cmd *cobra.Command) string {
+	var names []string
+	for _, action := range cmd.Commands() {
+		names = append(names, action.Name())
+	}
+	slices.Sort(names)
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}

@@ -1,0 +1,66 @@
+package process
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// AddEnvFile adds --env-file to a verb that reads settings, and to its actions.
+func (p *Process) AddEnvFile(cmd *cobra.Command) {
+	const name = "env-file"
+	flags := cmd.Flags()
+	if cmd.HasSubCommands() {
+		flags = cmd.PersistentFlags()
+	}
+	flags.StringArrayVar(&p.EnvFiles, name, nil, "read settings from `FILE` too: lines of NAME=value;\nthe last of several wins, the environment over all")
+	must(cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)))
+}
+
+// Choice is the value of a flag that takes one of a few words, the first by
+// default.
+type Choice struct {
+	words  []string
+	chosen string
+}
+
+// String returns the chosen word.
+func (c *Choice) String() string { return c.chosen }
+
+// Type implements pflag.Value.
+func (c *Choice) Type() string { return "choice" }
+
+// Set chooses a word.
+func (c *Choice) Set(word string) error {
+	if !slices.Contains(c.words, word) {
+		return fmt.Errorf("want %s", strings.Join(c.words, " or "))
+	}
+	c.chosen = word
+	return nil
+}
+
+// Output is the form in which a verb prints facts.
+type Output struct{ Choice }
+
+const outputFlag = "output"
+
+// AddOutput adds -o to a command. fields names the fields of an object.
+func AddOutput(cmd *cobra.Command, fields string) *Output {
+	o := &Output{Choice{words: []string{"text", "json"}, chosen: "text"}}
+	cmd.Flags().VarP(o, outputFlag, "o", "print `FORM`: text for people, json for machines:\n"+fields)
+	must(cmd.RegisterFlagCompletionFunc(outputFlag, cobra.FixedCompletions(o.words, cobra.ShellCompDirectiveNoFileComp)))
+	return o
+}
+
+// JSON reports whether a machine reads the output.
+func (o *Output) JSON() bool { return o.chosen == "json" }
+
+// must takes errors of a program that contradicts itself: a missing flag, or one
+// completed twice.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

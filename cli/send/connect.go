@@ -1,0 +1,112 @@
+package send
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"layover/cli/kafka"
+)
+
+const (
+	// deliveryTimeout bounds how long a record is tried. kgo looks at it only
+	// between attempts, so stalled is above it, which is final.
+	deliveryTimeout = 6 * time.Second
+	stalled         = 8 * time.Second
+
+	// defaultBatchBytes is Kafka's own default of max.message.bytes, for
+	// brokers without an answer.
+	defaultBatchBytes = 1_048_588
+	// maxBatchBytes is the room for a batch in a request, of which brokers take
+	// 100 MiB.
+	maxBatchBytes = 99 << 20
+	// maxBufferedBytes bounds the records that wait for the brokers, unless
+	// two batches take more. At 1 MB/s they are through in deliveryTimeout.
+	maxBufferedBytes = 8 << 20
+	// maxInFlight bounds the records sent and not printed.
+	maxInFlight = 10_000
+)
+
+// connection is a client for the topic of one command line.
+type connection struct {
+	*kgo.Client
+	dials      *kafka.DialFailure
+	batchBytes int32 // at most in one batch, and so in one record
+}
+
+// connect returns a client for the topic, which the caller closes. It asks the
+// brokers for the topic first, so that a mistake is named before any record.
+func connect(ctx context.Context, o *options) (*connection, error) {
+	c := &connection{dials: new(kafka.DialFailure)}
+	common := kafka.Options(o.brokers, "layover-send", c.dials)
+	asking, err := kgo.NewClient(append(slices.Clip(common), kgo.RequestRetries(3))...)
+	if err != nil {
+		return nil, err
+	}
+	defer asking.Close()
+	ctx, cancel := context.WithTimeout(ctx, kafka.AskTimeout)
+	defer cancel()
+	admin := kadm.NewClient(asking)
+	if err := c.askTopic(ctx, admin, o); err != nil {
+		return nil, err
+	}
+	c.batchBytes = askBatchBytes(ctx, admin, o.topic)
+
+	c.Client, err = kgo.NewClient(append(slices.Clip(common),
+		kgo.RequiredAcks(kgo.AllISRAcks()),
+		// kgo's own linger of 10 ms gathers nothing here: one record has
+		// nothing to wait for, and many gather while requests are under way.
+		kgo.ProducerLinger(0),
+		kgo.ProducerBatchMaxBytes(c.batchBytes),
+		kgo.MaxBufferedRecords(maxInFlight),
+		kgo.MaxBufferedBytes(max(maxBufferedBytes, 2*int(c.batchBytes))),
+		kgo.RecordDeliveryTimeout(deliveryTimeout),
+	)...)
+	return c, err
+}
+
+// askTopic is nil if the topic is there.
+func (c *connection) askTopic(ctx context.Context, admin *kadm.Client, o *options) error {
+	brokers := strings.Join(o.brokers, ",")
+	topics, err := admin.ListTopics(ctx, o.topic)
+	if err != nil {
+		return fmt.Errorf("no answer from %s: %w; check --brokers or KAFKA_BROKERS", brokers, c.dials.Explain(err))
+	}
+	err = topics[o.topic].Err
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return fmt.Errorf("topic %q does not exist on %s: create it, or check --topic or LAYOVER_INGRESS_TOPICS", o.topic, brokers)
+	}
+	if err != nil {
+		return fmt.Errorf("topic %q on %s: %w; check --topic or LAYOVER_INGRESS_TOPICS", o.topic, brokers, err)
+	}
+	return nil
+}
+
+// askBatchBytes is the topic's max.message.bytes. A larger batch would be
+// refused as a whole, with all the records in it, and a smaller one would
+// refuse records that the topic takes. Without the right to ask it is the default.
+func askBatchBytes(ctx context.Context, admin *kadm.Client, topic string) int32 {
+	configs, err := admin.DescribeTopicConfigs(ctx, topic)
+	if err != nil {
+		return defaultBatchBytes
+	}
+	for _, entry := range configs {
+		for _, config := range entry.Configs {
+			if config.Key != "max.message.bytes" || config.Value == nil {
+				continue
+			}
+			if n, err := strconv.ParseInt(*config.Value, 10, 64); err == nil && n > 0 {
+				return int32(min(n, maxBatchBytes))
+			}
+		}
+	}
+	return defaultBatchBytes
+}

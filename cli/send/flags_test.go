@@ -1,0 +1,115 @@
+package send
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"layover/cli/clitest"
+	"layover/cli/process"
+	"layover/delay"
+)
+
+var someKafka = []string{"KAFKA_BROKERS=kafka:9092", "LAYOVER_INGRESS_TOPICS=first,second"}
+
+// parse reads a command line without a verb in front.
+func parse(p *process.Process) (*options, error) {
+	cmd := new(cobra.Command)
+	f := newFlags(cmd, p)
+	if err := cmd.ParseFlags(p.Args); err != nil {
+		return nil, err
+	}
+	return f.options(p, f.Args())
+}
+
+func TestWrongUsageOfSend(t *testing.T) {
+	tests := map[string]struct {
+		args    string // split at spaces; ~ is an empty one
+		environ []string
+		stderr  string
+	}{
+		"no value":               {"--delay 5s", someKafka, "a value is missing"},
+		"two values":             {"--delay 5s a b", someKafka, "one value"},
+		"neither delay nor at":   {"v", someKafka, "--delay or --at is missing"},
+		"bad delay":              {"v --delay soon", someKafka, `--delay "soon"`},
+		"empty delay":            {"v --delay ~", someKafka, "--delay"},
+		"at without a zone":      {"v --at 2030-01-01T00:00:00", someKafka, "--at"},
+		"at in seconds":          {"v --at 1893456000", someKafka, "looks like seconds"},
+		"empty at":               {"v --at ~", someKafka, "--at"},
+		"empty target":           {"v --delay 5s --to ~", someKafka, "--to"},
+		"bad target":             {"v --delay 5s --to a/b", someKafka, `--to "a/b"`},
+		"internal target":        {"v --delay 5s --to __x", someKafka, "internal"},
+		"header without a value": {"v --delay 5s --header n", someKafka, "NAME=VALUE"},
+		"header without a name":  {"v --delay 5s --header =v", someKafka, "NAME=VALUE"},
+		"our own header":         {"v --header X-Delay=5", someKafka, "--delay"},
+		"unknown flag":           {"v --delay 5s --wait", someKafka, "-wait"},
+		"a value like a flag":    {"--delay 5s -5", someKafka, "-5"},
+		"no brokers":             {"v --delay 5s --topic t", nil, "KAFKA_BROKERS"},
+		"no topic":               {"v --delay 5s --brokers b:1", nil, "LAYOVER_INGRESS_TOPICS"},
+		"bad brokers":            {"v --delay 5s --brokers b --topic t", nil, "--brokers"},
+		"bad topic":              {"v --delay 5s --brokers b:1 --topic a/b", nil, "--topic"},
+		"two topics":             {"v --delay 5s --brokers b:1 --topic a,b", nil, "one topic"},
+		"bad variable":           {"v --delay 5s", []string{"KAFKA_BROKERS=b", "LAYOVER_INGRESS_TOPICS=t"}, "KAFKA_BROKERS"},
+		"login asked for":        {"v --delay 5s", append([]string{"KAFKA_SASL_USERNAME=me"}, someKafka...), "KAFKA_SASL_USERNAME"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			args := strings.Split(test.args, " ")
+			for i, arg := range args {
+				args[i] = strings.ReplaceAll(arg, "~", "")
+			}
+			got := clitest.Call{Args: args, Environ: test.environ}.Do(t, Command)
+			if got.Code != process.ExitUsage || got.Stdout != "" || !strings.Contains(got.Stderr, test.stderr) {
+				t.Errorf("got %+v, want %q", got, test.stderr)
+			}
+		})
+	}
+}
+
+func TestFlagsWinOverVariables(t *testing.T) {
+	tests := map[string]struct {
+		args, environ []string
+		broker, topic string
+	}{
+		"variables":       {nil, someKafka, "kafka:9092", "first"},
+		"flags":           {[]string{"--brokers", "b:1", "--topic", "t"}, someKafka, "b:1", "t"},
+		"flags alone":     {[]string{"--brokers", "b:1", "--topic", "t"}, nil, "b:1", "t"},
+		"other nonsense":  {nil, append([]string{"LAYOVER_LANES=x", "LAYOVER_HTTP_ADDR=x"}, someKafka...), "kafka:9092", "first"},
+		"a bad variable":  {[]string{"--brokers", "b:1", "--topic", "t"}, []string{"KAFKA_BROKERS=x", "LAYOVER_INGRESS_TOPICS=a/b"}, "b:1", "t"},
+		"one of the both": {[]string{"--topic", "t"}, someKafka, "kafka:9092", "t"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o, err := parse(&process.Process{Args: append([]string{"--delay", "1s", "v"}, test.args...), Environ: test.environ})
+			if err != nil || len(o.brokers) != 1 || o.brokers[0] != test.broker || o.topic != test.topic {
+				t.Errorf("got %+v, %v", o, err)
+			}
+		})
+	}
+}
+
+// send prints the deadline that the server reads from the same record.
+func TestDueIsWhatTheServerReads(t *testing.T) {
+	targets, err := delay.NewTargets("ready", nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := delay.Rules{MaxDelay: 3650 * 24 * time.Hour, Targets: targets}
+	now := time.UnixMilli(1_772_370_000_123)
+	for _, args := range [][]string{
+		{"--delay", "0"}, {"--delay", "1500"}, {"--delay", "-5s"}, {"--delay", "100us"}, {"--delay", "1ms1ns"},
+		{"--delay", "1500.0ms"}, {"--delay", "P1DT2H"}, {"--delay", "1w"}, {"--delay", "PT1.0001S"},
+		{"--at", "2026-03-01T14:00:00.0001+01:00"}, {"--at", "1772370000001"}, {"--at", "0"},
+	} {
+		o, err := parse(&process.Process{Args: append(args, "v"), Environ: someKafka})
+		if err != nil {
+			t.Fatal(err)
+		}
+		decision, invalid := rules.Parse(o.headers, now.UnixMilli(), now.UnixMilli())
+		if invalid != nil || decision.DeadlineMs != o.dueMs(now) {
+			t.Errorf("%q: server %+v %v, printed %d", args, decision, invalid, o.dueMs(now))
+		}
+	}
+}
