@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"layover/cli/process"
 	"layover/config"
@@ -158,26 +159,29 @@ func (s *skipping) know(ctx context.Context) (*partition, error) {
 	if err != nil {
 		return nil, err
 	}
+	records, err := s.recordBounds(ctx, journal, topics[journal].err)
+	if err != nil {
+		return nil, err
+	}
 	p := s.partitionOf(cluster, s.TopicPartition, topics)
-	log, known := logs[s.Partition]
-	if !known {
-		log.err = errNoAnswer
+	if p.take(logs, records); p.records.err != nil {
+		return nil, fmt.Errorf("%s: log bounds: %w", p, p.records.err)
 	}
-	if log.err != nil {
-		return nil, fmt.Errorf("%s: log bounds: %w", p, log.err)
-	}
-	p.log = offsets.Bounds{Start: log.start, End: log.end}
 	was, ok := committed[s.TopicPartition]
 	if !ok {
 		return nil, fmt.Errorf("%s: group %s has no offset of it, so that nothing says what is finished: see 'layover help journal'", p, s.cfg.GroupID)
 	}
 	p.committed = &was
-	if topics[journal].err == nil {
-		records, err := s.brokers.bounds(ctx, journal)
-		if err != nil {
-			return nil, err
-		}
-		p.records = records[s.Partition]
-	}
 	return p, nil
+}
+
+// recordBounds asks for the bounds of a journal topic. One that is not there has none.
+func (s *skipping) recordBounds(ctx context.Context, journal string, err error) (map[int32]bounds, error) {
+	switch {
+	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.InvalidTopicException):
+		return nil, nil
+	case err != nil:
+		return nil, s.brokers.explain(err, fmt.Sprintf("journal topic %q", journal), "Describe on topic "+journal)
+	}
+	return s.brokers.bounds(ctx, journal)
 }

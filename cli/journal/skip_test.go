@@ -265,6 +265,38 @@ func TestSkipCommitsNothingWithoutItsLetter(t *testing.T) {
 	}
 }
 
+// TestSkipCommitsNothingWithoutTheJournal: taken for empty, it would make a restart deliver
+// again all that it alone has.
+func TestSkipCommitsNothingWithoutTheJournal(t *testing.T) {
+	for name, test := range map[string]struct {
+		key   kmsg.Key
+		fault kerr.Error
+		why   string
+	}{
+		"its log bounds are not known": {kmsg.ListOffsets, *kerr.KafkaStorageError, "delayed/0: log bounds: KAFKA_STORAGE_ERROR"},
+		"it may not be described":      {kmsg.Metadata, *kerr.TopicAuthorizationFailed, "allow Describe on topic " + "delayed.layover-delayed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := skipWorld(t)
+			w.fill(0, 20_000)
+			w.bomb(0)
+			e := w.tenure(0, 0xa1)
+			e.finish(51, 15_000)
+			e.commit()
+			before := *w.committed(0)
+			fault := w.fault(test.key, kfake.Fault{Topic: "delayed.layover-delayed", Err: &test.fault})
+			w.refuses(w.skip("delayed/0@20000 --execute"), test.why)
+			if *w.committed(0) != before || w.letter() != nil {
+				t.Error("something was done")
+			}
+			fault.Remove()
+			if got := w.skip("delayed/0@20000 --execute"); got.code != process.ExitOK {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
 // TestSkipMakesRoomForWhatItLeavesOut: without it in the commit the partition would stop
 // there again.
 func TestSkipMakesRoomForWhatItLeavesOut(t *testing.T) {
