@@ -121,9 +121,9 @@ func (s *spread) end(in *instance, within time.Duration) {
 
 func TestRandomDelaysOverTenMinutesRepeatNoMoreThanTheirBound(t *testing.T) {
 	t.Parallel()
-	n, kills, over := 500_000, 10, 10*time.Minute
-	if testing.Short() {
-		n, kills, over = 60_000, 3, 3*time.Minute
+	n, kills, over := 60_000, 3, 3*time.Minute
+	if long() {
+		n, kills, over = 500_000, 10, 10*time.Minute
 	}
 	inBubble(t, func(w *world) {
 		start := func() *instance { // a static member takes its place again at once
@@ -190,7 +190,7 @@ func TestAJournalThatIsAwayForAMinuteHoldsNothingUp(t *testing.T) {
 		"it refuses records":      func(w *world, until time.Time) { w.refuseJournalUntil(until, kerr.InvalidRecord) },
 		"it does not answer":      (*world).silenceJournalUntil,
 	} {
-		if testing.Short() && name != "it does not answer" { // with the race detector half a minute each
+		if !long() && name != "it does not answer" { // with the race detector half a minute each
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -86,8 +86,12 @@ func TestALatePartitionOfATopicThatIsMadeAgainIsReadFromItsStart(t *testing.T) {
 // off, or it leaves and comes back.
 func TestRebalancesAtEachInstantOfALoadingLoseNothing(t *testing.T) {
 	t.Parallel()
+	step := 810 * time.Millisecond
+	if long() {
+		step = 270 * time.Millisecond
+	}
 	for _, what := range []string{"join", "cut", "leave"} {
-		for at := time.Duration(0); at < 7*time.Second; at += 270 * time.Millisecond {
+		for at := time.Duration(0); at < 7*time.Second; at += step {
 			t.Run(fmt.Sprint(what, at), func(t *testing.T) {
 				inBubble(t, func(w *world) {
 					w.dial = slow(w.dial, time.Millisecond)

@@ -66,9 +66,9 @@ func TestAFloodOfNamesTakesAShareOfASmallBound(t *testing.T) {
 		in.ready()
 		w.sendTo(ingress, 1, "healthy", header("x-deliver-to", "jobs.healthy"))
 		w.arrives("jobs.healthy", 1, 5*time.Second)
-		invented := 50_000
-		if testing.Short() {
-			invented = 15_000
+		invented := 15_000
+		if long() {
+			invented = 50_000
 		}
 		w.sendMany(0, 0, invented, func(i int) []kgo.RecordHeader {
 			return []kgo.RecordHeader{header("x-deliver-to", fmt.Sprint("jobs.", i))}

@@ -109,8 +109,10 @@ func rigRange(usual int) (from uint64, n int) {
 		return *rigFrom, *rigSeeds
 	case testing.Short():
 		return *rigFrom, 1
+	case long():
+		return *rigFrom, usual
 	}
-	return *rigFrom, usual
+	return *rigFrom, 2
 }
 
 // eachSeed runs seeds side by side, and what each returns one after the other.

@@ -43,6 +43,10 @@ const (
 	dlq     = "dead-letters"
 )
 
+// long says whether tests play their scenario at full length: LAYOVER_TEST_LONG is set, and
+// -short is not given.
+func long() bool { return os.Getenv("LAYOVER_TEST_LONG") != "" && !testing.Short() }
+
 // inBubble runs f with a broker that has the usual topics.
 func inBubble(t *testing.T, f func(w *world)) {
 	t.Helper()

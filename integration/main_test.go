@@ -103,11 +103,12 @@ func need[T any](t *testing.T, part func() (T, error)) T {
 	return v
 }
 
-// long skips a test that takes more than some seconds, where -short is given.
+// long skips a test that takes more than some seconds, where LAYOVER_TEST_LONG is not set or
+// -short is given.
 func long(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("skipped: it takes long, and -short is given")
+	if os.Getenv("LAYOVER_TEST_LONG") == "" || testing.Short() {
+		t.Skip("skipped: it takes long, and LAYOVER_TEST_LONG is not set")
 	}
 }
 

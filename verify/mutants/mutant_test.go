@@ -127,6 +127,7 @@ func TestEveryMutantAppliesAndCompiles(t *testing.T) {
 	ms, root := all(t)
 	for _, m := range ms {
 		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
 			overlay, err := m.overlay(root, t.TempDir())
 			if err != nil {
 				t.Fatal(err)
