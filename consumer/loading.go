@@ -75,11 +75,14 @@ type beginning struct {
 	stage   stage
 	fetched bool // what is committed is known, or that nothing is
 	was     *offsets.Committed
-	asked   bool      // an answer is awaited
-	due     time.Time // of the next question
-	err     error     // the last one
-	told    string    // of err, what the table says
-	checked bool      // its leader epoch is
+	// outdated: the topic may have been deleted and made again since its committed offset
+	// was told, so that the offset is asked for once more, by the id that bounds came with.
+	outdated bool
+	asked    bool      // an answer is awaited
+	due      time.Time // of the next question
+	err      error     // the last one
+	told     string    // of err, what the table says
+	checked  bool      // its leader epoch is
 
 	code   Reason // why it is not to be read
 	reason string
@@ -231,6 +234,7 @@ func (l *loading) askBounds(ctx context.Context, parts []*beginning) {
 
 func (l *loading) bounded(b *beginning, at cluster.Bounds) {
 	if at.Err != nil {
+		b.outdated = true
 		l.again(b, at.Err)
 		return
 	}
@@ -240,6 +244,7 @@ func (l *loading) bounded(b *beginning, at cluster.Bounds) {
 		b.next(unchecked)
 		return
 	}
+	b.outdated = b.outdated || b.id.TopicID != (offsets.TopicID{}) && b.id.TopicID != id.TopicID
 	b.at, b.id = at, facts.Identity{Identity: id, Group: l.c.cfg.Group}
 	b.StableEnd, b.TopicID, b.ClusterID = at.Stable, at.TopicID, at.ClusterID
 	l.located(b)
@@ -248,7 +253,7 @@ func (l *loading) bounded(b *beginning, at cluster.Bounds) {
 // located goes on with a partition whose bounds are known.
 func (l *loading) located(b *beginning) {
 	switch {
-	case !b.fetched:
+	case !b.fetched || b.outdated:
 		b.next(unfetched)
 	case b.was == nil || b.was.Metadata == offsets.Unstarted:
 		b.next(startless)
