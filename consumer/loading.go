@@ -38,7 +38,7 @@ const (
 type loading struct {
 	c       *Consumer
 	began   time.Time
-	tenures []Tenure // of all its partitions
+	tenures []offsets.Assignment // of all its partitions
 	open    map[offsets.TopicPartition]*beginning
 	answers chan func() // what a question came to; its goroutine runs them
 	asking  sync.WaitGroup
@@ -67,7 +67,7 @@ const (
 
 // beginning is a partition on its way to the handler.
 type beginning struct {
-	Assigned
+	facts.Assigned
 	id    facts.Identity
 	at    cluster.Bounds
 	named offsets.Journal // what its commit names
@@ -99,7 +99,7 @@ func (c *Consumer) newLoading(fetched map[offsets.TopicPartition]int32) *loading
 			continue
 		}
 		o.loading = true
-		b := &beginning{Assigned: Assigned{Tenure: o.Tenure}}
+		b := &beginning{Assigned: facts.Assigned{Assignment: o.Assignment}}
 		if epoch, ok := fetched[tp]; ok {
 			b.fetched = true
 			if was, ok := c.committed[tp]; ok {
@@ -108,7 +108,7 @@ func (c *Consumer) newLoading(fetched map[offsets.TopicPartition]int32) *loading
 			}
 		}
 		l.open[tp] = b
-		l.tenures = append(l.tenures, o.Tenure)
+		l.tenures = append(l.tenures, o.Assignment)
 	}
 	return l
 }
@@ -140,7 +140,7 @@ func (l *loading) live() bool {
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
 	for tp, b := range l.open {
-		if l.c.row(b.Tenure) == nil {
+		if l.c.row(b.Assignment) == nil {
 			delete(l.open, tp)
 		}
 	}
@@ -376,7 +376,7 @@ func (l *loading) say(now time.Time) {
 			continue
 		}
 		b.told = err.Error()
-		l.c.notBegun(b.Tenure, b.told)
+		l.c.notBegun(b.Assignment, b.told)
 		l.c.cfg.Log.Debug("partition cannot be begun, trying again", "topic", b.Topic, "partition", b.Partition, "err", err)
 	}
 }
