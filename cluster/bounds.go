@@ -226,30 +226,56 @@ func listBounds(ctx context.Context, broker *kgo.Broker, out Located) {
 }
 
 func listOffsets(ctx context.Context, broker *kgo.Broker, parts []offsets.TopicPartition, timestamp int64, isolation int8) (map[offsets.TopicPartition]kmsg.ListOffsetsResponseTopicPartition, error) {
-	req := kmsg.NewPtrListOffsetsRequest()
-	req.ReplicaID = -1
-	req.IsolationLevel = isolation
-	for _, name := range topicsOf(parts) {
-		t := kmsg.NewListOffsetsRequestTopic()
-		t.Topic = name
-		for _, at := range parts {
-			if at.Topic == name {
-				p := kmsg.NewListOffsetsRequestTopicPartition()
-				p.Partition, p.Timestamp = at.Partition, timestamp
-				t.Partitions = append(t.Partitions, p)
-			}
-		}
-		req.Topics = append(req.Topics, t)
-	}
-	resp, err := broker.RetriableRequest(ctx, req)
+	resp, err := broker.RetriableRequest(ctx, listOffsetsRequest(parts, timestamp, isolation))
 	if err != nil {
 		return nil, err
 	}
+	return listedOffsets(resp.(*kmsg.ListOffsetsResponse)), nil
+}
+
+// Ends asks once where logs end, at the leaders that the client knows. A partition
+// without an answer is left out; err may be of one of several brokers.
+func Ends(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartition) (ends map[offsets.TopicPartition]int64, err error) {
+	resp, err := listOffsetsRequest(parts, atEnd, uncommitted).RequestWith(ctx, cl)
+	if resp == nil {
+		return nil, err
+	}
+	ends = make(map[offsets.TopicPartition]int64, len(parts))
+	for at, p := range listedOffsets(resp) {
+		if p.ErrorCode == 0 {
+			ends[at] = p.Offset
+		}
+	}
+	return ends, err
+}
+
+func listOffsetsRequest(parts []offsets.TopicPartition, timestamp int64, isolation int8) *kmsg.ListOffsetsRequest {
+	req := kmsg.NewPtrListOffsetsRequest()
+	req.ReplicaID = -1
+	req.IsolationLevel = isolation
+	byTopic := make(map[string]int)
+	for _, at := range parts {
+		i, ok := byTopic[at.Topic]
+		if !ok {
+			i = len(req.Topics)
+			byTopic[at.Topic] = i
+			t := kmsg.NewListOffsetsRequestTopic()
+			t.Topic = at.Topic
+			req.Topics = append(req.Topics, t)
+		}
+		p := kmsg.NewListOffsetsRequestTopicPartition()
+		p.Partition, p.Timestamp = at.Partition, timestamp
+		req.Topics[i].Partitions = append(req.Topics[i].Partitions, p)
+	}
+	return req
+}
+
+func listedOffsets(resp *kmsg.ListOffsetsResponse) map[offsets.TopicPartition]kmsg.ListOffsetsResponseTopicPartition {
 	out := make(map[offsets.TopicPartition]kmsg.ListOffsetsResponseTopicPartition)
-	for _, t := range resp.(*kmsg.ListOffsetsResponse).Topics {
+	for _, t := range resp.Topics {
 		for _, p := range t.Partitions {
 			out[offsets.TopicPartition{Topic: t.Topic, Partition: p.Partition}] = p
 		}
 	}
-	return out, nil
+	return out
 }

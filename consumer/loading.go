@@ -27,53 +27,53 @@ const (
 	askTimeout = 5 * time.Second
 )
 
-// loading finds out where the partitions of one assignment begin. Each goes its own way
-// through the stages, so that one that is sick holds up no other:
+// loading finds out where some partitions begin. Each goes its own way through the stages,
+// so that one that is sick holds up no other:
 //
-//	unbounded ─► unfetched ─► startless ─► restoring ─► unchecked ─► ready
-//	  id, log      committed     start       journal      leader
-//	  bounds       offset        offset                   epoch
+//	needsBounds ─► needsOffset ─► needsStart ─► needsJournal ─► needsEpoch ─► ready
+//	  id, log       committed      start          journal         leader
+//	  bounds        offset         offset                         epoch
 //
-// Its goroutine owns the beginnings. It ends when all are ready, stopped or revoked.
+// Its goroutine owns the partitions. It ends when all are ready, stopped or revoked.
 type loading struct {
-	c       *Consumer
-	began   time.Time
-	tenures []offsets.Assignment // of all its partitions
-	open    map[offsets.TopicPartition]*beginning
-	answers chan func() // what a question came to; its goroutine runs them
-	asking  sync.WaitGroup
-	over    chan struct{} // closed when run has ended
+	loader      *loader
+	began       time.Time
+	assignments []offsets.Assignment // of all its partitions
+	open        map[offsets.TopicPartition]*partition
+	answers     chan func() // what a question came to; its goroutine runs them
+	asking      sync.WaitGroup
+	over        chan struct{} // closed when run has ended
 	// starting: it is being asked where partitions without an offset start, which is asked
 	// next at startDue where no partition has come so far.
 	starting bool
 	startDue time.Time
 
-	// Under Consumer.mu: what is ready, until load takes it; then late is set, and what
-	// becomes ready enters through the poll loop.
-	ready []*beginning
+	// Under loader.mu: the partitions that are ready, until load takes them; then late is
+	// set, and those that become ready enter through the poll loop.
+	ready []*partition
 	late  bool
 }
 
-// stage is what a beginning waits for.
+// stage is what a partition waits for.
 type stage uint8
 
 const (
-	unbounded stage = iota // topic id and log bounds
-	unfetched              // what the group has committed
-	startless              // a start, because nothing is committed
-	restoring              // what its journal says
-	unchecked              // whether the log still is the one that was read
+	needsBounds  stage = iota // topic id and log bounds
+	needsOffset               // the group's committed offset
+	needsStart                // a start, because nothing is committed
+	needsJournal              // what its journal says
+	needsEpoch                // whether the log still is the one that was read
 )
 
-// beginning is a partition on its way to the handler.
-type beginning struct {
+// partition is one assigned partition on its way to the handler.
+type partition struct {
 	facts.Assigned
 	id    facts.Identity
 	at    cluster.Bounds
 	named offsets.Journal // what its commit names
 
 	stage   stage
-	fetched bool // what is committed is known, or that nothing is
+	fetched bool // the committed offset is known, or that there is none
 	was     *offsets.Committed
 	// outdated: the topic may have been deleted and made again since its committed offset
 	// was told, so that the offset is asked for once more, by the id that bounds came with.
@@ -88,27 +88,12 @@ type beginning struct {
 	reason string
 }
 
-// newLoading begins with what the client fetched. A partition that is assigned and not
-// in it is asked about here: the client leaves it alone after an error.
-func (c *Consumer) newLoading(fetched map[offsets.TopicPartition]int32) *loading {
-	l := &loading{c: c, began: time.Now(), open: make(map[offsets.TopicPartition]*beginning), answers: make(chan func()), over: make(chan struct{})}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for tp, o := range c.table {
-		if o.loaded || o.loading || o.stopped != "" && !o.trying {
-			continue
-		}
-		o.loading = true
-		b := &beginning{Assigned: facts.Assigned{Assignment: o.Assignment}}
-		if epoch, ok := fetched[tp]; ok {
-			b.fetched = true
-			if was, ok := c.committed[tp]; ok {
-				was.LeaderEpoch = epoch
-				b.was = &was
-			}
-		}
-		l.open[tp] = b
-		l.tenures = append(l.tenures, o.Assignment)
+// newLoading returns a loading of partitions that nobody else loads. run begins it.
+func newLoading(d *loader, parts []*partition) *loading {
+	l := &loading{loader: d, began: time.Now(), open: make(map[offsets.TopicPartition]*partition), answers: make(chan func()), over: make(chan struct{})}
+	for _, p := range parts {
+		l.open[p.TopicPartition] = p
+		l.assignments = append(l.assignments, p.Assignment)
 	}
 	return l
 }
@@ -137,10 +122,8 @@ func (l *loading) run(ctx context.Context) {
 
 // live lets go of what is not assigned any more, and says whether anything is left.
 func (l *loading) live() bool {
-	l.c.mu.Lock()
-	defer l.c.mu.Unlock()
-	for tp, b := range l.open {
-		if l.c.row(b.Assignment) == nil {
+	for tp, p := range l.open {
+		if !l.loader.table.is(p.Assignment) {
 			delete(l.open, tp)
 		}
 	}
@@ -151,16 +134,16 @@ func (l *loading) live() bool {
 // without an answer from anybody.
 func (l *loading) turn(ctx context.Context, now time.Time) (more bool) {
 	l.say(now)
-	var by [unchecked + 1][]*beginning
-	for _, b := range l.open {
-		if !b.asked && !now.Before(b.due) {
-			by[b.stage] = append(by[b.stage], b)
+	var by [needsEpoch + 1][]*partition
+	for _, p := range l.open {
+		if !p.asked && !now.Before(p.due) {
+			by[p.stage] = append(by[p.stage], p)
 		}
 	}
-	for stage, ask := range [...]func(context.Context, []*beginning){l.askBounds, l.askCommitted, l.askStarts, l.restore, l.askEpochs} {
+	for stage, ask := range [...]func(context.Context, []*partition){l.askBounds, l.askCommitted, l.askStarts, l.restore, l.askEpochs} {
 		if len(by[stage]) > 0 {
-			for _, b := range by[stage] {
-				b.asked = true
+			for _, p := range by[stage] {
+				p.asked = true
 			}
 			ask(ctx, by[stage])
 		}
@@ -168,8 +151,8 @@ func (l *loading) turn(ctx context.Context, now time.Time) (more bool) {
 	if l.mayStart(now) {
 		l.askStarts(ctx, nil)
 	}
-	for _, b := range l.open {
-		more = more || !b.asked && !now.Before(b.due)
+	for _, p := range l.open {
+		more = more || !p.asked && !now.Before(p.due)
 	}
 	return more
 }
@@ -180,8 +163,8 @@ func (l *loading) mayStart(now time.Time) bool {
 	if l.starting || now.Before(l.startDue) || now.Sub(l.began) < loadGrace {
 		return false
 	}
-	for _, b := range l.open {
-		if b.stage == unbounded && b.fetched && b.was == nil {
+	for _, p := range l.open {
+		if p.stage == needsBounds && p.fetched && p.was == nil {
 			return true
 		}
 	}
@@ -200,31 +183,31 @@ func (l *loading) tell(ctx context.Context, took func()) {
 	}
 }
 
-// again notes why a question has to be asked again.
-func (l *loading) again(b *beginning, err error) {
-	b.asked, b.err = false, err
-	retry := loadRetry
+// retry notes why a question has to be asked again.
+func (l *loading) retry(p *partition, err error) {
+	p.asked, p.err = false, err
+	wait := loadRetry
 	if time.Since(l.began) >= loadGrace {
-		retry = sickRetry
+		wait = sickRetry
 	}
-	b.due = time.Now().Add(retry)
+	p.due = time.Now().Add(wait)
 }
 
 // next moves a partition on to a stage.
-func (b *beginning) next(s stage) { b.stage, b.asked, b.err, b.due = s, false, nil, time.Time{} }
+func (p *partition) next(s stage) { p.stage, p.asked, p.err, p.due = s, false, nil, time.Time{} }
 
 // askBounds asks for cluster, topic ids and log bounds.
-func (l *loading) askBounds(ctx context.Context, parts []*beginning) {
+func (l *loading) askBounds(ctx context.Context, parts []*partition) {
 	names := make([]offsets.TopicPartition, len(parts))
-	for i, b := range parts {
-		names[i] = b.TopicPartition
+	for i, p := range parts {
+		names[i] = p.TopicPartition
 	}
 	l.ask(func() {
-		cluster.AskBounds(ctx, l.c.client, names, func(found cluster.Located) {
+		cluster.AskBounds(ctx, l.loader.client, names, func(found cluster.Located) {
 			l.tell(ctx, func() {
 				for tp, at := range found {
-					if b := l.open[tp]; b != nil {
-						l.bounded(b, at)
+					if p := l.open[tp]; p != nil {
+						l.bounded(p, at)
 					}
 				}
 			})
@@ -232,86 +215,86 @@ func (l *loading) askBounds(ctx context.Context, parts []*beginning) {
 	})
 }
 
-func (l *loading) bounded(b *beginning, at cluster.Bounds) {
+func (l *loading) bounded(p *partition, at cluster.Bounds) {
 	if at.Err != nil {
-		b.outdated = true
-		l.again(b, at.Err)
+		p.outdated = true
+		l.retry(p, at.Err)
 		return
 	}
-	id := offsets.Identity{ClusterID: at.ClusterID, TopicID: at.TopicID, Partition: b.Partition}
-	if b.Facts != nil && id == b.id.Identity { // only its leader was asked for
-		b.at = at
-		b.next(unchecked)
+	id := offsets.Identity{ClusterID: at.ClusterID, TopicID: at.TopicID, Partition: p.Partition}
+	if p.Facts != nil && id == p.id.Identity { // only its leader was asked for
+		p.at = at
+		p.next(needsEpoch)
 		return
 	}
-	b.outdated = b.outdated || b.id.TopicID != (offsets.TopicID{}) && b.id.TopicID != id.TopicID
-	b.at, b.id = at, facts.Identity{Identity: id, Group: l.c.cfg.Group}
-	b.StableEnd, b.TopicID, b.ClusterID = at.Stable, at.TopicID, at.ClusterID
-	l.located(b)
+	p.outdated = p.outdated || p.id.TopicID != (offsets.TopicID{}) && p.id.TopicID != id.TopicID
+	p.at, p.id = at, facts.Identity{Identity: id, Group: l.loader.group.name}
+	p.StableEnd, p.TopicID, p.ClusterID = at.Stable, at.TopicID, at.ClusterID
+	l.located(p)
 }
 
 // located goes on with a partition whose bounds are known.
-func (l *loading) located(b *beginning) {
+func (l *loading) located(p *partition) {
 	switch {
-	case !b.fetched || b.outdated:
-		b.next(unfetched)
-	case b.was == nil || b.was.Metadata == offsets.Unstarted:
-		b.next(startless)
+	case !p.fetched || p.outdated:
+		p.next(needsOffset)
+	case p.was == nil || p.was.Metadata == offsets.Unstarted:
+		p.next(needsStart)
 	default:
-		l.resume(b)
+		l.resume(p)
 	}
 }
 
 // resume decides where a partition goes on that has a committed offset, or why it cannot.
-func (l *loading) resume(b *beginning) {
-	from, err := offsets.Resume(*b.was, b.id.Identity, offsets.Bounds{Start: b.at.Start, End: b.at.End})
+func (l *loading) resume(p *partition) {
+	from, err := offsets.Resume(*p.was, p.id.Identity, offsets.Bounds{Start: p.at.Start, End: p.at.End})
 	switch {
 	case errors.Is(err, offsets.ErrBeyondEnd):
-		l.refuse(b, Truncated, fmt.Sprintf("%v: the log was truncated or is another one; set the group's offset for this partition, then restart", err))
+		l.refuse(p, Truncated, fmt.Sprintf("%v: the log was truncated or is another one; set the group's offset for this partition, then restart", err))
 		return
 	case err != nil:
-		l.refuse(b, NewerVersion, fmt.Sprintf("its committed metadata cannot be read by this version: %v", err))
+		l.refuse(p, NewerVersion, fmt.Sprintf("its committed metadata cannot be read by this version: %v", err))
 		return
 	}
-	l.c.sayStart(b.TopicPartition, b.was.Offset, from)
-	b.Window, b.Next, b.LeaderEpoch = from.Window, from.Next, from.LeaderEpoch
-	b.id.Incarnation, b.named = from.Incarnation, from.Journal
-	b.next(restoring)
+	l.loader.sayStart(p.TopicPartition, p.was.Offset, from)
+	p.Window, p.Next, p.LeaderEpoch = from.Window, from.Next, from.LeaderEpoch
+	p.id.Incarnation, p.named = from.Incarnation, from.Journal
+	p.next(needsJournal)
 }
 
 // start begins a partition without a committed offset at one.
-func (l *loading) start(b *beginning, offset int64) {
-	b.Window, b.Next, b.LeaderEpoch = offsets.NewWindow(offset), offset, -1
-	b.next(restoring)
+func (l *loading) start(p *partition, offset int64) {
+	p.Window, p.Next, p.LeaderEpoch = offsets.NewWindow(offset), offset, -1
+	p.next(needsJournal)
 }
 
-// refuse ends a beginning: an operator has to act.
-func (l *loading) refuse(b *beginning, code Reason, reason string) {
-	b.code, b.reason = code, reason
-	l.done(b)
+// refuse ends a partition: an operator has to act.
+func (l *loading) refuse(p *partition, code Reason, reason string) {
+	p.code, p.reason = code, reason
+	l.done(p)
 }
 
 // askEpochs asks whether the logs of partitions that begin late still are the ones that
 // were read. For those that begin with the assignment the client asks.
-func (l *loading) askEpochs(ctx context.Context, parts []*beginning) {
+func (l *loading) askEpochs(ctx context.Context, parts []*partition) {
 	asks := make(map[offsets.TopicPartition]cluster.EpochAsk)
-	for _, b := range parts {
-		if b.LeaderEpoch < 0 || !l.isLate() {
-			b.checked = b.LeaderEpoch < 0
-			l.done(b)
+	for _, p := range parts {
+		if p.LeaderEpoch < 0 || !l.loader.isLate(l) {
+			p.checked = p.LeaderEpoch < 0
+			l.done(p)
 			continue
 		}
-		asks[b.TopicPartition] = cluster.EpochAsk{Leader: b.at.Leader, Epoch: b.LeaderEpoch}
+		asks[p.TopicPartition] = cluster.EpochAsk{Leader: p.at.Leader, Epoch: p.LeaderEpoch}
 	}
 	if len(asks) == 0 {
 		return
 	}
 	l.ask(func() {
-		cluster.EpochEnds(ctx, l.c.client, asks, func(ends map[offsets.TopicPartition]cluster.EpochEnd) {
+		cluster.EpochEnds(ctx, l.loader.client, asks, func(ends map[offsets.TopicPartition]cluster.EpochEnd) {
 			l.tell(ctx, func() {
 				for tp, end := range ends {
-					if b := l.open[tp]; b != nil {
-						l.check(b, end)
+					if p := l.open[tp]; p != nil {
+						l.check(p, end)
 					}
 				}
 			})
@@ -319,46 +302,29 @@ func (l *loading) askEpochs(ctx context.Context, parts []*beginning) {
 	})
 }
 
-func (l *loading) check(b *beginning, end cluster.EpochEnd) {
+func (l *loading) check(p *partition, end cluster.EpochEnd) {
 	switch {
 	case end.TooOld: // the client does not ask such a broker either
-		b.checked = true
-		l.done(b)
+		p.checked = true
+		l.done(p)
 	case end.Err != nil: // another broker may lead it by now
-		b.stage = unbounded
-		l.again(b, end.Err)
-	case end.Offset >= 0 && end.Offset < b.Next:
-		l.refuse(b, Truncated, truncatedBelow(end.Offset, b.Next))
+		p.stage = needsBounds
+		l.retry(p, end.Err)
+	case end.Offset >= 0 && end.Offset < p.Next:
+		l.refuse(p, Truncated, truncatedBelow(end.Offset, p.Next))
 	default:
-		b.checked = true
-		l.done(b)
+		p.checked = true
+		l.done(p)
 	}
 }
 
-// isLate says whether load has returned.
-func (l *loading) isLate() bool {
-	l.c.mu.Lock()
-	defer l.c.mu.Unlock()
-	return l.late
-}
-
-// done gives a partition that is complete to load, or, checked, to the poll loop.
-func (l *loading) done(b *beginning) {
-	l.c.mu.Lock()
-	defer l.c.mu.Unlock()
-	switch {
-	case !l.late:
-		l.ready = append(l.ready, b)
-	case b.checked || b.reason != "":
-		l.c.arrived = append(l.c.arrived, b)
-		if l.c.polling != nil {
-			l.c.polling() // it enters with the next turn of the poll loop
-		}
-	default:
-		b.next(unchecked)
+// done lets go of a partition that is complete, or has it checked first.
+func (l *loading) done(p *partition) {
+	if l.loader.done(l, p) {
+		delete(l.open, p.TopicPartition)
 		return
 	}
-	delete(l.open, b.TopicPartition)
+	p.next(needsEpoch)
 }
 
 // say puts into the table what a partition waits for that is not begun in time, and what
@@ -367,17 +333,17 @@ func (l *loading) say(now time.Time) {
 	if now.Sub(l.began) < loadGrace {
 		return
 	}
-	for _, b := range l.open {
-		err := b.err
-		if err == nil && b.stage == restoring && now.Sub(l.began) >= journalGrace {
+	for _, p := range l.open {
+		err := p.err
+		if err == nil && p.stage == needsJournal && now.Sub(l.began) >= journalGrace {
 			err = errJournal
 		}
-		if err == nil || b.told == err.Error() {
+		if err == nil || p.told == err.Error() {
 			continue
 		}
-		b.told = err.Error()
-		l.c.notBegun(b.Assignment, b.told)
-		l.c.cfg.Log.Debug("partition cannot be begun, trying again", "topic", b.Topic, "partition", b.Partition, "err", err)
+		p.told = err.Error()
+		l.loader.table.await(p.Assignment, p.told)
+		l.loader.log.Debug("partition cannot be begun, trying again", "topic", p.Topic, "partition", p.Partition, "err", err)
 	}
 }
 

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
+	"layover/cluster"
 	"layover/facts"
 	"layover/offsets"
 )
@@ -24,20 +26,20 @@ type Journal interface {
 // restore completes what partitions begin with: by their journals, and with a ledger
 // each. A partition whose offset has no life yet, because it is new or was set by
 // somebody, begins one.
-func (l *loading) restore(ctx context.Context, parts []*beginning) {
+func (l *loading) restore(ctx context.Context, parts []*partition) {
 	var asks []facts.Ask
-	var asked []*beginning
-	for _, b := range parts {
-		if b.id.Incarnation == 0 || l.c.cfg.Journal == nil {
-			b.ledger(facts.Restored{})
-			b.next(unchecked)
+	var asked []*partition
+	for _, p := range parts {
+		if p.id.Incarnation == 0 || l.loader.journal == nil {
+			p.ledger(facts.Restored{})
+			p.next(needsEpoch)
 			continue
 		}
-		asked = append(asked, b)
+		asked = append(asked, p)
 		asks = append(asks, facts.Ask{
-			TopicPartition: b.TopicPartition, ID: b.id, Window: b.Window, LeaderEpoch: b.LeaderEpoch, LogEnd: b.at.End, Committed: b.named,
+			TopicPartition: p.TopicPartition, ID: p.id, Window: p.Window, LeaderEpoch: p.LeaderEpoch, LogEnd: p.at.End, Committed: p.named,
 			EndOf: func(ctx context.Context, epoch int32) (int64, error) {
-				return l.c.endOfEpoch(ctx, b.TopicPartition, epoch)
+				return endOfEpoch(ctx, l.loader.client, p.TopicPartition, epoch)
 			},
 		})
 	}
@@ -45,7 +47,7 @@ func (l *loading) restore(ctx context.Context, parts []*beginning) {
 		return
 	}
 	l.ask(func() {
-		l.c.cfg.Journal.Restore(ctx, asks, func(i int, a facts.Answer) {
+		l.loader.journal.Restore(ctx, asks, func(i int, a facts.Answer) {
 			if ctx.Err() == nil { // an answer that was cut short is none
 				l.tell(ctx, func() { l.restored(asked[i], a) })
 			}
@@ -53,45 +55,56 @@ func (l *loading) restore(ctx context.Context, parts []*beginning) {
 	})
 }
 
-func (l *loading) restored(b *beginning, a facts.Answer) {
+func (l *loading) restored(p *partition, a facts.Answer) {
 	switch {
-	case l.open[b.TopicPartition] != b:
+	case l.open[p.TopicPartition] != p:
 	case errors.Is(a.Err, facts.ErrTruncated):
-		l.refuse(b, Truncated, fmt.Sprintf("%v: set the group's offset for this partition, then restart", a.Err))
+		l.refuse(p, Truncated, fmt.Sprintf("%v: set the group's offset for this partition, then restart", a.Err))
 	case a.Err != nil:
-		l.refuse(b, NewerVersion, fmt.Sprintf("its journal cannot be read by this version: %v", a.Err))
+		l.refuse(p, NewerVersion, fmt.Sprintf("its journal cannot be read by this version: %v", a.Err))
 	default:
-		b.LeaderEpoch = a.LeaderEpoch
-		b.Next = max(b.Next, b.Window.Low())
-		b.ledger(a.Restored)
-		b.next(unchecked)
+		p.LeaderEpoch = a.LeaderEpoch
+		p.Next = max(p.Next, p.Window.Low())
+		p.ledger(a.Restored)
+		p.next(needsEpoch)
 	}
 }
 
-func (b *beginning) ledger(r facts.Restored) {
-	if b.id.Incarnation == 0 {
-		b.id.Incarnation = rand.Uint64() | 1
+func (p *partition) ledger(r facts.Restored) {
+	if p.id.Incarnation == 0 {
+		p.id.Incarnation = rand.Uint64() | 1
 	}
-	b.Facts = facts.NewLedger(b.id, rand.Uint64()|1, r, b.Window)
+	p.Facts = facts.NewLedger(p.id, rand.Uint64()|1, r, p.Window)
 }
 
-// orphaned finds the partitions without an offset whose journal knows what was
-// delivered: their offset was lost, and nothing is guessed. What a journal could not be
-// asked is in unknown.
-func (c *Consumer) orphaned(ctx context.Context, ids map[offsets.TopicPartition]offsets.Identity) (orphans, unknown map[offsets.TopicPartition]startAt) {
-	orphans, unknown = make(map[offsets.TopicPartition]startAt), make(map[offsets.TopicPartition]startAt)
-	if c.cfg.Journal == nil || len(ids) == 0 {
-		return orphans, unknown
+// askStarts finds the start of partitions that have no committed offset.
+func (l *loading) askStarts(ctx context.Context, parts []*partition) {
+	l.starting = true
+	missing := make(map[offsets.TopicPartition]*partition, len(parts))
+	at := make(map[offsets.TopicPartition]cluster.Bounds, len(parts))
+	for _, p := range parts {
+		missing[p.TopicPartition], at[p.TopicPartition] = p, p.at
 	}
-	held, failed := c.cfg.Journal.Holds(ctx, ids)
-	for tp := range ids {
-		switch {
-		case failed[tp] != nil:
-			unknown[tp] = startAt{again: failed[tp]}
-		case held[tp]:
-			orphans[tp] = startAt{reason: fmt.Sprintf("group %s has no offset for this partition, but a journal of what was delivered: the offset expired or was deleted. "+
-				"Stop all members; then \"layover journal recover\" goes on from the journal, and \"layover journal reset\" forgets it and starts as LAYOVER_START_OFFSET says", c.cfg.Group)}
-		}
+	l.ask(func() {
+		starts := l.loader.start.of(ctx, at)
+		l.tell(ctx, func() {
+			l.starting, l.startDue = false, time.Now().Add(sickRetry)
+			for tp, p := range missing {
+				if l.open[tp] == p {
+					l.decided(p, starts[tp])
+				}
+			}
+		})
+	})
+}
+
+func (l *loading) decided(p *partition, s startAt) {
+	switch {
+	case s.err != nil:
+		l.retry(p, s.err)
+	case s.reason != "":
+		l.refuse(p, NoOffset, s.reason)
+	default:
+		l.start(p, s.offset)
 	}
-	return orphans, unknown
 }

@@ -5,12 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"layover/cluster"
 	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // startAt is where a partition without a committed offset begins, or why it
@@ -18,71 +23,54 @@ import (
 type startAt struct {
 	offset int64
 	reason string
-	again  error // not known now: to be asked again
+	err    error // it is not known now, and asked again
 }
 
-// askStarts finds the start of partitions that have no committed offset.
+// groupStart decides where partitions without a committed offset begin.
 //
 // In a group without any committed offset the start is LAYOVER_START_OFFSET's.
 // One member, the owner of the first partition of all, then commits the start of
 // every partition in one request, and the others wait for it: so a partition
 // without an offset in a known group is always news or an accident, never a race
 // between members that start together.
-func (l *loading) askStarts(ctx context.Context, parts []*beginning) {
-	l.starting = true
-	missing := make(map[offsets.TopicPartition]*beginning, len(parts))
-	at := make(map[offsets.TopicPartition]cluster.Bounds, len(parts))
-	for _, b := range parts {
-		missing[b.TopicPartition], at[b.TopicPartition] = b, b.at
-	}
-	l.ask(func() {
-		starts := l.c.starts(ctx, at)
-		l.tell(ctx, func() {
-			l.starting, l.startDue = false, time.Now().Add(sickRetry)
-			for tp, b := range missing {
-				if l.open[tp] == b {
-					l.decided(b, starts[tp])
-				}
-			}
-		})
-	})
+type groupStart struct {
+	client  *kgo.Client
+	table   *ownership
+	group   groupOffsets
+	topics  []string
+	offset  string  // earliest, latest, none
+	journal Journal // nil: there is none
+	commit  func(context.Context, []offsets.Commit) []Result
+	log     *slog.Logger
+
+	starting      sync.Mutex                // over the decision
+	doubtfulUntil atomic.Pointer[time.Time] // nil: no commit of starts took long
 }
 
-func (l *loading) decided(b *beginning, s startAt) {
-	switch {
-	case s.again != nil:
-		l.again(b, s.again)
-	case s.reason != "":
-		l.refuse(b, NoOffset, s.reason)
-	default:
-		l.start(b, s.offset)
-	}
-}
-
-// starts decides once where partitions without a committed offset begin. One question is
+// of decides once where partitions without a committed offset begin. One question is
 // underway at a time: a second commit of all starts could take back what was committed
 // since the first.
-func (c *Consumer) starts(ctx context.Context, missing map[offsets.TopicPartition]cluster.Bounds) map[offsets.TopicPartition]startAt {
-	if !c.starting.TryLock() {
+func (g *groupStart) of(ctx context.Context, missing map[offsets.TopicPartition]cluster.Bounds) map[offsets.TopicPartition]startAt {
+	if !g.starting.TryLock() {
 		return later(missing, errStarting)
 	}
-	defer c.starting.Unlock()
-	return c.startsOf(ctx, missing)
+	defer g.starting.Unlock()
+	return g.decide(ctx, missing)
 }
 
 var errStarting = errors.New("another assignment's partitions are being started")
 
-func (c *Consumer) startsOf(ctx context.Context, missing map[offsets.TopicPartition]cluster.Bounds) map[offsets.TopicPartition]startAt {
-	known, unstable, err := c.offsetsOf(ctx, nil)
+func (g *groupStart) decide(ctx context.Context, missing map[offsets.TopicPartition]cluster.Bounds) map[offsets.TopicPartition]startAt {
+	known, unstable, err := g.group.committed(ctx, nil)
 	switch {
 	case err != nil:
 		return later(missing, err)
-	case len(known)+len(unstable) > 0 || c.cfg.StartOffset == "none":
-		return c.known(ctx, missing, known, unstable)
-	case !c.first(ctx):
+	case len(known)+len(unstable) > 0 || g.offset == "none":
+		return g.known(ctx, missing, known, unstable)
+	case !g.first(ctx):
 		return later(missing, errOtherStarts)
 	}
-	starts, err := c.commitStarts(ctx, missing) // also where nothing of its own is missing
+	starts, err := g.commitStarts(ctx, missing) // also where nothing of its own is missing
 	out := later(missing, cmp.Or(err, errOtherStarts))
 	for tp, s := range starts {
 		if _, ok := missing[tp]; ok {
@@ -96,7 +84,7 @@ func (c *Consumer) startsOf(ctx context.Context, missing map[offsets.TopicPartit
 func later(parts map[offsets.TopicPartition]cluster.Bounds, err error) map[offsets.TopicPartition]startAt {
 	out := make(map[offsets.TopicPartition]startAt)
 	for tp := range parts {
-		out[tp] = startAt{again: err}
+		out[tp] = startAt{err: err}
 	}
 	return out
 }
@@ -108,14 +96,14 @@ var errOtherStarts = errors.New("the member with the first partition has not com
 // bootstrapping has committed is taken as it is. A partition that is new, or has lost
 // nothing yet, starts at its log start; any other had an offset once, and where
 // it was nobody knows.
-func (c *Consumer) known(ctx context.Context, missing map[offsets.TopicPartition]cluster.Bounds, known map[offsets.TopicPartition]offsets.Committed, unstable map[offsets.TopicPartition]error) map[offsets.TopicPartition]startAt {
+func (g *groupStart) known(ctx context.Context, missing map[offsets.TopicPartition]cluster.Bounds, known map[offsets.TopicPartition]offsets.Committed, unstable map[offsets.TopicPartition]error) map[offsets.TopicPartition]startAt {
 	highest := make(map[string]int32)
 	for tp := range known {
 		if h, ok := highest[tp.Topic]; !ok || tp.Partition > h {
 			highest[tp.Topic] = tp.Partition
 		}
 	}
-	out, unknown := c.orphaned(ctx, identities(missing))
+	out, unknown := g.orphaned(ctx, identities(missing))
 	maps.Copy(out, unknown)
 	for tp, b := range missing {
 		_, decided := out[tp]
@@ -123,7 +111,7 @@ func (c *Consumer) known(ctx context.Context, missing map[offsets.TopicPartition
 		switch was, ok := known[tp]; {
 		case decided:
 		case unstable[tp] != nil:
-			out[tp] = startAt{again: unstable[tp]}
+			out[tp] = startAt{err: unstable[tp]}
 		case ok:
 			out[tp] = startAt{offset: max(was.Offset, b.Start)}
 		case len(known)+len(unstable) == 0:
@@ -132,7 +120,7 @@ func (c *Consumer) known(ctx context.Context, missing map[offsets.TopicPartition
 			out[tp] = startAt{offset: b.Start}
 		default:
 			out[tp] = startAt{reason: fmt.Sprintf("group %s has committed offsets, but none for this partition, whose log starts at %d: "+
-				"it expired or was deleted, and what was delivered is not known; set the group's offset for this partition, then restart", c.cfg.Group, b.Start)}
+				"it expired or was deleted, and what was delivered is not known; set the group's offset for this partition, then restart", g.group.name, b.Start)}
 		}
 	}
 	return out
@@ -148,17 +136,36 @@ func identities(parts map[offsets.TopicPartition]cluster.Bounds) map[offsets.Top
 
 // first says whether this member owns the first partition of the first ingress
 // topic by name that exists.
-func (c *Consumer) first(ctx context.Context) bool {
-	_, topics, err := cluster.Describe(ctx, c.client, c.cfg.Topics)
+func (g *groupStart) first(ctx context.Context) bool {
+	_, topics, err := cluster.Describe(ctx, g.client, g.topics)
 	if err != nil {
 		return false
 	}
-	for _, topic := range slices.Sorted(slices.Values(c.cfg.Topics)) { // for all members the same
+	for _, topic := range slices.Sorted(slices.Values(g.topics)) { // for all members the same
 		if t, ok := topics[topic]; ok && t.ErrorCode == 0 && len(t.Partitions) > 0 {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			return c.table[offsets.TopicPartition{Topic: topic}] != nil
+			return g.table.owns(offsets.TopicPartition{Topic: topic})
 		}
 	}
 	return false
+}
+
+// orphaned finds the partitions without an offset whose journal knows what was
+// delivered: their offset was lost, and nothing is guessed. What a journal could not be
+// asked is in unknown.
+func (g *groupStart) orphaned(ctx context.Context, ids map[offsets.TopicPartition]offsets.Identity) (orphans, unknown map[offsets.TopicPartition]startAt) {
+	orphans, unknown = make(map[offsets.TopicPartition]startAt), make(map[offsets.TopicPartition]startAt)
+	if g.journal == nil || len(ids) == 0 {
+		return orphans, unknown
+	}
+	held, failed := g.journal.Holds(ctx, ids)
+	for tp := range ids {
+		switch {
+		case failed[tp] != nil:
+			unknown[tp] = startAt{err: failed[tp]}
+		case held[tp]:
+			orphans[tp] = startAt{reason: fmt.Sprintf("group %s has no offset for this partition, but a journal of what was delivered: the offset expired or was deleted. "+
+				"Stop all members; then \"layover journal recover\" goes on from the journal, and \"layover journal reset\" forgets it and starts as LAYOVER_START_OFFSET says", g.group.name)}
+		}
+	}
+	return orphans, unknown
 }
