@@ -24,7 +24,7 @@ func (w *Watcher) askPinned(ctx context.Context) []Change {
 		names = append(names, name)
 	}
 	w.mu.Unlock()
-	resp, err := w.metadata(ctx, names, askTimeout)
+	resp, err := Metadata(ctx, w.client, names, askTimeout, false)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
@@ -56,7 +56,7 @@ func (w *Watcher) askNames(ctx context.Context) []Change {
 	if len(batch) == 0 {
 		return nil
 	}
-	resp, err := w.metadata(ctx, names, namesTimeout)
+	resp, err := Metadata(ctx, w.client, names, namesTimeout, false)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.askedNames = time.Now()
@@ -69,19 +69,6 @@ func (w *Watcher) askNames(ctx context.Context) []Change {
 		t.most = 0
 	}
 	return w.note(resp, w.askedNames)
-}
-
-// metadata asks a broker about topics.
-func (w *Watcher) metadata(ctx context.Context, names []string, timeout time.Duration) (*kmsg.MetadataResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	req := kmsg.NewPtrMetadataRequest()
-	req.Topics = make([]kmsg.MetadataRequestTopic, len(names))
-	for i := range names {
-		req.Topics[i] = kmsg.NewMetadataRequestTopic()
-		req.Topics[i].Topic = &names[i]
-	}
-	return req.RequestWith(ctx, w.client)
 }
 
 // note takes what an answer says of each topic, and returns what changed. Callers hold

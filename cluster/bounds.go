@@ -124,29 +124,40 @@ func Describe(ctx context.Context, cl *kgo.Client, names []string) (clusterID st
 }
 
 func describe(ctx context.Context, cl *kgo.Client, names []string, within time.Duration) (clusterID string, topics map[string]kmsg.MetadataResponseTopic, err error) {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	req := kmsg.NewPtrMetadataRequest()
-	req.Topics = []kmsg.MetadataRequestTopic{}
-	for _, name := range names {
-		t := kmsg.NewMetadataRequestTopic()
-		t.Topic = kmsg.StringPtr(name)
-		req.Topics = append(req.Topics, t)
-	}
-	resp, err := req.RequestWith(ctx, cl)
+	resp, err := Metadata(ctx, cl, names, within, false)
 	if err != nil {
 		return "", nil, fmt.Errorf("metadata: %w", err)
 	}
 	if resp.ClusterID != nil {
 		clusterID = *resp.ClusterID
 	}
-	topics = make(map[string]kmsg.MetadataResponseTopic, len(resp.Topics))
+	return clusterID, ByName(resp), nil
+}
+
+// Metadata asks a broker once, not the client's cache, about topics; with operations also
+// what may be done with them. Errors of single topics are in their answers.
+func Metadata(ctx context.Context, cl *kgo.Client, names []string, within time.Duration, operations bool) (*kmsg.MetadataResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	req := kmsg.NewPtrMetadataRequest()
+	req.IncludeTopicAuthorizedOperations = operations
+	req.Topics = make([]kmsg.MetadataRequestTopic, len(names)) // never nil, which is all topics
+	for i := range names {
+		req.Topics[i] = kmsg.NewMetadataRequestTopic()
+		req.Topics[i].Topic = &names[i]
+	}
+	return req.RequestWith(ctx, cl)
+}
+
+// ByName returns the topics of an answer by name.
+func ByName(resp *kmsg.MetadataResponse) map[string]kmsg.MetadataResponseTopic {
+	topics := make(map[string]kmsg.MetadataResponseTopic, len(resp.Topics))
 	for _, t := range resp.Topics {
 		if t.Topic != nil {
 			topics[*t.Topic] = t
 		}
 	}
-	return clusterID, topics, nil
+	return topics
 }
 
 func topicsOf(parts []offsets.TopicPartition) (names []string) {

@@ -9,7 +9,6 @@ import (
 	"layover/cluster"
 	"layover/offsets"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -71,7 +70,7 @@ func (j *jumper) ask(a offsets.Assignment, to jumpTo) {
 func (j *jumper) check(a offsets.Assignment, to jumpTo) {
 	for by := time.Now().Add(askFor); j.table.is(a) && (to.forced || time.Now().Before(by)); time.Sleep(loadRetry) {
 		ctx, cancel := context.WithTimeout(context.Background(), askFor)
-		end, err := endOfEpoch(ctx, j.client, a.TopicPartition, to.leaderEpoch)
+		end, err := cluster.EndOfEpoch(ctx, j.client, a.TopicPartition, to.leaderEpoch)
 		cancel()
 		switch {
 		case err == nil && end >= 0 && end < to.offset:
@@ -184,20 +183,4 @@ func (o *owned) leap(to jumpTo) fate {
 	}
 	o.next = to.offset
 	return leapt
-}
-
-// endOfEpoch returns where the log of a leader epoch ends, -1 where the broker does
-// not know the epoch (KIP-101).
-func endOfEpoch(ctx context.Context, cl *kgo.Client, t offsets.TopicPartition, leaderEpoch int32) (int64, error) {
-	var req kadm.OffsetForLeaderEpochRequest
-	req.Add(t.Topic, t.Partition, leaderEpoch)
-	answers, err := kadm.NewClient(cl).OffsetForLeaderEpoch(ctx, req)
-	if err != nil {
-		return 0, err
-	}
-	a, ok := answers[t.Topic][t.Partition]
-	if !ok {
-		return 0, cluster.ErrNoAnswer
-	}
-	return a.EndOffset, a.Err
 }

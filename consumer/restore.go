@@ -39,7 +39,7 @@ func (l *loading) restore(ctx context.Context, parts []*partition) {
 		asks = append(asks, facts.Ask{
 			TopicPartition: p.TopicPartition, ID: p.id, Window: p.Window, LeaderEpoch: p.LeaderEpoch, LogEnd: p.at.End, Committed: p.named,
 			EndOf: func(ctx context.Context, epoch int32) (int64, error) {
-				return endOfEpoch(ctx, l.loader.client, p.TopicPartition, epoch)
+				return cluster.EndOfEpoch(ctx, l.loader.client, p.TopicPartition, epoch)
 			},
 		})
 	}

@@ -127,10 +127,10 @@ func process(at offsets.TopicPartition, from int64, p *kmsg.FetchResponseTopicPa
 
 // discover makes a client ask where the brokers are.
 func discover(ctx context.Context, cl *kgo.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
-	defer cancel()
-	_, err := metadata(ctx, cl, nil)
-	return err
+	if _, err := cluster.Metadata(ctx, cl, nil, discoverTimeout, false); err != nil {
+		return fmt.Errorf("metadata: %w", err)
+	}
+	return nil
 }
 
 // fetchRequest asks for partitions in their order, as far as they are of one topic.

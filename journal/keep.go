@@ -12,7 +12,6 @@ import (
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -41,31 +40,6 @@ func (j *Journal) sayIllegal() {
 	}
 }
 
-// metadata asks a broker, not the client's cache, about topics.
-func metadata(ctx context.Context, cl *kgo.Client, names []string) (map[string]kmsg.MetadataResponseTopic, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	req := kmsg.NewPtrMetadataRequest()
-	req.Topics = []kmsg.MetadataRequestTopic{}
-	req.IncludeTopicAuthorizedOperations = true
-	for _, name := range names {
-		t := kmsg.NewMetadataRequestTopic()
-		t.Topic = kmsg.StringPtr(name)
-		req.Topics = append(req.Topics, t)
-	}
-	resp, err := req.RequestWith(ctx, cl)
-	if err != nil {
-		return nil, fmt.Errorf("metadata: %w", err)
-	}
-	out := make(map[string]kmsg.MetadataResponseTopic, len(resp.Topics))
-	for _, t := range resp.Topics {
-		if t.Topic != nil {
-			out[*t.Topic] = t
-		}
-	}
-	return out, nil
-}
-
 // ask asks about all topics and notes what is said. It returns false where nobody
 // answered.
 func (j *Journal) ask(ctx context.Context) bool {
@@ -77,14 +51,17 @@ func (j *Journal) ask(ctx context.Context) bool {
 		}
 	}
 	slices.Sort(names)
-	answer, err := metadata(ctx, j.cfg.Client, slices.Compact(names))
+	resp, err := cluster.Metadata(ctx, j.cfg.Client, slices.Compact(names), askTimeout, true)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, t := range j.topics {
-		if err != nil {
-			t.err = err.Error()
-			continue
+	if err != nil {
+		for _, t := range j.topics {
+			t.err = fmt.Sprintf("metadata: %v", err)
 		}
+		return false
+	}
+	answer := cluster.ByName(resp)
+	for _, t := range j.topics {
 		if rt, ok := answer[t.ingress]; ok && rt.ErrorCode == 0 && len(rt.Partitions) > 0 {
 			first := slices.MinFunc(rt.Partitions, func(a, b kmsg.MetadataResponseTopicPartition) int { return int(a.Partition - b.Partition) })
 			t.wanted, t.replicas = int32(len(rt.Partitions)), int16(max(len(first.Replicas), 1))
@@ -95,7 +72,7 @@ func (j *Journal) ask(ctx context.Context) bool {
 			j.note(t, &rt)
 		}
 	}
-	return err == nil
+	return true
 }
 
 // missesBelieved is how many answers in a row have to say that a topic that was there
