@@ -129,7 +129,7 @@ func New(cfg Config) *Journal {
 		switch {
 		case !cfg.Auto:
 			t.state = off
-		case !legal(t.name):
+		case !offsets.IsTopicName(t.name):
 			t.state = illegal
 		}
 		j.topics[ingress] = t

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"layover/cluster"
@@ -15,26 +14,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// maxName is the longest name of a topic.
-const maxName = 249
-
-// legal says whether a topic can have that name.
-func legal(name string) bool {
-	if name == "" || name == "." || name == ".." || len(name) > maxName {
-		return false
-	}
-	return strings.IndexFunc(name, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
-	}) < 0
-}
-
 // sayIllegal says which names no topic can have.
 func (j *Journal) sayIllegal() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, ingress := range j.cfg.Ingress {
 		if t := j.topics[ingress]; t.state == illegal {
-			t.warning = fmt.Sprintf("%.300q cannot be the name of a topic: it is longer than %d characters, or has others than a-z A-Z 0-9 . _ -; set LAYOVER_JOURNAL_TOPIC", t.name, maxName)
+			t.warning = fmt.Sprintf("%.300q cannot be the name of a topic: it is longer than %d characters, or has others than a-z A-Z 0-9 . _ -; set LAYOVER_JOURNAL_TOPIC", t.name, offsets.MaxTopicName)
 			j.cfg.Log.Warn("there is no journal, and what does not fit into commit metadata is delivered again after a restart", "topic", ingress, "err", t.warning)
 		}
 	}
@@ -46,7 +32,7 @@ func (j *Journal) ask(ctx context.Context) bool {
 	var names []string
 	for _, t := range j.topics { // the name and whether it is legal never change
 		names = append(names, t.ingress)
-		if legal(t.name) {
+		if offsets.IsTopicName(t.name) {
 			names = append(names, t.name)
 		}
 	}
