@@ -66,7 +66,7 @@ func (w *Watcher) askNames(ctx context.Context) []Change {
 		return nil
 	}
 	for _, t := range batch {
-		t.most = 0
+		t.batchLimit = 0
 	}
 	return w.note(resp, w.askedNames)
 }

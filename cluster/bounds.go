@@ -30,9 +30,9 @@ type Bounds struct {
 
 // Errors of Bounds and of requests.
 var (
-	ErrMissing  = errors.New("does not exist") // the topic, or the partition
-	ErrNoAnswer = errors.New("no answer")
-	errMadeAnew = errors.New("the topic was deleted and made again while it was asked about")
+	ErrMissing   = errors.New("does not exist") // the topic, or the partition
+	ErrNoAnswer  = errors.New("no answer")
+	errRecreated = errors.New("the topic was deleted and made again while it was asked about")
 )
 
 // Located is what is known of some partitions.
@@ -104,7 +104,7 @@ func confirm(ctx context.Context, cl *kgo.Client, listed Located) {
 		switch is := now[at]; {
 		case b.Err != nil:
 		case is.TopicID != b.TopicID && is.TopicID != offsets.TopicID{}:
-			b.Err = errMadeAnew
+			b.Err = errRecreated
 		default:
 			b.Err = is.Err
 		}

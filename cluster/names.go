@@ -12,10 +12,10 @@ import (
 // Whoever may write to an ingress topic may invent names. So their number is bounded,
 // a request has a bounded share of them, and each kind of them has its turn:
 //
-//	fresh  never asked about: at once, in the order in which they came
-//	used   exist and had a record of late: a healthy target learns what changes
-//	again  asked about without an answer
-//	rest   missing, forbidden, or without a record of late
+//	fresh       never asked about: at once, in the order in which they came
+//	active      exist and had a record of late: a healthy target learns what changes
+//	unanswered  asked about without an answer
+//	idle        missing, forbidden, or without a record of late
 //
 // Of all but the fresh ones a second has at most its share of requests, those first
 // that were not asked about for the longest.
@@ -40,14 +40,14 @@ type queue struct {
 // Kinds of names.
 const (
 	fresh = iota
-	used
-	again
-	rest
+	active
+	unanswered
+	idle
 	kinds
 )
 
 // rota is the order in which the kinds are served while all have somebody waiting.
-var rota = [...]int{used, fresh, used, fresh, again, rest}
+var rota = [...]int{active, fresh, active, fresh, unanswered, idle}
 
 // Bounds of the names.
 const (
@@ -61,9 +61,9 @@ const (
 	nameOverhead = 4        // bytes of a request for each name beside its letters
 
 	// Requests a second: at the limit a round of names with 249 letters is 39 requests.
-	usedRequests  = 8
-	againRequests = 4
-	restRequests  = 4
+	activeRequests     = 8
+	unansweredRequests = 4
+	idleRequests       = 4
 
 	usedLately  = time.Minute
 	forgetAfter = 10 * time.Minute // a name that nobody asked for
@@ -128,7 +128,7 @@ func (n *names) plan(now time.Time) {
 			n.queues[k].topics = append(n.queues[k].topics, t)
 		}
 	}
-	for i, requests := range [kinds]int{fresh: n.limit, used: usedRequests, again: againRequests, rest: restRequests} {
+	for i, requests := range [kinds]int{fresh: n.limit, active: activeRequests, unanswered: unansweredRequests, idle: idleRequests} {
 		n.queues[i].requests = requests
 		if i != fresh {
 			slices.SortFunc(n.queues[i].topics, before)
@@ -145,11 +145,11 @@ func (t *Topic) kind(now time.Time) int {
 	case t.asked.IsZero():
 		return fresh
 	case t.State == Pending:
-		return again
+		return unanswered
 	case t.misses > 0 || t.State == Usable && now.Sub(t.used) < usedLately:
-		return used
+		return active
 	default:
-		return rest
+		return idle
 	}
 }
 
@@ -193,16 +193,16 @@ func (n *names) cut(q *queue, now time.Time) (batch []*Topic) {
 	if q.requests == 0 {
 		return nil
 	}
-	most, size := requestNames, 0
+	limit, size := requestNames, 0
 	for ; len(q.topics) > 0; q.topics = q.topics[1:] {
 		t := q.topics[0]
 		if n.known[t.Name] != t { // forgotten
 			continue
 		}
-		if t.most > 0 {
-			most = min(most, int(t.most))
+		if t.batchLimit > 0 {
+			limit = min(limit, int(t.batchLimit))
 		}
-		if size += len(t.Name) + nameOverhead; len(batch) >= most || size > requestBytes {
+		if size += len(t.Name) + nameOverhead; len(batch) >= limit || size > requestBytes {
 			break
 		}
 		t.asked = now
@@ -224,6 +224,6 @@ func (n *names) waiting() bool {
 // alone in it before long.
 func (n *names) failed(batch []*Topic) {
 	for _, t := range batch {
-		t.most = uint16(max(len(batch)/2, 1))
+		t.batchLimit = uint16(max(len(batch)/2, 1))
 	}
 }

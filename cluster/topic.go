@@ -41,9 +41,9 @@ type Topic struct {
 	misses     uint8     // answers in a row that say a usable topic is missing
 
 	// Of a name that a header chose.
-	added time.Time
-	asked time.Time // zero: never
-	most  uint16    // names in its next request; 0: as many as there is room for
+	added      time.Time
+	asked      time.Time // zero: never
+	batchLimit uint16    // names in its next request; 0: as many as there is room for
 }
 
 // missesBelieved is how many answers in a row have to say that a topic that was there

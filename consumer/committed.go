@@ -3,7 +3,6 @@ package consumer
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -90,37 +89,4 @@ func (g groupOffsets) request(ids map[offsets.TopicPartition]offsets.TopicID) (*
 	req.RequireStable = true
 	req.Groups = append(req.Groups, group)
 	return req, names
-}
-
-// askCommitted asks what the group has committed for partitions of which the client was
-// not told, or was told of a topic that may be another one now.
-func (l *loading) askCommitted(ctx context.Context, parts []*partition) {
-	ids := make(map[offsets.TopicPartition]offsets.TopicID, len(parts))
-	for _, p := range parts {
-		ids[p.TopicPartition] = p.TopicID
-	}
-	l.ask(func() {
-		committed, failed, err := l.loader.group.committed(ctx, ids)
-		l.tell(ctx, func() {
-			for _, p := range parts {
-				why := err
-				if why == nil {
-					why = failed[p.TopicPartition]
-				}
-				switch was, ok := committed[p.TopicPartition]; {
-				case l.open[p.TopicPartition] != p:
-				case why != nil:
-					if errors.Is(why, kerr.UnknownTopicID) { // the topic has got another one
-						p.stage = needsBounds
-					}
-					l.retry(p, why)
-				default:
-					if p.fetched, p.outdated, p.was = true, false, nil; ok {
-						p.was = &was
-					}
-					l.located(p)
-				}
-			}
-		})
-	})
 }

@@ -72,7 +72,7 @@ type Journal struct {
 // topic is what is known about one journal topic. Run alone changes it, under mu.
 type topic struct {
 	ingress, name string
-	state         word
+	state         topicState
 	id            offsets.TopicID
 	partitions    int32
 	maxBatch      int
@@ -91,16 +91,16 @@ type topic struct {
 	sharing    sharing
 }
 
-// word is how a journal topic is.
-type word string
+// topicState is how a journal topic is.
+type topicState string
 
 const (
-	unknown   word = "unknown" // not asked yet, or nobody answers
-	usable    word = "usable"
-	missing   word = "missing"
-	forbidden word = "forbidden" // not authorised to describe it or to write to it
-	illegal   word = "illegal name"
-	off       word = "off"
+	unknown   topicState = "unknown" // not asked yet, or nobody answers
+	usable    topicState = "usable"
+	missing   topicState = "missing"
+	forbidden topicState = "forbidden" // not authorised to describe it or to write to it
+	illegal   topicState = "illegal name"
+	off       topicState = "off"
 )
 
 // refusal is something that was refused.

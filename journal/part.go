@@ -56,9 +56,9 @@ type part struct {
 type partState uint8
 
 const (
-	unbounded partState = iota // its bounds
+	needsBounds partState = iota // its bounds
 	reading
-	parked // the end of a leader epoch
+	needsEpochEnd // the end of a leader epoch
 	done
 )
 
@@ -115,7 +115,7 @@ func (p *part) endOf(epoch int32) (int64, error) {
 // silence returns what to complain of a part that gave no sign.
 func (p *part) silence() error {
 	switch {
-	case p.state == parked:
+	case p.state == needsEpochEnd:
 		return fmt.Errorf("where the log of leader epoch %d ends is not known, so that records from %d on were not taken in: %w", p.wanted, p.next, p.err)
 	case p.err == nil:
 		return errors.New("the journal does not answer")

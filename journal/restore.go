@@ -80,14 +80,14 @@ func (r *restoring) turn(ctx context.Context, now time.Time) {
 		case r.silent(p, now):
 			r.finish(p, p.silence())
 		case p.asked || now.Before(p.due):
-		case p.state == unbounded:
+		case p.state == needsBounds:
 			p.asked = true
 			unknown = append(unknown, at)
-		case p.state == parked:
+		case p.state == needsEpochEnd:
 			p.asked = true
 			r.askEnd(ctx, p, p.wanted)
 		case now.Sub(p.since) > stallWait:
-			r.again(p, now, cluster.ErrNoAnswer)
+			r.retry(p, now, cluster.ErrNoAnswer)
 		default:
 			ready[p.bounds.Leader] = append(ready[p.bounds.Leader], p)
 		}
@@ -156,10 +156,10 @@ func (r *restoring) wait(ctx context.Context) {
 	}
 }
 
-// again begins anew with a partition's bounds: something is wrong, or records were
+// retry begins anew with a partition's bounds: something is wrong, or records were
 // deleted under the reading.
-func (r *restoring) again(p *part, due time.Time, err error) {
-	p.state, p.asked, p.due, p.err = unbounded, false, due, err
+func (r *restoring) retry(p *part, due time.Time, err error) {
+	p.state, p.asked, p.due, p.err = needsBounds, false, due, err
 }
 
 // bound takes the bounds of partitions.
@@ -167,7 +167,7 @@ func (r *restoring) bound(ctx context.Context, a cluster.Located) {
 	now := time.Now()
 	for at, b := range a {
 		p := r.parts[at]
-		if p.state != unbounded {
+		if p.state != needsBounds {
 			continue
 		}
 		p.asked, p.due = false, now.Add(restoreRetry)
@@ -211,7 +211,7 @@ func (r *restoring) take(ctx context.Context, p *part, got took) {
 		err := p.union.Add(rec.Offset, rec.Value, p.endOf)
 		switch {
 		case errors.Is(err, errEndUnknown): // what is left is read again then
-			p.state, p.asked, p.err = parked, true, err
+			p.state, p.asked, p.err = needsEpochEnd, true, err
 			r.askEnd(ctx, p, p.wanted)
 			return
 		case err != nil:
@@ -228,7 +228,7 @@ func (r *restoring) take(ctx context.Context, p *part, got took) {
 	case p.next >= p.bounds.Stable:
 		r.finish(p, nil)
 	case got.err != nil:
-		r.again(p, now.Add(restoreRetry), got.err)
+		r.retry(p, now.Add(restoreRetry), got.err)
 	}
 }
 
@@ -256,7 +256,7 @@ func (r *restoring) ended(e epochEnd) {
 	if e.err == nil {
 		p.ends[e.epoch] = e.end
 	}
-	if p.state != parked || e.epoch != p.wanted {
+	if p.state != needsEpochEnd || e.epoch != p.wanted {
 		return
 	}
 	p.asked = false

@@ -30,7 +30,7 @@ func (j *Journal) shared(ctx context.Context) {
 	for _, t := range j.due(func(t *topic) bool {
 		return t.state == usable && (t.sharing.id != t.id || !now.Before(t.sharing.next))
 	}) {
-		group, err := j.stranger(ctx, &t)
+		group, err := j.otherGroup(ctx, &t)
 		if ctx.Err() != nil {
 			return
 		}
@@ -54,8 +54,8 @@ func (j *Journal) shared(ctx context.Context) {
 	}
 }
 
-// stranger returns another group that has records in a topic, "" if none has.
-func (j *Journal) stranger(ctx context.Context, t *topic) (group string, err error) {
+// otherGroup returns another group that has records in a topic, "" if none has.
+func (j *Journal) otherGroup(ctx context.Context, t *topic) (group string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, holdsWait)
 	defer cancel()
 	var parts []offsets.TopicPartition

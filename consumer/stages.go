@@ -10,6 +10,8 @@ import (
 	"layover/cluster"
 	"layover/facts"
 	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // Journal holds the finished sets that do not fit into commit metadata.
@@ -21,6 +23,39 @@ type Journal interface {
 	// Holds says which partitions have something in a journal, in whatever life of the
 	// group's offset. What is not known is in unknown alone, with the reason.
 	Holds(ctx context.Context, ids map[offsets.TopicPartition]offsets.Identity) (held map[offsets.TopicPartition]bool, unknown map[offsets.TopicPartition]error)
+}
+
+// askCommitted asks what the group has committed for partitions of which the client was
+// not told, or was told of a topic that may be another one now.
+func (l *loading) askCommitted(ctx context.Context, parts []*partition) {
+	ids := make(map[offsets.TopicPartition]offsets.TopicID, len(parts))
+	for _, p := range parts {
+		ids[p.TopicPartition] = p.TopicID
+	}
+	l.ask(func() {
+		committed, failed, err := l.loader.group.committed(ctx, ids)
+		l.tell(ctx, func() {
+			for _, p := range parts {
+				why := err
+				if why == nil {
+					why = failed[p.TopicPartition]
+				}
+				switch was, ok := committed[p.TopicPartition]; {
+				case l.open[p.TopicPartition] != p:
+				case why != nil:
+					if errors.Is(why, kerr.UnknownTopicID) { // the topic has got another one
+						p.stage = needsBounds
+					}
+					l.retry(p, why)
+				default:
+					if p.fetched, p.outdated, p.was = true, false, nil; ok {
+						p.was = &was
+					}
+					l.located(p)
+				}
+			}
+		})
+	})
 }
 
 // restore completes what partitions begin with: by their journals, and with a ledger
