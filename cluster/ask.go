@@ -15,7 +15,7 @@ type Change struct {
 }
 
 // askPinned asks about the topics that the configuration names, in a request of their
-// own: what becomes of it says whether brokers answer.
+// own. Its success or failure says whether brokers answer.
 func (w *Watcher) askPinned(ctx context.Context) []Change {
 	var names []string
 	w.mu.Lock()
@@ -43,8 +43,8 @@ func (w *Watcher) askPinned(ctx context.Context) []Change {
 	return w.note(resp, now)
 }
 
-// askNames asks about some of the names that headers chose. Where that fails, it is
-// tried again with fewer of them, and says nothing of the brokers or of other names.
+// askNames asks about some of the names that headers chose. A request that fails is
+// repeated with fewer names, and says nothing of the brokers or of other names.
 func (w *Watcher) askNames(ctx context.Context) []Change {
 	w.mu.Lock()
 	batch := w.names.next(time.Now())
@@ -71,8 +71,7 @@ func (w *Watcher) askNames(ctx context.Context) []Change {
 	return w.note(resp, w.askedNames)
 }
 
-// note takes what an answer says of each topic, and returns what changed. Callers hold
-// mu.
+// note takes each topic of an answer, and returns the changes. Callers hold mu.
 func (w *Watcher) note(resp *kmsg.MetadataResponse, now time.Time) (changes []Change) {
 	for i := range resp.Topics {
 		rt := &resp.Topics[i]

@@ -16,8 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Bounds are where a partition is, begins and ends, or why that is not known: ErrMissing,
-// kerr.TopicAuthorizationFailed, or an error that may pass.
+// Bounds are a partition's leader and the bounds of its log. Err says why they are not
+// known: ErrMissing, kerr.TopicAuthorizationFailed, or an error that may pass.
 type Bounds struct {
 	ClusterID string
 	TopicID   offsets.TopicID
@@ -35,22 +35,22 @@ var (
 	errRecreated = errors.New("the topic was deleted and made again while it was asked about")
 )
 
-// Located is what is known of some partitions.
+// Located are the bounds of some partitions.
 type Located map[offsets.TopicPartition]Bounds
 
 const (
 	// boundsTimeout is for all answers about bounds.
 	boundsTimeout = 10 * time.Second
-	// locateTimeout is for the first broker's answer to where partitions are. Any can tell,
-	// and the next one asked is another one, with twice the time: all may be slow.
+	// locateTimeout is for the first broker's answer. The next try asks another broker, and
+	// gives it twice the time: all may be slow.
 	locateTimeout = time.Second
 	locateTries   = 3
 )
 
-// AskBounds asks where partitions begin and end. Each broker is asked by itself, so that
-// one that is gone holds nobody else, and each error is of one partition. It calls got
-// with every partition once, from several goroutines, as brokers answer. It returns when
-// all have, after 10 s at most.
+// AskBounds asks for the bounds of partitions. Each broker is asked by itself, so that one
+// that is gone delays no other's partitions, and each error is of one partition. It calls
+// got with every partition once, from several goroutines, as brokers answer. It returns
+// when all have answered, after 10 s at most.
 func AskBounds(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartition, got func(Located)) {
 	ctx, cancel := context.WithTimeout(ctx, boundsTimeout)
 	defer cancel()
@@ -96,8 +96,8 @@ func Locate(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartition)
 	return out
 }
 
-// confirm refuses bounds of topics that have got another id meanwhile: they may be of
-// either log.
+// confirm refuses bounds of topics whose id has changed meanwhile: they may be of either
+// log.
 func confirm(ctx context.Context, cl *kgo.Client, listed Located) {
 	now := Locate(ctx, cl, slices.Collect(maps.Keys(listed)))
 	for at, b := range listed {
@@ -112,8 +112,8 @@ func confirm(ctx context.Context, cl *kgo.Client, listed Located) {
 	}
 }
 
-// Describe asks a broker, not the client's cache, about topics, and another one where
-// that does not answer in time. Errors of single topics are in their answers.
+// Describe asks a broker, not the client's cache, about topics. Where that broker does not
+// answer in time it asks another. Errors of single topics are in their answers.
 func Describe(ctx context.Context, cl *kgo.Client, names []string) (clusterID string, topics map[string]kmsg.MetadataResponseTopic, err error) {
 	for try := range locateTries {
 		if clusterID, topics, err = describe(ctx, cl, names, locateTimeout<<try); err == nil || ctx.Err() != nil {
@@ -134,8 +134,8 @@ func describe(ctx context.Context, cl *kgo.Client, names []string, within time.D
 	return clusterID, ByName(resp), nil
 }
 
-// Metadata asks a broker once, not the client's cache, about topics; with operations also
-// what may be done with them. Errors of single topics are in their answers.
+// Metadata asks a broker once, not the client's cache, about topics; with operations, for
+// the client's rights to them, too. Errors of single topics are in their answers.
 func Metadata(ctx context.Context, cl *kgo.Client, names []string, within time.Duration, operations bool) (*kmsg.MetadataResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

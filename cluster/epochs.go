@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// EpochAsk is the question where the log of a leader epoch ends.
+// EpochAsk asks the leader of a partition for the end of a leader epoch.
 type EpochAsk struct{ Leader, Epoch int32 }
 
 // EpochEnd is the answer: -1 where the leader does not know the epoch.
@@ -23,7 +23,7 @@ type EpochEnd struct {
 	Err    error
 }
 
-// EpochEnds asks the leaders of partitions where logs of leader epochs end (KIP-101).
+// EpochEnds asks the leaders of partitions for the ends of leader epochs (KIP-101).
 // Each leader is asked by itself, and each error is of one partition. It calls got with
 // every partition once, from several goroutines. It returns when all leaders have
 // answered, after 10 s at most.
@@ -43,9 +43,9 @@ func EpochEnds(ctx context.Context, cl *kgo.Client, asks map[offsets.TopicPartit
 	asking.Wait()
 }
 
-// EndOfEpoch is EpochEnds for one partition: it returns -1 where the leader does not know
-// the epoch. The leader that the client knows is asked first,
-// so that no metadata request comes before most questions.
+// EndOfEpoch is EpochEnds for one partition. It returns -1 where the leader does not know
+// the epoch. It asks the leader that the client knows first, so that most questions need
+// no metadata request.
 func EndOfEpoch(ctx context.Context, cl *kgo.Client, at offsets.TopicPartition, epoch int32) (int64, error) {
 	if leader, _, err := cl.PartitionLeader(at.Topic, at.Partition); err == nil && leader >= 0 {
 		asking, cancel := context.WithTimeout(ctx, locateTimeout) // it may be gone

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// names are the topics that headers chose under a glob, and who of them is asked about
-// next. It has no lock and no clock: a Watcher holds its own lock around every call.
+// names are the topics that headers chose under a glob, and the order in which they are
+// asked about. It has no lock and no clock: a Watcher holds its own lock around every call.
 //
 // Whoever may write to an ingress topic may invent names. So their number is bounded,
 // a request has a bounded share of them, and each kind of them has its turn:
@@ -17,12 +17,12 @@ import (
 //	unanswered  asked about without an answer
 //	idle        missing, forbidden, or without a record of late
 //
-// Of all but the fresh ones a second has at most its share of requests, those first
-// that were not asked about for the longest.
+// Each kind but the fresh ones has a bounded number of requests a second. Names whose last
+// request is the longest ago come first.
 type names struct {
 	limit  int // names known at a time
 	known  map[string]*Topic
-	bytes  int64 // what the known ones are accounted with
+	bytes  int64 // memory that the known ones are accounted with
 	queues [kinds]queue
 	turn   int // of rota, the last one that was served
 
@@ -30,8 +30,8 @@ type names struct {
 	refused time.Time // when one was last refused
 }
 
-// queue is the names of one kind that are to be asked about, and how many requests
-// are left to them until the next plan.
+// queue holds the names of one kind that are to be asked about. requests is the number of
+// requests that they have until the next plan.
 type queue struct {
 	topics   []*Topic
 	requests int
@@ -46,7 +46,7 @@ const (
 	kinds
 )
 
-// rota is the order in which the kinds are served while all have somebody waiting.
+// rota is the order in which kinds with waiting names are served.
 var rota = [...]int{active, fresh, active, fresh, unanswered, idle}
 
 // Bounds of the names.
@@ -68,8 +68,8 @@ const (
 	usedLately  = time.Minute
 	forgetAfter = 10 * time.Minute // a name that nobody asked for
 
-	// Where names are refused, a tenth of the limit a second is taken from names that do
-	// not exist, if they were known for this long. So a name that does exist is found
+	// While names are refused, names that do not exist make room: a tenth of the limit a
+	// second, of those that were known for this long. So a name that does exist is found
 	// among any number of others.
 	leastStay = 10 * time.Second
 	roomShare = 10
@@ -82,8 +82,8 @@ const (
 // newNames returns names of which none is known yet.
 func newNames(limit int) *names { return &names{limit: limit, known: make(map[string]*Topic)} }
 
-// lookup returns what is known about a name, and nil where there is no room for it.
-// added says that it was not known until now.
+// lookup returns a name, and nil where there is no room for it. added says that the name
+// is new.
 func (n *names) lookup(name string, now time.Time) (t *Topic, added bool) {
 	t = n.known[name]
 	if t == nil {
@@ -176,8 +176,8 @@ func (n *names) makeRoom(now time.Time) {
 	}
 }
 
-// next returns the names of the next request, and nothing where none is due. They count
-// as asked about from now on.
+// next returns the names of the next request, nil where none is due. They count as asked
+// about from now on.
 func (n *names) next(now time.Time) []*Topic {
 	for range rota {
 		n.turn = (n.turn + 1) % len(rota)

@@ -20,11 +20,11 @@ type Result struct {
 	Err error
 }
 
-// ErrNotOwned answers a commit of a tenure that is over: it was not sent.
+// ErrNotOwned answers a commit of an assignment that is over: it was not sent.
 var ErrNotOwned = errors.New("the partition is not assigned any more")
 
 const (
-	// maxRequestBytes bounds what the coordinator has to write for one OffsetCommit. It
+	// maxRequestBytes bounds the bytes that the coordinator writes for one OffsetCommit. It
 	// appends a request as one batch, a record for each partition, and refuses all of
 	// a batch that is over a topic's max.message.bytes, which is 1 MiB by default.
 	maxRequestBytes = 256 << 10
@@ -32,7 +32,7 @@ const (
 	recordBytes = 100
 )
 
-// batch is what one call of Commit sends.
+// batch is the commits of one call of Commit.
 type batch struct {
 	commits []offsets.Commit
 	refused []Result
@@ -40,7 +40,8 @@ type batch struct {
 }
 
 // committer sends batches one after the other, so that commits of one partition
-// arrive in the order in which they were built. Their identity they bring along.
+// arrive in the order in which they were built. It never looks at who the member is:
+// stamped commits carry their identity.
 type committer struct {
 	client     *kgo.Client
 	group      string

@@ -10,11 +10,11 @@ import (
 	"layover/offsets"
 )
 
-// commitStarts commits where every partition of every ingress topic begins, in one
-// request: a group that has some offsets is a known one, and a crash or a look between
-// two requests would make the rest partitions of which nobody knows where they were.
-// The coordinator refuses one for which it would write over 1 MiB, 150 bytes for a
-// partition with short names: such a group has to be given its offsets by hand.
+// commitStarts commits the start of every partition of every ingress topic, in one
+// request. With two, a crash or a look in between would find a known group, and the
+// partitions of the second would count as having lost their offsets. The coordinator
+// refuses a request for which it would write over 1 MiB, 150 bytes for a partition with
+// short names: such a group has to be given its offsets by hand.
 //
 // A partition whose bounds or journal could not be asked for is committed as not started.
 // One with a journal is left out. known are bounds that are known already. An error
@@ -61,8 +61,8 @@ func (g *groupStart) commitStarts(ctx context.Context, known map[offsets.TopicPa
 	return starts, g.sendStarts(ctx, commits, starts)
 }
 
-// sendStarts commits starts, and again those that are refused, for loadGrace. One that
-// stays refused is its own partition's trouble, and has no start.
+// sendStarts commits starts. Those that are refused it commits again, for loadGrace. One
+// that stays refused has no start, and delays its own partition alone.
 func (g *groupStart) sendStarts(ctx context.Context, commits []offsets.Commit, starts map[offsets.TopicPartition]startAt) (failed error) {
 	began, started := time.Now(), 0
 	for len(commits) > 0 {
@@ -94,8 +94,8 @@ func (g *groupStart) sendStarts(ctx context.Context, commits []offsets.Commit, s
 }
 
 // A commit of starts that takes doubtfulStart may have been sent twice, and its other copy
-// come behind what is committed since. For repeatStarts partitions that begin here commit
-// again and again, as after any such commit.
+// may arrive behind later commits. Partitions that begin within repeatStarts repeat their
+// commits, as after any such commit.
 const (
 	doubtfulStart = time.Second
 	repeatStarts  = time.Minute

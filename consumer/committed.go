@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// value is the text that an answer has, "" for none.
+// value returns the text of an answer, "" for none.
 func value(s *string) string {
 	if s == nil {
 		return ""

@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Handler takes what the group and the brokers say. Revoked and Lost are called one at a
+// Handler takes assignments and what is fetched of them. Revoked and Lost are called one at a
 // time, and Fetched and Assigned never while one of them runs for the same partition.
 // Assigned may be called from two goroutines at a time, for different partitions.
 type Handler interface {
@@ -22,8 +22,8 @@ type Handler interface {
 	Fetched(t offsets.Assignment, records []*kgo.Record, bytes int64)
 	// LogStart says that the log begins at start now, above what was read.
 	LogStart(t offsets.Assignment, start int64)
-	// Unread says that a batch is not read, in its place behind what was Fetched. The
-	// client goes on behind it with JumpBeyond.
+	// Unread says that a batch is not read, in its place behind the records that were
+	// Fetched. Reading goes on behind it with JumpBeyond.
 	Unread(offsets.Assignment, Batch)
 	// Revoked returns when each assignment is drained, committed and forgotten; it has
 	// to return well within the rebalance timeout of a minute.
@@ -103,8 +103,8 @@ func (c *Consumer) options() []kgo.Opt {
 		kgo.SessionTimeout(cfg.SessionTimeout),
 		kgo.HeartbeatInterval(cfg.SessionTimeout / 3),
 		kgo.RebalanceTimeout(max(time.Minute, cfg.SessionTimeout)),
-		// Every partition starts at an offset that load has chosen. A reset would
-		// go on elsewhere without a word.
+		// load chooses the offset of every partition. A reset would go on elsewhere, and
+		// say nothing.
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.FetchMaxBytes(cfg.FetchMaxBytes),
@@ -179,7 +179,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	}
 }
 
-// handOver passes what a poll returned on to the handler. It runs with rebalances
+// handOver passes the records of a poll on to the handler. It runs with rebalances
 // blocked, so the table says whose each partition is.
 func (c *Consumer) handOver(fetches kgo.Fetches) (bytes int64) {
 	fetches.EachPartition(func(f kgo.FetchTopicPartition) {
@@ -202,7 +202,7 @@ func (c *Consumer) handOver(fetches kgo.Fetches) (bytes int64) {
 	return bytes
 }
 
-// sizeOf is what records take of the reading budget.
+// sizeOf returns the bytes of the reading budget that records take.
 func sizeOf(records []*kgo.Record) (bytes int64) {
 	const fixed = 160 // of a kgo.Record
 	for _, r := range records {

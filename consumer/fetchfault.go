@@ -16,8 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// fetchFaults deals with errors of fetching single partitions. What passes by itself is
-// left to the client. Anything else stops one partition, and that alone. Only the poll loop
+// fetchFaults deals with errors of fetching single partitions. An error that passes by
+// itself is left to the client; any other stops its partition alone. Only the poll loop
 // calls handle; questions to brokers are asked beside it.
 type fetchFaults struct {
 	client        *kgo.Client
@@ -36,7 +36,7 @@ func (f *fetchFaults) handle(a offsets.Assignment, err error) {
 	var loss *kgo.ErrDataLoss
 	switch {
 	case errors.As(err, &loss):
-		// What is written anew at these offsets would be taken for what was read.
+		// New records at these offsets would be taken for the ones that were read.
 		f.fetching.giveUp(a, Truncated, fmt.Sprintf("the log was truncated below what was read: %v; set the group's offset for this partition, then restart", err))
 	case errors.Is(err, kerr.OffsetOutOfRange):
 		// Without a reset offset the client asks again at once, some 26,000 times a
@@ -52,8 +52,8 @@ func (f *fetchFaults) handle(a offsets.Assignment, err error) {
 		go f.broken(a, err)
 	case errors.Is(err, context.Canceled), errors.Is(err, kgo.ErrClientClosed):
 	default:
-		// What the client can mend it does not report; what it reports it asks for
-		// again at once. A deleted topic would keep a core busy.
+		// The client reports only errors that it cannot mend, and fetches again at once.
+		// A deleted topic would keep a core busy.
 		f.log.Debug("fetch failed", "topic", a.Topic, "partition", a.Partition, "err", err)
 		f.table.while(a, func(o *owned) { o.failed(err, time.Now()) })
 		f.fetching.pause(a)
@@ -64,8 +64,8 @@ func (f *fetchFaults) handle(a offsets.Assignment, err error) {
 // fetchRetry is the pause after a fetch error that the client leaves to us.
 const fetchRetry = time.Second
 
-// isCorrupt says whether an error is about bytes that will be no better when they
-// are read again: neither the broker's nor the network's.
+// isCorrupt says whether an error is about bytes that stay wrong when they are fetched
+// again. Errors of brokers and of the network are not.
 func isCorrupt(err error) bool {
 	var broker *kerr.Error
 	if errors.As(err, &broker) {
@@ -77,9 +77,9 @@ func isCorrupt(err error) bool {
 		!errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, kgo.ErrClientClosed)
 }
 
-// outOfRange finds out whether the log starts above the position, which is a loss
-// that is counted and gone over, or ends below it, where nothing but stopping is
-// safe: the start of a truncated log would deliver everything retained again.
+// outOfRange asks for the log's bounds. A log that starts above the position has lost
+// records: they are counted and gone over. One that ends below it was truncated, and
+// stops the partition: from its start everything retained would be delivered again.
 func (f *fetchFaults) outOfRange(a offsets.Assignment) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

@@ -18,21 +18,20 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// startAt is where a partition without a committed offset begins, or why it
+// startAt is the start of a partition without a committed offset, or the reason why it
 // cannot be read.
 type startAt struct {
 	offset int64
 	reason string
-	err    error // it is not known now, and asked again
+	err    error // the start is not known yet, and is asked for again
 }
 
 // groupStart decides where partitions without a committed offset begin.
 //
-// In a group without any committed offset the start is LAYOVER_START_OFFSET's.
-// One member, the owner of the first partition of all, then commits the start of
-// every partition in one request, and the others wait for it: so a partition
-// without an offset in a known group is always news or an accident, never a race
-// between members that start together.
+// In a group without any committed offset the start is LAYOVER_START_OFFSET's. One member,
+// the owner of the first partition of all, commits every start in one request. The others
+// wait for it. So a partition without an offset in a known group is new, or has lost its
+// offset: members that start together cannot cause it.
 type groupStart struct {
 	client  *kgo.Client
 	table   *ownership
@@ -47,9 +46,9 @@ type groupStart struct {
 	doubtfulUntil atomic.Pointer[time.Time] // nil: no commit of starts took long
 }
 
-// of decides once where partitions without a committed offset begin. One question is
-// underway at a time: a second commit of all starts could take back what was committed
-// since the first.
+// of decides once where partitions without a committed offset begin. One decision is
+// underway at a time: a second commit of all starts could take back offsets that were
+// committed since the first.
 func (g *groupStart) of(ctx context.Context, missing map[offsets.TopicPartition]cluster.Bounds) map[offsets.TopicPartition]startAt {
 	if !g.starting.TryLock() {
 		return later(missing, errStarting)
@@ -70,7 +69,7 @@ func (g *groupStart) decide(ctx context.Context, missing map[offsets.TopicPartit
 	case !g.first(ctx):
 		return later(missing, errOtherStarts)
 	}
-	starts, err := g.commitStarts(ctx, missing) // also where nothing of its own is missing
+	starts, err := g.commitStarts(ctx, missing) // also where no partition of its own is missing
 	out := later(missing, cmp.Or(err, errOtherStarts))
 	for tp, s := range starts {
 		if _, ok := missing[tp]; ok {
@@ -80,7 +79,7 @@ func (g *groupStart) decide(ctx context.Context, missing map[offsets.TopicPartit
 	return out
 }
 
-// later puts off partitions of which something is not known.
+// later puts the decision about partitions off, for a reason.
 func later(parts map[offsets.TopicPartition]cluster.Bounds, err error) map[offsets.TopicPartition]startAt {
 	out := make(map[offsets.TopicPartition]startAt)
 	for tp := range parts {
@@ -89,13 +88,13 @@ func later(parts map[offsets.TopicPartition]cluster.Bounds, err error) map[offse
 	return out
 }
 
-// errOtherStarts is what a member waits for that has nothing to do itself.
+// errOtherStarts is the reason to wait where another member commits the starts.
 var errOtherStarts = errors.New("the member with the first partition has not committed where the group starts")
 
-// known decides for a group that has offsets, though not these, or that must have. What
-// bootstrapping has committed is taken as it is. A partition that is new, or has lost
-// nothing yet, starts at its log start; any other had an offset once, and where
-// it was nobody knows.
+// known decides for a group that has offsets, though not these, or that must have some. An
+// offset that a group's start has committed is taken as it is. A partition that is new, or
+// whose log has lost nothing, starts at its log start. Any other has lost its offset: it
+// is not read.
 func (g *groupStart) known(ctx context.Context, missing map[offsets.TopicPartition]cluster.Bounds, known map[offsets.TopicPartition]offsets.Committed, unstable map[offsets.TopicPartition]error) map[offsets.TopicPartition]startAt {
 	highest := make(map[string]int32)
 	for tp := range known {
@@ -149,9 +148,8 @@ func (g *groupStart) first(ctx context.Context) bool {
 	return false
 }
 
-// orphaned finds the partitions without an offset whose journal knows what was
-// delivered: their offset was lost, and nothing is guessed. What a journal could not be
-// asked is in unknown.
+// orphaned finds the partitions without an offset whose journal has records: their offset
+// was lost, and nothing is guessed. A partition whose journal did not answer is in unknown.
 func (g *groupStart) orphaned(ctx context.Context, ids map[offsets.TopicPartition]offsets.Identity) (orphans, unknown map[offsets.TopicPartition]startAt) {
 	orphans, unknown = make(map[offsets.TopicPartition]startAt), make(map[offsets.TopicPartition]startAt)
 	if g.journal == nil || len(ids) == 0 {

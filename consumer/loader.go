@@ -29,7 +29,7 @@ type loader struct {
 	log      *slog.Logger
 
 	mu        sync.Mutex
-	committed map[offsets.TopicPartition]offsets.Committed // what OnOffsetsFetched saw last
+	committed map[offsets.TopicPartition]offsets.Committed // as the client was told last
 	arrived   []*partition                                 // ready, and to enter through the poll loop
 }
 
@@ -41,8 +41,8 @@ func newLoader(c *Consumer) *loader {
 		start: start, journal: c.cfg.Journal, log: c.cfg.Log, committed: make(map[offsets.TopicPartition]offsets.Committed)}
 }
 
-// onOffsetsFetched keeps what the group has committed for the partitions that load
-// is about to be asked for.
+// onOffsetsFetched keeps the committed offsets of the partitions that load is about to be
+// asked for.
 func (c *Consumer) onOffsetsFetched(_ context.Context, _ *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
 	<-c.started
 	c.loader.told(resp)
@@ -71,8 +71,8 @@ func (d *loader) told(resp *kmsg.OffsetFetchResponse) {
 // the handler. kgo calls it after the group's offsets were fetched and before the
 // first fetch, while heartbeats go on; ctx ends with the session.
 //
-// It answers when all partitions are ready, after loadGrace at most. The others get a
-// place that the client does not read from: a partition that the client does not know
+// It answers when all partitions are ready, after loadGrace at most. A partition that is not
+// ready gets a place that the client does not read from: one that the client does not know
 // could not be set to its offset later.
 func (c *Consumer) load(ctx context.Context, fetched map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	epochs := make(map[offsets.TopicPartition]int32)
@@ -84,7 +84,7 @@ func (c *Consumer) load(ctx context.Context, fetched map[string]map[int32]kgo.Of
 	return c.loader.load(ctx, epochs)
 }
 
-// load is Consumer.load: fetched has the leader epoch of each partition whose committed
+// load is Consumer.load. fetched has the leader epoch of each partition whose committed
 // offset the client was told.
 func (d *loader) load(ctx context.Context, fetched map[offsets.TopicPartition]int32) (map[string]map[int32]kgo.Offset, error) {
 	l := newLoading(d, d.parts(fetched))
@@ -257,12 +257,12 @@ func (d *loader) begin(p *partition) bool {
 	return true
 }
 
-// truncatedBelow says that a log ends below what counts as read.
+// truncatedBelow says that a log ends below the read position.
 func truncatedBelow(end, next int64) string {
 	return fmt.Sprintf("the log was truncated at %d, and all up to %d counts as finished: set the group's offset for this partition, then restart", end, next)
 }
 
-// sayStart logs what is unusual about where a partition begins.
+// sayStart logs how a start differs from the committed offset.
 func (d *loader) sayStart(tp offsets.TopicPartition, committed int64, from offsets.Start) {
 	log := d.log.With("topic", tp.Topic, "partition", tp.Partition, "offset", committed)
 	switch {

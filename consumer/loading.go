@@ -14,14 +14,14 @@ import (
 
 // Times of a loading.
 const (
-	// loadGrace is how long an assignment waits for all of its partitions. Those that
-	// cannot be begun by then are begun later, one by one.
+	// loadGrace is how long an assignment waits for all of its partitions. Those that are
+	// not ready by then begin later, one by one.
 	loadGrace = 3 * time.Second
-	// loadRetry is the pause before a question is asked again, sickRetry the same for
-	// partitions that could not be begun in loadGrace.
+	// loadRetry is the pause before a question is asked again; after loadGrace it is
+	// sickRetry.
 	loadRetry = 200 * time.Millisecond
 	sickRetry = time.Second
-	// journalGrace is how long a journal may take to be read until that is called sick.
+	// journalGrace is how long reading a journal may take before its partition is sick.
 	journalGrace = 10 * time.Second
 	// askTimeout is for one question.
 	askTimeout = 5 * time.Second
@@ -40,11 +40,11 @@ type loading struct {
 	began       time.Time
 	assignments []offsets.Assignment // of all its partitions
 	open        map[offsets.TopicPartition]*partition
-	answers     chan func() // what a question came to; its goroutine runs them
+	answers     chan func() // of brokers, as functions that its goroutine runs
 	asking      sync.WaitGroup
 	over        chan struct{} // closed when run has ended
-	// starting: it is being asked where partitions without an offset start, which is asked
-	// next at startDue where no partition has come so far.
+	// starting: the question for starts is underway. At startDue it is asked even where no
+	// partition has come to it.
 	starting bool
 	startDue time.Time
 
@@ -120,7 +120,8 @@ func (l *loading) run(ctx context.Context) {
 	l.asking.Wait()
 }
 
-// live lets go of what is not assigned any more, and says whether anything is left.
+// live lets go of partitions that are not assigned any more. It returns false where none
+// is left.
 func (l *loading) live() bool {
 	for tp, p := range l.open {
 		if !l.loader.table.is(p.Assignment) {
@@ -130,8 +131,8 @@ func (l *loading) live() bool {
 	return len(l.open) > 0
 }
 
-// turn asks what it is time for. It returns true when a partition is in another stage
-// without an answer from anybody.
+// turn asks the questions that are due. It returns true when a partition has moved on to
+// another stage without an answer.
 func (l *loading) turn(ctx context.Context, now time.Time) (more bool) {
 	l.say(now)
 	var by [needsEpoch + 1][]*partition
@@ -157,8 +158,8 @@ func (l *loading) turn(ctx context.Context, now time.Time) (more bool) {
 	return more
 }
 
-// mayStart says whether this member may have to start the group though no partition of its
-// own can be asked about: the others wait for the one that has the first partition.
+// mayStart says whether this member may have to start the group although the bounds of its
+// own partitions are not known: others wait for the owner of the first partition.
 func (l *loading) mayStart(now time.Time) bool {
 	if l.starting || now.Before(l.startDue) || now.Sub(l.began) < loadGrace {
 		return false
@@ -183,7 +184,7 @@ func (l *loading) tell(ctx context.Context, took func()) {
 	}
 }
 
-// retry notes why a question has to be asked again.
+// retry has a question asked again, because of err.
 func (l *loading) retry(p *partition, err error) {
 	p.asked, p.err = false, err
 	wait := loadRetry
@@ -275,7 +276,7 @@ func (l *loading) refuse(p *partition, code Reason, reason string) {
 }
 
 // askEpochs asks whether the logs of partitions that begin late still are the ones that
-// were read. For those that begin with the assignment the client asks.
+// were read. Of those that begin with the assignment the client asks it.
 func (l *loading) askEpochs(ctx context.Context, parts []*partition) {
 	asks := make(map[offsets.TopicPartition]cluster.EpochAsk)
 	for _, p := range parts {
@@ -327,8 +328,8 @@ func (l *loading) done(p *partition) {
 	p.next(needsEpoch)
 }
 
-// say puts into the table what a partition waits for that is not begun in time, and what
-// it waits for instead where that changes. The log has it from there.
+// say puts into the table why partitions have not begun in time, each time the reason
+// changes. The log of sick things takes it from there.
 func (l *loading) say(now time.Time) {
 	if now.Sub(l.began) < loadGrace {
 		return
@@ -347,5 +348,5 @@ func (l *loading) say(now time.Time) {
 	}
 }
 
-// errJournal is what a partition waits for that has waited for journalGrace.
+// errJournal is the reason of a partition whose journal is not read in journalGrace.
 var errJournal = errors.New("its journal is not read yet")

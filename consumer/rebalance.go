@@ -17,7 +17,7 @@ func (c *Consumer) onAssigned(_ context.Context, _ *kgo.Client, added map[string
 	c.lose(outlived)
 	for topic, partitions := range outlived {
 		if slices.ContainsFunc(partitions, func(p int32) bool { return !slices.Contains(added[topic], p) }) {
-			go c.Rejoin(topic) // it waits for this callback's end, and ends with the topic's fresh assignment
+			go c.Rejoin(topic) // it waits for the end of this callback, and ends with the topic's fresh assignment
 		}
 	}
 	// A topic that was purged and added again can come back without having been

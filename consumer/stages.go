@@ -16,17 +16,18 @@ import (
 
 // Journal holds the finished sets that do not fit into commit metadata.
 type Journal interface {
-	// Restore reads what the journals of partitions say into their windows. It calls done
-	// once for each ask, by its index, as soon as that answer is complete, and returns
-	// when all are.
+	// Restore reads the journals of partitions into their windows. It calls done once for
+	// each ask, by its index, as soon as that answer is complete. It returns after the
+	// last one.
 	Restore(ctx context.Context, asks []facts.Ask, done func(i int, a facts.Answer))
-	// Holds says which partitions have something in a journal, in whatever life of the
-	// group's offset. What is not known is in unknown alone, with the reason.
+	// Holds says which partitions have records in a journal, of any incarnation of the
+	// group's offset. A partition that could not be asked about is in unknown alone, with
+	// the reason.
 	Holds(ctx context.Context, ids map[offsets.TopicPartition]offsets.Identity) (held map[offsets.TopicPartition]bool, unknown map[offsets.TopicPartition]error)
 }
 
-// askCommitted asks what the group has committed for partitions of which the client was
-// not told, or was told of a topic that may be another one now.
+// askCommitted asks for the committed offsets of partitions. The client has none of them,
+// or one whose topic may have been recreated since.
 func (l *loading) askCommitted(ctx context.Context, parts []*partition) {
 	ids := make(map[offsets.TopicPartition]offsets.TopicID, len(parts))
 	for _, p := range parts {
@@ -43,7 +44,7 @@ func (l *loading) askCommitted(ctx context.Context, parts []*partition) {
 				switch was, ok := committed[p.TopicPartition]; {
 				case l.open[p.TopicPartition] != p:
 				case why != nil:
-					if errors.Is(why, kerr.UnknownTopicID) { // the topic has got another one
+					if errors.Is(why, kerr.UnknownTopicID) { // the topic was recreated
 						p.stage = needsBounds
 					}
 					l.retry(p, why)
@@ -58,9 +59,9 @@ func (l *loading) askCommitted(ctx context.Context, parts []*partition) {
 	})
 }
 
-// restore completes what partitions begin with: by their journals, and with a ledger
-// each. A partition whose offset has no life yet, because it is new or was set by
-// somebody, begins one.
+// restore completes finished sets from journals, and gives each partition a ledger. A
+// committed offset without an incarnation is new, or was set by an operator: it gets one,
+// and no journal is read.
 func (l *loading) restore(ctx context.Context, parts []*partition) {
 	var asks []facts.Ask
 	var asked []*partition

@@ -19,16 +19,15 @@ type Batch struct {
 	LeaderEpoch int32
 	Aborted     bool   // of an aborted transaction
 	Broken      bool   // nobody can read it; else it takes too much decompressed
-	Message     string // what is wrong, and what to do; nothing in it is from a record
+	Message     string // the fault and its remedy; nothing in it is from a record
 }
 
 // lookAgain is the pause before a batch is asked for again.
 const lookAgain = time.Second
 
-// tooLarge finds out where the batch is and what it holds that is refused for its size,
-// and hands it over in place of its records. Between the position and the batch there
-// may be others that nobody is to read. It ends with the broker's answer, or with the
-// assignment.
+// tooLarge finds the batch that is refused for its size, and hands it over in place of its
+// records. Batches without records for a reader may stand between the position and it. It
+// ends with the broker's answer, or with the assignment.
 func (f *fetchFaults) tooLarge(a offsets.Assignment, e *batches.TooLarge) {
 	found, ok := f.look(a, f.table.position(a))
 	for ok && !e.Matches(&found.Header) && found.Passable() {
@@ -49,8 +48,8 @@ func (f *fetchFaults) tooLarge(a offsets.Assignment, e *batches.TooLarge) {
 	}
 }
 
-// broken finds out where a batch begins that nobody can read, and hands it over: an
-// operator may have left it out, and then all of it is finished. It ends as tooLarge does.
+// broken finds the begin of a batch that nobody can read, and hands it over. An operator
+// may have left the batch out: then all of it is finished. It ends as tooLarge does.
 func (f *fetchFaults) broken(a offsets.Assignment, err error) {
 	at := f.table.position(a)
 	found, ok := f.look(a, at)
@@ -73,7 +72,7 @@ func (f *fetchFaults) look(a offsets.Assignment, offset int64) (batches.Found, b
 		case errors.Is(err, kerr.OffsetOutOfRange):
 			f.outOfRange(a)
 			return found, false
-		case errors.Is(err, batches.ErrNone): // gone since: what is there now is read
+		case errors.Is(err, batches.ErrNone): // gone since: reading goes on with the present batch
 			f.jumps.note(a, jumpTo{f.table.position(a), -1, true})
 			return found, false
 		}

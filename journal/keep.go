@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// sayIllegal says which names no topic can have.
+// sayIllegal logs the names that no topic can have.
 func (j *Journal) sayIllegal() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -26,8 +26,7 @@ func (j *Journal) sayIllegal() {
 	}
 }
 
-// ask asks about all topics and notes what is said. It returns false where nobody
-// answered.
+// ask asks about all topics and notes the answer. It returns false where there is none.
 func (j *Journal) ask(ctx context.Context) bool {
 	var names []string
 	for _, t := range j.topics { // the name and whether it is legal never change
@@ -61,11 +60,11 @@ func (j *Journal) ask(ctx context.Context) bool {
 	return true
 }
 
-// missesBelieved is how many answers in a row have to say that a topic that was there
-// is not: one may be of a broker that has just started.
+// missesBelieved is the number of answers in a row that make a known topic missing: one may
+// be of a broker that has just started.
 const missesBelieved = 2
 
-// note takes what was said about a journal topic. Callers hold mu.
+// note takes a journal topic's part of an answer. Callers hold mu.
 func (j *Journal) note(t *topic, rt *kmsg.MetadataResponseTopic) {
 	now := time.Now()
 	err := kerr.ErrorForCode(rt.ErrorCode)
@@ -125,7 +124,7 @@ func (j *Journal) refuse(r *refusal, what string, t *topic, operation string, er
 	}
 }
 
-// due returns the topics of which f says so.
+// due returns the topics for which f returns true.
 func (j *Journal) due(f func(t *topic) bool) (out []topic) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -200,7 +199,7 @@ func (j *Journal) grow(ctx context.Context) {
 	}
 }
 
-// describe returns what a code and its message say, nil for no error.
+// describe returns the error of a code, with the broker's message; nil for none.
 func describe(code int16, message *string) error {
 	err := kerr.ErrorForCode(code)
 	if err != nil && message != nil && *message != "" {
@@ -209,7 +208,7 @@ func describe(code int16, message *string) error {
 	return err
 }
 
-// answerFor returns what became of one topic of a request.
+// answerFor returns the error of one topic of a request.
 func answerFor(err error, codes map[string]error, name string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", cluster.ErrNoAnswer, err)
