@@ -3,7 +3,6 @@ package consumer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -255,11 +254,6 @@ func (d *loader) begin(p *partition) bool {
 	p.Overtaken = d.start.doubtful(time.Now())
 	d.handler.Assigned(p.Assigned)
 	return true
-}
-
-// truncatedBelow says that a log ends below the read position.
-func truncatedBelow(end, next int64) string {
-	return fmt.Sprintf("the log was truncated at %d, and all up to %d counts as finished: set the group's offset for this partition, then restart", end, next)
 }
 
 // sayStart logs how a start differs from the committed offset.

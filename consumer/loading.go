@@ -3,12 +3,9 @@ package consumer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
-	"layover/cluster"
-	"layover/facts"
 	"layover/offsets"
 )
 
@@ -28,12 +25,7 @@ const (
 )
 
 // loading finds out where some partitions begin. Each goes its own way through the stages,
-// so that one that is sick holds up no other:
-//
-//	needsBounds ─► needsOffset ─► needsStart ─► needsJournal ─► needsEpoch ─► ready
-//	  id, log       committed      start          journal         leader
-//	  bounds        offset         offset                         epoch
-//
+// so that one that is sick holds up no other: a loading asks, the partition takes answers.
 // Its goroutine owns the partitions. It ends when all are ready, stopped or revoked.
 type loading struct {
 	loader      *loader
@@ -52,40 +44,6 @@ type loading struct {
 	// set, and those that become ready enter through the poll loop.
 	ready []*partition
 	late  bool
-}
-
-// stage is what a partition waits for.
-type stage uint8
-
-const (
-	needsBounds  stage = iota // topic id and log bounds
-	needsOffset               // the group's committed offset
-	needsStart                // a start, because nothing is committed
-	needsJournal              // what its journal says
-	needsEpoch                // whether the log still is the one that was read
-)
-
-// partition is one assigned partition on its way to the handler.
-type partition struct {
-	facts.Assigned
-	id    facts.Identity
-	at    cluster.Bounds
-	named offsets.Journal // what its commit names
-
-	stage   stage
-	fetched bool // the committed offset is known, or that there is none
-	was     *offsets.Committed
-	// outdated: the topic may have been deleted and made again since its committed offset
-	// was told, so that the offset is asked for once more, by the id that bounds came with.
-	outdated bool
-	asked    bool      // an answer is awaited
-	due      time.Time // of the next question
-	err      error     // the last one
-	told     string    // of err, what the table says
-	checked  bool      // its leader epoch is
-
-	code   Reason // why it is not to be read
-	reason string
 }
 
 // newLoading returns a loading of partitions that nobody else loads. run begins it.
@@ -184,148 +142,29 @@ func (l *loading) tell(ctx context.Context, took func()) {
 	}
 }
 
-// retry has a question asked again, because of err.
+// retry has a partition's question asked again, because of err.
 func (l *loading) retry(p *partition, err error) {
-	p.asked, p.err = false, err
 	wait := loadRetry
 	if time.Since(l.began) >= loadGrace {
 		wait = sickRetry
 	}
-	p.due = time.Now().Add(wait)
+	p.retry(err, time.Now().Add(wait))
 }
 
-// next moves a partition on to a stage.
-func (p *partition) next(s stage) { p.stage, p.asked, p.err, p.due = s, false, nil, time.Time{} }
-
-// askBounds asks for cluster, topic ids and log bounds.
-func (l *loading) askBounds(ctx context.Context, parts []*partition) {
-	names := make([]offsets.TopicPartition, len(parts))
-	for i, p := range parts {
-		names[i] = p.TopicPartition
+// moved deals with a partition that an answer has moved on. One that is ready it lets go
+// of, or has it checked first.
+func (l *loading) moved(p *partition) {
+	if p.from != nil {
+		l.loader.sayStart(p.TopicPartition, p.was.Offset, *p.from)
+		p.from = nil
 	}
-	l.ask(func() {
-		cluster.AskBounds(ctx, l.loader.client, names, func(found cluster.Located) {
-			l.tell(ctx, func() {
-				for tp, at := range found {
-					if p := l.open[tp]; p != nil {
-						l.bounded(p, at)
-					}
-				}
-			})
-		})
-	})
-}
-
-func (l *loading) bounded(p *partition, at cluster.Bounds) {
-	if at.Err != nil {
-		p.outdated = true
-		l.retry(p, at.Err)
-		return
-	}
-	id := offsets.Identity{ClusterID: at.ClusterID, TopicID: at.TopicID, Partition: p.Partition}
-	if p.Facts != nil && id == p.id.Identity { // only its leader was asked for
-		p.at = at
-		p.next(needsEpoch)
-		return
-	}
-	p.outdated = p.outdated || p.id.TopicID != (offsets.TopicID{}) && p.id.TopicID != id.TopicID
-	p.at, p.id = at, facts.Identity{Identity: id, Group: l.loader.group.name}
-	p.StableEnd, p.TopicID, p.ClusterID = at.Stable, at.TopicID, at.ClusterID
-	l.located(p)
-}
-
-// located goes on with a partition whose bounds are known.
-func (l *loading) located(p *partition) {
 	switch {
-	case !p.fetched || p.outdated:
-		p.next(needsOffset)
-	case p.was == nil || p.was.Metadata == offsets.Unstarted:
-		p.next(needsStart)
-	default:
-		l.resume(p)
-	}
-}
-
-// resume decides where a partition goes on that has a committed offset, or why it cannot.
-func (l *loading) resume(p *partition) {
-	from, err := offsets.Resume(*p.was, p.id.Identity, offsets.Bounds{Start: p.at.Start, End: p.at.End})
-	switch {
-	case errors.Is(err, offsets.ErrBeyondEnd):
-		l.refuse(p, Truncated, fmt.Sprintf("%v: the log was truncated or is another one; set the group's offset for this partition, then restart", err))
-		return
-	case err != nil:
-		l.refuse(p, NewerVersion, fmt.Sprintf("its committed metadata cannot be read by this version: %v", err))
-		return
-	}
-	l.loader.sayStart(p.TopicPartition, p.was.Offset, from)
-	p.Window, p.Next, p.LeaderEpoch = from.Window, from.Next, from.LeaderEpoch
-	p.id.Incarnation, p.named = from.Incarnation, from.Journal
-	p.next(needsJournal)
-}
-
-// start begins a partition without a committed offset at one.
-func (l *loading) start(p *partition, offset int64) {
-	p.Window, p.Next, p.LeaderEpoch = offsets.NewWindow(offset), offset, -1
-	p.next(needsJournal)
-}
-
-// refuse ends a partition: an operator has to act.
-func (l *loading) refuse(p *partition, code Reason, reason string) {
-	p.code, p.reason = code, reason
-	l.done(p)
-}
-
-// askEpochs asks whether the logs of partitions that begin late still are the ones that
-// were read. Of those that begin with the assignment the client asks it.
-func (l *loading) askEpochs(ctx context.Context, parts []*partition) {
-	asks := make(map[offsets.TopicPartition]cluster.EpochAsk)
-	for _, p := range parts {
-		if p.LeaderEpoch < 0 || !l.loader.isLate(l) {
-			p.checked = p.LeaderEpoch < 0
-			l.done(p)
-			continue
-		}
-		asks[p.TopicPartition] = cluster.EpochAsk{Leader: p.at.Leader, Epoch: p.LeaderEpoch}
-	}
-	if len(asks) == 0 {
-		return
-	}
-	l.ask(func() {
-		cluster.EpochEnds(ctx, l.loader.client, asks, func(ends map[offsets.TopicPartition]cluster.EpochEnd) {
-			l.tell(ctx, func() {
-				for tp, end := range ends {
-					if p := l.open[tp]; p != nil {
-						l.check(p, end)
-					}
-				}
-			})
-		})
-	})
-}
-
-func (l *loading) check(p *partition, end cluster.EpochEnd) {
-	switch {
-	case end.TooOld: // the client does not ask such a broker either
-		p.checked = true
-		l.done(p)
-	case end.Err != nil: // another broker may lead it by now
-		p.stage = needsBounds
-		l.retry(p, end.Err)
-	case end.Offset >= 0 && end.Offset < p.Next:
-		l.refuse(p, Truncated, truncatedBelow(end.Offset, p.Next))
-	default:
-		p.checked = true
-		l.done(p)
-	}
-}
-
-// done lets go of a partition that is complete, or has it checked first.
-func (l *loading) done(p *partition) {
-	if l.loader.done(l, p) {
+	case p.stage != ready:
+	case l.loader.done(l, p):
 		delete(l.open, p.TopicPartition)
-		return
+	default:
+		p.next(needsEpoch)
 	}
-	p.next(needsEpoch)
 }
 
 // say puts into the table why partitions have not begun in time, each time the reason

@@ -3,8 +3,6 @@ package consumer
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"layover/cluster"
@@ -24,6 +22,31 @@ type Journal interface {
 	// group's offset. A partition that could not be asked about is in unknown alone, with
 	// the reason.
 	Holds(ctx context.Context, ids map[offsets.TopicPartition]offsets.Identity) (held map[offsets.TopicPartition]bool, unknown map[offsets.TopicPartition]error)
+}
+
+// askBounds asks for cluster, topic ids and log bounds.
+func (l *loading) askBounds(ctx context.Context, parts []*partition) {
+	names := make([]offsets.TopicPartition, len(parts))
+	for i, p := range parts {
+		names[i] = p.TopicPartition
+	}
+	l.ask(func() {
+		cluster.AskBounds(ctx, l.loader.client, names, func(found cluster.Located) {
+			l.tell(ctx, func() {
+				for tp, at := range found {
+					switch p := l.open[tp]; {
+					case p == nil:
+					case at.Err != nil:
+						p.unbounded()
+						l.retry(p, at.Err)
+					default:
+						p.bounded(at, l.loader.group.name)
+						l.moved(p)
+					}
+				}
+			})
+		})
+	})
 }
 
 // askCommitted asks for the committed offsets of partitions. The client has none of them,
@@ -48,69 +71,16 @@ func (l *loading) askCommitted(ctx context.Context, parts []*partition) {
 						p.stage = needsBounds
 					}
 					l.retry(p, why)
+				case ok:
+					p.committed(&was)
+					l.moved(p)
 				default:
-					if p.fetched, p.outdated, p.was = true, false, nil; ok {
-						p.was = &was
-					}
-					l.located(p)
+					p.committed(nil)
+					l.moved(p)
 				}
 			}
 		})
 	})
-}
-
-// restore completes finished sets from journals, and gives each partition a ledger. A
-// committed offset without an incarnation is new, or was set by an operator: it gets one,
-// and no journal is read.
-func (l *loading) restore(ctx context.Context, parts []*partition) {
-	var asks []facts.Ask
-	var asked []*partition
-	for _, p := range parts {
-		if p.id.Incarnation == 0 || l.loader.journal == nil {
-			p.ledger(facts.Restored{})
-			p.next(needsEpoch)
-			continue
-		}
-		asked = append(asked, p)
-		asks = append(asks, facts.Ask{
-			TopicPartition: p.TopicPartition, ID: p.id, Window: p.Window, LeaderEpoch: p.LeaderEpoch, LogEnd: p.at.End, Committed: p.named,
-			EndOf: func(ctx context.Context, epoch int32) (int64, error) {
-				return cluster.EndOfEpoch(ctx, l.loader.client, p.TopicPartition, epoch)
-			},
-		})
-	}
-	if len(asks) == 0 {
-		return
-	}
-	l.ask(func() {
-		l.loader.journal.Restore(ctx, asks, func(i int, a facts.Answer) {
-			if ctx.Err() == nil { // an answer that was cut short is none
-				l.tell(ctx, func() { l.restored(asked[i], a) })
-			}
-		})
-	})
-}
-
-func (l *loading) restored(p *partition, a facts.Answer) {
-	switch {
-	case l.open[p.TopicPartition] != p:
-	case errors.Is(a.Err, facts.ErrTruncated):
-		l.refuse(p, Truncated, fmt.Sprintf("%v: set the group's offset for this partition, then restart", a.Err))
-	case a.Err != nil:
-		l.refuse(p, NewerVersion, fmt.Sprintf("its journal cannot be read by this version: %v", a.Err))
-	default:
-		p.LeaderEpoch = a.LeaderEpoch
-		p.Next = max(p.Next, p.Window.Low())
-		p.ledger(a.Restored)
-		p.next(needsEpoch)
-	}
-}
-
-func (p *partition) ledger(r facts.Restored) {
-	if p.id.Incarnation == 0 {
-		p.id.Incarnation = rand.Uint64() | 1
-	}
-	p.Facts = facts.NewLedger(p.id, rand.Uint64()|1, r, p.Window)
 }
 
 // askStarts finds the start of partitions that have no committed offset.
@@ -138,9 +108,82 @@ func (l *loading) decided(p *partition, s startAt) {
 	switch {
 	case s.err != nil:
 		l.retry(p, s.err)
+		return
 	case s.reason != "":
-		l.refuse(p, NoOffset, s.reason)
+		p.refuse(NoOffset, s.reason)
 	default:
-		l.start(p, s.offset)
+		p.started(s.offset)
 	}
+	l.moved(p)
+}
+
+// restore completes finished sets from journals, and gives each partition a ledger. A
+// committed offset without an incarnation is new, or was set by an operator: it gets one,
+// and no journal is read.
+func (l *loading) restore(ctx context.Context, parts []*partition) {
+	var asks []facts.Ask
+	var asked []*partition
+	for _, p := range parts {
+		if p.id.Incarnation == 0 || l.loader.journal == nil {
+			p.unjournalled()
+			continue
+		}
+		asked = append(asked, p)
+		asks = append(asks, facts.Ask{
+			TopicPartition: p.TopicPartition, ID: p.id, Window: p.Window, LeaderEpoch: p.LeaderEpoch, LogEnd: p.at.End, Committed: p.named,
+			EndOf: func(ctx context.Context, epoch int32) (int64, error) {
+				return cluster.EndOfEpoch(ctx, l.loader.client, p.TopicPartition, epoch)
+			},
+		})
+	}
+	if len(asks) == 0 {
+		return
+	}
+	l.ask(func() {
+		l.loader.journal.Restore(ctx, asks, func(i int, a facts.Answer) {
+			if ctx.Err() == nil { // an answer that was cut short is none
+				l.tell(ctx, func() { l.restored(asked[i], a) })
+			}
+		})
+	})
+}
+
+func (l *loading) restored(p *partition, a facts.Answer) {
+	if l.open[p.TopicPartition] == p {
+		p.restored(a)
+		l.moved(p)
+	}
+}
+
+// askEpochs asks whether the logs of partitions that begin late still are the ones that
+// were read. Of those that begin with the assignment the client asks it.
+func (l *loading) askEpochs(ctx context.Context, parts []*partition) {
+	asks := make(map[offsets.TopicPartition]cluster.EpochAsk)
+	for _, p := range parts {
+		if p.LeaderEpoch < 0 || !l.loader.isLate(l) {
+			p.unchecked()
+			l.moved(p)
+			continue
+		}
+		asks[p.TopicPartition] = cluster.EpochAsk{Leader: p.at.Leader, Epoch: p.LeaderEpoch}
+	}
+	if len(asks) == 0 {
+		return
+	}
+	l.ask(func() {
+		cluster.EpochEnds(ctx, l.loader.client, asks, func(ends map[offsets.TopicPartition]cluster.EpochEnd) {
+			l.tell(ctx, func() {
+				for tp, end := range ends {
+					p := l.open[tp]
+					if p == nil {
+						continue
+					}
+					if err := p.ended(end); err != nil {
+						l.retry(p, err)
+					}
+					l.moved(p)
+				}
+			})
+		})
+	})
 }
