@@ -34,7 +34,7 @@ func (l *Lane) journal(e purgatory.Effects) {
 	for _, w := range e.Writes {
 		l.cfg.Journal.Write(w.TopicPartition, w.Write, func(r facts.Result) {
 			l.box.put(func(m *mail) {
-				m.orders = append(m.orders, func() { l.core.Written(w.Tenure, r) })
+				m.orders = append(m.orders, func() { l.core.Written(w.Assignment, r) })
 			})
 		})
 	}

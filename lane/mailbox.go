@@ -3,18 +3,16 @@ package lane
 import (
 	"sync"
 
+	"layover/offsets"
 	"layover/purgatory"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Tenure names a partition in one assignment.
-type Tenure = purgatory.Tenure
-
 // fetched is what one poll returned for one partition, where its log begins now, or a
 // batch that is not read.
 type fetched struct {
-	tenure   Tenure
+	tenure   offsets.Assignment
 	records  []*kgo.Record
 	bytes    int64 // as the reading budget counts it
 	logStart int64 // 0: nothing is known

@@ -3,6 +3,7 @@ package lane
 import (
 	"time"
 
+	"layover/facts"
 	"layover/offsets"
 	"layover/purgatory"
 
@@ -12,7 +13,7 @@ import (
 // revoking is a tenure on its way out: nothing more is offered, what is in flight
 // is waited for, what is finished committed, and the rest forgotten.
 type revoking struct {
-	Tenure
+	offsets.Assignment
 	drainUntil  time.Time
 	settleUntil time.Time // zero: it still drains
 	commitUntil time.Time // zero: it still drains
@@ -23,7 +24,7 @@ type revoking struct {
 }
 
 // Assign takes a partition. It comes before the first Fetched of its tenure.
-func (l *Lane) Assign(a purgatory.Assignment) {
+func (l *Lane) Assign(a facts.Assigned) {
 	l.box.put(func(m *mail) {
 		m.orders = append(m.orders, func() {
 			l.revokes(time.Now()) // an earlier tenure of it that is over goes first
@@ -36,30 +37,30 @@ func (l *Lane) Assign(a purgatory.Assignment) {
 // Fetched hands over what a poll returned, as it is: the loop copies what it keeps
 // and lets the rest go. It returns false, and has taken nothing, when the lane
 // has ended.
-func (l *Lane) Fetched(t Tenure, records []*kgo.Record, bytes int64) bool {
+func (l *Lane) Fetched(t offsets.Assignment, records []*kgo.Record, bytes int64) bool {
 	return l.box.put(func(m *mail) { m.fetched = append(m.fetched, fetched{tenure: t, records: records, bytes: bytes}) })
 }
 
 // LogStart says that a partition's log begins at start now. It waits its turn
 // behind what was fetched before: those records are here, whatever the log lost.
-func (l *Lane) LogStart(t Tenure, start int64) {
+func (l *Lane) LogStart(t offsets.Assignment, start int64) {
 	l.box.put(func(m *mail) { m.fetched = append(m.fetched, fetched{tenure: t, logStart: start}) })
 }
 
 // Unread hands over a batch that is not read, in place of its records; its Body is the
 // lane's to fill in. It waits its turn as they would.
-func (l *Lane) Unread(t Tenure, b purgatory.Batch) {
+func (l *Lane) Unread(t offsets.Assignment, b purgatory.Batch) {
 	b.Body = &body{record: new(kgo.Record)} // key and value are null
 	l.box.put(func(m *mail) { m.fetched = append(m.fetched, fetched{tenure: t, unread: &b}) })
 }
 
 // Revoke begins the end of a tenure and calls done when it is over: drained,
 // committed and forgotten, after 9 s at most.
-func (l *Lane) Revoke(t Tenure, done func()) {
+func (l *Lane) Revoke(t offsets.Assignment, done func()) {
 	ok := l.box.put(func(m *mail) {
 		m.orders = append(m.orders, func() {
 			l.core.Revoke(t.TopicPartition, t.Epoch)
-			l.revoking = append(l.revoking, &revoking{Tenure: t, drainUntil: time.Now().Add(drainTimeout), done: done})
+			l.revoking = append(l.revoking, &revoking{Assignment: t, drainUntil: time.Now().Add(drainTimeout), done: done})
 		})
 	})
 	if !ok {
@@ -68,11 +69,11 @@ func (l *Lane) Revoke(t Tenure, done func()) {
 }
 
 // Lost ends a tenure whose membership is gone: nothing of it can be committed.
-func (l *Lane) Lost(t Tenure, done func()) {
+func (l *Lane) Lost(t offsets.Assignment, done func()) {
 	ok := l.box.put(func(m *mail) {
 		m.orders = append(m.orders, func() {
 			l.core.Revoke(t.TopicPartition, t.Epoch)
-			l.revoking = append(l.revoking, &revoking{Tenure: t, lost: true, done: done})
+			l.revoking = append(l.revoking, &revoking{Assignment: t, lost: true, done: done})
 		})
 	})
 	if !ok {
@@ -118,9 +119,9 @@ func (l *Lane) revokes(now time.Time) {
 
 // forget ends tenures, in one pass for all: the pass goes over all that is parked.
 func (l *Lane) forget(over []*revoking) {
-	tenures := make([]Tenure, len(over))
+	tenures := make([]offsets.Assignment, len(over))
 	for i, r := range over {
-		tenures[i] = r.Tenure
+		tenures[i] = r.Assignment
 	}
 	l.core.Sweep(tenures...)
 	for _, r := range over {

@@ -105,7 +105,7 @@ func (c *Core) Committed(r CommitResult) {
 			p.commit.repeatUntil = c.now.MonotonicMs + repeatForMs
 		}
 		if below := p.Facts.Committed(r.Journal, c.now.PatienceMs); below >= 0 {
-			c.effects.Deletes = append(c.effects.Deletes, JournalDelete{Tenure{p.TopicPartition, p.Epoch}, below})
+			c.effects.Deletes = append(c.effects.Deletes, JournalDelete{p.Assignment, below})
 		}
 		if !p.commit.doubtful {
 			c.confirm(p)

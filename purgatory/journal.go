@@ -15,14 +15,14 @@ type JournalState struct {
 // JournalWrite asks for a record to be appended to a partition's journal; the answer
 // goes to Written. Those of one partition are appended in their order.
 type JournalWrite struct {
-	Tenure
+	offsets.Assignment
 	facts.Write
 }
 
 // JournalDelete asks for the records of a partition's journal below an offset to be
 // deleted; the answer goes to Deleted.
 type JournalDelete struct {
-	Tenure
+	offsets.Assignment
 	Below int64
 }
 
@@ -95,7 +95,7 @@ func (c *Core) cut(p *partition, all bool) {
 func (c *Core) want(p *partition, writes []facts.Write) {
 	c.writes = writes
 	for _, w := range writes {
-		c.effects.Writes = append(c.effects.Writes, JournalWrite{Tenure{p.TopicPartition, p.Epoch}, w})
+		c.effects.Writes = append(c.effects.Writes, JournalWrite{p.Assignment, w})
 	}
 }
 
@@ -127,7 +127,7 @@ func (c *Core) WritingOf(tp offsets.TopicPartition, epoch uint64) bool {
 }
 
 // Written takes the answer to a JournalWrite.
-func (c *Core) Written(t Tenure, r facts.Result) {
+func (c *Core) Written(t offsets.Assignment, r facts.Result) {
 	p := c.find(t.TopicPartition, t.Epoch)
 	if p == nil {
 		return

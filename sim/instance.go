@@ -231,7 +231,7 @@ func (in *instance) fetch(p, n int) bool {
 // sweep ends a tenure.
 func (in *instance) sweep(p int) {
 	t := in.tenures[p]
-	in.core.Sweep(purgatory.Tenure{TopicPartition: partitionOf(p), Epoch: t.epoch})
+	in.core.Sweep(offsets.Assignment{TopicPartition: partitionOf(p), Epoch: t.epoch})
 	in.tenures[p] = nil
 }
 
