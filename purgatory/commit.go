@@ -41,10 +41,10 @@ const minMetadata = 256
 // ownership is checked. With force, partitions without news are named too.
 func (c *Core) Commits(out []offsets.Commit, force bool) []offsets.Commit {
 	for _, p := range c.parts {
-		if p == nil || p.gone || p.commit.underway || !p.commit.dirty && !c.repeats(p) && !force {
+		if p == nil || p.src.gone || p.commit.underway || !p.commit.dirty && !p.repeats(c.now) && !force {
 			continue
 		}
-		out = append(out, c.build(p))
+		out = append(out, p.build(&c.cfg, &c.stats))
 	}
 	return out
 }
@@ -56,13 +56,14 @@ func (c *Core) Final(tp offsets.TopicPartition, epoch uint64) (offsets.Commit, b
 	if p == nil || !p.commit.dirty && !p.commit.underway {
 		return offsets.Commit{}, false
 	}
-	return c.build(p), true
+	return p.build(&c.cfg, &c.stats), true
 }
 
-func (c *Core) build(p *partition) offsets.Commit {
-	enc, journal := p.Facts.Encode(p.metaLimit, min(p.metaLimit, c.cfg.JournalAbove))
+// build builds the commit that says what is finished now.
+func (p *partition) build(cfg *Config, stats *Stats) offsets.Commit {
+	enc, journal := p.Facts.Encode(p.metaLimit, min(p.metaLimit, cfg.JournalAbove))
 	if !enc.Complete {
-		c.stats.MetadataOverflows++
+		stats.MetadataOverflows++
 	}
 	p.commit.dirty = false
 	p.commit.underway = true
@@ -105,10 +106,10 @@ func (c *Core) Committed(r CommitResult) {
 			p.commit.repeatUntil = c.now.MonotonicMs + repeatForMs
 		}
 		if below := p.Facts.Committed(r.Journal, c.now.PatienceMs); below >= 0 {
-			c.effects.Deletes = append(c.effects.Deletes, JournalDelete{Tenure{p.TopicPartition, p.Epoch}, below})
+			c.journals.remove(p, below)
 		}
 		if !p.commit.doubtful {
-			c.confirm(p)
+			c.out.confirm(p.src)
 		}
 		p.commit.doubtful = false
 		return
@@ -116,7 +117,7 @@ func (c *Core) Committed(r CommitResult) {
 	c.stats.CommitErrors++
 	p.commit.dirty, p.commit.doubtful = true, false
 	if r.Fenced {
-		p.confirmed = false
+		p.src.confirmed = false
 	}
 	if r.MetadataTooLarge {
 		p.takesLessThan(len(r.Metadata))
@@ -135,7 +136,7 @@ func (p *partition) takesLessThan(refused int) {
 
 // Unconfirmed says whether a partition waits for a commit before it delivers.
 func (c *Core) Unconfirmed() bool {
-	return c.some(func(p *partition) bool { return !p.confirmed })
+	return c.some(func(p *partition) bool { return !p.src.confirmed })
 }
 
 // Dirty says whether Commits would build one.
@@ -145,18 +146,18 @@ func (c *Core) Dirty() bool {
 
 // repeats says whether the last commit is to be said again. A tenure that ends has
 // its final one.
-func (c *Core) repeats(p *partition) bool {
-	return c.now.MonotonicMs < p.commit.repeatUntil && !p.draining
+func (p *partition) repeats(now Clock) bool {
+	return now.MonotonicMs < p.commit.repeatUntil && !p.src.draining
 }
 
 // Repeating says whether Commits would build one without news.
 func (c *Core) Repeating() bool {
-	return c.some(func(p *partition) bool { return !p.commit.underway && c.repeats(p) })
+	return c.some(func(p *partition) bool { return !p.commit.underway && p.repeats(c.now) })
 }
 
-// some says whether something holds for a partition that is here.
-func (c *Core) some(holds func(*partition) bool) bool {
-	return slices.ContainsFunc(c.parts, func(p *partition) bool { return p != nil && !p.gone && holds(p) })
+// some says whether something is so of a partition that is here.
+func (c *Core) some(is func(*partition) bool) bool {
+	return slices.ContainsFunc(c.parts, func(p *partition) bool { return p != nil && !p.src.gone && is(p) })
 }
 
 // Committing says whether an answer to a commit is owed.
@@ -167,14 +168,4 @@ func (c *Core) Committing() bool {
 // Unsettled says whether something waits that no event announces: a held or
 // unknown target, a client without room, or a partition whose membership is not
 // confirmed.
-func (c *Core) Unsettled() bool {
-	if c.full() {
-		return true
-	}
-	for _, t := range c.busy {
-		if (t.hold.held || t.pending) && t.queue.count > 0 || t.overflow > 0 {
-			return true
-		}
-	}
-	return c.Unconfirmed()
-}
+func (c *Core) Unsettled() bool { return c.out.unsettled() || c.Unconfirmed() }

@@ -15,42 +15,46 @@ type family struct {
 // in bytes: itself, its queue and its first chunk.
 const heldTargetSize = 1 << 10
 
-// weighFamilies adds up what each family holds, here and in other cores. A family over
+// families are the families that hold something, by glob.
+type families map[string]*family
+
+// weigh adds up what each family holds, here and in other cores. A family over
 // the share has to come down to its part of it here, so that not every core gives up
 // what all are over by.
-func (c *Core) weighFamilies() {
-	for _, f := range c.families {
+func (fs families) weigh(cfg *Config, busy []*target, dead *target) {
+	for _, f := range fs {
 		f.own = 0
 	}
-	for _, t := range c.busy {
-		if t.label == t.name || t == c.dead {
+	for _, t := range busy {
+		if t.label == t.name || t == dead {
 			continue
 		}
 		if n, bytes := t.held(); n > 0 {
-			c.family(t.label).own += bytes + heldTargetSize
+			fs.of(t.label).own += bytes + heldTargetSize
 		}
 	}
-	for label, f := range c.families {
+	for label, f := range fs {
 		var elsewhere int64
-		if c.cfg.HeldElsewhere != nil && (f.own > 0 || f.shared) {
+		if cfg.HeldElsewhere != nil && (f.own > 0 || f.shared) {
 			f.shared = f.own > 0
-			elsewhere = c.cfg.HeldElsewhere(label, "", f.own)
+			elsewhere = cfg.HeldElsewhere(label, "", f.own)
 		}
 		f.most = math.MaxInt64
-		if all := f.own + elsewhere; all > c.cfg.HeldShare {
-			f.most = int64(float64(c.cfg.HeldShare) * float64(f.own) / float64(all))
+		if all := f.own + elsewhere; all > cfg.HeldShare {
+			f.most = int64(float64(cfg.HeldShare) * float64(f.own) / float64(all))
 		}
 		if f.own == 0 && !f.shared {
-			delete(c.families, label)
+			delete(fs, label)
 		}
 	}
 }
 
-func (c *Core) family(label string) *family {
-	f := c.families[label]
+// of returns the family of a glob, and makes it where it is new.
+func (fs families) of(label string) *family {
+	f := fs[label]
 	if f == nil {
 		f = new(family)
-		c.families[label] = f
+		fs[label] = f
 	}
 	return f
 }

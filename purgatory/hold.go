@@ -32,60 +32,60 @@ type hold struct {
 
 // rehome copies a held record into its target's own class of chunks, so that what
 // one target holds pins no chunk of anybody else and is accounted exactly.
-func (c *Core) rehome(e *entry) {
+func (o *outbox) rehome(e *entry) {
 	if e.since == 0 {
-		e.since = max(c.now.PatienceMs, 1)
+		e.since = max(o.now.PatienceMs, 1)
 	}
-	if e.rehomed || e.target == c.dead {
+	if e.rehomed || e.target == o.dir.dead {
 		return
 	}
-	old := c.store.at(e.loc)[:e.size]
-	loc, dst := c.store.alloc(heldClass+int(e.target.index), int(e.size))
+	old := o.store.at(e.loc)[:e.size]
+	loc, dst := o.store.alloc(heldClass+int(e.target.index), int(e.size))
 	copy(dst, old)
-	c.store.release(e.loc, int(e.size))
+	o.store.release(e.loc, int(e.size))
 	e.loc, e.rehomed = loc, true
 }
 
 // holdTarget stops giving a target records until a later try. known: metadata says so.
-func (c *Core) holdTarget(t *target, v Verdict, detail string, known bool) {
+func (o *outbox) holdTarget(t *target, v Verdict, detail string, known bool) {
 	h := &t.hold
 	notice := HoldNotice{Target: t.name, Label: t.label, Held: true, Verdict: v, Detail: detail}
 	if h.held {
 		if notice.Changed = h.verdict != v; notice.Changed {
-			c.effects.Holds = append(c.effects.Holds, notice)
+			o.notices = append(o.notices, notice)
 		}
 		h.verdict, h.detail, h.known = v, detail, h.known && known
 		h.backoffMs = min(2*h.backoffMs, holdMaxMs)
-		h.retryAtMs = c.now.WallMs + h.backoffMs
+		h.retryAtMs = o.now.WallMs + h.backoffMs
 		return
 	}
-	*h = hold{held: true, verdict: v, detail: detail, known: known, backoffMs: holdFirstMs, retryAtMs: c.now.WallMs + holdFirstMs, sinceMs: c.now.WallMs}
+	*h = hold{held: true, verdict: v, detail: detail, known: known, backoffMs: holdFirstMs, retryAtMs: o.now.WallMs + holdFirstMs, sinceMs: o.now.WallMs}
 	for _, d := range t.dests { // one queue, so that there is one oldest record
 		for d.overflow.count > 0 { // in front: it was routed before what is in the queue
 			t.overflow--
 			t.queue.pushFront(d.overflow.popBack())
 		}
 	}
-	t.queue.each(func(e *entry) { c.rehome(e) })
-	c.effects.Holds = append(c.effects.Holds, notice)
+	t.queue.each(func(e *entry) { o.rehome(e) })
+	o.notices = append(o.notices, notice)
 }
 
 // releaseTarget ends a hold: the target took a record, or metadata has taken it back.
-func (c *Core) releaseTarget(t *target) {
+func (o *outbox) releaseTarget(t *target) {
 	t.hold = hold{}
 	t.queue.each(func(e *entry) { e.since = 0 })
-	c.effects.Holds = append(c.effects.Holds, HoldNotice{Target: t.name, Label: t.label})
+	o.notices = append(o.notices, HoldNotice{Target: t.name, Label: t.label})
 }
 
 // try looks whether a held target is back, when its back-off is over. Where metadata
 // was why, metadata tells. Otherwise one record is sent: the first from where the last
 // look ended whose partition has nothing in flight and has room.
-func (c *Core) try(t *target, out []Delivery, limit int) []Delivery {
+func (o *outbox) try(t *target, out []Delivery, limit int) []Delivery {
 	h := &t.hold
-	if h.trial != nil || c.now.WallMs < h.retryAtMs && h.retryAtMs-c.now.WallMs <= holdMaxMs {
+	if h.trial != nil || o.now.WallMs < h.retryAtMs && h.retryAtMs-o.now.WallMs <= holdMaxMs {
 		return out
 	}
-	if h.known && t != c.dead {
+	if h.known && t != o.dir.dead {
 		h.look = 0
 	}
 	for n := min(trialLook, t.queue.count); n > 0 && t.queue.count > 0; n-- {
@@ -93,36 +93,36 @@ func (c *Core) try(t *target, out []Delivery, limit int) []Delivery {
 			h.look = 0
 		}
 		e := t.queue.at(h.look)
-		if c.early(e) {
+		if e.isEarly(o.store, o.now.WallMs) {
 			if h.look == 0 {
-				c.parkAgain(t.queue.pop())
+				o.parkAgain(t.queue.pop())
 			} else {
 				h.look++ // its turn to leave comes when it is in front
 			}
 			continue
 		}
-		d, ok := c.route(t, *e)
+		d, ok := o.routed(t, *e)
 		if !ok {
 			return out
 		}
-		if h.known && t != c.dead { // for dead letters reading waits until one is written
-			c.releaseTarget(t)
-			return c.offerTarget(t, out, limit)
+		if h.known && t != o.dir.dead { // for dead letters reading waits until one is written
+			o.releaseTarget(t)
+			return o.offerTarget(t, out, limit)
 		}
-		if d.inFlight == 0 && c.room(d, e) {
+		if d.inFlight == 0 && o.flights.takes(d, e) {
 			h.trial = d
-			return append(out, c.start(t.queue.take(h.look), d, true))
+			return append(out, o.start(t.queue.take(h.look), d, true))
 		}
 		h.look++
 	}
-	h.retryAtMs = c.now.WallMs + holdFirstMs
+	h.retryAtMs = o.now.WallMs + holdFirstMs
 	return out
 }
 
 // tried takes back the record of a trial that failed, to those that have waited as long.
-func (c *Core) tried(e entry) {
+func (o *outbox) tried(e entry) {
 	t := e.target
-	c.wait(e, true)
+	o.wait(e, true)
 	at := 0
 	for at+1 < t.queue.count && t.queue.at(at+1).since < e.since {
 		at++
@@ -130,36 +130,43 @@ func (c *Core) tried(e entry) {
 	t.queue.put(at)
 }
 
+// tick looks at what time does to what waits: what is held may have to be given up, and
+// dead letters may take too much memory.
+func (o *outbox) tick() {
+	o.endurance()
+	o.burdened()
+}
+
 // endurance dead-letters the oldest of what targets hold when patience or share of
 // memory is used up, and finds target partitions that have stopped answering.
 //
 // Its cost grows with the targets that have something waiting, so it looks at them
 // ten times a second and not at every tick.
-func (c *Core) endurance() {
-	if since := c.now.WallMs - c.enduredMs; since >= 0 && since < endureEveryMs {
+func (o *outbox) endurance() {
+	if since := o.now.WallMs - o.enduredMs; since >= 0 && since < endureEveryMs {
 		return
 	}
-	c.enduredMs = c.now.WallMs
-	if c.inFlight > 0 {
-		for _, t := range c.targets {
+	o.enduredMs = o.now.WallMs
+	if o.flights.count > 0 {
+		for _, t := range o.dir.list {
 			if t != nil && t.inFlight > 0 {
-				c.silence(t)
+				o.silence(t)
 			}
 		}
 	}
-	c.weighFamilies()
-	for _, t := range c.busy {
+	o.families.weigh(o.cfg, o.busy, o.dir.dead)
+	for _, t := range o.busy {
 		t.hold.exhausted = false
-		c.share(t)
-		if t.overflow > 0 && t != c.dead {
+		t.share(o.cfg, t == o.dir.dead)
+		if t.overflow > 0 && t != o.dir.dead {
 			for _, d := range t.dests {
 				if d.stalled {
-					c.endure(t, &d.overflow, Unreachable)
+					o.endure(t, &d.overflow, Unreachable)
 				}
 			}
 		}
-		if t.hold.held && t != c.dead {
-			c.endure(t, &t.queue, t.hold.verdict)
+		if t.hold.held && t != o.dir.dead {
+			o.endure(t, &t.queue, t.hold.verdict)
 		}
 	}
 }
@@ -168,16 +175,16 @@ func (c *Core) endurance() {
 const endureEveryMs = 100
 
 // endure applies share and patience to one queue of held records.
-func (c *Core) endure(t *target, q *queue, v Verdict) {
+func (o *outbox) endure(t *target, q *queue, v Verdict) {
 	for q.count > 0 {
-		waited := c.now.PatienceMs - q.front().since
+		waited := o.now.PatienceMs - q.front().since
 		_, held := t.held()
-		f := c.families[t.label]
-		full := held+t.elsewhere > c.cfg.HeldShare || f != nil && f.own > f.most
-		if !full && waited < c.cfg.Patience.Milliseconds() {
+		f := o.families[t.label]
+		full := held+t.elsewhere > o.cfg.HeldShare || f != nil && f.own > f.most
+		if !full && waited < o.cfg.Patience.Milliseconds() {
 			return
 		}
-		if c.dead == nil {
+		if o.dir.dead == nil {
 			t.hold.exhausted = true
 			return
 		}
@@ -190,24 +197,24 @@ func (c *Core) endure(t *target, q *queue, v Verdict) {
 		f.shed(int64(e.size), q.count)
 		why := fmt.Sprintf("target %s is %s, held for %d ms", t.name, v, max(waited, 0))
 		if full {
-			why = fmt.Sprintf("target %s is %s, and the records held for it, or for all targets that %s allows, fill their share of memory, %d bytes", t.name, v, t.label, c.cfg.HeldShare)
+			why = fmt.Sprintf("target %s is %s, and the records held for it, or for all targets that %s allows, fill their share of memory, %d bytes", t.name, v, t.label, o.cfg.HeldShare)
 		}
 		if t.hold.detail != "" && q == &t.queue {
 			why += ": " + t.hold.detail
 		}
-		c.deadLetter(e, reasonUnavailable, why)
+		o.deadLetter(e, reasonUnavailable, why)
 	}
 }
 
 // share tells other cores what is held for a target here, and hears what they hold.
-func (c *Core) share(t *target) {
+func (t *target) share(cfg *Config, dead bool) {
 	_, own := t.held()
-	if t == c.dead {
+	if dead {
 		own = t.waiting()
 	}
-	if c.cfg.HeldElsewhere != nil && (own > 0 || t.shared) {
+	if cfg.HeldElsewhere != nil && (own > 0 || t.shared) {
 		t.shared = own > 0
-		t.elsewhere = c.cfg.HeldElsewhere(t.name, t.key.ingress, own)
+		t.elsewhere = cfg.HeldElsewhere(t.name, t.key.ingress, own)
 	}
 }
 
@@ -242,13 +249,13 @@ func (t *target) waiting() int64 {
 // burdened notes whether dead letters take more than a target's share of memory.
 // Until half of it is free again reading pauses: their topic may be silent, which is
 // known only later, and they would take what is there for all.
-func (c *Core) burdened() {
-	if c.dead == nil {
+func (o *outbox) burdened() {
+	if o.dir.dead == nil {
 		return
 	}
-	own, most := c.dead.waiting(), c.cfg.HeldShare
-	if c.overburdened {
+	own, most := o.dir.dead.waiting(), o.cfg.HeldShare
+	if o.overburdened {
 		most /= 2
 	}
-	c.overburdened = own > 0 && own+c.dead.elsewhere > most
+	o.overburdened = own > 0 && own+o.dir.dead.elsewhere > most
 }

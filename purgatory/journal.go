@@ -26,11 +26,46 @@ type JournalDelete struct {
 	Below int64
 }
 
+// journals has what is known of the journals, and what is to be written to them.
+type journals struct {
+	states  map[string]JournalState // by ingress topic
+	writes  []JournalWrite          // not taken yet
+	deletes []JournalDelete         // not taken yet
+	scratch []facts.Write
+}
+
+// cut asks for the writing of what finished in a partition: of all, or of what has waited
+// long enough.
+func (j *journals) cut(p *partition, all bool, patienceMs int64) {
+	if all && !p.Facts.Writing(p.cutFrom) {
+		p.cutFrom = p.Facts.Seq()
+	}
+	j.want(p, p.Facts.Cut(j.scratch[:0], p.factsEpoch(), all, patienceMs))
+}
+
+// cutPart asks for the writing of the next part of a partition's snapshot.
+func (j *journals) cutPart(p *partition) {
+	j.want(p, p.Facts.CutPart(j.scratch[:0], p.factsEpoch()))
+}
+
+// want passes on what a ledger wants written.
+func (j *journals) want(p *partition, writes []facts.Write) {
+	j.scratch = writes
+	for _, w := range writes {
+		j.writes = append(j.writes, JournalWrite{Tenure{p.TopicPartition, p.Epoch}, w})
+	}
+}
+
+// remove asks for the deletion of a partition's records below an offset.
+func (j *journals) remove(p *partition, below int64) {
+	j.deletes = append(j.deletes, JournalDelete{Tenure{p.TopicPartition, p.Epoch}, below})
+}
+
 // Journal takes what is known about the journal of an ingress topic.
 func (c *Core) Journal(topic string, s JournalState) {
-	c.journals[topic] = s
+	c.journals.states[topic] = s
 	for _, p := range c.parts {
-		if p != nil && !p.gone && p.Topic == topic {
+		if p != nil && !p.src.gone && p.Topic == topic {
 			p.useJournal(s)
 		}
 	}
@@ -59,12 +94,12 @@ func (p *partition) anew() {
 func (c *Core) Cut(all bool) (more bool) {
 	part := true
 	for _, p := range c.parts {
-		if p == nil || p.gone {
+		if p == nil || p.src.gone {
 			continue
 		}
-		c.cut(p, all)
+		c.journals.cut(p, all, c.now.PatienceMs)
 		if part && p.Facts.WantsPart() {
-			c.want(p, p.Facts.CutPart(c.writes[:0], p.factsEpoch()))
+			c.journals.cutPart(p)
 			part = false
 		}
 		more = more || p.Facts.WantsPart()
@@ -78,31 +113,16 @@ func (c *Core) CutOf(tp offsets.TopicPartition, epoch uint64) {
 	if p == nil {
 		return
 	}
-	c.cut(p, true)
+	c.journals.cut(p, true, c.now.PatienceMs)
 	for p.Facts.WantsPart() { // at the end of a tenure: a pause of some milliseconds at most
-		c.want(p, p.Facts.CutPart(c.writes[:0], p.factsEpoch()))
-	}
-}
-
-func (c *Core) cut(p *partition, all bool) {
-	if all && !p.Facts.Writing(p.cutFrom) {
-		p.cutFrom = p.Facts.Seq()
-	}
-	c.want(p, p.Facts.Cut(c.writes[:0], p.factsEpoch(), all, c.now.PatienceMs))
-}
-
-// want passes on what a ledger wants written.
-func (c *Core) want(p *partition, writes []facts.Write) {
-	c.writes = writes
-	for _, w := range writes {
-		c.effects.Writes = append(c.effects.Writes, JournalWrite{Tenure{p.TopicPartition, p.Epoch}, w})
+		c.journals.cutPart(p)
 	}
 }
 
 // GiveUp says that what was asked to be written is not waited for any more.
 func (c *Core) GiveUp() {
 	for _, p := range c.parts {
-		if p != nil && !p.gone {
+		if p != nil && !p.src.gone {
 			p.cutFrom = p.Facts.Seq()
 		}
 	}
@@ -113,7 +133,7 @@ func (c *Core) GiveUp() {
 // before is answered.
 func (c *Core) Writing() bool {
 	for _, p := range c.parts {
-		if p != nil && !p.gone && p.Facts.Writing(p.cutFrom) {
+		if p != nil && !p.src.gone && p.Facts.Writing(p.cutFrom) {
 			return true
 		}
 	}
@@ -139,7 +159,7 @@ func (c *Core) Written(t Tenure, r facts.Result) {
 	} else {
 		p.commit.dirty = true // the next commit names it
 	}
-	c.cut(p, false)
+	c.journals.cut(p, false, c.now.PatienceMs)
 }
 
 // Deleted takes the answer to a JournalDelete.

@@ -22,54 +22,53 @@ type Outlook struct {
 // wheel, the queues, and what is in flight: some 0.3 ms with ten million parked.
 func (c *Core) Outlook() Outlook {
 	var o Outlook
-	if c.wheel.Len() > 0 {
+	if c.parking.wheel.Len() > 0 {
 		instants := Horizons
 		for i := range instants {
 			instants[i] += c.now.WallMs
 		}
-		c.wheel.Within(instants[:], o.DueWithin[:])
+		c.parking.wheel.Within(instants[:], o.DueWithin[:])
 	}
 	due := int64(0)
+	note := func(e *entry) {
+		if e != nil && e.hasDeadline(c.store) {
+			o.overdue(readHeader(c.store.at(e.loc)).deadlineMs, c.now.WallMs)
+		}
+	}
 	for _, p := range c.parts {
-		if p != nil && !p.gone {
-			due += int64(p.due)
-			o.first(c, &p.waiting)
+		if p != nil && !p.src.gone {
+			due += int64(p.src.due)
+			note(p.src.waiting.front())
 		}
 	}
 	for i := range o.DueWithin {
 		o.DueWithin[i] += due
 	}
-	for _, t := range c.busy {
-		o.first(c, &t.queue)
+	for _, t := range c.out.busy {
+		note(t.queue.front())
 		for _, d := range t.dests {
-			o.first(c, &d.overflow)
+			note(d.overflow.front())
 		}
 	}
-	for i := range c.flight {
-		switch f := &c.flight[i]; {
-		case !f.busy || f.entry.part.gone:
-		case c.hasDeadline(&f.entry):
-			o.overdue(c, readHeader(c.store.at(f.entry.loc)).deadlineMs)
+	for i := range c.out.flights.list {
+		switch f := &c.out.flights.list[i]; {
+		case !f.busy || f.entry.from.gone:
+		case f.entry.hasDeadline(c.store):
+			note(&f.entry)
 		default:
-			o.overdue(c, f.sinceMs)
+			o.overdue(f.sinceMs, c.now.WallMs)
 		}
 	}
 	return o
 }
 
-func (o *Outlook) first(c *Core, q *queue) {
-	if q.count > 0 && c.hasDeadline(q.front()) {
-		o.overdue(c, readHeader(c.store.at(q.front().loc)).deadlineMs)
-	}
-}
-
 // hasDeadline says whether a record asked for a deadline and goes where it asked.
-func (c *Core) hasDeadline(e *entry) bool {
-	return e.failure == nil && !readHeader(c.store.at(e.loc)).atOnce
+func (e *entry) hasDeadline(s *store) bool {
+	return e.failure == nil && !readHeader(s.at(e.loc)).atOnce
 }
 
-func (o *Outlook) overdue(c *Core, ms int64) {
-	if ms <= c.now.WallMs && (o.OldestOverdueMs == 0 || ms < o.OldestOverdueMs) {
+func (o *Outlook) overdue(ms, nowMs int64) {
+	if ms <= nowMs && (o.OldestOverdueMs == 0 || ms < o.OldestOverdueMs) {
 		o.OldestOverdueMs = ms
 	}
 }

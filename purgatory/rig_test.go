@@ -172,8 +172,8 @@ type census struct {
 	live     map[int]int32 // records by chunk
 	parked   map[*partition]int
 	furthest map[*partition]int64
-	due      map[*partition]int
-	inFlight map[*partition]int
+	due      map[*source]int
+	inFlight map[*source]int
 	overhead int64
 	used     int64 // bytes of records
 }
@@ -190,7 +190,7 @@ func (n *census) queue(c *Core, q *queue) {
 	var bytes int64
 	q.each(func(e *entry) {
 		n.note(c, e.loc)
-		n.due[e.part]++
+		n.due[e.from]++
 		bytes += int64(e.size)
 	})
 	if bytes != q.bytes {
@@ -203,8 +203,8 @@ func (n *census) queue(c *Core, q *queue) {
 func (r *rig) audit() {
 	r.Helper()
 	c := r.Core
-	n := &census{refs: map[uint32]int{}, live: map[int]int32{}, parked: map[*partition]int{}, furthest: map[*partition]int64{}, due: map[*partition]int{}, inFlight: map[*partition]int{}}
-	c.wheel.Sweep(func(payload uint64) bool {
+	n := &census{refs: map[uint32]int{}, live: map[int]int32{}, parked: map[*partition]int{}, furthest: map[*partition]int64{}, due: map[*source]int{}, inFlight: map[*source]int{}}
+	c.parking.wheel.Sweep(func(payload uint64) bool {
 		h := n.note(c, location(payload))
 		p := c.parts[h.slot]
 		n.parked[p]++
@@ -215,7 +215,7 @@ func (r *rig) audit() {
 	})
 	for _, p := range c.parts {
 		if p != nil {
-			n.queue(c, &p.waiting)
+			n.queue(c, &p.src.waiting)
 		}
 	}
 	r.auditTargets(n)
@@ -225,12 +225,12 @@ func (r *rig) audit() {
 		if p == nil {
 			continue
 		}
-		if p.gone && p.inFlight == 0 {
+		if p.src.gone && p.src.inFlight == 0 {
 			r.Errorf("partition %d is gone, nothing of it is in flight, and it keeps its slot", p.Partition)
 		}
-		if p.parked != n.parked[p] || p.due != n.due[p] || p.inFlight != n.inFlight[p] {
+		if p.parked != n.parked[p] || p.src.due != n.due[p.src] || p.src.inFlight != n.inFlight[p.src] {
 			r.Errorf("partition %d counts %d parked, %d due, %d in flight; recount %d, %d, %d",
-				p.Partition, p.parked, p.due, p.inFlight, n.parked[p], n.due[p], n.inFlight[p])
+				p.Partition, p.parked, p.src.due, p.src.inFlight, n.parked[p], n.due[p.src], n.inFlight[p.src])
 		}
 		// What was due before a step back is parked again behind the wheel's own time, and
 		// leaves it in that order: a deadline may then count on after its record has left.
@@ -238,18 +238,18 @@ func (r *rig) audit() {
 		if (p.furthestMs != want && !r.back || p.furthestMs < want) && (some || p.parked == 0) {
 			r.Errorf("partition %d: furthest deadline %d, recount %d", p.Partition, p.furthestMs, want)
 		}
-		parked, due, inFlight = parked+n.parked[p], due+n.due[p], inFlight+n.inFlight[p]
+		parked, due, inFlight = parked+n.parked[p], due+n.due[p.src], inFlight+n.inFlight[p.src]
 	}
 	r.auditStore(n)
 	if c.store.used != n.used {
 		r.Errorf("%d bytes of records counted, recount %d", c.store.used, n.used)
 	}
-	if c.overhead != n.overhead {
-		r.Errorf("%d bytes of overhead counted, recount %d", c.overhead, n.overhead)
+	if c.out.dir.overhead != n.overhead {
+		r.Errorf("%d bytes of overhead counted, recount %d", c.out.dir.overhead, n.overhead)
 	}
 	s := &c.stats
-	if int64(parked) != s.Parked || inFlight != c.inFlight {
-		r.Errorf("core counts %d parked, %d in flight; recount %d, %d", s.Parked, c.inFlight, parked, inFlight)
+	if int64(parked) != s.Parked || inFlight != c.out.flights.count {
+		r.Errorf("core counts %d parked, %d in flight; recount %d, %d", s.Parked, c.out.flights.count, parked, inFlight)
 	}
 	var skipped int64
 	for k, v := range s.Consumed {
@@ -266,10 +266,10 @@ func (r *rig) audit() {
 func (r *rig) auditTargets(n *census) {
 	r.Helper()
 	busy := map[*target]bool{}
-	for _, t := range r.busy {
+	for _, t := range r.out.busy {
 		busy[t] = true
 	}
-	for i, t := range r.targets {
+	for i, t := range r.out.dir.list {
 		if t == nil {
 			continue
 		}
@@ -289,7 +289,7 @@ func (r *rig) auditTargets(n *census) {
 		if t.queue.count+overflow > 0 && !busy[t] || busy[t] && !t.busy {
 			r.Errorf("target %s: busy is %v, has %d waiting", t.name, t.busy, t.queue.count+overflow)
 		}
-		if t.index != uint32(i) || r.byKey[t.key] != t {
+		if t.index != uint32(i) || r.out.dir.byKey[t.key] != t {
 			r.Errorf("target %s is not where its index and name say", t.name)
 		}
 	}
@@ -304,10 +304,10 @@ func (r *rig) auditFlight(n *census) {
 	dests := map[*dest]sum{}
 	var all, stuckBytes int64
 	stuck := 0
-	for _, f := range r.flight {
+	for _, f := range r.out.flights.list {
 		if f.busy {
 			n.note(r.Core, f.entry.loc)
-			n.inFlight[f.entry.part]++
+			n.inFlight[f.entry.from]++
 			s := dests[f.dest]
 			s.records++
 			s.bytes += int64(f.entry.size)
@@ -323,18 +323,18 @@ func (r *rig) auditFlight(n *census) {
 			}
 		}
 	}
-	if all != r.flightBytes || stuck != r.stuck || stuckBytes != r.stuckBytes {
-		r.Errorf("%d bytes in flight counted, %d records of %d bytes stuck; recount %d, %d, %d", r.flightBytes, r.stuck, r.stuckBytes, all, stuck, stuckBytes)
+	if all != r.out.flights.bytes || stuck != r.out.flights.stuck || stuckBytes != r.out.flights.stuckBytes {
+		r.Errorf("%d bytes in flight counted, %d records of %d bytes stuck; recount %d, %d, %d", r.out.flights.bytes, r.out.flights.stuck, r.out.flights.stuckBytes, all, stuck, stuckBytes)
 	}
-	if r.inFlight > r.cfg.MaxBuffered {
-		r.Errorf("%d records in flight, the client has room for %d", r.inFlight, r.cfg.MaxBuffered)
+	if r.out.flights.count > r.cfg.MaxBuffered {
+		r.Errorf("%d records in flight, the client has room for %d", r.out.flights.count, r.cfg.MaxBuffered)
 	}
-	for _, t := range r.targets {
+	for _, t := range r.out.dir.list {
 		if t == nil {
 			continue
 		}
 		refs, inFlight, occupying, occupyingBytes := n.refs[t.index], 0, 0, int64(0)
-		if t == r.dead {
+		if t == r.out.dir.dead {
 			refs++
 		}
 		for _, d := range t.dests {

@@ -79,64 +79,35 @@ type HeldView struct {
 	Partitions []int32
 }
 
-// deadLettersWait says whether dead letters wait for a topic that takes none: it is
-// held, a partition of it has stopped answering, or too many of them wait. Without one
-// that waits nothing would ever try the topic again.
-func (c *Core) deadLettersWait() bool {
-	d := c.dead
-	waiting := d.queue.count + d.overflow
-	return d.hold.held && waiting+d.inFlight > 0 || d.stalled > 0 && d.inFlight > 0 || c.overburdened && waiting > 0
-}
-
-// Pauses returns why reading has to pause now.
-func (c *Core) Pauses() []Pause {
-	var out []Pause
-	if c.dead != nil && c.deadLettersWait() {
-		out = append(out, Pause{"dead_letter", c.dead.name, c.dead.name})
-	}
-	for _, t := range c.busy {
-		if t.hold.exhausted {
-			out = append(out, Pause{"target", t.name, t.label})
-		}
-	}
-	return out
-}
-
 // Snapshot returns a copy of the core's state; its cost grows with the number of
 // partitions, targets and counters, not with that of records.
 func (c *Core) Snapshot() Snapshot {
 	s := Snapshot{
-		Stats: c.stats.clone(), Bytes: c.Bytes(), ChunkBytes: c.store.bytes, LiveBytes: c.store.used, Parked: c.wheel.Len(), InFlight: c.inFlight,
-		ReadingPaused: c.Pauses(), RecentMs: slices.Clone(c.stats.recent[:c.stats.recentLen]),
-		Errors: slices.Clone(c.stats.errors),
-	}
-	if c.nextDueMs <= c.now.WallMs {
-		c.nextDueMs, _ = c.wheel.Earliest()
-	}
-	if c.wheel.Len() > 0 {
-		s.NextDueMs = c.nextDueMs
+		Stats: c.stats.clone(), Bytes: c.Bytes(), ChunkBytes: c.store.bytes, LiveBytes: c.store.used, Parked: c.parking.wheel.Len(), InFlight: c.out.flights.count,
+		ReadingPaused: c.out.pauses(), RecentMs: slices.Clone(c.stats.recent[:c.stats.recentLen]),
+		Errors: slices.Clone(c.stats.errors), NextDueMs: c.parking.soonest(c.now.WallMs),
 	}
 	s.Partitions = make([]PartitionView, 0, len(c.byTopic))
 	for _, p := range c.parts {
-		if p == nil || p.gone {
+		if p == nil || p.src.gone {
 			continue
 		}
 		said := p.Facts.Status()
 		s.Journal.Add(said.Stats)
 		v := PartitionView{
 			TopicPartition: p.TopicPartition, Epoch: p.Epoch, Low: p.Window.Low(), Next: p.next,
-			StableEnd: p.StableEnd, Committed: p.commit.low, Parked: p.parked, Due: p.due, InFlight: p.inFlight,
-			Finished: p.Window.Above(), Confirmed: p.confirmed, Metadata: p.commit.metadata, OldestNeededMs: p.oldestNeededMs(), FurthestMs: p.furthestMs,
+			StableEnd: p.StableEnd, Committed: p.commit.low, Parked: p.parked, Due: p.src.due, InFlight: p.src.inFlight,
+			Finished: p.Window.Above(), Confirmed: p.src.confirmed, Metadata: p.commit.metadata, OldestNeededMs: p.oldestNeededMs(), FurthestMs: p.furthestMs,
 			Uncommitted: p.finished - p.commit.finishedSaid, BeyondPrefix: p.commit.left,
 			Journalled: p.journalled(said), Facts: said,
 		}
 		if p.halted != nil && !p.halted.Truncated && !p.halted.Unreadable {
 			v.Halted, v.HaltedAt = p.halted.Reason, p.halted.Offset
 		}
-		s.Due += p.due
+		s.Due += p.src.due
 		s.Partitions = append(s.Partitions, v)
 	}
-	s.Held, s.HeldRest = c.heldViews()
+	s.Held, s.HeldRest = c.out.dir.heldViews()
 	return s
 }
 
@@ -151,9 +122,9 @@ type HeldCount struct {
 }
 
 // heldViews returns what is held for targets, and counts by label those beyond mostViews.
-func (c *Core) heldViews() (views []HeldView, rest map[string]HeldCount) {
+func (d *directory) heldViews() (views []HeldView, rest map[string]HeldCount) {
 	globbed := 0
-	for _, t := range c.targets {
+	for _, t := range d.list {
 		if t == nil || !t.hold.held && t.stalled == 0 {
 			continue
 		}

@@ -78,6 +78,18 @@ func kindOf(c Class) string {
 	return "retriable"
 }
 
+// taken counts a record that its target, or the dead-letter topic, took.
+func (s *Stats) taken(e *entry, dead bool, h *header, nowMs int64) {
+	if dead {
+		s.DeadLettered[TopicReason{e.from.Topic, e.failure.reason}] += e.records()
+	} else {
+		s.Delivered[TopicTarget{e.from.Topic, e.target.label}]++
+		// An instant from before the record was written is its producer's affair.
+		s.late(e.target.label, nowMs-max(h.deadlineMs, h.timestampMs))
+	}
+	s.LastDeliveryMs = nowMs
+}
+
 // late counts one delivery's lateness.
 func (s *Stats) late(label string, ms int64) {
 	ms = max(ms, 0) // a record due at once may carry a timestamp ahead of our clock

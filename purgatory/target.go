@@ -26,7 +26,7 @@ type target struct {
 	occupying      int
 	occupyingBytes int64
 	hold           hold
-	// busy: it is in Core.busy. Invariant: a target with something in its queue or
+	// busy: it is in outbox.busy. Invariant: a target with something in its queue or
 	// in an overflow queue is busy.
 	busy bool
 	// pending: nothing is known about the topic yet, ask the router again.
@@ -57,30 +57,34 @@ type dest struct {
 // one may depend on where its records are from. Of the dead-letter topic there is one.
 type targetKey struct{ name, ingress string }
 
-// targetOf returns the target of that name for records of an ingress topic.
-func (c *Core) targetOf(ingress, name, label string) *target {
-	if !c.cfg.ApartByIngress {
-		ingress = ""
-	}
-	return c.target(targetKey{name, ingress}, label)
+// directory has the targets that records name.
+type directory struct {
+	list  []*target // by index; nil: free
+	free  []uint32  // free indexes
+	byKey map[targetKey]*target
+	dead  *target // the dead-letter topic, nil for none
+	// overhead is the memory of targets, their partitions, and all queues, in bytes.
+	overhead int64
 }
 
+func newDirectory() directory { return directory{byKey: make(map[targetKey]*target)} }
+
 // target returns the target of a key, and makes it where it is new.
-func (c *Core) target(key targetKey, label string) *target {
-	if t := c.byKey[key]; t != nil {
+func (d *directory) target(key targetKey, label string) *target {
+	if t := d.byKey[key]; t != nil {
 		return t
 	}
 	name := key.name
-	t := &target{key: key, name: name, label: label, queue: queue{held: &c.overhead}}
-	if n := len(c.freeTarget); n > 0 {
-		t.index, c.freeTarget = c.freeTarget[n-1], c.freeTarget[:n-1]
+	t := &target{key: key, name: name, label: label, queue: queue{memory: &d.overhead}}
+	if n := len(d.free); n > 0 {
+		t.index, d.free = d.free[n-1], d.free[:n-1]
 	} else {
-		t.index = uint32(len(c.targets))
-		c.targets = append(c.targets, nil)
+		t.index = uint32(len(d.list))
+		d.list = append(d.list, nil)
 	}
-	c.targets[t.index] = t
-	c.byKey[key] = t
-	c.overhead += targetSize + int64(len(name))
+	d.list[t.index] = t
+	d.byKey[key] = t
+	d.overhead += targetSize + int64(len(name))
 	return t
 }
 
@@ -91,68 +95,27 @@ const (
 	destSize   = 160
 )
 
-// forget drops a target that no record names any more: with globs allowed, their
-// number would otherwise grow with every name that ever came.
-func (c *Core) forget(t *target) {
-	over := HoldNotice{Target: t.name, Label: t.label, Forgotten: true}
-	if t.hold.held {
-		c.effects.Holds = append(c.effects.Holds, over)
-	}
+// drop takes a target out.
+func (d *directory) drop(t *target) {
 	t.queue.free()
-	for _, d := range t.dests {
-		if d.stalled {
-			c.effects.Holds = append(c.effects.Holds, over)
-		}
-		d.overflow.free()
+	for _, p := range t.dests {
+		p.overflow.free()
 	}
-	c.overhead -= targetSize + int64(len(t.name)) + int64(len(t.dests))*destSize
-	delete(c.byKey, t.key)
-	c.targets[t.index] = nil
-	c.freeTarget = append(c.freeTarget, t.index)
+	d.overhead -= targetSize + int64(len(t.name)) + int64(len(t.dests))*destSize
+	delete(d.byKey, t.key)
+	d.list[t.index] = nil
+	d.free = append(d.free, t.index)
 }
 
 // forgetAbove is the number of known targets from which unused ones are dropped.
 const forgetAbove = 256
 
 // dest returns the partition of a target, and makes it where it is new.
-func (c *Core) dest(t *target, no int32) *dest {
-	at, ok := slices.BinarySearchFunc(t.dests, no, func(d *dest, no int32) int { return cmp.Compare(d.no, no) })
+func (d *directory) dest(t *target, no int32) *dest {
+	at, ok := slices.BinarySearchFunc(t.dests, no, func(p *dest, no int32) int { return cmp.Compare(p.no, no) })
 	if !ok {
-		t.dests = slices.Insert(t.dests, at, &dest{target: t, no: no, overflow: queue{held: &c.overhead}})
-		c.overhead += destSize
+		t.dests = slices.Insert(t.dests, at, &dest{target: t, no: no, overflow: queue{memory: &d.overhead}})
+		d.overhead += destSize
 	}
 	return t.dests[at]
-}
-
-func (c *Core) release(e entry) {
-	c.stats.Referred -= e.records() - 1
-	h := readHeader(c.store.at(e.loc))
-	c.releaseAt(e.loc, &h)
-}
-
-func (c *Core) releaseAt(loc location, h *header) {
-	c.store.release(loc, int(h.total()))
-	t := c.targets[h.target]
-	if t.refs--; t.refs == 0 && len(c.byKey) > forgetAbove {
-		c.forget(t)
-	}
-}
-
-// wait queues a due record at its target, in front where it has been there before.
-func (c *Core) wait(e entry, front bool) {
-	t := e.target
-	if t.hold.held {
-		c.rehome(&e)
-	} else {
-		e.since = 0 // what it waited for an earlier hold is over
-	}
-	if !t.busy {
-		t.busy = true
-		c.busy = append(c.busy, t)
-	}
-	if front {
-		t.queue.pushFront(e)
-	} else {
-		t.queue.pushBack(e)
-	}
 }
