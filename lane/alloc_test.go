@@ -51,7 +51,7 @@ func TestAllocationsOfTheLoop(t *testing.T) {
 	park := func() {
 		r.Timestamp = now
 		r.Headers[0].Value = strconv.AppendInt(r.Headers[0].Value[:0], delayMs, 10)
-		if !l.take(reader, l.cfg.Rules("delayed"), r, now.UnixMilli()) {
+		if !l.in.take(reader, l.cfg.Rules("delayed"), r, now.UnixMilli()) {
 			t.Fatalf("offset %d was not taken", r.Offset)
 		}
 		r.Offset++
@@ -59,13 +59,13 @@ func TestAllocationsOfTheLoop(t *testing.T) {
 	var done []ended
 	deliver := func() {
 		l.core.Tick(l.clock(now), tickBudget)
-		l.offer(now)
+		l.out.offer(now, false, &l.wake)
 		for _, promise := range s.promises {
 			promise(nil, nil)
 		}
 		s.promises = s.promises[:0]
 		m := l.box.take(mail{ended: done[:0]})
-		l.land(now, m.ended)
+		l.out.land(l.clock(now), m.ended)
 		done = m.ended
 		now = now.Add(10 * time.Millisecond)
 	}

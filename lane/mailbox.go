@@ -31,7 +31,7 @@ type ended struct {
 // orders come in the order of its life; what was fetched for a tenure that an
 // order has ended is recognised by its epoch.
 type mail struct {
-	orders    []func() // run by the loop: assign, revoke, lost, stop
+	orders    []order
 	fetched   []fetched
 	ended     []ended
 	committed []purgatory.CommitResult
@@ -68,6 +68,11 @@ func (b *mailbox) put(f func(*mail)) bool {
 	b.mu.Unlock()
 	b.poke()
 	return true
+}
+
+// order puts an order into the mail; false when the lane has ended.
+func (b *mailbox) order(o order) bool {
+	return b.put(func(m *mail) { m.orders = append(m.orders, o) })
 }
 
 // poke wakes the loop.
