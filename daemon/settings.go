@@ -84,14 +84,18 @@ func (d *Daemon) coreConfig(lane int, s sizes) purgatory.Config {
 		config.OnInvalidDLQ: purgatory.DeadLetter, config.OnInvalidDeliver: purgatory.Deliver,
 		config.OnInvalidDrop: purgatory.Drop, config.OnInvalidHalt: purgatory.Halt,
 	}
+	place := byKey
+	if d.cfg.Partition == config.PartitionSame {
+		place = samePartition(d.cfg.DLQTopic)
+	}
 	return purgatory.Config{
 		OnInvalid: policy[d.cfg.OnInvalid], DeadLetterTopic: d.cfg.DLQTopic,
 		Patience: d.cfg.TargetPatience, HeldShare: s.held,
 		HeldElsewhere: func(target, ingress string, own int64) int64 {
 			return d.held.elsewhere(lane, heldFor{target, ingress}, own)
 		},
-		ApartByIngress: d.cfg.Partition == config.PartitionSame,
-		MaxInFlight:    d.inFlight(), MaxBuffered: maxBuffered, MaxInFlightBytes: s.flight, LargestChunk: s.chunk,
+		Place: place, ApartByIngress: d.cfg.Partition == config.PartitionSame,
+		MaxInFlight: d.inFlight(), MaxBuffered: maxBuffered, MaxInFlightBytes: s.flight, LargestChunk: s.chunk,
 		JumpOver: purgatory.JumpOver, Geometry: s.geometry,
 	}
 }

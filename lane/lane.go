@@ -13,7 +13,9 @@ import (
 
 // Deliverer produces records.
 type Deliverer interface {
-	purgatory.Router
+	// Lookup returns what is known about a target at the moment; one that is asked about
+	// for the first time is looked for.
+	Lookup(purgatory.TargetName) purgatory.TargetState
 	// Deliver produces r without blocking and calls done exactly once, from any
 	// goroutine, when it is known how it went. alone: in a batch of its own.
 	Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, error))
@@ -137,7 +139,7 @@ func New(cfg Config, d Deliverer, c Committer, r Reading) *Lane {
 	}
 	l := &Lane{began: time.Now(), cfg: cfg, reading: r, done: make(chan struct{})}
 	l.box.wake = make(chan struct{}, 1)
-	l.core = purgatory.New(cfg.Core, d, l.clock(time.Now()))
+	l.core = purgatory.New(cfg.Core, l.clock(time.Now()))
 	l.in = intake{core: l.core, reading: r, rules: cfg.Rules}
 	l.out = outbound{core: l.core, deliver: d, box: &l.box, cfg: &l.cfg}
 	l.carrier = carrier{core: l.core, reading: r, box: &l.box, cfg: &l.cfg}

@@ -35,8 +35,10 @@ type outbound struct {
 	slots      []slot    // of deliveries in flight, by id
 	deliveries []purgatory.Delivery
 	results    []purgatory.Result
-	scratch    []kgo.RecordHeader // of decode
-	stamped    []kgo.RecordHeader // of fill
+	wanted     []purgatory.TargetName  // scratch of tell
+	told       []purgatory.TargetState // the same
+	scratch    []kgo.RecordHeader      // of decode
+	stamped    []kgo.RecordHeader      // of fill
 }
 
 // bytes is what the slots take.
@@ -50,6 +52,7 @@ func (o *outbound) offer(now time.Time, suspended bool, wake *alarm) int {
 	}
 	o.deliveries = o.deliveries[:0]
 	if !suspended {
+		o.tell()
 		o.deliveries = o.core.Offer(o.deliveries, offerBudget)
 	}
 	for i := range o.deliveries {
@@ -62,6 +65,16 @@ func (o *outbound) offer(now time.Time, suspended bool, wake *alarm) int {
 		o.next = now.Add(offerEvery)
 	}
 	return len(o.deliveries)
+}
+
+// tell tells the core what is known about the targets that it would offer records for:
+// once for all of a turn's records, not for each.
+func (o *outbound) tell() {
+	o.wanted, o.told = o.core.Wanted(o.wanted[:0]), o.told[:0]
+	for _, name := range o.wanted {
+		o.told = append(o.told, o.deliver.Lookup(name))
+	}
+	o.core.Targets(o.told)
 }
 
 // slot returns the slot of an id. Its promise only appends to the mailbox: kgo
@@ -134,7 +147,7 @@ func field(b []byte) (value, rest []byte) {
 	return b[n:end:end], b[end:]
 }
 
-// Key returns the record key within the body that a Router is given.
+// Key returns the record key within the body that purgatory.Config.Place is given.
 func Key(b []byte) []byte {
 	key, _ := field(b)
 	return key

@@ -54,8 +54,8 @@ type kafka struct {
 // always returns the same rules for every ingress topic.
 func always(r *delay.Rules) func(string) *delay.Rules { return func(string) *delay.Rules { return r } }
 
-func (k *kafka) Route(string, offsets.TopicPartition, []byte) purgatory.Route {
-	return purgatory.Route{}
+func (k *kafka) Lookup(name purgatory.TargetName) purgatory.TargetState {
+	return purgatory.TargetState{TargetName: name}
 }
 
 func (k *kafka) Deliver(r *kgo.Record, _ bool, done func(*kgo.Record, error)) {

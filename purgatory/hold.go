@@ -77,12 +77,18 @@ func (o *outbox) releaseTarget(t *target) {
 	o.notices = append(o.notices, HoldNotice{Target: t.name, Label: t.label})
 }
 
+// rests says whether a held target is not to be tried now: one record is on its way, or
+// the back-off is not over.
+func (h *hold) rests(nowMs int64) bool {
+	return h.trial != nil || nowMs < h.retryAtMs && h.retryAtMs-nowMs <= holdMaxMs
+}
+
 // try looks whether a held target is back, when its back-off is over. Where metadata
 // was why, metadata tells. Otherwise one record is sent: the first from where the last
 // look ended whose partition has nothing in flight and has room.
 func (o *outbox) try(t *target, out []Delivery, limit int) []Delivery {
 	h := &t.hold
-	if h.trial != nil || o.now.WallMs < h.retryAtMs && h.retryAtMs-o.now.WallMs <= holdMaxMs {
+	if h.rests(o.now.WallMs) {
 		return out
 	}
 	if h.known && t != o.dir.dead {
@@ -214,7 +220,7 @@ func (t *target) share(cfg *Config, dead bool) {
 	}
 	if cfg.HeldElsewhere != nil && (own > 0 || t.shared) {
 		t.shared = own > 0
-		t.elsewhere = cfg.HeldElsewhere(t.name, t.key.ingress, own)
+		t.elsewhere = cfg.HeldElsewhere(t.name, t.key.Ingress, own)
 	}
 }
 

@@ -140,11 +140,14 @@ func (e *entry) isEarly(s *store, nowMs int64) bool {
 	return h.deadlineMs > nowMs && !h.atOnce && e.failure == nil
 }
 
-// routed asks where a record goes. Where the target is known to be unusable, it is
-// held from now on.
+// routed returns the target partition that a record goes to. Where the target is known to
+// be unusable, it is held from now on.
 func (o *outbox) routed(t *target, e entry) (*dest, bool) {
-	_, body := o.store.read(e.loc)
-	r := o.route(t.name, e.from.TopicPartition, body)
+	r := Route{Verdict: t.state.Verdict, Detail: t.state.Detail}
+	if r.Verdict == Usable && o.cfg.Place != nil {
+		_, body := o.store.read(e.loc)
+		r = o.cfg.Place(&t.state, e.from.TopicPartition, body)
+	}
 	switch r.Verdict {
 	case Usable:
 	case Pending:

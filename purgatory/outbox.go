@@ -16,7 +16,6 @@ import "layover/offsets"
 // is not due any more leaves by early, for the wheel.
 type outbox struct {
 	cfg   *Config
-	route func(target string, from offsets.TopicPartition, body []byte) Route
 	store *store // the core's: the bytes of what is due
 	stats *Stats // the core's: here Produced, ProduceErrors and the errors are counted
 	now   Clock  // of the last event
@@ -69,10 +68,10 @@ type ending struct {
 	why  string // of one that is given up
 }
 
-func newOutbox(cfg *Config, s *store, stats *Stats, router Router, now Clock) *outbox {
-	o := &outbox{cfg: cfg, route: router.Route, store: s, stats: stats, now: now, dir: newDirectory(), flights: flights{cfg: cfg}, families: make(families)}
+func newOutbox(cfg *Config, s *store, stats *Stats, now Clock) *outbox {
+	o := &outbox{cfg: cfg, store: s, stats: stats, now: now, dir: newDirectory(), flights: flights{cfg: cfg}, families: make(families)}
 	if cfg.DeadLetterTopic != "" {
-		o.dir.dead = o.dir.target(targetKey{name: cfg.DeadLetterTopic}, cfg.DeadLetterTopic)
+		o.dir.dead = o.dir.target(TargetName{Name: cfg.DeadLetterTopic}, cfg.DeadLetterTopic)
 		o.dir.dead.refs++ // never forgotten
 	}
 	return o
@@ -88,7 +87,7 @@ func (o *outbox) targetOf(ingress, name, label string) *target {
 	if !o.cfg.ApartByIngress {
 		ingress = ""
 	}
-	return o.dir.target(targetKey{name, ingress}, label)
+	return o.dir.target(TargetName{name, ingress}, label)
 }
 
 // enqueue puts a due record where it waits: with its source until membership is

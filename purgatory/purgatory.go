@@ -27,6 +27,9 @@ type Config struct {
 	// hold; nil where there is but one. It is asked ten times a second at most. ingress
 	// is "" unless ApartByIngress.
 	HeldElsewhere func(target, ingress string, own int64) int64
+	// Place says which partition of its target a record goes to, where the target is
+	// usable; nil: the first. It has no state: what it goes by is told to the core before.
+	Place func(s *TargetState, from offsets.TopicPartition, body []byte) Route
 	// ApartByIngress makes each ingress topic have its targets for itself, with the
 	// bounds of each: what is wrong with one for its records holds no other's.
 	ApartByIngress bool
@@ -40,37 +43,6 @@ type Config struct {
 	// JournalAbove is how many characters of metadata a finished set may take until it
 	// goes to the journal; 0: as many as the broker takes.
 	JournalAbove int
-}
-
-// Router says which partition of its target a record goes to. It is asked when a
-// record is due; the answer may change from one call to the next.
-type Router interface {
-	// Route routes a record that was read from an ingress partition to its target.
-	Route(target string, from offsets.TopicPartition, body []byte) Route
-}
-
-// Route is where a record goes.
-type Route struct {
-	Partition int32   // where Verdict is Usable
-	Verdict   Verdict // of the target, at the moment
-	Detail    string  // what is wrong with it, where the verdict does not say it all
-}
-
-// Verdict is what is known about a target.
-type Verdict uint8
-
-const (
-	Usable      Verdict = iota
-	Pending             // not known yet; asking again soon is free
-	Missing             // the topic does not exist
-	Forbidden           // not authorised
-	Unreachable         // no leader, or none that answers
-	Mismatched          // its partitions do not go with those of the ingress topic
-)
-
-// String returns the word that status, logs and error messages use.
-func (v Verdict) String() string {
-	return [...]string{"usable", "being looked up", "missing", "forbidden", "unreachable", "mismatched"}[v]
 }
 
 // Clock is the time of an event.
@@ -99,7 +71,7 @@ type Core struct {
 }
 
 // New returns an empty core whose wheel starts at now.
-func New(cfg Config, router Router, now Clock) *Core {
+func New(cfg Config, now Clock) *Core {
 	if cfg.JournalAbove == 0 {
 		cfg.JournalAbove = offsets.MaxMetadata
 	}
@@ -112,7 +84,7 @@ func New(cfg Config, router Router, now Clock) *Core {
 		stats: newStats(),
 	}
 	c.parking = newParking(c.store, cfg.Geometry, now.WallMs)
-	c.out = newOutbox(&c.cfg, c.store, &c.stats, router, now)
+	c.out = newOutbox(&c.cfg, c.store, &c.stats, now)
 	return c
 }
 
@@ -211,9 +183,17 @@ func (c *Core) expire(loc location) {
 	c.out.enqueue(entry{loc: loc, from: p.src, target: c.out.dir.list[h.target], size: h.total()})
 }
 
+// Wanted appends to out the targets that the next Offer would route records to: it goes
+// by what Targets has said of them. Its cost grows with the targets that have something
+// waiting.
+func (c *Core) Wanted(out []TargetName) []TargetName { return c.out.wanted(out) }
+
+// Targets takes what is known about targets. It is good until the next word about each.
+func (c *Core) Targets(states []TargetState) { c.out.dir.tell(states) }
+
 // Offer appends to out what may be produced now, at most limit records: due, its
 // partition's membership confirmed, its target taking records, its target
-// partition not at its fill.
+// partition not at its fill. Nothing goes to a target of which Targets has said nothing.
 func (c *Core) Offer(out []Delivery, limit int) []Delivery {
 	out = c.out.offer(out, limit)
 	for _, e := range c.out.early {

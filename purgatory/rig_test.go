@@ -27,12 +27,8 @@ type text string
 func (b text) Size() int      { return len(b) }
 func (b text) Put(dst []byte) { copy(dst, b) }
 
-// signpost is a router that a test sets by hand.
+// signpost is what a test says about targets.
 type signpost map[string]Verdict
-
-func (s signpost) Route(topic string, _ offsets.TopicPartition, body []byte) Route {
-	return Route{Partition: int32(body[0] - '0'), Verdict: s[topic]}
-}
 
 // rig is a core in the hands of a test.
 type rig struct {
@@ -41,6 +37,9 @@ type rig struct {
 	router signpost
 	at     Clock
 	back   bool // the clock was stepped back
+
+	asked []TargetName
+	told  []TargetState
 }
 
 func newRig(t testing.TB, edit func(*Config)) *rig {
@@ -48,13 +47,26 @@ func newRig(t testing.TB, edit func(*Config)) *rig {
 		DeadLetterTopic: graves, Patience: time.Minute, HeldShare: 1 << 20,
 		MaxInFlight: 100, MaxInFlightBytes: 1 << 20, JumpOver: 10,
 		Geometry: wheel.Geometry{TickMs: 1, Slots: 64, Factor: 16, Levels: 4},
+		Place: func(_ *TargetState, _ offsets.TopicPartition, body []byte) Route {
+			return Route{Partition: int32(body[0] - '0')}
+		},
 	}
 	if edit != nil {
 		edit(&cfg)
 	}
 	r := &rig{TB: t, router: signpost{}, at: Clock{WallMs: startMs, PatienceMs: 1}}
-	r.Core = New(cfg, r.router, r.at)
+	r.Core = New(cfg, r.at)
 	return r
+}
+
+// Offer is the core's, which is told before what the signpost says.
+func (r *rig) Offer(out []Delivery, limit int) []Delivery {
+	r.asked, r.told = r.Wanted(r.asked[:0]), r.told[:0]
+	for _, name := range r.asked {
+		r.told = append(r.told, TargetState{TargetName: name, Verdict: r.router[name.Name]})
+	}
+	r.Targets(r.told)
+	return r.Core.Offer(out, limit)
 }
 
 func partitionOf(no int32) offsets.TopicPartition {

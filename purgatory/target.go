@@ -7,11 +7,15 @@ import (
 
 // target is a topic that records go to, the dead-letter topic included.
 type target struct {
-	key   targetKey
+	// key tells targets apart: by name, and by ingress topic where what is wrong with one
+	// may depend on where its records are from. Of the dead-letter topic there is one.
+	key   TargetName
 	name  string
 	label string // for metrics: the name, or the glob that allowed it
 	index uint32
 	refs  int // records whose bytes name this target, and 1 for what is never forgotten
+
+	state TargetState // as it was last told; Pending before
 
 	elsewhere int64 // bytes that other cores hold for the topic, as of the last look
 	shared    bool  // other cores were told of bytes held here
@@ -29,7 +33,7 @@ type target struct {
 	// busy: it is in outbox.busy. Invariant: a target with something in its queue or
 	// in an overflow queue is busy.
 	busy bool
-	// pending: nothing is known about the topic yet, ask the router again.
+	// pending: nothing is known about the topic yet, ask again.
 	pending bool
 }
 
@@ -53,29 +57,25 @@ type dest struct {
 	stalledMs int64
 }
 
-// targetKey tells targets apart: by name, and by ingress topic where what is wrong with
-// one may depend on where its records are from. Of the dead-letter topic there is one.
-type targetKey struct{ name, ingress string }
-
 // directory has the targets that records name.
 type directory struct {
 	list  []*target // by index; nil: free
 	free  []uint32  // free indexes
-	byKey map[targetKey]*target
+	byKey map[TargetName]*target
 	dead  *target // the dead-letter topic, nil for none
 	// overhead is the memory of targets, their partitions, and all queues, in bytes.
 	overhead int64
 }
 
-func newDirectory() directory { return directory{byKey: make(map[targetKey]*target)} }
+func newDirectory() directory { return directory{byKey: make(map[TargetName]*target)} }
 
 // target returns the target of a key, and makes it where it is new.
-func (d *directory) target(key targetKey, label string) *target {
+func (d *directory) target(key TargetName, label string) *target {
 	if t := d.byKey[key]; t != nil {
 		return t
 	}
-	name := key.name
-	t := &target{key: key, name: name, label: label, queue: queue{memory: &d.overhead}}
+	name := key.Name
+	t := &target{key: key, name: name, label: label, state: TargetState{Verdict: Pending}, queue: queue{memory: &d.overhead}}
 	if n := len(d.free); n > 0 {
 		t.index, d.free = d.free[n-1], d.free[:n-1]
 	} else {
@@ -91,7 +91,7 @@ func (d *directory) target(key targetKey, label string) *target {
 // targetSize and destSize are what a target and each of its partitions are
 // accounted with beside queues and name, in bytes: struct, map and list entries.
 const (
-	targetSize = 384
+	targetSize = 480
 	destSize   = 160
 )
 

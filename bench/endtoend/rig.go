@@ -98,8 +98,10 @@ func (r *rig) handDue(delaysMs ...int64) {
 	<-r.enough
 }
 
-// Route implements purgatory.Router.
-func (r *rig) Route(string, offsets.TopicPartition, []byte) purgatory.Route { return purgatory.Route{} }
+// Lookup implements lane.Deliverer: every target is there.
+func (r *rig) Lookup(name purgatory.TargetName) purgatory.TargetState {
+	return purgatory.TargetState{TargetName: name}
+}
 
 // Deliver notes how late the record is: this is where a real one would leave.
 func (r *rig) Deliver(record *kgo.Record, _ bool, done func(*kgo.Record, error)) {
