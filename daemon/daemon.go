@@ -129,7 +129,7 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 		d.producers = append(d.producers, p)
 		d.lanes = append(d.lanes, lane.New(lane.Config{
 			Core: d.coreConfig(i, s), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval, Journal: d.journal,
-			OriginalTime: d.cfg.Timestamp == config.TimestampOriginal, PatienceClock: d.watcher.Answered, Holding: d.holding, Changed: d.governor.check, Log: d.log,
+			OriginalTime: d.cfg.Timestamp == config.TimestampOriginal, Answered: d.watcher.Answered, Holding: d.holding, Changed: d.governor.check, Log: d.log,
 		}, d.delivery(p), d.router, d.router))
 	}
 	return nil

@@ -40,7 +40,7 @@ func TestAllocationsOfTheLoop(t *testing.T) {
 		Core: purgatory.Config{
 			MaxInFlight: 1 << 20, MaxInFlightBytes: 1 << 30, JumpOver: 100, Geometry: wheel.DefaultGeometry(),
 		},
-		Rules: always(&delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}), PatienceClock: func() time.Duration { return 0 },
+		Rules: always(&delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}), Answered: func() time.Duration { return 0 },
 		Changed: func() {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, s, s, s)
 	l.core.Assign(purgatory.Assignment{TopicPartition: tenure(0, 1).TopicPartition, Epoch: 1, Window: offsets.NewWindow(0), Committed: true})

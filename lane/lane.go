@@ -51,8 +51,8 @@ type Config struct {
 	CommitInterval time.Duration
 	Journal        Journal  // nil: no ingress topic has one, and nothing says so
 	Holding        *Holding // shared by all lanes; nil: one of its own
-	// PatienceClock is the time in which brokers answered, which never goes back.
-	PatienceClock func() time.Duration
+	// Answered is the time in which brokers answered, which never goes back.
+	Answered func() time.Duration
 	// Changed is called by the loop after its bytes or pauses may have changed.
 	Changed func()
 	Log     *slog.Logger
@@ -153,7 +153,7 @@ func New(cfg Config, d Deliverer, c Committer, r Reading) *Lane {
 // clock turns an instant into the core's time. The wall clock is meant, with all
 // its steps; the monotonic one plays no part in deadlines.
 func (l *Lane) clock(now time.Time) purgatory.Clock {
-	return purgatory.Clock{WallMs: now.UnixMilli(), PatienceMs: l.cfg.PatienceClock().Milliseconds(), MonotonicMs: now.Sub(l.began).Milliseconds()}
+	return purgatory.Clock{WallMs: now.UnixMilli(), AnsweredMs: l.cfg.Answered().Milliseconds(), MonotonicMs: now.Sub(l.began).Milliseconds()}
 }
 
 // Run is the loop. It ends after Stop, and Done is closed then.

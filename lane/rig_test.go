@@ -149,9 +149,9 @@ func inBubble(t *testing.T, edit func(*Config), f func(*rig)) {
 				MaxInFlightBytes: 1 << 30, JumpOver: 100, Geometry: wheel.Geometry{TickMs: 1, Slots: 64, Factor: 32, Levels: 5},
 			},
 			Rules: always(&delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}), Group: "g", CommitInterval: time.Second,
-			PatienceClock: func() time.Duration { return time.Since(r.start) },
-			Changed:       func() { r.kafka.set(func(k *kafka) { k.turns = append(k.turns, time.Now()) }) },
-			Log:           slog.New(slog.NewTextHandler(io.Discard, nil)),
+			Answered: func() time.Duration { return time.Since(r.start) },
+			Changed:  func() { r.kafka.set(func(k *kafka) { k.turns = append(k.turns, time.Now()) }) },
+			Log:      slog.New(slog.NewTextHandler(io.Discard, nil)),
 		}
 		if edit != nil {
 			edit(&cfg)

@@ -105,7 +105,7 @@ func (c *Core) Committed(r CommitResult) {
 		if r.TookMs >= slowMs {
 			p.commit.repeatUntil = c.now.MonotonicMs + repeatForMs
 		}
-		if below := p.Facts.Committed(r.Journal, c.now.PatienceMs); below >= 0 {
+		if below := p.Facts.Committed(r.Journal, c.now.AnsweredMs); below >= 0 {
 			c.journals.remove(p, below)
 		}
 		if !p.commit.doubtful {

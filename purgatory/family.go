@@ -7,7 +7,7 @@ import "math"
 // shares of all would be more than there is.
 type family struct {
 	own    int64 // bytes held here, with heldTargetSize for each target that holds any
-	most   int64 // of own, as of the last look at what other cores hold
+	limit  int64 // of own, as of the last look at what other cores hold
 	shared bool  // other cores were told of bytes held here
 }
 
@@ -39,9 +39,9 @@ func (fs families) weigh(cfg *Config, busy []*target, dead *target) {
 			f.shared = f.own > 0
 			elsewhere = cfg.HeldElsewhere(label, "", f.own)
 		}
-		f.most = math.MaxInt64
+		f.limit = math.MaxInt64
 		if all := f.own + elsewhere; all > cfg.HeldShare {
-			f.most = int64(float64(cfg.HeldShare) * float64(f.own) / float64(all))
+			f.limit = int64(float64(cfg.HeldShare) * float64(f.own) / float64(all))
 		}
 		if f.own == 0 && !f.shared {
 			delete(fs, label)

@@ -43,8 +43,8 @@ func (f *flights) start(fl flight, now Clock) (id int32) {
 	f.list[id] = fl
 	d, e := fl.dest, &fl.entry
 	if d.inFlight == 0 {
-		d.proven = d.proven && now.PatienceMs-d.answeredMs < stuckMs
-		d.answeredMs = now.PatienceMs
+		d.proven = d.proven && now.AnsweredMs-d.answeredMs < stuckMs
+		d.answeredMs = now.AnsweredMs
 	}
 	d.inFlight++
 	d.bytes += int64(e.size)
@@ -118,8 +118,8 @@ func (f *flights) occupying() int { return f.count - f.stuck }
 // whatever its size, so each silent partition may add one. Three quarters are left
 // however much is stuck: the bytes are in the store anyway, and the client bounds records alone.
 func (f *flights) byteRoom() int64 {
-	most := f.cfg.MaxInFlightBytes
-	return max(most-f.stuckBytes/roomShare, most-most/roomShare) - f.bytes
+	limit := f.cfg.MaxInFlightBytes
+	return max(limit-f.stuckBytes/roomShare, limit-limit/roomShare) - f.bytes
 }
 
 // divide gives the targets that have something to offer an equal share of what may be in

@@ -34,7 +34,7 @@ type hold struct {
 // one target holds pins no chunk of anybody else and is accounted exactly.
 func (o *outbox) rehome(e *entry) {
 	if e.since == 0 {
-		e.since = max(o.now.PatienceMs, 1)
+		e.since = max(o.now.AnsweredMs, 1)
 	}
 	if e.rehomed || e.target == o.dir.dead {
 		return
@@ -77,18 +77,18 @@ func (o *outbox) releaseTarget(t *target) {
 	o.notices = append(o.notices, HoldNotice{Target: t.name, Label: t.label})
 }
 
-// rests says whether a held target is not to be tried now: one record is on its way, or
+// backsOff says whether a held target is not to be tried now: one record is on its way, or
 // the back-off is not over.
-func (h *hold) rests(nowMs int64) bool {
+func (h *hold) backsOff(nowMs int64) bool {
 	return h.trial != nil || nowMs < h.retryAtMs && h.retryAtMs-nowMs <= holdMaxMs
 }
 
-// try looks whether a held target is back, when its back-off is over. Where metadata
+// tryHeld looks whether a held target is back, when its back-off is over. Where metadata
 // was why, metadata tells. Otherwise one record is sent: the first from where the last
 // look ended whose partition has nothing in flight and has room.
-func (o *outbox) try(t *target, out []Delivery, limit int) []Delivery {
+func (o *outbox) tryHeld(t *target, out []Delivery, limit int) []Delivery {
 	h := &t.hold
-	if h.rests(o.now.WallMs) {
+	if h.backsOff(o.now.WallMs) {
 		return out
 	}
 	if h.known && t != o.dir.dead {
@@ -125,8 +125,8 @@ func (o *outbox) try(t *target, out []Delivery, limit int) []Delivery {
 	return out
 }
 
-// tried takes back the record of a trial that failed, to those that have waited as long.
-func (o *outbox) tried(e entry) {
+// trialFailed takes back the record of a trial that failed, to those that have waited as long.
+func (o *outbox) trialFailed(e entry) {
 	t := e.target
 	o.wait(e, true)
 	at := 0
@@ -139,20 +139,20 @@ func (o *outbox) tried(e entry) {
 // tick looks at what time does to what waits: what is held may have to be given up, and
 // dead letters may take too much memory.
 func (o *outbox) tick() {
-	o.endurance()
+	o.checkPatience()
 	o.burdened()
 }
 
-// endurance dead-letters the oldest of what targets hold when patience or share of
+// checkPatience dead-letters the oldest of what targets hold when patience or share of
 // memory is used up, and finds target partitions that have stopped answering.
 //
 // Its cost grows with the targets that have something waiting, so it looks at them
 // ten times a second and not at every tick.
-func (o *outbox) endurance() {
-	if since := o.now.WallMs - o.enduredMs; since >= 0 && since < endureEveryMs {
+func (o *outbox) checkPatience() {
+	if since := o.now.WallMs - o.checkedMs; since >= 0 && since < checkEveryMs {
 		return
 	}
-	o.enduredMs = o.now.WallMs
+	o.checkedMs = o.now.WallMs
 	if o.flights.count > 0 {
 		for _, t := range o.dir.list {
 			if t != nil && t.inFlight > 0 {
@@ -167,26 +167,26 @@ func (o *outbox) endurance() {
 		if t.overflow > 0 && t != o.dir.dead {
 			for _, d := range t.dests {
 				if d.stalled {
-					o.endure(t, &d.overflow, Unreachable)
+					o.deadLetterOldest(t, &d.overflow, Unreachable)
 				}
 			}
 		}
 		if t.hold.held && t != o.dir.dead {
-			o.endure(t, &t.queue, t.hold.verdict)
+			o.deadLetterOldest(t, &t.queue, t.hold.verdict)
 		}
 	}
 }
 
-// endureEveryMs is how often patience and share are looked at, in milliseconds.
-const endureEveryMs = 100
+// checkEveryMs is how often patience and share are looked at, in milliseconds.
+const checkEveryMs = 100
 
-// endure applies share and patience to one queue of held records.
-func (o *outbox) endure(t *target, q *queue, v Verdict) {
+// deadLetterOldest applies share and patience to one queue of held records.
+func (o *outbox) deadLetterOldest(t *target, q *queue, v Verdict) {
 	for q.count > 0 {
-		waited := o.now.PatienceMs - q.front().since
+		waited := o.now.AnsweredMs - q.front().since
 		_, held := t.held()
 		f := o.families[t.label]
-		full := held+t.elsewhere > o.cfg.HeldShare || f != nil && f.own > f.most
+		full := held+t.elsewhere > o.cfg.HeldShare || f != nil && f.own > f.limit
 		if !full && waited < o.cfg.Patience.Milliseconds() {
 			return
 		}
@@ -259,9 +259,9 @@ func (o *outbox) burdened() {
 	if o.dir.dead == nil {
 		return
 	}
-	own, most := o.dir.dead.waiting(), o.cfg.HeldShare
+	own, limit := o.dir.dead.waiting(), o.cfg.HeldShare
 	if o.overburdened {
-		most /= 2
+		limit /= 2
 	}
-	o.overburdened = own > 0 && own+o.dir.dead.elsewhere > most
+	o.overburdened = own > 0 && own+o.dir.dead.elsewhere > limit
 }

@@ -94,8 +94,8 @@ func (r Reader) reach(offset, last int64, leaderEpoch int32) bool {
 	if p.halted != nil || leaderEpoch > p.readEpoch && !r.newLeader(offset, leaderEpoch) {
 		return false
 	}
-	if last+1 >= p.strangeUntil {
-		p.strangeUntil = 0 // the epochs of a log go up: none of these facts is of a later one
+	if last+1 >= p.unknownEpochUntil {
+		p.unknownEpochUntil = 0 // the epochs of a log go up: none of these facts is of a later one
 	}
 	if offset < p.next {
 		return false
@@ -115,7 +115,7 @@ func (r Reader) reach(offset, last int64, leaderEpoch int32) bool {
 // the partition stops, and its commits go on to name the epoch of what it knows.
 func (r Reader) newLeader(offset int64, leaderEpoch int32) bool {
 	c, p := r.core, r.part
-	if p.strangeUntil > 0 { // nobody knows of which epochs these facts are
+	if p.unknownEpochUntil > 0 { // nobody knows of which epochs these facts are
 		p.readEpoch = leaderEpoch
 		return true
 	}
@@ -138,7 +138,7 @@ func (r Reader) newLeader(offset int64, leaderEpoch int32) bool {
 // factsEpoch is the leader epoch up to which everything known to be finished is about
 // the log as it was read, -1 where that is not known.
 func (p *partition) factsEpoch() int32 {
-	if p.strangeUntil > 0 {
+	if p.unknownEpochUntil > 0 {
 		return -1
 	}
 	return p.readEpoch

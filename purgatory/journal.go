@@ -36,11 +36,11 @@ type journals struct {
 
 // cut asks for the writing of what finished in a partition: of all, or of what has waited
 // long enough.
-func (j *journals) cut(p *partition, all bool, patienceMs int64) {
+func (j *journals) cut(p *partition, all bool, answeredMs int64) {
 	if all && !p.Facts.Writing(p.cutFrom) {
 		p.cutFrom = p.Facts.Seq()
 	}
-	j.want(p, p.Facts.Cut(j.scratch[:0], p.factsEpoch(), all, patienceMs))
+	j.want(p, p.Facts.Cut(j.scratch[:0], p.factsEpoch(), all, answeredMs))
 }
 
 // cutPart asks for the writing of the next part of a partition's snapshot.
@@ -77,11 +77,11 @@ func (p *partition) useJournal(s JournalState) {
 	} else {
 		p.Facts.Stop(s.TopicID == offsets.TopicID{})
 	}
-	p.anew()
+	p.noteRewrite()
 }
 
-// anew notes that a commit has to say what the journal has not any more.
-func (p *partition) anew() {
+// noteRewrite notes that a commit has to say what the journal has not any more.
+func (p *partition) noteRewrite() {
 	if p.Facts.Anew() {
 		p.commit.left, p.commit.dirty = p.Window.Above(), true
 	}
@@ -97,7 +97,7 @@ func (c *Core) Cut(all bool) (more bool) {
 		if p == nil || p.src.gone {
 			continue
 		}
-		c.journals.cut(p, all, c.now.PatienceMs)
+		c.journals.cut(p, all, c.now.AnsweredMs)
 		if part && p.Facts.WantsPart() {
 			c.journals.cutPart(p)
 			part = false
@@ -113,7 +113,7 @@ func (c *Core) CutOf(tp offsets.TopicPartition, epoch uint64) {
 	if p == nil {
 		return
 	}
-	c.journals.cut(p, true, c.now.PatienceMs)
+	c.journals.cut(p, true, c.now.AnsweredMs)
 	for p.Facts.WantsPart() { // at the end of a tenure: a pause of some milliseconds at most
 		c.journals.cutPart(p)
 	}
@@ -152,20 +152,20 @@ func (c *Core) Written(t Tenure, r facts.Result) {
 	if p == nil {
 		return
 	}
-	p.Facts.Written(r, c.now.PatienceMs)
-	p.anew()
+	p.Facts.Written(r, c.now.AnsweredMs)
+	p.noteRewrite()
 	if r.Err != nil {
 		c.NoteError("journal of "+p.Topic, r.Err.Error())
 	} else {
 		p.commit.dirty = true // the next commit names it
 	}
-	c.journals.cut(p, false, c.now.PatienceMs)
+	c.journals.cut(p, false, c.now.AnsweredMs)
 }
 
 // Deleted takes the answer to a JournalDelete.
 func (c *Core) Deleted(d JournalDelete, err error) {
 	if p := c.find(d.TopicPartition, d.Epoch); p != nil {
-		p.Facts.Deleted(d.Below, err, c.now.PatienceMs)
+		p.Facts.Deleted(d.Below, err, c.now.AnsweredMs)
 	}
 }
 

@@ -35,12 +35,12 @@ func (o *outbox) offer(out []Delivery, limit int) []Delivery {
 		out = o.offerTarget(o.busy[(o.next+i)%n], out, limit)
 	}
 	o.next++
-	o.rest()
+	o.dropIdle()
 	return out
 }
 
-// rest takes the targets out of busy that have nothing left to offer.
-func (o *outbox) rest() {
+// dropIdle takes the targets out of busy that have nothing left to offer.
+func (o *outbox) dropIdle() {
 	kept := o.busy[:0]
 	for _, t := range o.busy {
 		if t.queue.count+t.overflow > 0 {
@@ -48,7 +48,7 @@ func (o *outbox) rest() {
 			continue
 		}
 		t.busy, t.pending, t.hold.exhausted = false, false, false
-		o.restHold(t)
+		o.endIdleHold(t)
 		t.share(o.cfg, t == o.dir.dead)
 	}
 	clear(o.busy[len(kept):])
@@ -58,9 +58,9 @@ func (o *outbox) rest() {
 	}
 }
 
-// restHold ends the hold of a target that nothing is there for any more: it would be sick
+// endIdleHold ends the hold of a target that nothing is there for any more: it would be sick
 // for ever. For the dead-letter topic reading waits until it takes a record.
-func (o *outbox) restHold(t *target) {
+func (o *outbox) endIdleHold(t *target) {
 	if t.hold.held && t.inFlight == 0 && t != o.dir.dead {
 		t.hold = hold{}
 		o.notices = append(o.notices, HoldNotice{Target: t.name, Label: t.label, Forgotten: true})
@@ -72,7 +72,7 @@ func (o *outbox) restHold(t *target) {
 func (o *outbox) offerTarget(t *target, out []Delivery, limit int) []Delivery {
 	t.pending = false
 	if t.hold.held {
-		return o.try(t, out, limit)
+		return o.tryHeld(t, out, limit)
 	}
 	if t.overflow > 0 {
 		out = o.offerOverflow(t, out, limit)

@@ -25,8 +25,8 @@ type outbox struct {
 	families families
 	busy     []*target // with something to offer, or lately so
 	next     int       // where the next round of offer over busy begins
-	// enduredMs is the wall clock of the last look at patience and shares.
-	enduredMs int64
+	// checkedMs is the wall clock of the last look at patience and shares.
+	checkedMs int64
 	// overburdened: dead letters that wait take more than their share of memory.
 	overburdened bool
 
@@ -41,7 +41,7 @@ type source struct {
 	slot      uint32 // of its partition in the core
 	confirmed bool   // a commit succeeded since the assignment, or since the lease ran out
 	draining  bool   // revoked: nothing is offered any more
-	revokedMs int64  // patience clock of that
+	revokedMs int64  // Clock.AnsweredMs of that
 	gone      bool   // swept; alive only until what is in flight has an outcome
 
 	waiting  queue // due, but not to be offered yet
@@ -55,10 +55,10 @@ func (s *source) mayDeliver() bool { return s.confirmed && !s.draining && !s.gon
 type fate uint8
 
 const (
-	taken     fate = iota // by its target, or by the dead-letter topic
-	dropped               // no target takes it, and the policy drops it
-	givenUp               // no target takes it, and its partition stops for it
-	forgotten             // its partition is gone: the next owner reads it again
+	taken      fate = iota // by its target, or by the dead-letter topic
+	dropped                // no target takes it, and the policy drops it
+	unfinished             // no target takes it, and its partition stops for it
+	handedOver             // its partition is gone: the next owner reads it again
 )
 
 // ending is a due record that has left the outbox. Its bytes are still in the store.
@@ -139,7 +139,7 @@ func (o *outbox) sweep(waiting []*source) {
 	gone := func(e *entry) bool { return e.from.gone }
 	forget := func(e entry) {
 		e.from.due--
-		o.end(e, forgotten)
+		o.end(e, handedOver)
 	}
 	for _, s := range waiting {
 		s.waiting.remove(gone, forget)

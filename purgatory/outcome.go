@@ -72,7 +72,7 @@ func (o *outbox) outcome(r *Result) {
 	o.stats.ProduceErrors[TargetKind{t.label, kindOf(r.Class)}]++
 	o.stats.noteError(t.name, r.Detail)
 	if e.from.gone {
-		o.end(e, forgotten)
+		o.end(e, handedOver)
 		return
 	}
 	switch r.Class {
@@ -95,7 +95,7 @@ func (o *outbox) noRoom(e entry, d *dest) {
 		o.flights.unstick(d)
 	}
 	if e.from.gone {
-		o.end(e, forgotten)
+		o.end(e, handedOver)
 		return
 	}
 	e.from.due++
@@ -117,7 +117,7 @@ func (o *outbox) again(e entry, t *target, trial bool, v Verdict, detail string)
 	}
 	e.from.due++
 	if trial {
-		o.tried(e)
+		o.trialFailed(e)
 		return
 	}
 	o.wait(e, true)
@@ -154,7 +154,7 @@ func (o *outbox) refused(e entry, t *target, reason string, r *Result) {
 func (o *outbox) deadLetter(e entry, reason, message string) {
 	e.from.due--
 	if e.from.gone {
-		o.end(e, forgotten)
+		o.end(e, handedOver)
 		return
 	}
 	e.failure = &failure{reason: reason, message: message}
@@ -165,6 +165,6 @@ func (o *outbox) deadLetter(e entry, reason, message string) {
 	case o.cfg.OnInvalid == Drop:
 		o.end(e, dropped)
 	default:
-		o.end(e, givenUp)
+		o.end(e, unfinished)
 	}
 }

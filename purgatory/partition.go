@@ -39,9 +39,9 @@ type partition struct {
 	next      int64
 	readEpoch int32 // highest leader epoch of what was read
 	logStart  int64 // as far as it was told; below it nothing is read, whatever is there
-	// strangeUntil is one past the highest finished offset that the assignment brought
+	// unknownEpochUntil is one past the highest finished offset that the assignment brought
 	// without a leader epoch, until a record there or beyond is read; 0: none.
-	strangeUntil int64
+	unknownEpochUntil int64
 	// finishedUntil caches the end of the finished run that next is in.
 	finishedUntil int64
 
@@ -82,7 +82,7 @@ func (c *Core) Assign(a Assignment) {
 		p.logStart = a.Next
 	}
 	if a.LeaderEpoch < 0 && a.Window.Above() > 0 {
-		p.strangeUntil = a.Window.Highest() + 1
+		p.unknownEpochUntil = a.Window.Highest() + 1
 	}
 	if s, ok := c.journals.states[a.Topic]; ok {
 		p.useJournal(s)
@@ -142,7 +142,7 @@ func (c *Core) LogStart(tp offsets.TopicPartition, epoch uint64, start int64) {
 // Sweep ends the tenure.
 func (c *Core) Revoke(tp offsets.TopicPartition, epoch uint64) {
 	if p := c.find(tp, epoch); p != nil {
-		p.src.draining, p.src.revokedMs = true, c.now.PatienceMs
+		p.src.draining, p.src.revokedMs = true, c.now.AnsweredMs
 	}
 }
 

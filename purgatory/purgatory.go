@@ -48,8 +48,8 @@ type Config struct {
 // Clock is the time of an event.
 type Clock struct {
 	WallMs int64 // Unix milliseconds; may step in either direction
-	// PatienceMs counts the milliseconds in which brokers answered; it never goes back.
-	PatienceMs int64
+	// AnsweredMs counts the milliseconds in which brokers answered; it never goes back.
+	AnsweredMs int64
 	// MonotonicMs counts all milliseconds; it never goes back, and no step moves it.
 	MonotonicMs int64
 }

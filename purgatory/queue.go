@@ -23,7 +23,7 @@ type entry struct {
 	from    *source
 	target  *target // where it goes now: its own target, the egress or the dead-letter topic
 	failure *failure
-	since   int64 // patience clock when it was first held, in milliseconds; 0: not held
+	since   int64 // Clock.AnsweredMs when it was first held, in milliseconds; 0: not held
 	size    int32 // bytes it takes in a chunk
 	try     attempt
 	rehomed bool // moved to its target's own class of chunks

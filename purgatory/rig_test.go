@@ -54,7 +54,7 @@ func newRig(t testing.TB, edit func(*Config)) *rig {
 	if edit != nil {
 		edit(&cfg)
 	}
-	r := &rig{TB: t, router: signpost{}, at: Clock{WallMs: startMs, PatienceMs: 1}}
+	r := &rig{TB: t, router: signpost{}, at: Clock{WallMs: startMs, AnsweredMs: 1}}
 	r.Core = New(cfg, r.at)
 	return r
 }
@@ -110,7 +110,7 @@ func (r *rig) mustTake(no int32, epoch uint64, delayMs int64, offsets ...int64) 
 // pass lets time go by, in which brokers answer, and what became due move on.
 func (r *rig) pass(ms int64) {
 	r.at.WallMs += ms
-	r.at.PatienceMs += max(ms, 0)
+	r.at.AnsweredMs += max(ms, 0)
 	r.at.MonotonicMs += max(ms, 0)
 	for r.Tick(r.at, 1<<20) {
 	}

@@ -20,10 +20,10 @@ func (c *Core) settle() {
 		case dropped:
 			c.stats.Dropped[p.Topic]++
 			p.finish(h.offset)
-		case givenUp:
+		case unfinished:
 			c.stats.Unfinished++
 			p.halt(&c.effects, HaltNotice{Offset: h.offset, Reason: e.failure.reason + ": " + e.failure.message})
-		case forgotten:
+		case handedOver:
 			c.stats.HandedOver += e.records()
 		}
 		c.stats.Referred -= e.records() - 1

@@ -14,7 +14,7 @@ const stallMs = 10_000
 // silence finds the partitions of a target that have stopped answering.
 func (o *outbox) silence(t *target) {
 	for _, d := range t.dests {
-		silent := o.now.PatienceMs - d.answeredMs
+		silent := o.now.AnsweredMs - d.answeredMs
 		if d.inFlight == 0 || silent < stuckMs {
 			continue
 		}
@@ -47,7 +47,7 @@ func (d *dest) silentFor() string {
 
 // answered notes that a target partition gave some answer.
 func (o *outbox) answered(d *dest) {
-	d.answeredMs, d.proven = o.now.PatienceMs, true
+	d.answeredMs, d.proven = o.now.AnsweredMs, true
 	if d.stuck {
 		o.flights.unstick(d)
 	}

@@ -45,7 +45,7 @@ type dest struct {
 	inFlight int
 	bytes    int64 // in flight
 	alone    int   // in flight in a batch of their own, at most 1
-	// answeredMs is the patience clock when the partition last answered, or was
+	// answeredMs is the Clock.AnsweredMs when the partition last answered, or was
 	// first given a record after having none in flight; proven: it has answered since.
 	answeredMs int64
 	proven     bool

@@ -54,7 +54,7 @@ func (o *outbox) wanted(out []TargetName) []TargetName {
 		return out
 	}
 	for _, t := range o.busy {
-		if t.queue.count > 0 && !(t.hold.held && t.hold.rests(o.now.WallMs)) {
+		if t.queue.count > 0 && !(t.hold.held && t.hold.backsOff(o.now.WallMs)) {
 			out = append(out, t.key)
 		}
 	}

@@ -54,8 +54,8 @@ func startRig() (*rig, error) {
 			MaxInFlight: 1000, MaxInFlightBytes: 64 << 20, JumpOver: purgatory.JumpOver, Geometry: wheel.DefaultGeometry(),
 		},
 		Rules: func(string) *delay.Rules { return rules }, Group: "benchmark", CommitInterval: time.Second,
-		PatienceClock: func() time.Duration { return time.Since(r.began) },
-		Changed:       r.turned, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Answered: func() time.Duration { return time.Since(r.began) },
+		Changed:  r.turned, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, r, r, r)
 	go r.Lane.Run() // ended by stop
 	r.Assign(purgatory.Assignment{TopicPartition: r.tenure().TopicPartition, Epoch: r.tenure().Epoch, Window: offsets.NewWindow(0)})
