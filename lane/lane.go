@@ -53,6 +53,9 @@ type Config struct {
 	Holding        *Holding // shared by all lanes; nil: one of its own
 	// Answered is the time in which brokers answered, which never goes back.
 	Answered func() time.Duration
+	// Elsewhere takes what this lane holds of a share and returns what all others hold;
+	// nil: there is but one lane.
+	Elsewhere func(name purgatory.TargetName, own int64) int64
 	// Changed is called by the loop after its bytes or pauses may have changed.
 	Changed func()
 	Log     *slog.Logger
@@ -100,6 +103,7 @@ type Lane struct {
 	suspended bool // nothing is offered: the lease has run out
 	stop      stopping
 	wake      alarm
+	shares    []purgatory.Share // scratch of share
 }
 
 // stopping is the end of a loop, once it was asked for.
@@ -192,6 +196,7 @@ func (l *Lane) turn(now time.Time, m *mail) (more bool) {
 		o.carryOut(l)
 	}
 	l.in.fetched = append(l.in.fetched, m.fetched...)
+	l.share(l.clock(now))
 	due := l.core.Tick(l.clock(now), tickBudget)
 	l.lease()
 	full := false
@@ -212,6 +217,19 @@ func (l *Lane) turn(now time.Time, m *mail) (more bool) {
 	l.cfg.Changed()
 	l.await(now)
 	return parts || !l.stop.asked && (due || len(l.in.fetched) > 0 || full)
+}
+
+// share tells other lanes what is held here, and the core what they hold.
+func (l *Lane) share(now purgatory.Clock) {
+	if l.cfg.Elsewhere == nil {
+		return
+	}
+	l.shares = l.core.Shares(now, l.shares[:0])
+	for i := range l.shares {
+		s := &l.shares[i]
+		s.Elsewhere = l.cfg.Elsewhere(s.TargetName, s.Own)
+	}
+	l.core.Elsewhere(l.shares)
 }
 
 // await sets the alarm for what no step of a turn deals with.

@@ -136,12 +136,12 @@ func (p *partition) takesLessThan(refused int) {
 
 // Unconfirmed says whether a partition waits for a commit before it delivers.
 func (c *Core) Unconfirmed() bool {
-	return c.some(func(p *partition) bool { return !p.src.confirmed })
+	return some(c.parts, func(p *partition) bool { return !p.src.confirmed })
 }
 
 // Dirty says whether Commits would build one.
 func (c *Core) Dirty() bool {
-	return c.some(func(p *partition) bool { return p.commit.dirty && !p.commit.underway })
+	return some(c.parts, func(p *partition) bool { return p.commit.dirty && !p.commit.underway })
 }
 
 // repeats says whether the last commit is to be said again. A tenure that ends has
@@ -152,17 +152,17 @@ func (p *partition) repeats(now Clock) bool {
 
 // Repeating says whether Commits would build one without news.
 func (c *Core) Repeating() bool {
-	return c.some(func(p *partition) bool { return !p.commit.underway && p.repeats(c.now) })
+	return some(c.parts, func(p *partition) bool { return !p.commit.underway && p.repeats(c.now) })
 }
 
 // some says whether something is so of a partition that is here.
-func (c *Core) some(is func(*partition) bool) bool {
-	return slices.ContainsFunc(c.parts, func(p *partition) bool { return p != nil && !p.src.gone && is(p) })
+func some(parts []*partition, is func(*partition) bool) bool {
+	return slices.ContainsFunc(parts, func(p *partition) bool { return p != nil && !p.src.gone && is(p) })
 }
 
 // Committing says whether an answer to a commit is owed.
 func (c *Core) Committing() bool {
-	return c.some(func(p *partition) bool { return p.commit.underway })
+	return some(c.parts, func(p *partition) bool { return p.commit.underway })
 }
 
 // Unsettled says whether something waits that no event announces: a held or

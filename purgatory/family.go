@@ -6,9 +6,10 @@ import "math"
 // memory together: whoever writes headers can invent any number of targets, and the
 // shares of all would be more than there is.
 type family struct {
-	own    int64 // bytes held here, with heldTargetSize for each target that holds any
-	limit  int64 // of own, as of the last look at what other cores hold
-	shared bool  // other cores were told of bytes held here
+	own       int64 // bytes held here, with heldTargetSize for each target that holds any
+	limit     int64 // of own, as of the last look
+	elsewhere int64 // bytes that other cores hold, as of the last Elsewhere
+	shared    bool  // Shares has told of bytes held here
 }
 
 // heldTargetSize is what a target counts with in its family's share beside its records,
@@ -18,10 +19,8 @@ const heldTargetSize = 1 << 10
 // families are the families that hold something, by glob.
 type families map[string]*family
 
-// weigh adds up what each family holds, here and in other cores. A family over
-// the share has to come down to its part of it here, so that not every core gives up
-// what all are over by.
-func (fs families) weigh(cfg *Config, busy []*target, dead *target) {
+// addUp adds up what each family holds here.
+func (fs families) addUp(busy []*target, dead *target) {
 	for _, f := range fs {
 		f.own = 0
 	}
@@ -33,15 +32,16 @@ func (fs families) weigh(cfg *Config, busy []*target, dead *target) {
 			fs.of(t.label).own += bytes + heldTargetSize
 		}
 	}
+}
+
+// weigh compares what each family holds, here and in other cores, with the share. A
+// family over it has to come down to its part of it here, so that not every core gives up
+// what all are over by.
+func (fs families) weigh(share int64) {
 	for label, f := range fs {
-		var elsewhere int64
-		if cfg.HeldElsewhere != nil && (f.own > 0 || f.shared) {
-			f.shared = f.own > 0
-			elsewhere = cfg.HeldElsewhere(label, "", f.own)
-		}
 		f.limit = math.MaxInt64
-		if all := f.own + elsewhere; all > cfg.HeldShare {
-			f.limit = int64(float64(cfg.HeldShare) * float64(f.own) / float64(all))
+		if all := f.own + f.elsewhere; all > share {
+			f.limit = int64(float64(share) * float64(f.own) / float64(all))
 		}
 		if f.own == 0 && !f.shared {
 			delete(fs, label)

@@ -149,10 +149,10 @@ func (o *outbox) tick() {
 // Its cost grows with the targets that have something waiting, so it looks at them
 // ten times a second and not at every tick.
 func (o *outbox) checkPatience() {
-	if since := o.now.WallMs - o.checkedMs; since >= 0 && since < checkEveryMs {
+	if !o.shares.due(o.now.WallMs) {
 		return
 	}
-	o.checkedMs = o.now.WallMs
+	o.shares.checkedMs = o.now.WallMs
 	if o.flights.count > 0 {
 		for _, t := range o.dir.list {
 			if t != nil && t.inFlight > 0 {
@@ -160,10 +160,10 @@ func (o *outbox) checkPatience() {
 			}
 		}
 	}
-	o.families.weigh(o.cfg, o.busy, o.dir.dead)
+	o.shares.families.addUp(o.busy, o.dir.dead)
+	o.shares.families.weigh(o.cfg.HeldShare)
 	for _, t := range o.busy {
 		t.hold.exhausted = false
-		t.share(o.cfg, t == o.dir.dead)
 		if t.overflow > 0 && t != o.dir.dead {
 			for _, d := range t.dests {
 				if d.stalled {
@@ -177,15 +177,12 @@ func (o *outbox) checkPatience() {
 	}
 }
 
-// checkEveryMs is how often patience and share are looked at, in milliseconds.
-const checkEveryMs = 100
-
 // deadLetterOldest applies share and patience to one queue of held records.
 func (o *outbox) deadLetterOldest(t *target, q *queue, v Verdict) {
 	for q.count > 0 {
 		waited := o.now.AnsweredMs - q.front().since
 		_, held := t.held()
-		f := o.families[t.label]
+		f := o.shares.families[t.label]
 		full := held+t.elsewhere > o.cfg.HeldShare || f != nil && f.own > f.limit
 		if !full && waited < o.cfg.Patience.Milliseconds() {
 			return
@@ -209,18 +206,6 @@ func (o *outbox) deadLetterOldest(t *target, q *queue, v Verdict) {
 			why += ": " + t.hold.detail
 		}
 		o.deadLetter(e, reasonUnavailable, why)
-	}
-}
-
-// share tells other cores what is held for a target here, and hears what they hold.
-func (t *target) share(cfg *Config, dead bool) {
-	_, own := t.held()
-	if dead {
-		own = t.waiting()
-	}
-	if cfg.HeldElsewhere != nil && (own > 0 || t.shared) {
-		t.shared = own > 0
-		t.elsewhere = cfg.HeldElsewhere(t.name, t.key.Ingress, own)
 	}
 }
 

@@ -49,7 +49,7 @@ func (o *outbox) dropIdle() {
 		}
 		t.busy, t.pending, t.hold.exhausted = false, false, false
 		o.endIdleHold(t)
-		t.share(o.cfg, t == o.dir.dead)
+		o.shares.clear(t)
 	}
 	clear(o.busy[len(kept):])
 	o.busy = kept

@@ -20,13 +20,11 @@ type outbox struct {
 	stats *Stats // the core's: here Produced, ProduceErrors and the errors are counted
 	now   Clock  // of the last event
 
-	dir      directory
-	flights  flights
-	families families
-	busy     []*target // with something to offer, or lately so
-	next     int       // where the next round of offer over busy begins
-	// checkedMs is the wall clock of the last look at patience and shares.
-	checkedMs int64
+	dir     directory
+	flights flights
+	shares  shares
+	busy    []*target // with something to offer, or lately so
+	next    int       // where the next round of offer over busy begins
 	// overburdened: dead letters that wait take more than their share of memory.
 	overburdened bool
 
@@ -65,11 +63,10 @@ const (
 type ending struct {
 	entry
 	fate fate
-	why  string // of one that is given up
 }
 
 func newOutbox(cfg *Config, s *store, stats *Stats, now Clock) *outbox {
-	o := &outbox{cfg: cfg, store: s, stats: stats, now: now, dir: newDirectory(), flights: flights{cfg: cfg}, families: make(families)}
+	o := &outbox{cfg: cfg, store: s, stats: stats, now: now, dir: newDirectory(), flights: flights{cfg: cfg}, shares: shares{families: make(families)}}
 	if cfg.DeadLetterTopic != "" {
 		o.dir.dead = o.dir.target(TargetName{Name: cfg.DeadLetterTopic}, cfg.DeadLetterTopic)
 		o.dir.dead.refs++ // never forgotten

@@ -23,10 +23,6 @@ type Config struct {
 	DeadLetterTopic string // "" for none
 	Patience        time.Duration
 	HeldShare       int64 // store bytes one target's held records may take, in all cores
-	// HeldElsewhere takes what this core holds for a target and returns what all others
-	// hold; nil where there is but one. It is asked ten times a second at most. ingress
-	// is "" unless ApartByIngress.
-	HeldElsewhere func(target, ingress string, own int64) int64
 	// Place says which partition of its target a record goes to, where the target is
 	// usable; nil: the first. It has no state: what it goes by is told to the core before.
 	Place func(s *TargetState, from offsets.TopicPartition, body []byte) Route
@@ -148,6 +144,17 @@ func (c *Core) Take() Effects {
 	return e
 }
 
+// Shares takes the time and appends to out what is held here of the shares of memory that
+// all cores have together. It has something to say ten times a second at most, and about
+// what is not held any more at once.
+func (c *Core) Shares(now Clock, out []Share) []Share {
+	c.at(now)
+	return c.out.shares.tell(out, now.WallMs, c.out.busy, c.out.dir.dead)
+}
+
+// Elsewhere takes what other cores hold of those shares.
+func (c *Core) Elsewhere(shares []Share) { c.out.shares.hear(shares, &c.out.dir) }
+
 // Tick takes the time and moves what is due by it to the queues of its targets,
 // at most budget records; more says that there are others. It never moves a
 // record before its deadline.
@@ -196,21 +203,16 @@ func (c *Core) Targets(states []TargetState) { c.out.dir.tell(states) }
 // partition not at its fill. Nothing goes to a target of which Targets has said nothing.
 func (c *Core) Offer(out []Delivery, limit int) []Delivery {
 	out = c.out.offer(out, limit)
-	for _, e := range c.out.early {
-		c.parkAgain(e)
+	for i := range c.out.early { // the clock was stepped back to before their deadlines
+		e := &c.out.early[i]
+		h, p := readHeader(c.store.at(e.loc)), c.parts[e.from.slot]
+		p.parked++
+		p.furthestMs = max(p.furthestMs, h.deadlineMs)
+		c.stats.Parked++
+		c.parking.add(e.loc, h.deadlineMs)
 	}
 	c.out.early = c.out.early[:0]
 	return out
-}
-
-// parkAgain takes back a due record: the clock was stepped back to before its deadline.
-func (c *Core) parkAgain(e entry) {
-	h := readHeader(c.store.at(e.loc))
-	p := c.parts[e.from.slot]
-	p.parked++
-	p.furthestMs = max(p.furthestMs, h.deadlineMs)
-	c.stats.Parked++
-	c.parking.add(e.loc, h.deadlineMs)
 }
 
 // Outcomes takes the results of deliveries, in the order in which they ended.

@@ -38,6 +38,9 @@ type rig struct {
 	at     Clock
 	back   bool // the clock was stepped back
 
+	// elsewhere says what other cores hold, which hear what this one does; nil: nothing.
+	elsewhere func(name TargetName, own int64) int64
+
 	asked []TargetName
 	told  []TargetState
 }
@@ -57,6 +60,18 @@ func newRig(t testing.TB, edit func(*Config)) *rig {
 	r := &rig{TB: t, router: signpost{}, at: Clock{WallMs: startMs, AnsweredMs: 1}}
 	r.Core = New(cfg, r.at)
 	return r
+}
+
+// Tick is the core's, which hears before what others hold.
+func (r *rig) Tick(now Clock, budget int) bool {
+	if r.elsewhere != nil {
+		shares := r.Shares(now, nil)
+		for i := range shares {
+			shares[i].Elsewhere = r.elsewhere(shares[i].TargetName, shares[i].Own)
+		}
+		r.Elsewhere(shares)
+	}
+	return r.Core.Tick(now, budget)
 }
 
 // Offer is the core's, which is told before what the signpost says.

@@ -17,8 +17,8 @@ type target struct {
 
 	state TargetState // as it was last told; Pending before
 
-	elsewhere int64 // bytes that other cores hold for the topic, as of the last look
-	shared    bool  // other cores were told of bytes held here
+	elsewhere int64 // bytes that other cores hold for the topic, as of the last Elsewhere
+	shared    bool  // Shares has told of bytes held here
 
 	queue    queue   // due; oldest first
 	dests    []*dest // by partition number: those that ever had a record
