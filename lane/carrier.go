@@ -8,7 +8,7 @@ import (
 	"layover/purgatory"
 )
 
-// carrier carries out what the core asks for.
+// carrier carries out the core's effects.
 type carrier struct {
 	core    *purgatory.Core
 	reading Reading
@@ -17,7 +17,7 @@ type carrier struct {
 	visible bool // it has carried out something that is to be seen from outside
 }
 
-// carryOut carries out what the core has asked for since the last call.
+// carryOut carries out the effects since the last call.
 func (c *carrier) carryOut() {
 	e := c.core.Take()
 	for _, w := range e.Writes {
@@ -47,7 +47,7 @@ func (c *carrier) news() bool {
 	return was
 }
 
-// sayHalt logs that a partition stops reading, and what an operator can do.
+// sayHalt logs that a partition stops reading, and the operator's next step.
 func (c *carrier) sayHalt(h *purgatory.HaltNotice) {
 	line := []any{"topic", h.Topic, "partition", h.Partition, "offset", h.Offset, "err", cmp.Or(h.Code, h.Reason)}
 	command := fmt.Sprintf("layover skip %s/%d@%d", h.Topic, h.Partition, h.Offset)

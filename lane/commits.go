@@ -7,7 +7,7 @@ import (
 	"layover/purgatory"
 )
 
-// commits sends what is finished, at its interval, and hears what became of it.
+// commits sends commits, at their interval, and takes the answers.
 type commits struct {
 	core      *purgatory.Core
 	committer Committer
@@ -21,16 +21,16 @@ type commits struct {
 	refusalSaid time.Time
 }
 
-// journalWait is how long a commit waits for what finished before it to be in the
+// journalWait is how long a commit waits until earlier finished offsets are in the
 // journal. Where the journal has not answered to earlier records it does not wait.
 const journalWait = 250 * time.Millisecond
 
 // hurry lets the next commit go at once.
 func (c *commits) hurry() { c.next = time.Time{} }
 
-// turn sends what finished since the last commit, every interval, and sooner
-// while a partition waits for a commit before it may deliver. Before a stop what has
-// been said is not said again.
+// turn commits the offsets finished since the last commit, every interval, and sooner
+// while a partition waits for a commit before it may deliver. Before a stop nothing is
+// repeated.
 func (c *commits) turn(now time.Time, stop *stopping, wake *alarm) {
 	drains := stop.drains(now, c.core.InFlight())
 	if now.Before(c.next) || drains || !c.core.Dirty() && (stop.asked || !c.core.Repeating()) {
@@ -46,7 +46,7 @@ func (c *commits) turn(now time.Time, stop *stopping, wake *alarm) {
 	}
 }
 
-// commit sends what there is to say.
+// commit sends a commit of each partition with news.
 func (c *commits) commit(now time.Time, stop *stopping) {
 	batch := c.core.Commits(nil, false)
 	if len(batch) == 0 {
@@ -59,8 +59,8 @@ func (c *commits) commit(now time.Time, stop *stopping) {
 	c.send(batch, nil)
 }
 
-// settled says whether what finished has been written to the journal, so that a commit
-// can name it, or will not be waited for any more. It has it written first.
+// settled has finished offsets written to the journal, so that a commit can name the
+// record. It reports whether they are, or are not waited for any more.
 func (c *commits) settled(now time.Time) bool {
 	if c.settleBy.IsZero() {
 		c.core.Cut(true)

@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// intake has what was fetched and is not in the core yet.
+// intake has the fetched records that are not in the core yet.
 type intake struct {
 	core    *purgatory.Core
 	reading Reading
@@ -51,8 +51,8 @@ func (in *intake) read() {
 	}
 }
 
-// drop forgets what was fetched and not read; it is read again by whoever has the
-// partition next.
+// drop forgets fetched records that were not read; the partition's next owner reads them
+// again.
 func (in *intake) drop() {
 	for _, f := range in.fetched {
 		in.reading.Consumed(f.bytes)

@@ -16,5 +16,5 @@ type Journal interface {
 	Delete(tp offsets.TopicPartition, below int64, done func(error))
 }
 
-// Journalled takes what is known about the journal of an ingress topic.
+// Journalled takes the state of an ingress topic's journal.
 func (l *Lane) Journalled(topic string, s purgatory.JournalState) { l.box.order(journal{topic, s}) }

@@ -13,25 +13,25 @@ import (
 
 // Deliverer produces records.
 type Deliverer interface {
-	// Lookup returns what is known about a target at the moment; one that is asked about
-	// for the first time is looked for.
+	// Lookup returns the present state of a target; one that is asked about for the first
+	// time is looked for.
 	Lookup(purgatory.TargetName) purgatory.TargetState
 	// Deliver produces r without blocking and calls done exactly once, from any
 	// goroutine, when it is known how it went. alone: in a batch of its own.
 	Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, error))
-	// Classify says what an error of Deliver means for the record and its target.
+	// Classify returns the meaning of an error of Deliver for the record and its target.
 	Classify(err error) purgatory.Result
 }
 
 // Committer commits offsets.
 type Committer interface {
 	// Commit checks ownership and fills in the identity of each commit before it
-	// returns, sends them in order, and calls done exactly once, from another
+	// returns, and sends them in order. It calls done exactly once, from another
 	// goroutine, with an answer for each.
 	Commit(commits []offsets.Commit, done func([]purgatory.CommitResult))
 }
 
-// Reading is what a lane asks of the consumer.
+// Reading is the consumer, as a lane asks it.
 type Reading interface {
 	Jump(purgatory.Jump)
 	Halt(purgatory.HaltNotice)
@@ -42,7 +42,7 @@ type Reading interface {
 	Consumed(bytes int64)
 }
 
-// Config is what a lane needs.
+// Config is the settings of a lane.
 type Config struct {
 	Core           purgatory.Config
 	Rules          func(ingress string) *delay.Rules
@@ -53,8 +53,8 @@ type Config struct {
 	Holding        *Holding // shared by all lanes; nil: one of its own
 	// Answered is the time in which brokers answered, which never goes back.
 	Answered func() time.Duration
-	// Elsewhere takes what this lane holds of a share and returns what all others hold;
-	// nil: there is but one lane.
+	// Elsewhere takes the bytes that this lane holds of a share, and returns those of all
+	// other lanes; nil: there is but one lane.
 	Elsewhere func(name purgatory.TargetName, own int64) int64
 	// Changed is called by the loop after its bytes or pauses may have changed.
 	Changed func()
@@ -71,11 +71,11 @@ const (
 	// for each millisecond costs the broker more than the delay saves the receiver.
 	offerEvery = 2 * time.Millisecond
 
-	maxSleep      = time.Second            // what a stepped clock or a suspended machine costs at most
+	maxSleep      = time.Second            // the most that a stepped clock or a suspended machine costs
 	soon          = 100 * time.Millisecond // to look again at held targets and refused commits
 	publishEvery  = 20 * time.Millisecond
 	outlookEvery  = 200 * time.Millisecond // it may cost a third of a millisecond
-	drainTimeout  = 5 * time.Second        // a revoke waits this long for what is in flight
+	drainTimeout  = 5 * time.Second        // a revoke waits this long for records in flight
 	settleTimeout = time.Second            // then this long for the journal
 	commitTimeout = 3 * time.Second        // and this long for its final commit
 
@@ -113,7 +113,7 @@ type stopping struct {
 	drainBy time.Time // the rest is for the commit
 }
 
-// drains says whether a stopping loop still waits for what is in flight, so that one
+// drains reports whether a stopping loop still waits for records in flight, so that one
 // commit can say it all.
 func (s *stopping) drains(now time.Time, inFlight int) bool {
 	return s.asked && inFlight > 0 && now.Before(s.drainBy)
@@ -219,7 +219,7 @@ func (l *Lane) turn(now time.Time, m *mail) (more bool) {
 	return parts || !l.stop.asked && (due || len(l.in.fetched) > 0 || full)
 }
 
-// share tells other lanes what is held here, and the core what they hold.
+// share tells other lanes the bytes held here, and the core theirs.
 func (l *Lane) share(now purgatory.Clock) {
 	if l.cfg.Elsewhere == nil {
 		return
@@ -232,7 +232,7 @@ func (l *Lane) share(now purgatory.Clock) {
 	l.core.Elsewhere(l.shares)
 }
 
-// await sets the alarm for what no step of a turn deals with.
+// await sets the alarm for all that no step of a turn deals with.
 func (l *Lane) await(now time.Time) {
 	if ms, ok := l.core.NextDeadline(); ok {
 		l.wake.by(now.Add(time.UnixMilli(ms).Sub(now.Round(0))))

@@ -11,8 +11,8 @@ import (
 // Tenure names a partition in one assignment.
 type Tenure = purgatory.Tenure
 
-// fetched is what one poll returned for one partition, where its log begins now, or a
-// batch that is not read.
+// fetched is the records of one poll for one partition, or its log's new start, or a batch
+// that is not read.
 type fetched struct {
 	tenure   Tenure
 	records  []*kgo.Record
@@ -28,8 +28,8 @@ type ended struct {
 }
 
 // mail is everything that other goroutines have for the loop. Of one partition,
-// orders come in the order of its life; what was fetched for a tenure that an
-// order has ended is recognised by its epoch.
+// orders come in the order of its life; records fetched for a tenure that an order has
+// ended are recognised by its epoch.
 type mail struct {
 	orders    []order
 	fetched   []fetched
@@ -92,7 +92,7 @@ func (b *mailbox) take(empty mail) mail {
 	return m
 }
 
-// close refuses further mail and returns what is left of it.
+// close refuses further mail and returns the rest.
 func (b *mailbox) close() mail {
 	b.mu.Lock()
 	defer b.mu.Unlock()

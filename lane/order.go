@@ -19,7 +19,7 @@ type (
 		done   func()
 	}
 	stop    struct{ by time.Time }
-	journal struct { // what is known about the journal of an ingress topic
+	journal struct { // the state of an ingress topic's journal
 		topic string
 		state purgatory.JournalState
 	}

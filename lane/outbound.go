@@ -11,11 +11,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// slotSize is what a slot is accounted with, in bytes: a kgo.Record, its closure and
+// slotSize is the accounted size of a slot, in bytes: a kgo.Record, its closure and
 // a handful of headers.
 const slotSize = 512
 
-// slot is what one delivery in flight needs, used again with its id: the record,
+// slot belongs to one delivery in flight, and is used again with its id: the record,
 // room for its headers and their text, and the one closure that its promise is.
 type slot struct {
 	record  *kgo.Record
@@ -24,7 +24,7 @@ type slot struct {
 	promise func(*kgo.Record, error)
 }
 
-// outbound gives what the core offers to the producer, and takes its answers.
+// outbound gives offered records to the producer, and takes its answers.
 type outbound struct {
 	core    *purgatory.Core
 	deliver Deliverer
@@ -41,10 +41,10 @@ type outbound struct {
 	stamped    []kgo.RecordHeader      // of fill
 }
 
-// bytes is what the slots take.
+// bytes is the memory of the slots.
 func (o *outbound) bytes() int64 { return int64(cap(o.slots)) * slotSize }
 
-// offer produces what the core has ready, and returns how many records that were.
+// offer produces the records that the core offers, and returns how many they are.
 func (o *outbound) offer(now time.Time, suspended bool, wake *alarm) int {
 	if o.core.Occupying() > 0 && now.Before(o.next) {
 		wake.by(o.next)
@@ -67,8 +67,8 @@ func (o *outbound) offer(now time.Time, suspended bool, wake *alarm) int {
 	return len(o.deliveries)
 }
 
-// tell tells the core what is known about the targets that it would offer records for:
-// once for all of a turn's records, not for each.
+// tell tells the core the states of the targets that it would offer records for, once a
+// turn and not for each record.
 func (o *outbound) tell() {
 	o.wanted, o.told = o.core.Wanted(o.wanted[:0]), o.told[:0]
 	for _, name := range o.wanted {
@@ -137,7 +137,7 @@ func (o *outbound) decode(b []byte) (key, value []byte, headers []kgo.RecordHead
 	return key, value, o.scratch
 }
 
-// field reads one nullable byte string and returns what follows it.
+// field reads one nullable byte string and returns the bytes behind it.
 func field(b []byte) (value, rest []byte) {
 	size, n := binary.Uvarint(b)
 	if size == 0 {

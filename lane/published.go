@@ -7,8 +7,8 @@ import (
 	"layover/purgatory"
 )
 
-// published is what other goroutines see of a lane. The atomic fields are for them, the
-// others belong to the loop.
+// published is the side of a lane that other goroutines see. The atomic fields are for
+// them, the others belong to the loop.
 type published struct {
 	snapshot atomic.Pointer[purgatory.Snapshot]
 	bytes    atomic.Int64
@@ -37,8 +37,8 @@ func (p *published) news() (at time.Time, ok bool) {
 	return p.nextOutlook, p.outdated
 }
 
-// turn publishes the state where the last snapshot is too old: while nothing happens,
-// and whatever the loop is awake for, what is due and how long it waits goes on changing.
+// turn publishes the state where the last snapshot is too old. Even while nothing happens,
+// the number of due records and their waiting go on changing.
 func (p *published) turn(core *purgatory.Core, now time.Time, wake *alarm) {
 	at, ok := p.news()
 	if ok && !now.Before(at) || !now.Before(p.next.Add(maxSleep-publishEvery)) {

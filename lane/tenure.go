@@ -9,8 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// revoking is a tenure on its way out: nothing more is offered, what is in flight
-// is waited for, what is finished committed, and the rest forgotten.
+// revoking is a tenure on its way out: nothing more is offered, records in flight are
+// waited for, finished ones committed, and the rest forgotten.
 type revoking struct {
 	Tenure
 	drainUntil  time.Time
@@ -25,7 +25,7 @@ type revoking struct {
 // Assign takes a partition. It comes before the first Fetched of its tenure.
 func (l *Lane) Assign(a purgatory.Assignment) { l.box.order(assign{a}) }
 
-// Fetched hands over what a poll returned, as it is: the loop copies what it keeps
+// Fetched takes the records of a poll as they are: the loop copies those that it keeps
 // and lets the rest go. It returns false, and has taken nothing, when the lane
 // has ended.
 func (l *Lane) Fetched(t Tenure, records []*kgo.Record, bytes int64) bool {
@@ -33,12 +33,12 @@ func (l *Lane) Fetched(t Tenure, records []*kgo.Record, bytes int64) bool {
 }
 
 // LogStart says that a partition's log begins at start now. It waits its turn
-// behind what was fetched before: those records are here, whatever the log lost.
+// behind earlier records: those are here, whatever the log lost.
 func (l *Lane) LogStart(t Tenure, start int64) {
 	l.box.put(func(m *mail) { m.fetched = append(m.fetched, fetched{tenure: t, logStart: start}) })
 }
 
-// Unread hands over a batch that is not read, in place of its records; its Body is the
+// Unread takes a batch that is not read, in place of its records; its Body is the
 // lane's to fill in. It waits its turn as they would.
 func (l *Lane) Unread(t Tenure, b purgatory.Batch) {
 	b.Body = &body{record: new(kgo.Record)} // key and value are null
@@ -61,8 +61,8 @@ func (l *Lane) leave(o revoke) {
 // Poke wakes the loop, because something that it asks about has changed.
 func (l *Lane) Poke() { l.box.poke() }
 
-// Stop ends the loop: nothing more is read or offered, what is in flight is
-// waited for, what is finished committed, all of it by the given time.
+// Stop ends the loop: nothing more is read or offered, records in flight are
+// waited for, finished ones committed, all of it by the given time.
 func (l *Lane) Stop(by time.Time) { l.box.order(stop{by}) }
 
 // revokes moves each tenure that is on its way out one step on.

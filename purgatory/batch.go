@@ -12,7 +12,7 @@ type Batch struct {
 	Message     string // for people; nothing of a record is in it, as status shows it to everybody
 }
 
-// span is what a letter by reference stands for.
+// span is the batch that a letter stands for.
 type span struct {
 	from, to int64 // offsets that it finishes, to not included; all below from were finished before
 	last     int64 // offset of the batch
@@ -30,10 +30,9 @@ func (e *entry) records() int64 {
 // Unread takes a batch in place of its records. It returns false when the partition
 // stops reading here: the batch and all after it stay unread.
 //
-// Of a batch that is finished in part, after a run with a larger limit or as the log
-// was compacted, the letter stands for the rest. How many records that is nobody can
-// tell: it is counted as the offsets that are not finished, and never as more than the
-// batch has records.
+// A batch may be finished in part, after a run with a larger limit or in a compacted log.
+// Its letter then stands for the rest. Their number is not known: unfinished offsets are
+// counted, and never more than the batch has records.
 func (r Reader) Unread(b *Batch) bool {
 	c, p := r.core, r.part
 	if p.halted != nil {

@@ -6,7 +6,7 @@ import (
 	"layover/offsets"
 )
 
-// commitState is what is known about the commits of one partition.
+// commitState is the state of one partition's commits.
 type commitState struct {
 	dirty    bool // something to say since the last commit that was built
 	underway bool
@@ -17,15 +17,15 @@ type commitState struct {
 	// MonotonicMs.
 	repeatUntil int64
 	// Of the last successful commit: partition.finished when it was built, its low
-	// offset, and what of the finished set it left out.
+	// offset, and the finished offsets that it left out.
 	finishedSaid, low, left int64
 	metadata                int // characters of the last successful one's metadata
 }
 
 // A commit that takes slowMs may have been sent twice, on a connection that its client
 // gave up and on the next one. The first then may reach the coordinator behind newer
-// ones, and take back what they said. So for the next repeatForMs commits go on at their
-// interval, and what was taken back is said again with the next of them.
+// ones, and undo them. So commits go on at their interval for the next repeatForMs: the
+// next one repeats whatever was undone.
 const (
 	slowMs      = 1000
 	repeatForMs = 60_000
@@ -59,7 +59,7 @@ func (c *Core) Final(tp offsets.TopicPartition, epoch uint64) (offsets.Commit, b
 	return p.build(&c.cfg, &c.stats), true
 }
 
-// build builds the commit that says what is finished now.
+// build builds a commit of the offsets that are finished now.
 func (p *partition) build(cfg *Config, stats *Stats) offsets.Commit {
 	enc, journal := p.Facts.Encode(p.metaLimit, min(p.metaLimit, cfg.JournalAbove))
 	if !enc.Complete {
@@ -124,8 +124,8 @@ func (c *Core) Committed(r CommitResult) {
 	}
 }
 
-// takesLessThan halves the limit until it is below what the broker refused. With two
-// commits underway the second refusal is often about a size that is over already.
+// takesLessThan halves the limit until it is below the size that the broker refused. With
+// two commits underway the second refusal is often about a size that is over already.
 func (p *partition) takesLessThan(refused int) {
 	for p.metaLimit >= refused && p.metaLimit > 0 {
 		if p.metaLimit /= 2; p.metaLimit < minMetadata {
@@ -155,7 +155,7 @@ func (c *Core) Repeating() bool {
 	return some(c.parts, func(p *partition) bool { return !p.commit.underway && p.repeats(c.now) })
 }
 
-// some says whether something is so of a partition that is here.
+// some reports whether a test is true of any partition that is here.
 func some(parts []*partition, is func(*partition) bool) bool {
 	return slices.ContainsFunc(parts, func(p *partition) bool { return p != nil && !p.src.gone && is(p) })
 }

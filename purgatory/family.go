@@ -2,7 +2,7 @@ package purgatory
 
 import "math"
 
-// family is what is held for all targets that one glob allows. They have one share of
+// family is the targets that one glob allows. They have one share of
 // memory together: whoever writes headers can invent any number of targets, and the
 // shares of all would be more than there is.
 type family struct {
@@ -12,14 +12,14 @@ type family struct {
 	shared    bool  // Shares has told of bytes held here
 }
 
-// heldTargetSize is what a target counts with in its family's share beside its records,
-// in bytes: itself, its queue and its first chunk.
+// heldTargetSize is a target's part of its family's share beside its records, in bytes:
+// itself, its queue and its first chunk.
 const heldTargetSize = 1 << 10
 
 // families are the families that hold something, by glob.
 type families map[string]*family
 
-// addUp adds up what each family holds here.
+// addUp adds up the bytes that each family holds here.
 func (fs families) addUp(busy []*target, dead *target) {
 	for _, f := range fs {
 		f.own = 0
@@ -34,9 +34,8 @@ func (fs families) addUp(busy []*target, dead *target) {
 	}
 }
 
-// weigh compares what each family holds, here and in other cores, with the share. A
-// family over it has to come down to its part of it here, so that not every core gives up
-// what all are over by.
+// weigh compares the bytes that each family holds, in all cores, with the share. A family
+// over it comes down to its part here: no core alone gives up the excess of all.
 func (fs families) weigh(share int64) {
 	for label, f := range fs {
 		f.limit = math.MaxInt64

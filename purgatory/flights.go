@@ -7,10 +7,10 @@ type flights struct {
 	free []int32  // ids in list that are not used
 
 	count       int
-	bytes       int64 // without what is stuck
+	bytes       int64 // without stuck records
 	stuck       int   // of count, to target partitions that do not answer
 	stuckBytes  int64 // of those
-	fairRecords int   // share of one target in what may be in flight, at least 1
+	fairRecords int   // records that one target may have in flight, at least 1
 	fairBytes   int64 // the same in bytes
 	fullMs      int64 // monotonic clock of the last record for which the client had no room; 0: none
 }
@@ -25,10 +25,10 @@ type flight struct {
 	trial       bool
 }
 
-// flightSize is what a record in flight is accounted with, in bytes.
+// flightSize is the accounted size of a record in flight, in bytes.
 const flightSize = 96
 
-// memory is what the list takes, in bytes.
+// memory is the size of the list, in bytes.
 func (f *flights) memory() int64 { return int64(cap(f.list)) * flightSize }
 
 // start puts a record in flight and returns its id.
@@ -85,7 +85,7 @@ func (f *flights) land(id int32) (fl flight, ok bool) {
 	return fl, true
 }
 
-// draining counts what is in flight of a revoked source and may be answered soon.
+// draining counts the records in flight of a revoked source that may be answered soon.
 func (f *flights) draining(s *source) (n int) {
 	for i := range f.list {
 		if fl := &f.list[i]; fl.busy && fl.entry.from == s && s.revokedMs-fl.dest.answeredMs < stuckMs {
@@ -98,33 +98,33 @@ func (f *flights) draining(s *source) (n int) {
 // maxBuffered is Config.MaxBuffered where none is given.
 const maxBuffered = 1 << 16
 
-// roomShare is the part of what is free beside stuck records that may be in flight to
-// partitions that answer. All of it may get stuck at once, and takes no more than
-// that share of the rest: what is left shrinks, and never ends.
+// roomShare divides the room beside stuck records: one part of so many may be in flight to
+// partitions that answer. If all of it gets stuck at once, the other parts are left: the
+// room shrinks, and never ends.
 const roomShare = 4
 
 // room returns how many more records may be put in flight, negative for none.
 //
-// What is stuck stays with the producer, which alone may send it again, and so keeps
-// its place in the client's buffer. Invariant: what is stuck and what is in flight
-// beside it is at most Config.MaxBuffered;
+// Stuck records stay with the producer, which alone may send them again, and so keep
+// their places in the client's buffer. Invariant: stuck records and those in flight
+// beside them are at most Config.MaxBuffered;
 // TestWhatIsStuckAndWhatIsInFlightFitsTheBuffer holds it.
 func (f *flights) room() int { return (f.cfg.MaxBuffered-f.stuck)/roomShare - f.occupying() }
 
 // occupying returns how many records are in flight to partitions that answer.
 func (f *flights) occupying() int { return f.count - f.stuck }
 
-// byteRoom is the same as room in bytes, of roomShare times MaxInFlightBytes. One record goes
-// whatever its size, so each silent partition may add one. Three quarters are left
-// however much is stuck: the bytes are in the store anyway, and the client bounds records alone.
+// byteRoom is room in bytes, of roomShare times MaxInFlightBytes. One record goes whatever
+// its size, so each silent partition may add one. Three quarters are left however much is
+// stuck: the bytes are in the store anyway, and the client bounds records alone.
 func (f *flights) byteRoom() int64 {
 	limit := f.cfg.MaxInFlightBytes
 	return max(limit-f.stuckBytes/roomShare, limit-limit/roomShare) - f.bytes
 }
 
-// divide gives the targets that have something to offer an equal share of what may be in
-// flight. One that answers then waits for silent ones once, until they are stuck: in
-// the room that is left then its share is its own, however many there are.
+// divide gives the targets that have something to offer equal shares of the room. One
+// that answers waits for silent ones once, until they are stuck: in the room left then
+// its share is its own, however many there are.
 func (f *flights) divide(busy []*target) {
 	n := 0
 	for _, t := range busy {
@@ -148,9 +148,9 @@ func (f *flights) wary() bool {
 	return f.stuck >= f.cfg.MaxBuffered/roomShare || f.stuckBytes >= f.cfg.MaxInFlightBytes
 }
 
-// takes says whether a target partition takes one more record: it has a bound in
-// records and in bytes, so that one partition without a leader cannot fill what
-// is there for all, and one record at a time that must be alone.
+// takes reports whether a target partition takes one more record. Its bounds in records
+// and in bytes keep one partition without a leader from filling the room of all. Records
+// that must be alone go one at a time.
 func (f *flights) takes(d *dest, e *entry) bool {
 	switch {
 	case d.stuck:
@@ -169,7 +169,7 @@ func (f *flights) takes(d *dest, e *entry) bool {
 	return d.inFlight < f.cfg.MaxInFlight && d.bytes+int64(e.size) <= f.cfg.MaxInFlightBytes/4
 }
 
-// stick counts what is in flight to a partition as stuck.
+// stick counts a partition's records in flight as stuck.
 func (f *flights) stick(d *dest) {
 	d.stuck = true
 	f.stuck += d.inFlight
@@ -177,8 +177,8 @@ func (f *flights) stick(d *dest) {
 	f.occupy(d.target, -d.inFlight, -d.bytes)
 }
 
-// unstick lets a stuck partition have records again, once what it has in flight fits
-// beside that of the others.
+// unstick lets a stuck partition have records again, once its records in flight fit
+// beside those of the others.
 func (f *flights) unstick(d *dest) {
 	if d.inFlight > 0 && (f.room()+d.inFlight/roomShare < d.inFlight || f.byteRoom()+d.bytes/roomShare < d.bytes) {
 		return
@@ -189,7 +189,7 @@ func (f *flights) unstick(d *dest) {
 	f.occupy(d.target, d.inFlight, d.bytes)
 }
 
-// occupy counts what is in flight to partitions that answer.
+// occupy counts records in flight to a partition that answers.
 func (f *flights) occupy(t *target, records int, bytes int64) {
 	t.occupying += records
 	t.occupyingBytes += bytes

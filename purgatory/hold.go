@@ -19,7 +19,7 @@ type hold struct {
 	verdict Verdict
 	detail  string
 	// known: metadata gave the verdict, not an answer to a record. So metadata can
-	// take it back; what an answer said only another answer can.
+	// take it back. A verdict of an answer only another answer takes back.
 	known     bool
 	retryAtMs int64 // wall clock of the next try
 	backoffMs int64
@@ -30,8 +30,8 @@ type hold struct {
 	exhausted bool
 }
 
-// rehome copies a held record into its target's own class of chunks, so that what
-// one target holds pins no chunk of anybody else and is accounted exactly.
+// rehome copies a held record into its target's own class of chunks. So one target's held
+// records pin no chunk of anybody else, and are accounted exactly.
 func (o *outbox) rehome(e *entry) {
 	if e.since == 0 {
 		e.since = max(o.now.AnsweredMs, 1)
@@ -136,15 +136,14 @@ func (o *outbox) trialFailed(e entry) {
 	t.queue.put(at)
 }
 
-// tick looks at what time does to what waits: what is held may have to be given up, and
-// dead letters may take too much memory.
+// tick looks at patience, shares, and the memory of dead letters.
 func (o *outbox) tick() {
 	o.checkPatience()
 	o.burdened()
 }
 
-// checkPatience dead-letters the oldest of what targets hold when patience or share of
-// memory is used up, and finds target partitions that have stopped answering.
+// checkPatience dead-letters the oldest held records where patience or the share of memory
+// is used up, and finds target partitions that have stopped answering.
 //
 // Its cost grows with the targets that have something waiting, so it looks at them
 // ten times a second and not at every tick.
@@ -209,7 +208,7 @@ func (o *outbox) deadLetterOldest(t *target, q *queue, v Verdict) {
 	}
 }
 
-// held returns what is held for the target: records, and the store bytes they take.
+// held returns the target's held records, and the store bytes they take.
 func (t *target) held() (records int, bytes int64) {
 	if t.hold.held {
 		records, bytes = t.queue.count, t.queue.bytes
@@ -226,7 +225,7 @@ func (t *target) held() (records int, bytes int64) {
 	return records, bytes
 }
 
-// waiting returns the store bytes of all that waits for the target, held or not.
+// waiting returns the store bytes of all records that wait for the target, held or not.
 func (t *target) waiting() int64 {
 	bytes := t.queue.bytes
 	if t.overflow > 0 {
@@ -239,7 +238,7 @@ func (t *target) waiting() int64 {
 
 // burdened notes whether dead letters take more than a target's share of memory.
 // Until half of it is free again reading pauses: their topic may be silent, which is
-// known only later, and they would take what is there for all.
+// known only later, and they would take the memory of all.
 func (o *outbox) burdened() {
 	if o.dir.dead == nil {
 		return

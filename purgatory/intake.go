@@ -57,7 +57,7 @@ type Reader struct {
 }
 
 // Reader returns the intake of a tenure; ok is false when the partition has
-// moved on or has stopped reading, and what was fetched for it is to be dropped.
+// moved on or has stopped reading, and its fetched records are to be dropped.
 func (c *Core) Reader(tp offsets.TopicPartition, epoch uint64) (r Reader, ok bool) {
 	p := c.find(tp, epoch)
 	if p == nil || p.src.draining || p.halted != nil {
@@ -86,9 +86,9 @@ func (r Reader) Wants(offset int64, leaderEpoch int32) bool {
 	return false
 }
 
-// reach moves the read position up to what was written from one offset to another, last
-// included, in one leader epoch. It returns false when that was read before, or jumped
-// over, or its partition has stopped reading.
+// reach moves the read position up to the records of one leader epoch from an offset to
+// the last. It returns false when they were read before, or jumped over, or their
+// partition has stopped reading.
 func (r Reader) reach(offset, last int64, leaderEpoch int32) bool {
 	p := r.part
 	if p.halted != nil || leaderEpoch > p.readEpoch && !r.newLeader(offset, leaderEpoch) {
@@ -109,10 +109,10 @@ func (r Reader) reach(offset, last int64, leaderEpoch int32) bool {
 }
 
 // newLeader notes a record of a leader epoch above all before; false when its
-// partition stops reading. What is known to be finished from there on is about
-// records of earlier epochs, which have been truncated away and written over. Where
-// the low offset, the read position or a jump has passed them there is no way back:
-// the partition stops, and its commits go on to name the epoch of what it knows.
+// partition stops reading. Finished offsets from there on are of earlier epochs, whose
+// records have been truncated away and written over. Where the low offset, the read
+// position or a jump has passed them there is no way back: the partition stops, and its
+// commits go on to name the old epoch.
 func (r Reader) newLeader(offset int64, leaderEpoch int32) bool {
 	c, p := r.core, r.part
 	if p.unknownEpochUntil > 0 { // nobody knows of which epochs these facts are
@@ -135,8 +135,8 @@ func (r Reader) newLeader(offset int64, leaderEpoch int32) bool {
 	return true
 }
 
-// factsEpoch is the leader epoch up to which everything known to be finished is about
-// the log as it was read, -1 where that is not known.
+// factsEpoch is the highest leader epoch that the finished offsets are of, -1 where that
+// is not known.
 func (p *partition) factsEpoch() int32 {
 	if p.unknownEpochUntil > 0 {
 		return -1
@@ -207,11 +207,11 @@ func (a *Arrival) requestedMs() int64 {
 	return max(a.DeadlineMs-a.TimestampMs, 0) // a valid one is not far
 }
 
-// invalid does with a record that cannot be understood what the policy says.
+// invalid applies the policy to a record that cannot be understood.
 func (r Reader) invalid(a *Arrival) bool {
 	c, p := r.core, r.part
 	if c.cfg.OnInvalid == Halt {
-		// What a.Message quotes is the record's, and the status page is for everybody.
+		// a.Message may quote the record, and the status page is for everybody.
 		p.halt(&c.effects, HaltNotice{Offset: a.Offset, Code: a.Reason, Reason: fmt.Sprintf("%s: the record at offset %d, whose headers say more", a.Reason, a.Offset)})
 		return false
 	}

@@ -5,7 +5,7 @@ import (
 	"layover/offsets"
 )
 
-// JournalState is what is known about the journal of an ingress topic.
+// JournalState is the state of an ingress topic's journal.
 type JournalState struct {
 	Usable   bool            // it can be written to
 	TopicID  offsets.TopicID // zero: it does not exist
@@ -26,7 +26,7 @@ type JournalDelete struct {
 	Below int64
 }
 
-// journals has what is known of the journals, and what is to be written to them.
+// journals has the state of the journals, and the requests to them.
 type journals struct {
 	states  map[string]JournalState // by ingress topic
 	writes  []JournalWrite          // not taken yet
@@ -34,8 +34,8 @@ type journals struct {
 	scratch []facts.Write
 }
 
-// cut asks for the writing of what finished in a partition: of all, or of what has waited
-// long enough.
+// cut asks for the writing of a partition's finished offsets: of all, or of those that
+// have waited long enough.
 func (j *journals) cut(p *partition, all bool, answeredMs int64) {
 	if all && !p.Facts.Writing(p.cutFrom) {
 		p.cutFrom = p.Facts.Seq()
@@ -48,7 +48,7 @@ func (j *journals) cutPart(p *partition) {
 	j.want(p, p.Facts.CutPart(j.scratch[:0], p.factsEpoch()))
 }
 
-// want passes on what a ledger wants written.
+// want passes on the records that a ledger wants written.
 func (j *journals) want(p *partition, writes []facts.Write) {
 	j.scratch = writes
 	for _, w := range writes {
@@ -61,7 +61,7 @@ func (j *journals) remove(p *partition, below int64) {
 	j.deletes = append(j.deletes, JournalDelete{Tenure{p.TopicPartition, p.Epoch}, below})
 }
 
-// Journal takes what is known about the journal of an ingress topic.
+// Journal takes the state of an ingress topic's journal.
 func (c *Core) Journal(topic string, s JournalState) {
 	c.journals.states[topic] = s
 	for _, p := range c.parts {
@@ -80,17 +80,16 @@ func (p *partition) useJournal(s JournalState) {
 	p.noteRewrite()
 }
 
-// noteRewrite notes that a commit has to say what the journal has not any more.
+// noteRewrite makes the next commit say all that the journal has lost.
 func (p *partition) noteRewrite() {
 	if p.Facts.Anew() {
 		p.commit.left, p.commit.dirty = p.Window.Above(), true
 	}
 }
 
-// Cut asks for the writing of what finished and has to go to the journal: with all, of
-// everything, which is for before a commit; and of one part of one snapshot. more says
-// that there are other parts to be written now. Of a partition without a journal it
-// asks nothing.
+// Cut asks for the writing of finished offsets to the journals, and of one part of one
+// snapshot. With all, nothing is left to wait: that is for before a commit. more reports
+// that other parts are to be written now. A partition without a journal is left out.
 func (c *Core) Cut(all bool) (more bool) {
 	part := true
 	for _, p := range c.parts {
@@ -107,7 +106,8 @@ func (c *Core) Cut(all bool) (more bool) {
 	return more
 }
 
-// CutOf is Cut with all for one tenure.
+// CutOf asks for the writing of all finished offsets of one tenure, and of all parts of
+// its snapshot.
 func (c *Core) CutOf(tp offsets.TopicPartition, epoch uint64) {
 	p := c.find(tp, epoch)
 	if p == nil {
@@ -119,7 +119,7 @@ func (c *Core) CutOf(tp offsets.TopicPartition, epoch uint64) {
 	}
 }
 
-// GiveUp says that what was asked to be written is not waited for any more.
+// GiveUp ends the waiting for the answers that Writing reports.
 func (c *Core) GiveUp() {
 	for _, p := range c.parts {
 		if p != nil && !p.src.gone {
@@ -128,9 +128,8 @@ func (c *Core) GiveUp() {
 	}
 }
 
-// Writing says whether answers are owed to what was asked for by Cut with all, and are
-// likely to come soon: a partition that was given up is not waited for until all of
-// before is answered.
+// Writing reports whether answers are owed to a Cut with all, and likely to come soon.
+// After GiveUp a partition does not count until all its earlier writes are answered.
 func (c *Core) Writing() bool {
 	for _, p := range c.parts {
 		if p != nil && !p.src.gone && p.Facts.Writing(p.cutFrom) {
@@ -140,7 +139,7 @@ func (c *Core) Writing() bool {
 	return false
 }
 
-// WritingOf says whether any answer is owed to one tenure.
+// WritingOf reports whether any answer is owed to one tenure.
 func (c *Core) WritingOf(tp offsets.TopicPartition, epoch uint64) bool {
 	p := c.find(tp, epoch)
 	return p != nil && p.Facts.Writing(0)
@@ -169,7 +168,8 @@ func (c *Core) Deleted(d JournalDelete, err error) {
 	}
 }
 
-// journalled is how much of what the last commit does not say is in the journal.
+// journalled counts the finished offsets that the last commit leaves out and the journal
+// has.
 func (p *partition) journalled(s facts.Status) int64 {
 	if s.Unwritten < 0 {
 		return 0

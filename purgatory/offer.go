@@ -18,12 +18,10 @@ type Delivery struct {
 	Last, Records int64
 	DeadLettered  bool // it goes to the dead-letter topic
 	Alone         bool // in a batch of its own
-	Bare          bool // without what we add; to the dead-letter topic: without its value
+	Bare          bool // without headers of ours; to the dead-letter topic: without its value
 }
 
-// offer appends to out what may be produced now, at most limit records: due, its
-// partition's membership confirmed, its target taking records, its target
-// partition not at its fill.
+// offer appends to out at most limit records to be produced now.
 func (o *outbox) offer(out []Delivery, limit int) []Delivery {
 	limit = min(limit, len(out)+o.flights.room())
 	o.flights.divide(o.busy)
@@ -67,8 +65,8 @@ func (o *outbox) endIdleHold(t *target) {
 	}
 }
 
-// offerTarget offers what one target takes: first what was routed before, then
-// its queue in order.
+// offerTarget offers the records that one target takes: first those that were routed
+// before, then its queue in order.
 func (o *outbox) offerTarget(t *target, out []Delivery, limit int) []Delivery {
 	t.pending = false
 	if t.hold.held {
@@ -96,8 +94,8 @@ func (o *outbox) offerTarget(t *target, out []Delivery, limit int) []Delivery {
 	return out
 }
 
-// offerOverflow offers what was routed before, beginning at another partition each
-// time: where bytes in flight are short, all get their turn.
+// offerOverflow offers the records that were routed before, beginning at another partition
+// each time: where bytes in flight are short, all get their turn.
 func (o *outbox) offerOverflow(t *target, out []Delivery, limit int) []Delivery {
 	n := len(t.dests)
 	t.nextDest = (t.nextDest + 1) % n
@@ -116,8 +114,8 @@ func (o *outbox) offerOverflow(t *target, out []Delivery, limit int) []Delivery 
 }
 
 // parkAgain takes back a record that may not be delivered any more: its partition
-// may not, or the clock was stepped back to before its deadline. What goes
-// elsewhere than to its target has no deadline to wait for.
+// may not, or the clock was stepped back to before its deadline. A dead letter has no
+// deadline to wait for.
 func (o *outbox) parkAgain(e entry) bool {
 	if !e.isEarly(o.store, o.now.WallMs) {
 		return false
@@ -131,7 +129,7 @@ func (o *outbox) parkAgain(e entry) bool {
 	return true
 }
 
-// isEarly says whether parkAgain would take a record back.
+// isEarly reports whether parkAgain would take a record back.
 func (e *entry) isEarly(s *store, nowMs int64) bool {
 	if !e.from.mayDeliver() {
 		return true

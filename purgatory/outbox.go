@@ -11,12 +11,12 @@ import "layover/offsets"
 //	                         ▲                                                      │
 //	                         └──────────────────────────────────────────────────────┘
 //
-// It is a state machine of its own, as pure as the core: it knows no offset, window or
-// commit. What it is done with leaves as an ending, which the core finishes; a record that
-// is not due any more leaves by early, for the wheel.
+// It is a state machine of its own, as pure as the core, and knows no offset, window or
+// commit. A record that ends leaves as an ending, for the core to settle. One that is not
+// due any more leaves by early, for the wheel.
 type outbox struct {
 	cfg   *Config
-	store *store // the core's: the bytes of what is due
+	store *store // the core's: the bytes of due records
 	stats *Stats // the core's: here Produced, ProduceErrors and the errors are counted
 	now   Clock  // of the last event
 
@@ -40,7 +40,7 @@ type source struct {
 	confirmed bool   // a commit succeeded since the assignment, or since the lease ran out
 	draining  bool   // revoked: nothing is offered any more
 	revokedMs int64  // Clock.AnsweredMs of that
-	gone      bool   // swept; alive only until what is in flight has an outcome
+	gone      bool   // swept; alive only until its records in flight have outcomes
 
 	waiting  queue // due, but not to be offered yet
 	due      int   // in a queue
@@ -104,7 +104,7 @@ func (o *outbox) wait(e entry, front bool) {
 	if t.hold.held {
 		o.rehome(&e)
 	} else {
-		e.since = 0 // what it waited for an earlier hold is over
+		e.since = 0 // an earlier hold is over, and its waiting does not count
 	}
 	if !t.busy {
 		t.busy = true
@@ -131,7 +131,7 @@ func (o *outbox) confirm(s *source) {
 	}
 }
 
-// sweep ends all that waits of sources that are gone, which waiting are among.
+// sweep ends all waiting records of sources that are gone; waiting are those sources.
 func (o *outbox) sweep(waiting []*source) {
 	gone := func(e *entry) bool { return e.from.gone }
 	forget := func(e entry) {
@@ -186,7 +186,7 @@ func (o *outbox) forgetUnused() {
 	}
 }
 
-// bytes returns the memory of queues, targets, and the list of what is in flight.
+// bytes returns the memory of queues, targets, and the list of records in flight.
 func (o *outbox) bytes() int64 { return o.dir.overhead + o.flights.memory() }
 
 // unsettled says whether something waits that no event announces: a held or unknown

@@ -110,7 +110,7 @@ func (o *outbox) noRoom(e entry, d *dest) {
 // again queues a record whose target could not take it, and holds the target.
 func (o *outbox) again(e entry, t *target, trial bool, v Verdict, detail string) {
 	if !t.hold.held {
-		e.since = 0 // what it waited for an earlier hold is over
+		e.since = 0 // an earlier hold is over, and its waiting does not count
 	}
 	if trial || !t.hold.held {
 		o.holdTarget(t, v, detail, false)

@@ -50,8 +50,8 @@ func (p *parking) advance(now Clock, budget int) (due []uint64, more bool, lagMs
 
 // rebuild moves everything into a new wheel that starts at a wall clock which
 // was stepped back: the old one is ahead of it and would hold short delays up.
-// The old one is run to its end rather than drained, because that keeps the order
-// of what is due at the same time without a sort, or a list, of everything parked.
+// The old one is run to its end rather than drained: that keeps the order of equal
+// deadlines without a sort, or a list, of everything parked.
 func (p *parking) rebuild(wallMs int64) {
 	old := p.wheel
 	p.wheel = wheel.New(wallMs, p.geometry)

@@ -18,14 +18,14 @@ type Assignment struct {
 	Epoch     uint64 // Layover's own number of this tenure, never used twice
 	TopicID   offsets.TopicID
 	ClusterID string
-	Window    *offsets.Window // low offset and what is finished above it; the core's from here on
-	Facts     *facts.Ledger   // what the journal has of it, the core's too; nil: commits do without
+	Window    *offsets.Window // low offset and the finished set above it; the core's from here on
+	Facts     *facts.Ledger   // its side of the journal, the core's too; nil: commits do without
 	// Next is the first offset that will be read; offsets below it that are not
 	// finished are no longer in the log.
 	Next      int64
 	StableEnd int64 // the last stable offset when it was assigned
-	// LeaderEpoch is the committed one, -1 for none: what Window holds is about records
-	// of up to this epoch.
+	// LeaderEpoch is the committed one, -1 for none: the finished set in Window is of
+	// records of up to this epoch.
 	LeaderEpoch int32
 	Committed   bool // the start position is committed, so delivering may begin
 	Overtaken   bool // a commit of before the assignment may still arrive
@@ -35,9 +35,9 @@ type Assignment struct {
 type partition struct {
 	Assignment
 	// next is the first offset not yet read. Invariant: nothing at or above next
-	// is finished but what the assignment came with.
+	// is finished but the offsets that the assignment came with.
 	next      int64
-	readEpoch int32 // highest leader epoch of what was read
+	readEpoch int32 // highest leader epoch of the records read
 	logStart  int64 // as far as it was told; below it nothing is read, whatever is there
 	// unknownEpochUntil is one past the highest finished offset that the assignment brought
 	// without a leader epoch, until a record there or beyond is read; 0: none.
@@ -45,7 +45,7 @@ type partition struct {
 	// finishedUntil caches the end of the finished run that next is in.
 	finishedUntil int64
 
-	src    *source // what the outbox has of it
+	src    *source // the outbox's side of it
 	halted *HaltNotice
 
 	ages   ages
@@ -101,7 +101,7 @@ func (c *Core) Assign(a Assignment) {
 	p.jump(c)
 }
 
-// identity is what commit metadata of the partition is bound to.
+// identity is the log that commit metadata of the partition is bound to.
 func (a *Assignment) identity() offsets.Identity {
 	return offsets.Identity{ClusterID: a.ClusterID, TopicID: a.TopicID, Partition: a.Partition}
 }
@@ -125,8 +125,8 @@ func (c *Core) find(tp offsets.TopicPartition, epoch uint64) *partition {
 	return nil
 }
 
-// LogStart notes that the log of a partition begins at start now: what was not
-// read below it is gone, outside our power, and counted.
+// LogStart notes that the log of a partition begins at start now: unread records below it
+// are gone, outside our power, and counted.
 func (c *Core) LogStart(tp offsets.TopicPartition, epoch uint64, start int64) {
 	p := c.find(tp, epoch)
 	if p == nil || start <= p.next {
@@ -138,8 +138,8 @@ func (c *Core) LogStart(tp offsets.TopicPartition, epoch uint64, start int64) {
 	p.commit.dirty = true
 }
 
-// Revoke stops offering records of the partition. What is in flight still counts;
-// Sweep ends the tenure.
+// Revoke stops offering records of the partition. Outcomes of those in flight still
+// count; Sweep ends the tenure.
 func (c *Core) Revoke(tp offsets.TopicPartition, epoch uint64) {
 	if p := c.find(tp, epoch); p != nil {
 		p.src.draining, p.src.revokedMs = true, c.now.AnsweredMs
@@ -148,7 +148,7 @@ func (c *Core) Revoke(tp offsets.TopicPartition, epoch uint64) {
 
 // Draining returns how many records of a revoked partition are in flight and may be
 // answered soon: those to target partitions that were silent before are not waited for.
-// Its cost grows with what is in flight.
+// Its cost grows with the records in flight.
 func (c *Core) Draining(tp offsets.TopicPartition, epoch uint64) int {
 	if p := c.find(tp, epoch); p != nil && p.src.inFlight > 0 {
 		return c.out.flights.draining(p.src)
@@ -163,7 +163,7 @@ type Tenure struct {
 }
 
 // Sweep ends tenures: everything parked or due of them is forgotten and its bytes
-// released, in one pass over all that is parked. What is in flight is forgotten with
+// released, in one pass over all that is parked. A record in flight is forgotten with
 // its outcome. The records are not lost: nothing of them was committed as finished,
 // and whoever has the partition next reads them again.
 func (c *Core) Sweep(tenures ...Tenure) {

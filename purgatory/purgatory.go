@@ -17,17 +17,17 @@ const (
 	Halt                     // the partition stops reading, the record stays unfinished
 )
 
-// Config is what a Core needs to know. All sizes are bytes.
+// Config is the settings of a Core. All sizes are bytes.
 type Config struct {
 	OnInvalid       Policy
 	DeadLetterTopic string // "" for none
 	Patience        time.Duration
 	HeldShare       int64 // store bytes one target's held records may take, in all cores
-	// Place says which partition of its target a record goes to, where the target is
-	// usable; nil: the first. It has no state: what it goes by is told to the core before.
+	// Place chooses the partition of a usable target for a record; nil: the first. It has
+	// no state: the state of the target is its argument.
 	Place func(s *TargetState, from offsets.TopicPartition, body []byte) Route
 	// ApartByIngress makes each ingress topic have its targets for itself, with the
-	// bounds of each: what is wrong with one for its records holds no other's.
+	// bounds of each: a target that suits no record of one holds no record of another.
 	ApartByIngress bool
 
 	MaxInFlight      int   // records in flight per target partition
@@ -84,7 +84,7 @@ func New(cfg Config, now Clock) *Core {
 	return c
 }
 
-// Effects is what the owner has to carry out. Slices are reused: they are valid
+// Effects are for the owner to carry out. Slices are reused: they are valid
 // until the next call of Take.
 type Effects struct {
 	Jumps   []Jump
@@ -99,7 +99,7 @@ type Jump struct {
 	offsets.TopicPartition
 	Epoch uint64
 	To    int64
-	// LeaderEpoch is that of what is finished, -1 for unknown: where the log of that
+	// LeaderEpoch is that of the finished offsets, -1 for unknown: where the log of that
 	// epoch ends below To, the jump would go over records that were written anew.
 	LeaderEpoch int32
 	// Beyond: the reader stands before a batch that it cannot read, of that epoch.
@@ -144,20 +144,20 @@ func (c *Core) Take() Effects {
 	return e
 }
 
-// Shares takes the time and appends to out what is held here of the shares of memory that
-// all cores have together. It has something to say ten times a second at most, and about
-// what is not held any more at once.
+// Shares takes the time and appends to out the bytes held here, by share: a share of memory
+// is for all cores together. Ten times a second at most it lists all that hold any, and at
+// once those that do not any more.
 func (c *Core) Shares(now Clock, out []Share) []Share {
 	c.at(now)
 	return c.out.shares.tell(out, now.WallMs, c.out.busy, c.out.dir.dead)
 }
 
-// Elsewhere takes what other cores hold of those shares.
+// Elsewhere takes the bytes that other cores hold, by share.
 func (c *Core) Elsewhere(shares []Share) { c.out.shares.hear(shares, &c.out.dir) }
 
-// Tick takes the time and moves what is due by it to the queues of its targets,
-// at most budget records; more says that there are others. It never moves a
-// record before its deadline.
+// Tick takes the time and moves due records to the queues of their targets, at most
+// budget of them; more reports that there are others. It never moves a record before its
+// deadline.
 func (c *Core) Tick(now Clock, budget int) (more bool) {
 	c.at(now)
 	due, more, lagMs := c.parking.advance(now, budget)
@@ -190,17 +190,16 @@ func (c *Core) expire(loc location) {
 	c.out.enqueue(entry{loc: loc, from: p.src, target: c.out.dir.list[h.target], size: h.total()})
 }
 
-// Wanted appends to out the targets that the next Offer would route records to: it goes
-// by what Targets has said of them. Its cost grows with the targets that have something
-// waiting.
+// Wanted appends to out the targets that the next Offer would route records to: Targets is
+// to tell their states before. Its cost grows with the targets that have records waiting.
 func (c *Core) Wanted(out []TargetName) []TargetName { return c.out.wanted(out) }
 
-// Targets takes what is known about targets. It is good until the next word about each.
+// Targets takes the states of targets. Each is good until it is told again.
 func (c *Core) Targets(states []TargetState) { c.out.dir.tell(states) }
 
-// Offer appends to out what may be produced now, at most limit records: due, its
-// partition's membership confirmed, its target taking records, its target
-// partition not at its fill. Nothing goes to a target of which Targets has said nothing.
+// Offer appends to out at most limit records to be produced now. They are due, their
+// partition's membership is confirmed, their target takes records, and its partition has
+// room. A target whose state was never told gets none.
 func (c *Core) Offer(out []Delivery, limit int) []Delivery {
 	out = c.out.offer(out, limit)
 	for i := range c.out.early { // the clock was stepped back to before their deadlines
@@ -226,8 +225,8 @@ func (c *Core) Outcomes(now Clock, results []Result) {
 // NextDeadline returns the earliest instant at which Tick has something to do.
 func (c *Core) NextDeadline() (ms int64, ok bool) { return c.parking.wheel.NextDeadline() }
 
-// Bytes returns the memory that grows with what is parked: chunks, wheel,
-// finished sets, samples of timestamps, and queues.
+// Bytes returns the memory that grows with parked records: chunks, wheel, finished sets,
+// samples of timestamps, and queues.
 func (c *Core) Bytes() int64 {
 	b := c.store.bytes + c.parking.wheel.Bytes() + c.out.bytes()
 	for _, p := range c.parts {
@@ -238,8 +237,8 @@ func (c *Core) Bytes() int64 {
 	return b
 }
 
-// Occupying returns how many records are in flight to targets that answer: what
-// the bound of all that is in flight applies to.
+// Occupying returns how many records are in flight to targets that answer. The bound of
+// all in flight applies to them.
 func (c *Core) Occupying() int { return c.out.flights.occupying() }
 
 // InFlight returns how many records are in flight.

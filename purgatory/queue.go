@@ -7,14 +7,14 @@ type failure struct {
 	span    span // of a letter by reference
 }
 
-// attempt is how a record is sent: the ladder of what is tried when a broker
-// calls it too large.
+// attempt is how a record is sent: the ladder of attempts when a broker calls it too
+// large.
 type attempt uint8
 
 const (
 	together attempt = iota // in a batch with others
 	alone                   // in a batch of its own, so that the answer is about this record
-	bare                    // alone, without what we added (a dead letter: without its value)
+	bare                    // alone, without headers of ours (a dead letter: without its value)
 )
 
 // entry is a due record on its way out. Its bytes stay in the store.
@@ -29,11 +29,11 @@ type entry struct {
 	rehomed bool // moved to its target's own class of chunks
 }
 
-// entrySize is what an entry in a queue is accounted with, in bytes.
+// entrySize is the accounted size of an entry in a queue, in bytes.
 const entrySize = 48
 
-// queue is a first-in-first-out queue of entries that also takes back what was
-// taken from its front. Amortised constant time at both ends.
+// queue is a first-in-first-out queue that also takes entries back at its front.
+// Amortised constant time at both ends.
 type queue struct {
 	memory *int64 // counts the bytes of buf, for the outbox's total
 	buf    []entry

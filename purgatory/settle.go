@@ -1,7 +1,8 @@
 package purgatory
 
-// settle finishes what the outbox is done with, and gives its bytes back. What a
-// partition that is gone has got delivered is unknown to its next owner.
+// settle finishes the records that the outbox has ended, and gives their bytes back. A
+// record of a partition that is gone is counted and not finished: its next owner does not
+// know of the delivery.
 func (c *Core) settle() {
 	ended := c.out.endings
 	if len(ended) == 0 {

@@ -1,14 +1,14 @@
 package purgatory
 
-// Share is what cores hold for one target, or for all targets that one glob allows: the
-// share of memory that one of them may take is for all cores together.
+// Share is the bytes held for one target, or for all targets that one glob allows. All
+// cores together have one share of memory for it.
 type Share struct {
 	TargetName       // the target, or the glob as Name
 	Own        int64 // bytes that this core holds
 	Elsewhere  int64 // bytes that all others hold
 }
 
-// shares compares what is held here and elsewhere with what may be.
+// shares compares held bytes, here and elsewhere, with the share of memory.
 type shares struct {
 	families  families
 	checkedMs int64   // wall clock of the last look
@@ -18,15 +18,15 @@ type shares struct {
 // checkEveryMs is how often patience and shares are looked at, in milliseconds.
 const checkEveryMs = 100
 
-// due says whether they are looked at now. A clock that was stepped back is no reason to
-// wait.
+// due reports whether they are looked at now. A clock that was stepped back is no reason
+// to wait.
 func (s *shares) due(nowMs int64) bool {
 	since := nowMs - s.checkedMs
 	return since < 0 || since >= checkEveryMs
 }
 
-// tell appends to out what is held here, where it is looked at now, and what was held and
-// is not any more.
+// tell appends to out the bytes held here, by share, where they are looked at now. Targets
+// that hold nothing any more come with 0 at once.
 func (s *shares) tell(out []Share, nowMs int64, busy []*target, dead *target) []Share {
 	out = append(out, s.cleared...)
 	s.cleared = s.cleared[:0]
@@ -57,7 +57,7 @@ func (s *shares) clear(t *target) {
 	}
 }
 
-// hear takes what other cores hold.
+// hear takes the bytes that other cores hold.
 func (s *shares) hear(told []Share, known *directory) {
 	for i := range told {
 		h := &told[i]
@@ -69,8 +69,8 @@ func (s *shares) hear(told []Share, known *directory) {
 	}
 }
 
-// share returns the bytes that count against a target's share: what is held, and of dead
-// letters all that waits.
+// share returns the bytes that count against a target's share: of held records, and for
+// the dead-letter topic of all that wait.
 func (t *target) share(dead bool) int64 {
 	if dead {
 		return t.waiting()

@@ -7,12 +7,12 @@ import (
 	"layover/offsets"
 )
 
-// Snapshot is a copy of what can be seen of a core from outside.
+// Snapshot is a copy of a core's state as it is seen from outside.
 type Snapshot struct {
 	Stats
 	Bytes      int64
-	ChunkBytes int64 // of Bytes, what chunks of parked records take
-	LiveBytes  int64 // of ChunkBytes, what records take that are still needed
+	ChunkBytes int64 // of Bytes, the chunks of parked records
+	LiveBytes  int64 // of ChunkBytes, the records that are still needed
 	Parked     int
 	Due        int // due and waiting, for a target or for membership
 	InFlight   int
@@ -36,7 +36,7 @@ type Pause struct {
 	Label          string // the target's name, or the glob that allowed it
 }
 
-// PartitionView is what can be seen of one assigned partition.
+// PartitionView is the state of one assigned partition.
 type PartitionView struct {
 	offsets.TopicPartition
 	Epoch     uint64
@@ -56,17 +56,16 @@ type PartitionView struct {
 	Confirmed      bool
 	Halted         string // why the policy for invalid records stopped its reading, "" if it did not
 	HaltedAt       int64
-	// Uncommitted is what finished since the last successful commit, and BeyondPrefix
-	// what that commit's metadata could not hold, and Journalled how much of both is
-	// in the journal: with what is in flight, the rest is the most that comes again
-	// after a crash.
+	// Uncommitted counts offsets finished since the last successful commit, BeyondPrefix
+	// those that its metadata could not hold. Journalled counts those of both that are in
+	// the journal. The rest, with the records in flight, may come again after a crash.
 	Uncommitted  int64
 	BeyondPrefix int64
 	Journalled   int64
 	Facts        facts.Status
 }
 
-// HeldView is what can be seen of a target that is held.
+// HeldView is the state of a target that is held.
 type HeldView struct {
 	Target, Label string
 	Verdict       Verdict
@@ -121,7 +120,7 @@ type HeldCount struct {
 	Bytes            int64
 }
 
-// heldViews returns what is held for targets, and counts by label those beyond mostViews.
+// heldViews returns the targets that hold records, and counts by label those beyond mostViews.
 func (d *directory) heldViews() (views []HeldView, rest map[string]HeldCount) {
 	globbed := 0
 	for _, t := range d.list {
@@ -145,7 +144,7 @@ func (d *directory) heldViews() (views []HeldView, rest map[string]HeldCount) {
 	return views, rest
 }
 
-// view is what can be seen of a target of which records are held.
+// view is the state of a target that holds records.
 func (t *target) view(records int, bytes int64) HeldView {
 	v := HeldView{Target: t.name, Label: t.label, Verdict: t.hold.verdict, Detail: t.hold.detail, Records: records, Bytes: bytes, SinceMs: t.hold.sinceMs}
 	if t.hold.held {

@@ -30,7 +30,7 @@ func (o *outbox) silence(t *target) {
 	}
 }
 
-// stall holds what waits behind a target partition that has stopped answering.
+// stall holds the records behind a target partition that has stopped answering.
 func (o *outbox) stall(d *dest) {
 	t := d.target
 	d.stalled, d.stalledMs = true, o.now.WallMs
@@ -40,7 +40,7 @@ func (o *outbox) stall(d *dest) {
 	o.notices = append(o.notices, HoldNotice{Target: t.name, Label: t.label, Held: true, Verdict: Unreachable, Detail: d.silentFor()})
 }
 
-// silentFor says what is wrong with a stalled partition.
+// silentFor is the text about a stalled partition.
 func (d *dest) silentFor() string {
 	return fmt.Sprintf("partition %d has not answered for %d s", d.no, stallMs/1000)
 }

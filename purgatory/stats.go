@@ -35,8 +35,8 @@ type Stats struct {
 
 	Late      map[string]*Histogram // by target, LatenessBounds: acknowledged minus due, or minus written where that was later
 	Requested map[string]*Histogram // by ingress topic, DelayBounds: due minus the record's timestamp
-	TickLag   Histogram             // LatenessBounds: how late the wheel's clock was moved for what was due
-	Produced  Histogram             // LatenessBounds: from handing over to the producer to its answer
+	TickLag   Histogram             // LatenessBounds: how late the wheel's clock was moved for due records
+	Produced  Histogram             // LatenessBounds: from giving a record to the producer to its answer
 	Committed Histogram             // LatenessBounds: from sending a commit to its answer, for each partition
 
 	Parked            int64 // in the wheel now
@@ -99,7 +99,7 @@ func (s *Stats) late(label string, ms int64) {
 	s.recentLen = min(s.recentLen+1, recentLateness)
 }
 
-// NoteError keeps an error that has no target for Snapshot, under what it is about.
+// NoteError keeps an error for Snapshot that has no target, under its subject.
 func (c *Core) NoteError(about, detail string) { c.stats.noteError(about, detail) }
 
 // noteError keeps the last few distinct errors, newest last.

@@ -7,13 +7,13 @@ import (
 
 // target is a topic that records go to, the dead-letter topic included.
 type target struct {
-	// key tells targets apart: by name, and by ingress topic where what is wrong with one
-	// may depend on where its records are from. Of the dead-letter topic there is one.
+	// key tells targets apart: by name, and with Config.ApartByIngress by ingress topic.
+	// Of the dead-letter topic there is one.
 	key   TargetName
 	name  string
 	label string // for metrics: the name, or the glob that allowed it
 	index uint32
-	refs  int // records whose bytes name this target, and 1 for what is never forgotten
+	refs  int // records whose bytes name this target, and 1 for the dead-letter topic
 
 	state TargetState // as it was last told; Pending before
 
@@ -24,9 +24,9 @@ type target struct {
 	dests    []*dest // by partition number: those that ever had a record
 	nextDest int     // where the next round over dests begins
 	overflow int     // records in the overflow queues of dests
-	stalled  int     // dests that are
+	stalled  int     // of dests
 	inFlight int
-	// Of inFlight, without what is stuck.
+	// Of inFlight, without stuck records.
 	occupying      int
 	occupyingBytes int64
 	hold           hold
@@ -49,10 +49,10 @@ type dest struct {
 	// first given a record after having none in flight; proven: it has answered since.
 	answeredMs int64
 	proven     bool
-	// stuck: what is in flight counts as stuck, and nothing more is offered.
+	// stuck: its records in flight count as stuck, and no more are offered.
 	stuck bool
-	// stalled: nothing in flight has been answered for stallMs, and what waits
-	// behind it counts as held, since stalledMs of the wall clock.
+	// stalled: nothing in flight has been answered for stallMs, and the records
+	// behind it count as held, since stalledMs of the wall clock.
 	stalled   bool
 	stalledMs int64
 }
@@ -88,8 +88,8 @@ func (d *directory) target(key TargetName, label string) *target {
 	return t
 }
 
-// targetSize and destSize are what a target and each of its partitions are
-// accounted with beside queues and name, in bytes: struct, map and list entries.
+// targetSize and destSize are the accounted sizes of a target and of each of its
+// partitions beside queues and name, in bytes: struct, map and list entries.
 const (
 	targetSize = 480
 	destSize   = 160

@@ -3,11 +3,11 @@ package purgatory
 // TargetName names a target. Ingress is "" unless Config.ApartByIngress.
 type TargetName struct{ Name, Ingress string }
 
-// TargetState is what is known about a target at a time.
+// TargetState is the state of a target, as far as it is known.
 type TargetState struct {
 	TargetName
 	Verdict    Verdict
-	Detail     string  // what is wrong with it, where the verdict does not say it all
+	Detail     string  // of the fault, where the verdict does not say it all
 	Partitions int32   // where Verdict is Usable
 	Led        []int32 // of those, the ones that have a leader
 	// IngressPartitions is how many partitions the ingress topic has, 0 for not known. It
@@ -19,10 +19,10 @@ type TargetState struct {
 type Route struct {
 	Partition int32   // where Verdict is Usable
 	Verdict   Verdict // of the target, for this record
-	Detail    string  // what is wrong with it, where the verdict does not say it all
+	Detail    string  // of the fault, where the verdict does not say it all
 }
 
-// Verdict is what is known about a target.
+// Verdict is the usability of a target.
 type Verdict uint8
 
 const (
@@ -39,7 +39,7 @@ func (v Verdict) String() string {
 	return [...]string{"usable", "being looked up", "missing", "forbidden", "unreachable", "mismatched"}[v]
 }
 
-// tell takes what is known about targets; those that nothing is here for are left out.
+// tell takes the states of targets; those that no record names are left out.
 func (d *directory) tell(states []TargetState) {
 	for i := range states {
 		if t := d.byKey[states[i].TargetName]; t != nil {
