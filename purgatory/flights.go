@@ -107,8 +107,8 @@ const roomShare = 4
 //
 // Stuck records stay with the producer, which alone may send them again, and so keep
 // their places in the client's buffer. Invariant: stuck records and those in flight
-// beside them are at most Config.MaxBuffered;
-// TestWhatIsStuckAndWhatIsInFlightFitsTheBuffer holds it.
+// beside them are at most Config.MaxBuffered, which
+// TestWhatIsStuckAndWhatIsInFlightFitsTheBuffer checks.
 func (f *flights) room() int { return (f.cfg.MaxBuffered-f.stuck)/roomShare - f.occupying() }
 
 // occupying returns how many records are in flight to partitions that answer.

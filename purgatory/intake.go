@@ -170,7 +170,7 @@ func (r Reader) Read(a *Arrival) bool {
 	}
 	t := c.out.targetOf(p.Topic, a.Target, a.Label)
 	fireMs := a.DeadlineMs
-	if a.Outcome == Passed || a.Outcome == Immediate { // not even a timestamp ahead of our clock holds it up
+	if a.Outcome == Passed || a.Outcome == Immediate { // not even a timestamp ahead of our clock delays it
 		fireMs = min(fireMs, c.now.WallMs)
 	} else {
 		p.furthestMs = max(p.furthestMs, fireMs)

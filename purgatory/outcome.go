@@ -3,7 +3,7 @@ package purgatory
 import "fmt"
 
 // Reasons of dead letters that the core itself gives; they are among the stable
-// codes of package delay, and a test holds them to it.
+// codes of package delay, and a test compares them.
 const (
 	reasonTooLarge    = "too_large"
 	reasonRejected    = "rejected"

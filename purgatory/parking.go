@@ -49,7 +49,7 @@ func (p *parking) advance(now Clock, budget int) (due []uint64, more bool, lagMs
 }
 
 // rebuild moves everything into a new wheel that starts at a wall clock which
-// was stepped back: the old one is ahead of it and would hold short delays up.
+// was stepped back: the old one is ahead of it and would make short delays late.
 // The old one is run to its end rather than drained: that keeps the order of equal
 // deadlines without a sort, or a list, of everything parked.
 func (p *parking) rebuild(wallMs int64) {

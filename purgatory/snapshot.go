@@ -57,7 +57,7 @@ type PartitionView struct {
 	Halted         string // why the policy for invalid records stopped its reading, "" if it did not
 	HaltedAt       int64
 	// Uncommitted counts offsets finished since the last successful commit, BeyondPrefix
-	// those that its metadata could not hold. Journalled counts those of both that are in
+	// those that its metadata had no room for. Journalled counts those of both that are in
 	// the journal. The rest, with the records in flight, may come again after a crash.
 	Uncommitted  int64
 	BeyondPrefix int64

@@ -22,7 +22,7 @@ const recentLateness = 1024
 
 // Stats counts since the core was made. Invariant (conservation): all Consumed =
 // Delivered + DeadLettered + Dropped + Unfinished + HandedOver + Skipped + parked
-// + due + in flight + Referred; TestEveryRecordReadIsAccountedFor holds it.
+// + due + in flight + Referred; TestEveryRecordReadIsAccountedFor checks it.
 type Stats struct {
 	Consumed      map[TopicOutcome]int64
 	Invalid       map[TopicReason]int64
@@ -48,7 +48,7 @@ type Stats struct {
 	Restored          int64 // records read that were in the log when their partition was assigned
 	Commits           int64 // partitions committed
 	CommitErrors      int64
-	MetadataOverflows int64 // commits whose metadata did not hold the whole set
+	MetadataOverflows int64 // commits whose metadata had no room for the whole set
 	LastDeliveryMs    int64
 	LastCommitMs      int64
 	Journal           facts.Stats // of tenures that are over; in a Snapshot, of all
