@@ -7,6 +7,7 @@ import (
 
 	"layover/cluster"
 	"layover/consumer"
+	"layover/facts"
 	"layover/lane"
 	"layover/offsets"
 	"layover/producer"
@@ -65,49 +66,44 @@ func (r *router) lane(tp offsets.TopicPartition, remove bool) *lane.Lane {
 }
 
 // Assigned implements consumer.Handler.
-func (r *router) Assigned(a consumer.Assigned) {
-	r.place(a.TopicPartition).Assign(purgatory.Assignment{
-		TopicPartition: a.TopicPartition, Epoch: a.Epoch, TopicID: a.TopicID, ClusterID: a.ClusterID,
-		Window: a.Window, Facts: a.Facts, Next: a.Next, StableEnd: a.StableEnd, LeaderEpoch: a.LeaderEpoch, Overtaken: a.Overtaken,
-	})
-}
+func (r *router) Assigned(a facts.Assigned) { r.place(a.TopicPartition).Assign(a) }
 
 // Fetched implements consumer.Handler.
-func (r *router) Fetched(t consumer.Tenure, records []*kgo.Record, bytes int64) {
-	if l := r.lane(t.TopicPartition, false); l == nil || !l.Fetched(lane.Tenure(t), records, bytes) {
+func (r *router) Fetched(t offsets.Assignment, records []*kgo.Record, bytes int64) {
+	if l := r.lane(t.TopicPartition, false); l == nil || !l.Fetched(t, records, bytes) {
 		r.consumer.Consumed(bytes)
 	}
 }
 
 // LogStart implements consumer.Handler.
-func (r *router) LogStart(t consumer.Tenure, start int64) {
+func (r *router) LogStart(t offsets.Assignment, start int64) {
 	if l := r.lane(t.TopicPartition, false); l != nil {
-		l.LogStart(lane.Tenure(t), start)
+		l.LogStart(t, start)
 	}
 }
 
 // Unread implements consumer.Handler.
-func (r *router) Unread(t consumer.Tenure, b consumer.Batch) {
+func (r *router) Unread(t offsets.Assignment, b consumer.Batch) {
 	if l := r.lane(t.TopicPartition, false); l != nil {
-		l.Unread(lane.Tenure(t), purgatory.Batch{
+		l.Unread(t, purgatory.Batch{
 			First: b.First, Last: b.Last, Records: b.Records, LeaderEpoch: b.LeaderEpoch, Aborted: b.Aborted, Broken: b.Broken, Message: b.Message,
 		})
 	}
 }
 
 // Revoked implements consumer.Handler.
-func (r *router) Revoked(tenures []consumer.Tenure) { r.end(tenures, (*lane.Lane).Revoke) }
+func (r *router) Revoked(tenures []offsets.Assignment) { r.end(tenures, (*lane.Lane).Revoke) }
 
 // Lost implements consumer.Handler.
-func (r *router) Lost(tenures []consumer.Tenure) { r.end(tenures, (*lane.Lane).Lost) }
+func (r *router) Lost(tenures []offsets.Assignment) { r.end(tenures, (*lane.Lane).Lost) }
 
 // end ends tenures side by side and waits for all.
-func (r *router) end(tenures []consumer.Tenure, how func(*lane.Lane, lane.Tenure, func())) {
+func (r *router) end(tenures []offsets.Assignment, how func(*lane.Lane, offsets.Assignment, func())) {
 	var over sync.WaitGroup
 	for _, t := range tenures {
 		if l := r.lane(t.TopicPartition, true); l != nil {
 			over.Add(1)
-			how(l, lane.Tenure(t), over.Done)
+			how(l, t, over.Done)
 		}
 	}
 	over.Wait()
@@ -128,7 +124,7 @@ func (r *router) Commit(commits []offsets.Commit, done func([]purgatory.CommitRe
 
 // Jump implements lane.Reading.
 func (r *router) Jump(j purgatory.Jump) {
-	t := consumer.Tenure{TopicPartition: j.TopicPartition, Epoch: j.Epoch}
+	t := offsets.Assignment{TopicPartition: j.TopicPartition, Epoch: j.Epoch}
 	if j.Beyond {
 		r.consumer.JumpBeyond(t, j.To, j.LeaderEpoch)
 		return
@@ -138,7 +134,7 @@ func (r *router) Jump(j purgatory.Jump) {
 
 // Halt implements lane.Reading.
 func (r *router) Halt(h purgatory.HaltNotice) {
-	r.consumer.Stop(consumer.Tenure{TopicPartition: h.TopicPartition, Epoch: h.Epoch}, h.Offset, haltedBy(h), h.Reason)
+	r.consumer.Stop(offsets.Assignment{TopicPartition: h.TopicPartition, Epoch: h.Epoch}, h.Offset, haltedBy(h), h.Reason)
 }
 
 // haltedBy says what kind of halt it is.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"layover/delay"
+	"layover/facts"
 	"layover/offsets"
 	"layover/purgatory"
 	"layover/wheel"
@@ -43,7 +44,7 @@ func TestAllocationsOfTheLoop(t *testing.T) {
 		Rules: always(&delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}), Answered: func() time.Duration { return 0 },
 		Changed: func() {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, s, s, s)
-	l.core.Assign(purgatory.Assignment{TopicPartition: tenure(0, 1).TopicPartition, Epoch: 1, Window: offsets.NewWindow(0), Committed: true})
+	l.core.Assign(facts.Assigned{Assignment: tenure(0, 1), Window: offsets.NewWindow(0), Committed: true})
 	reader, _ := l.core.Reader(tenure(0, 1).TopicPartition, 1)
 
 	now, delayMs := time.Now(), int64(0)

@@ -21,7 +21,7 @@ type carrier struct {
 func (c *carrier) carryOut() {
 	e := c.core.Take()
 	for _, w := range e.Writes {
-		c.cfg.Journal.Write(w.TopicPartition, w.Write, func(r facts.Result) { c.box.order(written{w.Tenure, r}) })
+		c.cfg.Journal.Write(w.TopicPartition, w.Write, func(r facts.Result) { c.box.order(written{w.Assignment, r}) })
 	}
 	for _, d := range e.Deletes {
 		c.cfg.Journal.Delete(d.TopicPartition, d.Below, func(err error) { c.box.order(deleted{d, err}) })

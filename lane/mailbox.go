@@ -3,18 +3,16 @@ package lane
 import (
 	"sync"
 
+	"layover/offsets"
 	"layover/purgatory"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Tenure names a partition in one assignment.
-type Tenure = purgatory.Tenure
-
 // fetched is the records of one poll for one partition, or its log's new start, or a batch
 // that is not read.
 type fetched struct {
-	tenure   Tenure
+	tenure   offsets.Assignment
 	records  []*kgo.Record
 	bytes    int64 // as the reading budget counts it
 	logStart int64 // 0: nothing is known

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"layover/facts"
+	"layover/offsets"
 	"layover/purgatory"
 )
 
@@ -12,9 +13,9 @@ type order interface{ carryOut(l *Lane) }
 
 // Orders.
 type (
-	assign struct{ assignment purgatory.Assignment }
+	assign struct{ assignment facts.Assigned }
 	revoke struct {
-		tenure Tenure
+		tenure offsets.Assignment
 		lost   bool // the membership is gone: nothing to wait for, nothing to commit
 		done   func()
 	}
@@ -24,7 +25,7 @@ type (
 		state purgatory.JournalState
 	}
 	written struct { // the answer to a journal's record
-		tenure Tenure
+		tenure offsets.Assignment
 		result facts.Result
 	}
 	deleted struct { // the answer to a deletion of journal records
@@ -45,7 +46,7 @@ func (o assign) carryOut(l *Lane) {
 
 func (o revoke) carryOut(l *Lane) {
 	l.core.Revoke(o.tenure.TopicPartition, o.tenure.Epoch)
-	r := &revoking{Tenure: o.tenure, lost: o.lost, done: o.done}
+	r := &revoking{Assignment: o.tenure, lost: o.lost, done: o.done}
 	if !o.lost {
 		r.drainUntil = time.Now().Add(drainTimeout)
 	}

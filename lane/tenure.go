@@ -3,6 +3,7 @@ package lane
 import (
 	"time"
 
+	"layover/facts"
 	"layover/offsets"
 	"layover/purgatory"
 
@@ -12,7 +13,7 @@ import (
 // revoking is a tenure on its way out: nothing more is offered, records in flight are
 // waited for, finished ones committed, and the rest forgotten.
 type revoking struct {
-	Tenure
+	offsets.Assignment
 	drainUntil  time.Time
 	settleUntil time.Time // zero: it still drains
 	commitUntil time.Time // zero: it still drains
@@ -23,34 +24,36 @@ type revoking struct {
 }
 
 // Assign takes a partition. It comes before the first Fetched of its tenure.
-func (l *Lane) Assign(a purgatory.Assignment) { l.box.order(assign{a}) }
+func (l *Lane) Assign(a facts.Assigned) { l.box.order(assign{a}) }
 
 // Fetched takes the records of a poll as they are: the loop copies those that it keeps
 // and lets the rest go. It returns false, and has taken nothing, when the lane
 // has ended.
-func (l *Lane) Fetched(t Tenure, records []*kgo.Record, bytes int64) bool {
+func (l *Lane) Fetched(t offsets.Assignment, records []*kgo.Record, bytes int64) bool {
 	return l.box.put(func(m *mail) { m.fetched = append(m.fetched, fetched{tenure: t, records: records, bytes: bytes}) })
 }
 
 // LogStart says that a partition's log begins at start now. It waits its turn
 // behind earlier records: those are here, whatever the log lost.
-func (l *Lane) LogStart(t Tenure, start int64) {
+func (l *Lane) LogStart(t offsets.Assignment, start int64) {
 	l.box.put(func(m *mail) { m.fetched = append(m.fetched, fetched{tenure: t, logStart: start}) })
 }
 
 // Unread takes a batch that is not read, in place of its records; its Body is the
 // lane's to fill in. It waits its turn as they would.
-func (l *Lane) Unread(t Tenure, b purgatory.Batch) {
+func (l *Lane) Unread(t offsets.Assignment, b purgatory.Batch) {
 	b.Body = &body{record: new(kgo.Record)} // key and value are null
 	l.box.put(func(m *mail) { m.fetched = append(m.fetched, fetched{tenure: t, unread: &b}) })
 }
 
 // Revoke begins the end of a tenure and calls done when it is over: drained,
 // committed and forgotten, after 9 s at most.
-func (l *Lane) Revoke(t Tenure, done func()) { l.leave(revoke{tenure: t, done: done}) }
+func (l *Lane) Revoke(t offsets.Assignment, done func()) { l.leave(revoke{tenure: t, done: done}) }
 
 // Lost ends a tenure whose membership is gone: nothing of it can be committed.
-func (l *Lane) Lost(t Tenure, done func()) { l.leave(revoke{tenure: t, lost: true, done: done}) }
+func (l *Lane) Lost(t offsets.Assignment, done func()) {
+	l.leave(revoke{tenure: t, lost: true, done: done})
+}
 
 func (l *Lane) leave(o revoke) {
 	if !l.box.order(o) {
@@ -86,9 +89,9 @@ func (l *Lane) revokes(now time.Time) {
 
 // forget ends tenures, in one pass for all: the pass goes over all that is parked.
 func (l *Lane) forget(over []*revoking) {
-	tenures := make([]Tenure, len(over))
+	tenures := make([]offsets.Assignment, len(over))
 	for i, r := range over {
-		tenures[i] = r.Tenure
+		tenures[i] = r.Assignment
 	}
 	l.core.Sweep(tenures...)
 	for _, r := range over {

@@ -3,6 +3,8 @@ package purgatory
 import (
 	"fmt"
 	"testing"
+
+	"layover/offsets"
 )
 
 // BenchmarkPassThrough asks what the core costs a record from its reading to its
@@ -79,7 +81,7 @@ func BenchmarkRevoke(b *testing.B) {
 	}
 	for epoch := uint64(2); b.Loop(); epoch++ {
 		r.assign(1, epoch, 0)
-		r.Sweep(Tenure{partitionOf(1), epoch})
+		r.Sweep(offsets.Assignment{TopicPartition: partitionOf(1), Epoch: epoch})
 	}
 }
 

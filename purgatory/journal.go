@@ -15,14 +15,14 @@ type JournalState struct {
 // JournalWrite asks for a record to be appended to a partition's journal; the answer
 // goes to Written. Those of one partition are appended in their order.
 type JournalWrite struct {
-	Tenure
+	offsets.Assignment
 	facts.Write
 }
 
 // JournalDelete asks for the records of a partition's journal below an offset to be
 // deleted; the answer goes to Deleted.
 type JournalDelete struct {
-	Tenure
+	offsets.Assignment
 	Below int64
 }
 
@@ -52,13 +52,13 @@ func (j *journals) cutPart(p *partition) {
 func (j *journals) want(p *partition, writes []facts.Write) {
 	j.scratch = writes
 	for _, w := range writes {
-		j.writes = append(j.writes, JournalWrite{Tenure{p.TopicPartition, p.Epoch}, w})
+		j.writes = append(j.writes, JournalWrite{p.Assignment, w})
 	}
 }
 
 // remove asks for the deletion of a partition's records below an offset.
 func (j *journals) remove(p *partition, below int64) {
-	j.deletes = append(j.deletes, JournalDelete{Tenure{p.TopicPartition, p.Epoch}, below})
+	j.deletes = append(j.deletes, JournalDelete{p.Assignment, below})
 }
 
 // Journal takes the state of an ingress topic's journal.
@@ -146,7 +146,7 @@ func (c *Core) WritingOf(tp offsets.TopicPartition, epoch uint64) bool {
 }
 
 // Written takes the answer to a JournalWrite.
-func (c *Core) Written(t Tenure, r facts.Result) {
+func (c *Core) Written(t offsets.Assignment, r facts.Result) {
 	p := c.find(t.TopicPartition, t.Epoch)
 	if p == nil {
 		return

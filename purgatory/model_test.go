@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"layover/facts"
 	"layover/offsets"
 )
 
@@ -364,7 +365,7 @@ func (w *world) move(no, how int) {
 		}
 		p.narrow = w.dice.roll(2) == 0
 		p.assigned, p.revoked, p.epoch, p.next = true, false, w.epochs, max(low, p.start)
-		w.Assign(Assignment{TopicPartition: tp, Epoch: p.epoch, TopicID: modelID.TopicID, ClusterID: modelID.ClusterID,
+		w.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: tp, Epoch: p.epoch}, TopicID: modelID.TopicID, ClusterID: modelID.ClusterID,
 			Window: set, Next: p.next, Committed: w.dice.roll(3) == 0})
 		w.follow()
 	case how == 0:
@@ -385,7 +386,7 @@ func (w *world) move(no, how int) {
 }
 
 func (w *world) sweep(no int) {
-	w.Sweep(Tenure{partitionOf(int32(no)), w.parts[no].epoch})
+	w.Sweep(offsets.Assignment{TopicPartition: partitionOf(int32(no)), Epoch: w.parts[no].epoch})
 	w.parts[no].assigned = false
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"layover/delay"
+	"layover/offsets"
 )
 
 func TestTheCoresReasonsAreStableCodes(t *testing.T) {
@@ -296,7 +297,7 @@ func TestTargetsThatNoRecordNamesAnyMoreAreForgotten(t *testing.T) {
 	}
 	r.audit()
 	r.mustTake(0, 1, 1000, names) // an index is used again, and finds its target
-	r.Sweep(Tenure{partitionOf(0), 1})
+	r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
 	if len(r.out.dir.byKey) != 1 {
 		t.Errorf("%d targets known after the last partition left, want the dead-letter topic alone", len(r.out.dir.byKey))
 	}

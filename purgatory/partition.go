@@ -12,28 +12,9 @@ import (
 // read: reading 3 million finished records took 1.1 s, going over them 68 ms.
 const JumpOver = 10_000
 
-// Assignment is a partition as it was handed to this process.
-type Assignment struct {
-	offsets.TopicPartition
-	Epoch     uint64 // Layover's own number of this tenure, never used twice
-	TopicID   offsets.TopicID
-	ClusterID string
-	Window    *offsets.Window // low offset and the finished set above it; the core's from here on
-	Facts     *facts.Ledger   // its side of the journal, the core's too; nil: commits do without
-	// Next is the first offset that will be read; offsets below it that are not
-	// finished are no longer in the log.
-	Next      int64
-	StableEnd int64 // the last stable offset when it was assigned
-	// LeaderEpoch is the committed one, -1 for none: the finished set in Window is of
-	// records of up to this epoch.
-	LeaderEpoch int32
-	Committed   bool // the start position is committed, so delivering may begin
-	Overtaken   bool // a commit of before the assignment may still arrive
-}
-
 // partition is the state of one assigned partition.
 type partition struct {
-	Assignment
+	facts.Assigned
 	// next is the first offset not yet read. Invariant: nothing at or above next
 	// is finished but the offsets that the assignment came with.
 	next      int64
@@ -63,15 +44,15 @@ type partition struct {
 }
 
 // Assign takes a partition. Records of an earlier tenure must have been swept.
-func (c *Core) Assign(a Assignment) {
+func (c *Core) Assign(a facts.Assigned) {
 	if c.byTopic[a.TopicPartition] != nil {
 		panic(fmt.Sprintf("purgatory: %s/%d assigned twice", a.Topic, a.Partition))
 	}
 	if a.Facts == nil {
-		a.Facts = facts.NewLedger(facts.Identity{Identity: a.identity()}, 1, facts.Restored{}, a.Window)
+		a.Facts = facts.NewLedger(facts.Identity{Identity: a.Identity()}, 1, facts.Restored{}, a.Window)
 	}
 	p := &partition{
-		Assignment: a, next: a.Next, readEpoch: a.LeaderEpoch, metaLimit: offsets.MaxMetadata,
+		Assigned: a, next: a.Next, readEpoch: a.LeaderEpoch, metaLimit: offsets.MaxMetadata,
 	}
 	p.commit.dirty = !a.Committed
 	if a.Overtaken {
@@ -99,11 +80,6 @@ func (c *Core) Assign(a Assignment) {
 	c.parts[slot] = p
 	c.byTopic[a.TopicPartition] = p
 	p.jump(c)
-}
-
-// identity is the log that commit metadata of the partition is bound to.
-func (a *Assignment) identity() offsets.Identity {
-	return offsets.Identity{ClusterID: a.ClusterID, TopicID: a.TopicID, Partition: a.Partition}
 }
 
 // finishRange notes that no offset of a stretch will ever need an outcome, and returns
@@ -156,17 +132,11 @@ func (c *Core) Draining(tp offsets.TopicPartition, epoch uint64) int {
 	return 0
 }
 
-// Tenure names a partition in one assignment.
-type Tenure struct {
-	offsets.TopicPartition
-	Epoch uint64
-}
-
 // Sweep ends tenures: everything parked or due of them is forgotten and its bytes
 // released, in one pass over all that is parked. A record in flight is forgotten with
 // its outcome. The records are not lost: nothing of them was committed as finished,
 // and whoever has the partition next reads them again.
-func (c *Core) Sweep(tenures ...Tenure) {
+func (c *Core) Sweep(tenures ...offsets.Assignment) {
 	var ended []*partition
 	var sources []*source
 	for _, t := range tenures {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"layover/facts"
 	"layover/offsets"
 	"layover/wheel"
 )
@@ -96,7 +97,7 @@ func sizeOf(a Arrival) int64 {
 
 // assign hands over partition no at a low offset, with its start committed.
 func (r *rig) assign(no int32, epoch uint64, low int64) {
-	r.Assign(Assignment{TopicPartition: partitionOf(no), Epoch: epoch, Window: offsets.NewWindow(low), Next: low, Committed: true})
+	r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(no), Epoch: epoch}, Window: offsets.NewWindow(low), Next: low, Committed: true})
 }
 
 // arrival is a valid record for the egress topic, due delayMs from now.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"layover/offsets"
 )
 
 // bury reads an invalid record, whose dead letter goes to the partition that the
@@ -308,7 +310,7 @@ func TestTheFurthestDeadlineIsThatOfARecordThatIsParked(t *testing.T) {
 	r.step(-9000)
 	r.offer() // what was due waits for its deadline once more
 	at(startMs + 9000)
-	r.Sweep(Tenure{partitionOf(0), 1})
+	r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
 	r.assign(0, 2, 0)
 	at(0)
 }

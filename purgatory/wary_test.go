@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"layover/facts"
 	"layover/offsets"
 )
 
@@ -57,7 +58,7 @@ func TestLargeStuckRecordsStarveNoHealthyTarget(t *testing.T) {
 func TestABatchThatTheLogStartsWithinIsNoTruncation(t *testing.T) {
 	r := newRig(t, nil)
 	w := offsets.NewWindow(3)
-	r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 1, Window: w, Next: 3, LeaderEpoch: 1, Committed: true})
+	r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: w, Next: 3, LeaderEpoch: 1, Committed: true})
 	r.LogStart(partitionOf(0), 1, 5)
 	reader, ok := r.Reader(partitionOf(0), 1)
 	if !ok {

@@ -177,8 +177,8 @@ func (in *instance) assign(p int) {
 	t.begin(w, was, s)
 	t.validate(s.Next, s.LeaderEpoch)
 	w.say("%s is assigned %d, epoch %d: %s, reads from %d", in.member, p, t.epoch, setOf(s.Window), s.Next)
-	in.core.Assign(purgatory.Assignment{
-		TopicPartition: partitionOf(p), Epoch: t.epoch, TopicID: w.topicID(p), ClusterID: cluster,
+	in.core.Assign(facts.Assigned{
+		Assignment: offsets.Assignment{TopicPartition: partitionOf(p), Epoch: t.epoch}, TopicID: w.topicID(p), ClusterID: cluster,
 		Window: s.Window, Facts: ledger, Next: s.Next, StableEnd: log.stable(), LeaderEpoch: s.LeaderEpoch,
 	})
 	in.effects()
@@ -259,7 +259,7 @@ func (in *instance) fetch(p, n int) bool {
 // sweep ends a tenure.
 func (in *instance) sweep(p int) {
 	t := in.tenures[p]
-	in.core.Sweep(purgatory.Tenure{TopicPartition: partitionOf(p), Epoch: t.epoch})
+	in.core.Sweep(offsets.Assignment{TopicPartition: partitionOf(p), Epoch: t.epoch})
 	in.tenures[p] = nil
 }
 

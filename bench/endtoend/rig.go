@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"layover/delay"
+	"layover/facts"
 	"layover/lane"
 	"layover/offsets"
 	"layover/purgatory"
@@ -58,7 +59,7 @@ func startRig() (*rig, error) {
 		Changed:  r.turned, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, r, r, r)
 	go r.Lane.Run() // ended by stop
-	r.Assign(purgatory.Assignment{TopicPartition: r.tenure().TopicPartition, Epoch: r.tenure().Epoch, Window: offsets.NewWindow(0)})
+	r.Assign(facts.Assigned{Assignment: r.tenure(), Window: offsets.NewWindow(0)})
 	return r, nil
 }
 
@@ -70,8 +71,8 @@ func (r *rig) stop() error {
 	return r.failure
 }
 
-func (r *rig) tenure() lane.Tenure {
-	return lane.Tenure{TopicPartition: offsets.TopicPartition{Topic: ingress, Partition: 0}, Epoch: 1}
+func (r *rig) tenure() offsets.Assignment {
+	return offsets.Assignment{TopicPartition: offsets.TopicPartition{Topic: ingress, Partition: 0}, Epoch: 1}
 }
 
 // hand gives the lane one record for each delay, in milliseconds. A record's key
