@@ -296,6 +296,7 @@ func TestASilentTargetDoesNotSlowAHealthyOne(t *testing.T) {
 // A topic that exists, named for the first time (or again after 10 minutes) behind many
 // invented names whose records are all held.
 func TestANameThatExistsFindsRoomBehindManyThatDoNot(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(w *world) {
 		const invented = 60_000
 		w.createTopics(1, "jobs.late")

@@ -16,6 +16,7 @@ import (
 )
 
 func TestADelayOfSixHoursIsKeptToTheMillisecond(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(w *world) {
 		in := w.start()
 		in.ready()

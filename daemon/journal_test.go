@@ -120,6 +120,7 @@ func (s *spread) end(in *instance, within time.Duration) {
 }
 
 func TestRandomDelaysOverTenMinutesRepeatNoMoreThanTheirBound(t *testing.T) {
+	t.Parallel()
 	n, kills, over := 500_000, 10, 10*time.Minute
 	if testing.Short() {
 		n, kills, over = 60_000, 3, 3*time.Minute
@@ -183,6 +184,7 @@ func isAbout(q kmsg.Request, id [16]byte) bool {
 }
 
 func TestAJournalThatIsAwayForAMinuteHoldsNothingUp(t *testing.T) {
+	t.Parallel()
 	for name, away := range map[string]func(w *world, until time.Time){
 		"it has too few replicas": func(w *world, until time.Time) { w.refuseJournalUntil(until, kerr.NotEnoughReplicas) },
 		"it refuses records":      func(w *world, until time.Time) { w.refuseJournalUntil(until, kerr.InvalidRecord) },

@@ -26,6 +26,7 @@ func (w *world) scattered(n int) {
 
 // TestARestartFindsInTheJournalWhatMetadataCannotHold, also after a kill.
 func TestARestartFindsInTheJournalWhatMetadataCannotHold(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(w *world) {
 		in := w.start()
 		in.ready()

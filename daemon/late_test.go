@@ -87,6 +87,7 @@ func TestALatePartitionOfATopicThatIsMadeAgainIsReadFromItsStart(t *testing.T) {
 // TestRebalancesAtEachInstantOfALoadingLoseNothing: a second member comes, the first is cut
 // off, or it leaves and comes back.
 func TestRebalancesAtEachInstantOfALoadingLoseNothing(t *testing.T) {
+	t.Parallel()
 	for _, what := range []string{"join", "cut", "leave"} {
 		for at := time.Duration(0); at < 7*time.Second; at += 270 * time.Millisecond {
 			t.Run(fmt.Sprint(what, at), func(t *testing.T) {

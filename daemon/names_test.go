@@ -58,6 +58,7 @@ func TestNamesThatHeadersInventHoldUpNobody(t *testing.T) {
 // TestAFloodOfNamesTakesAShareOfASmallBound: each has a record that is held for a target of
 // its own, and reading goes on.
 func TestAFloodOfNamesTakesAShareOfASmallBound(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(w *world) {
 		w.createTopics(1, "jobs.healthy")
 		in := w.start("LAYOVER_TARGETS_ALLOWED=jobs.*", "LAYOVER_MAX_PARKED_BYTES=64Mi")

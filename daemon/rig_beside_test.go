@@ -74,15 +74,12 @@ type life struct {
 func TestRigSickBesideHealthy(t *testing.T) {
 	from, n := rigRange(3)
 	total := new(besideSums)
-	for i := range n {
-		seed := from + uint64(i)
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			began, s := time.Now(), new(besideSums)
-			synctest.Test(t, func(t *testing.T) { newBeside(t, newBesidePlan(seed), s).run() })
-			s.real = time.Since(began)
-			total.add(s)
-		})
-	}
+	eachSeed(t, from, n, func(t *testing.T, seed uint64) func() {
+		began, s := time.Now(), new(besideSums)
+		synctest.Test(t, func(t *testing.T) { newBeside(t, newBesidePlan(seed), s).run() })
+		s.real = time.Since(began)
+		return func() { total.add(s) }
+	})
 	t.Logf("%d seeds from %d:\n%v", n, from, total)
 	total.complain(t, n)
 }

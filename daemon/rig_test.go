@@ -91,10 +91,10 @@ type rig struct {
 func TestRigRandomFaults(t *testing.T) {
 	from, n := rigRange(5)
 	total := newSums()
-	for i := range n {
-		seed := from + uint64(i)
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { total.add(runRig(t, seed)) })
-	}
+	eachSeed(t, from, n, func(t *testing.T, seed uint64) func() {
+		s := runRig(t, seed)
+		return func() { total.add(s) }
+	})
 	t.Logf("%d seeds from %d:\n%v", n, from, total)
 	total.complain(t, n)
 }
@@ -111,6 +111,24 @@ func rigRange(usual int) (from uint64, n int) {
 		return *rigFrom, 1
 	}
 	return *rigFrom, usual
+}
+
+// eachSeed runs seeds side by side, and what each returns one after the other.
+func eachSeed(t *testing.T, from uint64, n int, run func(t *testing.T, seed uint64) (add func())) {
+	t.Parallel()
+	var mu sync.Mutex
+	t.Run("seed", func(t *testing.T) {
+		for i := range n {
+			seed := from + uint64(i)
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				add := run(t, seed)
+				mu.Lock()
+				defer mu.Unlock()
+				add()
+			})
+		}
+	})
 }
 
 // runRig runs one seed.

@@ -307,6 +307,7 @@ func (c swapped) Read(b []byte) (int, error) {
 // TestABatchThatCannotBeReadStopsItsPartitionAlone, until an operator has left it out: what
 // the verb skip commits is gone over, though the client cannot.
 func TestABatchThatCannotBeReadStopsItsPartitionAlone(t *testing.T) {
+	t.Parallel()
 	good := raw(1, "no gzip at all")
 	codec, sum := raw(7, "no gzip at all"), bytes.Clone(good)
 	sum[len(sum)-1] ^= 1

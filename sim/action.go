@@ -20,7 +20,8 @@ const (
 	Expel                       // the coordinator gives I up, which does not know
 	Learn                       // I learns that it was given up, and joins again
 	Sync                        // I learns the present generation
-	Assign                      // P is assigned to I
+	Assign                      // P is assigned to I, and with N even read at once
+	Load                        // I asks one question more about where P begins
 	Revoke                      // I begins to give P up
 	Final                       // I builds the last commit of P
 	Sweep                       // I has given P up
@@ -42,6 +43,7 @@ const (
 	Truncate                    // the log of P ends N offsets earlier
 	Compact                     // an offset of P is compacted away
 	Recreate                    // the topic of P is deleted and made again
+	Sicken                      // Kafka answers for P as illness N says, from now on
 	Verdict                     // the brokers say something else about a target
 	Silence                     // partition N/2 of target number P does not answer from now on, with N odd it does again
 	Limit                       // the broker takes less metadata
@@ -62,9 +64,9 @@ const (
 )
 
 var kindNames = [kinds]string{
-	"append", "decide", "pass", "step", "start", "crash", "expel", "learn", "sync", "assign", "revoke", "final", "sweep",
+	"append", "decide", "pass", "step", "start", "crash", "expel", "learn", "sync", "assign", "load", "revoke", "final", "sweep",
 	"fetch", "turn", "write", "reply", "build", "arrive", "straggle", "refuse", "answer", "late", "haunt", "suspend", "trim",
-	"delete records", "elect", "truncate", "compact", "recreate", "verdict", "silence", "limit", "reset", "overwrite", "pending", "resolve",
+	"delete records", "elect", "truncate", "compact", "recreate", "sicken", "verdict", "silence", "limit", "reset", "overwrite", "pending", "resolve",
 	"cut", "journal append", "journal answer", "journal haunt", "journal delete", "journal double", "journal truncate", "journal recreate",
 	"journal notice",
 }
@@ -91,7 +93,7 @@ func (w *World) accident(a Action) bool {
 		return len(w.insts[a.I].dead) == 0 // of one that is alive
 	case Reply:
 		return a.N == int(purgatory.Unknown)
-	case JournalAnswer:
+	case JournalAnswer, Sicken:
 		return a.N > 0
 	}
 	return slices.Contains([]Kind{Crash, Revoke, Straggle, Suspend, Step, DeleteRecords, Elect, Truncate, Recreate,

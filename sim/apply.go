@@ -12,7 +12,7 @@ func (w *World) apply(a Action) bool {
 	switch a.Kind {
 	case JournalHaunt, JournalDelete, JournalDouble, JournalTruncate, JournalRecreate:
 		return w.cfg.Journal && w.applyToJournal(a)
-	case Append, Decide, DeleteRecords, Elect, Truncate, Compact, Recreate:
+	case Append, Decide, DeleteRecords, Elect, Truncate, Compact, Recreate, Sicken:
 		return w.applyToLog(a)
 	case Pass, Verdict, Silence, Limit, Late, Haunt, Reset, Overwrite, Pending, Resolve:
 		return w.applyToBrokers(a)
@@ -109,13 +109,15 @@ func (in *instance) applyToTenure(a Action) bool {
 		if !free || t != nil || w.group.pending[p] != nil {
 			return false
 		}
-		in.assign(p)
+		in.assign(p, a.N%2 == 1)
 		return true
 	}
 	if t == nil {
 		return false
 	}
 	switch a.Kind {
+	case Load:
+		return in.load(p)
 	case Revoke:
 		if t.revoking || !w.group.members[in.member] {
 			return false
@@ -229,7 +231,9 @@ func (in *instance) answered(c *commitMsg) {
 			t.accepted = false
 		}
 	case t != nil:
-		t.accepted = t.accepted || !c.stale
+		if !t.accepted && !c.stale {
+			t.accepted, t.acceptedMs = true, in.w.nowMs
+		}
 		t.answered = c.taken
 		in.w.noteSaid(t.log, c)
 	}

@@ -2,8 +2,8 @@ package sim
 
 import "testing"
 
-// TestSimulationOfSickTargetsKeepsHealthyOnesOnTime plays a minute of each seed.
-func TestSimulationOfSickTargetsKeepsHealthyOnesOnTime(t *testing.T) {
+// TestSimulationOfSickThingsKeepsHealthyOnesOnTime plays a minute of each seed.
+func TestSimulationOfSickThingsKeepsHealthyOnesOnTime(t *testing.T) {
 	n := uint64(40)
 	if testing.Short() {
 		n = 10

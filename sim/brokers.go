@@ -8,6 +8,12 @@ import (
 // applyToLog is what producers, operators and accidents do to a log.
 func (w *World) applyToLog(a Action) bool {
 	log := w.logs[a.P]
+	if a.Kind == Sicken {
+		return w.sicken(a.P, illness(a.N))
+	}
+	if !log.sick.hasLeader() {
+		return false
+	}
 	switch a.Kind {
 	case Append:
 		for i := range w.cfg.Burst {
@@ -35,15 +41,20 @@ func (w *World) applyToLog(a Action) bool {
 		e.lost, e.kind = true, compacted
 		w.say("%v is compacted away", e)
 	case Recreate:
-		for _, e := range log.entries {
-			e.lost = true
-		}
-		w.logs[a.P] = &partitionLog{topicID: log.topicID + 1}
-		w.group.pending[a.P] = nil
-		w.group.offsets[a.P] = nil // a broker drops the offsets of a topic that is deleted
+		w.remake(a.P)
 		w.say("the topic of %d is made again", a.P)
 	}
 	return true
+}
+
+// remake deletes the topic of a partition and makes it again. A broker drops the
+// offsets of a deleted topic.
+func (w *World) remake(p int) {
+	for _, e := range w.logs[p].entries {
+		e.lost = true
+	}
+	w.logs[p] = &partitionLog{topicID: w.logs[p].topicID + 1}
+	w.group.pending[p], w.group.offsets[p] = nil, nil
 }
 
 // delays are what producers ask for, in milliseconds.

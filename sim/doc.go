@@ -21,6 +21,10 @@
 // them is left to timing here, so that an instance may hear of a rebalance, of an
 // answer or of its lease at any moment, or never.
 //
+// Where a partition begins is asked one question at a time: log bounds, committed offset,
+// journal, leader epoch. Between two of them the log may be deleted, truncated, made again,
+// forbidden or without a leader.
+//
 // The group does what a coordinator does and no more: a commit is taken from any
 // known member of the current generation, whoever owns the partition; it may come
 // twice, late, and out of order, once its connection was cut. A produce whose
@@ -42,8 +46,9 @@
 //     prefix that fits.
 //   - A record's bytes are its own until it is written.
 //   - What is in flight, stuck records included, fits into the client's buffer.
-//   - A target that answers is not more than five seconds late for targets, partitions
-//     or a dead-letter topic that do not (Beside, a driver of its own).
+//   - Records of a healthy partition for a healthy target are at most five seconds late,
+//     whatever other partitions, targets or the dead-letter topic do (Beside, a driver of
+//     its own).
 //   - At the end, when all faults are over, everything drains: each record has its
 //     outcome, what was counted adds up, and the cores are empty.
 //

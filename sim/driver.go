@@ -18,9 +18,9 @@ type Run struct {
 // weights are how often each kind is drawn. Ordinary life is frequent enough that
 // records get through between two accidents.
 var weights = [kinds]int{
-	Append: 50, Decide: 8, Pass: 40, Step: 1, Start: 10, Crash: 1, Expel: 3, Learn: 10, Sync: 80, Assign: 120, Revoke: 2, Final: 20,
+	Append: 50, Decide: 8, Pass: 40, Step: 1, Start: 10, Crash: 1, Expel: 3, Learn: 10, Sync: 80, Assign: 120, Load: 60, Revoke: 2, Final: 20,
 	Sweep: 10, Fetch: 60, Turn: 50, Write: 40, Reply: 120, Build: 40, Arrive: 80, Straggle: 6, Refuse: 4, Answer: 80, Late: 3,
-	Haunt: 3, Suspend: 1, Trim: 1, DeleteRecords: 2, Elect: 3, Truncate: 1, Compact: 2, Recreate: 1, Verdict: 3, Silence: 6, Limit: 1, Reset: 2,
+	Haunt: 3, Suspend: 1, Trim: 1, DeleteRecords: 2, Elect: 3, Truncate: 1, Compact: 2, Recreate: 1, Sicken: 3, Verdict: 3, Silence: 6, Limit: 1, Reset: 2,
 	Overwrite: 2, Pending: 4, Resolve: 8,
 	Cut: 20, JournalAppend: 100, JournalAnswer: 100, JournalHaunt: 4, JournalDelete: 10, JournalDouble: 2, JournalTruncate: 1, JournalRecreate: 1,
 	JournalNotice: 3,
@@ -103,6 +103,10 @@ func numbers(rng *rand.Rand, a Action) (p, n int) {
 		p, n = rng.IntN(3), rng.IntN(len(verdicts))
 	case Silence:
 		p, n = rng.IntN(3), rng.IntN(4)
+	case Assign:
+		n = max(0, rng.IntN(4)-2)
+	case Sicken:
+		n = max(0, rng.IntN(int(2*illnesses))-int(illnesses))
 	case Limit:
 		n = 200 + rng.IntN(400)
 	case Decide, Build, Resolve:

@@ -216,7 +216,7 @@ func (w *World) choices() (out []Action) {
 			add(Reply, i, k, int(purgatory.Unknown))
 		}
 		for p := range w.logs {
-			for _, k := range []Kind{Assign, Revoke, Final, Sweep} {
+			for _, k := range []Kind{Assign, Load, Revoke, Final, Sweep} {
 				add(k, i, p, 0)
 			}
 			add(Fetch, i, p, 4)
@@ -254,6 +254,9 @@ func (w *World) choices() (out []Action) {
 		add(Truncate, 0, p, 1)
 		add(Elect, 0, p, 0)
 		add(Recreate, 0, p, 0)
+		for sick := range illnesses {
+			add(Sicken, 0, p, int(sick))
+		}
 		if log := w.logs[p]; (log.epoch > 0 || log.topicID > 1) && log.end() < 4 { // what was lost is written anew
 			add(Append, 0, p, again)
 		}

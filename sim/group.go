@@ -61,6 +61,8 @@ func (g *group) judge(c *commitMsg, log *partitionLog) answer {
 		return answer{fenced: true}
 	case len(c.Metadata) > g.maxMetadata:
 		return answer{tooLarge: true}
+	case !log.sick.takesCommits():
+		return answer{}
 	case !g.byName && c.topicID != log.topicID:
 		return answer{}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"layover/facts"
 	"layover/offsets"
 	"layover/purgatory"
 )
@@ -55,12 +54,15 @@ type tenure struct {
 	overwritten bool  // it was shown records that were written over what it knows
 	rewound     bool  // a truncation made the client read once more from where it cut
 
-	accepted bool       // a commit of it was taken since it began, or since the lease ran out
-	answered *committed // what its last commit became whose answer arrived
-	revoking bool
-	halted   bool
-	stopped  bool // reading has ended for a reason outside the core
-	cut      bool // the log was truncated below the position, which the next fetch tells
+	loading *loading // nil: it has begun, or is not to be read
+
+	accepted   bool       // a commit of it was taken since it began, or since the lease ran out
+	acceptedMs int64      // since when
+	answered   *committed // what its last commit became whose answer arrived
+	revoking   bool
+	halted     bool
+	stopped    bool // reading has ended for a reason outside the core
+	cut        bool // the log was truncated below the position, which the next fetch tells
 }
 
 // batch is what one fetch returned, tagged with the tenure that asked for it.
@@ -153,37 +155,6 @@ func (w *World) haunt(f *produce) {
 	w.ghosts = append(w.ghosts, &g)
 }
 
-// assign begins a tenure: it reads what the group holds, as a stable fetch does,
-// and decides where to begin.
-func (in *instance) assign(p int) {
-	w, log := in.w, in.w.logs[p]
-	w.epochs++
-	t := &tenure{epoch: w.epochs, log: log, topicID: log.topicID}
-	was, at := w.group.offsets[p], offsets.Committed{Offset: log.start, LeaderEpoch: -1}
-	if was != nil {
-		at = was.Committed
-	}
-	s, err := offsets.Resume(at, w.identity(p), offsets.Bounds{Start: log.start, End: log.end()})
-	w.group.owner[p], in.tenures[p] = in.member, t
-	var ledger *facts.Ledger
-	if err == nil && w.cfg.Journal {
-		ledger, err = in.restore(p, &s)
-	}
-	if err != nil {
-		w.say("%s does not read %d: %v", in.member, p, err)
-		t.stopped = true
-		return
-	}
-	t.begin(w, was, s)
-	t.validate(s.Next, s.LeaderEpoch)
-	w.say("%s is assigned %d, epoch %d: %s, reads from %d", in.member, p, t.epoch, setOf(s.Window), s.Next)
-	in.core.Assign(facts.Assigned{
-		Assignment: offsets.Assignment{TopicPartition: partitionOf(p), Epoch: t.epoch}, TopicID: w.topicID(p), ClusterID: cluster,
-		Window: s.Window, Facts: ledger, Next: s.Next, StableEnd: log.stable(), LeaderEpoch: s.LeaderEpoch,
-	})
-	in.effects()
-}
-
 // validate is what a client asks before it reads from an offset: whether the log of
 // an epoch reaches there.
 func (t *tenure) validate(offset int64, leaderEpoch int32) {
@@ -191,7 +162,8 @@ func (t *tenure) validate(offset int64, leaderEpoch int32) {
 }
 
 // begin notes what a tenure knows at first, and holds it to what was said before.
-func (t *tenure) begin(w *World, was *committed, s offsets.Start) {
+// A member that has been given up meanwhile knows less: it cannot deliver.
+func (t *tenure) begin(w *World, owner bool, was *committed, s offsets.Start) {
 	f := setOf(s.Window)
 	t.window, t.low, t.next, t.read, t.lastLow = s.Window, f.low, s.Next, s.Next, f.low
 	t.known, t.epochRead, t.mayHalt = s.LeaderEpoch, s.LeaderEpoch, -1
@@ -208,7 +180,7 @@ func (t *tenure) begin(w *World, was *committed, s offsets.Start) {
 		switch {
 		case !f.has(o) && o < t.next:
 			e.lost, t.done[o] = true, true
-		case !f.has(o) && e.said:
+		case owner && !f.has(o) && e.said:
 			w.fail("AGAIN: a tenure begins with %v as unfinished, though a commit that was answered said it is finished", e)
 		case t.byWord && o < f.low: // an operator's offset is taken at its word, whatever became of the log
 			e.lost = e.lost || e.written == 0
@@ -224,7 +196,7 @@ func (t *tenure) begin(w *World, was *committed, s offsets.Start) {
 // fetch reads up to n entries of the log from the position on.
 func (in *instance) fetch(p, n int) bool {
 	t := in.tenures[p]
-	if t == nil || t.stopped || t.log != in.w.logs[p] {
+	if t == nil || t.loading != nil || t.stopped || t.log != in.w.logs[p] || t.log.sick != well {
 		return false
 	}
 	switch {

@@ -63,11 +63,12 @@ func (in *instance) notice(what int) {
 	in.core.Journal(ingress, s)
 }
 
-// union reads the journal of a partition into a window, as whoever is assigned it.
-func (w *World) union(p int, window *offsets.Window, epoch int32, ext offsets.Extension) (u *facts.Union, whole error, err error) {
+// union reads the journal of a partition into a window, as whoever is assigned it and
+// was told that the log ends at end.
+func (w *World) union(p int, window *offsets.Window, epoch int32, end int64, ext offsets.Extension) (u *facts.Union, whole error, err error) {
 	log, g := w.logs[p], w.journal.logs[p]
 	id := facts.Identity{Identity: w.identity(p), Group: "g", Incarnation: ext.Incarnation}
-	u = facts.NewUnion(id, window, epoch, log.end(), ext.Journal)
+	u = facts.NewUnion(id, window, epoch, end, ext.Journal)
 	for at := g.start; at < g.end(); at++ {
 		if err := u.Add(at, g.values[at], func(e int32) (int64, error) { return log.endOf(e), nil }); err != nil {
 			return u, nil, err
@@ -88,15 +89,15 @@ func (w *World) found(p int, c offsets.Committed) (set doneSet, whole bool) {
 	})
 	whole = err == nil
 	if w.cfg.Journal && ext.Incarnation != 0 {
-		_, complaint, err := w.union(p, window, c.LeaderEpoch, ext)
+		_, complaint, err := w.union(p, window, c.LeaderEpoch, w.logs[p].end(), ext)
 		whole = whole && complaint == nil && err == nil
 	}
 	return setOf(window), whole
 }
 
 // restore adds to what a tenure begins with what the journal says, and returns its
-// ledger.
-func (in *instance) restore(p int, s *offsets.Start) (*facts.Ledger, error) {
+// ledger. The log lies within the bounds, or did when they were asked for.
+func (in *instance) restore(p int, s *offsets.Start, b offsets.Bounds) (*facts.Ledger, error) {
 	w := in.w
 	if s.Incarnation == 0 {
 		w.lives++
@@ -107,7 +108,7 @@ func (in *instance) restore(p int, s *offsets.Start) (*facts.Ledger, error) {
 		tail = append(tail, facts.Run{From: from, To: to})
 		return true
 	})
-	u, complaint, err := w.union(p, s.Window, s.LeaderEpoch, s.Extension)
+	u, complaint, err := w.union(p, s.Window, s.LeaderEpoch, b.End, s.Extension)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func (in *instance) restore(p int, s *offsets.Start) (*facts.Ledger, error) {
 		}
 	}
 	s.LeaderEpoch = u.LeaderEpoch()
-	s.Next = max(s.Window.Low(), w.logs[p].start)
+	s.Next = max(s.Window.Low(), b.Start)
 	id := facts.Identity{Identity: w.identity(p), Group: "g", Incarnation: s.Incarnation}
 	return facts.NewLedger(id, w.epochs, u.Restored(complaint == nil, w.journal.logs[p].start, tail), s.Window), nil
 }

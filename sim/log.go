@@ -55,6 +55,7 @@ type partitionLog struct {
 	start   int64
 	epoch   int32 // the leader's; every truncation begins one
 	strange bool  // the group's facts are of unknown epochs: a truncation could not be told
+	sick    illness
 }
 
 func (l *partitionLog) end() int64 { return int64(len(l.entries)) }

@@ -67,7 +67,7 @@ func (w *World) encode(order []int) []byte {
 		}
 	}
 	for p, log := range w.logs {
-		s.num(log.start, log.end(), int64(log.epoch), int64(log.topicID))
+		s.num(log.start, log.end(), int64(log.epoch), int64(log.topicID), int64(log.sick))
 		for _, e := range log.entries {
 			s.num(int64(e.allowed()-e.written), int64(e.epoch))
 			s.flags(e.written > 0, e.lost, e.said, e.dropped)
@@ -219,7 +219,10 @@ func (in *instance) encodeFlying(s *scribe) {
 func (t *tenure) encode(s *scribe, log *partitionLog) {
 	s.flags(t.log == log, t.accepted, t.revoking, t.halted, t.stopped, t.cut)
 	s.num(t.next, t.read, t.low, t.lastLow, int64(t.known), int64(t.epochRead), t.strange, t.mayHalt, int64(t.notices))
-	s.flags(t.byWord, t.rewound)
+	s.flags(t.byWord, t.rewound, t.loading != nil)
+	if t.loading != nil {
+		t.loading.encode(s)
+	}
 	for o, end := t.low, max(t.read, t.highest()); o < end; o++ {
 		s.flags(t.isDone(o))
 	}

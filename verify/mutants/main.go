@@ -5,6 +5,7 @@
 //	go run ./verify/mutants -first               each bug until a layer notices it
 //	go run ./verify/mutants -run '^low' -v       some, with the test that noticed
 //	go run ./verify/mutants -write               the table in verify/README.md anew
+//	go run ./verify/mutants -check               whether the source still has the lines that each changes
 //
 // A bug is a file in edits; see mutant. It is planted by go test -overlay, so that
 // the source stays as it is. One that no layer catches is a finding about the
@@ -56,6 +57,7 @@ type options struct {
 	first    bool
 	write    bool
 	verbose  bool
+	check    bool
 }
 
 func flags(args []string, stderr io.Writer) (options, error) {
@@ -67,6 +69,7 @@ func flags(args []string, stderr io.Writer) (options, error) {
 	f.IntVar(&o.parallel, "j", max(1, runtime.NumCPU()/2), "how many `mutants` to try at a time")
 	f.BoolVar(&o.first, "first", false, "try no other layer once one has caught a mutant")
 	f.BoolVar(&o.write, "write", false, "write the table to "+document)
+	f.BoolVar(&o.check, "check", false, "only say, in a second, which mutants do not apply to the source, and which to renamed lines")
 	f.BoolVar(&o.verbose, "v", false, "name the test that caught a mutant")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -105,6 +108,9 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
+	if o.check {
+		return check(root, ms, stdout)
+	}
 	doc := filepath.Join(root, filepath.FromSlash(document))
 	cells, err := listed(doc) // before minutes are spent
 	if err != nil {
@@ -130,6 +136,18 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		err = compare(cells, results)
 	}
 	return errors.Join(missing, err, verdict(results))
+}
+
+// check says which mutants do not apply, and which only under other names.
+func check(root string, ms []mutant, stdout io.Writer) (err error) {
+	for _, m := range ms {
+		c, failed := m.apply(func(dir string) (sources, error) { return readPackage(root, dir) })
+		err = errors.Join(err, failed)
+		if len(c.renamed) > 0 {
+			fmt.Fprintf(stdout, "%-32s applies to renamed lines: %s\n", m.name, strings.Join(c.renamed, ", "))
+		}
+	}
+	return err
 }
 
 // collect tries the mutants, says how each fared, and returns the results by name.

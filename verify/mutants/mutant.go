@@ -16,23 +16,30 @@ import (
 //
 //	The commit names the offset after the low one: each restart loses a record.
 //
-//	@@ purgatory/commit.go
+//	@@ purgatory
 //	-		Low: p.Window.Low(),
 //	+		Low: p.Window.Low() + 1,
 //
-// Lines that begin with a space or a minus have to be in the file one after the
-// other, in exactly one place; those with a space or a plus take their place. A
-// blank line ends an edit.
+// Lines that begin with a space or a minus are looked for in all files of the package, as
+// tokens: space and comments do not count. They have to be there in exactly one place; those
+// with a space or a plus take their place. A blank line ends an edit. Where a package has
+// the lines more than once, the function behind its name says which are meant:
+//
+//	@@ purgatory Core.Committed
+//
+// Lines that are nowhere may have been renamed: then the only place counts that has the
+// same tokens but for some of the names, and what is planted takes its names.
 type mutant struct {
 	name  string // of its file, without .txt
 	about string
 	edits []edit
 }
 
-// edit replaces whole lines of one file of shipped source.
+// edit replaces tokens of the shipped source of one package.
 type edit struct {
-	file     string // from the module's root, with slashes
-	old, new string // each line with its line feed
+	dir      string // of the package, from the module's root, with slashes
+	function string // "": anywhere
+	old, new string // lines, each with its line feed
 }
 
 //go:embed edits
@@ -71,9 +78,12 @@ func parse(file, text string) (mutant, error) {
 		var err error
 		switch name, begins := strings.CutPrefix(line, "@@ "); {
 		case begins:
-			m.edits = append(m.edits, edit{file: name})
+			dir, function, _ := strings.Cut(name, " ")
+			m.edits = append(m.edits, edit{dir: dir, function: function})
 			open = &m.edits[len(m.edits)-1]
-			err = shipped(name)
+			if !fs.ValidPath(dir) || strings.HasSuffix(dir, ".go") {
+				err = errors.New("want the directory of a package, from the module's root, and maybe a function")
+			}
 		case line == "":
 			open = nil
 		case open != nil:
@@ -81,7 +91,7 @@ func parse(file, text string) (mutant, error) {
 		case len(m.edits) == 0:
 			about = append(about, line)
 		default:
-			err = errors.New("want @@ and a file behind the blank line that ends an edit")
+			err = errors.New("want @@ and a package behind the blank line that ends an edit")
 		}
 		if err != nil {
 			return mutant{}, fmt.Errorf("%s:%d: %q: %w", file, no, line, err)
@@ -89,15 +99,6 @@ func parse(file, text string) (mutant, error) {
 	}
 	m.about = strings.Join(about, " ")
 	return m, m.check(file)
-}
-
-// shipped refuses what is not a file of the program: a bug in a test, or in what
-// looks for it, proves nothing.
-func shipped(name string) error {
-	if !fs.ValidPath(name) || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-		return errors.New("want the path of a Go file that is no test, from the module's root")
-	}
-	return nil
 }
 
 // add takes one line of an edit.
@@ -123,54 +124,88 @@ func (m *mutant) check(file string) error {
 		return fmt.Errorf("%s: want a sentence that says what the bug is, and at least one edit", file)
 	}
 	for _, e := range m.edits {
-		if e.old == "" || e.old == e.new {
-			return fmt.Errorf("%s: the edit of %s: want lines to look for, and a change of them", file, e.file)
+		if len(pieces(e.old)) == 0 || e.old == e.new {
+			return fmt.Errorf("%s: the edit of %s: want lines to look for, and a change of them", file, e.dir)
 		}
 	}
 	return nil
 }
 
-// apply returns the text of each file that the mutant changes. read gives that of
-// one as it is.
-func (m *mutant) apply(read func(file string) (string, error)) (map[string]string, error) {
-	edited := make(map[string]string)
-	for _, e := range m.edits {
-		text, ok := edited[e.file]
-		if !ok {
-			var err error
-			if text, err = read(e.file); err != nil {
-				return nil, fmt.Errorf("mutant %s: %w", m.name, err)
-			}
-		}
-		at := places(text, e.old)
-		if len(at) != 1 {
-			return nil, fmt.Errorf("mutant %s: %s has the lines to change %d times, want once:\n%s", m.name, e.file, len(at), e.old)
-		}
-		edited[e.file] = text[:at[0]] + e.new + text[at[0]+len(e.old):]
-	}
-	return edited, nil
+// sources is the text of the Go files of one package that are no tests, by name: a bug in
+// a test proves nothing.
+type sources map[string]string
+
+// change is what a mutant does to the source.
+type change struct {
+	files   map[string]string // the new text of each file, by its path from the module's root
+	renamed []string          // what was only found under other names
 }
 
-// places returns where in text whole lines are found.
-func places(text, lines string) (at []int) {
-	for from := 0; ; {
-		i := strings.Index(text[from:], lines)
-		if i < 0 {
-			return at
+// apply plants the mutant. read gives the source of a package as it is.
+func (m *mutant) apply(read func(dir string) (sources, error)) (c change, err error) {
+	packages := make(map[string]sources)
+	c.files = make(map[string]string)
+	for _, e := range m.edits {
+		if packages[e.dir] == nil {
+			if packages[e.dir], err = read(e.dir); err != nil {
+				return c, fmt.Errorf("mutant %s: %w", m.name, err)
+			}
 		}
-		if from += i; from == 0 || text[from-1] == '\n' {
-			at = append(at, from)
+		file, names, err := e.plant(packages[e.dir])
+		if err != nil {
+			return c, fmt.Errorf("mutant %s: %w", m.name, err)
 		}
-		from++
+		c.files[path.Join(e.dir, file)] = packages[e.dir][file]
+		for from, to := range names {
+			c.renamed = append(c.renamed, fmt.Sprintf("%s is %s", from, to))
+		}
 	}
+	slices.Sort(c.renamed)
+	return c, nil
 }
+
+// plant changes the one file of a package that has what the edit looks for.
+func (e *edit) plant(of sources) (file string, names map[string]string, err error) {
+	wanted := trimmed(pieces(e.old))
+	for _, renamed := range []bool{false, true} {
+		found := 0
+		var at match
+		for name, text := range of {
+			for _, m := range e.places(text, wanted, renamed) {
+				found++
+				file, at = name, m
+			}
+		}
+		if found > 1 {
+			return "", nil, fmt.Errorf("%s has the lines to change %d times, want once:\n%s", e.where(), found, e.old)
+		}
+		if found == 1 {
+			text := of[file]
+			of[file] = text[:at.from] + spelled(strings.TrimSpace(e.new), at.names) + text[at.to:]
+			return file, at.names, nil
+		}
+	}
+	return "", nil, fmt.Errorf("%s has the lines to change nowhere, want them once:\n%s", e.where(), e.old)
+}
+
+// places returns where a file has what the edit looks for.
+func (e *edit) places(text string, wanted []piece, renamed bool) []match {
+	all := matches(pieces(text), wanted, renamed)
+	if e.function == "" {
+		return all
+	}
+	from, to, ok := within(text, e.function)
+	return slices.DeleteFunc(all, func(m match) bool { return !ok || m.from < from || m.to > to })
+}
+
+func (e *edit) where() string { return strings.TrimSpace(e.dir + " " + e.function) }
 
 // packages returns the directories of what the mutants edit, as go test takes them.
 func packages(of ...mutant) []string {
 	var dirs []string
 	for _, m := range of {
 		for _, e := range m.edits {
-			dirs = append(dirs, "./"+path.Dir(e.file))
+			dirs = append(dirs, "./"+e.dir)
 		}
 	}
 	slices.Sort(dirs)

@@ -3,6 +3,7 @@ package main
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -10,14 +11,14 @@ import (
 const good = `The commit names the offset after the low one:
 each restart loses a record.
 
-@@ purgatory/commit.go
+@@ purgatory
  	return offsets.Commit{
 -		Low: low,
 +		Low: low + 1,
  	}
 
-@@ offsets/window.go
--// Gone.
+@@ offsets Window.Low
+-	gone()
 `
 
 func TestAMutantIsReadAsItIsWritten(t *testing.T) {
@@ -29,29 +30,25 @@ func TestAMutantIsReadAsItIsWritten(t *testing.T) {
 		t.Errorf("name %q, about %q", m.name, m.about)
 	}
 	want := []edit{
-		{"purgatory/commit.go", "\treturn offsets.Commit{\n\t\tLow: low,\n\t}\n", "\treturn offsets.Commit{\n\t\tLow: low + 1,\n\t}\n"},
-		{"offsets/window.go", "// Gone.\n", ""},
+		{"purgatory", "", "\treturn offsets.Commit{\n\t\tLow: low,\n\t}\n", "\treturn offsets.Commit{\n\t\tLow: low + 1,\n\t}\n"},
+		{"offsets", "Window.Low", "\tgone()\n", ""},
 	}
-	if len(m.edits) != len(want) {
-		t.Fatalf("%d edits, want %d", len(m.edits), len(want))
-	}
-	for i, e := range m.edits {
-		if e != want[i] {
-			t.Errorf("edit %d is %+v, want %+v", i, e, want[i])
-		}
+	if !slices.Equal(m.edits, want) {
+		t.Errorf("the edits are %+v, want %+v", m.edits, want)
 	}
 }
 
 func TestAMutantThatCannotBeReadIsRefusedWithItsLine(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"no sentence":           {"@@ a/b.go\n-x\n", "m.txt: want a sentence"},
+		"no sentence":           {"@@ a\n-x\n", "m.txt: want a sentence"},
 		"no edit":               {"A bug.\n", "m.txt: want a sentence"},
-		"nothing to look for":   {"A bug.\n\n@@ a/b.go\n+x\n", "m.txt: the edit of a/b.go: want lines to look for"},
-		"no change":             {"A bug.\n\n@@ a/b.go\n x\n", "m.txt: the edit of a/b.go: want lines to look for"},
-		"a line without a sign": {"A bug.\n\n@@ a/b.go\n-x\ny\n", `m.txt:5: "y": want a line that begins with`},
-		"a line behind an edit": {"A bug.\n\n@@ a/b.go\n-x\n\n-y\n", `m.txt:6: "-y": want @@ and a file`},
-		"a test":                {"A bug.\n\n@@ a/b_test.go\n-x\n", `m.txt:3: "@@ a/b_test.go": want the path of a Go file`},
-		"a file elsewhere":      {"A bug.\n\n@@ ../b.go\n-x\n", `m.txt:3: "@@ ../b.go": want the path of a Go file`},
+		"nothing to look for":   {"A bug.\n\n@@ a\n+x\n", "m.txt: the edit of a: want lines to look for"},
+		"a comment alone":       {"A bug.\n\n@@ a\n-// x\n", "m.txt: the edit of a: want lines to look for"},
+		"no change":             {"A bug.\n\n@@ a\n x\n", "m.txt: the edit of a: want lines to look for"},
+		"a line without a sign": {"A bug.\n\n@@ a\n-x\ny\n", `m.txt:5: "y": want a line that begins with`},
+		"a line behind an edit": {"A bug.\n\n@@ a\n-x\n\n-y\n", `m.txt:6: "-y": want @@ and a package`},
+		"a file":                {"A bug.\n\n@@ a/b.go\n-x\n", `m.txt:3: "@@ a/b.go": want the directory of a package`},
+		"elsewhere":             {"A bug.\n\n@@ ../b\n-x\n", `m.txt:3: "@@ ../b": want the directory of a package`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := parse("m.txt", c.text); err == nil || !strings.HasPrefix(err.Error(), c.want) {
@@ -61,36 +58,65 @@ func TestAMutantThatCannotBeReadIsRefusedWithItsLine(t *testing.T) {
 	}
 }
 
-// source is a file with one line twice in a row, and that line's text once more in
-// the middle of another.
-const source = "one\ntwo\ntwo\nno two\nthree\n"
-
-func applied(t *testing.T, edits string) (string, error) {
+// planted applies edits of a package of two files, and returns the first.
+func planted(t *testing.T, edits string) (string, error) {
 	t.Helper()
 	m, err := parse("m.txt", "A bug.\n\n"+edits)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := m.apply(func(string) (string, error) { return source, nil })
-	return files["a/b.go"], err
+	c, err := m.apply(func(string) (sources, error) {
+		return sources{"b.go": `package a
+
+func (c *core) commit(low int64) { // comments
+	c.low = low // do not count
+	c.send(low, nil)
 }
 
-func TestEditsReplaceWholeLines(t *testing.T) {
-	got, err := applied(t, "@@ a/b.go\n-one\n+eins\n two\n two\n\n@@ a/b.go\n-three\n")
-	if want := "eins\ntwo\ntwo\nno two\n"; err != nil || got != want {
-		t.Errorf("the file becomes %q, error %v, want %q", got, err, want)
+func (c *core) end() {
+	c.over = true
+	c.send(c.low, nil)
+}
+`, "c.go": `package a
+
+func other(c *core) {
+	c.over = true
+}
+`}, nil
+	})
+	return c.files["a/b.go"], err
+}
+
+func TestEditsAreFoundByTheirTokens(t *testing.T) {
+	for name, c := range map[string]struct{ edits, want string }{
+		"whatever the space":  {"@@ a\n-c.low  = low\n-\t\t\tc.send( low, nil )\n+c.send(low+1, nil)\n", "{ // comments\n\tc.send(low+1, nil)\n}"},
+		"one after the other": {"@@ a\n-c.low = low\n+c.low = 1\n\n@@ a\n-c.low = 1\n+c.low = 2\n", "\tc.low = 2 // do not count\n"},
+		"in a function":       {"@@ a core.end\n-c.over = true\n+c.over = false\n", "end() {\n\tc.over = false\n"},
+		"with other names":    {"@@ a\n-k.low = low\n-k.send(low, nil)\n+k.send(low, k.low)\n", "{ // comments\n\tc.send(low, c.low)\n}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, err := planted(t, c.edits); err != nil || !strings.Contains(got, c.want) {
+				t.Errorf("the file becomes\n%s\nerror %v, want in it\n%s", got, err, c.want)
+			}
+		})
 	}
 }
 
 func TestAnEditThatDoesNotMatchExactlyOnceIsAnError(t *testing.T) {
+	const nowhere = "mutant m: a has the lines to change nowhere, want them once:\n"
 	for name, c := range map[string]struct{ edits, want string }{
-		"no such line":       {"@@ a/b.go\n-four\n", "mutant m: a/b.go has the lines to change 0 times, want once:\nfour\n"},
-		"a part of a line":   {"@@ a/b.go\n-wo\n", "mutant m: a/b.go has the lines to change 0 times, want once:\nwo\n"},
-		"the same line next": {"@@ a/b.go\n-two\n", "mutant m: a/b.go has the lines to change 2 times, want once:\ntwo\n"},
-		"changed before":     {"@@ a/b.go\n-one\n\n@@ a/b.go\n-one\n", "mutant m: a/b.go has the lines to change 0 times, want once:\none\n"},
+		"no such line":        {"@@ a\n-four()\n", nowhere + "four()\n"},
+		"in two files":        {"@@ a\n-c.over = true\n", "mutant m: a has the lines to change 2 times, want once:\nc.over = true\n"},
+		"in another function": {"@@ a core.end\n-c.low = low\n", "mutant m: a core.end has the lines to change nowhere, want them once:\nc.low = low\n"},
+		"changed before":      {"@@ a\n-c.low = low\n\n@@ a\n-c.low = low\n", nowhere + "c.low = low\n"},
+		"half of it renamed":  {"@@ a\n-x.y = y\n", nowhere + "x.y = y\n"},
+		"one name for two":    {"@@ a\n-c.low = low\n-c.send(lowest, nil)\n", nowhere + "c.low = low\nc.send(lowest, nil)\n"},
+		"true is no name":     {"@@ a core.end\n-c.over = false\n-c.send(c.low, nil)\n", "mutant m: a core.end has the lines to change nowhere, want them once:\nc.over = false\nc.send(c.low, nil)\n"},
+		"no such function":    {"@@ a core.none\n-c.low = low\n", "mutant m: a core.none has the lines to change nowhere, want them once:\nc.low = low\n"},
+		"a part of a line":    {"@@ a\n-c.send(low\n", nowhere + "c.send(low\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := applied(t, c.edits); err == nil || err.Error() != c.want {
+			if _, err := planted(t, c.edits); err == nil || err.Error() != c.want {
 				t.Errorf("the error is %v, want %s", err, c.want)
 			}
 		})

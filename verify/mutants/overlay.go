@@ -21,15 +21,12 @@ func moduleRoot() (string, error) {
 // overlay writes what the mutant changes to dir, and returns the file that the go
 // command takes as -overlay: the source itself stays as it is.
 func (m *mutant) overlay(root, dir string) (string, error) {
-	edited, err := m.apply(func(file string) (string, error) {
-		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
-		return string(text), err
-	})
+	planted, err := m.apply(func(dir string) (sources, error) { return readPackage(root, dir) })
 	if err != nil {
 		return "", err
 	}
-	replace := make(map[string]string, len(edited))
-	for file, text := range edited {
+	replace := make(map[string]string, len(planted.files))
+	for file, text := range planted.files {
 		copied := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
 		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
 			return "", err
@@ -42,4 +39,27 @@ func (m *mutant) overlay(root, dir string) (string, error) {
 	}
 	list := filepath.Join(dir, "overlay.json")
 	return list, os.WriteFile(list, text, 0o600)
+}
+
+// readPackage reads the Go files of a package that are no tests.
+func readPackage(root, dir string) (sources, error) {
+	names, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(dir), "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	all := make(sources)
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		all[filepath.Base(name)] = string(text)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: no package is there", dir)
+	}
+	return all, nil
 }

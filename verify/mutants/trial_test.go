@@ -34,7 +34,7 @@ func module(t *testing.T) string {
 // halving is a mutant that replaces one line of the package half.
 func halving(t *testing.T, old, new string) mutant {
 	t.Helper()
-	m, err := parse("m.txt", "A bug.\n\n@@ half/half.go\n-"+old+"\n+"+new+"\n")
+	m, err := parse("m.txt", "A bug.\n\n@@ half\n-"+old+"\n+"+new+"\n")
 	if err != nil {
 		t.Fatal(err)
 	}
