@@ -225,6 +225,9 @@ func (l *Lane) share(now purgatory.Clock) {
 		return
 	}
 	l.shares = l.core.Shares(now, l.shares[:0])
+	if len(l.shares) == 0 {
+		return
+	}
 	for i := range l.shares {
 		s := &l.shares[i]
 		s.Elsewhere = l.cfg.Elsewhere(s.TargetName, s.Own)

@@ -71,6 +71,9 @@ func (o *outbound) offer(now time.Time, suspended bool, wake *alarm) int {
 // turn and not for each record.
 func (o *outbound) tell() {
 	o.wanted, o.told = o.core.Wanted(o.wanted[:0]), o.told[:0]
+	if len(o.wanted) == 0 {
+		return
+	}
 	for _, name := range o.wanted {
 		o.told = append(o.told, o.deliver.Lookup(name))
 	}

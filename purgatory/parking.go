@@ -71,11 +71,8 @@ func (p *parking) rebuild(wallMs int64) {
 const rebuildBudget = 4096
 
 // sweep takes out the records that match, in one pass over all, and returns how many.
-func (p *parking) sweep(match func(loc location, h *header) bool) int64 {
-	swept := p.wheel.Sweep(func(payload uint64) bool {
-		h := readHeader(p.store.at(location(payload)))
-		return match(location(payload), &h)
-	})
+func (p *parking) sweep(match func(loc location) bool) int64 {
+	swept := p.wheel.Sweep(func(payload uint64) bool { return match(location(payload)) })
 	p.nextDueMs = 0
 	return int64(swept)
 }

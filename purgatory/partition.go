@@ -152,11 +152,12 @@ func (c *Core) Sweep(tenures ...offsets.Assignment) {
 	if len(ended) == 0 {
 		return
 	}
-	swept := c.parking.sweep(func(loc location, h *header) bool {
+	swept := c.parking.sweep(func(loc location) bool {
+		h := readHeader(c.store.at(loc))
 		if !c.parts[h.slot].src.gone {
 			return false
 		}
-		c.out.release(loc, h)
+		c.out.release(loc, &h)
 		return true
 	})
 	c.stats.Parked -= swept
