@@ -80,7 +80,9 @@ func (r *rig) Offer(out []Delivery, limit int) []Delivery {
 	for _, name := range r.asked {
 		r.told = append(r.told, TargetState{TargetName: name, Verdict: r.router[name.Name]})
 	}
-	r.Targets(r.told)
+	if len(r.told) > 0 {
+		r.Targets(r.told)
+	}
 	return r.Core.Offer(out, limit)
 }
 

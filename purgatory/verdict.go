@@ -50,7 +50,7 @@ func (d *directory) tell(states []TargetState) {
 
 // wanted appends to out the targets that have a record to be routed now.
 func (o *outbox) wanted(out []TargetName) []TargetName {
-	if o.flights.room() <= 0 || o.flights.full(o.now.MonotonicMs) {
+	if len(o.busy) == 0 || o.flights.room() <= 0 || o.flights.full(o.now.MonotonicMs) {
 		return out
 	}
 	for _, t := range o.busy {
