@@ -58,12 +58,18 @@ func (r *rig) audit() {
 			n.queue(c, &p.src.waiting)
 		}
 	}
+	if c.out.now != c.now {
+		r.Errorf("the outbox has the time %+v, the core %+v", c.out.now, c.now)
+	}
 	r.auditTargets(n)
 	r.auditFlight(n)
 	var parked, due, inFlight int
 	for _, p := range c.parts {
 		if p == nil {
 			continue
+		}
+		if c.parts[p.src.slot] != p {
+			r.Errorf("partition %d is not where its source says", p.Partition)
 		}
 		if p.src.gone && p.src.inFlight == 0 {
 			r.Errorf("partition %d is gone, nothing of it is in flight, and it keeps its slot", p.Partition)

@@ -18,7 +18,8 @@ type outbox struct {
 	cfg   *Config
 	store *store // the core's: the bytes of due records
 	stats *Stats // the core's: here Produced, ProduceErrors and the errors are counted
-	now   Clock  // of the last event
+	// now is of the last event. Invariant: it is the core's; audit in the tests checks it.
+	now Clock
 
 	dir     directory
 	flights flights
@@ -36,11 +37,13 @@ type outbox struct {
 // source is a tenure as the outbox sees it: where due records are from.
 type source struct {
 	offsets.TopicPartition
-	slot      uint32 // of its partition in the core
-	confirmed bool   // a commit succeeded since the assignment, or since the lease ran out
-	draining  bool   // revoked: nothing is offered any more
-	revokedMs int64  // Clock.AnsweredMs of that
-	gone      bool   // swept; alive only until its records in flight have outcomes
+	// slot is its partition's in the core. Invariant: the partition stays there while
+	// anything of the source is due or in flight; audit in the tests checks it.
+	slot      uint32
+	confirmed bool  // a commit succeeded since the assignment, or since the lease ran out
+	draining  bool  // revoked: nothing is offered any more
+	revokedMs int64 // Clock.AnsweredMs of that
+	gone      bool  // swept; alive only until its records in flight have outcomes
 
 	waiting  queue // due, but not to be offered yet
 	due      int   // in a queue
