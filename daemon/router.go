@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"layover/cluster"
-	"layover/config"
 	"layover/consumer"
 	"layover/facts"
 	"layover/lane"
@@ -159,45 +158,55 @@ func (r *router) Consumed(bytes int64) { r.consumer.Consumed(bytes) }
 type delivery struct {
 	producer *producer.Producer
 	watcher  *cluster.Watcher
-	same     bool   // records keep the number of their partition
-	dead     string // the topic to which that does not apply
 	tooMany  string // what is wrong with a name that there is no room for
 }
 
 func (d *Daemon) delivery(p *producer.Producer) *delivery {
-	return &delivery{p, d.watcher, d.cfg.Partition == config.PartitionSame, d.cfg.DLQTopic, fmt.Sprintf(
+	return &delivery{p, d.watcher, fmt.Sprintf(
 		"headers choose more target names than the %d that are known at a time: find the producer that writes x-deliver-to, or narrow LAYOVER_TARGETS_ALLOWED",
 		d.watcher.Health().Names.Limit)}
 }
 
-// Route implements purgatory.Router.
-func (d *delivery) Route(target string, from offsets.TopicPartition, body []byte) purgatory.Route {
-	t := d.watcher.Lookup(target)
+// Lookup implements lane.Deliverer.
+func (d *delivery) Lookup(name purgatory.TargetName) purgatory.TargetState {
+	t := d.watcher.Lookup(name.Name)
+	s := purgatory.TargetState{TargetName: name}
 	switch t.State {
 	case cluster.Usable:
-		if d.same && target != d.dead {
-			return d.samePartition(t, from)
+		s.Partitions, s.Led = t.Partitions, t.Led
+		if name.Ingress != "" {
+			s.IngressPartitions = d.watcher.Lookup(name.Ingress).Partitions
 		}
-		return purgatory.Route{Partition: producer.Pick(lane.Key(body), t.Partitions, t.Led)}
 	case cluster.Missing:
-		return purgatory.Route{Verdict: purgatory.Missing}
+		s.Verdict = purgatory.Missing
 	case cluster.TooMany:
-		return purgatory.Route{Verdict: purgatory.Missing, Detail: d.tooMany}
+		s.Verdict, s.Detail = purgatory.Missing, d.tooMany
 	case cluster.Forbidden:
-		return purgatory.Route{Verdict: purgatory.Forbidden}
+		s.Verdict = purgatory.Forbidden
 	default:
-		return purgatory.Route{Verdict: purgatory.Pending}
+		s.Verdict = purgatory.Pending
 	}
+	return s
+}
+
+// byKey chooses the target partition that a record's key hashes to.
+func byKey(t *purgatory.TargetState, _ offsets.TopicPartition, body []byte) purgatory.Route {
+	return purgatory.Route{Partition: producer.Pick(lane.Key(body), t.Partitions, t.Led)}
 }
 
 // samePartition keeps the number of a record's partition, if the target has as many as
-// the ingress topic: with fewer, which of them gets what would depend on luck.
-func (d *delivery) samePartition(t cluster.Topic, from offsets.TopicPartition) purgatory.Route {
-	ingress := d.watcher.Lookup(from.Topic)
-	if least := max(ingress.Partitions, from.Partition+1); t.Partitions < least {
-		return purgatory.Route{Verdict: purgatory.Mismatched, Detail: tooFew(t.Name, t.Partitions, from.Topic, least)}
+// the ingress topic: with fewer, which of them gets what would depend on luck. To the
+// dead-letter topic that does not apply.
+func samePartition(dead string) func(*purgatory.TargetState, offsets.TopicPartition, []byte) purgatory.Route {
+	return func(t *purgatory.TargetState, from offsets.TopicPartition, body []byte) purgatory.Route {
+		if t.Name == dead {
+			return byKey(t, from, body)
+		}
+		if least := max(t.IngressPartitions, from.Partition+1); t.Partitions < least {
+			return purgatory.Route{Verdict: purgatory.Mismatched, Detail: tooFew(t.Name, t.Partitions, from.Topic, least)}
+		}
+		return purgatory.Route{Partition: from.Partition}
 	}
-	return purgatory.Route{Partition: from.Partition}
 }
 
 // tooFew says what is wrong with a target's number of partitions, and what mends it.

@@ -126,7 +126,7 @@ func TestPatienceIsUsedUpByTimeInWhichBrokersAnswerAlone(t *testing.T) {
 			edit := func(c *Config) {
 				start := time.Now()
 				c.Core.DeadLetterTopic = "graves"
-				c.PatienceClock = func() time.Duration { return test.clock(time.Since(start)) }
+				c.Answered = func() time.Duration { return test.clock(time.Since(start)) }
 			}
 			inBubble(t, edit, func(r *rig) {
 				r.kafka.set(func(k *kafka) { k.fails = "ready" })

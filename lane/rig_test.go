@@ -55,8 +55,8 @@ type kafka struct {
 // always returns the same rules for every ingress topic.
 func always(r *delay.Rules) func(string) *delay.Rules { return func(string) *delay.Rules { return r } }
 
-func (k *kafka) Route(string, offsets.TopicPartition, []byte) purgatory.Route {
-	return purgatory.Route{}
+func (k *kafka) Lookup(name purgatory.TargetName) purgatory.TargetState {
+	return purgatory.TargetState{TargetName: name}
 }
 
 func (k *kafka) Deliver(r *kgo.Record, _ bool, done func(*kgo.Record, error)) {
@@ -150,9 +150,9 @@ func inBubble(t *testing.T, edit func(*Config), f func(*rig)) {
 				MaxInFlightBytes: 1 << 30, JumpOver: 100, Geometry: wheel.Geometry{TickMs: 1, Slots: 64, Factor: 32, Levels: 5},
 			},
 			Rules: always(&delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}), Group: "g", CommitInterval: time.Second,
-			PatienceClock: func() time.Duration { return time.Since(r.start) },
-			Changed:       func() { r.kafka.set(func(k *kafka) { k.turns = append(k.turns, time.Now()) }) },
-			Log:           slog.New(slog.NewTextHandler(io.Discard, nil)),
+			Answered: func() time.Duration { return time.Since(r.start) },
+			Changed:  func() { r.kafka.set(func(k *kafka) { k.turns = append(k.turns, time.Now()) }) },
+			Log:      slog.New(slog.NewTextHandler(io.Discard, nil)),
 		}
 		if edit != nil {
 			edit(&cfg)

@@ -59,7 +59,7 @@ func BenchmarkIdleTurn(b *testing.B) {
 				out := r.Offer(nil, 1000)
 				for b.Loop() {
 					r.at.WallMs++
-					r.at.PatienceMs++
+					r.at.AnsweredMs++
 					r.Tick(r.at, 1000)
 					out = r.Offer(out[:0], 1000)
 					r.Bytes()

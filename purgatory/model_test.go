@@ -248,7 +248,7 @@ func (w *world) offered(limit int) {
 		rec := p.log[d.Offset]
 		key := fmt.Sprint(p.epoch, no, d.Offset)
 		switch {
-		case !p.assigned || p.revoked || !w.byTopic[partitionOf(d.Partition)].confirmed:
+		case !p.assigned || p.revoked || !w.byTopic[partitionOf(d.Partition)].src.confirmed:
 			w.Fatalf("%d@%d offered, but its partition may not deliver", no, d.Offset)
 		case d.Records > 0:
 			w.offeredLetter(p, d)

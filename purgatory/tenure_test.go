@@ -108,7 +108,7 @@ func TestARevokedPartitionIsForgottenWithAllItsBytes(t *testing.T) {
 	if r.store.live != 0 || r.store.bytes != 0 || r.stats.HandedOver != 7 {
 		t.Errorf("%d records and %d bytes kept, %d handed over", r.store.live, r.store.bytes, r.stats.HandedOver)
 	}
-	if r.targetOf(ingress, egress, egress).overflow != 0 || r.parts[0] != nil {
+	if r.out.targetOf(ingress, egress, egress).overflow != 0 || r.parts[0] != nil {
 		t.Error("something still waits for a partition that is gone")
 	}
 }

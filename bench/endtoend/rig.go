@@ -55,8 +55,8 @@ func startRig() (*rig, error) {
 			MaxInFlight: 1000, MaxInFlightBytes: 64 << 20, JumpOver: purgatory.JumpOver, Geometry: wheel.DefaultGeometry(),
 		},
 		Rules: func(string) *delay.Rules { return rules }, Group: "benchmark", CommitInterval: time.Second,
-		PatienceClock: func() time.Duration { return time.Since(r.began) },
-		Changed:       r.turned, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Answered: func() time.Duration { return time.Since(r.began) },
+		Changed:  r.turned, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, r, r, r)
 	go r.Lane.Run() // ended by stop
 	r.Assign(facts.Assigned{Assignment: r.tenure(), Window: offsets.NewWindow(0)})
@@ -99,8 +99,10 @@ func (r *rig) handDue(delaysMs ...int64) {
 	<-r.enough
 }
 
-// Route implements purgatory.Router.
-func (r *rig) Route(string, offsets.TopicPartition, []byte) purgatory.Route { return purgatory.Route{} }
+// Lookup implements lane.Deliverer: every target is there.
+func (r *rig) Lookup(name purgatory.TargetName) purgatory.TargetState {
+	return purgatory.TargetState{TargetName: name}
+}
 
 // Deliver notes how late the record is: this is where a real one would leave.
 func (r *rig) Deliver(record *kgo.Record, _ bool, done func(*kgo.Record, error)) {
