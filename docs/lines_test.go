@@ -82,3 +82,9 @@ func tooWide(text string) (numbers []int) {
 	}
 	return numbers
 }
+
+func TestTheDesignIsShort(t *testing.T) {
+	if n := strings.Count(read(t, "../DESIGN.md"), "\n"); n > 250 {
+		t.Errorf("DESIGN.md has %d lines, want at most 250: tighten, or move a part to docs", n)
+	}
+}
