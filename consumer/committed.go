@@ -3,6 +3,7 @@ package consumer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -43,7 +44,7 @@ func value(s *string) string {
 }
 
 // askCommitted asks what the group has committed for partitions of which the client was
-// not told.
+// not told, or was told of a topic that may be another one now.
 func (l *loading) askCommitted(ctx context.Context, parts []*beginning) {
 	ids := make(map[offsets.TopicPartition]offsets.TopicID, len(parts))
 	for _, b := range parts {
@@ -60,9 +61,12 @@ func (l *loading) askCommitted(ctx context.Context, parts []*beginning) {
 				switch was, ok := committed[b.TopicPartition]; {
 				case l.open[b.TopicPartition] != b:
 				case why != nil:
+					if errors.Is(why, kerr.UnknownTopicID) { // the topic has got another one
+						b.stage = unbounded
+					}
 					l.again(b, why)
 				default:
-					if b.fetched = true; ok {
+					if b.fetched, b.outdated, b.was = true, false, nil; ok {
 						b.was = &was
 					}
 					l.located(b)

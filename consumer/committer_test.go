@@ -89,7 +89,7 @@ func (m *member) own(partition int32, epoch uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	tp := offsets.TopicPartition{Topic: "t", Partition: partition}
-	m.table[tp] = &owned{member: m.memberID, Tenure: Tenure{tp, epoch}, topicID: m.topic}
+	m.table[tp] = &owned{member: m.memberID, Assignment: offsets.Assignment{TopicPartition: tp, Epoch: epoch}, topicID: m.topic}
 }
 
 // low makes a commit of a partition.

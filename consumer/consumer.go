@@ -16,42 +16,21 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Tenure names a partition in one assignment.
-type Tenure struct {
-	offsets.TopicPartition
-	Epoch uint64
-}
-
-// Assigned is a partition that is ready to be read.
-type Assigned struct {
-	Tenure
-	TopicID   offsets.TopicID
-	ClusterID string
-	Window    *offsets.Window
-	Facts     *facts.Ledger // what the journal has of it
-	Next      int64         // first offset that will be read
-	StableEnd int64         // last stable offset now
-	// LeaderEpoch is the highest that was read before, -1 for none.
-	LeaderEpoch int32
-	// Overtaken: a commit of before may still arrive, and take back what is committed.
-	Overtaken bool
-}
-
 // Handler takes what the group and the brokers say. Revoked and Lost are called one at a
 // time, and Fetched and Assigned never while one of them runs for the same partition.
 // Assigned may be called from two goroutines at a time, for different partitions.
 type Handler interface {
-	Assigned(Assigned)
-	Fetched(t Tenure, records []*kgo.Record, bytes int64)
+	Assigned(facts.Assigned)
+	Fetched(t offsets.Assignment, records []*kgo.Record, bytes int64)
 	// LogStart says that the log begins at start now, above what was read.
-	LogStart(t Tenure, start int64)
+	LogStart(t offsets.Assignment, start int64)
 	// Unread says that a batch is not read, in its place behind what was Fetched. The
 	// client goes on behind it with JumpBeyond.
-	Unread(Tenure, Batch)
+	Unread(offsets.Assignment, Batch)
 	// Revoked returns when each tenure is drained, committed and forgotten; it has
 	// to return well within the rebalance timeout of a minute.
-	Revoked([]Tenure)
-	Lost([]Tenure)
+	Revoked([]offsets.Assignment)
+	Lost([]offsets.Assignment)
 }
 
 // Config is what a Consumer needs.
@@ -91,7 +70,7 @@ type Consumer struct {
 	committed  map[offsets.TopicPartition]offsets.Committed // what OnOffsetsFetched saw last
 	paused     bool
 	joined     bool // a join has completed since the start
-	jumps      map[Tenure]jumpTo
+	jumps      map[offsets.Assignment]jumpTo
 	arrived    []*beginning       // ready, and to enter through the poll loop
 	jumped     time.Time          // when a jump was last carried out
 	polling    context.CancelFunc // ends the poll that goes on, or is over
@@ -107,7 +86,7 @@ type Consumer struct {
 
 // owned is one row of the ownership table.
 type owned struct {
-	Tenure
+	offsets.Assignment
 	member    string // id under which it was assigned, and which it does not outlive
 	topicID   offsets.TopicID
 	loaded    bool   // offset and finished set are known and the handler has it
@@ -135,7 +114,7 @@ func New(cfg Config, h Handler) (*Consumer, error) {
 		fatal:        make(chan error, 1),
 		table:        make(map[offsets.TopicPartition]*owned),
 		committed:    make(map[offsets.TopicPartition]offsets.Committed),
-		jumps:        make(map[Tenure]jumpTo),
+		jumps:        make(map[offsets.Assignment]jumpTo),
 	}
 	c.lease.length = cfg.SessionTimeout - cfg.SessionTimeout/5 // a margin for the way of a heartbeat
 	if err := kgo.ValidateOpts(c.options()...); err != nil {
@@ -254,7 +233,7 @@ func (c *Consumer) handOver(fetches kgo.Fetches) (bytes int64) {
 			c.mu.Unlock()
 			return
 		}
-		tenure := o.Tenure
+		tenure := o.Assignment
 		c.astray(o, f.Records)
 		if n := len(f.Records); n > 0 {
 			o.next = max(o.next, f.Records[n-1].Offset+1)

@@ -59,13 +59,13 @@ func (c *Consumer) askEnds(ctx context.Context) {
 
 // endsRequest asks for the ends of all partitions that are loaded, and says whose
 // they are.
-func (c *Consumer) endsRequest() (*kmsg.ListOffsetsRequest, map[offsets.TopicPartition]Tenure) {
-	asked := make(map[offsets.TopicPartition]Tenure)
+func (c *Consumer) endsRequest() (*kmsg.ListOffsetsRequest, map[offsets.TopicPartition]offsets.Assignment) {
+	asked := make(map[offsets.TopicPartition]offsets.Assignment)
 	byTopic := make(map[string][]kmsg.ListOffsetsRequestTopicPartition)
 	c.mu.Lock()
 	for tp, o := range c.table {
 		if o.loaded {
-			asked[tp] = o.Tenure
+			asked[tp] = o.Assignment
 			rp := kmsg.NewListOffsetsRequestTopicPartition()
 			rp.Partition, rp.Timestamp = tp.Partition, -1 // the end
 			byTopic[tp.Topic] = append(byTopic[tp.Topic], rp)
@@ -83,7 +83,7 @@ func (c *Consumer) endsRequest() (*kmsg.ListOffsetsRequest, map[offsets.TopicPar
 }
 
 // noteEnd notes where the log of a tenure's partition ends now.
-func (c *Consumer) noteEnd(t Tenure, end int64) {
+func (c *Consumer) noteEnd(t offsets.Assignment, end int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if o := c.row(t); o != nil && end >= 0 {

@@ -20,7 +20,7 @@ type jumpTo struct {
 
 // JumpBeyond is Jump where reading does not go on without it: the client stands before
 // a batch of that epoch that it does not read. It is asked for as long as the tenure is.
-func (c *Consumer) JumpBeyond(t Tenure, to int64, leaderEpoch int32) {
+func (c *Consumer) JumpBeyond(t offsets.Assignment, to int64, leaderEpoch int32) {
 	if leaderEpoch < 0 {
 		c.noteJump(t, jumpTo{to, -1, true})
 		return
@@ -33,7 +33,7 @@ func (c *Consumer) JumpBeyond(t Tenure, to int64, leaderEpoch int32) {
 // epoch. Whether that log reaches there is asked first: the client does not by
 // itself, and what was written anew below would never be read. -1 is no epoch, and
 // nothing is asked.
-func (c *Consumer) Jump(t Tenure, to int64, leaderEpoch int32) {
+func (c *Consumer) Jump(t offsets.Assignment, to int64, leaderEpoch int32) {
 	if leaderEpoch < 0 {
 		c.noteJump(t, jumpTo{to, -1, false})
 		return
@@ -41,7 +41,7 @@ func (c *Consumer) Jump(t Tenure, to int64, leaderEpoch int32) {
 	go c.askAndJump(t, jumpTo{to, leaderEpoch, false}) // ends with the answer, after 30 s at most
 }
 
-func (c *Consumer) noteJump(t Tenure, to jumpTo) {
+func (c *Consumer) noteJump(t offsets.Assignment, to jumpTo) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if was, ok := c.jumps[t]; c.row(t) == nil || ok && to.offset <= was.offset {
@@ -53,7 +53,7 @@ func (c *Consumer) noteJump(t Tenure, to jumpTo) {
 
 // askAndJump notes the jump when the log is the one that was read. Without an answer
 // it does not, and what would have been jumped over is read and dropped.
-func (c *Consumer) askAndJump(t Tenure, to jumpTo) {
+func (c *Consumer) askAndJump(t offsets.Assignment, to jumpTo) {
 	for by := time.Now().Add(askFor); c.isTenure(t) && (to.again || time.Now().Before(by)); time.Sleep(loadRetry) {
 		ctx, cancel := context.WithTimeout(context.Background(), askFor)
 		end, err := c.endOfEpoch(ctx, t.TopicPartition, to.leaderEpoch)
@@ -93,7 +93,7 @@ func (c *Consumer) endOfEpoch(ctx context.Context, t offsets.TopicPartition, lea
 // What it read is known to be finished. Callers hold mu.
 func (c *Consumer) astray(o *owned, records []*kgo.Record) {
 	if !o.fetched && len(records) > 0 && records[0].Offset < o.next {
-		c.jumps[o.Tenure] = jumpTo{o.next, records[0].LeaderEpoch, true}
+		c.jumps[o.Assignment] = jumpTo{o.next, records[0].LeaderEpoch, true}
 	}
 }
 
@@ -125,7 +125,7 @@ func (c *Consumer) jump() {
 		return
 	}
 	set := make(map[string]map[int32]kgo.EpochOffset)
-	var again []Tenure // which may be paused
+	var again []offsets.Assignment // which may be paused
 	for t, to := range c.jumps {
 		o := c.row(t)
 		if o != nil && !o.fetched {

@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"layover/facts"
+	"layover/offsets"
+
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -27,7 +30,7 @@ type busy struct {
 	seen  map[int32][]int64
 }
 
-func (b *busy) Assigned(a Assigned) {
+func (b *busy) Assigned(a facts.Assigned) {
 	b.mu.Lock()
 	b.in++
 	b.twice = b.twice || b.in > 1
@@ -41,17 +44,17 @@ func (b *busy) Assigned(a Assigned) {
 	b.in--
 	b.mu.Unlock()
 }
-func (b *busy) Fetched(t Tenure, records []*kgo.Record, _ int64) {
+func (b *busy) Fetched(t offsets.Assignment, records []*kgo.Record, _ int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, r := range records {
 		b.seen[t.Partition] = append(b.seen[t.Partition], r.Offset)
 	}
 }
-func (b *busy) LogStart(Tenure, int64) {}
-func (b *busy) Unread(Tenure, Batch)   {}
-func (b *busy) Revoked([]Tenure)       {}
-func (b *busy) Lost([]Tenure)          {}
+func (b *busy) LogStart(offsets.Assignment, int64) {}
+func (b *busy) Unread(offsets.Assignment, Batch)   {}
+func (b *busy) Revoked([]offsets.Assignment)       {}
+func (b *busy) Lost([]offsets.Assignment)          {}
 
 // A partition becomes ready after load's grace and before the client has its place: the
 // poll loop's SetOffsets is for a partition that the client does not know, and is dropped.

@@ -59,13 +59,13 @@ func (c *Consumer) answer(l *loading) map[string]map[int32]kgo.Offset {
 	l.late = true
 	ready := l.ready
 	l.ready = nil
-	open := make(map[Tenure]bool, len(l.tenures))
+	open := make(map[offsets.Assignment]bool, len(l.tenures))
 	for _, t := range l.tenures {
 		open[t] = c.row(t) != nil
 	}
 	c.mu.Unlock()
 	for _, b := range ready {
-		open[b.Tenure] = false
+		open[b.Assignment] = false
 	}
 	paused := make(map[string][]int32)
 	for t, is := range open {
@@ -113,14 +113,14 @@ func (c *Consumer) enter() {
 		if at, ok := placed[b.Topic][b.Partition]; b.reason == "" && (!ok || at.Offset != b.Next) {
 			early = append(early, b)
 		} else if c.begin(b) {
-			c.resume(b.Tenure)
+			c.resume(b.Assignment)
 			c.cfg.Log.Info("partition is begun after all", "topic", b.Topic, "partition", b.Partition, "offset", b.Next)
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, b := range early {
-		if c.row(b.Tenure) != nil {
+		if c.row(b.Assignment) != nil {
 			c.arrived = append(c.arrived, b)
 		}
 	}
@@ -130,7 +130,7 @@ func (c *Consumer) enter() {
 // It returns false for a partition that is not to be read.
 func (c *Consumer) begin(b *beginning) bool {
 	c.mu.Lock()
-	o := c.row(b.Tenure)
+	o := c.row(b.Assignment)
 	if o == nil {
 		c.mu.Unlock()
 		return false
@@ -162,7 +162,7 @@ func (c *Consumer) withdraw(l *loading) {
 }
 
 // notBegun says in the table that a partition is not read yet, and why.
-func (c *Consumer) notBegun(t Tenure, why string) {
+func (c *Consumer) notBegun(t offsets.Assignment, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o := c.row(t)

@@ -38,7 +38,7 @@ const (
 type loading struct {
 	c       *Consumer
 	began   time.Time
-	tenures []Tenure // of all its partitions
+	tenures []offsets.Assignment // of all its partitions
 	open    map[offsets.TopicPartition]*beginning
 	answers chan func() // what a question came to; its goroutine runs them
 	asking  sync.WaitGroup
@@ -67,7 +67,7 @@ const (
 
 // beginning is a partition on its way to the handler.
 type beginning struct {
-	Assigned
+	facts.Assigned
 	id    facts.Identity
 	at    cluster.Bounds
 	named offsets.Journal // what its commit names
@@ -75,11 +75,14 @@ type beginning struct {
 	stage   stage
 	fetched bool // what is committed is known, or that nothing is
 	was     *offsets.Committed
-	asked   bool      // an answer is awaited
-	due     time.Time // of the next question
-	err     error     // the last one
-	told    string    // of err, what the table says
-	checked bool      // its leader epoch is
+	// outdated: the topic may have been deleted and made again since its committed offset
+	// was told, so that the offset is asked for once more, by the id that bounds came with.
+	outdated bool
+	asked    bool      // an answer is awaited
+	due      time.Time // of the next question
+	err      error     // the last one
+	told     string    // of err, what the table says
+	checked  bool      // its leader epoch is
 
 	code   Reason // why it is not to be read
 	reason string
@@ -96,7 +99,7 @@ func (c *Consumer) newLoading(fetched map[offsets.TopicPartition]int32) *loading
 			continue
 		}
 		o.loading = true
-		b := &beginning{Assigned: Assigned{Tenure: o.Tenure}}
+		b := &beginning{Assigned: facts.Assigned{Assignment: o.Assignment}}
 		if epoch, ok := fetched[tp]; ok {
 			b.fetched = true
 			if was, ok := c.committed[tp]; ok {
@@ -105,7 +108,7 @@ func (c *Consumer) newLoading(fetched map[offsets.TopicPartition]int32) *loading
 			}
 		}
 		l.open[tp] = b
-		l.tenures = append(l.tenures, o.Tenure)
+		l.tenures = append(l.tenures, o.Assignment)
 	}
 	return l
 }
@@ -137,7 +140,7 @@ func (l *loading) live() bool {
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
 	for tp, b := range l.open {
-		if l.c.row(b.Tenure) == nil {
+		if l.c.row(b.Assignment) == nil {
 			delete(l.open, tp)
 		}
 	}
@@ -231,6 +234,7 @@ func (l *loading) askBounds(ctx context.Context, parts []*beginning) {
 
 func (l *loading) bounded(b *beginning, at cluster.Bounds) {
 	if at.Err != nil {
+		b.outdated = true
 		l.again(b, at.Err)
 		return
 	}
@@ -240,6 +244,7 @@ func (l *loading) bounded(b *beginning, at cluster.Bounds) {
 		b.next(unchecked)
 		return
 	}
+	b.outdated = b.outdated || b.id.TopicID != (offsets.TopicID{}) && b.id.TopicID != id.TopicID
 	b.at, b.id = at, facts.Identity{Identity: id, Group: l.c.cfg.Group}
 	b.StableEnd, b.TopicID, b.ClusterID = at.Stable, at.TopicID, at.ClusterID
 	l.located(b)
@@ -248,7 +253,7 @@ func (l *loading) bounded(b *beginning, at cluster.Bounds) {
 // located goes on with a partition whose bounds are known.
 func (l *loading) located(b *beginning) {
 	switch {
-	case !b.fetched:
+	case !b.fetched || b.outdated:
 		b.next(unfetched)
 	case b.was == nil || b.was.Metadata == offsets.Unstarted:
 		b.next(startless)
@@ -371,7 +376,7 @@ func (l *loading) say(now time.Time) {
 			continue
 		}
 		b.told = err.Error()
-		l.c.notBegun(b.Tenure, b.told)
+		l.c.notBegun(b.Assignment, b.told)
 		l.c.cfg.Log.Debug("partition cannot be begun, trying again", "topic", b.Topic, "partition", b.Partition, "err", err)
 	}
 }

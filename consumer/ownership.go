@@ -49,7 +49,7 @@ func (c *Consumer) onAssigned(_ context.Context, _ *kgo.Client, added map[string
 		for _, p := range partitions {
 			tp := offsets.TopicPartition{Topic: topic, Partition: p}
 			c.epochs++
-			c.table[tp] = &owned{Tenure: Tenure{tp, c.epochs}, member: c.memberID, end: endUnknown}
+			c.table[tp] = &owned{Assignment: offsets.Assignment{TopicPartition: tp, Epoch: c.epochs}, member: c.memberID, end: endUnknown}
 		}
 	}
 	c.client.ResumeFetchPartitions(added)
@@ -105,7 +105,7 @@ func (c *Consumer) lose(lost map[string][]int32) {
 }
 
 // row returns a tenure's row of the table, nil when the tenure is over. Callers hold mu.
-func (c *Consumer) row(t Tenure) *owned {
+func (c *Consumer) row(t offsets.Assignment) *owned {
 	if o := c.table[t.TopicPartition]; o != nil && o.Epoch == t.Epoch {
 		return o
 	}
@@ -113,11 +113,11 @@ func (c *Consumer) row(t Tenure) *owned {
 }
 
 // tenures returns the loaded tenures of partitions. Callers hold mu.
-func (c *Consumer) tenures(parts map[string][]int32) (out []Tenure) {
+func (c *Consumer) tenures(parts map[string][]int32) (out []offsets.Assignment) {
 	for topic, partitions := range parts {
 		for _, p := range partitions {
 			if o := c.table[offsets.TopicPartition{Topic: topic, Partition: p}]; o != nil && o.loaded {
-				out = append(out, o.Tenure)
+				out = append(out, o.Assignment)
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func (c *Consumer) forget(parts map[string][]int32) {
 		for _, p := range partitions {
 			tp := offsets.TopicPartition{Topic: topic, Partition: p}
 			if o := c.table[tp]; o != nil {
-				delete(c.jumps, o.Tenure)
+				delete(c.jumps, o.Assignment)
 			}
 			delete(c.table, tp)
 		}
@@ -154,7 +154,7 @@ const (
 )
 
 // Stop makes a partition not be read any more in this tenure, and says where and why.
-func (c *Consumer) Stop(t Tenure, at int64, code Reason, reason string) {
+func (c *Consumer) Stop(t offsets.Assignment, at int64, code Reason, reason string) {
 	c.mu.Lock() // held over the pause: the next tenure may not begin in between
 	defer c.mu.Unlock()
 	o := c.row(t)
@@ -167,7 +167,7 @@ func (c *Consumer) Stop(t Tenure, at int64, code Reason, reason string) {
 
 // View is one row of the ownership table, for status.
 type View struct {
-	Tenure
+	offsets.Assignment
 	Loaded  bool
 	Stopped string    // why it is not read, "" if it is
 	Reason  Reason    // of Stopped, for programs
@@ -196,7 +196,7 @@ func (c *Consumer) Status() Status {
 		s.LastError = *e
 	}
 	for _, o := range c.table {
-		v := View{o.Tenure, o.loaded, o.stopped, o.reason, o.since, o.trying, o.next, o.end}
+		v := View{o.Assignment, o.loaded, o.stopped, o.reason, o.since, o.trying, o.next, o.end}
 		if o.stopped != "" && o.loaded {
 			v.Next = o.stoppedAt
 		}

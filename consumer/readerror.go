@@ -17,7 +17,7 @@ import (
 
 // readError deals with an error of fetching one partition. What passes by itself
 // is left to the client; what does not stops that partition, and that alone.
-func (c *Consumer) readError(t Tenure, err error) {
+func (c *Consumer) readError(t offsets.Assignment, err error) {
 	var tooLarge *batches.TooLarge
 	var loss *kgo.ErrDataLoss
 	switch {
@@ -48,7 +48,7 @@ func (c *Consumer) readError(t Tenure, err error) {
 }
 
 // failing notes that fetches of a partition fail, until one is answered.
-func (c *Consumer) failing(t Tenure, err error) {
+func (c *Consumer) failing(t offsets.Assignment, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if o := c.row(t); o != nil {
@@ -60,7 +60,7 @@ func (c *Consumer) failing(t Tenure, err error) {
 }
 
 // giveUp stops a partition and says why, in the log as in status.
-func (c *Consumer) giveUp(t Tenure, code Reason, reason string) {
+func (c *Consumer) giveUp(t offsets.Assignment, code Reason, reason string) {
 	c.Stop(t, c.position(t), code, reason)
 	c.cfg.Log.Error("partition stops reading", "topic", t.Topic, "partition", t.Partition, "offset", c.position(t), "err", reason)
 }
@@ -81,7 +81,7 @@ func isCorrupt(err error) bool {
 		!errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, kgo.ErrClientClosed)
 }
 
-func (c *Consumer) position(t Tenure) int64 {
+func (c *Consumer) position(t offsets.Assignment) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if o := c.row(t); o != nil {
@@ -93,7 +93,7 @@ func (c *Consumer) position(t Tenure) int64 {
 // outOfRange finds out whether the log starts above the position, which is a loss
 // that is counted and gone over, or ends below it, where nothing but stopping is
 // safe: the start of a truncated log would deliver everything retained again.
-func (c *Consumer) outOfRange(t Tenure) {
+func (c *Consumer) outOfRange(t offsets.Assignment) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	for ctx.Err() == nil {
@@ -127,7 +127,7 @@ func (c *Consumer) outOfRange(t Tenure) {
 }
 
 // resume reads a partition again, unless it was stopped meanwhile.
-func (c *Consumer) resume(t Tenure) {
+func (c *Consumer) resume(t offsets.Assignment) {
 	c.mu.Lock() // held over the call: a stop may not come in between
 	defer c.mu.Unlock()
 	if o := c.row(t); o != nil && o.stopped == "" {
@@ -136,7 +136,7 @@ func (c *Consumer) resume(t Tenure) {
 }
 
 // pause stops fetching of a partition while it is of that tenure.
-func (c *Consumer) pause(t Tenure) {
+func (c *Consumer) pause(t offsets.Assignment) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.row(t) != nil {
@@ -145,7 +145,7 @@ func (c *Consumer) pause(t Tenure) {
 }
 
 // isTenure says whether a tenure still is.
-func (c *Consumer) isTenure(t Tenure) bool {
+func (c *Consumer) isTenure(t offsets.Assignment) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.row(t) != nil
@@ -153,7 +153,7 @@ func (c *Consumer) isTenure(t Tenure) bool {
 
 // logBounds asks where a partition's log begins and ends, and says whether its topic still
 // is the one that the tenure is about.
-func (c *Consumer) logBounds(ctx context.Context, t Tenure) (start, end int64, same bool, err error) {
+func (c *Consumer) logBounds(ctx context.Context, t offsets.Assignment) (start, end int64, same bool, err error) {
 	err = cluster.ErrNoAnswer
 	cluster.AskBounds(ctx, c.client, []offsets.TopicPartition{t.TopicPartition}, func(found cluster.Located) {
 		b := found[t.TopicPartition]
@@ -164,7 +164,7 @@ func (c *Consumer) logBounds(ctx context.Context, t Tenure) (start, end int64, s
 }
 
 // isOf says whether a tenure's topic has that id.
-func (c *Consumer) isOf(t Tenure, id offsets.TopicID) bool {
+func (c *Consumer) isOf(t offsets.Assignment, id offsets.TopicID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o := c.row(t)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"layover/batches"
+	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 )
@@ -28,7 +29,7 @@ const lookAgain = time.Second
 // and hands it over in place of its records. Between the position and the batch there
 // may be others that nobody is to read. It ends with the broker's answer, or with the
 // tenure.
-func (c *Consumer) tooLarge(t Tenure, e *batches.TooLarge) {
+func (c *Consumer) tooLarge(t offsets.Assignment, e *batches.TooLarge) {
 	found, ok := c.look(t, c.position(t))
 	for ok && !e.Matches(&found.Header) && found.Passable() {
 		found, ok = c.look(t, found.Last+1)
@@ -50,7 +51,7 @@ func (c *Consumer) tooLarge(t Tenure, e *batches.TooLarge) {
 
 // broken finds out where a batch begins that nobody can read, and hands it over: an
 // operator may have left it out, and then all of it is finished. It ends as tooLarge does.
-func (c *Consumer) broken(t Tenure, err error) {
+func (c *Consumer) broken(t offsets.Assignment, err error) {
 	at := c.position(t)
 	found, ok := c.look(t, at)
 	for ok && found.Passable() {
@@ -63,7 +64,7 @@ func (c *Consumer) broken(t Tenure, err error) {
 }
 
 // look asks for the batch at an offset until there is an answer, or the tenure is over.
-func (c *Consumer) look(t Tenure, offset int64) (batches.Found, bool) {
+func (c *Consumer) look(t offsets.Assignment, offset int64) (batches.Found, bool) {
 	for c.isTenure(t) {
 		found, err := batches.At(context.Background(), c.cfg.Asking, t.TopicPartition, offset)
 		switch {

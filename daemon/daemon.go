@@ -18,6 +18,7 @@ import (
 	"layover/journal"
 	"layover/lane"
 	"layover/producer"
+	"layover/purgatory"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -83,7 +84,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 		Changed: d.topicsChanged, Log: d.log,
 	}, asking)
 	d.router = newRouter(cfg.Lanes)
-	d.held = holdings{bytes: make(map[heldFor][]int64), lanes: cfg.Lanes}
+	d.held = holdings{bytes: make(map[purgatory.TargetName][]int64), lanes: cfg.Lanes}
 	d.holding = lane.NewHolding()
 	d.governor = &governor{limit: func() int64 { return sizes.pauseAt(d.watcher.Brokers()) }, names: d.nameBytes, why: d.holding.Why, log: d.log}
 	if err := d.makeJournal(kafka); err != nil {
@@ -128,8 +129,10 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 		}
 		d.producers = append(d.producers, p)
 		d.lanes = append(d.lanes, lane.New(lane.Config{
-			Core: d.coreConfig(i, s), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval, Journal: d.journal,
-			OriginalTime: d.cfg.Timestamp == config.TimestampOriginal, PatienceClock: d.watcher.Answered, Holding: d.holding, Changed: d.governor.check, Log: d.log,
+			Core: d.coreConfig(s), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval, Journal: d.journal,
+			OriginalTime: d.cfg.Timestamp == config.TimestampOriginal, Answered: d.watcher.Answered, Holding: d.holding,
+			Elsewhere: func(t purgatory.TargetName, own int64) int64 { return d.held.elsewhere(i, t, own) },
+			Changed:   d.governor.check, Log: d.log,
 		}, d.delivery(p), d.router, d.router))
 	}
 	return nil

@@ -1,11 +1,13 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -187,4 +189,46 @@ func TestALatePartitionBeginsOnABrokerThatKnowsNoLeaderEpochs(t *testing.T) {
 		}
 		in.stop()
 	})
+}
+
+// TestAnOffsetOfATopicThatIsMadeAgainIsNotAppliedToTheNewLog: another tool committed the offset,
+// without metadata that names a topic. It goes with the topic, whose partition is sick meanwhile.
+func TestAnOffsetOfATopicThatIsMadeAgainIsNotAppliedToTheNewLog(t *testing.T) {
+	for _, wait := range []time.Duration{1500 * time.Millisecond, 5 * time.Second} {
+		t.Run(wait.String(), func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				w.dial = slow(w.dial, time.Millisecond)
+				w.withoutFetchSessions()
+				w.createTopics(1, second)
+				for n := range 20 {
+					w.sendTo(second, 0, fmt.Sprint("old", n))
+				}
+				var old kadm.Offsets
+				old.Add(kadm.Offset{Topic: second, Partition: 0, At: 10, LeaderEpoch: -1})
+				if _, err := kadm.NewClient(w.client).CommitOffsets(context.Background(), "g", old); err != nil {
+					t.Fatal(err)
+				}
+				elected := w.withoutLeader(second, 0)
+				in := w.start("LAYOVER_INGRESS_TOPICS="+ingress+","+second, "LAYOVER_GROUP_ID=g")
+				w.until(10*time.Second, "joined", func() bool { return in.daemon.consumer.Status().Joined })
+				time.Sleep(wait)
+				w.deleteTopic(second)
+				w.createTopics(1, second)
+				w.client.PurgeTopicsFromClient(second) // the test's own producer
+				elected()
+				for n := range 30 {
+					w.sendTo(second, 0, fmt.Sprint("new", n))
+				}
+				time.Sleep(2 * time.Minute)
+				got := w.values(egress)
+				for n := range 30 {
+					if got[fmt.Sprint("new", n)] != 1 {
+						t.Errorf("new%d delivered %d times", n, got[fmt.Sprint("new", n)])
+					}
+				}
+				w.onTime(0, 1)
+				in.stop()
+			})
+		})
+	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"layover/cluster"
 	"layover/config"
-	"layover/offsets"
 	"layover/purgatory"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -150,10 +149,10 @@ func TestNamesTakeAShareOfASmallBound(t *testing.T) {
 // Nobody could tell one name too many from a topic that is missing, but for the text.
 func TestOneNameTooManyIsHeldAndSaysWhy(t *testing.T) {
 	d := &Daemon{cfg: &config.Config{}, watcher: cluster.New(cluster.Config{Names: 2}, nil)}
-	route := d.delivery(nil).Route
+	lookup := d.delivery(nil).Lookup
 	for i, want := range []purgatory.Verdict{purgatory.Pending, purgatory.Pending, purgatory.Missing} {
 		name := fmt.Sprintf("jobs.%d", i)
-		r := route(name, offsets.TopicPartition{Topic: ingress}, nil)
+		r := lookup(purgatory.TargetName{Name: name})
 		if r.Verdict != want || (r.Detail != "") != (want == purgatory.Missing) || strings.Contains(r.Detail, name) {
 			t.Errorf("%s: %+v, want %v", name, r, want)
 		}

@@ -34,7 +34,7 @@ type replaying struct {
 	idle  glance   // the last look at which nothing was left: what was read since is of this replay
 	looks []glance // those of the last 10 s, oldest first, at most rateOver/lookAtReplay+1
 	last  glance   // as of the last line, or idle; a line about the end follows a line
-	left  map[consumer.Tenure]int64
+	left  map[offsets.Assignment]int64
 	given bool // a partition that is read no more had something left
 }
 
@@ -55,7 +55,7 @@ func (g glance) perSecond(since glance) float64 {
 // run looks four times a second, until the context ends, at what look returns: how many
 // offsets are left of each partition, and how many records were read in replays since
 // the start.
-func (r *replay) run(ctx context.Context, look func() (remaining map[consumer.Tenure]int64, restored int64)) {
+func (r *replay) run(ctx context.Context, look func() (remaining map[offsets.Assignment]int64, restored int64)) {
 	every(ctx, lookAtReplay, func(now time.Time) {
 		remaining, restored := look()
 		r.look(now, remaining, restored)
@@ -63,7 +63,7 @@ func (r *replay) run(ctx context.Context, look func() (remaining map[consumer.Te
 }
 
 // look takes one look. Of partitions that are read no more, left has nothing.
-func (r *replay) look(now time.Time, left map[consumer.Tenure]int64, restored int64) {
+func (r *replay) look(now time.Time, left map[offsets.Assignment]int64, restored int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var remaining int64
@@ -122,7 +122,7 @@ func (r *replay) sample() admin.Replay {
 
 // left says how many offsets are left of what was in the log of each partition that is
 // read, and how many records of such were read since the start.
-func (d *Daemon) left() (remaining map[consumer.Tenure]int64, restored int64) {
+func (d *Daemon) left() (remaining map[offsets.Assignment]int64, restored int64) {
 	lanes := make([]*purgatory.Snapshot, len(d.lanes))
 	for i, l := range d.lanes {
 		lanes[i] = l.Snapshot()
@@ -133,8 +133,8 @@ func (d *Daemon) left() (remaining map[consumer.Tenure]int64, restored int64) {
 
 // unread returns what is left to be read of each partition up to the stable end that it
 // was assigned with, which is 0 in the end. One that is not read any more is not there.
-func unread(group consumer.Status, lanes []*purgatory.Snapshot) map[consumer.Tenure]int64 {
-	out := make(map[consumer.Tenure]int64)
+func unread(group consumer.Status, lanes []*purgatory.Snapshot) map[offsets.Assignment]int64 {
+	out := make(map[offsets.Assignment]int64)
 	stopped := make(map[offsets.TopicPartition]bool)
 	for _, p := range group.Partitions {
 		stopped[p.TopicPartition] = p.Stopped != ""
@@ -142,7 +142,7 @@ func unread(group consumer.Status, lanes []*purgatory.Snapshot) map[consumer.Ten
 	for _, l := range lanes {
 		for i := range l.Partitions {
 			if p := &l.Partitions[i]; p.Halted == "" && !stopped[p.TopicPartition] {
-				out[consumer.Tenure{TopicPartition: p.TopicPartition, Epoch: p.Epoch}] = max(p.StableEnd-p.Next, 0)
+				out[offsets.Assignment{TopicPartition: p.TopicPartition, Epoch: p.Epoch}] = max(p.StableEnd-p.Next, 0)
 			}
 		}
 	}

@@ -9,11 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"layover/consumer"
+	"layover/offsets"
 )
 
 // all is a look at one partition with so many offsets left.
-func all(left int64) map[consumer.Tenure]int64 { return map[consumer.Tenure]int64{{Epoch: 1}: left} }
+func all(left int64) map[offsets.Assignment]int64 {
+	return map[offsets.Assignment]int64{{Epoch: 1}: left}
+}
 
 func TestAReplayThatSomebodyElseEndsIsNotSaidToBeRead(t *testing.T) {
 	var out bytes.Buffer
@@ -131,7 +133,7 @@ func TestTheLinesOfAReplayAreTenSecondsApartAtMost(t *testing.T) {
 		began := time.Now().Add(130 * time.Millisecond) // between two looks
 		ctx, cancel := context.WithTimeout(t.Context(), 65*time.Second)
 		defer cancel()
-		r.run(ctx, func() (map[consumer.Tenure]int64, int64) {
+		r.run(ctx, func() (map[offsets.Assignment]int64, int64) {
 			read := max(int64(time.Since(began).Milliseconds()), 0)
 			if read == 0 {
 				return nil, 0

@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"layover/cluster"
-	"layover/config"
 	"layover/consumer"
+	"layover/facts"
 	"layover/lane"
 	"layover/offsets"
 	"layover/producer"
@@ -66,49 +66,44 @@ func (r *router) lane(tp offsets.TopicPartition, remove bool) *lane.Lane {
 }
 
 // Assigned implements consumer.Handler.
-func (r *router) Assigned(a consumer.Assigned) {
-	r.place(a.TopicPartition).Assign(purgatory.Assignment{
-		TopicPartition: a.TopicPartition, Epoch: a.Epoch, TopicID: a.TopicID, ClusterID: a.ClusterID,
-		Window: a.Window, Facts: a.Facts, Next: a.Next, StableEnd: a.StableEnd, LeaderEpoch: a.LeaderEpoch, Overtaken: a.Overtaken,
-	})
-}
+func (r *router) Assigned(a facts.Assigned) { r.place(a.TopicPartition).Assign(a) }
 
 // Fetched implements consumer.Handler.
-func (r *router) Fetched(t consumer.Tenure, records []*kgo.Record, bytes int64) {
-	if l := r.lane(t.TopicPartition, false); l == nil || !l.Fetched(lane.Tenure(t), records, bytes) {
+func (r *router) Fetched(t offsets.Assignment, records []*kgo.Record, bytes int64) {
+	if l := r.lane(t.TopicPartition, false); l == nil || !l.Fetched(t, records, bytes) {
 		r.consumer.Consumed(bytes)
 	}
 }
 
 // LogStart implements consumer.Handler.
-func (r *router) LogStart(t consumer.Tenure, start int64) {
+func (r *router) LogStart(t offsets.Assignment, start int64) {
 	if l := r.lane(t.TopicPartition, false); l != nil {
-		l.LogStart(lane.Tenure(t), start)
+		l.LogStart(t, start)
 	}
 }
 
 // Unread implements consumer.Handler.
-func (r *router) Unread(t consumer.Tenure, b consumer.Batch) {
+func (r *router) Unread(t offsets.Assignment, b consumer.Batch) {
 	if l := r.lane(t.TopicPartition, false); l != nil {
-		l.Unread(lane.Tenure(t), purgatory.Batch{
+		l.Unread(t, purgatory.Batch{
 			First: b.First, Last: b.Last, Records: b.Records, LeaderEpoch: b.LeaderEpoch, Aborted: b.Aborted, Broken: b.Broken, Message: b.Message,
 		})
 	}
 }
 
 // Revoked implements consumer.Handler.
-func (r *router) Revoked(tenures []consumer.Tenure) { r.end(tenures, (*lane.Lane).Revoke) }
+func (r *router) Revoked(tenures []offsets.Assignment) { r.end(tenures, (*lane.Lane).Revoke) }
 
 // Lost implements consumer.Handler.
-func (r *router) Lost(tenures []consumer.Tenure) { r.end(tenures, (*lane.Lane).Lost) }
+func (r *router) Lost(tenures []offsets.Assignment) { r.end(tenures, (*lane.Lane).Lost) }
 
 // end ends tenures side by side and waits for all.
-func (r *router) end(tenures []consumer.Tenure, how func(*lane.Lane, lane.Tenure, func())) {
+func (r *router) end(tenures []offsets.Assignment, how func(*lane.Lane, offsets.Assignment, func())) {
 	var over sync.WaitGroup
 	for _, t := range tenures {
 		if l := r.lane(t.TopicPartition, true); l != nil {
 			over.Add(1)
-			how(l, lane.Tenure(t), over.Done)
+			how(l, t, over.Done)
 		}
 	}
 	over.Wait()
@@ -129,7 +124,7 @@ func (r *router) Commit(commits []offsets.Commit, done func([]purgatory.CommitRe
 
 // Jump implements lane.Reading.
 func (r *router) Jump(j purgatory.Jump) {
-	t := consumer.Tenure{TopicPartition: j.TopicPartition, Epoch: j.Epoch}
+	t := offsets.Assignment{TopicPartition: j.TopicPartition, Epoch: j.Epoch}
 	if j.Beyond {
 		r.consumer.JumpBeyond(t, j.To, j.LeaderEpoch)
 		return
@@ -139,7 +134,7 @@ func (r *router) Jump(j purgatory.Jump) {
 
 // Halt implements lane.Reading.
 func (r *router) Halt(h purgatory.HaltNotice) {
-	r.consumer.Stop(consumer.Tenure{TopicPartition: h.TopicPartition, Epoch: h.Epoch}, h.Offset, haltedBy(h), h.Reason)
+	r.consumer.Stop(offsets.Assignment{TopicPartition: h.TopicPartition, Epoch: h.Epoch}, h.Offset, haltedBy(h), h.Reason)
 }
 
 // haltedBy says what kind of halt it is.
@@ -163,45 +158,55 @@ func (r *router) Consumed(bytes int64) { r.consumer.Consumed(bytes) }
 type delivery struct {
 	producer *producer.Producer
 	watcher  *cluster.Watcher
-	same     bool   // records keep the number of their partition
-	dead     string // the topic to which that does not apply
 	tooMany  string // what is wrong with a name that there is no room for
 }
 
 func (d *Daemon) delivery(p *producer.Producer) *delivery {
-	return &delivery{p, d.watcher, d.cfg.Partition == config.PartitionSame, d.cfg.DLQTopic, fmt.Sprintf(
+	return &delivery{p, d.watcher, fmt.Sprintf(
 		"headers choose more target names than the %d that are known at a time: find the producer that writes x-deliver-to, or narrow LAYOVER_TARGETS_ALLOWED",
 		d.watcher.Health().Names.Limit)}
 }
 
-// Route implements purgatory.Router.
-func (d *delivery) Route(target string, from offsets.TopicPartition, body []byte) purgatory.Route {
-	t := d.watcher.Lookup(target)
+// Lookup implements lane.Deliverer.
+func (d *delivery) Lookup(name purgatory.TargetName) purgatory.TargetState {
+	t := d.watcher.Lookup(name.Name)
+	s := purgatory.TargetState{TargetName: name}
 	switch t.State {
 	case cluster.Usable:
-		if d.same && target != d.dead {
-			return d.samePartition(t, from)
+		s.Partitions, s.Led = t.Partitions, t.Led
+		if name.Ingress != "" {
+			s.IngressPartitions = d.watcher.Lookup(name.Ingress).Partitions
 		}
-		return purgatory.Route{Partition: producer.Pick(lane.Key(body), t.Partitions, t.Led)}
 	case cluster.Missing:
-		return purgatory.Route{Verdict: purgatory.Missing}
+		s.Verdict = purgatory.Missing
 	case cluster.TooMany:
-		return purgatory.Route{Verdict: purgatory.Missing, Detail: d.tooMany}
+		s.Verdict, s.Detail = purgatory.Missing, d.tooMany
 	case cluster.Forbidden:
-		return purgatory.Route{Verdict: purgatory.Forbidden}
+		s.Verdict = purgatory.Forbidden
 	default:
-		return purgatory.Route{Verdict: purgatory.Pending}
+		s.Verdict = purgatory.Pending
 	}
+	return s
+}
+
+// byKey chooses the target partition that a record's key hashes to.
+func byKey(t *purgatory.TargetState, _ offsets.TopicPartition, body []byte) purgatory.Route {
+	return purgatory.Route{Partition: producer.Pick(lane.Key(body), t.Partitions, t.Led)}
 }
 
 // samePartition keeps the number of a record's partition, if the target has as many as
-// the ingress topic: with fewer, which of them gets what would depend on luck.
-func (d *delivery) samePartition(t cluster.Topic, from offsets.TopicPartition) purgatory.Route {
-	ingress := d.watcher.Lookup(from.Topic)
-	if least := max(ingress.Partitions, from.Partition+1); t.Partitions < least {
-		return purgatory.Route{Verdict: purgatory.Mismatched, Detail: tooFew(t.Name, t.Partitions, from.Topic, least)}
+// the ingress topic: with fewer, which of them gets what would depend on luck. To the
+// dead-letter topic that does not apply.
+func samePartition(dead string) func(*purgatory.TargetState, offsets.TopicPartition, []byte) purgatory.Route {
+	return func(t *purgatory.TargetState, from offsets.TopicPartition, body []byte) purgatory.Route {
+		if t.Name == dead {
+			return byKey(t, from, body)
+		}
+		if least := max(t.IngressPartitions, from.Partition+1); t.Partitions < least {
+			return purgatory.Route{Verdict: purgatory.Mismatched, Detail: tooFew(t.Name, t.Partitions, from.Topic, least)}
+		}
+		return purgatory.Route{Partition: from.Partition}
 	}
-	return purgatory.Route{Partition: from.Partition}
 }
 
 // tooFew says what is wrong with a target's number of partitions, and what mends it.

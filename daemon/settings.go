@@ -79,19 +79,20 @@ func (s sizes) pauseAt(brokers int) int64 {
 
 func clamp(n, low, high int64) int64 { return max(low, min(n, high)) }
 
-func (d *Daemon) coreConfig(lane int, s sizes) purgatory.Config {
+func (d *Daemon) coreConfig(s sizes) purgatory.Config {
 	policy := map[config.OnInvalid]purgatory.Policy{
 		config.OnInvalidDLQ: purgatory.DeadLetter, config.OnInvalidDeliver: purgatory.Deliver,
 		config.OnInvalidDrop: purgatory.Drop, config.OnInvalidHalt: purgatory.Halt,
 	}
+	place := byKey
+	if d.cfg.Partition == config.PartitionSame {
+		place = samePartition(d.cfg.DLQTopic)
+	}
 	return purgatory.Config{
 		OnInvalid: policy[d.cfg.OnInvalid], DeadLetterTopic: d.cfg.DLQTopic,
 		Patience: d.cfg.TargetPatience, HeldShare: s.held,
-		HeldElsewhere: func(target, ingress string, own int64) int64 {
-			return d.held.elsewhere(lane, heldFor{target, ingress}, own)
-		},
-		ApartByIngress: d.cfg.Partition == config.PartitionSame,
-		MaxInFlight:    d.inFlight(), MaxBuffered: maxBuffered, MaxInFlightBytes: s.flight, LargestChunk: s.chunk,
+		Place: place, ApartByIngress: d.cfg.Partition == config.PartitionSame,
+		MaxInFlight: d.inFlight(), MaxBuffered: maxBuffered, MaxInFlightBytes: s.flight, LargestChunk: s.chunk,
 		JumpOver: purgatory.JumpOver, Geometry: s.geometry,
 	}
 }
@@ -114,15 +115,12 @@ func (d *Daemon) inFlight() int {
 // the share of memory that one target may take counts for all lanes together.
 type holdings struct {
 	mu    sync.Mutex
-	bytes map[heldFor][]int64 // then by lane; only of what something is held for
+	bytes map[purgatory.TargetName][]int64 // then by lane; only of what something is held for
 	lanes int
 }
 
-// heldFor is a target, of an ingress topic where those have theirs apart.
-type heldFor struct{ target, ingress string }
-
 // elsewhere takes what a lane holds for a target and returns what the others do.
-func (h *holdings) elsewhere(lane int, target heldFor, own int64) (others int64) {
+func (h *holdings) elsewhere(lane int, target purgatory.TargetName, own int64) (others int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	all := h.bytes[target]

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"layover/delay"
+	"layover/facts"
 	"layover/offsets"
 	"layover/purgatory"
 	"layover/wheel"
@@ -40,10 +41,10 @@ func TestAllocationsOfTheLoop(t *testing.T) {
 		Core: purgatory.Config{
 			MaxInFlight: 1 << 20, MaxInFlightBytes: 1 << 30, JumpOver: 100, Geometry: wheel.DefaultGeometry(),
 		},
-		Rules: always(&delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}), PatienceClock: func() time.Duration { return 0 },
+		Rules: always(&delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}), Answered: func() time.Duration { return 0 },
 		Changed: func() {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, s, s, s)
-	l.core.Assign(purgatory.Assignment{TopicPartition: tenure(0, 1).TopicPartition, Epoch: 1, Window: offsets.NewWindow(0), Committed: true})
+	l.core.Assign(facts.Assigned{Assignment: tenure(0, 1), Window: offsets.NewWindow(0), Committed: true})
 	reader, _ := l.core.Reader(tenure(0, 1).TopicPartition, 1)
 
 	now, delayMs := time.Now(), int64(0)
@@ -51,7 +52,7 @@ func TestAllocationsOfTheLoop(t *testing.T) {
 	park := func() {
 		r.Timestamp = now
 		r.Headers[0].Value = strconv.AppendInt(r.Headers[0].Value[:0], delayMs, 10)
-		if !l.take(reader, l.cfg.Rules("delayed"), r, now.UnixMilli()) {
+		if !l.in.take(reader, l.cfg.Rules("delayed"), r, now.UnixMilli()) {
 			t.Fatalf("offset %d was not taken", r.Offset)
 		}
 		r.Offset++
@@ -59,13 +60,13 @@ func TestAllocationsOfTheLoop(t *testing.T) {
 	var done []ended
 	deliver := func() {
 		l.core.Tick(l.clock(now), tickBudget)
-		l.offer(now)
+		l.out.offer(now, false, &l.wake)
 		for _, promise := range s.promises {
 			promise(nil, nil)
 		}
 		s.promises = s.promises[:0]
 		m := l.box.take(mail{ended: done[:0]})
-		l.land(now, m.ended)
+		l.out.land(l.clock(now), m.ended)
 		done = m.ended
 		now = now.Add(10 * time.Millisecond)
 	}

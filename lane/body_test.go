@@ -20,8 +20,8 @@ func roundTrip(t *testing.T, in *kgo.Record) {
 		t.Fatal("Put wrote beyond Size")
 	}
 	encoded := dst[:b.Size()]
-	var l Lane
-	key, value, headers := l.decode(encoded)
+	var out outbound
+	key, value, headers := out.decode(encoded)
 	same := func(what string, got, want []byte) {
 		t.Helper()
 		if !bytes.Equal(got, want) || (got == nil) != (want == nil) {
@@ -94,7 +94,7 @@ func TestWhatIsKeptOfARecordPinsNothingOfItsFetch(t *testing.T) {
 	dst := make([]byte, b.Size())
 	b.Put(dst)
 	copy(in.Value, "XXXXX")
-	if _, value, _ := new(Lane).decode(dst); string(value) != "value" || unsafe.SliceData(value) == unsafe.SliceData(in.Value) {
+	if _, value, _ := new(outbound).decode(dst); string(value) != "value" || unsafe.SliceData(value) == unsafe.SliceData(in.Value) {
 		t.Errorf("value %q aliases the fetched record", value)
 	}
 }

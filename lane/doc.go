@@ -2,7 +2,7 @@
 //
 // A lane is the unit of parallelism and shares nothing with other lanes: some
 // ingress partitions, one wheel, one loop. It reads the clock, decodes headers,
-// calls the core, and carries out what the core answers.
+// calls the core, and carries out its effects.
 //
 //	consumer ─Assign, Fetched, Revoke, Lost─► mailbox ─► loop ─► Deliverer ─► target
 //	                                            ▲         └────► Committer ─► coordinator

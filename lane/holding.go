@@ -6,21 +6,21 @@ import (
 	"layover/purgatory"
 )
 
-// Holding is what is wrong with targets that hold their records, however many lanes have
-// some for one. All lanes of a process share one. Its methods may be called from any
+// Holding has the reasons for which targets hold their records, one for each target
+// however many lanes hold some. All lanes of a process share one. Its methods may be called from any
 // goroutine.
 type Holding struct {
 	mu   sync.Mutex
 	held map[string]*held // by label
 }
 
-// held is what is held under one label.
+// held is the holds under one label.
 type held struct {
 	holds int // that have begun and not ended, of all lanes
 	why   Why // as of the last line
 }
 
-// Why is what is wrong with a target that holds its records, with nothing of a record.
+// Why is the reason for which a target holds its records, with nothing of a record.
 type Why struct{ State, Err string }
 
 // Attrs are the attributes of a line about it: err is left out where none is known.
@@ -38,8 +38,8 @@ func (w Why) Attrs() []any {
 // NewHolding returns one that holds nothing.
 func NewHolding() *Holding { return &Holding{held: make(map[string]*held)} }
 
-// Why returns what is wrong with what a label is for, as it was logged, and nothing
-// where it does not hold its records.
+// Why returns the reason for the holds under a label, as it was logged, and an empty one
+// where nothing is held.
 func (h *Holding) Why(label string) Why {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,38 +11,57 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
+// intake has the fetched records that are not in the core yet.
+type intake struct {
+	core    *purgatory.Core
+	reading Reading
+	rules   func(ingress string) *delay.Rules
+	fetched []fetched // oldest first
+	next    int       // index of the next record within fetched[0]
+	body    body      // scratch of take
+}
+
 // read takes up to a budget of fetched records into the core. A fetched record
 // pins its whole fetch response, so each is copied and let go.
-func (l *Lane) read() {
+func (in *intake) read() {
 	now := time.Now().UnixMilli()
-	for budget := intakeBudget; budget > 0 && len(l.intake) > 0; {
-		f := &l.intake[0]
-		l.core.LogStart(f.tenure.TopicPartition, f.tenure.Epoch, f.logStart)
-		reader, ok := l.core.Reader(f.tenure.TopicPartition, f.tenure.Epoch)
+	for budget := intakeBudget; budget > 0 && len(in.fetched) > 0; {
+		f := &in.fetched[0]
+		in.core.LogStart(f.tenure.TopicPartition, f.tenure.Epoch, f.logStart)
+		reader, ok := in.core.Reader(f.tenure.TopicPartition, f.tenure.Epoch)
 		if ok && f.unread != nil {
 			ok = reader.Unread(f.unread)
 		}
-		rules := l.cfg.Rules(f.tenure.Topic)
-		for ok && budget > 0 && l.intakeAt < len(f.records) {
-			ok = l.take(reader, rules, f.records[l.intakeAt], now)
-			l.intakeAt++
+		rules := in.rules(f.tenure.Topic)
+		for ok && budget > 0 && in.next < len(f.records) {
+			ok = in.take(reader, rules, f.records[in.next], now)
+			in.next++
 			budget--
 		}
-		if ok && l.intakeAt < len(f.records) {
+		if ok && in.next < len(f.records) {
 			return
 		}
-		l.reading.Consumed(f.bytes)
-		l.intake[0] = fetched{}
-		l.intake, l.intakeAt = l.intake[1:], 0
+		in.reading.Consumed(f.bytes)
+		in.fetched[0] = fetched{}
+		in.fetched, in.next = in.fetched[1:], 0
 		budget--
 	}
-	if len(l.intake) == 0 {
-		l.intake = nil
+	if len(in.fetched) == 0 {
+		in.fetched = nil
 	}
 }
 
+// drop forgets fetched records that were not read; the partition's next owner reads them
+// again.
+func (in *intake) drop() {
+	for _, f := range in.fetched {
+		in.reading.Consumed(f.bytes)
+	}
+	in.fetched, in.next = nil, 0
+}
+
 // take reads one record; false when its partition stops reading with it.
-func (l *Lane) take(reader purgatory.Reader, rules *delay.Rules, r *kgo.Record, nowMs int64) bool {
+func (in *intake) take(reader purgatory.Reader, rules *delay.Rules, r *kgo.Record, nowMs int64) bool {
 	if !reader.Wants(r.Offset, r.LeaderEpoch) {
 		return true
 	}
@@ -50,8 +69,8 @@ func (l *Lane) take(reader purgatory.Reader, rules *delay.Rules, r *kgo.Record, 
 	if a.Control {
 		return reader.Read(&a)
 	}
-	l.body.record = r
-	a.Body = &l.body
+	in.body.record = r
+	a.Body = &in.body
 	d, invalid := rules.Parse(r.Headers, a.TimestampMs, nowMs)
 	a.DeadlineMs = d.DeadlineMs
 	if invalid != nil {
@@ -63,7 +82,7 @@ func (l *Lane) take(reader purgatory.Reader, rules *delay.Rules, r *kgo.Record, 
 		a.Outcome = outcome(d)
 	}
 	ok := reader.Read(&a)
-	l.body.record = nil
+	in.body.record = nil
 	return ok
 }
 

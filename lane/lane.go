@@ -1,10 +1,7 @@
 package lane
 
 import (
-	"cmp"
-	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"layover/delay"
@@ -16,23 +13,25 @@ import (
 
 // Deliverer produces records.
 type Deliverer interface {
-	purgatory.Router
+	// Lookup returns the present state of a target; one that is asked about for the first
+	// time is looked for.
+	Lookup(purgatory.TargetName) purgatory.TargetState
 	// Deliver produces r without blocking and calls done exactly once, from any
 	// goroutine, when it is known how it went. alone: in a batch of its own.
 	Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, error))
-	// Classify says what an error of Deliver means for the record and its target.
+	// Classify returns the meaning of an error of Deliver for the record and its target.
 	Classify(err error) purgatory.Result
 }
 
 // Committer commits offsets.
 type Committer interface {
 	// Commit checks ownership and fills in the identity of each commit before it
-	// returns, sends them in order, and calls done exactly once, from another
+	// returns, and sends them in order. It calls done exactly once, from another
 	// goroutine, with an answer for each.
 	Commit(commits []offsets.Commit, done func([]purgatory.CommitResult))
 }
 
-// Reading is what a lane asks of the consumer.
+// Reading is the consumer, as a lane asks it.
 type Reading interface {
 	Jump(purgatory.Jump)
 	Halt(purgatory.HaltNotice)
@@ -43,7 +42,7 @@ type Reading interface {
 	Consumed(bytes int64)
 }
 
-// Config is what a lane needs.
+// Config is the settings of a lane.
 type Config struct {
 	Core           purgatory.Config
 	Rules          func(ingress string) *delay.Rules
@@ -52,8 +51,11 @@ type Config struct {
 	CommitInterval time.Duration
 	Journal        Journal  // nil: no ingress topic has one, and nothing says so
 	Holding        *Holding // shared by all lanes; nil: one of its own
-	// PatienceClock is the time in which brokers answered, which never goes back.
-	PatienceClock func() time.Duration
+	// Answered is the time in which brokers answered, which never goes back.
+	Answered func() time.Duration
+	// Elsewhere takes the bytes that this lane holds of a share, and returns those of all
+	// other lanes; nil: there is but one lane.
+	Elsewhere func(name purgatory.TargetName, own int64) int64
 	// Changed is called by the loop after its bytes or pauses may have changed.
 	Changed func()
 	Log     *slog.Logger
@@ -69,11 +71,11 @@ const (
 	// for each millisecond costs the broker more than the delay saves the receiver.
 	offerEvery = 2 * time.Millisecond
 
-	maxSleep      = time.Second            // what a stepped clock or a suspended machine costs at most
+	maxSleep      = time.Second            // the most that a stepped clock or a suspended machine costs
 	soon          = 100 * time.Millisecond // to look again at held targets and refused commits
 	publishEvery  = 20 * time.Millisecond
 	outlookEvery  = 200 * time.Millisecond // it may cost a third of a millisecond
-	drainTimeout  = 5 * time.Second        // a revoke waits this long for what is in flight
+	drainTimeout  = 5 * time.Second        // a revoke waits this long for records in flight
 	settleTimeout = time.Second            // then this long for the journal
 	commitTimeout = 3 * time.Second        // and this long for its final commit
 
@@ -83,48 +85,55 @@ const (
 )
 
 // Lane is one core with its loop. All methods but Run may be called from any
-// goroutine; the fields below mailbox belong to the loop.
+// goroutine; the fields below box belong to the loop.
 type Lane struct {
 	cfg     Config
-	deliver Deliverer
-	commit  Committer
 	reading Reading
+	began   time.Time // where the monotonic clock begins
+	done    chan struct{}
+	seen    published
+	box     mailbox
 
-	began    time.Time // where the monotonic clock begins
-	box      mailbox
-	done     chan struct{}
-	snapshot atomic.Pointer[purgatory.Snapshot]
-	bytes    atomic.Int64
-	paused   atomic.Pointer[[]purgatory.Pause]
-	beat     atomic.Pointer[time.Time] // of the loop's last turn
+	core      *purgatory.Core
+	in        intake
+	out       outbound
+	commits   commits
+	carrier   carrier
+	revoking  []*revoking
+	suspended bool // nothing is offered: the lease has run out
+	stop      stopping
+	wake      alarm
+	shares    []purgatory.Share // scratch of share
+}
 
-	core       *purgatory.Core
-	intake     []fetched // not yet read, oldest first
-	intakeAt   int       // index of the next record within intake[0]
-	slots      []slot    // of deliveries in flight, by id
-	deliveries []purgatory.Delivery
-	results    []purgatory.Result
-	body       body // scratch of the intake
-	scratch    []kgo.RecordHeader
-	stamped    []kgo.RecordHeader
+// stopping is the end of a loop, once it was asked for.
+type stopping struct {
+	asked   bool
+	by      time.Time
+	drainBy time.Time // the rest is for the commit
+}
 
-	revoking    []*revoking
-	suspended   bool
-	nextCommit  time.Time
-	settleBy    time.Time // a commit waits for the journal until then; zero: none does
-	nextOffer   time.Time
-	paced       bool // the last turn left the offering to nextOffer
-	refusals    int  // in a row
-	refusalSaid time.Time
-	nextPublish time.Time
-	nextOutlook time.Time
-	outlook     purgatory.Outlook // as of the last look
-	outdated    bool              // something happened since that look
-	changed     bool              // something happened since the last snapshot
+// drains reports whether a stopping loop still waits for records in flight, so that one
+// commit can say it all.
+func (s *stopping) drains(now time.Time, inFlight int) bool {
+	return s.asked && inFlight > 0 && now.Before(s.drainBy)
+}
 
-	stopping bool
-	stopBy   time.Time
-	drainBy  time.Time
+// alarm is when the loop turns next if no mail comes. Each step of a turn sets it by the
+// condition for which it leaves something undone, so that no other place has to know.
+type alarm struct {
+	at   time.Time
+	idle bool // no step has set it
+}
+
+// begin sets the alarm for when no step does: after every wake the wall clock is read again.
+func (a *alarm) begin(now time.Time) { a.at, a.idle = now.Add(maxSleep), true }
+
+// by lets the loop turn at an instant at the latest.
+func (a *alarm) by(at time.Time) {
+	if at.Before(a.at) {
+		a.at, a.idle = at, false
+	}
 }
 
 // New returns a lane; Run starts it.
@@ -132,19 +141,23 @@ func New(cfg Config, d Deliverer, c Committer, r Reading) *Lane {
 	if cfg.Holding == nil {
 		cfg.Holding = NewHolding()
 	}
-	l := &Lane{began: time.Now(), cfg: cfg, deliver: d, commit: c, reading: r, done: make(chan struct{})}
+	l := &Lane{began: time.Now(), cfg: cfg, reading: r, done: make(chan struct{})}
 	l.box.wake = make(chan struct{}, 1)
-	l.core = purgatory.New(cfg.Core, d, l.clock(time.Now()))
+	l.core = purgatory.New(cfg.Core, l.clock(time.Now()))
+	l.in = intake{core: l.core, reading: r, rules: cfg.Rules}
+	l.out = outbound{core: l.core, deliver: d, box: &l.box, cfg: &l.cfg}
+	l.carrier = carrier{core: l.core, reading: r, box: &l.box, cfg: &l.cfg}
+	l.commits = commits{core: l.core, committer: c, carrier: &l.carrier, box: &l.box, cfg: &l.cfg}
 	now := time.Now()
-	l.beat.Store(&now)
-	l.publish(now)
+	l.seen.beat.Store(&now)
+	l.seen.publish(l.core, now)
 	return l
 }
 
 // clock turns an instant into the core's time. The wall clock is meant, with all
 // its steps; the monotonic one plays no part in deadlines.
 func (l *Lane) clock(now time.Time) purgatory.Clock {
-	return purgatory.Clock{WallMs: now.UnixMilli(), PatienceMs: l.cfg.PatienceClock().Milliseconds(), MonotonicMs: now.Sub(l.began).Milliseconds()}
+	return purgatory.Clock{WallMs: now.UnixMilli(), AnsweredMs: l.cfg.Answered().Milliseconds(), MonotonicMs: now.Sub(l.began).Milliseconds()}
 }
 
 // Run is the loop. It ends after Stop, and Done is closed then.
@@ -156,15 +169,13 @@ func (l *Lane) Run() {
 	for {
 		mail := l.box.take(spent.empty())
 		now := time.Now()
-		l.beat.Store(&now)
+		l.seen.beat.Store(&now)
 		more := l.turn(now, &mail)
 		spent = mail
-		if l.stopping && l.stopped(now) {
+		if l.stop.asked && l.stopped(now) {
 			break
 		}
-		if l.unseen(now) {
-			l.publish(now)
-		}
+		l.seen.turn(l.core, now, &l.wake)
 		if !more {
 			l.sleep(timer)
 		}
@@ -172,40 +183,69 @@ func (l *Lane) Run() {
 	l.abandon()
 }
 
-// unseen says whether what is published is too old: while nothing happens, and whatever
-// the loop is awake for, what is due and how long it waits goes on changing.
-func (l *Lane) unseen(now time.Time) bool {
-	return l.changed && !now.Before(l.nextPublish) || l.outdated && !now.Before(l.nextOutlook) ||
-		!now.Before(l.nextPublish.Add(maxSleep-publishEvery))
-}
-
 // turn deals with the mail and does one budget's worth of everything that waits;
 // more says that something is left that need not be waited for.
 func (l *Lane) turn(now time.Time, m *mail) (more bool) {
-	l.changed = l.changed || len(m.orders)+len(m.fetched)+len(m.ended)+len(m.committed) > 0
-	l.land(now, m.ended)
+	l.wake.begin(now)
+	l.seen.note(len(m.orders)+len(m.fetched)+len(m.ended)+len(m.committed) > 0)
+	l.out.land(l.clock(now), m.ended)
 	for _, c := range m.committed {
-		l.committed(c)
+		l.commits.answered(c)
 	}
-	for _, order := range m.orders {
-		order()
+	for _, o := range m.orders {
+		o.carryOut(l)
 	}
-	l.intake = append(l.intake, m.fetched...)
+	l.in.fetched = append(l.in.fetched, m.fetched...)
+	l.share(l.clock(now))
 	due := l.core.Tick(l.clock(now), tickBudget)
 	l.lease()
-	if l.stopping {
-		l.dropIntake()
-		l.paced = false
+	full := false
+	if l.stop.asked {
+		l.in.drop()
 	} else {
-		l.read()
-		l.offer(now)
+		l.in.read()
+		offered := l.out.offer(now, l.suspended, &l.wake)
+		l.seen.note(offered > 0)
+		full = offered == offerBudget
 	}
 	parts := l.core.Cut(false)
-	l.effects()
+	l.carrier.carryOut()
 	l.revokes(now)
-	l.commits(now)
-	l.report()
-	return parts || !l.stopping && (due || len(l.intake) > 0 || len(l.deliveries) == offerBudget)
+	l.commits.turn(now, &l.stop, &l.wake)
+	l.seen.note(l.carrier.news())
+	l.seen.report(l.core, l.out.bytes())
+	l.cfg.Changed()
+	l.await(now)
+	return parts || !l.stop.asked && (due || len(l.in.fetched) > 0 || full)
+}
+
+// share tells other lanes the bytes held here, and the core theirs.
+func (l *Lane) share(now purgatory.Clock) {
+	if l.cfg.Elsewhere == nil {
+		return
+	}
+	l.shares = l.core.Shares(now, l.shares[:0])
+	if len(l.shares) == 0 {
+		return
+	}
+	for i := range l.shares {
+		s := &l.shares[i]
+		s.Elsewhere = l.cfg.Elsewhere(s.TargetName, s.Own)
+	}
+	l.core.Elsewhere(l.shares)
+}
+
+// await sets the alarm for all that no step of a turn deals with.
+func (l *Lane) await(now time.Time) {
+	if ms, ok := l.core.NextDeadline(); ok {
+		l.wake.by(now.Add(time.UnixMilli(ms).Sub(now.Round(0))))
+	}
+	if l.core.Unsettled() || len(l.revoking) > 0 || l.stop.asked {
+		l.wake.by(now.Add(soon))
+	}
+	if l.stop.asked {
+		l.wake.by(l.stop.by)
+	}
 }
 
 // lease stops offering when the group may have given this member up: from then on
@@ -218,115 +258,26 @@ func (l *Lane) lease() {
 	if !l.suspended {
 		l.suspended = true
 		l.core.Suspend()
-		l.nextCommit = time.Time{}
+		l.commits.hurry()
 	}
 }
 
-// effects passes on what the core asks for.
-func (l *Lane) effects() {
-	e := l.core.Take()
-	l.journal(e)
-	for _, j := range e.Jumps {
-		l.reading.Jump(j)
-	}
-	for _, h := range e.Halts {
-		line := []any{"topic", h.Topic, "partition", h.Partition, "offset", h.Offset, "err", cmp.Or(h.Code, h.Reason)}
-		command := fmt.Sprintf("layover skip %s/%d@%d", h.Topic, h.Partition, h.Offset)
-		switch {
-		case h.Truncated:
-			l.cfg.Log.Error("partition stops reading", line...)
-		case h.Unreadable:
-			l.cfg.Log.Error("partition stops reading; with all instances stopped this command leaves out what stands there", append(line, "command", command)...)
-		default:
-			l.cfg.Log.Error("partition stops reading; /status has the reason, and a restart with another LAYOVER_ON_INVALID goes on, "+
-				"or with all instances stopped this command, which leaves out what stands there", append(line, "command", command)...)
-		}
-		l.reading.Halt(h)
-	}
-	for i := range e.Holds {
-		l.cfg.Holding.note(&e.Holds[i])
-	}
-	l.changed = l.changed || len(e.Jumps)+len(e.Halts)+len(e.Holds) > 0
-}
-
-// sleep waits for mail, the next deadline or the next commit, a second at most:
-// after every wake the wall clock is read again.
+// sleep waits for mail or the alarm.
 func (l *Lane) sleep(timer *time.Timer) {
-	now := time.Now()
-	d := maxSleep
-	if ms, ok := l.core.NextDeadline(); ok {
-		d = min(d, time.UnixMilli(ms).Sub(now.Round(0)))
-	}
-	if l.core.Unsettled() || len(l.revoking) > 0 || l.stopping {
-		d = min(d, soon)
-	}
-	if l.stopping {
-		d = min(d, l.stopBy.Sub(now))
-	}
-	switch {
-	case !l.settleBy.IsZero():
-		d = min(d, l.settleBy.Sub(now))
-	case l.core.Dirty() && !l.draining(now):
-		d = min(d, l.nextCommit.Sub(now))
-	}
-	if l.changed {
-		d = min(d, l.nextPublish.Sub(now))
-	}
-	if l.outdated {
-		d = min(d, l.nextOutlook.Sub(now))
-	}
-	if l.paced {
-		d = min(d, l.nextOffer.Sub(now))
-	}
+	d := time.Until(l.wake.at)
 	if d <= 0 {
 		return
 	}
-	if d == maxSleep {
+	if l.wake.idle {
 		l.core.Trim()
 	}
 	timer.Reset(d)
 	select {
 	case <-l.box.wake:
 	case <-timer.C:
-		l.changed = l.changed || d == maxSleep
+		l.seen.note(l.wake.idle)
 	}
 }
-
-// report makes the loop's bytes and pauses known where reading is governed.
-func (l *Lane) report() {
-	l.bytes.Store(l.core.Bytes() + int64(cap(l.slots))*slotSize)
-	pauses := l.core.Pauses()
-	l.paused.Store(&pauses)
-	l.cfg.Changed()
-}
-
-// publish makes the state visible to probes, metrics and status.
-func (l *Lane) publish(now time.Time) {
-	s := l.core.Snapshot()
-	l.changed, l.nextPublish = false, now.Add(publishEvery)
-	if l.outdated = now.Before(l.nextOutlook); !l.outdated {
-		l.outlook, l.nextOutlook = l.core.Outlook(), now.Add(outlookEvery)
-	}
-	s.Outlook = l.outlook
-	l.snapshot.Store(&s)
-}
-
-// Snapshot returns the last published state, which is not to be changed.
-func (l *Lane) Snapshot() *purgatory.Snapshot { return l.snapshot.Load() }
-
-// Bytes returns the memory that the lane's records take.
-func (l *Lane) Bytes() int64 { return l.bytes.Load() }
-
-// Pauses returns why this lane wants reading to pause.
-func (l *Lane) Pauses() []purgatory.Pause {
-	if p := l.paused.Load(); p != nil {
-		return *p
-	}
-	return nil
-}
-
-// Beat returns when the loop last turned; an idle one turns once a second.
-func (l *Lane) Beat() time.Time { return *l.beat.Load() }
 
 // Done is closed when the loop has ended.
 func (l *Lane) Done() <-chan struct{} { return l.done }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"layover/facts"
 	"layover/purgatory"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -125,7 +126,7 @@ func TestPatienceIsUsedUpByTimeInWhichBrokersAnswerAlone(t *testing.T) {
 			edit := func(c *Config) {
 				start := time.Now()
 				c.Core.DeadLetterTopic = "graves"
-				c.PatienceClock = func() time.Duration { return test.clock(time.Since(start)) }
+				c.Answered = func() time.Duration { return test.clock(time.Since(start)) }
 			}
 			inBubble(t, edit, func(r *rig) {
 				r.kafka.set(func(k *kafka) { k.fails = "ready" })
@@ -376,7 +377,7 @@ func TestALongReplayDelaysNobody(t *testing.T) {
 
 func TestAJumpIsPassedOn(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
-		a := purgatory.Assignment{TopicPartition: tenure(0, 1).TopicPartition, Epoch: 1, Window: windowFinished(0, 10, 500)}
+		a := facts.Assigned{Assignment: tenure(0, 1), Window: windowFinished(0, 10, 500)}
 		r.Assign(a)
 		r.fetched(tenure(0, 1), r.record(9, 0), r.record(10, 0))
 		time.Sleep(time.Second)

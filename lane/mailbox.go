@@ -3,18 +3,16 @@ package lane
 import (
 	"sync"
 
+	"layover/offsets"
 	"layover/purgatory"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Tenure names a partition in one assignment.
-type Tenure = purgatory.Tenure
-
-// fetched is what one poll returned for one partition, where its log begins now, or a
-// batch that is not read.
+// fetched is the records of one poll for one partition, or its log's new start, or a batch
+// that is not read.
 type fetched struct {
-	tenure   Tenure
+	tenure   offsets.Assignment
 	records  []*kgo.Record
 	bytes    int64 // as the reading budget counts it
 	logStart int64 // 0: nothing is known
@@ -28,10 +26,10 @@ type ended struct {
 }
 
 // mail is everything that other goroutines have for the loop. Of one partition,
-// orders come in the order of its life; what was fetched for a tenure that an
-// order has ended is recognised by its epoch.
+// orders come in the order of its life; records fetched for a tenure that an order has
+// ended are recognised by its epoch.
 type mail struct {
-	orders    []func() // run by the loop: assign, revoke, lost, stop
+	orders    []order
 	fetched   []fetched
 	ended     []ended
 	committed []purgatory.CommitResult
@@ -70,6 +68,11 @@ func (b *mailbox) put(f func(*mail)) bool {
 	return true
 }
 
+// order puts an order into the mail; false when the lane has ended.
+func (b *mailbox) order(o order) bool {
+	return b.put(func(m *mail) { m.orders = append(m.orders, o) })
+}
+
 // poke wakes the loop.
 func (b *mailbox) poke() {
 	select {
@@ -87,7 +90,7 @@ func (b *mailbox) take(empty mail) mail {
 	return m
 }
 
-// close refuses further mail and returns what is left of it.
+// close refuses further mail and returns the rest.
 func (b *mailbox) close() mail {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,61 +11,96 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// slotSize is what a slot is accounted with, in bytes: a kgo.Record, its closure and
+// slotSize is the accounted size of a slot, in bytes: a kgo.Record, its closure and
 // a handful of headers.
 const slotSize = 512
 
-// slot is what one delivery in flight needs, used again with its id: the record,
+// slot belongs to one delivery in flight, and is used again with its id: the record,
 // room for its headers and their text, and the one closure that its promise is.
 type slot struct {
 	record  *kgo.Record
 	headers []kgo.RecordHeader
-	text    []byte // of the headers that are added
+	added   []byte // of the headers that are added
 	promise func(*kgo.Record, error)
 }
 
-// offer produces what the core has ready.
-func (l *Lane) offer(now time.Time) {
-	l.deliveries = l.deliveries[:0]
-	if l.paced = l.core.Occupying() > 0 && now.Before(l.nextOffer); l.paced {
+// outbound gives offered records to the producer, and takes its answers.
+type outbound struct {
+	core    *purgatory.Core
+	deliver Deliverer
+	box     *mailbox
+	cfg     *Config
+
+	next       time.Time // when to offer while answers are owed
+	slots      []slot    // of deliveries in flight, by id
+	deliveries []purgatory.Delivery
+	results    []purgatory.Result
+	wanted     []purgatory.TargetName  // scratch of tell
+	told       []purgatory.TargetState // the same
+	scratch    []kgo.RecordHeader      // of decode
+	stamped    []kgo.RecordHeader      // of fill
+}
+
+// bytes is the memory of the slots.
+func (o *outbound) bytes() int64 { return int64(cap(o.slots)) * slotSize }
+
+// offer produces the records that the core offers, and returns how many they are.
+func (o *outbound) offer(now time.Time, suspended bool, wake *alarm) int {
+	if o.core.Occupying() > 0 && now.Before(o.next) {
+		wake.by(o.next)
+		return 0
+	}
+	o.deliveries = o.deliveries[:0]
+	if !suspended {
+		o.tell()
+		o.deliveries = o.core.Offer(o.deliveries, offerBudget)
+	}
+	for i := range o.deliveries {
+		d := &o.deliveries[i]
+		s := o.slot(d.ID)
+		o.fill(s, d, now)
+		o.deliver.Deliver(s.record, d.Alone, s.promise)
+	}
+	if len(o.deliveries) > 0 {
+		o.next = now.Add(offerEvery)
+	}
+	return len(o.deliveries)
+}
+
+// tell tells the core the states of the targets that it would offer records for, once a
+// turn and not for each record.
+func (o *outbound) tell() {
+	o.wanted, o.told = o.core.Wanted(o.wanted[:0]), o.told[:0]
+	if len(o.wanted) == 0 {
 		return
 	}
-	if !l.suspended {
-		l.deliveries = l.core.Offer(l.deliveries, offerBudget)
+	for _, name := range o.wanted {
+		o.told = append(o.told, o.deliver.Lookup(name))
 	}
-	for i := range l.deliveries {
-		d := &l.deliveries[i]
-		s := l.slot(d.ID)
-		l.fill(s, d, now)
-		l.deliver.Deliver(s.record, d.Alone, s.promise)
-	}
-	if len(l.deliveries) > 0 {
-		l.changed = true
-		l.nextOffer = now.Add(offerEvery)
-	}
+	o.core.Targets(o.told)
 }
 
 // slot returns the slot of an id. Its promise only appends to the mailbox: kgo
 // runs all promises of a client on one goroutine.
-func (l *Lane) slot(id int32) *slot {
-	for int(id) >= len(l.slots) {
-		n := int32(len(l.slots))
-		l.slots = append(l.slots, slot{record: new(kgo.Record), promise: func(_ *kgo.Record, err error) {
-			l.box.put(func(m *mail) { m.ended = append(m.ended, ended{n, err}) })
+func (o *outbound) slot(id int32) *slot {
+	for int(id) >= len(o.slots) {
+		n := int32(len(o.slots))
+		o.slots = append(o.slots, slot{record: new(kgo.Record), promise: func(_ *kgo.Record, err error) {
+			o.box.put(func(m *mail) { m.ended = append(m.ended, ended{n, err}) })
 		}})
 	}
-	return &l.slots[id]
+	return &o.slots[id]
 }
 
 // fill builds the record that goes out. Key, value and passed headers alias the
 // store, whose bytes stay until the outcome is in.
-func (l *Lane) fill(s *slot, d *purgatory.Delivery, now time.Time) {
-	key, value, headers := l.decode(d.Body)
+func (o *outbound) fill(s *slot, d *purgatory.Delivery, now time.Time) {
+	key, value, headers := o.decode(d.Body)
 	origin := delay.Origin{Topic: d.Topic, Partition: d.Partition, Offset: d.Offset, TimestampMs: d.TimestampMs}
 	why := delay.Invalid{Reason: delay.Reason(d.Reason), Message: d.Message}
 	switch {
 	case d.DeadLettered: // with its control headers, so that it can be sent again
-		s.headers = delay.AppendErrors(s.headers[:0], headers, origin, l.cfg.Group, why, now.UnixMilli())
+		s.headers = delay.AppendErrors(s.headers[:0], headers, origin, o.cfg.Group, why, now.UnixMilli())
 		if d.Bare {
 			value = nil
 		}
@@ -73,39 +108,39 @@ func (l *Lane) fill(s *slot, d *purgatory.Delivery, now time.Time) {
 			s.headers = delay.AppendBatch(s.headers, d.Last, d.Records)
 		}
 	case d.Reason != "" && !d.Bare: // delivered all the same, as the policy for invalid records says
-		l.stamped = delay.AppendDelivered(l.stamped[:0], headers, origin, d.DeadlineMs, false, &s.text)
-		s.headers = delay.AppendErrors(s.headers[:0], l.stamped, origin, l.cfg.Group, why, now.UnixMilli())
+		o.stamped = delay.AppendDelivered(o.stamped[:0], headers, origin, d.DeadlineMs, false, &s.added)
+		s.headers = delay.AppendErrors(s.headers[:0], o.stamped, origin, o.cfg.Group, why, now.UnixMilli())
 	default:
-		s.headers = delay.AppendDelivered(s.headers[:0], headers, origin, d.DeadlineMs, d.Bare, &s.text)
+		s.headers = delay.AppendDelivered(s.headers[:0], headers, origin, d.DeadlineMs, d.Bare, &s.added)
 	}
 	*s.record = kgo.Record{
 		Topic: d.Target, Partition: d.TargetPartition, Key: key, Value: value,
 		Headers: s.headers, Timestamp: now,
 	}
-	if l.cfg.OriginalTime && !d.DeadLettered && d.TimestampMs > 0 {
+	if o.cfg.OriginalTime && !d.DeadLettered && d.TimestampMs > 0 {
 		s.record.Timestamp = time.UnixMilli(d.TimestampMs)
 	}
 }
 
 // decode reads a body back. The headers are good until the next call.
-func (l *Lane) decode(b []byte) (key, value []byte, headers []kgo.RecordHeader) {
+func (o *outbound) decode(b []byte) (key, value []byte, headers []kgo.RecordHeader) {
 	key, b = field(b)
 	value, b = field(b)
 	count, n := binary.Uvarint(b)
 	b = b[n:]
-	l.scratch = l.scratch[:0]
+	o.scratch = o.scratch[:0]
 	for range count {
 		size, n := binary.Uvarint(b)
 		name := b[n : n+int(size)]
 		var h kgo.RecordHeader
 		h.Key = unsafe.String(unsafe.SliceData(name), len(name))
 		h.Value, b = field(b[n+int(size):])
-		l.scratch = append(l.scratch, h)
+		o.scratch = append(o.scratch, h)
 	}
-	return key, value, l.scratch
+	return key, value, o.scratch
 }
 
-// field reads one nullable byte string and returns what follows it.
+// field reads one nullable byte string and returns the bytes behind it.
 func field(b []byte) (value, rest []byte) {
 	size, n := binary.Uvarint(b)
 	if size == 0 {
@@ -115,29 +150,29 @@ func field(b []byte) (value, rest []byte) {
 	return b[n:end:end], b[end:]
 }
 
-// Key returns the record key within the body that a Router is given.
+// Key returns the record key within the body that purgatory.Config.Place is given.
 func Key(b []byte) []byte {
 	key, _ := field(b)
 	return key
 }
 
-// land takes the outcomes of deliveries. Slots let go of the store's bytes.
-func (l *Lane) land(now time.Time, done []ended) {
+// land takes the answers of deliveries. Slots let go of the store's bytes.
+func (o *outbound) land(now purgatory.Clock, done []ended) {
 	if len(done) == 0 {
 		return
 	}
-	l.results = l.results[:0]
+	o.results = o.results[:0]
 	for _, e := range done {
-		s := &l.slots[e.id]
+		s := &o.slots[e.id]
 		r := purgatory.Result{ID: e.id}
 		if e.err != nil {
-			r = l.deliver.Classify(e.err)
+			r = o.deliver.Classify(e.err)
 			r.ID = e.id
-			l.cfg.Log.Debug("produce failed", "err", e.err)
+			o.cfg.Log.Debug("produce failed", "err", e.err)
 		}
 		clear(s.headers)
 		*s.record = kgo.Record{}
-		l.results = append(l.results, r)
+		o.results = append(o.results, r)
 	}
-	l.core.Outcomes(l.clock(now), l.results)
+	o.core.Outcomes(now, o.results)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"layover/delay"
+	"layover/facts"
 	"layover/offsets"
 	"layover/purgatory"
 	"layover/wheel"
@@ -54,8 +55,8 @@ type kafka struct {
 // always returns the same rules for every ingress topic.
 func always(r *delay.Rules) func(string) *delay.Rules { return func(string) *delay.Rules { return r } }
 
-func (k *kafka) Route(string, offsets.TopicPartition, []byte) purgatory.Route {
-	return purgatory.Route{}
+func (k *kafka) Lookup(name purgatory.TargetName) purgatory.TargetState {
+	return purgatory.TargetState{TargetName: name}
 }
 
 func (k *kafka) Deliver(r *kgo.Record, _ bool, done func(*kgo.Record, error)) {
@@ -149,9 +150,9 @@ func inBubble(t *testing.T, edit func(*Config), f func(*rig)) {
 				MaxInFlightBytes: 1 << 30, JumpOver: 100, Geometry: wheel.Geometry{TickMs: 1, Slots: 64, Factor: 32, Levels: 5},
 			},
 			Rules: always(&delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}), Group: "g", CommitInterval: time.Second,
-			PatienceClock: func() time.Duration { return time.Since(r.start) },
-			Changed:       func() { r.kafka.set(func(k *kafka) { k.turns = append(k.turns, time.Now()) }) },
-			Log:           slog.New(slog.NewTextHandler(io.Discard, nil)),
+			Answered: func() time.Duration { return time.Since(r.start) },
+			Changed:  func() { r.kafka.set(func(k *kafka) { k.turns = append(k.turns, time.Now()) }) },
+			Log:      slog.New(slog.NewTextHandler(io.Discard, nil)),
 		}
 		if edit != nil {
 			edit(&cfg)
@@ -177,12 +178,12 @@ func inBubble(t *testing.T, edit func(*Config), f func(*rig)) {
 	})
 }
 
-func tenure(partition int32, epoch uint64) Tenure {
-	return Tenure{TopicPartition: offsets.TopicPartition{Topic: "delayed", Partition: partition}, Epoch: epoch}
+func tenure(partition int32, epoch uint64) offsets.Assignment {
+	return offsets.Assignment{TopicPartition: offsets.TopicPartition{Topic: "delayed", Partition: partition}, Epoch: epoch}
 }
 
 func (r *rig) assign(partition int32, epoch uint64) {
-	r.Assign(purgatory.Assignment{TopicPartition: tenure(partition, epoch).TopicPartition, Epoch: epoch, Window: offsets.NewWindow(0)})
+	r.Assign(facts.Assigned{Assignment: tenure(partition, epoch), Window: offsets.NewWindow(0)})
 }
 
 // record makes a record of partition 0 that waits from now on.
@@ -194,7 +195,7 @@ func (r *rig) record(offset int64, wait time.Duration) *kgo.Record {
 }
 
 // fetched hands records in, and keeps the account of the reading budget.
-func (r *rig) fetched(t Tenure, records ...*kgo.Record) bool {
+func (r *rig) fetched(t offsets.Assignment, records ...*kgo.Record) bool {
 	bytes := int64(1000 + len(records))
 	ok := r.Fetched(t, records, bytes)
 	if ok {

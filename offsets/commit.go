@@ -6,6 +6,13 @@ type TopicPartition struct {
 	Partition int32
 }
 
+// Assignment names one assignment of a partition to this process: what is about an
+// earlier one has another Epoch. It is comparable and serves as a map key.
+type Assignment struct {
+	TopicPartition
+	Epoch uint64 // Layover's own count of assignments, never used twice
+}
+
 // Unstarted is the metadata of a commit at offset 0 for a partition that could not be
 // asked where it begins when its group started. It has no offset yet: it begins at its log
 // start, also where the group's start is the latest offset, as records may have come since.

@@ -12,7 +12,7 @@ type Batch struct {
 	Message     string // for people; nothing of a record is in it, as status shows it to everybody
 }
 
-// span is what a letter by reference stands for.
+// span is the batch that a letter stands for.
 type span struct {
 	from, to int64 // offsets that it finishes, to not included; all below from were finished before
 	last     int64 // offset of the batch
@@ -30,10 +30,9 @@ func (e *entry) records() int64 {
 // Unread takes a batch in place of its records. It returns false when the partition
 // stops reading here: the batch and all after it stay unread.
 //
-// Of a batch that is finished in part, after a run with a larger limit or as the log
-// was compacted, the letter stands for the rest. How many records that is nobody can
-// tell: it is counted as the offsets that are not finished, and never as more than the
-// batch has records.
+// A batch may be finished in part, after a run with a larger limit or in a compacted log.
+// Its letter then stands for the rest. Their number is not known: unfinished offsets are
+// counted, and never more than the batch has records.
 func (r Reader) Unread(b *Batch) bool {
 	c, p := r.core, r.part
 	if p.halted != nil {
@@ -42,7 +41,7 @@ func (r Reader) Unread(b *Batch) bool {
 	if b.Broken {
 		return r.broken(b)
 	}
-	if from := max(b.First, p.logStart); b.LeaderEpoch > p.readEpoch && !c.newLeader(p, from, b.LeaderEpoch) {
+	if from := max(b.First, p.logStart); b.LeaderEpoch > p.readEpoch && !r.newLeader(from, b.LeaderEpoch) {
 		return false
 	}
 	from := max(b.First, p.next)
@@ -59,8 +58,8 @@ func (r Reader) Unread(b *Batch) bool {
 		p.jumpBeyond(c, b)
 		return true
 	}
-	if c.cfg.OnInvalid == Halt || c.cfg.OnInvalid == Deliver || c.dead == nil && c.cfg.OnInvalid == DeadLetter {
-		c.halt(p, HaltNotice{Offset: from, Code: reasonTooLargeToRead, Reason: reasonTooLargeToRead + ": " + b.Message})
+	if c.cfg.OnInvalid == Halt || c.cfg.OnInvalid == Deliver || c.out.dir.dead == nil && c.cfg.OnInvalid == DeadLetter {
+		p.halt(&c.effects, HaltNotice{Offset: from, Code: reasonTooLargeToRead, Reason: reasonTooLargeToRead + ": " + b.Message})
 		return false
 	}
 	c.stats.Consumed[TopicOutcome{p.Topic, Invalid}] += s.records
@@ -72,7 +71,7 @@ func (r Reader) Unread(b *Batch) bool {
 		c.stats.Dropped[p.Topic] += s.records
 		p.finished += p.finishRange(from, s.to)
 	} else {
-		c.refer(p, b, s)
+		r.refer(b, s)
 	}
 	p.jumpBeyond(c, b)
 	return true
@@ -84,7 +83,7 @@ func (r Reader) broken(b *Batch) bool {
 	c, p := r.core, r.part
 	at := max(b.First, p.next)
 	if !p.Window.Finished(at) {
-		c.halt(p, HaltNotice{Offset: at, Reason: b.Message, Unreadable: true})
+		p.halt(&c.effects, HaltNotice{Offset: at, Reason: b.Message, Unreadable: true})
 		return false
 	}
 	c.effects.Jumps = append(c.effects.Jumps, Jump{p.TopicPartition, p.Epoch, p.Window.NextUnfinished(at), p.factsEpoch(), true})
@@ -92,11 +91,12 @@ func (r Reader) broken(b *Batch) bool {
 }
 
 // refer queues the letter that stands for a batch.
-func (c *Core) refer(p *partition, b *Batch, s span) {
-	loc := c.park(p, c.dead, &Arrival{Offset: b.First, Body: b.Body, Outcome: Immediate}, 0)
+func (r Reader) refer(b *Batch, s span) {
+	c, dead := r.core, r.core.out.dir.dead
+	loc := r.park(dead, &Arrival{Offset: b.First, Body: b.Body, Outcome: Immediate}, 0)
 	h := readHeader(c.store.at(loc))
 	c.stats.Referred += s.records - 1
-	c.enqueue(entry{loc: loc, part: p, target: c.dead, size: h.total(), failure: &failure{reasonTooLargeToRead, b.Message, s}})
+	c.out.enqueue(entry{loc: loc, from: r.part.src, target: dead, size: h.total(), failure: &failure{reasonTooLargeToRead, b.Message, s}})
 }
 
 // jumpBeyond lets reading go on behind a batch: the reader stands before it, and does

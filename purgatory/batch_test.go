@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"layover/facts"
 	"layover/offsets"
 )
 
@@ -91,7 +92,7 @@ func TestALetterStandsForWhatHasNoOutcome(t *testing.T) {
 			for _, o := range test.finished {
 				set.Finish(o)
 			}
-			r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 1, Window: set, Next: test.low, Committed: true})
+			r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: set, Next: test.low, Committed: true})
 			r.Take()
 			b := test.batch
 			b.Body = text(letterBody)
@@ -182,7 +183,7 @@ func TestALetterThatIsNotWrittenFinishesNothing(t *testing.T) {
 	if low := r.byTopic[partitionOf(0)].Window.Low(); low != 0 {
 		t.Errorf("finished up to %d", low)
 	}
-	r.Sweep(Tenure{partitionOf(0), 1})
+	r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
 	r.audit()
 	r.end(Unavailable, flying...)
 	r.audit()
@@ -191,7 +192,7 @@ func TestALetterThatIsNotWrittenFinishesNothing(t *testing.T) {
 	}
 	r.assign(0, 1, 0) // whoever reads it next
 	r.unread(r.batch(0, 4))
-	r.Sweep(Tenure{partitionOf(0), 1}) // while it is due
+	r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}) // while it is due
 	r.audit()
 	if s := r.Snapshot(); s.HandedOver != 10 || s.Referred != 0 {
 		t.Errorf("%d handed over, %d referred to", s.HandedOver, s.Referred)
@@ -203,7 +204,7 @@ func TestABatchOfALaterLeaderEpochEndsWhatWasKnown(t *testing.T) {
 	r := newRig(t, nil)
 	set := offsets.NewWindow(3)
 	set.FinishRange(5, 9)
-	r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 1, Window: set, Next: 3, LeaderEpoch: 1, Committed: true})
+	r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: set, Next: 3, LeaderEpoch: 1, Committed: true})
 	b := r.batch(3, 8)
 	b.LeaderEpoch = 2
 	r.unread(b)

@@ -3,6 +3,8 @@ package purgatory
 import (
 	"fmt"
 	"testing"
+
+	"layover/offsets"
 )
 
 // BenchmarkPassThrough asks what the core costs a record from its reading to its
@@ -57,7 +59,7 @@ func BenchmarkIdleTurn(b *testing.B) {
 				out := r.Offer(nil, 1000)
 				for b.Loop() {
 					r.at.WallMs++
-					r.at.PatienceMs++
+					r.at.AnsweredMs++
 					r.Tick(r.at, 1000)
 					out = r.Offer(out[:0], 1000)
 					r.Bytes()
@@ -79,7 +81,7 @@ func BenchmarkRevoke(b *testing.B) {
 	}
 	for epoch := uint64(2); b.Loop(); epoch++ {
 		r.assign(1, epoch, 0)
-		r.Sweep(Tenure{partitionOf(1), epoch})
+		r.Sweep(offsets.Assignment{TopicPartition: partitionOf(1), Epoch: epoch})
 	}
 }
 

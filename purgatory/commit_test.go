@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"layover/facts"
 	"layover/offsets"
 )
 
@@ -79,7 +80,7 @@ func TestARefusedCommitIsBuiltAgain(t *testing.T) {
 func TestMetadataCarriesTheLongestPrefixAndLearnsTheBrokersLimit(t *testing.T) {
 	r := newRig(t, nil)
 	id := offsets.Identity{ClusterID: "c", TopicID: offsets.TopicID{9}}
-	r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 1, TopicID: id.TopicID, ClusterID: id.ClusterID, Window: offsets.NewWindow(0), Committed: true})
+	r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, TopicID: id.TopicID, ClusterID: id.ClusterID, Window: offsets.NewWindow(0), Committed: true})
 	reader, _ := r.Reader(partitionOf(0), 1)
 	for o := range int64(20_000) {
 		a := r.arrival(o, 3_600_000, "0")
@@ -121,7 +122,7 @@ func TestTwoRefusalsOfOneSizeHalveTheLimitOnce(t *testing.T) {
 	for o := int64(1); o < 20_000; o += 2 {
 		w.Finish(o)
 	}
-	r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 1, Window: w, LeaderEpoch: -1, Committed: true})
+	r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: w, LeaderEpoch: -1, Committed: true})
 	first := r.Commits(nil, true)[0]
 	last, _ := r.Final(partitionOf(0), 1)
 	for _, c := range []offsets.Commit{first, last} {

@@ -26,13 +26,13 @@ func (w *world) check() {
 			}
 		}
 	}
-	if w.flightBytes > w.cfg.MaxInFlightBytes && w.inFlight > 1 {
+	if w.out.flights.bytes > w.cfg.MaxInFlightBytes && w.out.flights.count > 1 {
 		largest := int64(0)
 		for _, f := range w.flying {
 			largest = max(largest, int64(maxHeader+len(f.d.Body)))
 		}
-		if w.flightBytes >= w.cfg.MaxInFlightBytes+largest {
-			w.Fatalf("%d bytes in flight, want less than %d and one record", w.flightBytes, w.cfg.MaxInFlightBytes)
+		if w.out.flights.bytes >= w.cfg.MaxInFlightBytes+largest {
+			w.Fatalf("%d bytes in flight, want less than %d and one record", w.out.flights.bytes, w.cfg.MaxInFlightBytes)
 		}
 	}
 	if w.Failed() {
@@ -60,7 +60,7 @@ func (w *world) heal() {
 			w.read(no, logLength)
 			q := w.byTopic[partitionOf(int32(no))]
 			halted[no] = q.halted != nil
-			quiet := q.parked+q.due+q.inFlight == 0
+			quiet := q.parked+q.src.due+q.src.inFlight == 0
 			done = done && quiet && (halted[no] || q.Window.NextUnfinished(0) >= p.end())
 		}
 		if done {
@@ -94,10 +94,10 @@ func (w *world) heal() {
 	if w.store.live != 0 || w.store.bytes != 0 {
 		w.Fatalf("%d records, %d bytes left in the store", w.store.live, w.store.bytes)
 	}
-	if most := int64(2 * (targetSize + 200 + 3*(destSize+keptEntries*entrySize))); w.overhead > most {
-		w.Fatalf("%d bytes of queues and targets left, want at most %d", w.overhead, most)
+	if most := int64(2 * (targetSize + 200 + 3*(destSize+keptEntries*entrySize))); w.out.dir.overhead > most {
+		w.Fatalf("%d bytes of queues and targets left, want at most %d", w.out.dir.overhead, most)
 	}
-	if w.Unsettled() && w.dead == nil || w.Dirty() || w.Committing() || len(w.Pauses()) > 0 {
+	if w.Unsettled() && w.out.dir.dead == nil || w.Dirty() || w.Committing() || len(w.Pauses()) > 0 {
 		w.Fatalf("an empty core waits for something: pauses %v", w.Pauses())
 	}
 }

@@ -10,8 +10,13 @@
 //	    Commits ◄─ finished (window) ◄───── Outcome ◄──────── in flight
 //
 // A record is parked until its deadline, then due, in flight, and finished:
-// delivered, dead-lettered, or dropped by an explicit policy. What is finished
-// is remembered per partition in an offsets.Window, from which commits are made.
+// delivered, dead-lettered, or dropped by an explicit policy. Finished offsets are kept
+// for each partition in an offsets.Window, from which commits are made.
+//
+// Two machines stand beside each other. Parking has the records that wait for a deadline.
+// The outbox has those that are due: it knows targets, and no offset or commit. The core
+// gives it due records and settles their endings. The state of targets comes in as an
+// event, for names that the core asks about: nothing is called from inside.
 //
 // A Core has one owner and is not safe for concurrent use. It is not a queue for
 // several readers, does not know Kafka's client, and never looks at the wall

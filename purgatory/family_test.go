@@ -56,13 +56,13 @@ func TestCoresComeDownToTheirPartOfAFamilysShare(t *testing.T) {
 	const share = 256 << 10
 	r := newRig(t, func(c *Config) {
 		c.Patience, c.HeldShare, c.MaxInFlight = time.Hour, share, 1<<20
-		c.HeldElsewhere = func(target, _ string, own int64) int64 {
-			if target == "jobs.*" {
-				return own // another core holds as much
-			}
-			return 0
-		}
 	})
+	r.elsewhere = func(name TargetName, own int64) int64 {
+		if name.Name == "jobs.*" {
+			return own // another core holds as much
+		}
+		return 0
+	}
 	r.assign(0, 1, 0)
 	r.invent(0, 1000)
 	for range 5 {

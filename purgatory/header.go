@@ -2,7 +2,7 @@ package purgatory
 
 import "encoding/binary"
 
-// header is what stands in front of a parked record's body. Its fields are varints:
+// header stands in front of a parked record's body. Its fields are varints:
 // with fixed widths it took twice as much, 36 bytes, and ten million records are
 // parked more often than a header is read.
 type header struct {
@@ -21,7 +21,7 @@ type header struct {
 // maxHeader bounds the encoded size of a header in bytes.
 const maxHeader = 3*binary.MaxVarintLen32 + 3*binary.MaxVarintLen64
 
-// encode writes the header to b. What comes first is what sweeping looks at.
+// encode writes the header to b. Sweeping looks at the first field alone.
 func (h *header) encode(b *[maxHeader]byte) []byte {
 	target := h.target << 1
 	if h.atOnce {
@@ -37,7 +37,7 @@ func (h *header) encode(b *[maxHeader]byte) []byte {
 	return out
 }
 
-// readHeader reads what encode wrote.
+// readHeader reads a header that encode wrote.
 func readHeader(b []byte) (h header) {
 	next := func() uint64 {
 		if v := b[h.length]; v < 0x80 {

@@ -3,7 +3,7 @@ package purgatory
 // Bounds are the upper bounds of a histogram's buckets, in milliseconds, inclusive.
 type Bounds [15]int64
 
-// The bounds of all histograms: of what should be short, and of delays.
+// The bounds of all histograms: of durations that should be short, and of delays.
 var (
 	LatenessBounds = Bounds{1, 2, 5, 10, 20, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000}
 	DelayBounds    = Bounds{1000, 5000, 10_000, 30_000, 60_000, 300_000, 900_000, 1_800_000,
@@ -27,7 +27,7 @@ func (h *Histogram) observe(bounds *Bounds, ms int64) {
 	h.SumMs += ms
 }
 
-// Add adds what another one counted, by the same bounds.
+// Add adds the counts of another one, of the same bounds.
 func (h *Histogram) Add(other *Histogram) {
 	for i, n := range other.Buckets {
 		h.Buckets[i] += n

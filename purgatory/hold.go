@@ -19,7 +19,7 @@ type hold struct {
 	verdict Verdict
 	detail  string
 	// known: metadata gave the verdict, not an answer to a record. So metadata can
-	// take it back; what an answer said only another answer can.
+	// take it back. A verdict of an answer only another answer takes back.
 	known     bool
 	retryAtMs int64 // wall clock of the next try
 	backoffMs int64
@@ -30,62 +30,68 @@ type hold struct {
 	exhausted bool
 }
 
-// rehome copies a held record into its target's own class of chunks, so that what
-// one target holds pins no chunk of anybody else and is accounted exactly.
-func (c *Core) rehome(e *entry) {
+// rehome copies a held record into its target's own class of chunks. So one target's held
+// records pin no chunk of anybody else, and are accounted exactly.
+func (o *outbox) rehome(e *entry) {
 	if e.since == 0 {
-		e.since = max(c.now.PatienceMs, 1)
+		e.since = max(o.now.AnsweredMs, 1)
 	}
-	if e.rehomed || e.target == c.dead {
+	if e.rehomed || e.target == o.dir.dead {
 		return
 	}
-	old := c.store.at(e.loc)[:e.size]
-	loc, dst := c.store.alloc(heldClass+int(e.target.index), int(e.size))
+	old := o.store.at(e.loc)[:e.size]
+	loc, dst := o.store.alloc(heldClass+int(e.target.index), int(e.size))
 	copy(dst, old)
-	c.store.release(e.loc, int(e.size))
+	o.store.release(e.loc, int(e.size))
 	e.loc, e.rehomed = loc, true
 }
 
 // holdTarget stops giving a target records until a later try. known: metadata says so.
-func (c *Core) holdTarget(t *target, v Verdict, detail string, known bool) {
+func (o *outbox) holdTarget(t *target, v Verdict, detail string, known bool) {
 	h := &t.hold
 	notice := HoldNotice{Target: t.name, Label: t.label, Held: true, Verdict: v, Detail: detail}
 	if h.held {
 		if notice.Changed = h.verdict != v; notice.Changed {
-			c.effects.Holds = append(c.effects.Holds, notice)
+			o.notices = append(o.notices, notice)
 		}
 		h.verdict, h.detail, h.known = v, detail, h.known && known
 		h.backoffMs = min(2*h.backoffMs, holdMaxMs)
-		h.retryAtMs = c.now.WallMs + h.backoffMs
+		h.retryAtMs = o.now.WallMs + h.backoffMs
 		return
 	}
-	*h = hold{held: true, verdict: v, detail: detail, known: known, backoffMs: holdFirstMs, retryAtMs: c.now.WallMs + holdFirstMs, sinceMs: c.now.WallMs}
+	*h = hold{held: true, verdict: v, detail: detail, known: known, backoffMs: holdFirstMs, retryAtMs: o.now.WallMs + holdFirstMs, sinceMs: o.now.WallMs}
 	for _, d := range t.dests { // one queue, so that there is one oldest record
 		for d.overflow.count > 0 { // in front: it was routed before what is in the queue
 			t.overflow--
 			t.queue.pushFront(d.overflow.popBack())
 		}
 	}
-	t.queue.each(func(e *entry) { c.rehome(e) })
-	c.effects.Holds = append(c.effects.Holds, notice)
+	t.queue.each(func(e *entry) { o.rehome(e) })
+	o.notices = append(o.notices, notice)
 }
 
 // releaseTarget ends a hold: the target took a record, or metadata has taken it back.
-func (c *Core) releaseTarget(t *target) {
+func (o *outbox) releaseTarget(t *target) {
 	t.hold = hold{}
 	t.queue.each(func(e *entry) { e.since = 0 })
-	c.effects.Holds = append(c.effects.Holds, HoldNotice{Target: t.name, Label: t.label})
+	o.notices = append(o.notices, HoldNotice{Target: t.name, Label: t.label})
 }
 
-// try looks whether a held target is back, when its back-off is over. Where metadata
+// backsOff says whether a held target is not to be tried now: one record is on its way, or
+// the back-off is not over.
+func (h *hold) backsOff(nowMs int64) bool {
+	return h.trial != nil || nowMs < h.retryAtMs && h.retryAtMs-nowMs <= holdMaxMs
+}
+
+// tryHeld looks whether a held target is back, when its back-off is over. Where metadata
 // was why, metadata tells. Otherwise one record is sent: the first from where the last
 // look ended whose partition has nothing in flight and has room.
-func (c *Core) try(t *target, out []Delivery, limit int) []Delivery {
+func (o *outbox) tryHeld(t *target, out []Delivery, limit int) []Delivery {
 	h := &t.hold
-	if h.trial != nil || c.now.WallMs < h.retryAtMs && h.retryAtMs-c.now.WallMs <= holdMaxMs {
+	if h.backsOff(o.now.WallMs) {
 		return out
 	}
-	if h.known && t != c.dead {
+	if h.known && t != o.dir.dead {
 		h.look = 0
 	}
 	for n := min(trialLook, t.queue.count); n > 0 && t.queue.count > 0; n-- {
@@ -93,36 +99,36 @@ func (c *Core) try(t *target, out []Delivery, limit int) []Delivery {
 			h.look = 0
 		}
 		e := t.queue.at(h.look)
-		if c.early(e) {
+		if e.isEarly(o.store, o.now.WallMs) {
 			if h.look == 0 {
-				c.parkAgain(t.queue.pop())
+				o.parkAgain(t.queue.pop())
 			} else {
 				h.look++ // its turn to leave comes when it is in front
 			}
 			continue
 		}
-		d, ok := c.route(t, *e)
+		d, ok := o.routed(t, *e)
 		if !ok {
 			return out
 		}
-		if h.known && t != c.dead { // for dead letters reading waits until one is written
-			c.releaseTarget(t)
-			return c.offerTarget(t, out, limit)
+		if h.known && t != o.dir.dead { // for dead letters reading waits until one is written
+			o.releaseTarget(t)
+			return o.offerTarget(t, out, limit)
 		}
-		if d.inFlight == 0 && c.room(d, e) {
+		if d.inFlight == 0 && o.flights.takes(d, e) {
 			h.trial = d
-			return append(out, c.start(t.queue.take(h.look), d, true))
+			return append(out, o.start(t.queue.take(h.look), d, true))
 		}
 		h.look++
 	}
-	h.retryAtMs = c.now.WallMs + holdFirstMs
+	h.retryAtMs = o.now.WallMs + holdFirstMs
 	return out
 }
 
-// tried takes back the record of a trial that failed, to those that have waited as long.
-func (c *Core) tried(e entry) {
+// trialFailed takes back the record of a trial that failed, to those that have waited as long.
+func (o *outbox) trialFailed(e entry) {
 	t := e.target
-	c.wait(e, true)
+	o.wait(e, true)
 	at := 0
 	for at+1 < t.queue.count && t.queue.at(at+1).since < e.since {
 		at++
@@ -130,54 +136,57 @@ func (c *Core) tried(e entry) {
 	t.queue.put(at)
 }
 
-// endurance dead-letters the oldest of what targets hold when patience or share of
-// memory is used up, and finds target partitions that have stopped answering.
+// tick looks at patience, shares, and the memory of dead letters.
+func (o *outbox) tick() {
+	o.checkPatience()
+	o.burdened()
+}
+
+// checkPatience dead-letters the oldest held records where patience or the share of memory
+// is used up, and finds target partitions that have stopped answering.
 //
 // Its cost grows with the targets that have something waiting, so it looks at them
 // ten times a second and not at every tick.
-func (c *Core) endurance() {
-	if since := c.now.WallMs - c.enduredMs; since >= 0 && since < endureEveryMs {
+func (o *outbox) checkPatience() {
+	if !o.shares.due(o.now.WallMs) {
 		return
 	}
-	c.enduredMs = c.now.WallMs
-	if c.inFlight > 0 {
-		for _, t := range c.targets {
+	o.shares.checkedMs = o.now.WallMs
+	if o.flights.count > 0 {
+		for _, t := range o.dir.list {
 			if t != nil && t.inFlight > 0 {
-				c.silence(t)
+				o.silence(t)
 			}
 		}
 	}
-	c.weighFamilies()
-	for _, t := range c.busy {
+	o.shares.families.addUp(o.busy, o.dir.dead)
+	o.shares.families.weigh(o.cfg.HeldShare)
+	for _, t := range o.busy {
 		t.hold.exhausted = false
-		c.share(t)
-		if t.overflow > 0 && t != c.dead {
+		if t.overflow > 0 && t != o.dir.dead {
 			for _, d := range t.dests {
 				if d.stalled {
-					c.endure(t, &d.overflow, Unreachable)
+					o.deadLetterOldest(t, &d.overflow, Unreachable)
 				}
 			}
 		}
-		if t.hold.held && t != c.dead {
-			c.endure(t, &t.queue, t.hold.verdict)
+		if t.hold.held && t != o.dir.dead {
+			o.deadLetterOldest(t, &t.queue, t.hold.verdict)
 		}
 	}
 }
 
-// endureEveryMs is how often patience and share are looked at, in milliseconds.
-const endureEveryMs = 100
-
-// endure applies share and patience to one queue of held records.
-func (c *Core) endure(t *target, q *queue, v Verdict) {
+// deadLetterOldest applies share and patience to one queue of held records.
+func (o *outbox) deadLetterOldest(t *target, q *queue, v Verdict) {
 	for q.count > 0 {
-		waited := c.now.PatienceMs - q.front().since
+		waited := o.now.AnsweredMs - q.front().since
 		_, held := t.held()
-		f := c.families[t.label]
-		full := held+t.elsewhere > c.cfg.HeldShare || f != nil && f.own > f.most
-		if !full && waited < c.cfg.Patience.Milliseconds() {
+		f := o.shares.families[t.label]
+		full := held+t.elsewhere > o.cfg.HeldShare || f != nil && f.own > f.limit
+		if !full && waited < o.cfg.Patience.Milliseconds() {
 			return
 		}
-		if c.dead == nil {
+		if o.dir.dead == nil {
 			t.hold.exhausted = true
 			return
 		}
@@ -190,28 +199,16 @@ func (c *Core) endure(t *target, q *queue, v Verdict) {
 		f.shed(int64(e.size), q.count)
 		why := fmt.Sprintf("target %s is %s, held for %d ms", t.name, v, max(waited, 0))
 		if full {
-			why = fmt.Sprintf("target %s is %s, and the records held for it, or for all targets that %s allows, fill their share of memory, %d bytes", t.name, v, t.label, c.cfg.HeldShare)
+			why = fmt.Sprintf("target %s is %s, and the records held for it, or for all targets that %s allows, fill their share of memory, %d bytes", t.name, v, t.label, o.cfg.HeldShare)
 		}
 		if t.hold.detail != "" && q == &t.queue {
 			why += ": " + t.hold.detail
 		}
-		c.deadLetter(e, reasonUnavailable, why)
+		o.deadLetter(e, reasonUnavailable, why)
 	}
 }
 
-// share tells other cores what is held for a target here, and hears what they hold.
-func (c *Core) share(t *target) {
-	_, own := t.held()
-	if t == c.dead {
-		own = t.waiting()
-	}
-	if c.cfg.HeldElsewhere != nil && (own > 0 || t.shared) {
-		t.shared = own > 0
-		t.elsewhere = c.cfg.HeldElsewhere(t.name, t.key.ingress, own)
-	}
-}
-
-// held returns what is held for the target: records, and the store bytes they take.
+// held returns the target's held records, and the store bytes they take.
 func (t *target) held() (records int, bytes int64) {
 	if t.hold.held {
 		records, bytes = t.queue.count, t.queue.bytes
@@ -228,7 +225,7 @@ func (t *target) held() (records int, bytes int64) {
 	return records, bytes
 }
 
-// waiting returns the store bytes of all that waits for the target, held or not.
+// waiting returns the store bytes of all records that wait for the target, held or not.
 func (t *target) waiting() int64 {
 	bytes := t.queue.bytes
 	if t.overflow > 0 {
@@ -241,14 +238,14 @@ func (t *target) waiting() int64 {
 
 // burdened notes whether dead letters take more than a target's share of memory.
 // Until half of it is free again reading pauses: their topic may be silent, which is
-// known only later, and they would take what is there for all.
-func (c *Core) burdened() {
-	if c.dead == nil {
+// known only later, and they would take the memory of all.
+func (o *outbox) burdened() {
+	if o.dir.dead == nil {
 		return
 	}
-	own, most := c.dead.waiting(), c.cfg.HeldShare
-	if c.overburdened {
-		most /= 2
+	own, limit := o.dir.dead.waiting(), o.cfg.HeldShare
+	if o.overburdened {
+		limit /= 2
 	}
-	c.overburdened = own > 0 && own+c.dead.elsewhere > most
+	o.overburdened = own > 0 && own+o.dir.dead.elsewhere > limit
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"layover/offsets"
 )
 
 // hold makes the egress topic held with n due records of partition 0, epoch 1.
@@ -205,7 +207,7 @@ func TestATargetThatIsHeldWithNothingLeftDoesNotPauseReading(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.DeadLetterTopic = ""; c.OnInvalid = Drop; c.HeldShare = 10 })
 	r.hold(3, Missing)
 	r.pass(100)
-	r.Sweep(Tenure{partitionOf(0), 1})
+	r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
 	r.offer()
 	if p := r.Pauses(); len(p) != 0 {
 		t.Errorf("pauses %v without a record that is held", p)
@@ -256,7 +258,7 @@ func TestReadingGoesOnWhenTheLastDeadLetterLeftWithItsPartition(t *testing.T) {
 				ds = r.offer()
 				r.want(ds, 0)
 			}
-			r.Sweep(Tenure{partitionOf(0), 1})
+			r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
 			r.end(Unavailable, ds...)
 			if p := r.Pauses(); len(p) != 0 { // nothing is left that would ever try the topic again
 				t.Errorf("pauses %v for ever", p)

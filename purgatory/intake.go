@@ -57,10 +57,10 @@ type Reader struct {
 }
 
 // Reader returns the intake of a tenure; ok is false when the partition has
-// moved on or has stopped reading, and what was fetched for it is to be dropped.
+// moved on or has stopped reading, and its fetched records are to be dropped.
 func (c *Core) Reader(tp offsets.TopicPartition, epoch uint64) (r Reader, ok bool) {
 	p := c.find(tp, epoch)
-	if p == nil || p.draining || p.halted != nil {
+	if p == nil || p.src.draining || p.halted != nil {
 		return Reader{}, false
 	}
 	return Reader{c, p}, true
@@ -80,22 +80,22 @@ func (r Reader) Wants(offset int64, leaderEpoch int32) bool {
 	p.jump(c)
 	if p.next == offset { // a stretch too short to jump over
 		p.next++
-		c.count(p, Skipped)
-		c.restored(p, offset)
+		r.count(Skipped)
+		r.restored(offset)
 	}
 	return false
 }
 
-// reach moves the read position up to what was written from one offset to another, last
-// included, in one leader epoch. It returns false when that was read before, or jumped
-// over, or its partition has stopped reading.
+// reach moves the read position up to the records of one leader epoch from an offset to
+// the last. It returns false when they were read before, or jumped over, or their
+// partition has stopped reading.
 func (r Reader) reach(offset, last int64, leaderEpoch int32) bool {
-	c, p := r.core, r.part
-	if p.halted != nil || leaderEpoch > p.readEpoch && !c.newLeader(p, offset, leaderEpoch) {
+	p := r.part
+	if p.halted != nil || leaderEpoch > p.readEpoch && !r.newLeader(offset, leaderEpoch) {
 		return false
 	}
-	if last+1 >= p.strangeUntil {
-		p.strangeUntil = 0 // the epochs of a log go up: none of these facts is of a later one
+	if last+1 >= p.unknownEpochUntil {
+		p.unknownEpochUntil = 0 // the epochs of a log go up: none of these facts is of a later one
 	}
 	if offset < p.next {
 		return false
@@ -109,17 +109,18 @@ func (r Reader) reach(offset, last int64, leaderEpoch int32) bool {
 }
 
 // newLeader notes a record of a leader epoch above all before; false when its
-// partition stops reading. What is known to be finished from there on is about
-// records of earlier epochs, which have been truncated away and written over. Where
-// the low offset, the read position or a jump has passed them there is no way back:
-// the partition stops, and its commits go on to name the epoch of what it knows.
-func (c *Core) newLeader(p *partition, offset int64, leaderEpoch int32) bool {
-	if p.strangeUntil > 0 { // nobody knows of which epochs these facts are
+// partition stops reading. Finished offsets from there on are of earlier epochs, whose
+// records have been truncated away and written over. Where the low offset, the read
+// position or a jump has passed them there is no way back: the partition stops, and its
+// commits go on to name the old epoch.
+func (r Reader) newLeader(offset int64, leaderEpoch int32) bool {
+	c, p := r.core, r.part
+	if p.unknownEpochUntil > 0 { // nobody knows of which epochs these facts are
 		p.readEpoch = leaderEpoch
 		return true
 	}
 	if passed := max(p.Window.Low(), p.next); p.readEpoch >= 0 && passed > offset {
-		c.halt(p, HaltNotice{Offset: offset, Truncated: true, Reason: fmt.Sprintf("the log was truncated at %d, and offsets up to %d were read or count as finished: "+
+		p.halt(&c.effects, HaltNotice{Offset: offset, Truncated: true, Reason: fmt.Sprintf("the log was truncated at %d, and offsets up to %d were read or count as finished: "+
 			"set the group's offset for this partition, then restart", offset, passed)})
 		return false
 	}
@@ -134,10 +135,10 @@ func (c *Core) newLeader(p *partition, offset int64, leaderEpoch int32) bool {
 	return true
 }
 
-// factsEpoch is the leader epoch up to which everything known to be finished is about
-// the log as it was read, -1 where that is not known.
+// factsEpoch is the highest leader epoch that the finished offsets are of, -1 where that
+// is not known.
 func (p *partition) factsEpoch() int32 {
-	if p.strangeUntil > 0 {
+	if p.unknownEpochUntil > 0 {
 		return -1
 	}
 	return p.readEpoch
@@ -149,10 +150,10 @@ func (r Reader) Read(a *Arrival) bool {
 	c, p := r.core, r.part
 	if a.Control {
 		p.next = a.Offset + 1
-		c.finish(p, a.Offset)
+		p.finish(a.Offset)
 		return true
 	}
-	c.restored(p, a.Offset)
+	r.restored(a.Offset)
 	if a.TimestampMs > c.now.WallMs+FutureSlackMs {
 		c.stats.Future[p.Topic]++
 	}
@@ -160,25 +161,25 @@ func (r Reader) Read(a *Arrival) bool {
 		return r.invalid(a)
 	}
 	p.next = a.Offset + 1
-	c.count(p, a.Outcome)
+	r.count(a.Outcome)
 	if a.Ambiguous {
 		c.stats.Ambiguous[p.Topic]++
 	}
 	if a.Outcome == Immediate || a.Outcome != Passed && a.TimestampMs > 0 {
 		observeIn(c.stats.Requested, p.Topic, &DelayBounds, a.requestedMs())
 	}
-	t := c.targetOf(p.Topic, a.Target, a.Label)
+	t := c.out.targetOf(p.Topic, a.Target, a.Label)
 	fireMs := a.DeadlineMs
-	if a.Outcome == Passed || a.Outcome == Immediate { // not even a timestamp ahead of our clock holds it up
+	if a.Outcome == Passed || a.Outcome == Immediate { // not even a timestamp ahead of our clock delays it
 		fireMs = min(fireMs, c.now.WallMs)
 	} else {
 		p.furthestMs = max(p.furthestMs, fireMs)
 	}
 	remaining := max(fireMs-c.now.WallMs, 0)
-	loc := c.park(p, t, a, bits.Len64(uint64(remaining)))
-	c.wheel.Add(fireMs, uint64(loc))
+	loc := r.park(t, a, bits.Len64(uint64(remaining)))
+	c.parking.add(loc, fireMs)
 	if fireMs > c.now.WallMs { // what is due at once needs no look into the wheel, and is not needed for long
-		c.nextDueMs = min(c.nextDueMs, fireMs)
+		c.parking.nextDueMs = min(c.parking.nextDueMs, fireMs)
 		p.ages.note(a.Offset, a.TimestampMs)
 	}
 	p.parked++
@@ -191,9 +192,9 @@ func (r Reader) Read(a *Arrival) bool {
 const FutureSlackMs = 5000
 
 // restored counts a record that was in the log when its partition was assigned.
-func (c *Core) restored(p *partition, offset int64) {
-	if offset < p.StableEnd {
-		c.stats.Restored++
+func (r Reader) restored(offset int64) {
+	if offset < r.part.StableEnd {
+		r.core.stats.Restored++
 	}
 }
 
@@ -206,44 +207,44 @@ func (a *Arrival) requestedMs() int64 {
 	return max(a.DeadlineMs-a.TimestampMs, 0) // a valid one is not far
 }
 
-// invalid does with a record that cannot be understood what the policy says.
+// invalid applies the policy to a record that cannot be understood.
 func (r Reader) invalid(a *Arrival) bool {
 	c, p := r.core, r.part
 	if c.cfg.OnInvalid == Halt {
-		// What a.Message quotes is the record's, and the status page is for everybody.
-		c.halt(p, HaltNotice{Offset: a.Offset, Code: a.Reason, Reason: fmt.Sprintf("%s: the record at offset %d, whose headers say more", a.Reason, a.Offset)})
+		// a.Message may quote the record, and the status page is for everybody.
+		p.halt(&c.effects, HaltNotice{Offset: a.Offset, Code: a.Reason, Reason: fmt.Sprintf("%s: the record at offset %d, whose headers say more", a.Reason, a.Offset)})
 		return false
 	}
 	p.next = a.Offset + 1
-	c.count(p, Invalid)
+	r.count(Invalid)
 	c.stats.Invalid[TopicReason{p.Topic, a.Reason}]++
 	var t *target
 	switch c.cfg.OnInvalid {
 	case Drop:
 		c.stats.Dropped[p.Topic]++
-		c.finish(p, a.Offset)
+		p.finish(a.Offset)
 		return true
 	case Deliver:
-		t = c.targetOf(p.Topic, a.Target, a.Label)
+		t = c.out.targetOf(p.Topic, a.Target, a.Label)
 	default:
-		t = c.dead
+		t = c.out.dir.dead
 	}
-	loc := c.park(p, t, a, 0)
+	loc := r.park(t, a, 0)
 	h := readHeader(c.store.at(loc))
-	c.enqueue(entry{loc: loc, part: p, target: t, size: h.total(), failure: &failure{reason: a.Reason, message: a.Message}})
+	c.out.enqueue(entry{loc: loc, from: p.src, target: t, size: h.total(), failure: &failure{reason: a.Reason, message: a.Message}})
 	return true
 }
 
 // park copies a record into the store. Nothing of the fetched bytes is kept.
-func (c *Core) park(p *partition, t *target, a *Arrival, classNo int) location {
+func (r Reader) park(t *target, a *Arrival, classNo int) location {
 	size := a.Body.Size()
 	h := header{
-		slot: p.slot, target: t.index, size: uint32(size), offset: a.Offset, deadlineMs: a.DeadlineMs, timestampMs: a.TimestampMs,
+		slot: r.part.src.slot, target: t.index, size: uint32(size), offset: a.Offset, deadlineMs: a.DeadlineMs, timestampMs: a.TimestampMs,
 		atOnce: a.Outcome == Passed || a.Outcome == Immediate,
 	}
 	var scratch [maxHeader]byte
 	head := h.encode(&scratch)
-	loc, dst := c.store.alloc(classNo, len(head)+size)
+	loc, dst := r.core.store.alloc(classNo, len(head)+size)
 	copy(dst, head)
 	a.Body.Put(dst[len(head):])
 	t.refs++
@@ -252,17 +253,17 @@ func (c *Core) park(p *partition, t *target, a *Arrival, classNo int) location {
 
 // halt stops a partition's reading at an offset, which stays unfinished. The first
 // notice counts; the caller says where and why, and not of which tenure.
-func (c *Core) halt(p *partition, n HaltNotice) {
+func (p *partition) halt(out *Effects, n HaltNotice) {
 	if p.halted != nil {
 		return
 	}
 	n.TopicPartition, n.Epoch = p.TopicPartition, p.Epoch
 	p.halted = &n
-	c.effects.Halts = append(c.effects.Halts, n)
+	out.Halts = append(out.Halts, n)
 }
 
 // finish notes that an offset has its outcome.
-func (c *Core) finish(p *partition, offset int64) {
+func (p *partition) finish(offset int64) {
 	if p.Window.Finish(offset) {
 		p.Facts.Note(offset, offset+1)
 		p.finished++
@@ -270,6 +271,6 @@ func (c *Core) finish(p *partition, offset int64) {
 	}
 }
 
-func (c *Core) count(p *partition, o Outcome) {
-	c.stats.Consumed[TopicOutcome{p.Topic, o}]++
+func (r Reader) count(o Outcome) {
+	r.core.stats.Consumed[TopicOutcome{r.part.Topic, o}]++
 }

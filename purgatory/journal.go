@@ -5,7 +5,7 @@ import (
 	"layover/offsets"
 )
 
-// JournalState is what is known about the journal of an ingress topic.
+// JournalState is the state of an ingress topic's journal.
 type JournalState struct {
 	Usable   bool            // it can be written to
 	TopicID  offsets.TopicID // zero: it does not exist
@@ -15,22 +15,57 @@ type JournalState struct {
 // JournalWrite asks for a record to be appended to a partition's journal; the answer
 // goes to Written. Those of one partition are appended in their order.
 type JournalWrite struct {
-	Tenure
+	offsets.Assignment
 	facts.Write
 }
 
 // JournalDelete asks for the records of a partition's journal below an offset to be
 // deleted; the answer goes to Deleted.
 type JournalDelete struct {
-	Tenure
+	offsets.Assignment
 	Below int64
 }
 
-// Journal takes what is known about the journal of an ingress topic.
+// journals has the state of the journals, and the requests to them.
+type journals struct {
+	states  map[string]JournalState // by ingress topic
+	writes  []JournalWrite          // not taken yet
+	deletes []JournalDelete         // not taken yet
+	scratch []facts.Write
+}
+
+// cut asks for the writing of a partition's finished offsets: of all, or of those that
+// have waited long enough.
+func (j *journals) cut(p *partition, all bool, answeredMs int64) {
+	if all && !p.Facts.Writing(p.cutFrom) {
+		p.cutFrom = p.Facts.Seq()
+	}
+	j.want(p, p.Facts.Cut(j.scratch[:0], p.factsEpoch(), all, answeredMs))
+}
+
+// cutPart asks for the writing of the next part of a partition's snapshot.
+func (j *journals) cutPart(p *partition) {
+	j.want(p, p.Facts.CutPart(j.scratch[:0], p.factsEpoch()))
+}
+
+// want passes on the records that a ledger wants written.
+func (j *journals) want(p *partition, writes []facts.Write) {
+	j.scratch = writes
+	for _, w := range writes {
+		j.writes = append(j.writes, JournalWrite{p.Assignment, w})
+	}
+}
+
+// remove asks for the deletion of a partition's records below an offset.
+func (j *journals) remove(p *partition, below int64) {
+	j.deletes = append(j.deletes, JournalDelete{p.Assignment, below})
+}
+
+// Journal takes the state of an ingress topic's journal.
 func (c *Core) Journal(topic string, s JournalState) {
-	c.journals[topic] = s
+	c.journals.states[topic] = s
 	for _, p := range c.parts {
-		if p != nil && !p.gone && p.Topic == topic {
+		if p != nil && !p.src.gone && p.Topic == topic {
 			p.useJournal(s)
 		}
 	}
@@ -42,29 +77,28 @@ func (p *partition) useJournal(s JournalState) {
 	} else {
 		p.Facts.Stop(s.TopicID == offsets.TopicID{})
 	}
-	p.anew()
+	p.noteRewrite()
 }
 
-// anew notes that a commit has to say what the journal has not any more.
-func (p *partition) anew() {
+// noteRewrite makes the next commit say all that the journal has lost.
+func (p *partition) noteRewrite() {
 	if p.Facts.Anew() {
 		p.commit.left, p.commit.dirty = p.Window.Above(), true
 	}
 }
 
-// Cut asks for the writing of what finished and has to go to the journal: with all, of
-// everything, which is for before a commit; and of one part of one snapshot. more says
-// that there are other parts to be written now. Of a partition without a journal it
-// asks nothing.
+// Cut asks for the writing of finished offsets to the journals, and of one part of one
+// snapshot. With all, nothing is left to wait: that is for before a commit. more reports
+// that other parts are to be written now. A partition without a journal is left out.
 func (c *Core) Cut(all bool) (more bool) {
 	part := true
 	for _, p := range c.parts {
-		if p == nil || p.gone {
+		if p == nil || p.src.gone {
 			continue
 		}
-		c.cut(p, all)
+		c.journals.cut(p, all, c.now.AnsweredMs)
 		if part && p.Facts.WantsPart() {
-			c.want(p, p.Facts.CutPart(c.writes[:0], p.factsEpoch()))
+			c.journals.cutPart(p)
 			part = false
 		}
 		more = more || p.Facts.WantsPart()
@@ -72,84 +106,70 @@ func (c *Core) Cut(all bool) (more bool) {
 	return more
 }
 
-// CutOf is Cut with all for one tenure.
+// CutOf asks for the writing of all finished offsets of one tenure, and of all parts of
+// its snapshot.
 func (c *Core) CutOf(tp offsets.TopicPartition, epoch uint64) {
 	p := c.find(tp, epoch)
 	if p == nil {
 		return
 	}
-	c.cut(p, true)
+	c.journals.cut(p, true, c.now.AnsweredMs)
 	for p.Facts.WantsPart() { // at the end of a tenure: a pause of some milliseconds at most
-		c.want(p, p.Facts.CutPart(c.writes[:0], p.factsEpoch()))
+		c.journals.cutPart(p)
 	}
 }
 
-func (c *Core) cut(p *partition, all bool) {
-	if all && !p.Facts.Writing(p.cutFrom) {
-		p.cutFrom = p.Facts.Seq()
-	}
-	c.want(p, p.Facts.Cut(c.writes[:0], p.factsEpoch(), all, c.now.PatienceMs))
-}
-
-// want passes on what a ledger wants written.
-func (c *Core) want(p *partition, writes []facts.Write) {
-	c.writes = writes
-	for _, w := range writes {
-		c.effects.Writes = append(c.effects.Writes, JournalWrite{Tenure{p.TopicPartition, p.Epoch}, w})
-	}
-}
-
-// GiveUp says that what was asked to be written is not waited for any more.
+// GiveUp ends the waiting for the answers that Writing reports.
 func (c *Core) GiveUp() {
 	for _, p := range c.parts {
-		if p != nil && !p.gone {
+		if p != nil && !p.src.gone {
 			p.cutFrom = p.Facts.Seq()
 		}
 	}
 }
 
-// Writing says whether answers are owed to what was asked for by Cut with all, and are
-// likely to come soon: a partition that was given up is not waited for until all of
-// before is answered.
+// Writing reports whether answers are owed to a Cut with all, and likely to come soon.
+// After GiveUp a partition does not count until all its earlier writes are answered.
 func (c *Core) Writing() bool {
 	for _, p := range c.parts {
-		if p != nil && !p.gone && p.Facts.Writing(p.cutFrom) {
+		if p != nil && !p.src.gone && p.Facts.Writing(p.cutFrom) {
 			return true
 		}
 	}
 	return false
 }
 
-// WritingOf says whether any answer is owed to one tenure.
+// WritingOf reports whether any answer is owed to one tenure.
 func (c *Core) WritingOf(tp offsets.TopicPartition, epoch uint64) bool {
 	p := c.find(tp, epoch)
 	return p != nil && p.Facts.Writing(0)
 }
 
 // Written takes the answer to a JournalWrite.
-func (c *Core) Written(t Tenure, r facts.Result) {
+func (c *Core) Written(t offsets.Assignment, r facts.Result) {
 	p := c.find(t.TopicPartition, t.Epoch)
 	if p == nil {
 		return
 	}
-	p.Facts.Written(r, c.now.PatienceMs)
-	p.anew()
+	p.Facts.Written(r, c.now.AnsweredMs)
+	p.noteRewrite()
 	if r.Err != nil {
 		c.NoteError("journal of "+p.Topic, r.Err.Error())
 	} else {
 		p.commit.dirty = true // the next commit names it
 	}
-	c.cut(p, false)
+	c.journals.cut(p, false, c.now.AnsweredMs)
 }
 
 // Deleted takes the answer to a JournalDelete.
 func (c *Core) Deleted(d JournalDelete, err error) {
 	if p := c.find(d.TopicPartition, d.Epoch); p != nil {
-		p.Facts.Deleted(d.Below, err, c.now.PatienceMs)
+		p.Facts.Deleted(d.Below, err, c.now.AnsweredMs)
 	}
 }
 
-// journalled is how much of what the last commit does not say is in the journal.
+// journalled counts the finished offsets that the last commit leaves out and the journal
+// has.
 func (p *partition) journalled(s facts.Status) int64 {
 	if s.Unwritten < 0 {
 		return 0

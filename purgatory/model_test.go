@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"layover/facts"
 	"layover/offsets"
 )
 
@@ -247,7 +248,7 @@ func (w *world) offered(limit int) {
 		rec := p.log[d.Offset]
 		key := fmt.Sprint(p.epoch, no, d.Offset)
 		switch {
-		case !p.assigned || p.revoked || !w.byTopic[partitionOf(d.Partition)].confirmed:
+		case !p.assigned || p.revoked || !w.byTopic[partitionOf(d.Partition)].src.confirmed:
 			w.Fatalf("%d@%d offered, but its partition may not deliver", no, d.Offset)
 		case d.Records > 0:
 			w.offeredLetter(p, d)
@@ -364,7 +365,7 @@ func (w *world) move(no, how int) {
 		}
 		p.narrow = w.dice.roll(2) == 0
 		p.assigned, p.revoked, p.epoch, p.next = true, false, w.epochs, max(low, p.start)
-		w.Assign(Assignment{TopicPartition: tp, Epoch: p.epoch, TopicID: modelID.TopicID, ClusterID: modelID.ClusterID,
+		w.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: tp, Epoch: p.epoch}, TopicID: modelID.TopicID, ClusterID: modelID.ClusterID,
 			Window: set, Next: p.next, Committed: w.dice.roll(3) == 0})
 		w.follow()
 	case how == 0:
@@ -385,7 +386,7 @@ func (w *world) move(no, how int) {
 }
 
 func (w *world) sweep(no int) {
-	w.Sweep(Tenure{partitionOf(int32(no)), w.parts[no].epoch})
+	w.Sweep(offsets.Assignment{TopicPartition: partitionOf(int32(no)), Epoch: w.parts[no].epoch})
 	w.parts[no].assigned = false
 }
 

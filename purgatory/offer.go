@@ -18,205 +18,154 @@ type Delivery struct {
 	Last, Records int64
 	DeadLettered  bool // it goes to the dead-letter topic
 	Alone         bool // in a batch of its own
-	Bare          bool // without what we add; to the dead-letter topic: without its value
+	Bare          bool // without headers of ours; to the dead-letter topic: without its value
 }
 
-// Offer appends to out what may be produced now, at most limit records: due, its
-// partition's membership confirmed, its target taking records, its target
-// partition not at its fill.
-func (c *Core) Offer(out []Delivery, limit int) []Delivery {
-	limit = min(limit, len(out)+c.Room())
-	c.divide()
-	n := len(c.busy)
-	if c.full() {
+// offer appends to out at most limit records to be produced now.
+func (o *outbox) offer(out []Delivery, limit int) []Delivery {
+	limit = min(limit, len(out)+o.flights.room())
+	o.flights.divide(o.busy)
+	n := len(o.busy)
+	if o.flights.full(o.now.MonotonicMs) {
 		n = 0
 	}
 	for i := 0; i < n && len(out) < limit; i++ {
-		out = c.offerTarget(c.busy[(c.nextTarget+i)%n], out, limit)
+		out = o.offerTarget(o.busy[(o.next+i)%n], out, limit)
 	}
-	c.nextTarget++
-	c.rest()
+	o.next++
+	o.dropIdle()
 	return out
 }
 
-// fullPauseMs is how long nothing is offered after the client had no room.
-const fullPauseMs = 100
-
-// full says whether the client lately had no room. Nothing but its own answers makes
-// some, and without a pause the loop would ask it without end.
-func (c *Core) full() bool { return c.fullMs > 0 && c.now.MonotonicMs-c.fullMs < fullPauseMs }
-
-// rest takes the targets out of busy that have nothing left to offer.
-func (c *Core) rest() {
-	kept := c.busy[:0]
-	for _, t := range c.busy {
+// dropIdle takes the targets out of busy that have nothing left to offer.
+func (o *outbox) dropIdle() {
+	kept := o.busy[:0]
+	for _, t := range o.busy {
 		if t.queue.count+t.overflow > 0 {
 			kept = append(kept, t)
 			continue
 		}
 		t.busy, t.pending, t.hold.exhausted = false, false, false
-		c.restHold(t)
-		c.share(t)
+		o.endIdleHold(t)
+		o.shares.clear(t)
 	}
-	clear(c.busy[len(kept):])
-	c.busy = kept
-	if c.nextTarget >= len(kept) {
-		c.nextTarget = 0
+	clear(o.busy[len(kept):])
+	o.busy = kept
+	if o.next >= len(kept) {
+		o.next = 0
 	}
 }
 
-// restHold ends the hold of a target that nothing is there for any more: it would be sick
+// endIdleHold ends the hold of a target that nothing is there for any more: it would be sick
 // for ever. For the dead-letter topic reading waits until it takes a record.
-func (c *Core) restHold(t *target) {
-	if t.hold.held && t.inFlight == 0 && t != c.dead {
+func (o *outbox) endIdleHold(t *target) {
+	if t.hold.held && t.inFlight == 0 && t != o.dir.dead {
 		t.hold = hold{}
-		c.effects.Holds = append(c.effects.Holds, HoldNotice{Target: t.name, Label: t.label, Forgotten: true})
+		o.notices = append(o.notices, HoldNotice{Target: t.name, Label: t.label, Forgotten: true})
 	}
 }
 
-// offerTarget offers what one target takes: first what was routed before, then
-// its queue in order.
-func (c *Core) offerTarget(t *target, out []Delivery, limit int) []Delivery {
+// offerTarget offers the records that one target takes: first those that were routed
+// before, then its queue in order.
+func (o *outbox) offerTarget(t *target, out []Delivery, limit int) []Delivery {
 	t.pending = false
 	if t.hold.held {
-		return c.try(t, out, limit)
+		return o.tryHeld(t, out, limit)
 	}
 	if t.overflow > 0 {
-		out = c.offerOverflow(t, out, limit)
+		out = o.offerOverflow(t, out, limit)
 	}
-	for t.queue.count > 0 && len(out) < limit && c.fair(t) {
+	for t.queue.count > 0 && len(out) < limit && o.flights.fair(t) {
 		e := t.queue.pop()
-		if c.parkAgain(e) {
+		if o.parkAgain(e) {
 			continue
 		}
-		d, ok := c.route(t, e)
+		d, ok := o.routed(t, e)
 		if !ok {
-			c.wait(e, true)
+			o.wait(e, true)
 			return out
 		}
-		if d.overflow.count > 0 || !c.room(d, &e) { // not past those that were routed before it
-			c.spill(e, d)
+		if d.overflow.count > 0 || !o.flights.takes(d, &e) { // not past those that were routed before it
+			o.spill(e, d)
 			continue
 		}
-		out = append(out, c.start(e, d, false))
+		out = append(out, o.start(e, d, false))
 	}
 	return out
 }
 
-// offerOverflow offers what was routed before, beginning at another partition each
-// time: where bytes in flight are short, all get their turn.
-func (c *Core) offerOverflow(t *target, out []Delivery, limit int) []Delivery {
+// offerOverflow offers the records that were routed before, beginning at another partition
+// each time: where bytes in flight are short, all get their turn.
+func (o *outbox) offerOverflow(t *target, out []Delivery, limit int) []Delivery {
 	n := len(t.dests)
 	t.nextDest = (t.nextDest + 1) % n
 	for i := range n {
 		d := t.dests[(t.nextDest+i)%n]
-		for d.overflow.count > 0 && len(out) < limit && c.fair(t) && c.room(d, d.overflow.front()) {
+		for d.overflow.count > 0 && len(out) < limit && o.flights.fair(t) && o.flights.takes(d, d.overflow.front()) {
 			t.overflow--
 			e := d.overflow.pop()
-			if c.parkAgain(e) {
+			if o.parkAgain(e) {
 				continue
 			}
-			out = append(out, c.start(e, d, false))
+			out = append(out, o.start(e, d, false))
 		}
 	}
 	return out
 }
 
 // parkAgain takes back a record that may not be delivered any more: its partition
-// may not, or the clock was stepped back to before its deadline. What goes
-// elsewhere than to its target has no deadline to wait for.
-func (c *Core) parkAgain(e entry) bool {
-	if !c.early(&e) {
+// may not, or the clock was stepped back to before its deadline. A dead letter has no
+// deadline to wait for.
+func (o *outbox) parkAgain(e entry) bool {
+	if !e.isEarly(o.store, o.now.WallMs) {
 		return false
 	}
-	if !e.part.mayDeliver() {
-		e.part.waiting.pushBack(e)
+	if !e.from.mayDeliver() {
+		e.from.waiting.pushBack(e)
 		return true
 	}
-	h := readHeader(c.store.at(e.loc))
-	e.part.due--
-	e.part.parked++
-	e.part.furthestMs = max(e.part.furthestMs, h.deadlineMs)
-	c.stats.Parked++
-	c.wheel.Add(h.deadlineMs, uint64(e.loc))
+	e.from.due--
+	o.early = append(o.early, e)
 	return true
 }
 
-// early says whether parkAgain would take a record back.
-func (c *Core) early(e *entry) bool {
-	if !e.part.mayDeliver() {
+// isEarly reports whether parkAgain would take a record back.
+func (e *entry) isEarly(s *store, nowMs int64) bool {
+	if !e.from.mayDeliver() {
 		return true
 	}
-	h := readHeader(c.store.at(e.loc))
-	return h.deadlineMs > c.now.WallMs && !h.atOnce && e.failure == nil
+	h := readHeader(s.at(e.loc))
+	return h.deadlineMs > nowMs && !h.atOnce && e.failure == nil
 }
 
-// route asks where a record goes. Where the target is known to be unusable, it is
-// held from now on.
-func (c *Core) route(t *target, e entry) (*dest, bool) {
-	_, body := c.store.read(e.loc)
-	r := c.router.Route(t.name, e.part.TopicPartition, body)
+// routed returns the target partition that a record goes to. Where the target is known to
+// be unusable, it is held from now on.
+func (o *outbox) routed(t *target, e entry) (*dest, bool) {
+	r := Route{Verdict: t.state.Verdict, Detail: t.state.Detail}
+	if r.Verdict == Usable && o.cfg.Place != nil {
+		_, body := o.store.read(e.loc)
+		r = o.cfg.Place(&t.state, e.from.TopicPartition, body)
+	}
 	switch r.Verdict {
 	case Usable:
 	case Pending:
 		t.pending = true
 		return nil, false
 	default:
-		c.holdTarget(t, r.Verdict, r.Detail, true)
+		o.holdTarget(t, r.Verdict, r.Detail, true)
 		return nil, false
 	}
-	return c.dest(t, r.Partition), true
-}
-
-// room says whether a target partition takes one more record: it has a bound in
-// records and in bytes, so that one partition without a leader cannot fill what
-// is there for all, and one record at a time that must be alone.
-func (c *Core) room(d *dest, e *entry) bool {
-	switch {
-	case d.stuck:
-		return false
-	case c.Occupying() == 0:
-		return true
-	case c.byteRoom() <= 0:
-		return false
-	case d.inFlight == 0:
-		return true
-	case !d.proven && c.wary():
-		return false
-	case e.try != together:
-		return d.alone == 0
-	}
-	return d.inFlight < c.cfg.MaxInFlight && d.bytes+int64(e.size) <= c.cfg.MaxInFlightBytes/4
+	return o.dir.dest(t, r.Partition), true
 }
 
 // start puts a record in flight.
-func (c *Core) start(e entry, d *dest, trial bool) Delivery {
-	id := int32(len(c.flight))
-	if n := len(c.freeFlight); n > 0 {
-		id, c.freeFlight = c.freeFlight[n-1], c.freeFlight[:n-1]
-	} else {
-		c.flight = append(c.flight, flight{})
-	}
-	c.flight[id] = flight{entry: e, dest: d, sinceMs: c.now.WallMs, monotonicMs: c.now.MonotonicMs, busy: true, trial: trial}
-	if d.inFlight == 0 {
-		d.proven = d.proven && c.now.PatienceMs-d.answeredMs < stuckMs
-		d.answeredMs = c.now.PatienceMs
-	}
-	d.inFlight++
-	d.bytes += int64(e.size)
-	if e.try != together {
-		d.alone++
-	}
-	d.target.inFlight++
-	c.inFlight++
-	c.occupy(d.target, 1, int64(e.size))
-	e.part.due--
-	e.part.inFlight++
-	h, body := c.store.read(e.loc)
+func (o *outbox) start(e entry, d *dest, trial bool) Delivery {
+	id := o.flights.start(flight{entry: e, dest: d, trial: trial}, o.now)
+	h, body := o.store.read(e.loc)
 	del := Delivery{
-		ID: id, Topic: e.part.Topic, Partition: e.part.Partition, Offset: h.offset,
+		ID: id, Topic: e.from.Topic, Partition: e.from.Partition, Offset: h.offset,
 		TimestampMs: h.timestampMs, DeadlineMs: h.deadlineMs, Body: body,
-		Target: d.target.name, TargetPartition: d.no, DeadLettered: d.target == c.dead,
+		Target: d.target.name, TargetPartition: d.no, DeadLettered: d.target == o.dir.dead,
 		Alone: e.try != together, Bare: e.try == bare,
 	}
 	if e.failure != nil {

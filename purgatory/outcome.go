@@ -3,7 +3,7 @@ package purgatory
 import "fmt"
 
 // Reasons of dead letters that the core itself gives; they are among the stable
-// codes of package delay, and a test holds them to it.
+// codes of package delay, and a test compares them.
 const (
 	reasonTooLarge    = "too_large"
 	reasonRejected    = "rejected"
@@ -32,197 +32,139 @@ type Result struct {
 	Detail  string  // the error's text, for Class other than Delivered
 }
 
-// Outcomes takes the results of deliveries, in the order in which they ended.
+// outcomes takes the results of deliveries, in the order in which they ended.
 // Records that have to be sent again keep their order.
-func (c *Core) Outcomes(now Clock, results []Result) {
-	c.now = now
+func (o *outbox) outcomes(results []Result) {
 	for i := range results {
 		if results[i].Class == Delivered {
-			c.outcome(&results[i])
+			o.outcome(&results[i])
 		}
 	}
 	for i := len(results) - 1; i >= 0; i-- { // each goes back to the front of its queue
 		if results[i].Class != Delivered {
-			c.outcome(&results[i])
+			o.outcome(&results[i])
 		}
 	}
 }
 
-func (c *Core) outcome(r *Result) {
-	f := c.flight[r.ID]
-	if !f.busy {
+func (o *outbox) outcome(r *Result) {
+	f, ok := o.flights.land(r.ID)
+	if !ok {
 		panic(fmt.Sprintf("purgatory: delivery %d ended twice", r.ID))
 	}
-	c.flight[r.ID] = flight{}
-	c.freeFlight = append(c.freeFlight, r.ID)
 	e, d, t := f.entry, f.dest, f.dest.target
-	c.land(e, d)
 	if f.trial && t.hold.trial == d {
 		t.hold.trial = nil
 	}
 	if r.Class == NoRoom {
-		c.noRoom(e, d)
+		o.noRoom(e, d)
 		return
 	}
-	c.stats.Produced.observe(&LatenessBounds, c.now.MonotonicMs-f.monotonicMs)
-	c.answered(d)
+	o.stats.Produced.observe(&LatenessBounds, o.now.MonotonicMs-f.monotonicMs)
+	o.answered(d)
 	if r.Class == Delivered {
 		if t.hold.held && (f.trial || t.hold.verdict == Unreachable) {
-			c.releaseTarget(t)
+			o.releaseTarget(t)
 		}
-		c.delivered(e, t)
+		o.end(e, taken)
 		return
 	}
-	c.stats.ProduceErrors[TargetKind{t.label, kindOf(r.Class)}]++
-	c.stats.noteError(t.name, r.Detail)
-	if e.part.gone {
-		c.abandon(e)
+	o.stats.ProduceErrors[TargetKind{t.label, kindOf(r.Class)}]++
+	o.stats.noteError(t.name, r.Detail)
+	if e.from.gone {
+		o.end(e, handedOver)
 		return
 	}
 	switch r.Class {
 	case TooLarge:
-		c.tooLarge(e, t, r)
+		o.tooLarge(e, t, r)
 	case Rejected:
-		c.refused(e, t, reasonRejected, r)
+		o.refused(e, t, reasonRejected, r)
 	case Unavailable:
-		c.again(e, t, f.trial, r.Verdict, r.Detail)
+		o.again(e, t, f.trial, r.Verdict, r.Detail)
 	default:
-		c.again(e, t, f.trial, Unreachable, r.Detail)
+		o.again(e, t, f.trial, Unreachable, r.Detail)
 	}
-}
-
-// land takes a record out of flight.
-func (c *Core) land(e entry, d *dest) {
-	d.inFlight--
-	d.bytes -= int64(e.size)
-	if e.try != together {
-		d.alone--
-	}
-	d.target.inFlight--
-	c.inFlight--
-	if d.stuck {
-		c.stuck--
-		c.stuckBytes -= int64(e.size)
-	} else {
-		c.occupy(d.target, -1, -int64(e.size))
-	}
-	e.part.inFlight--
 }
 
 // noRoom queues a record that the client had no room for, where it came from. That is
 // nobody's fault: its target is not held, its partition has not answered.
-func (c *Core) noRoom(e entry, d *dest) {
-	c.fullMs = max(c.now.MonotonicMs, 1)
+func (o *outbox) noRoom(e entry, d *dest) {
+	o.flights.fullMs = max(o.now.MonotonicMs, 1)
 	if d.stuck {
-		c.unstick(d)
+		o.flights.unstick(d)
 	}
-	if e.part.gone {
-		c.abandon(e)
+	if e.from.gone {
+		o.end(e, handedOver)
 		return
 	}
-	e.part.due++
+	e.from.due++
 	if d.overflow.count == 0 {
-		c.wait(e, true)
+		o.wait(e, true)
 		return
 	}
 	d.target.overflow++
 	d.overflow.pushFront(e)
 }
 
-// abandon forgets a record whose partition is gone: its next owner reads it again.
-func (c *Core) abandon(e entry) {
-	c.stats.HandedOver += e.records()
-	c.release(e)
-	c.retire(e.part)
-}
-
-// delivered finishes a record that its target, or the dead-letter topic, took.
-func (c *Core) delivered(e entry, t *target) {
-	h := readHeader(c.store.at(e.loc))
-	if t == c.dead {
-		c.stats.DeadLettered[TopicReason{e.part.Topic, e.failure.reason}] += e.records()
-	} else {
-		c.stats.Delivered[TopicTarget{e.part.Topic, t.label}]++
-		// An instant from before the record was written is its producer's affair.
-		c.stats.late(t.label, c.now.WallMs-max(h.deadlineMs, h.timestampMs))
-	}
-	c.stats.LastDeliveryMs = c.now.WallMs
-	if e.part.gone {
-		c.release(e) // finished for its reader, unknown to its partition's next owner
-		c.retire(e.part)
-		return
-	}
-	if e.failure != nil && e.failure.span.records > 0 {
-		e.part.finished += e.part.finishRange(e.failure.span.from, e.failure.span.to)
-	} else {
-		c.finish(e.part, h.offset)
-	}
-	c.release(e)
-}
-
 // again queues a record whose target could not take it, and holds the target.
-func (c *Core) again(e entry, t *target, trial bool, v Verdict, detail string) {
+func (o *outbox) again(e entry, t *target, trial bool, v Verdict, detail string) {
 	if !t.hold.held {
-		e.since = 0 // what it waited for an earlier hold is over
+		e.since = 0 // an earlier hold is over, and its waiting does not count
 	}
 	if trial || !t.hold.held {
-		c.holdTarget(t, v, detail, false)
+		o.holdTarget(t, v, detail, false)
 	}
-	e.part.due++
+	e.from.due++
 	if trial {
-		c.tried(e)
+		o.trialFailed(e)
 		return
 	}
-	c.wait(e, true)
+	o.wait(e, true)
 }
 
 // tooLarge climbs the ladder: the answer may have been about a batch, then about
 // the headers that we added, then it is about the record.
-func (c *Core) tooLarge(e entry, t *target, r *Result) {
+func (o *outbox) tooLarge(e entry, t *target, r *Result) {
 	if e.try < bare {
 		e.try++
-		e.part.due++
-		c.wait(e, true)
+		e.from.due++
+		o.wait(e, true)
 		return
 	}
-	if t == c.dead { // even without its value: nothing is finished, an operator has to act
-		c.again(e, t, true, Forbidden, "refuses a record even without its value: "+r.Detail)
+	if t == o.dir.dead { // even without its value: nothing is finished, an operator has to act
+		o.again(e, t, true, Forbidden, "refuses a record even without its value: "+r.Detail)
 		return
 	}
-	c.refused(e, t, reasonTooLarge, r)
+	o.refused(e, t, reasonTooLarge, r)
 }
 
 // refused ends a record that its target will never take.
-func (c *Core) refused(e entry, t *target, reason string, r *Result) {
-	if t == c.dead {
-		c.again(e, t, true, Forbidden, r.Detail)
+func (o *outbox) refused(e entry, t *target, reason string, r *Result) {
+	if t == o.dir.dead {
+		o.again(e, t, true, Forbidden, r.Detail)
 		return
 	}
-	e.part.due++
-	c.deadLetter(e, reason, fmt.Sprintf("target %s: %s", t.name, r.Detail))
+	e.from.due++
+	o.deadLetter(e, reason, fmt.Sprintf("target %s: %s", t.name, r.Detail))
 }
 
 // deadLetter sends a due record to the dead-letter topic; where there is none, the
 // policy for invalid records decides, and delivering counts as halting.
-func (c *Core) deadLetter(e entry, reason, message string) {
-	e.part.due--
-	if e.part.gone {
-		c.abandon(e)
-		return
-	}
-	if c.dead == nil {
-		offset := readHeader(c.store.at(e.loc)).offset
-		if c.cfg.OnInvalid == Drop {
-			c.stats.Dropped[e.part.Topic]++
-			c.finish(e.part, offset)
-		} else {
-			c.stats.Unfinished++
-			c.halt(e.part, HaltNotice{Offset: offset, Reason: reason + ": " + message})
-		}
-		c.release(e)
+func (o *outbox) deadLetter(e entry, reason, message string) {
+	e.from.due--
+	if e.from.gone {
+		o.end(e, handedOver)
 		return
 	}
 	e.failure = &failure{reason: reason, message: message}
-	e.target, e.try, e.since = c.dead, together, 0
-	c.enqueue(e)
+	switch {
+	case o.dir.dead != nil:
+		e.target, e.try, e.since = o.dir.dead, together, 0
+		o.enqueue(e)
+	case o.cfg.OnInvalid == Drop:
+		o.end(e, dropped)
+	default:
+		o.end(e, unfinished)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"layover/delay"
+	"layover/offsets"
 )
 
 func TestTheCoresReasonsAreStableCodes(t *testing.T) {
@@ -277,8 +278,8 @@ func TestTargetsThatNoRecordNamesAnyMoreAreForgotten(t *testing.T) {
 		a.Target, a.Label = fmt.Sprintf("audit-%d", o), "audit-*"
 		r.take(0, 1, a)
 	}
-	if len(r.byKey) != names+1 {
-		t.Errorf("%d targets known, want %d", len(r.byKey), names+1)
+	if len(r.out.dir.byKey) != names+1 {
+		t.Errorf("%d targets known, want %d", len(r.out.dir.byKey), names+1)
 	}
 	if r.Bytes() < names*targetSize {
 		t.Errorf("%d bytes accounted, less than the targets take", r.Bytes())
@@ -288,17 +289,17 @@ func TestTargetsThatNoRecordNamesAnyMoreAreForgotten(t *testing.T) {
 	for ds := r.offer(); len(ds) > 0; ds = r.offer() {
 		r.end(Delivered, ds...)
 	}
-	if len(r.byKey) > forgetAbove || len(r.busy) != 0 {
-		t.Errorf("%d targets known, %d busy, want at most %d and none", len(r.byKey), len(r.busy), forgetAbove)
+	if len(r.out.dir.byKey) > forgetAbove || len(r.out.busy) != 0 {
+		t.Errorf("%d targets known, %d busy, want at most %d and none", len(r.out.dir.byKey), len(r.out.busy), forgetAbove)
 	}
 	if got := r.stats.Delivered[TopicTarget{ingress, "audit-*"}]; got != names || len(r.stats.Delivered) != 1 {
 		t.Errorf("%d delivered under %d labels", got, len(r.stats.Delivered))
 	}
 	r.audit()
 	r.mustTake(0, 1, 1000, names) // an index is used again, and finds its target
-	r.Sweep(Tenure{partitionOf(0), 1})
-	if len(r.byKey) != 1 {
-		t.Errorf("%d targets known after the last partition left, want the dead-letter topic alone", len(r.byKey))
+	r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
+	if len(r.out.dir.byKey) != 1 {
+		t.Errorf("%d targets known after the last partition left, want the dead-letter topic alone", len(r.out.dir.byKey))
 	}
 	r.audit()
 }

@@ -2,11 +2,10 @@ package purgatory
 
 import "unsafe"
 
-// Horizons are the distances, in milliseconds, within which Outlook counts what is
-// due.
+// Horizons are the distances, in milliseconds, within which Outlook counts due records.
 var Horizons = [7]int64{1000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000, 86_400_000}
 
-// Outlook is what lies ahead, and what is behind the clock. It costs more than a
+// Outlook is the records ahead of the clock and behind it. It costs more than a
 // snapshot and so is looked at less often.
 type Outlook struct {
 	// DueWithin counts the records that wait, by horizon: those due within it,
@@ -19,57 +18,56 @@ type Outlook struct {
 }
 
 // Outlook looks ahead from the core's clock. Its cost grows with the buckets of the
-// wheel, the queues, and what is in flight: some 0.3 ms with ten million parked.
+// wheel, the queues, and the records in flight: some 0.3 ms with ten million parked.
 func (c *Core) Outlook() Outlook {
 	var o Outlook
-	if c.wheel.Len() > 0 {
+	if c.parking.wheel.Len() > 0 {
 		instants := Horizons
 		for i := range instants {
 			instants[i] += c.now.WallMs
 		}
-		c.wheel.Within(instants[:], o.DueWithin[:])
+		c.parking.wheel.Within(instants[:], o.DueWithin[:])
 	}
 	due := int64(0)
+	note := func(e *entry) {
+		if e != nil && e.hasDeadline(c.store) {
+			o.overdue(readHeader(c.store.at(e.loc)).deadlineMs, c.now.WallMs)
+		}
+	}
 	for _, p := range c.parts {
-		if p != nil && !p.gone {
-			due += int64(p.due)
-			o.first(c, &p.waiting)
+		if p != nil && !p.src.gone {
+			due += int64(p.src.due)
+			note(p.src.waiting.front())
 		}
 	}
 	for i := range o.DueWithin {
 		o.DueWithin[i] += due
 	}
-	for _, t := range c.busy {
-		o.first(c, &t.queue)
+	for _, t := range c.out.busy {
+		note(t.queue.front())
 		for _, d := range t.dests {
-			o.first(c, &d.overflow)
+			note(d.overflow.front())
 		}
 	}
-	for i := range c.flight {
-		switch f := &c.flight[i]; {
-		case !f.busy || f.entry.part.gone:
-		case c.hasDeadline(&f.entry):
-			o.overdue(c, readHeader(c.store.at(f.entry.loc)).deadlineMs)
+	for i := range c.out.flights.list {
+		switch f := &c.out.flights.list[i]; {
+		case !f.busy || f.entry.from.gone:
+		case f.entry.hasDeadline(c.store):
+			note(&f.entry)
 		default:
-			o.overdue(c, f.sinceMs)
+			o.overdue(f.sinceMs, c.now.WallMs)
 		}
 	}
 	return o
 }
 
-func (o *Outlook) first(c *Core, q *queue) {
-	if q.count > 0 && c.hasDeadline(q.front()) {
-		o.overdue(c, readHeader(c.store.at(q.front().loc)).deadlineMs)
-	}
-}
-
 // hasDeadline says whether a record asked for a deadline and goes where it asked.
-func (c *Core) hasDeadline(e *entry) bool {
-	return e.failure == nil && !readHeader(c.store.at(e.loc)).atOnce
+func (e *entry) hasDeadline(s *store) bool {
+	return e.failure == nil && !readHeader(s.at(e.loc)).atOnce
 }
 
-func (o *Outlook) overdue(c *Core, ms int64) {
-	if ms <= c.now.WallMs && (o.OldestOverdueMs == 0 || ms < o.OldestOverdueMs) {
+func (o *Outlook) overdue(ms, nowMs int64) {
+	if ms <= nowMs && (o.OldestOverdueMs == 0 || ms < o.OldestOverdueMs) {
 		o.OldestOverdueMs = ms
 	}
 }
@@ -77,8 +75,8 @@ func (o *Outlook) overdue(c *Core, ms int64) {
 // maxAges bounds the samples of one partition: 4 KiB.
 const maxAges = 256
 
-// ages tells about when the record at an offset was written, from samples of what
-// was read: by then plus its retention a log may delete it. Where there are more
+// ages tells about when the record at an offset was written, from samples of records
+// read: by then plus its retention a log may delete it. Where there are more
 // samples than fit, two and two become one, and later ones cover twice as much.
 type ages struct {
 	// Invariant: offsets and timestamps both rise. A sample is for the records from
@@ -118,7 +116,7 @@ func (a *ages) note(offset, timestampMs int64) {
 }
 
 // since returns a timestamp that no record noted at or above low is older than, and
-// forgets what is below; 0: nothing is known.
+// forgets samples below it; 0: nothing is known.
 func (a *ages) since(low int64) int64 {
 	first := 0
 	for first+1 < len(a.samples) && a.samples[first+1].offset <= low {
@@ -126,7 +124,7 @@ func (a *ages) since(low int64) int64 {
 	}
 	if first > 0 {
 		a.samples = append(a.samples[:0], a.samples[first:]...)
-		if n := len(a.samples); n < maxAges/4 { // as fine as what is left allows
+		if n := len(a.samples); n < maxAges/4 { // as fine as the samples left allow
 			a.stride = min(a.stride, (a.samples[n-1].offset-a.samples[0].offset)/(maxAges/2))
 		}
 	}

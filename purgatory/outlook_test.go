@@ -120,7 +120,7 @@ func TestAgesAgainstAllTimestamps(t *testing.T) {
 func TestWhatIsReadIsCountedByTimestampAndPlace(t *testing.T) {
 	r := newRig(t, nil)
 	window := offsets.NewWindow(0)
-	r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 1, Window: window, Next: 0, StableEnd: 2, Committed: true,
+	r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: window, Next: 0, StableEnd: 2, Committed: true,
 		Facts: facts.NewLedger(facts.Identity{}, 1, facts.Restored{}, window)})
 	r.mustTake(0, 1, 7000, 0)
 	r.mustTake(0, 1, 5000, 1)
@@ -142,7 +142,7 @@ func TestRecordsFoundFinishedAreRestoredToo(t *testing.T) {
 	r := newRig(t, nil)
 	window := offsets.NewWindow(0)
 	window.FinishRange(1, 5)
-	r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 1, Window: window, Next: 0, StableEnd: 7, Committed: true})
+	r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: window, Next: 0, StableEnd: 7, Committed: true})
 	reader, _ := r.Reader(partitionOf(0), 1)
 	for o := range int64(8) {
 		if a := r.arrival(o, 1000, "0"); reader.Wants(o, 0) {

@@ -12,56 +12,30 @@ import (
 // read: reading 3 million finished records took 1.1 s, going over them 68 ms.
 const JumpOver = 10_000
 
-// Assignment is a partition as it was handed to this process.
-type Assignment struct {
-	offsets.TopicPartition
-	Epoch     uint64 // Layover's own number of this tenure, never used twice
-	TopicID   offsets.TopicID
-	ClusterID string
-	Window    *offsets.Window // low offset and what is finished above it; the core's from here on
-	Facts     *facts.Ledger   // what the journal has of it, the core's too; nil: commits do without
-	// Next is the first offset that will be read; offsets below it that are not
-	// finished are no longer in the log.
-	Next      int64
-	StableEnd int64 // the last stable offset when it was assigned
-	// LeaderEpoch is the committed one, -1 for none: what Window holds is about records
-	// of up to this epoch.
-	LeaderEpoch int32
-	Committed   bool // the start position is committed, so delivering may begin
-	Overtaken   bool // a commit of before the assignment may still arrive
-}
-
 // partition is the state of one assigned partition.
 type partition struct {
-	Assignment
-	slot uint32
+	facts.Assigned
 	// next is the first offset not yet read. Invariant: nothing at or above next
-	// is finished but what the assignment came with.
+	// is finished but the offsets that the assignment came with.
 	next      int64
-	readEpoch int32 // highest leader epoch of what was read
+	readEpoch int32 // highest leader epoch of the records read
 	logStart  int64 // as far as it was told; below it nothing is read, whatever is there
-	// strangeUntil is one past the highest finished offset that the assignment brought
+	// unknownEpochUntil is one past the highest finished offset that the assignment brought
 	// without a leader epoch, until a record there or beyond is read; 0: none.
-	strangeUntil int64
+	unknownEpochUntil int64
 	// finishedUntil caches the end of the finished run that next is in.
 	finishedUntil int64
 
-	confirmed bool  // a commit succeeded since the assignment, or since the lease ran out
-	draining  bool  // revoked: nothing is offered any more
-	revokedMs int64 // patience clock of that
-	gone      bool  // swept; alive only until what is in flight has an outcome
-	halted    *HaltNotice
+	src    *source // the outbox's side of it
+	halted *HaltNotice
 
-	ages    ages
-	waiting queue // due, but not to be offered yet
-	parked  int   // in the wheel
+	ages   ages
+	parked int // in the wheel
 	// furthestMs is the latest deadline of a record in the wheel, 0 while it has none:
 	// records leave it in the order of deadlines, so the one that has it is the last. It
 	// may be late for a moment after a step back of the clock, and is never early.
 	// Invariant: TestEveryRecordReadIsAccountedFor recounts it.
 	furthestMs int64
-	due        int // in a queue
-	inFlight   int
 
 	finished  int64 // finished in this tenure
 	commit    commitState
@@ -69,19 +43,16 @@ type partition struct {
 	metaLimit int    // characters of metadata the broker takes
 }
 
-func (p *partition) mayDeliver() bool { return p.confirmed && !p.draining && !p.gone }
-
 // Assign takes a partition. Records of an earlier tenure must have been swept.
-func (c *Core) Assign(a Assignment) {
+func (c *Core) Assign(a facts.Assigned) {
 	if c.byTopic[a.TopicPartition] != nil {
 		panic(fmt.Sprintf("purgatory: %s/%d assigned twice", a.Topic, a.Partition))
 	}
 	if a.Facts == nil {
-		a.Facts = facts.NewLedger(facts.Identity{Identity: a.identity()}, 1, facts.Restored{}, a.Window)
+		a.Facts = facts.NewLedger(facts.Identity{Identity: a.Identity()}, 1, facts.Restored{}, a.Window)
 	}
 	p := &partition{
-		Assignment: a, next: a.Next, readEpoch: a.LeaderEpoch, confirmed: a.Committed, metaLimit: offsets.MaxMetadata,
-		waiting: queue{held: &c.overhead},
+		Assigned: a, next: a.Next, readEpoch: a.LeaderEpoch, metaLimit: offsets.MaxMetadata,
 	}
 	p.commit.dirty = !a.Committed
 	if a.Overtaken {
@@ -92,9 +63,9 @@ func (c *Core) Assign(a Assignment) {
 		p.logStart = a.Next
 	}
 	if a.LeaderEpoch < 0 && a.Window.Above() > 0 {
-		p.strangeUntil = a.Window.Highest() + 1
+		p.unknownEpochUntil = a.Window.Highest() + 1
 	}
-	if s, ok := c.journals[a.Topic]; ok {
+	if s, ok := c.journals.states[a.Topic]; ok {
 		p.useJournal(s)
 	}
 	if lost := p.finishRange(a.Window.Low(), a.Next); lost > 0 {
@@ -105,15 +76,10 @@ func (c *Core) Assign(a Assignment) {
 		slot = len(c.parts)
 		c.parts = append(c.parts, nil)
 	}
-	p.slot = uint32(slot)
+	p.src = c.out.source(a.TopicPartition, uint32(slot), a.Committed)
 	c.parts[slot] = p
 	c.byTopic[a.TopicPartition] = p
 	p.jump(c)
-}
-
-// identity is what commit metadata of the partition is bound to.
-func (a *Assignment) identity() offsets.Identity {
-	return offsets.Identity{ClusterID: a.ClusterID, TopicID: a.TopicID, Partition: a.Partition}
 }
 
 // finishRange notes that no offset of a stretch will ever need an outcome, and returns
@@ -135,8 +101,8 @@ func (c *Core) find(tp offsets.TopicPartition, epoch uint64) *partition {
 	return nil
 }
 
-// LogStart notes that the log of a partition begins at start now: what was not
-// read below it is gone, outside our power, and counted.
+// LogStart notes that the log of a partition begins at start now: unread records below it
+// are gone, outside our power, and counted.
 func (c *Core) LogStart(tp offsets.TopicPartition, epoch uint64, start int64) {
 	p := c.find(tp, epoch)
 	if p == nil || start <= p.next {
@@ -148,42 +114,31 @@ func (c *Core) LogStart(tp offsets.TopicPartition, epoch uint64, start int64) {
 	p.commit.dirty = true
 }
 
-// Revoke stops offering records of the partition. What is in flight still counts;
-// Sweep ends the tenure.
+// Revoke stops offering records of the partition. Outcomes of those in flight still
+// count; Sweep ends the tenure.
 func (c *Core) Revoke(tp offsets.TopicPartition, epoch uint64) {
 	if p := c.find(tp, epoch); p != nil {
-		p.draining, p.revokedMs = true, c.now.PatienceMs
+		p.src.draining, p.src.revokedMs = true, c.now.AnsweredMs
 	}
 }
 
 // Draining returns how many records of a revoked partition are in flight and may be
 // answered soon: those to target partitions that were silent before are not waited for.
-// Its cost grows with what is in flight.
-func (c *Core) Draining(tp offsets.TopicPartition, epoch uint64) (n int) {
-	p := c.find(tp, epoch)
-	if p == nil || p.inFlight == 0 {
-		return 0
+// Its cost grows with the records in flight.
+func (c *Core) Draining(tp offsets.TopicPartition, epoch uint64) int {
+	if p := c.find(tp, epoch); p != nil && p.src.inFlight > 0 {
+		return c.out.flights.draining(p.src)
 	}
-	for i := range c.flight {
-		if f := &c.flight[i]; f.busy && f.entry.part == p && p.revokedMs-f.dest.answeredMs < stuckMs {
-			n++
-		}
-	}
-	return n
-}
-
-// Tenure names a partition in one assignment.
-type Tenure struct {
-	offsets.TopicPartition
-	Epoch uint64
+	return 0
 }
 
 // Sweep ends tenures: everything parked or due of them is forgotten and its bytes
-// released, in one pass over all that is parked. What is in flight is forgotten with
+// released, in one pass over all that is parked. A record in flight is forgotten with
 // its outcome. The records are not lost: nothing of them was committed as finished,
 // and whoever has the partition next reads them again.
-func (c *Core) Sweep(tenures ...Tenure) {
+func (c *Core) Sweep(tenures ...offsets.Assignment) {
 	var ended []*partition
+	var sources []*source
 	for _, t := range tenures {
 		p := c.find(t.TopicPartition, t.Epoch)
 		if p == nil {
@@ -191,68 +146,28 @@ func (c *Core) Sweep(tenures ...Tenure) {
 		}
 		delete(c.byTopic, t.TopicPartition)
 		c.stats.Journal.Add(p.Facts.Status().Stats)
-		p.draining, p.gone = true, true
-		ended = append(ended, p)
+		p.src.draining, p.src.gone = true, true
+		ended, sources = append(ended, p), append(sources, p.src)
 	}
 	if len(ended) == 0 {
 		return
 	}
-	c.sweepWheel()
-	c.sweepQueues()
-	for _, t := range c.targets {
-		if t != nil && t.refs == 0 {
-			c.forget(t)
-		}
-	}
-	for _, p := range ended {
-		p.parked, p.furthestMs = 0, 0
-		c.retire(p)
-	}
-}
-
-// sweepWheel forgets what is parked of partitions that are gone.
-func (c *Core) sweepWheel() {
-	swept := c.wheel.Sweep(func(payload uint64) bool {
-		h := readHeader(c.store.at(location(payload)))
-		if !c.parts[h.slot].gone {
+	swept := c.parking.sweep(func(loc location) bool {
+		h := readHeader(c.store.at(loc))
+		if !c.parts[h.slot].src.gone {
 			return false
 		}
-		c.releaseAt(location(payload), &h)
+		c.out.release(loc, &h)
 		return true
 	})
-	c.nextDueMs = 0
-	c.stats.Parked -= int64(swept)
-	c.stats.HandedOver += int64(swept)
-}
-
-// sweepQueues forgets what is due of partitions that are gone.
-func (c *Core) sweepQueues() {
-	gone := func(e *entry) bool { return e.part.gone }
-	forget := func(e entry) {
-		e.part.due--
-		c.stats.HandedOver += e.records()
-		c.release(e)
-	}
-	for _, p := range c.parts {
-		if p != nil && p.gone {
-			p.waiting.remove(gone, forget)
-			p.waiting.free()
-		}
-	}
-	for _, t := range c.busy {
-		t.queue.remove(gone, forget)
-		for _, d := range t.dests {
-			before := d.overflow.count
-			d.overflow.remove(gone, forget)
-			t.overflow -= before - d.overflow.count
-		}
-	}
-}
-
-// retire frees the slot of a swept partition once nothing of it is in flight.
-func (c *Core) retire(p *partition) {
-	if p.gone && p.inFlight == 0 && c.parts[p.slot] == p {
-		c.parts[p.slot] = nil
+	c.stats.Parked -= swept
+	c.stats.HandedOver += swept
+	c.out.sweep(sources)
+	c.settle()
+	c.out.forgetUnused()
+	for _, p := range ended {
+		p.parked, p.furthestMs = 0, 0
+		c.retire(p.src)
 	}
 }
 
@@ -260,25 +175,11 @@ func (c *Core) retire(p *partition) {
 // ran out, and a commit that is accepted is the proof of membership.
 func (c *Core) Suspend() {
 	for _, p := range c.parts {
-		if p != nil && !p.gone {
-			p.confirmed = false
+		if p != nil && !p.src.gone {
+			p.src.confirmed = false
 			p.commit.dirty = true
 			p.commit.doubtful = p.commit.underway
 		}
-	}
-}
-
-// confirm lets the records go that waited for it.
-func (c *Core) confirm(p *partition) {
-	if p.confirmed || p.gone {
-		return
-	}
-	p.confirmed = true
-	if p.draining {
-		return
-	}
-	for p.waiting.count > 0 {
-		c.wait(p.waiting.pop(), false)
 	}
 }
 

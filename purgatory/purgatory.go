@@ -1,10 +1,8 @@
 package purgatory
 
 import (
-	"math"
 	"time"
 
-	"layover/facts"
 	"layover/offsets"
 	"layover/wheel"
 )
@@ -19,18 +17,17 @@ const (
 	Halt                     // the partition stops reading, the record stays unfinished
 )
 
-// Config is what a Core needs to know. All sizes are bytes.
+// Config is the settings of a Core. All sizes are bytes.
 type Config struct {
 	OnInvalid       Policy
 	DeadLetterTopic string // "" for none
 	Patience        time.Duration
 	HeldShare       int64 // store bytes one target's held records may take, in all cores
-	// HeldElsewhere takes what this core holds for a target and returns what all others
-	// hold; nil where there is but one. It is asked ten times a second at most. ingress
-	// is "" unless ApartByIngress.
-	HeldElsewhere func(target, ingress string, own int64) int64
+	// Place chooses the partition of a usable target for a record; nil: the first. It has
+	// no state: the state of the target is its argument.
+	Place func(s *TargetState, from offsets.TopicPartition, body []byte) Route
 	// ApartByIngress makes each ingress topic have its targets for itself, with the
-	// bounds of each: what is wrong with one for its records holds no other's.
+	// bounds of each: a target that suits no record of one holds no record of another.
 	ApartByIngress bool
 
 	MaxInFlight      int   // records in flight per target partition
@@ -44,109 +41,33 @@ type Config struct {
 	JournalAbove int
 }
 
-// Router says which partition of its target a record goes to. It is asked when a
-// record is due; the answer may change from one call to the next.
-type Router interface {
-	// Route routes a record that was read from an ingress partition to its target.
-	Route(target string, from offsets.TopicPartition, body []byte) Route
-}
-
-// Route is where a record goes.
-type Route struct {
-	Partition int32   // where Verdict is Usable
-	Verdict   Verdict // of the target, at the moment
-	Detail    string  // what is wrong with it, where the verdict does not say it all
-}
-
-// Verdict is what is known about a target.
-type Verdict uint8
-
-const (
-	Usable      Verdict = iota
-	Pending             // not known yet; asking again soon is free
-	Missing             // the topic does not exist
-	Forbidden           // not authorised
-	Unreachable         // no leader, or none that answers
-	Mismatched          // its partitions do not go with those of the ingress topic
-)
-
-// String returns the word that status, logs and error messages use.
-func (v Verdict) String() string {
-	return [...]string{"usable", "being looked up", "missing", "forbidden", "unreachable", "mismatched"}[v]
-}
-
 // Clock is the time of an event.
 type Clock struct {
 	WallMs int64 // Unix milliseconds; may step in either direction
-	// PatienceMs counts the milliseconds in which brokers answered; it never goes back.
-	PatienceMs int64
+	// AnsweredMs counts the milliseconds in which brokers answered; it never goes back.
+	AnsweredMs int64
 	// MonotonicMs counts all milliseconds; it never goes back, and no step moves it.
 	MonotonicMs int64
 }
 
 // Core parks records and decides when they go where. See the package comment.
 type Core struct {
-	cfg    Config
-	router Router
-	wheel  *wheel.TimingWheel
-	store  *store
+	cfg     Config
+	now     Clock // of the last event
+	store   *store
+	parking parking
+	out     *outbox
 
 	parts   []*partition // by slot; nil: free
 	byTopic map[offsets.TopicPartition]*partition
 
-	journals map[string]JournalState // by ingress topic
-	writes   []facts.Write           // scratch of cut
-
-	targets    []*target // by index; nil: free
-	freeTarget []uint32  // free indexes
-	byKey      map[targetKey]*target
-	families   map[string]*family // by glob; only of those that hold something
-	dead       *target            // the dead-letter topic, nil for none
-	busy       []*target          // with something to offer, or lately so
-	nextTarget int                // where the next round of Offer over busy begins
-	enduredMs  int64              // wall clock of the last look at patience and share
-	// overhead is the memory of queues, targets and their partitions, in bytes.
-	overhead int64
-
-	flight      []flight
-	freeFlight  []int32
-	flightBytes int64 // in flight, without what is stuck
-	stuck       int   // in flight to target partitions that do not answer
-	stuckBytes  int64 // of those
-	inFlight    int
-	fairRecords int   // share of one target in what may be in flight, at least 1
-	fairBytes   int64 // the same in bytes
-	fullMs      int64 // monotonic clock of the last record for which the client had no room; 0: none
-	// overburdened: dead letters that wait take more than their share of memory.
-	overburdened bool
-
-	// nextDueMs is the earliest deadline in the wheel, while it is ahead of the
-	// clock; otherwise it has to be looked up.
-	nextDueMs int64
-
-	doneMs int64 // monotonic clock of the last Tick that left nothing undone
-
-	due     []uint64 // scratch of Tick
-	effects Effects
-	stats   Stats
-	now     Clock
-}
-
-// flightSize is what a record in flight is accounted with, in bytes.
-const flightSize = 96
-
-// flight is one record in flight, by its id.
-type flight struct {
-	entry       entry
-	dest        *dest
-	sinceMs     int64 // wall clock when it was handed over
-	monotonicMs int64 // the same by the clock that no step moves
-	busy        bool
-	trial       bool
+	journals journals
+	effects  Effects // those of the outbox and the journals are added when they are taken
+	stats    Stats
 }
 
 // New returns an empty core whose wheel starts at now.
-func New(cfg Config, router Router, now Clock) *Core {
+func New(cfg Config, now Clock) *Core {
 	if cfg.JournalAbove == 0 {
 		cfg.JournalAbove = offsets.MaxMetadata
 	}
@@ -154,23 +75,16 @@ func New(cfg Config, router Router, now Clock) *Core {
 		cfg.MaxBuffered = maxBuffered
 	}
 	c := &Core{
-		cfg:     cfg,
-		router:  router,
-		wheel:   wheel.New(now.WallMs, cfg.Geometry),
-		store:   newStore(cfg.LargestChunk),
-		byTopic: make(map[offsets.TopicPartition]*partition), journals: make(map[string]JournalState),
-		byKey: make(map[targetKey]*target), families: make(map[string]*family),
+		cfg: cfg, now: now, store: newStore(cfg.LargestChunk),
+		byTopic: make(map[offsets.TopicPartition]*partition), journals: journals{states: make(map[string]JournalState)},
 		stats: newStats(),
-		now:   now,
 	}
-	if cfg.DeadLetterTopic != "" {
-		c.dead = c.target(targetKey{name: cfg.DeadLetterTopic}, cfg.DeadLetterTopic)
-		c.dead.refs++ // never forgotten
-	}
+	c.parking = newParking(c.store, cfg.Geometry, now.WallMs)
+	c.out = newOutbox(&c.cfg, c.store, &c.stats, now)
 	return c
 }
 
-// Effects is what the owner has to carry out. Slices are reused: they are valid
+// Effects are for the owner to carry out. Slices are reused: they are valid
 // until the next call of Take.
 type Effects struct {
 	Jumps   []Jump
@@ -185,7 +99,7 @@ type Jump struct {
 	offsets.TopicPartition
 	Epoch uint64
 	To    int64
-	// LeaderEpoch is that of what is finished, -1 for unknown: where the log of that
+	// LeaderEpoch is that of the finished offsets, -1 for unknown: where the log of that
 	// epoch ends below To, the jump would go over records that were written anew.
 	LeaderEpoch int32
 	// Beyond: the reader stands before a batch that it cannot read, of that epoch.
@@ -221,68 +135,51 @@ type HoldNotice struct {
 // Take hands out the effects since the last call.
 func (c *Core) Take() Effects {
 	e := c.effects
+	e.Holds, e.Writes, e.Deletes = c.out.notices, c.journals.writes, c.journals.deletes
 	c.effects.Jumps = e.Jumps[len(e.Jumps):]
 	c.effects.Halts = e.Halts[len(e.Halts):]
-	c.effects.Holds = e.Holds[len(e.Holds):]
-	c.effects.Writes = e.Writes[len(e.Writes):]
-	c.effects.Deletes = e.Deletes[len(e.Deletes):]
+	c.out.notices = e.Holds[len(e.Holds):]
+	c.journals.writes = e.Writes[len(e.Writes):]
+	c.journals.deletes = e.Deletes[len(e.Deletes):]
 	return e
 }
 
-// stepBackMs is how far the wall clock may go back before the wheel is rebuilt;
-// up to here the wheel waits until the clock has caught up.
-const stepBackMs = 1000
+// Shares takes the time and appends to out the bytes held here, by share: a share of memory
+// is for all cores together. Ten times a second at most it lists all that hold any, and at
+// once those that do not any more.
+func (c *Core) Shares(now Clock, out []Share) []Share {
+	c.at(now)
+	return c.out.shares.tell(out, now.WallMs, c.out.busy, c.out.dir.dead)
+}
 
-// Tick takes the time and moves what is due by it to the queues of its targets,
-// at most budget records; more says that there are others. It never moves a
-// record before its deadline.
+// Elsewhere takes the bytes that other cores hold, by share.
+func (c *Core) Elsewhere(shares []Share) { c.out.shares.hear(shares, &c.out.dir) }
+
+// Tick takes the time and moves due records to the queues of their targets, at most
+// budget of them; more reports that there are others. It never moves a record before its
+// deadline.
 func (c *Core) Tick(now Clock, budget int) (more bool) {
-	c.now = now
-	if now.WallMs < c.wheel.NowMs()-stepBackMs {
-		c.rebuild(now.WallMs)
+	c.at(now)
+	due, more, lagMs := c.parking.advance(now, budget)
+	if lagMs >= 0 {
+		c.stats.TickLag.observe(&LatenessBounds, lagMs)
 	}
-	if ms, ok := c.wheel.NextDeadline(); ok && ms <= now.WallMs { // a clock that was stepped is nobody's lag
-		c.stats.TickLag.observe(&LatenessBounds, min(now.WallMs-ms, now.MonotonicMs-c.doneMs))
-	}
-	c.due, more = c.wheel.AdvanceClock(now.WallMs, budget, c.due[:0])
-	for _, payload := range c.due {
+	for _, payload := range due {
 		c.expire(location(payload))
 	}
-	c.endurance()
-	c.burdened()
-	if !more {
-		c.doneMs = now.MonotonicMs
-	}
+	c.out.tick()
+	c.settle()
 	return more
 }
 
-// rebuild moves everything into a new wheel that starts at a wall clock which
-// was stepped back: the old one is ahead of it and would hold short delays up.
-// The old one is run to its end rather than drained, because that keeps the order
-// of what is due at the same time without a sort, or a list, of everything parked.
-func (c *Core) rebuild(wallMs int64) {
-	old := c.wheel
-	c.wheel = wheel.New(wallMs, c.cfg.Geometry)
-	for more := true; more; {
-		c.due, more = old.AdvanceClock(math.MaxInt64, rebuildBudget, c.due[:0])
-		for _, payload := range c.due {
-			h := readHeader(c.store.at(location(payload)))
-			if h.atOnce {
-				h.deadlineMs = wallMs
-			}
-			c.wheel.Add(h.deadlineMs, payload)
-		}
-	}
-}
-
-// rebuildBudget is how many records are moved at a time, to bound scratch memory.
-const rebuildBudget = 4096
+// at takes the time of an event.
+func (c *Core) at(now Clock) { c.now, c.out.now = now, now }
 
 // expire moves one record that the wheel handed out to the queue it waits in.
 func (c *Core) expire(loc location) {
 	h := readHeader(c.store.at(loc))
 	if h.deadlineMs > c.now.WallMs && !h.atOnce { // never early, whatever the wheel believes
-		c.wheel.Add(h.deadlineMs, uint64(loc))
+		c.parking.add(loc, h.deadlineMs)
 		return
 	}
 	p := c.parts[h.slot]
@@ -290,27 +187,48 @@ func (c *Core) expire(loc location) {
 		p.furthestMs = 0
 	}
 	c.stats.Parked--
-	c.enqueue(entry{loc: loc, part: p, target: c.targets[h.target], size: h.total()})
+	c.out.enqueue(entry{loc: loc, from: p.src, target: c.out.dir.list[h.target], size: h.total()})
 }
 
-// enqueue puts a due record where it waits: with its partition until membership
-// is confirmed, with its target otherwise.
-func (c *Core) enqueue(e entry) {
-	e.part.due++
-	if !e.part.mayDeliver() {
-		e.part.waiting.pushBack(e)
-		return
+// Wanted appends to out the targets that the next Offer would route records to: Targets is
+// to tell their states before. Its cost grows with the targets that have records waiting.
+func (c *Core) Wanted(out []TargetName) []TargetName { return c.out.wanted(out) }
+
+// Targets takes the states of targets. Each is good until it is told again.
+func (c *Core) Targets(states []TargetState) { c.out.dir.tell(states) }
+
+// Offer appends to out at most limit records to be produced now. They are due, their
+// partition's membership is confirmed, their target takes records, and its partition has
+// room. A target whose state was never told gets none.
+func (c *Core) Offer(out []Delivery, limit int) []Delivery {
+	out = c.out.offer(out, limit)
+	for i := range c.out.early { // the clock was stepped back to before their deadlines
+		e := &c.out.early[i]
+		h, p := readHeader(c.store.at(e.loc)), c.parts[e.from.slot]
+		p.parked++
+		p.furthestMs = max(p.furthestMs, h.deadlineMs)
+		c.stats.Parked++
+		c.parking.add(e.loc, h.deadlineMs)
 	}
-	c.wait(e, false)
+	c.out.early = c.out.early[:0]
+	return out
+}
+
+// Outcomes takes the results of deliveries, in the order in which they ended.
+// Records that have to be sent again keep their order.
+func (c *Core) Outcomes(now Clock, results []Result) {
+	c.at(now)
+	c.out.outcomes(results)
+	c.settle()
 }
 
 // NextDeadline returns the earliest instant at which Tick has something to do.
-func (c *Core) NextDeadline() (ms int64, ok bool) { return c.wheel.NextDeadline() }
+func (c *Core) NextDeadline() (ms int64, ok bool) { return c.parking.wheel.NextDeadline() }
 
-// Bytes returns the memory that grows with what is parked: chunks, wheel,
-// finished sets, samples of timestamps, and queues.
+// Bytes returns the memory that grows with parked records: chunks, wheel, finished sets,
+// samples of timestamps, and queues.
 func (c *Core) Bytes() int64 {
-	b := c.store.bytes + c.wheel.Bytes() + c.overhead + int64(cap(c.flight))*flightSize
+	b := c.store.bytes + c.parking.wheel.Bytes() + c.out.bytes()
 	for _, p := range c.parts {
 		if p != nil {
 			b += p.Window.Bytes() + p.Facts.Bytes() + p.ages.bytes()
@@ -319,12 +237,15 @@ func (c *Core) Bytes() int64 {
 	return b
 }
 
-// Occupying returns how many records are in flight to targets that answer: what
-// the bound of all that is in flight applies to.
-func (c *Core) Occupying() int { return c.inFlight - c.stuck }
+// Occupying returns how many records are in flight to targets that answer. The bound of
+// all in flight applies to them.
+func (c *Core) Occupying() int { return c.out.flights.occupying() }
 
 // InFlight returns how many records are in flight.
-func (c *Core) InFlight() int { return c.inFlight }
+func (c *Core) InFlight() int { return c.out.flights.count }
+
+// Pauses returns why reading has to pause now.
+func (c *Core) Pauses() []Pause { return c.out.pauses() }
 
 // Trim gives back memory that is kept for reuse; for when nothing is going on.
 func (c *Core) Trim() { c.store.trim() }

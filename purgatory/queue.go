@@ -7,39 +7,39 @@ type failure struct {
 	span    span // of a letter by reference
 }
 
-// attempt is how a record is sent: the ladder of what is tried when a broker
-// calls it too large.
+// attempt is how a record is sent: the ladder of attempts when a broker calls it too
+// large.
 type attempt uint8
 
 const (
 	together attempt = iota // in a batch with others
 	alone                   // in a batch of its own, so that the answer is about this record
-	bare                    // alone, without what we added (a dead letter: without its value)
+	bare                    // alone, without headers of ours (a dead letter: without its value)
 )
 
 // entry is a due record on its way out. Its bytes stay in the store.
 type entry struct {
 	loc     location
-	part    *partition
+	from    *source
 	target  *target // where it goes now: its own target, the egress or the dead-letter topic
 	failure *failure
-	since   int64 // patience clock when it was first held, in milliseconds; 0: not held
+	since   int64 // Clock.AnsweredMs when it was first held, in milliseconds; 0: not held
 	size    int32 // bytes it takes in a chunk
 	try     attempt
 	rehomed bool // moved to its target's own class of chunks
 }
 
-// entrySize is what an entry in a queue is accounted with, in bytes.
+// entrySize is the accounted size of an entry in a queue, in bytes.
 const entrySize = 48
 
-// queue is a first-in-first-out queue of entries that also takes back what was
-// taken from its front. Amortised constant time at both ends.
+// queue is a first-in-first-out queue that also takes entries back at its front.
+// Amortised constant time at both ends.
 type queue struct {
-	held  *int64 // counts the bytes of buf, for the core's total
-	buf   []entry
-	head  int
-	count int
-	bytes int64 // store bytes of the entries
+	memory *int64 // counts the bytes of buf, for the outbox's total
+	buf    []entry
+	head   int
+	count  int
+	bytes  int64 // store bytes of the entries
 }
 
 func (q *queue) grow() {
@@ -48,7 +48,7 @@ func (q *queue) grow() {
 	for i := range q.count {
 		buf[i] = q.buf[(q.head+i)%len(q.buf)]
 	}
-	*q.held += int64(size-len(q.buf)) * entrySize
+	*q.memory += int64(size-len(q.buf)) * entrySize
 	q.buf, q.head = buf, 0
 }
 
@@ -134,7 +134,7 @@ func (q *queue) shrink() {
 
 // free gives back the memory of an empty queue.
 func (q *queue) free() {
-	*q.held -= int64(len(q.buf)) * entrySize
+	*q.memory -= int64(len(q.buf)) * entrySize
 	q.buf, q.head = nil, 0
 }
 

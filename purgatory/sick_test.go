@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"layover/offsets"
 )
 
 // bury reads an invalid record, whose dead letter goes to the partition that the
@@ -67,13 +69,13 @@ func TestDeadLettersThatWaitPauseReadingBeforeTheyTakeMoreThanTheirShare(t *test
 	if size < share/2 {
 		t.Errorf("reading pauses at %d bytes of %d", size, share)
 	}
-	for left := size; len(r.Pauses()) > 0; left = r.dead.waiting() {
+	for left := size; len(r.Pauses()) > 0; left = r.out.dir.dead.waiting() {
 		r.one(Delivered)
 		if r.pass(1); left < share/4 {
 			t.Fatalf("reading pauses, and %d bytes wait", left)
 		}
 	}
-	if left := r.dead.waiting(); left > share/2 {
+	if left := r.out.dir.dead.waiting(); left > share/2 {
 		t.Errorf("reading goes on while %d bytes wait: it would pause again at once", left)
 	}
 	r.audit()
@@ -136,8 +138,8 @@ func TestWhatIsStuckAndWhatIsInFlightFitsTheBuffer(t *testing.T) {
 				offset++
 				for r.pass(100); ; {
 					ds := r.offer()
-					if r.inFlight > r.cfg.MaxBuffered {
-						t.Fatalf("%d in flight, the client has room for %d", r.inFlight, r.cfg.MaxBuffered)
+					if r.out.flights.count > r.cfg.MaxBuffered {
+						t.Fatalf("%d in flight, the client has room for %d", r.out.flights.count, r.cfg.MaxBuffered)
 					}
 					for _, d := range ds {
 						key := fmt.Sprint(d.Target, d.TargetPartition)
@@ -152,7 +154,7 @@ func TestWhatIsStuckAndWhatIsInFlightFitsTheBuffer(t *testing.T) {
 				}
 				for o, ms := range due {
 					if late := r.at.WallMs - ms; late > stuckMs+500 {
-						t.Fatalf("%d is %d ms late beside %d stuck records", o, late, r.stuck)
+						t.Fatalf("%d is %d ms late beside %d stuck records", o, late, r.out.flights.stuck)
 					}
 				}
 			}
@@ -171,8 +173,8 @@ func TestWhatIsStuckAndWhatIsInFlightFitsTheBuffer(t *testing.T) {
 				turn()
 			}
 			r.audit()
-			if r.stuck < test.targets*test.partitions {
-				t.Errorf("%d records are stuck, want one for each silent partition at least", r.stuck)
+			if r.out.flights.stuck < test.targets*test.partitions {
+				t.Errorf("%d records are stuck, want one for each silent partition at least", r.out.flights.stuck)
 			}
 		})
 	}
@@ -204,10 +206,10 @@ func TestStuckBytesLeaveRoomForOthers(t *testing.T) {
 	}
 	r.audit()
 	if got := r.stats.Delivered[TopicTarget{ingress, healthy}]; got < 300-stuckMs/100-1 {
-		t.Errorf("%d records of 300 got past %d bytes that are stuck", got, r.stuckBytes)
+		t.Errorf("%d records of 300 got past %d bytes that are stuck", got, r.out.flights.stuckBytes)
 	}
-	if most := int64(roomShare*4000 + 40*250); r.stuckBytes > most {
-		t.Errorf("%d bytes are stuck, want at most %d", r.stuckBytes, most)
+	if most := int64(roomShare*4000 + 40*250); r.out.flights.stuckBytes > most {
+		t.Errorf("%d bytes are stuck, want at most %d", r.out.flights.stuckBytes, most)
 	}
 }
 
@@ -226,17 +228,17 @@ func TestPartitionsThatAnswerAgainComeBackAsThereIsRoom(t *testing.T) {
 		r.pass(100)
 		silent = append(silent, r.offer()...)
 	}
-	stuck := r.stuck
+	stuck := r.out.flights.stuck
 	for len(silent) > 0 { // each answer makes room for one at most
 		r.end(Delivered, silent[0])
 		silent = append(silent[1:], r.offer()...)
-		if most := (r.cfg.MaxBuffered - r.stuck) / roomShare; r.Occupying() > most {
-			t.Fatalf("%d in flight beside %d stuck ones, want at most %d", r.Occupying(), r.stuck, most)
+		if most := (r.cfg.MaxBuffered - r.out.flights.stuck) / roomShare; r.Occupying() > most {
+			t.Fatalf("%d in flight beside %d stuck ones, want at most %d", r.Occupying(), r.out.flights.stuck, most)
 		}
 		r.audit()
 	}
-	if stuck == 0 || r.stuck != 0 || r.stats.Delivered[TopicTarget{ingress, other}] != offset {
-		t.Errorf("%d were stuck, %d are; %v delivered of %d", stuck, r.stuck, r.stats.Delivered, offset)
+	if stuck == 0 || r.out.flights.stuck != 0 || r.stats.Delivered[TopicTarget{ingress, other}] != offset {
+		t.Errorf("%d were stuck, %d are; %v delivered of %d", stuck, r.out.flights.stuck, r.stats.Delivered, offset)
 	}
 }
 
@@ -308,7 +310,7 @@ func TestTheFurthestDeadlineIsThatOfARecordThatIsParked(t *testing.T) {
 	r.step(-9000)
 	r.offer() // what was due waits for its deadline once more
 	at(startMs + 9000)
-	r.Sweep(Tenure{partitionOf(0), 1})
+	r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
 	r.assign(0, 2, 0)
 	at(0)
 }

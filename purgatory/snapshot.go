@@ -7,12 +7,12 @@ import (
 	"layover/offsets"
 )
 
-// Snapshot is a copy of what can be seen of a core from outside.
+// Snapshot is a copy of a core's state as it is seen from outside.
 type Snapshot struct {
 	Stats
 	Bytes      int64
-	ChunkBytes int64 // of Bytes, what chunks of parked records take
-	LiveBytes  int64 // of ChunkBytes, what records take that are still needed
+	ChunkBytes int64 // of Bytes, the chunks of parked records
+	LiveBytes  int64 // of ChunkBytes, the records that are still needed
 	Parked     int
 	Due        int // due and waiting, for a target or for membership
 	InFlight   int
@@ -36,7 +36,7 @@ type Pause struct {
 	Label          string // the target's name, or the glob that allowed it
 }
 
-// PartitionView is what can be seen of one assigned partition.
+// PartitionView is the state of one assigned partition.
 type PartitionView struct {
 	offsets.TopicPartition
 	Epoch     uint64
@@ -56,17 +56,16 @@ type PartitionView struct {
 	Confirmed      bool
 	Halted         string // why the policy for invalid records stopped its reading, "" if it did not
 	HaltedAt       int64
-	// Uncommitted is what finished since the last successful commit, and BeyondPrefix
-	// what that commit's metadata could not hold, and Journalled how much of both is
-	// in the journal: with what is in flight, the rest is the most that comes again
-	// after a crash.
+	// Uncommitted counts offsets finished since the last successful commit, BeyondPrefix
+	// those that its metadata had no room for. Journalled counts those of both that are in
+	// the journal. The rest, with the records in flight, may come again after a crash.
 	Uncommitted  int64
 	BeyondPrefix int64
 	Journalled   int64
 	Facts        facts.Status
 }
 
-// HeldView is what can be seen of a target that is held.
+// HeldView is the state of a target that is held.
 type HeldView struct {
 	Target, Label string
 	Verdict       Verdict
@@ -79,64 +78,35 @@ type HeldView struct {
 	Partitions []int32
 }
 
-// deadLettersWait says whether dead letters wait for a topic that takes none: it is
-// held, a partition of it has stopped answering, or too many of them wait. Without one
-// that waits nothing would ever try the topic again.
-func (c *Core) deadLettersWait() bool {
-	d := c.dead
-	waiting := d.queue.count + d.overflow
-	return d.hold.held && waiting+d.inFlight > 0 || d.stalled > 0 && d.inFlight > 0 || c.overburdened && waiting > 0
-}
-
-// Pauses returns why reading has to pause now.
-func (c *Core) Pauses() []Pause {
-	var out []Pause
-	if c.dead != nil && c.deadLettersWait() {
-		out = append(out, Pause{"dead_letter", c.dead.name, c.dead.name})
-	}
-	for _, t := range c.busy {
-		if t.hold.exhausted {
-			out = append(out, Pause{"target", t.name, t.label})
-		}
-	}
-	return out
-}
-
 // Snapshot returns a copy of the core's state; its cost grows with the number of
 // partitions, targets and counters, not with that of records.
 func (c *Core) Snapshot() Snapshot {
 	s := Snapshot{
-		Stats: c.stats.clone(), Bytes: c.Bytes(), ChunkBytes: c.store.bytes, LiveBytes: c.store.used, Parked: c.wheel.Len(), InFlight: c.inFlight,
-		ReadingPaused: c.Pauses(), RecentMs: slices.Clone(c.stats.recent[:c.stats.recentLen]),
-		Errors: slices.Clone(c.stats.errors),
-	}
-	if c.nextDueMs <= c.now.WallMs {
-		c.nextDueMs, _ = c.wheel.Earliest()
-	}
-	if c.wheel.Len() > 0 {
-		s.NextDueMs = c.nextDueMs
+		Stats: c.stats.clone(), Bytes: c.Bytes(), ChunkBytes: c.store.bytes, LiveBytes: c.store.used, Parked: c.parking.wheel.Len(), InFlight: c.out.flights.count,
+		ReadingPaused: c.out.pauses(), RecentMs: slices.Clone(c.stats.recent[:c.stats.recentLen]),
+		Errors: slices.Clone(c.stats.errors), NextDueMs: c.parking.soonest(c.now.WallMs),
 	}
 	s.Partitions = make([]PartitionView, 0, len(c.byTopic))
 	for _, p := range c.parts {
-		if p == nil || p.gone {
+		if p == nil || p.src.gone {
 			continue
 		}
 		said := p.Facts.Status()
 		s.Journal.Add(said.Stats)
 		v := PartitionView{
 			TopicPartition: p.TopicPartition, Epoch: p.Epoch, Low: p.Window.Low(), Next: p.next,
-			StableEnd: p.StableEnd, Committed: p.commit.low, Parked: p.parked, Due: p.due, InFlight: p.inFlight,
-			Finished: p.Window.Above(), Confirmed: p.confirmed, Metadata: p.commit.metadata, OldestNeededMs: p.oldestNeededMs(), FurthestMs: p.furthestMs,
+			StableEnd: p.StableEnd, Committed: p.commit.low, Parked: p.parked, Due: p.src.due, InFlight: p.src.inFlight,
+			Finished: p.Window.Above(), Confirmed: p.src.confirmed, Metadata: p.commit.metadata, OldestNeededMs: p.oldestNeededMs(), FurthestMs: p.furthestMs,
 			Uncommitted: p.finished - p.commit.finishedSaid, BeyondPrefix: p.commit.left,
 			Journalled: p.journalled(said), Facts: said,
 		}
 		if p.halted != nil && !p.halted.Truncated && !p.halted.Unreadable {
 			v.Halted, v.HaltedAt = p.halted.Reason, p.halted.Offset
 		}
-		s.Due += p.due
+		s.Due += p.src.due
 		s.Partitions = append(s.Partitions, v)
 	}
-	s.Held, s.HeldRest = c.heldViews()
+	s.Held, s.HeldRest = c.out.dir.heldViews()
 	return s
 }
 
@@ -150,10 +120,10 @@ type HeldCount struct {
 	Bytes            int64
 }
 
-// heldViews returns what is held for targets, and counts by label those beyond mostViews.
-func (c *Core) heldViews() (views []HeldView, rest map[string]HeldCount) {
+// heldViews returns the targets that hold records, and counts by label those beyond mostViews.
+func (d *directory) heldViews() (views []HeldView, rest map[string]HeldCount) {
 	globbed := 0
-	for _, t := range c.targets {
+	for _, t := range d.list {
 		if t == nil || !t.hold.held && t.stalled == 0 {
 			continue
 		}
@@ -174,7 +144,7 @@ func (c *Core) heldViews() (views []HeldView, rest map[string]HeldCount) {
 	return views, rest
 }
 
-// view is what can be seen of a target of which records are held.
+// view is the state of a target that holds records.
 func (t *target) view(records int, bytes int64) HeldView {
 	v := HeldView{Target: t.name, Label: t.label, Verdict: t.hold.verdict, Detail: t.hold.detail, Records: records, Bytes: bytes, SinceMs: t.hold.sinceMs}
 	if t.hold.held {

@@ -3,6 +3,8 @@ package purgatory
 import (
 	"fmt"
 	"testing"
+
+	"layover/offsets"
 )
 
 func TestPartitionsThatDoNotAnswerDoNotUseUpWhatIsInFlightForAll(t *testing.T) {
@@ -49,7 +51,7 @@ func TestASweepEndsSeveralTenuresInOnePass(t *testing.T) {
 		r.assign(p, 1, 0)
 		r.mustTake(p, 1, 1000, 0, 1, 2)
 	}
-	r.Sweep(Tenure{partitionOf(0), 1}, Tenure{partitionOf(2), 1}, Tenure{partitionOf(2), 7})
+	r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, offsets.Assignment{TopicPartition: partitionOf(2), Epoch: 1}, offsets.Assignment{TopicPartition: partitionOf(2), Epoch: 7})
 	if got := r.Snapshot(); got.Parked != 3 || got.HandedOver != 6 || len(got.Partitions) != 1 {
 		t.Errorf("%d parked, %d handed over, %d partitions", got.Parked, got.HandedOver, len(got.Partitions))
 	}

@@ -22,7 +22,7 @@ const recentLateness = 1024
 
 // Stats counts since the core was made. Invariant (conservation): all Consumed =
 // Delivered + DeadLettered + Dropped + Unfinished + HandedOver + Skipped + parked
-// + due + in flight + Referred; TestEveryRecordReadIsAccountedFor holds it.
+// + due + in flight + Referred; TestEveryRecordReadIsAccountedFor checks it.
 type Stats struct {
 	Consumed      map[TopicOutcome]int64
 	Invalid       map[TopicReason]int64
@@ -35,8 +35,8 @@ type Stats struct {
 
 	Late      map[string]*Histogram // by target, LatenessBounds: acknowledged minus due, or minus written where that was later
 	Requested map[string]*Histogram // by ingress topic, DelayBounds: due minus the record's timestamp
-	TickLag   Histogram             // LatenessBounds: how late the wheel's clock was moved for what was due
-	Produced  Histogram             // LatenessBounds: from handing over to the producer to its answer
+	TickLag   Histogram             // LatenessBounds: how late the wheel's clock was moved for due records
+	Produced  Histogram             // LatenessBounds: from giving a record to the producer to its answer
 	Committed Histogram             // LatenessBounds: from sending a commit to its answer, for each partition
 
 	Parked            int64 // in the wheel now
@@ -48,7 +48,7 @@ type Stats struct {
 	Restored          int64 // records read that were in the log when their partition was assigned
 	Commits           int64 // partitions committed
 	CommitErrors      int64
-	MetadataOverflows int64 // commits whose metadata did not hold the whole set
+	MetadataOverflows int64 // commits whose metadata had no room for the whole set
 	LastDeliveryMs    int64
 	LastCommitMs      int64
 	Journal           facts.Stats // of tenures that are over; in a Snapshot, of all
@@ -78,6 +78,18 @@ func kindOf(c Class) string {
 	return "retriable"
 }
 
+// taken counts a record that its target, or the dead-letter topic, took.
+func (s *Stats) taken(e *entry, dead bool, h *header, nowMs int64) {
+	if dead {
+		s.DeadLettered[TopicReason{e.from.Topic, e.failure.reason}] += e.records()
+	} else {
+		s.Delivered[TopicTarget{e.from.Topic, e.target.label}]++
+		// An instant from before the record was written is its producer's affair.
+		s.late(e.target.label, nowMs-max(h.deadlineMs, h.timestampMs))
+	}
+	s.LastDeliveryMs = nowMs
+}
+
 // late counts one delivery's lateness.
 func (s *Stats) late(label string, ms int64) {
 	ms = max(ms, 0) // a record due at once may carry a timestamp ahead of our clock
@@ -87,7 +99,7 @@ func (s *Stats) late(label string, ms int64) {
 	s.recentLen = min(s.recentLen+1, recentLateness)
 }
 
-// NoteError keeps an error that has no target for Snapshot, under what it is about.
+// NoteError keeps an error for Snapshot that has no target, under its subject.
 func (c *Core) NoteError(about, detail string) { c.stats.noteError(about, detail) }
 
 // noteError keeps the last few distinct errors, newest last.

@@ -14,7 +14,7 @@ const (
 	// may be thousands of targets with a record each.
 	firstHeldChunk = 256
 
-	// chunkOverhead is what a chunk costs beside its bytes: header and table entry.
+	// chunkOverhead is the cost of a chunk beside its bytes: header and table entry.
 	chunkOverhead = 64
 
 	// delayClasses is one class per log2 of the remaining delay in milliseconds.
@@ -35,24 +35,24 @@ type chunk struct {
 // class is the state of one class of chunks.
 type class struct {
 	open   int // chunk number, -1 for none
-	chunks int // chunks of this class that are held
+	chunks int // of this class
 	next   int // size of the next chunk, doubling from minChunk to the store's largest
 }
 
 // store keeps the bytes of parked records in chunks, one open chunk per class.
 //
-// Records with like remaining delays share a chunk, so that chunks empty as a
-// whole: in arrival order a mix of 99 % 1 s and 1 % 600 s delays holds 83 times
-// the live bytes, separated by log2 of the remaining delay 1.05 times. Nothing
-// is compacted. What is accounted is chunk bytes, so a bound on it is exact.
+// Records with like remaining delays share a chunk, so that chunks empty as a whole.
+// With 99 % 1 s and 1 % 600 s delays, chunks in arrival order take 83 times the live
+// bytes, and chunks by log2 of the remaining delay 1.05 times. Nothing is compacted.
+// Chunk bytes are accounted, so a bound on them is exact.
 type store struct {
 	chunks  []*chunk
 	free    []int // unused numbers in chunks
 	classes map[int]*class
 	largest int   // size of the largest regular chunk
-	bytes   int64 // held by all chunks
+	bytes   int64 // of all chunks
 	used    int64 // of them by records that are not released
-	live    int64 // records held
+	live    int64 // records that are not released
 }
 
 func newStore(largest int) *store {
@@ -110,7 +110,7 @@ func (s *store) openChunk(classNo int, c *class, size int) {
 	c.chunks++
 }
 
-// at returns the bytes from a location to the end of what its chunk holds.
+// at returns the bytes from a location to the end of its chunk's records.
 func (s *store) at(l location) []byte {
 	return s.chunks[l>>locationBits].buf[l&(1<<locationBits-1):]
 }

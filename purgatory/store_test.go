@@ -161,7 +161,7 @@ func TestMixedDelaysDoNotPinTheChunksOfShortOnes(t *testing.T) {
 func TestTheQueueAgreesWithASlice(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 9))
 	var held int64
-	q := queue{held: &held}
+	q := queue{memory: &held}
 	var model []entry
 	for step := range 30_000 {
 		e := entry{loc: location(step), size: int32(rng.IntN(100))}

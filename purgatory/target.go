@@ -7,29 +7,33 @@ import (
 
 // target is a topic that records go to, the dead-letter topic included.
 type target struct {
-	key   targetKey
+	// key tells targets apart: by name, and with Config.ApartByIngress by ingress topic.
+	// Of the dead-letter topic there is one.
+	key   TargetName
 	name  string
 	label string // for metrics: the name, or the glob that allowed it
 	index uint32
-	refs  int // records whose bytes name this target, and 1 for what is never forgotten
+	refs  int // records whose bytes name this target, and 1 for the dead-letter topic
 
-	elsewhere int64 // bytes that other cores hold for the topic, as of the last look
-	shared    bool  // other cores were told of bytes held here
+	state TargetState // as it was last told; Pending before
+
+	elsewhere int64 // bytes that other cores hold for the topic, as of the last Elsewhere
+	shared    bool  // Shares has told of bytes held here
 
 	queue    queue   // due; oldest first
 	dests    []*dest // by partition number: those that ever had a record
 	nextDest int     // where the next round over dests begins
 	overflow int     // records in the overflow queues of dests
-	stalled  int     // dests that are
+	stalled  int     // of dests
 	inFlight int
-	// Of inFlight, without what is stuck.
+	// Of inFlight, without stuck records.
 	occupying      int
 	occupyingBytes int64
 	hold           hold
-	// busy: it is in Core.busy. Invariant: a target with something in its queue or
+	// busy: it is in outbox.busy. Invariant: a target with something in its queue or
 	// in an overflow queue is busy.
 	busy bool
-	// pending: nothing is known about the topic yet, ask the router again.
+	// pending: nothing is known about the topic yet, ask again.
 	pending bool
 }
 
@@ -41,118 +45,77 @@ type dest struct {
 	inFlight int
 	bytes    int64 // in flight
 	alone    int   // in flight in a batch of their own, at most 1
-	// answeredMs is the patience clock when the partition last answered, or was
+	// answeredMs is the Clock.AnsweredMs when the partition last answered, or was
 	// first given a record after having none in flight; proven: it has answered since.
 	answeredMs int64
 	proven     bool
-	// stuck: what is in flight counts as stuck, and nothing more is offered.
+	// stuck: its records in flight count as stuck, and no more are offered.
 	stuck bool
-	// stalled: nothing in flight has been answered for stallMs, and what waits
-	// behind it counts as held, since stalledMs of the wall clock.
+	// stalled: nothing in flight has been answered for stallMs, and the records
+	// behind it count as held, since stalledMs of the wall clock.
 	stalled   bool
 	stalledMs int64
 }
 
-// targetKey tells targets apart: by name, and by ingress topic where what is wrong with
-// one may depend on where its records are from. Of the dead-letter topic there is one.
-type targetKey struct{ name, ingress string }
-
-// targetOf returns the target of that name for records of an ingress topic.
-func (c *Core) targetOf(ingress, name, label string) *target {
-	if !c.cfg.ApartByIngress {
-		ingress = ""
-	}
-	return c.target(targetKey{name, ingress}, label)
+// directory has the targets that records name.
+type directory struct {
+	list  []*target // by index; nil: free
+	free  []uint32  // free indexes
+	byKey map[TargetName]*target
+	dead  *target // the dead-letter topic, nil for none
+	// overhead is the memory of targets, their partitions, and all queues, in bytes.
+	overhead int64
 }
 
+func newDirectory() directory { return directory{byKey: make(map[TargetName]*target)} }
+
 // target returns the target of a key, and makes it where it is new.
-func (c *Core) target(key targetKey, label string) *target {
-	if t := c.byKey[key]; t != nil {
+func (d *directory) target(key TargetName, label string) *target {
+	if t := d.byKey[key]; t != nil {
 		return t
 	}
-	name := key.name
-	t := &target{key: key, name: name, label: label, queue: queue{held: &c.overhead}}
-	if n := len(c.freeTarget); n > 0 {
-		t.index, c.freeTarget = c.freeTarget[n-1], c.freeTarget[:n-1]
+	name := key.Name
+	t := &target{key: key, name: name, label: label, state: TargetState{Verdict: Pending}, queue: queue{memory: &d.overhead}}
+	if n := len(d.free); n > 0 {
+		t.index, d.free = d.free[n-1], d.free[:n-1]
 	} else {
-		t.index = uint32(len(c.targets))
-		c.targets = append(c.targets, nil)
+		t.index = uint32(len(d.list))
+		d.list = append(d.list, nil)
 	}
-	c.targets[t.index] = t
-	c.byKey[key] = t
-	c.overhead += targetSize + int64(len(name))
+	d.list[t.index] = t
+	d.byKey[key] = t
+	d.overhead += targetSize + int64(len(name))
 	return t
 }
 
-// targetSize and destSize are what a target and each of its partitions are
-// accounted with beside queues and name, in bytes: struct, map and list entries.
+// targetSize and destSize are the accounted sizes of a target and of each of its
+// partitions beside queues and name, in bytes: struct, map and list entries.
 const (
-	targetSize = 384
+	targetSize = 480
 	destSize   = 160
 )
 
-// forget drops a target that no record names any more: with globs allowed, their
-// number would otherwise grow with every name that ever came.
-func (c *Core) forget(t *target) {
-	over := HoldNotice{Target: t.name, Label: t.label, Forgotten: true}
-	if t.hold.held {
-		c.effects.Holds = append(c.effects.Holds, over)
-	}
+// drop takes a target out.
+func (d *directory) drop(t *target) {
 	t.queue.free()
-	for _, d := range t.dests {
-		if d.stalled {
-			c.effects.Holds = append(c.effects.Holds, over)
-		}
-		d.overflow.free()
+	for _, p := range t.dests {
+		p.overflow.free()
 	}
-	c.overhead -= targetSize + int64(len(t.name)) + int64(len(t.dests))*destSize
-	delete(c.byKey, t.key)
-	c.targets[t.index] = nil
-	c.freeTarget = append(c.freeTarget, t.index)
+	d.overhead -= targetSize + int64(len(t.name)) + int64(len(t.dests))*destSize
+	delete(d.byKey, t.key)
+	d.list[t.index] = nil
+	d.free = append(d.free, t.index)
 }
 
 // forgetAbove is the number of known targets from which unused ones are dropped.
 const forgetAbove = 256
 
 // dest returns the partition of a target, and makes it where it is new.
-func (c *Core) dest(t *target, no int32) *dest {
-	at, ok := slices.BinarySearchFunc(t.dests, no, func(d *dest, no int32) int { return cmp.Compare(d.no, no) })
+func (d *directory) dest(t *target, no int32) *dest {
+	at, ok := slices.BinarySearchFunc(t.dests, no, func(p *dest, no int32) int { return cmp.Compare(p.no, no) })
 	if !ok {
-		t.dests = slices.Insert(t.dests, at, &dest{target: t, no: no, overflow: queue{held: &c.overhead}})
-		c.overhead += destSize
+		t.dests = slices.Insert(t.dests, at, &dest{target: t, no: no, overflow: queue{memory: &d.overhead}})
+		d.overhead += destSize
 	}
 	return t.dests[at]
-}
-
-func (c *Core) release(e entry) {
-	c.stats.Referred -= e.records() - 1
-	h := readHeader(c.store.at(e.loc))
-	c.releaseAt(e.loc, &h)
-}
-
-func (c *Core) releaseAt(loc location, h *header) {
-	c.store.release(loc, int(h.total()))
-	t := c.targets[h.target]
-	if t.refs--; t.refs == 0 && len(c.byKey) > forgetAbove {
-		c.forget(t)
-	}
-}
-
-// wait queues a due record at its target, in front where it has been there before.
-func (c *Core) wait(e entry, front bool) {
-	t := e.target
-	if t.hold.held {
-		c.rehome(&e)
-	} else {
-		e.since = 0 // what it waited for an earlier hold is over
-	}
-	if !t.busy {
-		t.busy = true
-		c.busy = append(c.busy, t)
-	}
-	if front {
-		t.queue.pushFront(e)
-	} else {
-		t.queue.pushBack(e)
-	}
 }

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"testing"
 
+	"layover/facts"
 	"layover/offsets"
 )
 
 func TestNothingIsOfferedBeforeACommitSucceeded(t *testing.T) {
 	r := newRig(t, nil)
-	r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 1, Window: offsets.NewWindow(5), Next: 5})
+	r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: offsets.NewWindow(5), Next: 5})
 	r.assign(1, 2, 0)
 	r.mustTake(0, 1, 0, 5, 6)
 	r.mustTake(1, 2, 0, 0)
@@ -96,7 +97,7 @@ func TestARevokedPartitionIsForgottenWithAllItsBytes(t *testing.T) {
 	if _, ok := r.Reader(partitionOf(0), 1); ok {
 		t.Error("a revoked partition takes records")
 	}
-	r.Sweep(Tenure{partitionOf(0), 1})
+	r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
 	r.audit()
 	if r.store.live != 1 || r.stats.HandedOver != 6 {
 		t.Errorf("%d records kept, %d handed over, want 1 and 6", r.store.live, r.stats.HandedOver)
@@ -107,7 +108,7 @@ func TestARevokedPartitionIsForgottenWithAllItsBytes(t *testing.T) {
 	if r.store.live != 0 || r.store.bytes != 0 || r.stats.HandedOver != 7 {
 		t.Errorf("%d records and %d bytes kept, %d handed over", r.store.live, r.store.bytes, r.stats.HandedOver)
 	}
-	if r.targetOf(ingress, egress, egress).overflow != 0 || r.parts[0] != nil {
+	if r.out.targetOf(ingress, egress, egress).overflow != 0 || r.parts[0] != nil {
 		t.Error("something still waits for a partition that is gone")
 	}
 }
@@ -139,7 +140,7 @@ func TestTheMemoryOfABacklogGoesWithItsPartition(t *testing.T) {
 			r.pass(1)
 			flying := r.offer()
 			r.audit()
-			r.Sweep(Tenure{partitionOf(0), 1})
+			r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
 			r.end(Unknown, flying...)
 			r.Trim()
 			r.audit()
@@ -163,10 +164,10 @@ func TestAPartitionThatComesBackIsNotTouchedByItsFormerTenure(t *testing.T) {
 			old := r.offer()
 			stale := r.Commits(nil, true)[0]
 			r.Revoke(partitionOf(0), 1)
-			r.Sweep(Tenure{partitionOf(0), 1})
-			r.Sweep(Tenure{partitionOf(0), 1}) // a second one finds nothing
+			r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
+			r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}) // a second one finds nothing
 
-			r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 2, Window: offsets.NewWindow(0), Next: 0})
+			r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 2}, Window: offsets.NewWindow(0), Next: 0})
 			r.mustTake(0, 2, 0, 0, 1)
 			r.pass(1)
 			r.Committed(CommitResult{Commit: stale})
@@ -192,14 +193,14 @@ func TestASlotIsNotUsedAgainWhileItsTenureIsInFlight(t *testing.T) {
 	r.mustTake(0, 1, 0, 0)
 	r.pass(1)
 	flying := r.offer()
-	r.Sweep(Tenure{partitionOf(0), 1})
+	r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
 	r.assign(1, 2, 0)
 	r.mustTake(1, 2, 1000, 0)
 	r.end(Unknown, flying...)
 	r.assign(0, 3, 0)
 	r.mustTake(0, 3, 1000, 0)
 	r.audit()
-	r.Sweep(Tenure{partitionOf(0), 3})
+	r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 3})
 	r.pass(1000)
 	if ds := r.offer(); len(ds) != 1 || ds[0].Partition != 1 {
 		t.Errorf("offered %+v, want the record of partition 1", ds)
@@ -269,7 +270,7 @@ func TestFinishedRecordsAreSkippedAndLongStretchesJumpedOver(t *testing.T) {
 			r := newRig(t, nil)
 			w := offsets.NewWindow(0)
 			w.FinishRange(test.from, test.to)
-			r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 3, Window: w, Committed: true})
+			r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 3}, Window: w, Committed: true})
 			var jumps []int64
 			read := 0
 			for o := int64(0); o < 100; o++ {
@@ -298,7 +299,7 @@ func TestAJumpFromTheAssignmentIsAskedForAtOnce(t *testing.T) {
 	r := newRig(t, nil)
 	w := offsets.NewWindow(0)
 	w.FinishRange(40, 80)
-	r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 1, Window: w, Next: 40}) // 0 to 39 left the log
+	r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: w, Next: 40}) // 0 to 39 left the log
 	if j := r.Take().Jumps; len(j) != 1 || j[0].To != 80 {
 		t.Errorf("jumps %+v, want one to 80", j)
 	}

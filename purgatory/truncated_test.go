@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"layover/facts"
 	"layover/offsets"
 )
 
@@ -12,7 +13,7 @@ func resumed(t *testing.T, low int64) *rig {
 	r := newRig(t, nil)
 	w := offsets.NewWindow(low)
 	w.FinishRange(2, 6)
-	r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 1, Window: w, Next: 0, LeaderEpoch: 4, Committed: true})
+	r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: w, Next: 0, LeaderEpoch: 4, Committed: true})
 	return r
 }
 
@@ -31,7 +32,7 @@ func (r *rig) wanted(leaderEpoch int32, from, to int64) (out []int64) {
 // fresh hands over partition 0 with a window of which nobody knows the leader epoch.
 func fresh(t *testing.T, w *offsets.Window) *rig {
 	r := newRig(t, nil)
-	r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 1, Window: w, LeaderEpoch: -1, Committed: true})
+	r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: w, LeaderEpoch: -1, Committed: true})
 	return r
 }
 
@@ -72,7 +73,7 @@ func TestATruncationBelowWhatCountsAsFinishedStopsThePartition(t *testing.T) {
 	r := newRig(t, nil)
 	w := offsets.NewWindow(0)
 	w.FinishRange(1, 5)
-	r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 1, Window: w, LeaderEpoch: 4, Committed: true})
+	r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: w, LeaderEpoch: 4, Committed: true})
 	r.wanted(4, 0, 1)
 	r.pass(20)
 	r.end(Delivered, r.offer()...) // the low offset passes 1 to 4, which were not read

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"layover/facts"
 	"layover/offsets"
 )
 
@@ -46,7 +47,7 @@ func TestLargeStuckRecordsStarveNoHealthyTarget(t *testing.T) {
 				worst = max(worst, r.at.WallMs-ms)
 			}
 			if worst > 5000 {
-				t.Errorf("a healthy record is %d ms late, %d of 1200 wait; %d bytes are stuck of %d that may be in flight", worst, len(due), r.stuckBytes, r.cfg.MaxInFlightBytes)
+				t.Errorf("a healthy record is %d ms late, %d of 1200 wait; %d bytes are stuck of %d that may be in flight", worst, len(due), r.out.flights.stuckBytes, r.cfg.MaxInFlightBytes)
 			}
 		})
 	}
@@ -57,7 +58,7 @@ func TestLargeStuckRecordsStarveNoHealthyTarget(t *testing.T) {
 func TestABatchThatTheLogStartsWithinIsNoTruncation(t *testing.T) {
 	r := newRig(t, nil)
 	w := offsets.NewWindow(3)
-	r.Assign(Assignment{TopicPartition: partitionOf(0), Epoch: 1, Window: w, Next: 3, LeaderEpoch: 1, Committed: true})
+	r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: w, Next: 3, LeaderEpoch: 1, Committed: true})
 	r.LogStart(partitionOf(0), 1, 5)
 	reader, ok := r.Reader(partitionOf(0), 1)
 	if !ok {
@@ -170,7 +171,7 @@ func TestAWaryCoreGivesAHealthyPartitionMoreThanARecordARoundTrip(t *testing.T) 
 				r.pass(100)
 				r.offer()
 			}
-			stuck := r.stuck
+			stuck := r.out.flights.stuck
 			due, worst, n := map[int64]int64{}, int64(0), 0
 			var flying []Delivery
 			for range 6000 { // a minute; a round trip is 10 ms, and each brings 5 records

@@ -107,7 +107,7 @@ func (in *instance) still(p int, epoch uint64) *tenure {
 
 // clock is the time as this instance sees it.
 func (in *instance) clock() purgatory.Clock {
-	return purgatory.Clock{WallMs: in.w.nowMs + in.skewMs, PatienceMs: in.w.nowMs - startMs + 1, MonotonicMs: in.w.nowMs - startMs}
+	return purgatory.Clock{WallMs: in.w.nowMs + in.skewMs, AnsweredMs: in.w.nowMs - startMs + 1, MonotonicMs: in.w.nowMs - startMs}
 }
 
 // start begins a life: an empty core, which joins the group.
@@ -231,7 +231,7 @@ func (in *instance) fetch(p, n int) bool {
 // sweep ends a tenure.
 func (in *instance) sweep(p int) {
 	t := in.tenures[p]
-	in.core.Sweep(purgatory.Tenure{TopicPartition: partitionOf(p), Epoch: t.epoch})
+	in.core.Sweep(offsets.Assignment{TopicPartition: partitionOf(p), Epoch: t.epoch})
 	in.tenures[p] = nil
 }
 

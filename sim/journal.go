@@ -284,7 +284,7 @@ func (in *instance) written(g *journalWrite, failed, tooLarge bool) {
 		r.Err = errRefused
 	}
 	in.w.say("%s hears that record %d of the journal of %d is written: %v", in.member, g.Seq, g.part, !failed)
-	in.core.Written(g.Tenure, r)
+	in.core.Written(g.Assignment, r)
 	in.effects()
 }
 

@@ -3,7 +3,6 @@ package sim
 import (
 	"layover/facts"
 	"layover/offsets"
-	"layover/purgatory"
 )
 
 // illness is why Kafka does not answer for an ingress partition as it should.
@@ -196,8 +195,8 @@ func (in *instance) begin(p int, t *tenure) {
 	t.begin(w, w.group.owner[p] == in.member, l.was, l.start)
 	t.validate(l.start.Next, l.start.LeaderEpoch)
 	w.say("%s is assigned %d, epoch %d: %s, reads from %d", in.member, p, t.epoch, setOf(l.start.Window), l.start.Next)
-	in.core.Assign(purgatory.Assignment{
-		TopicPartition: partitionOf(p), Epoch: t.epoch, TopicID: w.topicID(p), ClusterID: cluster,
+	in.core.Assign(facts.Assigned{
+		Assignment: offsets.Assignment{TopicPartition: partitionOf(p), Epoch: t.epoch}, TopicID: w.topicID(p), ClusterID: cluster,
 		Window: l.start.Window, Facts: l.ledger, Next: l.start.Next, StableEnd: l.stableEnd, LeaderEpoch: l.start.LeaderEpoch,
 	})
 	in.effects()

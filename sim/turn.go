@@ -253,6 +253,7 @@ func (in *instance) effects() {
 // offer takes up to n deliveries and holds each to the promises.
 func (in *instance) offer(n int) {
 	w, now := in.w, in.clock().WallMs
+	in.core.Targets(w.told(in.core.Wanted(nil)))
 	for _, d := range in.core.Offer(nil, n) {
 		p := int(d.Partition)
 		t := in.tenure(p)

@@ -52,7 +52,7 @@ type World struct {
 	logs  []*partitionLog
 	group group
 	insts []*instance
-	// verdicts is what routers say about targets.
+	// verdicts is what cores are told about targets.
 	verdicts map[string]purgatory.Verdict
 	silent   map[place]bool // target partitions that do not answer
 	late     []*commitMsg   // commits sent on connections that were cut: they may still arrive
@@ -124,9 +124,17 @@ func partitionOf(p int) offsets.TopicPartition {
 	return offsets.TopicPartition{Topic: ingress, Partition: int32(p)}
 }
 
-// Route implements purgatory.Router. A body's first byte chooses the partition.
-func (w *World) Route(topic string, _ offsets.TopicPartition, body []byte) purgatory.Route {
-	return purgatory.Route{Partition: int32(body[0]-'0') % 2, Verdict: w.verdicts[topic]}
+// routed chooses the partition of a target, by a body's first byte.
+func routed(_ *purgatory.TargetState, _ offsets.TopicPartition, body []byte) purgatory.Route {
+	return purgatory.Route{Partition: int32(body[0]-'0') % 2}
+}
+
+// told is what a core hears about targets.
+func (w *World) told(names []purgatory.TargetName) (out []purgatory.TargetState) {
+	for _, name := range names {
+		out = append(out, purgatory.TargetState{TargetName: name, Verdict: w.verdicts[name.Name]})
+	}
+	return out
 }
 
 // core makes an instance's core.
@@ -135,12 +143,12 @@ func (w *World) core(clock purgatory.Clock) *purgatory.Core {
 		OnInvalid: w.cfg.OnInvalid, Patience: w.cfg.Patience, HeldShare: w.cfg.HeldShare,
 		MaxInFlight: w.cfg.MaxInFlight, MaxBuffered: w.cfg.MaxBuffered, MaxInFlightBytes: w.cfg.MaxInFlightBytes, LargestChunk: w.cfg.LargestChunk,
 		JumpOver: w.cfg.JumpOver, Geometry: wheel.Geometry{TickMs: 1, Slots: 64, Factor: 16, Levels: 4},
-		JournalAbove: w.cfg.JournalAbove,
+		JournalAbove: w.cfg.JournalAbove, Place: routed,
 	}
 	if w.cfg.DeadLetters {
 		cfg.DeadLetterTopic = graves
 	}
-	return purgatory.New(cfg, w, clock)
+	return purgatory.New(cfg, clock)
 }
 
 // write is the broker's side of a produce: the record stands in its target now.

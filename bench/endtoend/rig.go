@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"layover/delay"
+	"layover/facts"
 	"layover/lane"
 	"layover/offsets"
 	"layover/purgatory"
@@ -54,11 +55,11 @@ func startRig() (*rig, error) {
 			MaxInFlight: 1000, MaxInFlightBytes: 64 << 20, JumpOver: purgatory.JumpOver, Geometry: wheel.DefaultGeometry(),
 		},
 		Rules: func(string) *delay.Rules { return rules }, Group: "benchmark", CommitInterval: time.Second,
-		PatienceClock: func() time.Duration { return time.Since(r.began) },
-		Changed:       r.turned, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Answered: func() time.Duration { return time.Since(r.began) },
+		Changed:  r.turned, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, r, r, r)
 	go r.Lane.Run() // ended by stop
-	r.Assign(purgatory.Assignment{TopicPartition: r.tenure().TopicPartition, Epoch: r.tenure().Epoch, Window: offsets.NewWindow(0)})
+	r.Assign(facts.Assigned{Assignment: r.tenure(), Window: offsets.NewWindow(0)})
 	return r, nil
 }
 
@@ -70,8 +71,8 @@ func (r *rig) stop() error {
 	return r.failure
 }
 
-func (r *rig) tenure() lane.Tenure {
-	return lane.Tenure{TopicPartition: offsets.TopicPartition{Topic: ingress, Partition: 0}, Epoch: 1}
+func (r *rig) tenure() offsets.Assignment {
+	return offsets.Assignment{TopicPartition: offsets.TopicPartition{Topic: ingress, Partition: 0}, Epoch: 1}
 }
 
 // hand gives the lane one record for each delay, in milliseconds. A record's key
@@ -98,8 +99,10 @@ func (r *rig) handDue(delaysMs ...int64) {
 	<-r.enough
 }
 
-// Route implements purgatory.Router.
-func (r *rig) Route(string, offsets.TopicPartition, []byte) purgatory.Route { return purgatory.Route{} }
+// Lookup implements lane.Deliverer: every target is there.
+func (r *rig) Lookup(name purgatory.TargetName) purgatory.TargetState {
+	return purgatory.TargetState{TargetName: name}
+}
 
 // Deliver notes how late the record is: this is where a real one would leave.
 func (r *rig) Deliver(record *kgo.Record, _ bool, done func(*kgo.Record, error)) {

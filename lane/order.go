@@ -1,0 +1,69 @@
+package lane
+
+import (
+	"time"
+
+	"layover/facts"
+	"layover/offsets"
+	"layover/purgatory"
+)
+
+// order is something for the loop to do once, in the order in which orders came.
+type order interface{ carryOut(l *Lane) }
+
+// Orders.
+type (
+	assign struct{ assignment facts.Assigned }
+	revoke struct {
+		tenure offsets.Assignment
+		lost   bool // the membership is gone: nothing to wait for, nothing to commit
+		done   func()
+	}
+	stop    struct{ by time.Time }
+	journal struct { // the state of an ingress topic's journal
+		topic string
+		state purgatory.JournalState
+	}
+	written struct { // the answer to a journal's record
+		tenure offsets.Assignment
+		result facts.Result
+	}
+	deleted struct { // the answer to a deletion of journal records
+		what purgatory.JournalDelete
+		err  error
+	}
+	final struct { // the answers to the last commit of a tenure
+		of      *revoking
+		results []purgatory.CommitResult
+	}
+)
+
+func (o assign) carryOut(l *Lane) {
+	l.revokes(time.Now()) // an earlier tenure of it that is over goes first
+	l.core.Assign(o.assignment)
+	l.commits.hurry() // the start position is committed before the first delivery
+}
+
+func (o revoke) carryOut(l *Lane) {
+	l.core.Revoke(o.tenure.TopicPartition, o.tenure.Epoch)
+	r := &revoking{Assignment: o.tenure, lost: o.lost, done: o.done}
+	if !o.lost {
+		r.drainUntil = time.Now().Add(drainTimeout)
+	}
+	l.revoking = append(l.revoking, r)
+}
+
+func (o stop) carryOut(l *Lane) {
+	now := time.Now()
+	l.stop = stopping{asked: true, by: o.by, drainBy: now.Add(o.by.Sub(now) * 3 / 5)}
+	l.commits.hurry()
+	l.in.drop()
+}
+
+func (o journal) carryOut(l *Lane) { l.core.Journal(o.topic, o.state) }
+
+func (o written) carryOut(l *Lane) { l.core.Written(o.tenure, o.result) }
+
+func (o deleted) carryOut(l *Lane) { l.core.Deleted(o.what, o.err) }
+
+func (o final) carryOut(*Lane) { o.of.answered(o.results) }

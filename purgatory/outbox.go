@@ -1,0 +1,230 @@
+package purgatory
+
+import "layover/offsets"
+
+// outbox has the records that are due, until each has its ending: they wait for their
+// membership, for their target, or for room, are in flight, and wait again.
+//
+//	enqueue ─► waiting of its source ─confirm─► queue of its target ─offer─► in flight
+//	                                             │ ▲    ▲ overflow of its partition │
+//	                      endings ◄─ dead letter ┘ └────┴───────── outcomes ────────┤
+//	                         ▲                                                      │
+//	                         └──────────────────────────────────────────────────────┘
+//
+// It is a state machine of its own, as pure as the core, and knows no offset, window or
+// commit. A record that ends leaves as an ending, for the core to settle. One that is not
+// due any more leaves by early, for the wheel.
+type outbox struct {
+	cfg   *Config
+	store *store // the core's: the bytes of due records
+	stats *Stats // the core's: here Produced, ProduceErrors and the errors are counted
+	// now is of the last event. Invariant: it is the core's; audit in the tests checks it.
+	now Clock
+
+	dir     directory
+	flights flights
+	shares  shares
+	busy    []*target // with something to offer, or lately so
+	next    int       // where the next round of offer over busy begins
+	// overburdened: dead letters that wait take more than their share of memory.
+	overburdened bool
+
+	endings []ending     // not settled yet, in the order in which they came
+	early   []entry      // to be parked again
+	notices []HoldNotice // not taken yet
+}
+
+// source is a tenure as the outbox sees it: where due records are from.
+type source struct {
+	offsets.TopicPartition
+	// slot is its partition's in the core. Invariant: the partition stays there while
+	// anything of the source is due or in flight; audit in the tests checks it.
+	slot      uint32
+	confirmed bool  // a commit succeeded since the assignment, or since the lease ran out
+	draining  bool  // revoked: nothing is offered any more
+	revokedMs int64 // Clock.AnsweredMs of that
+	gone      bool  // swept; alive only until its records in flight have outcomes
+
+	waiting  queue // due, but not to be offered yet
+	due      int   // in a queue
+	inFlight int
+}
+
+func (s *source) mayDeliver() bool { return s.confirmed && !s.draining && !s.gone }
+
+// fate is how a due record ended.
+type fate uint8
+
+const (
+	taken      fate = iota // by its target, or by the dead-letter topic
+	dropped                // no target takes it, and the policy drops it
+	unfinished             // no target takes it, and its partition stops for it
+	handedOver             // its partition is gone: the next owner reads it again
+)
+
+// ending is a due record that has left the outbox. Its bytes are still in the store.
+type ending struct {
+	entry
+	fate fate
+}
+
+func newOutbox(cfg *Config, s *store, stats *Stats, now Clock) *outbox {
+	o := &outbox{cfg: cfg, store: s, stats: stats, now: now, dir: newDirectory(), flights: flights{cfg: cfg}, shares: shares{families: make(families)}}
+	if cfg.DeadLetterTopic != "" {
+		o.dir.dead = o.dir.target(TargetName{Name: cfg.DeadLetterTopic}, cfg.DeadLetterTopic)
+		o.dir.dead.refs++ // never forgotten
+	}
+	return o
+}
+
+// source returns the source of a tenure that begins.
+func (o *outbox) source(tp offsets.TopicPartition, slot uint32, confirmed bool) *source {
+	return &source{TopicPartition: tp, slot: slot, confirmed: confirmed, waiting: queue{memory: &o.dir.overhead}}
+}
+
+// targetOf returns the target of that name for records of an ingress topic.
+func (o *outbox) targetOf(ingress, name, label string) *target {
+	if !o.cfg.ApartByIngress {
+		ingress = ""
+	}
+	return o.dir.target(TargetName{name, ingress}, label)
+}
+
+// enqueue puts a due record where it waits: with its source until membership is
+// confirmed, with its target otherwise.
+func (o *outbox) enqueue(e entry) {
+	e.from.due++
+	if !e.from.mayDeliver() {
+		e.from.waiting.pushBack(e)
+		return
+	}
+	o.wait(e, false)
+}
+
+// wait queues a due record at its target, in front where it has been there before.
+func (o *outbox) wait(e entry, front bool) {
+	t := e.target
+	if t.hold.held {
+		o.rehome(&e)
+	} else {
+		e.since = 0 // an earlier hold is over, and its waiting does not count
+	}
+	if !t.busy {
+		t.busy = true
+		o.busy = append(o.busy, t)
+	}
+	if front {
+		t.queue.pushFront(e)
+	} else {
+		t.queue.pushBack(e)
+	}
+}
+
+// confirm lets the records of a source go that waited for its membership.
+func (o *outbox) confirm(s *source) {
+	if s.confirmed || s.gone {
+		return
+	}
+	s.confirmed = true
+	if s.draining {
+		return
+	}
+	for s.waiting.count > 0 {
+		o.wait(s.waiting.pop(), false)
+	}
+}
+
+// sweep ends all waiting records of sources that are gone; waiting are those sources.
+func (o *outbox) sweep(waiting []*source) {
+	gone := func(e *entry) bool { return e.from.gone }
+	forget := func(e entry) {
+		e.from.due--
+		o.end(e, handedOver)
+	}
+	for _, s := range waiting {
+		s.waiting.remove(gone, forget)
+		s.waiting.free()
+	}
+	for _, t := range o.busy {
+		t.queue.remove(gone, forget)
+		for _, d := range t.dests {
+			before := d.overflow.count
+			d.overflow.remove(gone, forget)
+			t.overflow -= before - d.overflow.count
+		}
+	}
+}
+
+// end notes that a record leaves the outbox.
+func (o *outbox) end(e entry, f fate) { o.endings = append(o.endings, ending{entry: e, fate: f}) }
+
+// release gives back the bytes of a record and its place among its target's.
+func (o *outbox) release(loc location, h *header) {
+	o.store.release(loc, int(h.total()))
+	t := o.dir.list[h.target]
+	if t.refs--; t.refs == 0 && len(o.dir.byKey) > forgetAbove {
+		o.forget(t)
+	}
+}
+
+// forget drops a target that no record names any more: with globs allowed, their
+// number would otherwise grow with every name that ever came.
+func (o *outbox) forget(t *target) {
+	over := HoldNotice{Target: t.name, Label: t.label, Forgotten: true}
+	if t.hold.held {
+		o.notices = append(o.notices, over)
+	}
+	for range t.stalled {
+		o.notices = append(o.notices, over)
+	}
+	o.dir.drop(t)
+}
+
+// forgetUnused drops all targets that no record names.
+func (o *outbox) forgetUnused() {
+	for _, t := range o.dir.list {
+		if t != nil && t.refs == 0 {
+			o.forget(t)
+		}
+	}
+}
+
+// bytes returns the memory of queues, targets, and the list of records in flight.
+func (o *outbox) bytes() int64 { return o.dir.overhead + o.flights.memory() }
+
+// unsettled says whether something waits that no event announces: a held or unknown
+// target, or a client without room.
+func (o *outbox) unsettled() bool {
+	if o.flights.full(o.now.MonotonicMs) {
+		return true
+	}
+	for _, t := range o.busy {
+		if (t.hold.held || t.pending) && t.queue.count > 0 || t.overflow > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// pauses returns why reading has to pause now.
+func (o *outbox) pauses() []Pause {
+	var out []Pause
+	if dead := o.dir.dead; dead != nil && o.deadLettersWait() {
+		out = append(out, Pause{"dead_letter", dead.name, dead.name})
+	}
+	for _, t := range o.busy {
+		if t.hold.exhausted {
+			out = append(out, Pause{"target", t.name, t.label})
+		}
+	}
+	return out
+}
+
+// deadLettersWait says whether dead letters wait for a topic that takes none: it is
+// held, a partition of it has stopped answering, or too many of them wait. Without one
+// that waits nothing would ever try the topic again.
+func (o *outbox) deadLettersWait() bool {
+	d := o.dir.dead
+	waiting := d.queue.count + d.overflow
+	return d.hold.held && waiting+d.inFlight > 0 || d.stalled > 0 && d.inFlight > 0 || o.overburdened && waiting > 0
+}

@@ -1,0 +1,57 @@
+package purgatory
+
+// settle finishes the records that the outbox has ended, and gives their bytes back. A
+// record of a partition that is gone is counted and not finished: its next owner does not
+// know of the delivery.
+func (c *Core) settle() {
+	ended := c.out.endings
+	if len(ended) == 0 {
+		return
+	}
+	for i := range ended {
+		e := &ended[i]
+		h := readHeader(c.store.at(e.loc))
+		p := c.parts[e.from.slot]
+		switch e.fate {
+		case taken:
+			c.stats.taken(&e.entry, e.target == c.out.dir.dead, &h, c.now.WallMs)
+			if !p.src.gone {
+				p.finishEntry(&e.entry, h.offset)
+			}
+		case dropped:
+			c.stats.Dropped[p.Topic]++
+			p.finish(h.offset)
+		case unfinished:
+			c.stats.Unfinished++
+			p.halt(&c.effects, HaltNotice{Offset: h.offset, Reason: e.failure.reason + ": " + e.failure.message})
+		case handedOver:
+			c.stats.HandedOver += e.records()
+		}
+		c.stats.Referred -= e.records() - 1
+		c.out.release(e.loc, &h)
+	}
+	for i := range ended { // not before: others of the batch may be of the same partition
+		c.retire(ended[i].from)
+	}
+	clear(ended)
+	if c.out.endings = ended[:0]; cap(ended) > keptEntries {
+		c.out.endings = nil
+	}
+}
+
+// retire frees the slot of a swept partition once nothing of it is in flight.
+func (c *Core) retire(s *source) {
+	if p := c.parts[s.slot]; s.gone && s.inFlight == 0 && p != nil && p.src == s {
+		c.parts[s.slot] = nil
+	}
+}
+
+// finishEntry notes that the record of an entry, or the batch it stands for, has its
+// outcome.
+func (p *partition) finishEntry(e *entry, offset int64) {
+	if e.failure != nil && e.failure.span.records > 0 {
+		p.finished += p.finishRange(e.failure.span.from, e.failure.span.to)
+		return
+	}
+	p.finish(offset)
+}

@@ -1,0 +1,62 @@
+package purgatory
+
+// TargetName names a target. Ingress is "" unless Config.ApartByIngress.
+type TargetName struct{ Name, Ingress string }
+
+// TargetState is the state of a target, as far as it is known.
+type TargetState struct {
+	TargetName
+	Verdict    Verdict
+	Detail     string  // of the fault, where the verdict does not say it all
+	Partitions int32   // where Verdict is Usable
+	Led        []int32 // of those, the ones that have a leader
+	// IngressPartitions is how many partitions the ingress topic has, 0 for not known. It
+	// is told where targets are apart by ingress topic.
+	IngressPartitions int32
+}
+
+// Route is where a record goes.
+type Route struct {
+	Partition int32   // where Verdict is Usable
+	Verdict   Verdict // of the target, for this record
+	Detail    string  // of the fault, where the verdict does not say it all
+}
+
+// Verdict is the usability of a target.
+type Verdict uint8
+
+const (
+	Usable      Verdict = iota
+	Pending             // not known yet; asking again soon is free
+	Missing             // the topic does not exist
+	Forbidden           // not authorised
+	Unreachable         // no leader, or none that answers
+	Mismatched          // its partitions do not go with those of the ingress topic
+)
+
+// String returns the word that status, logs and error messages use.
+func (v Verdict) String() string {
+	return [...]string{"usable", "being looked up", "missing", "forbidden", "unreachable", "mismatched"}[v]
+}
+
+// tell takes the states of targets; those that no record names are left out.
+func (d *directory) tell(states []TargetState) {
+	for i := range states {
+		if t := d.byKey[states[i].TargetName]; t != nil {
+			t.state = states[i]
+		}
+	}
+}
+
+// wanted appends to out the targets that have a record to be routed now.
+func (o *outbox) wanted(out []TargetName) []TargetName {
+	if len(o.busy) == 0 || o.flights.room() <= 0 || o.flights.full(o.now.MonotonicMs) {
+		return out
+	}
+	for _, t := range o.busy {
+		if t.queue.count > 0 && !(t.hold.held && t.hold.backsOff(o.now.WallMs)) {
+			out = append(out, t.key)
+		}
+	}
+	return out
+}
