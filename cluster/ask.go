@@ -15,7 +15,7 @@ type Change struct {
 }
 
 // askPinned asks about the topics that the configuration names, in a request of their
-// own: what becomes of it says whether brokers answer.
+// own. Its success or failure says whether brokers answer.
 func (w *Watcher) askPinned(ctx context.Context) []Change {
 	var names []string
 	w.mu.Lock()
@@ -24,7 +24,7 @@ func (w *Watcher) askPinned(ctx context.Context) []Change {
 		names = append(names, name)
 	}
 	w.mu.Unlock()
-	resp, err := w.metadata(ctx, names, askTimeout)
+	resp, err := Metadata(ctx, w.client, names, askTimeout, false)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
@@ -43,8 +43,8 @@ func (w *Watcher) askPinned(ctx context.Context) []Change {
 	return w.note(resp, now)
 }
 
-// askNames asks about some of the names that headers chose. Where that fails, it is
-// tried again with fewer of them, and says nothing of the brokers or of other names.
+// askNames asks about some of the names that headers chose. A request that fails is
+// repeated with fewer names, and says nothing of the brokers or of other names.
 func (w *Watcher) askNames(ctx context.Context) []Change {
 	w.mu.Lock()
 	batch := w.names.next(time.Now())
@@ -56,7 +56,7 @@ func (w *Watcher) askNames(ctx context.Context) []Change {
 	if len(batch) == 0 {
 		return nil
 	}
-	resp, err := w.metadata(ctx, names, namesTimeout)
+	resp, err := Metadata(ctx, w.client, names, namesTimeout, false)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.askedNames = time.Now()
@@ -66,26 +66,12 @@ func (w *Watcher) askNames(ctx context.Context) []Change {
 		return nil
 	}
 	for _, t := range batch {
-		t.most = 0
+		t.batchLimit = 0
 	}
 	return w.note(resp, w.askedNames)
 }
 
-// metadata asks a broker about topics.
-func (w *Watcher) metadata(ctx context.Context, names []string, timeout time.Duration) (*kmsg.MetadataResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	req := kmsg.NewPtrMetadataRequest()
-	req.Topics = make([]kmsg.MetadataRequestTopic, len(names))
-	for i := range names {
-		req.Topics[i] = kmsg.NewMetadataRequestTopic()
-		req.Topics[i].Topic = &names[i]
-	}
-	return req.RequestWith(ctx, w.client)
-}
-
-// note takes what an answer says of each topic, and returns what changed. Callers hold
-// mu.
+// note takes each topic of an answer, and returns the changes. Callers hold mu.
 func (w *Watcher) note(resp *kmsg.MetadataResponse, now time.Time) (changes []Change) {
 	for i := range resp.Topics {
 		rt := &resp.Topics[i]

@@ -16,8 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Bounds are where a partition is, begins and ends, or why that is not known: ErrMissing,
-// kerr.TopicAuthorizationFailed, or an error that may pass.
+// Bounds are a partition's leader and the bounds of its log. Err says why they are not
+// known: ErrMissing, kerr.TopicAuthorizationFailed, or an error that may pass.
 type Bounds struct {
 	ClusterID string
 	TopicID   offsets.TopicID
@@ -30,27 +30,27 @@ type Bounds struct {
 
 // Errors of Bounds and of requests.
 var (
-	ErrMissing  = errors.New("does not exist") // the topic, or the partition
-	ErrNoAnswer = errors.New("no answer")
-	errMadeAnew = errors.New("the topic was deleted and made again while it was asked about")
+	ErrMissing   = errors.New("does not exist") // the topic, or the partition
+	ErrNoAnswer  = errors.New("no answer")
+	errRecreated = errors.New("the topic was deleted and made again while it was asked about")
 )
 
-// Located is what is known of some partitions.
+// Located are the bounds of some partitions.
 type Located map[offsets.TopicPartition]Bounds
 
 const (
 	// boundsTimeout is for all answers about bounds.
 	boundsTimeout = 10 * time.Second
-	// locateTimeout is for the first broker's answer to where partitions are. Any can tell,
-	// and the next one asked is another one, with twice the time: all may be slow.
+	// locateTimeout is for the first broker's answer. The next try asks another broker, and
+	// gives it twice the time: all may be slow.
 	locateTimeout = time.Second
 	locateTries   = 3
 )
 
-// AskBounds asks where partitions begin and end. Each broker is asked by itself, so that
-// one that is gone holds nobody else, and each error is of one partition. It calls got
-// with every partition once, from several goroutines, as brokers answer. It returns when
-// all have, after 10 s at most.
+// AskBounds asks for the bounds of partitions. Each broker is asked by itself, so that one
+// that is gone delays no other's partitions, and each error is of one partition. It calls
+// got with every partition once, from several goroutines, as brokers answer. It returns
+// when all have answered, after 10 s at most.
 func AskBounds(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartition, got func(Located)) {
 	ctx, cancel := context.WithTimeout(ctx, boundsTimeout)
 	defer cancel()
@@ -96,15 +96,15 @@ func Locate(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartition)
 	return out
 }
 
-// confirm refuses bounds of topics that have got another id meanwhile: they may be of
-// either log.
+// confirm refuses bounds of topics whose id has changed meanwhile: they may be of either
+// log.
 func confirm(ctx context.Context, cl *kgo.Client, listed Located) {
 	now := Locate(ctx, cl, slices.Collect(maps.Keys(listed)))
 	for at, b := range listed {
 		switch is := now[at]; {
 		case b.Err != nil:
 		case is.TopicID != b.TopicID && is.TopicID != offsets.TopicID{}:
-			b.Err = errMadeAnew
+			b.Err = errRecreated
 		default:
 			b.Err = is.Err
 		}
@@ -112,8 +112,8 @@ func confirm(ctx context.Context, cl *kgo.Client, listed Located) {
 	}
 }
 
-// Describe asks a broker, not the client's cache, about topics, and another one where
-// that does not answer in time. Errors of single topics are in their answers.
+// Describe asks a broker, not the client's cache, about topics. Where that broker does not
+// answer in time it asks another. Errors of single topics are in their answers.
 func Describe(ctx context.Context, cl *kgo.Client, names []string) (clusterID string, topics map[string]kmsg.MetadataResponseTopic, err error) {
 	for try := range locateTries {
 		if clusterID, topics, err = describe(ctx, cl, names, locateTimeout<<try); err == nil || ctx.Err() != nil {
@@ -124,29 +124,40 @@ func Describe(ctx context.Context, cl *kgo.Client, names []string) (clusterID st
 }
 
 func describe(ctx context.Context, cl *kgo.Client, names []string, within time.Duration) (clusterID string, topics map[string]kmsg.MetadataResponseTopic, err error) {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	req := kmsg.NewPtrMetadataRequest()
-	req.Topics = []kmsg.MetadataRequestTopic{}
-	for _, name := range names {
-		t := kmsg.NewMetadataRequestTopic()
-		t.Topic = kmsg.StringPtr(name)
-		req.Topics = append(req.Topics, t)
-	}
-	resp, err := req.RequestWith(ctx, cl)
+	resp, err := Metadata(ctx, cl, names, within, false)
 	if err != nil {
 		return "", nil, fmt.Errorf("metadata: %w", err)
 	}
 	if resp.ClusterID != nil {
 		clusterID = *resp.ClusterID
 	}
-	topics = make(map[string]kmsg.MetadataResponseTopic, len(resp.Topics))
+	return clusterID, ByName(resp), nil
+}
+
+// Metadata asks a broker once, not the client's cache, about topics; with operations, for
+// the client's rights to them, too. Errors of single topics are in their answers.
+func Metadata(ctx context.Context, cl *kgo.Client, names []string, within time.Duration, operations bool) (*kmsg.MetadataResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	req := kmsg.NewPtrMetadataRequest()
+	req.IncludeTopicAuthorizedOperations = operations
+	req.Topics = make([]kmsg.MetadataRequestTopic, len(names)) // never nil, which is all topics
+	for i := range names {
+		req.Topics[i] = kmsg.NewMetadataRequestTopic()
+		req.Topics[i].Topic = &names[i]
+	}
+	return req.RequestWith(ctx, cl)
+}
+
+// ByName returns the topics of an answer by name.
+func ByName(resp *kmsg.MetadataResponse) map[string]kmsg.MetadataResponseTopic {
+	topics := make(map[string]kmsg.MetadataResponseTopic, len(resp.Topics))
 	for _, t := range resp.Topics {
 		if t.Topic != nil {
 			topics[*t.Topic] = t
 		}
 	}
-	return clusterID, topics, nil
+	return topics
 }
 
 func topicsOf(parts []offsets.TopicPartition) (names []string) {
@@ -226,30 +237,56 @@ func listBounds(ctx context.Context, broker *kgo.Broker, out Located) {
 }
 
 func listOffsets(ctx context.Context, broker *kgo.Broker, parts []offsets.TopicPartition, timestamp int64, isolation int8) (map[offsets.TopicPartition]kmsg.ListOffsetsResponseTopicPartition, error) {
-	req := kmsg.NewPtrListOffsetsRequest()
-	req.ReplicaID = -1
-	req.IsolationLevel = isolation
-	for _, name := range topicsOf(parts) {
-		t := kmsg.NewListOffsetsRequestTopic()
-		t.Topic = name
-		for _, at := range parts {
-			if at.Topic == name {
-				p := kmsg.NewListOffsetsRequestTopicPartition()
-				p.Partition, p.Timestamp = at.Partition, timestamp
-				t.Partitions = append(t.Partitions, p)
-			}
-		}
-		req.Topics = append(req.Topics, t)
-	}
-	resp, err := broker.RetriableRequest(ctx, req)
+	resp, err := broker.RetriableRequest(ctx, listOffsetsRequest(parts, timestamp, isolation))
 	if err != nil {
 		return nil, err
 	}
+	return listedOffsets(resp.(*kmsg.ListOffsetsResponse)), nil
+}
+
+// Ends asks once where logs end, at the leaders that the client knows. A partition
+// without an answer is left out; err may be of one of several brokers.
+func Ends(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartition) (ends map[offsets.TopicPartition]int64, err error) {
+	resp, err := listOffsetsRequest(parts, atEnd, uncommitted).RequestWith(ctx, cl)
+	if resp == nil {
+		return nil, err
+	}
+	ends = make(map[offsets.TopicPartition]int64, len(parts))
+	for at, p := range listedOffsets(resp) {
+		if p.ErrorCode == 0 {
+			ends[at] = p.Offset
+		}
+	}
+	return ends, err
+}
+
+func listOffsetsRequest(parts []offsets.TopicPartition, timestamp int64, isolation int8) *kmsg.ListOffsetsRequest {
+	req := kmsg.NewPtrListOffsetsRequest()
+	req.ReplicaID = -1
+	req.IsolationLevel = isolation
+	byTopic := make(map[string]int)
+	for _, at := range parts {
+		i, ok := byTopic[at.Topic]
+		if !ok {
+			i = len(req.Topics)
+			byTopic[at.Topic] = i
+			t := kmsg.NewListOffsetsRequestTopic()
+			t.Topic = at.Topic
+			req.Topics = append(req.Topics, t)
+		}
+		p := kmsg.NewListOffsetsRequestTopicPartition()
+		p.Partition, p.Timestamp = at.Partition, timestamp
+		req.Topics[i].Partitions = append(req.Topics[i].Partitions, p)
+	}
+	return req
+}
+
+func listedOffsets(resp *kmsg.ListOffsetsResponse) map[offsets.TopicPartition]kmsg.ListOffsetsResponseTopicPartition {
 	out := make(map[offsets.TopicPartition]kmsg.ListOffsetsResponseTopicPartition)
-	for _, t := range resp.(*kmsg.ListOffsetsResponse).Topics {
+	for _, t := range resp.Topics {
 		for _, p := range t.Partitions {
 			out[offsets.TopicPartition{Topic: t.Topic, Partition: p.Partition}] = p
 		}
 	}
-	return out, nil
+	return out
 }

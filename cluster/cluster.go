@@ -15,9 +15,9 @@ type Config struct {
 	Ingress  []string
 	Targets  []string // egress, dead letters, and allowed names
 	MaxDelay time.Duration
-	// Names is how many names that headers chose are known at a time; 0: MaxNames.
+	// Names limits the names chosen by headers that are known at a time; 0: MaxNames.
 	Names int
-	// Changed is called with what one answer changed, and not where it changed nothing.
+	// Changed is called with the changes of one answer, unless there are none.
 	Changed func(changes []Change)
 	Log     *slog.Logger
 }
@@ -29,7 +29,7 @@ const (
 	namesEvery     = 10 * time.Millisecond // between two requests about names that headers chose
 	namesTimeout   = 2 * time.Second
 	configureEvery = time.Minute      // topic configurations
-	sayEvery       = 30 * time.Second // between two lines about what is missing
+	sayEvery       = 30 * time.Second // between two lines about missing topics
 	// maxAnswerGap is the longest time between two answers that counts as time in
 	// which brokers answered.
 	maxAnswerGap = 5 * time.Second
@@ -38,7 +38,7 @@ const (
 	defaultMaxBatch = 1_048_588
 )
 
-// Watcher holds what the last answers said.
+// Watcher knows the brokers and topics as their last answers had them.
 type Watcher struct {
 	cfg    Config
 	client *kgo.Client
@@ -47,7 +47,7 @@ type Watcher struct {
 	mu         sync.Mutex
 	topics     map[string]*Topic // that the configuration names
 	names      *names            // that headers chose
-	asked      time.Time         // about topics; of the answer, or of its failing to come
+	asked      time.Time         // when the last request about topics ended
 	askedNames time.Time
 	answered   time.Duration // sum of the gaps between answers
 	last       time.Time     // of the last answer
@@ -58,8 +58,8 @@ type Watcher struct {
 	// configuredAt is when topics were last looked through for configurations to read.
 	configuredAt time.Time
 	said         time.Time
-	about        string    // what the last line was about, "" when it is over
-	began        time.Time // when what is missing began to be, zero when nothing is
+	about        string    // trouble of the last line, "" when it is over
+	began        time.Time // of the present trouble, zero for none
 	crowded      time.Time // since when the log says that there are too many names
 	beat         time.Time // of the loop's last turn
 }
@@ -93,9 +93,9 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// step sends the request that is due, if any, passes on what it changed, and returns
-// the time until the next one. The configured topics come first: what headers choose
-// never keeps them waiting for more than the request that is out.
+// step sends the request that is due, if any, passes its changes on, and returns the time
+// until the next one. The configured topics come first: they wait for one request about
+// names of headers at most.
 func (w *Watcher) step(ctx context.Context) time.Duration {
 	wait, ask := w.due(time.Now())
 	if ask == nil {
@@ -114,7 +114,7 @@ func (w *Watcher) step(ctx context.Context) time.Duration {
 	return wait
 }
 
-// due says what is to be asked now; nothing: in how long there will be something.
+// due returns the question that is due, or else the time until one is.
 func (w *Watcher) due(now time.Time) (wait time.Duration, ask func(context.Context) []Change) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,9 +140,8 @@ func (w *Watcher) Beat() time.Time {
 	return w.beat
 }
 
-// Lookup returns what is known about a topic. One that was never asked for is pending
-// and is asked for now, or is one too many. The cost is that of one or two looks into a
-// map.
+// Lookup returns what is known about a topic. A name that is new is pending, and is asked
+// about soon, or is one too many. The cost is one or two map accesses.
 func (w *Watcher) Lookup(name string) Topic {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,8 +162,8 @@ func (w *Watcher) Lookup(name string) Topic {
 }
 
 // MaxBatchBytes returns max.message.bytes of a topic, and Kafka's default where it is not
-// known. It is no use of a name: clients ask at each update of their metadata, for every
-// topic that they ever produced to.
+// known. It does not count as a use of the name: at each update of their metadata clients
+// ask for every topic that they ever produced to.
 func (w *Watcher) MaxBatchBytes(name string) int32 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -174,7 +173,7 @@ func (w *Watcher) MaxBatchBytes(name string) int32 {
 	return defaultMaxBatch
 }
 
-// Bytes returns the memory of what is known about names that headers chose.
+// Bytes returns the memory that names chosen by headers take.
 func (w *Watcher) Bytes() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,8 +206,8 @@ type Health struct {
 	Names     Names
 }
 
-// Names is how many names that headers chose are known, and how many may be. Refused
-// says since when names find no room, and is zero while there is room.
+// Names counts the names chosen by headers. Refused is since when new ones find no room,
+// and zero while there is room.
 type Names struct {
 	Known, Limit int
 	Refused      time.Time

@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// EpochAsk is the question where the log of a leader epoch ends.
+// EpochAsk asks the leader of a partition for the end of a leader epoch.
 type EpochAsk struct{ Leader, Epoch int32 }
 
 // EpochEnd is the answer: -1 where the leader does not know the epoch.
@@ -23,10 +23,10 @@ type EpochEnd struct {
 	Err    error
 }
 
-// EpochEnds asks the leaders of partitions where logs of leader epochs end (KIP-101).
+// EpochEnds asks the leaders of partitions for the ends of leader epochs (KIP-101).
 // Each leader is asked by itself, and each error is of one partition. It calls got with
 // every partition once, from several goroutines. It returns when all leaders have
-// answered, after 5 s at most.
+// answered, after 10 s at most.
 func EpochEnds(ctx context.Context, cl *kgo.Client, asks map[offsets.TopicPartition]EpochAsk, got func(map[offsets.TopicPartition]EpochEnd)) {
 	ctx, cancel := context.WithTimeout(ctx, boundsTimeout)
 	defer cancel()
@@ -41,6 +41,31 @@ func EpochEnds(ctx context.Context, cl *kgo.Client, asks map[offsets.TopicPartit
 		})
 	}
 	asking.Wait()
+}
+
+// EndOfEpoch is EpochEnds for one partition. It returns -1 where the leader does not know
+// the epoch. It asks the leader that the client knows first, so that most questions need
+// no metadata request.
+func EndOfEpoch(ctx context.Context, cl *kgo.Client, at offsets.TopicPartition, epoch int32) (int64, error) {
+	if leader, _, err := cl.PartitionLeader(at.Topic, at.Partition); err == nil && leader >= 0 {
+		asking, cancel := context.WithTimeout(ctx, locateTimeout) // it may be gone
+		end := endOfEpoch(asking, cl, at, EpochAsk{leader, epoch})
+		cancel()
+		if end.Err == nil || end.TooOld {
+			return end.Offset, end.Err
+		}
+	}
+	b := Locate(ctx, cl, []offsets.TopicPartition{at})[at]
+	if b.Err != nil {
+		return 0, b.Err
+	}
+	end := endOfEpoch(ctx, cl, at, EpochAsk{b.Leader, epoch})
+	return end.Offset, end.Err
+}
+
+func endOfEpoch(ctx context.Context, cl *kgo.Client, at offsets.TopicPartition, ask EpochAsk) (end EpochEnd) {
+	EpochEnds(ctx, cl, map[offsets.TopicPartition]EpochAsk{at: ask}, func(ends map[offsets.TopicPartition]EpochEnd) { end = ends[at] })
+	return end
 }
 
 func epochEnds(ctx context.Context, broker *kgo.Broker, parts []offsets.TopicPartition, asks map[offsets.TopicPartition]EpochAsk) map[offsets.TopicPartition]EpochEnd {

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// names are the topics that headers chose under a glob, and who of them is asked about
-// next. It has no lock and no clock: a Watcher holds its own lock around every call.
+// names are the topics that headers chose under a glob, and the order in which they are
+// asked about. It has no lock and no clock: a Watcher holds its own lock around every call.
 //
 // Whoever may write to an ingress topic may invent names. So their number is bounded,
 // a request has a bounded share of them, and each kind of them has its turn:
 //
-//	fresh  never asked about: at once, in the order in which they came
-//	used   exist and had a record of late: a healthy target learns what changes
-//	again  asked about without an answer
-//	rest   missing, forbidden, or without a record of late
+//	fresh       never asked about: at once, in the order in which they came
+//	active      exist and had a record of late: a healthy target learns what changes
+//	unanswered  asked about without an answer
+//	idle        missing, forbidden, or without a record of late
 //
-// Of all but the fresh ones a second has at most its share of requests, those first
-// that were not asked about for the longest.
+// Each kind but the fresh ones has a bounded number of requests a second. Names whose last
+// request is the longest ago come first.
 type names struct {
 	limit  int // names known at a time
 	known  map[string]*Topic
-	bytes  int64 // what the known ones are accounted with
+	bytes  int64 // memory that the known ones are accounted with
 	queues [kinds]queue
 	turn   int // of rota, the last one that was served
 
@@ -30,8 +30,8 @@ type names struct {
 	refused time.Time // when one was last refused
 }
 
-// queue is the names of one kind that are to be asked about, and how many requests
-// are left to them until the next plan.
+// queue holds the names of one kind that are to be asked about. requests is the number of
+// requests that they have until the next plan.
 type queue struct {
 	topics   []*Topic
 	requests int
@@ -40,14 +40,14 @@ type queue struct {
 // Kinds of names.
 const (
 	fresh = iota
-	used
-	again
-	rest
+	active
+	unanswered
+	idle
 	kinds
 )
 
-// rota is the order in which the kinds are served while all have somebody waiting.
-var rota = [...]int{used, fresh, used, fresh, again, rest}
+// rota is the order in which kinds with waiting names are served.
+var rota = [...]int{active, fresh, active, fresh, unanswered, idle}
 
 // Bounds of the names.
 const (
@@ -61,15 +61,15 @@ const (
 	nameOverhead = 4        // bytes of a request for each name beside its letters
 
 	// Requests a second: at the limit a round of names with 249 letters is 39 requests.
-	usedRequests  = 8
-	againRequests = 4
-	restRequests  = 4
+	activeRequests     = 8
+	unansweredRequests = 4
+	idleRequests       = 4
 
 	usedLately  = time.Minute
 	forgetAfter = 10 * time.Minute // a name that nobody asked for
 
-	// Where names are refused, a tenth of the limit a second is taken from names that do
-	// not exist, if they were known for this long. So a name that does exist is found
+	// While names are refused, names that do not exist make room: a tenth of the limit a
+	// second, of those that were known for this long. So a name that does exist is found
 	// among any number of others.
 	leastStay = 10 * time.Second
 	roomShare = 10
@@ -82,8 +82,8 @@ const (
 // newNames returns names of which none is known yet.
 func newNames(limit int) *names { return &names{limit: limit, known: make(map[string]*Topic)} }
 
-// lookup returns what is known about a name, and nil where there is no room for it.
-// added says that it was not known until now.
+// lookup returns a name, and nil where there is no room for it. added says that the name
+// is new.
 func (n *names) lookup(name string, now time.Time) (t *Topic, added bool) {
 	t = n.known[name]
 	if t == nil {
@@ -128,7 +128,7 @@ func (n *names) plan(now time.Time) {
 			n.queues[k].topics = append(n.queues[k].topics, t)
 		}
 	}
-	for i, requests := range [kinds]int{fresh: n.limit, used: usedRequests, again: againRequests, rest: restRequests} {
+	for i, requests := range [kinds]int{fresh: n.limit, active: activeRequests, unanswered: unansweredRequests, idle: idleRequests} {
 		n.queues[i].requests = requests
 		if i != fresh {
 			slices.SortFunc(n.queues[i].topics, before)
@@ -145,11 +145,11 @@ func (t *Topic) kind(now time.Time) int {
 	case t.asked.IsZero():
 		return fresh
 	case t.State == Pending:
-		return again
+		return unanswered
 	case t.misses > 0 || t.State == Usable && now.Sub(t.used) < usedLately:
-		return used
+		return active
 	default:
-		return rest
+		return idle
 	}
 }
 
@@ -176,8 +176,8 @@ func (n *names) makeRoom(now time.Time) {
 	}
 }
 
-// next returns the names of the next request, and nothing where none is due. They count
-// as asked about from now on.
+// next returns the names of the next request, nil where none is due. They count as asked
+// about from now on.
 func (n *names) next(now time.Time) []*Topic {
 	for range rota {
 		n.turn = (n.turn + 1) % len(rota)
@@ -193,16 +193,16 @@ func (n *names) cut(q *queue, now time.Time) (batch []*Topic) {
 	if q.requests == 0 {
 		return nil
 	}
-	most, size := requestNames, 0
+	limit, size := requestNames, 0
 	for ; len(q.topics) > 0; q.topics = q.topics[1:] {
 		t := q.topics[0]
 		if n.known[t.Name] != t { // forgotten
 			continue
 		}
-		if t.most > 0 {
-			most = min(most, int(t.most))
+		if t.batchLimit > 0 {
+			limit = min(limit, int(t.batchLimit))
 		}
-		if size += len(t.Name) + nameOverhead; len(batch) >= most || size > requestBytes {
+		if size += len(t.Name) + nameOverhead; len(batch) >= limit || size > requestBytes {
 			break
 		}
 		t.asked = now
@@ -224,6 +224,6 @@ func (n *names) waiting() bool {
 // alone in it before long.
 func (n *names) failed(batch []*Topic) {
 	for _, t := range batch {
-		t.most = uint16(max(len(batch)/2, 1))
+		t.batchLimit = uint16(max(len(batch)/2, 1))
 	}
 }

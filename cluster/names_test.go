@@ -126,7 +126,7 @@ func answer(dice *rand.Rand, n *names, batch []*Topic) {
 	}
 	for _, t := range batch {
 		n.bytes -= t.bytes()
-		t.most = 0
+		t.batchLimit = 0
 		switch dice.IntN(4) {
 		case 0:
 			t.State, t.Led = Usable, make([]int32, dice.IntN(5))

@@ -24,14 +24,14 @@ const (
 	configureTimeout = 2 * time.Second
 )
 
-// configure reads the configuration of topics that have just been found, and of some
-// whose is older than a minute. Who has a full minute's worth of topics reads them
-// in turn, those first that were not read for the longest.
+// configure reads the configurations of topics that have just been found, and of some whose
+// configuration is older than a minute. The oldest come first: with very many topics one
+// look does not read them all.
 func (w *Watcher) configure(ctx context.Context, found []Change) {
 	names := w.unread(found, time.Now())
 	for len(names) > 0 {
 		batch := names[:min(len(names), configureTopics)]
-		if !w.describe(ctx, batch) { // whoever does not answer is not asked for the rest now
+		if !w.describe(ctx, batch) { // the other batches wait for the next look
 			for _, name := range names {
 				w.unconfigured(name, nil)
 			}
@@ -41,8 +41,7 @@ func (w *Watcher) configure(ctx context.Context, found []Change) {
 	}
 }
 
-// unread returns the topics whose configuration is to be read now, and notes that it
-// was.
+// unread returns the topics whose configuration is due, and notes it as read now.
 func (w *Watcher) unread(found []Change, now time.Time) (names []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -18,7 +18,7 @@ func (w *Watcher) unusable() (out []Topic) {
 	return out
 }
 
-// missing says of topics why they cannot be used.
+// missing returns a text for each topic that cannot be used.
 func missing(unusable []Topic) (out []string) {
 	for i := range unusable {
 		out = append(out, fmt.Sprintf("topic %s is %s", unusable[i].Name, unusable[i].State))
@@ -26,8 +26,8 @@ func missing(unusable []Topic) (out []string) {
 	return out
 }
 
-// say logs what is missing once, when it begins or becomes something else, and once
-// when all is there. What comes and goes gives a line every 30 s at most.
+// say logs trouble once, when it begins or changes, and once when it is over. Trouble that
+// comes and goes gives a line every 30 s at most.
 func (w *Watcher) say(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,7 +57,7 @@ func (w *Watcher) say(now time.Time) {
 }
 
 // sayNames logs once that headers choose too many names, and once that it is over. It
-// tells none of the names: they are producers' words. Callers hold mu.
+// logs none of the names: producers choose them freely. Callers hold mu.
 func (w *Watcher) sayNames(now time.Time) {
 	switch full := w.names.full; {
 	case full.IsZero() == w.crowded.IsZero():

@@ -41,17 +41,17 @@ type Topic struct {
 	misses     uint8     // answers in a row that say a usable topic is missing
 
 	// Of a name that a header chose.
-	added time.Time
-	asked time.Time // zero: never
-	most  uint16    // names in its next request; 0: as many as there is room for
+	added      time.Time
+	asked      time.Time // zero: never
+	batchLimit uint16    // names in its next request; 0: as many as there is room for
 }
 
-// missesBelieved is how many answers in a row have to say that a topic that was there
-// is not: one may be of a broker that has just started.
+// missesBelieved is the number of answers in a row that make a known topic missing: one may
+// be of a broker that has just started.
 const missesBelieved = 2
 
-// read takes one topic's part of an answer. An error that says nothing of whether the
-// topic exists changes nothing.
+// read takes one topic's part of an answer. An error changes the topic only if it says
+// whether the topic exists.
 func (t *Topic) read(rt *kmsg.MetadataResponseTopic) {
 	switch err := kerr.ErrorForCode(rt.ErrorCode); err {
 	case nil:
@@ -87,9 +87,9 @@ func (t *Topic) miss() {
 	t.State, t.misses = Missing, 0
 }
 
-// nameSize is what a name that a header chose is accounted with beside its letters and
-// its partitions: Topic, its place in a map, and its places in the lists of who is asked.
+// nameSize is the memory of a name chosen by a header, beside its letters and partitions:
+// Topic, and its places in the map and in queues.
 const nameSize = 352
 
-// bytes returns what a name that a header chose takes.
+// bytes returns the memory of a name chosen by a header.
 func (t *Topic) bytes() int64 { return nameSize + int64(len(t.Name)) + 4*int64(cap(t.Led)) }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"layover/offsets"
 )
 
 // The errors of the checks here continue a sentence that begins with the
@@ -22,7 +24,6 @@ const (
 
 	journalPlaceholders = ingressPlaceholder + " and " + groupPlaceholder
 
-	maxName  = 249  // bytes of a topic's name, Kafka's own bound
 	maxGroup = 1024 // bytes of a group's name, for which Kafka has none
 	maxHost  = 253  // bytes of a host's name, the bound of DNS
 )
@@ -31,8 +32,8 @@ const (
 // the names of static members.
 func checkName(name string) error {
 	switch {
-	case len(name) > maxName:
-		return fmt.Errorf("is longer than %d characters", maxName)
+	case len(name) > offsets.MaxTopicName:
+		return fmt.Errorf("is longer than %d characters", offsets.MaxTopicName)
 	case name == "." || name == "..":
 		return errors.New("is a name that Kafka does not allow")
 	}
@@ -42,8 +43,8 @@ func checkName(name string) error {
 // checkClient allows for a client's id what a topic's name may consist of: it is
 // part of the names of metrics and quotas, where Kafka takes nothing else.
 func checkClient(id string) error {
-	if len(id) > maxName {
-		return fmt.Errorf("is longer than %d characters", maxName)
+	if len(id) > offsets.MaxTopicName {
+		return fmt.Errorf("is longer than %d characters", offsets.MaxTopicName)
 	}
 	return checkAlphabet(id, "")
 }
@@ -53,8 +54,8 @@ func checkClient(id string) error {
 func checkAlphabet(name, also string) error {
 	for _, c := range name {
 		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case strings.ContainsRune("._-"+also, c):
+		case c < utf8.RuneSelf && offsets.IsTopicByte(byte(c)):
+		case strings.ContainsRune(also, c):
 		default:
 			return fmt.Errorf("has the character %q, want only %s%s", c, nameAlphabet, spaced(also))
 		}
@@ -95,8 +96,8 @@ func checkTarget(pattern string) error {
 	if !isGlob(pattern) {
 		return checkTopic(pattern)
 	}
-	if len(pattern) > maxName {
-		return fmt.Errorf("is longer than %d characters", maxName)
+	if len(pattern) > offsets.MaxTopicName {
+		return fmt.Errorf("is longer than %d characters", offsets.MaxTopicName)
 	}
 	if err := checkAlphabet(pattern, special); err != nil {
 		return err
@@ -119,8 +120,8 @@ func checkJournal(name string) error {
 	if rest == name && !strings.ContainsAny(name, "{}") {
 		return checkTopic(name)
 	}
-	if len(rest) > maxName {
-		return fmt.Errorf("is longer than %d characters without %s", maxName, journalPlaceholders)
+	if len(rest) > offsets.MaxTopicName {
+		return fmt.Errorf("is longer than %d characters without %s", offsets.MaxTopicName, journalPlaceholders)
 	}
 	if strings.ContainsAny(rest, "{}") {
 		return fmt.Errorf("has %s, want no placeholders but %s", strangeBrace(rest), journalPlaceholders)

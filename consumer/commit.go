@@ -20,11 +20,11 @@ type Result struct {
 	Err error
 }
 
-// ErrNotOwned answers a commit of a tenure that is over: it was not sent.
+// ErrNotOwned answers a commit of an assignment that is over: it was not sent.
 var ErrNotOwned = errors.New("the partition is not assigned any more")
 
 const (
-	// maxRequestBytes bounds what the coordinator has to write for one OffsetCommit. It
+	// maxRequestBytes bounds the bytes that the coordinator writes for one OffsetCommit. It
 	// appends a request as one batch, a record for each partition, and refuses all of
 	// a batch that is over a topic's max.message.bytes, which is 1 MiB by default.
 	maxRequestBytes = 256 << 10
@@ -32,7 +32,7 @@ const (
 	recordBytes = 100
 )
 
-// batch is what one call of Commit sends.
+// batch is the commits of one call of Commit.
 type batch struct {
 	commits []offsets.Commit
 	refused []Result
@@ -40,9 +40,15 @@ type batch struct {
 }
 
 // committer sends batches one after the other, so that commits of one partition
-// arrive in the order in which they were built.
+// arrive in the order in which they were built. It never looks at who the member is:
+// stamped commits carry their identity.
 type committer struct {
-	c      *Consumer
+	client     *kgo.Client
+	group      string
+	instanceID string // "" for a dynamic member
+	accepted   func(sent time.Time)
+	fenced     func()
+
 	mu     sync.Mutex
 	queue  []batch // bounded by its callers, who have at most one commit per partition out
 	closed bool
@@ -50,32 +56,13 @@ type committer struct {
 	done   chan struct{}
 }
 
-func newCommitter(c *Consumer) *committer {
-	k := &committer{c: c, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	go k.run() // ended by close
-	return k
+// start begins to send. close ends it.
+func (k *committer) start() {
+	k.wake, k.done = make(chan struct{}, 1), make(chan struct{})
+	go k.run()
 }
 
-// Commit copies the identity into each commit, under the lock that checks its
-// ownership, and queues them. done is called once, from another goroutine.
-func (c *Consumer) Commit(commits []offsets.Commit, done func([]Result)) {
-	b := batch{done: done}
-	c.mu.Lock()
-	for _, m := range commits {
-		o := c.table[m.TopicPartition]
-		if o == nil || o.Epoch != m.Epoch || o.member != c.memberID {
-			b.refused = append(b.refused, Result{m, ErrNotOwned})
-			continue
-		}
-		m.MemberID, m.Generation, m.TopicID = c.memberID, c.generation, o.topicID
-		b.commits = append(b.commits, m)
-	}
-	c.mu.Unlock()
-	if !c.committer.put(b) {
-		go done(b.fail(kgo.ErrClientClosed))
-	}
-}
-
+// put queues a batch, and returns false after close.
 func (k *committer) put(b batch) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -99,7 +86,7 @@ func (k *committer) run() {
 		k.queue = nil
 		k.mu.Unlock()
 		for _, b := range queue {
-			b.done(append(b.refused, k.c.send(b.commits)...))
+			b.done(append(b.refused, k.send(b.commits)...))
 		}
 		if closed {
 			return
@@ -131,10 +118,10 @@ func (b *batch) fail(err error) []Result {
 
 // send commits, in as many requests as it takes. The context has no end: a commit
 // that is given up half way may still arrive, after a later one.
-func (c *Consumer) send(commits []offsets.Commit) (out []Result) {
+func (k *committer) send(commits []offsets.Commit) (out []Result) {
 	for len(commits) > 0 {
-		n := inOneRequest(c.cfg.Group, commits)
-		out = append(out, c.sendOne(context.Background(), commits[:n])...)
+		n := inOneRequest(k.group, commits)
+		out = append(out, k.sendOne(context.Background(), commits[:n])...)
 		commits = commits[n:]
 	}
 	return out
@@ -155,9 +142,9 @@ func inOneRequest(group string, commits []offsets.Commit) int {
 }
 
 // sendOne sends one OffsetCommit of commits that carry the same identity.
-func (c *Consumer) sendOne(ctx context.Context, commits []offsets.Commit) []Result {
+func (k *committer) sendOne(ctx context.Context, commits []offsets.Commit) []Result {
 	started := time.Now()
-	resp, err := c.request(commits).RequestWith(ctx, c.client)
+	resp, err := k.request(commits).RequestWith(ctx, k.client)
 	b := batch{commits: commits}
 	if err != nil {
 		return b.fail(fmt.Errorf("offset commit: %w", err))
@@ -183,22 +170,22 @@ func (c *Consumer) sendOne(ctx context.Context, commits []offsets.Commit) []Resu
 			err = errors.New("offset commit: the coordinator's answer leaves this partition out")
 		}
 		if err == nil {
-			c.lease.renew(started)
+			k.accepted(started)
 		}
 		if errors.Is(err, kerr.FencedInstanceID) {
-			c.fail(ErrFenced)
+			k.fenced()
 		}
 		out = append(out, Result{m, err})
 	}
 	return out
 }
 
-func (c *Consumer) request(commits []offsets.Commit) *kmsg.OffsetCommitRequest {
+func (k *committer) request(commits []offsets.Commit) *kmsg.OffsetCommitRequest {
 	req := kmsg.NewPtrOffsetCommitRequest()
-	req.Group = c.cfg.Group
+	req.Group = k.group
 	req.MemberID, req.Generation = commits[0].MemberID, commits[0].Generation
-	if c.cfg.InstanceID != "" {
-		req.InstanceID = &c.cfg.InstanceID
+	if k.instanceID != "" {
+		req.InstanceID = &k.instanceID
 	}
 	at := make(map[string]int)
 	for _, m := range commits {

@@ -48,8 +48,9 @@ func inBubble(t *testing.T, slow time.Duration, f func(m *member)) {
 			broker.SleepControl(func() { time.Sleep(slow) })
 			return nil, nil, false // the broker answers as it would have
 		})
-		m.Consumer = &Consumer{cfg: Config{Group: "g"}, client: client, table: make(map[offsets.TopicPartition]*owned)}
-		m.committer = newCommitter(m.Consumer)
+		m.Consumer = &Consumer{table: newOwnership(), committer: &committer{client: client, group: "g"}}
+		m.committer.accepted = m.table.lease.renew
+		m.committer.start()
 		defer func() {
 			m.committer.close()
 			<-m.committer.done
@@ -79,17 +80,13 @@ func (m *member) wantSent(want ...string) {
 	}
 }
 
-func (m *member) joined(id string, generation int32) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.memberID, m.generation = id, generation
-}
+func (m *member) joined(id string, generation int32) { m.table.identify(id, generation) }
 
 func (m *member) own(partition int32, epoch uint64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.table.mu.Lock()
+	defer m.table.mu.Unlock()
 	tp := offsets.TopicPartition{Topic: "t", Partition: partition}
-	m.table[tp] = &owned{member: m.memberID, Assignment: offsets.Assignment{TopicPartition: tp, Epoch: epoch}, topicID: m.topic}
+	m.table.rows[tp] = &owned{member: m.table.memberID, Assignment: offsets.Assignment{TopicPartition: tp, Epoch: epoch}, topicID: m.topic}
 }
 
 // low makes a commit of a partition.

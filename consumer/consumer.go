@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"layover/batches"
@@ -16,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Handler takes what the group and the brokers say. Revoked and Lost are called one at a
+// Handler takes assignments and what is fetched of them. Revoked and Lost are called one at a
 // time, and Fetched and Assigned never while one of them runs for the same partition.
 // Assigned may be called from two goroutines at a time, for different partitions.
 type Handler interface {
@@ -24,10 +22,10 @@ type Handler interface {
 	Fetched(t offsets.Assignment, records []*kgo.Record, bytes int64)
 	// LogStart says that the log begins at start now, above what was read.
 	LogStart(t offsets.Assignment, start int64)
-	// Unread says that a batch is not read, in its place behind what was Fetched. The
-	// client goes on behind it with JumpBeyond.
+	// Unread says that a batch is not read, in its place behind the records that were
+	// Fetched. Reading goes on behind it with JumpBeyond.
 	Unread(offsets.Assignment, Batch)
-	// Revoked returns when each tenure is drained, committed and forgotten; it has
+	// Revoked returns when each assignment is drained, committed and forgotten; it has
 	// to return well within the rebalance timeout of a minute.
 	Revoked([]offsets.Assignment)
 	Lost([]offsets.Assignment)
@@ -57,66 +55,34 @@ type Consumer struct {
 	cfg          Config
 	handler      Handler
 	client       *kgo.Client
+	started      chan struct{} // closed when the client is in its place: callbacks wait for it
+	fatal        chan error    // capacity 1
 	budget       *budget
 	decompressor *batches.Decompressor
-	lease        lease
-	fatal        chan error // capacity 1
 
-	mu         sync.Mutex
-	table      map[offsets.TopicPartition]*owned
-	epochs     uint64
-	memberID   string
-	generation int32
-	committed  map[offsets.TopicPartition]offsets.Committed // what OnOffsetsFetched saw last
-	paused     bool
-	joined     bool // a join has completed since the start
-	jumps      map[offsets.Assignment]jumpTo
-	arrived    []*beginning       // ready, and to enter through the poll loop
-	jumped     time.Time          // when a jump was last carried out
-	polling    context.CancelFunc // ends the poll that goes on, or is over
-
-	repeatUntil time.Time  // what begins by then says its commits again for a while
-	starting    sync.Mutex // over the decision where partitions without an offset begin
-	committer   *committer
-	rebalances  atomic.Int64
-	group       atomic.Pointer[string] // last error of the group, nil after a join
-	groupSaid   atomic.Pointer[saying]
-	beat        atomic.Pointer[time.Time]
-}
-
-// owned is one row of the ownership table.
-type owned struct {
-	offsets.Assignment
-	member    string // id under which it was assigned, and which it does not outlive
-	topicID   offsets.TopicID
-	loaded    bool   // offset and finished set are known and the handler has it
-	stopped   string // why it is not read, "" if it is
-	reason    Reason
-	since     time.Time // of stopped
-	trying    bool      // stopped until where to begin is known
-	stoppedAt int64     // offset
-	loading   bool      // a loading has it
-	next      int64     // first offset not yet handed over
-	end       int64     // of its log as last told, or endUnknown
-	fetched   bool      // a fetch was answered
-	failed    struct {
-		err   error // of the last fetch; nil: it was answered
-		since time.Time
-	}
+	table     *ownership
+	group     *groupErrors
+	poll      *poll
+	fetching  *fetching
+	jumps     *jumper
+	faults    *fetchFaults
+	committer *committer
+	loader    *loader
 }
 
 // New returns a consumer that has done nothing yet.
 func New(cfg Config, h Handler) (*Consumer, error) {
 	c := &Consumer{
 		cfg: cfg, handler: h,
+		started:      make(chan struct{}),
+		fatal:        make(chan error, 1),
 		budget:       newBudget(cfg.ReadingBudget),
 		decompressor: batches.NewDecompressor(cfg.MaxDecompress, true),
-		fatal:        make(chan error, 1),
-		table:        make(map[offsets.TopicPartition]*owned),
-		committed:    make(map[offsets.TopicPartition]offsets.Committed),
-		jumps:        make(map[offsets.Assignment]jumpTo),
+		table:        newOwnership(),
+		poll:         new(poll),
 	}
-	c.lease.length = cfg.SessionTimeout - cfg.SessionTimeout/5 // a margin for the way of a heartbeat
+	c.group = &groupErrors{group: cfg.Group, log: cfg.Log, fenced: c.fenced}
+	c.table.lease.length = cfg.SessionTimeout - cfg.SessionTimeout/5 // a margin for the way of a heartbeat
 	if err := kgo.ValidateOpts(c.options()...); err != nil {
 		return nil, fmt.Errorf("consumer client: %w", err)
 	}
@@ -137,8 +103,8 @@ func (c *Consumer) options() []kgo.Opt {
 		kgo.SessionTimeout(cfg.SessionTimeout),
 		kgo.HeartbeatInterval(cfg.SessionTimeout / 3),
 		kgo.RebalanceTimeout(max(time.Minute, cfg.SessionTimeout)),
-		// Every partition starts at an offset that load has chosen. A reset would
-		// go on elsewhere without a word.
+		// load chooses the offset of every partition. A reset would go on elsewhere, and
+		// say nothing.
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.FetchMaxBytes(cfg.FetchMaxBytes),
@@ -151,7 +117,7 @@ func (c *Consumer) options() []kgo.Opt {
 		kgo.OnPartitionsLost(c.onLost),
 		kgo.OnOffsetsFetched(c.onOffsetsFetched),
 		kgo.AdjustFetchOffsetsFn(c.load),
-		kgo.WithHooks(&c.lease, groupErrors{c}),
+		kgo.WithHooks(&c.table.lease, c.group),
 	}
 	if cfg.InstanceID != "" {
 		opts = append(opts, kgo.InstanceID(cfg.InstanceID))
@@ -160,30 +126,26 @@ func (c *Consumer) options() []kgo.Opt {
 }
 
 // Start makes the client, which joins the group as soon as Kafka answers. Nothing
-// else may be called before.
+// else may be called before, but Status and Beat.
 func (c *Consumer) Start() error {
-	c.mu.Lock() // callbacks begin with it, so they find the client in its place
-	defer c.mu.Unlock()
 	client, err := kgo.NewClient(append(c.options(), c.cfg.Options()...)...)
 	if err != nil {
 		return fmt.Errorf("consumer client: %w", err)
 	}
 	c.client = client
-	c.committer = newCommitter(c)
+	c.fetching = &fetching{client: client, table: c.table, topics: c.cfg.Topics, log: c.cfg.Log}
+	c.jumps = &jumper{client: client, table: c.table, fetching: c.fetching, poll: c.poll, pending: make(map[offsets.Assignment]jumpTo)}
+	c.faults = &fetchFaults{client: client, asking: c.cfg.Asking, table: c.table, fetching: c.fetching, jumps: c.jumps,
+		handler: c.handler, log: c.cfg.Log, maxDecompress: c.cfg.MaxDecompress}
+	c.committer = &committer{client: client, group: c.cfg.Group, instanceID: c.cfg.InstanceID, accepted: c.table.lease.renew, fenced: c.fenced}
+	c.committer.start()
+	c.loader = newLoader(c)
+	close(c.started)
 	return nil
 }
 
-// pollAtMost ends a poll that nothing comes from, so that the loop shows that it
-// moves, and jumps are carried out.
-const pollAtMost = time.Second
-
 // Beat returns when the poll loop last turned.
-func (c *Consumer) Beat() time.Time {
-	if t := c.beat.Load(); t != nil {
-		return *t
-	}
-	return time.Now()
-}
+func (c *Consumer) Beat() time.Time { return c.poll.last() }
 
 // Run polls until the context ends, or until the group has no place for this
 // process: then it returns ErrFenced.
@@ -194,20 +156,15 @@ func (c *Consumer) Run(ctx context.Context) error {
 			return err
 		default:
 		}
-		now := time.Now()
-		c.beat.Store(&now)
-		poll, done := context.WithTimeout(ctx, pollAtMost)
-		c.mu.Lock()
-		c.polling = done
-		c.mu.Unlock()
-		fetches := c.client.PollFetches(poll)
+		polling, done := c.poll.begin(ctx)
+		fetches := c.client.PollFetches(polling)
 		c.decompressor.Taken()
 		done()
 		if fetches.IsClientClosed() {
 			return nil
 		}
-		c.enter() // rebalances are blocked until AllowRebalance, so the table holds
-		c.jump()
+		c.loader.enter() // rebalances are blocked until AllowRebalance, so the table holds
+		c.jumps.carryOut()
 		bytes := c.handOver(fetches)
 		c.client.AllowRebalance()
 		if !c.budget.take(ctx, bytes) {
@@ -222,43 +179,30 @@ func (c *Consumer) Run(ctx context.Context) error {
 	}
 }
 
-// handOver passes what a poll returned on to the handler. It runs with rebalances
+// handOver passes the records of a poll on to the handler. It runs with rebalances
 // blocked, so the table says whose each partition is.
 func (c *Consumer) handOver(fetches kgo.Fetches) (bytes int64) {
 	fetches.EachPartition(func(f kgo.FetchTopicPartition) {
-		tp := offsets.TopicPartition{Topic: f.Topic, Partition: f.Partition}
-		c.mu.Lock()
-		o := c.table[tp]
-		if o == nil || !o.loaded || o.stopped != "" {
-			c.mu.Unlock()
+		a, from, strayed, ok := c.table.noteFetch(&f)
+		if !ok {
 			return
 		}
-		tenure := o.Assignment
-		c.astray(o, f.Records)
-		if n := len(f.Records); n > 0 {
-			o.next = max(o.next, f.Records[n-1].Offset+1)
+		if strayed {
+			c.jumps.back(a, from, f.Records[0].LeaderEpoch)
 		}
-		o.fetched = o.fetched || len(f.Records) > 0 || f.Err != nil
-		if f.Err == nil {
-			o.failed.err = nil
-		}
-		if f.Err == nil && f.HighWatermark > 0 {
-			o.end = f.HighWatermark
-		}
-		c.mu.Unlock()
 		if len(f.Records) > 0 {
 			size := sizeOf(f.Records)
 			bytes += size
-			c.handler.Fetched(tenure, f.Records, size)
+			c.handler.Fetched(a, f.Records, size)
 		}
 		if f.Err != nil {
-			c.readError(tenure, f.Err)
+			c.faults.handle(a, f.Err)
 		}
 	})
 	return bytes
 }
 
-// sizeOf is what records take of the reading budget.
+// sizeOf returns the bytes of the reading budget that records take.
 func sizeOf(records []*kgo.Record) (bytes int64) {
 	const fixed = 160 // of a kgo.Record
 	for _, r := range records {
@@ -277,32 +221,27 @@ func (c *Consumer) Unread() int64 { return c.budget.taken() }
 func (c *Consumer) Buffered() int64 { return c.client.BufferedFetchBytes() }
 
 // LeaseValid says whether the group still counts on this member.
-func (c *Consumer) LeaseValid() bool { return c.lease.valid(time.Now()) }
+func (c *Consumer) LeaseValid() bool { return c.table.lease.valid(time.Now()) }
 
 // SetPaused stops or resumes reading of everything. What is parked goes on.
-func (c *Consumer) SetPaused(paused bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.paused == paused {
-		return
-	}
-	c.paused = paused
-	if paused {
-		c.client.PauseFetchTopics(c.cfg.Topics...)
-	} else {
-		c.client.ResumeFetchTopics(c.cfg.Topics...)
-	}
+func (c *Consumer) SetPaused(paused bool) { c.fetching.setPaused(paused) }
+
+// Stop makes a partition not be read any more in this assignment, and says where and why.
+func (c *Consumer) Stop(a offsets.Assignment, at int64, code Reason, reason string) {
+	c.fetching.stop(a, at, code, reason)
 }
 
 // Rejoin makes the client look at a topic afresh that was deleted and made again:
 // the client takes a changed topic id for an error until it is told.
-func (c *Consumer) Rejoin(topic string) {
-	c.client.PurgeTopicsFromClient(topic)
-	c.client.AddConsumeTopics(topic)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.paused {
-		c.client.PauseFetchTopics(topic)
+func (c *Consumer) Rejoin(topic string) { c.fetching.rejoin(topic) }
+
+// Commit queues commits of assignments that still are, each with the identity of its
+// assignment. done is called once, from another goroutine.
+func (c *Consumer) Commit(commits []offsets.Commit, done func([]Result)) {
+	b := batch{done: done}
+	b.commits, b.refused = c.table.stamp(commits)
+	if !c.committer.put(b) {
+		go done(b.fail(kgo.ErrClientClosed))
 	}
 }
 
@@ -326,17 +265,12 @@ func (c *Consumer) Leave(ctx context.Context) {
 	c.committer.close()
 }
 
-// sayEvery is how often an error that lasts is said again.
-const sayEvery = 30 * time.Second
-
-// fail ends Run with an error that no retry mends.
-func (c *Consumer) fail(err error) {
+// fenced ends Run: no retry mends it.
+func (c *Consumer) fenced() {
 	select {
-	case c.fatal <- err:
+	case c.fatal <- ErrFenced:
 	default:
 	}
-	c.mu.Lock() // New may not be done yet
-	client := c.client
-	c.mu.Unlock()
-	client.AllowRebalance()
+	<-c.started
+	c.client.AllowRebalance()
 }

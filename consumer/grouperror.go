@@ -3,7 +3,9 @@ package consumer
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -11,31 +13,52 @@ import (
 )
 
 // groupErrors hears about the end of a group session.
-type groupErrors struct{ c *Consumer }
+type groupErrors struct {
+	group  string
+	log    *slog.Logger
+	fenced func() // another process uses the same group instance id
 
-// saying is what was said last about the group, and when.
-type saying struct {
-	what string
+	last   atomic.Pointer[string] // nil after a join
+	logged atomic.Pointer[groupLine]
+}
+
+// groupLine is the last line about the group.
+type groupLine struct {
+	text string
 	at   time.Time
 }
 
+// sayEvery is how often an error that lasts is said again.
+const sayEvery = 30 * time.Second
+
 // OnGroupManageError implements kgo.HookGroupManageError.
-func (g groupErrors) OnGroupManageError(err error) {
+func (g *groupErrors) OnGroupManageError(err error) {
 	text := err.Error()
-	g.c.group.Store(&text)
-	what := groupTrouble(err)
-	if said := g.c.groupSaid.Load(); said == nil || said.what != what || time.Since(said.at) >= sayEvery {
-		g.c.groupSaid.Store(&saying{what, time.Now()})
-		g.c.cfg.Log.Warn(what, "group", g.c.cfg.Group, "err", err)
+	g.last.Store(&text)
+	line := groupTrouble(err)
+	if was := g.logged.Load(); was == nil || was.text != line || time.Since(was.at) >= sayEvery {
+		g.logged.Store(&groupLine{line, time.Now()})
+		g.log.Warn(line, "group", g.group, "err", err)
 	}
 	if errors.Is(err, kerr.FencedInstanceID) {
-		g.c.fail(ErrFenced)
+		g.fenced()
 	}
 }
 
-// groupTrouble says what an error of the group means: a coordinator that refuses wants
-// another setting or another ACL, one that is out of reach wants patience or a look at
-// the brokers. What is neither, such as a certificate that does not fit, speaks for itself.
+// joined ends what was wrong with the group.
+func (g *groupErrors) joined() { g.last.Store(nil) }
+
+// lastError returns the last error, "" after a join.
+func (g *groupErrors) lastError() string {
+	if e := g.last.Load(); e != nil {
+		return *e
+	}
+	return ""
+}
+
+// groupTrouble says what an error of the group means. A coordinator that refuses wants
+// another setting or another ACL; one that is out of reach wants patience, or a look at
+// the brokers. Any other error, such as a wrong certificate, speaks for itself.
 func groupTrouble(err error) string {
 	var broker *kerr.Error
 	switch {

@@ -39,8 +39,8 @@ func TestALineAboutTheGroupTellsARefusalFromSilence(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			c := &Consumer{cfg: Config{Group: "g", Log: slog.New(slog.NewTextHandler(&out, nil))}}
-			groupErrors{c}.OnGroupManageError(test.err)
+			g := &groupErrors{group: "g", log: slog.New(slog.NewTextHandler(&out, nil))}
+			g.OnGroupManageError(test.err)
 			if want := fmt.Sprintf("level=WARN msg=%q group=g err=", test.want); !strings.Contains(out.String(), want) {
 				t.Errorf("said %s, want %s", &out, want)
 			}
@@ -51,13 +51,13 @@ func TestALineAboutTheGroupTellsARefusalFromSilence(t *testing.T) {
 func TestWhatTheGroupSaysIsSaidAgainWhenItChangesOrLasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		c := &Consumer{cfg: Config{Group: "g", Log: slog.New(slog.NewTextHandler(&out, nil))}}
+		g := &groupErrors{group: "g", log: slog.New(slog.NewTextHandler(&out, nil))}
 		for _, err := range []error{io.EOF, io.EOF, kerr.GroupAuthorizationFailed, kerr.GroupAuthorizationFailed} {
-			groupErrors{c}.OnGroupManageError(err)
+			g.OnGroupManageError(err)
 			time.Sleep(time.Second)
 		}
 		time.Sleep(30 * time.Second)
-		groupErrors{c}.OnGroupManageError(kerr.GroupAuthorizationFailed)
+		g.OnGroupManageError(kerr.GroupAuthorizationFailed)
 		want := []string{"out of reach", "does not take", "does not take"}
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		if len(lines) != len(want) {

@@ -2,152 +2,185 @@ package consumer
 
 import (
 	"context"
+	"maps"
+	"sync"
 	"time"
 
 	"layover/cluster"
 	"layover/offsets"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
+
+const (
+	// jumpEvery is the least time between jumps: each makes the client drop what it has
+	// fetched and not handed over, of all partitions.
+	jumpEvery = time.Second
+	// askFor is for how long a log's end is asked for, where reading goes on without it.
+	askFor = 30 * time.Second
+)
+
+// jumper makes reading of partitions go on at other offsets. The poll loop carries jumps
+// out; any goroutine may ask for them.
+type jumper struct {
+	client   *kgo.Client
+	table    *ownership
+	fetching *fetching
+	poll     *poll
+
+	mu      sync.Mutex
+	pending map[offsets.Assignment]jumpTo // one of an assignment that is over goes with the next jump
+	last    time.Time                     // when a jump was last carried out
+}
 
 // jumpTo is where a partition's reading is to go on.
 type jumpTo struct {
 	offset      int64
 	leaderEpoch int32
-	again       bool // also where reading stands there already: the client has stopped
-}
-
-// JumpBeyond is Jump where reading does not go on without it: the client stands before
-// a batch of that epoch that it does not read. It is asked for as long as the tenure is.
-func (c *Consumer) JumpBeyond(t offsets.Assignment, to int64, leaderEpoch int32) {
-	if leaderEpoch < 0 {
-		c.noteJump(t, jumpTo{to, -1, true})
-		return
-	}
-	go c.askAndJump(t, jumpTo{to, leaderEpoch, true}) // ends with the answer, or with the tenure
+	forced      bool // also where reading stands there already: the client has stopped
 }
 
 // Jump makes reading of a partition go on at an offset, before a later poll's records
 // are handed over: everything before it is finished, in the log of that leader
 // epoch. Whether that log reaches there is asked first: the client does not by
-// itself, and what was written anew below would never be read. -1 is no epoch, and
-// nothing is asked.
-func (c *Consumer) Jump(t offsets.Assignment, to int64, leaderEpoch int32) {
-	if leaderEpoch < 0 {
-		c.noteJump(t, jumpTo{to, -1, false})
-		return
-	}
-	go c.askAndJump(t, jumpTo{to, leaderEpoch, false}) // ends with the answer, after 30 s at most
+// itself, and records that were written anew below would never be read. -1 is no epoch,
+// and nothing is asked.
+func (c *Consumer) Jump(a offsets.Assignment, to int64, leaderEpoch int32) {
+	c.jumps.ask(a, jumpTo{to, leaderEpoch, false})
 }
 
-func (c *Consumer) noteJump(t offsets.Assignment, to jumpTo) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if was, ok := c.jumps[t]; c.row(t) == nil || ok && to.offset <= was.offset {
-		return
-	}
-	c.jumps[t] = to
-	time.AfterFunc(time.Until(c.jumped.Add(jumpEvery)), c.endPoll)
+// JumpBeyond is Jump where reading does not go on without it: the client stands before
+// a batch of that epoch that it does not read. It is asked for as long as the assignment
+// is.
+func (c *Consumer) JumpBeyond(a offsets.Assignment, to int64, leaderEpoch int32) {
+	c.jumps.ask(a, jumpTo{to, leaderEpoch, true})
 }
 
-// askAndJump notes the jump when the log is the one that was read. Without an answer
-// it does not, and what would have been jumped over is read and dropped.
-func (c *Consumer) askAndJump(t offsets.Assignment, to jumpTo) {
-	for by := time.Now().Add(askFor); c.isTenure(t) && (to.again || time.Now().Before(by)); time.Sleep(loadRetry) {
+// ask notes a jump, once it is known that the log is the one that was read.
+func (j *jumper) ask(a offsets.Assignment, to jumpTo) {
+	if to.leaderEpoch < 0 {
+		j.note(a, to)
+		return
+	}
+	go j.check(a, to) // ends with the answer, with the assignment, or unless forced after 30 s
+}
+
+// check notes the jump when the log is the one that was read. Without an answer it does
+// not, and the records that would have been jumped over are read and dropped.
+func (j *jumper) check(a offsets.Assignment, to jumpTo) {
+	for by := time.Now().Add(askFor); j.table.is(a) && (to.forced || time.Now().Before(by)); time.Sleep(loadRetry) {
 		ctx, cancel := context.WithTimeout(context.Background(), askFor)
-		end, err := c.endOfEpoch(ctx, t.TopicPartition, to.leaderEpoch)
+		end, err := cluster.EndOfEpoch(ctx, j.client, a.TopicPartition, to.leaderEpoch)
 		cancel()
 		switch {
 		case err == nil && end >= 0 && end < to.offset:
-			c.giveUp(t, Truncated, truncatedBelow(end, to.offset))
+			j.fetching.giveUp(a, Truncated, truncatedBelow(end, to.offset))
 			return
 		case err == nil:
-			c.noteJump(t, to)
+			j.note(a, to)
 			return
 		}
 	}
 }
 
-// askFor is how long it is asked where a log ends, where reading goes on without it.
-const askFor = 30 * time.Second
-
-// endOfEpoch returns where the log of a leader epoch ends, -1 where the broker does
-// not know the epoch (KIP-101).
-func (c *Consumer) endOfEpoch(ctx context.Context, t offsets.TopicPartition, leaderEpoch int32) (int64, error) {
-	var req kadm.OffsetForLeaderEpochRequest
-	req.Add(t.Topic, t.Partition, leaderEpoch)
-	answers, err := kadm.NewClient(c.client).OffsetForLeaderEpoch(ctx, req)
-	if err != nil {
-		return 0, err
-	}
-	a, ok := answers[t.Topic][t.Partition]
-	if !ok {
-		return 0, cluster.ErrNoAnswer
-	}
-	return a.EndOffset, a.Err
-}
-
-// astray makes reading of a partition go on where it begins, if the client began to read
-// below: a client that did not know the partition yet could not be set to its offset.
-// What it read is known to be finished. Callers hold mu.
-func (c *Consumer) astray(o *owned, records []*kgo.Record) {
-	if !o.fetched && len(records) > 0 && records[0].Offset < o.next {
-		c.jumps[o.Assignment] = jumpTo{o.next, records[0].LeaderEpoch, true}
-	}
-}
-
-// jumpEvery is the least time between jumps: each makes the client drop what it has
-// fetched and not handed over, of all partitions.
-const jumpEvery = time.Second
-
-// endPoll makes the poll loop turn, if it is polling.
-func (c *Consumer) endPoll() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.polling != nil {
-		c.polling()
-	}
-}
-
-// jump carries out the jumps of partitions that have been fetched from: before
-// that the client may not know them yet, and would not move. Only the poll loop
-// calls it, while rebalances are blocked: a tenure cannot end between the look and
-// the leap.
-func (c *Consumer) jump() {
-	c.mu.Lock()
-	wait := time.Until(c.jumped.Add(jumpEvery))
-	if len(c.jumps) == 0 || wait > 0 {
-		if len(c.jumps) > 0 {
-			time.AfterFunc(wait, c.endPoll)
-		}
-		c.mu.Unlock()
+// note has a jump carried out, unless one further ahead is pending.
+func (j *jumper) note(a offsets.Assignment, to jumpTo) {
+	if !j.table.is(a) {
 		return
 	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if was, ok := j.pending[a]; ok && to.offset <= was.offset {
+		return
+	}
+	j.pending[a] = to
+	time.AfterFunc(time.Until(j.last.Add(jumpEvery)), j.poll.interrupt)
+}
+
+// back makes reading go on where it begins, from below: what the client read there is
+// known to be finished.
+func (j *jumper) back(a offsets.Assignment, to int64, leaderEpoch int32) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.pending[a] = jumpTo{to, leaderEpoch, true}
+}
+
+// carryOut carries out the jumps of partitions that have been fetched from: before
+// that the client may not know them yet, and would not move. Only the poll loop
+// calls it, while rebalances are blocked: an assignment cannot end between the look and
+// the leap.
+func (j *jumper) carryOut() {
 	set := make(map[string]map[int32]kgo.EpochOffset)
-	var again []offsets.Assignment // which may be paused
-	for t, to := range c.jumps {
-		o := c.row(t)
-		if o != nil && !o.fetched {
+	var forced []offsets.Assignment // which may be paused
+	for a, to := range j.due() {
+		fate := needless
+		j.table.while(a, func(o *owned) { fate = o.leap(to) })
+		if fate == tooEarly {
 			continue
 		}
-		delete(c.jumps, t)
-		if o == nil || o.stopped != "" || o.next > to.offset || o.next == to.offset && !to.again {
+		j.over(a, to, fate)
+		if fate == needless {
 			continue
 		}
-		c.jumped = time.Now()
-		o.next = to.offset
-		if set[t.Topic] == nil {
-			set[t.Topic] = make(map[int32]kgo.EpochOffset)
+		if set[a.Topic] == nil {
+			set[a.Topic] = make(map[int32]kgo.EpochOffset)
 		}
-		set[t.Topic][t.Partition] = kgo.EpochOffset{Epoch: to.leaderEpoch, Offset: to.offset}
-		if to.again {
-			again = append(again, t)
+		set[a.Topic][a.Partition] = kgo.EpochOffset{Epoch: to.leaderEpoch, Offset: to.offset}
+		if to.forced {
+			forced = append(forced, a)
 		}
 	}
-	c.mu.Unlock()
-	c.client.SetOffsets(set) // nothing where set is empty
-	for _, t := range again {
-		c.resume(t)
+	if len(set) > 0 {
+		j.client.SetOffsets(set)
 	}
+	for _, a := range forced {
+		j.fetching.resume(a)
+	}
+}
+
+// due returns the pending jumps, nil while the last one was less than jumpEvery ago.
+func (j *jumper) due() map[offsets.Assignment]jumpTo {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.pending) == 0 {
+		return nil
+	}
+	if wait := time.Until(j.last.Add(jumpEvery)); wait > 0 {
+		time.AfterFunc(wait, j.poll.interrupt)
+		return nil
+	}
+	return maps.Clone(j.pending)
+}
+
+// over forgets a jump, unless another one of its assignment has been asked for since.
+func (j *jumper) over(a offsets.Assignment, to jumpTo, f fate) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.pending[a] == to {
+		delete(j.pending, a)
+	}
+	if f == leapt {
+		j.last = time.Now()
+	}
+}
+
+// fate is what became of a jump.
+type fate uint8
+
+const (
+	needless fate = iota // reading is there or further, is stopped, or the assignment is over
+	tooEarly             // the client may not know the partition yet
+	leapt
+)
+
+// leap moves the position to where a jump goes, if it is to.
+func (o *owned) leap(to jumpTo) fate {
+	switch {
+	case !o.fetched:
+		return tooEarly
+	case o.stopped() || o.next > to.offset || o.next == to.offset && !to.forced:
+		return needless
+	}
+	o.next = to.offset
+	return leapt
 }

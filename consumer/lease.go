@@ -10,11 +10,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// lease is how long the group certainly still counts on this member: from the
-// sending of the last heartbeat that was answered, or of the last commit that was
-// accepted, for the session timeout less a margin. With only the coordinator out
-// of reach, kgo noticed the end of a membership up to 15 s after the broker had
-// ended it; until then it would go on delivering what another member delivers.
+// lease is how long the group certainly still counts on this member. It runs from the
+// sending of the last answered heartbeat, or of the last accepted commit, for the session
+// timeout less a margin. With only the coordinator out of reach, kgo noticed the end of a
+// membership up to 15 s late. Meanwhile two members would deliver the same records.
 //
 // A request counts from the instant at which it was written, by the wall clock, too. An
 // answer that waited in a socket while the machine was suspended is as old as its request.
@@ -74,9 +73,8 @@ func (l *lease) OnBrokerWrite(b kgo.BrokerMetadata, key int16, _ int, _, timeToW
 	l.written[request{b.NodeID, kmsg.Key(key)}] = l.clock().Add(-timeToWrite)
 }
 
-// OnBrokerE2E implements kgo.HookBrokerE2E. A heartbeat that was answered at all
-// was answered by a coordinator that knows what to do with this member: where it
-// does not, kgo ends the tenures.
+// OnBrokerE2E implements kgo.HookBrokerE2E. Any answer to a heartbeat renews the lease: where
+// the coordinator does not know the member, kgo ends its assignments.
 func (l *lease) OnBrokerE2E(b kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
 	if e.WriteErr != nil || e.ReadErr != nil || !proves(key) {
 		return
@@ -96,7 +94,7 @@ func (l *lease) clock() time.Time {
 	return time.Now()
 }
 
-// budget bounds the bytes that were handed over and not consumed yet.
+// budget bounds the bytes that are handed over and not consumed yet.
 type budget struct {
 	mu    sync.Mutex
 	limit int64

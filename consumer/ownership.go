@@ -2,121 +2,124 @@ package consumer
 
 import (
 	"cmp"
-	"context"
-	"fmt"
-	"maps"
 	"slices"
+	"sync"
 	"time"
 
+	"layover/facts"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// identify copies member id and generation into the table. Callers hold mu and
-// run inside a rebalance callback, where both belong to the table as it is.
-func (c *Consumer) identify() {
-	c.memberID, c.generation = c.client.GroupMetadata()
+// ownership is who this member is to the group, and the table of the partitions that are
+// assigned to it. Any goroutine may use it.
+type ownership struct {
+	lease lease // for how long the group certainly counts on this member
+
+	mu         sync.Mutex
+	rows       map[offsets.TopicPartition]*owned
+	epochs     uint64 // assignments so far
+	memberID   string
+	generation int32
+	joined     bool // a join has completed since the start
+	rebalances int64
 }
 
-// onAssigned begins a tenure for each added partition. It is called after every
-// join, with nothing added too, so the generation is the join's.
-func (c *Consumer) onAssigned(_ context.Context, _ *kgo.Client, added map[string][]int32) {
-	c.mu.Lock()
-	c.identify()
-	outlived := c.outlived()
-	c.mu.Unlock()
-	c.lose(outlived)
-	for topic, partitions := range outlived {
-		if slices.ContainsFunc(partitions, func(p int32) bool { return !slices.Contains(added[topic], p) }) {
-			go c.Rejoin(topic) // it waits for this callback's end, and ends with the topic's fresh assignment
-		}
-	}
-	// A topic that was purged and added again can come back without having been
-	// revoked: what is left of its earlier tenures ends here.
-	c.mu.Lock()
-	stale := c.tenures(added)
-	c.mu.Unlock()
-	if len(stale) > 0 {
-		c.handler.Revoked(stale)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.rebalances.Add(1)
-	c.joined = true
-	c.group.Store(nil)
-	for topic, partitions := range added {
-		for _, p := range partitions {
-			tp := offsets.TopicPartition{Topic: topic, Partition: p}
-			c.epochs++
-			c.table[tp] = &owned{Assignment: offsets.Assignment{TopicPartition: tp, Epoch: c.epochs}, member: c.memberID, end: endUnknown}
-		}
-	}
-	c.client.ResumeFetchPartitions(added)
-	c.cfg.Log.Info("group joined", "group", c.cfg.Group, "generation", c.generation, "added", total(added), "assigned", len(c.table))
+// owned is one row of the ownership table.
+type owned struct {
+	offsets.Assignment
+	member  string // id under which it was assigned, and which it does not outlive
+	topicID offsets.TopicID
+	claimed bool // a loading has it
+	loaded  bool // offset and finished set are known, and the handler has it
+	fetched bool // a fetch was answered
+	next    int64
+	end     int64 // of its log as last told, or endUnknown
+	stoppage
 }
 
-// outlived returns the partitions that were assigned to a member id of before. A client
+// endUnknown is the end of a log that nobody has told yet.
+const endUnknown = -1
+
+func newOwnership() *ownership {
+	return &ownership{rows: make(map[offsets.TopicPartition]*owned)}
+}
+
+// row returns an assignment's row, nil when the assignment is over. Callers hold mu.
+func (t *ownership) row(a offsets.Assignment) *owned {
+	if o := t.rows[a.TopicPartition]; o != nil && o.Epoch == a.Epoch {
+		return o
+	}
+	return nil
+}
+
+// identify takes member id and generation. Callers run inside a rebalance callback,
+// where both belong to the table as it is.
+func (t *ownership) identify(memberID string, generation int32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.memberID, t.generation = memberID, generation
+}
+
+// identity returns member id and generation.
+func (t *ownership) identity() (memberID string, generation int32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.memberID, t.generation
+}
+
+// outlived returns the partitions that were assigned to an earlier member id. A client
 // that hears only by joining again that the group had dropped it gets a new id, and keeps
-// what it had without a word: meanwhile it may have been another's, who finished and
-// committed more. Callers hold mu.
-func (c *Consumer) outlived() map[string][]int32 {
+// its partitions without a word: meanwhile another member may have owned them, and
+// finished and committed more.
+func (t *ownership) outlived() map[string][]int32 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	out := make(map[string][]int32)
-	for tp, o := range c.table {
-		if o.member != c.memberID {
+	for tp, o := range t.rows {
+		if o.member != t.memberID {
 			out[tp.Topic] = append(out[tp.Topic], tp.Partition)
 		}
 	}
 	return out
 }
 
-// onRevoked ends tenures while the membership still holds. The partitions stay in
-// the table until the handler is done with them: under the cooperative protocol
-// nobody else has them before this returns.
-func (c *Consumer) onRevoked(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
-	c.mu.Lock()
-	c.identify()
-	outlived := c.outlived()
-	tenures := c.tenures(lost)
-	c.mu.Unlock()
-	if len(outlived) > 0 { // the membership that they were assigned to is gone
-		c.lose(lost)
-		return
-	}
-	if len(tenures) > 0 {
-		c.handler.Revoked(tenures)
-		c.cfg.Log.Info("partitions revoked", "group", c.cfg.Group, "revoked", len(tenures))
-	}
-	c.forget(lost)
-}
-
-// onLost ends tenures whose membership is gone: nothing can be committed.
-func (c *Consumer) onLost(_ context.Context, _ *kgo.Client, lost map[string][]int32) { c.lose(lost) }
-
-func (c *Consumer) lose(lost map[string][]int32) {
-	c.mu.Lock()
-	tenures := c.tenures(lost)
-	c.mu.Unlock()
-	c.forget(lost)
-	if len(tenures) > 0 {
-		c.handler.Lost(tenures)
-		c.cfg.Log.Warn("partitions lost", "group", c.cfg.Group, "lost", len(tenures))
-	}
-}
-
-// row returns a tenure's row of the table, nil when the tenure is over. Callers hold mu.
-func (c *Consumer) row(t offsets.Assignment) *owned {
-	if o := c.table[t.TopicPartition]; o != nil && o.Epoch == t.Epoch {
-		return o
-	}
-	return nil
-}
-
-// tenures returns the loaded tenures of partitions. Callers hold mu.
-func (c *Consumer) tenures(parts map[string][]int32) (out []offsets.Assignment) {
+// add begins an assignment for each partition that a join has added, and returns how many
+// there are in all.
+func (t *ownership) add(parts map[string][]int32) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rebalances++
+	t.joined = true
 	for topic, partitions := range parts {
 		for _, p := range partitions {
-			if o := c.table[offsets.TopicPartition{Topic: topic, Partition: p}]; o != nil && o.loaded {
+			tp := offsets.TopicPartition{Topic: topic, Partition: p}
+			t.epochs++
+			t.rows[tp] = &owned{Assignment: offsets.Assignment{TopicPartition: tp, Epoch: t.epochs}, member: t.memberID, end: endUnknown}
+		}
+	}
+	return len(t.rows)
+}
+
+// forget ends the assignments of partitions, whichever they are.
+func (t *ownership) forget(parts map[string][]int32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for topic, partitions := range parts {
+		for _, p := range partitions {
+			delete(t.rows, offsets.TopicPartition{Topic: topic, Partition: p})
+		}
+	}
+}
+
+// loadedOf returns the assignments of partitions that the handler has.
+func (t *ownership) loadedOf(parts map[string][]int32) (out []offsets.Assignment) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for topic, partitions := range parts {
+		for _, p := range partitions {
+			if o := t.rows[offsets.TopicPartition{Topic: topic, Partition: p}]; o != nil && o.loaded {
 				out = append(out, o.Assignment)
 			}
 		}
@@ -124,84 +127,165 @@ func (c *Consumer) tenures(parts map[string][]int32) (out []offsets.Assignment) 
 	return out
 }
 
-func (c *Consumer) forget(parts map[string][]int32) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for topic, partitions := range parts {
-		for _, p := range partitions {
-			tp := offsets.TopicPartition{Topic: topic, Partition: p}
-			if o := c.table[tp]; o != nil {
-				delete(c.jumps, o.Assignment)
-			}
-			delete(c.table, tp)
+// loaded returns all assignments that the handler has.
+func (t *ownership) loaded() map[offsets.TopicPartition]offsets.Assignment {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make(map[offsets.TopicPartition]offsets.Assignment)
+	for tp, o := range t.rows {
+		if o.loaded {
+			out[tp] = o.Assignment
 		}
 	}
+	return out
 }
 
-// Reason is why a partition is not read, as a stable code.
-type Reason string
+// is says whether an assignment still is.
+func (t *ownership) is(a offsets.Assignment) bool { return t.while(a, func(*owned) {}) }
 
-// The Reasons.
-const (
-	NotBegun   Reason = "not_begun"  // where to begin is not known yet: it is asked for again
-	NoOffset   Reason = "no_offset"  // the group's offset is gone, and nothing is guessed
-	Truncated  Reason = "truncated"  // the log is another one than that which was read
-	Unreadable Reason = "unreadable" // a batch that cannot be read
-	Halted     Reason = "halted"     // by the policy for invalid records
+// owns says whether a partition is assigned.
+func (t *ownership) owns(tp offsets.TopicPartition) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.rows[tp] != nil
+}
 
-	Failing      Reason = "fetch_failed"  // fetches are refused: they are tried again
-	NewerVersion Reason = "newer_version" // a newer version wrote what is committed, or the journal
-)
+// isOf says whether an assignment's topic has that id.
+func (t *ownership) isOf(a offsets.Assignment, id offsets.TopicID) (same bool) {
+	t.while(a, func(o *owned) { same = o.topicID == id })
+	return same
+}
 
-// Stop makes a partition not be read any more in this tenure, and says where and why.
-func (c *Consumer) Stop(t offsets.Assignment, at int64, code Reason, reason string) {
-	c.mu.Lock() // held over the pause: the next tenure may not begin in between
-	defer c.mu.Unlock()
-	o := c.row(t)
-	if o == nil || o.stopped != "" {
-		return
+// position returns the first offset not yet handed over, -1 when the assignment is over.
+func (t *ownership) position(a offsets.Assignment) int64 {
+	at := int64(-1)
+	t.while(a, func(o *owned) { at = o.next })
+	return at
+}
+
+// while calls f with an assignment's row, unless the assignment is over: it cannot end,
+// and its partition not be assigned again, until f returns. f may call the client.
+func (t *ownership) while(a offsets.Assignment, f func(*owned)) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.row(a)
+	if o != nil {
+		f(o)
 	}
-	o.stopped, o.reason, o.since, o.stoppedAt = reason, code, time.Now(), at
-	c.client.PauseFetchPartitions(map[string][]int32{t.Topic: {t.Partition}})
+	return o != nil
 }
 
-// View is one row of the ownership table, for status.
-type View struct {
-	offsets.Assignment
-	Loaded  bool
-	Stopped string    // why it is not read, "" if it is
-	Reason  Reason    // of Stopped, for programs
-	Since   time.Time // of Stopped
-	Trying  bool      // it is stopped until what is wrong is over, and needs nobody
-	Next    int64
-	End     int64 // of the log, -1 while it is unknown
-}
-
-// Status is what can be seen of the consumer from outside.
-type Status struct {
-	MemberID   string
-	Generation int32
-	Joined     bool // a join has completed since the start
-	Rebalances int64
-	Partitions []View
-	LastError  string // of the group, "" after a join
-}
-
-// Status returns a copy of the ownership table and what belongs to it.
-func (c *Consumer) Status() Status {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := Status{MemberID: c.memberID, Generation: c.generation, Joined: c.joined, Rebalances: c.rebalances.Load()}
-	if e := c.group.Load(); e != nil {
-		s.LastError = *e
-	}
-	for _, o := range c.table {
-		v := View{o.Assignment, o.loaded, o.stopped, o.reason, o.since, o.trying, o.next, o.end}
-		if o.stopped != "" && o.loaded {
-			v.Next = o.stoppedAt
+// stamp copies the identity into each commit, under the lock that checks its ownership.
+// Commits of assignments that are over are in refused.
+func (t *ownership) stamp(commits []offsets.Commit) (stamped []offsets.Commit, refused []Result) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range commits {
+		o := t.rows[m.TopicPartition]
+		if o == nil || o.Epoch != m.Epoch || o.member != t.memberID {
+			refused = append(refused, Result{m, ErrNotOwned})
+			continue
 		}
-		if o.stopped == "" && o.failed.err != nil && time.Since(o.failed.since) >= loadGrace {
-			v.Stopped, v.Reason, v.Since, v.Trying = fmt.Sprintf("fetches fail, trying again: %v", o.failed.err), Failing, o.failed.since, true
+		m.MemberID, m.Generation, m.TopicID = t.memberID, t.generation, o.topicID
+		stamped = append(stamped, m)
+	}
+	return stamped, refused
+}
+
+// claim returns the assignments that a loading is to begin: those that none has, and that
+// are not stopped for good. They are that loading's until begin, refuse or release.
+func (t *ownership) claim() (out []offsets.Assignment) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, o := range t.rows {
+		if !o.loaded && !o.claimed && !o.final() {
+			o.claimed = true
+			out = append(out, o.Assignment)
+		}
+	}
+	return out
+}
+
+// release lets another loading claim assignments.
+func (t *ownership) release(claimed []offsets.Assignment) {
+	for _, a := range claimed {
+		t.while(a, func(o *owned) { o.claimed = false })
+	}
+}
+
+// begin completes the row of an assignment that the handler is about to get. end is that
+// of its log. It returns false where the assignment is over.
+func (t *ownership) begin(a *facts.Assigned, end int64) bool {
+	return t.while(a.Assignment, func(o *owned) {
+		o.stoppage.clear()
+		o.claimed, o.loaded, o.topicID, o.next, o.end = false, true, a.TopicID, a.Next, end
+	})
+}
+
+// refuse stops an assignment before it begins. It returns false where the assignment is
+// over.
+func (t *ownership) refuse(a *facts.Assigned, code Reason, reason string) bool {
+	return t.while(a.Assignment, func(o *owned) {
+		o.stoppage.clear()
+		o.claimed, o.topicID = false, a.TopicID
+		o.stop(code, reason, 0, time.Now())
+	})
+}
+
+// await notes what an assignment waits for that has not begun in time.
+func (t *ownership) await(a offsets.Assignment, why string) {
+	t.while(a, func(o *owned) {
+		if !o.loaded && !o.final() {
+			o.stoppage.await(why, time.Now())
+		}
+	})
+}
+
+// noteFetch notes what a poll returned of a partition, and says whose it is; ok is false
+// where nobody is to have it. strayed says that the client began to read below the
+// position, which is returned in from: it could not be set to an offset of a partition
+// that it did not know yet.
+func (t *ownership) noteFetch(f *kgo.FetchTopicPartition) (a offsets.Assignment, from int64, strayed, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.rows[offsets.TopicPartition{Topic: f.Topic, Partition: f.Partition}]
+	if o == nil || !o.loaded || o.stopped() {
+		return a, 0, false, false
+	}
+	n := len(f.Records)
+	from, strayed = o.next, !o.fetched && n > 0 && f.Records[0].Offset < o.next
+	if n > 0 {
+		o.next = max(o.next, f.Records[n-1].Offset+1)
+	}
+	o.fetched = o.fetched || n > 0 || f.Err != nil
+	if f.Err == nil {
+		o.answered()
+		if f.HighWatermark > 0 {
+			o.end = f.HighWatermark
+		}
+	}
+	return o.Assignment, from, strayed, true
+}
+
+// noteEnd notes where the log of an assignment's partition ends now.
+func (t *ownership) noteEnd(a offsets.Assignment, end int64) {
+	t.while(a, func(o *owned) {
+		if end >= 0 {
+			o.end = end
+		}
+	})
+}
+
+// status returns a copy of the table, by partition, and the member's identity.
+func (t *ownership) status(now time.Time) Status {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := Status{MemberID: t.memberID, Generation: t.generation, Joined: t.joined, Rebalances: t.rebalances}
+	for _, o := range t.rows {
+		v := View{Assignment: o.Assignment, Loaded: o.loaded, Next: o.next, End: o.end}
+		v.Stopped, v.Reason, v.Since, v.Trying = o.said(now)
+		if o.stopped() && o.loaded {
+			v.Next = o.at
 		}
 		s.Partitions = append(s.Partitions, v)
 	}
@@ -209,11 +293,4 @@ func (c *Consumer) Status() Status {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 	})
 	return s
-}
-
-func total(parts map[string][]int32) (n int) {
-	for p := range maps.Values(parts) {
-		n += len(p)
-	}
-	return n
 }

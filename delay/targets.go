@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"layover/offsets"
 )
 
 // Targets is the list of the topics that records may go to. Any number of
@@ -49,9 +51,6 @@ const (
 	// of its name: its place in a map.
 	rememberedSize = 128
 
-	// maxTopicBytes is Kafka's limit on the name of a topic.
-	maxTopicBytes = 249
-
 	// internalPrefix marks the topics that Kafka and its tools keep for
 	// themselves, like __consumer_offsets.
 	internalPrefix = "__"
@@ -85,7 +84,7 @@ func NewTargets(egress string, allowed, denied, journals []string) (*Targets, er
 	}
 	exact := make(map[string]target, len(allowed)+1)
 	if egress != "" {
-		if !isTopic(egress) {
+		if !offsets.IsTopicName(egress) {
 			return nil, fmt.Errorf("egress topic %s: %s", quote([]byte(egress)), wantTopic)
 		}
 		if t.isDenied(egress) {
@@ -101,14 +100,14 @@ func NewTargets(egress string, allowed, denied, journals []string) (*Targets, er
 			t.globs = append(t.globs, entry)
 			continue
 		}
-		if !isTopic(entry) {
+		if !offsets.IsTopicName(entry) {
 			return nil, fmt.Errorf("allowed target %s: %s", quote([]byte(entry)), wantTopic)
 		}
 		if !t.isDenied(entry) {
 			exact[entry] = target{entry, entry}
 		}
 	}
-	t.knownSize, t.most = len(exact)+maxRemembered, maxRemembered*(rememberedSize+maxTopicBytes)
+	t.knownSize, t.most = len(exact)+maxRemembered, maxRemembered*(rememberedSize+offsets.MaxTopicName)
 	t.known.Store(&exact)
 	return t, nil
 }
@@ -120,7 +119,7 @@ func checkGlob(glob string) error {
 		return fmt.Errorf("allowed target %s: %w, want a glob of *, ? and [a-z]", quote([]byte(glob)), err)
 	}
 	for i := range len(glob) {
-		if !isTopicByte(glob[i]) && strings.IndexByte(`*?[]^\`, glob[i]) < 0 {
+		if !offsets.IsTopicByte(glob[i]) && strings.IndexByte(`*?[]^\`, glob[i]) < 0 {
 			return fmt.Errorf("allowed target %s: no topic has %q in its name, want a glob of *, ? and [a-z]",
 				quote([]byte(glob)), glob[i])
 		}
@@ -139,11 +138,11 @@ func (t *Targets) Resolve(name []byte) (topic, label string, ok bool) {
 	if known, ok := (*t.known.Load())[string(name)]; ok {
 		return known.topic, known.label, true
 	}
-	if len(t.globs) == 0 || len(name) > maxTopicBytes {
+	if len(t.globs) == 0 || len(name) > offsets.MaxTopicName {
 		return "", "", false
 	}
 	topic = string(name)
-	if !isTopic(topic) || t.isDenied(topic) || matches(t.journals, topic) {
+	if !offsets.IsTopicName(topic) || t.isDenied(topic) || matches(t.journals, topic) {
 		return "", "", false
 	}
 	for _, glob := range t.globs {
@@ -201,27 +200,10 @@ func (t *Targets) isDenied(topic string) bool {
 // fault says why Resolve refused name.
 func (t *Targets) fault(name []byte) fault {
 	switch topic := string(name); {
-	case len(name) > maxTopicBytes || !isTopic(topic):
+	case len(name) > offsets.MaxTopicName || !offsets.IsTopicName(topic):
 		return faultTargetName
 	case !t.isDenied(topic) && matches(t.journals, topic) && matches(t.globs, topic):
 		return faultTargetJournal
 	}
 	return faultTargetAllowed
-}
-
-// isTopic reports whether Kafka would accept name for a topic.
-func isTopic(name string) bool {
-	if name == "" || name == "." || name == ".." || len(name) > maxTopicBytes {
-		return false
-	}
-	for i := range len(name) {
-		if !isTopicByte(name[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func isTopicByte(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || isDigit(c) || c == '.' || c == '_' || c == '-'
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// errand is what was asked of the brokers for a topic: its words for people.
+// errand is one kind of admin request, with its texts for the log.
 type errand struct {
 	done, refused string
 	mend          func(t *topic, denied bool) string

@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// wantedConfig is what keeps facts until they are deleted by those who wrote them.
+// wantedConfig is the configuration with which only Layover deletes facts.
 var wantedConfig = [...]struct{ name, value, means string }{
 	{"cleanup.policy", "delete", "deletes facts or refuses them, as they have no key"},
 	{"retention.ms", "-1", "deletes facts by age"},
@@ -22,7 +22,7 @@ var wantedConfig = [...]struct{ name, value, means string }{
 
 const maxMessageBytes = "max.message.bytes"
 
-// configure reads the configuration of topics that it is time for.
+// configure reads the configurations that are due.
 func (j *Journal) configure(ctx context.Context) {
 	now := time.Now()
 	req := kmsg.NewPtrDescribeConfigsRequest()
@@ -101,8 +101,8 @@ func (j *Journal) configured(t *topic, values map[string]string) {
 	t.warning = warning
 }
 
-// retentionWarning says what is wrong with a journal topic's configuration, and what to
-// set; "" where all is well.
+// retentionWarning returns the faults of a journal topic's configuration, with the command
+// that mends them; "" for none.
 func retentionWarning(name string, values map[string]string) string {
 	var found, set []string
 	for _, c := range wantedConfig {

@@ -15,39 +15,39 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Bounds of one fetch request, in bytes: of its answer, which is all that a broker has
-// in memory here at a time, and of one partition in it.
+// Bounds of one fetch request, in bytes: of its answer, and of one partition in it. Each
+// broker has one request at a time, so fetchBytes bounds the memory for each.
 const (
 	fetchBytes     = 8 << 20
 	partitionBytes = 1 << 20
-	// decompressBytes is what one batch may take decompressed: one of ours takes no more
-	// than a mebibyte, and somebody else may write to the topic.
+	// decompressBytes limits one batch decompressed. Layover's own take a mebibyte at most,
+	// but others may write to the topic.
 	decompressBytes = 8 << 20
 
 	// fetchTimeout is for one answer, however slow its way is.
 	fetchTimeout = 10 * time.Second
-	// fetchWait is how long a broker may wait for records: those that are asked for
-	// are there, or something is wrong.
+	// fetchWait is how long a broker may wait for records. It is short: requests are for
+	// offsets below the end of a log.
 	fetchWait = 200 * time.Millisecond
-	// discoverTimeout is for one answer to where the brokers are.
+	// discoverTimeout is for one metadata answer.
 	discoverTimeout = time.Second
 )
 
-// want is a partition and the offset from which on it is to be read.
+// want is a partition and the first offset to read.
 type want struct {
 	at   offsets.TopicPartition
 	id   offsets.TopicID
 	from int64
 }
 
-// took is what was read of a partition.
+// took is the part of a fetch answer about one partition.
 type took struct {
-	from, next int64 // next is where to go on, also past what is not returned
+	from, next int64 // next is where to go on, also past offsets without a record
 	records    []*kgo.Record
-	err        error // what is wrong from next on
+	err        error // of the offsets from next on
 }
 
-// fetched is what a broker answered, for each partition that it was asked for.
+// fetched is a broker's answer, by partition.
 type fetched struct {
 	leader int32
 	parts  map[offsets.TopicPartition]took
@@ -64,11 +64,12 @@ func newClient(opts []kgo.Opt) (*kgo.Client, error) {
 
 // fetch asks a broker once for the committed records of partitions that it leads.
 //
-// The requests are our own and not the client's consumer: that one does not tell its
-// position where a log ends with something it does not return, asks again without a
-// pause after an offset out of range, needs metadata from any broker, dead ones
-// included, for each partition that joins, and was seen to leave others unread after
-// one had left.
+// The requests are our own and not the client's consumer, which has four faults here:
+//
+//   - where a log ends with a marker it does not tell its position
+//   - after an offset out of range it asks again without a pause
+//   - for each partition that joins it needs metadata, and may ask dead brokers
+//   - after a partition had left, others were seen to stay unread
 func fetch(ctx context.Context, cl *kgo.Client, leader int32, wants []want) map[offsets.TopicPartition]took {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -86,7 +87,7 @@ func fetch(ctx context.Context, cl *kgo.Client, leader int32, wants []want) map[
 	}
 	resp, err := cl.Broker(int(leader)).Request(ctx, fetchRequest(wants)) // who asks again has asked for the leader
 	if err != nil {
-		discover(ctx, cl) // where it is may have changed; if not, the next try tells
+		discover(ctx, cl) // the broker may have moved; if not, the next try tells
 		return fail(err)
 	}
 	answer := resp.(*kmsg.FetchResponse)
@@ -127,10 +128,10 @@ func process(at offsets.TopicPartition, from int64, p *kmsg.FetchResponseTopicPa
 
 // discover makes a client ask where the brokers are.
 func discover(ctx context.Context, cl *kgo.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
-	defer cancel()
-	_, err := metadata(ctx, cl, nil)
-	return err
+	if _, err := cluster.Metadata(ctx, cl, nil, discoverTimeout, false); err != nil {
+		return fmt.Errorf("metadata: %w", err)
+	}
+	return nil
 }
 
 // fetchRequest asks for partitions in their order, as far as they are of one topic.

@@ -20,13 +20,12 @@ import (
 // holdsWait is how long Holds waits for a partition that gives no sign.
 const holdsWait = 2 * time.Second
 
-// Holds says which of the partitions have a record in their journal, of whatever life
-// of their offset. A partition of which that is not known is in unknown, with the reason,
-// and not in held. The cost is that of reading each journal up to its first such record.
-// A topic that does not exist is believed in after two seconds: a broker that has just
-// started knows none.
+// Holds says which partitions have a record in their journal, of any incarnation of their
+// offset. A partition that could not be asked about is in unknown, with the reason, and
+// not in held. The cost is reading each journal up to its first such record. A topic
+// counts as missing after two seconds: a broker that has just started knows none.
 func (j *Journal) Holds(ctx context.Context, ids map[offsets.TopicPartition]offsets.Identity) (held map[offsets.TopicPartition]bool, unknown map[offsets.TopicPartition]error) {
-	of := make(map[offsets.TopicPartition]offsets.TopicPartition, len(ids)) // ingress partition by that of the journal
+	of := make(map[offsets.TopicPartition]offsets.TopicPartition, len(ids)) // ingress partition by journal partition
 	parts := make([]offsets.TopicPartition, 0, len(ids))
 	for tp := range ids {
 		of[j.at(tp)] = tp
@@ -70,7 +69,7 @@ func missesAny(failed map[offsets.TopicPartition]error) bool {
 	return false
 }
 
-// scanFirst reads partitions, each until f says that no more of it is wanted.
+// scanFirst reads partitions, each until f returns false.
 func (j *Journal) scanFirst(ctx context.Context, ends map[offsets.TopicPartition][2]int64, f func(offsets.TopicPartition, *kgo.Record) (more bool)) (left map[offsets.TopicPartition]error, err error) {
 	if len(ends) == 0 {
 		return nil, nil
@@ -83,7 +82,8 @@ func (j *Journal) scanFirst(ctx context.Context, ends map[offsets.TopicPartition
 	return scan(ctx, client, ends, holdsWait, func(at offsets.TopicPartition, r *kgo.Record) (bool, error) { return f(at, r), nil })
 }
 
-// logBounds returns where the logs of partitions begin and end, or why that is not known.
+// logBounds returns start and stable end of logs. A partition without an answer is in
+// failed, with the reason.
 func (j *Journal) logBounds(ctx context.Context, parts []offsets.TopicPartition) (ends map[offsets.TopicPartition][2]int64, failed map[offsets.TopicPartition]error) {
 	ctx, cancel := context.WithTimeout(ctx, holdsWait)
 	defer cancel()

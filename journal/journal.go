@@ -26,8 +26,8 @@ type Config struct {
 	// Name returns the name of an ingress topic's journal topic. Two of one name would
 	// be about one topic.
 	Name func(ingress string) string
-	// Auto: without it journals are read where a commit names one, and neither made,
-	// checked nor written.
+	// Auto has journal topics made, checked and written. Without it a journal is only
+	// read, where a commit names one.
 	Auto   bool
 	Shared bool        // Name does not tell groups apart
 	Client *kgo.Client // for questions and admin requests; not closed here
@@ -49,12 +49,12 @@ const (
 	configureRetry = 10 * time.Second
 	requestRetry   = 5 * time.Second  // after a request that nobody answered
 	refusedRetry   = time.Minute      // after one that was refused
-	refusedSay     = 30 * time.Minute // what is refused, one line
+	refusedSay     = 30 * time.Minute // between two lines about one refusal
 
 	// defaultMaxBatch is Kafka's default of max.message.bytes.
 	defaultMaxBatch = 1_048_588
-	// batchOverhead is left for what a batch of one record has around the value; of a
-	// small batch a quarter is.
+	// batchOverhead is the room for a batch of one record around its value. Of a small
+	// batch it is a quarter.
 	batchOverhead = 1024
 )
 
@@ -65,14 +65,14 @@ type Journal struct {
 	deletes  sync.WaitGroup
 	mu       sync.Mutex
 	topics   map[string]*topic // by ingress topic; the keys never change
-	refused  map[string]bool   // journal topics of which it was said that deleting is refused
+	refused  map[string]bool   // journal topics whose refusal to delete is logged
 	restored restored
 }
 
 // topic is what is known about one journal topic. Run alone changes it, under mu.
 type topic struct {
 	ingress, name string
-	state         word
+	state         topicState
 	id            offsets.TopicID
 	partitions    int32
 	maxBatch      int
@@ -85,25 +85,25 @@ type topic struct {
 
 	configured time.Time // when the configuration is read again
 	warning    string    // what is wrong with it
-	unread     bool      // it was said that it cannot be read
+	unread     bool      // that it cannot be read is logged
 	err        string    // the last one
 	told       State
 	sharing    sharing
 }
 
-// word is how a journal topic is.
-type word string
+// topicState says whether a journal topic can be used.
+type topicState string
 
 const (
-	unknown   word = "unknown" // not asked yet, or nobody answers
-	usable    word = "usable"
-	missing   word = "missing"
-	forbidden word = "forbidden" // not authorised to describe it or to write to it
-	illegal   word = "illegal name"
-	off       word = "off"
+	unknown   topicState = "unknown" // not asked yet, or nobody answers
+	usable    topicState = "usable"
+	missing   topicState = "missing"
+	forbidden topicState = "forbidden" // not authorised to describe it or to write to it
+	illegal   topicState = "illegal name"
+	off       topicState = "off"
 )
 
-// refusal is something that was refused.
+// refusal is an operation that was refused.
 type refusal struct {
 	text       string    // "" when it is not, or not any more
 	next, said time.Time // the next try, and the last line
@@ -129,7 +129,7 @@ func New(cfg Config) *Journal {
 		switch {
 		case !cfg.Auto:
 			t.state = off
-		case !legal(t.name):
+		case !offsets.IsTopicName(t.name):
 			t.state = illegal
 		}
 		j.topics[ingress] = t
@@ -228,7 +228,7 @@ func (j *Journal) View() View {
 	return v
 }
 
-// complaint returns what an operator should mend.
+// complaint returns the first fault that an operator should mend, "" for none.
 func (t *topic) complaint() string {
 	for _, s := range []string{t.sharing.refused, t.using.text, t.making.text, t.growing.text, t.warning} {
 		if s != "" {
@@ -238,8 +238,8 @@ func (t *topic) complaint() string {
 	return ""
 }
 
-// MaxBatch returns what a journal topic takes for one batch, in bytes; Kafka's default
-// for a topic of which nothing is known.
+// MaxBatch returns a journal topic's limit for one batch, in bytes. For an unknown topic it
+// is Kafka's default.
 func (j *Journal) MaxBatch(name string) int32 {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -5,86 +5,48 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"layover/cluster"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// maxName is the longest name of a topic.
-const maxName = 249
-
-// legal says whether a topic can have that name.
-func legal(name string) bool {
-	if name == "" || name == "." || name == ".." || len(name) > maxName {
-		return false
-	}
-	return strings.IndexFunc(name, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
-	}) < 0
-}
-
-// sayIllegal says which names no topic can have.
+// sayIllegal logs the names that no topic can have.
 func (j *Journal) sayIllegal() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, ingress := range j.cfg.Ingress {
 		if t := j.topics[ingress]; t.state == illegal {
-			t.warning = fmt.Sprintf("%.300q cannot be the name of a topic: it is longer than %d characters, or has others than a-z A-Z 0-9 . _ -; set LAYOVER_JOURNAL_TOPIC", t.name, maxName)
+			t.warning = fmt.Sprintf("%.300q cannot be the name of a topic: it is longer than %d characters, or has others than a-z A-Z 0-9 . _ -; set LAYOVER_JOURNAL_TOPIC", t.name, offsets.MaxTopicName)
 			j.cfg.Log.Warn("there is no journal, and what does not fit into commit metadata is delivered again after a restart", "topic", ingress, "err", t.warning)
 		}
 	}
 }
 
-// metadata asks a broker, not the client's cache, about topics.
-func metadata(ctx context.Context, cl *kgo.Client, names []string) (map[string]kmsg.MetadataResponseTopic, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	req := kmsg.NewPtrMetadataRequest()
-	req.Topics = []kmsg.MetadataRequestTopic{}
-	req.IncludeTopicAuthorizedOperations = true
-	for _, name := range names {
-		t := kmsg.NewMetadataRequestTopic()
-		t.Topic = kmsg.StringPtr(name)
-		req.Topics = append(req.Topics, t)
-	}
-	resp, err := req.RequestWith(ctx, cl)
-	if err != nil {
-		return nil, fmt.Errorf("metadata: %w", err)
-	}
-	out := make(map[string]kmsg.MetadataResponseTopic, len(resp.Topics))
-	for _, t := range resp.Topics {
-		if t.Topic != nil {
-			out[*t.Topic] = t
-		}
-	}
-	return out, nil
-}
-
-// ask asks about all topics and notes what is said. It returns false where nobody
-// answered.
+// ask asks about all topics and notes the answer. It returns false where there is none.
 func (j *Journal) ask(ctx context.Context) bool {
 	var names []string
 	for _, t := range j.topics { // the name and whether it is legal never change
 		names = append(names, t.ingress)
-		if legal(t.name) {
+		if offsets.IsTopicName(t.name) {
 			names = append(names, t.name)
 		}
 	}
 	slices.Sort(names)
-	answer, err := metadata(ctx, j.cfg.Client, slices.Compact(names))
+	resp, err := cluster.Metadata(ctx, j.cfg.Client, slices.Compact(names), askTimeout, true)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, t := range j.topics {
-		if err != nil {
-			t.err = err.Error()
-			continue
+	if err != nil {
+		for _, t := range j.topics {
+			t.err = fmt.Sprintf("metadata: %v", err)
 		}
+		return false
+	}
+	answer := cluster.ByName(resp)
+	for _, t := range j.topics {
 		if rt, ok := answer[t.ingress]; ok && rt.ErrorCode == 0 && len(rt.Partitions) > 0 {
 			first := slices.MinFunc(rt.Partitions, func(a, b kmsg.MetadataResponseTopicPartition) int { return int(a.Partition - b.Partition) })
 			t.wanted, t.replicas = int32(len(rt.Partitions)), int16(max(len(first.Replicas), 1))
@@ -95,14 +57,14 @@ func (j *Journal) ask(ctx context.Context) bool {
 			j.note(t, &rt)
 		}
 	}
-	return err == nil
+	return true
 }
 
-// missesBelieved is how many answers in a row have to say that a topic that was there
-// is not: one may be of a broker that has just started.
+// missesBelieved is the number of answers in a row that make a known topic missing: one may
+// be of a broker that has just started.
 const missesBelieved = 2
 
-// note takes what was said about a journal topic. Callers hold mu.
+// note takes a journal topic's part of an answer. Callers hold mu.
 func (j *Journal) note(t *topic, rt *kmsg.MetadataResponseTopic) {
 	now := time.Now()
 	err := kerr.ErrorForCode(rt.ErrorCode)
@@ -162,7 +124,7 @@ func (j *Journal) refuse(r *refusal, what string, t *topic, operation string, er
 	}
 }
 
-// due returns the topics of which f says so.
+// due returns the topics for which f returns true.
 func (j *Journal) due(f func(t *topic) bool) (out []topic) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -237,7 +199,7 @@ func (j *Journal) grow(ctx context.Context) {
 	}
 }
 
-// describe returns what a code and its message say, nil for no error.
+// describe returns the error of a code, with the broker's message; nil for none.
 func describe(code int16, message *string) error {
 	err := kerr.ErrorForCode(code)
 	if err != nil && message != nil && *message != "" {
@@ -246,7 +208,7 @@ func describe(code int16, message *string) error {
 	return err
 }
 
-// answerFor returns what became of one topic of a request.
+// answerFor returns the error of one topic of a request.
 func answerFor(err error, codes map[string]error, name string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", cluster.ErrNoAnswer, err)

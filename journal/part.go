@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// restoring is one call of Restore, and what its goroutine has.
+// restoring is one call of Restore. Its goroutine owns it.
 type restoring struct {
 	journal *Journal
 	began   time.Time
@@ -21,8 +21,8 @@ type restoring struct {
 	parts   map[offsets.TopicPartition]*part // by journal partition
 	open    int                              // that are not done
 	stopped bool                             // nobody waits for the answers any more
-	taken   time.Time                        // when a record of any of them was taken in last
-	client  *kgo.Client                      // that reads, nil before there is anything to read
+	taken   time.Time                        // when a record of any part was last taken in
+	client  *kgo.Client                      // that reads; nil until a part is to be read
 	// fetching says which brokers have a request: one at a time bounds the memory.
 	fetching map[int32]bool
 	asking   sync.WaitGroup
@@ -44,8 +44,8 @@ type part struct {
 	due      time.Time // when it is asked again
 	bounds   cluster.Bounds
 	next     int64     // first offset that was not taken in, -1: nothing is known
-	progress time.Time // when something was taken in last, or the begin
-	since    time.Time // the same, or when reading began last
+	progress time.Time // when a record was last taken in, or the begin
+	since    time.Time // the same, or when reading last began
 	err      error     // the last one
 	ends     map[int32]int64
 	wanted   int32 // leader epoch whose end is missing
@@ -56,9 +56,9 @@ type part struct {
 type partState uint8
 
 const (
-	unbounded partState = iota // its bounds
+	needsBounds partState = iota // its bounds
 	reading
-	parked // the end of a leader epoch
+	needsEpochEnd // the end of a leader epoch
 	done
 )
 
@@ -88,8 +88,8 @@ func (r *restoring) begin(asks []facts.Ask) {
 // named says whether the commit names records of a journal.
 func (p *part) named() bool { return !p.ask.Committed.IsZero() }
 
-// silent says whether the part has given no sign for too long. While others of many are
-// read, one of them may have to wait for longer than 3 s.
+// silent says whether the part has made no progress for too long. Among many a part may
+// have to wait for longer than 3 s while others are read.
 func (r *restoring) silent(p *part, now time.Time) bool {
 	if p.named() {
 		return now.Sub(p.progress) > namedWait
@@ -103,7 +103,7 @@ func (r *restoring) silent(p *part, now time.Time) bool {
 
 var errEndUnknown = errors.New("it is not known yet where the log of a leader epoch ends")
 
-// endOf is what the union asks.
+// endOf answers the union's questions for ends of leader epochs.
 func (p *part) endOf(epoch int32) (int64, error) {
 	if end, ok := p.ends[epoch]; ok {
 		return end, nil
@@ -112,10 +112,10 @@ func (p *part) endOf(epoch int32) (int64, error) {
 	return 0, errEndUnknown
 }
 
-// silence returns what to complain of a part that gave no sign.
+// silence returns the complaint about a part that made no progress.
 func (p *part) silence() error {
 	switch {
-	case p.state == parked:
+	case p.state == needsEpochEnd:
 		return fmt.Errorf("where the log of leader epoch %d ends is not known, so that records from %d on were not taken in: %w", p.wanted, p.next, p.err)
 	case p.err == nil:
 		return errors.New("the journal does not answer")
@@ -130,7 +130,8 @@ func (r *restoring) refuse(p *part, why error) {
 	r.report(p)
 }
 
-// finish ends a part: with why something was not read, or with the union's judgement.
+// finish ends a part: with the reason why it was not read whole, or with the union's
+// judgement.
 func (r *restoring) finish(p *part, why error) {
 	if p.state == done {
 		return
@@ -156,8 +157,8 @@ func (r *restoring) end(p *part, why error) {
 	}
 }
 
-// remaining returns how many records were taken in, their bytes, and how many offsets
-// are still to be read, as far as that is known.
+// remaining returns the number of records taken in, their bytes, and the number of offsets
+// still to be read, as far as bounds are known.
 func (r *restoring) remaining() (records, bytes, left int64) {
 	for _, p := range r.parts {
 		records += p.union.Records
@@ -174,7 +175,7 @@ func (r *restoring) sayProgress() {
 	r.journal.cfg.Log.Info("reading the journal", "partitions", r.open, "records", records, "bytes", bytes, "remaining", left)
 }
 
-// sum counts what was restored, and says it.
+// sum counts the restored records, and logs them.
 func (r *restoring) sum(asks int) {
 	j, took := r.journal, time.Since(r.began)
 	records, bytes, _ := r.remaining()
@@ -188,7 +189,7 @@ func (r *restoring) sum(asks int) {
 	}
 }
 
-// report gives away an answer, and says what is wrong with it. After a stop nothing is.
+// report passes an answer on, and logs its complaint. After a stop it does neither.
 func (r *restoring) report(p *part) {
 	log := r.journal.cfg.Log.With("topic", p.at.Topic, "partition", p.at.Partition)
 	const incomplete = "journal is incomplete: records may be delivered again"

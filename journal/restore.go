@@ -16,13 +16,13 @@ import (
 // Times of a restore.
 const (
 	restoreRetry = 200 * time.Millisecond // between two questions
-	// visibleWait is how long a record that a commit names may take to be readable.
+	// visibleWait is the time in which a record that a commit names has to become readable.
 	visibleWait = 10 * time.Second
 	// missingWait is how long a topic that a commit names may be unknown: a broker
 	// that has just started knows none.
 	missingWait = 2 * time.Second
-	// namedWait and unnamedWait are how long a partition may give no sign before it is
-	// begun without its journal.
+	// namedWait and unnamedWait are how long a journal partition may make no progress before
+	// its ingress partition begins without it.
 	namedWait   = 30 * time.Second
 	unnamedWait = 3 * time.Second
 	stallWait   = 5 * time.Second // without a record, before bounds are asked for anew
@@ -30,11 +30,11 @@ const (
 	sayTook     = time.Second
 )
 
-// Restore reads what the journals say about partitions that begin, and adds it to their
-// windows. It calls done with each partition's answer, by the index of its ask, as soon as
-// that one is complete: a journal partition that is out of reach holds up its own alone.
-// It returns when all are answered: at the latest when nothing was to be had for 30 s, or
-// when ctx ends.
+// Restore reads the journals of partitions that begin, and adds the finished offsets to
+// their windows. It calls done with each partition's answer, by the index of its ask, as
+// soon as that one is complete: a journal partition that is out of reach delays its own
+// ingress partition alone. It returns after the last answer: at the latest after 30 s
+// without progress, or when ctx ends.
 func (j *Journal) Restore(ctx context.Context, asks []facts.Ask, done func(i int, a facts.Answer)) {
 	r := &restoring{
 		journal: j, began: time.Now(), answer: done, parts: make(map[offsets.TopicPartition]*part),
@@ -70,7 +70,7 @@ func (r *restoring) run(ctx context.Context) {
 	}
 }
 
-// turn does what it is time for.
+// turn asks the questions that are due.
 func (r *restoring) turn(ctx context.Context, now time.Time) {
 	var unknown []offsets.TopicPartition
 	ready := make(map[int32][]*part) // by leader
@@ -80,14 +80,14 @@ func (r *restoring) turn(ctx context.Context, now time.Time) {
 		case r.silent(p, now):
 			r.finish(p, p.silence())
 		case p.asked || now.Before(p.due):
-		case p.state == unbounded:
+		case p.state == needsBounds:
 			p.asked = true
 			unknown = append(unknown, at)
-		case p.state == parked:
+		case p.state == needsEpochEnd:
 			p.asked = true
 			r.askEnd(ctx, p, p.wanted)
 		case now.Sub(p.since) > stallWait:
-			r.again(p, now, cluster.ErrNoAnswer)
+			r.retry(p, now, cluster.ErrNoAnswer)
 		default:
 			ready[p.bounds.Leader] = append(ready[p.bounds.Leader], p)
 		}
@@ -112,8 +112,8 @@ func send[T any](ctx context.Context, to chan<- T, answer T) {
 	}
 }
 
-// fetch asks a broker for what comes next of partitions. What it could not answer the
-// last time comes first: it fills its answer in the order of the request.
+// fetch asks a broker for the next records of partitions. Partitions that were left out of
+// its last answer come first: it fills an answer in the order of the request.
 func (r *restoring) fetch(ctx context.Context, leader int32, parts []*part) {
 	if r.client == nil {
 		var err error
@@ -135,7 +135,7 @@ func (r *restoring) fetch(ctx context.Context, leader int32, parts []*part) {
 	})
 }
 
-// wait takes in what comes next: records, bounds, or ends of leader epochs.
+// wait takes in the next answer: records, bounds, or the end of a leader epoch.
 func (r *restoring) wait(ctx context.Context) {
 	timer := time.NewTimer(restoreRetry / 4)
 	defer timer.Stop()
@@ -156,10 +156,10 @@ func (r *restoring) wait(ctx context.Context) {
 	}
 }
 
-// again begins anew with a partition's bounds: something is wrong, or records were
-// deleted under the reading.
-func (r *restoring) again(p *part, due time.Time, err error) {
-	p.state, p.asked, p.due, p.err = unbounded, false, due, err
+// retry asks for a partition's bounds again, after an error, or because records were
+// deleted while it was read.
+func (r *restoring) retry(p *part, due time.Time, err error) {
+	p.state, p.asked, p.due, p.err = needsBounds, false, due, err
 }
 
 // bound takes the bounds of partitions.
@@ -167,7 +167,7 @@ func (r *restoring) bound(ctx context.Context, a cluster.Located) {
 	now := time.Now()
 	for at, b := range a {
 		p := r.parts[at]
-		if p.state != unbounded {
+		if p.state != needsBounds {
 			continue
 		}
 		p.asked, p.due = false, now.Add(restoreRetry)
@@ -176,7 +176,7 @@ func (r *restoring) bound(ctx context.Context, a cluster.Located) {
 			p.err = b.Err
 			switch {
 			case !p.named():
-				r.finish(p, nil) // nothing was ever written there, as far as anybody knows
+				r.finish(p, nil) // no commit names a record of it
 			case now.Sub(r.began) >= missingWait:
 				r.finish(p, b.Err)
 			}
@@ -201,7 +201,7 @@ func (r *restoring) bound(ctx context.Context, a cluster.Located) {
 
 var errNotReadable = errors.New("the record that the commit names is not readable yet")
 
-// take takes in what was read of a partition.
+// take takes in the records that were read of a partition.
 func (r *restoring) take(ctx context.Context, p *part, got took) {
 	now := time.Now()
 	for _, rec := range got.records {
@@ -210,8 +210,8 @@ func (r *restoring) take(ctx context.Context, p *part, got took) {
 		}
 		err := p.union.Add(rec.Offset, rec.Value, p.endOf)
 		switch {
-		case errors.Is(err, errEndUnknown): // what is left is read again then
-			p.state, p.asked, p.err = parked, true, err
+		case errors.Is(err, errEndUnknown): // the records from here on are read again then
+			p.state, p.asked, p.err = needsEpochEnd, true, err
 			r.askEnd(ctx, p, p.wanted)
 			return
 		case err != nil:
@@ -228,7 +228,7 @@ func (r *restoring) take(ctx context.Context, p *part, got took) {
 	case p.next >= p.bounds.Stable:
 		r.finish(p, nil)
 	case got.err != nil:
-		r.again(p, now.Add(restoreRetry), got.err)
+		r.retry(p, now.Add(restoreRetry), got.err)
 	}
 }
 
@@ -256,7 +256,7 @@ func (r *restoring) ended(e epochEnd) {
 	if e.err == nil {
 		p.ends[e.epoch] = e.end
 	}
-	if p.state != parked || e.epoch != p.wanted {
+	if p.state != needsEpochEnd || e.epoch != p.wanted {
 		return
 	}
 	p.asked = false

@@ -49,9 +49,9 @@ type scanned struct {
 	err       error // the last one
 }
 
-// scan is Scan for partitions of any topics; where f says that no more is wanted, the
-// rest of the partition is not read. What is left are partitions that were not read to
-// their end, each with the reason: one of them holds up no other for longer than wait.
+// scan is Scan for partitions of any topics. Where f returns false, the rest of the
+// partition is not read. left has the partitions that were not read to their end, each
+// with the reason: none of them delays another for longer than wait.
 func scan(ctx context.Context, cl *kgo.Client, ends map[offsets.TopicPartition][2]int64, wait time.Duration, f func(offsets.TopicPartition, *kgo.Record) (more bool, err error)) (left map[offsets.TopicPartition]error, err error) {
 	open := make(map[offsets.TopicPartition]*scanned)
 	for at, b := range ends {
@@ -63,7 +63,7 @@ func scan(ctx context.Context, cl *kgo.Client, ends map[offsets.TopicPartition][
 	for last := time.Now(); len(open) > 0; {
 		failed := find(ctx, cl, open)
 		before := time.Now()
-		fetching, cancel := context.WithTimeout(ctx, wait) // a broker that hangs holds up the others no longer
+		fetching, cancel := context.WithTimeout(ctx, wait) // a broker that hangs delays the others no longer
 		fetched := fetchAll(fetching, cl, open)
 		cancel()
 		for at, got := range fetched {
@@ -105,7 +105,7 @@ func hopeless(err error) bool {
 	return errors.Is(err, kerr.OffsetOutOfRange) || errors.Is(err, kerr.TopicAuthorizationFailed)
 }
 
-// find asks for the leaders that are not known, and says whether one still is not.
+// find asks for unknown leaders. It returns true where one stays unknown.
 func find(ctx context.Context, cl *kgo.Client, open map[offsets.TopicPartition]*scanned) (failed bool) {
 	var unknown []offsets.TopicPartition
 	for at, s := range open {
@@ -149,7 +149,7 @@ func fetchAll(ctx context.Context, cl *kgo.Client, open map[offsets.TopicPartiti
 	return out
 }
 
-// take calls f with what was read of a partition, and returns its error.
+// take calls f with the records that were read of a partition, and returns its error.
 func (s *scanned) take(at offsets.TopicPartition, got took, f func(offsets.TopicPartition, *kgo.Record) (bool, error)) error {
 	for _, r := range got.records {
 		if r.Offset >= s.end {

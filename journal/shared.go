@@ -12,16 +12,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// sharing is what is known about whether a journal topic is another group's too.
+// sharing says whether another group uses a journal topic, too.
 type sharing struct {
 	id      offsets.TopicID // that was looked at
 	next    time.Time       // the next look
 	refused string          // why it is not used, "" if it is
 }
 
-// shared looks, where the name does not tell groups apart, whether another group has
-// records in a topic, every minute: a group may begin to write at any time. Each would
-// delete the other's, so such a topic is not used.
+// shared looks every minute whether another group has records in a topic, where the
+// topic's name does not tell groups apart. Each group would delete the other's records, so
+// such a topic is not used.
 func (j *Journal) shared(ctx context.Context) {
 	if !j.cfg.Shared {
 		return
@@ -30,7 +30,7 @@ func (j *Journal) shared(ctx context.Context) {
 	for _, t := range j.due(func(t *topic) bool {
 		return t.state == usable && (t.sharing.id != t.id || !now.Before(t.sharing.next))
 	}) {
-		group, err := j.stranger(ctx, &t)
+		group, err := j.otherGroup(ctx, &t)
 		if ctx.Err() != nil {
 			return
 		}
@@ -39,7 +39,7 @@ func (j *Journal) shared(ctx context.Context) {
 		was, seen := s.refused, s.id == t.id
 		s.id, s.next, s.refused = t.id, now.Add(refusedRetry), ""
 		switch {
-		case err != nil && seen: // what was found before stands
+		case err != nil && seen: // the last finding stands
 			s.refused, s.next = was, now.Add(requestRetry)
 		case err != nil:
 			s.refused = fmt.Sprintf("whether another group has records in it is not known: %v", err)
@@ -54,8 +54,8 @@ func (j *Journal) shared(ctx context.Context) {
 	}
 }
 
-// stranger returns another group that has records in a topic, "" if none has.
-func (j *Journal) stranger(ctx context.Context, t *topic) (group string, err error) {
+// otherGroup returns another group that has records in a topic, "" if none has.
+func (j *Journal) otherGroup(ctx context.Context, t *topic) (group string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, holdsWait)
 	defer cancel()
 	var parts []offsets.TopicPartition

@@ -67,9 +67,9 @@ const (
 type flights struct {
 	mu     sync.Mutex
 	open   map[offsets.TopicPartition]flight // by ingress partition
-	silent bool                              // it was said that nothing answers
-	said   time.Time                         // when that was said last
-	failed time.Time                         // when a refusal was said last
+	silent bool                              // that nothing answers is logged
+	said   time.Time                         // when that was last logged
+	failed time.Time                         // when a refusal was last logged
 	errs   map[string]string                 // the last one of each ingress topic, until a record is appended
 }
 
@@ -125,8 +125,7 @@ func (f *flights) errors() map[string]string {
 	return out
 }
 
-// say says that records are not answered, in one line every 30 s, and once that they
-// are again.
+// say logs every 30 s that records are not answered, and once that they are again.
 func (f *flights) say(log *slog.Logger, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -186,7 +185,7 @@ func deleteRecords(ctx context.Context, cl *kgo.Client, at offsets.TopicPartitio
 	return nil
 }
 
-// sayDeletion says once of a topic that deleting is not allowed.
+// sayDeletion logs once for a topic that deleting is not allowed.
 func (j *Journal) sayDeletion(tp offsets.TopicPartition, err error) {
 	name := j.cfg.Name(tp.Topic)
 	if !errors.Is(err, kerr.TopicAuthorizationFailed) {

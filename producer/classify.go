@@ -21,7 +21,7 @@ const (
 	NoRoom                 // it was not sent: the client holds as many records as it may
 )
 
-// Errors by what they mean. Whatever is in no list is unknown: sent again.
+// Errors by class. An error in no list is Unknown: its record is sent again.
 var (
 	tooLarge  = []error{kerr.MessageTooLarge, kerr.RecordListTooLarge}
 	rejected  = []error{kerr.InvalidRecord, kerr.InvalidTimestamp, kerr.PolicyViolation, kerr.UnsupportedForMessageFormat, kerr.UnsupportedCompressionType}
@@ -50,5 +50,5 @@ func Classify(err error) Class {
 	}
 }
 
-// isStale says whether the client believes in a topic id that is no more.
+// isStale says whether an error is about the id of a deleted topic.
 func isStale(err error) bool { return errors.Is(err, kerr.UnknownTopicID) }

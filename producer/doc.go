@@ -4,6 +4,6 @@
 // A Producer is the Kafka client of one lane: idempotent, acks=all, no linger,
 // because the wheel's ticks batch already. It is told the partition of every
 // record, so that its caller can bound what is in flight for each; Pick finds it
-// the way the Java client does. It never waits: what happened to a record is told
-// by its promise, and Classify says what an error means for record and target.
+// the way the Java client does. It never waits: a record's promise has its outcome, and
+// Classify says what an error means for record and target.
 package producer

@@ -13,7 +13,7 @@ import (
 // Config is what a Producer needs.
 type Config struct {
 	// Compression are the codecs in order of preference; a broker that is too old for
-	// one gets the next. Records that must be alone are compressed as well as can be.
+	// one gets the next. Records that are sent alone get the best one there is.
 	Compression []kgo.CompressionCodec
 	// MaxBatchBytes returns a topic's max.message.bytes.
 	MaxBatchBytes func(topic string) int32
@@ -28,25 +28,25 @@ type Config struct {
 type Producer struct {
 	cfg    Config
 	client *kgo.Client
-	// large sends one record a batch, of any size and as small as it can be made: a
-	// batch's limit is compared with its size before compression, so what compresses
-	// well needs a client without one, and what fitted into the ingress topic with the
+	// large sends one record a batch, of any size, with the best compression. A client
+	// compares its limit with the size before compression: a record that compresses well
+	// needs a client without one. A record that fitted into the ingress topic with the
 	// best codec has to fit again.
 	mu      sync.Mutex
 	large   *kgo.Client
 	purging sync.WaitGroup
-	stale   map[staleTopic]bool // to be forgotten, and not yet
+	stale   map[staleTopic]bool // topics whose purge is underway
 	closed  atomic.Bool
 }
 
-// staleTopic is a topic of which a client has an id that is no more.
+// staleTopic is a topic of which a client has the id of a deleted one.
 type staleTopic struct {
 	client *kgo.Client
 	topic  string
 }
 
-// largestBatch is the limit of a client that leaves the judgement to the broker:
-// what kgo allows at most for one batch.
+// largestBatch is the limit of a client that leaves the judgement to the broker: kgo's
+// upper bound for one batch.
 const largestBatch = 1<<30 - 4096
 
 // bestCompression is the level of zstd for records that may fit only just.
@@ -56,7 +56,7 @@ const bestCompression = 19
 func New(cfg Config) (*Producer, error) {
 	p := &Producer{cfg: cfg, stale: make(map[staleTopic]bool)}
 	var err error
-	if p.client, err = newClient(cfg, "", kgo.ProducerBatchCompression(cfg.Compression...), kgo.ProducerBatchMaxBytesFn(cfg.MaxBatchBytes), kgo.WithHooks(&forgetful{producer: p})); err != nil {
+	if p.client, err = newClient(cfg, "", kgo.ProducerBatchCompression(cfg.Compression...), kgo.ProducerBatchMaxBytesFn(cfg.MaxBatchBytes), kgo.WithHooks(&stalePurger{producer: p})); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -68,7 +68,7 @@ func newClient(cfg Config, suffix string, opts ...kgo.Opt) (*kgo.Client, error) 
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.MaxBufferedRecords(cfg.MaxBuffered),
 		kgo.BrokerMaxWriteBytes(1 << 30),
-		kgo.UnknownTopicRetries(1), // who calls Deliver has seen the topic; a hold is better than a wait here
+		kgo.UnknownTopicRetries(1), // callers of Deliver have seen the topic; a hold is better than a wait here
 	}, append(opts, cfg.Options(suffix)...)...)
 	client, err := kgo.NewClient(opts...)
 	if err != nil {
@@ -77,9 +77,9 @@ func newClient(cfg Config, suffix string, opts ...kgo.Opt) (*kgo.Client, error) 
 	return client, nil
 }
 
-// Deliver produces r to its partition and calls done once, when it is known how it
-// went. alone: in a batch of its own and whatever its size; the caller has one
-// such record in flight per target partition.
+// Deliver produces r to its partition and calls done once, with the outcome. alone: in a
+// batch of its own, whatever its size; the caller has one such record in flight per target
+// partition.
 func (p *Producer) Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, error)) {
 	client := p.client
 	if alone {
@@ -92,7 +92,7 @@ func (p *Producer) Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, err
 	client.TryProduce(context.Background(), r, done) // a full buffer is an answer, too
 }
 
-// Refresh makes the clients ask afresh what the topics they know are like.
+// Refresh makes the clients ask for fresh metadata of the topics that they know.
 func (p *Producer) Refresh() {
 	p.client.ForceMetadataRefresh()
 	p.mu.Lock()
@@ -110,7 +110,7 @@ func (p *Producer) largeClient() (*kgo.Client, error) {
 		return nil, kgo.ErrClientClosed
 	}
 	if p.large == nil {
-		large, err := newClient(p.cfg, "-large", kgo.ProducerBatchMaxBytes(largestBatch), kgo.WithHooks(&forgetful{producer: p}),
+		large, err := newClient(p.cfg, "-large", kgo.ProducerBatchMaxBytes(largestBatch), kgo.WithHooks(&stalePurger{producer: p}),
 			kgo.ProducerBatchCompression(kgo.ZstdCompression().WithLevel(bestCompression), kgo.SnappyCompression()))
 		if err != nil {
 			return nil, err
@@ -120,28 +120,28 @@ func (p *Producer) largeClient() (*kgo.Client, error) {
 	return p.large, nil
 }
 
-// forgetful makes a client look at a topic afresh that was deleted and made again, when
-// the client fails with the id of the old one, and never otherwise: what it forgets it
-// begins to count at 0 again, and the next batch in a topic that the client has written to
-// under the same epoch would be acknowledged as one that is there already, and not be
-// written. Having failed it has either written nothing there or a new epoch.
-type forgetful struct {
+// stalePurger makes a client purge a topic that was deleted and made again, when a record
+// fails with the id of the old one, and never otherwise. After a purge the client counts
+// its batches from 0 again: under the same producer epoch a broker that knows them would
+// acknowledge the next batch and not write it. A client that has failed has either written
+// nothing to the new topic, or has a new epoch.
+type stalePurger struct {
 	producer *Producer
 	client   *kgo.Client
 }
 
 // OnNewClient implements kgo.HookNewClient.
-func (f *forgetful) OnNewClient(c *kgo.Client) { f.client = c }
+func (f *stalePurger) OnNewClient(c *kgo.Client) { f.client = c }
 
 // OnProduceRecordUnbuffered implements kgo.HookProduceRecordUnbuffered.
-func (f *forgetful) OnProduceRecordUnbuffered(r *kgo.Record, err error) {
+func (f *stalePurger) OnProduceRecordUnbuffered(r *kgo.Record, err error) {
 	if err != nil && isStale(err) {
 		f.producer.forget(staleTopic{f.client, r.Topic})
 	}
 }
 
-// forget purges a topic, once for all records that fail meanwhile. What is buffered for
-// it fails.
+// forget purges a topic, once for all records that fail meanwhile. Records that are
+// buffered for it fail.
 func (p *Producer) forget(s staleTopic) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

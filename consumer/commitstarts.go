@@ -10,41 +10,39 @@ import (
 	"layover/offsets"
 )
 
-// commitStarts commits where every partition of every ingress topic begins, in one
-// request: a group that has some offsets is a known one, and a crash or a look between
-// two requests would make the rest partitions of which nobody knows where they were.
-// The coordinator refuses one for which it would write over 1 MiB, 150 bytes for a
-// partition with short names: such a group has to be given its offsets by hand.
+// commitStarts commits the start of every partition of every ingress topic, in one
+// request. With two, a crash or a look in between would find a known group, and the
+// partitions of the second would count as having lost their offsets. The coordinator
+// refuses a request for which it would write over 1 MiB, 150 bytes for a partition with
+// short names: such a group has to be given its offsets by hand.
 //
 // A partition whose bounds or journal could not be asked for is committed as not started.
 // One with a journal is left out. known are bounds that are known already. An error
 // leaves the group without an offset.
-func (c *Consumer) commitStarts(ctx context.Context, known map[offsets.TopicPartition]cluster.Bounds) (map[offsets.TopicPartition]startAt, error) {
-	at, err := c.topicsNow(ctx)
+func (g *groupStart) commitStarts(ctx context.Context, known map[offsets.TopicPartition]cluster.Bounds) (map[offsets.TopicPartition]startAt, error) {
+	at, err := g.topicsNow(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ids := identities(at)
 	var journals sync.WaitGroup
 	var orphans, unknown map[offsets.TopicPartition]startAt
-	journals.Go(func() { orphans, unknown = c.orphaned(ctx, ids) }) // ends with its time limit, beside the next question
-	c.everything(ctx, at, known)
+	journals.Go(func() { orphans, unknown = g.orphaned(ctx, ids) }) // ends with its time limit, beside the next question
+	g.everything(ctx, at, known)
 	journals.Wait()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	starts := orphans
 	var commits []offsets.Commit
-	c.mu.Lock()
-	member, generation := c.memberID, c.generation
-	c.mu.Unlock()
+	member, generation := g.table.identity()
 	for tp, b := range at {
 		if _, ok := orphans[tp]; ok {
 			continue
 		}
 		m := offsets.Commit{TopicPartition: tp, TopicID: b.TopicID, LeaderEpoch: -1, MemberID: member, Generation: generation}
 		if b.Err == nil {
-			if m.Low = b.Start; c.cfg.StartOffset == "latest" {
+			if m.Low = b.Start; g.offset == "latest" {
 				m.Low = b.End
 			}
 		}
@@ -60,16 +58,16 @@ func (c *Consumer) commitStarts(ctx context.Context, known map[offsets.TopicPart
 	if len(commits) == 0 { // each has a journal of what was delivered
 		return starts, nil
 	}
-	return starts, c.sendStarts(ctx, commits, starts)
+	return starts, g.sendStarts(ctx, commits, starts)
 }
 
-// sendStarts commits starts, and again those that are refused, for loadGrace. One that
-// stays refused is its own partition's trouble, and has no start.
-func (c *Consumer) sendStarts(ctx context.Context, commits []offsets.Commit, starts map[offsets.TopicPartition]startAt) (failed error) {
+// sendStarts commits starts. Those that are refused it commits again, for loadGrace. One
+// that stays refused has no start, and delays its own partition alone.
+func (g *groupStart) sendStarts(ctx context.Context, commits []offsets.Commit, starts map[offsets.TopicPartition]startAt) (failed error) {
 	began, started := time.Now(), 0
 	for len(commits) > 0 {
 		var refused []offsets.Commit
-		for _, r := range c.sendOne(ctx, commits) {
+		for _, r := range g.commit(ctx, commits) {
 			if r.Err == nil {
 				started++
 				continue
@@ -82,31 +80,36 @@ func (c *Consumer) sendStarts(ctx context.Context, commits []offsets.Commit, sta
 		}
 	}
 	for _, m := range commits {
-		starts[m.TopicPartition] = startAt{again: failed}
+		starts[m.TopicPartition] = startAt{err: failed}
 	}
 	if started == 0 {
 		return failed
 	}
 	if time.Since(began) >= doubtfulStart {
-		c.mu.Lock()
-		c.repeatUntil = time.Now().Add(repeatStarts)
-		c.mu.Unlock()
+		until := time.Now().Add(repeatStarts)
+		g.doubtfulUntil.Store(&until)
 	}
-	c.cfg.Log.Info("group starts", "group", c.cfg.Group, "offset", c.cfg.StartOffset)
+	g.log.Info("group starts", "group", g.group.name, "offset", g.offset)
 	return nil
 }
 
 // A commit of starts that takes doubtfulStart may have been sent twice, and its other copy
-// come behind what is committed since. For repeatStarts partitions that begin here commit
-// again and again, as after any such commit.
+// may arrive behind later commits. Partitions that begin within repeatStarts repeat their
+// commits, as after any such commit.
 const (
 	doubtfulStart = time.Second
 	repeatStarts  = time.Minute
 )
 
+// doubtful says whether an earlier copy of a commit of starts may still arrive.
+func (g *groupStart) doubtful(now time.Time) bool {
+	until := g.doubtfulUntil.Load()
+	return until != nil && now.Before(*until)
+}
+
 // topicsNow returns all partitions of all ingress topics that exist, without their bounds.
-func (c *Consumer) topicsNow(ctx context.Context) (cluster.Located, error) {
-	clusterID, topics, err := cluster.Describe(ctx, c.client, c.cfg.Topics)
+func (g *groupStart) topicsNow(ctx context.Context) (cluster.Located, error) {
+	clusterID, topics, err := cluster.Describe(ctx, g.client, g.topics)
 	if err != nil {
 		return nil, fmt.Errorf("start offsets: %w", err)
 	}
@@ -121,7 +124,7 @@ func (c *Consumer) topicsNow(ctx context.Context) (cluster.Located, error) {
 
 // everything completes bounds: by those that are known, and by asking for loadGrace. One
 // answer that fails does not make a partition a sick one.
-func (c *Consumer) everything(ctx context.Context, at cluster.Located, known map[offsets.TopicPartition]cluster.Bounds) {
+func (g *groupStart) everything(ctx context.Context, at cluster.Located, known map[offsets.TopicPartition]cluster.Bounds) {
 	ctx, cancel := context.WithTimeout(ctx, loadGrace)
 	defer cancel()
 	var left []offsets.TopicPartition
@@ -133,7 +136,7 @@ func (c *Consumer) everything(ctx context.Context, at cluster.Located, known map
 		}
 	}
 	for len(left) > 0 {
-		if left = c.boundsOf(ctx, left, at); len(left) > 0 && pause(ctx, loadRetry) != nil {
+		if left = g.boundsOf(ctx, left, at); len(left) > 0 && pause(ctx, loadRetry) != nil {
 			return
 		}
 	}
@@ -141,9 +144,9 @@ func (c *Consumer) everything(ctx context.Context, at cluster.Located, known map
 
 // boundsOf asks for bounds once, puts them where they are known, and returns the
 // partitions of which they are not.
-func (c *Consumer) boundsOf(ctx context.Context, parts []offsets.TopicPartition, at cluster.Located) (failed []offsets.TopicPartition) {
+func (g *groupStart) boundsOf(ctx context.Context, parts []offsets.TopicPartition, at cluster.Located) (failed []offsets.TopicPartition) {
 	var mu sync.Mutex
-	cluster.AskBounds(ctx, c.client, parts, func(some cluster.Located) {
+	cluster.AskBounds(ctx, g.client, parts, func(some cluster.Located) {
 		mu.Lock()
 		defer mu.Unlock()
 		for tp, b := range some {

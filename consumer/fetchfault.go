@@ -1,0 +1,126 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"layover/batches"
+	"layover/cluster"
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// fetchFaults deals with errors of fetching single partitions. An error that passes by
+// itself is left to the client; any other stops its partition alone. Only the poll loop
+// calls handle; questions to brokers are asked beside it.
+type fetchFaults struct {
+	client        *kgo.Client
+	asking        *kgo.Client // for questions that must not wait behind a long poll
+	table         *ownership
+	fetching      *fetching
+	jumps         *jumper
+	handler       Handler
+	log           *slog.Logger
+	maxDecompress int // bytes that one batch may decompress to
+}
+
+// handle deals with an error of fetching a partition.
+func (f *fetchFaults) handle(a offsets.Assignment, err error) {
+	var tooLarge *batches.TooLarge
+	var loss *kgo.ErrDataLoss
+	switch {
+	case errors.As(err, &loss):
+		// New records at these offsets would be taken for the ones that were read.
+		f.fetching.giveUp(a, Truncated, fmt.Sprintf("the log was truncated below what was read: %v; set the group's offset for this partition, then restart", err))
+	case errors.Is(err, kerr.OffsetOutOfRange):
+		// Without a reset offset the client asks again at once, some 26,000 times a
+		// second: the partition is paused until it is known what happened.
+		f.fetching.pause(a)
+		go f.outOfRange(a) // ends with its answer, after 30 s at most
+	case errors.Is(err, batches.ErrLater): // it is fetched again, and there is room now
+	case errors.As(err, &tooLarge):
+		f.fetching.pause(a)        // or it is fetched again at once
+		go f.tooLarge(a, tooLarge) // ends with the broker's answer, or with the assignment
+	case isCorrupt(err):
+		f.fetching.pause(a) // the client would ask for it again at once
+		go f.broken(a, err)
+	case errors.Is(err, context.Canceled), errors.Is(err, kgo.ErrClientClosed):
+	default:
+		// The client reports only errors that it cannot mend, and fetches again at once.
+		// A deleted topic would keep a core busy.
+		f.log.Debug("fetch failed", "topic", a.Topic, "partition", a.Partition, "err", err)
+		f.table.while(a, func(o *owned) { o.failed(err, time.Now()) })
+		f.fetching.pause(a)
+		time.AfterFunc(fetchRetry, func() { f.fetching.resume(a) })
+	}
+}
+
+// fetchRetry is the pause after a fetch error that the client leaves to us.
+const fetchRetry = time.Second
+
+// isCorrupt says whether an error is about bytes that stay wrong when they are fetched
+// again. Errors of brokers and of the network are not.
+func isCorrupt(err error) bool {
+	var broker *kerr.Error
+	if errors.As(err, &broker) {
+		return errors.Is(err, kerr.CorruptMessage)
+	}
+	var network interface{ Timeout() bool }
+	var session *kgo.ErrGroupSession
+	return !errors.As(err, &network) && !errors.As(err, &session) &&
+		!errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, kgo.ErrClientClosed)
+}
+
+// outOfRange asks for the log's bounds. A log that starts above the position has lost
+// records: they are counted and gone over. One that ends below it was truncated, and
+// stops the partition: from its start everything retained would be delivered again.
+func (f *fetchFaults) outOfRange(a offsets.Assignment) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for ctx.Err() == nil {
+		at := f.table.position(a)
+		if at < 0 {
+			return
+		}
+		start, end, same, err := f.logBounds(ctx, a)
+		switch {
+		case err != nil:
+			if pause(ctx, loadRetry) != nil {
+				return
+			}
+			continue
+		case !same: // another log, of which nothing was read: the topic is assigned afresh
+		case at < start:
+			f.log.Error("the log starts above the read position: records were deleted before they were read", "topic", a.Topic, "partition", a.Partition, "offset", at, "start", start)
+			f.handler.LogStart(a, start)
+			f.jumps.note(a, jumpTo{start, -1, false})
+		case at > end:
+			f.fetching.giveUp(a, Truncated, fmt.Sprintf("the read position %d lies above the end of the log, %d: the log was truncated", at, end))
+			return
+		default: // the client stood elsewhere
+			f.jumps.note(a, jumpTo{at, -1, true})
+			return
+		}
+		f.fetching.resume(a)
+		return
+	}
+	f.fetching.resume(a)
+}
+
+// logBounds asks where a partition's log begins and ends, and says whether its topic still
+// is the one that the assignment is about.
+func (f *fetchFaults) logBounds(ctx context.Context, a offsets.Assignment) (start, end int64, same bool, err error) {
+	err = cluster.ErrNoAnswer
+	cluster.AskBounds(ctx, f.client, []offsets.TopicPartition{a.TopicPartition}, func(found cluster.Located) {
+		b := found[a.TopicPartition]
+		start, end, err = b.Start, b.End, b.Err
+		same = f.table.isOf(a, b.TopicID)
+	})
+	return start, end, same, err
+}

@@ -1,0 +1,176 @@
+package consumer
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"layover/cluster"
+	"layover/facts"
+	"layover/offsets"
+)
+
+// partition is one assigned partition on its way to the handler. It has no lock, asks
+// nobody and knows no clock: its methods take answers, and move it on to the next stage.
+//
+//	needsBounds ─► needsOffset ─► needsStart ─► needsJournal ─► needsEpoch ─► ready
+//	  id, log       committed      start          journal         leader
+//	  bounds        offset         offset                         epoch
+type partition struct {
+	facts.Assigned
+	id    facts.Identity
+	at    cluster.Bounds
+	named offsets.Journal // what its commit names
+
+	stage   stage
+	fetched bool // the committed offset is known, or that there is none
+	was     *offsets.Committed
+	// outdated: the topic may have been deleted and made again since its committed offset
+	// was told, so that the offset is asked for once more, by the id that bounds came with.
+	outdated bool
+	from     *offsets.Start // that was resumed, until it is logged
+	checked  bool           // its leader epoch is
+
+	asked bool      // an answer is awaited
+	due   time.Time // of the next question
+	err   error     // the last one
+	told  string    // of err, what the table says
+
+	code   Reason // why it is not to be read
+	reason string
+}
+
+// stage is what a partition waits for.
+type stage uint8
+
+const (
+	needsBounds  stage = iota // topic id and log bounds
+	needsOffset               // the group's committed offset
+	needsStart                // a start, because nothing is committed
+	needsJournal              // the records of its journal
+	needsEpoch                // whether the log still is the one that was read
+	ready                     // nothing: it can be read, or must not be
+)
+
+// next moves the partition on to a stage.
+func (p *partition) next(s stage) { p.stage, p.asked, p.err, p.due = s, false, nil, time.Time{} }
+
+// refuse makes the partition ready, and not to be read: an operator has to act.
+func (p *partition) refuse(code Reason, reason string) {
+	p.code, p.reason = code, reason
+	p.next(ready)
+}
+
+// retry has the present question asked again, not before due.
+func (p *partition) retry(err error, due time.Time) { p.asked, p.err, p.due = false, err, due }
+
+// unbounded notes that bounds were asked for and not told.
+func (p *partition) unbounded() { p.outdated = true }
+
+// bounded takes bounds. A partition that is complete wanted its leader alone.
+func (p *partition) bounded(at cluster.Bounds, group string) {
+	id := offsets.Identity{ClusterID: at.ClusterID, TopicID: at.TopicID, Partition: p.Partition}
+	if p.Facts != nil && id == p.id.Identity {
+		p.at = at
+		p.next(needsEpoch)
+		return
+	}
+	p.outdated = p.outdated || p.id.TopicID != (offsets.TopicID{}) && p.id.TopicID != id.TopicID
+	p.at, p.id = at, facts.Identity{Identity: id, Group: group}
+	p.StableEnd, p.TopicID, p.ClusterID = at.Stable, at.TopicID, at.ClusterID
+	if !p.fetched || p.outdated {
+		p.next(needsOffset)
+		return
+	}
+	p.locate()
+}
+
+// committed takes the group's committed offset, nil for none.
+func (p *partition) committed(was *offsets.Committed) {
+	p.fetched, p.outdated, p.was = true, false, was
+	p.locate()
+}
+
+// locate decides how a partition goes on whose bounds and committed offset are known.
+func (p *partition) locate() {
+	if p.was == nil || p.was.Metadata == offsets.Unstarted {
+		p.next(needsStart)
+		return
+	}
+	from, err := offsets.Resume(*p.was, p.id.Identity, offsets.Bounds{Start: p.at.Start, End: p.at.End})
+	switch {
+	case errors.Is(err, offsets.ErrBeyondEnd):
+		p.refuse(Truncated, fmt.Sprintf("%v: the log was truncated or is another one; set the group's offset for this partition, then restart", err))
+	case err != nil:
+		p.refuse(NewerVersion, fmt.Sprintf("its committed metadata cannot be read by this version: %v", err))
+	default:
+		p.from = &from
+		p.Window, p.Next, p.LeaderEpoch = from.Window, from.Next, from.LeaderEpoch
+		p.id.Incarnation, p.named = from.Incarnation, from.Journal
+		p.next(needsJournal)
+	}
+}
+
+// started takes the start of a partition without a committed offset.
+func (p *partition) started(offset int64) {
+	p.Window, p.Next, p.LeaderEpoch = offsets.NewWindow(offset), offset, -1
+	p.next(needsJournal)
+}
+
+// unjournalled goes on without a journal. The offset is new, or an operator has set it:
+// it gets an incarnation.
+func (p *partition) unjournalled() {
+	if p.id.Incarnation == 0 {
+		p.id.Incarnation = rand.Uint64() | 1
+	}
+	p.ledger(facts.Restored{})
+}
+
+// restored takes the journal's answer.
+func (p *partition) restored(a facts.Answer) {
+	switch {
+	case errors.Is(a.Err, facts.ErrTruncated):
+		p.refuse(Truncated, fmt.Sprintf("%v: set the group's offset for this partition, then restart", a.Err))
+	case a.Err != nil:
+		p.refuse(NewerVersion, fmt.Sprintf("its journal cannot be read by this version: %v", a.Err))
+	default:
+		p.LeaderEpoch = a.LeaderEpoch
+		p.Next = max(p.Next, p.Window.Low())
+		p.ledger(a.Restored)
+	}
+}
+
+func (p *partition) ledger(r facts.Restored) {
+	p.Facts = facts.NewLedger(p.id, rand.Uint64()|1, r, p.Window)
+	p.next(needsEpoch)
+}
+
+// unchecked leaves the question for the leader epoch to the client, which asks for
+// partitions that begin with the assignment. Without an epoch there is none.
+func (p *partition) unchecked() {
+	p.checked = p.LeaderEpoch < 0
+	p.next(ready)
+}
+
+// ended takes the end of its leader epoch. It returns an error where the question has to
+// be asked again, of the leader that bounds come with.
+func (p *partition) ended(end cluster.EpochEnd) error {
+	switch {
+	case end.TooOld: // the client does not ask such a broker either
+	case end.Err != nil: // another broker may lead it by now
+		p.stage = needsBounds
+		return end.Err
+	case end.Offset >= 0 && end.Offset < p.Next:
+		p.refuse(Truncated, truncatedBelow(end.Offset, p.Next))
+		return nil
+	}
+	p.checked = true
+	p.next(ready)
+	return nil
+}
+
+// truncatedBelow says that a log ends below the read position.
+func truncatedBelow(end, next int64) string {
+	return fmt.Sprintf("the log was truncated at %d, and all up to %d counts as finished: set the group's offset for this partition, then restart", end, next)
+}

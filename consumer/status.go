@@ -1,0 +1,36 @@
+package consumer
+
+import (
+	"time"
+
+	"layover/offsets"
+)
+
+// View is one row of the ownership table, for status.
+type View struct {
+	offsets.Assignment
+	Loaded  bool
+	Stopped string    // why it is not read, "" if it is
+	Reason  Reason    // of Stopped, for programs
+	Since   time.Time // of Stopped
+	Trying  bool      // it is stopped until the cause is over, and needs nobody
+	Next    int64
+	End     int64 // of the log, -1 while it is unknown
+}
+
+// Status is what can be seen of the consumer from outside.
+type Status struct {
+	MemberID   string
+	Generation int32
+	Joined     bool // a join has completed since the start
+	Rebalances int64
+	Partitions []View
+	LastError  string // of the group, "" after a join
+}
+
+// Status returns a copy of the ownership table and of what belongs to it.
+func (c *Consumer) Status() Status {
+	s := c.table.status(time.Now())
+	s.LastError = c.group.lastError()
+	return s
+}
