@@ -5,7 +5,8 @@
 //	go run .                 up to ten million
 //	go run . -part daemon    only the daemon and its loop
 //	go run . -part journal   only a daemon that is killed with a large window; not in the others
-//	go run . -doc ../docs/benchmarks.md -out ../docs/benchmarks
+//	go run . -doc ../docs/benchmarks/wheel.md -out ../docs/benchmarks
+//	go run . -part journal -doc ../docs/benchmarks/journal.md
 //
 // Each measurement is a process of its own, structures take turns, and what is
 // printed is the median of the runs. Tables go to standard output and progress
@@ -51,7 +52,7 @@ type options struct {
 	// out is the directory for plots, or empty.
 	out string
 
-	// doc is the file that gets the tables between its marks, or empty.
+	// doc is the file that the tables are written to, or empty.
 	doc string
 
 	// command is how these figures are got again: the flags without out and doc.
@@ -79,7 +80,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		return err
 	}
 	// What could fail at the end fails before half an hour of measuring.
-	if err := report.Check(o.doc, o.region(), o.out); err != nil {
+	if err := report.Check(o.doc, o.subject(), o.out); err != nil {
 		return err
 	}
 	figures, failed := report.Figures{}, []string(nil)
@@ -99,7 +100,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		text += "\nNot measured:\n\n- " + strings.Join(failed, "\n- ") + "\n"
 	}
 	fmt.Fprint(stdout, text)
-	if err := report.Write(o.doc, o.region(), o.out, text, figures); err != nil {
+	if err := report.Write(o.doc, o.subject(), o.out, text, figures); err != nil {
 		return err
 	}
 	if len(failed) > 0 {
@@ -118,7 +119,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	sizes := flags.String("sizes", "", "how many are pending, a `list` with commas, instead of -quick or the default")
 	var o options
 	flags.StringVar(&o.out, "out", "", "write SVG plots to this `directory`; they need two sizes")
-	flags.StringVar(&o.doc, "doc", "", "put the tables into this `file`, between its marks")
+	flags.StringVar(&o.doc, "doc", "", "write the tables to this `file`")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -152,8 +153,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	return o, nil
 }
 
-// region is where in a document the tables go.
-func (o options) region() report.Region {
+// subject is what this run measures.
+func (o options) subject() report.Subject {
 	if o.journal {
 		return report.Journal
 	}

@@ -27,10 +27,7 @@ func TestTheCommandMeasuresEverythingAndWritesItDown(t *testing.T) {
 	// A process built with the race detector sleeps for a second before it ends.
 	t.Setenv("GORACE", "atexit_sleep_ms=0")
 	dir := t.TempDir()
-	doc, out := filepath.Join(dir, "benchmarks.md"), filepath.Join(dir, "plots")
-	if err := os.WriteFile(doc, []byte("Before\n"+report.Wheel.Begin()+"\n"+report.Wheel.End()+"\nAfter\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	doc, out := filepath.Join(dir, "wheel.md"), filepath.Join(dir, "plots")
 	var stdout, stderr bytes.Buffer
 	code := run(t.Context(), []string{"-part", "wheel", "-sizes", "200,400", "-runs", "1", "-doc", doc, "-out", out}, &stdout, &stderr)
 	if code != 0 {
@@ -38,7 +35,7 @@ func TestTheCommandMeasuresEverythingAndWritesItDown(t *testing.T) {
 	}
 	written, err := os.ReadFile(doc)
 	if err != nil || !strings.Contains(string(written), strings.TrimSpace(stdout.String())) ||
-		!strings.HasPrefix(string(written), "Before\n") || !strings.HasSuffix(string(written), "\nAfter\n") {
+		!strings.HasPrefix(string(written), "# "+string(report.Wheel)+"\n") {
 		t.Errorf("%v: the document does not hold what was printed:\n%s", err, written)
 	}
 	checkText(t, stdout.String())
@@ -83,7 +80,7 @@ func TestFlagsThatMeanNothingAreErrors(t *testing.T) {
 		"no runs":       {"-runs", "0"},
 		"no size":       {"-sizes", "1000,few"},
 		"tiny size":     {"-sizes", "3"},
-		"no document":   {"-doc", filepath.Join(t.TempDir(), "none.md"), "-sizes", "100"},
+		"no directory":  {"-doc", filepath.Join(t.TempDir(), "none", "wheel.md"), "-sizes", "100"},
 		"no child":      {childFlag},
 		"broken child":  {childFlag, "{"},
 	} {

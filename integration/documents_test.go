@@ -241,6 +241,7 @@ func (s *shell) block(doc string, b block) {
 		}
 	case "text":
 		s.compare(doc, b)
+	case "mermaid": // a picture
 	default:
 		s.Fatalf("%s.md:%d: a block of kind %q", doc, b.line, b.kind)
 	}

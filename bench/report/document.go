@@ -1,28 +1,28 @@
 package report
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 )
 
-// Region is a place in a document between two marks, for figures that are measured
-// together.
-type Region string
+// Subject is what one run measures: the heading of its file of tables.
+type Subject string
 
 const (
-	Wheel   Region = "figures" // the wheel and the daemon
-	Journal Region = "journal"
+	Wheel   Subject = "The wheel and the daemon"
+	Journal Subject = "A killed daemon, with the journal and without"
 )
 
-// Begin and End are its marks.
-func (r Region) Begin() string { return "<!-- " + string(r) + ": begin -->" }
-func (r Region) End() string   { return "<!-- " + string(r) + ": end -->" }
+// heading is the first line of a file of tables.
+func (s Subject) heading() string { return "# " + string(s) + "\n" }
 
-// Check says whether Write will find what it needs. Empty names are nothing to
-// be written.
-func Check(doc string, region Region, out string) error {
+// Check says whether Write will be able to write. Empty names are nothing to be
+// written. A file that is there is replaced only if it holds tables of this subject.
+func Check(doc string, subject Subject, out string) error {
 	if out != "" {
 		if err := os.MkdirAll(out, 0o755); err != nil {
 			return fmt.Errorf("directory for plots: %w", err)
@@ -31,13 +31,21 @@ func Check(doc string, region Region, out string) error {
 	if doc == "" {
 		return nil
 	}
-	_, err := replaced(doc, region, "")
-	return err
+	content, err := os.ReadFile(doc)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = os.Stat(filepath.Dir(doc))
+	} else if err == nil && !strings.HasPrefix(string(content), subject.heading()) {
+		err = fmt.Errorf("%s: want a file that begins with %q, or none", doc, subject.heading())
+	}
+	if err != nil {
+		return fmt.Errorf("document: %w", err)
+	}
+	return nil
 }
 
-// Write writes the plots to out and the text into a region of doc, with links to the
-// plots at its end.
-func Write(doc string, region Region, out, text string, f Figures) error {
+// Write writes the plots to out and the text to doc, with links to the plots at its
+// end.
+func Write(doc string, subject Subject, out, text string, f Figures) error {
 	var drawn []string
 	if out != "" {
 		for _, p := range f.plots() {
@@ -54,11 +62,7 @@ func Write(doc string, region Region, out, text string, f Figures) error {
 	if len(drawn) > 0 {
 		text += "\n### Cost against size\n\n" + strings.Join(drawn, "\n")
 	}
-	content, err := replaced(doc, region, text)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(doc, []byte(content), 0o644)
+	return os.WriteFile(doc, []byte(subject.heading()+"\n"+strings.Trim(text, "\n")+"\n"), 0o644)
 }
 
 // link is path as seen from the document.
@@ -67,18 +71,4 @@ func link(doc, path string) string {
 		path = relative
 	}
 	return filepath.ToSlash(path)
-}
-
-// replaced is the document with text between a region's marks.
-func replaced(doc string, region Region, text string) (string, error) {
-	content, err := os.ReadFile(doc)
-	if err != nil {
-		return "", fmt.Errorf("document: %w", err)
-	}
-	before, rest, ok := strings.Cut(string(content), region.Begin())
-	_, after, closed := strings.Cut(rest, region.End())
-	if !ok || !closed {
-		return "", fmt.Errorf("document %s: want the lines %s and %s", doc, region.Begin(), region.End())
-	}
-	return before + region.Begin() + "\n\n" + strings.Trim(text, "\n") + "\n\n" + region.End() + after, nil
 }

@@ -113,34 +113,36 @@ func TestATableIsAligned(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatIsBetweenTheMarksIsReplaced(t *testing.T) {
+func TestAFileOfTablesIsWrittenWhole(t *testing.T) {
 	doc := filepath.Join(t.TempDir(), "doc.md")
-	journal := Journal.Begin() + "\nother\n" + Journal.End() + "\n\n"
-	before := "# Title\n\n" + journal + Wheel.Begin() + "\nold\n" + Wheel.End() + "\n\nEnd.\n"
-	if err := os.WriteFile(doc, []byte(before), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := Write(doc, Wheel, "", "\nnew\n", nil); err != nil {
+	for _, text := range []string{"\nold\n", "new"} {
+		if err := errors.Join(Check(doc, Wheel, ""), Write(doc, Wheel, "", text, nil)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got, err := os.ReadFile(doc)
-	if want := "# Title\n\n" + journal + Wheel.Begin() + "\n\nnew\n\n" + Wheel.End() + "\n\nEnd.\n"; err != nil || string(got) != want {
+	if want := "# The wheel and the daemon\n\nnew\n"; err != nil || string(got) != want {
 		t.Errorf("%v, %q, want %q", err, got, want)
 	}
 }
 
-func TestADocumentWithoutMarksIsFoundOutAtOnce(t *testing.T) {
-	doc := filepath.Join(t.TempDir(), "doc.md")
-	if err := Check(doc, Wheel, ""); err == nil {
-		t.Error("no error without a file")
+func TestAFileOfAnotherKindIsFoundOutAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	if err := Check(filepath.Join(dir, "none", "doc.md"), Wheel, ""); err == nil {
+		t.Error("no error without a directory")
 	}
-	if err := os.WriteFile(doc, []byte(Wheel.End()+Wheel.Begin()), 0o600); err != nil {
+	doc := filepath.Join(dir, "doc.md")
+	if err := Write(doc, Journal, "", "tables", nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := Check(doc, Wheel, ""); err == nil {
-		t.Error("no error without marks")
+		t.Error("tables of another subject would be replaced")
+	}
+	if err := os.WriteFile(doc, []byte("# Benchmarks\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(doc, Wheel, ""); err == nil {
+		t.Error("prose would be replaced")
 	}
 }
 

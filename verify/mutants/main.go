@@ -4,7 +4,7 @@
 //	go run ./verify/mutants                      all bugs, all layers
 //	go run ./verify/mutants -first               each bug until a layer notices it
 //	go run ./verify/mutants -run '^low' -v       some, with the test that noticed
-//	go run ./verify/mutants -write               the table in verify/README.md anew
+//	go run ./verify/mutants -write               the table in verify/MUTANTS.md anew
 //	go run ./verify/mutants -check               whether the source still has the lines that each changes
 //
 // A bug is a file in edits; see mutant. It is planted by go test -overlay, so that
@@ -91,8 +91,8 @@ func flags(args []string, stderr io.Writer) (options, error) {
 	return o, err
 }
 
-// document has the table.
-const document = "verify/README.md"
+// document is the table.
+const document = "verify/MUTANTS.md"
 
 func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o, err := flags(args, stderr)

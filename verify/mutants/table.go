@@ -7,11 +7,8 @@ import (
 	"strings"
 )
 
-// Marks in the document between which the table is written.
-const (
-	begin = "<!-- mutants: begin -->\n"
-	end   = "<!-- mutants: end -->\n"
-)
+// heading is the first line of the document, which is the table and nothing else.
+const heading = "# Planted bugs\n"
 
 // nothing is in the table where no layer caught a mutant.
 const nothing = "**nothing**"
@@ -39,27 +36,9 @@ func (r *result) caughtBy() string {
 	return strings.Join(names, ", ")
 }
 
-// divide cuts a document at the marks.
-func divide(doc string) (before, between, after string, err error) {
-	before, rest, ok := strings.Cut(doc, begin)
-	between, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		return "", "", "", errors.New("want the lines " + strings.TrimSpace(begin) + " and " + strings.TrimSpace(end))
-	}
-	return before, between, after, nil
-}
-
-// write puts a table between the marks of a document.
+// write makes a document of a table.
 func write(name, table string) error {
-	doc, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	before, _, after, err := divide(string(doc))
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return os.WriteFile(name, []byte(before+begin+"\n"+table+"\n"+end+after), 0o644)
+	return os.WriteFile(name, []byte(heading+"\n"+table), 0o644)
 }
 
 // listed returns the last cell of each mutant in a document's table.
@@ -68,12 +47,11 @@ func listed(name string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, between, _, err := divide(string(doc))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if !strings.HasPrefix(string(doc), heading) {
+		return nil, fmt.Errorf("%s: want %q as its first line", name, strings.TrimSpace(heading))
 	}
 	cells := make(map[string]string)
-	for line := range strings.Lines(between) {
+	for line := range strings.Lines(string(doc)) {
 		if row, ok := strings.CutPrefix(line, "| `"); ok {
 			mutant, row, _ := strings.Cut(row, "` | ")
 			row = strings.TrimSuffix(row, " |\n")
