@@ -3,7 +3,6 @@ package wheel
 import (
 	"math"
 	"math/bits"
-	"slices"
 	"unsafe"
 )
 
@@ -115,24 +114,6 @@ func (w *TimingWheel) Add(deadlineMs int64, payload uint64) Handle {
 	seq := w.live.add()
 	w.place(added, max(w.tickAfter(deadlineMs), w.clock), seq, payload)
 	return Handle(seq)
-}
-
-// AddBatch parks each payload until the deadline at the same index, as Add
-// does, and appends the handles to handles in the same order. It panics if
-// there are not as many payloads as deadlines.
-//
-// It is one call instead of many, and no faster a record: fetching the logs of a
-// batch side by side before writing to them was measured to cost more than it
-// saves, because the processor does as much by itself from one Add to the next.
-func (w *TimingWheel) AddBatch(deadlinesMs []int64, payloads []uint64, handles []Handle) []Handle {
-	if len(deadlinesMs) != len(payloads) {
-		panic("wheel: AddBatch: deadlines and payloads differ in number")
-	}
-	handles = slices.Grow(handles, len(deadlinesMs))
-	for i, deadlineMs := range deadlinesMs {
-		handles = append(handles, w.Add(deadlineMs, payloads[i]))
-	}
-	return handles
 }
 
 // Cancel makes sure that the record of h never fires, and reports whether that
