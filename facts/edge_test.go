@@ -76,7 +76,7 @@ func TestATopicThatTakesLessThanItSaysGetsSmallerRecords(t *testing.T) {
 	}
 	const takes = 5000 // bytes of all that is in flight: a batch
 	at, now, rounds := int64(1), int64(1), 0
-	for ; !l.base.ok || l.gap || l.unwritten() > 0; rounds++ {
+	for ; !l.written.base.ok || l.unwritten.gap || l.notAcknowledged() > 0; rounds++ {
 		if rounds > 200 {
 			t.Fatalf("not done: %+v, records of %d bytes", l.Status(), l.limit)
 		}
@@ -125,7 +125,7 @@ func TestEachOfSplitFactsCountsForItself(t *testing.T) {
 	w := offsets.NewWindow(0)
 	l := journalled(testID, w)
 	l.Use(testTopic, 200)
-	for o := int64(5); l.fresh.count < 150; o += 2 {
+	for o := int64(5); l.unwritten.fresh.count < 150; o += 2 {
 		note(l, w, o)
 	}
 	cut := cutAll(l, 5, true, 1)
@@ -196,7 +196,7 @@ func TestWhatIsInFlightMayAllBeAnsweredAtOnce(t *testing.T) {
 	for range 16_384 {
 		note(l, w, 1+rng.Int64N(5_000_000))
 	}
-	if l.gap {
+	if l.unwritten.gap {
 		t.Error("a snapshot is needed")
 	}
 }

@@ -308,7 +308,7 @@ func TestMemoryIsBoundedWhileNothingIsAnswered(t *testing.T) {
 		}
 		p.now += 1000
 	}
-	if n := p.l.unwritten(); n < p.w.Above() || n > p.w.Above()+p.w.Low() {
+	if n := p.l.notAcknowledged(); n < p.w.Above() || n > p.w.Above()+p.w.Low() {
 		t.Errorf("%d are said to be unwritten, of %d", n, p.w.Above())
 	}
 }
