@@ -33,12 +33,11 @@ func (w *Window) NextUnfinished(from int64) int64 {
 // and half open, until f returns false. f must not change the window.
 func (w *Window) Each(f func(from, to int64) bool) { w.each(w.low, math.MaxInt64, f) }
 
-// EachFrom is Each without what is below from.
+// EachFrom is Each without the offsets below from.
 func (w *Window) EachFrom(from int64, f func(from, to int64) bool) { w.each(from, math.MaxInt64, f) }
 
-// each calls f with what [from, to) holds of the runs above low. Its cost is
-// that of the spans and runs it passes, and it stops one run after f does not
-// want more.
+// each calls f with the parts in [from, to) of the runs above low. The cost grows
+// with the spans and runs it passes. It stops one run after f returned false.
 func (w *Window) each(from, to int64, f func(from, to int64) bool) {
 	from = max(from, w.low)
 	// A run may go over the end of a span, so the one in hand is given out

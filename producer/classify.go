@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Class is what an error of Deliver means.
+// Class is the consequence of an error of Deliver.
 type Class uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	NoRoom                 // it was not sent: the client holds as many records as it may
 )
 
-// Errors by what they mean. Whatever is in no list is unknown: sent again.
+// Errors by class. An error in no list is Unknown, and its record is sent again.
 var (
 	tooLarge  = []error{kerr.MessageTooLarge, kerr.RecordListTooLarge}
 	rejected  = []error{kerr.InvalidRecord, kerr.InvalidTimestamp, kerr.PolicyViolation, kerr.UnsupportedForMessageFormat, kerr.UnsupportedCompressionType}
@@ -29,7 +29,7 @@ var (
 	forbidden = []error{kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed}
 )
 
-// Classify says what an error of Deliver means for the record and its target.
+// Classify returns the consequence of an error of Deliver for record and target.
 func Classify(err error) Class {
 	is := func(target error) bool { return errors.Is(err, target) }
 	switch {
@@ -50,5 +50,5 @@ func Classify(err error) Class {
 	}
 }
 
-// isStale says whether the client believes in a topic id that is no more.
+// isStale reports whether the client uses the id of a topic that is gone.
 func isStale(err error) bool { return errors.Is(err, kerr.UnknownTopicID) }

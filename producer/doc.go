@@ -3,7 +3,7 @@
 //
 // A Producer is the Kafka client of one lane: idempotent, acks=all, no linger,
 // because the wheel's ticks batch already. It is told the partition of every
-// record, so that its caller can bound what is in flight for each; Pick finds it
-// the way the Java client does. It never waits: what happened to a record is told
-// by its promise, and Classify says what an error means for record and target.
+// record, so that its caller can bound the records in flight to each. Pick finds the
+// partition as the Java client does. A Producer never waits: a record's promise tells
+// the outcome, and Classify the consequence of an error for record and target.
 package producer

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Config is what a Producer needs.
+// Config is the parameters of a Producer.
 type Config struct {
 	// Compression are the codecs in order of preference; a broker that is too old for
 	// one gets the next. Records that must be alone are compressed as well as can be.
@@ -28,10 +28,9 @@ type Config struct {
 type Producer struct {
 	cfg    Config
 	client *kgo.Client
-	// large sends one record a batch, of any size and as small as it can be made: a
-	// batch's limit is compared with its size before compression, so what compresses
-	// well needs a client without one, and what fitted into the ingress topic with the
-	// best codec has to fit again.
+	// large sends one record a batch, of any size, with the best compression. A client's
+	// limit is compared with a batch before compression, so a record that fitted into the
+	// ingress topic compressed needs a client without a limit.
 	mu      sync.Mutex
 	large   *kgo.Client
 	purging sync.WaitGroup
@@ -45,8 +44,7 @@ type staleTopic struct {
 	topic  string
 }
 
-// largestBatch is the limit of a client that leaves the judgement to the broker:
-// what kgo allows at most for one batch.
+// largestBatch is the highest batch limit that kgo allows, in bytes: the broker judges.
 const largestBatch = 1<<30 - 4096
 
 // bestCompression is the level of zstd for records that may fit only just.
@@ -56,7 +54,7 @@ const bestCompression = 19
 func New(cfg Config) (*Producer, error) {
 	p := &Producer{cfg: cfg, stale: make(map[staleTopic]bool)}
 	var err error
-	if p.client, err = newClient(cfg, "", kgo.ProducerBatchCompression(cfg.Compression...), kgo.ProducerBatchMaxBytesFn(cfg.MaxBatchBytes), kgo.WithHooks(&forgetful{producer: p})); err != nil {
+	if p.client, err = newClient(cfg, "", kgo.ProducerBatchCompression(cfg.Compression...), kgo.ProducerBatchMaxBytesFn(cfg.MaxBatchBytes), kgo.WithHooks(&staleTopicHook{producer: p})); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -68,7 +66,7 @@ func newClient(cfg Config, suffix string, opts ...kgo.Opt) (*kgo.Client, error) 
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.MaxBufferedRecords(cfg.MaxBuffered),
 		kgo.BrokerMaxWriteBytes(1 << 30),
-		kgo.UnknownTopicRetries(1), // who calls Deliver has seen the topic; a hold is better than a wait here
+		kgo.UnknownTopicRetries(1), // the caller of Deliver has seen the topic; a hold is better than a wait here
 	}, append(opts, cfg.Options(suffix)...)...)
 	client, err := kgo.NewClient(opts...)
 	if err != nil {
@@ -77,9 +75,9 @@ func newClient(cfg Config, suffix string, opts ...kgo.Opt) (*kgo.Client, error) 
 	return client, nil
 }
 
-// Deliver produces r to its partition and calls done once, when it is known how it
-// went. alone: in a batch of its own and whatever its size; the caller has one
-// such record in flight per target partition.
+// Deliver produces r to its partition and calls done once, with the outcome. alone sends
+// it in a batch of its own, whatever its size; the caller has one such record in flight
+// per target partition.
 func (p *Producer) Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, error)) {
 	client := p.client
 	if alone {
@@ -92,7 +90,7 @@ func (p *Producer) Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, err
 	client.TryProduce(context.Background(), r, done) // a full buffer is an answer, too
 }
 
-// Refresh makes the clients ask afresh what the topics they know are like.
+// Refresh makes the clients ask for the metadata of their topics again.
 func (p *Producer) Refresh() {
 	p.client.ForceMetadataRefresh()
 	p.mu.Lock()
@@ -110,7 +108,7 @@ func (p *Producer) largeClient() (*kgo.Client, error) {
 		return nil, kgo.ErrClientClosed
 	}
 	if p.large == nil {
-		large, err := newClient(p.cfg, "-large", kgo.ProducerBatchMaxBytes(largestBatch), kgo.WithHooks(&forgetful{producer: p}),
+		large, err := newClient(p.cfg, "-large", kgo.ProducerBatchMaxBytes(largestBatch), kgo.WithHooks(&staleTopicHook{producer: p}),
 			kgo.ProducerBatchCompression(kgo.ZstdCompression().WithLevel(bestCompression), kgo.SnappyCompression()))
 		if err != nil {
 			return nil, err
@@ -120,28 +118,28 @@ func (p *Producer) largeClient() (*kgo.Client, error) {
 	return p.large, nil
 }
 
-// forgetful makes a client look at a topic afresh that was deleted and made again, when
-// the client fails with the id of the old one, and never otherwise: what it forgets it
-// begins to count at 0 again, and the next batch in a topic that the client has written to
-// under the same epoch would be acknowledged as one that is there already, and not be
-// written. Having failed it has either written nothing there or a new epoch.
-type forgetful struct {
+// staleTopicHook makes a client forget a topic that was deleted and made again, once a
+// record has failed with the topic's old id. Never earlier: a client that forgets a topic
+// numbers its batches from 0 again. A broker that knows these numbers under the same
+// producer epoch acknowledges the next batch without writing it. A client whose record
+// failed has written nothing there, or gets a new epoch.
+type staleTopicHook struct {
 	producer *Producer
 	client   *kgo.Client
 }
 
 // OnNewClient implements kgo.HookNewClient.
-func (f *forgetful) OnNewClient(c *kgo.Client) { f.client = c }
+func (f *staleTopicHook) OnNewClient(c *kgo.Client) { f.client = c }
 
 // OnProduceRecordUnbuffered implements kgo.HookProduceRecordUnbuffered.
-func (f *forgetful) OnProduceRecordUnbuffered(r *kgo.Record, err error) {
+func (f *staleTopicHook) OnProduceRecordUnbuffered(r *kgo.Record, err error) {
 	if err != nil && isStale(err) {
 		f.producer.forget(staleTopic{f.client, r.Topic})
 	}
 }
 
-// forget purges a topic, once for all records that fail meanwhile. What is buffered for
-// it fails.
+// forget purges a topic, once for all records that fail meanwhile. Its buffered records
+// fail.
 func (p *Producer) forget(s staleTopic) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,7 +157,7 @@ func (p *Producer) forget(s staleTopic) {
 	}()
 }
 
-// Close fails what is still in flight. Nobody may call Deliver any more.
+// Close fails the records still in flight. Deliver must not be called any more.
 func (p *Producer) Close() {
 	p.mu.Lock()
 	p.closed.Store(true)

@@ -20,7 +20,7 @@ type compaction struct {
 	current *level // the level of that index; nil: no pass is going on
 }
 
-// at says whether the pass is within the bucket.
+// at reports whether the pass is within the bucket.
 func (c *compaction) at(lv *level, bucket int) bool {
 	return c.current == lv && c.bucket == bucket
 }

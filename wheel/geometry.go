@@ -68,7 +68,7 @@ func (g Geometry) validate() error {
 	return nil
 }
 
-// overlaps says whether a level reaches all of a bucket of the level above as
+// overlaps reports whether a level reaches all of a bucket of the level above as
 // soon as the clock enters the slot before that bucket's.
 func (g Geometry) overlaps() bool { return g.Slots >= 2*g.Factor }
 

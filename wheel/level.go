@@ -75,7 +75,7 @@ func (lv *level) places() uint32 {
 	return 1
 }
 
-// oneTick says whether all of a bucket is for the same tick.
+// oneTick reports whether all of a bucket is for the same tick.
 func (lv *level) oneTick() bool { return lv.shift == 0 && !lv.wide }
 
 // opens is the tick at which the bucket of a slot is taken.

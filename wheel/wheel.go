@@ -25,14 +25,14 @@ type TimingWheel struct {
 
 	// clock is the same in ticks, rounded down: Kafka's currentTime.
 	//
-	// Invariant: no record is parked for a tick before clock, and all that is
+	// Invariant: no record is parked for a tick before clock, and every record
 	// parked for clock itself is still to be handed out.
 	clock int64
 
 	levels []level
 	chunks arena
 
-	// far is one bucket for all that is beyond the reach of the top level.
+	// far is one bucket for all records beyond the reach of the top level.
 	// Its records are placed anew when the clock gets near.
 	far level
 
@@ -51,13 +51,13 @@ type TimingWheel struct {
 	// compaction gives the places of dead records back, a little with each Cancel.
 	compaction compaction
 
-	// head is what peek found last.
+	// head is the result of the last peek.
 	//
 	// Invariant: if known, no bucket was offered since that is due as early,
 	// and none was taken.
 	head queueHead
 
-	// flushing is what the last advance left unfinished.
+	// flushing is the bucket that the last advance left unfinished.
 	flushing flushing
 }
 
@@ -195,7 +195,7 @@ func (w *TimingWheel) Bytes() int64 {
 
 // tickAfter is the first tick at or after ms.
 func (w *TimingWheel) tickAfter(ms int64) int64 {
-	tick := ms / w.geometry.TickMs // rounds towards zero, which is up for what is negative
+	tick := ms / w.geometry.TickMs // rounds towards zero, which is up for negative numbers
 	if ms%w.geometry.TickMs > 0 {
 		tick++
 	}
