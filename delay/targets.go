@@ -10,16 +10,16 @@ import (
 )
 
 // Targets is the list of the topics that records may go to. Any number of
-// goroutines may use one: what it remembers is replaced whole, never changed.
+// goroutines may use one: its memory is replaced whole, never changed.
 //
-// Without it, whoever may write to an ingress topic could write to whatever
-// Layover may.
+// Without the list, a producer to an ingress topic could write to every topic
+// that Layover may write to.
 type Targets struct {
 	egress string
 	globs  []string // in the order that they were given, which is the order of trial
 	denied map[string]struct{}
-	// journals are globs of what looks like another process's journal. They hold for
-	// what a glob allows, not for a name that is allowed as such.
+	// journals are globs for the journals of other processes. They exclude topics that
+	// a glob allows, not those that are allowed by name.
 	journals []string
 
 	// known maps topics to their labels: from the start the exact names, later
@@ -130,7 +130,7 @@ func checkGlob(glob string) error {
 
 // Resolve returns the topic that name is, and its label in metrics: the name
 // itself where it is allowed as such, else the first glob that matches. It
-// returns false for what is not the name of a topic, and for what is not
+// returns false for a name that no topic can have, and for a topic that is not
 // allowed. Nothing of name is kept or returned.
 //
 // It allocates for a topic that it meets for the first time, and for those
