@@ -224,7 +224,7 @@ func (v *view) ailing(forLog bool) map[SickKey]*ailing {
 			note(t.Name, -1, ailing{reason: t.State, detail: t.Detail, since: t.Since})
 		}
 	}
-	known := make(map[string]bool) // targets that a lane says something about
+	known := make(map[string]bool) // targets that a lane describes
 	for _, l := range v.Lanes {
 		if l == nil {
 			continue
@@ -314,7 +314,7 @@ func (t *JournalTopic) sickReason() string {
 	return strings.ReplaceAll(t.State, " ", "_")
 }
 
-// since says since when, with the day where that is another.
+// since returns the start as text, with the day unless that is today.
 func (v *view) since(t time.Time) string {
 	switch {
 	case t.IsZero():

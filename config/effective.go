@@ -59,7 +59,7 @@ func Effective(environ []string, envFiles map[string]string) ([]Value, []string,
 	if err != nil {
 		return nil, warnings, err
 	}
-	// What a file of NAME=value lines says to the Go runtime it never hears.
+	// The Go runtime never sees variables of a file of NAME=value lines.
 	ours := func(name string) bool { return r.env[name] != "" && envFiles[name] == "" }
 	return r.values(envFiles, goRuntime{
 		cores: r.host.cores, limit: debug.SetMemoryLimit(-1),

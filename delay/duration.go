@@ -43,7 +43,7 @@ func parseDelay(value []byte) (ms int64, f fault) {
 	return ceilMs(d), f
 }
 
-// delayTextFault says why value is not text that may be a delay.
+// delayTextFault returns the reason for which value cannot be a delay as text.
 func delayTextFault(value []byte) fault {
 	switch {
 	case len(value) == 0:

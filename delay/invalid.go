@@ -67,7 +67,7 @@ func Reasons() []Reason {
 	return all
 }
 
-// Invalid says why a record cannot be delivered as it asks. It holds no memory
+// Invalid is the reason for which a record cannot be delivered. It holds no memory
 // of the record, and can be kept.
 type Invalid struct {
 	Reason Reason

@@ -16,7 +16,7 @@ type Rules struct {
 	// DefaultDelay as well. Like a deadline it counts in whole milliseconds,
 	// rounded up.
 	MaxDelay time.Duration
-	// Targets says where records may go. It is never nil.
+	// Targets lists the topics that records may go to. It is never nil.
 	Targets *Targets
 }
 

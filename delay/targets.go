@@ -45,7 +45,7 @@ const (
 	// so at most half a million entries in a lifetime.
 	maxRemembered = 1024
 
-	// rememberedSize is what a remembered topic is accounted with beside the letters
+	// rememberedSize is the memory that a remembered topic counts with beside the letters
 	// of its name: its place in a map.
 	rememberedSize = 128
 
@@ -198,7 +198,7 @@ func (t *Targets) isDenied(topic string) bool {
 	return denied || strings.HasPrefix(topic, internalPrefix)
 }
 
-// fault says why Resolve refused name.
+// fault returns the reason for which Resolve refused name.
 func (t *Targets) fault(name []byte) fault {
 	switch topic := string(name); {
 	case len(name) > maxTopicBytes || !isTopic(topic):

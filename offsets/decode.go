@@ -48,8 +48,8 @@ func Decode(metadata string, id Identity, low int64) (*Window, error) {
 // ErrNewer. The owner of the text is checked before its soundness, so a mirror's
 // copy at a translated offset is foreign and not damaged.
 //
-// The cost in time and memory is bounded by the length of the text, whatever
-// the numbers in it, and no more than 64 KiB of text is looked at.
+// The length of the text bounds the cost in time and memory, and no more than
+// 64 KiB of text is looked at. The numbers in the text do not matter.
 func DecodeAll(metadata string, id Identity, low int64) (*Window, Extension, error) {
 	if metadata == "" {
 		return NewWindow(low), Extension{}, nil

@@ -151,7 +151,7 @@ func (w *Window) find(number int64) (int, bool) {
 }
 
 // insert puts an empty page in the table at i, where find says it belongs. In
-// the page of low, what is below low is finished.
+// the page of low, the bits below low are set.
 func (w *Window) insert(i int, number int64) {
 	p := new(page)
 	if lowest, at := w.locate(w.low); lowest == number {

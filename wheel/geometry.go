@@ -46,7 +46,7 @@ func DefaultGeometry() Geometry {
 	return Geometry{TickMs: 1, Slots: 4096, Factor: 2048, Levels: 4}
 }
 
-// validate says why no wheel can have this shape, or nil.
+// validate returns the reason for which no wheel can have this shape, or nil.
 func (g Geometry) validate() error {
 	switch {
 	case g.TickMs < 1:

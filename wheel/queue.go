@@ -39,7 +39,7 @@ func (w *TimingWheel) parkFar(from source, tick int64, seq, payload uint64) {
 	}
 	if tick <= w.farTick {
 		// Half a turn before the earliest of them is due. The other half is
-		// room, so that a pass over what is parked places all that is due in
+		// room, so that a pass over the parked records places all that is due in
 		// the next half turn, and the next pass is at least that far away.
 		shift := w.levels[len(w.levels)-1].shift
 		w.farTick, w.far.due = tick, (tick>>shift-int64(w.geometry.Slots/2))<<shift
