@@ -28,7 +28,7 @@ type Assigned struct {
 	TopicID   offsets.TopicID
 	ClusterID string
 	Window    *offsets.Window
-	Facts     *facts.Ledger // what the journal has of it
+	Facts     *facts.Writer // what the journal has of it
 	Next      int64         // first offset that will be read
 	StableEnd int64         // last stable offset now
 	// LeaderEpoch is the highest that was read before, -1 for none.

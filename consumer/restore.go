@@ -72,7 +72,7 @@ func (b *beginning) ledger(r facts.Restored) {
 	if b.id.Incarnation == 0 {
 		b.id.Incarnation = rand.Uint64() | 1
 	}
-	b.Facts = facts.NewLedger(b.id, rand.Uint64()|1, r, b.Window)
+	b.Facts = facts.NewWriter(b.id, rand.Uint64()|1, r, b.Window)
 }
 
 // orphaned finds the partitions without an offset whose journal knows what was

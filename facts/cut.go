@@ -11,73 +11,73 @@ import (
 // the finished offsets, as in a commit. nowMs is a clock that does not go back.
 //
 // The cost grows with the number of runs that finished since the last call.
-func (l *Ledger) Cut(out []Write, leaderEpoch int32, all bool, nowMs int64) []Write {
-	if all && l.mode == Metadata {
-		l.foresee()
+func (w *Writer) Cut(out []Write, leaderEpoch int32, all bool, nowMs int64) []Write {
+	if all && w.mode == Metadata {
+		w.foresee()
 	}
-	if l.mode != Journal || !l.usable || nowMs < l.retryAt {
+	if w.mode != Journal || !w.usable || nowMs < w.retryAt {
 		return out
 	}
-	if !l.written.snap.active && l.room() && (l.unwritten.gap || l.leaving && !l.written.base.leave || l.written.facts > max(l.written.base.bytes, int64(minSnapshot*l.limit))) {
-		l.begin()
+	if !w.written.snap.active && w.room() && (w.unwritten.gap || w.leaving && !w.written.base.leave || w.written.facts > max(w.written.base.bytes, int64(minSnapshot*w.limit))) {
+		w.begin()
 	}
-	if all || l.unwritten.fresh.size() >= l.limit/cutShare {
-		out = l.cutFacts(out, l.header(leaderEpoch))
+	if all || w.unwritten.fresh.size() >= w.limit/cutShare {
+		out = w.cutFacts(out, w.header(leaderEpoch))
 	}
 	return out
 }
 
 // WantsPart reports whether CutPart has something to cut: a snapshot is being written,
 // and there is room in flight.
-func (l *Ledger) WantsPart() bool {
-	return l.mode == Journal && l.usable && l.written.snap.active && !l.written.snap.cut && l.room()
+func (w *Writer) WantsPart() bool {
+	return w.mode == Journal && w.usable && w.written.snap.active && !w.written.snap.cut && w.room()
 }
 
 // CutPart appends the next part of the snapshot that is being written. The size of a
 // record bounds its cost: under a millisecond.
-func (l *Ledger) CutPart(out []Write, leaderEpoch int32) []Write {
-	if !l.WantsPart() {
+func (w *Writer) CutPart(out []Write, leaderEpoch int32) []Write {
+	if !w.WantsPart() {
 		return out
 	}
-	return l.cutPart(out, l.header(leaderEpoch))
+	return w.cutPart(out, w.header(leaderEpoch))
 }
 
-func (l *Ledger) header(leaderEpoch int32) Header {
-	return Header{Writer: l.writer, LeaderEpoch: leaderEpoch, Low: l.window.Low()}
+func (w *Writer) header(leaderEpoch int32) Header {
+	return Header{Writer: w.number, LeaderEpoch: leaderEpoch, Low: w.window.Low()}
 }
 
 // foresee enters the journal before a commit whose metadata would be too small. That
 // commit then waits for the snapshot, instead of saying less than the one before it.
-func (l *Ledger) foresee() {
+func (w *Writer) foresee() {
 	const perRun = 12 // characters that a run takes at most, nearly always
-	if !l.usable || l.commit.empty || l.commit.limit == 0 || l.window.Runs()*perRun < l.commit.large {
+	if !w.usable || w.commit.empty || w.commit.limit == 0 || w.window.Runs()*perRun < w.commit.large {
 		return
 	}
-	ext := offsets.Extension{Incarnation: l.id.Incarnation}
-	if enc := offsets.Encode(l.window, l.id.Identity, ext, l.commit.limit); enc.Metadata != "" && (!enc.Complete || len(enc.Metadata) > l.commit.large) {
-		l.enter()
+	ext := offsets.Extension{Incarnation: w.id.Incarnation}
+	if enc := offsets.Encode(w.window, w.id.Identity, ext, w.commit.limit); enc.Metadata != "" && (!enc.Complete || len(enc.Metadata) > w.commit.large) {
+		w.enter()
 	}
 }
 
 // room reports whether another record may be in flight.
-func (l *Ledger) room() bool { return l.flights.bytes < maxFlying*l.limit }
+func (w *Writer) room() bool { return w.flights.bytes < maxFlying*w.limit }
 
 // begin starts a snapshot: offsets that finish from here on are in a fact or in a part.
-func (l *Ledger) begin() {
-	l.written.begin(l.leaving)
-	l.unwritten.snapshotBegins()
+func (w *Writer) begin() {
+	w.written.begin(w.leaving)
+	w.unwritten.snapshotBegins()
 }
 
 // cutFacts makes records of all fresh offsets if there is room in flight.
-func (l *Ledger) cutFacts(out []Write, h Header) []Write {
-	if l.unwritten.fresh.count == 0 || !l.room() {
+func (w *Writer) cutFacts(out []Write, h Header) []Write {
+	if w.unwritten.fresh.count == 0 || !w.room() {
 		return out
 	}
 	h.Kind = Fact
-	left := l.unwritten.take(h.Low)
+	left := w.unwritten.take(h.Low)
 	for len(left) > 0 {
-		value := l.id.appendHeader(make([]byte, 0, min(l.limit, 256+8*len(left))), h)
-		value, _, end := offsets.AppendRuns(value, h.Low, l.limit, each(left))
+		value := w.id.appendHeader(make([]byte, 0, min(w.limit, 256+8*len(left))), h)
+		value, _, end := offsets.AppendRuns(value, h.Low, w.limit, each(left))
 		f := flight{}
 		for _, r := range left {
 			if r.From < end {
@@ -85,36 +85,36 @@ func (l *Ledger) cutFacts(out []Write, h Header) []Write {
 			}
 		}
 		left = beyond(left, end)
-		out = l.fly(out, value, f)
+		out = w.fly(out, value, f)
 	}
 	return out
 }
 
 // cutPart makes the next part of the snapshot.
-func (l *Ledger) cutPart(out []Write, h Header) []Write {
-	h.Kind, h.Number, h.From = Snapshot, l.written.number, max(l.written.snap.next, h.Low)
-	value := l.id.appendHeader(make([]byte, 0, l.limit), h)
+func (w *Writer) cutPart(out []Write, h Header) []Write {
+	h.Kind, h.Number, h.From = Snapshot, w.written.number, max(w.written.snap.next, h.Low)
+	value := w.id.appendHeader(make([]byte, 0, w.limit), h)
 	last := h.Low
-	value, _, end := offsets.AppendRuns(value, h.Low, l.limit, func(f func(from, to int64) bool) {
-		l.window.EachFrom(h.From, func(from, to int64) bool {
+	value, _, end := offsets.AppendRuns(value, h.Low, w.limit, func(f func(from, to int64) bool) {
+		w.window.EachFrom(h.From, func(from, to int64) bool {
 			last = to
 			return f(from, to)
 		})
 	})
-	l.written.snap.next = end
+	w.written.snap.next = end
 	if last == end { // nothing was left out
-		l.written.snap.cut = true
+		w.written.snap.cut = true
 		value[endWriter] = byte(LastPart)
 	}
-	return l.fly(out, value, flight{last: l.written.snap.cut, snap: l.written.number})
+	return w.fly(out, value, flight{last: w.written.snap.cut, snap: w.written.number})
 }
 
 // fly hands a record out.
-func (l *Ledger) fly(out []Write, value []byte, f flight) []Write {
-	l.id.seal(value)
-	f.first = l.unwritten.cut(f.runs.count)
+func (w *Writer) fly(out []Write, value []byte, f flight) []Write {
+	w.id.seal(value)
+	f.first = w.unwritten.cut(f.runs.count)
 	f.sum = binary.BigEndian.Uint32(value[endVersions:])
-	return append(out, l.flights.add(f, value))
+	return append(out, w.flights.add(f, value))
 }
 
 // Result is the outcome of writing one record.
@@ -128,35 +128,35 @@ type Result struct {
 
 // Written takes the answer for one record. After a failure the whole set is written as a
 // snapshot, whether the record is there or not: facts that come twice do no harm.
-func (l *Ledger) Written(r Result, nowMs int64) {
-	f, ok := l.flights.answered(r.Seq)
+func (w *Writer) Written(r Result, nowMs int64) {
+	f, ok := w.flights.answered(r.Seq)
 	if !ok {
 		return // of a topic that is gone
 	}
 	if r.Err != nil || r.Offset < 0 {
-		l.failed(&f, r.TooLarge, nowMs)
+		w.failed(&f, r.TooLarge, nowMs)
 		return
 	}
-	l.stats.Records++
-	l.stats.Bytes += int64(f.size)
-	if r.Offset <= l.written.to { // an acknowledged record stood there: the journal was truncated
-		l.forget()
+	w.stats.Records++
+	w.stats.Bytes += int64(f.size)
+	if r.Offset <= w.written.to { // an acknowledged record stood there: the journal was truncated
+		w.forget()
 		return
 	}
-	if l.written.acknowledged(&f, r.Offset) {
-		l.stats.Snapshots++
-		l.unwritten.snapshotEnds()
+	if w.written.acknowledged(&f, r.Offset) {
+		w.stats.Snapshots++
+		w.unwritten.snapshotEnds()
 	}
 }
 
 // failed counts a failure, pauses cutting, and gives up the facts in hand for a snapshot.
-func (l *Ledger) failed(f *flight, tooLarge bool, nowMs int64) {
-	l.stats.Failures++
-	l.retryAt = nowMs + retryMs
-	if tooLarge && f.size <= l.limit && f.size > l.limit/2 {
+func (w *Writer) failed(f *flight, tooLarge bool, nowMs int64) {
+	w.stats.Failures++
+	w.retryAt = nowMs + retryMs
+	if tooLarge && f.size <= w.limit && f.size > w.limit/2 {
 		// The batch with other records may have been too large: halve once for all of them.
-		l.limit = max(l.limit/2, l.least())
+		w.limit = max(w.limit/2, w.least())
 	}
-	l.unwritten.lost += f.first
-	l.open()
+	w.unwritten.lost += f.first
+	w.open()
 }

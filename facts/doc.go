@@ -1,5 +1,5 @@
 // Package facts is the protocol of the journal, which keeps finished sets that do not
-// fit into commit metadata. It is pure: the owner of a Ledger (writer) or a Union (reader)
+// fit into commit metadata. It is pure: the owner of a Writer or a Reader
 // does the reading and writing.
 //
 //	                  Note                 Cut                     Written
@@ -7,7 +7,7 @@
 //	                                     ▲                                     │ Committed
 //	        offsets.Window ── snapshot ──┘              below a snapshot: deleted ◄┘
 //
-//	journal, log start to stable end ──► Union ──► offsets.Window, and the state for the next Ledger
+//	journal, log start to stable end ──► Reader ──► offsets.Window, and the state for the next Writer
 //
 // # What is in the journal
 //

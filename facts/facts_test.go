@@ -29,14 +29,14 @@ func (l *log) append(value []byte) int64 {
 type pen struct {
 	t   *testing.T
 	w   *offsets.Window
-	l   *Ledger
+	l   *Writer
 	log *log
 	now int64
 }
 
 func newPen(t *testing.T, g *log, r Restored, w *offsets.Window) *pen {
 	p := &pen{t: t, w: w, log: g, now: 1}
-	p.l = NewLedger(testID, rand.Uint64()|1, r, w)
+	p.l = NewWriter(testID, rand.Uint64()|1, r, w)
 	p.l.Use(testTopic, 1<<20)
 	return p
 }
@@ -50,7 +50,7 @@ func (p *pen) finish(from, to int64) {
 }
 
 // cutAll cuts all that may be cut now.
-func cutAll(l *Ledger, epoch int32, all bool, nowMs int64) []Write {
+func cutAll(l *Writer, epoch int32, all bool, nowMs int64) []Write {
 	out := l.Cut(nil, epoch, all, nowMs)
 	for l.WantsPart() {
 		out = l.CutPart(out, epoch)
@@ -83,7 +83,7 @@ func (p *pen) commit(limit int) (offsets.Committed, offsets.Encoded) {
 }
 
 // restore reads back what a commit and the log say.
-func restore(t *testing.T, g *log, c offsets.Committed) (*offsets.Window, *Union, Restored) {
+func restore(t *testing.T, g *log, c offsets.Committed) (*offsets.Window, *Reader, Restored) {
 	t.Helper()
 	w, ext, err := offsets.DecodeAll(c.Metadata, testID.Identity, c.Offset)
 	if err != nil {
@@ -94,7 +94,7 @@ func restore(t *testing.T, g *log, c offsets.Committed) (*offsets.Window, *Union
 	}
 	var tail []Run
 	w.Each(func(from, to int64) bool { tail = append(tail, Run{from, to}); return true })
-	u := NewUnion(testID, w, c.LeaderEpoch, 1<<40, ext.Journal)
+	u := NewReader(testID, w, c.LeaderEpoch, 1<<40, ext.Journal)
 	for at := g.start; at < int64(len(g.values)); at++ {
 		if err := u.Add(at, g.values[at], func(int32) (int64, error) { return 1 << 40, nil }); err != nil {
 			t.Fatal(err)

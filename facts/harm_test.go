@@ -55,7 +55,7 @@ func TestAJournalThatIsNotTheOneThatWasWrittenToIsWrittenAnew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u := NewUnion(testID, w, 5, 1<<40, ext.Journal)
+		u := NewReader(testID, w, 5, 1<<40, ext.Journal)
 		for at := p.log.start; at < int64(len(p.log.values)); at++ {
 			if err := u.Add(at, p.log.values[at], func(int32) (int64, error) { return 1 << 40, nil }); err != nil {
 				t.Fatal(err)

@@ -62,7 +62,7 @@ func journalled(t *testing.T, f func(r *rig, p *paper)) {
 		r.Journalled("delayed", purgatory.JournalState{Usable: true, TopicID: offsets.TopicID{1}, MaxBytes: 1 << 20})
 		w := offsets.NewWindow(0)
 		id := facts.Identity{Group: "g", Incarnation: 7}
-		r.Assign(purgatory.Assignment{TopicPartition: tenure(0, 1).TopicPartition, Epoch: 1, Window: w, Facts: facts.NewLedger(id, 1, facts.Restored{}, w)})
+		r.Assign(purgatory.Assignment{TopicPartition: tenure(0, 1).TopicPartition, Epoch: 1, Window: w, Facts: facts.NewWriter(id, 1, facts.Restored{}, w)})
 		time.Sleep(time.Second)
 		r.fetched(tenure(0, 1), r.record(0, 5*time.Hour), r.record(1, 0))
 		time.Sleep(5 * time.Second)

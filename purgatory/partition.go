@@ -19,7 +19,7 @@ type Assignment struct {
 	TopicID   offsets.TopicID
 	ClusterID string
 	Window    *offsets.Window // low offset and what is finished above it; the core's from here on
-	Facts     *facts.Ledger   // what the journal has of it, the core's too; nil: commits do without
+	Facts     *facts.Writer   // what the journal has of it, the core's too; nil: commits do without
 	// Next is the first offset that will be read; offsets below it that are not
 	// finished are no longer in the log.
 	Next      int64
@@ -77,7 +77,7 @@ func (c *Core) Assign(a Assignment) {
 		panic(fmt.Sprintf("purgatory: %s/%d assigned twice", a.Topic, a.Partition))
 	}
 	if a.Facts == nil {
-		a.Facts = facts.NewLedger(facts.Identity{Identity: a.identity()}, 1, facts.Restored{}, a.Window)
+		a.Facts = facts.NewWriter(facts.Identity{Identity: a.identity()}, 1, facts.Restored{}, a.Window)
 	}
 	p := &partition{
 		Assignment: a, next: a.Next, readEpoch: a.LeaderEpoch, confirmed: a.Committed, metaLimit: offsets.MaxMetadata,

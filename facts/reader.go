@@ -7,9 +7,9 @@ import (
 	"layover/offsets"
 )
 
-// Union reads the records of one partition's journal, in their order, and finishes their
+// Reader reads the records of one partition's journal, in their order, and finishes their
 // offsets in a window. Only the window takes memory.
-type Union struct {
+type Reader struct {
 	id        Identity
 	window    *offsets.Window
 	logEnd    int64 // of the ingress partition; facts about offsets beyond are void
@@ -40,17 +40,17 @@ type parts struct {
 	complete       int64 // journal offset at which the last complete snapshot begins, -1: none
 }
 
-// NewUnion returns a union that adds to w the facts about id. The ingress log ends at
+// NewReader returns a reader that adds to w the facts about id. The ingress log ends at
 // logEnd. epoch is the commit's leader epoch, -1 for none; committed is the journal
 // records that the commit names.
-func NewUnion(id Identity, w *offsets.Window, epoch int32, logEnd int64, committed offsets.Journal) *Union {
-	return &Union{id: id, window: w, logEnd: logEnd, committed: committed, epoch: epoch, highest: epoch,
+func NewReader(id Identity, w *offsets.Window, epoch int32, logEnd int64, committed offsets.Journal) *Reader {
+	return &Reader{id: id, window: w, logEnd: logEnd, committed: committed, epoch: epoch, highest: epoch,
 		unknown: epoch < 0 && w.Above() > 0, last: -1, parts: parts{complete: -1}}
 }
 
 // LeaderEpoch returns the highest leader epoch of the finished offsets, for the next
 // commit; -1 where that of some is unknown.
-func (u *Union) LeaderEpoch() int32 {
+func (u *Reader) LeaderEpoch() int32 {
 	if u.unknown {
 		return -1
 	}
@@ -65,7 +65,7 @@ type EndOf func(leaderEpoch int32) (int64, error)
 // Add reads the record at a journal offset. Records that are not about this life of this
 // partition are passed over and counted. The error is ErrNewer for a record that must
 // not be passed over, ErrTruncated, or endOf's.
-func (u *Union) Add(offset int64, value []byte, endOf EndOf) error {
+func (u *Reader) Add(offset int64, value []byte, endOf EndOf) error {
 	r, err := Read(value)
 	switch {
 	case errors.Is(err, ErrNewer):
@@ -118,7 +118,7 @@ var ErrTruncated = errors.New("the log was truncated below the committed offset"
 
 // raise notes a fact's leader epoch. The first one above the committed epoch cuts the
 // commit's own set to the end of that epoch's log: no reader will meet that end any more.
-func (u *Union) raise(epoch int32, endOf EndOf) error {
+func (u *Reader) raise(epoch int32, endOf EndOf) error {
 	if epoch < 0 {
 		u.unknown = true
 		return nil
@@ -139,7 +139,7 @@ func (u *Union) raise(epoch int32, endOf EndOf) error {
 	return nil
 }
 
-func (u *Union) note(offset int64, r *Record, size int64) {
+func (u *Reader) note(offset int64, r *Record, size int64) {
 	u.Records++
 	u.Bytes += size
 	u.last, u.sum = offset, r.Sum
@@ -171,7 +171,7 @@ func (p *parts) add(offset int64, r *Record) {
 
 // Complain returns the fault of a journal that was read whole, with this topic id and log
 // from start to end. nil: every record that the commit named was found.
-func (u *Union) Complain(topic offsets.TopicID, start, end int64) error {
+func (u *Reader) Complain(topic offsets.TopicID, start, end int64) error {
 	c := u.committed
 	switch {
 	case c.IsZero():
@@ -188,9 +188,9 @@ func (u *Union) Complain(topic offsets.TopicID, start, end int64) error {
 	return nil
 }
 
-// Restored returns the state in which the next ledger begins. whole: Complain returned
+// Restored returns the state in which the next writer begins. whole: Complain returned
 // nil. tail is the runs in the commit's metadata.
-func (u *Union) Restored(whole bool, start int64, tail []Run) Restored {
+func (u *Reader) Restored(whole bool, start int64, tail []Run) Restored {
 	r := Restored{Named: u.committed, Whole: whole, Tail: tail, SnapshotBytes: u.snapshotBytes, Facts: u.facts}
 	if r.Named.IsZero() || !whole {
 		return r
@@ -204,12 +204,12 @@ func (u *Union) Restored(whole bool, start int64, tail []Run) Restored {
 
 // Complete reports whether a complete snapshot was read. Without one, offsets that
 // finished before the journal's log start may be in no record.
-func (u *Union) Complete() bool { return u.parts.complete >= 0 }
+func (u *Reader) Complete() bool { return u.parts.complete >= 0 }
 
 // Name returns the records that a commit has to name for the next reader to find them
 // all, in a journal with this topic id and log start; zero without records. The range
 // begins at the log start, so that nothing is deleted before the next snapshot.
-func (u *Union) Name(topic offsets.TopicID, start int64) offsets.Journal {
+func (u *Reader) Name(topic offsets.TopicID, start int64) offsets.Journal {
 	if u.last < 0 {
 		return offsets.Journal{}
 	}

@@ -40,13 +40,13 @@ type Write struct {
 	Value []byte
 }
 
-// Ledger decides, for one tenure of a partition, which records the journal gets, how a
+// Writer decides, for one tenure of a partition, which records the journal gets, how a
 // commit describes the finished set, and which records may be deleted. It has one owner,
 // who owns the window too, and no clock.
-type Ledger struct {
+type Writer struct {
 	id     Identity
 	window *offsets.Window // the tenure's, which its owner changes
-	writer uint64
+	number uint64          // of this tenure, in each record
 	mode   Mode
 	// leaving: the set fits into metadata again, and the last snapshot is due.
 	leaving bool
@@ -73,7 +73,7 @@ type lastCommit struct {
 	large int  // metadata above this size makes the set move to the journal
 }
 
-// Stats counts a ledger's records and bytes in the journal, and its failures.
+// Stats counts a writer's records and bytes in the journal, and its failures.
 type Stats struct {
 	Records, Bytes, Snapshots, Deletions, Failures int64
 }
@@ -87,7 +87,7 @@ func (s *Stats) Add(o Stats) {
 	s.Failures += o.Failures
 }
 
-// Restored is the state that a tenure begins with: see Union.Restored.
+// Restored is the state that a tenure begins with: see Reader.Restored.
 type Restored struct {
 	Named offsets.Journal // zero: the commit named no journal
 	// Whole: all the records from Named.From to Named.To were found.
@@ -97,108 +97,108 @@ type Restored struct {
 	SnapshotBytes, Facts int64 // bytes that were read
 }
 
-// NewLedger returns the ledger of a tenure that begins with the window w. A zero
-// writer or a number used before would make snapshots of two tenures one.
-func NewLedger(id Identity, writer uint64, r Restored, w *offsets.Window) *Ledger {
-	l := &Ledger{id: id, window: w, writer: writer, limit: maxRecord}
-	l.commit.fits, l.written.to = true, -1
+// NewWriter returns the writer of a tenure that begins with the window. Its number is in
+// its records: zero, or a number used before, would make snapshots of two tenures one.
+func NewWriter(id Identity, number uint64, r Restored, window *offsets.Window) *Writer {
+	w := &Writer{id: id, window: window, number: number, limit: maxRecord}
+	w.commit.fits, w.written.to = true, -1
 	if r.Named.IsZero() {
-		return l
+		return w
 	}
-	l.mode, l.topic = Journal, r.Named.TopicID
-	l.commit.fits = false
+	w.mode, w.topic = Journal, r.Named.TopicID
+	w.commit.fits = false
 	if !r.Whole {
-		l.unwritten.restart(w.Above())
-		return l
+		w.unwritten.restart(window.Above())
+		return w
 	}
-	l.written = written{base: base{ok: true, from: r.Named.From, bytes: r.SnapshotBytes}, to: r.Named.To, sum: r.Named.Sum, facts: r.Facts}
+	w.written = written{base: base{ok: true, from: r.Named.From, bytes: r.SnapshotBytes}, to: r.Named.To, sum: r.Named.Sum, facts: r.Facts}
 	for _, run := range r.Tail { // without offsets that reading took back, because the log was truncated
-		w.EachFrom(run.From, func(from, to int64) bool {
+		window.EachFrom(run.From, func(from, to int64) bool {
 			if from < run.To {
-				l.unwritten.fresh.add(from, min(to, run.To))
+				w.unwritten.fresh.add(from, min(to, run.To))
 			}
 			return to < run.To
 		})
 	}
-	return l
+	return w
 }
 
-// Incarnation returns the life of the group's offset that the ledger is about.
-func (l *Ledger) Incarnation() uint64 { return l.id.Incarnation }
+// Incarnation returns the life of the group's offset that the writer is about.
+func (w *Writer) Incarnation() uint64 { return w.id.Incarnation }
 
 // Use takes the news that the journal can be written to: its topic id, and the largest
 // record that it takes, in bytes. A topic with another id has none of the older records.
-func (l *Ledger) Use(topic offsets.TopicID, maxBytes int) {
-	l.usable = maxBytes >= l.least()
-	l.limit = max(min(maxRecord, maxBytes), l.least())
-	renewed := topic != l.topic && l.topic != offsets.TopicID{}
-	if topic != l.topic {
-		l.topic = topic
-		l.deletion.done, l.deletion.running = 0, false
+func (w *Writer) Use(topic offsets.TopicID, maxBytes int) {
+	w.usable = maxBytes >= w.least()
+	w.limit = max(min(maxRecord, maxBytes), w.least())
+	renewed := topic != w.topic && w.topic != offsets.TopicID{}
+	if topic != w.topic {
+		w.topic = topic
+		w.deletion.done, w.deletion.running = 0, false
 	}
 	switch {
-	case renewed && l.mode == Journal:
-		l.forget()
-	case l.usable && !l.commit.fits && !l.commit.empty && l.mode == Metadata: // no commit may ever come that would notice
-		l.enter()
+	case renewed && w.mode == Journal:
+		w.forget()
+	case w.usable && !w.commit.fits && !w.commit.empty && w.mode == Metadata: // no commit may ever come that would notice
+		w.enter()
 	}
 }
 
 // least is the smallest bound of a record that leaves room for something in it.
-func (l *Ledger) least() int { return minRecord + len(l.id.Group) }
+func (w *Writer) least() int { return minRecord + len(w.id.Group) }
 
 // Stop takes the news that the journal cannot be written to at the moment. Records in
 // flight may still be answered. gone: the topic and its records do not exist any more.
-func (l *Ledger) Stop(gone bool) {
-	l.usable = false
-	if gone && l.mode == Journal && l.written.base.ok {
-		l.forget()
+func (w *Writer) Stop(gone bool) {
+	w.usable = false
+	if gone && w.mode == Journal && w.written.base.ok {
+		w.forget()
 	}
 }
 
 // forget makes the journal begin again: no record counts as written.
-func (l *Ledger) forget() {
-	l.flights.forget()
-	l.enter()
-	l.rewrite = true
+func (w *Writer) forget() {
+	w.flights.forget()
+	w.enter()
+	w.rewrite = true
 }
 
 // Anew reports, once, that the journal's records have stopped counting as written.
-func (l *Ledger) Anew() bool {
-	rewrite := l.rewrite
-	l.rewrite = false
+func (w *Writer) Anew() bool {
+	rewrite := w.rewrite
+	w.rewrite = false
 	return rewrite
 }
 
 // Note takes offsets that finished just now, each for the first time.
-func (l *Ledger) Note(from, to int64) {
-	if l.mode != Journal || from >= to {
+func (w *Writer) Note(from, to int64) {
+	if w.mode != Journal || from >= to {
 		return
 	}
-	l.unwritten.note(from, to, l.written.snap.active)
-	if l.unwritten.fresh.size() > maxFresh*max(l.limit, minRecord) {
-		l.open()
+	w.unwritten.note(from, to, w.written.snap.active)
+	if w.unwritten.fresh.size() > maxFresh*max(w.limit, minRecord) {
+		w.open()
 	}
 }
 
 // open gives up the fresh offsets and the snapshot in hand: a new snapshot has to come.
-func (l *Ledger) open() {
-	l.unwritten.widen()
-	l.written.snap = snapshot{}
+func (w *Writer) open() {
+	w.unwritten.widen()
+	w.written.snap = snapshot{}
 }
 
 // Lose takes the news that finished offsets were taken back: their log was truncated.
 // Records in the journal stay true of the former log, whose end every reader asks for. A
 // snapshot replaces the fresh offsets. Commits leave out the records in flight, which are
 // answered before a commit could name them.
-func (l *Ledger) Lose() {
-	if l.mode != Journal {
+func (w *Writer) Lose() {
+	if w.mode != Journal {
 		return
 	}
-	l.open()
+	w.open()
 }
 
-// Status is a ledger's state for people and metrics.
+// Status is a writer's state for people and metrics.
 type Status struct {
 	Mode Mode
 	// Unwritten bounds the number of finished offsets in no acknowledged record. -1: not
@@ -209,32 +209,32 @@ type Status struct {
 	Stats     Stats
 }
 
-// Status returns the ledger's state for people and metrics.
-func (l *Ledger) Status() Status {
-	s := Status{Mode: l.mode, Unwritten: -1, InFlight: len(l.flights.records), Stats: l.stats}
-	if l.mode == Journal {
-		s.Live = l.written.live()
-		if !l.unwritten.gap {
-			s.Unwritten = l.notAcknowledged()
+// Status returns the writer's state for people and metrics.
+func (w *Writer) Status() Status {
+	s := Status{Mode: w.mode, Unwritten: -1, InFlight: len(w.flights.records), Stats: w.stats}
+	if w.mode == Journal {
+		s.Live = w.written.live()
+		if !w.unwritten.gap {
+			s.Unwritten = w.notAcknowledged()
 		}
 	}
-	if !l.commit.fits && (l.mode == Metadata || l.unwritten.gap && !l.usable) {
+	if !w.commit.fits && (w.mode == Metadata || w.unwritten.gap && !w.usable) {
 		s.Mode = Prefix
 	}
 	return s
 }
 
 // notAcknowledged returns how many finished offsets are in no acknowledged record.
-func (l *Ledger) notAcknowledged() int64 { return l.unwritten.count() + l.flights.count() }
+func (w *Writer) notAcknowledged() int64 { return w.unwritten.count() + w.flights.count() }
 
-// Bytes returns the memory that the ledger holds beside its own fields.
-func (l *Ledger) Bytes() int64 { return int64(cap(l.unwritten.fresh.b) + l.flights.memory()) }
+// Bytes returns the memory that the writer holds beside its own fields.
+func (w *Writer) Bytes() int64 { return int64(cap(w.unwritten.fresh.b) + w.flights.memory()) }
 
 // Writing reports whether the oldest record in flight was cut after the record with
 // number seq: no older record holds it up.
-func (l *Ledger) Writing(seq uint64) bool {
-	return len(l.flights.records) > 0 && l.flights.records[0].seq > seq
+func (w *Writer) Writing(seq uint64) bool {
+	return len(w.flights.records) > 0 && w.flights.records[0].seq > seq
 }
 
 // Seq returns the number of the last record that was cut.
-func (l *Ledger) Seq() uint64 { return l.flights.seq }
+func (w *Writer) Seq() uint64 { return w.flights.seq }
