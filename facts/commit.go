@@ -11,7 +11,7 @@ import "layover/offsets"
 // that the metadata names, for Committed.
 func (w *Writer) Encode(limit, large int) (enc offsets.Encoded, journal offsets.Journal) {
 	ext := offsets.Extension{Incarnation: w.id.Incarnation}
-	if w.mode == Journal {
+	if w.mode == InJournal {
 		ext.Journal = w.written.named(w.topic)
 	}
 	enc = offsets.Encode(w.window, w.id.Identity, ext, limit)
@@ -20,7 +20,7 @@ func (w *Writer) Encode(limit, large int) (enc offsets.Encoded, journal offsets.
 	case w.commit.empty:
 		w.left()
 		return enc, offsets.Journal{}
-	case w.mode == Metadata:
+	case w.mode == InMetadata:
 		if w.usable && (!enc.Complete || len(enc.Metadata) > large) {
 			w.enter()
 		}
@@ -62,7 +62,7 @@ func (w *Writer) tail(low int64) (t *tail, whole bool) {
 
 // enter moves the set to the journal, beginning with a snapshot: nothing counts as written.
 func (w *Writer) enter() {
-	w.mode, w.leaving = Journal, false
+	w.mode, w.leaving = InJournal, false
 	w.unwritten.restart(w.window.Above())
 	w.written.restart()
 }
@@ -78,7 +78,7 @@ func (w *Writer) leave() {
 
 // left ends the use of the journal: the set is in metadata.
 func (w *Writer) left() {
-	w.mode, w.leaving = Metadata, false
+	w.mode, w.leaving = InMetadata, false
 	w.unwritten.forget()
 	w.written.forget()
 }
@@ -87,7 +87,7 @@ func (w *Writer) left() {
 // journal offset below which records are to be deleted, -1 for none. They may be, because
 // the next owner finds this commit or a later one.
 func (w *Writer) Committed(j offsets.Journal, nowMs int64) (below int64) {
-	if j.IsZero() || j.TopicID != w.topic || w.mode != Journal {
+	if j.IsZero() || j.TopicID != w.topic || w.mode != InJournal {
 		return -1
 	}
 	below = -1

@@ -12,10 +12,10 @@ import (
 //
 // The cost grows with the number of runs that finished since the last call.
 func (w *Writer) Cut(out []Write, leaderEpoch int32, all bool, nowMs int64) []Write {
-	if all && w.mode == Metadata {
+	if all && w.mode == InMetadata {
 		w.foresee()
 	}
-	if w.mode != Journal || !w.usable || nowMs < w.retryAt {
+	if w.mode != InJournal || !w.usable || nowMs < w.retryAt {
 		return out
 	}
 	if !w.written.snap.active && w.room() && (w.unwritten.gap || w.leaving && !w.written.base.leave || w.written.facts > max(w.written.base.bytes, int64(minSnapshot*w.limit))) {
@@ -30,7 +30,7 @@ func (w *Writer) Cut(out []Write, leaderEpoch int32, all bool, nowMs int64) []Wr
 // WantsPart reports whether CutPart has something to cut: a snapshot is being written,
 // and there is room in flight.
 func (w *Writer) WantsPart() bool {
-	return w.mode == Journal && w.usable && w.written.snap.active && !w.written.snap.cut && w.room()
+	return w.mode == InJournal && w.usable && w.written.snap.active && !w.written.snap.cut && w.room()
 }
 
 // CutPart appends the next part of the snapshot that is being written. The size of a

@@ -160,7 +160,7 @@ func TestACommitNeverSaysLessThanTheOneBefore(t *testing.T) {
 	}
 	p.write(true)
 	last, enc := p.commit(4096)
-	if !enc.Complete || p.l.Status().Mode != Journal {
+	if !enc.Complete || p.l.Status().Mode != InJournal {
 		t.Errorf("%+v in mode %v", enc, p.l.Status().Mode)
 	}
 	read, _, _ := restore(t, p.log, last)

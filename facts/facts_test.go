@@ -131,7 +131,7 @@ func TestASetThatFitsLeavesTheJournalEmpty(t *testing.T) {
 			t.Fatalf("incomplete with %d offsets", p.w.Above())
 		}
 	}
-	if len(p.log.values) > 0 || p.l.Status().Mode != Metadata {
+	if len(p.log.values) > 0 || p.l.Status().Mode != InMetadata {
 		t.Errorf("%d records in the journal, mode %v", len(p.log.values), p.l.Status().Mode)
 	}
 }
@@ -159,12 +159,12 @@ func TestARestartFindsWhatWasSaid(t *testing.T) {
 			}
 			p.write(true)
 			last, enc := p.commit(1024)
-			if !enc.Complete && p.l.Status().Mode == Journal && p.l.Status().Unwritten > 0 {
+			if !enc.Complete && p.l.Status().Mode == InJournal && p.l.Status().Unwritten > 0 {
 				t.Fatalf("seed %d: %d finished offsets are nowhere: %+v", seed, enc.Left, p.l.Status())
 			}
-			journalled = journalled || p.l.Status().Mode == Journal
+			journalled = journalled || p.l.Status().Mode == InJournal
 			// The first commit that does not fit is made before there is a snapshot.
-			if p.l.Status().Mode == Journal {
+			if p.l.Status().Mode == InJournal {
 				p.write(true)
 				last, _ = p.commit(1024)
 			}
@@ -188,7 +188,7 @@ func TestTheJournalIsLeftWhenTheSetFitsHalf(t *testing.T) {
 	}
 	p.commit(4096)
 	p.write(true)
-	if _, enc := p.commit(4096); !enc.Complete || p.l.Status().Mode != Journal {
+	if _, enc := p.commit(4096); !enc.Complete || p.l.Status().Mode != InJournal {
 		t.Fatalf("%+v, %v", enc, p.l.Status().Mode)
 	}
 	for p.w.Runs() > 1000 {
@@ -198,7 +198,7 @@ func TestTheJournalIsLeftWhenTheSetFitsHalf(t *testing.T) {
 		p.write(true)
 		p.commit(4096)
 	}
-	if m := p.l.Status().Mode; m != Journal {
+	if m := p.l.Status().Mode; m != InJournal {
 		t.Fatalf("mode is %v with %d runs", m, p.w.Runs())
 	}
 	p.finish(p.w.Low(), 19_000)
@@ -210,7 +210,7 @@ func TestTheJournalIsLeftWhenTheSetFitsHalf(t *testing.T) {
 	for _, v := range g.values[g.start:] {
 		left += len(v)
 	}
-	if m := p.l.Status().Mode; m != Metadata || left > 4096 {
+	if m := p.l.Status().Mode; m != InMetadata || left > 4096 {
 		t.Errorf("mode is %v, and %d bytes are left", m, left)
 	}
 	last, _ := p.commit(4096)

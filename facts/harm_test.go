@@ -48,7 +48,7 @@ func TestAJournalThatIsNotTheOneThatWasWrittenToIsWrittenAnew(t *testing.T) {
 		p.finish(40_002, 40_003)
 		p.write(true)
 		last, enc := p.commit(4096)
-		if s := p.l.Status(); !enc.Complete || s.Mode != Journal || s.Unwritten != 0 {
+		if s := p.l.Status(); !enc.Complete || s.Mode != InJournal || s.Unwritten != 0 {
 			t.Errorf("%s: %+v, %+v", name, enc, s)
 		}
 		w, ext, err := offsets.DecodeAll(last.Metadata, testID.Identity, last.Offset)

@@ -6,9 +6,9 @@ import "layover/offsets"
 type Mode uint8
 
 const (
-	Metadata Mode = iota // all of it is in commit metadata
-	Journal              // in the journal, and in metadata the offsets that no record has yet
-	Prefix               // metadata holds its beginning, and there is no journal: a crash repeats the rest
+	InMetadata Mode = iota // all of it is in commit metadata
+	InJournal              // in the journal, and in metadata the offsets that no record has yet
+	InPrefix               // metadata holds its beginning, and there is no journal: a crash repeats the rest
 )
 
 // String returns the word that status uses.
@@ -105,7 +105,7 @@ func NewWriter(id Identity, number uint64, r Restored, window *offsets.Window) *
 	if r.Named.IsZero() {
 		return w
 	}
-	w.mode, w.topic = Journal, r.Named.TopicID
+	w.mode, w.topic = InJournal, r.Named.TopicID
 	w.commit.fits = false
 	if !r.Whole {
 		w.unwritten.restart(window.Above())
@@ -137,9 +137,9 @@ func (w *Writer) Use(topic offsets.TopicID, maxBytes int) {
 		w.deletion.done, w.deletion.running = 0, false
 	}
 	switch {
-	case renewed && w.mode == Journal:
+	case renewed && w.mode == InJournal:
 		w.forget()
-	case w.usable && !w.commit.fits && !w.commit.empty && w.mode == Metadata: // no commit may ever come that would notice
+	case w.usable && !w.commit.fits && !w.commit.empty && w.mode == InMetadata: // no commit may ever come that would notice
 		w.enter()
 	}
 }
@@ -151,7 +151,7 @@ func (w *Writer) least() int { return minRecord + len(w.id.Group) }
 // flight may still be answered. gone: the topic and its records do not exist any more.
 func (w *Writer) Stop(gone bool) {
 	w.usable = false
-	if gone && w.mode == Journal && w.written.base.ok {
+	if gone && w.mode == InJournal && w.written.base.ok {
 		w.forget()
 	}
 }
@@ -172,7 +172,7 @@ func (w *Writer) Anew() bool {
 
 // Note takes offsets that finished just now, each for the first time.
 func (w *Writer) Note(from, to int64) {
-	if w.mode != Journal || from >= to {
+	if w.mode != InJournal || from >= to {
 		return
 	}
 	w.unwritten.note(from, to, w.written.snap.active)
@@ -192,7 +192,7 @@ func (w *Writer) open() {
 // snapshot replaces the fresh offsets. Commits leave out the records in flight, which are
 // answered before a commit could name them.
 func (w *Writer) Lose() {
-	if w.mode != Journal {
+	if w.mode != InJournal {
 		return
 	}
 	w.open()
@@ -212,14 +212,14 @@ type Status struct {
 // Status returns the writer's state for people and metrics.
 func (w *Writer) Status() Status {
 	s := Status{Mode: w.mode, Unwritten: -1, InFlight: len(w.flights.records), Stats: w.stats}
-	if w.mode == Journal {
+	if w.mode == InJournal {
 		s.Live = w.written.live()
 		if !w.unwritten.gap {
 			s.Unwritten = w.notAcknowledged()
 		}
 	}
-	if !w.commit.fits && (w.mode == Metadata || w.unwritten.gap && !w.usable) {
-		s.Mode = Prefix
+	if !w.commit.fits && (w.mode == InMetadata || w.unwritten.gap && !w.usable) {
+		s.Mode = InPrefix
 	}
 	return s
 }

@@ -66,7 +66,7 @@ func journalled(t *testing.T, f func(r *rig, p *paper)) {
 		time.Sleep(time.Second)
 		r.fetched(tenure(0, 1), r.record(0, 5*time.Hour), r.record(1, 0))
 		time.Sleep(5 * time.Second)
-		if s := r.facts(); s.Mode != facts.Journal || s.Unwritten != 0 {
+		if s := r.facts(); s.Mode != facts.InJournal || s.Unwritten != 0 {
 			t.Fatalf("not in the journal: %+v", s)
 		}
 		f(r, p)
