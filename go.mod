@@ -3,6 +3,7 @@ module layover
 go 1.26.0
 
 require (
+	github.com/elnormous/contenttype v1.0.4
 	github.com/kelseyhightower/envconfig v1.4.0
 	github.com/klauspost/compress v1.20.3
 	github.com/moby/moby/api v1.55.0

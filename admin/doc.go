@@ -1,8 +1,8 @@
-// Package admin is what can be seen of Layover from outside: probes, metrics and
-// status over HTTP.
+// Package admin shows Layover to the outside: probes, metrics and status over
+// HTTP.
 //
 //	GET /livez     200, or 503 naming our own loop that stands still
-//	GET /readyz    200, naming what is sick; or 503 saying what is waited for
+//	GET /readyz    200, with a list of the sick things; or 503 with the thing waited for
 //	GET /startupz  200: this server answers, so the configuration was valid
 //	GET /metrics   Prometheus and OpenMetrics
 //	GET /status    everything that an operator asks at night, as JSON, or as a
@@ -11,8 +11,8 @@
 //
 // It asks a Source for one Sample a request and derives every answer from that
 // sample and the time, so an answer does not contradict itself. It keeps no
-// state of its own: a series exists as long as the sample holds what it is
-// about, and a partition's series go when the partition does.
+// state of its own: a series exists as long as the sample has its topic,
+// target or partition.
 //
 // It never asks Kafka and never waits for the engine: a probe answers with
 // brokers down and with a lane that is busy. It is not a control surface; nothing

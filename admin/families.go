@@ -7,7 +7,7 @@ import (
 	"layover/purgatory"
 )
 
-// recordFamilies count what was read, as it was read.
+// recordFamilies count the records that were read.
 func recordFamilies() []family {
 	return []family{
 		counter("layover_ingress_records_total",
@@ -76,7 +76,7 @@ func endFamilies() []family {
 	}
 }
 
-// waitingFamilies measure what is in memory now.
+// waitingFamilies measure the records in memory now.
 func waitingFamilies() []family {
 	return []family{
 		perPartition("layover_parked_records",
@@ -125,7 +125,7 @@ func waitingFamilies() []family {
 	}
 }
 
-// memoryFamilies measure the memory of what is parked.
+// memoryFamilies measure the memory of parked records.
 func memoryFamilies() []family {
 	return []family{
 		level("layover_parked_bytes",

@@ -113,7 +113,7 @@ func laneOne(ms int64) *purgatory.Snapshot {
 		Partitions: []purgatory.PartitionView{partition("orders", 0, purgatory.PartitionView{
 			Epoch: 5, Low: 400, Next: 515, StableEnd: 500, Committed: 390, Parked: 30, Due: 4, InFlight: 2, Finished: 79,
 			Confirmed: true, Metadata: 77, OldestNeededMs: ms - 3_600_000, FurthestMs: ms + 3_600_000, Uncommitted: 10, BeyondPrefix: 6, Journalled: 9,
-			Facts: facts.Status{Mode: facts.Journal, Unwritten: 7, Live: 2048},
+			Facts: facts.Status{Mode: facts.InJournal, Unwritten: 7, Live: 2048},
 		})},
 	}
 	s.Consumed = map[purgatory.TopicOutcome]int64{

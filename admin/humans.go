@@ -39,7 +39,7 @@ func grouped(number any) string {
 	return sign + digits
 }
 
-// counted writes a number with what it counts.
+// counted writes a number with its noun.
 func counted(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -103,8 +103,8 @@ func relative(d time.Duration) string {
 	return "now"
 }
 
-// clip bounds a text from outside, and takes out what is not seen itself but
-// changes how or in which direction the rest is written.
+// clip bounds a text from outside, and takes out invisible characters that change
+// the look or the direction of the rest.
 func clip(text string, limit int) string {
 	clean := strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {

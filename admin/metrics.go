@@ -10,8 +10,7 @@ import (
 )
 
 // collector makes every series from one sample a scrape. There is no registered
-// state, so what the sample no longer holds has no series: a revoked partition
-// leaves none behind. Which series add up is in the package comment.
+// state, so a partition that is no longer in the sample has no series. Which series add up is in the package comment.
 type collector struct {
 	source     Source
 	families   []family

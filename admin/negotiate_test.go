@@ -26,8 +26,8 @@ func TestHTMLIsForThoseWhoPreferIt(t *testing.T) {
 		"lynx":                                  {[]string{"text/html, text/plain, text/sgml, */*;q=0.01"}, true},
 		"only JSON":                             {[]string{"application/json"}, false},
 		"only HTML":                             {[]string{"text/html"}, true},
-		"both alike":                            {[]string{"text/html, application/json"}, false},
-		"both alike, by weight":                 {[]string{"text/html;q=0.5, application/json;q=0.5"}, false},
+		"both alike, HTML named first":          {[]string{"text/html, application/json"}, true},
+		"both alike, JSON named first":          {[]string{"application/json;q=0.5, text/html;q=0.5"}, false},
 		"HTML more":                             {[]string{"application/json;q=0.8, text/html;q=0.9"}, true},
 		"HTML more by a thousandth":             {[]string{"application/json;q=0.899, text/html;q=0.9"}, true},
 		"JSON more":                             {[]string{"application/json;q=0.9, text/html;q=0.899"}, false},
@@ -42,7 +42,7 @@ func TestHTMLIsForThoseWhoPreferIt(t *testing.T) {
 		"any application":                       {[]string{"application/*, */*;q=0.9"}, false},
 		"a closer range wins over a louder one": {[]string{"text/*, text/html;q=0.1, application/json;q=0.2"}, false},
 		"and the other way about":               {[]string{"application/*;q=0.1, text/html;q=0.5, */*"}, true},
-		"the charset is closer still":           {[]string{"text/html;q=0.1, text/html;charset=utf-8;q=0.9, application/json;q=0.5"}, true},
+		"any charset is none of ours":           {[]string{"text/html;q=0.1, text/html;charset=utf-8;q=0.9, application/json;q=0.5"}, false},
 		"another charset is none of ours":       {[]string{"text/html;charset=iso-8859-1, application/json;q=0.1"}, false},
 		"another level is none of ours":         {[]string{"text/html;level=1, application/json;q=0.1"}, false},
 		"of two alike the first":                {[]string{"text/html;q=0, text/html"}, false},
@@ -57,7 +57,7 @@ func TestHTMLIsForThoseWhoPreferIt(t *testing.T) {
 		"a weight that is no number":            {[]string{"text/html;q=much, application/json;q=0.1"}, false},
 		"a negative weight":                     {[]string{"text/html;q=-1, application/json;q=0.1"}, false},
 		"a weight with a sign inside":           {[]string{"text/html;q=0.+5, application/json;q=0.1"}, false},
-		"empty elements":                        {[]string{",, ,text/html,"}, true},
+		"empty elements cannot be read":         {[]string{",, ,text/html,"}, false},
 		"half a wildcard is none":               {[]string{"*/html, *, text"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,8 +68,8 @@ func TestHTMLIsForThoseWhoPreferIt(t *testing.T) {
 	}
 }
 
-// FuzzAccept: whatever a client sends is decided, and capitals, the division into
-// headers and what comes after a refusal decide nothing.
+// FuzzAccept: every header gets an answer, capitals change none, and HTML that was
+// refused first is refused.
 func FuzzAccept(f *testing.F) {
 	for _, seed := range []string{
 		"", curlAccept, chromeAccept, firefoxAccept, "text/html;q=0", `a/b;c="\",";q=0.5,text/html`, "text/html;q=1.000;charset=UTF-8",
@@ -82,18 +82,9 @@ func FuzzAccept(f *testing.F) {
 		if other := prefersHTML([]string{upper(accept)}); other != html {
 			t.Errorf("%q: %v, in capitals %v", accept, html, other)
 		}
-		if !strings.ContainsAny(accept, `"`) {
-			if other := prefersHTML(strings.Split(accept, ",")); other != html {
-				t.Errorf("%q: %v, in several headers %v", accept, html, other)
-			}
-		}
 		refused := "text/html;q=0, text/html;charset=utf-8;q=0, "
 		if prefersHTML([]string{refused + accept}) {
 			t.Errorf("%q: HTML, which was refused before", accept)
-		}
-		wanted := "text/html, text/html;charset=utf-8, application/json;q=0, application/json;charset=utf-8;q=0, "
-		if !prefersHTML([]string{wanted + accept}) {
-			t.Errorf("%q: JSON, which was refused before", accept)
 		}
 	})
 }
@@ -110,7 +101,8 @@ func upper(s string) string {
 }
 
 // FuzzRanges compares with section 12.5.1 of RFC 9110 read word by word: each
-// representation looks for the most specific range first. Two bytes make a range.
+// representation looks for the most specific range first, and of equal weights the
+// range that stands first decides. Two bytes make a range.
 func FuzzRanges(f *testing.F) {
 	ranges := []string{"*/*", "text/*", "application/*", "text/html", "application/json", "text/html;charset=utf-8", "image/png", "text/plain"}
 	weights := []string{"", ";q=0", ";q=0.001", ";q=0.5", ";q=0.51", ";q=1"}
@@ -120,7 +112,7 @@ func FuzzRanges(f *testing.F) {
 	f.Add([]byte{4, 2, 1, 3, 0, 4})
 	f.Fuzz(func(t *testing.T, picks []byte) {
 		var sent []string
-		weight := make(map[string]int) // by range, the first of each
+		weight, place := make(map[string]int), make(map[string]int) // by range, of the first of each
 		for pair := range slices.Chunk(picks, 2) {
 			if len(pair) < 2 {
 				break
@@ -128,18 +120,20 @@ func FuzzRanges(f *testing.F) {
 			r, w := ranges[int(pair[0])%len(ranges)], int(pair[1])%len(weights)
 			sent = append(sent, r+weights[w])
 			if _, known := weight[r]; !known {
-				weight[r] = thousandths[w]
+				weight[r], place[r] = thousandths[w], len(sent)
 			}
 		}
-		first := func(names ...string) int {
+		first := func(names ...string) (w, at int) {
 			for _, name := range names {
 				if w, known := weight[name]; known {
-					return w
+					return w, place[name]
 				}
 			}
-			return 0
+			return 0, 0
 		}
-		want := first("text/html;charset=utf-8", "text/html", "text/*", "*/*") > first("application/json", "application/*", "*/*")
+		html, htmlAt := first("text/html", "text/*", "*/*")
+		json, jsonAt := first("application/json", "application/*", "*/*")
+		want := html > json || html == json && html > 0 && htmlAt < jsonAt
 		if got := prefersHTML(sent); got != want {
 			t.Errorf("%q: HTML is preferred: %v, want %v", sent, got, want)
 		}

@@ -51,7 +51,7 @@ func (p *page) serve(w http.ResponseWriter, d *pageData, refresh bool) {
 	answer(w, http.StatusOK, "text/html; charset=utf-8", body.Bytes())
 }
 
-// wish is what a request for /status asks for.
+// wish is the form of /status that a request asks for.
 type wish struct{ html, refresh bool }
 
 // wishOf reads the query, which has the last word, and the Accept headers.

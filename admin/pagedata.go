@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Bounds on what the page shows; the JSON has all of it.
+// Bounds on the page; the JSON has all of it.
 const (
 	maxRows  = 200 // partitions
 	maxStops = 20  // explanations of stopped partitions
 )
 
-// tone is how much something matters: what has to be looked at now, soon, or not.
+// tone is the urgency of something: an operator has to look now, soon, or not.
 // It is always beside a word that says the same.
 type tone int
 
@@ -28,8 +28,8 @@ const (
 // String returns the class in the style.
 func (t tone) String() string { return [...]string{"good", "warn", "bad"}[t] }
 
-// pageData is what the template shows: the status as JSON has it, so that the two
-// cannot differ, and what is said differently to people.
+// pageData is the input of the template: the status as JSON has it, so that the two
+// cannot differ, and the texts for people.
 type pageData struct {
 	status
 	Style   template.CSS
@@ -50,7 +50,7 @@ type pageData struct {
 	MoreRows int
 }
 
-// problem is one sentence about what is not as it should be.
+// problem is one sentence about something that is wrong.
 type problem struct {
 	Tone tone
 	Text string
@@ -64,7 +64,7 @@ type dueBar struct {
 	Width   float64
 }
 
-// row is a partition with what it is doing.
+// row is a partition with its activity.
 type row struct {
 	partitionStatus
 	Tone  tone
@@ -110,7 +110,7 @@ func (v *view) page() *pageData {
 // What is the kind in words.
 func (s *Sickness) What() string { return strings.ReplaceAll(s.Kind, "_", " ") }
 
-// Tone is bad for what has to be looked at now.
+// Tone is bad for a partition that has to be looked at now.
 func (s *Sickness) Tone() tone {
 	if s.Kind == SickKafka || s.Kind == SickIngress || s.Kind == SickPartition {
 		return bad
@@ -142,7 +142,7 @@ func atMost[T any](all []T, limit int) (shown []T, more int) {
 	return all[:limit], len(all) - limit
 }
 
-// problems says what is not as it should be, what matters most first.
+// problems returns everything that is wrong, the most urgent first.
 func (v *view) problems(s *status) []problem {
 	var out []problem
 	say := func(when bool, t tone, at, format string, args ...any) {
@@ -183,7 +183,7 @@ func (v *view) problems(s *status) []problem {
 	return out
 }
 
-// faulty says whether somebody should look at the journal of the topic. One that
+// faulty reports whether somebody should look at the journal of the topic. One that
 // is switched off has a state of its own and neither a warning nor an error.
 func (t journalTopic) faulty() bool { return t.Warning != "" || t.Error != "" }
 
@@ -238,7 +238,7 @@ func rows(partitions []partitionStatus, paused bool) []row {
 	return out
 }
 
-// Title is what a browser's tab shows.
+// Title is the text of a browser's tab.
 func (d *pageData) Title() string {
 	return fmt.Sprintf("%s: %s parked – Layover %s", d.State, grouped(d.Parked.Records), d.Group.ID)
 }
@@ -276,7 +276,7 @@ func (d *pageData) MemoryTone() tone {
 	return good
 }
 
-// Route says what is read and where it goes.
+// Route names the topics that are read and written.
 func (d *pageData) Route() string {
 	text := "Reads " + strings.Join(d.Settings.Ingress, ", ")
 	if len(d.Settings.Targets) > 0 {

@@ -57,7 +57,7 @@ func (r readiness) String() string {
 // ready decides from the sample and the time alone, so the same look at the process
 // always gets the same answer, however often it was asked before.
 //
-// Invariant: once ready, a process stays so until it drains, whatever is sick.
+// Invariant: once ready, a process stays so until it drains, even if something is sick.
 func ready(v *view) readiness {
 	switch {
 	case v.Draining:
@@ -129,7 +129,7 @@ func (v *view) pauseNames() string {
 	return firstFew(names, 0, ", ")
 }
 
-// waitingFor says what is between here and being ready, nearest first.
+// waitingFor returns the next condition for being ready.
 func (v *view) waitingFor() string {
 	switch {
 	case !v.Kafka.Answering:

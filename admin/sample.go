@@ -7,7 +7,7 @@ import (
 )
 
 // Source gives the present state of the process. Sample is called by requests,
-// several at a time; it must return at once, whatever Kafka or a lane is doing.
+// several at a time; it must return at once, even while Kafka or a lane is stuck.
 type Source interface{ Sample() Sample }
 
 // Sample is one look at the process. Its parts may be some milliseconds apart;
@@ -20,7 +20,7 @@ type Sample struct {
 	Started  time.Time
 	Draining bool
 	// CaughtUp stays true once the process became ready: the first assignment was read
-	// up to its stable end, but for what is sick; a completed join assigned nothing;
+	// up to its stable end, but for sick partitions; a completed join assigned nothing;
 	// reading paused; or Kafka or every ingress topic was away for a while.
 	CaughtUp bool
 
@@ -60,7 +60,7 @@ type Assignment struct {
 	Stopped   string // why it is not read; "" if it is
 	Reason    string // of Stopped, as a stable code
 	Since     time.Time
-	Trying    bool // stopped until what is wrong is over, and needs nobody
+	Trying    bool // stopped, and goes on by itself once the cause is over
 	// Leaderless: no broker leads it.
 	Leaderless bool
 	Next       int64 // offset at which reading is
@@ -86,8 +86,8 @@ type TopicState struct {
 	Detail string // of mismatched
 }
 
-// Journal is what is known about the journals, and what reading them took since the
-// start of the process.
+// Journal is the state of the journals, and the cost of reading them since the start
+// of the process.
 type Journal struct {
 	Topics                   []JournalTopic // one for each ingress topic
 	Restores, Records, Bytes int64
@@ -98,7 +98,7 @@ type Journal struct {
 type JournalTopic struct {
 	Ingress, Name string
 	State         string // usable, missing, forbidden, off, ...
-	Warning       string // what is wrong with its configuration, "" if nothing is
+	Warning       string // the mistake in its configuration, "" for none
 	Err           string // the last one
 }
 
@@ -108,8 +108,8 @@ const (
 	journalOff    = "off"
 )
 
-// Replay is the reading of what was in the log when partitions were assigned, most
-// of it read and parked before. All is 0 while nothing of that is left.
+// Replay is the reading of records that were in the log when partitions were assigned,
+// most of them parked before. All is 0 once none is left.
 type Replay struct {
 	Since     time.Time
 	Records   int64   // read since then
@@ -117,8 +117,8 @@ type Replay struct {
 	Rate      float64 // records read a second, of late
 }
 
-// Memory is what counts against LAYOVER_MAX_PARKED_BYTES, in bytes. Reading pauses
-// below it, so that what is on its way then has room.
+// Memory is the use of LAYOVER_MAX_PARKED_BYTES, in bytes. Reading pauses below the
+// limit, so that fetches on their way have room.
 type Memory struct{ Used, PauseAt, Limit int64 }
 
 // Names is how many target names that headers chose are known, and how many may be.
@@ -140,8 +140,8 @@ func pauseReasons() []string { return []string{PauseBytes, PauseDeadLetter, Paus
 // Pause is a reason for which reading is paused, and the topic it is about.
 type Pause struct{ Reason, Target string }
 
-// Settings are what the answers quote, and the label values that exist from the
-// start.
+// Settings are the settings that answers quote, and the label values that exist from
+// the start.
 type Settings struct {
 	Ingress                       []string
 	Egress, DeadLetter, OnInvalid string

@@ -19,7 +19,7 @@ func ordinary(now time.Time) Sample {
 		low := int64(1_204_000 + 911*int(p))
 		lane.Partitions = append(lane.Partitions, partition("delayed", p, purgatory.PartitionView{
 			Low: low, Next: low + 40_000, StableEnd: low + 30_000, Committed: low, Parked: 31_347, InFlight: 3, Finished: 8_650,
-			Confirmed: true, Uncommitted: 120 + int64(p), BeyondPrefix: 0, Facts: facts.Status{Mode: facts.Metadata},
+			Confirmed: true, Uncommitted: 120 + int64(p), BeyondPrefix: 0, Facts: facts.Status{Mode: facts.InMetadata},
 		}))
 	}
 	for i := range int32(1000) {
@@ -67,7 +67,7 @@ func uglyWith(text string, now time.Time) Sample {
 		s.Group.Partitions = append(s.Group.Partitions, Assignment{Topic: "delayed", Partition: p, Loaded: p != 77, Next: math.MaxInt64 - int64(p)})
 		if p != 77 {
 			lane.Partitions = append(lane.Partitions, partition("delayed", p, purgatory.PartitionView{
-				Low: math.MaxInt64 - 90_000, Next: math.MaxInt64 - int64(p), Committed: math.MaxInt64 - 90_000, Parked: 80_000, Uncommitted: 9, Facts: facts.Status{Mode: facts.Journal},
+				Low: math.MaxInt64 - 90_000, Next: math.MaxInt64 - int64(p), Committed: math.MaxInt64 - 90_000, Parked: 80_000, Uncommitted: 9, Facts: facts.Status{Mode: facts.InJournal},
 			}))
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"layover/purgatory"
 )
 
-// pauseStatus is a pause with what it means and what to do, in one paragraph.
+// pauseStatus is a pause with its meaning and its remedy, in one paragraph.
 type pauseStatus struct {
 	Reason string `json:"reason"`
 	Target string `json:"target"`
@@ -45,7 +45,7 @@ func (v *view) pauseText(p Pause) string {
 	return strings.TrimSpace("Reading is paused: " + p.Reason + " " + p.Target)
 }
 
-// stateOf says what is wrong with a target, as far as a lane knows.
+// stateOf returns the fault of a target, as far as a lane knows it.
 func (v *view) stateOf(target string) string {
 	for _, l := range v.Lanes {
 		if l == nil {
@@ -113,8 +113,8 @@ func (v *view) held() (shown []heldStatus, more int) {
 	return shown, more + v.total.heldRest
 }
 
-// duplicates is the bound on what is delivered again after a kill, in its three
-// parts, in records.
+// duplicates is the bound on repeated deliveries after a kill, in its three parts, in
+// records.
 type duplicates struct {
 	SinceLastCommit int64 `json:"since_last_commit"`
 	InFlight        int64 `json:"in_flight"`
@@ -220,8 +220,8 @@ func (v *view) stopText(p *part, s stop) string {
 // unreadable is the Reason of a partition whose next batch cannot be read.
 const unreadable = "unreadable"
 
-// otherChoices names the policies under which a halted partition would go on. Of
-// what a target refused, deliver is none: without a dead-letter topic it halts.
+// otherChoices names the policies under which a halted partition would go on. deliver
+// is none for a record that a target refused: without a dead-letter topic it halts.
 func (v *view) otherChoices(why string) string {
 	choices := []string{"dlq"}
 	if v.Settings.DeadLetter == "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Bounds on what one client may cost us.
+// Bounds on the cost of one client.
 const (
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 10 * time.Second // no endpoint takes a body
@@ -120,7 +120,7 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	text(w, code, r.String())
 }
 
-// status is JSON, and a page for who prefers HTML.
+// status is JSON, and a page for clients that prefer HTML.
 func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
 	wants, err := wishOf(r)
@@ -140,7 +140,7 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, "application/json", body)
 }
 
-// index sends people on to the page, and tells others what there is.
+// index sends people on to the page, and lists the endpoints for others.
 func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
 	if prefersHTML(r.Header.Values("Accept")) {

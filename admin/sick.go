@@ -10,7 +10,7 @@ import (
 	"layover/purgatory"
 )
 
-// Kinds of what can be sick.
+// Kinds of sick things.
 const (
 	SickKafka      = "kafka"         // no broker answers
 	SickGroup      = "group"         // the group does not count on this process
@@ -31,25 +31,25 @@ func sickKinds() []string {
 // targets is up to the producers.
 const maxSick = 100
 
-// Sickness is one thing that does not work, while what stands beside it goes on.
+// Sickness is one thing that does not work, while its neighbours go on.
 type Sickness struct {
 	Kind      string  `json:"kind"`
 	Name      string  `json:"name"`      // of the topic, the target or the group; "" of Kafka
 	Partition *int32  `json:"partition"` // nil: all of it
 	Reason    string  `json:"reason"`    // a stable code
 	Since     instant `json:"since"`     // null while that is not known
-	Text      string  `json:"text"`      // what is wrong, what goes on, what to do
+	Text      string  `json:"text"`      // the fault, its limits and the remedy
 
-	short string // what /readyz says of it
+	short string // for /readyz
 }
 
-// SickKey is what a sickness is about. It stays the same as long as it lasts.
+// SickKey names the sick thing. It stays the same as long as the sickness lasts.
 type SickKey struct {
 	Kind, Name string
 	Partition  int32 // below 0: all of it
 }
 
-// Key returns what s is about.
+// Key returns the name of the sick thing.
 func (s *Sickness) Key() SickKey {
 	if s.Partition == nil {
 		return SickKey{s.Kind, s.Name, -1}
@@ -57,12 +57,12 @@ func (s *Sickness) Key() SickKey {
 	return SickKey{s.Kind, s.Name, *s.Partition}
 }
 
-// SickForLog returns what is sick, the most severe first, as the log may have it: a
-// target that a header chose is under the glob that allows it, and nothing is quoted
-// of a record. Journals are left out: they have lines of their own, at most one in 30 s.
+// SickForLog returns the sick things for the log, the most severe first. A target that a
+// header chose is under the glob that allows it, and no record is quoted.
+// Journals are left out: they have lines of their own, at most one in 30 s.
 func SickForLog(s Sample, now time.Time) []Sickness { return look(s, now).findSick(true) }
 
-// findSick returns what is sick, the most severe first, then by name.
+// findSick returns the sick things, the most severe first, then by name.
 func (v *view) findSick(forLog bool) []Sickness {
 	out := slices.Concat(v.sickKafka(), v.sickGroup(), v.sickIngress(), v.sickPartitions(forLog), v.sickTargets(forLog), v.sickNames())
 	if !forLog {
@@ -77,7 +77,7 @@ func (v *view) findSick(forLog bool) []Sickness {
 	return out
 }
 
-// shownSick returns what /status shows, and how many more there are.
+// shownSick returns the sick things that /status shows, and the number of the others.
 func (v *view) shownSick() (shown []Sickness, more int) {
 	shown, more = atMost(v.sick, maxSick)
 	return append([]Sickness{}, shown...), more + v.total.heldRest // a list, and not null, where nothing is
@@ -128,8 +128,8 @@ func (v *view) sickIngress() (out []Sickness) {
 	return out
 }
 
-// sickPartitions: what the policy for invalid records says of one that it halted at
-// quotes the record, but for the code in front.
+// sickPartitions returns the partitions that are not read. For the log, a halt gives its
+// code alone, because the rest of its text quotes the record.
 func (v *view) sickPartitions(forLog bool) (out []Sickness) {
 	for i := range v.parts {
 		p := &v.parts[i]
@@ -180,15 +180,15 @@ func (p *part) stoppedSince() time.Time {
 	return p.member.Since
 }
 
-// ailing is what is known about a topic, or a partition of it, that takes no records.
+// ailing describes a topic, or a partition of it, that takes no records.
 type ailing struct {
 	reason, detail string
 	since          time.Time
 	records        int // that are held for it
 }
 
-// sickTargets are the targets and the dead-letter topic: what Kafka says of those that
-// settings name, what lanes hold, and what reading is paused for.
+// sickTargets returns the targets, and the dead-letter topic, that Kafka says are
+// unusable, that lanes hold records for, or that reading is paused for.
 func (v *view) sickTargets(forLog bool) (out []Sickness) {
 	for k, a := range v.ailing(forLog) {
 		s := Sickness{Kind: k.Kind, Name: k.Name, Reason: a.reason, Since: instant{a.since}, Text: v.targetText(k, a)}
@@ -224,7 +224,7 @@ func (v *view) ailing(forLog bool) map[SickKey]*ailing {
 			note(t.Name, -1, ailing{reason: t.State, detail: t.Detail, since: t.Since})
 		}
 	}
-	known := make(map[string]bool) // targets that a lane says something about
+	known := make(map[string]bool) // targets that a lane describes
 	for _, l := range v.Lanes {
 		if l == nil {
 			continue
@@ -243,8 +243,8 @@ func (v *view) ailing(forLog bool) map[SickKey]*ailing {
 	return out
 }
 
-// noteHeld notes what a lane holds, under the label for the log. What is wrong with the
-// partitions of a target quotes its name.
+// noteHeld notes a target whose records a lane holds, for the log under its label. A
+// mismatch of partitions has no detail there, because that quotes the name.
 func noteHeld(h *purgatory.HeldView, forLog bool, note func(name string, partition int32, a ailing)) {
 	name, a := h.Target, ailing{reason: heldReason(h.Verdict), detail: h.Detail, since: millis(h.SinceMs).Time, records: h.Records}
 	if forLog && h.Label != "" && h.Label != h.Target {
@@ -264,7 +264,7 @@ func noteHeld(h *purgatory.HeldView, forLog bool, note func(name string, partiti
 
 const unreachable = "unreachable"
 
-// heldReason is the code for a verdict; what is not known to be anything else does not
+// heldReason is the code for a verdict. An unknown verdict means that the target does not
 // answer.
 func heldReason(v purgatory.Verdict) string {
 	switch v {
@@ -314,7 +314,7 @@ func (t *JournalTopic) sickReason() string {
 	return strings.ReplaceAll(t.State, " ", "_")
 }
 
-// since says since when, with the day where that is another.
+// since returns the start as text, with the day unless that is today.
 func (v *view) since(t time.Time) string {
 	switch {
 	case t.IsZero():

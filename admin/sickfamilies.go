@@ -1,7 +1,7 @@
 package admin
 
-// sickFamilies count what is sick. A kind is a label and a name is none: a header may
-// have chosen it.
+// sickFamilies count the sick things by kind. Names are no labels, because a header may
+// have chosen them.
 func sickFamilies() []family {
 	return []family{
 		gauge("layover_sick",
@@ -23,7 +23,7 @@ func sickFamilies() []family {
 	}
 }
 
-// sickOf counts what is sick of a kind, and says since when, at the earliest; 0 if that
+// sickOf counts the sick things of a kind, and returns the earliest start; 0 if that
 // is not known.
 func (v *view) sickOf(kind string) (n int, sinceMs int64) {
 	for i := range v.sick {

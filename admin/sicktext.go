@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Commands that texts give. KAFKA_BROKERS is what the setting of that name has.
+// Commands in texts. KAFKA_BROKERS stands for the value of that setting.
 const (
 	kafkaTopics = "kafka-topics.sh --bootstrap-server $KAFKA_BROKERS "
 	kafkaGrant  = "kafka-acls.sh --bootstrap-server $KAFKA_BROKERS --add --allow-principal User:layover "
@@ -50,7 +50,7 @@ func namesText(n *Names) string {
 		"names for x-deliver-to, or narrow the globs in LAYOVER_TARGETS_ALLOWED.", n.Limit)
 }
 
-// stopWayOn adds to why a partition is not read what Layover does about it by itself.
+// stopWayOn returns Layover's own way on from a partition that is not read.
 func stopWayOn(p *part, reason string) string {
 	if reason != reasonNotBegun {
 		return ""
@@ -64,7 +64,7 @@ func leaderlessText(p *part) string {
 		p.topic, p.partition, kafkaTopics, p.topic)
 }
 
-// targetNoun is what a target is called within a sentence.
+// targetNoun is the noun for a target within a sentence.
 func targetNoun(k SickKey) string {
 	noun := "target "
 	if k.Kind == SickDeadLetter {
@@ -93,7 +93,7 @@ func (v *view) targetText(k SickKey, a *ailing) string {
 	return fmt.Sprintf("%s %s. %s %s", noun, what, v.targetRest(k, a), targetWayOn(k, a))
 }
 
-// targetRest says what waits and what goes on.
+// targetRest describes the records that wait and the parts that go on.
 func (v *view) targetRest(k SickKey, a *ailing) string {
 	if k.Kind == SickDeadLetter {
 		return "Nothing is lost: reading pauses as long as a record has to go there, and what is parked goes on being delivered."

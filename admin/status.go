@@ -14,7 +14,7 @@ import (
 const instantFormat = "2006-01-02T15:04:05.000Z07:00"
 
 // status is the body of /status. Members are in the order in which an operator
-// asks: does it work, what stands in the way, what waits, where is each partition.
+// asks: state, obstacles, waiting records, partitions.
 // A list is never null; a null elsewhere says that there is no such thing now.
 type status struct {
 	Version   string  `json:"version"`
@@ -149,7 +149,7 @@ func (v *view) due() []dueStatus {
 	return out
 }
 
-// replayStatus is the reading of what was in the log when partitions were assigned.
+// replayStatus is the reading of records that were in the log at the assignment.
 type replayStatus struct {
 	Since     instant `json:"since"`
 	Records   int64   `json:"records_read"`
@@ -171,7 +171,7 @@ type parkedStatus struct {
 	Due     int64 `json:"due"`
 	Bytes   int64 `json:"bytes"`
 	Chunks  int64 `json:"chunk_bytes"`      // of bytes, the chunks that records lie in
-	Live    int64 `json:"chunk_live_bytes"` // of those, what records take
+	Live    int64 `json:"chunk_live_bytes"` // of those, the bytes of records
 	Memory  int64 `json:"memory"`
 	Limit   int64 `json:"limit"`
 }
@@ -280,7 +280,7 @@ func list(in []string) []string {
 }
 
 // lastErrors returns the targets' last errors, each distinct one once. Their
-// number is bounded by what a lane keeps.
+// number is bounded by the lanes' own limit.
 func (v *view) lastErrors() []targetError {
 	out := []targetError{}
 	for _, l := range v.Lanes {

@@ -9,7 +9,7 @@ import (
 	"layover/purgatory"
 )
 
-// view is a sample with what follows from it: the lanes added up and the two
+// view is a sample with its consequences: the lanes added up and the two
 // accounts of each partition brought together. Every answer is made from one.
 type view struct {
 	Sample
@@ -32,7 +32,7 @@ type totals struct {
 
 	parked, due, inFlight int64 // records; parked includes due
 	bytes                 int64
-	chunkBytes, liveBytes int64            // of bytes: chunks of records, and what of them is needed
+	chunkBytes, liveBytes int64            // of bytes: chunks of records, and the part of them in use
 	nextDueMs             int64            // 0: nothing is parked
 	furthestMs            map[string]int64 // by ingress topic: the latest deadline, 0: nothing is parked
 	dueWithin             [len(purgatory.Horizons)]int64

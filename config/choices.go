@@ -1,6 +1,6 @@
 package config
 
-// OnInvalid is what happens to a record that cannot be understood.
+// OnInvalid is the policy for a record that cannot be understood.
 type OnInvalid string
 
 // The choices of LAYOVER_ON_INVALID.
@@ -27,7 +27,7 @@ type JournalMode string
 // The choices of LAYOVER_JOURNAL.
 const (
 	JournalAuto JournalMode = "auto" // to a topic, made where it is missing
-	JournalOff  JournalMode = "off"  // nowhere: what does not fit is repeated
+	JournalOff  JournalMode = "off"  // nowhere: offsets that do not fit into metadata are repeated
 )
 
 // LogFormat is the form of the log's lines.

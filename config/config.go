@@ -9,13 +9,13 @@
 // gives the variable's, its tags the default, the range, the choices and an
 // example, and the same tags make the check, the error and the help ([Table]),
 // so the three cannot disagree. The walk over the specification is
-// github.com/kelseyhightower/envconfig's; what it would do with the values is
-// not used, because its Process
+// github.com/kelseyhightower/envconfig's. Its decoding is not used, because its
+// Process
 //
 //   - accepts a required variable that is present and empty, and fails on an
 //     empty integer that has a default: here empty means unset;
 //   - stops at the first error, and prints the raw value in it: here all of
-//     them are reported, and what may be a secret is never printed;
+//     them are reported, and no value that may be a secret is printed;
 //   - reads 010 as 8, knows no days, and does not trim lists;
 //   - reads only the environment of its own process: here the environment is
 //     an argument, so a test needs no lock on it.
@@ -24,8 +24,8 @@
 // secrets are mounted, they need not be in the environment too.
 //
 // The package is not a store of settings: it reads them once, knows no flags
-// and no files of settings, and never asks Kafka whether what is set makes sense
-// there.
+// and no files of settings, and never asks Kafka whether the settings make
+// sense there.
 package config
 
 import (
@@ -47,7 +47,7 @@ type Config struct {
 	// prefix of ours because an application beside Layover commonly shares it.
 	// The tag only keeps it out of LAYOVER_*.
 	Brokers []string `ignored:"true"`
-	// ClientID is what brokers know our connections by, from KAFKA_CLIENT_ID.
+	// ClientID is the brokers' name for our connections, from KAFKA_CLIENT_ID.
 	ClientID string `ignored:"true"`
 
 	// IngressTopics are the topics that are read, at least one, each once.
@@ -68,7 +68,7 @@ type Config struct {
 	TopicTargets []TopicTarget `split_words:"true" derived:"none" example:"delayed=ready" desc:"targets that stand in for the egress topic, by ingress topic; a header may choose them too"`
 	// DLQTopic takes the records that cannot be delivered; empty is none.
 	DLQTopic string `split_words:"true" kind:"topic" derived:"none" example:"dead-letters" desc:"dead-letter topic"`
-	// OnInvalid is what happens to an invalid record. It is OnInvalidDLQ only
+	// OnInvalid is the policy for an invalid record. It is OnInvalidDLQ only
 	// where DLQTopic is set, and OnInvalidDeliver only where EgressTopic is or
 	// TopicTargets has every ingress topic.
 	OnInvalid OnInvalid `split_words:"true" choices:"dlq,deliver,drop,halt" derived:"dlq where LAYOVER_DLQ_TOPIC is set, else it must be chosen" example:"dlq" desc:"what to do with an invalid record: dead-letter it, deliver it to the egress topic, or what stands in for it, at once, drop it and count it, or halt its partition"`
@@ -146,7 +146,7 @@ type Config struct {
 	GOMEMLIMIT Auto `split_words:"true" kind:"size" default:"auto" min:"16Mi" max:"16Ti" example:"auto" desc:"soft memory limit: auto follows the container's limit, off the Go runtime's own choice"`
 }
 
-// Client is what the command-line verbs need that talk to a running Layover or
+// Client is the settings of the command-line verbs that talk to a running Layover or
 // to its topics. A field whose variable is unset is empty, but for HTTPAddr,
 // which has its default.
 type Client struct {
@@ -155,12 +155,12 @@ type Client struct {
 	HTTPAddr string   // host:port
 }
 
-// machine is what the derived defaults ask of the host: an argument, so that
-// tests do not depend on where they run.
+// machine is the properties of the host behind the derived defaults: an argument,
+// so that tests do not depend on their host.
 type machine struct {
 	cores       int   // usable by this process, at least 1
 	memoryLimit int64 // bytes, 0 if unknown
-	// readFile returns what a file holds, at most maxFileBytes. Its error
+	// readFile returns a file's content, at most maxFileBytes. Its error
 	// continues a sentence that began with the path.
 	readFile func(path string) ([]byte, error)
 }
@@ -207,10 +207,10 @@ func (r *reader) readAll() (warnings []string, err error) {
 	return unknownNames(r.env), r.err()
 }
 
-// LoadClient reads what [Client] has from environ. Each of its variables is
-// checked if it is set and none is required; the other settings are not looked
-// at. The exception is what [Load] refuses because it asks for a connection
-// that is not plaintext: a client must not send in the clear either.
+// LoadClient reads the settings of [Client] from environ. Each of them is checked
+// if it is set and none is required; the other settings are not looked at. The
+// exception is the variables that ask for another connection than plaintext,
+// which [Load] refuses as well: a client must not send in the clear either.
 func LoadClient(environ []string) (*Client, error) {
 	return loadClient(environ, machine{readFile: readFile})
 }

@@ -15,7 +15,7 @@ type Auto struct {
 	Value int64 // a count, or bytes; above 0 with AutoValue, else 0
 }
 
-// AutoMode is who chooses the value of an [Auto].
+// AutoMode names the chooser of the value of an [Auto].
 type AutoMode string
 
 // The modes of an Auto.

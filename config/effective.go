@@ -17,9 +17,8 @@ type Value struct {
 	// where nothing is set and there is no default. Of a secret it says only how
 	// long it is.
 	Text string
-	// Effective is the plain number that a size comes to in bytes, and what a
-	// setting of the Go runtime comes to on this machine, where "none" is no
-	// limit. Of other settings it is empty.
+	// Effective is the value in force: a size in bytes, a setting of the Go runtime
+	// on this machine, where "none" is no limit. For other settings it is empty.
 	Effective string
 	Secret    bool
 	Origin    Origin
@@ -60,7 +59,7 @@ func Effective(environ []string, envFiles map[string]string) ([]Value, []string,
 	if err != nil {
 		return nil, warnings, err
 	}
-	// What a file of NAME=value lines says to the Go runtime it never hears.
+	// The Go runtime never sees variables of a file of NAME=value lines.
 	ours := func(name string) bool { return r.env[name] != "" && envFiles[name] == "" }
 	return r.values(envFiles, goRuntime{
 		cores: r.host.cores, limit: debug.SetMemoryLimit(-1),
@@ -68,7 +67,7 @@ func Effective(environ []string, envFiles map[string]string) ([]Value, []string,
 	}), warnings, nil
 }
 
-// values returns what was read, and from where.
+// values returns the settings that were read, with their sources.
 func (r *reader) values(envFiles map[string]string, gr goRuntime) []Value {
 	var all []Value
 	for _, s := range r.settings {
@@ -94,7 +93,7 @@ func (r *reader) values(envFiles map[string]string, gr goRuntime) []Value {
 	return all
 }
 
-// masked is what is said of a secret.
+// masked is the text that stands for a secret.
 func masked(text string) string {
 	if text == "" {
 		return ""
@@ -102,15 +101,15 @@ func masked(text string) string {
 	return fmt.Sprintf("set, %d bytes", len(text))
 }
 
-// goRuntime is what the Go runtime of this process has chosen by itself.
+// goRuntime is the Go runtime's own choices in this process.
 type goRuntime struct {
 	cores              int   // its GOMAXPROCS
 	limit              int64 // its GOMEMLIMIT in bytes, math.MaxInt64 if it has none
 	hasCores, hasLimit bool  // its own variables say so, which Layover leaves alone
 }
 
-// inForce returns what a setting of the Go runtime comes to when Layover runs
-// here: the same choice as the daemon's, which makes it when it starts.
+// inForce returns the value of a setting of the Go runtime when Layover runs here.
+// The daemon makes the same choice when it starts.
 func (g goRuntime) inForce(a Auto, isCores bool, host machine) string {
 	n, chosen := g.limit, g.hasLimit
 	if isCores {

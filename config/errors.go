@@ -13,7 +13,7 @@ const maxQuoted = 100
 // Problem is one reason why a configuration was refused.
 type Problem struct {
 	Variable string
-	Reason   string // never holds what may be a secret
+	Reason   string // never holds a value that may be a secret
 	Example  string // a value that would do; empty where the variable must be unset
 }
 

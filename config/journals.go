@@ -14,7 +14,7 @@ const (
 const (
 	// defaultJournal is the default of LAYOVER_JOURNAL_TOPIC.
 	defaultJournal = ingressPlaceholder + "." + groupPlaceholder
-	// defaultGroup is what the default of LAYOVER_GROUP_ID begins with.
+	// defaultGroup is the beginning of the default of LAYOVER_GROUP_ID.
 	defaultGroup = "layover-"
 )
 

@@ -10,9 +10,8 @@ import (
 
 func (s *setting) isList() bool { return s.field.Kind() == reflect.Slice }
 
-// listError is all that is wrong with a list. The entries that are right are
-// kept beside it, so that what two settings say about each other is checked as
-// well, and all mistakes come at once.
+// listError is all mistakes in a list. The right entries are kept beside it, so
+// that rules between two settings are checked too and all mistakes come at once.
 type listError struct {
 	reasons []string
 	// partial: some entry was not understood. Whether something is missing from
@@ -64,7 +63,7 @@ func (e *listError) entriesOf(text string) []string {
 	return entries
 }
 
-// decodeList checks every entry and reports all that are wrong in one reason.
+// decodeList checks every entry and reports all wrong ones in one reason.
 // A topic that is read twice is a mistake; a broker or a target that is named
 // twice means the same as once. Of brokers with an @ nothing is repeated, also
 // not the entries beside it: it may end a password, which may hold a comma.
@@ -90,10 +89,10 @@ func (s *setting) decodeList(text string, out *[]string) error {
 	return wrong.orNil()
 }
 
-// decodePairs calls take with both halves of each ingress=what in a list, and
-// reports all that is wrong in one reason. No topic's name has an equals sign,
-// so that the first one parts the halves. A half that is wrong does not hide
-// what is wrong with the other.
+// decodePairs calls take with both halves of each pair in a list, and reports all
+// mistakes in one reason. No topic's name has an equals sign,
+// so that the first one parts the halves. A mistake in one half does not hide
+// one in the other.
 func decodePairs(text, what string, take func(ingress, value string) error) error {
 	var wrong listError
 	var seen []string
@@ -119,7 +118,7 @@ func decodePairs(text, what string, take func(ingress, value string) error) erro
 	return wrong.orNil()
 }
 
-// cutPair returns both halves of ingress=what, and whether there are both.
+// cutPair returns both halves of a pair, and whether there are both.
 func cutPair(entry string) (ingress, value string, ok bool) {
 	ingress, value, ok = strings.Cut(entry, "=")
 	ingress, value = strings.TrimSpace(ingress), strings.TrimSpace(value)

@@ -26,10 +26,10 @@ func MemoryLimit() (bytes int64, ok bool) {
 }
 
 // RuntimeMemory returns how much of a container's memory, in bytes, the Go runtime may
-// use before it collects harder. The rest is for what it does not count: the pages of
-// the binary, which the container is charged for and which the kernel would drop and
-// read again and again where nothing is left for them, and the kernel's own. That is a
-// tenth, 24 MiB at least, and a quarter of a container so small that this is less.
+// use before it collects harder. The rest is a tenth, 24 MiB at least; at most
+// a quarter, in a very small container. It is for pages that the runtime does not
+// count: the kernel's own, and those of the binary, which the kernel would drop and
+// read again and again without room for them.
 func RuntimeMemory(container int64) int64 {
 	return container - max(container/10, min(24<<20, container/4))
 }

@@ -40,8 +40,8 @@ func checkName(name string) error {
 	return checkAlphabet(name, "")
 }
 
-// checkClient allows for a client's id what a topic's name may consist of: it is
-// part of the names of metrics and quotas, where Kafka takes nothing else.
+// checkClient allows the characters of a topic's name in a client's id, which is
+// part of the names of metrics and quotas: Kafka takes no others there.
 func checkClient(id string) error {
 	if len(id) > offsets.MaxTopicName {
 		return fmt.Errorf("is longer than %d characters", offsets.MaxTopicName)
@@ -49,8 +49,7 @@ func checkClient(id string) error {
 	return checkAlphabet(id, "")
 }
 
-// checkAlphabet allows what a topic's name may consist of, and the characters
-// in also.
+// checkAlphabet allows the characters of a topic's name, and those in also.
 func checkAlphabet(name, also string) error {
 	for _, c := range name {
 		switch {
@@ -132,7 +131,7 @@ func checkJournal(name string) error {
 	return checkNotInternal(name)
 }
 
-// strangeBrace is what to call the first brace in text, which has one: a
+// strangeBrace names the first brace in text, which has one: a
 // placeholder where the next brace closes it.
 func strangeBrace(text string) string {
 	text = text[strings.IndexAny(text, "{}"):]
@@ -143,7 +142,7 @@ func strangeBrace(text string) string {
 	return "a brace that belongs to no placeholder"
 }
 
-// checkGroup allows what prints: Kafka takes any text, people read it.
+// checkGroup allows printable characters: Kafka takes any text, people read it.
 func checkGroup(name string) error {
 	if len(name) > maxGroup {
 		return fmt.Errorf("is longer than %d bytes", maxGroup)

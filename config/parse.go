@@ -17,8 +17,8 @@ var (
 	errTooLarge = errors.New("is too large")
 )
 
-// maxFractionDigits is what a nanosecond of a second needs. More would be cut,
-// and what is cut was not meant.
+// maxFractionDigits is the digits of a nanosecond. More would be cut off without a
+// word.
 const maxFractionDigits = 9
 
 // parseDuration reads a sequence of numbers with units, as time.ParseDuration
@@ -54,7 +54,7 @@ func parseDuration(text string) (time.Duration, error) {
 	return time.Duration(total), nil
 }
 
-// bareNumber says what a number without a unit may have meant: people think in
+// bareNumber guesses the meaning of a number without a unit: people think in
 // seconds, other programs write milliseconds.
 func bareNumber(number string) error {
 	const readable = 20 // longer is no number that anyone would complete

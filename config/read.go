@@ -33,10 +33,10 @@ type reader struct {
 	host     machine
 	cfg      *Config
 	settings []setting         // their fields lie in cfg
-	text     map[string]string // what a variable or its file says, trimmed
+	text     map[string]string // the content of a variable or its file, trimmed
 	given    map[string]bool   // set to something that is not empty, valid or not
-	// bad: given and not decoded. The field is zero, or a list of what was
-	// understood, in which something may be missing.
+	// bad: given and not decoded. The field is zero, or a list of the entries that
+	// were understood.
 	bad      map[string]bool
 	files    map[string]string // the files that were read, by the variable
 	problems []Problem
@@ -75,8 +75,8 @@ func parseEnviron(environ []string) map[string]string {
 }
 
 // read decodes the value of s into its field, or its literal default where the
-// value is empty. A secret is in no reason: what the check says of it may hold
-// some of it.
+// value is empty. No reason quotes the check of a secret, which may hold some
+// of it.
 func (r *reader) read(s *setting) {
 	text, ok := r.textOf(s)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 // container's memory limit is unknown, as on a laptop: bytes.
 const fallbackParkedBytes = 256 << 20
 
-// require reports what must be set and is not.
+// require reports the required settings that are not set.
 func (r *reader) require() {
 	for _, s := range r.settings {
 		if s.required && !r.given[s.Variable] {
@@ -69,7 +69,7 @@ func parkedBytes(s setting, memoryLimit int64) int64 {
 	return min(max(memoryLimit/2, least), most)
 }
 
-// relate checks what two settings say about each other. A setting that did not
+// relate checks the rules between two settings. A setting that did not
 // decode has its problem already and its field is empty, so it passes here; of a
 // list the entries that did are checked.
 func (r *reader) relate() {
@@ -105,7 +105,7 @@ func (r *reader) shown(variable string) string {
 	return quote(r.text[variable])
 }
 
-// relateTargets refuses entries that promise what never happens. A glob that
+// relateTargets refuses entries that can never take effect. A glob that
 // matches such a topic among others is fine: the topic is left out.
 func (r *reader) relateTargets() {
 	var wrong []string
@@ -160,7 +160,7 @@ func (r *reader) ingressCount() int {
 	return len(slices.Compact(entries))
 }
 
-// takenBy is what else a journal's name stands for, or nothing. A name that only
+// takenBy is the other use of a journal's name, or nothing. A name that only
 // the group makes an internal topic's is taken: the setting itself has none such.
 func (r *reader) takenBy(name string) string {
 	c := r.cfg

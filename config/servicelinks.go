@@ -20,7 +20,7 @@ var (
 )
 
 // isServiceLink reports whether a variable is one that Kubernetes sets for a
-// Service, whatever that is called: nobody meant it for Layover.
+// Service of any name: nobody meant it for Layover.
 func isServiceLink(name, value string) bool {
 	return linkName.MatchString(name) || linkPort.MatchString(name) && linkValue.MatchString(value)
 }

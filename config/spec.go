@@ -12,7 +12,7 @@ import (
 // Row is one setting as a user sees it, all of it text.
 type Row struct {
 	Variable    string // KAFKA_BROKERS
-	Default     string // a value, or in words what it is derived from, or "required"
+	Default     string // a value, or in words the source of it, or "required"
 	Values      string // the range, the choices or the syntax
 	Description string // one sentence without its end
 	Example     string // a valid value
@@ -76,7 +76,7 @@ func settingsOf(cfg *Config) []setting {
 // envconfig has one exported way to see a specification without reading the
 // process's environment, the template of its usage text, which gets every
 // field with its final name. The template here writes nothing and hands each
-// field over. Usaget fails only for what is no pointer to a struct.
+// field over. Usaget fails only for a value that is no pointer to a struct.
 func walk(spec any) []setting {
 	var all []setting
 	add := func(name string, field reflect.Value, tags reflect.StructTag) string {
@@ -121,7 +121,7 @@ func newSetting(name string, field reflect.Value, tags reflect.StructTag) settin
 	return s
 }
 
-// values says in words what s accepts.
+// values describes the values that s accepts.
 func (s setting) values() string {
 	if len(s.choices) > 0 {
 		last := len(s.choices) - 1

@@ -100,8 +100,8 @@ func (r *reader) lacking() string {
 	return " (without a target there: " + strings.Join(names, ", ") + ")"
 }
 
-// relateTopicTargets refuses targets of what is not read, and those that the
-// egress topic may not be either.
+// relateTopicTargets refuses targets of topics that are not read, and targets that
+// the egress topic may not be either.
 func (r *reader) relateTopicTargets() {
 	wrong := r.notRead(topicTargets)
 	for _, t := range r.cfg.TopicTargets {
@@ -115,7 +115,7 @@ func (r *reader) relateTopicTargets() {
 	r.refuseAll(topicTargets, wrong)
 }
 
-// relateTopicDelays refuses delays of what is not read, and those that would
+// relateTopicDelays refuses delays of topics that are not read, and those that would
 // make every record without a header invalid.
 func (r *reader) relateTopicDelays() {
 	wrong := r.notRead(topicDelays)

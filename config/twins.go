@@ -18,7 +18,7 @@ const fileSuffix = "_FILE"
 // sensible one is a list of some thousand topics.
 const maxFileBytes = 1 << 20
 
-// byteOrderMark is what some editors write in front of UTF-8, and nobody sees.
+// byteOrderMark is the invisible character that some editors write in front of UTF-8.
 const byteOrderMark = "\ufeff"
 
 // textOf returns the value of s without the white space around it, which is not
@@ -57,7 +57,7 @@ func (s *setting) trim(text string) string {
 	return text
 }
 
-// readFile returns what a file holds. It need not be a regular one: a shell's
+// readFile returns a file's content. It need not be a regular one: a shell's
 // <(command) is a pipe. The error continues a sentence that began with the path.
 func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)

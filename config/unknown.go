@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// prefix is what all our own variables begin with.
+// prefix is the beginning of all our own variables.
 const prefix = "LAYOVER_"
 
 // unknownNames returns one warning for each name that has our prefix, is set

@@ -142,7 +142,7 @@ func (p *partition) restored(a facts.Answer) {
 }
 
 func (p *partition) ledger(r facts.Restored) {
-	p.Facts = facts.NewLedger(p.id, rand.Uint64()|1, r, p.Window)
+	p.Facts = facts.NewWriter(p.id, rand.Uint64()|1, r, p.Window)
 	p.next(needsEpoch)
 }
 

@@ -107,7 +107,7 @@ type journalLog struct {
 
 	id     facts.Identity  // of the union; zero: there is none
 	window *offsets.Window // what the records say together
-	union  *facts.Union
+	union  *facts.Reader
 
 	named commitsNamed
 }
@@ -118,7 +118,7 @@ type commitsNamed struct {
 	id     facts.Identity
 	harms  int
 	window *offsets.Window
-	union  *facts.Union
+	union  *facts.Reader
 	to     map[uint64]int64 // by writer: the last of its records that was named
 }
 
@@ -130,7 +130,7 @@ func (l *journalLog) note(id facts.Identity, harms int, j offsets.Journal) (*off
 	n := &l.named
 	if n.id != id || n.harms != harms {
 		*n = commitsNamed{id: id, harms: harms, window: offsets.NewWindow(0), to: make(map[uint64]int64)}
-		n.union = facts.NewUnion(id, n.window, -1, math.MaxInt64, offsets.Journal{})
+		n.union = facts.NewReader(id, n.window, -1, math.MaxInt64, offsets.Journal{})
 	}
 	last := slices.IndexFunc(l.records, func(k *kgo.Record) bool { return k.Offset == j.To })
 	if j.TopicID != l.topic || last < 0 {
@@ -167,7 +167,7 @@ func (l *journalLog) said(r *rig, id facts.Identity) (*offsets.Window, error) {
 	}
 	if l.id != id {
 		l.id, l.window, fresh = id, offsets.NewWindow(0), l.records
-		l.union = facts.NewUnion(id, l.window, -1, math.MaxInt64, offsets.Journal{})
+		l.union = facts.NewReader(id, l.window, -1, math.MaxInt64, offsets.Journal{})
 	}
 	for _, k := range fresh {
 		if err := l.union.Add(k.Offset, k.Value, endless); err != nil {

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -9,10 +8,8 @@ import (
 
 	"layover/admin"
 	"layover/cluster"
-	"layover/consumer"
 	"layover/delay"
 	"layover/offsets"
-	"layover/purgatory"
 )
 
 // Sample implements admin.Source: one look at the process.
@@ -57,45 +54,6 @@ func (d *Daemon) Sample() admin.Sample {
 	return s
 }
 
-// Readiness is looked at this often until it is reached.
-const (
-	lookForReady = 50 * time.Millisecond
-	kafkaDown    = 10 * time.Second // without an answer for so long, a process is ready, if degraded
-)
-
-// becomeReady waits for what makes a process ready, which then stays so: the first
-// assignment read up to its stable end, a join without one, reading paused by a
-// bound, or Kafka down, or without an ingress topic, for a while. A pod that was let in is not thrown out because
-// Kafka has come back and there is something to read again.
-func (d *Daemon) becomeReady(ctx context.Context) {
-	ticker := time.NewTicker(lookForReady)
-	defer ticker.Stop()
-	there := time.Now() // when an ingress topic was last not known to be missing
-	for {
-		if !d.ingressMissing() {
-			there = time.Now()
-		}
-		lanes := make([]*purgatory.Snapshot, len(d.lanes))
-		for i, l := range d.lanes {
-			lanes[i] = l.Snapshot()
-		}
-		health := d.watcher.Health()
-		down := !health.Answering && time.Since(health.Since) >= kafkaDown || time.Since(there) >= kafkaDown
-		if down || len(d.governor.pauses()) > 0 || caughtUp(d.consumer.Status(), lanes, d.cannotBeRead()) {
-			d.ready.Store(true)
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
-}
-
-// ingressMissing says whether there is nothing to read: no ingress topic exists.
-func (d *Daemon) ingressMissing() bool { return len(d.unusable()) == len(d.cfg.IngressTopics) }
-
 // unusable are the ingress topics that Kafka says do not exist or may not be read.
 func (d *Daemon) unusable() (topics []string) {
 	for _, topic := range d.cfg.IngressTopics {
@@ -122,38 +80,6 @@ func (d *Daemon) leaderless() map[offsets.TopicPartition]bool {
 		}
 	}
 	return out
-}
-
-// cannotBeRead says of a partition that it is sick, and nothing is read of it for a
-// reason that is Kafka's. What stands beside it does not wait for it.
-func (d *Daemon) cannotBeRead() func(offsets.TopicPartition) bool {
-	leaderless, unusable := d.leaderless(), d.unusable()
-	return func(tp offsets.TopicPartition) bool { return leaderless[tp] || slices.Contains(unusable, tp.Topic) }
-}
-
-// caughtUp says whether a join has completed and every assigned partition is read
-// up to the last stable offset it had when it was assigned, or is not read at all: one
-// that cannot be begun counts as that after a while.
-func caughtUp(group consumer.Status, lanes []*purgatory.Snapshot, cannotBeRead func(offsets.TopicPartition) bool) bool {
-	if !group.Joined {
-		return false
-	}
-	at := make(map[offsets.TopicPartition]purgatory.PartitionView)
-	for _, l := range lanes {
-		for _, p := range l.Partitions {
-			at[p.TopicPartition] = p
-		}
-	}
-	for _, p := range group.Partitions {
-		if p.Stopped != "" && (!p.Trying || time.Since(p.Since) >= kafkaDown) || cannotBeRead(p.TopicPartition) {
-			continue
-		}
-		v, ok := at[p.TopicPartition]
-		if !ok || v.Epoch != p.Epoch || v.Next < v.StableEnd {
-			return false
-		}
-	}
-	return true
 }
 
 func (d *Daemon) adminSettings() admin.Settings {

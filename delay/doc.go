@@ -1,10 +1,10 @@
 // Package delay is the codec of Layover's headers: it reads from a record's
 // headers how long the record waits and where it goes, and it writes the
-// headers of what is delivered, dead-lettered and sent. The server and the
-// command line use the same code, so that what one writes the other reads.
+// headers of deliveries, dead letters and sent records. The server and the
+// command line use the same code, so that each reads the other's headers.
 //
 // It is pure: no clock, no goroutine, no lock, no Kafka client. The time is an
-// argument. It keeps nothing of what it is given; the strings of a Decision
+// argument. It keeps none of its arguments; the strings of a Decision
 // come from the Targets, the text of an Invalid is a copy.
 //
 // # What a producer writes
@@ -55,8 +55,8 @@
 //
 // # What it is not
 //
-// It does not know whether a topic exists, what becomes of an invalid record,
-// or how large a record may be.
+// It does not know whether a topic exists, how invalid records are handled, or
+// how large a record may be.
 //
 // # Sources
 //

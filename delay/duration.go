@@ -43,7 +43,7 @@ func parseDelay(value []byte) (ms int64, f fault) {
 	return ceilMs(d), f
 }
 
-// delayTextFault says why value is not text that may be a delay.
+// delayTextFault returns the reason for which value cannot be a delay as text.
 func delayTextFault(value []byte) fault {
 	switch {
 	case len(value) == 0:
@@ -113,7 +113,7 @@ func parseDuration(text []byte) (time.Duration, fault) {
 	return parseGo(text, negative)
 }
 
-// parseGo reads what time.ParseDuration does, with d and w as well, and with
+// parseGo reads the durations of time.ParseDuration, with d and w as well, and with
 // two differences: a fraction is rounded up to the nanosecond instead of down,
 // and a bare number, which is one of milliseconds, is not for this parser.
 func parseGo(text []byte, negative bool) (time.Duration, fault) {

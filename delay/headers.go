@@ -33,7 +33,7 @@ const (
 	errorPrefix = "layover.errors."
 )
 
-// kind is what a header's name means to Layover.
+// kind is the meaning of a header's name to Layover.
 type kind uint8
 
 const (

@@ -18,7 +18,7 @@ const (
 )
 
 const (
-	// minInstantMs and maxInstantMs are the ends of what RFC 3339 can write:
+	// minInstantMs and maxInstantMs are the first and the last instant of RFC 3339:
 	// 0000-01-01T00:00:00.000Z and 9999-12-31T23:59:59.999Z.
 	minInstantMs = -62_167_219_200_000
 	maxInstantMs = 253_402_300_799_999
@@ -96,8 +96,8 @@ func unixMsFault(n int64) fault {
 
 // parseRFC3339 reads YYYY-MM-DDTHH:MM:SS, an optional fraction, and Z or an
 // offset. It is stricter than time.Parse, which takes one digit for the hour,
-// a comma for the point and offsets of any size, and it rounds up what
-// time.Parse would cut off.
+// a comma for the point and offsets of any size, and it rounds up the
+// digits that time.Parse would cut off.
 func parseRFC3339(text []byte) (ms int64, ok bool) {
 	const shape = "dddd-dd-ddTdd:dd:dd"
 	if len(text) <= len(shape) || !hasShape(text, shape) {

@@ -35,14 +35,14 @@ const (
 const (
 	// ReasonTooLarge: the target refuses a record of this size.
 	ReasonTooLarge Reason = "too_large"
-	// ReasonRejected: the target refuses the record for what it holds.
+	// ReasonRejected: the target refuses the record for its content.
 	ReasonRejected Reason = "rejected"
 	// ReasonTargetUnavailable: the target was missing, unreachable or
 	// forbidden for longer than patience or memory allowed.
 	ReasonTargetUnavailable Reason = "target_unavailable"
 )
 
-// The reasons of what was not looked at.
+// The reasons of records that were not read.
 const (
 	// ReasonTooLargeToRead: the record's batch takes too much decompressed. One dead
 	// letter stands for the whole batch.
@@ -55,7 +55,7 @@ const (
 )
 
 // Reasons returns every Reason, sorted, in a slice that is the caller's own:
-// for series that exist from the start, and for what is written about them.
+// for series that exist from the start, and for documents.
 func Reasons() []Reason {
 	all := []Reason{
 		ReasonMalformedDelay, ReasonMalformedDeliverAt, ReasonDelayTooLong, ReasonFutureTimestamp,
@@ -67,11 +67,11 @@ func Reasons() []Reason {
 	return all
 }
 
-// Invalid says why a record cannot be delivered as it asks. It holds no memory
+// Invalid is the reason for which a record cannot be delivered. It holds no memory
 // of the record, and can be kept.
 type Invalid struct {
 	Reason Reason
-	// Message names the header, quotes its value and says what would be right:
+	// Message names the header, quotes its value and describes a valid one:
 	//
 	//	header x-deliver-at "tomorrow": want RFC 3339 with a zone, or Unix milliseconds
 	//
@@ -84,14 +84,14 @@ type Invalid struct {
 // before it becomes an error, which would no longer be nil.
 func (i Invalid) Error() string { return i.Message }
 
-// fault is what is wrong with a value, as the end of a message; empty where
-// nothing is. It is not an error, because a constant costs nothing to return.
+// fault is a value's mistake, as the end of a message; empty for a valid value.
+// It is not an error, because a constant costs nothing to return.
 type fault string
 
 const fine fault = ""
 
-// maxQuotedBytes bounds what a message quotes of a value: headers may be as
-// large as the broker takes, and messages end in headers and logs.
+// maxQuotedBytes bounds the part of a value that a message quotes: headers may
+// be as large as the broker takes, and messages end in headers and logs.
 const maxQuotedBytes = 100
 
 // malformed returns the Invalid for a header whose value has a fault.
@@ -105,7 +105,7 @@ func describe(name string, value []byte) string {
 }
 
 // quote renders value for a message: null as such, anything else in double
-// quotes, with what is not printable ASCII escaped. Between the quotes are at
+// quotes, with all but printable ASCII escaped. Between the quotes are at
 // most maxQuotedBytes; escapes count in full and are never cut in two. A value
 // that was cut is followed by its length, so that it is not taken for whole.
 func quote(value []byte) string {

@@ -7,7 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Rules decides what a record's headers ask for. Nothing in it changes after
+// Rules turns a record's headers into a Decision. Nothing in it changes after
 // it was made, and any number of goroutines may use it.
 type Rules struct {
 	// DefaultDelay is for records without a delay header. Zero and below: none.
@@ -16,7 +16,7 @@ type Rules struct {
 	// DefaultDelay as well. Like a deadline it counts in whole milliseconds,
 	// rounded up.
 	MaxDelay time.Duration
-	// Targets says where records may go. It is never nil.
+	// Targets lists the topics that records may go to. It is never nil.
 	Targets *Targets
 }
 
@@ -25,15 +25,15 @@ type Rules struct {
 // year must not park a record, and its partition's memory, until then.
 const futureSlack = time.Hour
 
-// Decision is what a valid record asks for.
+// Decision is the deadline and the target that a valid record asks for.
 type Decision struct {
 	// DeadlineMs is the instant before which the record is not delivered, in
-	// Unix milliseconds, rounded up. Where nothing is to be waited for (no
-	// delay, or Immediate) it is the record's timestamp, or nowMs where the
-	// record has none, and says only what layover-due holds. It is never before
+	// Unix milliseconds, rounded up. Without a wait (no delay, or Immediate)
+	// it is the record's timestamp, or nowMs where the record has none, and
+	// only fills layover-due. It is never before
 	// the year 0, so that its distance to any clock fits an int64.
 	DeadlineMs int64
-	// Delayed says that the record waits until DeadlineMs, which may have
+	// Delayed: the record waits until DeadlineMs, which may have
 	// passed. Where it is false the record goes at once, even though its
 	// timestamp, and so DeadlineMs, may be ahead of the clock: there is neither
 	// a delay header nor a default delay, or the delay is Immediate.
@@ -60,7 +60,7 @@ type control struct {
 
 // Parse decides about one record. timestampMs is the record's own timestamp in
 // Unix milliseconds, where zero and below mean that it has none; nowMs is the
-// clock of who reads it.
+// clock of the reader.
 //
 // Where the record is invalid the decision holds only a DeadlineMs, the
 // record's timestamp or nowMs where it has none, for the policy that delivers
@@ -145,7 +145,7 @@ func (r *Rules) parseWait(c *control, timestampMs, baseMs, nowMs int64) (Decisio
 
 // checkBounds holds a wait against the maximum: first from the record's
 // timestamp, which gives the same answer whenever the record is read, then
-// from the clock, because the timestamp is only what a producer claims.
+// from the clock, because the timestamp is only a producer's claim.
 func (r *Rules) checkBounds(c *control, waitMs, deadlineMs, baseMs, nowMs int64) *Invalid {
 	maxMs := ceilMs(r.MaxDelay)
 	if waitMs > maxMs {
@@ -160,7 +160,7 @@ func (r *Rules) checkBounds(c *control, waitMs, deadlineMs, baseMs, nowMs int64)
 	return nil
 }
 
-// subject opens a message with what set the deadline.
+// subject opens a message with the header or setting of the deadline.
 func (r *Rules) subject(c *control) string {
 	switch {
 	case c.hasDeliverAt:

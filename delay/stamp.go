@@ -23,8 +23,7 @@ type Origin struct {
 // bare leaves those three out, for a record that is too large only with them.
 //
 // The names and values of in are shared, not copied. dst must not overlap in.
-// The values that are added are written to text, over what was there, and share
-// its memory; where text is nil they have memory of their own.
+// The added values overwrite text and share its memory; where text is nil they have memory of their own.
 func AppendDelivered(dst, in []kgo.RecordHeader, o Origin, dueMs int64, bare bool, text *[]byte) []kgo.RecordHeader {
 	for _, h := range in {
 		if kindOf(h.Key) == kindOther {
@@ -46,7 +45,7 @@ func AppendDelivered(dst, in []kgo.RecordHeader, o Origin, dueMs int64, bare boo
 	idEnd := len(values)
 	values = appendTime(values, dueMs)
 	dueEnd := len(values)
-	// The capacities are cut as well: who appends to one value must not write
+	// The capacities are cut as well: appending to one value must not write
 	// over the next.
 	dst = append(dst,
 		kgo.RecordHeader{Key: HeaderID, Value: values[:idEnd:idEnd]},
@@ -100,7 +99,7 @@ func ID(topic string, partition int32, offset int64) string {
 	return string(appendID(make([]byte, 0, idBytes(topic)), topic, partition, offset))
 }
 
-// idBytes is what an id of that topic takes at most.
+// idBytes is the largest size of an id of that topic, in bytes.
 func idBytes(topic string) int {
 	return len(topic) + len("--2147483648") + len("--9223372036854775808")
 }

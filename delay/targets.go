@@ -12,16 +12,16 @@ import (
 )
 
 // Targets is the list of the topics that records may go to. Any number of
-// goroutines may use one: what it remembers is replaced whole, never changed.
+// goroutines may use one: its memory is replaced whole, never changed.
 //
-// Without it, whoever may write to an ingress topic could write to whatever
-// Layover may.
+// Without the list, a producer to an ingress topic could write to every topic
+// that Layover may write to.
 type Targets struct {
 	egress string
 	globs  []string // in the order that they were given, which is the order of trial
 	denied map[string]struct{}
-	// journals are globs of what looks like another process's journal. They hold for
-	// what a glob allows, not for a name that is allowed as such.
+	// journals are globs for the journals of other processes. They exclude topics that
+	// a glob allows, not those that are allowed by name.
 	journals []string
 
 	// known maps topics to their labels: from the start the exact names, later
@@ -47,7 +47,7 @@ const (
 	// so at most half a million entries in a lifetime.
 	maxRemembered = 1024
 
-	// rememberedSize is what a remembered topic is accounted with beside the letters
+	// rememberedSize is the memory that a remembered topic counts with beside the letters
 	// of its name: its place in a map.
 	rememberedSize = 128
 
@@ -129,7 +129,7 @@ func checkGlob(glob string) error {
 
 // Resolve returns the topic that name is, and its label in metrics: the name
 // itself where it is allowed as such, else the first glob that matches. It
-// returns false for what is not the name of a topic, and for what is not
+// returns false for a name that no topic can have, and for a topic that is not
 // allowed. Nothing of name is kept or returned.
 //
 // It allocates for a topic that it meets for the first time, and for those
@@ -197,7 +197,7 @@ func (t *Targets) isDenied(topic string) bool {
 	return denied || strings.HasPrefix(topic, internalPrefix)
 }
 
-// fault says why Resolve refused name.
+// fault returns the reason for which Resolve refused name.
 func (t *Targets) fault(name []byte) fault {
 	switch topic := string(name); {
 	case len(name) > offsets.MaxTopicName || !offsets.IsTopicName(topic):

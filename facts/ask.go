@@ -7,29 +7,29 @@ import (
 	"layover/offsets"
 )
 
-// Ask is a partition that begins, whose journal is to be read.
+// Ask describes a partition whose tenure begins, for reading its journal.
 type Ask struct {
 	offsets.TopicPartition // of the ingress topic
 	ID                     Identity
-	Window                 *offsets.Window // what its commit says; what the journal says is added
+	Window                 *offsets.Window // the set of its commit, to which reading adds the journal's
 	LeaderEpoch            int32           // the committed one, -1: none
 	LogEnd                 int64           // of the ingress partition
-	Committed              offsets.Journal // what the commit names
-	// EndOf asks where the ingress log of a leader epoch ends; -1: the broker does not
-	// know the epoch.
+	Committed              offsets.Journal // the journal records that the commit names
+	// EndOf returns where the ingress log of a leader epoch ends, -1 for an epoch that
+	// the broker does not know.
 	EndOf func(ctx context.Context, leaderEpoch int32) (int64, error)
 }
 
-// Answer is what reading a journal came to.
+// Answer is the result of reading a journal.
 type Answer struct {
 	Restored    Restored
 	LeaderEpoch int32
-	// Complaint says what of the named records is missing, or why nothing was read; nil:
-	// all is there. What is missing comes again.
+	// Complaint names the missing records, or says why none could be read; nil: all were
+	// found. Offsets of missing records are delivered again.
 	Complaint error
-	// Err says why the partition must not be read at all: ErrNewer or ErrTruncated.
+	// Err forbids reading the partition at all: ErrNewer or ErrTruncated.
 	Err                             error
 	Records, Bytes, Others, Damaged int64
-	Group                           string // another that has records there, "" for none
+	Group                           string // another group with records in this journal, "" for none
 	Took                            time.Duration
 }

@@ -8,7 +8,7 @@ type Assigned struct {
 	TopicID   offsets.TopicID
 	ClusterID string
 	Window    *offsets.Window // low offset and what is finished above it
-	Facts     *Ledger         // writer of its journal; nil: commits do without
+	Facts     *Writer         // writer of its journal; nil: commits do without
 	// Next is the first offset that will be read. Unfinished offsets below it are no
 	// longer in the log.
 	Next      int64

@@ -13,7 +13,7 @@ import (
 // answers only when a commit waits for it. Clock and journal are its own.
 type bed struct {
 	w *offsets.Window
-	l *Ledger
+	l *Writer
 
 	next, start int64    // of the journal: its end, and where it begins
 	log         [][]byte // its records from start on, if they are kept
@@ -31,7 +31,7 @@ type bed struct {
 }
 
 func newBed(w *offsets.Window) *bed {
-	b := &bed{w: w, l: NewLedger(testID, 1, Restored{}, w), nowMs: 1}
+	b := &bed{w: w, l: NewWriter(testID, 1, Restored{}, w), nowMs: 1}
 	b.l.Use(testTopic, 1<<20)
 	return b
 }
@@ -45,7 +45,7 @@ func (b *bed) finish(offset int64) {
 	}
 }
 
-// note tells the ledger alone.
+// note tells the writer alone.
 func (b *bed) note(offset int64) {
 	b.l.Note(offset, offset+1)
 	if b.since++; b.since == turn {

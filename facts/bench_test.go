@@ -18,7 +18,7 @@ func perRecord(b *testing.B, n int) {
 
 // BenchmarkFinish asks what the journal adds to a delivered record, in time and in
 // memory: ten million offsets finish in no order, with a commit for each 20,000, in a
-// window alone as without a journal, and with a ledger beside it. What making the
+// window alone as without a journal, and with a writer beside it. What making the
 // order takes is to be taken off both.
 func BenchmarkFinish(b *testing.B) {
 	const n, second = 10 * million, 20_000
@@ -125,7 +125,7 @@ func BenchmarkCommit(b *testing.B) {
 			bed.busy, bed.longest = 0, 0
 			was, commits, rng := bed.l.Status().Stats, 0, rand.New(rand.NewPCG(1, 1))
 			for ; b.Loop(); commits++ {
-				// The ledger is told anew of what is finished: otherwise all would be, before
+				// The writer is told again of what is finished: otherwise all would be, before
 				// there are enough commits.
 				for told := int64(0); told < news; {
 					if o := rng.Int64N(n); o > 0 && w.Finished(o) {
@@ -181,7 +181,7 @@ func BenchmarkRead(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			u := NewUnion(testID, w, 5, n, ext.Journal)
+			u := NewReader(testID, w, 5, n, ext.Journal)
 			size = 0
 			for at, value := range bed.log {
 				size += len(value)

@@ -2,56 +2,56 @@ package facts
 
 import "layover/offsets"
 
-// Encode returns what a commit at the low offset says, in at most limit characters:
-// the whole set if it fits, otherwise what the journal has and what it has not, as far
-// as that fits. It also decides where the set is kept: in the journal from when it
-// takes more than most characters, until half of them hold it again.
+// Encode returns the metadata of a commit at the low offset, in at most limit characters.
+// It holds the whole set if that fits. Otherwise it names the journal's records, and
+// holds the offsets that are in none of them, as far as they fit.
 //
-// journal is what the metadata names, for Committed.
-func (l *Ledger) Encode(limit, most int) (enc offsets.Encoded, journal offsets.Journal) {
-	ext := offsets.Extension{Incarnation: l.id.Incarnation}
-	if l.mode == Journal && l.base.ok {
-		ext.Journal = offsets.Journal{TopicID: l.topic, From: l.base.from, To: l.to, Sum: l.sum}
+// Encode also decides where the set is kept: it moves to the journal when its metadata
+// exceeds large characters, and back when half of them hold it. journal is the records
+// that the metadata names, for Committed.
+func (w *Writer) Encode(limit, large int) (enc offsets.Encoded, journal offsets.Journal) {
+	ext := offsets.Extension{Incarnation: w.id.Incarnation}
+	if w.mode == InJournal {
+		ext.Journal = w.written.named(w.topic)
 	}
-	enc = offsets.Encode(l.window, l.id.Identity, ext, limit)
-	l.fits, l.mute = enc.Complete, enc.Metadata == ""
-	l.text, l.most = limit, most
+	enc = offsets.Encode(w.window, w.id.Identity, ext, limit)
+	w.commit = lastCommit{fits: enc.Complete, empty: enc.Metadata == "", limit: limit, large: large}
 	switch {
-	case l.mute:
-		l.left()
+	case w.commit.empty:
+		w.left()
 		return enc, offsets.Journal{}
-	case l.mode == Metadata:
-		if l.usable && (!enc.Complete || len(enc.Metadata) > most) {
-			l.enter()
+	case w.mode == InMetadata:
+		if w.usable && (!enc.Complete || len(enc.Metadata) > large) {
+			w.enter()
 		}
 		return enc, ext.Journal
-	case enc.Complete && len(enc.Metadata) <= most/2:
-		l.leave()
+	case enc.Complete && len(enc.Metadata) <= large/2:
+		w.leave()
 		return enc, ext.Journal
 	}
-	l.leaving = l.leaving && enc.Complete
-	if enc.Complete || l.gap || !l.base.ok {
+	w.leaving = w.leaving && enc.Complete
+	if enc.Complete || w.unwritten.gap || !w.written.base.ok {
 		if !enc.Complete {
-			enc.Left = min(enc.Left, l.unwritten())
+			enc.Left = min(enc.Left, w.notAcknowledged())
 		}
 		return enc, ext.Journal
 	}
-	t, whole := l.tail(l.window.Low())
-	enc = offsets.Encode(t, l.id.Identity, ext, limit)
+	t, whole := w.tail(w.window.Low())
+	enc = offsets.Encode(t, w.id.Identity, ext, limit)
 	if !whole {
-		enc.Complete, enc.Left = false, l.unwritten()-enc.Covered
+		enc.Complete, enc.Left = false, w.notAcknowledged()-enc.Covered
 	}
 	return enc, ext.Journal
 }
 
-// tail returns what is in no acknowledged record; not the whole of it where no metadata
-// could hold that.
-func (l *Ledger) tail(low int64) (t *tail, whole bool) {
+// tail returns the finished offsets that are in no acknowledged record. Not whole: there
+// are more runs than any metadata could hold, and the last ones are left out.
+func (w *Writer) tail(low int64) (t *tail, whole bool) {
 	var rs []Run
-	for i := range l.flying {
-		rs = l.flying[i].runs.appendTo(rs, tailRuns)
+	for i := range w.flights.records {
+		rs = w.flights.records[i].runs.appendTo(rs, tailRuns)
 	}
-	rs = l.fresh.appendTo(rs, tailRuns)
+	rs = w.unwritten.fresh.appendTo(rs, tailRuns)
 	whole = len(rs) < tailRuns
 	t = &tail{low: low, runs: merge(rs, low)}
 	for _, r := range t.runs {
@@ -60,56 +60,49 @@ func (l *Ledger) tail(low int64) (t *tail, whole bool) {
 	return t, whole
 }
 
-// enter begins to keep the set in the journal, with a snapshot: nothing counts as
-// written.
-func (l *Ledger) enter() {
-	l.mode, l.leaving, l.gap, l.lost, l.lostBefore = Journal, false, true, l.window.Above(), 0
-	l.fresh.reset()
-	l.base, l.snap, l.to = base{}, snapshot{}, -1
+// enter moves the set to the journal, beginning with a snapshot: nothing counts as written.
+func (w *Writer) enter() {
+	w.mode, w.leaving = InJournal, false
+	w.unwritten.restart(w.window.Above())
+	w.written.restart()
 }
 
-// leave ends that: with a snapshot, which is small, so that nothing but it is left in
-// the journal, and a late older commit still finds all there is.
-func (l *Ledger) leave() {
-	l.leaving = true
-	if !l.usable {
-		l.left()
+// leave begins to move the set back to metadata. A last snapshot, which is small, replaces
+// all other records, so that a late older commit still finds the whole set.
+func (w *Writer) leave() {
+	w.leaving = true
+	if !w.usable {
+		w.left()
 	}
 }
 
-func (l *Ledger) left() {
-	l.mode, l.leaving, l.gap, l.lost, l.lostBefore = Metadata, false, false, 0, 0
-	l.fresh = runs{}
-	l.base, l.snap = base{}, snapshot{}
-	l.facts = 0
+// left ends the use of the journal: the set is in metadata.
+func (w *Writer) left() {
+	w.mode, w.leaving = InMetadata, false
+	w.unwritten.forget()
+	w.written.forget()
 }
 
 // Committed takes a commit that succeeded and the records that it named. It returns the
-// journal offset below which records are to be deleted, -1 for nothing. A commit of
-// this tenure is later than all before it: what it names is what the next owner finds.
-func (l *Ledger) Committed(j offsets.Journal, nowMs int64) (below int64) {
-	if j.IsZero() || j.TopicID != l.topic || l.mode != Journal {
+// journal offset below which records are to be deleted, -1 for none. They may be, because
+// the next owner finds this commit or a later one.
+func (w *Writer) Committed(j offsets.Journal, nowMs int64) (below int64) {
+	if j.IsZero() || j.TopicID != w.topic || w.mode != InJournal {
 		return -1
 	}
-	leave := l.leaving && l.base.leave && l.base.from == j.From
 	below = -1
-	if j.From > l.deleted && !l.deleting && nowMs >= l.deleteAt {
-		l.deleting = true
+	if w.deletion.begin(j.From, nowMs) {
 		below = j.From
 	}
-	if leave {
-		l.left()
+	if w.leaving && w.written.base.leave && w.written.base.from == j.From {
+		w.left()
 	}
 	return below
 }
 
 // Deleted takes the answer to a deletion below an offset.
-func (l *Ledger) Deleted(below int64, err error, nowMs int64) {
-	l.deleting = false
-	if err != nil {
-		l.deleteAt = nowMs + deleteRetryMs
-		return
+func (w *Writer) Deleted(below int64, err error, nowMs int64) {
+	if w.deletion.ended(below, err, nowMs) {
+		w.stats.Deletions++
 	}
-	l.stats.Deletions++
-	l.deleted = max(l.deleted, below)
 }

@@ -1,31 +1,32 @@
-// Package facts is the protocol of the journal: what is finished, for sets that do
-// not fit into commit metadata. It is pure; whoever owns a Ledger or a Union does the
-// reading and writing.
+// Package facts is the protocol of the journal, which keeps finished sets that do not
+// fit into commit metadata. It is pure: the owner of a Writer or a Reader
+// does the reading and writing.
 //
 //	                  Note                 Cut                     Written
-//	finished offset ───────► Ledger.fresh ─────► records in flight ─────────► named by commits
+//	finished offset ───────► unwritten.fresh ──► records in flight ─────────► named by commits
 //	                                     ▲                                     │ Committed
 //	        offsets.Window ── snapshot ──┘              below a snapshot: deleted ◄┘
 //
-//	journal, log start to stable end ──► Union ──► offsets.Window, and what the next Ledger goes on from
+//	journal, log start to stable end ──► Reader ──► offsets.Window, and the state for the next Writer
 //
 // # What is in the journal
 //
 // A fact is a record that says: these offsets are finished, in a log of leader epochs
-// up to this one. It is written after the deliveries were acknowledged, and stays true
-// for ever: facts may come twice, in any order, late, and from a former owner. What is
-// finished is their union, so that nothing needs a lock, a fence, or a transaction.
+// up to this one. It is written after the deliveries were acknowledged and stays true for
+// ever. Facts may come twice, in any order, late, and from a former owner. The finished
+// set is their union, so nothing needs a lock, a fence, or a transaction.
 //
 // A snapshot is the whole set at a low offset as facts, in as many records (parts) as
-// it takes; each says which stretch of offsets it covers. What finishes while it is
-// written is in facts between its parts. So the records from its first part on are
-// everything, and what stands before may be deleted once a commit has named it.
+// it takes; each says which stretch of offsets it covers. Offsets that finish meanwhile
+// are in facts between its parts. So the records from its first part on say everything,
+// and older records may be deleted once a commit has named the snapshot.
 //
 // # What a commit says
 //
-// Its metadata names the incarnation, the snapshot, the last acknowledged record, and
-// of what is in no acknowledged record yet as much as fits. A commit does not wait for
-// the journal to work: what it cannot say is counted, and comes again after a crash.
+// Its metadata names the incarnation, the snapshot and the last acknowledged record. It
+// also holds the finished offsets that are in no acknowledged record, as far as they fit.
+// A commit does not wait for a silent journal: offsets that do not fit are counted, and
+// delivered again after a crash.
 //
 // The incarnation is one life of the group's offset of the partition. It is new
 // whenever there was no metadata to take it from, as after an operator has reset the
@@ -33,11 +34,10 @@
 //
 // # What is read
 //
-// The union of all records of the incarnation, from the journal's log start to its
-// stable end, whatever the commit names: so a late older commit is repaired, and facts
-// that no commit named are found. What is named tells whether something is missing.
-// What a fact says of offsets beyond the end of its leader epoch was truncated away
-// and does not count (KIP-101).
+// All records of the incarnation are read, from the journal's log start to its stable
+// end. So a late older commit is repaired, and facts that no commit named are found. The
+// records that the commit names show whether one is missing. Facts do not count beyond
+// the end of their leader epoch's log, which was truncated (KIP-101).
 //
 // # The record
 //
@@ -62,5 +62,5 @@
 //	    runs relative to the low offset, as in commit metadata
 //
 // where v is an unsigned LEB128 number. The first seven stand in these places in all
-// versions, so that a record of a newer one is known for whose it is.
+// versions, so that the partition of a record in a newer version is known.
 package facts

@@ -9,16 +9,16 @@ import (
 	"layover/offsets"
 )
 
-// journalled returns a ledger that goes on from a whole journal, whose last record is at
+// journalled returns a writer that goes on from a whole journal, whose last record is at
 // offset 0.
-func journalled(id Identity, w *offsets.Window, tail ...Run) *Ledger {
-	l := NewLedger(id, 9, Restored{Named: offsets.Journal{TopicID: testTopic}, Whole: true, Tail: tail}, w)
+func journalled(id Identity, w *offsets.Window, tail ...Run) *Writer {
+	l := NewWriter(id, 9, Restored{Named: offsets.Journal{TopicID: testTopic}, Whole: true, Tail: tail}, w)
 	l.Use(testTopic, 1<<20)
 	return l
 }
 
 // note finishes single offsets.
-func note(l *Ledger, w *offsets.Window, at ...int64) {
+func note(l *Writer, w *offsets.Window, at ...int64) {
 	for _, o := range at {
 		if w.Finish(o) {
 			l.Note(o, o+1)
@@ -47,9 +47,9 @@ func TestWhatReadingTookBackIsNotWrittenAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	named := offsets.Journal{TopicID: testTopic, Sum: r.Sum}
-	u := NewUnion(testID, w, 3, 500, named)
+	u := NewReader(testID, w, 3, 500, named)
 	add(t, u, ends(100, 100, 100, 100), old, later)
-	l := NewLedger(testID, 9, u.Restored(true, 0, tail), w)
+	l := NewWriter(testID, 9, u.Restored(true, 0, tail), w)
 	l.Use(testTopic, 1<<20)
 	cut := cutAll(l, 4, true, 1)
 	if len(cut) != 1 || saysOf(t, cut[0].Value) != 2+5 {
@@ -76,7 +76,7 @@ func TestATopicThatTakesLessThanItSaysGetsSmallerRecords(t *testing.T) {
 	}
 	const takes = 5000 // bytes of all that is in flight: a batch
 	at, now, rounds := int64(1), int64(1), 0
-	for ; !l.base.ok || l.gap || l.unwritten() > 0; rounds++ {
+	for ; !l.written.base.ok || l.unwritten.gap || l.notAcknowledged() > 0; rounds++ {
 		if rounds > 200 {
 			t.Fatalf("not done: %+v, records of %d bytes", l.Status(), l.limit)
 		}
@@ -125,7 +125,7 @@ func TestEachOfSplitFactsCountsForItself(t *testing.T) {
 	w := offsets.NewWindow(0)
 	l := journalled(testID, w)
 	l.Use(testTopic, 200)
-	for o := int64(5); l.fresh.count < 150; o += 2 {
+	for o := int64(5); l.unwritten.fresh.count < 150; o += 2 {
 		note(l, w, o)
 	}
 	cut := cutAll(l, 5, true, 1)
@@ -160,7 +160,7 @@ func TestACommitNeverSaysLessThanTheOneBefore(t *testing.T) {
 	}
 	p.write(true)
 	last, enc := p.commit(4096)
-	if !enc.Complete || p.l.Status().Mode != Journal {
+	if !enc.Complete || p.l.Status().Mode != InJournal {
 		t.Errorf("%+v in mode %v", enc, p.l.Status().Mode)
 	}
 	read, _, _ := restore(t, p.log, last)
@@ -191,12 +191,12 @@ func TestAJournalThatIsGoneCountsForNothing(t *testing.T) {
 // TestWhatIsInFlightMayAllBeAnsweredAtOnce, after a stall: there is room for it.
 func TestWhatIsInFlightMayAllBeAnsweredAtOnce(t *testing.T) {
 	w := offsets.NewWindow(0)
-	l := NewLedger(testID, 9, Restored{Named: offsets.Journal{TopicID: testTopic}, Whole: true}, w) // not told yet of the topic
+	l := NewWriter(testID, 9, Restored{Named: offsets.Journal{TopicID: testTopic}, Whole: true}, w) // not told yet of the topic
 	rng := rand.New(rand.NewPCG(4, 4))
 	for range 16_384 {
 		note(l, w, 1+rng.Int64N(5_000_000))
 	}
-	if l.gap {
+	if l.unwritten.gap {
 		t.Error("a snapshot is needed")
 	}
 }

@@ -29,14 +29,14 @@ func (l *log) append(value []byte) int64 {
 type pen struct {
 	t   *testing.T
 	w   *offsets.Window
-	l   *Ledger
+	l   *Writer
 	log *log
 	now int64
 }
 
 func newPen(t *testing.T, g *log, r Restored, w *offsets.Window) *pen {
 	p := &pen{t: t, w: w, log: g, now: 1}
-	p.l = NewLedger(testID, rand.Uint64()|1, r, w)
+	p.l = NewWriter(testID, rand.Uint64()|1, r, w)
 	p.l.Use(testTopic, 1<<20)
 	return p
 }
@@ -50,7 +50,7 @@ func (p *pen) finish(from, to int64) {
 }
 
 // cutAll cuts all that may be cut now.
-func cutAll(l *Ledger, epoch int32, all bool, nowMs int64) []Write {
+func cutAll(l *Writer, epoch int32, all bool, nowMs int64) []Write {
 	out := l.Cut(nil, epoch, all, nowMs)
 	for l.WantsPart() {
 		out = l.CutPart(out, epoch)
@@ -83,7 +83,7 @@ func (p *pen) commit(limit int) (offsets.Committed, offsets.Encoded) {
 }
 
 // restore reads back what a commit and the log say.
-func restore(t *testing.T, g *log, c offsets.Committed) (*offsets.Window, *Union, Restored) {
+func restore(t *testing.T, g *log, c offsets.Committed) (*offsets.Window, *Reader, Restored) {
 	t.Helper()
 	w, ext, err := offsets.DecodeAll(c.Metadata, testID.Identity, c.Offset)
 	if err != nil {
@@ -94,7 +94,7 @@ func restore(t *testing.T, g *log, c offsets.Committed) (*offsets.Window, *Union
 	}
 	var tail []Run
 	w.Each(func(from, to int64) bool { tail = append(tail, Run{from, to}); return true })
-	u := NewUnion(testID, w, c.LeaderEpoch, 1<<40, ext.Journal)
+	u := NewReader(testID, w, c.LeaderEpoch, 1<<40, ext.Journal)
 	for at := g.start; at < int64(len(g.values)); at++ {
 		if err := u.Add(at, g.values[at], func(int32) (int64, error) { return 1 << 40, nil }); err != nil {
 			t.Fatal(err)
@@ -131,7 +131,7 @@ func TestASetThatFitsLeavesTheJournalEmpty(t *testing.T) {
 			t.Fatalf("incomplete with %d offsets", p.w.Above())
 		}
 	}
-	if len(p.log.values) > 0 || p.l.Status().Mode != Metadata {
+	if len(p.log.values) > 0 || p.l.Status().Mode != InMetadata {
 		t.Errorf("%d records in the journal, mode %v", len(p.log.values), p.l.Status().Mode)
 	}
 }
@@ -159,12 +159,12 @@ func TestARestartFindsWhatWasSaid(t *testing.T) {
 			}
 			p.write(true)
 			last, enc := p.commit(1024)
-			if !enc.Complete && p.l.Status().Mode == Journal && p.l.Status().Unwritten > 0 {
+			if !enc.Complete && p.l.Status().Mode == InJournal && p.l.Status().Unwritten > 0 {
 				t.Fatalf("seed %d: %d finished offsets are nowhere: %+v", seed, enc.Left, p.l.Status())
 			}
-			journalled = journalled || p.l.Status().Mode == Journal
+			journalled = journalled || p.l.Status().Mode == InJournal
 			// The first commit that does not fit is made before there is a snapshot.
-			if p.l.Status().Mode == Journal {
+			if p.l.Status().Mode == InJournal {
 				p.write(true)
 				last, _ = p.commit(1024)
 			}
@@ -188,7 +188,7 @@ func TestTheJournalIsLeftWhenTheSetFitsHalf(t *testing.T) {
 	}
 	p.commit(4096)
 	p.write(true)
-	if _, enc := p.commit(4096); !enc.Complete || p.l.Status().Mode != Journal {
+	if _, enc := p.commit(4096); !enc.Complete || p.l.Status().Mode != InJournal {
 		t.Fatalf("%+v, %v", enc, p.l.Status().Mode)
 	}
 	for p.w.Runs() > 1000 {
@@ -198,7 +198,7 @@ func TestTheJournalIsLeftWhenTheSetFitsHalf(t *testing.T) {
 		p.write(true)
 		p.commit(4096)
 	}
-	if m := p.l.Status().Mode; m != Journal {
+	if m := p.l.Status().Mode; m != InJournal {
 		t.Fatalf("mode is %v with %d runs", m, p.w.Runs())
 	}
 	p.finish(p.w.Low(), 19_000)
@@ -210,7 +210,7 @@ func TestTheJournalIsLeftWhenTheSetFitsHalf(t *testing.T) {
 	for _, v := range g.values[g.start:] {
 		left += len(v)
 	}
-	if m := p.l.Status().Mode; m != Metadata || left > 4096 {
+	if m := p.l.Status().Mode; m != InMetadata || left > 4096 {
 		t.Errorf("mode is %v, and %d bytes are left", m, left)
 	}
 	last, _ := p.commit(4096)
@@ -308,7 +308,7 @@ func TestMemoryIsBoundedWhileNothingIsAnswered(t *testing.T) {
 		}
 		p.now += 1000
 	}
-	if n := p.l.unwritten(); n < p.w.Above() || n > p.w.Above()+p.w.Low() {
+	if n := p.l.notAcknowledged(); n < p.w.Above() || n > p.w.Above()+p.w.Low() {
 		t.Errorf("%d are said to be unwritten, of %d", n, p.w.Above())
 	}
 }

@@ -48,14 +48,14 @@ func TestAJournalThatIsNotTheOneThatWasWrittenToIsWrittenAnew(t *testing.T) {
 		p.finish(40_002, 40_003)
 		p.write(true)
 		last, enc := p.commit(4096)
-		if s := p.l.Status(); !enc.Complete || s.Mode != Journal || s.Unwritten != 0 {
+		if s := p.l.Status(); !enc.Complete || s.Mode != InJournal || s.Unwritten != 0 {
 			t.Errorf("%s: %+v, %+v", name, enc, s)
 		}
 		w, ext, err := offsets.DecodeAll(last.Metadata, testID.Identity, last.Offset)
 		if err != nil {
 			t.Fatal(err)
 		}
-		u := NewUnion(testID, w, 5, 1<<40, ext.Journal)
+		u := NewReader(testID, w, 5, 1<<40, ext.Journal)
 		for at := p.log.start; at < int64(len(p.log.values)); at++ {
 			if err := u.Add(at, p.log.values[at], func(int32) (int64, error) { return 1 << 40, nil }); err != nil {
 				t.Fatal(err)

@@ -39,7 +39,7 @@ func TestTenMillionOffsetsTakeAtMostTwoBitsEach(t *testing.T) {
 		if done++; done%second == 0 {
 			b.commit()
 		}
-		if done == n/2 && b.l.Status().Mode != Journal {
+		if done == n/2 && b.l.Status().Mode != InJournal {
 			t.Errorf("half of it is finished, mode %v", b.l.Status().Mode)
 		}
 	})

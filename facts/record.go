@@ -11,14 +11,15 @@ import (
 	"layover/offsets"
 )
 
-// Identity is what a record is about. Records of another identity are passed over.
+// Identity names the group and partition of a record, and one life of the offset. Records
+// of another identity are passed over.
 type Identity struct {
 	offsets.Identity
 	Group       string
 	Incarnation uint64
 }
 
-// Kind is what a record is.
+// Kind tells facts from parts of a snapshot.
 type Kind byte
 
 const (
@@ -58,7 +59,7 @@ type Record struct {
 	runs []byte
 }
 
-// The ways in which a value is not a record of the journal.
+// The reasons for which a value is no record of the journal.
 var (
 	ErrForeign = errors.New("not a record of a journal")
 	ErrDamaged = errors.New("damaged")
@@ -117,9 +118,9 @@ func (id *Identity) seal(value []byte) []byte {
 	return value
 }
 
-// Read reads a record, of whatever identity, but does not look at its checksum: see
-// Record.Sound. An error is ErrForeign, ErrDamaged or ErrNewer; with the last, the
-// fields up to the incarnation are read.
+// Read reads a record of any identity. Record.Sound checks its checksum. The error is
+// ErrForeign, ErrDamaged or ErrNewer; with ErrNewer the fields up to the incarnation are
+// read.
 func Read(value []byte) (Record, error) {
 	var r Record
 	if len(value) < endVersions || string(value[:2]) != magic {
@@ -169,18 +170,18 @@ func (r *Record) Each(f func(from, to int64)) error {
 	return nil
 }
 
-// about says whether the record is about a partition in one life of its offset.
+// about reports whether the record is about a partition in one life of its offset.
 func (r *Record) about(id *Identity) bool {
 	return r.Incarnation == id.Incarnation && r.Of(*id)
 }
 
-// newerOf says whether a record of a newer format is about this life of a topic's offset,
-// as far as can be read of it.
+// newerOf reports whether a record of a newer format is about this life of a topic's
+// offset. Its partition and group cannot be read.
 func (r *Record) newerOf(id *Identity) bool {
 	return r.Incarnation == id.Incarnation && r.TopicID == id.TopicID && r.ClusterHash == clusterHash(id.ClusterID)
 }
 
-// Of says whether the record is about a partition, in whatever life of its offset.
+// Of reports whether the record is about a partition, in any life of its offset.
 func (r *Record) Of(id Identity) bool {
 	return r.TopicID == id.TopicID && r.Partition == id.Partition && r.Group == id.Group && r.ClusterHash == clusterHash(id.ClusterID)
 }

@@ -9,8 +9,8 @@ import (
 // Run is the offsets from From (included) to To (not included).
 type Run struct{ From, To int64 }
 
-// runs is a list of runs in the order in which they finished, in a few bytes each.
-// The last one is kept open: in the order of the log all are one.
+// runs is a list of runs in the order in which they finished, in a few bytes each. The
+// last run is kept open, because offsets that finish in the order of the log extend it.
 type runs struct {
 	b     []byte // for each run: where it begins, from where the last one began; its length
 	base  int64  // where the last run in b begins
@@ -57,8 +57,8 @@ func (r *runs) appendTo(out []Run, most int) []Run {
 	return out
 }
 
-// merge sorts runs, leaves out what is not above low, and makes one of those that
-// touch. It works in place.
+// merge sorts runs, cuts off offsets that are not above low, and joins runs that touch.
+// It works in place.
 func merge(rs []Run, low int64) []Run {
 	slices.SortFunc(rs, func(a, b Run) int { return cmp.Compare(a.From, b.From) })
 	out := rs[:0]
@@ -86,7 +86,7 @@ func each(rs []Run) func(f func(from, to int64) bool) {
 	}
 }
 
-// beyond drops what is below offset from the front of runs.
+// beyond drops the offsets below offset from the front of runs.
 func beyond(rs []Run, offset int64) []Run {
 	for len(rs) > 0 && rs[0].To <= offset {
 		rs = rs[1:]
@@ -97,7 +97,7 @@ func beyond(rs []Run, offset int64) []Run {
 	return rs
 }
 
-// tail is runs as a set, for commit metadata.
+// tail makes runs an offsets.Set, which commit metadata is encoded from.
 type tail struct {
 	low   int64
 	runs  []Run

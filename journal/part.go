@@ -37,7 +37,7 @@ type part struct {
 	no       int // of its ask
 	ask      *facts.Ask
 	answer   facts.Answer // once it is done
-	union    *facts.Union
+	union    *facts.Reader
 	tail     []facts.Run // of the window before anything was read
 	state    partState
 	asked    bool      // an answer is awaited
@@ -68,7 +68,7 @@ func (r *restoring) begin(asks []facts.Ask) {
 		ask := &asks[i]
 		p := &part{
 			at: r.journal.at(ask.TopicPartition), no: i, ask: ask, next: -1, progress: r.began, ends: make(map[int32]int64),
-			union: facts.NewUnion(ask.ID, ask.Window, ask.LeaderEpoch, ask.LogEnd, ask.Committed),
+			union: facts.NewReader(ask.ID, ask.Window, ask.LeaderEpoch, ask.LogEnd, ask.Committed),
 		}
 		if r.parts[p.at] != nil {
 			r.answer(i, facts.Answer{Complaint: fmt.Errorf("the journal %s/%d is asked for twice", p.at.Topic, p.at.Partition)})

@@ -257,7 +257,7 @@ func TestDamagedRecordsAreCountedAndForeignOnesPassedOver(t *testing.T) {
 		e.store()
 		other := w.tenure(1, e.topic)
 		other.id.Group = "another"
-		other.ledger = facts.NewLedger(other.id, 8, facts.Restored{}, other.window)
+		other.ledger = facts.NewWriter(other.id, 8, facts.Restored{}, other.window)
 		other.ledger.Use(e.topic, 1<<20)
 		other.finish(100_001, 109_000)
 		other.store()

@@ -81,7 +81,7 @@ func TestHoldsFindsRecordsOfAnyLifeOfTheOffsetAndOfNobodyElse(t *testing.T) {
 		} {
 			e := w.tenure(1, id)
 			change(&e.id)
-			e.ledger = facts.NewLedger(e.id, uint64(i)+1, facts.Restored{}, e.window)
+			e.ledger = facts.NewWriter(e.id, uint64(i)+1, facts.Restored{}, e.window)
 			e.ledger.Use(id, 1<<20)
 			e.finish(1, 5000)
 			e.store()

@@ -23,7 +23,7 @@ func TestATopicThatAnotherGroupHasRecordsInIsNotUsedUntilTheyAreGone(t *testing.
 		id := w.makeJournal(3)
 		own, other := w.tenure(0, id), w.tenure(1, id)
 		other.id.Group = "billing"
-		other.ledger = facts.NewLedger(other.id, 9, facts.Restored{}, other.window)
+		other.ledger = facts.NewWriter(other.id, 9, facts.Restored{}, other.window)
 		other.ledger.Use(id, 1<<20)
 		own.finish(1, 3000)
 		own.store()

@@ -232,14 +232,14 @@ type tenure struct {
 	tp     offsets.TopicPartition
 	id     facts.Identity
 	window *offsets.Window
-	ledger *facts.Ledger
+	ledger *facts.Writer
 	topic  offsets.TopicID
 }
 
 func (w *world) tenure(partition int32, topic offsets.TopicID) *tenure {
 	e := &tenure{w: w, tp: offsets.TopicPartition{Topic: ingress, Partition: partition}, window: offsets.NewWindow(0), topic: topic}
 	e.id = facts.Identity{Identity: offsets.Identity{ClusterID: "c", TopicID: offsets.TopicID{7}, Partition: partition}, Group: "layover", Incarnation: 99}
-	e.ledger = facts.NewLedger(e.id, uint64(partition)+1, facts.Restored{}, e.window)
+	e.ledger = facts.NewWriter(e.id, uint64(partition)+1, facts.Restored{}, e.window)
 	e.ledger.Use(topic, 1<<20)
 	return e
 }

@@ -62,11 +62,11 @@ func journalled(t *testing.T, f func(r *rig, p *paper)) {
 		r.Journalled("delayed", purgatory.JournalState{Usable: true, TopicID: offsets.TopicID{1}, MaxBytes: 1 << 20})
 		w := offsets.NewWindow(0)
 		id := facts.Identity{Group: "g", Incarnation: 7}
-		r.Assign(facts.Assigned{Assignment: tenure(0, 1), Window: w, Facts: facts.NewLedger(id, 1, facts.Restored{}, w)})
+		r.Assign(facts.Assigned{Assignment: tenure(0, 1), Window: w, Facts: facts.NewWriter(id, 1, facts.Restored{}, w)})
 		time.Sleep(time.Second)
 		r.fetched(tenure(0, 1), r.record(0, 5*time.Hour), r.record(1, 0))
 		time.Sleep(5 * time.Second)
-		if s := r.facts(); s.Mode != facts.Journal || s.Unwritten != 0 {
+		if s := r.facts(); s.Mode != facts.InJournal || s.Unwritten != 0 {
 			t.Fatalf("not in the journal: %+v", s)
 		}
 		f(r, p)

@@ -35,7 +35,7 @@ func TestTheLastCommitSaysAllThatFinished(t *testing.T) {
 				r.Journalled("delayed", purgatory.JournalState{Usable: true, TopicID: offsets.TopicID{1}, MaxBytes: 1 << 20})
 				w := offsets.NewWindow(0)
 				id := facts.Identity{Group: "g", Incarnation: 7}
-				r.Assign(facts.Assigned{Assignment: tenure(0, 1), Window: w, Facts: facts.NewLedger(id, 1, facts.Restored{}, w)})
+				r.Assign(facts.Assigned{Assignment: tenure(0, 1), Window: w, Facts: facts.NewWriter(id, 1, facts.Restored{}, w)})
 				time.Sleep(3100 * time.Millisecond)
 				var records []*kgo.Record
 				for o := range int64(9000) {

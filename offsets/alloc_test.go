@@ -21,7 +21,6 @@ func TestAllocations(t *testing.T) {
 			at += 4097
 			scattered.Finished(at % n)
 			scattered.NextUnfinished(at % n)
-			scattered.NextFinished(at % n)
 			scattered.Highest()
 			scattered.Bytes()
 		}},

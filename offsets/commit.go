@@ -22,8 +22,8 @@ const Unstarted = "layover: not started"
 // again under its name gets another one.
 type TopicID = [16]byte
 
-// Commit is one partition's commit as a value. Everything that tells whether
-// it may still be sent travels with it, so that a commit built before a
+// Commit is one partition's commit as a value. It carries everything needed to
+// tell whether it may still be sent, so that a commit built before a
 // rebalance cannot be taken for one built after it.
 type Commit struct {
 	TopicPartition
@@ -38,17 +38,17 @@ type Commit struct {
 	// Low is the offset to commit: everything below it is finished.
 	Low int64
 
-	// LeaderEpoch is the highest leader epoch of what was read, -1 for none. No record
-	// of a later one is finished by Metadata: where one stands at an offset of the
-	// set, the log was truncated and written anew.
+	// LeaderEpoch is the highest leader epoch of the records read, -1 for none.
+	// Metadata finishes no record of a later epoch: one that stands at an offset of
+	// the set was written after the log was truncated.
 	LeaderEpoch int32
 
-	// Metadata is what Window.Encode returned for the same Low. The checksum
+	// Metadata is the text from Window.Encode for the same Low. The checksum
 	// in it makes the pair useless with any other Low.
 	Metadata string
 
-	// Journal is what Metadata names, Left what neither holds of what is finished, and
-	// Finished a count of its builder's. They never go on the wire by themselves.
+	// Journal is the records that Metadata names. Left counts the finished offsets in
+	// neither. Finished is a count of the builder's. None has a field on the wire.
 	Journal  Journal
 	Left     int64
 	Finished int64

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// The ways in which metadata is not the finished set at its offset. The window
-// that Decode returns with them is empty.
+// The reasons for which metadata is not the finished set at its offset. Decode
+// returns an empty window with them.
 var (
 	// ErrForeign is metadata that Layover did not write for this partition of
 	// this cluster: another client's, such as its member id, or a mirror's
-	// copy. The offset is as good as whoever committed it.
+	// copy. The offset itself may be right.
 	ErrForeign = errors.New("not written for this partition")
 
 	// ErrOtherTopic is metadata that Layover wrote in this cluster for a topic
@@ -22,8 +22,8 @@ var (
 	// beside it belongs to a log that is gone.
 	ErrOtherTopic = errors.New("written for another topic of this name")
 
-	// ErrDamaged is metadata of ours that does not say what was written, or
-	// that stands beside another offset than it was written for.
+	// ErrDamaged is metadata of ours that was changed, or stands beside another
+	// offset than the one it was written for.
 	ErrDamaged = errors.New("damaged")
 
 	// ErrNewer is metadata of a later format that this reader must not guess
@@ -38,17 +38,18 @@ func Decode(metadata string, id Identity, low int64) (*Window, error) {
 	return w, err
 }
 
-// DecodeAll reads what Encode wrote for the same id and a set at low.
+// DecodeAll reads the set and the extension that Encode wrote for the same id and
+// a set at low.
 // Empty metadata, which an operator's reset leaves, is an empty set and no
 // error.
 //
 // The window is never nil: with an error it is empty and at low, and the error
 // is, for errors.Is, one of ErrForeign, ErrOtherTopic, ErrDamaged and
-// ErrNewer. What tells whose the text is comes before what tells whether it is
-// sound, so a mirror's copy at a translated offset is foreign and not damaged.
+// ErrNewer. The owner of the text is checked before its soundness, so a mirror's
+// copy at a translated offset is foreign and not damaged.
 //
-// The cost in time and memory is bounded by the length of the text, whatever
-// the numbers in it, and no more than 64 KiB of text is looked at.
+// The length of the text bounds the cost in time and memory, and no more than
+// 64 KiB of text is looked at. The numbers in the text do not matter.
 func DecodeAll(metadata string, id Identity, low int64) (*Window, Extension, error) {
 	if metadata == "" {
 		return NewWindow(low), Extension{}, nil
@@ -85,8 +86,8 @@ func open(metadata string, id Identity, low int64) (extension, runs []byte, err 
 	if hash := binary.BigEndian.Uint64(body[endChecksum:]); hash != clusterHash(id.ClusterID) {
 		return nil, nil, fmt.Errorf("commit metadata for cluster hash %016x, this is %q: %w", hash, id.ClusterID, ErrForeign)
 	}
-	// Only what the checksum vouches for can say that the topic is another one:
-	// its reader leaves the committed offset then.
+	// The topic id is compared only after the checksum, because the reader of
+	// another topic leaves the committed offset.
 	want := checksum(metadata[:len(metadata)-len(encoded)], body[endChecksum:], id.ClusterID, low)
 	if sum := binary.BigEndian.Uint32(body); sum != want {
 		return nil, nil, damaged("checksum %08x, want %08x at low offset %d", sum, want, low)
@@ -101,7 +102,7 @@ func open(metadata string, id Identity, low int64) (extension, runs []byte, err 
 }
 
 // checkVersions takes the two version numbers from the front of s and returns
-// what is behind them. Their shape is the same in all versions.
+// the rest. Their shape is the same in all versions.
 func checkVersions(s string) (string, error) {
 	version, s, ok := cutVersion(s)
 	if !ok {

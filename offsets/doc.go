@@ -30,14 +30,14 @@
 //	 8  FNV-1a 64 of the cluster id
 //	16  topic id
 //	 4  partition
-//	 v  length of the extension; a reader skips what it does not know, so later
+//	 v  length of the extension; a reader skips unknown fields, so later
 //	    fields need no higher minimum reader version
 //	 n  the extension: nothing, or
 //	     8  incarnation: one life of the group's offset
 //	    and where records of a journal are named:
 //	    16  journal topic id
 //	     4  checksum in the last record
-//	     v  offset of the first record, v what the last one is beyond it
+//	     v  offset of the first record, v distance of the last one from it
 //	 v  gap less one, v length less one, and so on to the end
 //
 // where v is an unsigned LEB128 number in its shortest form. The first gap is

@@ -8,7 +8,7 @@ import (
 	"math/bits"
 )
 
-// Identity is what metadata is bound to, beside the low offset.
+// Identity names the partition that metadata is bound to, beside the low offset.
 type Identity struct {
 	ClusterID string
 	TopicID   TopicID
@@ -27,15 +27,15 @@ const (
 	// version that Decode accepts.
 	formatVersion = 1
 
-	// header is what is written before the base64 part: the format version,
+	// header stands before the base64 part: the format version,
 	// and the lowest version that can read it, which stays when a later format
 	// adds only to the extension.
 	// Invariant: the first number is formatVersion
 	// (TestFormatVersion1IsPinned).
 	header = magic + "1.1."
 
-	// maxText bounds what is written, and what is looked at, in characters.
-	// It is far above what a broker is configured to take.
+	// maxText bounds the text that is written or read, in characters. It is far
+	// above any limit that a broker is configured with.
 	maxText = 64 << 10
 
 	// usualText is the bytes that a text is begun with room for: the longest that a
@@ -77,7 +77,7 @@ type Encoded struct {
 	Left    int64
 }
 
-// Set is what Encode writes: Low, and above it maximal runs of finished offsets,
+// Set is a finished set to be encoded: Low, and above it maximal runs of finished offsets,
 // ascending and half open, Above offsets in all. A Window is one.
 type Set interface {
 	Low() int64
@@ -88,13 +88,12 @@ type Set interface {
 // Encode writes the window for id, without an extension. See the function Encode.
 func (w *Window) Encode(id Identity, limit int) Encoded { return Encode(w, id, Extension{}, limit) }
 
-// Encode writes a set for id in at most limit characters. What does not fit is
-// left out from the top: the text then holds the longest prefix of the set that
+// Encode writes a set for id in at most limit characters. Offsets that do not fit
+// are left out from the top: the text then holds the longest prefix of the set that
 // fits, down to a part of a run. A limit too low for even the fixed fields and the
 // extension gives the empty text; limits above 64 KiB count as 64 KiB.
 //
-// The cost is that of the pages and runs that are written, whatever is above
-// them.
+// The cost grows with the pages and runs that are written, not with those left out.
 func Encode(set Set, id Identity, ext Extension, limit int) Encoded {
 	room := text.DecodedLen(max(min(limit, maxText)-len(header), 0))
 	body := appendIdentity(make([]byte, 0, min(room, usualText)), id)

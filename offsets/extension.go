@@ -5,14 +5,14 @@ import (
 	"math"
 )
 
-// Extension is what metadata says beside the set: where more of it stands. A reader
-// that does not know it passes over it, and finds the set without that.
+// Extension is the part of metadata beside the set: it names the journal records that
+// hold more of the set. A reader that does not know it skips it.
 type Extension struct {
 	// Incarnation names one life of the group's offset of the partition, and goes
 	// from commit to commit: facts of other lives do not count. 0 is none.
 	Incarnation uint64
-	// Journal names what has to be readable in the journal; its zero value names
-	// nothing. It goes with an incarnation only.
+	// Journal names the journal records that hold more of the set, its zero value
+	// none. It needs an incarnation.
 	Journal Journal
 }
 
@@ -20,13 +20,13 @@ type Extension struct {
 type Journal struct {
 	TopicID TopicID
 	// From is the offset of the first record of a complete snapshot, and To that of
-	// the last record that was acknowledged: the records from From to To, with the
-	// set in the metadata, are all that is finished. From <= To.
+	// the last acknowledged record. The records from From to To and the set in the
+	// metadata are the whole finished set. From <= To.
 	From, To int64
 	Sum      uint32 // checksum in the record at To, which tells another record from it
 }
 
-// IsZero says whether nothing is named.
+// IsZero reports whether no records are named.
 func (j Journal) IsZero() bool { return j == Journal{} }
 
 // The lengths of an extension: nothing, an incarnation, or that and a journal's
@@ -52,8 +52,8 @@ func (e Extension) append(dst []byte) []byte {
 	return append(dst, b...)
 }
 
-// readExtension reads what append wrote, and passes over what it does not know, such
-// as what a later release added behind it.
+// readExtension reads an extension, and skips the fields that a later release added
+// behind the known ones.
 func readExtension(b []byte) (e Extension) {
 	if len(b) < incarnationBytes {
 		return e

@@ -155,10 +155,6 @@ func apply(t *testing.T, w *Window, m *model, kind byte, a uint16, b int64) *Win
 		}
 	case 14:
 		check("NextUnfinished", at, w.NextUnfinished(at), m.nextUnfinished(at))
-		got, gotOK := w.NextFinished(at)
-		want, wantOK := m.nextFinished(at)
-		check("NextFinished", at, got, want)
-		check("NextFinished's ok", at, btoi(gotOK), btoi(wantOK))
 	case 15: // Go on with what a restart would read.
 		encoded := w.Encode(testIdentity, maxText)
 		decoded, err := Decode(encoded.Metadata, testIdentity, w.Low())

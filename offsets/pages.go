@@ -92,7 +92,7 @@ func (s *span) next(at int64, invert uint64) int64 {
 	return s.count << pageShift
 }
 
-// below returns what is left of the span when everything from bit at of page
+// below returns the rest of the span when everything from bit at of page
 // number on is forgotten. The span's page is not touched.
 func (s *span) below(number int64, at int) []span {
 	var kept []span
@@ -151,7 +151,7 @@ func (w *Window) find(number int64) (int, bool) {
 }
 
 // insert puts an empty page in the table at i, where find says it belongs. In
-// the page of low, what is below low is finished.
+// the page of low, the bits below low are set.
 func (w *Window) insert(i int, number int64) {
 	p := new(page)
 	if lowest, at := w.locate(w.low); lowest == number {
@@ -231,7 +231,7 @@ func (w *Window) replace(i, j int, with ...span) {
 		}
 	}
 	if len(w.spans)-(j-i)+len(with) > cap(w.spans) {
-		w.dead = 0 // The array, and what is dead in it, is left for a new one.
+		w.dead = 0 // A new array replaces this one and its dead places.
 	}
 	w.spans = slices.Replace(w.spans, i, j, with...)
 }

@@ -11,7 +11,7 @@ type Bounds struct {
 	End   int64 // high watermark: one past the last offset
 }
 
-// Committed is what a group holds for a partition.
+// Committed is the offset and metadata that a group holds for a partition.
 type Committed struct {
 	Offset      int64
 	LeaderEpoch int32 // see Commit; -1: none
@@ -20,14 +20,13 @@ type Committed struct {
 
 // Start is where a tenure of a partition begins.
 type Start struct {
-	Window *Window // what is finished
+	Window *Window // the finished set
 	Extension
-	Next int64 // first offset to read; what is unfinished below it is gone from the log
+	Next int64 // first offset to read; the log has no unfinished offset below it
 	// LeaderEpoch is the committed one, -1 where it is not about this log.
 	LeaderEpoch int32
 
-	// Foreign says why the metadata was not taken for the finished set, nil if it
-	// was: ErrForeign, ErrOtherTopic or ErrDamaged.
+	// Foreign is the reason for which the metadata was not used, nil if it was: ErrForeign, ErrOtherTopic or ErrDamaged.
 	Foreign error
 	Clipped int64 // finished offsets that the log does not have any more
 }

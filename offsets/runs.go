@@ -29,31 +29,15 @@ func (w *Window) NextUnfinished(from int64) int64 {
 	return from
 }
 
-// NextFinished returns the first finished offset from from on that is above
-// low, and false if there is none. It looks at no more than three spans.
-func (w *Window) NextFinished(from int64) (offset int64, ok bool) {
-	from = max(from, w.low)
-	number, _ := w.locate(from)
-	for i, _ := w.find(number); i < len(w.spans); i++ {
-		s := &w.spans[i]
-		first := w.start(s.first)
-		if at := s.next(max(from-first, 0), 0); at < s.count<<pageShift {
-			return first + at, true
-		}
-	}
-	return 0, false
-}
-
 // Each calls f with the maximal runs of finished offsets above low, ascending
 // and half open, until f returns false. f must not change the window.
 func (w *Window) Each(f func(from, to int64) bool) { w.each(w.low, math.MaxInt64, f) }
 
-// EachFrom is Each without what is below from.
+// EachFrom is Each without the offsets below from.
 func (w *Window) EachFrom(from int64, f func(from, to int64) bool) { w.each(from, math.MaxInt64, f) }
 
-// each calls f with what [from, to) holds of the runs above low. Its cost is
-// that of the spans and runs it passes, and it stops one run after f does not
-// want more.
+// each calls f with the parts in [from, to) of the runs above low. The cost grows
+// with the spans and runs it passes. It stops one run after f returned false.
 func (w *Window) each(from, to int64, f func(from, to int64) bool) {
 	from = max(from, w.low)
 	// A run may go over the end of a span, so the one in hand is given out

@@ -120,7 +120,7 @@ func (w *Window) FinishRange(from, to int64) int64 {
 }
 
 // advance finishes [low, to), moves low to the first unfinished offset from to
-// on, forgets what is now below low, and returns how many offsets were newly
+// on, forgets the pages now below low, and returns how many offsets were newly
 // finished.
 func (w *Window) advance(to int64) int64 {
 	from, next := w.low, w.NextUnfinished(to)
@@ -143,9 +143,9 @@ func (w *Window) advance(to int64) int64 {
 
 // ClipAbove forgets the finished offsets from end on, as after a truncation of
 // the log to end, and returns how many there were. Low stays where it is, also
-// when end is below it: the window cannot know again what was unfinished
-// there, and the caller has to decide what a committed offset beyond the end
-// of the log means.
+// when end is below it: the window does not know any more which offsets were
+// unfinished there. The caller decides about a committed offset beyond the end
+// of the log.
 func (w *Window) ClipAbove(end int64) int64 {
 	end = max(end, w.low)
 	gone, runs := w.measure(end, math.MaxInt64)

@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Class is what an error of Deliver means.
+// Class is the consequence of an error of Deliver.
 type Class uint8
 
 const (
@@ -29,7 +29,7 @@ var (
 	forbidden = []error{kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed}
 )
 
-// Classify says what an error of Deliver means for the record and its target.
+// Classify returns the consequence of an error of Deliver for record and target.
 func Classify(err error) Class {
 	is := func(target error) bool { return errors.Is(err, target) }
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Config is what a Producer needs.
+// Config is the parameters of a Producer.
 type Config struct {
 	// Compression are the codecs in order of preference; a broker that is too old for
 	// one gets the next. Records that are sent alone get the best one there is.
@@ -159,7 +159,7 @@ func (p *Producer) forget(s staleTopic) {
 	}()
 }
 
-// Close fails what is still in flight. Nobody may call Deliver any more.
+// Close fails the records still in flight. Deliver must not be called any more.
 func (p *Producer) Close() {
 	p.mu.Lock()
 	p.closed.Store(true)

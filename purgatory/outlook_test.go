@@ -121,7 +121,7 @@ func TestWhatIsReadIsCountedByTimestampAndPlace(t *testing.T) {
 	r := newRig(t, nil)
 	window := offsets.NewWindow(0)
 	r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: window, Next: 0, StableEnd: 2, Committed: true,
-		Facts: facts.NewLedger(facts.Identity{}, 1, facts.Restored{}, window)})
+		Facts: facts.NewWriter(facts.Identity{}, 1, facts.Restored{}, window)})
 	r.mustTake(0, 1, 7000, 0)
 	r.mustTake(0, 1, 5000, 1)
 	ahead := r.arrival(2, 10_000, "0")

@@ -49,7 +49,7 @@ func (c *Core) Assign(a facts.Assigned) {
 		panic(fmt.Sprintf("purgatory: %s/%d assigned twice", a.Topic, a.Partition))
 	}
 	if a.Facts == nil {
-		a.Facts = facts.NewLedger(facts.Identity{Identity: a.Identity()}, 1, facts.Restored{}, a.Window)
+		a.Facts = facts.NewWriter(facts.Identity{Identity: a.Identity()}, 1, facts.Restored{}, a.Window)
 	}
 	p := &partition{
 		Assigned: a, next: a.Next, readEpoch: a.LeaderEpoch, metaLimit: offsets.MaxMetadata,

@@ -65,10 +65,10 @@ func (in *instance) notice(what int) {
 
 // union reads the journal of a partition into a window, as whoever is assigned it and
 // was told that the log ends at end.
-func (w *World) union(p int, window *offsets.Window, epoch int32, end int64, ext offsets.Extension) (u *facts.Union, whole error, err error) {
+func (w *World) union(p int, window *offsets.Window, epoch int32, end int64, ext offsets.Extension) (u *facts.Reader, whole error, err error) {
 	log, g := w.logs[p], w.journal.logs[p]
 	id := facts.Identity{Identity: w.identity(p), Group: "g", Incarnation: ext.Incarnation}
-	u = facts.NewUnion(id, window, epoch, end, ext.Journal)
+	u = facts.NewReader(id, window, epoch, end, ext.Journal)
 	for at := g.start; at < g.end(); at++ {
 		if err := u.Add(at, g.values[at], func(e int32) (int64, error) { return log.endOf(e), nil }); err != nil {
 			return u, nil, err
@@ -97,7 +97,7 @@ func (w *World) found(p int, c offsets.Committed) (set doneSet, whole bool) {
 
 // restore adds to what a tenure begins with what the journal says, and returns its
 // ledger. The log lies within the bounds, or did when they were asked for.
-func (in *instance) restore(p int, s *offsets.Start, b offsets.Bounds) (*facts.Ledger, error) {
+func (in *instance) restore(p int, s *offsets.Start, b offsets.Bounds) (*facts.Writer, error) {
 	w := in.w
 	if s.Incarnation == 0 {
 		w.lives++
@@ -124,7 +124,7 @@ func (in *instance) restore(p int, s *offsets.Start, b offsets.Bounds) (*facts.L
 	s.LeaderEpoch = u.LeaderEpoch()
 	s.Next = max(s.Window.Low(), b.Start)
 	id := facts.Identity{Identity: w.identity(p), Group: "g", Incarnation: s.Incarnation}
-	return facts.NewLedger(id, w.epochs, u.Restored(complaint == nil, w.journal.logs[p].start, tail), s.Window), nil
+	return facts.NewWriter(id, w.epochs, u.Restored(complaint == nil, w.journal.logs[p].start, tail), s.Window), nil
 }
 
 // send takes over what the core wants written and deleted.

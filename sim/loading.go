@@ -71,7 +71,7 @@ type loading struct {
 	bounds    offsets.Bounds
 	stableEnd int64
 	start     offsets.Start
-	ledger    *facts.Ledger
+	ledger    *facts.Writer
 	journal   int64 // the end of the journal when it was read
 }
 

@@ -9,17 +9,15 @@ import "testing"
 func TestOperationsDoNotAllocate(t *testing.T) {
 	w := New(0, DefaultGeometry())
 	due := make([]uint64, 0, 4096)
-	deadlinesMs, payloads, handles := make([]int64, 16), make([]uint64, 16), make([]Handle, 0, 16)
 	round := func() {
 		nowMs := w.NowMs() + 1
 		for i := range int64(10) {
 			w.Add(nowMs+i*i*i*17, 1)
 			w.Cancel(w.Add(nowMs+i*7, 2))
 		}
-		for i := range deadlinesMs {
-			deadlinesMs[i] = nowMs + int64(i)*1001
+		for i := range int64(16) {
+			w.Add(nowMs+i*1001, 0)
 		}
-		handles = w.AddBatch(deadlinesMs, payloads, handles[:0])
 		w.NextDeadline()
 		due, _ = w.AdvanceClock(nowMs, 1000, due[:0])
 	}

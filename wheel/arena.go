@@ -2,7 +2,7 @@ package wheel
 
 import "unsafe"
 
-// record is what a bucket keeps of a parked record: 16 bytes and no pointer,
+// record is a parked record in a bucket: 16 bytes and no pointer,
 // so that the garbage collector never looks at the ten million of them.
 //
 // The tick is the low 32 bits of the deadline in ticks and the seq the low 32

@@ -60,8 +60,11 @@ func (h *recordHeap) add(deadlineMs int64, payload uint64) *heapRecord {
 }
 
 func filledWheel(deadlinesMs []int64) (*TimingWheel, []Handle) {
-	w := New(0, DefaultGeometry())
-	return w, w.AddBatch(deadlinesMs, make([]uint64, len(deadlinesMs)), nil)
+	w, handles := New(0, DefaultGeometry()), make([]Handle, len(deadlinesMs))
+	for i, deadlineMs := range deadlinesMs {
+		handles[i] = w.Add(deadlineMs, 0)
+	}
+	return w, handles
 }
 
 func filledHeap(deadlinesMs []int64) (recordHeap, []*heapRecord) {
@@ -121,23 +124,6 @@ func BenchmarkInsert(b *testing.B) {
 			h.add(deadlinesMs[i%benchPending], 1)
 		}
 	})
-}
-
-// What does a record of a batch cost, by the size of the batch?
-func BenchmarkInsertBatch(b *testing.B) {
-	deadlinesMs := benchDeadlinesMs(benchPending)
-	for name, size := range map[string]int{"16": 16, "256": 256} {
-		b.Run("wheel/"+name, func(b *testing.B) {
-			payloads, handles := make([]uint64, size), make([]Handle, 0, size)
-			var w *TimingWheel
-			for i := 0; i < b.N; i += size {
-				if i%benchPending == 0 {
-					w = New(0, DefaultGeometry())
-				}
-				handles = w.AddBatch(deadlinesMs[i%benchPending:][:size], payloads, handles[:0])
-			}
-		})
-	}
 }
 
 // What does cancelling one of a million cost, in random order?

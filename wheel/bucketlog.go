@@ -96,14 +96,14 @@ func (a *arena) close(l *bucketLog, following uint32) {
 	header.tick, header.seq = following, l.next-1-last
 }
 
-// chain is what a log becomes when it is taken to be read: chunks that nothing
+// chain is the chunks of a log that was taken to be read: chunks that nothing
 // appends to any more, and how far they were read.
 type chain struct {
 	ref  uint32 // first chunk that still holds records; 0 is the end
 	read uint32 // places of that chunk that were read, without the header
 }
 
-// take empties the logs and returns what they held, one after the other.
+// take empties the logs and returns their chunks, one log after the other.
 func (a *arena) take(first, second *bucketLog) chain {
 	c := chain{ref: second.head}
 	if second.head != 0 {
@@ -127,7 +127,7 @@ func (a *arena) unread(c chain, n uint32) (places []record, epoch uint64) {
 }
 
 // skip marks n places of the first chunk as read, and reports whether those were
-// its last: the chunk is released then, and what unread returned is not valid any
+// its last: the chunk is released then, and the slice from unread is not valid any
 // more.
 func (a *arena) skip(c *chain, n uint32) bool {
 	header := a.at(c.ref)

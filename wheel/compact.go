@@ -1,7 +1,7 @@
 package wheel
 
-// maxDeadShare says when a pass of compaction begins: when there is more than one
-// dead record to two live ones. It goes on to its end, and gives memory back only
+// maxDeadShare is the share of dead records that begins a pass of compaction: more than
+// one to two live ones. The pass goes on to its end, and gives memory back only
 // near it; with the usual pace that keeps a wheel at 28 bytes a live record at most,
 // whatever is cancelled. A smaller share would mean less memory and dearer cancels.
 const maxDeadShare = 2
@@ -20,7 +20,7 @@ type compaction struct {
 	current *level // the level of that index; nil: no pass is going on
 }
 
-// at says whether the pass is within the bucket.
+// at reports whether the pass is within the bucket.
 func (c *compaction) at(lv *level, bucket int) bool {
 	return c.current == lv && c.bucket == bucket
 }

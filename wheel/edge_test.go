@@ -374,13 +374,3 @@ func TestImpossibleGeometryPanics(t *testing.T) {
 		})
 	}
 }
-
-func TestAddBatchPanicsOnSlicesOfDifferentLength(t *testing.T) {
-	w := New(0, DefaultGeometry())
-	defer func() {
-		if recover() == nil || w.Len() != 0 {
-			t.Errorf("no panic, or %d records parked before it", w.Len())
-		}
-	}()
-	w.AddBatch([]int64{1, 2}, []uint64{1}, nil)
-}

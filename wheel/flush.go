@@ -1,6 +1,6 @@
 package wheel
 
-// flushing is what one advance has begun and not finished.
+// flushing is the bucket that an advance has begun to empty and not finished.
 type flushing struct {
 	level  *level // whose open bucket it is; nil: nothing is being flushed
 	chunks int64  // of that bucket that are still to be read
@@ -35,8 +35,8 @@ func (w *TimingWheel) append(lv *level, l *bucketLog, slot, tick int64, seq, pay
 	}
 }
 
-// flush reads at most budget records of what poll found, appends those that are
-// due, places the others anew, and returns what is left of the budget. Dead
+// flush reads at most budget records of the bucket that poll found, appends those
+// that are due, places the others anew, and returns the rest of the budget. Dead
 // records end here.
 func (w *TimingWheel) flush(due []uint64, budget int) ([]uint64, int) {
 	f, open := &w.flushing, &w.flushing.level.open

@@ -46,7 +46,7 @@ func DefaultGeometry() Geometry {
 	return Geometry{TickMs: 1, Slots: 4096, Factor: 2048, Levels: 4}
 }
 
-// validate says why no wheel can have this shape, or nil.
+// validate returns the reason for which no wheel can have this shape, or nil.
 func (g Geometry) validate() error {
 	switch {
 	case g.TickMs < 1:
@@ -68,7 +68,7 @@ func (g Geometry) validate() error {
 	return nil
 }
 
-// overlaps says whether a level reaches all of a bucket of the level above as
+// overlaps reports whether a level reaches all of a bucket of the level above as
 // soon as the clock enters the slot before that bucket's.
 func (g Geometry) overlaps() bool { return g.Slots >= 2*g.Factor }
 

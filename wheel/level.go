@@ -2,7 +2,7 @@ package wheel
 
 import "unsafe"
 
-// source says how a record came to a bucket.
+// source is the way on which a record came to a bucket.
 type source int
 
 const (
@@ -23,8 +23,8 @@ type level struct {
 	// Invariant: lead is at most the width of a bucket: the level below reaches
 	// all of an open one, so nothing is added to it any more. margin is at least
 	// the reach of the level two below: all that an open bucket holds goes to the
-	// level below, because what passed it would get ahead of older records of the
-	// same tick that wait there.
+	// level below, because a record that passed it would get ahead of older records
+	// of the same tick that wait there.
 	lead, margin int64
 
 	// wide is set where a bucket spans more than 2^32 ticks: its records keep
@@ -75,7 +75,7 @@ func (lv *level) places() uint32 {
 	return 1
 }
 
-// oneTick says whether all of a bucket is for the same tick.
+// oneTick reports whether all of a bucket is for the same tick.
 func (lv *level) oneTick() bool { return lv.shift == 0 && !lv.wide }
 
 // opens is the tick at which the bucket of a slot is taken.

@@ -26,7 +26,7 @@ type liveDir struct {
 }
 
 // liveSet has one bit for each sequence number, set while the record can still
-// fire. Cancelling and firing both clear it, and whoever finds it set owns the
+// fire. Cancelling and firing both clear it, and the one that finds it set owns the
 // outcome; that is all there is to a record being cancelled at most once.
 //
 // A sequence number is never used again, so there is no slot whose next owner
@@ -131,7 +131,7 @@ func (s *liveSet) remove(seq uint64) bool {
 	return true
 }
 
-// drop releases the page of seq, and what that leaves empty, if it has no bit
+// drop releases the page of seq, and directories left empty by that, if it has no bit
 // set and is not the open page.
 func (s *liveSet) drop(seq uint64) {
 	d, p := s.find(seq)

@@ -113,23 +113,6 @@ func (m *model) add(deadlineMs int64) Handle {
 	return h
 }
 
-func (m *model) addBatch(deadlinesMs []int64) {
-	m.t.Helper()
-	var payloads []uint64
-	for range deadlinesMs {
-		m.payload++
-		payloads = append(payloads, m.payload)
-	}
-	kept := []Handle{12345}
-	handles := m.w.AddBatch(deadlinesMs, payloads, kept)
-	if len(handles) != 1+len(deadlinesMs) || handles[0] != 12345 {
-		m.t.Fatalf("AddBatch of %d returned %d handles after the one it was given", len(deadlinesMs), len(handles)-1)
-	}
-	for i, h := range handles[1:] {
-		m.park(deadlinesMs[i], h, payloads[i])
-	}
-}
-
 // cancel cancels the i-th parked record, twice.
 func (m *model) cancel(i int) {
 	m.t.Helper()

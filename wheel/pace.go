@@ -1,6 +1,6 @@
 package wheel
 
-// pace says how finely work that can wait is divided.
+// pace is the size of the pieces of work that can wait.
 type pace struct {
 	// leadShare is how early a bucket is opened: this part of its width before
 	// its span begins. Sooner makes the shares smaller and level 0 fuller; with

@@ -2,7 +2,7 @@ package wheel
 
 import "math"
 
-// queueHead is what is due first: a share of an open bucket, or a bucket that is
+// queueHead is the place that is due first: a share of an open bucket, or a bucket that is
 // to be opened.
 type queueHead struct {
 	known bool
@@ -39,7 +39,7 @@ func (w *TimingWheel) parkFar(from source, tick int64, seq, payload uint64) {
 	}
 	if tick <= w.farTick {
 		// Half a turn before the earliest of them is due. The other half is
-		// room, so that a pass over what is parked places all that is due in
+		// room, so that a pass over the parked records places all that is due in
 		// the next half turn, and the next pass is at least that far away.
 		shift := w.levels[len(w.levels)-1].shift
 		w.farTick, w.far.due = tick, (tick>>shift-int64(w.geometry.Slots/2))<<shift
@@ -48,9 +48,9 @@ func (w *TimingWheel) parkFar(from source, tick int64, seq, payload uint64) {
 	w.chunks.appendWide(l, tick, seq, payload)
 }
 
-// peek finds what is due first, and returns false if there is nothing. Of
-// several due at one tick it is the coarsest, because the others have to wait
-// for what cascades out of it.
+// peek finds the bucket that is due first, and returns false if the wheel is empty.
+// Of several due at one tick it is the coarsest, because records may cascade from it
+// into the others.
 func (w *TimingWheel) peek() (queueHead, bool) {
 	if w.head.known {
 		return w.head, w.head.level != nil
@@ -72,8 +72,8 @@ func (w *TimingWheel) peek() (queueHead, bool) {
 	return h, h.level != nil
 }
 
-// poll moves the clock to what is due first, if that is due by target, and makes
-// it what flush does next.
+// poll moves the clock to the bucket that is due first, if it is due by target, and
+// hands it to flush.
 func (w *TimingWheel) poll(target int64) bool {
 	h, ok := w.peek()
 	if !ok || h.tick > target {

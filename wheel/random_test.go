@@ -69,15 +69,13 @@ func play(t testing.TB, script []byte, startMs int64, g Geometry, first uint64, 
 		case op < 100:
 			m.add(d.instant(m.w.NowMs()))
 		case op < 130:
-			var deadlinesMs []int64
 			at := d.instant(m.w.NowMs())
 			for range d.byte() % 80 {
-				deadlinesMs = append(deadlinesMs, at)
+				m.add(at)
 				if d.byte() < 128 {
 					at = d.instant(m.w.NowMs())
 				}
 			}
-			m.addBatch(deadlinesMs)
 		case op < 160:
 			if n := len(m.parked); n > 0 {
 				m.cancel(int(d.byte()) * n / 256)

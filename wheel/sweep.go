@@ -1,6 +1,6 @@
 package wheel
 
-// Drain hands back all that has not fired, in no particular order, and leaves
+// Drain hands back all records that have not fired, in no particular order, and leaves
 // the wheel empty, its memory given up and its clock where it was. Each handle
 // is void before f sees its record, and f may use the wheel.
 //
@@ -56,7 +56,7 @@ func (w *TimingWheel) rewrite(keep func(tick int64, seq, payload uint64) bool) {
 	}
 }
 
-// rewriteOpen is rewrite for what is left of the bucket that is being emptied.
+// rewriteOpen is rewrite for the rest of the bucket that is being emptied.
 func (w *TimingWheel) rewriteOpen(lv *level, keep func(tick int64, seq, payload uint64) bool) {
 	open := &lv.open
 	if open.rest.ref == 0 {
@@ -87,7 +87,7 @@ func (w *TimingWheel) rewriteBucket(lv *level, bucket int, start int64, keep fun
 	w.dequeueEmpty(lv, bucket)
 }
 
-// refill appends to l what keep wants of the chain, which ends. The chain's
+// refill appends to l the records of the chain that keep wants. The chain ends. The chain's
 // bucket is of level lv and begins at start.
 func (w *TimingWheel) refill(l *bucketLog, c chain, lv *level, start int64, keep func(tick int64, seq, payload uint64) bool) {
 	for c.ref != 0 {

@@ -3,7 +3,6 @@ package wheel
 import (
 	"math"
 	"math/bits"
-	"slices"
 	"unsafe"
 )
 
@@ -26,14 +25,14 @@ type TimingWheel struct {
 
 	// clock is the same in ticks, rounded down: Kafka's currentTime.
 	//
-	// Invariant: no record is parked for a tick before clock, and all that is
+	// Invariant: no record is parked for a tick before clock, and every record
 	// parked for clock itself is still to be handed out.
 	clock int64
 
 	levels []level
 	chunks arena
 
-	// far is one bucket for all that is beyond the reach of the top level.
+	// far is one bucket for all records beyond the reach of the top level.
 	// Its records are placed anew when the clock gets near.
 	far level
 
@@ -52,13 +51,13 @@ type TimingWheel struct {
 	// compaction gives the places of dead records back, a little with each Cancel.
 	compaction compaction
 
-	// head is what peek found last.
+	// head is the result of the last peek.
 	//
 	// Invariant: if known, no bucket was offered since that is due as early,
 	// and none was taken.
 	head queueHead
 
-	// flushing is what the last advance left unfinished.
+	// flushing is the bucket that the last advance left unfinished.
 	flushing flushing
 }
 
@@ -115,24 +114,6 @@ func (w *TimingWheel) Add(deadlineMs int64, payload uint64) Handle {
 	seq := w.live.add()
 	w.place(added, max(w.tickAfter(deadlineMs), w.clock), seq, payload)
 	return Handle(seq)
-}
-
-// AddBatch parks each payload until the deadline at the same index, as Add
-// does, and appends the handles to handles in the same order. It panics if
-// there are not as many payloads as deadlines.
-//
-// It is one call instead of many, and no faster a record: fetching the logs of a
-// batch side by side before writing to them was measured to cost more than it
-// saves, because the processor does as much by itself from one Add to the next.
-func (w *TimingWheel) AddBatch(deadlinesMs []int64, payloads []uint64, handles []Handle) []Handle {
-	if len(deadlinesMs) != len(payloads) {
-		panic("wheel: AddBatch: deadlines and payloads differ in number")
-	}
-	handles = slices.Grow(handles, len(deadlinesMs))
-	for i, deadlineMs := range deadlinesMs {
-		handles = append(handles, w.Add(deadlineMs, payloads[i]))
-	}
-	return handles
 }
 
 // Cancel makes sure that the record of h never fires, and reports whether that
@@ -214,7 +195,7 @@ func (w *TimingWheel) Bytes() int64 {
 
 // tickAfter is the first tick at or after ms.
 func (w *TimingWheel) tickAfter(ms int64) int64 {
-	tick := ms / w.geometry.TickMs // rounds towards zero, which is up for what is negative
+	tick := ms / w.geometry.TickMs // rounds towards zero, which is up for negative numbers
 	if ms%w.geometry.TickMs > 0 {
 		tick++
 	}

@@ -14,7 +14,7 @@ const withinLooks = 1 << 16
 // instants are in ascending order, and counts is as long.
 //
 // It adds up buckets, and looks into those that an instant cuts, 65,536 records in
-// all; what is beyond that is counted in proportion to the time. So it is exact
+// all; records beyond that are counted in proportion to the time. So it is exact
 // where the buckets that are cut hold no more, and no record was cancelled whose
 // place is not given back yet. The cost grows with the buckets that hold records,
 // 16,384 at most in the default geometry, and not with the records.
@@ -73,7 +73,7 @@ func (lv *level) spanFrom(start int64) span {
 	return span{start, min(start, math.MaxInt64-width) + width - 1} // the last one ends with time
 }
 
-// bucket counts what the logs of a bucket hold.
+// bucket counts the records in the logs of a bucket.
 func (t *tally) bucket(lv *level, bucket int, s span) {
 	for _, logs := range lv.logs {
 		if logs == nil || logs[bucket].head == 0 {
@@ -92,7 +92,7 @@ func (t *tally) bucket(lv *level, bucket int, s span) {
 	}
 }
 
-// open counts what is left of the bucket that the level is emptying.
+// open counts the records left in the bucket that the level is emptying.
 func (t *tally) open(lv *level, s span) {
 	if lv.open.rest.ref == 0 {
 		return
@@ -109,7 +109,7 @@ func (t *tally) open(lv *level, s span) {
 	}
 }
 
-// look says whether the records of a bucket have to be looked at one by one, and
+// look reports whether the records of a bucket have to be looked at one by one, and
 // may be.
 func (t *tally) look(s span, n int64) bool {
 	if t.bin(s.first) == t.bin(s.last) && t.w.dead == 0 || n > t.looks {

@@ -23,8 +23,8 @@ type churn struct {
 	due []uint64
 }
 
-// rounds is how many quarters are parked: one to warm up, one for each figure.
-const rounds = 4
+// rounds is how many quarters are parked: one to warm up, one to measure.
+const rounds = 2
 
 // pairsOneIn: as many records as one in so many of those parked are parked and
 // cancelled at once. They are few, so that what they leave behind does not weigh
@@ -45,14 +45,6 @@ func (b *bench) churn() error {
 			return err
 		}
 		c.park(figure, from)
-	}
-	if batcher, ok := c.r.(rival.Batcher); ok {
-		if err := c.parkBatches(batcher, Batch16, 16); err != nil {
-			return err
-		}
-		if err := c.parkBatches(batcher, Batch256, 256); err != nil {
-			return err
-		}
 	}
 	return c.cancel()
 }
@@ -137,25 +129,6 @@ func (c *churn) park(figure Figure, from int) {
 		return
 	}
 	c.stopwatch(figure, add)
-}
-
-func (c *churn) parkBatches(r rival.Batcher, figure Figure, size int) error {
-	from, err := c.replaceQuarter()
-	if err != nil {
-		return err
-	}
-	payloads := make([]uint64, len(c.deadlinesMs)-from)
-	for i := range payloads {
-		payloads[i] = payload(c.deadlinesMs[from+i])
-	}
-	c.stopwatch(figure, func() int {
-		for i := from; i < len(c.deadlinesMs); i += size {
-			end := min(i+size, len(c.deadlinesMs))
-			r.AddBatch(i, c.deadlinesMs[i:end], payloads[i-from:end-from])
-		}
-		return len(payloads)
-	})
-	return nil
 }
 
 // cancel parks and cancels one record after the other, then cancels a quarter of

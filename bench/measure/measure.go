@@ -6,8 +6,8 @@
 // the runtime's heap of timers never shrinks.
 //
 //	hold     park n into an empty structure, then look at what that takes
-//	churn    with n parked, let a quarter go and park another: warm memory,
-//	         batches; then cancel
+//	churn    with n parked, let a quarter go and park another: warm memory;
+//	         then cancel
 //	expire   with n parked, pass through all deadlines
 //
 // Random data comes from seeded generators and is made before a measurement
@@ -61,8 +61,6 @@ type Figure string
 const (
 	Fresh        Figure = "insert, fresh memory"
 	Warm         Figure = "insert, warm memory"
-	Batch16      Figure = "insert, 16 a batch"
-	Batch256     Figure = "insert, 256 a batch"
 	Cancel       Figure = "cancel"
 	CancelRest   Figure = "cancel, the rest"
 	CancelAtOnce Figure = "insert and cancel at once"

@@ -36,8 +36,6 @@ func expected(kind rival.Kind, delays Delays, part string) []Figure {
 	switch {
 	case part == Hold:
 		return []Figure{Fresh, Fresh.Wall(), Fresh.All(), Fresh.Allocs(), LiveBytes, Collection, Sweeping}
-	case part == Churn && kind.Name == rival.Layover:
-		return []Figure{Warm, Batch16, Batch256, Cancel, CancelRest, CancelAtOnce}
 	case part == Churn:
 		return []Figure{Warm, Cancel, CancelRest, CancelAtOnce}
 	case kind.ByItself && delays.Name != AllDelays()[0].Name:

@@ -13,7 +13,7 @@ func Notes() []string {
 	return []string{
 		"Insert and cancel are CPU time of the thread that calls: the garbage collector's own threads are not in it, " +
 			"its share that the caller has to do is. Expire is CPU time of the whole process.",
-		"Each operation takes one lock, each batch and each advance one; what locks by itself gets no second lock.",
+		"Each operation takes one lock, each advance one; what locks by itself gets no second lock.",
 		fmt.Sprintf("Expire: the clock moves by hand, a millisecond or to the next deadline, and a call hands out at most %d records. "+
 			"What fires by itself is spread uniformly over real time instead, %s a record, and its callbacks count.",
 			budget, time.Duration(spreadNs)),

@@ -24,7 +24,6 @@ func allGoals() []goal {
 		faster(measure.Warm, measure.Warm, rival.RussellLuo, 3),
 		faster(measure.Warm, measure.Warm, rival.AfterFunc, 7),
 		faster(measure.Warm, measure.Warm, rival.FourAry, 1/1.1),
-		faster(measure.Batch16, measure.Warm, rival.RussellLuo, 5),
 		faster(measure.Cancel, measure.Cancel, rival.RussellLuo, 3.5),
 		faster(measure.Cancel, measure.Cancel, rival.AfterFunc, 3),
 		faster(measure.Cancel, measure.Cancel, rival.FourAry, 2.5),
@@ -123,7 +122,7 @@ const negligibleAllocs = 0.01
 
 func (f Figures) allocations() (string, bool, bool) {
 	worst, any := 0.0, false
-	for _, figure := range []measure.Figure{measure.Fresh, measure.Warm, measure.Batch16, measure.Batch256,
+	for _, figure := range []measure.Figure{measure.Fresh, measure.Warm,
 		measure.Cancel, measure.CancelRest, measure.CancelAtOnce, measure.Expiry} {
 		v, ok := f.worst(figure.Allocs())
 		worst, any = max(worst, v), any || ok

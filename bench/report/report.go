@@ -126,12 +126,12 @@ func (f Figures) runs(delays string, n int) int {
 
 // costs is one row for each structure.
 func (f Figures) costs(delays string, n int) table {
-	t := table{{"ns of CPU a record", "insert, fresh", "insert, warm", "16 a batch", "256 a batch",
+	t := table{{"ns of CPU a record", "insert, fresh", "insert, warm",
 		"cancel", "the rest", "insert + cancel", "expire", "live B", "own count", "allocs", "GC, ms", "with sweeping", "early"}}
 	for _, kind := range f.kinds() {
 		k := key{kind.Name, delays, n}
 		row := []string{kind.Name}
-		for _, figure := range []measure.Figure{measure.Fresh, measure.Warm, measure.Batch16, measure.Batch256,
+		for _, figure := range []measure.Figure{measure.Fresh, measure.Warm,
 			measure.Cancel, measure.CancelRest, measure.CancelAtOnce, measure.Expiry.All(),
 			measure.LiveBytes, measure.OwnBytes, measure.Fresh.Allocs(), measure.Collection, measure.Sweeping} {
 			row = append(row, f.cell(k, figure))
@@ -169,7 +169,7 @@ func (f Figures) clocks() string {
 	t := table{{"ns a record", "figure", "CPU, this thread", "wall", "CPU, whole process"}}
 	delays, n := measure.AllDelays()[0].Name, f.largest()
 	for _, kind := range f.kinds() {
-		for _, figure := range []measure.Figure{measure.Fresh, measure.Warm, measure.Batch16,
+		for _, figure := range []measure.Figure{measure.Fresh, measure.Warm,
 			measure.Cancel, measure.CancelRest, measure.CancelAtOnce, measure.Expiry} {
 			k := key{kind.Name, delays, n}
 			own, _ := f.median(k, figure)

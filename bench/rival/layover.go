@@ -27,12 +27,6 @@ func (l *layover) Add(i int, deadlineMs int64, payload uint64) {
 	l.keep(i, handle)
 }
 
-func (l *layover) AddBatch(i int, deadlinesMs []int64, payloads []uint64) {
-	l.mu.Lock()
-	l.w.AddBatch(deadlinesMs, payloads, l.kept[i:i])
-	l.mu.Unlock()
-}
-
 func (l *layover) Cancel(i int) bool {
 	l.mu.Lock()
 	cancelled := l.w.Cancel(l.kept[i])

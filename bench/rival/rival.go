@@ -2,9 +2,9 @@
 // interface: Layover's wheel, and what a Go program would use in its place.
 //
 // Those that are made for one owner are given a mutex here, and each operation
-// locks it once, a batch once for all of it. Nobody else ever holds it: that is
-// the least a program with more than one goroutine pays. time.AfterFunc and
-// RussellLuo/timingwheel lock by themselves and get no further lock.
+// locks it once. Nobody else ever holds it: that is the least a program with more
+// than one goroutine pays. time.AfterFunc and RussellLuo/timingwheel lock by
+// themselves and get no further lock.
 //
 // Each keeps 64 bits for whoever parked a record. Where a structure takes a
 // function instead, these are in its closure, as they would be in a program.
@@ -87,14 +87,6 @@ type Advancer interface {
 	// budget records. With more there is further work at this instant; if not,
 	// nextMs is when to call again, or Never.
 	Advance(nowMs int64, budget int, due []uint64) (out []uint64, nextMs int64, more bool)
-}
-
-// Batcher is a Rival that parks many records at once.
-type Batcher interface {
-	Rival
-
-	// AddBatch is Add for the records i, i+1 and so on.
-	AddBatch(i int, deadlinesMs []int64, payloads []uint64)
 }
 
 // Sizer is a Rival that knows its memory.

@@ -91,23 +91,18 @@ func compareWithModel(t *testing.T, kind Kind, random *rand.Rand) {
 	}
 }
 
-// addSome parks one record, or a batch where there are batches, with deadlines
-// from the past to half a minute ahead.
+// addSome parks up to forty records, half the time one, with deadlines from the
+// past to half a minute ahead.
 func addSome(r Advancer, m *model, i int, random *rand.Rand) int {
-	batcher, ok := r.(Batcher)
-	if !ok || random.IntN(2) == 0 {
+	n := 1
+	if random.IntN(2) == 0 {
+		n = min(1+random.IntN(40), testRecords-i)
+	}
+	for k := i; k < i+n; k++ {
 		deadlineMs := m.nowMs - 10 + random.Int64N(30_000)
-		r.Add(i, deadlineMs, uint64(i))
-		m.add(deadlineMs, uint64(i))
-		return 1
+		r.Add(k, deadlineMs, uint64(k))
+		m.add(deadlineMs, uint64(k))
 	}
-	n := min(1+random.IntN(40), testRecords-i)
-	deadlinesMs, payloads := make([]int64, n), make([]uint64, n)
-	for k := range n {
-		deadlinesMs[k], payloads[k] = m.nowMs-10+random.Int64N(30_000), uint64(i+k)
-		m.add(deadlinesMs[k], payloads[k])
-	}
-	batcher.AddBatch(i, deadlinesMs, payloads)
 	return n
 }
 

@@ -57,7 +57,7 @@ delayed/2: has no offset, and its journal no record of it: nothing to recover; "
 	if ask.ID.Incarnation != 0xa1 || answer.LeaderEpoch != w.epoch {
 		t.Errorf("incarnation %x, leader epoch %d", ask.ID.Incarnation, answer.LeaderEpoch)
 	}
-	next := &tenure{w: w, epoch: w.epoch, id: ask.ID, window: ask.Window, ledger: facts.NewLedger(ask.ID, 77, answer.Restored, ask.Window)}
+	next := &tenure{w: w, epoch: w.epoch, id: ask.ID, window: ask.Window, ledger: facts.NewWriter(ask.ID, 77, answer.Restored, ask.Window)}
 	next.ledger.Use(w.broker.TopicInfo(name).TopicID, 1<<20)
 	next.finish(16_000, 16_100).commit()
 	again, _ := w.begin(0)

@@ -196,7 +196,7 @@ type tenure struct {
 	epoch  int32 // leader epoch that its records say
 	id     facts.Identity
 	window *offsets.Window
-	ledger *facts.Ledger
+	ledger *facts.Writer
 }
 
 func (w *world) id(partition int32, incarnation uint64) facts.Identity {
@@ -212,7 +212,7 @@ func (w *world) tenure(partition int32, incarnation uint64) *tenure {
 
 func (w *world) tenureOf(id facts.Identity) *tenure {
 	e := &tenure{w: w, into: id.Partition, epoch: w.epoch, id: id, window: offsets.NewWindow(0)}
-	e.ledger = facts.NewLedger(id, uint64(id.Partition)+1, facts.Restored{}, e.window)
+	e.ledger = facts.NewWriter(id, uint64(id.Partition)+1, facts.Restored{}, e.window)
 	e.ledger.Use(w.broker.TopicInfo(name).TopicID, 1<<20)
 	return e
 }

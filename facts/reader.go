@@ -7,66 +7,65 @@ import (
 	"layover/offsets"
 )
 
-// Union takes in the records of one partition's journal, in their order, and finishes
-// in a window what they say. It takes memory for the window alone.
-type Union struct {
+// Reader reads the records of one partition's journal, in their order, and finishes their
+// offsets in a window. Only the window takes memory.
+type Reader struct {
 	id        Identity
 	window    *offsets.Window
-	logEnd    int64 // of the ingress partition: what was finished beyond is gone
+	logEnd    int64 // of the ingress partition; facts about offsets beyond are void
 	committed offsets.Journal
 
 	epoch   int32 // the committed one
 	highest int32 // leader epoch of any fact
-	strange bool  // something is finished of which no leader epoch is known
+	unknown bool  // some finished offsets have no known leader epoch
 
-	// Records and Bytes count what was taken in, Others the records of the journal that
-	// are about other partitions, groups or lives, Damaged those that cannot be read.
+	// Records and Bytes count the records that were added. Others counts those about other
+	// partitions, groups or lives, Damaged those that cannot be read.
 	Records, Bytes, Others, Damaged int64
-	// Group is that of the first record of another group, "" for none.
+	// Group is the first other group with a record here, "" for none.
 	Group string
 
 	snapshotBytes, facts int64
-	last                 int64 // journal offset of the last record that was taken in, and its checksum
-	sum                  uint32
-	named                bool // the record at committed.To is there, and is the one
+	last                 int64  // journal offset of the last record that was added, -1: none
+	sum                  uint32 // its checksum
+	named                bool   // the record at committed.To was read and has the named checksum
 	parts                parts
 }
 
-// parts follows the snapshots that are read, to tell whether one is complete.
+// parts follows the snapshots in a journal and finds the last complete one.
 type parts struct {
 	writer, number uint64
 	next           int64 // first offset that no part has covered yet
 	from           int64 // journal offset of the first part
-	complete       int64 // journal offset from which on the last complete one stands, -1: none
+	complete       int64 // journal offset at which the last complete snapshot begins, -1: none
 }
 
-// NewUnion returns a union that adds to w what the records about id say, in a log that
-// ends at logEnd. was is the commit's leader epoch, -1 for none, and committed what it
-// names.
-func NewUnion(id Identity, w *offsets.Window, was int32, logEnd int64, committed offsets.Journal) *Union {
-	return &Union{id: id, window: w, logEnd: logEnd, committed: committed, epoch: was, highest: was,
-		strange: was < 0 && w.Above() > 0, last: -1, parts: parts{complete: -1}}
+// NewReader returns a reader that adds to w the facts about id. The ingress log ends at
+// logEnd. epoch is the commit's leader epoch, -1 for none; committed is the journal
+// records that the commit names.
+func NewReader(id Identity, w *offsets.Window, epoch int32, logEnd int64, committed offsets.Journal) *Reader {
+	return &Reader{id: id, window: w, logEnd: logEnd, committed: committed, epoch: epoch, highest: epoch,
+		unknown: epoch < 0 && w.Above() > 0, last: -1, parts: parts{complete: -1}}
 }
 
-// LeaderEpoch returns the epoch up to which all that is finished is about the log as it
-// is, -1 where that is not known.
-func (u *Union) LeaderEpoch() int32 {
-	if u.strange {
+// LeaderEpoch returns the highest leader epoch of the finished offsets, for the next
+// commit; -1 where that of some is unknown.
+func (u *Reader) LeaderEpoch() int32 {
+	if u.unknown {
 		return -1
 	}
 	return u.highest
 }
 
-// EndOf tells where the ingress log of a leader epoch ends: from there on another log
-// stands than the one that facts of that epoch are about. -1 is an epoch that the broker
-// does not know, as one without a history does: nothing is cut off, and the first record
-// of a later epoch that is read will tell.
+// EndOf returns where the ingress log of a leader epoch ends: facts of that epoch are
+// void from there on. -1 means that the broker does not know the epoch, as one without a
+// history. Then nothing is cut off until a record of a later epoch is read.
 type EndOf func(leaderEpoch int32) (int64, error)
 
-// Add takes in the record at a journal offset. What is not a record of this life of
-// this partition is passed over and counted. An error is ErrNewer, of a record that
-// must not be passed over; ErrTruncated; or endOf's.
-func (u *Union) Add(offset int64, value []byte, endOf EndOf) error {
+// Add reads the record at a journal offset. Records that are not about this life of this
+// partition are passed over and counted. The error is ErrNewer for a record that must
+// not be passed over, ErrTruncated, or endOf's.
+func (u *Reader) Add(offset int64, value []byte, endOf EndOf) error {
 	r, err := Read(value)
 	switch {
 	case errors.Is(err, ErrNewer):
@@ -117,11 +116,11 @@ func (u *Union) Add(offset int64, value []byte, endOf EndOf) error {
 // ErrTruncated is a committed offset beyond the end of the log that it was committed for.
 var ErrTruncated = errors.New("the log was truncated below the committed offset")
 
-// raise notes a fact's leader epoch. Above the committed one, what the commit itself
-// says has to be cut to where its log ends: no reader will meet that end any more.
-func (u *Union) raise(epoch int32, endOf EndOf) error {
+// raise notes a fact's leader epoch. The first one above the committed epoch cuts the
+// commit's own set to the end of that epoch's log: no reader will meet that end any more.
+func (u *Reader) raise(epoch int32, endOf EndOf) error {
 	if epoch < 0 {
-		u.strange = true
+		u.unknown = true
 		return nil
 	}
 	if u.epoch >= 0 && u.highest == u.epoch && epoch > u.epoch {
@@ -140,7 +139,7 @@ func (u *Union) raise(epoch int32, endOf EndOf) error {
 	return nil
 }
 
-func (u *Union) note(offset int64, r *Record, size int64) {
+func (u *Reader) note(offset int64, r *Record, size int64) {
 	u.Records++
 	u.Bytes += size
 	u.last, u.sum = offset, r.Sum
@@ -170,10 +169,9 @@ func (p *parts) add(offset int64, r *Record) {
 	}
 }
 
-// Complain returns what is wrong with a journal whose log begins at start, ends at end,
-// and has this topic id, after all of it was taken in; nil where the union is all that
-// the commit named.
-func (u *Union) Complain(topic offsets.TopicID, start, end int64) error {
+// Complain returns the fault of a journal that was read whole, with this topic id and log
+// from start to end. nil: every record that the commit named was found.
+func (u *Reader) Complain(topic offsets.TopicID, start, end int64) error {
 	c := u.committed
 	switch {
 	case c.IsZero():
@@ -190,9 +188,9 @@ func (u *Union) Complain(topic offsets.TopicID, start, end int64) error {
 	return nil
 }
 
-// Restored returns what the next ledger goes on from; whole is whether Complain was
-// content, and tail what the commit's metadata held.
-func (u *Union) Restored(whole bool, start int64, tail []Run) Restored {
+// Restored returns the state in which the next writer begins. whole: Complain returned
+// nil. tail is the runs in the commit's metadata.
+func (u *Reader) Restored(whole bool, start int64, tail []Run) Restored {
 	r := Restored{Named: u.committed, Whole: whole, Tail: tail, SnapshotBytes: u.snapshotBytes, Facts: u.facts}
 	if r.Named.IsZero() || !whole {
 		return r
@@ -204,14 +202,14 @@ func (u *Union) Restored(whole bool, start int64, tail []Run) Restored {
 	return r
 }
 
-// Complete says whether a complete snapshot was taken in. Without one, what finished
-// before the journal's log start may be in no record.
-func (u *Union) Complete() bool { return u.parts.complete >= 0 }
+// Complete reports whether a complete snapshot was read. Without one, offsets that
+// finished before the journal's log start may be in no record.
+func (u *Reader) Complete() bool { return u.parts.complete >= 0 }
 
-// Name returns what a commit has to name for the next reader to find all that was taken
-// in, of a journal with this topic id and log start; its zero value for nothing. It
+// Name returns the records that a commit has to name for the next reader to find them
+// all, in a journal with this topic id and log start; zero without records. The range
 // begins at the log start, so that nothing is deleted before the next snapshot.
-func (u *Union) Name(topic offsets.TopicID, start int64) offsets.Journal {
+func (u *Reader) Name(topic offsets.TopicID, start int64) offsets.Journal {
 	if u.last < 0 {
 		return offsets.Journal{}
 	}
