@@ -26,10 +26,13 @@ import (
 // as large, until it fits: that decompresses at most a third more.
 type Decompressor struct {
 	limit    int
-	together bool // the limit is also for all that is decompressed between two calls of Taken
+	together bool // the limit is also for all batches between two calls of Taken; see Parked
 
 	mu      sync.Mutex // held while a batch is decompressed
 	waiting int        // bytes decompressed since Taken
+	// A batch of more than half the limit is large. One is decompressed, not taken yet; one
+	// is taken, not parked yet.
+	large, parking bool
 	scratch []byte     // for those that fit into it, which are nearly all
 	gzip    gzip.Reader
 	lz4     *lz4.Reader
@@ -89,16 +92,26 @@ var ErrLater = errors.New("what was decompressed before is not taken yet")
 // errEmpty is a batch that ends before its records do.
 var errEmpty = errors.New("the compressed records are cut short")
 
-// Taken says that what was decompressed before is out of the client's hands.
+// Taken says that the client has handed out all batches that were decompressed before.
 func (d *Decompressor) Taken() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.waiting = 0
+	d.parking, d.large = d.parking || d.large, false
+}
+
+// Parked says that the batches that were taken are parked. Parking copies records: for
+// that moment a large batch is in memory twice, and a second one is not to be there.
+func (d *Decompressor) Parked() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.parking = false
 }
 
 // Decompress implements kgo.Decompressor. A batch over the limit is [TooLarge]. Beside
 // others that are not taken yet, one for which they leave no room is [ErrLater]: a
-// response may have hundreds of batches, and all are decompressed before any is taken.
+// response may have hundreds of batches, and all are decompressed before any is taken. So
+// is a batch of more than half the limit while another such one is not parked.
 func (d *Decompressor) Decompress(src []byte, codec kgo.CompressionCodecType) ([]byte, error) {
 	out, err := d.decompress(src, codec)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // which would pass for the network's
@@ -124,10 +137,12 @@ func (d *Decompressor) decompress(src []byte, codec kgo.CompressionCodecType) ([
 	if err != nil {
 		return nil, err
 	}
-	if d.together && d.waiting > 0 && d.waiting+len(out) > d.limit {
+	large := len(out) > d.limit/2
+	if d.together && (d.waiting > 0 && d.waiting+len(out) > d.limit || large && (d.large || d.parking)) {
 		return nil, ErrLater
 	}
 	d.waiting += len(out)
+	d.large = d.large || large
 	return out, nil
 }
 

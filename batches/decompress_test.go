@@ -168,17 +168,26 @@ func isTooLarge(err error) bool {
 }
 
 // TestWhatIsNotTakenLeavesLessRoom: a response may have hundreds of batches, each below
-// the limit.
+// the limit. A large one is in memory twice while it is parked.
 func TestWhatIsNotTakenLeavesLessRoom(t *testing.T) {
 	d := NewDecompressor(4<<20, true)
-	src := framed(t, half(3<<20), 32<<10)
+	large, small := framed(t, half(3<<20), 32<<10), framed(t, half(3<<19), 32<<10)
+	decompress := func(src []byte, when string, want error) {
+		t.Helper()
+		if _, err := d.Decompress(src, kgo.CodecSnappy); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", when, err, want)
+		}
+	}
 	for range 3 {
-		if _, err := d.Decompress(src, kgo.CodecSnappy); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := d.Decompress(src, kgo.CodecSnappy); !errors.Is(err, ErrLater) {
-			t.Errorf("beside one that is not taken: %v", err)
-		}
+		decompress(large, "with room", nil)
+		decompress(small, "beside a large one that is not taken", ErrLater)
 		d.Taken()
+		decompress(large, "beside a large one that is not parked", ErrLater)
+		decompress(small, "a small one beside one that is not parked", nil)
+		decompress(small, "a second small one", nil)
+		decompress(small, "a third small one", ErrLater)
+		d.Taken()
+		decompress(large, "beside a large one that is not parked yet", ErrLater)
+		d.Parked()
 	}
 }

@@ -170,6 +170,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		if !c.budget.take(ctx, bytes) {
 			break
 		}
+		c.decompressor.Parked()
 	}
 	select {
 	case err := <-c.fatal:
