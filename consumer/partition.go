@@ -77,6 +77,7 @@ func (p *partition) bounded(at cluster.Bounds, group string) {
 		return
 	}
 	p.outdated = p.outdated || p.id.TopicID != (offsets.TopicID{}) && p.id.TopicID != id.TopicID
+	p.Facts = nil // of another log: nothing is complete until the stages are gone through again
 	p.at, p.id = at, facts.Identity{Identity: id, Group: group}
 	p.StableEnd, p.TopicID, p.ClusterID = at.Stable, at.TopicID, at.ClusterID
 	if !p.fetched || p.outdated {

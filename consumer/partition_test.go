@@ -22,6 +22,11 @@ func TestAPartitionWhoseBoundsTookTwoQuestionsAsksForItsOffsetAgain(t *testing.T
 		"two, and it is left":   {func(p *partition) { p.unbounded(); p.bounded(one, "g"); p.committed(p.was) }, needsJournal},
 		"its leader moved":      {func(p *partition) { complete(t, p, one); p.bounded(one, "g") }, needsEpoch},
 		"another topic since":   {func(p *partition) { complete(t, p, one); p.bounded(two, "g") }, needsOffset},
+		"another topic, which the coordinator does not know yet": {func(p *partition) {
+			complete(t, p, one)
+			p.bounded(two, "g")
+			p.bounded(two, "g")
+		}, needsOffset},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &partition{fetched: true, was: &offsets.Committed{Offset: 10, LeaderEpoch: 3}}
