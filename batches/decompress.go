@@ -30,9 +30,8 @@ type Decompressor struct {
 
 	mu      sync.Mutex // held while a batch is decompressed
 	waiting int        // bytes decompressed since Taken
-	// A batch of more than half the limit is large. One is decompressed, not taken yet; one
-	// is taken, not parked yet.
-	large, parking bool
+	large   bool       // one of them is a batch of more than half the limit
+	parking bool       // such a batch is taken, and not parked yet
 	scratch []byte     // for those that fit into it, which are nearly all
 	gzip    gzip.Reader
 	lz4     *lz4.Reader
