@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 )
 
@@ -67,7 +68,8 @@ func (p *besidePlan) at(at time.Duration, do func(b *beside)) {
 	p.steps = append(p.steps, besideStep{at, do})
 }
 
-// newBesidePlan chooses a run of some minutes.
+// newBesidePlan chooses a run of some minutes; with -short of few, without what takes long
+// to compute: with the race detector it takes ten times as long.
 func newBesidePlan(seed uint64) *besidePlan {
 	dice := rand.New(rand.NewPCG(seed, 0x626573696465))
 	p := &besidePlan{seed: seed, brokers: 1 + dice.IntN(3)}
@@ -76,6 +78,9 @@ func newBesidePlan(seed uint64) *besidePlan {
 	}
 	lanes := 1 + dice.IntN(3)
 	over := time.Duration(8+dice.IntN(6)) * time.Minute
+	if testing.Short() {
+		over = 5 * time.Minute
+	}
 	for _, ill := range ills() {
 		for at := 20 * time.Second; dice.IntN(100) < ill.chance; {
 			at += time.Duration(dice.IntN(240_000)) * time.Millisecond
@@ -91,11 +96,12 @@ func newBesidePlan(seed uint64) *besidePlan {
 			at += length
 		}
 	}
-	switch dice.IntN(4) { // each of these takes long to compute
-	case 0:
+	switch dear := dice.IntN(4); { // each of these takes long to compute
+	case testing.Short():
+	case dear == 0:
 		lanes = 1
 		p.floods(dice, over)
-	case 2:
+	case dear == 2:
 		p.bad = true
 		p.ills = append(p.ills, "a batch that cannot be read")
 		p.at(time.Duration(30+dice.IntN(120))*time.Second, func(b *beside) { b.sendUnreadable() })
