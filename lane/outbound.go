@@ -41,8 +41,18 @@ type outbound struct {
 	stamped    []kgo.RecordHeader      // of fill
 }
 
-// bytes is the memory of the slots.
-func (o *outbound) bytes() int64 { return int64(cap(o.slots)) * slotSize }
+// The accounted sizes of one entry in the lists of targets, in bytes.
+const (
+	nameSize  = int64(unsafe.Sizeof(purgatory.TargetName{}))
+	stateSize = int64(unsafe.Sizeof(purgatory.TargetState{}))
+	shareSize = int64(unsafe.Sizeof(purgatory.Share{}))
+)
+
+// bytes is the memory of the slots, and of the lists of targets: headers choose how long
+// these are.
+func (o *outbound) bytes() int64 {
+	return int64(cap(o.slots))*slotSize + int64(cap(o.wanted))*nameSize + int64(cap(o.told))*stateSize
+}
 
 // offer produces the records that the core offers, and returns how many they are.
 func (o *outbound) offer(now time.Time, suspended bool, wake *alarm) int {

@@ -62,8 +62,8 @@ func (p *published) publish(core *purgatory.Core, now time.Time) {
 }
 
 // report makes the loop's bytes and pauses known where reading is governed.
-func (p *published) report(core *purgatory.Core, slots int64) {
-	p.bytes.Store(core.Bytes() + slots)
+func (p *published) report(core *purgatory.Core, beside int64) {
+	p.bytes.Store(core.Bytes() + beside)
 	pauses := core.Pauses()
 	p.paused.Store(&pauses)
 }

@@ -210,7 +210,10 @@ func (c *Core) Offer(out []Delivery, limit int) []Delivery {
 		c.stats.Parked++
 		c.parking.add(e.loc, h.deadlineMs)
 	}
-	c.out.early = c.out.early[:0]
+	clear(c.out.early)
+	if c.out.early = c.out.early[:0]; cap(c.out.early) > keptEntries {
+		c.out.early = nil
+	}
 	return out
 }
 

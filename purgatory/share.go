@@ -57,12 +57,15 @@ func (s *shares) clear(t *target) {
 	}
 }
 
-// hear takes the bytes that other cores hold.
+// hear takes the bytes that other cores hold. Of a target for which nothing is held here it
+// keeps none: tell is silent about it from now on, and they would grow old.
 func (s *shares) hear(told []Share, known *directory) {
 	for i := range told {
 		h := &told[i]
 		if t := known.byKey[h.TargetName]; t != nil {
-			t.elsewhere = h.Elsewhere
+			if t.elsewhere = h.Elsewhere; !t.shared {
+				t.elsewhere = 0
+			}
 		} else if f := s.families[h.Name]; f != nil && h.Ingress == "" {
 			f.elsewhere = h.Elsewhere
 		}
