@@ -80,16 +80,19 @@ func New(cfg Config, client *kgo.Client) *Watcher {
 
 // Run asks until the context ends, with one request at a time.
 func (w *Watcher) Run(ctx context.Context) {
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(askEvery)
 	defer timer.Stop()
-	for {
+	for ctx.Err() == nil {
+		wait := w.step(ctx)
+		if wait <= 0 {
+			continue
+		}
+		timer.Reset(wait)
 		select {
 		case <-ctx.Done():
-			return
 		case <-timer.C:
 		case <-w.wake:
 		}
-		timer.Reset(w.step(ctx))
 	}
 }
 

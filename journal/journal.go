@@ -144,14 +144,7 @@ func (j *Journal) Run(ctx context.Context) {
 		return
 	}
 	j.sayIllegal()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		}
+	for ctx.Err() == nil {
 		if j.ask(ctx) {
 			j.create(ctx)
 			j.grow(ctx)
@@ -160,7 +153,7 @@ func (j *Journal) Run(ctx context.Context) {
 			j.tell()
 		}
 		j.flights.say(j.cfg.Log, time.Now())
-		timer.Reset(askEvery)
+		pause(ctx, askEvery)
 	}
 }
 
