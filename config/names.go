@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"layover/delay"
 	"net"
 	"net/netip"
 	"path"
@@ -10,8 +11,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"layover/offsets"
 )
 
 // The errors of the checks here continue a sentence that begins with the
@@ -32,8 +31,8 @@ const (
 // the names of static members.
 func checkName(name string) error {
 	switch {
-	case len(name) > offsets.MaxTopicName:
-		return fmt.Errorf("is longer than %d characters", offsets.MaxTopicName)
+	case len(name) > delay.MaxTopicName:
+		return fmt.Errorf("is longer than %d characters", delay.MaxTopicName)
 	case name == "." || name == "..":
 		return errors.New("is a name that Kafka does not allow")
 	}
@@ -43,8 +42,8 @@ func checkName(name string) error {
 // checkClient allows the characters of a topic's name in a client's id, which is
 // part of the names of metrics and quotas: Kafka takes no others there.
 func checkClient(id string) error {
-	if len(id) > offsets.MaxTopicName {
-		return fmt.Errorf("is longer than %d characters", offsets.MaxTopicName)
+	if len(id) > delay.MaxTopicName {
+		return fmt.Errorf("is longer than %d characters", delay.MaxTopicName)
 	}
 	return checkAlphabet(id, "")
 }
@@ -53,7 +52,7 @@ func checkClient(id string) error {
 func checkAlphabet(name, also string) error {
 	for _, c := range name {
 		switch {
-		case c < utf8.RuneSelf && offsets.IsTopicByte(byte(c)):
+		case c < utf8.RuneSelf && delay.IsTopicByte(byte(c)):
 		case strings.ContainsRune(also, c):
 		default:
 			return fmt.Errorf("has the character %q, want only %s%s", c, nameAlphabet, spaced(also))
@@ -95,8 +94,8 @@ func checkTarget(pattern string) error {
 	if !isGlob(pattern) {
 		return checkTopic(pattern)
 	}
-	if len(pattern) > offsets.MaxTopicName {
-		return fmt.Errorf("is longer than %d characters", offsets.MaxTopicName)
+	if len(pattern) > delay.MaxTopicName {
+		return fmt.Errorf("is longer than %d characters", delay.MaxTopicName)
 	}
 	if err := checkAlphabet(pattern, special); err != nil {
 		return err
@@ -119,8 +118,8 @@ func checkJournal(name string) error {
 	if rest == name && !strings.ContainsAny(name, "{}") {
 		return checkTopic(name)
 	}
-	if len(rest) > offsets.MaxTopicName {
-		return fmt.Errorf("is longer than %d characters without %s", offsets.MaxTopicName, journalPlaceholders)
+	if len(rest) > delay.MaxTopicName {
+		return fmt.Errorf("is longer than %d characters without %s", delay.MaxTopicName, journalPlaceholders)
 	}
 	if strings.ContainsAny(rest, "{}") {
 		return fmt.Errorf("has %s, want no placeholders but %s", strangeBrace(rest), journalPlaceholders)

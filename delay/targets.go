@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-
-	"layover/offsets"
 )
 
 // Targets is the list of the topics that records may go to. Any number of
@@ -84,7 +82,7 @@ func NewTargets(egress string, allowed, denied, journals []string) (*Targets, er
 	}
 	exact := make(map[string]target, len(allowed)+1)
 	if egress != "" {
-		if !offsets.IsTopicName(egress) {
+		if !IsTopicName(egress) {
 			return nil, fmt.Errorf("egress topic %s: %s", quote([]byte(egress)), wantTopic)
 		}
 		if t.isDenied(egress) {
@@ -100,14 +98,14 @@ func NewTargets(egress string, allowed, denied, journals []string) (*Targets, er
 			t.globs = append(t.globs, entry)
 			continue
 		}
-		if !offsets.IsTopicName(entry) {
+		if !IsTopicName(entry) {
 			return nil, fmt.Errorf("allowed target %s: %s", quote([]byte(entry)), wantTopic)
 		}
 		if !t.isDenied(entry) {
 			exact[entry] = target{entry, entry}
 		}
 	}
-	t.knownSize, t.most = len(exact)+maxRemembered, maxRemembered*(rememberedSize+offsets.MaxTopicName)
+	t.knownSize, t.most = len(exact)+maxRemembered, maxRemembered*(rememberedSize+MaxTopicName)
 	t.known.Store(&exact)
 	return t, nil
 }
@@ -119,7 +117,7 @@ func checkGlob(glob string) error {
 		return fmt.Errorf("allowed target %s: %w, want a glob of *, ? and [a-z]", quote([]byte(glob)), err)
 	}
 	for i := range len(glob) {
-		if !offsets.IsTopicByte(glob[i]) && strings.IndexByte(`*?[]^\`, glob[i]) < 0 {
+		if !IsTopicByte(glob[i]) && strings.IndexByte(`*?[]^\`, glob[i]) < 0 {
 			return fmt.Errorf("allowed target %s: no topic has %q in its name, want a glob of *, ? and [a-z]",
 				quote([]byte(glob)), glob[i])
 		}
@@ -138,11 +136,11 @@ func (t *Targets) Resolve(name []byte) (topic, label string, ok bool) {
 	if known, ok := (*t.known.Load())[string(name)]; ok {
 		return known.topic, known.label, true
 	}
-	if len(t.globs) == 0 || len(name) > offsets.MaxTopicName {
+	if len(t.globs) == 0 || len(name) > MaxTopicName {
 		return "", "", false
 	}
 	topic = string(name)
-	if !offsets.IsTopicName(topic) || t.isDenied(topic) || matches(t.journals, topic) {
+	if !IsTopicName(topic) || t.isDenied(topic) || matches(t.journals, topic) {
 		return "", "", false
 	}
 	for _, glob := range t.globs {
@@ -200,7 +198,7 @@ func (t *Targets) isDenied(topic string) bool {
 // fault returns the reason for which Resolve refused name.
 func (t *Targets) fault(name []byte) fault {
 	switch topic := string(name); {
-	case len(name) > offsets.MaxTopicName || !offsets.IsTopicName(topic):
+	case len(name) > MaxTopicName || !IsTopicName(topic):
 		return faultTargetName
 	case !t.isDenied(topic) && matches(t.journals, topic) && matches(t.globs, topic):
 		return faultTargetJournal

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"layover/delay"
 	"layover/facts"
 	"layover/offsets"
 
@@ -129,7 +130,7 @@ func New(cfg Config) *Journal {
 		switch {
 		case !cfg.Auto:
 			t.state = off
-		case !offsets.IsTopicName(t.name):
+		case !delay.IsTopicName(t.name):
 			t.state = illegal
 		}
 		j.topics[ingress] = t

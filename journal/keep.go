@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"layover/cluster"
+	"layover/delay"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -20,7 +21,7 @@ func (j *Journal) sayIllegal() {
 	defer j.mu.Unlock()
 	for _, ingress := range j.cfg.Ingress {
 		if t := j.topics[ingress]; t.state == illegal {
-			t.warning = fmt.Sprintf("%.300q cannot be the name of a topic: it is longer than %d characters, or has others than a-z A-Z 0-9 . _ -; set LAYOVER_JOURNAL_TOPIC", t.name, offsets.MaxTopicName)
+			t.warning = fmt.Sprintf("%.300q cannot be the name of a topic: it is longer than %d characters, or has others than a-z A-Z 0-9 . _ -; set LAYOVER_JOURNAL_TOPIC", t.name, delay.MaxTopicName)
 			j.cfg.Log.Warn("there is no journal, and what does not fit into commit metadata is delivered again after a restart", "topic", ingress, "err", t.warning)
 		}
 	}
@@ -31,7 +32,7 @@ func (j *Journal) ask(ctx context.Context) bool {
 	var names []string
 	for _, t := range j.topics { // the name and whether it is legal never change
 		names = append(names, t.ingress)
-		if offsets.IsTopicName(t.name) {
+		if delay.IsTopicName(t.name) {
 			names = append(names, t.name)
 		}
 	}

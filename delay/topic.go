@@ -1,4 +1,4 @@
-package offsets
+package delay
 
 // MaxTopicName is Kafka's limit on the name of a topic, in bytes.
 const MaxTopicName = 249
