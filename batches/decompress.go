@@ -132,25 +132,29 @@ func (d *Decompressor) decompress(src []byte, codec kgo.CompressionCodecType) ([
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	out, err := d.within(src, codec, int(known))
+	room, over := d.limit, error(&TooLarge{len(src)})
+	if d.together && (d.large || d.parking) {
+		room, over = d.limit/2, ErrLater
+	}
+	out, err := d.within(src, codec, int(known), room, over)
 	if err != nil {
 		return nil, err
 	}
-	large := len(out) > d.limit/2
-	if d.together && (d.waiting > 0 && d.waiting+len(out) > d.limit || large && (d.large || d.parking)) {
+	if d.together && d.waiting > 0 && d.waiting+len(out) > d.limit {
 		return nil, ErrLater
 	}
 	d.waiting += len(out)
-	d.large = d.large || large
+	d.large = d.large || len(out) > d.limit/2
 	return out, nil
 }
 
-// within decompresses a batch, of which it is known or not, as 0, what it takes.
-func (d *Decompressor) within(src []byte, codec kgo.CompressionCodecType, known int) ([]byte, error) {
+// within decompresses a batch into room bytes at most; one that takes more is the error
+// over. known is its size, 0 where nobody says.
+func (d *Decompressor) within(src []byte, codec kgo.CompressionCodecType, known, room int, over error) ([]byte, error) {
 	if d.scratch == nil {
 		d.scratch = make([]byte, min(scratchBytes, d.limit))
 	}
-	for buf := d.scratch; ; {
+	for buf := d.scratch[:min(len(d.scratch), room)]; ; {
 		n, err := d.into(buf, src, codec)
 		switch {
 		case err == nil && n > len(buf)/2 && len(buf) > len(d.scratch):
@@ -159,10 +163,10 @@ func (d *Decompressor) within(src []byte, codec kgo.CompressionCodecType, known 
 			return slices.Clone(buf[:n]), nil
 		case !errors.Is(err, errNoRoom):
 			return nil, err
-		case len(buf) == d.limit:
-			return nil, &TooLarge{len(src)}
+		case len(buf) == room:
+			return nil, over
 		}
-		buf = make([]byte, min(max(growth*len(buf), known), d.limit))
+		buf = make([]byte, min(max(growth*len(buf), known), room))
 	}
 }
 
