@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/purgatory"
 )
 

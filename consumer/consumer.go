@@ -7,8 +7,8 @@ import (
 	"log/slog"
 	"time"
 
-	"layover/batches"
-	"layover/facts"
+	"layover/cluster/batches"
+	"layover/journal/facts"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kgo"

@@ -8,8 +8,8 @@ import (
 	"log/slog"
 	"time"
 
-	"layover/batches"
 	"layover/cluster"
+	"layover/cluster/batches"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"

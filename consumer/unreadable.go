@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"layover/batches"
+	"layover/cluster/batches"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"

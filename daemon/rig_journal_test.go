@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"layover/facts"
+	"layover/journal/facts"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"

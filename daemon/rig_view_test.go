@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"

@@ -7,7 +7,7 @@ import (
 
 	"layover/cluster"
 	"layover/consumer"
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/lane"
 	"layover/offsets"
 	"layover/producer"

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"layover/batches"
 	"layover/cluster"
+	"layover/cluster/batches"
 	"layover/config"
 	"layover/purgatory"
 	"layover/wheel"

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"layover/batches"
 	"layover/cluster"
+	"layover/cluster/batches"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"layover/cluster"
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"

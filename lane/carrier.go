@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/purgatory"
 )
 

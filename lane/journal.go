@@ -1,7 +1,7 @@
 package lane
 
 import (
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 	"layover/purgatory"
 )

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 	"layover/purgatory"
 )

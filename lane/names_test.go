@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"layover/delay"
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 	"layover/purgatory"
 	"layover/wheel"

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"layover/delay"
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 	"layover/purgatory"
 	"layover/wheel"

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 	"layover/purgatory"
 

@@ -3,7 +3,7 @@ package lane
 import (
 	"time"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 	"layover/purgatory"
 

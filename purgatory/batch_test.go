@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

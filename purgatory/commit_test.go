@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

@@ -1,7 +1,7 @@
 package purgatory
 
 import (
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

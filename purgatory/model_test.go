@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

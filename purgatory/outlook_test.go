@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

@@ -3,7 +3,7 @@ package purgatory
 import (
 	"slices"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

@@ -3,7 +3,7 @@ package purgatory
 import (
 	"maps"
 
-	"layover/facts"
+	"layover/journal/facts"
 )
 
 // Keys of the counters; labels come from configured names only.

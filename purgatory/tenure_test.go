@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

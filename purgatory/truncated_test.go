@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"layover/delay"
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/lane"
 	"layover/offsets"
 	"layover/purgatory"

@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"layover/cli/kafka"
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"layover/facts"
 	"layover/journal"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"layover/cli/process"
 	"layover/config"
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

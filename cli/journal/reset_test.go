@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"layover/cli/process"
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

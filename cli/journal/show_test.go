@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

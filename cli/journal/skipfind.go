@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"layover/batches"
+	"layover/cluster/batches"
 	"layover/delay"
 	"layover/offsets"
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

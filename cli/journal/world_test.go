@@ -20,8 +20,8 @@ import (
 
 	"layover/cli/clitest"
 	"layover/cli/process"
-	"layover/facts"
 	"layover/journal"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

@@ -159,7 +159,9 @@ func TestTheDocumentListsExactlyTheMutantsThereAre(t *testing.T) {
 	}
 }
 
-func TestNothingBelowThisDirectoryImportsWhatItTests(t *testing.T) {
+// The simulation is left out: it plays the core itself, and judges with its own
+// books, audit.go.
+func TestTheJudgesImportNothingOfWhatTheyJudge(t *testing.T) {
 	_, root := all(t)
 	cmd := exec.Command("go", "list", "-f", `{{range .Imports}}{{$.ImportPath}} {{.}}{{"\n"}}{{end}}`, "./verify/...")
 	cmd.Dir = root
@@ -169,7 +171,7 @@ func TestNothingBelowThisDirectoryImportsWhatItTests(t *testing.T) {
 	}
 	for line := range strings.Lines(string(out)) {
 		who, what, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if strings.HasPrefix(what, "layover/") && !strings.HasPrefix(what, "layover/verify/") {
+		if who != "layover/verify/sim" && strings.HasPrefix(what, "layover/") && !strings.HasPrefix(what, "layover/verify/") {
 			t.Errorf("%s imports %s", who, what)
 		}
 	}

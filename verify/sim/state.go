@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

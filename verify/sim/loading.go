@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 )
 

@@ -3,7 +3,7 @@ package sim
 import (
 	"slices"
 
-	"layover/facts"
+	"layover/journal/facts"
 	"layover/offsets"
 	"layover/purgatory"
 )
