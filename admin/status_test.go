@@ -157,7 +157,7 @@ func TestStatusShowsAMissingRecord(t *testing.T) {
 	}
 }
 
-func TestOfTwoTenuresTheNewerIsShown(t *testing.T) {
+func TestOfTwoAssignmentsTheNewerIsShown(t *testing.T) {
 	older := &purgatory.Snapshot{Partitions: []purgatory.PartitionView{partition("orders", 0, purgatory.PartitionView{Epoch: 1, Next: 5})}}
 	newer := &purgatory.Snapshot{Partitions: []purgatory.PartitionView{partition("orders", 0, purgatory.PartitionView{Epoch: 2, Next: 9})}}
 	for _, lanes := range [][]*purgatory.Snapshot{{older, newer}, {newer, older}} {

@@ -111,13 +111,13 @@ func TestACommitThatWaitedThroughARebalanceCarriesTheIdentityItWasBuiltWith(t *t
 		m.joined("after", 5)
 		<-waits
 		m.wantSent("before/4 0@10", "before/4 0@20")
-		m.own(0, 2) // a new id is a new tenure
+		m.own(0, 2) // a new id is a new assignment
 		<-m.commit(low(0, 2, 30))
 		m.wantSent("before/4 0@10", "before/4 0@20", "after/5 0@30")
 	})
 }
 
-func TestACommitOfATenureThatIsOverIsNotSent(t *testing.T) {
+func TestACommitOfAnAssignmentThatIsOverIsNotSent(t *testing.T) {
 	inBubble(t, 0, func(m *member) {
 		m.joined("dropped", 4)
 		m.own(3, 7)

@@ -19,9 +19,9 @@ import (
 // Assigned may be called from two goroutines at a time, for different partitions.
 type Handler interface {
 	Assigned(facts.Assigned)
-	Fetched(t offsets.Assignment, records []*kgo.Record, bytes int64)
+	Fetched(a offsets.Assignment, records []*kgo.Record, bytes int64)
 	// LogStart says that the log begins at start now, above what was read.
-	LogStart(t offsets.Assignment, start int64)
+	LogStart(a offsets.Assignment, start int64)
 	// Unread says that a batch is not read, in its place behind the records that were
 	// Fetched. Reading goes on behind it with JumpBeyond.
 	Unread(offsets.Assignment, Batch)

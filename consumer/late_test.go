@@ -44,11 +44,11 @@ func (b *busy) Assigned(a facts.Assigned) {
 	b.in--
 	b.mu.Unlock()
 }
-func (b *busy) Fetched(t offsets.Assignment, records []*kgo.Record, _ int64) {
+func (b *busy) Fetched(a offsets.Assignment, records []*kgo.Record, _ int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, r := range records {
-		b.seen[t.Partition] = append(b.seen[t.Partition], r.Offset)
+		b.seen[a.Partition] = append(b.seen[a.Partition], r.Offset)
 	}
 }
 func (b *busy) LogStart(offsets.Assignment, int64) {}

@@ -70,8 +70,8 @@ func (r *replay) look(now time.Time, left map[offsets.Assignment]int64, restored
 	for _, n := range left {
 		remaining += n
 	}
-	for t, n := range r.left {
-		if _, there := left[t]; !there && n > 0 {
+	for a, n := range r.left {
+		if _, there := left[a]; !there && n > 0 {
 			r.given = true
 		}
 	}

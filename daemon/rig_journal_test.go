@@ -19,7 +19,7 @@ import (
 type journalSums struct {
 	facts, snapshots, strange int // records that the rig has read
 	deletions                 int // answered
-	begun                     int // tenures whose commit names the journal
+	begun                     int // assignments whose commit names the journal
 	complaints, harms, silent int
 	calm                      int // deliveries that had to be said, and were looked for
 }
@@ -49,7 +49,7 @@ func (s *journalSums) add(o *journalSums) {
 }
 
 func (s *journalSums) String() string {
-	return fmt.Sprintf("journal: %d facts, %d snapshots, %d strange records; %d deletions; %d tenures begun from it, %d incomplete; harmed %d times, %d requests not answered; %d deliveries of calm times looked for",
+	return fmt.Sprintf("journal: %d facts, %d snapshots, %d strange records; %d deletions; %d assignments begun from it, %d incomplete; harmed %d times, %d requests not answered; %d deliveries of calm times looked for",
 		s.facts, s.snapshots, s.strange, s.deletions, s.begun, s.complaints, s.harms, s.silent, s.calm)
 }
 

@@ -53,14 +53,14 @@ type arrival struct {
 // hold mu.
 func (r *rig) delivery(a *arrival) *made { return r.made[logPlace{a.topic, a.Partition, a.Offset}] }
 
-// tenure returns the one in which a record was offered, nil where that is not known.
-func (m *made) tenure(partition int32, offered time.Time) (in *tenure) {
+// assignment returns the one in which a record was offered, nil where that is not known.
+func (m *made) assignment(partition int32, offered time.Time) (in *assignment) {
 	if m == nil {
 		return nil
 	}
-	for _, t := range m.by.tenures[partition] {
-		if !t.begun.Truncate(time.Millisecond).After(offered) { // which is in whole milliseconds
-			in = t
+	for _, own := range m.by.assignments[partition] {
+		if !own.begun.Truncate(time.Millisecond).After(offered) { // which is in whole milliseconds
+			in = own
 		}
 	}
 	return in
@@ -68,10 +68,10 @@ func (m *made) tenure(partition int32, offered time.Time) (in *tenure) {
 
 // taken returns when the last of n different commits that say what was heard was sent,
 // of those that were taken; zero where there are fewer. The first may have been built
-// before, and the second queued behind the first by the end of the tenure.
-func (t *tenure) taken(heard time.Time, n int) time.Time {
+// before, and the second queued behind the first by the end of the assignment.
+func (own *assignment) taken(heard time.Time, n int) time.Time {
 	last := ""
-	for _, c := range t.commits {
+	for _, c := range own.commits {
 		if c.sent.After(heard) && c.content != last {
 			if n--; n == 0 {
 				return c.sent
@@ -90,7 +90,7 @@ func (r *rig) allowRepeats(all []arrival) {
 		a := &all[i]
 		o := origin(a.Record)
 		m := r.delivery(a)
-		in := m.tenure(o.partition, a.Timestamp)
+		in := m.assignment(o.partition, a.Timestamp)
 		settled := in != nil && !m.heard.IsZero() && !in.complained
 		switch {
 		case !settled:
@@ -107,37 +107,37 @@ func (r *rig) allowRepeats(all []arrival) {
 	}
 }
 
-// keptSaid says whether all tenures that began after a delivery could know of it.
+// keptSaid says whether all assignments that began after a delivery could know of it.
 // Callers hold mu.
 func (r *rig) keptSaid(o source, offered time.Time) bool {
 	said := r.said[logPlace{topic: r.ingressID, partition: o.partition}]
-	for _, t := range r.tenures[o.partition] {
-		if t.begun.After(offered) && !said.at(o.offset, t.asked) {
+	for _, own := range r.assignments[o.partition] {
+		if own.begun.After(offered) && !said.at(o.offset, own.asked) {
 			return false
 		}
 	}
 	return true
 }
 
-// saidBefore finds records that came although the commit that their tenure began with,
+// saidBefore finds records that came although the commit that their assignment began with,
 // and the journal, said that they had.
 func (r *rig) saidBefore(all []arrival) {
 	for i := range all {
 		a := &all[i]
 		o := origin(a.Record)
 		r.mu.Lock()
-		in := r.delivery(a).tenure(o.partition, a.Timestamp)
+		in := r.delivery(a).assignment(o.partition, a.Timestamp)
 		again := in != nil && !in.complained && !r.stale(o.partition, in.asked) && r.said[logPlace{topic: r.ingressID, partition: o.partition}].at(o.offset, in.asked)
 		r.mu.Unlock()
 		if again {
-			r.fault("offset %d of partition %d, %s, came at %v in a tenure that began at %v, when it was said to be finished",
+			r.fault("offset %d of partition %d, %s, came at %v in an assignment that began at %v, when it was said to be finished",
 				o.offset, o.partition, o.id, a.Timestamp.Sub(r.begun), in.asked.Sub(r.begun))
 		}
 	}
 }
 
 // unsaid finds records whose delivery nothing says, though all was calm and many commits
-// of the tenure were taken.
+// of the assignment were taken.
 func (r *rig) unsaid(all []arrival) {
 	const commits = 6
 	if !r.plan.roomy() {
@@ -148,7 +148,7 @@ func (r *rig) unsaid(all []arrival) {
 		o := origin(a.Record)
 		r.mu.Lock()
 		m := r.delivery(a)
-		in := m.tenure(o.partition, a.Timestamp)
+		in := m.assignment(o.partition, a.Timestamp)
 		missed := false
 		if in != nil && !m.heard.IsZero() {
 			by := in.taken(m.heard, commits)
@@ -228,7 +228,7 @@ func origin(a verify.Record) (o source) {
 	return o
 }
 
-// readComplaints notes which tenures began without all of their journal, by what their
+// readComplaints notes which assignments began without all of their journal, by what their
 // instances said. Without a reason that the rig knows of it is a fault.
 func (r *rig) readComplaints() {
 	for _, p := range r.everyone {
@@ -247,7 +247,7 @@ func (r *rig) readComplaints() {
 	}
 }
 
-// retracted finds what was said, and was not any more, though every tenure had begun
+// retracted finds what was said, and was not any more, though every assignment had begun
 // with all of its journal.
 func (r *rig) retracted() {
 	r.mu.Lock()
@@ -265,9 +265,9 @@ func (r *rig) complain(p *party, partition int32, at time.Time, line string) {
 	r.mu.Lock()
 	r.sum.journal.complaints++
 	r.complaints[partition] = append(r.complaints[partition], at)
-	for i, t := range p.tenures[partition] {
-		if last := i+1 == len(p.tenures[partition]); !t.begun.Truncate(time.Millisecond).After(at) && (last || p.tenures[partition][i+1].begun.After(at)) {
-			t.complained = true
+	for i, own := range p.assignments[partition] {
+		if last := i+1 == len(p.assignments[partition]); !own.begun.Truncate(time.Millisecond).After(at) && (last || p.assignments[partition][i+1].begun.After(at)) {
+			own.complained = true
 		}
 	}
 	fine := r.harms > 0 || r.garbled.Load() || !r.calm(at.Add(-40*time.Second), at)

@@ -54,10 +54,10 @@ func (r *rig) stale(partition int32, at time.Time) bool {
 	})
 }
 
-// begunStale says whether a tenure after a time began with such a commit. Callers hold
+// begunStale says whether an assignment after a time began with such a commit. Callers hold
 // mu.
 func (r *rig) begunStale(partition int32, after time.Time) bool {
-	return slices.ContainsFunc(r.tenures[partition], func(t *tenure) bool {
-		return t.asked.After(after) && r.stale(partition, t.asked)
+	return slices.ContainsFunc(r.assignments[partition], func(own *assignment) bool {
+		return own.asked.After(after) && r.stale(partition, own.asked)
 	})
 }

@@ -155,7 +155,7 @@ func (r *rig) compare(p int32, old, now *view) string {
 	return ""
 }
 
-// retraction is something that was said and is not any more. Only a tenure that began
+// retraction is something that was said and is not any more. Only an assignment that began
 // without all of its journal may do that.
 type retraction struct {
 	partition int32

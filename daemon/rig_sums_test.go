@@ -95,7 +95,7 @@ func (s *journalSums) complain(t *testing.T) {
 	t.Helper()
 	for what, n := range map[string]int{
 		"fact was written": s.facts, "snapshot was written": s.snapshots, "strange record was there": s.strange, "record was deleted": s.deletions,
-		"tenure began from it": s.begun, "harm was done": s.harms, "request was kept from it": s.silent, "calm delivery was looked for": s.calm,
+		"assignment began from it": s.begun, "harm was done": s.harms, "request was kept from it": s.silent, "calm delivery was looked for": s.calm,
 	} {
 		if n == 0 {
 			t.Errorf("journal: no %s", what)

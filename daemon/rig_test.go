@@ -67,15 +67,15 @@ type rig struct {
 	lines       map[*line]string
 	made        map[logPlace]*made
 	sent        map[batch]span
-	alive       map[string]time.Time   // when a member of the group last spoke, by its id
-	passed      map[logPlace][]passing // by topic and partition
-	said        map[logPlace]*sayings  // the same
-	tenures     map[int32][]*tenure    // of all parties, by ingress partition, in order
-	names       map[int32]bool         // by ingress partition: the commit names records of the journal
+	alive       map[string]time.Time    // when a member of the group last spoke, by its id
+	passed      map[logPlace][]passing  // by topic and partition
+	said        map[logPlace]*sayings   // the same
+	assignments map[int32][]*assignment // of all parties, by ingress partition, in order
+	names       map[int32]bool          // by ingress partition: the commit names records of the journal
 	troubles    []period
 	orders      map[int32]*order // by partition
 	retractions []retraction
-	complaints  map[int32][]time.Time // by ingress partition: a tenure began without all of its journal
+	complaints  map[int32][]time.Time // by ingress partition: an assignment began without all of its journal
 	harms       int                   // begins and ends of what harms the journal
 	harming     int                   // what harms it now
 
@@ -149,7 +149,7 @@ func newRig(t *testing.T, p *plan, s *sums) *rig {
 	r := &rig{
 		world: &world{T: t, net: &kfake.VirtualNetwork{}, nextHTT: 20000}, plan: p, sum: s, ledger: verify.NewLedger(dlq), begun: time.Now(),
 		dice: rand.New(rand.NewPCG(p.seed, 1)), closed: make(map[route]int), lines: make(map[*line]string), made: make(map[logPlace]*made), sent: make(map[batch]span),
-		passed: make(map[logPlace][]passing), orders: make(map[int32]*order), said: make(map[logPlace]*sayings), tenures: make(map[int32][]*tenure), kinds: make(map[string]int), names: make(map[int32]bool),
+		passed: make(map[logPlace][]passing), orders: make(map[int32]*order), said: make(map[logPlace]*sayings), assignments: make(map[int32][]*assignment), kinds: make(map[string]int), names: make(map[int32]bool),
 		complaints: make(map[int32][]time.Time), journals: make(map[int32]*journalLog), gone: make(map[int32]int64), look: make(chan struct{}, 1), looked: make(chan struct{}), over: make(chan struct{}), buried: make(chan struct{}), alive: make(map[string]time.Time),
 	}
 	ports := []int{9092, 9093, 9094}[:p.brokers]
@@ -250,7 +250,7 @@ func (r *rig) begin(slot int) {
 	if r.instances[slot] != nil {
 		return
 	}
-	p := &party{rig: r, slot: slot, tenures: make(map[int32][]*tenure)}
+	p := &party{rig: r, slot: slot, assignments: make(map[int32][]*assignment)}
 	r.note("instance %d starts", slot)
 	var hook kgo.Hook
 	if r.plan.brokers > 1 {

@@ -149,7 +149,7 @@ func (l *journalLog) note(id facts.Identity, harms int, j offsets.Journal) (*off
 	return n.window, nil
 }
 
-// writerOf returns the tenure that wrote a record, 0 where none did.
+// writerOf returns the assignment that wrote a record, 0 where none did.
 func writerOf(k *kgo.Record) uint64 {
 	rec, err := facts.Read(k.Value)
 	if err != nil {

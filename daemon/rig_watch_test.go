@@ -19,10 +19,10 @@ type party struct {
 	logs   *lockedBuffer // of the instance
 
 	// Under rig.mu:
-	tenures  map[int32][]*tenure // by ingress partition, in order
-	isolated bool                // off the network
-	since    time.Time           // when counting of requests began
-	asked    map[kmsg.Key]int    // requests since then
+	assignments map[int32][]*assignment // by ingress partition, in order
+	isolated    bool                    // off the network
+	since       time.Time               // when counting of requests began
+	asked       map[kmsg.Key]int        // requests since then
 }
 
 // A loop without a pause would keep virtual time from passing: behind so many requests
@@ -34,9 +34,9 @@ const (
 	busyWithin = 10 * time.Second
 )
 
-// tenure is the time from which a party reads a partition, as far as a broker can see
+// assignment is the time from which a party reads a partition, as far as a broker can see
 // it: it begins with the fetch of the committed offset.
-type tenure struct {
+type assignment struct {
 	asked      time.Time // the coordinator told the committed offset
 	begun      time.Time
 	commits    []commitSeen // that the coordinator took, in order
@@ -173,11 +173,11 @@ func (r *rig) onHandOver(p *party, x *exchange) {
 					r.sum.journal.begun++
 				}
 				if *rigLooks {
-					r.timeline = append(r.timeline, fmt.Sprintf("%14v  a tenure of partition %d begins in instance %d", time.Since(r.begun), n, p.slot))
+					r.timeline = append(r.timeline, fmt.Sprintf("%14v  an assignment of partition %d begins in instance %d", time.Since(r.begun), n, p.slot))
 				}
-				begins := &tenure{asked: x.answered, begun: time.Now()}
-				p.tenures[n] = append(p.tenures[n], begins)
-				r.tenures[n] = append(r.tenures[n], begins)
+				begins := &assignment{asked: x.answered, begun: time.Now()}
+				p.assignments[n] = append(p.assignments[n], begins)
+				r.assignments[n] = append(r.assignments[n], begins)
 			}
 		}
 	}
@@ -257,7 +257,7 @@ func (r *rig) noteCommit(p *party, x *exchange) {
 			if known := r.passed[at]; len(known) == 0 || known[len(known)-1].low < c.Offset {
 				r.passed[at] = append(known, passing{c.Offset, x.answered})
 			}
-			if ts := p.tenures[c.Partition]; len(ts) > 0 {
+			if ts := p.assignments[c.Partition]; len(ts) > 0 {
 				now := ts[len(ts)-1]
 				now.commits = append(now.commits, commitSeen{x.sent, fmt.Sprint(c.Offset, *c.Metadata)})
 			}

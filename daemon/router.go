@@ -69,41 +69,41 @@ func (r *router) lane(tp offsets.TopicPartition, remove bool) *lane.Lane {
 func (r *router) Assigned(a facts.Assigned) { r.place(a.TopicPartition).Assign(a) }
 
 // Fetched implements consumer.Handler.
-func (r *router) Fetched(t offsets.Assignment, records []*kgo.Record, bytes int64) {
-	if l := r.lane(t.TopicPartition, false); l == nil || !l.Fetched(t, records, bytes) {
+func (r *router) Fetched(a offsets.Assignment, records []*kgo.Record, bytes int64) {
+	if l := r.lane(a.TopicPartition, false); l == nil || !l.Fetched(a, records, bytes) {
 		r.consumer.Consumed(bytes)
 	}
 }
 
 // LogStart implements consumer.Handler.
-func (r *router) LogStart(t offsets.Assignment, start int64) {
-	if l := r.lane(t.TopicPartition, false); l != nil {
-		l.LogStart(t, start)
+func (r *router) LogStart(a offsets.Assignment, start int64) {
+	if l := r.lane(a.TopicPartition, false); l != nil {
+		l.LogStart(a, start)
 	}
 }
 
 // Unread implements consumer.Handler.
-func (r *router) Unread(t offsets.Assignment, b consumer.Batch) {
-	if l := r.lane(t.TopicPartition, false); l != nil {
-		l.Unread(t, purgatory.Batch{
+func (r *router) Unread(a offsets.Assignment, b consumer.Batch) {
+	if l := r.lane(a.TopicPartition, false); l != nil {
+		l.Unread(a, purgatory.Batch{
 			First: b.First, Last: b.Last, Records: b.Records, LeaderEpoch: b.LeaderEpoch, Aborted: b.Aborted, Broken: b.Broken, Message: b.Message,
 		})
 	}
 }
 
 // Revoked implements consumer.Handler.
-func (r *router) Revoked(tenures []offsets.Assignment) { r.end(tenures, (*lane.Lane).Revoke) }
+func (r *router) Revoked(assignments []offsets.Assignment) { r.end(assignments, (*lane.Lane).Revoke) }
 
 // Lost implements consumer.Handler.
-func (r *router) Lost(tenures []offsets.Assignment) { r.end(tenures, (*lane.Lane).Lost) }
+func (r *router) Lost(assignments []offsets.Assignment) { r.end(assignments, (*lane.Lane).Lost) }
 
-// end ends tenures side by side and waits for all.
-func (r *router) end(tenures []offsets.Assignment, how func(*lane.Lane, offsets.Assignment, func())) {
+// end ends assignments side by side and waits for all.
+func (r *router) end(assignments []offsets.Assignment, how func(*lane.Lane, offsets.Assignment, func())) {
 	var over sync.WaitGroup
-	for _, t := range tenures {
-		if l := r.lane(t.TopicPartition, true); l != nil {
+	for _, a := range assignments {
+		if l := r.lane(a.TopicPartition, true); l != nil {
 			over.Add(1)
-			how(l, t, over.Done)
+			how(l, a, over.Done)
 		}
 	}
 	over.Wait()
@@ -124,12 +124,12 @@ func (r *router) Commit(commits []offsets.Commit, done func([]purgatory.CommitRe
 
 // Jump implements lane.Reading.
 func (r *router) Jump(j purgatory.Jump) {
-	t := offsets.Assignment{TopicPartition: j.TopicPartition, Epoch: j.Epoch}
+	a := offsets.Assignment{TopicPartition: j.TopicPartition, Epoch: j.Epoch}
 	if j.Beyond {
-		r.consumer.JumpBeyond(t, j.To, j.LeaderEpoch)
+		r.consumer.JumpBeyond(a, j.To, j.LeaderEpoch)
 		return
 	}
-	r.consumer.Jump(t, j.To, j.LeaderEpoch)
+	r.consumer.Jump(a, j.To, j.LeaderEpoch)
 }
 
 // Halt implements lane.Reading.

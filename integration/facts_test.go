@@ -164,7 +164,7 @@ func TestKafkaTakesACommitOfAPartitionThatTheMemberDoesNotOwn(t *testing.T) {
 }
 
 // A revoke commits what is finished before the member joins again, and the first
-// commit of the next tenure may come too early and is tried again.
+// commit of the next assignment may come too early and is tried again.
 func TestKafkaTakesCommitsWhileMembersJoinAndRefusesThemUntilTheSharesAreKnown(t *testing.T) {
 	f, id := facts(t, 2)
 	first, _ := f.two(func(m *member) {

@@ -50,7 +50,7 @@ func (w *world) content(a facts.Answer) {
 }
 
 // TestWhatWasWrittenIsRestored goes through a keeper, a producer, a commit, a deletion
-// and a second tenure.
+// and a second assignment.
 func TestWhatWasWrittenIsRestored(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.run()

@@ -44,8 +44,8 @@ func TestAllocationsOfTheLoop(t *testing.T) {
 		Rules: always(&delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}), Answered: func() time.Duration { return 0 },
 		Changed: func() {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, s, s, s)
-	l.core.Assign(facts.Assigned{Assignment: tenure(0, 1), Window: offsets.NewWindow(0), Committed: true})
-	reader, _ := l.core.Reader(tenure(0, 1).TopicPartition, 1)
+	l.core.Assign(facts.Assigned{Assignment: assignment(0, 1), Window: offsets.NewWindow(0), Committed: true})
+	reader, _ := l.core.Reader(assignment(0, 1).TopicPartition, 1)
 
 	now, delayMs := time.Now(), int64(0)
 	r := &kgo.Record{Topic: "delayed", Key: []byte("key"), Value: make([]byte, 100), Headers: []kgo.RecordHeader{{Key: "x-delay"}, {Key: "trace", Value: []byte("t")}}}

@@ -77,7 +77,7 @@ func (c *commits) settled(now time.Time) bool {
 	return true
 }
 
-// settledOf is the same for a tenure on its way out.
+// settledOf is the same for an assignment on its way out.
 func (c *commits) settledOf(r *revoking, now time.Time) bool {
 	if r.settleUntil.IsZero() {
 		c.core.CutOf(r.TopicPartition, r.Epoch)
@@ -88,7 +88,7 @@ func (c *commits) settledOf(r *revoking, now time.Time) bool {
 }
 
 // send sends commits. Their answers go into the mail with how long they took. of is the
-// tenure whose final commit it is, and hears of the answer by an order; nil: of none.
+// assignment whose final commit it is, and hears of the answer by an order; nil: of none.
 func (c *commits) send(batch []offsets.Commit, of *revoking) {
 	began := time.Now()
 	c.committer.Commit(batch, func(results []purgatory.CommitResult) {

@@ -27,12 +27,12 @@ func (in *intake) read() {
 	now := time.Now().UnixMilli()
 	for budget := intakeBudget; budget > 0 && len(in.fetched) > 0; {
 		f := &in.fetched[0]
-		in.core.LogStart(f.tenure.TopicPartition, f.tenure.Epoch, f.logStart)
-		reader, ok := in.core.Reader(f.tenure.TopicPartition, f.tenure.Epoch)
+		in.core.LogStart(f.assignment.TopicPartition, f.assignment.Epoch, f.logStart)
+		reader, ok := in.core.Reader(f.assignment.TopicPartition, f.assignment.Epoch)
 		if ok && f.unread != nil {
 			ok = reader.Unread(f.unread)
 		}
-		rules := in.rules(f.tenure.Topic)
+		rules := in.rules(f.assignment.Topic)
 		for ok && budget > 0 && in.next < len(f.records) {
 			ok = in.take(reader, rules, f.records[in.next], now)
 			in.next++

@@ -62,9 +62,9 @@ func journalled(t *testing.T, f func(r *rig, p *paper)) {
 		r.Journalled("delayed", purgatory.JournalState{Usable: true, TopicID: offsets.TopicID{1}, MaxBytes: 1 << 20})
 		w := offsets.NewWindow(0)
 		id := facts.Identity{Group: "g", Incarnation: 7}
-		r.Assign(facts.Assigned{Assignment: tenure(0, 1), Window: w, Facts: facts.NewWriter(id, 1, facts.Restored{}, w)})
+		r.Assign(facts.Assigned{Assignment: assignment(0, 1), Window: w, Facts: facts.NewWriter(id, 1, facts.Restored{}, w)})
 		time.Sleep(time.Second)
-		r.fetched(tenure(0, 1), r.record(0, 5*time.Hour), r.record(1, 0))
+		r.fetched(assignment(0, 1), r.record(0, 5*time.Hour), r.record(1, 0))
 		time.Sleep(5 * time.Second)
 		if s := r.facts(); s.Mode != facts.InJournal || s.Unwritten != 0 {
 			t.Fatalf("not in the journal: %+v", s)
@@ -108,7 +108,7 @@ func TestACommitNamesWhatFinishedBeforeIt(t *testing.T) {
 				var commits, writes int
 				r.kafka.set(func(k *kafka) { commits = len(k.commits) })
 				p.set(func(p *paper) { test.fault(p); writes = len(p.at) })
-				r.fetched(tenure(0, 1), r.record(2, 0), r.record(3, 2*time.Hour), r.record(4, 0))
+				r.fetched(assignment(0, 1), r.record(2, 0), r.record(3, 2*time.Hour), r.record(4, 0))
 				time.Sleep(1500 * time.Millisecond)
 				after, at := before, time.Time{}
 				r.kafka.set(func(k *kafka) { after, at = k.commits[commits].Journal, k.committed[commits] })
@@ -131,7 +131,7 @@ func TestACommitDoesNotWaitForAJournalThatHasNotAnsweredBefore(t *testing.T) {
 	journalled(t, func(r *rig, p *paper) {
 		p.set(func(p *paper) { p.silent = true })
 		for o := int64(2); o < 62; o++ {
-			r.fetched(tenure(0, 1), r.record(o, time.Duration(o%2)*3*time.Hour))
+			r.fetched(assignment(0, 1), r.record(o, time.Duration(o%2)*3*time.Hour))
 			time.Sleep(time.Second)
 		}
 		synctest.Wait()
@@ -166,10 +166,10 @@ func TestARevokeWaitsForTheJournalBeforeItsCommit(t *testing.T) {
 			journalled(t, func(r *rig, p *paper) {
 				before, _ := r.named()
 				p.set(test.fault)
-				r.fetched(tenure(0, 1), r.record(2, 0))
+				r.fetched(assignment(0, 1), r.record(2, 0))
 				synctest.Wait()
 				began, over := time.Now(), make(chan struct{})
-				r.Revoke(tenure(0, 1), func() { close(over) })
+				r.Revoke(assignment(0, 1), func() { close(over) })
 				<-over
 				if took := time.Since(began); took < test.took || took > test.took+soon {
 					t.Errorf("took %v, want %v", took, test.took)

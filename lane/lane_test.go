@@ -16,7 +16,7 @@ import (
 func TestARecordIsDeliveredAtItsDeadlineWithItsHeaders(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		r.assign(0, 1)
-		r.fetched(tenure(0, 1), r.record(0, 6*time.Hour))
+		r.fetched(assignment(0, 1), r.record(0, 6*time.Hour))
 		time.Sleep(6*time.Hour - time.Millisecond)
 		r.want()
 		time.Sleep(time.Millisecond)
@@ -44,16 +44,16 @@ func TestTheLoopSleepsASecondAtMostAndDoesNotSpin(t *testing.T) {
 		prepare func(*rig)
 	}{
 		"empty":  {10, func(*rig) {}},
-		"parked": {10, func(r *rig) { r.assign(0, 1); r.fetched(tenure(0, 1), r.record(0, time.Hour)) }},
+		"parked": {10, func(r *rig) { r.assign(0, 1); r.fetched(assignment(0, 1), r.record(0, time.Hour)) }},
 		"without a lease": {250, func(r *rig) {
 			r.kafka.set(func(k *kafka) { k.noLease = true; k.refuse = errors.New("no coordinator") })
 			r.assign(0, 1)
-			r.fetched(tenure(0, 1), r.record(0, 0))
+			r.fetched(assignment(0, 1), r.record(0, 0))
 		}},
 		"waiting for answers": {250, func(r *rig) {
 			r.kafka.set(func(k *kafka) { k.silent = true })
 			r.assign(0, 1)
-			r.fetched(tenure(0, 1), r.record(0, 0))
+			r.fetched(assignment(0, 1), r.record(0, 0))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,10 +83,10 @@ func TestTheLoopSleepsASecondAtMostAndDoesNotSpin(t *testing.T) {
 func TestAnEarlierDeadlineWakesTheLoop(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		r.assign(0, 1)
-		r.fetched(tenure(0, 1), r.record(0, time.Hour))
+		r.fetched(assignment(0, 1), r.record(0, time.Hour))
 		time.Sleep(time.Minute + 500*time.Millisecond)
 		sent := time.Now()
-		r.fetched(tenure(0, 1), r.record(1, 7*time.Millisecond))
+		r.fetched(assignment(0, 1), r.record(1, 7*time.Millisecond))
 		time.Sleep(7 * time.Millisecond)
 		r.want("1")
 		if late := r.seen().deliveries[0].at.Sub(sent); late != 7*time.Millisecond {
@@ -103,11 +103,11 @@ func TestAnEarlierDeadlineIsHeardOfInTheMiddleOfATurn(t *testing.T) {
 			k.silent = true // so that no answer wakes the loop either
 			k.delivering = func(n int) {
 				if n == 1 {
-					r.Fetched(tenure(0, 1), []*kgo.Record{r.record(1, 10*time.Millisecond)}, 0)
+					r.Fetched(assignment(0, 1), []*kgo.Record{r.record(1, 10*time.Millisecond)}, 0)
 				}
 			}
 		})
-		r.fetched(tenure(0, 1), r.record(0, 0))
+		r.fetched(assignment(0, 1), r.record(0, 0))
 		r.want("0")
 		time.Sleep(10 * time.Millisecond)
 		r.want("0", "1")
@@ -131,7 +131,7 @@ func TestPatienceIsUsedUpByTimeInWhichBrokersAnswerAlone(t *testing.T) {
 			inBubble(t, edit, func(r *rig) {
 				r.kafka.set(func(k *kafka) { k.fails = "ready" })
 				r.assign(0, 1)
-				r.fetched(tenure(0, 1), r.record(0, 0))
+				r.fetched(assignment(0, 1), r.record(0, 0))
 				dead := func() (n int) {
 					r.seen().set(func(k *kafka) {
 						for _, d := range k.deliveries {
@@ -159,7 +159,7 @@ func TestNothingIsDeliveredBeforeACommitWasTaken(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		r.kafka.set(func(k *kafka) { k.refuse = errors.New("coordinator loading") })
 		r.assign(0, 1)
-		r.fetched(tenure(0, 1), r.record(0, 0))
+		r.fetched(assignment(0, 1), r.record(0, 0))
 		time.Sleep(5 * time.Second)
 		r.want()
 		r.kafka.set(func(k *kafka) { k.refuse = nil })
@@ -174,7 +174,7 @@ func TestWithoutALeaseNothingIsDeliveredUntilACommitWasTaken(t *testing.T) {
 		time.Sleep(time.Second)
 		r.kafka.set(func(k *kafka) { k.noLease = true; k.refuse = errors.New("no coordinator") })
 		time.Sleep(2 * time.Second)
-		r.fetched(tenure(0, 1), r.record(0, 0))
+		r.fetched(assignment(0, 1), r.record(0, 0))
 		time.Sleep(5 * time.Second)
 		r.want()
 		r.kafka.set(func(k *kafka) { k.noLease = false })
@@ -190,7 +190,7 @@ func TestStopWaitsForWhatIsInFlightAndCommitsIt(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		r.kafka.set(func(k *kafka) { k.slow = 800 * time.Millisecond })
 		r.assign(0, 1)
-		r.fetched(tenure(0, 1), r.record(0, 0), r.record(1, 0), r.record(2, time.Hour))
+		r.fetched(assignment(0, 1), r.record(0, 0), r.record(1, 0), r.record(2, time.Hour))
 		time.Sleep(10 * time.Millisecond)
 		r.want("0", "1")
 		began := time.Now()
@@ -220,18 +220,18 @@ func TestStopEndsInTimeWhoeverDoesNotAnswer(t *testing.T) {
 			inBubble(t, nil, func(r *rig) {
 				r.assign(0, 1)
 				time.Sleep(2 * time.Second)
-				r.fetched(tenure(0, 1), r.record(0, 0), r.record(1, 0))
+				r.fetched(assignment(0, 1), r.record(0, 0), r.record(1, 0))
 				r.kafka.set(test.fault)
 				time.Sleep(10 * time.Millisecond)
 				var many []*kgo.Record // a full offer, so that a whole batch is in flight
 				for o := range int64(offerBudget) {
 					many = append(many, r.record(2+o, 0))
 				}
-				r.fetched(tenure(0, 1), many...)
+				r.fetched(assignment(0, 1), many...)
 				synctest.Wait()
 				began, turns := time.Now(), len(r.seen().turns)
 				r.Stop(began.Add(8 * time.Second))
-				r.fetched(tenure(0, 1), r.record(2+offerBudget, 0)) // comes too late, and is not looked at
+				r.fetched(assignment(0, 1), r.record(2+offerBudget, 0)) // comes too late, and is not looked at
 				<-r.Done()
 				if took := time.Since(began); took < test.least || took > test.most {
 					t.Errorf("stopping took %v, want %v to %v", took, test.least, test.most)
@@ -261,9 +261,9 @@ func TestAStopInTheMiddleOfAFullOfferDoesNotSpin(t *testing.T) {
 		for o := range int64(4 * offerBudget) { // all due at once, so that one offer is full
 			many = append(many, r.record(o, time.Second))
 		}
-		r.fetched(tenure(0, 1), many...)
+		r.fetched(assignment(0, 1), many...)
 		time.Sleep(1100 * time.Millisecond)
-		r.fetched(tenure(0, 1), r.record(4*offerBudget, 0))
+		r.fetched(assignment(0, 1), r.record(4*offerBudget, 0))
 		time.Sleep(time.Second) // time only goes by in a bubble while its loop sleeps
 		if n := len(r.seen().deliveries); n != offerBudget {
 			t.Errorf("%d deliveries, want %d: the offer that was underway", n, offerBudget)
@@ -280,13 +280,13 @@ func TestALaneThatHasEndedTakesNothingAndLetsNobodyWait(t *testing.T) {
 		r.assign(0, 1)
 		r.Stop(time.Now().Add(time.Second))
 		<-r.Done()
-		if r.fetched(tenure(0, 1), r.record(0, 0)) {
+		if r.fetched(assignment(0, 1), r.record(0, 0)) {
 			t.Error("what was fetched is taken by a lane that has ended")
 		}
 		called := 0
-		r.Revoke(tenure(0, 1), func() { called++ })
-		r.Lost(tenure(0, 1), func() { called++ })
-		r.LogStart(tenure(0, 1), 5)
+		r.Revoke(assignment(0, 1), func() { called++ })
+		r.Lost(assignment(0, 1), func() { called++ })
+		r.LogStart(assignment(0, 1), 5)
 		r.Poke()
 		if called != 2 {
 			t.Errorf("%d of 2 were told that it is over", called)
@@ -298,10 +298,10 @@ func TestWhoeverWaitsWhenTheLoopEndsIsAnswered(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		r.kafka.set(func(k *kafka) { k.silent = true })
 		r.assign(0, 1)
-		r.fetched(tenure(0, 1), r.record(0, 0))
+		r.fetched(assignment(0, 1), r.record(0, 0))
 		time.Sleep(time.Second)
 		over := make(chan struct{})
-		r.Revoke(tenure(0, 1), func() { close(over) })
+		r.Revoke(assignment(0, 1), func() { close(over) })
 		r.Stop(time.Now().Add(time.Second))
 		<-r.Done()
 		<-over
@@ -312,7 +312,7 @@ func TestADeliveryThatFailedIsSentAgain(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		r.kafka.set(func(k *kafka) { k.silent = true })
 		r.assign(0, 1)
-		r.fetched(tenure(0, 1), r.record(0, 0))
+		r.fetched(assignment(0, 1), r.record(0, 0))
 		time.Sleep(time.Second)
 		r.want("0")
 		r.kafka.set(func(k *kafka) { k.silent = false })
@@ -330,11 +330,11 @@ func TestTheBudgetOfWhatIsNeverReadIsGivenBackToo(t *testing.T) {
 		r.assign(0, 1)
 		bad := r.record(0, 0)
 		bad.Headers[0].Value = []byte("soon")
-		r.fetched(tenure(0, 1), bad, r.record(1, 0))
-		r.fetched(tenure(0, 1), r.record(2, 0)) // behind the record that halts
-		r.fetched(tenure(0, 7), r.record(0, 0)) // of another tenure
-		r.fetched(tenure(5, 1), r.record(0, 0)) // of a partition that is not here
-		r.fetched(tenure(0, 1))                 // empty
+		r.fetched(assignment(0, 1), bad, r.record(1, 0))
+		r.fetched(assignment(0, 1), r.record(2, 0)) // behind the record that halts
+		r.fetched(assignment(0, 7), r.record(0, 0)) // of another assignment
+		r.fetched(assignment(5, 1), r.record(0, 0)) // of a partition that is not here
+		r.fetched(assignment(0, 1))                 // empty
 		time.Sleep(time.Second)
 		r.want()
 		if len(r.seen().halts) != 1 || r.seen().halts[0].Offset != 0 {
@@ -348,7 +348,7 @@ func TestTheBudgetOfWhatIsNeverReadIsGivenBackToo(t *testing.T) {
 			many = append(many, r.record(o, time.Hour))
 		}
 		r.assign(1, 2)
-		r.fetched(tenure(1, 2), many...)
+		r.fetched(assignment(1, 2), many...)
 		r.Stop(time.Now().Add(time.Second)) // in the middle of it
 	})
 }
@@ -360,9 +360,9 @@ func TestALongReplayDelaysNobody(t *testing.T) {
 		for o := range int64(20_000) {
 			many = append(many, r.record(o, time.Hour))
 		}
-		r.fetched(tenure(0, 1), r.record(0, 5*time.Millisecond))
+		r.fetched(assignment(0, 1), r.record(0, 5*time.Millisecond))
 		time.Sleep(5 * time.Millisecond)
-		r.fetched(tenure(0, 1), many[1:]...)
+		r.fetched(assignment(0, 1), many[1:]...)
 		r.want("0")
 		var parked int64
 		time.Sleep(time.Second)
@@ -377,9 +377,9 @@ func TestALongReplayDelaysNobody(t *testing.T) {
 
 func TestAJumpIsPassedOn(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
-		a := facts.Assigned{Assignment: tenure(0, 1), Window: windowFinished(0, 10, 500)}
+		a := facts.Assigned{Assignment: assignment(0, 1), Window: windowFinished(0, 10, 500)}
 		r.Assign(a)
-		r.fetched(tenure(0, 1), r.record(9, 0), r.record(10, 0))
+		r.fetched(assignment(0, 1), r.record(9, 0), r.record(10, 0))
 		time.Sleep(time.Second)
 		if len(r.seen().jumps) != 1 || r.seen().jumps[0].To != 500 {
 			t.Errorf("jumps %+v", r.seen().jumps)
@@ -391,9 +391,9 @@ func TestAJumpIsPassedOn(t *testing.T) {
 func TestABatchThatIsNotReadHasALetterInItsPlace(t *testing.T) {
 	inBubble(t, func(c *Config) { c.Core.OnInvalid, c.Core.DeadLetterTopic = purgatory.DeadLetter, "graves" }, func(r *rig) {
 		r.assign(0, 1)
-		r.fetched(tenure(0, 1), r.record(0, 0))
-		r.Unread(tenure(0, 1), purgatory.Batch{First: 1, Last: 7, Records: 5, Message: "takes too much"})
-		r.Unread(tenure(0, 9), purgatory.Batch{First: 8, Last: 9, Records: 2, Message: "of another tenure"})
+		r.fetched(assignment(0, 1), r.record(0, 0))
+		r.Unread(assignment(0, 1), purgatory.Batch{First: 1, Last: 7, Records: 5, Message: "takes too much"})
+		r.Unread(assignment(0, 9), purgatory.Batch{First: 8, Last: 9, Records: 2, Message: "of another assignment"})
 		time.Sleep(3 * time.Second)
 		r.want("", "0") // the record goes through the wheel
 		d := r.seen().deliveries[0]

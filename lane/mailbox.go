@@ -12,11 +12,11 @@ import (
 // fetched is the records of one poll for one partition, or its log's new start, or a batch
 // that is not read.
 type fetched struct {
-	tenure   offsets.Assignment
-	records  []*kgo.Record
-	bytes    int64 // as the reading budget counts it
-	logStart int64 // 0: nothing is known
-	unread   *purgatory.Batch
+	assignment offsets.Assignment
+	records    []*kgo.Record
+	bytes      int64 // as the reading budget counts it
+	logStart   int64 // 0: nothing is known
+	unread     *purgatory.Batch
 }
 
 // ended is a delivery whose promise was called.
@@ -26,7 +26,7 @@ type ended struct {
 }
 
 // mail is everything that other goroutines have for the loop. Of one partition,
-// orders come in the order of its life; records fetched for a tenure that an order has
+// orders come in the order of its life; records fetched for an assignment that an order has
 // ended are recognised by its epoch.
 type mail struct {
 	orders    []order

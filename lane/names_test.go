@@ -40,12 +40,12 @@ func TestTheListsOfTargetsAreCounted(t *testing.T) {
 		Elsewhere: func(purgatory.TargetName, int64) int64 { return 0 },
 		Changed:   func() {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, k, k, k)
-	l.core.Assign(facts.Assigned{Assignment: tenure(0, 1), Window: offsets.NewWindow(0), Committed: true})
+	l.core.Assign(facts.Assigned{Assignment: assignment(0, 1), Window: offsets.NewWindow(0), Committed: true})
 	var records []*kgo.Record
 	for i := range int64(names) {
 		records = append(records, &kgo.Record{Topic: "delayed", Offset: i, Headers: []kgo.RecordHeader{{Key: "x-deliver-to", Value: fmt.Appendf(nil, "jobs.%d", i)}}})
 	}
-	m := &mail{fetched: []fetched{{tenure: tenure(0, 1), records: records}}}
+	m := &mail{fetched: []fetched{{assignment: assignment(0, 1), records: records}}}
 	for i := range 100 {
 		l.turn(time.Now().Add(time.Duration(i)*100*time.Millisecond), m)
 		m = &mail{}

@@ -15,9 +15,9 @@ type order interface{ carryOut(l *Lane) }
 type (
 	assign struct{ assignment facts.Assigned }
 	revoke struct {
-		tenure offsets.Assignment
-		lost   bool // the membership is gone: nothing to wait for, nothing to commit
-		done   func()
+		assignment offsets.Assignment
+		lost       bool // the membership is gone: nothing to wait for, nothing to commit
+		done       func()
 	}
 	stop    struct{ by time.Time }
 	journal struct { // the state of an ingress topic's journal
@@ -25,28 +25,28 @@ type (
 		state purgatory.JournalState
 	}
 	written struct { // the answer to a journal's record
-		tenure offsets.Assignment
-		result facts.Result
+		assignment offsets.Assignment
+		result     facts.Result
 	}
 	deleted struct { // the answer to a deletion of journal records
 		what purgatory.JournalDelete
 		err  error
 	}
-	final struct { // the answers to the last commit of a tenure
+	final struct { // the answers to the last commit of an assignment
 		of      *revoking
 		results []purgatory.CommitResult
 	}
 )
 
 func (o assign) carryOut(l *Lane) {
-	l.revokes(time.Now()) // an earlier tenure of it that is over goes first
+	l.revokes(time.Now()) // an earlier assignment of it that is over goes first
 	l.core.Assign(o.assignment)
 	l.commits.hurry() // the start position is committed before the first delivery
 }
 
 func (o revoke) carryOut(l *Lane) {
-	l.core.Revoke(o.tenure.TopicPartition, o.tenure.Epoch)
-	r := &revoking{Assignment: o.tenure, lost: o.lost, done: o.done}
+	l.core.Revoke(o.assignment.TopicPartition, o.assignment.Epoch)
+	r := &revoking{Assignment: o.assignment, lost: o.lost, done: o.done}
 	if !o.lost {
 		r.drainUntil = time.Now().Add(drainTimeout)
 	}
@@ -62,7 +62,7 @@ func (o stop) carryOut(l *Lane) {
 
 func (o journal) carryOut(l *Lane) { l.core.Journal(o.topic, o.state) }
 
-func (o written) carryOut(l *Lane) { l.core.Written(o.tenure, o.result) }
+func (o written) carryOut(l *Lane) { l.core.Written(o.assignment, o.result) }
 
 func (o deleted) carryOut(l *Lane) { l.core.Deleted(o.what, o.err) }
 

@@ -178,12 +178,12 @@ func inBubble(t *testing.T, edit func(*Config), f func(*rig)) {
 	})
 }
 
-func tenure(partition int32, epoch uint64) offsets.Assignment {
+func assignment(partition int32, epoch uint64) offsets.Assignment {
 	return offsets.Assignment{TopicPartition: offsets.TopicPartition{Topic: "delayed", Partition: partition}, Epoch: epoch}
 }
 
 func (r *rig) assign(partition int32, epoch uint64) {
-	r.Assign(facts.Assigned{Assignment: tenure(partition, epoch), Window: offsets.NewWindow(0)})
+	r.Assign(facts.Assigned{Assignment: assignment(partition, epoch), Window: offsets.NewWindow(0)})
 }
 
 // record makes a record of partition 0 that waits from now on.
@@ -195,9 +195,9 @@ func (r *rig) record(offset int64, wait time.Duration) *kgo.Record {
 }
 
 // fetched hands records in, and keeps the account of the reading budget.
-func (r *rig) fetched(t offsets.Assignment, records ...*kgo.Record) bool {
+func (r *rig) fetched(a offsets.Assignment, records ...*kgo.Record) bool {
 	bytes := int64(1000 + len(records))
-	ok := r.Fetched(t, records, bytes)
+	ok := r.Fetched(a, records, bytes)
 	if ok {
 		r.given += bytes
 	}

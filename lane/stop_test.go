@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// endings are the ways in which a tenure of partition 0 ends gracefully.
+// endings are the ways in which an assignment of partition 0 ends gracefully.
 func endings() map[string]func(r *rig) {
 	return map[string]func(r *rig){
 		"a stop": func(r *rig) {
@@ -20,7 +20,7 @@ func endings() map[string]func(r *rig) {
 		},
 		"a revoke": func(r *rig) {
 			over := make(chan struct{})
-			r.Revoke(tenure(0, 1), func() { close(over) })
+			r.Revoke(assignment(0, 1), func() { close(over) })
 			<-over
 		},
 	}
@@ -35,13 +35,13 @@ func TestTheLastCommitSaysAllThatFinished(t *testing.T) {
 				r.Journalled("delayed", purgatory.JournalState{Usable: true, TopicID: offsets.TopicID{1}, MaxBytes: 1 << 20})
 				w := offsets.NewWindow(0)
 				id := facts.Identity{Group: "g", Incarnation: 7}
-				r.Assign(facts.Assigned{Assignment: tenure(0, 1), Window: w, Facts: facts.NewWriter(id, 1, facts.Restored{}, w)})
+				r.Assign(facts.Assigned{Assignment: assignment(0, 1), Window: w, Facts: facts.NewWriter(id, 1, facts.Restored{}, w)})
 				time.Sleep(3100 * time.Millisecond)
 				var records []*kgo.Record
 				for o := range int64(9000) {
 					records = append(records, r.record(o, time.Duration((o+1)%2)*5*time.Hour))
 				}
-				r.fetched(tenure(0, 1), records...)
+				r.fetched(assignment(0, 1), records...)
 				time.Sleep(500 * time.Millisecond)
 				end(r)
 				r.kafka.set(func(k *kafka) {
@@ -64,7 +64,7 @@ func TestACommitThatMayHaveBeenSentTwiceIsSaidAgain(t *testing.T) {
 				r.assign(0, 1)
 				time.Sleep(5 * time.Second)
 				r.kafka.set(func(k *kafka) { k.tardy = 3 * time.Second })
-				r.fetched(tenure(0, 1), r.record(0, 0))
+				r.fetched(assignment(0, 1), r.record(0, 0))
 				time.Sleep(5 * time.Second)
 				var before, after int
 				r.kafka.set(func(k *kafka) { k.tardy, before = 0, len(k.commits) })

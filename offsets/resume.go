@@ -18,7 +18,7 @@ type Committed struct {
 	Metadata    string
 }
 
-// Start is where a tenure of a partition begins.
+// Start is where an assignment of a partition begins.
 type Start struct {
 	Window *Window // the finished set
 	Extension

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestATenureBeginsWhereNothingUnfinishedIsPassed(t *testing.T) {
+func TestAnAssignmentBeginsWhereNothingUnfinishedIsPassed(t *testing.T) {
 	id := Identity{ClusterID: "c", TopicID: TopicID{1}, Partition: 3}
 	other := id
 	other.TopicID = TopicID{2}

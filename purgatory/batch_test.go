@@ -226,7 +226,7 @@ type batchModel struct {
 }
 
 // pack makes batches of some stretches of a log.
-func (w *world) pack(p *tenureModel) {
+func (w *world) pack(p *partitionModel) {
 	for n := w.dice.roll(4); n > 0; n-- {
 		b := &batchModel{first: int64(w.dice.roll(logLength)), aborted: w.dice.roll(6) == 0}
 		b.last = min(b.first+int64(w.dice.roll(9)), logLength-1)
@@ -241,7 +241,7 @@ func (w *world) pack(p *tenureModel) {
 }
 
 // presentBatch reads a batch in place of its records; false when the partition stops.
-func (w *world) presentBatch(reader Reader, p *tenureModel, b *batchModel) bool {
+func (w *world) presentBatch(reader Reader, p *partitionModel, b *batchModel) bool {
 	from := max(b.first, p.next)
 	for gap := p.next; gap < b.first; gap++ {
 		p.done[gap] = true
@@ -263,7 +263,7 @@ func (w *world) presentBatch(reader Reader, p *tenureModel, b *batchModel) bool 
 }
 
 // offeredLetter holds a letter to the promises.
-func (w *world) offeredLetter(p *tenureModel, d Delivery) {
+func (w *world) offeredLetter(p *partitionModel, d Delivery) {
 	b := p.log[d.Offset].batch
 	if b == nil || b.first != d.Offset || b.last != d.Last || b.aborted {
 		w.Fatalf("a letter of %d to %d, which is no batch", d.Offset, d.Last)

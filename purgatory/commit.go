@@ -49,7 +49,7 @@ func (c *Core) Commits(out []offsets.Commit, force bool) []offsets.Commit {
 	return out
 }
 
-// Final builds the last commit of a tenure that is being revoked, if there is
+// Final builds the last commit of an assignment that is being revoked, if there is
 // anything left to say.
 func (c *Core) Final(tp offsets.TopicPartition, epoch uint64) (offsets.Commit, bool) {
 	p := c.find(tp, epoch)
@@ -144,7 +144,7 @@ func (c *Core) Dirty() bool {
 	return some(c.parts, func(p *partition) bool { return p.commit.dirty && !p.commit.underway })
 }
 
-// repeats says whether the last commit is to be said again. A tenure that ends has
+// repeats says whether the last commit is to be said again. An assignment that ends has
 // its final one.
 func (p *partition) repeats(now Clock) bool {
 	return now.MonotonicMs < p.commit.repeatUntil && !p.src.draining

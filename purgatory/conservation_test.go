@@ -103,7 +103,7 @@ func (w *world) heal() {
 }
 
 // end is one past the last offset that is in the log.
-func (p *tenureModel) end() int64 {
+func (p *partitionModel) end() int64 {
 	for o := len(p.log) - 1; o >= 0; o-- {
 		if p.log[o].there {
 			return max(int64(o)+1, p.start)

@@ -56,7 +56,7 @@ type Reader struct {
 	part *partition
 }
 
-// Reader returns the intake of a tenure; ok is false when the partition has
+// Reader returns the intake of an assignment; ok is false when the partition has
 // moved on or has stopped reading, and its fetched records are to be dropped.
 func (c *Core) Reader(tp offsets.TopicPartition, epoch uint64) (r Reader, ok bool) {
 	p := c.find(tp, epoch)
@@ -252,7 +252,7 @@ func (r Reader) park(t *target, a *Arrival, classNo int) location {
 }
 
 // halt stops a partition's reading at an offset, which stays unfinished. The first
-// notice counts; the caller says where and why, and not of which tenure.
+// notice counts; the caller says where and why, and not of which assignment.
 func (p *partition) halt(out *Effects, n HaltNotice) {
 	if p.halted != nil {
 		return

@@ -106,7 +106,7 @@ func (c *Core) Cut(all bool) (more bool) {
 	return more
 }
 
-// CutOf asks for the writing of all finished offsets of one tenure, and of all parts of
+// CutOf asks for the writing of all finished offsets of one assignment, and of all parts of
 // its snapshot.
 func (c *Core) CutOf(tp offsets.TopicPartition, epoch uint64) {
 	p := c.find(tp, epoch)
@@ -114,7 +114,7 @@ func (c *Core) CutOf(tp offsets.TopicPartition, epoch uint64) {
 		return
 	}
 	c.journals.cut(p, true, c.now.AnsweredMs)
-	for p.Facts.WantsPart() { // at the end of a tenure: a pause of some milliseconds at most
+	for p.Facts.WantsPart() { // at the end of an assignment: a pause of some milliseconds at most
 		c.journals.cutPart(p)
 	}
 }
@@ -139,15 +139,15 @@ func (c *Core) Writing() bool {
 	return false
 }
 
-// WritingOf reports whether any answer is owed to one tenure.
+// WritingOf reports whether any answer is owed to one assignment.
 func (c *Core) WritingOf(tp offsets.TopicPartition, epoch uint64) bool {
 	p := c.find(tp, epoch)
 	return p != nil && p.Facts.Writing(0)
 }
 
 // Written takes the answer to a JournalWrite.
-func (c *Core) Written(t offsets.Assignment, r facts.Result) {
-	p := c.find(t.TopicPartition, t.Epoch)
+func (c *Core) Written(a offsets.Assignment, r facts.Result) {
+	p := c.find(a.TopicPartition, a.Epoch)
 	if p == nil {
 		return
 	}

@@ -44,16 +44,16 @@ const (
 )
 
 // tenureModel is what a dumb reader of the rules believes about one partition.
-type tenureModel struct {
+type partitionModel struct {
 	log      []logged
 	assigned bool
 	revoked  bool
 	epoch    uint64
 	next     int64          // the reader's position
-	done     map[int64]bool // finished in this tenure, or known from the last commit
+	done     map[int64]bool // finished in this assignment, or known from the last commit
 	start    int64          // of the log
 	commit   offsets.Commit // the last that the coordinator took
-	narrow   bool           // batches are too large to read in this tenure
+	narrow   bool           // batches are too large to read in this assignment
 }
 
 // flightModel is a delivery whose outcome is owed.
@@ -67,7 +67,7 @@ type flightModel struct {
 type world struct {
 	*rig
 	dice   *dice
-	parts  [modelTopics]tenureModel
+	parts  [modelTopics]partitionModel
 	flying []flightModel
 	asked  []offsets.Commit // commits without an answer
 	sent   map[string]bool  // epoch and offset of what is in flight
@@ -205,7 +205,7 @@ func (w *world) read(no, n int) {
 }
 
 // present reads one record into the core; false when the partition stops there.
-func (w *world) present(reader Reader, p *tenureModel, o int64, rec *logged) bool {
+func (w *world) present(reader Reader, p *partitionModel, o int64, rec *logged) bool {
 	a := Arrival{Offset: o, TimestampMs: startMs, Control: rec.control, Body: text(rec.body), Target: rec.target, Label: rec.target[:5]}
 	if rec.deadline == 0 {
 		rec.deadline = w.at.WallMs + rec.delayMs
@@ -336,7 +336,7 @@ func (w *world) coordinate(how int) {
 	r := CommitResult{Commit: c}
 	if how >= 3 {
 		r.Err, r.Fenced = fmt.Errorf("refused"), how == 4
-	} else if p := &w.parts[c.Partition]; p.epoch == c.Epoch { // a fenced tenure's commit is not taken
+	} else if p := &w.parts[c.Partition]; p.epoch == c.Epoch { // a fenced assignment's commit is not taken
 		p.commit = c
 	} else {
 		r.Err = fmt.Errorf("fenced")
@@ -344,7 +344,7 @@ func (w *world) coordinate(how int) {
 	w.Committed(r)
 }
 
-// move is a rebalance: it assigns, revokes, ends a tenure after its final commit,
+// move is a rebalance: it assigns, revokes, ends an assignment after its final commit,
 // or takes it away without one.
 func (w *world) move(no, how int) {
 	p, tp := &w.parts[no], partitionOf(int32(no))
@@ -390,12 +390,12 @@ func (w *world) sweep(no int) {
 	w.parts[no].assigned = false
 }
 
-func (w *world) logStart(p *tenureModel, start int64) {
+func (w *world) logStart(p *partitionModel, start int64) {
 	p.start = max(p.start, min(start, logLength))
 	if !p.assigned {
 		return
 	}
-	no := int32((slices.IndexFunc(w.parts[:], func(q tenureModel) bool { return q.epoch == p.epoch })))
+	no := int32((slices.IndexFunc(w.parts[:], func(q partitionModel) bool { return q.epoch == p.epoch })))
 	w.LogStart(partitionOf(no), p.epoch, p.start)
 	for ; p.next < p.start; p.next++ {
 		p.done[p.next] = true

@@ -34,7 +34,7 @@ type outbox struct {
 	notices []HoldNotice // not taken yet
 }
 
-// source is a tenure as the outbox sees it: where due records are from.
+// source is where due records are from: a partition, during one assignment, as the outbox sees it.
 type source struct {
 	offsets.TopicPartition
 	// slot is its partition's in the core. Invariant: the partition stays there while
@@ -77,7 +77,7 @@ func newOutbox(cfg *Config, s *store, stats *Stats, now Clock) *outbox {
 	return o
 }
 
-// source returns the source of a tenure that begins.
+// source returns the source of an assignment that begins.
 func (o *outbox) source(tp offsets.TopicPartition, slot uint32, confirmed bool) *source {
 	return &source{TopicPartition: tp, slot: slot, confirmed: confirmed, waiting: queue{memory: &o.dir.overhead}}
 }

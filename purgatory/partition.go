@@ -37,13 +37,13 @@ type partition struct {
 	// Invariant: TestEveryRecordReadIsAccountedFor recounts it.
 	furthestMs int64
 
-	finished  int64 // finished in this tenure
+	finished  int64 // finished in this assignment
 	commit    commitState
 	cutFrom   uint64 // number of the last journal record that is not waited for
 	metaLimit int    // characters of metadata the broker takes
 }
 
-// Assign takes a partition. Records of an earlier tenure must have been swept.
+// Assign takes a partition. Records of an earlier assignment must have been swept.
 func (c *Core) Assign(a facts.Assigned) {
 	if c.byTopic[a.TopicPartition] != nil {
 		panic(fmt.Sprintf("purgatory: %s/%d assigned twice", a.Topic, a.Partition))
@@ -93,7 +93,7 @@ func (p *partition) finishRange(from, to int64) int64 {
 	return n
 }
 
-// find returns the partition if it is still the tenure of that epoch.
+// find returns the partition if its assignment is still the one of that epoch.
 func (c *Core) find(tp offsets.TopicPartition, epoch uint64) *partition {
 	if p := c.byTopic[tp]; p != nil && p.Epoch == epoch {
 		return p
@@ -115,7 +115,7 @@ func (c *Core) LogStart(tp offsets.TopicPartition, epoch uint64, start int64) {
 }
 
 // Revoke stops offering records of the partition. Outcomes of those in flight still
-// count; Sweep ends the tenure.
+// count; Sweep ends the assignment.
 func (c *Core) Revoke(tp offsets.TopicPartition, epoch uint64) {
 	if p := c.find(tp, epoch); p != nil {
 		p.src.draining, p.src.revokedMs = true, c.now.AnsweredMs
@@ -132,19 +132,19 @@ func (c *Core) Draining(tp offsets.TopicPartition, epoch uint64) int {
 	return 0
 }
 
-// Sweep ends tenures: everything parked or due of them is forgotten and its bytes
+// Sweep ends assignments: everything parked or due of them is forgotten and its bytes
 // released, in one pass over all that is parked. A record in flight is forgotten with
 // its outcome. The records are not lost: nothing of them was committed as finished,
 // and whoever has the partition next reads them again.
-func (c *Core) Sweep(tenures ...offsets.Assignment) {
+func (c *Core) Sweep(assignments ...offsets.Assignment) {
 	var ended []*partition
 	var sources []*source
-	for _, t := range tenures {
-		p := c.find(t.TopicPartition, t.Epoch)
+	for _, a := range assignments {
+		p := c.find(a.TopicPartition, a.Epoch)
 		if p == nil {
 			continue
 		}
-		delete(c.byTopic, t.TopicPartition)
+		delete(c.byTopic, a.TopicPartition)
 		c.stats.Journal.Add(p.Facts.Status().Stats)
 		p.src.draining, p.src.gone = true, true
 		ended, sources = append(ended, p), append(sources, p.src)

@@ -45,7 +45,7 @@ func TestPartitionsThatDoNotAnswerDoNotUseUpWhatIsInFlightForAll(t *testing.T) {
 	}
 }
 
-func TestASweepEndsSeveralTenuresInOnePass(t *testing.T) {
+func TestASweepEndsSeveralAssignmentsInOnePass(t *testing.T) {
 	r := newRig(t, nil)
 	for p := range int32(3) {
 		r.assign(p, 1, 0)

@@ -51,7 +51,7 @@ type Stats struct {
 	MetadataOverflows int64 // commits whose metadata had no room for the whole set
 	LastDeliveryMs    int64
 	LastCommitMs      int64
-	Journal           facts.Stats // of tenures that are over; in a Snapshot, of all
+	Journal           facts.Stats // of assignments that are over; in a Snapshot, of all
 
 	recent    [recentLateness]int32
 	recentLen int

@@ -59,7 +59,7 @@ func startRig() (*rig, error) {
 		Changed:  r.turned, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, r, r, r)
 	go r.Lane.Run() // ended by stop
-	r.Assign(facts.Assigned{Assignment: r.tenure(), Window: offsets.NewWindow(0)})
+	r.Assign(facts.Assigned{Assignment: r.assignment(), Window: offsets.NewWindow(0)})
 	return r, nil
 }
 
@@ -71,7 +71,7 @@ func (r *rig) stop() error {
 	return r.failure
 }
 
-func (r *rig) tenure() offsets.Assignment {
+func (r *rig) assignment() offsets.Assignment {
 	return offsets.Assignment{TopicPartition: offsets.TopicPartition{Topic: ingress, Partition: 0}, Epoch: 1}
 }
 
@@ -87,7 +87,7 @@ func (r *rig) hand(delaysMs ...int64) {
 		}
 		r.next++
 	}
-	r.Fetched(r.tenure(), records, 0)
+	r.Fetched(r.assignment(), records, 0)
 }
 
 // handDue is hand, and returns when all of the records are delivered.

@@ -16,7 +16,7 @@ import (
 	"layover/offsets"
 )
 
-// TestRecoverGoesOnFromTheJournal: a restart, and the one after it, find what the tenure
+// TestRecoverGoesOnFromTheJournal: a restart, and the one after it, find what the assignment
 // knew that wrote the journal, and of which no commit is left.
 func TestRecoverGoesOnFromTheJournal(t *testing.T) {
 	w := newWorld(t)

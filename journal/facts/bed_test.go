@@ -9,7 +9,7 @@ import (
 	"layover/offsets"
 )
 
-// bed is one tenure in the order in which a lane does things, with a journal that
+// bed is one assignment in the order in which a lane does things, with a journal that
 // answers only when a commit waits for it. Clock and journal are its own.
 type bed struct {
 	w *offsets.Window

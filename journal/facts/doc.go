@@ -49,7 +49,7 @@
 //	 8  FNV-1a 64 of the cluster id
 //	16  ingress topic id
 //	 8  incarnation
-//	 8  writer: one tenure of the partition
+//	 8  writer: one assignment of the partition
 //	 1  kind: 1 a fact, 2 a part of a snapshot, 3 the last part
 //	 v  partition
 //	 v  length of the group's name, and the name

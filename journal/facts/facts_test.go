@@ -25,7 +25,7 @@ func (l *log) append(value []byte) int64 {
 	return int64(len(l.values) - 1)
 }
 
-// pen is a tenure with its window, whose writes go to a log.
+// pen is an assignment with its window, whose writes go to a log.
 type pen struct {
 	t   *testing.T
 	w   *offsets.Window
@@ -136,7 +136,7 @@ func TestASetThatFitsLeavesTheJournalEmpty(t *testing.T) {
 	}
 }
 
-// TestARestartFindsWhatWasSaid runs tenures over random sets: whatever was committed
+// TestARestartFindsWhatWasSaid runs assignments over random sets: whatever was committed
 // last, and with the journal as it is, the next one begins with all of it.
 func TestARestartFindsWhatWasSaid(t *testing.T) {
 	for seed := range uint64(40) {

@@ -67,7 +67,7 @@ func (w *World) apply(a Action) bool {
 		in.skewMs += int64(a.N)
 		in.steppedBack = in.steppedBack || a.N < 0
 	default:
-		return in.applyToTenure(a)
+		return in.applyToPartition(a)
 	}
 	return true
 }
@@ -90,9 +90,9 @@ func (w *World) giveUp(in *instance) bool {
 // way prove nothing any more.
 func (in *instance) suspend() {
 	in.core.Suspend()
-	for _, t := range in.tenures {
-		if t != nil {
-			t.accepted = false
+	for _, own := range in.partitions {
+		if own != nil {
+			own.accepted = false
 		}
 	}
 	for _, c := range in.queue {
@@ -100,41 +100,41 @@ func (in *instance) suspend() {
 	}
 }
 
-// applyToTenure is what happens to one partition of one instance.
-func (in *instance) applyToTenure(a Action) bool {
+// applyToPartition is what happens to one partition of one instance.
+func (in *instance) applyToPartition(a Action) bool {
 	w, p := in.w, a.P
-	t := in.tenure(p)
+	own := in.partition(p)
 	if a.Kind == Assign {
 		free := w.group.owner[p] == "" && w.group.members[in.member] && in.generation == w.group.generation
-		if !free || t != nil || w.group.pending[p] != nil {
+		if !free || own != nil || w.group.pending[p] != nil {
 			return false
 		}
 		in.assign(p, a.N%2 == 1)
 		return true
 	}
-	if t == nil {
+	if own == nil {
 		return false
 	}
 	switch a.Kind {
 	case Load:
 		return in.load(p)
 	case Revoke:
-		if t.revoking || !w.group.members[in.member] {
+		if own.revoking || !w.group.members[in.member] {
 			return false
 		}
-		in.core.Revoke(partitionOf(p), t.epoch)
-		t.revoking = true
+		in.core.Revoke(partitionOf(p), own.epoch)
+		own.revoking = true
 	case Final:
-		if !t.revoking || in.finals() > 1 {
+		if !own.revoking || in.finals() > 1 {
 			return false
 		}
-		c, ok := in.core.Final(partitionOf(p), t.epoch)
+		c, ok := in.core.Final(partitionOf(p), own.epoch)
 		if ok {
 			in.stamp(c, true)
 		}
 		return ok
 	case Sweep:
-		if !t.revoking || !w.group.members[in.member] {
+		if !own.revoking || !w.group.members[in.member] {
 			return false
 		}
 		in.sweep(p)
@@ -222,26 +222,26 @@ func (w *World) arrive(c *commitMsg) {
 func (in *instance) answered(c *commitMsg) {
 	in.queue = in.queue[1:]
 	r := purgatory.CommitResult{Commit: c.Commit, Fenced: c.answer.fenced, MetadataTooLarge: c.answer.tooLarge}
-	t := in.still(c.part, c.Epoch)
+	own := in.still(c.part, c.Epoch)
 	switch {
 	case !c.answer.ok:
 		r.Err = errRefused
 		in.w.say("%s hears that its commit of %d is refused: %+v", in.member, c.part, c.answer)
-		if t != nil && c.answer.fenced {
-			t.accepted = false
+		if own != nil && c.answer.fenced {
+			own.accepted = false
 		}
-	case t != nil:
-		if !t.accepted && !c.stale {
-			t.accepted, t.acceptedMs = true, in.w.nowMs
+	case own != nil:
+		if !own.accepted && !c.stale {
+			own.accepted, own.acceptedMs = true, in.w.nowMs
 		}
-		t.answered = c.taken
-		in.w.noteSaid(t.log, c)
+		own.answered = c.taken
+		in.w.noteSaid(own.log, c)
 	}
 	in.core.Committed(r)
 	in.effects()
 }
 
-// noteSaid notes what a tenure may rely on from now on: unless the commit was
+// noteSaid notes what an assignment may rely on from now on: unless the commit was
 // overtaken by a later one that says less.
 func (w *World) noteSaid(log *partitionLog, c *commitMsg) {
 	now := w.group.offsets[c.part]

@@ -17,28 +17,28 @@ const smallestLimit = 256
 
 // audit holds a commit that was just built to what is finished, and to what it has
 // to say: all of it, or the longest prefix that fits.
-func (in *instance) audit(t *tenure, c *commitMsg) {
+func (in *instance) audit(own *partition, c *commitMsg) {
 	w := in.w
-	id := offsets.Identity{ClusterID: cluster, TopicID: offsets.TopicID{t.topicID}, Partition: int32(c.part)}
+	id := offsets.Identity{ClusterID: cluster, TopicID: offsets.TopicID{own.topicID}, Partition: int32(c.part)}
 	set, err := offsets.Decode(c.Metadata, id, c.Low)
 	if err != nil {
 		w.fail("the commit of partition %d at %d cannot be read back: %v", c.part, c.Low, err)
 		return
 	}
 	c.facts = setOf(set)
-	if want := t.factsEpoch(); c.LeaderEpoch != want {
+	if want := own.factsEpoch(); c.LeaderEpoch != want {
 		w.fail("a commit of partition %d names leader epoch %d, want %d", c.part, c.LeaderEpoch, want)
 	}
-	if c.Low < t.lastLow {
-		w.fail("the low offset of partition %d goes back from %d to %d", c.part, t.lastLow, c.Low)
+	if c.Low < own.lastLow {
+		w.fail("the low offset of partition %d goes back from %d to %d", c.part, own.lastLow, c.Low)
 	}
-	t.lastLow = c.Low
+	own.lastLow = c.Low
 	whole := true
-	for o, end := min(t.low, c.facts.low), max(t.read, c.facts.end(), t.highest()); o < end; o++ {
+	for o, end := min(own.low, c.facts.low), max(own.read, c.facts.end(), own.highest()); o < end; o++ {
 		switch {
-		case c.facts.has(o) && !t.isDone(o):
+		case c.facts.has(o) && !own.isDone(o):
 			w.fail("LOST: a commit of partition %d calls %d finished, which is not", c.part, o)
-		case !c.facts.has(o) && t.isDone(o):
+		case !c.facts.has(o) && own.isDone(o):
 			if !c.Journal.IsZero() {
 				return // the journal has it, or bounded finds that it has not
 			}
@@ -53,8 +53,8 @@ func (in *instance) audit(t *tenure, c *commitMsg) {
 }
 
 // highest is one past the highest offset that is finished.
-func (t *tenure) highest() (end int64) {
-	for o, done := range t.done {
+func (own *partition) highest() (end int64) {
+	for o, done := range own.done {
 		if done {
 			end = max(end, o+1)
 		}
@@ -64,7 +64,7 @@ func (t *tenure) highest() (end int64) {
 
 // check holds an instance's core to what a dumb reader of the rules believes:
 // every offset below the read position is finished, parked, due or in flight, and
-// exactly one of them; nothing above it is finished but what the tenure came with.
+// exactly one of them; nothing above it is finished but what the assignment came with.
 func (in *instance) check() {
 	if !in.up || in.w.err != nil {
 		return
@@ -76,30 +76,30 @@ func (in *instance) check() {
 	for i := range snapshot.Partitions {
 		v := &snapshot.Partitions[i]
 		p := int(v.Partition)
-		t := in.still(p, v.Epoch)
-		if t == nil {
+		own := in.still(p, v.Epoch)
+		if own == nil {
 			in.w.fail("the core still has partition %d in epoch %d", p, v.Epoch)
 			return
 		}
 		open := 0
-		for o, end := t.low, max(t.read, t.highest()); o < end; o++ {
-			if t.isDone(o) != t.window.Finished(o) {
-				in.w.fail("%d@%d is finished: %v, want %v", p, o, t.window.Finished(o), t.isDone(o))
+		for o, end := own.low, max(own.read, own.highest()); o < end; o++ {
+			if own.isDone(o) != own.window.Finished(o) {
+				in.w.fail("%d@%d is finished: %v, want %v", p, o, own.window.Finished(o), own.isDone(o))
 			}
-			if o < t.read && !t.isDone(o) {
+			if o < own.read && !own.isDone(o) {
 				open++
 			}
 		}
 		flying := 0
 		for _, f := range in.flying {
-			if f.part == p && f.epoch == t.epoch {
+			if f.part == p && f.epoch == own.epoch {
 				flying++
 			}
 		}
-		if v.Next != t.read && !t.halted {
-			in.w.fail("partition %d is read up to %d, want %d", p, v.Next, t.read)
+		if v.Next != own.read && !own.halted {
+			in.w.fail("partition %d is read up to %d, want %d", p, v.Next, own.read)
 		}
-		if v.InFlight != flying || !t.halted && v.Parked+v.Due+v.InFlight != open {
+		if v.InFlight != flying || !own.halted && v.Parked+v.Due+v.InFlight != open {
 			in.w.fail("of partition %d %d are parked, %d due, %d in flight: want %d in flight and %d in all", p, v.Parked, v.Due, v.InFlight, flying, open)
 		}
 	}
@@ -112,12 +112,12 @@ func (in *instance) punctual() {
 	}
 	next, ok := in.core.NextDeadline()
 	now := in.clock().WallMs
-	for _, t := range in.tenures {
-		if t == nil || t.halted {
+	for _, own := range in.partitions {
+		if own == nil || own.halted {
 			continue
 		}
-		for o, e := range t.held {
-			parked := !t.isDone(o) && !e.invalid && !e.large && !e.passed && e.deadlineMs > now
+		for o, e := range own.held {
+			parked := !own.isDone(o) && !e.invalid && !e.large && !e.passed && e.deadlineMs > now
 			switch {
 			case parked && !ok:
 				in.w.fail("%v is parked, and the loop would sleep for ever", e)

@@ -80,7 +80,7 @@ func (w *World) besides(rng *rand.Rand) {
 // it have a topic anew that was made again, as the daemon does.
 func (w *World) assignAll(in *instance) {
 	for p := range w.logs {
-		if t := in.tenure(p); t != nil && t.loading == nil && t.log != w.logs[p] && w.logs[p].sick == well {
+		if own := in.partition(p); own != nil && own.loading == nil && own.log != w.logs[p] && w.logs[p].sick == well {
 			w.Do(Action{Kind: Revoke, P: p})
 			w.Do(Action{Kind: Final, P: p})
 			w.answerCommits(in)
@@ -139,24 +139,24 @@ func (w *World) answerAll(rng *rand.Rand, full bool) {
 // any partition that may deliver, and those of the healthy partition that are not read.
 // Reading pauses where the dead-letter topic does not answer.
 func (w *World) onTime(in *instance) {
-	for p, t := range in.tenures {
+	for p, own := range in.partitions {
 		switch {
-		case p == 0 && (t == nil || !t.accepted):
+		case p == 0 && (own == nil || !own.accepted):
 			w.fail("LATE: partition 0 is not delivered from beside sick ones")
 			return
-		case t == nil || !t.accepted:
+		case own == nil || !own.accepted:
 			continue
 		}
-		for _, e := range t.held {
+		for _, e := range own.held {
 			if e.target != egress || e.invalid || e.written > 0 {
 				continue
 			}
-			if late := w.nowMs - max(e.deadlineMs, e.readMs, t.acceptedMs); late > lateMs {
+			if late := w.nowMs - max(e.deadlineMs, e.readMs, own.acceptedMs); late > lateMs {
 				w.fail("LATE: %v for a healthy target waits %d ms after its deadline beside sick ones", e, late)
 			}
 		}
 	}
-	if log := w.logs[0]; w.nowMs-w.pausedMs > lateMs && in.tenures[0].read < log.end()-1 {
-		w.fail("LATE: partition 0 is read up to %d of %d, and nothing pauses it", in.tenures[0].read, log.end())
+	if log := w.logs[0]; w.nowMs-w.pausedMs > lateMs && in.partitions[0].read < log.end()-1 {
+		w.fail("LATE: partition 0 is read up to %d of %d, and nothing pauses it", in.partitions[0].read, log.end())
 	}
 }

@@ -106,8 +106,8 @@ func (w *World) truncate(p int, end int64) bool {
 	}
 	log.truncate(end)
 	for _, in := range w.insts {
-		if t := in.tenure(p); t != nil && t.log == log && t.next > end {
-			t.cut = true
+		if own := in.partition(p); own != nil && own.log == log && own.next > end {
+			own.cut = true
 		}
 	}
 	w.say("the log of %d is truncated to %d", p, end)
@@ -154,7 +154,7 @@ func (w *World) applyToBrokers(a Action) bool {
 	return true
 }
 
-// applyToOffset is what others than a tenure do to a partition's committed offset.
+// applyToOffset is what others than an owner do to a partition's committed offset.
 // Kafka's tools refuse to while the group has members that own it.
 func (w *World) applyToOffset(a Action) bool {
 	g, p := &w.group, a.P

@@ -16,7 +16,7 @@
 // A batch that is not read has one record here; letters for more of them are played with
 // in the core's own tests.
 //
-// Real are the core and what decides where a tenure begins (offsets.Resume). Model
+// Real are the core and what decides where an assignment begins (offsets.Resume). Model
 // are brokers and network, and what lane and consumer do around a core: nothing in
 // them is left to timing here, so that an instance may hear of a rebalance, of an
 // answer or of its lease at any moment, or never.
@@ -37,8 +37,8 @@
 //   - Nothing is lost: a commit that is built, taken, or resumed from calls no
 //     record finished that is not written, dropped by policy, or gone from the log.
 //   - Never early: no record is offered before its deadline on its instance's clock,
-//     and none while its tenure may not deliver.
-//   - Repeats have a reason each: one tenure more that began with the record
+//     and none while its assignment may not deliver.
+//   - Repeats have a reason each: one assignment more that began with the record
 //     unfinished, or one answer that left it open. What the last commit said whose
 //     answer arrived is not read again.
 //   - Every offset below the read position is finished, parked, due or in flight;

@@ -153,13 +153,13 @@ func (w *World) home(p, turn int) {
 	var owner *instance
 	truncated := false
 	for _, in := range w.insts {
-		if t := in.tenure(p); t != nil {
+		if own := in.partition(p); own != nil {
 			owner = in
 			for in.load(p) {
 			}
-			if unreadable := t.revoking || t.stopped || t.loading != nil || t.log != w.logs[p] || t.cut; unreadable {
+			if unreadable := own.revoking || own.stopped || own.loading != nil || own.log != w.logs[p] || own.cut; unreadable {
 				w.end(in, p)
-				owner, truncated = nil, t.cut
+				owner, truncated = nil, own.cut
 			}
 		}
 	}
@@ -179,13 +179,13 @@ func (w *World) home(p, turn int) {
 // end gives a partition up in good order.
 func (w *World) end(in *instance, p int) {
 	in.generation = w.group.generation
-	t := in.tenures[p]
-	in.core.Revoke(partitionOf(p), t.epoch)
-	t.revoking = true
+	own := in.partitions[p]
+	in.core.Revoke(partitionOf(p), own.epoch)
+	own.revoking = true
 	for len(in.flying) > 0 {
 		in.outcome(0, purgatory.Delivered)
 	}
-	if c, ok := in.core.Final(partitionOf(p), t.epoch); ok {
+	if c, ok := in.core.Final(partitionOf(p), own.epoch); ok {
 		in.stamp(c, true)
 	}
 	w.commit(in)
@@ -228,7 +228,7 @@ func (w *World) unsettled() string {
 // stopped is who waits for an operator to say where a truncated log goes on.
 func (w *World) stopped(p int) *instance {
 	for _, in := range w.insts {
-		if t := in.tenure(p); t != nil && (t.stopped || t.cut) {
+		if own := in.partition(p); own != nil && (own.stopped || own.cut) {
 			return in
 		}
 	}
@@ -237,7 +237,7 @@ func (w *World) stopped(p int) *instance {
 
 func (w *World) halted(p int) bool {
 	for _, in := range w.insts {
-		if t := in.tenure(p); t != nil && t.halted {
+		if own := in.partition(p); own != nil && own.halted {
 			return true
 		}
 	}
@@ -259,8 +259,8 @@ func (w *World) verdict() {
 	}
 	for _, in := range w.insts {
 		in.conserve()
-		for p, t := range in.tenures {
-			if t != nil {
+		for p, own := range in.partitions {
+			if own != nil {
 				in.sweep(p)
 			}
 		}

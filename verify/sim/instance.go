@@ -23,17 +23,17 @@ type instance struct {
 	// steppedBack: its clock went back in this life.
 	steppedBack bool
 
-	core    *purgatory.Core
-	tenures []*tenure // by partition, nil: not assigned; the ownership table
-	intake  []batch
-	flying  []*produce
-	queue   []*commitMsg // the committer's: sent one after the other
-	writes  []*journalWrite
+	core       *purgatory.Core
+	partitions []*partition // by partition, nil: not assigned; the ownership table
+	intake     []batch
+	flying     []*produce
+	queue      []*commitMsg // the committer's: sent one after the other
+	writes     []*journalWrite
 }
 
-// tenure is a partition in one assignment, with what a dumb reader of the rules
+// partition is a partition during one assignment, with what a dumb reader of the rules
 // believes about it.
-type tenure struct {
+type partition struct {
 	epoch   uint64
 	log     *partitionLog
 	topicID byte
@@ -65,7 +65,7 @@ type tenure struct {
 	cut        bool // the log was truncated below the position, which the next fetch tells
 }
 
-// batch is what one fetch returned, tagged with the tenure that asked for it.
+// batch is what one fetch returned, tagged with the assignment that asked for it.
 type batch struct {
 	part    int
 	epoch   uint64
@@ -90,17 +90,17 @@ type place struct {
 
 func (f *produce) place() place { return place{f.d.Target, f.d.TargetPartition} }
 
-func (in *instance) tenure(p int) *tenure {
-	if in.tenures == nil {
+func (in *instance) partition(p int) *partition {
+	if in.partitions == nil {
 		return nil
 	}
-	return in.tenures[p]
+	return in.partitions[p]
 }
 
-// still returns a partition's tenure if it still is the one of that epoch.
-func (in *instance) still(p int, epoch uint64) *tenure {
-	if t := in.tenure(p); t != nil && t.epoch == epoch {
-		return t
+// still returns a partition if its assignment still is the one of that epoch.
+func (in *instance) still(p int, epoch uint64) *partition {
+	if own := in.partition(p); own != nil && own.epoch == epoch {
+		return own
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func (in *instance) clock() purgatory.Clock {
 // start begins a life: an empty core, which joins the group.
 func (in *instance) start() {
 	in.up = true
-	in.tenures = make([]*tenure, in.w.cfg.Partitions)
+	in.partitions = make([]*partition, in.w.cfg.Partitions)
 	in.core = in.w.core(in.clock())
 	if in.w.cfg.Journal {
 		in.notice(1)
@@ -157,88 +157,88 @@ func (w *World) haunt(f *produce) {
 
 // validate is what a client asks before it reads from an offset: whether the log of
 // an epoch reaches there.
-func (t *tenure) validate(offset int64, leaderEpoch int32) {
-	t.cut = t.cut || t.log.endOf(leaderEpoch) < offset
+func (own *partition) validate(offset int64, leaderEpoch int32) {
+	own.cut = own.cut || own.log.endOf(leaderEpoch) < offset
 }
 
-// begin notes what a tenure knows at first, and holds it to what was said before.
+// begin notes what an assignment knows at first, and holds it to what was said before.
 // A member that has been given up meanwhile knows less: it cannot deliver.
-func (t *tenure) begin(w *World, owner bool, was *committed, s offsets.Start) {
+func (own *partition) begin(w *World, owner bool, was *committed, s offsets.Start) {
 	f := setOf(s.Window)
-	t.window, t.low, t.next, t.read, t.lastLow = s.Window, f.low, s.Next, s.Next, f.low
-	t.known, t.epochRead, t.mayHalt = s.LeaderEpoch, s.LeaderEpoch, -1
-	t.byWord = was == nil || was.byWord || was.topicID != t.topicID
+	own.window, own.low, own.next, own.read, own.lastLow = s.Window, f.low, s.Next, s.Next, f.low
+	own.known, own.epochRead, own.mayHalt = s.LeaderEpoch, s.LeaderEpoch, -1
+	own.byWord = was == nil || was.byWord || was.topicID != own.topicID
 	if s.LeaderEpoch < 0 && len(f.above) > 0 {
-		t.strange = f.end()
+		own.strange = f.end()
 	}
-	t.done, t.held = make(map[int64]bool), make(map[int64]*entry)
-	for o, end := t.low, max(f.end(), t.next); o < end; o++ {
-		t.done[o] = f.has(o)
+	own.done, own.held = make(map[int64]bool), make(map[int64]*entry)
+	for o, end := own.low, max(f.end(), own.next); o < end; o++ {
+		own.done[o] = f.has(o)
 	}
-	for o := range t.log.end() {
-		e := t.log.entries[o]
+	for o := range own.log.end() {
+		e := own.log.entries[o]
 		switch {
-		case !f.has(o) && o < t.next:
-			e.lost, t.done[o] = true, true
+		case !f.has(o) && o < own.next:
+			e.lost, own.done[o] = true, true
 		case owner && !f.has(o) && e.said:
-			w.fail("AGAIN: a tenure begins with %v as unfinished, though a commit that was answered said it is finished", e)
-		case t.byWord && o < f.low: // an operator's offset is taken at its word, whatever became of the log
+			w.fail("AGAIN: an assignment begins with %v as unfinished, though a commit that was answered said it is finished", e)
+		case own.byWord && o < f.low: // an operator's offset is taken at its word, whatever became of the log
 			e.lost = e.lost || e.written == 0
-		case !f.has(o) || e.finished() || o >= t.log.endOf(t.known):
-		case o < t.log.start && (e.reads == 0 || e.epoch > t.known || w.writtenOver(e)):
+		case !f.has(o) || e.finished() || o >= own.log.endOf(own.known):
+		case o < own.log.start && (e.reads == 0 || e.epoch > own.known || w.writtenOver(e)):
 			e.lost = true // deleted before anybody read it, or whoever said so did
 		default:
-			w.fail("LOST: a tenure begins with %v as finished, which has no outcome", e)
+			w.fail("LOST: an assignment begins with %v as finished, which has no outcome", e)
 		}
 	}
 }
 
 // fetch reads up to n entries of the log from the position on.
 func (in *instance) fetch(p, n int) bool {
-	t := in.tenures[p]
-	if t == nil || t.loading != nil || t.stopped || t.log != in.w.logs[p] || t.log.sick != well {
+	own := in.partitions[p]
+	if own == nil || own.loading != nil || own.stopped || own.log != in.w.logs[p] || own.log.sick != well {
 		return false
 	}
 	switch {
-	case t.cut && !t.rewound && n%2 == 1 && t.epochRead >= 0 && t.log.endOf(t.epochRead) < t.next:
-		t.rewound = true // a client that has read goes back before it says that data was lost
-		t.next = t.log.endOf(t.epochRead)
+	case own.cut && !own.rewound && n%2 == 1 && own.epochRead >= 0 && own.log.endOf(own.epochRead) < own.next:
+		own.rewound = true // a client that has read goes back before it says that data was lost
+		own.next = own.log.endOf(own.epochRead)
 		return true
-	case t.cut && (!t.rewound || n%2 == 0) || t.next > t.log.end():
-		t.stopped = true
+	case own.cut && (!own.rewound || n%2 == 0) || own.next > own.log.end():
+		own.stopped = true
 		in.w.say("%s stops reading %d: the log was truncated", in.member, p)
 		return true
-	case t.next < t.log.start:
-		in.intake = append(in.intake, batch{part: p, epoch: t.epoch, start: t.log.start})
-		t.next = t.log.start
+	case own.next < own.log.start:
+		in.intake = append(in.intake, batch{part: p, epoch: own.epoch, start: own.log.start})
+		own.next = own.log.start
 		return true
 	}
 	var got []*entry
-	o := t.next
-	for ; o < t.log.stable() && len(got) < n; o++ {
-		if e := t.log.entries[o]; e.kind == record || e.kind == control {
+	o := own.next
+	for ; o < own.log.stable() && len(got) < n; o++ {
+		if e := own.log.entries[o]; e.kind == record || e.kind == control {
 			got = append(got, e)
 		}
 	}
 	if len(got) == 0 {
 		return false
 	}
-	t.next = got[len(got)-1].offset + 1
-	in.intake = append(in.intake, batch{part: p, epoch: t.epoch, entries: got})
+	own.next = got[len(got)-1].offset + 1
+	in.intake = append(in.intake, batch{part: p, epoch: own.epoch, entries: got})
 	return true
 }
 
-// sweep ends a tenure.
+// sweep ends an assignment.
 func (in *instance) sweep(p int) {
-	t := in.tenures[p]
-	in.core.Sweep(offsets.Assignment{TopicPartition: partitionOf(p), Epoch: t.epoch})
-	in.tenures[p] = nil
+	own := in.partitions[p]
+	in.core.Sweep(offsets.Assignment{TopicPartition: partitionOf(p), Epoch: own.epoch})
+	in.partitions[p] = nil
 }
 
-// lose ends all tenures: the group has given this member up.
+// lose ends all assignments: the group has given this member up.
 func (in *instance) lose() {
-	for p, t := range in.tenures {
-		if t != nil {
+	for p, own := range in.partitions {
+		if own != nil {
 			in.sweep(p)
 		}
 	}
@@ -247,14 +247,14 @@ func (in *instance) lose() {
 // stamp copies the identity into a commit, where ownership is checked, and queues it.
 func (in *instance) stamp(c offsets.Commit, final bool) {
 	p := int(c.Partition)
-	t := in.still(p, c.Epoch)
-	if t == nil {
+	own := in.still(p, c.Epoch)
+	if own == nil {
 		in.w.fail("the core builds a commit of partition %d for epoch %d, which is over", p, c.Epoch)
 		return
 	}
-	msg := &commitMsg{Commit: c, part: p, final: final, byWord: t.byWord && c.LeaderEpoch < 0}
-	msg.MemberID, msg.Generation, msg.topicID = string(in.member), in.generation, t.topicID
-	msg.knows = setOf(t.window)
-	in.audit(t, msg)
+	msg := &commitMsg{Commit: c, part: p, final: final, byWord: own.byWord && c.LeaderEpoch < 0}
+	msg.MemberID, msg.Generation, msg.topicID = string(in.member), in.generation, own.topicID
+	msg.knows = setOf(own.window)
+	in.audit(own, msg)
 	in.queue = append(in.queue, msg)
 }

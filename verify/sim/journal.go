@@ -77,7 +77,7 @@ func (w *World) union(p int, window *offsets.Window, epoch int32, end int64, ext
 	return u, u.Complain(w.journalID(), g.start, g.end()), nil
 }
 
-// found is what a tenure would begin with that found this commit, but for what it
+// found is what an assignment would begin with that found this commit, but for what it
 // would not believe of its log; whole is false where that would be too little.
 func (w *World) found(p int, c offsets.Committed) (set doneSet, whole bool) {
 	metadata, ext, err := offsets.DecodeAll(c.Metadata, w.identity(p), c.Offset)
@@ -95,7 +95,7 @@ func (w *World) found(p int, c offsets.Committed) (set doneSet, whole bool) {
 	return setOf(window), whole
 }
 
-// restore adds to what a tenure begins with what the journal says, and returns its
+// restore adds to what an assignment begins with what the journal says, and returns its
 // ledger. The log lies within the bounds, or did when they were asked for.
 func (in *instance) restore(p int, s *offsets.Start, b offsets.Bounds) (*facts.Writer, error) {
 	w := in.w
@@ -113,7 +113,7 @@ func (in *instance) restore(p int, s *offsets.Start, b offsets.Bounds) (*facts.W
 		return nil, err
 	}
 	if complaint != nil && !w.journal.harmed {
-		w.fail("a tenure of partition %d finds that its journal lacks something, and nothing was taken: %v", p, complaint)
+		w.fail("an assignment of partition %d finds that its journal lacks something, and nothing was taken: %v", p, complaint)
 	}
 	if complaint != nil {
 		w.say("%s misses records in the journal of %d: %v", in.member, p, complaint)
@@ -293,14 +293,14 @@ func (in *instance) bounded() {
 	w := in.w
 	for _, v := range in.core.Snapshot().Partitions {
 		p := int(v.Partition)
-		t, now := in.still(p, v.Epoch), w.group.offsets[p]
-		if t == nil || t.halted || t.cut || t.log != w.logs[p] || now == nil || now != t.answered || w.journal.harmed {
+		own, now := in.still(p, v.Epoch), w.group.offsets[p]
+		if own == nil || own.halted || own.cut || own.log != w.logs[p] || now == nil || now != own.answered || w.journal.harmed {
 			continue
 		}
 		set, _ := w.found(p, now.Committed)
 		again := int64(0)
-		for o, e := range t.held {
-			if t.isDone(o) && !set.has(o) && e.offset < t.log.endOf(t.epochRead) {
+		for o, e := range own.held {
+			if own.isDone(o) && !set.has(o) && e.offset < own.log.endOf(own.epochRead) {
 				again++
 			}
 		}

@@ -75,20 +75,20 @@ type loading struct {
 	journal   int64 // the end of the journal when it was read
 }
 
-// assign begins a tenure. The client fetches the committed offset with the assignment
+// assign gives the instance a partition. The client fetches the committed offset with it
 // where it can. With slowly the other questions are asked by Load, as they are where the
 // partition is sick; otherwise all of them are answered now.
 func (in *instance) assign(p int, slowly bool) {
 	w := in.w
 	w.epochs++
-	t := &tenure{epoch: w.epochs, log: w.logs[p], topicID: w.logs[p].topicID, loading: &loading{slow: slowly || w.logs[p].sick != well}}
-	w.group.owner[p], in.tenures[p] = in.member, t
-	if t.log.sick.takesCommits() {
-		t.loading.fetch(w, p)
+	own := &partition{epoch: w.epochs, log: w.logs[p], topicID: w.logs[p].topicID, loading: &loading{slow: slowly || w.logs[p].sick != well}}
+	w.group.owner[p], in.partitions[p] = in.member, own
+	if own.log.sick.takesCommits() {
+		own.loading.fetch(w, p)
 	}
 	// Without topic ids in the request nothing tells of which topic the offset is.
-	atOnce := !slowly || w.group.byName && t.log.sick == well
-	for atOnce && in.load(p) && !(slowly && t.loading.stage > askBounds) {
+	atOnce := !slowly || w.group.byName && own.log.sick == well
+	for atOnce && in.load(p) && !(slowly && own.loading.stage > askBounds) {
 	}
 }
 
@@ -99,17 +99,17 @@ func (l *loading) fetch(w *World, p int) {
 // load asks the next question about where a partition begins, or lets it begin. It
 // returns false when nothing came of it.
 func (in *instance) load(p int) bool {
-	t, log := in.tenure(p), in.w.logs[p]
-	if t == nil || t.loading == nil || t.stopped || t.revoking {
+	own, log := in.partition(p), in.w.logs[p]
+	if own == nil || own.loading == nil || own.stopped || own.revoking {
 		return false
 	}
-	l := t.loading
-	if l.stage != askBounds && t.log != log { // it waits until it is assigned anew
+	l := own.loading
+	if l.stage != askBounds && own.log != log { // it waits until it is assigned anew
 		return false
 	}
 	switch l.stage {
 	case askBounds:
-		return in.locate(p, t)
+		return in.locate(p, own)
 	case askOffset:
 		if !l.fetched && (!log.sick.takesCommits() || in.w.group.pending[p] != nil) {
 			return false
@@ -117,31 +117,31 @@ func (in *instance) load(p int) bool {
 		if !l.fetched {
 			l.fetch(in.w, p)
 		}
-		in.resume(p, t)
+		in.resume(p, own)
 	case askJournal:
 		if log.sick != well {
 			return false
 		}
-		in.readJournal(p, t)
+		in.readJournal(p, own)
 	case askEpoch:
 		switch {
 		case log.sick != well: // another broker may lead it by now
 			l.stage, l.late = askBounds, true
 		case l.slow && log.endOf(l.start.LeaderEpoch) < l.start.Next: // otherwise the client asks
-			in.refuse(p, t, "the log was truncated")
+			in.refuse(p, own, "the log was truncated")
 		default:
 			l.stage = enter
 		}
 	case enter:
-		in.begin(p, t)
+		in.begin(p, own)
 	}
 	return true
 }
 
 // locate asks where the log lies. An offset that may be of another topic, or older than
 // a sickness, is asked for again.
-func (in *instance) locate(p int, t *tenure) bool {
-	l, log := t.loading, in.w.logs[p]
+func (in *instance) locate(p int, own *partition) bool {
+	l, log := own.loading, in.w.logs[p]
 	if log.sick != well {
 		again := l.late
 		l.late = true
@@ -150,31 +150,31 @@ func (in *instance) locate(p int, t *tenure) bool {
 	if l.late || l.of != log.topicID {
 		l.fetched = false
 	}
-	t.log, t.topicID = log, log.topicID
+	own.log, own.topicID = log, log.topicID
 	l.bounds, l.stableEnd, l.stage = offsets.Bounds{Start: log.start, End: log.end()}, log.stable(), askOffset
 	return true
 }
 
 // resume decides where the partition goes on.
-func (in *instance) resume(p int, t *tenure) {
-	l, at := t.loading, offsets.Committed{Offset: t.loading.bounds.Start, LeaderEpoch: -1}
+func (in *instance) resume(p int, own *partition) {
+	l, at := own.loading, offsets.Committed{Offset: own.loading.bounds.Start, LeaderEpoch: -1}
 	if l.was != nil {
 		at = l.was.Committed
 	}
 	var err error
 	if l.start, err = offsets.Resume(at, in.w.identity(p), l.bounds); err != nil {
-		in.refuse(p, t, err.Error())
+		in.refuse(p, own, err.Error())
 		return
 	}
 	l.stage = askJournal
 }
 
-func (in *instance) readJournal(p int, t *tenure) {
-	l := t.loading
+func (in *instance) readJournal(p int, own *partition) {
+	l := own.loading
 	if in.w.cfg.Journal {
 		var err error
 		if l.ledger, err = in.restore(p, &l.start, l.bounds); err != nil {
-			in.refuse(p, t, err.Error())
+			in.refuse(p, own, err.Error())
 			return
 		}
 		l.journal = in.w.journal.logs[p].end()
@@ -183,20 +183,20 @@ func (in *instance) readJournal(p int, t *tenure) {
 }
 
 // refuse ends a loading: an operator has to act.
-func (in *instance) refuse(p int, t *tenure, why string) {
+func (in *instance) refuse(p int, own *partition, why string) {
 	in.w.say("%s does not read %d: %s", in.member, p, why)
-	t.stopped, t.loading = true, nil
+	own.stopped, own.loading = true, nil
 }
 
 // begin gives the partition to the core.
-func (in *instance) begin(p int, t *tenure) {
-	w, l := in.w, t.loading
-	t.loading = nil
-	t.begin(w, w.group.owner[p] == in.member, l.was, l.start)
-	t.validate(l.start.Next, l.start.LeaderEpoch)
-	w.say("%s is assigned %d, epoch %d: %s, reads from %d", in.member, p, t.epoch, setOf(l.start.Window), l.start.Next)
+func (in *instance) begin(p int, own *partition) {
+	w, l := in.w, own.loading
+	own.loading = nil
+	own.begin(w, w.group.owner[p] == in.member, l.was, l.start)
+	own.validate(l.start.Next, l.start.LeaderEpoch)
+	w.say("%s is assigned %d, epoch %d: %s, reads from %d", in.member, p, own.epoch, setOf(l.start.Window), l.start.Next)
 	in.core.Assign(facts.Assigned{
-		Assignment: offsets.Assignment{TopicPartition: partitionOf(p), Epoch: t.epoch}, TopicID: w.topicID(p), ClusterID: cluster,
+		Assignment: offsets.Assignment{TopicPartition: partitionOf(p), Epoch: own.epoch}, TopicID: w.topicID(p), ClusterID: cluster,
 		Window: l.start.Window, Facts: l.ledger, Next: l.start.Next, StableEnd: l.stableEnd, LeaderEpoch: l.start.LeaderEpoch,
 	})
 	in.effects()

@@ -42,7 +42,7 @@ func (e *entry) finished() bool {
 }
 
 // allowed is how often the entry may have been written by now: once for each
-// tenure that read it as unfinished, and once more for each answer that left it
+// assignment that read it as unfinished, and once more for each answer that left it
 // open whether it was written.
 func (e *entry) allowed() int { return e.reads + e.unknown }
 

@@ -144,7 +144,7 @@ func (w *World) encodeRecord(s *scribe, p int, value []byte) {
 	r.Each(func(from, to int64) { s.num(from, to) })
 }
 
-// current says whether a commit is of a tenure that still is.
+// current says whether a commit is of an assignment that still is.
 func (w *World) current(c *commitMsg) bool {
 	return slices.ContainsFunc(w.insts, func(in *instance) bool { return in.still(c.part, c.Epoch) != nil })
 }
@@ -191,10 +191,10 @@ func (in *instance) encode(s *scribe) {
 		s.text(h.Target)
 		s.num(int64(h.Verdict), in.w.nowMs-h.SinceMs, int64(h.Records))
 	}
-	for p, t := range in.tenures {
-		s.flags(t != nil)
-		if t != nil {
-			t.encode(s, in.w.logs[p])
+	for p, own := range in.partitions {
+		s.flags(own != nil)
+		if own != nil {
+			own.encode(s, in.w.logs[p])
 		}
 	}
 	for _, v := range snapshot.Partitions {
@@ -216,14 +216,14 @@ func (in *instance) encodeFlying(s *scribe) {
 	}
 }
 
-func (t *tenure) encode(s *scribe, log *partitionLog) {
-	s.flags(t.log == log, t.accepted, t.revoking, t.halted, t.stopped, t.cut)
-	s.num(t.next, t.read, t.low, t.lastLow, int64(t.known), int64(t.epochRead), t.strange, t.mayHalt, int64(t.notices))
-	s.flags(t.byWord, t.rewound, t.loading != nil)
-	if t.loading != nil {
-		t.loading.encode(s)
+func (own *partition) encode(s *scribe, log *partitionLog) {
+	s.flags(own.log == log, own.accepted, own.revoking, own.halted, own.stopped, own.cut)
+	s.num(own.next, own.read, own.low, own.lastLow, int64(own.known), int64(own.epochRead), own.strange, own.mayHalt, int64(own.notices))
+	s.flags(own.byWord, own.rewound, own.loading != nil)
+	if own.loading != nil {
+		own.loading.encode(s)
 	}
-	for o, end := t.low, max(t.read, t.highest()); o < end; o++ {
-		s.flags(t.isDone(o))
+	for o, end := own.low, max(own.read, own.highest()); o < end; o++ {
+		s.flags(own.isDone(o))
 	}
 }

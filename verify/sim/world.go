@@ -181,8 +181,8 @@ func (w *World) take(c *commitMsg) {
 		w.fail("a commit of partition %d by %s was taken, which belongs to %q", c.part, c.MemberID, w.group.owner[c.part])
 	}
 	for _, in := range w.insts {
-		if t := in.tenure(c.part); in.up && string(in.member) == c.MemberID && (t == nil || t.epoch != c.Epoch) {
-			w.fail("a commit of partition %d was taken that was built in an earlier tenure of %s", c.part, c.MemberID)
+		if own := in.partition(c.part); in.up && string(in.member) == c.MemberID && (own == nil || own.epoch != c.Epoch) {
+			w.fail("a commit of partition %d was taken that was built in an earlier assignment to %s", c.part, c.MemberID)
 		}
 	}
 	found, _ := w.found(c.part, w.group.offsets[c.part].Committed)

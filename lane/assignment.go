@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// revoking is a tenure on its way out: nothing more is offered, records in flight are
+// revoking is an assignment on its way out: nothing more is offered, records in flight are
 // waited for, finished ones committed, and the rest forgotten.
 type revoking struct {
 	offsets.Assignment
@@ -23,36 +23,36 @@ type revoking struct {
 	done        func()
 }
 
-// Assign takes a partition. It comes before the first Fetched of its tenure.
+// Assign takes a partition. It comes before the first Fetched of its assignment.
 func (l *Lane) Assign(a facts.Assigned) { l.box.order(assign{a}) }
 
 // Fetched takes the records of a poll as they are: the loop copies those that it keeps
 // and lets the rest go. It returns false, and has taken nothing, when the lane
 // has ended.
-func (l *Lane) Fetched(t offsets.Assignment, records []*kgo.Record, bytes int64) bool {
-	return l.box.put(func(m *mail) { m.fetched = append(m.fetched, fetched{tenure: t, records: records, bytes: bytes}) })
+func (l *Lane) Fetched(a offsets.Assignment, records []*kgo.Record, bytes int64) bool {
+	return l.box.put(func(m *mail) { m.fetched = append(m.fetched, fetched{assignment: a, records: records, bytes: bytes}) })
 }
 
 // LogStart says that a partition's log begins at start now. It waits its turn
 // behind earlier records: those are here, whatever the log lost.
-func (l *Lane) LogStart(t offsets.Assignment, start int64) {
-	l.box.put(func(m *mail) { m.fetched = append(m.fetched, fetched{tenure: t, logStart: start}) })
+func (l *Lane) LogStart(a offsets.Assignment, start int64) {
+	l.box.put(func(m *mail) { m.fetched = append(m.fetched, fetched{assignment: a, logStart: start}) })
 }
 
 // Unread takes a batch that is not read, in place of its records; its Body is the
 // lane's to fill in. It waits its turn as they would.
-func (l *Lane) Unread(t offsets.Assignment, b purgatory.Batch) {
+func (l *Lane) Unread(a offsets.Assignment, b purgatory.Batch) {
 	b.Body = &body{record: new(kgo.Record)} // key and value are null
-	l.box.put(func(m *mail) { m.fetched = append(m.fetched, fetched{tenure: t, unread: &b}) })
+	l.box.put(func(m *mail) { m.fetched = append(m.fetched, fetched{assignment: a, unread: &b}) })
 }
 
-// Revoke begins the end of a tenure and calls done when it is over: drained,
+// Revoke begins the end of an assignment and calls done when it is over: drained,
 // committed and forgotten, after 9 s at most.
-func (l *Lane) Revoke(t offsets.Assignment, done func()) { l.leave(revoke{tenure: t, done: done}) }
+func (l *Lane) Revoke(a offsets.Assignment, done func()) { l.leave(revoke{assignment: a, done: done}) }
 
-// Lost ends a tenure whose membership is gone: nothing of it can be committed.
-func (l *Lane) Lost(t offsets.Assignment, done func()) {
-	l.leave(revoke{tenure: t, lost: true, done: done})
+// Lost ends an assignment whose membership is gone: nothing of it can be committed.
+func (l *Lane) Lost(a offsets.Assignment, done func()) {
+	l.leave(revoke{assignment: a, lost: true, done: done})
 }
 
 func (l *Lane) leave(o revoke) {
@@ -68,7 +68,7 @@ func (l *Lane) Poke() { l.box.poke() }
 // waited for, finished ones committed, all of it by the given time.
 func (l *Lane) Stop(by time.Time) { l.box.order(stop{by}) }
 
-// revokes moves each tenure that is on its way out one step on.
+// revokes moves each assignment that is on its way out one step on.
 func (l *Lane) revokes(now time.Time) {
 	if len(l.revoking) == 0 {
 		return
@@ -87,20 +87,20 @@ func (l *Lane) revokes(now time.Time) {
 	l.forget(over)
 }
 
-// forget ends tenures, in one pass for all: the pass goes over all that is parked.
+// forget ends assignments, in one pass for all: the pass goes over all that is parked.
 func (l *Lane) forget(over []*revoking) {
-	tenures := make([]offsets.Assignment, len(over))
+	assignments := make([]offsets.Assignment, len(over))
 	for i, r := range over {
-		tenures[i] = r.Assignment
+		assignments[i] = r.Assignment
 	}
-	l.core.Sweep(tenures...)
+	l.core.Sweep(assignments...)
 	for _, r := range over {
 		r.done()
 		l.seen.note(true)
 	}
 }
 
-// over says whether a tenure may be forgotten, and sends its final commit first.
+// over says whether an assignment may be forgotten, and sends its final commit first.
 func (l *Lane) over(r *revoking, now time.Time) bool {
 	if r.lost {
 		return true
@@ -133,7 +133,7 @@ func (r *revoking) answered(results []purgatory.CommitResult) {
 		if c.Err != nil {
 			r.retryAt = time.Now().Add(soon)
 		}
-		r.lost = r.lost || c.Fenced || c.Hopeless // others wait for the end of this tenure
+		r.lost = r.lost || c.Fenced || c.Hopeless // others wait for the end of this assignment
 	}
 }
 

@@ -32,10 +32,10 @@ func TestARevokeEndsAfterDrainAndCommitAtMost(t *testing.T) {
 				r.assign(0, 1)
 				time.Sleep(time.Second)
 				r.kafka.set(test.fault)
-				r.fetched(tenure(0, 1), r.record(0, 0), r.record(1, 0), r.record(2, time.Hour))
+				r.fetched(assignment(0, 1), r.record(0, 0), r.record(1, 0), r.record(2, time.Hour))
 				synctest.Wait()
 				began, over := time.Now(), make(chan struct{})
-				r.Revoke(tenure(0, 1), func() { close(over) })
+				r.Revoke(assignment(0, 1), func() { close(over) })
 				<-over
 				if took := time.Since(began); took < test.least || took > test.most {
 					t.Errorf("took %v, want %v to %v", took, test.least, test.most)
@@ -58,11 +58,11 @@ func TestALostPartitionIsForgottenWithoutACommit(t *testing.T) {
 		r.assign(0, 1)
 		time.Sleep(time.Second)
 		r.kafka.set(func(k *kafka) { k.silent = true })
-		r.fetched(tenure(0, 1), r.record(0, 0), r.record(1, time.Hour))
+		r.fetched(assignment(0, 1), r.record(0, 0), r.record(1, time.Hour))
 		synctest.Wait()
 		_, before := r.lastCommit()
 		over := make(chan struct{})
-		r.Lost(tenure(0, 1), func() { close(over) })
+		r.Lost(assignment(0, 1), func() { close(over) })
 		<-over
 		time.Sleep(5 * time.Second)
 		if _, at := r.lastCommit(); !at.Equal(before) {
@@ -76,20 +76,20 @@ func TestARevokedPartitionComesBackWithoutItsFormerDeliveries(t *testing.T) {
 		r.assign(0, 1)
 		time.Sleep(time.Second)
 		r.kafka.set(func(k *kafka) { k.silent = true })
-		r.fetched(tenure(0, 1), r.record(0, 0))
+		r.fetched(assignment(0, 1), r.record(0, 0))
 		synctest.Wait()
 		over := make(chan struct{})
-		r.Revoke(tenure(0, 1), func() { close(over) })
+		r.Revoke(assignment(0, 1), func() { close(over) })
 		<-over
 		r.kafka.set(func(k *kafka) { k.mute = true })
 		r.assign(0, 2)
-		r.fetched(tenure(0, 2), r.record(0, 0), r.record(1, time.Hour))
+		r.fetched(assignment(0, 2), r.record(0, 0), r.record(1, time.Hour))
 		synctest.Wait()
-		r.seen().deliveries[0].done(nil) // of the former tenure, after all
+		r.seen().deliveries[0].done(nil) // of the former assignment, after all
 		r.kafka.set(func(k *kafka) { k.silent = false; k.deliveries = nil })
 		time.Sleep(time.Second)
 		if s := r.Snapshot(); s.Partitions[0].Low != 0 || s.Partitions[0].Epoch != 2 {
-			t.Errorf("view %+v: the new tenure delivered nothing", s.Partitions[0])
+			t.Errorf("view %+v: the new assignment delivered nothing", s.Partitions[0])
 		}
 		r.want()
 	})
@@ -99,20 +99,20 @@ func TestWhatComesInOneTurnIsTakenInItsOrder(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		// The loop cannot turn in between: all of it is one mail, or in order anyway.
 		r.assign(0, 1)
-		r.fetched(tenure(0, 1), r.record(0, 0), r.record(1, 0))
-		r.fetched(tenure(0, 1), r.record(2, 0))
-		r.LogStart(tenure(0, 1), 10) // behind what is here already
-		r.fetched(tenure(0, 1), r.record(10, 0))
+		r.fetched(assignment(0, 1), r.record(0, 0), r.record(1, 0))
+		r.fetched(assignment(0, 1), r.record(2, 0))
+		r.LogStart(assignment(0, 1), 10) // behind what is here already
+		r.fetched(assignment(0, 1), r.record(10, 0))
 		time.Sleep(time.Second)
 		r.want("0", "1", "2", "10")
 		if lost := r.Snapshot().LostToRetention; lost != 7 {
 			t.Errorf("%d lost to retention, want 7", lost)
 		}
 		over := make(chan struct{})
-		r.Lost(tenure(0, 1), func() { close(over) })
-		r.fetched(tenure(0, 1), r.record(11, 0))
+		r.Lost(assignment(0, 1), func() { close(over) })
+		r.fetched(assignment(0, 1), r.record(11, 0))
 		r.assign(0, 2)
-		r.fetched(tenure(0, 2), r.record(0, time.Second))
+		r.fetched(assignment(0, 2), r.record(0, time.Second))
 		<-over
 		time.Sleep(2 * time.Second)
 		r.want("0", "1", "2", "10", "0")
@@ -127,7 +127,7 @@ func TestCommitsComeOnceAnIntervalAndOnlyWithNews(t *testing.T) {
 			t.Errorf("%d commits without news, want that of the start position", n)
 		}
 		for o := range int64(100) {
-			r.fetched(tenure(0, 1), r.record(o, 0))
+			r.fetched(assignment(0, 1), r.record(o, 0))
 			time.Sleep(100 * time.Millisecond)
 		}
 		if n := len(r.seen().committed); n < 10 || n > 13 {

@@ -154,7 +154,7 @@ func TestTheMemoryOfABacklogGoesWithItsPartition(t *testing.T) {
 	}
 }
 
-func TestAPartitionThatComesBackIsNotTouchedByItsFormerTenure(t *testing.T) {
+func TestAPartitionThatComesBackIsNotTouchedByItsFormerAssignment(t *testing.T) {
 	for _, class := range []Class{Delivered, TooLarge, Rejected, Unavailable, Unknown} {
 		t.Run(fmt.Sprint(class), func(t *testing.T) {
 			r := newRig(t, nil)
@@ -171,23 +171,23 @@ func TestAPartitionThatComesBackIsNotTouchedByItsFormerTenure(t *testing.T) {
 			r.mustTake(0, 2, 0, 0, 1)
 			r.pass(1)
 			r.Committed(CommitResult{Commit: stale})
-			r.want(r.offer()) // the former tenure's commit confirms nothing
+			r.want(r.offer()) // the former assignment's commit confirms nothing
 			r.end(class, old...)
 			r.audit()
 			if low := r.find(partitionOf(0), 2).Window.Low(); low != 0 {
-				t.Fatalf("low offset %d, but the new tenure delivered nothing", low)
+				t.Fatalf("low offset %d, but the new assignment delivered nothing", low)
 			}
 			r.commitLow(0)
 			r.want(r.offer(), 0, 1)
 			if _, ok := r.Reader(partitionOf(0), 1); ok {
-				t.Error("what was fetched for the former tenure is taken")
+				t.Error("what was fetched for the former assignment is taken")
 			}
 			r.audit()
 		})
 	}
 }
 
-func TestASlotIsNotUsedAgainWhileItsTenureIsInFlight(t *testing.T) {
+func TestASlotIsNotUsedAgainWhileItsAssignmentIsInFlight(t *testing.T) {
 	r := newRig(t, nil)
 	r.assign(0, 1, 0)
 	r.mustTake(0, 1, 0, 0)
@@ -317,7 +317,7 @@ func TestALogThatStartsLaterLosesOnlyWhatWasNotRead(t *testing.T) {
 	r.mustTake(0, 1, 100, 0, 1)
 	r.LogStart(partitionOf(0), 1, 2) // what is parked is here
 	r.LogStart(partitionOf(0), 1, 12)
-	r.LogStart(partitionOf(0), 9, 50) // another tenure's
+	r.LogStart(partitionOf(0), 9, 50) // another assignment's
 	if r.stats.LostToRetention != 10 {
 		t.Errorf("%d lost, want 10", r.stats.LostToRetention)
 	}
