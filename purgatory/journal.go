@@ -82,7 +82,7 @@ func (p *partition) useJournal(s JournalState) {
 
 // noteRewrite makes the next commit say all that the journal has lost.
 func (p *partition) noteRewrite() {
-	if p.Facts.Anew() {
+	if p.Facts.TakeRewrite() {
 		p.commit.left, p.commit.dirty = p.Window.Above(), true
 	}
 }

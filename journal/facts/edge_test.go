@@ -178,12 +178,12 @@ func TestAJournalThatIsGoneCountsForNothing(t *testing.T) {
 		l.Written(Result{Seq: c.Seq, Offset: int64(1 + i)}, 1)
 	}
 	l.Stop(false)
-	if enc, named := l.Encode(4096, 4096); !enc.Complete || named.IsZero() || l.Anew() {
+	if enc, named := l.Encode(4096, 4096); !enc.Complete || named.IsZero() || l.TakeRewrite() {
 		t.Errorf("a journal that cannot be written to at the moment: %+v, %+v", enc, named)
 	}
 	l.Stop(true)
 	enc, named := l.Encode(4096, 4096)
-	if !l.Anew() || l.Anew() || !named.IsZero() || enc.Covered < 1000 || enc.Left != w.Above()-enc.Covered || l.Status().Unwritten >= 0 {
+	if !l.TakeRewrite() || l.TakeRewrite() || !named.IsZero() || enc.Covered < 1000 || enc.Left != w.Above()-enc.Covered || l.Status().Unwritten >= 0 {
 		t.Errorf("%+v, %+v, %+v", enc, named, l.Status())
 	}
 }

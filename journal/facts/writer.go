@@ -50,7 +50,7 @@ type Writer struct {
 	mode   Mode
 	// leaving: the set fits into metadata again, and the last snapshot is due.
 	leaving bool
-	rewrite bool // see Anew
+	rewrite bool // see TakeRewrite
 	commit  lastCommit
 
 	topic   offsets.TopicID // of the journal that is written to; zero: none was seen yet
@@ -163,8 +163,8 @@ func (w *Writer) forget() {
 	w.rewrite = true
 }
 
-// Anew reports, once, that the journal's records have stopped counting as written.
-func (w *Writer) Anew() bool {
+// TakeRewrite reports, once, that the journal's records have stopped counting as written.
+func (w *Writer) TakeRewrite() bool {
 	rewrite := w.rewrite
 	w.rewrite = false
 	return rewrite
