@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// A bomb that a fetch brings which was out when the governor paused reading: the client
+// A bomb that a fetch brings which was out when backpressure paused reading: the client
 // strips the paused topic, error included, and keeps the cursor fatal.
 func TestABatchTooLargeToReadThatComesWithThePauseIsDeadLettered(t *testing.T) {
 	inBubble(t, func(w *world) {

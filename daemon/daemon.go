@@ -44,21 +44,21 @@ type Daemon struct {
 	log     *slog.Logger
 	started time.Time
 
-	registry  *prometheus.Registry
-	asking    *kgo.Client // for questions about the cluster, no data
-	watcher   *cluster.Watcher
-	consumer  *consumer.Consumer
-	producers []*producer.Producer
-	journal   *journal.Journal
-	lanes     []*lane.Lane
-	targets   []*delay.Targets // of each ingress topic, the same in all lanes
-	router    *router
-	governor  *governor
-	held      holdings
-	holding   *lane.Holding
-	replay    replay
-	losses    losses
-	sick      sickLog
+	registry     *prometheus.Registry
+	asking       *kgo.Client // for questions about the cluster, no data
+	watcher      *cluster.Watcher
+	consumer     *consumer.Consumer
+	producers    []*producer.Producer
+	journal      *journal.Journal
+	lanes        []*lane.Lane
+	targets      []*delay.Targets // of each ingress topic, the same in all lanes
+	router       *router
+	backpressure *backpressure
+	held         holdings
+	holding      *lane.Holding
+	replay       replay
+	drops        dropSummary
+	sick         sickLog
 
 	background sync.WaitGroup // goroutines that end when the watcher is told to
 
@@ -69,7 +69,7 @@ type Daemon struct {
 // New makes the parts. It opens no port and joins no group.
 func New(cfg *config.Config, o Options) (*Daemon, error) {
 	d := &Daemon{cfg: cfg, opts: o, log: o.Log, started: time.Now(), registry: prometheus.NewRegistry(), replay: replay{log: o.Log}}
-	d.losses = losses{log: d.log, counts: d.lost, lookedAt: d.started}
+	d.drops = dropSummary{log: d.log, counts: d.lost, lookedAt: d.started}
 	d.sick = d.newSickLog()
 	d.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	kafka := d.kafkaOptions()
@@ -86,7 +86,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 	d.router = newRouter(cfg.Lanes)
 	d.held = holdings{bytes: make(map[purgatory.TargetName][]int64), lanes: cfg.Lanes}
 	d.holding = lane.NewHolding()
-	d.governor = &governor{limit: func() int64 { return sizes.pauseAt(d.watcher.Brokers()) }, names: d.nameBytes, why: d.holding.Why, log: d.log}
+	d.backpressure = &backpressure{limit: func() int64 { return sizes.pauseAt(d.watcher.Brokers()) }, names: d.nameBytes, why: d.holding.Why, log: d.log}
 	if err := d.makeJournal(kafka); err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 		return nil, err
 	}
 	d.router.start(d.lanes, d.consumer)
-	d.governor.start(d.lanes, d.consumer)
+	d.backpressure.start(d.lanes, d.consumer)
 	return d, nil
 }
 
@@ -132,7 +132,7 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 			Core: d.coreConfig(s), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval, Journal: d.journal,
 			OriginalTime: d.cfg.Timestamp == config.TimestampOriginal, Answered: d.watcher.Answered, Holding: d.holding,
 			Elsewhere: func(t purgatory.TargetName, own int64) int64 { return d.held.elsewhere(i, t, own) },
-			Changed:   d.governor.check, Log: d.log,
+			Changed:   d.backpressure.check, Log: d.log,
 		}, d.delivery(p), d.router, d.router))
 	}
 	return nil
@@ -187,7 +187,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	stopPolling()
 	d.stop(by, polled)
 	stopWatching()
-	d.losses.say(time.Now()) // the lanes have ended, so it is the last of them
+	d.drops.say(time.Now()) // the lanes have ended, so it is the last of them
 	d.closeClients(by)
 	shutdown, cancel := context.WithDeadline(context.Background(), by)
 	defer cancel()
@@ -206,7 +206,7 @@ func (d *Daemon) watch(ctx context.Context) {
 	d.background.Go(func() { d.journal.Run(ctx) })
 	d.background.Go(func() { d.consumer.WatchEnds(ctx) })
 	d.background.Go(func() { d.becomeReady(ctx) })
-	d.background.Go(func() { d.losses.run(ctx) })
+	d.background.Go(func() { d.drops.run(ctx) })
 	d.background.Go(func() { d.sick.run(ctx) })
 	d.background.Go(func() { d.replay.run(ctx, d.left) })
 }

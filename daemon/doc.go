@@ -4,6 +4,6 @@
 //	cluster.Watcher ──► which topics exist, do brokers answer
 //	consumer.Consumer ──► router ──► lane.Lane ──► delivery ──► producer.Producer
 //	        ▲                           │
-//	        └──── commits, jumps ───────┘        governor: pauses reading by memory
+//	        └──── commits, jumps ───────┘        backpressure: pauses reading by memory
 //	admin.Server ◄── Sample
 package daemon

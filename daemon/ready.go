@@ -47,7 +47,7 @@ func (d *Daemon) becomeReady(ctx context.Context) {
 // Kafka has been down or without an ingress topic for readyWithout.
 func (d *Daemon) isReady(lastThere time.Time) bool {
 	health := d.watcher.Health()
-	if !health.Answering && waitedFor(health.Since) || waitedFor(lastThere) || len(d.governor.pauses()) > 0 {
+	if !health.Answering && waitedFor(health.Since) || waitedFor(lastThere) || len(d.backpressure.pauses()) > 0 {
 		return true
 	}
 	lanes := make([]*purgatory.Snapshot, len(d.lanes))

@@ -18,7 +18,7 @@ func (d *Daemon) Sample() admin.Sample {
 	s := admin.Sample{
 		Version: d.opts.Version, Revision: d.opts.Revision, GoVersion: runtime.Version(),
 		Mode: "at-least-once", Started: d.started, Draining: d.draining.Load(),
-		Memory: admin.Memory{Used: d.governor.used() + d.consumer.Buffered(), PauseAt: d.governor.limit(), Limit: d.cfg.MaxParkedBytes},
+		Memory: admin.Memory{Used: d.backpressure.used() + d.consumer.Buffered(), PauseAt: d.backpressure.limit(), Limit: d.cfg.MaxParkedBytes},
 		Loops:  make(map[string]time.Time), Settings: d.adminSettings(),
 	}
 	for i, l := range d.lanes {
@@ -27,7 +27,7 @@ func (d *Daemon) Sample() admin.Sample {
 	}
 	s.Loops["watch of the cluster"] = d.watcher.Beat()
 	s.Loops["poll"] = d.consumer.Beat()
-	for _, p := range d.governor.pauses() {
+	for _, p := range d.backpressure.pauses() {
 		s.Pauses = append(s.Pauses, admin.Pause{Reason: p.Reason, Target: p.Target})
 	}
 	health := d.watcher.Health()

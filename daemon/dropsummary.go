@@ -16,14 +16,14 @@ import (
 // saySummary is how often dropped records and dead letters are summed up in the log.
 const saySummary = 30 * time.Second
 
-// mostCauses is how many ingress topics and reasons one line about losses names: with
+// mostCauses is how many ingress topics and reasons one line of the summary names: with
 // many ingress topics it would be of any length.
 const mostCauses = 10
 
-// losses sums up in the log the records that did not get to their targets: one line a
+// dropSummary sums up in the log the records that did not get to their targets: one line a
 // kind for all that were in 30 s, because one for each record would be a flood when a
 // target fails. Its methods may be called from any goroutine.
-type losses struct {
+type dropSummary struct {
 	log    *slog.Logger
 	counts func() (dropped, dead map[purgatory.TopicReason]int64) // since the start
 
@@ -34,23 +34,23 @@ type losses struct {
 
 // run looks every 30 s until the context ends. What came since then is for whoever ends
 // it to say: the counts may still grow then.
-func (l *losses) run(ctx context.Context) {
-	every(ctx, saySummary, l.say)
+func (s *dropSummary) run(ctx context.Context) {
+	every(ctx, saySummary, s.say)
 }
 
 // say logs what was lost since it was called before.
-func (l *losses) say(now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	dropped, dead := l.counts() // under the lock, or an older count could come behind a newer one
-	within := now.Sub(l.lookedAt).Round(time.Millisecond).String()
-	if records, by := since(l.dropped, dropped); records > 0 {
-		l.log.Warn("records dropped, as LAYOVER_ON_INVALID says", "records", records, "within", within, "by", by)
+func (s *dropSummary) say(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	dropped, dead := s.counts() // under the lock, or an older count could come behind a newer one
+	within := now.Sub(s.lookedAt).Round(time.Millisecond).String()
+	if records, by := since(s.dropped, dropped); records > 0 {
+		s.log.Warn("records dropped, as LAYOVER_ON_INVALID says", "records", records, "within", within, "by", by)
 	}
-	if records, by := since(l.dead, dead); records > 0 {
-		l.log.Warn("records went to the dead-letter topic", "records", records, "within", within, "by", by)
+	if records, by := since(s.dead, dead); records > 0 {
+		s.log.Warn("records went to the dead-letter topic", "records", records, "within", within, "by", by)
 	}
-	l.lookedAt, l.dropped, l.dead = now, dropped, dead
+	s.lookedAt, s.dropped, s.dead = now, dropped, dead
 }
 
 // since returns how many records there are more than before, and of which ingress topic

@@ -78,15 +78,15 @@ func TestWhatIsLostShortlyBeforeTheStopIsInTheLog(t *testing.T) {
 	}
 }
 
-func TestALineAboutLossesHasABoundAndNamesTheMost(t *testing.T) {
+func TestALineOfTheDropSummaryHasABoundAndNamesTheMost(t *testing.T) {
 	var out bytes.Buffer
 	dead := make(map[purgatory.TopicReason]int64)
-	l := losses{log: slog.New(slog.NewTextHandler(&out, nil)), lookedAt: time.Unix(1000, 0)}
-	l.counts = func() (a, b map[purgatory.TopicReason]int64) { return nil, dead }
+	s := dropSummary{log: slog.New(slog.NewTextHandler(&out, nil)), lookedAt: time.Unix(1000, 0)}
+	s.counts = func() (a, b map[purgatory.TopicReason]int64) { return nil, dead }
 	for i := range int64(30) {
 		dead[purgatory.TopicReason{Topic: fmt.Sprintf("in%02d", i), Reason: "why"}] = i + 1
 	}
-	l.say(time.Unix(1030, 0))
+	s.say(time.Unix(1030, 0))
 	want := `records=465 within=30s by="in20/why=21,in21/why=22,in22/why=23,in23/why=24,in24/why=25,in25/why=26,in26/why=27,in27/why=28,in28/why=29,in29/why=30,others=210"`
 	if got := strings.TrimSpace(out.String()); !strings.HasSuffix(got, want) {
 		t.Errorf("said %s, want it to end in %s", got, want)
