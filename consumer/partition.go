@@ -125,7 +125,7 @@ func (p *partition) unjournalled() {
 	if p.id.Incarnation == 0 {
 		p.id.Incarnation = rand.Uint64() | 1
 	}
-	p.ledger(facts.Restored{})
+	p.makeWriter(facts.Restored{})
 }
 
 // restored takes the journal's answer.
@@ -138,11 +138,11 @@ func (p *partition) restored(a facts.Answer) {
 	default:
 		p.LeaderEpoch = a.LeaderEpoch
 		p.Next = max(p.Next, p.Window.Low())
-		p.ledger(a.Restored)
+		p.makeWriter(a.Restored)
 	}
 }
 
-func (p *partition) ledger(r facts.Restored) {
+func (p *partition) makeWriter(r facts.Restored) {
 	p.Facts = facts.NewWriter(p.id, rand.Uint64()|1, r, p.Window)
 	p.next(needsEpoch)
 }

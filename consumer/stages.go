@@ -117,7 +117,7 @@ func (l *loading) decided(p *partition, s startAt) {
 	l.moved(p)
 }
 
-// restore completes finished sets from journals, and gives each partition a ledger. A
+// restore completes finished sets from journals, and gives each partition a writer. A
 // committed offset without an incarnation is new, or was set by an operator: it gets one,
 // and no journal is read.
 func (l *loading) restore(ctx context.Context, parts []*partition) {

@@ -105,9 +105,9 @@ type journalLog struct {
 	start, next int64
 	records     []*kgo.Record // from start on
 
-	id     facts.Identity  // of the union; zero: there is none
+	id     facts.Identity  // of the reader; zero: there is none
 	window *offsets.Window // what the records say together
-	union  *facts.Reader
+	reader *facts.Reader
 
 	named commitsNamed
 }
@@ -118,7 +118,7 @@ type commitsNamed struct {
 	id     facts.Identity
 	harms  int
 	window *offsets.Window
-	union  *facts.Reader
+	reader *facts.Reader
 	to     map[uint64]int64 // by writer: the last of its records that was named
 }
 
@@ -130,7 +130,7 @@ func (l *journalLog) note(id facts.Identity, harms int, j offsets.Journal) (*off
 	n := &l.named
 	if n.id != id || n.harms != harms {
 		*n = commitsNamed{id: id, harms: harms, window: offsets.NewWindow(0), to: make(map[uint64]int64)}
-		n.union = facts.NewReader(id, n.window, -1, math.MaxInt64, offsets.Journal{})
+		n.reader = facts.NewReader(id, n.window, -1, math.MaxInt64, offsets.Journal{})
 	}
 	last := slices.IndexFunc(l.records, func(k *kgo.Record) bool { return k.Offset == j.To })
 	if j.TopicID != l.topic || last < 0 {
@@ -141,7 +141,7 @@ func (l *journalLog) note(id facts.Identity, harms int, j offsets.Journal) (*off
 		if to, ok := n.to[writer]; writerOf(k) != writer || ok && k.Offset <= to {
 			continue
 		}
-		if err := n.union.Add(k.Offset, k.Value, endless); err != nil {
+		if err := n.reader.Add(k.Offset, k.Value, endless); err != nil {
 			return nil, err
 		}
 	}
@@ -167,15 +167,15 @@ func (l *journalLog) said(r *rig, id facts.Identity) (*offsets.Window, error) {
 	}
 	if l.id != id {
 		l.id, l.window, fresh = id, offsets.NewWindow(0), l.records
-		l.union = facts.NewReader(id, l.window, -1, math.MaxInt64, offsets.Journal{})
+		l.reader = facts.NewReader(id, l.window, -1, math.MaxInt64, offsets.Journal{})
 	}
 	for _, k := range fresh {
-		if err := l.union.Add(k.Offset, k.Value, endless); err != nil {
+		if err := l.reader.Add(k.Offset, k.Value, endless); err != nil {
 			return nil, err
 		}
 	}
-	if l.union.Damaged > 0 && !r.garbled.Load() {
-		return nil, fmt.Errorf("%d records in partition %d of the journal are damaged", l.union.Damaged, id.Partition)
+	if l.reader.Damaged > 0 && !r.garbled.Load() {
+		return nil, fmt.Errorf("%d records in partition %d of the journal are damaged", l.reader.Damaged, id.Partition)
 	}
 	return l.window, nil
 }
@@ -193,7 +193,7 @@ func (l *journalLog) read(r *rig, partition int32) (fresh []*kgo.Record, err err
 			*l = journalLog{topic: topic.TopicID, start: p.LogStartOffset, next: p.LogStartOffset}
 			fresh = nil
 		}
-		if l.start < p.LogStartOffset { // the union is of what is left
+		if l.start < p.LogStartOffset { // the reader is of what is left
 			r.sum.journal.deletions++
 			l.start, l.next, l.id = p.LogStartOffset, max(l.next, p.LogStartOffset), facts.Identity{}
 			for len(l.records) > 0 && l.records[0].Offset < l.start {

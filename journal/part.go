@@ -37,7 +37,7 @@ type part struct {
 	no       int // of its ask
 	ask      *facts.Ask
 	answer   facts.Answer // once it is done
-	union    *facts.Reader
+	reader   *facts.Reader
 	tail     []facts.Run // of the window before anything was read
 	state    partState
 	asked    bool      // an answer is awaited
@@ -68,7 +68,7 @@ func (r *restoring) begin(asks []facts.Ask) {
 		ask := &asks[i]
 		p := &part{
 			at: r.journal.at(ask.TopicPartition), no: i, ask: ask, next: -1, progress: r.began, ends: make(map[int32]int64),
-			union: facts.NewReader(ask.ID, ask.Window, ask.LeaderEpoch, ask.LogEnd, ask.Committed),
+			reader: facts.NewReader(ask.ID, ask.Window, ask.LeaderEpoch, ask.LogEnd, ask.Committed),
 		}
 		if r.parts[p.at] != nil {
 			r.answer(i, facts.Answer{Complaint: fmt.Errorf("the journal %s/%d is asked for twice", p.at.Topic, p.at.Partition)})
@@ -103,7 +103,7 @@ func (r *restoring) silent(p *part, now time.Time) bool {
 
 var errEndUnknown = errors.New("it is not known yet where the log of a leader epoch ends")
 
-// endOf answers the union's questions for ends of leader epochs.
+// endOf answers the reader's questions for ends of leader epochs.
 func (p *part) endOf(epoch int32) (int64, error) {
 	if end, ok := p.ends[epoch]; ok {
 		return end, nil
@@ -130,7 +130,7 @@ func (r *restoring) refuse(p *part, why error) {
 	r.report(p)
 }
 
-// finish ends a part: with the reason why it was not read whole, or with the union's
+// finish ends a part: with the reason why it was not read whole, or with the reader's
 // judgement.
 func (r *restoring) finish(p *part, why error) {
 	if p.state == done {
@@ -144,7 +144,7 @@ func (r *restoring) finish(p *part, why error) {
 func (r *restoring) end(p *part, why error) {
 	p.state = done
 	r.open--
-	u := p.union
+	u := p.reader
 	if why == nil {
 		why = u.Complain(p.bounds.TopicID, p.bounds.Start, p.bounds.Stable)
 	}
@@ -161,8 +161,8 @@ func (r *restoring) end(p *part, why error) {
 // still to be read, as far as bounds are known.
 func (r *restoring) remaining() (records, bytes, left int64) {
 	for _, p := range r.parts {
-		records += p.union.Records
-		bytes += p.union.Bytes
+		records += p.reader.Records
+		bytes += p.reader.Bytes
 		if p.state != done {
 			left += max(p.bounds.Stable-max(p.next, p.bounds.Start), 0)
 		}

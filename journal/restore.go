@@ -208,7 +208,7 @@ func (r *restoring) take(ctx context.Context, p *part, got took) {
 		if rec.Offset >= p.bounds.Stable {
 			break
 		}
-		err := p.union.Add(rec.Offset, rec.Value, p.endOf)
+		err := p.reader.Add(rec.Offset, rec.Value, p.endOf)
 		switch {
 		case errors.Is(err, errEndUnknown): // the records from here on are read again then
 			p.state, p.asked, p.err = needsEpochEnd, true, err

@@ -48,7 +48,7 @@ func (j *journals) cutPart(p *partition) {
 	j.want(p, p.Facts.CutPart(j.scratch[:0], p.factsEpoch()))
 }
 
-// want passes on the records that a ledger wants written.
+// want passes on the records that a partition wants written.
 func (j *journals) want(p *partition, writes []facts.Write) {
 	j.scratch = writes
 	for _, w := range writes {

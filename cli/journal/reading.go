@@ -130,7 +130,7 @@ func (t *tally) add(e *entry, group string) {
 // life is the sum of the records of one incarnation.
 type life struct {
 	incarnation uint64
-	union       *facts.Reader
+	reader      *facts.Reader
 	window      *offsets.Window
 	err         error // why the sum is not known
 
@@ -142,7 +142,7 @@ type life struct {
 func (p *partition) begin(incarnation uint64, w *offsets.Window, leaderEpoch int32, named offsets.Journal) *life {
 	id := p.id
 	id.Incarnation = incarnation
-	return &life{incarnation: incarnation, window: w, union: facts.NewReader(id, w, leaderEpoch, p.log.End, named)}
+	return &life{incarnation: incarnation, window: w, reader: facts.NewReader(id, w, leaderEpoch, p.log.End, named)}
 }
 
 // add takes in a record of this life, cut as the ingress log is now.
@@ -151,7 +151,7 @@ func (l *life) add(e *entry, endOf facts.EndOf) {
 	l.bytes += int64(len(e.Value))
 	l.written = e.Timestamp
 	if l.err == nil {
-		l.err = l.union.Add(e.Offset, e.Value, endOf)
+		l.err = l.reader.Add(e.Offset, e.Value, endOf)
 	}
 }
 

@@ -65,12 +65,12 @@ func (p *partition) find(ctx context.Context, b *brokers) (*found, error) {
 	if err != nil || t.newest == 0 {
 		return &found{tally: t}, err
 	}
-	l, claimed, err := p.union(ctx, b, p.begin(t.newest, offsets.NewWindow(0), -1, offsets.Journal{}))
+	l, claimed, err := p.readInto(ctx, b, p.begin(t.newest, offsets.NewWindow(0), -1, offsets.Journal{}))
 	if err != nil {
 		return nil, err
 	}
 	return &found{
-		life: l, tally: t, named: l.union.Name(p.journalID, p.records.start),
+		life: l, tally: t, named: l.reader.Name(p.journalID, p.records.start),
 		clipped: claimed.Low() + claimed.Above() - l.window.Low() - l.window.Above(),
 	}, nil
 }
@@ -84,9 +84,9 @@ func (p *partition) count(ctx context.Context, b *brokers) (t tally, err error) 
 	return t, err
 }
 
-// union reads the journal into a life. claimed is the finished set of its records,
+// readInto reads the journal into a life. claimed is the finished set of its records,
 // truncated offsets included.
-func (p *partition) union(ctx context.Context, b *brokers, l *life) (_ *life, claimed *offsets.Window, err error) {
+func (p *partition) readInto(ctx context.Context, b *brokers, l *life) (_ *life, claimed *offsets.Window, err error) {
 	claimed = offsets.NewWindow(l.window.Low())
 	l.window.Each(func(from, to int64) bool { claimed.FinishRange(from, to); return true })
 	endOf := b.endOf(ctx, p.TopicPartition)
@@ -113,7 +113,7 @@ func (f *found) encode(p *partition, limit int) offsets.Encoded {
 func (c *command) sayFound(p *partition, f *found, enc offsets.Encoded) {
 	w := f.window
 	c.say("  commits offset %d, leader epoch %d, incarnation %016x, the journal's records from %d to %d, and %d of what is finished above\n",
-		w.Low(), f.union.LeaderEpoch(), f.incarnation, f.named.From, f.named.To, enc.Covered)
+		w.Low(), f.reader.LeaderEpoch(), f.incarnation, f.named.From, f.named.To, enc.Covered)
 	c.say("  %s\n", finished(w))
 	from := max(w.Low(), p.log.Start)
 	again := p.log.End - from
@@ -129,7 +129,7 @@ func (c *command) sayFound(p *partition, f *found, enc offsets.Encoded) {
 	if f.clipped > 0 {
 		c.say("  %s that the journal calls finished do not count: the log was truncated there\n", count(f.clipped, "offset"))
 	}
-	if !f.union.Complete() {
+	if !f.reader.Complete() {
 		c.say("  the journal has no complete snapshot: what finished before its first record may be missing, and is delivered again\n")
 	}
 	c.say("  that is of %s, %s, the last one of %s: what finished later is not in it, and is delivered again\n", count(f.records, "record"), count(f.bytes, "byte"), clock(f.written))
@@ -168,7 +168,7 @@ func (c *command) commitFound(ctx context.Context, p *partition, f *found) (enc 
 		if enc.Metadata == "" {
 			break
 		}
-		err := c.brokers.commit(ctx, c.cfg.GroupID, p.TopicPartition, offsets.Committed{Offset: f.window.Low(), LeaderEpoch: f.union.LeaderEpoch(), Metadata: enc.Metadata})
+		err := c.brokers.commit(ctx, c.cfg.GroupID, p.TopicPartition, offsets.Committed{Offset: f.window.Low(), LeaderEpoch: f.reader.LeaderEpoch(), Metadata: enc.Metadata})
 		if !errors.Is(err, kerr.OffsetMetadataTooLarge) {
 			return enc, err
 		}

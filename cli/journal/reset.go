@@ -83,7 +83,7 @@ func (p *partition) forget(ctx context.Context, b *brokers) *forgotten {
 	}
 	metadata := p.finished(l.window, 0)
 	if l.incarnation != 0 {
-		if _, _, f.unknown = p.union(ctx, b, l); f.unknown != nil {
+		if _, _, f.unknown = p.readInto(ctx, b, l); f.unknown != nil {
 			return f
 		}
 	}

@@ -147,7 +147,7 @@ func (s *shown) sum(l *life) string {
 		return text
 	}
 	text += "; the commit is of it, "
-	switch wrong := l.union.Complain(s.p.journalID, s.p.records.start, s.p.records.stable); {
+	switch wrong := l.reader.Complain(s.p.journalID, s.p.records.start, s.p.records.stable); {
 	case s.tally.newer > 0 || errors.Is(l.err, facts.ErrTruncated):
 		return text + "and a restart with this release may not read the partition"
 	case l.err != nil:

@@ -145,7 +145,7 @@ func (s *skipping) open(ctx context.Context, p *partition, l *left) error {
 	l.start, l.window = start, offsets.NewWindow(start.Window.Low())
 	start.Window.Each(func(from, to int64) bool { l.window.FinishRange(from, to); return true })
 	if !start.Journal.IsZero() {
-		known, _, err := p.union(ctx, s.brokers, p.begin(start.Incarnation, l.window, start.LeaderEpoch, start.Journal))
+		known, _, err := p.readInto(ctx, s.brokers, p.begin(start.Incarnation, l.window, start.LeaderEpoch, start.Journal))
 		if err != nil {
 			l.unread = err
 		} else {

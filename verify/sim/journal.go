@@ -63,9 +63,9 @@ func (in *instance) notice(what int) {
 	in.core.Journal(ingress, s)
 }
 
-// union reads the journal of a partition into a window, as whoever is assigned it and
+// readFacts reads the journal of a partition into a window, as whoever is assigned it and
 // was told that the log ends at end.
-func (w *World) union(p int, window *offsets.Window, epoch int32, end int64, ext offsets.Extension) (u *facts.Reader, whole error, err error) {
+func (w *World) readFacts(p int, window *offsets.Window, epoch int32, end int64, ext offsets.Extension) (u *facts.Reader, whole error, err error) {
 	log, g := w.logs[p], w.journal.logs[p]
 	id := facts.Identity{Identity: w.identity(p), Group: "g", Incarnation: ext.Incarnation}
 	u = facts.NewReader(id, window, epoch, end, ext.Journal)
@@ -89,14 +89,14 @@ func (w *World) found(p int, c offsets.Committed) (set doneSet, whole bool) {
 	})
 	whole = err == nil
 	if w.cfg.Journal && ext.Incarnation != 0 {
-		_, complaint, err := w.union(p, window, c.LeaderEpoch, w.logs[p].end(), ext)
+		_, complaint, err := w.readFacts(p, window, c.LeaderEpoch, w.logs[p].end(), ext)
 		whole = whole && complaint == nil && err == nil
 	}
 	return setOf(window), whole
 }
 
 // restore adds to what an assignment begins with what the journal says, and returns its
-// ledger. The log lies within the bounds, or did when they were asked for.
+// writer. The log lies within the bounds, or did when they were asked for.
 func (in *instance) restore(p int, s *offsets.Start, b offsets.Bounds) (*facts.Writer, error) {
 	w := in.w
 	if s.Incarnation == 0 {
@@ -108,7 +108,7 @@ func (in *instance) restore(p int, s *offsets.Start, b offsets.Bounds) (*facts.W
 		tail = append(tail, facts.Run{From: from, To: to})
 		return true
 	})
-	u, complaint, err := w.union(p, s.Window, s.LeaderEpoch, b.End, s.Extension)
+	u, complaint, err := w.readFacts(p, s.Window, s.LeaderEpoch, b.End, s.Extension)
 	if err != nil {
 		return nil, err
 	}

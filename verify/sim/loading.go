@@ -71,7 +71,7 @@ type loading struct {
 	bounds    offsets.Bounds
 	stableEnd int64
 	start     offsets.Start
-	ledger    *facts.Writer
+	writer    *facts.Writer
 	journal   int64 // the end of the journal when it was read
 }
 
@@ -173,7 +173,7 @@ func (in *instance) readJournal(p int, own *partition) {
 	l := own.loading
 	if in.w.cfg.Journal {
 		var err error
-		if l.ledger, err = in.restore(p, &l.start, l.bounds); err != nil {
+		if l.writer, err = in.restore(p, &l.start, l.bounds); err != nil {
 			in.refuse(p, own, err.Error())
 			return
 		}
@@ -197,7 +197,7 @@ func (in *instance) begin(p int, own *partition) {
 	w.say("%s is assigned %d, epoch %d: %s, reads from %d", in.member, p, own.epoch, setOf(l.start.Window), l.start.Next)
 	in.core.Assign(facts.Assigned{
 		Assignment: offsets.Assignment{TopicPartition: partitionOf(p), Epoch: own.epoch}, TopicID: w.topicID(p), ClusterID: cluster,
-		Window: l.start.Window, Facts: l.ledger, Next: l.start.Next, StableEnd: l.stableEnd, LeaderEpoch: l.start.LeaderEpoch,
+		Window: l.start.Window, Facts: l.writer, Next: l.start.Next, StableEnd: l.stableEnd, LeaderEpoch: l.start.LeaderEpoch,
 	})
 	in.effects()
 }
