@@ -124,17 +124,16 @@ func (r *router) Commit(commits []offsets.Commit, done func([]purgatory.CommitRe
 
 // Jump implements lane.Reading.
 func (r *router) Jump(j purgatory.Jump) {
-	a := offsets.Assignment{TopicPartition: j.TopicPartition, Epoch: j.Epoch}
 	if j.Beyond {
-		r.consumer.JumpBeyond(a, j.To, j.LeaderEpoch)
+		r.consumer.JumpBeyond(j.Assignment, j.To, j.LeaderEpoch)
 		return
 	}
-	r.consumer.Jump(a, j.To, j.LeaderEpoch)
+	r.consumer.Jump(j.Assignment, j.To, j.LeaderEpoch)
 }
 
 // Halt implements lane.Reading.
 func (r *router) Halt(h purgatory.HaltNotice) {
-	r.consumer.Stop(offsets.Assignment{TopicPartition: h.TopicPartition, Epoch: h.Epoch}, h.Offset, haltedBy(h), h.Reason)
+	r.consumer.Stop(h.Assignment, h.Offset, haltedBy(h), h.Reason)
 }
 
 // haltedBy says what kind of halt it is.

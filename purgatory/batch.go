@@ -86,7 +86,7 @@ func (r Reader) broken(b *Batch) bool {
 		p.halt(&c.effects, HaltNotice{Offset: at, Reason: b.Message, Unreadable: true})
 		return false
 	}
-	c.effects.Jumps = append(c.effects.Jumps, Jump{p.TopicPartition, p.Epoch, p.Window.NextUnfinished(at), p.factsEpoch(), true})
+	c.effects.Jumps = append(c.effects.Jumps, Jump{p.Assignment, p.Window.NextUnfinished(at), p.factsEpoch(), true})
 	return true
 }
 
@@ -103,7 +103,7 @@ func (r Reader) refer(b *Batch, s span) {
 // not by itself.
 func (p *partition) jumpBeyond(c *Core, b *Batch) {
 	p.next = max(p.next, b.Last+1)
-	c.effects.Jumps = append(c.effects.Jumps, Jump{p.TopicPartition, p.Epoch, b.Last + 1, b.LeaderEpoch, true})
+	c.effects.Jumps = append(c.effects.Jumps, Jump{p.Assignment, b.Last + 1, b.LeaderEpoch, true})
 }
 
 // unfinished counts the offsets of a stretch that are not finished.

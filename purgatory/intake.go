@@ -257,7 +257,7 @@ func (p *partition) halt(out *Effects, n HaltNotice) {
 	if p.halted != nil {
 		return
 	}
-	n.TopicPartition, n.Epoch = p.TopicPartition, p.Epoch
+	n.Assignment = p.Assignment
 	p.halted = &n
 	out.Halts = append(out.Halts, n)
 }

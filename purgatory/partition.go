@@ -192,6 +192,6 @@ func (p *partition) jump(c *Core) {
 	if p.finishedUntil-p.next > c.cfg.JumpOver {
 		c.stats.Jumped += p.finishedUntil - p.next
 		p.next = p.finishedUntil
-		c.effects.Jumps = append(c.effects.Jumps, Jump{p.TopicPartition, p.Epoch, p.next, p.factsEpoch(), false})
+		c.effects.Jumps = append(c.effects.Jumps, Jump{p.Assignment, p.next, p.factsEpoch(), false})
 	}
 }

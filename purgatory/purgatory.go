@@ -96,9 +96,8 @@ type Effects struct {
 
 // Jump asks the reader to go on at an offset: everything before it is finished.
 type Jump struct {
-	offsets.TopicPartition
-	Epoch uint64
-	To    int64
+	offsets.Assignment
+	To int64
 	// LeaderEpoch is that of the finished offsets, -1 for unknown: where the log of that
 	// epoch ends below To, the jump would go over records that were written anew.
 	LeaderEpoch int32
@@ -108,8 +107,7 @@ type Jump struct {
 
 // HaltNotice says that a partition stops reading at an offset, and why.
 type HaltNotice struct {
-	offsets.TopicPartition
-	Epoch  uint64
+	offsets.Assignment
 	Offset int64
 	Reason string // may quote a header of the record
 	Code   string // the stable code of the reason, for where nothing of a record may be told; "" if there is none
