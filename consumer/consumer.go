@@ -24,7 +24,7 @@ type Handler interface {
 	LogStart(a offsets.Assignment, start int64)
 	// Unread says that a batch is not read, in its place behind the records that were
 	// Fetched. Reading goes on behind it with JumpBeyond.
-	Unread(offsets.Assignment, Batch)
+	Unread(offsets.Assignment, offsets.UnreadBatch)
 	// Revoked returns when each assignment is drained, committed and forgotten; it has
 	// to return well within the rebalance timeout of a minute.
 	Revoked([]offsets.Assignment)

@@ -51,10 +51,10 @@ func (b *busy) Fetched(a offsets.Assignment, records []*kgo.Record, _ int64) {
 		b.seen[a.Partition] = append(b.seen[a.Partition], r.Offset)
 	}
 }
-func (b *busy) LogStart(offsets.Assignment, int64) {}
-func (b *busy) Unread(offsets.Assignment, Batch)   {}
-func (b *busy) Revoked([]offsets.Assignment)       {}
-func (b *busy) Lost([]offsets.Assignment)          {}
+func (b *busy) LogStart(offsets.Assignment, int64)             {}
+func (b *busy) Unread(offsets.Assignment, offsets.UnreadBatch) {}
+func (b *busy) Revoked([]offsets.Assignment)                   {}
+func (b *busy) Lost([]offsets.Assignment)                      {}
 
 // A partition becomes ready after load's grace and before the client has its place: the
 // poll loop's SetOffsets is for a partition that the client does not know, and is dropped.

@@ -12,16 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// Batch is a record batch that is not read.
-type Batch struct {
-	First, Last int64 // offsets; of a broken one First alone is known
-	Records     int64
-	LeaderEpoch int32
-	Aborted     bool   // of an aborted transaction
-	Broken      bool   // nobody can read it; else it takes too much decompressed
-	Message     string // the fault and its remedy; nothing in it is from a record
-}
-
 // lookAgain is the pause before a batch is asked for again.
 const lookAgain = time.Second
 
@@ -40,7 +30,7 @@ func (f *fetchFaults) tooLarge(a offsets.Assignment, e *batches.TooLarge) {
 	case !e.Matches(&found.Header): // compacted or truncated since: it is read as it is now
 		f.jumps.note(a, jumpTo{f.table.position(a), -1, true})
 	default:
-		b := Batch{First: found.First, Last: found.Last, Records: found.Records, LeaderEpoch: found.LeaderEpoch, Aborted: found.Aborted}
+		b := offsets.UnreadBatch{First: found.First, Last: found.Last, Records: found.Records, LeaderEpoch: found.LeaderEpoch, Aborted: found.Aborted}
 		b.Message = fmt.Sprintf("%s/%d@%d: the batch of the offsets %d to %d takes %d bytes with %s and more than %d decompressed, which is the limit: "+
 			"read it from the ingress topic before its retention ends, or send it in smaller batches; LAYOVER_MAX_PARKED_BYTES raises the limit",
 			a.Topic, a.Partition, b.First, b.First, b.Last, found.Bytes, found.Codec, f.maxDecompress)
@@ -58,7 +48,7 @@ func (f *fetchFaults) broken(a offsets.Assignment, err error) {
 	}
 	if ok {
 		at = max(at, found.First)
-		f.handler.Unread(a, Batch{First: at, Last: at, LeaderEpoch: -1, Broken: true, Message: fmt.Sprintf("the batch at offset %d cannot be read: %v", at, err)})
+		f.handler.Unread(a, offsets.UnreadBatch{First: at, Last: at, LeaderEpoch: -1, Broken: true, Message: fmt.Sprintf("the batch at offset %d cannot be read: %v", at, err)})
 	}
 }
 

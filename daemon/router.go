@@ -83,11 +83,9 @@ func (r *router) LogStart(a offsets.Assignment, start int64) {
 }
 
 // Unread implements consumer.Handler.
-func (r *router) Unread(a offsets.Assignment, b consumer.Batch) {
+func (r *router) Unread(a offsets.Assignment, b offsets.UnreadBatch) {
 	if l := r.lane(a.TopicPartition, false); l != nil {
-		l.Unread(a, purgatory.Batch{
-			First: b.First, Last: b.Last, Records: b.Records, LeaderEpoch: b.LeaderEpoch, Aborted: b.Aborted, Broken: b.Broken, Message: b.Message,
-		})
+		l.Unread(a, b)
 	}
 }
 

@@ -39,10 +39,9 @@ func (l *Lane) LogStart(a offsets.Assignment, start int64) {
 	l.box.put(func(m *mail) { m.fetched = append(m.fetched, fetched{assignment: a, logStart: start}) })
 }
 
-// Unread takes a batch that is not read, in place of its records; its Body is the
-// lane's to fill in. It waits its turn as they would.
-func (l *Lane) Unread(a offsets.Assignment, b purgatory.Batch) {
-	b.Body = &body{record: new(kgo.Record)} // key and value are null
+// Unread takes a batch that is not read, in place of its records. It waits its turn
+// as they would.
+func (l *Lane) Unread(a offsets.Assignment, b offsets.UnreadBatch) {
 	l.box.put(func(m *mail) { m.fetched = append(m.fetched, fetched{assignment: a, unread: &b}) })
 }
 

@@ -30,7 +30,7 @@ func (in *intake) read() {
 		in.core.LogStart(f.assignment.TopicPartition, f.assignment.Epoch, f.logStart)
 		reader, ok := in.core.Reader(f.assignment.TopicPartition, f.assignment.Epoch)
 		if ok && f.unread != nil {
-			ok = reader.Unread(f.unread)
+			ok = reader.Unread(f.unread, &body{record: new(kgo.Record)}) // key and value are null
 		}
 		rules := in.rules(f.assignment.Topic)
 		for ok && budget > 0 && in.next < len(f.records) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"layover/journal/facts"
+	"layover/offsets"
 	"layover/purgatory"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -392,8 +393,8 @@ func TestABatchThatIsNotReadHasALetterInItsPlace(t *testing.T) {
 	inBubble(t, func(c *Config) { c.Core.OnInvalid, c.Core.DeadLetterTopic = purgatory.DeadLetter, "graves" }, func(r *rig) {
 		r.assign(0, 1)
 		r.fetched(assignment(0, 1), r.record(0, 0))
-		r.Unread(assignment(0, 1), purgatory.Batch{First: 1, Last: 7, Records: 5, Message: "takes too much"})
-		r.Unread(assignment(0, 9), purgatory.Batch{First: 8, Last: 9, Records: 2, Message: "of another assignment"})
+		r.Unread(assignment(0, 1), offsets.UnreadBatch{First: 1, Last: 7, Records: 5, Message: "takes too much"})
+		r.Unread(assignment(0, 9), offsets.UnreadBatch{First: 8, Last: 9, Records: 2, Message: "of another assignment"})
 		time.Sleep(3 * time.Second)
 		r.want("", "0") // the record goes through the wheel
 		d := r.seen().deliveries[0]

@@ -16,7 +16,7 @@ type fetched struct {
 	records    []*kgo.Record
 	bytes      int64 // as the reading budget counts it
 	logStart   int64 // 0: nothing is known
-	unread     *purgatory.Batch
+	unread     *offsets.UnreadBatch
 }
 
 // ended is a delivery whose promise was called.

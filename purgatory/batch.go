@@ -1,16 +1,6 @@
 package purgatory
 
-// Batch is a record batch that is not read, as it takes too much decompressed, or is
-// broken. One dead letter stands for all records of the former, and says where they are.
-type Batch struct {
-	First, Last int64 // offsets
-	Records     int64 // as its header counts them
-	LeaderEpoch int32
-	Aborted     bool   // of an aborted transaction: nobody is to read it
-	Broken      bool   // nobody can read it: First alone is known, and no letter stands for it
-	Body        Body   // of the letter
-	Message     string // for people; nothing of a record is in it, as status shows it to everybody
-}
+import "layover/offsets"
 
 // span is the batch that a letter stands for.
 type span struct {
@@ -27,13 +17,14 @@ func (e *entry) records() int64 {
 	return 1
 }
 
-// Unread takes a batch in place of its records. It returns false when the partition
-// stops reading here: the batch and all after it stay unread.
+// Unread takes a batch in place of its records, and the body of the letter that stands for
+// them. It returns false when the partition stops reading here: the batch and all after it
+// stay unread.
 //
 // A batch may be finished in part, after a run with a larger limit or in a compacted log.
 // Its letter then stands for the rest. Their number is not known: unfinished offsets are
 // counted, and never more than the batch has records.
-func (r Reader) Unread(b *Batch) bool {
+func (r Reader) Unread(b *offsets.UnreadBatch, letter Body) bool {
 	c, p := r.core, r.part
 	if p.halted != nil {
 		return false
@@ -71,7 +62,7 @@ func (r Reader) Unread(b *Batch) bool {
 		c.stats.Dropped[p.Topic] += s.records
 		p.finished += p.finishRange(from, s.to)
 	} else {
-		r.refer(b, s)
+		r.refer(b, letter, s)
 	}
 	p.jumpBeyond(c, b)
 	return true
@@ -79,7 +70,7 @@ func (r Reader) Unread(b *Batch) bool {
 
 // broken goes over a batch that an operator has left out: it is finished, and so is all
 // up to where the reader goes on. Any other stops the partition.
-func (r Reader) broken(b *Batch) bool {
+func (r Reader) broken(b *offsets.UnreadBatch) bool {
 	c, p := r.core, r.part
 	at := max(b.First, p.next)
 	if !p.Window.Finished(at) {
@@ -91,9 +82,9 @@ func (r Reader) broken(b *Batch) bool {
 }
 
 // refer queues the letter that stands for a batch.
-func (r Reader) refer(b *Batch, s span) {
+func (r Reader) refer(b *offsets.UnreadBatch, letter Body, s span) {
 	c, dead := r.core, r.core.out.dir.dead
-	loc := r.park(dead, &Arrival{Offset: b.First, Body: b.Body, Outcome: Immediate}, 0)
+	loc := r.park(dead, &Arrival{Offset: b.First, Body: letter, Outcome: Immediate}, 0)
 	h := readHeader(c.store.at(loc))
 	c.stats.Referred += s.records - 1
 	c.out.enqueue(entry{loc: loc, from: r.part.src, target: dead, size: h.total(), failure: &failure{reasonTooLargeToRead, b.Message, s}})
@@ -101,7 +92,7 @@ func (r Reader) refer(b *Batch, s span) {
 
 // jumpBeyond lets reading go on behind a batch: the reader stands before it, and does
 // not by itself.
-func (p *partition) jumpBeyond(c *Core, b *Batch) {
+func (p *partition) jumpBeyond(c *Core, b *offsets.UnreadBatch) {
 	p.next = max(p.next, b.Last+1)
 	c.effects.Jumps = append(c.effects.Jumps, Jump{p.Assignment, b.Last + 1, b.LeaderEpoch, true})
 }

@@ -14,14 +14,14 @@ import (
 const letterBody = "0 letter"
 
 // batch is a batch of partition 0 with as many records as offsets.
-func (r *rig) batch(first, last int64) Batch {
-	return Batch{First: first, Last: last, Records: last - first + 1, Body: text(letterBody), Message: "takes too much"}
+func (r *rig) batch(first, last int64) offsets.UnreadBatch {
+	return offsets.UnreadBatch{First: first, Last: last, Records: last - first + 1, Message: "takes too much"}
 }
 
 // unread reads a batch of partition 0 in place of its records.
-func (r *rig) unread(b Batch) bool {
+func (r *rig) unread(b offsets.UnreadBatch) bool {
 	reader, ok := r.Reader(partitionOf(0), 1)
-	return ok && reader.Unread(&b)
+	return ok && reader.Unread(&b, text(letterBody))
 }
 
 func TestOneLetterStandsForABatchAndFinishesAllOfIt(t *testing.T) {
@@ -70,21 +70,21 @@ func TestALetterStandsForWhatHasNoOutcome(t *testing.T) {
 	for name, test := range map[string]struct {
 		low      int64
 		finished []int64
-		batch    Batch
+		batch    offsets.UnreadBatch
 		records  int64 // 0: no letter
 		commits  int64
 	}{
-		"nothing is finished":               {10, nil, Batch{First: 10, Last: 14, Records: 5}, 5, 15},
-		"the low offset is within it":       {12, nil, Batch{First: 10, Last: 14, Records: 5}, 3, 15},
-		"some are finished":                 {10, []int64{11, 13}, Batch{First: 10, Last: 14, Records: 5}, 3, 15},
-		"it was compacted":                  {10, nil, Batch{First: 10, Last: 14, Records: 2}, 2, 15},
-		"compacted, and some are finished":  {10, []int64{11, 13, 14}, Batch{First: 10, Last: 14, Records: 4}, 2, 15},
-		"all are finished":                  {10, []int64{10, 11, 12, 13, 14}, Batch{First: 10, Last: 14, Records: 5}, 0, 15},
-		"all but the gaps":                  {10, []int64{11, 12, 13, 14}, Batch{First: 10, Last: 14, Records: 4}, 1, 15},
-		"it says that it has none":          {10, nil, Batch{First: 10, Last: 14}, 1, 15},
-		"aborted":                           {10, nil, Batch{First: 10, Last: 14, Records: 5, Aborted: true}, 0, 15},
-		"all of it is below what was read":  {20, nil, Batch{First: 10, Last: 14, Records: 5}, 0, 20},
-		"finished beyond it, and not in it": {10, []int64{15, 16}, Batch{First: 10, Last: 14, Records: 5}, 5, 17},
+		"nothing is finished":               {10, nil, offsets.UnreadBatch{First: 10, Last: 14, Records: 5}, 5, 15},
+		"the low offset is within it":       {12, nil, offsets.UnreadBatch{First: 10, Last: 14, Records: 5}, 3, 15},
+		"some are finished":                 {10, []int64{11, 13}, offsets.UnreadBatch{First: 10, Last: 14, Records: 5}, 3, 15},
+		"it was compacted":                  {10, nil, offsets.UnreadBatch{First: 10, Last: 14, Records: 2}, 2, 15},
+		"compacted, and some are finished":  {10, []int64{11, 13, 14}, offsets.UnreadBatch{First: 10, Last: 14, Records: 4}, 2, 15},
+		"all are finished":                  {10, []int64{10, 11, 12, 13, 14}, offsets.UnreadBatch{First: 10, Last: 14, Records: 5}, 0, 15},
+		"all but the gaps":                  {10, []int64{11, 12, 13, 14}, offsets.UnreadBatch{First: 10, Last: 14, Records: 4}, 1, 15},
+		"it says that it has none":          {10, nil, offsets.UnreadBatch{First: 10, Last: 14}, 1, 15},
+		"aborted":                           {10, nil, offsets.UnreadBatch{First: 10, Last: 14, Records: 5, Aborted: true}, 0, 15},
+		"all of it is below what was read":  {20, nil, offsets.UnreadBatch{First: 10, Last: 14, Records: 5}, 0, 20},
+		"finished beyond it, and not in it": {10, []int64{15, 16}, offsets.UnreadBatch{First: 10, Last: 14, Records: 5}, 5, 17},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
@@ -94,9 +94,7 @@ func TestALetterStandsForWhatHasNoOutcome(t *testing.T) {
 			}
 			r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: set, Next: test.low, Committed: true})
 			r.Take()
-			b := test.batch
-			b.Body = text(letterBody)
-			if !r.unread(b) {
+			if !r.unread(test.batch) {
 				t.Fatal("the partition has stopped")
 			}
 			if j := r.Take().Jumps; len(j) != 1 || j[0].To != 15 || !j[0].Beyond {
@@ -214,7 +212,7 @@ func TestABatchOfALaterLeaderEpochEndsWhatWasKnown(t *testing.T) {
 	reader, _ := r.Reader(partitionOf(0), 1)
 	b = r.batch(7, 8)
 	b.Last, b.LeaderEpoch = 9, 3
-	if reader.Unread(&b) || r.byTopic[partitionOf(0)].halted == nil {
+	if reader.Unread(&b, text(letterBody)) || r.byTopic[partitionOf(0)].halted == nil {
 		t.Error("a batch of a later epoch over what was read does not stop the partition")
 	}
 }
@@ -251,7 +249,7 @@ func (w *world) presentBatch(reader Reader, p *partitionModel, b *batchModel) bo
 	for o := from; o <= b.last; o++ {
 		finished = finished && p.done[o]
 	}
-	ok := reader.Unread(&Batch{First: b.first, Last: b.last, Records: b.last - b.first + 1, Aborted: b.aborted, Body: text(letterBody), Message: "the test says so"})
+	ok := reader.Unread(&offsets.UnreadBatch{First: b.first, Last: b.last, Records: b.last - b.first + 1, Aborted: b.aborted, Message: "the test says so"}, text(letterBody))
 	halts := w.cfg.OnInvalid == Halt || w.cfg.OnInvalid == Deliver
 	if ok == (halts && !b.aborted && !finished) {
 		w.Fatalf("batch of %d to %d: goes on is %v", b.first, b.last, ok)

@@ -64,7 +64,7 @@ func TestABatchThatTheLogStartsWithinIsNoTruncation(t *testing.T) {
 	if !ok {
 		t.Fatal("no reader")
 	}
-	reader.Unread(&Batch{First: 3, Last: 9, Records: 7, LeaderEpoch: 2, Body: text("0"), Message: "too large"})
+	reader.Unread(&offsets.UnreadBatch{First: 3, Last: 9, Records: 7, LeaderEpoch: 2, Message: "too large"}, text("0"))
 	if h := r.Take().Halts; len(h) != 0 {
 		t.Errorf("the partition stops: %+v", h)
 	}

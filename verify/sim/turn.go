@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"layover/offsets"
 	"layover/purgatory"
 )
 
@@ -80,7 +81,7 @@ func (in *instance) read(reader purgatory.Reader, own *partition, e *entry) bool
 // unread shows the core a batch that is not read, of one record; false when its
 // partition does not read any more.
 func (in *instance) unread(reader purgatory.Reader, own *partition, e *entry) bool {
-	ok := reader.Unread(&purgatory.Batch{First: e.offset, Last: e.offset, Records: 1, LeaderEpoch: e.epoch, Body: body(e.body), Message: "says the model"})
+	ok := reader.Unread(&offsets.UnreadBatch{First: e.offset, Last: e.offset, Records: 1, LeaderEpoch: e.epoch, Message: "says the model"}, body(e.body))
 	own.newLeader(e)
 	stops := !own.halted && e.offset >= own.read && !own.isDone(e.offset) && in.w.cfg.OnInvalid != purgatory.Drop && in.w.cfg.OnInvalid != purgatory.DeadLetter
 	switch {
