@@ -14,14 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Result is the coordinator's answer for one partition of a commit.
-type Result struct {
-	offsets.Commit
-	Err error
-}
-
-// ErrNotOwned answers a commit of an assignment that is over: it was not sent.
-var ErrNotOwned = errors.New("the partition is not assigned any more")
+// errNotOwned answers a commit of an assignment that is over: it was not sent.
+var errNotOwned = errors.New("the partition is not assigned any more")
 
 const (
 	// maxRequestBytes bounds the bytes that the coordinator writes for one OffsetCommit. It
@@ -35,8 +29,8 @@ const (
 // batch is the commits of one call of Commit.
 type batch struct {
 	commits []offsets.Commit
-	refused []Result
-	done    func([]Result)
+	refused []offsets.CommitResult
+	done    func([]offsets.CommitResult)
 }
 
 // committer sends batches one after the other, so that commits of one partition
@@ -108,17 +102,17 @@ func (k *committer) close() {
 }
 
 // fail answers a whole batch with one error.
-func (b *batch) fail(err error) []Result {
+func (b *batch) fail(err error) []offsets.CommitResult {
 	out := b.refused
 	for _, m := range b.commits {
-		out = append(out, Result{m, err})
+		out = append(out, resultOf(m, err))
 	}
 	return out
 }
 
 // send commits, in as many requests as it takes. The context has no end: a commit
 // that is given up half way may still arrive, after a later one.
-func (k *committer) send(commits []offsets.Commit) (out []Result) {
+func (k *committer) send(commits []offsets.Commit) (out []offsets.CommitResult) {
 	for len(commits) > 0 {
 		n := inOneRequest(k.group, commits)
 		out = append(out, k.sendOne(context.Background(), commits[:n])...)
@@ -142,7 +136,7 @@ func inOneRequest(group string, commits []offsets.Commit) int {
 }
 
 // sendOne sends one OffsetCommit of commits that carry the same identity.
-func (k *committer) sendOne(ctx context.Context, commits []offsets.Commit) []Result {
+func (k *committer) sendOne(ctx context.Context, commits []offsets.Commit) []offsets.CommitResult {
 	started := time.Now()
 	resp, err := k.request(commits).RequestWith(ctx, k.client)
 	b := batch{commits: commits}
@@ -163,7 +157,7 @@ func (k *committer) sendOne(ctx context.Context, commits []offsets.Commit) []Res
 			answers[offsets.TopicPartition{Topic: name, Partition: p.Partition}] = kerr.ErrorForCode(p.ErrorCode)
 		}
 	}
-	out := make([]Result, 0, len(commits))
+	out := make([]offsets.CommitResult, 0, len(commits))
 	for _, m := range commits {
 		err, answered := answers[m.TopicPartition]
 		if !answered {
@@ -175,7 +169,7 @@ func (k *committer) sendOne(ctx context.Context, commits []offsets.Commit) []Res
 		if errors.Is(err, kerr.FencedInstanceID) {
 			k.fenced()
 		}
-		out = append(out, Result{m, err})
+		out = append(out, resultOf(m, err))
 	}
 	return out
 }
@@ -205,18 +199,21 @@ func (k *committer) request(commits []offsets.Commit) *kmsg.OffsetCommitRequest 
 	return req
 }
 
-// IsFenced says whether a commit was refused because the group does not know its
-// member or generation any more.
-func IsFenced(err error) bool {
-	return errors.Is(err, kerr.IllegalGeneration) || errors.Is(err, kerr.UnknownMemberID) ||
-		errors.Is(err, kerr.FencedInstanceID) || errors.Is(err, kerr.StaleMemberEpoch) || errors.Is(err, ErrNotOwned)
+// resultOf makes the answer to a commit from its error.
+func resultOf(c offsets.Commit, err error) offsets.CommitResult {
+	return offsets.CommitResult{Commit: c, Err: err,
+		Unsent: errors.Is(err, errNotOwned), Fenced: isFenced(err), MetadataTooLarge: errors.Is(err, kerr.OffsetMetadataTooLarge), Hopeless: isHopeless(err)}
 }
 
-// IsHopeless says whether a commit was refused for its topic, which is gone, another one,
+// isFenced says whether a commit was refused because the group does not know its
+// member or generation any more.
+func isFenced(err error) bool {
+	return errors.Is(err, kerr.IllegalGeneration) || errors.Is(err, kerr.UnknownMemberID) ||
+		errors.Is(err, kerr.FencedInstanceID) || errors.Is(err, kerr.StaleMemberEpoch) || errors.Is(err, errNotOwned)
+}
+
+// isHopeless says whether a commit was refused for its topic, which is gone, another one,
 // or forbidden.
-func IsHopeless(err error) bool {
+func isHopeless(err error) bool {
 	return errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.TopicAuthorizationFailed)
 }
-
-// IsMetadataTooLarge says whether the broker takes less metadata than was sent.
-func IsMetadataTooLarge(err error) bool { return errors.Is(err, kerr.OffsetMetadataTooLarge) }

@@ -95,9 +95,9 @@ func low(partition int32, epoch uint64, offset int64) offsets.Commit {
 }
 
 // commit returns where the answers will come.
-func (m *member) commit(commits ...offsets.Commit) <-chan []Result {
-	answers := make(chan []Result, 1)
-	m.Commit(commits, func(r []Result) { answers <- r })
+func (m *member) commit(commits ...offsets.Commit) <-chan []offsets.CommitResult {
+	answers := make(chan []offsets.CommitResult, 1)
+	m.Commit(commits, func(r []offsets.CommitResult) { answers <- r })
 	return answers
 }
 
@@ -128,8 +128,8 @@ func TestACommitOfAnAssignmentThatIsOverIsNotSent(t *testing.T) {
 		for _, r := range <-m.commit(low(0, 7, 10), low(1, 6, 20), low(2, 7, 30), low(3, 7, 40)) {
 			got[r.Partition] = r.Err
 		}
-		if len(got) != 4 || got[0] != nil || !errors.Is(got[1], ErrNotOwned) || !errors.Is(got[2], ErrNotOwned) || !errors.Is(got[3], ErrNotOwned) {
-			t.Errorf("answers by partition: %v; want none for 0, which is owned, and %v for the others", got, ErrNotOwned)
+		if len(got) != 4 || got[0] != nil || !errors.Is(got[1], errNotOwned) || !errors.Is(got[2], errNotOwned) || !errors.Is(got[3], errNotOwned) {
+			t.Errorf("answers by partition: %v; want none for 0, which is owned, and %v for the others", got, errNotOwned)
 		}
 		m.wantSent("/-1 0@10")
 	})

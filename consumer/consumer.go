@@ -238,7 +238,7 @@ func (c *Consumer) Rejoin(topic string) { c.fetching.rejoin(topic) }
 
 // Commit queues commits of assignments that still are, each with the identity of its
 // assignment. done is called once, from another goroutine.
-func (c *Consumer) Commit(commits []offsets.Commit, done func([]Result)) {
+func (c *Consumer) Commit(commits []offsets.Commit, done func([]offsets.CommitResult)) {
 	b := batch{done: done}
 	b.commits, b.refused = c.table.stamp(commits)
 	if !c.committer.put(b) {

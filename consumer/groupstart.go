@@ -39,7 +39,7 @@ type groupStart struct {
 	topics  []string
 	offset  string  // earliest, latest, none
 	journal Journal // nil: there is none
-	commit  func(context.Context, []offsets.Commit) []Result
+	commit  func(context.Context, []offsets.Commit) []offsets.CommitResult
 	log     *slog.Logger
 
 	starting      sync.Mutex                // over the decision

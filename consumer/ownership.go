@@ -177,13 +177,13 @@ func (t *ownership) while(a offsets.Assignment, f func(*owned)) bool {
 
 // stamp copies the identity into each commit, under the lock that checks its ownership.
 // Commits of assignments that are over are in refused.
-func (t *ownership) stamp(commits []offsets.Commit) (stamped []offsets.Commit, refused []Result) {
+func (t *ownership) stamp(commits []offsets.Commit) (stamped []offsets.Commit, refused []offsets.CommitResult) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, m := range commits {
 		o := t.rows[m.TopicPartition]
 		if o == nil || o.Epoch != m.Epoch || o.member != t.memberID {
-			refused = append(refused, Result{m, ErrNotOwned})
+			refused = append(refused, resultOf(m, errNotOwned))
 			continue
 		}
 		m.MemberID, m.Generation, m.TopicID = t.memberID, t.generation, o.topicID

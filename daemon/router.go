@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 
@@ -108,16 +107,8 @@ func (r *router) end(assignments []offsets.Assignment, how func(*lane.Lane, offs
 }
 
 // Commit implements lane.Committer.
-func (r *router) Commit(commits []offsets.Commit, done func([]purgatory.CommitResult)) {
-	r.consumer.Commit(commits, func(results []consumer.Result) {
-		out := make([]purgatory.CommitResult, len(results))
-		for i, c := range results {
-			out[i] = purgatory.CommitResult{Commit: c.Commit, Err: c.Err,
-				Unsent: errors.Is(c.Err, consumer.ErrNotOwned), Fenced: consumer.IsFenced(c.Err), MetadataTooLarge: consumer.IsMetadataTooLarge(c.Err),
-				Hopeless: consumer.IsHopeless(c.Err)}
-		}
-		done(out)
-	})
+func (r *router) Commit(commits []offsets.Commit, done func([]offsets.CommitResult)) {
+	r.consumer.Commit(commits, done)
 }
 
 // Jump implements lane.Reading.

@@ -5,7 +5,6 @@ import (
 
 	"layover/journal/facts"
 	"layover/offsets"
-	"layover/purgatory"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -126,7 +125,7 @@ func (l *Lane) over(r *revoking, now time.Time) bool {
 
 // answered takes the answer to a final commit: a refusal that another try may mend
 // is followed by one.
-func (r *revoking) answered(results []purgatory.CommitResult) {
+func (r *revoking) answered(results []offsets.CommitResult) {
 	r.committing = false
 	for _, c := range results {
 		if c.Err != nil {

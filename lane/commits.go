@@ -91,7 +91,7 @@ func (c *commits) settledOf(r *revoking, now time.Time) bool {
 // assignment whose final commit it is, and hears of the answer by an order; nil: of none.
 func (c *commits) send(batch []offsets.Commit, of *revoking) {
 	began := time.Now()
-	c.committer.Commit(batch, func(results []purgatory.CommitResult) {
+	c.committer.Commit(batch, func(results []offsets.CommitResult) {
 		took := time.Since(began).Milliseconds()
 		for i := range results {
 			results[i].TookMs = took
@@ -107,7 +107,7 @@ func (c *commits) send(batch []offsets.Commit, of *revoking) {
 
 // answered takes one answer. After a refusal the next try comes soon, because
 // deliveries may be waiting for it; one that lasts is said.
-func (c *commits) answered(r purgatory.CommitResult) {
+func (c *commits) answered(r offsets.CommitResult) {
 	c.core.Committed(r)
 	if r.Err == nil {
 		if !c.core.Unconfirmed() { // or one partition that is refused would be tried without end at the first pause

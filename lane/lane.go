@@ -28,7 +28,7 @@ type Committer interface {
 	// Commit checks ownership and fills in the identity of each commit before it
 	// returns, and sends them in order. It calls done exactly once, from another
 	// goroutine, with an answer for each.
-	Commit(commits []offsets.Commit, done func([]purgatory.CommitResult))
+	Commit(commits []offsets.Commit, done func([]offsets.CommitResult))
 }
 
 // Reading is the consumer, as a lane asks it.

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"layover/offsets"
-	"layover/purgatory"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -32,7 +31,7 @@ type mail struct {
 	orders    []order
 	fetched   []fetched
 	ended     []ended
-	committed []purgatory.CommitResult
+	committed []offsets.CommitResult
 }
 
 // empty returns a mail that reuses the slices of one that was dealt with.

@@ -34,7 +34,7 @@ type (
 	}
 	final struct { // the answers to the last commit of an assignment
 		of      *revoking
-		results []purgatory.CommitResult
+		results []offsets.CommitResult
 	}
 )
 

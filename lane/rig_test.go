@@ -88,14 +88,14 @@ func (k *kafka) Classify(error) purgatory.Result {
 	return purgatory.Result{Class: purgatory.Unknown, Detail: "fault"}
 }
 
-func (k *kafka) Commit(commits []offsets.Commit, done func([]purgatory.CommitResult)) {
+func (k *kafka) Commit(commits []offsets.Commit, done func([]offsets.CommitResult)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var results []purgatory.CommitResult
+	var results []offsets.CommitResult
 	for _, c := range commits {
 		k.commits = append(k.commits, c)
 		k.committed = append(k.committed, time.Now())
-		results = append(results, purgatory.CommitResult{Commit: c, Err: k.refuse})
+		results = append(results, offsets.CommitResult{Commit: c, Err: k.refuse})
 	}
 	if tardy := k.tardy; !k.mute {
 		k.answers.Go(func() {

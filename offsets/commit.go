@@ -58,3 +58,17 @@ type Commit struct {
 	MemberID   string
 	Generation int32
 }
+
+// CommitResult is the coordinator's answer for one partition of a commit.
+type CommitResult struct {
+	Commit
+	Err error
+	// Fenced: the coordinator does not know this member or generation any more.
+	Fenced bool
+	// MetadataTooLarge: the broker's offset.metadata.max.bytes is lower than ours.
+	MetadataTooLarge bool
+	// Hopeless: the topic is gone, another one, or forbidden. No try within seconds mends it.
+	Hopeless bool
+	TookMs   int64 // from sending it to its answer
+	Unsent   bool  // it was not even sent
+}

@@ -28,10 +28,10 @@ func TestNothingIsOfferedBeforeACommitSucceeded(t *testing.T) {
 	if again := r.Commits(nil, true); len(again) != 1 || again[0].Partition != 1 {
 		t.Fatalf("commits %+v while one of partition 0 is underway", again)
 	}
-	r.Committed(CommitResult{Commit: start[0], Err: errors.New("refused")})
+	r.Committed(offsets.CommitResult{Commit: start[0], Err: errors.New("refused")})
 	r.want(r.offer())
 	start = r.Commits(nil, false)
-	r.Committed(CommitResult{Commit: start[0]})
+	r.Committed(offsets.CommitResult{Commit: start[0]})
 	r.want(r.offer(), 5, 6)
 	r.audit()
 }
@@ -45,13 +45,13 @@ func TestAfterTheLeaseRanOutOnlyACommitBuiltLaterConfirms(t *testing.T) {
 	early := r.Commits(nil, false)
 	r.Suspend() // the answer to early may have been lying in a buffer all the while
 	r.want(r.offer())
-	r.Committed(CommitResult{Commit: early[0]})
+	r.Committed(offsets.CommitResult{Commit: early[0]})
 	r.want(r.offer())
 	late := r.Commits(nil, false)
 	if len(late) != 1 {
 		t.Fatal("no commit to confirm membership with")
 	}
-	r.Committed(CommitResult{Commit: late[0]})
+	r.Committed(offsets.CommitResult{Commit: late[0]})
 	r.want(r.offer(), 1, 2)
 	r.audit()
 }
@@ -61,7 +61,7 @@ func TestAFencedCommitStopsThePartition(t *testing.T) {
 	r.assign(0, 1, 0)
 	r.mustTake(0, 1, 0, 0)
 	r.pass(1)
-	r.Committed(CommitResult{Commit: r.Commits(nil, true)[0], Err: errors.New("illegal generation"), Fenced: true})
+	r.Committed(offsets.CommitResult{Commit: r.Commits(nil, true)[0], Err: errors.New("illegal generation"), Fenced: true})
 	r.want(r.offer())
 	if low := r.commitLow(0); low != 0 {
 		t.Errorf("committed %d, want 0", low)
@@ -170,7 +170,7 @@ func TestAPartitionThatComesBackIsNotTouchedByItsFormerAssignment(t *testing.T) 
 			r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 2}, Window: offsets.NewWindow(0), Next: 0})
 			r.mustTake(0, 2, 0, 0, 1)
 			r.pass(1)
-			r.Committed(CommitResult{Commit: stale})
+			r.Committed(offsets.CommitResult{Commit: stale})
 			r.want(r.offer()) // the former assignment's commit confirms nothing
 			r.end(class, old...)
 			r.audit()

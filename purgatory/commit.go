@@ -74,22 +74,8 @@ func (p *partition) build(cfg *Config, stats *Stats) offsets.Commit {
 	}
 }
 
-// CommitResult is how the coordinator answered for one partition.
-type CommitResult struct {
-	offsets.Commit
-	Err error
-	// Fenced: the coordinator does not know this member or generation any more.
-	Fenced bool
-	// MetadataTooLarge: the broker's offset.metadata.max.bytes is lower than ours.
-	MetadataTooLarge bool
-	// Hopeless: the topic is gone, another one, or forbidden. No try within seconds mends it.
-	Hopeless bool
-	TookMs   int64 // from sending it to its answer
-	Unsent   bool  // it was not even sent
-}
-
 // Committed takes the answer to a commit. A successful one confirms membership.
-func (c *Core) Committed(r CommitResult) {
+func (c *Core) Committed(r offsets.CommitResult) {
 	p := c.find(r.TopicPartition, r.Epoch)
 	if p == nil {
 		return

@@ -33,7 +33,7 @@ func TestOnlyPartitionsWithNewsAreCommitted(t *testing.T) {
 	if r.Dirty() || !r.Committing() {
 		t.Error("want no news, and a commit underway")
 	}
-	r.Committed(CommitResult{Commit: cs[0]})
+	r.Committed(offsets.CommitResult{Commit: cs[0]})
 	if v := r.Snapshot().Partitions[1]; v.Committed != 1 || v.Uncommitted != 0 || r.Committing() {
 		t.Errorf("view %+v", v)
 	}
@@ -54,7 +54,7 @@ func TestWhatFinishesWhileACommitIsUnderwayIsInTheNextOne(t *testing.T) {
 	if v := r.Snapshot().Partitions[0]; v.Uncommitted != 2 {
 		t.Errorf("%d uncommitted, want 2", v.Uncommitted)
 	}
-	r.Committed(CommitResult{Commit: first})
+	r.Committed(offsets.CommitResult{Commit: first})
 	if v := r.Snapshot().Partitions[0]; v.Uncommitted != 1 || v.Committed != 1 {
 		t.Errorf("view %+v, want 1 uncommitted above 1", v)
 	}
@@ -68,7 +68,7 @@ func TestARefusedCommitIsBuiltAgain(t *testing.T) {
 	r.assign(0, 1, 0)
 	r.take(0, 1, Arrival{Offset: 0, Control: true})
 	c := r.Commits(nil, false)[0]
-	r.Committed(CommitResult{Commit: c, Err: errors.New("coordinator loading")})
+	r.Committed(offsets.CommitResult{Commit: c, Err: errors.New("coordinator loading")})
 	if v := r.Snapshot().Partitions[0]; v.Committed != 0 || v.Uncommitted != 1 {
 		t.Errorf("view %+v", v)
 	}
@@ -104,12 +104,12 @@ func TestMetadataCarriesTheLongestPrefixAndLearnsTheBrokersLimit(t *testing.T) {
 				t.Fatalf("offset %d: finished is %v", o, w.Finished(o))
 			}
 		}
-		r.Committed(CommitResult{Commit: c})
+		r.Committed(offsets.CommitResult{Commit: c})
 		if v := r.Snapshot().Partitions[0]; v.BeyondPrefix != 10_000-covered || v.BeyondPrefix == 0 {
 			t.Errorf("%d beyond the prefix, want %d", v.BeyondPrefix, 10_000-covered)
 		}
 		c = r.Commits(nil, true)[0]
-		r.Committed(CommitResult{Commit: c, Err: errors.New("offset metadata too large"), MetadataTooLarge: true})
+		r.Committed(offsets.CommitResult{Commit: c, Err: errors.New("offset metadata too large"), MetadataTooLarge: true})
 	}
 	if r.stats.MetadataOverflows != 12 {
 		t.Errorf("%d overflows counted, want 12", r.stats.MetadataOverflows)
@@ -126,7 +126,7 @@ func TestTwoRefusalsOfOneSizeHalveTheLimitOnce(t *testing.T) {
 	first := r.Commits(nil, true)[0]
 	last, _ := r.Final(partitionOf(0), 1)
 	for _, c := range []offsets.Commit{first, last} {
-		r.Committed(CommitResult{Commit: c, Err: errors.New("offset metadata too large"), MetadataTooLarge: true})
+		r.Committed(offsets.CommitResult{Commit: c, Err: errors.New("offset metadata too large"), MetadataTooLarge: true})
 	}
 	if n := len(r.Commits(nil, true)[0].Metadata); n > 2048 || n < 2040 {
 		t.Errorf("metadata of %d characters, want nearly 2048", n)
@@ -152,7 +152,7 @@ func TestASlowCommitIsSaidAgainForAMinute(t *testing.T) {
 			if len(cs) != 1 {
 				t.Fatalf("%d commits, want 1", len(cs))
 			}
-			r.Committed(CommitResult{Commit: cs[0], TookMs: test.tookMs})
+			r.Committed(offsets.CommitResult{Commit: cs[0], TookMs: test.tookMs})
 			again := 0
 			for range 120 {
 				r.pass(1000)
@@ -160,7 +160,7 @@ func TestASlowCommitIsSaidAgainForAMinute(t *testing.T) {
 					if again++; c.Low != 2 {
 						t.Errorf("low offset %d, want 2", c.Low)
 					}
-					r.Committed(CommitResult{Commit: c, TookMs: 3})
+					r.Committed(offsets.CommitResult{Commit: c, TookMs: 3})
 				}
 			}
 			if again != test.again {

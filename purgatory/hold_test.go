@@ -141,7 +141,7 @@ func TestAnEarlierHoldDoesNotUseUpThePatienceOfALaterOne(t *testing.T) {
 	r.assign(1, 2, 0)
 	r.mustTake(1, 2, 0, 0)
 	fenced := r.Commits(nil, true)[0]
-	r.Committed(CommitResult{Commit: fenced, Err: errors.New("illegal generation"), Fenced: true})
+	r.Committed(offsets.CommitResult{Commit: fenced, Err: errors.New("illegal generation"), Fenced: true})
 	r.router[egress] = Usable
 	r.pass(1000)                                 // the held record goes back to its partition,
 	if d := r.one(Delivered); d.Partition != 1 { // and the target comes back meanwhile

@@ -333,7 +333,7 @@ func (w *world) coordinate(how int) {
 	}
 	c := w.asked[0]
 	w.asked = w.asked[1:]
-	r := CommitResult{Commit: c}
+	r := offsets.CommitResult{Commit: c}
 	if how >= 3 {
 		r.Err, r.Fenced = fmt.Errorf("refused"), how == 4
 	} else if p := &w.parts[c.Partition]; p.epoch == c.Epoch { // a fenced assignment's commit is not taken
@@ -379,7 +379,7 @@ func (w *world) move(no, how int) {
 			if how == 1 {
 				p.commit = c
 			}
-			w.Committed(CommitResult{Commit: c})
+			w.Committed(offsets.CommitResult{Commit: c})
 		}
 		w.sweep(no)
 	}

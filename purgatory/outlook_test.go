@@ -208,7 +208,7 @@ func TestTimesOfTicksProducesAndCommitsAreCounted(t *testing.T) {
 	r.pass(40)
 	r.end(Delivered, sent...)
 	c := r.Commits(nil, false)[0]
-	r.Committed(CommitResult{Commit: c, TookMs: 30})
+	r.Committed(offsets.CommitResult{Commit: c, TookMs: 30})
 	s := r.Snapshot()
 	if h := s.TickLag; h.Count != 1 || h.SumMs != 7 {
 		t.Errorf("tick lag %+v, want one of 7 ms", h)

@@ -180,7 +180,7 @@ func (r *rig) want(ds []Delivery, want ...int64) {
 func (r *rig) commitLow(no int32) int64 {
 	r.Helper()
 	for _, c := range r.Commits(nil, false) {
-		r.Committed(CommitResult{Commit: c})
+		r.Committed(offsets.CommitResult{Commit: c})
 		if c.Partition == no {
 			return c.Low
 		}

@@ -114,7 +114,7 @@ func TestFactsWithoutALeaderEpochStayWithoutUntilTheyAreReadPast(t *testing.T) {
 	if c.LeaderEpoch != -1 {
 		t.Errorf("facts of unknown epochs are said to be of %d", c.LeaderEpoch)
 	}
-	r.Committed(CommitResult{Commit: c})
+	r.Committed(offsets.CommitResult{Commit: c})
 	r.wanted(5, 4, 12) // of another epoch, and not truncated
 	if h := r.Take().Halts; len(h) > 0 {
 		t.Errorf("a healthy log halts: %+v", h)

@@ -123,10 +123,10 @@ func (r *rig) Deliver(record *kgo.Record, _ bool, done func(*kgo.Record, error))
 func (r *rig) Classify(error) purgatory.Result { return purgatory.Result{} }
 
 // Commit accepts everything.
-func (r *rig) Commit(commits []offsets.Commit, done func([]purgatory.CommitResult)) {
-	results := make([]purgatory.CommitResult, len(commits))
+func (r *rig) Commit(commits []offsets.Commit, done func([]offsets.CommitResult)) {
+	results := make([]offsets.CommitResult, len(commits))
 	for i, c := range commits {
-		results[i] = purgatory.CommitResult{Commit: c}
+		results[i] = offsets.CommitResult{Commit: c}
 	}
 	r.answers.Go(func() { done(results) })
 }

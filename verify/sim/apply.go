@@ -221,7 +221,7 @@ func (w *World) arrive(c *commitMsg) {
 // answered gives the core the answer to its oldest commit.
 func (in *instance) answered(c *commitMsg) {
 	in.queue = in.queue[1:]
-	r := purgatory.CommitResult{Commit: c.Commit, Fenced: c.answer.fenced, MetadataTooLarge: c.answer.tooLarge}
+	r := offsets.CommitResult{Commit: c.Commit, Fenced: c.answer.fenced, MetadataTooLarge: c.answer.tooLarge}
 	own := in.still(c.part, c.Epoch)
 	switch {
 	case !c.answer.ok:
