@@ -89,6 +89,12 @@ func (w *World) produce(p, n int) {
 	}
 }
 
+// append writes one record that producers ask for.
+func (w *World) append(p int, e entry) {
+	got := w.logs[p].append(p, e)
+	w.say("%v is written for %s, due in %d ms", got, e.target, e.deadlineMs-w.nowMs)
+}
+
 // targets are the topics that records go to, by number.
 var targets = [...]string{egress, other, graves}
 

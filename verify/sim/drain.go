@@ -22,16 +22,17 @@ func (w *World) Drain() *Broken {
 		}
 	}()
 	w.say("all faults end")
-	w.heal()
-	for turn := 0; w.err == nil && !w.settled(); turn++ {
+	d := drain{w}
+	d.heal()
+	for turn := 0; w.err == nil && !d.settled(); turn++ {
 		if turn == drainTurns {
-			w.fail("STUCK: %s", w.unsettled())
+			w.fail("STUCK: %s", d.unsettled())
 			break
 		}
-		w.settle(turn)
+		d.settle(turn)
 		w.check()
 	}
-	w.verdict()
+	d.verdict()
 	return w.err
 }
 
@@ -41,80 +42,83 @@ func (w *World) check() {
 	}
 }
 
+// drain drives a world in which nothing goes wrong any more.
+type drain struct{ *World }
+
 // heal makes everything work again: targets, the coordinator, transactions. What
 // was on cut connections arrives now.
-func (w *World) heal() {
-	clear(w.verdicts)
-	clear(w.silent)
-	for p, log := range w.logs {
+func (d drain) heal() {
+	clear(d.verdicts)
+	clear(d.silent)
+	for p, log := range d.logs {
 		log.sick = well
 		log.decide(p, true)
-		w.apply(Action{Kind: Resolve, P: p, N: 1})
+		d.apply(Action{Kind: Resolve, P: p, N: 1})
 	}
-	for len(w.ghosts) > 0 {
-		w.apply(Action{Kind: Haunt})
+	for len(d.ghosts) > 0 {
+		d.apply(Action{Kind: Haunt})
 	}
-	for len(w.late) > 0 { // what it takes back is said again with the next record that finishes
-		p := w.late[0].part
-		w.apply(Action{Kind: Late})
-		w.append(p, entry{target: egress, deadlineMs: w.nowMs})
+	for len(d.late) > 0 { // what it takes back is said again with the next record that finishes
+		p := d.late[0].part
+		d.apply(Action{Kind: Late})
+		d.append(p, entry{target: egress, deadlineMs: d.nowMs})
 	}
-	for len(w.journal.ghosts) > 0 {
-		w.apply(Action{Kind: JournalHaunt})
+	for len(d.journal.ghosts) > 0 {
+		d.apply(Action{Kind: JournalHaunt})
 	}
-	for _, in := range w.insts {
+	for _, in := range d.insts {
 		if !in.up {
 			in.start()
 		}
-		if !w.group.members[in.member] {
+		if !d.group.members[in.member] {
 			in.lose()
 			in.rejoin()
 		}
-		w.apply(Action{Kind: JournalNotice, I: in.no, N: 1})
+		d.apply(Action{Kind: JournalNotice, I: in.no, N: 1})
 	}
-	for m := range w.group.members { // those that died without a word
+	for m := range d.group.members { // those that died without a word
 		alive := false
-		for _, in := range w.insts {
+		for _, in := range d.insts {
 			alive = alive || in.member == m
 		}
 		if !alive {
-			w.group.expel(m)
+			d.group.expel(m)
 		}
 	}
 }
 
 // settle is one turn of everybody, in which all goes well.
-func (w *World) settle(turn int) {
-	for p := range w.logs {
-		w.home(p, turn)
+func (d drain) settle(turn int) {
+	for p := range d.logs {
+		d.home(p, turn)
 	}
-	for _, in := range w.insts {
-		in.generation = w.group.generation
-		for p := range w.logs {
+	for _, in := range d.insts {
+		in.generation = d.group.generation
+		for p := range d.logs {
 			for len(in.intake) < 4 && in.fetch(p, 1000) {
 			}
 		}
 		for range 100 {
-			if in.turn(1000); len(in.flying) == 0 || w.err != nil {
+			if in.turn(1000); len(in.flying) == 0 || d.err != nil {
 				break
 			}
 			for len(in.flying) > 0 {
 				in.outcome(0, purgatory.Delivered)
 			}
 		}
-		w.commit(in)
+		d.commit(in)
 	}
-	w.nowMs += 500
+	d.nowMs += 500
 	if turn > 20 { // the longest delays
-		w.nowMs += 3_600_000
+		d.nowMs += 3_600_000
 	}
 }
 
 // commit lets an instance say what it has to say.
-func (w *World) commit(in *instance) {
+func (d drain) commit(in *instance) {
 	in.core.Cut(true)
 	in.effects()
-	w.journalled(in)
+	d.journalled(in)
 	if in.core.Dirty() {
 		for _, c := range in.core.Commits(nil, false) {
 			in.stamp(c, false)
@@ -123,42 +127,42 @@ func (w *World) commit(in *instance) {
 	for len(in.queue) > 0 {
 		c := in.queue[0]
 		if !c.arrived {
-			w.arrive(c)
+			d.arrive(c)
 		}
 		in.answered(c)
 	}
 }
 
 // journalled lets what is on its way to the journal arrive, and its answers.
-func (w *World) journalled(in *instance) {
-	for len(in.writes) > 0 && w.err == nil {
+func (d drain) journalled(in *instance) {
+	for len(in.writes) > 0 && d.err == nil {
 		g := in.writes[0]
 		if !g.applied {
-			w.apply(Action{Kind: JournalAppend, I: in.no, P: g.part})
+			d.apply(Action{Kind: JournalAppend, I: in.no, P: g.part})
 		}
 		failed := 0
 		if !g.applied { // it was sent to a topic that is gone
 			failed = 1
 		}
-		w.apply(Action{Kind: JournalAnswer, I: in.no, P: g.part, N: failed})
+		d.apply(Action{Kind: JournalAnswer, I: in.no, P: g.part, N: failed})
 	}
-	for len(w.journal.deletes) > 0 && w.err == nil {
-		w.apply(Action{Kind: JournalDelete})
+	for len(d.journal.deletes) > 0 && d.err == nil {
+		d.apply(Action{Kind: JournalDelete})
 	}
 }
 
 // home gives a partition to somebody who can read it. What an operator would have
 // to do is done.
-func (w *World) home(p, turn int) {
+func (d drain) home(p, turn int) {
 	var owner *instance
 	truncated := false
-	for _, in := range w.insts {
+	for _, in := range d.insts {
 		if own := in.partition(p); own != nil {
 			owner = in
 			for in.load(p) {
 			}
-			if unreadable := own.revoking || own.stopped || own.loading != nil || own.log != w.logs[p] || own.cut; unreadable {
-				w.end(in, p)
+			if unreadable := own.revoking || own.stopped || own.loading != nil || own.log != d.logs[p] || own.cut; unreadable {
+				d.end(in, p)
 				owner, truncated = nil, own.cut
 			}
 		}
@@ -166,19 +170,19 @@ func (w *World) home(p, turn int) {
 	if owner != nil {
 		return
 	}
-	if was, log := w.group.offsets[p], w.logs[p]; was != nil && was.topicID == log.topicID {
+	if was, log := d.group.offsets[p], d.logs[p]; was != nil && was.topicID == log.topicID {
 		if end := log.endOf(was.LeaderEpoch); truncated || was.Offset > end {
-			w.apply(Action{Kind: Reset, P: p, N: int(min(was.Offset, end) - log.start)})
+			d.apply(Action{Kind: Reset, P: p, N: int(min(was.Offset, end) - log.start)})
 		}
 	}
-	in := w.insts[(p+turn)%len(w.insts)]
-	in.generation = w.group.generation
-	w.apply(Action{Kind: Assign, I: in.no, P: p})
+	in := d.insts[(p+turn)%len(d.insts)]
+	in.generation = d.group.generation
+	d.apply(Action{Kind: Assign, I: in.no, P: p})
 }
 
 // end gives a partition up in good order.
-func (w *World) end(in *instance, p int) {
-	in.generation = w.group.generation
+func (d drain) end(in *instance, p int) {
+	in.generation = d.group.generation
 	own := in.partitions[p]
 	in.core.Revoke(partitionOf(p), own.epoch)
 	own.revoking = true
@@ -188,15 +192,15 @@ func (w *World) end(in *instance, p int) {
 	if c, ok := in.core.Final(partitionOf(p), own.epoch); ok {
 		in.stamp(c, true)
 	}
-	w.commit(in)
-	w.apply(Action{Kind: Sweep, I: in.no, P: p})
+	d.commit(in)
+	d.apply(Action{Kind: Sweep, I: in.no, P: p})
 }
 
 // settled says whether there is nothing left to do.
-func (w *World) settled() bool { return w.unsettled() == "" }
+func (d drain) settled() bool { return d.unsettled() == "" }
 
-func (w *World) unsettled() string {
-	for _, in := range w.insts {
+func (d drain) unsettled() string {
+	for _, in := range d.insts {
 		s := in.core.Snapshot()
 		switch {
 		case len(in.intake) > 0:
@@ -207,15 +211,15 @@ func (w *World) unsettled() string {
 			return fmt.Sprintf("%s has something to commit", in.member)
 		}
 	}
-	for p, log := range w.logs {
-		was := w.group.offsets[p]
-		if in := w.stopped(p); in != nil {
+	for p, log := range d.logs {
+		was := d.group.offsets[p]
+		if in := d.stopped(p); in != nil {
 			return fmt.Sprintf("%s has stopped reading %d", in.member, p)
 		}
-		if w.group.owner[p] == "" { // what is committed may be of a log that was truncated
+		if d.group.owner[p] == "" { // what is committed may be of a log that was truncated
 			return fmt.Sprintf("nobody reads %d", p)
 		}
-		if w.halted(p) {
+		if d.halted(p) {
 			continue
 		}
 		if was == nil || was.topicID != log.topicID || was.Offset < log.quiet() {
@@ -226,8 +230,8 @@ func (w *World) unsettled() string {
 }
 
 // stopped is who waits for an operator to say where a truncated log goes on.
-func (w *World) stopped(p int) *instance {
-	for _, in := range w.insts {
+func (d drain) stopped(p int) *instance {
+	for _, in := range d.insts {
 		if own := in.partition(p); own != nil && (own.stopped || own.cut) {
 			return in
 		}
@@ -235,8 +239,8 @@ func (w *World) stopped(p int) *instance {
 	return nil
 }
 
-func (w *World) halted(p int) bool {
-	for _, in := range w.insts {
+func (d drain) halted(p int) bool {
+	for _, in := range d.insts {
 		if own := in.partition(p); own != nil && own.halted {
 			return true
 		}
@@ -246,18 +250,18 @@ func (w *World) halted(p int) bool {
 
 // verdict holds the end to the promises: every record has an outcome, nothing is
 // left in the cores, and what they count adds up.
-func (w *World) verdict() {
-	if w.err != nil {
+func (d drain) verdict() {
+	if d.err != nil {
 		return
 	}
-	for p, log := range w.logs {
+	for p, log := range d.logs {
 		for _, e := range log.entries[log.start:] {
-			if !e.finished() && e.kind == record && !w.halted(p) {
-				w.fail("LOST: %v has no outcome in the end", e)
+			if !e.finished() && e.kind == record && !d.halted(p) {
+				d.fail("LOST: %v has no outcome in the end", e)
 			}
 		}
 	}
-	for _, in := range w.insts {
+	for _, in := range d.insts {
 		in.conserve()
 		for p, own := range in.partitions {
 			if own != nil {
@@ -266,10 +270,10 @@ func (w *World) verdict() {
 		}
 		in.core.Trim()
 		if live := in.core.Snapshot().LiveBytes; live > 0 {
-			w.fail("KEPT: an empty core needs %d bytes for records", live)
+			d.fail("KEPT: an empty core needs %d bytes for records", live)
 		}
-		if fresh, left := w.core(in.clock()).Bytes(), in.core.Bytes(); left > fresh+leftover*int64(min(w.cfg.Burst, 4)) {
-			w.fail("KEPT: an empty core holds %d bytes, a fresh one %d", left, fresh)
+		if fresh, left := d.core(in.clock()).Bytes(), in.core.Bytes(); left > fresh+leftover*int64(min(d.cfg.Burst, 4)) {
+			d.fail("KEPT: an empty core holds %d bytes, a fresh one %d", left, fresh)
 		}
 	}
 }

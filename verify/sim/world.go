@@ -59,8 +59,6 @@ type World struct {
 	ghosts   []*produce     // produces nobody waits for any more, which may still arrive
 	journal  journal
 
-	pausedMs int64 // when reading last paused; Beside alone keeps it
-
 	lives  uint64 // of groups' offsets: incarnations
 	epochs uint64
 	err    *Broken
