@@ -18,11 +18,16 @@ func (w *World) apply(a Action) bool {
 		return w.applyToBrokers(a)
 	}
 	in := w.insts[a.I]
-	switch {
-	case a.Kind == Expel:
+	if a.Kind == Expel {
 		return w.giveUp(in)
-	case in.up == (a.Kind == Start):
-		return false
+	}
+	return in.up != (a.Kind == Start) && in.apply(a)
+}
+
+// apply is what happens to one instance.
+func (in *instance) apply(a Action) bool {
+	g := &in.w.group
+	switch {
 	case a.Kind >= Write && a.Kind <= Answer:
 		return in.applyToMail(a)
 	case a.Kind == JournalAppend || a.Kind == JournalAnswer:
@@ -34,16 +39,16 @@ func (w *World) apply(a Action) bool {
 	case Crash:
 		in.crash()
 	case Learn:
-		if w.group.members[in.member] {
+		if g.members[in.member] {
 			return false
 		}
 		in.lose()
 		in.rejoin()
 	case Sync:
-		if !w.group.members[in.member] || in.generation == w.group.generation {
+		if !g.members[in.member] || in.generation == g.generation {
 			return false
 		}
-		in.generation = w.group.generation
+		in.generation = g.generation
 	case Fetch:
 		return len(in.intake) < 4 && in.fetch(a.P, a.N)
 	case Turn:
@@ -58,7 +63,7 @@ func (w *World) apply(a Action) bool {
 		in.effects()
 		return len(in.writes) > wrote
 	case JournalNotice:
-		if !w.cfg.Journal {
+		if !in.w.cfg.Journal {
 			return false
 		}
 		in.notice(a.N)
@@ -241,23 +246,4 @@ func (in *instance) answered(c *commitMsg) {
 	in.effects()
 }
 
-// noteSaid notes what an assignment may rely on from now on: unless the commit was
-// overtaken by a later one that says less.
-func (w *World) noteSaid(log *partitionLog, c *commitMsg) {
-	now := w.group.offsets[c.part]
-	if log != w.logs[c.part] || now == nil || now.Offset != c.Low || now.Metadata != c.Metadata {
-		return
-	}
-	found, whole := w.found(c.part, now.Committed)
-	for _, e := range log.entries {
-		e.said = found.has(e.offset) && whole && c.knows.has(e.offset)
-	}
-}
-
 var errRefused = errors.New("refused")
-
-// setOf reads a commit of this topic back, as whoever is assigned next will.
-func (w *World) setOf(p int, was *committed) (doneSet, bool) {
-	set, err := offsets.Decode(was.Metadata, w.identity(p), was.Offset)
-	return setOf(set), err == nil
-}

@@ -2,10 +2,11 @@
 // brokers, where everything that can happen happens by command, and holds it to
 // the promises after every step.
 //
-//	Action ─► World ─┬─ partitionLog   records, markers, gaps; start, end, truncation
-//	                 ├─ group          members, generation, owners, committed offsets
-//	                 ├─ instance ×n    a real core; around it a dumb lane and consumer
-//	                 └─ on the way     commits and produces that may still arrive
+//	Action ─► World ─┬─ brokers ─┬─ partitionLog ×n   records, markers, gaps; start, end, truncation
+//	                 │           ├─ group             members, generation, owners, committed offsets
+//	                 │           └─ journal           its logs, and what is on its way to them
+//	                 ├─ network      commits and produces that may still arrive
+//	                 └─ instance ×n  a real core; around it a dumb lane and consumer
 //
 // Drivers choose the actions. A seed's run (Seeded) is hundreds of random ones;
 // when it breaks a promise it is shrunk to a trace that a person can read. Explore

@@ -192,77 +192,98 @@ const again = 2 * len(delays)
 
 // choices returns everything that can happen now. Some of it may turn out not to be
 // possible.
-func (w *World) choices() (out []Action) {
-	add := func(k Kind, i, p, n int) { out = append(out, Action{k, i, p, n}) }
+func (w *World) choices() []Action {
+	c := choices{w: w}
 	for i, in := range w.insts {
-		add(Expel, i, 0, 0)
+		c.add(Expel, i, 0, 0)
 		if !in.up {
-			add(Start, i, 0, 0)
+			c.add(Start, i, 0, 0)
 			continue
 		}
-		add(Crash, i, 0, 0)
-		add(Learn, i, 0, 0)
-		add(Sync, i, 0, 0)
-		add(Turn, i, 0, 8)
-		add(Build, i, 0, 0)
-		add(Arrive, i, 0, 0)
-		add(Straggle, i, 0, 0)
-		add(Answer, i, 0, 0)
-		add(Suspend, i, 0, 0)
-		add(Step, i, 0, -5000)
-		for k := range in.flying {
-			add(Write, i, 0, k)
-			add(Reply, i, k, int(purgatory.Delivered))
-			add(Reply, i, k, int(purgatory.Unknown))
-		}
-		for p := range w.logs {
-			for _, k := range []Kind{Assign, Load, Revoke, Final, Sweep} {
-				add(k, i, p, 0)
-			}
-			add(Fetch, i, p, 4)
-			if w.cfg.Journal {
-				add(JournalAppend, i, p, 0)
-				add(JournalAnswer, i, p, 0)
-				add(JournalAnswer, i, p, 1)
-			}
-		}
-		if w.cfg.Journal {
-			add(Cut, i, 0, 1)
-		}
+		c.instance(i, in)
 	}
-	for k := range w.late {
-		add(Late, 0, 0, k)
-	}
-	for k := range w.ghosts {
-		add(Haunt, 0, 0, k)
-	}
-	for k := range w.journal.ghosts {
-		add(JournalHaunt, 0, 0, k)
-	}
-	for k := range w.journal.deletes {
-		add(JournalDelete, 0, 0, k)
-	}
+	c.network()
 	if w.cfg.Journal {
-		add(JournalRecreate, 0, 0, 0)
+		c.add(JournalRecreate, 0, 0, 0)
 	}
 	for p := range w.logs {
-		if w.cfg.Journal {
-			add(JournalTruncate, 0, p, 1)
-			add(JournalDouble, 0, p, 0)
-		}
-		add(DeleteRecords, 0, p, 1)
-		add(Truncate, 0, p, 1)
-		add(Elect, 0, p, 0)
-		add(Recreate, 0, p, 0)
-		for sick := range illnesses {
-			add(Sicken, 0, p, int(sick))
-		}
-		if log := w.logs[p]; (log.epoch > 0 || log.topicID > 1) && log.end() < 4 { // what was lost is written anew
-			add(Append, 0, p, again)
-		}
+		c.log(p)
 	}
 	if w.nowMs < startMs+20_000 {
-		add(Pass, 0, 0, 10_000)
+		c.add(Pass, 0, 0, 10_000)
 	}
-	return out
+	return c.out
+}
+
+// choices collects what can happen in a world.
+type choices struct {
+	w   *World
+	out []Action
+}
+
+func (c *choices) add(k Kind, i, p, n int) { c.out = append(c.out, Action{k, i, p, n}) }
+
+// instance adds what can happen to an instance that is up.
+func (c *choices) instance(i int, in *instance) {
+	for _, k := range []Kind{Crash, Learn, Sync} {
+		c.add(k, i, 0, 0)
+	}
+	c.add(Turn, i, 0, 8)
+	for _, k := range []Kind{Build, Arrive, Straggle, Answer, Suspend} {
+		c.add(k, i, 0, 0)
+	}
+	c.add(Step, i, 0, -5000)
+	for k := range in.flying {
+		c.add(Write, i, 0, k)
+		c.add(Reply, i, k, int(purgatory.Delivered))
+		c.add(Reply, i, k, int(purgatory.Unknown))
+	}
+	for p := range c.w.logs {
+		for _, k := range []Kind{Assign, Load, Revoke, Final, Sweep} {
+			c.add(k, i, p, 0)
+		}
+		c.add(Fetch, i, p, 4)
+		if c.w.cfg.Journal {
+			c.add(JournalAppend, i, p, 0)
+			c.add(JournalAnswer, i, p, 0)
+			c.add(JournalAnswer, i, p, 1)
+		}
+	}
+	if c.w.cfg.Journal {
+		c.add(Cut, i, 0, 1)
+	}
+}
+
+// network adds what can arrive that nobody waits for.
+func (c *choices) network() {
+	for k := range c.w.late {
+		c.add(Late, 0, 0, k)
+	}
+	for k := range c.w.ghosts {
+		c.add(Haunt, 0, 0, k)
+	}
+	for k := range c.w.journal.ghosts {
+		c.add(JournalHaunt, 0, 0, k)
+	}
+	for k := range c.w.journal.deletes {
+		c.add(JournalDelete, 0, 0, k)
+	}
+}
+
+// log adds what can happen to an ingress partition and its journal.
+func (c *choices) log(p int) {
+	if c.w.cfg.Journal {
+		c.add(JournalTruncate, 0, p, 1)
+		c.add(JournalDouble, 0, p, 0)
+	}
+	c.add(DeleteRecords, 0, p, 1)
+	c.add(Truncate, 0, p, 1)
+	c.add(Elect, 0, p, 0)
+	c.add(Recreate, 0, p, 0)
+	for sick := range illnesses {
+		c.add(Sicken, 0, p, int(sick))
+	}
+	if log := c.w.logs[p]; (log.epoch > 0 || log.topicID > 1) && log.end() < 4 { // what was lost is written anew
+		c.add(Append, 0, p, again)
+	}
 }

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 
 	"layover/offsets"
 	"layover/purgatory"
@@ -143,16 +142,6 @@ func (in *instance) crash() {
 		}
 	}
 	*in = instance{w: in.w, no: in.no, skewMs: in.skewMs, dead: append(in.dead, in.member)}
-}
-
-// haunt keeps a produce that nobody waits for, with the bytes as they were sent.
-func (w *World) haunt(f *produce) {
-	if f.applied {
-		return
-	}
-	g := *f
-	g.d.Body = slices.Clone(f.d.Body)
-	w.ghosts = append(w.ghosts, &g)
 }
 
 // validate is what a client asks before it reads from an offset: whether the log of

@@ -42,21 +42,24 @@ type journalDelete struct {
 	by      member
 }
 
-func (w *World) journalID() offsets.TopicID { return offsets.TopicID{0xaa, w.journal.topicID} }
+// id is the topic id as brokers tell it.
+func (j *journal) id() offsets.TopicID { return offsets.TopicID{0xaa, j.topicID} }
 
-// makeJournal makes the topic, empty.
-func (w *World) makeJournal() {
-	w.journal.topicID++
-	w.journal.logs = nil
-	for range w.cfg.Partitions {
-		w.journal.logs = append(w.journal.logs, &journalLog{})
+func (j *journal) exists() bool { return j.topicID != 0 }
+
+// make makes the topic, empty.
+func (j *journal) make(partitions int) {
+	j.topicID++
+	j.logs = nil
+	for range partitions {
+		j.logs = append(j.logs, &journalLog{})
 	}
 }
 
 // notice tells an instance about the journal: that it can be used, that it cannot, or,
 // which need not be true, that it is gone.
 func (in *instance) notice(what int) {
-	s := purgatory.JournalState{Usable: what == 1, TopicID: in.w.journalID(), MaxBytes: in.w.cfg.JournalMax}
+	s := purgatory.JournalState{Usable: what == 1, TopicID: in.w.journal.id(), MaxBytes: in.w.cfg.JournalMax}
 	if what == 2 {
 		s.TopicID = offsets.TopicID{}
 	}
@@ -65,31 +68,31 @@ func (in *instance) notice(what int) {
 
 // readFacts reads the journal of a partition into a window, as whoever is assigned it and
 // was told that the log ends at end.
-func (w *World) readFacts(p int, window *offsets.Window, epoch int32, end int64, ext offsets.Extension) (u *facts.Reader, whole error, err error) {
-	log, g := w.logs[p], w.journal.logs[p]
-	id := facts.Identity{Identity: w.identity(p), Group: "g", Incarnation: ext.Incarnation}
+func (b *brokers) readFacts(p int, window *offsets.Window, epoch int32, end int64, ext offsets.Extension) (u *facts.Reader, whole error, err error) {
+	log, g := b.logs[p], b.journal.logs[p]
+	id := facts.Identity{Identity: b.identity(p), Group: "g", Incarnation: ext.Incarnation}
 	u = facts.NewReader(id, window, epoch, end, ext.Journal)
 	for at := g.start; at < g.end(); at++ {
 		if err := u.Add(at, g.values[at], func(e int32) (int64, error) { return log.endOf(e), nil }); err != nil {
 			return u, nil, err
 		}
 	}
-	return u, u.Complain(w.journalID(), g.start, g.end()), nil
+	return u, u.Complain(b.journal.id(), g.start, g.end()), nil
 }
 
 // found is what an assignment would begin with that found this commit, but for what it
 // would not believe of its log; whole is false where that would be too little.
-func (w *World) found(p int, c offsets.Committed) (set doneSet, whole bool) {
-	metadata, ext, err := offsets.DecodeAll(c.Metadata, w.identity(p), c.Offset)
-	valid := w.logs[p].endOf(c.LeaderEpoch)
+func (b *brokers) found(p int, c offsets.Committed) (set doneSet, whole bool) {
+	metadata, ext, err := offsets.DecodeAll(c.Metadata, b.identity(p), c.Offset)
+	valid := b.logs[p].endOf(c.LeaderEpoch)
 	window := offsets.NewWindow(min(metadata.Low(), valid))
 	metadata.Each(func(from, to int64) bool {
 		window.FinishRange(from, min(to, valid))
 		return true
 	})
 	whole = err == nil
-	if w.cfg.Journal && ext.Incarnation != 0 {
-		_, complaint, err := w.readFacts(p, window, c.LeaderEpoch, w.logs[p].end(), ext)
+	if b.journal.exists() && ext.Incarnation != 0 {
+		_, complaint, err := b.readFacts(p, window, c.LeaderEpoch, b.logs[p].end(), ext)
 		whole = whole && complaint == nil && err == nil
 	}
 	return setOf(window), whole
@@ -170,7 +173,7 @@ func (w *World) applyToJournal(a Action) bool {
 		log.values = log.values[:log.end()-int64(a.N)]
 		w.harm()
 	case JournalRecreate:
-		w.makeJournal()
+		j.make(w.cfg.Partitions)
 		w.harm()
 	}
 	return true
@@ -178,14 +181,14 @@ func (w *World) applyToJournal(a Action) bool {
 
 // harm notes that records were taken away: where the last commit would not complain,
 // because it names none of them, what only they said is not said any more.
-func (w *World) harm() {
-	w.journal.harmed = true
-	for p, was := range w.group.offsets {
-		if was == nil || was.topicID != w.logs[p].topicID {
+func (b *brokers) harm() {
+	b.journal.harmed = true
+	for p, was := range b.group.offsets {
+		if was == nil || was.topicID != b.logs[p].topicID {
 			continue
 		}
-		set, whole := w.found(p, was.Committed)
-		for _, e := range w.logs[p].entries {
+		set, whole := b.found(p, was.Committed)
+		for _, e := range b.logs[p].entries {
 			e.said = e.said && (set.has(e.offset) || !whole)
 		}
 	}
@@ -226,11 +229,11 @@ func (w *World) record(g *journalWrite) bool {
 // writtenOver says whether an entry that the log does not have any more may be taken
 // for another that stood there before a truncation: the journal has facts about that
 // one, and no broker knows any more where the log of their epoch ended.
-func (w *World) writtenOver(e *entry) bool { return w.cfg.Journal && e.epoch > 0 }
+func (b *brokers) writtenOver(e *entry) bool { return b.journal.exists() && e.epoch > 0 }
 
 // excused says whether an entry may be called finished by who has read up to an epoch.
-func (w *World) excused(e *entry, epoch int32) bool {
-	return e.finished() || e.offset < w.logs[e.part].start && (e.reads == 0 || e.epoch > epoch)
+func (b *brokers) excused(e *entry, epoch int32) bool {
+	return e.finished() || e.offset < b.logs[e.part].start && (e.reads == 0 || e.epoch > epoch)
 }
 
 // deleteRecords is the broker's side of a deletion.

@@ -109,7 +109,7 @@ func (in *instance) load(p int) bool {
 	}
 	switch l.stage {
 	case askBounds:
-		return in.locate(p, own)
+		return own.locate(log)
 	case askOffset:
 		if !l.fetched && (!log.sick.takesCommits() || in.w.group.pending[p] != nil) {
 			return false
@@ -140,8 +140,8 @@ func (in *instance) load(p int) bool {
 
 // locate asks where the log lies. An offset that may be of another topic, or older than
 // a sickness, is asked for again.
-func (in *instance) locate(p int, own *partition) bool {
-	l, log := own.loading, in.w.logs[p]
+func (own *partition) locate(log *partitionLog) bool {
+	l := own.loading
 	if log.sick != well {
 		again := l.late
 		l.late = true

@@ -129,17 +129,17 @@ func (g *journalWrite) encode(s *scribe, w *World) {
 	w.encodeRecord(s, g.part, g.Value)
 }
 
-func (w *World) encodeRecord(s *scribe, p int, value []byte) {
+func (b *brokers) encodeRecord(s *scribe, p int, value []byte) {
 	r, err := facts.Read(value)
 	if err != nil {
 		return
 	}
 	var life uint64
-	if was := w.group.offsets[p]; was != nil {
-		_, ext, _ := offsets.DecodeAll(was.Metadata, w.identity(p), was.Offset)
+	if was := b.group.offsets[p]; was != nil {
+		_, ext, _ := offsets.DecodeAll(was.Metadata, b.identity(p), was.Offset)
 		life = ext.Incarnation
 	}
-	s.flags(r.Incarnation == life, r.TopicID == w.topicID(p))
+	s.flags(r.Incarnation == life, r.TopicID == b.topicID(p))
 	s.num(int64(r.Kind), int64(r.LeaderEpoch), r.Low, r.From)
 	r.Each(func(from, to int64) { s.num(from, to) })
 }

@@ -44,20 +44,14 @@ type Config struct {
 	JournalMax   int  // bytes of one of its records
 }
 
-// World is some instances of the core, the brokers, and what is on its way between
-// them. It has one owner. Everything that happens in it is an Action.
+// World is some instances of the core, the brokers, and the network between them. It has
+// one owner. Everything that happens in it is an Action.
 type World struct {
+	brokers
+	network
 	cfg   Config
 	nowMs int64
-	logs  []*partitionLog
-	group group
 	insts []*instance
-	// verdicts is what cores are told about targets.
-	verdicts map[string]purgatory.Verdict
-	silent   map[place]bool // target partitions that do not answer
-	late     []*commitMsg   // commits sent on connections that were cut: they may still arrive
-	ghosts   []*produce     // produces nobody waits for any more, which may still arrive
-	journal  journal
 
 	lives  uint64 // of groups' offsets: incarnations
 	epochs uint64
@@ -72,18 +66,7 @@ type World struct {
 
 // New returns a world in which nothing runs yet.
 func New(cfg Config) *World {
-	w := &World{cfg: cfg, nowMs: startMs, verdicts: make(map[string]purgatory.Verdict), silent: make(map[place]bool)}
-	w.group = group{
-		members: make(map[member]bool), owner: make([]member, cfg.Partitions),
-		offsets: make([]*committed, cfg.Partitions), pending: make([]*committed, cfg.Partitions),
-		maxMetadata: cfg.MaxMetadata, byName: cfg.CommitsByName,
-	}
-	for range cfg.Partitions {
-		w.logs = append(w.logs, &partitionLog{topicID: 1})
-	}
-	if w.makeJournal(); !cfg.Journal {
-		w.journal.topicID = 0
-	}
+	w := &World{cfg: cfg, nowMs: startMs, brokers: newBrokers(cfg)}
 	for i := range cfg.Instances {
 		w.insts = append(w.insts, &instance{w: w, no: i})
 	}
@@ -112,12 +95,6 @@ func (w *World) say(format string, args ...any) {
 	}
 }
 
-func (w *World) topicID(p int) offsets.TopicID { return offsets.TopicID{w.logs[p].topicID} }
-
-func (w *World) identity(p int) offsets.Identity {
-	return offsets.Identity{ClusterID: cluster, TopicID: w.topicID(p), Partition: int32(p)}
-}
-
 func partitionOf(p int) offsets.TopicPartition {
 	return offsets.TopicPartition{Topic: ingress, Partition: int32(p)}
 }
@@ -125,14 +102,6 @@ func partitionOf(p int) offsets.TopicPartition {
 // routed chooses the partition of a target, by a body's first byte.
 func routed(_ *purgatory.TargetState, _ offsets.TopicPartition, body []byte) purgatory.Route {
 	return purgatory.Route{Partition: int32(body[0]-'0') % 2}
-}
-
-// told is what a core hears about targets.
-func (w *World) told(names []purgatory.TargetName) (out []purgatory.TargetState) {
-	for _, name := range names {
-		out = append(out, purgatory.TargetState{TargetName: name, Verdict: w.verdicts[name.Name]})
-	}
-	return out
 }
 
 // core makes an instance's core.
