@@ -43,7 +43,7 @@ const (
 	logLength   = 60
 )
 
-// tenureModel is what a dumb reader of the rules believes about one partition.
+// partitionModel is what a dumb reader of the rules believes about one partition.
 type partitionModel struct {
 	log      []logged
 	assigned bool
