@@ -236,13 +236,13 @@ func (s *besideSums) complain(t *testing.T, seeds int) {
 // open says what still stands between the group and the end of the ingress topics, or is
 // not as it was before anything fell sick; "" for nothing.
 func (b *beside) open() string {
-	g := b.broker.GroupInfo(group)
+	g := b.Broker.GroupInfo(group)
 	if g == nil {
 		return "there is no group"
 	}
 	var open []string
 	for _, topic := range []string{ingress, second} {
-		for _, p := range b.broker.PartitionInfos(topic) {
+		for _, p := range b.Broker.PartitionInfos(topic) {
 			if c := g.Commits[topic][p.Partition]; c.Offset != p.HighWatermark && !(b.plan.bad && topic == ingress && p.Partition == unreadable) {
 				open = append(open, fmt.Sprintf("%s/%d is committed at %d of %d", topic, p.Partition, c.Offset, p.HighWatermark))
 			}

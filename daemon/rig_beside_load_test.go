@@ -45,10 +45,10 @@ func (p *besidePlan) load(dice *rand.Rand, over time.Duration) {
 
 // post sends a few records to a partition, with delays from none to minutes.
 func (b *beside) post(dice *rand.Rand, to thing) {
-	if s := b.ails(whole(to.topic)); s != nil && b.broker.TopicInfo(to.topic) == nil {
+	if s := b.ails(whole(to.topic)); s != nil && b.Broker.TopicInfo(to.topic) == nil {
 		return // it is deleted
 	}
-	c := b.client
+	c := b.Client
 	if to.topic != ingress || to.partition >= sickPartition {
 		c = b.shaky
 	}
@@ -92,7 +92,7 @@ func (b *beside) postOne(c *kgo.Client, dice *rand.Rand, to thing) {
 		w.due = now.Add(delay)
 		k.Headers = append(k.Headers, header("x-delay", fmt.Sprint(delay.Milliseconds())))
 	}
-	w.to = thing{target, partitionOf(k.Key, len(b.broker.PartitionInfos(target)))}
+	w.to = thing{target, partitionOf(k.Key, len(b.Broker.PartitionInfos(target)))}
 	c.Produce(context.Background(), k, func(_ *kgo.Record, err error) {
 		b.mu.Lock()
 		defer b.mu.Unlock()

@@ -36,7 +36,7 @@ func (b *beside) refusing(err *kerr.Error, topic string, partitions []int32, key
 	for _, key := range keys {
 		faults = append(faults, kfake.Fault{Keys: []kmsg.Key{key}, Topic: topic, Partitions: partitions, Err: err, Count: -1})
 	}
-	return b.broker.Fault(faults...).Remove
+	return b.Broker.Fault(faults...).Remove
 }
 
 func ills() []ill {
@@ -145,7 +145,7 @@ func (b *beside) deletes(topic string) {
 		w.gone = w.gone || w.from.topic == topic
 	}
 	b.mu.Unlock()
-	if err := b.broker.DeleteTopic(topic); err != nil {
+	if err := b.Broker.DeleteTopic(topic); err != nil {
 		b.fault("deleting %s: %v", topic, err)
 	}
 }
@@ -153,7 +153,7 @@ func (b *beside) deletes(topic string) {
 // remakes makes a topic that was deleted. What was sent meanwhile may have failed.
 func (b *beside) remakes(topic string) {
 	b.shaky.PurgeTopicsFromClient(topic)
-	if err := b.broker.CreateTopic(topic, 2, nil); err != nil {
+	if err := b.Broker.CreateTopic(topic, 2, nil); err != nil {
 		b.fault("making %s: %v", topic, err)
 	}
 }
@@ -165,7 +165,7 @@ func (b *beside) flood(target string) {
 	}}, 0, besidePatience)
 	for i := range wideEach {
 		value := fmt.Sprint(target, "/", i)
-		b.client.Produce(context.Background(), &kgo.Record{Topic: ingress, Partition: 1, Key: []byte(value), Value: []byte(value), Timestamp: time.Now(),
+		b.Client.Produce(context.Background(), &kgo.Record{Topic: ingress, Partition: 1, Key: []byte(value), Value: []byte(value), Timestamp: time.Now(),
 			Headers: []kgo.RecordHeader{header("x-deliver-to", target)}}, nil)
 	}
 	b.flooded = append(b.flooded, target)
@@ -177,7 +177,7 @@ func (b *beside) sendUnreadable() {
 	x := thing{ingress, unreadable}
 	b.note("a batch of %v cannot be read", x)
 	b.sick[x] = append(b.sick[x], &spell{period: period{from: time.Now()}, ill: &ill{name: "a batch that cannot be read"}, mend: func() {}})
-	large := b.kafka(kgo.ProducerBatchMaxBytes(100<<20), kgo.BrokerMaxWriteBytes(110<<20), kgo.ProducerBatchCompression(kgo.GzipCompression()))
+	large := b.NewClient(kgo.ProducerBatchMaxBytes(100<<20), kgo.BrokerMaxWriteBytes(110<<20), kgo.ProducerBatchCompression(kgo.GzipCompression()))
 	defer large.Close()
 	if err := large.ProduceSync(context.Background(), &kgo.Record{Topic: ingress, Partition: unreadable, Value: make([]byte, 80<<20)}).FirstErr(); err != nil {
 		b.fault("sending a large batch: %v", err)
