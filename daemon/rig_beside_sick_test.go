@@ -7,6 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"layover/verify"
+	"layover/verify/kafkatest"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -145,6 +148,7 @@ func (b *beside) deletes(topic string) {
 		w.gone = w.gone || w.from.topic == topic
 	}
 	b.mu.Unlock()
+	b.ledger.Deleted(topic)
 	if err := b.Broker.DeleteTopic(topic); err != nil {
 		b.fault("deleting %s: %v", topic, err)
 	}
@@ -164,11 +168,17 @@ func (b *beside) flood(target string) {
 		return b.refusing(kerr.NotEnoughReplicas, target, nil, kmsg.Produce)
 	}}, 0, besidePatience)
 	for i := range wideEach {
-		value := fmt.Sprint(target, "/", i)
-		b.Client.Produce(context.Background(), &kgo.Record{Topic: ingress, Partition: 1, Key: []byte(value), Value: []byte(value), Timestamp: time.Now(),
-			Headers: []kgo.RecordHeader{header("x-deliver-to", target)}}, nil)
+		id := fmt.Sprint(target, "/", i)
+		s := verify.Sent{ID: id, To: target, Dead: []string{"target_unavailable"}, Record: verify.Record{
+			Topic: ingress, Partition: 1, Key: []byte(id), Value: []byte(id), Timestamp: time.Now(),
+			Headers: []verify.Header{text("x-deliver-to", target), text(verify.IDHeader, id)}}}
+		b.ledger.Enter(s)
+		b.Client.Produce(context.Background(), kafkatest.Entered(s.Record), func(k *kgo.Record, err error) {
+			if err == nil {
+				b.ledger.Acked(id, k.Partition, k.Offset)
+			}
+		})
 	}
-	b.flooded = append(b.flooded, target)
 }
 
 // sendUnreadable sends a batch that is larger than any may be, once it is decompressed.

@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"layover/verify"
+
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -25,16 +27,16 @@ import (
 // and taken off the network meanwhile. One goroutine does and looks at everything.
 type beside struct {
 	*fixture
-	plan    *besidePlan
-	begun   time.Time
-	slots   [besideSlots]*life // nil: none runs
-	lives   []*life            // that ever were
-	sick    map[thing][]*spell // in order of their beginning
-	shares  shares
-	ends    map[thing][]seenEnd // of partitions that are delivered to
-	shaky   *kgo.Client         // sends to what may be sick
-	flooded []string            // wide targets that have got their records
-	sum     *besideSums
+	plan   *besidePlan
+	begun  time.Time
+	slots  [besideSlots]*life // nil: none runs
+	lives  []*life            // that ever were
+	sick   map[thing][]*spell // in order of their beginning
+	shares shares
+	ends   map[thing][]seenEnd // of partitions that are delivered to
+	shaky  *kgo.Client         // sends to what may be sick
+	ledger *verify.Ledger
+	sum    *besideSums
 
 	mu   sync.Mutex // of what the clients' promises touch
 	sent []*wanted
@@ -87,7 +89,7 @@ func TestRigSickBesideHealthy(t *testing.T) {
 func newBeside(t *testing.T, p *besidePlan, s *besideSums) *beside {
 	b := &beside{
 		fixture: newFixture(t, p.brokers, kfake.SeedTopics(besidePartitions, ingress), kfake.SeedTopics(2, second),
-			kfake.SeedTopics(egressPartitions, egress), kfake.SeedTopics(2, dlq), kfake.SeedTopics(lamePartitions, sickTargets()...), kfake.SeedTopics(20, wideTargets()...)), plan: p, sum: s, begun: time.Now(),
+			kfake.SeedTopics(egressPartitions, egress), kfake.SeedTopics(2, dlq), kfake.SeedTopics(lamePartitions, sickTargets()...), kfake.SeedTopics(20, wideTargets()...)), plan: p, ledger: verify.NewLedger(dlq), sum: s, begun: time.Now(),
 		sick: make(map[thing][]*spell), shares: newShares(), ends: make(map[thing][]seenEnd),
 	}
 	for topic, n := range map[string]int32{ingress: besidePartitions, second: 2} {
