@@ -76,7 +76,7 @@ func (w *fixture) learns(name string, crowd func()) {
 		w.Fatal(err)
 	}
 	w.Until(3*time.Second, name+" has grown", func() bool { return w.w.Lookup(name).Partitions == 5 })
-	w.Broker.DeleteTopic(name)
+	w.DeleteTopic(name)
 	w.Until(5*time.Second, name+" is missing", func() bool { return w.state(name) == Missing })
 	w.create("latecomer")
 	began := time.Now()
@@ -157,7 +157,7 @@ func TestAFailedRequestStopsNoOther(t *testing.T) {
 		if h := w.w.Health(); !h.Answering || h.Since.After(began) || w.state(poison) != Pending {
 			t.Errorf("the spoiler is %v; health %+v", w.state(poison), h)
 		}
-		w.Broker.DeleteTopic("healthy")
+		w.DeleteTopic("healthy")
 		w.Until(10*time.Second, "healthy is missing", func() bool { return w.state("healthy") == Missing })
 	})
 }

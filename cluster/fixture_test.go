@@ -156,7 +156,7 @@ func TestAnErrorOfOneTopicIsOfThatTopicAlone(t *testing.T) {
 				r.Remove()
 			}
 			for _, name := range []string{"ready", "job-2"} {
-				w.Broker.DeleteTopic(name)
+				w.DeleteTopic(name)
 				w.create(name)
 			}
 			time.Sleep(3 * time.Second)
@@ -178,7 +178,7 @@ func TestATopicIsMissingAfterTwoAnswersInARow(t *testing.T) {
 					t.Fatalf("%s is %v after one stale answer", name, s)
 				}
 			}
-			w.Broker.DeleteTopic(name)
+			w.DeleteTopic(name)
 			w.Until(3*time.Second, name+" is missing", func() bool { return w.state(name) == Missing })
 		}
 		began := time.Now()

@@ -69,9 +69,7 @@ func TestAPartitionThatIsReadyWhileLoadAnswersIsReadFromItsPlace(t *testing.T) {
 					for range 20 {
 						k.Produce(&kgo.Record{Topic: "t", Partition: p, Value: []byte("v")})
 					}
-					if err := k.Broker.DeleteRecords("t", p, 10); err != nil {
-						t.Fatal(err)
-					}
+					k.DeleteRecords("t", p, 10)
 					k.Commit("g", kadm.Offset{Topic: "t", Partition: p, At: 10, LeaderEpoch: -1})
 				}
 				sick := k.Refuse(kmsg.ListOffsets, kfake.Fault{Topic: "t", Partitions: []int32{1}, Err: kerr.LeaderNotAvailable})

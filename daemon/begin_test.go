@@ -164,9 +164,7 @@ func TestAGroupStartsWithoutAPartitionThatHasNoLeader(t *testing.T) {
 			inBubble(t, func(w *fixture) {
 				for p := range int32(2) {
 					w.sendMany(p, 0, 20, func(int) []kgo.RecordHeader { return nil })
-					if err := w.Broker.DeleteRecords(ingress, p, 10); err != nil {
-						t.Fatal(err)
-					}
+					w.DeleteRecords(ingress, p, 10)
 				}
 				elected := w.withoutLeader(ingress, 1)
 				in := w.start("LAYOVER_START_OFFSET=" + start)

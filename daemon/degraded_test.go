@@ -76,9 +76,7 @@ func TestWhatIsSickIsSaidAndGoesAwayWhenItIsMended(t *testing.T) {
 	}
 	gone := func(topic string, partitions int32) func(*fixture) func() {
 		return func(w *fixture) func() {
-			if err := w.Broker.DeleteTopic(topic); err != nil {
-				w.Fatal(err)
-			}
+			w.DeleteTopic(topic)
 			return func() { w.createTopics(partitions, topic) }
 		}
 	}
@@ -165,9 +163,7 @@ func TestASickTopicKeepsNoInstanceFromBeingReady(t *testing.T) {
 		}
 		in.ready()
 		in.sickAs("partition other/0 fetch_failed", "partition", "partition other/0 is not read at offset 0 (fetch_failed)")
-		if err := w.Broker.DeleteTopic("other"); err != nil {
-			t.Fatal(err)
-		}
+		w.DeleteTopic("other")
 		in.sickAs("ingress_topic other missing", "ingress_topic", "ingress topic other is missing")
 		in.stop()
 	})

@@ -94,9 +94,7 @@ func TestOneTargetGoneLeavesTheOtherAlone(t *testing.T) {
 		}
 		send(0)
 		w.arrives("other", 50, 10*time.Second)
-		if err := w.Broker.DeleteTopic("other"); err != nil {
-			t.Fatal(err)
-		}
+		w.DeleteTopic("other")
 		send(100)
 		w.Until(5*time.Second, "the other target goes on", func() bool { return w.count(egress) == 100 })
 		time.Sleep(time.Minute)
@@ -115,9 +113,7 @@ func TestALogStartAboveTheCommittedOffsetIsSaidAndGoneOver(t *testing.T) {
 		w.sendMany(0, 0, 100, func(int) []kgo.RecordHeader { return []kgo.RecordHeader{header("x-delay", "1h")} })
 		time.Sleep(3 * time.Second)
 		in.stop()
-		if err := w.Broker.DeleteRecords(ingress, 0, 40); err != nil {
-			t.Fatal(err)
-		}
+		w.DeleteRecords(ingress, 0, 40)
 		in = w.start()
 		in.ready()
 		w.Until(2*time.Hour, "what is left is delivered", func() bool { return w.count(egress) == 60 })
@@ -139,9 +135,7 @@ func TestWhatIsInMemoryIsDeliveredThoughItsLogIsDeleted(t *testing.T) {
 		in.ready()
 		w.sendMany(0, 0, 100, func(int) []kgo.RecordHeader { return []kgo.RecordHeader{header("x-delay", "1m")} })
 		time.Sleep(3 * time.Second)
-		if err := w.Broker.DeleteRecords(ingress, 0, 100); err != nil {
-			t.Fatal(err)
-		}
+		w.DeleteRecords(ingress, 0, 100)
 		w.sendMany(0, 100, 10, func(int) []kgo.RecordHeader { return nil })
 		w.Until(2*time.Minute, "all are delivered", func() bool { return w.count(egress) == 110 })
 		time.Sleep(2 * time.Second)
@@ -296,9 +290,7 @@ func TestASecondProcessWithTheSameInstanceIDEndsOneOfThem(t *testing.T) {
 func TestPartitionsWithoutAnOffsetInAKnownGroupAreNotGuessedAt(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		w.sendMany(0, 0, 10, func(int) []kgo.RecordHeader { return nil })
-		if err := w.Broker.DeleteRecords(ingress, 0, 5); err != nil {
-			t.Fatal(err)
-		}
+		w.DeleteRecords(ingress, 0, 5)
 		w.Commit("layover-"+ingress, kadm.Offset{Topic: ingress, Partition: 1, At: 0, LeaderEpoch: -1})
 		in := w.start()
 		in.ready()
@@ -341,9 +333,7 @@ func TestIngressDeletedAndMadeAgainIsReadFromItsStart(t *testing.T) {
 		w.sendMany(0, 0, 10, func(int) []kgo.RecordHeader { return nil })
 		w.Until(time.Minute, "all are delivered", func() bool { return w.count(egress) == 10 })
 		time.Sleep(2 * time.Second)
-		if err := w.Broker.DeleteTopic(ingress); err != nil {
-			t.Fatal(err)
-		}
+		w.DeleteTopic(ingress)
 		time.Sleep(20 * time.Second)
 		w.CreateTopic(ingress, 2, nil)
 		w.Client.PurgeTopicsFromClient(ingress)

@@ -127,9 +127,7 @@ func TestANewGroupStartsWithoutAJournalThatCannotBeAsked(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		for p := range int32(2) {
 			w.sendMany(p, 0, 20, func(int) []kgo.RecordHeader { return nil })
-			if err := w.Broker.DeleteRecords(ingress, p, 10); err != nil {
-				t.Fatal(err)
-			}
+			w.DeleteRecords(ingress, p, 10)
 		}
 		w.createTopics(2, journalTopic)
 		elected := w.withoutLeader(journalTopic, 0)
@@ -191,9 +189,7 @@ func TestAStartThatIsRefusedOnceIsCommittedAgain(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		for p := range int32(2) {
 			w.sendMany(p, 0, 20, func(int) []kgo.RecordHeader { return nil })
-			if err := w.Broker.DeleteRecords(ingress, p, 10); err != nil {
-				t.Fatal(err)
-			}
+			w.DeleteRecords(ingress, p, 10)
 		}
 		w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: ingress, Partitions: []int32{0}, Err: kerr.UnknownTopicOrPartition, Count: 1})
 		in := w.start()

@@ -190,9 +190,7 @@ func TestAJournalThatIsDeletedIsMadeAgainAndItsNewIDPassedOn(t *testing.T) {
 		w.run()
 		w.Until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
 		first := w.last().TopicID
-		if err := w.Broker.DeleteTopic(name); err != nil {
-			t.Fatal(err)
-		}
+		w.DeleteTopic(name)
 		w.Until(20*time.Second, "another journal is usable", func() bool { return w.last().Usable && w.last().TopicID != first })
 		if w.changed() != 3 || w.changes[1].Usable {
 			t.Errorf("changes %+v, want usable, not, usable", w.changes)
@@ -209,7 +207,7 @@ func TestAJournalMadeAgainBetweenTwoAnswersIsPassedOn(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		w.run()
 		w.Until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
-		w.Broker.DeleteTopic(name)
+		w.DeleteTopic(name)
 		id := w.makeJournal(3)
 		time.Sleep(3 * time.Second)
 		if s := w.last(); s.TopicID != id || !s.Usable || w.changed() != 2 {

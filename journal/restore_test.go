@@ -103,7 +103,7 @@ func TestAnEmptyJournalCostsOneRoundOfQuestions(t *testing.T) {
 		if took := time.Since(began); took > 100*time.Millisecond {
 			t.Errorf("took %v", took)
 		}
-		w.Broker.DeleteTopic(name)
+		w.DeleteTopic(name)
 		w.content(w.restore(e.blank())[0]) // nor does one that is missing
 	})
 }
@@ -201,7 +201,7 @@ func TestAJournalMadeAgainIsComplainedOfAtOnce(t *testing.T) {
 		e.finish(1, 9000)
 		e.store()
 		ask := e.ask()
-		w.Broker.DeleteTopic(name)
+		w.DeleteTopic(name)
 		w.makeJournal(3)
 		began := time.Now()
 		a := w.restore(ask)[0]
@@ -211,7 +211,7 @@ func TestAJournalMadeAgainIsComplainedOfAtOnce(t *testing.T) {
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("took %v", took)
 		}
-		w.Broker.DeleteTopic(name)
+		w.DeleteTopic(name)
 		a = w.restore(ask)[0]
 		if a.Complaint == nil || !strings.Contains(a.Complaint.Error(), "does not exist") || a.Restored.Whole {
 			t.Errorf("of one that is gone: %+v", a)

@@ -45,7 +45,7 @@ func TestAScanReadsEachPartitionInOrderFromStartToEnd(t *testing.T) {
 		if !errors.Is(err, stop) || calls != 1 {
 			t.Errorf("%v after %d calls", err, calls)
 		}
-		w.Broker.DeleteRecords(name, 0, 5)
+		w.DeleteRecords(name, 0, 5)
 		err = Scan(context.Background(), w.options(), name, ends, func(int32, *kgo.Record) error { return nil })
 		if !errors.Is(err, kerr.OffsetOutOfRange) {
 			t.Errorf("below the log start: %v", err)

@@ -42,7 +42,7 @@ func TestATopicThatAnotherGroupHasRecordsInIsNotUsedUntilTheyAreGone(t *testing.
 			t.Errorf("%d lines about it, want 1", n)
 		}
 		info := w.Broker.PartitionInfo(name, 1)
-		w.Broker.DeleteRecords(name, 1, info.HighWatermark)
+		w.DeleteRecords(name, 1, info.HighWatermark)
 		w.Until(2*time.Minute, "the topic is used once they are gone", func() bool { return w.last().Usable })
 		if v := w.j.View().Topics[ingress]; v.State != "usable" || v.Warning != "" {
 			t.Errorf("view %+v", v)

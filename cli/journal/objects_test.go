@@ -84,8 +84,8 @@ func TestAnEmptyJournalIsOneObject(t *testing.T) {
 		t.Fatalf("got %v", all)
 	}
 	holds(t, all[0], map[string]any{"type": "partition", "partition": 1.0, "exists": true, "log_start": 0.0, "log_end": 0.0, "committed": nil, "commit": "commit: none"})
-	w.Broker.DeleteTopic(name)
-	w.Broker.CreateTopic(name, 2, nil)
+	w.DeleteTopic(name)
+	w.CreateTopic(name, 2, nil)
 	all = clitest.Objects(t, w.do("show --partition 2 -o json").stdout)
 	if len(all) != 1 || all[0]["exists"] != false {
 		t.Errorf("got %v", all)

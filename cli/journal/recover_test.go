@@ -95,7 +95,7 @@ func TestRecoverTakesNothingThatTheLogHasNot(t *testing.T) {
 	w.fill(0, 500)
 	e := w.tenure(0, 0xa1).finish(1, 600)
 	w.truncate(0, 300)
-	w.Broker.DeleteRecords(ingress, 0, 100)
+	w.DeleteRecords(ingress, 0, 100)
 	w.is(w.do("recover --execute --partition 0"), `
 delayed/0: goes on from its journal
   commits offset 0, leader epoch 0, incarnation 00000000000000a1, the journal's records from 0 to 0, and 167 of what is finished above
@@ -117,7 +117,7 @@ func TestRecoverSaysWhatMayBeMissing(t *testing.T) {
 	w := newFixture(t)
 	w.fill(0, 1000)
 	w.tenure(0, 0xa1).finish(1, 600).finish(601, 700)
-	w.Broker.DeleteRecords(name, 0, 1)
+	w.DeleteRecords(name, 0, 1)
 	got := w.do("recover --execute --partition 0")
 	const want = "\n  the journal has no complete snapshot: what finished before its first record may be missing, and is delivered again\n"
 	if got.code != 0 || !strings.Contains(got.stdout, want) || !strings.Contains(got.stdout, "the journal's records from 1 to 1,") {

@@ -19,7 +19,7 @@ func forResets(t *testing.T) *fixture {
 	w := newFixture(t)
 	for n := range int32(2) {
 		w.fill(n, 1000)
-		w.Broker.DeleteRecords(ingress, n, 10)
+		w.DeleteRecords(ingress, n, 10)
 	}
 	e := w.tenure(0, 0xa1)
 	e.window.FinishRange(0, 30)

@@ -109,12 +109,12 @@ func TestShowSaysWhatARestartFinds(t *testing.T) {
 	}{
 		"all": {1000, func(*fixture) {}, "low offset 0, 200 finished above it up to 598, of 1 record; the commit is of it, and a restart finds all that it names\n"},
 		"deleted records": {1000, func(w *fixture) {
-			w.Broker.DeleteRecords(name, 0, 1)
+			w.DeleteRecords(name, 0, 1)
 		}, "low offset 0, nothing finished above it, of 0 records; the commit is of it, and a restart misses some of it: " +
 			"the journal begins at 1 and the commit names a snapshot at 0: its records were deleted, by its retention or by somebody\n"},
 		"a topic made again": {1000, func(w *fixture) {
-			w.Broker.DeleteTopic(name)
-			w.Broker.CreateTopic(name, 3, nil)
+			w.DeleteTopic(name)
+			w.CreateTopic(name, 3, nil)
 		}, "and a restart misses some of it: the journal was deleted and made again: the commit names records up to 0 of one that is gone\n"},
 		"an ingress log that was truncated": {500, func(w *fixture) {
 			w.truncate(0, 500)

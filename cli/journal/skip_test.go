@@ -148,7 +148,7 @@ func TestSkipRefusesWhatItCannotKnow(t *testing.T) {
 	w.fill(0, 10)
 	w.bomb(0)
 	w.fill(1, 1)
-	w.Broker.DeleteRecords(ingress, 0, 3)
+	w.DeleteRecords(ingress, 0, 3)
 	w.commit(0, 5, w.epoch, "")
 	foreign := w.id(2, 0xa1).Identity
 	foreign.TopicID = offsets.TopicID{9}

@@ -145,8 +145,8 @@ func TestWhatIsWrongWithOneTopicHidesNoOtherButStopsWhatWouldChangeThem(t *testi
 // TestAJournalWithFewerPartitionsThanItsTopicIsSaid: the ingress topic has just grown.
 func TestAJournalWithFewerPartitionsThanItsTopicIsSaid(t *testing.T) {
 	w := newFixture(t)
-	w.Broker.DeleteTopic(name)
-	w.Broker.CreateTopic(name, 2, nil)
+	w.DeleteTopic(name)
+	w.CreateTopic(name, 2, nil)
 	w.is(w.do("show --partition 2"), "delayed/2: journal topic delayed.layover-delayed has no partition 2 yet: Layover adds it when it runs; commit: none\n")
 	w.is(w.do("recover --execute --partition 2"), "delayed/2: has no offset, and its journal no record of it: nothing to recover; \"layover journal reset\" gives it an offset\nNothing to recover.\n")
 	if got := w.do("reset --execute --partition 2"); got.code != process.ExitOK || w.committed(2) == nil {

@@ -31,6 +31,14 @@ func (c *Cluster) DeleteTopic(name string) {
 	}
 }
 
+// DeleteRecords deletes what a partition holds below an offset.
+func (c *Cluster) DeleteRecords(topic string, partition int32, below int64) {
+	c.Helper()
+	if err := c.Broker.DeleteRecords(topic, partition, below); err != nil {
+		c.Fatal(err)
+	}
+}
+
 // Produce appends records and returns the offset of the last, 0 where there are none.
 func (c *Cluster) Produce(records ...*kgo.Record) (last int64) {
 	c.Helper()
