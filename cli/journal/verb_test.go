@@ -62,7 +62,7 @@ func TestSettingsAreThoseOfRun(t *testing.T) {
 	}
 }
 
-// TestOneLineSaysWhatIsWrongAndWhatWouldBeRight of the world that is asked.
+// TestOneLineSaysWhatIsWrongAndWhatWouldBeRight of the brokers that are asked.
 func TestOneLineSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 	const (
 		noTopic = "TOPIC_AUTHORIZATION_FAILED: Not authorized to access topics: [Topic authorization failed.]"
