@@ -7,16 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // TestFiftyThousandNamesThatDoNotExist bounds every request, counts the memory, and lets
 // nobody wait who is healthy. One request for all of them had 12.7 MB, each second.
 func TestFiftyThousandNamesThatDoNotExist(t *testing.T) {
-	inBubble(t, nil, func(w *world) {
+	inBubble(t, nil, func(w *fixture) {
 		w.create("healthy")
-		w.until(3*time.Second, "healthy is usable", func() bool { return w.state("healthy") == Usable })
+		w.Until(3*time.Second, "healthy is usable", func() bool { return w.state("healthy") == Usable })
 		began, calm := time.Now(), time.Time{}
 		look := func() {
 			for i := range 50_000 {
@@ -46,7 +45,7 @@ func TestFiftyThousandNamesThatDoNotExist(t *testing.T) {
 
 // healthy checks the requests of a stretch of time: their size, that the configured
 // topics are in one a second, and that a name in use is.
-func (w *world) healthy(from, to time.Time) {
+func (w *fixture) healthy(from, to time.Time) {
 	w.Helper()
 	var total int
 	last := map[string]time.Time{ingress: from, "healthy": from}
@@ -71,17 +70,17 @@ func (w *world) healthy(from, to time.Time) {
 
 // learns checks that what happens to a healthy name, and a name that is new and exists,
 // are known within seconds.
-func (w *world) learns(name string, crowd func()) {
+func (w *fixture) learns(name string, crowd func()) {
 	w.Helper()
-	if _, err := kadm.NewClient(w.client).UpdatePartitions(w.Context(), 5, name); err != nil {
+	if _, err := w.Admin().UpdatePartitions(w.Context(), 5, name); err != nil {
 		w.Fatal(err)
 	}
-	w.until(3*time.Second, name+" has grown", func() bool { return w.w.Lookup(name).Partitions == 5 })
-	w.broker.DeleteTopic(name)
-	w.until(5*time.Second, name+" is missing", func() bool { return w.state(name) == Missing })
+	w.Until(3*time.Second, name+" has grown", func() bool { return w.w.Lookup(name).Partitions == 5 })
+	w.DeleteTopic(name)
+	w.Until(5*time.Second, name+" is missing", func() bool { return w.state(name) == Missing })
 	w.create("latecomer")
 	began := time.Now()
-	w.until(5*time.Minute, "a topic that exists finds room", func() bool {
+	w.Until(5*time.Minute, "a topic that exists finds room", func() bool {
 		crowd()
 		time.Sleep(time.Second)
 		return w.state("latecomer") == Usable
@@ -91,27 +90,27 @@ func (w *world) learns(name string, crowd func()) {
 
 // TestANewNameIsAnsweredAtOnceAmongThousands that are known to be missing.
 func TestANewNameIsAnsweredAtOnceAmongThousands(t *testing.T) {
-	inBubble(t, nil, func(w *world) {
+	inBubble(t, nil, func(w *fixture) {
 		for i := range MaxNames - 10 {
 			w.state(nameOf(i))
 		}
 		time.Sleep(10 * time.Second)
 		w.create("new")
 		began := time.Now()
-		w.until(2*time.Second, "it is usable", func() bool { return w.state("new") == Usable })
+		w.Until(2*time.Second, "it is usable", func() bool { return w.state("new") == Usable })
 		if took := time.Since(began); took > 100*time.Millisecond {
 			t.Errorf("it took %v", took)
 		}
 		w.create(nameOf(5)) // missing ones are asked about in turn
-		w.until(11*time.Second, "one that was missing is usable", func() bool { return w.state(nameOf(5)) == Usable })
+		w.Until(11*time.Second, "one that was missing is usable", func() bool { return w.state(nameOf(5)) == Usable })
 	})
 }
 
 // TestNamesGoWhenNobodyUsesThem and their memory with them; the log says that it is over.
 func TestNamesGoWhenNobodyUsesThem(t *testing.T) {
-	inBubble(t, func(c *Config) { c.Names = 100 }, func(w *world) {
+	inBubble(t, func(c *Config) { c.Names = 100 }, func(w *fixture) {
 		w.create("idle")
-		w.until(3*time.Second, "idle is usable", func() bool { return w.state("idle") == Usable })
+		w.Until(3*time.Second, "idle is usable", func() bool { return w.state("idle") == Usable })
 		for i := range 200 {
 			w.state(nameOf(i))
 		}
@@ -122,7 +121,7 @@ func TestNamesGoWhenNobodyUsesThem(t *testing.T) {
 		if n, b := w.w.Health().Names, w.w.Bytes(); n.Known != 0 || b != 0 || !n.Refused.IsZero() {
 			t.Errorf("%+v, %d bytes", n, b)
 		}
-		w.until(time.Second, "a name finds room", func() bool { return w.state("idle") == Usable })
+		w.Until(time.Second, "a name finds room", func() bool { return w.state("idle") == Usable })
 		w.stop()
 		if !strings.Contains(w.logs.String(), "no more target names than fit") {
 			t.Errorf("log: %s", w.logs.String())
@@ -133,12 +132,12 @@ func TestNamesGoWhenNobodyUsesThem(t *testing.T) {
 // TestAFailedRequestStopsNoOther: a name that spoils each request that it is in spoils
 // its own in the end.
 func TestAFailedRequestStopsNoOther(t *testing.T) {
-	inBubble(t, nil, func(w *world) {
+	inBubble(t, nil, func(w *fixture) {
 		w.create("healthy")
-		w.until(3*time.Second, "healthy is usable", func() bool { return w.state("healthy") == Usable })
+		w.Until(3*time.Second, "healthy is usable", func() bool { return w.state("healthy") == Usable })
 		poison := nameOf(77)
-		w.broker.ControlKey(int16(kmsg.Metadata), func(r kmsg.Request) (kmsg.Response, error, bool) {
-			w.broker.KeepControl()
+		w.Broker.ControlKey(int16(kmsg.Metadata), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			w.Broker.KeepControl()
 			spoilt := slices.ContainsFunc(r.(*kmsg.MetadataRequest).Topics, func(t kmsg.MetadataRequestTopic) bool { return *t.Topic == poison })
 			return nil, errors.New("the broker hangs up"), spoilt
 		})
@@ -146,7 +145,7 @@ func TestAFailedRequestStopsNoOther(t *testing.T) {
 		for i := range 200 {
 			w.state(nameOf(i))
 		}
-		w.until(30*time.Second, "all others are answered", func() bool {
+		w.Until(30*time.Second, "all others are answered", func() bool {
 			for i := range 200 {
 				if i != 77 && w.state(nameOf(i)) != Missing {
 					return false
@@ -158,7 +157,7 @@ func TestAFailedRequestStopsNoOther(t *testing.T) {
 		if h := w.w.Health(); !h.Answering || h.Since.After(began) || w.state(poison) != Pending {
 			t.Errorf("the spoiler is %v; health %+v", w.state(poison), h)
 		}
-		w.broker.DeleteTopic("healthy")
-		w.until(10*time.Second, "healthy is missing", func() bool { return w.state("healthy") == Missing })
+		w.DeleteTopic("healthy")
+		w.Until(10*time.Second, "healthy is missing", func() bool { return w.state("healthy") == Missing })
 	})
 }

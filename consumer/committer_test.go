@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"layover/offsets"
+	"layover/verify/kafkatest"
 
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -30,25 +30,14 @@ func inBubble(t *testing.T, slow time.Duration, f func(m *member)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		defer time.Sleep(slow) // the broker's sleep outlasts a test that failed
-		var network kfake.VirtualNetwork
-		broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.Ports(9092), kfake.ListenFn(network.Listen), kfake.SeedTopics(3, "t"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer broker.Close()
-		client, err := kgo.NewClient(kgo.SeedBrokers(broker.ListenAddrs()...), kgo.Dialer(network.DialContext))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer client.Close()
-		m := &member{T: t, topic: broker.TopicInfo("t").TopicID}
-		broker.ControlKey(int16(kmsg.OffsetCommit), func(r kmsg.Request) (kmsg.Response, error, bool) {
-			broker.KeepControl()
+		k := kafkatest.StartVirtual(t, 1, kfake.SeedTopics(3, "t"))
+		m := &member{T: t, topic: k.Broker.TopicInfo("t").TopicID}
+		k.Answer(kmsg.OffsetCommit, func(r kmsg.Request) kmsg.Response {
 			m.saw(r.(*kmsg.OffsetCommitRequest))
-			broker.SleepControl(func() { time.Sleep(slow) })
-			return nil, nil, false // the broker answers as it would have
+			k.Broker.SleepControl(func() { time.Sleep(slow) })
+			return nil // the broker answers as it would have
 		})
-		m.Consumer = &Consumer{table: newOwnership(), committer: &committer{client: client, group: "g"}}
+		m.Consumer = &Consumer{table: newOwnership(), committer: &committer{client: k.Client, group: "g"}}
 		m.committer.accepted = m.table.lease.renew
 		m.committer.start()
 		defer func() {

@@ -11,6 +11,7 @@ import (
 
 	"layover/journal/facts"
 	"layover/offsets"
+	"layover/verify/kafkatest"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -63,44 +64,21 @@ func TestAPartitionThatIsReadyWhileLoadAnswersIsReadFromItsPlace(t *testing.T) {
 	for what, each := range map[string]time.Duration{"control": 0, "busy": 3 * time.Second} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var network kfake.VirtualNetwork
-				broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.Ports(9092), kfake.ListenFn(network.Listen), kfake.SeedTopics(2, "t"), kfake.GroupMinSessionTimeout(time.Second))
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer broker.Close()
-				kafka := func() []kgo.Opt {
-					return []kgo.Opt{kgo.SeedBrokers(broker.ListenAddrs()...), kgo.Dialer(network.DialContext), kgo.RecordPartitioner(kgo.ManualPartitioner())}
-				}
-				client, err := kgo.NewClient(kafka()...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer client.Close()
+				k := kafkatest.StartVirtual(t, 1, kfake.SeedTopics(2, "t"))
 				for p := range int32(2) {
 					for range 20 {
-						if err := client.ProduceSync(context.Background(), &kgo.Record{Topic: "t", Partition: p, Value: []byte("v")}).FirstErr(); err != nil {
-							t.Fatal(err)
-						}
+						k.Produce(&kgo.Record{Topic: "t", Partition: p, Value: []byte("v")})
 					}
-					if err := broker.DeleteRecords("t", p, 10); err != nil {
-						t.Fatal(err)
-					}
+					k.DeleteRecords("t", p, 10)
+					k.Commit("g", kadm.Offset{Topic: "t", Partition: p, At: 10, LeaderEpoch: -1})
 				}
-				var os kadm.Offsets
-				for p := range int32(2) {
-					os.Add(kadm.Offset{Topic: "t", Partition: p, At: 10, LeaderEpoch: -1})
-				}
-				if _, err := kadm.NewClient(client).CommitOffsets(context.Background(), "g", os); err != nil {
-					t.Fatal(err)
-				}
-				sick := broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "t", Partitions: []int32{1}, Err: kerr.LeaderNotAvailable, Count: -1})
-				asked := broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Count: -1, Observe: true})
+				sick := k.Refuse(kmsg.ListOffsets, kfake.Fault{Topic: "t", Partitions: []int32{1}, Err: kerr.LeaderNotAvailable})
+				asked := k.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Count: -1, Observe: true})
 				b := &busy{each: each, seen: make(map[int32][]int64)}
 				var logs bytes.Buffer
 				c, err := New(Config{
 					Topics: []string{"t"}, Group: "g", SessionTimeout: 45 * time.Second, StartOffset: "earliest", FetchMaxBytes: 1 << 20, ReadingBudget: 1 << 20, MaxDecompress: 1 << 20,
-					Options: kafka, Log: slog.New(slog.NewTextHandler(&logs, nil)),
+					Options: k.Options, Log: slog.New(slog.NewTextHandler(&logs, nil)),
 				}, b)
 				if err != nil {
 					t.Fatal(err)

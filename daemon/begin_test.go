@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -15,14 +14,6 @@ import (
 )
 
 const second = "second" // another ingress topic
-
-// deleteTopic deletes a topic.
-func (w *world) deleteTopic(name string) {
-	w.Helper()
-	if _, err := kadm.NewClient(w.client).DeleteTopic(context.Background(), name); err != nil {
-		w.Fatal(err)
-	}
-}
 
 // metric returns the sum of the series whose text begins with prefix.
 func (in *instance) metric(prefix string) (sum float64) {
@@ -47,28 +38,28 @@ func (in *instance) metric(prefix string) (sum float64) {
 
 // onTime sends a record to each of some ingress partitions, with a delay of a second. The
 // test fails unless all are delivered within 5 s of their deadline.
-func (w *world) onTime(partitions ...int32) {
+func (w *fixture) onTime(partitions ...int32) {
 	w.Helper()
 	before := w.count(egress)
 	for _, p := range partitions {
 		w.send(p, fmt.Sprintf("on time %v", time.Now().UnixMilli()), header("x-delay", "1s"))
 	}
-	w.until(6*time.Second, "what is healthy is delivered on time", func() bool { return w.count(egress) == before+len(partitions) })
+	w.Until(6*time.Second, "what is healthy is delivered on time", func() bool { return w.count(egress) == before+len(partitions) })
 }
 
 // TestASickIngressTopicStopsNoOtherAfterTheNextJoin: it is deleted, or may not be described
 // any more, and the member joins anew with what it had.
 func TestASickIngressTopicStopsNoOtherAfterTheNextJoin(t *testing.T) {
-	for what, sicken := range map[string]func(w *world){
-		"deleted": func(w *world) { w.deleteTopic(second) },
-		"forbidden": func(w *world) {
+	for what, sicken := range map[string]func(w *fixture){
+		"deleted": func(w *fixture) { w.DeleteTopic(second) },
+		"forbidden": func(w *fixture) {
 			for _, key := range []kmsg.Key{kmsg.Metadata, kmsg.ListOffsets, kmsg.OffsetFetch, kmsg.OffsetCommit, kmsg.Fetch, kmsg.OffsetForLeaderEpoch} {
-				w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Topic: second, Err: kerr.TopicAuthorizationFailed, Count: -1})
+				w.Refuse(key, kfake.Fault{Topic: second, Err: kerr.TopicAuthorizationFailed})
 			}
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				w.createTopics(2, second)
 				w.dial = slow(w.dial, time.Millisecond)
 				in := w.start("LAYOVER_INGRESS_TOPICS=" + ingress + "," + second)
@@ -97,28 +88,28 @@ func TestASickIngressTopicStopsNoOtherAfterTheNextJoin(t *testing.T) {
 // TestAPartitionThatMayNotBeReadIsSickAndTheOthersGoOn: its topic may be described all the
 // same, so that nobody but the fetches says so.
 func TestAPartitionThatMayNotBeReadIsSickAndTheOthersGoOn(t *testing.T) {
-	inBubble(t, func(w *world) {
-		fault := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: ingress, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	inBubble(t, func(w *fixture) {
+		fault := w.Refuse(kmsg.Fetch, kfake.Fault{Topic: ingress, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed})
 		w.send(1, "forbidden")
 		in := w.start()
 		in.ready()
 		w.onTime(0)
-		w.until(20*time.Second, "/readyz names the partition", func() bool {
+		w.Until(20*time.Second, "/readyz names the partition", func() bool {
 			code, body := in.get("/readyz")
 			return code == 200 && strings.HasPrefix(body, "degraded:") && strings.Contains(body, ingress+"/1") && strings.Contains(body, "fetch_failed")
 		})
 		fault.Remove()
-		w.until(5*time.Second, "the partition is read", func() bool { return w.values(egress)["forbidden"] == 1 })
-		w.until(5*time.Second, "nothing is sick", func() bool { _, body := in.get("/readyz"); return body == "ready\n" || body == "ready" })
+		w.Until(5*time.Second, "the partition is read", func() bool { return w.values(egress)["forbidden"] == 1 })
+		w.Until(5*time.Second, "nothing is sick", func() bool { _, body := in.get("/readyz"); return body == "ready\n" || body == "ready" })
 		in.stop()
 	})
 }
 
 // withoutLeader makes a partition of a topic one that has none, for all that asks for it.
-func (w *world) withoutLeader(topic string, partition int32) (elected func()) {
+func (w *fixture) withoutLeader(topic string, partition int32) (elected func()) {
 	var faults []*kfake.FaultHandle
 	for _, key := range []kmsg.Key{kmsg.ListOffsets, kmsg.Fetch, kmsg.OffsetForLeaderEpoch, kmsg.Produce} {
-		faults = append(faults, w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Topic: topic, Partitions: []int32{partition}, Err: kerr.LeaderNotAvailable, Count: -1}))
+		faults = append(faults, w.Refuse(key, kfake.Fault{Topic: topic, Partitions: []int32{partition}, Err: kerr.LeaderNotAvailable}))
 	}
 	return func() {
 		for _, f := range faults {
@@ -130,9 +121,9 @@ func (w *world) withoutLeader(topic string, partition int32) (elected func()) {
 // TestAPartitionThatCannotBeBegunIsTriedAgainAlone: it has no leader and no committed
 // offset. What is parked of the others is read once.
 func TestAPartitionThatCannotBeBegunIsTriedAgainAlone(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.known()
-		if _, err := kadm.NewClient(w.client).CreatePartitions(context.Background(), 1, ingress); err != nil {
+		if _, err := w.Admin().CreatePartitions(context.Background(), 1, ingress); err != nil {
 			t.Fatal(err)
 		}
 		const n = 20_000
@@ -155,7 +146,7 @@ func TestAPartitionThatCannotBeBegunIsTriedAgainAlone(t *testing.T) {
 			t.Error("status does not say why the partition is not read")
 		}
 		elected()
-		w.until(5*time.Second, "the partition is begun with its leader back", func() bool { return w.values(egress)["new"] == 1 })
+		w.Until(5*time.Second, "the partition is begun with its leader back", func() bool { return w.values(egress)["new"] == 1 })
 		w.onTime(0, 1, 2)
 		if _, body := in.get("/status"); strings.Contains(body, "where to begin") {
 			t.Error("status goes on about it")
@@ -170,22 +161,20 @@ func TestAPartitionThatCannotBeBegunIsTriedAgainAlone(t *testing.T) {
 func TestAGroupStartsWithoutAPartitionThatHasNoLeader(t *testing.T) {
 	for start, want := range map[string]int{"earliest": 10, "latest": 0} {
 		t.Run(start, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				for p := range int32(2) {
 					w.sendMany(p, 0, 20, func(int) []kgo.RecordHeader { return nil })
-					if err := w.broker.DeleteRecords(ingress, p, 10); err != nil {
-						t.Fatal(err)
-					}
+					w.DeleteRecords(ingress, p, 10)
 				}
 				elected := w.withoutLeader(ingress, 1)
 				in := w.start("LAYOVER_START_OFFSET=" + start)
 				in.ready()
-				w.until(5*time.Second, "the other partition is read from its start", func() bool { return w.count(egress) == want })
+				w.Until(5*time.Second, "the other partition is read from its start", func() bool { return w.count(egress) == want })
 				w.onTime(0)
 				time.Sleep(time.Minute)
 				elected()
 				w.send(1, "since")
-				w.until(5*time.Second, "the partition is read from its start", func() bool { return w.count(egress) == want+1+11 })
+				w.Until(5*time.Second, "the partition is read from its start", func() bool { return w.count(egress) == want+1+11 })
 				w.onTime(0, 1)
 				if lost := in.metric("layover_lost_to_retention_records_total"); lost != 0 {
 					t.Errorf("%v records count as lost", lost)
@@ -200,7 +189,7 @@ func TestAGroupStartsWithoutAPartitionThatHasNoLeader(t *testing.T) {
 // TestAJournalPartitionOutOfReachHoldsUpItsOwnAlone: the other partition does not wait the
 // 30 s that a journal may be silent for.
 func TestAJournalPartitionOutOfReachHoldsUpItsOwnAlone(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		w.scattered(8000)
@@ -217,7 +206,7 @@ func TestAJournalPartitionOutOfReachHoldsUpItsOwnAlone(t *testing.T) {
 		}
 		w.onTime(1)
 		elected()
-		w.until(5*time.Second, "the partition is begun with its journal", func() bool { return w.count(egress) == before+2 })
+		w.Until(5*time.Second, "the partition is begun with its journal", func() bool { return w.count(egress) == before+2 })
 		w.onTime(0, 1)
 		in.stop()
 	})

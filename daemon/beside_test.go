@@ -12,7 +12,7 @@ import (
 // name goes with the last record that has it.
 func TestNamesThatGoWithAPartitionHarmNobody(t *testing.T) {
 	const names = 300 // more than are kept for their own sake
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_TARGETS_ALLOWED=jobs.*", "LAYOVER_LANES=1")
 		in.ready()
 		for p := range int32(2) {
@@ -33,7 +33,7 @@ func TestNamesThatGoWithAPartitionHarmNobody(t *testing.T) {
 // TestATargetThatNoRecordWaitsForIsNotSickForEver: it never existed, and its one record is
 // a dead letter.
 func TestATargetThatNoRecordWaitsForIsNotSickForEver(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_TARGETS_ALLOWED=jobs.*", "LAYOVER_TARGET_PATIENCE=10s")
 		in.ready()
 		w.send(0, "to nowhere", header("x-deliver-to", "jobs.1"))
@@ -48,7 +48,7 @@ func TestATargetThatNoRecordWaitsForIsNotSickForEver(t *testing.T) {
 
 // TestATopicThatIsMadeAgainHoldsUpNoOther: its former records are stuck at a silent target.
 func TestATopicThatIsMadeAgainHoldsUpNoOther(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.withoutFetchSessions()
 		w.dial = slow(w.dial, time.Millisecond)
 		w.createTopics(2, second, "mute")
@@ -58,7 +58,7 @@ func TestATopicThatIsMadeAgainHoldsUpNoOther(t *testing.T) {
 		w.sendTo(second, 0, "stuck", header("x-deliver-to", "mute"))
 		w.sendTo(second, 0, "delivered when it is gone", header("x-delay", "10s"))
 		time.Sleep(5 * time.Second)
-		w.deleteTopic(second)
+		w.DeleteTopic(second)
 		time.Sleep(30 * time.Second)
 		w.onTime(0, 1)
 		w.createTopics(2, second)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"layover/offsets"
+	"layover/verify/kafkatest"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -20,7 +21,7 @@ import (
 // A bomb that a fetch brings which was out when backpressure paused reading: the client
 // strips the paused topic, error included, and keeps the cursor fatal.
 func TestABatchTooLargeToReadThatComesWithThePauseIsDeadLettered(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start(narrow)
 		in.ready()
 		silent := w.silence(dlq)
@@ -36,9 +37,9 @@ func TestABatchTooLargeToReadThatComesWithThePauseIsDeadLettered(t *testing.T) {
 		w.send(0, "behind")
 		time.Sleep(5 * time.Second)
 		silent.Remove()
-		w.until(time.Minute, "reading goes on", func() bool { return in.pausedFor() == "" })
+		w.Until(time.Minute, "reading goes on", func() bool { return in.pausedFor() == "" })
 		w.send(1, "beside")
-		w.until(10*time.Second, "what stands beside is delivered", func() bool { return w.values(egress)["beside"] == 1 })
+		w.Until(10*time.Second, "what stands beside is delivered", func() bool { return w.values(egress)["beside"] == 1 })
 		time.Sleep(10 * time.Minute)
 		if w.values(egress)["behind"] != 1 {
 			_, body := in.get("/status")
@@ -51,7 +52,7 @@ func TestABatchTooLargeToReadThatComesWithThePauseIsDeadLettered(t *testing.T) {
 }
 
 func TestBatchesTooLargeToReadOnTwoPartitionsHoldUpNeither(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		const n = 12
 		for i := range n {
 			w.bomb(0, 2)
@@ -85,7 +86,7 @@ func (slowBatches) OnFetchBatchRead(_ kgo.BrokerMetadata, _ string, partition in
 // A bomb of one partition is being decompressed when the jump over another's is carried
 // out: SetOffsets throws the answer away, error included, and keeps the cursor fatal.
 func TestABatchTooLargeToReadThatIsReadDuringAJumpIsDeadLettered(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.startOver(w.dial, slowBatches{}, narrow)
 		in.ready()
 		zero, one := w.bomber(kgo.ProducerLinger(0)), w.bomber(kgo.ProducerLinger(0))
@@ -109,17 +110,14 @@ func TestABatchTooLargeToReadThatIsReadDuringAJumpIsDeadLettered(t *testing.T) {
 // Records of 900 kB for partitions of a target that are silent: as each gets stuck in its
 // turn it takes the lane's whole room in bytes for 2 s.
 func TestLargeRecordsForASilentTargetHoldUpNoHealthyOne(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=64Mi", "LAYOVER_LANES=4", "LAYOVER_TARGETS_ALLOWED=sick", "LAYOVER_TARGET_PATIENCE=1h")
 		in.ready()
 		w.createTopics(40, "sick")
 		w.silence("sick")
 		value := strings.Repeat("x", 900_000)
 		for i := range 40 {
-			r := &kgo.Record{Topic: ingress, Key: fmt.Append(nil, i), Value: []byte(value), Headers: []kgo.RecordHeader{header("x-deliver-to", "sick")}}
-			if err := w.client.ProduceSync(context.Background(), r).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			w.Produce(&kgo.Record{Topic: ingress, Key: fmt.Append(nil, i), Value: []byte(value), Headers: []kgo.RecordHeader{header("x-deliver-to", "sick")}})
 		}
 		sent := 0
 		for range 900 { // 90 s
@@ -146,11 +144,11 @@ func TestLargeRecordsForASilentTargetHoldUpNoHealthyOne(t *testing.T) {
 // A gzip batch without a byte in it fails with io.EOF, which counts as the network's: the
 // partition is asked for again each second, and goes on so when skip has left it out.
 func TestAnEmptyGzipBatchIsNoNetworkError(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		w.send(0, "parked", header("x-delay", "1h"))
-		w.produceRaw(raw(1, ""))
+		w.ProduceBatch(ingress, kafkatest.Batch(func(b *kmsg.RecordBatch) { b.Records = nil }))
 		w.send(0, "behind")
 		time.Sleep(5 * time.Minute)
 		if _, body := in.get("/status"); !strings.Contains(body, "layover skip delayed/0@1") {
@@ -184,7 +182,7 @@ func (l *live) OnFetchBatchRead(kgo.BrokerMetadata, string, int32, kgo.FetchBatc
 // itself is not part of it: it is there, and has decompressed, before the first look. What
 // else it allocates meanwhile may be a MiB.
 func TestBatchesJustBelowTheLimitStayWithinTheBound(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		cl := w.bomber(kgo.ProducerLinger(0))
 		for range 24 {
 			r := &kgo.Record{Topic: ingress, Value: make([]byte, 8<<20-1000), Headers: []kgo.RecordHeader{header("x-delay", "1h")}}
@@ -213,19 +211,19 @@ func TestBatchesJustBelowTheLimitStayWithinTheBound(t *testing.T) {
 // The log begins within a bomb, as kafka-delete-records leaves it: the batch is asked for at
 // its first offset, which is out of range, and nobody makes the client go on.
 func TestALogThatBeginsWithinABatchTooLargeToReadGoesOn(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.bomb(0, 5)
 		w.send(0, "behind")
 		var to kadm.Offsets
 		to.Add(kadm.Offset{Topic: ingress, At: 2})
-		if _, err := kadm.NewClient(w.client).DeleteRecords(context.Background(), to); err != nil {
+		if _, err := w.Admin().DeleteRecords(context.Background(), to); err != nil {
 			t.Fatal(err)
 		}
 		in := w.start(narrow)
 		time.Sleep(10 * time.Minute)
 		if w.values(egress)["behind"] != 1 {
 			code, text := in.get("/readyz")
-			t.Errorf("delivered %v, %d letters after 10 minutes; /readyz %d %s; sick %v; log start %d", w.values(egress), w.count(dlq), code, text, in.status()["sick"], w.broker.PartitionInfo(ingress, 0).LogStartOffset)
+			t.Errorf("delivered %v, %d letters after 10 minutes; /readyz %d %s; sick %v; log start %d", w.values(egress), w.count(dlq), code, text, in.status()["sick"], w.Broker.PartitionInfo(ingress, 0).LogStartOffset)
 		}
 		in.stop()
 	})
@@ -233,7 +231,7 @@ func TestALogThatBeginsWithinABatchTooLargeToReadGoesOn(t *testing.T) {
 
 // Held: a bomb is the first that a partition has which begins late.
 func TestABatchTooLargeToReadIsFirstInAPartitionThatBeginsLate(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.bomb(1, 2)
 		w.bomb(1, 3)
 		w.send(1, "behind")
@@ -241,7 +239,7 @@ func TestABatchTooLargeToReadIsFirstInAPartitionThatBeginsLate(t *testing.T) {
 		in := w.start(narrow)
 		time.Sleep(20 * time.Second)
 		elected()
-		w.until(20*time.Second, "what stands behind is delivered", func() bool { return w.values(egress)["behind"] == 1 })
+		w.Until(20*time.Second, "what stands behind is delivered", func() bool { return w.values(egress)["behind"] == 1 })
 		w.lettersAre("too_large_to_read delayed/1@0-1 of 2", "too_large_to_read delayed/1@2-4 of 3")
 		in.stop()
 	})
@@ -249,10 +247,10 @@ func TestABatchTooLargeToReadIsFirstInAPartitionThatBeginsLate(t *testing.T) {
 
 // Held: the partition of a bomb is revoked while its header is asked for.
 func TestAPartitionMayLeaveWhileItsBatchIsLookedAt(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start(narrow)
 		in.ready()
-		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.NotLeaderForPartition, Count: 10, When: func(r kmsg.Request) bool {
+		w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.NotLeaderForPartition, Count: 10, When: func(r kmsg.Request) bool {
 			return r.(*kmsg.FetchRequest).SessionEpoch == -1
 		}})
 		w.bomb(0, 2)
@@ -275,7 +273,7 @@ func TestAPartitionMayLeaveWhileItsBatchIsLookedAt(t *testing.T) {
 func TestASilentTargetDoesNotSlowAHealthyOne(t *testing.T) {
 	for name, records := range map[string]int{"a few stuck": 100, "a quarter stuck": 25_000} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				w.createTopics(20, "sick")
 				w.createTopics(1, "healthy")
 				w.silence("sick")
@@ -305,7 +303,7 @@ func TestASilentTargetDoesNotSlowAHealthyOne(t *testing.T) {
 // invented names whose records are all held.
 func TestANameThatExistsFindsRoomBehindManyThatDoNot(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		invented := 15_000
 		if long() {
 			invented = 60_000

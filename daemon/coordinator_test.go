@@ -9,19 +9,19 @@ import (
 // The group gives a member up whose coordinator alone is out of its reach, and the
 // member itself learns that only later: meanwhile another may deliver.
 func TestWithOnlyTheCoordinatorOutOfReachNothingIsDeliveredAfterTheLease(t *testing.T) {
-	inBubble(t, func(w *world) {
-		if _, _, err := w.broker.AddNode(1, 9093); err != nil {
+	inBubble(t, func(w *fixture) {
+		if _, _, err := w.Broker.AddNode(1, 9093); err != nil {
 			t.Fatal(err)
 		}
-		coordinator := w.broker.CoordinatorFor("layover-" + ingress)
+		coordinator := w.Broker.CoordinatorFor("layover-" + ingress)
 		for topic, partitions := range map[string]int32{ingress: 2, egress: 2, dlq: 1} {
 			for p := range partitions {
-				if err := w.broker.MoveTopicPartition(topic, p, 1-coordinator); err != nil {
+				if err := w.Broker.MoveTopicPartition(topic, p, 1-coordinator); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		h := &hole{net: w.net}
+		h := &hole{net: w.Net}
 		w.dial = h.dial
 		in := w.start("LAYOVER_SESSION_TIMEOUT=10s")
 		in.ready()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"layover/admin"
+	"layover/verify/kafkatest"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -18,8 +19,8 @@ import (
 // withoutFetchSessions makes every fetch name what it asks for. This broker keeps a topic
 // that is deleted in a session for ever, and answers at once for it: virtual time would
 // stand still.
-func (w *world) withoutFetchSessions() {
-	w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.FetchSessionIDNotFound, Count: -1, When: func(r kmsg.Request) bool {
+func (w *fixture) withoutFetchSessions() {
+	w.Refuse(kmsg.Fetch, kfake.Fault{Err: kerr.FetchSessionIDNotFound, When: func(r kmsg.Request) bool {
 		return r.(*kmsg.FetchRequest).SessionEpoch > 0
 	}})
 }
@@ -44,20 +45,20 @@ func (in *instance) sick() (out []string) {
 // sickAs waits until that alone is sick, and looks whether everything says so.
 func (in *instance) sickAs(want, kind, readyz string) {
 	in.w.Helper()
-	in.w.until(time.Minute, "sick is "+want, func() bool { return strings.Join(in.sick(), ", ") == want })
+	in.w.Until(time.Minute, "sick is "+want, func() bool { return strings.Join(in.sick(), ", ") == want })
 	if code, body := in.get("/readyz"); code != 200 || !strings.HasPrefix(body, "degraded: "+readyz) {
 		in.w.Errorf("/readyz: %d %q, want 200 and degraded: %s", code, body, readyz)
 	}
 	if _, body := in.get("/metrics"); !strings.Contains(body, fmt.Sprintf("\nlayover_sick{kind=%q} 1\n", kind)) {
 		in.w.Errorf("the metric does not count the %s", kind)
 	}
-	in.w.until(time.Minute, "the log says so", func() bool { return len(linesWith(in.logs.String(), "sick kind="+kind)) == 1 })
+	in.w.Until(time.Minute, "the log says so", func() bool { return len(linesWith(in.logs.String(), "sick kind="+kind)) == 1 })
 }
 
 // wellAgain waits until nothing is sick, and looks whether everything says so.
 func (in *instance) wellAgain() {
 	in.w.Helper()
-	in.w.until(time.Minute, "nothing is sick", func() bool { return len(in.sick()) == 0 })
+	in.w.Until(time.Minute, "nothing is sick", func() bool { return len(in.sick()) == 0 })
 	if code, body := in.get("/readyz"); code != 200 || body != "ready\n" {
 		in.w.Errorf("/readyz: %d %q", code, body)
 	}
@@ -68,21 +69,19 @@ func (in *instance) wellAgain() {
 }
 
 func TestWhatIsSickIsSaidAndGoesAwayWhenItIsMended(t *testing.T) {
-	refuse := func(key kmsg.Key, topic string, partitions ...int32) func(*world) func() {
-		return func(w *world) func() {
-			return w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Topic: topic, Partitions: partitions, Err: kerr.TopicAuthorizationFailed, Count: -1}).Remove
+	refuse := func(key kmsg.Key, topic string, partitions ...int32) func(*fixture) func() {
+		return func(w *fixture) func() {
+			return w.Refuse(key, kfake.Fault{Topic: topic, Partitions: partitions, Err: kerr.TopicAuthorizationFailed}).Remove
 		}
 	}
-	gone := func(topic string, partitions int32) func(*world) func() {
-		return func(w *world) func() {
-			if err := w.broker.DeleteTopic(topic); err != nil {
-				w.Fatal(err)
-			}
+	gone := func(topic string, partitions int32) func(*fixture) func() {
+		return func(w *fixture) func() {
+			w.DeleteTopic(topic)
 			return func() { w.createTopics(partitions, topic) }
 		}
 	}
 	for name, test := range map[string]struct {
-		spoil              func(*world) (mend func())
+		spoil              func(*fixture) (mend func())
 		want, kind, readyz string
 	}{
 		"an ingress topic is deleted":      {gone("other", 1), "ingress_topic other missing", "ingress_topic", "ingress topic other is missing since "},
@@ -92,7 +91,7 @@ func TestWhatIsSickIsSaidAndGoesAwayWhenItIsMended(t *testing.T) {
 		"the dead-letter topic is deleted": {gone(dlq, 1), "dead_letter dead-letters missing", "dead_letter", "dead-letter topic dead-letters is missing since "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				w.withoutFetchSessions()
 				w.createTopics(1, "other", "second")
 				in := w.start("LAYOVER_INGRESS_TOPICS=delayed,other", "LAYOVER_TARGETS_ALLOWED=second")
@@ -115,9 +114,9 @@ func TestWhatIsSickIsSaidAndGoesAwayWhenItIsMended(t *testing.T) {
 }
 
 func TestAPartitionThatCannotBeBegunIsSickUntilItIs(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.known()
-		fault := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Topic: ingress, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+		fault := w.Refuse(kmsg.OffsetFetch, kfake.Fault{Topic: ingress, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed})
 		in := w.start()
 		in.ready()
 		in.sickAs("partition delayed/1 not_begun", "partition", "partition delayed/1 is not read (not_begun)")
@@ -130,7 +129,7 @@ func TestAPartitionThatCannotBeBegunIsSickUntilItIs(t *testing.T) {
 }
 
 func TestAHaltedPartitionIsSickUntilARestart(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_ON_INVALID=halt")
 		in.ready()
 		w.send(1, "x", header("x-delay", "SECRET"))
@@ -153,10 +152,10 @@ func TestAHaltedPartitionIsSickUntilARestart(t *testing.T) {
 // TestASickTopicKeepsNoInstanceFromBeingReady: it cannot be read, and is deleted while some
 // of it is still to be read.
 func TestASickTopicKeepsNoInstanceFromBeingReady(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.createTopics(1, "other")
 		w.sendTo("other", 0, "never read")
-		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "other", Err: kerr.UnknownServerError, Count: -1})
+		w.Refuse(kmsg.Fetch, kfake.Fault{Topic: "other", Err: kerr.UnknownServerError})
 		in := w.start("LAYOVER_INGRESS_TOPICS=delayed,other", "LAYOVER_START_OFFSET=earliest")
 		time.Sleep(8 * time.Second)
 		if code, body := in.get("/readyz"); code != 503 || !strings.Contains(body, "where to begin") && !strings.Contains(body, "fetches fail") {
@@ -164,16 +163,14 @@ func TestASickTopicKeepsNoInstanceFromBeingReady(t *testing.T) {
 		}
 		in.ready()
 		in.sickAs("partition other/0 fetch_failed", "partition", "partition other/0 is not read at offset 0 (fetch_failed)")
-		if err := w.broker.DeleteTopic("other"); err != nil {
-			t.Fatal(err)
-		}
+		w.DeleteTopic("other")
 		in.sickAs("ingress_topic other missing", "ingress_topic", "ingress topic other is missing")
 		in.stop()
 	})
 }
 
 func TestWithoutKafkaNothingElseIsSaidToBeSick(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		time.Sleep(2 * time.Second)
@@ -193,7 +190,7 @@ func TestWithoutKafkaNothingElseIsSaidToBeSick(t *testing.T) {
 // saying is a log of what is sick whose second is up to a test.
 type saying struct {
 	*sickLog
-	logs lockedBuffer
+	logs kafkatest.Log
 	sick []admin.Sickness
 }
 

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -17,7 +16,7 @@ import (
 
 func TestADelayOfSixHoursIsKeptToTheMillisecond(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		sent := time.Now()
@@ -39,7 +38,7 @@ func TestADelayOfSixHoursIsKeptToTheMillisecond(t *testing.T) {
 }
 
 func TestKeyValueAndHeadersPassByteForByte(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		given := []kgo.RecordHeader{
@@ -51,9 +50,7 @@ func TestKeyValueAndHeadersPassByteForByte(t *testing.T) {
 			{Topic: ingress, Key: []byte{}, Value: []byte{}, Headers: given},
 			{Topic: ingress, Key: []byte{0, 1}, Value: bytes.Repeat([]byte("v"), 900_000), Headers: given},
 		}
-		if err := w.client.ProduceSync(context.Background(), records...).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		w.Produce(records...)
 		got := map[string]*kgo.Record{}
 		for _, r := range w.arrives(egress, 3, time.Minute) {
 			got[get(r, "layover-id")] = r
@@ -82,7 +79,7 @@ func TestKeyValueAndHeadersPassByteForByte(t *testing.T) {
 }
 
 func TestBadInputGoesToTheDeadLetterTopicWithItsReason(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		offset := w.send(1, "bad", header("x-delay", "tomorrow"), header("layover.errors.reason", "old"))
@@ -120,7 +117,7 @@ func TestBadInputGoesToTheDeadLetterTopicWithItsReason(t *testing.T) {
 func TestWithoutADeadLetterTopicThePolicyDecides(t *testing.T) {
 	settings := func(policy string) []string { return []string{"LAYOVER_DLQ_TOPIC=", "LAYOVER_ON_INVALID=" + policy} }
 	t.Run("deliver", func(t *testing.T) {
-		inBubble(t, func(w *world) {
+		inBubble(t, func(w *fixture) {
 			in := w.start(settings("deliver")...)
 			in.ready()
 			w.send(0, "bad", header("x-delay", "tomorrow"))
@@ -132,7 +129,7 @@ func TestWithoutADeadLetterTopicThePolicyDecides(t *testing.T) {
 		})
 	})
 	t.Run("drop", func(t *testing.T) {
-		inBubble(t, func(w *world) {
+		inBubble(t, func(w *fixture) {
 			in := w.start(settings("drop")...)
 			in.ready()
 			w.send(0, "bad", header("x-delay", "tomorrow"))
@@ -143,7 +140,7 @@ func TestWithoutADeadLetterTopicThePolicyDecides(t *testing.T) {
 		})
 	})
 	t.Run("halt", func(t *testing.T) {
-		inBubble(t, func(w *world) {
+		inBubble(t, func(w *fixture) {
 			in := w.start(settings("halt")...)
 			in.ready()
 			w.send(0, "parked", header("x-delay", "1m"))
@@ -159,18 +156,16 @@ func TestWithoutADeadLetterTopicThePolicyDecides(t *testing.T) {
 			}
 			in.stop()
 			in = w.start(settings("drop")...)
-			w.until(time.Minute, "the record behind is delivered", func() bool { return w.values(egress)["behind"] == 1 })
+			w.Until(time.Minute, "the record behind is delivered", func() bool { return w.values(egress)["behind"] == 1 })
 			in.stop()
 		})
 	})
 }
 
 func TestAForbiddenTargetHoldsOnlyItsOwnRecords(t *testing.T) {
-	inBubble(t, func(w *world) {
-		if err := w.broker.CreateTopic("secret", 1, nil); err != nil {
-			t.Fatal(err)
-		}
-		refusal := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "secret", Err: kerr.TopicAuthorizationFailed, Count: -1})
+	inBubble(t, func(w *fixture) {
+		w.CreateTopic("secret", 1, nil)
+		refusal := w.Refuse(kmsg.Produce, kfake.Fault{Topic: "secret", Err: kerr.TopicAuthorizationFailed})
 		in := w.start("LAYOVER_TARGETS_ALLOWED=secret", "LAYOVER_TARGET_PATIENCE=1h")
 		in.ready()
 		w.sendMany(0, 0, 50, func(i int) []kgo.RecordHeader {
@@ -194,7 +189,7 @@ func TestAForbiddenTargetHoldsOnlyItsOwnRecords(t *testing.T) {
 }
 
 func TestPatienceEndsInTheDeadLetterTopic(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_TARGETS_ALLOWED=missing-*", "LAYOVER_TARGET_PATIENCE=10m")
 		in.ready()
 		w.send(0, "held", header("x-deliver-to", "missing-1"))
@@ -213,14 +208,12 @@ func TestPatienceEndsInTheDeadLetterTopic(t *testing.T) {
 }
 
 func TestATargetThatAppearsGetsItsRecords(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_TARGETS_ALLOWED=late")
 		in.ready()
 		w.send(0, "held", header("x-deliver-to", "late"))
 		time.Sleep(time.Minute)
-		if err := w.broker.CreateTopic("late", 3, nil); err != nil {
-			t.Fatal(err)
-		}
+		w.CreateTopic("late", 3, nil)
 		w.arrives("late", 1, 10*time.Second)
 		in.stop()
 		w.committed(0, 1)
@@ -228,8 +221,8 @@ func TestATargetThatAppearsGetsItsRecords(t *testing.T) {
 }
 
 func TestWithTheDeadLetterTopicGoneNothingIsFinishedAndReadingPauses(t *testing.T) {
-	inBubble(t, func(w *world) {
-		fault := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: dlq, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	inBubble(t, func(w *fixture) {
+		fault := w.Refuse(kmsg.Produce, kfake.Fault{Topic: dlq, Err: kerr.TopicAuthorizationFailed})
 		in := w.start()
 		in.ready()
 		w.send(0, "parked", header("x-delay", "1m"))
@@ -245,7 +238,7 @@ func TestWithTheDeadLetterTopicGoneNothingIsFinishedAndReadingPauses(t *testing.
 		}
 		fault.Remove()
 		w.arrives(dlq, 1, 10*time.Second)
-		w.until(10*time.Second, "reading goes on", func() bool { return w.values(egress)["unread"] == 1 })
+		w.Until(10*time.Second, "reading goes on", func() bool { return w.values(egress)["unread"] == 1 })
 		in.stop()
 		if lines := linesWith(in.logs.String(), "reading goes on"); len(lines) != 1 || strings.Contains(lines[0], "used=") {
 			t.Errorf("want one line, and nothing of memory: %q", lines)
@@ -255,10 +248,8 @@ func TestWithTheDeadLetterTopicGoneNothingIsFinishedAndReadingPauses(t *testing.
 }
 
 func TestARecordThatTheTargetCallsTooLargeIsDeadLettered(t *testing.T) {
-	inBubble(t, func(w *world) {
-		if err := w.broker.CreateTopic("small", 1, map[string]string{"max.message.bytes": "2000"}); err != nil {
-			t.Fatal(err)
-		}
+	inBubble(t, func(w *fixture) {
+		w.CreateTopic("small", 1, map[string]string{"max.message.bytes": "2000"})
 		in := w.start("LAYOVER_TARGETS_ALLOWED=small")
 		in.ready()
 		noise := make([]byte, 5000)

@@ -22,7 +22,7 @@ func linesWith(logs, message string) (out []string) {
 }
 
 func TestDeadLettersAreSummedUpInTheLog(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		for range 3 {
@@ -58,7 +58,7 @@ func TestWhatIsLostShortlyBeforeTheStopIsInTheLog(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				in := w.start("LAYOVER_ON_INVALID=" + test.policy)
 				in.ready()
 				for range 3 {

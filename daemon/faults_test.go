@@ -20,12 +20,12 @@ import (
 )
 
 func TestAnAppendWhoseAnswerIsATimeoutIsNotDoubled(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
-		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: egress, Err: kerr.RequestTimedOut, Count: 3})
+		w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: egress, Err: kerr.RequestTimedOut, Count: 3})
 		w.sendMany(0, 0, 100, delays(time.Second, 100))
-		w.until(time.Minute, "all are delivered", func() bool { return w.count(egress) >= 100 })
+		w.Until(time.Minute, "all are delivered", func() bool { return w.count(egress) >= 100 })
 		time.Sleep(5 * time.Second)
 		w.exactly(egress, 0, 100, 0)
 		in.stop()
@@ -34,7 +34,7 @@ func TestAnAppendWhoseAnswerIsATimeoutIsNotDoubled(t *testing.T) {
 }
 
 func TestRevokedAndAssignedToSelfDeliversOnce(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		one := w.start()
 		one.ready()
 		w.sendMany(0, 0, 300, delays(2*time.Minute, 300))
@@ -45,7 +45,7 @@ func TestRevokedAndAssignedToSelfDeliversOnce(t *testing.T) {
 			time.Sleep(4 * time.Second)
 			two.stop()
 		}
-		w.until(3*time.Minute, "all are delivered", func() bool { return w.count(egress) >= 600 })
+		w.Until(3*time.Minute, "all are delivered", func() bool { return w.count(egress) >= 600 })
 		time.Sleep(5 * time.Second)
 		w.notEarly(w.all(egress))
 		w.exactly(egress, 0, 300, 0)
@@ -57,9 +57,9 @@ func TestRevokedAndAssignedToSelfDeliversOnce(t *testing.T) {
 }
 
 func TestAMovedCoordinatorCostsNothing(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		for i := range 2 {
-			if _, _, err := w.broker.AddNode(int32(i+1), 9093+i); err != nil {
+			if _, _, err := w.Broker.AddNode(int32(i+1), 9093+i); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -68,10 +68,10 @@ func TestAMovedCoordinatorCostsNothing(t *testing.T) {
 		w.sendMany(0, 0, 600, delays(time.Minute, 600))
 		for range 12 {
 			time.Sleep(5 * time.Second)
-			w.broker.RehashCoordinators()
-			w.broker.ShufflePartitionLeaders()
+			w.Broker.RehashCoordinators()
+			w.Broker.ShufflePartitionLeaders()
 		}
-		w.until(2*time.Minute, "all are delivered", func() bool { return w.count(egress) >= 600 })
+		w.Until(2*time.Minute, "all are delivered", func() bool { return w.count(egress) >= 600 })
 		time.Sleep(5 * time.Second)
 		w.exactly(egress, 0, 600, 0)
 		in.stop()
@@ -80,10 +80,8 @@ func TestAMovedCoordinatorCostsNothing(t *testing.T) {
 }
 
 func TestOneTargetGoneLeavesTheOtherAlone(t *testing.T) {
-	inBubble(t, func(w *world) {
-		if err := w.broker.CreateTopic("other", 2, nil); err != nil {
-			t.Fatal(err)
-		}
+	inBubble(t, func(w *fixture) {
+		w.CreateTopic("other", 2, nil)
 		in := w.start("LAYOVER_TARGETS_ALLOWED=other")
 		in.ready()
 		send := func(first int) {
@@ -96,16 +94,12 @@ func TestOneTargetGoneLeavesTheOtherAlone(t *testing.T) {
 		}
 		send(0)
 		w.arrives("other", 50, 10*time.Second)
-		if err := w.broker.DeleteTopic("other"); err != nil {
-			t.Fatal(err)
-		}
+		w.DeleteTopic("other")
 		send(100)
-		w.until(5*time.Second, "the other target goes on", func() bool { return w.count(egress) == 100 })
+		w.Until(5*time.Second, "the other target goes on", func() bool { return w.count(egress) == 100 })
 		time.Sleep(time.Minute)
-		if err := w.broker.CreateTopic("other", 1, nil); err != nil {
-			t.Fatal(err)
-		}
-		w.until(10*time.Second, "the target made again gets what was held", func() bool { return w.count("other") == 50 })
+		w.CreateTopic("other", 1, nil)
+		w.Until(10*time.Second, "the target made again gets what was held", func() bool { return w.count("other") == 50 })
 		time.Sleep(2 * time.Second)
 		in.stop()
 		w.committed(0, 200)
@@ -113,18 +107,16 @@ func TestOneTargetGoneLeavesTheOtherAlone(t *testing.T) {
 }
 
 func TestALogStartAboveTheCommittedOffsetIsSaidAndGoneOver(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		w.sendMany(0, 0, 100, func(int) []kgo.RecordHeader { return []kgo.RecordHeader{header("x-delay", "1h")} })
 		time.Sleep(3 * time.Second)
 		in.stop()
-		if err := w.broker.DeleteRecords(ingress, 0, 40); err != nil {
-			t.Fatal(err)
-		}
+		w.DeleteRecords(ingress, 0, 40)
 		in = w.start()
 		in.ready()
-		w.until(2*time.Hour, "what is left is delivered", func() bool { return w.count(egress) == 60 })
+		w.Until(2*time.Hour, "what is left is delivered", func() bool { return w.count(egress) == 60 })
 		time.Sleep(2 * time.Second)
 		if _, body := in.get("/metrics"); !strings.Contains(body, "layover_lost_to_retention_records_total 40") {
 			t.Error("the loss is not counted")
@@ -138,16 +130,14 @@ func TestALogStartAboveTheCommittedOffsetIsSaidAndGoneOver(t *testing.T) {
 }
 
 func TestWhatIsInMemoryIsDeliveredThoughItsLogIsDeleted(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		w.sendMany(0, 0, 100, func(int) []kgo.RecordHeader { return []kgo.RecordHeader{header("x-delay", "1m")} })
 		time.Sleep(3 * time.Second)
-		if err := w.broker.DeleteRecords(ingress, 0, 100); err != nil {
-			t.Fatal(err)
-		}
+		w.DeleteRecords(ingress, 0, 100)
 		w.sendMany(0, 100, 10, func(int) []kgo.RecordHeader { return nil })
-		w.until(2*time.Minute, "all are delivered", func() bool { return w.count(egress) == 110 })
+		w.Until(2*time.Minute, "all are delivered", func() bool { return w.count(egress) == 110 })
 		time.Sleep(2 * time.Second)
 		in.stop()
 		w.committed(0, 110)
@@ -155,10 +145,10 @@ func TestWhatIsInMemoryIsDeliveredThoughItsLogIsDeleted(t *testing.T) {
 }
 
 func TestAbortedRecordsAndMarkersAreGoneOver(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
-		tx := w.kafka(kgo.TransactionalID("tx"))
+		tx := w.NewClient(kgo.TransactionalID("tx"))
 		defer tx.Close()
 		for i := range 10 {
 			if err := tx.BeginTransaction(); err != nil {
@@ -176,7 +166,7 @@ func TestAbortedRecordsAndMarkersAreGoneOver(t *testing.T) {
 			}
 		}
 		w.arrives(egress, 5, 10*time.Second)
-		w.until(10*time.Second, "the offset reaches the end", func() bool { return w.commitOf(0).At == 20 })
+		w.Until(10*time.Second, "the offset reaches the end", func() bool { return w.commitOf(0).At == 20 })
 		for value := range w.values(egress) {
 			if strings.HasPrefix(value, "aborted") {
 				t.Errorf("%s was delivered", value)
@@ -190,7 +180,7 @@ func TestAbortedRecordsAndMarkersAreGoneOver(t *testing.T) {
 }
 
 func TestASetThatDoesNotFitIsCommittedByItsPrefix(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		const n = 40_000
@@ -216,8 +206,8 @@ func TestASetThatDoesNotFitIsCommittedByItsPrefix(t *testing.T) {
 }
 
 func TestABrokerThatTakesLessMetadataIsLearnedFrom(t *testing.T) {
-	inBubble(t, func(w *world) {
-		limitMetadata(w.broker, 1000)
+	inBubble(t, func(w *fixture) {
+		w.LimitMetadata(1000)
 		in := w.start()
 		in.ready()
 		random := rand.New(rand.NewPCG(1, 2))
@@ -228,7 +218,7 @@ func TestABrokerThatTakesLessMetadataIsLearnedFrom(t *testing.T) {
 		if m := w.commitOf(0).Metadata; len(m) == 0 || len(m) > 1000 {
 			t.Errorf("metadata of %d characters", len(m))
 		}
-		w.until(2*time.Minute, "all are delivered", func() bool { return w.count(egress) == 20_000 })
+		w.Until(2*time.Minute, "all are delivered", func() bool { return w.count(egress) == 20_000 })
 		time.Sleep(2 * time.Second)
 		in.stop()
 		w.committed(0, 20_000)
@@ -236,7 +226,7 @@ func TestABrokerThatTakesLessMetadataIsLearnedFrom(t *testing.T) {
 }
 
 func TestTheMemoryBoundPausesReadingAndLosesNothing(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=4Mi")
 		in.ready()
 		const n, batch = 12_000, 1000
@@ -246,9 +236,7 @@ func TestTheMemoryBoundPausesReadingAndLosesNothing(t *testing.T) {
 			for j := range records {
 				records[j] = &kgo.Record{Topic: ingress, Key: fmt.Append(nil, i*batch+j), Value: []byte(value), Timestamp: time.Now(), Headers: []kgo.RecordHeader{header("x-delay", "10m")}}
 			}
-			if err := w.client.ProduceSync(context.Background(), records...).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			w.Produce(records...)
 		}
 		paused := false
 		for range 100 {
@@ -265,7 +253,7 @@ func TestTheMemoryBoundPausesReadingAndLosesNothing(t *testing.T) {
 		if code, body := in.get("/readyz"); code != 200 {
 			t.Errorf("readyz %d %s while reading is paused by a bound", code, body)
 		}
-		w.until(2*time.Hour, "all are delivered", func() bool { return w.count(egress) == n })
+		w.Until(2*time.Hour, "all are delivered", func() bool { return w.count(egress) == n })
 		w.notEarly(w.all(egress))
 		time.Sleep(2 * time.Second)
 		in.stop()
@@ -281,7 +269,7 @@ func TestTheMemoryBoundPausesReadingAndLosesNothing(t *testing.T) {
 }
 
 func TestASecondProcessWithTheSameInstanceIDEndsOneOfThem(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		one := w.start("LAYOVER_GROUP_INSTANCE_ID=i-0")
 		one.ready()
 		two := w.start("LAYOVER_GROUP_INSTANCE_ID=i-0")
@@ -300,17 +288,10 @@ func TestASecondProcessWithTheSameInstanceIDEndsOneOfThem(t *testing.T) {
 }
 
 func TestPartitionsWithoutAnOffsetInAKnownGroupAreNotGuessedAt(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.sendMany(0, 0, 10, func(int) []kgo.RecordHeader { return nil })
-		if err := w.broker.DeleteRecords(ingress, 0, 5); err != nil {
-			t.Fatal(err)
-		}
-		adm := kadm.NewClient(w.client)
-		var known kadm.Offsets
-		known.Add(kadm.Offset{Topic: ingress, Partition: 1, At: 0, LeaderEpoch: -1})
-		if err := adm.CommitAllOffsets(context.Background(), "layover-"+ingress, known); err != nil {
-			t.Fatal(err)
-		}
+		w.DeleteRecords(ingress, 0, 5)
+		w.Commit("layover-"+ingress, kadm.Offset{Topic: ingress, Partition: 1, At: 0, LeaderEpoch: -1})
 		in := w.start()
 		in.ready()
 		time.Sleep(10 * time.Second)
@@ -327,7 +308,7 @@ func TestPartitionsWithoutAnOffsetInAKnownGroupAreNotGuessedAt(t *testing.T) {
 func TestTheStartOffsetIsChosenOnceAndCommittedBeforeTheFirstDelivery(t *testing.T) {
 	for start, want := range map[string]int{"earliest": 3, "latest": 1, "none": 0} {
 		t.Run(start, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				w.sendMany(0, 0, 2, func(int) []kgo.RecordHeader { return nil })
 				in := w.start("LAYOVER_START_OFFSET=" + start)
 				in.ready()
@@ -346,28 +327,24 @@ func TestTheStartOffsetIsChosenOnceAndCommittedBeforeTheFirstDelivery(t *testing
 }
 
 func TestIngressDeletedAndMadeAgainIsReadFromItsStart(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		w.sendMany(0, 0, 10, func(int) []kgo.RecordHeader { return nil })
-		w.until(time.Minute, "all are delivered", func() bool { return w.count(egress) == 10 })
+		w.Until(time.Minute, "all are delivered", func() bool { return w.count(egress) == 10 })
 		time.Sleep(2 * time.Second)
-		if err := w.broker.DeleteTopic(ingress); err != nil {
-			t.Fatal(err)
-		}
+		w.DeleteTopic(ingress)
 		time.Sleep(20 * time.Second)
-		if err := w.broker.CreateTopic(ingress, 2, nil); err != nil {
-			t.Fatal(err)
-		}
-		w.client.PurgeTopicsFromClient(ingress)
+		w.CreateTopic(ingress, 2, nil)
+		w.Client.PurgeTopicsFromClient(ingress)
 		w.sendMany(0, 10, 5, func(int) []kgo.RecordHeader { return nil })
-		w.until(10*time.Second, "the new topic's records are delivered", func() bool { return w.count(egress) == 15 })
+		w.Until(10*time.Second, "the new topic's records are delivered", func() bool { return w.count(egress) == 15 })
 		in.stop()
 	})
 }
 
 func TestABatchLargerThanAThirdOfTheBoundStillGetsThrough(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=1Mi")
 		in.ready()
 		for i := range 20 {
@@ -375,7 +352,7 @@ func TestABatchLargerThanAThirdOfTheBoundStillGetsThrough(t *testing.T) {
 				return []kgo.RecordHeader{header("x-delay", "5s"), header("filler", strings.Repeat("f", 20_000))}
 			})
 		}
-		w.until(10*time.Minute, "all are delivered", func() bool { return w.count(egress) == 800 })
+		w.Until(10*time.Minute, "all are delivered", func() bool { return w.count(egress) == 800 })
 		w.exactly(egress, 0, 800, 0)
 		time.Sleep(2 * time.Second)
 		in.stop()

@@ -11,7 +11,7 @@ import (
 )
 
 func TestWhateverTheLanesThereIsOneLineWhenATargetIsSickAndOneWhenItIsWell(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_EGRESS_TOPIC=absent") // with two lanes, each with a partition
 		in.ready()
 		w.send(0, "a", header("x-delay", "1s"))
@@ -37,7 +37,7 @@ func TestWhateverTheLanesThereIsOneLineWhenATargetIsSickAndOneWhenItIsWell(t *te
 }
 
 func TestATargetWithTooFewPartitionsIsSaidOnceAndWhatItHolds(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.createTopics(1, "narrow")
 		in := w.start("LAYOVER_PARTITION=same", "LAYOVER_EGRESS_TOPIC=narrow")
 		in.ready()
@@ -87,9 +87,9 @@ func TestAPauseSaysWhatIsWrongWithTheTopicAndNothingOfMemory(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				if test.fault != nil {
-					w.broker.Fault(*test.fault)
+					w.Broker.Fault(*test.fault)
 				}
 				in := w.start(test.settings...)
 				in.ready()

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -18,7 +17,7 @@ import (
 
 // spread is records whose delays are random, and what becomes of them.
 type spread struct {
-	*world
+	*fixture
 	partitions, each int // records of each partition
 	kills            []kill
 }
@@ -30,10 +29,10 @@ type kill struct {
 }
 
 // spreadOver sends n records to so many partitions, due at random within a time.
-func (w *world) spreadOver(n, partitions int, over time.Duration) *spread {
+func (w *fixture) spreadOver(n, partitions int, over time.Duration) *spread {
 	w.Helper()
-	s := &spread{world: w, partitions: partitions, each: n / partitions}
-	if resp, err := kadm.NewClient(w.client).UpdatePartitions(context.Background(), partitions, ingress); err != nil || resp.Error() != nil {
+	s := &spread{fixture: w, partitions: partitions, each: n / partitions}
+	if resp, err := w.Admin().UpdatePartitions(context.Background(), partitions, ingress); err != nil || resp.Error() != nil {
 		w.Fatal(err, resp.Error())
 	}
 	dice := rand.New(rand.NewPCG(6, 1))
@@ -104,7 +103,7 @@ func (s *spread) judge() {
 // end waits until all is delivered, judges, and stops.
 func (s *spread) end(in *instance, within time.Duration) {
 	s.Helper()
-	s.until(within, "all is committed", func() bool {
+	s.Until(within, "all is committed", func() bool {
 		for p := range int32(s.partitions) {
 			if s.commitOf(p).At != int64(s.each) {
 				return false
@@ -125,7 +124,7 @@ func TestRandomDelaysOverTenMinutesRepeatNoMoreThanTheirBound(t *testing.T) {
 	if long() {
 		n, kills, over = 500_000, 10, 10*time.Minute
 	}
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		start := func() *instance { // a static member takes its place again at once
 			in := w.start("LAYOVER_GROUP_INSTANCE_ID=a")
 			in.ready()
@@ -149,12 +148,12 @@ func TestRandomDelaysOverTenMinutesRepeatNoMoreThanTheirBound(t *testing.T) {
 }
 
 // silenceJournalUntil makes the broker keep what is about the journal's records.
-func (w *world) silenceJournalUntil(until time.Time) {
-	id := w.broker.TopicInfo(journalTopic).TopicID
-	w.broker.Control(func(q kmsg.Request) (kmsg.Response, error, bool) {
-		w.broker.KeepControl()
+func (w *fixture) silenceJournalUntil(until time.Time) {
+	id := w.Broker.TopicInfo(journalTopic).TopicID
+	w.Broker.Control(func(q kmsg.Request) (kmsg.Response, error, bool) {
+		w.Broker.KeepControl()
 		if wait := time.Until(until); wait > 0 && isAbout(q, id) {
-			w.broker.SleepControl(func() { time.Sleep(wait) })
+			w.Broker.SleepControl(func() { time.Sleep(wait) })
 		}
 		return nil, nil, false
 	})
@@ -162,8 +161,8 @@ func (w *world) silenceJournalUntil(until time.Time) {
 
 // refuseJournalUntil makes the broker refuse what is about the journal's records, those
 // that are to be appended with an error.
-func (w *world) refuseJournalUntil(until time.Time, err *kerr.Error) {
-	f := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: journalTopic, Err: err, Count: -1},
+func (w *fixture) refuseJournalUntil(until time.Time, err *kerr.Error) {
+	f := w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: journalTopic, Err: err, Count: -1},
 		kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch, kmsg.ListOffsets, kmsg.DeleteRecords}, Topic: journalTopic, Err: kerr.NotLeaderForPartition, Count: -1})
 	time.AfterFunc(time.Until(until), f.Remove)
 }
@@ -185,16 +184,16 @@ func isAbout(q kmsg.Request, id [16]byte) bool {
 
 func TestAJournalThatIsAwayForAMinuteHoldsNothingUp(t *testing.T) {
 	t.Parallel()
-	for name, away := range map[string]func(w *world, until time.Time){
-		"it has too few replicas": func(w *world, until time.Time) { w.refuseJournalUntil(until, kerr.NotEnoughReplicas) },
-		"it refuses records":      func(w *world, until time.Time) { w.refuseJournalUntil(until, kerr.InvalidRecord) },
-		"it does not answer":      (*world).silenceJournalUntil,
+	for name, away := range map[string]func(w *fixture, until time.Time){
+		"it has too few replicas": func(w *fixture, until time.Time) { w.refuseJournalUntil(until, kerr.NotEnoughReplicas) },
+		"it refuses records":      func(w *fixture, until time.Time) { w.refuseJournalUntil(until, kerr.InvalidRecord) },
+		"it does not answer":      (*fixture).silenceJournalUntil,
 	} {
 		if !long() && name != "it does not answer" { // with the race detector half a minute each
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				in := w.start("LAYOVER_GROUP_INSTANCE_ID=a")
 				in.ready()
 				const n, over = 96_000, 4 * time.Minute
@@ -237,7 +236,7 @@ func (s *spread) goesOn(in *instance, for_ time.Duration, perSecond int) {
 }
 
 // sayAtMostEvery fails the test where an instance warns about the journal more often.
-func (w *world) sayAtMostEvery(in *instance, pause time.Duration) {
+func (w *fixture) sayAtMostEvery(in *instance, pause time.Duration) {
 	w.Helper()
 	var last time.Time
 	lines := 0

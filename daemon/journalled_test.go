@@ -12,7 +12,7 @@ import (
 
 // scattered sends n records to partition 0, of which every other one waits for hours, so
 // that what is finished does not fit into metadata, and waits until it is committed.
-func (w *world) scattered(n int) {
+func (w *fixture) scattered(n int) {
 	w.Helper()
 	w.sendMany(0, 0, n, func(i int) []kgo.RecordHeader {
 		if i%2 == 0 {
@@ -27,7 +27,7 @@ func (w *world) scattered(n int) {
 // TestARestartFindsInTheJournalWhatMetadataCannotHold, also after a kill.
 func TestARestartFindsInTheJournalWhatMetadataCannotHold(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		w.scattered(8000)
@@ -56,17 +56,17 @@ func TestARestartFindsInTheJournalWhatMetadataCannotHold(t *testing.T) {
 // TestAPartitionWhoseOffsetIsGoneStopsWhileItsJournalHasRecords: nothing is guessed. One
 // without a journal starts as LAYOVER_START_OFFSET says.
 func TestAPartitionWhoseOffsetIsGoneStopsWhileItsJournalHasRecords(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		w.scattered(8000)
 		in.stop()
-		if _, err := kadm.NewClient(w.client).DeleteGroups(context.Background(), group); err != nil {
+		if _, err := w.Admin().DeleteGroups(context.Background(), group); err != nil {
 			t.Fatal(err)
 		}
 		w.send(1, "of partition 1")
 		in, other := w.start(), w.start() // one of which has nothing but the partition that stops
-		w.until(time.Minute, "partition 1 is delivered", func() bool { return w.count(egress) > 4000 })
+		w.Until(time.Minute, "partition 1 is delivered", func() bool { return w.count(egress) > 4000 })
 		time.Sleep(time.Minute)
 		if n := w.count(egress); n != 4001 {
 			t.Errorf("%d delivered, want 4001", n)
@@ -83,16 +83,12 @@ func TestAPartitionWhoseOffsetIsGoneStopsWhileItsJournalHasRecords(t *testing.T)
 
 // TestAnOffsetThatAnOperatorSetsBackIsHonoured: the journal of before does not count.
 func TestAnOffsetThatAnOperatorSetsBackIsHonoured(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		w.scattered(8000)
 		in.stop()
-		var back kadm.Offsets
-		back.AddOffset(ingress, 0, 2000, -1)
-		if err := kadm.NewClient(w.client).CommitAllOffsets(context.Background(), group, back); err != nil {
-			t.Fatal(err)
-		}
+		w.Commit(group, kadm.Offset{Topic: ingress, At: 2000, LeaderEpoch: -1})
 		in = w.start()
 		in.ready()
 		time.Sleep(5 * time.Second)
@@ -112,7 +108,7 @@ func TestAnOffsetThatAnOperatorSetsBackIsHonoured(t *testing.T) {
 
 // TestASetThatFitsPutsNothingIntoTheJournal.
 func TestASetThatFitsPutsNothingIntoTheJournal(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		w.scattered(1000)

@@ -1,10 +1,8 @@
 package daemon
 
 import (
-	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -12,12 +10,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-	"github.com/twmb/franz-go/pkg/kversion"
 )
 
 // TestALatePartitionReadsItsJournalOnce: its leader refuses to say where a leader epoch ends.
 func TestALatePartitionReadsItsJournalOnce(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		w.scattered(8000)
@@ -26,7 +23,7 @@ func TestALatePartitionReadsItsJournalOnce(t *testing.T) {
 		in = w.start()
 		time.Sleep(10 * time.Second)
 		asked := 0
-		moving := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetForLeaderEpoch}, Topic: ingress, Partitions: []int32{0}, Err: kerr.LeaderNotAvailable, Count: -1, When: func(kmsg.Request) bool {
+		moving := w.Refuse(kmsg.OffsetForLeaderEpoch, kfake.Fault{Topic: ingress, Partitions: []int32{0}, Err: kerr.LeaderNotAvailable, When: func(kmsg.Request) bool {
 			asked++ // the first of a try is the journal's question, the second is about the log itself
 			return asked%2 == 0
 		}})
@@ -46,7 +43,7 @@ func TestALatePartitionReadsItsJournalOnce(t *testing.T) {
 func TestALatePartitionOfATopicThatIsMadeAgainIsReadFromItsStart(t *testing.T) {
 	for _, wait := range []time.Duration{0, 2900 * time.Millisecond, 3100 * time.Millisecond, 10 * time.Second} {
 		t.Run(wait.String(), func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				w.dial = slow(w.dial, time.Millisecond)
 				w.withoutFetchSessions()
 				w.createTopics(1, second)
@@ -55,17 +52,17 @@ func TestALatePartitionOfATopicThatIsMadeAgainIsReadFromItsStart(t *testing.T) {
 				}
 				in := w.start("LAYOVER_INGRESS_TOPICS=" + ingress + "," + second)
 				in.ready()
-				w.until(20*time.Second, "read", func() bool { return w.count(egress) == 20 })
+				w.Until(20*time.Second, "read", func() bool { return w.count(egress) == 20 })
 				time.Sleep(2 * time.Second)
 				in.stop()
 				elected := w.withoutLeader(second, 0)
 				in = w.start("LAYOVER_INGRESS_TOPICS=" + ingress + "," + second)
 				time.Sleep(wait)
-				w.deleteTopic(second)
+				w.DeleteTopic(second)
 				time.Sleep(100 * time.Millisecond)
 				w.createTopics(1, second)
 				time.Sleep(300 * time.Millisecond)
-				w.client.PurgeTopicsFromClient(second) // the test's own producer
+				w.Client.PurgeTopicsFromClient(second) // the test's own producer
 				elected()
 				for n := range 30 {
 					w.sendTo(second, 0, fmt.Sprint("new", n))
@@ -95,7 +92,7 @@ func TestRebalancesAtEachInstantOfALoadingLoseNothing(t *testing.T) {
 	for _, what := range []string{"join", "cut", "leave"} {
 		for at := time.Duration(0); at < 7*time.Second; at += step {
 			t.Run(fmt.Sprint(what, at), func(t *testing.T) {
-				inBubble(t, func(w *world) {
+				inBubble(t, func(w *fixture) {
 					w.dial = slow(w.dial, time.Millisecond)
 					w.known()
 					const n = 400
@@ -110,7 +107,7 @@ func TestRebalancesAtEachInstantOfALoadingLoseNothing(t *testing.T) {
 					elected := w.withoutLeader(ingress, 1)
 					time.AfterFunc(4300*time.Millisecond, elected)
 					a := w.start("LAYOVER_SESSION_TIMEOUT=6s")
-					w.until(10*time.Second, "joined", func() bool { return a.daemon.consumer.Status().Joined })
+					w.Until(10*time.Second, "joined", func() bool { return a.daemon.consumer.Status().Joined })
 					var b *instance
 					time.Sleep(at)
 					switch what {
@@ -155,29 +152,14 @@ func TestRebalancesAtEachInstantOfALoadingLoseNothing(t *testing.T) {
 // TestALatePartitionBeginsOnABrokerThatKnowsNoLeaderEpochs: the client does not ask such a broker
 // either.
 func TestALatePartitionBeginsOnABrokerThatKnowsNoLeaderEpochs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, net: &kfake.VirtualNetwork{}, nextHTT: 20000}
-		w.dial = w.net.DialContext
-		v := kversion.Stable()
-		v.SetMaxKeyVersion(int16(kmsg.OffsetForLeaderEpoch), -1)
-		w.startBroker(kfake.SeedTopics(2, ingress), kfake.SeedTopics(2, egress), kfake.SeedTopics(1, dlq), kfake.MaxVersions(v))
-		w.client = w.kafka()
-		defer func() {
-			for _, in := range w.running {
-				in.wire.sever()
-				in.cancel()
-				<-in.done
-			}
-			w.client.Close()
-			w.broker.Close()
-		}()
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		w.sendMany(1, 0, 10, func(int) []kgo.RecordHeader { return nil })
-		w.until(10*time.Second, "read", func() bool { return w.count(egress) == 10 })
+		w.Until(10*time.Second, "read", func() bool { return w.count(egress) == 10 })
 		time.Sleep(3 * time.Second)
 		in.stop()
-		fault := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Topic: ingress, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+		fault := w.Refuse(kmsg.OffsetFetch, kfake.Fault{Topic: ingress, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed})
 		in = w.start()
 		time.Sleep(10 * time.Second)
 		fault.Remove()
@@ -188,7 +170,7 @@ func TestALatePartitionBeginsOnABrokerThatKnowsNoLeaderEpochs(t *testing.T) {
 			}
 		}
 		in.stop()
-	})
+	}, withoutLeaderEpochs())
 }
 
 // TestAnOffsetOfATopicThatIsMadeAgainIsNotAppliedToTheNewLog: another tool committed the offset,
@@ -196,25 +178,21 @@ func TestALatePartitionBeginsOnABrokerThatKnowsNoLeaderEpochs(t *testing.T) {
 func TestAnOffsetOfATopicThatIsMadeAgainIsNotAppliedToTheNewLog(t *testing.T) {
 	for _, wait := range []time.Duration{1500 * time.Millisecond, 5 * time.Second} {
 		t.Run(wait.String(), func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				w.dial = slow(w.dial, time.Millisecond)
 				w.withoutFetchSessions()
 				w.createTopics(1, second)
 				for n := range 20 {
 					w.sendTo(second, 0, fmt.Sprint("old", n))
 				}
-				var old kadm.Offsets
-				old.Add(kadm.Offset{Topic: second, Partition: 0, At: 10, LeaderEpoch: -1})
-				if _, err := kadm.NewClient(w.client).CommitOffsets(context.Background(), "g", old); err != nil {
-					t.Fatal(err)
-				}
+				w.Commit("g", kadm.Offset{Topic: second, Partition: 0, At: 10, LeaderEpoch: -1})
 				elected := w.withoutLeader(second, 0)
 				in := w.start("LAYOVER_INGRESS_TOPICS="+ingress+","+second, "LAYOVER_GROUP_ID=g")
-				w.until(10*time.Second, "joined", func() bool { return in.daemon.consumer.Status().Joined })
+				w.Until(10*time.Second, "joined", func() bool { return in.daemon.consumer.Status().Joined })
 				time.Sleep(wait)
-				w.deleteTopic(second)
+				w.DeleteTopic(second)
 				w.createTopics(1, second)
-				w.client.PurgeTopicsFromClient(second) // the test's own producer
+				w.Client.PurgeTopicsFromClient(second) // the test's own producer
 				elected()
 				for n := range 30 {
 					w.sendTo(second, 0, fmt.Sprint("new", n))

@@ -16,7 +16,7 @@ import (
 func TestALogStartThatIsNotKnownAtFirstIsGoneOverToAndNotTheEnd(t *testing.T) {
 	for name, finished := range map[string]int{"with a leader epoch": 10, "without one": 0} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				in := w.start()
 				in.ready()
 				w.sendMany(0, 0, 100, func(i int) []kgo.RecordHeader {
@@ -31,15 +31,13 @@ func TestALogStartThatIsNotKnownAtFirstIsGoneOverToAndNotTheEnd(t *testing.T) {
 				if epoch := w.commitOf(0).LeaderEpoch; (epoch >= 0) != (finished > 0) {
 					t.Errorf("leader epoch %d committed with %d records finished", epoch, finished)
 				}
-				if err := w.broker.DeleteRecords(ingress, 0, 40); err != nil {
-					t.Fatal(err)
-				}
+				w.DeleteRecords(ingress, 0, 40)
 
-				fault := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: ingress, Partitions: []int32{0}, Err: kerr.LeaderNotAvailable, Count: -1})
+				fault := w.Refuse(kmsg.ListOffsets, kfake.Fault{Topic: ingress, Partitions: []int32{0}, Err: kerr.LeaderNotAvailable})
 				in = w.start()
 				time.Sleep(10 * time.Second)
 				fault.Remove()
-				w.until(2*time.Hour, "what is left is delivered", func() bool { return w.count(egress) == finished+60 })
+				w.Until(2*time.Hour, "what is left is delivered", func() bool { return w.count(egress) == finished+60 })
 				time.Sleep(2 * time.Second)
 				if !strings.Contains(in.logs.String(), "deleted before they were delivered") {
 					t.Error("the loss is not said")
@@ -56,17 +54,15 @@ func TestALogStartThatIsNotKnownAtFirstIsGoneOverToAndNotTheEnd(t *testing.T) {
 
 // TestALogThatIsDeletedAboveTheReadPositionIsGoneOver: a fetch finds its offset deleted.
 func TestALogThatIsDeletedAboveTheReadPositionIsGoneOver(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
-		fetches := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: ingress, Partitions: []int32{0}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+		fetches := w.Refuse(kmsg.Fetch, kfake.Fault{Topic: ingress, Partitions: []int32{0}, Err: kerr.TopicAuthorizationFailed})
 		time.Sleep(2 * time.Second)
 		w.sendMany(0, 0, 100, func(int) []kgo.RecordHeader { return nil })
-		if err := w.broker.DeleteRecords(ingress, 0, 40); err != nil {
-			t.Fatal(err)
-		}
+		w.DeleteRecords(ingress, 0, 40)
 		fetches.Remove()
-		w.until(10*time.Second, "what is left is delivered", func() bool { return w.count(egress) == 60 })
+		w.Until(10*time.Second, "what is left is delivered", func() bool { return w.count(egress) == 60 })
 		if !strings.Contains(in.logs.String(), "deleted before they were read") {
 			t.Error("the loss is not said")
 		}

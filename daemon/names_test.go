@@ -17,7 +17,7 @@ import (
 // is counted, and nobody else anything.
 func TestNamesThatHeadersInventHoldUpNobody(t *testing.T) {
 	const invented, limit = 11_000, cluster.MaxNames
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.createTopics(1, "jobs.healthy", "jobs.late")
 		in := w.start("LAYOVER_TARGETS_ALLOWED=jobs.*", "LAYOVER_MAX_PARKED_BYTES=128Mi", "LAYOVER_TARGET_PATIENCE=30s")
 		in.ready()
@@ -59,7 +59,7 @@ func TestNamesThatHeadersInventHoldUpNobody(t *testing.T) {
 // its own, and reading goes on.
 func TestAFloodOfNamesTakesAShareOfASmallBound(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.createTopics(1, "jobs.healthy")
 		in := w.start("LAYOVER_TARGETS_ALLOWED=jobs.*", "LAYOVER_MAX_PARKED_BYTES=64Mi")
 		in.ready()
@@ -93,7 +93,7 @@ func TestAFloodOfNamesTakesAShareOfASmallBound(t *testing.T) {
 // A producing client asks about every topic that it ever produced to. That is no use of
 // its name, which would keep its place for good.
 func TestANameThatWasDeliveredToIsForgotten(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.createTopics(1, "jobs.1")
 		in := w.start("LAYOVER_TARGETS_ALLOWED=jobs.*")
 		in.ready()

@@ -13,7 +13,7 @@ import (
 )
 
 // known makes the group one that has committed offsets.
-func (w *world) known() {
+func (w *fixture) known() {
 	w.Helper()
 	in := w.start()
 	in.ready()
@@ -22,15 +22,15 @@ func (w *world) known() {
 }
 
 func TestAPartitionWithoutALeaderKeepsNoOtherWaiting(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.known()
-		fault := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: ingress, Partitions: []int32{1}, Err: kerr.LeaderNotAvailable, Count: -1})
+		fault := w.Refuse(kmsg.ListOffsets, kfake.Fault{Topic: ingress, Partitions: []int32{1}, Err: kerr.LeaderNotAvailable})
 		in := w.start()
 		w.sendMany(0, 0, 10, func(int) []kgo.RecordHeader { return nil })
-		w.until(10*time.Second, "the other partition is read", func() bool { return w.count(egress) == 10 })
+		w.Until(10*time.Second, "the other partition is read", func() bool { return w.count(egress) == 10 })
 		fault.Remove()
 		w.sendMany(1, 0, 10, func(int) []kgo.RecordHeader { return nil })
-		w.until(10*time.Second, "the partition is read with its leader back", func() bool { return w.count(egress) == 20 })
+		w.Until(10*time.Second, "the partition is read with its leader back", func() bool { return w.count(egress) == 20 })
 		in.ready()
 		in.stop()
 		w.committed(0, 10)
@@ -39,12 +39,12 @@ func TestAPartitionWithoutALeaderKeepsNoOtherWaiting(t *testing.T) {
 }
 
 func TestARefusedOffsetFetchIsAskedForAgain(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.known()
-		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Topic: ingress, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed, Count: 1})
+		w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Topic: ingress, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed, Count: 1})
 		in := w.start()
 		w.sendMany(1, 0, 10, func(int) []kgo.RecordHeader { return nil })
-		w.until(5*time.Second, "the partition is read after all", func() bool { return w.count(egress) == 10 })
+		w.Until(5*time.Second, "the partition is read after all", func() bool { return w.count(egress) == 10 })
 		in.stop()
 		w.committed(1, 10)
 	})
@@ -52,10 +52,10 @@ func TestARefusedOffsetFetchIsAskedForAgain(t *testing.T) {
 
 // TestAnOffsetFetchThatStaysRefusedIsSaidAndStopsItsPartitionAlone until it is answered.
 func TestAnOffsetFetchThatStaysRefusedIsSaidAndStopsItsPartitionAlone(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.known()
 		w.sendMany(1, 0, 10, func(int) []kgo.RecordHeader { return nil })
-		fault := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Topic: ingress, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+		fault := w.Refuse(kmsg.OffsetFetch, kfake.Fault{Topic: ingress, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed})
 		in := w.start()
 		in.ready()
 		w.onTime(0)
@@ -65,16 +65,16 @@ func TestAnOffsetFetchThatStaysRefusedIsSaidAndStopsItsPartitionAlone(t *testing
 			t.Errorf("said %d times: %q", len(lines), lines)
 		}
 		fault.Remove()
-		w.until(5*time.Second, "the partition is read", func() bool { return w.count(egress) == 12 })
+		w.Until(5*time.Second, "the partition is read", func() bool { return w.count(egress) == 12 })
 		in.stop()
 		w.committed(1, 10)
 	})
 }
 
 func TestCommitsThatStayRefusedAreSaid(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.known()
-		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.GroupAuthorizationFailed, Count: -1})
+		w.Refuse(kmsg.OffsetCommit, kfake.Fault{Err: kerr.GroupAuthorizationFailed})
 		in := w.start()
 		w.send(0, "waits")
 		time.Sleep(2 * time.Minute)
@@ -93,13 +93,13 @@ func TestCommitsThatStayRefusedAreSaid(t *testing.T) {
 
 // TestAPartitionWhoseCommitsStayRefusedFloodsNobody, and the other delivers and commits.
 func TestAPartitionWhoseCommitsStayRefusedFloodsNobody(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.known()
-		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: ingress, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+		w.Refuse(kmsg.OffsetCommit, kfake.Fault{Topic: ingress, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed})
 		in := w.start("LAYOVER_LANES=1")
 		in.ready()
 		time.Sleep(20 * time.Second)
-		commits := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: ingress, Count: -1, Observe: true})
+		commits := w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: ingress, Count: -1, Observe: true})
 		for range 10 {
 			w.onTime(0)
 			time.Sleep(5 * time.Second)
@@ -115,7 +115,7 @@ func TestAPartitionWhoseCommitsStayRefusedFloodsNobody(t *testing.T) {
 func TestTheShareOfATargetIsAQuarterOfTheBoundHoweverManyLanes(t *testing.T) {
 	for _, lanes := range []int{1, 4} {
 		t.Run(fmt.Sprint(lanes), func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				in := w.start("LAYOVER_TARGETS_ALLOWED=gone", "LAYOVER_MAX_PARKED_BYTES=32Mi", "LAYOVER_TARGET_PATIENCE=1d", fmt.Sprintf("LAYOVER_LANES=%d", lanes))
 				in.ready()
 				value := strings.Repeat("v", 10_000)
@@ -140,11 +140,11 @@ func TestTheShareOfATargetIsAQuarterOfTheBoundHoweverManyLanes(t *testing.T) {
 }
 
 func TestAStaleMetadataAnswerTearsNothingDown(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		before := in.daemon.consumer.Status().Rebalances
-		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: ingress, Err: kerr.UnknownTopicOrPartition, Count: 1})
+		w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: ingress, Err: kerr.UnknownTopicOrPartition, Count: 1})
 		time.Sleep(20 * time.Second)
 		if after := in.daemon.consumer.Status().Rebalances; after != before {
 			t.Errorf("%d rebalances for one stale answer", after-before)
@@ -154,7 +154,7 @@ func TestAStaleMetadataAnswerTearsNothingDown(t *testing.T) {
 }
 
 func TestWithoutItsIngressTopicAProcessIsReadyAfterAWhileIfDegraded(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_INGRESS_TOPICS=nowhere")
 		time.Sleep(9 * time.Second)
 		if code, _ := in.get("/readyz"); code != 503 {

@@ -12,10 +12,8 @@ import (
 // written to the topic before, under the same epoch, makes the broker take the next batch
 // for one that it has.
 func TestATargetMadeAgainWithinASecondLosesNothing(t *testing.T) {
-	inBubble(t, func(w *world) {
-		if err := w.broker.CreateTopic("other", 1, nil); err != nil {
-			t.Fatal(err)
-		}
+	inBubble(t, func(w *fixture) {
+		w.CreateTopic("other", 1, nil)
 		in := w.start("LAYOVER_TARGETS_ALLOWED=other", "LAYOVER_LANES=1")
 		in.ready()
 		send := func(i int) {
@@ -23,12 +21,8 @@ func TestATargetMadeAgainWithinASecondLosesNothing(t *testing.T) {
 		}
 		send(0)
 		w.arrives("other", 1, 10*time.Second)
-		if err := w.broker.DeleteTopic("other"); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.broker.CreateTopic("other", 1, nil); err != nil {
-			t.Fatal(err)
-		}
+		w.DeleteTopic("other")
+		w.CreateTopic("other", 1, nil)
 		const n = 10
 		for i := range n {
 			send(1 + i)

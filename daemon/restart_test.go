@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,21 +14,17 @@ import (
 )
 
 // committed checks the group's committed offset of an ingress partition.
-func (w *world) committed(partition int32, want int64) {
+func (w *fixture) committed(partition int32, want int64) {
 	w.Helper()
 	if got := w.commitOf(partition).At; got != want {
 		w.Errorf("partition %d: committed %d, want %d", partition, got, want)
 	}
 }
 
-func (w *world) commitOf(partition int32) kadm.Offset {
+func (w *fixture) commitOf(partition int32) kadm.Offset {
 	w.Helper()
-	o, err := kadm.NewClient(w.client).FetchOffsets(w.Context(), "layover-"+ingress)
-	if err != nil {
-		w.Fatal(err)
-	}
-	r, _ := o.Lookup(ingress, partition)
-	return r.Offset
+	o, _ := w.Committed("layover-"+ingress, ingress, partition)
+	return o
 }
 
 // delays spreads records evenly over a time.
@@ -41,7 +36,7 @@ func delays(over time.Duration, n int) func(int) []kgo.RecordHeader {
 
 // exactly checks that a topic holds each of n values of a partition, at most extra
 // of them more than once in total.
-func (w *world) exactly(topic string, partition int32, n, extra int) {
+func (w *fixture) exactly(topic string, partition int32, n, extra int) {
 	w.Helper()
 	got := w.values(topic)
 	var lost, again int
@@ -59,14 +54,14 @@ func (w *world) exactly(topic string, partition int32, n, extra int) {
 }
 
 func TestAGracefulRestartRepeatsNothing(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		w.sendMany(0, 0, 1000, delays(time.Minute, 1000))
 		time.Sleep(30 * time.Second)
 		in.stop()
 		in = w.start()
-		w.until(2*time.Minute, "all are delivered", func() bool { return w.count(egress) >= 1000 })
+		w.Until(2*time.Minute, "all are delivered", func() bool { return w.count(egress) >= 1000 })
 		time.Sleep(10 * time.Second)
 		w.notEarly(w.all(egress))
 		w.exactly(egress, 0, 1000, 0)
@@ -77,20 +72,20 @@ func TestAGracefulRestartRepeatsNothing(t *testing.T) {
 
 // finishBehindALongDelay leaves a group of which nobody is alive, whose partition 0 has
 // a record parked for an hour and n finished behind it.
-func (w *world) finishBehindALongDelay(n int) {
+func (w *fixture) finishBehindALongDelay(n int) {
 	w.Helper()
 	in := w.start()
 	in.ready()
 	w.send(0, "long", header("x-delay", "1h"))
 	w.sendMany(0, 0, n, func(int) []kgo.RecordHeader { return nil })
-	w.until(time.Minute, "all but one are delivered", func() bool { return w.count(egress) >= n })
+	w.Until(time.Minute, "all but one are delivered", func() bool { return w.count(egress) >= n })
 	time.Sleep(3 * time.Second) // more than one commit
 	in.kill()
 	time.Sleep(time.Minute)
 }
 
 func TestOneLongDelayPinsNothing(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.finishBehindALongDelay(30_000)
 		in := w.start()
 		in.ready()
@@ -102,7 +97,7 @@ func TestOneLongDelayPinsNothing(t *testing.T) {
 		if c := w.commitOf(0); c.At != 0 {
 			t.Errorf("committed %d, want 0: the parked record is not finished", c.At)
 		}
-		w.until(2*time.Hour, "the long one comes", func() bool { return w.count(egress) == 30_001 })
+		w.Until(2*time.Hour, "the long one comes", func() bool { return w.count(egress) == 30_001 })
 		time.Sleep(2 * time.Second)
 		in.stop()
 		w.committed(0, 30_001)
@@ -110,7 +105,7 @@ func TestOneLongDelayPinsNothing(t *testing.T) {
 }
 
 func TestAKillLosesNothingAndRepeatsNoMoreThanItsBound(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		const n, perSecond = 4000, 100
@@ -133,7 +128,7 @@ func TestAKillLosesNothingAndRepeatsNoMoreThanItsBound(t *testing.T) {
 }
 
 func TestTwoInstancesShareAndHandOverWhatIsParked(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		one := w.start()
 		one.ready()
 		w.sendMany(0, 0, 500, delays(2*time.Minute, 500))
@@ -143,7 +138,7 @@ func TestTwoInstancesShareAndHandOverWhatIsParked(t *testing.T) {
 		two.ready()
 		time.Sleep(30 * time.Second)
 		one.stop() // and the other one now
-		w.until(5*time.Minute, "all are delivered", func() bool { return w.count(egress) >= 1000 })
+		w.Until(5*time.Minute, "all are delivered", func() bool { return w.count(egress) >= 1000 })
 		time.Sleep(5 * time.Second)
 		w.notEarly(w.all(egress))
 		w.exactly(egress, 0, 500, 0)
@@ -155,7 +150,7 @@ func TestTwoInstancesShareAndHandOverWhatIsParked(t *testing.T) {
 }
 
 func TestALostMembershipComesBackWithoutLoss(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		w.sendMany(0, 0, 600, delays(3*time.Minute, 600))
@@ -172,21 +167,21 @@ func TestALostMembershipComesBackWithoutLoss(t *testing.T) {
 }
 
 func TestAProduceThatIsRefusedOrLosesItsAnswerIsTriedAgain(t *testing.T) {
-	for name, f := range map[string]func(w *world){
-		"refused": func(w *world) {
-			w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: egress, Err: kerr.NotEnoughReplicas, Count: 5})
+	for name, f := range map[string]func(w *fixture){
+		"refused": func(w *fixture) {
+			w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: egress, Err: kerr.NotEnoughReplicas, Count: 5})
 		},
-		"unknown error": func(w *world) {
-			w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: egress, Err: kerr.UnknownServerError, Count: 2})
+		"unknown error": func(w *fixture) {
+			w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: egress, Err: kerr.UnknownServerError, Count: 2})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				in := w.start()
 				in.ready()
 				f(w)
 				w.sendMany(0, 0, 100, delays(time.Second, 100))
-				w.until(time.Minute, "all are delivered", func() bool { return w.count(egress) >= 100 })
+				w.Until(time.Minute, "all are delivered", func() bool { return w.count(egress) >= 100 })
 				time.Sleep(5 * time.Second)
 				w.exactly(egress, 0, 100, 0)
 				in.stop()
@@ -197,20 +192,20 @@ func TestAProduceThatIsRefusedOrLosesItsAnswerIsTriedAgain(t *testing.T) {
 }
 
 func TestARefusedCommitIsSentAgain(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
-		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.UnknownServerError, Count: 4})
+		w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.UnknownServerError, Count: 4})
 		w.sendMany(0, 0, 100, delays(time.Second, 100))
-		w.until(time.Minute, "all are delivered", func() bool { return w.count(egress) >= 100 })
-		w.until(20*time.Second, "the offset is committed", func() bool { return w.commitOf(0).At == 100 })
+		w.Until(time.Minute, "all are delivered", func() bool { return w.count(egress) >= 100 })
+		w.Until(20*time.Second, "the offset is committed", func() bool { return w.commitOf(0).At == 100 })
 		w.exactly(egress, 0, 100, 0)
 		in.stop()
 	})
 }
 
 func TestABrokerThatIsGoneAtTheStartIsWaitedFor(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.seeds = []string{"localhost:9999"}
 		in := w.start()
 		time.Sleep(9 * time.Second)
@@ -233,16 +228,11 @@ func TestABrokerThatIsGoneAtTheStartIsWaitedFor(t *testing.T) {
 }
 
 func TestIngressThatAppearsLaterIsRead(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_INGRESS_TOPICS=later,"+ingress, "LAYOVER_GROUP_ID=g")
 		time.Sleep(time.Minute)
-		if err := w.broker.CreateTopic("later", 1, nil); err != nil {
-			t.Fatal(err)
-		}
-		r := &kgo.Record{Topic: "later", Value: []byte("x")}
-		if err := w.client.ProduceSync(context.Background(), r).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		w.CreateTopic("later", 1, nil)
+		w.Produce(&kgo.Record{Topic: "later", Value: []byte("x")})
 		w.arrives(egress, 1, 10*time.Second)
 		in.stop()
 	})

@@ -6,19 +6,24 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"layover/verify"
+	"layover/verify/kafkatest"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// wanted is a record that was sent, and what has to become of it.
+// wanted is a record of the ledger, and where and when it has to come.
 type wanted struct {
-	value     string
+	value     string // and id
 	from, to  thing  // partitions: of the ingress topic, and of the target or dead-letter topic
-	reason    string // of a dead letter; "" for a delivery
 	due       time.Time
 	acked     time.Time // zero: not, or not yet
 	gone      bool      // its ingress topic was deleted since
 	delivered []delivered
 }
+
+// unread says whether the record may stay behind a batch that cannot be read.
+func (w *wanted) unread(p *besidePlan) bool { return p.bad && w.from == thing{ingress, unreadable} }
 
 // healthy says whether nothing that the record needs ever falls sick: then it has to be
 // on time whatever stands beside it.
@@ -45,10 +50,10 @@ func (p *besidePlan) load(dice *rand.Rand, over time.Duration) {
 
 // post sends a few records to a partition, with delays from none to minutes.
 func (b *beside) post(dice *rand.Rand, to thing) {
-	if s := b.ails(whole(to.topic)); s != nil && b.broker.TopicInfo(to.topic) == nil {
+	if s := b.ails(whole(to.topic)); s != nil && b.Broker.TopicInfo(to.topic) == nil {
 		return // it is deleted
 	}
-	c := b.client
+	c := b.Client
 	if to.topic != ingress || to.partition >= sickPartition {
 		c = b.shaky
 	}
@@ -63,7 +68,8 @@ func (b *beside) postOne(c *kgo.Client, dice *rand.Rand, to thing) {
 	w := &wanted{value: fmt.Sprint("r", len(b.sent)), from: to, due: now}
 	b.sent = append(b.sent, w)
 	b.mu.Unlock()
-	k := &kgo.Record{Topic: to.topic, Partition: to.partition, Key: fmt.Append(nil, "key-", dice.IntN(1000)), Value: []byte(w.value), Timestamp: now}
+	s := verify.Sent{ID: w.value, To: egress, Record: verify.Record{Topic: to.topic, Partition: to.partition, Key: fmt.Append(nil, "key-", dice.IntN(1000)), Value: []byte(w.value), Timestamp: now,
+		Headers: []verify.Header{text(verify.IDHeader, w.value)}}}
 	var delay time.Duration
 	switch n := dice.IntN(100); {
 	case n < 20:
@@ -74,30 +80,36 @@ func (b *beside) postOne(c *kgo.Client, dice *rand.Rand, to thing) {
 	default:
 		delay = time.Duration(60_000+dice.IntN(180_000)) * time.Millisecond
 	}
-	target := egress
 	if dice.IntN(2) == 0 {
-		target = sickTargets()[dice.IntN(len(sickTargets()))]
-		k.Headers = append(k.Headers, header("x-deliver-to", target))
+		s.To = sickTargets()[dice.IntN(len(sickTargets()))]
+		s.Record.Headers = append(s.Record.Headers, text("x-deliver-to", s.To))
 	}
-	if target == lame && dice.IntN(3) > 0 { // most are for the partition that falls silent
-		for partitionOf(k.Key, lamePartitions) != 0 {
-			k.Key = fmt.Append(nil, "key-", dice.IntN(1000))
+	if s.To == lame && dice.IntN(3) > 0 { // most are for the partition that falls silent
+		for partitionOf(s.Record.Key, lamePartitions) != 0 {
+			s.Record.Key = fmt.Append(nil, "key-", dice.IntN(1000))
 		}
 	}
+	target := s.To
 	switch {
 	case dice.IntN(40) == 0:
-		target, w.reason = dlq, "malformed_delay"
-		k.Headers = append(k.Headers, header("x-delay", "soon"))
+		target, s.To, s.Dead = dlq, "", []string{"malformed_delay"}
+		s.Record.Headers = append(s.Record.Headers, text("x-delay", "soon"))
 	case delay > 0:
 		w.due = now.Add(delay)
-		k.Headers = append(k.Headers, header("x-delay", fmt.Sprint(delay.Milliseconds())))
+		s.Due = w.due
+		s.Record.Headers = append(s.Record.Headers, text("x-delay", fmt.Sprint(delay.Milliseconds())))
 	}
-	w.to = thing{target, partitionOf(k.Key, len(b.broker.PartitionInfos(target)))}
-	c.Produce(context.Background(), k, func(_ *kgo.Record, err error) {
+	w.to = thing{target, partitionOf(s.Record.Key, len(b.Broker.PartitionInfos(target)))}
+	b.ledger.Enter(s)
+	c.Produce(context.Background(), kafkatest.Entered(s.Record), func(k *kgo.Record, err error) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if err == nil {
-			w.acked = time.Now()
+		if err != nil {
+			return
+		}
+		w.acked = time.Now()
+		if !w.unread(b.plan) {
+			b.ledger.Acked(w.value, k.Partition, k.Offset)
 		}
 	})
 }

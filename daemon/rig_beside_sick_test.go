@@ -7,6 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"layover/verify"
+	"layover/verify/kafkatest"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -36,7 +39,7 @@ func (b *beside) refusing(err *kerr.Error, topic string, partitions []int32, key
 	for _, key := range keys {
 		faults = append(faults, kfake.Fault{Keys: []kmsg.Key{key}, Topic: topic, Partitions: partitions, Err: err, Count: -1})
 	}
-	return b.broker.Fault(faults...).Remove
+	return b.Broker.Fault(faults...).Remove
 }
 
 func ills() []ill {
@@ -145,7 +148,8 @@ func (b *beside) deletes(topic string) {
 		w.gone = w.gone || w.from.topic == topic
 	}
 	b.mu.Unlock()
-	if err := b.broker.DeleteTopic(topic); err != nil {
+	b.ledger.Deleted(topic)
+	if err := b.Broker.DeleteTopic(topic); err != nil {
 		b.fault("deleting %s: %v", topic, err)
 	}
 }
@@ -153,7 +157,7 @@ func (b *beside) deletes(topic string) {
 // remakes makes a topic that was deleted. What was sent meanwhile may have failed.
 func (b *beside) remakes(topic string) {
 	b.shaky.PurgeTopicsFromClient(topic)
-	if err := b.broker.CreateTopic(topic, 2, nil); err != nil {
+	if err := b.Broker.CreateTopic(topic, 2, nil); err != nil {
 		b.fault("making %s: %v", topic, err)
 	}
 }
@@ -164,11 +168,17 @@ func (b *beside) flood(target string) {
 		return b.refusing(kerr.NotEnoughReplicas, target, nil, kmsg.Produce)
 	}}, 0, besidePatience)
 	for i := range wideEach {
-		value := fmt.Sprint(target, "/", i)
-		b.client.Produce(context.Background(), &kgo.Record{Topic: ingress, Partition: 1, Key: []byte(value), Value: []byte(value), Timestamp: time.Now(),
-			Headers: []kgo.RecordHeader{header("x-deliver-to", target)}}, nil)
+		id := fmt.Sprint(target, "/", i)
+		s := verify.Sent{ID: id, To: target, Dead: []string{"target_unavailable"}, Record: verify.Record{
+			Topic: ingress, Partition: 1, Key: []byte(id), Value: []byte(id), Timestamp: time.Now(),
+			Headers: []verify.Header{text("x-deliver-to", target), text(verify.IDHeader, id)}}}
+		b.ledger.Enter(s)
+		b.Client.Produce(context.Background(), kafkatest.Entered(s.Record), func(k *kgo.Record, err error) {
+			if err == nil {
+				b.ledger.Acked(id, k.Partition, k.Offset)
+			}
+		})
 	}
-	b.flooded = append(b.flooded, target)
 }
 
 // sendUnreadable sends a batch that is larger than any may be, once it is decompressed.
@@ -177,7 +187,7 @@ func (b *beside) sendUnreadable() {
 	x := thing{ingress, unreadable}
 	b.note("a batch of %v cannot be read", x)
 	b.sick[x] = append(b.sick[x], &spell{period: period{from: time.Now()}, ill: &ill{name: "a batch that cannot be read"}, mend: func() {}})
-	large := b.kafka(kgo.ProducerBatchMaxBytes(100<<20), kgo.BrokerMaxWriteBytes(110<<20), kgo.ProducerBatchCompression(kgo.GzipCompression()))
+	large := b.NewClient(kgo.ProducerBatchMaxBytes(100<<20), kgo.BrokerMaxWriteBytes(110<<20), kgo.ProducerBatchCompression(kgo.GzipCompression()))
 	defer large.Close()
 	if err := large.ProduceSync(context.Background(), &kgo.Record{Topic: ingress, Partition: unreadable, Value: make([]byte, 80<<20)}).FirstErr(); err != nil {
 		b.fault("sending a large batch: %v", err)

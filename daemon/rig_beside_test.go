@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"layover/verify"
+
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -24,17 +26,17 @@ import (
 // The instances are whole daemons, which start, stop, are killed, thrown out of the group
 // and taken off the network meanwhile. One goroutine does and looks at everything.
 type beside struct {
-	*world
-	plan    *besidePlan
-	begun   time.Time
-	slots   [besideSlots]*life // nil: none runs
-	lives   []*life            // that ever were
-	sick    map[thing][]*spell // in order of their beginning
-	shares  shares
-	ends    map[thing][]seenEnd // of partitions that are delivered to
-	shaky   *kgo.Client         // sends to what may be sick
-	flooded []string            // wide targets that have got their records
-	sum     *besideSums
+	*fixture
+	plan   *besidePlan
+	begun  time.Time
+	slots  [besideSlots]*life // nil: none runs
+	lives  []*life            // that ever were
+	sick   map[thing][]*spell // in order of their beginning
+	shares shares
+	ends   map[thing][]seenEnd // of partitions that are delivered to
+	shaky  *kgo.Client         // sends to what may be sick
+	ledger *verify.Ledger
+	sum    *besideSums
 
 	mu   sync.Mutex // of what the clients' promises touch
 	sent []*wanted
@@ -86,22 +88,18 @@ func TestRigSickBesideHealthy(t *testing.T) {
 
 func newBeside(t *testing.T, p *besidePlan, s *besideSums) *beside {
 	b := &beside{
-		world: &world{T: t, net: &kfake.VirtualNetwork{}, nextHTT: 20000}, plan: p, sum: s, begun: time.Now(),
+		fixture: newFixture(t, p.brokers, kfake.SeedTopics(besidePartitions, ingress), kfake.SeedTopics(2, second),
+			kfake.SeedTopics(egressPartitions, egress), kfake.SeedTopics(2, dlq), kfake.SeedTopics(lamePartitions, sickTargets()...), kfake.SeedTopics(20, wideTargets()...)), plan: p, ledger: verify.NewLedger(dlq), sum: s, begun: time.Now(),
 		sick: make(map[thing][]*spell), shares: newShares(), ends: make(map[thing][]seenEnd),
 	}
-	ports := []int{9092, 9093, 9094}[:p.brokers]
-	b.startBroker(kfake.NumBrokers(p.brokers), kfake.Ports(ports...), kfake.SeedTopics(besidePartitions, ingress), kfake.SeedTopics(2, second),
-		kfake.SeedTopics(egressPartitions, egress), kfake.SeedTopics(2, dlq), kfake.SeedTopics(lamePartitions, sickTargets()...), kfake.SeedTopics(20, wideTargets()...))
 	for topic, n := range map[string]int32{ingress: besidePartitions, second: 2} {
-		if err := b.broker.CreateTopic(topic+"."+group, n, map[string]string{"retention.ms": "-1", "retention.bytes": "-1"}); err != nil {
-			t.Fatal(err)
-		}
+		b.CreateTopic(topic+"."+group, n, map[string]string{"retention.ms": "-1", "retention.bytes": "-1"})
 	}
 	if p.metadata > 0 {
-		limitMetadata(b.broker, p.metadata)
+		b.LimitMetadata(p.metadata)
 	}
 	b.withoutFetchSessions()
-	b.client, b.shaky = b.kafka(), b.kafka()
+	b.shaky = b.NewClient()
 	return b
 }
 
@@ -149,11 +147,11 @@ func (b *beside) tearDown() {
 			b.Logf("%s:\n%s", l.id, l.logs)
 		}
 	}
-	b.client.Close()
+	b.Client.Close()
 	b.shaky.Close()
 	time.Sleep(5 * time.Minute) // in which what a stopped client still asks for is given up
 	synctest.Wait()
-	b.broker.Close()
+	b.Broker.Close()
 }
 
 // passUntil lets time pass, and looks at what happens.
@@ -180,7 +178,7 @@ func (b *beside) begin(slot int) {
 	}
 	l := &life{slot: slot, id: fmt.Sprintf("life-%d", len(b.lives)), on: true, since: time.Now()}
 	b.note("%s starts in slot %d", l.id, slot)
-	l.cable = &wire{next: b.net.DialContext}
+	l.cable = &wire{next: b.Net.DialContext}
 	l.instance = b.startOver(l.dial, nil, append(slices.Clone(b.plan.settings), "KAFKA_CLIENT_ID="+l.id)...)
 	b.slots[slot], b.lives = l, append(b.lives, l)
 	b.sum.starts++
@@ -226,7 +224,7 @@ func (b *beside) plugIn(l *life) {
 
 // evict throws a member out of the group, as an administrator can.
 func (b *beside) evict(which int) {
-	g := b.broker.GroupInfo(group)
+	g := b.Broker.GroupInfo(group)
 	if g == nil || len(g.Members) == 0 {
 		return
 	}

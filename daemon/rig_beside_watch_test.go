@@ -46,7 +46,7 @@ func newShares() shares {
 func (b *beside) watchGroup() {
 	s, now := &b.shares, time.Now()
 	defer func() { s.looked = now }()
-	g := b.broker.GroupInfo(group)
+	g := b.Broker.GroupInfo(group)
 	stable := settled(g)
 	if s.changes.IsZero() && (!stable || g.Epoch != s.generation) {
 		s.changes = s.looked
@@ -144,7 +144,7 @@ type seenEnd struct {
 func (b *beside) watchEnds() {
 	now := time.Now()
 	for _, topic := range append(sickTargets(), egress, dlq) {
-		for _, p := range b.broker.PartitionInfos(topic) {
+		for _, p := range b.Broker.PartitionInfos(topic) {
 			x := thing{topic, p.Partition}
 			seen := b.ends[x]
 			if len(seen) == 0 || seen[len(seen)-1].end != p.HighWatermark {

@@ -95,7 +95,7 @@ func slotName(slot int) string {
 // open lets a window begin, and end by itself: whatever else the plan waits for.
 func (r *rig) open(f *window, for_ time.Duration) {
 	if f.effect == refused {
-		f.fault = r.broker.Fault(kfake.Fault{Keys: []kmsg.Key{f.key}, Err: f.err, Count: -1,
+		f.fault = r.Refuse(f.key, kfake.Fault{Err: f.err,
 			When: func(q kmsg.Request) bool { return !isOurs(q) && r.chance(f.share) }})
 	}
 	r.trouble(for_)

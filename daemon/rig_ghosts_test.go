@@ -35,7 +35,7 @@ func (r *rig) buryGhosts() {
 			return
 		case <-ticker.C:
 		}
-		if g := r.broker.GroupInfo(group); g != nil {
+		if g := r.Broker.GroupInfo(group); g != nil {
 			for _, m := range g.Members {
 				if r.silent(m.MemberID) {
 					r.note("a member that nobody speaks for is buried: %v", r.throwOut(m))
@@ -56,7 +56,7 @@ func (r *rig) silent(member string) bool {
 }
 
 // throwOut makes the group forget a member, as an administrator can.
-func (w *world) throwOut(m kfake.GroupMember) error {
+func (w *fixture) throwOut(m kfake.GroupMember) error {
 	req := kmsg.NewPtrLeaveGroupRequest()
 	req.Group = group
 	rm := kmsg.NewLeaveGroupRequestMember()
@@ -64,6 +64,6 @@ func (w *world) throwOut(m kfake.GroupMember) error {
 	req.Members = append(req.Members, rm)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	_, err := req.RequestWith(ctx, w.client)
+	_, err := req.RequestWith(ctx, w.Client)
 	return err
 }

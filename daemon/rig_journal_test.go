@@ -94,14 +94,14 @@ func (r *rig) createJournal() {
 		configs["max.message.bytes"] = fmt.Sprint(r.plan.journalBytes)
 	}
 	partitions := max(len(r.ends(ingress)), 1)
-	if err := r.broker.CreateTopic(journalTopic, int32(partitions), configs); err == nil {
+	if err := r.Broker.CreateTopic(journalTopic, int32(partitions), configs); err == nil {
 		r.note("the journal is made, with %d partitions and %v", partitions, configs)
 	}
 }
 
 // silenceJournal lets nothing that is about the journal's records come to a broker.
 func (r *rig) silenceJournal(for_ time.Duration) {
-	topic := r.broker.TopicInfo(journalTopic)
+	topic := r.Broker.TopicInfo(journalTopic)
 	if topic == nil {
 		return
 	}
@@ -118,7 +118,7 @@ func (r *rig) refuseJournal(which uint32, for_ time.Duration) {
 	r.trouble(for_)
 	for key, errs := range awayFrom {
 		f := &window{key: key, effect: refused, err: errs[which%uint32(len(errs))], slot: everybody}
-		f.fault = r.broker.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Topic: journalTopic, Err: f.err, Count: -1,
+		f.fault = r.Refuse(key, kfake.Fault{Topic: journalTopic, Err: f.err,
 			When: func(q kmsg.Request) bool { return !isOurs(q) && r.chance(1) }})
 		r.mu.Lock()
 		r.windows = append(r.windows, f)
@@ -130,14 +130,14 @@ func (r *rig) refuseJournal(which uint32, for_ time.Duration) {
 // garbleJournal appends what no daemon would: something strange, a damaged record, and
 // one that was there before.
 func (r *rig) garbleJournal(which uint32) {
-	infos := r.broker.PartitionInfos(journalTopic)
+	infos := r.Broker.PartitionInfos(journalTopic)
 	if len(infos) == 0 {
 		return
 	}
 	p := infos[which%uint32(len(infos))]
 	values := [][]byte{[]byte("not of a journal"), nil}
 	if p.HighWatermark > p.LogStartOffset {
-		l := &journalLog{topic: r.broker.TopicInfo(journalTopic).TopicID, next: p.LogStartOffset + int64(which)%(p.HighWatermark-p.LogStartOffset)}
+		l := &journalLog{topic: r.Broker.TopicInfo(journalTopic).TopicID, next: p.LogStartOffset + int64(which)%(p.HighWatermark-p.LogStartOffset)}
 		if got, err := r.fetchJournal(l, p); err == nil {
 			again := got[0].Value
 			damaged := append([]byte(nil), again...)
@@ -154,21 +154,21 @@ func (r *rig) garbleJournal(which uint32) {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 		defer cancel()
 		for _, v := range values {
-			r.client.ProduceSync(ctx, &kgo.Record{Topic: journalTopic, Partition: p.Partition, Value: v}) // or not: the journal may go meanwhile
+			r.Client.ProduceSync(ctx, &kgo.Record{Topic: journalTopic, Partition: p.Partition, Value: v}) // or not: the journal may go meanwhile
 		}
-		r.client.PurgeTopicsFromClient(journalTopic)
+		r.Client.PurgeTopicsFromClient(journalTopic)
 	})
 }
 
 // deleteJournal deletes the journal, which the daemons make again.
 func (r *rig) deleteJournal() {
 	defer r.harm()()
-	r.note("the journal is deleted: %v", r.broker.DeleteTopic(journalTopic))
+	r.note("the journal is deleted: %v", r.Broker.DeleteTopic(journalTopic))
 }
 
 // truncateJournal deletes a share of what a partition of the journal holds.
 func (r *rig) truncateJournal(which uint32, share float64) {
-	infos := r.broker.PartitionInfos(journalTopic)
+	infos := r.Broker.PartitionInfos(journalTopic)
 	if len(infos) == 0 {
 		return
 	}
@@ -176,7 +176,7 @@ func (r *rig) truncateJournal(which uint32, share float64) {
 	to := p.LogStartOffset + int64(share*float64(p.HighWatermark-p.LogStartOffset))
 	defer r.harm()()
 	r.note("partition %d of the journal is deleted from %d to %d of %d: %v", p.Partition, p.LogStartOffset, to, p.HighWatermark,
-		r.broker.DeleteRecords(journalTopic, p.Partition, to))
+		r.Broker.DeleteRecords(journalTopic, p.Partition, to))
 }
 
 // expireJournal gives the journal a retention for a while, and has brokers delete by it.
@@ -185,11 +185,11 @@ func (r *rig) expireJournal(for_ time.Duration) {
 	r.busy.Go(func() { // ends by itself: faults do
 		defer end()
 		r.note("the journal has a retention of a second: %v", r.retain("1000"))
-		r.broker.ApplyRetention()
+		r.Broker.ApplyRetention()
 		time.Sleep(for_)
-		r.broker.ApplyRetention()
+		r.Broker.ApplyRetention()
 		err := r.retain("-1")
-		for err != nil && r.broker.TopicInfo(journalTopic) != nil {
+		for err != nil && r.Broker.TopicInfo(journalTopic) != nil {
 			time.Sleep(time.Second)
 			err = r.retain("-1")
 		}
@@ -201,6 +201,6 @@ func (r *rig) expireJournal(for_ time.Duration) {
 func (r *rig) retain(ms string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	_, err := kadm.NewClient(r.client).AlterTopicConfigs(ctx, []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "retention.ms", Value: &ms}}, journalTopic)
+	_, err := r.Admin().AlterTopicConfigs(ctx, []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "retention.ms", Value: &ms}}, journalTopic)
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"layover/verify"
+	"layover/verify/kafkatest"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -182,11 +183,7 @@ func (r *rig) enter(w *wish) *kgo.Record {
 		s.Due = sent.Add(w.ask.after)
 	}
 	r.ledger.Enter(s)
-	k := &kgo.Record{Topic: ingress, Timestamp: sent, Key: w.key, Value: w.value}
-	for _, h := range headers {
-		k.Headers = append(k.Headers, kgo.RecordHeader{Key: h.Name, Value: h.Value})
-	}
-	return k
+	return kafkatest.Entered(s.Record)
 }
 
 // burst is what the plan sends at once, to one partition.
@@ -208,7 +205,7 @@ const (
 
 // send sends a burst without waiting for its end.
 func (r *rig) send(b *burst) {
-	partitions := r.broker.PartitionInfos(ingress)
+	partitions := r.Broker.PartitionInfos(ingress)
 	if len(partitions) == 0 {
 		return // the topic is deleted just now
 	}
@@ -226,7 +223,7 @@ func (r *rig) send(b *burst) {
 		case shakily:
 			r.produced(r.shaky.ProduceSync(ctx, records...))
 		case plainly:
-			r.produced(r.client.ProduceSync(ctx, records...))
+			r.produced(r.Client.ProduceSync(ctx, records...))
 		default:
 			r.transaction(ctx, b, records)
 		}
@@ -245,7 +242,7 @@ func (r *rig) produced(results kgo.ProduceResults) {
 // transaction sends a burst in a transaction of its own.
 func (r *rig) transaction(ctx context.Context, b *burst, records []*kgo.Record) {
 	r.sum.transactions++
-	tx := r.kafka(kgo.TransactionalID(b.wishes[0].id), kgo.TransactionTimeout(30*time.Second))
+	tx := r.NewClient(kgo.TransactionalID(b.wishes[0].id), kgo.TransactionTimeout(30*time.Second))
 	defer tx.Close()
 	if tx.BeginTransaction() != nil {
 		return

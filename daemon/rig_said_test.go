@@ -73,9 +73,9 @@ func (r *rig) watchCommits() {
 	last := make(map[logPlace]*view) // by topic and partition
 	for range r.look {
 		harms, harming := r.harmed()
-		before := r.broker.TopicInfo(ingress)
-		info := r.broker.GroupInfo(group)
-		after := r.broker.TopicInfo(ingress)
+		before := r.Broker.TopicInfo(ingress)
+		info := r.Broker.GroupInfo(group)
+		after := r.Broker.TopicInfo(ingress)
 		if info == nil || before == nil || after == nil || before.TopicID != after.TopicID {
 			continue // what was seen cannot be told apart from another topic's
 		}

@@ -33,13 +33,13 @@ const (
 	clusterID = "rig"
 )
 
-// rig is one run: a plan, the world it happens in, and what is seen of it from outside.
+// rig is one run: a plan, the brokers it happens with, and what is seen of it from outside.
 //
 // The instances are whole daemons. Between each and the brokers lie lines that the rig
 // owns; what it knows of offsets, commits and deliveries it has read there, or asked of
 // the brokers, and it never asks a daemon, except at the end whether anything is left.
 type rig struct {
-	*world
+	*fixture
 	plan      *plan
 	ledger    *verify.Ledger
 	shaky     *kgo.Client // sends over lines that break, with one try
@@ -147,28 +147,26 @@ func runRig(t *testing.T, seed uint64) *sums {
 
 func newRig(t *testing.T, p *plan, s *sums) *rig {
 	r := &rig{
-		world: &world{T: t, net: &kfake.VirtualNetwork{}, nextHTT: 20000}, plan: p, sum: s, ledger: verify.NewLedger(dlq), begun: time.Now(),
+		fixture: newFixture(t, p.brokers, kfake.ClusterID(clusterID), kfake.SeedTopics(p.partitions, ingress),
+			kfake.SeedTopics(2, egress), kfake.SeedTopics(2, other), kfake.SeedTopics(1, dlq)), plan: p, sum: s, ledger: verify.NewLedger(dlq), begun: time.Now(),
 		dice: rand.New(rand.NewPCG(p.seed, 1)), closed: make(map[route]int), lines: make(map[*line]string), made: make(map[logPlace]*made), sent: make(map[batch]span),
 		passed: make(map[logPlace][]passing), orders: make(map[int32]*order), said: make(map[logPlace]*sayings), assignments: make(map[int32][]*assignment), kinds: make(map[string]int), names: make(map[int32]bool),
 		complaints: make(map[int32][]time.Time), journals: make(map[int32]*journalLog), gone: make(map[int32]int64), look: make(chan struct{}, 1), looked: make(chan struct{}), over: make(chan struct{}), buried: make(chan struct{}), alive: make(map[string]time.Time),
 	}
-	ports := []int{9092, 9093, 9094}[:p.brokers]
-	r.startBroker(kfake.NumBrokers(p.brokers), kfake.Ports(ports...), kfake.ClusterID(clusterID), kfake.SeedTopics(p.partitions, ingress),
-		kfake.SeedTopics(2, egress), kfake.SeedTopics(2, other), kfake.SeedTopics(1, dlq))
 	r.create(small, 1)
-	r.ingressID = r.broker.TopicInfo(ingress).TopicID
+	r.ingressID = r.Broker.TopicInfo(ingress).TopicID
 	if p.journalBytes > 0 {
 		r.createJournal()
 	}
 	if p.metadata > 0 {
-		limitMetadata(r.broker, p.metadata)
+		r.LimitMetadata(p.metadata)
 	}
-	r.client = r.kafka(kgo.MetadataMaxAge(10 * time.Second))
-	if _, _, err := r.client.ProducerID(t.Context()); err != nil { // see OnNewClient
+	r.Client = r.NewClient(kgo.MetadataMaxAge(10 * time.Second))
+	if _, _, err := r.Client.ProducerID(t.Context()); err != nil { // see OnNewClient
 		t.Fatal(err)
 	}
 	shaky := &party{rig: r, slot: shakySender}
-	r.shaky = r.kafka(kgo.MetadataMaxAge(10*time.Second), kgo.Dialer(shaky.dial), kgo.DisableIdempotentWrite(), kgo.RecordRetries(0))
+	r.shaky = r.NewClient(kgo.MetadataMaxAge(10*time.Second), kgo.Dialer(shaky.dial), kgo.DisableIdempotentWrite(), kgo.RecordRetries(0))
 	go r.watchCommits() // ended by closing look
 	go r.buryGhosts()   // ended by closing over
 	return r
@@ -224,7 +222,7 @@ func (r *rig) tearDown() {
 	close(r.over)
 	<-r.buried
 	r.shaky.Close()
-	r.client.Close()
+	r.Client.Close()
 	r.busy.Wait()
 	time.Sleep(5 * time.Minute) // in which what a stopped client still asks for is given up
 	for _, l := range r.openLines() {
@@ -233,7 +231,7 @@ func (r *rig) tearDown() {
 	synctest.Wait()
 	close(r.look)
 	<-r.looked
-	r.broker.Close()
+	r.Broker.Close()
 }
 
 func (r *rig) openLines() (out []*line) {

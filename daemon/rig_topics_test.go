@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"layover/verify"
+	"layover/verify/kafkatest"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -18,45 +17,20 @@ import (
 
 // ends are the high watermarks of a topic's partitions, nil for no topic.
 func (r *rig) ends(topic string) (out []int64) {
-	for _, p := range r.broker.PartitionInfos(topic) {
+	for _, p := range r.Broker.PartitionInfos(topic) {
 		out = append(out, p.HighWatermark)
 	}
 	return out
 }
 
-// read reads all that a topic holds. The ends are asked of the broker itself, not
-// through lines on which faults may lie.
+// read reads all that a topic holds.
 func (r *rig) read(topic string) (out []arrival) {
-	ends := r.ends(topic)
-	if ends == nil {
+	info := r.Broker.TopicInfo(topic)
+	if info == nil {
 		return nil
 	}
-	id := r.broker.TopicInfo(topic).TopicID
-	from := make(map[int32]kgo.Offset)
-	left := 0
-	for p, end := range ends {
-		if end > 0 {
-			from[int32(p)] = kgo.NewOffset().AtStart()
-			left++
-		}
-	}
-	if left == 0 {
-		return nil
-	}
-	c := r.kafka(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}), kgo.WithDecompressor(outside), kgo.Dialer(r.unhurried))
-	defer c.Close()
-	for left > 0 {
-		c.PollFetches(context.Background()).EachRecord(func(k *kgo.Record) {
-			a := arrival{topic: id, Record: verify.Record{Topic: topic, Partition: k.Partition, Offset: k.Offset,
-				Timestamp: k.Timestamp, Key: k.Key, Value: k.Value}}
-			for _, h := range k.Headers {
-				a.Headers = append(a.Headers, verify.Header{Name: h.Key, Value: h.Value})
-			}
-			out = append(out, a)
-			if k.Offset+1 == ends[k.Partition] {
-				left--
-			}
-		})
+	for _, k := range r.Records(topic, kgo.WithDecompressor(outside), kgo.Dialer(r.unhurried)) { // over no lines on which faults may lie
+		out = append(out, arrival{topic: info.TopicID, Record: kafkatest.Arrived(k)})
 	}
 	return out
 }
@@ -65,7 +39,7 @@ func (r *rig) read(topic string) (out []arrival) {
 // fenced leader again and again, until it has heard of another one, would hold
 // virtual time up for ever.
 func (r *rig) unhurried(ctx context.Context, network, addr string) (net.Conn, error) {
-	c, err := r.net.DialContext(ctx, network, addr)
+	c, err := r.Net.DialContext(ctx, network, addr)
 	return unhurriedConn{c}, err
 }
 
@@ -79,7 +53,7 @@ func (c unhurriedConn) Write(b []byte) (int, error) {
 // deleteTarget deletes a target, after what it holds was read: nobody writes to it
 // meanwhile.
 func (r *rig) deleteTarget(topic string) {
-	block := r.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.NotLeaderForPartition, Count: -1})
+	block := r.Refuse(kmsg.Produce, kfake.Fault{Topic: topic, Err: kerr.NotLeaderForPartition})
 	defer block.Remove()
 	time.Sleep(time.Millisecond) // what the broker has taken is in the log
 	held := r.read(topic)
@@ -87,7 +61,7 @@ func (r *rig) deleteTarget(topic string) {
 		r.fault("%d records of %s were read, and it holds %d", len(held), topic, sum(ends))
 	}
 	r.archive = append(r.archive, held...)
-	if err := r.broker.DeleteTopic(topic); err != nil {
+	if err := r.Broker.DeleteTopic(topic); err != nil {
 		r.note("deleting %s: %v", topic, err)
 		return
 	}
@@ -107,14 +81,14 @@ func (r *rig) create(topic string, partitions int32) {
 	if topic == small {
 		configs["max.message.bytes"] = "2000"
 	}
-	if err := r.broker.CreateTopic(topic, partitions, configs); err == nil {
+	if err := r.Broker.CreateTopic(topic, partitions, configs); err == nil {
 		r.note("%s is made, with %d partitions", topic, partitions)
 	}
 }
 
 // deleteIngress deletes the ingress topic, which excuses all that was sent to it.
 func (r *rig) deleteIngress() {
-	if err := r.broker.DeleteTopic(ingress); err != nil {
+	if err := r.Broker.DeleteTopic(ingress); err != nil {
 		r.note("deleting %s: %v", ingress, err)
 		return
 	}
@@ -127,7 +101,7 @@ func (r *rig) deleteIngress() {
 func (r *rig) recreateIngress(partitions int32) {
 	r.ledger.Deleted(ingress) // what was sent meanwhile found no topic, or will fail
 	r.create(ingress, partitions)
-	for _, c := range []*kgo.Client{r.client, r.shaky} {
+	for _, c := range []*kgo.Client{r.Client, r.shaky} {
 		c.PurgeTopicsFromClient(ingress)
 	}
 }
@@ -135,13 +109,13 @@ func (r *rig) recreateIngress(partitions int32) {
 // deleteRecords deletes a part of an ingress partition: a share of what lies below the
 // committed offset, or of what lies above it.
 func (r *rig) deleteRecords(partition uint32, above bool, share float64) {
-	infos := r.broker.PartitionInfos(ingress)
+	infos := r.Broker.PartitionInfos(ingress)
 	if len(infos) == 0 {
 		return
 	}
 	p := infos[partition%uint32(len(infos))]
 	low := p.LogStartOffset
-	if g := r.broker.GroupInfo(group); g != nil {
+	if g := r.Broker.GroupInfo(group); g != nil {
 		low = max(low, g.Commits[ingress][p.Partition].Offset)
 	}
 	to := p.LogStartOffset + int64(share*float64(low-p.LogStartOffset))
@@ -152,7 +126,7 @@ func (r *rig) deleteRecords(partition uint32, above bool, share float64) {
 		return
 	}
 	r.ledger.DeletedRange(ingress, p.Partition, low, to) // what is below low was delivered, or the commit is wrong
-	if err := r.broker.DeleteRecords(ingress, p.Partition, to); err != nil {
+	if err := r.Broker.DeleteRecords(ingress, p.Partition, to); err != nil {
 		r.note("deleting records: %v", err)
 		return
 	}
@@ -172,7 +146,7 @@ func (r *rig) lengthen(which uint32) {
 func (r *rig) addPartitions(n int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	resp, err := kadm.NewClient(r.client).CreatePartitions(ctx, n, ingress)
+	resp, err := r.Admin().CreatePartitions(ctx, n, ingress)
 	if err == nil {
 		err = resp.Error()
 	}
@@ -183,13 +157,13 @@ func (r *rig) addPartitions(n int) {
 func (r *rig) move() {
 	r.trouble(0)
 	r.note("leaders and coordinators move")
-	r.broker.ShufflePartitionLeaders()
-	r.broker.RehashCoordinators()
+	r.Broker.ShufflePartitionLeaders()
+	r.Broker.RehashCoordinators()
 }
 
 // evict throws a member out of the group, as an administrator can.
 func (r *rig) evict(which uint32) {
-	g := r.broker.GroupInfo(group)
+	g := r.Broker.GroupInfo(group)
 	if g == nil || len(g.Members) == 0 {
 		return
 	}
@@ -199,7 +173,7 @@ func (r *rig) evict(which uint32) {
 // drained says what still stands between the group and the end of the ingress topic, ""
 // for nothing.
 func (r *rig) drained() string {
-	g := r.broker.GroupInfo(group)
+	g := r.Broker.GroupInfo(group)
 	if g == nil {
 		return "there is no group"
 	}

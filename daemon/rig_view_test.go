@@ -184,7 +184,7 @@ func (l *journalLog) said(r *rig, id facts.Identity) (*offsets.Window, error) {
 func (l *journalLog) read(r *rig, partition int32) (fresh []*kgo.Record, err error) {
 	err = kerr.UnknownTopicOrPartition
 	for range 100 {
-		topic, p := r.broker.TopicInfo(journalTopic), r.broker.PartitionInfo(journalTopic, partition)
+		topic, p := r.Broker.TopicInfo(journalTopic), r.Broker.PartitionInfo(journalTopic, partition)
 		if topic == nil || p == nil {
 			*l = journalLog{}
 			return nil, nil
@@ -235,7 +235,7 @@ func (r *rig) fetchJournal(l *journalLog, p *kfake.PartitionInfo) ([]*kgo.Record
 	req.Topics = append(req.Topics, topic)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	answer, err := r.client.Broker(int(p.Leader)).Request(ctx, req)
+	answer, err := r.Client.Broker(int(p.Leader)).Request(ctx, req)
 	if err != nil {
 		return nil, err
 	}

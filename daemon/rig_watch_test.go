@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"layover/verify/kafkatest"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -16,7 +18,7 @@ type party struct {
 	rig    *rig
 	slot   int
 	killed atomic.Bool
-	logs   *lockedBuffer // of the instance
+	logs   *kafkatest.Log // of the instance
 
 	// Under rig.mu:
 	assignments map[int32][]*assignment // by ingress partition, in order

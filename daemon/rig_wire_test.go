@@ -54,7 +54,7 @@ func (p *party) dial(ctx context.Context, network, addr string) (net.Conn, error
 		time.Sleep(usualTime) // some callers try again at once
 		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 	}
-	broker, err := p.rig.net.DialContext(ctx, network, addr)
+	broker, err := p.rig.Net.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}

@@ -10,31 +10,28 @@ import (
 
 	"layover/config"
 	"layover/producer"
+	"layover/verify/kafkatest"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // sendTo writes a record to a partition of a topic.
-func (w *world) sendTo(topic string, partition int32, value string, headers ...kgo.RecordHeader) {
+func (w *fixture) sendTo(topic string, partition int32, value string, headers ...kgo.RecordHeader) {
 	w.Helper()
-	r := &kgo.Record{Topic: topic, Partition: partition, Key: []byte("key"), Value: []byte(value), Headers: headers}
-	if err := w.client.ProduceSync(context.Background(), r).FirstErr(); err != nil {
-		w.Fatal(err)
-	}
+	w.Produce(&kgo.Record{Topic: topic, Partition: partition, Key: []byte("key"), Value: []byte(value), Headers: headers})
 }
 
-func (w *world) createTopics(partitions int32, names ...string) {
+func (w *fixture) createTopics(partitions int32, names ...string) {
 	w.Helper()
-	if _, err := kadm.NewClient(w.client).CreateTopics(context.Background(), partitions, 1, nil, names...); err != nil {
-		w.Fatal(err)
+	for _, name := range names {
+		w.CreateTopic(name, partitions, nil)
 	}
 }
 
 // A header wins over the topic's delay and target, those win over the defaults of all.
 func TestEachIngressTopicHasItsDelayAndItsTarget(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.createTopics(1, "retry.30s", "retry.5m", "slow", "other")
 		in := w.start("LAYOVER_INGRESS_TOPICS=retry.30s,retry.5m,delayed", "LAYOVER_TOPIC_TARGETS=retry.30s=other,retry.5m=slow",
 			"LAYOVER_TOPIC_DELAYS=retry.30s=30s,retry.5m=5m", "LAYOVER_DEFAULT_DELAY=1m")
@@ -70,7 +67,7 @@ func TestEachIngressTopicHasItsDelayAndItsTarget(t *testing.T) {
 }
 
 func TestRecordsMayKeepTheNumberOfTheirPartition(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_PARTITION=same")
 		in.ready()
 		for p := range int32(2) { // the same key in both
@@ -86,7 +83,7 @@ func TestRecordsMayKeepTheNumberOfTheirPartition(t *testing.T) {
 }
 
 func TestATargetWithTooFewPartitionsHoldsItsRecordsUntilItHasThem(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.createTopics(1, "narrow")
 		in := w.start("LAYOVER_PARTITION=same", "LAYOVER_EGRESS_TOPIC=narrow")
 		in.ready()
@@ -103,7 +100,7 @@ func TestATargetWithTooFewPartitionsHoldsItsRecordsUntilItHasThem(t *testing.T) 
 		if !strings.Contains(in.logs.String(), why) {
 			t.Errorf("log: %s", in.logs)
 		}
-		if _, err := kadm.NewClient(w.client).UpdatePartitions(context.Background(), 2, "narrow"); err != nil {
+		if _, err := w.Admin().UpdatePartitions(context.Background(), 2, "narrow"); err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range w.arrives("narrow", 2, 10*time.Second) {
@@ -120,7 +117,7 @@ func TestATargetWithTooFewPartitionsHoldsItsRecordsUntilItHasThem(t *testing.T) 
 
 // What has too few partitions for one ingress topic may have enough for another.
 func TestARecordThatATargetHasNoPartitionForHoldsNoneOfAnotherTopic(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.createTopics(1, "small", "small-out")
 		in := w.start("LAYOVER_INGRESS_TOPICS=delayed,small", "LAYOVER_PARTITION=same", "LAYOVER_TOPIC_TARGETS=small=small-out", "LAYOVER_TARGET_PATIENCE=1m")
 		in.ready()
@@ -144,7 +141,7 @@ func TestARecordThatATargetHasNoPartitionForHoldsNoneOfAnotherTopic(t *testing.T
 // A target that takes nothing keeps the loop awake, and nobody sends mail: what is told
 // has to be of now all the same.
 func TestStatusIsOfNowWhileATargetIsMissing(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_EGRESS_TOPIC=nowhere")
 		in.ready()
 		for i := range 11 {
@@ -159,7 +156,7 @@ func TestStatusIsOfNowWhileATargetIsMissing(t *testing.T) {
 }
 
 func TestALogNamesNoTargetThatAHeaderNamed(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.createTopics(1, "team-a")
 		in := w.start("LAYOVER_TARGETS_ALLOWED=team-*", "LAYOVER_PARTITION=same")
 		in.ready()
@@ -177,7 +174,7 @@ func TestALogNamesNoTargetThatAHeaderNamed(t *testing.T) {
 
 // A record of another kind in a journal makes it useless to the process that keeps it.
 func TestNoGlobLetsAProducerWriteIntoTheJournalOfAnotherProcess(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.createTopics(1, "orders.eu", "orders.layover-orders")
 		in := w.start("LAYOVER_TARGETS_ALLOWED=orders.*")
 		in.ready()
@@ -196,7 +193,7 @@ func TestNoGlobLetsAProducerWriteIntoTheJournalOfAnotherProcess(t *testing.T) {
 }
 
 func TestDeliveredRecordsMayKeepTheirTimestamps(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_TIMESTAMP=original")
 		in.ready()
 		sent := time.Now().Truncate(time.Millisecond)
@@ -217,19 +214,15 @@ func TestDeliveredRecordsMayKeepTheirTimestamps(t *testing.T) {
 
 // Not in a bubble: there nothing may begin to decompress zstd.
 func TestBatchesAreCompressedAsIsSet(t *testing.T) {
-	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "snappy", "lz4", "zstd", "gzip", "none"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer broker.Close()
+	k := kafkatest.Start(t, 1, kfake.SeedTopics(1, "snappy", "lz4", "zstd", "gzip", "none"))
 	for name, want := range map[string]kgo.CompressionCodecType{
 		"snappy": kgo.CodecSnappy, "lz4": kgo.CodecLz4, "zstd": kgo.CodecZstd, "gzip": kgo.CodecGzip, "none": kgo.CodecNone,
 	} {
 		t.Run(name, func(t *testing.T) {
-			seeds := func(string) []kgo.Opt { return []kgo.Opt{kgo.SeedBrokers(broker.ListenAddrs()...)} }
 			d := &Daemon{cfg: &config.Config{Compression: config.Compression(name)}}
 			p, err := producer.New(producer.Config{
-				Compression: d.compression(), MaxBatchBytes: func(string) int32 { return 1 << 20 }, MaxBuffered: 10, Options: seeds,
+				Compression: d.compression(), MaxBatchBytes: func(string) int32 { return 1 << 20 }, MaxBuffered: 10,
+				Options: func(string) []kgo.Opt { return k.Options() },
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -240,14 +233,7 @@ func TestBatchesAreCompressedAsIsSet(t *testing.T) {
 			if err := <-failed; err != nil {
 				t.Fatal(err)
 			}
-			reader, err := kgo.NewClient(append(seeds(""), kgo.ConsumeTopics(name), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()))...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer reader.Close()
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			defer cancel()
-			records := reader.PollFetches(ctx).Records()
+			records := k.Records(name)
 			if len(records) != 1 || records[0].Attrs.CompressionType() != uint8(want) {
 				t.Errorf("%d records, compression %v, want %d", len(records), records[0].Attrs.CompressionType(), want)
 			}

@@ -17,8 +17,8 @@ import (
 
 // silence has a broker take no record for partitions of a topic, all where none is
 // named: the client sends each again without end and tells nobody.
-func (w *world) silence(topic string, partitions ...int32) *kfake.FaultHandle {
-	return w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Partitions: partitions, Err: kerr.NotEnoughReplicas, Count: -1})
+func (w *fixture) silence(topic string, partitions ...int32) *kfake.FaultHandle {
+	return w.Refuse(kmsg.Produce, kfake.Fault{Topic: topic, Partitions: partitions, Err: kerr.NotEnoughReplicas})
 }
 
 // pausedFor are the reasons for which reading is paused now.
@@ -31,7 +31,7 @@ func (in *instance) pausedFor() string {
 }
 
 func TestASilentDeadLetterTopicPausesReadingAndParkedRecordsGoOn(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		const invalid = 20_000
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=16Mi")
 		in.ready()
@@ -57,7 +57,7 @@ func TestASilentDeadLetterTopicPausesReadingAndParkedRecordsGoOn(t *testing.T) {
 		w.arrives(egress, 1, 7*time.Second)
 		silent.Remove()
 		w.arrives(dlq, invalid+1, time.Minute)
-		w.until(10*time.Second, "reading goes on", func() bool { return in.pausedFor() == "" })
+		w.Until(10*time.Second, "reading goes on", func() bool { return in.pausedFor() == "" })
 		in.stop()
 		w.committed(0, invalid+1)
 		w.committed(1, 1)
@@ -68,7 +68,7 @@ func TestASilentDeadLetterTopicPausesReadingAndParkedRecordsGoOn(t *testing.T) {
 }
 
 func TestOnePartitionOfTheDeadLetterTopicThatIsSilentPausesReading(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.createTopics(4, "graves")
 		in := w.start("LAYOVER_DLQ_TOPIC=graves")
 		in.ready()
@@ -82,14 +82,14 @@ func TestOnePartitionOfTheDeadLetterTopicThatIsSilentPausesReading(t *testing.T)
 		}
 		silent.Remove()
 		w.arrives("graves", 20, 10*time.Second)
-		w.until(10*time.Second, "reading goes on", func() bool { return in.pausedFor() == "" })
+		w.Until(10*time.Second, "reading goes on", func() bool { return in.pausedFor() == "" })
 		in.stop()
 		w.committed(0, 20)
 	})
 }
 
 func TestSilentPartitionsOfManyTargetsLeaveAHealthyOneAlone(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		const each = 25_000 // more than fits into a lane's buffer, for four targets
 		in := w.start("LAYOVER_LANES=1", "LAYOVER_TARGETS_ALLOWED=sick-*", "LAYOVER_TARGET_PATIENCE=1h")
 		in.ready()
@@ -127,7 +127,7 @@ func TestSilentPartitionsOfManyTargetsLeaveAHealthyOneAlone(t *testing.T) {
 }
 
 func TestAHeldTargetIsTriedWithARecordWhosePartitionAnswers(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		value := map[int32][]string{}
 		for i := range 40 {
 			v := fmt.Sprint("record ", i)
@@ -141,7 +141,7 @@ func TestAHeldTargetIsTriedWithARecordWhosePartitionAnswers(t *testing.T) {
 		time.Sleep(time.Second)
 		w.send(0, value[0][1]) // a batch behind the first
 		silent.Remove()
-		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: egress, Partitions: []int32{0}, Err: kerr.TopicAuthorizationFailed, Count: 1})
+		w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: egress, Partitions: []int32{0}, Err: kerr.TopicAuthorizationFailed, Count: 1})
 		w.silence(egress, 0) // for the second: the first is refused, and waits in front behind one that gets no answer
 		time.Sleep(5 * time.Second)
 		if len(linesWith(in.logs.String(), "sick kind=target target="+egress)) == 0 {
@@ -156,13 +156,13 @@ func TestAHeldTargetIsTriedWithARecordWhosePartitionAnswers(t *testing.T) {
 }
 
 func TestATargetThatIsHeldForAnotherReasonThanBeforeIsSaidOnce(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_EGRESS_TOPIC=absent")
 		in.ready()
 		w.send(0, "a", header("x-delay", "1s"))
 		w.send(1, "b", header("x-delay", "1s"))
 		time.Sleep(10 * time.Second)
-		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "absent", Err: kerr.TopicAuthorizationFailed, Count: -1})
+		w.Refuse(kmsg.Metadata, kfake.Fault{Topic: "absent", Err: kerr.TopicAuthorizationFailed})
 		w.createTopics(1, "absent")
 		time.Sleep(30 * time.Second)
 		in.stop()

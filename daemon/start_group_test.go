@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -29,12 +28,12 @@ func allOffsets(r kmsg.Request) bool {
 
 // together starts two members of a group that nobody bootstraps before both have joined
 // (on Kafka group.initial.rebalance.delay.ms does that).
-func (w *world) together(settings ...string) (a, b *instance) {
+func (w *fixture) together(settings ...string) (a, b *instance) {
 	w.Helper()
 	w.dial = slow(w.dial, time.Millisecond)
-	hold := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.CoordinatorLoadInProgress, TopLevel: true, Count: -1, When: allOffsets})
+	hold := w.Refuse(kmsg.OffsetFetch, kfake.Fault{Err: kerr.CoordinatorLoadInProgress, TopLevel: true, When: allOffsets})
 	a, b = w.start(), w.start()
-	w.until(30*time.Second, "each has one partition", func() bool {
+	w.Until(30*time.Second, "each has one partition", func() bool {
 		return len(a.daemon.consumer.Status().Partitions) == 1 && len(b.daemon.consumer.Status().Partitions) == 1
 	})
 	if hold.Hits() == 0 {
@@ -47,7 +46,7 @@ func (w *world) together(settings ...string) (a, b *instance) {
 // TestANewGroupStartsThoughItsFirstPartitionHasNoLeader: the other member waits for the
 // owner of the first partition to start the group.
 func TestANewGroupStartsThoughItsFirstPartitionHasNoLeader(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		elected := w.withoutLeader(ingress, 0)
 		defer elected()
 		w.send(1, "healthy")
@@ -69,24 +68,22 @@ func TestANewGroupStartsThoughItsFirstPartitionHasNoLeader(t *testing.T) {
 // TestLatestIsLatestThoughMetadataIsSlow: no partition is sick while the group starts,
 // and each was asked about before.
 func TestLatestIsLatestThoughMetadataIsSlow(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		for p := range int32(2) {
 			w.sendMany(p, 0, 50, func(int) []kgo.RecordHeader { return nil })
 		}
 		var armed atomic.Bool
-		w.broker.ControlKey(int16(kmsg.OffsetFetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
-			w.broker.KeepControl()
+		w.Answer(kmsg.OffsetFetch, func(r kmsg.Request) kmsg.Response {
 			if allOffsets(r) {
 				armed.Store(true)
 			}
-			return nil, nil, false
+			return nil
 		})
-		w.broker.ControlKey(int16(kmsg.Metadata), func(r kmsg.Request) (kmsg.Response, error, bool) {
-			w.broker.KeepControl()
+		w.Answer(kmsg.Metadata, func(r kmsg.Request) kmsg.Response {
 			if q := r.(*kmsg.MetadataRequest); armed.Load() && len(q.Topics) == 1 && *q.Topics[0].Topic == ingress {
-				w.broker.SleepControl(func() { time.Sleep(1500 * time.Millisecond) })
+				w.Broker.SleepControl(func() { time.Sleep(1500 * time.Millisecond) })
 			}
-			return nil, nil, false
+			return nil
 		})
 		time.AfterFunc(15*time.Second, func() { armed.Store(false) })
 		in := w.start("LAYOVER_START_OFFSET=latest")
@@ -102,19 +99,18 @@ func TestLatestIsLatestThoughMetadataIsSlow(t *testing.T) {
 // TestLatestIsLatestThoughALeaderMoves: one answer fails while the group starts, of a
 // partition whose bounds are known.
 func TestLatestIsLatestThoughALeaderMoves(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		for p := range int32(2) {
 			w.sendMany(p, 0, 50, func(int) []kgo.RecordHeader { return nil })
 		}
 		var armed atomic.Bool
-		w.broker.ControlKey(int16(kmsg.OffsetFetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
-			w.broker.KeepControl()
+		w.Answer(kmsg.OffsetFetch, func(r kmsg.Request) kmsg.Response {
 			if allOffsets(r) {
 				armed.Store(true)
 			}
-			return nil, nil, false
+			return nil
 		})
-		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: ingress, Err: kerr.NotLeaderForPartition, Count: 1, When: func(kmsg.Request) bool { return armed.Load() }})
+		w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: ingress, Err: kerr.NotLeaderForPartition, Count: 1, When: func(kmsg.Request) bool { return armed.Load() }})
 		in := w.start("LAYOVER_START_OFFSET=latest")
 		in.ready()
 		time.Sleep(10 * time.Second)
@@ -128,17 +124,15 @@ func TestLatestIsLatestThoughALeaderMoves(t *testing.T) {
 // TestANewGroupStartsWithoutAJournalThatCannotBeAsked: its partition waits for it, and begins
 // when it answers.
 func TestANewGroupStartsWithoutAJournalThatCannotBeAsked(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		for p := range int32(2) {
 			w.sendMany(p, 0, 20, func(int) []kgo.RecordHeader { return nil })
-			if err := w.broker.DeleteRecords(ingress, p, 10); err != nil {
-				t.Fatal(err)
-			}
+			w.DeleteRecords(ingress, p, 10)
 		}
 		w.createTopics(2, journalTopic)
 		elected := w.withoutLeader(journalTopic, 0)
 		in := w.start()
-		w.until(30*time.Second, "the other partition is read", func() bool { return w.count(egress) >= 10 })
+		w.Until(30*time.Second, "the other partition is read", func() bool { return w.count(egress) >= 10 })
 		elected()
 		time.Sleep(time.Minute)
 		if n := w.count(egress); n != 20 {
@@ -156,12 +150,12 @@ func TestANewGroupStartsWithoutAJournalThatCannotBeAsked(t *testing.T) {
 func TestAGroupStartsThoughItsFirstPartitionHasAJournal(t *testing.T) {
 	for _, members := range []int{1, 2} {
 		t.Run(fmt.Sprint(members), func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				in := w.start()
 				in.ready()
 				w.scattered(8000)
 				in.stop()
-				if _, err := kadm.NewClient(w.client).DeleteGroup(context.Background(), "layover-"+ingress); err != nil {
+				if _, err := w.Admin().DeleteGroup(context.Background(), "layover-"+ingress); err != nil {
 					t.Fatal(err)
 				}
 				before := w.count(egress)
@@ -192,14 +186,12 @@ func TestAGroupStartsThoughItsFirstPartitionHasAJournal(t *testing.T) {
 // TestAStartThatIsRefusedOnceIsCommittedAgain: a partition without it would count as one
 // whose offset has expired.
 func TestAStartThatIsRefusedOnceIsCommittedAgain(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		for p := range int32(2) {
 			w.sendMany(p, 0, 20, func(int) []kgo.RecordHeader { return nil })
-			if err := w.broker.DeleteRecords(ingress, p, 10); err != nil {
-				t.Fatal(err)
-			}
+			w.DeleteRecords(ingress, p, 10)
 		}
-		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: ingress, Partitions: []int32{0}, Err: kerr.UnknownTopicOrPartition, Count: 1})
+		w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: ingress, Partitions: []int32{0}, Err: kerr.UnknownTopicOrPartition, Count: 1})
 		in := w.start()
 		time.Sleep(time.Minute)
 		if n := w.count(egress); n != 20 {
@@ -215,17 +207,17 @@ func TestAStartThatIsRefusedOnceIsCommittedAgain(t *testing.T) {
 // TestACommitOfStartsThatArrivesTwiceIsOvertakenAgain: the client gives its connection up and sends
 // it again, and the first copy is taken after everybody has gone on.
 func TestACommitOfStartsThatArrivesTwiceIsOvertakenAgain(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		const n = 200
 		w.sendMany(0, 0, n, func(int) []kgo.RecordHeader { return nil })
 		var held atomic.Bool
 		var first *kmsg.OffsetCommitRequest
-		w.broker.ControlKey(int16(kmsg.OffsetCommit), func(r kmsg.Request) (kmsg.Response, error, bool) {
-			w.broker.KeepControl()
+		w.Broker.ControlKey(int16(kmsg.OffsetCommit), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			w.Broker.KeepControl()
 			if held.CompareAndSwap(false, true) {
 				q := *r.(*kmsg.OffsetCommitRequest)
 				first = &q
-				w.broker.SleepControl(func() { time.Sleep(2 * time.Second) })
+				w.Broker.SleepControl(func() { time.Sleep(2 * time.Second) })
 				return nil, fmt.Errorf("the connection breaks, and the copy is still on its way"), true
 			}
 			return nil, nil, false
@@ -233,11 +225,11 @@ func TestACommitOfStartsThatArrivesTwiceIsOvertakenAgain(t *testing.T) {
 		w.dial = slow(w.dial, time.Millisecond)
 		in := w.start()
 		began := time.Now()
-		w.until(35*time.Second, "all are delivered", func() bool { return w.count(egress) == n })
+		w.Until(35*time.Second, "all are delivered", func() bool { return w.count(egress) == n })
 		t.Logf("delivered after %v", time.Since(began))
 		time.Sleep(2 * time.Second)
 		w.committed(0, n)
-		if _, err := first.RequestWith(context.Background(), w.client); err != nil { // it arrives
+		if _, err := first.RequestWith(context.Background(), w.Client); err != nil { // it arrives
 			t.Fatal(err)
 		}
 		time.Sleep(time.Until(began.Add(60 * time.Second)))
@@ -257,14 +249,14 @@ func TestACommitOfStartsThatArrivesTwiceIsOvertakenAgain(t *testing.T) {
 // TestMembersThatNameTopicsInAnotherOrderStartTheGroup: each owns the first partition of the
 // other's first topic.
 func TestMembersThatNameTopicsInAnotherOrderStartTheGroup(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.dial = slow(w.dial, 100*time.Millisecond)
 		w.createTopics(2, second)
-		hold := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.CoordinatorLoadInProgress, TopLevel: true, Count: -1, When: allOffsets})
+		hold := w.Refuse(kmsg.OffsetFetch, kfake.Fault{Err: kerr.CoordinatorLoadInProgress, TopLevel: true, When: allOffsets})
 		a := w.start("LAYOVER_INGRESS_TOPICS="+ingress+","+second, "LAYOVER_GROUP_ID=g")
 		time.Sleep(100 * time.Millisecond)
 		b := w.start("LAYOVER_INGRESS_TOPICS="+second+","+ingress, "LAYOVER_GROUP_ID=g")
-		w.until(60*time.Second, "each has two partitions", func() bool {
+		w.Until(60*time.Second, "each has two partitions", func() bool {
 			return len(a.daemon.consumer.Status().Partitions) == 2 && len(b.daemon.consumer.Status().Partitions) == 2
 		})
 		hold.Remove()

@@ -7,7 +7,7 @@ import (
 )
 
 func TestTheStartLineSaysWhatWasUnderstood(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_TOPIC_TARGETS=delayed=other", "LAYOVER_MAX_PARKED_BYTES=64Mi", "LAYOVER_PARTITION=same")
 		in.stop()
 		line, _, _ := strings.Cut(in.logs.String(), "\n")
@@ -25,7 +25,7 @@ func TestTheStartLineSaysWhatWasUnderstood(t *testing.T) {
 // Whatever is logged at whatever level, it has nothing of what records are.
 func TestNoLineOfTheLogHasAnythingOfARecord(t *testing.T) {
 	t.Setenv("LAYOVER_TEST_DEBUG", "1")
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_ON_INVALID=halt", "LAYOVER_DLQ_TOPIC=")
 		in.ready()
 		w.send(0, "SECRET-value", header("SECRET-name", "SECRET-text"), header("x-delay", "1s"))
@@ -61,7 +61,7 @@ func TestTheStartLineHasWhatHoldsForEachIngressTopicAndHowLongIsWaited(t *testin
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				in := w.start(test.settings...)
 				in.stop()
 				line, _, _ := strings.Cut(in.logs.String(), "\n")

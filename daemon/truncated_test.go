@@ -14,9 +14,8 @@ import (
 // truncatedAt makes the broker answer that the log of every epoch before the present
 // one ends at an offset: what is there from it on was written anew, after an unclean
 // election. kfake does not truncate logs by itself.
-func (w *world) truncatedAt(offset int64) {
-	w.broker.ControlKey(int16(kmsg.OffsetForLeaderEpoch), func(r kmsg.Request) (kmsg.Response, error, bool) {
-		w.broker.KeepControl()
+func (w *fixture) truncatedAt(offset int64) {
+	w.Answer(kmsg.OffsetForLeaderEpoch, func(r kmsg.Request) kmsg.Response {
 		req := r.(*kmsg.OffsetForLeaderEpochRequest)
 		resp := req.ResponseKind().(*kmsg.OffsetForLeaderEpochResponse)
 		for _, t := range req.Topics {
@@ -29,12 +28,12 @@ func (w *world) truncatedAt(offset int64) {
 			}
 			resp.Topics = append(resp.Topics, rt)
 		}
-		return resp, nil, true
+		return resp
 	})
 }
 
 func TestAnOffsetAboveATruncationStopsItsPartition(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		w.sendMany(0, 0, 20, func(int) []kgo.RecordHeader { return nil })
@@ -59,7 +58,7 @@ func TestAnOffsetAboveATruncationStopsItsPartition(t *testing.T) {
 }
 
 func TestAJumpGoesOverNothingThatWasWrittenAnew(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.finishBehindALongDelay(30_000)
 		w.truncatedAt(25_000)
 		in := w.start()
@@ -72,14 +71,15 @@ func TestAJumpGoesOverNothingThatWasWrittenAnew(t *testing.T) {
 	})
 }
 
+// withoutLeaderEpochs makes a broker one that knows none.
+func withoutLeaderEpochs() kfake.Opt {
+	old := kversion.Stable()
+	old.SetMaxKeyVersion(int16(kmsg.OffsetForLeaderEpoch), -1)
+	return kfake.MaxVersions(old)
+}
+
 func TestABrokerThatKnowsNoLeaderEpochsIsReadFrom(t *testing.T) {
-	inBubble(t, func(w *world) {
-		w.client.Close()
-		w.broker.Close()
-		old := kversion.Stable()
-		old.SetMaxKeyVersion(int16(kmsg.OffsetForLeaderEpoch), -1)
-		w.startBroker(kfake.SeedTopics(2, ingress), kfake.SeedTopics(2, egress), kfake.SeedTopics(1, dlq), kfake.MaxVersions(old))
-		w.client = w.kafka()
+	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
 		w.sendMany(0, 0, 20, func(int) []kgo.RecordHeader { return nil })
@@ -88,7 +88,7 @@ func TestABrokerThatKnowsNoLeaderEpochsIsReadFrom(t *testing.T) {
 		in.stop()
 		in = w.start()
 		w.sendMany(0, 20, 5, func(int) []kgo.RecordHeader { return nil })
-		w.until(time.Minute, "what is written after a restart is delivered", func() bool { return w.count(egress) == 25 })
+		w.Until(time.Minute, "what is written after a restart is delivered", func() bool { return w.count(egress) == 25 })
 		in.stop()
-	})
+	}, withoutLeaderEpochs())
 }

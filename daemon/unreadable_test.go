@@ -3,15 +3,14 @@ package daemon
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"net"
 	"strings"
 	"testing"
 	"time"
 
 	"layover/offsets"
+	"layover/verify/kafkatest"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -25,7 +24,7 @@ const narrow = "LAYOVER_MAX_PARKED_BYTES=16Mi"
 
 // bomb produces one batch of n records of zeros that takes more than narrow allows, and
 // returns its first offset.
-func (w *world) bomb(partition int32, n int) int64 {
+func (w *fixture) bomb(partition int32, n int) int64 {
 	w.Helper()
 	cl := w.bomber()
 	defer cl.Close()
@@ -33,13 +32,13 @@ func (w *world) bomb(partition int32, n int) int64 {
 }
 
 // bomber is a client that makes a batch of what it is given, whatever its size.
-func (w *world) bomber(opts ...kgo.Opt) *kgo.Client {
-	return w.kafka(append([]kgo.Opt{
+func (w *fixture) bomber(opts ...kgo.Opt) *kgo.Client {
+	return w.NewClient(append([]kgo.Opt{
 		kgo.ProducerBatchMaxBytes(100 << 20), kgo.BrokerMaxWriteBytes(110 << 20), kgo.ProducerBatchCompression(kgo.GzipCompression()), kgo.ProducerLinger(time.Second),
 	}, opts...)...)
 }
 
-func (w *world) bombBy(cl *kgo.Client, partition int32, n int) int64 {
+func (w *fixture) bombBy(cl *kgo.Client, partition int32, n int) int64 {
 	w.Helper()
 	records := make([]*kgo.Record, n)
 	for i := range records {
@@ -55,7 +54,7 @@ func (w *world) bombBy(cl *kgo.Client, partition int32, n int) int64 {
 }
 
 // letters returns what stands in the dead-letter topic, each as its error headers.
-func (w *world) letters() (out []string) {
+func (w *fixture) letters() (out []string) {
 	w.Helper()
 	for _, r := range w.all(dlq) {
 		if r.Key != nil || r.Value != nil || len(r.Headers) != 9 {
@@ -71,7 +70,7 @@ func (w *world) letters() (out []string) {
 }
 
 // lettersAre fails the test unless the letters are these.
-func (w *world) lettersAre(want ...string) {
+func (w *fixture) lettersAre(want ...string) {
 	w.Helper()
 	if got := w.letters(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		w.Errorf("letters:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -93,7 +92,7 @@ func (in *instance) metrics(lines ...string) {
 }
 
 func TestABatchTooLargeToReadIsDeadLetteredByReference(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start(narrow)
 		in.ready()
 		w.send(0, "before", header("x-delay", "10s"))
@@ -101,7 +100,7 @@ func TestABatchTooLargeToReadIsDeadLetteredByReference(t *testing.T) {
 		w.send(0, "behind")
 		w.send(1, "beside")
 		sent := time.Now()
-		w.until(5*time.Second, "what stands behind the batch is delivered", func() bool { got := w.values(egress); return got["behind"] == 1 && got["beside"] == 1 })
+		w.Until(5*time.Second, "what stands behind the batch is delivered", func() bool { got := w.values(egress); return got["behind"] == 1 && got["beside"] == 1 })
 		if took := time.Since(sent); took > 2*time.Second {
 			t.Errorf("what stands behind the batch was delivered after %v", took)
 		}
@@ -117,7 +116,7 @@ func TestABatchTooLargeToReadIsDeadLetteredByReference(t *testing.T) {
 		in = w.start(narrow)
 		in.ready()
 		w.send(0, "later")
-		w.until(10*time.Second, "the restarted instance delivers", func() bool { return w.values(egress)["later"] == 1 })
+		w.Until(10*time.Second, "the restarted instance delivers", func() bool { return w.values(egress)["later"] == 1 })
 		if got := w.values(egress); len(got) != 4 || got["before"] != 1 || got["behind"] != 1 || w.count(dlq) != 1 {
 			t.Errorf("delivered %v, %d letters", got, w.count(dlq))
 		}
@@ -129,7 +128,7 @@ func TestABatchTooLargeToReadIsDeadLetteredByReference(t *testing.T) {
 // TestBatchesTooLargeToReadOneAfterTheOtherHoldUpNobodyBeside: each is a jump, which makes
 // the client drop what it has fetched.
 func TestBatchesTooLargeToReadOneAfterTheOtherHoldUpNobodyBeside(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		const n = 12
 		var want []string
 		codecs := []kgo.CompressionCodec{kgo.GzipCompression(), kgo.Lz4Compression(), kgo.SnappyCompression(), kgo.ZstdCompression()}
@@ -164,7 +163,7 @@ func TestBatchesTooLargeToReadOneAfterTheOtherHoldUpNobodyBeside(t *testing.T) {
 }
 
 func TestABatchTooLargeToReadOfAnAbortedTransactionIsGoneOver(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start(narrow)
 		in.ready()
 		cl := w.bomber(kgo.TransactionalID("bomber"))
@@ -177,7 +176,7 @@ func TestABatchTooLargeToReadOfAnAbortedTransactionIsGoneOver(t *testing.T) {
 		}
 		cl.Close()
 		w.send(0, "behind")
-		w.until(10*time.Second, "what stands behind the batch is delivered", func() bool { return w.values(egress)["behind"] == 1 })
+		w.Until(10*time.Second, "what stands behind the batch is delivered", func() bool { return w.values(egress)["behind"] == 1 })
 		time.Sleep(10 * time.Second)
 		w.lettersAre()
 		in.metrics(`layover_ingress_records_total{outcome="invalid",topic="delayed"} 0`)
@@ -187,12 +186,12 @@ func TestABatchTooLargeToReadOfAnAbortedTransactionIsGoneOver(t *testing.T) {
 }
 
 func TestABatchTooLargeToReadIsDroppedAndCounted(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start(narrow, "LAYOVER_ON_INVALID=drop")
 		in.ready()
 		w.bomb(0, 4)
 		w.send(0, "behind")
-		w.until(10*time.Second, "what stands behind the batch is delivered", func() bool { return w.values(egress)["behind"] == 1 })
+		w.Until(10*time.Second, "what stands behind the batch is delivered", func() bool { return w.values(egress)["behind"] == 1 })
 		w.lettersAre()
 		in.metrics(
 			`layover_dropped_records_total{topic="delayed"} 4`,
@@ -205,7 +204,7 @@ func TestABatchTooLargeToReadIsDroppedAndCounted(t *testing.T) {
 func TestABatchTooLargeToReadStopsItsPartitionAloneWhereThePolicySaysSo(t *testing.T) {
 	for _, policy := range []string{"halt", "deliver"} {
 		t.Run(policy, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				in := w.start(narrow, "LAYOVER_ON_INVALID="+policy)
 				in.ready()
 				w.send(0, "before", header("x-delay", "10s"))
@@ -232,7 +231,7 @@ func TestABatchTooLargeToReadStopsItsPartitionAloneWhereThePolicySaysSo(t *testi
 
 				in = w.start(narrow) // with dlq: the way on that a restart is
 				in.ready()
-				w.until(10*time.Second, "what stands behind the batch is delivered", func() bool { return w.values(egress)["behind"] == 1 })
+				w.Until(10*time.Second, "what stands behind the batch is delivered", func() bool { return w.values(egress)["behind"] == 1 })
 				w.lettersAre("too_large_to_read delayed/0@1-2 of 2")
 				in.stop()
 			})
@@ -243,51 +242,23 @@ func TestABatchTooLargeToReadStopsItsPartitionAloneWhereThePolicySaysSo(t *testi
 // TestABatchTooLargeToReadIsAskedForUntilSomebodyAnswers: what its header says is not
 // guessed, and what stands beside it goes on.
 func TestABatchTooLargeToReadIsAskedForUntilSomebodyAnswers(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		in := w.start(narrow)
 		in.ready()
-		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.NotLeaderForPartition, Count: 20, When: func(r kmsg.Request) bool {
+		w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.NotLeaderForPartition, Count: 20, When: func(r kmsg.Request) bool {
 			return r.(*kmsg.FetchRequest).SessionEpoch == -1
 		}})
 		w.bomb(0, 2)
 		w.send(0, "behind")
 		time.Sleep(15 * time.Second)
 		w.send(1, "beside")
-		w.until(time.Second, "what stands beside the batch is delivered", func() bool { return w.values(egress)["beside"] == 1 })
+		w.Until(time.Second, "what stands beside the batch is delivered", func() bool { return w.values(egress)["beside"] == 1 })
 		w.lettersAre()
-		w.until(time.Minute, "what stands behind the batch is delivered", func() bool { return w.values(egress)["behind"] == 1 })
+		w.Until(time.Minute, "what stands behind the batch is delivered", func() bool { return w.values(egress)["behind"] == 1 })
 		w.lettersAre("too_large_to_read delayed/0@0-1 of 2")
 		in.stop()
 		w.committed(0, 3)
 	})
-}
-
-// raw returns a batch of three records as a producer sends it, which no client would make.
-func raw(attributes int16, records string) []byte {
-	b := kmsg.RecordBatch{Magic: 2, Attributes: attributes, LastOffsetDelta: 2, NumRecords: 3, ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1, Records: []byte(records)}
-	b.Length = int32(49 + len(records))
-	out := b.AppendTo(nil)
-	binary.BigEndian.PutUint32(out[17:], crc32.Checksum(out[21:], crc32.MakeTable(crc32.Castagnoli)))
-	return out
-}
-
-// produceRaw appends a batch to partition 0 as it is.
-func (w *world) produceRaw(batch []byte) {
-	w.Helper()
-	req := kmsg.NewPtrProduceRequest()
-	req.Acks, req.TimeoutMillis = -1, 1000
-	p := kmsg.NewProduceRequestTopicPartition()
-	p.Records = batch
-	t := kmsg.NewProduceRequestTopic()
-	t.Topic, t.TopicID, t.Partitions = ingress, w.broker.TopicInfo(ingress).TopicID, append(t.Partitions, p)
-	req.Topics = append(req.Topics, t)
-	resp, err := req.RequestWith(context.Background(), w.client.Broker(0))
-	if err == nil {
-		err = kerr.ErrorForCode(resp.Topics[0].Partitions[0].ErrorCode)
-	}
-	if err != nil {
-		w.Fatal(err)
-	}
 }
 
 // swapped is a connection that finds something else in the log than the broker has.
@@ -308,21 +279,21 @@ func (c swapped) Read(b []byte) (int, error) {
 // the verb skip commits is gone over, though the client cannot.
 func TestABatchThatCannotBeReadStopsItsPartitionAlone(t *testing.T) {
 	t.Parallel()
-	good := raw(1, "no gzip at all")
-	codec, sum := raw(7, "no gzip at all"), bytes.Clone(good)
+	good := kafkatest.Batch(func(*kmsg.RecordBatch) {})
+	codec, sum := kafkatest.Batch(func(b *kmsg.RecordBatch) { b.Attributes = 7 }), bytes.Clone(good)
 	sum[len(sum)-1] ^= 1
 	for name, seen := range map[string][]byte{"its content": good, "its codec": codec, "its checksum": sum} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				w.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
-					c, err := w.net.DialContext(ctx, network, addr)
+					c, err := w.Net.DialContext(ctx, network, addr)
 					return swapped{c, good[17:], seen[17:]}, err // the broker writes what is before
 				}
 				in := w.start()
 				in.ready()
 				w.send(0, "parked", header("x-delay", "1h"))
 				w.send(0, "before", header("x-delay", "10s"))
-				w.produceRaw(good)
+				w.ProduceBatch(ingress, good)
 				w.send(0, "behind")
 				w.send(1, "beside")
 				time.Sleep(time.Minute)
@@ -344,7 +315,7 @@ func TestABatchThatCannotBeReadStopsItsPartitionAlone(t *testing.T) {
 
 				in = w.start()
 				in.ready()
-				w.until(5*time.Second, "what stands behind the batch is delivered", func() bool { return w.values(egress)["behind"] == 1 })
+				w.Until(5*time.Second, "what stands behind the batch is delivered", func() bool { return w.values(egress)["behind"] == 1 })
 				time.Sleep(time.Hour)
 				if got := w.values(egress); got["parked"] != 1 || got["before"] != 1 || len(got) != 4 || w.count(dlq) != 0 {
 					t.Errorf("delivered %v, %d letters", got, w.count(dlq))
@@ -357,21 +328,17 @@ func TestABatchThatCannotBeReadStopsItsPartitionAlone(t *testing.T) {
 }
 
 // commitSet commits what is finished of partition 0, as the verb skip does.
-func (w *world) commitSet(set *offsets.Window) {
+func (w *fixture) commitSet(set *offsets.Window) {
 	w.Helper()
 	was := w.commitOf(0)
-	cluster, err := kadm.NewClient(w.client).BrokerMetadata(context.Background())
+	cluster, err := w.Admin().BrokerMetadata(context.Background())
 	if err != nil {
 		w.Fatal(err)
 	}
-	id := offsets.Identity{ClusterID: cluster.Cluster, TopicID: w.broker.TopicInfo(ingress).TopicID}
+	id := offsets.Identity{ClusterID: cluster.Cluster, TopicID: w.Broker.TopicInfo(ingress).TopicID}
 	_, ext, err := offsets.DecodeAll(was.Metadata, id, was.At)
 	if err != nil {
 		w.Fatal(err)
 	}
-	var all kadm.Offsets
-	all.Add(kadm.Offset{Topic: ingress, At: set.Low(), LeaderEpoch: was.LeaderEpoch, Metadata: offsets.Encode(set, id, ext, offsets.MaxMetadata).Metadata})
-	if err := kadm.NewClient(w.client).CommitAllOffsets(context.Background(), "layover-"+ingress, all); err != nil {
-		w.Fatal(err)
-	}
+	w.Commit("layover-"+ingress, kadm.Offset{Topic: ingress, At: set.Low(), LeaderEpoch: was.LeaderEpoch, Metadata: offsets.Encode(set, id, ext, offsets.MaxMetadata).Metadata})
 }

@@ -38,10 +38,10 @@
 //
 // Each record that a test sends is entered in a ledger with the instant at which
 // it is due, computed by the test and not by Layover. A collector reads the
-// target topics with a client of its own for as long as the test lasts. Then:
-// none lost, none early (neither by the delivery's timestamp nor by the clock of
-// the receiver), none twice beyond the bound that the test states, and the
-// content unchanged.
+// target topics with a client of its own for as long as the test lasts. Package
+// verify judges: none lost, none early (neither by the delivery's timestamp nor by the
+// clock of the receiver), none twice beyond the bound that the test states, and the
+// content and headers as documented.
 //
 // What it is not: a benchmark. Lateness is printed, not asserted, because it
 // depends on the machine and on who shares it.

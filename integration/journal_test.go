@@ -44,7 +44,7 @@ func TestTenKillsAmongRandomDelaysRepeatNoMoreThanTheirBound(t *testing.T) {
 	settings := "LAYOVER_GROUP_INSTANCE_ID=" + f.group + "-0"
 	p := f.layover(settings)
 	out := f.collect(f.egress)
-	l := newLedger()
+	l := f.newLedger()
 	begin := time.Now().Add(15 * time.Second)
 	f.spread(l, records, begin, over)
 	bound, again := 0, 0
@@ -78,7 +78,7 @@ func TestTenKillsAmongRandomDelaysRepeatNoMoreThanTheirBound(t *testing.T) {
 	out.settle()
 	_, again = out.count()
 	t.Logf("%d came again after %d kills", again, kills)
-	l.verify(t, out.all(), bound)
+	l.judge(out.all(), bound)
 }
 
 // journal is the name of the fixture's journal topic.
@@ -126,7 +126,7 @@ func TestAJournalThatTakesNothingForAMinuteHoldsNothingUp(t *testing.T) {
 	settings := []string{"LAYOVER_GROUP_INSTANCE_ID=" + f.group + "-0", "KAFKA_BROKERS=" + proxy.addr}
 	p := f.layover(settings...)
 	out := f.collect(f.egress)
-	l := newLedger()
+	l := f.newLedger()
 	begin := time.Now().Add(5 * time.Second)
 	f.spread(l, records, begin, over)
 	p.journalled(60 * time.Second)
@@ -164,7 +164,7 @@ func TestAJournalThatTakesNothingForAMinuteHoldsNothingUp(t *testing.T) {
 	out.settle()
 	_, again := out.count()
 	t.Logf("%d delivered in the minute; /status said that %d may come again: %d did", after-before, s.Duplicates.Total, again)
-	l.verify(t, out.all(), int(s.Duplicates.Total)+slack)
+	l.judge(out.all(), int(s.Duplicates.Total)+slack)
 }
 
 // TestAJournalThatIsDeletedWhileRunningIsMadeAgain, and what stood in it is written anew.
@@ -176,7 +176,7 @@ func TestAJournalThatIsDeletedWhileRunningIsMadeAgain(t *testing.T) {
 	settings := "LAYOVER_GROUP_INSTANCE_ID=" + f.group + "-0"
 	p := f.layover(settings)
 	out := f.collect(f.egress)
-	l := newLedger()
+	l := f.newLedger()
 	f.spread(l, records, time.Now().Add(4*time.Second), 40*time.Second)
 	p.journalled(40 * time.Second)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -211,7 +211,7 @@ func TestAJournalThatIsDeletedWhileRunningIsMadeAgain(t *testing.T) {
 	f.reachesEnd(20 * time.Second)
 	p.terminate()
 	out.settle()
-	l.verify(t, out.all(), int(s.Duplicates.Total)+records/40)
+	l.judge(out.all(), int(s.Duplicates.Total)+records/40)
 }
 
 // verb runs another verb of the binary with the fixture's settings.
@@ -240,7 +240,7 @@ func TestOffsetsThatAreGoneAreRecoveredFromTheJournal(t *testing.T) {
 	f := onSharedBroker(t, 2)
 	p := f.layover()
 	out := f.collect(f.egress)
-	l := newLedger()
+	l := f.newLedger()
 	f.spread(l, records, time.Now().Add(3*time.Second), 25*time.Second)
 	p.journalled(30 * time.Second)
 	p.terminate()
@@ -276,5 +276,5 @@ func TestOffsetsThatAreGoneAreRecoveredFromTheJournal(t *testing.T) {
 	f.reachesEnd(20 * time.Second)
 	p.terminate()
 	out.settle()
-	l.verify(t, out.all(), tailBound)
+	l.judge(out.all(), tailBound)
 }

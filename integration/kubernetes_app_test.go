@@ -43,7 +43,7 @@ func (k *kube) newApp(t *testing.T, name, base, workload string) *app {
 	f.createTopic(f.ingress, appPartitions, nil)
 	f.createTopic(f.egress, appPartitions, nil)
 	f.createTopic(f.deadLetters, 1, nil)
-	a := &app{fixture: f, k: k, namespace: k.namespace(t), workload: workload, dir: manifests(t), base: base, ledger: newLedger()}
+	a := &app{fixture: f, k: k, namespace: k.namespace(t), workload: workload, dir: manifests(t), base: base, ledger: f.newLedger()}
 	a.settings = map[string]string{
 		"KAFKA_BROKERS": k.inside, "LAYOVER_INGRESS_TOPICS": f.ingress, "LAYOVER_EGRESS_TOPIC": f.egress,
 		"LAYOVER_DLQ_TOPIC": f.deadLetters, "LAYOVER_GROUP_ID": f.group, "LAYOVER_SESSION_TIMEOUT": "6s",
@@ -269,9 +269,9 @@ func (a *app) survives(perSecond, maxAgain int, disturb func()) {
 	took := time.Since(began)
 	s.finish()
 	a.deliver("after")
-	a.out.await(a.ledger.len(), time.Minute)
+	a.out.await(a.ledger.Len(), time.Minute)
 	a.out.settle()
-	a.ledger.verify(a.T, a.out.all(), maxAgain)
+	a.ledger.judge(a.out.all(), maxAgain)
 	during := 0
 	for _, r := range a.out.all() {
 		if r.received.After(began) && r.received.Before(began.Add(took)) {

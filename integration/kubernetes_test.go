@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -135,9 +137,7 @@ func (k *kube) outOfMemory(t *testing.T) {
 		due := time.Now().Add(20 * time.Second).Truncate(time.Millisecond)
 		var records []*kgo.Record
 		for i := range flood {
-			r := a.ledger.at(fmt.Sprintf("flood-%d", i), due)
-			r.Headers = append(r.Headers, header("ballast", strings.Repeat("x", ballast)))
-			records = append(records, r)
+			records = append(records, a.ledger.at(fmt.Sprintf("flood-%d", i), due, verify.Header{Name: "ballast", Value: make([]byte, ballast)}))
 		}
 		// All of it into one partition, so that only one of the two gets it.
 		a.produceWith(a.kafka(kgo.RecordPartitioner(kgo.ManualPartitioner())), records...)

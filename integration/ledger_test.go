@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"testing"
 	"time"
+
+	"layover/verify"
+	"layover/verify/kafkatest"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -16,30 +18,32 @@ import (
 // valueBytes is the size of the values that a ledger gives its records.
 const valueBytes = 100
 
-// ledger is what a test knows about the records that it sent: it is written
-// before they are, and never asks Layover. A record's id is its key.
+// ledger is what a test knows about the records that it sends through a fixture. It is
+// written before they are sent. A record's id is its key.
 type ledger struct {
-	mu  sync.Mutex
-	due map[string]time.Time
+	*verify.Ledger
+	f *fixture
+
+	mu   sync.Mutex
+	due  map[string]time.Time
+	sent map[string]*kgo.Record // the client notes their offsets
 }
 
-func newLedger() *ledger { return &ledger{due: make(map[string]time.Time)} }
+func (f *fixture) newLedger() *ledger {
+	return &ledger{Ledger: verify.NewLedger(f.deadLetters), f: f, due: make(map[string]time.Time), sent: make(map[string]*kgo.Record)}
+}
 
 // delayed enters a record that waits for a delay after its timestamp, which is
 // now, and returns it. The delay is a whole number of milliseconds.
 func (l *ledger) delayed(id string, delay time.Duration) *kgo.Record {
 	sent := time.Now().Truncate(time.Millisecond)
-	r := l.enter(id, sent, sent.Add(delay))
-	r.Headers = []kgo.RecordHeader{header("x-delay", strconv.FormatInt(delay.Milliseconds(), 10))}
-	return r
+	return l.enter(id, sent, sent.Add(delay), "x-delay", delay.Milliseconds())
 }
 
 // at enters a record that is due at an instant, a whole millisecond, and returns
 // it.
-func (l *ledger) at(id string, due time.Time) *kgo.Record {
-	r := l.enter(id, time.Now().Truncate(time.Millisecond), due)
-	r.Headers = []kgo.RecordHeader{header("x-deliver-at", strconv.FormatInt(due.UnixMilli(), 10))}
-	return r
+func (l *ledger) at(id string, due time.Time, headers ...verify.Header) *kgo.Record {
+	return l.enter(id, time.Now().Truncate(time.Millisecond), due, "x-deliver-at", due.UnixMilli(), headers...)
 }
 
 // steady enters n records that are due one after the other at a rate, the first
@@ -54,12 +58,15 @@ func (l *ledger) steady(name string, n, perSecond int, from time.Duration) []*kg
 	return out
 }
 
-// enter enters a record without headers.
-func (l *ledger) enter(id string, sent, due time.Time) *kgo.Record {
+// enter enters a record with a control header, and others.
+func (l *ledger) enter(id string, sent, due time.Time, name string, ms int64, headers ...verify.Header) *kgo.Record {
+	headers = append(headers, verify.Header{Name: verify.IDHeader, Value: []byte(id)}, verify.Header{Name: name, Value: strconv.AppendInt(nil, ms, 10)})
+	s := verify.Sent{ID: id, To: l.f.egress, Due: due, Record: verify.Record{Topic: l.f.ingress, Timestamp: sent, Key: []byte(id), Value: valueOf(id), Headers: headers}}
+	l.Enter(s)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.due[id] = due
-	return &kgo.Record{Key: []byte(id), Value: valueOf(id), Timestamp: sent}
+	l.due[id], l.sent[id] = due, kafkatest.Entered(s.Record)
+	return l.sent[id]
 }
 
 // valueOf returns the value that belongs to an id.
@@ -67,52 +74,27 @@ func valueOf(id string) []byte {
 	return bytes.Repeat([]byte(id+" "), valueBytes/(len(id)+1)+1)[:valueBytes]
 }
 
-func (l *ledger) len() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.due)
-}
-
-// verify compares with what came: none lost, none early, none changed, and at
-// most maxAgain more than once. Ids in except are not expected to have come.
-func (l *ledger) verify(t *testing.T, arrivals []arrival, maxAgain int, except ...string) {
-	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	seen := make(map[string]int)
-	var early, changed, unknown []string
-	for _, a := range arrivals {
-		id := string(a.Key)
-		due, known := l.due[id]
-		if !known {
-			unknown = append(unknown, id)
-			continue
-		}
-		seen[id]++
-		if a.Timestamp.Before(due) || a.received.Before(due) {
-			early = append(early, fmt.Sprintf("%s: stamped %v, received %v before it is due", id, due.Sub(a.Timestamp), due.Sub(a.received)))
-		}
-		if !bytes.Equal(a.Value, valueOf(id)) {
-			changed = append(changed, fmt.Sprintf("%s: %d bytes", id, len(a.Value)))
+// judge compares with what came, once all that was sent is acknowledged. At most maxAgain
+// came more than once. Ids in except need not have come.
+func (l *ledger) judge(arrivals []arrival, maxAgain int, except ...string) {
+	l.f.Helper()
+	for id, r := range l.sent {
+		if !slices.Contains(except, id) {
+			l.Acked(id, r.Partition, r.Offset)
 		}
 	}
-	var lost []string
-	for id := range l.due {
-		if seen[id] == 0 && !slices.Contains(except, id) {
-			lost = append(lost, id)
-		}
+	l.MayRepeatAny(maxAgain)
+	arrived := make([]verify.Record, len(arrivals))
+	for i, a := range arrivals {
+		arrived[i] = kafkatest.Arrived(a.Record)
+		arrived[i].Received = a.received
 	}
-	slices.Sort(lost)
-	for what, ids := range map[string][]string{"lost": lost, "early": early, "changed": changed, "never sent": unknown} {
-		if len(ids) > 0 {
-			t.Errorf("%s: %d of %d records, such as\n  %s", what, len(ids), len(l.due), strings.Join(ids[:min(5, len(ids))], "\n  "))
-		}
+	report := verify.Check(l.Ledger, arrived)
+	if err := report.Err(); err != nil {
+		l.f.Error(err)
+		return
 	}
-	again := len(arrivals) - len(unknown) - len(seen)
-	if again > maxAgain {
-		t.Errorf("%d records came again, which is beyond the bound of %d", again, maxAgain)
-	}
-	t.Logf("%d sent, %d different came, %d came again (bound %d)", len(l.due), len(seen), again, maxAgain)
+	l.f.Log(report)
 }
 
 // latenesses are durations after the due time.

@@ -42,7 +42,7 @@ func testOutage(t *testing.T, goAway, comeBack func(*broker) error) {
 	f := onOwnBroker(t, 2)
 	p := f.layover()
 	out := f.collect(f.egress)
-	l := newLedger()
+	l := f.newLedger()
 	base := time.Now().Truncate(time.Millisecond).Add(3 * time.Second)
 	var batch []*kgo.Record
 	for i := range records { // due before, during and after the outage
@@ -74,7 +74,7 @@ func testOutage(t *testing.T, goAway, comeBack func(*broker) error) {
 	// Nobody was killed, but the partitions were lost with the session: what was in
 	// flight may come again, and what finished after the last commit that was
 	// answered.
-	l.verify(t, out.all(), 2*1000+200)
+	l.judge(out.all(), 2*1000+200)
 }
 
 // outlives asserts that the process goes on while Kafka is away: long enough for
@@ -97,7 +97,7 @@ func TestSIGTERMAfterTheBrokerIsGoneExits0InTime(t *testing.T) {
 	f := onOwnBroker(t, 1)
 	p := f.layover()
 	out := f.collect(f.egress)
-	l := newLedger()
+	l := f.newLedger()
 	var batch []*kgo.Record
 	for i := range 500 {
 		batch = append(batch, l.delayed(fmt.Sprintf("r-%d", i), time.Duration(i)*20*time.Millisecond))

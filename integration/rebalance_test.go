@@ -93,7 +93,7 @@ func TestInstancesThatComeAndGoWhileRecordsFlow(t *testing.T) {
 		bound = 2*perSecond + 1000*partitions
 	)
 	f := onSharedBroker(t, partitions)
-	l := newLedger()
+	l := f.newLedger()
 	out := f.collect(f.egress)
 	first := f.layover()
 	s := f.stream(l, perSecond, 4*time.Second)
@@ -126,12 +126,12 @@ func TestInstancesThatComeAndGoWhileRecordsFlow(t *testing.T) {
 	out.await(all+2_000, 30*time.Second)
 
 	s.finish()
-	out.await(l.len(), 30*time.Second)
+	out.await(l.Len(), 30*time.Second)
 	f.reachesEnd(10 * time.Second)
 	third.terminate()
 	out.settle()
 	if again != 0 {
 		t.Errorf("%d came again before anybody was killed", again)
 	}
-	l.verify(t, out.all(), bound)
+	l.judge(out.all(), bound)
 }

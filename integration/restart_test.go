@@ -14,7 +14,7 @@ func TestAGracefulRestartWith10000ParkedLosesNothingAndRepeatsNothing(t *testing
 	f := onSharedBroker(t, 4)
 	p := f.layover()
 	out := f.collect(f.egress)
-	l := newLedger()
+	l := f.newLedger()
 
 	base := time.Now().Truncate(time.Millisecond).Add(20 * time.Second)
 	var records []*kgo.Record
@@ -38,7 +38,7 @@ func TestAGracefulRestartWith10000ParkedLosesNothingAndRepeatsNothing(t *testing
 	f.reachesEnd(10 * time.Second)
 	p.terminate()
 	out.settle()
-	l.verify(t, out.all(), 0)
+	l.judge(out.all(), 0)
 }
 
 func TestAKillInTheMiddleOfABurstLosesNothing(t *testing.T) {
@@ -57,7 +57,7 @@ func TestAKillInTheMiddleOfABurstLosesNothing(t *testing.T) {
 	f := onSharedBroker(t, partitions)
 	p := f.layover("LAYOVER_COMMIT_INTERVAL=" + commit.String())
 	out := f.collect(f.egress)
-	l := newLedger()
+	l := f.newLedger()
 	f.produce(l.steady("burst", records, perSecond, 4*time.Second)...)
 	out.await(records/3, 30*time.Second)
 	said := p.status().Duplicates.Total
@@ -73,7 +73,7 @@ func TestAKillInTheMiddleOfABurstLosesNothing(t *testing.T) {
 	}
 	p.terminate()
 	out.settle()
-	l.verify(t, out.all(), bound)
+	l.judge(out.all(), bound)
 }
 
 func TestARecordParkedForAnHourPinsNothingOfThe50000BehindIt(t *testing.T) {
@@ -90,7 +90,7 @@ func TestARecordParkedForAnHourPinsNothingOfThe50000BehindIt(t *testing.T) {
 	settings := "LAYOVER_GROUP_INSTANCE_ID=" + f.group + "-0"
 	p := f.layover(settings)
 	out := f.collect(f.egress)
-	l := newLedger()
+	l := f.newLedger()
 	f.produce(l.delayed("hour", time.Hour))
 	f.produce(l.steady("behind", records, perSecond, 5*time.Second)...)
 
@@ -126,7 +126,7 @@ func TestARecordParkedForAnHourPinsNothingOfThe50000BehindIt(t *testing.T) {
 	if _, again := out.count(); again != firstAgain {
 		t.Errorf("%d came again after all was committed", again-firstAgain)
 	}
-	l.verify(t, out.all(), bound, "hour")
+	l.judge(out.all(), bound, "hour")
 	if at, err := f.committed(); err != nil || at[0] != 0 {
 		t.Errorf("the group's offsets are %v (%v), beyond the record that waits at 0", at, err)
 	}

@@ -76,10 +76,10 @@ func TestOfTwoProcessesWithOneInstanceIDOneExits1AndSaysSo(t *testing.T) {
 		t.Errorf("does not say FENCED_INSTANCE_ID:\n%s", ended.log())
 	}
 	out := f.collect(f.egress)
-	l := newLedger()
+	l := f.newLedger()
 	f.produce(l.delayed("a", time.Second), l.delayed("b", time.Second))
 	out.await(2, 30*time.Second)
-	l.verify(t, out.all(), 0)
+	l.judge(out.all(), 0)
 	stays.terminate()
 }
 

@@ -15,7 +15,7 @@ func TestAbortedRecordsAreNeverDelivered(t *testing.T) {
 	f := onSharedBroker(t, 2)
 	p := f.layover()
 	out := f.collect(f.egress)
-	committed, aborted := newLedger(), newLedger()
+	committed, aborted := f.newLedger(), f.newLedger()
 	producer := f.kafka(kgo.TransactionalID(f.group))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -38,20 +38,20 @@ func TestAbortedRecordsAreNeverDelivered(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	out.await(committed.len(), 30*time.Second)
+	out.await(committed.Len(), 30*time.Second)
 	// The group's offset comes to the end although the last records are transaction
 	// markers and records that nobody sees.
 	f.reachesEnd(15 * time.Second)
 	p.terminate()
 	out.settle()
-	committed.verify(t, out.all(), 0)
+	committed.judge(out.all(), 0)
 }
 
 func TestAnOpenTransactionHoldsBackNothingThatWasCommittedBefore(t *testing.T) {
 	t.Parallel()
 	f := onSharedBroker(t, 1)
 	out := f.collect(f.egress)
-	l := newLedger()
+	l := f.newLedger()
 	f.produce(l.delayed("before", 0))
 	producer := f.kafka(kgo.TransactionalID(f.group))
 	if err := producer.BeginTransaction(); err != nil {
@@ -67,5 +67,5 @@ func TestAnOpenTransactionHoldsBackNothingThatWasCommittedBefore(t *testing.T) {
 	}
 	out.await(2, 15*time.Second)
 	f.reachesEnd(10 * time.Second)
-	l.verify(t, out.all(), 0)
+	l.judge(out.all(), 0)
 }

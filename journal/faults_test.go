@@ -24,7 +24,7 @@ func TestAPartitionWithoutLeaderHoldsNoOther(t *testing.T) {
 		took  time.Duration
 	}{"named": {true, 30 * time.Second}, "not named": {false, 3 * time.Second}} {
 		t.Run(what, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				id := w.makeJournal(3)
 				one, two := w.tenure(1, id), w.tenure(2, id)
 				for _, e := range []*tenure{one, two} {
@@ -35,7 +35,7 @@ func TestAPartitionWithoutLeaderHoldsNoOther(t *testing.T) {
 				if c.named {
 					asks[0] = one.ask()
 				}
-				defer w.fault(kmsg.Metadata, kfake.Fault{Topic: name, Partitions: []int32{1}, Err: kerr.LeaderNotAvailable})()
+				defer w.Refuse(kmsg.Metadata, kfake.Fault{Topic: name, Partitions: []int32{1}, Err: kerr.LeaderNotAvailable}).Remove()
 				began := time.Now()
 				a := w.restore(asks...)
 				if took := time.Since(began); took < c.took || took > c.took+time.Second {
@@ -56,11 +56,11 @@ func TestAPartitionWithoutLeaderHoldsNoOther(t *testing.T) {
 
 // TestABrokerThatIsGoneHoldsNoOtherAndMayComeBack within the 30 s.
 func TestABrokerThatIsGoneHoldsNoOtherAndMayComeBack(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		id := w.makeJournal(3)
 		one, two := w.tenure(1, id), w.tenure(2, id)
 		for i, e := range []*tenure{one, two} {
-			if err := w.broker.MoveTopicPartition(name, e.tp.Partition, int32(i)); err != nil {
+			if err := w.Broker.MoveTopicPartition(name, e.tp.Partition, int32(i)); err != nil {
 				t.Fatal(err)
 			}
 			e.finish(1, 9000)
@@ -75,7 +75,7 @@ func TestABrokerThatIsGoneHoldsNoOtherAndMayComeBack(t *testing.T) {
 		w.cfg.Client = fresh
 		w.j = New(w.cfg)
 		w.mu.Lock()
-		w.dead[w.broker.ListenAddrs()[1]] = true
+		w.dead[w.Broker.ListenAddrs()[1]] = true
 		w.mu.Unlock()
 		go func() {
 			time.Sleep(15 * time.Second)
@@ -96,22 +96,22 @@ func TestABrokerThatIsGoneHoldsNoOtherAndMayComeBack(t *testing.T) {
 
 // TestAPartitionWhoseReadingStallsIsLookedForAnew: it has another leader meanwhile.
 func TestAPartitionWhoseReadingStallsIsLookedForAnew(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		e := w.tenure(1, w.makeJournal(3))
-		if err := w.broker.MoveTopicPartition(name, 1, 1); err != nil {
+		if err := w.Broker.MoveTopicPartition(name, 1, 1); err != nil {
 			t.Fatal(err)
 		}
 		e.finish(1, 9000)
 		e.store()
 		ask := e.ask()
 		w.mu.Lock()
-		w.dead[w.broker.ListenAddrs()[1]] = true // connections that are there live on
+		w.dead[w.Broker.ListenAddrs()[1]] = true // connections that are there live on
 		w.mu.Unlock()
-		w.cfg.Options = func() []kgo.Opt { return append(w.options(), kgo.SeedBrokers(w.broker.ListenAddrs()[0])) }
+		w.cfg.Options = func() []kgo.Opt { return append(w.options(), kgo.SeedBrokers(w.Broker.ListenAddrs()[0])) }
 		w.j = New(w.cfg)
 		go func() {
 			time.Sleep(time.Second)
-			w.broker.MoveTopicPartition(name, 1, 0)
+			w.Broker.MoveTopicPartition(name, 1, 0)
 		}()
 		a := w.restore(ask)[0]
 		w.content(a)
@@ -125,7 +125,7 @@ func TestAPartitionWhoseReadingStallsIsLookedForAnew(t *testing.T) {
 // TestTheEndOfALeaderEpochIsAskedForOnceAndAgainAfterAnError: what is cut off there does
 // not count.
 func TestTheEndOfALeaderEpochIsAskedForOnceAndAgainAfterAnError(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		e := w.tenure(1, w.makeJournal(3))
 		for n := range int64(10) {
 			e.finish(1+n*3000, 3000+n*3000)
@@ -160,7 +160,7 @@ func TestTheEndOfALeaderEpochIsAskedForOnceAndAgainAfterAnError(t *testing.T) {
 
 // TestALogThatWasTruncatedBelowTheCommitStopsThePartition as its facts tell.
 func TestALogThatWasTruncatedBelowTheCommitStopsThePartition(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		e := w.tenure(1, w.makeJournal(3))
 		e.window.FinishRange(0, 500)
 		e.finish(501, 9000)
@@ -178,12 +178,12 @@ func TestALogThatWasTruncatedBelowTheCommitStopsThePartition(t *testing.T) {
 
 // TestAStopEndsARestoreAtOnce with the context's error for what was not read.
 func TestAStopEndsARestoreAtOnce(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		e := w.tenure(1, w.makeJournal(3))
 		e.finish(1, 9000)
 		e.store()
 		ask := e.ask()
-		defer w.fault(kmsg.ListOffsets, kfake.Fault{Topic: name, Err: kerr.LeaderNotAvailable})()
+		defer w.Refuse(kmsg.ListOffsets, kfake.Fault{Topic: name, Err: kerr.LeaderNotAvailable}).Remove()
 		ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 		defer cancel()
 		began := time.Now()
@@ -200,7 +200,7 @@ func TestAStopEndsARestoreAtOnce(t *testing.T) {
 // TestTransactionsOfOthersDoNotHoldUpTheEnd: aborted records, markers, and one that is
 // open, beyond which nothing counts.
 func TestTransactionsOfOthersDoNotHoldUpTheEnd(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		e := w.tenure(1, w.makeJournal(3))
 		e.finish(1, 9000)
 		e.store()

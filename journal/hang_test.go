@@ -15,25 +15,24 @@ import (
 // A leader that tells where its log ends and then answers no fetch: the others of one
 // question for what journals hold wait its 10 s, not the 2 s that Holds says.
 func TestAFetchThatHangsHoldsUpNoOtherOfHolds(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		id := w.makeJournal(3)
 		for p := range int32(2) {
 			e := w.tenure(p, id)
 			e.finish(1, 9000)
 			e.store()
 		}
-		sick := w.broker.LeaderFor(name, 0)
+		sick := w.Broker.LeaderFor(name, 0)
 		for p := range int32(3) {
 			if p != 0 {
-				w.broker.MoveTopicPartition(name, p, 1-sick)
+				w.Broker.MoveTopicPartition(name, p, 1-sick)
 			}
 		}
-		w.broker.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
-			w.broker.KeepControl()
-			if w.broker.CurrentNode() == sick {
-				w.broker.SleepControl(func() { time.Sleep(60 * time.Second) })
+		w.Answer(kmsg.Fetch, func(kmsg.Request) kmsg.Response {
+			if w.Broker.CurrentNode() == sick {
+				w.Broker.SleepControl(func() { time.Sleep(60 * time.Second) })
 			}
-			return nil, nil, false
+			return nil
 		})
 		ids := make(map[offsets.TopicPartition]offsets.Identity)
 		for p := range int32(3) {
@@ -52,15 +51,15 @@ func TestAFetchThatHangsHoldsUpNoOtherOfHolds(t *testing.T) {
 // A shared journal that is used, and one partition of which loses its leader: at the
 // look a minute later the whole topic is given up.
 func TestASharedJournalStaysInUseWithoutOneLeader(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.cfg.Shared = true
 		w.j = New(w.cfg)
 		own := w.tenure(0, w.makeJournal(3))
 		own.finish(1, 3000)
 		own.store()
 		w.run()
-		w.until(3*time.Second, "the topic is used", func() bool { return w.last().Usable })
-		defer w.fault(kmsg.ListOffsets, kfake.Fault{Topic: name, Partitions: []int32{1}, Err: kerr.LeaderNotAvailable})()
+		w.Until(3*time.Second, "the topic is used", func() bool { return w.last().Usable })
+		defer w.Refuse(kmsg.ListOffsets, kfake.Fault{Topic: name, Partitions: []int32{1}, Err: kerr.LeaderNotAvailable}).Remove()
 		time.Sleep(3 * time.Minute)
 		if !w.last().Usable {
 			t.Errorf("the topic is not used: %q", w.j.View().Topics[ingress].Warning)

@@ -9,6 +9,7 @@ import (
 
 	"layover/journal/facts"
 	"layover/offsets"
+	"layover/verify/kafkatest"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -18,14 +19,14 @@ import (
 
 // TestAMissingJournalIsMadeLikeItsIngressTopic compares with the broker's own account.
 func TestAMissingJournalIsMadeLikeItsIngressTopic(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.run()
-		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
-		info := w.broker.TopicInfo(name)
-		if n := len(w.broker.PartitionInfos(name)); n != 3 {
+		w.Until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
+		info := w.Broker.TopicInfo(name)
+		if n := len(w.Broker.PartitionInfos(name)); n != 3 {
 			t.Errorf("%d partitions, want 3", n)
 		}
-		if want := w.broker.TopicInfo(ingress).NumReplicas; info.NumReplicas != want {
+		if want := w.Broker.TopicInfo(ingress).NumReplicas; info.NumReplicas != want {
 			t.Errorf("%d replicas, want %d", info.NumReplicas, want)
 		}
 		for key, want := range map[string]string{"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"} {
@@ -51,12 +52,12 @@ func TestAMissingJournalIsMadeLikeItsIngressTopic(t *testing.T) {
 
 // TestWithoutAutoNothingIsAskedOrMade: not even the topic's existence is looked at.
 func TestWithoutAutoNothingIsAskedOrMade(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.cfg.Auto = false
 		w.j = New(w.cfg)
 		w.run()
 		time.Sleep(time.Minute)
-		if w.broker.TopicInfo(name) != nil || w.changed() > 0 {
+		if w.Broker.TopicInfo(name) != nil || w.changed() > 0 {
 			t.Error("something was made or passed on")
 		}
 		if v := w.j.View().Topics[ingress]; v.State != "off" {
@@ -68,8 +69,8 @@ func TestWithoutAutoNothingIsAskedOrMade(t *testing.T) {
 // TestARefusedCreationIsSaidOnceAndATopicThatAppearsIsUsed: the line has what an
 // operator needs.
 func TestARefusedCreationIsSaidOnceAndATopicThatAppearsIsUsed(t *testing.T) {
-	inBubble(t, func(w *world) {
-		end := w.fault(kmsg.CreateTopics, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed})
+	inBubble(t, func(w *fixture) {
+		end := w.Refuse(kmsg.CreateTopics, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed}).Remove
 		defer end()
 		w.run()
 		time.Sleep(20 * time.Minute)
@@ -86,7 +87,7 @@ func TestARefusedCreationIsSaidOnceAndATopicThatAppearsIsUsed(t *testing.T) {
 			t.Errorf("said %d times in 40 min, want 2", n)
 		}
 		id := w.makeJournal(3)
-		w.until(3*time.Second, "the journal is usable", func() bool { return w.last().Usable && w.last().TopicID == id })
+		w.Until(3*time.Second, "the journal is usable", func() bool { return w.last().Usable && w.last().TopicID == id })
 		if v := w.j.View().Topics[ingress]; v.Warning != "" {
 			t.Errorf("warning %q is kept", v.Warning)
 		}
@@ -95,7 +96,7 @@ func TestARefusedCreationIsSaidOnceAndATopicThatAppearsIsUsed(t *testing.T) {
 
 // TestANameThatNoTopicCanHaveIsSaidAndNeverUsed names the way out.
 func TestANameThatNoTopicCanHaveIsSaidAndNeverUsed(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.cfg.Name = func(s string) string { return s + strings.Repeat("x", 249) }
 		w.j = New(w.cfg)
 		w.run()
@@ -109,11 +110,11 @@ func TestANameThatNoTopicCanHaveIsSaidAndNeverUsed(t *testing.T) {
 
 // TestAJournalGrowsWithItsIngressTopic also when the first try is refused.
 func TestAJournalGrowsWithItsIngressTopic(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.run()
-		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
-		end := w.fault(kmsg.CreatePartitions, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed})
-		if _, err := w.admin().UpdatePartitions(context.Background(), 5, ingress); err != nil {
+		w.Until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
+		end := w.Refuse(kmsg.CreatePartitions, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed}).Remove
+		if _, err := w.Admin().UpdatePartitions(context.Background(), 5, ingress); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(30 * time.Second)
@@ -127,12 +128,12 @@ func TestAJournalGrowsWithItsIngressTopic(t *testing.T) {
 			t.Errorf("a record for a partition that is not there: %+v", result)
 		}
 		end()
-		w.until(2*time.Minute, "the journal has 5 partitions", func() bool { return len(w.broker.PartitionInfos(name)) == 5 })
+		w.Until(2*time.Minute, "the journal has 5 partitions", func() bool { return len(w.Broker.PartitionInfos(name)) == 5 })
 		time.Sleep(5 * time.Second)
 		if v := w.j.View().Topics[ingress]; v.Partitions != 5 || v.Warning != "" {
 			t.Errorf("view %+v", v)
 		}
-		if n := len(w.broker.PartitionInfos(ingress)); n != 5 {
+		if n := len(w.Broker.PartitionInfos(ingress)); n != 5 {
 			t.Errorf("ingress has %d partitions", n)
 		}
 	})
@@ -140,11 +141,11 @@ func TestAJournalGrowsWithItsIngressTopic(t *testing.T) {
 
 // TestAConfigurationThatDeletesFactsIsSaidUntilItIsMended while everything runs.
 func TestAConfigurationThatDeletesFactsIsSaidUntilItIsMended(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.run()
-		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
+		w.Until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
 		set := func(key, value string) {
-			if _, err := w.admin().AlterTopicConfigs(context.Background(), []kadm.AlterConfig{{Name: key, Value: &value}}, name); err != nil {
+			if _, err := w.Admin().AlterTopicConfigs(context.Background(), []kadm.AlterConfig{{Name: key, Value: &value}}, name); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -172,8 +173,8 @@ func TestAConfigurationThatDeletesFactsIsSaidUntilItIsMended(t *testing.T) {
 
 // TestAConfigurationThatCannotBeReadIsSaidOnce and the journal is used.
 func TestAConfigurationThatCannotBeReadIsSaidOnce(t *testing.T) {
-	inBubble(t, func(w *world) {
-		defer w.fault(kmsg.DescribeConfigs, kfake.Fault{Resource: name, Err: kerr.TopicAuthorizationFailed})()
+	inBubble(t, func(w *fixture) {
+		defer w.Refuse(kmsg.DescribeConfigs, kfake.Fault{Resource: name, Err: kerr.TopicAuthorizationFailed}).Remove()
 		w.run()
 		time.Sleep(10 * time.Minute)
 		w.sayOnce("WARN", "DescribeConfigs on topic "+name)
@@ -185,18 +186,16 @@ func TestAConfigurationThatCannotBeReadIsSaidOnce(t *testing.T) {
 
 // TestAJournalThatIsDeletedIsMadeAgainAndItsNewIDPassedOn goes through unusable.
 func TestAJournalThatIsDeletedIsMadeAgainAndItsNewIDPassedOn(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.run()
-		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
+		w.Until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
 		first := w.last().TopicID
-		if err := w.broker.DeleteTopic(name); err != nil {
-			t.Fatal(err)
-		}
-		w.until(20*time.Second, "another journal is usable", func() bool { return w.last().Usable && w.last().TopicID != first })
+		w.DeleteTopic(name)
+		w.Until(20*time.Second, "another journal is usable", func() bool { return w.last().Usable && w.last().TopicID != first })
 		if w.changed() != 3 || w.changes[1].Usable {
 			t.Errorf("changes %+v, want usable, not, usable", w.changes)
 		}
-		if w.last().TopicID != w.broker.TopicInfo(name).TopicID {
+		if w.last().TopicID != w.Broker.TopicInfo(name).TopicID {
 			t.Error("not the id that the broker has")
 		}
 		w.sayOnce("ERROR", "journal topic was deleted")
@@ -205,10 +204,10 @@ func TestAJournalThatIsDeletedIsMadeAgainAndItsNewIDPassedOn(t *testing.T) {
 
 // TestAJournalMadeAgainBetweenTwoAnswersIsPassedOn although nobody saw it missing.
 func TestAJournalMadeAgainBetweenTwoAnswersIsPassedOn(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.run()
-		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
-		w.broker.DeleteTopic(name)
+		w.Until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
+		w.DeleteTopic(name)
 		id := w.makeJournal(3)
 		time.Sleep(3 * time.Second)
 		if s := w.last(); s.TopicID != id || !s.Usable || w.changed() != 2 {
@@ -220,12 +219,12 @@ func TestAJournalMadeAgainBetweenTwoAnswersIsPassedOn(t *testing.T) {
 
 // TestAJournalThatAnotherProcessMakesIsNoRefusal: all start at once.
 func TestAJournalThatAnotherProcessMakesIsNoRefusal(t *testing.T) {
-	inBubble(t, func(w *world) {
-		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Topic: name, Err: kerr.TopicAlreadyExists, Count: 1})
+	inBubble(t, func(w *fixture) {
+		w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Topic: name, Err: kerr.TopicAlreadyExists, Count: 1})
 		w.run()
 		time.Sleep(500 * time.Millisecond)
 		id := w.makeJournal(3)
-		w.until(3*time.Second, "the journal is usable", func() bool { return w.last().Usable && w.last().TopicID == id })
+		w.Until(3*time.Second, "the journal is usable", func() bool { return w.last().Usable && w.last().TopicID == id })
 		if n := w.said("WARN"); n > 0 {
 			t.Errorf("%d warnings", n)
 		}
@@ -241,7 +240,7 @@ func TestATopicThatMayNotBeWrittenIsNotUsable(t *testing.T) {
 	}{
 		"write": {1 << kmsg.ACLOperationWrite, true}, "read": {1 << kmsg.ACLOperationRead, false}, "not said": {-2147483648, true}, "none": {0, true},
 	} {
-		var logs lockedBuffer
+		var logs kafkatest.Log
 		j := New(Config{Ingress: []string{ingress}, Name: func(string) string { return name }, Auto: true, Log: slog.New(slog.NewTextHandler(&logs, nil))})
 		rt := kmsg.NewMetadataResponseTopic()
 		rt.TopicID, rt.AuthorizedOperations, rt.Partitions = [16]byte{1}, c.operations, make([]kmsg.MetadataResponseTopicPartition, 1)
@@ -254,10 +253,10 @@ func TestATopicThatMayNotBeWrittenIsNotUsable(t *testing.T) {
 
 // TestOneAnswerThatDoesNotKnowTheJournalIsNotBelieved is a broker that has just started.
 func TestOneAnswerThatDoesNotKnowTheJournalIsNotBelieved(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.run()
-		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
-		h := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: name, Err: kerr.UnknownTopicOrPartition, Count: 1})
+		w.Until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
+		h := w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: name, Err: kerr.UnknownTopicOrPartition, Count: 1})
 		time.Sleep(time.Minute)
 		if h.Hits() != 1 {
 			t.Fatalf("%d answers", h.Hits())
@@ -270,7 +269,7 @@ func TestOneAnswerThatDoesNotKnowTheJournalIsNotBelieved(t *testing.T) {
 
 // TestRunEndsAtOnceWhenNoBrokerAnswers although requests wait.
 func TestRunEndsAtOnceWhenNoBrokerAnswers(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		lonely := w.kafka()
 		defer lonely.Close()
 		w.dead["localhost:9092"], w.dead["localhost:9093"] = true, true

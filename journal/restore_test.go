@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-func (w *world) restore(asks ...facts.Ask) []facts.Answer {
+func (w *fixture) restore(asks ...facts.Ask) []facts.Answer {
 	w.Helper()
 	began := time.Now()
 	out := w.answers(context.Background(), asks)
@@ -26,7 +26,7 @@ func (w *world) restore(asks ...facts.Ask) []facts.Answer {
 }
 
 // answers are those of a restore, by the index of their asks. Each comes once.
-func (w *world) answers(ctx context.Context, asks []facts.Ask) []facts.Answer {
+func (w *fixture) answers(ctx context.Context, asks []facts.Ask) []facts.Answer {
 	w.Helper()
 	out, came := make([]facts.Answer, len(asks)), make([]bool, len(asks))
 	w.j.Restore(ctx, asks, func(i int, a facts.Answer) {
@@ -42,7 +42,7 @@ func (w *world) answers(ctx context.Context, asks []facts.Ask) []facts.Answer {
 }
 
 // content fails the test unless an answer is all that was asked for.
-func (w *world) content(a facts.Answer) {
+func (w *fixture) content(a facts.Answer) {
 	w.Helper()
 	if a.Err != nil || a.Complaint != nil || a.Damaged > 0 {
 		w.Errorf("err %v, complaint %v, %d damaged", a.Err, a.Complaint, a.Damaged)
@@ -52,9 +52,9 @@ func (w *world) content(a facts.Answer) {
 // TestWhatWasWrittenIsRestored goes through a keeper, a producer, a commit, a deletion
 // and a second assignment.
 func TestWhatWasWrittenIsRestored(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.run()
-		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
+		w.Until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
 		var asks []facts.Ask
 		var all []*tenure
 		for p := range int32(3) {
@@ -80,7 +80,7 @@ func TestWhatWasWrittenIsRestored(t *testing.T) {
 
 // TestFactsThatNoCommitNamesAreFound is the late older commit.
 func TestFactsThatNoCommitNamesAreFound(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		e := w.tenure(1, w.makeJournal(3))
 		e.finish(1, 9000)
 		e.store()
@@ -93,7 +93,7 @@ func TestFactsThatNoCommitNamesAreFound(t *testing.T) {
 
 // TestAnEmptyJournalCostsOneRoundOfQuestions: no client is made to read it.
 func TestAnEmptyJournalCostsOneRoundOfQuestions(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.makeJournal(3)
 		w.cfg.Options = func() []kgo.Opt { return []kgo.Opt{kgo.SeedBrokers("nowhere:1")} }
 		w.j = New(w.cfg)
@@ -103,14 +103,14 @@ func TestAnEmptyJournalCostsOneRoundOfQuestions(t *testing.T) {
 		if took := time.Since(began); took > 100*time.Millisecond {
 			t.Errorf("took %v", took)
 		}
-		w.broker.DeleteTopic(name)
+		w.DeleteTopic(name)
 		w.content(w.restore(e.blank())[0]) // nor does one that is missing
 	})
 }
 
 // TestWithoutAutoOnlyWhatACommitNamesIsRead: it was on before.
 func TestWithoutAutoOnlyWhatACommitNamesIsRead(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.cfg.Auto = false
 		w.j = New(w.cfg)
 		e := w.tenure(1, w.makeJournal(3))
@@ -129,12 +129,12 @@ func TestWithoutAutoOnlyWhatACommitNamesIsRead(t *testing.T) {
 // TestWithoutTheRightToReadNothingIsComplainedOfButWhatIsNamed: whoever never had a
 // journal hears of it from the keeper.
 func TestWithoutTheRightToReadNothingIsComplainedOfButWhatIsNamed(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		id := w.makeJournal(3)
 		one, two := w.tenure(1, id), w.tenure(2, id)
 		one.finish(1, 9000)
 		one.store()
-		defer w.fault(kmsg.Metadata, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed})()
+		defer w.Refuse(kmsg.Metadata, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed}).Remove()
 		a := w.restore(one.ask(), two.blank())
 		if !errors.Is(a[0].Complaint, kerr.TopicAuthorizationFailed) || a[0].Restored.Whole {
 			t.Errorf("%+v", a[0])
@@ -146,7 +146,7 @@ func TestWithoutTheRightToReadNothingIsComplainedOfButWhatIsNamed(t *testing.T) 
 // TestANamedRecordThatIsReadableLaterIsWaitedFor is a follower that has just become the
 // leader, or a commit that was faster than the high watermark.
 func TestANamedRecordThatIsReadableLaterIsWaitedFor(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		e := w.tenure(1, w.makeJournal(3))
 		e.finish(1, 9000)
 		cut := e.values()
@@ -173,7 +173,7 @@ func TestANamedRecordThatIsReadableLaterIsWaitedFor(t *testing.T) {
 
 // TestANamedRecordThatNeverComesIsComplainedOfAfter10Seconds: the journal was truncated.
 func TestANamedRecordThatNeverComesIsComplainedOfAfter10Seconds(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		e := w.tenure(1, w.makeJournal(3))
 		e.finish(1, 9000)
 		for i, c := range e.values() {
@@ -196,12 +196,12 @@ func TestANamedRecordThatNeverComesIsComplainedOfAfter10Seconds(t *testing.T) {
 
 // TestAJournalMadeAgainIsComplainedOfAtOnce because of its id.
 func TestAJournalMadeAgainIsComplainedOfAtOnce(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		e := w.tenure(1, w.makeJournal(3))
 		e.finish(1, 9000)
 		e.store()
 		ask := e.ask()
-		w.broker.DeleteTopic(name)
+		w.DeleteTopic(name)
 		w.makeJournal(3)
 		began := time.Now()
 		a := w.restore(ask)[0]
@@ -211,7 +211,7 @@ func TestAJournalMadeAgainIsComplainedOfAtOnce(t *testing.T) {
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("took %v", took)
 		}
-		w.broker.DeleteTopic(name)
+		w.DeleteTopic(name)
 		a = w.restore(ask)[0]
 		if a.Complaint == nil || !strings.Contains(a.Complaint.Error(), "does not exist") || a.Restored.Whole {
 			t.Errorf("of one that is gone: %+v", a)
@@ -221,7 +221,7 @@ func TestAJournalMadeAgainIsComplainedOfAtOnce(t *testing.T) {
 
 // TestRecordsDeletedUnderTheReadingAreGoneOver: the reading goes on at the new log start.
 func TestRecordsDeletedUnderTheReadingAreGoneOver(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		e := w.tenure(1, w.makeJournal(3))
 		for n := range int64(8) {
 			e.finish(1+n*30_000, 30_000+n*30_000)
@@ -233,10 +233,10 @@ func TestRecordsDeletedUnderTheReadingAreGoneOver(t *testing.T) {
 		}
 		ask := e.ask()
 		deleted := false
-		w.broker.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		w.Broker.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
 			if !deleted {
 				deleted = true
-				w.broker.DeleteRecords(name, 1, from)
+				w.Broker.DeleteRecords(name, 1, from)
 			}
 			return nil, nil, false
 		})
@@ -251,7 +251,7 @@ func TestRecordsDeletedUnderTheReadingAreGoneOver(t *testing.T) {
 
 // TestDamagedRecordsAreCountedAndForeignOnesPassedOver: all others are taken in.
 func TestDamagedRecordsAreCountedAndForeignOnesPassedOver(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		e := w.tenure(1, w.makeJournal(3))
 		e.finish(1, 9000)
 		e.store()
@@ -280,7 +280,7 @@ func TestDamagedRecordsAreCountedAndForeignOnesPassedOver(t *testing.T) {
 
 // TestARecordOfANewerReleaseStopsItsPartitionAlone: what it says must not be missed.
 func TestARecordOfANewerReleaseStopsItsPartitionAlone(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		id := w.makeJournal(3)
 		one, two := w.tenure(1, id), w.tenure(2, id)
 		for _, e := range []*tenure{one, two} {

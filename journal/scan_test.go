@@ -21,7 +21,7 @@ import (
 
 // TestAScanReadsEachPartitionInOrderFromStartToEnd and nothing beyond.
 func TestAScanReadsEachPartitionInOrderFromStartToEnd(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.makeJournal(3)
 		for n := range 20 {
 			w.append(int32(n%2), fmt.Appendf(nil, "%d", n))
@@ -45,7 +45,7 @@ func TestAScanReadsEachPartitionInOrderFromStartToEnd(t *testing.T) {
 		if !errors.Is(err, stop) || calls != 1 {
 			t.Errorf("%v after %d calls", err, calls)
 		}
-		w.broker.DeleteRecords(name, 0, 5)
+		w.DeleteRecords(name, 0, 5)
 		err = Scan(context.Background(), w.options(), name, ends, func(int32, *kgo.Record) error { return nil })
 		if !errors.Is(err, kerr.OffsetOutOfRange) {
 			t.Errorf("below the log start: %v", err)
@@ -61,7 +61,7 @@ func TestAScanReadsEachPartitionInOrderFromStartToEnd(t *testing.T) {
 // TestHoldsFindsRecordsOfAnyLifeOfTheOffsetAndOfNobodyElse by group, cluster, topic and
 // partition.
 func TestHoldsFindsRecordsOfAnyLifeOfTheOffsetAndOfNobodyElse(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		ids := make(map[offsets.TopicPartition]offsets.Identity)
 		at := func(p int32) offsets.TopicPartition { return offsets.TopicPartition{Topic: ingress, Partition: p} }
 		for p := range int32(3) {
@@ -106,7 +106,7 @@ func TestHoldsFindsRecordsOfAnyLifeOfTheOffsetAndOfNobodyElse(t *testing.T) {
 func TestHoldsDoesNotGuessWhereNobodyAnswers(t *testing.T) {
 	for what, key := range map[string]kmsg.Key{"no bounds": kmsg.ListOffsets, "no records": kmsg.Fetch} {
 		t.Run(what, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				id := w.makeJournal(3)
 				ids := make(map[offsets.TopicPartition]offsets.Identity)
 				for p := range int32(2) {
@@ -115,7 +115,7 @@ func TestHoldsDoesNotGuessWhereNobodyAnswers(t *testing.T) {
 					e.store()
 					ids[e.tp] = e.id.Identity
 				}
-				defer w.fault(key, kfake.Fault{Topic: name, Partitions: []int32{1}, Err: kerr.LeaderNotAvailable})()
+				defer w.Refuse(key, kfake.Fault{Topic: name, Partitions: []int32{1}, Err: kerr.LeaderNotAvailable}).Remove()
 				began := time.Now()
 				held, unknown := w.j.Holds(context.Background(), ids)
 				if took := time.Since(began); took > 3*time.Second {
@@ -135,7 +135,7 @@ func TestHoldsDoesNotGuessWhereNobodyAnswers(t *testing.T) {
 func TestMoreThanOneAnswerHoldsIsReadInOrder(t *testing.T) {
 	for what, opts := range map[string][]kgo.Opt{"now": nil, "by name": {kgo.MaxVersions(kversion.V2_7_0())}} {
 		t.Run(what, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *fixture) {
 				w.makeJournal(3)
 				pad := make([]byte, 100_000)
 				ends := make(map[int32][2]int64)
@@ -145,7 +145,7 @@ func TestMoreThanOneAnswerHoldsIsReadInOrder(t *testing.T) {
 					}
 					ends[p] = [2]int64{0, 40}
 				}
-				h := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Count: -1, Observe: true})
+				h := w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Count: -1, Observe: true})
 				next := make(map[int32]int64)
 				err := Scan(context.Background(), append(w.options(), opts...), name, ends, func(p int32, r *kgo.Record) error {
 					if r.Offset != next[p] || !strings.HasPrefix(string(r.Value), fmt.Sprintf("%d ", r.Offset)) {

@@ -17,7 +17,7 @@ import (
 // TestATopicThatAnotherGroupHasRecordsInIsNotUsedUntilTheyAreGone, where its name does
 // not tell groups apart: each group would delete the other's.
 func TestATopicThatAnotherGroupHasRecordsInIsNotUsedUntilTheyAreGone(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.cfg.Shared = true
 		w.j = New(w.cfg)
 		id := w.makeJournal(3)
@@ -41,9 +41,9 @@ func TestATopicThatAnotherGroupHasRecordsInIsNotUsedUntilTheyAreGone(t *testing.
 		if n := w.said("ERROR"); n != 1 {
 			t.Errorf("%d lines about it, want 1", n)
 		}
-		info := w.broker.PartitionInfo(name, 1)
-		w.broker.DeleteRecords(name, 1, info.HighWatermark)
-		w.until(2*time.Minute, "the topic is used once they are gone", func() bool { return w.last().Usable })
+		info := w.Broker.PartitionInfo(name, 1)
+		w.DeleteRecords(name, 1, info.HighWatermark)
+		w.Until(2*time.Minute, "the topic is used once they are gone", func() bool { return w.last().Usable })
 		if v := w.j.View().Topics[ingress]; v.State != "usable" || v.Warning != "" {
 			t.Errorf("view %+v", v)
 		}
@@ -51,7 +51,7 @@ func TestATopicThatAnotherGroupHasRecordsInIsNotUsedUntilTheyAreGone(t *testing.
 }
 
 func TestATopicOfOneGroupAloneIsUsedWhateverItsName(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.cfg.Shared = true
 		w.j = New(w.cfg)
 		own := w.tenure(0, w.makeJournal(3))
@@ -59,20 +59,20 @@ func TestATopicOfOneGroupAloneIsUsedWhateverItsName(t *testing.T) {
 		own.store()
 		w.append(2, []byte("not a record of a journal"))
 		w.run()
-		w.until(3*time.Second, "the topic is used", func() bool { return w.last().Usable })
+		w.Until(3*time.Second, "the topic is used", func() bool { return w.last().Usable })
 	})
 }
 
 // TestHoldsTakesAJournalThatMayNotBeReadForNone: a group that was never allowed to write
 // one must be able to start.
 func TestHoldsTakesAJournalThatMayNotBeReadForNone(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		e := w.tenure(0, w.makeJournal(3))
 		e.finish(1, 3000)
 		e.store()
 		ids := map[offsets.TopicPartition]offsets.Identity{e.tp: e.id.Identity}
 		for _, key := range []kmsg.Key{kmsg.Fetch, kmsg.ListOffsets, kmsg.Metadata} {
-			end := w.fault(key, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed})
+			end := w.Refuse(key, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed}).Remove
 			held, unknown := w.j.Holds(context.Background(), ids)
 			if len(unknown) > 0 || held[e.tp] {
 				t.Errorf("%s forbidden: %v, %v", kmsg.NameForKey(key.Int16()), held, unknown)

@@ -16,9 +16,9 @@ import (
 
 // TestAWriteThatIsRefusedSaysHow and one that is too large is told apart.
 func TestAWriteThatIsRefusedSaysHow(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.run()
-		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
+		w.Until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
 		write := func() facts.Result {
 			done := make(chan facts.Result, 2)
 			w.j.Write(offsets.TopicPartition{Topic: ingress, Partition: 1}, facts.Write{Seq: 4, Value: []byte("v")}, func(r facts.Result) { done <- r })
@@ -28,7 +28,7 @@ func TestAWriteThatIsRefusedSaysHow(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		for err, large := range map[*kerr.Error]bool{kerr.MessageTooLarge: true, kerr.RecordListTooLarge: true, kerr.PolicyViolation: false} {
-			end := w.fault(kmsg.Produce, kfake.Fault{Topic: name, Err: err})
+			end := w.Refuse(kmsg.Produce, kfake.Fault{Topic: name, Err: err}).Remove
 			for range 3 {
 				if r := write(); r.Err == nil || r.TooLarge != large {
 					t.Errorf("%v: %+v", err, r)
@@ -49,12 +49,12 @@ func TestAWriteThatIsRefusedSaysHow(t *testing.T) {
 
 // TestASilentJournalIsSaidEvery30SecondsAndThatItAnswersAgain: one line, not one each.
 func TestASilentJournalIsSaidEvery30SecondsAndThatItAnswersAgain(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		var held []func()
 		w.cfg.Produce = func(r *kgo.Record, done func(*kgo.Record, error)) { held = append(held, func() { done(r, nil) }) }
 		w.j = New(w.cfg)
 		w.run()
-		w.until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
+		w.Until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
 		for n := range uint64(6) {
 			w.j.Write(offsets.TopicPartition{Topic: ingress, Partition: int32(n % 3)}, facts.Write{Seq: n}, func(facts.Result) {})
 		}
@@ -74,7 +74,7 @@ func TestASilentJournalIsSaidEvery30SecondsAndThatItAnswersAgain(t *testing.T) {
 
 // TestRecordsAreDeletedAndARefusalIsSaidOnce while the log start tells.
 func TestRecordsAreDeletedAndARefusalIsSaidOnce(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *fixture) {
 		w.makeJournal(3)
 		w.append(1, []byte("a"), []byte("b"), []byte("c"))
 		remove := func(below int64) error {
@@ -86,10 +86,10 @@ func TestRecordsAreDeletedAndARefusalIsSaidOnce(t *testing.T) {
 		if err := remove(2); err != nil {
 			t.Error(err)
 		}
-		if start := w.broker.PartitionInfo(name, 1).LogStartOffset; start != 2 {
+		if start := w.Broker.PartitionInfo(name, 1).LogStartOffset; start != 2 {
 			t.Errorf("log start %d, want 2", start)
 		}
-		end := w.fault(kmsg.DeleteRecords, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed})
+		end := w.Refuse(kmsg.DeleteRecords, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed}).Remove
 		for range 3 {
 			if remove(3) == nil {
 				t.Error("no error")

@@ -68,8 +68,12 @@ func (l *Ledger) judge(r *Report, e *entry, a *Record) {
 		r.add(Wrong, "%s is %s, which belongs to %s", place(a), e.ID, e.wanted())
 		return
 	}
-	if !e.Due.IsZero() && a.Timestamp.UnixMilli() < e.Due.UnixMilli() {
+	switch {
+	case e.Due.IsZero():
+	case a.Timestamp.UnixMilli() < e.Due.UnixMilli():
 		r.add(Early, "%s is %s, stamped %s, %v before it is due", place(a), e.ID, formatted(a.Timestamp), e.Due.Sub(a.Timestamp))
+	case !a.Received.IsZero() && a.Received.Before(e.Due):
+		r.add(Early, "%s is %s, received %v before it is due", place(a), e.ID, e.Due.Sub(a.Received))
 	}
 	if !sameBytes(a.Key, e.Record.Key) {
 		r.add(Wrong, "%s is %s with key %s, want %s", place(a), e.ID, show(a.Key), show(e.Record.Key))

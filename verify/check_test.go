@@ -89,77 +89,78 @@ func TestWhatArrivedAsItShouldIsFine(t *testing.T) {
 }
 
 func TestEveryKindOfFaultIsFound(t *testing.T) {
-	type world struct {
+	type judged struct {
 		ledger  *Ledger
 		arrived []Record
 	}
-	first := func(w *world) *Record { return &w.arrived[0] }
+	first := func(w *judged) *Record { return &w.arrived[0] }
 	for name, c := range map[string]struct {
-		spoil func(w *world)
+		spoil func(w *judged)
 		kind  Kind
 		text  string
 	}{
-		"nothing came":        {func(w *world) { w.arrived = nil }, Lost, "a, sent to delayed/3@42 for ready"},
-		"a millisecond early": {func(w *world) { first(w).Timestamp = sentAt.Add(time.Minute - time.Millisecond) }, Early, "1ms before"},
-		"early as a dead letter": {func(w *world) {
+		"nothing came":        {func(w *judged) { w.arrived = nil }, Lost, "a, sent to delayed/3@42 for ready"},
+		"a millisecond early": {func(w *judged) { first(w).Timestamp = sentAt.Add(time.Minute - time.Millisecond) }, Early, "1ms before"},
+		"received early":      {func(w *judged) { first(w).Received = sentAt.Add(time.Minute - time.Millisecond) }, Early, "received 1ms before"},
+		"early as a dead letter": {func(w *judged) {
 			w.arrived[0] = deadLetter("a", 3, 42, "target_unavailable")
 			first(w).Timestamp = sentAt
 		}, Early, "1m0s before"},
-		"twice": {func(w *world) {
+		"twice": {func(w *judged) {
 			again := delivery("a", 3, 42)
 			again.Offset = 99
 			w.arrived = append(w.arrived, again)
 		}, Repeated, "ready/1@77 at 2030-01-02T03:05:05.006Z, ready/1@99"},
-		"delivered and dead-lettered": {func(w *world) {
+		"delivered and dead-lettered": {func(w *judged) {
 			w.arrived = append(w.arrived, deadLetter("a", 3, 42, "target_unavailable"))
 		}, Repeated, "dead-letters/0@5"},
-		"another target":         {func(w *world) { first(w).Topic = "other" }, Wrong, "belongs to ready"},
-		"another key":            {func(w *world) { first(w).Key = []byte("kez") }, Wrong, `key "kez", want "key"`},
-		"null key":               {func(w *world) { first(w).Key = nil }, Wrong, "key null"},
-		"another value":          {func(w *world) { first(w).Value = []byte("valuf") }, Wrong, "value"},
-		"null value":             {func(w *world) { first(w).Value = nil }, Wrong, "value null"},
-		"a header changed":       {func(w *world) { first(w).Headers[0].Value = []byte("2") }, Wrong, `header 0 is dup="2"`},
-		"null header made empty": {func(w *world) { first(w).Headers[2].Value = []byte{} }, Wrong, `header 2 is null="", want null=null`},
-		"empty header made null": {func(w *world) { first(w).Headers[3].Value = nil }, Wrong, `want dup=""`},
-		"headers out of order": {func(w *world) {
+		"another target":         {func(w *judged) { first(w).Topic = "other" }, Wrong, "belongs to ready"},
+		"another key":            {func(w *judged) { first(w).Key = []byte("kez") }, Wrong, `key "kez", want "key"`},
+		"null key":               {func(w *judged) { first(w).Key = nil }, Wrong, "key null"},
+		"another value":          {func(w *judged) { first(w).Value = []byte("valuf") }, Wrong, "value"},
+		"null value":             {func(w *judged) { first(w).Value = nil }, Wrong, "value null"},
+		"a header changed":       {func(w *judged) { first(w).Headers[0].Value = []byte("2") }, Wrong, `header 0 is dup="2"`},
+		"null header made empty": {func(w *judged) { first(w).Headers[2].Value = []byte{} }, Wrong, `header 2 is null="", want null=null`},
+		"empty header made null": {func(w *judged) { first(w).Headers[3].Value = nil }, Wrong, `want dup=""`},
+		"headers out of order": {func(w *judged) {
 			h := first(w).Headers
 			h[0], h[3] = h[3], h[0]
 		}, Wrong, "header 0"},
-		"a duplicate gone":       {func(w *world) { first(w).Headers = slices.Delete(first(w).Headers, 3, 4) }, Wrong, "header 3"},
-		"headers cut off":        {func(w *world) { first(w).Headers = first(w).Headers[:3] }, Wrong, "header 3, dup, is missing"},
-		"control header left":    {func(w *world) { first(w).Headers = append(first(w).Headers, Header{"X-DELAY", nil}) }, Wrong, "still there"},
-		"a header too many":      {func(w *world) { first(w).Headers = append(first(w).Headers, Header{"extra", nil}) }, Wrong, "extra=null is not expected"},
-		"stamped twice":          {func(w *world) { first(w).Headers = append(first(w).Headers, first(w).Headers[5]) }, Wrong, "layover-id"},
-		"id of another offset":   {func(w *world) { first(w).Headers = set(first(w).Headers, "layover-id", "delayed-3-41") }, Wrong, `want "delayed-3-42"`},
-		"id missing":             {func(w *world) { first(w).Headers = slices.Delete(first(w).Headers, 5, 6) }, Wrong, "layover-id is missing"},
-		"due header wrong":       {func(w *world) { first(w).Headers = set(first(w).Headers, "layover-due", "2030-01-02T03:05:05.007Z") }, Wrong, "layover-due"},
-		"own timestamp wrong":    {func(w *world) { first(w).Headers = set(first(w).Headers, "layover-original-timestamp", "x") }, Wrong, "original"},
-		"no id of the ledger":    {func(w *world) { w.arrived = append(w.arrived, Record{Topic: ready}) }, Strange, "carries no id"},
-		"an id that nobody sent": {func(w *world) { w.arrived = append(w.arrived, delivery("b", 0, 1)) }, Strange, `"b", which nobody sent`},
-		"refused and there all the same": {func(w *world) {
+		"a duplicate gone":       {func(w *judged) { first(w).Headers = slices.Delete(first(w).Headers, 3, 4) }, Wrong, "header 3"},
+		"headers cut off":        {func(w *judged) { first(w).Headers = first(w).Headers[:3] }, Wrong, "header 3, dup, is missing"},
+		"control header left":    {func(w *judged) { first(w).Headers = append(first(w).Headers, Header{"X-DELAY", nil}) }, Wrong, "still there"},
+		"a header too many":      {func(w *judged) { first(w).Headers = append(first(w).Headers, Header{"extra", nil}) }, Wrong, "extra=null is not expected"},
+		"stamped twice":          {func(w *judged) { first(w).Headers = append(first(w).Headers, first(w).Headers[5]) }, Wrong, "layover-id"},
+		"id of another offset":   {func(w *judged) { first(w).Headers = set(first(w).Headers, "layover-id", "delayed-3-41") }, Wrong, `want "delayed-3-42"`},
+		"id missing":             {func(w *judged) { first(w).Headers = slices.Delete(first(w).Headers, 5, 6) }, Wrong, "layover-id is missing"},
+		"due header wrong":       {func(w *judged) { first(w).Headers = set(first(w).Headers, "layover-due", "2030-01-02T03:05:05.007Z") }, Wrong, "layover-due"},
+		"own timestamp wrong":    {func(w *judged) { first(w).Headers = set(first(w).Headers, "layover-original-timestamp", "x") }, Wrong, "original"},
+		"no id of the ledger":    {func(w *judged) { w.arrived = append(w.arrived, Record{Topic: ready}) }, Strange, "carries no id"},
+		"an id that nobody sent": {func(w *judged) { w.arrived = append(w.arrived, delivery("b", 0, 1)) }, Strange, `"b", which nobody sent`},
+		"refused and there all the same": {func(w *judged) {
 			w.ledger.Enter(sample("b"))
 			w.ledger.Refused("b")
 			w.arrived = append(w.arrived, delivery("b", 0, 1))
 		}, Strange, "sending failed"},
-		"dead-lettered though valid": {func(w *world) { w.arrived[0] = deadLetter("a", 3, 42, "too_large") }, Wrong, `"too_large" (why), want one of ["target_unavailable"]`},
-		"dead letter without its reason": {func(w *world) {
+		"dead-lettered though valid": {func(w *judged) { w.arrived[0] = deadLetter("a", 3, 42, "too_large") }, Wrong, `"too_large" (why), want one of ["target_unavailable"]`},
+		"dead letter without its reason": {func(w *judged) {
 			w.arrived[0] = deadLetter("a", 3, 42, "target_unavailable")
 			first(w).Headers = without(first(w).Headers, "layover.errors.reason")
 		}, Wrong, "layover.errors.reason is missing"},
-		"dead letter of another offset": {func(w *world) { w.arrived[0] = deadLetter("a", 3, 41, "target_unavailable") }, Wrong, `want "delayed-3-42"`},
-		"dead letter without its control header": {func(w *world) {
+		"dead letter of another offset": {func(w *judged) { w.arrived[0] = deadLetter("a", 3, 41, "target_unavailable") }, Wrong, `want "delayed-3-42"`},
+		"dead letter without its control header": {func(w *judged) {
 			w.arrived[0] = deadLetter("a", 3, 42, "target_unavailable")
 			first(w).Headers = slices.Delete(first(w).Headers, 1, 2)
 		}, Wrong, "header 1 is ledger-id"},
-		"dead letter without a time": {func(w *world) {
+		"dead letter without a time": {func(w *judged) {
 			w.arrived[0] = deadLetter("a", 3, 42, "target_unavailable")
 			first(w).Headers = set(first(w).Headers, "layover.errors.timestamp", "now")
 		}, Wrong, "layover.errors.timestamp"},
-		"dead letter without a group": {func(w *world) {
+		"dead letter without a group": {func(w *judged) {
 			w.arrived[0] = deadLetter("a", 3, 42, "target_unavailable")
 			first(w).Headers = set(first(w).Headers, "layover.errors.group", "")
 		}, Wrong, "empty"},
-		"unknown, and with an id of another topic": {func(w *world) {
+		"unknown, and with an id of another topic": {func(w *judged) {
 			w.ledger.Enter(sample("b"))
 			b := delivery("b", 0, 1)
 			b.Headers = set(b.Headers, "layover-id", "other-0-1")
@@ -167,7 +168,7 @@ func TestEveryKindOfFaultIsFound(t *testing.T) {
 		}, Wrong, "layover-id"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{one(), []Record{delivery("a", 3, 42)}}
+			w := &judged{one(), []Record{delivery("a", 3, 42)}}
 			c.spoil(w)
 			r := Check(w.ledger, w.arrived)
 			if r.Count(c.kind) != 1 || len(r.counts) != 1 {

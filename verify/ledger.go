@@ -25,6 +25,7 @@ type Record struct {
 	Timestamp  time.Time
 	Key, Value []byte
 	Headers    []Header
+	Received   time.Time // by the clock of who read it as it came; zero for any other
 }
 
 // Sent is what is known about a record before it is sent.

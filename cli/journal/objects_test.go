@@ -10,7 +10,7 @@ import (
 
 // TestShowPrintsObjectsToMachines with the same facts as for people.
 func TestShowPrintsObjectsToMachines(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(0, 1000)
 	e := w.tenure(0, 0xfedcba9876543210).finish(1, 600)
 	e.commit()
@@ -78,14 +78,14 @@ func holds(t *testing.T, got, want map[string]any) {
 }
 
 func TestAnEmptyJournalIsOneObject(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	all := clitest.Objects(t, w.do("show --partition 1 -o=json").stdout)
 	if len(all) != 1 {
 		t.Fatalf("got %v", all)
 	}
 	holds(t, all[0], map[string]any{"type": "partition", "partition": 1.0, "exists": true, "log_start": 0.0, "log_end": 0.0, "committed": nil, "commit": "commit: none"})
-	w.broker.DeleteTopic(name)
-	w.broker.CreateTopic(name, 2, nil)
+	w.DeleteTopic(name)
+	w.CreateTopic(name, 2, nil)
 	all = clitest.Objects(t, w.do("show --partition 2 -o json").stdout)
 	if len(all) != 1 || all[0]["exists"] != false {
 		t.Errorf("got %v", all)

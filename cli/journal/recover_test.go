@@ -19,7 +19,7 @@ import (
 // TestRecoverGoesOnFromTheJournal: a restart, and the one after it, find what the assignment
 // knew that wrote the journal, and of which no commit is left.
 func TestRecoverGoesOnFromTheJournal(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(0, 20_000)
 	w.fill(2, 10)
 	e := w.tenure(0, 0xa1)
@@ -39,7 +39,7 @@ delayed/0: goes on from its journal
 	others := `delayed/1: has an offset, 0: left alone
 delayed/2: has no offset, and its journal no record of it: nothing to recover; "layover journal reset" gives it an offset
 `
-	asked := w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetForLeaderEpoch}, Count: -1, Observe: true})
+	asked := w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetForLeaderEpoch}, Count: -1, Observe: true})
 	w.is(w.do("recover"), plan+others+"Dry run: nothing was done. With --execute it commits the offset of 1 partition.\n")
 	if asked.Hits() != 1 {
 		t.Errorf("where the log of one leader epoch ends was asked %d times", asked.Hits())
@@ -58,7 +58,7 @@ delayed/2: has no offset, and its journal no record of it: nothing to recover; "
 		t.Errorf("incarnation %x, leader epoch %d", ask.ID.Incarnation, answer.LeaderEpoch)
 	}
 	next := &tenure{w: w, epoch: w.epoch, id: ask.ID, window: ask.Window, ledger: facts.NewWriter(ask.ID, 77, answer.Restored, ask.Window)}
-	next.ledger.Use(w.broker.TopicInfo(name).TopicID, 1<<20)
+	next.ledger.Use(w.Broker.TopicInfo(name).TopicID, 1<<20)
 	next.finish(16_000, 16_100).commit()
 	again, _ := w.begin(0)
 	w.same(again.Window, next.window)
@@ -67,7 +67,7 @@ delayed/2: has no offset, and its journal no record of it: nothing to recover; "
 
 // TestRecoverTakesTheLastLifeInTheJournal and nothing of others, nor of strangers.
 func TestRecoverTakesTheLastLifeInTheJournal(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(0, 2000)
 	w.tenure(0, 0xa1).finish(1, 900)
 	e := w.tenure(0, 0xb2)
@@ -91,11 +91,11 @@ func TestRecoverTakesTheLastLifeInTheJournal(t *testing.T) {
 // TestRecoverTakesNothingThatTheLogHasNot: what is beyond the end of a leader epoch's
 // log was written anew, and nobody has delivered it.
 func TestRecoverTakesNothingThatTheLogHasNot(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(0, 500)
 	e := w.tenure(0, 0xa1).finish(1, 600)
 	w.truncate(0, 300)
-	w.broker.DeleteRecords(ingress, 0, 100)
+	w.DeleteRecords(ingress, 0, 100)
 	w.is(w.do("recover --execute --partition 0"), `
 delayed/0: goes on from its journal
   commits offset 0, leader epoch 0, incarnation 00000000000000a1, the journal's records from 0 to 0, and 167 of what is finished above
@@ -114,10 +114,10 @@ The offset was committed of 1 partition.
 
 // TestRecoverSaysWhatMayBeMissing: a journal whose beginning is gone.
 func TestRecoverSaysWhatMayBeMissing(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(0, 1000)
 	w.tenure(0, 0xa1).finish(1, 600).finish(601, 700)
-	w.broker.DeleteRecords(name, 0, 1)
+	w.DeleteRecords(name, 0, 1)
 	got := w.do("recover --execute --partition 0")
 	const want = "\n  the journal has no complete snapshot: what finished before its first record may be missing, and is delivered again\n"
 	if got.code != 0 || !strings.Contains(got.stdout, want) || !strings.Contains(got.stdout, "the journal's records from 1 to 1,") {
@@ -133,7 +133,7 @@ func TestRecoverSaysWhatMayBeMissing(t *testing.T) {
 
 // TestWhileThereAreMembersNothingIsDone, and a dry run says so, too.
 func TestWhileThereAreMembersNothingIsDone(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(0, 1000)
 	w.tenure(0, 0xa1).finish(1, 600)
 	leave := w.join()
@@ -161,10 +161,10 @@ func TestWhileThereAreMembersNothingIsDone(t *testing.T) {
 
 // TestAMemberThatJoinsMeanwhileIsNotWrittenOver: it is the coordinator who knows.
 func TestAMemberThatJoinsMeanwhileIsNotWrittenOver(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(0, 1000)
 	w.tenure(0, 0xa1).finish(1, 600)
-	w.fault(kmsg.OffsetCommit, kfake.Fault{Err: kerr.UnknownMemberID})
+	w.Refuse(kmsg.OffsetCommit, kfake.Fault{Err: kerr.UnknownMemberID})
 	const why = "layover journal: delayed/0: group layover-delayed has got members: stop all Layover processes of the group first; one that was killed counts until its session has timed out\n"
 	for _, action := range []string{"recover", "reset"} {
 		w.fails(w.do(action+" --execute --partition 0"), why)
@@ -176,7 +176,7 @@ func TestAMemberThatJoinsMeanwhileIsNotWrittenOver(t *testing.T) {
 
 // TestAnOffsetThatCameMeanwhileIsLeftAlone, as the one who committed it may have gone.
 func TestAnOffsetThatCameMeanwhileIsLeftAlone(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(0, 1000)
 	w.tenure(0, 0xa1).finish(1, 600)
 	cfg, _, err := config.Load(w.environ)
@@ -205,12 +205,10 @@ func TestAnOffsetThatCameMeanwhileIsLeftAlone(t *testing.T) {
 // TestRecoverNamesTheJournalWhateverMetadataTheBrokersTake: the set may stay out.
 func TestRecoverNamesTheJournalWhateverMetadataTheBrokersTake(t *testing.T) {
 	for limit, takes := range map[int]bool{4095: true, 150: true, 100: false} {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.fill(0, 10_000)
 		e := w.tenure(0, 0xa1).finish(1, 9_000)
-		w.fault(kmsg.OffsetCommit, kfake.Fault{Err: kerr.OffsetMetadataTooLarge, When: func(r kmsg.Request) bool {
-			return len(*r.(*kmsg.OffsetCommitRequest).Topics[0].Partitions[0].Metadata) > limit
-		}})
+		w.LimitMetadata(limit)
 		got := w.do("recover --execute --partition 0")
 		if !takes {
 			w.fails(got, "layover journal: delayed/0: the brokers take too little metadata with an offset: raise offset.metadata.max.bytes to 4096, Kafka's default\n")
@@ -226,7 +224,7 @@ func TestRecoverNamesTheJournalWhateverMetadataTheBrokersTake(t *testing.T) {
 
 // TestRecoverDoesNotGuessAtWhatANewerReleaseWrote, or where nothing of it can be read.
 func TestRecoverDoesNotGuessAtWhatANewerReleaseWrote(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(0, 1000)
 	w.tenure(0, 0xa1).finish(1, 600)
 	w.append(name, 0, newer)

@@ -13,13 +13,13 @@ import (
 	"layover/offsets"
 )
 
-// forResets is a world with a commit and a journal of partition 0, and a lost offset
+// forResets is a fixture with a commit and a journal of partition 0, and a lost offset
 // and a journal of partition 1. Both logs begin at 10.
-func forResets(t *testing.T) *world {
-	w := newWorld(t)
+func forResets(t *testing.T) *fixture {
+	w := newFixture(t)
 	for n := range int32(2) {
 		w.fill(n, 1000)
-		w.broker.DeleteRecords(ingress, n, 10)
+		w.DeleteRecords(ingress, n, 10)
 	}
 	e := w.tenure(0, 0xa1)
 	e.window.FinishRange(0, 30)
@@ -102,7 +102,7 @@ func TestResetStartsAsTheSettingSays(t *testing.T) {
 // TestAfterAResetNoRecordOfTheJournalCounts, also where none could be deleted.
 func TestAfterAResetNoRecordOfTheJournalCounts(t *testing.T) {
 	w := forResets(t)
-	w.fault(kmsg.DeleteRecords, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed})
+	w.Refuse(kmsg.DeleteRecords, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed})
 	got := w.do("reset --execute --partition 0")
 	const want = "  done: the offset is committed\n  not deleted: deleting the records of delayed.layover-delayed/0: TOPIC_AUTHORIZATION_FAILED: Not authorized to access topics: [Topic authorization failed.]; " +
 		"allow Delete on topic delayed.layover-delayed; none of them counts any more all the same\nReset: 1 partition.\n"
@@ -123,8 +123,8 @@ func TestAfterAResetNoRecordOfTheJournalCounts(t *testing.T) {
 // TestResetCommitsBeforeItDeletes: a restart goes on after a crash between the two.
 func TestResetCommitsBeforeItDeletes(t *testing.T) {
 	w := forResets(t)
-	deletions := w.fault(kmsg.DeleteRecords, kfake.Fault{Topic: name, Err: kerr.InvalidRequest})
-	refused := w.fault(kmsg.OffsetCommit, kfake.Fault{Group: group, Err: kerr.GroupAuthorizationFailed})
+	deletions := w.Refuse(kmsg.DeleteRecords, kfake.Fault{Topic: name, Err: kerr.InvalidRequest})
+	refused := w.Refuse(kmsg.OffsetCommit, kfake.Fault{Group: group, Err: kerr.GroupAuthorizationFailed})
 	w.fails(w.do("reset --execute --partition 0"), "layover journal: delayed/0: commit: GROUP_AUTHORIZATION_FAILED: Not authorized to access group: Group authorization failed.; "+
 		"allow Read on group layover-delayed and on topic delayed\n")
 	if deletions.Hits() != 0 || w.records(0) != 1 || w.committed(0).Offset != 30 {
@@ -141,16 +141,16 @@ func TestResetCommitsBeforeItDeletes(t *testing.T) {
 // something else.
 func TestResetDeletesNothingOfOthers(t *testing.T) {
 	for what, test := range map[string]struct {
-		write  func(w *world)
+		write  func(w *fixture)
 		keeper string
 	}{
-		"another group": {func(w *world) {
+		"another group": {func(w *fixture) {
 			id := w.id(0, 0xd4)
 			id.Group = "other"
 			w.tenureOf(id).finish(1, 600)
 		}, `of group "other"`},
-		"anybody":         {func(w *world) { w.append(name, 0, []byte("hello")) }, "not a journal's"},
-		"a newer release": {func(w *world) { w.append(name, 0, newer) }, "of a newer release"},
+		"anybody":         {func(w *fixture) { w.append(name, 0, []byte("hello")) }, "not a journal's"},
+		"a newer release": {func(w *fixture) { w.append(name, 0, newer) }, "of a newer release"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			w := forResets(t)
@@ -192,7 +192,7 @@ delayed/0: forgets its journal
   done: the records are deleted
 Reset: 1 partition.
 `)
-	w.fault(kmsg.Fetch, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed})
+	w.Refuse(kmsg.Fetch, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed})
 	w.is(w.do("reset --execute --partition 1"), `
 delayed/1: forgets its journal
   commits offset 10, the start of its log, without metadata; it has none now

@@ -14,7 +14,7 @@ var checksums = regexp.MustCompile(`checksum [0-9a-f]{8}, want [0-9a-f]{8}`)
 // TestShowPrintsEveryRecordAsWhatItIs: facts, snapshots, and records that a restart
 // passes over.
 func TestShowPrintsEveryRecordAsWhatItIs(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(0, 1000)
 	e := w.tenure(0, 0xa1).finish(1, 600).finish(601, 620)
 	e.commit()
@@ -65,8 +65,8 @@ delayed/0: journal delayed.layover-delayed/0, log start 0, end 12
 }
 
 // scanJournal calls f with all values of partition 0 of the journal.
-func scanJournal(w *world, f func(value []byte)) error {
-	b, err := connect([]string{w.broker.ListenAddrs()[0]})
+func scanJournal(w *fixture, f func(value []byte)) error {
+	b, err := connect([]string{w.Broker.ListenAddrs()[0]})
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func scanJournal(w *world, f func(value []byte)) error {
 
 // TestShowPrintsRunsWhereAsked and a record that has none.
 func TestShowPrintsRunsWhereAsked(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(1, 1000)
 	e := w.tenure(1, 0xa1).finish(1, 600)
 	e.window.FinishRange(0, 650)
@@ -104,24 +104,24 @@ func TestShowPrintsRunsWhereAsked(t *testing.T) {
 func TestShowSaysWhatARestartFinds(t *testing.T) {
 	for what, test := range map[string]struct {
 		log    int // records of the ingress log when the facts were written
-		damage func(w *world)
+		damage func(w *fixture)
 		want   string
 	}{
-		"all": {1000, func(*world) {}, "low offset 0, 200 finished above it up to 598, of 1 record; the commit is of it, and a restart finds all that it names\n"},
-		"deleted records": {1000, func(w *world) {
-			w.broker.DeleteRecords(name, 0, 1)
+		"all": {1000, func(*fixture) {}, "low offset 0, 200 finished above it up to 598, of 1 record; the commit is of it, and a restart finds all that it names\n"},
+		"deleted records": {1000, func(w *fixture) {
+			w.DeleteRecords(name, 0, 1)
 		}, "low offset 0, nothing finished above it, of 0 records; the commit is of it, and a restart misses some of it: " +
 			"the journal begins at 1 and the commit names a snapshot at 0: its records were deleted, by its retention or by somebody\n"},
-		"a topic made again": {1000, func(w *world) {
-			w.broker.DeleteTopic(name)
-			w.broker.CreateTopic(name, 3, nil)
+		"a topic made again": {1000, func(w *fixture) {
+			w.DeleteTopic(name)
+			w.CreateTopic(name, 3, nil)
 		}, "and a restart misses some of it: the journal was deleted and made again: the commit names records up to 0 of one that is gone\n"},
-		"an ingress log that was truncated": {500, func(w *world) {
+		"an ingress log that was truncated": {500, func(w *fixture) {
 			w.truncate(0, 500)
 		}, "low offset 0, 167 finished above it up to 499, of 1 record; the commit is of it, and a restart finds all that it names\n"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			w.fill(0, test.log)
 			w.tenure(0, 0xa1).finish(1, 600).commit()
 			test.damage(w)
@@ -135,7 +135,7 @@ func TestShowSaysWhatARestartFinds(t *testing.T) {
 
 // TestShowOfAnEmptyJournalSaysWhyThatIsNormal, and describes the commit instead.
 func TestShowOfAnEmptyJournalSaysWhyThatIsNormal(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(0, 10)
 	set := offsets.NewWindow(1)
 	set.FinishRange(3, 5)
@@ -159,7 +159,7 @@ delayed/2: journal delayed.layover-delayed/2 is empty, as is normal while what i
 
 // TestShowKeepsAWindowForSixteenLivesAtMost and for the commit's in any case.
 func TestShowKeepsAWindowForSixteenLivesAtMost(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(0, 1000)
 	for n := range uint64(20) {
 		e := w.tenure(0, n+1).finish(1, 600)

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -22,29 +23,29 @@ import (
 const graves = "dead-letters"
 
 // skip runs the verb skip where a batch may take 8 MiB and invalid records halt.
-func (w *world) skip(line string, variables ...string) result {
+func (w *fixture) skip(line string, variables ...string) result {
 	w.Helper()
 	settings := []string{"LAYOVER_DLQ_TOPIC=" + graves, "LAYOVER_ON_INVALID=halt", "LAYOVER_MAX_PARKED_BYTES=16Mi"}
 	return w.verb(Skip, line, append(settings, variables...)...)
 }
 
 // refuses fails the test unless the verb did nothing and said why.
-func (w *world) refuses(got result, why string) {
+func (w *fixture) refuses(got result, why string) {
 	w.Helper()
 	if got.code != process.ExitRuntime || !strings.Contains(got.stderr, why) || strings.Contains(got.stdout, "Done") {
 		w.Errorf("exit code %d, stderr:\n%s\nwant:\n%s\nstdout:\n%s", got.code, got.stderr, why, got.stdout)
 	}
 }
 
-// skipWorld is a world with a dead-letter topic.
-func skipWorld(t *testing.T, opts ...kfake.Opt) *world {
-	return newWorld(t, append(opts, kfake.SeedTopics(1, graves))...)
+// forSkips is a fixture with a dead-letter topic.
+func forSkips(t *testing.T, opts ...kfake.Opt) *fixture {
+	return newFixture(t, append(opts, kfake.SeedTopics(1, graves))...)
 }
 
 // bomb appends a batch of 5 records to a partition that takes 10 MiB decompressed.
-func (w *world) bomb(partition int32, opts ...kgo.Opt) {
+func (w *fixture) bomb(partition int32, opts ...kgo.Opt) {
 	w.Helper()
-	cl := w.kafka(append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(64<<20), kgo.ProducerBatchCompression(kgo.GzipCompression()))...)
+	cl := w.NewClient(append(opts, kgo.ProducerLinger(10*time.Millisecond), kgo.ProducerBatchMaxBytes(64<<20), kgo.ProducerBatchCompression(kgo.GzipCompression()))...)
 	defer cl.Close()
 	records := make([]*kgo.Record, 5)
 	for i := range records {
@@ -66,22 +67,20 @@ func (w *world) bomb(partition int32, opts ...kgo.Opt) {
 }
 
 // letter returns the only dead letter, nil where there is none.
-func (w *world) letter() *kgo.Record {
+func (w *fixture) letter() *kgo.Record {
 	w.Helper()
-	info := w.broker.PartitionInfo(graves, 0)
-	if info.HighWatermark == 0 {
+	letters := w.Records(graves)
+	if len(letters) > 1 {
+		w.Fatalf("%d dead letters", len(letters))
+	}
+	if len(letters) == 0 {
 		return nil
 	}
-	if info.HighWatermark > 1 {
-		w.Fatalf("%d dead letters", info.HighWatermark)
-	}
-	cl := w.kafka(kgo.ConsumeTopics(graves), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	defer cl.Close()
-	return cl.PollFetches(w.Context()).Records()[0]
+	return letters[0]
 }
 
 // says fails the test unless a letter has these headers of ours, and a time.
-func (w *world) says(r *kgo.Record, want map[string]string) {
+func (w *fixture) says(r *kgo.Record, want map[string]string) {
 	w.Helper()
 	got := map[string]string{}
 	for _, h := range r.Headers {
@@ -99,7 +98,7 @@ func (w *world) says(r *kgo.Record, want map[string]string) {
 // TestSkipLeavesOutABatchAndWhatIsFinishedStays: as a restart finds it, from the commit and
 // from the journal.
 func TestSkipLeavesOutABatchAndWhatIsFinishedStays(t *testing.T) {
-	w := skipWorld(t)
+	w := forSkips(t)
 	w.fill(0, 20_000)
 	w.bomb(0)
 	w.fill(0, 10)
@@ -145,11 +144,11 @@ delayed/0@20000: leaves out the batch of the offsets 20000 to 20004: it takes mo
 }
 
 func TestSkipRefusesWhatItCannotKnow(t *testing.T) {
-	w := skipWorld(t)
+	w := forSkips(t)
 	w.fill(0, 10)
 	w.bomb(0)
 	w.fill(1, 1)
-	w.broker.DeleteRecords(ingress, 0, 3)
+	w.DeleteRecords(ingress, 0, 3)
 	w.commit(0, 5, w.epoch, "")
 	foreign := w.id(2, 0xa1).Identity
 	foreign.TopicID = offsets.TopicID{9}
@@ -175,7 +174,7 @@ func TestSkipRefusesWhatItCannotKnow(t *testing.T) {
 }
 
 func TestSkipDoesNothingWhileThereAreMembers(t *testing.T) {
-	w := skipWorld(t)
+	w := forSkips(t)
 	w.bomb(0)
 	w.commit(0, 0, w.epoch, "")
 	leave := w.join()
@@ -206,7 +205,7 @@ func TestSkipWritesNoLetterWhereNoneIsWanted(t *testing.T) {
 		"nobody reads it": {"", nil, []kgo.Opt{kgo.TransactionalID("bomber")}, "writes no dead letter: its transaction was aborted, and nobody is to read it", 6},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := skipWorld(t)
+			w := forSkips(t)
 			w.fill(0, 1)
 			w.bomb(0, test.opts...)
 			w.commit(0, 1, w.epoch, "")
@@ -223,12 +222,10 @@ func TestSkipWritesNoLetterWhereNoneIsWanted(t *testing.T) {
 // TestSkipLeavesOutARecordAloneWhereItsBatchCanBeRead: what halted the partition is that
 // record, and its neighbours are delivered.
 func TestSkipLeavesOutARecordAloneWhereItsBatchCanBeRead(t *testing.T) {
-	w := skipWorld(t)
+	w := forSkips(t)
 	bad := &kgo.Record{Topic: ingress, Key: []byte("k"), Value: []byte("v"), Headers: []kgo.RecordHeader{{Key: "x-delay", Value: []byte("soon")}}}
 	batch := []*kgo.Record{{Topic: ingress}, bad, {Topic: ingress}}
-	if err := w.client.ProduceSync(t.Context(), batch...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	w.Produce(batch...)
 	w.commit(0, 0, w.epoch, "")
 	got := w.skip("delayed/0@1 --execute")
 	if got.code != process.ExitOK || !strings.HasPrefix(got.stdout, "delayed/0@1: leaves out this record alone, as its batch can be read: 1 byte, written ") ||
@@ -252,13 +249,13 @@ func TestSkipLeavesOutARecordAloneWhereItsBatchCanBeRead(t *testing.T) {
 
 // TestSkipCommitsNothingWithoutItsLetter, and the letter comes again with the next try.
 func TestSkipCommitsNothingWithoutItsLetter(t *testing.T) {
-	w := skipWorld(t)
+	w := forSkips(t)
 	w.bomb(0)
 	w.commit(0, 0, w.epoch, "")
-	refused := w.fault(kmsg.Produce, kfake.Fault{Topic: graves, Err: kerr.TopicAuthorizationFailed})
+	refused := w.Refuse(kmsg.Produce, kfake.Fault{Topic: graves, Err: kerr.TopicAuthorizationFailed})
 	w.refuses(w.skip("delayed/0@0 --execute"), "allow Write on topic dead-letters; nothing was committed")
 	refused.Remove()
-	w.fault(kmsg.OffsetCommit, kfake.Fault{Err: kerr.GroupAuthorizationFailed})
+	w.Refuse(kmsg.OffsetCommit, kfake.Fault{Err: kerr.GroupAuthorizationFailed})
 	w.refuses(w.skip("delayed/0@0 --execute"), "allow Read on group layover-delayed")
 	if w.letter() == nil || w.committed(0).Offset != 0 {
 		t.Errorf("letter %v, committed %+v", w.letter(), w.committed(0))
@@ -277,14 +274,14 @@ func TestSkipCommitsNothingWithoutTheJournal(t *testing.T) {
 		"it may not be described":      {kmsg.Metadata, *kerr.TopicAuthorizationFailed, "allow Describe on topic " + "delayed.layover-delayed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := skipWorld(t)
+			w := forSkips(t)
 			w.fill(0, 20_000)
 			w.bomb(0)
 			e := w.tenure(0, 0xa1)
 			e.finish(51, 15_000)
 			e.commit()
 			before := *w.committed(0)
-			fault := w.fault(test.key, kfake.Fault{Topic: "delayed.layover-delayed", Err: &test.fault})
+			fault := w.Refuse(test.key, kfake.Fault{Topic: "delayed.layover-delayed", Err: &test.fault})
 			w.refuses(w.skip("delayed/0@20000 --execute"), test.why)
 			if *w.committed(0) != before || w.letter() != nil {
 				t.Error("something was done")
@@ -300,7 +297,7 @@ func TestSkipCommitsNothingWithoutTheJournal(t *testing.T) {
 // TestSkipMakesRoomForWhatItLeavesOut: without it in the commit the partition would stop
 // there again.
 func TestSkipMakesRoomForWhatItLeavesOut(t *testing.T) {
-	w := skipWorld(t)
+	w := forSkips(t)
 	w.fill(0, 9000)
 	w.bomb(0)
 	set := offsets.NewWindow(0)
@@ -332,7 +329,7 @@ func TestSkipMakesRoomForWhatItLeavesOut(t *testing.T) {
 }
 
 func TestSkipPrintsAnObject(t *testing.T) {
-	w := skipWorld(t)
+	w := forSkips(t)
 	w.bomb(0)
 	w.commit(0, 3, w.epoch, "") // from a run in which it could be read
 	got := w.skip("delayed/0@3 -o json")

@@ -8,18 +8,19 @@ import (
 
 	"layover/cli/process"
 	"layover/offsets"
+	"layover/verify/kafkatest"
 )
 
 // Two damaged batches side by side, as one bad sector leaves them: the second begins where
 // the first says that it ends, and there is no way on past the first.
 func TestSkipGoesPastDamagedBatchesSideBySide(t *testing.T) {
-	good := sealed(func(*kmsg.RecordBatch) {})
+	good := kafkatest.Batch(func(*kmsg.RecordBatch) {})
 	seen := bytes.Clone(good)
 	seen[len(seen)-1] ^= 1
-	w := skipWorld(t, forging(good[16:], seen[16:]))
+	w := forSkips(t, forging(good[16:], seen[16:]))
 	w.fill(0, 2)
-	w.appendRaw(good)
-	w.appendRaw(good)
+	w.ProduceBatch(ingress, good)
+	w.ProduceBatch(ingress, good)
 	w.fill(0, 1)
 	w.commit(0, 2, w.epoch, "")
 	if got := w.skip("delayed/0@2 --execute"); got.code != process.ExitOK || w.committed(0).Offset != 5 {
@@ -31,7 +32,7 @@ func TestSkipGoesPastDamagedBatchesSideBySide(t *testing.T) {
 // offsets are of the epoch before, and a commit of skip would name the epoch of the batch: a
 // restart would never deliver offset 7.
 func TestSkipTakesNothingThatWasWrittenAnewForFinished(t *testing.T) {
-	w := skipWorld(t)
+	w := forSkips(t)
 	w.fill(0, 6) // 0 to 5; 6 to 12 were there, and are gone
 	set := offsets.NewWindow(0)
 	set.FinishRange(6, 9)

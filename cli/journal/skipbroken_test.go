@@ -2,17 +2,15 @@ package journal
 
 import (
 	"bytes"
-	"encoding/binary"
-	"hash/crc32"
 	"net"
 	"strings"
 	"testing"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"layover/cli/process"
+	"layover/verify/kafkatest"
 )
 
 // forging makes a broker whose clients find something else in the log than it wrote.
@@ -44,37 +42,9 @@ func (f forgery) Write(b []byte) (int, error) {
 	return f.Conn.Write(bytes.ReplaceAll(b, f.from, f.to))
 }
 
-// sealed is a batch of three records that are not compressed with gzip, whatever it says.
-func sealed(change func(*kmsg.RecordBatch)) []byte {
-	b := kmsg.RecordBatch{Magic: 2, Attributes: 1, LastOffsetDelta: 2, NumRecords: 3, ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1, Records: []byte("no gzip at all")}
-	change(&b)
-	b.Length = int32(49 + len(b.Records))
-	out := b.AppendTo(nil)
-	binary.BigEndian.PutUint32(out[17:], crc32.Checksum(out[21:], crc32.MakeTable(crc32.Castagnoli)))
-	return out
-}
-
-func (w *world) appendRaw(batch []byte) {
-	w.Helper()
-	req := kmsg.NewPtrProduceRequest()
-	req.Acks, req.TimeoutMillis = -1, 1000
-	p := kmsg.NewProduceRequestTopicPartition()
-	p.Records = batch
-	t := kmsg.NewProduceRequestTopic()
-	t.Topic, t.TopicID, t.Partitions = ingress, w.broker.TopicInfo(ingress).TopicID, append(t.Partitions, p)
-	req.Topics = append(req.Topics, t)
-	resp, err := req.RequestWith(w.Context(), w.client.Broker(int(w.broker.LeaderFor(ingress, 0))))
-	if err == nil {
-		err = kerr.ErrorForCode(resp.Topics[0].Partitions[0].ErrorCode)
-	}
-	if err != nil {
-		w.Fatal(err)
-	}
-}
-
 // TestSkipLeavesOutWhatNobodyCanRead, as far as it can tell where that ends.
 func TestSkipLeavesOutWhatNobodyCanRead(t *testing.T) {
-	good := sealed(func(*kmsg.RecordBatch) {})
+	good := kafkatest.Batch(func(*kmsg.RecordBatch) {})
 	broken := func(change func(b []byte)) []byte {
 		b := bytes.Clone(good)
 		change(b)
@@ -88,19 +58,19 @@ func TestSkipLeavesOutWhatNobodyCanRead(t *testing.T) {
 		records string
 	}{
 		"no gzip":                       {good, 1, "unable to decompress batch", "", "3"},
-		"an unknown codec":              {sealed(func(b *kmsg.RecordBatch) { b.Attributes = 7 }), 1, "unknown compression codec", "", "3"},
+		"an unknown codec":              {kafkatest.Batch(func(b *kmsg.RecordBatch) { b.Attributes = 7 }), 1, "unknown compression codec", "", "3"},
 		"a wrong checksum":              {broken(func(b []byte) { b[len(b)-1] ^= 1 }), 1, "its checksum is wrong", "", "3"},
 		"a wrong checksum at the end":   {broken(func(b []byte) { b[len(b)-1] ^= 1 }), 0, "its checksum is wrong", "", "3"},
 		"a wrong count":                 {broken(func(b []byte) { b[60] = 1 }), 1, "its checksum is wrong", "", "3"},
 		"a wrong end":                   {broken(func(b []byte) { b[26] = 1 }), 1, "", "cannot be told from what follows: its checksum is wrong", ""},
 		"a wrong end beyond the end":    {broken(func(b []byte) { b[24] = 1 }), 1, "", "cannot be told from what follows: its checksum is wrong", ""},
 		"not the format of our days":    {broken(func(b []byte) { b[16] = 1 }), 1, "", "it is no batch of magic 2", ""},
-		"more records than it can have": {sealed(func(b *kmsg.RecordBatch) { b.NumRecords = 9 }), 1, "", "it is no batch of magic 2", ""},
+		"more records than it can have": {kafkatest.Batch(func(b *kmsg.RecordBatch) { b.NumRecords = 9 }), 1, "", "it is no batch of magic 2", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := skipWorld(t, forging(good[16:], test.seen[16:])) // the broker writes what is before
+			w := forSkips(t, forging(good[16:], test.seen[16:])) // the broker writes what is before
 			w.fill(0, 2)
-			w.appendRaw(good)
+			w.ProduceBatch(ingress, good)
 			w.fill(0, test.behind)
 			w.commit(0, 2, w.epoch, "")
 			got := w.skip("delayed/0@2 --execute")

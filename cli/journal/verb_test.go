@@ -62,52 +62,52 @@ func TestSettingsAreThoseOfRun(t *testing.T) {
 	}
 }
 
-// TestOneLineSaysWhatIsWrongAndWhatWouldBeRight of the world that is asked.
+// TestOneLineSaysWhatIsWrongAndWhatWouldBeRight of the brokers that are asked.
 func TestOneLineSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 	const (
 		noTopic = "TOPIC_AUTHORIZATION_FAILED: Not authorized to access topics: [Topic authorization failed.]"
 		noGroup = "GROUP_AUTHORIZATION_FAILED: Not authorized to access group: Group authorization failed."
 	)
 	for what, test := range map[string]struct {
-		prepare   func(w *world)
+		prepare   func(w *fixture)
 		line      string
 		variables []string
 		want      string
 	}{
-		"no ingress topic": {func(w *world) { w.broker.DeleteTopic(ingress) }, "show", nil,
+		"no ingress topic": {func(w *fixture) { w.Broker.DeleteTopic(ingress) }, "show", nil,
 			`ingress topic "delayed" does not exist on broker: create it, or check LAYOVER_INGRESS_TOPICS`},
-		"no journal topic": {func(w *world) { w.broker.DeleteTopic(name) }, "show", nil,
+		"no journal topic": {func(w *fixture) { w.Broker.DeleteTopic(name) }, "show", nil,
 			`journal topic "delayed.layover-delayed" does not exist on broker: Layover makes it when it runs with LAYOVER_JOURNAL=auto; ` +
 				`check that LAYOVER_JOURNAL_TOPIC ({ingress}.{group}) and the group (layover-delayed) are those it runs with`},
-		"a name that no topic has": {func(w *world) { // Kafka calls it so, and this broker missing
-			w.fault(kmsg.Metadata, kfake.Fault{Topic: "delayed.a b", Err: kerr.InvalidTopicException})
+		"a name that no topic has": {func(w *fixture) { // Kafka calls it so, and this broker missing
+			w.Refuse(kmsg.Metadata, kfake.Fault{Topic: "delayed.a b", Err: kerr.InvalidTopicException})
 		}, "show", []string{"LAYOVER_GROUP_ID=a b"},
 			`journal topic "delayed.a b": no topic can have that name; set LAYOVER_JOURNAL_TOPIC`},
 		"a partition too many": {nil, "show --partition 3", nil, `--partition 3: ingress topic "delayed" has the partitions 0 to 2`},
-		"no Describe on the ingress topic": {func(w *world) {
-			w.fault(kmsg.Metadata, kfake.Fault{Topic: ingress, Err: kerr.TopicAuthorizationFailed})
+		"no Describe on the ingress topic": {func(w *fixture) {
+			w.Refuse(kmsg.Metadata, kfake.Fault{Topic: ingress, Err: kerr.TopicAuthorizationFailed})
 		}, "show", nil, `ingress topic "delayed": ` + noTopic + "; allow Describe on topic delayed"},
-		"no Describe on the journal topic": {func(w *world) {
-			w.fault(kmsg.Metadata, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed})
+		"no Describe on the journal topic": {func(w *fixture) {
+			w.Refuse(kmsg.Metadata, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed})
 		}, "show", nil, `journal topic "delayed.layover-delayed": ` + noTopic + "; allow Describe on topic delayed.layover-delayed"},
-		"no Describe on the group": {func(w *world) {
-			w.fault(kmsg.OffsetFetch, kfake.Fault{Group: group, Err: kerr.GroupAuthorizationFailed})
+		"no Describe on the group": {func(w *fixture) {
+			w.Refuse(kmsg.OffsetFetch, kfake.Fault{Group: group, Err: kerr.GroupAuthorizationFailed})
 		}, "show", nil, "offsets of group layover-delayed: " + noGroup + "; allow Describe on group layover-delayed, and on the ingress topics"},
-		"members not told": {func(w *world) {
-			w.fault(kmsg.DescribeGroups, kfake.Fault{Group: group, Err: kerr.GroupAuthorizationFailed})
+		"members not told": {func(w *fixture) {
+			w.Refuse(kmsg.DescribeGroups, kfake.Fault{Group: group, Err: kerr.GroupAuthorizationFailed})
 		}, "recover --execute", nil, "members of group layover-delayed: " + noGroup + "; allow Describe on group layover-delayed"},
-		"no Read on the journal": {func(w *world) {
-			w.fault(kmsg.Fetch, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed})
+		"no Read on the journal": {func(w *fixture) {
+			w.Refuse(kmsg.Fetch, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed})
 		}, "recover --partition 0", nil, "delayed/0: reading its journal: delayed.layover-delayed/0@0: reading at 0: " + noTopic + "; allow Read on topic delayed.layover-delayed"},
-		"no end of the leader epoch": {func(w *world) {
-			w.fault(kmsg.OffsetForLeaderEpoch, kfake.Fault{Topic: ingress, Err: kerr.TopicAuthorizationFailed})
+		"no end of the leader epoch": {func(w *fixture) {
+			w.Refuse(kmsg.OffsetForLeaderEpoch, kfake.Fault{Topic: ingress, Err: kerr.TopicAuthorizationFailed})
 		}, "recover --partition 0", nil, "delayed/0: end of the log of leader epoch 0: " + noTopic + "; allow Describe on topic delayed"},
-		"no log bounds": {func(w *world) {
-			w.fault(kmsg.ListOffsets, kfake.Fault{Topic: ingress, Partitions: []int32{1}, Err: kerr.OffsetNotAvailable})
+		"no log bounds": {func(w *fixture) {
+			w.Refuse(kmsg.ListOffsets, kfake.Fault{Topic: ingress, Partitions: []int32{1}, Err: kerr.OffsetNotAvailable})
 		}, "show --partition 1", nil, "delayed/1: log bounds: " + kerr.OffsetNotAvailable.Error()},
 	} {
 		t.Run(what, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			w.fill(0, 1000)
 			w.tenure(0, 0xa1).finish(1, 600)
 			if test.prepare != nil {
@@ -121,7 +121,7 @@ func TestOneLineSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 // TestWhatIsWrongWithOneTopicHidesNoOtherButStopsWhatWouldChangeThem: half a recovery
 // that was not asked for in halves is nobody's wish.
 func TestWhatIsWrongWithOneTopicHidesNoOtherButStopsWhatWouldChangeThem(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(0, 1000)
 	w.tenure(0, 0xa1).finish(1, 600)
 	const missing = "layover journal: ingress topic \"later\" does not exist on broker: create it, or check LAYOVER_INGRESS_TOPICS\n"
@@ -144,9 +144,9 @@ func TestWhatIsWrongWithOneTopicHidesNoOtherButStopsWhatWouldChangeThem(t *testi
 
 // TestAJournalWithFewerPartitionsThanItsTopicIsSaid: the ingress topic has just grown.
 func TestAJournalWithFewerPartitionsThanItsTopicIsSaid(t *testing.T) {
-	w := newWorld(t)
-	w.broker.DeleteTopic(name)
-	w.broker.CreateTopic(name, 2, nil)
+	w := newFixture(t)
+	w.DeleteTopic(name)
+	w.CreateTopic(name, 2, nil)
 	w.is(w.do("show --partition 2"), "delayed/2: journal topic delayed.layover-delayed has no partition 2 yet: Layover adds it when it runs; commit: none\n")
 	w.is(w.do("recover --execute --partition 2"), "delayed/2: has no offset, and its journal no record of it: nothing to recover; \"layover journal reset\" gives it an offset\nNothing to recover.\n")
 	if got := w.do("reset --execute --partition 2"); got.code != process.ExitOK || w.committed(2) == nil {
@@ -181,7 +181,7 @@ type brokenPipe struct{}
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
 func TestWhatCannotBePrintedIsNotDone(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(1, 1000)
 	w.tenure(1, 0xa1).finish(1, 600)
 	var stderr bytes.Buffer

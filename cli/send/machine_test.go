@@ -30,7 +30,7 @@ func TestAddressesMayBeInFiles(t *testing.T) {
 	if got := (clitest.Call{Args: []string{"--delay", "1h", "v", "--env-file", path}}).Do(t, Command); got.Code != process.ExitOK || !strings.HasPrefix(got.Stdout, "delayed-0-0 due ") {
 		t.Errorf("send: got %+v", got)
 	}
-	brokers := clitest.EnvFile(t, cluster.ListenAddrs()[0])
+	brokers := clitest.EnvFile(t, cluster.Addr())
 	environ = []string{"KAFKA_BROKERS_FILE=" + brokers, "LAYOVER_INGRESS_TOPICS_FILE=/none", "LAYOVER_HTTP_ADDR_FILE=/none"}
 	if got := (clitest.Call{Args: []string{"--delay", "1h", "v", "--topic", "delayed"}, Environ: environ}).Do(t, Command); got.Code != process.ExitOK || !strings.HasPrefix(got.Stdout, "delayed-0-1 due ") {
 		t.Errorf("a flag stands for its variable's file too: got %+v", got)

@@ -21,42 +21,22 @@ import (
 
 	"layover/cli/clitest"
 	"layover/cli/process"
+	"layover/verify/kafkatest"
 )
 
 // startKafka starts a broker with the topic delayed and returns its environment.
-func startKafka(t *testing.T, partitions int32) (*kfake.Cluster, []string) {
+func startKafka(t *testing.T, partitions int32) (*kafkatest.Cluster, []string) {
 	t.Helper()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(partitions, "delayed"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cluster.Close)
-	return cluster, []string{"KAFKA_BROKERS=" + cluster.ListenAddrs()[0], "LAYOVER_INGRESS_TOPICS=delayed,other"}
+	cluster := kafkatest.Start(t, 1, kfake.SeedTopics(partitions, "delayed"))
+	return cluster, []string{"KAFKA_BROKERS=" + cluster.Addr(), "LAYOVER_INGRESS_TOPICS=delayed,other"}
 }
 
-func kafkaClient(t *testing.T, cluster *kfake.Cluster, opts ...kgo.Opt) *kgo.Client {
-	t.Helper()
-	cl, err := kgo.NewClient(append(opts, kgo.SeedBrokers(cluster.ListenAddrs()...))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cl.Close)
-	return cl
-}
-
-// written reads n records of the topic delayed, by the id that send prints.
-func written(t *testing.T, cluster *kfake.Cluster, n int) map[string]*kgo.Record {
-	t.Helper()
-	cl := kafkaClient(t, cluster, kgo.ConsumeTopics("delayed"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+// written reads the topic delayed, by the id that send prints.
+func written(cluster *kafkatest.Cluster) map[string]*kgo.Record {
+	cluster.Helper()
 	records := make(map[string]*kgo.Record)
-	for len(records) < n {
-		fetches := cl.PollFetches(t.Context())
-		if err := fetches.Err(); err != nil {
-			t.Fatal(err)
-		}
-		fetches.EachRecord(func(r *kgo.Record) {
-			records[fmt.Sprintf("%s-%d-%d", r.Topic, r.Partition, r.Offset)] = r
-		})
+	for _, r := range cluster.Records("delayed") {
+		records[fmt.Sprintf("%s-%d-%d", r.Topic, r.Partition, r.Offset)] = r
 	}
 	return records
 }
@@ -91,7 +71,7 @@ func TestSendWritesWhatItIsTold(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	ids, due := parsePrinted(t, got.Stdout)
-	r := written(t, cluster, 1)[ids[0]]
+	r := written(cluster)[ids[0]]
 	if r == nil || len(ids) != 1 {
 		t.Fatalf("printed %q, which is not there", got.Stdout)
 	}
@@ -116,7 +96,7 @@ func TestSendAtAnInstant(t *testing.T) {
 	if got.Code != process.ExitOK || got.Stdout != "delayed-0-0 due 2031-05-06T07:08:09.500Z\n" {
 		t.Fatalf("got %+v", got)
 	}
-	r := written(t, cluster, 1)["delayed-0-0"]
+	r := written(cluster)["delayed-0-0"]
 	if r.Key != nil || r.Value == nil || len(r.Value) > 0 || len(r.Headers) != 1 || r.Headers[0].Key != "x-deliver-at" {
 		t.Errorf("key %v value %v headers %q", r.Key, r.Value, r.Headers)
 	}
@@ -128,7 +108,7 @@ func TestWithADelayAndAnInstantTheInstantIsWhenItIsDue(t *testing.T) {
 	if got.Code != process.ExitOK || got.Stdout != "delayed-0-0 due 2031-05-06T07:08:09.500Z\n" {
 		t.Fatalf("got %+v", got)
 	}
-	if r := written(t, cluster, 1)["delayed-0-0"]; len(r.Headers) != 2 {
+	if r := written(cluster)["delayed-0-0"]; len(r.Headers) != 2 {
 		t.Errorf("headers %q", r.Headers)
 	}
 }
@@ -153,7 +133,7 @@ func TestLinesAreRecordsInTheirOrder(t *testing.T) {
 	if len(ids) != n {
 		t.Fatalf("%d printed, want %d", len(ids), n)
 	}
-	records := written(t, cluster, n)
+	records := written(cluster)
 	for i, id := range ids {
 		want := "line " + strconv.Itoa(i)
 		if i%10 == 3 {
@@ -202,8 +182,7 @@ func TestNoLinesAreNoRecords(t *testing.T) {
 func TestTheTopicSaysHowLongALineMayBe(t *testing.T) {
 	cluster, environ := startKafka(t, 1)
 	limit := "3000000"
-	admin := kadm.NewClient(kafkaClient(t, cluster))
-	_, err := admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &limit}}, "delayed")
+	_, err := cluster.Admin().AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &limit}}, "delayed")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +192,7 @@ func TestTheTopicSaysHowLongALineMayBe(t *testing.T) {
 	if got.Code != process.ExitRuntime || len(ids) != 2 || !strings.Contains(got.Stderr, "line 3: longer than the 3000000 bytes") {
 		t.Errorf("code %d, %d printed, stderr %q", got.Code, len(ids), got.Stderr)
 	}
-	if n := len(written(t, cluster, 2)); n != 2 {
+	if n := len(written(cluster)); n != 2 {
 		t.Errorf("%d written", n)
 	}
 }
@@ -221,11 +200,10 @@ func TestTheTopicSaysHowLongALineMayBe(t *testing.T) {
 func TestARefusedRecordEndsTheLines(t *testing.T) {
 	cluster, environ := startKafka(t, 1)
 	requests := 0
-	cluster.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		cluster.KeepControl()
+	cluster.Answer(kmsg.Produce, func(req kmsg.Request) kmsg.Response {
 		requests++
 		if requests == 1 {
-			return nil, nil, false
+			return nil
 		}
 		in := req.(*kmsg.ProduceRequest)
 		resp := in.ResponseKind().(*kmsg.ProduceResponse)
@@ -237,7 +215,7 @@ func TestARefusedRecordEndsTheLines(t *testing.T) {
 			t.Partitions = append(t.Partitions, p)
 			resp.Topics = append(resp.Topics, t)
 		}
-		return resp, nil, true
+		return resp
 	})
 	in, lines := io.Pipe()
 	out, stdout := io.Pipe()

@@ -11,13 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/goleak"
 
 	"layover/config"
 	"layover/daemon"
+	"layover/verify/kafkatest"
 )
 
 const (
@@ -32,10 +31,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // live is a running Layover in a bubble, with a broker in it.
 type live struct {
-	*testing.T
-	network *kfake.VirtualNetwork
-	client  *kgo.Client
-	web     *http.Client
+	*kafkatest.Cluster
+	web *http.Client
 }
 
 // scrapeLive starts Layover on an in-process broker, brings it into the states in which
@@ -46,20 +43,10 @@ func scrapeLive(t *testing.T) scrape {
 	t.Helper()
 	var out scrape
 	synctest.Test(t, func(t *testing.T) {
-		l := &live{T: t, network: &kfake.VirtualNetwork{}}
-		broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.Ports(9092), kfake.ListenFn(l.network.Listen), kfake.GroupMinSessionTimeout(time.Second))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer broker.Close()
-		l.client, err = kgo.NewClient(kgo.SeedBrokers(broker.ListenAddrs()...), kgo.Dialer(l.network.DialContext), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.client.Close()
-		l.web = &http.Client{Transport: &http.Transport{DialContext: l.network.DialContext, DisableKeepAlives: true}}
+		l := &live{Cluster: kafkatest.StartVirtual(t, 1)}
+		l.web = &http.Client{Transport: &http.Transport{DialContext: l.Net.DialContext, DisableKeepAlives: true}}
 		l.makeTopics()
-		stop := l.start(broker.ListenAddrs()[0])
+		stop := l.start()
 		defer stop()
 		l.send(0, "x-delay", "1s", "x-deliver-to", "team-none")
 		l.send(0, "x-delay", "1s")
@@ -75,19 +62,16 @@ func scrapeLive(t *testing.T) scrape {
 // makeTopics makes them with a retention, as a topic without one has no headroom.
 func (l *live) makeTopics() {
 	l.Helper()
-	week := "604800000"
 	for topic, partitions := range map[string]int32{"delayed": 3, "ready": 2, "dead-letters": 1} {
-		if _, err := kadm.NewClient(l.client).CreateTopic(context.Background(), partitions, 1, map[string]*string{"retention.ms": &week}, topic); err != nil {
-			l.Fatal(err)
-		}
+		l.CreateTopic(topic, partitions, map[string]string{"retention.ms": "604800000"})
 	}
 }
 
 // start runs a daemon, and returns what stops it.
-func (l *live) start(broker string) (stop func()) {
+func (l *live) start() (stop func()) {
 	l.Helper()
 	cfg, _, err := config.Load([]string{
-		"KAFKA_BROKERS=" + broker, "LAYOVER_INGRESS_TOPICS=delayed", "LAYOVER_EGRESS_TOPIC=ready", "LAYOVER_TARGETS_ALLOWED=team-*",
+		"KAFKA_BROKERS=" + l.Addr(), "LAYOVER_INGRESS_TOPICS=delayed", "LAYOVER_EGRESS_TOPIC=ready", "LAYOVER_TARGETS_ALLOWED=team-*",
 		"LAYOVER_DLQ_TOPIC=dead-letters", "LAYOVER_ON_INVALID=halt", "LAYOVER_LANES=2", "LAYOVER_HTTP_ADDR=" + httpAddr,
 	})
 	if err != nil {
@@ -95,9 +79,9 @@ func (l *live) start(broker string) (stop func()) {
 	}
 	serves := make(chan struct{})
 	d, err := daemon.New(cfg, daemon.Options{
-		Log: slog.New(slog.DiscardHandler), Version: "test", Revision: "test", Kafka: []kgo.Opt{kgo.Dialer(l.network.DialContext)},
+		Log: slog.New(slog.DiscardHandler), Version: "test", Revision: "test", Kafka: []kgo.Opt{kgo.Dialer(l.Net.DialContext)},
 		Ready:  func(string) { close(serves) },
-		Listen: func(addr string) (net.Listener, error) { return l.network.Listen("tcp", addr) },
+		Listen: func(addr string) (net.Listener, error) { return l.Net.Listen("tcp", addr) },
 	})
 	if err != nil {
 		l.Fatal(err)
@@ -117,9 +101,7 @@ func (l *live) start(broker string) (stop func()) {
 // send produces a record with headers, given as names and values in turn.
 func (l *live) send(partition int32, headers ...string) {
 	l.Helper()
-	if err := l.client.ProduceSync(context.Background(), record(partition, headers...)).FirstErr(); err != nil {
-		l.Fatal(err)
-	}
+	l.Produce(record(partition, headers...))
 }
 
 func (l *live) sendMixed(partition int32) {
@@ -128,9 +110,7 @@ func (l *live) sendMixed(partition int32) {
 	for i := range records {
 		records[i] = record(partition, "x-delay", [...]string{"0", "1h"}[i%2])
 	}
-	if err := l.client.ProduceSync(context.Background(), records...).FirstErr(); err != nil {
-		l.Fatal(err)
-	}
+	l.Produce(records...)
 }
 
 func record(partition int32, headers ...string) *kgo.Record {

@@ -21,6 +21,7 @@ import (
 	"layover/cli/process"
 	"layover/config"
 	"layover/daemon"
+	"layover/verify/kafkatest"
 )
 
 // operating is the document with a section for each alert.
@@ -147,12 +148,8 @@ type real struct {
 
 func startReal(t *testing.T) *real {
 	t.Helper()
-	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "delayed"), kfake.SeedTopics(2, "ready"), kfake.SeedTopics(1, "dead-letters"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(broker.Close)
-	o := &real{T: t, broker: broker.ListenAddrs()[0]}
+	k := kafkatest.Start(t, 1, kfake.SeedTopics(2, "delayed"), kfake.SeedTopics(2, "ready"), kfake.SeedTopics(1, "dead-letters"))
+	o := &real{T: t, broker: k.Addr()}
 	o.environ = []string{
 		"KAFKA_BROKERS=" + o.broker, "LAYOVER_INGRESS_TOPICS=delayed", "LAYOVER_EGRESS_TOPIC=ready",
 		"LAYOVER_DLQ_TOPIC=dead-letters", "LAYOVER_HTTP_ADDR=127.0.0.1:0",

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,27 +11,22 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"layover/config"
+	"layover/verify/kafkatest"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// world is one bubble: virtual time, a virtual network, a broker, instances.
-type world struct {
-	*testing.T
-	net     *kfake.VirtualNetwork
+// fixture is one bubble: virtual time, a virtual network, brokers, instances.
+type fixture struct {
+	*kafkatest.Cluster
 	dial    dialer // of the instances
-	broker  *kfake.Cluster
 	seeds   []string
-	client  *kgo.Client
 	nextHTT int
 	running []*instance
 }
@@ -48,99 +42,40 @@ const (
 func long() bool { return os.Getenv("LAYOVER_TEST_LONG") != "" && !testing.Short() }
 
 // inBubble runs f with a broker that has the usual topics.
-func inBubble(t *testing.T, f func(w *world)) {
+func inBubble(t *testing.T, f func(w *fixture), opts ...kfake.Opt) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, net: &kfake.VirtualNetwork{}, nextHTT: 20000}
-		w.dial = w.net.DialContext
-		w.startBroker(kfake.SeedTopics(2, ingress), kfake.SeedTopics(2, egress), kfake.SeedTopics(1, dlq))
-		w.client = w.kafka()
-		defer func() {
-			for _, in := range w.running { // after a failure
-				in.wire.sever()
-				in.cancel()
-				<-in.done
-			}
-			w.client.Close()
-			w.broker.Close()
-		}()
-		f(w)
+		f(newFixture(t, 1, append(opts, kfake.SeedTopics(2, ingress), kfake.SeedTopics(2, egress), kfake.SeedTopics(1, dlq))...))
 	})
 }
 
-func (w *world) startBroker(opts ...kfake.Opt) {
-	w.Helper()
-	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1), kfake.Ports(9092), kfake.ListenFn(w.net.Listen), kfake.GroupMinSessionTimeout(time.Second)}, opts...)...)
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.broker, w.seeds = c, c.ListenAddrs()
-	refuseLargeMetadata(c)
-}
-
-// refuseLargeMetadata makes the broker refuse metadata over 4096 characters, as a
-// real one does and kfake by itself does not.
-func refuseLargeMetadata(c *kfake.Cluster) { limitMetadata(c, 4096) }
-
-// limitMetadata makes the broker refuse longer metadata: of each partition by itself.
-func limitMetadata(c *kfake.Cluster, most int) {
-	const partitions = 16 // no topic of a test has more
-	for n := range int32(partitions) {
-		c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Partitions: []int32{n}, Count: -1, Err: kerr.OffsetMetadataTooLarge, When: func(r kmsg.Request) bool {
-			for _, t := range r.(*kmsg.OffsetCommitRequest).Topics {
-				for _, p := range t.Partitions {
-					if p.Partition == n && p.Metadata != nil && len(*p.Metadata) > most {
-						return true
-					}
-				}
-			}
-			return false
-		}})
-	}
-}
-
-func (w *world) kafka(opts ...kgo.Opt) *kgo.Client {
-	w.Helper()
-	c, err := kgo.NewClient(append([]kgo.Opt{
-		kgo.SeedBrokers(w.seeds...), kgo.Dialer(w.net.DialContext), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.ProducerLinger(0), kgo.MetadataMinAge(100 * time.Millisecond),
-	}, opts...)...)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return c
+func newFixture(t *testing.T, brokers int, opts ...kfake.Opt) *fixture {
+	t.Helper()
+	w := &fixture{Cluster: kafkatest.StartVirtual(t, brokers, opts...), nextHTT: 20000}
+	w.dial, w.seeds = w.Net.DialContext, w.Broker.ListenAddrs()
+	t.Cleanup(func() {
+		for _, in := range w.running { // after a failure
+			in.wire.sever()
+			in.cancel()
+			<-in.done
+		}
+	})
+	return w
 }
 
 // instance is one running daemon.
 type instance struct {
-	w      *world
+	w      *fixture
 	daemon *Daemon
 	wire   *wire
 	http   string
 	cancel context.CancelFunc
 	done   chan error
-	logs   *lockedBuffer
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
+	logs   *kafkatest.Log
 }
 
 // start runs a daemon with the usual settings and those given as NAME=value.
-func (w *world) start(settings ...string) *instance {
+func (w *fixture) start(settings ...string) *instance {
 	w.Helper()
 	in := w.startOver(w.dial, nil, settings...)
 	w.Cleanup(func() {
@@ -153,7 +88,7 @@ func (w *world) start(settings ...string) *instance {
 
 // startOver starts a daemon whose connections a dialer makes; its Kafka clients have a
 // hook where there is one.
-func (w *world) startOver(dial dialer, hook kgo.Hook, settings ...string) *instance {
+func (w *fixture) startOver(dial dialer, hook kgo.Hook, settings ...string) *instance {
 	w.Helper()
 	w.nextHTT++
 	env := []string{
@@ -164,7 +99,7 @@ func (w *world) startOver(dial dialer, hook kgo.Hook, settings ...string) *insta
 	if err != nil {
 		w.Fatal(err)
 	}
-	in := &instance{w: w, wire: &wire{next: dial}, http: cfg.HTTPAddr, done: make(chan error, 1), logs: &lockedBuffer{}}
+	in := &instance{w: w, wire: &wire{next: dial}, http: cfg.HTTPAddr, done: make(chan error, 1), logs: &kafkatest.Log{}}
 	level := slog.LevelInfo
 	if os.Getenv("LAYOVER_TEST_DEBUG") != "" {
 		level = slog.LevelDebug
@@ -178,7 +113,7 @@ func (w *world) startOver(dial dialer, hook kgo.Hook, settings ...string) *insta
 		Log:    slog.New(slog.NewTextHandler(in.logs, &slog.HandlerOptions{Level: level})),
 		Kafka:  kafka,
 		Ready:  func(string) { close(serves) },
-		Listen: func(addr string) (net.Listener, error) { return w.net.Listen("tcp", addr) },
+		Listen: func(addr string) (net.Listener, error) { return w.Net.Listen("tcp", addr) },
 	})
 	if err != nil {
 		w.Fatal(err)
@@ -215,7 +150,7 @@ func (in *instance) kill() {
 // get asks the instance's HTTP server.
 func (in *instance) get(path string) (int, string) {
 	in.w.Helper()
-	c := &http.Client{Transport: &http.Transport{DialContext: in.w.net.DialContext, DisableKeepAlives: true}}
+	c := &http.Client{Transport: &http.Transport{DialContext: in.w.Net.DialContext, DisableKeepAlives: true}}
 	defer c.CloseIdleConnections()
 	resp, err := c.Get("http://" + in.http + path)
 	if err != nil {
@@ -243,24 +178,10 @@ func (in *instance) status() map[string]any {
 // ready waits until /readyz says so.
 func (in *instance) ready() {
 	in.w.Helper()
-	in.w.until(time.Minute, "the instance is ready", func() bool {
+	in.w.Until(time.Minute, "the instance is ready", func() bool {
 		code, _ := in.get("/readyz")
 		return code == http.StatusOK
 	})
-}
-
-// until waits in virtual time until a condition holds.
-func (w *world) until(within time.Duration, what string, cond func() bool) {
-	w.Helper()
-	for deadline := time.Now().Add(within); ; {
-		if cond() {
-			return
-		}
-		if time.Now().After(deadline) {
-			w.Fatalf("not within %v: %s", within, what)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
 }
 
 // header makes a record header.
@@ -269,26 +190,20 @@ func header(name, value string) kgo.RecordHeader {
 }
 
 // send produces a record to ingress and returns its offset.
-func (w *world) send(partition int32, value string, headers ...kgo.RecordHeader) int64 {
+func (w *fixture) send(partition int32, value string, headers ...kgo.RecordHeader) int64 {
 	w.Helper()
-	r := &kgo.Record{Topic: ingress, Partition: partition, Key: []byte("key-" + value), Value: []byte(value), Headers: headers, Timestamp: time.Now()}
-	if err := w.client.ProduceSync(context.Background(), r).FirstErr(); err != nil {
-		w.Fatal(err)
-	}
-	return r.Offset
+	return w.Produce(&kgo.Record{Topic: ingress, Partition: partition, Key: []byte("key-" + value), Value: []byte(value), Headers: headers, Timestamp: time.Now()})
 }
 
 // sendMany produces n records with values from first on and headers by number.
-func (w *world) sendMany(partition int32, first, n int, headers func(i int) []kgo.RecordHeader) {
+func (w *fixture) sendMany(partition int32, first, n int, headers func(i int) []kgo.RecordHeader) {
 	w.Helper()
 	records := make([]*kgo.Record, n)
 	for i := range records {
 		value := fmt.Sprintf("%d/%d", partition, first+i)
 		records[i] = &kgo.Record{Topic: ingress, Partition: partition, Key: []byte(value), Value: []byte(value), Headers: headers(first + i), Timestamp: time.Now()}
 	}
-	if err := w.client.ProduceSync(context.Background(), records...).FirstErr(); err != nil {
-		w.Fatal(err)
-	}
+	w.Produce(records...)
 }
 
 // get returns a header's value, the last where there are several.
@@ -302,7 +217,7 @@ func get(r *kgo.Record, name string) string {
 }
 
 // notEarly fails the test for a record whose delivery time is before its due time.
-func (w *world) notEarly(records []*kgo.Record) {
+func (w *fixture) notEarly(records []*kgo.Record) {
 	w.Helper()
 	for _, r := range records {
 		due, err := time.Parse(time.RFC3339, get(r, "layover-due"))

@@ -1,12 +1,10 @@
 package journal
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"net"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,11 +12,10 @@ import (
 
 	"layover/journal/facts"
 	"layover/offsets"
+	"layover/verify/kafkatest"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 const (
@@ -26,15 +23,12 @@ const (
 	name    = "delayed.journal"
 )
 
-// world is one bubble: virtual time, a virtual network, two brokers, a journal.
-type world struct {
-	*testing.T
-	net    *kfake.VirtualNetwork
-	broker *kfake.Cluster
-	client *kgo.Client
-	cfg    Config
-	j      *Journal
-	logs   lockedBuffer
+// fixture is one bubble: virtual time, a virtual network, two brokers, a journal.
+type fixture struct {
+	*kafkatest.Cluster
+	cfg  Config
+	j    *Journal
+	logs kafkatest.Log
 
 	mu      sync.Mutex
 	changes []State
@@ -42,39 +36,17 @@ type world struct {
 	stop    func()
 }
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
 // inBubble runs f with brokers that have an ingress topic of three partitions, and with
 // a journal that does not run yet.
-func inBubble(t *testing.T, f func(w *world)) {
+func inBubble(t *testing.T, f func(w *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, net: &kfake.VirtualNetwork{}, dead: make(map[string]bool)}
-		var err error
-		w.broker, err = kfake.NewCluster(kfake.NumBrokers(2), kfake.Ports(9092, 9093), kfake.ListenFn(w.net.Listen), kfake.SeedTopics(3, ingress))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.client = w.kafka()
+		w := &fixture{Cluster: kafkatest.StartVirtual(t, 2, kfake.SeedTopics(3, ingress)), dead: make(map[string]bool)}
+		w.Client = w.kafka()
 		w.cfg = Config{
-			Group: "layover", Ingress: []string{ingress}, Name: func(s string) string { return s + ".journal" }, Auto: true, Client: w.client,
+			Group: "layover", Ingress: []string{ingress}, Name: func(s string) string { return s + ".journal" }, Auto: true, Client: w.Client,
 			Options: w.options,
-			Produce: func(r *kgo.Record, done func(*kgo.Record, error)) { w.client.Produce(context.Background(), r, done) },
+			Produce: func(r *kgo.Record, done func(*kgo.Record, error)) { w.Client.Produce(context.Background(), r, done) },
 			Changed: func(topic string, s State) {
 				w.mu.Lock()
 				defer w.mu.Unlock()
@@ -88,8 +60,6 @@ func inBubble(t *testing.T, f func(w *world)) {
 				w.stop()
 			}
 			w.j.Wait()
-			w.client.Close()
-			w.broker.Close()
 			if t.Failed() {
 				t.Logf("log:\n%s", w.logs.String())
 			}
@@ -98,13 +68,17 @@ func inBubble(t *testing.T, f func(w *world)) {
 	})
 }
 
-func (w *world) options() []kgo.Opt {
-	return []kgo.Opt{kgo.SeedBrokers(w.broker.ListenAddrs()...), kgo.Dialer(w.dial), kgo.MetadataMinAge(100 * time.Millisecond),
-		kgo.RetryBackoffFn(func(int) time.Duration { return 100 * time.Millisecond })}
+func (w *fixture) options() []kgo.Opt {
+	return append(w.Options(), kgo.Dialer(w.dial), kgo.RetryBackoffFn(func(int) time.Duration { return 100 * time.Millisecond }))
+}
+
+func (w *fixture) kafka(opts ...kgo.Opt) *kgo.Client {
+	w.Helper()
+	return w.NewClient(append(append(w.options(), kgo.ProducerBatchCompression(kgo.NoCompression())), opts...)...)
 }
 
 // dial connects, but to a dead broker, from which nothing is heard for 8 s.
-func (w *world) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (w *fixture) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	w.mu.Lock()
 	dead := w.dead[addr]
 	w.mu.Unlock()
@@ -114,21 +88,11 @@ func (w *world) dial(ctx context.Context, network, addr string) (net.Conn, error
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return w.net.DialContext(ctx, network, addr)
-}
-
-func (w *world) kafka(opts ...kgo.Opt) *kgo.Client {
-	w.Helper()
-	c, err := kgo.NewClient(append(append(w.options(), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0),
-		kgo.ProducerBatchCompression(kgo.NoCompression())), opts...)...)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return c
+	return w.Net.DialContext(ctx, network, addr)
 }
 
 // run starts the keeper.
-func (w *world) run() {
+func (w *fixture) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -143,7 +107,7 @@ func (w *world) run() {
 }
 
 // last returns what was passed on last.
-func (w *world) last() State {
+func (w *fixture) last() State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.changes) == 0 {
@@ -152,39 +116,17 @@ func (w *world) last() State {
 	return w.changes[len(w.changes)-1]
 }
 
-func (w *world) changed() int {
+func (w *fixture) changed() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.changes)
 }
 
-// until waits in virtual time until a condition holds.
-func (w *world) until(within time.Duration, what string, cond func() bool) {
-	w.Helper()
-	for deadline := time.Now().Add(within); !cond(); {
-		if time.Now().After(deadline) {
-			w.Fatalf("not within %v: %s", within, what)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-}
-
 // said counts the lines of the log with all of the parts.
-func (w *world) said(parts ...string) (n int) {
-	for line := range strings.Lines(w.logs.String()) {
-		all := true
-		for _, p := range parts {
-			all = all && strings.Contains(line, p)
-		}
-		if all {
-			n++
-		}
-	}
-	return n
-}
+func (w *fixture) said(parts ...string) int { return len(w.logs.Lines(parts...)) }
 
 // sayOnce fails the test unless one line of the log has all of the parts.
-func (w *world) sayOnce(parts ...string) {
+func (w *fixture) sayOnce(parts ...string) {
 	w.Helper()
 	if n := w.said(parts...); n != 1 {
 		w.Errorf("%d lines with %q, want 1", n, parts)
@@ -192,43 +134,27 @@ func (w *world) sayOnce(parts ...string) {
 }
 
 // makeJournal makes the journal topic as the keeper would.
-func (w *world) makeJournal(partitions int32) offsets.TopicID {
+func (w *fixture) makeJournal(partitions int32) offsets.TopicID {
 	w.Helper()
 	configs := make(map[string]string)
 	for _, c := range wantedConfig {
 		configs[c.name] = c.value
 	}
-	if err := w.broker.CreateTopic(name, partitions, configs); err != nil {
-		w.Fatal(err)
-	}
-	return w.broker.TopicInfo(name).TopicID
+	return w.CreateTopic(name, partitions, configs)
 }
 
 // append appends values to a partition of the journal and returns the last offset.
-func (w *world) append(partition int32, values ...[]byte) (last int64) {
+func (w *fixture) append(partition int32, values ...[]byte) (last int64) {
 	w.Helper()
 	for _, v := range values {
-		r := &kgo.Record{Topic: name, Partition: partition, Value: v}
-		if err := w.client.ProduceSync(context.Background(), r).FirstErr(); err != nil {
-			w.Fatal(err)
-		}
-		last = r.Offset
+		last = w.Produce(&kgo.Record{Topic: name, Partition: partition, Value: v})
 	}
 	return last
 }
 
-// fault makes the brokers answer requests of a kind about a topic with an error, until
-// the returned function is called.
-func (w *world) fault(key kmsg.Key, f kfake.Fault) (end func()) {
-	f.Keys, f.Count = []kmsg.Key{key}, -1
-	return w.broker.Fault(f).Remove
-}
-
-func (w *world) admin() *kadm.Client { return kadm.NewClient(w.client) }
-
 // tenure is a partition with a ledger whose records go through the journal.
 type tenure struct {
-	w      *world
+	w      *fixture
 	tp     offsets.TopicPartition
 	id     facts.Identity
 	window *offsets.Window
@@ -236,7 +162,7 @@ type tenure struct {
 	topic  offsets.TopicID
 }
 
-func (w *world) tenure(partition int32, topic offsets.TopicID) *tenure {
+func (w *fixture) tenure(partition int32, topic offsets.TopicID) *tenure {
 	e := &tenure{w: w, tp: offsets.TopicPartition{Topic: ingress, Partition: partition}, window: offsets.NewWindow(0), topic: topic}
 	e.id = facts.Identity{Identity: offsets.Identity{ClusterID: "c", TopicID: offsets.TopicID{7}, Partition: partition}, Group: "layover", Incarnation: 99}
 	e.ledger = facts.NewWriter(e.id, uint64(partition)+1, facts.Restored{}, e.window)

@@ -1,10 +1,8 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -12,7 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
+	"layover/verify/kafkatest"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -21,14 +20,12 @@ import (
 
 const ingress = "delayed"
 
-// world is one bubble: virtual time, a broker, and a watcher. It keeps what the watcher
+// fixture is one bubble: virtual time, a broker, and a watcher. It keeps what the watcher
 // asked.
-type world struct {
-	*testing.T
-	broker *kfake.Cluster
-	client *kgo.Client // the test's own
+type fixture struct {
+	*kafkatest.Cluster
 	w      *Watcher
-	logs   bytes.Buffer // read when the watcher has stopped
+	logs   kafkatest.Log
 	cancel context.CancelFunc
 	done   chan struct{}
 
@@ -46,30 +43,12 @@ type asked struct {
 }
 
 // inBubble runs f with a watcher of the ingress topic and of what configure says.
-func inBubble(t *testing.T, configure func(*Config), f func(w *world)) {
+func inBubble(t *testing.T, configure func(*Config), f func(w *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		network := &kfake.VirtualNetwork{}
-		w := &world{T: t, done: make(chan struct{})}
-		var err error
-		if w.broker, err = kfake.NewCluster(kfake.NumBrokers(1), kfake.Ports(9092), kfake.ListenFn(network.Listen), kfake.SeedTopics(3, ingress)); err != nil {
-			t.Fatal(err)
-		}
-		defer w.broker.Close()
-		client := func(opts ...kgo.Opt) *kgo.Client {
-			c, err := kgo.NewClient(append(opts, kgo.SeedBrokers(w.broker.ListenAddrs()...), kgo.Dialer(func(ctx context.Context, n, a string) (net.Conn, error) { return network.DialContext(ctx, n, a) }),
-				kgo.RetryBackoffFn(func(int) time.Duration { return 100 * time.Millisecond }))...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return c
-		}
-		w.client = client()
-		defer w.client.Close()
-		asking := client(kgo.WithHooks(w))
-		defer asking.Close()
-		w.broker.ControlKey(int16(kmsg.Metadata), w.observe)
-		w.broker.ControlKey(int16(kmsg.DescribeConfigs), w.observe)
+		w := &fixture{Cluster: kafkatest.StartVirtual(t, 1, kfake.SeedTopics(3, ingress)), done: make(chan struct{})}
+		w.Answer(kmsg.Metadata, w.observe)
+		w.Answer(kmsg.DescribeConfigs, w.observe)
 		cfg := Config{Ingress: []string{ingress}, MaxDelay: time.Hour, Log: slog.New(slog.NewTextHandler(&w.logs, nil)), Changed: func(c []Change) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -78,7 +57,7 @@ func inBubble(t *testing.T, configure func(*Config), f func(w *world)) {
 		if configure != nil {
 			configure(&cfg)
 		}
-		w.w = New(cfg, asking)
+		w.w = New(cfg, w.NewClient(kgo.WithHooks(w), kgo.RetryBackoffFn(func(int) time.Duration { return 100 * time.Millisecond })))
 		ctx, cancel := context.WithCancel(t.Context())
 		w.cancel = cancel
 		go func() {
@@ -90,14 +69,13 @@ func inBubble(t *testing.T, configure func(*Config), f func(w *world)) {
 	})
 }
 
-func (w *world) stop() {
+func (w *fixture) stop() {
 	w.cancel()
 	<-w.done
 }
 
 // observe keeps what is asked. It answers nothing.
-func (w *world) observe(r kmsg.Request) (kmsg.Response, error, bool) {
-	w.broker.KeepControl()
+func (w *fixture) observe(r kmsg.Request) kmsg.Response {
 	a := asked{at: time.Now(), key: kmsg.Key(r.Key())}
 	switch r := r.(type) {
 	case *kmsg.MetadataRequest:
@@ -114,11 +92,11 @@ func (w *world) observe(r kmsg.Request) (kmsg.Response, error, bool) {
 	if len(a.names) > 0 {
 		w.asked = append(w.asked, a)
 	}
-	return nil, nil, false
+	return nil
 }
 
 // OnBrokerE2E implements kgo.HookBrokerE2E: requests are answered one at a time.
-func (w *world) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e2e kgo.BrokerE2E) {
+func (w *fixture) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e2e kgo.BrokerE2E) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if n := len(w.asked); n > 0 && w.asked[n-1].key == kmsg.Key(key) && e2e.Err() == nil {
@@ -127,7 +105,7 @@ func (w *world) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e2e kgo.BrokerE2E) 
 }
 
 // since returns what was asked about topics from an instant on.
-func (w *world) since(at time.Time, key kmsg.Key) (out []asked) {
+func (w *fixture) since(at time.Time, key kmsg.Key) (out []asked) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, a := range w.asked {
@@ -138,45 +116,33 @@ func (w *world) since(at time.Time, key kmsg.Key) (out []asked) {
 	return out
 }
 
-// until waits in virtual time until a condition holds.
-func (w *world) until(within time.Duration, what string, cond func() bool) {
-	w.Helper()
-	for by := time.Now().Add(within); !cond(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(by) {
-			w.Fatalf("not within %v: %s", within, what)
-		}
-	}
-}
+func (w *fixture) state(name string) State { return w.w.Lookup(name).State }
 
-func (w *world) state(name string) State { return w.w.Lookup(name).State }
-
-func (w *world) create(names ...string) {
+func (w *fixture) create(names ...string) {
 	w.Helper()
 	for _, name := range names {
-		if err := w.broker.CreateTopic(name, 2, map[string]string{"retention.ms": "86400000"}); err != nil {
-			w.Fatal(err)
-		}
+		w.CreateTopic(name, 2, map[string]string{"retention.ms": "86400000"})
 	}
 }
 
 // TestAnErrorOfOneTopicIsOfThatTopicAlone: what does not say whether the topic exists
 // leaves what is known of it, and everything about others.
 func TestAnErrorOfOneTopicIsOfThatTopicAlone(t *testing.T) {
-	inBubble(t, func(c *Config) { c.Targets = []string{"ready"} }, func(w *world) {
+	inBubble(t, func(c *Config) { c.Targets = []string{"ready"} }, func(w *fixture) {
 		w.create("ready", "job-1", "job-2")
 		for _, name := range []string{ingress, "ready", "job-1", "job-2"} {
-			w.until(3*time.Second, name+" is usable", func() bool { return w.state(name) == Usable })
+			w.Until(3*time.Second, name+" is usable", func() bool { return w.state(name) == Usable })
 		}
 		for _, err := range []*kerr.Error{kerr.LeaderNotAvailable, kerr.UnknownServerError, kerr.InvalidReplicationFactor} {
 			before := []Topic{w.w.Lookup(ingress), w.w.Lookup("job-1")}
 			var refusals []*kfake.FaultHandle
 			for _, name := range []string{ingress, "job-1"} {
-				refusals = append(refusals, w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: name, Err: err, Count: -1}))
+				refusals = append(refusals, w.Refuse(kmsg.Metadata, kfake.Fault{Topic: name, Err: err}))
 			}
-			if _, err := kadm.NewClient(w.client).UpdatePartitions(w.Context(), 4, "ready", "job-2"); err != nil {
+			if _, err := w.Admin().UpdatePartitions(w.Context(), 4, "ready", "job-2"); err != nil {
 				t.Fatal(err)
 			}
-			w.until(3*time.Second, "the others grow", func() bool { return w.w.Lookup("ready").Partitions == 4 && w.w.Lookup("job-2").Partitions == 4 })
+			w.Until(3*time.Second, "the others grow", func() bool { return w.w.Lookup("ready").Partitions == 4 && w.w.Lookup("job-2").Partitions == 4 })
 			time.Sleep(10 * time.Second)
 			for i, name := range []string{ingress, "job-1"} {
 				if now := w.w.Lookup(name); now.State != Usable || now.ID != before[i].ID || !slices.Equal(now.Led, before[i].Led) || now.Since != before[i].Since {
@@ -190,7 +156,7 @@ func TestAnErrorOfOneTopicIsOfThatTopicAlone(t *testing.T) {
 				r.Remove()
 			}
 			for _, name := range []string{"ready", "job-2"} {
-				w.broker.DeleteTopic(name)
+				w.DeleteTopic(name)
 				w.create(name)
 			}
 			time.Sleep(3 * time.Second)
@@ -201,22 +167,22 @@ func TestAnErrorOfOneTopicIsOfThatTopicAlone(t *testing.T) {
 // TestATopicIsMissingAfterTwoAnswersInARow: a broker that has just started may not know
 // of it yet. One that nobody has seen is missing at once.
 func TestATopicIsMissingAfterTwoAnswersInARow(t *testing.T) {
-	inBubble(t, nil, func(w *world) {
+	inBubble(t, nil, func(w *fixture) {
 		w.create("job-1")
 		for _, name := range []string{ingress, "job-1"} {
-			w.until(3*time.Second, name+" is usable", func() bool { return w.state(name) == Usable })
-			w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: name, Err: kerr.UnknownTopicOrPartition})
+			w.Until(3*time.Second, name+" is usable", func() bool { return w.state(name) == Usable })
+			w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: name, Err: kerr.UnknownTopicOrPartition})
 			for range 100 {
 				time.Sleep(50 * time.Millisecond)
 				if s := w.state(name); s != Usable {
 					t.Fatalf("%s is %v after one stale answer", name, s)
 				}
 			}
-			w.broker.DeleteTopic(name)
-			w.until(3*time.Second, name+" is missing", func() bool { return w.state(name) == Missing })
+			w.DeleteTopic(name)
+			w.Until(3*time.Second, name+" is missing", func() bool { return w.state(name) == Missing })
 		}
 		began := time.Now()
-		w.until(time.Second, "a name that nobody has seen is missing", func() bool { return w.state("job-2") == Missing })
+		w.Until(time.Second, "a name that nobody has seen is missing", func() bool { return w.state("job-2") == Missing })
 		if took := time.Since(began); took > 100*time.Millisecond {
 			t.Errorf("the first answer took %v", took)
 		}
@@ -226,7 +192,7 @@ func TestATopicIsMissingAfterTwoAnswersInARow(t *testing.T) {
 // TestChangesOfOneAnswerArePassedOnTogether: who hears of them has something to do for
 // each time.
 func TestChangesOfOneAnswerArePassedOnTogether(t *testing.T) {
-	inBubble(t, nil, func(w *world) {
+	inBubble(t, nil, func(w *fixture) {
 		time.Sleep(time.Second)
 		w.mu.Lock()
 		before := len(w.changes)
@@ -250,19 +216,19 @@ func TestChangesOfOneAnswerArePassedOnTogether(t *testing.T) {
 // TestConfigurationsAreReadInBatches: one topic's error is its own, and a request has a
 // bounded answer.
 func TestConfigurationsAreReadInBatches(t *testing.T) {
-	inBubble(t, nil, func(w *world) {
+	inBubble(t, nil, func(w *fixture) {
 		time.Sleep(1500 * time.Millisecond)
 		const topics = 350
 		for i := range topics {
 			w.create(nameOf(i))
 		}
-		w.broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DescribeConfigs}, Resource: nameOf(7), Err: kerr.TopicAuthorizationFailed, Count: -1})
+		w.Refuse(kmsg.DescribeConfigs, kfake.Fault{Resource: nameOf(7), Err: kerr.TopicAuthorizationFailed})
 		began := time.Now()
 		for i := range topics {
 			w.state(nameOf(i))
 		}
 		known := func(name string) bool { return w.w.Lookup(name).Retention == 24*time.Hour }
-		w.until(2*time.Second, "all are configured", func() bool {
+		w.Until(2*time.Second, "all are configured", func() bool {
 			for i := range topics {
 				if i != 7 && !known(nameOf(i)) { // who may not be read spoils nobody else
 					return false
