@@ -26,8 +26,8 @@
 //	x-deliver-to  orders                     that topic, if it is allowed
 //
 // Names match without regard to case, and the last of a repeated name wins.
-// Where both are there, x-deliver-at wins and x-delay is not looked at, so
-// that a malformed one is of no matter.
+// Where both headers are there, x-deliver-at wins. x-delay is not looked at then,
+// even where it is malformed.
 //
 // A value whose bytes are all printable ASCII (0x20 to 0x7E) is text, any
 // other is a big-endian two's complement number. The two never clash: the

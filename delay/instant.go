@@ -30,8 +30,8 @@ const (
 )
 
 // parseInstant reads the value of x-deliver-at: Unix milliseconds, rounded up.
-// Instants before the year 0 are moved to it: they are as past, and every
-// distance to them fits an int64.
+// An instant before the year 0 becomes the start of that year: it is past all the
+// same, and its distance to any clock fits an int64.
 func parseInstant(value []byte) (ms int64, f fault) {
 	switch {
 	case len(value) == 0:
