@@ -255,7 +255,7 @@ func join(assigned []Assignment, lanes []*purgatory.Snapshot) []part {
 			v := &l.Partitions[i]
 			k := partitionKey{v.Topic, v.Partition}
 			p := byKey[k]
-			if p.core == nil || p.core.Epoch < v.Epoch { // of two tenures, the one that goes on
+			if p.core == nil || p.core.Epoch < v.Epoch { // of two assignments, the one that goes on
 				p.topic, p.partition, p.core = v.Topic, v.Partition, v
 				byKey[k] = p
 			}

@@ -183,8 +183,8 @@ func (t *Targets) Remember(bytes int64) { t.most = min(t.most, bytes) }
 // Bytes returns the memory of the topics that globs allowed. It never shrinks.
 func (t *Targets) Bytes() int64 { return t.remembered.Load() }
 
-// Default returns where a record goes that names no target, and false where no
-// egress topic is set.
+// Default returns the target of a record that names none, and its label; false where
+// no egress topic is set.
 func (t *Targets) Default() (topic, label string, ok bool) {
 	return t.egress, t.egress, t.egress != ""
 }
