@@ -38,7 +38,7 @@ func (c *command) reset(ctx context.Context, p *partition) error {
 	}
 	switch {
 	case f.unread != nil:
-		c.say("  deletes nothing, as it does not know what: %v\n", f.unread)
+		c.say("  deletes nothing, as it cannot tell whose records are there: %v\n", f.unread)
 	case f.tally.kept > 0:
 		c.say("  deletes nothing: of %s, %d are not this group's to delete, the first one %s\n", count(f.tally.records, "record"), f.tally.kept, f.tally.keeper)
 	case deletes:

@@ -1,6 +1,6 @@
 // Package batches looks at record batches as they stand in a log, by their headers alone:
 //
-//	first offset │ length │ leader epoch │ magic │ crc │ attributes │ last offset delta │ ... │ records │ what nobody decompresses here
+//	first offset │ length │ leader epoch │ magic │ crc │ attributes │ last offset delta │ ... │ number of records │ records
 //
 // It is for batches that the client cannot read, or that are too large to: the header
 // says which offsets they take and how many records they have, and the broker says
