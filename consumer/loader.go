@@ -128,7 +128,7 @@ func (d *loader) parts(fetched map[offsets.TopicPartition]int32) (parts []*parti
 }
 
 // answer begins the partitions that are ready, and lets the others enter through the poll
-// loop. The client copies all that is paused with each call, so there is one for all.
+// loop. It pauses these in one call, as the client copies all paused partitions each time.
 func (d *loader) answer(l *loading) map[string]map[int32]kgo.Offset {
 	out := make(map[string]map[int32]kgo.Offset)
 	place := func(tp offsets.TopicPartition, at kgo.Offset) {

@@ -13,7 +13,7 @@ type View struct {
 	Stopped string    // why it is not read, "" if it is
 	Reason  Reason    // of Stopped, for programs
 	Since   time.Time // of Stopped
-	Trying  bool      // it is stopped until the cause is over, and needs nobody
+	Trying  bool      // it goes on by itself once the cause is over
 	Next    int64
 	End     int64 // of the log, -1 while it is unknown
 }

@@ -21,7 +21,7 @@ func (j *Journal) sayIllegal() {
 	defer j.mu.Unlock()
 	for _, ingress := range j.cfg.Ingress {
 		if t := j.topics[ingress]; t.state == illegal {
-			t.warning = fmt.Sprintf("%.300q cannot be the name of a topic: it is longer than %d characters, or has others than a-z A-Z 0-9 . _ -; set LAYOVER_JOURNAL_TOPIC", t.name, delay.MaxTopicName)
+			t.warning = fmt.Sprintf("%.300q cannot be the name of a topic: it is longer than %d characters, or has characters other than a-z A-Z 0-9 . _ -; set LAYOVER_JOURNAL_TOPIC", t.name, delay.MaxTopicName)
 			j.cfg.Log.Warn("there is no journal, and finished records that do not fit into commit metadata are delivered again after a restart", "topic", ingress, "err", t.warning)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // sharing says whether another group uses a journal topic, too.
 type sharing struct {
-	id      offsets.TopicID // that was looked at
+	id      offsets.TopicID // of the topic at the last look
 	next    time.Time       // the next look
 	refused string          // why it is not used, "" if it is
 }

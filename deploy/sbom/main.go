@@ -39,7 +39,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	info, err := buildinfo.ReadFile(flags.Arg(0))
-	if err != nil { // it names the file
+	if err != nil { // err names the file
 		fmt.Fprintln(stderr, "sbom:", err)
 		return 1
 	}

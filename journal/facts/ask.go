@@ -7,7 +7,7 @@ import (
 	"layover/offsets"
 )
 
-// Ask describes a partition whose tenure begins, for reading its journal.
+// Ask describes a partition whose assignment begins, for reading its journal.
 type Ask struct {
 	offsets.TopicPartition // of the ingress topic
 	ID                     Identity

@@ -18,8 +18,8 @@
 //
 // A snapshot is the whole set at a low offset as facts, in as many records (parts) as
 // it takes; each says which stretch of offsets it covers. Offsets that finish meanwhile
-// are in facts between its parts. So the records from its first part on say everything,
-// and older records may be deleted once a commit has named the snapshot.
+// are in facts between its parts. So the records from its first part on hold the whole
+// set, and older records may be deleted once a commit has named the snapshot.
 //
 // # What a commit says
 //
@@ -49,7 +49,7 @@
 //	 8  FNV-1a 64 of the cluster id
 //	16  ingress topic id
 //	 8  incarnation
-//	 8  writer: one tenure of the partition
+//	 8  writer: one assignment of the partition
 //	 1  kind: 1 a fact, 2 a part of a snapshot, 3 the last part
 //	 v  partition
 //	 v  length of the group's name, and the name

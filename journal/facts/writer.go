@@ -40,13 +40,13 @@ type Write struct {
 	Value []byte
 }
 
-// Writer decides, for one tenure of a partition, which records the journal gets, how a
+// Writer decides, for one assignment of a partition, which records the journal gets, how a
 // commit describes the finished set, and which records may be deleted. It has one owner,
 // who owns the window too, and no clock.
 type Writer struct {
 	id     Identity
-	window *offsets.Window // the tenure's, which its owner changes
-	number uint64          // of this tenure, in each record
+	window *offsets.Window // the assignment's, which its owner changes
+	number uint64          // of this assignment, in each record
 	mode   Mode
 	// leaving: the set fits into metadata again, and the last snapshot is due.
 	leaving bool
@@ -87,7 +87,7 @@ func (s *Stats) Add(o Stats) {
 	s.Failures += o.Failures
 }
 
-// Restored is the state that a tenure begins with: see Reader.Restored.
+// Restored is the state that an assignment begins with: see Reader.Restored.
 type Restored struct {
 	Named offsets.Journal // zero: the commit named no journal
 	// Whole: all the records from Named.From to Named.To were found.
@@ -97,8 +97,8 @@ type Restored struct {
 	SnapshotBytes, Facts int64 // bytes that were read
 }
 
-// NewWriter returns the writer of a tenure that begins with the window. Its number is in
-// its records: zero, or a number used before, would make snapshots of two tenures one.
+// NewWriter returns the writer of an assignment that begins with the window. Its number is
+// in its records: zero, or a number used before, would make snapshots of two writers one.
 func NewWriter(id Identity, number uint64, r Restored, window *offsets.Window) *Writer {
 	w := &Writer{id: id, window: window, number: number, limit: maxRecord}
 	w.commit.fits, w.written.to = true, -1

@@ -66,7 +66,7 @@ func (w *written) acknowledged(f *flight, offset int64) (complete bool) {
 // restart drops everything: nothing counts as written until a snapshot is complete.
 func (w *written) restart() { w.base, w.snap, w.to = base{}, snapshot{}, -1 }
 
-// forget drops what a commit might name: the set fits into metadata.
+// forget drops the records that a commit might name: the set fits into metadata.
 func (w *written) forget() { w.base, w.snap, w.facts = base{}, snapshot{}, 0 }
 
 // named returns the records of a topic that a commit names, its zero value without a base.
