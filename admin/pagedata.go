@@ -107,7 +107,7 @@ func (v *view) page() *pageData {
 	return d
 }
 
-// What is the kind in words.
+// What returns the kind in words.
 func (s *Sickness) What() string { return strings.ReplaceAll(s.Kind, "_", " ") }
 
 // Tone is bad where Kafka, an ingress topic or a partition of one cannot be read.

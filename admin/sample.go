@@ -19,9 +19,10 @@ type Sample struct {
 	Mode     string // "at-least-once"
 	Started  time.Time
 	Draining bool
-	// CaughtUp stays true once the process became ready: the first assignment was read
-	// up to its stable end, but for sick partitions; a completed join assigned nothing;
-	// reading paused; or Kafka or every ingress topic was away for a while.
+	// CaughtUp stays true once the process became ready. It becomes so when the first
+	// assignment was read up to its stable end, sick partitions apart; when a join assigned
+	// nothing; when reading paused; or when Kafka or every ingress topic was away for a
+	// while.
 	CaughtUp bool
 
 	Group   Group

@@ -7,7 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Change is what an answer changed about a topic.
+// Change is a topic that an answer has changed.
 type Change struct {
 	Topic Topic
 	// Renewed: the topic was deleted and made again, or has appeared.

@@ -161,7 +161,7 @@ func (w *Watcher) configured(name string, values map[string]string) {
 }
 
 // retentionWarning compares an ingress topic's configuration with the longest
-// delay, and says what to set; "" where all is well.
+// delay. It returns the faults and the command that mends them; "" where all is well.
 func retentionWarning(topic string, values map[string]string, maxDelay time.Duration) string {
 	if policy, told := values["cleanup.policy"]; told && policy == "" { // nothing is ever deleted, whatever the rest says
 		return ""

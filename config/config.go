@@ -7,8 +7,8 @@
 //
 // is a whole configuration. [Config] is the specification: a field's name
 // gives the variable's, its tags the default, the range, the choices and an
-// example, and the same tags make the check, the error and the help ([Table]),
-// so the three cannot disagree. The walk over the specification is
+// example. The same tags make the check, the error and the help ([Table]), so
+// that the three cannot disagree. The walk over the specification is
 // github.com/kelseyhightower/envconfig's. Its decoding is not used, because its
 // Process
 //

@@ -56,7 +56,7 @@ func (g *groupErrors) lastError() string {
 	return ""
 }
 
-// groupTrouble says what an error of the group means. A coordinator that refuses wants
+// groupTrouble returns an error of the group in words. A coordinator that refuses wants
 // another setting or another ACL; one that is out of reach wants patience, or a look at
 // the brokers. Any other error, such as a wrong certificate, speaks for itself.
 func groupTrouble(err error) string {

@@ -164,7 +164,7 @@ func (j *jumper) over(a offsets.Assignment, to jumpTo, f fate) {
 	}
 }
 
-// fate is what became of a jump.
+// fate is the result of a jump.
 type fate uint8
 
 const (

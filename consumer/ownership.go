@@ -70,8 +70,8 @@ func (t *ownership) identity() (memberID string, generation int32) {
 }
 
 // outlived returns the partitions that were assigned to an earlier member id. A client
-// that hears only by joining again that the group had dropped it gets a new id, and keeps
-// its partitions without a word: meanwhile another member may have owned them, and
+// that the group has dropped may hear of it only by joining again. It then has a new id,
+// and silently keeps its partitions. Meanwhile another member may have owned them, and
 // finished and committed more.
 func (t *ownership) outlived() map[string][]int32 {
 	t.mu.Lock()

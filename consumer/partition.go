@@ -27,7 +27,7 @@ type partition struct {
 	fetched bool // the committed offset is known, or that there is none
 	was     *offsets.Committed
 	// outdated: the topic may have been deleted and made again since its committed offset
-	// was told, so that the offset is asked for once more, by the id that bounds came with.
+	// was told. The offset is asked for once more, by the topic id that bounds came with.
 	outdated bool
 	from     *offsets.Start // that was resumed, until it is logged
 	checked  bool           // its leader epoch was checked

@@ -1,7 +1,7 @@
-// Package delay is the codec of Layover's headers: it reads from a record's
-// headers how long the record waits and where it goes, and it writes the
-// headers of deliveries, dead letters and sent records. The server and the
-// command line use the same code, so that each reads the other's headers.
+// Package delay is the codec of Layover's headers. It reads a record's deadline
+// and target from its headers, and writes the headers of deliveries, dead
+// letters and sent records. The server and the command line use the same code,
+// so that each reads the other's headers.
 //
 // It is pure: no clock, no goroutine, no lock, no Kafka client. The time is an
 // argument. It keeps none of its arguments; the strings of a Decision

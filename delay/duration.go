@@ -273,10 +273,10 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 // times returns n units in nanoseconds, rounded up, or false where that is
 // more than 1<<63.
 //
-// The fraction is exact, however many digits it has: from its last digit to
-// its first, each step is ceil((digit*unit + behind) / 10), and rounding up at
-// every step gives what rounding up once at the end would. No step holds more
-// than ten weeks of nanoseconds, a thousandth of an int64.
+// The fraction is exact, however many digits it has. From its last digit to
+// its first, each step is ceil((digit*unit + behind) / 10); rounding up at
+// every step has the same result as rounding up once at the end. No step holds
+// more than ten weeks of nanoseconds, a thousandth of an int64.
 func (n number) times(unit time.Duration) (ns uint64, ok bool) {
 	const limit = 1 << 63
 	size := uint64(unit)

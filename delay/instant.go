@@ -96,8 +96,8 @@ func unixMsFault(n int64) fault {
 
 // parseRFC3339 reads YYYY-MM-DDTHH:MM:SS, an optional fraction, and Z or an
 // offset. It is stricter than time.Parse, which takes one digit for the hour,
-// a comma for the point and offsets of any size, and it rounds up the
-// digits that time.Parse would cut off.
+// a comma for the point and offsets of any size. It rounds up the digits that
+// time.Parse would cut off.
 func parseRFC3339(text []byte) (ms int64, ok bool) {
 	const shape = "dddd-dd-ddTdd:dd:dd"
 	if len(text) <= len(shape) || !hasShape(text, shape) {

@@ -142,9 +142,9 @@ func (r *Rules) parseWait(c *control, timestampMs, baseMs, nowMs int64) (Decisio
 	return d, r.checkBounds(c, waitMs, d.DeadlineMs, baseMs, nowMs)
 }
 
-// checkBounds holds a wait against the maximum: first from the record's
-// timestamp, which gives the same answer whenever the record is read, then
-// from the clock, because the timestamp is only a producer's claim.
+// checkBounds holds a wait against the maximum. It counts first from the
+// record's timestamp, which gives the same answer whenever the record is read.
+// Then it counts from the clock, as the timestamp is only a producer's claim.
 func (r *Rules) checkBounds(c *control, waitMs, deadlineMs, baseMs, nowMs int64) *Invalid {
 	maxMs := ceilMs(r.MaxDelay)
 	if waitMs > maxMs {

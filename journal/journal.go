@@ -181,17 +181,17 @@ func (t *topic) now() State {
 	return State{Usable: t.state == usable && t.sharing.refused == "", TopicID: t.id, MaxBytes: t.maxBatch - min(batchOverhead, t.maxBatch/4)}
 }
 
-// Topic is what metrics and status show of a journal topic.
+// Topic is a journal topic's state for metrics and status.
 type Topic struct {
 	Name       string
 	State      string // unknown, usable, refused, missing, forbidden, illegal name, off
 	TopicID    offsets.TopicID
 	Partitions int32
-	Warning    string // what an operator should mend, "" for nothing
+	Warning    string // the fault that an operator should mend, "" for none
 	Error      string // the last error
 }
 
-// View is what metrics and status show.
+// View is the journals' state for metrics and status.
 type View struct {
 	Topics map[string]Topic // by ingress topic
 
@@ -200,7 +200,7 @@ type View struct {
 	LastRestore                              time.Duration // how long the last one took
 }
 
-// View returns what metrics and status show.
+// View returns the journals' state for metrics and status.
 func (j *Journal) View() View {
 	failed := j.flights.errors()
 	j.mu.Lock()

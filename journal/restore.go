@@ -32,7 +32,7 @@ const (
 
 // Restore reads the journals of partitions that begin, and adds the finished offsets to
 // their windows. It calls done with each partition's answer, by the index of its ask, as
-// soon as that one is complete: a journal partition that is out of reach delays its own
+// soon as that one is complete. So a journal partition that is out of reach delays its own
 // ingress partition alone. It returns after the last answer: at the latest after 30 s
 // without progress, or when ctx ends.
 func (j *Journal) Restore(ctx context.Context, asks []facts.Ask, done func(i int, a facts.Answer)) {

@@ -18,8 +18,8 @@ var (
 	ErrForeign = errors.New("not written for this partition")
 
 	// ErrOtherTopic is metadata that Layover wrote in this cluster for a topic
-	// with another id: the topic was deleted and created again, and the offset
-	// beside it belongs to a log that is gone.
+	// with another id. The topic was deleted and created again, and the offset
+	// beside the metadata belongs to a log that is gone.
 	ErrOtherTopic = errors.New("written for another topic of this name")
 
 	// ErrDamaged is metadata of ours that was changed, or stands beside another

@@ -1,6 +1,6 @@
-// Package wheel is a hierarchical timing wheel: it parks ten million records,
-// each until a deadline of its own, and hands them back in the order of their
-// deadlines for the cost of a few writes each.
+// Package wheel is a hierarchical timing wheel. It parks ten million records, each
+// until a deadline of its own, and hands them back in the order of their deadlines.
+// That costs a few writes each.
 //
 // It is a data structure and nothing else. It reads no clock, starts no
 // goroutine and takes no lock: time is an argument, and a wheel has one owner.

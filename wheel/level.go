@@ -20,10 +20,12 @@ type level struct {
 	// lead is how many ticks before its span a bucket is opened, and margin how
 	// many before it has to be empty. Both are 0 at level 0 and without overlap.
 	//
-	// Invariant: lead is at most the width of a bucket: the level below reaches
-	// all of an open one, so nothing is added to it any more. margin is at least
-	// the reach of the level two below: records of an open bucket go to the level
-	// below. One that passed it by would get ahead of older records of its tick there.
+	// Invariant: lead is at most the width of a bucket. So the level below reaches
+	// all of an open one, and nothing is added to it any more.
+	//
+	// Invariant: margin is at least the reach of the level two below. So records of
+	// an open bucket go to the level below: one that passed it by would get ahead of
+	// older records of its tick there.
 	lead, margin int64
 
 	// wide is set where a bucket spans more than 2^32 ticks: its records keep

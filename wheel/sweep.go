@@ -4,8 +4,9 @@ package wheel
 // the wheel empty, without their memory, and its clock where it was. Each handle is
 // void before f sees its record, and f may use the wheel.
 //
-// deadlineMs is the deadline given to Add, rounded up to a tick; for one that
-// had passed by then it is the tick of the wheel's clock at that moment.
+// deadlineMs is the deadline given to Add, in Unix milliseconds, rounded up to a
+// tick. For a deadline that had passed by then it is the tick of the wheel's clock at
+// that moment.
 func (w *TimingWheel) Drain(f func(deadlineMs int64, payload uint64)) {
 	old := *w
 	w.live = newLiveSet(old.live.next)

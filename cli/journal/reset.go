@@ -67,8 +67,8 @@ func (c *command) startOf(p *partition) (to int64, commits bool) {
 	return 0, false
 }
 
-// forget finds out what a reset gives up. An unreadable journal can be reset too: it may
-// be the reason for the reset.
+// forget returns the knowledge that a reset gives up. An unreadable journal can be reset
+// too: it may be the reason for the reset.
 func (p *partition) forget(ctx context.Context, b *brokers) *forgotten {
 	f := &forgotten{}
 	if f.tally, f.unread = p.count(ctx, b); f.unread != nil {

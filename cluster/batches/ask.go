@@ -22,7 +22,7 @@ const fetchWait = 200 * time.Millisecond
 type Found struct {
 	Header
 	Aborted     bool   // its transaction was aborted: nobody is to read it
-	Raw         []byte // the batch, and what the broker sent behind it
+	Raw         []byte // the batch, and the bytes that the broker sent behind it
 	LeaderEpoch int32  // of the partition now
 }
 

@@ -69,9 +69,9 @@ func NewDecompressor(limit int, together bool) *Decompressor {
 // errNoRoom is a batch that does not fit into a buffer.
 var errNoRoom = errors.New("no room")
 
-// TooLarge is the error of a batch over the limit. It is not kgo.ErrMaxDecompress: the
-// client would fetch no more of the partition, and lose the error with a fetch that it
-// throws away, for a pause or for another partition's jump.
+// TooLarge is the error of a batch over the limit. It is not kgo.ErrMaxDecompress, after
+// which the client would fetch no more of the partition. It would also lose the error with
+// a fetch that a pause or another partition's jump makes it throw away.
 type TooLarge struct {
 	Compressed int // bytes of the batch's records
 }

@@ -6,7 +6,7 @@ import "layover/offsets"
 // It holds the whole set if that fits. Otherwise it names the journal's records, and
 // holds the offsets that are in none of them, as far as they fit.
 //
-// Encode also decides where the set is kept: it moves to the journal when its metadata
+// Encode also decides where the set is kept. The set moves to the journal when its metadata
 // exceeds large characters, and back when half of them hold it. journal is the records
 // that the metadata names, for Committed.
 func (w *Writer) Encode(limit, large int) (enc offsets.Encoded, journal offsets.Journal) {

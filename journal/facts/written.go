@@ -80,7 +80,7 @@ func (w *written) named(topic offsets.TopicID) offsets.Journal {
 // live returns the bytes in the journal from the base on.
 func (w *written) live() int64 { return w.base.bytes + w.facts }
 
-// deletion is what is known of the deletion of records, one at a time.
+// deletion is the state of deleting records, in one request at a time.
 type deletion struct {
 	done    int64 // everything below this journal offset is deleted
 	running bool
