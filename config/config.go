@@ -121,7 +121,7 @@ type Config struct {
 	// Journal is whether a finished set that does not fit into its commit's
 	// metadata is written to a topic. JournalOff stops the writing alone: a
 	// commit may name a journal from before, which is read until none does.
-	Journal JournalMode `split_words:"true" default:"auto" choices:"auto,off" example:"auto" desc:"where finished sets go that do not fit into commit metadata: auto makes and uses a topic per ingress topic, off commits what fits and repeats the rest after a crash"`
+	Journal JournalMode `split_words:"true" default:"auto" choices:"auto,off" example:"auto" desc:"where finished sets go that do not fit into commit metadata: auto makes and uses a topic per ingress topic, off commits the prefix that fits and repeats the other records after a crash"`
 	// JournalTopic is the name of a journal with its placeholders, for
 	// [Config.JournalName] to replace. It has {ingress} where there are several
 	// ingress topics, and no journal has the name of a topic above, in both
