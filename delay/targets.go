@@ -73,7 +73,7 @@ func NewTargets(egress string, allowed, denied, journals []string) (*Targets, er
 	t := &Targets{egress: egress, denied: make(map[string]struct{}, len(denied)), journals: journals}
 	for _, glob := range journals {
 		if err := checkGlob(glob); err != nil {
-			return nil, fmt.Errorf("name of a journal: %w", err)
+			return nil, fmt.Errorf("name of a journal %w", err)
 		}
 	}
 	for _, name := range denied {
@@ -92,7 +92,7 @@ func NewTargets(egress string, allowed, denied, journals []string) (*Targets, er
 	for _, entry := range allowed {
 		if strings.ContainsAny(entry, `*?[\`) {
 			if err := checkGlob(entry); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("allowed target %w", err)
 			}
 			t.globs = append(t.globs, entry)
 			continue
@@ -110,14 +110,15 @@ func NewTargets(egress string, allowed, denied, journals []string) (*Targets, er
 }
 
 // checkGlob refuses a glob that path.Match cannot read, and one with a letter
-// that is in no topic's name: {a,b} and a,b would match nothing, silently.
+// that is in no topic's name: {a,b} and a,b would match nothing, silently. The error
+// begins with the glob.
 func checkGlob(glob string) error {
 	if _, err := path.Match(glob, ""); err != nil {
-		return fmt.Errorf("allowed target %s: %w, want a glob of *, ? and [a-z]", quote([]byte(glob)), err)
+		return fmt.Errorf("%s: %w, want a glob of *, ? and [a-z]", quote([]byte(glob)), err)
 	}
 	for i := range len(glob) {
 		if !IsTopicByte(glob[i]) && strings.IndexByte(`*?[]^\`, glob[i]) < 0 {
-			return fmt.Errorf("allowed target %s: no topic has %q in its name, want a glob of *, ? and [a-z]",
+			return fmt.Errorf("%s: no topic has %q in its name, want a glob of *, ? and [a-z]",
 				quote([]byte(glob)), glob[i])
 		}
 	}
