@@ -9,8 +9,8 @@ import (
 const (
 	pageShift = 12
 	// pageSize is the offsets in a page. Its 512 bytes are few enough for a lone
-	// straggler to hold. They are enough beside the 24 bytes of an entry in the
-	// table of spans, and the shifting of that table, for these not to matter.
+	// straggler to hold. Beside them the 24 bytes of an entry in the table of spans,
+	// and the shifting of that table, do not matter.
 	pageSize = 1 << pageShift
 
 	// deadSpans is how many more dropped spans than live ones may stay in the
