@@ -97,8 +97,8 @@ type Restored struct {
 	SnapshotBytes, Facts int64 // bytes that were read
 }
 
-// NewWriter returns the writer of an assignment that begins with the window. Its number is
-// in its records: zero, or a number used before, would make snapshots of two writers one.
+// NewWriter returns the writer of an assignment that begins with the window. Its number is in
+// its records: zero, or a number used before, would make snapshots of two assignments one.
 func NewWriter(id Identity, number uint64, r Restored, window *offsets.Window) *Writer {
 	w := &Writer{id: id, window: window, number: number, limit: maxRecord}
 	w.commit.fits, w.written.to = true, -1
