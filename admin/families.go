@@ -27,10 +27,10 @@ func recordFamilies() []family {
 			"Records read whose timestamp was more than 5 s ahead of this machine's clock: the producer's clock is wrong, or this one.",
 			[]string{"topic"}, perTopic(func(v *view) map[string]int64 { return v.total.Future })),
 		count("layover_restored_records_total",
-			"Records read, or found finished, that were in the log when their partition was assigned: after a restart or a rebalance, mostly what was parked before.",
+			"Records read, or found finished, that were in the log when their partition was assigned: after a restart or a rebalance, mostly records parked before.",
 			func(v *view) int64 { return v.total.Restored }),
 		level("layover_replay_remaining_records",
-			"Offsets still to be read of what was in the log when partitions were assigned.",
+			"Offsets still to be read, of those in the log when partitions were assigned.",
 			func(v *view) float64 { return float64(v.Replay.Remaining) }),
 		count("layover_jumped_records_total",
 			"Offsets gone over without being read, because a commit says that they are finished.",
@@ -100,7 +100,7 @@ func waitingFamilies() []family {
 			"Earliest deadline of a record that waits for it, in seconds since 1970; 0 when there is none.",
 			func(v *view) float64 { return float64(v.total.nextDueMs) / 1000 }),
 		gauge("layover_furthest_deadline_timestamp_seconds",
-			"Latest deadline of a record that waits for it, by ingress topic, in seconds since 1970; 0 when there is none. Far beyond what producers ask for, one of them has a wrong unit.",
+			"Latest deadline of a record that waits for it, by ingress topic, in seconds since 1970; 0 when there is none. An instant far beyond the usual delays means that a producer has a wrong unit.",
 			[]string{"topic"}, func(v *view, out emit) {
 				for topic, ms := range v.total.furthestMs {
 					out(float64(ms)/1000, topic)
@@ -110,7 +110,7 @@ func waitingFamilies() []family {
 			"Records whose deadline has passed and that are not acknowledged yet: waiting for their target, or in flight.",
 			func(v *view) float64 { return float64(v.total.due + v.total.inFlight) }),
 		level("layover_oldest_overdue_timestamp_seconds",
-			"Earliest deadline that has passed of the records that are first to go or in flight, in seconds since 1970; 0 when none has. One without a deadline counts from when it was sent. As of at most a second ago.",
+			"Earliest deadline of the overdue records that are first to go or in flight, in seconds since 1970; 0 when none is overdue. A record without a deadline counts from when it was sent. As of at most a second ago.",
 			func(v *view) float64 { return float64(v.total.oldestOverdueMs) / 1000 }),
 		level("layover_in_flight_records",
 			"Records handed to the producer and not answered yet.",
@@ -135,13 +135,13 @@ func memoryFamilies() []family {
 			"LAYOVER_MAX_PARKED_BYTES, in bytes.",
 			func(v *view) float64 { return float64(v.Memory.Limit) }),
 		level("layover_intake_pause_bytes",
-			"At this many layover_parked_bytes reading pauses: the limit less what brokers may have sent by then, more with more brokers.",
+			"Reading pauses at this many layover_parked_bytes: the limit less the fetches that may be on their way, which are more with more brokers.",
 			func(v *view) float64 { return float64(v.Memory.PauseAt) }),
 		level("layover_chunk_bytes",
 			"Memory of the chunks that parked records lie in, in bytes; part of layover_parked_bytes.",
 			func(v *view) float64 { return float64(v.total.chunkBytes) }),
 		level("layover_chunk_live_bytes",
-			"Of layover_chunk_bytes, what records take that are not finished yet; the rest is free room and fragmentation.",
+			"Of layover_chunk_bytes, the part of records that are not finished yet; the rest is free room and fragmentation.",
 			func(v *view) float64 { return float64(v.total.liveBytes) }),
 	}
 }
@@ -165,16 +165,16 @@ func nameFamilies() []family {
 func partitionFamilies() []family {
 	return []family{
 		perPartition("layover_low_offset",
-			"Offset of the oldest record that is not finished: what the next commit names.",
+			"Offset of the oldest record that is not finished: the next commit names it.",
 			func(p *purgatory.PartitionView) int64 { return p.Low }),
 		perPartition("layover_committed_offset",
-			"Offset of the last successful commit: everything below it is finished, as is what its metadata names above it.",
+			"Offset of the last successful commit: everything below it is finished, as are the offsets above it that its metadata names.",
 			func(p *purgatory.PartitionView) int64 { return p.Committed }),
 		perPart("layover_read_offset",
 			"First offset that was not read yet.",
 			(*part).next),
 		perPart("layover_intake_lag_records",
-			"Offsets from the first that was not read yet to the end of the log: how far reading is behind. The group's lag counts what is parked, this does not.",
+			"Offsets from the first that was not read yet to the end of the log: how far reading is behind. The group's lag counts parked records, this does not.",
 			(*part).intakeLag),
 		perPartition("layover_commit_metadata_bytes",
 			"Size of the metadata of the last successful commit, in bytes; Kafka's default limit is 4096.",
@@ -193,7 +193,7 @@ func partitionFamilies() []family {
 			"Records that a crash now would deliver again, at most: finished and neither in the last commit nor in the journal, and in flight.",
 			func(p *purgatory.PartitionView) int64 { return killed(p).Total }),
 		gauge("layover_finished_set_in",
-			"1 for where the finished set of a partition is kept: metadata (of commits), journal, or prefix (what fits into metadata; the rest comes again after a crash).",
+			"1 for where the finished set of a partition is kept: metadata (of commits), journal, or prefix (as many as fit into metadata; the others are delivered again after a crash).",
 			[]string{"topic", "partition", "place"}, func(v *view, out emit) {
 				for i := range v.parts {
 					if p := &v.parts[i]; p.core != nil {
@@ -221,7 +221,7 @@ func journalFamilies() []family {
 			func(v *view) int64 { return v.total.Journal.Snapshots }),
 		count("layover_journal_deletions_total", "Deletions of journal records below a snapshot that a commit has named.",
 			func(v *view) int64 { return v.total.Journal.Deletions }),
-		count("layover_journal_errors_total", "Records that the journal did not take; what they said is written anew.",
+		count("layover_journal_errors_total", "Records that the journal did not take; their facts are written anew.",
 			func(v *view) int64 { return v.total.Journal.Failures }),
 		perPartition("layover_journal_live_bytes", "Bytes in the journal of a partition from its last whole snapshot on.",
 			func(p *purgatory.PartitionView) int64 { return p.Facts.Live }),

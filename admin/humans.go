@@ -11,7 +11,7 @@ import (
 // The most of one text that the page shows, in characters: a broker's error may be
 // of any length, and the JSON has all of it.
 const (
-	maxShort = 250  // where it stands among others, and is repeated further down
+	maxShort = 250  // in a list that has the whole text further down
 	maxText  = 500  // names and errors
 	maxLong  = 1500 // our own explanations, which may quote one
 )
@@ -61,7 +61,7 @@ func size(bytes int64) string {
 		return fmt.Sprintf("%d B", bytes)
 	}
 	value, units := float64(bytes)/1024, []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
-	for len(units) > 1 && (value <= -1023.95 || value >= 1023.95) { // which would be written as 1024.0
+	for len(units) > 1 && (value <= -1023.95 || value >= 1023.95) { // rounded, that is 1024.0
 		value, units = value/1024, units[1:]
 	}
 	return fmt.Sprintf("%.1f %s", value, units[0])
@@ -69,7 +69,7 @@ func size(bytes int64) string {
 
 // human writes a duration with at most two units, rounded down; it has no sign.
 func human(d time.Duration) string {
-	d = max(d, -d, -(d + 1)) // the last for the one duration that has no opposite
+	d = max(d, -d, -(d + 1)) // the last is for the least duration, which has no opposite
 	const day = 24 * time.Hour
 	two := func(big time.Duration, bigName string, small time.Duration, smallName string) string {
 		if rest := d % big / small; rest > 0 {
@@ -92,7 +92,7 @@ func human(d time.Duration) string {
 	return two(day, "d", time.Hour, "h")
 }
 
-// relative says when something is that is d from now.
+// relative writes an instant that is d from now.
 func relative(d time.Duration) string {
 	switch {
 	case d >= time.Millisecond:

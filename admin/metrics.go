@@ -10,7 +10,8 @@ import (
 )
 
 // collector makes every series from one sample a scrape. There is no registered
-// state, so a partition that is no longer in the sample has no series. Which series add up is in the package comment.
+// state, so a partition that is no longer in the sample has no series. The package
+// comment says which series add up.
 type collector struct {
 	source     Source
 	families   []family

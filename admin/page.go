@@ -18,9 +18,8 @@ var pageHTML string
 var pageCSS string
 
 // page is /status for people: one HTML document that needs nothing else, no
-// script, no font, no second request. What it shows comes from brokers and
-// producers in part, so its policy lets a browser apply the style that is ours,
-// known by its hash, and nothing that anybody else might have got into it.
+// script, no font, no second request. Brokers and producers choose some of its
+// text. So its policy lets a browser apply only our own style, known by its hash.
 type page struct {
 	template *template.Template
 	style    template.CSS

@@ -76,7 +76,7 @@ func (v *view) page() *pageData {
 	d.DueIn = dueBars(d.DueWithin, d.Parked.Records)
 	d.State, d.Why = stateOf(ready(v))
 	if v.Draining {
-		d.State, d.Why = "Draining", "a stop was asked for: what is in flight is finished and committed"
+		d.State, d.Why = "Draining", "a stop was asked for: records in flight are finished and committed"
 	}
 	d.Problems = v.problems(&d.status)
 	if d.State != "Ready" {
@@ -107,10 +107,10 @@ func (v *view) page() *pageData {
 	return d
 }
 
-// What is the kind in words.
+// What returns the kind in words.
 func (s *Sickness) What() string { return strings.ReplaceAll(s.Kind, "_", " ") }
 
-// Tone is bad for a partition that has to be looked at now.
+// Tone is bad where Kafka, an ingress topic or a partition of one cannot be read.
 func (s *Sickness) Tone() tone {
 	if s.Kind == SickKafka || s.Kind == SickIngress || s.Kind == SickPartition {
 		return bad
@@ -193,8 +193,8 @@ func dueLabels() []string {
 	return []string{"within 1 s", "1 to 10 s", "10 s to 1 min", "1 to 10 min", "10 min to 1 h", "1 to 6 h", "6 h to 1 day", "later"}
 }
 
-// dueBars turns cumulative numbers, and that of all, into those of the intervals.
-// A bar that stands for a record at all is long enough to be seen.
+// dueBars turns cumulative counts, and that of all parked records, into the counts of
+// the intervals. A bar that stands for a record at all is long enough to be seen.
 func dueBars(within []dueStatus, parked int64) []dueBar {
 	var out []dueBar
 	var before, most int64
@@ -268,7 +268,7 @@ func (d *pageData) MemoryPercent() float64 {
 // MemoryWidth is the length of the bar.
 func (d *pageData) MemoryWidth() float64 { return min(100, max(0, d.MemoryPercent())) }
 
-// MemoryTone: reading pauses at the limit.
+// MemoryTone warns from 90 percent on: reading pauses at the limit.
 func (d *pageData) MemoryTone() tone {
 	if d.MemoryPercent() >= 90 {
 		return warn
@@ -286,7 +286,7 @@ func (d *pageData) Route() string {
 	case d.Settings.DeadLetter != "":
 		return text + ", dead letters to " + d.Settings.DeadLetter + "."
 	case d.Settings.OnInvalid != "":
-		return text + ", no dead-letter topic; of invalid records: " + d.Settings.OnInvalid + "."
+		return text + ", no dead-letter topic; policy for invalid records: " + d.Settings.OnInvalid + "."
 	}
 	return text + "."
 }

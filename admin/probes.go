@@ -14,12 +14,12 @@ const stuckAfter = 60 * time.Second
 
 // The most that /readyz says.
 const (
-	maxReadySick = 3 // things that it names; it counts the others
-	maxReadyText = 250
+	maxReadySick = 3   // things that it names; it counts the others
+	maxReadyText = 250 // characters of each
 )
 
-// live names the loops that stand still, with for how long; none: all move. It
-// does not look at Kafka: a restart does not mend a broker.
+// live names the loops that stand still, and for how long; it is empty while all move.
+// It does not look at Kafka: a restart does not mend a broker.
 func live(s Sample, now time.Time) (stuck []string) {
 	for _, name := range slices.Sorted(maps.Keys(s.Loops)) {
 		turned := s.Loops[name]
@@ -79,8 +79,8 @@ func ready(v *view) readiness {
 	return readiness{ready: true, degraded: len(v.sick) > 0, why: strings.Join(says, "; ")}
 }
 
-// firstFew joins the first few texts, each of which it bounds, and counts the rest of
-// them with others that have no text.
+// firstFew joins the first maxReadySick texts, each cut to maxReadyText. It counts the
+// rest, and adds others, which have no text.
 func firstFew(texts []string, others int, separator string) string {
 	shown := make([]string, min(len(texts), maxReadySick))
 	for i := range shown {
@@ -97,8 +97,8 @@ func (p *part) stopText(s stop) string {
 	return fmt.Sprintf("reading of %s/%d stopped at offset %d: %s", p.topic, p.partition, s.offset, s.why)
 }
 
-// silence returns for how long no broker has answered; 0 while they do. One that
-// never answered is silent since the start.
+// silence returns for how long no broker has answered; 0 while one answers. Without any
+// answer yet it counts from the start of the process.
 func (v *view) silence() time.Duration {
 	if v.Kafka.Answering {
 		return 0

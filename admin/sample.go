@@ -19,9 +19,10 @@ type Sample struct {
 	Mode     string // "at-least-once"
 	Started  time.Time
 	Draining bool
-	// CaughtUp stays true once the process became ready: the first assignment was read
-	// up to its stable end, but for sick partitions; a completed join assigned nothing;
-	// reading paused; or Kafka or every ingress topic was away for a while.
+	// CaughtUp stays true once the process became ready. It becomes so when the first
+	// assignment was read up to its stable end, sick partitions apart; when a join assigned
+	// nothing; when reading paused; or when Kafka or every ingress topic was away for a
+	// while.
 	CaughtUp bool
 
 	Group   Group
@@ -71,10 +72,10 @@ type Assignment struct {
 type Kafka struct {
 	Answering bool
 	Since     time.Time         // of Answering as it is; zero if no broker ever answered
-	Err       string            // the last one, "" if there is none
+	Err       string            // the last error, "" if there is none
 	Missing   []string          // topics that are configured and do not exist
 	Unusable  []string          // ingress topics that do not exist or may not be read
-	Topics    []TopicState      // of all that settings name, those that cannot be used
+	Topics    []TopicState      // topics of the settings that cannot be used
 	Warnings  map[string]string // by ingress topic
 }
 
@@ -99,7 +100,7 @@ type JournalTopic struct {
 	Ingress, Name string
 	State         string // usable, missing, forbidden, off, ...
 	Warning       string // the mistake in its configuration, "" for none
-	Err           string // the last one
+	Err           string // the last error
 }
 
 // The States of a journal that can be written to, and of one that is not wanted.
@@ -121,8 +122,8 @@ type Replay struct {
 // limit, so that fetches on their way have room.
 type Memory struct{ Used, PauseAt, Limit int64 }
 
-// Names is how many target names that headers chose are known, and how many may be.
-// Refused says since when names find no room; zero: there is room.
+// Names counts the target names that headers chose: those known, and the most that may
+// be. Refused is since when names find no room; zero: there is room.
 type Names struct {
 	Known, Limit int
 	Refused      time.Time

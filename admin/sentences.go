@@ -24,21 +24,21 @@ func (v *view) pauses() []pauseStatus {
 	return out
 }
 
-const unharmed = "Nothing is lost, and what is parked goes on being delivered to other targets."
+const unharmed = "Nothing is lost, and parked records are still delivered to other targets."
 
 func (v *view) pauseText(p Pause) string {
 	switch p.Reason {
 	case PauseBytes:
 		return fmt.Sprintf("Reading is paused because parked records take %s of the %s that LAYOVER_MAX_PARKED_BYTES allows. "+
-			"Nothing is lost, and what is parked goes on being delivered. Reading goes on by itself when deliveries have freed memory. "+
+			"Nothing is lost, and parked records are still delivered. Reading goes on by itself when deliveries have freed memory. "+
 			"If this lasts, raise the limit or run more instances.", mebibytes(v.Memory.Used), mebibytes(v.Memory.Limit))
 	case PauseDeadLetter:
 		return fmt.Sprintf("Reading is paused because the dead-letter topic %s does not take records: %s. %s "+
 			"Reading goes on by itself as soon as it takes one. Check that the topic exists and that Layover may write to it.",
 			p.Target, v.stateOf(p.Target), unharmed)
 	case PauseTarget:
-		return fmt.Sprintf("Reading is paused because the target %s does not take records: %s. What is held for it has used up "+
-			"LAYOVER_TARGET_PATIENCE or a quarter of the memory limit, and there is no dead-letter topic to move it to. %s "+
+		return fmt.Sprintf("Reading is paused because the target %s does not take records: %s. Its held records have used up "+
+			"LAYOVER_TARGET_PATIENCE or a quarter of the memory limit, and there is no dead-letter topic to move them to. %s "+
 			"Reading goes on by itself as soon as the target takes records: create it or give Layover the right to write to it. "+
 			"Or set LAYOVER_DLQ_TOPIC and restart.", p.Target, v.stateOf(p.Target), unharmed)
 	}
@@ -140,9 +140,9 @@ func (v *view) duplicates() duplicatesStatus {
 	d.InFlight = v.total.inFlight // with partitions that are gone already
 	d.Total = d.SinceLastCommit + d.InFlight + d.BeyondPrefix - d.Journalled
 	return duplicatesStatus{d, fmt.Sprintf("If this process were killed now, nothing would be lost, and at most this many records "+
-		"would be delivered a second time: what finished since the last successful commit (commits come every %s), what is in "+
-		"flight (at most 1,000 records per target partition), and what is finished above the prefix of the finished set that "+
-		"fits into the commit's metadata; less what the journal has of it.", v.Settings.CommitInterval)}
+		"would be delivered a second time: those finished since the last successful commit (commits come every %s), those in "+
+		"flight (at most 1,000 records per target partition), and finished ones above the prefix of the finished set that "+
+		"fits into the commit's metadata, less those that the journal has.", v.Settings.CommitInterval)}
 }
 
 // killed is the bound for one partition.
@@ -206,13 +206,13 @@ func (v *view) partitions() []partitionStatus {
 }
 
 func (v *view) stopText(p *part, s stop) string {
-	text := fmt.Sprintf("Reading of %s/%d stopped at offset %d: %s. What is parked of it goes on being delivered, and other partitions "+
+	text := fmt.Sprintf("Reading of %s/%d stopped at offset %d: %s. Its parked records are still delivered, and other partitions "+
 		"are not affected.", p.topic, p.partition, s.offset, strings.TrimSuffix(s.why, "."))
 	if s.halted {
 		text += " A restart with another LAYOVER_ON_INVALID goes on from there: " + v.otherChoices(s.why) + "."
 	}
 	if s.halted || p.member != nil && p.member.Reason == unreadable {
-		text += fmt.Sprintf(" To leave out what stands there alone, stop all instances and run: layover skip %s/%d@%d.", p.topic, p.partition, s.offset)
+		text += fmt.Sprintf(" To leave out that record or batch alone, stop all instances and run: layover skip %s/%d@%d.", p.topic, p.partition, s.offset)
 	}
 	return text
 }

@@ -150,7 +150,7 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 	text(w, http.StatusOK, "Layover "+s.source.Sample().Version+`, delayed records for Kafka
 
 /livez     200 while our own loops move; never asks Kafka
-/readyz    200 once ready, with what is sick; else what is waited for
+/readyz    200 once ready, with the sick things; else the thing waited for
 /startupz  200 once started
 /metrics   Prometheus and OpenMetrics
 /status    partitions, parked records, lateness, pauses and errors, as JSON;
@@ -161,8 +161,8 @@ func text(w http.ResponseWriter, code int, body string) {
 	answer(w, code, "text/plain; charset=utf-8", []byte(body+"\n"))
 }
 
-// answer writes the whole response; of a client that has gone there is nobody to
-// tell. For HEAD the server itself leaves the body out.
+// answer writes the whole response. Its error means a client that has gone, and is
+// nobody's. For HEAD the server itself leaves the body out.
 func answer(w http.ResponseWriter, code int, contentType string, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", contentType)

@@ -136,7 +136,7 @@ func (v *view) sickPartitions(forLog bool) (out []Sickness) {
 		s := Sickness{Kind: SickPartition, Name: p.topic, Partition: &p.partition}
 		at, stopped := p.stop()
 		switch {
-		case slices.Contains(v.Kafka.Unusable, p.topic) && (!stopped || p.member != nil && p.member.Trying): // its topic is
+		case slices.Contains(v.Kafka.Unusable, p.topic) && (!stopped || p.member != nil && p.member.Trying): // its topic is listed
 			continue
 		case stopped:
 			s.Reason, s.Since = p.stopReason(), instant{p.stoppedSince()}
@@ -160,7 +160,7 @@ func (v *view) sickPartitions(forLog bool) (out []Sickness) {
 	return out
 }
 
-// Reasons of a partition that is not read which are told apart here.
+// Reasons of a partition that is not read that have a meaning here; others are passed on.
 const (
 	reasonNotBegun = "not_begun"
 	reasonHalted   = "halted"
@@ -244,7 +244,7 @@ func (v *view) ailing(forLog bool) map[SickKey]*ailing {
 }
 
 // noteHeld notes a target whose records a lane holds, for the log under its label. A
-// mismatch of partitions has no detail there, because that quotes the name.
+// mismatch of partitions has no detail there, because the detail quotes the name.
 func noteHeld(h *purgatory.HeldView, forLog bool, note func(name string, partition int32, a ailing)) {
 	name, a := h.Target, ailing{reason: heldReason(h.Verdict), detail: h.Detail, since: millis(h.SinceMs).Time, records: h.Records}
 	if forLog && h.Label != "" && h.Label != h.Target {
@@ -285,8 +285,8 @@ func (v *view) sickNames() []Sickness {
 		short: fmt.Sprintf("headers have chosen more than %d targets", n.Limit) + v.since(n.Refused)}}
 }
 
-// sickJournals: the journal of an ingress topic that is gone is not made, and needs
-// nobody. A journal topic that is missing is made at once, or refuses with a warning.
+// sickJournals: the journal of a missing ingress topic is not made, and is not sick. A
+// missing journal topic is made at once, or cannot be made and has a warning.
 func (v *view) sickJournals() (out []Sickness) {
 	for _, t := range v.Journal.Topics {
 		if !v.Kafka.Answering || slices.Contains(v.Kafka.Unusable, t.Ingress) {

@@ -5,7 +5,7 @@ package admin
 func sickFamilies() []family {
 	return []family{
 		gauge("layover_sick",
-			"Things that do not work now, by kind: kafka, group, ingress_topic, partition (of an ingress topic), dead_letter, target (or a partition of one), journal. What they are, and what to do, is under sick in /status.",
+			"Things that do not work now, by kind: kafka, group, ingress_topic, partition (of an ingress topic), dead_letter, target (or a partition of one), journal. /status names them under sick, each with its remedy.",
 			[]string{"kind"}, func(v *view, out emit) {
 				for _, kind := range sickKinds() {
 					n, _ := v.sickOf(kind)
@@ -13,7 +13,7 @@ func sickFamilies() []family {
 				}
 			}),
 		gauge("layover_sick_since_timestamp_seconds",
-			"Since when the thing of a kind that has been sick longest is, in seconds since 1970; 0 when none is, or it is not known of any.",
+			"Start of the longest present sickness of a kind, in seconds since 1970; 0 when nothing is sick, or no start is known.",
 			[]string{"kind"}, func(v *view, out emit) {
 				for _, kind := range sickKinds() {
 					_, sinceMs := v.sickOf(kind)

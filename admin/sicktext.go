@@ -17,7 +17,7 @@ func (v *view) kafkaText(since time.Time) string {
 	if v.Kafka.Err != "" {
 		why = " (" + v.Kafka.Err + ")"
 	}
-	return "No broker has answered" + v.since(since) + why + ". Nothing is lost, and what becomes due waits. Layover connects again by itself. " +
+	return "No broker has answered" + v.since(since) + why + ". Nothing is lost, and due records wait. Layover connects again by itself. " +
 		"Mend Kafka or the way to it, and see whether KAFKA_BROKERS, names and certificates are right: " +
 		"kafka-broker-api-versions.sh --bootstrap-server $KAFKA_BROKERS"
 }
@@ -35,7 +35,7 @@ func groupText(g *Sickness) string {
 
 func ingressText(t TopicState) string {
 	if t.State == "forbidden" {
-		return fmt.Sprintf("Kafka does not let Layover read the ingress topic %s. What was read of it goes on being delivered, and other ingress "+
+		return fmt.Sprintf("Kafka does not let Layover read the ingress topic %s. Records that were read are still delivered, and other ingress "+
 			"topics are not affected. Grant the right, and Layover reads on within seconds: %s--topic %s --operation Read --operation Describe --operation DescribeConfigs",
 			t.Name, kafkaGrant, t.Name)
 	}
@@ -59,7 +59,7 @@ func stopWayOn(p *part, reason string) string {
 }
 
 func leaderlessText(p *part) string {
-	return fmt.Sprintf("No broker leads %s/%d, so it is not read. What was read of it goes on being delivered, and other partitions are not "+
+	return fmt.Sprintf("No broker leads %s/%d, so it is not read. Records that were read are still delivered, and other partitions are not "+
 		"affected. Layover reads on by itself when a broker leads it: %s--describe --topic %s --unavailable-partitions",
 		p.topic, p.partition, kafkaTopics, p.topic)
 }
@@ -96,7 +96,7 @@ func (v *view) targetText(k SickKey, a *ailing) string {
 // targetRest describes the records that wait and the parts that go on.
 func (v *view) targetRest(k SickKey, a *ailing) string {
 	if k.Kind == SickDeadLetter {
-		return "Nothing is lost: reading pauses as long as a record has to go there, and what is parked goes on being delivered."
+		return "Nothing is lost: reading pauses as long as a record has to go there, and parked records are still delivered."
 	}
 	rest := "No record waits for it yet."
 	if a.records > 0 {
@@ -105,7 +105,7 @@ func (v *view) targetRest(k SickKey, a *ailing) string {
 	if v.Settings.DeadLetter == "" {
 		return rest + " After LAYOVER_TARGET_PATIENCE reading pauses, as there is no dead-letter topic."
 	}
-	return rest + " After LAYOVER_TARGET_PATIENCE what waits goes to the dead-letter topic."
+	return rest + " After LAYOVER_TARGET_PATIENCE waiting records go to the dead-letter topic."
 }
 
 func targetWayOn(k SickKey, a *ailing) string {
@@ -126,5 +126,5 @@ func journalText(t JournalTopic) string {
 		"repeat more records. The rights that it needs, and the command that makes it, are in docs/journal.md.", t.Name, t.Ingress, strings.TrimSuffix(why, "."))
 }
 
-// capital begins a sentence; a name of ours that begins one stays as it is.
+// capital returns text with a capital in front, to begin a sentence.
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -209,8 +209,8 @@ type counterStatus struct {
 	LostToRetention   int64 `json:"lost_to_retention"`
 }
 
-// namesStatus is of the target names that headers chose; refused since: there are more
-// than may be known.
+// namesStatus counts the target names that headers chose. Refused is since when there
+// are more than may be known.
 type namesStatus struct {
 	Known   int     `json:"known"`
 	Limit   int     `json:"limit"`

@@ -7,10 +7,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Change is what an answer changed about a topic.
+// Change is a topic that an answer has changed.
 type Change struct {
 	Topic Topic
-	// Renewed: it was deleted and made again, or has appeared.
+	// Renewed: the topic was deleted and made again, or has appeared.
 	Renewed bool
 }
 
@@ -43,8 +43,8 @@ func (w *Watcher) askPinned(ctx context.Context) []Change {
 	return w.note(resp, now)
 }
 
-// askNames asks about some of the names that headers chose. A request that fails is
-// repeated with fewer names, and says nothing of the brokers or of other names.
+// askNames asks about some of the names that headers chose. After a failure each of them
+// is asked about again with fewer others. A failure says nothing about the brokers.
 func (w *Watcher) askNames(ctx context.Context) []Change {
 	w.mu.Lock()
 	batch := w.names.next(time.Now())

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Config is what a Watcher needs.
+// Config has the parameters of a Watcher.
 type Config struct {
 	Ingress  []string
 	Targets  []string // egress, dead letters, and allowed names
@@ -47,17 +47,17 @@ type Watcher struct {
 	mu         sync.Mutex
 	topics     map[string]*Topic // that the configuration names
 	names      *names            // that headers chose
-	asked      time.Time         // when the last request about topics ended
-	askedNames time.Time
-	answered   time.Duration // sum of the gaps between answers
-	last       time.Time     // of the last answer
-	since      time.Time     // begin of the present state: answering or not
-	err        error         // of the last request about topics, nil after an answer
-	brokers    int           // in the last answer
+	asked      time.Time         // when the last request about configured topics ended
+	askedNames time.Time         // when the last one about names ended
+	answered   time.Duration     // sum of the gaps between answers
+	last       time.Time         // of the last answer
+	since      time.Time         // begin of the present state: answering or not
+	err        error             // of the last request about topics, nil after an answer
+	brokers    int               // in the last answer
 	warnings   map[string]string
 	// configuredAt is when topics were last looked through for configurations to read.
 	configuredAt time.Time
-	said         time.Time
+	said         time.Time // when trouble was last logged
 	about        string    // trouble of the last line, "" when it is over
 	began        time.Time // of the present trouble, zero for none
 	crowded      time.Time // since when the log says that there are too many names
@@ -143,8 +143,8 @@ func (w *Watcher) Beat() time.Time {
 	return w.beat
 }
 
-// Lookup returns what is known about a topic. A name that is new is pending, and is asked
-// about soon, or is one too many. The cost is one or two map accesses.
+// Lookup returns what is known about a topic. A new name is Pending and is asked about
+// soon; without room for it, it is TooMany. The cost is one or two map accesses.
 func (w *Watcher) Lookup(name string) Topic {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -19,7 +19,7 @@ type EpochAsk struct{ Leader, Epoch int32 }
 // EpochEnd is the answer: -1 where the leader does not know the epoch.
 type EpochEnd struct {
 	Offset int64
-	TooOld bool // the broker does not know the question
+	TooOld bool // the broker does not know the request
 	Err    error
 }
 

@@ -153,7 +153,7 @@ func (t *Topic) kind(now time.Time) int {
 	}
 }
 
-// before orders those in doubt first, then by when they were last asked about.
+// before orders topics: those in doubt first, then the longest not asked about.
 func before(a, b *Topic) int {
 	if a.misses != b.misses {
 		return int(b.misses) - int(a.misses)
@@ -161,8 +161,8 @@ func before(a, b *Topic) int {
 	return a.asked.Compare(b.asked)
 }
 
-// makeRoom forgets names that do not exist or may not be described, those first that
-// were known for the longest.
+// makeRoom forgets names that do not exist or may not be described, the longest known
+// first.
 func (n *names) makeRoom(now time.Time) {
 	var out []*Topic
 	for _, t := range n.known {
@@ -219,9 +219,8 @@ func (n *names) waiting() bool {
 	return slices.ContainsFunc(n.queues[:], func(q queue) bool { return len(q.topics) > 0 && q.requests > 0 })
 }
 
-// failed notes that a request got no answer. Each of its names is asked about in
-// smaller ones until there is an answer, so that a name that spoils its request is
-// alone in it before long.
+// failed notes that a request got no answer. Each of its names goes into smaller
+// requests until there is an answer. So a name that spoils its request is soon alone.
 func (n *names) failed(batch []*Topic) {
 	for _, t := range batch {
 		t.batchLimit = uint16(max(len(batch)/2, 1))

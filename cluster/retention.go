@@ -96,7 +96,7 @@ func (w *Watcher) describe(ctx context.Context, names []string) bool {
 		}
 		values := make(map[string]string)
 		for _, c := range r.Configs {
-			if c.Value != nil { // an empty value says something, none does not
+			if c.Value != nil { // an empty value has a meaning, a missing one has none
 				values[c.Name] = *c.Value
 			}
 		}
@@ -108,8 +108,8 @@ func (w *Watcher) describe(ctx context.Context, names []string) bool {
 // configureRetry is the time to the next try after a failed one.
 const configureRetry = 10 * time.Second
 
-// unconfigured notes that a topic's configuration could not be read, and says so once
-// of an ingress topic, whose retention then goes unchecked.
+// unconfigured notes that a topic's configuration could not be read. For an ingress
+// topic, whose retention then goes unchecked, it logs that once.
 func (w *Watcher) unconfigured(name string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -161,7 +161,7 @@ func (w *Watcher) configured(name string, values map[string]string) {
 }
 
 // retentionWarning compares an ingress topic's configuration with the longest
-// delay, and says what to set; "" where all is well.
+// delay. It returns the faults and the command that mends them; "" where all is well.
 func retentionWarning(topic string, values map[string]string, maxDelay time.Duration) string {
 	if policy, told := values["cleanup.policy"]; told && policy == "" { // nothing is ever deleted, whatever the rest says
 		return ""

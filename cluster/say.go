@@ -65,7 +65,7 @@ func (w *Watcher) sayNames(now time.Time) {
 		w.cfg.Log.Info("headers choose no more target names than fit", "limit", w.names.limit, "waited", now.Sub(w.crowded).Round(time.Second).String())
 		w.crowded = time.Time{}
 	default:
-		w.cfg.Log.Warn("headers choose too many target names, and records for others than those known are held", "limit", w.names.limit)
+		w.cfg.Log.Warn("headers choose too many target names, and records for names without room are held", "limit", w.names.limit)
 		w.crowded = full
 	}
 }

@@ -66,7 +66,7 @@ func (t *Topic) read(rt *kmsg.MetadataResponseTopic) {
 				led++
 			}
 		}
-		t.Led = make([]int32, 0, led) // a new one: who looked the topic up has the old one
+		t.Led = make([]int32, 0, led) // a new slice: callers of Lookup have the old one
 		for _, p := range rt.Partitions {
 			if p.Leader >= 0 {
 				t.Led = append(t.Led, p.Partition)

@@ -7,8 +7,8 @@
 //
 // is a whole configuration. [Config] is the specification: a field's name
 // gives the variable's, its tags the default, the range, the choices and an
-// example, and the same tags make the check, the error and the help ([Table]),
-// so the three cannot disagree. The walk over the specification is
+// example. The same tags make the check, the error and the help ([Table]), so
+// that the three cannot disagree. The walk over the specification is
 // github.com/kelseyhightower/envconfig's. Its decoding is not used, because its
 // Process
 //
@@ -40,8 +40,9 @@ import (
 // The tags: default is literal text, decoded like a value; derived describes a
 // default that depends on other settings or on the machine; min and max bound
 // a number, duration or size, both inclusive; kind names the syntax of a
-// string or of a list's entries; secret keeps the value out of every output. No field has an envconfig tag: with one,
-// envconfig also accepts the variable without its prefix.
+// string or of a list's entries; secret keeps the value out of every output.
+// No field has an envconfig tag: with one, envconfig also accepts the variable
+// without its prefix.
 type Config struct {
 	// Brokers are the seed brokers, host:port, from KAFKA_BROKERS: it has no
 	// prefix of ours because an application beside Layover commonly shares it.
@@ -52,26 +53,26 @@ type Config struct {
 
 	// IngressTopics are the topics that are read, at least one, each once.
 	IngressTopics []string `split_words:"true" required:"true" kind:"topics" example:"delayed" desc:"topics to read delayed records from"`
-	// EgressTopic is where a record goes that names no target and whose ingress
+	// EgressTopic is the target of a record that names none, and whose ingress
 	// topic has none in TopicTargets. It is empty only where TargetsAllowed is
-	// not, or where TopicTargets has every ingress topic; a record that names no
-	// target and has none otherwise is invalid then.
-	EgressTopic string `split_words:"true" kind:"topic" derived:"required unless LAYOVER_TARGETS_ALLOWED is set or LAYOVER_TOPIC_TARGETS has every ingress topic" example:"ready" desc:"where a record goes that names no target"`
+	// set, or TopicTargets has every ingress topic. A record without a target is
+	// invalid then.
+	EgressTopic string `split_words:"true" kind:"topic" derived:"required unless LAYOVER_TARGETS_ALLOWED is set or LAYOVER_TOPIC_TARGETS has every ingress topic" example:"ready" desc:"target of a record that names none"`
 	// TargetsAllowed are the topic names and path.Match globs that a header
 	// may choose, each once. The egress topic and those of TopicTargets always
 	// may be chosen; ingress, dead-letter, journal and __* topics never, also
-	// where a glob matches them: that is for the reader of this list to hold, a
-	// glob cannot be checked here.
+	// where a glob matches them. A glob cannot be checked for that here, so the
+	// reader of this list has to.
 	TargetsAllowed []string `split_words:"true" kind:"targets" derived:"the egress topic and those of LAYOVER_TOPIC_TARGETS alone" example:"ready,orders.*" desc:"names or globs of the topics that a header may choose; the egress topic and those of LAYOVER_TOPIC_TARGETS always are, ingress, dead-letter, journal and __* topics never are"`
 	// TopicTargets stand in for the egress topic, each for one of
-	// IngressTopics, which is there at most once.
+	// IngressTopics; no ingress topic has two.
 	TopicTargets []TopicTarget `split_words:"true" derived:"none" example:"delayed=ready" desc:"targets that stand in for the egress topic, by ingress topic; a header may choose them too"`
 	// DLQTopic takes the records that cannot be delivered; empty is none.
 	DLQTopic string `split_words:"true" kind:"topic" derived:"none" example:"dead-letters" desc:"dead-letter topic"`
 	// OnInvalid is the policy for an invalid record. It is OnInvalidDLQ only
 	// where DLQTopic is set, and OnInvalidDeliver only where EgressTopic is or
 	// TopicTargets has every ingress topic.
-	OnInvalid OnInvalid `split_words:"true" choices:"dlq,deliver,drop,halt" derived:"dlq where LAYOVER_DLQ_TOPIC is set, else it must be chosen" example:"dlq" desc:"what to do with an invalid record: dead-letter it, deliver it to the egress topic, or what stands in for it, at once, drop it and count it, or halt its partition"`
+	OnInvalid OnInvalid `split_words:"true" choices:"dlq,deliver,drop,halt" derived:"dlq where LAYOVER_DLQ_TOPIC is set, else it must be chosen" example:"dlq" desc:"fate of an invalid record: dead-letter it, deliver it at once to the egress topic or its stand-in, drop it and count it, or halt its partition"`
 
 	// GroupID is the consumer group, the same in all replicas.
 	GroupID string `split_words:"true" kind:"group" derived:"layover-<first ingress topic>" example:"layover-delayed" desc:"consumer group, the same in all replicas"`
@@ -90,15 +91,15 @@ type Config struct {
 	// has none in TopicDelays; at most MaxDelay.
 	DefaultDelay time.Duration `split_words:"true" default:"0s" min:"0s" max:"3650d" example:"5m" desc:"delay of a record without a delay header, at most LAYOVER_MAX_DELAY"`
 	// TopicDelays stand in for the default delay, each for one of
-	// IngressTopics, which is there at most once; at most MaxDelay.
+	// IngressTopics; no ingress topic has two. Each is at most MaxDelay.
 	TopicDelays []TopicDelay `split_words:"true" derived:"none" example:"delayed=30s" desc:"delays that stand in for the default delay, by ingress topic; a header wins over them"`
 	// MaxDelay is the longest valid delay. It should be at least a day below
 	// the ingress topic's retention, or parked records are deleted there.
 	MaxDelay time.Duration `split_words:"true" default:"6d" min:"1ms" max:"3650d" example:"6d" desc:"a longer delay is invalid; keep it a day below the retention of the ingress topics"`
 
 	// Partition is how a target partition is chosen. With PartitionSame each
-	// target needs as many partitions as the ingress topic, which is for Kafka
-	// to be asked about.
+	// target needs as many partitions as the ingress topic; only Kafka knows
+	// whether it has them.
 	Partition Partition `split_words:"true" default:"key" choices:"key,same" example:"same" desc:"partition that a record is delivered to: by the hash of its key, or the same as in the ingress topic, for which the target needs as many"`
 	// Timestamp is the timestamp that a delivered record carries.
 	Timestamp Timestamp `split_words:"true" default:"delivery" choices:"delivery,original" example:"original" desc:"timestamp of a delivered record: the time of its delivery, or its original one"`
@@ -120,13 +121,13 @@ type Config struct {
 	// Journal is whether a finished set that does not fit into its commit's
 	// metadata is written to a topic. JournalOff stops the writing alone: a
 	// commit may name a journal from before, which is read until none does.
-	Journal JournalMode `split_words:"true" default:"auto" choices:"auto,off" example:"auto" desc:"where finished sets go that do not fit into commit metadata: auto makes and uses a topic per ingress topic, off commits what fits and repeats the rest after a crash"`
+	Journal JournalMode `split_words:"true" default:"auto" choices:"auto,off" example:"auto" desc:"where finished sets go that do not fit into commit metadata: auto makes and uses a topic per ingress topic, off commits the prefix that fits and repeats the other records after a crash"`
 	// JournalTopic is the name of a journal with its placeholders, for
 	// [Config.JournalName] to replace. It has {ingress} where there are several
 	// ingress topics, and no journal has the name of a topic above, in both
-	// modes. Whether Kafka takes the replaced name is not checked: the group
-	// may have characters that no topic may, and none of this is needed while
-	// the finished sets fit.
+	// modes. Whether Kafka takes the replaced name is not checked: the group may
+	// have characters that no topic may, and no journal is needed while the
+	// finished sets fit.
 	JournalTopic string `split_words:"true" default:"{ingress}.{group}" kind:"journal" example:"{ingress}.{group}.journal" desc:"name of an ingress topic's journal, {ingress} and {group} replaced; without {group} all groups share it"`
 	// ShutdownTimeout bounds the whole stop, also with Kafka down.
 	ShutdownTimeout time.Duration `split_words:"true" default:"8s" min:"100ms" max:"10m" example:"8s" desc:"the whole stop takes at most this"`
@@ -165,7 +166,7 @@ type machine struct {
 	readFile func(path string) ([]byte, error)
 }
 
-// thisMachine is the one that the process runs on.
+// thisMachine returns the machine that the process runs on.
 func thisMachine() machine {
 	host := machine{cores: runtime.GOMAXPROCS(0), readFile: readFile}
 	if limit, ok := MemoryLimit(); ok {

@@ -50,9 +50,9 @@ func (a Auto) String() string {
 }
 
 // decode reads text, which is not empty, into the field of s. The error is the
-// reason alone, without the variable; the field is as it was then, but of a list
-// it has the entries that are right. The field's type decides, and the tag kind
-// where the type is only a string.
+// reason alone, without the variable. It leaves the field as it was, except that a
+// list has its right entries. The field's type decides, and the tag kind where the
+// type is only a string.
 func (s *setting) decode(text string) error {
 	switch field := s.field.Addr().Interface().(type) {
 	case *time.Duration:
@@ -94,8 +94,8 @@ func (s *setting) decode(text string) error {
 	return nil
 }
 
-// within parses text into out if it lies in the range of s. What parse returns
-// as an error continues a sentence that began with the value.
+// within parses text into out if it lies in the range of s. An error of parse
+// continues a sentence that began with the value.
 func within[T ~int64](s *setting, text string, parse func(string) (T, error), out *T) error {
 	v, err := parse(text)
 	if err != nil {

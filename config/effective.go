@@ -13,9 +13,8 @@ import (
 // Value is one setting as it is in force, all of it text.
 type Value struct {
 	Variable string
-	// Text is the value in the form that a variable would have it, or empty
-	// where nothing is set and there is no default. Of a secret it says only how
-	// long it is.
+	// Text is the value as a variable would have it, or empty where nothing is
+	// set and there is no default. A secret's text is only its length.
 	Text string
 	// Effective is the value in force: a size in bytes, a setting of the Go runtime
 	// on this machine, where "none" is no limit. For other settings it is empty.
@@ -49,10 +48,9 @@ func (o Origin) String() string {
 	return string(o.Kind) + " " + o.Path
 }
 
-// Effective returns all settings as [Load] would, in the order of [Table]. Of
-// the entries in environ, envFiles has those that come from a file of NAME=value
-// lines, by their name, with the file's path. The warnings and the error are
-// those of Load.
+// Effective returns all settings as [Load] would, in the order of [Table]. envFiles
+// has the file's path, by name, for the entries of environ that come from a file of
+// NAME=value lines. The warnings and the error are those of Load.
 func Effective(environ []string, envFiles map[string]string) ([]Value, []string, error) {
 	r := newReader(environ, thisMachine())
 	warnings, err := r.readAll()
@@ -105,7 +103,7 @@ func masked(text string) string {
 type goRuntime struct {
 	cores              int   // its GOMAXPROCS
 	limit              int64 // its GOMEMLIMIT in bytes, math.MaxInt64 if it has none
-	hasCores, hasLimit bool  // its own variables say so, which Layover leaves alone
+	hasCores, hasLimit bool  // chosen by its own variables, which Layover leaves alone
 }
 
 // inForce returns the value of a setting of the Go runtime when Layover runs here.

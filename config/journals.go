@@ -35,10 +35,10 @@ func (c *Config) JournalShared() bool {
 // have: by LAYOVER_JOURNAL_TOPIC as it is set here and by default, for every
 // ingress topic and group.
 //
-// By default a journal is called orders.layover-orders, and every name with a dot
-// is that of some ingress topic and group. So a glob without a letter or a digit
-// is left out, and that of the default group is there. A journal whose group has a
-// name of its own is not among them: no name tells it from a target.
+// By default a journal is called orders.layover-orders. The glob for any group, *.*,
+// would match every name with a dot, so globs without a letter or digit are left out.
+// The glob of the default group is there. A journal whose group has a name of its own
+// matches none: its name does not tell it from a target.
 func (c *Config) JournalsLike() (globs []string) {
 	for _, template := range []string{c.JournalTopic, defaultJournal} {
 		for _, group := range []string{"*", defaultGroup + "*"} {

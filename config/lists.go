@@ -49,9 +49,8 @@ func splitAt(text, separator string) []string {
 	return entries
 }
 
-// entriesOf splits a list, and takes a semicolon, which no entry of any list may
-// have, for a comma that it should have been: the entries around it are checked
-// like others.
+// entriesOf splits a list. A semicolon, which no entry of any list may have, is a
+// mistake that counts as a comma: the entries around it are checked like others.
 func (e *listError) entriesOf(text string) []string {
 	var entries []string
 	for _, entry := range splitList(text) {
@@ -65,8 +64,8 @@ func (e *listError) entriesOf(text string) []string {
 
 // decodeList checks every entry and reports all wrong ones in one reason.
 // A topic that is read twice is a mistake; a broker or a target that is named
-// twice means the same as once. Of brokers with an @ nothing is repeated, also
-// not the entries beside it: it may end a password, which may hold a comma.
+// twice means the same as once. The reason repeats no entry of brokers with an @:
+// the @ may end a password, which may hold a comma.
 func (s *setting) decodeList(text string, out *[]string) error {
 	if s.kind == "brokers" && strings.Contains(text, "@") {
 		return errors.New("has an @, want host:port alone, without a login")
@@ -90,9 +89,8 @@ func (s *setting) decodeList(text string, out *[]string) error {
 }
 
 // decodePairs calls take with both halves of each pair in a list, and reports all
-// mistakes in one reason. No topic's name has an equals sign,
-// so that the first one parts the halves. A mistake in one half does not hide
-// one in the other.
+// mistakes in one reason. The first equals sign parts the halves, as no topic's name
+// has one. A mistake in one half does not hide one in the other.
 func decodePairs(text, what string, take func(ingress, value string) error) error {
 	var wrong listError
 	var seen []string

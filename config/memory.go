@@ -26,10 +26,10 @@ func MemoryLimit() (bytes int64, ok bool) {
 }
 
 // RuntimeMemory returns how much of a container's memory, in bytes, the Go runtime may
-// use before it collects harder. The rest is a tenth, 24 MiB at least; at most
-// a quarter, in a very small container. It is for pages that the runtime does not
-// count: the kernel's own, and those of the binary, which the kernel would drop and
-// read again and again without room for them.
+// use before it collects harder. The rest is a tenth, and 24 MiB at least; in a very
+// small container it is at most a quarter. The rest is for pages that the runtime does
+// not count: the kernel's own, and those of the binary. Without room for the latter
+// the kernel would drop and read them again and again.
 func RuntimeMemory(container int64) int64 {
 	return container - max(container/10, min(24<<20, container/4))
 }
@@ -39,8 +39,8 @@ func RuntimeMemory(container int64) int64 {
 // /proc/self/cgroup has one line per hierarchy, number:controllers:path, with
 // 0::path for version 2; on a hybrid system both versions are there and either
 // may hold the memory controller. In a container without a cgroup namespace
-// the path is the host's while the mount shows the container's own group as
-// its root: the files on the way do not exist then, and the walk up ends at
+// the path is the host's, while the mount shows the container's own group as
+// its root. The files on the way do not exist then, and the walk up ends at
 // the right one.
 func memoryLimit(root fs.FS) (bytes int64, ok bool) {
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")

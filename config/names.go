@@ -23,7 +23,7 @@ const (
 
 	journalPlaceholders = ingressPlaceholder + " and " + groupPlaceholder
 
-	maxGroup = 1024 // bytes of a group's name, for which Kafka has none
+	maxGroup = 1024 // bytes of a group's name, for which Kafka has no bound
 	maxHost  = 253  // bytes of a host's name, the bound of DNS
 )
 
@@ -86,9 +86,9 @@ func checkNotInternal(name string) error {
 	return nil
 }
 
-// checkTarget checks a topic's name or a glob as path.Match reads it. No
-// character of a topic's name needs a backslash, so that there is none; a
-// name has no slash, so that * matches every part of it.
+// checkTarget checks a topic's name or a glob as path.Match reads it. A backslash is
+// refused, as no character of a topic's name needs one. Names have no slash, so *
+// matches any part of a name.
 func checkTarget(pattern string) error {
 	const special = "*?[]^"
 	if !isGlob(pattern) {
@@ -110,9 +110,9 @@ func checkTarget(pattern string) error {
 // in a class alone.
 func isGlob(target string) bool { return strings.ContainsAny(target, "*?[") }
 
-// checkJournal checks a topic's name with placeholders in it, of which the rest
-// has to be a piece of such a name: alone it may be empty or a dot. How long
-// the name becomes is not known here, only that it is at least the rest.
+// checkJournal checks a topic's name with placeholders in it. Its rest has to be a
+// piece of a topic's name, and may be empty or a dot. The final name's length is not
+// known here, only that of the rest.
 func checkJournal(name string) error {
 	rest := strings.NewReplacer(ingressPlaceholder, "", groupPlaceholder, "").Replace(name)
 	if rest == name && !strings.ContainsAny(name, "{}") {

@@ -17,8 +17,7 @@ var (
 	errTooLarge = errors.New("is too large")
 )
 
-// maxFractionDigits is the digits of a nanosecond. More would be cut off without a
-// word.
+// maxFractionDigits is the digits of a nanosecond. More would be cut off silently.
 const maxFractionDigits = 9
 
 // parseDuration reads a sequence of numbers with units, as time.ParseDuration

@@ -75,8 +75,8 @@ func parseEnviron(environ []string) map[string]string {
 }
 
 // read decodes the value of s into its field, or its literal default where the
-// value is empty. No reason quotes the check of a secret, which may hold some
-// of it.
+// value is empty. A secret's reason leaves out the error of its check, which may
+// hold a part of the secret.
 func (r *reader) read(s *setting) {
 	text, ok := r.textOf(s)
 	if !ok {
@@ -119,12 +119,11 @@ func (r *reader) refuse(variable, reason string) {
 	r.problems = append(r.problems, p)
 }
 
-// refuseSecurity reports each variable that asks for encryption or a login.
-// Neither is there, and to go on would be to connect in plaintext although
-// something else was asked for, so even PLAINTEXT, which asks for what happens
-// anyway, waits until the variable has a meaning. What Kubernetes sets for a
-// Service called kafka-tls asks for nothing. Values are never printed: some are
-// passwords. The example is the empty value, which means unset.
+// refuseSecurity reports each variable that asks for encryption or a login. Layover
+// has neither, and must not connect in plaintext instead. Even PLAINTEXT is refused
+// until the variable has a meaning. Variables that Kubernetes sets for a Service
+// called kafka-tls ask for nothing. Values are never printed: some are passwords. The
+// example is the empty value, which means unset.
 func (r *reader) refuseSecurity() {
 	for _, name := range slices.Sorted(maps.Keys(r.env)) {
 		asks := strings.HasPrefix(name, "KAFKA_SASL_") ||

@@ -69,16 +69,16 @@ func parkedBytes(s setting, memoryLimit int64) int64 {
 	return min(max(memoryLimit/2, least), most)
 }
 
-// relate checks the rules between two settings. A setting that did not
-// decode has its problem already and its field is empty, so it passes here; of a
-// list the entries that did are checked.
+// relate checks the rules between two settings. A setting that did not decode has
+// its problem already; its field is empty and passes here. The right entries of a
+// wrong list are checked.
 func (r *reader) relate() {
 	c := r.cfg
 	if c.EgressTopic != "" && slices.Contains(c.IngressTopics, c.EgressTopic) {
-		r.refuse(egressTopic, fmt.Sprintf("%s is an ingress topic too: what is delivered there would be read again", quote(c.EgressTopic)))
+		r.refuse(egressTopic, fmt.Sprintf("%s is an ingress topic too: delivered records would be read again", quote(c.EgressTopic)))
 	}
 	if c.DLQTopic != "" && slices.Contains(c.IngressTopics, c.DLQTopic) {
-		r.refuse(dlqTopic, fmt.Sprintf("%s is an ingress topic too: what is dead-lettered would be read again", quote(c.DLQTopic)))
+		r.refuse(dlqTopic, fmt.Sprintf("%s is an ingress topic too: dead letters would be read again", quote(c.DLQTopic)))
 	}
 	if c.DLQTopic != "" && c.DLQTopic == c.EgressTopic {
 		r.refuse(dlqTopic, fmt.Sprintf("%s is the egress topic too: dead letters would be delivered", quote(c.DLQTopic)))
@@ -122,9 +122,9 @@ func (r *reader) relateTargets() {
 	}
 }
 
-// relateJournal refuses journals that are one topic, or a topic that has another
-// part already, also by the default name. It does so with the journal off, too:
-// a commit may name a journal from before, which is still read then.
+// relateJournal refuses one journal for several ingress topics, and a journal that is
+// another topic of the settings, also by the default name. It does so with the journal
+// off, too: a commit may name a journal from before, which is still read then.
 func (r *reader) relateJournal() {
 	c := r.cfg
 	if r.bad[journalTopic] {
@@ -160,8 +160,8 @@ func (r *reader) ingressCount() int {
 	return len(slices.Compact(entries))
 }
 
-// takenBy is the other use of a journal's name, or nothing. A name that only
-// the group makes an internal topic's is taken: the setting itself has none such.
+// takenBy is the other use of a journal's name, or nothing. The group may make it an
+// internal topic's name, which the setting alone cannot have.
 func (r *reader) takenBy(name string) string {
 	c := r.cfg
 	switch {
@@ -182,8 +182,8 @@ func (r *reader) takenBy(name string) string {
 	}
 }
 
-// relateOnInvalid refuses a choice whose topic is missing. Where nothing is
-// chosen, require has spoken.
+// relateOnInvalid refuses a choice whose topic is missing. A missing choice is
+// require's to report.
 func (r *reader) relateOnInvalid() {
 	if !r.given[onInvalid] {
 		return

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TopicTarget is where records of an ingress topic go that name no target. It
-// is an allowed target, and stands in for the egress topic.
+// TopicTarget is the target of an ingress topic's records that name none. It is an
+// allowed target, and stands in for the egress topic.
 type TopicTarget struct{ Ingress, Target string }
 
 // String returns ingress=target, as it is read.
@@ -54,9 +54,9 @@ func decodeDelays(text string, out *[]TopicDelay) error {
 	return err
 }
 
-// withoutTarget returns the ingress topics that LAYOVER_TOPIC_TARGETS says
-// nothing about. One that an entry may have meant which is refused is not among
-// them: that is a problem of its own and should not look like two.
+// withoutTarget returns the ingress topics without an entry in LAYOVER_TOPIC_TARGETS.
+// It leaves out a topic that a refused entry may have meant: that entry is a problem
+// of its own, and should not look like two.
 func (r *reader) withoutTarget() []string {
 	var without []string
 	for _, ingress := range r.cfg.IngressTopics {
@@ -81,14 +81,14 @@ func (r *reader) mayHaveTarget(ingress string) bool {
 	})
 }
 
-// everyTopicHasTarget reports whether LAYOVER_TOPIC_TARGETS has every ingress
-// topic. It does so as well where there is none that can be read.
+// everyTopicHasTarget reports whether LAYOVER_TOPIC_TARGETS has every ingress topic.
+// It is true as well where no ingress topic could be decoded.
 func (r *reader) everyTopicHasTarget() bool {
 	return r.given[topicTargets] && len(r.withoutTarget()) == 0
 }
 
-// lacking says in brackets which ingress topics LAYOVER_TOPIC_TARGETS has no
-// target of, or nothing where it is not set: then all lack one.
+// lacking names, in brackets, the ingress topics without a target in
+// LAYOVER_TOPIC_TARGETS. It is empty where that is not set, as then all lack one.
 func (r *reader) lacking() string {
 	if !r.given[topicTargets] {
 		return ""
@@ -107,9 +107,9 @@ func (r *reader) relateTopicTargets() {
 	for _, t := range r.cfg.TopicTargets {
 		switch {
 		case slices.Contains(r.cfg.IngressTopics, t.Target):
-			wrong = append(wrong, quote(t.Target)+" is an ingress topic too: what is delivered there would be read again")
+			wrong = append(wrong, quote(t.Target)+" is an ingress topic too: delivered records would be read again")
 		case t.Target == r.cfg.DLQTopic:
-			wrong = append(wrong, quote(t.Target)+" is the dead-letter topic too: dead letters would be among what is delivered")
+			wrong = append(wrong, quote(t.Target)+" is the dead-letter topic too: dead letters would be among the delivered records")
 		}
 	}
 	r.refuseAll(topicTargets, wrong)
@@ -128,10 +128,10 @@ func (r *reader) relateTopicDelays() {
 	r.refuseAll(topicDelays, wrong)
 }
 
-// notRead returns a reason for each topic that a list of pairs names and that is
-// no ingress topic, with the one that is most like it. It names also the topics
-// of entries that are wrong otherwise. Where an ingress topic is not understood,
-// it may be the one that is meant, and there is nothing to say.
+// notRead returns a reason for each topic of a list of pairs that is no ingress
+// topic, with the nearest ingress topic. Topics of entries that are otherwise wrong
+// are among them. While an ingress topic is not decoded it returns nothing, as that
+// one may be meant.
 func (r *reader) notRead(variable string) []string {
 	known := r.cfg.IngressTopics
 	if len(known) == 0 || r.bad[ingressTopics] {

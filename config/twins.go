@@ -21,10 +21,11 @@ const maxFileBytes = 1 << 20
 // byteOrderMark is the invisible character that some editors write in front of UTF-8.
 const byteOrderMark = "\ufeff"
 
-// textOf returns the value of s without the white space around it, which is not
-// part of it: a value from a file commonly ends in a newline. Nor is a byte order
-// mark at the beginning of a file. Empty is unset, and so are a list without an entry and an empty file. It is false where a
-// value was meant and there is none to be had, which is a problem by then.
+// textOf returns the value of s, from its variable or its file. White space around it
+// is no part of it, as a file commonly ends in a newline; nor is a byte order mark at
+// the beginning of a file. Empty is unset, and so are a list without an entry and an
+// empty file. ok is false where a value was meant and cannot be had; the problem is
+// reported by then.
 func (r *reader) textOf(s *setting) (text string, ok bool) {
 	text = s.trim(r.env[s.Variable])
 	path := strings.TrimSpace(r.env[s.Variable+fileSuffix])
@@ -70,7 +71,7 @@ func readFile(path string) ([]byte, error) {
 	case err != nil:
 		return nil, cannotRead(err)
 	case len(content) > maxFileBytes:
-		return nil, fmt.Errorf("is larger than %d bytes: no value is", maxFileBytes)
+		return nil, fmt.Errorf("is larger than %d bytes: no value is that large", maxFileBytes)
 	}
 	return content, nil
 }

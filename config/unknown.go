@@ -21,7 +21,7 @@ func unknownNames(env map[string]string) []string {
 			continue
 		}
 		warning := "unknown variable " + printable(name) + " is ignored"
-		// What all twins have in common makes none of them nearer.
+		// The suffix that all twins share makes none of them nearer.
 		if nearest := nearestName(setting, known); nearest != "" {
 			if isTwin {
 				nearest += fileSuffix
@@ -35,8 +35,8 @@ func unknownNames(env map[string]string) []string {
 	return warnings
 }
 
-// isForeign reports whether a variable is one that others set: the tests, or
-// Kubernetes for a Service that is called layover, or begins with that.
+// isForeign reports whether others set a variable: the tests, or Kubernetes for a
+// Service whose name begins with layover.
 func isForeign(name, value string) bool {
 	return strings.HasPrefix(name, "LAYOVER_TEST_") || isServiceLink(name, value)
 }

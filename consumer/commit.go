@@ -186,7 +186,7 @@ func (k *committer) request(commits []offsets.Commit) *kmsg.OffsetCommitRequest 
 		i, ok := at[m.Topic]
 		if !ok {
 			t := kmsg.NewOffsetCommitRequestTopic()
-			t.Topic, t.TopicID = m.Topic, m.TopicID // from version 10 on the id is what counts
+			t.Topic, t.TopicID = m.Topic, m.TopicID // from version 10 on the id counts
 			req.Topics = append(req.Topics, t)
 			i = len(req.Topics) - 1
 			at[m.Topic] = i

@@ -13,8 +13,8 @@ import (
 // commitStarts commits the start of every partition of every ingress topic, in one
 // request. With two, a crash or a look in between would find a known group, and the
 // partitions of the second would count as having lost their offsets. The coordinator
-// refuses a request for which it would write over 1 MiB, 150 bytes for a partition with
-// short names: such a group has to be given its offsets by hand.
+// refuses a request for which it would write over 1 MiB, which is 150 bytes for a partition
+// with short names. Such a group has to be given its offsets by hand.
 //
 // A partition whose bounds or journal could not be asked for is committed as not started.
 // One with a journal is left out. known are bounds that are known already. An error
@@ -55,7 +55,7 @@ func (g *groupStart) commitStarts(ctx context.Context, known map[offsets.TopicPa
 		starts[tp] = s
 		commits = append(commits, m)
 	}
-	if len(commits) == 0 { // each has a journal of what was delivered
+	if len(commits) == 0 { // each partition has a journal
 		return starts, nil
 	}
 	return starts, g.sendStarts(ctx, commits, starts)
@@ -122,8 +122,8 @@ func (g *groupStart) topicsNow(ctx context.Context) (cluster.Located, error) {
 	return out, nil
 }
 
-// everything completes bounds: by those that are known, and by asking for loadGrace. One
-// answer that fails does not make a partition a sick one.
+// everything completes bounds from known, and by asking for loadGrace at most: one failed
+// answer does not make a partition sick.
 func (g *groupStart) everything(ctx context.Context, at cluster.Located, known map[offsets.TopicPartition]cluster.Bounds) {
 	ctx, cancel := context.WithTimeout(ctx, loadGrace)
 	defer cancel()
@@ -142,8 +142,8 @@ func (g *groupStart) everything(ctx context.Context, at cluster.Located, known m
 	}
 }
 
-// boundsOf asks for bounds once, puts them where they are known, and returns the
-// partitions of which they are not.
+// boundsOf asks for bounds once and puts them into at. It returns the partitions whose
+// bounds stay unknown.
 func (g *groupStart) boundsOf(ctx context.Context, parts []offsets.TopicPartition, at cluster.Located) (failed []offsets.TopicPartition) {
 	var mu sync.Mutex
 	cluster.AskBounds(ctx, g.client, parts, func(some cluster.Located) {

@@ -22,15 +22,14 @@ func value(s *string) string {
 	return *s
 }
 
-// groupOffsets asks the coordinator for what a group has committed.
+// groupOffsets asks the coordinator for the committed offsets of a group.
 type groupOffsets struct {
 	client *kgo.Client
 	name   string
 }
 
-// committed asks for what the group has committed: for some partitions, by the ids of
-// their topics, or for all that it has anything for. A partition that is asked for and in
-// neither answer has no offset.
+// committed asks for the group's offsets: those of the partitions in ids, by topic id, or
+// all where ids is nil. A partition of ids in neither answer has no offset.
 func (g groupOffsets) committed(ctx context.Context, ids map[offsets.TopicPartition]offsets.TopicID) (known map[offsets.TopicPartition]offsets.Committed, failed map[offsets.TopicPartition]error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -79,7 +78,7 @@ func (g groupOffsets) request(ids map[offsets.TopicPartition]offsets.TopicID) (*
 		i := slices.IndexFunc(group.Topics, func(t kmsg.OffsetFetchRequestGroupTopic) bool { return t.Topic == tp.Topic })
 		if i < 0 {
 			t := kmsg.NewOffsetFetchRequestGroupTopic()
-			t.Topic, t.TopicID = tp.Topic, id // from version 10 on the id is what counts
+			t.Topic, t.TopicID = tp.Topic, id // from version 10 on the id counts
 			group.Topics = append(group.Topics, t)
 			i = len(group.Topics) - 1
 		}

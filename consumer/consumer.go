@@ -14,13 +14,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Handler takes assignments and what is fetched of them. Revoked and Lost are called one at a
+// Handler takes assignments and their fetched records. Revoked and Lost are called one at a
 // time, and Fetched and Assigned never while one of them runs for the same partition.
 // Assigned may be called from two goroutines at a time, for different partitions.
 type Handler interface {
 	Assigned(facts.Assigned)
 	Fetched(a offsets.Assignment, records []*kgo.Record, bytes int64)
-	// LogStart says that the log begins at start now, above what was read.
+	// LogStart says that the log begins at start now, above the read position.
 	LogStart(a offsets.Assignment, start int64)
 	// Unread says that a batch is not read, in its place behind the records that were
 	// Fetched. Reading goes on behind it with JumpBeyond.
@@ -31,7 +31,7 @@ type Handler interface {
 	Lost([]offsets.Assignment)
 }
 
-// Config is what a Consumer needs.
+// Config has the parameters of a Consumer.
 type Config struct {
 	Topics         []string
 	Group          string
@@ -55,7 +55,7 @@ type Consumer struct {
 	cfg          Config
 	handler      Handler
 	client       *kgo.Client
-	started      chan struct{} // closed when the client is in its place: callbacks wait for it
+	started      chan struct{} // closed when client is set: callbacks wait for it
 	fatal        chan error    // capacity 1
 	budget       *budget
 	decompressor *batches.Decompressor
@@ -224,10 +224,11 @@ func (c *Consumer) Buffered() int64 { return c.client.BufferedFetchBytes() }
 // LeaseValid says whether the group still counts on this member.
 func (c *Consumer) LeaseValid() bool { return c.table.lease.valid(time.Now()) }
 
-// SetPaused stops or resumes reading of everything. What is parked goes on.
+// SetPaused stops or resumes reading of everything. Parked records are still delivered.
 func (c *Consumer) SetPaused(paused bool) { c.fetching.setPaused(paused) }
 
-// Stop makes a partition not be read any more in this assignment, and says where and why.
+// Stop ends the reading of a partition for the rest of its assignment. Status then has the
+// offset at, the code and the reason.
 func (c *Consumer) Stop(a offsets.Assignment, at int64, code Reason, reason string) {
 	c.fetching.stop(a, at, code, reason)
 }

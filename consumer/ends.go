@@ -16,8 +16,8 @@ const (
 	endsTimeout = 4 * time.Second
 )
 
-// WatchEnds keeps the log ends in Status fresh until the context ends. How far
-// reading is behind cannot be told from the group's lag, which counts what is parked.
+// WatchEnds keeps the log ends in Status fresh until the context ends. The group's lag
+// does not tell how far reading is behind, as it counts parked records.
 func (c *Consumer) WatchEnds(ctx context.Context) {
 	ticker := time.NewTicker(endsEvery)
 	defer ticker.Stop()

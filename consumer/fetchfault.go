@@ -37,10 +37,10 @@ func (f *fetchFaults) handle(a offsets.Assignment, err error) {
 	switch {
 	case errors.As(err, &loss):
 		// New records at these offsets would be taken for the ones that were read.
-		f.fetching.giveUp(a, Truncated, fmt.Sprintf("the log was truncated below what was read: %v; set the group's offset for this partition, then restart", err))
+		f.fetching.giveUp(a, Truncated, fmt.Sprintf("the log was truncated below the read position: %v; set the group's offset for this partition, then restart", err))
 	case errors.Is(err, kerr.OffsetOutOfRange):
 		// Without a reset offset the client asks again at once, some 26,000 times a
-		// second: the partition is paused until it is known what happened.
+		// second: the partition is paused until the cause is known.
 		f.fetching.pause(a)
 		go f.outOfRange(a) // ends with its answer, after 30 s at most
 	case errors.Is(err, batches.ErrLater): // it is fetched again, and there is room now
@@ -78,8 +78,8 @@ func isCorrupt(err error) bool {
 }
 
 // outOfRange asks for the log's bounds. A log that starts above the position has lost
-// records: they are counted and gone over. One that ends below it was truncated, and
-// stops the partition: from its start everything retained would be delivered again.
+// records: they are counted and gone over. A log that ends below it was truncated, and
+// its partition stops: reading from the log start would deliver everything retained again.
 func (f *fetchFaults) outOfRange(a offsets.Assignment) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

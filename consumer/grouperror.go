@@ -28,7 +28,7 @@ type groupLine struct {
 	at   time.Time
 }
 
-// sayEvery is how often an error that lasts is said again.
+// sayEvery is the time between two lines about an error that lasts.
 const sayEvery = 30 * time.Second
 
 // OnGroupManageError implements kgo.HookGroupManageError.
@@ -45,7 +45,7 @@ func (g *groupErrors) OnGroupManageError(err error) {
 	}
 }
 
-// joined ends what was wrong with the group.
+// joined forgets the last error.
 func (g *groupErrors) joined() { g.last.Store(nil) }
 
 // lastError returns the last error, "" after a join.
@@ -56,7 +56,7 @@ func (g *groupErrors) lastError() string {
 	return ""
 }
 
-// groupTrouble says what an error of the group means. A coordinator that refuses wants
+// groupTrouble returns an error of the group in words. A coordinator that refuses wants
 // another setting or another ACL; one that is out of reach wants patience, or a look at
 // the brokers. Any other error, such as a wrong certificate, speaks for itself.
 func groupTrouble(err error) string {

@@ -89,12 +89,12 @@ func later(parts map[offsets.TopicPartition]cluster.Bounds, err error) map[offse
 }
 
 // errOtherStarts is the reason to wait where another member commits the starts.
-var errOtherStarts = errors.New("the member with the first partition has not committed where the group starts")
+var errOtherStarts = errors.New("the member with the first partition has not committed the group's start offsets")
 
-// known decides for a group that has offsets, though not these, or that must have some. An
-// offset that a group's start has committed is taken as it is. A partition that is new, or
-// whose log has lost nothing, starts at its log start. Any other has lost its offset: it
-// is not read.
+// known decides for a group that has offsets of other partitions, or must have them, as the
+// start offset is none. An offset that a group's start has committed is taken as it is. A
+// partition that is new, or whose log has lost nothing, starts at its log start. Any other
+// has lost its offset: it is not read.
 func (g *groupStart) known(ctx context.Context, missing map[offsets.TopicPartition]cluster.Bounds, known map[offsets.TopicPartition]offsets.Committed, unstable map[offsets.TopicPartition]error) map[offsets.TopicPartition]startAt {
 	highest := make(map[string]int32)
 	for tp := range known {
@@ -119,7 +119,7 @@ func (g *groupStart) known(ctx context.Context, missing map[offsets.TopicPartiti
 			out[tp] = startAt{offset: b.Start}
 		default:
 			out[tp] = startAt{reason: fmt.Sprintf("group %s has committed offsets, but none for this partition, whose log starts at %d: "+
-				"it expired or was deleted, and what was delivered is not known; set the group's offset for this partition, then restart", g.group.name, b.Start)}
+				"it expired or was deleted, and the finished offsets are not known; set the group's offset for this partition, then restart", g.group.name, b.Start)}
 		}
 	}
 	return out
@@ -161,7 +161,7 @@ func (g *groupStart) orphaned(ctx context.Context, ids map[offsets.TopicPartitio
 		case failed[tp] != nil:
 			unknown[tp] = startAt{err: failed[tp]}
 		case held[tp]:
-			orphans[tp] = startAt{reason: fmt.Sprintf("group %s has no offset for this partition, but a journal of what was delivered: the offset expired or was deleted. "+
+			orphans[tp] = startAt{reason: fmt.Sprintf("group %s has no offset for this partition, but a journal of finished offsets: the offset expired or was deleted. "+
 				"Stop all members; then \"layover journal recover\" goes on from the journal, and \"layover journal reset\" forgets it and starts as LAYOVER_START_OFFSET says", g.group.name)}
 		}
 	}

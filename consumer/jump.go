@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// jumpEvery is the least time between jumps: each makes the client drop what it has
-	// fetched and not handed over, of all partitions.
+	// jumpEvery is the least time between jumps: each makes the client drop the records
+	// of all partitions that it has fetched and not handed over.
 	jumpEvery = time.Second
 	// askFor is for how long a log's end is asked for, where reading goes on without it.
 	askFor = 30 * time.Second
@@ -42,16 +42,16 @@ type jumpTo struct {
 
 // Jump makes reading of a partition go on at an offset, before a later poll's records
 // are handed over: everything before it is finished, in the log of that leader
-// epoch. Whether that log reaches there is asked first: the client does not by
-// itself, and records that were written anew below would never be read. -1 is no epoch,
-// and nothing is asked.
+// epoch. It first asks whether that log reaches there: the client does not ask, and
+// records that were written anew below would never be read. -1 is no epoch, for which
+// nothing is asked.
 func (c *Consumer) Jump(a offsets.Assignment, to int64, leaderEpoch int32) {
 	c.jumps.ask(a, jumpTo{to, leaderEpoch, false})
 }
 
 // JumpBeyond is Jump where reading does not go on without it: the client stands before
-// a batch of that epoch that it does not read. It is asked for as long as the assignment
-// is.
+// a batch of that epoch that it does not read. The question is repeated until there is an
+// answer, or the assignment is over.
 func (c *Consumer) JumpBeyond(a offsets.Assignment, to int64, leaderEpoch int32) {
 	c.jumps.ask(a, jumpTo{to, leaderEpoch, true})
 }
@@ -97,8 +97,8 @@ func (j *jumper) note(a offsets.Assignment, to jumpTo) {
 	time.AfterFunc(time.Until(j.last.Add(jumpEvery)), j.poll.interrupt)
 }
 
-// back makes reading go on where it begins, from below: what the client read there is
-// known to be finished.
+// back makes a client that began to read below the position go on at the position: all
+// offsets below are known to be finished.
 func (j *jumper) back(a offsets.Assignment, to int64, leaderEpoch int32) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -164,7 +164,7 @@ func (j *jumper) over(a offsets.Assignment, to jumpTo, f fate) {
 	}
 }
 
-// fate is what became of a jump.
+// fate is the result of a jump.
 type fate uint8
 
 const (
@@ -173,7 +173,7 @@ const (
 	leapt
 )
 
-// leap moves the position to where a jump goes, if it is to.
+// leap moves the position to the jump's offset, unless that is too early or needless.
 func (o *owned) leap(to jumpTo) fate {
 	switch {
 	case !o.fetched:

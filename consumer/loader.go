@@ -71,8 +71,8 @@ func (d *loader) told(resp *kmsg.OffsetFetchResponse) {
 // first fetch, while heartbeats go on; ctx ends with the session.
 //
 // It answers when all partitions are ready, after loadGrace at most. A partition that is not
-// ready gets a place that the client does not read from: one that the client does not know
-// could not be set to its offset later.
+// ready gets a place that the client does not read from. Without a place the client would
+// take no offset for it later.
 func (c *Consumer) load(ctx context.Context, fetched map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	epochs := make(map[offsets.TopicPartition]int32)
 	for topic, partitions := range fetched {
@@ -128,7 +128,7 @@ func (d *loader) parts(fetched map[offsets.TopicPartition]int32) (parts []*parti
 }
 
 // answer begins the partitions that are ready, and lets the others enter through the poll
-// loop. The client copies all that is paused with each call, so there is one for all.
+// loop. It pauses these in one call, as the client copies all paused partitions each time.
 func (d *loader) answer(l *loading) map[string]map[int32]kgo.Offset {
 	out := make(map[string]map[int32]kgo.Offset)
 	place := func(tp offsets.TopicPartition, at kgo.Offset) {

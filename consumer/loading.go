@@ -63,7 +63,7 @@ func (l *loading) run(ctx context.Context) {
 	timer := time.NewTimer(loadRetry)
 	defer timer.Stop()
 	for l.live() {
-		for l.turn(asking, time.Now()) { // until all that can be asked is
+		for l.turn(asking, time.Now()) { // until every due question is asked
 		}
 		select {
 		case took := <-l.answers:
@@ -151,8 +151,8 @@ func (l *loading) retry(p *partition, err error) {
 	p.retry(err, time.Now().Add(wait))
 }
 
-// moved deals with a partition that an answer has moved on. One that is ready it lets go
-// of, or has it checked first.
+// moved deals with a partition that an answer has moved on. A ready one leaves the
+// loading, or has to be checked first.
 func (l *loading) moved(p *partition) {
 	if p.from != nil {
 		l.loader.sayStart(p.TopicPartition, p.was.Offset, *p.from)

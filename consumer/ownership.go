@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// ownership is who this member is to the group, and the table of the partitions that are
-// assigned to it. Any goroutine may use it.
+// ownership is this member's identity in the group, and the table of the partitions that
+// are assigned to it. Any goroutine may use it.
 type ownership struct {
 	lease lease // for how long the group certainly counts on this member
 
@@ -70,8 +70,8 @@ func (t *ownership) identity() (memberID string, generation int32) {
 }
 
 // outlived returns the partitions that were assigned to an earlier member id. A client
-// that hears only by joining again that the group had dropped it gets a new id, and keeps
-// its partitions without a word: meanwhile another member may have owned them, and
+// that the group has dropped may hear of it only by joining again. It then has a new id,
+// and silently keeps its partitions. Meanwhile another member may have owned them, and
 // finished and committed more.
 func (t *ownership) outlived() map[string][]int32 {
 	t.mu.Lock()
@@ -140,7 +140,7 @@ func (t *ownership) loaded() map[offsets.TopicPartition]offsets.Assignment {
 	return out
 }
 
-// is says whether an assignment still is.
+// is says whether an assignment is not over.
 func (t *ownership) is(a offsets.Assignment) bool { return t.while(a, func(*owned) {}) }
 
 // owns says whether a partition is assigned.
@@ -232,7 +232,7 @@ func (t *ownership) refuse(a *facts.Assigned, code Reason, reason string) bool {
 	})
 }
 
-// await notes what an assignment waits for that has not begun in time.
+// await notes why an assignment has not begun in time.
 func (t *ownership) await(a offsets.Assignment, why string) {
 	t.while(a, func(o *owned) {
 		if !o.loaded && !o.final() {
@@ -241,10 +241,9 @@ func (t *ownership) await(a offsets.Assignment, why string) {
 	})
 }
 
-// noteFetch notes what a poll returned of a partition, and says whose it is; ok is false
-// where nobody is to have it. strayed says that the client began to read below the
-// position, which is returned in from: it could not be set to an offset of a partition
-// that it did not know yet.
+// noteFetch notes a poll's answer for a partition, and returns its assignment; ok is false
+// where nobody is to get the records. strayed says that the client began to read below the
+// position, which is from: it takes no offset for a partition that it does not know yet.
 func (t *ownership) noteFetch(f *kgo.FetchTopicPartition) (a offsets.Assignment, from int64, strayed, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -21,21 +21,21 @@ type partition struct {
 	facts.Assigned
 	id    facts.Identity
 	at    cluster.Bounds
-	named offsets.Journal // what its commit names
+	named offsets.Journal // the journal records that its commit names
 
 	stage   stage
 	fetched bool // the committed offset is known, or that there is none
 	was     *offsets.Committed
 	// outdated: the topic may have been deleted and made again since its committed offset
-	// was told, so that the offset is asked for once more, by the id that bounds came with.
+	// was told. The offset is asked for once more, by the topic id that bounds came with.
 	outdated bool
 	from     *offsets.Start // that was resumed, until it is logged
-	checked  bool           // its leader epoch is
+	checked  bool           // its leader epoch was checked
 
 	asked bool      // an answer is awaited
 	due   time.Time // of the next question
-	err   error     // the last one
-	told  string    // of err, what the table says
+	err   error     // the last error
+	told  string    // text of err in the table
 
 	code   Reason // why it is not to be read
 	reason string
@@ -65,7 +65,7 @@ func (p *partition) refuse(code Reason, reason string) {
 // retry has the present question asked again, not before due.
 func (p *partition) retry(err error, due time.Time) { p.asked, p.err, p.due = false, err, due }
 
-// unbounded notes that bounds were asked for and not told.
+// unbounded notes that the question for bounds had no answer.
 func (p *partition) unbounded() { p.outdated = true }
 
 // bounded takes bounds. A partition that is complete wanted its leader alone.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// pollAtMost ends a poll that nothing comes from, so that the loop shows that it
-// moves, and jumps are carried out.
+// pollAtMost ends a poll without records, so that the loop shows that it moves, and
+// carries jumps out.
 const pollAtMost = time.Second
 
 // poll is the poll that goes on, which others may end early.
@@ -18,7 +18,7 @@ type poll struct {
 	beat atomic.Pointer[time.Time]
 }
 
-// begin returns the context of the next poll, and what ends it.
+// begin returns the context of the next poll, and the function that ends it.
 func (p *poll) begin(ctx context.Context) (context.Context, context.CancelFunc) {
 	now := time.Now()
 	p.beat.Store(&now)

@@ -156,7 +156,7 @@ func (l *loading) restored(p *partition, a facts.Answer) {
 }
 
 // askEpochs asks whether the logs of partitions that begin late still are the ones that
-// were read. Of those that begin with the assignment the client asks it.
+// were read. For partitions that begin with the assignment the client asks that.
 func (l *loading) askEpochs(ctx context.Context, parts []*partition) {
 	asks := make(map[offsets.TopicPartition]cluster.EpochAsk)
 	for _, p := range parts {

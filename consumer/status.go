@@ -13,12 +13,12 @@ type View struct {
 	Stopped string    // why it is not read, "" if it is
 	Reason  Reason    // of Stopped, for programs
 	Since   time.Time // of Stopped
-	Trying  bool      // it is stopped until the cause is over, and needs nobody
+	Trying  bool      // it goes on by itself once the cause is over
 	Next    int64
 	End     int64 // of the log, -1 while it is unknown
 }
 
-// Status is what can be seen of the consumer from outside.
+// Status is the state of the consumer for status and metrics.
 type Status struct {
 	MemberID   string
 	Generation int32
@@ -28,7 +28,8 @@ type Status struct {
 	LastError  string // of the group, "" after a join
 }
 
-// Status returns a copy of the ownership table and of what belongs to it.
+// Status returns a copy of the ownership table, the member's identity and the group's last
+// error.
 func (c *Consumer) Status() Status {
 	s := c.table.status(time.Now())
 	s.LastError = c.group.lastError()

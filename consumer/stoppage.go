@@ -20,8 +20,8 @@ const (
 	NewerVersion Reason = "newer_version" // a newer version wrote the commit, or the journal
 )
 
-// stoppage is why a partition is not read. The zero value is that of one that is. It has
-// no lock and no clock.
+// stoppage is why a partition is not read; its zero value is that of a partition that is
+// read. It has no lock and no clock.
 type stoppage struct {
 	text    string // "" while the partition is read
 	code    Reason
@@ -44,8 +44,7 @@ func (s *stoppage) stop(code Reason, text string, at int64, now time.Time) {
 	s.text, s.code, s.since, s.at, s.passing = text, code, now, at, false
 }
 
-// await says what has to be known before reading can begin. What it said before keeps
-// its time.
+// await notes why reading cannot begin yet. The time of an earlier reason stays.
 func (s *stoppage) await(why string, now time.Time) {
 	if s.since.IsZero() {
 		s.since = now
@@ -67,8 +66,8 @@ func (s *stoppage) failed(err error, now time.Time) {
 // answered notes that a fetch was answered.
 func (s *stoppage) answered() { s.fetchErr = nil }
 
-// said is what Status says. Fetches that have failed for less than loadGrace are not
-// worth a word.
+// said returns the stoppage for Status. Fetches that have failed for less than loadGrace
+// are left out.
 func (s *stoppage) said(now time.Time) (text string, code Reason, since time.Time, trying bool) {
 	if s.text == "" && s.fetchErr != nil && now.Sub(s.failedSince) >= loadGrace {
 		return fmt.Sprintf("fetches fail, trying again: %v", s.fetchErr), Failing, s.failedSince, true

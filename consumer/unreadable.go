@@ -16,7 +16,7 @@ import (
 const lookAgain = time.Second
 
 // tooLarge finds the batch that is refused for its size, and hands it over in place of its
-// records. Batches without records for a reader may stand between the position and it. It
+// records. Batches without records for a reader may stand in front of that batch. tooLarge
 // ends with the broker's answer, or with the assignment.
 func (f *fetchFaults) tooLarge(a offsets.Assignment, e *batches.TooLarge) {
 	found, ok := f.look(a, f.table.position(a))
@@ -38,8 +38,8 @@ func (f *fetchFaults) tooLarge(a offsets.Assignment, e *batches.TooLarge) {
 	}
 }
 
-// broken finds the begin of a batch that nobody can read, and hands it over. An operator
-// may have left the batch out: then all of it is finished. It ends as tooLarge does.
+// broken finds the beginning of a batch that nobody can read, and hands the batch over. An
+// operator may have left it out: then all of it is finished. broken ends as tooLarge does.
 func (f *fetchFaults) broken(a offsets.Assignment, err error) {
 	at := f.table.position(a)
 	found, ok := f.look(a, at)

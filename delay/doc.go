@@ -1,7 +1,7 @@
-// Package delay is the codec of Layover's headers: it reads from a record's
-// headers how long the record waits and where it goes, and it writes the
-// headers of deliveries, dead letters and sent records. The server and the
-// command line use the same code, so that each reads the other's headers.
+// Package delay is the codec of Layover's headers. It reads a record's deadline
+// and target from its headers, and writes the headers of deliveries, dead
+// letters and sent records. The server and the command line use the same code,
+// so that each reads the other's headers.
 //
 // It is pure: no clock, no goroutine, no lock, no Kafka client. The time is an
 // argument. It keeps none of its arguments; the strings of a Decision
@@ -26,8 +26,8 @@
 //	x-deliver-to  orders                     that topic, if it is allowed
 //
 // Names match without regard to case, and the last of a repeated name wins.
-// Where both are there, x-deliver-at wins and x-delay is not looked at, so
-// that a malformed one is of no matter.
+// Where both headers are there, x-deliver-at wins. x-delay is not looked at then,
+// even where it is malformed.
 //
 // A value whose bytes are all printable ASCII (0x20 to 0x7E) is text, any
 // other is a big-endian two's complement number. The two never clash: the

@@ -24,7 +24,7 @@ const (
 )
 
 // parseDelay reads the value of x-delay: the milliseconds to wait, rounded up.
-// Zero and below are valid only as text, but for the zero in binary.
+// A negative number is valid as text alone.
 func parseDelay(value []byte) (ms int64, f fault) {
 	if f := delayTextFault(value); f != fine {
 		if f != faultDelayBinary || len(value) != 8 {
@@ -113,9 +113,9 @@ func parseDuration(text []byte) (time.Duration, fault) {
 	return parseGo(text, negative)
 }
 
-// parseGo reads the durations of time.ParseDuration, with d and w as well, and with
-// two differences: a fraction is rounded up to the nanosecond instead of down,
-// and a bare number, which is one of milliseconds, is not for this parser.
+// parseGo reads the durations of time.ParseDuration, with d and w as well. It rounds
+// a fraction up to the nanosecond instead of down, and refuses a bare number, which
+// is one of milliseconds.
 func parseGo(text []byte, negative bool) (time.Duration, fault) {
 	if len(text) == 0 {
 		return 0, faultDelay
@@ -176,9 +176,8 @@ func goUnit(unit []byte) time.Duration {
 }
 
 // parseISO reads an ISO 8601 duration behind its P: weeks and days, then T,
-// then hours, minutes and seconds. Each may be left out, but neither all of them
-// nor all behind a T. A decimal fraction, with a point or a comma, is for the
-// seconds alone.
+// then hours, minutes and seconds. At least one unit is there, and at least one
+// behind a T. Only the seconds may have a decimal fraction, with a point or a comma.
 func parseISO(text []byte) (time.Duration, fault) {
 	if len(text) == 0 {
 		return 0, faultDelay
@@ -225,8 +224,8 @@ const (
 	isoSeconds
 )
 
-// isoUnit returns a unit's place and size. What is no unit has place isoNone,
-// which comes behind nothing.
+// isoUnit returns a unit's place and size. Any other character has place isoNone,
+// which comes behind no other.
 func isoUnit(c byte, behindT bool) (place int, size time.Duration) {
 	switch {
 	case !behindT && c == 'W':
@@ -274,10 +273,10 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 // times returns n units in nanoseconds, rounded up, or false where that is
 // more than 1<<63.
 //
-// The fraction is exact, however many digits it has: from its last digit to
-// its first, each step is ceil((digit*unit + behind) / 10), and rounding up at
-// every step gives what rounding up once at the end would. No step holds more
-// than ten weeks of nanoseconds, a thousandth of an int64.
+// The fraction is exact, however many digits it has. From its last digit to
+// its first, each step is ceil((digit*unit + behind) / 10); rounding up at
+// every step has the same result as rounding up once at the end. No step holds
+// more than ten weeks of nanoseconds, a thousandth of an int64.
 func (n number) times(unit time.Duration) (ns uint64, ok bool) {
 	const limit = 1 << 63
 	size := uint64(unit)

@@ -7,16 +7,16 @@ const (
 	HeaderDeliverTo = "x-deliver-to"
 )
 
-// The stamped headers, which a delivery writes in place of any that are there:
-// a retried record passes twice.
+// The stamped headers, which a delivery writes. It replaces those of an earlier
+// delivery: a retried record passes twice.
 const (
 	HeaderID                = "layover-id"
 	HeaderDue               = "layover-due"
 	HeaderOriginalTimestamp = "layover-original-timestamp"
 )
 
-// The error headers, which a record gets that could not be delivered. All are
-// text, and all are replaced where they are there already.
+// The error headers of a record that could not be delivered. All are text, and all
+// are replaced where they are there already.
 const (
 	HeaderErrorTopic     = "layover.errors.topic"
 	HeaderErrorPartition = "layover.errors.partition"
@@ -26,7 +26,7 @@ const (
 	HeaderErrorMessage   = "layover.errors.message"
 	HeaderErrorTimestamp = "layover.errors.timestamp"
 
-	// Of a dead letter that stands for a whole batch alone.
+	// Only a dead letter that stands for a whole batch has these.
 	HeaderErrorLastOffset = "layover.errors.last_offset"
 	HeaderErrorRecords    = "layover.errors.records"
 

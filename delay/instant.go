@@ -30,8 +30,8 @@ const (
 )
 
 // parseInstant reads the value of x-deliver-at: Unix milliseconds, rounded up.
-// Instants before the year 0 are moved to it: they are as past, and every
-// distance to them fits an int64.
+// An instant before the year 0 becomes the start of that year: it is past all the
+// same, and its distance to any clock fits an int64.
 func parseInstant(value []byte) (ms int64, f fault) {
 	switch {
 	case len(value) == 0:
@@ -96,8 +96,8 @@ func unixMsFault(n int64) fault {
 
 // parseRFC3339 reads YYYY-MM-DDTHH:MM:SS, an optional fraction, and Z or an
 // offset. It is stricter than time.Parse, which takes one digit for the hour,
-// a comma for the point and offsets of any size, and it rounds up the
-// digits that time.Parse would cut off.
+// a comma for the point and offsets of any size. It rounds up the digits that
+// time.Parse would cut off.
 func parseRFC3339(text []byte) (ms int64, ok bool) {
 	const shape = "dddd-dd-ddTdd:dd:dd"
 	if len(text) <= len(shape) || !hasShape(text, shape) {

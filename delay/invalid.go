@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Reason is the stable code of why a record was not delivered: the value of
+// Reason is the stable code for the cause of a dead letter: the value of
 // layover.errors.reason and of the metric's label. A code never changes its
 // meaning; a new cause gets a new code.
 type Reason string
@@ -23,9 +23,9 @@ const (
 	// ReasonFutureTimestamp: the deadline is further ahead of the clock than
 	// the maximum plus an hour, because the record's timestamp is.
 	ReasonFutureTimestamp Reason = "future_timestamp"
-	// ReasonNoTimestamp: a relative or default delay has nothing to count from.
+	// ReasonNoTimestamp: a relative or default delay has no timestamp to count from.
 	ReasonNoTimestamp Reason = "no_timestamp"
-	// ReasonTargetNotAllowed: x-deliver-to names no topic, or none it may.
+	// ReasonTargetNotAllowed: x-deliver-to names no topic, or one that is not allowed.
 	ReasonTargetNotAllowed Reason = "target_not_allowed"
 	// ReasonNoTarget: the record names no target and no egress topic is set.
 	ReasonNoTarget Reason = "no_target"

@@ -33,10 +33,9 @@ type Decision struct {
 	// only fills layover-due. It is never before
 	// the year 0, so that its distance to any clock fits an int64.
 	DeadlineMs int64
-	// Delayed: the record waits until DeadlineMs, which may have
-	// passed. Where it is false the record goes at once, even though its
-	// timestamp, and so DeadlineMs, may be ahead of the clock: there is neither
-	// a delay header nor a default delay, or the delay is Immediate.
+	// Delayed: the record waits until DeadlineMs, which may have passed. Where it
+	// is false there is no delay, or the delay is Immediate: the record goes at
+	// once, even with a timestamp, and so a DeadlineMs, ahead of the clock.
 	Delayed bool
 	// Target is the topic that the record goes to.
 	Target string
@@ -62,9 +61,9 @@ type control struct {
 // Unix milliseconds, where zero and below mean that it has none; nowMs is the
 // clock of the reader.
 //
-// Where the record is invalid the decision holds only a DeadlineMs, the
-// record's timestamp or nowMs where it has none, for the policy that delivers
-// such records all the same.
+// For an invalid record the decision holds only a DeadlineMs: the record's
+// timestamp, or nowMs where it has none. It is for the policy that delivers such
+// records all the same.
 //
 // The decision depends on nowMs only in PastDue, in ReasonFutureTimestamp, and
 // where there is no timestamp: a record that is read again after a restart is
@@ -106,7 +105,7 @@ func readControl(headers []kgo.RecordHeader) control {
 // parseWait decides everything but the target.
 func (r *Rules) parseWait(c *control, timestampMs, baseMs, nowMs int64) (Decision, *Invalid) {
 	var d Decision
-	var waitMs int64 // from baseMs; held beside the deadline, which may have met the end of its range
+	var waitMs int64 // from baseMs; not computed from the deadline, which may be saturated
 	switch {
 	case c.hasDeliverAt:
 		atMs, f := parseInstant(c.deliverAt)
@@ -143,9 +142,9 @@ func (r *Rules) parseWait(c *control, timestampMs, baseMs, nowMs int64) (Decisio
 	return d, r.checkBounds(c, waitMs, d.DeadlineMs, baseMs, nowMs)
 }
 
-// checkBounds holds a wait against the maximum: first from the record's
-// timestamp, which gives the same answer whenever the record is read, then
-// from the clock, because the timestamp is only a producer's claim.
+// checkBounds holds a wait against the maximum. It counts first from the
+// record's timestamp, which gives the same answer whenever the record is read.
+// Then it counts from the clock, as the timestamp is only a producer's claim.
 func (r *Rules) checkBounds(c *control, waitMs, deadlineMs, baseMs, nowMs int64) *Invalid {
 	maxMs := ceilMs(r.MaxDelay)
 	if waitMs > maxMs {
@@ -171,7 +170,7 @@ func (r *Rules) subject(c *control) string {
 	return "default delay " + r.DefaultDelay.String()
 }
 
-// parseTarget completes d with where the record goes.
+// parseTarget completes d with the record's target.
 func (r *Rules) parseTarget(c *control, d *Decision) *Invalid {
 	var ok bool
 	if !c.hasDeliverTo {

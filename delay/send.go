@@ -9,9 +9,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// ParseDelay reads a delay in any of the text forms of x-delay. Whatever
-// x-delay refuses it refuses with the same words, and besides them a number of
-// milliseconds beyond a time.Duration, which is 292 years.
+// ParseDelay reads a delay in any of the text forms of x-delay. It refuses the same
+// texts as x-delay, in the same words, and more milliseconds than a time.Duration
+// holds, which is 292 years.
 func ParseDelay(text string) (time.Duration, error) {
 	value := []byte(text)
 	f := delayTextFault(value)
@@ -37,7 +37,7 @@ func ParseDelay(text string) (time.Duration, error) {
 }
 
 // ParseInstant reads an instant in any of the text forms of x-deliver-at, as
-// Unix milliseconds, rounded up. What x-deliver-at refuses it refuses with the
+// Unix milliseconds, rounded up. It refuses the same texts as x-deliver-at, in the
 // same words.
 func ParseInstant(text string) (ms int64, err error) {
 	value := []byte(text)
@@ -55,13 +55,12 @@ func ParseInstant(text string) (ms int64, err error) {
 }
 
 // Headers returns the control headers that ask for a wait of delay, for
-// delivery not before at (in Unix milliseconds), and for the target to. What
-// is nil or empty is left out.
+// delivery not before at (in Unix milliseconds), and for the target to. A nil or
+// empty argument adds no header.
 //
-// A delay is written in whole milliseconds, rounded up, and an instant as RFC
-// 3339, which is plain to read and, unlike a number, has no instants that are
-// refused. Parse reads from them the deadline that was asked for, as far as
-// at is in the years 0 to 9999.
+// A delay is written in whole milliseconds, rounded up. An instant is written as
+// RFC 3339, which is plain to read; a small number would be refused as seconds.
+// Parse reads the same deadline from the headers, for at in the years 0 to 9999.
 func Headers(delay *time.Duration, at *int64, to string) []kgo.RecordHeader {
 	var headers []kgo.RecordHeader
 	if delay != nil {

@@ -16,11 +16,11 @@ type Origin struct {
 	TimestampMs int64 // the record's own, in Unix milliseconds; zero and below: it has none
 }
 
-// AppendDelivered appends to dst the headers of a delivered record: those of
-// in, byte for byte and in their order, without the control and the stamped
-// ones, and behind them layover-id, layover-due (which is dueMs) and
-// layover-original-timestamp, which a record without a timestamp does not get.
-// bare leaves those three out, for a record that is too large only with them.
+// AppendDelivered appends to dst the headers of a delivered record. First are those
+// of in, byte for byte and in their order, without the control and the stamped ones.
+// Behind them are layover-id, layover-due (which is dueMs) and, for a record with a
+// timestamp, layover-original-timestamp. bare leaves these three out, for a record
+// that is too large only with them.
 //
 // The names and values of in are shared, not copied. dst must not overlap in.
 // The added values overwrite text and share its memory; where text is nil they have memory of their own.
@@ -58,9 +58,9 @@ func AppendDelivered(dst, in []kgo.RecordHeader, o Origin, dueMs int64, bare boo
 }
 
 // AppendErrors appends to dst the headers of a record that could not be
-// delivered: all of in, control headers included, so that it can be sent
-// again, and behind them the seven error headers in place of any that are
-// there. group is the consumer group, nowMs the time in Unix milliseconds.
+// delivered. First are those of in, control headers included, so that it can be sent
+// again, but without error headers. Behind them are seven error headers. group is the
+// consumer group, nowMs the time in Unix milliseconds.
 //
 // The names and values of in are shared, not copied. dst must not overlap in.
 func AppendErrors(dst, in []kgo.RecordHeader, o Origin, group string, inv Invalid, nowMs int64) []kgo.RecordHeader {
@@ -80,8 +80,8 @@ func AppendErrors(dst, in []kgo.RecordHeader, o Origin, group string, inv Invali
 	)
 }
 
-// AppendBatch appends to dst, behind what AppendErrors did, the two headers of a dead
-// letter that stands for a whole batch: its last offset, and how many records of it.
+// AppendBatch appends to dst, behind the headers of AppendErrors, the two of a dead
+// letter that stands for a whole batch: its last offset, and its number of records.
 func AppendBatch(dst []kgo.RecordHeader, last, records int64) []kgo.RecordHeader {
 	return append(dst,
 		textHeader(HeaderErrorLastOffset, strconv.FormatInt(last, 10)),

@@ -16,24 +16,23 @@ import (
 // that Layover may write to.
 type Targets struct {
 	egress string
-	globs  []string // in the order that they were given, which is the order of trial
+	globs  []string // in the order given, in which they are tried
 	denied map[string]struct{}
 	// journals are globs for the journals of other processes. They exclude topics that
 	// a glob allows, not those that are allowed by name.
 	journals []string
 
 	// known maps topics to their labels: from the start the exact names, later
-	// those that a glob allowed, so that a topic's name is allocated once and
-	// not for every record. It is replaced, never written to.
+	// also topics that a glob allowed. So a topic's name is allocated once and
+	// not for every record. The map is replaced, never written to.
 	//
 	// Invariant: none of its topics is illegal or denied, and it holds at most
 	// maxRemembered more than there are exact names.
 	known     atomic.Pointer[map[string]target]
 	knownSize int // how many topics known may hold
-	// remembered is the memory of those that globs allowed, in bytes, and most is its
-	// bound.
-	remembered atomic.Int64
-	most       int64
+
+	remembered atomic.Int64 // memory of the topics that globs allowed, in bytes
+	most       int64        // bound of remembered, in bytes
 }
 
 type target struct{ topic, label string }
@@ -41,12 +40,12 @@ type target struct{ topic, label string }
 const (
 	// maxRemembered bounds the topics that globs allowed and that are
 	// remembered. Topics beyond it are served all the same, for an allocation a
-	// record. A topic is remembered by copying the map, which is once for each and
-	// so at most half a million entries in a lifetime.
+	// record. Remembering a topic copies the map, which makes at most half a million
+	// entries in a lifetime.
 	maxRemembered = 1024
 
-	// rememberedSize is the memory that a remembered topic counts with beside the letters
-	// of its name: its place in a map.
+	// rememberedSize is the memory of a remembered topic beside its name, in bytes:
+	// its place in a map.
 	rememberedSize = 128
 
 	// internalPrefix marks the topics that Kafka and its tools keep for
@@ -65,8 +64,8 @@ const (
 // NewTargets allows egress, where it is not empty, and the topics that allowed
 // names or matches with a glob (*, ? and [a-z], as in path.Match). The topics
 // in denied and those that begin with two underscores are never targets, even
-// where allowed names them. What a glob in journals matches is a target only
-// where allowed names it, not where a glob there matches it.
+// where allowed names them. A topic that a glob in journals matches is a target only
+// where allowed has its name; a glob in allowed does not do.
 //
 // It is an error if a name is not one that Kafka would accept, if a glob is
 // malformed or could match no topic, and if egress itself is denied.
@@ -74,7 +73,7 @@ func NewTargets(egress string, allowed, denied, journals []string) (*Targets, er
 	t := &Targets{egress: egress, denied: make(map[string]struct{}, len(denied)), journals: journals}
 	for _, glob := range journals {
 		if err := checkGlob(glob); err != nil {
-			return nil, fmt.Errorf("name of a journal: %w", err)
+			return nil, fmt.Errorf("name of a journal %w", err)
 		}
 	}
 	for _, name := range denied {
@@ -93,7 +92,7 @@ func NewTargets(egress string, allowed, denied, journals []string) (*Targets, er
 	for _, entry := range allowed {
 		if strings.ContainsAny(entry, `*?[\`) {
 			if err := checkGlob(entry); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("allowed target %w", err)
 			}
 			t.globs = append(t.globs, entry)
 			continue
@@ -111,14 +110,15 @@ func NewTargets(egress string, allowed, denied, journals []string) (*Targets, er
 }
 
 // checkGlob refuses a glob that path.Match cannot read, and one with a letter
-// that is in no topic's name: {a,b} and a,b would match nothing, silently.
+// that is in no topic's name: {a,b} and a,b would match nothing, silently. The error
+// begins with the glob.
 func checkGlob(glob string) error {
 	if _, err := path.Match(glob, ""); err != nil {
-		return fmt.Errorf("allowed target %s: %w, want a glob of *, ? and [a-z]", quote([]byte(glob)), err)
+		return fmt.Errorf("%s: %w, want a glob of *, ? and [a-z]", quote([]byte(glob)), err)
 	}
 	for i := range len(glob) {
 		if !IsTopicByte(glob[i]) && strings.IndexByte(`*?[]^\`, glob[i]) < 0 {
-			return fmt.Errorf("allowed target %s: no topic has %q in its name, want a glob of *, ? and [a-z]",
+			return fmt.Errorf("%s: no topic has %q in its name, want a glob of *, ? and [a-z]",
 				quote([]byte(glob)), glob[i])
 		}
 	}
@@ -130,8 +130,8 @@ func checkGlob(glob string) error {
 // returns false for a name that no topic can have, and for a topic that is not
 // allowed. Nothing of name is kept or returned.
 //
-// It allocates for a topic that it meets for the first time, and for those
-// beyond its memory of maxRemembered.
+// It allocates for a topic's first record, and for every record of a topic beyond
+// maxRemembered.
 func (t *Targets) Resolve(name []byte) (topic, label string, ok bool) {
 	if known, ok := (*t.known.Load())[string(name)]; ok {
 		return known.topic, known.label, true
@@ -184,8 +184,8 @@ func (t *Targets) Remember(bytes int64) { t.most = min(t.most, bytes) }
 // Bytes returns the memory of the topics that globs allowed. It never shrinks.
 func (t *Targets) Bytes() int64 { return t.remembered.Load() }
 
-// Default returns where a record goes that names no target, and false where no
-// egress topic is set.
+// Default returns the target of a record that names none, and its label; false where
+// no egress topic is set.
 func (t *Targets) Default() (topic, label string, ok bool) {
 	return t.egress, t.egress, t.egress != ""
 }

@@ -18,7 +18,7 @@ type errand struct {
 
 var created = errand{
 	done:    "journal topic was made",
-	refused: "journal topic cannot be made, and what does not fit into commit metadata is delivered again after a restart",
+	refused: "journal topic cannot be made, and finished records that do not fit into commit metadata are delivered again after a restart",
 	mend: func(t *topic, denied bool) string {
 		allow := ""
 		if denied {
@@ -34,7 +34,7 @@ var created = errand{
 
 var grown = errand{
 	done:    "journal topic has got partitions",
-	refused: "journal topic has fewer partitions than its ingress topic: what does not fit into commit metadata of the others is delivered again after a restart",
+	refused: "journal topic has fewer partitions than its ingress topic: finished records of the others that do not fit into commit metadata are delivered again after a restart",
 	mend: func(t *topic, denied bool) string {
 		allow := ""
 		if denied {

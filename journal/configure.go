@@ -70,7 +70,7 @@ func (j *Journal) configure(ctx context.Context) {
 	}
 }
 
-// unconfigured notes that a topic's configuration could not be read, and says so once.
+// unconfigured notes that a topic's configuration could not be read, and logs it once.
 // Callers hold mu.
 func (j *Journal) unconfigured(t *topic, err error) {
 	t.configured = time.Now().Add(configureRetry)
@@ -96,7 +96,7 @@ func (j *Journal) configured(t *topic, values map[string]string) {
 	case warning == "":
 		j.cfg.Log.Info("journal topic keeps facts again", "topic", t.name)
 	default:
-		j.cfg.Log.Warn("journal topic does not keep facts until they are not needed: records may be delivered again after a restart", "topic", t.name, "err", warning)
+		j.cfg.Log.Warn("journal topic may delete facts that are still needed: records may be delivered again after a restart", "topic", t.name, "err", warning)
 	}
 	t.warning = warning
 }

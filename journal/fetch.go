@@ -64,7 +64,7 @@ func newClient(opts []kgo.Opt) (*kgo.Client, error) {
 
 // fetch asks a broker once for the committed records of partitions that it leads.
 //
-// The requests are our own and not the client's consumer, which has four faults here:
+// The requests are our own. The client's consumer has four faults here:
 //
 //   - where a log ends with a marker it does not tell its position
 //   - after an offset out of range it asks again without a pause
@@ -85,7 +85,7 @@ func fetch(ctx context.Context, cl *kgo.Client, leader int32, wants []want) map[
 			return fail(err)
 		}
 	}
-	resp, err := cl.Broker(int(leader)).Request(ctx, fetchRequest(wants)) // who asks again has asked for the leader
+	resp, err := cl.Broker(int(leader)).Request(ctx, fetchRequest(wants)) // a caller that asks again has asked for the leader
 	if err != nil {
 		discover(ctx, cl) // the broker may have moved; if not, the next try tells
 		return fail(err)
@@ -94,7 +94,7 @@ func fetch(ctx context.Context, cl *kgo.Client, leader int32, wants []want) map[
 	if err := kerr.ErrorForCode(answer.ErrorCode); err != nil {
 		return fail(err)
 	}
-	fail(cluster.ErrNoAnswer) // for those that are missing in it
+	fail(cluster.ErrNoAnswer) // for partitions that the answer leaves out
 	names := make(map[offsets.TopicID]string)
 	for _, w := range wants {
 		names[w.id] = w.at.Topic

@@ -103,7 +103,7 @@ func (j *Journal) logBounds(ctx context.Context, parts []offsets.TopicPartition)
 	return ends, failed
 }
 
-// pause waits, or until the context ends.
+// pause waits for d, or until the context ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

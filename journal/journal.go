@@ -20,12 +20,12 @@ type State struct {
 	MaxBytes int             // of one record's value
 }
 
-// Config is what a Journal needs.
+// Config has the parameters of a Journal.
 type Config struct {
 	Group   string
 	Ingress []string
-	// Name returns the name of an ingress topic's journal topic. Two of one name would
-	// be about one topic.
+	// Name returns the name of an ingress topic's journal topic. No two ingress topics
+	// have the same one.
 	Name func(ingress string) string
 	// Auto has journal topics made, checked and written. Without it a journal is only
 	// read, where a commit names one.
@@ -34,8 +34,8 @@ type Config struct {
 	Client *kgo.Client // for questions and admin requests; not closed here
 	// Options returns brokers, dialer, back-off, logger of the clients that read.
 	Options func() []kgo.Opt
-	// Produce appends a record to the partition that it says and calls done once. It
-	// keeps the order, and forgets a topic that was made again.
+	// Produce appends a record to its partition and calls done once. It keeps the
+	// order, and forgets a topic that was made again.
 	Produce func(r *kgo.Record, done func(*kgo.Record, error))
 	// Changed is called from Run's goroutine after a topic's state changed.
 	Changed func(ingress string, s State)
@@ -85,9 +85,9 @@ type topic struct {
 	making, growing, using refusal
 
 	configured time.Time // when the configuration is read again
-	warning    string    // what is wrong with it
-	unread     bool      // that it cannot be read is logged
-	err        string    // the last one
+	warning    string    // the fault of the configuration, "" for none
+	unread     bool      // the log says that the configuration cannot be read
+	err        string    // the last error
 	told       State
 	sharing    sharing
 }
@@ -181,17 +181,17 @@ func (t *topic) now() State {
 	return State{Usable: t.state == usable && t.sharing.refused == "", TopicID: t.id, MaxBytes: t.maxBatch - min(batchOverhead, t.maxBatch/4)}
 }
 
-// Topic is what metrics and status show of a journal topic.
+// Topic is a journal topic's state for metrics and status.
 type Topic struct {
 	Name       string
 	State      string // unknown, usable, refused, missing, forbidden, illegal name, off
 	TopicID    offsets.TopicID
 	Partitions int32
-	Warning    string // what an operator should mend, "" for nothing
-	Error      string // the last one
+	Warning    string // the fault that an operator should mend, "" for none
+	Error      string // the last error
 }
 
-// View is what metrics and status show.
+// View is the journals' state for metrics and status.
 type View struct {
 	Topics map[string]Topic // by ingress topic
 
@@ -200,7 +200,7 @@ type View struct {
 	LastRestore                              time.Duration // how long the last one took
 }
 
-// View returns what metrics and status show.
+// View returns the journals' state for metrics and status.
 func (j *Journal) View() View {
 	failed := j.flights.errors()
 	j.mu.Lock()
@@ -254,7 +254,7 @@ func (j *Journal) at(tp offsets.TopicPartition) offsets.TopicPartition {
 	return offsets.TopicPartition{Topic: j.cfg.Name(tp.Topic), Partition: tp.Partition}
 }
 
-// restored sums up what Restore has done.
+// restored sums up the calls of Restore.
 type restored struct {
 	count, records, bytes int64
 	took, last            time.Duration

@@ -21,8 +21,8 @@ func (j *Journal) sayIllegal() {
 	defer j.mu.Unlock()
 	for _, ingress := range j.cfg.Ingress {
 		if t := j.topics[ingress]; t.state == illegal {
-			t.warning = fmt.Sprintf("%.300q cannot be the name of a topic: it is longer than %d characters, or has others than a-z A-Z 0-9 . _ -; set LAYOVER_JOURNAL_TOPIC", t.name, delay.MaxTopicName)
-			j.cfg.Log.Warn("there is no journal, and what does not fit into commit metadata is delivered again after a restart", "topic", ingress, "err", t.warning)
+			t.warning = fmt.Sprintf("%.300q cannot be the name of a topic: it is longer than %d characters, or has characters other than a-z A-Z 0-9 . _ -; set LAYOVER_JOURNAL_TOPIC", t.name, delay.MaxTopicName)
+			j.cfg.Log.Warn("there is no journal, and finished records that do not fit into commit metadata are delivered again after a restart", "topic", ingress, "err", t.warning)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func (j *Journal) note(t *topic, rt *kmsg.MetadataResponseTopic) {
 			if t.misses < missesBelieved {
 				return
 			}
-			j.cfg.Log.Error("journal topic was deleted: what did not fit into commit metadata is delivered again after a restart, until it is written anew", "topic", t.name)
+			j.cfg.Log.Error("journal topic was deleted: finished records that did not fit into commit metadata are delivered again after a restart, until the journal has them anew", "topic", t.name)
 		}
 		t.state, t.id, t.partitions, t.configured = missing, offsets.TopicID{}, 0, time.Time{}
 		t.warning, t.using.text = "", ""
@@ -93,7 +93,7 @@ func (j *Journal) note(t *topic, rt *kmsg.MetadataResponseTopic) {
 // found takes a journal topic that exists. Callers hold mu.
 func (j *Journal) found(t *topic, rt *kmsg.MetadataResponseTopic, now time.Time) {
 	if t.id != (offsets.TopicID{}) && t.id != rt.TopicID {
-		j.cfg.Log.Error("journal topic was deleted and made again: what did not fit into commit metadata is delivered again after a restart, until it is written anew", "topic", t.name)
+		j.cfg.Log.Error("journal topic was deleted and made again: finished records that did not fit into commit metadata are delivered again after a restart, until the journal has them anew", "topic", t.name)
 		t.configured = time.Time{}
 	}
 	if t.making.text != "" {
@@ -121,7 +121,7 @@ func (j *Journal) found(t *topic, rt *kmsg.MetadataResponseTopic, now time.Time)
 func (j *Journal) refuse(r *refusal, what string, t *topic, operation string, err error, now time.Time) {
 	text := fmt.Sprintf("%v: the ACL %s on topic %s is missing", err, operation, t.name)
 	if r.say(text, now) {
-		j.cfg.Log.Warn(what+", and what does not fit into commit metadata is delivered again after a restart", "topic", t.name, "err", text)
+		j.cfg.Log.Warn(what+", and finished records that do not fit into commit metadata are delivered again after a restart", "topic", t.name, "err", text)
 	}
 }
 

@@ -19,7 +19,7 @@ type restoring struct {
 	began   time.Time
 	answer  func(i int, a facts.Answer)      // takes each answer, once
 	parts   map[offsets.TopicPartition]*part // by journal partition
-	open    int                              // that are not done
+	open    int                              // parts that are not done
 	stopped bool                             // nobody waits for the answers any more
 	taken   time.Time                        // when a record of any part was last taken in
 	client  *kgo.Client                      // that reads; nil until a part is to be read
@@ -34,7 +34,7 @@ type restoring struct {
 // part is one journal partition that is read.
 type part struct {
 	at       offsets.TopicPartition
-	no       int // of its ask
+	no       int // index of its ask
 	ask      *facts.Ask
 	answer   facts.Answer // once it is done
 	reader   *facts.Reader
@@ -45,11 +45,11 @@ type part struct {
 	bounds   cluster.Bounds
 	next     int64     // first offset that was not taken in, -1: nothing is known
 	progress time.Time // when a record was last taken in, or the begin
-	since    time.Time // the same, or when reading last began
-	err      error     // the last one
+	since    time.Time // as progress, or when reading last began
+	err      error     // the last error
 	ends     map[int32]int64
 	wanted   int32 // leader epoch whose end is missing
-	early    bool  // the end of the committed one was asked for
+	early    bool  // the end of the committed leader epoch was asked for
 }
 
 // partState is what a part waits for.
@@ -116,7 +116,7 @@ func (p *part) endOf(epoch int32) (int64, error) {
 func (p *part) silence() error {
 	switch {
 	case p.state == needsEpochEnd:
-		return fmt.Errorf("where the log of leader epoch %d ends is not known, so that records from %d on were not taken in: %w", p.wanted, p.next, p.err)
+		return fmt.Errorf("the end of the log of leader epoch %d is not known, so that records from %d on were not taken in: %w", p.wanted, p.next, p.err)
 	case p.err == nil:
 		return errors.New("the journal does not answer")
 	}

@@ -32,7 +32,7 @@ const (
 
 // Restore reads the journals of partitions that begin, and adds the finished offsets to
 // their windows. It calls done with each partition's answer, by the index of its ask, as
-// soon as that one is complete: a journal partition that is out of reach delays its own
+// soon as that one is complete. So a journal partition that is out of reach delays its own
 // ingress partition alone. It returns after the last answer: at the latest after 30 s
 // without progress, or when ctx ends.
 func (j *Journal) Restore(ctx context.Context, asks []facts.Ask, done func(i int, a facts.Answer)) {
@@ -191,7 +191,7 @@ func (r *restoring) bound(ctx context.Context, a cluster.Located) {
 			}
 			if p.next >= b.Stable {
 				r.finish(p, nil)
-			} else if epoch := p.ask.LeaderEpoch; epoch >= 0 && !p.early { // most records are of that one
+			} else if epoch := p.ask.LeaderEpoch; epoch >= 0 && !p.early { // most records are of that epoch
 				p.early = true
 				r.askEnd(ctx, p, epoch)
 			}
@@ -232,7 +232,7 @@ func (r *restoring) take(ctx context.Context, p *part, got took) {
 	}
 }
 
-// epochEnd is the answer to where the ingress log of a leader epoch ends.
+// epochEnd is the end of the ingress log of a leader epoch, or why it is not known.
 type epochEnd struct {
 	part  *part
 	epoch int32
@@ -250,7 +250,7 @@ func (r *restoring) askEnd(ctx context.Context, p *part, epoch int32) {
 	})
 }
 
-// ended takes where the ingress log of a leader epoch ends.
+// ended takes an answer of askEnd.
 func (r *restoring) ended(e epochEnd) {
 	p := e.part
 	if e.err == nil {

@@ -46,7 +46,7 @@ type scanned struct {
 	next, end int64
 	leader    int32 // -1: to be asked
 	id        offsets.TopicID
-	err       error // the last one
+	err       error // the last error
 }
 
 // scan is Scan for partitions of any topics. Where f returns false, the rest of the

@@ -14,7 +14,7 @@ import (
 
 // sharing says whether another group uses a journal topic, too.
 type sharing struct {
-	id      offsets.TopicID // that was looked at
+	id      offsets.TopicID // of the topic at the last look
 	next    time.Time       // the next look
 	refused string          // why it is not used, "" if it is
 }
@@ -45,10 +45,10 @@ func (j *Journal) shared(ctx context.Context) {
 			s.refused = fmt.Sprintf("whether another group has records in it is not known: %v", err)
 			s.next = now.Add(requestRetry)
 		case group != "":
-			s.refused = fmt.Sprintf("group %q has records in it, and each group deletes what it does not need: put {group} into LAYOVER_JOURNAL_TOPIC, or give each group a name of its own", group)
+			s.refused = fmt.Sprintf("group %q has records in it, and each group deletes the records that it does not need: put {group} into LAYOVER_JOURNAL_TOPIC, or give each group a name of its own", group)
 		}
 		if s.refused != "" && s.refused != was {
-			j.cfg.Log.Error("journal topic is not used, and what does not fit into commit metadata is delivered again after a restart", "topic", t.name, "err", s.refused)
+			j.cfg.Log.Error("journal topic is not used, and finished records that do not fit into commit metadata are delivered again after a restart", "topic", t.name, "err", s.refused)
 		}
 		j.mu.Unlock()
 	}

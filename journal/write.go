@@ -57,7 +57,8 @@ func (j *Journal) writable(tp offsets.TopicPartition) (string, error) {
 	}
 }
 
-// How long a journal may take, and how often that is said.
+// silentAfter is how long a journal may take to answer. saySilence is the time between two
+// lines about one that takes longer.
 const (
 	silentAfter = 3 * time.Second
 	saySilence  = 30 * time.Second
@@ -70,7 +71,7 @@ type flights struct {
 	silent bool                              // that nothing answers is logged
 	said   time.Time                         // when that was last logged
 	failed time.Time                         // when a refusal was last logged
-	errs   map[string]string                 // the last one of each ingress topic, until a record is appended
+	errs   map[string]string                 // last error of each ingress topic, until a record is appended
 }
 
 // flight is a partition with records in flight.
@@ -100,7 +101,7 @@ func (f *flights) end(tp offsets.TopicPartition, now time.Time) {
 	delete(f.open, tp)
 }
 
-// refused notes a record that was not appended, and says so at most every 30 s.
+// refused notes a record that was not appended, and logs that at most every 30 s.
 func (f *flights) refused(tp offsets.TopicPartition, err error, log *slog.Logger, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

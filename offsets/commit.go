@@ -6,16 +6,17 @@ type TopicPartition struct {
 	Partition int32
 }
 
-// Assignment names one assignment of a partition to this process: what is about an
-// earlier one has another Epoch. It is comparable and serves as a map key.
+// Assignment names one assignment of a partition to this process; an earlier one has
+// another Epoch. It is comparable and serves as a map key.
 type Assignment struct {
 	TopicPartition
 	Epoch uint64 // Layover's own count of assignments, never used twice
 }
 
-// Unstarted is the metadata of a commit at offset 0 for a partition that could not be
-// asked where it begins when its group started. It has no offset yet: it begins at its log
-// start, also where the group's start is the latest offset, as records may have come since.
+// Unstarted is the metadata of a commit at offset 0 for a partition whose log bounds were
+// unknown when its group started. The partition has no offset yet and begins at its log
+// start. It does so also with the latest offset as the group's start: records may have
+// come since.
 const Unstarted = "layover: not started"
 
 // TopicID is the broker's id of a topic. A topic that is deleted and created
@@ -39,7 +40,7 @@ type Commit struct {
 	Low int64
 
 	// LeaderEpoch is the highest leader epoch of the records read, -1 for none.
-	// Metadata finishes no record of a later epoch: one that stands at an offset of
+	// Metadata finishes no record of a later epoch: such a record at an offset of
 	// the set was written after the log was truncated.
 	LeaderEpoch int32
 
@@ -47,11 +48,10 @@ type Commit struct {
 	// in it makes the pair useless with any other Low.
 	Metadata string
 
-	// Journal is the records that Metadata names. Left counts the finished offsets in
-	// neither. Finished is a count of the builder's. None has a field on the wire.
-	Journal  Journal
-	Left     int64
-	Finished int64
+	// These have no field on the wire.
+	Journal  Journal // the journal records that Metadata names
+	Left     int64   // finished offsets that neither Metadata nor the journal has
+	Finished int64   // offsets finished during the assignment, as the builder counts them
 
 	// MemberID and Generation are those of the group session in which the
 	// partition was assigned.

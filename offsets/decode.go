@@ -18,8 +18,8 @@ var (
 	ErrForeign = errors.New("not written for this partition")
 
 	// ErrOtherTopic is metadata that Layover wrote in this cluster for a topic
-	// with another id: the topic was deleted and created again, and the offset
-	// beside it belongs to a log that is gone.
+	// with another id. The topic was deleted and created again, and the offset
+	// beside the metadata belongs to a log that is gone.
 	ErrOtherTopic = errors.New("written for another topic of this name")
 
 	// ErrDamaged is metadata of ours that was changed, or stands beside another
@@ -48,8 +48,8 @@ func Decode(metadata string, id Identity, low int64) (*Window, error) {
 // ErrNewer. The owner of the text is checked before its soundness, so a mirror's
 // copy at a translated offset is foreign and not damaged.
 //
-// The length of the text bounds the cost in time and memory, and no more than
-// 64 KiB of text is looked at. The numbers in the text do not matter.
+// The length of the text bounds the cost in time and memory, whatever numbers are in
+// it. No more than 64 KiB of text is looked at.
 func DecodeAll(metadata string, id Identity, low int64) (*Window, Extension, error) {
 	if metadata == "" {
 		return NewWindow(low), Extension{}, nil
@@ -133,7 +133,7 @@ func cutVersion(s string) (version uint64, rest string, ok bool) {
 // splitBody decodes the base64 part and finds the extension and the runs in it.
 func splitBody(encoded string) (body, extension, runs []byte, err error) {
 	if strings.ContainsAny(encoded, "\r\n") {
-		return nil, nil, nil, damaged("a line break") // Which base64 would pass over.
+		return nil, nil, nil, damaged("a line break") // base64 would pass over it
 	}
 	body, err = text.DecodeString(encoded)
 	if err != nil {
@@ -168,9 +168,8 @@ func ReadRuns(b []byte, base int64, f func(from, to int64)) error {
 	return nil
 }
 
-// step takes a number from the front of b and returns the offset that is the
-// number and one above from, and the rest of b. Nothing goes beyond the
-// largest int64.
+// step takes a number from the front of b. It returns the offset from + number + 1,
+// which is an int64, and the rest of b.
 func step(b []byte, from int64) (int64, []byte, bool) {
 	n, rest, ok := cutNumber(b)
 	if !ok || n >= uint64(math.MaxInt64-from) {

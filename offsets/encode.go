@@ -27,9 +27,9 @@ const (
 	// version that Decode accepts.
 	formatVersion = 1
 
-	// header stands before the base64 part: the format version,
-	// and the lowest version that can read it, which stays when a later format
-	// adds only to the extension.
+	// header stands before the base64 part: the format version, and the lowest
+	// version of a reader. A later format that adds only to the extension keeps
+	// the reader's version.
 	// Invariant: the first number is formatVersion
 	// (TestFormatVersion1IsPinned).
 	header = magic + "1.1."
@@ -38,8 +38,8 @@ const (
 	// above any limit that a broker is configured with.
 	maxText = 64 << 10
 
-	// usualText is the bytes that a text is begun with room for: the longest that a
-	// broker takes by default.
+	// usualText is the capacity in bytes that a body begins with: that of the longest
+	// text that a broker takes by default.
 	usualText = MaxMetadata * 3 / 4
 )
 
@@ -60,8 +60,7 @@ var (
 // Encoded is a finished set as metadata, and how much of the set it holds.
 type Encoded struct {
 	// Metadata is ASCII. It is empty only when the limit left no room for a
-	// text without any run; otherwise it is never empty, also for a window
-	// with nothing above low.
+	// text without any run. A window with nothing above low has a text, too.
 	Metadata string
 
 	// Complete is whether Metadata stands for the whole window.
@@ -114,8 +113,8 @@ func Encode(set Set, id Identity, ext Extension, limit int) Encoded {
 }
 
 // AppendRuns appends the runs that each gives out, relative to base, until dst has
-// room bytes, and returns how many offsets they hold and where the last one ends, base
-// if there is none. A run that does not fit is cut to the longest part that does. Runs
+// room bytes. covered counts their offsets; end is the end of the last one, or base
+// without any. A run that does not fit is cut to the longest part that does. Runs
 // ascend, the first begins above base, and they do not touch each other.
 func AppendRuns(dst []byte, base int64, room int, each func(func(from, to int64) bool)) (out []byte, covered, end int64) {
 	end = base

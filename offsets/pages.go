@@ -8,22 +8,21 @@ import (
 
 const (
 	pageShift = 12
-	// pageSize is the offsets in a page. Half a kibibyte of bits is small
-	// enough for a lone straggler to hold, and large enough for the entry in
-	// the table of spans, and the shifting of that table, not to matter.
+	// pageSize is the offsets in a page. Its 512 bytes are few enough for a lone
+	// straggler to hold. Beside them the 24 bytes of an entry in the table of spans,
+	// and the shifting of that table, do not matter.
 	pageSize = 1 << pageShift
 
-	// deadSpans is how many dropped spans may stay in the table's array beside
-	// as many as there are live ones: small tables are not copied for each
-	// page that is passed.
+	// deadSpans is how many more dropped spans than live ones may stay in the
+	// table's array. It keeps small tables from being copied at each page.
 	deadSpans = 64
 )
 
 // page is one bit for each of pageSize offsets, set when finished.
 type page [pageSize / 64]uint64
 
-// span is either one page with bits, or count pages of which every offset is
-// finished, which need no bits. Pages of which none is have no span at all.
+// span is either one page with bits, or count pages with every offset finished,
+// which need no bits. Pages without a finished offset have no span.
 type span struct {
 	first int64 // number of the first page, counted from the window's origin
 	count int64 // pages; 1 if there are bits
@@ -43,8 +42,8 @@ func (p *page) full() bool {
 	return true
 }
 
-// next returns the first set bit from at on, or pageSize. With invert, which
-// is all ones or zero, it is the first clear bit.
+// next returns the first set bit from at on, or pageSize. invert is zero, or all
+// ones for the first clear bit.
 func (p *page) next(at int, invert uint64) int {
 	if at >= pageSize {
 		return pageSize
@@ -92,8 +91,8 @@ func (s *span) next(at int64, invert uint64) int64 {
 	return s.count << pageShift
 }
 
-// below returns the rest of the span when everything from bit at of page
-// number on is forgotten. The span's page is not touched.
+// below returns the part of the span below bit at of page number. The span's page
+// is not touched.
 func (s *span) below(number int64, at int) []span {
 	var kept []span
 	if number > s.first {
@@ -122,15 +121,14 @@ func (w *Window) locate(offset int64) (number int64, at int) {
 // start returns the first offset of a page.
 func (w *Window) start(number int64) int64 { return w.origin + number<<pageShift }
 
-// find returns the first span that ends after page number starts, and whether
-// it holds that page; if not, it is where a span for the page belongs.
+// find returns the index of the first span that ends after page number starts, and
+// whether that span holds the page. If not, a new span for the page goes there.
 func (w *Window) find(number int64) (int, bool) {
 	if len(w.spans) == 0 || number < w.spans[0].first {
 		return 0, false
 	}
-	// A span takes at least one page, so the page's index cannot be higher
-	// than its distance from the first one, and is that if every page between
-	// has bits.
+	// A span takes at least one page, so the index is at most the distance from
+	// the first page. It is that distance if every page between has bits.
 	distance := number - w.spans[0].first
 	lo, hi := 0, len(w.spans)
 	if distance < int64(hi) {
@@ -160,8 +158,8 @@ func (w *Window) insert(i int, number int64) {
 	w.replace(i, i, span{first: number, count: 1, page: p})
 }
 
-// fill sets the bits of [from, to), which is not empty and above low. The
-// counts are the caller's.
+// fill sets the bits of [from, to), which is not empty and above low. The caller
+// keeps the counts.
 func (w *Window) fill(from, to int64) {
 	first, fromBit := w.locate(from)
 	last, toBit := w.locate(to)
@@ -208,7 +206,7 @@ func (w *Window) setFull(from, to int64) {
 	}
 	j, ok := w.find(to)
 	if ok && w.spans[j].page == nil {
-		j++ // It starts at to, or before it.
+		j++ // the full span that starts at to or before
 	}
 	if i < j {
 		lowest, highest := w.spans[i], w.spans[j-1]
@@ -236,8 +234,8 @@ func (w *Window) replace(i, j int, with ...span) {
 	w.spans = slices.Replace(w.spans, i, j, with...)
 }
 
-// dropFront drops the first n spans. The rest is not moved for it: the array
-// is copied when more than half of it is dead, which pays for the copy.
+// dropFront drops the first n spans. The others are not moved. The array is copied
+// only when more than half of it is dead, so that drops pay for the copy.
 func (w *Window) dropFront(n int) {
 	for _, s := range w.spans[:n] {
 		if s.page != nil {

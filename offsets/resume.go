@@ -23,20 +23,21 @@ type Start struct {
 	Window *Window // the finished set
 	Extension
 	Next int64 // first offset to read; the log has no unfinished offset below it
-	// LeaderEpoch is the committed one, -1 where it is not about this log.
+	// LeaderEpoch is that of the commit, -1 where the commit is of another log.
 	LeaderEpoch int32
 
-	// Foreign is the reason for which the metadata was not used, nil if it was: ErrForeign, ErrOtherTopic or ErrDamaged.
+	// Foreign is ErrForeign, ErrOtherTopic or ErrDamaged where the metadata was not
+	// used, else nil.
 	Foreign error
 	Clipped int64 // finished offsets that the log does not have any more
 }
 
-// ErrBeyondEnd is a committed offset above the end of the log: it was truncated, or
-// is another log than the offset was committed for.
+// ErrBeyondEnd is a committed offset above the end of the log: the log was truncated,
+// or the offset was committed for another log.
 var ErrBeyondEnd = errors.New("the committed offset lies above the end of the log")
 
-// Resume decides where the partition id is read from, whose group has committed
-// was and whose log now lies within b.
+// Resume decides where the partition id is read from. Its group has committed was,
+// and its log lies within b.
 //
 // Metadata that is not the finished set costs repeats and never a record: all
 // above the offset counts as unfinished. An offset of another topic id says

@@ -2,7 +2,7 @@ package offsets
 
 import "math"
 
-// Finished reports whether offset is finished, which everything below low is.
+// Finished reports whether offset is finished. Every offset below low is.
 func (w *Window) Finished(offset int64) bool {
 	if offset <= w.low {
 		return offset < w.low
@@ -12,8 +12,8 @@ func (w *Window) Finished(offset int64) bool {
 	return ok && (w.spans[i].page == nil || w.spans[i].page.has(at))
 }
 
-// NextUnfinished returns the first offset from from on that is not finished:
-// low if from is below it. It looks at no more than three spans.
+// NextUnfinished returns the first unfinished offset from from on; if from is below
+// low, that is low. It looks at no more than three spans.
 func (w *Window) NextUnfinished(from int64) int64 {
 	from = max(from, w.low)
 	number, _ := w.locate(from)
@@ -40,8 +40,8 @@ func (w *Window) EachFrom(from int64, f func(from, to int64) bool) { w.each(from
 // with the spans and runs it passes. It stops one run after f returned false.
 func (w *Window) each(from, to int64, f func(from, to int64) bool) {
 	from = max(from, w.low)
-	// A run may go over the end of a span, so the one in hand is given out
-	// when the next does not continue it.
+	// A run may go over the end of a span, so f gets a run when the next piece
+	// does not continue it.
 	runFrom, runTo := int64(-1), int64(-1)
 	number, _ := w.locate(from)
 	for i, _ := w.find(number); i < len(w.spans); i++ {

@@ -22,7 +22,7 @@ type Window struct {
 	low int64
 
 	// origin is low as it was when the window was made. Pages are counted
-	// from it, so that the first page has no part below low to pretend about.
+	// from it, so that the first page has no part below low.
 	origin int64
 
 	// spans holds the pages that have something finished, ascending.
@@ -53,15 +53,13 @@ func NewWindow(low int64) *Window {
 	return &Window{low: low, origin: low}
 }
 
-// Finish marks offset as finished, and moves low past it and the finished
-// offsets behind it if it was the low offset. It reports whether anything
-// changed: false leaves the window as it was, and means that offset already
-// was finished (everything below low is, so negative offsets are too) or is
-// math.MaxInt64, which is no offset.
+// Finish marks offset as finished. If it was the low offset, low moves past it and
+// the finished offsets behind it. False leaves the window as it was: offset already
+// was finished, as every offset below low is, or is math.MaxInt64, which is no offset.
 //
-// The cost is constant as long as pages are not interspersed with finished or
-// untouched ones, logarithmic in their number otherwise; once in a page of
-// offsets an entry of 24 bytes for each page is moved.
+// The cost is constant while all pages have bits, and logarithmic in their number
+// where finished or untouched ones lie between them. Once in a page of offsets the
+// table moves 24 bytes for each page.
 func (w *Window) Finish(offset int64) bool {
 	if offset < w.low || offset == math.MaxInt64 {
 		return false
@@ -87,8 +85,8 @@ func (w *Window) Finish(offset int64) bool {
 	}
 	w.above++
 	p[at/64] |= 1 << (at % 64)
-	// A page's words are looked at 64 times in its life, once for each word
-	// that is complete: one word for each offset, and no counter to keep.
+	// full reads a page's words 64 times in its life, once for each complete word.
+	// That is one word for each offset, and no counter to keep.
 	if p[at/64] == math.MaxUint64 && p.full() {
 		w.setFull(number, number+1)
 	}

@@ -17,8 +17,8 @@ const (
 	Rejected               // the broker will never take this record
 	Missing                // the target does not exist
 	Forbidden              // this client may not write there
-	Unknown                // it may or may not have been written
-	NoRoom                 // it was not sent: the client holds as many records as it may
+	Unknown                // the record may or may not have been written
+	NoRoom                 // the record was not sent: the client holds as many as it may
 )
 
 // Errors by class. An error in no list is Unknown: its record is sent again.

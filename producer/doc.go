@@ -2,8 +2,8 @@
 // outcomes out.
 //
 // A Producer is the Kafka client of one lane: idempotent, acks=all, no linger,
-// because the wheel's ticks batch already. It is told the partition of every
-// record, so that its caller can bound what is in flight for each; Pick finds it
-// the way the Java client does. It never waits: a record's promise has its outcome, and
-// Classify says what an error means for record and target.
+// because the wheel's ticks batch already. Its caller chooses the partition of every
+// record, and so can bound the records in flight for each. Pick chooses as the Java
+// client does. A Producer never waits: it passes a record's outcome to a promise, and
+// Classify returns the consequence of an error for record and target.
 package producer

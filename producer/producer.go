@@ -28,18 +28,19 @@ type Config struct {
 type Producer struct {
 	cfg    Config
 	client *kgo.Client
+	closed atomic.Bool
+
+	mu sync.Mutex // guards large and stale
 	// large sends one record a batch, of any size, with the best compression. A client
 	// compares its limit with the size before compression: a record that compresses well
-	// needs a client without one. A record that fitted into the ingress topic with the
-	// best codec has to fit again.
-	mu      sync.Mutex
+	// needs a client without a limit. A record that fitted into the ingress topic with
+	// the best codec has to fit again.
 	large   *kgo.Client
-	purging sync.WaitGroup
 	stale   map[staleTopic]bool // topics whose purge is underway
-	closed  atomic.Bool
+	purging sync.WaitGroup      // the purges underway
 }
 
-// staleTopic is a topic of which a client has the id of a deleted one.
+// staleTopic is a topic that a client knows by the id of a deleted one.
 type staleTopic struct {
 	client *kgo.Client
 	topic  string
@@ -77,9 +78,9 @@ func newClient(cfg Config, suffix string, opts ...kgo.Opt) (*kgo.Client, error) 
 	return client, nil
 }
 
-// Deliver produces r to its partition and calls done once, with the outcome. alone: in a
-// batch of its own, whatever its size; the caller has one such record in flight per target
-// partition.
+// Deliver produces r to its partition and calls done once, with the outcome. With alone
+// the record gets a batch of its own, whatever its size; the caller has one such record in
+// flight per target partition.
 func (p *Producer) Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, error)) {
 	client := p.client
 	if alone {

@@ -2,12 +2,12 @@ package wheel
 
 import "unsafe"
 
-// record is a parked record in a bucket: 16 bytes and no pointer,
-// so that the garbage collector never looks at the ten million of them.
+// record is a parked record in a bucket: 16 bytes and no pointer, so that the
+// garbage collector never looks at it.
 //
-// The tick is the low 32 bits of the deadline in ticks and the seq the low 32
-// bits of the sequence number. The rest of the one follows from the bucket's
-// start, the rest of the other from the chunk's epoch.
+// The tick is the low 32 bits of the deadline in ticks, which the bucket's start
+// completes. The seq is the low 32 bits of the sequence number, which the chunk's
+// epoch completes.
 type record struct {
 	payload uint64
 	tick    uint32
@@ -15,13 +15,13 @@ type record struct {
 }
 
 // A chunk is a header and then records, in consecutive places of a slab. The
-// header is itself a record: its payload is the tag, the chunk's epoch and its
-// number within the log, its tick the ref of the next chunk, its seq the number
-// of places that follow. The last two are written when the chunk is closed or its
-// bucket is taken.
+// header is itself a record. Its payload is the tag: the chunk's epoch, and its
+// number within the log. Its tick is the ref of the next chunk, its seq the number
+// of places that follow; both are written when the chunk is closed or its bucket is
+// taken.
 //
-// A bucket's first chunk is small, so that a wheel with one record here and
-// there stays cheap; the others are large.
+// A bucket's first chunk is small, so that a bucket with one record stays cheap; the
+// others are large.
 const (
 	smallChunk = 4  // places: 64 B, 3 records
 	largeChunk = 32 // places: 512 B, 31 records
@@ -51,10 +51,10 @@ type slabState struct {
 // Chunks come from the lowest slab that has one, so that the higher ones run
 // empty and can be given back.
 type arena struct {
-	// slabs by number. Slab 0 does not exist, and a released one is nil.
+	// slabs are the slabs by number. Slab 0 does not exist, and a released one is nil.
 	slabs []*slab
 
-	// state of each slab.
+	// state is that of each slab.
 	//
 	// Invariant: len(state) == len(slabs).
 	state []slabState

@@ -1,6 +1,6 @@
 package wheel
 
-// epochBits is how much of a sequence number an epoch leaves out. A chunk
+// epochBits is how many low bits of a sequence number its epoch leaves out. A chunk
 // holds sequence numbers of its own epoch and the next, 2^32 in a row, so the
 // low 32 bits tell them apart.
 const epochBits = 31
@@ -96,8 +96,8 @@ func (a *arena) close(l *bucketLog, following uint32) {
 	header.tick, header.seq = following, l.next-1-last
 }
 
-// chain is the chunks of a log that was taken to be read: chunks that nothing
-// appends to any more, and how far they were read.
+// chain is the chunks of a log that was taken to be read, and how far they were read.
+// Nothing is appended to them any more.
 type chain struct {
 	ref  uint32 // first chunk that still holds records; 0 is the end
 	read uint32 // places of that chunk that were read, without the header
@@ -126,9 +126,8 @@ func (a *arena) unread(c chain, n uint32) (places []record, epoch uint64) {
 	return a.slabs[c.ref>>slabBits][from : from+n], tagEpoch(header.payload)
 }
 
-// skip marks n places of the first chunk as read, and reports whether those were
-// its last: the chunk is released then, and the slice from unread is not valid any
-// more.
+// skip marks n places of the first chunk as read, and reports whether they were its
+// last. If so, the chunk is released, and the slice from unread is not valid any more.
 func (a *arena) skip(c *chain, n uint32) bool {
 	header := a.at(c.ref)
 	c.read += n

@@ -1,9 +1,9 @@
 package wheel
 
-// maxDeadShare is the share of dead records that begins a pass of compaction: more than
-// one to two live ones. The pass goes on to its end, and gives memory back only
-// near it; with the usual pace that keeps a wheel at 28 bytes a live record at most,
-// whatever is cancelled. A smaller share would mean less memory and dearer cancels.
+// maxDeadShare begins a pass of compaction: at more than one dead record to two live
+// ones. The pass goes on to its end, and gives memory back only near it. With the usual
+// pace that keeps a wheel at 28 bytes a live record at most, whatever is cancelled.
+// Compaction with fewer dead records would mean less memory and dearer cancels.
 const maxDeadShare = 2
 
 // stepPlaces is how much a step of compaction reads: a chunk, or several of the
@@ -55,10 +55,10 @@ func (w *TimingWheel) compact() {
 	}
 }
 
-// compactChunk drops the dead records of the next chunk of the bucket, moves what
-// is left to the end of the chunk before it, as far as there is room, and the rest
-// to the lowest slab with room, so that the others run empty. It returns how many
-// places it has read. Order is kept, and every chunk behind it is full.
+// compactChunk drops the dead records of the bucket's next chunk, and returns how many
+// places it has read. Live ones fill up the chunk before. The rest goes to the lowest
+// slab with room, so that higher slabs run empty. Order is kept, and every chunk that
+// the pass has left is full.
 func (w *TimingWheel) compactChunk() uint32 {
 	c, lv, a := &w.compaction, w.compaction.current, &w.chunks
 	if lv.logs[c.from] == nil || lv.logs[c.from][c.bucket].head == 0 {
@@ -144,8 +144,8 @@ func (a *arena) merge(prev, ref, per uint32) {
 	from.seq -= n
 }
 
-// lower moves a closed chunk to a lower slab, if one has room, and returns where
-// it is then. The end of the log, if that is where it was, is the caller's to set.
+// lower moves a closed chunk to a lower slab, if one has room, and returns its ref.
+// For the log's last chunk the caller sets the end of the log.
 func (a *arena) lower(l *bucketLog, prev, ref uint32) uint32 {
 	size := a.state[ref>>slabBits].size
 	if i := a.partial[class(size)].next(0); i < 0 || uint32(i) >= ref>>slabBits {
@@ -163,8 +163,8 @@ func (a *arena) lower(l *bucketLog, prev, ref uint32) uint32 {
 	return to
 }
 
-// unlink takes an empty closed chunk out of a log and releases it. The chunk
-// before it, if there is one, is the tail if the empty one was.
+// unlink takes an empty closed chunk out of a log and releases it. If it was the
+// tail, the chunk before it, prev, becomes the tail.
 func (a *arena) unlink(l *bucketLog, prev, ref uint32) {
 	following, tail := a.at(ref).tick, l.tail()
 	count := a.count(l) - 1

@@ -1,6 +1,6 @@
-// Package wheel is a hierarchical timing wheel: it parks ten million records,
-// each until a deadline of its own, and hands them back in the order of their
-// deadlines for the cost of a few writes each.
+// Package wheel is a hierarchical timing wheel. It parks ten million records, each
+// until a deadline of its own, and hands them back in the order of their deadlines.
+// That costs a few writes each.
 //
 // It is a data structure and nothing else. It reads no clock, starts no
 // goroutine and takes no lock: time is an argument, and a wheel has one owner.
@@ -28,13 +28,12 @@
 //
 // A bucket of level 0 is fired when the clock reaches it. One of a coarser level
 // is opened a part of its width before its span begins, when the level below
-// reaches all of it, and cascades: its records are placed anew. Nothing new can arrive in it from
-// then on, so there is time to do that a few chunks at once, and no advance of the
-// clock finds much to do, however much is parked for the same minute. The levels
-// overlap, each reaching twice as far as a slot of the next one is wide, to make
-// that time. Here the record for 11 moves to level 0 when the clock is at 9.
-// What is parked outside comes in when the clock is half a turn of the top level
-// away from the earliest of it.
+// reaches all of it. It then cascades: its records are placed anew, a few chunks at
+// a time, and nothing new arrives in it. So no advance of the clock has much to do,
+// however many records are parked for the same minute. To make that time the levels
+// overlap: each reaches over two slots of the next one. Here the record for 11 moves
+// to level 0 when the clock is at 9. Records parked outside come in when the clock
+// is half a turn of the top level away from the earliest of them.
 //
 // The clock never steps through empty ticks. Each level keeps its non-empty
 // buckets in a bitmap, so that the next one to be due is a few instructions
@@ -50,10 +49,10 @@
 // of millions of timers.
 //
 // A handle is a sequence number, never used again, and each has one bit that
-// says whether its record is live. Cancelling clears the bit and so does firing,
-// and whichever finds it set has won; the record itself stays where it is until
-// its bucket is next read, or until compaction gives its place back, which goes over
-// a chunk with every other cancel when a third of all is dead.
+// says whether its record is live. Cancelling and firing clear the bit, and
+// whichever finds it set has won. The record itself stays where it is until its
+// bucket is next read, or until compaction gives its place back. When a third of
+// all records is dead, every other cancel compacts a chunk.
 //
 // # Order
 //

@@ -4,8 +4,8 @@ import "math"
 
 // Earliest returns the deadline of the record that is due first, rounded up to a
 // tick, or false where nothing is parked. Unlike NextDeadline it looks into the
-// buckets, and reads up to two of each level above the lowest: it is for people
-// who ask, and not for every turn of a loop.
+// buckets, and reads up to two of each level above the lowest. It is not made for
+// every turn of a loop.
 func (w *TimingWheel) Earliest() (ms int64, ok bool) {
 	if w.Len() == 0 {
 		return 0, false

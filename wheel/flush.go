@@ -3,7 +3,7 @@ package wheel
 // flushing is the bucket that an advance has begun to empty and not finished.
 type flushing struct {
 	level  *level // whose open bucket it is; nil: nothing is being flushed
-	chunks int64  // of that bucket that are still to be read
+	chunks int64  // of that bucket, still to be read
 }
 
 // place appends a record to the bucket it belongs to now: in the lowest level

@@ -33,8 +33,8 @@ type Geometry struct {
 	// Slots may be at most Factor squared.
 	Factor int
 
-	// Levels is the number of levels, at least 1. What is beyond the reach of
-	// the top one waits in a bucket of its own until the clock is near enough.
+	// Levels is the number of levels, at least 1. Records beyond the reach of the
+	// top one wait in a bucket of their own until the clock is near enough.
 	Levels int
 }
 

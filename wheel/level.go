@@ -2,7 +2,7 @@ package wheel
 
 import "unsafe"
 
-// source is the way on which a record came to a bucket.
+// source is how a record came to a bucket.
 type source int
 
 const (
@@ -20,11 +20,12 @@ type level struct {
 	// lead is how many ticks before its span a bucket is opened, and margin how
 	// many before it has to be empty. Both are 0 at level 0 and without overlap.
 	//
-	// Invariant: lead is at most the width of a bucket: the level below reaches
-	// all of an open one, so nothing is added to it any more. margin is at least
-	// the reach of the level two below: all that an open bucket holds goes to the
-	// level below, because a record that passed it would get ahead of older records
-	// of the same tick that wait there.
+	// Invariant: lead is at most the width of a bucket. So the level below reaches
+	// all of an open one, and nothing is added to it any more.
+	//
+	// Invariant: margin is at least the reach of the level two below. So records of
+	// an open bucket go to the level below: one that passed it by would get ahead of
+	// older records of its tick there.
 	lead, margin int64
 
 	// wide is set where a bucket spans more than 2^32 ticks: its records keep
@@ -39,11 +40,9 @@ type level struct {
 	// about to be taken.
 	queue bitset
 
-	// queued is how many buckets are in the queue, due when the first of them
-	// opens, and slot which one that is.
-	queued int
-	due    int64
-	slot   int64
+	queued int   // buckets in the queue
+	due    int64 // tick at which the first of them opens
+	slot   int64 // slot of that first one
 
 	// logs are two for each bucket. Either half is nil until it is needed.
 	//
@@ -55,10 +54,9 @@ type level struct {
 	open openBucket
 }
 
-// openBucket is a bucket that was taken out of its level, so that records which
-// arrive for a slot a turn later are in other logs and wait for their turn. One
-// of level 0 is fired at once; a coarser one with much in it moves down a share
-// at a time, from the moment it is opened until the tick called last.
+// openBucket is a bucket that was taken out of its level, so that records for the
+// slot a turn later are in other logs. A bucket of level 0 is fired at once. A coarser
+// one moves down a share at a time, until the tick last at the latest.
 type openBucket struct {
 	rest   chain // ref 0: no bucket is open
 	chunks int64 // of rest, at least 1 while there is a rest
@@ -142,8 +140,8 @@ func (lv *level) take(a *arena, bucket int, start, clock, mask int64) {
 	}
 }
 
-// share is how many chunks have to go at the tick for the rest to be empty in
-// time, least if that is fewer.
+// share is how many chunks have to go at the tick for the rest to be empty by last,
+// and least at least, as far as there are so many.
 func (o *openBucket) share(tick, least int64) int64 {
 	if tick >= o.last {
 		return o.chunks
@@ -151,8 +149,8 @@ func (o *openBucket) share(tick, least int64) int64 {
 	return min(o.chunks, max(least, o.chunks/(o.last-tick)+1))
 }
 
-// schedule says when the next share, of at least that many chunks, is due, now
-// that one went at the tick.
+// schedule sets when the next share is due, after one at the tick. A share has least
+// chunks or more.
 func (o *openBucket) schedule(tick, least int64) {
 	if o.chunks == 0 {
 		*o = openBucket{}

@@ -27,12 +27,11 @@ type liveDir struct {
 
 // liveSet has one bit for each sequence number, set while the record can still
 // fire. Cancelling and firing both clear it, and the one that finds it set owns the
-// outcome; that is all there is to a record being cancelled at most once.
+// outcome. So a record is cancelled or fired once, never both.
 //
-// A sequence number is never used again, so there is no slot whose next owner
-// a stale handle could hit. Pages go when their last bit is cleared. A record
-// parked for months holds one page, one directory, and 8 bytes for every four
-// million records that came after it.
+// A sequence number is never used again, so a stale handle hits no other record.
+// Pages go when their last bit is cleared. A record parked for months holds one page,
+// one directory, and 8 bytes for every four million records that came after it.
 type liveSet struct {
 	// dirs are the directories from number base on; a drained one is nil.
 	//
@@ -131,8 +130,8 @@ func (s *liveSet) remove(seq uint64) bool {
 	return true
 }
 
-// drop releases the page of seq, and directories left empty by that, if it has no bit
-// set and is not the open page.
+// drop releases the page of seq if it has no bit set and is not the open page, and the
+// directories that this leaves empty.
 func (s *liveSet) drop(seq uint64) {
 	d, p := s.find(seq)
 	i := seq >> pageBits & (dirPages - 1)

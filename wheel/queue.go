@@ -38,9 +38,9 @@ func (w *TimingWheel) parkFar(from source, tick int64, seq, payload uint64) {
 		w.far.offer(0, 0)
 	}
 	if tick <= w.farTick {
-		// Half a turn before the earliest of them is due. The other half is
-		// room, so that a pass over the parked records places all that is due in
-		// the next half turn, and the next pass is at least that far away.
+		// A pass over these records is half a turn before the earliest is due. It
+		// also places those due in the half turn after that one, so that the next
+		// pass is at least half a turn away.
 		shift := w.levels[len(w.levels)-1].shift
 		w.farTick, w.far.due = tick, (tick>>shift-int64(w.geometry.Slots/2))<<shift
 		w.head.known = false

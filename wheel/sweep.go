@@ -1,11 +1,12 @@
 package wheel
 
-// Drain hands back all records that have not fired, in no particular order, and leaves
-// the wheel empty, its memory given up and its clock where it was. Each handle
-// is void before f sees its record, and f may use the wheel.
+// Drain hands back all records that have not fired, in no particular order. It leaves
+// the wheel empty, without their memory, and its clock where it was. Each handle is
+// void before f sees its record, and f may use the wheel.
 //
-// deadlineMs is the deadline given to Add, rounded up to a tick; for one that
-// had passed by then it is the tick of the wheel's clock at that moment.
+// deadlineMs is the deadline given to Add, in Unix milliseconds, rounded up to a
+// tick. For a deadline that had passed by then it is the tick of the wheel's clock at
+// that moment.
 func (w *TimingWheel) Drain(f func(deadlineMs int64, payload uint64)) {
 	old := *w
 	w.live = newLiveSet(old.live.next)
@@ -38,8 +39,8 @@ func (w *TimingWheel) Sweep(match func(payload uint64) bool) int {
 	return before - w.live.live
 }
 
-// rewrite writes every log anew with only the records that keep returns true
-// for, in the same order, and releases the chunks that this saves.
+// rewrite writes every log anew with only the records for which keep returns true.
+// It keeps their order, and releases the chunks that this saves.
 func (w *TimingWheel) rewrite(keep func(tick int64, seq, payload uint64) bool) {
 	for i := range w.levels {
 		lv := &w.levels[i]
@@ -87,8 +88,8 @@ func (w *TimingWheel) rewriteBucket(lv *level, bucket int, start int64, keep fun
 	w.dequeueEmpty(lv, bucket)
 }
 
-// refill appends to l the records of the chain that keep wants. The chain ends. The chain's
-// bucket is of level lv and begins at start.
+// refill appends to l the records of the chain that keep wants, and releases the
+// chain's chunks. The chain's bucket is of level lv and begins at start.
 func (w *TimingWheel) refill(l *bucketLog, c chain, lv *level, start int64, keep func(tick int64, seq, payload uint64) bool) {
 	for c.ref != 0 {
 		places, epoch := w.chunks.unread(c, largeChunk)

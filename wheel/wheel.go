@@ -23,7 +23,7 @@ type TimingWheel struct {
 	// nowMs is how far the wheel has come. It never goes back.
 	nowMs int64
 
-	// clock is the same in ticks, rounded down: Kafka's currentTime.
+	// clock is nowMs in ticks, rounded down: Kafka's currentTime.
 	//
 	// Invariant: no record is parked for a tick before clock, and every record
 	// parked for clock itself is still to be handed out.
@@ -116,14 +116,13 @@ func (w *TimingWheel) Add(deadlineMs int64, payload uint64) Handle {
 	return Handle(seq)
 }
 
-// Cancel makes sure that the record of h never fires, and reports whether that
-// is its doing: true exactly once, and only if the record has not been handed
-// out, drained or swept. Any other number, such as a handle of another wheel's
-// that this one has not reached, is false and changes nothing.
+// Cancel keeps the record of h from firing. It returns true exactly once, and only
+// if the record has not been handed out, drained or swept. Any other number returns
+// false and changes nothing.
 //
-// The record's 16 bytes stay where they are until its bucket is next read, or
-// until there are so many dead records that every other Cancel goes over a chunk to
-// give their places back; the cost is bounded, and constant on average.
+// The record's 16 bytes stay until its bucket is next read, or until compaction: with
+// many dead records every other Cancel gives the dead places of a chunk back. The cost
+// is bounded, and constant on average.
 func (w *TimingWheel) Cancel(h Handle) bool {
 	if !w.live.remove(uint64(h)) {
 		return false
@@ -140,10 +139,10 @@ func (w *TimingWheel) Cancel(h Handle) bool {
 // nowMs before the wheel's clock nothing happens.
 //
 // It reads at most budget records: handed out, moved to a finer level, or found
-// dead. If that leaves work that is due by nowMs, more is true, the clock stays
-// at the bucket in hand, and the next call goes on from there; records added in
-// between take their place in the order. The cost is that of the records read
-// and of the buckets they were in, however far the clock moves.
+// dead. more is true if that leaves work due by nowMs. The clock then stays at the
+// bucket in hand, where the next call goes on; records added in between take their
+// place in the order. The cost is that of the records read and of the buckets they
+// were in, however far the clock moves.
 func (w *TimingWheel) AdvanceClock(nowMs int64, budget int, due []uint64) (out []uint64, more bool) {
 	if nowMs < w.nowMs {
 		return due, false
@@ -160,9 +159,9 @@ func (w *TimingWheel) AdvanceClock(nowMs int64, budget int, due []uint64) (out [
 }
 
 // NextDeadline returns the earliest instant at which AdvanceClock has something
-// to do; false is an empty wheel, on which nothing can become due. It is never
-// before the wheel's clock and never after the next deadline rounded up to a
-// tick, but may be earlier than that: then a bucket cascades, or all in it was
+// to do, in Unix milliseconds; false is an empty wheel. The instant is never before
+// the wheel's clock and never after the next deadline rounded up to a tick. It is
+// before that deadline when a bucket cascades, or when all records of one were
 // cancelled. The cost is constant.
 func (w *TimingWheel) NextDeadline() (ms int64, ok bool) {
 	if w.flushing.level != nil {

@@ -13,11 +13,11 @@ const withinLooks = 1 << 16
 // number of those due at instants[i], in Unix milliseconds, or before. The
 // instants are in ascending order, and counts is as long.
 //
-// It adds up buckets, and looks into those that an instant cuts, 65,536 records in
-// all; records beyond that are counted in proportion to the time. So it is exact
-// where the buckets that are cut hold no more, and no record was cancelled whose
-// place is not given back yet. The cost grows with the buckets that hold records,
-// 16,384 at most in the default geometry, and not with the records.
+// It adds up whole buckets, and looks at up to 65,536 records of the buckets that an
+// instant cuts. Further records are counted in proportion to the time. So it is exact
+// where cut buckets hold no more, and no cancelled record still takes its place. The
+// cost grows with the buckets that hold records, 16,384 at most in the default
+// geometry, and not with the records.
 func (w *TimingWheel) Within(instants []int64, counts []int64) {
 	clear(counts)
 	if len(instants) == 0 || w.Len() == 0 {
@@ -109,8 +109,8 @@ func (t *tally) open(lv *level, s span) {
 	}
 }
 
-// look reports whether the records of a bucket have to be looked at one by one, and
-// may be.
+// look reports whether the n records of a bucket have to be looked at one by one, and
+// are few enough for it.
 func (t *tally) look(s span, n int64) bool {
 	if t.bin(s.first) == t.bin(s.last) && t.w.dead == 0 || n > t.looks {
 		return false

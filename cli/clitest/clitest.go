@@ -1,4 +1,4 @@
-// Package clitest runs verbs in tests, and checks what they print.
+// Package clitest runs verbs in tests, and checks their output.
 package clitest
 
 import (

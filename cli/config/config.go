@@ -138,8 +138,8 @@ func printValues(w io.Writer, values []config.Value, asJSON bool) error {
 	return table.Flush()
 }
 
-// shown is a value for people: - where there is none, and with its amount here
-// where the text does not tell it.
+// shown is a value for people. A missing value is -. A value that does not tell its
+// amount on this machine is followed by it.
 func shown(v config.Value) string {
 	switch {
 	case v.Text == "":
@@ -154,8 +154,8 @@ func shown(v config.Value) string {
 	return v.Text
 }
 
-// inMiB is a number of bytes from 1 MiB on as people read it, and anything else
-// as it is: no machine has a million processors.
+// inMiB writes a number from 1 MiB on as bytes for people, and a smaller one as it is,
+// which may be of processors.
 func inMiB(number string) string {
 	const size = 1 << 20
 	n, err := strconv.ParseInt(number, 10, 64)

@@ -21,13 +21,13 @@ const (
 	// retention is Kafka's own default, a day above the default maximum of a
 	// delay. Each topic has it as its own setting, the only one the broker enforces.
 	retention = 7 * 24 * time.Hour
-	// offsetRetention is how long a group is remembered while dev does not
-	// run. Forgotten, it would deliver the whole topic again.
+	// offsetRetention is how long the broker keeps the group's offsets while dev
+	// does not run. Without them dev would deliver the whole topic again.
 	offsetRetention = 365 * 24 * time.Hour
 )
 
-// advertised is a listener with another address than it listens on, which the
-// broker tells its clients.
+// advertised is a listener whose broker tells clients another address than the one
+// that it listens on.
 type advertised struct {
 	net.Listener
 	addr net.Addr
@@ -35,8 +35,8 @@ type advertised struct {
 
 func (a advertised) Addr() net.Addr { return a.addr }
 
-// listen opens the broker's port. A client cannot connect to "every address",
-// so there it is told this machine's own.
+// listen opens the broker's port. A broker that listens on every address tells its
+// clients this machine's own, as they cannot connect to "every address".
 func listen(addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -82,7 +82,7 @@ func prepare(ctx context.Context, cl *kgo.Client) error {
 	return consumeFromEnd(ctx, cl)
 }
 
-// createTopics makes the missing topics: after the first start none.
+// createTopics makes the missing topics; after the first start none is missing.
 func createTopics(ctx context.Context, cl *kgo.Client) error {
 	admin := kadm.NewClient(cl)
 	keep := strconv.FormatInt(retention.Milliseconds(), 10)

@@ -21,7 +21,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxBytes bounds a file: it is not one of settings if it is larger.
+// maxBytes bounds a file, in bytes: a larger one is no file of settings.
 const maxBytes = 1 << 20
 
 // Entry is one line that sets a variable.
@@ -56,7 +56,8 @@ func Merge(environ, paths []string) (merged []string, origins map[string]string,
 	return append(merged, environ...), origins, nil
 }
 
-// canonical is a name as variables are compared: on Windows they know no case.
+// canonical is a variable's name as the system compares it: on Windows without
+// regard to case.
 func canonical(name string) string {
 	if runtime.GOOS == "windows" {
 		return strings.ToUpper(name)
@@ -165,9 +166,9 @@ func parseValue(text string) (string, error) {
 	return strings.Trim(text, blanks), nil
 }
 
-// parseQuoted reads text up to the quote that ends it, behind which there may be
-// a comment. In single quotes a backslash is one but before a quote; in double
-// quotes \n, \r, \t, \\, \" and \$ mean the same as in a shell's $'…'.
+// parseQuoted reads text up to the quote that ends it. A comment may stand behind
+// that quote. In single quotes a backslash escapes a quote alone; in double quotes
+// \n, \r, \t, \\, \" and \$ mean the same as in a shell's $'…'.
 func parseQuoted(text string, quote byte) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

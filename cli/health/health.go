@@ -100,7 +100,7 @@ func only(environ []string, names ...string) []string {
 }
 
 // ProbeURL is the URL of a probe of the Layover on this machine that listens on
-// that address. If that is every address, it means the machine itself.
+// that address. For one that listens on every address it is 127.0.0.1's.
 func ProbeURL(listen, path string) (string, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {

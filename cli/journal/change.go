@@ -15,9 +15,9 @@ import (
 // errMembers is why no offset can be set: a member's next commit would write over it.
 var errMembers = errors.New("stop all Layover processes of the group first; one that was killed counts until its session has timed out")
 
-// commit sets the offset of a partition, for nobody in particular: the coordinator
-// takes it while the group has no members. An error leaves the offset as it was, or
-// nobody answered.
+// commit sets the offset of a partition, for no member: the coordinator takes that
+// while the group has none. An error leaves the offset as it was, unless nobody
+// answered.
 func (b *brokers) commit(ctx context.Context, group string, at offsets.TopicPartition, c offsets.Committed) error {
 	ctx, cancel := context.WithTimeout(ctx, kafka.AskTimeout)
 	defer cancel()

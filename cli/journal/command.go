@@ -29,8 +29,8 @@ It takes the ACLs Describe on the ingress topics, Describe and Read on the
 journals, Describe on the group; --execute also Read on the group and on the
 ingress topics, and reset Delete on the journals.
 
-Exit code: 0 if that was done, 1 if something was not or could not be, 2 if the
-command line or the environment is wrong.`,
+Exit code: 0 if all of it was done, 1 if something failed, 2 if the command line
+or the environment is wrong.`,
 		Example: `  $ layover journal show --topic delayed --partition 3
   $ layover journal recover
   $ layover journal recover --execute
@@ -61,7 +61,7 @@ command line or the environment is wrong.`,
 func showCommand(p *process.Process, o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show",
-		Short: "every record of the journals, and the finds of a restart",
+		Short: "every record of the journals, and the finished set of a restart",
 		Long: `Prints every record of the journals, which of them the group's commits name,
 and the finished offsets that a restart would find.`,
 		Args: cobra.NoArgs,

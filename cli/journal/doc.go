@@ -18,7 +18,7 @@
 //	recover   makes the lost commit from the journal
 //	reset     commits a start offset, and deletes the journal's records
 //
-// One journal is read at a time, and one window is kept for each incarnation in it:
+// One journal is read at a time, and one window is kept for each incarnation in it. So
 // the memory is that of a few finished sets, however long the journals are.
 //
 // It is no member of the group. While the group has no members, the coordinator takes

@@ -9,7 +9,7 @@ import (
 // The objects of -o json stand one a line, told apart by their type. The names are
 // documented. An incarnation is text, as no JSON number has 64 bits.
 
-// partitionFacts comes first of a partition.
+// partitionFacts is the first object of a partition.
 type partitionFacts struct {
 	Type      string `json:"type"` // partition
 	Topic     string `json:"topic"`
@@ -44,7 +44,7 @@ type recordFacts struct {
 	Timestamp string `json:"timestamp"`
 	Bytes     int    `json:"bytes"`
 	Problem   string `json:"problem,omitempty"`
-	Of        string `json:"of,omitempty"` // another than this group and partition
+	Of        string `json:"of,omitempty"` // the owner, unless it is this group and partition
 	*saidFacts
 }
 

@@ -89,11 +89,9 @@ type tally struct {
 	records, bytes                  int64
 	snapshots                       int64 // complete ones, of this partition in this group
 	foreign, damaged, newer, others int64
-	// kept counts those of other owners, which are not deleted. keeper is the owner of
-	// the first one.
-	kept   int64
-	keeper string
-	newest uint64 // incarnation of the last record of this partition in this group, 0: none
+	kept                            int64  // records of other owners, which are not deleted
+	keeper                          string // owner of the first of these
+	newest                          uint64 // incarnation of the last record of this partition in this group, 0: none
 }
 
 func (t *tally) add(e *entry, group string) {

@@ -48,7 +48,7 @@ func (c *command) recover(ctx context.Context, p *partition) error {
 		}
 		less := ""
 		if did.Covered < enc.Covered {
-			less = fmt.Sprintf(", with %d of what is finished above, as the brokers take less metadata: the journal has all of it", did.Covered)
+			less = fmt.Sprintf(", with %d of the offsets finished above, as the brokers take less metadata: the journal has all of it", did.Covered)
 		}
 		c.say("  done: the offset is committed%s\n", less)
 	}
@@ -59,7 +59,7 @@ func (c *command) recover(ctx context.Context, p *partition) error {
 // find reads the journal twice: for its newest incarnation, and for its finished set.
 func (p *partition) find(ctx context.Context, b *brokers) (*found, error) {
 	t, err := p.count(ctx, b)
-	if err == nil && t.newer > 0 { // which may say more, of whatever life
+	if err == nil && t.newer > 0 { // which may have more finished offsets, of any life
 		err = fmt.Errorf("its journal has %s of a newer release: recover with that one", count(t.newer, "record"))
 	}
 	if err != nil || t.newest == 0 {
@@ -112,7 +112,7 @@ func (f *found) encode(p *partition, limit int) offsets.Encoded {
 // sayFound prints the effects of the commit, before an operator makes it.
 func (c *command) sayFound(p *partition, f *found, enc offsets.Encoded) {
 	w := f.window
-	c.say("  commits offset %d, leader epoch %d, incarnation %016x, the journal's records from %d to %d, and %d of what is finished above\n",
+	c.say("  commits offset %d, leader epoch %d, incarnation %016x, the journal's records from %d to %d, and %d of the offsets finished above\n",
 		w.Low(), f.reader.LeaderEpoch(), f.incarnation, f.named.From, f.named.To, enc.Covered)
 	c.say("  %s\n", finished(w))
 	from := max(w.Low(), p.log.Start)
@@ -130,11 +130,11 @@ func (c *command) sayFound(p *partition, f *found, enc offsets.Encoded) {
 		c.say("  %s that the journal calls finished do not count: the log was truncated there\n", count(f.clipped, "offset"))
 	}
 	if !f.reader.Complete() {
-		c.say("  the journal has no complete snapshot: what finished before its first record may be missing, and is delivered again\n")
+		c.say("  the journal has no complete snapshot: offsets finished before its first record may be missing, and are delivered again\n")
 	}
-	c.say("  that is of %s, %s, the last one of %s: what finished later is not in it, and is delivered again\n", count(f.records, "record"), count(f.bytes, "byte"), clock(f.written))
+	c.say("  that is of %s, %s, the last one of %s: offsets finished later are not in it, and are delivered again\n", count(f.records, "record"), count(f.bytes, "byte"), clock(f.written))
 	if f.tally.damaged > 0 {
-		c.say("  damaged records of the journal, of which what they say is delivered again: %d\n", f.tally.damaged)
+		c.say("  damaged records of the journal, whose offsets are delivered again: %d\n", f.tally.damaged)
 	}
 }
 

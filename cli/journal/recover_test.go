@@ -31,10 +31,10 @@ func TestRecoverGoesOnFromTheJournal(t *testing.T) {
 	w.commit(1, 0, 0, "")
 	plan := `
 delayed/0: goes on from its journal
-  commits offset 50, leader epoch 0, incarnation 00000000000000a1, the journal's records from 0 to 2, and 1500 of what is finished above
+  commits offset 50, leader epoch 0, incarnation 00000000000000a1, the journal's records from 0 to 2, and 1500 of the offsets finished above
   low offset 50, 5117 finished above it up to 15205
   of its log 19950 offsets are read again, 50-19999: 5117 count as finished, and 14833 are delivered when they are due
-  that is of 3 records, 10251 bytes, the last one of 2026-01-01T12:00:03.000Z: what finished later is not in it, and is delivered again
+  that is of 3 records, 10251 bytes, the last one of 2026-01-01T12:00:03.000Z: offsets finished later are not in it, and are delivered again
 `
 	others := `delayed/1: has an offset, 0: left alone
 delayed/2: has no offset, and its journal no record of it: nothing to recover; "layover journal reset" gives it an offset
@@ -77,7 +77,7 @@ func TestRecoverTakesTheLastLifeInTheJournal(t *testing.T) {
 	other.finish(1, 1500)
 	got := w.do("recover --execute --partition 0")
 	if got.code != 0 || !strings.Contains(got.stdout, "incarnation 00000000000000b2, the journal's records from 0 to 1,") ||
-		!strings.Contains(got.stdout, "\n  damaged records of the journal, of which what they say is delivered again: 1\n") ||
+		!strings.Contains(got.stdout, "\n  damaged records of the journal, whose offsets are delivered again: 1\n") ||
 		!strings.Contains(got.stdout, "\n  that is of 1 record, 671 bytes, ") || strings.Contains(got.stdout, "do not count") {
 		t.Errorf("%+v", got)
 	}
@@ -98,12 +98,12 @@ func TestRecoverTakesNothingThatTheLogHasNot(t *testing.T) {
 	w.DeleteRecords(ingress, 0, 100)
 	w.is(w.do("recover --execute --partition 0"), `
 delayed/0: goes on from its journal
-  commits offset 0, leader epoch 0, incarnation 00000000000000a1, the journal's records from 0 to 0, and 167 of what is finished above
+  commits offset 0, leader epoch 0, incarnation 00000000000000a1, the journal's records from 0 to 0, and 167 of the offsets finished above
   low offset 0, 167 finished above it up to 499
   of its log 700 offsets are read again, 100-799: 134 count as finished, and 566 are delivered when they are due
   its log starts at 100: 100 offsets from the low offset on were deleted, delivered or not
   33 offsets that the journal calls finished do not count: the log was truncated there
-  that is of 1 record, 471 bytes, the last one of 2026-01-01T12:00:01.000Z: what finished later is not in it, and is delivered again
+  that is of 1 record, 471 bytes, the last one of 2026-01-01T12:00:01.000Z: offsets finished later are not in it, and are delivered again
   done: the offset is committed
 The offset was committed of 1 partition.
 `)
@@ -119,7 +119,7 @@ func TestRecoverSaysWhatMayBeMissing(t *testing.T) {
 	w.tenure(0, 0xa1).finish(1, 600).finish(601, 700)
 	w.DeleteRecords(name, 0, 1)
 	got := w.do("recover --execute --partition 0")
-	const want = "\n  the journal has no complete snapshot: what finished before its first record may be missing, and is delivered again\n"
+	const want = "\n  the journal has no complete snapshot: offsets finished before its first record may be missing, and are delivered again\n"
 	if got.code != 0 || !strings.Contains(got.stdout, want) || !strings.Contains(got.stdout, "the journal's records from 1 to 1,") {
 		t.Errorf("%+v", got)
 	}

@@ -38,7 +38,7 @@ func (c *command) reset(ctx context.Context, p *partition) error {
 	}
 	switch {
 	case f.unread != nil:
-		c.say("  deletes nothing, as it does not know what: %v\n", f.unread)
+		c.say("  deletes nothing, as it cannot tell whose records are there: %v\n", f.unread)
 	case f.tally.kept > 0:
 		c.say("  deletes nothing: of %s, %d are not this group's to delete, the first one %s\n", count(f.tally.records, "record"), f.tally.kept, f.tally.keeper)
 	case deletes:
@@ -67,8 +67,8 @@ func (c *command) startOf(p *partition) (to int64, commits bool) {
 	return 0, false
 }
 
-// forget finds out what a reset gives up. An unreadable journal can be reset too: it may
-// be the reason for the reset.
+// forget returns the knowledge that a reset gives up. An unreadable journal can be reset
+// too: it may be the reason for the reset.
 func (p *partition) forget(ctx context.Context, b *brokers) *forgotten {
 	f := &forgotten{}
 	if f.tally, f.unread = p.count(ctx, b); f.unread != nil {

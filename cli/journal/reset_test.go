@@ -197,7 +197,7 @@ Reset: 1 partition.
 delayed/1: forgets its journal
   commits offset 10, the start of its log, without metadata; it has none now
   how much of its log is delivered again, or never, is not known: the journal cannot be read
-  deletes nothing, as it does not know what: reading its journal: delayed.layover-delayed/1@0: reading at 0: TOPIC_AUTHORIZATION_FAILED: Not authorized to access topics: [Topic authorization failed.]; allow Read on topic delayed.layover-delayed
+  deletes nothing, as it cannot tell whose records are there: reading its journal: delayed.layover-delayed/1@0: reading at 0: TOPIC_AUTHORIZATION_FAILED: Not authorized to access topics: [Topic authorization failed.]; allow Read on topic delayed.layover-delayed
   done: the offset is committed
 Reset: 1 partition.
 `)

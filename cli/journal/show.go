@@ -65,7 +65,7 @@ func (s *shown) heading(commit string, empty bool) string {
 	case p.absent:
 		return fmt.Sprintf("%s: journal topic %s has no partition %d yet: Layover adds it when it runs; %s\n", p, p.journal.Topic, p.Partition, commit)
 	case empty:
-		return fmt.Sprintf("%s: journal %s/%d is empty, as is normal while what is finished fits into commit metadata; %s\n", p, p.journal.Topic, p.Partition, commit)
+		return fmt.Sprintf("%s: journal %s/%d is empty, as is normal while the finished set fits into commit metadata; %s\n", p, p.journal.Topic, p.Partition, commit)
 	}
 	return fmt.Sprintf("%s: journal %s/%d, log start %d, end %d\n  %s\n", p, p.journal.Topic, p.Partition, p.records.start, p.records.stable, commit)
 }
@@ -151,7 +151,7 @@ func (s *shown) sum(l *life) string {
 	case s.tally.newer > 0 || errors.Is(l.err, facts.ErrTruncated):
 		return text + "and a restart with this release may not read the partition"
 	case l.err != nil:
-		return text + "and what a restart finds is not known"
+		return text + "and the offsets that a restart finds are not known"
 	case s.start.Journal.IsZero():
 		return text + "and needs no record"
 	case wrong != nil:

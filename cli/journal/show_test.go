@@ -143,17 +143,17 @@ func TestShowOfAnEmptyJournalSaysWhyThatIsNormal(t *testing.T) {
 	w.commit(0, 1, 0, offsets.Encode(set, id.Identity, offsets.Extension{Incarnation: 0xa1}, 256).Metadata)
 	w.commit(1, 0, 0, "member-1")
 	w.is(w.do("show"), `
-delayed/0: journal delayed.layover-delayed/0 is empty, as is normal while what is finished fits into commit metadata; commit: offset 1, leader epoch 0, incarnation 00000000000000a1, names no record; its metadata has 2 finished above
-delayed/1: journal delayed.layover-delayed/1 is empty, as is normal while what is finished fits into commit metadata; commit: offset 0, leader epoch 0, metadata that does not count: commit metadata "member-1": not written for this partition
-delayed/2: journal delayed.layover-delayed/2 is empty, as is normal while what is finished fits into commit metadata; commit: none
+delayed/0: journal delayed.layover-delayed/0 is empty, as is normal while the finished set fits into commit metadata; commit: offset 1, leader epoch 0, incarnation 00000000000000a1, names no record; its metadata has 2 finished above
+delayed/1: journal delayed.layover-delayed/1 is empty, as is normal while the finished set fits into commit metadata; commit: offset 0, leader epoch 0, metadata that does not count: commit metadata "member-1": not written for this partition
+delayed/2: journal delayed.layover-delayed/2 is empty, as is normal while the finished set fits into commit metadata; commit: none
 `)
 	w.commit(0, 1, 0, offsets.Encode(set, id.Identity, offsets.Extension{}, 256).Metadata)
 	w.commit(1, 0, 0, "")
 	w.commit(2, 5, 0, "")
 	w.is(w.do("show"), `
-delayed/0: journal delayed.layover-delayed/0 is empty, as is normal while what is finished fits into commit metadata; commit: offset 1, leader epoch 0, which names no incarnation: no record of the journal counts; its metadata has 2 finished above
-delayed/1: journal delayed.layover-delayed/1 is empty, as is normal while what is finished fits into commit metadata; commit: offset 0, leader epoch 0, which names no incarnation: no record of the journal counts
-delayed/2: journal delayed.layover-delayed/2 is empty, as is normal while what is finished fits into commit metadata; commit: offset 5, leader epoch 0, from which Layover would not go on: the committed offset lies above the end of the log: 5, the log ends at 0
+delayed/0: journal delayed.layover-delayed/0 is empty, as is normal while the finished set fits into commit metadata; commit: offset 1, leader epoch 0, which names no incarnation: no record of the journal counts; its metadata has 2 finished above
+delayed/1: journal delayed.layover-delayed/1 is empty, as is normal while the finished set fits into commit metadata; commit: offset 0, leader epoch 0, which names no incarnation: no record of the journal counts
+delayed/2: journal delayed.layover-delayed/2 is empty, as is normal while the finished set fits into commit metadata; commit: offset 5, leader epoch 0, from which Layover would not go on: the committed offset lies above the end of the log: 5, the log ends at 0
 `)
 }
 

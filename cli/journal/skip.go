@@ -55,8 +55,8 @@ It takes the ACLs Read and Describe on the ingress topic, Describe on the group;
 where there is a journal Describe and Read on it; --execute also Read on the
 group and Write on the dead-letter topic.
 
-Exit code: 0 if that was done, or would be; 1 if not, or not while the group has
-members; 2 if the command line or the environment is wrong.`,
+Exit code: 0 if it was skipped, or would be; 1 if it cannot be, or not while the
+group has members; 2 if the command line or the environment is wrong.`,
 		Example: `  $ layover skip delayed/0@1041
   $ layover skip delayed/0@1041 --execute`,
 	}
@@ -169,7 +169,7 @@ func (s *skipping) know(ctx context.Context) (*partition, error) {
 	}
 	was, ok := committed[s.TopicPartition]
 	if !ok {
-		return nil, fmt.Errorf("%s: group %s has no offset of it, so that nothing says what is finished: see 'layover help journal'", p, s.cfg.GroupID)
+		return nil, fmt.Errorf("%s: group %s has no offset of it, so that its finished offsets are not known: see 'layover help journal'", p, s.cfg.GroupID)
 	}
 	p.committed = &was
 	return p, nil

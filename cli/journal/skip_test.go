@@ -113,7 +113,7 @@ func TestSkipLeavesOutABatchAndWhatIsFinishedStays(t *testing.T) {
 delayed/0@20000: leaves out the batch of the offsets 20000 to 20004: it takes more than 8388608 bytes decompressed, which LAYOVER_MAX_PARKED_BYTES allows a batch
   it says that it has 5 records, and takes 10315 bytes with gzip, of leader epoch 0
   writes one dead letter to dead-letters, without content, for 5 records without an outcome: reason too_large_to_read
-  commits offset 50 in place of 50, with 6 of what is finished above
+  commits offset 50 in place of 50, with 6 of the offsets finished above
 `
 	before := *w.committed(0)
 	got := w.skip("delayed/0@20000")
@@ -155,7 +155,7 @@ func TestSkipRefusesWhatItCannotKnow(t *testing.T) {
 	w.fill(2, 3)
 	w.commit(2, 1, w.epoch, offsets.Encode(offsets.NewWindow(1), foreign, offsets.Extension{Incarnation: 1}, 4096).Metadata)
 	for line, test := range map[string]struct{ set, why string }{
-		"delayed/1@0":  {"", "delayed/1: group layover-delayed has no offset of it, so that nothing says what is finished"},
+		"delayed/1@0":  {"", "delayed/1: group layover-delayed has no offset of it, so that its finished offsets are not known"},
 		"delayed/0@2":  {"", "delayed/0@2: the log starts at 3: nothing is there any more"},
 		"delayed/0@15": {"", "delayed/0@15: the log ends at 15: nothing is there yet"},
 		"delayed/0@4":  {"", "delayed/0@4: it is finished already: there is nothing to skip"},
@@ -229,7 +229,7 @@ func TestSkipLeavesOutARecordAloneWhereItsBatchCanBeRead(t *testing.T) {
 	w.commit(0, 0, w.epoch, "")
 	got := w.skip("delayed/0@1 --execute")
 	if got.code != process.ExitOK || !strings.HasPrefix(got.stdout, "delayed/0@1: leaves out this record alone, as its batch can be read: 1 byte, written ") ||
-		!strings.Contains(got.stdout, "\n  writes it to dead-letters: reason skipped\n  commits offset 0 in place of 0, with 1 of what is finished above\n") {
+		!strings.Contains(got.stdout, "\n  writes it to dead-letters: reason skipped\n  commits offset 0 in place of 0, with 1 of the offsets finished above\n") {
 		t.Errorf("%+v", got)
 	}
 	r := w.letter()

@@ -62,8 +62,8 @@ func TestSkipLeavesOutWhatNobodyCanRead(t *testing.T) {
 		"a wrong checksum":              {broken(func(b []byte) { b[len(b)-1] ^= 1 }), 1, "its checksum is wrong", "", "3"},
 		"a wrong checksum at the end":   {broken(func(b []byte) { b[len(b)-1] ^= 1 }), 0, "its checksum is wrong", "", "3"},
 		"a wrong count":                 {broken(func(b []byte) { b[60] = 1 }), 1, "its checksum is wrong", "", "3"},
-		"a wrong end":                   {broken(func(b []byte) { b[26] = 1 }), 1, "", "cannot be told from what follows: its checksum is wrong", ""},
-		"a wrong end beyond the end":    {broken(func(b []byte) { b[24] = 1 }), 1, "", "cannot be told from what follows: its checksum is wrong", ""},
+		"a wrong end":                   {broken(func(b []byte) { b[26] = 1 }), 1, "", "has no certain end: its checksum is wrong", ""},
+		"a wrong end beyond the end":    {broken(func(b []byte) { b[24] = 1 }), 1, "", "has no certain end: its checksum is wrong", ""},
 		"not the format of our days":    {broken(func(b []byte) { b[16] = 1 }), 1, "", "it is no batch of magic 2", ""},
 		"more records than it can have": {kafkatest.Batch(func(b *kmsg.RecordBatch) { b.NumRecords = 9 }), 1, "", "it is no batch of magic 2", ""},
 	} {

@@ -36,12 +36,12 @@ func (s *skipping) sayPlan(p *partition, l *left, lettered bool) {
 		s.say("  writes no dead letter: %s without an outcome is dropped\n", count(l.open, "record"))
 	}
 	set, enc := s.encode(p, l, offsets.MaxMetadata)
-	s.say("  commits offset %d in place of %d, with %d of what is finished above\n", set.Low(), p.committed.Offset, enc.Covered)
+	s.say("  commits offset %d in place of %d, with %d of the offsets finished above\n", set.Low(), p.committed.Offset, enc.Covered)
 	if gone := unsaid(l, set); gone > 0 {
 		s.say("  %s that are finished do not fit beside it, and are delivered again\n", count(gone, "offset"))
 	}
 	if l.unread != nil {
-		s.say("  what its journal has is not known here, and still named: %v\n", l.unread)
+		s.say("  the journal's records are not known here, and still named: %v\n", l.unread)
 	}
 }
 

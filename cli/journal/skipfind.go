@@ -110,7 +110,7 @@ func (s *skipping) recordOf(f *batches.Found, l *left) (*left, error) {
 // believe checks the end that a damaged batch gives for itself: the next batch begins
 // right there, or the log ends. Without that the skipped stretch would be a guess.
 func (s *skipping) believe(ctx context.Context, p *partition, f *batches.Found) error {
-	what := fmt.Errorf("%s: the batch at %d cannot be told from what follows: %w; copy what is behind it to another topic, or set the group's offset", s.place, f.First, f.Damage)
+	what := fmt.Errorf("%s: the batch at %d has no certain end: %w; copy the records behind it to another topic, or set the group's offset", s.place, f.First, f.Damage)
 	if !errors.Is(f.Damage, batches.ErrChecksum) || f.First > s.offset || f.Last < s.offset {
 		return what
 	}

@@ -14,9 +14,9 @@ import (
 
 // options are the flags of both verbs.
 type options struct {
-	topic     string // of an ingress topic; journal alone takes "", which is all
+	topic     string // ingress topic; "" is all of them, for the verb journal alone
 	partition int32  // -1: all
-	runs      bool   // of each record, too
+	runs      bool   // print the finished offsets of each record, too
 	execute   bool
 	json      bool
 }

@@ -41,8 +41,8 @@ func (p *Process) Execute(ctx context.Context, root *cobra.Command) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetGlobalNormalizationFunc(normalize)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	// Else no verb is offered behind a flag of root. Only completion may find
-	// commands so: a verb would not see flags in front of it.
+	// Without this, completion offers no verb behind a flag of root. Other calls
+	// go without: a verb would not see the flags in front of it.
 	root.TraverseChildren = len(p.Args) > 0 && strings.HasPrefix(p.Args[0], cobra.ShellCompRequestCmd)
 	cmd, err := root.ExecuteContextC(ctx)
 	path := cmd.CommandPath()

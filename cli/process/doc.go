@@ -2,5 +2,6 @@
 // codes, flags, help, and how errors are printed.
 //
 // A verb is a cobra command whose work returns an exit code: 0 fine, 1 a failure
-// while it ran, 2 a mistake on the command line or in the environment. Results go to stdout, everything else to stderr.
+// while it ran, 2 a mistake on the command line or in the environment. Results go
+// to stdout, everything else to stderr.
 package process

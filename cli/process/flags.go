@@ -57,8 +57,8 @@ func AddOutput(cmd *cobra.Command, fields string) *Output {
 // JSON reports whether a machine reads the output.
 func (o *Output) JSON() bool { return o.chosen == "json" }
 
-// must takes errors of a program that contradicts itself: a missing flag, or one
-// completed twice.
+// must panics for a mistake of the program itself: a missing flag, or one completed
+// twice.
 func must(err error) {
 	if err != nil {
 		panic(err)

@@ -18,7 +18,7 @@ import (
 
 const (
 	// deliveryTimeout bounds how long a record is tried. kgo looks at it only
-	// between attempts, so stalled is above it, which is final.
+	// between attempts, so stalled, which is final, is above it.
 	deliveryTimeout = 6 * time.Second
 	stalled         = 8 * time.Second
 
@@ -73,7 +73,7 @@ func connect(ctx context.Context, o *options) (*connection, error) {
 	return c, err
 }
 
-// askTopic is nil if the topic is there.
+// askTopic returns nil if the topic exists.
 func (c *connection) askTopic(ctx context.Context, admin *kadm.Client, o *options) error {
 	brokers := strings.Join(o.brokers, ",")
 	topics, err := admin.ListTopics(ctx, o.topic)

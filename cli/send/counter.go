@@ -20,8 +20,8 @@ const eraseLine = "\r\x1b[K"
 //
 //	written 12,345 of 12,345 read, 4,100/s
 //
-// It belongs to the printer, but for read, which the feeder counts. Nil is no
-// counter, whose methods do nothing.
+// It belongs to the printer, but for read, which the feeder counts. The methods of a
+// nil counter do nothing.
 type counter struct {
 	terminal io.Writer
 	shared   bool // stdout is the same terminal: its lines would join this one
@@ -31,8 +31,8 @@ type counter struct {
 	ticker   *time.Ticker
 	visible  bool
 
-	// recent is the count at the last paintings, oldest first, at most a second's:
-	// the rate is the present one, without a pause before it.
+	// recent is the count at the paintings of the last second, oldest first: the
+	// shown rate is the present one.
 	recent []sight
 }
 
@@ -51,7 +51,7 @@ func newCounter(terminal io.Writer, shared bool) *counter {
 	return &counter{terminal: terminal, shared: shared, began: now, ticker: time.NewTicker(paintInterval), recent: []sight{{at: now}}}
 }
 
-// due says when to paint; it never does without a counter.
+// due ticks when it is time to paint; a nil counter's never does.
 func (c *counter) due() <-chan time.Time {
 	if c == nil {
 		return nil
@@ -68,7 +68,7 @@ func (c *counter) paintIfDue() {
 	}
 }
 
-// paint shows how far it is.
+// paint shows the progress.
 func (c *counter) paint() {
 	now := time.Now()
 	oldest := c.recent[0]
@@ -95,7 +95,7 @@ func (c *counter) sawWritten() {
 	}
 }
 
-// stop leaves a closing line instead.
+// stop replaces the counter by a closing line.
 func (c *counter) stop() {
 	if c == nil {
 		return

@@ -15,19 +15,19 @@ import (
 // askTimeout is for one batch, with the question who leads its partition.
 const askTimeout = 10 * time.Second
 
-// fetchWait is how long a broker may wait for a batch: one that is asked for is there.
+// fetchWait is how long a broker may wait for a batch. It is short: the log has the batch.
 const fetchWait = 200 * time.Millisecond
 
 // Found is a batch as a broker sent it.
 type Found struct {
 	Header
 	Aborted     bool   // its transaction was aborted: nobody is to read it
-	Raw         []byte // the batch, and what the broker sent behind it
+	Raw         []byte // the batch, and the bytes that the broker sent behind it
 	LeaderEpoch int32  // of the partition now
 }
 
-// Passable says whether a reader goes over the batch by itself, as far as its header
-// tells: markers, and what was aborted.
+// Passable says whether a reader passes over the batch by itself, as far as its header
+// tells: transaction markers, and batches of aborted transactions.
 func (f *Found) Passable() bool {
 	return f.Damage == nil && f.Codec.Known() && (f.Control || f.Aborted)
 }
@@ -37,12 +37,12 @@ var ErrNone = errors.New("there is no batch")
 
 var errNoAnswer = errors.New("no answer")
 
-// At asks the leader of a partition for the batch that holds an offset, or where none
-// does the next one. A broker sends a first batch whole, whatever its size, and here little
-// else. An error that no broker answered may be over soon.
+// At asks the leader of a partition for the batch that holds an offset, or else for the
+// next one; ErrNone is neither. A broker sends a first batch whole, whatever its size, and
+// here little else. Other errors than a broker's may be over soon. It takes 10 s at most.
 //
-// The request is our own: the client's consumer decompresses before it knows anything.
-// It must not be the client of a group member, behind whose long poll it would wait.
+// The request is our own, because the client's consumer decompresses every batch. cl must
+// not be a group member's, behind whose long poll the request would wait.
 func At(ctx context.Context, cl *kgo.Client, at offsets.TopicPartition, offset int64) (Found, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -65,7 +65,7 @@ func At(ctx context.Context, cl *kgo.Client, at offsets.TopicPartition, offset i
 	return f, err
 }
 
-// locate asks for a partition's leader: the client's cache may be of before an election.
+// locate asks for a partition's leader: the client's cache may be older than an election.
 func locate(ctx context.Context, cl *kgo.Client, at offsets.TopicPartition) (leader, epoch int32, id offsets.TopicID, err error) {
 	req := kmsg.NewPtrMetadataRequest()
 	t := kmsg.NewMetadataRequestTopic()

@@ -16,14 +16,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Decompressor decompresses batches up to a limit in bytes, one at a time, whoever asks:
-// what it takes meanwhile is at most one and a half times the limit, and a little.
+// Decompressor decompresses batches up to a limit in bytes, one at a time for all callers.
+// Meanwhile it takes at most one and a half times the limit, and a little.
 // It implements kgo.Decompressor and is safe for concurrent use.
 //
-// The client's own has a limit, too. But it takes twice to three times of that, once for
-// each broker, because its buffers double; and what refuses a batch is to take little.
-// Here a batch is tried in a small buffer first, and from the beginning in one four times
-// as large, until it fits: that decompresses at most a third more.
+// The client's own decompressor has a limit, too. But its buffers double, so that it takes
+// two to three times the limit, once for each broker. This one tries a batch in a small
+// buffer first, then from the beginning in one four times as large, until the batch fits.
+// That decompresses at most a third more bytes.
 type Decompressor struct {
 	limit    int
 	together bool // the limit is also for all batches between two calls of Taken; see Parked
@@ -32,7 +32,7 @@ type Decompressor struct {
 	waiting int        // bytes decompressed since Taken
 	large   bool       // one of them is a batch of more than half the limit
 	parking bool       // such a batch is taken, and not parked yet
-	scratch []byte     // for those that fit into it, which are nearly all
+	scratch []byte     // for batches that fit into it, which are nearly all
 	gzip    gzip.Reader
 	lz4     *lz4.Reader
 	zstd    *zstd.Decoder
@@ -41,15 +41,15 @@ type Decompressor struct {
 // Share is the part of the memory bound that one batch may take decompressed.
 const Share = 8
 
-// Bounds of what one batch may take decompressed, in bytes. The least is a batch of
-// Kafka's default size that compresses eightfold: below a memory bound of 64 MiB that is
-// more than its share.
+// Bounds of Limit, in bytes. The least is a batch of Kafka's default size that compresses
+// eightfold: below a memory bound of 64 MiB that is more than its share.
 const (
 	least = 8 << 20
 	most  = 1 << 30
 )
 
-// Limit is what one batch may take decompressed where memory has that bound, in bytes.
+// Limit returns how many bytes one batch may take decompressed, for a memory bound in
+// bytes.
 func Limit(bound int64) int { return int(max(least, min(bound/Share, most))) }
 
 // scratchBytes is Kafka's default of the largest batch, before it is decompressed.
@@ -58,9 +58,8 @@ const scratchBytes = 1 << 20
 // growth is how much larger each buffer is than the one before.
 const growth = 4
 
-// NewDecompressor returns a Decompressor that refuses batches over a limit in bytes.
-// together: it also puts off those for which there is no room beside others until
-// Taken is called.
+// NewDecompressor returns a Decompressor that refuses batches over a limit in bytes. With
+// together it also puts off batches that have no room beside others, until Taken is called.
 func NewDecompressor(limit int, together bool) *Decompressor {
 	d := &Decompressor{limit: limit, together: together, lz4: lz4.NewReader(nil)}
 	d.zstd, _ = zstd.NewReader(nil, zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true)) // errors are of options
@@ -70,9 +69,9 @@ func NewDecompressor(limit int, together bool) *Decompressor {
 // errNoRoom is a batch that does not fit into a buffer.
 var errNoRoom = errors.New("no room")
 
-// TooLarge is the error of a batch over the limit. It is not kgo.ErrMaxDecompress: the
-// client would fetch no more of the partition, and lose the error with a fetch that it
-// throws away, for a pause or for another partition's jump.
+// TooLarge is the error of a batch over the limit. It is not kgo.ErrMaxDecompress, after
+// which the client would fetch no more of the partition. It would also lose the error with
+// a fetch that a pause or another partition's jump makes it throw away.
 type TooLarge struct {
 	Compressed int // bytes of the batch's records
 }
@@ -84,9 +83,9 @@ func (e *TooLarge) Error() string {
 // Matches says whether a batch that Parse found is the one, by its size.
 func (e *TooLarge) Matches(h *Header) bool { return h.Bytes == headerBytes+e.Compressed }
 
-// ErrLater is the error of a batch for which there is room once what was decompressed
-// before has been taken.
-var ErrLater = errors.New("what was decompressed before is not taken yet")
+// ErrLater is the error of a batch for which there is room once the batches that were
+// decompressed before have been taken.
+var ErrLater = errors.New("the batches decompressed before are not taken yet")
 
 // errEmpty is a batch that ends before its records do.
 var errEmpty = errors.New("the compressed records are cut short")
@@ -107,13 +106,13 @@ func (d *Decompressor) Parked() {
 	d.parking = false
 }
 
-// Decompress implements kgo.Decompressor. A batch over the limit is [TooLarge]. Beside
-// others that are not taken yet, one for which they leave no room is [ErrLater]: a
-// response may have hundreds of batches, and all are decompressed before any is taken. So
-// is a batch of more than half the limit while another such one is not parked.
+// Decompress implements kgo.Decompressor. A batch over the limit is [TooLarge]. A batch
+// that has no room beside others, which are not taken yet, is [ErrLater]: a response may
+// have hundreds of batches, and all are decompressed before any is taken. A batch of more
+// than half the limit is ErrLater, too, while another such one is not parked.
 func (d *Decompressor) Decompress(src []byte, codec kgo.CompressionCodecType) ([]byte, error) {
 	out, err := d.decompress(src, codec)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // which would pass for the network's
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // the client would take these for the network's
 		err = errEmpty
 	}
 	return out, err
@@ -170,7 +169,7 @@ func (d *Decompressor) within(src []byte, codec kgo.CompressionCodecType, known,
 	}
 }
 
-// into decompresses a batch into a buffer, and returns how many bytes that are.
+// into decompresses a batch into a buffer, and returns the number of bytes.
 func (d *Decompressor) into(buf, src []byte, codec kgo.CompressionCodecType) (int, error) {
 	switch codec {
 	case kgo.CodecGzip:
@@ -206,7 +205,7 @@ func (d *Decompressor) into(buf, src []byte, codec kgo.CompressionCodecType) (in
 func fill(buf []byte, r io.Reader) (n int, err error) {
 	for n < len(buf) && err == nil {
 		var m int
-		m, err = r.Read(buf[n:]) // io.ReadFull takes what is cut for what is at its end
+		m, err = r.Read(buf[n:]) // io.ReadFull does not tell a cut stream from one at its end
 		n += m
 	}
 	if err == nil {
@@ -221,7 +220,7 @@ func fill(buf []byte, r io.Reader) (n int, err error) {
 	return n, err
 }
 
-// size is what a batch decompresses to, as far as it says so: 0 is not known.
+// size returns how many bytes a batch decompresses to, 0 where it does not say.
 func size(src []byte, codec kgo.CompressionCodecType) (uint64, error) {
 	switch codec {
 	case kgo.CodecSnappy:
@@ -240,8 +239,8 @@ func size(src []byte, codec kgo.CompressionCodecType) (uint64, error) {
 	return 0, nil
 }
 
-// xerial begins what the Java client writes: 8 bytes of magic and two versions, then
-// blocks behind their length. All others write a single block.
+// xerial begins the snappy of the Java client: 8 bytes of magic and two versions, then
+// blocks behind their length. All other clients write a single block.
 const (
 	xerial       = "\x82SNAPPY\x00"
 	xerialHeader = 16
@@ -249,7 +248,7 @@ const (
 
 var errXerial = errors.New("malformed framing of snappy")
 
-// eachBlock calls f with each block of snappy, and what it decompresses to.
+// eachBlock calls f with each block of snappy, and the bytes that it decompresses to.
 func eachBlock(src []byte, f func(block []byte, size int) error) error {
 	if len(src) <= xerialHeader || string(src[:len(xerial)]) != xerial {
 		n, err := s2.DecodedLen(src)

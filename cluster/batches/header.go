@@ -7,8 +7,7 @@ import (
 	"hash/crc32"
 )
 
-// Header is what a batch says of itself, and what is wrong with it as far as a header
-// tells.
+// Header has the fields of a batch's header, and the damage that the header shows.
 type Header struct {
 	First, Last int64 // offsets, as the batch has them; compaction leaves gaps
 	Records     int64 // as it counts them
@@ -69,9 +68,9 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Parse reads the header that b begins with, and returns what follows the batch. b may
-// end within the batch: then nothing follows, and the Damage says so. ok is false where
-// there is not even a length.
+// Parse reads the header that b begins with, and returns the bytes behind the batch. b may
+// end within the batch: then rest is nil, and the Damage says so. ok is false where there
+// is not even a length.
 func Parse(b []byte) (h Header, rest []byte, ok bool) {
 	if len(b) <= atMagic {
 		return h, nil, false

@@ -1,4 +1,4 @@
-// Package monitoring is what watches Layover: alert rules for Prometheus and a
-// dashboard for Grafana, beside an example of how to scrape. There is no code here but
-// the tests, which hold both files to what a running Layover really exposes.
+// Package monitoring has alert rules for Prometheus, a dashboard for Grafana, and an
+// example of how to scrape. There is no code here but the tests, which hold these files
+// to the metrics that a running Layover exposes.
 package monitoring

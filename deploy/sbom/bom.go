@@ -44,8 +44,8 @@ type property struct {
 	Value string `json:"value"`
 }
 
-// dependency says what the program is linked from. Which module uses which is not
-// in a binary.
+// dependency names the modules that the program is linked from. A binary does not say
+// which module uses which.
 type dependency struct {
 	Ref       string   `json:"ref"`
 	DependsOn []string `json:"dependsOn,omitempty"`
@@ -79,7 +79,7 @@ func describe(info *debug.BuildInfo, version string) bom {
 	}
 }
 
-// module describes a module, or what stands in for it.
+// module describes a module, or its replacement.
 func module(m debug.Module) component {
 	if m.Replace != nil {
 		m = *m.Replace
@@ -87,8 +87,8 @@ func module(m debug.Module) component {
 	c := component{Type: "library", Name: m.Path, Version: m.Version, PackageURL: packageURL(m.Path, m.Version)}
 	c.Ref = c.PackageURL
 	if m.Sum != "" {
-		// As go.sum has it. It is a hash over the hashes of all files, so nothing that
-		// can be downloaded has it, and it would be wrong among the component's hashes.
+		// The sum is go.sum's, a hash over the hashes of all files. It is the hash of no
+		// file that can be downloaded, and would be wrong among the component's hashes.
 		c.Properties = []property{{"golang:sum", m.Sum}}
 	}
 	return c
@@ -97,15 +97,15 @@ func module(m debug.Module) component {
 // standardLibrary describes Go's own packages by the name under which its
 // vulnerabilities are listed.
 func standardLibrary(goVersion string) component {
-	// What stands behind the number, such as the experiments of a build, is no
-	// part of the version.
+	// Text behind the number, such as the experiments of a build, is no part of the
+	// version.
 	version, _, _ := strings.Cut(strings.TrimPrefix(goVersion, "go"), " ")
 	url := packageURL("stdlib", version)
 	return component{Type: "library", Ref: url, Name: "stdlib", Version: version, PackageURL: url}
 }
 
-// settings is how the program was built, but for what names folders of the machine
-// that built it.
+// settings returns how the program was built, without the settings that name folders of
+// the machine that built it.
 func settings(info *debug.BuildInfo) (out []property) {
 	out = append(out, property{"golang:version", info.GoVersion})
 	for _, s := range info.Settings {

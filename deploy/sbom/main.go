@@ -1,12 +1,11 @@
-// Sbom prints what a Go program is made of, as a bill of materials in CycloneDX
-// 1.5 JSON: the program itself, every module that is linked into it, and Go's
-// standard library.
+// Sbom prints a Go program's bill of materials in CycloneDX 1.5 JSON: the program
+// itself, every module that is linked into it, and Go's standard library.
 //
 //	go run ./deploy/sbom [-version V] BINARY > sbom.cdx.json
 //
 // It reads nothing but the build information that the linker has put into the
-// binary, which may be for another platform. So it says what was linked, not what
-// go.mod would allow; a module of go.mod from which no package is used is absent.
+// binary, which may be for another platform. So it names the linked modules, and not
+// those of go.mod: a module from which no package is used is absent.
 // The same binary gives the same bytes: there is no time and no random number in it.
 package main
 
@@ -39,7 +38,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	info, err := buildinfo.ReadFile(flags.Arg(0))
-	if err != nil { // it names the file
+	if err != nil { // err names the file
 		fmt.Fprintln(stderr, "sbom:", err)
 		return 1
 	}

@@ -7,7 +7,7 @@ type Assigned struct {
 	offsets.Assignment
 	TopicID   offsets.TopicID
 	ClusterID string
-	Window    *offsets.Window // low offset and what is finished above it
+	Window    *offsets.Window // low offset, and the finished offsets above it
 	Facts     *Writer         // writer of its journal; nil: commits do without
 	// Next is the first offset that will be read. Unfinished offsets below it are no
 	// longer in the log.
@@ -20,7 +20,7 @@ type Assigned struct {
 	Overtaken   bool // an earlier commit may still arrive, and take back the committed offset
 }
 
-// Identity is what the partition's commit metadata is bound to.
+// Identity returns the partition that commit metadata is bound to.
 func (a *Assigned) Identity() offsets.Identity {
 	return offsets.Identity{ClusterID: a.ClusterID, TopicID: a.TopicID, Partition: a.Partition}
 }

@@ -6,7 +6,7 @@ import "layover/offsets"
 // It holds the whole set if that fits. Otherwise it names the journal's records, and
 // holds the offsets that are in none of them, as far as they fit.
 //
-// Encode also decides where the set is kept: it moves to the journal when its metadata
+// Encode also decides where the set is kept. The set moves to the journal when its metadata
 // exceeds large characters, and back when half of them hold it. journal is the records
 // that the metadata names, for Committed.
 func (w *Writer) Encode(limit, large int) (enc offsets.Encoded, journal offsets.Journal) {
@@ -44,8 +44,8 @@ func (w *Writer) Encode(limit, large int) (enc offsets.Encoded, journal offsets.
 	return enc, ext.Journal
 }
 
-// tail returns the finished offsets that are in no acknowledged record. Not whole: there
-// are more runs than any metadata could hold, and the last ones are left out.
+// tail returns the finished offsets that are in no acknowledged record. whole is false
+// where there are more runs than any metadata could hold; the last ones are then left out.
 func (w *Writer) tail(low int64) (t *tail, whole bool) {
 	var rs []Run
 	for i := range w.flights.records {
@@ -84,8 +84,8 @@ func (w *Writer) left() {
 }
 
 // Committed takes a commit that succeeded and the records that it named. It returns the
-// journal offset below which records are to be deleted, -1 for none. They may be, because
-// the next owner finds this commit or a later one.
+// journal offset below which records are to be deleted, -1 for none. Nobody needs these
+// records any more, because the next owner finds this commit or a later one.
 func (w *Writer) Committed(j offsets.Journal, nowMs int64) (below int64) {
 	if j.IsZero() || j.TopicID != w.topic || w.mode != InJournal {
 		return -1

@@ -18,8 +18,8 @@
 //
 // A snapshot is the whole set at a low offset as facts, in as many records (parts) as
 // it takes; each says which stretch of offsets it covers. Offsets that finish meanwhile
-// are in facts between its parts. So the records from its first part on say everything,
-// and older records may be deleted once a commit has named the snapshot.
+// are in facts between its parts. So the records from its first part on hold the whole
+// set, and older records may be deleted once a commit has named the snapshot.
 //
 // # What a commit says
 //

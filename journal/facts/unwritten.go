@@ -8,7 +8,7 @@ package facts
 // (sim.TestSimulationKeepsEveryPromise).
 type unwritten struct {
 	fresh  runs  // for the next facts
-	passed int64 // of those cut, the low offset has passed so many: the next record says them by its low offset
+	passed int64 // offsets that the low offset has passed before a record had them: the next record's low offset tells them
 	gap    bool
 	lost   int64 // offsets that belong to the gap
 	closes int64 // of lost, those that the snapshot being written brings into the journal
@@ -66,8 +66,8 @@ func (u *unwritten) take(low int64) []Run {
 	return taken
 }
 
-// cut returns how many offsets a record with so many in its runs is the first to say,
-// those that its low offset has passed included.
+// cut returns how many offsets a record is the first to hold: those in its runs, and those
+// that its low offset has passed.
 func (u *unwritten) cut(inRuns int64) (first int64) {
 	first, u.passed = u.passed+inRuns, 0
 	return first
@@ -82,7 +82,7 @@ type flight struct {
 	size  int
 	sum   uint32
 	runs  runs   // of a fact
-	first int64  // finished offsets that no record before it says
+	first int64  // finished offsets that no record before it holds
 	snap  uint64 // number of the snapshot that it is a part of, 0 for a fact
 	last  bool   // it is the last part of its snapshot
 }
@@ -125,7 +125,7 @@ func (f *flights) answered(seq uint64) (flight, bool) {
 // forget drops all: their answers do not count any more.
 func (f *flights) forget() { f.records, f.bytes = nil, 0 }
 
-// count returns how many finished offsets no acknowledged record says, but one in flight.
+// count returns how many finished offsets a record in flight holds, and no acknowledged one.
 func (f *flights) count() (n int64) {
 	for i := range f.records {
 		n += f.records[i].first

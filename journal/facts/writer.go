@@ -65,7 +65,7 @@ type Writer struct {
 	stats     Stats
 }
 
-// lastCommit is what the last commit tells about the next.
+// lastCommit is the state of the last commit on which the next one depends.
 type lastCommit struct {
 	fits  bool // its metadata held the whole set
 	empty bool // its metadata was empty: a restart would not find the journal

@@ -66,7 +66,7 @@ func (w *written) acknowledged(f *flight, offset int64) (complete bool) {
 // restart drops everything: nothing counts as written until a snapshot is complete.
 func (w *written) restart() { w.base, w.snap, w.to = base{}, snapshot{}, -1 }
 
-// forget drops what a commit might name: the set fits into metadata.
+// forget drops the records that a commit might name: the set fits into metadata.
 func (w *written) forget() { w.base, w.snap, w.facts = base{}, snapshot{}, 0 }
 
 // named returns the records of a topic that a commit names, its zero value without a base.
@@ -80,7 +80,7 @@ func (w *written) named(topic offsets.TopicID) offsets.Journal {
 // live returns the bytes in the journal from the base on.
 func (w *written) live() int64 { return w.base.bytes + w.facts }
 
-// deletion is what is known of the deletion of records, one at a time.
+// deletion is the state of deleting records, in one request at a time.
 type deletion struct {
 	done    int64 // everything below this journal offset is deleted
 	running bool
