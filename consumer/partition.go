@@ -21,7 +21,7 @@ type partition struct {
 	facts.Assigned
 	id    facts.Identity
 	at    cluster.Bounds
-	named offsets.Journal // the journal records that its commit names
+	named offsets.JournalRange // the journal records that its commit names
 
 	stage   stage
 	fetched bool // the committed offset is known, or that there is none

@@ -126,11 +126,11 @@ type commitsNamed struct {
 func endless(int32) (int64, error) { return math.MaxInt64, nil }
 
 // note takes what a commit names and returns what all commits have named.
-func (l *journalLog) note(id facts.Identity, harms int, j offsets.Journal) (*offsets.Window, error) {
+func (l *journalLog) note(id facts.Identity, harms int, j offsets.JournalRange) (*offsets.Window, error) {
 	n := &l.named
 	if n.id != id || n.harms != harms {
 		*n = commitsNamed{id: id, harms: harms, window: offsets.NewWindow(0), to: make(map[uint64]int64)}
-		n.reader = facts.NewReader(id, n.window, -1, math.MaxInt64, offsets.Journal{})
+		n.reader = facts.NewReader(id, n.window, -1, math.MaxInt64, offsets.JournalRange{})
 	}
 	last := slices.IndexFunc(l.records, func(k *kgo.Record) bool { return k.Offset == j.To })
 	if j.TopicID != l.topic || last < 0 {
@@ -167,7 +167,7 @@ func (l *journalLog) said(r *rig, id facts.Identity) (*offsets.Window, error) {
 	}
 	if l.id != id {
 		l.id, l.window, fresh = id, offsets.NewWindow(0), l.records
-		l.reader = facts.NewReader(id, l.window, -1, math.MaxInt64, offsets.Journal{})
+		l.reader = facts.NewReader(id, l.window, -1, math.MaxInt64, offsets.JournalRange{})
 	}
 	for _, k := range fresh {
 		if err := l.reader.Add(k.Offset, k.Value, endless); err != nil {

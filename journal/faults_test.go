@@ -26,8 +26,8 @@ func TestAPartitionWithoutLeaderHoldsNoOther(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			inBubble(t, func(w *fixture) {
 				id := w.makeJournal(3)
-				one, two := w.tenure(1, id), w.tenure(2, id)
-				for _, e := range []*tenure{one, two} {
+				one, two := w.assignment(1, id), w.assignment(2, id)
+				for _, e := range []*assignment{one, two} {
 					e.finish(1, 9000)
 					e.store()
 				}
@@ -58,8 +58,8 @@ func TestAPartitionWithoutLeaderHoldsNoOther(t *testing.T) {
 func TestABrokerThatIsGoneHoldsNoOtherAndMayComeBack(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		id := w.makeJournal(3)
-		one, two := w.tenure(1, id), w.tenure(2, id)
-		for i, e := range []*tenure{one, two} {
+		one, two := w.assignment(1, id), w.assignment(2, id)
+		for i, e := range []*assignment{one, two} {
 			if err := w.Broker.MoveTopicPartition(name, e.tp.Partition, int32(i)); err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +97,7 @@ func TestABrokerThatIsGoneHoldsNoOtherAndMayComeBack(t *testing.T) {
 // TestAPartitionWhoseReadingStallsIsLookedForAnew: it has another leader meanwhile.
 func TestAPartitionWhoseReadingStallsIsLookedForAnew(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		e := w.tenure(1, w.makeJournal(3))
+		e := w.assignment(1, w.makeJournal(3))
 		if err := w.Broker.MoveTopicPartition(name, 1, 1); err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestAPartitionWhoseReadingStallsIsLookedForAnew(t *testing.T) {
 // not count.
 func TestTheEndOfALeaderEpochIsAskedForOnceAndAgainAfterAnError(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		e := w.tenure(1, w.makeJournal(3))
+		e := w.assignment(1, w.makeJournal(3))
 		for n := range int64(10) {
 			e.finish(1+n*3000, 3000+n*3000)
 			e.store()
@@ -161,7 +161,7 @@ func TestTheEndOfALeaderEpochIsAskedForOnceAndAgainAfterAnError(t *testing.T) {
 // TestALogThatWasTruncatedBelowTheCommitStopsThePartition as its facts tell.
 func TestALogThatWasTruncatedBelowTheCommitStopsThePartition(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		e := w.tenure(1, w.makeJournal(3))
+		e := w.assignment(1, w.makeJournal(3))
 		e.window.FinishRange(0, 500)
 		e.finish(501, 9000)
 		e.store()
@@ -179,7 +179,7 @@ func TestALogThatWasTruncatedBelowTheCommitStopsThePartition(t *testing.T) {
 // TestAStopEndsARestoreAtOnce with the context's error for what was not read.
 func TestAStopEndsARestoreAtOnce(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		e := w.tenure(1, w.makeJournal(3))
+		e := w.assignment(1, w.makeJournal(3))
 		e.finish(1, 9000)
 		e.store()
 		ask := e.ask()
@@ -201,7 +201,7 @@ func TestAStopEndsARestoreAtOnce(t *testing.T) {
 // open, beyond which nothing counts.
 func TestTransactionsOfOthersDoNotHoldUpTheEnd(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		e := w.tenure(1, w.makeJournal(3))
+		e := w.assignment(1, w.makeJournal(3))
 		e.finish(1, 9000)
 		e.store()
 		other := w.kafka(kgo.TransactionalID("other"))

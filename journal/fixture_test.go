@@ -152,8 +152,8 @@ func (w *fixture) append(partition int32, values ...[]byte) (last int64) {
 	return last
 }
 
-// tenure is a partition with a ledger whose records go through the journal.
-type tenure struct {
+// assignment is a partition with a ledger whose records go through the journal.
+type assignment struct {
 	w      *fixture
 	tp     offsets.TopicPartition
 	id     facts.Identity
@@ -162,8 +162,8 @@ type tenure struct {
 	topic  offsets.TopicID
 }
 
-func (w *fixture) tenure(partition int32, topic offsets.TopicID) *tenure {
-	e := &tenure{w: w, tp: offsets.TopicPartition{Topic: ingress, Partition: partition}, window: offsets.NewWindow(0), topic: topic}
+func (w *fixture) assignment(partition int32, topic offsets.TopicID) *assignment {
+	e := &assignment{w: w, tp: offsets.TopicPartition{Topic: ingress, Partition: partition}, window: offsets.NewWindow(0), topic: topic}
 	e.id = facts.Identity{Identity: offsets.Identity{ClusterID: "c", TopicID: offsets.TopicID{7}, Partition: partition}, Group: "layover", Incarnation: 99}
 	e.ledger = facts.NewWriter(e.id, uint64(partition)+1, facts.Restored{}, e.window)
 	e.ledger.Use(topic, 1<<20)
@@ -171,7 +171,7 @@ func (w *fixture) tenure(partition int32, topic offsets.TopicID) *tenure {
 }
 
 // finish finishes every third offset below a bound, so that metadata cannot hold them.
-func (e *tenure) finish(from, to int64) {
+func (e *assignment) finish(from, to int64) {
 	for o := from; o < to; o += 3 {
 		if e.window.Finish(o) {
 			e.ledger.Note(o, o+1)
@@ -180,7 +180,7 @@ func (e *tenure) finish(from, to int64) {
 }
 
 // values cuts records without writing them.
-func (e *tenure) values() (out []facts.Write) {
+func (e *assignment) values() (out []facts.Write) {
 	e.ledger.Encode(256, 256) // enters the journal
 	out = e.ledger.Cut(nil, 5, true, time.Now().UnixMilli())
 	for e.ledger.WantsPart() {
@@ -190,7 +190,7 @@ func (e *tenure) values() (out []facts.Write) {
 }
 
 // write writes until nothing is left to write, through a journal that runs.
-func (e *tenure) write() {
+func (e *assignment) write() {
 	e.w.Helper()
 	for {
 		cut := e.values()
@@ -212,7 +212,7 @@ func (e *tenure) write() {
 }
 
 // store writes what is to be written with nobody's help.
-func (e *tenure) store() {
+func (e *assignment) store() {
 	e.w.Helper()
 	for {
 		cut := e.values()
@@ -225,8 +225,8 @@ func (e *tenure) store() {
 	}
 }
 
-// ask asks as the next tenure would, from what a commit of this one says.
-func (e *tenure) ask() facts.Ask {
+// ask asks as the next assignment would, from what a commit of this one says.
+func (e *assignment) ask() facts.Ask {
 	e.w.Helper()
 	enc, _ := e.ledger.Encode(256, 256)
 	w, ext, err := offsets.DecodeAll(enc.Metadata, e.id.Identity, e.window.Low())
@@ -238,14 +238,14 @@ func (e *tenure) ask() facts.Ask {
 }
 
 // blank asks without any commit: whatever the journal has is found.
-func (e *tenure) blank() facts.Ask {
+func (e *assignment) blank() facts.Ask {
 	a := e.ask()
-	a.Window, a.Committed, a.LeaderEpoch = offsets.NewWindow(0), offsets.Journal{}, -1
+	a.Window, a.Committed, a.LeaderEpoch = offsets.NewWindow(0), offsets.JournalRange{}, -1
 	return a
 }
 
-// same fails the test unless a window is the tenure's.
-func (e *tenure) same(got *offsets.Window) {
+// same fails the test unless a window is the assignment's.
+func (e *assignment) same(got *offsets.Window) {
 	e.w.Helper()
 	if err := differ(got, e.window); err != nil {
 		e.w.Errorf("partition %d: %v", e.tp.Partition, err)

@@ -18,7 +18,7 @@ func TestAFetchThatHangsHoldsUpNoOtherOfHolds(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		id := w.makeJournal(3)
 		for p := range int32(2) {
-			e := w.tenure(p, id)
+			e := w.assignment(p, id)
 			e.finish(1, 9000)
 			e.store()
 		}
@@ -54,7 +54,7 @@ func TestASharedJournalStaysInUseWithoutOneLeader(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		w.cfg.Shared = true
 		w.j = New(w.cfg)
-		own := w.tenure(0, w.makeJournal(3))
+		own := w.assignment(0, w.makeJournal(3))
 		own.finish(1, 3000)
 		own.store()
 		w.run()

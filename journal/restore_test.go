@@ -56,9 +56,9 @@ func TestWhatWasWrittenIsRestored(t *testing.T) {
 		w.run()
 		w.Until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
 		var asks []facts.Ask
-		var all []*tenure
+		var all []*assignment
 		for p := range int32(3) {
-			e := w.tenure(p, w.last().TopicID)
+			e := w.assignment(p, w.last().TopicID)
 			e.finish(1, 60_000*int64(p)) // partition 0 has nothing in the journal
 			e.write()
 			e.finish(2, 30*int64(p)) // some of it is in the commit alone
@@ -81,7 +81,7 @@ func TestWhatWasWrittenIsRestored(t *testing.T) {
 // TestFactsThatNoCommitNamesAreFound is the late older commit.
 func TestFactsThatNoCommitNamesAreFound(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		e := w.tenure(1, w.makeJournal(3))
+		e := w.assignment(1, w.makeJournal(3))
 		e.finish(1, 9000)
 		e.store()
 		ask := e.blank()
@@ -98,7 +98,7 @@ func TestAnEmptyJournalCostsOneRoundOfQuestions(t *testing.T) {
 		w.cfg.Options = func() []kgo.Opt { return []kgo.Opt{kgo.SeedBrokers("nowhere:1")} }
 		w.j = New(w.cfg)
 		began := time.Now()
-		e := w.tenure(1, offsets.TopicID{})
+		e := w.assignment(1, offsets.TopicID{})
 		w.content(w.restore(e.blank())[0])
 		if took := time.Since(began); took > 100*time.Millisecond {
 			t.Errorf("took %v", took)
@@ -113,7 +113,7 @@ func TestWithoutAutoOnlyWhatACommitNamesIsRead(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		w.cfg.Auto = false
 		w.j = New(w.cfg)
-		e := w.tenure(1, w.makeJournal(3))
+		e := w.assignment(1, w.makeJournal(3))
 		e.finish(1, 9000)
 		e.store()
 		ask := e.blank()
@@ -131,7 +131,7 @@ func TestWithoutAutoOnlyWhatACommitNamesIsRead(t *testing.T) {
 func TestWithoutTheRightToReadNothingIsComplainedOfButWhatIsNamed(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		id := w.makeJournal(3)
-		one, two := w.tenure(1, id), w.tenure(2, id)
+		one, two := w.assignment(1, id), w.assignment(2, id)
 		one.finish(1, 9000)
 		one.store()
 		defer w.Refuse(kmsg.Metadata, kfake.Fault{Topic: name, Err: kerr.TopicAuthorizationFailed}).Remove()
@@ -147,7 +147,7 @@ func TestWithoutTheRightToReadNothingIsComplainedOfButWhatIsNamed(t *testing.T) 
 // leader, or a commit that was faster than the high watermark.
 func TestANamedRecordThatIsReadableLaterIsWaitedFor(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		e := w.tenure(1, w.makeJournal(3))
+		e := w.assignment(1, w.makeJournal(3))
 		e.finish(1, 9000)
 		cut := e.values()
 		for i, c := range cut { // the last is not written yet
@@ -174,7 +174,7 @@ func TestANamedRecordThatIsReadableLaterIsWaitedFor(t *testing.T) {
 // TestANamedRecordThatNeverComesIsComplainedOfAfter10Seconds: the journal was truncated.
 func TestANamedRecordThatNeverComesIsComplainedOfAfter10Seconds(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		e := w.tenure(1, w.makeJournal(3))
+		e := w.assignment(1, w.makeJournal(3))
 		e.finish(1, 9000)
 		for i, c := range e.values() {
 			if i == 0 {
@@ -197,7 +197,7 @@ func TestANamedRecordThatNeverComesIsComplainedOfAfter10Seconds(t *testing.T) {
 // TestAJournalMadeAgainIsComplainedOfAtOnce because of its id.
 func TestAJournalMadeAgainIsComplainedOfAtOnce(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		e := w.tenure(1, w.makeJournal(3))
+		e := w.assignment(1, w.makeJournal(3))
 		e.finish(1, 9000)
 		e.store()
 		ask := e.ask()
@@ -222,7 +222,7 @@ func TestAJournalMadeAgainIsComplainedOfAtOnce(t *testing.T) {
 // TestRecordsDeletedUnderTheReadingAreGoneOver: the reading goes on at the new log start.
 func TestRecordsDeletedUnderTheReadingAreGoneOver(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		e := w.tenure(1, w.makeJournal(3))
+		e := w.assignment(1, w.makeJournal(3))
 		for n := range int64(8) {
 			e.finish(1+n*30_000, 30_000+n*30_000)
 			e.store()
@@ -252,10 +252,10 @@ func TestRecordsDeletedUnderTheReadingAreGoneOver(t *testing.T) {
 // TestDamagedRecordsAreCountedAndForeignOnesPassedOver: all others are taken in.
 func TestDamagedRecordsAreCountedAndForeignOnesPassedOver(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		e := w.tenure(1, w.makeJournal(3))
+		e := w.assignment(1, w.makeJournal(3))
 		e.finish(1, 9000)
 		e.store()
-		other := w.tenure(1, e.topic)
+		other := w.assignment(1, e.topic)
 		other.id.Group = "another"
 		other.ledger = facts.NewWriter(other.id, 8, facts.Restored{}, other.window)
 		other.ledger.Use(e.topic, 1<<20)
@@ -282,8 +282,8 @@ func TestDamagedRecordsAreCountedAndForeignOnesPassedOver(t *testing.T) {
 func TestARecordOfANewerReleaseStopsItsPartitionAlone(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		id := w.makeJournal(3)
-		one, two := w.tenure(1, id), w.tenure(2, id)
-		for _, e := range []*tenure{one, two} {
+		one, two := w.assignment(1, id), w.assignment(2, id)
+		for _, e := range []*assignment{one, two} {
 			e.finish(1, 9000)
 			e.store()
 		}

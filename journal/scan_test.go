@@ -79,20 +79,20 @@ func TestHoldsFindsRecordsOfAnyLifeOfTheOffsetAndOfNobodyElse(t *testing.T) {
 			func(id *facts.Identity) { id.TopicID[3] = 1 },
 			func(id *facts.Identity) { id.Partition = 9 },
 		} {
-			e := w.tenure(1, id)
+			e := w.assignment(1, id)
 			change(&e.id)
 			e.ledger = facts.NewWriter(e.id, uint64(i)+1, facts.Restored{}, e.window)
 			e.ledger.Use(id, 1<<20)
 			e.finish(1, 5000)
 			e.store()
 		}
-		e := w.tenure(2, id) // another incarnation is no matter
+		e := w.assignment(2, id) // another incarnation is no matter
 		e.finish(1, 5000)
 		e.store()
 		if held, unknown = w.j.Holds(context.Background(), ids); len(unknown) > 0 || held[at(0)] || held[at(1)] || !held[at(2)] {
 			t.Errorf("%v, %v, want partition 2", held, unknown)
 		}
-		one := w.tenure(1, id)
+		one := w.assignment(1, id)
 		one.finish(1, 5000)
 		one.store()
 		if held, unknown = w.j.Holds(context.Background(), ids); len(unknown) > 0 || !held[at(1)] {
@@ -110,7 +110,7 @@ func TestHoldsDoesNotGuessWhereNobodyAnswers(t *testing.T) {
 				id := w.makeJournal(3)
 				ids := make(map[offsets.TopicPartition]offsets.Identity)
 				for p := range int32(2) {
-					e := w.tenure(p, id)
+					e := w.assignment(p, id)
 					e.finish(1, 5000)
 					e.store()
 					ids[e.tp] = e.id.Identity

@@ -21,7 +21,7 @@ func TestATopicThatAnotherGroupHasRecordsInIsNotUsedUntilTheyAreGone(t *testing.
 		w.cfg.Shared = true
 		w.j = New(w.cfg)
 		id := w.makeJournal(3)
-		own, other := w.tenure(0, id), w.tenure(1, id)
+		own, other := w.assignment(0, id), w.assignment(1, id)
 		other.id.Group = "billing"
 		other.ledger = facts.NewWriter(other.id, 9, facts.Restored{}, other.window)
 		other.ledger.Use(id, 1<<20)
@@ -54,7 +54,7 @@ func TestATopicOfOneGroupAloneIsUsedWhateverItsName(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		w.cfg.Shared = true
 		w.j = New(w.cfg)
-		own := w.tenure(0, w.makeJournal(3))
+		own := w.assignment(0, w.makeJournal(3))
 		own.finish(1, 3000)
 		own.store()
 		w.append(2, []byte("not a record of a journal"))
@@ -67,7 +67,7 @@ func TestATopicOfOneGroupAloneIsUsedWhateverItsName(t *testing.T) {
 // one must be able to start.
 func TestHoldsTakesAJournalThatMayNotBeReadForNone(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		e := w.tenure(0, w.makeJournal(3))
+		e := w.assignment(0, w.makeJournal(3))
 		e.finish(1, 3000)
 		e.store()
 		ids := map[offsets.TopicPartition]offsets.Identity{e.tp: e.id.Identity}

@@ -79,7 +79,7 @@ func journalled(t *testing.T, f func(r *rig, p *paper)) {
 func (r *rig) facts() facts.Status { return r.Snapshot().Partitions[0].Facts }
 
 // named returns what the last commit names, and when it was sent.
-func (r *rig) named() (j offsets.Journal, at time.Time) {
+func (r *rig) named() (j offsets.JournalRange, at time.Time) {
 	synctest.Wait()
 	r.kafka.set(func(k *kafka) {
 		n := len(k.commits) - 1

@@ -49,9 +49,9 @@ type Commit struct {
 	Metadata string
 
 	// These have no field on the wire.
-	Journal  Journal // the journal records that Metadata names
-	Left     int64   // finished offsets that neither Metadata nor the journal has
-	Finished int64   // offsets finished during the assignment, as the builder counts them
+	Journal  JournalRange // the journal records that Metadata names
+	Left     int64        // finished offsets that neither Metadata nor the journal has
+	Finished int64        // offsets finished during the assignment, as the builder counts them
 
 	// MemberID and Generation are those of the group session in which the
 	// partition was assigned.

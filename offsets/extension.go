@@ -13,11 +13,11 @@ type Extension struct {
 	Incarnation uint64
 	// Journal names the journal records that hold more of the set, its zero value
 	// none. It needs an incarnation.
-	Journal Journal
+	Journal JournalRange
 }
 
-// Journal names records of a partition of a journal topic.
-type Journal struct {
+// JournalRange names records of a partition of a journal topic.
+type JournalRange struct {
 	TopicID TopicID
 	// From is the offset of the first record of a complete snapshot, and To that of
 	// the last acknowledged record. The records from From to To and the set in the
@@ -27,7 +27,7 @@ type Journal struct {
 }
 
 // IsZero reports whether no records are named.
-func (j Journal) IsZero() bool { return j == Journal{} }
+func (j JournalRange) IsZero() bool { return j == JournalRange{} }
 
 // The lengths of an extension: nothing, an incarnation, or that and a journal's
 // fixed part.
@@ -62,7 +62,7 @@ func readExtension(b []byte) (e Extension) {
 	if len(b) < journalBytes || e.Incarnation == 0 {
 		return e
 	}
-	j := Journal{TopicID: TopicID(b[incarnationBytes:]), Sum: binary.BigEndian.Uint32(b[incarnationBytes+16:])}
+	j := JournalRange{TopicID: TopicID(b[incarnationBytes:]), Sum: binary.BigEndian.Uint32(b[incarnationBytes+16:])}
 	from, rest, ok := cutNumber(b[journalBytes:])
 	length, _, ok2 := cutNumber(rest)
 	j.From, j.To = int64(from), int64(from+length)

@@ -11,13 +11,13 @@ import (
 func TestAnExtensionComesBackAsItWasWritten(t *testing.T) {
 	w := NewWindow(7)
 	w.FinishRange(9, 20)
-	journal := Journal{TopicID: TopicID{1, 2, 3}, From: 5, To: 1 << 40, Sum: 0xfeedbeef}
+	journal := JournalRange{TopicID: TopicID{1, 2, 3}, From: 5, To: 1 << 40, Sum: 0xfeedbeef}
 	for name, ext := range map[string]Extension{
 		"nothing":              {},
 		"an incarnation":       {Incarnation: 1},
 		"a journal":            {Incarnation: math.MaxUint64, Journal: journal},
-		"the largest offsets":  {Incarnation: 9, Journal: Journal{From: math.MaxInt64, To: math.MaxInt64}},
-		"the longest distance": {Incarnation: 9, Journal: Journal{To: math.MaxInt64, Sum: 1}},
+		"the largest offsets":  {Incarnation: 9, Journal: JournalRange{From: math.MaxInt64, To: math.MaxInt64}},
+		"the longest distance": {Incarnation: 9, Journal: JournalRange{To: math.MaxInt64, Sum: 1}},
 	} {
 		enc := Encode(w, testIdentity, ext, MaxMetadata)
 		read, got, err := DecodeAll(enc.Metadata, testIdentity, 7)
@@ -38,7 +38,7 @@ func TestAReaderPassesOverWhatItDoesNotKnow(t *testing.T) {
 	}{
 		"shorter than an incarnation":   {[]byte{1, 2, 3}, Extension{}},
 		"longer than an incarnation":    {append(known[:8:8], 1, 2, 3), Extension{Incarnation: 42}},
-		"longer than a journal":         {append(named[:30:30], 9, 9, 9), Extension{42, Journal{From: 3, To: 7}}},
+		"longer than a journal":         {append(named[:30:30], 9, 9, 9), Extension{42, JournalRange{From: 3, To: 7}}},
 		"offsets that are none":         {append(named[:28:28], 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 1), Extension{Incarnation: 42}},
 		"a journal without its offsets": {named[:28], Extension{Incarnation: 42}},
 	} {
@@ -51,7 +51,7 @@ func TestAReaderPassesOverWhatItDoesNotKnow(t *testing.T) {
 
 func TestAnExtensionTakesItsRoomFromTheSet(t *testing.T) {
 	w := every(2, 10_000)
-	ext := Extension{Incarnation: 5, Journal: Journal{TopicID: TopicID{1}, From: 1 << 30, To: 1<<30 + 5000, Sum: 7}}
+	ext := Extension{Incarnation: 5, Journal: JournalRange{TopicID: TopicID{1}, From: 1 << 30, To: 1<<30 + 5000, Sum: 7}}
 	plain, with := w.Encode(testIdentity, 400), Encode(w, testIdentity, ext, 400)
 	if len(with.Metadata) > 400 || with.Covered >= plain.Covered || with.Covered+with.Left != w.Above() {
 		t.Errorf("%d characters and %d covered with an extension, %d without", len(with.Metadata), with.Covered, plain.Covered)

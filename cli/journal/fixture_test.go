@@ -155,8 +155,8 @@ func (w *fixture) join() (leave func()) {
 	return cl.Close
 }
 
-// tenure is a partition with a ledger whose records stand in the journal.
-type tenure struct {
+// assignment is a partition with a ledger whose records stand in the journal.
+type assignment struct {
 	w      *fixture
 	into   int32 // partition of the journal
 	epoch  int32 // leader epoch that its records say
@@ -172,12 +172,12 @@ func (w *fixture) id(partition int32, incarnation uint64) facts.Identity {
 	}
 }
 
-func (w *fixture) tenure(partition int32, incarnation uint64) *tenure {
-	return w.tenureOf(w.id(partition, incarnation))
+func (w *fixture) assignment(partition int32, incarnation uint64) *assignment {
+	return w.assignmentOf(w.id(partition, incarnation))
 }
 
-func (w *fixture) tenureOf(id facts.Identity) *tenure {
-	e := &tenure{w: w, into: id.Partition, epoch: w.epoch, id: id, window: offsets.NewWindow(0)}
+func (w *fixture) assignmentOf(id facts.Identity) *assignment {
+	e := &assignment{w: w, into: id.Partition, epoch: w.epoch, id: id, window: offsets.NewWindow(0)}
 	e.ledger = facts.NewWriter(id, uint64(id.Partition)+1, facts.Restored{}, e.window)
 	e.ledger.Use(w.Broker.TopicInfo(name).TopicID, 1<<20)
 	return e
@@ -185,7 +185,7 @@ func (w *fixture) tenureOf(id facts.Identity) *tenure {
 
 // finish finishes every third offset of a stretch and writes its facts. A
 // metadata limit of 256 characters makes it go into the journal.
-func (e *tenure) finish(from, to int64) *tenure {
+func (e *assignment) finish(from, to int64) *assignment {
 	e.w.Helper()
 	for o := from; o < to; o += 3 {
 		if e.window.Finish(o) {
@@ -207,13 +207,13 @@ func (e *tenure) finish(from, to int64) *tenure {
 	}
 }
 
-func (e *tenure) encode() offsets.Encoded {
+func (e *assignment) encode() offsets.Encoded {
 	enc, _ := e.ledger.Encode(256, 256)
 	return enc
 }
 
-// commit commits as the tenure would.
-func (e *tenure) commit() {
+// commit commits as the assignment would.
+func (e *assignment) commit() {
 	e.w.Helper()
 	e.w.commit(e.id.Partition, e.window.Low(), e.epoch, e.encode().Metadata)
 }

@@ -12,7 +12,7 @@ import (
 func TestShowPrintsObjectsToMachines(t *testing.T) {
 	w := newFixture(t)
 	w.fill(0, 1000)
-	e := w.tenure(0, 0xfedcba9876543210).finish(1, 600)
+	e := w.assignment(0, 0xfedcba9876543210).finish(1, 600)
 	e.commit()
 	e.window.FinishRange(0, 650)
 	e.ledger.Note(600, 650)
@@ -20,7 +20,7 @@ func TestShowPrintsObjectsToMachines(t *testing.T) {
 	w.append(name, 0, []byte("hello"))
 	other := w.id(0, 0xb2)
 	other.Group = "other"
-	stranger := w.tenureOf(other)
+	stranger := w.assignmentOf(other)
 	stranger.into = 0
 	stranger.finish(1, 600)
 

@@ -137,7 +137,7 @@ type life struct {
 }
 
 // begin returns the life of a commit, or of none, before the journal is read.
-func (p *partition) begin(incarnation uint64, w *offsets.Window, leaderEpoch int32, named offsets.Journal) *life {
+func (p *partition) begin(incarnation uint64, w *offsets.Window, leaderEpoch int32, named offsets.JournalRange) *life {
 	id := p.id
 	id.Incarnation = incarnation
 	return &life{incarnation: incarnation, window: w, reader: facts.NewReader(id, w, leaderEpoch, p.log.End, named)}

@@ -14,7 +14,7 @@ import (
 type found struct {
 	*life
 	tally tally
-	named offsets.Journal // records for the commit to name
+	named offsets.JournalRange // records for the commit to name
 	// clipped counts offsets that are finished by the journal, but were truncated from
 	// the log since.
 	clipped int64
@@ -65,7 +65,7 @@ func (p *partition) find(ctx context.Context, b *brokers) (*found, error) {
 	if err != nil || t.newest == 0 {
 		return &found{tally: t}, err
 	}
-	l, claimed, err := p.readInto(ctx, b, p.begin(t.newest, offsets.NewWindow(0), -1, offsets.Journal{}))
+	l, claimed, err := p.readInto(ctx, b, p.begin(t.newest, offsets.NewWindow(0), -1, offsets.JournalRange{}))
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func TestRecoverGoesOnFromTheJournal(t *testing.T) {
 	w := newFixture(t)
 	w.fill(0, 20_000)
 	w.fill(2, 10)
-	e := w.tenure(0, 0xa1)
+	e := w.assignment(0, 0xa1)
 	e.window.FinishRange(0, 50)
 	e.finish(51, 15_000).finish(15_001, 15_100)
 	e.window.FinishRange(15_103, 15_203)
@@ -57,7 +57,7 @@ delayed/2: has no offset, and its journal no record of it: nothing to recover; "
 	if ask.ID.Incarnation != 0xa1 || answer.LeaderEpoch != w.epoch {
 		t.Errorf("incarnation %x, leader epoch %d", ask.ID.Incarnation, answer.LeaderEpoch)
 	}
-	next := &tenure{w: w, epoch: w.epoch, id: ask.ID, window: ask.Window, ledger: facts.NewWriter(ask.ID, 77, answer.Restored, ask.Window)}
+	next := &assignment{w: w, epoch: w.epoch, id: ask.ID, window: ask.Window, ledger: facts.NewWriter(ask.ID, 77, answer.Restored, ask.Window)}
 	next.ledger.Use(w.Broker.TopicInfo(name).TopicID, 1<<20)
 	next.finish(16_000, 16_100).commit()
 	again, _ := w.begin(0)
@@ -69,11 +69,11 @@ delayed/2: has no offset, and its journal no record of it: nothing to recover; "
 func TestRecoverTakesTheLastLifeInTheJournal(t *testing.T) {
 	w := newFixture(t)
 	w.fill(0, 2000)
-	w.tenure(0, 0xa1).finish(1, 900)
-	e := w.tenure(0, 0xb2)
+	w.assignment(0, 0xa1).finish(1, 900)
+	e := w.assignment(0, 0xb2)
 	e.finish(2, 900)
 	w.append(name, 0, []byte("hello"), []byte("LJ\x01\x01"))
-	other := w.tenureOf(facts.Identity{Identity: e.id.Identity, Group: "other", Incarnation: 0xc3})
+	other := w.assignmentOf(facts.Identity{Identity: e.id.Identity, Group: "other", Incarnation: 0xc3})
 	other.finish(1, 1500)
 	got := w.do("recover --execute --partition 0")
 	if got.code != 0 || !strings.Contains(got.stdout, "incarnation 00000000000000b2, the journal's records from 0 to 1,") ||
@@ -93,7 +93,7 @@ func TestRecoverTakesTheLastLifeInTheJournal(t *testing.T) {
 func TestRecoverTakesNothingThatTheLogHasNot(t *testing.T) {
 	w := newFixture(t)
 	w.fill(0, 500)
-	e := w.tenure(0, 0xa1).finish(1, 600)
+	e := w.assignment(0, 0xa1).finish(1, 600)
 	w.truncate(0, 300)
 	w.DeleteRecords(ingress, 0, 100)
 	w.is(w.do("recover --execute --partition 0"), `
@@ -116,7 +116,7 @@ The offset was committed of 1 partition.
 func TestRecoverSaysWhatMayBeMissing(t *testing.T) {
 	w := newFixture(t)
 	w.fill(0, 1000)
-	w.tenure(0, 0xa1).finish(1, 600).finish(601, 700)
+	w.assignment(0, 0xa1).finish(1, 600).finish(601, 700)
 	w.DeleteRecords(name, 0, 1)
 	got := w.do("recover --execute --partition 0")
 	const want = "\n  the journal has no complete snapshot: offsets finished before its first record may be missing, and are delivered again\n"
@@ -135,7 +135,7 @@ func TestRecoverSaysWhatMayBeMissing(t *testing.T) {
 func TestWhileThereAreMembersNothingIsDone(t *testing.T) {
 	w := newFixture(t)
 	w.fill(0, 1000)
-	w.tenure(0, 0xa1).finish(1, 600)
+	w.assignment(0, 0xa1).finish(1, 600)
 	leave := w.join()
 	const why = "layover journal: group layover-delayed has 1 member: stop all Layover processes of the group first; one that was killed counts until its session has timed out\n"
 	for _, action := range []string{"recover", "reset"} {
@@ -163,7 +163,7 @@ func TestWhileThereAreMembersNothingIsDone(t *testing.T) {
 func TestAMemberThatJoinsMeanwhileIsNotWrittenOver(t *testing.T) {
 	w := newFixture(t)
 	w.fill(0, 1000)
-	w.tenure(0, 0xa1).finish(1, 600)
+	w.assignment(0, 0xa1).finish(1, 600)
 	w.Refuse(kmsg.OffsetCommit, kfake.Fault{Err: kerr.UnknownMemberID})
 	const why = "layover journal: delayed/0: group layover-delayed has got members: stop all Layover processes of the group first; one that was killed counts until its session has timed out\n"
 	for _, action := range []string{"recover", "reset"} {
@@ -178,7 +178,7 @@ func TestAMemberThatJoinsMeanwhileIsNotWrittenOver(t *testing.T) {
 func TestAnOffsetThatCameMeanwhileIsLeftAlone(t *testing.T) {
 	w := newFixture(t)
 	w.fill(0, 1000)
-	w.tenure(0, 0xa1).finish(1, 600)
+	w.assignment(0, 0xa1).finish(1, 600)
 	cfg, _, err := config.Load(w.environ)
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func TestRecoverNamesTheJournalWhateverMetadataTheBrokersTake(t *testing.T) {
 	for limit, takes := range map[int]bool{4095: true, 150: true, 100: false} {
 		w := newFixture(t)
 		w.fill(0, 10_000)
-		e := w.tenure(0, 0xa1).finish(1, 9_000)
+		e := w.assignment(0, 0xa1).finish(1, 9_000)
 		w.LimitMetadata(limit)
 		got := w.do("recover --execute --partition 0")
 		if !takes {
@@ -226,7 +226,7 @@ func TestRecoverNamesTheJournalWhateverMetadataTheBrokersTake(t *testing.T) {
 func TestRecoverDoesNotGuessAtWhatANewerReleaseWrote(t *testing.T) {
 	w := newFixture(t)
 	w.fill(0, 1000)
-	w.tenure(0, 0xa1).finish(1, 600)
+	w.assignment(0, 0xa1).finish(1, 600)
 	w.append(name, 0, newer)
 	w.append(name, 1, newer)
 	w.append(name, 2, []byte("LJ\x01\x01"), []byte("hello"))

@@ -75,7 +75,7 @@ func (p *partition) forget(ctx context.Context, b *brokers) *forgotten {
 		f.unknown = errors.New("the journal cannot be read")
 		return f
 	}
-	l := p.begin(f.tally.newest, offsets.NewWindow(0), -1, offsets.Journal{})
+	l := p.begin(f.tally.newest, offsets.NewWindow(0), -1, offsets.JournalRange{})
 	if p.committed != nil {
 		if l, _, f.unknown = p.current(); f.unknown != nil {
 			return f

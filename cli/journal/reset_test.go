@@ -21,10 +21,10 @@ func forResets(t *testing.T) *fixture {
 		w.fill(n, 1000)
 		w.DeleteRecords(ingress, n, 10)
 	}
-	e := w.tenure(0, 0xa1)
+	e := w.assignment(0, 0xa1)
 	e.window.FinishRange(0, 30)
 	e.finish(31, 600).commit()
-	w.tenure(1, 0xb2).finish(1, 900)
+	w.assignment(1, 0xb2).finish(1, 900)
 	return w
 }
 
@@ -147,7 +147,7 @@ func TestResetDeletesNothingOfOthers(t *testing.T) {
 		"another group": {func(w *fixture) {
 			id := w.id(0, 0xd4)
 			id.Group = "other"
-			w.tenureOf(id).finish(1, 600)
+			w.assignmentOf(id).finish(1, 600)
 		}, `of group "other"`},
 		"anybody":         {func(w *fixture) { w.append(name, 0, []byte("hello")) }, "not a journal's"},
 		"a newer release": {func(w *fixture) { w.append(name, 0, newer) }, "of a newer release"},
@@ -171,7 +171,7 @@ func TestResetDeletesNothingOfOthers(t *testing.T) {
 // TestResetDeletesWhatIsOfThisGroupAndOfNoUse: records of an older topic, and damaged ones.
 func TestResetDeletesWhatIsOfThisGroupAndOfNoUse(t *testing.T) {
 	w := forResets(t)
-	w.tenureOf(facts.Identity{Identity: offsets.Identity{ClusterID: "c", TopicID: offsets.TopicID{3}}, Group: group, Incarnation: 4}).finish(1, 600)
+	w.assignmentOf(facts.Identity{Identity: offsets.Identity{ClusterID: "c", TopicID: offsets.TopicID{3}}, Group: group, Incarnation: 4}).finish(1, 600)
 	w.append(name, 0, []byte("LJ\x01\x01"))
 	if got := w.do("reset --execute --partition 0"); got.code != process.ExitOK || w.records(0) != 0 {
 		t.Errorf("%d records, %+v", w.records(0), got)

@@ -99,7 +99,7 @@ func (s *shown) life(incarnation uint64) *life {
 		s.more++
 		return nil
 	}
-	l := s.p.begin(incarnation, offsets.NewWindow(0), -1, offsets.Journal{})
+	l := s.p.begin(incarnation, offsets.NewWindow(0), -1, offsets.JournalRange{})
 	s.lives = append(s.lives, l)
 	return l
 }

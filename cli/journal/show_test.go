@@ -16,7 +16,7 @@ var checksums = regexp.MustCompile(`checksum [0-9a-f]{8}, want [0-9a-f]{8}`)
 func TestShowPrintsEveryRecordAsWhatItIs(t *testing.T) {
 	w := newFixture(t)
 	w.fill(0, 1000)
-	e := w.tenure(0, 0xa1).finish(1, 600).finish(601, 620)
+	e := w.assignment(0, 0xa1).finish(1, 600).finish(601, 620)
 	e.commit()
 	w.append(name, 0, []byte("hello"), nil, newer, []byte("LJ\x01\x01"))
 	strangers := []func(id *facts.Identity){
@@ -28,7 +28,7 @@ func TestShowPrintsEveryRecordAsWhatItIs(t *testing.T) {
 	for _, change := range strangers {
 		id := w.id(0, 0xb2)
 		change(&id)
-		s := w.tenureOf(id)
+		s := w.assignmentOf(id)
 		s.into = 0
 		s.finish(1, 600)
 	}
@@ -39,7 +39,7 @@ func TestShowPrintsEveryRecordAsWhatItIs(t *testing.T) {
 	}
 	last[len(last)-1]++
 	w.append(name, 0, last)
-	w.tenure(0, 0xc3).finish(1, 600)
+	w.assignment(0, 0xc3).finish(1, 600)
 
 	got := w.do("show --partition 0")
 	got.stdout = checksums.ReplaceAllString(got.stdout, "checksum X, want Y")
@@ -79,7 +79,7 @@ func scanJournal(w *fixture, f func(value []byte)) error {
 func TestShowPrintsRunsWhereAsked(t *testing.T) {
 	w := newFixture(t)
 	w.fill(1, 1000)
-	e := w.tenure(1, 0xa1).finish(1, 600)
+	e := w.assignment(1, 0xa1).finish(1, 600)
 	e.window.FinishRange(0, 650)
 	e.ledger.Note(600, 650)
 	e.finish(652, 660)
@@ -123,7 +123,7 @@ func TestShowSaysWhatARestartFinds(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			w := newFixture(t)
 			w.fill(0, test.log)
-			w.tenure(0, 0xa1).finish(1, 600).commit()
+			w.assignment(0, 0xa1).finish(1, 600).commit()
 			test.damage(w)
 			got := w.do("show --partition 0")
 			if got.code != 0 || !strings.HasSuffix(got.stdout, test.want) {
@@ -162,7 +162,7 @@ func TestShowKeepsAWindowForSixteenLivesAtMost(t *testing.T) {
 	w := newFixture(t)
 	w.fill(0, 1000)
 	for n := range uint64(20) {
-		e := w.tenure(0, n+1).finish(1, 600)
+		e := w.assignment(0, n+1).finish(1, 600)
 		if n == 19 {
 			e.finish(601, 610).commit()
 		}

@@ -109,7 +109,7 @@ func TestOneLineSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			w := newFixture(t)
 			w.fill(0, 1000)
-			w.tenure(0, 0xa1).finish(1, 600)
+			w.assignment(0, 0xa1).finish(1, 600)
 			if test.prepare != nil {
 				test.prepare(w)
 			}
@@ -123,7 +123,7 @@ func TestOneLineSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 func TestWhatIsWrongWithOneTopicHidesNoOtherButStopsWhatWouldChangeThem(t *testing.T) {
 	w := newFixture(t)
 	w.fill(0, 1000)
-	w.tenure(0, 0xa1).finish(1, 600)
+	w.assignment(0, 0xa1).finish(1, 600)
 	const missing = "layover journal: ingress topic \"later\" does not exist on broker: create it, or check LAYOVER_INGRESS_TOPICS\n"
 	two := "LAYOVER_INGRESS_TOPICS=delayed,later"
 	got := w.do("show", two)
@@ -183,7 +183,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe
 func TestWhatCannotBePrintedIsNotDone(t *testing.T) {
 	w := newFixture(t)
 	w.fill(1, 1000)
-	w.tenure(1, 0xa1).finish(1, 600)
+	w.assignment(1, 0xa1).finish(1, 600)
 	var stderr bytes.Buffer
 	code := clitest.Run(t.Context(), &process.Process{Args: []string{"recover", "--execute"}, Environ: w.environ, Stdout: brokenPipe{}, Stderr: &stderr}, Journal)
 	if code != process.ExitRuntime || stderr.String() != "layover journal: stdout: broken pipe\n" || w.committed(1) != nil {

@@ -11,10 +11,10 @@ import (
 type Ask struct {
 	offsets.TopicPartition // of the ingress topic
 	ID                     Identity
-	Window                 *offsets.Window // the set of its commit, to which reading adds the journal's
-	LeaderEpoch            int32           // the committed one, -1: none
-	LogEnd                 int64           // of the ingress partition
-	Committed              offsets.Journal // the journal records that the commit names
+	Window                 *offsets.Window      // the set of its commit, to which reading adds the journal's
+	LeaderEpoch            int32                // the committed one, -1: none
+	LogEnd                 int64                // of the ingress partition
+	Committed              offsets.JournalRange // the journal records that the commit names
 	// EndOf returns where the ingress log of a leader epoch ends, -1 for an epoch that
 	// the broker does not know.
 	EndOf func(ctx context.Context, leaderEpoch int32) (int64, error)

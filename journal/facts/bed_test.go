@@ -92,7 +92,7 @@ func (b *bed) commit() {
 	}
 	b.answer()
 	var enc offsets.Encoded
-	var named offsets.Journal
+	var named offsets.JournalRange
 	b.timed(func() { enc, named = b.l.Encode(offsets.MaxMetadata, offsets.MaxMetadata) })
 	b.last = offsets.Committed{Offset: b.w.Low(), LeaderEpoch: 5, Metadata: enc.Metadata}
 	b.said += int64(len(enc.Metadata))

@@ -9,7 +9,7 @@ import "layover/offsets"
 // Encode also decides where the set is kept. The set moves to the journal when its metadata
 // exceeds large characters, and back when half of them hold it. journal is the records
 // that the metadata names, for Committed.
-func (w *Writer) Encode(limit, large int) (enc offsets.Encoded, journal offsets.Journal) {
+func (w *Writer) Encode(limit, large int) (enc offsets.Encoded, journal offsets.JournalRange) {
 	ext := offsets.Extension{Incarnation: w.id.Incarnation}
 	if w.mode == InJournal {
 		ext.Journal = w.written.named(w.topic)
@@ -19,7 +19,7 @@ func (w *Writer) Encode(limit, large int) (enc offsets.Encoded, journal offsets.
 	switch {
 	case w.commit.empty:
 		w.left()
-		return enc, offsets.Journal{}
+		return enc, offsets.JournalRange{}
 	case w.mode == InMetadata:
 		if w.usable && (!enc.Complete || len(enc.Metadata) > large) {
 			w.enter()
@@ -86,7 +86,7 @@ func (w *Writer) left() {
 // Committed takes a commit that succeeded and the records that it named. It returns the
 // journal offset below which records are to be deleted, -1 for none. Nobody needs these
 // records any more, because the next owner finds this commit or a later one.
-func (w *Writer) Committed(j offsets.Journal, nowMs int64) (below int64) {
+func (w *Writer) Committed(j offsets.JournalRange, nowMs int64) (below int64) {
 	if j.IsZero() || j.TopicID != w.topic || w.mode != InJournal {
 		return -1
 	}

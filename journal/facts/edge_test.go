@@ -12,7 +12,7 @@ import (
 // journalled returns a writer that goes on from a whole journal, whose last record is at
 // offset 0.
 func journalled(id Identity, w *offsets.Window, tail ...Run) *Writer {
-	l := NewWriter(id, 9, Restored{Named: offsets.Journal{TopicID: testTopic}, Whole: true, Tail: tail}, w)
+	l := NewWriter(id, 9, Restored{Named: offsets.JournalRange{TopicID: testTopic}, Whole: true, Tail: tail}, w)
 	l.Use(testTopic, 1<<20)
 	return l
 }
@@ -46,7 +46,7 @@ func TestWhatReadingTookBackIsNotWrittenAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := offsets.Journal{TopicID: testTopic, Sum: r.Sum}
+	named := offsets.JournalRange{TopicID: testTopic, Sum: r.Sum}
 	u := NewReader(testID, w, 3, 500, named)
 	add(t, u, ends(100, 100, 100, 100), old, later)
 	l := NewWriter(testID, 9, u.Restored(true, 0, tail), w)
@@ -191,7 +191,7 @@ func TestAJournalThatIsGoneCountsForNothing(t *testing.T) {
 // TestWhatIsInFlightMayAllBeAnsweredAtOnce, after a stall: there is room for it.
 func TestWhatIsInFlightMayAllBeAnsweredAtOnce(t *testing.T) {
 	w := offsets.NewWindow(0)
-	l := NewWriter(testID, 9, Restored{Named: offsets.Journal{TopicID: testTopic}, Whole: true}, w) // not told yet of the topic
+	l := NewWriter(testID, 9, Restored{Named: offsets.JournalRange{TopicID: testTopic}, Whole: true}, w) // not told yet of the topic
 	rng := rand.New(rand.NewPCG(4, 4))
 	for range 16_384 {
 		note(l, w, 1+rng.Int64N(5_000_000))

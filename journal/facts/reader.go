@@ -13,7 +13,7 @@ type Reader struct {
 	id        Identity
 	window    *offsets.Window
 	logEnd    int64 // of the ingress partition; facts about offsets beyond are void
-	committed offsets.Journal
+	committed offsets.JournalRange
 
 	epoch   int32 // the committed one
 	highest int32 // leader epoch of any fact
@@ -43,7 +43,7 @@ type parts struct {
 // NewReader returns a reader that adds to w the facts about id. The ingress log ends at
 // logEnd. epoch is the commit's leader epoch, -1 for none; committed is the journal
 // records that the commit names.
-func NewReader(id Identity, w *offsets.Window, epoch int32, logEnd int64, committed offsets.Journal) *Reader {
+func NewReader(id Identity, w *offsets.Window, epoch int32, logEnd int64, committed offsets.JournalRange) *Reader {
 	return &Reader{id: id, window: w, logEnd: logEnd, committed: committed, epoch: epoch, highest: epoch,
 		unknown: epoch < 0 && w.Above() > 0, last: -1, parts: parts{complete: -1}}
 }
@@ -209,9 +209,9 @@ func (u *Reader) Complete() bool { return u.parts.complete >= 0 }
 // Name returns the records that a commit has to name for the next reader to find them
 // all, in a journal with this topic id and log start; zero without records. The range
 // begins at the log start, so that nothing is deleted before the next snapshot.
-func (u *Reader) Name(topic offsets.TopicID, start int64) offsets.Journal {
+func (u *Reader) Name(topic offsets.TopicID, start int64) offsets.JournalRange {
 	if u.last < 0 {
-		return offsets.Journal{}
+		return offsets.JournalRange{}
 	}
-	return offsets.Journal{TopicID: topic, From: start, To: u.last, Sum: u.sum}
+	return offsets.JournalRange{TopicID: topic, From: start, To: u.last, Sum: u.sum}
 }

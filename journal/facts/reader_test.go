@@ -49,7 +49,7 @@ func add(t *testing.T, u *Reader, end EndOf, values ...[]byte) {
 // and nobody has delivered it.
 func TestFactsEndWhereTheLogOfTheirLeaderEpochDoes(t *testing.T) {
 	w := finished()
-	u := NewReader(testID, w, 0, 500, offsets.Journal{})
+	u := NewReader(testID, w, 0, 500, offsets.JournalRange{})
 	add(t, u, ends(100, 7), value(Fact, 0, 0, 0, Run{50, 60}, Run{90, 120}), value(Fact, 2, 0, 0, Run{200, 210}, Run{490, 510}))
 	want := finished(Run{4, 10}, Run{50, 60}, Run{90, 100}, Run{200, 210}, Run{490, 500})
 	same(t, w, want)
@@ -57,7 +57,7 @@ func TestFactsEndWhereTheLogOfTheirLeaderEpochDoes(t *testing.T) {
 		t.Errorf("leader epoch %d", u.LeaderEpoch())
 	}
 	w = finished()
-	add(t, NewReader(testID, w, 1, 500, offsets.Journal{}), ends(100, 7), value(Fact, 1, 0, 0, Run{50, 60}))
+	add(t, NewReader(testID, w, 1, 500, offsets.JournalRange{}), ends(100, 7), value(Fact, 1, 0, 0, Run{50, 60}))
 	same(t, w, finished(Run{4, 7})) // low too: 10 is beyond
 }
 
@@ -65,11 +65,11 @@ func TestFactsEndWhereTheLogOfTheirLeaderEpochDoes(t *testing.T) {
 // commit's epoch any more once the facts' is taken for all.
 func TestWhatACommitSaysEndsWithItsLeaderEpochWhenAFactIsOfALaterOne(t *testing.T) {
 	w := finished(Run{20, 40}, Run{60, 80})
-	u := NewReader(testID, w, 0, 500, offsets.Journal{})
+	u := NewReader(testID, w, 0, 500, offsets.JournalRange{})
 	add(t, u, ends(30), value(Fact, 1, 0, 0, Run{50, 55}))
 	same(t, w, finished(Run{4, 10}, Run{20, 30}, Run{50, 55}))
 
-	u = NewReader(testID, finished(), 0, 500, offsets.Journal{})
+	u = NewReader(testID, finished(), 0, 500, offsets.JournalRange{})
 	if err := u.Add(0, value(Fact, 1, 0, 0), ends(3)); !errors.Is(err, ErrTruncated) {
 		t.Errorf("a commit at 4 of a log that ended at 3: %v", err)
 	}
@@ -79,7 +79,7 @@ func TestWhatACommitSaysEndsWithItsLeaderEpochWhenAFactIsOfALaterOne(t *testing.
 // end of a log.
 func TestALeaderEpochThatTheBrokerDoesNotKnowCutsNothingOff(t *testing.T) {
 	w := finished(Run{20, 40})
-	u := NewReader(testID, w, 0, 500, offsets.Journal{})
+	u := NewReader(testID, w, 0, 500, offsets.JournalRange{})
 	add(t, u, ends(-1, -1), value(Fact, 1, 0, 0, Run{50, 60}, Run{490, 510}))
 	same(t, w, finished(Run{4, 10}, Run{20, 40}, Run{50, 60}, Run{490, 500}))
 	if u.LeaderEpoch() != 1 {
@@ -104,7 +104,7 @@ func TestFactsOfAnUnknownLeaderEpochMakeAllStrange(t *testing.T) {
 		if test.above {
 			w.FinishRange(20, 22)
 		}
-		u := NewReader(testID, w, test.was, 500, offsets.Journal{})
+		u := NewReader(testID, w, test.was, 500, offsets.JournalRange{})
 		for i, e := range test.facts {
 			if err := u.Add(int64(i), value(Fact, e, 0, 0, Run{50, 60}), ends()); err != nil {
 				t.Fatal(err)
@@ -149,7 +149,7 @@ func TestOnlyRecordsOfThisLifeOfThisPartitionCount(t *testing.T) {
 		"a run past the end": {testID.seal(append(testID.appendHeader(nil, h), 0xff)), 0, 1, ""},
 	} {
 		w := finished()
-		u := NewReader(testID, w, 1, 500, offsets.Journal{})
+		u := NewReader(testID, w, 1, 500, offsets.JournalRange{})
 		if err := u.Add(7, test.value, ends()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -157,7 +157,7 @@ func TestOnlyRecordsOfThisLifeOfThisPartitionCount(t *testing.T) {
 			t.Errorf("%s: %d others, %d damaged, group %q, %d records, %d finished", name, u.Others, u.Damaged, u.Group, u.Records, w.Above())
 		}
 	}
-	u := NewReader(testID, finished(), 1, 500, offsets.Journal{})
+	u := NewReader(testID, finished(), 1, 500, offsets.JournalRange{})
 	if err := u.Add(7, newer, ends()); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "at 7") {
 		t.Errorf("a record of a newer release: %v", err)
 	}
@@ -170,7 +170,7 @@ func TestAJournalThatLacksWhatACommitNamesIsComplainedOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := offsets.Journal{TopicID: testTopic, From: 4, To: 6, Sum: r.Sum}
+	named := offsets.JournalRange{TopicID: testTopic, From: 4, To: 6, Sum: r.Sum}
 	for name, test := range map[string]struct {
 		start  int64
 		values [][]byte
@@ -231,7 +231,7 @@ func FuzzRead(f *testing.F) {
 		if len(v) >= endSum { // as if somebody had written it
 			sealed := testID.seal(append([]byte{}, v...))
 			w := offsets.NewWindow(4)
-			u := NewReader(testID, w, 1, 500, offsets.Journal{})
+			u := NewReader(testID, w, 1, 500, offsets.JournalRange{})
 			u.Add(0, sealed, ends())
 			if w.Highest() >= 500 {
 				t.Errorf("%d is finished beyond the log's end", w.Highest())
@@ -262,7 +262,7 @@ func TestWhatAUnionNamesIsFoundByTheNextReader(t *testing.T) {
 		"a snapshot":      {[][]byte{first, last, foreign}, 5, true},
 	} {
 		w := offsets.NewWindow(0)
-		u := NewReader(testID, w, -1, 500, offsets.Journal{})
+		u := NewReader(testID, w, -1, 500, offsets.JournalRange{})
 		for i, v := range test.values {
 			if err := u.Add(4+int64(i), v, ends()); err != nil {
 				t.Fatal(err)

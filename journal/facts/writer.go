@@ -89,7 +89,7 @@ func (s *Stats) Add(o Stats) {
 
 // Restored is the state that an assignment begins with: see Reader.Restored.
 type Restored struct {
-	Named offsets.Journal // zero: the commit named no journal
+	Named offsets.JournalRange // zero: the commit named no journal
 	// Whole: all the records from Named.From to Named.To were found.
 	Whole bool
 	// Tail is the runs in the commit's metadata, which may be in no record.

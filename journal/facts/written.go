@@ -70,11 +70,11 @@ func (w *written) restart() { w.base, w.snap, w.to = base{}, snapshot{}, -1 }
 func (w *written) forget() { w.base, w.snap, w.facts = base{}, snapshot{}, 0 }
 
 // named returns the records of a topic that a commit names, its zero value without a base.
-func (w *written) named(topic offsets.TopicID) offsets.Journal {
+func (w *written) named(topic offsets.TopicID) offsets.JournalRange {
 	if !w.base.ok {
-		return offsets.Journal{}
+		return offsets.JournalRange{}
 	}
-	return offsets.Journal{TopicID: topic, From: w.base.from, To: w.to, Sum: w.sum}
+	return offsets.JournalRange{TopicID: topic, From: w.base.from, To: w.to, Sum: w.sum}
 }
 
 // live returns the bytes in the journal from the base on.
