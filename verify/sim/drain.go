@@ -216,6 +216,9 @@ func (d drain) unsettled() string {
 		if in := d.stopped(p); in != nil {
 			return fmt.Sprintf("%s has stopped reading %d", in.member, p)
 		}
+		if in := d.loading(p); in != nil { // the offset may be of a log that was truncated
+			return fmt.Sprintf("%s does not know yet where %d begins", in.member, p)
+		}
 		if d.group.owner[p] == "" { // what is committed may be of a log that was truncated
 			return fmt.Sprintf("nobody reads %d", p)
 		}
@@ -233,6 +236,16 @@ func (d drain) unsettled() string {
 func (d drain) stopped(p int) *instance {
 	for _, in := range d.insts {
 		if own := in.partition(p); own != nil && (own.stopped || own.cut) {
+			return in
+		}
+	}
+	return nil
+}
+
+// loading is who has not let the partition begin yet.
+func (d drain) loading(p int) *instance {
+	for _, in := range d.insts {
+		if own := in.partition(p); own != nil && own.loading != nil {
 			return in
 		}
 	}
