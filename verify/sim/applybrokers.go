@@ -136,7 +136,9 @@ func (w *World) applyToBrokers(a Action) bool {
 		}
 		c := w.late[a.N]
 		w.late = append(w.late[:a.N:a.N], w.late[a.N+1:]...)
-		w.arrive(c)
+		if w.arrive(c); c.taken != nil {
+			c.taken.late = true
+		}
 	case Haunt:
 		if a.N >= len(w.ghosts) {
 			return false
@@ -178,7 +180,7 @@ func (w *World) applyToOffset(a Action) bool {
 			e.said = false
 			e.lost = e.lost || int64(o) < to && e.written == 0 // the operator's wish
 		}
-		g.offsets[p] = &committed{offsets.Committed{Offset: to, LeaderEpoch: -1}, log.topicID, true}
+		g.offsets[p] = &committed{offsets.Committed{Offset: to, LeaderEpoch: -1}, log.topicID, true, false}
 	case Overwrite:
 		metadata, epoch := "member-7c9e", was.LeaderEpoch
 		switch a.N {
@@ -187,7 +189,7 @@ func (w *World) applyToOffset(a Action) bool {
 				return false
 			}
 			log.strange = true
-			g.offsets[p] = &committed{offsets.Committed{Offset: was.Offset, LeaderEpoch: -1, Metadata: was.Metadata}, log.topicID, was.byWord}
+			g.offsets[p] = &committed{offsets.Committed{Offset: was.Offset, LeaderEpoch: -1, Metadata: was.Metadata}, log.topicID, was.byWord, false}
 			return true
 		case 1: // a mirror's copy
 			epoch = 1
@@ -197,7 +199,7 @@ func (w *World) applyToOffset(a Action) bool {
 			set.FinishRange(f.low+1, f.low+5)
 			metadata = set.Encode(id, 4096).Metadata
 		}
-		g.offsets[p] = &committed{offsets.Committed{Offset: f.low, LeaderEpoch: epoch, Metadata: metadata}, log.topicID, true}
+		g.offsets[p] = &committed{offsets.Committed{Offset: f.low, LeaderEpoch: epoch, Metadata: metadata}, log.topicID, true, false}
 		for o := max(f.low, 0); o < log.end(); o++ {
 			log.entries[o].said = false
 		}

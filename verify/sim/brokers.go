@@ -91,7 +91,7 @@ func (b *brokers) transact(p int, f doneSet, was *committed) *committed {
 	if !enc.Complete {
 		return nil
 	}
-	return &committed{offsets.Committed{Offset: set.Low(), LeaderEpoch: log.epoch, Metadata: enc.Metadata}, log.topicID, false}
+	return &committed{offsets.Committed{Offset: set.Low(), LeaderEpoch: log.epoch, Metadata: enc.Metadata}, log.topicID, false, false}
 }
 
 // markPending notes what a transaction that is committed delivered.

@@ -58,10 +58,13 @@ func (d drain) heal() {
 	for len(d.ghosts) > 0 {
 		d.apply(Action{Kind: Haunt})
 	}
-	for len(d.late) > 0 { // what it takes back is said again with the next record that finishes
-		p := d.late[0].part
+	for len(d.late) > 0 {
 		d.apply(Action{Kind: Late})
-		d.append(p, entry{target: egress, deadlineMs: d.nowMs})
+	}
+	for p, was := range d.group.offsets { // what it takes back is said again with the next record that finishes
+		if was != nil && was.late {
+			d.append(p, entry{target: egress, deadlineMs: d.nowMs})
+		}
 	}
 	for len(d.journal.ghosts) > 0 {
 		d.apply(Action{Kind: JournalHaunt})

@@ -12,6 +12,7 @@ type committed struct {
 	offsets.Committed
 	topicID byte
 	byWord  bool // an operator's, or where a group first started: nothing was read
+	late    bool // on a connection that was cut: a newer commit may have come before it
 }
 
 // group is the coordinator's side. It does what a real one does, and no more: a

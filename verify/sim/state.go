@@ -77,6 +77,7 @@ func (w *World) encode(order []int) []byte {
 		if was := w.group.offsets[p]; was != nil {
 			s.num(was.Offset, int64(was.LeaderEpoch))
 			s.text(was.Metadata)
+			s.flags(was.late)
 		}
 	}
 	for _, i := range order {

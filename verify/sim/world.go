@@ -136,7 +136,7 @@ func (w *World) write(f *produce) {
 func (w *World) take(c *commitMsg) {
 	log := w.logs[c.part]
 	w.say("commit of %d by %s is taken: %s", c.part, c.MemberID, c.facts)
-	w.group.offsets[c.part] = &committed{offsets.Committed{Offset: c.Low, LeaderEpoch: c.LeaderEpoch, Metadata: c.Metadata}, c.topicID, c.byWord}
+	w.group.offsets[c.part] = &committed{offsets.Committed{Offset: c.Low, LeaderEpoch: c.LeaderEpoch, Metadata: c.Metadata}, c.topicID, c.byWord, false}
 	c.taken = w.group.offsets[c.part]
 	if c.topicID != log.topicID { // of a topic that is gone, as its metadata tells
 		for _, e := range log.entries {
