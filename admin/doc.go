@@ -18,6 +18,12 @@
 // brokers down and with a lane that is busy. It is not a control surface; nothing
 // it serves changes anything, and other methods than GET and HEAD get a 405.
 //
+// A second server, [Control], is for operators alone and on an address of its own:
+//
+//	GET  /debug/pprof/  profiles, as of net/http/pprof
+//	GET  /log-level     the level of the log
+//	POST /log-level?level=debug
+//
 // The numbers add up. Of the series in /metrics, each summed over its labels,
 //
 //	layover_ingress_records_total =

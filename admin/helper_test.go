@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
+	"layover/cluster/connect"
 	"layover/journal/facts"
 	"layover/purgatory"
 )
@@ -79,6 +80,17 @@ func busy(now time.Time) Sample {
 			Topics:   []TopicState{{Name: "invoices", State: "forbidden", Since: now.Add(-70 * time.Minute)}},
 			Warnings: map[string]string{"orders": "retention.ms < LAYOVER_MAX_DELAY"},
 		},
+		Connection: connect.Status{
+			TLS: true, InsecureSkipVerify: true, Mechanism: "SCRAM-SHA-512", Answered: true,
+			Refused: []connect.Refusal{{Broker: "b2:9093", Since: now.Add(-3 * time.Minute), Cause: connect.Cause{
+				Reason: connect.ReasonTLS, LookAt: "KAFKA_TLS_CA", Message: "the broker's certificate is of no authority that is trusted here"}}},
+			Refusals: map[string]int64{connect.ReasonTLS: 7},
+			Certificates: []connect.Certificate{
+				{Variable: "KAFKA_TLS_CA", Subject: "CN=ca", NotAfter: now.Add(40 * 24 * time.Hour)},
+				{Variable: "KAFKA_TLS_CERT", Subject: "CN=layover", NotAfter: now.Add(5*24*time.Hour + time.Hour), Problem: "has expired"},
+				{Variable: "KAFKA_TLS_KEY", Problem: "does not fit KAFKA_TLS_CERT"},
+			},
+		},
 		Journal: Journal{
 			Topics: []JournalTopic{
 				{Ingress: "orders", Name: "orders.layover-orders", State: "usable", Warning: "retention.ms is 1000"},
@@ -99,6 +111,20 @@ func busy(now time.Time) Sample {
 			Retention: map[string]time.Duration{"orders": 24 * time.Hour, "invoices": -time.Millisecond},
 		},
 	}
+}
+
+// refusals are of brokers that refuse since an instant.
+func refusals(since time.Time, hosts ...string) (out []connect.Refusal) {
+	for _, host := range hosts {
+		out = append(out, connect.Refusal{Broker: host + ":9093", Since: since,
+			Cause: connect.Cause{Reason: connect.ReasonTLS, LookAt: "KAFKA_TLS_CA", Message: "unknown authority"}})
+	}
+	return out
+}
+
+// ends is a certificate that ends after d.
+func ends(d time.Duration) []connect.Certificate {
+	return []connect.Certificate{{Variable: "KAFKA_TLS_CERT", Subject: "CN=layover", NotAfter: time.Now().Add(d)}}
 }
 
 func laneOne(ms int64) *purgatory.Snapshot {

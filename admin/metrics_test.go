@@ -134,7 +134,10 @@ func TestCountersAreThereFromTheStart(t *testing.T) {
 		`layover_intake_paused{reason="bytes"}`, `layover_intake_paused{reason="dead_letter"}`, `layover_intake_paused{reason="target"}`,
 		"layover_parked_bytes", "layover_parked_bytes_limit", "layover_intake_pause_bytes", "layover_next_due_timestamp_seconds", "layover_overdue_records",
 		"layover_in_flight_records", "layover_last_delivery_timestamp_seconds", "layover_assigned_partitions",
-		"layover_kafka_connected", "layover_ready")
+		"layover_kafka_connected", "layover_connection_refused_brokers", "layover_ready")
+	for _, reason := range []string{"tls", "login", "credentials", "protocol"} {
+		want = append(want, `layover_connection_refused_total{reason="`+reason+`"}`)
+	}
 	for _, kind := range sickKinds() {
 		want = append(want, `layover_sick{kind="`+kind+`"}`, `layover_sick_since_timestamp_seconds{kind="`+kind+`"}`)
 	}

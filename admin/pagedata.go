@@ -166,6 +166,9 @@ func (v *view) problems(s *status) []problem {
 		held += s.Held[i].Records
 	}
 	say(stopped > 0, bad, "stopped", "%s.", counted(stopped, "partition is not read any more", "partitions are not read any more"))
+	for _, warning := range s.Connection.Warnings {
+		say(true, warn, "connection", "%s", warning)
+	}
 	say(s.Group.Joined && !s.Group.LeaseValid, warn, "", "The group's coordinator has not confirmed our membership lately: nothing is delivered until it does.")
 	say(!s.Group.Joined && v.CaughtUp, warn, "", "Not a member of the group %s at present. %s", s.Group.ID, s.Group.Error)
 	say(len(s.Pauses) > 0, warn, "pauses", "Reading is paused: %s.", v.pauseNames())

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"layover/cluster/connect"
 	"layover/purgatory"
 )
 
@@ -21,6 +22,7 @@ func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
 		for id, wants := range map[string][]string{
 			"due": {"within 1 s 5 1 to 10 s 5 10 s to 1 min 12 1 to 10 min 5 10 min to 1 h 5 1 to 6 h 3 6 h to 1 day 1 later 0", "the 5 that are due and wait"},
 			"sick": {
+				"b2:9093 kafka refused 3 min ago The broker b2:9093 refuses the connection: look at KAFKA_TLS_CA. The reason: the broker's certificate is of no",
 				"invoices ingress topic forbidden 1 h 10 min ago Kafka does not let Layover read the ingress topic invoices.",
 				"orders/1 partition halted – Reading of orders/1 stopped at offset 60: no_target", "orders/2 partition unreadable 5 min ago",
 				"retry-7 target missing 1 min 30 s ago The target retry-7 does not exist (no such topic). 4 due records wait for it, and others are delivered.",
@@ -33,7 +35,9 @@ func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
 			"partitions": {
 				"orders/1 stopped at 60 60 0 50 50 0 2 0 0 metadata orders/2 stopped at 900 900 90 900 900 0 0 0 0 metadata " +
 					"orders/3 loading its offset – – – – 0 0 0 0 – orders/0 paused 515 25 400 390 10 34 2 9 journal"},
-			"topics":   {"retry-7", "orders: retention.ms < LAYOVER_MAX_DELAY"},
+			"topics": {"retry-7", "orders: retention.ms < LAYOVER_MAX_DELAY"},
+			"connection": {"TLS, login by SCRAM-SHA-512.", "b2:9093 tls KAFKA_TLS_CA 3 min ago the broker's certificate is of no authority",
+				"KAFKA_TLS_CA CN=ca in 40 d, 2000-02-10 00:00:00.000 UTC KAFKA_TLS_CERT CN=layover in 5 d 1 h, 2000-01-06 01:00:00.000 UTC KAFKA_TLS_KEY – –"},
 			"journal":  {"invoices.layover-orders invoices forbidden TOPIC_AUTHORIZATION_FAILED"},
 			"errors":   {"retry-7: UNKNOWN_TOPIC_OR_PARTITION", "ready: NOT_LEADER"},
 			"counters": {"140 read = 89 delivered + 2 dead-lettered + 1 dropped + 4 handed over + 5 skipped + 1 unfinished + 36 parked + 2 in flight. Unaccounted for: 0,", "Lost to retention 12"},
@@ -54,8 +58,10 @@ func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
 			t.Errorf("%s\nwant %s", tiles, want)
 		}
 		state := strings.Join(strings.Fields(byClass(page, "state")[0].text), " ")
-		for _, want := range []string{"Degraded ingress topic invoices is forbidden since 1999-12-31T22:50:00Z; partition orders/1 is not read at offset 60 (halted); " +
-			"partition orders/2 is not read at offset 900 (unreadable) (and 4 more); reading is paused: target (retry-7)", "Error: 2 partitions are not read any more.", "Warning: 2 targets do not take records, and 5 records wait for that.",
+		for _, want := range []string{"Degraded b2:9093 refuses the connection, look at KAFKA_TLS_CA: the broker's certificate is of no authority that is trusted here; " +
+			"ingress topic invoices is forbidden since 1999-12-31T22:50:00Z; partition orders/1 is not read at offset 60 (halted) (and 5 more);",
+			"Warning: KAFKA_TLS_INSECURE_SKIP_VERIFY is true", "Warning: KAFKA_TLS_CERT has expired. New connections use the certificates from before.",
+			"Warning: The certificate in KAFKA_TLS_CERT (CN=layover) ends in 5 days, at 2000-01-06T01:00:00Z.", "Error: 2 partitions are not read any more.", "Warning: 2 targets do not take records, and 5 records wait for that.",
 			"Mode at-least-once, version 1.2.3 (revision abc), go1.26; up 1 h 30 min", "Generation 7 of the group, member layover-1", "Reads orders, invoices, delivers to ready, retry-*, no dead-letter topic"} {
 			if !strings.Contains(state, want) {
 				t.Errorf("the state lacks %q: %s", want, state)
@@ -126,9 +132,27 @@ func TestTheStateIsOneWordAndATone(t *testing.T) {
 		tone   tone
 		says   string // in the reason or a problem
 	}{
-		"ordinary":            {func(*Sample) {}, "Ready", good, ""},
-		"draining":            {func(s *Sample) { s.Draining = true }, "Draining", warn, "a stop was asked for"},
-		"Kafka down":          {func(s *Sample) { s.Kafka = Kafka{Err: "refused"} }, "Degraded", bad, "refused"},
+		"ordinary":   {func(*Sample) {}, "Ready", good, ""},
+		"draining":   {func(s *Sample) { s.Draining = true }, "Draining", warn, "a stop was asked for"},
+		"Kafka down": {func(s *Sample) { s.Kafka = Kafka{Err: "refused"} }, "Degraded", bad, "refused"},
+		"refused": {func(s *Sample) {
+			s.Kafka, s.Connection.Refused = Kafka{Err: "time-out", Since: time.Now().Add(-2 * time.Second)}, refusals(time.Now(), "b1")
+		}, "Degraded", bad,
+			"Kafka has not answered for 2 s: b1:9093 refuses the connection, look at KAFKA_TLS_CA: unknown authority"},
+		"refused from the start": {func(s *Sample) {
+			s.Kafka, s.Connection.Refused, s.CaughtUp, s.Started = Kafka{Err: "time-out"}, refusals(time.Now(), "b1"), false, time.Now()
+		}, "Not ready", bad, "look at KAFKA_TLS_CA"},
+		"refused by one of them": {func(s *Sample) { s.Connection.Refused = refusals(time.Now(), "b1") }, "Degraded", bad, "b1:9093 refuses the connection, look at KAFKA_TLS_CA"},
+		"not verified":           {func(s *Sample) { s.Connection.InsecureSkipVerify = true }, "Ready", warn, "KAFKA_TLS_INSECURE_SKIP_VERIFY is true"},
+		"a certificate for long": {func(s *Sample) { s.Connection.Certificates = ends(15 * 24 * time.Hour) }, "Ready", good, ""},
+		"one that ends soon":     {func(s *Sample) { s.Connection.Certificates = ends(13*24*time.Hour + time.Minute) }, "Ready", warn, "ends in 13 days"},
+		"one that ends tomorrow": {func(s *Sample) { s.Connection.Certificates = ends(25 * time.Hour) }, "Ready", warn, "ends in 1 day, at"},
+		"one that ends today":    {func(s *Sample) { s.Connection.Certificates = ends(time.Hour) }, "Ready", warn, "ends within a day"},
+		"one that has ended":     {func(s *Sample) { s.Connection.Certificates = ends(-time.Hour) }, "Ready", warn, "ended at"},
+		"a file that went wrong": {func(s *Sample) {
+			s.Connection.Certificates = []connect.Certificate{{Variable: "KAFKA_TLS_KEY", Problem: "is encrypted"}}
+		}, "Ready", warn,
+			"KAFKA_TLS_KEY is encrypted. New connections use the certificates from before."},
 		"not yet connected":   {func(s *Sample) { s.Kafka, s.CaughtUp, s.Started = Kafka{}, false, time.Now() }, "Not ready", warn, "Kafka has not answered for 0 s"},
 		"not yet joined":      {func(s *Sample) { s.Group.Joined, s.CaughtUp = false, false }, "Not ready", warn, "joining the group"},
 		"thrown out":          {func(s *Sample) { s.Group.Joined = false }, "Degraded", warn, "Not a member of the group"},

@@ -3,6 +3,7 @@ package admin
 import (
 	"time"
 
+	"layover/cluster/connect"
 	"layover/purgatory"
 )
 
@@ -25,12 +26,14 @@ type Sample struct {
 	// while.
 	CaughtUp bool
 
-	Group   Group
-	Kafka   Kafka
-	Journal Journal
-	Memory  Memory
-	Names   Names
-	Replay  Replay
+	Group Group
+	Kafka Kafka
+	// Connection is how Kafka is connected to, and which brokers refuse that.
+	Connection connect.Status
+	Journal    Journal
+	Memory     Memory
+	Names      Names
+	Replay     Replay
 	// Lanes are the snapshots of all lanes, with counters since the start of the
 	// process; nil for a lane that has given none yet.
 	Lanes []*purgatory.Snapshot

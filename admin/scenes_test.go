@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"layover/cluster/connect"
 	"layover/journal/facts"
 	"layover/purgatory"
 )
@@ -78,6 +79,8 @@ func uglyWith(text string, now time.Time) Sample {
 	s.Group.LeaseValid = false
 	s.Kafka = Kafka{Since: now.Add(-4 * time.Minute), Err: long, Missing: []string{"dead-letters does not exist"},
 		Topics: []TopicState{{Name: "dead-letters", State: "missing", Since: now.Add(-time.Hour)}}, Warnings: map[string]string{text: text}}
+	s.Connection.Refused = []connect.Refusal{{Broker: text, Since: now, Cause: connect.Cause{Reason: connect.ReasonLogin, LookAt: "KAFKA_SASL_PASSWORD", Message: text}}}
+	s.Connection.Certificates = []connect.Certificate{{Variable: "KAFKA_TLS_CERT", Subject: text, NotAfter: now, Problem: text}}
 	s.Journal.Topics[0].Err, s.Journal.Topics[0].State = text, "forbidden"
 	s.Memory = Memory{Used: 260 << 20, Limit: 256 << 20}
 	s.Pauses = []Pause{{Reason: PauseBytes}, {Reason: PauseDeadLetter, Target: text}}

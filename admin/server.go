@@ -1,8 +1,6 @@
 package admin
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,31 +13,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Bounds on the cost of one client.
-const (
-	readHeaderTimeout = 5 * time.Second
-	readTimeout       = 10 * time.Second // no endpoint takes a body
-	writeTimeout      = 30 * time.Second
-	idleTimeout       = 2 * time.Minute // above the usual scrape interval of a minute
-	maxHeaderBytes    = 16 << 10
-	maxScrapes        = 8 // at a time; others get a 503
-)
+const maxScrapes = 8 // at a time; others get a 503
 
 // Server answers over HTTP from the samples of its source. Its methods may be
 // called from several goroutines.
 type Server struct {
+	*endpoint
 	source Source
-	log    *slog.Logger
 	page   *page
-	http   *http.Server
 }
 
 // Listen opens the address that probes, metrics and status are served on, such
 // as ":9846"; port 0 takes any free port. A failure names LAYOVER_HTTP_ADDR.
-func Listen(addr string) (net.Listener, error) {
+func Listen(addr string) (net.Listener, error) { return listen("LAYOVER_HTTP_ADDR", addr) }
+
+// ListenControl opens the address for operators. A failure names LAYOVER_ADMIN_ADDR.
+func ListenControl(addr string) (net.Listener, error) { return listen("LAYOVER_ADMIN_ADDR", addr) }
+
+func listen(variable, addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("LAYOVER_HTTP_ADDR %q: %w (choose another host:port; port 0 takes any free port)", addr, err)
+		return nil, fmt.Errorf("%s %q: %w (choose another host:port; port 0 takes any free port)", variable, addr, err)
 	}
 	return l, nil
 }
@@ -48,40 +42,9 @@ func Listen(addr string) (net.Listener, error) {
 // series that it makes from samples. It panics where they are registered already.
 func New(source Source, reg *prometheus.Registry, log *slog.Logger) *Server {
 	reg.MustRegister(newCollector(source))
-	s := &Server{source: source, log: log, page: newPage()}
-	errorLog := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
-	s.http = &http.Server{
-		Handler:           s.routes(reg, errorLog),
-		ReadHeaderTimeout: readHeaderTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          errorLog,
-	}
+	s := &Server{source: source, page: newPage()}
+	s.endpoint = newEndpoint(s.routes(reg, errorLog(log)), log)
 	return s
-}
-
-// Serve answers requests on l until Shutdown, and closes l. It returns nil after
-// Shutdown was called, which may be before the last request has its answer.
-func (s *Server) Serve(l net.Listener) error {
-	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("HTTP server on %s: %w", l.Addr(), err)
-	}
-	return nil
-}
-
-// Shutdown stops listening and waits for the requests that are under way. When
-// ctx ends first it cuts them off, and returns the context's error.
-func (s *Server) Shutdown(ctx context.Context) error {
-	err := s.http.Shutdown(ctx)
-	if err == nil {
-		return nil
-	}
-	if closeErr := s.http.Close(); closeErr != nil {
-		s.log.Debug("http connections not closed", "err", closeErr)
-	}
-	return fmt.Errorf("stop of the HTTP server: %w", err)
 }
 
 // routes: a pattern with GET matches HEAD too, and the mux answers any other

@@ -12,7 +12,7 @@ import (
 
 // Kinds of sick things.
 const (
-	SickKafka      = "kafka"         // no broker answers
+	SickKafka      = "kafka"         // no broker answers, or one refuses the connection
 	SickGroup      = "group"         // the group does not count on this process
 	SickIngress    = "ingress_topic" // an ingress topic cannot be read
 	SickPartition  = "partition"     // an ingress partition is not read
@@ -34,7 +34,7 @@ const maxSick = 100
 // Sickness is one thing that does not work, while its neighbours go on.
 type Sickness struct {
 	Kind      string  `json:"kind"`
-	Name      string  `json:"name"`      // of the topic, the target or the group; "" of Kafka
+	Name      string  `json:"name"`      // of the topic, the target, the group or a broker; "" of Kafka
 	Partition *int32  `json:"partition"` // nil: all of it
 	Reason    string  `json:"reason"`    // a stable code
 	Since     instant `json:"since"`     // null while that is not known
@@ -83,8 +83,12 @@ func (v *view) shownSick() (shown []Sickness, more int) {
 	return append([]Sickness{}, shown...), more + v.total.heldRest // a list, and not null, where nothing is
 }
 
-// sickKafka: before a process is ready, it waits for the first answer, and says so.
+// sickKafka: before a process is ready, it waits for the first answer, and says so. A
+// refusal does not pass by waiting.
 func (v *view) sickKafka() []Sickness {
+	if len(v.Connection.Refused) > 0 {
+		return []Sickness{v.refusal()}
+	}
 	if v.Kafka.Answering || !v.CaughtUp {
 		return nil
 	}

@@ -40,15 +40,18 @@ func TestSickIsWhatDoesNotWorkAndNothingElse(t *testing.T) {
 		want   []string
 		says   string // in the first text
 	}{
-		"nothing":                    {func(*Sample) {}, nil, ""},
-		"memory is at its bound":     {func(s *Sample) { s.Pauses = []Pause{{Reason: PauseBytes}} }, nil, ""},
-		"an ingress configuration":   {func(s *Sample) { s.Kafka.Warnings = map[string]string{"delayed": "retention.ms=1"} }, nil, ""},
-		"Kafka":                      {func(s *Sample) { s.Kafka = Kafka{Since: ago(7), Err: "refused"} }, []string{"kafka  -1 unreachable 7"}, "KAFKA_BROKERS"},
-		"Kafka before it was ready":  {func(s *Sample) { s.Kafka, s.CaughtUp = Kafka{}, false }, nil, ""},
-		"Kafka never answered":       {func(s *Sample) { s.Kafka, s.Started = Kafka{}, ago(20) }, []string{"kafka  -1 unreachable 20"}, "connects again by itself"},
-		"Kafka hides group, journal": {func(s *Sample) { s.Kafka, s.Group.Joined, s.Journal.Topics[0].Err = Kafka{Since: ago(1)}, false, "x" }, []string{"kafka  -1 unreachable 1"}, ""},
-		"the group is not joined":    {func(s *Sample) { s.Group.Joined = false }, []string{"group layover-orders -1 not_joined -"}, "kafka-consumer-groups.sh"},
-		"joining":                    {func(s *Sample) { s.Group.Joined, s.CaughtUp = false, false }, nil, ""},
+		"nothing":                     {func(*Sample) {}, nil, ""},
+		"memory is at its bound":      {func(s *Sample) { s.Pauses = []Pause{{Reason: PauseBytes}} }, nil, ""},
+		"an ingress configuration":    {func(s *Sample) { s.Kafka.Warnings = map[string]string{"delayed": "retention.ms=1"} }, nil, ""},
+		"Kafka":                       {func(s *Sample) { s.Kafka = Kafka{Since: ago(7), Err: "refused"} }, []string{"kafka  -1 unreachable 7"}, "KAFKA_BROKERS"},
+		"Kafka refuses":               {func(s *Sample) { s.Kafka, s.Connection.Refused = Kafka{Since: ago(7)}, refusals(ago(2), "b1", "b2") }, []string{"kafka  -1 refused 2"}, "The broker b1:9093 and 1 other refuse the connection: look at KAFKA_TLS_CA."},
+		"one broker refuses":          {func(s *Sample) { s.Connection.Refused = refusals(ago(2), "b1") }, []string{"kafka b1:9093 -1 refused 2"}, "The broker b1:9093 refuses the connection: look at KAFKA_TLS_CA."},
+		"refused before it was ready": {func(s *Sample) { s.Kafka, s.Connection.Refused, s.CaughtUp = Kafka{}, refusals(ago(2), "b1"), false }, []string{"kafka  -1 refused 2"}, "reads files of secrets and certificates anew"},
+		"Kafka before it was ready":   {func(s *Sample) { s.Kafka, s.CaughtUp = Kafka{}, false }, nil, ""},
+		"Kafka never answered":        {func(s *Sample) { s.Kafka, s.Started = Kafka{}, ago(20) }, []string{"kafka  -1 unreachable 20"}, "connects again by itself"},
+		"Kafka hides group, journal":  {func(s *Sample) { s.Kafka, s.Group.Joined, s.Journal.Topics[0].Err = Kafka{Since: ago(1)}, false, "x" }, []string{"kafka  -1 unreachable 1"}, ""},
+		"the group is not joined":     {func(s *Sample) { s.Group.Joined = false }, []string{"group layover-orders -1 not_joined -"}, "kafka-consumer-groups.sh"},
+		"joining":                     {func(s *Sample) { s.Group.Joined, s.CaughtUp = false, false }, nil, ""},
 		"the group refuses from the start": {func(s *Sample) {
 			s.Group.Joined, s.CaughtUp, s.Group.LastError = false, false, "GROUP_AUTHORIZATION_FAILED"
 		},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"layover/cluster/connect"
 )
 
 // Commands in texts. KAFKA_BROKERS stands for the value of that setting.
@@ -11,6 +13,15 @@ const (
 	kafkaTopics = "kafka-topics.sh --bootstrap-server $KAFKA_BROKERS "
 	kafkaGrant  = "kafka-acls.sh --bootstrap-server $KAFKA_BROKERS --add --allow-principal User:layover "
 )
+
+func refusalText(broker string, others int, r *connect.Refusal) string {
+	who := "The broker " + broker + " refuses"
+	if others > 0 {
+		who = fmt.Sprintf("The broker %s and %s refuse", broker, counted(others, "other", "others"))
+	}
+	return fmt.Sprintf("%s the connection: look at %s. The reason: %s. Nothing is lost, and due records wait. Layover tries again by itself, every 30 s at "+
+		"most, and reads files of secrets and certificates anew each time; a setting needs a restart.", who, r.LookAt, strings.TrimSuffix(r.Message, "."))
+}
 
 func (v *view) kafkaText(since time.Time) string {
 	why := ""
@@ -36,8 +47,8 @@ func groupText(g *Sickness) string {
 func ingressText(t TopicState) string {
 	if t.State == "forbidden" {
 		return fmt.Sprintf("Kafka does not let Layover read the ingress topic %s. Records that were read are still delivered, and other ingress "+
-			"topics are not affected. Grant the right, and Layover reads on within seconds: %s--topic %s --operation Read --operation Describe --operation DescribeConfigs",
-			t.Name, kafkaGrant, t.Name)
+			"topics are not affected. Allow Read, Describe and DescribeConfigs on topic %s, and Layover reads on within seconds: %s--topic %s --operation Read "+
+			"--operation Describe --operation DescribeConfigs", t.Name, t.Name, kafkaGrant, t.Name)
 	}
 	return fmt.Sprintf("The ingress topic %s does not exist. Nothing of it is read, and other ingress topics are not affected. Correct "+
 		"LAYOVER_INGRESS_TOPICS and restart, or make the topic, which is read within seconds: %s--create --topic %s",
@@ -113,7 +124,8 @@ func targetWayOn(k SickKey, a *ailing) string {
 	case "missing":
 		return fmt.Sprintf("Correct the setting or the producer that names it, or make it, which Layover finds within seconds: %s--create --topic %s", kafkaTopics, k.Name)
 	case "forbidden":
-		return fmt.Sprintf("Grant the right, which Layover finds within seconds: %s--topic %s --operation Write --operation Describe --operation DescribeConfigs", kafkaGrant, k.Name)
+		return fmt.Sprintf("Allow Write, Describe and DescribeConfigs on topic %s, which Layover finds within seconds: %s--topic %s --operation Write --operation Describe "+
+			"--operation DescribeConfigs", k.Name, kafkaGrant, k.Name)
 	case "mismatched":
 		return fmt.Sprintf("Give it as many partitions as the ingress topic has, or set LAYOVER_PARTITION=key: %s--alter --topic %s --partitions", kafkaTopics, k.Name)
 	}

@@ -33,6 +33,7 @@ type status struct {
 	Pauses     []pauseStatus     `json:"pauses"`
 	LastErrors []targetError     `json:"last_errors"`
 	Kafka      kafkaStatus       `json:"kafka"`
+	Connection connectionStatus  `json:"connection"`
 	Group      groupStatus       `json:"group"`
 	Parked     parkedStatus      `json:"parked"`
 	NextDue    instant           `json:"next_due"`
@@ -252,6 +253,7 @@ func (v *view) status() status {
 			Answering: v.Kafka.Answering, Since: instant{v.Kafka.Since}, Error: v.Kafka.Err,
 			Missing: list(v.Kafka.Missing), Warnings: maps.Collect(maps.All(v.Kafka.Warnings)),
 		},
+		Connection: v.connection(),
 		Group: groupStatus{
 			ID: v.Group.ID, InstanceID: v.Group.InstanceID, Member: v.Group.MemberID, Generation: v.Group.Generation,
 			Rebalances: v.Group.Rebalances, Joined: v.Group.Joined, LeaseValid: v.Group.LeaseValid, Error: v.Group.LastError,

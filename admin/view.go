@@ -21,6 +21,7 @@ type view struct {
 
 func look(s Sample, now time.Time) *view {
 	v := &view{Sample: s, now: now, total: sum(s.Lanes, s.Settings), parts: join(s.Group.Partitions, s.Lanes)}
+	v.explainSilence()
 	v.sick = v.findSick(false)
 	return v
 }

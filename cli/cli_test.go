@@ -123,7 +123,7 @@ func TestLogsAreTextOnlyWhereAPersonReads(t *testing.T) {
 			if _, err := file.Seek(0, io.SeekStart); err != nil {
 				t.Fatal(err)
 			}
-			log := process.NewLogger(slog.LevelWarn, test.format, file)
+			log, _ := process.NewLogger(slog.LevelWarn, test.format, file)
 			log.Info("below the level")
 			log.Warn("said")
 			got, err := os.ReadFile(file.Name())

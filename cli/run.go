@@ -43,13 +43,13 @@ func run(ctx context.Context, p *process.Process) int {
 		p.Judge(warnings, err)
 		return process.ExitUsage
 	}
-	log := process.NewLogger(cfg.LogLevel, cfg.LogFormat, p.Stderr)
+	log, level := process.NewLogger(cfg.LogLevel, cfg.LogFormat, p.Stderr)
 	for _, warning := range warnings {
 		log.Warn("configuration", "warning", warning)
 	}
 	daemon.TuneRuntime(cfg)
 	version, revision := p.Build()
-	d, err := daemon.New(cfg, daemon.Options{Log: log, Version: version, Revision: revision})
+	d, err := daemon.New(cfg, daemon.Options{Log: log, Level: level, Version: version, Revision: revision})
 	if err == nil {
 		err = d.Run(ctx)
 	}

@@ -24,11 +24,12 @@ func (w *Watcher) askPinned(ctx context.Context) []Change {
 		names = append(names, name)
 	}
 	w.mu.Unlock()
+	wasRefused := w.refused()
 	resp, err := Metadata(ctx, w.client, names, askTimeout, false)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	w.asked = now
+	w.asked, w.wasRefused = now, wasRefused
 	if silent := w.err != nil || w.last.IsZero(); silent == (err == nil) { // a start counts as silence
 		w.since = now
 	}

@@ -17,6 +17,9 @@ type Config struct {
 	MaxDelay time.Duration
 	// Names limits the names chosen by headers that are known at a time; 0: MaxNames.
 	Names int
+	// Refused reports whether a broker refuses the connection, which has a line of its
+	// own; nil: none does.
+	Refused func() bool
 	// Changed is called with the changes of one answer, unless there are none.
 	Changed func(changes []Change)
 	Log     *slog.Logger
@@ -62,6 +65,7 @@ type Watcher struct {
 	began        time.Time // of the present trouble, zero for none
 	crowded      time.Time // since when the log says that there are too many names
 	beat         time.Time // of the loop's last turn
+	wasRefused   bool      // brokers refused when the last question was asked
 }
 
 // New returns a watcher over a client of its own.
@@ -229,6 +233,6 @@ func (w *Watcher) Health() Health {
 		h.Warnings[k] = v
 	}
 	h.Unusable = w.unusable()
-	h.Missing = missing(h.Unusable)
+	h.Missing = w.missing(h.Unusable)
 	return h
 }

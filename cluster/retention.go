@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -109,7 +110,8 @@ func (w *Watcher) describe(ctx context.Context, names []string) bool {
 const configureRetry = 10 * time.Second
 
 // unconfigured notes that a topic's configuration could not be read. For an ingress
-// topic, whose retention then goes unchecked, it logs that once.
+// topic, whose retention then goes unchecked, and for a target of the settings that may not
+// be described, it logs that once.
 func (w *Watcher) unconfigured(name string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +120,15 @@ func (w *Watcher) unconfigured(name string, err error) {
 		return
 	}
 	t.configured = time.Now().Add(configureRetry - configureEvery)
-	if err == nil || !slices.Contains(w.cfg.Ingress, name) || w.warnings[name] != "" {
+	err = Allow(err, "DescribeConfigs on topic "+name)
+	if !slices.Contains(w.cfg.Ingress, name) {
+		if t.pinned && !t.unread && errors.Is(err, kerr.TopicAuthorizationFailed) {
+			t.unread = true
+			w.cfg.Log.Warn("largest batch of a target is not known, and Kafka's default counts", "topic", name, "err", err)
+		}
+		return
+	}
+	if err == nil || w.warnings[name] != "" {
 		return
 	}
 	w.warnings[name] = fmt.Sprintf("its configuration cannot be read, so its retention is not checked: %v", err)

@@ -18,10 +18,19 @@ func (w *Watcher) unusable() (out []Topic) {
 	return out
 }
 
-// missing returns a text for each topic that cannot be used.
-func missing(unusable []Topic) (out []string) {
+// missing returns a text for each topic that cannot be used. Read and Write imply Describe.
+func (w *Watcher) missing(unusable []Topic) (out []string) {
 	for i := range unusable {
-		out = append(out, fmt.Sprintf("topic %s is %s", unusable[i].Name, unusable[i].State))
+		t := &unusable[i]
+		text := fmt.Sprintf("topic %s is %s", t.Name, t.State)
+		switch {
+		case t.State != Forbidden:
+		case slices.Contains(w.cfg.Ingress, t.Name):
+			text += "; allow Read on topic " + t.Name
+		default:
+			text += "; allow Write on topic " + t.Name
+		}
+		out = append(out, text)
 	}
 	return out
 }
@@ -32,8 +41,11 @@ func (w *Watcher) say(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sayNames(now)
+	if w.err != nil && (w.wasRefused || w.refused()) {
+		return
+	}
 	var about, problem string // about is the same as long as it lasts: an error names another broker each time
-	switch missing := missing(w.unusable()); {
+	switch missing := w.missing(w.unusable()); {
 	case w.err != nil:
 		about, problem = "no broker answers", fmt.Sprintf("no broker answers: %v", w.err)
 	case len(missing) > 0:
@@ -55,6 +67,9 @@ func (w *Watcher) say(now time.Time) {
 		w.cfg.Log.Warn("waiting for Kafka", "missing", problem)
 	}
 }
+
+// refused reports whether brokers refuse the connection, which others log.
+func (w *Watcher) refused() bool { return w.cfg.Refused != nil && w.cfg.Refused() }
 
 // sayNames logs once that headers choose too many names, and once that it is over. It
 // logs none of the names: producers choose them freely. Callers hold mu.

@@ -2,17 +2,32 @@ package cluster
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
+
+func TestAForbiddenTopicIsNamedWithItsRight(t *testing.T) {
+	w := New(Config{Ingress: []string{"delayed"}, Targets: []string{"ready"}, Log: slog.New(slog.DiscardHandler)}, nil)
+	w.topics["delayed"].State, w.topics["ready"].State = Forbidden, Forbidden
+	want := "topic delayed is forbidden; allow Read on topic delayed, topic ready is forbidden; allow Write on topic ready"
+	if got := strings.Join(w.Health().Missing, ", "); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
 
 func TestWhatIsWaitedForIsSaidWhenItBeginsChangesAndIsOver(t *testing.T) {
 	var out bytes.Buffer
-	w := New(Config{Ingress: []string{"delayed"}, Log: slog.New(slog.NewTextHandler(&out, nil))}, nil)
+	refused := false
+	w := New(Config{Ingress: []string{"delayed"}, Refused: func() bool { return refused }, Log: slog.New(slog.NewTextHandler(&out, nil))}, nil)
 	now := time.Now()
 	look := func(seconds int, state State, err func(i int) error) {
 		for i := range seconds {
@@ -25,6 +40,10 @@ func TestWhatIsWaitedForIsSaidWhenItBeginsChangesAndIsOver(t *testing.T) {
 	silent := func(i int) error { return fmt.Errorf("dial broker %d", i%3) }
 	look(600, Usable, silent)
 	look(60, Missing, answers)
+	look(60, Usable, answers)
+	refused = true // the connection has a line of its own
+	look(60, Usable, silent)
+	refused = false
 	look(60, Usable, answers)
 	look(60, Usable, func(i int) error { // it comes and goes
 		if i%2 == 0 {
@@ -47,4 +66,30 @@ func TestWhatIsWaitedForIsSaidWhenItBeginsChangesAndIsOver(t *testing.T) {
 			t.Fatalf("said\n%swant lines that end in\n%s", &out, strings.Join(want, "\n"))
 		}
 	}
+}
+
+// TestAQuestionFromBeforeTheEndOfARefusalIsNotSaid: another client is taken while the
+// watcher's question is under way.
+func TestAQuestionFromBeforeTheEndOfARefusalIsNotSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		refused := true
+		client, err := kgo.NewClient(kgo.SeedBrokers("a:1"), kgo.Dialer(func(context.Context, string, string) (net.Conn, error) {
+			refused = false
+			return nil, errors.New("no")
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		w := New(Config{Ingress: []string{"delayed"}, Refused: func() bool { return refused }, Log: slog.New(slog.NewTextHandler(&out, nil))}, client)
+		time.Sleep(sayEvery)
+		for _, lines := range []int{0, 1} {
+			w.askPinned(t.Context())
+			w.say(time.Now())
+			if n := strings.Count(out.String(), "waiting for Kafka"); n != lines || refused {
+				t.Errorf("%d lines, want %d: %s", n, lines, &out)
+			}
+		}
+	})
 }

@@ -38,6 +38,7 @@ type Topic struct {
 	configured time.Time // when the configuration was last read
 	used       time.Time // when it was last looked up
 	pinned     bool      // named in the configuration, never forgotten
+	unread     bool      // the log says that the configuration may not be read
 	misses     uint8     // answers in a row that say a usable topic is missing
 
 	// Of a name that a header chose.

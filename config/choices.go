@@ -69,3 +69,36 @@ const (
 	CompressionGzip   Compression = "gzip"
 	CompressionNone   Compression = "none"
 )
+
+// SecurityProtocol is Java's security.protocol.
+type SecurityProtocol string
+
+// The choices of KAFKA_SECURITY_PROTOCOL.
+const (
+	ProtocolPlaintext     SecurityProtocol = "PLAINTEXT"
+	ProtocolSSL           SecurityProtocol = "SSL"
+	ProtocolSASLPlaintext SecurityProtocol = "SASL_PLAINTEXT"
+	ProtocolSASLSSL       SecurityProtocol = "SASL_SSL"
+)
+
+// Toggle is on, off, or what other settings ask for.
+type Toggle string
+
+// The choices of KAFKA_TLS_ENABLED.
+const (
+	ToggleAuto  Toggle = "auto"
+	ToggleTrue  Toggle = "true"
+	ToggleFalse Toggle = "false"
+)
+
+// Mechanism is Kafka's name of a SASL mechanism.
+type Mechanism string
+
+// The choices of KAFKA_SASL_MECHANISM.
+const (
+	MechanismPlain       Mechanism = "PLAIN"
+	MechanismScramSHA256 Mechanism = "SCRAM-SHA-256"
+	MechanismScramSHA512 Mechanism = "SCRAM-SHA-512"
+	MechanismOAuth       Mechanism = "OAUTHBEARER"
+	MechanismAWS         Mechanism = "AWS_MSK_IAM"
+)

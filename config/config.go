@@ -17,20 +17,29 @@
 //   - stops at the first error, and prints the raw value in it: here all of
 //     them are reported, and no value that may be a secret is printed;
 //   - reads 010 as 8, knows no days, and does not trim lists;
+//   - reads a variable of a field with the tag envconfig without its prefix, too;
 //   - reads only the environment of its own process: here the environment is
 //     an argument, so a test needs no lock on it.
 //
 // Every variable has a twin, NAME_FILE, that names a file with the value: where
-// secrets are mounted, they need not be in the environment too.
+// secrets are mounted, they need not be in the environment too. A [Secret] is read
+// again when it is needed, and nothing prints it. A directory of bindings, named by
+// SERVICE_BINDING_ROOT, fills settings of the connection that are unset.
 //
-// The package is not a store of settings: it reads them once, knows no flags
-// and no files of settings, and never asks Kafka whether the settings make
+// A name that somebody may have meant for TLS or a login is an error: connections are
+// never in plaintext unasked.
+//
+// The package is not a store of settings: it reads them once but for secrets, knows
+// no flags and no files of settings, and never asks Kafka whether the settings make
 // sense there.
 package config
 
 import (
+	"io/fs"
 	"log/slog"
+	"os"
 	"runtime"
+	"strings"
 	"time"
 )
 
@@ -40,16 +49,13 @@ import (
 // The tags: default is literal text, decoded like a value; derived describes a
 // default that depends on other settings or on the machine; min and max bound
 // a number, duration or size, both inclusive; kind names the syntax of a
-// string or of a list's entries; secret keeps the value out of every output.
-// No field has an envconfig tag: with one, envconfig also accepts the variable
-// without its prefix.
+// string or of a list's entries; secret keeps the value out of every output. The tag
+// envconfig is a name that the split into words would not give. envconfig's Process
+// would take it without its prefix as well, and is not used.
 type Config struct {
-	// Brokers are the seed brokers, host:port, from KAFKA_BROKERS: it has no
-	// prefix of ours because an application beside Layover commonly shares it.
-	// The tag only keeps it out of LAYOVER_*.
-	Brokers []string `ignored:"true"`
-	// ClientID is the brokers' name for our connections, from KAFKA_CLIENT_ID.
-	ClientID string `ignored:"true"`
+	// Kafka is how to connect. The tag keeps it out of LAYOVER_*: an application
+	// beside Layover commonly shares these settings.
+	Kafka Kafka `ignored:"true"`
 
 	// IngressTopics are the topics that are read, at least one, each once.
 	IngressTopics []string `split_words:"true" required:"true" kind:"topics" example:"delayed" desc:"topics to read delayed records from"`
@@ -135,7 +141,15 @@ type Config struct {
 	// HTTPAddr is where probes, metrics and status are served; port 0 is any
 	// free port, and an empty host every address.
 	HTTPAddr string `split_words:"true" default:":9846" kind:"address" example:":9846" desc:"address of probes, metrics and status; port 0 takes any free port"`
-	// LogLevel is the lowest level that is logged.
+	// HTTP is the certificate of both servers.
+	HTTP HTTP
+	// AdminAddr is where profiles and the log level are served; empty is off. Without a
+	// token it is loopback, and it is never HTTPAddr.
+	AdminAddr string `split_words:"true" kind:"address" derived:"off" example:"127.0.0.1:9847" desc:"address of profiles and the log level, for operators; one that is not loopback needs LAYOVER_ADMIN_TOKEN"`
+	// AdminToken is needed for each request to AdminAddr, where it is set.
+	AdminToken Secret `split_words:"true" kind:"token" secret:"true" derived:"none" example:"..." desc:"bearer token that each request to LAYOVER_ADMIN_ADDR needs; its file is read again for each"`
+
+	// LogLevel is the lowest level that is logged at the start.
 	LogLevel slog.Level `split_words:"true" default:"info" choices:"debug,info,warn,error" example:"info" desc:"lowest level that is logged"`
 	// LogFormat is text, JSON, or by LogFormatAuto text on a terminal alone.
 	LogFormat LogFormat `split_words:"true" default:"auto" choices:"auto,text,json" example:"json" desc:"auto is text on a terminal, else json"`
@@ -151,9 +165,9 @@ type Config struct {
 // to its topics. A field whose variable is unset is empty, but for HTTPAddr,
 // which has its default.
 type Client struct {
-	Brokers  []string // host:port
-	Topic    string   // the first ingress topic
-	HTTPAddr string   // host:port
+	Kafka    Kafka  // Brokers may be empty
+	Topic    string // the first ingress topic
+	HTTPAddr string // host:port
 }
 
 // machine is the properties of the host behind the derived defaults: an argument,
@@ -164,11 +178,13 @@ type machine struct {
 	// readFile returns a file's content, at most maxFileBytes. Its error
 	// continues a sentence that began with the path.
 	readFile func(path string) ([]byte, error)
+	readDir  func(path string) ([]fs.DirEntry, error)
+	now      func() time.Time
 }
 
 // thisMachine returns the machine that the process runs on.
 func thisMachine() machine {
-	host := machine{cores: runtime.GOMAXPROCS(0), readFile: readFile}
+	host := machine{cores: runtime.GOMAXPROCS(0), readFile: readFile, readDir: os.ReadDir, now: time.Now}
 	if limit, ok := MemoryLimit(); ok {
 		host.memoryLimit = limit
 	}
@@ -180,9 +196,10 @@ func thisMachine() machine {
 //
 // An error is an *[Errors] with every problem of every variable, and the
 // configuration is nil then. The warnings, one line each without an end, are
-// about names that look like ours and are not; they come with or without an
-// error. Apart from environ it reads the files that _FILE variables name, and
-// asks the machine for its cores and its [MemoryLimit].
+// about names that look like ours and are not, and about settings without effect
+// or safety; they come with or without an error. Apart from environ it reads the
+// files that _FILE variables name and the binding, and asks the machine for its
+// cores and its [MemoryLimit].
 func Load(environ []string) (*Config, []string, error) {
 	return load(environ, thisMachine())
 }
@@ -198,39 +215,52 @@ func load(environ []string, host machine) (*Config, []string, error) {
 
 // readAll reads and checks every setting.
 func (r *reader) readAll() (warnings []string, err error) {
-	for i := range r.settings {
-		r.read(&r.settings[i])
-	}
-	r.refuseSecurity()
+	r.readEach(func(string) bool { return true })
+	r.refuseMisnamed()
 	r.require()
 	r.derive()
 	r.relate()
-	return unknownNames(r.env), r.err()
+	r.relateKafka()
+	r.relateHTTP()
+	return append(unknownNames(r.env), r.warnings...), r.err()
 }
 
-// LoadClient reads the settings of [Client] from environ. Each of them is checked
-// if it is set and none is required; the other settings are not looked at. The
-// exception is the variables that ask for another connection than plaintext,
-// which [Load] refuses as well: a client must not send in the clear either.
-func LoadClient(environ []string) (*Client, error) {
-	return loadClient(environ, machine{readFile: readFile})
-}
-
-func loadClient(environ []string, host machine) (*Client, error) {
-	r := newReader(environ, host)
+// readEach reads the wanted settings. Those of AWS are only read where they are used:
+// platforms set them for everybody.
+func (r *reader) readEach(wanted func(variable string) bool) {
+	r.bind()
 	for i := range r.settings {
-		switch r.settings[i].Variable {
-		case kafkaBrokers, ingressTopics, httpAddr:
-			r.read(&r.settings[i])
+		s := &r.settings[i]
+		if strings.HasPrefix(s.Variable, "AWS_") && r.cfg.Kafka.SASL.Mechanism != MechanismAWS {
+			s.decodeDefault()
+			continue
+		}
+		if wanted(s.Variable) {
+			r.read(s)
 		}
 	}
-	r.refuseSecurity()
+}
+
+// LoadClient reads the settings of [Client] from environ: those of connections, and two
+// more. Each of them is checked if it is set and none is required; the other settings
+// are not looked at. Warnings and the error are as those of [Load].
+func LoadClient(environ []string) (*Client, []string, error) {
+	return loadClient(environ, thisMachine())
+}
+
+func loadClient(environ []string, host machine) (*Client, []string, error) {
+	r := newReader(environ, host)
+	r.readEach(func(variable string) bool {
+		return !strings.HasPrefix(variable, prefix) || variable == ingressTopics || variable == httpAddr
+	})
+	r.refuseMisnamed()
+	r.relateKafka()
 	if err := r.err(); err != nil {
-		return nil, err
+		return nil, r.warnings, err
 	}
-	c := &Client{Brokers: r.cfg.Brokers, HTTPAddr: r.cfg.HTTPAddr}
+	c := &Client{Kafka: r.cfg.Kafka, HTTPAddr: r.cfg.HTTPAddr}
 	if len(r.cfg.IngressTopics) > 0 {
 		c.Topic = r.cfg.IngressTopics[0]
 	}
-	return c, nil
+	return c, r.warnings, nil
 }

@@ -67,6 +67,12 @@ func (s *setting) decode(text string) error {
 		*field = int(n)
 	case *Auto:
 		return s.decodeAuto(text, field)
+	case *bool:
+		choice, err := s.choose(text)
+		if err != nil {
+			return err
+		}
+		*field = choice == "true"
 	case *slog.Level:
 		choice, err := s.choose(text)
 		if err != nil {
@@ -80,10 +86,15 @@ func (s *setting) decode(text string) error {
 	case *[]TopicDelay:
 		return decodeDelays(text, field)
 	case *string:
-		if err := s.check(text); err != nil {
-			return fmt.Errorf("%s %w", quote(text), err)
+		if err := s.checkValue(text); err != nil {
+			return err
 		}
 		*field = text
+	case *Secret:
+		if err := s.checkValue(text); err != nil {
+			return err
+		}
+		*field = secretOf(secret{text: text, kind: s.kind})
 	default:
 		choice, err := s.choose(text)
 		if err != nil {
@@ -92,6 +103,16 @@ func (s *setting) decode(text string) error {
 		s.field.SetString(choice)
 	}
 	return nil
+}
+
+// decodeDefault leaves the literal default in the field of s, if there is one.
+func (s *setting) decodeDefault() {
+	if s.literal == "" {
+		return
+	}
+	if err := s.decode(s.literal); err != nil {
+		panic("config: the default of " + s.Variable + ": " + err.Error()) // a test loads them all
+	}
 }
 
 // within parses text into out if it lies in the range of s. An error of parse
@@ -139,6 +160,16 @@ func (s *setting) choose(text string) (string, error) {
 	return "", fmt.Errorf("%s is no choice, want %s", quote(text), s.Values)
 }
 
+// checkValue checks a string that is no list. A URL is not repeated in the error: it
+// may have a login in front of its host, and a token behind its path.
+func (s *setting) checkValue(text string) error {
+	err := s.check(text)
+	if err == nil || s.isURL() {
+		return err
+	}
+	return fmt.Errorf("%s %w", quote(text), err)
+}
+
 // check checks a string, or one entry of a list, by the kind of s.
 func (s *setting) check(text string) error {
 	switch s.kind {
@@ -156,6 +187,20 @@ func (s *setting) check(text string) error {
 		return checkGroup(text)
 	case "journal":
 		return checkJournal(text)
+	case "text", "words":
+		return checkText(text)
+	case "password", "token":
+		return checkLine(text)
+	case "certificates", "key":
+		return nil // the rules read them
+	case "host":
+		return checkHost(text)
+	case "region":
+		return checkRegion(text)
+	case "url", "container", "link":
+		return checkURL(text, s.kind)
+	case "extensions":
+		return checkExtension(text)
 	default:
 		return checkListen(text)
 	}

@@ -26,7 +26,7 @@ type Value struct {
 // Origin is where a value comes from.
 type Origin struct {
 	Kind OriginKind
-	Path string // of FromFile and FromEnvFile
+	Path string // of FromFile, FromBinding and FromEnvFile
 }
 
 // OriginKind is the kind of an origin.
@@ -36,6 +36,7 @@ type OriginKind string
 const (
 	FromEnvironment OriginKind = "environment"
 	FromFile        OriginKind = "file"     // that a _FILE variable names
+	FromBinding     OriginKind = "binding"  // an entry of SERVICE_BINDING_ROOT
 	FromEnvFile     OriginKind = "env file" // of NAME=value lines
 	FromDefault     OriginKind = "default"  // derived ones included
 )
@@ -72,12 +73,19 @@ func (r *reader) values(envFiles map[string]string, gr goRuntime) []Value {
 		v := Value{Variable: s.Variable, Text: s.format(), Secret: s.Secret, Origin: Origin{Kind: FromDefault}}
 		if path, ok := r.files[s.Variable]; ok && r.given[s.Variable] {
 			v.Origin = Origin{FromFile, path}
+			if r.fromBinding[s.Variable] {
+				v.Origin.Kind = FromBinding
+			}
 		} else if path, ok := envFiles[s.Variable]; ok && r.given[s.Variable] {
 			v.Origin = Origin{FromEnvFile, path}
 		} else if r.given[s.Variable] {
 			v.Origin.Kind = FromEnvironment
 		}
 		switch field := s.field.Addr().Interface().(type) {
+		case *Secret:
+			if s.kind == "certificates" {
+				v.Text = masked(v.Text) // no secret, and many lines
+			}
 		case *int64:
 			v.Effective = strconv.FormatInt(*field, 10)
 		case *Auto:
@@ -141,6 +149,8 @@ func (s *setting) format() string {
 			return formatSize(field.Value)
 		}
 		return field.String()
+	case *Secret:
+		return field.text()
 	case *slog.Level:
 		return strings.ToLower(field.String())
 	case *[]string:

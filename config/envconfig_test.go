@@ -1,10 +1,14 @@
 package config
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,8 +40,8 @@ func TestEmptyMeansUnset(t *testing.T) {
 
 func TestListsAreTrimmedAndHaveNoEmptyEntries(t *testing.T) {
 	cfg := mustLoad(t, minimal("KAFKA_BROKERS=a:1, b:2,", "LAYOVER_INGRESS_TOPICS=,x,, y\t"))
-	if want := []string{"a:1", "b:2"}; !slices.Equal(cfg.Brokers, want) {
-		t.Errorf("brokers %q, want %q", cfg.Brokers, want)
+	if want := []string{"a:1", "b:2"}; !slices.Equal(cfg.Kafka.Brokers, want) {
+		t.Errorf("brokers %q, want %q", cfg.Kafka.Brokers, want)
 	}
 	if want := []string{"x", "y"}; !slices.Equal(cfg.IngressTopics, want) {
 		t.Errorf("topics %q, want %q", cfg.IngressTopics, want)
@@ -45,20 +49,23 @@ func TestListsAreTrimmedAndHaveNoEmptyEntries(t *testing.T) {
 }
 
 func TestNamesWithoutTheirPrefixAreNotRead(t *testing.T) {
-	var bare []string
+	var bare, refused []string
 	for _, name := range Known() {
-		bare = append(bare, withoutPrefix(name)+"=nonsense")
+		word := withoutPrefix(name)
+		if _, security := misnamed(word); security {
+			refused = append(refused, word)
+			continue
+		}
+		bare = append(bare, word+"=nonsense")
 	}
 	mustLoad(t, minimal(bare...))
-
-	// The fallback comes with the tag, and so does an error that names the
-	// variable without its prefix.
-	for _, spec := range []reflect.Type{reflect.TypeFor[specification](), reflect.TypeFor[connection](), reflect.TypeFor[Config]()} {
-		for i := range spec.NumField() {
-			if _, tagged := spec.Field(i).Tag.Lookup("envconfig"); tagged {
-				t.Errorf("%s.%s has the tag envconfig", spec, spec.Field(i).Name)
-			}
-		}
+	// AWS's settings are read here, and have names of their own by a tag.
+	if got, want := mustLoad(t, append(companions(t, awsRegion), bare...)), mustLoad(t, companions(t, awsRegion)); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	// Java's properties, of which nobody else has the names.
+	if want := []string{"SECURITY_PROTOCOL", "SASL_MECHANISM", "SASL_USERNAME", "SASL_PASSWORD"}; !slices.Equal(refused, want) {
+		t.Errorf("refused without their prefix are %q, want %q", refused, want)
 	}
 }
 
@@ -97,7 +104,8 @@ func TestNoNameIsOneThatServiceLinksSet(t *testing.T) {
 	link := regexp.MustCompile(`_(PORT|HOST)$|_PORT_|_SERVICE_`)
 	for _, row := range Table() {
 		for _, name := range []string{row.Variable, row.File()} {
-			if link.MatchString(name) || name == "LAYOVER_HOST" || isForeign(name, "tcp://10.0.0.1:80") {
+			isOurs := !strings.HasPrefix(name, "AWS_") // those are AWS's to choose
+			if isOurs && link.MatchString(name) || name == "LAYOVER_HOST" || isForeign(name, "tcp://10.0.0.1:80") {
 				t.Errorf("%s has the shape of a service link", name)
 			}
 		}
@@ -109,7 +117,19 @@ func TestNoNameIsOneThatServiceLinksSet(t *testing.T) {
 // The split into words goes wrong at some abbreviations: TLSCAFile would be
 // TLSCA_FILE. A type without a decoder of its own would lend its fields names.
 func TestTheNamesAreThese(t *testing.T) {
-	want := strings.Fields(`KAFKA_BROKERS KAFKA_CLIENT_ID
+	want := strings.Fields(`KAFKA_BROKERS KAFKA_CLIENT_ID KAFKA_RACK KAFKA_SECURITY_PROTOCOL
+		KAFKA_TLS_ENABLED KAFKA_TLS_CA KAFKA_TLS_CERT KAFKA_TLS_KEY KAFKA_TLS_SERVER_NAME
+		KAFKA_TLS_INSECURE_SKIP_VERIFY
+		KAFKA_SASL_MECHANISM KAFKA_SASL_USERNAME KAFKA_SASL_PASSWORD
+		KAFKA_SASL_ALLOW_PLAINTEXT KAFKA_SASL_OAUTH_TOKEN_ENDPOINT
+		KAFKA_SASL_OAUTH_CLIENT_ID KAFKA_SASL_OAUTH_CLIENT_SECRET KAFKA_SASL_OAUTH_SCOPES
+		KAFKA_SASL_OAUTH_AUDIENCE KAFKA_SASL_OAUTH_EXTENSIONS KAFKA_SASL_OAUTH_TOKEN
+		KAFKA_SASL_OAUTH_CA KAFKA_SASL_AWS_REGION
+		AWS_REGION AWS_DEFAULT_REGION AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
+		AWS_SESSION_TOKEN AWS_ROLE_ARN AWS_ROLE_SESSION_NAME AWS_WEB_IDENTITY_TOKEN
+		AWS_ENDPOINT_URL_STS AWS_CONTAINER_CREDENTIALS_FULL_URI
+		AWS_CONTAINER_CREDENTIALS_RELATIVE_URI AWS_CONTAINER_AUTHORIZATION_TOKEN
+		AWS_EC2_METADATA_DISABLED AWS_EC2_METADATA_SERVICE_ENDPOINT
 		LAYOVER_INGRESS_TOPICS LAYOVER_EGRESS_TOPIC LAYOVER_TARGETS_ALLOWED
 		LAYOVER_TOPIC_TARGETS LAYOVER_DLQ_TOPIC LAYOVER_ON_INVALID LAYOVER_GROUP_ID
 		LAYOVER_GROUP_INSTANCE_ID LAYOVER_SESSION_TIMEOUT LAYOVER_START_OFFSET
@@ -117,14 +137,47 @@ func TestTheNamesAreThese(t *testing.T) {
 		LAYOVER_PARTITION LAYOVER_TIMESTAMP LAYOVER_COMPRESSION LAYOVER_MAX_PARKED_BYTES
 		LAYOVER_TARGET_PATIENCE LAYOVER_LANES LAYOVER_COMMIT_INTERVAL
 		LAYOVER_JOURNAL LAYOVER_JOURNAL_TOPIC
-		LAYOVER_SHUTDOWN_TIMEOUT LAYOVER_HTTP_ADDR LAYOVER_LOG_LEVEL
+		LAYOVER_SHUTDOWN_TIMEOUT LAYOVER_HTTP_ADDR LAYOVER_HTTP_TLS_CERT
+		LAYOVER_HTTP_TLS_KEY LAYOVER_ADMIN_ADDR LAYOVER_ADMIN_TOKEN LAYOVER_LOG_LEVEL
 		LAYOVER_LOG_FORMAT LAYOVER_GOMAXPROCS LAYOVER_GOMEMLIMIT`)
 	if got := Known(); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	for _, name := range []string{kafkaBrokers, ingressTopics, egressTopic, targetsAllowed, topicTargets, dlqTopic, onInvalid, groupID, defaultDelay, topicDelays, maxDelay, journalTopic, httpAddr} {
-		if !slices.Contains(want, name) {
-			t.Errorf("the rules name %s, which is no setting", name)
+}
+
+// The constants are what the rules name settings by, and the tables of other names.
+func TestTheRulesNameSettingsAlone(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "read.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		for _, value := range spec.Values {
+			found++
+			if name, err := strconv.Unquote(value.(*ast.BasicLit).Value); err != nil || !slices.Contains(Known(), name) {
+				t.Errorf("the rules name %s, which is no setting: %v", name, err)
+			}
+		}
+		return true
+	})
+	if found < 40 {
+		t.Errorf("%d constants found", found)
+	}
+	for _, table := range []map[string]string{otherNames, nearNames} {
+		for word, meant := range table {
+			if !slices.Contains(Known(), meant) || slices.Contains(Known(), "KAFKA_"+word) != (otherNames[word] == "KAFKA_"+word) {
+				t.Errorf("%s is taken for %s", word, meant)
+			}
+		}
+	}
+	for meant := range bindingKeys {
+		if !slices.Contains(Known(), meant) {
+			t.Errorf("a binding fills %s, which is no setting", meant)
 		}
 	}
 }
@@ -153,11 +206,17 @@ func TestTheTableIsCompleteAndTrue(t *testing.T) {
 		if s.required && s.literal != "" {
 			t.Errorf("%s is required and has the default %s", row.Variable, s.literal)
 		}
-		mustLoad(t, minimal(row.Variable+"="+row.Example))
+		mustLoad(t, alone(t, row.Variable, exampleOf(t, s)))
+		if cut, ok := strings.CutSuffix(row.Example, "..."); ok && !s.Secret && !strings.HasPrefix(exampleOf(t, s), cut) {
+			t.Errorf("%s: the example is %q", row.Variable, row.Example)
+		}
 		if s.literal == "" {
 			continue
 		}
-		set, unset := mustLoad(t, minimal(row.Variable+"="+row.Default)), mustLoad(t, minimal())
+		set, unset := mustLoad(t, alone(t, row.Variable, row.Default)), mustLoad(t, companions(t, row.Variable))
+		if row.Variable == tlsSkipVerify { // whatever is said of certificates asks for TLS
+			set.Kafka.tlsGiven = !set.Kafka.tlsGiven
+		}
 		if !reflect.DeepEqual(set, unset) {
 			t.Errorf("%s=%s is not the default", row.Variable, row.Default)
 		}

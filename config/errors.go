@@ -14,7 +14,7 @@ const maxQuoted = 100
 type Problem struct {
 	Variable string
 	Reason   string // never holds a value that may be a secret
-	Example  string // a value that would do; empty where the variable must be unset
+	Example  string // an assignment that would do, NAME=value; empty where there is none
 }
 
 // Errors are all problems of one configuration, at least one.
@@ -22,14 +22,17 @@ type Errors struct {
 	Problems []Problem
 }
 
-// Error returns one line per problem, the last without an end:
+// Error returns one line per problem, the last without an end, and no example where
+// there is none:
 //
 //	VARIABLE: reason; example: VARIABLE=value
 func (e *Errors) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
-		name := printable(p.Variable)
-		lines[i] = name + ": " + p.Reason + "; example: " + name + "=" + p.Example
+		lines[i] = printable(p.Variable) + ": " + p.Reason
+		if p.Example != "" {
+			lines[i] += "; example: " + p.Example
+		}
 	}
 	return strings.Join(lines, "\n")
 }
@@ -44,6 +47,15 @@ func quote(value string) string {
 		end--
 	}
 	return strconv.Quote(value[:end]) + "..."
+}
+
+// quoted returns the values in quotes, with commas between them.
+func quoted(values []string) string {
+	var all []string
+	for _, value := range values {
+		all = append(all, quote(value))
+	}
+	return strings.Join(all, ", ")
 }
 
 // printable returns a variable's name as it is, or quoted where it would break

@@ -16,15 +16,19 @@ import (
 	"layover/delay"
 )
 
+// firstName is the byte that stands for the name of the first setting. No name begins
+// with it.
+const firstName = 0x80
+
 // environment makes an environment of one text. Its entries end at a zero byte,
-// which no environment can hold. An entry that begins with a control character is
+// which no environment can hold. An entry that begins with a byte from firstName on is
 // about the known variable of that number, so that a fuzzer need not guess names:
-// "\x01kafka:9092" sets the first.
+// "\x80kafka:9092" sets the first.
 func environment(known []string, text string) []string {
 	var environ []string
 	for entry := range strings.SplitSeq(text, "\x00") {
-		if entry != "" && int(entry[0]) <= len(known) {
-			entry = known[entry[0]-1] + "=" + entry[1:]
+		if entry != "" && int(entry[0]) >= firstName && int(entry[0]) < firstName+len(known) {
+			entry = known[entry[0]-firstName] + "=" + entry[1:]
 		}
 		environ = append(environ, entry)
 	}
@@ -36,7 +40,7 @@ func entries(environ ...string) string {
 	for i, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		if at := slices.Index(Known(), name); at >= 0 {
-			environ[i] = string(rune(at+1)) + value
+			environ[i] = string([]byte{byte(firstName + at)}) + value
 		}
 	}
 	return strings.Join(environ, "\x00")
@@ -45,10 +49,14 @@ func entries(environ ...string) string {
 // printed is a configuration as the environment that sets every variable to it.
 func printed(c *Config) []string {
 	var environ []string
-	v := reflect.ValueOf(*c)
-	for i, name := range Known() {
+	for _, s := range settingsOf(c) {
+		if s.Variable == tlsSkipVerify && !c.Kafka.tlsGiven {
+			continue // whatever its value, it asks for TLS
+		}
 		var value string
-		switch field := v.Field(i).Interface().(type) {
+		switch field := s.field.Interface().(type) {
+		case Secret:
+			value = field.text()
 		case time.Duration:
 			value = strconv.FormatInt(int64(field), 10) + "ns"
 		case []string:
@@ -64,9 +72,29 @@ func printed(c *Config) []string {
 		default:
 			value = fmt.Sprint(field)
 		}
-		environ = append(environ, name+"="+value)
+		environ = append(environ, s.Variable+"="+value)
 	}
 	return environ
+}
+
+// loadSeeds are single settings, each as it may be set.
+var loadSeeds = []string{
+	"KAFKA_BROKERS=b:1, [::1]:9092,,c:65535", "KAFKA_BROKERS=user:pass,word@b:1", "KAFKA_BROKERS=ssl://b:1", "KAFKA_BROKERS=b:0",
+	"LAYOVER_INGRESS_TOPICS=a,b,a", "LAYOVER_INGRESS_TOPICS=ready", "LAYOVER_INGRESS_TOPICS=,", "LAYOVER_EGRESS_TOPIC=__x", "LAYOVER_EGRESS_TOPIC=..",
+	"LAYOVER_TARGETS_ALLOWED=*,orders.?,[a-z]*,[^x]y", "LAYOVER_TARGETS_ALLOWED=dead-letters,[", "LAYOVER_DLQ_TOPIC= ready\n",
+	"LAYOVER_ON_INVALID=HALT", "LAYOVER_ON_INVALID=\u017ftop", "LAYOVER_GROUP_ID= a b ", "LAYOVER_GROUP_ID=a\x1bb", "LAYOVER_GROUP_INSTANCE_ID=layover-0",
+	"LAYOVER_SESSION_TIMEOUT=1s", "LAYOVER_SESSION_TIMEOUT=30m1ns", "LAYOVER_START_OFFSET=Latest", "LAYOVER_DEFAULT_DELAY=6d1ns", "LAYOVER_DEFAULT_DELAY=0s",
+	"LAYOVER_MAX_DELAY=3650d", "LAYOVER_MAX_DELAY=30", "LAYOVER_MAX_PARKED_BYTES=1Ti", "LAYOVER_MAX_PARKED_BYTES=1.5Gi", "LAYOVER_TARGET_PATIENCE=30d",
+	"LAYOVER_LANES=64", "LAYOVER_LANES=010", "LAYOVER_COMMIT_INTERVAL=10ms", "LAYOVER_SHUTDOWN_TIMEOUT=10m",
+	"LAYOVER_JOURNAL=off", "LAYOVER_JOURNAL_TOPIC=j.{ingress}", "LAYOVER_JOURNAL_TOPIC={in{group}gress}", "LAYOVER_JOURNAL_TOPIC={ingress}", "LAYOVER_JOURNAL_TOPIC={group",
+	"LAYOVER_HTTP_ADDR=[fe80::1%eth0]:0",
+	"LAYOVER_HTTP_ADDR=:65536", "LAYOVER_LOG_LEVEL=WARN", "LAYOVER_LOG_FORMAT=json", "LAYOVER_GOMAXPROCS=1024", "LAYOVER_GOMEMLIMIT=16Ti", "LAYOVER_GOMEMLIMIT=OFF",
+	"KAFKA_SASL_PASSWORD=secret", "KAFKA_TLS_\n=x", "KAFKA_SECURITY_PROTOCOL=PLAINTEXT", "LAYOVER_LANE=secret", "LAYOVER_\xff=secret",
+	"LAYOVER_LANES_FILE=/v/ 7\n", "LAYOVER_LANES_FILE=/v/x", "LAYOVER_LANES_FILE=/none", "KAFKA_BROKERS_FILE=/v/b:1", "LAYOVER_GROUP_ID_FILE=/v/ ", "KAFKA_SASL_JAAS_FILE=/v/x", "LAYOVER_LANE_FILE=x",
+	"KAFKA_CLIENT_ID=a b", "LAYOVER_TOPIC_TARGETS=delayed=x", "LAYOVER_TOPIC_TARGETS=delay=x,delayed=ready,delayed=__x,a=", "LAYOVER_TOPIC_TARGETS==,a=b=c,dead-letters",
+	"LAYOVER_TOPIC_DELAYS=delayed = 1h30m,", "LAYOVER_TOPIC_DELAYS=delayed=6d1ns", "LAYOVER_TOPIC_DELAYS=delayed=30,x=-1s", "LAYOVER_PARTITION=same", "LAYOVER_TIMESTAMP=Original", "LAYOVER_COMPRESSION=none",
+	"LAYOVER_PORT_80_TCP=tcp://10.0.0.1:80", "LAYOVER_PORT=tcp://10.0.0.1:80", "LAYOVER_PORT=80", "KAFKA_TLS_PORT=udp://10.0.0.1:80", "KAFKA_TLS_PORT=80",
+	"KAFKA_SASL_SERVICE_HOST=10.0.0.1", "LAYOVER_TEST_DOCKER=docker", "=C:=C:\\", "LAYOVER_LANES", "LAYOVER_" + strings.Repeat("X", 200) + "=1",
 }
 
 // FuzzLoad loads whole environments of any names and values. What is refused is
@@ -76,52 +104,42 @@ func printed(c *Config) []string {
 func FuzzLoad(f *testing.F) {
 	f.Add("")
 	f.Add(entries(minimal()...))
-	for _, more := range []string{
-		"KAFKA_BROKERS=b:1, [::1]:9092,,c:65535", "KAFKA_BROKERS=user:pass,word@b:1", "KAFKA_BROKERS=ssl://b:1", "KAFKA_BROKERS=b:0",
-		"LAYOVER_INGRESS_TOPICS=a,b,a", "LAYOVER_INGRESS_TOPICS=ready", "LAYOVER_INGRESS_TOPICS=,", "LAYOVER_EGRESS_TOPIC=__x", "LAYOVER_EGRESS_TOPIC=..",
-		"LAYOVER_TARGETS_ALLOWED=*,orders.?,[a-z]*,[^x]y", "LAYOVER_TARGETS_ALLOWED=dead-letters,[", "LAYOVER_DLQ_TOPIC= ready\n",
-		"LAYOVER_ON_INVALID=HALT", "LAYOVER_ON_INVALID=\u017ftop", "LAYOVER_GROUP_ID= a b ", "LAYOVER_GROUP_ID=a\x1bb", "LAYOVER_GROUP_INSTANCE_ID=layover-0",
-		"LAYOVER_SESSION_TIMEOUT=1s", "LAYOVER_SESSION_TIMEOUT=30m1ns", "LAYOVER_START_OFFSET=Latest", "LAYOVER_DEFAULT_DELAY=6d1ns", "LAYOVER_DEFAULT_DELAY=0s",
-		"LAYOVER_MAX_DELAY=3650d", "LAYOVER_MAX_DELAY=30", "LAYOVER_MAX_PARKED_BYTES=1Ti", "LAYOVER_MAX_PARKED_BYTES=1.5Gi", "LAYOVER_TARGET_PATIENCE=30d",
-		"LAYOVER_LANES=64", "LAYOVER_LANES=010", "LAYOVER_COMMIT_INTERVAL=10ms", "LAYOVER_SHUTDOWN_TIMEOUT=10m",
-		"LAYOVER_JOURNAL=off", "LAYOVER_JOURNAL_TOPIC=j.{ingress}", "LAYOVER_JOURNAL_TOPIC={in{group}gress}", "LAYOVER_JOURNAL_TOPIC={ingress}", "LAYOVER_JOURNAL_TOPIC={group",
-		"LAYOVER_HTTP_ADDR=[fe80::1%eth0]:0",
-		"LAYOVER_HTTP_ADDR=:65536", "LAYOVER_LOG_LEVEL=WARN", "LAYOVER_LOG_FORMAT=json", "LAYOVER_GOMAXPROCS=1024", "LAYOVER_GOMEMLIMIT=16Ti", "LAYOVER_GOMEMLIMIT=OFF",
-		"KAFKA_SASL_PASSWORD=secret", "KAFKA_TLS_\n=x", "KAFKA_SECURITY_PROTOCOL=PLAINTEXT", "LAYOVER_LANE=secret", "LAYOVER_\xff=secret",
-		"LAYOVER_LANES_FILE=/v/ 7\n", "LAYOVER_LANES_FILE=/v/x", "LAYOVER_LANES_FILE=/none", "KAFKA_BROKERS_FILE=/v/b:1", "LAYOVER_GROUP_ID_FILE=/v/ ", "KAFKA_SASL_JAAS_FILE=/v/x", "LAYOVER_LANE_FILE=x",
-		"KAFKA_CLIENT_ID=a b", "LAYOVER_TOPIC_TARGETS=delayed=x", "LAYOVER_TOPIC_TARGETS=delay=x,delayed=ready,delayed=__x,a=", "LAYOVER_TOPIC_TARGETS==,a=b=c,dead-letters",
-		"LAYOVER_TOPIC_DELAYS=delayed = 1h30m,", "LAYOVER_TOPIC_DELAYS=delayed=6d1ns", "LAYOVER_TOPIC_DELAYS=delayed=30,x=-1s", "LAYOVER_PARTITION=same", "LAYOVER_TIMESTAMP=Original", "LAYOVER_COMPRESSION=none",
-		"LAYOVER_PORT_80_TCP=tcp://10.0.0.1:80", "LAYOVER_PORT=tcp://10.0.0.1:80", "LAYOVER_PORT=80", "KAFKA_TLS_PORT=udp://10.0.0.1:80", "KAFKA_TLS_PORT=80",
-		"KAFKA_SASL_SERVICE_HOST=10.0.0.1", "LAYOVER_TEST_DOCKER=docker", "=C:=C:\\", "LAYOVER_LANES", "LAYOVER_" + strings.Repeat("X", 200) + "=1",
-	} {
+	for _, more := range loadSeeds {
 		f.Add(entries(minimal(more)...))
 		f.Add(entries(more))
+	}
+	for _, seed := range connectionSeeds(f) {
+		f.Add(entries(minimal(seed...)...))
 	}
 	known := Known() // which walks a template: once, not for every entry
 	f.Fuzz(func(t *testing.T, text string) {
 		environ := environment(known, text)
 		cfg, warnings, err := load(environ, host)
 		for _, warning := range warnings {
-			if strings.ContainsAny(warning, "\n\r") || !strings.Contains(warning, "unknown variable ") {
+			if strings.ContainsAny(warning, "\n\r") || !knownWarning.MatchString(warning) {
 				t.Fatalf("%q: warning %q", environ, warning)
 			}
 		}
+		checkNoSecret(t, environ, strings.Join(warnings, "\n")+fmt.Sprintf("%v\n%+v", err, cfg))
 		hidden, hiddenWarnings, hiddenErr := load(withoutSecrets(known, environ), host)
 		if fmt.Sprint(hiddenErr) != fmt.Sprint(err) || !slices.Equal(warnings, hiddenWarnings) || !reflect.DeepEqual(cfg, hidden) {
 			t.Fatalf("%q: what should not be looked at changes\n%v, %q\nto\n%v, %q", environ, err, warnings, hiddenErr, hiddenWarnings)
 		}
 		if err != nil {
-			checkRefusal(t, environ, cfg, err)
+			checkRefusal(t, known, environ, cfg, err)
 			return
 		}
 		checkBounds(t, cfg)
 		checkValues(t, environ, cfg)
-		again, warnings, err := load(printed(cfg), machine{cores: 63, memoryLimit: 1 << 40})
-		if err != nil || len(warnings) > 0 || !reflect.DeepEqual(again, cfg) {
-			t.Fatalf("%q prints as\n%q\nwhich loads as\n%+v, %v, want\n%+v", environ, printed(cfg), again, err, cfg)
+		again, more, err := load(printed(cfg), hostOf(63, 1<<40))
+		if err != nil || len(more) > len(warnings) || !reflect.DeepEqual(again, literal(cfg)) {
+			t.Fatalf("%q prints as\n%q\nwhich loads as\n%+v, %q, %v, want\n%+v", environ, printed(cfg), again, more, err, cfg)
 		}
-		client, err := loadClient(environ, host)
-		if err != nil || !slices.Equal(client.Brokers, cfg.Brokers) || client.Topic != cfg.IngressTopics[0] || client.HTTPAddr != cfg.HTTPAddr {
+		client, _, err := loadClient(environ, host)
+		if err == nil {
+			client.Kafka = literal(&Config{Kafka: client.Kafka}).Kafka
+		}
+		if err != nil || !reflect.DeepEqual(client.Kafka, cfg.Kafka) || client.Topic != cfg.IngressTopics[0] || client.HTTPAddr != cfg.HTTPAddr {
 			t.Fatalf("%q: a client reads %+v, %v, want %+v", environ, client, err, cfg)
 		}
 		denied := append([]string{cfg.DLQTopic}, cfg.IngressTopics...)
@@ -143,13 +161,21 @@ func checkValues(t *testing.T, environ []string, cfg *Config) {
 		t.Fatal(err)
 	}
 	var shown []string
-	for _, v := range r.values(nil, goRuntime{}) {
-		shown = append(shown, v.Variable+"="+v.Text)
+	for i, v := range r.values(nil, goRuntime{}) {
+		text := v.Text
+		if secret, ok := r.settings[i].field.Interface().(Secret); ok && text == masked(secret.text()) {
+			text = secret.text() // shown is only its length
+		} else if v.Secret {
+			t.Fatalf("%q: the secret is shown as %+v", environ, v)
+		}
+		if v.Variable != tlsSkipVerify || cfg.Kafka.tlsGiven {
+			shown = append(shown, v.Variable+"="+text)
+		}
 		if given := r.env[v.Variable] != "" || r.env[v.Variable+"_FILE"] != ""; v.Origin.Kind != FromDefault && !given || strings.ContainsAny(v.Text, "\n\r") {
 			t.Fatalf("%q: shown is %+v", environ, v)
 		}
 	}
-	if again, _, err := load(shown, machine{}); err != nil || !reflect.DeepEqual(again, cfg) {
+	if again, _, err := load(shown, hostOf(0, 0)); err != nil || !reflect.DeepEqual(again, literal(cfg)) {
 		t.Fatalf("%q is shown as\n%q\nwhich loads as\n%+v, %v, want\n%+v", environ, shown, again, err, cfg)
 	}
 }
@@ -161,7 +187,7 @@ func withoutSecrets(known, environ []string) []string {
 	out := slices.Clone(environ)
 	for i, entry := range out {
 		name, value, ok := strings.Cut(entry, "=")
-		if ok && value != "" && !slices.Contains(known, strings.TrimSuffix(name, "_FILE")) {
+		if ok && value != "" && name != bindingRoot && !slices.Contains(known, strings.TrimSuffix(name, "_FILE")) {
 			out[i] = name + "=" + schemeOf(value) + "x"
 		}
 	}
@@ -179,7 +205,7 @@ func schemeOf(value string) string {
 
 // checkRefusal checks that an error has a line for each problem, which begins with
 // the name of a variable that is known or was set.
-func checkRefusal(t *testing.T, environ []string, cfg *Config, err error) {
+func checkRefusal(t *testing.T, known, environ []string, cfg *Config, err error) {
 	t.Helper()
 	var all *Errors
 	if !errors.As(err, &all) || cfg != nil || len(all.Problems) == 0 {
@@ -191,11 +217,15 @@ func checkRefusal(t *testing.T, environ []string, cfg *Config, err error) {
 	}
 	for i, p := range all.Problems {
 		isSet := slices.ContainsFunc(environ, func(entry string) bool { return strings.HasPrefix(entry, p.Variable+"=") })
-		if !slices.Contains(Known(), p.Variable) && !isSet || p.Reason == "" {
+		if !slices.Contains(known, p.Variable) && !isSet || p.Reason == "" {
 			t.Fatalf("%q: problem %+v", environ, p)
 		}
-		if slices.Contains(Known(), strings.TrimSuffix(p.Variable, "_FILE")) && (!strings.HasPrefix(lines[i], p.Variable+": ") || p.Example == "") {
+		if slices.Contains(known, strings.TrimSuffix(p.Variable, "_FILE")) && (!strings.HasPrefix(lines[i], p.Variable+": ") || p.Example == "") {
 			t.Fatalf("%q: line %q", environ, lines[i])
+		}
+		example, _, _ := strings.Cut(p.Example, "=")
+		if p.Example != "" && example != bindingRoot && !slices.Contains(known, strings.TrimSuffix(example, "_FILE")) {
+			t.Fatalf("%q: example %q", environ, p.Example)
 		}
 	}
 }
@@ -248,7 +278,8 @@ func checkBounds(t *testing.T, c *Config) {
 	}
 	checkTopicRules(t, c)
 	checkJournals(t, c)
-	for _, address := range append([]string{c.HTTPAddr}, c.Brokers...) {
+	checkConnection(t, &c.Kafka)
+	for _, address := range append([]string{c.HTTPAddr}, c.Kafka.Brokers...) {
 		_, port, err := net.SplitHostPort(address)
 		if n, err2 := strconv.ParseUint(port, 10, 16); err != nil || err2 != nil || n == 0 && address != c.HTTPAddr {
 			t.Fatalf("address %q", address)
@@ -277,8 +308,8 @@ func checkTopicRules(t *testing.T, c *Config) {
 			t.Fatalf("delays %v of %q, at most %v", c.TopicDelays, c.IngressTopics, c.MaxDelay)
 		}
 	}
-	if !boundClient.MatchString(c.ClientID) {
-		t.Fatalf("client %q", c.ClientID)
+	if !boundClient.MatchString(c.Kafka.ClientID) {
+		t.Fatalf("client %q", c.Kafka.ClientID)
 	}
 }
 

@@ -2,20 +2,39 @@ package config
 
 import (
 	"errors"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // host is a machine on which every derived default is recognisable. The files
 // there hold what follows /v/ in their path, and there are no others.
-var host = machine{cores: 3, memoryLimit: 1 << 30, readFile: func(path string) ([]byte, error) {
+var host = machine{cores: 3, memoryLimit: 1 << 30, readDir: noDir, now: time.Now, readFile: func(path string) ([]byte, error) {
 	content, ok := strings.CutPrefix(path, "/v/")
 	if !ok {
 		return nil, errors.New("cannot be read: there is none")
 	}
 	return []byte(content), nil
 }}
+
+func noDir(string) ([]fs.DirEntry, error) { return nil, fs.ErrNotExist }
+
+// hostOf is a machine with other derived defaults.
+func hostOf(cores int, memoryLimit int64) machine {
+	other := host
+	other.cores, other.memoryLimit = cores, memoryLimit
+	return other
+}
+
+// realFiles is host with the files of the machine that runs the test.
+func realFiles() machine {
+	real := host
+	real.readFile, real.readDir = readFile, os.ReadDir
+	return real
+}
 
 // minimal is the smallest valid environment with more after it. Of a name that
 // is there twice the last wins, so more overrides, and NAME= unsets.

@@ -12,8 +12,7 @@ import (
 
 func TestFourVariablesAreAWholeConfiguration(t *testing.T) {
 	want := &Config{
-		Brokers:         []string{"kafka:9092"},
-		ClientID:        "layover",
+		Kafka:           kafkaOf("kafka:9092"),
 		IngressTopics:   []string{"delayed"},
 		EgressTopic:     "ready",
 		DLQTopic:        "dead-letters",
@@ -60,12 +59,12 @@ func TestDerivedDefaultsFollowTheMachine(t *testing.T) {
 		lanes int
 		bytes int64
 	}{
-		"one core, limit unknown":      {machine{cores: 1}, 1, 256 << 20},
-		"four cores, half of 2Gi":      {machine{cores: 4, memoryLimit: 2 << 30}, 4, 1 << 30},
-		"many cores":                   {machine{cores: 96, memoryLimit: 1 << 30}, 4, 512 << 20},
-		"limit below twice the least":  {machine{cores: 2, memoryLimit: 1 << 20}, 2, 1 << 20},
-		"limit above twice the most":   {machine{cores: 2, memoryLimit: 1 << 45}, 2, 1 << 40},
-		"no core reported (a defence)": {machine{}, 1, 256 << 20},
+		"one core, limit unknown":      {hostOf(1, 0), 1, 256 << 20},
+		"four cores, half of 2Gi":      {hostOf(4, 2<<30), 4, 1 << 30},
+		"many cores":                   {hostOf(96, 1<<30), 4, 512 << 20},
+		"limit below twice the least":  {hostOf(2, 1<<20), 2, 1 << 20},
+		"limit above twice the most":   {hostOf(2, 1<<45), 2, 1 << 40},
+		"no core reported (a defence)": {hostOf(0, 0), 1, 256 << 20},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -87,9 +86,9 @@ func TestAcceptedValues(t *testing.T) {
 		want any
 	}{
 		"brokers of every form": {[]string{"KAFKA_BROKERS=a:1, b.example.org:65535,[::1]:9092,10.0.0.1:9092,my_kafka-1:9092"},
-			func(c *Config) any { return c.Brokers },
+			func(c *Config) any { return c.Kafka.Brokers },
 			[]string{"a:1", "b.example.org:65535", "[::1]:9092", "10.0.0.1:9092", "my_kafka-1:9092"}},
-		"a broker named twice":     {[]string{"KAFKA_BROKERS=a:1,a:1"}, func(c *Config) any { return c.Brokers }, []string{"a:1"}},
+		"a broker named twice":     {[]string{"KAFKA_BROKERS=a:1,a:1"}, func(c *Config) any { return c.Kafka.Brokers }, []string{"a:1"}},
 		"several ingress topics":   {[]string{"LAYOVER_INGRESS_TOPICS=b,a"}, func(c *Config) any { return c.GroupID }, "layover-b"},
 		"egress where targets are": {[]string{"LAYOVER_EGRESS_TOPIC=", "LAYOVER_TARGETS_ALLOWED=a"}, func(c *Config) any { return c.EgressTopic }, ""},
 		"globs":                    {[]string{"LAYOVER_TARGETS_ALLOWED=*,orders.?,[a-z]*,[^x]y,ready"}, func(c *Config) any { return c.TargetsAllowed }, []string{"*", "orders.?", "[a-z]*", "[^x]y", "ready"}},
@@ -101,7 +100,7 @@ func TestAcceptedValues(t *testing.T) {
 		"pairs with white space":     {[]string{"LAYOVER_INGRESS_TOPICS=a,b", "LAYOVER_TOPIC_TARGETS=, a = x ,\tb=y,\n"}, func(c *Config) any { return c.TopicTargets }, []TopicTarget{{"a", "x"}, {"b", "y"}}},
 		"no delay and the longest":   {[]string{"LAYOVER_INGRESS_TOPICS=a,b", "LAYOVER_TOPIC_DELAYS=a=0s,b=6d"}, func(c *Config) any { return c.TopicDelays }, []TopicDelay{{"a", 0}, {"b", 144 * time.Hour}}},
 		"a topic's delay above":      {[]string{"LAYOVER_DEFAULT_DELAY=1m", "LAYOVER_TOPIC_DELAYS=delayed=1h"}, func(c *Config) any { return c.DefaultDelay }, time.Minute},
-		"the longest client":         {[]string{"KAFKA_CLIENT_ID=" + strings.Repeat("x", 249)}, func(c *Config) any { return len(c.ClientID) }, 249},
+		"the longest client":         {[]string{"KAFKA_CLIENT_ID=" + strings.Repeat("x", 249)}, func(c *Config) any { return len(c.Kafka.ClientID) }, 249},
 		"a codec in capitals":        {[]string{"LAYOVER_COMPRESSION=ZSTD"}, func(c *Config) any { return c.Compression }, CompressionZstd},
 		"the longest topic":          {[]string{"LAYOVER_EGRESS_TOPIC=" + strings.Repeat("x", 249)}, func(c *Config) any { return len(c.EgressTopic) }, 249},
 		"one leading underscore":     {[]string{"LAYOVER_EGRESS_TOPIC=_ready"}, func(c *Config) any { return c.EgressTopic }, "_ready"},
@@ -161,56 +160,128 @@ func TestAJournalIsNamedForItsIngressTopicAndItsGroup(t *testing.T) {
 }
 
 func TestEverySettingIsReadFromItsVariable(t *testing.T) {
+	crypt := certificates(t)
 	tests := map[string]struct {
 		value string
 		want  any
 	}{
-		"KAFKA_BROKERS":             {"other:1", []string{"other:1"}},
-		"KAFKA_CLIENT_ID":           {"other", "other"},
-		"LAYOVER_INGRESS_TOPICS":    {"in", []string{"in"}},
-		"LAYOVER_EGRESS_TOPIC":      {"out", "out"},
-		"LAYOVER_TARGETS_ALLOWED":   {"a*", []string{"a*"}},
-		"LAYOVER_TOPIC_TARGETS":     {"delayed=x", []TopicTarget{{"delayed", "x"}}},
-		"LAYOVER_DLQ_TOPIC":         {"dead", "dead"},
-		"LAYOVER_ON_INVALID":        {"drop", OnInvalidDrop},
-		"LAYOVER_GROUP_ID":          {"g", "g"},
-		"LAYOVER_GROUP_INSTANCE_ID": {"i", "i"},
-		"LAYOVER_SESSION_TIMEOUT":   {"11s", 11 * time.Second},
-		"LAYOVER_START_OFFSET":      {"none", StartNone},
-		"LAYOVER_DEFAULT_DELAY":     {"12s", 12 * time.Second},
-		"LAYOVER_TOPIC_DELAYS":      {"delayed=12m", []TopicDelay{{"delayed", 12 * time.Minute}}},
-		"LAYOVER_MAX_DELAY":         {"13s", 13 * time.Second},
-		"LAYOVER_PARTITION":         {"same", PartitionSame},
-		"LAYOVER_TIMESTAMP":         {"original", TimestampOriginal},
-		"LAYOVER_COMPRESSION":       {"lz4", CompressionLZ4},
-		"LAYOVER_MAX_PARKED_BYTES":  {"14Mi", int64(14 << 20)},
-		"LAYOVER_TARGET_PATIENCE":   {"15s", 15 * time.Second},
-		"LAYOVER_LANES":             {"16", 16},
-		"LAYOVER_COMMIT_INTERVAL":   {"17s", 17 * time.Second},
-		"LAYOVER_JOURNAL":           {"off", JournalOff},
-		"LAYOVER_JOURNAL_TOPIC":     {"j.{ingress}", "j.{ingress}"},
-		"LAYOVER_SHUTDOWN_TIMEOUT":  {"18s", 18 * time.Second},
-		"LAYOVER_HTTP_ADDR":         {"host:19", "host:19"},
-		"LAYOVER_LOG_LEVEL":         {"error", slog.LevelError},
-		"LAYOVER_LOG_FORMAT":        {"text", LogFormatText},
-		"LAYOVER_GOMAXPROCS":        {"21", Auto{AutoValue, 21}},
-		"LAYOVER_GOMEMLIMIT":        {"22Mi", Auto{AutoValue, 22 << 20}},
+		"KAFKA_BROKERS":           {"other:1", []string{"other:1"}},
+		"KAFKA_CLIENT_ID":         {"other", "other"},
+		"KAFKA_RACK":              {"a-1", "a-1"},
+		"KAFKA_SECURITY_PROTOCOL": {"sasl_ssl", ProtocolSASLSSL},
+		"KAFKA_TLS_ENABLED":       {"TRUE", ToggleTrue},
+		"KAFKA_TLS_CA":            {crypt.ca, strings.TrimSpace(crypt.ca)},
+		"KAFKA_TLS_CERT":          {crypt.cert + crypt.ca, strings.TrimSpace(crypt.cert + crypt.ca)},
+		"KAFKA_TLS_KEY":           {crypt.key + crypt.ca, strings.TrimSpace(crypt.key + crypt.ca)},
+		"KAFKA_TLS_SERVER_NAME":   {"kafka.example.com", "kafka.example.com"},
+		"KAFKA_SASL_MECHANISM":    {"scram-sha-512", MechanismScramSHA512},
+		"KAFKA_SASL_USERNAME":     {"other", "other"},
+		"KAFKA_SASL_PASSWORD":     {" other ", " other "},
+
+		"KAFKA_TLS_INSECURE_SKIP_VERIFY":  {"true", true},
+		"KAFKA_SASL_ALLOW_PLAINTEXT":      {"true", true},
+		"KAFKA_SASL_OAUTH_TOKEN_ENDPOINT": {"https://b/c?d=e", "https://b/c?d=e"},
+		"KAFKA_SASL_OAUTH_CLIENT_ID":      {"other", "other"},
+		"KAFKA_SASL_OAUTH_CLIENT_SECRET":  {" other", " other"},
+		"KAFKA_SASL_OAUTH_SCOPES":         {"a,b c", []string{"a", "b c"}},
+		"KAFKA_SASL_OAUTH_AUDIENCE":       {"an audience", "an audience"},
+		"KAFKA_SASL_OAUTH_EXTENSIONS":     {"a=b,c==d", []string{"a=b", "c==d"}},
+		"KAFKA_SASL_OAUTH_TOKEN":          {" other ", "other"},
+		"KAFKA_SASL_OAUTH_CA":             {crypt.ca, strings.TrimSpace(crypt.ca)},
+		"KAFKA_SASL_AWS_REGION":           {"us-gov-west-1", "us-gov-west-1"},
+
+		"AWS_REGION":                             {"eu-west-2", "eu-west-2"},
+		"AWS_DEFAULT_REGION":                     {"eu-west-3", "eu-west-3"},
+		"AWS_ACCESS_KEY_ID":                      {"other", "other"},
+		"AWS_SECRET_ACCESS_KEY":                  {"other", "other"},
+		"AWS_SESSION_TOKEN":                      {"other", "other"},
+		"AWS_ROLE_ARN":                           {"arn:aws:iam::1:role/r", "arn:aws:iam::1:role/r"},
+		"AWS_ROLE_SESSION_NAME":                  {"other", "other"},
+		"AWS_WEB_IDENTITY_TOKEN":                 {"other", "other"},
+		"AWS_ENDPOINT_URL_STS":                   {"https://sts", "https://sts"},
+		"AWS_CONTAINER_CREDENTIALS_FULL_URI":     {"http://[fd00:ec2::23]/x", "http://[fd00:ec2::23]/x"},
+		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": {"/x", "/x"},
+		"AWS_CONTAINER_AUTHORIZATION_TOKEN":      {"Bearer x", "Bearer x"},
+		"AWS_EC2_METADATA_DISABLED":              {"false", false},
+		"AWS_EC2_METADATA_SERVICE_ENDPOINT":      {"http://10.0.0.1", "http://10.0.0.1"},
+		"LAYOVER_INGRESS_TOPICS":                 {"in", []string{"in"}},
+		"LAYOVER_EGRESS_TOPIC":                   {"out", "out"},
+		"LAYOVER_TARGETS_ALLOWED":                {"a*", []string{"a*"}},
+		"LAYOVER_TOPIC_TARGETS":                  {"delayed=x", []TopicTarget{{"delayed", "x"}}},
+		"LAYOVER_DLQ_TOPIC":                      {"dead", "dead"},
+		"LAYOVER_ON_INVALID":                     {"drop", OnInvalidDrop},
+		"LAYOVER_GROUP_ID":                       {"g", "g"},
+		"LAYOVER_GROUP_INSTANCE_ID":              {"i", "i"},
+		"LAYOVER_SESSION_TIMEOUT":                {"11s", 11 * time.Second},
+		"LAYOVER_START_OFFSET":                   {"none", StartNone},
+		"LAYOVER_DEFAULT_DELAY":                  {"12s", 12 * time.Second},
+		"LAYOVER_TOPIC_DELAYS":                   {"delayed=12m", []TopicDelay{{"delayed", 12 * time.Minute}}},
+		"LAYOVER_MAX_DELAY":                      {"13s", 13 * time.Second},
+		"LAYOVER_PARTITION":                      {"same", PartitionSame},
+		"LAYOVER_TIMESTAMP":                      {"original", TimestampOriginal},
+		"LAYOVER_COMPRESSION":                    {"lz4", CompressionLZ4},
+		"LAYOVER_MAX_PARKED_BYTES":               {"14Mi", int64(14 << 20)},
+		"LAYOVER_TARGET_PATIENCE":                {"15s", 15 * time.Second},
+		"LAYOVER_LANES":                          {"16", 16},
+		"LAYOVER_COMMIT_INTERVAL":                {"17s", 17 * time.Second},
+		"LAYOVER_JOURNAL":                        {"off", JournalOff},
+		"LAYOVER_JOURNAL_TOPIC":                  {"j.{ingress}", "j.{ingress}"},
+		"LAYOVER_SHUTDOWN_TIMEOUT":               {"18s", 18 * time.Second},
+		"LAYOVER_HTTP_ADDR":                      {"host:19", "host:19"},
+		"LAYOVER_HTTP_TLS_CERT":                  {crypt.cert + crypt.ca, strings.TrimSpace(crypt.cert + crypt.ca)},
+		"LAYOVER_HTTP_TLS_KEY":                   {crypt.key + crypt.ca, strings.TrimSpace(crypt.key + crypt.ca)},
+		"LAYOVER_ADMIN_ADDR":                     {"[::1]:20", "[::1]:20"},
+		"LAYOVER_ADMIN_TOKEN":                    {" other\n", "other"},
+		"LAYOVER_LOG_LEVEL":                      {"error", slog.LevelError},
+		"LAYOVER_LOG_FORMAT":                     {"text", LogFormatText},
+		"LAYOVER_GOMAXPROCS":                     {"21", Auto{AutoValue, 21}},
+		"LAYOVER_GOMEMLIMIT":                     {"22Mi", Auto{AutoValue, 22 << 20}},
 	}
-	baseline := reflect.ValueOf(mustLoad(t, minimal())).Elem()
-	if fields := baseline.NumField(); len(tests) != fields || len(Known()) != fields {
-		t.Fatalf("%d tests and %d names for %d fields", len(tests), len(Known()), fields)
+	if len(tests) != len(Known()) {
+		t.Fatalf("%d tests of %d settings", len(tests), len(Known()))
 	}
-	for i, name := range Known() { // in the order of the fields
+	for _, name := range Known() {
 		t.Run(name, func(t *testing.T) {
-			got := reflect.ValueOf(mustLoad(t, minimal(name+"="+tests[name].value))).Elem().Field(i).Interface()
+			cfg, _, err := load(alone(t, name, tests[name].value), host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := fieldOf(cfg, name)
 			if !reflect.DeepEqual(got, tests[name].want) {
 				t.Errorf("got %v, want %v", got, tests[name].want)
 			}
-			if reflect.DeepEqual(got, baseline.Field(i).Interface()) {
-				t.Errorf("%v is the default: the test proves nothing", got)
+			// By its companions it may be set already.
+			if before := fieldOf(mustLoad(t, companions(t, name)), name); reflect.DeepEqual(got, before) {
+				t.Errorf("%v is there without the variable: the test proves nothing", got)
 			}
 		})
 	}
+}
+
+// Each field of a configuration is a setting, or found out from settings.
+func TestEveryFieldIsASetting(t *testing.T) {
+	var fields int
+	var count func(spec reflect.Type)
+	count = func(spec reflect.Type) {
+		for i := range spec.NumField() {
+			switch field := spec.Field(i); {
+			case !field.IsExported():
+			case slices.Contains([]reflect.Type{reflect.TypeFor[Kafka](), reflect.TypeFor[TLS](), reflect.TypeFor[SASL](), reflect.TypeFor[OAuth](), reflect.TypeFor[AWS](), reflect.TypeFor[HTTP](), reflect.TypeFor[HTTPTLS]()}, field.Type):
+				count(field.Type)
+			default:
+				fields++
+			}
+		}
+	}
+	count(reflect.TypeFor[Config]())
+	if fields != len(Known()) {
+		t.Errorf("%d fields and %d settings", fields, len(Known()))
+	}
+}
+
+// kafkaOf is a connection to brokers with nothing else set.
+func kafkaOf(brokers ...string) Kafka {
+	return Kafka{Brokers: brokers, ClientID: "layover", TLS: TLS{Enabled: ToggleAuto}, AWS: AWS{EC2MetadataDisabled: true}}
 }
 
 func TestClientNeedsNothingAndChecksWhatItReads(t *testing.T) {
@@ -218,20 +289,20 @@ func TestClientNeedsNothingAndChecksWhatItReads(t *testing.T) {
 		env  []string
 		want Client
 	}{
-		"nothing set":          {nil, Client{HTTPAddr: ":9846"}},
-		"all set, with spaces": {[]string{"KAFKA_BROKERS=a:1, b:2", "LAYOVER_INGRESS_TOPICS= one , two", "LAYOVER_HTTP_ADDR=:1"}, Client{[]string{"a:1", "b:2"}, "one", ":1"}},
-		"all set and empty":    {[]string{"KAFKA_BROKERS=", "LAYOVER_INGRESS_TOPICS=,", "LAYOVER_HTTP_ADDR="}, Client{HTTPAddr: ":9846"}},
-		"the rest is wrong":    {[]string{"LAYOVER_LANES=x", "LAYOVER_EGRESS_TOPIC=!", "LAYOVER_ON_INVALID=dlq", "LAYOVER_NONE=1"}, Client{HTTPAddr: ":9846"}},
+		"nothing set":          {nil, Client{Kafka: kafkaOf(), HTTPAddr: ":9846"}},
+		"all set, with spaces": {[]string{"KAFKA_BROKERS=a:1, b:2", "LAYOVER_INGRESS_TOPICS= one , two", "LAYOVER_HTTP_ADDR=:1"}, Client{kafkaOf("a:1", "b:2"), "one", ":1"}},
+		"all set and empty":    {[]string{"KAFKA_BROKERS=", "LAYOVER_INGRESS_TOPICS=,", "LAYOVER_HTTP_ADDR="}, Client{Kafka: kafkaOf(), HTTPAddr: ":9846"}},
+		"the rest is wrong":    {[]string{"LAYOVER_LANES=x", "LAYOVER_EGRESS_TOPIC=!", "LAYOVER_ON_INVALID=dlq", "LAYOVER_NONE=1"}, Client{Kafka: kafkaOf(), HTTPAddr: ":9846"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := LoadClient(test.env)
-			if err != nil || !reflect.DeepEqual(*got, test.want) {
-				t.Errorf("got %+v, %v, want %+v", got, err, test.want)
+			got, warnings, err := LoadClient(test.env)
+			if err != nil || len(warnings) > 0 || !reflect.DeepEqual(*got, test.want) {
+				t.Errorf("got %+v, %q, %v, want %+v", got, warnings, err, test.want)
 			}
 		})
 	}
-	_, err := LoadClient([]string{"KAFKA_BROKERS=a", "LAYOVER_INGRESS_TOPICS=!", "LAYOVER_HTTP_ADDR=1", "KAFKA_TLS_CA=x"})
+	_, _, err := LoadClient([]string{"KAFKA_BROKERS=a", "LAYOVER_INGRESS_TOPICS=!", "LAYOVER_HTTP_ADDR=1", "KAFKA_TLS_CA=x"})
 	want := []string{"KAFKA_BROKERS", "KAFKA_TLS_CA", "LAYOVER_HTTP_ADDR", "LAYOVER_INGRESS_TOPICS"}
 	if got := variablesOf(err.(*Errors).Problems); !slices.Equal(got, want) {
 		t.Errorf("problems of %q, want %q", got, want)

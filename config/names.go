@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"layover/delay"
 	"net"
 	"net/netip"
 	"path"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"layover/delay"
 )
 
 // The errors of the checks here continue a sentence that begins with the
@@ -146,8 +147,12 @@ func checkGroup(name string) error {
 	if len(name) > maxGroup {
 		return fmt.Errorf("is longer than %d bytes", maxGroup)
 	}
+	return checkPrintable(name)
+}
+
+func checkPrintable(text string) error {
 	unprintable := func(c rune) bool { return !unicode.IsPrint(c) }
-	if !utf8.ValidString(name) || strings.ContainsFunc(name, unprintable) {
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, unprintable) {
 		return errors.New("has a character that does not print")
 	}
 	return nil

@@ -2,7 +2,7 @@ package config
 
 import (
 	"errors"
-	"maps"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -24,6 +24,41 @@ const (
 	maxDelay       = "LAYOVER_MAX_DELAY"
 	journalTopic   = "LAYOVER_JOURNAL_TOPIC"
 	httpAddr       = "LAYOVER_HTTP_ADDR"
+	httpTLSCert    = "LAYOVER_HTTP_TLS_CERT"
+	httpTLSKey     = "LAYOVER_HTTP_TLS_KEY"
+	adminAddr      = "LAYOVER_ADMIN_ADDR"
+	adminToken     = "LAYOVER_ADMIN_TOKEN"
+
+	kafkaClientID       = "KAFKA_CLIENT_ID"
+	kafkaRack           = "KAFKA_RACK"
+	securityProtocol    = "KAFKA_SECURITY_PROTOCOL"
+	tlsEnabled          = "KAFKA_TLS_ENABLED"
+	tlsCA               = "KAFKA_TLS_CA"
+	tlsCert             = "KAFKA_TLS_CERT"
+	tlsKey              = "KAFKA_TLS_KEY"
+	tlsServerName       = "KAFKA_TLS_SERVER_NAME"
+	tlsSkipVerify       = "KAFKA_TLS_INSECURE_SKIP_VERIFY"
+	saslMechanism       = "KAFKA_SASL_MECHANISM"
+	saslUsername        = "KAFKA_SASL_USERNAME"
+	saslPassword        = "KAFKA_SASL_PASSWORD"
+	saslAllowPlaintext  = "KAFKA_SASL_ALLOW_PLAINTEXT"
+	saslAWSRegion       = "KAFKA_SASL_AWS_REGION"
+	oauthTokenEndpoint  = "KAFKA_SASL_OAUTH_TOKEN_ENDPOINT"
+	oauthClientID       = "KAFKA_SASL_OAUTH_CLIENT_ID"
+	oauthClientSecret   = "KAFKA_SASL_OAUTH_CLIENT_SECRET"
+	oauthScopes         = "KAFKA_SASL_OAUTH_SCOPES"
+	oauthExtensions     = "KAFKA_SASL_OAUTH_EXTENSIONS"
+	oauthToken          = "KAFKA_SASL_OAUTH_TOKEN"
+	oauthCA             = "KAFKA_SASL_OAUTH_CA"
+	awsRegion           = "AWS_REGION"
+	awsDefaultRegion    = "AWS_DEFAULT_REGION"
+	awsAccessKeyID      = "AWS_ACCESS_KEY_ID"
+	awsSecretAccessKey  = "AWS_SECRET_ACCESS_KEY"
+	awsRoleARN          = "AWS_ROLE_ARN"
+	awsWebIdentityToken = "AWS_WEB_IDENTITY_TOKEN"
+	awsContainerURI     = "AWS_CONTAINER_CREDENTIALS_FULL_URI"
+	awsContainerPath    = "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"
+	awsMetadataDisabled = "AWS_EC2_METADATA_DISABLED"
 )
 
 // reader turns one environment into one Config. It lives for one Load, in one
@@ -37,22 +72,26 @@ type reader struct {
 	given    map[string]bool   // set to something that is not empty, valid or not
 	// bad: given and not decoded. The field is zero, or a list of the entries that
 	// were understood.
-	bad      map[string]bool
-	files    map[string]string // the files that were read, by the variable
-	problems []Problem
+	bad         map[string]bool
+	files       map[string]string // the files that were read, by the variable
+	problems    []Problem
+	warnings    []string
+	bindingDir  string          // of the service binding of type kafka; "" without one
+	fromBinding map[string]bool // the settings that it filled
 }
 
 func newReader(environ []string, host machine) *reader {
 	cfg := new(Config)
 	return &reader{
-		env:      parseEnviron(environ),
-		host:     host,
-		cfg:      cfg,
-		settings: settingsOf(cfg),
-		text:     make(map[string]string),
-		given:    make(map[string]bool),
-		bad:      make(map[string]bool),
-		files:    make(map[string]string),
+		env:         parseEnviron(environ),
+		host:        host,
+		cfg:         cfg,
+		settings:    settingsOf(cfg),
+		text:        make(map[string]string),
+		given:       make(map[string]bool),
+		bad:         make(map[string]bool),
+		files:       make(map[string]string),
+		fromBinding: make(map[string]bool),
 	}
 }
 
@@ -94,6 +133,9 @@ func (r *reader) read(s *setting) {
 	}
 	err := s.decode(text)
 	if err == nil {
+		if secret, ok := s.field.Addr().Interface().(*Secret); ok {
+			secret.get().path = againFrom(r.files[s.Variable])
+		}
 		return
 	}
 	list, isList := errors.AsType[*listError](err)
@@ -102,40 +144,38 @@ func (r *reader) read(s *setting) {
 	if s.Secret {
 		reason = "has a value that is not valid, want " + s.Values
 	}
-	if path, ok := r.files[s.Variable]; ok {
-		reason += "; it is from the file " + quote(path) + " of " + s.Variable + fileSuffix
-	}
-	r.refuse(s.Variable, reason)
+	r.refuse(s.Variable, reason+r.from(s.Variable))
 }
 
 // refuse adds a problem of a known variable with the example of its row.
 func (r *reader) refuse(variable, reason string) {
-	p := Problem{Variable: variable, Reason: reason}
-	for _, s := range r.settings {
-		if s.Variable == variable {
-			p.Example = s.Example
-		}
-	}
-	r.problems = append(r.problems, p)
+	r.problems = append(r.problems, Problem{Variable: variable, Reason: reason, Example: r.exampleOf(variable)})
 }
 
-// refuseSecurity reports each variable that asks for encryption or a login. Layover
-// has neither, and must not connect in plaintext instead. Even PLAINTEXT is refused
-// until the variable has a meaning. Variables that Kubernetes sets for a Service
-// called kafka-tls ask for nothing. Values are never printed: some are passwords. The
-// example is the empty value, which means unset.
-func (r *reader) refuseSecurity() {
-	for _, name := range slices.Sorted(maps.Keys(r.env)) {
-		asks := strings.HasPrefix(name, "KAFKA_SASL_") ||
-			strings.HasPrefix(name, "KAFKA_TLS_") ||
-			strings.TrimSuffix(name, fileSuffix) == "KAFKA_SECURITY_PROTOCOL"
-		if asks && r.env[name] != "" && !isServiceLink(name, r.env[name]) {
-			r.problems = append(r.problems, Problem{
-				Variable: name,
-				Reason:   "not supported yet, and connecting in plaintext unasked would be worse: unset it, or leave it empty",
-			})
+// exampleOf is a valid assignment of a known variable; empty of another. Secrets and
+// certificates are better off in files.
+func (r *reader) exampleOf(variable string) string {
+	for _, s := range r.settings {
+		switch {
+		case s.Variable != variable:
+		case s.Secret || s.kind == "certificates":
+			return variable + fileSuffix + "=" + secretsDir + strings.ToLower(variable)
+		default:
+			return variable + "=" + s.Example
 		}
 	}
+	return ""
+}
+
+// example replaces the example of the problem added last, where the one of the
+// row would not solve it.
+func (r *reader) example(variable, value string) {
+	r.problems[len(r.problems)-1].Example = variable + "=" + value
+}
+
+// warn adds a line about a setting that is valid.
+func (r *reader) warn(format string, args ...any) {
+	r.warnings = append(r.warnings, fmt.Sprintf(format, args...))
 }
 
 // err returns nil or all problems, those of known variables first and in the

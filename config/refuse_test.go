@@ -158,19 +158,30 @@ func TestAllProblemsAreReportedAtOnceInTheOrderOfTheTable(t *testing.T) {
 	for _, name := range Known() {
 		environ = append(environ, name+"=\x00")
 	}
-	environ = append(environ, "KAFKA_TLS_ENABLED=1", "KAFKA_SASL_MECHANISM=PLAIN")
+	environ = append(environ, "KAFKA_TLS_GARBLEDYGOOK=1", "KAFKA_SASL_KERBEROS_SERVICE_NAME=kafka")
 	var got []string
 	for _, p := range problemsOf(t, environ) {
 		got = append(got, p.Variable)
 	}
-	want := append(Known(), "KAFKA_SASL_MECHANISM", "KAFKA_TLS_ENABLED")
+	isAWS := func(name string) bool { return strings.HasPrefix(name, "AWS_") }
+	want := append(slices.DeleteFunc(Known(), isAWS), "KAFKA_SASL_KERBEROS_SERVICE_NAME", "KAFKA_TLS_GARBLEDYGOOK")
 	if !slices.Equal(got, want) {
+		t.Errorf("problems of %q, want %q", got, want)
+	}
+	// Those of AWS are read for its mechanism alone.
+	got = nil
+	for _, p := range problemsOf(t, append(environ, "KAFKA_SASL_MECHANISM=AWS_MSK_IAM")) {
+		if isAWS(p.Variable) {
+			got = append(got, p.Variable)
+		}
+	}
+	if want := slices.DeleteFunc(Known(), func(name string) bool { return !isAWS(name) }); !slices.Equal(got, want) {
 		t.Errorf("problems of %q, want %q", got, want)
 	}
 }
 
 func TestEveryLineHasVariableReasonAndExample(t *testing.T) {
-	problems := problemsOf(t, []string{"LAYOVER_LANES=x\ny", "KAFKA_SASL_A\nB=1", "KAFKA_SECURITY_PROTOCOL=PLAINTEXT"})
+	problems := problemsOf(t, []string{"LAYOVER_LANES=x\ny", "KAFKA_SASL_A\nB=1", "KAFKA_SECURITY_PROTOCOL=SASL_SSL", "KAFKA_SASL_USER=me"})
 	lines := strings.Split((&Errors{problems}).Error(), "\n")
 	if len(lines) != len(problems) {
 		t.Fatalf("%d lines for %d problems: %q", len(lines), len(problems), lines)
@@ -181,9 +192,39 @@ func TestEveryLineHasVariableReasonAndExample(t *testing.T) {
 		if strings.Contains(name, "\n") {
 			name = `"KAFKA_SASL_A\nB"`
 		}
-		if want := name + ": " + p.Reason + "; example: " + name + "=" + p.Example; line != want || p.Reason == "" {
+		want := name + ": " + p.Reason
+		if p.Example != "" {
+			want += "; example: " + p.Example
+		}
+		if line != want || p.Reason == "" {
 			t.Errorf("got  %s\nwant %s", line, want)
 		}
+	}
+}
+
+// An example that leads to the same error is none.
+func TestAnExampleIsAnotherLineThanTheMistake(t *testing.T) {
+	tests := map[string]struct {
+		env  []string
+		want string
+	}{
+		"a value":                  {[]string{"LAYOVER_LANES=x"}, "LAYOVER_LANES=4"},
+		"a choice":                 {[]string{"LAYOVER_DLQ_TOPIC="}, "LAYOVER_ON_INVALID=halt"},
+		"a secret":                 {[]string{"KAFKA_SASL_MECHANISM=SCRAM-SHA-256", "KAFKA_SASL_USERNAME=x"}, "KAFKA_SASL_PASSWORD_FILE=/run/secrets/kafka_sasl_password"},
+		"a certificate":            {[]string{"KAFKA_TLS_CA=/ca.pem"}, "KAFKA_TLS_CA_FILE=/run/secrets/kafka_tls_ca"},
+		"a name that is another's": {[]string{"KAFKA_SSL_CA=x"}, "KAFKA_TLS_CA_FILE=/run/secrets/kafka_tls_ca"},
+		"a name of nothing":        {[]string{"KAFKA_SASL_GARBLEDYGOOK=x"}, ""},
+		"no login for a protocol":  {[]string{"KAFKA_SECURITY_PROTOCOL=SASL_SSL"}, "KAFKA_SASL_MECHANISM=SCRAM-SHA-512"},
+		"a protocol without TLS":   {[]string{"KAFKA_SECURITY_PROTOCOL=PLAINTEXT", "KAFKA_TLS_ENABLED=true"}, "KAFKA_SECURITY_PROTOCOL=SSL"},
+		"a protocol with TLS":      {[]string{"KAFKA_SECURITY_PROTOCOL=SSL", "KAFKA_TLS_ENABLED=false"}, "KAFKA_SECURITY_PROTOCOL=PLAINTEXT"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			problems := problemsOf(t, minimal(test.env...))
+			if len(problems) != 1 || problems[0].Example != test.want {
+				t.Errorf("got %+v, want one with the example %s", problems, test.want)
+			}
+		})
 	}
 }
 
@@ -205,28 +246,6 @@ func TestAQuotedValueIsCutAndStaysOnOneLine(t *testing.T) {
 	if n := strings.Count(reason, "y"); n != 100 {
 		t.Errorf("%d of 5000 bytes are repeated, want 100", n)
 	}
-}
-
-func TestSecuritySettingsAreRefusedWithoutTheirValue(t *testing.T) {
-	for _, name := range []string{
-		"KAFKA_SASL_MECHANISM", "KAFKA_SASL_PASSWORD", "KAFKA_SASL_PASSWORD_FILE",
-		"KAFKA_TLS_ENABLED", "KAFKA_TLS_CA", "KAFKA_TLS_KEY", "KAFKA_TLS_KEY_FILE",
-		"KAFKA_SECURITY_PROTOCOL", "KAFKA_SECURITY_PROTOCOL_FILE",
-	} {
-		t.Run(name, func(t *testing.T) {
-			mustLoad(t, minimal(name+"="))
-			wantProblem(t, minimal(name+"=PLAINTEXT"), name, "not supported yet")
-			wantProblem(t, minimal(name+"= "), name, "not supported yet")
-			_, _, err := load(minimal(name+"=hunter2"), host)
-			if strings.Contains(err.Error(), "hunter2") {
-				t.Errorf("the value is printed: %v", err)
-			}
-			if _, err := LoadClient([]string{name + "=hunter2"}); err == nil || strings.Contains(err.Error(), "hunter2") {
-				t.Errorf("the client: %v", err)
-			}
-		})
-	}
-	mustLoad(t, minimal("KAFKA_PORT=tcp://10.0.0.1:9092", "KAFKA_HEAP_OPTS=-Xmx1g"))
 }
 
 func TestALoginAmongTheBrokersIsNotPrinted(t *testing.T) {

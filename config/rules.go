@@ -16,7 +16,7 @@ func (r *reader) require() {
 		if s.required && !r.given[s.Variable] {
 			reason := "required, and not set or empty"
 			if path, ok := r.files[s.Variable]; ok {
-				reason = fmt.Sprintf("required, and the file %s of %s%s is empty", quote(path), s.Variable, fileSuffix)
+				reason = fmt.Sprintf("required, and the file %s of %s is empty", quote(path), r.fileSource(s.Variable))
 			}
 			r.refuse(s.Variable, reason)
 		}
@@ -26,14 +26,8 @@ func (r *reader) require() {
 	}
 	if !r.given[onInvalid] && !r.given[dlqTopic] {
 		r.refuse(onInvalid, "must be chosen where there is no dead-letter topic: set it to one of deliver, drop or halt, or set "+dlqTopic)
-		r.example("halt")
+		r.example(onInvalid, "halt")
 	}
-}
-
-// example replaces the example of the problem added last, where the one of the
-// row would not solve it.
-func (r *reader) example(value string) {
-	r.problems[len(r.problems)-1].Example = value
 }
 
 // derive fills the defaults that follow from other settings or from the host.
@@ -91,7 +85,7 @@ func (r *reader) relate() {
 	if !r.bad[defaultDelay] && !r.bad[maxDelay] && c.DefaultDelay > c.MaxDelay {
 		r.refuse(defaultDelay, fmt.Sprintf("%s is above %s, which is %s: every record without a header would be invalid",
 			r.shown(defaultDelay), maxDelay, r.shown(maxDelay)))
-		r.example("0s")
+		r.example(defaultDelay, "0s")
 	}
 }
 
@@ -192,12 +186,12 @@ func (r *reader) relateOnInvalid() {
 	case OnInvalidDLQ:
 		if !r.given[dlqTopic] {
 			r.refuse(onInvalid, "dlq needs a dead-letter topic: set "+dlqTopic+", or choose one of deliver, drop or halt")
-			r.example("halt")
+			r.example(onInvalid, "halt")
 		}
 	case OnInvalidDeliver:
 		if !r.given[egressTopic] && !r.everyTopicHasTarget() {
 			r.refuse(onInvalid, "deliver needs somewhere to deliver to: set "+egressTopic+", or every ingress topic in "+topicTargets+r.lacking()+", or choose one of dlq, drop or halt")
-			r.example("halt")
+			r.example(onInvalid, "halt")
 		}
 	}
 }

@@ -29,8 +29,8 @@ func TestTheLinksOfServicesPassSilentlyWhateverTheyAreCalled(t *testing.T) {
 			for _, protocol := range []string{"TCP", "UDP", "SCTP"} {
 				links := serviceLinks(service, "plain-http2", "9093", protocol)
 				mustLoad(t, minimal(links...))
-				if _, err := LoadClient(links); err != nil {
-					t.Errorf("the client: %v", err)
+				if _, warnings, err := LoadClient(links); err != nil || len(warnings) > 0 {
+					t.Errorf("the client: %q, %v", warnings, err)
 				}
 			}
 		})
@@ -40,11 +40,13 @@ func TestTheLinksOfServicesPassSilentlyWhateverTheyAreCalled(t *testing.T) {
 func TestNamesThatAreOnlyLikeLinksAreTakenForWhatTheyAre(t *testing.T) {
 	for _, entry := range []string{
 		"KAFKA_TLS_PORT=9093", "KAFKA_TLS_PORT=https://10.0.0.1:9093", "KAFKA_TLS_SERVICE=x", "KAFKA_TLS_PORT_X_TCP=tcp://10.0.0.1:1",
-		"KAFKA_TLS_PORT_9093_TCP_KEY=x", "KAFKA_TLS_CERT=tcp://10.0.0.1:9093", "KAFKA_SASL_PASSWORD=x", "KAFKA_SASL_KERBEROS_SERVICE_NAME=kafka",
+		"KAFKA_TLS_PORT_9093_TCP_KEY=x", "KAFKA_TLS_CERTS=tcp://10.0.0.1:9093", "KAFKA_SASL_KERBEROS_SERVICE_NAME=kafka",
 	} {
 		name, _, _ := strings.Cut(entry, "=")
-		wantProblem(t, minimal(entry), name, "not supported yet")
+		wantProblem(t, minimal(entry), name, "is no setting")
 	}
+	wantProblem(t, minimal("KAFKA_TLS_CA=tcp://10.0.0.1:9093"), "KAFKA_TLS_CA", "neither PEM")
+	wantProblem(t, minimal("KAFKA_SASL_PASSWORD=x"), "KAFKA_SASL_MECHANISM", "KAFKA_SASL_PASSWORD is set")
 	for _, entry := range []string{"LAYOVER_EGRES_TOPIC=tcp://10.0.0.1:1", "LAYOVER_HTTP_PORT=9846", "LAYOVER_SERVICE_NAME=x", "LAYOVER_PORT_HTTP=9846"} {
 		name, _, _ := strings.Cut(entry, "=")
 		if _, warnings, err := load(minimal(entry), host); err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], name+" is ignored") {

@@ -3,7 +3,9 @@ package config
 import (
 	"io"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"text/template"
 
 	"github.com/kelseyhightower/envconfig"
@@ -32,14 +34,18 @@ func Table() []Row {
 	return rows
 }
 
-// Known returns the names of all variables, in the order of [Table].
-func Known() []string {
+// Known returns the names of all variables, in the order of [Table]. The slice is the
+// caller's.
+func Known() []string { return slices.Clone(known()) }
+
+// known walks the specification once: a look at every variable needs the names.
+var known = sync.OnceValue(func() []string {
 	var names []string
 	for _, row := range Table() {
 		names = append(names, row.Variable)
 	}
 	return names
-}
+})
 
 // setting is one field of the specification with the tags that say how to
 // read it.
@@ -53,22 +59,17 @@ type setting struct {
 	min, max string   // inclusive, in the syntax of the value
 }
 
-// connection are the settings that carry the prefix KAFKA.
-type connection struct {
-	Brokers  *[]string `split_words:"true" required:"true" kind:"brokers" example:"kafka:9092" desc:"brokers to connect to first"`
-	ClientID *string   `split_words:"true" default:"layover" kind:"client" example:"layover" desc:"name of Layover's connections in the brokers' logs, metrics and quotas"`
-}
-
 // specification gives the fields their prefixes: envconfig makes the name of a
 // variable from the names of the structs around the field.
 type specification struct {
-	Kafka   connection
+	Kafka   *Kafka
+	AWS     *AWS
 	Layover *Config
 }
 
 // settingsOf returns the settings whose fields lie in cfg.
 func settingsOf(cfg *Config) []setting {
-	return walk(&specification{Kafka: connection{Brokers: &cfg.Brokers, ClientID: &cfg.ClientID}, Layover: cfg})
+	return walk(&specification{Kafka: &cfg.Kafka, AWS: &cfg.Kafka.AWS, Layover: cfg})
 }
 
 // walk returns the settings of a specification, a pointer to a struct.
@@ -153,6 +154,28 @@ func (s setting) values() string {
 		return "1 to 249 of " + nameAlphabet
 	case "group":
 		return "1 to 1024 bytes of printable text"
+	case "text":
+		return "printable text"
+	case "password", "token":
+		return "one line of text"
+	case "certificates":
+		return "PEM, or base64 of PEM"
+	case "key":
+		return "PEM, or base64 of PEM, without a passphrase"
+	case "host":
+		return "a host name or an IP address"
+	case "region":
+		return "a region's name"
+	case "url":
+		return "an https URL, or http on this host"
+	case "container":
+		return "an https URL, or http on this host or to AWS's addresses for containers"
+	case "link":
+		return "a URL"
+	case "words":
+		return "a list of words"
+	case "extensions":
+		return "a list of name=value, names of letters"
 	case "journal":
 		return "a topic name, with " + journalPlaceholders + " in it or not"
 	default:

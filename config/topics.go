@@ -93,11 +93,7 @@ func (r *reader) lacking() string {
 	if !r.given[topicTargets] {
 		return ""
 	}
-	var names []string
-	for _, ingress := range r.withoutTarget() {
-		names = append(names, quote(ingress))
-	}
-	return " (without a target there: " + strings.Join(names, ", ") + ")"
+	return " (without a target there: " + quoted(r.withoutTarget()) + ")"
 }
 
 // relateTopicTargets refuses targets of topics that are not read, and targets that

@@ -14,6 +14,9 @@ import (
 // nobody has to know which do.
 const fileSuffix = "_FILE"
 
+// secretsDir is where examples have files: where container engines mount secrets.
+const secretsDir = "/run/secrets/"
+
 // maxFileBytes bounds a value that comes from a file, in bytes. The longest
 // sensible one is a list of some thousand topics.
 const maxFileBytes = 1 << 20
@@ -24,12 +27,14 @@ const byteOrderMark = "\ufeff"
 // textOf returns the value of s, from its variable or its file. White space around it
 // is no part of it, as a file commonly ends in a newline; nor is a byte order mark at
 // the beginning of a file. Empty is unset, and so are a list without an entry and an
-// empty file. ok is false where a value was meant and cannot be had; the problem is
-// reported by then.
+// empty file, but not that of a secret. ok is false where a value was meant and cannot
+// be had; the problem is reported by then.
 func (r *reader) textOf(s *setting) (text string, ok bool) {
 	text = s.trim(r.env[s.Variable])
 	path := strings.TrimSpace(r.env[s.Variable+fileSuffix])
 	switch {
+	case path == "" && text == "":
+		return r.bound(s)
 	case path == "":
 		return text, true
 	case text != "":
@@ -40,17 +45,41 @@ func (r *reader) textOf(s *setting) (text string, ok bool) {
 	if err != nil {
 		r.problems = append(r.problems, Problem{
 			Variable: s.Variable + fileSuffix,
-			Reason:   fmt.Sprintf("the file %s %v", quote(path), err),
-			Example:  "/run/secrets/" + strings.ToLower(s.Variable),
+			Reason:   s.noFile(path, err),
+			Example:  s.Variable + fileSuffix + "=" + secretsDir + strings.ToLower(s.Variable),
 		})
 		return "", false
 	}
 	r.files[s.Variable] = path
-	return s.trim(strings.TrimPrefix(string(content), byteOrderMark)), true
+	return r.textIn(s, content)
+}
+
+// noFile is why a file cannot be read. A value in place of a path is not repeated.
+func (s *setting) noFile(path string, err error) string {
+	_, notPEM := toPEM(path)
+	if notPEM == nil || s.Secret && !looksLikePath(path) {
+		return fmt.Sprintf("the file %v; want a path, which is not printed here: it may be the value, which belongs into %s", err, s.Variable)
+	}
+	return fmt.Sprintf("the file %s %v", quote(path), err)
+}
+
+// textIn returns the value in a file that was read. An empty file is no secret and no
+// certificate: to take it for unset could be to connect in plaintext.
+func (r *reader) textIn(s *setting, content []byte) (text string, ok bool) {
+	text = s.trim(strings.TrimPrefix(string(content), byteOrderMark))
+	_, isSecret := s.field.Addr().Interface().(*Secret)
+	if text == "" && (isSecret || isSecurity(s.Variable)) {
+		r.refuse(s.Variable, fmt.Sprintf("the file %s of %s is empty", quote(r.files[s.Variable]), r.fileSource(s.Variable)))
+		return "", false
+	}
+	return text, true
 }
 
 // trim returns a value as it is decoded, where empty means unset.
 func (s *setting) trim(text string) string {
+	if s.kind == "password" {
+		return trimSecret(text, s.kind)
+	}
 	text = strings.TrimSpace(text)
 	if s.isList() && len(splitList(text)) == 0 {
 		return ""
@@ -74,6 +103,15 @@ func readFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("is larger than %d bytes: no value is that large", maxFileBytes)
 	}
 	return content, nil
+}
+
+// againFrom returns the path of a file to read again; "" where that would be too late: a
+// pipe is empty then, or waits for its writer.
+func againFrom(path string) string {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return ""
+	}
+	return path
 }
 
 // cannotRead leaves out the path, which may have a line break in it.

@@ -10,8 +10,9 @@ import (
 const prefix = "LAYOVER_"
 
 // unknownNames returns one warning for each name that has our prefix, is set
-// to something, and is no setting, in the order of the names. Values are never
-// part of it: a misspelt name may hold anything.
+// to something, and is no setting, in the order of the names. Those that ask for
+// TLS or a login are refused elsewhere. Values are never part of a warning: a
+// misspelt name may hold anything.
 func unknownNames(env map[string]string) []string {
 	known := Known()
 	var warnings []string
@@ -19,6 +20,9 @@ func unknownNames(env map[string]string) []string {
 		setting, isTwin := strings.CutSuffix(name, fileSuffix)
 		if !strings.HasPrefix(name, prefix) || env[name] == "" || isForeign(name, env[name]) || slices.Contains(known, setting) {
 			continue
+		}
+		if _, security := misnamed(name); security {
+			continue // which is refused
 		}
 		warning := "unknown variable " + printable(name) + " is ignored"
 		// The suffix that all twins share makes none of them nearer.

@@ -169,7 +169,7 @@ func (k *committer) sendOne(ctx context.Context, commits []offsets.Commit) []off
 		if errors.Is(err, kerr.FencedInstanceID) {
 			k.fenced()
 		}
-		out = append(out, resultOf(m, err))
+		out = append(out, resultOf(m, allow(err, k.group, m.Topic)))
 	}
 	return out
 }

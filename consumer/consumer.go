@@ -44,7 +44,10 @@ type Config struct {
 	Asking         *kgo.Client      // for questions that must not wait behind a long poll
 	Journal        Journal          // nil: there is none
 	Options        func() []kgo.Opt // brokers, logger, hooks, back-off
-	Log            *slog.Logger
+	// Refused reports whether a broker refuses the connection, which has a line of its
+	// own; nil: none does.
+	Refused func() bool
+	Log     *slog.Logger
 }
 
 // ErrFenced means that another process uses the same group instance id.
@@ -81,7 +84,7 @@ func New(cfg Config, h Handler) (*Consumer, error) {
 		table:        newOwnership(),
 		poll:         new(poll),
 	}
-	c.group = &groupErrors{group: cfg.Group, log: cfg.Log, fenced: c.fenced}
+	c.group = &groupErrors{group: cfg.Group, log: cfg.Log, fenced: c.fenced, refused: cfg.Refused}
 	c.table.lease.length = cfg.SessionTimeout - cfg.SessionTimeout/5 // a margin for the way of a heartbeat
 	if err := kgo.ValidateOpts(c.options()...); err != nil {
 		return nil, fmt.Errorf("consumer client: %w", err)

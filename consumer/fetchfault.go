@@ -55,7 +55,7 @@ func (f *fetchFaults) handle(a offsets.Assignment, err error) {
 		// The client reports only errors that it cannot mend, and fetches again at once.
 		// A deleted topic would keep a core busy.
 		f.log.Debug("fetch failed", "topic", a.Topic, "partition", a.Partition, "err", err)
-		f.table.while(a, func(o *owned) { o.failed(err, time.Now()) })
+		f.table.while(a, func(o *owned) { o.failed(allow(err, "", a.Topic), time.Now()) })
 		f.fetching.pause(a)
 		time.AfterFunc(fetchRetry, func() { f.fetching.resume(a) })
 	}

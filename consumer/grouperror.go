@@ -17,6 +17,8 @@ type groupErrors struct {
 	group  string
 	log    *slog.Logger
 	fenced func() // another process uses the same group instance id
+	// refused is Config.Refused.
+	refused func() bool
 
 	last   atomic.Pointer[string] // nil after a join
 	logged atomic.Pointer[groupLine]
@@ -33,12 +35,15 @@ const sayEvery = 30 * time.Second
 
 // OnGroupManageError implements kgo.HookGroupManageError.
 func (g *groupErrors) OnGroupManageError(err error) {
-	text := err.Error()
+	text := allow(err, g.group, "").Error()
 	g.last.Store(&text)
 	line := groupTrouble(err)
+	if (line == outOfReach || line == sessionEnded) && g.refused != nil && g.refused() {
+		return
+	}
 	if was := g.logged.Load(); was == nil || was.text != line || time.Since(was.at) >= sayEvery {
 		g.logged.Store(&groupLine{line, time.Now()})
-		g.log.Warn(line, "group", g.group, "err", err)
+		g.log.Warn(line, "group", g.group, "err", text)
 	}
 	if errors.Is(err, kerr.FencedInstanceID) {
 		g.fenced()
@@ -56,6 +61,12 @@ func (g *groupErrors) lastError() string {
 	return ""
 }
 
+// Lines about errors that are not of the group itself.
+const (
+	outOfReach   = "the group's coordinator is out of reach, trying again"
+	sessionEnded = "the group session ended, trying again"
+)
+
 // groupTrouble returns an error of the group in words. A coordinator that refuses wants
 // another setting or another ACL; one that is out of reach wants patience, or a look at
 // the brokers. Any other error, such as a wrong certificate, speaks for itself.
@@ -64,12 +75,14 @@ func groupTrouble(err error) string {
 	switch {
 	case errors.Is(err, kerr.CoordinatorNotAvailable), errors.Is(err, kerr.CoordinatorLoadInProgress), errors.Is(err, kerr.NotCoordinator):
 		return "the group has no coordinator at the moment, trying again"
+	case errors.Is(err, kerr.SaslAuthenticationFailed):
+		return outOfReach
 	case errors.As(err, &broker):
 		return "the group does not take this member, trying again"
 	case unreachable(err):
-		return "the group's coordinator is out of reach, trying again"
+		return outOfReach
 	default:
-		return "the group session ended, trying again"
+		return sessionEnded
 	}
 }
 

@@ -48,6 +48,17 @@ func TestALineAboutTheGroupTellsARefusalFromSilence(t *testing.T) {
 	}
 }
 
+func TestWhileAConnectionIsRefusedOnlyTheGroupsOwnAnswersAreSaid(t *testing.T) {
+	var out bytes.Buffer
+	g := &groupErrors{group: "g", log: slog.New(slog.NewTextHandler(&out, nil)), refused: func() bool { return true }}
+	for _, err := range []error{io.EOF, kerr.SaslAuthenticationFailed, x509.UnknownAuthorityError{}, kerr.GroupAuthorizationFailed} {
+		g.OnGroupManageError(err)
+	}
+	if said := out.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "does not take this member") {
+		t.Errorf("said %s", said)
+	}
+}
+
 func TestWhatTheGroupSaysIsSaidAgainWhenItChangesOrLasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -148,7 +148,7 @@ func (l *loading) retry(p *partition, err error) {
 	if time.Since(l.began) >= loadGrace {
 		wait = sickRetry
 	}
-	p.retry(err, time.Now().Add(wait))
+	p.retry(allow(err, l.loader.group.name, p.Topic), time.Now().Add(wait))
 }
 
 // moved deals with a partition that an answer has moved on. A ready one leaves the

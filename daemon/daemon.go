@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"layover/admin"
 	"layover/cluster"
+	"layover/cluster/connect"
 	"layover/config"
 	"layover/consumer"
 	"layover/delay"
@@ -31,10 +31,14 @@ type Options struct {
 	Version, Revision string
 	// Ready is called with the address once HTTP serves; may be nil.
 	Ready func(httpAddr string)
-	// Kafka are further options of every Kafka client, such as a dialer.
+	// Kafka are further options of every Kafka client, such as a hook.
 	Kafka []kgo.Opt
-	// Listen opens the HTTP address; nil: TCP.
-	Listen func(addr string) (net.Listener, error)
+	// Dial connects to brokers, below TLS; nil: TCP.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Listen and ListenControl open LAYOVER_HTTP_ADDR and LAYOVER_ADMIN_ADDR; nil: TCP.
+	Listen, ListenControl func(addr string) (net.Listener, error)
+	// Level is the level of Log, for operators to change; needed with LAYOVER_ADMIN_ADDR.
+	Level *slog.LevelVar
 }
 
 // Daemon is one Layover process.
@@ -45,6 +49,7 @@ type Daemon struct {
 	started time.Time
 
 	registry     *prometheus.Registry
+	connection   *connect.Connection
 	asking       *kgo.Client // for questions about the cluster, no data
 	watcher      *cluster.Watcher
 	consumer     *consumer.Consumer
@@ -72,6 +77,11 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 	d.drops = dropSummary{log: d.log, counts: d.lost, lookedAt: d.started}
 	d.sick = d.newSickLog()
 	d.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	connection, err := connect.New(connect.Config{Kafka: cfg.Kafka, DialTimeout: 5 * time.Second, Dial: o.Dial, Log: d.log})
+	if err != nil {
+		return nil, err
+	}
+	d.connection = connection
 	kafka := d.kafkaOptions()
 	asking, err := kgo.NewClient(kafka("watch")...)
 	if err != nil {
@@ -81,7 +91,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 	sizes := sizesFor(cfg.MaxParkedBytes, cfg.Lanes)
 	d.watcher = cluster.New(cluster.Config{
 		Ingress: cfg.IngressTopics, Targets: d.namedTargets(), MaxDelay: cfg.MaxDelay, Names: sizes.names,
-		Changed: d.topicsChanged, Log: d.log,
+		Refused: d.refused, Changed: d.topicsChanged, Log: d.log,
 	}, asking)
 	d.router = newRouter(cfg.Lanes)
 	d.held = holdings{bytes: make(map[purgatory.TargetName][]int64), lanes: cfg.Lanes}
@@ -97,7 +107,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 		Topics: cfg.IngressTopics, Group: cfg.GroupID, InstanceID: cfg.GroupInstanceID,
 		SessionTimeout: cfg.SessionTimeout, StartOffset: string(cfg.StartOffset),
 		FetchMaxBytes: sizes.fetch, ReadingBudget: sizes.reading, MaxDecompress: sizes.decompress,
-		Asking: asking, Journal: d.journal, Options: func() []kgo.Opt { return kafka("consumer") }, Log: d.log,
+		Refused: d.refused, Asking: asking, Journal: d.journal, Options: func() []kgo.Opt { return append(kafka("consumer"), kgo.Rack(cfg.Kafka.Rack)) }, Log: d.log,
 	}, d.router)
 	if err != nil {
 		return nil, err
@@ -142,26 +152,22 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 // stops gracefully, in LAYOVER_SHUTDOWN_TIMEOUT at most. The context's end is not
 // an error.
 func (d *Daemon) Run(ctx context.Context) error {
-	listen := d.opts.Listen
-	if listen == nil {
-		listen = admin.Listen
-	}
-	listener, err := listen(d.cfg.HTTPAddr)
+	http, err := listen(d.cfg, d.opts)
 	if err != nil {
 		d.closeClients(time.Now().Add(time.Second))
 		return err
 	}
-	d.sayStart(listener)
+	d.sayStart(http)
 	if err := d.consumer.Start(); err != nil {
-		listener.Close()
+		http.close()
 		d.closeClients(time.Now().Add(time.Second))
 		return err
 	}
-	server := admin.New(d, d.registry, d.log)
-	serving := make(chan error, 1)
-	go func() { serving <- server.Serve(listener) }() // ended by Shutdown below
+	serving := make(chan error, 2)
+	http.serve(d, d.registry, serving)
 	if d.opts.Ready != nil {
-		d.opts.Ready(listener.Addr().String())
+		addr, _ := http.addresses()
+		d.opts.Ready(addr)
 	}
 
 	watching, stopWatching := context.WithCancel(context.Background())
@@ -179,7 +185,6 @@ func (d *Daemon) Run(ctx context.Context) error {
 	case fatal = <-polled:
 		polled <- nil
 	case fatal = <-serving:
-		serving <- nil
 	}
 	by := time.Now().Add(d.cfg.ShutdownTimeout)
 	d.log.Info("stopping", "within", d.cfg.ShutdownTimeout.String())
@@ -191,9 +196,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.closeClients(by)
 	shutdown, cancel := context.WithDeadline(context.Background(), by)
 	defer cancel()
-	if err := server.Shutdown(shutdown); err != nil {
-		d.log.Debug("http server stopped hard", "err", err)
-	}
+	http.shutdown(shutdown)
 	waitUntil(by, d.background.Wait)
 	waitUntil(by, d.journal.Wait)
 	d.log.Info("stopped")
@@ -202,6 +205,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 
 // watch starts what runs beside reading and delivering, until the context ends.
 func (d *Daemon) watch(ctx context.Context) {
+	d.background.Go(func() { d.connection.Run(ctx) })
 	d.background.Go(func() { d.watcher.Run(ctx) })
 	d.background.Go(func() { d.journal.Run(ctx) })
 	d.background.Go(func() { d.consumer.WatchEnds(ctx) })

@@ -251,6 +251,40 @@ func TestALogNamesOnlySomeOfManyThatAreSick(t *testing.T) {
 	})
 }
 
+// TestAFirstRefusalIsNotSaidTwice: the group hears of it before it is known that all
+// brokers refuse.
+func TestAFirstRefusalIsNotSaidTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSaying()
+		kafka := admin.Sickness{Kind: admin.SickKafka, Reason: admin.Refused, Name: "localhost:9092"}
+		kafka.Since.Time = time.Now()
+		group := admin.Sickness{Kind: admin.SickGroup, Name: "g", Reason: "refused"}
+		s.sick = []admin.Sickness{kafka, group}
+		s.pass(7)
+		kafka.Name = ""
+		s.sick = []admin.Sickness{kafka, group}
+		s.pass(60)
+		if s.logs.String() != "" {
+			t.Errorf("%s", s.logs.String())
+		}
+	})
+}
+
+func TestABrokerThatRefusesNowAndThenHidesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSaying()
+		for range 20 { // it refuses again every second
+			kafka := admin.Sickness{Kind: admin.SickKafka, Reason: admin.Refused, Name: "localhost:9092"}
+			kafka.Since.Time = time.Now()
+			s.sick = []admin.Sickness{kafka, {Kind: admin.SickGroup, Name: "g", Reason: "refused"}}
+			s.pass(1)
+		}
+		if n := len(linesWith(s.logs.String(), "sick")); n != 1 {
+			t.Errorf("%d lines, want one of the group: %s", n, s.logs.String())
+		}
+	})
+}
+
 func TestNothingIsSaidToBeWellWhileKafkaIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSaying()

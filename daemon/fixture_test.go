@@ -51,9 +51,13 @@ func inBubble(t *testing.T, f func(w *fixture), opts ...kfake.Opt) {
 
 func newFixture(t *testing.T, brokers int, opts ...kfake.Opt) *fixture {
 	t.Helper()
-	w := &fixture{Cluster: kafkatest.StartVirtual(t, brokers, opts...), nextHTT: 20000}
+	return fixtureOf(kafkatest.StartVirtual(t, brokers, opts...))
+}
+
+func fixtureOf(k *kafkatest.Cluster) *fixture {
+	w := &fixture{Cluster: k, nextHTT: 20000}
 	w.dial, w.seeds = w.Net.DialContext, w.Broker.ListenAddrs()
-	t.Cleanup(func() {
+	k.Cleanup(func() {
 		for _, in := range w.running { // after a failure
 			in.wire.sever()
 			in.cancel()
@@ -104,7 +108,7 @@ func (w *fixture) startOver(dial dialer, hook kgo.Hook, settings ...string) *ins
 	if os.Getenv("LAYOVER_TEST_DEBUG") != "" {
 		level = slog.LevelDebug
 	}
-	kafka := []kgo.Opt{kgo.Dialer(in.wire.dial)}
+	var kafka []kgo.Opt
 	if hook != nil {
 		kafka = append(kafka, kgo.WithHooks(hook))
 	}
@@ -112,6 +116,7 @@ func (w *fixture) startOver(dial dialer, hook kgo.Hook, settings ...string) *ins
 	in.daemon, err = New(cfg, Options{
 		Log:    slog.New(slog.NewTextHandler(in.logs, &slog.HandlerOptions{Level: level})),
 		Kafka:  kafka,
+		Dial:   in.wire.dial,
 		Ready:  func(string) { close(serves) },
 		Listen: func(addr string) (net.Listener, error) { return w.Net.Listen("tcp", addr) },
 	})

@@ -26,12 +26,16 @@ func waitedFor(since time.Time) bool { return time.Since(since) >= readyWithout 
 func (d *Daemon) becomeReady(ctx context.Context) {
 	ticker := time.NewTicker(lookForReady)
 	defer ticker.Stop()
-	lastThere := time.Now() // when an ingress topic was last not known to be missing
+	lastThere := time.Now()   // when an ingress topic was last not known to be missing
+	var lastRefused time.Time // when a broker last refused the connection
 	for {
 		if !d.ingressMissing() {
 			lastThere = time.Now()
 		}
-		if d.isReady(lastThere) {
+		if d.refused() {
+			lastRefused = time.Now()
+		}
+		if d.isReady(lastThere, lastRefused) {
 			d.ready.Store(true)
 			return
 		}
@@ -44,10 +48,14 @@ func (d *Daemon) becomeReady(ctx context.Context) {
 }
 
 // isReady reports whether the first assignment is read, a bound has paused reading, or
-// Kafka has been down or without an ingress topic for readyWithout.
-func (d *Daemon) isReady(lastThere time.Time) bool {
+// Kafka has been down or without an ingress topic for readyWithout. A Kafka that refuses
+// the connection is not down: the settings are wrong, and a roll-out has to stop.
+func (d *Daemon) isReady(lastThere, lastRefused time.Time) bool {
+	if d.refused() && !d.connection.Status().Answered {
+		return false
+	}
 	health := d.watcher.Health()
-	if !health.Answering && waitedFor(health.Since) || waitedFor(lastThere) || len(d.backpressure.pauses()) > 0 {
+	if !health.Answering && waitedFor(health.Since) && waitedFor(lastRefused) || waitedFor(lastThere) || len(d.backpressure.pauses()) > 0 {
 		return true
 	}
 	lanes := make([]*purgatory.Snapshot, len(d.lanes))
@@ -56,6 +64,9 @@ func (d *Daemon) isReady(lastThere time.Time) bool {
 	}
 	return caughtUp(d.consumer.Status(), lanes, d.cannotBeRead())
 }
+
+// refused reports whether a broker refuses the connection.
+func (d *Daemon) refused() bool { return len(d.connection.Status().Refused) > 0 }
 
 // ingressMissing reports whether there is nothing to read: no ingress topic exists.
 func (d *Daemon) ingressMissing() bool { return len(d.unusable()) == len(d.cfg.IngressTopics) }

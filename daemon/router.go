@@ -222,6 +222,7 @@ func (d *delivery) Classify(err error) purgatory.Result {
 		r.Class, r.Verdict = purgatory.Unavailable, purgatory.Missing
 	case producer.Forbidden:
 		r.Class, r.Verdict = purgatory.Unavailable, purgatory.Forbidden
+		r.Detail = cluster.Allow(err, "Write on this topic").Error()
 	case producer.NoRoom:
 		r.Class = purgatory.NoRoom
 	default:

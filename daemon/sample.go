@@ -35,6 +35,7 @@ func (d *Daemon) Sample() admin.Sample {
 	for _, t := range health.Unusable {
 		s.Kafka.Topics = append(s.Kafka.Topics, admin.TopicState{Name: t.Name, State: t.State.String(), Since: t.Since})
 	}
+	s.Connection = d.connection.Status()
 	for _, m := range d.mismatches() {
 		s.Kafka.Missing, s.Kafka.Topics = append(s.Kafka.Missing, m.Detail), append(s.Kafka.Topics, m)
 	}

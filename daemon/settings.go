@@ -1,8 +1,6 @@
 package daemon
 
 import (
-	"context"
-	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -147,19 +145,26 @@ func backOff(fails int) time.Duration {
 
 // clientOptions returns the options of every Kafka client.
 func (d *Daemon) clientOptions() []kgo.Opt {
-	opts := []kgo.Opt{
-		kgo.ClientID(d.cfg.ClientID),
-		kgo.SeedBrokers(d.cfg.Brokers...),
+	opts := append(d.connection.Options(),
 		kgo.RetryBackoffFn(backOff),
-		kgo.MetadataMinAge(250 * time.Millisecond),
+		kgo.MetadataMinAge(250*time.Millisecond),
 		kgo.MetadataMaxAge(time.Minute),
-		kgo.DialTimeout(5 * time.Second),
 		kgo.DisableClientMetrics(),
-	}
-	if d.log.Enabled(context.Background(), slog.LevelDebug) {
-		opts = append(opts, kgo.WithLogger(kslog.New(d.log)))
-	}
+	)
+	opts = append(opts, kgo.WithLogger(clientLog{kslog.New(d.log)}))
 	return append(opts, d.opts.Kafka...)
+}
+
+// clientLog is the log of the Kafka clients: all of it at debug, nothing otherwise. They
+// ask for the level before each line, and it may have changed.
+type clientLog struct{ *kslog.Logger }
+
+// Level implements kgo.Logger.
+func (l clientLog) Level() kgo.LogLevel {
+	if level := l.Logger.Level(); level == kgo.LogLevelDebug {
+		return level
+	}
+	return kgo.LogLevelNone
 }
 
 // kafkaOptions returns the options of the Kafka clients that live as long as the

@@ -1,10 +1,15 @@
 package daemon
 
 import (
+	"io"
+	"log/slog"
 	"slices"
 	"testing"
 
 	"layover/config"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/plugin/kslog"
 )
 
 // TestNoTargetIsAJournal: not of any ingress topic, not by a glob, not with the journal
@@ -42,5 +47,24 @@ func TestNoTargetIsAJournal(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestTheKafkaClientsLogAtDebugAloneAndFollowTheLevel(t *testing.T) {
+	var level slog.LevelVar
+	log := clientLog{kslog.New(slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: &level})))}
+	for _, at := range []slog.Level{slog.LevelInfo, slog.LevelDebug, slog.LevelWarn, slog.LevelDebug, slog.LevelError} {
+		want := kgo.LogLevelNone
+		if at == slog.LevelDebug {
+			want = kgo.LogLevelDebug
+		}
+		level.Set(at)
+		if got := log.Level(); got != want {
+			t.Errorf("at %v: %v, want %v", at, got, want)
+		}
+	}
+	level.Set(slog.LevelInfo)
+	if n := testing.AllocsPerRun(100, func() { log.Level() }); n > 0 {
+		t.Errorf("%v allocations for a look at the level", n)
 	}
 }

@@ -15,6 +15,11 @@ const (
 	// saySickEvery is the least time between two lines about one thing: what comes and
 	// goes all the time gives two lines a minute.
 	saySickEvery = 30 * time.Second
+	// afterRefusal is the time in which answers come once brokers take connections.
+	afterRefusal = 10 * time.Second
+	// firstRefusal is the time in which it turns out whether all brokers refuse: the
+	// watcher's next question, with its time-out of 5 s.
+	firstRefusal = 8 * time.Second
 	// mostSickSaid is how many things of a kind the log names at a time: a topic may have
 	// thousands of partitions, and /status has the others.
 	mostSickSaid = 20
@@ -29,8 +34,10 @@ type sickLog struct {
 	// ours says whether a partition is this process's; one that is not may be sick still.
 	ours func(topic string, partition int32) bool
 
-	said map[admin.SickKey]*saidSick
-	more map[string]int // by kind, how many the last line did not name
+	said    map[admin.SickKey]*saidSick
+	refused time.Time      // the last look at which all brokers refused the connection
+	began   time.Time      // begin of the last wait for firstRefusal
+	more    map[string]int // by kind, how many the last line did not name
 }
 
 // saidSick is what the log has about one thing.
@@ -45,12 +52,16 @@ func (s *sickLog) run(ctx context.Context) { every(ctx, lookForSick, s.say) }
 
 // say logs what has changed since the last line about it.
 func (s *sickLog) say(now time.Time) {
+	all, known := s.withoutRefusals(s.look(now), now)
+	if !known {
+		return
+	}
 	named, more := make(map[string]int), make(map[string]int)
 	for k := range s.said {
 		named[k.Kind]++
 	}
 	sick := make(map[admin.SickKey]bool)
-	for _, one := range s.look(now) {
+	for _, one := range all {
 		k := one.Key()
 		switch {
 		case s.said[k] != nil:
@@ -68,6 +79,22 @@ func (s *sickLog) say(now time.Time) {
 	if !sick[admin.SickKey{Kind: admin.SickKafka, Partition: -1}] { // or nothing is known of the others
 		s.sayWell(sick, now)
 	}
+}
+
+// withoutRefusals leaves out what cluster/connect logs. Nothing is known of the others while
+// all brokers refuse, until there may be answers again, and while the first has just refused.
+// A broker that comes and goes makes the log wait once in saySickEvery.
+func (s *sickLog) withoutRefusals(all []admin.Sickness, now time.Time) (rest []admin.Sickness, known bool) {
+	for _, one := range all {
+		if one.Kind != admin.SickKafka || one.Reason != admin.Refused {
+			rest = append(rest, one)
+		} else if one.Name == "" {
+			s.refused = now
+		} else if now.Sub(one.Since.Time) < firstRefusal && now.Sub(s.began) >= saySickEvery {
+			s.began = now
+		}
+	}
+	return rest, now.Sub(s.refused) >= afterRefusal && now.Sub(s.began) >= firstRefusal
 }
 
 func (s *sickLog) saySick(k admin.SickKey, one *admin.Sickness, now time.Time) {

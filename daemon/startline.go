@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"fmt"
-	"net"
 	"runtime"
 	"strings"
 
@@ -11,10 +10,18 @@ import (
 
 // sayStart says once what was understood. What is as a setting has it is in the form of
 // the setting, and what stands in for another one is left out where nothing does.
-func (d *Daemon) sayStart(l net.Listener) {
+func (d *Daemon) sayStart(s *servers) {
 	c := d.cfg
-	line := []any{"version", d.opts.Version, "mode", "at-least-once", "http", l.Addr().String(),
-		"brokers", c.Brokers, "client_id", c.ClientID, "group", c.GroupID, "ingress", c.IngressTopics, "targets", d.allowed()}
+	http, control := s.addresses()
+	line := []any{"version", d.opts.Version, "mode", "at-least-once", "http", http}
+	if control != "" {
+		line = append(line, "admin", control)
+	}
+	line = append(line, "brokers", c.Kafka.Brokers, "tls", c.Kafka.TLSOn())
+	if m := c.Kafka.SASL.Mechanism; m != "" {
+		line = append(line, "mechanism", m)
+	}
+	line = append(line, "client_id", c.Kafka.ClientID, "group", c.GroupID, "ingress", c.IngressTopics, "targets", d.allowed())
 	if len(c.TopicTargets) > 0 {
 		line = append(line, "topic_targets", joined(c.TopicTargets))
 	}

@@ -50,13 +50,18 @@ func TestTheStartLineHasWhatHoldsForEachIngressTopicAndHowLongIsWaited(t *testin
 			},
 			[]string{
 				" client_id=shop-1 ", ` topic_targets="delayed=other,also=ready" `, ` topic_delays="also=1d12h,delayed=1m30s" `,
-				" default_delay=1s500ms ", " target_patience=1d12h ", " max_delay=6d ",
+				" tls=false client_id", " default_delay=1s500ms ", " target_patience=1d12h ", " max_delay=6d ",
 			}, nil,
+		},
+		"secured": {
+			[]string{"KAFKA_TLS_ENABLED=true", "KAFKA_SASL_MECHANISM=SCRAM-SHA-512", "KAFKA_SASL_USERNAME=USER", "KAFKA_SASL_PASSWORD=SECRET"},
+			[]string{" tls=true mechanism=SCRAM-SHA-512 "},
+			[]string{"USER", "SECRET"},
 		},
 		"by default": {
 			nil,
 			[]string{" client_id=layover ", " default_delay=0s ", " target_patience=15m ", " commit_interval=1s "},
-			[]string{"topic_targets", "topic_delays"},
+			[]string{"topic_targets", "topic_delays", "mechanism"},
 		},
 	}
 	for name, test := range tests {

@@ -13,12 +13,14 @@ import (
 // errand is one kind of admin request, with its texts for the log.
 type errand struct {
 	done, refused string
+	operation     string // of the ACL that it needs on the topic
 	mend          func(t *topic, denied bool) string
 }
 
 var created = errand{
-	done:    "journal topic was made",
-	refused: "journal topic cannot be made, and finished records that do not fit into commit metadata are delivered again after a restart",
+	done:      "journal topic was made",
+	refused:   "journal topic cannot be made, and finished records that do not fit into commit metadata are delivered again after a restart",
+	operation: "Create",
 	mend: func(t *topic, denied bool) string {
 		allow := ""
 		if denied {
@@ -33,8 +35,9 @@ var created = errand{
 }
 
 var grown = errand{
-	done:    "journal topic has got partitions",
-	refused: "journal topic has fewer partitions than its ingress topic: finished records of the others that do not fit into commit metadata are delivered again after a restart",
+	done:      "journal topic has got partitions",
+	refused:   "journal topic has fewer partitions than its ingress topic: finished records of the others that do not fit into commit metadata are delivered again after a restart",
+	operation: "Alter",
 	mend: func(t *topic, denied bool) string {
 		allow := ""
 		if denied {
@@ -65,7 +68,7 @@ func (j *Journal) answered(name string, of func(t *topic) *refusal, err error, e
 			t.err = err.Error()
 			r.next = now.Add(requestRetry)
 		default:
-			t.err = err.Error()
+			t.err = cluster.Allow(err, e.operation+" on topic "+t.name).Error()
 			if text := fmt.Sprintf("%v; %s", err, e.mend(t, denied)); r.say(text, now) {
 				j.cfg.Log.Warn(e.refused, "topic", t.name, "err", text)
 			}

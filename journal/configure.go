@@ -74,13 +74,14 @@ func (j *Journal) configure(ctx context.Context) {
 // Callers hold mu.
 func (j *Journal) unconfigured(t *topic, err error) {
 	t.configured = time.Now().Add(configureRetry)
+	err = cluster.Allow(err, "DescribeConfigs on topic "+t.name)
 	t.err = err.Error()
 	if t.unread || errors.Is(err, cluster.ErrNoAnswer) {
 		return
 	}
 	t.unread = true
 	j.cfg.Log.Warn("configuration of journal topic cannot be read, so its retention is not checked", "topic", t.name,
-		"err", fmt.Sprintf("%v: allow DescribeConfigs on topic %s", err, t.name))
+		"err", err)
 }
 
 // configured takes a topic's configuration. Callers hold mu.

@@ -121,7 +121,7 @@ func process(at offsets.TopicPartition, from int64, p *kmsg.FetchResponseTopicPa
 	}, p, d, nil)
 	t := took{from: from, next: max(from, next), records: f.Records}
 	if f.Err != nil {
-		t.err = fmt.Errorf("reading at %d: %w", t.next, f.Err)
+		t.err = fmt.Errorf("reading at %d: %w", t.next, cluster.Allow(f.Err, "Read on topic "+at.Topic))
 	}
 	return t
 }

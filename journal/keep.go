@@ -119,7 +119,7 @@ func (j *Journal) found(t *topic, rt *kmsg.MetadataResponseTopic, now time.Time)
 
 // refuse notes that an operation on a topic is not allowed. Callers hold mu.
 func (j *Journal) refuse(r *refusal, what string, t *topic, operation string, err error, now time.Time) {
-	text := fmt.Sprintf("%v: the ACL %s on topic %s is missing", err, operation, t.name)
+	text := cluster.Allow(err, operation+" on topic "+t.name).Error()
 	if r.say(text, now) {
 		j.cfg.Log.Warn(what+", and finished records that do not fit into commit metadata are delivered again after a restart", "topic", t.name, "err", text)
 	}

@@ -245,7 +245,7 @@ func TestATopicThatMayNotBeWrittenIsNotUsable(t *testing.T) {
 		rt := kmsg.NewMetadataResponseTopic()
 		rt.TopicID, rt.AuthorizedOperations, rt.Partitions = [16]byte{1}, c.operations, make([]kmsg.MetadataResponseTopicPartition, 1)
 		j.note(j.topics[ingress], &rt)
-		if got := j.topics[ingress].now().Usable; got != c.usable || strings.Contains(logs.String(), "ACL Write on topic "+name) == c.usable {
+		if got := j.topics[ingress].now().Usable; got != c.usable || strings.Contains(logs.String(), "allow Write on topic "+name) == c.usable {
 			t.Errorf("%s: usable %v, log %s", what, got, logs.String())
 		}
 	}

@@ -173,12 +173,12 @@ func (r *restoring) bound(ctx context.Context, a cluster.Located) {
 		p.asked, p.due = false, now.Add(restoreRetry)
 		switch {
 		case errors.Is(b.Err, cluster.ErrMissing), errors.Is(b.Err, kerr.TopicAuthorizationFailed):
-			p.err = b.Err
+			p.err = cluster.Allow(b.Err, "Read on topic "+at.Topic)
 			switch {
 			case !p.named():
 				r.finish(p, nil) // no commit names a record of it
 			case now.Sub(r.began) >= missingWait:
-				r.finish(p, b.Err)
+				r.finish(p, p.err)
 			}
 		case b.Err != nil:
 			p.err = b.Err

@@ -34,6 +34,7 @@ func (j *Journal) Write(tp offsets.TopicPartition, w facts.Write, done func(fact
 			done(facts.Result{Seq: w.Seq, Offset: r.Offset})
 			return
 		}
+		err = cluster.Allow(err, "Write on topic "+name)
 		j.flights.refused(tp, err, j.cfg.Log, time.Now())
 		answer := result(w.Seq, err)
 		answer.TooLarge = errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)
@@ -199,6 +200,6 @@ func (j *Journal) sayDeletion(tp offsets.TopicPartition, err error) {
 	j.mu.Unlock()
 	if !said {
 		j.cfg.Log.Warn("records of the journal cannot be deleted, and it grows", "topic", name, "partition", tp.Partition,
-			"err", fmt.Sprintf("%v: allow Delete on topic %s", err, name))
+			"err", cluster.Allow(err, "Delete on topic "+name))
 	}
 }

@@ -57,9 +57,10 @@ func printCommand(p *process.Process) *cobra.Command {
 		Use:   "print",
 		Short: "every setting in force and where it is from (the default)",
 		Long: `Prints every setting in force, with its value and where it is from:
-environment, file (named by a _FILE variable), env file, or default. A value
-that depends on this machine is followed by its amount here. Secrets are shown
-by their length.`,
+environment, file (named by a _FILE variable), binding (of
+SERVICE_BINDING_ROOT), env file, or default. A value that depends on this
+machine is followed by its amount here. Secrets and certificates are shown by
+their length.`,
 		Args: cobra.NoArgs,
 	}
 	output := process.AddOutput(cmd, "one object, of all settings")

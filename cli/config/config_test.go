@@ -44,7 +44,7 @@ func environment(t *testing.T) (environ []string, group, first, second string) {
 	}, group, first, second
 }
 
-var columns = regexp.MustCompile(`^([A-Z_]+) {2,}(\S.*?) {2,}(\S.*)$`)
+var columns = regexp.MustCompile(`^([A-Z0-9_]+) {2,}(\S.*?) {2,}(\S.*)$`)
 
 func TestEverySettingIsPrintedWithWhereItIsFrom(t *testing.T) {
 	environ, group, first, second := environment(t)
@@ -178,7 +178,7 @@ func TestHelpIsTheWholeTableWhateverIsSet(t *testing.T) {
 	for i, row := range table {
 		want := map[string]any{
 			"name": row.Variable, "file": row.Variable + "_FILE", "default": row.Default, "values": row.Values,
-			"description": row.Description, "example": row.Example, "secret": false,
+			"description": row.Description, "example": row.Example, "secret": row.Secret,
 		}
 		if !reflect.DeepEqual(objects[i], want) {
 			t.Errorf("got %v, want %v", objects[i], want)
@@ -196,6 +196,40 @@ func TestASecretIsShownByItsLength(t *testing.T) {
 	var out bytes.Buffer
 	if err := printValues(&out, values, false); err != nil || out.String() != "A_PASSWORD  set, 24 bytes  file /run/secrets/a\n" {
 		t.Errorf("got %q, %v", &out, err)
+	}
+}
+
+func TestSecretsAndBindingsOfAConnectionAreShownWithWhereTheyAreFrom(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{"type": "kafka", "bootstrap.servers": "bound:9093", "sasl.mechanism": "SCRAM-SHA-512", "username": "bound-user", "password": "hunter2"} {
+		path := filepath.Join(root, "kafka", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	environ := append([]string{"SERVICE_BINDING_ROOT=" + root, "KAFKA_TLS_ENABLED=true", "KAFKA_SASL_OAUTH_CLIENT_SECRET=hunter2 again"}, minimal[1:]...)
+	got := do(t, environ)
+	if got.Code != process.ExitOK || !strings.HasPrefix(got.Stderr, "warning: without effect with KAFKA_SASL_MECHANISM=SCRAM-SHA-512: KAFKA_SASL_OAUTH_CLIENT_SECRET") {
+		t.Fatalf("got %+v", got)
+	}
+	for _, want := range []string{
+		`KAFKA_BROKERS +bound:9093 +binding ` + root + `/kafka/bootstrap.servers`, `KAFKA_SASL_USERNAME +bound-user +binding `,
+		`KAFKA_SASL_PASSWORD +set, 7 bytes +binding ` + root + `/kafka/password`, `KAFKA_SASL_OAUTH_CLIENT_SECRET +set, 13 bytes +environment`, `KAFKA_TLS_KEY +- +default`,
+	} {
+		if !regexp.MustCompile("(?m)^" + want).MatchString(got.Stdout) {
+			t.Errorf("no %s in\n%s", want, got.Stdout)
+		}
+	}
+	inJSON := do(t, environ, "-o", "json")
+	for _, one := range settingsOf(t, inJSON.Stdout) {
+		if one["name"] == "KAFKA_SASL_PASSWORD" && (one["secret"] != true || one["origin"] != "binding" || one["path"] != root+"/kafka/password") {
+			t.Errorf("got %v", one)
+		}
+	}
+	for _, args := range [][]string{nil, {"-o", "json"}, {"check"}} {
+		if got := do(t, environ, args...); strings.Contains(got.Stdout+got.Stderr, "hunter2") {
+			t.Errorf("%q: a secret is in %+v", args, got)
+		}
 	}
 }
 

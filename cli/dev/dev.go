@@ -43,7 +43,7 @@ func run(ctx context.Context, p *process.Process, f *devFlags) error {
 	if err != nil {
 		return userError{err}
 	}
-	log := process.NewLogger(cfg.LogLevel, cfg.LogFormat, p.Stderr)
+	log, level := process.NewLogger(cfg.LogLevel, cfg.LogFormat, p.Stderr)
 	for _, warning := range warnings {
 		log.Warn("configuration", "warning", warning)
 	}
@@ -57,12 +57,16 @@ func run(ctx context.Context, p *process.Process, f *devFlags) error {
 		return err
 	}
 	defer broker.Close()
-	printStart(p.Stdout, l.Addr().String(), h.dir, web.Addr().String(), ignored)
+	scheme := "http://"
+	if cfg.HTTP.TLS.On() {
+		scheme = "https://"
+	}
+	printStart(p.Stdout, l.Addr().String(), h.dir, scheme+web.Addr().String(), ignored)
 	version, revision := p.Build()
 	return onBroker(ctx, cfg, daemon.Options{
-		Log: log, Version: version, Revision: revision,
+		Log: log, Level: level, Version: version, Revision: revision,
 		Listen: func(string) (net.Listener, error) { return web, nil },
-	}, &stack{out: p.Stdout, log: log, addr: l.Addr().String(), web: web.Addr().String()})
+	}, &stack{out: p.Stdout, log: log, addr: l.Addr().String(), web: web.Addr().String(), tls: cfg.HTTP.TLS.On()})
 }
 
 // onBroker completes s, whose broker serves already, and runs it.

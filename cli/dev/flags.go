@@ -111,7 +111,7 @@ func compose(environ []string, brokers string) (composed, ignored []string) {
 	}
 	defaults := []string{"LAYOVER_HTTP_ADDR=" + defaultHTTPAddr, "LAYOVER_LOG_LEVEL=warn"}
 	isOwn := func(name string) bool {
-		return strings.HasPrefix(name, "KAFKA_") || slices.ContainsFunc(own, func(pair string) bool { return isOf(pair, name) })
+		return strings.HasPrefix(name, "KAFKA_") || name == "SERVICE_BINDING_ROOT" || slices.ContainsFunc(own, func(pair string) bool { return isOf(pair, name) })
 	}
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")

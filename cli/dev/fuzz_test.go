@@ -34,7 +34,7 @@ func FuzzTheUsersEnvironmentNeverReachesAnotherKafka(f *testing.F) {
 		if err != nil {
 			return // the user's own mistake in a setting that applies
 		}
-		if !slices.Equal(cfg.Brokers, []string{"127.0.0.1:1"}) || !slices.Equal(cfg.IngressTopics, []string{"delayed"}) ||
+		if !slices.Equal(cfg.Kafka.Brokers, []string{"127.0.0.1:1"}) || !slices.Equal(cfg.IngressTopics, []string{"delayed"}) ||
 			cfg.EgressTopic != "ready" || cfg.DLQTopic != "dead-letters" {
 			t.Fatalf("%q: got %+v", environ, cfg)
 		}

@@ -18,16 +18,16 @@ import (
 func TestTheUsersSettingsApplyButForKafka(t *testing.T) {
 	environ, ignored := compose([]string{
 		"KAFKA_BROKERS=kafka:9092", "KAFKA_SASL_PASSWORD=secret", "LAYOVER_EGRESS_TOPIC=orders", "LAYOVER_DLQ_TOPIC=",
-		"LAYOVER_MAX_DELAY=3d", "LAYOVER_HTTP_ADDR=", "HOME=/home/me",
+		"LAYOVER_MAX_DELAY=3d", "LAYOVER_HTTP_ADDR=", "HOME=/home/me", "SERVICE_BINDING_ROOT=/bindings", "AWS_REGION=eu-west-1",
 	}, "127.0.0.1:9092")
-	if want := []string{"KAFKA_BROKERS", "KAFKA_SASL_PASSWORD", "LAYOVER_EGRESS_TOPIC"}; !reflect.DeepEqual(ignored, want) {
+	if want := []string{"KAFKA_BROKERS", "KAFKA_SASL_PASSWORD", "LAYOVER_EGRESS_TOPIC", "SERVICE_BINDING_ROOT"}; !reflect.DeepEqual(ignored, want) {
 		t.Errorf("ignored %q, want %q", ignored, want)
 	}
 	cfg, warnings, err := config.Load(environ)
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(warnings, err)
 	}
-	if cfg.Brokers[0] != "127.0.0.1:9092" || cfg.EgressTopic != "ready" || cfg.DLQTopic != "dead-letters" ||
+	if cfg.Kafka.Brokers[0] != "127.0.0.1:9092" || cfg.EgressTopic != "ready" || cfg.DLQTopic != "dead-letters" ||
 		cfg.MaxDelay != 72*time.Hour || cfg.HTTPAddr != "127.0.0.1:9846" {
 		t.Errorf("got %+v", cfg)
 	}
@@ -59,7 +59,7 @@ func TestWhatTheUserHasInFilesAppliesAsWell(t *testing.T) {
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(warnings, err)
 	}
-	if cfg.HTTPAddr != ":1234" || cfg.MaxDelay != 72*time.Hour || cfg.EgressTopic != "ready" || cfg.LogLevel != slog.LevelWarn || cfg.ClientID != "layover" {
+	if cfg.HTTPAddr != ":1234" || cfg.MaxDelay != 72*time.Hour || cfg.EgressTopic != "ready" || cfg.LogLevel != slog.LevelWarn || cfg.Kafka.ClientID != "layover" {
 		t.Errorf("got %+v", cfg)
 	}
 	if err := (&process.Process{EnvFiles: []string{write("bad", "x")}}).ReadEnvFiles(); err == nil || !strings.Contains(err.Error(), "bad:1: ") {

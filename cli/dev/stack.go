@@ -31,6 +31,7 @@ type stack struct {
 	log    *slog.Logger
 	addr   string // of the broker
 	web    string // where the daemon serves HTTP
+	tls    bool   // over TLS
 	cl     *kgo.Client
 	daemon *daemon.Daemon
 }
@@ -104,7 +105,7 @@ func (s *stack) serve(ctx context.Context, ended <-chan struct{}, arrivals <-cha
 func (s *stack) awaitReady(ctx context.Context, ended <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	probe, err := health.ProbeURL(s.web, "/readyz")
+	probe, err := health.ProbeURL(s.web, "/readyz", s.tls)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ func printStart(w io.Writer, broker, dir, web string, ignored []string) {
 
   broker  %s, topics %s, %s and %s
   data    %s
-  http    http://%s/status, /metrics
+  http    %s/status, /metrics
 `, broker, ingressTopic, egressTopic, dlqTopic, dir, web)
 	if len(ignored) > 0 {
 		fmt.Fprintf(w, "  note    dev decides itself, not used: %s\n", strings.Join(ignored, ", "))

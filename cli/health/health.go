@@ -6,6 +6,7 @@ package health
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -39,7 +40,8 @@ func Command(p *process.Process) *cobra.Command {
 		Short: "ask a running Layover how it is",
 		Long: `Asks a running Layover at LAYOVER_HTTP_ADDR (default :9846) and prints the
 answer. Made for health checks in images without a shell. Only that setting is
-read: a mistake in another one makes no running process unhealthy.
+read: a mistake in another one makes no running process unhealthy. Where
+LAYOVER_HTTP_TLS_CERT is set it asks by TLS, and takes any certificate.
 
 Exit code: 0 if the answer is 200, 1 if it is another or none comes within 3 s,
 2 if the command line or LAYOVER_HTTP_ADDR is wrong.`,
@@ -70,13 +72,14 @@ Exit code: 0 if the answer is 200, 1 if it is another or none comes within 3 s,
 	return cmd
 }
 
-// probe returns the URL to ask. Only LAYOVER_HTTP_ADDR is read: a mistake in
-// another variable is not a reason to call a running process unhealthy.
+// probe returns the URL to ask. Only LAYOVER_HTTP_ADDR is read, and whether there is a
+// certificate: a mistake in another variable is not a reason to call a running process
+// unhealthy.
 func probe(p *process.Process, ready bool) (string, error) {
 	if err := p.ReadEnvFiles(); err != nil {
 		return "", err
 	}
-	c, err := config.LoadClient(only(p.Environ, "LAYOVER_HTTP_ADDR", "LAYOVER_HTTP_ADDR_FILE"))
+	c, _, err := config.LoadClient(only(p.Environ, "LAYOVER_HTTP_ADDR", "LAYOVER_HTTP_ADDR_FILE"))
 	if err != nil {
 		return "", err
 	}
@@ -84,7 +87,13 @@ func probe(p *process.Process, ready bool) (string, error) {
 	if ready {
 		path = "/readyz"
 	}
-	return ProbeURL(c.HTTPAddr, path)
+	// A certificate that cannot be read is no reason either: the process goes on with the
+	// one from before.
+	tls := slices.ContainsFunc(only(p.Environ, "LAYOVER_HTTP_TLS_CERT", "LAYOVER_HTTP_TLS_CERT_FILE"), func(pair string) bool {
+		_, value, _ := strings.Cut(pair, "=")
+		return strings.TrimSpace(value) != ""
+	})
+	return ProbeURL(c.HTTPAddr, path, tls)
 }
 
 // only returns the entries of environ for the variables of those names.
@@ -101,7 +110,7 @@ func only(environ []string, names ...string) []string {
 
 // ProbeURL is the URL of a probe of the Layover on this machine that listens on
 // that address. For one that listens on every address it is 127.0.0.1's.
-func ProbeURL(listen, path string) (string, error) {
+func ProbeURL(listen, path string, tls bool) (string, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return "", fmt.Errorf("LAYOVER_HTTP_ADDR: %w", err)
@@ -114,6 +123,9 @@ func ProbeURL(listen, path string) (string, error) {
 	}
 	// Not by concatenation: a URL escapes the zone of an IPv6 address.
 	probe := url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: path}
+	if tls {
+		probe.Scheme = "https"
+	}
 	return probe.String(), nil
 }
 
@@ -156,7 +168,10 @@ func ask(ctx context.Context, url string) (status int, answer string, err error)
 	if err != nil {
 		return 0, "", err
 	}
-	transport := &http.Transport{DisableKeepAlives: true}
+	// As the kubelet's probes do: nothing secret is asked or sent, and the certificate is
+	// for the names that others use. Nor is it compared with the file, which may be newer
+	// than the one in force, or bad.
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		return 0, "", fmt.Errorf("no answer from %s: %w; is Layover running, and is LAYOVER_HTTP_ADDR the same there?", url, err)

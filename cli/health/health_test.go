@@ -2,6 +2,8 @@ package health
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -46,6 +48,24 @@ func TestHealthIsTheAnswerOfTheProbe(t *testing.T) {
 					t.Errorf("got %+v", got)
 				}
 			})
+		}
+	}
+}
+
+func TestHealthAsksByTLSWhereACertificateIsSet(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "this is", r.URL.Path) }))
+	defer server.Close()
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	addr := "LAYOVER_HTTP_ADDR=" + server.Listener.Addr().String()
+	for setting, code := range map[string]int{
+		"LAYOVER_HTTP_TLS_CERT=-----BEGIN CERTIFICATE-----...": process.ExitOK, // a mistake makes no process unhealthy
+		"LAYOVER_HTTP_TLS_CERT_FILE=/none":                     process.ExitOK,
+		"LAYOVER_HTTP_TLS_CERT= ":                              process.ExitRuntime,
+		"LAYOVER_HTTP_TLS_KEY_FILE=/none":                      process.ExitRuntime,
+	} {
+		got := clitest.Call{Environ: []string{addr, setting}}.Do(t, Command)
+		if got.Code != code || (got.Stdout == "this is /livez\n") != (code == process.ExitOK) {
+			t.Errorf("%s: got %+v", setting, got)
 		}
 	}
 }

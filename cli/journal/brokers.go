@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -14,6 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"layover/cli/kafka"
+	"layover/cluster"
+	"layover/config"
 	"layover/journal/facts"
 	"layover/offsets"
 )
@@ -23,16 +24,17 @@ type brokers struct {
 	client *kgo.Client
 	admin  *kadm.Client
 	opts   []kgo.Opt // of reading clients
-	dials  *kafka.DialFailure
-	seeds  string
+	kafka  *kafka.Connection
 }
 
 // connect makes a client, which the caller closes. It asks nothing yet.
-func connect(seeds []string) (*brokers, error) {
-	b := &brokers{dials: new(kafka.DialFailure), seeds: strings.Join(seeds, ",")}
-	b.opts = append(kafka.Options(seeds, "layover-journal", b.dials),
-		kgo.DisableClientMetrics()) // or closing may take a second
-	var err error
+func connect(k config.Kafka) (*brokers, error) {
+	via, err := kafka.Connect(k, "layover-journal")
+	if err != nil {
+		return nil, err
+	}
+	b := &brokers{kafka: via}
+	b.opts = append(via.Options(), kgo.DisableClientMetrics()) // or closing may take a second
 	if b.client, err = kgo.NewClient(append(slices.Clip(b.opts), kgo.RequestRetries(3))...); err != nil {
 		return nil, err
 	}
@@ -50,11 +52,11 @@ func (b *brokers) explain(err error, what, acl string) error {
 	case err == nil:
 		return nil
 	case denied(err):
-		return fmt.Errorf("%s: %w; allow %s", what, err, acl)
+		return fmt.Errorf("%s: %w", what, cluster.Allow(err, acl))
 	case answered || errors.Is(err, errNoAnswer):
-		return fmt.Errorf("%s: %w", what, err)
+		return fmt.Errorf("%s: %w", what, b.kafka.Explain(err))
 	}
-	return fmt.Errorf("%s: no answer from %s: %w; check KAFKA_BROKERS", what, b.seeds, b.dials.Explain(err))
+	return fmt.Errorf("%s: no answer from %s: %w; check KAFKA_BROKERS", what, b.kafka.Seeds, b.kafka.Explain(err))
 }
 
 var errNoAnswer = errors.New("no answer")

@@ -183,7 +183,7 @@ func TestAnOffsetThatCameMeanwhileIsLeftAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := connect(cfg.Brokers)
+	b, err := connect(cfg.Kafka)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"layover/config"
 	"layover/journal/facts"
 	"layover/offsets"
 )
@@ -66,7 +67,7 @@ delayed/0: journal delayed.layover-delayed/0, log start 0, end 12
 
 // scanJournal calls f with all values of partition 0 of the journal.
 func scanJournal(w *fixture, f func(value []byte)) error {
-	b, err := connect([]string{w.Broker.ListenAddrs()[0]})
+	b, err := connect(config.Kafka{Brokers: w.Broker.ListenAddrs()[:1]})
 	if err != nil {
 		return err
 	}

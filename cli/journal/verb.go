@@ -43,7 +43,7 @@ func call(ctx context.Context, p *process.Process, o *options, asked string, wor
 	if o.topic != "" && !slices.Contains(cfg.IngressTopics, o.topic) {
 		return p.FailUsage(fmt.Errorf("%s: not an ingress topic; LAYOVER_INGRESS_TOPICS has %s", asked, strings.Join(cfg.IngressTopics, ", ")))
 	}
-	b, err := connect(cfg.Brokers)
+	b, err := connect(cfg.Kafka)
 	if err != nil {
 		return p.Fail(err)
 	}

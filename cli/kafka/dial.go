@@ -4,6 +4,8 @@ package kafka
 
 import (
 	"fmt"
+	"layover/cluster/connect"
+	"layover/config"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -20,31 +22,46 @@ const (
 	dialTimeout = 3 * time.Second
 )
 
-// Options returns the options of every verb's client. The client id
-// is for the brokers' logs, and dials learns why connections fail.
-func Options(seeds []string, clientID string, dials *DialFailure) []kgo.Opt {
-	return []kgo.Opt{
-		kgo.SeedBrokers(seeds...),
-		kgo.ClientID(clientID),
-		kgo.DialTimeout(dialTimeout),
-		kgo.WithHooks(dials),
-	}
+// Connection is how a verb's clients connect, and why that failed.
+type Connection struct {
+	*connect.Connection
+	Seeds string // the brokers, as a list
+	dials dialFailure
 }
 
-// DialFailure remembers why the last connection could not be made: kgo goes on
+// Connect returns the connection of the settings. The client id is for the brokers' logs.
+func Connect(k config.Kafka, clientID string) (*Connection, error) {
+	c, err := connect.New(connect.Config{Kafka: k, ClientID: clientID, DialTimeout: dialTimeout})
+	return &Connection{Connection: c, Seeds: strings.Join(k.Brokers, ",")}, err
+}
+
+// Options returns the options of every client of the verb.
+func (c *Connection) Options() []kgo.Opt {
+	return append(c.Connection.Options(), kgo.WithHooks(&c.dials))
+}
+
+// Explain adds to err why connections failed, and the setting to look at.
+func (c *Connection) Explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return c.Connection.Explain(c.dials.explain(err))
+}
+
+// dialFailure remembers why the last connection could not be made: kgo goes on
 // trying, and its final error is only a timeout. It is a hook of a client.
 // Any goroutine may use it.
-type DialFailure struct{ last atomic.Pointer[error] }
+type dialFailure struct{ last atomic.Pointer[error] }
 
 // OnBrokerConnect implements kgo.HookBrokerConnect.
-func (f *DialFailure) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+func (f *dialFailure) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
 	if err != nil {
 		f.last.Store(&err)
 	}
 }
 
-// Explain adds the last failure to err, unless err contains it already.
-func (f *DialFailure) Explain(err error) error {
+// explain adds the last failure to err, unless err contains it already.
+func (f *dialFailure) explain(err error) error {
 	last := f.last.Load()
 	if err == nil || last == nil || strings.Contains(err.Error(), (*last).Error()) {
 		return err

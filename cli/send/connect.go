@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -38,15 +37,19 @@ const (
 // connection is a client for the topic of one command line.
 type connection struct {
 	*kgo.Client
-	dials      *kafka.DialFailure
+	kafka      *kafka.Connection
 	batchBytes int32 // at most in one batch, and so in one record
 }
 
 // connect returns a client for the topic, which the caller closes. It asks the
 // brokers for the topic first, so that a mistake is named before any record.
 func connect(ctx context.Context, o *options) (*connection, error) {
-	c := &connection{dials: new(kafka.DialFailure)}
-	common := kafka.Options(o.brokers, "layover-send", c.dials)
+	via, err := kafka.Connect(o.kafka, "layover-send")
+	if err != nil {
+		return nil, err
+	}
+	c := &connection{kafka: via}
+	common := via.Options()
 	asking, err := kgo.NewClient(append(slices.Clip(common), kgo.RequestRetries(3))...)
 	if err != nil {
 		return nil, err
@@ -75,10 +78,10 @@ func connect(ctx context.Context, o *options) (*connection, error) {
 
 // askTopic returns nil if the topic exists.
 func (c *connection) askTopic(ctx context.Context, admin *kadm.Client, o *options) error {
-	brokers := strings.Join(o.brokers, ",")
+	brokers := c.kafka.Seeds
 	topics, err := admin.ListTopics(ctx, o.topic)
 	if err != nil {
-		return fmt.Errorf("no answer from %s: %w; check --brokers or KAFKA_BROKERS", brokers, c.dials.Explain(err))
+		return fmt.Errorf("no answer from %s: %w; check --brokers or KAFKA_BROKERS", brokers, c.kafka.Explain(err))
 	}
 	err = topics[o.topic].Err
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {

@@ -16,6 +16,7 @@ import (
 	"layover/cli/clitest"
 	"layover/cli/kafka"
 	"layover/cli/process"
+	"layover/config"
 )
 
 // screen is what a terminal shows after what was written to it: its lines, the
@@ -60,7 +61,11 @@ type printing struct {
 
 func startPrinting(stdoutToo bool) *printing {
 	delay := time.Second
-	p := &printing{sender: newSender(&options{lines: true, delay: &delay}, &connection{dials: new(kafka.DialFailure)}), failure: make(chan error, 1)}
+	via, err := kafka.Connect(config.Kafka{Brokers: []string{"none:1"}}, "test")
+	if err != nil {
+		panic(err)
+	}
+	p := &printing{sender: newSender(&options{lines: true, delay: &delay}, &connection{kafka: via}), failure: make(chan error, 1)}
 	p.counter = newCounter(&p.terminal, stdoutToo)
 	p.out = bufio.NewWriter(p.counter.above(&p.stdout))
 	if stdoutToo {

@@ -52,7 +52,7 @@ line or the environment is wrong.`,
 
 // options is a valid command line of send.
 type options struct {
-	brokers []string
+	kafka   config.Kafka
 	topic   string
 	key     []byte // nil: none
 	headers []kgo.RecordHeader
@@ -110,7 +110,7 @@ func (f *flags) options(p *process.Process, operands []string) (*options, error)
 	if err := p.ReadEnvFiles(); err != nil {
 		return nil, err
 	}
-	return o, o.takeAddress(f.brokers, f.topic, p.Environ)
+	return o, o.takeAddress(f.brokers, f.topic, p)
 }
 
 // addHeader takes one --header. Layover's own headers are refused: their flags
@@ -180,7 +180,8 @@ func (o *options) takeTarget(hasTo bool, to string) error {
 // takeAddress reads the brokers and the topic. A flag takes the place of its
 // variable before that is checked: a mistake in the variable does not matter
 // then, and the check is the same.
-func (o *options) takeAddress(brokers, topic string, environ []string) error {
+func (o *options) takeAddress(brokers, topic string, p *process.Process) error {
+	environ := p.Environ
 	flagOf := make(map[string]string)
 	set := func(flag, variable, value string) {
 		if value != "" {
@@ -194,23 +195,25 @@ func (o *options) takeAddress(brokers, topic string, environ []string) error {
 		return fmt.Errorf("--topic %q: want one topic", topic)
 	}
 	// The address of the server is none of send's settings.
-	c, err := config.LoadClient(append(environ[:len(environ):len(environ)], "LAYOVER_HTTP_ADDR=", "LAYOVER_HTTP_ADDR_FILE="))
+	c, warnings, err := config.LoadClient(append(environ[:len(environ):len(environ)], "LAYOVER_HTTP_ADDR=", "LAYOVER_HTTP_ADDR_FILE="))
+	p.Judge(warnings, nil)
 	if problems, ok := errors.AsType[*config.Errors](err); ok {
-		for i, p := range problems.Problems {
+		for _, p := range problems.Problems {
 			if flag := flagOf[p.Variable]; flag != "" {
-				return fmt.Errorf("%s: %s; example: %s %s", flag, p.Reason, flag, problems.Problems[i].Example)
+				_, value, _ := strings.Cut(p.Example, "=")
+				return fmt.Errorf("%s: %s; example: %s %s", flag, p.Reason, flag, value)
 			}
 		}
 	}
 	switch {
 	case err != nil:
 		return err
-	case len(c.Brokers) == 0:
+	case len(c.Kafka.Brokers) == 0:
 		return errors.New("no brokers: set KAFKA_BROKERS or use --brokers; example: --brokers kafka:9092")
 	case c.Topic == "":
 		return errors.New("no topic: set LAYOVER_INGRESS_TOPICS or use --topic; example: --topic delayed")
 	}
-	o.brokers, o.topic = c.Brokers, c.Topic
+	o.kafka, o.topic = c.Kafka, c.Topic
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package send
 
 import (
+	"bytes"
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +70,28 @@ func TestWrongUsageOfSend(t *testing.T) {
 	}
 }
 
+func TestWhatIsOddAboutAConnectionIsSaidOnStderr(t *testing.T) {
+	args := []string{"v", "--delay", "5s", "--brokers", "127.0.0.1:1", "--topic", "t"}
+	for _, test := range []struct {
+		environ []string
+		stderr  string
+		code    int
+	}{
+		{[]string{"KAFKA_BOOTSTRAP_SERVERS=hunter2"}, "warning: KAFKA_BOOTSTRAP_SERVERS is ignored: KAFKA_BROKERS is set\n", process.ExitRuntime},
+		{[]string{"KAFKA_TLS_INSECURE_SKIP_VERIFY=true"}, "warning: KAFKA_TLS_INSECURE_SKIP_VERIFY is true", process.ExitRuntime},
+		{[]string{"SASL_JAAS_CONFIG=hunter2"}, "did you mean KAFKA_SASL_PASSWORD?", process.ExitUsage},
+		{[]string{"KAFKA_SECURITY_PROTOCOL=SASL_SSL", "KAFKA_SASL_PASSWORD=hunter2"}, "KAFKA_SASL_MECHANISM: is missing", process.ExitUsage},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // no broker is asked
+		var out bytes.Buffer
+		code := clitest.Run(ctx, &process.Process{Args: args, Environ: test.environ, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out}, Command)
+		if code != test.code || !strings.Contains(out.String(), test.stderr) || strings.Contains(out.String(), "hunter2") {
+			t.Errorf("%q: code %d, %q, want %d and %q", test.environ, code, &out, test.code, test.stderr)
+		}
+	}
+}
+
 func TestFlagsWinOverVariables(t *testing.T) {
 	tests := map[string]struct {
 		args, environ []string
@@ -83,7 +107,7 @@ func TestFlagsWinOverVariables(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			o, err := parse(&process.Process{Args: append([]string{"--delay", "1s", "v"}, test.args...), Environ: test.environ})
-			if err != nil || len(o.brokers) != 1 || o.brokers[0] != test.broker || o.topic != test.topic {
+			if err != nil || len(o.kafka.Brokers) != 1 || o.kafka.Brokers[0] != test.broker || o.topic != test.topic {
 				t.Errorf("got %+v, %v", o, err)
 			}
 		})

@@ -42,7 +42,7 @@ func FuzzSendCommandLine(f *testing.F) {
 			}
 			return
 		}
-		if len(o.brokers) == 0 || o.topic == "" || o.delay == nil && o.atMs == nil || o.lines != (o.value == "-") {
+		if len(o.kafka.Brokers) == 0 || o.topic == "" || o.delay == nil && o.atMs == nil || o.lines != (o.value == "-") {
 			t.Fatalf("%q: got %+v", args, o)
 		}
 		checkServer(t, args, o)

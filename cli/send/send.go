@@ -224,7 +224,7 @@ func (s *sender) printOne(r *kgo.Record) error {
 }
 
 func (s *sender) describe(r *sentRecord, err error) error {
-	err = s.conn.dials.Explain(err)
+	err = s.conn.kafka.Explain(err)
 	if s.o.lines {
 		return fmt.Errorf("line %d: %w; the lines from there on that are not printed were not acknowledged", r.line, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
 )
 
 // MaxMetadata is how many characters of metadata a commit may have, as Kafka's default.
@@ -28,6 +29,7 @@ type Cluster struct {
 	Broker *kfake.Cluster
 	Client *kgo.Client           // the test's own
 	Net    *kfake.VirtualNetwork // nil on ports of this machine
+	login  []kgo.Opt             // of the test's own client
 }
 
 // Start starts brokers on free ports of this machine.
@@ -36,10 +38,28 @@ func Start(t *testing.T, brokers int, opts ...kfake.Opt) *Cluster {
 	return (&Cluster{T: t}).start(append([]kfake.Opt{kfake.NumBrokers(brokers)}, opts...))
 }
 
+// The login that guarded brokers know beside the test's own, by SCRAM-SHA-512.
+const User, Password = "layover", "right"
+
+// StartGuarded is StartVirtual with brokers that want a login, and that allow User nothing
+// but what acls say.
+func StartGuarded(t *testing.T, brokers int, acls []kfake.ACL, opts ...kfake.Opt) *Cluster {
+	t.Helper()
+	c := &Cluster{T: t, login: []kgo.Opt{kgo.SASL(plain.Auth{User: "admin", Pass: "admin"}.AsMechanism())}}
+	return c.startVirtual(brokers, append([]kfake.Opt{
+		kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "admin", "admin"), kfake.User("SCRAM-SHA-512", User, Password, acls...),
+	}, opts...))
+}
+
 // StartVirtual starts brokers on a virtual network, where all waiting is in virtual time.
 func StartVirtual(t *testing.T, brokers int, opts ...kfake.Opt) *Cluster {
 	t.Helper()
-	c := &Cluster{T: t, Net: new(kfake.VirtualNetwork)}
+	return (&Cluster{T: t}).startVirtual(brokers, opts)
+}
+
+func (c *Cluster) startVirtual(brokers int, opts []kfake.Opt) *Cluster {
+	c.Helper()
+	c.Net = new(kfake.VirtualNetwork)
 	var ports []int // a virtual network has no free ports to choose from
 	for i := range brokers {
 		ports = append(ports, 9092+i)
@@ -72,7 +92,7 @@ func (c *Cluster) Options() []kgo.Opt {
 	if c.Net != nil {
 		opts = append(opts, kgo.Dialer(c.Net.DialContext))
 	}
-	return opts
+	return append(opts, c.login...)
 }
 
 // NewClient makes a client that ends with the test, or before.
