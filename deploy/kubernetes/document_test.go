@@ -20,8 +20,8 @@ func TestTheDocumentHasEveryLineThatAChartNeeds(t *testing.T) {
 			t.Errorf("the document does not have the line\n%s", line)
 		}
 	}
-	if found != 2 {
-		t.Errorf("%d lines of the example include something of Layover's, want the sidecar and the annotation", found)
+	if found != 3 {
+		t.Errorf("%d lines of the example include something of Layover's, want the sidecar, its volumes and the annotation", found)
 	}
 }
 

@@ -48,12 +48,16 @@ func ways() map[string]way {
 		"the plain example":   {func(t *testing.T) rendering { return file(t, "sidecar.yaml") }, true},
 		"the sidecar overlay": {func(t *testing.T) rendering { return kustomize(t, "overlays/sidecar") }, true},
 		"the StatefulSet":     {func(t *testing.T) rendering { return kustomize(t, "overlays/statefulset") }, true},
+		"the secured overlay": {func(t *testing.T) rendering { return kustomize(t, "overlays/secured") }, true},
 		"a Job":               {func(t *testing.T) rendering { return kustomize(t, component(t, job, "sidecar")) }, true},
 		"the base":            {func(t *testing.T) rendering { return kustomize(t, "base") }, false},
 		"the overlay of it":   {func(t *testing.T) rendering { return kustomize(t, "overlays/standalone") }, false},
 		"the chart":           {func(t *testing.T) rendering { return helm(t, "chart/layover", minimal()...) }, false},
 		"the chart with all":  {func(t *testing.T) rendering { return helm(t, "chart/layover", everything(t)...) }, false},
-		"a chart with ours":   {func(t *testing.T) rendering { return helm(t, withDependency(t), native) }, true},
+		"the secured chart": {func(t *testing.T) rendering {
+			return helm(t, "chart/layover", "--values", "chart/secured.yaml")
+		}, false},
+		"a chart with ours": {func(t *testing.T) rendering { return helm(t, withDependency(t), native) }, true},
 	}
 }
 
@@ -172,12 +176,13 @@ func (r rendering) environment(t *testing.T, c container) map[string]string {
 
 func hasKnownSettings(t *testing.T, r rendering, _ bool) {
 	env := r.environment(t, r.pod(t).layover(t))
+	mounted := mountedSecret(t)
 	var environ []string
 	for name, value := range env {
-		if !slices.Contains(config.Known(), name) {
+		if !slices.Contains(config.Known(), strings.TrimSuffix(name, "_FILE")) {
 			t.Errorf("%s is no setting", name)
 		}
-		environ = append(environ, name+"="+value)
+		environ = append(environ, name+"="+strings.Replace(value, secretPath, mounted, 1))
 	}
 	cfg, warnings, err := config.Load(environ)
 	if err != nil || len(warnings) > 0 {
@@ -241,7 +246,7 @@ func isTheSame(t *testing.T) check {
 	return func(t *testing.T, r rendering, _ bool) {
 		got := r.pod(t).layover(t)
 		// What differs on purpose: where it is, and how settings come in.
-		got.RestartPolicy, got.ImagePullPolicy, got.Env, got.EnvFrom = want.RestartPolicy, want.ImagePullPolicy, want.Env, want.EnvFrom
+		got.RestartPolicy, got.ImagePullPolicy, got.Env, got.EnvFrom, got.VolumeMounts = want.RestartPolicy, want.ImagePullPolicy, want.Env, want.EnvFrom, nil
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("it is\n%+v\nand that of the base\n%+v", got, want)
 		}
@@ -337,10 +342,8 @@ func TestNewSettingsAreRolledOut(t *testing.T) {
 func TestEverySettingThatIsWrittenAboutExists(t *testing.T) {
 	// What Services called layover and kafka set.
 	links := []string{"LAYOVER_PORT", "KAFKA_PORT"}
-	// What the program knows only to refuse it.
-	security := []string{"KAFKA_SASL", "KAFKA_TLS", "KAFKA_SECURITY_PROTOCOL"}
-	known := slices.Concat(links, security, config.Known())
-	name := regexp.MustCompile(`(LAYOVER|KAFKA)_[A-Z][A-Z_]*[A-Z]`)
+	known := slices.Concat(links, config.Known())
+	name := regexp.MustCompile(`\b(LAYOVER|KAFKA|AWS)_[A-Z][A-Z0-9_]*[A-Z]`)
 	found := 0
 	look := func(path string, _ fs.DirEntry, err error) error {
 		b, _ := os.ReadFile(path)

@@ -21,7 +21,7 @@ func refused(t *testing.T, want string, args ...string) {
 
 func TestSettingsThatYAMLTakesForSomethingElseAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ setting, want string }{
-		"a journal that is off":        {"LAYOVER_JOURNAL: off", `settings.LAYOVER_JOURNAL is the boolean false: no setting is one. YAML takes off, no, on and yes for booleans: quote it, as in LAYOVER_JOURNAL: "off"`},
+		"a journal that is off":        {"LAYOVER_JOURNAL: off", `settings.LAYOVER_JOURNAL is the boolean false, and the setting is none. YAML takes off, no, on and yes for booleans: quote it, as in LAYOVER_JOURNAL: "off"`},
 		"a memory limit that is off":   {"LAYOVER_GOMEMLIMIT: off", `as in LAYOVER_GOMEMLIMIT: "off"`},
 		"threads that are on":          {"LAYOVER_GOMAXPROCS: on", "settings.LAYOVER_GOMAXPROCS is the boolean true"},
 		"a group that is octal":        {"LAYOVER_GROUP_ID: 010", `settings.LAYOVER_GROUP_ID is the number 8, perhaps not as it was written: YAML takes 010 for 8. Quote it`},
@@ -69,15 +69,41 @@ func TestTheChartTakesNumbersForWhatIsANumber(t *testing.T) {
 	}
 }
 
+// TestTheChartTakesBooleansAndRefusesSecretsAsTheProgramHasThem asks the program's own
+// table, so that a new switch or a new secret is not forgotten in templates/_refuse.tpl.
+func TestTheChartTakesBooleansAndRefusesSecretsAsTheProgramHasThem(t *testing.T) {
+	for _, row := range config.Table() {
+		if row.Variable == "LAYOVER_HTTP_ADDR" {
+			continue // refused whatever it is
+		}
+		_, isBoolean := command(t, nil, "helm", append([]string{"template", "release", "chart/layover"}, minimal("--set", "settings."+row.Variable+"=true")...)...)
+		if want := strings.HasSuffix(row.Values, "true or false") || strings.HasSuffix(row.Values, "true, false"); (isBoolean == nil) != want {
+			t.Errorf("%s: true is %v, and the program takes %s", row.Variable, isBoolean, row.Values)
+		}
+		out, isPlain := command(t, nil, "helm", append([]string{"template", "release", "chart/layover"}, minimal("--set-string", "settings."+row.Variable+"=hunter2")...)...)
+		if (isPlain == nil) == row.Secret || row.Secret && (!strings.Contains(isPlain.Error(), "settings."+row.Variable+" is a secret") || strings.Contains(string(out), "hunter2")) {
+			t.Errorf("%s: a plain value is %v, and it is a secret: %v", row.Variable, isPlain, row.Secret)
+		}
+		if row.Secret {
+			helm(t, "chart/layover", minimal("--set-string", "settings."+row.Variable+"=,settings."+row.File()+"=/run/secrets/x")...)
+		}
+	}
+	// A password that YAML takes for a number is not in the reason either.
+	refused(t, "settings.KAFKA_SASL_PASSWORD is a secret", minimal("chart/layover", "--set", "settings.KAFKA_SASL_PASSWORD=1234")...)
+	data := helm(t, "chart/layover", minimal("--set", "settings.KAFKA_TLS_ENABLED=true,settings.AWS_EC2_METADATA_DISABLED=false,settings.SERVICE_BINDING_ROOT=/bindings")...).of("ConfigMap")[0].Data
+	if data["KAFKA_TLS_ENABLED"] != "true" || data["AWS_EC2_METADATA_DISABLED"] != "false" || data["SERVICE_BINDING_ROOT"] != "/bindings" {
+		t.Errorf("the ConfigMap has %v", data)
+	}
+}
+
 func TestWhatBreaksThePodIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ set, want string }{
 		"another port":                {"settings.LAYOVER_HTTP_ADDR=:8080", "settings has LAYOVER_HTTP_ADDR: probes, the Service and scrapers ask port 9846"},
 		"another port from a file":    {"settings.LAYOVER_HTTP_ADDR_FILE=/addr", "settings has LAYOVER_HTTP_ADDR_FILE"},
 		"another port by extraEnv":    {"extraEnv[0].name=LAYOVER_HTTP_ADDR,extraEnv[0].value=:8080", "extraEnv has LAYOVER_HTTP_ADDR"},
-		"a login":                     {"settings.KAFKA_SASL_USERNAME=me", "at '/settings/KAFKA_SASL_USERNAME': value must be ''"},
-		"a certificate":               {"settings.KAFKA_TLS_CA_FILE=/ca", "at '/settings/KAFKA_TLS_CA_FILE': value must be ''"},
-		"a security protocol":         {"settings.KAFKA_SECURITY_PROTOCOL=SASL_SSL", "at '/settings/KAFKA_SECURITY_PROTOCOL': value must be ''"},
-		"a login by extraEnv":         {"extraEnv[0].name=KAFKA_SASL_PASSWORD,extraEnv[0].value=x", "extraEnv has KAFKA_SASL_PASSWORD: Layover connects in plaintext"},
+		"a password for all to read":  {"settings.KAFKA_SASL_PASSWORD=hunter2", "settings.KAFKA_SASL_PASSWORD is a secret, and settings become a ConfigMap, which many may read: bring it by envFrom from a Secret, or set settings.KAFKA_SASL_PASSWORD_FILE to a file of extraVolumes"},
+		"a password in a Deployment":  {"extraEnv[0].name=KAFKA_SASL_PASSWORD,extraEnv[0].value=hunter2", "extraEnv has the value of KAFKA_SASL_PASSWORD, a secret, and a Deployment is read by many: bring it by valueFrom.secretKeyRef"},
+		"a mount without a path":      {"extraVolumeMounts[0].name=kafka", "missing property 'mountPath'"},
 		"a name with capitals":        {"nameOverride=Delays", "'Delays' does not match pattern"},
 		"a full name with capitals":   {"fullnameOverride=Delays", "'Delays' does not match pattern"},
 		"a full name with a dash":     {"fullnameOverride=delays-", "'delays-' does not match pattern"},
@@ -110,7 +136,7 @@ func TestASidecarsChartRefusesWhatBelongsToThePod(t *testing.T) {
 		"podMonitor.enabled=true":                       "podMonitor.enabled has no effect with mode: sidecar: the pods of the chart that has this one as a dependency have to be scraped",
 		"mode=standalone":                               "layover.mode is standalone, and layover.sidecar is included: set layover.mode to sidecar",
 		"settings.LAYOVER_HTTP_ADDR=:1":                 "settings has LAYOVER_HTTP_ADDR",
-		"settings.KAFKA_SECURITY_PROTOCOL=SSL":          "value must be ''",
+		"settings.KAFKA_TLS_KEY=x":                      "settings.KAFKA_TLS_KEY is a secret",
 		"extraEnv[0].name=LAYOVER_HTTP_ADDR":            "extraEnv has LAYOVER_HTTP_ADDR",
 	} {
 		t.Run(set, func(t *testing.T) {

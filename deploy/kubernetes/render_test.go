@@ -47,6 +47,13 @@ type pod struct {
 	EnableServiceLinks            *bool
 	TerminationGracePeriodSeconds *int
 	InitContainers, Containers    []container
+	Volumes                       []struct {
+		Name   string
+		Secret struct {
+			SecretName string
+			Optional   bool
+		}
+	}
 }
 
 type container struct {
@@ -55,8 +62,12 @@ type container struct {
 		Name, Value string
 		ValueFrom   map[string]any
 	}
-	EnvFrom []struct{ ConfigMapRef, SecretRef struct{ Name string } }
-	Ports   []struct {
+	EnvFrom      []struct{ ConfigMapRef, SecretRef struct{ Name string } }
+	VolumeMounts []struct {
+		Name, MountPath, SubPath string
+		ReadOnly                 bool
+	}
+	Ports []struct {
 		Name          string
 		ContainerPort int
 	}
@@ -72,7 +83,7 @@ type container struct {
 }
 
 type probe struct {
-	HTTPGet                                         struct{ Path, Port string }
+	HTTPGet                                         struct{ Path, Port, Scheme string }
 	PeriodSeconds, FailureThreshold, TimeoutSeconds int
 }
 

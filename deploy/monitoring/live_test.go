@@ -72,14 +72,15 @@ func (l *live) start() (stop func()) {
 	l.Helper()
 	cfg, _, err := config.Load([]string{
 		"KAFKA_BROKERS=" + l.Addr(), "LAYOVER_INGRESS_TOPICS=delayed", "LAYOVER_EGRESS_TOPIC=ready", "LAYOVER_TARGETS_ALLOWED=team-*",
-		"LAYOVER_DLQ_TOPIC=dead-letters", "LAYOVER_ON_INVALID=halt", "LAYOVER_LANES=2", "LAYOVER_HTTP_ADDR=" + httpAddr,
+		"LAYOVER_DLQ_TOPIC=dead-letters", "LAYOVER_ON_INVALID=halt", "LAYOVER_LANES=2", "LAYOVER_HTTP_ADDR=" + httpAddr, "KAFKA_TLS_CA=" + l.Authority(365*24*time.Hour),
 	})
 	if err != nil {
 		l.Fatal(err)
 	}
 	serves := make(chan struct{})
 	d, err := daemon.New(cfg, daemon.Options{
-		Log: slog.New(slog.DiscardHandler), Version: "test", Revision: "test", Kafka: []kgo.Opt{kgo.Dialer(l.Net.DialContext)},
+		Log: slog.New(slog.DiscardHandler), Version: "test", Revision: "test",
+		Kafka:  []kgo.Opt{kgo.Dialer(l.Net.DialContext)}, // in the place of TLS, so that certificates have their series
 		Ready:  func(string) { close(serves) },
 		Listen: func(addr string) (net.Listener, error) { return l.Net.Listen("tcp", addr) },
 	})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os/exec"
 	"regexp"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"layover/admin"
 	"layover/cli"
 	"layover/cli/process"
 	"layover/config"
@@ -33,8 +35,10 @@ var (
 	alertHeader = regexp.MustCompile(`(?m)^### (Layover\w+)$`)
 	// curlLine is the one form in which the document asks a running Layover.
 	curlLine = regexp.MustCompile(`^curl -s localhost:9846(/[a-z]+)(?: \| (jq|grep) (\S+))?$`)
-	innerRef = regexp.MustCompile(`\]\(#([a-z0-9-]+)\)`)
-	header   = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	// controlLine is the form in which it asks the port for operators.
+	controlLine = regexp.MustCompile(`^curl -s( -X POST)?( -o [a-z.]+)? localhost:9847(/[a-z/-]+)(\?[a-z]+=\w+)?$`)
+	innerRef    = regexp.MustCompile(`\]\(#([a-z0-9-]+)\)`)
+	header      = regexp.MustCompile(`(?m)^#+ (.+)$`)
 )
 
 func TestEachAlertHasASectionAndEachSectionAnAlert(t *testing.T) {
@@ -108,7 +112,11 @@ func TestTheCommandsOfTheDocumentWork(t *testing.T) {
 		word, _, _ := strings.Cut(line, " ")
 		switch word {
 		case "curl":
-			o.curl(line)
+			if strings.Contains(line, ":9847") {
+				o.control(line)
+			} else {
+				o.curl(line)
+			}
 		case "layover":
 			o.verb(line)
 		case "kcat":
@@ -143,6 +151,7 @@ func TestTheCommandsOfTheDocumentWork(t *testing.T) {
 type real struct {
 	*testing.T
 	http, broker string
+	operators    string // LAYOVER_ADMIN_ADDR, with its port
 	environ      []string
 }
 
@@ -152,7 +161,7 @@ func startReal(t *testing.T) *real {
 	o := &real{T: t, broker: k.Addr()}
 	o.environ = []string{
 		"KAFKA_BROKERS=" + o.broker, "LAYOVER_INGRESS_TOPICS=delayed", "LAYOVER_EGRESS_TOPIC=ready",
-		"LAYOVER_DLQ_TOPIC=dead-letters", "LAYOVER_HTTP_ADDR=127.0.0.1:0",
+		"LAYOVER_DLQ_TOPIC=dead-letters", "LAYOVER_ADMIN_ADDR=127.0.0.1:0", "LAYOVER_HTTP_ADDR=127.0.0.1:0",
 	}
 	o.verb("layover send --delay 1h hello")
 	o.verb("layover send --delay 1h --to nowhere hello")
@@ -161,7 +170,16 @@ func startReal(t *testing.T) *real {
 		t.Fatal(err)
 	}
 	serves := make(chan string, 1)
-	d, err := daemon.New(cfg, daemon.Options{Log: slog.New(slog.DiscardHandler), Ready: func(addr string) { serves <- addr }})
+	d, err := daemon.New(cfg, daemon.Options{
+		Log: slog.New(slog.DiscardHandler), Level: new(slog.LevelVar), Ready: func(addr string) { serves <- addr },
+		ListenControl: func(addr string) (net.Listener, error) {
+			l, err := admin.ListenControl(addr)
+			if err == nil {
+				o.operators = l.Addr().String()
+			}
+			return l, err
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,10 +247,36 @@ func (o *real) curl(line string) {
 	}
 }
 
+// control does what the line does; a profile of half a minute takes one second here.
+func (o *real) control(line string) {
+	o.Helper()
+	m := controlLine.FindStringSubmatch(line)
+	if m == nil {
+		o.Errorf("not of the form that is tested, %v: %s", controlLine, line)
+		return
+	}
+	method := http.MethodGet
+	if m[1] != "" {
+		method = http.MethodPost
+	}
+	if code, body := o.ask(method, "http://"+o.operators+m[3]+strings.Replace(m[4], "seconds=30", "seconds=1", 1)); code != http.StatusOK || body == "" {
+		o.Errorf("%s: %d, %s", line, code, body)
+	}
+}
+
 func (o *real) get(path string) (int, string) {
 	o.Helper()
+	return o.ask(http.MethodGet, "http://"+o.http+path)
+}
+
+func (o *real) ask(method, url string) (int, string) {
+	o.Helper()
+	req, err := http.NewRequestWithContext(o.Context(), method, url, nil)
+	if err != nil {
+		o.Fatal(err)
+	}
 	web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // nothing of it is left at the end
-	resp, err := web.Get("http://" + o.http + path)
+	resp, err := web.Do(req)
 	if err != nil {
 		o.Fatal(err)
 	}

@@ -23,6 +23,17 @@ sidecar: it starts before the application, ends after it, and holds up no Job.
 {{- end }}
 
 {{/*
+layover.volumes are the elements of a pod's volumes that extraVolumeMounts name. A chart
+with the sidecar writes them beside its own:
+
+      volumes:
+      {{- include "layover.volumes" .Subcharts.layover | nindent 6 }}
+*/}}
+{{- define "layover.volumes" -}}
+{{- with .Values.extraVolumes }}{{ toYaml . }}{{ end }}
+{{- end }}
+
+{{/*
 layover.container is what a sidecar and a container of its own have in common. There
 is no preStop: beside an application it would run long before Layover's own stop.
 */}}
@@ -40,13 +51,21 @@ is no preStop: beside an application it would run long before Layover's own stop
   env:
   {{- toYaml . | nindent 2 }}
   {{- end }}
+  {{- with .Values.extraVolumeMounts }}
+  volumeMounts:
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
   ports:
   - name: layover-http
     containerPort: 9846
-  {{- range $probe := list "startupProbe" "livenessProbe" "readinessProbe" }}
-  {{- with index $.Values $probe }}
-  {{ $probe }}:
-    {{- toYaml . | nindent 4 }}
+  {{- range $name := list "startupProbe" "livenessProbe" "readinessProbe" }}
+  {{- with index $.Values $name }}
+  {{- $probe := deepCopy . }}
+  {{- if and $probe.httpGet (eq (include "layover.https" $) "true") }}
+  {{- $_ := set $probe "httpGet" (merge $probe.httpGet (dict "scheme" "HTTPS")) }}
+  {{- end }}
+  {{ $name }}:
+    {{- toYaml $probe | nindent 4 }}
   {{- end }}
   {{- end }}
   resources:

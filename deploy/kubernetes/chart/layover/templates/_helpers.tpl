@@ -37,3 +37,19 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "layover.checksum" -}}
 checksum/layover-settings: {{ include "layover.settings" . | sha256sum }}
 {{- end }}
+
+{{/*
+layover.https is true where Layover serves TLS, so that probes and the PodMonitor have to
+speak it. Into envFrom nobody can look: there each probe needs httpGet.scheme.
+*/}}
+{{- define "layover.https" -}}
+{{- $names := list "LAYOVER_HTTP_TLS_CERT" "LAYOVER_HTTP_TLS_CERT_FILE" }}
+{{- $https := false }}
+{{- range $name := $names }}
+{{- if index $.Values.settings $name }}{{ $https = true }}{{ end }}
+{{- end }}
+{{- range .Values.extraEnv }}
+{{- if and (has .name $names) (or .value .valueFrom) }}{{ $https = true }}{{ end }}
+{{- end }}
+{{- $https }}
+{{- end }}

@@ -4,6 +4,7 @@ or would be ignored without a word, and says what to do instead. What can be sai
 values.schema.json is refused there, before any template is read.
 */}}
 {{- define "layover.refuse" -}}
+{{- include "layover.refuseSecrets" . }}
 {{- include "layover.refuseSettings" . }}
 {{- include "layover.refuseVariables" . }}
 {{- if eq .Values.mode "sidecar" }}
@@ -17,17 +18,33 @@ unless it was quoted. The schema lets both through, for its message would not sa
 */}}
 {{- define "layover.refuseSettings" -}}
 {{- $counts := list "LAYOVER_LANES" "LAYOVER_MAX_PARKED_BYTES" "LAYOVER_GOMAXPROCS" "LAYOVER_GOMEMLIMIT" }}
+{{- $switches := list "KAFKA_TLS_ENABLED" "KAFKA_TLS_INSECURE_SKIP_VERIFY" "KAFKA_SASL_ALLOW_PLAINTEXT" "AWS_EC2_METADATA_DISABLED" }}
 {{- range $name, $value := .Values.settings }}
-{{- if kindIs "bool" $value }}
-{{- fail (printf "settings.%s is the boolean %v: no setting is one. YAML takes off, no, on and yes for booleans: quote it, as in %s: \"off\", or give it by --set-string" $name $value $name) }}
+{{- if and (kindIs "bool" $value) (not (has $name $switches)) }}
+{{- fail (printf "settings.%s is the boolean %v, and the setting is none. YAML takes off, no, on and yes for booleans: quote it, as in %s: \"off\", or give it by --set-string" $name $value $name) }}
 {{- end }}
-{{- if not (or (kindIs "string" $value) (kindIs "invalid" $value)) }}
+{{- if not (or (kindIs "string" $value) (kindIs "invalid" $value) (kindIs "bool" $value)) }}
 {{- if not (has $name $counts) }}
 {{- fail (printf "settings.%s is the number %v, perhaps not as it was written: YAML takes 010 for 8. Quote it, as in %s: \"010\", or give it by --set-string" $name $value $name) }}
 {{- end }}
 {{- if ne (float64 (int64 $value)) (float64 $value) }}
 {{- fail (printf "settings.%s is %v: a whole number is wanted" $name $value) }}
 {{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Secrets that would be in a ConfigMap or in a Deployment. First of all, for other refusals print the value. */}}
+{{- define "layover.refuseSecrets" -}}
+{{- $secrets := list "KAFKA_TLS_KEY" "KAFKA_SASL_PASSWORD" "KAFKA_SASL_OAUTH_CLIENT_SECRET" "KAFKA_SASL_OAUTH_TOKEN" "AWS_SECRET_ACCESS_KEY" "AWS_SESSION_TOKEN" "AWS_WEB_IDENTITY_TOKEN" "AWS_CONTAINER_AUTHORIZATION_TOKEN" "LAYOVER_ADMIN_TOKEN" "LAYOVER_HTTP_TLS_KEY" }}
+{{- range $name := $secrets }}
+{{- if index $.Values.settings $name }}
+{{- fail (printf "settings.%s is a secret, and settings become a ConfigMap, which many may read: bring it by envFrom from a Secret, or set settings.%s_FILE to a file of extraVolumes" $name $name) }}
+{{- end }}
+{{- end }}
+{{- range .Values.extraEnv }}
+{{- if and (has .name $secrets) .value }}
+{{- fail (printf "extraEnv has the value of %s, a secret, and a Deployment is read by many: bring it by valueFrom.secretKeyRef" .name) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -40,9 +57,6 @@ unless it was quoted. The schema lets both through, for its message would not sa
 {{- end }}
 {{- range .Values.extraEnv }}
 {{- $_ := set $names .name "extraEnv" }}
-{{- if regexMatch "^KAFKA_(SASL_|TLS_|SECURITY_PROTOCOL)" .name }}
-{{- fail (printf "extraEnv has %s: Layover connects in plaintext and without a login, and does not start where anything else is asked for. Remove it" .name) }}
-{{- end }}
 {{- end }}
 {{- range $name := list "LAYOVER_HTTP_ADDR" "LAYOVER_HTTP_ADDR_FILE" }}
 {{- if hasKey $names $name }}
