@@ -33,6 +33,7 @@ var documents = struct {
 	run: []string{"README", "docs/quickstart", "docs/headers", "docs/journal", "docs/configuration", "docs/command-line"},
 	elsewhere: map[string]string{
 		"docs/acls":       "TestTheACLsOfTheDocumentAreEnough",
+		"docs/connect":    "TestTheExamplesOfTheDocumentWork",
 		"docs/container":  "TestTheCommandsOfTheDocumentWork in integration/container",
 		"docs/kubernetes": "TestOnACluster",
 		"docs/operating":  "TestTheCommandsOfTheDocumentWork in deploy/monitoring, those of Kafka below, and of Kubernetes in TestOnACluster",
@@ -241,7 +242,7 @@ func (s *shell) block(doc string, b block) {
 		}
 	case "text":
 		s.compare(doc, b)
-	case "mermaid": // a picture
+	case "mermaid", "ini": // a picture, and settings of a cluster that is elsewhere
 	default:
 		s.Fatalf("%s.md:%d: a block of kind %q", doc, b.line, b.kind)
 	}

@@ -58,7 +58,7 @@ func newFixture(t *testing.T, b *broker, partitions int32) *fixture {
 func emptyFixture(t *testing.T, b *broker) *fixture {
 	t.Helper()
 	name := fmt.Sprintf("%s-%08x", strings.ToLower(strings.TrimPrefix(t.Name(), "Test")), rand.Uint32())
-	name = name[max(0, len(name)-60):]
+	name = strings.ReplaceAll(name[max(0, len(name)-60):], "/", "-")
 	f := &fixture{
 		T: t, broker: b,
 		ingress: name + ".delayed", egress: name + ".ready", deadLetters: name + ".dead", group: name + ".group",

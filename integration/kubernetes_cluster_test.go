@@ -29,6 +29,9 @@ type kube struct {
 	broker *broker
 	inside string // the broker's address for pods
 
+	secured string // the same with TLS and SCRAM-SHA-512
+	ca      *authority
+
 	namespaceOfKafka string
 }
 
@@ -207,9 +210,9 @@ spec:
         env:
         - {name: KAFKA_NODE_ID, value: "1"}
         - {name: KAFKA_PROCESS_ROLES, value: "broker,controller"}
-        - {name: KAFKA_LISTENERS, value: "INSIDE://:9092,CONTROLLER://:9093,OUTSIDE://:9094"}
-        - {name: KAFKA_ADVERTISED_LISTENERS, value: "INSIDE://%[2]s,OUTSIDE://%[3]s"}
-        - {name: KAFKA_LISTENER_SECURITY_PROTOCOL_MAP, value: "CONTROLLER:PLAINTEXT,INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT"}
+        - {name: KAFKA_LISTENERS, value: "INSIDE://:9092,CONTROLLER://:9093,SECURED://:9094,OUTSIDE://:9095"}
+        - {name: KAFKA_ADVERTISED_LISTENERS, value: "INSIDE://%[2]s,SECURED://%[4]s,OUTSIDE://%[3]s"}
+        - {name: KAFKA_LISTENER_SECURITY_PROTOCOL_MAP, value: "CONTROLLER:PLAINTEXT,INSIDE:PLAINTEXT,SECURED:SASL_SSL,OUTSIDE:PLAINTEXT"}
         - {name: KAFKA_INTER_BROKER_LISTENER_NAME, value: INSIDE}
         - {name: KAFKA_CONTROLLER_LISTENER_NAMES, value: CONTROLLER}
         - {name: KAFKA_CONTROLLER_QUORUM_VOTERS, value: "1@localhost:9093"}
@@ -218,7 +221,13 @@ spec:
         - {name: KAFKA_TRANSACTION_STATE_LOG_MIN_ISR, value: "1"}
         - {name: KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS, value: "0"}
         - {name: KAFKA_AUTO_CREATE_TOPICS_ENABLE, value: "false"}
+        - {name: KAFKA_SSL_KEYSTORE_TYPE, value: PEM}
+        - {name: KAFKA_SSL_KEYSTORE_LOCATION, value: /tls/broker.pem}
+        - {name: KAFKA_SASL_ENABLED_MECHANISMS, value: SCRAM-SHA-512}
+        - {name: KAFKA_LISTENER_NAME_SECURED_SCRAM___SHA___512_SASL_JAAS_CONFIG, value: "org.apache.kafka.common.security.scram.ScramLoginModule required;"}
+        - {name: KAFKA_LISTENER_NAME_SECURED_CONNECTIONS_MAX_REAUTH_MS, value: "%[5]d"}
         - {name: KAFKA_HEAP_OPTS, value: "-Xms512m -Xmx512m"}
+        volumeMounts: [{name: tls, mountPath: /tls}]
         readinessProbe: {tcpSocket: {port: 9092}, periodSeconds: 1}
         securityContext:
           runAsNonRoot: true
@@ -226,11 +235,12 @@ spec:
           allowPrivilegeEscalation: false
           capabilities: {drop: [ALL]}
           seccompProfile: {type: RuntimeDefault}
+      volumes: [{name: tls, secret: {secretName: broker-tls}}]
 ---
 apiVersion: v1
 kind: Service
 metadata: {name: kafka}
-spec: {selector: {app: kafka}, ports: [{port: 9092}]}
+spec: {selector: {app: kafka}, ports: [{name: plain, port: 9092}, {name: secured, port: 9094}]}
 `
 
 // startKafka starts a broker that pods reach by its Service, and this process by
@@ -244,8 +254,12 @@ func (k *kube) startKafka(t *testing.T) {
 	namespace := k.namespace(t)
 	k.namespaceOfKafka = namespace
 	k.inside = "kafka." + namespace + ".svc:9092"
+	k.secured = "kafka." + namespace + ".svc:9094"
+	k.ca = newAuthority(t, "Authority of the cluster's Kafka")
+	cert, key := k.ca.issue(t, "broker", time.Now().Add(24*time.Hour), "kafka", "kafka."+namespace+".svc")
+	k.secret(t, namespace, "broker-tls", map[string]string{"broker.pem": string(key) + string(cert)})
 	k.broker = &broker{addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), suite: shared}
-	k.do(t, fmt.Sprintf(kafkaManifest, k.kafka, k.inside, k.broker.addr), "apply", "-n", namespace, "-f", "-")
+	k.do(t, fmt.Sprintf(kafkaManifest, k.kafka, k.inside, k.broker.addr, k.secured, reauthenticate.Milliseconds()), "apply", "-n", namespace, "-f", "-")
 	if _, err := k.try(brokerTimeout, "", "rollout", "status", "deployment/kafka", "-n", namespace, "--timeout=110s"); err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +268,7 @@ func (k *kube) startKafka(t *testing.T) {
 	go func() { // ends with the context
 		defer close(ended)
 		for ctx.Err() == nil { // it ends by itself when a connection breaks in certain ways
-			exec.CommandContext(ctx, "kubectl", "port-forward", "-n", namespace, "deployment/kafka", strconv.Itoa(port)+":9094").Run()
+			exec.CommandContext(ctx, "kubectl", "port-forward", "-n", namespace, "deployment/kafka", strconv.Itoa(port)+":9095").Run()
 		}
 	}()
 	t.Cleanup(func() { cancel(); <-ended })

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ import (
 // document runs every command of docs/kubernetes.md as it stands there, in its
 // order. The manifests are those of deploy/kubernetes with the images of the test
 // written over their own, and the namespace is that of Kafka: what the document
-// takes for granted is a Service kafka, and three topics.
+// takes for granted is a Service kafka, three topics, a user, and two files.
 func (k *kube) document(t *testing.T) {
 	text, err := os.ReadFile("../docs/kubernetes.md")
 	if err != nil {
@@ -35,8 +36,12 @@ func (k *kube) document(t *testing.T) {
 		f.createTopic(topic, 1, nil)
 	}
 	out := f.collect(f.egress)
+	f.setPassword(kadm.ScramSha512, "open sesame")
 
 	dir := manifests(t)
+	here := filepath.Dir(filepath.Dir(dir))
+	place(t, filepath.Join(here, "password"), "open sesame\n")
+	k.ca.writeTo(t, filepath.Join(here, "ca.crt"))
 	replaceImages(t, dir, strings.NewReplacer(
 		"image: layover:0.1.0", "image: "+k.image, "repository: layover #", "repository: "+repository(k.image)+" #", `tag: ""`, fmt.Sprintf("tag: %q", tag(k.image)),
 		"- name: layover #", "- name: "+repository(k.image)+" #", "newTag: 0.1.0", "newTag: "+tag(k.image),
@@ -52,7 +57,7 @@ func (k *kube) document(t *testing.T) {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		cmd := exec.CommandContext(ctx, "sh", "-e", "-c", block)
-		cmd.Dir, cmd.Env = filepath.Dir(filepath.Dir(dir)), env
+		cmd.Dir, cmd.Env = here, env
 		said, err := output(cmd, "")
 		cancel()
 		if err != nil {
@@ -64,6 +69,9 @@ func (k *kube) document(t *testing.T) {
 	out.await(1, 30*time.Second)
 	if value := string(out.all()[0].Value); value != "hello" {
 		t.Errorf("%q came, want what the document sends", value)
+	}
+	if !slices.ContainsFunc(out.all(), func(r arrival) bool { return string(r.Value) == "hello over TLS" }) {
+		t.Error("what the document sends by TLS did not come")
 	}
 }
 

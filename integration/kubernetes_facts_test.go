@@ -157,10 +157,13 @@ func (k *kube) admits(t *testing.T) {
 	renderings := map[string]string{
 		"the plain example":      render("cat", "sidecar.yaml"),
 		"a chart with a sidecar": render("helm", "template", "release", "chart/orders", "--kube-version=1.29.0"),
+		"a secured chart with a sidecar": render("helm", "template", "release", "chart/orders", "--kube-version=1.29.0", "--set",
+			"layover.extraVolumes[0].name=kafka,layover.extraVolumes[0].secret.secretName=layover-kafka,layover.extraVolumeMounts[0].name=kafka,layover.extraVolumeMounts[0].mountPath=/run/secrets/kafka"),
+		"the secured chart": render("helm", "template", "release", "chart/layover", "--values", "chart/secured.yaml"),
 		"the chart": render("helm", "template", "release", "chart/layover",
 			"--set", "settings.KAFKA_BROKERS=kafka:9092,settings.LAYOVER_INGRESS_TOPICS=delayed,networkPolicy.enabled=true"),
 	}
-	for _, d := range []string{"base", "overlays/sidecar", "overlays/standalone", "overlays/statefulset", "job"} {
+	for _, d := range []string{"base", "overlays/sidecar", "overlays/secured", "overlays/standalone", "overlays/statefulset", "job"} {
 		renderings[d] = render("kubectl", "kustomize", d)
 	}
 	notes := render("helm", "install", "release", "chart/layover", "-n", namespace, "--dry-run=server",

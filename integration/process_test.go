@@ -26,7 +26,8 @@ type process struct {
 	code   int // valid when exited is closed; -1: killed by a signal
 
 	mu    sync.Mutex
-	lines []string // of stderr, the last maxLines
+	lines []string // of stderr, the last ones
+	keep  int      // how many
 }
 
 // maxLines is how much of a log is kept to be printed when the test fails.
@@ -45,7 +46,7 @@ func environ(settings ...string) []string {
 func launch(t *testing.T, settings ...string) *process {
 	t.Helper()
 	binary := need(t, shared.binary)
-	p := &process{t: t, cmd: exec.Command(binary, "run"), exited: make(chan struct{})}
+	p := &process{t: t, cmd: exec.Command(binary, "run"), exited: make(chan struct{}), keep: maxLines}
 	p.cmd.Env = environ(settings...)
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
@@ -119,7 +120,7 @@ func (p *process) took(line string) {
 	if isStart {
 		p.http = entry.HTTP
 	}
-	if len(p.lines) == maxLines {
+	if len(p.lines) == p.keep {
 		p.lines = slices.Delete(p.lines, 20, 21) // the beginning stays
 	}
 	p.lines = append(p.lines, line)

@@ -19,10 +19,11 @@ func TestConfigurationErrorsAreReportedAtOnceWithExitCode2(t *testing.T) {
 		settings []string
 		says     []string
 	}{
-		"nothing set":             {nil, []string{"KAFKA_BROKERS", "LAYOVER_INGRESS_TOPICS", "LAYOVER_EGRESS_TOPIC", "LAYOVER_DLQ_TOPIC"}},
-		"several wrong":           {minimal("LAYOVER_MAX_DELAY=5", "LAYOVER_LANES=many"), []string{"LAYOVER_MAX_DELAY", "LAYOVER_LANES"}},
-		"security, not supported": {minimal("KAFKA_SASL_MECHANISM=PLAIN"), []string{"KAFKA_SASL_MECHANISM", "not supported"}},
-		"a loop":                  {minimal("LAYOVER_EGRESS_TOPIC=delayed"), []string{"LAYOVER_EGRESS_TOPIC"}},
+		"nothing set":            {nil, []string{"KAFKA_BROKERS", "LAYOVER_INGRESS_TOPICS", "LAYOVER_EGRESS_TOPIC", "LAYOVER_DLQ_TOPIC"}},
+		"several wrong":          {minimal("LAYOVER_MAX_DELAY=5", "LAYOVER_LANES=many"), []string{"LAYOVER_MAX_DELAY", "LAYOVER_LANES"}},
+		"a login without itself": {minimal("KAFKA_SASL_MECHANISM=SCRAM-SHA-512"), []string{"KAFKA_SASL_USERNAME", "KAFKA_SASL_PASSWORD"}},
+		"a name of Java's":       {minimal("KAFKA_SSL_TRUSTSTORE_LOCATION=/ca.jks"), []string{"KAFKA_SSL_TRUSTSTORE_LOCATION", "did you mean KAFKA_TLS_CA"}},
+		"a loop":                 {minimal("LAYOVER_EGRESS_TOPIC=delayed"), []string{"LAYOVER_EGRESS_TOPIC"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

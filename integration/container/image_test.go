@@ -1,7 +1,9 @@
 package container
 
 import (
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"os/exec"
 	"strings"
 	"testing"
@@ -12,7 +14,7 @@ import (
 
 const (
 	// maxImageBytes bounds the image that the Dockerfile makes.
-	maxImageBytes = 25_000_000
+	maxImageBytes = 30_000_000
 	// What the tests have the Dockerfile write into the image.
 	testVersion  = "v0.0.0-test"
 	testRevision = "0123456789abcdef0123456789abcdef01234567"
@@ -50,6 +52,25 @@ func TestTheDockerfileMakesASmallImageThatIsNotRoot(t *testing.T) {
 	}
 	if built.Config.Labels["org.opencontainers.image.description"] == "" {
 		t.Error("no description among the labels")
+	}
+}
+
+// TestTheImageHasAuthoritiesToTrust: KAFKA_TLS_ENABLED without KAFKA_TLS_CA trusts the
+// system's, which have to be where Go looks for them.
+func TestTheImageHasAuthoritiesToTrust(t *testing.T) {
+	long(t)
+	c, image := need(t, shared.engine), need(t, shared.image)
+	id := c.created(t, "create", image)
+	defer c.Removal("rm", "--force", id)()
+	authorities := 0
+	for block, rest := pem.Decode(c.file(t, id, "/etc/ssl/certs/ca-certificates.crt")); block != nil; block, rest = pem.Decode(rest) {
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			t.Error(err)
+		}
+		authorities++
+	}
+	if authorities < 50 {
+		t.Errorf("%d authorities, want the system's", authorities)
 	}
 }
 
