@@ -75,6 +75,7 @@ func (f *fixture) kafka(opts ...kgo.Opt) *kgo.Client {
 	c, err := kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(f.broker.addr), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()),
 		kgo.MetadataMinAge(100 * time.Millisecond), kgo.RetryTimeout(30 * time.Second),
+		kgo.AlwaysRetryEOF(), // an engine's proxy takes connections before a broker that starts again does
 	}, opts...)...)
 	if err != nil {
 		f.Fatal(err)
