@@ -99,25 +99,25 @@ func (r *reader) bound(s *setting) (text string, ok bool) {
 	return "", true
 }
 
-// relateBinding refuses an entry about TLS or a login that fills no setting, such as a
-// key store, where the connection would be without and nothing says that it should be.
-func (r *reader) relateBinding(k *Kafka) {
-	if r.bindingDir == "" || r.given[securityProtocol] || r.given[tlsEnabled] {
+// binding refuses an entry about TLS or a login that fills no setting, such as a key
+// store. Without it the connection would be without TLS or a login, and nobody says so.
+func (c connectionRules) binding() {
+	if c.r.bindingDir == "" || c.r.given[securityProtocol] || c.r.given[tlsEnabled] {
 		return
 	}
-	entries, err := r.host.readDir(r.bindingDir)
+	entries, err := c.r.host.readDir(c.r.bindingDir)
 	if err != nil {
-		r.refuseBinding(fmt.Sprintf("the directory %s %v", quote(r.bindingDir), cannotRead(err)))
+		c.r.refuseBinding(fmt.Sprintf("the directory %s %v", quote(c.r.bindingDir), cannotRead(err)))
 	}
 	for _, entry := range entries {
 		meant, security := misnamed("KAFKA_" + entry.Name())
-		lacks := !k.TLSOn()
+		lacks := !c.k.TLSOn()
 		if strings.HasPrefix(meant, "KAFKA_SASL_") {
-			lacks = k.SASL.Mechanism == "" && !r.bad[saslMechanism]
+			lacks = c.k.SASL.Mechanism == "" && !c.r.bad[saslMechanism]
 		}
 		if security && lacks && !isBindingKey(entry.Name()) {
-			r.refuseBinding(fmt.Sprintf("the entry %s fills no setting, and to go on without it could be to connect without TLS or without a login: set %s to the one that is meant",
-				quote(filepath.Join(r.bindingDir, entry.Name())), securityProtocol))
+			c.r.refuseBinding(fmt.Sprintf("the entry %s fills no setting, and to go on without it could be to connect without TLS or without a login: set %s to the one that is meant",
+				quote(filepath.Join(c.r.bindingDir, entry.Name())), securityProtocol))
 			return
 		}
 	}

@@ -13,29 +13,29 @@ var needs = map[Mechanism][]string{
 	MechanismScramSHA512: {saslUsername, saslPassword},
 }
 
-// relateSASL refuses a mechanism without its credentials, and credentials without a
+// login refuses a mechanism without its credentials, and credentials without a
 // mechanism.
-func (r *reader) relateSASL(k *Kafka) {
-	m := k.SASL.Mechanism
+func (c connectionRules) login() {
+	m := c.k.SASL.Mechanism
 	switch {
-	case r.bad[saslMechanism]:
+	case c.r.bad[saslMechanism]:
 		return
 	case m == "":
-		r.relateNoLogin(k)
+		c.noLogin()
 		return
 	}
 	for _, variable := range needs[m] {
-		r.need(variable, fmt.Sprintf("%s is %s", r.asSet(saslMechanism), m))
+		c.r.need(variable, fmt.Sprintf("%s is %s", c.r.asSet(saslMechanism), m))
 	}
 	switch m {
 	case MechanismOAuth:
-		r.relateOAuth()
+		c.oauth()
 	case MechanismAWS:
-		r.relateAWS(k)
-		r.relateRegion(k)
+		c.aws()
+		c.region()
 	}
-	if unused := r.givenOf(func(variable string) bool { return isLogin(variable) && !isOf(variable, m) }); len(unused) > 0 {
-		r.warn("without effect with %s=%s: %s", saslMechanism, m, strings.Join(unused, ", "))
+	if unused := c.r.givenOf(func(variable string) bool { return isLogin(variable) && !isOf(variable, m) }); len(unused) > 0 {
+		c.r.warn("without effect with %s=%s: %s", saslMechanism, m, strings.Join(unused, ", "))
 	}
 }
 
@@ -63,60 +63,60 @@ func isOf(variable string, m Mechanism) bool {
 	}
 }
 
-// relateNoLogin refuses credentials that nobody would send. Of a protocol with a login
+// noLogin refuses credentials that nobody would send. Of a protocol with a login
 // the missing mechanism has been said.
-func (r *reader) relateNoLogin(k *Kafka) {
-	given := r.givenOf(isLogin)
+func (c connectionRules) noLogin() {
+	given := c.r.givenOf(isLogin)
 	switch {
-	case len(given) == 0 || k.SecurityProtocol.sasl() || r.bad[securityProtocol]:
-	case k.SecurityProtocol == "":
-		r.refuse(saslMechanism, "is missing: "+given[0]+" is set, and without a mechanism there is no login")
+	case len(given) == 0 || c.k.SecurityProtocol.sasl() || c.r.bad[securityProtocol]:
+	case c.k.SecurityProtocol == "":
+		c.r.refuse(saslMechanism, "is missing: "+given[0]+" is set, and without a mechanism there is no login")
 	default:
-		r.refuse(securityProtocol, fmt.Sprintf("%s is without a login, and %s is set: they have to agree", quote(string(k.SecurityProtocol)), given[0]))
-		r.example(securityProtocol, string(protocolOf(k.TLSOn(), true)))
+		c.r.refuse(securityProtocol, fmt.Sprintf("%s is without a login, and %s is set: they have to agree", quote(string(c.k.SecurityProtocol)), given[0]))
+		c.r.example(securityProtocol, string(protocolOf(c.k.TLSOn(), true)))
 	}
 }
 
-// relateOAuth wants a token, or an endpoint with a client and its secret.
-func (r *reader) relateOAuth() {
+// oauth wants a token, or an endpoint with a client and its secret.
+func (c connectionRules) oauth() {
 	switch {
-	case r.given[oauthToken] && r.given[oauthTokenEndpoint]:
-		r.refuse(oauthToken, fmt.Sprintf("is set by %s, and %s is set too: only one of the two can be meant, unset the other", r.asSet(oauthToken), r.asSet(oauthTokenEndpoint)))
-	case r.given[oauthToken]:
-	case !r.given[oauthTokenEndpoint]:
-		r.need(oauthTokenEndpoint, fmt.Sprintf("%s is %s; set it, or %s%s", r.asSet(saslMechanism), MechanismOAuth, oauthToken, fileSuffix))
+	case c.r.given[oauthToken] && c.r.given[oauthTokenEndpoint]:
+		c.r.refuse(oauthToken, fmt.Sprintf("is set by %s, and %s is set too: only one of the two can be meant, unset the other", c.r.asSet(oauthToken), c.r.asSet(oauthTokenEndpoint)))
+	case c.r.given[oauthToken]:
+	case !c.r.given[oauthTokenEndpoint]:
+		c.r.need(oauthTokenEndpoint, fmt.Sprintf("%s is %s; set it, or %s%s", c.r.asSet(saslMechanism), MechanismOAuth, oauthToken, fileSuffix))
 	default:
-		r.need(oauthClientID, r.asSet(oauthTokenEndpoint)+" is set")
-		r.need(oauthClientSecret, r.asSet(oauthTokenEndpoint)+" is set")
+		c.r.need(oauthClientID, c.r.asSet(oauthTokenEndpoint)+" is set")
+		c.r.need(oauthClientSecret, c.r.asSet(oauthTokenEndpoint)+" is set")
 	}
 }
 
-// relateAWS wants one whole kind of credentials.
-func (r *reader) relateAWS(k *Kafka) {
-	hasKey := r.given[awsAccessKeyID] || r.given[awsSecretAccessKey]
-	hasIdentity := r.given[awsWebIdentityToken] || r.given[awsRoleARN]
-	hasContainer := r.given[awsContainerURI] || r.given[awsContainerPath]
+// aws wants one whole kind of credentials.
+func (c connectionRules) aws() {
+	hasKey := c.r.given[awsAccessKeyID] || c.r.given[awsSecretAccessKey]
+	hasIdentity := c.r.given[awsWebIdentityToken] || c.r.given[awsRoleARN]
+	hasContainer := c.r.given[awsContainerURI] || c.r.given[awsContainerPath]
 	switch {
 	case hasKey:
-		r.need(awsSecretAccessKey, r.asSet(awsAccessKeyID)+" is set")
-		r.need(awsAccessKeyID, r.asSet(awsSecretAccessKey)+" is set")
+		c.r.need(awsSecretAccessKey, c.r.asSet(awsAccessKeyID)+" is set")
+		c.r.need(awsAccessKeyID, c.r.asSet(awsSecretAccessKey)+" is set")
 	case hasIdentity:
-		r.need(awsWebIdentityToken, fmt.Sprintf("%s is set; set %s%s", r.asSet(awsRoleARN), awsWebIdentityToken, fileSuffix))
-		r.need(awsRoleARN, r.asSet(awsWebIdentityToken)+" is set")
-	case !hasContainer && k.AWS.EC2MetadataDisabled && !r.bad[awsMetadataDisabled]:
-		r.refuse(saslMechanism, fmt.Sprintf("%s needs credentials: %s and %s, or %s and %s%s, or %s, or %s=false",
+		c.r.need(awsWebIdentityToken, fmt.Sprintf("%s is set; set %s%s", c.r.asSet(awsRoleARN), awsWebIdentityToken, fileSuffix))
+		c.r.need(awsRoleARN, c.r.asSet(awsWebIdentityToken)+" is set")
+	case !hasContainer && c.k.AWS.EC2MetadataDisabled && !c.r.bad[awsMetadataDisabled]:
+		c.r.refuse(saslMechanism, fmt.Sprintf("%s needs credentials: %s and %s, or %s and %s%s, or %s, or %s=false",
 			MechanismAWS, awsAccessKeyID, awsSecretAccessKey, awsRoleARN, awsWebIdentityToken, fileSuffix, awsContainerURI, awsMetadataDisabled))
-		r.example(awsWebIdentityToken+fileSuffix, "/var/run/secrets/eks.amazonaws.com/serviceaccount/token")
+		c.r.example(awsWebIdentityToken+fileSuffix, "/var/run/secrets/eks.amazonaws.com/serviceaccount/token")
 	}
 }
 
-// relateRegion wants a region where a broker's name has none to sign for.
-func (r *reader) relateRegion(k *Kafka) {
-	if k.Region() != "" || r.bad[saslAWSRegion] || r.bad[awsRegion] || r.bad[awsDefaultRegion] {
+// region wants a region where a broker's name has none to sign for.
+func (c connectionRules) region() {
+	if c.k.Region() != "" || c.r.bad[saslAWSRegion] || c.r.bad[awsRegion] || c.r.bad[awsDefaultRegion] {
 		return
 	}
-	at := slices.IndexFunc(k.Brokers, func(broker string) bool { return regionOf(broker) == "" })
+	at := slices.IndexFunc(c.k.Brokers, func(broker string) bool { return regionOf(broker) == "" })
 	if at >= 0 {
-		r.refuse(saslAWSRegion, fmt.Sprintf("is missing: the broker %s has no region in its name, and %s signs for one", quote(k.Brokers[at]), MechanismAWS))
+		c.r.refuse(saslAWSRegion, fmt.Sprintf("is missing: the broker %s has no region in its name, and %s signs for one", quote(c.k.Brokers[at]), MechanismAWS))
 	}
 }

@@ -8,22 +8,28 @@ import (
 	"strings"
 )
 
-// relateKafka checks the rules between the settings of the connection. None of them
+// connectionRules are the rules between the settings of the connection. None of them
 // ever leads to plaintext unasked: a contradiction is refused.
+type connectionRules struct {
+	r *reader
+	k *Kafka
+}
+
+// relateKafka checks the rules of the connection.
 func (r *reader) relateKafka() {
-	k := &r.cfg.Kafka
-	k.tlsGiven = len(r.tlsValues()) > 0
-	r.relateProtocol(k)
-	r.relateTLS(k)
-	r.relateSASL(k)
-	r.relatePlaintext(k)
-	r.relateBinding(k)
+	c := connectionRules{r, &r.cfg.Kafka}
+	c.k.tlsGiven = len(c.tlsValues()) > 0
+	c.protocol()
+	c.tls()
+	c.login()
+	c.plaintext()
+	c.binding()
 }
 
 // tlsValues returns the TLS settings that are set, besides KAFKA_TLS_ENABLED, by the
 // names that they are set by. Each asks for TLS, whatever its value.
-func (r *reader) tlsValues() []string {
-	return r.givenOf(func(variable string) bool {
+func (c connectionRules) tlsValues() []string {
+	return c.r.givenOf(func(variable string) bool {
 		return strings.HasPrefix(variable, "KAFKA_TLS_") && variable != tlsEnabled
 	})
 }
@@ -53,88 +59,88 @@ func (r *reader) asSet(variable string) string {
 	}
 }
 
-// relateProtocol refuses a KAFKA_SECURITY_PROTOCOL that says another thing than the
+// protocol refuses a KAFKA_SECURITY_PROTOCOL that says another thing than the
 // settings that it is a shorthand for.
-func (r *reader) relateProtocol(k *Kafka) {
-	p := k.SecurityProtocol
-	if p == "" || r.bad[tlsEnabled] || r.bad[saslMechanism] {
+func (c connectionRules) protocol() {
+	p := c.k.SecurityProtocol
+	if p == "" || c.r.bad[tlsEnabled] || c.r.bad[saslMechanism] {
 		return
 	}
-	hasLogin := k.SASL.Mechanism != ""
+	hasLogin := c.k.SASL.Mechanism != ""
 	if p.sasl() && !hasLogin {
-		r.refuse(saslMechanism, fmt.Sprintf("is missing: %s is %s, which is with a login", r.asSet(securityProtocol), p))
+		c.r.refuse(saslMechanism, fmt.Sprintf("is missing: %s is %s, which is with a login", c.r.asSet(securityProtocol), p))
 		hasLogin = true
 	}
 	var wrong []string
 	switch {
-	case p.tls() && !k.TLSOn():
-		wrong = append(wrong, "is with TLS, and "+r.asSet(tlsEnabled)+" is false")
-	case !p.tls() && k.TLSOn():
-		wrong = append(wrong, "is without TLS, and "+r.tlsSource(k)+" asks for it")
+	case p.tls() && !c.k.TLSOn():
+		wrong = append(wrong, "is with TLS, and "+c.r.asSet(tlsEnabled)+" is false")
+	case !p.tls() && c.k.TLSOn():
+		wrong = append(wrong, "is without TLS, and "+c.tlsSource()+" asks for it")
 	}
 	if !p.sasl() && hasLogin {
-		wrong = append(wrong, "is without a login, and "+r.asSet(saslMechanism)+" is set")
+		wrong = append(wrong, "is without a login, and "+c.r.asSet(saslMechanism)+" is set")
 	}
 	if len(wrong) > 0 {
-		r.refuse(securityProtocol, fmt.Sprintf("%s %s: they have to agree", quote(string(p)), strings.Join(wrong, "; it ")))
-		r.example(securityProtocol, string(protocolOf(k.TLSOn(), hasLogin)))
+		c.r.refuse(securityProtocol, fmt.Sprintf("%s %s: they have to agree", quote(string(p)), strings.Join(wrong, "; it ")))
+		c.r.example(securityProtocol, string(protocolOf(c.k.TLSOn(), hasLogin)))
 	}
 }
 
 // tlsSource names the variable that turned TLS on besides the protocol.
-func (r *reader) tlsSource(k *Kafka) string {
-	if k.TLS.Enabled == ToggleTrue {
-		return r.asSet(tlsEnabled)
+func (c connectionRules) tlsSource() string {
+	if c.k.TLS.Enabled == ToggleTrue {
+		return c.r.asSet(tlsEnabled)
 	}
-	if values := r.tlsValues(); len(values) > 0 {
+	if values := c.tlsValues(); len(values) > 0 {
 		return values[0]
 	}
-	return string(k.SASL.Mechanism)
+	return string(c.k.SASL.Mechanism)
 }
 
-// relateTLS checks certificates and key, and refuses half a pair.
-func (r *reader) relateTLS(k *Kafka) {
-	t := &k.TLS
-	_, problems := t.load(r.host.now(), Secret.asRead)
-	if _, err := authorities(k.SASL.OAuth.CA, oauthCA, r.host.now(), Secret.asRead); err != nil {
+// tls checks certificates and key, and refuses half a pair.
+func (c connectionRules) tls() {
+	t := &c.k.TLS
+	_, problems := t.load(c.r.host.now(), Secret.asRead)
+	if _, err := authorities(c.k.SASL.OAuth.CA, oauthCA, c.r.host.now(), Secret.asRead); err != nil {
 		problems = append(problems, Problem{Variable: oauthCA, Reason: err.Error()})
 	}
 	for _, p := range problems {
-		r.refuse(p.Variable, p.Reason+r.from(p.Variable))
+		c.r.refuse(p.Variable, p.Reason+c.r.from(p.Variable))
 	}
 	switch {
-	case t.Cert.IsSet() && !t.Key.IsSet() && !r.bad[tlsKey]:
-		r.refuse(tlsKey, "is missing: "+r.asSet(tlsCert)+" is set, and a certificate needs its key")
-	case t.Key.IsSet() && !t.Cert.IsSet() && !r.bad[tlsCert]:
-		r.refuse(tlsCert, "is missing: "+r.asSet(tlsKey)+" is set, and a key needs its certificate")
+	case t.Cert.IsSet() && !t.Key.IsSet() && !c.r.bad[tlsKey]:
+		c.r.refuse(tlsKey, "is missing: "+c.r.asSet(tlsCert)+" is set, and a certificate needs its key")
+	case t.Key.IsSet() && !t.Cert.IsSet() && !c.r.bad[tlsCert]:
+		c.r.refuse(tlsCert, "is missing: "+c.r.asSet(tlsKey)+" is set, and a key needs its certificate")
 	}
-	if k.tlsGiven && t.Enabled == ToggleFalse {
-		r.warn("%s is false: connections are in plaintext, and these have no effect: %s", r.asSet(tlsEnabled), strings.Join(r.tlsValues(), ", "))
+	if c.k.tlsGiven && t.Enabled == ToggleFalse {
+		c.r.warn("%s is false: connections are in plaintext, and these have no effect: %s", c.r.asSet(tlsEnabled), strings.Join(c.tlsValues(), ", "))
 	}
-	if t.InsecureSkipVerify && k.TLSOn() {
-		r.warn("%s is true: any certificate of any broker is taken, and whoever is in between can read and change everything", r.asSet(tlsSkipVerify))
+	if t.InsecureSkipVerify && c.k.TLSOn() {
+		c.r.warn("%s is true: any certificate of any broker is taken, and whoever is in between can read and change everything", c.r.asSet(tlsSkipVerify))
 	}
 }
 
-// relatePlaintext refuses to send a login in the clear. SCRAM sends none, and its
+// plaintext refuses to send a login in the clear. SCRAM sends none, and its
 // exchange can still be searched for weak passwords.
-func (r *reader) relatePlaintext(k *Kafka) {
-	m := k.SASL.Mechanism
-	if m == "" || k.TLSOn() || r.bad[tlsEnabled] || r.bad[securityProtocol] {
+func (c connectionRules) plaintext() {
+	m := c.k.SASL.Mechanism
+	if m == "" || c.k.TLSOn() || c.r.bad[tlsEnabled] || c.r.bad[securityProtocol] {
 		return
 	}
 	switch {
 	case m.scram():
-		r.warn("%s without TLS: records are in plaintext, and whoever listens can try passwords against the login; set %s=true", m, tlsEnabled)
-	case !r.given[kafkaBrokers] || r.bad[kafkaBrokers]: // that is said, and where the login goes is not known
-	case !slices.ContainsFunc(k.Brokers, isRemote):
-	case k.SASL.AllowPlaintext:
-		r.warn("%s is true: %s sends the login in plaintext, and whoever is in between can read it", r.asSet(saslAllowPlaintext), m)
-	case k.SecurityProtocol == ProtocolSASLPlaintext:
-		r.refuse(securityProtocol, fmt.Sprintf("%s would send the login of %s in plaintext: want %s, or %s=true if that is meant",
-			quote(string(k.SecurityProtocol)), m, ProtocolSASLSSL, saslAllowPlaintext))
+		c.r.warn("%s without TLS: records are in plaintext, and whoever listens can try passwords against the login; set %s=true", m, tlsEnabled)
+	case !c.r.given[kafkaBrokers] || c.r.bad[kafkaBrokers]: // that is said, and where the login goes is not known
+	case !slices.ContainsFunc(c.k.Brokers, isRemote):
+	case c.k.SASL.AllowPlaintext:
+		c.r.warn("%s is true: %s sends the login in plaintext, and whoever is in between can read it", c.r.asSet(saslAllowPlaintext), m)
+	case c.k.SecurityProtocol == ProtocolSASLPlaintext:
+		c.r.refuse(securityProtocol, fmt.Sprintf("%s would send the login of %s in plaintext: want %s, or %s=true if that is meant",
+			quote(string(c.k.SecurityProtocol)), m, ProtocolSASLSSL, saslAllowPlaintext))
 	default:
-		r.refuse(tlsEnabled, fmt.Sprintf("TLS is not on, and %s would send the login in plaintext: set it to true, or %s=true if that is meant", m, saslAllowPlaintext))
+		c.r.refuse(tlsEnabled, fmt.Sprintf("TLS is not on, and %s would send the login in plaintext: set it to true, or %s=true if that is meant", m, saslAllowPlaintext))
 	}
 }
 
