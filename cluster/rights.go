@@ -20,11 +20,16 @@ func (d *denied) Error() string { return fmt.Sprintf("%v; allow %s", d.error, d.
 // Unwrap returns the broker's error.
 func (d *denied) Unwrap() error { return d.error }
 
+// Denied reports whether an ACL is missing.
+func Denied(err error) bool {
+	denials := []error{kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed}
+	return slices.ContainsFunc(denials, func(denial error) bool { return errors.Is(err, denial) })
+}
+
 // Allow adds the ACL that mends it to an error of authorization, such as "Read on topic
 // orders". It returns any other error as it is, and one that names an ACL.
 func Allow(err error, acl string) error {
-	denials := []error{kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed}
-	if !slices.ContainsFunc(denials, func(denial error) bool { return errors.Is(err, denial) }) {
+	if !Denied(err) {
 		return err
 	}
 	if _, named := errors.AsType[*denied](err); named {

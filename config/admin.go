@@ -48,12 +48,7 @@ func (r *reader) relateHTTPTLS(t *HTTPTLS) {
 	for _, p := range problems {
 		r.refuse(p.Variable, p.Reason+r.from(p.Variable))
 	}
-	switch {
-	case t.Cert.IsSet() && !t.Key.IsSet() && !r.bad[httpTLSKey]:
-		r.refuse(httpTLSKey, "is missing: "+r.asSet(httpTLSCert)+" is set, and a certificate needs its key")
-	case t.Key.IsSet() && !t.Cert.IsSet() && !r.bad[httpTLSCert]:
-		r.refuse(httpTLSCert, "is missing: "+r.asSet(httpTLSKey)+" is set, and a key needs its certificate")
-	}
+	r.refuseHalf(t.pair())
 }
 
 // relateAdmin refuses an admin address that others reach without a token, and one that

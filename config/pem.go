@@ -31,6 +31,15 @@ func (c *Certificates) Pool() *x509.CertPool {
 	return pool
 }
 
+// LastCA returns the CA that ends last: until then some are valid. It is nil for the
+// system's.
+func (c *Certificates) LastCA() *x509.Certificate {
+	if len(c.CAs) == 0 {
+		return nil
+	}
+	return slices.MaxFunc(c.CAs, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+}
+
 // Load reads the certificates and the key, also from their files, and checks them: PEM,
 // a key that fits, not encrypted, a client certificate and at least one CA that have
 // not expired at now. Every problem names its variable, and nothing of a key.
@@ -40,12 +49,14 @@ func (t *TLS) Load(now time.Time) (*Certificates, []Problem) {
 
 func (t *TLS) load(now time.Time, read readSecret) (*Certificates, []Problem) {
 	cas, err := authorities(t.CA, tlsCA, now, read)
-	client, problems := keyPair{t.Cert, t.Key, tlsCert, tlsKey}.loadBy(now, read)
+	client, problems := t.pair().loadBy(now, read)
 	if err != nil {
 		problems = append([]Problem{{Variable: tlsCA, Reason: err.Error()}}, problems...)
 	}
 	return &Certificates{CAs: cas, Client: client}, problems
 }
+
+func (t *TLS) pair() keyPair { return keyPair{t.Cert, t.Key, tlsCert, tlsKey} }
 
 // readSecret is Secret.Read, or Secret.asRead where the file was read a moment ago.
 type readSecret func(Secret) (string, error)
@@ -124,7 +135,8 @@ func authorities(s Secret, variable string, now time.Time, read readSecret) ([]*
 	if err != nil {
 		return nil, err
 	}
-	last := slices.MaxFunc(all, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }).NotAfter
+	bundle := Certificates{CAs: all}
+	last := bundle.LastCA().NotAfter
 	if now.After(last) {
 		return nil, fmt.Errorf("has only certificates that have expired, the last on %s", day(last))
 	}

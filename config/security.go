@@ -108,17 +108,22 @@ func (c connectionRules) tls() {
 	for _, p := range problems {
 		c.r.refuse(p.Variable, p.Reason+c.r.from(p.Variable))
 	}
-	switch {
-	case t.Cert.IsSet() && !t.Key.IsSet() && !c.r.bad[tlsKey]:
-		c.r.refuse(tlsKey, "is missing: "+c.r.asSet(tlsCert)+" is set, and a certificate needs its key")
-	case t.Key.IsSet() && !t.Cert.IsSet() && !c.r.bad[tlsCert]:
-		c.r.refuse(tlsCert, "is missing: "+c.r.asSet(tlsKey)+" is set, and a key needs its certificate")
-	}
+	c.r.refuseHalf(t.pair())
 	if c.k.tlsGiven && t.Enabled == ToggleFalse {
 		c.r.warn("%s is false: connections are in plaintext, and these have no effect: %s", c.r.asSet(tlsEnabled), strings.Join(c.tlsValues(), ", "))
 	}
 	if t.InsecureSkipVerify && c.k.TLSOn() {
 		c.r.warn("%s is true: any certificate of any broker is taken, and whoever is in between can read and change everything", c.r.asSet(tlsSkipVerify))
+	}
+}
+
+// refuseHalf refuses a certificate without its key, and a key without its certificate.
+func (r *reader) refuseHalf(k keyPair) {
+	switch {
+	case k.cert.IsSet() && !k.key.IsSet() && !r.bad[k.keyName]:
+		r.refuse(k.keyName, "is missing: "+r.asSet(k.certName)+" is set, and a certificate needs its key")
+	case k.key.IsSet() && !k.cert.IsSet() && !r.bad[k.certName]:
+		r.refuse(k.certName, "is missing: "+r.asSet(k.keyName)+" is set, and a key needs its certificate")
 	}
 }
 

@@ -1,10 +1,10 @@
 // Package integration holds the third ring of tests: the built binary as an
 // operator runs it, in its own process, against a real Apache Kafka.
 //
-//	go test ./integration                    all of it, about nine minutes
-//	go test -v -run Lateness ./integration   one test, with its figures
-//	go test -v -run TestKafka ./integration  what the design takes Kafka for, without Layover
-//	go test -short ./integration             without the long ones
+//	go test ./integration                      each kind of test once, some minutes
+//	LAYOVER_TEST_LONG=1 go test ./integration  all of it, about nine minutes
+//	go test -v -run Lateness ./integration     one test, with its figures
+//	go test -v -run TestKafka ./integration    what the design takes Kafka for, without Layover
 //
 // The package starts one broker in a container, which all tests share, and
 // builds the binary once; both only when the first test asks for them. Every
@@ -24,7 +24,8 @@
 //   - KUBECONFIG names no cluster, kubectl or helm are missing, or nothing says how an
 //     image comes to its nodes: the tests of the manifests;
 //   - curl or kcat are missing: the commands of the documents;
-//   - -short is given: the tests that take longer than some seconds;
+//   - LAYOVER_TEST_LONG is not set, or -short is given: the tests that take longer
+//     than some seconds;
 //   - the system is Windows, which has no SIGTERM: all tests that start the binary.
 //
 // # Settings
@@ -39,9 +40,9 @@
 // Each record that a test sends is entered in a ledger with the instant at which
 // it is due, computed by the test and not by Layover. A collector reads the
 // target topics with a client of its own for as long as the test lasts. Package
-// verify judges: none lost, none early (neither by the delivery's timestamp nor by the
-// clock of the receiver), none twice beyond the bound that the test states, and the
-// content and headers as documented.
+// verify judges: none is lost, and none is early by the delivery's timestamp or by the
+// receiver's clock. Repeats stay within the bound that the test states, and content and
+// headers are as documented.
 //
 // What it is not: a benchmark. Lateness is printed, not asserted, because it
 // depends on the machine and on who shares it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -217,13 +216,7 @@ func TestAJournalThatIsDeletedWhileRunningIsMadeAgain(t *testing.T) {
 // verb runs another verb of the binary with the fixture's settings.
 func (f *fixture) verb(args ...string) string {
 	f.Helper()
-	cmd := exec.CommandContext(f.Context(), need(f.T, shared.binary), args...)
-	cmd.Env = environ(f.settings()...)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		f.Fatalf("layover %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return string(out)
+	return verb(f.T, f.settings(), args...)
 }
 
 // TestOffsetsThatAreGoneAreRecoveredFromTheJournal: until somebody says so, partitions

@@ -122,16 +122,23 @@ func assumeRole(w http.ResponseWriter, r *http.Request) {
 		`</AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 }
 
-// startIAM puts a listener as MSK's in front of the broker: it speaks TLS, answers the login
-// AWS_MSK_IAM itself, and passes everything else on. It returns its address.
+// startIAM puts a listener as MSK's in front of the broker: it answers the login
+// AWS_MSK_IAM itself. It returns its address.
 func (s *secured) startIAM(t *testing.T) string {
 	t.Helper()
 	cert, key := s.ca.issue(t, "iam", time.Now().Add(time.Hour), "127.0.0.1", "localhost", hostOf(s.via))
+	return s.front(t, s.via, cert, key)
+}
+
+// front puts a listener with a certificate in front of the broker: it speaks TLS, answers
+// logins by AWS_MSK_IAM, and passes everything else on. It returns its address.
+func (s *secured) front(t *testing.T, addr string, cert, key []byte) string {
+	t.Helper()
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := tls.Listen("tcp", s.via, &tls.Config{Certificates: []tls.Certificate{pair}})
+	l, err := tls.Listen("tcp", addr, &tls.Config{Certificates: []tls.Certificate{pair}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +152,7 @@ func (s *secured) startIAM(t *testing.T) string {
 			go s.logIn(conn)
 		}
 	}()
-	return s.via
+	return l.Addr().String()
 }
 
 func hostOf(addr string) string {

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"crypto/tls"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -86,25 +85,7 @@ func TestARefusedConnectionNamesItsSetting(t *testing.T) {
 func (s *secured) startExpired(t *testing.T) string {
 	t.Helper()
 	cert, key := s.ca.issue(t, "expired", time.Now().Add(-time.Hour), "127.0.0.1")
-	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() { // ends when the listener is closed
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go s.logIn(conn)
-		}
-	}()
-	return l.Addr().String()
+	return s.front(t, "127.0.0.1:0", cert, key)
 }
 
 func TestAnExpiredClientCertificateIsExitCode2(t *testing.T) {

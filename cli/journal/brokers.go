@@ -51,7 +51,7 @@ func (b *brokers) explain(err error, what, acl string) error {
 	switch {
 	case err == nil:
 		return nil
-	case denied(err):
+	case cluster.Denied(err):
 		return fmt.Errorf("%s: %w", what, cluster.Allow(err, acl))
 	case answered || errors.Is(err, errNoAnswer):
 		return fmt.Errorf("%s: %w", what, b.kafka.Explain(err))
@@ -60,11 +60,6 @@ func (b *brokers) explain(err error, what, acl string) error {
 }
 
 var errNoAnswer = errors.New("no answer")
-
-// denied reports whether an ACL is missing.
-func denied(err error) bool {
-	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.GroupAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed)
-}
 
 // topic is a topic as metadata has it.
 type topic struct {

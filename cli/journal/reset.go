@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"layover/cluster"
 	"layover/config"
 	"layover/offsets"
 )
@@ -142,7 +143,7 @@ func (c *command) carryOut(ctx context.Context, p *partition, to int64, commits,
 	switch err := c.brokers.remove(ctx, p.journal, p.records.end); {
 	case err == nil:
 		c.say("  done: the records are deleted\n")
-	case denied(err) && commits:
+	case cluster.Denied(err) && commits:
 		c.say("  not deleted: %v; none of them counts any more all the same\n", err)
 	case commits:
 		return fmt.Errorf("%w; the offset is committed, and none of the records counts any more", err)

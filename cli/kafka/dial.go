@@ -4,14 +4,15 @@ package kafka
 
 import (
 	"fmt"
-	"layover/cluster/connect"
-	"layover/config"
 	"net"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"layover/cluster/connect"
+	"layover/config"
 )
 
 const (

@@ -123,7 +123,7 @@ func (c *certs) state() []Certificate {
 	add := func(variable string, in *x509.Certificate) {
 		all = append(all, Certificate{Variable: variable, Subject: in.Subject.String(), NotAfter: in.NotAfter})
 	}
-	if last := lastToEnd(c.loaded.CAs); last != nil {
+	if last := c.loaded.LastCA(); last != nil {
 		add("KAFKA_TLS_CA", last)
 	}
 	if c.loaded.Client != nil {
@@ -140,15 +140,6 @@ func (c *certs) state() []Certificate {
 		all[i].Problem = p.Reason
 	}
 	return all
-}
-
-func lastToEnd(all []*x509.Certificate) (last *x509.Certificate) {
-	for _, c := range all {
-		if last == nil || c.NotAfter.After(last.NotAfter) {
-			last = c
-		}
-	}
-	return last
 }
 
 // Run looks at the files of certificates until the context ends, and says what is wrong

@@ -3,7 +3,6 @@ package connect
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -157,14 +156,8 @@ func (t *tokens) client() (*http.Client, error) {
 	if err != nil {
 		return nil, lookAt("KAFKA_SASL_OAUTH_CA", "%w", err)
 	}
-	conf := &tls.Config{MinVersion: tls.VersionTLS12}
-	if len(roots) > 0 {
-		conf.RootCAs = x509.NewCertPool()
-		for _, ca := range roots {
-			conf.RootCAs.AddCert(ca)
-		}
-	}
-	return httpClient(t.dial, conf), nil
+	trusted := config.Certificates{CAs: roots}
+	return httpClient(t.dial, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: trusted.Pool()}), nil
 }
 
 // endpointError names the setting to look at. Of an answer it repeats the status code and

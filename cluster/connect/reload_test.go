@@ -248,7 +248,8 @@ func TestAnEndIsSaidOnceADayFrom14DaysBefore(t *testing.T) {
 func TestTheLastCAToEndCounts(t *testing.T) {
 	first, second := &x509.Certificate{NotAfter: time.Unix(10, 0)}, &x509.Certificate{NotAfter: time.Unix(20, 0)}
 	for name, all := range map[string][]*x509.Certificate{"in order": {first, second}, "in the other": {second, first}} {
-		if lastToEnd(all) != second {
+		bundle := config.Certificates{CAs: all}
+		if bundle.LastCA() != second {
 			t.Errorf("%s: not the last", name)
 		}
 	}
