@@ -34,8 +34,8 @@ No other setting is needed. A delay counts from the record's timestamp, which
 is now; if the topic stamps records itself (LogAppendTime), from the broker's.
 
 Layover's own settings, as far as they are here, say what it will refuse: a
-deadline beyond LAYOVER_MAX_DELAY, a target that is not allowed. send writes such
-a record all the same, and warns on stderr.
+deadline beyond LAYOVER_MAX_DELAY, a target that is not allowed. send writes
+such a record all the same, and warns on stderr.
 
 Exit code: 0 if all records were written, 1 if one was not, 2 if the command
 line or the environment is wrong.`,
