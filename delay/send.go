@@ -50,6 +50,15 @@ func Hint(value []byte) string {
 	return fmt.Sprintf("%d ms; write %ds for seconds", n, n)
 }
 
+// HintOf is the Hint of the delay that counts for a record; empty where none does.
+func HintOf(headers []kgo.RecordHeader) string {
+	c := readControl(headers)
+	if !c.hasDelay || c.hasDeliverAt {
+		return ""
+	}
+	return Hint(c.delay)
+}
+
 // ParseInstant reads an instant in any of the text forms of x-deliver-at, as
 // Unix milliseconds, rounded up. It refuses the same texts as x-deliver-at, in the
 // same words.
