@@ -23,6 +23,9 @@ type Delivery struct {
 
 // offer appends to out at most limit records to be produced now.
 func (o *outbox) offer(out []Delivery, limit int) []Delivery {
+	if len(o.busy) == 0 {
+		return out
+	}
 	limit = min(limit, len(out)+o.flights.room())
 	o.flights.divide(o.busy)
 	n := len(o.busy)
