@@ -117,6 +117,8 @@ func (s *shell) due(r *kgo.Record) (due time.Time, tooLong bool) {
 	}
 	if ms, err := strconv.ParseInt(wait, 10, 64); err == nil {
 		due = due.Add(time.Duration(ms) * time.Millisecond)
+	} else if days, err := strconv.Atoi(strings.TrimSuffix(wait, "d")); err == nil {
+		due = due.Add(time.Duration(days) * 24 * time.Hour)
 	} else if d, err := time.ParseDuration(wait); err == nil {
 		due = due.Add(d)
 	} else if wait != "" {
