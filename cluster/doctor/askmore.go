@@ -108,7 +108,7 @@ func (a *asking) describeGroup(ctx context.Context, broker int32) (*kmsg.Describ
 // groupOf unites what the brokers say of the group: its coordinator knows it. Where each
 // of them says that it is not the coordinator, the group has never been.
 func groupOf(brokers []broker, answers []*kmsg.DescribeGroupsResponseGroup) group {
-	g := group{none: true}
+	g := group{none: true, at: -1}
 	for i, answer := range answers {
 		switch {
 		case brokers[i].err != nil:
@@ -116,6 +116,7 @@ func groupOf(brokers []broker, answers []*kmsg.DescribeGroupsResponseGroup) grou
 		case answer == nil:
 		default:
 			if found, ok := groupFrom(answer); ok {
+				found.at = brokers[i].id
 				return found
 			}
 		}
@@ -159,25 +160,22 @@ func (a *asking) askGroup(ctx context.Context) {
 }
 
 // askNewGroup asks for members by the newer protocol (KIP-848). Groups of it are none to
-// the other question. Brokers that do not know the request have no such groups.
+// the other question. A coordinator that does not know the request has no such groups.
 func (a *asking) askNewGroup(ctx context.Context) {
 	g := &a.facts.group
-	for i := range a.facts.brokers {
-		if a.facts.brokers[i].err != nil {
-			continue
-		}
-		req := kmsg.NewPtrConsumerGroupDescribeRequest()
-		req.Groups = []string{a.Settings.GroupID}
-		resp, err := a.Client.Broker(int(a.facts.brokers[i].id)).Request(ctx, req)
-		answer, ok := resp.(*kmsg.ConsumerGroupDescribeResponse)
-		if err != nil || !ok || len(answer.Groups) == 0 || answer.Groups[0].ErrorCode != 0 {
-			continue
-		}
-		for _, m := range answer.Groups[0].Members {
-			g.kind, g.none = "consumer (KIP-848)", false
-			g.members = append(g.members, member{client: m.ClientID, address: m.ClientHost, topics: slices.Sorted(slices.Values(m.SubscribedTopics))})
-		}
+	if g.at < 0 {
 		return
+	}
+	req := kmsg.NewPtrConsumerGroupDescribeRequest()
+	req.Groups = []string{a.Settings.GroupID}
+	resp, err := a.Client.Broker(int(g.at)).Request(ctx, req)
+	answer, ok := resp.(*kmsg.ConsumerGroupDescribeResponse)
+	if err != nil || !ok || len(answer.Groups) == 0 || answer.Groups[0].ErrorCode != 0 {
+		return
+	}
+	for _, m := range answer.Groups[0].Members {
+		g.kind, g.none = "consumer (KIP-848)", false
+		g.members = append(g.members, member{client: m.ClientID, address: m.ClientHost, topics: slices.Sorted(slices.Values(m.SubscribedTopics))})
 	}
 }
 

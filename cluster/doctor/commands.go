@@ -29,6 +29,19 @@ func (f *facts) kafkaACLs() string {
 	return f.tool("kafka-acls.sh") + " --add --allow-principal " + quoted("User:"+f.principal())
 }
 
+// allowACL is the command that gives a right by its name, such as "Read on group orders".
+func (f *facts) allowACL(acl string) string {
+	operation, on, _ := strings.Cut(acl, " on ")
+	kind, name, _ := strings.Cut(on, " ")
+	switch {
+	case on == "the cluster":
+		return f.kafkaACLs() + " --cluster --operation " + operation
+	case f.settings.Kafka.SASL.Mechanism == config.MechanismAWS:
+		return "allow in the IAM policy what is " + acl
+	}
+	return fmt.Sprintf("%s --%s %s --operation %s", f.kafkaACLs(), kind, quoted(name), operation)
+}
+
 // alterTopic is the command that sets values of a topic.
 func (f *facts) alterTopic(name string, set ...string) string {
 	return fmt.Sprintf("%s --alter --entity-type topics --entity-name %s --add-config %s", f.tool("kafka-configs.sh"), name, strings.Join(set, ","))

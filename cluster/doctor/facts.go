@@ -92,6 +92,7 @@ type values struct {
 type group struct {
 	err      error // why it cannot be described
 	none     bool  // it has no members, and maybe never had
+	at       int32 // the coordinator; below 0: none
 	rights   rights
 	readable error // of a request that needs Read, where rights are not told
 	kind     string

@@ -82,6 +82,9 @@ func (v *verdicts) add(status Status, fix, format string, args ...any) {
 	*v = append(*v, verdict{status, fmt.Sprintf(format, args...), fix})
 }
 
+// maxParts bounds what one finding tells: headers choose any number of targets.
+const maxParts = 50
+
 // severity orders the results, the worst last.
 var severity = []Status{Skipped, OK, Unknown, Warn, Fail}
 
@@ -106,26 +109,23 @@ func (v verdicts) worst() verdict {
 			}
 		}
 	}
-	out.found, out.fix = strings.Join(found, "; "), strings.Join(fixes, "\n")
+	if len(found) > maxParts {
+		found = append(found[:maxParts], fmt.Sprintf("and %d more", len(found)-maxParts))
+	}
+	out.found, out.fix = strings.Join(found, "; "), strings.Join(fixes[:min(len(fixes), maxParts)], "\n")
 	return out
 }
 
-// unknownBy is the result where a question has no answer: the error, and how to get one.
+// unknownBy is the result where a question has no answer: the error, and the right that
+// would give one.
 func (f *facts) unknownBy(err error, what string) verdict {
-	v := verdict{Status: Unknown, found: fmt.Sprintf("%s: %s", what, clean(err.Error()))}
-	switch {
+	switch _, acl, named := strings.Cut(err.Error(), "; allow "); {
 	case errors.Is(err, errNotAsked):
-		v.found = what + " was not asked in time"
-	case cluster.Denied(err) && strings.HasSuffix(v.found, "on the cluster"):
-		operation := "Describe"
-		if strings.Contains(v.found, "DescribeConfigs") {
-			operation = "DescribeConfigs"
-		}
-		v.fix = fmt.Sprintf("ask who runs the brokers, or let Layover ask:\n%s --cluster --operation %s", f.kafkaACLs(), operation)
-	case cluster.Denied(err):
-		v.fix = "see the acl checks"
+		return verdict{Status: Unknown, found: what + " was not asked in time"}
+	case cluster.Denied(err) && named:
+		return verdict{Unknown, fmt.Sprintf("%s may not be asked for without %s", what, acl), f.allowACL(acl)}
 	}
-	return v
+	return verdict{Status: Unknown, found: fmt.Sprintf("%s: %s", what, clean(err.Error()))}
 }
 
 // maxText bounds words of others in one line, in bytes.

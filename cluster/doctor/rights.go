@@ -89,21 +89,32 @@ func (f *facts) rightsOn(topics []use, want ...wanted) verdict {
 
 func (f *facts) rightsOnOne(u use, want []wanted) verdict {
 	var v verdicts
+	var allowed, untold []string
 	var lacking []kmsg.ACLOperation
+	lack := make(map[Status][]string)
 	for _, w := range want {
-		right := names[w.operation] + " on topic " + u.topic
+		name := names[w.operation]
 		switch err := f.right(u, w.operation); {
 		case err == nil:
-			v.add(OK, "", "%s is allowed", right)
+			allowed = append(allowed, name)
 		case cluster.Denied(err):
 			lacking = append(lacking, w.operation)
-			v.add(w.absent, "", "%s is missing", right)
+			lack[w.absent] = append(lack[w.absent], name)
 		case errors.Is(err, errNotTold):
-			v.add(Unknown, "", "%s: the brokers do not tell", right)
+			untold = append(untold, name)
 		default:
 			v.add(otherStatus(err, w), "", "%s %s: %s", u.role, u.topic, clean(err.Error()))
 		}
 	}
+	add := func(status Status, operations []string, how string) {
+		if len(operations) > 0 {
+			v.add(status, "", "%s on topic %s: %s", strings.Join(operations, ", "), u.topic, how)
+		}
+	}
+	add(Fail, lack[Fail], "missing")
+	add(Warn, lack[Warn], "missing")
+	add(Unknown, untold, "the brokers do not tell")
+	add(OK, allowed, "allowed")
 	out := v.worst()
 	if len(lacking) > 0 {
 		out.fix = f.allow(u.topic, lacking)
@@ -185,7 +196,7 @@ func aclGroup(f *facts) verdict {
 	if f.settings.Kafka.SASL.Mechanism == config.MechanismAWS {
 		fix = "allow in the IAM policy, on group " + f.settings.GroupID + ": kafka-cluster:AlterGroup, kafka-cluster:DescribeGroup"
 	}
-	missing := verdict{Fail, right + " is missing", fix}
+	missing := verdict{Fail, right + ": missing", fix}
 	switch {
 	case cluster.Denied(g.err) || cluster.Denied(g.readable):
 		return missing
@@ -196,5 +207,5 @@ func aclGroup(f *facts) verdict {
 	case !g.rights.known() && g.readable != nil:
 		return f.unknownBy(g.readable, right)
 	}
-	return okay("%s is allowed", right)
+	return okay("%s: allowed", right)
 }

@@ -37,7 +37,7 @@ func (f *facts) exists(v *verdicts, u use) {
 	case t.err == nil:
 		v.add(OK, "", "%s %s has %s", u.role, u.topic, count(len(t.partitions), "partition"))
 	case errors.Is(t.err, kerr.TopicAuthorizationFailed):
-		v.add(Unknown, "", "%s %s may not be looked at, see the acl checks", u.role, u.topic)
+		v.add(Unknown, "", "%s %s may not be looked at without Describe on it", u.role, u.topic)
 	case isMissing(t.err) && u.role == journalTopic:
 		v.add(OK, "", "%s %s is not there yet, and is made at the start", u.role, u.topic)
 	case isMissing(t.err):
