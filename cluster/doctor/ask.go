@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,7 +120,8 @@ func each(n int, f func(i int)) {
 }
 
 // askTopics asks which brokers there are, and for the configured topics with the rights
-// to them. Where one is missing it asks for all names.
+// to them. Where one is missing it asks for all names, and again where the name is there:
+// an answer may be of a broker that has not heard of a new topic yet.
 func (a *asking) askTopics(ctx context.Context) {
 	f := a.facts
 	var names []string
@@ -134,16 +136,26 @@ func (a *asking) askTopics(ctx context.Context) {
 	for _, b := range resp.Brokers {
 		f.brokers = append(f.brokers, broker{id: b.NodeID, host: host{address: net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port)))}})
 	}
-	slices.SortFunc(f.brokers, func(a, b broker) int { return int(a.id) - int(b.id) })
-	f.topics = make(map[string]topic, len(names))
-	missing := false
+	slices.SortFunc(f.brokers, func(a, b broker) int { return cmp.Compare(a.id, b.id) })
+	if !f.take(resp) {
+		return
+	}
+	a.askAllNames(ctx)
+	if slices.ContainsFunc(names, func(name string) bool { return isMissing(f.topics[name].err) && slices.Contains(f.seen, name) }) {
+		if resp, err := cluster.Metadata(ctx, a.Client, names, askTimeout, true); err == nil {
+			f.take(resp)
+		}
+	}
+}
+
+// take notes the topics of an answer, and returns whether one is missing.
+func (f *facts) take(resp *kmsg.MetadataResponse) (missing bool) {
+	f.topics = make(map[string]topic)
 	for name, t := range cluster.ByName(resp) {
 		f.topics[name] = topicOf(&t)
 		missing = missing || isMissing(f.topics[name].err)
 	}
-	if missing {
-		a.askAllNames(ctx)
-	}
+	return missing
 }
 
 func topicOf(t *kmsg.MetadataResponseTopic) topic {
