@@ -24,15 +24,15 @@ func TestTheDoctorFindsEachMissingRightAndItsCommandGivesIt(t *testing.T) {
 			f.createTopic(f.journal(), 1, nil)
 		}
 		ids := map[string]string{f.ingress: "acl-ingress", f.egress: "acl-targets", f.deadLetters: "acl-dead-letters", f.journal(): "acl-journal", "": "acl-group"}
+		for _, r := range f.rights() {
+			f.grant(r)
+		}
+		f.becomes("acl-group", "ok", login...).fine("settings") // which has SCRAM without TLS
 		for _, missing := range f.rights() {
 			if missing.operation == kadm.OpDescribe { // Read, Write, Alter and Delete include it
 				continue
 			}
-			for _, r := range f.rights() {
-				if r != missing {
-					f.grant(r)
-				}
-			}
+			f.withdraw(missing)
 			right := missing.operation.String()
 			name := operationName(right)
 			id, status := ids[missing.topic], "fail"
@@ -40,11 +40,10 @@ func TestTheDoctorFindsEachMissingRightAndItsCommandGivesIt(t *testing.T) {
 				status = "warn"
 			}
 			c := f.becomes(id, status, login...)
-			c.fine(id)
+			c.fine(id, "settings")
 			fix := c.says(id, status, name, "--command-config admin.properties --add --allow-principal User:layover", "--operation "+name).Fix
 			f.mend(fix)
-			f.becomes(id, "ok", login...).fine()
-			f.withdraw(missing)
+			f.becomes(id, "ok", login...).fine("settings")
 		}
 	}
 	none := newFixture(t, s.broker, 1)
@@ -60,7 +59,7 @@ func TestTheDoctorFindsEachMissingRightAndItsCommandGivesIt(t *testing.T) {
 	none.mendAll(c.by["clock"].Fix)
 	none.mendAll(c.by["offsets-retention"].Fix)
 	c = none.becomes("offsets-retention", "ok", login...)
-	c.fine()
+	c.fine("settings")
 	c.says("clock", "ok")
 	c.says("offsets-retention", "ok")
 }
@@ -117,7 +116,7 @@ func TestTheDoctorOnARefusedConnection(t *testing.T) {
 			if took := time.Since(began); took > 15*time.Second {
 				t.Errorf("took %v", took)
 			}
-			got.fine(c.id)
+			got.fine(c.id, "tls", "settings") // the test's certificates last for a day
 			got.says(c.id, "fail", c.words...)
 			got.says("broker-answers", "ok")
 			got.says("topics", "skipped", "as "+c.id+" failed")
@@ -126,7 +125,7 @@ func TestTheDoctorOnARefusedConnection(t *testing.T) {
 	t.Run("nothing is wrong", func(t *testing.T) {
 		t.Parallel()
 		got := doctor(t, f.settings(right...)...)
-		got.fine("tls") // the test's certificates last for a day
+		got.fine("tls")
 		got.says("tls", "warn", "the certificate of "+s.login+" (CN=broker) expires on ", "renewed")
 		got.says("login", "ok", "SCRAM-SHA-256")
 	})

@@ -107,6 +107,14 @@ func tlsCheck(f *facts) verdict {
 	return v.worst()
 }
 
+// inDays writes a time that is left.
+func inDays(left time.Duration) string {
+	if left < 24*time.Hour {
+		return "less than a day"
+	}
+	return count(int(left/(24*time.Hour)), "day")
+}
+
 // expiry judges a certificate's end.
 func (v *verdicts) expiry(whose string, end, now time.Time, fix string) {
 	day := end.UTC().Format(time.DateOnly)
@@ -114,7 +122,7 @@ func (v *verdicts) expiry(whose string, end, now time.Time, fix string) {
 	case now.After(end):
 		v.add(Fail, fix, "%s has expired on %s", whose, day)
 	case now.After(end.Add(-connect.ExpiresSoon)):
-		v.add(Warn, fix, "%s expires on %s, in %s", whose, day, count(int(end.Sub(now)/(24*time.Hour)), "day"))
+		v.add(Warn, fix, "%s expires on %s, in %s", whose, day, inDays(end.Sub(now)))
 	default:
 		v.add(OK, "", "%s is valid until %s", whose, day)
 	}
