@@ -147,7 +147,7 @@ func TestEachFaultIsFoundByItsCheckAlone(t *testing.T) {
 		"a journal that a policy forbids":       {nil, func(f *facts) { f.journal(kerr.UnknownTopicOrPartition, kerr.PolicyViolation) }, "acl-journal", Warn, "POLICY_VIOLATION", ""},
 		"a journal with a wrong name":           {[]string{"LAYOVER_GROUP_ID=my group"}, func(f *facts) {}, "acl-journal", Warn, "no topic can have", "set LAYOVER_JOURNAL_TOPIC"},
 		"IAM": {[]string{"KAFKA_SASL_MECHANISM=AWS_MSK_IAM", "AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b"}, func(f *facts) { f.deny("ready", kmsg.ACLOperationWrite) },
-			"acl-targets", Fail, "Write on topic ready: missing", "kafka-cluster:WriteData"},
+			"acl-targets", Fail, "Write on topic ready: missing", "allow in the IAM policy, on topic ready: kafka-cluster:WriteData"},
 		"a new file of a certificate that is wrong": {nil, func(f *facts) {
 			f.status.TLS, f.status.Certificates = true, []connect.Certificate{{Variable: "KAFKA_TLS_CA", NotAfter: noon.Add(365 * day), Problem: "is no PEM"}}
 		}, "tls", Warn, "KAFKA_TLS_CA is no PEM; the certificate from before stays in force", "correct what KAFKA_TLS_CA names"},
