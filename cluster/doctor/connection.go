@@ -26,7 +26,9 @@ func brokerNames(f *facts) verdict {
 	var v verdicts
 	some := resolved(f.seeds)
 	for _, h := range f.seeds {
-		switch {
+		switch name, _, _ := net.SplitHostPort(h.address); {
+		case h.err == nil && net.ParseIP(name) != nil:
+			v.add(OK, "", "%s is an address", h.address)
 		case h.err == nil:
 			v.add(OK, "", "%s resolves to %s", h.address, list(h.ips))
 		case some:

@@ -251,6 +251,11 @@ func TestWhatCannotBeAskedIsUnknownAndNeverOK(t *testing.T) {
 				f.configs[name] = values{err: denied(kerr.TopicAuthorizationFailed, "DescribeConfigs on topic "+name)}
 			}
 		}, []string{"replicas", "retention", "compaction", "timestamps", "message-size"}, ""},
+		"values": {func(f *facts) {
+			for name := range f.configs {
+				f.configs[name] = values{of: make(map[string]string)}
+			}
+		}, []string{"replicas", "retention", "compaction", "timestamps", "message-size"}, ""},
 		"the group":     {func(f *facts) { f.group = group{err: kerr.CoordinatorLoadInProgress} }, []string{"acl-group", "group-members", "instances"}, "COORDINATOR_LOAD_IN_PROGRESS"},
 		"the broker":    {func(f *facts) { f.keepsErr = denied(kerr.ClusterAuthorizationFailed, "DescribeConfigs on the cluster") }, []string{"offsets-retention"}, "DescribeConfigs on the cluster"},
 		"the clock":     {func(f *facts) { f.clock.err = errors.New("unknown request") }, []string{"clock"}, "unknown request"},
