@@ -65,7 +65,7 @@ func (k *kube) withoutKafka(t *testing.T) {
 const nightly = `
 apiVersion: batch/v1
 kind: Job
-metadata: {name: nightly}
+metadata: {name: nightly, labels: {layover/sidecar: enabled}}
 spec:
   backoffLimit: 0
   template:
