@@ -10,15 +10,17 @@ import (
 // The document has every line that a chart needs for the sidecar, as the example has
 // them: without the annotation changed settings would not be rolled out.
 func TestTheDocumentHasEveryLineThatAChartNeeds(t *testing.T) {
-	document, example := read(t, "../../docs/kubernetes.md"), read(t, "chart/orders/templates/deployment.yaml")
+	example := read(t, "chart/orders/templates/deployment.yaml")
 	found := 0
 	for _, line := range strings.Split(example, "\n") {
 		if !strings.Contains(line, `include "layover.`) {
 			continue
 		}
 		found++
-		if !strings.Contains(document, "\n"+line+"\n") {
-			t.Errorf("the document does not have the line\n%s", line)
+		for _, document := range []string{"../../docs/kubernetes.md", readme} {
+			if !strings.Contains(read(t, document), "\n"+line+"\n") {
+				t.Errorf("%s does not have the line\n%s", document, line)
+			}
 		}
 	}
 	if found != 3 {

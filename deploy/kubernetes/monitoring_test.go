@@ -197,7 +197,7 @@ func TestTheNotesSayWhatIsMissing(t *testing.T) {
 		want   []string
 		absent []string
 	}{
-		"nothing asked for": {nil, []string{"helm -n default test release --logs"}, []string{nowhere, left}},
+		"nothing asked for": {nil, []string{"helm -n default test release\n"}, []string{nowhere, left}},
 		"rules as they are": {append(operator, "--set", "prometheusRule.enabled=true"), []string{nowhere}, []string{left}},
 		"rules with an address": {append(operator, "--set", "prometheusRule.enabled=true,prometheusRule.runbookUrl=https://a.example/x"),
 			nil, []string{nowhere, left}},
