@@ -83,7 +83,8 @@ func (a *app) install(values map[string]any, args ...string) {
 	}
 	charts := filepath.Join(a.dir, "chart")
 	place(a.T, filepath.Join(charts, "test.yaml"), string(raw))
-	if _, err := a.helm(append([]string{"upgrade", "--install", "layover", "layover", "--values", "test.yaml"}, args...)...); err != nil {
+	args = append(args, "--values", "test.yaml") // last, so that the settings of the app count
+	if _, err := a.helm(append([]string{"upgrade", "--install", "layover", "layover"}, args...)...); err != nil {
 		a.Fatal(err)
 	}
 }
