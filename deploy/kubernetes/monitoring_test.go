@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -99,6 +100,21 @@ func TestTheAlertsOfTheChartLeadToTheDocumentThatTheValueNames(t *testing.T) {
 	}
 	for _, wrong := range []string{"docs/operating.md", "", "ftp://host/x", "https://host/x#anchor", "https://host/two words", "https:///x"} {
 		refused(t, "/prometheusRule/runbookUrl", minimal("chart/layover", "--set-string", "prometheusRule.runbookUrl="+wrong)...)
+	}
+}
+
+// What helm makes of the rules is what Prometheus takes: it writes YAML in its own way.
+func TestPromtoolTakesTheAlertsOfTheChart(t *testing.T) {
+	made := helm(t, "chart/layover", minimal(append(operator, "--set", "prometheusRule.enabled=true")...)...)
+	groups, err := json.Marshal(map[string]any{"groups": made.of("PrometheusRule")[0].Spec.Groups})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "rules.yaml") // JSON is YAML
+	write(t, file, string(groups))
+	out, err := command(t, nil, "promtool", "check", "rules", file)
+	if want := fmt.Sprintf("SUCCESS: %d rules found", len(made.rules(t))); err != nil || !strings.Contains(string(out), want) {
+		t.Errorf("want %q, got %v\n%s", want, err, out)
 	}
 }
 
