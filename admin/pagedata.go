@@ -33,7 +33,10 @@ func (t tone) String() string { return [...]string{"good", "warn", "bad"}[t] }
 type pageData struct {
 	status
 	Style   template.CSS
+	Script  template.JS
+	Edition string
 	Icon    template.URL
+	Grey    template.URL // the icon while nobody answers
 	Refresh bool
 	Now     time.Time
 
@@ -42,6 +45,7 @@ type pageData struct {
 	Why      string
 	Problems []problem
 
+	Trend    []line
 	DueIn    []dueBar
 	Behind   *int64 // offsets that are in the logs and not read yet; nil: not known of any partition
 	Stops    []string
@@ -71,8 +75,8 @@ type row struct {
 	Doing string
 }
 
-func (v *view) page() *pageData {
-	d := &pageData{status: v.status(), Now: v.now}
+func (v *view) page(past []moment) *pageData {
+	d := &pageData{status: v.status(), Now: v.now, Trend: trend(past, v.now)}
 	d.DueIn = dueBars(d.DueWithin, d.Parked.Records)
 	d.State, d.Why = stateOf(ready(v))
 	if v.Draining {
@@ -88,7 +92,7 @@ func (v *view) page() *pageData {
 	for i := range d.Sick {
 		d.Tone = max(d.Tone, d.Sick[i].Tone())
 	}
-	d.Icon = icon(d.Tone)
+	d.Icon, d.Grey = icon(d.Tone), dot("6b7280")
 	d.Rows = rows(d.Partitions, len(d.Pauses) > 0)
 	for _, r := range d.Rows {
 		if r.Stopped != nil {
@@ -130,9 +134,12 @@ func stateOf(r readiness) (word, why string) {
 
 // icon is a dot in the tab, in the colour of the tone.
 func icon(t tone) template.URL {
-	colour := [...]string{good: "15803d", warn: "b45309", bad: "b91c1c"}[t]
-	return template.URL("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E" +
-		"%3Ccircle cx='8' cy='8' r='7' fill='%23" + colour + "'/%3E%3C/svg%3E")
+	return dot([...]string{good: "15803d", warn: "b45309", bad: "b91c1c"}[t])
+}
+
+func dot(colour string) template.URL {
+	return template.URL("data:image/svg+xml,%3Csvg%20xmlns=%27http://www.w3.org/2000/svg%27%20viewBox=%270%200%2016%2016%27%3E" +
+		"%3Ccircle%20cx=%278%27%20cy=%278%27%20r=%277%27%20fill=%27%23" + colour + "%27/%3E%3C/svg%3E")
 }
 
 func atMost[T any](all []T, limit int) (shown []T, more int) {

@@ -19,8 +19,9 @@ const maxScrapes = 8 // at a time; others get a 503
 // called from several goroutines.
 type Server struct {
 	*endpoint
-	source Source
-	page   *page
+	source  Source
+	page    *page
+	history history
 }
 
 // Listen opens the address that probes, metrics and status are served on, such
@@ -91,11 +92,16 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 		text(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if wants.html {
-		s.page.serve(w, look(s.source.Sample(), time.Now()).page(), wants.refresh)
+	v := look(s.source.Sample(), time.Now())
+	switch wants.form {
+	case formHTML:
+		s.page.serve(w, v.page(s.history.all()), wants.refresh)
+		return
+	case formContent:
+		s.page.serveContent(w, v.page(s.history.all()))
 		return
 	}
-	body, err := statusJSON(look(s.source.Sample(), time.Now()))
+	body, err := statusJSON(v)
 	if err != nil {
 		text(w, http.StatusInternalServerError, err.Error())
 		return
@@ -107,7 +113,8 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
 	if prefersHTML(r.Header.Values("Accept")) {
-		http.Redirect(w, r, "/status", http.StatusFound)
+		w.Header().Set("Location", "status") // as it is: http.Redirect would take a proxy's prefix away
+		w.WriteHeader(http.StatusFound)
 		return
 	}
 	text(w, http.StatusOK, "Layover "+s.source.Sample().Version+`, delayed records for Kafka

@@ -1,0 +1,230 @@
+package admin
+
+import (
+	"bytes"
+	goflag "flag"
+	"image/color"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	pictures  = goflag.String("page.pictures", "", "directory for the pictures of the page in every state; \"\": pictures/, which git ignores")
+	documents = goflag.Bool("page.documents", false, "make the pictures of the page in docs/images anew")
+)
+
+// The colours of the chart's bars, as page.css has them.
+var (
+	barInLight = color.NRGBA{0x25, 0x63, 0xeb, 0xff}
+	barInDark  = color.NRGBA{0x60, 0xa5, 0xfa, 0xff}
+)
+
+// checkWidth: nothing is wider than the screen, and no text is cut off or covers another.
+func checkWidth(t *testing.T, p *tab, width int) {
+	t.Helper()
+	var wide []string
+	p.eval(t, `(() => {
+		const wide = [];
+		const what = (e) => e.localName + "." + e.className + " " + e.textContent.slice(0, 50).trim();
+		if (document.documentElement.scrollWidth > innerWidth) wide.push("the page has " + document.documentElement.scrollWidth);
+		for (const e of document.querySelectorAll("#live *:not(svg *):not(.heard *)")) {
+			const box = e.getBoundingClientRect();
+			if (e.closest("thead") && getComputedStyle(e.closest("thead")).position === "absolute") continue;
+			if (box.right > innerWidth + 0.5 || box.left < -0.5) wide.push(what(e) + " reaches from " + box.left + " to " + box.right);
+			if (e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0) wide.push(what(e) + " is cut off");
+		}
+		return wide;
+	})()`, &wide)
+	for _, e := range wide {
+		t.Errorf("at %d pixels: %s", width, e)
+	}
+}
+
+// checkContrast: the least contrast of a text and its background is what WCAG 2.2 asks for.
+func checkContrast(t *testing.T, p *tab) {
+	t.Helper()
+	var faint []string
+	p.eval(t, `(() => {
+		const rgb = (text) => text.match(/[\d.]+/g).map(Number);
+		const light = (c) => c.slice(0, 3).map((v) => v / 255).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+			.reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+		const behind = (e) => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c.length === 3 || c[3] > 0) return c; } return [255, 255, 255]; };
+		const faint = new Set(), texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+		for (let text; text = texts.nextNode();) {
+			const e = text.parentElement;
+			if (!text.data.trim() || !e.checkVisibility() || e.localName === "script") continue;
+			const [a, b] = [light(rgb(getComputedStyle(e).color)), light(behind(e))];
+			const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+			if (!(ratio >= 4.5)) faint.add(ratio.toFixed(2) + ": " + text.data.trim().slice(0, 50));
+		}
+		return [...faint];
+	})()`, &faint)
+	for _, text := range faint {
+		t.Errorf("contrast %s", text)
+	}
+}
+
+// look is a way to look at the page.
+type screen struct {
+	name  string
+	width int
+	dark  bool
+	bar   color.NRGBA
+}
+
+func screens() []screen {
+	return []screen{{"wide-light", 1280, false, barInLight}, {"wide-dark", 1280, true, barInDark}, {"narrow-light", 360, false, barInLight}, {"narrow-dark", 360, true, barInDark}}
+}
+
+// TestChromiumDrawsThePage takes a picture of each state on a desk and on a phone, by day
+// and at night, and keeps them: after a change of the page, somebody has to look at them.
+func TestChromiumDrawsThePage(t *testing.T) {
+	b := openBrowser(t)
+	dir := *pictures
+	if dir == "" {
+		dir = "pictures"
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range states() {
+		for _, is := range screens() {
+			t.Run(name+" "+is.name, func(t *testing.T) {
+				tab := showState(t, b, s, is)
+				data := tab.picture(t, is.width, 12_000)
+				if err := os.WriteFile(filepath.Join(dir, name+"-"+is.name+".png"), data, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				checkWidth(t, tab, is.width)
+				checkContrast(t, tab)
+				checkColours(t, data, is, len(s.now(time.Now()).Lanes) > 0)
+				if said := tab.complained(); said != "" {
+					t.Errorf("the browser complains: %s", said)
+				}
+			})
+		}
+	}
+}
+
+// showState opens the page in a state, after the script has refreshed it once.
+func showState(t *testing.T, b *browser, s state, is screen) *tab {
+	t.Helper()
+	f := openFront(t, s.now, "")
+	remember(f.admin, s)
+	tab := b.open(t, is.width, is.dark)
+	tab.visit(t, f.URL+"/status")
+	tab.eval(t, now, nil)
+	tab.wait(t, "performance.getEntriesByType('resource').length === 1")
+	return tab
+}
+
+// TestEverySceneFitsAPhone: those of other tests as well, with all that may be long.
+func TestEverySceneFitsAPhone(t *testing.T) {
+	b := openBrowser(t)
+	for name, s := range scenes() {
+		t.Run(name, func(t *testing.T) {
+			tab := b.open(t, 360, true)
+			tab.visit(t, openFront(t, s, "").URL+"/status")
+			tab.eval(t, `for (const e of document.querySelectorAll("details")) e.open = true`, nil)
+			checkWidth(t, tab, 360)
+			checkContrast(t, tab)
+		})
+	}
+}
+
+// TestPicturesOfTheDocuments makes those that README and documents show, with
+// go test ./admin -run TestPicturesOfTheDocuments -page.documents, and holds that there are any.
+func TestPicturesOfTheDocuments(t *testing.T) {
+	const dir = "../docs/images"
+	shown := map[string]string{"status": "green", "status-dead-letters": "dead-letters"}
+	for file := range shown {
+		if _, err := os.Stat(filepath.Join(dir, file+".png")); err != nil && !*documents {
+			t.Error(err)
+		}
+	}
+	if !*documents {
+		return
+	}
+	b := openBrowser(t)
+	for file, name := range shown {
+		tab := showState(t, b, states()[name], screens()[0])
+		if err := os.WriteFile(filepath.Join(dir, file+".png"), tab.picture(t, 1280, 1000), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// checkColours: the corner is background, and the bars are there exactly where
+// there is something that they stand for.
+func checkColours(t *testing.T, data []byte, is screen, bars bool) {
+	t.Helper()
+	picture, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if grey := color.GrayModel.Convert(picture.At(2, 2)).(color.Gray); (grey.Y < 64) != is.dark || is.dark == (grey.Y > 192) {
+		t.Errorf("dark is %v, and the background's brightness %d of 255", is.dark, grey.Y)
+	}
+	size, painted := picture.Bounds().Size(), 0
+	for y := range size.Y {
+		for x := range size.X {
+			if color.NRGBAModel.Convert(picture.At(x, y)) == is.bar {
+				painted++
+			}
+		}
+	}
+	if bars && painted < size.X || size.X != is.width {
+		t.Errorf("%d pixels of %v, bars expected: %v; the picture has %v", painted, is.bar, bars, size)
+	}
+}
+
+// state is a scene with its past, of which each test makes the last 15 minutes.
+type state struct {
+	now scene
+	// past changes a moment of the last 15 minutes; x goes from 0 to 1. Counters are
+	// taken back by what came since.
+	past func(x float64, m *moment)
+}
+
+// remember fills a server's history with the state's past.
+func remember(s *Server, is state) {
+	at := time.Now()
+	end := look(is.now(at), at).moment()
+	for i := range maxMoments - 1 {
+		age := time.Duration(maxMoments-2-i) * HistoryStep
+		x := 1 - age.Seconds()/historySpan.Seconds()
+		m := end
+		m.at = at.Add(-age)
+		is.past(x, &m)
+		s.history.add(m)
+	}
+}
+
+// waves is a number that goes up and down a little, as loads do.
+func waves(x float64) float64 { return 1 + 0.2*math.Sin(9*x) + 0.1*math.Sin(31*x) + 0.05*math.Sin(77*x) }
+
+// lately sets what a process at work delivers up to x, each some milliseconds late.
+func lately(x, a float64, m *moment) {
+	m.delivered -= int64(a * (1 - x) * waves(x/3))
+	m.late.Count = uint64(1_000_000 + 10*int64(x*10_000))
+	m.late.Buckets = [16]uint64{}
+	m.late.Buckets[2+int(2.5*waves(7*x)-2)] = m.late.Count
+}
+
+// states are those whose pictures are kept.
+func states() map[string]state {
+	calm := func(x float64, m *moment) {
+		m.parked = int64(float64(m.parked) * waves(x) / waves(1))
+		lately(x, 28_000, m)
+	}
+	return map[string]state{
+		"green": {now: ordinary, past: calm},
+	}
+}
+
+var _ = strings.Contains
