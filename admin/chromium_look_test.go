@@ -206,7 +206,9 @@ func remember(s *Server, is state) {
 }
 
 // waves is a number that goes up and down a little, as loads do.
-func waves(x float64) float64 { return 1 + 0.2*math.Sin(9*x) + 0.1*math.Sin(31*x) + 0.05*math.Sin(77*x) }
+func waves(x float64) float64 {
+	return 1 + 0.2*math.Sin(9*x) + 0.1*math.Sin(31*x) + 0.05*math.Sin(77*x)
+}
 
 // lately sets what a process at work delivers up to x, each some milliseconds late.
 func lately(x, a float64, m *moment) {

@@ -283,7 +283,7 @@ func TestSilenceIsSaidPlainly(t *testing.T) {
 	for name, with := range map[string]http.HandlerFunc{
 		"an error":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
 		"another page": func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "<p>Please log in") },
-		"a cut": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"a cut":        func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		"no answer": func(_ http.ResponseWriter, r *http.Request) {
 			select {
 			case <-released:
