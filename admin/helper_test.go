@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -113,6 +114,13 @@ func busy(now time.Time) Sample {
 	}
 }
 
+// letter is a dead letter with a message of the usual form.
+func letter(topic string, partition int32, offset int64, reason string, atMs int64) purgatory.Letter {
+	l := purgatory.Letter{Offset: offset, Reason: reason, Message: fmt.Sprintf("%s/%d@%d: no target is set", topic, partition, offset), AtMs: atMs}
+	l.Topic, l.Partition = topic, partition
+	return l
+}
+
 // refusals are of brokers that refuse since an instant.
 func refusals(since time.Time, hosts ...string) (out []connect.Refusal) {
 	for _, host := range hosts {
@@ -149,6 +157,7 @@ func laneOne(ms int64) *purgatory.Snapshot {
 	s.Invalid = map[purgatory.TopicReason]int64{{Topic: "orders", Reason: "no_target"}: 3}
 	s.Delivered = map[purgatory.TopicTarget]int64{{Topic: "orders", Target: "ready"}: 70, {Topic: "orders", Target: "retry-*"}: 10}
 	s.DeadLettered = map[purgatory.TopicReason]int64{{Topic: "orders", Reason: "no_target"}: 2}
+	s.Letters = []purgatory.Letter{letter("orders", 0, 512, "no_target", ms-20_000), letter("orders", 0, 498, "no_target", ms-400_000)}
 	s.Dropped, s.Ambiguous = map[string]int64{"orders": 1}, map[string]int64{"orders": 8}
 	s.ProduceErrors = map[purgatory.TargetKind]int64{{Target: "retry-*", Kind: "retriable"}: 11}
 	s.Late = map[string]*purgatory.Histogram{"ready": {Buckets: [16]uint64{1, 2, 3, 15: 4}, SumMs: 250_500, Count: 10}}

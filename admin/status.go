@@ -32,6 +32,7 @@ type status struct {
 	SickMore   int               `json:"sick_not_shown"`
 	Pauses     []pauseStatus     `json:"pauses"`
 	LastErrors []targetError     `json:"last_errors"`
+	Letters    deadLetterStatus  `json:"dead_letters"`
 	Kafka      kafkaStatus       `json:"kafka"`
 	Connection connectionStatus  `json:"connection"`
 	Group      groupStatus       `json:"group"`
@@ -248,7 +249,7 @@ func (v *view) status() status {
 		Started: instant{v.Started}, Uptime: int64(v.now.Sub(v.Started) / time.Second),
 		Draining: v.Draining, Ready: r.ready, Degraded: r.degraded, ReadyText: r.String(),
 		Sick: sick, SickMore: moreSick,
-		Pauses: v.pauses(), LastErrors: v.lastErrors(),
+		Pauses: v.pauses(), LastErrors: v.lastErrors(), Letters: v.deadLetters(),
 		Kafka: kafkaStatus{
 			Answering: v.Kafka.Answering, Since: instant{v.Kafka.Since}, Error: v.Kafka.Err,
 			Missing: list(v.Kafka.Missing), Warnings: maps.Collect(maps.All(v.Kafka.Warnings)),
