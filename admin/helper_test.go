@@ -77,7 +77,7 @@ func busy(now time.Time) Sample {
 			},
 		},
 		Kafka: Kafka{
-			Answering: true, Since: now.Add(-80 * time.Minute), Missing: []string{"retry-7"}, Unusable: []string{"invoices"},
+			Answering: true, Since: now.Add(-80 * time.Minute), Missing: []string{"retry-7"}, Faults: []string{"topic retry-7 is missing", "topic invoices is forbidden; allow Read on topic invoices"}, Unusable: []string{"invoices"},
 			Topics:   []TopicState{{Name: "invoices", State: "forbidden", Since: now.Add(-70 * time.Minute)}},
 			Warnings: map[string]string{"orders": "retention.ms < LAYOVER_MAX_DELAY"},
 		},

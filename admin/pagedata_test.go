@@ -164,7 +164,7 @@ func TestTheStateIsOneWordAndATone(t *testing.T) {
 			"1 target does not take records, and 1 record waits for that."},
 		"a stopped partition": {func(s *Sample) { s.Lanes[0].Partitions[1].Halted = "x" }, "Degraded", bad, "1 partition is not read any more."},
 		"a missing topic": {func(s *Sample) {
-			s.Kafka.Missing, s.Kafka.Topics = []string{"ready does not exist"}, []TopicState{{Name: "ready", State: "missing"}}
+			s.Kafka.Faults, s.Kafka.Topics = []string{"topic ready is missing"}, []TopicState{{Name: "ready", State: "missing"}}
 		}, "Degraded", warn, "1 configured topic cannot be used."},
 		"a missing ingress topic": {func(s *Sample) { s.Kafka.Topics = []TopicState{{Name: "delayed", State: "missing"}} }, "Degraded", bad, "ingress topic delayed is missing"},
 		"no leader":               {func(s *Sample) { s.Group.Partitions = []Assignment{{Topic: "delayed", Loaded: true, Leaderless: true}} }, "Degraded", bad, "partition delayed/0 has no leader"},

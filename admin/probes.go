@@ -136,8 +136,8 @@ func (v *view) waitingFor() string {
 		return v.kafkaDown()
 	case !v.Group.Joined:
 		text := "joining the group " + v.Group.ID
-		if len(v.Kafka.Missing) > 0 {
-			text += ", missing topics: " + strings.Join(v.Kafka.Missing, ", ")
+		if len(v.Kafka.Faults) > 0 {
+			text += ", " + strings.Join(v.Kafka.Faults, ", ")
 		}
 		if v.Group.LastError != "" {
 			text += ": " + v.Group.LastError

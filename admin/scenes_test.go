@@ -77,7 +77,7 @@ func uglyWith(text string, now time.Time) Sample {
 	lane.Partitions[0].Halted, lane.Partitions[0].HaltedAt = text, 4711
 	s.Group.ID, s.Group.LastError = "layover-"+text, "NOT_COORDINATOR"
 	s.Group.LeaseValid = false
-	s.Kafka = Kafka{Since: now.Add(-4 * time.Minute), Err: long, Missing: []string{"dead-letters does not exist"},
+	s.Kafka = Kafka{Since: now.Add(-4 * time.Minute), Err: long, Missing: []string{"dead-letters"}, Faults: []string{"topic dead-letters is missing"},
 		Topics: []TopicState{{Name: "dead-letters", State: "missing", Since: now.Add(-time.Hour)}}, Warnings: map[string]string{text: text}}
 	s.Connection.Refused = []connect.Refusal{{Broker: text, Since: now, Cause: connect.Cause{Reason: connect.ReasonLogin, LookAt: "KAFKA_SASL_PASSWORD", Message: text}}}
 	s.Connection.Certificates = []connect.Certificate{{Variable: "KAFKA_TLS_CERT", Subject: text, NotAfter: now, Problem: text}}

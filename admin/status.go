@@ -82,7 +82,8 @@ type kafkaStatus struct {
 	Answering bool              `json:"answering"`
 	Since     instant           `json:"since"`
 	Error     string            `json:"error"`
-	Missing   []string          `json:"missing_topics"`
+	Missing   []string          `json:"missing_topics"` // names
+	Faults    []string          `json:"topic_faults"`   // sentences about these, and topics that cannot be used otherwise
 	Warnings  map[string]string `json:"warnings"`
 }
 
@@ -252,7 +253,7 @@ func (v *view) status() status {
 		Pauses: v.pauses(), LastErrors: v.lastErrors(), Letters: v.deadLetters(),
 		Kafka: kafkaStatus{
 			Answering: v.Kafka.Answering, Since: instant{v.Kafka.Since}, Error: v.Kafka.Err,
-			Missing: list(v.Kafka.Missing), Warnings: maps.Collect(maps.All(v.Kafka.Warnings)),
+			Missing: list(v.Kafka.Missing), Faults: list(v.Kafka.Faults), Warnings: maps.Collect(maps.All(v.Kafka.Warnings)),
 		},
 		Connection: v.connection(),
 		Group: groupStatus{
