@@ -81,3 +81,12 @@ func (s *deadLetterStatus) Reasons() (out []reasonCount) {
 	slices.SortStableFunc(out, func(a, b reasonCount) int { return cmp.Compare(b.Records, a.Records) })
 	return out
 }
+
+// lastLetterAge says when the last dead letter came; "" where there was none.
+func (v *view) lastLetterAge() string {
+	last := v.lastLetters()
+	if len(last) == 0 {
+		return ""
+	}
+	return relative(time.UnixMilli(last[0].AtMs).Sub(v.now))
+}

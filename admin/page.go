@@ -22,6 +22,7 @@ var pageCSS string
 // text. So its policy lets a browser apply only our own style, known by its hash.
 type page struct {
 	template *template.Template
+	index    *template.Template
 	style    template.CSS
 	policy   string // Content-Security-Policy
 }
@@ -30,6 +31,7 @@ func newPage() *page {
 	hash := sha256.Sum256([]byte(pageCSS))
 	return &page{
 		template: template.Must(template.New("page").Funcs(pageFuncs()).Parse(pageHTML)),
+		index:    template.Must(template.New("index").Funcs(pageFuncs()).Parse(indexHTML)),
 		style:    template.CSS(pageCSS),
 		policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
 			"'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -38,9 +40,19 @@ func newPage() *page {
 
 // serve answers with the page that shows d.
 func (p *page) serve(w http.ResponseWriter, d *pageData, refresh bool) {
-	var body bytes.Buffer
 	d.Style, d.Refresh = p.style, refresh
-	if err := p.template.Execute(&body, d); err != nil {
+	p.execute(w, p.template, d)
+}
+
+// serveIndex answers with the page of links that shows d.
+func (p *page) serveIndex(w http.ResponseWriter, d *indexData) {
+	d.Style = p.style
+	p.execute(w, p.index, d)
+}
+
+func (p *page) execute(w http.ResponseWriter, t *template.Template, d any) {
+	var body bytes.Buffer
+	if err := t.Execute(&body, d); err != nil {
 		text(w, http.StatusInternalServerError, "the page cannot be made: "+err.Error()+"; /status?format=json has the same facts")
 		return
 	}

@@ -103,23 +103,6 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, "application/json", body)
 }
 
-// index sends people on to the page, and lists the endpoints for others.
-func (s *Server) index(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Vary", "Accept")
-	if prefersHTML(r.Header.Values("Accept")) {
-		http.Redirect(w, r, "/status", http.StatusFound)
-		return
-	}
-	text(w, http.StatusOK, "Layover "+s.source.Sample().Version+`, delayed records for Kafka
-
-/livez     200 while our own loops move; never asks Kafka
-/readyz    200 once ready, with the sick things; else the thing waited for
-/startupz  200 once started
-/metrics   Prometheus and OpenMetrics
-/status    partitions, parked records, lateness, pauses and errors, as JSON;
-           in a browser a page, /status?format=html`)
-}
-
 func text(w http.ResponseWriter, code int, body string) {
 	answer(w, code, "text/plain; charset=utf-8", []byte(body+"\n"))
 }
