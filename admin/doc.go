@@ -7,7 +7,7 @@
 //	GET /metrics   Prometheus and OpenMetrics
 //	GET /status    everything that an operator asks at night, as JSON, or as a
 //	               page where HTML is preferred
-//	GET /          this list, or on to the page
+//	GET /          this list with the present state, as text, or as a page of links
 //
 // It asks a Source for one Sample a request and derives every answer from that
 // sample and the time, so an answer does not contradict itself. A series exists as

@@ -66,7 +66,7 @@ func (s *Server) Remember(now time.Time) {
 
 func (v *view) moment() moment {
 	c := v.total.counters()
-	m := moment{at: v.now, parked: v.total.parked, parkedKnown: true, delivered: c.Delivered, deadLettered: c.DeadLettered}
+	m := moment{at: v.now, parked: v.total.parked, parkedKnown: v.known(0) != nil, delivered: c.Delivered, deadLettered: c.DeadLettered}
 	for _, h := range v.total.Late {
 		m.late.Add(h)
 	}
@@ -162,9 +162,18 @@ func trend(all []moment, now time.Time) []line {
 	if slices.ContainsFunc(dead, func(v value) bool { return v.n > 0 }) {
 		lines[2].Tone = warn
 	}
-	if n := len(all); n > 1 {
-		lines[1].Range += ", " + grouped(all[n-1].delivered-all[0].delivered) + " in all"
-		lines[2].Range += ", " + grouped(all[n-1].deadLettered-all[0].deadLettered) + " in all"
+	n := len(all)
+	if n > 0 && !all[n-1].parkedKnown {
+		lines[0].Now = "unknown"
+	}
+	inAll := func(l *line, records int64) {
+		if records > 0 {
+			l.Range += ", " + grouped(records) + " in all"
+		}
+	}
+	if n > 1 {
+		inAll(&lines[1], all[n-1].delivered-all[0].delivered)
+		inAll(&lines[2], all[n-1].deadLettered-all[0].deadLettered)
 	}
 	return lines
 }
@@ -187,6 +196,9 @@ func draw(name string, ages []time.Duration, values []value, text func(n float64
 		return out
 	}
 	out.Range = text(least) + " to " + text(most)
+	if text(least) == text(most) {
+		out.Range = text(most) + " throughout"
+	}
 	var part []string
 	end := func() {
 		if len(part) == 1 {

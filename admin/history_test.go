@@ -98,7 +98,7 @@ func TestLinesHaveGapsWhereNothingIsKnown(t *testing.T) {
 		points = append(points, len(strings.Fields(part)))
 	}
 	// 100 to 90; 40 and 35; 25 alone, as a dot: a line needs two points.
-	if want := []int{3, 2, 2}; !slices.Equal(points, want) || l.Now != "–" {
+	if want := []int{3, 2, 2}; !slices.Equal(points, want) || l.Now != "unknown" {
 		t.Errorf("points of the parts: %v, want %v; now %q", points, want, l.Now)
 	}
 	if empty := trend(nil, end); byKey(t, empty, "parked").Now != "–" || len(byKey(t, empty, "parked").Parts) != 0 {

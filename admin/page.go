@@ -28,6 +28,7 @@ var pageJS string
 // lets a browser apply our own style and script alone, known by their hashes.
 type page struct {
 	template *template.Template
+	index    *template.Template
 	style    template.CSS
 	script   template.JS
 	edition  string // of style, script and markup: a document shows content of its own edition
@@ -38,6 +39,7 @@ func newPage() *page {
 	style, script := hash(pageCSS), hash(pageJS)
 	return &page{
 		template: template.Must(template.New("page").Funcs(pageFuncs()).Parse(pageHTML)),
+		index:    template.Must(template.New("index").Funcs(pageFuncs()).Parse(indexHTML)),
 		style:    template.CSS(pageCSS),
 		script:   template.JS(pageJS),
 		edition:  hash(style + script + pageHTML),
@@ -53,9 +55,19 @@ func hash(text string) string {
 
 // serve answers with the page that shows d.
 func (p *page) serve(w http.ResponseWriter, d *pageData, refresh bool) {
-	var body bytes.Buffer
 	d.Style, d.Script, d.Edition, d.Refresh = p.style, p.script, p.edition, refresh
-	if err := p.template.Execute(&body, d); err != nil {
+	p.execute(w, p.template, d)
+}
+
+// serveIndex answers with the page of links that shows d.
+func (p *page) serveIndex(w http.ResponseWriter, d *indexData) {
+	d.Style = p.style
+	p.execute(w, p.index, d)
+}
+
+func (p *page) execute(w http.ResponseWriter, t *template.Template, d any) {
+	var body bytes.Buffer
+	if err := t.Execute(&body, d); err != nil {
 		notMade(w, err)
 		return
 	}

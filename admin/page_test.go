@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -143,11 +144,37 @@ func TestAWishThatIsNotUnderstoodIsExplained(t *testing.T) {
 	}
 }
 
-func TestTheBareAddressLeadsPeopleToThePage(t *testing.T) {
+func TestTheBareAddressLeadsOn(t *testing.T) {
 	srv := newServer(sourceOf(busy(time.Now())))
 	w := ask(t, srv, http.MethodGet, "/", "Accept", firefoxAccept)
-	if w.Code != http.StatusFound || w.Header().Get("Location") != "status" || w.Header().Get("Vary") != "Accept" {
+	if w.Code != http.StatusOK || w.Header().Get("Vary") != "Accept" || w.Header().Get("Content-Security-Policy") != srv.page.policy {
 		t.Errorf("a browser gets %d %v", w.Code, w.Header())
+	}
+	var links []string
+	for _, e := range parse(t, w.Body.String()) {
+		if e.name == "a" {
+			links = append(links, e.attr["href"])
+		}
+	}
+	for _, want := range append([]string{"status?format=json"}, paths[1:]...) {
+		if want = strings.TrimPrefix(want, "/"); !slices.Contains(links, want) {
+			t.Errorf("the links %v lack %s", links, want)
+		}
+	}
+	for _, link := range links {
+		if got := get(t, srv, "/"+link); got.Code != http.StatusOK {
+			t.Errorf("the link %s leads to %d", link, got.Code)
+		}
+	}
+	for _, want := range []string{"Degraded, paused", "docs/operating.md", "layover-orders", "1.2.3"} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("the page of links lacks %q", want)
+		}
+	}
+	for _, d := range documents() {
+		if _, err := os.Stat("../" + d.Path); err != nil {
+			t.Errorf("the page of links names a document: %v", err)
+		}
 	}
 	if w := ask(t, srv, http.MethodGet, "/", "Accept", curlAccept); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "/metrics") {
 		t.Errorf("curl gets %d %s", w.Code, w.Body)

@@ -109,24 +109,6 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, "application/json", body)
 }
 
-// index sends people on to the page, and lists the endpoints for others.
-func (s *Server) index(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Vary", "Accept")
-	if prefersHTML(r.Header.Values("Accept")) {
-		w.Header().Set("Location", "status") // as it is: http.Redirect would take a proxy's prefix away
-		w.WriteHeader(http.StatusFound)
-		return
-	}
-	text(w, http.StatusOK, "Layover "+s.source.Sample().Version+`, delayed records for Kafka
-
-/livez     200 while our own loops move; never asks Kafka
-/readyz    200 once ready, with the sick things; else the thing waited for
-/startupz  200 once started
-/metrics   Prometheus and OpenMetrics
-/status    partitions, parked records, lateness, pauses and errors, as JSON;
-           in a browser a page, /status?format=html`)
-}
-
 func text(w http.ResponseWriter, code int, body string) {
 	answer(w, code, "text/plain; charset=utf-8", []byte(body+"\n"))
 }

@@ -41,6 +41,7 @@ type totals struct {
 	heldByLabel           map[string]heldTotal
 	heldRest              int     // held targets that no lane describes
 	recentMs              []int32 // sorted
+	missed                purgatory.Missed
 }
 
 type heldTotal struct{ records, bytes int64 }
@@ -122,6 +123,7 @@ func (t *totals) add(l *purgatory.Snapshot) {
 	addCounts(t.Future, l.Future)
 	t.addHistograms(l)
 	t.addOutlook(&l.Outlook)
+	t.missed.Add(&l.Missed)
 	t.HandedOver += l.HandedOver
 	t.Referred += l.Referred
 	t.Unfinished += l.Unfinished

@@ -30,6 +30,8 @@ type target struct {
 	occupying      int
 	occupyingBytes int64
 	hold           hold
+	// givenUp counts the held records that became dead letters since it was last usable.
+	givenUp int64
 	// busy: it is in outbox.busy. Invariant: a target with something in its queue or
 	// in an overflow queue is busy.
 	busy bool
