@@ -185,7 +185,7 @@ func (v *view) problems(s *status) []problem {
 			faulty++
 		}
 	}
-	say(faulty > 0, warn, "journal", "%s.", counted(faulty, "journal has something wrong with it", "journals have something wrong with them"))
+	say(faulty > 0 && !v.isSilent(), warn, "journal", "%s.", counted(faulty, "journal has something wrong with it", "journals have something wrong with them"))
 	return out
 }
 

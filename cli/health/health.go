@@ -43,10 +43,10 @@ answer. Made for health checks in images without a shell. Only that setting is
 read: a mistake in another one makes no running process unhealthy. Where
 LAYOVER_HTTP_TLS_CERT is set it asks by TLS, and takes any certificate.
 
-With --ready the answer begins with "degraded:" while something is sick, or while
-records are late or go to the dead-letter topic. That is 0 all the same, for a
-restart mends none of it; with --strict it is 1, for checks that nobody acts on
-by restarting.
+With --ready the answer begins with "degraded:" while something is sick, or
+while records are late or go to the dead-letter topic. That is 0 all the same,
+for a restart mends none of it; with --strict it is 1, for checks that nobody
+answers with a restart.
 
 Exit code: 0 if the answer is 200, 1 if it is another or none comes within 3 s,
 2 if the command line or LAYOVER_HTTP_ADDR is wrong.`,
@@ -54,9 +54,9 @@ Exit code: 0 if the answer is 200, 1 if it is another or none comes within 3 s,
 	}
 	live := cmd.Flags().Bool("live", false, "ask whether its own loops move: /livez (the default)")
 	ready := cmd.Flags().Bool("ready", false, "ask whether it has read its partitions: /readyz")
-	strict := cmd.Flags().Bool("strict", false, "with --ready: a process that is degraded is an error, too")
+	strict := cmd.Flags().Bool("strict", false, "with --ready: degraded is an error, too")
 	p.AddEnvFile(cmd)
-	output := process.AddOutput(cmd, "an object: ok, url, status, degraded, answer, error")
+	output := process.AddOutput(cmd, "ok, url, status, degraded, answer, error")
 	cmd.Run = p.Does("health", func(ctx context.Context, _ []string) int {
 		if *live && *ready {
 			return p.FailUsage(errors.New("--live and --ready are two questions: ask one"))
