@@ -80,6 +80,8 @@ func TestThePageWorksBelowAPrefix(t *testing.T) {
 	f := openFront(t, ordinary, "/team/layover")
 	tab := openBrowser(t).open(t, 1280, false)
 	tab.visit(t, f.URL+"/team/layover/")
+	tab.eval(t, "document.querySelector('main a').click()", nil)
+	tab.wait(t, "document.getElementById('live')")
 	if place := tab.text(t, "location.pathname"); place != "/team/layover/status" {
 		t.Fatalf("the bare address leads to %s", place)
 	}

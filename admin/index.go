@@ -54,7 +54,7 @@ func documents() []pathText {
 func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
 	v := look(s.source.Sample(), time.Now())
-	page := v.page(nil)
+	page := v.page()
 	if prefersHTML(r.Header.Values("Accept")) {
 		s.page.serveIndex(w, &indexData{
 			Icon: page.Icon, Version: v.Version, Group: v.Group.ID, Tone: page.Tone, State: page.State, Why: page.Why,

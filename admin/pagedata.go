@@ -77,8 +77,8 @@ type row struct {
 	Doing string
 }
 
-func (v *view) page(past []moment) *pageData {
-	d := &pageData{status: v.status(), Now: v.now, Trend: trend(past, v.now)}
+func (v *view) page() *pageData {
+	d := &pageData{status: v.status(), Now: v.now, Trend: trend(v.past, v.now)}
 	if d.Parked.Records != nil {
 		d.DueIn = dueBars(d.DueWithin, *d.Parked.Records)
 	}

@@ -93,12 +93,13 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := look(s.source.Sample(), time.Now())
+	v.past = s.history.all()
 	switch wants.form {
 	case formHTML:
-		s.page.serve(w, v.page(s.history.all()), wants.refresh)
+		s.page.serve(w, v.page(), wants.refresh)
 		return
 	case formContent:
-		s.page.serveContent(w, v.page(s.history.all()))
+		s.page.serveContent(w, v.page())
 		return
 	}
 	body, err := statusJSON(v)

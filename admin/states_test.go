@@ -46,7 +46,7 @@ func lately(x, a float64, m *moment) {
 // states are those whose pictures are kept.
 func states() map[string]state {
 	return map[string]state{
-		"green": {green, calm}, "paused": {paused, full}, "held": {held, calm}, "dead-letters": {deadLetters, dying}, "kafka-gone": {kafkaGone, gone},
+		"green": {green, calm}, "paused": {pausedByMemory, full}, "held": {held, calm}, "dead-letters": {deadLetters, dying}, "kafka-gone": {kafkaGone, gone},
 	}
 }
 
@@ -65,8 +65,8 @@ func green(now time.Time) Sample {
 	return s
 }
 
-// paused is a process whose memory is full, while producers go on.
-func paused(now time.Time) Sample {
+// pausedByMemory is a process whose memory is full, while producers go on.
+func pausedByMemory(now time.Time) Sample {
 	s := green(now)
 	s.Memory = Memory{Used: 57 << 20, PauseAt: 56 << 20, Limit: 64 << 20}
 	s.Pauses, s.PausedSince = []Pause{{Reason: PauseBytes}}, now.Add(-190*time.Second)

@@ -17,6 +17,7 @@ type view struct {
 	total totals
 	parts []part
 	sick  []Sickness // the most severe first
+	past  []moment   // for the page's lines
 }
 
 func look(s Sample, now time.Time) *view {
