@@ -151,10 +151,10 @@ func trend(all []moment, now time.Time) []line {
 		}
 	}
 	lines := []line{
-		draw("Parked", ages, parked, func(n float64) string { return grouped(int64(n)) }),
-		draw("Delivered, a second", ages, delivered, decimal),
-		draw("Dead-lettered, a second", ages, dead, decimal),
-		draw("Lateness, p99 or oldest overdue", ages, late, func(n float64) string { return human(time.Duration(n) * time.Millisecond) }),
+		drawLine("Parked", ages, parked, func(n float64) string { return grouped(int64(n)) }),
+		drawLine("Delivered, a second", ages, delivered, decimal),
+		drawLine("Dead-lettered, a second", ages, dead, decimal),
+		drawLine("Lateness, p99 or oldest overdue", ages, late, func(n float64) string { return human(time.Duration(n) * time.Millisecond) }),
 	}
 	for i, key := range []string{"parked", "delivered", "dead-lettered", "late"} {
 		lines[i].Key = "line " + key
@@ -178,9 +178,9 @@ func trend(all []moment, now time.Time) []line {
 	return lines
 }
 
-// draw makes a line of values at ages. It starts at 0, so that its height means something,
+// drawLine makes a line of values at ages. It starts at 0, so that its height means something,
 // and is interrupted where a value is unknown or no look was made.
-func draw(name string, ages []time.Duration, values []value, text func(n float64) string) line {
+func drawLine(name string, ages []time.Duration, values []value, text func(n float64) string) line {
 	out := line{Name: name, Now: "–", Range: "nothing is known yet"}
 	var least, most float64
 	known := false

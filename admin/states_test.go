@@ -37,22 +37,29 @@ func waves(x float64) float64 {
 
 // lately sets what a process at work delivers up to x, each some milliseconds late.
 func lately(x, a float64, m *moment) {
-	m.delivered -= int64(a * (1 - x) * waves(x/3))
-	m.late.Count = uint64(1_000_000 + 10*int64(x*10_000))
-	m.late.Buckets = [16]uint64{}
-	m.late.Buckets[2+int(2.5*waves(7*x)-2)] = m.late.Count
+	m.delivered -= int64(a * (1 - x + 0.004*(math.Sin(60*x)-math.Sin(60)) + 0.0015*(math.Sin(170*x)-math.Sin(170))))
+	step := uint64(x*180 + 0.5)
+	m.late = purgatory.Histogram{Count: 1_000_000 + 100*step}
+	for i := range step { // each brings a hundred
+		bucket := 2
+		if i*i%23 == 1 || i%31 == 7 {
+			bucket = 3
+		}
+		m.late.Buckets[bucket] += 100
+	}
+	m.late.Buckets[0] = 1_000_000
 }
 
 // states are those whose pictures are kept.
 func states() map[string]state {
 	return map[string]state{
-		"green": {green, calm}, "paused": {pausedByMemory, full}, "held": {held, calm}, "dead-letters": {deadLetters, dying}, "kafka-gone": {kafkaGone, gone},
+		"green": {green, calm}, "paused": {pausedByMemory, full}, "held": {held, holding}, "dead-letters": {deadLetters, dying}, "kafka-gone": {kafkaGone, gone},
 	}
 }
 
 // calm is a past like the present.
 func calm(x float64, m *moment) {
-	m.parked = int64(float64(m.parked) * waves(x) / waves(1))
+	m.parked = int64(float64(m.parked)*waves(x)/waves(1) + 0.5)
 	lately(x, 28_000, m)
 }
 
@@ -97,14 +104,27 @@ func held(now time.Time) Sample {
 			Records: 13, Bytes: 4 << 10, SinceMs: ms - 95_000, PatienceLeftMs: 58 * 60_000},
 	}
 	lane.Errors = []purgatory.TargetError{{Target: "retry-billing", Detail: "UNKNOWN_TOPIC_OR_PARTITION"}}
+	lane.Delivered[purgatory.TopicTarget{Topic: "delayed", Target: "ready"}] -= 37
+	lane.DeadLettered = map[purgatory.TopicReason]int64{{Topic: "delayed", Reason: "target_unavailable"}: 37}
+	lane.Letters = []purgatory.Letter{{TopicPartition: offsets.TopicPartition{Topic: "delayed", Partition: 2}, Offset: 1_198_204, Reason: "target_unavailable",
+		Message: "target retry-billing: does not exist", AtMs: ms - 8*60_000}}
 	return s
+}
+
+// holding is a past in which one record waits from some minute on.
+func holding(x float64, m *moment) {
+	calm(x, m)
+	m.oldest = max(0, m.oldest-time.Duration((1-x)*float64(historySpan)))
+	if x < 0.45 {
+		m.deadLettered = 0
+	}
 }
 
 // deadLetters is a process half of whose records nobody wants.
 func deadLetters(now time.Time) Sample {
 	s := green(now)
 	lane := s.Lanes[0]
-	dead := map[purgatory.TopicReason]int64{{Topic: "delayed", Reason: "too_far"}: 6_120, {Topic: "delayed", Reason: "bad_delay"}: 233, {Topic: "delayed", Reason: "target_not_allowed"}: 4}
+	dead := map[purgatory.TopicReason]int64{{Topic: "delayed", Reason: "delay_too_long"}: 6_120, {Topic: "delayed", Reason: "malformed_delay"}: 233, {Topic: "delayed", Reason: "target_not_allowed"}: 4}
 	lane.DeadLettered = dead
 	invalid := int64(0)
 	for _, n := range dead {
@@ -112,13 +132,14 @@ func deadLetters(now time.Time) Sample {
 	}
 	lane.Consumed[purgatory.TopicOutcome{Topic: "delayed", Outcome: purgatory.Invalid}] = invalid
 	for i := range int64(purgatory.LastLetters) {
-		reason, message := "too_far", "header x-deliver-at \"2031-01-01T00:00:00Z\": in 1,499 d, and LAYOVER_MAX_DELAY is 6d"
+		at := now.UnixMilli() - 800 - 2_700*i
+		reason, message := "delay_too_long", "header x-deliver-at \"2031-01-01T00:00:00Z\": want at most 6d after "+time.UnixMilli(at).UTC().Format(instantFormat)
 		if i%3 == 1 {
-			reason, message = "bad_delay", "header x-delay \"tomorrow <b>morning</b>\": want a number of milliseconds, or a duration such as 5s"
+			reason, message = "malformed_delay", "header x-delay \"in <b>5 minutes</b>\": want milliseconds, a duration like 1h30m or 2d, or ISO 8601 like PT5M"
 		}
 		lane.Letters = append(lane.Letters, purgatory.Letter{
 			TopicPartition: offsets.TopicPartition{Topic: "delayed", Partition: int32(i % 4)}, Offset: 1_244_000 - 17*i,
-			Reason: reason, Message: message, AtMs: now.UnixMilli() - 800 - 2_700*i,
+			Reason: reason, Message: message, AtMs: at,
 		})
 	}
 	return s
@@ -134,7 +155,7 @@ func kafkaGone(now time.Time) Sample {
 	s := ordinary(now)
 	lane := s.Lanes[0]
 	lane.HandedOver = int64(lane.Parked + lane.InFlight)
-	lane.Parked, lane.InFlight, lane.Bytes, lane.NextDueMs, lane.Partitions, lane.Outlook, lane.RecentMs = 0, 0, 0, 0, nil, purgatory.Outlook{}, nil
+	lane.Parked, lane.InFlight, lane.Bytes, lane.NextDueMs, lane.Partitions, lane.Outlook = 0, 0, 0, 0, nil, purgatory.Outlook{}
 	s.Memory.Used = 0
 	s.Kafka = Kafka{Since: now.Add(-4 * time.Minute), Err: "dial tcp 10.2.3.4:9092: connect: connection refused"}
 	s.Group.Joined, s.Group.LeaseValid, s.Group.LastError = false, false, "no broker answers"
