@@ -19,6 +19,7 @@ type indexData struct {
 	Version, Group string
 	Tone           tone
 	State, Why     string
+	Now            time.Time // of the state: this page is not refreshed
 	Endpoints      []pathText
 	Documents      []pathText
 }
@@ -57,7 +58,7 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 	page := v.page()
 	if prefersHTML(r.Header.Values("Accept")) {
 		s.page.serveIndex(w, &indexData{
-			Icon: page.Icon, Version: v.Version, Group: v.Group.ID, Tone: page.Tone, State: page.State, Why: page.Why,
+			Now: v.now.UTC(), Icon: page.Icon, Version: v.Version, Group: v.Group.ID, Tone: page.Tone, State: page.State, Why: page.Why,
 			Endpoints: endpoints(), Documents: documents(),
 		})
 		return
