@@ -141,6 +141,7 @@ func (v *view) held() (shown []heldStatus, more int) {
 		shown, more = shown[:maxHeld], len(shown)-maxHeld
 	}
 	for i := range shown {
+		shown[i].DeadLettered += v.total.givenUp[shown[i].Target]
 		v.explain(&shown[i])
 	}
 	return shown, more + v.total.heldRest

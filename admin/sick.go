@@ -269,6 +269,11 @@ func (v *view) ailing(forLog bool) map[SickKey]*ailing {
 			noteHeld(&l.Held[i], forLog, note)
 		}
 	}
+	for k, a := range out {
+		if k.Partition < 0 {
+			a.givenUp += v.total.givenUp[k.Name]
+		}
+	}
 	for _, p := range v.Pauses {
 		named := slices.Contains(v.Settings.producedTo(), p.Target)
 		if p.Target != "" && !known[p.Target] && (named || !forLog) {

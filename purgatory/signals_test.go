@@ -67,6 +67,9 @@ func TestAHeldTargetSaysHowManyOfItsRecordsBecameDeadLetters(t *testing.T) {
 	r.pass(30_000)
 	r.end(Delivered, r.offer()...)
 	r.offer()
+	if s := r.Snapshot(); len(s.Held) != 0 || s.GivenUp[egress] != 3 {
+		r.Errorf("held %+v, given up %v, want none held and 3 given up", s.Held, s.GivenUp)
+	}
 	r.mustTake(0, 1, 0, 3)
 	r.pass(1)
 	r.offer()
@@ -121,5 +124,23 @@ func TestMissedOfLanesAddUp(t *testing.T) {
 	m.Add(&Missed{3, 50, 200, 1000, 700, 940})
 	if want := (Missed{5, 50, 300, 1000, 800, 950}); m != want {
 		t.Errorf("%+v, want %+v", m, want)
+	}
+}
+
+func TestWhatWasGivenUpIsForgottenOnceTheTargetTakesARecord(t *testing.T) {
+	r := newRig(t, nil)
+	r.hold(1, Missing)
+	r.pass(60_100)
+	r.end(Delivered, r.offer()...) // the dead letter
+	r.offer()
+	if given := r.Snapshot().GivenUp[egress]; given != 1 {
+		t.Fatalf("%d given up, want 1", given)
+	}
+	r.router[egress] = Usable
+	r.mustTake(0, 1, 0, 1)
+	r.pass(1)
+	r.one(Delivered)
+	if given := r.Snapshot().GivenUp; given != nil {
+		t.Errorf("given up %v", given)
 	}
 }

@@ -22,6 +22,9 @@ type Snapshot struct {
 	// HeldRest counts the held targets that are not in Held, by label: of those that a
 	// glob allows Held has mostViews.
 	HeldRest map[string]HeldCount
+	// GivenUp counts by name the records of targets that are not held any more, because
+	// patience made all of them dead letters, and that took none since; at most mostViews.
+	GivenUp map[string]int64
 	// ReadingPaused says why reading has to pause: the dead-letter topic fails, or
 	// a target's share or patience is used up and there is no dead-letter topic.
 	ReadingPaused []Pause
@@ -116,6 +119,7 @@ func (c *Core) Snapshot() Snapshot {
 		s.Partitions = append(s.Partitions, v)
 	}
 	s.Held, s.HeldRest = c.out.heldViews()
+	s.GivenUp = c.out.dir.givenUp()
 	return s
 }
 
@@ -151,6 +155,20 @@ func (o *outbox) heldViews() (views []HeldView, rest map[string]HeldCount) {
 		rest[t.label] = HeldCount{sum.Targets + 1, sum.Records + n, sum.Bytes + bytes}
 	}
 	return views, rest
+}
+
+// givenUp returns what GivenUp of a Snapshot is.
+func (d *directory) givenUp() (out map[string]int64) {
+	for _, t := range d.list {
+		if t == nil || t.givenUp == 0 || t.hold.held || t.stalled > 0 || len(out) >= mostViews {
+			continue
+		}
+		if out == nil {
+			out = make(map[string]int64)
+		}
+		out[t.name] += t.givenUp
+	}
+	return out
 }
 
 // view is the state of a target that holds records.
