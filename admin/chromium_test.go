@@ -38,8 +38,6 @@ type front struct {
 	*httptest.Server
 	asked
 	scene atomic.Pointer[scene]
-	// at stands for the clock where it is set, so that two answers can be compared.
-	at    atomic.Pointer[time.Time]
 	fails atomic.Pointer[http.HandlerFunc]
 	admin *Server
 }
