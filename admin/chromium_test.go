@@ -142,6 +142,29 @@ func TestARefreshLeavesTheReaderAlone(t *testing.T) {
 	}
 }
 
+func TestASelectionStaysWhereTheTextAroundItChanges(t *testing.T) {
+	f := openFront(t, ordinary, "")
+	tab := openBrowser(t).open(t, 1280, false)
+	tab.visit(t, f.URL+"/status")
+	tab.eval(t, `(() => {
+		const text = document.querySelector(".state > .quiet").firstChild, range = document.createRange();
+		range.setStart(text, text.data.indexOf("member"));
+		range.setEnd(text, text.data.indexOf("member") + "member layover-7d9f".length);
+		getSelection().removeAllRanges();
+		getSelection().addRange(range);
+	})()`, nil)
+	f.show(func(at time.Time) Sample {
+		s := ordinary(at)
+		s.Started = at.Add(-100 * time.Hour)
+		return s
+	})
+	tab.eval(t, now, nil)
+	tab.wait(t, "document.querySelector('.state').textContent.includes('up 4 d 4 h')")
+	if selected := tab.text(t, "getSelection().toString()"); selected != "member layover-7d9f" {
+		t.Errorf("selected is %q", selected)
+	}
+}
+
 // TestOnlyWhatDiffersChanges: nothing flickers that stays as it is.
 func TestOnlyWhatDiffersChanges(t *testing.T) {
 	f := openFront(t, ordinary, "")
@@ -298,8 +321,12 @@ func TestSilenceIsSaidPlainly(t *testing.T) {
 			tab.visit(t, f.URL+"/status")
 			asOf := tab.text(t, "document.querySelector('header time').textContent")
 			f.fail(with)
+			asked := time.Now()
 			tab.eval(t, now, nil)
 			tab.wait(t, "!document.getElementById('stale').hidden")
+			if took := time.Since(asked); took > 8*time.Second { // the question is given up after ten
+				t.Errorf("it was said after %s", took)
+			}
 			if said := tab.text(t, "document.getElementById('stale').innerText"); !strings.Contains(said, "No answer from this process since "+asOf) {
 				t.Errorf("it says %q, and the last answer was of %s", said, asOf)
 			}
