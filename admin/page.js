@@ -112,16 +112,18 @@
     if (icon.href !== page.icon && page.icon.startsWith("data:image/svg+xml,")) icon.href = page.icon;
   }
 
-  let timer = 0, asking = false;
+  let timer = 0, asking = false, answered = Date.now();
   async function ask() {
     clearTimeout(timer);
     if (asking || document.hidden) return;
     asking = true;
-    const late = setTimeout(say, patience, true);
+    const old = Date.now() - answered > 3 * every; // the tab was hidden, or the machine asleep
+    const late = setTimeout(say, old ? patience / 8 : patience, true);
     try {
       const answer = await fetch("?format=page", { cache: "no-store", redirect: "error", signal: AbortSignal.timeout(limit) });
       if (!answer.ok) throw new Error("the status is " + answer.status);
       show(await answer.json());
+      answered = Date.now();
     } catch {
       say(true);
     }
