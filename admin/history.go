@@ -200,9 +200,11 @@ func drawLine(name string, ages []time.Duration, values []value, text func(n flo
 		out.Range = text(most) + " throughout"
 	}
 	var part []string
+	var x, y float64 // of the last point
 	end := func() {
-		if len(part) == 1 {
-			part = append(part, part[0]) // one point is a dot: its ends are round
+		if len(part) == 1 { // a line needs two points: as wide as the steps around it
+			part = append(part, coordinate(min(x+1, lineWidth))+","+coordinate(y))
+			part[0] = coordinate(max(x-1, 0)) + "," + coordinate(y)
 		}
 		if len(part) > 0 {
 			out.Parts = append(out.Parts, strings.Join(part, " "))
@@ -217,12 +219,12 @@ func drawLine(name string, ages []time.Duration, values []value, text func(n flo
 			end()
 			continue
 		}
-		x := lineWidth - float64(lineWidth)*float64(ages[i])/float64(historySpan)
-		y := float64(lineHeight - lineMargin)
+		x = min(max(lineWidth-float64(lineWidth)*float64(ages[i])/float64(historySpan), 0), lineWidth)
+		y = float64(lineHeight - lineMargin)
 		if most > 0 {
 			y -= v.n / most * (lineHeight - 2*lineMargin)
 		}
-		part = append(part, coordinate(min(max(x, 0), lineWidth))+","+coordinate(y))
+		part = append(part, coordinate(x)+","+coordinate(y))
 	}
 	end()
 	if last := values[len(values)-1]; last.known {

@@ -97,9 +97,12 @@ func TestLinesHaveGapsWhereNothingIsKnown(t *testing.T) {
 	for _, part := range l.Parts {
 		points = append(points, len(strings.Fields(part)))
 	}
-	// 100 to 90; 40 and 35; 25 alone, as a dot: a line needs two points.
+	// 100 to 90; 40 and 35; 25 alone.
 	if want := []int{3, 2, 2}; !slices.Equal(points, want) || l.Now != "unknown" {
 		t.Errorf("points of the parts: %v, want %v; now %q", points, want, l.Now)
+	}
+	if dot := l.Parts[2]; dot != "174.0,2.0 176.0,2.0" { // 25 s ago is step 175
+		t.Errorf("the dot is %s", dot)
 	}
 	if empty := trend(nil, end); byKey(t, empty, "parked").Now != "–" || len(byKey(t, empty, "parked").Parts) != 0 {
 		t.Errorf("without a look: %+v", empty[0])
