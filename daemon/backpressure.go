@@ -45,15 +45,26 @@ func (b *backpressure) used() int64 {
 	return used
 }
 
+// empty reports whether no record is in memory. What is used then, such as queues kept for
+// reuse, no delivery gives back: with a small bound reading would pause for ever.
+func (b *backpressure) empty() bool {
+	for _, l := range b.lanes {
+		if !l.Empty() {
+			return false
+		}
+	}
+	return b.consumer.Unread() == 0
+}
+
 // check is called by every lane in every turn.
 func (b *backpressure) check() {
-	used, limit := b.used(), b.limit()
+	used, limit, empty := b.used(), b.limit(), b.empty()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.full {
-		b.full = used > limit-limit/10
+		b.full = used > limit-limit/10 && !empty
 	} else {
-		b.full = used > limit
+		b.full = used > limit && !empty
 	}
 	var pauses []purgatory.Pause
 	if b.full {
