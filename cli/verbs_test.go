@@ -85,8 +85,8 @@ func candidates(t *testing.T, words ...string) []string {
 // The last one tells the shell whether to offer more: 4 is nothing, 0 files, 16 folders.
 func TestShellsAreOfferedWhatThereIs(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                         "completion config dev health help journal run send skip version :4",
-		"--env-file x ":            "completion config dev health help journal run send skip version :4",
+		"":                         "completion config dev doctor health help journal run send skip version :4",
+		"--env-file x ":            "completion config dev doctor health help journal run send skip version :4",
 		"--env-file ":              ":0",
 		"jour":                     "journal :4",
 		"help jo":                  "journal :4",
@@ -97,6 +97,8 @@ func TestShellsAreOfferedWhatThereIs(t *testing.T) {
 		"journal show --topic ":    ":4",
 		"journal reset --e":        "--env-file --execute :4",
 		"config ":                  "check help print :4",
+		"config check --c":         "--connect :4",
+		"doctor -o ":               "text json :4",
 		"completion ":              "bash fish powershell zsh :4",
 		"version -o ":              "text json :4",
 		"send v --delay 5s -o j":   "text json :4", // the shell chooses

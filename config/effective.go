@@ -14,7 +14,8 @@ import (
 type Value struct {
 	Variable string
 	// Text is the value as a variable would have it, or empty where nothing is
-	// set and there is no default. A secret's text is only its length.
+	// set and there is no default. A secret's text is only its length, and of a URL the
+	// query is left out.
 	Text string
 	// Effective is the value in force: a size in bytes, a setting of the Go runtime
 	// on this machine, where "none" is no limit. For other settings it is empty.
@@ -91,12 +92,24 @@ func (r *reader) values(envFiles map[string]string, gr goRuntime) []Value {
 		case *Auto:
 			v.Effective = gr.inForce(*field, s.kind == "number", r.host)
 		}
+		if s.isURL() {
+			v.Text = withoutQuery(v.Text)
+		}
 		if s.Secret {
 			v.Text, v.Effective = masked(v.Text), ""
 		}
 		all = append(all, v)
 	}
 	return all
+}
+
+// withoutQuery is a URL as it may be printed: behind its path a secret may be, such as the
+// key of a function that answers there.
+func withoutQuery(url string) string {
+	if i := strings.IndexAny(url, "?#"); i >= 0 {
+		return url[:i] + "?..."
+	}
+	return url
 }
 
 // masked is the text that stands for a secret.

@@ -149,6 +149,10 @@ func (d *Daemon) clientOptions() []kgo.Opt {
 		kgo.RetryBackoffFn(backOff),
 		kgo.MetadataMinAge(250*time.Millisecond),
 		kgo.MetadataMaxAge(time.Minute),
+		// The client takes a connection that ends at its first answer for wrong settings, and
+		// gives up membership and records at once. A proxy that takes connections before a
+		// broker that restarts does looks the same. Wrong settings are connection's to find.
+		kgo.AlwaysRetryEOF(),
 		kgo.DisableClientMetrics(),
 	)
 	opts = append(opts, kgo.WithLogger(clientLog{kslog.New(d.log)}))
