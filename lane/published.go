@@ -64,8 +64,8 @@ func (p *published) publish(core *purgatory.Core, now time.Time) {
 
 // report makes the loop's bytes and pauses known where reading is governed.
 func (p *published) report(core *purgatory.Core, beside int64) {
+	p.some.Store(!core.Empty()) // first: whoever sees the bytes of a record sees that there is one
 	p.bytes.Store(core.Bytes() + beside)
-	p.some.Store(!core.Empty())
 	pauses := core.Pauses()
 	p.paused.Store(&pauses)
 }
