@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"layover/delay"
 )
 
 // Value is one setting as it is in force, all of it text.
@@ -185,22 +187,8 @@ func joined[T fmt.Stringer](all []T) string {
 	return strings.Join(parts, ",")
 }
 
-// FormatDuration returns d, which is not negative, in the largest units that it
-// has: 6d, 1h30m, 1500ms is 1s500ms.
-func FormatDuration(d time.Duration) string {
-	var b strings.Builder
-	for _, unit := range []string{"d", "h", "m", "s", "ms", "us", "ns"} {
-		size := time.Duration(unitOf(unit))
-		if n := d / size; n > 0 {
-			fmt.Fprintf(&b, "%d%s", n, unit)
-			d -= n * size
-		}
-	}
-	if b.Len() == 0 {
-		return "0s"
-	}
-	return b.String()
-}
+// FormatDuration returns d, which is not negative, as a setting is written: 6d, 1h30m.
+func FormatDuration(d time.Duration) string { return delay.FormatDuration(d) }
 
 // formatSize returns n, which is above 0, in the largest unit that it is a
 // multiple of.

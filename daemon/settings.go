@@ -88,7 +88,7 @@ func (d *Daemon) coreConfig(s sizes) purgatory.Config {
 	}
 	return purgatory.Config{
 		OnInvalid: policy[d.cfg.OnInvalid], DeadLetterTopic: d.cfg.DLQTopic,
-		Patience: d.cfg.TargetPatience, HeldShare: s.held,
+		Patience: d.cfg.TargetPatience, PatienceText: config.FormatDuration(d.cfg.TargetPatience), HeldShare: s.held,
 		Place: place, ApartByIngress: d.cfg.Partition == config.PartitionSame,
 		MaxInFlight: d.inFlight(), MaxBuffered: maxBuffered, MaxInFlightBytes: s.flight, LargestChunk: s.chunk,
 		JumpOver: purgatory.JumpOver, Geometry: s.geometry,
