@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -154,6 +155,40 @@ func TestAPauseKnowsTheOldestUnreadRecordOfAllPartitions(t *testing.T) {
 		w.createTopics(1, "absent")
 		w.arrives(egress, 2, 10*time.Second)
 		w.Until(time.Minute, "reading goes on", func() bool { return in.at("paused") == nil })
+		in.stop()
+	})
+}
+
+// TestAPauseFindsTheOldestUnreadRecordBehindManyThatNobodyReads: each aborted transaction is
+// a batch and a marker, and one look goes over three.
+func TestAPauseFindsTheOldestUnreadRecordBehindManyThatNobodyReads(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		in := w.start("LAYOVER_DLQ_TOPIC=absent")
+		in.ready()
+		w.send(0, "bad", header("x-delay", "soon"))
+		w.Until(time.Minute, "reading is paused", func() bool { return in.pausedFor() == "dead_letter" })
+		time.Sleep(5 * time.Second)
+		tx := w.NewClient(kgo.TransactionalID("tx"))
+		defer tx.Close()
+		for range 6 {
+			if err := tx.BeginTransaction(); err != nil {
+				t.Fatal(err)
+			}
+			if err := tx.ProduceSync(context.Background(), &kgo.Record{Topic: ingress, Value: []byte("aborted")}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if err := tx.EndTransaction(context.Background(), kgo.TryAbort); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(30 * time.Second) // all are gone over, and nothing is behind them
+		written := time.Now()
+		w.send(0, "unread", header("x-delay", "1s"))
+		w.Until(time.Minute, "the oldest is known", func() bool { return in.at("paused", "oldest_unread") != nil })
+		if oldest, err := time.Parse(time.RFC3339, in.at("paused", "oldest_unread").(string)); err != nil || oldest.Sub(written).Abs() > time.Second {
+			t.Errorf("%v, want %v: %v", oldest, written, err)
+		}
 		in.stop()
 	})
 }
