@@ -130,9 +130,11 @@ func (v *view) sickGroup() []Sickness {
 	}
 	g := Sickness{Kind: SickGroup, Name: v.Group.ID}
 	switch {
+	case v.CaughtUp && v.now.Sub(v.Kafka.Since) < rejoining: // the last error is of the outage
+		return nil
 	case v.Group.LastError != "":
 		g.Reason, g.short = "refused", fmt.Sprintf("group %s has let this member go (%s)", v.Group.ID, v.Group.LastError)
-	case !v.CaughtUp || v.now.Sub(v.Kafka.Since) < rejoining: // joining takes its time
+	case !v.CaughtUp: // joining takes its time
 		return nil
 	case !v.Group.Joined:
 		g.Reason, g.short = "not_joined", fmt.Sprintf("group %s is not joined", v.Group.ID)

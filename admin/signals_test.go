@@ -229,6 +229,7 @@ func TestOneOutageIsOneFinding(t *testing.T) {
 	}
 	s.Kafka = Kafka{Answering: true, Since: now.Add(-9 * time.Second)}
 	s.Group.Partitions, s.Lanes[0].Held, s.Journal.Topics[0].Err = nil, nil, ""
+	s.Group.LastError = "the group's coordinator is out of reach, trying again" // as of the outage
 	if sick := look(s, now).sick; len(sick) != 0 {
 		t.Errorf("brokers have just come back, and the member is about to join: %+v", sick)
 	}
