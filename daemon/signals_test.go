@@ -135,6 +135,32 @@ func TestAPauseEndsWhenNothingIsLeftThatCouldFreeMemory(t *testing.T) {
 	})
 }
 
+// TestASmallBoundDoesNotPauseForEachRecord: what an empty process keeps for reuse behind a
+// burst is above the mark.
+func TestASmallBoundDoesNotPauseForEachRecord(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		in := w.start("LAYOVER_MAX_PARKED_BYTES=1Mi", "LAYOVER_LANES=4")
+		in.ready()
+		burst := []kgo.RecordHeader{header("x-delay", "5s"), header("padding", strings.Repeat("x", 700))}
+		w.sendMany(0, 0, 3000, func(int) []kgo.RecordHeader { return burst })
+		w.Until(20*time.Minute, "the burst is delivered", func() bool { return w.count(egress) == 3000 })
+		time.Sleep(10 * time.Second)
+		before := len(linesWith(in.logs.String(), "reading pauses, what is parked goes on"))
+		if used, mark := in.at("parked", "memory").(float64), in.at("parked", "pause_at").(float64); used <= mark {
+			t.Fatalf("%v of %v bytes are used: this is not the situation", used, mark)
+		}
+		for i := range 200 {
+			w.send(int32(i%2), "x", header("x-delay", "200ms"))
+			time.Sleep(100 * time.Millisecond)
+		}
+		w.arrives(egress, 3200, 10*time.Second)
+		if n := len(linesWith(in.logs.String(), "reading pauses, what is parked goes on")) - before; n > 3 {
+			t.Errorf("reading paused %d times for 10 records a second", n)
+		}
+		in.stop()
+	})
+}
+
 func TestAPauseKnowsTheOldestUnreadRecordOfAllPartitions(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_DLQ_TOPIC=absent")
