@@ -234,6 +234,9 @@ func TestOneOutageIsOneFinding(t *testing.T) {
 	if sick := look(s, now).sick; len(sick) != 0 {
 		t.Errorf("brokers have just come back, and the member is about to join: %+v", sick)
 	}
+	if r := ready(look(s, now)); !r.degraded || !strings.Contains(r.why, "the group is not joined yet") {
+		t.Errorf("%+v: nothing is delivered yet", r)
+	}
 }
 
 func TestAHeldTargetSaysWhatBecomesOfItsRecordsAndWhen(t *testing.T) {
