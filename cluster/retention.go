@@ -10,13 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"layover/cluster/needs"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
-
-// retentionMargin is how much longer than the longest delay ingress has to keep
-// its records: a day to notice that nothing is delivered.
-const retentionMargin = 24 * time.Hour
 
 // Bounds of reading configurations.
 const (
@@ -177,7 +175,7 @@ func retentionWarning(topic string, values map[string]string, maxDelay time.Dura
 		return ""
 	}
 	var found, set []string
-	want := (maxDelay + retentionMargin).Milliseconds()
+	want := (maxDelay + needs.RetentionMargin).Milliseconds()
 	if ms, err := strconv.ParseInt(values["retention.ms"], 10, 64); err == nil && ms >= 0 && ms < want {
 		found = append(found, fmt.Sprintf("retention.ms=%d is less than LAYOVER_MAX_DELAY plus a day", ms))
 		set = append(set, fmt.Sprintf("retention.ms=%d", want))

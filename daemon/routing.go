@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"slices"
-	"strings"
 
 	"layover/admin"
 	"layover/cluster"
@@ -19,7 +18,7 @@ func (d *Daemon) rules() (func(ingress string) *delay.Rules, error) {
 	all := make(map[string]*delay.Rules)
 	share := d.cfg.MaxParkedBytes / 64 / int64(len(d.cfg.IngressTopics))
 	for _, ingress := range d.cfg.IngressTopics {
-		targets, err := delay.NewTargets(d.egressOf(ingress), d.allowed(), d.denied(), d.cfg.JournalsLike())
+		targets, err := delay.NewTargets(d.egressOf(ingress), d.cfg.Targets(), d.denied(), d.cfg.JournalsLike())
 		if err != nil {
 			return nil, err
 		}
@@ -53,21 +52,6 @@ func (d *Daemon) egressOf(ingress string) string {
 	return d.cfg.EgressTopic
 }
 
-// allowed are the names and globs that a header may choose, each once: the egress
-// topic first, then the targets of ingress topics, then those that are allowed besides.
-func (d *Daemon) allowed() (out []string) {
-	names := []string{d.cfg.EgressTopic}
-	for _, t := range d.cfg.TopicTargets {
-		names = append(names, t.Target)
-	}
-	for _, name := range append(names, d.cfg.TargetsAllowed...) {
-		if name != "" && !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
 // denied are the topics that no header may choose.
 func (d *Daemon) denied() []string {
 	out := slices.Clone(d.cfg.IngressTopics)
@@ -82,8 +66,8 @@ func (d *Daemon) denied() []string {
 
 // namedTargets are the topics that settings name and records go to.
 func (d *Daemon) namedTargets() (out []string) {
-	for _, name := range append(d.allowed(), d.cfg.DLQTopic) {
-		if name != "" && !strings.ContainsAny(name, "*?[") {
+	for _, name := range append(d.cfg.Targets(), d.cfg.DLQTopic) {
+		if name != "" && !config.IsGlob(name) {
 			out = append(out, name)
 		}
 	}

@@ -90,7 +90,7 @@ func (d *Daemon) adminSettings() admin.Settings {
 		Lanes: c.Lanes, CommitInterval: c.CommitInterval, MaxDelay: c.MaxDelay,
 		Retention: make(map[string]time.Duration), Deliverable: !slices.ContainsFunc(c.IngressTopics, func(t string) bool { return d.egressOf(t) == "" }),
 	}
-	s.Targets = d.allowed()
+	s.Targets = d.cfg.Targets()
 	for _, t := range c.IngressTopics {
 		s.Retention[t] = d.watcher.Lookup(t).Retention
 	}
