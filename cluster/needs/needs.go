@@ -145,7 +145,7 @@ func (t *Table) target(name string) {
 		t.Gaps = append(t.Gaps, Gap{name, Target, "No ACL is the same as this glob. Allow Write, Describe and DescribeConfigs on each of its topics."})
 		return
 	}
-	t.Gaps = append(t.Gaps, Gap{name, Target, fmt.Sprintf("No topic can be made of a glob. Its ACL is for every name that begins with %s.", prefix)})
+	t.Gaps = append(t.Gaps, Gap{name, Target, fmt.Sprintf("No topic can be made of a glob. Its ACL is for every name that begins with %q.", prefix)})
 	t.allow(prefix, Prefixed, Target)
 }
 
