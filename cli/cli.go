@@ -10,6 +10,7 @@ import (
 
 	"layover/cli/config"
 	"layover/cli/dev"
+	"layover/cli/doctor"
 	"layover/cli/health"
 	"layover/cli/journal"
 	"layover/cli/process"
@@ -48,7 +49,8 @@ Exit codes:
 	cmd.Flags().AddFlagSet(run.Flags())
 	cmd.Flags().Bool("version", false, "print the version")
 	cmd.SetVersionTemplate(versionText(p))
-	cmd.AddCommand(run, dev.Command(p), send.Command(p), journal.Journal(p), journal.Skip(p), health.Command(p), config.Command(p), topics.Command(p), versionCommand(p))
+	cmd.AddCommand(run, dev.Command(p), send.Command(p), journal.Journal(p), journal.Skip(p),
+		health.Command(p), doctor.Command(p), config.Command(p), topics.Command(p), versionCommand(p))
 	cmd.SetOut(p.Out()) // before completion, which keeps it
 	addHelp(cmd)
 	addCompletion(cmd)

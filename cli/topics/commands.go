@@ -59,6 +59,15 @@ func (o *options) tool(name string, more ...string) []string {
 	return append(words, more...)
 }
 
+// config is the configuration of a topic. From three replicas on two have to acknowledge: by
+// Kafka's default one does, and an acknowledged record is lost with its broker.
+func (o *options) config(t needs.Topic) []needs.Setting {
+	if o.replicas < 3 {
+		return t.Config
+	}
+	return append(slices.Clone(t.Config), needs.Setting{Name: "min.insync.replicas", Value: "2"})
+}
+
 // create is the command that makes a topic, unless it is there.
 func (o *options) create(t needs.Topic) command {
 	c := command{
@@ -66,7 +75,7 @@ func (o *options) create(t needs.Topic) command {
 		{"--partitions", fmt.Sprint(o.partitions), "--replication-factor", fmt.Sprint(o.replicas)},
 	}
 	var settings []string
-	for _, s := range t.Config {
+	for _, s := range o.config(t) {
 		settings = append(settings, "--config", s.Name+"="+s.Value)
 	}
 	if len(settings) > 0 {
@@ -203,7 +212,7 @@ func (o *options) facts(table needs.Table) facts {
 	f := facts{Principal: o.principal, Topics: []topicFacts{}, ACLs: []aclFacts{}, Gaps: []gapFacts{}, Commands: []string{}}
 	for _, t := range table.Topics {
 		settings := make(map[string]string)
-		for _, s := range t.Config {
+		for _, s := range o.config(t) {
 			settings[s.Name] = s.Value
 		}
 		f.Topics = append(f.Topics, topicFacts{t.Name, t.Role, t.Of, o.partitions, o.replicas, settings})

@@ -76,12 +76,12 @@ func (o *options) list(table needs.Table) list {
 // manifests are the topics, then the user.
 func (o *options) manifests(table needs.Table) (out []manifest) {
 	for _, t := range table.Topics {
-		spec := topicSpec{Partitions: o.partitions, Replicas: o.replicas, settings: t.Config}
+		spec := topicSpec{Partitions: o.partitions, Replicas: o.replicas, settings: o.config(t)}
 		name := resourceName(t.Name)
 		if name != t.Name {
 			spec.TopicName = t.Name
 		}
-		for _, s := range t.Config {
+		for _, s := range spec.settings {
 			if spec.Config == nil {
 				spec.Config = make(map[string]string)
 			}

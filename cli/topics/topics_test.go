@@ -210,6 +210,18 @@ func TestMistakesOnTheCommandLineAreUsage(t *testing.T) {
 	}
 }
 
+// By Kafka's default one replica's acknowledgement is enough, whatever their number.
+func TestFromThreeReplicasOnTwoHaveToAcknowledge(t *testing.T) {
+	for replicas, want := range map[string]int{"1": 0, "2": 0, "3": 4, "5": 4} { // of four topics
+		for _, args := range [][]string{nil, {"-o", "json"}, {"--format=strimzi", "--cluster=c"}, {"--format=strimzi", "--cluster=c", "-o", "json"}} {
+			got := printed(t, environ(), append(args, "--replicas", replicas)...)
+			if n := strings.Count(strings.ReplaceAll(got, "\"", ""), "min.insync.replicas"); n != want && n != 2*want { // JSON has the commands, too
+				t.Errorf("%s replicas, %q: %d topics with min.insync.replicas, want %d", replicas, args, n, want)
+			}
+		}
+	}
+}
+
 func TestForMachines(t *testing.T) {
 	object := clitest.Objects(t, printed(t, environ("LAYOVER_TARGETS_ALLOWED=orders.*"), "-o", "json", "--principal", "User:layover"))[0]
 	var got facts
