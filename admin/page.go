@@ -29,7 +29,7 @@ type page struct {
 func newPage() *page {
 	hash := sha256.Sum256([]byte(pageCSS))
 	return &page{
-		template: template.Must(template.New("page").Funcs(pageFuncs()).Parse(pageHTML)),
+		template: template.Must(template.Must(template.New("page").Funcs(pageFuncs()).Parse(pageHTML)).Parse(findingsHTML)),
 		style:    template.CSS(pageCSS),
 		policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
 			"'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

@@ -175,7 +175,8 @@ func (v *view) problems(s *status) []problem {
 	say(len(s.Held) > 0, warn, "held", "%s, and %s.", counted(len(s.Held)+s.HeldMore, "target does not take records", "targets do not take records"),
 		counted(held, "record waits for that", "records wait for that"))
 	say(len(s.Kafka.Missing) > 0, warn, "topics", "%s.", counted(len(s.Kafka.Missing), "configured topic cannot be used", "configured topics cannot be used"))
-	say(len(s.Kafka.Warnings) > 0, warn, "topics", "%s.", counted(len(s.Kafka.Warnings), "ingress topic is configured badly", "ingress topics are configured badly"))
+	say(len(s.Findings) > 0, warn, "findings", "%s.", s.findingNames())
+	say(len(s.Kafka.Warnings) > 0 && s.CheckedAt.IsZero(), warn, "topics", "%s.", counted(len(s.Kafka.Warnings), "ingress topic is configured badly", "ingress topics are configured badly"))
 	faulty := 0
 	for _, t := range s.Journal.Topics {
 		if t.faulty() {

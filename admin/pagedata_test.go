@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"layover/cluster/connect"
+	"layover/cluster/doctor"
 	"layover/purgatory"
 )
 
@@ -169,8 +170,15 @@ func TestTheStateIsOneWordAndATone(t *testing.T) {
 		"a missing ingress topic": {func(s *Sample) { s.Kafka.Topics = []TopicState{{Name: "delayed", State: "missing"}} }, "Degraded", bad, "ingress topic delayed is missing"},
 		"no leader":               {func(s *Sample) { s.Group.Partitions = []Assignment{{Topic: "delayed", Loaded: true, Leaderless: true}} }, "Degraded", bad, "partition delayed/0 has no leader"},
 		"a warning":               {func(s *Sample) { s.Kafka.Warnings = map[string]string{"delayed": "x"} }, "Ready", warn, "1 ingress topic is configured badly."},
-		"a journal":               {func(s *Sample) { s.Journal.Topics[0].Err = "x" }, "Degraded", warn, "1 journal has something wrong with it."},
-		"no journal wanted":       {func(s *Sample) { s.Journal.Topics[0].State = "off" }, "Ready", good, ""},
+		"a warning that is a finding": {func(s *Sample) {
+			s.Kafka.Warnings = map[string]string{"delayed": "x"}
+			s.Preflight = Preflight{time.Now(), []Finding{{doctor.Finding{ID: "retention", Status: doctor.Warn}, time.Now()}}}
+		}, "Ready", warn, " 1 check has found something: retention."},
+		"a failed check": {func(s *Sample) {
+			s.Preflight = Preflight{time.Now(), []Finding{{doctor.Finding{ID: "a", Status: doctor.Fail}, time.Now()}, {doctor.Finding{ID: "b", Status: doctor.Warn}, time.Now()}}}
+		}, "Ready", warn, " 2 checks have found something: a, b."},
+		"a journal":         {func(s *Sample) { s.Journal.Topics[0].Err = "x" }, "Degraded", warn, "1 journal has something wrong with it."},
+		"no journal wanted": {func(s *Sample) { s.Journal.Topics[0].State = "off" }, "Ready", good, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := ordinary(time.Now())

@@ -42,6 +42,8 @@ type Sample struct {
 	Loops    map[string]time.Time
 	Pauses   []Pause // why reading is paused now; empty: it is not
 	Settings Settings
+	// Preflight is what the checks have found.
+	Preflight Preflight
 }
 
 // Group is the membership.

@@ -30,6 +30,8 @@ type status struct {
 
 	Sick       []Sickness        `json:"sick"`
 	SickMore   int               `json:"sick_not_shown"`
+	Findings   []findingStatus   `json:"findings"`
+	CheckedAt  instant           `json:"checked_at"`
 	Pauses     []pauseStatus     `json:"pauses"`
 	LastErrors []targetError     `json:"last_errors"`
 	Kafka      kafkaStatus       `json:"kafka"`
@@ -248,6 +250,7 @@ func (v *view) status() status {
 		Started: instant{v.Started}, Uptime: int64(v.now.Sub(v.Started) / time.Second),
 		Draining: v.Draining, Ready: r.ready, Degraded: r.degraded, ReadyText: r.String(),
 		Sick: sick, SickMore: moreSick,
+		Findings: v.findings(), CheckedAt: instant{v.Preflight.Checked},
 		Pauses: v.pauses(), LastErrors: v.lastErrors(),
 		Kafka: kafkaStatus{
 			Answering: v.Kafka.Answering, Since: instant{v.Kafka.Since}, Error: v.Kafka.Err,

@@ -122,7 +122,7 @@ func (w *Watcher) unconfigured(name string, err error) {
 	if !slices.Contains(w.cfg.Ingress, name) {
 		if t.pinned && !t.unread && errors.Is(err, kerr.TopicAuthorizationFailed) {
 			t.unread = true
-			w.cfg.Log.Warn("largest batch of a target is not known, and Kafka's default counts", "topic", name, "err", err)
+			w.warn("largest batch of a target is not known, and Kafka's default counts", "topic", name, "err", err)
 		}
 		return
 	}
@@ -130,7 +130,14 @@ func (w *Watcher) unconfigured(name string, err error) {
 		return
 	}
 	w.warnings[name] = fmt.Sprintf("its configuration cannot be read, so its retention is not checked: %v", err)
-	w.cfg.Log.Warn("retention of ingress topic is not checked", "topic", name, "err", err)
+	w.warn("retention of ingress topic is not checked", "topic", name, "err", err)
+}
+
+// warn logs a fault of a configuration, unless somebody else does.
+func (w *Watcher) warn(message string, args ...any) {
+	if !w.cfg.Quiet {
+		w.cfg.Log.Warn(message, args...)
+	}
 }
 
 // configured takes one topic's configuration.
@@ -158,7 +165,7 @@ func (w *Watcher) configured(name string, values map[string]string) {
 		}
 		warning := retentionWarning(name, values, w.cfg.MaxDelay)
 		if warning != "" && warning != w.warnings[name] {
-			w.cfg.Log.Warn("ingress topic may delete records before they are delivered", "topic", name, "err", warning)
+			w.warn("ingress topic may delete records before they are delivered", "topic", name, "err", warning)
 		}
 		if warning == "" {
 			delete(w.warnings, name)

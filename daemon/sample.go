@@ -51,6 +51,7 @@ func (d *Daemon) Sample() admin.Sample {
 	}
 	s.Journal = d.journalSample()
 	s.Replay = d.replay.sample()
+	s.Preflight = d.preflight.sample()
 	s.CaughtUp = d.ready.Load()
 	return s
 }
