@@ -71,19 +71,20 @@ func running(f *facts) verdict {
 // instanceParts judges stopped partitions and held targets, and what else is sick.
 func (f *facts) instanceParts(v *verdicts) {
 	const fix = "see LAYOVER_HTTP_ADDR: /status has the remedy of each under sick"
-	told := make(map[string]bool) // sick things that are told by themselves
+	type named struct{ kind, name string }
+	told := make(map[named]bool) // sick things that have a part of their own
 	for _, a := range f.instance.Assignments {
 		if a.Stopped != nil {
-			told[a.Topic] = true
+			told[named{"partition", a.Topic}] = true
 			v.add(Fail, fix, "%s/%d is stopped at offset %d: %s", clean(a.Topic), a.Partition, a.Stopped.Offset, clean(a.Stopped.Text))
 		}
 	}
 	for _, h := range f.instance.Held {
-		told[h.Target] = true
+		told[named{"target", h.Target}] = true
 		v.add(Fail, fix, "%s held for target %s: %s", count(h.Records, "record"), clean(h.Target), clean(h.Detail))
 	}
 	for _, s := range f.instance.Sick {
-		if !told[s.Name] {
+		if !told[named{s.Kind, s.Name}] {
 			v.add(Fail, fix, "%s %s: %s", clean(s.Kind), clean(s.Name), clean(s.Text))
 		}
 	}

@@ -68,7 +68,7 @@ func aclJournal(f *facts) verdict {
 	}
 	journals := usesAs(f.settings, journalTopic)
 	if len(journals) < len(f.settings.IngressTopics) {
-		return verdict{Warn, "a journal has a name that no topic can have", "set LAYOVER_JOURNAL_TOPIC"}
+		return verdict{Warn, "a journal has a name that no topic can have", "set LAYOVER_JOURNAL_TOPIC to another, such as {ingress}.journal-1"}
 	}
 	return f.rightsOn(journals,
 		wanted{kmsg.ACLOperationCreate, Warn}, wanted{kmsg.ACLOperationDescribe, Warn}, wanted{kmsg.ACLOperationDescribeConfigs, Warn},
