@@ -36,7 +36,11 @@ func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
 			"partitions": {
 				"orders/1 stopped at 60 60 0 50 50 0 2 0 0 metadata orders/2 stopped at 900 900 90 900 900 0 0 0 0 metadata " +
 					"orders/3 loading its offset – – – – 0 0 0 0 – orders/0 paused 515 25 400 390 10 34 2 9 journal"},
-			"topics": {"retry-7", "orders: retention.ms < LAYOVER_MAX_DELAY"},
+			"topics": {"retry-7"},
+			"findings": {
+				"acl-targets fail 30 min ago Write on topic ready: missing Why: without it nothing is delivered kafka-acls.sh --add or ask somebody retention warn 3 min ago",
+				"orders: retention.ms=1000 is too short Why: records are lost kafka-configs.sh --alter", "Checked 3 min ago, and again ten minutes later.",
+			},
 			"connection": {"TLS, login by SCRAM-SHA-512.", "b2:9093 tls KAFKA_TLS_CA 3 min ago the broker's certificate is of no authority",
 				"KAFKA_TLS_CA CN=ca in 40 d, 2000-02-10 00:00:00.000 UTC KAFKA_TLS_CERT CN=layover in 5 d 1 h, 2000-01-06 01:00:00.000 UTC KAFKA_TLS_KEY – –"},
 			"journal":  {"invoices.layover-orders invoices forbidden TOPIC_AUTHORIZATION_FAILED"},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"layover/cluster/connect"
+	"layover/cluster/doctor"
 	"layover/journal/facts"
 	"layover/purgatory"
 )
@@ -82,6 +83,7 @@ func uglyWith(text string, now time.Time) Sample {
 	s.Connection.Refused = []connect.Refusal{{Broker: text, Since: now, Cause: connect.Cause{Reason: connect.ReasonLogin, LookAt: "KAFKA_SASL_PASSWORD", Message: text}}}
 	s.Connection.Certificates = []connect.Certificate{{Variable: "KAFKA_TLS_CERT", Subject: text, NotAfter: now, Problem: text}}
 	s.Journal.Topics[0].Err, s.Journal.Topics[0].State = text, "forbidden"
+	s.Preflight = Preflight{now, []Finding{{doctor.Finding{ID: "topics", Status: doctor.Fail, Found: text, Why: text, Fix: text + "\n" + text}, now.Add(-time.Hour)}}}
 	s.Memory = Memory{Used: 260 << 20, Limit: 256 << 20}
 	s.Pauses = []Pause{{Reason: PauseBytes}, {Reason: PauseDeadLetter, Target: text}}
 	s.Loops = map[string]time.Time{"lane 0": now.Add(-2 * time.Minute)}

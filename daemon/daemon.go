@@ -35,6 +35,8 @@ type Options struct {
 	Kafka []kgo.Opt
 	// Dial connects to brokers, below TLS; nil: TCP.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Resolve looks hosts up for the preflight; nil: the system does.
+	Resolve func(ctx context.Context, host string) ([]string, error)
 	// Listen and ListenControl open LAYOVER_HTTP_ADDR and LAYOVER_ADMIN_ADDR; nil: TCP.
 	Listen, ListenControl func(addr string) (net.Listener, error)
 	// Warnings are those of config.Load, for the preflight.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"layover/admin"
+	"layover/cluster/connect"
 	"layover/cluster/doctor"
 	"layover/config"
 )
@@ -23,6 +24,9 @@ const (
 	// preflightSoon is the time after a look before a changed configuration of an ingress
 	// topic, or a look that nobody answered, is a reason for the next.
 	preflightSoon = 30 * time.Second
+	// preflightSure is how long a refusal has to last that may be a broker which is starting
+	// or ending: it closes connections at once, as one does that wants TLS.
+	preflightSure = time.Minute
 )
 
 // preflight makes the doctor's checks beside everything else, and keeps what they find until
@@ -31,7 +35,7 @@ type preflight struct {
 	mode config.Preflight
 	log  *slog.Logger
 	look func(context.Context) []doctor.Finding
-	// answering reports whether a broker answers, and refused whether one refuses the
+	// answering reports whether a broker answers, and refused whether one surely refuses the
 	// connection. Without either nothing is to be learnt.
 	answering, refused func() bool
 	warnings           func() map[string]string // about configurations of ingress topics
@@ -57,10 +61,10 @@ func (d *Daemon) newPreflight() *preflight {
 	p := &preflight{
 		mode: d.cfg.Preflight, log: d.log, found: make(map[string]*found), verdict: make(chan error, 1), passed: make(chan struct{}),
 		look: func(ctx context.Context) []doctor.Finding {
-			return doctor.Run(ctx, doctor.Config{Settings: d.cfg, Warnings: d.opts.Warnings, Client: d.asking, Connection: d.connection})
+			return doctor.Run(ctx, doctor.Config{Settings: d.cfg, Warnings: d.opts.Warnings, Client: d.asking, Connection: d.connection, Resolve: d.opts.Resolve})
 		},
 		answering: func() bool { return d.watcher.Health().Answering },
-		refused:   func() bool { return d.refused() },
+		refused:   func() bool { return d.surelyRefused(time.Now()) },
 		warnings:  func() map[string]string { return d.watcher.Health().Warnings },
 		sick:      func(now time.Time) []string { return admin.SickKinds(d.Sample(), now) },
 	}
@@ -69,6 +73,13 @@ func (d *Daemon) newPreflight() *preflight {
 		close(p.passed)
 	}
 	return p
+}
+
+// surelyRefused reports whether a broker refuses the connection and is not about to come or go.
+func (d *Daemon) surelyRefused(now time.Time) bool {
+	return slices.ContainsFunc(d.connection.Status().Refused, func(r connect.Refusal) bool {
+		return !r.Unsure || now.Sub(r.Since) >= preflightSure
+	})
 }
 
 // sample is what the last look left.
