@@ -97,6 +97,8 @@ func TestShellsAreOfferedWhatThereIs(t *testing.T) {
 		"journal show --topic ":    ":4",
 		"journal reset --e":        "--env-file --execute :4",
 		"config ":                  "check help print :4",
+		"config check --c":         "--connect :4",
+		"doctor -o ":               "text json :4",
 		"completion ":              "bash fish powershell zsh :4",
 		"version -o ":              "text json :4",
 		"send v --delay 5s -o j":   "text json :4", // the shell chooses

@@ -181,8 +181,7 @@ type Fault struct {
 	Name  string // such as retention.ms
 	Found string // the value, and its effect
 	Want  string // a value that mends it
-	// Short: records with the longest delay are lost for certain, if the fault is one
-	// of retention.ms.
+	// Short: a record with the longest delay is deleted before its deadline.
 	Short bool
 }
 

@@ -85,3 +85,14 @@ func TestEditDistance(t *testing.T) {
 		}
 	}
 }
+
+func TestTheNearestNameIsOneThatDiffersInFewLetters(t *testing.T) {
+	known := []string{"delayed", "ready", "orders.delayed", "d"}
+	for name, want := range map[string]string{
+		"delayd": "delayed", "delayed": "delayed", "raedy": "ready", "order.delayed": "orders.delayed", "payments": "", "": "", strings.Repeat("x", 249): "",
+	} {
+		if got := Nearest(name, known); got != want {
+			t.Errorf("the nearest to %q is %q, want %q", name, got, want)
+		}
+	}
+}

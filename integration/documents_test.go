@@ -30,7 +30,7 @@ var documents = struct {
 	run       []string
 	elsewhere map[string]string
 }{
-	run: []string{"README", "docs/quickstart", "docs/headers", "docs/journal", "docs/configuration", "docs/command-line"},
+	run: []string{"README", "docs/quickstart", "docs/headers", "docs/journal", "docs/configuration", "docs/command-line", "docs/doctor"},
 	elsewhere: map[string]string{
 		"docs/acls":       "TestTheACLsOfTheDocumentAreEnough",
 		"docs/connect":    "TestTheExamplesOfTheDocumentWork",
@@ -102,7 +102,7 @@ func TestTheCommandsOfTheDocumentsWork(t *testing.T) {
 			}
 			s := newShell(t, b)
 			switch name {
-			case "README", "docs/journal", "docs/command-line":
+			case "README", "docs/journal", "docs/command-line", "docs/doctor":
 				s.createTopics("delayed", "ready", "dead-letters")
 			case "docs/configuration": // it sets all of them
 				s.env = slices.DeleteFunc(s.env, func(pair string) bool {

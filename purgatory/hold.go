@@ -15,19 +15,19 @@ const trialLook = 1024
 
 // hold is why a target gets no records for the time being.
 type hold struct {
-	held    bool
-	verdict Verdict
-	detail  string
+	held bool
+	// exhausted: patience or share is used up and there is no dead-letter topic.
+	exhausted bool
 	// known: metadata gave the verdict, not an answer to a record. So metadata can
 	// take it back. A verdict of an answer only another answer takes back.
 	known     bool
+	verdict   Verdict
 	retryAtMs int64 // wall clock of the next try
 	backoffMs int64
 	look      int   // index in the queue where the next try begins to look
 	trial     *dest // has the record that is on its way to see whether the target is back
 	sinceMs   int64
-	// exhausted: patience or share is used up and there is no dead-letter topic.
-	exhausted bool
+	detail    string
 }
 
 // rehome copies a held record into its target's own class of chunks. So one target's held

@@ -20,21 +20,23 @@ type target struct {
 	elsewhere int64 // bytes that other cores hold for the topic, as of the last Elsewhere
 	shared    bool  // Shares has told of bytes held here
 
-	queue    queue   // due; oldest first
 	dests    []*dest // by partition number: those that ever had a record
 	nextDest int     // where the next round over dests begins
-	overflow int     // records in the overflow queues of dests
 	stalled  int     // of dests
 	inFlight int
 	// Of inFlight, without stuck records.
 	occupying      int
 	occupyingBytes int64
-	hold           hold
+
+	// Every turn of the loop looks at each busy target, so what it looks at comes together.
+	queue    queue // due; oldest first
+	overflow int   // records in the overflow queues of dests
 	// busy: it is in outbox.busy. Invariant: a target with something in its queue or
 	// in an overflow queue is busy.
 	busy bool
 	// pending: nothing is known about the topic yet, ask again.
 	pending bool
+	hold    hold
 }
 
 // dest is one partition of a target.

@@ -87,7 +87,7 @@ prints and returns what 'layover doctor' does.`,
 		Args: cobra.NoArgs,
 	}
 	connect := cmd.Flags().Bool("connect", false, "ask the brokers too, as 'layover doctor' does")
-	output := process.AddOutput(cmd, "with --connect, "+doctor.Fields)
+	output := process.AddOutput(cmd, "with --connect,\n"+doctor.Fields)
 	cmd.Run = p.Does(verb, func(ctx context.Context, _ []string) int {
 		if *connect {
 			return doctor.Check(ctx, p, output.JSON())

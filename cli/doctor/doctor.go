@@ -28,13 +28,13 @@ import (
 )
 
 // Fields names the fields of an object of -o json.
-const Fields = "an array of objects: id, status, found, why, fix"
+const Fields = "an array: id, status, found, why, fix"
 
 // Command returns the verb doctor.
 func Command(p *process.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "check brokers, topics, rights and this machine, and say what mends them",
+		Short: "check brokers, topics and rights, and say what mends them",
 		Long: `Checks, in the order in which things fail, the brokers, the login, topics,
 rights, retention, the group, clocks, and a running Layover at
 LAYOVER_HTTP_ADDR. Of each it prints what was found, and of a bad one why it

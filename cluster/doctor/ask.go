@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 // Bounds of asking.
 const (
 	askTimeout     = 5 * time.Second // one question
+	askAgain       = time.Second     // for a topic that is missing
 	resolveTimeout = 3 * time.Second // one name
 	atOnce         = 16              // brokers that are asked at the same time
 )
@@ -119,14 +121,11 @@ func each(n int, f func(i int)) {
 }
 
 // askTopics asks which brokers there are, and for the configured topics with the rights
-// to them. Where one is missing it asks for all names.
+// to them. A missing one is asked for again, as the broker may not have heard of a new
+// topic yet, and then all names are asked for.
 func (a *asking) askTopics(ctx context.Context) {
 	f := a.facts
-	var names []string
-	for _, u := range uses(f.settings) {
-		names = append(names, u.topic)
-	}
-	resp, err := cluster.Metadata(ctx, a.Client, names, askTimeout, true)
+	resp, err := cluster.Metadata(ctx, a.Client, f.names(), askTimeout, true)
 	if f.err = err; err != nil {
 		f.explain = a.Connection.Explain(err).Error()
 		return
@@ -134,16 +133,42 @@ func (a *asking) askTopics(ctx context.Context) {
 	for _, b := range resp.Brokers {
 		f.brokers = append(f.brokers, broker{id: b.NodeID, host: host{address: net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port)))}})
 	}
-	slices.SortFunc(f.brokers, func(a, b broker) int { return int(a.id) - int(b.id) })
-	f.topics = make(map[string]topic, len(names))
-	missing := false
-	for name, t := range cluster.ByName(resp) {
-		f.topics[name] = topicOf(&t)
-		missing = missing || isMissing(f.topics[name].err)
+	slices.SortFunc(f.brokers, func(a, b broker) int { return cmp.Compare(a.id, b.id) })
+	f.take(resp)
+	if !f.lacks() {
+		return
 	}
-	if missing {
+	select {
+	case <-time.After(askAgain):
+	case <-ctx.Done():
+	}
+	if resp, err := cluster.Metadata(ctx, a.Client, f.names(), askTimeout, true); err == nil {
+		f.take(resp)
+	}
+	if f.lacks() {
 		a.askAllNames(ctx)
 	}
+}
+
+// names are those of all topics that the settings name.
+func (f *facts) names() (out []string) {
+	for _, u := range uses(f.settings) {
+		out = append(out, u.topic)
+	}
+	return out
+}
+
+// take notes the topics of an answer.
+func (f *facts) take(resp *kmsg.MetadataResponse) {
+	f.topics = make(map[string]topic)
+	for name, t := range cluster.ByName(resp) {
+		f.topics[name] = topicOf(&t)
+	}
+}
+
+// lacks reports whether a topic is missing that Layover does not make.
+func (f *facts) lacks() bool {
+	return slices.ContainsFunc(uses(f.settings), func(u use) bool { return u.role != journalTopic && isMissing(f.topics[u.topic].err) })
 }
 
 func topicOf(t *kmsg.MetadataResponseTopic) topic {

@@ -24,22 +24,35 @@ func (f *facts) tool(name string) string {
 	return command
 }
 
-// kafkaACLs begins the command that allows Layover something.
-func (f *facts) kafkaACLs() string {
-	return f.tool("kafka-acls.sh") + " --add --allow-principal " + quoted("User:"+f.principal())
+// actions are the rights as policies of AWS_MSK_IAM have them, by kind and operation.
+var actions = map[string]string{
+	"topic Read": "ReadData", "topic Write": "WriteData", "topic Create": "CreateTopic", "topic Delete": "DeleteTopic", "topic Alter": "AlterTopic",
+	"topic Describe": "DescribeTopic", "topic DescribeConfigs": "DescribeTopicDynamicConfiguration", "group Read": "AlterGroup",
+	"cluster Describe": "DescribeCluster", "cluster DescribeConfigs": "DescribeClusterDynamicConfiguration",
 }
 
-// allowACL is the command that gives a right by its name, such as "Read on group orders".
+// allow is the command, or the policy, that gives rights to a topic, a group or the
+// cluster, which has no name.
+func (f *facts) allow(kind, name string, operations ...string) string {
+	if f.settings.Kafka.SASL.Mechanism == config.MechanismAWS {
+		var all []string
+		for _, operation := range operations {
+			all = append(all, "kafka-cluster:"+actions[kind+" "+operation])
+		}
+		return fmt.Sprintf("allow in the IAM policy, on %s: %s", strings.TrimSpace(kind+" "+name), strings.Join(all, ", "))
+	}
+	command := fmt.Sprintf("%s --add --allow-principal %s --%s", f.tool("kafka-acls.sh"), quoted("User:"+f.principal()), kind)
+	if name != "" {
+		command += " " + quoted(name)
+	}
+	return command + " --operation " + strings.Join(operations, " --operation ")
+}
+
+// allowACL is allow for one right by its name, such as "Read on group orders".
 func (f *facts) allowACL(acl string) string {
 	operation, on, _ := strings.Cut(acl, " on ")
-	kind, name, _ := strings.Cut(on, " ")
-	switch {
-	case on == "the cluster":
-		return f.kafkaACLs() + " --cluster --operation " + operation
-	case f.settings.Kafka.SASL.Mechanism == config.MechanismAWS:
-		return "allow in the IAM policy what is " + acl
-	}
-	return fmt.Sprintf("%s --%s %s --operation %s", f.kafkaACLs(), kind, quoted(name), operation)
+	kind, name, _ := strings.Cut(strings.TrimPrefix(on, "the "), " ")
+	return f.allow(kind, name, operation)
 }
 
 // alterTopic is the command that sets values of a topic.

@@ -45,7 +45,8 @@ func (f *facts) eachConfig(v *verdicts, topics []use, what string, judge func(u 
 	}
 }
 
-// faults judges the faults of ingress topics that are about some of the settings.
+// faults judges the faults of ingress topics that are about some of the settings, of which
+// one has to be told.
 func (f *facts) faults(what string, about func(name string) bool, fine func(u use, values map[string]string) string) verdict {
 	var v verdicts
 	f.eachConfig(&v, usesAs(f.settings, ingressTopic), what, func(u use, values map[string]string) {
@@ -65,7 +66,9 @@ func (f *facts) faults(what string, about func(name string) bool, fine func(u us
 			}
 			v.add(status, fix, "%s: %s", u.topic, fault.Found)
 		}
-		if well {
+		if _, told := values[what]; well && !told {
+			v.add(Unknown, "", "%s of %s is not told", what, u.topic)
+		} else if well {
 			v.add(OK, "", "%s", fine(u, values))
 		}
 	})
@@ -73,7 +76,7 @@ func (f *facts) faults(what string, about func(name string) bool, fine func(u us
 }
 
 func retention(f *facts) verdict {
-	return f.faults("retention", func(name string) bool { return name != "cleanup.policy" }, func(u use, values map[string]string) string {
+	return f.faults("retention.ms", func(name string) bool { return name != "cleanup.policy" }, func(u use, values map[string]string) string {
 		return fmt.Sprintf("%s keeps records %s, and the longest delay is %s", u.topic, keeps(values), config.FormatDuration(f.settings.MaxDelay))
 	})
 }

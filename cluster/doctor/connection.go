@@ -26,7 +26,9 @@ func brokerNames(f *facts) verdict {
 	var v verdicts
 	some := resolved(f.seeds)
 	for _, h := range f.seeds {
-		switch {
+		switch name, _, _ := net.SplitHostPort(h.address); {
+		case h.err == nil && net.ParseIP(name) != nil:
+			v.add(OK, "", "%s is an address", h.address)
 		case h.err == nil:
 			v.add(OK, "", "%s resolves to %s", h.address, list(h.ips))
 		case some:
@@ -107,6 +109,14 @@ func tlsCheck(f *facts) verdict {
 	return v.worst()
 }
 
+// inDays writes a time that is left.
+func inDays(left time.Duration) string {
+	if left < 24*time.Hour {
+		return "less than a day"
+	}
+	return count(int(left/(24*time.Hour)), "day")
+}
+
 // expiry judges a certificate's end.
 func (v *verdicts) expiry(whose string, end, now time.Time, fix string) {
 	day := end.UTC().Format(time.DateOnly)
@@ -114,7 +124,7 @@ func (v *verdicts) expiry(whose string, end, now time.Time, fix string) {
 	case now.After(end):
 		v.add(Fail, fix, "%s has expired on %s", whose, day)
 	case now.After(end.Add(-connect.ExpiresSoon)):
-		v.add(Warn, fix, "%s expires on %s, in %s", whose, day, count(int(end.Sub(now)/(24*time.Hour)), "day"))
+		v.add(Warn, fix, "%s expires on %s, in %s", whose, day, inDays(end.Sub(now)))
 	default:
 		v.add(OK, "", "%s is valid until %s", whose, day)
 	}

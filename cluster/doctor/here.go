@@ -11,7 +11,7 @@ import (
 func hereChecks() []check {
 	return []check{
 		{"memory", nothing, "the kernel kills a process that takes more memory than its container has, before reading pauses", memory},
-		{"settings", nothing, "a variable whose name is wrong is ignored, and its setting has its default", settingsCheck},
+		{"settings", nothing, "a variable with a wrong name is ignored, and some settings are unsafe together or have no effect", settingsCheck},
 		{"running-instance", nothing, "a running Layover knows what it cannot read or deliver", running},
 	}
 }
@@ -37,7 +37,7 @@ func memory(f *facts) verdict {
 func settingsCheck(f *facts) verdict {
 	var v verdicts
 	for _, warning := range f.warnings {
-		v.add(Warn, "correct or unset what the warnings name: layover config help", "%s", clean(warning))
+		v.add(Warn, "change what each warning names; layover config help lists all settings", "%s", clean(warning))
 	}
 	if len(v) == 0 {
 		return okay("no unknown variable, and no warning")

@@ -61,7 +61,7 @@ func judge(f *facts) []Finding {
 	return out
 }
 
-// verdict is the result of a check. The zero value is not one: see ok.
+// verdict is the result of a check.
 type verdict struct {
 	Status
 	found, fix string
@@ -89,8 +89,11 @@ const maxParts = 50
 var severity = []Status{Skipped, OK, Unknown, Warn, Fail}
 
 // worst unites the parts: the status is that of the worst, and the others are only told
-// where none is bad. Each remedy is there once.
+// where none is bad. Each remedy is there once. Without parts nothing is known.
 func (v verdicts) worst() verdict {
+	if len(v) == 0 {
+		return verdict{Status: Unknown, found: "the answers do not tell"}
+	}
 	var out verdict
 	for _, part := range v {
 		if out.Status == "" || slices.Index(severity, part.Status) > slices.Index(severity, out.Status) {

@@ -147,7 +147,10 @@ func TestEachFaultIsFoundByItsCheckAlone(t *testing.T) {
 		"a journal that a policy forbids":       {nil, func(f *facts) { f.journal(kerr.UnknownTopicOrPartition, kerr.PolicyViolation) }, "acl-journal", Warn, "POLICY_VIOLATION", ""},
 		"a journal with a wrong name":           {[]string{"LAYOVER_GROUP_ID=my group"}, func(f *facts) {}, "acl-journal", Warn, "no topic can have", "set LAYOVER_JOURNAL_TOPIC"},
 		"IAM": {[]string{"KAFKA_SASL_MECHANISM=AWS_MSK_IAM", "AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b"}, func(f *facts) { f.deny("ready", kmsg.ACLOperationWrite) },
-			"acl-targets", Fail, "Write on topic ready: missing", "kafka-cluster:WriteData"},
+			"acl-targets", Fail, "Write on topic ready: missing", "allow in the IAM policy, on topic ready: kafka-cluster:WriteData"},
+		"a new file of a certificate that is wrong": {nil, func(f *facts) {
+			f.status.TLS, f.status.Certificates = true, []connect.Certificate{{Variable: "KAFKA_TLS_CA", NotAfter: noon.Add(365 * day), Problem: "is no PEM"}}
+		}, "tls", Warn, "KAFKA_TLS_CA is no PEM; the certificate from before stays in force", "correct what KAFKA_TLS_CA names"},
 		"short retention": {nil, func(f *facts) { f.configs["delayed"].of["retention.ms"] = "86400000" }, "retention", Fail, "retention.ms=86400000 is less than LAYOVER_MAX_DELAY plus a day",
 			"kafka-configs.sh --bootstrap-server kafka:9092 --alter --entity-type topics --entity-name delayed --add-config retention.ms=604800000\nor lower LAYOVER_MAX_DELAY, which is 6d"},
 		"less than a day longer":       {nil, func(f *facts) { f.configs["delayed"].of["retention.ms"] = "604799999" }, "retention", Warn, "604799999", "retention.ms=604800000"},
@@ -169,7 +172,12 @@ func TestEachFaultIsFoundByItsCheckAlone(t *testing.T) {
 		"more than the container":      {nil, func(f *facts) { f.limit = 200 << 20 }, "memory", Fail, "256 MiB of the container's 200 MiB", "LAYOVER_MAX_PARKED_BYTES to 100Mi"},
 		"most of the container":        {nil, func(f *facts) { f.limit = 400 << 20 }, "memory", Warn, "more than half", "200Mi or less"},
 		"an unknown variable":          {nil, func(f *facts) { f.warnings = []string{"unknown variable LAYOVER_X is ignored"} }, "settings", Warn, "LAYOVER_X", "layover config help"},
-		"dead letters":                 {nil, func(f *facts) { f.instance.Counters.DeadLettered = 2 }, "running-instance", Warn, "2 dead letters", "kcat -C -b kafka:9092 -t dead"},
+		"a stopped partition": {nil, func(f *facts) {
+			f.says(`{"assignments":[{"topic":"delayed","partition":1,"stopped":{"offset":7,"text":"cannot\u001b be read"}}],"sick":[{"kind":"partition","name":"delayed","text":"again"}]}`)
+		}, "running-instance", Fail, "delayed/1 is stopped at offset 7: cannot? be read", "/status"},
+		"a held target": {nil, func(f *facts) { f.says(`{"held":[{"target":"ready","records":3,"detail":"gone"}]}`) }, "running-instance", Fail, "3 records held for target ready: gone", "/status"},
+		"a sick group":  {nil, func(f *facts) { f.says(`{"sick":[{"kind":"group","name":"g","text":"fenced"}]}`) }, "running-instance", Fail, "group g: fenced", "/status"},
+		"dead letters":  {nil, func(f *facts) { f.instance.Counters.DeadLettered = 2 }, "running-instance", Warn, "2 dead letters", "kcat -C -b kafka:9092 -t dead"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := healthy(t, c.set...)
@@ -241,6 +249,11 @@ func TestWhatCannotBeAskedIsUnknownAndNeverOK(t *testing.T) {
 		"configurations": {func(f *facts) {
 			for name := range f.configs {
 				f.configs[name] = values{err: denied(kerr.TopicAuthorizationFailed, "DescribeConfigs on topic "+name)}
+			}
+		}, []string{"replicas", "retention", "compaction", "timestamps", "message-size"}, ""},
+		"values": {func(f *facts) {
+			for name := range f.configs {
+				f.configs[name] = values{of: make(map[string]string)}
 			}
 		}, []string{"replicas", "retention", "compaction", "timestamps", "message-size"}, ""},
 		"the group":     {func(f *facts) { f.group = group{err: kerr.CoordinatorLoadInProgress} }, []string{"acl-group", "group-members", "instances"}, "COORDINATOR_LOAD_IN_PROGRESS"},

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -32,12 +31,6 @@ type wanted struct {
 var names = map[kmsg.ACLOperation]string{
 	kmsg.ACLOperationRead: "Read", kmsg.ACLOperationWrite: "Write", kmsg.ACLOperationCreate: "Create", kmsg.ACLOperationDelete: "Delete",
 	kmsg.ACLOperationAlter: "Alter", kmsg.ACLOperationDescribe: "Describe", kmsg.ACLOperationDescribeConfigs: "DescribeConfigs",
-}
-
-// actions are the operations as policies of AWS_MSK_IAM have them, for topics.
-var actions = map[kmsg.ACLOperation]string{
-	kmsg.ACLOperationRead: "ReadData", kmsg.ACLOperationWrite: "WriteData", kmsg.ACLOperationCreate: "CreateTopic", kmsg.ACLOperationDelete: "DeleteTopic",
-	kmsg.ACLOperationAlter: "AlterTopic", kmsg.ACLOperationDescribe: "DescribeTopic", kmsg.ACLOperationDescribeConfigs: "DescribeTopicDynamicConfiguration",
 }
 
 func aclIngress(f *facts) verdict {
@@ -90,7 +83,7 @@ func (f *facts) rightsOn(topics []use, want ...wanted) verdict {
 func (f *facts) rightsOnOne(u use, want []wanted) verdict {
 	var v verdicts
 	var allowed, untold []string
-	var lacking []kmsg.ACLOperation
+	var lacking []string
 	lack := make(map[Status][]string)
 	for _, w := range want {
 		name := names[w.operation]
@@ -98,7 +91,7 @@ func (f *facts) rightsOnOne(u use, want []wanted) verdict {
 		case err == nil:
 			allowed = append(allowed, name)
 		case cluster.Denied(err):
-			lacking = append(lacking, w.operation)
+			lacking = append(lacking, name)
 			lack[w.absent] = append(lack[w.absent], name)
 		case errors.Is(err, errNotTold):
 			untold = append(untold, name)
@@ -117,7 +110,7 @@ func (f *facts) rightsOnOne(u use, want []wanted) verdict {
 	add(OK, allowed, "allowed")
 	out := v.worst()
 	if len(lacking) > 0 {
-		out.fix = f.allow(u.topic, lacking)
+		out.fix = f.allow("topic", u.topic, lacking...)
 	}
 	return out
 }
@@ -174,29 +167,9 @@ func ofConfigs(err error) error {
 	return errNotTold
 }
 
-// allow is the command, or the policy, that gives rights to a topic.
-func (f *facts) allow(topic string, lacking []kmsg.ACLOperation) string {
-	if f.settings.Kafka.SASL.Mechanism == config.MechanismAWS {
-		var all []string
-		for _, operation := range lacking {
-			all = append(all, "kafka-cluster:"+actions[operation])
-		}
-		return fmt.Sprintf("allow in the IAM policy, on topic %s: %s", topic, strings.Join(all, ", "))
-	}
-	command := f.kafkaACLs() + " --topic " + topic
-	for _, operation := range lacking {
-		command += " --operation " + names[operation]
-	}
-	return command
-}
-
 func aclGroup(f *facts) verdict {
 	g, right := &f.group, "Read on group "+clean(f.settings.GroupID)
-	fix := f.kafkaACLs() + " --group " + quoted(f.settings.GroupID) + " --operation Read"
-	if f.settings.Kafka.SASL.Mechanism == config.MechanismAWS {
-		fix = "allow in the IAM policy, on group " + f.settings.GroupID + ": kafka-cluster:AlterGroup, kafka-cluster:DescribeGroup"
-	}
-	missing := verdict{Fail, right + ": missing", fix}
+	missing := verdict{Fail, right + ": missing", f.allow("group", f.settings.GroupID, "Read")}
 	switch {
 	case cluster.Denied(g.err) || cluster.Denied(g.readable):
 		return missing
