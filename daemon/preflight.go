@@ -21,8 +21,8 @@ const (
 	preflightTurn = time.Second
 	// preflightEvery is the time between two looks, so that what is mended goes by itself.
 	preflightEvery = 10 * time.Minute
-	// preflightSoon is the time after a look before a changed configuration of an ingress
-	// topic, or a look that nobody answered, is a reason for the next.
+	// preflightSoon is the least time between two looks: after one that nobody answered, or
+	// when the configuration of an ingress topic has changed.
 	preflightSoon = 30 * time.Second
 	// preflightSure is how long a refusal has to last that may be a broker which is starting
 	// or ending: it closes connections at once, as one does that wants TLS.
@@ -110,7 +110,7 @@ func (p *preflight) turn(ctx context.Context) {
 	p.looked, p.warned = now, p.warnings()
 	switch {
 	case ctx.Err() != nil: // it was cut off
-	case outOfReach(findings):
+	case outOfReach(findings), !p.answering() && !p.refused(): // the brokers went away meanwhile
 		p.next = now.Add(preflightSoon)
 	default:
 		p.next = now.Add(preflightEvery)
