@@ -24,21 +24,6 @@ type TopicDelay struct {
 // String returns ingress=delay, as it is read.
 func (d TopicDelay) String() string { return d.Ingress + "=" + FormatDuration(d.Delay) }
 
-// Targets returns the names and globs that a header may choose, each once: the egress
-// topic first, then the targets of ingress topics, then those that are allowed besides.
-func (c *Config) Targets() (out []string) {
-	names := []string{c.EgressTopic}
-	for _, t := range c.TopicTargets {
-		names = append(names, t.Target)
-	}
-	for _, name := range append(names, c.TargetsAllowed...) {
-		if name != "" && !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
 // decodeTargets reads a list of ingress=target into out.
 func decodeTargets(text string, out *[]TopicTarget) error {
 	var all []TopicTarget

@@ -25,6 +25,10 @@ func unknownNames(env map[string]string) []string {
 			continue // which is refused
 		}
 		warning := "unknown variable " + printable(name) + " is ignored"
+		if asksForHTTPS(setting) {
+			warnings = append(warnings, warning+": HTTP is served over TLS where "+httpTLSCert+" and "+httpTLSKey+" are set")
+			continue
+		}
 		// The suffix that all twins share makes none of them nearer.
 		if nearest := nearestName(setting, known); nearest != "" {
 			if isTwin {
@@ -37,6 +41,13 @@ func unknownNames(env map[string]string) []string {
 		warnings = append(warnings, warning)
 	}
 	return warnings
+}
+
+// asksForHTTPS reports whether a name would switch TLS of the HTTP port on. There is no such
+// switch, and the nearest known name is about Kafka.
+func asksForHTTPS(name string) bool {
+	word := strings.NewReplacer("_", "", "ENABLED", "", "ENABLE", "", "USE", "", "SSL", "TLS").Replace(withoutPrefix(name))
+	return word == "HTTPTLS" || word == "HTTPS" || word == "TLSHTTP"
 }
 
 // isForeign reports whether others set a variable: the tests, or Kubernetes for a

@@ -62,7 +62,7 @@ func printCommand(p *process.Process) *cobra.Command {
 environment, file (named by a _FILE variable), binding (of
 SERVICE_BINDING_ROOT), env file, or default. A value that depends on this
 machine is followed by its amount here. Secrets and certificates are shown by
-their length.`,
+their length, and URLs without their query.`,
 		Args: cobra.NoArgs,
 	}
 	output := process.AddOutput(cmd, "one object, of all settings")

@@ -62,7 +62,7 @@ command line or a setting is wrong.`,
 		if err := o.check(); err != nil {
 			return p.FailUsage(err)
 		}
-		cfg, ok := p.LoadConfig()
+		cfg, ok := p.LoadConfig(config.Load)
 		if !ok {
 			return process.ExitUsage
 		}

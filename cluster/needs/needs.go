@@ -114,7 +114,7 @@ func Of(cfg *config.Config) Table {
 		t.Topics = append(t.Topics, Topic{Name: name, Role: Ingress, Config: IngressConfig(cfg.MaxDelay)})
 		t.allow(name, Literal, Ingress)
 	}
-	for _, name := range cfg.Targets() {
+	for _, name := range cfg.Allowed() {
 		t.target(name)
 	}
 	if cfg.DLQTopic != "" {
