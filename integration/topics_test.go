@@ -35,8 +35,8 @@ func (f *fixture) inContainer(script string) string {
 // onEmptySecuredBroker is onSecuredBroker with ACLs and without topics.
 func onEmptySecuredBroker(t *testing.T) (*fixture, *secured) {
 	t.Helper()
-	f, s := onSecuredBroker(t, true)
-	f = emptyFixture(t, s.broker)
+	_, s := onSecuredBroker(t, true)
+	f := emptyFixture(t, s.broker)
 	f.setPassword(kadm.ScramSha256, "password")
 	return f, s
 }

@@ -164,7 +164,7 @@ func (o *options) checkPrincipal() error {
 		return nil
 	}
 	if _, ok := userOf(o.principal); !ok {
-		return fmt.Errorf("--principal %q: a KafkaUser is called as its principal, so want User:NAME or User:CN=NAME, where NAME has only a-z 0-9 - and .", o.principal)
+		return fmt.Errorf("--principal %q: a KafkaUser is called as its principal, so want User:NAME or User:CN=NAME, where NAME is a name of Kubernetes: a-z 0-9 . and -", o.principal)
 	}
 	return nil
 }
