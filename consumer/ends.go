@@ -16,9 +16,15 @@ const (
 	endsTimeout = 4 * time.Second
 )
 
-// WatchEnds keeps the log ends in Status fresh until the context ends. The group's lag
-// does not tell how far reading is behind, as it counts parked records.
+// WatchEnds keeps the log ends in Status fresh until the context ends, and while reading
+// is paused the age of the oldest unread records. The group's lag
+// does not tell how far reading is behind, as it counts parked records. Before Start it waits.
 func (c *Consumer) WatchEnds(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-c.started:
+	}
 	ticker := time.NewTicker(endsEvery)
 	defer ticker.Stop()
 	for {
@@ -27,6 +33,9 @@ func (c *Consumer) WatchEnds(ctx context.Context) {
 			return
 		case <-ticker.C:
 			c.askEnds(ctx)
+			if c.fetching.isPaused() {
+				c.askOldest(ctx)
+			}
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (in *instance) finds(within time.Duration, want ...string) {
 			if value := map[bool]string{true: "1", false: "0"}[found]; !strings.Contains(metrics, fmt.Sprintf("\nlayover_preflight_findings{id=%q,status=%q} %s\n", id, status, value)) {
 				in.w.Errorf("the metric of %s %s is not %s", id, status, value)
 			}
-			if found && !strings.Contains(page, fmt.Sprintf(`>%s</th><td class="whole"><b class="%s">%s</b>`, id, map[string]string{"warn": "warn", "fail": "bad"}[status], status)) {
+			if found && !strings.Contains(page, fmt.Sprintf(`>%s</th><td data-label="Result" class="whole"><b class="%s">%s</b>`, id, map[string]string{"warn": "warn", "fail": "bad"}[status], status)) {
 				in.w.Errorf("the page does not have %s %s", id, status)
 			}
 		}
