@@ -165,3 +165,18 @@ func deaf() (*Journal, *bytes.Buffer) {
 	log := new(bytes.Buffer)
 	return New(Config{Ingress: []string{ingress}, Name: func(string) string { return name }, Auto: true, Log: slog.New(slog.NewTextHandler(log, nil))}), log
 }
+
+// TestARightToDeleteThatIsTakenAwayAgainIsSaidAgain, and once each time. Another error
+// says nothing about the right.
+func TestARightToDeleteThatIsTakenAwayAgainIsSaidAgain(t *testing.T) {
+	j, log := deaf()
+	for round := range 3 {
+		for _, err := range []error{kerr.TopicAuthorizationFailed, kerr.NotLeaderForPartition, kerr.TopicAuthorizationFailed} {
+			j.sayDeletion(offsets.TopicPartition{Topic: ingress}, err)
+		}
+		if n := strings.Count(log.String(), "cannot be deleted, and it grows"); n != round+1 {
+			t.Errorf("round %d: said %d times", round, n)
+		}
+		j.sayDeletion(offsets.TopicPartition{Topic: ingress}, nil)
+	}
+}

@@ -1,0 +1,42 @@
+package daemon
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"layover/admin"
+	"layover/purgatory"
+	"layover/verify/kafkatest"
+)
+
+// TestEachPauseForMemoryEndsATenthBelowTheLimit: memory that goes up and down around the
+// limit pauses reading once, and one line says so.
+func TestEachPauseForMemoryEndsATenthBelowTheLimit(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		in := w.start()
+		in.ready()
+		var used int64
+		log := &kafkatest.Log{}
+		b := &backpressure{limit: func() int64 { return 1000 }, names: func() int64 { return used }, log: slog.New(slog.NewTextHandler(log, nil)), consumer: in.daemon.consumer}
+		memory := []purgatory.Pause{{Reason: admin.PauseBytes}}
+		for round := range 3 {
+			for _, at := range []struct {
+				used   int64
+				pauses bool
+			}{{0, false}, {1000, false}, {1001, true}, {1000, true}, {1001, true}, {999, true}, {901, true}, {1002, true}, {901, true}, {900, false}, {901, false}, {1000, false}, {900, false}} {
+				used = at.used
+				b.check()
+				if paused := b.pauses(); (len(paused) > 0) != at.pauses || at.pauses && paused[0] != memory[0] {
+					t.Fatalf("round %d, with %d of 1000 used: paused for %v, want %v", round+1, at.used, paused, at.pauses)
+				}
+			}
+			if said := log.String(); strings.Count(said, "reading pauses") != round+1 || strings.Count(said, "reading goes on") != round+1 {
+				t.Fatalf("round %d: said\n%s", round+1, said)
+			}
+			time.Sleep(time.Minute)
+		}
+		in.stop()
+	})
+}
