@@ -70,15 +70,22 @@ func (p *plan) ordealsOfRequests(dice *rand.Rand) (out []ordeal) {
 		}
 		provoke := p.provocation(dice, key)
 		if slot := dice.IntN(p.instances); slices.Contains(ofStarts, key) {
+			evicts, which := p.brokers > 1 && key != kmsg.LeaveGroup, dice.Uint32() // nothing happens to what is new: see OnNewClient
 			provoke = func(r *rig) {
-				r.end(slot, false)
-				r.begin(slot)
+				if evicts {
+					r.evict(which)
+				} else {
+					r.end(slot, false)
+					r.begin(slot)
+				}
+				evicts = !evicts
+				which++
 			}
 		}
 		out = append(out, ordeal{kind: kmsg.NameForKey(key.Int16()) + " " + f.effect, do: func(r *rig, for_ time.Duration) bool {
 			again, before := f, r.hits(&f)
 			r.open(&again, time.Minute)
-			for try := 0; try < 4 && r.hits(&f) == before; try++ {
+			for try := 0; try < 6 && r.hits(&f) == before; try++ {
 				r.note("%v for %v", &again, for_)
 				if provoke != nil {
 					provoke(r)
@@ -87,12 +94,13 @@ func (p *plan) ordealsOfRequests(dice *rand.Rand) (out []ordeal) {
 			}
 			r.shut(&again)
 			return r.hits(&f) > before
-		}, seldom: slices.Contains(seldom, key) || p.brokers > 1 && key == kmsg.FindCoordinator})
+		}, seldom: slices.Contains(seldom, key) || p.brokers > 1 && slices.Contains(ofStarts, key) || p.full && key == kmsg.Fetch})
 	}
 	return out
 }
 
-// seldom are the kinds of requests that nothing from outside makes a daemon send.
+// seldom are the kinds of requests that nothing from outside makes a daemon send. With several
+// brokers those of a start belong to them: nothing happens to what is new, see OnNewClient.
 var seldom = []kmsg.Key{kmsg.CreateTopics, kmsg.CreatePartitions, kmsg.DeleteRecords, kmsg.OffsetForLeaderEpoch, kmsg.DescribeConfigs, kmsg.ListOffsets}
 
 // ofStarts are the kinds of requests that an instance sends when it starts or stops, and

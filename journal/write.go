@@ -201,7 +201,9 @@ func (j *Journal) sayDeletion(tp offsets.TopicPartition, err error) {
 	}
 	j.mu.Lock()
 	said := j.refused[name]
-	j.refused[name] = refused
+	if delete(j.refused, name); refused {
+		j.refused[name] = true
+	}
 	j.mu.Unlock()
 	if refused && !said {
 		j.cfg.Log.Warn("records of the journal cannot be deleted, and it grows", "topic", name, "partition", tp.Partition,

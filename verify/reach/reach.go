@@ -149,3 +149,71 @@ func leads(t reflect.Type) bool {
 		return false
 	}
 }
+
+// Sizes returns how many elements the maps and slices have that a value leads to, summed up by
+// the way to them without keys and indexes. Values of types for which skip is true are left out.
+func Sizes(v any, skip func(reflect.Type) bool) map[string]int {
+	c := count{sizes: make(map[string]int), seen: make(map[visit]bool), skip: skip}
+	c.value(reflect.ValueOf(v), "")
+	return c.sizes
+}
+
+type count struct {
+	sizes map[string]int
+	seen  map[visit]bool
+	skip  func(reflect.Type) bool
+}
+
+// first reports whether memory is come by for the first time.
+func (c *count) first(v reflect.Value) bool {
+	id := visit{v.Pointer(), v.Type(), 1}
+	if v.Kind() == reflect.Slice {
+		id.count = v.Len()
+	}
+	if c.seen[id] {
+		return false
+	}
+	c.seen[id] = true
+	return true
+}
+
+func (c *count) value(v reflect.Value, path string) {
+	if !v.IsValid() || slices.Contains(immutable, v.Type()) || c.skip(v.Type()) {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() && c.first(v) {
+			c.value(v.Elem(), path)
+		}
+	case reflect.Interface:
+		c.value(v.Elem(), path)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			c.value(v.Field(i), path+"."+v.Type().Field(i).Name)
+		}
+	case reflect.Chan:
+		c.sizes[path] += v.Len()
+	case reflect.Array, reflect.Slice:
+		if v.Kind() == reflect.Slice {
+			if v.IsNil() || !c.first(v) {
+				return
+			}
+			c.sizes[path] += v.Len()
+		}
+		for i := range v.Len() {
+			if !leads(v.Type().Elem()) {
+				break
+			}
+			c.value(v.Index(i), path+"[]")
+		}
+	case reflect.Map:
+		if v.IsNil() || !c.first(v) {
+			return
+		}
+		c.sizes[path] += v.Len()
+		for of := v.MapRange(); of.Next(); {
+			c.value(of.Value(), path+"[]")
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package reach
 
 import (
+	"maps"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -61,5 +63,20 @@ func TestWhatIsEmptyIsNamed(t *testing.T) {
 	v.list, v.byName = v.list[:0], nil
 	if got := Empty(&v); !slices.Equal(got, []string{".list", ".byName"}) {
 		t.Errorf("empty %q", got)
+	}
+}
+
+func TestSizesAreSummedUpByTheWayToThem(t *testing.T) {
+	type forest struct {
+		trees  []*tree
+		byName map[string][]int
+		hidden *leaf
+	}
+	one := grown()
+	f := forest{trees: []*tree{&one, &one, nil}, byName: map[string][]int{"a": {1, 2}, "b": {3}}, hidden: &leaf{}}
+	got := Sizes(&f, func(of reflect.Type) bool { return of == reflect.TypeFor[leaf]() })
+	want := map[string]int{".trees": 3, ".trees[].list": 4, ".trees[].byName": 1, ".trees[].wake": 0, ".byName": 2, ".byName[]": 3}
+	if !maps.Equal(got, want) {
+		t.Errorf("sizes %v, want %v", got, want)
 	}
 }
