@@ -187,7 +187,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	case fatal = <-serving:
 	}
 	by := time.Now().Add(d.cfg.ShutdownTimeout)
-	d.log.Info("stopping", "within", d.cfg.ShutdownTimeout.String())
+	d.log.Info("stopping", "within", config.FormatDuration(d.cfg.ShutdownTimeout))
 	d.draining.Store(true)
 	stopPolling()
 	d.stop(by, polled)

@@ -88,9 +88,9 @@ func (d *Daemon) adminSettings() admin.Settings {
 	s := admin.Settings{
 		Ingress: c.IngressTopics, Egress: c.EgressTopic, DeadLetter: c.DLQTopic, OnInvalid: string(c.OnInvalid),
 		Lanes: c.Lanes, CommitInterval: c.CommitInterval, MaxDelay: c.MaxDelay,
-		Retention: make(map[string]time.Duration), Deliverable: !slices.ContainsFunc(c.IngressTopics, func(t string) bool { return d.egressOf(t) == "" }),
+		Retention: make(map[string]time.Duration), Deliverable: !slices.ContainsFunc(c.IngressTopics, func(t string) bool { return c.EgressOf(t) == "" }),
 	}
-	s.Targets = d.allowed()
+	s.Targets = c.Allowed()
 	for _, t := range c.IngressTopics {
 		s.Retention[t] = d.watcher.Lookup(t).Retention
 	}

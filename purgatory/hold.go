@@ -197,7 +197,7 @@ func (o *outbox) deadLetterOldest(t *target, q *queue, v Verdict) {
 			t.hold.look = max(t.hold.look-1, 0)
 		}
 		f.shed(int64(e.size), q.count)
-		why := fmt.Sprintf("target %s is %s, held for %d ms", t.name, v, max(waited, 0))
+		why := fmt.Sprintf("target %s is %s, and the record was held for LAYOVER_TARGET_PATIENCE (%s)", t.name, v, o.cfg.PatienceText)
 		if full {
 			why = fmt.Sprintf("target %s is %s, and the records held for it, or for all targets that %s allows, fill their share of memory, %d bytes", t.name, v, t.label, o.cfg.HeldShare)
 		}

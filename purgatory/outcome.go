@@ -53,6 +53,7 @@ func (o *outbox) outcome(r *Result) {
 		panic(fmt.Sprintf("purgatory: delivery %d ended twice", r.ID))
 	}
 	e, d, t := f.entry, f.dest, f.dest.target
+	defer o.endIdle(t)
 	if f.trial && t.hold.trial == d {
 		t.hold.trial = nil
 	}

@@ -43,19 +43,29 @@ answer. Made for health checks in images without a shell. Only that setting is
 read: a mistake in another one makes no running process unhealthy. Where
 LAYOVER_HTTP_TLS_CERT is set it asks by TLS, and takes any certificate.
 
+With --url it asks a Layover elsewhere and reads no setting.
+
 Exit code: 0 if the answer is 200, 1 if it is another or none comes within 3 s,
 2 if the command line or LAYOVER_HTTP_ADDR is wrong.`,
 		Args: cobra.NoArgs,
 	}
 	live := cmd.Flags().Bool("live", false, "ask whether its own loops move: /livez (the default)")
 	ready := cmd.Flags().Bool("ready", false, "ask whether it has read its partitions: /readyz")
+	base := cmd.Flags().String("url", "", "ask the Layover at `URL`, such as http://layover:9846")
 	p.AddEnvFile(cmd)
 	output := process.AddOutput(cmd, "an object: ok, url, status, answer, error")
 	cmd.Run = p.Does("health", func(ctx context.Context, _ []string) int {
 		if *live && *ready {
 			return p.FailUsage(errors.New("--live and --ready are two questions: ask one"))
 		}
-		url, err := probe(p, *ready)
+		path := "/livez"
+		if *ready {
+			path = "/readyz"
+		}
+		url, err := probeAt(*base, path)
+		if !cmd.Flags().Changed("url") {
+			url, err = probe(p, path)
+		}
 		if err != nil {
 			return p.FailUsage(err)
 		}
@@ -75,17 +85,13 @@ Exit code: 0 if the answer is 200, 1 if it is another or none comes within 3 s,
 // probe returns the URL to ask. Only LAYOVER_HTTP_ADDR is read, and whether there is a
 // certificate: a mistake in another variable is not a reason to call a running process
 // unhealthy.
-func probe(p *process.Process, ready bool) (string, error) {
+func probe(p *process.Process, path string) (string, error) {
 	if err := p.ReadEnvFiles(); err != nil {
 		return "", err
 	}
 	c, _, err := config.LoadClient(only(p.Environ, "LAYOVER_HTTP_ADDR", "LAYOVER_HTTP_ADDR_FILE"))
 	if err != nil {
 		return "", err
-	}
-	path := "/livez"
-	if ready {
-		path = "/readyz"
 	}
 	// A certificate that cannot be read is no reason either: the process goes on with the
 	// one from before.
@@ -94,6 +100,21 @@ func probe(p *process.Process, ready bool) (string, error) {
 		return strings.TrimSpace(value) != ""
 	})
 	return ProbeURL(c.HTTPAddr, path, tls)
+}
+
+// probeAt is the URL of a probe of the Layover at base, which may be behind a path. A
+// login is refused, for the URL is printed.
+func probeAt(base, path string) (string, error) {
+	u, err := url.Parse(base)
+	switch {
+	case err != nil:
+		return "", errors.New("--url: not a URL; example: --url http://layover:9846")
+	case u.User != nil:
+		return "", errors.New("--url: has a login, and Layover asks for none")
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
+		return "", fmt.Errorf("--url %q: want http or https, a host, and nothing behind the path; example: --url http://layover:9846", base)
+	}
+	return u.JoinPath(path).String(), nil
 }
 
 // only returns the entries of environ for the variables of those names.

@@ -70,6 +70,27 @@ func TestHealthAsksByTLSWhereACertificateIsSet(t *testing.T) {
 	}
 }
 
+func TestHealthAsksTheLayoverOfAURL(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "this is", r.URL.Path) }))
+	defer server.Close()
+	secured := httptest.NewTLSServer(server.Config.Handler)
+	defer secured.Close()
+	for _, test := range []struct {
+		args   []string
+		stdout string
+	}{
+		{[]string{"--url", server.URL}, "this is /livez\n"},
+		{[]string{"--url", server.URL + "/"}, "this is /livez\n"},
+		{[]string{"--ready", "--url=" + server.URL + "/layover"}, "this is /layover/readyz\n"},
+		{[]string{"--url", secured.URL, "--ready"}, "this is /readyz\n"},
+	} {
+		got := clitest.Call{Args: test.args, Environ: []string{"LAYOVER_HTTP_ADDR=nonsense"}}.Do(t, Command)
+		if got.Code != process.ExitOK || got.Stdout != test.stdout {
+			t.Errorf("%q: got %+v, want %q", test.args, got, test.stdout)
+		}
+	}
+}
+
 func TestHealthOfNothingIsAnError(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -90,12 +111,18 @@ func TestWrongUsageOfHealth(t *testing.T) {
 		"an operand":      {args: []string{"now"}},
 		"no port":         {environ: []string{"LAYOVER_HTTP_ADDR=localhost"}},
 		"any free port":   {environ: []string{"LAYOVER_HTTP_ADDR=:0"}},
+		"no URL":          {args: []string{"--url", ""}},
+		"a URL of a host": {args: []string{"--url", "layover:9846"}},
+		"another scheme":  {args: []string{"--url", "ftp://layover"}},
+		"a URL and more":  {args: []string{"--url", "http://layover?x=y"}},
+		"a login":         {args: []string{"--url", "http://me:hunter2@layover"}},
+		"no URL at all":   {args: []string{"--url", "http://me:hunter2@lay over"}},
 		"port of letters": {environ: []string{"LAYOVER_HTTP_ADDR=:http"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := clitest.Call{Args: test.args, Environ: test.environ}.Do(t, Command)
-			if got.Code != process.ExitUsage || got.Stdout != "" || got.Stderr == "" {
+			if got.Code != process.ExitUsage || got.Stdout != "" || got.Stderr == "" || strings.Contains(got.Stderr, "hunter2") {
 				t.Errorf("got %+v", got)
 			}
 		})
