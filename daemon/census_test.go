@@ -123,7 +123,8 @@ func (w *fixture) to(target string) {
 	}
 }
 
-func hardships() []hardship {
+// requestHardships are refusals of requests, each about something else, and a target that is made again.
+func requestHardships() []hardship {
 	refused := func(name, topic string, err *kerr.Error, for_ time.Duration, key kmsg.Key) hardship {
 		return hardship{name, func(w *fixture, _ *instance) {
 			w.during(for_, key, kfake.Fault{Topic: topic, Err: err}, func() { w.to("spare") })
@@ -143,6 +144,12 @@ func hardships() []hardship {
 		refused("no commit is taken", "", kerr.CoordinatorNotAvailable, 10*time.Second, kmsg.OffsetCommit),
 		refused("no metadata of a topic", ingress, kerr.LeaderNotAvailable, 10*time.Second, kmsg.Metadata),
 		refused("the journal takes nothing", journalTopic, kerr.KafkaStorageError, 20*time.Second, kmsg.Produce),
+	}
+}
+
+// lifeHardships are those that no refusal of a request is.
+func lifeHardships() []hardship {
+	return []hardship{
 		{"names that nobody knows", func(w *fixture, _ *instance) {
 			for n := range 60 {
 				w.send(int32(n%2), "lost", header("x-deliver-to", fmt.Sprintf("jobs.%d", n)))
@@ -223,7 +230,7 @@ func TestNothingStaysBehind(t *testing.T) {
 		before := in.count()
 		var after []census
 		for range 2 {
-			for _, h := range hardships() {
+			for _, h := range slices.Concat(requestHardships(), lifeHardships()) {
 				h.do(w, in)
 				time.Sleep(10 * time.Second)
 			}
