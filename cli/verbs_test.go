@@ -106,7 +106,7 @@ func TestShellsAreOfferedWhatThereIs(t *testing.T) {
 		"dev --data-dir ":          ":16",
 		"health --env-file ":       ":0",
 		"skip --":                  "--drop --env-file --execute --help --output :4",
-		"health --live --":         "--env-file --help --output --ready --url :4",
+		"health --live --":         "--env-file --help --output --ready --strict --url :4",
 		"send --header a=b --head": "--header :4",
 	} {
 		words := strings.Split(line, " ")

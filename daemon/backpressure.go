@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"layover/admin"
 	"layover/consumer"
@@ -25,6 +26,7 @@ type backpressure struct {
 	mu     sync.Mutex
 	full   bool // over the limit, and not yet a tenth below it again
 	paused []purgatory.Pause
+	since  time.Time // of the present pause, whatever its reasons; zero: reading goes on
 }
 
 func (b *backpressure) start(lanes []*lane.Lane, c *consumer.Consumer) {
@@ -36,22 +38,34 @@ func (b *backpressure) start(lanes []*lane.Lane, c *consumer.Consumer) {
 // counted here: a pause throws it away, so counting it would fetch a batch larger
 // than a small bound again and again.
 func (b *backpressure) used() int64 {
-	used := b.consumer.Unread() + b.names()
+	used, _ := b.look()
+	return used
+}
+
+// look returns used, and whether no record is in memory. What is used then, such as queues
+// kept for reuse, no delivery gives back: with a small bound reading would pause for ever.
+// What was handed over is looked at first: what a lane takes meanwhile is counted twice
+// rather than not at all.
+func (b *backpressure) look() (used int64, empty bool) {
+	unread := b.consumer.Unread()
+	used, empty = unread+b.names(), unread == 0
 	for _, l := range b.lanes {
 		used += l.Bytes()
+		empty = empty && l.Empty()
 	}
-	return used
+	return used, empty
 }
 
 // check is called by every lane in every turn.
 func (b *backpressure) check() {
-	used, limit := b.used(), b.limit()
+	limit := b.limit()
+	used, empty := b.look()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.full {
-		b.full = used > limit-limit/10
+		b.full = used > limit-limit/10 && !empty
 	} else {
-		b.full = used > limit
+		b.full = used > limit && !empty
 	}
 	var pauses []purgatory.Pause
 	if b.full {
@@ -69,6 +83,12 @@ func (b *backpressure) check() {
 	}
 	before := b.paused
 	b.paused = pauses
+	switch {
+	case len(pauses) == 0:
+		b.since = time.Time{}
+	case b.since.IsZero():
+		b.since = time.Now()
+	}
 	b.consumer.SetPaused(len(pauses) > 0)
 	b.say(before, used, limit)
 }
@@ -106,7 +126,13 @@ func (b *backpressure) say(before []purgatory.Pause, used, limit int64) {
 
 // pauses returns why reading is paused; empty: it is not.
 func (b *backpressure) pauses() []purgatory.Pause {
+	pauses, _ := b.pausedSince()
+	return pauses
+}
+
+// pausedSince returns why reading is paused, and since when; zero: it is not.
+func (b *backpressure) pausedSince() ([]purgatory.Pause, time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(b.paused)
+	return slices.Clone(b.paused), b.since
 }

@@ -172,6 +172,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 
 	watching, stopWatching := context.WithCancel(context.Background())
 	d.watch(watching)
+	d.background.Go(func() { http.remember(watching) })
 	for _, l := range d.lanes {
 		go l.Run() // ended by Stop; its Done is waited for
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// helmTest runs helm test against a release that is ready, over HTTP and over TLS, and
-// against one of which no pod is there.
+// helmTest runs helm test against a release that is ready, over HTTP and over TLS, against
+// one of which no pod is there, and against one that is degraded.
 func (k *kube) helmTest(t *testing.T) {
 	a := k.newApp(t, "helmtest", sidecarOverlay, "deployment/layover")
 	a.install(nil, "--wait", "--timeout=100s")
@@ -32,6 +32,16 @@ func (k *kube) helmTest(t *testing.T) {
 	if said := a.kubectl("logs", "layover-test"); !strings.Contains(said, "no answer from https://layover-metrics:9846/readyz") {
 		t.Errorf("the test that failed says: %s", said)
 	}
+	right := a.settings["LAYOVER_INGRESS_TOPICS"]
+	a.settings["LAYOVER_INGRESS_TOPICS"] = right + ",misspelt"
+	a.install(tls, "--wait", "--timeout=100s", "--set", "replicaCount=1")
+	if out, err := a.helm("test", "layover", "--timeout=50s"); err == nil {
+		t.Errorf("helm test passes with a misspelt topic:\n%s", out)
+	}
+	if said := a.kubectl("logs", "layover-test"); !strings.Contains(said, "degraded: ") || !strings.Contains(said, "misspelt") {
+		t.Errorf("the test that failed says: %s", said)
+	}
+	a.settings["LAYOVER_INGRESS_TOPICS"] = right
 	a.install(tls, "--wait", "--timeout=100s", "--set", "replicaCount=1")
 	a.passes("again")
 	a.deliver("after all that")

@@ -72,7 +72,7 @@ func (o *outbox) holdTarget(t *target, v Verdict, detail string, known bool) {
 
 // releaseTarget ends a hold: the target took a record, or metadata has taken it back.
 func (o *outbox) releaseTarget(t *target) {
-	t.hold = hold{}
+	t.hold, t.givenUp = hold{}, 0
 	t.queue.each(func(e *entry) { e.since = 0 })
 	o.notices = append(o.notices, HoldNotice{Target: t.name, Label: t.label})
 }
@@ -191,6 +191,7 @@ func (o *outbox) deadLetterOldest(t *target, q *queue, v Verdict) {
 			return
 		}
 		e := q.pop()
+		t.givenUp++
 		if q != &t.queue {
 			t.overflow--
 		} else {

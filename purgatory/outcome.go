@@ -67,6 +67,9 @@ func (o *outbox) outcome(r *Result) {
 		if t.hold.held && (f.trial || t.hold.verdict == Unreachable) {
 			o.releaseTarget(t)
 		}
+		if t.stalled == 0 {
+			t.givenUp = 0
+		}
 		o.end(e, taken)
 		return
 	}

@@ -35,8 +35,8 @@ func TestHelmTestAsksTheServiceWhetherLayoverIsReady(t *testing.T) {
 		t.Fatal("there is none")
 	}
 	c, of := p.Containers[0], r.pod(t).layover(t)
-	if c.Image != of.Image || !slices.Equal(c.Args, []string{"health", "--ready"}) || !reflect.DeepEqual(c.SecurityContext, of.SecurityContext) {
-		t.Errorf("it is %+v, want Layover's own image, as confined, that asks for readiness", c)
+	if c.Image != of.Image || !slices.Equal(c.Args, []string{"health", "--ready", "--strict"}) || !reflect.DeepEqual(c.SecurityContext, of.SecurityContext) {
+		t.Errorf("it is %+v, want Layover's own image, as confined, that asks whether it is ready and whole", c)
 	}
 	if len(c.Env) != 1 || c.Env[0].Name != "LAYOVER_HTTP_ADDR" || c.Env[0].Value != r.of("Service")[0].Metadata.Name+":9846" {
 		t.Errorf("environment %v, want the Service's address alone", c.Env)
