@@ -17,9 +17,19 @@ func TestEachPauseForMemoryEndsATenthBelowTheLimit(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
-		var used int64
+		w.send(0, "parked", header("x-delay", "1h")) // with no record in memory reading never pauses
+		time.Sleep(5 * time.Second)
+		const limit = 1_000_000
+		var used int64 // in thousandths of the limit
 		log := &kafkatest.Log{}
-		b := &backpressure{limit: func() int64 { return 1000 }, names: func() int64 { return used }, log: slog.New(slog.NewTextHandler(log, nil)), consumer: in.daemon.consumer}
+		b := &backpressure{limit: func() int64 { return limit }, log: slog.New(slog.NewTextHandler(log, nil)), lanes: in.daemon.lanes, consumer: in.daemon.consumer}
+		b.names = func() int64 { // the rest of what is used
+			names := used*limit/1000 - b.consumer.Unread()
+			for _, l := range b.lanes {
+				names -= l.Bytes()
+			}
+			return names
+		}
 		memory := []purgatory.Pause{{Reason: admin.PauseBytes}}
 		for round := range 3 {
 			for _, at := range []struct {

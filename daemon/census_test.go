@@ -95,9 +95,16 @@ func more[K ~string](before, now map[K]int, may ...string) (out []string) {
 // and codes, and bounded as they are.
 var (
 	reused = []string{".out.dir.list", ".out.dir.free", ".queue.buf", ".flights.list", ".flights.free", ".out.slots", ".parking.wheel.", ".core.store.chunks", ".core.store.free",
-		".decompressor.scratch", ".out.results"}
+		".decompressor.scratch", ".out.results", ".out.scratch", knownTargets}
 	spoken = []string{".core.out.stats.", ".drops.dead", ".loader.committed"} // the last by ingress partition
 )
+
+// knownTargets are the targets that lanes know. One of the settings is kept for a while, and any
+// other goes with its last record: see mostTargets.
+const knownTargets = ".consumer.handler.lanes[].core.out.dir.byKey"
+
+// mostTargets is how many they may know: each that the settings name, and dead letters'.
+const mostTargets = 2 * 3
 
 // mostReused is how many bytes of a lane's that may be, with the load of the test.
 const mostReused = 1 << 20
@@ -248,6 +255,9 @@ func TestNothingStaysBehind(t *testing.T) {
 				if !slices.Contains(before.series, s) && !strings.HasPrefix(s, "layover_kafka_") { // by broker and topic, also of errors
 					t.Errorf("after round %d there is a series more: %s", round+1, s)
 				}
+			}
+			if _, there := c.sizes[knownTargets]; !there || c.sizes[knownTargets] > mostTargets {
+				t.Errorf("after round %d the lanes know %d targets, want %d at most", round+1, c.sizes[knownTargets], mostTargets)
 			}
 			if c.bytes > before.bytes+mostReused || c.chunks > before.chunks {
 				t.Errorf("after round %d the lanes hold %d bytes, %d in chunks; before it was %d and %d", round+1, c.bytes, c.chunks, before.bytes, before.chunks)

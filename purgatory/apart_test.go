@@ -36,7 +36,14 @@ func TestASnapshotSharesNothingWithItsCore(t *testing.T) {
 		r.pass(1000)
 	}
 	r.NoteError("a subject", "an error")
+	parked := r.arrival(next, 3_600_000, "0")
+	parked.Target, parked.Label = "well", "well"
+	r.take(0, 1, parked)
 	fill(&r.Core.stats)
+	r.Core.stats.letters.n = 1
+	for _, t := range r.Core.out.dir.list {
+		t.givenUp = 1
+	}
 	s := r.Snapshot()
 	if empty := slices.DeleteFunc(reach.Empty(&s), func(path string) bool { return holdsNone(&s, path) }); len(empty) > 0 {
 		t.Errorf("nothing is in %q: what they would share is not seen", empty)
