@@ -248,7 +248,7 @@ func TestNothingStaysBehind(t *testing.T) {
 			if more := more(before.sizes, c.sizes, append(reused, spoken...)...); len(more) > 0 {
 				t.Errorf("after round %d there is more of\n%s", round+1, strings.Join(more, "\n"))
 			}
-			if more := more(before.goroutines, c.goroutines, "kgo.(*brokerCxn)"); len(more) > 0 {
+			if more := more(before.goroutines, c.goroutines, "kgo.(*broker"); len(more) > 0 {
 				t.Errorf("after round %d, connections of the client's apart, there are more goroutines of\n%s", round+1, strings.Join(more, "\n"))
 			}
 			for _, s := range c.series {
