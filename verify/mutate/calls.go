@@ -14,6 +14,14 @@ func (m *maker) call(c *ast.CallExpr) ast.Expr {
 		m.exprs(c.Args)
 		return m.helper(name.Name, "minmax", text, at, c.Args...)
 	}
+	if builtin && name.Name == "make" {
+		// A capacity, or what a map may hold, changes nothing but the cost.
+		_, isMap := m.info.Types[c].Type.Underlying().(*types.Map)
+		if len(c.Args) > 1 && !isMap {
+			c.Args[1] = m.expr(c.Args[1])
+		}
+		return c
+	}
 	m.callParts(c)
 	return c
 }

@@ -61,14 +61,22 @@ func (m *maker) result(e ast.Expr) ast.Expr {
 	if tv.Value != nil || tv.IsNil() || tv.Type == nil || isBool(tv.Type) {
 		return m.value(e)
 	}
-	if _, several := tv.Type.(*types.Tuple); several || hasLooseShift(m.info, e) {
+	_, several := tv.Type.(*types.Tuple)
+	if several || m.beside || hasLooseShift(m.info, e) || isEmpty(tv.Type, e) {
 		return m.expr(e)
 	}
 	kind, text, at := "zero", m.text(e), e.Pos()
-	if types.Identical(tv.Type, types.Universe.Lookup("error").Type()) {
+	if isError(tv.Type) {
 		kind = "swallowed"
 	}
 	return m.helper("zero", kind, text, at, m.expr(e))
+}
+
+// isEmpty says whether an expression is T{} for a struct: its zero value.
+func isEmpty(t types.Type, e ast.Expr) bool {
+	lit, ok := e.(*ast.CompositeLit)
+	_, isStruct := structOf(t)
+	return ok && isStruct && len(lit.Elts) == 0
 }
 
 // expr rewrites what an expression consists of.
@@ -113,7 +121,7 @@ func (m *maker) expr(e ast.Expr) ast.Expr {
 // constant lets 0 be 1, and 1 be 0.
 func (m *maker) constant(e ast.Expr, tv types.TypeAndValue) ast.Expr {
 	lit, ok := e.(*ast.BasicLit)
-	if !ok || lit.Kind != token.INT || lit.Value != "0" && lit.Value != "1" {
+	if !ok || m.beside || lit.Kind != token.INT || lit.Value != "0" && lit.Value != "1" {
 		return e
 	}
 	name := m.typeName(tv.Type)

@@ -19,6 +19,8 @@ type maker struct {
 	imports  map[string]string // of the file: names of packages by their paths
 	function string
 	inLoop   bool // the innermost statement that a break ends is a loop
+	failing  bool // what is in the body of if err != nil
+	beside   bool // the result of a return beside a failure: nobody looks at it
 }
 
 // rewrite makes the mutants of a package, with ids from first on.
@@ -96,8 +98,8 @@ func nameOf(f *ast.FuncDecl) string {
 // mutant: it is for the compiler, which does not know that a return, a case or the
 // missing break of a loop is only left out by a switch.
 func (m *maker) body(of *ast.FuncType, b *ast.BlockStmt) {
-	outer := m.inLoop
-	m.inLoop = false
+	loop, failing, beside := m.inLoop, m.failing, m.beside
+	m.inLoop, m.failing, m.beside = false, false, false
 	list := b.List
 	b.List = m.block(list, len(list) > 0 && isReturn(list[len(list)-1]), false)
 	if of.Results != nil {
@@ -105,7 +107,7 @@ func (m *maker) body(of *ast.FuncType, b *ast.BlockStmt) {
 			Fun: ast.NewIdent("panic"), Args: []ast.Expr{&ast.BasicLit{Kind: token.STRING, Value: `"mutant"`}},
 		}})
 	}
-	m.inLoop = outer
+	m.inLoop, m.failing, m.beside = loop, failing, beside
 }
 
 func isReturn(s ast.Stmt) bool {

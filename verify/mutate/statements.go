@@ -3,6 +3,7 @@ package main
 import (
 	"go/ast"
 	"go/token"
+	"go/types"
 	"strings"
 )
 
@@ -109,9 +110,12 @@ func (m *maker) within(s ast.Stmt) ast.Stmt {
 			}
 		}
 	case *ast.ReturnStmt:
+		fails := m.fails(s)
 		for i, e := range s.Results {
+			m.beside = fails && i < len(s.Results)-1
 			s.Results[i] = m.result(e)
 		}
+		m.beside = false
 	case *ast.BranchStmt:
 		return m.branch(s)
 	case *ast.LabeledStmt:
@@ -130,8 +134,11 @@ func (m *maker) compound(s ast.Stmt) {
 		m.block(s.List, false, false)
 	case *ast.IfStmt:
 		m.simple(s.Init)
+		failing := m.failing
+		m.failing = m.isFailure(s.Cond)
 		s.Cond = m.condition(s.Cond)
 		m.block(s.Body.List, false, s.Else == nil)
+		m.failing = failing
 		if s.Else != nil {
 			s.Else = m.stmt(s.Else, true)
 		}
@@ -221,6 +228,35 @@ func (m *maker) clause(body []ast.Stmt, text string, at token.Pos) []ast.Stmt {
 		List: []ast.Stmt{&ast.BranchStmt{Tok: token.BREAK}},
 	}}
 	return append([]ast.Stmt{leave}, body...)
+}
+
+// fails says whether the last result of a return is a failure: false, an error, or a
+// name of a fault. The values beside it are then nothing that a caller looks at.
+func (m *maker) fails(s *ast.ReturnStmt) bool {
+	if len(s.Results) < 2 {
+		return false
+	}
+	last := s.Results[len(s.Results)-1]
+	tv := m.info.Types[last]
+	if tv.Value != nil {
+		_, named := tv.Type.(*types.Named)
+		return isBool(tv.Type) && isZero(tv.Value) || named && !isZero(tv.Value)
+	}
+	if !isError(tv.Type) {
+		return false
+	}
+	_, call := last.(*ast.CallExpr)
+	return call || m.failing
+}
+
+// isFailure says whether a condition is that of an error.
+func (m *maker) isFailure(e ast.Expr) bool {
+	b, ok := e.(*ast.BinaryExpr)
+	return ok && b.Op == token.NEQ && isError(m.info.Types[b.X].Type) && m.info.Types[b.Y].IsNil()
+}
+
+func isError(t types.Type) bool {
+	return t != nil && types.Identical(t, types.Universe.Lookup("error").Type())
 }
 
 // branch lets a break of a loop be a continue, and back.
