@@ -30,7 +30,17 @@ type suite struct {
 type test struct {
 	*suite
 	name string
-	took time.Duration
+	took cost
+}
+
+// cost is the time of a run.
+type cost struct{ wall, cpu time.Duration }
+
+// bound is the most that tests may take with a mutant on. What runs in circles is
+// known by the processor's time, and so on a busy machine too; what waits for ever, by
+// the clock.
+func (c cost) bound() cost {
+	return cost{wall: 30*time.Second + 10*c.wall, cpu: 3*time.Second + 5*c.cpu}
 }
 
 // suites returns what is tried of the mutants of packages, cheap ones first. A
@@ -45,7 +55,7 @@ func suites(dirs []string) (all []*suite) {
 		}
 	}
 	if layers["simulation"] {
-		all = append(all, &suite{layer: "simulation", dir: "verify/sim", only: regexp.MustCompile("^TestSimulation"), args: []string{"-seeds", "200"}})
+		all = append(all, &suite{layer: "simulation", dir: "verify/sim", only: regexp.MustCompile("^TestSimulation"), args: []string{"-seeds", "100"}})
 	}
 	if layers["daemon"] {
 		all = append(all, &suite{layer: "daemon", dir: "daemon", only: regexp.MustCompile("^Test([^R]|R[^i]|Ri[^g])"), args: short})
@@ -97,27 +107,41 @@ func (s *suite) tests(ctx context.Context, root string) (all []*test, err error)
 	return all, nil
 }
 
-// run runs tests of one suite and returns what they said and whether they passed.
-// One that is not through in time is ended, and has not passed.
-func (s *suite) run(ctx context.Context, root string, limit time.Duration, env string, names ...string) (said []byte, passed bool) {
+// ran is what came of running tests.
+type ran struct {
+	said   []byte
+	passed bool
+	hung   bool // they took more than they may, and were ended
+	took   cost
+}
+
+// run runs tests of one suite, which may take no more than most.
+func (s *suite) run(ctx context.Context, root string, most cost, env string, names ...string) (r ran) {
 	for i, name := range names {
 		names[i] = regexp.QuoteMeta(name)
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	limited, cancel := context.WithTimeout(ctx, most.wall)
 	defer cancel()
 	args := append([]string{"-test.failfast", "-test.run", "^(" + strings.Join(names, "|") + ")$"}, s.args...)
 	name := s.binary
-	// What a mutant takes of memory without end is not the machine's.
+	// What a mutant takes without end, of memory or time, is not the machine's.
 	if shell, err := exec.LookPath("sh"); err == nil {
-		args = append([]string{"-c", `ulimit -v 8000000 2>/dev/null; exec "$0" "$@"`, name}, args...)
+		limits := fmt.Sprintf(`ulimit -v 8000000; ulimit -t %d; exec "$0" "$@"`, 1+int(most.cpu.Seconds()))
+		args = append([]string{"-c", limits, name}, args...)
 		name = shell
 	}
-	cmd := exec.CommandContext(ctx, name, args...)
+	cmd := exec.CommandContext(limited, name, args...)
 	cmd.Dir = filepath.Join(root, filepath.FromSlash(s.dir))
 	cmd.Env = append(os.Environ(), env)
 	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
-	return out, err == nil
+	began := time.Now()
+	said, err := cmd.CombinedOutput()
+	r = ran{said: said, passed: err == nil, took: cost{wall: time.Since(began)}}
+	if cmd.ProcessState != nil {
+		r.took.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	r.hung = !r.passed && (limited.Err() != nil || r.took.cpu >= most.cpu)
+	return r
 }
 
 // reach is which tests come by which mutants, by the mutants' ids.
@@ -135,13 +159,12 @@ func look(ctx context.Context, root string, all []*test, parallel int) (reach, e
 	var lock sync.Mutex
 	each(all, parallel, func(i int, t *test) {
 		file := filepath.Join(dir, strconv.Itoa(i))
-		began := time.Now()
-		said, passed := t.run(ctx, root, 5*time.Minute, reachVariable+"="+file, t.name)
-		t.took = time.Since(began)
+		r := t.run(ctx, root, cost{10 * time.Minute, 10 * time.Minute}, reachVariable+"="+file, t.name)
+		t.took = r.took
 		lock.Lock()
 		defer lock.Unlock()
-		if !passed {
-			err = errors.Join(err, fmt.Errorf("%s of %s fails with no mutant on, and is left out:\n%s", t.name, t.dir, firstLines(said)))
+		if !r.passed {
+			err = errors.Join(err, fmt.Errorf("%s of %s fails with no mutant on, and is left out:\n%s", t.name, t.dir, firstLines(r.said)))
 			return
 		}
 		text, _ := os.ReadFile(file) // none: the test comes by nothing

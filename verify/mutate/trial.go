@@ -15,7 +15,7 @@ type outcome int
 
 const (
 	survived  outcome = iota // tests came by and passed
-	unreached                // no test came by
+	idle                     // no test came by where it would make a difference
 	caught
 	hung // the tests found no end: caught, too
 )
@@ -45,24 +45,23 @@ func (t *trial) one(ctx context.Context, m mutant) result {
 		}
 	}
 	if len(tests) == 0 {
-		r.outcome = unreached
+		r.outcome = idle
 		return r
 	}
 	for _, batch := range t.batches(tests) {
 		var names []string
-		var took time.Duration
+		var took cost
 		for _, test := range batch {
 			names = append(names, test.name)
-			took += test.took
+			took.wall += test.took.wall
+			took.cpu += test.took.cpu
 		}
-		limit := 5*time.Second + 5*took
-		began := time.Now()
-		said, passed := batch[0].run(ctx, t.root, limit, onVariable+"="+strconv.Itoa(m.id), names...)
-		if passed {
+		ran := batch[0].run(ctx, t.root, took.bound(), onVariable+"="+strconv.Itoa(m.id), names...)
+		if ran.passed {
 			continue
 		}
-		r.outcome, r.by = caught, batch[0].layer+" "+sign(said)
-		if time.Since(began) >= limit {
+		r.outcome, r.by = caught, batch[0].layer+" "+sign(ran.said)
+		if ran.hung {
 			r.outcome = hung
 		}
 		return r
@@ -74,7 +73,7 @@ func (t *trial) one(ctx context.Context, m mutant) result {
 // take some, and all others.
 func (t *trial) batches(tests []*test) (all [][]*test) {
 	slices.SortFunc(tests, func(a, b *test) int {
-		return cmp.Or(cmp.Compare(t.order[a.suite], t.order[b.suite]), cmp.Compare(a.took, b.took))
+		return cmp.Or(cmp.Compare(t.order[a.suite], t.order[b.suite]), cmp.Compare(a.took.wall, b.took.wall))
 	})
 	limits := []time.Duration{500 * time.Millisecond, 4 * time.Second, 20 * time.Second, time.Hour}
 	var of *suite
@@ -85,7 +84,7 @@ func (t *trial) batches(tests []*test) (all [][]*test) {
 			of, total, level = test.suite, 0, 0
 			all = append(all, nil)
 		}
-		total += test.took
+		total += test.took.wall
 		if n := len(all) - 1; total > limits[level] && len(all[n]) > 0 {
 			for total > limits[level] {
 				level++
