@@ -14,8 +14,8 @@ import (
 type outcome int
 
 const (
-	survived  outcome = iota // tests came by and passed
-	idle                     // no test came by where it would make a difference
+	survived outcome = iota // tests came by and passed
+	idle                    // no test came by where it would make a difference
 	caught
 	hung // the tests found no end: caught, too
 )
