@@ -239,66 +239,6 @@ func TestANoticeNamesItsTargetAndWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestWhatIsReadIsCountedByWhatItAskedFor.
-func TestWhatIsReadIsCountedByWhatItAskedFor(t *testing.T) {
-	r := newRig(t, nil)
-	r.assign(0, 1, 0)
-	offset := int64(0)
-	for _, outcome := range []Outcome{Parked, Immediate, PastDue, Passed} {
-		for _, timestampMs := range []int64{0, 1, startMs - 1000} {
-			for _, both := range []bool{false, true} {
-				a := r.arrival(offset, 10_000, "0")
-				a.Outcome, a.TimestampMs, a.Ambiguous = outcome, timestampMs, both
-				before := r.Snapshot()
-				r.take(0, 1, a)
-				s := r.Snapshot()
-				counted := int(count(s.Requested[ingress]) - count(before.Requested[ingress]))
-				want := 1
-				if outcome == Passed || outcome != Immediate && timestampMs <= 0 {
-					want = 0
-				}
-				ambiguous := s.Ambiguous[ingress] - before.Ambiguous[ingress]
-				if counted != want || (ambiguous == 1) != both || s.Consumed[TopicOutcome{ingress, outcome}] != before.Consumed[TopicOutcome{ingress, outcome}]+1 {
-					t.Errorf("%v with timestamp %d: %d delays counted, want %d; %d ambiguous", outcome, timestampMs, counted, want, ambiguous)
-				}
-				offset++
-			}
-		}
-	}
-}
-
-func count(h *Histogram) uint64 {
-	if h == nil {
-		return 0
-	}
-	return h.Count
-}
-
-// TestARefusalIsCountedByItsTargetAndKind, and a delivery by none.
-func TestARefusalIsCountedByItsTargetAndKind(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.Patience = time.Hour })
-	r.assign(0, 1, 0)
-	for i, class := range []Class{Delivered, Unavailable, Unknown, Rejected, TooLarge} {
-		name := fmt.Sprintf("t%d", i)
-		a := r.arrival(int64(i), 0, "0")
-		a.Target, a.Label = name, name
-		r.take(0, 1, a)
-		r.pass(0)
-		for _, d := range r.offer() {
-			if d.Target == name {
-				r.end(class, d)
-			} else {
-				r.end(Delivered, d)
-			}
-		}
-		fatal, retriable := r.Snapshot().ProduceErrors[TargetKind{name, "fatal"}], r.Snapshot().ProduceErrors[TargetKind{name, "retriable"}]
-		isFatal := class == Rejected || class == TooLarge
-		if (fatal == 1) != isFatal || (retriable == 1) != (!isFatal && class != Delivered) || fatal+retriable > 1 {
-			t.Errorf("%v: %d fatal and %d retriable are counted", class, fatal, retriable)
-		}
-	}
-}
-
 // TestTheFirstLeaderEpochIsOneToo: the log of epoch 0 can be truncated like any other.
 func TestTheFirstLeaderEpochIsOneToo(t *testing.T) {
 	for first, halts := range map[int32]bool{-1: false, 0: true, 1: true} {
@@ -315,6 +255,31 @@ func TestTheFirstLeaderEpochIsOneToo(t *testing.T) {
 		if h := r.Take().Halts; (len(h) == 1 && h[0].Truncated && h[0].Offset == 2) != halts {
 			t.Errorf("epoch %d, then 2 at an offset that was read: %+v, want a halt: %v", first, h, halts)
 		}
+	}
+}
+
+// TestAPartitionThatFallsSilentAgainHasTheWholeOfItsPatience: an end of the silence ends
+// what was waited for.
+func TestAPartitionThatFallsSilentAgainHasTheWholeOfItsPatience(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Patience, c.MaxInFlight = time.Minute, 1 })
+	r.pass(300_000)
+	r.assign(0, 1, 0)
+	for o := range int64(6) {
+		r.take(0, 1, r.arrival(o, 0, "0"))
+	}
+	r.pass(1)
+	for range 4 {
+		ds := r.offer()
+		if len(ds) != 1 || ds[0].Target != egress {
+			t.Fatalf("on offer are %+v, want one for %s", ds, egress)
+		}
+		for range 45 { // below the patience, and above it together
+			r.pass(1000)
+			for _, d := range r.offer() {
+				t.Fatalf("offset %d goes to %s: %s", d.Offset, d.Target, d.Message)
+			}
+		}
+		r.end(Delivered, ds...)
 	}
 }
 
@@ -341,31 +306,5 @@ func TestBytesInFlightAreSharedByThePartitionsOfATarget(t *testing.T) {
 		if turns[p] < 5 {
 			t.Errorf("partition %d got %d turns of 40: %v", p, turns[p], turns)
 		}
-	}
-}
-
-// TestWhatIsJumpedOverIsCountedOnce, at each jump.
-func TestWhatIsJumpedOverIsCountedOnce(t *testing.T) {
-	r := newRig(t, nil)
-	w := offsets.NewWindow(0)
-	w.FinishRange(10, 110)
-	w.FinishRange(120, 320)
-	r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: w, Committed: true})
-	for o := range int64(10) {
-		r.mustTake(0, 1, 1000, o)
-	}
-	r.take(0, 1, r.arrival(10, 1000, "0"))
-	if got := r.Snapshot().Jumped; got != 100 {
-		t.Errorf("jumped over %d, want 100", got)
-	}
-	for o := int64(110); o < 120; o++ {
-		r.mustTake(0, 1, 1000, o)
-	}
-	r.take(0, 1, r.arrival(120, 1000, "0"))
-	if got := r.Snapshot().Jumped; got != 300 {
-		t.Errorf("jumped over %d, want 300", got)
-	}
-	if j := r.Take().Jumps; len(j) != 2 || j[0].To != 110 || j[1].To != 320 {
-		t.Errorf("%+v", j)
 	}
 }
