@@ -33,8 +33,6 @@ func TestAReasonToHoldLastsUntilTheLastHoldEnds(t *testing.T) {
 		wants("for another reason", Why{"forbidden", "by a rule"})
 		end()
 		wants("by none", Why{})
-		h.note(&purgatory.HoldNotice{Target: "jobs.1", Label: "jobs.*", Held: true, Changed: true, Verdict: purgatory.Forbidden})
-		wants("a change of nothing", Why{})
 	}
 	h.note(&purgatory.HoldNotice{Target: "jobs.1", Label: "jobs.*", Held: true, Verdict: purgatory.Mismatched, Detail: "jobs.1 has 3 partitions"})
 	wants("what a header named is not told", Why{State: "mismatched"})
