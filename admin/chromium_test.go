@@ -1,74 +1,19 @@
 package admin
 
 import (
-	"bytes"
-	"context"
-	"fmt"
-	"image"
-	"image/color"
-	"image/png"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
-// The colours of the chart's bars, as page.css has them.
-var (
-	barInLight = color.NRGBA{0x25, 0x63, 0xeb, 0xff}
-	barInDark  = color.NRGBA{0x60, 0xa5, 0xfa, 0xff}
-)
-
-// chromium returns the browser's path; without one the test is skipped.
-func chromium(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"/usr/bin/chromium", "chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	t.Skip("there is no chromium on the PATH to look at the page with")
-	return ""
-}
-
-// browse runs the browser without a window, with a profile of its own that is
-// gone afterwards, and returns what it writes.
-func browse(t *testing.T, browser string, args ...string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	// Chromium's children may still write into the profile when it has ended, which
-	// is why nobody insists on its removal.
-	profile, err := os.MkdirTemp("", "chromium")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(profile)
-	cmd := exec.CommandContext(ctx, browser, append([]string{
-		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--force-device-scale-factor=1",
-		"--enable-logging=stderr", // what the page's console would say
-		"--user-data-dir=" + profile,
-	}, args...)...)
-	cmd.WaitDelay = 10 * time.Second
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s", browser, err, &stderr)
-	}
-	for line := range strings.Lines(stderr.String()) {
-		if strings.Contains(line, "CONSOLE") { // among much about the machine
-			t.Errorf("the browser complains: %s", line)
-		}
-	}
-	return stdout.String()
-}
+// now makes the script ask at once, as it does when its tab comes back into sight.
+const now = `document.dispatchEvent(new Event("visibilitychange"))`
 
 // asked are the requests that a server got.
 type asked struct {
@@ -79,7 +24,7 @@ type asked struct {
 func (a *asked) add(r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.paths = append(a.paths, r.Method+" "+r.Host+r.URL.Path)
+	a.paths = append(a.paths, r.Method+" "+r.URL.RequestURI())
 }
 
 func (a *asked) all() []string {
@@ -88,103 +33,320 @@ func (a *asked) all() []string {
 	return slices.Clone(a.paths)
 }
 
-// serveScene answers every request with the page of s and notes it.
-func serveScene(t *testing.T, s scene) (url string, requests *asked) {
+// front is a server whose scene a test changes, and which may be made to fail.
+type front struct {
+	*httptest.Server
+	asked
+	scene atomic.Pointer[scene]
+	fails atomic.Pointer[http.HandlerFunc]
+	admin *Server
+}
+
+func (f *front) Sample() Sample { return f.scene.Load().Sample() }
+
+func (f *front) show(s scene) { f.scene.Store(&s) }
+
+func (f *front) fail(with http.HandlerFunc) { f.fails.Store(&with) }
+
+// openFront serves a scene, below a prefix that a proxy would take away.
+func openFront(t *testing.T, s scene, prefix string) *front {
 	t.Helper()
-	requests = new(asked)
-	srv := newServer(s)
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requests.add(r)
-		srv.http.Handler.ServeHTTP(w, r)
-	}))
-	t.Cleanup(front.Close)
-	return front.URL, requests
+	f := new(front)
+	f.show(s)
+	f.admin = newServer(f)
+	f.Server = httptest.NewServer(http.StripPrefix(prefix, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.add(r)
+		if with := f.fails.Load(); with != nil && *with != nil {
+			(*with)(w, r)
+			return
+		}
+		f.admin.http.Handler.ServeHTTP(w, r)
+	})))
+	t.Cleanup(f.Close)
+	return f
 }
 
 func TestChromiumShowsThePageAndAsksForNothingElse(t *testing.T) {
-	browser := chromium(t)
+	b := openBrowser(t)
 	for name, s := range scenes() {
 		t.Run(name, func(t *testing.T) {
-			url, requests := serveScene(t, s)
-			dom := browse(t, browser, "--dump-dom", url+"/")
+			f := openFront(t, s, "")
+			tab := b.open(t, 1280, false)
+			tab.visit(t, f.URL+"/status")
+			text := tab.text(t, "document.body.innerText")
 			for _, want := range map[string][]string{
 				"ordinary": {"125,388", "64.0 MiB of 256.0 MiB, 25.0 %", "40,520", "delayed/3", "Unaccounted for: 0"},
-				"ugly":     {"Degraded", "&lt;script&gt;alert(\"x\")&lt;/script&gt;", "And 300 more", "delayed/498", "260.0 MiB of 256.0 MiB"},
-				"fresh":    {"Not ready", "nothing is parked", "None is assigned to this process"},
+				"ugly":     {"Degraded", `<script>alert("x")</script>`, "And 300 more", "delayed/498", "260.0 MiB of 256.0 MiB"},
+				"fresh":    {"Not ready", "unknown", "None is assigned to this process"},
 			}[name] {
-				if !strings.Contains(dom, want) {
+				if !strings.Contains(text, want) {
 					t.Errorf("the document lacks %q", want)
 				}
 			}
-			if strings.Contains(dom, "<script") || strings.Contains(dom, "<img") {
-				t.Error("the document has elements that are not ours")
-			}
-			host := strings.TrimPrefix(url, "http://")
-			if got, want := requests.all(), []string{"GET " + host + "/", "GET " + host + "/status"}; !slices.Equal(got, want) {
+			tab.eval(t, now, nil)
+			tab.wait(t, "performance.getEntriesByType('resource').length === 1")
+			if got, want := f.all(), []string{"GET /status", "GET /status?format=page"}; !slices.Equal(got, want) {
 				t.Errorf("requests: %v, want %v", got, want)
+			}
+			if said := tab.complained(); said != "" {
+				t.Errorf("the browser complains: %s", said)
 			}
 		})
 	}
 }
 
-// TestChromiumDrawsThePage looks at pictures of the page, on a desk by day and on a
-// phone by night. Run with -artifacts to keep them and look yourself.
-func TestChromiumDrawsThePage(t *testing.T) {
-	browser := chromium(t)
-	dir := t.ArtifactDir()
-	const height = 6000 // all of the page, with what is sick on top
-	for name, s := range scenes() {
-		for look, is := range map[string]struct {
-			width  int
-			scheme string
-			bar    color.NRGBA
-		}{"light": {1280, "1", barInLight}, "dark": {390, "0", barInDark}} {
-			t.Run(name+" in "+look, func(t *testing.T) {
-				url, _ := serveScene(t, s)
-				file := filepath.Join(dir, name+"-"+look+".png")
-				browse(t, browser, fmt.Sprintf("--window-size=%d,%d", is.width, height),
-					"--blink-settings=preferredColorScheme="+is.scheme, "--screenshot="+file, url+"/status")
-				picture := decode(t, file)
-				if size := picture.Bounds().Size(); size != image.Pt(is.width, height) {
-					t.Errorf("the picture has %v", size)
+func TestARefreshLeavesTheReaderAlone(t *testing.T) {
+	f := openFront(t, ordinary, "")
+	tab := openBrowser(t).open(t, 1280, false)
+	tab.visit(t, f.URL+"/status")
+	// A reader has opened the counters, selected a name in a row, moved the focus to
+	// a link, and scrolled.
+	tab.eval(t, `(() => {
+		window.reader = { row: document.querySelector("#live tr[data-key='delayed/2']"), details: document.querySelector("details"), removed: 0 };
+		reader.details.open = true;
+		document.querySelector("header a").focus({ preventScroll: true });
+		getSelection().selectAllChildren(reader.row.querySelector("th"));
+		scrollTo(0, 300);
+		new MutationObserver((all) => { for (const m of all) reader.removed += m.removedNodes.length; })
+			.observe(document.body, { childList: true, subtree: true });
+	})()`, nil)
+	f.show(func(at time.Time) Sample {
+		s := ordinary(at)
+		s.Lanes[0].Parked = 42
+		s.Lanes[0].Partitions[2].Parked = 4242
+		s.Lanes[0].Partitions[1].Halted, s.Lanes[0].Partitions[1].HaltedAt = "invalid", 7 // its row is the first now
+		return s
+	})
+	tab.eval(t, now, nil)
+	tab.wait(t, "document.querySelector('.tiles .big').textContent === '42'")
+	var is map[string]any
+	tab.eval(t, `({
+		row: reader.row.isConnected && reader.row.textContent.includes("4,242"), open: reader.details.open && reader.details.isConnected,
+		focus: document.activeElement === document.querySelector("header a"), selection: getSelection().toString(), scroll: scrollY,
+		removed: reader.removed, first: document.querySelector("#live section[aria-labelledby=partitions] tbody th").textContent,
+		title: document.title, loads: performance.getEntriesByType("navigation").length })`, &is)
+	for what, want := range map[string]any{"row": true, "open": true, "focus": true, "selection": "delayed/2", "first": "delayed/1"} {
+		if is[what] != want {
+			t.Errorf("%s is %v, want %v", what, is[what], want)
+		}
+	}
+	// What appears above moves the rest down, and the browser scrolls along.
+	if scroll, _ := is["scroll"].(float64); scroll < 300 {
+		t.Errorf("the page is scrolled to %v", scroll)
+	}
+	if title, _ := is["title"].(string); !strings.HasPrefix(title, "Degraded: ") {
+		t.Errorf("the title is %q", title)
+	}
+	if said := tab.complained(); said != "" {
+		t.Errorf("the browser complains: %s", said)
+	}
+}
+
+func TestASelectionStaysWhereTheTextAroundItChanges(t *testing.T) {
+	f := openFront(t, ordinary, "")
+	tab := openBrowser(t).open(t, 1280, false)
+	tab.visit(t, f.URL+"/status")
+	tab.eval(t, `(() => {
+		const text = document.querySelector(".state > .quiet").firstChild, range = document.createRange();
+		range.setStart(text, text.data.indexOf("member"));
+		range.setEnd(text, text.data.indexOf("member") + "member layover-7d9f".length);
+		getSelection().removeAllRanges();
+		getSelection().addRange(range);
+	})()`, nil)
+	f.show(func(at time.Time) Sample {
+		s := ordinary(at)
+		s.Started = at.Add(-100 * time.Hour)
+		return s
+	})
+	tab.eval(t, now, nil)
+	tab.wait(t, "document.querySelector('.state').textContent.includes('up 4 d 4 h')")
+	if selected := tab.text(t, "getSelection().toString()"); selected != "member layover-7d9f" {
+		t.Errorf("selected is %q", selected)
+	}
+}
+
+// TestOnlyWhatDiffersChanges: nothing flickers that stays as it is.
+func TestOnlyWhatDiffersChanges(t *testing.T) {
+	f := openFront(t, ordinary, "")
+	tab := openBrowser(t).open(t, 1280, false)
+	tab.visit(t, f.URL+"/status")
+	tab.eval(t, `(() => {
+		window.changed = [];
+		new MutationObserver((all) => { for (const m of all) changed.push(m.type + " of " + ((m.type === "characterData" ? m.target.parentElement : m.target)?.outerHTML ?? "").slice(0, 60) + " " + (m.attributeName ?? "")); })
+			.observe(document.getElementById("live"), { childList: true, subtree: true, characterData: true, attributes: true });
+	})()`, nil)
+	tab.eval(t, now, nil)
+	tab.wait(t, "changed.length > 0")
+	var changed []string
+	tab.eval(t, "changed", &changed)
+	for _, change := range changed {
+		if strings.HasPrefix(change, "childList") || !strings.Contains(change, "<time") && !strings.Contains(change, "Generation") &&
+			!strings.Contains(change, `datetime`) && !strings.Contains(change, `class="big"`) && !strings.Contains(change, "Mode") {
+			t.Errorf("the clock alone went on, and this changed: %s", change)
+		}
+	}
+}
+
+// TestTheScriptMakesThePageThatTheServerMakes: from any scene to any other one, the
+// document that the script changed equals the one that the browser would have loaded.
+func TestTheScriptMakesThePageThatTheServerMakes(t *testing.T) {
+	b := openBrowser(t)
+	at := time.Now()
+	var showing atomic.Pointer[scene]
+	p := newPage()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d := look((*showing.Load())(at), at).page()
+		if r.URL.Query().Get("format") == string(formContent) {
+			p.serveContent(w, d)
+			return
+		}
+		p.serve(w, d, true)
+	}))
+	defer srv.Close()
+	for from, first := range scenes() {
+		for to, second := range scenes() {
+			t.Run(from+" to "+to, func(t *testing.T) {
+				tab := b.open(t, 1280, false)
+				showing.Store(&first)
+				tab.visit(t, srv.URL+"/status")
+				showing.Store(&second)
+				tab.eval(t, now, nil)
+				tab.wait(t, "performance.getEntriesByType('resource').length === 1")
+				tab.eval(t, `(async () => {
+					const loaded = new DOMParser().parseFromString(await (await fetch("/status")).text(), "text/html");
+					const icon = (document) => document.querySelector("link[rel=icon]").getAttribute("href");
+					window.same = { live: loaded.getElementById("live").isEqualNode(document.getElementById("live")), title: loaded.title.trim() === document.title.trim(),
+						icon: icon(loaded) === icon(document),
+						stale: document.getElementById("stale").hidden };
+				})()`, nil)
+				var same map[string]bool
+				tab.eval(t, "same", &same)
+				for what, is := range same {
+					if !is {
+						t.Errorf("%s differs: %s", what, tab.text(t, "document.body.innerText"))
+					}
 				}
-				checkColours(t, picture, is.bar, look == "dark", len(s.Sample().Lanes) > 0)
+				if said := tab.complained(); said != "" {
+					t.Errorf("the browser complains: %s", said)
+				}
 			})
 		}
 	}
 }
 
-func decode(t *testing.T, file string) image.Image {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
+func TestHostileTextStaysTextInTheLiveDocument(t *testing.T) {
+	b := openBrowser(t)
+	for name, text := range map[string]string{
+		"markup": hostile, "much": strings.Repeat(`"><svg onload=hacked=1>`, 500), "another direction": "\u202e\u2066أهلا\u2069 \u200f\"'`",
+		"an address": "javascript:hacked=1", "a template": "{{.}}${hacked=1}`</script><script>hacked=1</script>",
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := openFront(t, func(at time.Time) Sample { return uglyWith("an ordinary text", at) }, "")
+			tab := b.open(t, 360, false)
+			tab.visit(t, f.URL+"/status")
+			var before, after map[string]int
+			const count = `(() => { const all = {}; for (const e of document.querySelectorAll("*")) all[e.localName] = (all[e.localName] ?? 0) + 1; return all; })()`
+			tab.eval(t, count, &before)
+			f.show(func(at time.Time) Sample { return uglyWith(text, at) })
+			tab.eval(t, now, nil)
+			shown := clip(text, 40)
+			quoted, err := json.Marshal(strings.TrimSuffix(shown, "…"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tab.wait(t, "document.getElementById('live').textContent.includes("+string(quoted)+")")
+			tab.eval(t, count, &after)
+			for element, n := range after {
+				if before[element] != n {
+					t.Errorf("%d %s, with an ordinary text %d", n, element, before[element])
+				}
+			}
+			var bad int
+			tab.eval(t, `[...document.querySelectorAll("*")].filter((e) => e.getAttributeNames().some((n) => n.startsWith("on") || n === "src" || n === "style")
+				|| e.localName === "a" && e.protocol !== "http:").length + (typeof hacked === "undefined" ? 0 : 1)`, &bad)
+			if bad != 0 {
+				t.Errorf("%d elements have what no text may give them", bad)
+			}
+			checkWidth(t, tab, 360)
+			if said := tab.complained(); said != "" {
+				t.Errorf("the browser complains: %s", said)
+			}
+		})
 	}
-	defer f.Close()
-	picture, err := png.Decode(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return picture
 }
 
-// checkColours: the corner is background, and the bars are there exactly where
-// there is something that they stand for.
-func checkColours(t *testing.T, picture image.Image, bar color.NRGBA, dark, bars bool) {
-	t.Helper()
-	if grey := color.GrayModel.Convert(picture.At(2, 2)).(color.Gray); (grey.Y < 64) != dark || dark == (grey.Y > 192) {
-		t.Errorf("dark is %v, and the background's brightness %d of 255", dark, grey.Y)
+// TestThePolicyStopsWhatGotInNevertheless: even a hole in the page would not be one.
+func TestThePolicyStopsWhatGotInNevertheless(t *testing.T) {
+	f := openFront(t, ordinary, "")
+	tab := openBrowser(t).open(t, 1280, false)
+	tab.visit(t, f.URL+"/status")
+	tab.eval(t, `(() => {
+		document.body.insertAdjacentHTML("beforeend", "<img src='data:,' onerror='window.hacked = 1'><a id='trap' href='javascript:window.hacked=1'>x</a>");
+		const script = document.createElement("script");
+		script.textContent = "window.hacked = 1";
+		document.body.append(script);
+		document.getElementById("trap").click();
+		return fetch("https://example.com/").then(() => { window.hacked = 1 }, () => {});
+	})()`, nil)
+	tab.wait(t, "performance.now() > 500")
+	if kind := tab.text(t, "typeof hacked"); kind != "undefined" {
+		t.Error("what was put into the page ran")
 	}
-	size, painted := picture.Bounds().Size(), 0
-	for y := range size.Y {
-		for x := range size.X {
-			if color.NRGBAModel.Convert(picture.At(x, y)) == bar {
-				painted++
+	if said := tab.complained(); !strings.Contains(said, "Content Security Policy") {
+		t.Errorf("the policy is not what stopped it: %s", said)
+	}
+}
+
+// TestSilenceIsSaidPlainly: old values are not shown as if they were true.
+func TestSilenceIsSaidPlainly(t *testing.T) {
+	b := openBrowser(t)
+	never := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	for name, with := range map[string]http.HandlerFunc{
+		"an error":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
+		"another page": func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "<p>Please log in") },
+		"a cut":        func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"no answer":    never, "no answer after long": never,
+		"what is not of the page": func(w http.ResponseWriter, _ *http.Request) {
+			answer(w, http.StatusOK, "application/json", []byte(`{"edition":"`+newPage().edition+`","title":"x","icon":"","body":[["script",{},"hacked=1"]]}`))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := openFront(t, ordinary, "")
+			tab := b.open(t, 360, false)
+			tab.visit(t, f.URL+"/status")
+			asOf := tab.text(t, "document.querySelector('header time').textContent")
+			f.fail(with)
+			most := 8 * time.Second // the question is given up after ten
+			if name == "no answer after long" {
+				most = 3 * time.Second
+				tab.eval(t, "{ const now = Date.now; Date.now = () => now() + 3600_000; }", nil)
 			}
-		}
-	}
-	// The longest of the bars is at least an eighth as wide as the page, and 10 high.
-	if enough := 10 * size.X / 8; bars && painted < enough || !bars && painted > 0 {
-		t.Errorf("%d pixels of %v, bars expected: %v, then at least %d", painted, bar, bars, enough)
+			asked := time.Now()
+			tab.eval(t, now, nil)
+			tab.wait(t, "!document.getElementById('stale').hidden")
+			if took := time.Since(asked); took > most {
+				t.Errorf("it was said after %s", took)
+			}
+			if said := tab.text(t, "document.getElementById('stale').innerText"); !strings.Contains(said, "No answer from this process since "+asOf) {
+				t.Errorf("it says %q, and the last answer was of %s", said, asOf)
+			}
+			if title := tab.text(t, "document.title"); !strings.HasPrefix(title, "No answer: Ready") {
+				t.Errorf("the title is %q", title)
+			}
+			if opacity := tab.text(t, "getComputedStyle(document.getElementById('live')).opacity"); opacity == "1" {
+				t.Error("the old values look as ever")
+			}
+			if name == "a cut" {
+				keep(t, "silent-narrow-light", tab.picture(t, 360, 1200))
+			}
+			f.fail(nil)
+			if !strings.HasPrefix(name, "no answer") { // that question is still open, and the next one follows by itself
+				tab.eval(t, now, nil)
+			}
+			tab.wait(t, "document.getElementById('stale').hidden")
+			if title := tab.text(t, "document.title"); !strings.HasPrefix(title, "Ready") {
+				t.Errorf("afterwards the title is %q", title)
+			}
+		})
 	}
 }

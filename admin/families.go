@@ -115,11 +115,33 @@ func waitingFamilies() []family {
 		level("layover_in_flight_records",
 			"Records handed to the producer and not answered yet.",
 			func(v *view) float64 { return float64(v.total.inFlight) }),
+		level("layover_paused_seconds",
+			"How long reading has been paused without a break, in seconds; 0 while it goes on.",
+			func(v *view) float64 { return v.pausedFor().Seconds() }),
+		gauge("layover_oldest_unread_age_seconds",
+			"While reading is paused, the age of the oldest unread record by its own timestamp, in seconds: it is late by at least that less its delay. 0 where nothing is unread or reading goes on; no series while it is not known.",
+			nil, func(v *view, out emit) {
+				n, known := v.unreadRecords()
+				switch oldest := v.oldestUnread(); {
+				case !oldest.IsZero():
+					out(max(v.now.Sub(oldest), 0).Seconds())
+				case len(v.Pauses) == 0 || known && n == 0:
+					out(0)
+				}
+			}),
+		level("layover_last_dead_letter_timestamp_seconds",
+			"When the dead-letter topic last took a record, in seconds since 1970; 0 if it took none.",
+			func(v *view) float64 {
+				if last := v.lastLetters(); len(last) > 0 {
+					return float64(last[0].AtMs) / 1000
+				}
+				return 0
+			}),
 		gauge("layover_intake_paused",
 			"1 while reading is paused for the reason: bytes (memory is at its limit), dead_letter (the dead-letter topic fails), target (a target's share or patience is used up and there is no dead-letter topic).",
 			[]string{"reason"}, func(v *view, out emit) {
 				for _, reason := range pauseReasons() {
-					out(flag(v.pausedFor(reason)), reason)
+					out(flag(v.pausesFor(reason)), reason)
 				}
 			}),
 	}
@@ -312,7 +334,7 @@ func perTarget(value func(heldTotal) int64) func(*view, emit) {
 	}
 }
 
-func (v *view) pausedFor(reason string) bool {
+func (v *view) pausesFor(reason string) bool {
 	for _, p := range v.Pauses {
 		if p.Reason == reason {
 			return true

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -72,11 +73,11 @@ func busy(now time.Time) Sample {
 				{Topic: "orders", Partition: 3, End: -1},
 				{Topic: "orders", Partition: 2, Loaded: true, Stopped: "a batch cannot be read: corrupt.", Reason: "unreadable", Since: now.Add(-5 * time.Minute), Next: 900, End: 990},
 				{Topic: "orders", Partition: 1, Loaded: true, Next: 60, End: 59}, // told before the last record was read
-				{Topic: "orders", Partition: 0, Loaded: true, Next: 515, End: 540},
+				{Topic: "orders", Partition: 0, Loaded: true, Next: 515, End: 540, OldestUnread: now.Add(-65 * time.Second)},
 			},
 		},
 		Kafka: Kafka{
-			Answering: true, Since: now.Add(-80 * time.Minute), Missing: []string{"retry-7"}, Unusable: []string{"invoices"},
+			Answering: true, Since: now.Add(-80 * time.Minute), Missing: []string{"retry-7"}, Faults: []string{"topic retry-7 is missing", "topic invoices is forbidden; allow Read on topic invoices"}, Unusable: []string{"invoices"},
 			Topics:   []TopicState{{Name: "invoices", State: "forbidden", Since: now.Add(-70 * time.Minute)}},
 			Warnings: map[string]string{"orders": "retention.ms < LAYOVER_MAX_DELAY"},
 		},
@@ -103,7 +104,7 @@ func busy(now time.Time) Sample {
 		Replay: Replay{Since: now.Add(-20 * time.Second), Records: 900, Remaining: 40, Rate: 45.5},
 		Lanes:  []*purgatory.Snapshot{laneOne(ms), nil, laneTwo(ms)},
 		Loops:  map[string]time.Time{"poll": now, "lane-0": now.Add(-59 * time.Second)},
-		Pauses: []Pause{{Reason: PauseTarget, Target: "retry-7"}},
+		Pauses: []Pause{{Reason: PauseTarget, Target: "retry-7"}}, PausedSince: now.Add(-70 * time.Second),
 		Settings: Settings{
 			Ingress: []string{"orders", "invoices"}, Egress: "ready", OnInvalid: "halt", Deliverable: true,
 			Targets: []string{"ready", "retry-*"}, Reasons: []string{"no_target", "too_large"},
@@ -111,6 +112,13 @@ func busy(now time.Time) Sample {
 			Retention: map[string]time.Duration{"orders": 24 * time.Hour, "invoices": -time.Millisecond},
 		},
 	}
+}
+
+// letter is a dead letter with a message of the usual form.
+func letter(topic string, partition int32, offset int64, reason string, atMs int64) purgatory.Letter {
+	l := purgatory.Letter{Offset: offset, Reason: reason, Message: fmt.Sprintf("%s/%d@%d: no target is set", topic, partition, offset), AtMs: atMs}
+	l.Topic, l.Partition = topic, partition
+	return l
 }
 
 // refusals are of brokers that refuse since an instant.
@@ -133,8 +141,8 @@ func laneOne(ms int64) *purgatory.Snapshot {
 		Outlook:  purgatory.Outlook{DueWithin: [7]int64{4, 9, 20, 25, 30, 33, 34}, OldestOverdueMs: ms - 3000},
 		RecentMs: []int32{9, 1, 8, 2, 7}, Errors: []purgatory.TargetError{{Target: "retry-7", Detail: "UNKNOWN_TOPIC_OR_PARTITION"}},
 		Held: []purgatory.HeldView{
-			{Target: "retry-7", Label: "retry-*", Verdict: purgatory.Missing, Detail: "no such topic", Records: 3, Bytes: 300, SinceMs: ms - 60_000},
-			{Target: "retry-8", Label: "retry-*", Verdict: purgatory.Unreachable, Records: 1, Bytes: 100},
+			{Target: "retry-7", Label: "retry-*", Verdict: purgatory.Missing, Detail: "no such topic", Records: 3, Bytes: 300, SinceMs: ms - 60_000, PatienceLeftMs: 840_900, GivenUp: 2},
+			{Target: "retry-8", Label: "retry-*", Verdict: purgatory.Unreachable, Records: 1, Bytes: 100, PatienceLeftMs: 899_000},
 		},
 		Partitions: []purgatory.PartitionView{partition("orders", 0, purgatory.PartitionView{
 			Epoch: 5, Low: 400, Next: 515, StableEnd: 500, Committed: 390, Parked: 30, Due: 4, InFlight: 2, Finished: 79,
@@ -149,6 +157,8 @@ func laneOne(ms int64) *purgatory.Snapshot {
 	s.Invalid = map[purgatory.TopicReason]int64{{Topic: "orders", Reason: "no_target"}: 3}
 	s.Delivered = map[purgatory.TopicTarget]int64{{Topic: "orders", Target: "ready"}: 70, {Topic: "orders", Target: "retry-*"}: 10}
 	s.DeadLettered = map[purgatory.TopicReason]int64{{Topic: "orders", Reason: "no_target"}: 2}
+	s.Missed = purgatory.Missed{Records: 30, EarliestMs: ms - 9_000_000, LatestMs: ms - 5_500_000, AssignedMs: ms - 5_400_000, MostLateMs: 3_601_000, LastMs: ms - 300_000}
+	s.Letters = []purgatory.Letter{letter("orders", 0, 512, "no_target", ms-20_000), letter("orders", 0, 498, "no_target", ms-400_000)}
 	s.Dropped, s.Ambiguous = map[string]int64{"orders": 1}, map[string]int64{"orders": 8}
 	s.ProduceErrors = map[purgatory.TargetKind]int64{{Target: "retry-*", Kind: "retriable"}: 11}
 	s.Late = map[string]*purgatory.Histogram{"ready": {Buckets: [16]uint64{1, 2, 3, 15: 4}, SumMs: 250_500, Count: 10}}
@@ -169,7 +179,7 @@ func laneTwo(ms int64) *purgatory.Snapshot {
 		Outlook: purgatory.Outlook{DueWithin: [7]int64{1, 1, 2, 2, 2, 2, 2}, OldestOverdueMs: ms - 4000},
 		Errors:  []purgatory.TargetError{{Target: "retry-7", Detail: "UNKNOWN_TOPIC_OR_PARTITION"}, {Target: "ready", Detail: "NOT_LEADER"}},
 		Held: []purgatory.HeldView{
-			{Target: "retry-7", Label: "retry-*", Verdict: purgatory.Missing, Detail: "no such topic", Records: 1, Bytes: 40, SinceMs: ms - 90_000},
+			{Target: "retry-7", Label: "retry-*", Verdict: purgatory.Missing, Detail: "no such topic", Records: 1, Bytes: 40, SinceMs: ms - 90_000, PatienceLeftMs: 810_000},
 		},
 		Partitions: []purgatory.PartitionView{partition("orders", 1, purgatory.PartitionView{
 			Epoch: 6, Low: 50, Next: 60, StableEnd: 100, Committed: 50, Parked: 1, Due: 1, Finished: 8, Confirmed: true, FurthestMs: ms + 7000,

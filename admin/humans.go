@@ -18,7 +18,8 @@ const (
 
 func pageFuncs() template.FuncMap {
 	return template.FuncMap{
-		"n": grouped, "size": size, "offset": offset,
+		"n": grouped, "size": size, "offset": offset, "known": known,
+		"left":  func(seconds *int64) string { return human(time.Duration(*seconds) * time.Second) },
 		"late":  func(ms int32) string { return human(time.Duration(ms) * time.Millisecond) },
 		"short": func(text string) string { return clip(text, maxShort) },
 		"clip":  func(text string) string { return clip(text, maxText) },
@@ -40,11 +41,22 @@ func grouped(number any) string {
 }
 
 // counted writes a number with its noun.
-func counted(n int, one, many string) string {
+func counted(n int, one, many string) string { return countedLong(int64(n), one, many) }
+
+// countedLong is counted of a longer number.
+func countedLong(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
 	return grouped(n) + " " + many
+}
+
+// known writes a number that nobody may know.
+func known(n *int64) string {
+	if n == nil {
+		return "unknown"
+	}
+	return grouped(*n)
 }
 
 // offset writes an offset that may not be known yet.

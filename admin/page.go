@@ -5,10 +5,12 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
+	"strings"
 )
 
 //go:embed page.html
@@ -17,31 +19,56 @@ var pageHTML string
 //go:embed page.css
 var pageCSS string
 
-// page is /status for people: one HTML document that needs nothing else, no
-// script, no font, no second request. Brokers and producers choose some of its
-// text. So its policy lets a browser apply only our own style, known by its hash.
+//go:embed page.js
+var pageJS string
+
+// page is /status for people: one HTML document that needs nothing else, no font and no
+// library. Its script asks for the content anew, as JSON; without script the browser
+// loads the document again. Brokers and producers choose some of its text. So its policy
+// lets a browser apply our own style and script alone, known by their hashes.
 type page struct {
 	template *template.Template
+	index    *template.Template
 	style    template.CSS
+	script   template.JS
+	edition  string // of style, script and markup: a document shows content of its own edition
 	policy   string // Content-Security-Policy
 }
 
 func newPage() *page {
-	hash := sha256.Sum256([]byte(pageCSS))
+	style, script := hash(pageCSS), hash(pageJS)
 	return &page{
 		template: template.Must(template.New("page").Funcs(pageFuncs()).Parse(pageHTML)),
+		index:    template.Must(template.New("index").Funcs(pageFuncs()).Parse(indexHTML)),
 		style:    template.CSS(pageCSS),
-		policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
-			"'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		script:   template.JS(pageJS),
+		edition:  hash(style + script + pageHTML),
+		policy: "default-src 'none'; style-src 'sha256-" + style + "'; script-src 'sha256-" + script +
+			"'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 	}
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
 // serve answers with the page that shows d.
 func (p *page) serve(w http.ResponseWriter, d *pageData, refresh bool) {
+	d.Style, d.Script, d.Edition, d.Refresh = p.style, p.script, p.edition, refresh
+	p.execute(w, p.template, d)
+}
+
+// serveIndex answers with the page of links that shows d.
+func (p *page) serveIndex(w http.ResponseWriter, d *indexData) {
+	d.Style = p.style
+	p.execute(w, p.index, d)
+}
+
+func (p *page) execute(w http.ResponseWriter, t *template.Template, d any) {
 	var body bytes.Buffer
-	d.Style, d.Refresh = p.style, refresh
-	if err := p.template.Execute(&body, d); err != nil {
-		text(w, http.StatusInternalServerError, "the page cannot be made: "+err.Error()+"; /status?format=json has the same facts")
+	if err := t.Execute(&body, d); err != nil {
+		notMade(w, err)
 		return
 	}
 	h := w.Header()
@@ -50,20 +77,61 @@ func (p *page) serve(w http.ResponseWriter, d *pageData, refresh bool) {
 	answer(w, http.StatusOK, "text/html; charset=utf-8", body.Bytes())
 }
 
-// wish is the form of /status that a request asks for.
-type wish struct{ html, refresh bool }
+// serveContent answers with the content of the page for page.js.
+func (p *page) serveContent(w http.ResponseWriter, d *pageData) {
+	var markup strings.Builder
+	d.Refresh = true
+	err := p.template.ExecuteTemplate(&markup, "live", d)
+	var body []any
+	if err == nil {
+		body, err = nodes(markup.String())
+	}
+	var content []byte
+	if err == nil {
+		content, err = json.Marshal(map[string]any{
+			"edition": p.edition, "title": clip(d.Title(), maxText), "icon": d.Icon, "body": body,
+		})
+	}
+	if err != nil {
+		notMade(w, err)
+		return
+	}
+	answer(w, http.StatusOK, "application/json", content)
+}
+
+func notMade(w http.ResponseWriter, err error) {
+	text(w, http.StatusInternalServerError, "the page cannot be made: "+err.Error()+"; /status?format=json has the same facts")
+}
+
+// The forms of /status.
+type form string
+
+const (
+	formJSON    form = "json"
+	formHTML    form = "html"
+	formContent form = "page" // the page's content as JSON, for its script
+)
+
+// wish is what a request for /status asks for.
+type wish struct {
+	form    form
+	refresh bool
+}
 
 // wishOf reads the query, which has the last word, and the Accept headers.
 func wishOf(r *http.Request) (wish, error) {
-	wants := wish{html: prefersHTML(r.Header.Values("Accept")), refresh: true}
+	wants := wish{form: formJSON, refresh: true}
+	if prefersHTML(r.Header.Values("Accept")) {
+		wants.form = formHTML
+	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return wants, fmt.Errorf("query %.100q: %w; want /status?format=json, for example", r.URL.RawQuery, err)
 	}
 	if query.Has("format") {
-		switch format := query.Get("format"); format {
-		case "json", "html":
-			wants.html = format == "html"
+		switch format := form(query.Get("format")); format {
+		case formJSON, formHTML, formContent:
+			wants.form = format
 		default:
 			return wants, fmt.Errorf("format %.100q: want json or html, such as /status?format=json", format)
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -22,13 +23,15 @@ type element struct {
 }
 
 // parse reads a page as XML does, which forgives nothing: every element that is
-// open has to be closed, every attribute quoted, every < and & escaped.
+// open has to be closed, every attribute quoted, every < and & escaped. Our script alone
+// need not be; it is left out.
 func parse(t *testing.T, body string) []element {
 	t.Helper()
 	var all []element
 	var text strings.Builder
 	type opened struct{ element, text int } // where it is in all, and where its text begins
 	var open []opened
+	body = strings.Replace(body, pageJS, "", 1)
 	for dec := xml.NewDecoder(strings.NewReader(body)); ; {
 		token, err := dec.Token()
 		if errors.Is(err, io.EOF) {
@@ -141,11 +144,37 @@ func TestAWishThatIsNotUnderstoodIsExplained(t *testing.T) {
 	}
 }
 
-func TestTheBareAddressLeadsPeopleToThePage(t *testing.T) {
+func TestTheBareAddressLeadsOn(t *testing.T) {
 	srv := newServer(sourceOf(busy(time.Now())))
 	w := ask(t, srv, http.MethodGet, "/", "Accept", firefoxAccept)
-	if w.Code != http.StatusFound || w.Header().Get("Location") != "/status" || w.Header().Get("Vary") != "Accept" {
+	if w.Code != http.StatusOK || w.Header().Get("Vary") != "Accept" || w.Header().Get("Content-Security-Policy") != srv.page.policy {
 		t.Errorf("a browser gets %d %v", w.Code, w.Header())
+	}
+	var links []string
+	for _, e := range parse(t, w.Body.String()) {
+		if e.name == "a" {
+			links = append(links, e.attr["href"])
+		}
+	}
+	for _, want := range append([]string{"status?format=json"}, paths[1:]...) {
+		if want = strings.TrimPrefix(want, "/"); !slices.Contains(links, want) {
+			t.Errorf("the links %v lack %s", links, want)
+		}
+	}
+	for _, link := range links {
+		if got := get(t, srv, "/"+link); got.Code != http.StatusOK {
+			t.Errorf("the link %s leads to %d", link, got.Code)
+		}
+	}
+	for _, want := range []string{"Degraded, paused", "docs/operating.md", "layover-orders", "1.2.3"} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("the page of links lacks %q", want)
+		}
+	}
+	for _, d := range documents() {
+		if _, err := os.Stat("../" + d.Path); err != nil {
+			t.Errorf("the page of links names a document: %v", err)
+		}
 	}
 	if w := ask(t, srv, http.MethodGet, "/", "Accept", curlAccept); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "/metrics") {
 		t.Errorf("curl gets %d %s", w.Code, w.Body)
@@ -171,7 +200,7 @@ func TestThePageIsInOrder(t *testing.T) {
 					ids[id] = true
 				}
 			}
-			if names["h1"] != 1 || names["main"] != 1 || names["title"] != 1 || names["style"] != 1 || names["h2"] != names["section"] {
+			if names["h1"] != 1 || names["main"] != 1 || names["title"] != 1 || names["style"] != 1 || names["script"] != 1 || names["h2"] != names["section"] {
 				t.Errorf("elements: %v", names)
 			}
 			for _, e := range page {
@@ -198,24 +227,28 @@ func checkElement(t *testing.T, e element, ids map[string]bool) {
 		}
 	}
 	switch {
-	case e.name == "th" && e.attr["scope"] == "", e.name == "script", e.name == "form", e.name == "img", e.name == "iframe", e.name == "object":
+	case e.name == "th" && e.attr["scope"] == "", e.name == "script" && strings.TrimSpace(e.text) != "", e.name == "form", e.name == "img", e.name == "iframe", e.name == "object":
 		t.Errorf("%s %v", e.name, e.attr)
 	}
 }
 
-func TestThePolicyAllowsTheStyleAndNothingElse(t *testing.T) {
+func TestThePolicyAllowsOurStyleAndScriptAndNothingElse(t *testing.T) {
 	w := render(t, ordinary(time.Now()))
-	_, rest, _ := strings.Cut(w.Body.String(), "<style>")
-	style, _, ended := strings.Cut(rest, "</style>")
-	hash := sha256.Sum256([]byte(style))
 	policy := w.Header().Get("Content-Security-Policy")
-	if want := "style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'"; !ended || !strings.Contains(policy, want) {
-		t.Errorf("the policy is %q, the style needs %q", policy, want)
+	inside := func(element string) string {
+		_, rest, _ := strings.Cut(w.Body.String(), "<"+element+">")
+		text, _, ended := strings.Cut(rest, "</"+element+">")
+		hash := sha256.Sum256([]byte(text))
+		if want := element + "-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "';"; !ended || !strings.Contains(policy, want) {
+			t.Errorf("the policy is %q, the %s needs %q", policy, element, want)
+		}
+		return text
 	}
+	style, script := inside("style"), inside("script")
 	if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") {
 		t.Errorf("the policy is %q", policy)
 	}
-	for _, want := range []string{"img-src data:", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"} {
+	for _, want := range []string{"img-src data:;", "connect-src 'self';", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"} {
 		if !strings.Contains(policy, want) {
 			t.Errorf("the policy %q lacks %s", policy, want)
 		}
@@ -227,6 +260,11 @@ func TestThePolicyAllowsTheStyleAndNothingElse(t *testing.T) {
 	}
 	if strings.Contains(style, "url(") || strings.Contains(style, "@import") {
 		t.Error("the style asks for something else")
+	}
+	for _, way := range []string{"innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(", "Function(", "http:", "https:"} {
+		if strings.Contains(strings.ReplaceAll(script, "http://www.w3.org/2000/svg", ""), way) {
+			t.Errorf("the script has %s, by which text might become more than text", way)
+		}
 	}
 }
 
@@ -242,7 +280,7 @@ func TestHostileTextStaysText(t *testing.T) {
 		t.Error("hostile text makes other elements than an ordinary one")
 	}
 	body := render(t, ugly(time.Now())).Body.String()
-	for _, raw := range []string{"<script", "<img", "\x00", "\x1b", "\u202e", "\xff"} {
+	for _, raw := range []string{"<script>alert", "<img", "\x00", "\x1b", "\u202e", "\xff"} {
 		if strings.Contains(body, raw) {
 			t.Errorf("%q is in the page as it came", raw)
 		}

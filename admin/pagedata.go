@@ -33,7 +33,10 @@ func (t tone) String() string { return [...]string{"good", "warn", "bad"}[t] }
 type pageData struct {
 	status
 	Style   template.CSS
+	Script  template.JS
+	Edition string
 	Icon    template.URL
+	Grey    template.URL // the icon while nobody answers
 	Refresh bool
 	Now     time.Time
 
@@ -42,8 +45,11 @@ type pageData struct {
 	Why      string
 	Problems []problem
 
-	DueIn    []dueBar
-	Behind   *int64 // offsets that are in the logs and not read yet; nil: not known of any partition
+	Trend    []line
+	DueIn    []dueBar // none: nobody knows
+	DueNow   int64    // of those parked
+	InMemory int64    // parked by this process
+	Behind   *int64   // offsets that are in the logs and not read yet; nil: not known of any partition
 	Stops    []string
 	MoreStop int // stopped partitions that are not explained
 	Rows     []row
@@ -72,11 +78,14 @@ type row struct {
 }
 
 func (v *view) page() *pageData {
-	d := &pageData{status: v.status(), Now: v.now}
-	d.DueIn = dueBars(d.DueWithin, d.Parked.Records)
-	d.State, d.Why = stateOf(ready(v))
+	d := &pageData{status: v.status(), Now: v.now, Trend: trend(v.past, v.now)}
+	if d.Parked.Records != nil {
+		d.DueIn = dueBars(d.DueWithin, *d.Parked.Records)
+	}
+	d.DueNow, d.InMemory = v.total.due, v.total.parked
+	d.State, d.Why = capital(d.status.State), ready(v).why
 	if v.Draining {
-		d.State, d.Why = "Draining", "a stop was asked for: records in flight are finished and committed"
+		d.Why = "a stop was asked for: records in flight are finished and committed"
 	}
 	d.Problems = v.problems(&d.status)
 	if d.State != "Ready" {
@@ -88,7 +97,7 @@ func (v *view) page() *pageData {
 	for i := range d.Sick {
 		d.Tone = max(d.Tone, d.Sick[i].Tone())
 	}
-	d.Icon = icon(d.Tone)
+	d.Icon, d.Grey = icon(d.Tone), dot("6b7280")
 	d.Rows = rows(d.Partitions, len(d.Pauses) > 0)
 	for _, r := range d.Rows {
 		if r.Stopped != nil {
@@ -118,21 +127,14 @@ func (s *Sickness) Tone() tone {
 	return warn
 }
 
-func stateOf(r readiness) (word, why string) {
-	switch {
-	case r.degraded:
-		return "Degraded", r.why
-	case r.ready:
-		return "Ready", r.why
-	}
-	return "Not ready", r.why
-}
-
 // icon is a dot in the tab, in the colour of the tone.
 func icon(t tone) template.URL {
-	colour := [...]string{good: "15803d", warn: "b45309", bad: "b91c1c"}[t]
-	return template.URL("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E" +
-		"%3Ccircle cx='8' cy='8' r='7' fill='%23" + colour + "'/%3E%3C/svg%3E")
+	return dot([...]string{good: "15803d", warn: "b45309", bad: "b91c1c"}[t])
+}
+
+func dot(colour string) template.URL {
+	return template.URL("data:image/svg+xml,%3Csvg%20xmlns=%27http://www.w3.org/2000/svg%27%20viewBox=%270%200%2016%2016%27%3E" +
+		"%3Ccircle%20cx=%278%27%20cy=%278%27%20r=%277%27%20fill=%27%23" + colour + "%27/%3E%3C/svg%3E")
 }
 
 func atMost[T any](all []T, limit int) (shown []T, more int) {
@@ -155,26 +157,27 @@ func (v *view) problems(s *status) []problem {
 	}
 	say(s.Counters.Unaccounted != 0, bad, "counters", "The counters do not add up: %s records are unaccounted for. This is a bug in Layover; please report it.",
 		grouped(s.Counters.Unaccounted))
-	say(!s.Kafka.Answering && (s.Ready || s.Draining), bad, "", "Nothing can be delivered before Kafka answers. Nothing is lost.")
-	var stopped, held int
+	stopped := 0
 	for i := range s.Partitions {
-		if s.Partitions[i].Stopped != nil {
+		if s.Partitions[i].Stopped != nil && !(v.isSilent() && v.parts[i].member != nil && v.parts[i].member.Trying) {
 			stopped++
 		}
-	}
-	for i := range s.Held {
-		held += s.Held[i].Records
 	}
 	say(stopped > 0, bad, "stopped", "%s.", counted(stopped, "partition is not read any more", "partitions are not read any more"))
 	for _, warning := range s.Connection.Warnings {
 		say(true, warn, "connection", "%s", warning)
 	}
-	say(s.Group.Joined && !s.Group.LeaseValid, warn, "", "The group's coordinator has not confirmed our membership lately: nothing is delivered until it does.")
-	say(!s.Group.Joined && v.CaughtUp, warn, "", "Not a member of the group %s at present. %s", s.Group.ID, s.Group.Error)
-	say(len(s.Pauses) > 0, warn, "pauses", "Reading is paused: %s.", v.pauseNames())
-	say(len(s.Held) > 0, warn, "held", "%s, and %s.", counted(len(s.Held)+s.HeldMore, "target does not take records", "targets do not take records"),
-		counted(held, "record waits for that", "records wait for that"))
-	say(len(s.Kafka.Missing) > 0, warn, "topics", "%s.", counted(len(s.Kafka.Missing), "configured topic cannot be used", "configured topics cannot be used"))
+	if !v.isSilent() { // or all of that follows from it
+		say(s.Group.Joined && !s.Group.LeaseValid, warn, "", "The group's coordinator has not confirmed our membership lately: nothing is delivered until it does.")
+		say(!s.Group.Joined && v.CaughtUp, warn, "", "Not a member of the group %s at present. %s", s.Group.ID, s.Group.Error)
+		say(len(s.Held) > 0, warn, "held", "%s", v.heldProblem(s))
+	}
+	say(len(s.Pauses) > 0, warn, "pauses", "Reading is paused: %s. %s", v.pauseNames(), v.pausedText())
+	say(s.Letters.Coming, warn, "letters", "Dead letters come: %s since the start, the last %s.", grouped(s.Letters.Total), v.lastLetterAge())
+	late := v.overdueLong()
+	say(late != "", warn, "", "%s.", late)
+	say(v.startsLate(), warn, "lateness", "Records come late that were due before this process got their partitions.")
+	say(len(s.Kafka.Faults) > 0, warn, "topics", "%s.", counted(len(s.Kafka.Faults), "configured topic cannot be used", "configured topics cannot be used"))
 	say(len(s.Kafka.Warnings) > 0, warn, "topics", "%s.", counted(len(s.Kafka.Warnings), "ingress topic is configured badly", "ingress topics are configured badly"))
 	faulty := 0
 	for _, t := range s.Journal.Topics {
@@ -182,7 +185,7 @@ func (v *view) problems(s *status) []problem {
 			faulty++
 		}
 	}
-	say(faulty > 0, warn, "journal", "%s.", counted(faulty, "journal has something wrong with it", "journals have something wrong with them"))
+	say(faulty > 0 && !v.isSilent(), warn, "journal", "%s.", counted(faulty, "journal has something wrong with it", "journals have something wrong with them"))
 	return out
 }
 
@@ -204,7 +207,7 @@ func dueBars(within []dueStatus, parked int64) []dueBar {
 	for i, label := range dueLabels() {
 		upTo := parked
 		if i < len(within) {
-			upTo = within[i].Records
+			upTo = *within[i].Records
 		}
 		out = append(out, dueBar{Label: label, Records: upTo - before})
 		most = max(most, upTo-before)
@@ -243,7 +246,7 @@ func rows(partitions []partitionStatus, paused bool) []row {
 
 // Title is the text of a browser's tab.
 func (d *pageData) Title() string {
-	return fmt.Sprintf("%s: %s parked – Layover %s", d.State, grouped(d.Parked.Records), d.Group.ID)
+	return fmt.Sprintf("%s: %s parked – Layover %s", d.State, known(d.Parked.Records), d.Group.ID)
 }
 
 // Built is the revision, "" where the build did not leave one.
@@ -260,18 +263,21 @@ func (d *pageData) Up() string { return human(time.Duration(d.Uptime) * time.Sec
 // Relative says when t is, seen from now.
 func (d *pageData) Relative(t instant) string { return relative(t.Sub(d.Now)) }
 
-// MemoryPercent is how much of the limit is used; 0 where there is no limit.
+// MemoryBound is the memory at which reading pauses, and the limit where that is not known.
+func (d *pageData) MemoryBound() int64 { return cmp.Or(d.Parked.PauseAt, d.Parked.Limit) }
+
+// MemoryPercent is how much of the bound is used; 0 where there is none.
 func (d *pageData) MemoryPercent() float64 {
-	if d.Parked.Limit <= 0 {
+	if d.MemoryBound() <= 0 {
 		return 0
 	}
-	return 100 * float64(d.Parked.Memory) / float64(d.Parked.Limit)
+	return 100 * float64(d.Parked.Memory) / float64(d.MemoryBound())
 }
 
 // MemoryWidth is the length of the bar.
 func (d *pageData) MemoryWidth() float64 { return min(100, max(0, d.MemoryPercent())) }
 
-// MemoryTone warns from 90 percent on: reading pauses at the limit.
+// MemoryTone warns from 90 percent on.
 func (d *pageData) MemoryTone() tone {
 	if d.MemoryPercent() >= 90 {
 		return warn

@@ -27,11 +27,16 @@ func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
 				"orders/1 partition halted – Reading of orders/1 stopped at offset 60: no_target", "orders/2 partition unreadable 5 min ago",
 				"retry-7 target missing 1 min 30 s ago The target retry-7 does not exist (no such topic). 4 due records wait for it, and others are delivered.",
 			},
-			"replay":   {"900 records since", "45 a second of late, 40 offsets to go"},
-			"lateness": {"5 ms 9 ms 10 ms 10 ms 10"},
-			"held":     {"retry-7 missing 1 min 30 s ago 4 340 B no such topic", "retry-8 unreachable – 1 100 B"},
-			"pauses":   {"the target retry-7 does not take records"},
-			"stopped":  {"orders/1 stopped at offset 60: no_target", "orders/2 stopped at offset 900: a batch cannot be read"},
+			"replay": {"900 records since", "45 a second of late, 40 offsets to go"},
+			"lateness": {"5 ms 9 ms 10 ms 10 ms 10", "30 delivered records were due before this process got their partitions at 1999-12-31 22:30:00Z: the earliest at 1999-12-31 21:30:00Z, " +
+				"the latest at 1999-12-31 22:28:20Z. Nobody delivered them then, as in a downtime, so they came up to 1 h late."},
+			"held": {"retry-7 missing 1 min 30 s ago 4 340 B 13 min 30 s 2 no such topic. 4 due records wait for it, and others are delivered. In 13 min 30 s LAYOVER_TARGET_PATIENCE " +
+				"is used up, and the oldest makes reading pause, as there is no dead-letter topic. 2 records of it went to the dead-letter topic already. Correct the setting", "retry-8 unreachable – 1 100 B 14 min 59 s 0 1 due record"},
+			"paused": {"Paused 1 min 10 s ago, since 1999-12-31 23:58:50.000 UTC. 115 records wait unread. The oldest was written 1 min 5 s ago: late by at least 1 min 5 s, less its delay.",
+				"Late by at least 1 min 5 s Unread 115 Pauses at 224.0 MiB Reason target"},
+			"letters": {"by reason: no_target 2.", "orders/0@512 no_target 20 s ago orders/0@512: no target is set orders/0@498 no_target 6 min 40 s ago"},
+			"pauses":  {"the target retry-7 does not take records"},
+			"stopped": {"orders/1 stopped at offset 60: no_target", "orders/2 stopped at offset 900: a batch cannot be read"},
 			"partitions": {
 				"orders/1 stopped at 60 60 0 50 50 0 2 0 0 metadata orders/2 stopped at 900 900 90 900 900 0 0 0 0 metadata " +
 					"orders/3 loading its offset – – – – 0 0 0 0 – orders/0 paused 515 25 400 390 10 34 2 9 journal"},
@@ -52,16 +57,18 @@ func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
 			}
 		}
 		tiles := strings.Join(strings.Fields(byClass(page, "tiles")[0].text), " ")
-		want := "Parked 36 records, 1.5 KiB Next due in 1.5 s " + now.Add(1500*time.Millisecond).UTC().Format("2006-01-02 15:04:05.000") +
-			" UTC Overdue 7 5 of them waiting, the oldest due 4.0 s ago In flight 2 sent, not answered Memory 192.0 MiB of 256.0 MiB, 75.0 % reading pauses at the limit Lateness, p99 10 ms at most 10 ms"
+		want := "Parked 36 records, 700 B with those in flight Next due in 1.5 s " + now.Add(1500*time.Millisecond).UTC().Format("2006-01-02 15:04:05.000") +
+			" UTC Overdue 7 5 of them waiting, the oldest due 4.0 s ago; unread ones not counted In flight 2 sent, not answered Memory 192.0 MiB of 224.0 MiB, 85.7 % reading pauses there; the limit is 256.0 MiB " +
+			"Lateness, p99 10 ms at most 10 ms, after a late start Dead letters 2 the last 20 s ago"
 		if tiles != want {
 			t.Errorf("%s\nwant %s", tiles, want)
 		}
 		state := strings.Join(strings.Fields(byClass(page, "state")[0].text), " ")
-		for _, want := range []string{"Degraded b2:9093 refuses the connection, look at KAFKA_TLS_CA: the broker's certificate is of no authority that is trusted here; " +
+		for _, want := range []string{"Degraded, paused b2:9093 refuses the connection, look at KAFKA_TLS_CA: the broker's certificate is of no authority that is trusted here; " +
 			"ingress topic invoices is forbidden since 1999-12-31T22:50:00Z; partition orders/1 is not read at offset 60 (halted) (and 5 more);",
 			"Warning: KAFKA_TLS_INSECURE_SKIP_VERIFY is true", "Warning: KAFKA_TLS_CERT has expired. New connections use the certificates from before.",
-			"Warning: The certificate in KAFKA_TLS_CERT (CN=layover) ends in 5 days, at 2000-01-06T01:00:00Z.", "Error: 2 partitions are not read any more.", "Warning: 2 targets do not take records, and 5 records wait for that.",
+			"Warning: The certificate in KAFKA_TLS_CERT (CN=layover) ends in 5 days, at 2000-01-06T01:00:00Z.", "Error: 2 partitions are not read any more.", "Warning: 2 targets do not take records, and 5 records wait for that. Dead letters for that already: 2.",
+			"Warning: Reading is paused: target (retry-7). 115 records wait unread.", "Warning: Dead letters come: 2 since the start, the last 20 s ago.",
 			"Mode at-least-once, version 1.2.3 (revision abc), go1.26; up 1 h 30 min", "Generation 7 of the group, member layover-1", "Reads orders, invoices, delivers to ready, retry-*, no dead-letter topic"} {
 			if !strings.Contains(state, want) {
 				t.Errorf("the state lacks %q: %s", want, state)
@@ -110,8 +117,8 @@ func TestTheMemoryBarIsAsLongAsMemoryIsFull(t *testing.T) {
 func TestTheTabSaysHowItIs(t *testing.T) {
 	for name, test := range map[string]struct{ title, colour string }{
 		"ordinary": {"Ready: 125,388 parked – Layover layover-orders", "#15803d"},
-		"fresh":    {"Not ready: 0 parked – Layover layover-orders", "#b45309"},
-		"ugly":     {"Degraded: 2,305,843,009,217,693,951 parked – Layover layover-</style>", "#b91c1c"},
+		"fresh":    {"Not ready: unknown parked – Layover layover-orders", "#b45309"},
+		"ugly":     {"Degraded, paused: 2,305,843,009,217,693,951 parked – Layover layover-</style>", "#b91c1c"},
 	} {
 		for _, e := range parse(t, render(t, scenes()[name].Sample()).Body.String()) {
 			icon, err := url.PathUnescape(e.attr["href"])
@@ -159,12 +166,12 @@ func TestTheStateIsOneWordAndATone(t *testing.T) {
 		"no lease":            {func(s *Sample) { s.Group.LeaseValid = false }, "Degraded", warn, "coordinator"},
 		"a stuck loop":        {func(s *Sample) { s.Loops = map[string]time.Time{"poll": time.Now().Add(-time.Hour)} }, "Ready", bad, "poll has not moved"},
 		"a record is missing": {func(s *Sample) { s.Lanes[0].Parked-- }, "Ready", bad, "1 records are unaccounted for"},
-		"a pause":             {func(s *Sample) { s.Pauses = []Pause{{Reason: PauseBytes}} }, "Ready", warn, "Reading is paused: bytes"},
+		"a pause":             {func(s *Sample) { s.Pauses = []Pause{{Reason: PauseBytes}} }, "Paused", warn, "Reading is paused: bytes"},
 		"a held target": {func(s *Sample) { s.Lanes[0].Held = []purgatory.HeldView{{Target: "x", Records: 1}} }, "Degraded", warn,
 			"1 target does not take records, and 1 record waits for that."},
 		"a stopped partition": {func(s *Sample) { s.Lanes[0].Partitions[1].Halted = "x" }, "Degraded", bad, "1 partition is not read any more."},
 		"a missing topic": {func(s *Sample) {
-			s.Kafka.Missing, s.Kafka.Topics = []string{"ready does not exist"}, []TopicState{{Name: "ready", State: "missing"}}
+			s.Kafka.Faults, s.Kafka.Topics = []string{"topic ready is missing"}, []TopicState{{Name: "ready", State: "missing"}}
 		}, "Degraded", warn, "1 configured topic cannot be used."},
 		"a missing ingress topic": {func(s *Sample) { s.Kafka.Topics = []TopicState{{Name: "delayed", State: "missing"}} }, "Degraded", bad, "ingress topic delayed is missing"},
 		"no leader":               {func(s *Sample) { s.Group.Partitions = []Assignment{{Topic: "delayed", Loaded: true, Leaderless: true}} }, "Degraded", bad, "partition delayed/0 has no leader"},
@@ -223,7 +230,7 @@ func TestBarsAreOfIntervalsAndInProportion(t *testing.T) {
 		"one of many is still seen": {[7]int64{1, 1, 1, 1, 1, 1, 1}, 1_000_001, []int64{1, 0, 0, 0, 0, 0, 0, 1_000_000}, []float64{0.5, 0, 0, 0, 0, 0, 0, 100}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lane := &purgatory.Snapshot{Parked: test.parked, Outlook: purgatory.Outlook{DueWithin: test.within}}
+			lane := &purgatory.Snapshot{Parked: test.parked, Outlook: purgatory.Outlook{DueWithin: test.within}, Partitions: make([]purgatory.PartitionView, 1)}
 			var records []int64
 			var widths []float64
 			for _, bar := range look(Sample{Lanes: []*purgatory.Snapshot{lane}}, time.Now()).page().DueIn {

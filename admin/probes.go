@@ -33,7 +33,8 @@ func live(s Sample, now time.Time) (stuck []string) {
 	return stuck
 }
 
-// readiness is the answer of /readyz. Degraded: ready, but something is sick.
+// readiness is the answer of /readyz. Degraded: ready, but something is sick, or records
+// are late or dead.
 type readiness struct {
 	ready, degraded bool
 	why             string // "" only if ready without anything to add
@@ -73,10 +74,29 @@ func ready(v *view) readiness {
 		}
 		says = append(says, firstFew(short, v.total.heldRest, "; "))
 	}
-	if len(v.Pauses) > 0 {
-		says = append(says, "reading is paused: "+v.pauseNames())
+	concerns := v.concerns()
+	says = append(says, concerns...)
+	if len(v.Pauses) > 0 && !v.lateUnread() {
+		says = append(says, v.pauseShort())
 	}
-	return readiness{ready: true, degraded: len(v.sick) > 0, why: strings.Join(says, "; ")}
+	return readiness{ready: true, degraded: len(v.sick)+len(concerns) > 0, why: strings.Join(says, "; ")}
+}
+
+// state is how it is in a word, or two.
+func (v *view) state(r readiness) string {
+	switch {
+	case v.Draining:
+		return "draining"
+	case !r.ready:
+		return "not ready"
+	case len(v.Pauses) > 0 && len(v.sick) > 0:
+		return "degraded, paused"
+	case len(v.Pauses) > 0:
+		return "paused"
+	case r.degraded:
+		return "degraded"
+	}
+	return "ready"
 }
 
 // firstFew joins the first maxReadySick texts, each cut to maxReadyText. It counts the
@@ -136,8 +156,8 @@ func (v *view) waitingFor() string {
 		return v.kafkaDown()
 	case !v.Group.Joined:
 		text := "joining the group " + v.Group.ID
-		if len(v.Kafka.Missing) > 0 {
-			text += ", missing topics: " + strings.Join(v.Kafka.Missing, ", ")
+		if len(v.Kafka.Faults) > 0 {
+			text += ", " + strings.Join(v.Kafka.Faults, ", ")
 		}
 		if v.Group.LastError != "" {
 			text += ": " + v.Group.LastError

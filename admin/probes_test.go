@@ -114,8 +114,8 @@ func TestNotReadyWhile(t *testing.T) {
 			func(s *Sample, _ time.Time) { s.Group.Joined = false }, "not ready: joining the group layover-orders"},
 		"joining fails": {
 			func(s *Sample, _ time.Time) {
-				s.Group.Joined, s.Group.LastError, s.Kafka.Missing = false, "GROUP_AUTHORIZATION_FAILED", []string{"a", "b"}
-			}, "not ready: joining the group layover-orders, missing topics: a, b: GROUP_AUTHORIZATION_FAILED"},
+				s.Group.Joined, s.Group.LastError, s.Kafka.Faults = false, "GROUP_AUTHORIZATION_FAILED", []string{"topic a is missing", "topic b is forbidden"}
+			}, "not ready: joining the group layover-orders, topic a is missing, topic b is forbidden: GROUP_AUTHORIZATION_FAILED"},
 		"reading": {
 			func(*Sample, time.Time) {}, "not ready: reading orders/3: at offset 5 of 100 (and 1 more)"},
 		"loading": {

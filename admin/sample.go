@@ -39,9 +39,11 @@ type Sample struct {
 	Lanes []*purgatory.Snapshot
 	// Loops is when each of our own loops last turned, by its name. Every one
 	// turns about once a second even with nothing to do.
-	Loops    map[string]time.Time
-	Pauses   []Pause // why reading is paused now; empty: it is not
-	Settings Settings
+	Loops  map[string]time.Time
+	Pauses []Pause // why reading is paused now; empty: it is not
+	// PausedSince is the begin of the present pause, zero without one.
+	PausedSince time.Time
+	Settings    Settings
 }
 
 // Group is the membership.
@@ -69,6 +71,9 @@ type Assignment struct {
 	Leaderless bool
 	Next       int64 // offset at which reading is
 	End        int64 // of the log; below 0 while it is unknown
+	// OldestUnread is when the first unread record was written; zero while that is not
+	// known. It is known only of a pause.
+	OldestUnread time.Time
 }
 
 // Kafka is whether brokers answer.
@@ -76,7 +81,8 @@ type Kafka struct {
 	Answering bool
 	Since     time.Time         // of Answering as it is; zero if no broker ever answered
 	Err       string            // the last error, "" if there is none
-	Missing   []string          // topics that are configured and do not exist
+	Missing   []string          // names of configured topics that do not exist
+	Faults    []string          // sentences about configured topics that cannot be used
 	Unusable  []string          // ingress topics that do not exist or may not be read
 	Topics    []TopicState      // topics of the settings that cannot be used
 	Warnings  map[string]string // by ingress topic

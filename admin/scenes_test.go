@@ -14,7 +14,7 @@ import (
 // ordinary is a process that does its work.
 func ordinary(now time.Time) Sample {
 	ms := now.UnixMilli()
-	lane := &purgatory.Snapshot{Bytes: 61 << 20, Parked: 125_388, InFlight: 12, NextDueMs: ms + 340}
+	lane := &purgatory.Snapshot{Bytes: 61 << 20, ChunkBytes: 58 << 20, LiveBytes: 54 << 20, Parked: 125_388, InFlight: 12, NextDueMs: ms + 340}
 	lane.Outlook.DueWithin = [7]int64{31, 402, 3_120, 20_480, 61_000, 99_512, 118_000}
 	for p := range int32(4) {
 		low := int64(1_204_000 + 911*int(p))
@@ -77,7 +77,7 @@ func uglyWith(text string, now time.Time) Sample {
 	lane.Partitions[0].Halted, lane.Partitions[0].HaltedAt = text, 4711
 	s.Group.ID, s.Group.LastError = "layover-"+text, "NOT_COORDINATOR"
 	s.Group.LeaseValid = false
-	s.Kafka = Kafka{Since: now.Add(-4 * time.Minute), Err: long, Missing: []string{"dead-letters does not exist"},
+	s.Kafka = Kafka{Since: now.Add(-4 * time.Minute), Err: long, Missing: []string{"dead-letters"}, Faults: []string{"topic dead-letters is missing"},
 		Topics: []TopicState{{Name: "dead-letters", State: "missing", Since: now.Add(-time.Hour)}}, Warnings: map[string]string{text: text}}
 	s.Connection.Refused = []connect.Refusal{{Broker: text, Since: now, Cause: connect.Cause{Reason: connect.ReasonLogin, LookAt: "KAFKA_SASL_PASSWORD", Message: text}}}
 	s.Connection.Certificates = []connect.Certificate{{Variable: "KAFKA_TLS_CERT", Subject: text, NotAfter: now, Problem: text}}

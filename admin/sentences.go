@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"layover/purgatory"
 )
@@ -29,9 +30,10 @@ const unharmed = "Nothing is lost, and parked records are still delivered to oth
 func (v *view) pauseText(p Pause) string {
 	switch p.Reason {
 	case PauseBytes:
-		return fmt.Sprintf("Reading is paused because parked records take %s of the %s that LAYOVER_MAX_PARKED_BYTES allows. "+
-			"Nothing is lost, and parked records are still delivered. Reading goes on by itself when deliveries have freed memory. "+
-			"If this lasts, raise the limit or run more instances.", mebibytes(v.Memory.Used), mebibytes(v.Memory.Limit))
+		return fmt.Sprintf("Reading is paused because parked records take %s of memory, and it pauses at %s. That is LAYOVER_MAX_PARKED_BYTES, %s, less the "+
+			"room for records on their way. Nothing is lost, and parked records are still delivered; what is not read yet is late if its delay is short. "+
+			"Reading goes on by itself when deliveries have freed memory. If this lasts, raise the limit or run more instances.",
+			size(v.Memory.Used), size(v.Memory.PauseAt), size(v.Memory.Limit))
 	case PauseDeadLetter:
 		return fmt.Sprintf("Reading is paused because the dead-letter topic %s does not take records: %s. %s "+
 			"Reading goes on by itself as soon as it takes one. Check that the topic exists and that Layover may write to it.",
@@ -64,19 +66,52 @@ func (v *view) stateOf(target string) string {
 	return "the reason is not known yet"
 }
 
-func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
-
 // maxHeld is how many targets /status shows as held: with globs allowed, their
 // number is up to the producers.
 const maxHeld = 100
 
+// heldStatus is a target that takes no records. PatienceLeft is until the record that has
+// waited longest is given up; null of the dead-letter topic, for which reading waits.
 type heldStatus struct {
-	Target  string  `json:"target"`
-	State   string  `json:"state"`
-	Detail  string  `json:"detail"`
-	Records int     `json:"records"`
-	Bytes   int64   `json:"bytes"`
-	Since   instant `json:"since"`
+	Target       string  `json:"target"`
+	State        string  `json:"state"`
+	Detail       string  `json:"detail"`
+	Records      int     `json:"records"`
+	Bytes        int64   `json:"bytes"`
+	Since        instant `json:"since"`
+	PatienceLeft *int64  `json:"patience_left_seconds"`
+	DeadLettered int64   `json:"dead_lettered"` // given up since it was last usable
+	Text         string  `json:"text"`          // the remedy
+
+	about ailing
+}
+
+// take adds what another lane holds for the target.
+func (t *heldStatus) take(h *purgatory.HeldView) {
+	since := millis(h.SinceMs)
+	if t.Since.IsZero() || !since.IsZero() && since.Before(t.Since.Time) {
+		t.Since = since
+	}
+	left := time.Duration(h.PatienceLeftMs) * time.Millisecond
+	if h.Records > 0 && (t.Records == 0 || left < t.about.left) {
+		t.about.left = left
+	}
+	t.Records += h.Records
+	t.Bytes += h.Bytes
+	t.DeadLettered += h.GivenUp
+}
+
+// explain completes the texts of a target of which all lanes were taken.
+func (v *view) explain(t *heldStatus) {
+	k := SickKey{SickTarget, t.Target, -1}
+	t.about.records, t.about.givenUp = t.Records, t.DeadLettered
+	if t.Target == v.Settings.DeadLetter {
+		k.Kind = SickDeadLetter
+	} else if t.Records > 0 {
+		left := int64(t.about.left / time.Second)
+		t.PatienceLeft = &left
+	}
+	t.Text = v.targetRest(k, &t.about) + " " + targetWayOn(k, &t.about)
 }
 
 // held returns the held targets, those with most records first, and how many more
@@ -88,20 +123,15 @@ func (v *view) held() (shown []heldStatus, more int) {
 		if l == nil {
 			continue
 		}
-		for _, h := range l.Held {
-			since := millis(h.SinceMs)
-			i, known := at[h.Target]
+		for i := range l.Held {
+			h := &l.Held[i]
+			j, known := at[h.Target]
 			if !known {
-				at[h.Target] = len(shown)
-				shown = append(shown, heldStatus{h.Target, h.Verdict.String(), h.Detail, h.Records, h.Bytes, since})
-				continue
+				j = len(shown)
+				at[h.Target] = j
+				shown = append(shown, heldStatus{Target: h.Target, State: h.Verdict.String(), Detail: h.Detail, about: ailing{reason: heldReason(h.Verdict)}})
 			}
-			t := &shown[i]
-			t.Records += h.Records
-			t.Bytes += h.Bytes
-			if t.Since.IsZero() || !since.IsZero() && since.Before(t.Since.Time) {
-				t.Since = since
-			}
+			shown[j].take(h)
 		}
 	}
 	slices.SortFunc(shown, func(a, b heldStatus) int {
@@ -110,7 +140,34 @@ func (v *view) held() (shown []heldStatus, more int) {
 	if len(shown) > maxHeld {
 		shown, more = shown[:maxHeld], len(shown)-maxHeld
 	}
+	for i := range shown {
+		shown[i].DeadLettered += v.total.givenUp[shown[i].Target]
+		v.explain(&shown[i])
+	}
 	return shown, more + v.total.heldRest
+}
+
+// heldProblem sums up the held targets in a sentence or two.
+func (v *view) heldProblem(s *status) string {
+	records, first := 0, (*heldStatus)(nil)
+	var dead int64
+	for i := range s.Held {
+		t := &s.Held[i]
+		records += t.Records
+		dead += t.DeadLettered
+		if t.Records > 0 && t.PatienceLeft != nil && (first == nil || *t.PatienceLeft < *first.PatienceLeft) {
+			first = t
+		}
+	}
+	text := fmt.Sprintf("%s, and %s.", counted(len(s.Held)+s.HeldMore, "target does not take records", "targets do not take records"),
+		counted(records, "record waits for that", "records wait for that"))
+	if first != nil && v.Settings.DeadLetter != "" {
+		text += fmt.Sprintf(" The first is a dead letter in %s.", human(first.about.left))
+	}
+	if dead > 0 {
+		text += fmt.Sprintf(" Dead letters for that already: %s.", grouped(dead))
+	}
+	return text
 }
 
 // duplicates is the bound on repeated deliveries after a kill, in its three parts, in

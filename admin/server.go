@@ -19,8 +19,9 @@ const maxScrapes = 8 // at a time; others get a 503
 // called from several goroutines.
 type Server struct {
 	*endpoint
-	source Source
-	page   *page
+	source  Source
+	page    *page
+	history history
 }
 
 // Listen opens the address that probes, metrics and status are served on, such
@@ -91,33 +92,22 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 		text(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if wants.html {
-		s.page.serve(w, look(s.source.Sample(), time.Now()).page(), wants.refresh)
+	v := look(s.source.Sample(), time.Now())
+	v.past = s.history.all()
+	switch wants.form {
+	case formHTML:
+		s.page.serve(w, v.page(), wants.refresh)
+		return
+	case formContent:
+		s.page.serveContent(w, v.page())
 		return
 	}
-	body, err := statusJSON(look(s.source.Sample(), time.Now()))
+	body, err := statusJSON(v)
 	if err != nil {
 		text(w, http.StatusInternalServerError, err.Error())
 		return
 	}
 	answer(w, http.StatusOK, "application/json", body)
-}
-
-// index sends people on to the page, and lists the endpoints for others.
-func (s *Server) index(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Vary", "Accept")
-	if prefersHTML(r.Header.Values("Accept")) {
-		http.Redirect(w, r, "/status", http.StatusFound)
-		return
-	}
-	text(w, http.StatusOK, "Layover "+s.source.Sample().Version+`, delayed records for Kafka
-
-/livez     200 while our own loops move; never asks Kafka
-/readyz    200 once ready, with the sick things; else the thing waited for
-/startupz  200 once started
-/metrics   Prometheus and OpenMetrics
-/status    partitions, parked records, lateness, pauses and errors, as JSON;
-           in a browser a page, /status?format=html`)
 }
 
 func text(w http.ResponseWriter, code int, body string) {

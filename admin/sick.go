@@ -68,6 +68,9 @@ func (v *view) findSick(forLog bool) []Sickness {
 	if !forLog {
 		out = append(out, v.sickJournals()...)
 	}
+	if v.isSilent() {
+		out = slices.DeleteFunc(out, followsFromSilence)
+	}
 	severity := sickKinds()
 	slices.SortStableFunc(out, func(a, b Sickness) int {
 		x, y := a.Key(), b.Key()
@@ -76,6 +79,26 @@ func (v *view) findSick(forLog bool) []Sickness {
 	})
 	return out
 }
+
+// isSilent reports whether no broker answers.
+func (v *view) isSilent() bool { return !v.Kafka.Answering }
+
+// followsFromSilence reports whether a thing is sick because no broker answers, which is a
+// finding of its own: one outage is one. A topic that is missing or forbidden was so before.
+func followsFromSilence(s Sickness) bool {
+	switch s.Kind {
+	case SickGroup, SickJournal:
+		return true
+	case SickPartition:
+		return slices.Contains([]string{reasonNotBegun, reasonFetchFailed, reasonNoLeader}, s.Reason)
+	case SickTarget, SickDeadLetter:
+		return s.Reason == unreachable
+	}
+	return false
+}
+
+// rejoining is how long after brokers answer again a member takes to join and to commit.
+const rejoining = 10 * time.Second
 
 // shownSick returns the sick things that /status shows, and the number of the others.
 func (v *view) shownSick() (shown []Sickness, more int) {
@@ -109,7 +132,7 @@ func (v *view) sickGroup() []Sickness {
 	switch {
 	case v.Group.LastError != "":
 		g.Reason, g.short = "refused", fmt.Sprintf("group %s has let this member go (%s)", v.Group.ID, v.Group.LastError)
-	case !v.CaughtUp: // joining takes its time
+	case !v.CaughtUp || v.now.Sub(v.Kafka.Since) < rejoining: // joining takes its time
 		return nil
 	case !v.Group.Joined:
 		g.Reason, g.short = "not_joined", fmt.Sprintf("group %s is not joined", v.Group.ID)
@@ -155,7 +178,7 @@ func (v *view) sickPartitions(forLog bool) (out []Sickness) {
 			}
 			s.Text = v.stopText(p, at) + stopWayOn(p, s.Reason)
 		case p.member != nil && p.member.Leaderless:
-			s.Reason, s.short, s.Text = "no_leader", fmt.Sprintf("partition %s/%d has no leader", p.topic, p.partition), leaderlessText(p)
+			s.Reason, s.short, s.Text = reasonNoLeader, fmt.Sprintf("partition %s/%d has no leader", p.topic, p.partition), leaderlessText(p)
 		default:
 			continue
 		}
@@ -166,8 +189,10 @@ func (v *view) sickPartitions(forLog bool) (out []Sickness) {
 
 // Reasons of a partition that is not read that have a meaning here; others are passed on.
 const (
-	reasonNotBegun = "not_begun"
-	reasonHalted   = "halted"
+	reasonNotBegun    = "not_begun"
+	reasonFetchFailed = "fetch_failed"
+	reasonHalted      = "halted"
+	reasonNoLeader    = "no_leader"
 )
 
 func (p *part) stopReason() string {
@@ -188,7 +213,9 @@ func (p *part) stoppedSince() time.Time {
 type ailing struct {
 	reason, detail string
 	since          time.Time
-	records        int // that are held for it
+	records        int           // that are held for it
+	left           time.Duration // until the first of them is given up
+	givenUp        int64
 }
 
 // sickTargets returns the targets, and the dead-letter topic, that Kafka says are
@@ -217,7 +244,11 @@ func (v *view) ailing(forLog bool) map[SickKey]*ailing {
 			out[k] = &a
 			return
 		}
+		if a.records > 0 && (old.records == 0 || a.left < old.left) {
+			old.left = a.left
+		}
 		old.records += a.records
+		old.givenUp += a.givenUp
 		old.detail = cmp.Or(old.detail, a.detail)
 		if old.since.IsZero() || !a.since.IsZero() && a.since.Before(old.since) {
 			old.since = a.since
@@ -238,6 +269,11 @@ func (v *view) ailing(forLog bool) map[SickKey]*ailing {
 			noteHeld(&l.Held[i], forLog, note)
 		}
 	}
+	for k, a := range out {
+		if k.Partition < 0 {
+			a.givenUp += v.total.givenUp[k.Name]
+		}
+	}
 	for _, p := range v.Pauses {
 		named := slices.Contains(v.Settings.producedTo(), p.Target)
 		if p.Target != "" && !known[p.Target] && (named || !forLog) {
@@ -250,7 +286,8 @@ func (v *view) ailing(forLog bool) map[SickKey]*ailing {
 // noteHeld notes a target whose records a lane holds, for the log under its label. A
 // mismatch of partitions has no detail there, because the detail quotes the name.
 func noteHeld(h *purgatory.HeldView, forLog bool, note func(name string, partition int32, a ailing)) {
-	name, a := h.Target, ailing{reason: heldReason(h.Verdict), detail: h.Detail, since: millis(h.SinceMs).Time, records: h.Records}
+	name, a := h.Target, ailing{reason: heldReason(h.Verdict), detail: h.Detail, since: millis(h.SinceMs).Time, records: h.Records,
+		left: time.Duration(h.PatienceLeftMs) * time.Millisecond, givenUp: h.GivenUp}
 	if forLog && h.Label != "" && h.Label != h.Target {
 		name = h.Label
 		if h.Verdict == purgatory.Mismatched {

@@ -113,10 +113,30 @@ func (v *view) targetRest(k SickKey, a *ailing) string {
 	if a.records > 0 {
 		rest = fmt.Sprintf("%s for it, and others are delivered.", counted(a.records, "due record waits", "due records wait"))
 	}
+	return rest + " " + v.patience(a)
+}
+
+// patience describes what becomes of the records of a target, when, and of how many it has
+// been so already. Patience stands still while no broker answers.
+func (v *view) patience(a *ailing) string {
+	becomes := "goes to the dead-letter topic"
 	if v.Settings.DeadLetter == "" {
-		return rest + " After LAYOVER_TARGET_PATIENCE reading pauses, as there is no dead-letter topic."
+		becomes = "makes reading pause, as there is no dead-letter topic"
 	}
-	return rest + " After LAYOVER_TARGET_PATIENCE waiting records go to the dead-letter topic."
+	if a.records == 0 {
+		return "After LAYOVER_TARGET_PATIENCE a waiting record " + becomes + "." + givenUp(a.givenUp)
+	}
+	if a.left == 0 {
+		return "LAYOVER_TARGET_PATIENCE is used up: the oldest " + becomes + "." + givenUp(a.givenUp)
+	}
+	return fmt.Sprintf("In %s LAYOVER_TARGET_PATIENCE is used up, and the oldest %s.%s", human(a.left), becomes, givenUp(a.givenUp))
+}
+
+func givenUp(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return " " + countedLong(n, "record of it went to the dead-letter topic already.", "records of it went to the dead-letter topic already.")
 }
 
 func targetWayOn(k SickKey, a *ailing) string {

@@ -15,7 +15,8 @@ const instantFormat = "2006-01-02T15:04:05.000Z07:00"
 
 // status is the body of /status. Members are in the order in which an operator
 // asks: state, obstacles, waiting records, partitions.
-// A list is never null; a null elsewhere says that there is no such thing now.
+// A list is never null; a null elsewhere says that there is no such thing now, or of a
+// number that nobody knows it.
 type status struct {
 	Version   string  `json:"version"`
 	Revision  string  `json:"revision"`
@@ -24,6 +25,7 @@ type status struct {
 	Started   instant `json:"started"`
 	Uptime    int64   `json:"uptime_seconds"`
 	Draining  bool    `json:"draining"`
+	State     string  `json:"state"` // ready, paused, degraded, both, not ready, or draining
 	Ready     bool    `json:"ready"`
 	Degraded  bool    `json:"degraded"`
 	ReadyText string  `json:"ready_text"` // the body of /readyz
@@ -31,7 +33,9 @@ type status struct {
 	Sick       []Sickness        `json:"sick"`
 	SickMore   int               `json:"sick_not_shown"`
 	Pauses     []pauseStatus     `json:"pauses"`
+	Paused     *pausedStatus     `json:"paused"`
 	LastErrors []targetError     `json:"last_errors"`
+	Letters    deadLetterStatus  `json:"dead_letters"`
 	Kafka      kafkaStatus       `json:"kafka"`
 	Connection connectionStatus  `json:"connection"`
 	Group      groupStatus       `json:"group"`
@@ -39,10 +43,11 @@ type status struct {
 	NextDue    instant           `json:"next_due"`
 	Furthest   instant           `json:"furthest_deadline"`
 	DueWithin  []dueStatus       `json:"due_within"`
-	Overdue    int64             `json:"overdue"`
+	Overdue    *int64            `json:"overdue"`
 	Oldest     instant           `json:"oldest_overdue"`
 	InFlight   int64             `json:"in_flight"`
 	LatenessMs *latenessStatus   `json:"lateness_ms"`
+	LateStart  *lateStart        `json:"late_start"`
 	Held       []heldStatus      `json:"held"`
 	HeldMore   int               `json:"held_not_shown"`
 	Names      namesStatus       `json:"target_names"`
@@ -81,7 +86,8 @@ type kafkaStatus struct {
 	Answering bool              `json:"answering"`
 	Since     instant           `json:"since"`
 	Error     string            `json:"error"`
-	Missing   []string          `json:"missing_topics"`
+	Missing   []string          `json:"missing_topics"` // names
+	Faults    []string          `json:"topic_faults"`   // sentences about these, and topics that cannot be used otherwise
 	Warnings  map[string]string `json:"warnings"`
 }
 
@@ -138,14 +144,14 @@ func (v *view) journal() journalStatus {
 // dueStatus counts the records that wait and are due within so many seconds, or are
 // due already. It may be a second old.
 type dueStatus struct {
-	Seconds int64 `json:"seconds"`
-	Records int64 `json:"records"`
+	Seconds int64  `json:"seconds"`
+	Records *int64 `json:"records"`
 }
 
 func (v *view) due() []dueStatus {
 	out := make([]dueStatus, len(v.total.dueWithin))
 	for i, n := range v.total.dueWithin {
-		out[i] = dueStatus{purgatory.Horizons[i] / 1000, n}
+		out[i] = dueStatus{purgatory.Horizons[i] / 1000, v.known(n)}
 	}
 	return out
 }
@@ -166,15 +172,17 @@ func (v *view) replay() *replayStatus {
 }
 
 // parkedStatus: records includes those that are due and wait for their target,
-// memory is all that counts against the limit, bytes the part of it in the lanes.
+// memory is all that counts against the limit, bytes the part of it in the lanes. Empty
+// lanes take some, for their wheels.
 type parkedStatus struct {
-	Records int64 `json:"records"`
-	Due     int64 `json:"due"`
-	Bytes   int64 `json:"bytes"`
-	Chunks  int64 `json:"chunk_bytes"`      // of bytes, the chunks that records lie in
-	Live    int64 `json:"chunk_live_bytes"` // of those, the bytes of records
-	Memory  int64 `json:"memory"`
-	Limit   int64 `json:"limit"`
+	Records *int64 `json:"records"`
+	Due     *int64 `json:"due"`
+	Bytes   int64  `json:"bytes"`
+	Chunks  int64  `json:"chunk_bytes"`      // of bytes, the chunks that records lie in
+	Live    int64  `json:"chunk_live_bytes"` // of those, the bytes of records
+	Memory  int64  `json:"memory"`
+	PauseAt int64  `json:"pause_at"` // memory at which reading pauses
+	Limit   int64  `json:"limit"`
 }
 
 // latenessStatus is of recent deliveries, at most about a thousand from each lane.
@@ -246,23 +254,23 @@ func (v *view) status() status {
 	return status{
 		Version: v.Version, Revision: v.Revision, GoVersion: v.GoVersion, Mode: v.Mode,
 		Started: instant{v.Started}, Uptime: int64(v.now.Sub(v.Started) / time.Second),
-		Draining: v.Draining, Ready: r.ready, Degraded: r.degraded, ReadyText: r.String(),
+		Draining: v.Draining, State: v.state(r), Ready: r.ready, Degraded: r.degraded, ReadyText: r.String(),
 		Sick: sick, SickMore: moreSick,
-		Pauses: v.pauses(), LastErrors: v.lastErrors(),
+		Pauses: v.pauses(), Paused: v.paused(), LastErrors: v.lastErrors(), Letters: v.deadLetters(),
 		Kafka: kafkaStatus{
 			Answering: v.Kafka.Answering, Since: instant{v.Kafka.Since}, Error: v.Kafka.Err,
-			Missing: list(v.Kafka.Missing), Warnings: maps.Collect(maps.All(v.Kafka.Warnings)),
+			Missing: list(v.Kafka.Missing), Faults: list(v.Kafka.Faults), Warnings: maps.Collect(maps.All(v.Kafka.Warnings)),
 		},
 		Connection: v.connection(),
 		Group: groupStatus{
 			ID: v.Group.ID, InstanceID: v.Group.InstanceID, Member: v.Group.MemberID, Generation: v.Group.Generation,
 			Rebalances: v.Group.Rebalances, Joined: v.Group.Joined, LeaseValid: v.Group.LeaseValid, Error: v.Group.LastError,
 		},
-		Parked:  parkedStatus{v.total.parked, v.total.due, v.total.bytes, v.total.chunkBytes, v.total.liveBytes, v.Memory.Used, v.Memory.Limit},
+		Parked:  parkedStatus{v.known(v.total.parked), v.known(v.total.due), v.total.bytes, v.total.chunkBytes, v.total.liveBytes, v.Memory.Used, v.Memory.PauseAt, v.Memory.Limit},
 		NextDue: millis(v.total.nextDueMs), Furthest: millis(v.total.furthest()), DueWithin: v.due(), Oldest: millis(v.total.oldestOverdueMs),
-		Overdue: v.total.due + v.total.inFlight, InFlight: v.total.inFlight,
-		LatenessMs: quantiles(v.total.recentMs),
-		Held:       held, HeldMore: more, Names: namesStatus{v.Names.Known, v.Names.Limit, instant{v.Names.Refused}},
+		Overdue: v.known(v.total.due + v.total.inFlight), InFlight: v.total.inFlight,
+		LatenessMs: quantiles(v.total.recentMs), LateStart: v.lateStart(),
+		Held: held, HeldMore: more, Names: namesStatus{v.Names.Known, v.Names.Limit, instant{v.Names.Refused}},
 		Replay:     v.replay(),
 		Duplicates: v.duplicates(), Partitions: v.partitions(), Journal: v.journal(), Counters: v.total.counters(),
 		Settings: settingsStatus{

@@ -86,7 +86,7 @@ func TestStatusTextHelpsAnOperator(t *testing.T) {
 		"memory": {
 			func(s *Sample) { s.Pauses = []Pause{{Reason: PauseBytes}} },
 			[]any{"pauses", 0, "text"},
-			[]string{"192.0 MiB of the 256.0 MiB", "LAYOVER_MAX_PARKED_BYTES", "Nothing is lost", "raise the limit"}},
+			[]string{"take 192.0 MiB of memory, and it pauses at 224.0 MiB", "LAYOVER_MAX_PARKED_BYTES, 256.0 MiB", "LAYOVER_MAX_PARKED_BYTES", "Nothing is lost", "raise the limit"}},
 		"the dead-letter topic": {
 			func(s *Sample) { s.Pauses = []Pause{{Reason: PauseDeadLetter, Target: "retry-7"}} },
 			[]any{"pauses", 0, "text"},

@@ -17,6 +17,7 @@ type view struct {
 	total totals
 	parts []part
 	sick  []Sickness // the most severe first
+	past  []moment   // for the page's lines
 }
 
 func look(s Sample, now time.Time) *view {
@@ -41,6 +42,8 @@ type totals struct {
 	heldByLabel           map[string]heldTotal
 	heldRest              int     // held targets that no lane describes
 	recentMs              []int32 // sorted
+	missed                purgatory.Missed
+	givenUp               map[string]int64 // by target: dead letters of those that no lane holds records for
 }
 
 type heldTotal struct{ records, bytes int64 }
@@ -68,7 +71,7 @@ func sum(lanes []*purgatory.Snapshot, set Settings) totals {
 
 // zero returns totals with every configured key at 0.
 func zero(set Settings) totals {
-	t := totals{heldByLabel: make(map[string]heldTotal), furthestMs: make(map[string]int64)}
+	t := totals{heldByLabel: make(map[string]heldTotal), furthestMs: make(map[string]int64), givenUp: make(map[string]int64)}
 	t.Consumed = make(map[purgatory.TopicOutcome]int64)
 	t.Invalid, t.DeadLettered = make(map[purgatory.TopicReason]int64), make(map[purgatory.TopicReason]int64)
 	t.Delivered = make(map[purgatory.TopicTarget]int64)
@@ -122,6 +125,8 @@ func (t *totals) add(l *purgatory.Snapshot) {
 	addCounts(t.Future, l.Future)
 	t.addHistograms(l)
 	t.addOutlook(&l.Outlook)
+	t.missed.Add(&l.Missed)
+	addCounts(t.givenUp, l.GivenUp)
 	t.HandedOver += l.HandedOver
 	t.Referred += l.Referred
 	t.Unfinished += l.Unfinished

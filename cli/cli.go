@@ -5,11 +5,13 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"layover/cli/config"
 	"layover/cli/dev"
+	"layover/cli/doctor"
 	"layover/cli/health"
 	"layover/cli/journal"
 	"layover/cli/process"
@@ -41,17 +43,45 @@ Exit codes:
   1  something went wrong: Kafka, a file, the network, an unhealthy answer
   2  the command line, an env file or a setting is wrong; nothing was done`,
 		Version: "of layover", // for --version, which prints the text of the template
-		PreRunE: cobra.NoArgs, // behind two dashes; cobra itself refuses another verb
+		Args:    knownVerb,
 		Run:     run.Run,
+
+		SuggestionsMinimumDistance: 2, // cobra's own, which it sets too late for knownVerb
 	}
+	cmd.SetFlagErrorFunc(flagError)
 	cmd.Flags().AddFlagSet(run.Flags())
-	cmd.Flags().Bool("version", false, "print the version")
+	cmd.Flags().BoolP("version", "v", false, "print the version")
 	cmd.SetVersionTemplate(versionText(p))
-	cmd.AddCommand(run, dev.Command(p), send.Command(p), journal.Journal(p), journal.Skip(p), health.Command(p), config.Command(p), versionCommand(p))
+	cmd.AddCommand(run, dev.Command(p), send.Command(p), journal.Journal(p), journal.Skip(p), health.Command(p), doctor.Command(p), config.Command(p), versionCommand(p))
 	cmd.SetOut(p.Out()) // before completion, which keeps it
 	addHelp(cmd)
 	addCompletion(cmd)
 	return cmd
+}
+
+// knownVerb refuses an operand where a verb is expected: cobra found no verb of that name.
+func knownVerb(root *cobra.Command, operands []string) error {
+	if len(operands) == 0 {
+		return nil
+	}
+	return unknownVerb(root, operands[0])
+}
+
+// flagError is cobra's error about a flag. Behind an unknown verb every flag is unknown,
+// and the verb is the mistake.
+func flagError(cmd *cobra.Command, err error) error {
+	if words := cmd.Flags().Args(); !cmd.HasParent() && len(words) > 0 {
+		return unknownVerb(cmd, words[0])
+	}
+	return err
+}
+
+// unknownVerb names the verbs that are near the word.
+func unknownVerb(root *cobra.Command, word string) error {
+	if near := root.SuggestionsFor(word); len(near) > 0 {
+		return fmt.Errorf("unknown verb %q: did you mean %s?", word, strings.Join(near, " or "))
+	}
+	return fmt.Errorf("unknown verb %q", word)
 }
 
 // addHelp adds cobra's verb help. It exits with code 0 for an unknown verb; here
@@ -63,7 +93,7 @@ func addHelp(root *cobra.Command) {
 	help.Args = func(_ *cobra.Command, operands []string) error {
 		_, rest, err := root.Find(operands)
 		if err == nil && len(rest) > 0 {
-			err = fmt.Errorf("unknown verb %q", rest[0])
+			err = unknownVerb(root, rest[0])
 		}
 		return err
 	}

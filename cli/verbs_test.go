@@ -85,8 +85,8 @@ func candidates(t *testing.T, words ...string) []string {
 // The last one tells the shell whether to offer more: 4 is nothing, 0 files, 16 folders.
 func TestShellsAreOfferedWhatThereIs(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                         "completion config dev health help journal run send skip version :4",
-		"--env-file x ":            "completion config dev health help journal run send skip version :4",
+		"":                         "completion config dev doctor health help journal run send skip version :4",
+		"--env-file x ":            "completion config dev doctor health help journal run send skip version :4",
 		"--env-file ":              ":0",
 		"jour":                     "journal :4",
 		"help jo":                  "journal :4",
@@ -97,6 +97,8 @@ func TestShellsAreOfferedWhatThereIs(t *testing.T) {
 		"journal show --topic ":    ":4",
 		"journal reset --e":        "--env-file --execute :4",
 		"config ":                  "check help print :4",
+		"config check --c":         "--connect :4",
+		"doctor -o ":               "text json :4",
 		"completion ":              "bash fish powershell zsh :4",
 		"version -o ":              "text json :4",
 		"send v --delay 5s -o j":   "text json :4", // the shell chooses
@@ -104,7 +106,7 @@ func TestShellsAreOfferedWhatThereIs(t *testing.T) {
 		"dev --data-dir ":          ":16",
 		"health --env-file ":       ":0",
 		"skip --":                  "--drop --env-file --execute --help --output :4",
-		"health --live --":         "--env-file --help --output --ready :4",
+		"health --live --":         "--env-file --help --output --ready --strict --url :4",
 		"send --header a=b --head": "--header :4",
 	} {
 		words := strings.Split(line, " ")
@@ -178,8 +180,8 @@ func TestEnvFilesStandBeforeAndBehindTheVerb(t *testing.T) {
 			}
 			continue
 		}
-		if slices.Contains([]string{"health", "send", "dev", "help"}, v.Name()) {
-			continue // dev, health and send read their few settings, and have tests for it
+		if slices.Contains([]string{"health", "send", "dev", "help", "show", "recover", "reset"}, v.Name()) {
+			continue // these read their few settings, and have tests for it
 		}
 		var extra []string
 		if v.Name() == "skip" {

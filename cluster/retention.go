@@ -170,25 +170,42 @@ func (w *Watcher) configured(name string, values map[string]string) {
 	}
 }
 
-// retentionWarning compares an ingress topic's configuration with the longest
-// delay. It returns the faults and the command that mends them; "" where all is well.
-func retentionWarning(topic string, values map[string]string, maxDelay time.Duration) string {
+// Fault is a value of an ingress topic's configuration that may delete records before
+// they are delivered.
+type Fault struct {
+	Name  string // such as retention.ms
+	Found string // the value, and its effect
+	Want  string // a value that mends it
+	// Short: a record with the longest delay is deleted before its deadline.
+	Short bool
+}
+
+// RetentionFaults compares an ingress topic's configuration with the longest delay. A
+// value that is not told has no fault.
+func RetentionFaults(values map[string]string, maxDelay time.Duration) (faults []Fault) {
 	if policy, told := values["cleanup.policy"]; told && policy == "" { // nothing is ever deleted, whatever the rest says
-		return ""
+		return nil
 	}
-	var found, set []string
 	want := (maxDelay + retentionMargin).Milliseconds()
 	if ms, err := strconv.ParseInt(values["retention.ms"], 10, 64); err == nil && ms >= 0 && ms < want {
-		found = append(found, fmt.Sprintf("retention.ms=%d is less than LAYOVER_MAX_DELAY plus a day", ms))
-		set = append(set, fmt.Sprintf("retention.ms=%d", want))
+		faults = append(faults, Fault{"retention.ms", fmt.Sprintf("retention.ms=%d is less than LAYOVER_MAX_DELAY plus a day", ms), strconv.FormatInt(want, 10), ms < maxDelay.Milliseconds()})
 	}
 	if b, err := strconv.ParseInt(values["retention.bytes"], 10, 64); err == nil && b >= 0 {
-		found = append(found, fmt.Sprintf("retention.bytes=%d deletes by size, whatever the delay", b))
-		set = append(set, "retention.bytes=-1")
+		faults = append(faults, Fault{"retention.bytes", fmt.Sprintf("retention.bytes=%d deletes by size, whatever the delay", b), "-1", false})
 	}
-	if strings.Contains(values["cleanup.policy"], "compact") {
-		found = append(found, fmt.Sprintf("cleanup.policy=%s deletes a parked record when its key comes again", values["cleanup.policy"]))
-		set = append(set, "cleanup.policy=delete")
+	if policy := values["cleanup.policy"]; strings.Contains(policy, "compact") {
+		faults = append(faults, Fault{"cleanup.policy", fmt.Sprintf("cleanup.policy=%.100s deletes a parked record when its key comes again", policy), "delete", false})
+	}
+	return faults
+}
+
+// retentionWarning returns the faults of an ingress topic's configuration and the command
+// that mends them; "" where all is well.
+func retentionWarning(topic string, values map[string]string, maxDelay time.Duration) string {
+	var found, set []string
+	for _, fault := range RetentionFaults(values, maxDelay) {
+		found = append(found, fault.Found)
+		set = append(set, fault.Name+"="+fault.Want)
 	}
 	if len(found) == 0 {
 		return ""

@@ -35,3 +35,12 @@ func TestAWarningSaysWhatIsWrongWithAnIngressTopicAndWhatToSet(t *testing.T) {
 		})
 	}
 }
+
+func TestAFaultIsShortOnlyWhereTheLongestDelayIsLonger(t *testing.T) {
+	for ms, want := range map[string]bool{"3599999": true, "3600000": false, "89999999": false} {
+		faults := RetentionFaults(map[string]string{"retention.ms": ms, "retention.bytes": "1"}, time.Hour)
+		if len(faults) == 0 || faults[0].Short != want || faults[len(faults)-1].Short && faults[len(faults)-1].Name != "retention.ms" {
+			t.Errorf("retention.ms=%s: %+v, want short %v", ms, faults, want)
+		}
+	}
+}

@@ -8,13 +8,16 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"layover/delay"
 )
 
 // Value is one setting as it is in force, all of it text.
 type Value struct {
 	Variable string
 	// Text is the value as a variable would have it, or empty where nothing is
-	// set and there is no default. A secret's text is only its length.
+	// set and there is no default. A secret's text is only its length, and of a URL the
+	// query is left out.
 	Text string
 	// Effective is the value in force: a size in bytes, a setting of the Go runtime
 	// on this machine, where "none" is no limit. For other settings it is empty.
@@ -91,12 +94,24 @@ func (r *reader) values(envFiles map[string]string, gr goRuntime) []Value {
 		case *Auto:
 			v.Effective = gr.inForce(*field, s.kind == "number", r.host)
 		}
+		if s.isURL() {
+			v.Text = withoutQuery(v.Text)
+		}
 		if s.Secret {
 			v.Text, v.Effective = masked(v.Text), ""
 		}
 		all = append(all, v)
 	}
 	return all
+}
+
+// withoutQuery is a URL as it may be printed: behind its path a secret may be, such as the
+// key of a function that answers there.
+func withoutQuery(url string) string {
+	if i := strings.IndexAny(url, "?#"); i >= 0 {
+		return url[:i] + "?..."
+	}
+	return url
 }
 
 // masked is the text that stands for a secret.
@@ -172,22 +187,8 @@ func joined[T fmt.Stringer](all []T) string {
 	return strings.Join(parts, ",")
 }
 
-// FormatDuration returns d, which is not negative, in the largest units that it
-// has: 6d, 1h30m, 1500ms is 1s500ms.
-func FormatDuration(d time.Duration) string {
-	var b strings.Builder
-	for _, unit := range []string{"d", "h", "m", "s", "ms", "us", "ns"} {
-		size := time.Duration(unitOf(unit))
-		if n := d / size; n > 0 {
-			fmt.Fprintf(&b, "%d%s", n, unit)
-			d -= n * size
-		}
-	}
-	if b.Len() == 0 {
-		return "0s"
-	}
-	return b.String()
-}
+// FormatDuration returns d, which is not negative, as a setting is written: 6d, 1h30m.
+func FormatDuration(d time.Duration) string { return delay.FormatDuration(d) }
 
 // formatSize returns n, which is above 0, in the largest unit that it is a
 // multiple of.

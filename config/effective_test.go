@@ -62,6 +62,30 @@ func TestValuesAreShownAsTheyWouldBeWritten(t *testing.T) {
 }
 
 // What the user says to the Go runtime itself stands where Layover chooses.
+// A token endpoint may have a key in its query. Whoever asks there sends it; nobody prints it.
+func TestTheQueryOfAURLIsNotPrinted(t *testing.T) {
+	for variable, value := range map[string]string{
+		"KAFKA_SASL_OAUTH_TOKEN_ENDPOINT":    "https://login.example.com/oauth2/token",
+		"AWS_ENDPOINT_URL_STS":               "https://sts.example.com",
+		"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://169.254.170.23/v1/credentials",
+	} {
+		for query, want := range map[string]string{"": value, "?code=hunter2": value + "?...", "#hunter2": value + "?...", "?a=b#hunter2": value + "?..."} {
+			environ := alone(t, variable, value+query)
+			if got := fieldOf(mustLoad(t, environ), variable); got != value+query {
+				t.Errorf("%s: %v is in force, want %s", variable, got, value+query)
+			}
+			all, _, err := Effective(environ, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(all, func(v Value) bool { return v.Variable == variable })
+			if all[i].Text != want {
+				t.Errorf("%s%s is printed as %q, want %q", variable, query, all[i].Text, want)
+			}
+		}
+	}
+}
+
 func TestTheGoRuntimesOwnVariablesAreLeftAlone(t *testing.T) {
 	g := goRuntime{cores: 7, limit: 1 << 30, hasCores: true, hasLimit: true}
 	auto := Auto{Mode: AutoAuto}

@@ -23,6 +23,7 @@ const (
 	topicDelays    = "LAYOVER_TOPIC_DELAYS"
 	maxDelay       = "LAYOVER_MAX_DELAY"
 	journalTopic   = "LAYOVER_JOURNAL_TOPIC"
+	startOffset    = "LAYOVER_START_OFFSET"
 	httpAddr       = "LAYOVER_HTTP_ADDR"
 	httpTLSCert    = "LAYOVER_HTTP_TLS_CERT"
 	httpTLSKey     = "LAYOVER_HTTP_TLS_KEY"

@@ -12,21 +12,26 @@ const fallbackParkedBytes = 256 << 20
 
 // require reports the required settings that are not set.
 func (r *reader) require() {
-	for _, s := range r.settings {
-		if s.required && !r.given[s.Variable] {
-			reason := "required, and not set or empty"
-			if path, ok := r.files[s.Variable]; ok {
-				reason = fmt.Sprintf("required, and the file %s of %s is empty", quote(path), r.fileSource(s.Variable))
-			}
-			r.refuse(s.Variable, reason)
-		}
-	}
+	r.requireEach(func(string) bool { return true })
 	if !r.given[egressTopic] && !r.given[targetsAllowed] && !r.everyTopicHasTarget() {
 		r.refuse(egressTopic, "required unless "+targetsAllowed+" is set or "+topicTargets+" has every ingress topic"+r.lacking())
 	}
 	if !r.given[onInvalid] && !r.given[dlqTopic] {
 		r.refuse(onInvalid, "must be chosen where there is no dead-letter topic: set it to one of deliver, drop or halt, or set "+dlqTopic)
 		r.example(onInvalid, "halt")
+	}
+}
+
+// requireEach reports the wanted ones of the settings that are required by themselves.
+func (r *reader) requireEach(wanted func(variable string) bool) {
+	for _, s := range r.settings {
+		if s.required && wanted(s.Variable) && !r.given[s.Variable] {
+			reason := "required, and not set or empty"
+			if path, ok := r.files[s.Variable]; ok {
+				reason = fmt.Sprintf("required, and the file %s of %s is empty", quote(path), r.fileSource(s.Variable))
+			}
+			r.refuse(s.Variable, reason)
+		}
 	}
 }
 

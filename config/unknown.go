@@ -25,6 +25,10 @@ func unknownNames(env map[string]string) []string {
 			continue // which is refused
 		}
 		warning := "unknown variable " + printable(name) + " is ignored"
+		if asksForHTTPS(setting) {
+			warnings = append(warnings, warning+": HTTP is served over TLS where "+httpTLSCert+" and "+httpTLSKey+" are set")
+			continue
+		}
 		// The suffix that all twins share makes none of them nearer.
 		if nearest := nearestName(setting, known); nearest != "" {
 			if isTwin {
@@ -39,6 +43,13 @@ func unknownNames(env map[string]string) []string {
 	return warnings
 }
 
+// asksForHTTPS reports whether a name would switch TLS of the HTTP port on. There is no such
+// switch, and the nearest known name is about Kafka.
+func asksForHTTPS(name string) bool {
+	word := strings.NewReplacer("_", "", "ENABLED", "", "ENABLE", "", "USE", "", "SSL", "TLS").Replace(withoutPrefix(name))
+	return word == "HTTPTLS" || word == "HTTPS" || word == "TLSHTTP"
+}
+
 // isForeign reports whether others set a variable: the tests, or Kubernetes for a
 // Service whose name begins with layover.
 func isForeign(name, value string) bool {
@@ -46,23 +57,37 @@ func isForeign(name, value string) bool {
 }
 
 // nearestName returns the name in known with the smallest edit distance to
-// name, the first of several, or "" where more than half of the letters differ
-// from each. Prefixes do not count: all of ours are equal, and LAYOVER_BROKERS
-// means KAFKA_BROKERS.
+// name, as Nearest does. Prefixes do not count: all of ours are equal, and
+// LAYOVER_BROKERS means KAFKA_BROKERS.
 func nearestName(name string, known []string) string {
-	nearest, least := "", -1
 	word := withoutPrefix(name)
 	if len(word) > maxQuoted {
 		return "" // no known name is half as long, and the cost is quadratic
 	}
+	return nearest(word, known, withoutPrefix)
+}
+
+// Nearest returns the name in known with the smallest edit distance to name, the
+// first of several, or "" where more than half of the letters differ from each.
+// The cost is the product of the lengths, for each name in known.
+func Nearest(name string, known []string) string {
+	return nearest(name, known, func(whole string) string { return whole })
+}
+
+func nearest(word string, known []string, part func(string) string) string {
+	found, least := "", -1
 	for _, candidate := range known {
-		other := withoutPrefix(candidate)
+		other := part(candidate)
+		longer := max(len(word), len(other))
+		if apart := longer - min(len(word), len(other)); 2*apart > longer {
+			continue // the distance is that at least
+		}
 		d := editDistance(word, other)
-		if 2*d <= max(len(word), len(other)) && (least < 0 || d < least) {
-			nearest, least = candidate, d
+		if 2*d <= longer && (least < 0 || d < least) {
+			found, least = candidate, d
 		}
 	}
-	return nearest
+	return found
 }
 
 func withoutPrefix(name string) string {

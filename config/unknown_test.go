@@ -34,6 +34,22 @@ func TestAnUnknownNameWarnsWithTheNearestKnownName(t *testing.T) {
 	}
 }
 
+// The nearest name of a switch is KAFKA_TLS_ENABLED, which would lead the wrong way.
+func TestASwitchForTLSOfTheHTTPPortIsAnsweredWithTheCertificateAndTheKey(t *testing.T) {
+	for _, name := range []string{"LAYOVER_HTTP_TLS_ENABLED", "LAYOVER_HTTP_TLS", "LAYOVER_HTTPS", "LAYOVER_HTTPS_ENABLED", "LAYOVER_HTTP_SSL_ENABLED", "LAYOVER_HTTP_USE_TLS", "LAYOVER_HTTP_TLS_ENABLED_FILE"} {
+		_, warnings, err := load(minimal(name+"=true"), host)
+		if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], name+" is ignored: ") || strings.Contains(warnings[0], "KAFKA_") ||
+			!strings.Contains(warnings[0], " LAYOVER_HTTP_TLS_CERT and LAYOVER_HTTP_TLS_KEY ") {
+			t.Errorf("%s: %q, %v; want one warning that names certificate and key", name, warnings, err)
+		}
+	}
+	for name, nearest := range map[string]string{"LAYOVER_HTTP_TLS_CERTIFICATE": "LAYOVER_HTTP_TLS_CERT", "LAYOVER_HTTPS_ADDR": "LAYOVER_HTTP_ADDR"} {
+		if warnings := unknownNames(map[string]string{name: "x"}); len(warnings) != 1 || !strings.HasSuffix(warnings[0], " "+nearest) {
+			t.Errorf("%s: %q, want the nearest name", name, warnings)
+		}
+	}
+}
+
 func TestANameThatIsNearNothingWarnsWithoutASuggestion(t *testing.T) {
 	for _, name := range []string{"LAYOVER_", "LAYOVER_XYZZY", "LAYOVER_" + strings.Repeat("LANES", 1000)} {
 		warnings := unknownNames(map[string]string{name: "1"})
@@ -82,6 +98,17 @@ func TestEditDistance(t *testing.T) {
 	for _, test := range tests {
 		if got := editDistance(test.a, test.b); got != test.want {
 			t.Errorf("%q to %q is %d, want %d", test.a, test.b, got, test.want)
+		}
+	}
+}
+
+func TestTheNearestNameIsOneThatDiffersInFewLetters(t *testing.T) {
+	known := []string{"delayed", "ready", "orders.delayed", "d"}
+	for name, want := range map[string]string{
+		"delayd": "delayed", "delayed": "delayed", "raedy": "ready", "order.delayed": "orders.delayed", "payments": "", "": "", strings.Repeat("x", 249): "",
+	} {
+		if got := Nearest(name, known); got != want {
+			t.Errorf("the nearest to %q is %q, want %q", name, got, want)
 		}
 	}
 }

@@ -16,7 +16,8 @@ const (
 	endsTimeout = 4 * time.Second
 )
 
-// WatchEnds keeps the log ends in Status fresh until the context ends. The group's lag
+// WatchEnds keeps the log ends in Status fresh until the context ends, and while reading
+// is paused the age of the oldest unread records. The group's lag
 // does not tell how far reading is behind, as it counts parked records.
 func (c *Consumer) WatchEnds(ctx context.Context) {
 	ticker := time.NewTicker(endsEvery)
@@ -27,6 +28,9 @@ func (c *Consumer) WatchEnds(ctx context.Context) {
 			return
 		case <-ticker.C:
 			c.askEnds(ctx)
+			if c.fetching.isPaused() {
+				c.askOldest(ctx)
+			}
 		}
 	}
 }

@@ -68,6 +68,13 @@ func (f *fetching) setPaused(paused bool) {
 	}
 }
 
+// isPaused reports whether fetching of everything is stopped.
+func (f *fetching) isPaused() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.paused
+}
+
 // rejoin makes the client look at a topic afresh.
 func (f *fetching) rejoin(topic string) {
 	f.client.PurgeTopicsFromClient(topic)

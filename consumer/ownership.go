@@ -36,6 +36,7 @@ type owned struct {
 	fetched bool // a fetch was answered
 	next    int64
 	end     int64 // of its log as last told, or endUnknown
+	unread  unreadRecord
 	stoppage
 }
 
@@ -281,7 +282,7 @@ func (t *ownership) status(now time.Time) Status {
 	defer t.mu.Unlock()
 	s := Status{MemberID: t.memberID, Generation: t.generation, Joined: t.joined, Rebalances: t.rebalances}
 	for _, o := range t.rows {
-		v := View{Assignment: o.Assignment, Loaded: o.loaded, Next: o.next, End: o.end}
+		v := View{Assignment: o.Assignment, Loaded: o.loaded, Next: o.next, End: o.end, OldestUnread: o.oldestUnread()}
 		v.Stopped, v.Reason, v.Since, v.Trying = o.said(now)
 		if o.stopped() && o.loaded {
 			v.Next = o.at

@@ -16,6 +16,9 @@ type View struct {
 	Trying  bool      // it goes on by itself once the cause is over
 	Next    int64
 	End     int64 // of the log, -1 while it is unknown
+	// OldestUnread is when the first unread record was written, zero where that is not
+	// known. It is asked for only while reading is paused.
+	OldestUnread time.Time
 }
 
 // Status is the state of the consumer for status and metrics.

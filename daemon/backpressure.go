@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"layover/admin"
 	"layover/consumer"
@@ -25,6 +26,7 @@ type backpressure struct {
 	mu     sync.Mutex
 	full   bool // over the limit, and not yet a tenth below it again
 	paused []purgatory.Pause
+	since  time.Time // of the present pause, whatever its reasons; zero: reading goes on
 }
 
 func (b *backpressure) start(lanes []*lane.Lane, c *consumer.Consumer) {
@@ -69,6 +71,12 @@ func (b *backpressure) check() {
 	}
 	before := b.paused
 	b.paused = pauses
+	switch {
+	case len(pauses) == 0:
+		b.since = time.Time{}
+	case b.since.IsZero():
+		b.since = time.Now()
+	}
 	b.consumer.SetPaused(len(pauses) > 0)
 	b.say(before, used, limit)
 }
@@ -106,7 +114,13 @@ func (b *backpressure) say(before []purgatory.Pause, used, limit int64) {
 
 // pauses returns why reading is paused; empty: it is not.
 func (b *backpressure) pauses() []purgatory.Pause {
+	pauses, _ := b.pausedSince()
+	return pauses
+}
+
+// pausedSince returns why reading is paused, and since when; zero: it is not.
+func (b *backpressure) pausedSince() ([]purgatory.Pause, time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(b.paused)
+	return slices.Clone(b.paused), b.since
 }

@@ -172,6 +172,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 
 	watching, stopWatching := context.WithCancel(context.Background())
 	d.watch(watching)
+	d.background.Go(func() { http.remember(watching) })
 	for _, l := range d.lanes {
 		go l.Run() // ended by Stop; its Done is waited for
 	}
@@ -187,7 +188,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	case fatal = <-serving:
 	}
 	by := time.Now().Add(d.cfg.ShutdownTimeout)
-	d.log.Info("stopping", "within", d.cfg.ShutdownTimeout.String())
+	d.log.Info("stopping", "within", config.FormatDuration(d.cfg.ShutdownTimeout))
 	d.draining.Store(true)
 	stopPolling()
 	d.stop(by, polled)

@@ -203,6 +203,10 @@ func TestPatienceEndsInTheDeadLetterTopic(t *testing.T) {
 		if get(r, "layover.errors.reason") != "target_unavailable" || get(r, "x-deliver-to") != "missing-1" {
 			t.Errorf("headers %v", r.Headers)
 		}
+		const want = "target missing-1 is missing, and the record was held for LAYOVER_TARGET_PATIENCE (10m)"
+		if said := get(r, "layover.errors.message"); !strings.Contains(said, want) {
+			t.Errorf("message %q, want %q", said, want)
+		}
 		in.stop()
 	})
 }

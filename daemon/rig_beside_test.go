@@ -184,12 +184,16 @@ func (b *beside) begin(slot int) {
 	b.sum.starts++
 }
 
-// end stops or kills the instance of a slot, and does not wait for its end.
+// end stops or kills the instance of a slot, and does not wait for its end. One that is
+// back on the network for so short a time is stopped: kfake keeps a member that dies
+// between its join and its share until a time-out that every other join begins anew.
 func (b *beside) end(slot int, kill bool) {
+	const joins = 15 * time.Second
 	l := b.slots[slot]
 	if l == nil {
 		return
 	}
+	kill = kill && time.Since(l.back) >= joins
 	b.slots[slot], l.on = nil, false
 	if kill {
 		b.note("%s is killed", l.id)

@@ -25,11 +25,12 @@ type sums struct {
 	commits, fenced, overtaken, longest int
 	journal                             journalSums
 	kinds                               map[int16]int            // requests of instances
+	most                                map[int16]int            // of an instance in one second
 	faults                              map[int16]map[string]int // by kind and effect
 }
 
 func newSums() *sums {
-	s := &sums{kinds: make(map[int16]int), faults: make(map[int16]map[string]int)}
+	s := &sums{kinds: make(map[int16]int), most: make(map[int16]int), faults: make(map[int16]map[string]int)}
 	for k := range refusals {
 		s.faults[k.Int16()] = make(map[string]int)
 	}
@@ -64,6 +65,7 @@ func (s *sums) add(o *sums) {
 	s.journal.add(&o.journal)
 	for k, n := range o.kinds {
 		s.kinds[k] += n
+		s.most[k] = max(s.most[k], o.most[k])
 	}
 	for k, by := range o.faults {
 		for effect, n := range by {
@@ -79,10 +81,10 @@ func (s *sums) String() string {
 	fmt.Fprintf(&b, "%d starts, %d stops, %d kills, %d times off the network, %d deletions of records; %d offsets committed, %d of a stale generation, %d overtaken, metadata up to %d\n",
 		s.starts, s.stops, s.kills, s.unplugged, s.deleted, s.commits, s.fenced, s.overtaken, s.longest)
 	fmt.Fprintln(&b, &s.journal)
-	fmt.Fprintf(&b, "%-22s %9s %8s %8s %8s %8s", "", "requests", refused, lost, cut, slowed)
+	fmt.Fprintf(&b, "%-22s %9s %8s %8s %8s %8s %8s", "", "requests", "a second", refused, lost, cut, slowed)
 	for _, k := range slices.Sorted(maps.Keys(s.kinds)) {
 		f := s.faults[k]
-		fmt.Fprintf(&b, "\n%-22s %9d %8d %8d %8d %8d", kmsg.NameForKey(k), s.kinds[k], f[refused], f[lost], f[cut], f[slowed])
+		fmt.Fprintf(&b, "\n%-22s %9d %8d %8d %8d %8d %8d", kmsg.NameForKey(k), s.kinds[k], s.most[k], f[refused], f[lost], f[cut], f[slowed])
 	}
 	return b.String()
 }

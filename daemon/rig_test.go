@@ -248,7 +248,7 @@ func (r *rig) begin(slot int) {
 	if r.instances[slot] != nil {
 		return
 	}
-	p := &party{rig: r, slot: slot, assignments: make(map[int32][]*assignment)}
+	p := &party{rig: r, slot: slot, assignments: make(map[int32][]*assignment), pulse: make(pulse)}
 	r.note("instance %d starts", slot)
 	var hook kgo.Hook
 	if r.plan.brokers > 1 {

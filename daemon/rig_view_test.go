@@ -63,7 +63,11 @@ func (v *view) end() int64 {
 // readView reads a commit and then the journal, in which there may be more than the
 // commit knew, and never less.
 func (r *rig) readView(id offsets.Identity, c kfake.GroupCommit, harms int) (*view, error) {
-	w, ext, err := offsets.DecodeAll(c.Metadata, id, c.Offset)
+	metadata := c.Metadata
+	if metadata == offsets.Unstarted { // its first owner could not ask for its bounds
+		metadata = ""
+	}
+	w, ext, err := offsets.DecodeAll(metadata, id, c.Offset)
 	if err != nil {
 		return nil, fmt.Errorf("metadata of %s/%d at %d: %w", ingress, id.Partition, c.Offset, err)
 	}

@@ -25,6 +25,7 @@ type party struct {
 	isolated    bool                    // off the network
 	since       time.Time               // when counting of requests began
 	asked       map[kmsg.Key]int        // requests since then
+	pulse       pulse
 }
 
 // A loop without a pause would keep virtual time from passing: behind so many requests
@@ -83,6 +84,7 @@ func (r *rig) onRequest(p *party, x *exchange) {
 	defer r.mu.Unlock()
 	if p.slot != shakySender {
 		r.sum.kinds[x.key.Int16()]++
+		r.judgeHeat(p, x)
 	}
 	x.fate = r.fateOf(p, x)
 	r.pace(p, x)

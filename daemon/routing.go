@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"slices"
 	"strings"
 
 	"layover/admin"
@@ -19,16 +18,13 @@ func (d *Daemon) rules() (func(ingress string) *delay.Rules, error) {
 	all := make(map[string]*delay.Rules)
 	share := d.cfg.MaxParkedBytes / 64 / int64(len(d.cfg.IngressTopics))
 	for _, ingress := range d.cfg.IngressTopics {
-		targets, err := delay.NewTargets(d.egressOf(ingress), d.allowed(), d.denied(), d.cfg.JournalsLike())
+		rules, err := d.cfg.Rules(ingress)
 		if err != nil {
 			return nil, err
 		}
-		targets.Remember(share)
-		d.targets = append(d.targets, targets)
-		all[ingress] = &delay.Rules{DefaultDelay: d.cfg.DefaultDelay, MaxDelay: d.cfg.MaxDelay, Targets: targets}
-	}
-	for _, t := range d.cfg.TopicDelays {
-		all[t.Ingress].DefaultDelay = t.Delay
+		rules.Targets.Remember(share)
+		d.targets = append(d.targets, rules.Targets)
+		all[ingress] = rules
 	}
 	return func(ingress string) *delay.Rules { return all[ingress] }, nil
 }
@@ -42,47 +38,9 @@ func (d *Daemon) nameBytes() int64 {
 	return bytes
 }
 
-// egressOf is where a record of an ingress topic goes that names no target; "" where
-// it has to.
-func (d *Daemon) egressOf(ingress string) string {
-	for _, t := range d.cfg.TopicTargets {
-		if t.Ingress == ingress {
-			return t.Target
-		}
-	}
-	return d.cfg.EgressTopic
-}
-
-// allowed are the names and globs that a header may choose, each once: the egress
-// topic first, then the targets of ingress topics, then those that are allowed besides.
-func (d *Daemon) allowed() (out []string) {
-	names := []string{d.cfg.EgressTopic}
-	for _, t := range d.cfg.TopicTargets {
-		names = append(names, t.Target)
-	}
-	for _, name := range append(names, d.cfg.TargetsAllowed...) {
-		if name != "" && !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// denied are the topics that no header may choose.
-func (d *Daemon) denied() []string {
-	out := slices.Clone(d.cfg.IngressTopics)
-	for _, ingress := range d.cfg.IngressTopics {
-		out = append(out, d.cfg.JournalName(ingress)) // also where it is off: one from before may be there
-	}
-	if d.cfg.DLQTopic != "" {
-		out = append(out, d.cfg.DLQTopic)
-	}
-	return out
-}
-
 // namedTargets are the topics that settings name and records go to.
 func (d *Daemon) namedTargets() (out []string) {
-	for _, name := range append(d.allowed(), d.cfg.DLQTopic) {
+	for _, name := range append(d.cfg.Allowed(), d.cfg.DLQTopic) {
 		if name != "" && !strings.ContainsAny(name, "*?[") {
 			out = append(out, name)
 		}
@@ -98,7 +56,7 @@ func (d *Daemon) mismatches() (out []admin.TopicState) {
 		return nil
 	}
 	for _, name := range d.cfg.IngressTopics {
-		target := d.egressOf(name)
+		target := d.cfg.EgressOf(name)
 		if target == "" {
 			continue
 		}

@@ -27,17 +27,22 @@ func (d *Daemon) Sample() admin.Sample {
 	}
 	s.Loops["watch of the cluster"] = d.watcher.Beat()
 	s.Loops["poll"] = d.consumer.Beat()
-	for _, p := range d.backpressure.pauses() {
+	pauses, since := d.backpressure.pausedSince()
+	for _, p := range pauses {
 		s.Pauses = append(s.Pauses, admin.Pause{Reason: p.Reason, Target: p.Target})
 	}
+	s.PausedSince = since
 	health := d.watcher.Health()
-	s.Kafka = admin.Kafka{Answering: health.Answering, Since: health.Since, Err: health.Err, Missing: health.Missing, Unusable: d.unusable(), Warnings: health.Warnings}
+	s.Kafka = admin.Kafka{Answering: health.Answering, Since: health.Since, Err: health.Err, Faults: health.Missing, Unusable: d.unusable(), Warnings: health.Warnings}
 	for _, t := range health.Unusable {
 		s.Kafka.Topics = append(s.Kafka.Topics, admin.TopicState{Name: t.Name, State: t.State.String(), Since: t.Since})
+		if t.State == cluster.Missing {
+			s.Kafka.Missing = append(s.Kafka.Missing, t.Name)
+		}
 	}
 	s.Connection = d.connection.Status()
 	for _, m := range d.mismatches() {
-		s.Kafka.Missing, s.Kafka.Topics = append(s.Kafka.Missing, m.Detail), append(s.Kafka.Topics, m)
+		s.Kafka.Faults, s.Kafka.Topics = append(s.Kafka.Faults, m.Detail), append(s.Kafka.Topics, m)
 	}
 	s.Names = admin.Names{Known: health.Names.Known, Limit: health.Names.Limit, Refused: health.Names.Refused}
 	s.Group = admin.Group{
@@ -47,7 +52,7 @@ func (d *Daemon) Sample() admin.Sample {
 	leaderless := d.leaderless()
 	for _, p := range group.Partitions {
 		s.Group.Partitions = append(s.Group.Partitions, admin.Assignment{Topic: p.Topic, Partition: p.Partition, Loaded: p.Loaded, Stopped: p.Stopped,
-			Reason: string(p.Reason), Since: p.Since, Trying: p.Trying, Leaderless: leaderless[p.TopicPartition], Next: p.Next, End: p.End})
+			Reason: string(p.Reason), Since: p.Since, Trying: p.Trying, Leaderless: leaderless[p.TopicPartition], Next: p.Next, End: p.End, OldestUnread: p.OldestUnread})
 	}
 	s.Journal = d.journalSample()
 	s.Replay = d.replay.sample()
@@ -88,9 +93,9 @@ func (d *Daemon) adminSettings() admin.Settings {
 	s := admin.Settings{
 		Ingress: c.IngressTopics, Egress: c.EgressTopic, DeadLetter: c.DLQTopic, OnInvalid: string(c.OnInvalid),
 		Lanes: c.Lanes, CommitInterval: c.CommitInterval, MaxDelay: c.MaxDelay,
-		Retention: make(map[string]time.Duration), Deliverable: !slices.ContainsFunc(c.IngressTopics, func(t string) bool { return d.egressOf(t) == "" }),
+		Retention: make(map[string]time.Duration), Deliverable: !slices.ContainsFunc(c.IngressTopics, func(t string) bool { return c.EgressOf(t) == "" }),
 	}
-	s.Targets = d.allowed()
+	s.Targets = c.Allowed()
 	for _, t := range c.IngressTopics {
 		s.Retention[t] = d.watcher.Lookup(t).Retention
 	}

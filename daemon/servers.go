@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"time"
 
 	"layover/admin"
 	"layover/config"
@@ -84,6 +85,12 @@ func (s *servers) serve(source admin.Source, reg *prometheus.Registry, ended cha
 	if s.control != nil {
 		go func() { ended <- s.control.Serve(s.controlOn) }() // ended by shutdown
 	}
+}
+
+// remember keeps looks at the process for the page's lines, until the context ends.
+func (s *servers) remember(ctx context.Context) {
+	s.all.Remember(time.Now())
+	every(ctx, admin.HistoryStep, s.all.Remember)
 }
 
 // close closes the ports of servers that do not serve yet.

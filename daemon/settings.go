@@ -88,7 +88,7 @@ func (d *Daemon) coreConfig(s sizes) purgatory.Config {
 	}
 	return purgatory.Config{
 		OnInvalid: policy[d.cfg.OnInvalid], DeadLetterTopic: d.cfg.DLQTopic,
-		Patience: d.cfg.TargetPatience, HeldShare: s.held,
+		Patience: d.cfg.TargetPatience, PatienceText: config.FormatDuration(d.cfg.TargetPatience), HeldShare: s.held,
 		Place: place, ApartByIngress: d.cfg.Partition == config.PartitionSame,
 		MaxInFlight: d.inFlight(), MaxBuffered: maxBuffered, MaxInFlightBytes: s.flight, LargestChunk: s.chunk,
 		JumpOver: purgatory.JumpOver, Geometry: s.geometry,
@@ -149,6 +149,10 @@ func (d *Daemon) clientOptions() []kgo.Opt {
 		kgo.RetryBackoffFn(backOff),
 		kgo.MetadataMinAge(250*time.Millisecond),
 		kgo.MetadataMaxAge(time.Minute),
+		// The client takes a connection that ends at its first answer for wrong settings, and
+		// gives up membership and records at once. A proxy that takes connections before a
+		// broker that restarts does looks the same. Wrong settings are connection's to find.
+		kgo.AlwaysRetryEOF(),
 		kgo.DisableClientMetrics(),
 	)
 	opts = append(opts, kgo.WithLogger(clientLog{kslog.New(d.log)}))

@@ -21,7 +21,7 @@ func (d *Daemon) sayStart(s *servers) {
 	if m := c.Kafka.SASL.Mechanism; m != "" {
 		line = append(line, "mechanism", m)
 	}
-	line = append(line, "client_id", c.Kafka.ClientID, "group", c.GroupID, "ingress", c.IngressTopics, "targets", d.allowed())
+	line = append(line, "client_id", c.Kafka.ClientID, "group", c.GroupID, "ingress", c.IngressTopics, "targets", c.Allowed())
 	if len(c.TopicTargets) > 0 {
 		line = append(line, "topic_targets", joined(c.TopicTargets))
 	}

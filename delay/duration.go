@@ -2,7 +2,9 @@ package delay
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -242,6 +244,23 @@ func isoUnit(c byte, behindT bool) (place int, size time.Duration) {
 		return isoSeconds, time.Second
 	}
 	return isoNone, 0
+}
+
+// FormatDuration returns d, which is not negative, in the largest units that it has:
+// 6d, 1h30m, 1500ms is 1s500ms. Settings and x-delay read it as the same.
+func FormatDuration(d time.Duration) string {
+	var b strings.Builder
+	for _, unit := range []string{"d", "h", "m", "s", "ms", "us", "ns"} {
+		size := goUnit([]byte(unit))
+		if n := d / size; n > 0 {
+			fmt.Fprintf(&b, "%d%s", n, unit)
+			d -= n * size
+		}
+	}
+	if b.Len() == 0 {
+		return "0s"
+	}
+	return b.String()
 }
 
 // number is a decimal number as it is written: the digits before and behind

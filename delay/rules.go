@@ -131,7 +131,7 @@ func (r *Rules) parseWait(c *control, timestampMs, baseMs, nowMs int64) (Decisio
 
 	case r.DefaultDelay > 0:
 		if timestampMs <= 0 {
-			return d, noTimestamp("default delay " + r.DefaultDelay.String())
+			return d, noTimestamp(r.subject(c))
 		}
 		waitMs = ceilMs(r.DefaultDelay)
 		d = Decision{DeadlineMs: addSat(timestampMs, waitMs), Delayed: true}
@@ -148,12 +148,12 @@ func (r *Rules) parseWait(c *control, timestampMs, baseMs, nowMs int64) (Decisio
 func (r *Rules) checkBounds(c *control, waitMs, deadlineMs, baseMs, nowMs int64) *Invalid {
 	maxMs := ceilMs(r.MaxDelay)
 	if waitMs > maxMs {
-		return &Invalid{ReasonDelayTooLong, r.subject(c) + ": want at most " + r.MaxDelay.String() +
+		return &Invalid{ReasonDelayTooLong, r.subject(c) + ": want at most " + r.longest() +
 			" after " + FormatTime(baseMs)}
 	}
 	if subSat(deadlineMs, nowMs) > maxMs+futureSlack.Milliseconds() {
 		return &Invalid{ReasonFutureTimestamp, r.subject(c) + ": due " + FormatTime(deadlineMs) +
-			" by the record's timestamp " + FormatTime(baseMs) + ", want at most " + r.MaxDelay.String() +
+			" by the record's timestamp " + FormatTime(baseMs) + ", want at most " + r.longest() +
 			" and one hour after the clock's " + FormatTime(nowMs)}
 	}
 	return nil
@@ -167,8 +167,11 @@ func (r *Rules) subject(c *control) string {
 	case c.hasDelay:
 		return describe(HeaderDelay, c.delay)
 	}
-	return "default delay " + r.DefaultDelay.String()
+	return "default delay " + FormatDuration(r.DefaultDelay)
 }
+
+// longest is the maximum as a message has it: the value, and the setting to raise.
+func (r *Rules) longest() string { return FormatDuration(r.MaxDelay) + " (LAYOVER_MAX_DELAY)" }
 
 // parseTarget completes d with the record's target.
 func (r *Rules) parseTarget(c *control, d *Decision) *Invalid {
@@ -176,7 +179,7 @@ func (r *Rules) parseTarget(c *control, d *Decision) *Invalid {
 	if !c.hasDeliverTo {
 		if d.Target, d.Label, ok = r.Targets.Default(); !ok {
 			return &Invalid{ReasonNoTarget,
-				"header " + HeaderDeliverTo + " missing: want an allowed target, as no egress topic is set"}
+				"header " + HeaderDeliverTo + " missing: want one, or a topic in LAYOVER_EGRESS_TOPIC or LAYOVER_TOPIC_TARGETS"}
 		}
 		return nil
 	}

@@ -99,15 +99,15 @@ func TestParseRefuses(t *testing.T) {
 		"a null instant":                  {null("x-deliver-at"), ReasonMalformedDeliverAt, `header x-deliver-at null: no value`},
 		"a null instant and a fine delay": {append(headers("x-delay", "5s"), null("x-deliver-at")...), ReasonMalformedDeliverAt, `null`},
 		"the last of a name is bad":       {headers("x-delay", "5s", "X-Delay", "soon"), ReasonMalformedDelay, `header x-delay "soon"`},
-		"a delay over the maximum":        {headers("x-delay", "518400001"), ReasonDelayTooLong, `header x-delay "518400001": want at most 144h0m0s after 2026-03-01T13:00:00.000Z`},
+		"a delay over the maximum":        {headers("x-delay", "518400001"), ReasonDelayTooLong, `header x-delay "518400001": want at most 6d (LAYOVER_MAX_DELAY) after 2026-03-01T13:00:00.000Z`},
 		"over by a nanosecond":            {headers("x-delay", "6d1ns"), ReasonDelayTooLong, `6d1ns`},
 		"the largest number":              {headers("x-delay", "9223372036854775807"), ReasonDelayTooLong, `9223372036854775807`},
-		"an instant over the maximum":     {headers("x-deliver-at", at(noon+6*days+1)), ReasonDelayTooLong, `header x-deliver-at "2026-03-07T13:00:00.001Z": want at most 144h0m0s`},
+		"an instant over the maximum":     {headers("x-deliver-at", at(noon+6*days+1)), ReasonDelayTooLong, `header x-deliver-at "2026-03-07T13:00:00.001Z": want at most 6d (LAYOVER_MAX_DELAY)`},
 		"17 digits are far ahead":         {headers("x-deliver-at", "17723700000000000"), ReasonDelayTooLong, `17723700000000000`},
 		"the year 9999":                   {headers("x-deliver-at", "9999-12-31T23:59:59Z"), ReasonDelayTooLong, `9999`},
-		"a target not on the list":        {headers("x-deliver-to", "payments"), ReasonTargetNotAllowed, `header x-deliver-to "payments": not an allowed target`},
-		"an ingress topic":                {headers("x-deliver-to", "delayed"), ReasonTargetNotAllowed, `"delayed"`},
-		"an internal topic":               {headers("x-deliver-to", "__consumer_offsets"), ReasonTargetNotAllowed, `"__consumer_offsets"`},
+		"a target not on the list":        {headers("x-deliver-to", "payments"), ReasonTargetNotAllowed, `header x-deliver-to "payments": not an allowed target; want the egress topic, or a topic that LAYOVER_TARGETS_ALLOWED has`},
+		"an ingress topic":                {headers("x-deliver-to", "delayed"), ReasonTargetNotAllowed, `header x-deliver-to "delayed": an ingress, dead-letter, journal or internal topic, which no setting allows`},
+		"an internal topic":               {headers("x-deliver-to", "__consumer_offsets"), ReasonTargetNotAllowed, `"__consumer_offsets": an ingress, dead-letter, journal or internal topic`},
 		"a null target":                   {null("x-deliver-to"), ReasonTargetNotAllowed, `header x-deliver-to null: not the name of a topic`},
 		"an empty target":                 {headers("x-deliver-to", ""), ReasonTargetNotAllowed, `header x-deliver-to "": not the name of a topic`},
 		"a padded target":                 {headers("x-deliver-to", "orders "), ReasonTargetNotAllowed, `"orders ": not the name of a topic`},
@@ -259,7 +259,7 @@ func TestDefaultDelayOverTheMaximumIsInvalid(t *testing.T) {
 	r := testRules(t)
 	r.DefaultDelay = 7 * day
 	_, inv := r.Parse(nil, noon, noon)
-	if inv == nil || inv.Reason != ReasonDelayTooLong || !strings.HasPrefix(inv.Message, "default delay 168h0m0s: want at most 144h0m0s") {
+	if inv == nil || inv.Reason != ReasonDelayTooLong || !strings.HasPrefix(inv.Message, "default delay 7d: want at most 6d (LAYOVER_MAX_DELAY)") {
 		t.Errorf("got %v", inv)
 	}
 }

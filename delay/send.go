@@ -2,6 +2,7 @@ package delay
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -34,6 +35,28 @@ func ParseDelay(text string) (time.Duration, error) {
 		return 0, errors.New(quote(value) + ": " + string(f))
 	}
 	return d, nil
+}
+
+// shortBelowMs is the delay below which a bare number is probably meant in seconds.
+const shortBelowMs = 1000
+
+// Hint returns a note about a delay that is a bare number of less than a second, which
+// few mean: "5 ms; write 5s for seconds". It is empty for every other value.
+func Hint(value []byte) string {
+	n, _, ok, overflow := parseInteger(value)
+	if !ok || overflow || n <= 0 || n >= shortBelowMs {
+		return ""
+	}
+	return fmt.Sprintf("%d ms; write %ds for seconds", n, n)
+}
+
+// HintOf is the Hint of the delay that counts for a record; empty where none does.
+func HintOf(headers []kgo.RecordHeader) string {
+	c := readControl(headers)
+	if !c.hasDelay || c.hasDeliverAt {
+		return ""
+	}
+	return Hint(c.delay)
 }
 
 // ParseInstant reads an instant in any of the text forms of x-deliver-at, as

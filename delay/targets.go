@@ -57,8 +57,9 @@ const (
 	wantTopic = "want 1 to 249 letters, digits, dots, underscores and hyphens, and neither . nor .."
 
 	faultTargetName    fault = "not the name of a topic; " + wantTopic
-	faultTargetAllowed fault = "not an allowed target; want the egress topic, or one of the targets allowed"
-	faultTargetJournal fault = "named like a journal of Layover, which no glob allows; want a target allowed by its own name"
+	faultTargetDenied  fault = "an ingress, dead-letter, journal or internal topic, which no setting allows; want another topic"
+	faultTargetAllowed fault = "not an allowed target; want the egress topic, or a topic that LAYOVER_TARGETS_ALLOWED has"
+	faultTargetJournal fault = "named like a journal of Layover, which no glob allows; want its own name in LAYOVER_TARGETS_ALLOWED"
 )
 
 // NewTargets allows egress, where it is not empty, and the topics that allowed
@@ -200,7 +201,9 @@ func (t *Targets) fault(name []byte) fault {
 	switch topic := string(name); {
 	case len(name) > MaxTopicName || !IsTopicName(topic):
 		return faultTargetName
-	case !t.isDenied(topic) && matches(t.journals, topic) && matches(t.globs, topic):
+	case t.isDenied(topic):
+		return faultTargetDenied
+	case matches(t.journals, topic) && matches(t.globs, topic):
 		return faultTargetJournal
 	}
 	return faultTargetAllowed

@@ -3,6 +3,7 @@ package integration
 import (
 	"io"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +125,43 @@ func TestTheACLsOfTheDocumentAreEnough(t *testing.T) {
 		g.acls("kafka-acls.sh --bootstrap-server localhost:9092 --add --allow-principal User:layover " + acl)
 		g.delivers(acl)
 	}
+	g.showsTheJournal()
+}
+
+// showsTheJournal takes all rights away but those that journal show is said to need, and
+// all settings but those that it is said to read.
+func (g *guarded) showsTheJournal() {
+	g.Helper()
+	g.layover.terminate()
+	const kafkaACLs = "kafka-acls.sh --bootstrap-server localhost:9092 "
+	const journal = "delayed.layover-delayed"
+	for _, resource := range []string{"--topic delayed", "--topic ready", "--topic dead-letters", "--topic " + journal, "--group layover-delayed"} {
+		g.acls(kafkaACLs + "--remove --force " + resource)
+	}
+	show := func() (string, error) {
+		cmd := exec.CommandContext(g.Context(), need(g.T, shared.binary), "journal", "show", "--topic", "delayed")
+		cmd.Env = environ("KAFKA_BROKERS=" + g.broker.addr)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := show(); err == nil {
+		g.Errorf("without a right it prints %s", out)
+	}
+	add := kafkaACLs + "--add --allow-principal User:layover "
+	g.acls(add + "--topic delayed --operation Describe")
+	g.acls(add + "--topic " + journal + " --operation Describe --operation Read")
+	g.acls(add + "--group layover-delayed --operation Describe")
+	var out string
+	var err error
+	defer func() {
+		if g.Failed() {
+			g.Logf("journal show: %v\n%s", err, out)
+		}
+	}()
+	eventually(g.T, 30*time.Second, "journal show has the rights that it needs", func() bool {
+		out, err = show()
+		return err == nil && strings.Contains(out, "delayed/1: journal "+journal+"/1 ")
+	})
 }
 
 // delivers writes a record and waits until the group's offsets say that it is finished.

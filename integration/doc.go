@@ -24,6 +24,8 @@
 //   - KUBECONFIG names no cluster, kubectl or helm are missing, or nothing says how an
 //     image comes to its nodes: the tests of the manifests;
 //   - curl or kcat are missing: the commands of the documents;
+//   - python3, mvn or npm are missing, or their packages are not to be had: the clients of
+//     docs/clients.md;
 //   - LAYOVER_TEST_LONG is not set, or -short is given: the tests that take longer
 //     than some seconds;
 //   - the system is Windows, which has no SIGTERM: all tests that start the binary.

@@ -30,8 +30,9 @@ var documents = struct {
 	run       []string
 	elsewhere map[string]string
 }{
-	run: []string{"README", "docs/quickstart", "docs/headers", "docs/journal", "docs/configuration", "docs/command-line"},
+	run: []string{"README", "docs/quickstart", "docs/headers", "docs/journal", "docs/configuration", "docs/command-line", "docs/doctor"},
 	elsewhere: map[string]string{
+		"docs/clients":    "TestTheClientsOfTheDocumentWork",
 		"docs/acls":       "TestTheACLsOfTheDocumentAreEnough",
 		"docs/connect":    "TestTheExamplesOfTheDocumentWork",
 		"docs/container":  "TestTheCommandsOfTheDocumentWork in integration/container",
@@ -102,16 +103,18 @@ func TestTheCommandsOfTheDocumentsWork(t *testing.T) {
 			}
 			s := newShell(t, b)
 			switch name {
-			case "README", "docs/journal", "docs/command-line":
+			case "README", "docs/journal", "docs/command-line", "docs/doctor":
 				s.createTopics("delayed", "ready", "dead-letters")
 			case "docs/configuration": // it sets all of them
 				s.env = slices.DeleteFunc(s.env, func(pair string) bool {
 					return strings.HasPrefix(pair, "LAYOVER_") || strings.HasPrefix(pair, "KAFKA_")
 				})
 			}
-			for _, block := range blocks(string(text)) {
+			s.text = string(text)
+			for _, block := range blocks(s.text) {
 				s.block(name, block)
 			}
+			s.outcomes(name, s.text)
 		})
 	}
 }
@@ -125,7 +128,9 @@ type shell struct {
 	kafka  string // where it says localhost:9092
 	dev    string // where the embedded broker is
 	env    []string
+	text   string // of the document
 	last   string // what the last block printed
+	runs   bool   // a Layover does, in the background
 	said   *buffer
 	stop   func() // ends what goes on in the background
 }
@@ -227,7 +232,9 @@ func (s *shell) block(doc string, b block) {
 	if strings.Contains(text, devCommand) { // a document that begins with the embedded broker uses it until there are topics
 		s.kafka = s.dev
 		text = s.devHere(text)
-	} else if strings.Contains(text, "kafka-topics.sh") && strings.Contains(text, "--create") {
+	} else if s.kafka == s.dev && strings.Contains(text, "kafka-topics.sh") && strings.Contains(text, "--create") {
+		s.outcomes(doc, s.text)
+		s.stop()
 		s.kafka = s.broker.addr
 	}
 	text = strings.NewReplacer("localhost:9092", s.kafka, "localhost:9846", s.http).Replace(text)
@@ -271,7 +278,20 @@ func (s *shell) console(doc string, b block) {
 		return strings.Contains(withoutNumbers(s.last), withoutNumbers(lines[len(lines)-1]))
 	})
 	s.compare(doc, block{text: printed, line: b.line})
+	_, next, _ := strings.Cut(printed, "Try next")
+	s.kafka = s.dev
+	for line := range strings.Lines(next) {
+		if command, is := strings.CutPrefix(line, "  "); is {
+			command = strings.ReplaceAll(strings.TrimSpace(command), "go run . ", "layover ")
+			if strings.HasPrefix(command, "kcat -C ") { // it goes on until Ctrl-C
+				command += " -c 1"
+			}
+			s.run(doc, b.line, command)
+		}
+	}
+	s.outcomes(doc, s.text)
 	s.stop()
+	s.kafka = s.broker.addr
 }
 
 func (s *shell) createTopics(names ...string) {
@@ -324,10 +344,11 @@ func (s *shell) start(doc string, line int, text string) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }() // ends with the process
+	s.runs = true
 	s.stop = func() {
 		endGroup(cmd)
 		<-ended
-		s.stop = func() {}
+		s.stop, s.runs = func() {}, false
 	}
 	probe := exec.Command("curl", "-fs", "--retry", "60", "--retry-delay", "1", "--retry-all-errors", "http://"+s.http+"/readyz")
 	if out, err := probe.CombinedOutput(); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// document runs every command of docs/kubernetes.md as it stands there, in its
-// order. The manifests are those of deploy/kubernetes with the images of the test
+// document runs every command of docs/kubernetes.md, and then every one of the chart's
+// README, as it stands there, in its order. The manifests are those of deploy/kubernetes with the images of the test
 // written over their own, and the namespace is that of Kafka: what the document
 // takes for granted is a Service kafka, three topics, a user, and two files.
 func (k *kube) document(t *testing.T) {
@@ -25,9 +25,13 @@ func (k *kube) document(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := commands(string(text))
-	if len(blocks) < 5 {
-		t.Fatalf("%d blocks of commands in the document", len(blocks))
+	readme, err := os.ReadFile("../deploy/kubernetes/chart/layover/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks, more := commands(string(text)), commands(string(readme))
+	if len(blocks) < 5 || len(more) < 3 {
+		t.Fatalf("%d and %d blocks of commands in the documents", len(blocks), len(more))
 	}
 	f := &fixture{T: t, broker: k.broker, ingress: "delayed", egress: "ready", deadLetters: "dead-letters", group: "layover-orders"}
 	f.client = f.kafka()
@@ -53,7 +57,7 @@ func (k *kube) document(t *testing.T) {
 			k.tell(t, k.namespaceOfKafka)
 		}
 	})
-	for _, block := range blocks {
+	for _, block := range append(blocks, more...) {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		cmd := exec.CommandContext(ctx, "sh", "-e", "-c", block)

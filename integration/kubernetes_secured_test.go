@@ -83,12 +83,19 @@ func (a *app) install(values map[string]any, args ...string) {
 	}
 	charts := filepath.Join(a.dir, "chart")
 	place(a.T, filepath.Join(charts, "test.yaml"), string(raw))
-	home := a.TempDir()
-	cmd := exec.CommandContext(a.Context(), "helm", append([]string{"install", "layover", "layover", "-n", a.namespace}, append(args, "--values", "test.yaml")...)...)
-	cmd.Dir, cmd.Env = charts, append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
-	if _, err := output(cmd, ""); err != nil {
+	args = append(args, "--values", "test.yaml") // last, so that the settings of the app count
+	if _, err := a.helm(append([]string{"upgrade", "--install", "layover", "layover"}, args...)...); err != nil {
 		a.Fatal(err)
 	}
+}
+
+// helm runs helm in the namespace and in the folder of the charts.
+func (a *app) helm(args ...string) (string, error) {
+	a.Helper()
+	home := a.TempDir()
+	cmd := exec.CommandContext(a.Context(), "helm", append([]string{"-n", a.namespace}, args...)...)
+	cmd.Dir, cmd.Env = filepath.Join(a.dir, "chart"), append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	return output(cmd, "")
 }
 
 // changes gives the user another password, and later the Secret. Until then the broker

@@ -56,6 +56,7 @@ func TestOnACluster(t *testing.T) {
 			"without Kafka and among Services called as we are":    k.withoutKafka,
 			"a Job is complete when the application is":            k.job,
 			"a pod of a StatefulSet comes back as the same member": k.statefulSet,
+			"the chart's own test passes and fails":                k.helmTest,
 			"a Secret that a sidecar mounts changes":               k.secretOfASidecar,
 			"a Secret that the chart mounts changes":               k.secretOfTheChart,
 			"a Secret that is a service binding changes":           k.secretOfABinding,

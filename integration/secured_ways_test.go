@@ -3,11 +3,9 @@ package integration
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -130,14 +128,6 @@ func verb(t *testing.T, settings []string, args ...string) string {
 // try runs a verb and returns what it printed, and its exit code.
 func try(t *testing.T, settings []string, args ...string) (out string, code int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), need(t, shared.binary), args...)
-	cmd.Env = environ(settings...)
-	text, err := cmd.CombinedOutput()
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return string(text), exit.ExitCode()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text), 0
+	code, stdout, stderr := words(t, settings, args...)
+	return stdout + stderr, code
 }

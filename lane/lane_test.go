@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"layover/journal/facts"
@@ -184,128 +183,6 @@ func TestWithoutALeaseNothingIsDeliveredUntilACommitWasTaken(t *testing.T) {
 		r.kafka.set(func(k *kafka) { k.refuse = nil })
 		time.Sleep(2 * maxRefusalPause)
 		r.want("0")
-	})
-}
-
-func TestStopWaitsForWhatIsInFlightAndCommitsIt(t *testing.T) {
-	inBubble(t, nil, func(r *rig) {
-		r.kafka.set(func(k *kafka) { k.slow = 800 * time.Millisecond })
-		r.assign(0, 1)
-		r.fetched(assignment(0, 1), r.record(0, 0), r.record(1, 0), r.record(2, time.Hour))
-		time.Sleep(10 * time.Millisecond)
-		r.want("0", "1")
-		began := time.Now()
-		r.Stop(began.Add(8 * time.Second))
-		<-r.Done()
-		if took := time.Since(began); took > 900*time.Millisecond {
-			t.Errorf("stopping took %v", took)
-		}
-		if low, _ := r.lastCommit(); low != 2 {
-			t.Errorf("low offset %d committed, want 2", low)
-		}
-	})
-}
-
-func TestStopEndsInTimeWhoeverDoesNotAnswer(t *testing.T) {
-	for name, test := range map[string]struct {
-		fault func(*kafka)
-		least time.Duration
-		most  time.Duration
-	}{
-		"deliveries": {func(k *kafka) { k.silent = true }, 4800 * time.Millisecond, 5200 * time.Millisecond},
-		"commits":    {func(k *kafka) { k.mute = true }, 8 * time.Second, 8 * time.Second},
-		"refusals":   {func(k *kafka) { k.refuse = errors.New("no") }, 8 * time.Second, 8 * time.Second},
-		"both":       {func(k *kafka) { k.silent, k.mute = true, true }, 4800 * time.Millisecond, 5200 * time.Millisecond}, // nothing to commit
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(r *rig) {
-				r.assign(0, 1)
-				time.Sleep(2 * time.Second)
-				r.fetched(assignment(0, 1), r.record(0, 0), r.record(1, 0))
-				r.kafka.set(test.fault)
-				time.Sleep(10 * time.Millisecond)
-				var many []*kgo.Record // a full offer, so that a whole batch is in flight
-				for o := range int64(offerBudget) {
-					many = append(many, r.record(2+o, 0))
-				}
-				r.fetched(assignment(0, 1), many...)
-				synctest.Wait()
-				began, turns := time.Now(), len(r.seen().turns)
-				r.Stop(began.Add(8 * time.Second))
-				r.fetched(assignment(0, 1), r.record(2+offerBudget, 0)) // comes too late, and is not looked at
-				<-r.Done()
-				if took := time.Since(began); took < test.least || took > test.most {
-					t.Errorf("stopping took %v, want %v to %v", took, test.least, test.most)
-				}
-				if n := len(r.seen().turns) - turns; n > 300 { // a refusal each 100 ms, what is published of it, and five looks ahead a second
-					t.Errorf("%d turns while stopping", n)
-				}
-			})
-		})
-	}
-}
-
-func TestAStopInTheMiddleOfAFullOfferDoesNotSpin(t *testing.T) {
-	inBubble(t, nil, func(r *rig) {
-		r.assign(0, 1)
-		time.Sleep(time.Second)
-		began := time.Now()
-		r.kafka.set(func(k *kafka) {
-			k.silent = true
-			k.delivering = func(n int) {
-				if n == offerBudget {
-					r.Stop(began.Add(10 * time.Second))
-				}
-			}
-		})
-		var many []*kgo.Record
-		for o := range int64(4 * offerBudget) { // all due at once, so that one offer is full
-			many = append(many, r.record(o, time.Second))
-		}
-		r.fetched(assignment(0, 1), many...)
-		time.Sleep(1100 * time.Millisecond)
-		r.fetched(assignment(0, 1), r.record(4*offerBudget, 0))
-		time.Sleep(time.Second) // time only goes by in a bubble while its loop sleeps
-		if n := len(r.seen().deliveries); n != offerBudget {
-			t.Errorf("%d deliveries, want %d: the offer that was underway", n, offerBudget)
-		}
-		if got := r.seen().consumed; got != r.given {
-			t.Errorf("%d bytes of the reading budget given back, of %d, while the lane drains", got, r.given)
-		}
-		<-r.Done()
-	})
-}
-
-func TestALaneThatHasEndedTakesNothingAndLetsNobodyWait(t *testing.T) {
-	inBubble(t, nil, func(r *rig) {
-		r.assign(0, 1)
-		r.Stop(time.Now().Add(time.Second))
-		<-r.Done()
-		if r.fetched(assignment(0, 1), r.record(0, 0)) {
-			t.Error("what was fetched is taken by a lane that has ended")
-		}
-		called := 0
-		r.Revoke(assignment(0, 1), func() { called++ })
-		r.Lost(assignment(0, 1), func() { called++ })
-		r.LogStart(assignment(0, 1), 5)
-		r.Poke()
-		if called != 2 {
-			t.Errorf("%d of 2 were told that it is over", called)
-		}
-	})
-}
-
-func TestWhoeverWaitsWhenTheLoopEndsIsAnswered(t *testing.T) {
-	inBubble(t, nil, func(r *rig) {
-		r.kafka.set(func(k *kafka) { k.silent = true })
-		r.assign(0, 1)
-		r.fetched(assignment(0, 1), r.record(0, 0))
-		time.Sleep(time.Second)
-		over := make(chan struct{})
-		r.Revoke(assignment(0, 1), func() { close(over) })
-		r.Stop(time.Now().Add(time.Second))
-		<-r.Done()
-		<-over
 	})
 }
 

@@ -135,6 +135,9 @@ func (r *rig) auditTargets(n *census) {
 		if t.queue.count+overflow > 0 && !busy[t] || busy[t] && !t.busy {
 			r.Errorf("target %s: busy is %v, has %d waiting", t.name, t.busy, t.queue.count+overflow)
 		}
+		if (t.hold.held || t.stalled > 0) && !t.busy && t.inFlight == 0 && t != r.out.dir.dead {
+			r.Errorf("target %s is held, and nothing is there that could end it", t.name)
+		}
 		if t.index != uint32(i) || r.out.dir.byKey[t.key] != t {
 			r.Errorf("target %s is not where its index and name say", t.name)
 		}

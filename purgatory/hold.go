@@ -72,7 +72,7 @@ func (o *outbox) holdTarget(t *target, v Verdict, detail string, known bool) {
 
 // releaseTarget ends a hold: the target took a record, or metadata has taken it back.
 func (o *outbox) releaseTarget(t *target) {
-	t.hold = hold{}
+	t.hold, t.givenUp = hold{}, 0
 	t.queue.each(func(e *entry) { e.since = 0 })
 	o.notices = append(o.notices, HoldNotice{Target: t.name, Label: t.label})
 }
@@ -191,13 +191,14 @@ func (o *outbox) deadLetterOldest(t *target, q *queue, v Verdict) {
 			return
 		}
 		e := q.pop()
+		t.givenUp++
 		if q != &t.queue {
 			t.overflow--
 		} else {
 			t.hold.look = max(t.hold.look-1, 0)
 		}
 		f.shed(int64(e.size), q.count)
-		why := fmt.Sprintf("target %s is %s, held for %d ms", t.name, v, max(waited, 0))
+		why := fmt.Sprintf("target %s is %s, and the record was held for LAYOVER_TARGET_PATIENCE (%s)", t.name, v, o.cfg.PatienceText)
 		if full {
 			why = fmt.Sprintf("target %s is %s, and the records held for it, or for all targets that %s allows, fill their share of memory, %d bytes", t.name, v, t.label, o.cfg.HeldShare)
 		}

@@ -214,6 +214,32 @@ func TestATargetThatIsHeldWithNothingLeftDoesNotPauseReading(t *testing.T) {
 	}
 }
 
+func TestAHoldEndsWithTheLastRecordOfAPartitionThatIsGone(t *testing.T) {
+	for name, class := range map[string]Class{"refused": Unavailable, "not sent": NoRoom, "taken": Delivered} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.assign(0, 1, 0)
+			r.mustTake(0, 1, 0, 0, 1)
+			r.pass(1)
+			ds := r.offer()
+			r.end(Unavailable, ds[1])
+			r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
+			r.offer() // nothing is left but the record in flight
+			if held := r.Snapshot().Held; len(held) != 1 {
+				t.Fatalf("held %+v, want the target while an answer is owed", held)
+			}
+			r.end(class, ds[0])
+			if held := r.Snapshot().Held; len(held) != 0 {
+				t.Errorf("held %+v with nothing there for it", held)
+			}
+			if n := r.Take().Holds; len(n) != 2 || !n[1].Forgotten && class != Delivered {
+				t.Errorf("notices %+v, want a second one that the hold is over", n)
+			}
+			r.audit()
+		})
+	}
+}
+
 func TestADeadLetterTopicThatFailsPausesReadingUntilItIsBack(t *testing.T) {
 	r := newRig(t, nil)
 	r.router[graves] = Missing

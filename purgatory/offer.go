@@ -49,7 +49,7 @@ func (o *outbox) dropIdle() {
 			continue
 		}
 		t.busy, t.pending, t.hold.exhausted = false, false, false
-		o.endIdleHold(t)
+		o.endIdle(t)
 		o.shares.clear(t)
 	}
 	clear(o.busy[len(kept):])
@@ -59,13 +59,28 @@ func (o *outbox) dropIdle() {
 	}
 }
 
-// endIdleHold ends the hold of a target that nothing is there for any more: it would be sick
-// for ever. For the dead-letter topic reading waits until it takes a record.
-func (o *outbox) endIdleHold(t *target) {
-	if t.hold.held && t.inFlight == 0 && t != o.dir.dead {
-		t.hold = hold{}
-		o.notices = append(o.notices, HoldNotice{Target: t.name, Label: t.label, Forgotten: true})
+// endIdle ends the hold of a target that nothing is there for any more, and that of its
+// partitions: they would be sick for ever. While the target is busy dropIdle does it. For
+// the dead-letter topic reading waits until it takes a record.
+func (o *outbox) endIdle(t *target) {
+	if t.busy || t.inFlight > 0 || t == o.dir.dead {
+		return
 	}
+	over := HoldNotice{Target: t.name, Label: t.label, Forgotten: true}
+	if t.hold.held {
+		t.hold = hold{}
+		o.notices = append(o.notices, over)
+	}
+	if t.stalled == 0 {
+		return
+	}
+	for _, d := range t.dests { // the client had no room for the last record, and it went with its partition
+		if d.stalled {
+			d.stalled = false
+			o.notices = append(o.notices, over)
+		}
+	}
+	t.stalled = 0
 }
 
 // offerTarget offers the records that one target takes: first those that were routed

@@ -53,6 +53,7 @@ func (o *outbox) outcome(r *Result) {
 		panic(fmt.Sprintf("purgatory: delivery %d ended twice", r.ID))
 	}
 	e, d, t := f.entry, f.dest, f.dest.target
+	defer o.endIdle(t)
 	if f.trial && t.hold.trial == d {
 		t.hold.trial = nil
 	}
@@ -65,6 +66,9 @@ func (o *outbox) outcome(r *Result) {
 	if r.Class == Delivered {
 		if t.hold.held && (f.trial || t.hold.verdict == Unreachable) {
 			o.releaseTarget(t)
+		}
+		if t.stalled == 0 {
+			t.givenUp = 0
 		}
 		o.end(e, taken)
 		return

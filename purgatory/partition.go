@@ -29,8 +29,9 @@ type partition struct {
 	src    *source // the outbox's side of it
 	halted *HaltNotice
 
-	ages   ages
-	parked int // in the wheel
+	ages       ages
+	assignedMs int64 // wall clock at the assignment
+	parked     int   // in the wheel
 	// furthestMs is the latest deadline of a record in the wheel, 0 while it has none:
 	// records leave it in the order of deadlines, so the one that has it is the last. It
 	// may be late for a moment after a step back of the clock, and is never early.
@@ -52,7 +53,7 @@ func (c *Core) Assign(a facts.Assigned) {
 		a.Facts = facts.NewWriter(facts.Identity{Identity: a.Identity()}, 1, facts.Restored{}, a.Window)
 	}
 	p := &partition{
-		Assigned: a, next: a.Next, readEpoch: a.LeaderEpoch, metaLimit: offsets.MaxMetadata,
+		Assigned: a, next: a.Next, readEpoch: a.LeaderEpoch, metaLimit: offsets.MaxMetadata, assignedMs: c.now.WallMs,
 	}
 	p.commit.dirty = !a.Committed
 	if a.Overtaken {

@@ -15,6 +15,9 @@ func (c *Core) settle() {
 		switch e.fate {
 		case taken:
 			c.stats.taken(&e.entry, e.target == c.out.dir.dead, &h, c.now.WallMs)
+			if e.target != c.out.dir.dead {
+				c.stats.missed.note(p, &h, c.now.WallMs)
+			}
 			if !p.src.gone {
 				p.finishEntry(&e.entry, h.offset)
 			}

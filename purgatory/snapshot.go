@@ -22,10 +22,15 @@ type Snapshot struct {
 	// HeldRest counts the held targets that are not in Held, by label: of those that a
 	// glob allows Held has mostViews.
 	HeldRest map[string]HeldCount
+	// GivenUp counts by name the records of targets that are not held any more, because
+	// patience made all of them dead letters, and that took none since; at most mostViews.
+	GivenUp map[string]int64
 	// ReadingPaused says why reading has to pause: the dead-letter topic fails, or
 	// a target's share or patience is used up and there is no dead-letter topic.
 	ReadingPaused []Pause
-	RecentMs      []int32 // lateness of recent deliveries, in no order
+	RecentMs      []int32  // lateness of recent deliveries, in no order
+	Letters       []Letter // the last dead letters, the latest first
+	Missed        Missed
 	Outlook       Outlook // the owner's to fill in, as often as it can be afforded
 	Errors        []TargetError
 }
@@ -73,6 +78,12 @@ type HeldView struct {
 	Records       int
 	Bytes         int64
 	SinceMs       int64
+	// PatienceLeftMs is until the patience of the record that has waited longest is used
+	// up, at least 0. It stands still while no broker answers.
+	PatienceLeftMs int64
+	// GivenUp counts the records that patience or share made dead letters since the target,
+	// or the partition that has stopped answering, was last usable.
+	GivenUp int64
 	// Partitions are those of the target that have stopped answering; none: the target
 	// as a whole is held.
 	Partitions []int32
@@ -85,6 +96,7 @@ func (c *Core) Snapshot() Snapshot {
 		Stats: c.stats.clone(), Bytes: c.Bytes(), ChunkBytes: c.store.bytes, LiveBytes: c.store.used, Parked: c.parking.wheel.Len(), InFlight: c.out.flights.count,
 		ReadingPaused: c.out.pauses(), RecentMs: slices.Clone(c.stats.recent[:c.stats.recentLen]),
 		Errors: slices.Clone(c.stats.errors), NextDueMs: c.parking.soonest(c.now.WallMs),
+		Letters: c.stats.letters.last(), Missed: c.stats.missed,
 	}
 	s.Partitions = make([]PartitionView, 0, len(c.byTopic))
 	for _, p := range c.parts {
@@ -106,7 +118,8 @@ func (c *Core) Snapshot() Snapshot {
 		s.Due += p.src.due
 		s.Partitions = append(s.Partitions, v)
 	}
-	s.Held, s.HeldRest = c.out.dir.heldViews()
+	s.Held, s.HeldRest = c.out.heldViews()
+	s.GivenUp = c.out.dir.givenUp()
 	return s
 }
 
@@ -121,9 +134,9 @@ type HeldCount struct {
 }
 
 // heldViews returns the targets that hold records, and counts by label those beyond mostViews.
-func (d *directory) heldViews() (views []HeldView, rest map[string]HeldCount) {
+func (o *outbox) heldViews() (views []HeldView, rest map[string]HeldCount) {
 	globbed := 0
-	for _, t := range d.list {
+	for _, t := range o.dir.list {
 		if t == nil || !t.hold.held && t.stalled == 0 {
 			continue
 		}
@@ -132,7 +145,7 @@ func (d *directory) heldViews() (views []HeldView, rest map[string]HeldCount) {
 			globbed++
 		}
 		if t.label == t.name || globbed <= mostViews {
-			views = append(views, t.view(n, bytes))
+			views = append(views, o.view(t, n, bytes))
 			continue
 		}
 		if rest == nil {
@@ -144,10 +157,26 @@ func (d *directory) heldViews() (views []HeldView, rest map[string]HeldCount) {
 	return views, rest
 }
 
+// givenUp returns what GivenUp of a Snapshot is.
+func (d *directory) givenUp() (out map[string]int64) {
+	for _, t := range d.list {
+		if t == nil || t.givenUp == 0 || t.hold.held || t.stalled > 0 || len(out) >= mostViews {
+			continue
+		}
+		if out == nil {
+			out = make(map[string]int64)
+		}
+		out[t.name] += t.givenUp
+	}
+	return out
+}
+
 // view is the state of a target that holds records.
-func (t *target) view(records int, bytes int64) HeldView {
-	v := HeldView{Target: t.name, Label: t.label, Verdict: t.hold.verdict, Detail: t.hold.detail, Records: records, Bytes: bytes, SinceMs: t.hold.sinceMs}
+func (o *outbox) view(t *target, records int, bytes int64) HeldView {
+	v := HeldView{Target: t.name, Label: t.label, Verdict: t.hold.verdict, Detail: t.hold.detail, Records: records, Bytes: bytes, SinceMs: t.hold.sinceMs,
+		PatienceLeftMs: o.cfg.Patience.Milliseconds(), GivenUp: t.givenUp}
 	if t.hold.held {
+		v.PatienceLeftMs = o.patienceLeftMs(&t.queue)
 		return v
 	}
 	v.Verdict = Unreachable
@@ -155,9 +184,19 @@ func (t *target) view(records int, bytes int64) HeldView {
 		if !d.stalled {
 			continue
 		}
+		v.PatienceLeftMs = min(v.PatienceLeftMs, o.patienceLeftMs(&d.overflow))
 		if v.Partitions = append(v.Partitions, d.no); v.SinceMs == 0 || d.stalledMs < v.SinceMs {
 			v.SinceMs, v.Detail = d.stalledMs, d.silentFor()
 		}
 	}
 	return v
+}
+
+// patienceLeftMs returns how long the first record of a queue of held ones may still wait.
+func (o *outbox) patienceLeftMs(q *queue) int64 {
+	patienceMs := o.cfg.Patience.Milliseconds()
+	if q.count == 0 {
+		return patienceMs
+	}
+	return max(patienceMs-(o.now.AnsweredMs-q.front().since), 0)
 }

@@ -53,7 +53,9 @@ func (o *outbox) answered(d *dest) {
 	}
 	if d.stalled {
 		d.stalled = false
-		d.target.stalled--
+		if d.target.stalled--; d.target.stalled == 0 && !d.target.hold.held {
+			d.target.givenUp = 0
+		}
 		d.overflow.each(func(e *entry) { e.since = 0 })
 		o.notices = append(o.notices, HoldNotice{Target: d.target.name, Label: d.target.label})
 	}

@@ -57,6 +57,8 @@ type Stats struct {
 	recentLen int
 	recentAt  int
 	errors    []TargetError
+	letters   letters
+	missed    Missed
 }
 
 // TargetError is the last error of a target.
@@ -82,6 +84,7 @@ func kindOf(c Class) string {
 func (s *Stats) taken(e *entry, dead bool, h *header, nowMs int64) {
 	if dead {
 		s.DeadLettered[TopicReason{e.from.Topic, e.failure.reason}] += e.records()
+		s.letters.note(e, h.offset, nowMs)
 	} else {
 		s.Delivered[TopicTarget{e.from.Topic, e.target.label}]++
 		// An instant from before the record was written is its producer's affair.

@@ -27,6 +27,8 @@ type target struct {
 	// Of inFlight, without stuck records.
 	occupying      int
 	occupyingBytes int64
+	// givenUp counts the held records that became dead letters since it was last usable.
+	givenUp int64
 
 	// Every turn of the loop looks at each busy target, so what it looks at comes together.
 	queue    queue // due; oldest first

@@ -7,12 +7,13 @@
 //	LAYOVER_INGRESS_TOPICS  delayed          file /run/secrets/topics
 //	...
 //
-// It prints the answers of layover/config and asks no broker: whether the
-// topics exist is for layover run to find out.
+// It prints the answers of layover/config and asks no broker, but for
+// config check --connect, which is the verb doctor.
 package config
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"layover/cli/doctor"
 	"layover/cli/process"
 	"layover/config"
 )
@@ -39,8 +41,8 @@ func Command(p *process.Process) *cobra.Command {
 Everything wrong with the settings is printed to stderr, as by layover run, and
 warnings are too.
 
-Exit code: 0 if the settings are fine, 1 if stdout cannot be written to, 2 if
-the command line or a setting is wrong.`,
+Exit code: 0 if the settings are fine, 1 if stdout cannot be written to or a
+check of --connect failed, 2 if the command line or a setting is wrong.`,
 		Args: process.OnlyActions,
 	}
 	show := printCommand(p)
@@ -60,7 +62,7 @@ func printCommand(p *process.Process) *cobra.Command {
 environment, file (named by a _FILE variable), binding (of
 SERVICE_BINDING_ROOT), env file, or default. A value that depends on this
 machine is followed by its amount here. Secrets and certificates are shown by
-their length.`,
+their length, and URLs without their query.`,
 		Args: cobra.NoArgs,
 	}
 	output := process.AddOutput(cmd, "one object, of all settings")
@@ -75,16 +77,28 @@ their length.`,
 }
 
 func checkCommand(p *process.Process) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "whether the settings are fine",
-		Long:  "Checks whether layover run would take the settings. If so, nothing is printed.",
-		Args:  cobra.NoArgs,
-		Run: p.Does(verb, func(context.Context, []string) int {
-			_, code := effective(p)
-			return code
-		}),
+		Long: `Checks whether layover run would take the settings. If so, nothing is printed.
+
+With --connect it also checks brokers, topics, rights and this machine, and
+prints and returns what 'layover doctor' does.`,
+		Args: cobra.NoArgs,
 	}
+	connect := cmd.Flags().Bool("connect", false, "ask the brokers too, as 'layover doctor' does")
+	output := process.AddOutput(cmd, "with --connect,\n"+doctor.Fields)
+	cmd.Run = p.Does(verb, func(ctx context.Context, _ []string) int {
+		if *connect {
+			return doctor.Check(ctx, p, output.JSON())
+		}
+		if output.JSON() {
+			return p.FailUsage(errors.New("check prints nothing: -o json needs --connect"))
+		}
+		_, code := effective(p)
+		return code
+	})
+	return cmd
 }
 
 func helpCommand(p *process.Process) *cobra.Command {

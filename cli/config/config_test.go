@@ -238,7 +238,7 @@ func TestWrongUsage(t *testing.T) {
 	for line, want := range map[string]string{
 		"show":                  `unknown action "show": want check, help or print`,
 		"print now":             `unknown command "now"`,
-		"check -o json":         "unknown shorthand flag: 'o'",
+		"check -o json":         "-o json needs --connect",
 		"-o yaml":               "want text or json",
 		"--all":                 "-all",
 		"--env-file " + bad:     bad + ":1: there is no =",

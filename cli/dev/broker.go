@@ -71,8 +71,8 @@ func startBroker(l net.Listener, dir string) (*kfake.Cluster, error) {
 	return broker, nil
 }
 
-// prepare makes the topics and sets cl to the end of the egress topic, before
-// the daemon delivers the records that an earlier run left.
+// prepare makes the topics and sets cl to their ends, before the daemon delivers the
+// records that an earlier run left.
 func prepare(ctx context.Context, cl *kgo.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -96,16 +96,15 @@ func createTopics(ctx context.Context, cl *kgo.Client) error {
 	return nil
 }
 
-// consumeFromEnd makes cl read the records written to the egress topic from now
-// on. The offsets are asked for here: the client would look for the end when it
+// consumeFromEnd makes cl read the records written to the topics from now on. The offsets are asked for here: the client would look for the end when it
 // begins to read, behind the records that came meanwhile.
 func consumeFromEnd(ctx context.Context, cl *kgo.Client) error {
-	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, egressTopic)
+	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, ingressTopic, egressTopic, dlqTopic)
 	if err == nil {
 		err = ends.Error()
 	}
 	if err != nil {
-		return fmt.Errorf("end of topic %q: %w", egressTopic, err)
+		return fmt.Errorf("ends of the topics: %w", err)
 	}
 	from := make(map[string]map[int32]kgo.Offset)
 	for topic, byPartition := range ends.KOffsets() {

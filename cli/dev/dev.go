@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -29,6 +30,7 @@ func dev(ctx context.Context, p *process.Process, f *devFlags) int {
 // onBroker are the order of the shutdown: the client, the broker, the ports,
 // the lock. Before them all, stack.run has ended the daemon.
 func run(ctx context.Context, p *process.Process, f *devFlags) error {
+	began := time.Now()
 	if err := errors.Join(f.check(), p.ReadEnvFiles()); err != nil {
 		return userError{err}
 	}
@@ -66,7 +68,7 @@ func run(ctx context.Context, p *process.Process, f *devFlags) error {
 	return onBroker(ctx, cfg, daemon.Options{
 		Log: log, Level: level, Version: version, Revision: revision,
 		Listen: func(string) (net.Listener, error) { return web, nil },
-	}, &stack{out: p.Stdout, log: log, addr: l.Addr().String(), web: web.Addr().String(), tls: cfg.HTTP.TLS.On()})
+	}, &stack{out: p.Stdout, began: began, maxDelay: cfg.MaxDelay, log: log, addr: l.Addr().String(), web: web.Addr().String(), tls: cfg.HTTP.TLS.On()})
 }
 
 // onBroker completes s, whose broker serves already, and runs it.

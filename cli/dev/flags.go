@@ -30,7 +30,8 @@ func Command(p *process.Process) *cobra.Command {
 		Short: "try it out on an embedded broker, without Kafka",
 		Long: `Starts an embedded Kafka-compatible broker with the topics delayed, ready and
 dead-letters, runs Layover on them, sends five sample records, and prints the
-records of ready until Ctrl-C. The broker is for a laptop, not for production.
+records of ready and the dead letters until Ctrl-C. Records that were due while
+dev was stopped are one line. The broker is for a laptop, not for production.
 
 LAYOVER_* settings apply, but for the topics and those for single topics;
 settings that begin with KAFKA_ do not. LAYOVER_HTTP_ADDR is 127.0.0.1:9846 by

@@ -102,8 +102,8 @@ func TestLatenessIsFromDueUntilRead(t *testing.T) {
 		{Key: "layover-id", Value: []byte("delayed-0-17")}, {Key: "layover-due", Value: []byte("2026-01-01T12:00:30.000Z")},
 	}}
 	var b strings.Builder
-	newArrival(record, now).print(&b)
-	newArrival(&kgo.Record{Value: []byte("a\nb")}, now).print(&b)
+	newArrival(record, now, now).print(&b)
+	newArrival(&kgo.Record{Value: []byte("a\nb")}, now, now).print(&b)
 	want := "  delayed-0-17  due 12:00:30.000  lateness 250 ms  \"" + strings.Repeat("ä", 30) + "\"...\n" +
 		"  \"a\\nb\"  (not delivered by Layover: it has no layover-due)\n"
 	if b.String() != want {

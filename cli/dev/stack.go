@@ -34,6 +34,10 @@ type stack struct {
 	tls    bool   // over TLS
 	cl     *kgo.Client
 	daemon *daemon.Daemon
+
+	began    time.Time     // before the broker served
+	maxDelay time.Duration // LAYOVER_MAX_DELAY
+	missed   missed        // run's goroutine alone
 }
 
 // run runs the daemon and prints delivered records, until ctx ends or the daemon
@@ -47,16 +51,18 @@ func (s *stack) run(ctx context.Context) error {
 		daemonErr = s.daemon.Run(serving)
 	}()
 	reading, stopReading := context.WithCancel(context.Background())
-	arrivals := make(chan arrival, 64)       // a screenful: the rest waits in the broker
-	go watch(reading, s.cl, arrivals, s.log) // ended by stopReading
+	arrivals := make(chan arrival, 64) // a screenful: the rest waits in the broker
+	w := watcher{cl: s.cl, began: s.began, maxDelay: s.maxDelay, log: s.log}
+	go w.watch(reading, arrivals) // ended by stopReading
 
 	failed := s.serve(ctx, ended, arrivals)
 	stopServing()
 	<-ended
 	stopReading()
 	for a := range arrivals {
-		a.print(s.out)
+		s.show(a)
 	}
+	s.missed.print(s.out)
 	if daemonErr != nil {
 		return daemonErr
 	}
@@ -77,6 +83,8 @@ func (s *stack) serve(ctx context.Context, ended <-chan struct{}, arrivals <-cha
 		samples, ingressTopic, samples, egressTopic)
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
+	quiet := time.NewTicker(missedQuiet)
+	defer quiet.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -89,8 +97,12 @@ func (s *stack) serve(ctx context.Context, ended <-chan struct{}, arrivals <-cha
 				clear(waiting)
 				printNext(s.out, s.addr, command(os.Args[0]))
 			}
+		case <-quiet.C:
+			s.missed.print(s.out)
 		case a := <-arrivals:
-			a.print(s.out)
+			if s.show(a) {
+				quiet.Reset(missedQuiet)
+			}
 			if waiting[a.id] {
 				delete(waiting, a.id)
 				if len(waiting) == 0 {
@@ -99,6 +111,16 @@ func (s *stack) serve(ctx context.Context, ended <-chan struct{}, arrivals <-cha
 			}
 		}
 	}
+}
+
+// show prints an arrival, or counts it as missed, which it reports.
+func (s *stack) show(a arrival) (missed bool) {
+	if a.missed {
+		s.missed.add(a.due)
+		return true
+	}
+	a.print(s.out)
+	return false
 }
 
 // awaitReady waits until the daemon has its partitions, as its probe says.

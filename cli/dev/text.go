@@ -29,7 +29,7 @@ Try next, in another terminal:
   kcat -C -u -q -b %[1]s -t %[3]s -f '%%s  %%h\n'
   %[4]s send --brokers %[1]s --topic %[2]s --delay 10s hello
 
-Records that come out are printed here too. Ctrl-C stops.
+Records that come out are printed here too, and dead letters. Ctrl-C stops.
 
 `, addr, ingressTopic, egressTopic, self)
 }

@@ -15,29 +15,43 @@ import (
 // maxShown is how many bytes of a value are printed.
 const maxShown = 60
 
-// arrival is a delivered record, with nothing of the client's memory.
+// arrival is a record that came out, with nothing of the client's memory.
 type arrival struct {
 	id       string        // of the ingress record; empty: Layover did not deliver it
 	due      time.Time     // zero: the record does not say
 	lateness time.Duration // from due until the record was read here
 	value    string        // quoted, and cut to maxShown
+	missed   bool          // written and due before dev began
+	note     string        // printed instead, where it is not empty: about an ingress record or a dead letter
 }
 
-// watch reads the egress topic until ctx ends and then closes arrivals.
-func watch(ctx context.Context, cl *kgo.Client, arrivals chan<- arrival, log *slog.Logger) {
+// watcher reads the topics.
+type watcher struct {
+	cl       *kgo.Client
+	began    time.Time
+	maxDelay time.Duration
+	log      *slog.Logger
+}
+
+// watch reads until ctx ends and then closes arrivals.
+func (w *watcher) watch(ctx context.Context, arrivals chan<- arrival) {
 	defer close(arrivals)
 	for {
-		fetches := cl.PollFetches(ctx)
+		fetches := w.cl.PollFetches(ctx)
 		now := time.Now()
 		if ctx.Err() != nil {
 			return
 		}
 		fetches.EachError(func(topic string, partition int32, err error) {
-			log.Warn("egress topic cannot be read", "topic", topic, "partition", partition, "err", err)
+			w.log.Warn("topic cannot be read", "topic", topic, "partition", partition, "err", err)
 		})
 		for r := range fetches.RecordsAll() {
+			a, ok := w.arrival(r, now)
+			if !ok {
+				continue
+			}
 			select {
-			case arrivals <- newArrival(r, now):
+			case arrivals <- a:
 			case <-ctx.Done():
 				return
 			}
@@ -45,29 +59,54 @@ func watch(ctx context.Context, cl *kgo.Client, arrivals chan<- arrival, log *sl
 	}
 }
 
-func newArrival(r *kgo.Record, now time.Time) arrival {
+// arrival is what is to be printed of a record, if anything is.
+func (w *watcher) arrival(r *kgo.Record, now time.Time) (a arrival, ok bool) {
+	switch r.Topic {
+	case ingressTopic:
+		hint := delay.HintOf(r.Headers)
+		return arrival{note: fmt.Sprintf("%s  note: x-delay is %s", delay.ID(r.Topic, r.Partition, r.Offset), hint)}, hint != ""
+	case dlqTopic:
+		return arrival{note: deadLetter(r, w.maxDelay, now)}, true
+	}
+	return newArrival(r, w.began, now), true
+}
+
+func newArrival(r *kgo.Record, began, now time.Time) arrival {
 	var a arrival
+	var written time.Time
 	for _, h := range r.Headers {
 		switch h.Key {
 		case delay.HeaderID:
-			a.id = string(h.Value)
+			a.id = printable(h.Value)
 		case delay.HeaderDue:
 			if due, err := time.Parse(time.RFC3339, string(h.Value)); err == nil {
 				a.due, a.lateness = due, now.Sub(due)
 			}
+		case delay.HeaderOriginalTimestamp:
+			written, _ = time.Parse(time.RFC3339, string(h.Value))
 		}
 	}
-	if len(r.Value) > maxShown {
-		a.value = fmt.Sprintf("%q...", r.Value[:maxShown])
-	} else {
-		a.value = fmt.Sprintf("%q", r.Value)
-	}
+	a.value = shown(r.Value)
+	// A record of this run may ask for an instant in the past: that one is printed.
+	a.missed = !a.due.IsZero() && !written.IsZero() && a.due.Before(began) && written.Before(began)
 	return a
+}
+
+// shown is a value in quotes, cut to maxShown.
+func shown(value []byte) string {
+	if len(value) > maxShown {
+		return fmt.Sprintf("%q...", value[:maxShown])
+	}
+	return fmt.Sprintf("%q", value)
 }
 
 // print writes one line. The lateness is a consumer's: until the record was
 // read, not only until it was written.
 func (a arrival) print(w io.Writer) {
+	if a.note != "" {
+		fmt.Fprintf(w, "  %s\n", a.note)
+		return
+	}
 	if a.due.IsZero() {
 		fmt.Fprintf(w, "  %s  (not delivered by Layover: it has no layover-due)\n", a.value)
 		return

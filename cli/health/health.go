@@ -43,26 +43,45 @@ answer. Made for health checks in images without a shell. Only that setting is
 read: a mistake in another one makes no running process unhealthy. Where
 LAYOVER_HTTP_TLS_CERT is set it asks by TLS, and takes any certificate.
 
+With --ready the answer begins with "degraded:" while something is sick, or
+while records are late or go to the dead-letter topic. That is 0 all the same,
+for a restart mends none of it; with --strict it is 1, for checks that nobody
+answers with a restart.
+
+With --url it asks a Layover elsewhere and reads no setting.
+
 Exit code: 0 if the answer is 200, 1 if it is another or none comes within 3 s,
 2 if the command line or LAYOVER_HTTP_ADDR is wrong.`,
 		Args: cobra.NoArgs,
 	}
 	live := cmd.Flags().Bool("live", false, "ask whether its own loops move: /livez (the default)")
 	ready := cmd.Flags().Bool("ready", false, "ask whether it has read its partitions: /readyz")
+	base := cmd.Flags().String("url", "", "ask the Layover at `URL`, such as http://layover:9846")
+	strict := cmd.Flags().Bool("strict", false, "with --ready: degraded is an error, too")
 	p.AddEnvFile(cmd)
-	output := process.AddOutput(cmd, "an object: ok, url, status, answer, error")
+	output := process.AddOutput(cmd, "ok, url, status, degraded, answer, error")
 	cmd.Run = p.Does("health", func(ctx context.Context, _ []string) int {
 		if *live && *ready {
 			return p.FailUsage(errors.New("--live and --ready are two questions: ask one"))
 		}
-		url, err := probe(p, *ready)
+		if *strict && !*ready {
+			return p.FailUsage(errors.New("--strict is about --ready: give both"))
+		}
+		path := "/livez"
+		if *ready {
+			path = "/readyz"
+		}
+		url, err := probeAt(*base, path)
+		if !cmd.Flags().Changed("url") {
+			url, err = probe(p, path)
+		}
 		if err != nil {
 			return p.FailUsage(err)
 		}
 		if output.JSON() {
-			err = askInJSON(ctx, url, p.Stdout)
+			err = askInJSON(ctx, url, *strict, p.Stdout)
 		} else {
-			err = Ask(ctx, url, p.Stdout)
+			err = askFor(ctx, url, *strict, p.Stdout)
 		}
 		if err != nil {
 			return p.Fail(err)
@@ -75,17 +94,13 @@ Exit code: 0 if the answer is 200, 1 if it is another or none comes within 3 s,
 // probe returns the URL to ask. Only LAYOVER_HTTP_ADDR is read, and whether there is a
 // certificate: a mistake in another variable is not a reason to call a running process
 // unhealthy.
-func probe(p *process.Process, ready bool) (string, error) {
+func probe(p *process.Process, path string) (string, error) {
 	if err := p.ReadEnvFiles(); err != nil {
 		return "", err
 	}
 	c, _, err := config.LoadClient(only(p.Environ, "LAYOVER_HTTP_ADDR", "LAYOVER_HTTP_ADDR_FILE"))
 	if err != nil {
 		return "", err
-	}
-	path := "/livez"
-	if ready {
-		path = "/readyz"
 	}
 	// A certificate that cannot be read is no reason either: the process goes on with the
 	// one from before.
@@ -94,6 +109,21 @@ func probe(p *process.Process, ready bool) (string, error) {
 		return strings.TrimSpace(value) != ""
 	})
 	return ProbeURL(c.HTTPAddr, path, tls)
+}
+
+// probeAt is the URL of a probe of the Layover at base, which may be behind a path. A
+// login is refused, for the URL is printed.
+func probeAt(base, path string) (string, error) {
+	u, err := url.Parse(base)
+	switch {
+	case err != nil:
+		return "", errors.New("--url: not a URL; example: --url http://layover:9846")
+	case u.User != nil:
+		return "", errors.New("--url: has a login, and Layover asks for none")
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
+		return "", fmt.Errorf("--url %q: want http or https, a host, and nothing behind the path; example: --url http://layover:9846", base)
+	}
+	return u.JoinPath(path).String(), nil
 }
 
 // only returns the entries of environ for the variables of those names.
@@ -134,29 +164,50 @@ type answerFacts struct {
 	OK     bool   `json:"ok"`
 	URL    string `json:"url"`
 	Status int    `json:"status,omitempty"` // of HTTP, absent without an answer
-	Answer string `json:"answer"`
-	Error  string `json:"error,omitempty"`
+	// Degraded: something is sick, or records are late or dead.
+	Degraded bool   `json:"degraded"`
+	Answer   string `json:"answer"`
+	Error    string `json:"error,omitempty"`
 }
 
-// askInJSON prints the answer, or the error, and returns the error as Ask does.
-func askInJSON(ctx context.Context, url string, out io.Writer) error {
+// errDegraded is the error of a strict question.
+var errDegraded = errors.New("it is degraded, which --strict takes for an error")
+
+// degraded reports whether an answer of /readyz says that something is sick, late or dead.
+func degraded(answer string) bool { return strings.HasPrefix(answer, "degraded:") }
+
+// judge returns the error of an answer that is 200; with strict that it is degraded.
+func judge(answer string, strict bool, err error) error {
+	if err == nil && strict && degraded(answer) {
+		return errDegraded
+	}
+	return err
+}
+
+// askInJSON prints the answer, or the error, and returns the error as askFor does.
+func askInJSON(ctx context.Context, url string, strict bool, out io.Writer) error {
 	facts := answerFacts{URL: url}
 	var err error
-	if facts.Status, facts.Answer, err = ask(ctx, url); err != nil {
+	facts.Status, facts.Answer, err = ask(ctx, url)
+	if err = judge(facts.Answer, strict, err); err != nil {
 		facts.Error = err.Error()
 	}
+	facts.Degraded = degraded(facts.Answer)
 	facts.OK = err == nil
 	return errors.Join(err, process.WriteJSON(out, facts))
 }
 
 // Ask prints the body of url's answer. An error is no answer, or one other than
 // 200. Proxies are not asked: the process is meant, not the network.
-func Ask(ctx context.Context, url string, out io.Writer) error {
+func Ask(ctx context.Context, url string, out io.Writer) error { return askFor(ctx, url, false, out) }
+
+// askFor is Ask; with strict an answer that is degraded is an error as well.
+func askFor(ctx context.Context, url string, strict bool, out io.Writer) error {
 	_, answer, err := ask(ctx, url)
 	if answer != "" {
 		fmt.Fprintln(out, answer)
 	}
-	return err
+	return judge(answer, strict, err)
 }
 
 // ask returns the status and the body of url's answer, without line ends behind

@@ -52,6 +52,48 @@ func TestHealthIsTheAnswerOfTheProbe(t *testing.T) {
 	}
 }
 
+// TestOnlyAStrictQuestionTakesADegradedProcessForAnError: a restart mends none of it.
+func TestOnlyAStrictQuestionTakesADegradedProcessForAnError(t *testing.T) {
+	var answer string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if answer == "not ready" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		fmt.Fprintln(w, answer)
+	}))
+	defer server.Close()
+	for _, test := range []struct {
+		answer        string
+		plain, strict int
+	}{
+		{"ready", process.ExitOK, process.ExitOK},
+		{"ready: reading is paused: bytes", process.ExitOK, process.ExitOK},
+		{"degraded: dead letters come: 512 since the start", process.ExitOK, process.ExitRuntime},
+		{"not ready", process.ExitRuntime, process.ExitRuntime},
+	} {
+		answer = test.answer
+		for _, form := range []string{"text", "json"} {
+			environ := []string{"LAYOVER_HTTP_ADDR=" + server.Listener.Addr().String()}
+			plain := clitest.Call{Args: []string{"--ready", "-o", form}, Environ: environ}.Do(t, Command)
+			strict := clitest.Call{Args: []string{"--ready", "--strict", "-o", form}, Environ: environ}.Do(t, Command)
+			if plain.Code != test.plain || strict.Code != test.strict {
+				t.Errorf("%q as %s: %d, and strictly %d; want %d and %d", answer, form, plain.Code, strict.Code, test.plain, test.strict)
+			}
+			switch {
+			case form == "text":
+				if plain.Stdout != answer+"\n" || strict.Stdout != answer+"\n" {
+					t.Errorf("%q: %q and %q", answer, plain.Stdout, strict.Stdout)
+				}
+			default:
+				all := clitest.Objects(t, strict.Stdout)
+				if len(all) != 1 || all[0]["ok"] != (test.strict == process.ExitOK) || all[0]["degraded"] != strings.HasPrefix(answer, "degraded") {
+					t.Errorf("%q: %s", answer, strict.Stdout)
+				}
+			}
+		}
+	}
+}
+
 func TestHealthAsksByTLSWhereACertificateIsSet(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "this is", r.URL.Path) }))
 	defer server.Close()
@@ -66,6 +108,27 @@ func TestHealthAsksByTLSWhereACertificateIsSet(t *testing.T) {
 		got := clitest.Call{Environ: []string{addr, setting}}.Do(t, Command)
 		if got.Code != code || (got.Stdout == "this is /livez\n") != (code == process.ExitOK) {
 			t.Errorf("%s: got %+v", setting, got)
+		}
+	}
+}
+
+func TestHealthAsksTheLayoverOfAURL(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "this is", r.URL.Path) }))
+	defer server.Close()
+	secured := httptest.NewTLSServer(server.Config.Handler)
+	defer secured.Close()
+	for _, test := range []struct {
+		args   []string
+		stdout string
+	}{
+		{[]string{"--url", server.URL}, "this is /livez\n"},
+		{[]string{"--url", server.URL + "/"}, "this is /livez\n"},
+		{[]string{"--ready", "--url=" + server.URL + "/layover"}, "this is /layover/readyz\n"},
+		{[]string{"--url", secured.URL, "--ready"}, "this is /readyz\n"},
+	} {
+		got := clitest.Call{Args: test.args, Environ: []string{"LAYOVER_HTTP_ADDR=nonsense"}}.Do(t, Command)
+		if got.Code != process.ExitOK || got.Stdout != test.stdout {
+			t.Errorf("%q: got %+v, want %q", test.args, got, test.stdout)
 		}
 	}
 }
@@ -86,16 +149,23 @@ func TestHealthOfNothingIsAnError(t *testing.T) {
 func TestWrongUsageOfHealth(t *testing.T) {
 	tests := map[string]struct{ args, environ []string }{
 		"both questions":  {args: []string{"--live", "--ready"}},
+		"strictly alive":  {args: []string{"--strict"}},
 		"unknown flag":    {args: []string{"--alive"}},
 		"an operand":      {args: []string{"now"}},
 		"no port":         {environ: []string{"LAYOVER_HTTP_ADDR=localhost"}},
 		"any free port":   {environ: []string{"LAYOVER_HTTP_ADDR=:0"}},
+		"no URL":          {args: []string{"--url", ""}},
+		"a URL of a host": {args: []string{"--url", "layover:9846"}},
+		"another scheme":  {args: []string{"--url", "ftp://layover"}},
+		"a URL and more":  {args: []string{"--url", "http://layover?x=y"}},
+		"a login":         {args: []string{"--url", "http://me:hunter2@layover"}},
+		"no URL at all":   {args: []string{"--url", "http://me:hunter2@lay over"}},
 		"port of letters": {environ: []string{"LAYOVER_HTTP_ADDR=:http"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := clitest.Call{Args: test.args, Environ: test.environ}.Do(t, Command)
-			if got.Code != process.ExitUsage || got.Stdout != "" || got.Stderr == "" {
+			if got.Code != process.ExitUsage || got.Stdout != "" || got.Stderr == "" || strings.Contains(got.Stderr, "hunter2") {
 				t.Errorf("got %+v", got)
 			}
 		})

@@ -27,9 +27,9 @@ func TestHealthPrintsWhatBecameOfTheQuestionToMachines(t *testing.T) {
 		code int
 		want map[string]any
 	}{
-		{nil, process.ExitOK, map[string]any{"ok": true, "url": "http://" + addr + "/livez", "status": 200.0, "answer": "this is </livez>"}},
+		{nil, process.ExitOK, map[string]any{"ok": true, "url": "http://" + addr + "/livez", "status": 200.0, "degraded": false, "answer": "this is </livez>"}},
 		{[]string{"--ready"}, process.ExitRuntime, map[string]any{
-			"ok": false, "url": "http://" + addr + "/readyz", "status": 503.0, "answer": "this is </readyz>", "error": "http://" + addr + "/readyz answers 503 Service Unavailable",
+			"ok": false, "url": "http://" + addr + "/readyz", "status": 503.0, "degraded": false, "answer": "this is </readyz>", "error": "http://" + addr + "/readyz answers 503 Service Unavailable",
 		}},
 	}
 	for _, test := range tests {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"layover/cli/process"
+	"layover/config"
 )
 
 // Journal returns the verb journal.
@@ -23,7 +24,8 @@ recover and reset only print their plan, unless there is --execute. All Layover
 processes of the group have to be stopped for that.
 
 Settings are the environment variables of run, and have to be the same: brokers,
-ingress topics, group, LAYOVER_JOURNAL_TOPIC, LAYOVER_START_OFFSET.
+ingress topics, group, LAYOVER_JOURNAL_TOPIC, for reset LAYOVER_START_OFFSET. No
+others are read. Where LAYOVER_INGRESS_TOPICS is unset, show takes --topic.
 
 It takes the ACLs Describe on the ingress topics, Describe and Read on the
 journals, Describe on the group; --execute also Read on the group and on the
@@ -68,7 +70,7 @@ and the finished offsets that a restart would find.`,
 	}
 	cmd.Flags().BoolVar(&o.runs, "runs", false, "show the finished offsets of each record, too")
 	output := process.AddOutput(cmd, "one object a line, of the types\npartition, record, total and incarnation")
-	cmd.Run = o.does(p, func(ctx context.Context, c *command) {
+	cmd.Run = o.does(p, o.showing, func(ctx context.Context, c *command) {
 		c.json = output.JSON()
 		c.showAll(ctx)
 	})
@@ -85,7 +87,7 @@ Partitions with an offset are left alone.`,
 		Args: cobra.NoArgs,
 	}
 	addExecute(cmd, o)
-	cmd.Run = o.does(p, func(ctx context.Context, c *command) {
+	cmd.Run = o.does(p, mending, func(ctx context.Context, c *command) {
 		c.mend(ctx, c.recover, conclusion{"Nothing to recover.", "commits the offset of", "The offset was committed of"})
 	})
 	return cmd
@@ -102,7 +104,7 @@ ones never are.`,
 		Args: cobra.NoArgs,
 	}
 	addExecute(cmd, o)
-	cmd.Run = o.does(p, func(ctx context.Context, c *command) {
+	cmd.Run = o.does(p, mending, func(ctx context.Context, c *command) {
 		c.mend(ctx, c.reset, conclusion{"Nothing to reset.", "resets", "Reset:"})
 	})
 	return cmd
@@ -112,9 +114,20 @@ func addExecute(cmd *cobra.Command, o *options) {
 	cmd.Flags().BoolVar(&o.execute, "execute", false, "carry it out: without this only the plan is printed")
 }
 
+// showing reads the settings of show, which --topic may complete: it changes nothing.
+func (o *options) showing(environ []string) (*config.Config, []string, error) {
+	return config.LoadJournal(environ, config.JournalSettings{Topic: o.topic})
+}
+
+// mending reads the settings of recover and reset. LAYOVER_INGRESS_TOPICS has to be
+// there: the group's name may follow from its first topic.
+func mending(environ []string) (*config.Config, []string, error) {
+	return config.LoadJournal(environ, config.JournalSettings{Start: true})
+}
+
 // does makes f the work of an action of the verb.
-func (o *options) does(p *process.Process, f func(context.Context, *command)) func(*cobra.Command, []string) {
+func (o *options) does(p *process.Process, load loader, f func(context.Context, *command)) func(*cobra.Command, []string) {
 	return p.Does("journal", func(ctx context.Context, _ []string) int {
-		return call(ctx, p, o, "--topic "+strconv.Quote(o.topic), f)
+		return call(ctx, p, o, load, "--topic "+strconv.Quote(o.topic), f)
 	})
 }

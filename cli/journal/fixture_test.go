@@ -44,7 +44,7 @@ func newFixture(t *testing.T, opts ...kfake.Opt) *fixture {
 	t.Helper()
 	w := &fixture{Cluster: kafkatest.Start(t, 2, append(opts, kfake.ClusterID("c"), kfake.SeedTopics(3, ingress, name))...), clock: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)}
 	w.environ = []string{
-		"KAFKA_BROKERS=" + w.Addr(), "LAYOVER_INGRESS_TOPICS=" + ingress, "LAYOVER_EGRESS_TOPIC=ready", "LAYOVER_ON_INVALID=drop",
+		"KAFKA_BROKERS=" + w.Addr(), "LAYOVER_INGRESS_TOPICS=" + ingress, "LAYOVER_EGRESS_TOPIC=ready", "LAYOVER_ON_INVALID=drop", // the last two are of skip
 	}
 	w.Client = w.NewClient(kgo.ProducerLinger(10 * time.Millisecond)) // for batches of several records
 	w.epoch = w.Broker.PartitionInfo(ingress, 0).Epoch

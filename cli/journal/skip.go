@@ -71,7 +71,7 @@ group has members; 2 if the command line or the environment is wrong.`,
 			return p.FailUsage(err)
 		}
 		o.topic, o.json = at.Topic, output.JSON()
-		return call(ctx, p, &o, at.String(), func(ctx context.Context, c *command) {
+		return call(ctx, p, &o, config.Load, at.String(), func(ctx context.Context, c *command) {
 			s := &skipping{command: c, place: at, drop: *drop}
 			if err := s.run(ctx); err != nil {
 				s.fail(err)

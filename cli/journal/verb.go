@@ -33,10 +33,13 @@ type command struct {
 	failed  int // partitions with an error
 }
 
+// loader reads the settings that a verb or an action needs, and no others.
+type loader = func(environ []string) (*config.Config, []string, error)
+
 // call is the frame of both verbs: it loads the settings, connects, and lets
 // work print to a buffered stdout. asked is how the topic was asked for.
-func call(ctx context.Context, p *process.Process, o *options, asked string, work func(context.Context, *command)) int {
-	cfg, ok := p.LoadConfig()
+func call(ctx context.Context, p *process.Process, o *options, load loader, asked string, work func(context.Context, *command)) int {
+	cfg, ok := p.LoadConfig(load)
 	if !ok {
 		return process.ExitUsage
 	}

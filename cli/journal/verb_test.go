@@ -52,13 +52,35 @@ func TestTheCommandLine(t *testing.T) {
 	}
 }
 
-func TestSettingsAreThoseOfRun(t *testing.T) {
-	var stdout, stderr bytes.Buffer
-	code := clitest.Run(t.Context(), &process.Process{Args: []string{"show"}, Environ: []string{"LAYOVER_LANE=3", "KAFKA_BROKERS=a:1", "LAYOVER_INGRESS_TOPICS=delayed"}, Stdout: &stdout, Stderr: &stderr}, Journal)
-	for _, want := range []string{"warning: unknown variable LAYOVER_LANE ", "LAYOVER_EGRESS_TOPIC: "} {
-		if code != process.ExitUsage || !strings.Contains(stderr.String(), want) {
-			t.Errorf("code %d, stderr %q, want %q", code, &stderr, want)
-		}
+func TestEachActionReadsItsSettingsAndNoOthers(t *testing.T) {
+	const nowhere = "KAFKA_BROKERS=127.0.0.1:1"
+	for _, test := range []struct {
+		line, environ string // split at spaces
+		code          int
+		stderr        string
+	}{
+		{"show", "", process.ExitUsage, "KAFKA_BROKERS: required"},
+		{"show", nowhere, process.ExitUsage, "LAYOVER_INGRESS_TOPICS: required"},
+		{"show", nowhere + " LAYOVER_INGRESS_TOPICS=delayed", process.ExitRuntime, "no answer from"},
+		{"show", nowhere + " LAYOVER_INGRESS_TOPICS=delayed LAYOVER_LANES=x LAYOVER_START_OFFSET=x LAYOVER_ON_INVALID=dlq", process.ExitRuntime, "no answer from"},
+		{"show", nowhere + " LAYOVER_INGRESS_TOPICS=delayed LAYOVER_LANE=3", process.ExitRuntime, "warning: unknown variable LAYOVER_LANE "},
+		{"show --topic delayed", nowhere, process.ExitRuntime, "no answer from"},
+		{"show --topic a/b", nowhere, process.ExitUsage, "LAYOVER_INGRESS_TOPICS: "},
+		{"show --topic other", nowhere + " LAYOVER_INGRESS_TOPICS=delayed", process.ExitUsage, "not an ingress topic"},
+		{"show", nowhere + " LAYOVER_INGRESS_TOPICS=delayed LAYOVER_JOURNAL_TOPIC={x}", process.ExitUsage, "LAYOVER_JOURNAL_TOPIC: "},
+		{"show", nowhere + " LAYOVER_INGRESS_TOPICS=a,b LAYOVER_JOURNAL_TOPIC=j", process.ExitUsage, "would share one journal"},
+		{"recover --topic delayed", nowhere, process.ExitUsage, "LAYOVER_INGRESS_TOPICS: required"},
+		{"recover", nowhere + " LAYOVER_INGRESS_TOPICS=delayed LAYOVER_LANES=x", process.ExitRuntime, "no answer from"},
+		{"reset", nowhere + " LAYOVER_INGRESS_TOPICS=delayed LAYOVER_START_OFFSET=x", process.ExitUsage, "LAYOVER_START_OFFSET: "},
+		{"reset", nowhere + " LAYOVER_INGRESS_TOPICS=delayed", process.ExitRuntime, "no answer from"},
+	} {
+		t.Run(test.line+" "+test.environ, func(t *testing.T) {
+			t.Parallel()
+			got := clitest.Call{Args: strings.Fields(test.line), Environ: strings.Fields(test.environ)}.Do(t, Journal)
+			if got.Code != test.code || !strings.Contains(got.Stderr, test.stderr) || got.Stdout != "" {
+				t.Errorf("got %+v, want code %d and %q", got, test.code, test.stderr)
+			}
+		})
 	}
 }
 

@@ -74,15 +74,15 @@ func (p *Process) ReadEnvFiles() error {
 	return nil
 }
 
-// LoadConfig returns the settings of run, and writes warnings to stderr. A wrong
-// setting or env file is written there too, and ok is false: the exit code is
-// ExitUsage.
-func (p *Process) LoadConfig() (cfg *config.Config, ok bool) {
+// LoadConfig returns the settings that load, such as config.Load, reads from the
+// environment, and writes warnings to stderr. A wrong setting or env file is written
+// there too, and ok is false: the exit code is ExitUsage.
+func (p *Process) LoadConfig(load func(environ []string) (*config.Config, []string, error)) (cfg *config.Config, ok bool) {
 	if err := p.ReadEnvFiles(); err != nil {
 		p.FailUsage(err)
 		return nil, false
 	}
-	cfg, warnings, err := config.Load(p.Environ)
+	cfg, warnings, err := load(p.Environ)
 	return cfg, p.Judge(warnings, err)
 }
 

@@ -33,6 +33,10 @@ Flags may stand before and behind VALUE; "--" ends them.
 No other setting is needed. A delay counts from the record's timestamp, which
 is now; if the topic stamps records itself (LogAppendTime), from the broker's.
 
+Layover's own settings, as far as they are here, say what it will refuse: a
+deadline beyond LAYOVER_MAX_DELAY, a target that is not allowed. send writes
+such a record all the same, and warns on stderr.
+
 Exit code: 0 if all records were written, 1 if one was not, 2 if the command
 line or the environment is wrong.`,
 		Example: `  $ layover send --delay 30s hello
@@ -60,8 +64,11 @@ type options struct {
 	value   string
 	json    bool // print objects
 
-	delay *time.Duration // Invariant: delay or atMs is set; with both, atMs wins
+	delay *time.Duration // Invariant: one of delay and atMs is set
 	atMs  *int64         // Unix milliseconds
+	hint  string         // about the delay, for people; "" for none
+
+	refusal refusal
 }
 
 // flags is the command line of send as it was given.
@@ -110,7 +117,11 @@ func (f *flags) options(p *process.Process, operands []string) (*options, error)
 	if err := p.ReadEnvFiles(); err != nil {
 		return nil, err
 	}
-	return o, o.takeAddress(f.brokers, f.topic, p)
+	if err := o.takeAddress(f.brokers, f.topic, p); err != nil {
+		return nil, err
+	}
+	o.refusal = refusalOf(p.Environ, o.topic, f.to)
+	return o, nil
 }
 
 // addHeader takes one --header. Layover's own headers are refused: their flags
@@ -138,22 +149,25 @@ func (o *options) takeValue(operands []string) error {
 	return fmt.Errorf("one value is wanted, not %d: quote it if it has spaces", len(operands))
 }
 
-// takeWait checks the delay and the instant as the server will: no record is
-// written that it would refuse. A delay goes into the header as it was typed.
-// With both, both are written, and the instant wins.
+// takeWait checks the form of the delay or the instant as the server will: no record is
+// written that is malformed. A delay goes into the header as it was typed.
 func (o *options) takeWait(hasDelay bool, delayText string, hasAt bool, atText string) error {
-	if !hasDelay && !hasAt {
+	switch {
+	case !hasDelay && !hasAt:
 		return errors.New("--delay or --at is missing; --delay 0 is at once")
-	}
-	if hasDelay {
+	case hasDelay && hasAt:
+		return errors.New("--delay and --at are two deadlines: give one")
+	case hasDelay:
 		d, err := delay.ParseDelay(delayText)
 		if err != nil {
 			return fmt.Errorf("--delay %w", err)
 		}
 		o.delay = &d
 		o.headers = append(o.headers, kgo.RecordHeader{Key: delay.HeaderDelay, Value: []byte(delayText)})
-	}
-	if hasAt {
+		if hint := delay.Hint([]byte(delayText)); hint != "" {
+			o.hint = "--delay " + delayText + " is " + hint
+		}
+	case hasAt:
 		ms, err := delay.ParseInstant(atText)
 		if err != nil {
 			return fmt.Errorf("--at %w", err)
@@ -164,8 +178,7 @@ func (o *options) takeWait(hasDelay bool, delayText string, hasAt bool, atText s
 	return nil
 }
 
-// takeTarget checks the name alone: which targets are allowed, only the server
-// knows.
+// takeTarget checks the name alone: which targets are allowed is the server's to say.
 func (o *options) takeTarget(hasTo bool, to string) error {
 	if !hasTo {
 		return nil

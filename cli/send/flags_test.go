@@ -35,6 +35,7 @@ func TestWrongUsageOfSend(t *testing.T) {
 		"no value":               {"--delay 5s", someKafka, "a value is missing"},
 		"two values":             {"--delay 5s a b", someKafka, "one value"},
 		"neither delay nor at":   {"v", someKafka, "--delay or --at is missing"},
+		"delay and at":           {"v --delay 5s --at 2030-01-01T00:00:00Z", someKafka, "--delay and --at are two deadlines: give one"},
 		"bad delay":              {"v --delay soon", someKafka, `--delay "soon"`},
 		"empty delay":            {"v --delay ~", someKafka, "--delay"},
 		"at without a zone":      {"v --at 2030-01-01T00:00:00", someKafka, "--at"},

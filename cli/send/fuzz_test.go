@@ -20,7 +20,7 @@ import (
 // says, with the headers that were asked for in their order.
 func FuzzSendCommandLine(f *testing.F) {
 	for _, line := range []string{
-		"hello --delay 30s", "--delay 5s -- -v", "-", "--delay 1h30m --at 2030-01-01T12:00:00Z v", "--at 1893456000000 v", "--at 1893456000 v",
+		"hello --delay 30s", "--delay 5s -- -v", "-", "--delay 1h30m --at 2030-01-01T12:00:00Z v", "--at 2030-01-01T12:00:00Z v", "--at 1893456000000 v", "--at 1893456000 v",
 		"--delay -5s v", "--delay=P1DT2H v --to orders", "--delay 0 v --header a=b --header a= --header a=b=c", "--delay 0 v --header =b", "--delay 0 v --header X-Delay=1",
 		"--delay 0 v --key k --key ~", "--delay 9223372036854 v", "--delay 9223372036855 v", "--delay 9223372036854775807ns v", "--at 9999-12-31T23:59:59.9999Z v",
 		"--at -9223372036854775808 v", "--at 9223372036854775807 v", "--delay 0 --brokers [::1]:9092,b:1 --topic t v", "--delay 0 --topic a,b v", "--delay 0 --topic __x v",
@@ -42,7 +42,7 @@ func FuzzSendCommandLine(f *testing.F) {
 			}
 			return
 		}
-		if len(o.kafka.Brokers) == 0 || o.topic == "" || o.delay == nil && o.atMs == nil || o.lines != (o.value == "-") {
+		if len(o.kafka.Brokers) == 0 || o.topic == "" || (o.delay == nil) == (o.atMs == nil) || o.lines != (o.value == "-") {
 			t.Fatalf("%q: got %+v", args, o)
 		}
 		checkServer(t, args, o)

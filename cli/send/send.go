@@ -43,7 +43,10 @@ func send(ctx context.Context, p *process.Process, o *options) int {
 			s.counter = newCounter(p.Stderr, p.StdoutIsTerminal)
 		}
 	}
-	s.out = bufio.NewWriter(s.counter.above(p.Stdout))
+	s.out, s.stderr = bufio.NewWriter(s.counter.above(p.Stdout)), p.Stderr
+	if o.hint != "" {
+		s.say("note: " + o.hint)
+	}
 	err = s.run(ctx, next)
 	s.counter.stop()
 	if err != nil {
@@ -61,6 +64,7 @@ type sender struct {
 	sent chan *sentRecord // in order of the source; closed at its end
 	stop chan struct{}    // closed by the printer at the first failure
 
+	stderr  io.Writer
 	counter *counter // nil: nobody watches
 }
 
@@ -207,6 +211,9 @@ type sentFacts struct {
 // printOne prints the id and the due time of a written record.
 func (s *sender) printOne(r *kgo.Record) error {
 	s.counter.sawWritten()
+	if warning := s.o.refusal.warning(r); warning != "" {
+		s.say("warning: " + warning)
+	}
 	f := sentFacts{
 		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset,
 		ID: delay.ID(r.Topic, r.Partition, r.Offset), Due: delay.FormatTime(s.o.dueMs(r.Timestamp)),
@@ -221,6 +228,14 @@ func (s *sender) printOne(r *kgo.Record) error {
 		return fmt.Errorf("stdout: %w", err)
 	}
 	return nil
+}
+
+// say writes a line to stderr, where the counter gets out of its way.
+func (s *sender) say(line string) {
+	if s.counter != nil {
+		s.counter.hide()
+	}
+	fmt.Fprintln(s.stderr, line)
 }
 
 func (s *sender) describe(r *sentRecord, err error) error {

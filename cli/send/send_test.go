@@ -102,17 +102,6 @@ func TestSendAtAnInstant(t *testing.T) {
 	}
 }
 
-func TestWithADelayAndAnInstantTheInstantIsWhenItIsDue(t *testing.T) {
-	cluster, environ := startKafka(t, 1)
-	got := clitest.Call{Environ: environ, Args: []string{"--delay", "5s", "--at", "2031-05-06T09:08:09.5+02:00", "v"}}.Do(t, Command)
-	if got.Code != process.ExitOK || got.Stdout != "delayed-0-0 due 2031-05-06T07:08:09.500Z\n" {
-		t.Fatalf("got %+v", got)
-	}
-	if r := written(cluster)["delayed-0-0"]; len(r.Headers) != 2 {
-		t.Errorf("headers %q", r.Headers)
-	}
-}
-
 func TestLinesAreRecordsInTheirOrder(t *testing.T) {
 	const n = 25_000 // more than may be under way at a time
 	cluster, environ := startKafka(t, 3)

@@ -15,6 +15,9 @@ type Header struct {
 	Bytes       int   // of all of it in the log, as its length says
 	Codec       Codec
 	ProducerID  int64
+	// FirstMs is the timestamp of the first record, MostMs the latest of all, in Unix
+	// milliseconds; below 0: they have none.
+	FirstMs, MostMs int64
 
 	Transactional bool
 	Control       bool // transaction markers
@@ -55,6 +58,8 @@ const (
 	atChecksum   = 17
 	atAttributes = 21
 	atLastDelta  = 23
+	atFirstTime  = 27
+	atMostTime   = 35
 	atProducer   = 43
 	atRecords    = 57
 	headerBytes  = 61
@@ -62,6 +67,7 @@ const (
 
 const (
 	codecBits     = 0x07
+	logAppendTime = 0x08 // all records have the latest timestamp
 	transactional = 0x10
 	control       = 0x20
 )
@@ -105,6 +111,10 @@ func (h *Header) parse(b []byte) {
 	attributes := binary.BigEndian.Uint16(b[atAttributes:])
 	h.LeaderEpoch = int32(binary.BigEndian.Uint32(b[atEpoch:]))
 	h.Last = h.First + int64(int32(binary.BigEndian.Uint32(b[atLastDelta:])))
+	h.FirstMs, h.MostMs = int64(binary.BigEndian.Uint64(b[atFirstTime:])), int64(binary.BigEndian.Uint64(b[atMostTime:]))
+	if attributes&logAppendTime != 0 {
+		h.FirstMs = h.MostMs
+	}
 	h.ProducerID = int64(binary.BigEndian.Uint64(b[atProducer:]))
 	h.Records = int64(int32(binary.BigEndian.Uint32(b[atRecords:])))
 	h.Codec = Codec(attributes & codecBits)
@@ -112,4 +122,14 @@ func (h *Header) parse(b []byte) {
 	if h.Last < h.First || h.Records < 0 || h.Records > h.Last-h.First+1 {
 		h.Damage = ErrLayout
 	}
+}
+
+// TimestampFrom returns a timestamp of the batch that the oldest of its records from an
+// offset on is not younger than, in Unix milliseconds; below 1: they have none. It is that
+// of the first record where the offset is not within the batch, else the latest of all.
+func (h *Header) TimestampFrom(offset int64) int64 {
+	if h.First >= offset {
+		return h.FirstMs
+	}
+	return h.MostMs
 }

@@ -19,9 +19,9 @@ func sealed(b kmsg.RecordBatch, records []byte) []byte {
 }
 
 func TestAHeaderIsRead(t *testing.T) {
-	good := sealed(kmsg.RecordBatch{FirstOffset: 40, PartitionLeaderEpoch: 7, Magic: 2, Attributes: 0x14, LastOffsetDelta: 4, ProducerID: 99, NumRecords: 3}, []byte("compressed"))
+	good := sealed(kmsg.RecordBatch{FirstOffset: 40, PartitionLeaderEpoch: 7, Magic: 2, Attributes: 0x14, LastOffsetDelta: 4, ProducerID: 99, NumRecords: 3, FirstTimestamp: 500, MaxTimestamp: 700}, []byte("compressed"))
 	h, rest, ok := Parse(append(good, "behind"...))
-	want := Header{First: 40, Last: 44, Records: 3, LeaderEpoch: 7, Bytes: len(good), Codec: 4, ProducerID: 99, Transactional: true}
+	want := Header{First: 40, Last: 44, Records: 3, LeaderEpoch: 7, Bytes: len(good), Codec: 4, ProducerID: 99, Transactional: true, FirstMs: 500, MostMs: 700}
 	if !ok || h != want || string(rest) != "behind" || h.Codec.String() != "zstd" {
 		t.Errorf("%+v, %q, %v; want %+v", h, rest, ok, want)
 	}
@@ -54,6 +54,28 @@ func TestAHeaderIsRead(t *testing.T) {
 	lies := sealed(kmsg.RecordBatch{FirstOffset: 40, Magic: 2, LastOffsetDelta: 1, NumRecords: 3}, nil)
 	if h, _, _ := Parse(lies); h.Damage != ErrLayout {
 		t.Errorf("more records than offsets: %+v", h)
+	}
+}
+
+func TestATimestampIsOfARecordThatIsNotRead(t *testing.T) {
+	for name, test := range map[string]struct {
+		attributes int16
+		first      int64 // timestamp of the first record; the latest is 700
+		from, want int64
+	}{
+		"from the first record on":               {0, 500, 40, 500},
+		"from before it":                         {0, 500, 7, 500},
+		"from within: nobody knows which it has": {0, 500, 42, 700},
+		"stamped by the broker":                  {logAppendTime, 500, 40, 700},
+		"without timestamps":                     {0, -1, 40, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, _, _ := Parse(sealed(kmsg.RecordBatch{FirstOffset: 40, Magic: 2, Attributes: test.attributes, LastOffsetDelta: 4, NumRecords: 5,
+				FirstTimestamp: test.first, MaxTimestamp: 700}, nil))
+			if got := h.TimestampFrom(test.from); got != test.want {
+				t.Errorf("%d, want %d", got, test.want)
+			}
+		})
 	}
 }
 

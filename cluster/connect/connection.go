@@ -1,10 +1,14 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -43,7 +47,19 @@ type Connection struct {
 	refusals map[string]int64 // by reason
 	refused  map[string]*Refusal
 	said     time.Time // the last line about a refusal
+	peers    map[string]Peer
 }
+
+// Peer is the certificate that a broker showed at the last handshake.
+type Peer struct {
+	Broker   string // host:port
+	Subject  string
+	NotAfter time.Time
+}
+
+// maxPeers bounds the certificates that are remembered: brokers with new addresses come
+// and go for as long as the process lives.
+const maxPeers = 1000
 
 // Refusal is a broker's no, as long as it lasts.
 type Refusal struct {
@@ -65,6 +81,7 @@ type Status struct {
 	Refused            []Refusal        // by broker
 	Refusals           map[string]int64 // since the start, by reason
 	Certificates       []Certificate
+	Peers              []Peer // by broker; of those that a handshake succeeded with
 }
 
 // New returns a Connection. The certificates were loaded once with the settings, so that
@@ -122,7 +139,21 @@ func (c *Connection) Status() Status {
 		s.Refusals[reason] = n
 	}
 	s.Refused = c.lasting(time.Now())
+	s.Peers = slices.SortedFunc(maps.Values(c.peers), func(a, b Peer) int { return cmp.Compare(a.Broker, b.Broker) })
 	return s
+}
+
+// meet remembers the certificate that a broker showed.
+func (c *Connection) meet(addr string, shown []*x509.Certificate) {
+	if len(shown) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.peers == nil || len(c.peers) >= maxPeers && c.peers[addr].Broker == "" {
+		c.peers = make(map[string]Peer)
+	}
+	c.peers[addr] = Peer{addr, shown[0].Subject.String(), shown[0].NotAfter}
 }
 
 // dial connects to a broker, unless an attempt there was refused a moment ago.
@@ -149,6 +180,7 @@ func (c *Connection) dial(ctx context.Context, network, addr string) (net.Conn, 
 		conn.Close()
 		return nil, temporary{err}
 	}
+	c.meet(addr, secured.ConnectionState().PeerCertificates)
 	return secured, nil
 }
 

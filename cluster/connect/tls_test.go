@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
@@ -80,6 +81,10 @@ func (h handshake) check(w *fixture, addr string) {
 	if h.refused == (Cause{}) {
 		if err != nil || len(s.Refused) > 0 || len(s.Refusals) > 0 || !s.Answered {
 			w.Errorf("error %v, status %+v, want a connection", err, s)
+		}
+		shown := len(s.Peers) == 1 && s.Peers[0].Broker == addr && s.Peers[0].NotAfter.After(time.Now())
+		if s.TLS && !shown || !s.TLS && len(s.Peers) > 0 {
+			w.Errorf("the brokers' certificates are %+v", s.Peers)
 		}
 		return
 	}

@@ -1,7 +1,6 @@
 package kubernetes
 
 import (
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -90,7 +89,7 @@ func kinds(r rendering) map[string]int {
 }
 
 func TestWhatTheChartMakesInEachMode(t *testing.T) {
-	plain := map[string]int{"ConfigMap": 1, "Deployment": 1, "ServiceAccount": 1, "Service": 1, "PodDisruptionBudget": 1}
+	plain := map[string]int{"ConfigMap": 1, "Deployment": 1, "ServiceAccount": 1, "Service": 1, "PodDisruptionBudget": 1, "Pod": 1}
 	if got := kinds(helm(t, "chart/layover", minimal()...)); !reflect.DeepEqual(got, plain) {
 		t.Errorf("standalone makes %v, want %v", got, plain)
 	}
@@ -100,48 +99,5 @@ func TestWhatTheChartMakesInEachMode(t *testing.T) {
 	}
 	if got, want := kinds(helm(t, withDependency(t), native)), map[string]int{"ConfigMap": 1, "Deployment": 1}; !reflect.DeepEqual(got, want) {
 		t.Errorf("a chart with a sidecar makes %v, want %v", got, want)
-	}
-}
-
-func TestMonitoringNeedsTheResourcesOfTheOperator(t *testing.T) {
-	with := helm(t, "chart/layover", everything(t)...)
-	rules := with.of("PrometheusRule")
-	if len(with.of("PodMonitor")) != 1 || len(with.of("NetworkPolicy")) != 1 || len(rules) != 1 || len(rules[0].Spec.Groups) != 1 {
-		t.Fatalf("all of it makes %v", kinds(with))
-	}
-	// What is a template to Prometheus is none to Helm.
-	group := rules[0].Spec.Groups[0].(map[string]any)
-	alert := group["rules"].([]any)[0].(map[string]any)
-	if got := alert["annotations"].(map[string]any)["summary"]; got != "on {{ $labels.pod }}" {
-		t.Errorf("the summary of an alert became %q", got)
-	}
-	endpoint := with.of("PodMonitor")[0].text["spec"].(map[string]any)["podMetricsEndpoints"].([]any)[0]
-	if want := map[string]any{"port": "layover-http", "path": "/metrics", "interval": "15s"}; !reflect.DeepEqual(endpoint, want) {
-		t.Errorf("the PodMonitor reads %v, want %v", endpoint, want)
-	}
-	without := helm(t, "chart/layover", minimal("--set", "podMonitor.enabled=true,prometheusRule.enabled=true")...)
-	if len(without.of("PodMonitor"))+len(without.of("PrometheusRule")) != 0 {
-		t.Errorf("a cluster without the operator gets %v", kinds(without))
-	}
-}
-
-// The alerts that are shipped beside the chart go into it as they are.
-func TestTheChartTakesTheAlerts(t *testing.T) {
-	shipped, err := os.ReadFile("../monitoring/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := strings.Count(string(shipped), "- alert: ")
-	made := helm(t, "chart/layover", minimal("--api-versions", "monitoring.coreos.com/v1",
-		"--set", "prometheusRule.enabled=true", "--set-file", "prometheusRule.rules=../monitoring/alerts.yaml")...).of("PrometheusRule")
-	if len(made) != 1 {
-		t.Fatalf("%d rule objects, want 1", len(made))
-	}
-	got := 0
-	for _, group := range made[0].Spec.Groups {
-		got += len(group.(map[string]any)["rules"].([]any))
-	}
-	if got != want || want == 0 {
-		t.Errorf("%d alerts, want %d", got, want)
 	}
 }

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -9,15 +10,17 @@ import (
 // The document has every line that a chart needs for the sidecar, as the example has
 // them: without the annotation changed settings would not be rolled out.
 func TestTheDocumentHasEveryLineThatAChartNeeds(t *testing.T) {
-	document, example := read(t, "../../docs/kubernetes.md"), read(t, "chart/orders/templates/deployment.yaml")
+	example := read(t, "chart/orders/templates/deployment.yaml")
 	found := 0
 	for _, line := range strings.Split(example, "\n") {
 		if !strings.Contains(line, `include "layover.`) {
 			continue
 		}
 		found++
-		if !strings.Contains(document, "\n"+line+"\n") {
-			t.Errorf("the document does not have the line\n%s", line)
+		for _, document := range []string{"../../docs/kubernetes.md", readme} {
+			if !strings.Contains(read(t, document), "\n"+line+"\n") {
+				t.Errorf("%s does not have the line\n%s", document, line)
+			}
 		}
 	}
 	if found != 3 {
@@ -79,6 +82,46 @@ func TestTheOrderOfTheComponentsCounts(t *testing.T) {
 	for _, name := range []string{"../../docs/kubernetes.md", "components/without-readiness/kustomization.yaml"} {
 		if text := strings.Join(strings.Fields(strings.ReplaceAll(read(t, name), "#", "")), " "); !strings.Contains(text, "components are applied") {
 			t.Errorf("%s does not say that the order counts", name)
+		}
+	}
+}
+
+// The label counts where it is in the manifest, in a base, or by an earlier component. The
+// kustomization's own labels and patches come too late, without a word of kustomize's.
+func TestTheLabelOfTheSidecarHasToBeThereBeforeTheComponent(t *testing.T) {
+	const plain = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {template: {spec: {containers: [{name: app, image: \"a:1\"}]}}}\n"
+	const labels = "labels: [{pairs: {layover/sidecar: enabled}}]\n"
+	const patch = "patches: [{patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, labels: {layover/sidecar: enabled}}}'}]\n"
+	for name, c := range map[string]struct {
+		manifest, before, own string
+		sidecar               int
+	}{
+		"in the manifest":         {strings.Replace(plain, "name: web", "name: web, labels: {layover/sidecar: enabled}", 1), "", "", 1},
+		"by an earlier component": {plain, labels, "", 1},
+		"nowhere":                 {plain, "", "", 0},
+		"the kustomization's own": {plain, "", labels, 0},
+		"its own patch":           {plain, "", patch, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			components := []string{"sidecar"}
+			if c.before != "" {
+				components = []string{"own", "sidecar"}
+			}
+			dir := component(t, c.manifest, components...)
+			own := filepath.Join(dir, "..", "components", "own")
+			if err := os.Mkdir(own, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(own, "kustomization.yaml"), "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"+c.before)
+			write(t, filepath.Join(dir, "kustomization.yaml"), read(t, filepath.Join(dir, "kustomization.yaml"))+c.own)
+			if got := len(kustomize(t, dir).pod(t).InitContainers); got != c.sidecar {
+				t.Errorf("%d sidecars, want %d", got, c.sidecar)
+			}
+		})
+	}
+	for _, name := range []string{"../../docs/kubernetes.md", "components/sidecar/kustomization.yaml"} {
+		if text := strings.Join(strings.Fields(strings.ReplaceAll(read(t, name), "#", "")), " "); !strings.Contains(text, "labels of the kustomization that lists this component come after it") {
+			t.Errorf("%s does not say that the kustomization's own labels come too late", name)
 		}
 	}
 }

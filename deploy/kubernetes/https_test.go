@@ -21,6 +21,7 @@ func TestTheProbesOfTheChartFollowTLS(t *testing.T) {
 		"a file by extraEnv":    {"extraEnv[0].name=LAYOVER_HTTP_TLS_CERT_FILE,extraEnv[0].value=/tls/tls.crt", all},
 		"a secret by extraEnv":  {"extraEnv[0].name=LAYOVER_HTTP_TLS_CERT,extraEnv[0].valueFrom.secretKeyRef.name=tls", all},
 		"an empty setting":      {"settings.LAYOVER_HTTP_TLS_CERT_FILE=", none},
+		"envFrom, by one probe": {"envFrom[0].secretRef.name=tls,livenessProbe.httpGet.scheme=HTTPS", all},
 		"nothing":               {"settings.LAYOVER_LANES=2", none},
 		"the key alone":         {"settings.LAYOVER_HTTP_TLS_KEY_FILE=/tls/tls.key", none},
 		"a scheme of one's own": {"settings.LAYOVER_HTTP_TLS_CERT_FILE=/tls/tls.crt,livenessProbe.httpGet.scheme=HTTP", [3]string{"HTTPS", "HTTP", "HTTPS"}},

@@ -21,7 +21,7 @@ import (
 const job = `
 apiVersion: batch/v1
 kind: Job
-metadata: {name: nightly}
+metadata: {name: nightly, labels: {layover/sidecar: enabled}}
 spec:
   template:
     spec:
@@ -272,38 +272,54 @@ func TestThePlainExampleIsWhatTheOverlayMakes(t *testing.T) {
 	}
 }
 
-func TestTheComponentAddsToWhatIsThereAndSparesWhatIsLabelled(t *testing.T) {
+func TestTheComponentAddsToWhatIsLabelledAndSparesTheRest(t *testing.T) {
 	const resources = `
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: web}
+metadata: {name: web, labels: {layover/sidecar: enabled}}
 spec: {template: {spec: {initContainers: [{name: migrate, image: "m:1"}], containers: [{name: app, image: "a:1"}, {name: proxy, image: "p:1"}]}}}
 ---
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: worker}
+metadata: {name: worker, labels: {layover/sidecar: enabled}}
 spec: {template: {spec: {containers: [{name: app, image: "a:1"}]}}}
 ---
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: spared, labels: {layover/sidecar: none}}
+metadata: {name: unlabelled}
+spec: {template: {spec: {containers: [{name: app, image: "a:1"}]}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: off, labels: {layover/sidecar: none}}
+spec: {template: {spec: {containers: [{name: app, image: "a:1"}]}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: pods-alone}
+spec: {template: {metadata: {labels: {layover/sidecar: enabled}}, spec: {containers: [{name: app, image: "a:1"}]}}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: bare}
 spec: {template: {spec: {containers: [{name: app, image: "a:1"}]}}}
 ---
 apiVersion: apps/v1
 kind: StatefulSet
-metadata: {name: ledger}
+metadata: {name: ledger, labels: {layover/sidecar: enabled}}
 spec: {template: {spec: {containers: [{name: app, image: "a:1"}]}}}
 `
-	want := map[string]string{"web": "layover migrate app proxy", "worker": "layover app", "spared": "app", "ledger": "layover app"}
-	readiness := []string{"sidecar", "without-readiness"}
-	for n := 1; n <= len(readiness); n++ {
+	want := map[string]string{"web": "layover migrate app proxy", "worker": "layover app", "ledger": "layover app",
+		"unlabelled": "app", "off": "app", "pods-alone": "app", "bare": "app"}
+	order := []string{"sidecar", "https", "kafka-secret", "without-readiness"}
+	for n := 1; n <= len(order); n++ {
 		got := make(map[string]string)
-		for _, w := range kustomize(t, component(t, resources, readiness[:n]...)).workloads() {
+		for _, w := range kustomize(t, component(t, resources, order[:n]...)).workloads() {
 			var names []string
 			for _, c := range append(w.Spec.Template.Spec.InitContainers, w.Spec.Template.Spec.Containers...) {
 				names = append(names, c.Name)
-				if c.Name == "layover" && (c.ReadinessProbe != nil) != (n == 1) {
-					t.Errorf("%s with %v: readiness probe %v", w.Metadata.Name, readiness[:n], c.ReadinessProbe)
+				if c.Name == "layover" && (c.ReadinessProbe != nil) != (n < len(order)) {
+					t.Errorf("%s with %v: readiness probe %v", w.Metadata.Name, order[:n], c.ReadinessProbe)
 				}
 				if c.Name == "layover" && slices.ContainsFunc(c.Env, isInstance) != (w.Kind == "StatefulSet") {
 					t.Errorf("%s %s: env %v", w.Kind, w.Metadata.Name, c.Env)
@@ -312,7 +328,7 @@ spec: {template: {spec: {containers: [{name: app, image: "a:1"}]}}}
 			got[w.Metadata.Name] = strings.Join(names, " ")
 		}
 		if !reflect.DeepEqual(got, want) {
-			t.Errorf("with %v: containers %v, want %v", readiness[:n], got, want)
+			t.Errorf("with %v: containers %v, want %v", order[:n], got, want)
 		}
 	}
 }

@@ -134,6 +134,7 @@ func TestASidecarsChartRefusesWhatBelongsToThePod(t *testing.T) {
 		"priorityClassName=high":                        "priorityClassName has no effect",
 		"networkPolicy.enabled=true":                    "networkPolicy.enabled has no effect with mode: sidecar",
 		"podMonitor.enabled=true":                       "podMonitor.enabled has no effect with mode: sidecar: the pods of the chart that has this one as a dependency have to be scraped",
+		"serviceMonitor.enabled=true":                   "serviceMonitor.enabled has no effect with mode: sidecar: the pods of the chart that has this one as a dependency have to be scraped",
 		"mode=standalone":                               "layover.mode is standalone, and layover.sidecar is included: set layover.mode to sidecar",
 		"settings.LAYOVER_HTTP_ADDR=:1":                 "settings has LAYOVER_HTTP_ADDR",
 		"settings.KAFKA_TLS_KEY=x":                      "settings.KAFKA_TLS_KEY is a secret",

@@ -23,8 +23,8 @@ import (
 type object struct {
 	Kind     string
 	Metadata struct {
-		Name   string
-		Labels map[string]string
+		Name, Namespace     string
+		Labels, Annotations map[string]string
 	}
 	Data map[string]string
 	Spec struct {
@@ -58,6 +58,7 @@ type pod struct {
 
 type container struct {
 	Name, Image, ImagePullPolicy, RestartPolicy string
+	Args                                        []string
 	Env                                         []struct {
 		Name, Value string
 		ValueFrom   map[string]any
@@ -213,7 +214,7 @@ func everything(t *testing.T) []string {
 	rules := filepath.Join(t.TempDir(), "rules.yaml")
 	write(t, rules, "groups:\n- name: one\n  rules:\n  - alert: Late\n    expr: late > 1\n    annotations: {summary: 'on {{ $labels.pod }}'}\n")
 	return minimal("--api-versions", "monitoring.coreos.com/v1", "--set-file", "prometheusRule.rules="+rules,
-		"--set", "networkPolicy.enabled=true,podMonitor.enabled=true,podMonitor.interval=15s,prometheusRule.enabled=true")
+		"--set", "networkPolicy.enabled=true,podMonitor.enabled=true,podMonitor.interval=15s,prometheusRule.enabled=true,dashboard.enabled=true")
 }
 
 // withDependency returns a copy of the chart that has Layover's as a dependency, with

@@ -49,16 +49,16 @@ func (p pod) mounts(t *testing.T) {
 	}
 }
 
-// ownVolumes has a volume already, and a workload to be spared.
+// ownVolumes has a volume already, and a workload without the label, to be spared.
 const ownVolumes = `
 apiVersion: apps/v1
 kind: StatefulSet
-metadata: {name: ledger}
+metadata: {name: ledger, labels: {layover/sidecar: enabled}}
 spec: {template: {spec: {volumes: [{name: data, emptyDir: {}}], containers: [{name: app, image: "a:1", volumeMounts: [{name: data, mountPath: /data}]}]}}}
 ---
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: spared, labels: {layover/sidecar: none}}
+metadata: {name: spared}
 spec: {template: {spec: {containers: [{name: layover, image: "a:1"}]}}}
 `
 

@@ -2,6 +2,7 @@ package monitoring
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,7 +12,11 @@ import (
 	"testing"
 )
 
-const rulesFile = "alerts.yaml"
+const (
+	rulesFile = "alerts.yaml"
+	// standIn is the address of the document in the rules, for people to write theirs.
+	standIn = "https://layover.example/" + operating
+)
 
 // alert is one rule as the file has it.
 type alert struct{ name, expr, text string }
@@ -130,11 +135,11 @@ func TestEachAlertHasACaseInWhichItFiresAndOneInWhichItDoesNot(t *testing.T) {
 }
 
 func TestEachAlertSaysHowUrgentItIsAndWhereToReadOn(t *testing.T) {
+	sections := anchors(read(t, "../../"+operating))
 	var seen []string
 	for _, a := range alerts(t) {
 		for _, want := range []string{
 			"          summary: ", "          description: ", "$value",
-			"          runbook: " + operating + "#" + strings.ToLower(a.name) + "\n",
 		} {
 			if !strings.Contains(a.text, want) {
 				t.Errorf("%s has no %q", a.name, want)
@@ -143,10 +148,84 @@ func TestEachAlertSaysHowUrgentItIsAndWhereToReadOn(t *testing.T) {
 		if strings.Count(a.text, "          severity: page\n")+strings.Count(a.text, "          severity: ticket\n") != 1 {
 			t.Errorf("%s: its severity has to be page or ticket", a.name)
 		}
+		if !runbook(a.text, standIn, sections) {
+			t.Errorf("%s has no runbook_url that is %s with the anchor of its section:\n%s", a.name, standIn, a.text)
+		}
 		if slices.Contains(seen, a.name) {
 			t.Errorf("%s is there twice", a.name)
 		}
 		seen = append(seen, a.name)
+	}
+}
+
+// runbook says whether the text of one alert has one runbook_url, which is an absolute
+// address below base that leads to the section of the alert.
+func runbook(text, base string, sections map[string]string) bool {
+	name := alertLine.FindStringSubmatch(text)
+	links := runbookLine.FindAllStringSubmatch(text, -1)
+	if name == nil || len(links) != 1 || strings.Contains(text, "runbook: ") {
+		return false
+	}
+	link, err := url.Parse(links[0][1])
+	if err != nil || !link.IsAbs() || link.Host == "" {
+		return false
+	}
+	document, anchor, _ := strings.Cut(links[0][1], "#")
+	return document == base && sections[anchor] == name[1]
+}
+
+var runbookLine = regexp.MustCompile(`(?m)^          runbook_url: (\S+)$`)
+
+func TestARunbookThatLeadsNowhereIsFound(t *testing.T) {
+	sections := anchors("# Operating\n\n### LayoverStalled\n\n### LayoverSick\n")
+	for link, want := range map[string]bool{
+		"          runbook_url: " + standIn + "#layoverstalled\n":                   true,
+		"          runbook_url: " + operating + "#layoverstalled\n":                 false, // relative
+		"          runbook_url: " + standIn + "#LayoverStalled\n":                   false,
+		"          runbook_url: " + standIn + "#layoversick\n":                      false, // of another alert
+		"          runbook_url: https://layover.example/elsewhere#layoverstalled\n": false,
+		"          runbook_url: " + standIn + "\n":                                  false,
+		"          runbook: " + standIn + "#layoverstalled\n":                       false,
+		"": false,
+	} {
+		if got := runbook("      - alert: LayoverStalled\n"+link, standIn, sections); got != want {
+			t.Errorf("%q: %v, want %v", link, got, want)
+		}
+	}
+}
+
+// TestTheCommandOfTheDocumentWritesAnotherRunbook runs the one that changes the address.
+func TestTheCommandOfTheDocumentWritesAnotherRunbook(t *testing.T) {
+	const own = "https://git.acme.example/layover/" + operating
+	sections := anchors(read(t, "../../"+operating))
+	found := 0
+	for _, line := range commands(read(t, "../../"+operating)) {
+		if !strings.HasPrefix(line, "sed ") {
+			continue
+		}
+		found++
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+		cmd.Dir = "../.."
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, out)
+		}
+		at := alertLine.FindAllStringIndex(string(out), -1)
+		if len(at) != len(alerts(t)) {
+			t.Fatalf("%d alerts, want %d", len(at), len(alerts(t)))
+		}
+		for i, m := range at {
+			end := len(out)
+			if i+1 < len(at) {
+				end = at[i+1][0]
+			}
+			if text := string(out)[m[0]:end]; !runbook(text, own, sections) {
+				t.Errorf("no runbook_url below %s:\n%s", own, text)
+			}
+		}
+	}
+	if found != 1 {
+		t.Errorf("%d commands change the address, want 1", found)
 	}
 }
 

@@ -14,8 +14,18 @@ app.kubernetes.io/name: {{ include "layover.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{/* Other labels than those of the pods: a Service that took the test's pod for one would lead to it. */}}
+{{- define "layover.testSelectorLabels" -}}
+app.kubernetes.io/name: {{ include "layover.name" . | trunc 58 | trimSuffix "-" }}-test
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
 {{- define "layover.labels" -}}
 {{ include "layover.selectorLabels" . }}
+{{ include "layover.otherLabels" . }}
+{{- end }}
+
+{{- define "layover.otherLabels" -}}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
@@ -38,9 +48,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 checksum/layover-settings: {{ include "layover.settings" . | sha256sum }}
 {{- end }}
 
+{{/* The address of docs/operating.md in files/alerts.yaml, in whose place prometheusRule.runbookUrl comes. */}}
+{{- define "layover.runbookStandIn" -}}
+https://layover.example/docs/operating.md
+{{- end }}
+
 {{/*
-layover.https is true where Layover serves TLS, so that probes and the PodMonitor have to
-speak it. Into envFrom nobody can look: there each probe needs httpGet.scheme.
+layover.https is true where Layover serves TLS, so that probes, monitors and the test have
+to speak it. Into envFrom nobody can look: there a probe with httpGet.scheme says so.
 */}}
 {{- define "layover.https" -}}
 {{- $names := list "LAYOVER_HTTP_TLS_CERT" "LAYOVER_HTTP_TLS_CERT_FILE" }}
@@ -50,6 +65,9 @@ speak it. Into envFrom nobody can look: there each probe needs httpGet.scheme.
 {{- end }}
 {{- range .Values.extraEnv }}
 {{- if and (has .name $names) (or .value .valueFrom) }}{{ $https = true }}{{ end }}
+{{- end }}
+{{- range $name := list "startupProbe" "livenessProbe" "readinessProbe" }}
+{{- if eq (dig "httpGet" "scheme" "" (index $.Values $name | default dict) | upper) "HTTPS" }}{{ $https = true }}{{ end }}
 {{- end }}
 {{- $https }}
 {{- end }}

@@ -10,6 +10,19 @@ values.schema.json is refused there, before any template is read.
 {{- if eq .Values.mode "sidecar" }}
 {{- include "layover.refuseOfAPod" . }}
 {{- end }}
+{{- include "layover.refuseMonitors" . }}
+{{- end }}
+
+{{/* Monitors that would count twice, or find nothing. */}}
+{{- define "layover.refuseMonitors" -}}
+{{- if .Values.serviceMonitor.enabled }}
+{{- if .Values.podMonitor.enabled }}
+{{- fail "podMonitor.enabled and serviceMonitor.enabled would have each pod scraped twice, under two names of a job: choose one" }}
+{{- end }}
+{{- if not .Values.metricsService.enabled }}
+{{- fail "serviceMonitor.enabled finds the pods by the Service of metricsService.enabled, which is false: enable that, or podMonitor" }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/*
@@ -72,8 +85,10 @@ unless it was quoted. The schema lets both through, for its message would not sa
 {{- fail (printf "%s has no effect with mode: sidecar, where the pod is that of the chart that has this one as a dependency: set it there, in the pod template beside initContainers" $name) }}
 {{- end }}
 {{- end }}
-{{- if .Values.podMonitor.enabled }}
-{{- fail "podMonitor.enabled has no effect with mode: sidecar: the pods of the chart that has this one as a dependency have to be scraped, at their port layover-http. docs/kubernetes.md says how, under Metrics" }}
+{{- range $name := list "podMonitor" "serviceMonitor" }}
+{{- if (index $.Values $name).enabled }}
+{{- fail (printf "%s.enabled has no effect with mode: sidecar: the pods of the chart that has this one as a dependency have to be scraped, at their port layover-http. docs/kubernetes.md says how, under Metrics" $name) }}
+{{- end }}
 {{- end }}
 {{- if .Values.networkPolicy.enabled }}
 {{- fail "networkPolicy.enabled has no effect with mode: sidecar: a policy for the pods of the chart that has this one as a dependency belongs there, and has to let out DNS and Kafka, and let scrapers in at port 9846" }}

@@ -1,0 +1,178 @@
+package doctor
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"layover/cluster"
+	"layover/config"
+)
+
+// configChecks are about the configurations of topics.
+func configChecks() []check {
+	return []check{
+		{"retention", contact, "a parked record is in its ingress topic alone: if that deletes it before a restart has read it again, it is lost", retention},
+		{"compaction", contact, "a compacted ingress topic deletes a parked record as soon as its key comes again", compaction},
+		{"timestamps", contact, "a delay counts from the record's own timestamp", timestamps},
+		{"message-size", contact, "a record that the ingress topic took and its target refuses is a dead letter", messageSize},
+	}
+}
+
+// number returns a value that is a number; 0 where it is not known.
+func (v values) number(name string) int64 {
+	n, err := strconv.ParseInt(v.of[name], 10, 64)
+	if v.err != nil || err != nil {
+		return 0
+	}
+	return n
+}
+
+// eachConfig calls judge with the configuration of each topic that is there. One that is
+// not known is unknown.
+func (f *facts) eachConfig(v *verdicts, topics []use, what string, judge func(u use, values map[string]string)) {
+	for _, u := range topics {
+		c := f.configs[u.topic]
+		switch {
+		case isMissing(f.topics[u.topic].err):
+			v.add(Skipped, "", "%s does not exist", u.topic)
+		case c.err != nil:
+			*v = append(*v, f.unknownBy(c.err, what+" of "+u.topic))
+		default:
+			judge(u, c.of)
+		}
+	}
+}
+
+// faults judges the faults of ingress topics that are about some of the settings, of which
+// one has to be told.
+func (f *facts) faults(what string, about func(name string) bool, fine func(u use, values map[string]string) string) verdict {
+	var v verdicts
+	f.eachConfig(&v, usesAs(f.settings, ingressTopic), what, func(u use, values map[string]string) {
+		well := true
+		for _, fault := range cluster.RetentionFaults(values, f.settings.MaxDelay) {
+			if !about(fault.Name) {
+				continue
+			}
+			well = false
+			status := Warn
+			if fault.Short || fault.Name == "cleanup.policy" {
+				status = Fail
+			}
+			fix := f.alterTopic(u.topic, fault.Name+"="+fault.Want)
+			if fault.Name == "retention.ms" {
+				fix += "\nor lower LAYOVER_MAX_DELAY, which is " + config.FormatDuration(f.settings.MaxDelay)
+			}
+			v.add(status, fix, "%s: %s", u.topic, fault.Found)
+		}
+		if _, told := values[what]; well && !told {
+			v.add(Unknown, "", "%s of %s is not told", what, u.topic)
+		} else if well {
+			v.add(OK, "", "%s", fine(u, values))
+		}
+	})
+	return v.worst()
+}
+
+func retention(f *facts) verdict {
+	return f.faults("retention.ms", func(name string) bool { return name != "cleanup.policy" }, func(u use, values map[string]string) string {
+		return fmt.Sprintf("%s keeps records %s, and the longest delay is %s", u.topic, keeps(values), config.FormatDuration(f.settings.MaxDelay))
+	})
+}
+
+// keeps says how long a topic keeps its records.
+func keeps(values map[string]string) string {
+	ms, err := strconv.ParseInt(values["retention.ms"], 10, 64)
+	policy, told := values["cleanup.policy"]
+	switch {
+	case told && policy == "":
+		return "for ever"
+	case err != nil:
+		return "for an unknown time"
+	case ms < 0:
+		return "for ever"
+	}
+	return "for " + config.FormatDuration(milliseconds(ms))
+}
+
+// milliseconds returns a duration, at most the longest there is.
+func milliseconds(ms int64) time.Duration {
+	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+}
+
+func compaction(f *facts) verdict {
+	return f.faults("cleanup.policy", func(name string) bool { return name == "cleanup.policy" }, func(u use, values map[string]string) string {
+		return fmt.Sprintf("%s has cleanup.policy=%s", u.topic, clean(values["cleanup.policy"]))
+	})
+}
+
+const (
+	createTime    = "CreateTime"
+	logAppendTime = "LogAppendTime"
+)
+
+// timestamps: either type is fine for an ingress topic. A target matters where delivered
+// records keep their timestamps.
+func timestamps(f *facts) verdict {
+	var v verdicts
+	f.eachConfig(&v, usesAs(f.settings, ingressTopic), "message.timestamp.type", func(u use, values map[string]string) {
+		switch kind := values["message.timestamp.type"]; kind {
+		case createTime:
+			v.add(OK, "", "%s has CreateTime: a delay counts from the producer's clock", u.topic)
+		case logAppendTime:
+			v.add(OK, "", "%s has LogAppendTime: a delay counts from the broker's clock at its arrival", u.topic)
+		default:
+			v.add(Unknown, "", "%s has message.timestamp.type=%q", u.topic, clean(kind))
+		}
+	})
+	if f.settings.Timestamp == config.TimestampOriginal {
+		f.eachConfig(&v, usesAs(f.settings, targetTopic, allowedTopic), "message.timestamp.type", func(u use, values map[string]string) { f.keepsTimestamps(&v, u, values) })
+	}
+	return v.worst()
+}
+
+// keepsTimestamps: with LAYOVER_TIMESTAMP=original a delivered record is as old as its
+// delay.
+func (f *facts) keepsTimestamps(v *verdicts, u use, values map[string]string) {
+	before, err := strconv.ParseInt(values["message.timestamp.before.max.ms"], 10, 64)
+	switch {
+	case values["message.timestamp.type"] == logAppendTime:
+		v.add(Warn, f.alterTopic(u.topic, "message.timestamp.type=CreateTime"), "%s has LogAppendTime, and replaces the timestamps that LAYOVER_TIMESTAMP=original keeps", u.topic)
+	case err == nil && milliseconds(before) < f.settings.MaxDelay:
+		v.add(Warn, f.alterTopic(u.topic, fmt.Sprintf("message.timestamp.before.max.ms=%d", (f.settings.MaxDelay+24*time.Hour).Milliseconds())),
+			"%s has message.timestamp.before.max.ms=%d: with LAYOVER_TIMESTAMP=original it refuses records of longer delays", u.topic, before)
+	default:
+		v.add(OK, "", "%s takes the records' own timestamps", u.topic)
+	}
+}
+
+// messageSize compares with the largest ingress topic.
+func messageSize(f *facts) verdict {
+	const setting = "max.message.bytes"
+	var v verdicts
+	largest, of := int64(0), ""
+	f.eachConfig(&v, usesAs(f.settings, ingressTopic), setting, func(u use, values map[string]string) {
+		if n, _ := strconv.ParseInt(values[setting], 10, 64); n > largest {
+			largest, of = n, u.topic
+		}
+	})
+	if largest == 0 {
+		return v.worst()
+	}
+	v.add(OK, "", "%s takes batches of %d bytes", of, largest)
+	f.eachConfig(&v, usesAs(f.settings, targetTopic, allowedTopic, deadLetterTopic), setting, func(u use, values map[string]string) {
+		n, err := strconv.ParseInt(values[setting], 10, 64)
+		switch {
+		case err != nil:
+			v.add(Unknown, "", "%s of %s is not told", setting, u.topic)
+		case n < largest && u.role == deadLetterTopic:
+			v.add(Warn, f.alterTopic(u.topic, fmt.Sprintf("%s=%d", setting, largest)), "%s takes %d bytes, less than %s (%d): a larger dead letter goes there without its value", u.topic, n, of, largest)
+		case n < largest:
+			v.add(Warn, f.alterTopic(u.topic, fmt.Sprintf("%s=%d", setting, largest)), "%s takes %d bytes, less than %s (%d): a larger record is a dead letter", u.topic, n, of, largest)
+		default:
+			v.add(OK, "", "%s takes %d", u.topic, n)
+		}
+	})
+	return v.worst()
+}

@@ -1,0 +1,164 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"layover/config"
+)
+
+func groupChecks() []check {
+	return []check{
+		{"group-members", contact, "a member that is not Layover takes partitions, and their records are not delivered when they are due", groupMembers},
+		{"offsets-retention", contact, "a group without members for that long loses its offsets, and with them the records that were finished", offsetsKept},
+		{"clock", contact, "deadlines are compared with the clock here: one that is wrong by a minute delivers a minute early or late", clockCheck},
+		{"instances", contact, "a partition is read by one member, and members beyond the number of partitions do nothing", instances},
+	}
+}
+
+// balancer is the only protocol of Layover's members. A member of another one cannot be in
+// the same group.
+const balancer = "cooperative-sticky"
+
+// groupMembers tells members by what they say of themselves: the protocol, the topics they
+// subscribe to, and the client id. No answer has proof of what a member is.
+func groupMembers(f *facts) verdict {
+	g := &f.group
+	fix := "stop those members, or give them or Layover another group: LAYOVER_GROUP_ID"
+	switch {
+	case g.err != nil:
+		return f.unknownBy(g.err, "members of group "+clean(f.settings.GroupID))
+	case g.none:
+		return okay("the group has no members now")
+	case g.kind != "consumer":
+		return verdict{Fail, fmt.Sprintf("the group is one of type %q, which Layover cannot share: %s", clean(g.kind), g.names(g.members)), fix}
+	case g.protocol != "" && g.protocol != balancer:
+		return verdict{Fail, fmt.Sprintf("the members assign partitions by %q and Layover by %s alone: %s", clean(g.protocol), balancer, g.names(g.members)), fix}
+	}
+	var v verdicts
+	var ours, others, strange []member
+	for _, m := range g.members {
+		switch f.suspicion(&m) {
+		case OK:
+			ours = append(ours, m)
+		case Warn:
+			strange = append(strange, m)
+		default:
+			others = append(others, m)
+		}
+	}
+	if len(others) > 0 {
+		v.add(Fail, fix, "not Layover, by client id and topics: %s", g.names(others))
+	}
+	if len(strange) > 0 {
+		v.add(Warn, "see whether they are instances of Layover with other settings: give all replicas the same KAFKA_CLIENT_ID and LAYOVER_INGRESS_TOPICS. If not, "+fix,
+			"maybe not Layover, by client id or topics: %s", g.names(strange))
+	}
+	if len(ours) > 0 {
+		v.add(OK, "", "%s with the client id and topics of Layover", count(len(ours), "member"))
+	}
+	return v.worst()
+}
+
+// suspicion is how surely a member is not Layover. A client id alone may be another
+// replica's setting, and other topics alone those of a version before or after.
+func (f *facts) suspicion(m *member) Status {
+	sameClient := m.client == f.settings.Kafka.ClientID
+	sameTopics := m.topics == nil || slices.Equal(m.topics, slices.Sorted(slices.Values(f.settings.IngressTopics)))
+	switch {
+	case sameClient && sameTopics:
+		return OK
+	case sameClient || sameTopics:
+		return Warn
+	}
+	return Fail
+}
+
+// names are members for people: client id, address, topics.
+func (g *group) names(members []member) string {
+	var out []string
+	for _, m := range members {
+		text := clean(m.client)
+		if at := clean(strings.TrimPrefix(m.address, "/")); at != "" {
+			text += " at " + at
+		}
+		if m.topics != nil {
+			text += " reading " + clean(list(m.topics))
+		}
+		out = append(out, text)
+	}
+	return list(out)
+}
+
+// offsetsWanted is how long offsets have to be kept: over a stop of a week, and over the
+// longest delay.
+func (f *facts) offsetsWanted() time.Duration { return max(7*24*time.Hour, f.settings.MaxDelay) }
+
+func offsetsKept(f *facts) verdict {
+	if f.keepsErr != nil {
+		return f.unknownBy(f.keepsErr, offsetsRetention)
+	}
+	keeps, want := config.FormatDuration(f.keepsFor), f.offsetsWanted()
+	if f.keepsFor >= want {
+		return okay("%s=%d, which is %s", offsetsRetention, f.keepsFor/time.Minute, keeps)
+	}
+	minutes := (want + time.Minute - 1) / time.Minute
+	return verdict{Warn, fmt.Sprintf("%s=%d is %s, less than %s", offsetsRetention, f.keepsFor/time.Minute, keeps, config.FormatDuration(want)),
+		fmt.Sprintf("set it on every broker, which reads it at its start: %s=%d in server.properties, KAFKA_OFFSETS_RETENTION_MINUTES=%d of a container,\n"+
+			"or in Strimzi under spec.kafka.config: %s: %d", offsetsRetention, minutes, minutes, offsetsRetention, minutes)}
+}
+
+// Differences of clocks that matter.
+const (
+	clockWarns = time.Second
+	clockFails = time.Minute
+)
+
+func clockCheck(f *facts) verdict {
+	c := &f.clock
+	if c.err != nil {
+		return f.unknownBy(c.err, "the controller's clock")
+	}
+	off := max(c.ahead.Abs()-c.unsure, 0) // by that at least
+	found := fmt.Sprintf("the controller's clock is %v %s, give or take %v", c.ahead.Abs().Round(time.Millisecond),
+		map[bool]string{true: "ahead of ours", false: "behind ours"}[c.ahead >= 0], cmp.Or(c.unsure.Round(time.Millisecond), time.Millisecond))
+	fix := "let NTP or chrony set the clock of this machine, and of the brokers' machines: timedatectl, chronyc tracking"
+	switch {
+	case off >= clockFails:
+		return verdict{Fail, found, fix}
+	case off >= clockWarns:
+		return verdict{Warn, found, fix}
+	}
+	return okay("%s", found)
+}
+
+// instances counts members that may be Layover.
+func instances(f *facts) verdict {
+	g := &f.group
+	if g.err != nil {
+		return f.unknownBy(g.err, "members of group "+clean(f.settings.GroupID))
+	}
+	partitions, members := 0, 0
+	for _, u := range usesAs(f.settings, ingressTopic) {
+		partitions += len(f.topics[u.topic].partitions)
+	}
+	for _, m := range g.members {
+		if f.suspicion(&m) != Fail {
+			members++
+		}
+	}
+	switch {
+	case partitions == 0:
+		return skipped("no ingress topic can be looked at")
+	case members == 0:
+		return okay("no instance is a member now; up to %d can share %s", partitions, count(partitions, "ingress partition"))
+	case members > partitions:
+		return verdict{Warn, fmt.Sprintf("%s for %s: %d of them do nothing", count(members, "instance"), count(partitions, "ingress partition"), members-partitions),
+			fmt.Sprintf("run %d, or give an ingress topic more partitions: %s --alter --topic %s --partitions %d", partitions, f.tool("kafka-topics.sh"), f.settings.IngressTopics[0],
+				len(f.topics[f.settings.IngressTopics[0]].partitions)+members-partitions)}
+	}
+	return okay("%s for %s", count(members, "instance"), count(partitions, "ingress partition"))
+}

@@ -1,0 +1,324 @@
+package doctor
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"layover/cluster"
+	"layover/cluster/connect"
+	"layover/config"
+)
+
+const day = 24 * time.Hour
+
+var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// all are the rights that Layover wants to some topic.
+const all = rights(1<<kmsg.ACLOperationRead | 1<<kmsg.ACLOperationWrite | 1<<kmsg.ACLOperationCreate | 1<<kmsg.ACLOperationDelete |
+	1<<kmsg.ACLOperationAlter | 1<<kmsg.ACLOperationDescribe | 1<<kmsg.ACLOperationDescribeConfigs)
+
+// settings loads settings of these variables, and of a usual set.
+func settings(t *testing.T, variables ...string) *config.Config {
+	t.Helper()
+	cfg, _, err := config.Load(append([]string{
+		"KAFKA_BROKERS=kafka:9092", "LAYOVER_INGRESS_TOPICS=delayed", "LAYOVER_EGRESS_TOPIC=ready", "LAYOVER_DLQ_TOPIC=dead", "LAYOVER_MAX_PARKED_BYTES=256Mi",
+	}, variables...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// healthy are facts of a cluster of three brokers where all is well.
+func healthy(t *testing.T, variables ...string) *facts {
+	f := &facts{
+		settings: settings(t, variables...), now: noon, limit: 1 << 30,
+		seeds:  []host{{address: "kafka:9092", ips: []string{"10.0.0.1"}}},
+		topics: make(map[string]topic), configs: make(map[string]values), creatable: make(map[string]error),
+		group: group{
+			rights: all, kind: "consumer", protocol: balancer,
+			members: []member{{client: "layover", address: "/10.0.0.9", topics: []string{"delayed"}}},
+		},
+		keepsFor: 7 * day, clock: clock{ahead: 20 * time.Millisecond, unsure: 5 * time.Millisecond}, instance: new(Instance),
+	}
+	f.instance.Group.ID = f.settings.GroupID
+	for id := range int32(3) {
+		f.brokers = append(f.brokers, broker{id: id, host: host{address: "kafka:9092", ips: []string{"10.0.0.1"}}})
+	}
+	for _, u := range uses(f.settings) {
+		f.topics[u.topic] = topic{rights: all, partitions: []partition{{replicas: 3, inSync: 3, leader: 1}, {replicas: 3, inSync: 3, leader: 2}}}
+		f.configs[u.topic] = values{of: map[string]string{
+			"cleanup.policy": "delete", "retention.ms": "604800000", "retention.bytes": "-1", "max.message.bytes": "1048588", "min.insync.replicas": "2",
+			"message.timestamp.type": "CreateTime", "message.timestamp.before.max.ms": "9223372036854775807",
+		}}
+	}
+	return f
+}
+
+func TestWhereAllIsWellNothingIsBad(t *testing.T) {
+	for _, f := range judge(healthy(t)) {
+		if f.Status != OK && f.ID != "tls" || f.Found == "" || f.Why == "" || f.Fix != "" {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// TestEachFaultIsFoundByItsCheckAlone: a fault makes one check bad, and those that are
+// listed with it. What is found and what mends it are in the finding.
+func TestEachFaultIsFoundByItsCheckAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		set    []string
+		fault  func(f *facts)
+		id     string
+		status Status
+		found  string
+		fix    string
+	}{
+		"no name of a broker resolves": {nil, func(f *facts) { f.seeds[0].err, f.err = errors.New("no such host"), errNotAsked },
+			"broker-names", Fail, "kafka:9092 does not resolve: no such host", "correct KAFKA_BROKERS"},
+		"one of two names resolves": {nil, func(f *facts) { f.seeds = append(f.seeds, host{address: "b:1", err: errors.New("no such host")}) },
+			"broker-names", Warn, "b:1 does not resolve", "KAFKA_BROKERS"},
+		"no broker answers": {nil, func(f *facts) { f.err, f.explain = errors.New("x"), "connection refused" },
+			"broker-answers", Fail, "kafka:9092: connection refused", "whether the brokers run"},
+		"a certificate of another authority": {nil, func(f *facts) {
+			f.err = errors.New("x")
+			f.refuse(connect.ReasonTLS, "KAFKA_TLS_CA", "of no authority that is trusted here")
+		}, "tls", Fail, "of no authority that is trusted here", "look at KAFKA_TLS_CA"},
+		"no TLS where brokers want it": {nil, func(f *facts) {
+			f.err = errors.New("x")
+			f.refuse(connect.ReasonProtocol, "KAFKA_TLS_ENABLED and the port in KAFKA_BROKERS", "wants TLS")
+		}, "tls", Fail, "wants TLS", "KAFKA_TLS_ENABLED"},
+		"a wrong password": {nil, func(f *facts) {
+			f.err = errors.New("x")
+			f.refuse(connect.ReasonLogin, "KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD", "does not take the login")
+		}, "login", Fail, "does not take the login", "KAFKA_SASL_PASSWORD"},
+		"a certificate of a broker that ends soon": {nil, func(f *facts) {
+			f.status.TLS, f.status.Peers = true, []connect.Peer{{Broker: "kafka:9092", Subject: "CN=kafka", NotAfter: noon.Add(3*day + time.Hour)}}
+		}, "tls", Warn, "CN=kafka) expires on 2030-01-04, in 3 days", "renewed by who runs them"},
+		"a client certificate that has ended": {nil, func(f *facts) {
+			f.status.TLS, f.status.Certificates = true, []connect.Certificate{{Variable: "KAFKA_TLS_CERT", NotAfter: noon.Add(-day)}}
+		}, "tls", Fail, "has expired on 2029-12-31", "renew the certificate in KAFKA_TLS_CERT"},
+		"any certificate is taken": {nil, func(f *facts) { f.status.TLS, f.status.InsecureSkipVerify = true, true }, "tls", Warn, "read and change everything", "unset KAFKA_TLS_INSECURE_SKIP_VERIFY"},
+		"a name that does not resolve here": {nil, func(f *facts) {
+			f.brokers[1].host = host{address: "broker-1:9092", err: errors.New("no such host")}
+			f.brokers[1].err = f.brokers[1].host.err
+		}, "advertised-names", Fail, "broker 1 advertises broker-1:9092, which does not resolve here", "KAFKA_ADVERTISED_LISTENERS=...,NAME://kafka:9092"},
+		"localhost of a container": {nil, func(f *facts) {
+			f.brokers[0].host = host{address: "localhost:9092", ips: []string{"::1"}}
+			f.brokers[0].err = errors.New("connection refused")
+		}, "advertised-names", Fail, "localhost:9092, which is this machine or container itself", "advertisedHost: kafka"},
+		"a missing ingress topic": {nil, func(f *facts) {
+			f.topics["delayed"], f.seen = topic{err: kerr.UnknownTopicOrPartition, rights: all}, []string{"ready", "delayd", "orders"}
+		}, "topics", Fail, "ingress topic delayed does not exist, the nearest name is delayd", "set LAYOVER_INGRESS_TOPICS to delayd, if that is meant, or make the topic:\nkafka-topics.sh --bootstrap-server kafka:9092 --create --topic delayed"},
+		"a missing topic that is like no other": {nil, func(f *facts) {
+			f.topics["dead"], f.seen = topic{err: kerr.UnknownTopicOrPartition, rights: all}, []string{"orders"}
+		},
+			"topics", Fail, "dead-letter topic dead does not exist", "kafka-topics.sh --bootstrap-server kafka:9092 --create --topic dead --partitions 2"},
+		"a missing target that headers may choose": {[]string{"LAYOVER_TARGETS_ALLOWED=orders"}, func(f *facts) { f.topics["orders"] = topic{err: kerr.UnknownTopicOrPartition, rights: all} },
+			"topics", Warn, "allowed target orders does not exist", "--create --topic orders"},
+		"too few partitions": {[]string{"LAYOVER_PARTITION=same"}, func(f *facts) { f.cut("ready") },
+			"topics", Fail, "target ready has 1 partition and delayed has 2", "--alter --topic ready --partitions 2"},
+		"no leader":                    {nil, func(f *facts) { f.topics["delayed"].partitions[0].leader = -1 }, "replicas", Fail, "ingress topic delayed has 1 partition without a leader", "--unavailable-partitions"},
+		"too few in sync":              {nil, func(f *facts) { f.topics["ready"].partitions[1].inSync = 1 }, "replicas", Fail, "1 replica in sync, and min.insync.replicas=2", "--under-min-isr-partitions"},
+		"more wanted than are":         {nil, func(f *facts) { f.configs["ready"].of["min.insync.replicas"] = "4" }, "replicas", Fail, "min.insync.replicas=4 and 3 replicas", "--add-config min.insync.replicas=2"},
+		"as many wanted as are":        {nil, func(f *facts) { f.configs["ready"].of["min.insync.replicas"] = "3" }, "replicas", Warn, "while one broker is down", "--add-config min.insync.replicas=2"},
+		"one in sync is enough":        {nil, func(f *facts) { f.configs["ready"].of["min.insync.replicas"] = "1" }, "replicas", Warn, "an acknowledged record may be on one broker alone", "--entity-name ready --add-config min.insync.replicas=2"},
+		"one replica of three brokers": {nil, func(f *facts) { f.replicas("ready", 1, "1") }, "replicas", Warn, "stands still while its broker is down", "kafka-reassign-partitions.sh"},
+		"Read on ingress": {nil, func(f *facts) { f.deny("delayed", kmsg.ACLOperationRead) }, "acl-ingress", Fail, "Read on topic delayed: missing",
+			"kafka-acls.sh --bootstrap-server kafka:9092 --add --allow-principal User:ANONYMOUS --topic delayed --operation Read"},
+		"a topic that may not be seen": {nil, func(f *facts) {
+			f.topics["ready"] = topic{err: kerr.TopicAuthorizationFailed}
+			f.configs["ready"] = values{of: map[string]string{}}
+		},
+			"acl-targets", Fail, "Write, Describe on topic ready: missing", "--topic ready --operation Write --operation Describe"},
+		"DescribeConfigs on a target": {nil, func(f *facts) { f.deny("ready", kmsg.ACLOperationDescribeConfigs) }, "acl-targets", Warn, "DescribeConfigs on topic ready: missing", "--topic ready --operation DescribeConfigs"},
+		"Write on dead letters":       {nil, func(f *facts) { f.deny("dead", kmsg.ACLOperationWrite) }, "acl-dead-letters", Fail, "Write on topic dead: missing", "--topic dead --operation Write"},
+		"Read on the group by bits":   {nil, func(f *facts) { f.group.rights &^= 1 << kmsg.ACLOperationRead }, "acl-group", Fail, "Read on group layover-delayed: missing", "--group layover-delayed --operation Read"},
+		"Read on the group by a refusal": {[]string{"LAYOVER_GROUP_ID=my group", "LAYOVER_JOURNAL=off"}, func(f *facts) { f.group.rights, f.group.readable = 0, kerr.GroupAuthorizationFailed },
+			"acl-group", Fail, "Read on group my group: missing", "--group 'my group' --operation Read"},
+		"Create on a journal that is not there": {nil, func(f *facts) { f.journal(kerr.UnknownTopicOrPartition, kerr.TopicAuthorizationFailed) }, "acl-journal", Warn, "Create on topic delayed.layover-delayed: missing", "--operation Create"},
+		"a journal that a policy forbids":       {nil, func(f *facts) { f.journal(kerr.UnknownTopicOrPartition, kerr.PolicyViolation) }, "acl-journal", Warn, "POLICY_VIOLATION", ""},
+		"a journal with a wrong name":           {[]string{"LAYOVER_GROUP_ID=my group"}, func(f *facts) {}, "acl-journal", Warn, "no topic can have", "set LAYOVER_JOURNAL_TOPIC"},
+		"IAM": {[]string{"KAFKA_SASL_MECHANISM=AWS_MSK_IAM", "AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b"}, func(f *facts) { f.deny("ready", kmsg.ACLOperationWrite) },
+			"acl-targets", Fail, "Write on topic ready: missing", "allow in the IAM policy, on topic ready: kafka-cluster:WriteData"},
+		"a new file of a certificate that is wrong": {nil, func(f *facts) {
+			f.status.TLS, f.status.Certificates = true, []connect.Certificate{{Variable: "KAFKA_TLS_CA", NotAfter: noon.Add(365 * day), Problem: "is no PEM"}}
+		}, "tls", Warn, "KAFKA_TLS_CA is no PEM; the certificate from before stays in force", "correct what KAFKA_TLS_CA names"},
+		"short retention": {nil, func(f *facts) { f.configs["delayed"].of["retention.ms"] = "86400000" }, "retention", Fail, "retention.ms=86400000 is less than LAYOVER_MAX_DELAY plus a day",
+			"kafka-configs.sh --bootstrap-server kafka:9092 --alter --entity-type topics --entity-name delayed --add-config retention.ms=604800000\nor lower LAYOVER_MAX_DELAY, which is 6d"},
+		"less than a day longer":       {nil, func(f *facts) { f.configs["delayed"].of["retention.ms"] = "604799999" }, "retention", Warn, "604799999", "retention.ms=604800000"},
+		"retention by size":            {nil, func(f *facts) { f.configs["delayed"].of["retention.bytes"] = "1000" }, "retention", Warn, "deletes by size", "retention.bytes=-1"},
+		"compaction":                   {nil, func(f *facts) { f.configs["delayed"].of["cleanup.policy"] = "compact,delete" }, "compaction", Fail, "when its key comes again", "--add-config cleanup.policy=delete"},
+		"timestamps that are replaced": {[]string{"LAYOVER_TIMESTAMP=original"}, func(f *facts) { f.configs["ready"].of["message.timestamp.type"] = "LogAppendTime" }, "timestamps", Warn, "replaces the timestamps", "message.timestamp.type=CreateTime"},
+		"timestamps that are refused":  {[]string{"LAYOVER_TIMESTAMP=original"}, func(f *facts) { f.configs["ready"].of["message.timestamp.before.max.ms"] = "3600000" }, "timestamps", Warn, "refuses records of longer delays", "before.max.ms=604800000"},
+		"a smaller target":             {nil, func(f *facts) { f.configs["ready"].of["max.message.bytes"] = "1000" }, "message-size", Warn, "ready takes 1000 bytes, less than delayed (1048588): a larger record is a dead letter", "--entity-name ready --add-config max.message.bytes=1048588"},
+		"smaller dead letters":         {nil, func(f *facts) { f.configs["dead"].of["max.message.bytes"] = "1000" }, "message-size", Warn, "without its value", "--entity-name dead"},
+		"a group of connectors":        {nil, func(f *facts) { f.group.kind = "connect" }, "group-members", Fail, `type "connect"`, "LAYOVER_GROUP_ID"},
+		"another balancer":             {nil, func(f *facts) { f.group.protocol = "range" }, "group-members", Fail, `by "range"`, "LAYOVER_GROUP_ID"},
+		"a consumer of another":        {nil, func(f *facts) { f.join("billing\x1b[2J", "delayed", "invoices") }, "group-members", Fail, "not Layover, by client id and topics: billing?[2J at 10.0.0.7 reading delayed, invoices", "stop those members"},
+		"the same topics by another":   {nil, func(f *facts) { f.join("billing", "delayed") }, "group-members", Warn, "maybe not Layover", "the same KAFKA_CLIENT_ID"},
+		"short-lived offsets":          {nil, func(f *facts) { f.keepsFor = day }, "offsets-retention", Warn, "offsets.retention.minutes=1440 is 1d, less than 7d", "offsets.retention.minutes=10080"},
+		"offsets for a long delay":     {[]string{"LAYOVER_MAX_DELAY=30d"}, func(f *facts) { f.configs["delayed"].of["retention.ms"] = "-1" }, "offsets-retention", Warn, "less than 30d", "offsets.retention.minutes=43200"},
+		"a clock that is off":          {nil, func(f *facts) { f.clock.ahead = -3 * time.Second }, "clock", Warn, "3s behind ours", "chrony"},
+		"a clock that is wrong":        {nil, func(f *facts) { f.clock.ahead = time.Hour }, "clock", Fail, "1h0m0s ahead of ours", "chrony"},
+		"idle instances":               {nil, func(f *facts) { f.join("layover", "delayed"); f.join("layover", "delayed") }, "instances", Warn, "3 instances for 2 ingress partitions: 1 of them do nothing", "--alter --topic delayed --partitions 3"},
+		"more than the container":      {nil, func(f *facts) { f.limit = 200 << 20 }, "memory", Fail, "256 MiB of the container's 200 MiB", "LAYOVER_MAX_PARKED_BYTES to 100Mi"},
+		"most of the container":        {nil, func(f *facts) { f.limit = 400 << 20 }, "memory", Warn, "more than half", "200Mi or less"},
+		"an unknown variable":          {nil, func(f *facts) { f.warnings = []string{"unknown variable LAYOVER_X is ignored"} }, "settings", Warn, "LAYOVER_X", "layover config help"},
+		"a stopped partition": {nil, func(f *facts) {
+			f.says(`{"assignments":[{"topic":"delayed","partition":1,"stopped":{"offset":7,"text":"cannot\u001b be read"}}],"sick":[{"kind":"partition","name":"delayed","text":"again"}]}`)
+		}, "running-instance", Fail, "delayed/1 is stopped at offset 7: cannot? be read", "/status"},
+		"a held target": {nil, func(f *facts) { f.says(`{"held":[{"target":"ready","records":3,"detail":"gone"}]}`) }, "running-instance", Fail, "3 records held for target ready: gone", "/status"},
+		"a sick group":  {nil, func(f *facts) { f.says(`{"sick":[{"kind":"group","name":"g","text":"fenced"}]}`) }, "running-instance", Fail, "group g: fenced", "/status"},
+		"dead letters":  {nil, func(f *facts) { f.instance.Counters.DeadLettered = 2 }, "running-instance", Warn, "2 dead letters", "kcat -C -b kafka:9092 -t dead"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := healthy(t, c.set...)
+			c.fault(f)
+			for _, got := range judge(f) {
+				switch {
+				case got.ID == c.id:
+					if got.Status != c.status || !strings.Contains(got.Found, c.found) || !strings.Contains(got.Fix, c.fix) {
+						t.Errorf("%+v\nwant %s, %q, %q", got, c.status, c.found, c.fix)
+					}
+				case got.Bad():
+					t.Errorf("another check: %+v", got)
+				}
+			}
+		})
+	}
+}
+
+// says has the running instance answer, for the group of the settings.
+func (f *facts) says(status string) {
+	if err := json.Unmarshal([]byte(status), f.instance); err != nil {
+		panic(err)
+	}
+}
+
+func (f *facts) refuse(reason, lookAt, message string) {
+	f.status.Refused = []connect.Refusal{{Broker: "kafka:9092", Cause: connect.Cause{Reason: reason, LookAt: lookAt, Message: message}}}
+}
+
+// cut leaves a topic one partition.
+func (f *facts) cut(name string) {
+	t := f.topics[name]
+	t.partitions = t.partitions[:1]
+	f.topics[name] = t
+}
+
+func (f *facts) replicas(name string, n int32, least string) {
+	for i := range f.topics[name].partitions {
+		f.topics[name].partitions[i].replicas, f.topics[name].partitions[i].inSync = n, n
+	}
+	f.configs[name].of["min.insync.replicas"] = least
+}
+
+func (f *facts) deny(name string, operation kmsg.ACLOperation) {
+	t := f.topics[name]
+	t.rights &^= 1 << operation
+	f.topics[name] = t
+}
+
+// journal has the journal topic missing, and not to be made.
+func (f *facts) journal(err, create error) {
+	name := f.settings.JournalName("delayed")
+	f.topics[name], f.creatable[name] = topic{err: err, rights: all}, cluster.Allow(create, "Create on topic "+name)
+}
+
+func (f *facts) join(client string, topics ...string) {
+	f.group.members = append(f.group.members, member{client: client, address: "/10.0.0.7", topics: topics})
+}
+
+// TestWhatCannotBeAskedIsUnknownAndNeverOK: each answer that fails makes its checks
+// unknown, with the right that it lacks.
+func TestWhatCannotBeAskedIsUnknownAndNeverOK(t *testing.T) {
+	denied := func(of error, acl string) error { return cluster.Allow(of, acl) }
+	for name, c := range map[string]struct {
+		fault func(f *facts)
+		ids   []string
+		found string
+	}{
+		"configurations": {func(f *facts) {
+			for name := range f.configs {
+				f.configs[name] = values{err: denied(kerr.TopicAuthorizationFailed, "DescribeConfigs on topic "+name)}
+			}
+		}, []string{"replicas", "retention", "compaction", "timestamps", "message-size"}, ""},
+		"values": {func(f *facts) {
+			for name := range f.configs {
+				f.configs[name] = values{of: make(map[string]string)}
+			}
+		}, []string{"replicas", "retention", "compaction", "timestamps", "message-size"}, ""},
+		"the group":     {func(f *facts) { f.group = group{err: kerr.CoordinatorLoadInProgress} }, []string{"acl-group", "group-members", "instances"}, "COORDINATOR_LOAD_IN_PROGRESS"},
+		"the broker":    {func(f *facts) { f.keepsErr = denied(kerr.ClusterAuthorizationFailed, "DescribeConfigs on the cluster") }, []string{"offsets-retention"}, "DescribeConfigs on the cluster"},
+		"the clock":     {func(f *facts) { f.clock.err = errors.New("unknown request") }, []string{"clock"}, "unknown request"},
+		"no time":       {func(f *facts) { f.clock.err, f.keepsErr = errNotAsked, errNotAsked }, []string{"clock", "offsets-retention"}, "not asked in time"},
+		"rights":        {func(f *facts) { f.forget() }, []string{"acl-ingress", "acl-targets", "acl-dead-letters", "acl-journal"}, "the brokers do not tell"},
+		"a topic":       {func(f *facts) { delete(f.topics, "ready") }, []string{"topics", "acl-targets"}, ""},
+		"a sick broker": {func(f *facts) { f.topics["ready"] = topic{err: kerr.LeaderNotAvailable, rights: all} }, []string{"topics"}, "LEADER_NOT_AVAILABLE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := healthy(t)
+			c.fault(f)
+			for _, got := range judge(f) {
+				want := slices.Contains(c.ids, got.ID)
+				if want != (got.Status == Unknown) || want && !strings.Contains(got.Found, c.found) {
+					t.Errorf("%+v; want unknown: %v, %q", got, want, c.found)
+				}
+			}
+		})
+	}
+}
+
+// forget has the brokers tell no rights. Whether a configuration may be read is told by
+// reading it.
+func (f *facts) forget() {
+	for name, t := range f.topics {
+		t.rights = 0
+		f.topics[name] = t
+	}
+}
+
+// TestOneBrokerOfADeveloperIsFine: a single replica is nothing to warn of where there is
+// one broker.
+func TestOneBrokerOfADeveloperIsFine(t *testing.T) {
+	f := healthy(t)
+	f.brokers = f.brokers[:1]
+	for name := range f.topics {
+		f.replicas(name, 1, "1")
+	}
+	for _, got := range judge(f) {
+		if got.Bad() {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
+// TestChecksBehindAFailedOneAreSkippedWithItsName: all that need brokers, and none besides.
+func TestChecksBehindAFailedOneAreSkippedWithItsName(t *testing.T) {
+	f := healthy(t)
+	f.err = errors.New("x")
+	f.refuse(connect.ReasonLogin, "KAFKA_SASL_PASSWORD", "no")
+	for _, got := range judge(f) {
+		alone := slices.Contains([]string{"broker-names", "broker-answers", "tls", "login", "memory", "settings", "running-instance"}, got.ID)
+		if !alone && (got.Status != Skipped || got.Found != "not asked, as login failed") || alone && strings.Contains(got.Found, "as login failed") {
+			t.Errorf("%+v", got)
+		}
+	}
+	f = healthy(t)
+	for i := range f.brokers {
+		f.brokers[i].err = errors.New("connection refused")
+	}
+	for _, got := range judge(f) {
+		if strings.HasPrefix(got.ID, "acl-") && (got.Status != Skipped || got.Found != "not asked, as advertised-names failed") || got.ID == "topics" && got.Status != OK {
+			t.Errorf("%+v", got)
+		}
+	}
+}

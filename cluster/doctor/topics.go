@@ -1,0 +1,156 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"layover/config"
+)
+
+func topicChecks() []check {
+	return []check{
+		{"topics", answer, "nothing is read of a missing ingress topic, and records of a missing target are held and then dead-lettered", topicsExist},
+		{"replicas", answer, "a topic with too few replicas in sync takes no records, and one with a single replica loses them with its broker", replicas},
+	}
+}
+
+func topicsExist(f *facts) verdict {
+	var v verdicts
+	for _, u := range uses(f.settings) {
+		f.exists(&v, u)
+	}
+	f.enoughPartitions(&v)
+	if names := globs(f.settings); len(names) > 0 {
+		v.add(OK, "", "%s may match any topic, and is not looked at", list(names))
+	}
+	return v.worst()
+}
+
+// exists judges whether a topic is there.
+func (f *facts) exists(v *verdicts, u use) {
+	t, told := f.topics[u.topic]
+	switch {
+	case !told:
+		v.add(Unknown, "", "%s %s: the answer does not have it", u.role, u.topic)
+	case t.err == nil:
+		v.add(OK, "", "%s %s has %s", u.role, u.topic, count(len(t.partitions), "partition"))
+	case errors.Is(t.err, kerr.TopicAuthorizationFailed):
+		v.add(Unknown, "", "%s %s may not be looked at without Describe on it", u.role, u.topic)
+	case isMissing(t.err) && u.role == journalTopic:
+		v.add(OK, "", "%s %s is not there yet, and is made at the start", u.role, u.topic)
+	case isMissing(t.err):
+		nearest := config.Nearest(u.topic, f.seen)
+		found, fix := "", f.createTopic(u)
+		if nearest != "" {
+			found = ", the nearest name is " + nearest
+			fix = fmt.Sprintf("set %s to %s, if that is meant, or make the topic:\n%s", u.variable, nearest, fix)
+		}
+		v.add(missingStatus(u.role), fix, "%s %s does not exist%s", u.role, u.topic, found)
+	default:
+		v.add(Unknown, "", "%s %s: %s", u.role, u.topic, clean(t.err.Error()))
+	}
+}
+
+// missingStatus: records need not go to a target that headers may choose.
+func missingStatus(r role) Status {
+	if r == allowedTopic {
+		return Warn
+	}
+	return Fail
+}
+
+// createTopic is the command that makes a topic, with the partitions of the ingress.
+func (f *facts) createTopic(u use) string {
+	partitions := 1
+	for _, i := range usesAs(f.settings, ingressTopic) {
+		partitions = max(partitions, len(f.topics[i.topic].partitions))
+	}
+	return fmt.Sprintf("%s --create --topic %s --partitions %d", f.tool("kafka-topics.sh"), u.topic, partitions)
+}
+
+// enoughPartitions: with LAYOVER_PARTITION=same a target needs as many as each ingress
+// topic whose records go there.
+func (f *facts) enoughPartitions(v *verdicts) {
+	if f.settings.Partition != config.PartitionSame {
+		return
+	}
+	for _, target := range usesAs(f.settings, targetTopic, allowedTopic) {
+		have := len(f.topics[target.topic].partitions)
+		for _, ingress := range usesAs(f.settings, ingressTopic) {
+			want := len(f.topics[ingress.topic].partitions)
+			if have == 0 || have >= want || !f.goesTo(ingress.topic, target) {
+				continue
+			}
+			v.add(missingStatus(target.role), fmt.Sprintf("%s --alter --topic %s --partitions %d", f.tool("kafka-topics.sh"), target.topic, want),
+				"%s %s has %s and %s has %d: with LAYOVER_PARTITION=same its records are held", target.role, target.topic, count(have, "partition"), ingress.topic, want)
+			break
+		}
+	}
+}
+
+// goesTo reports whether records of an ingress topic may go to a target.
+func (f *facts) goesTo(ingress string, target use) bool {
+	if target.role == allowedTopic {
+		return true
+	}
+	for _, t := range f.settings.TopicTargets {
+		if t.Ingress == ingress {
+			return t.Target == target.topic
+		}
+	}
+	return f.settings.EgressTopic == target.topic
+}
+
+// replicas: the configuration is asked for later than the topics, and may be unknown.
+func replicas(f *facts) verdict {
+	var v verdicts
+	for _, u := range uses(f.settings) {
+		if t := f.topics[u.topic]; t.err == nil && len(t.partitions) > 0 {
+			f.replicasOf(&v, u, t)
+		}
+	}
+	if len(v) == 0 {
+		return skipped("no topic can be looked at")
+	}
+	return v.worst()
+}
+
+// replicasOf judges one topic. What Layover writes to has to be writable now.
+func (f *facts) replicasOf(v *verdicts, u use, t topic) {
+	factor, inSync, leaderless := t.partitions[0].replicas, t.partitions[0].inSync, 0
+	for _, p := range t.partitions {
+		factor, inSync = min(factor, p.replicas), min(inSync, p.inSync)
+		if p.leader < 0 {
+			leaderless++
+		}
+	}
+	written := u.role != ingressTopic
+	least := f.configs[u.topic].number("min.insync.replicas")
+	lower := f.alterTopic(u.topic, fmt.Sprintf("min.insync.replicas=%d", max(1, factor-1)))
+	switch {
+	case leaderless > 0:
+		v.add(Fail, f.tool("kafka-topics.sh")+" --describe --unavailable-partitions",
+			"%s %s has %s without a leader", u.role, u.topic, count(leaderless, "partition"))
+	case least > int64(factor):
+		v.add(Fail, lower, "%s %s has min.insync.replicas=%d and %s: it takes no record with acks=all", u.role, u.topic, least, count(int(factor), "replica"))
+	case least > int64(inSync):
+		v.add(Fail, "bring the missing brokers back: "+f.tool("kafka-topics.sh")+" --describe --under-min-isr-partitions",
+			"%s %s has a partition with %s in sync, and min.insync.replicas=%d: it takes no record with acks=all", u.role, u.topic, count(int(inSync), "replica"), least)
+	case factor == 1 && len(f.brokers) > 1:
+		v.add(Warn, "give it more replicas: "+f.tool("kafka-reassign-partitions.sh")+" --execute --reassignment-json-file FILE",
+			"%s %s has 1 replica in a cluster of %d brokers: it stands still while its broker is down", u.role, u.topic, len(f.brokers))
+	case factor == 1:
+		v.add(OK, "", "%s %s has 1 replica, as there is one broker", u.role, u.topic)
+	case least == int64(factor):
+		v.add(Warn, lower, "%s %s has min.insync.replicas=%d and as many replicas: it takes no record while one broker is down", u.role, u.topic, least)
+	case least == 1 && factor >= 3:
+		v.add(Warn, f.alterTopic(u.topic, "min.insync.replicas=2"),
+			"%s %s has %d replicas and min.insync.replicas=1: an acknowledged record may be on one broker alone, and lost with it", u.role, u.topic, factor)
+	case least == 0 && written:
+		v.add(Unknown, "", "%s %s has %d replicas, %d in sync; min.insync.replicas is not known", u.role, u.topic, factor, inSync)
+	default:
+		v.add(OK, "", "%s %s has %d replicas, %d in sync", u.role, u.topic, factor, inSync)
+	}
+}

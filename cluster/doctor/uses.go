@@ -1,0 +1,79 @@
+package doctor
+
+import (
+	"slices"
+	"strings"
+
+	"layover/config"
+	"layover/delay"
+)
+
+// role is what a topic is to Layover.
+type role string
+
+const (
+	ingressTopic    role = "ingress topic"
+	targetTopic     role = "target"
+	allowedTopic    role = "allowed target" // that a header may choose, and no record has to
+	deadLetterTopic role = "dead-letter topic"
+	journalTopic    role = "journal"
+)
+
+// use is a topic that the settings name.
+type use struct {
+	topic    string
+	role     role
+	variable string // the setting with its name
+	of       string // the ingress topic of a journal
+}
+
+// uses are all topics that the settings name, each once. Globs name none, and a journal
+// may have a name that no topic can have.
+func uses(s *config.Config) (all []use) {
+	add := func(u use) {
+		if u.topic != "" && !slices.ContainsFunc(all, func(o use) bool { return o.topic == u.topic }) {
+			all = append(all, u)
+		}
+	}
+	for _, name := range s.IngressTopics {
+		add(use{topic: name, role: ingressTopic, variable: "LAYOVER_INGRESS_TOPICS"})
+	}
+	add(use{topic: s.EgressTopic, role: targetTopic, variable: "LAYOVER_EGRESS_TOPIC"})
+	for _, t := range s.TopicTargets {
+		add(use{topic: t.Target, role: targetTopic, variable: "LAYOVER_TOPIC_TARGETS"})
+	}
+	for _, name := range s.TargetsAllowed {
+		if !strings.ContainsAny(name, "*?[") {
+			add(use{topic: name, role: allowedTopic, variable: "LAYOVER_TARGETS_ALLOWED"})
+		}
+	}
+	add(use{topic: s.DLQTopic, role: deadLetterTopic, variable: "LAYOVER_DLQ_TOPIC"})
+	if s.Journal == config.JournalAuto {
+		for _, ingress := range s.IngressTopics {
+			if name := s.JournalName(ingress); delay.IsTopicName(name) {
+				add(use{topic: name, role: journalTopic, variable: "LAYOVER_JOURNAL_TOPIC", of: ingress})
+			}
+		}
+	}
+	return all
+}
+
+// usesAs are the topics of some roles.
+func usesAs(s *config.Config, roles ...role) (out []use) {
+	for _, u := range uses(s) {
+		if slices.Contains(roles, u.role) {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// globs are the patterns of targets that headers may choose.
+func globs(s *config.Config) (out []string) {
+	for _, name := range s.TargetsAllowed {
+		if strings.ContainsAny(name, "*?[") {
+			out = append(out, name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,95 @@
+package consumer
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"layover/cluster/batches"
+	"layover/offsets"
+)
+
+// Bounds on a look at the oldest unread records. Partitions are asked about one after the
+// other, so no broker has two of these requests, and one batch is in memory at a time.
+const (
+	oldestAtOnce = 32
+	oldestHops   = 3 // batches without a record to read that are gone over
+)
+
+// unreadRecord is what is known of the first unread record of a partition. It holds for
+// one read position; while reading is paused that does not change.
+type unreadRecord struct {
+	at        int64 // read position that timestamp is of
+	timestamp time.Time
+	asked     time.Time
+}
+
+// askOldest asks when the first unread records were written, while reading is paused. No
+// fetch says it then. A partition is asked about until there is an answer.
+func (c *Consumer) askOldest(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, endsTimeout)
+	defer cancel()
+	for _, a := range c.table.unaged(oldestAtOnce, time.Now()) {
+		at := c.table.position(a)
+		timestamp, err := c.oldestFrom(ctx, a.TopicPartition, at)
+		if err != nil {
+			c.cfg.Log.Debug("age of the oldest unread record is not known", "topic", a.Topic, "partition", a.Partition, "err", err)
+			continue
+		}
+		c.table.while(a, func(o *owned) { o.unread.at, o.unread.timestamp = at, timestamp })
+	}
+}
+
+// oldestFrom asks for the batch at an offset, and for later ones where nobody is to read
+// it. The timestamp is zero where none of the records has one.
+func (c *Consumer) oldestFrom(ctx context.Context, tp offsets.TopicPartition, at int64) (time.Time, error) {
+	from := at
+	for range oldestHops {
+		f, err := batches.At(ctx, c.cfg.Asking, tp, from)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if f.Damage != nil {
+			return time.Time{}, f.Damage
+		}
+		if !f.Passable() {
+			if ms := f.TimestampFrom(at); ms > 0 {
+				return time.UnixMilli(ms), nil
+			}
+			return time.Time{}, nil
+		}
+		from = f.Last + 1
+	}
+	return time.Time{}, batches.ErrNone
+}
+
+// unaged returns at most so many assignments with unread records of unknown age, those
+// first that were asked about least lately, and notes that they are asked about now.
+func (t *ownership) unaged(most int, now time.Time) (out []offsets.Assignment) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var rows []*owned
+	for _, o := range t.rows {
+		if o.loaded && !o.stopped() && o.end > o.next && (o.unread.at != o.next || o.unread.timestamp.IsZero()) {
+			rows = append(rows, o)
+		}
+	}
+	slices.SortFunc(rows, func(a, b *owned) int {
+		return cmp.Or(a.unread.asked.Compare(b.unread.asked), cmp.Compare(a.Epoch, b.Epoch))
+	})
+	for _, o := range rows[:min(most, len(rows))] {
+		o.unread.asked = now
+		out = append(out, o.Assignment)
+	}
+	return out
+}
+
+// oldestUnread returns when the first unread record was written; zero: that is not known,
+// or there is none.
+func (o *owned) oldestUnread() time.Time {
+	if o.unread.at != o.next || o.end <= o.next {
+		return time.Time{}
+	}
+	return o.unread.timestamp
+}
