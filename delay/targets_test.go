@@ -74,8 +74,8 @@ func TestAGlobAllowsNoJournalOfAnotherProcess(t *testing.T) {
 	if _, inv := (&Rules{MaxDelay: 1, Targets: targets}).Parse(headers("x-deliver-to", "eu.layover-eu"), noon, noon); inv == nil || inv.Reason != ReasonTargetNotAllowed || !strings.Contains(inv.Error(), "journal") {
 		t.Errorf("a record for it is %+v, want target_not_allowed", inv)
 	}
-	if f := targets.fault([]byte("delayed.layover-delayed")); f != faultTargetAllowed {
-		t.Errorf("a denied topic whose name is like a journal's is refused as %q, want %q", f, faultTargetAllowed)
+	if f := targets.fault([]byte("delayed.layover-delayed")); f != faultTargetDenied {
+		t.Errorf("a denied topic whose name is like a journal's is refused as %q, want %q", f, faultTargetDenied)
 	}
 	if _, err := NewTargets("ready", nil, nil, []string{"a["}); err == nil {
 		t.Error("a glob that cannot be read was taken")

@@ -62,7 +62,7 @@ func flags(args []string, stderr io.Writer) (options, error) {
 	only := f.String("run", "", "try only mutants whose key matches this `regexp`, those listed as equivalent too")
 	f.IntVar(&o.sample, "sample", 0, "try this many `mutants`, drawn by the seed; 0 is all")
 	f.Uint64Var(&o.seed, "seed", 0, "the `seed` of the sample; 0 draws one")
-	f.DurationVar(&o.limit, "for", 0, "begin no trial after this `time`; 0 is no limit")
+	f.DurationVar(&o.limit, "for", 0, "end this `time` after the first trial began, and leave out what is not through; 0 is no limit")
 	f.IntVar(&o.parallel, "j", max(1, runtime.NumCPU()/2), "how many `tests` to run at a time")
 	f.BoolVar(&o.list, "list", false, "only list the mutants")
 	f.BoolVar(&o.verbose, "v", false, "say of each mutant what noticed it")
@@ -123,11 +123,12 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	defer s.close()
 	fmt.Fprintf(stderr, "prepared in %.0f s\n", time.Since(began).Seconds())
-	var end time.Time
+	trying, cancel := ctx, context.CancelFunc(func() {})
 	if o.limit > 0 {
-		end = began.Add(o.limit)
+		trying, cancel = context.WithTimeout(ctx, o.limit)
 	}
-	results := s.collect(ctx, chosen, end, func(r result) { report(stdout, root, r, o.verbose) })
+	defer cancel()
+	results := s.collect(trying, chosen, func(r result) { report(stdout, root, r, o.verbose) })
 	fmt.Fprint(stdout, table(o.dirs, results, all, reasons))
 	fmt.Fprintf(stderr, "%d of %d tried in %.0f s\n", len(results), len(chosen), time.Since(began).Seconds())
 	return errors.Join(ctx.Err(), verdict(o.dirs, results, o.sample > 0))
@@ -202,17 +203,17 @@ func (s *setup) prepare(ctx context.Context, all []rewritten, chosen []mutant) (
 
 func (s *setup) close() { os.RemoveAll(s.dir) }
 
-// collect tries mutants until the end, if there is one, and gives each result to
-// done as it is there.
-func (s *setup) collect(ctx context.Context, of []mutant, end time.Time, done func(result)) (results []result) {
+// collect tries mutants until the context ends, and gives each result to done as it
+// is there. What was not through by then is left out.
+func (s *setup) collect(ctx context.Context, of []mutant, done func(result)) (results []result) {
 	var lock sync.Mutex
 	each(of, s.parallel, func(_ int, m mutant) {
-		if ctx.Err() != nil || !end.IsZero() && time.Now().After(end) {
+		if ctx.Err() != nil {
 			return
 		}
 		r := s.trial.one(ctx, m)
 		if ctx.Err() != nil {
-			return // the tests were ended by hand
+			return // its tests were ended before their time
 		}
 		lock.Lock()
 		defer lock.Unlock()
