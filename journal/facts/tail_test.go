@@ -167,3 +167,61 @@ func TestAnEndThatCannotBeAskedForStopsTheReading(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyTheRecordAtTheNamedOffsetIsTheNamedOne, and not the same one elsewhere.
+func TestOnlyTheRecordAtTheNamedOffsetIsTheNamedOne(t *testing.T) {
+	first, second := value(LastPart, 0, 1, 10, Run{30, 32}), value(Fact, 0, 0, 0, Run{40, 42})
+	r, _ := Read(first)
+	for name, test := range map[string]struct {
+		values [][]byte
+		start  int64
+		whole  bool
+	}{
+		"it is there":                  {[][]byte{second, first}, 0, true},
+		"it is there, and all before":  {[][]byte{first, first}, 0, true},
+		"another one is there":         {[][]byte{first, second}, 0, false},
+		"another, and the log's first": {[][]byte{first, second}, 1, false},
+	} {
+		u := NewReader(testID, finished(), 0, 500, offsets.JournalRange{TopicID: testTopic, From: 1, To: 1, Sum: r.Sum})
+		size := int64(0)
+		for i, v := range test.values {
+			if int64(i) >= test.start {
+				if err := u.Add(int64(i), v, ends()); err != nil {
+					t.Fatal(err)
+				}
+				size += int64(len(v))
+			}
+		}
+		if err := u.Complain(testTopic, test.start, 2); (err == nil) != test.whole {
+			t.Errorf("%s: %v", name, err)
+		}
+		if u.Records != int64(len(test.values))-test.start || u.Bytes != size {
+			t.Errorf("%s: %d records of %d bytes, want %d bytes", name, u.Records, u.Bytes, size)
+		}
+	}
+}
+
+// TestWhatIsInFlightCountsAsMemory until it is answered, each time.
+func TestWhatIsInFlightCountsAsMemory(t *testing.T) {
+	w := offsets.NewWindow(0)
+	l := journalled(testID, w)
+	for round := range int64(2) {
+		for o := int64(1); o < 2000; o += 2 {
+			note(l, w, o+4000*round)
+		}
+		cut := cutAll(l, 5, true, 1)
+		size := int64(0)
+		for _, c := range cut {
+			size += int64(len(c.Value))
+		}
+		if held := l.Bytes(); size < 1000 || held < 2*size || held > 20*size {
+			t.Errorf("round %d: %d bytes with %d in flight, and the runs of them", round, held, size)
+		}
+		for _, c := range cut {
+			l.Written(Result{Seq: c.Seq, Offset: l.written.to + 1}, 1)
+		}
+		if kept := l.Bytes(); kept > 20_000 {
+			t.Errorf("round %d: %d bytes with nothing in flight", round, kept)
+		}
+	}
+}
