@@ -38,22 +38,34 @@ func (b *backpressure) start(lanes []*lane.Lane, c *consumer.Consumer) {
 // counted here: a pause throws it away, so counting it would fetch a batch larger
 // than a small bound again and again.
 func (b *backpressure) used() int64 {
-	used := b.consumer.Unread() + b.names()
+	used, _ := b.look()
+	return used
+}
+
+// look returns used, and whether no record is in memory. What is used then, such as queues
+// kept for reuse, no delivery gives back: with a small bound reading would pause for ever.
+// What was handed over is looked at first: what a lane takes meanwhile is counted twice
+// rather than not at all.
+func (b *backpressure) look() (used int64, empty bool) {
+	unread := b.consumer.Unread()
+	used, empty = unread+b.names(), unread == 0
 	for _, l := range b.lanes {
 		used += l.Bytes()
+		empty = empty && l.Empty()
 	}
-	return used
+	return used, empty
 }
 
 // check is called by every lane in every turn.
 func (b *backpressure) check() {
-	used, limit := b.used(), b.limit()
+	limit := b.limit()
+	used, empty := b.look()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.full {
-		b.full = used > limit-limit/10
+		b.full = used > limit-limit/10 && !empty
 	} else {
-		b.full = used > limit
+		b.full = used > limit && !empty
 	}
 	var pauses []purgatory.Pause
 	if b.full {

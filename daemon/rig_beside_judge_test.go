@@ -248,7 +248,8 @@ func (b *beside) open() string {
 // be sick to the end, and nothing else.
 func (b *beside) openIn(l *life) (open []string) {
 	s := l.status()
-	parked, held := s["parked"].(map[string]any)["records"].(float64), s["held"].([]any)
+	parked, _ := s["parked"].(map[string]any)["records"].(float64) // null: it has no partitions
+	held := s["held"].([]any)
 	if parked != 0 || len(held) != 0 {
 		open = append(open, fmt.Sprintf("%s has %v parked and holds %v", l.id, parked, held))
 	}

@@ -189,7 +189,8 @@ func (r *rig) drained() string {
 		}
 		s := in.status()
 		parked, counters := s["parked"].(map[string]any), s["counters"].(map[string]any)
-		if parked["records"].(float64) != 0 || counters["unaccounted"].(float64) != 0 {
+		if records, _ := parked["records"].(float64); records != 0 || // null: it has no partitions
+			counters["unaccounted"].(float64) != 0 {
 			open = append(open, fmt.Sprintf("the instance at %s has %v parked, %v unaccounted for", in.http, parked["records"], counters["unaccounted"]))
 		}
 	}

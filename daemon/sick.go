@@ -37,6 +37,7 @@ type sickLog struct {
 	said    map[admin.SickKey]*saidSick
 	refused time.Time      // the last look at which all brokers refused the connection
 	began   time.Time      // begin of the last wait for firstRefusal
+	group   time.Time      // since when the group is sick, zero: it is not
 	more    map[string]int // by kind, how many the last line did not name
 }
 
@@ -53,6 +54,7 @@ func (s *sickLog) run(ctx context.Context) { every(ctx, lookForSick, s.say) }
 // say logs what has changed since the last line about it.
 func (s *sickLog) say(now time.Time) {
 	all, known := s.withoutRefusals(s.look(now), now)
+	all = s.withoutNewGroup(all, now)
 	if !known {
 		return
 	}
@@ -95,6 +97,23 @@ func (s *sickLog) withoutRefusals(all []admin.Sickness, now time.Time) (rest []a
 		}
 	}
 	return rest, now.Sub(s.refused) >= afterRefusal && now.Sub(s.began) >= firstRefusal
+}
+
+// withoutNewGroup leaves out that the group is sick until it is known whether Kafka answers
+// at all: a member hears of an outage before the watcher does, and one outage is one line.
+func (s *sickLog) withoutNewGroup(all []admin.Sickness, now time.Time) []admin.Sickness {
+	at := slices.IndexFunc(all, func(one admin.Sickness) bool { return one.Kind == admin.SickGroup })
+	if at < 0 {
+		s.group = time.Time{}
+		return all
+	}
+	if s.group.IsZero() {
+		s.group = now
+	}
+	if now.Sub(s.group) >= firstRefusal || s.said[all[at].Key()] != nil {
+		return all
+	}
+	return slices.Delete(slices.Clone(all), at, at+1)
 }
 
 func (s *sickLog) saySick(k admin.SickKey, one *admin.Sickness, now time.Time) {

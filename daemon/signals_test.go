@@ -118,6 +118,22 @@ func TestShortDelaysBehindAPauseAreSaidToBeLate(t *testing.T) {
 	})
 }
 
+// TestAPauseEndsWhenNothingIsLeftThatCouldFreeMemory: what a small bound has for queues
+// and names may be above the mark at which reading goes on.
+func TestAPauseEndsWhenNothingIsLeftThatCouldFreeMemory(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		in := w.start("LAYOVER_MAX_PARKED_BYTES=1Mi", "LAYOVER_LANES=4", "LAYOVER_TARGETS_ALLOWED=shop-*")
+		in.ready()
+		padding := header("padding", strings.Repeat("x", 700))
+		for i := range 15 {
+			w.sendMany(0, 100*i, 100, func(int) []kgo.RecordHeader { return []kgo.RecordHeader{header("x-delay", "5m"), padding} })
+		}
+		w.Until(time.Minute, "reading is paused", func() bool { return in.pausedFor() == "bytes" })
+		w.Until(2*time.Hour, "all are delivered", func() bool { return w.count(egress) == 1500 })
+		in.stop()
+	})
+}
+
 func TestAPauseKnowsTheOldestUnreadRecordOfAllPartitions(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_DLQ_TOPIC=absent")
@@ -150,8 +166,8 @@ func TestWithoutKafkaNobodyKnowsWhatIsParked(t *testing.T) {
 		w.Until(time.Minute, "it is parked", func() bool { return in.at("parked", "records") == 1.0 })
 		in.wire.sever()
 		w.Until(time.Minute, "Kafka is away", func() bool { return in.at("kafka", "answering") == false })
-		if in.at("parked", "records") != 1.0 {
-			t.Errorf("parked is %v while the partitions are still here", in.at("parked", "records"))
+		if s := in.status(); (len(s["assignments"].([]any)) > 0) != (s["parked"].(map[string]any)["records"] == 1.0) {
+			t.Errorf("parked is %v with the partitions %v", s["parked"], s["assignments"])
 		}
 		sick := make(map[string]bool)
 		for range 120 {

@@ -12,6 +12,7 @@ import (
 type published struct {
 	snapshot atomic.Pointer[purgatory.Snapshot]
 	bytes    atomic.Int64
+	some     atomic.Bool // records are in memory
 	paused   atomic.Pointer[[]purgatory.Pause]
 	beat     atomic.Pointer[time.Time] // of the loop's last turn
 
@@ -63,6 +64,7 @@ func (p *published) publish(core *purgatory.Core, now time.Time) {
 
 // report makes the loop's bytes and pauses known where reading is governed.
 func (p *published) report(core *purgatory.Core, beside int64) {
+	p.some.Store(!core.Empty()) // first: whoever sees the bytes of a record sees that there is one
 	p.bytes.Store(core.Bytes() + beside)
 	pauses := core.Pauses()
 	p.paused.Store(&pauses)
@@ -73,6 +75,9 @@ func (l *Lane) Snapshot() *purgatory.Snapshot { return l.seen.snapshot.Load() }
 
 // Bytes returns the memory that the lane's records take.
 func (l *Lane) Bytes() int64 { return l.seen.bytes.Load() }
+
+// Empty reports whether the lane has no record in memory.
+func (l *Lane) Empty() bool { return !l.seen.some.Load() }
 
 // Pauses returns why this lane wants reading to pause.
 func (l *Lane) Pauses() []purgatory.Pause {

@@ -239,6 +239,9 @@ func (c *Core) Bytes() int64 {
 	return b
 }
 
+// Empty reports whether no record is parked, due or in flight: no delivery would free memory.
+func (c *Core) Empty() bool { return c.store.used == 0 }
+
 // Occupying returns how many records are in flight to targets that answer. The bound of
 // all in flight applies to them.
 func (c *Core) Occupying() int { return c.out.flights.occupying() }

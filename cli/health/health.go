@@ -56,8 +56,8 @@ Exit code: 0 if the answer is 200, 1 if it is another or none comes within 3 s,
 	}
 	live := cmd.Flags().Bool("live", false, "ask whether its own loops move: /livez (the default)")
 	ready := cmd.Flags().Bool("ready", false, "ask whether it has read its partitions: /readyz")
-	base := cmd.Flags().String("url", "", "ask the Layover at `URL`, such as http://layover:9846")
 	strict := cmd.Flags().Bool("strict", false, "with --ready: degraded is an error, too")
+	base := cmd.Flags().String("url", "", "ask the Layover at `URL`, such as http://layover:9846")
 	p.AddEnvFile(cmd)
 	output := process.AddOutput(cmd, "ok, url, status, degraded, answer, error")
 	cmd.Run = p.Does("health", func(ctx context.Context, _ []string) int {
