@@ -10,7 +10,6 @@ import (
 	"layover/offsets"
 )
 
-// TestWhatIsReadIsCountedByWhatItAskedFor.
 func TestWhatIsReadIsCountedByWhatItAskedFor(t *testing.T) {
 	r := newRig(t, nil)
 	r.assign(0, 1, 0)

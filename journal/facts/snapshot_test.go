@@ -44,7 +44,6 @@ func TestOnlyTheLastPartOfASnapshotSaysSo(t *testing.T) {
 	}
 }
 
-// TestAnAnswerForASnapshotThatWasGivenUpCompletesNoOther.
 func TestAnAnswerForASnapshotThatWasGivenUpCompletesNoOther(t *testing.T) {
 	w := offsets.NewWindow(0)
 	l := journalled(testID, w)
