@@ -2,6 +2,7 @@ package wheel
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -118,4 +119,45 @@ func TestWithinLooksAtABoundedNumberOfRecords(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestBytesIsWhatTheHeapHolds, by the account of the runtime, with many records and after
+// they have left.
+func TestBytesIsWhatTheHeapHolds(t *testing.T) {
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	w := New(0, DefaultGeometry())
+	for _, step := range []struct {
+		what string
+		do   func()
+	}{
+		{"empty", func() {}},
+		{"with records", func() {
+			for i := range uint64(300_000) {
+				w.Add(1+int64(i*7919%86_400_000), i)
+			}
+		}},
+		{"with some far away", func() {
+			for i := range uint64(100_000) {
+				w.Add(math.MaxInt64/2+int64(i), i)
+			}
+		}},
+		{"once most have left", func() {
+			for more := true; more; {
+				_, more = w.AdvanceClock(80_000_000, 10_000, nil)
+			}
+		}},
+	} {
+		step.do()
+		took, says := heap()-before, w.Bytes()
+		if math.Abs(float64(took-says)) > 0.05*float64(took)+64<<10 {
+			t.Errorf("%s: the heap holds %d bytes, and the wheel says %d", step.what, took, says)
+		}
+	}
+	runtime.KeepAlive(w)
 }
