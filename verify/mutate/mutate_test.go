@@ -162,6 +162,12 @@ func TestAPackageBelowItsShareFails(t *testing.T) {
 	if err := verdict(dirs, results("wheel", 74, 100), true); err == nil {
 		t.Error("a sample of which 74 % were noticed is enough")
 	}
+	if err := verdict(dirs, results("wheel", 20, leastSample-1), true); err != nil {
+		t.Errorf("too few to judge: %v", err)
+	}
+	if err := verdict(dirs, results("wheel", 20, leastSample), true); err == nil {
+		t.Error("20 of 30 are enough")
+	}
 	if err := verdict(dirs, nil, true); err == nil {
 		t.Error("a sample of which none was tried is enough")
 	}
