@@ -148,6 +148,7 @@ func (w *Watcher) configured(name string, values map[string]string) {
 	if t == nil {
 		return
 	}
+	t.unread = false
 	if n, err := strconv.ParseInt(values["max.message.bytes"], 10, 32); err == nil && n >= 512 {
 		t.MaxBatchBytes = int32(n)
 	}

@@ -7,189 +7,125 @@ import (
 	"layover/offsets"
 )
 
-var errRefused = errors.New("refused")
-
-// TestADeletionThatFailedIsTriedAgainAfterAPause, each time it fails.
-func TestADeletionThatFailedIsTriedAgainAfterAPause(t *testing.T) {
-	l := NewWriter(testID, 9, Restored{Named: offsets.JournalRange{TopicID: testTopic, From: 5, To: 9}, Whole: true}, offsets.NewWindow(0))
-	l.Use(testTopic, 1<<20)
-	_, named := l.Encode(4096, 4096)
-	wants := func(when string, now, want int64) {
-		t.Helper()
-		if got := l.Committed(named, now); got != want {
-			t.Errorf("%s, at %d: to be deleted is what is below %d, want %d", when, now, got, want)
-		}
-	}
-	now := int64(1000)
-	wants("at first", now, 5)
+// round writes, commits and deletes until all is in the journal, and returns the offset
+// below which a deletion was asked for, -1 for none.
+func (p *pen) round() (below int64) {
+	p.t.Helper()
+	below = -1
 	for range 3 {
-		wants("while it is asked for", now+1, -1)
-		l.Deleted(5, errRefused, now+10)
-		wants("before the pause is over", now+10+deleteRetryMs-1, -1)
-		now += 10 + deleteRetryMs
-		wants("after the pause", now, 5)
-	}
-	l.Deleted(5, nil, now)
-	wants("once it is done", now+10*deleteRetryMs, -1)
-	if n := l.Status().Stats.Deletions; n != 1 {
-		t.Errorf("%d deletions are counted, want 1", n)
-	}
-	other := offsets.TopicID{2}
-	for range 2 { // asked of the topic before, and never answered
-		l.Use(other, 1<<20)
-		if got := l.Committed(offsets.JournalRange{TopicID: other, From: 3, To: 4}, now); got != 3 {
-			t.Errorf("of a journal that was made again: %d, want 3", got)
+		p.write(true)
+		_, named := p.l.Encode(offsets.MaxMetadata, 1)
+		if b := p.l.Committed(named, p.now); b >= 0 {
+			below = b
 		}
-		other[0]++
+	}
+	if s := p.l.Status(); s.Unwritten != 0 || s.InFlight != 0 || s.Mode != InJournal {
+		p.t.Fatalf("not all is in the journal: %+v", s)
+	}
+	return below
+}
+
+// scatter finishes every other offset of a hundred, so that the set stays large.
+func (p *pen) scatter(from int64) {
+	for o := from; o < from+200; o += 2 {
+		p.finish(o, o+1)
 	}
 }
 
-func TestNothingIsCutBeforeThePauseAfterARefusalIsOver(t *testing.T) {
-	w := offsets.NewWindow(0)
-	l := journalled(testID, w)
-	now := int64(1000)
-	for round := range int64(3) {
-		note(l, w, 10+2*round)
-		cut := cutAll(l, 5, true, now)
-		if len(cut) == 0 {
-			t.Fatalf("round %d: nothing is cut", round)
+// TestAJournalThatIsMadeAgainIsWrittenAnewEachTime, though records were on their way to
+// the one before. With small records what is forgotten of them would soon fill the room.
+func TestAJournalThatIsMadeAgainIsWrittenAnewEachTime(t *testing.T) {
+	p := newPen(t, new(log), Restored{}, offsets.NewWindow(0))
+	p.l.Use(testTopic, 300)
+	p.scatter(1)
+	p.l.Encode(offsets.MaxMetadata, 1) // the set is too large from here on
+	p.round()
+	idle := p.l.Bytes()
+	for life := range 100 {
+		p.scatter(1 + 200*int64(life+1))
+		if flying := cutAll(p.l, 5, true, p.now); len(flying) == 0 {
+			t.Fatalf("life %d: nothing is on its way", life)
 		}
-		for _, c := range cut {
-			l.Written(Result{Seq: c.Seq, Err: errRefused}, now)
+		p.l.Use(offsets.TopicID{2, byte(life)}, 300) // and nobody answers any more
+		if s := p.l.Status(); s.InFlight != 0 || s.Live != 0 || p.l.flights.memory() != 0 {
+			t.Fatalf("life %d begins with %+v, %d bytes on their way", life, s, p.l.flights.memory())
 		}
-		if s := l.Status(); s.InFlight != 0 || s.Stats.Failures != round+1 || s.Unwritten != -1 {
-			t.Errorf("round %d, after the refusal: %+v", round, s)
+		if !p.l.TakeRewrite() || p.l.TakeRewrite() {
+			t.Fatalf("life %d: that the journal is empty is said once", life)
 		}
-		if cut := cutAll(l, 5, true, now+retryMs-1); len(cut) > 0 {
-			t.Errorf("round %d: %d records are cut before the pause is over", round, len(cut))
+		*p.log = log{}
+		p.round()
+		if s := p.l.Status(); s.Stats.Snapshots != int64(life)+2 {
+			t.Fatalf("life %d: %+v", life, s)
 		}
-		now += retryMs
-	}
-	for i, c := range cutAll(l, 5, true, now) {
-		l.Written(Result{Seq: c.Seq, Offset: int64(1 + i)}, now)
-	}
-	if s := l.Status(); s.Unwritten != 0 || s.InFlight != 0 {
-		t.Errorf("in the end: %+v", s)
+		if held := p.l.Bytes(); held > idle+4096 {
+			t.Fatalf("life %d: the writer holds %d bytes, and held %d", life, held, idle)
+		}
 	}
 }
 
-// TestAJournalMadeAgainHasRoomInFlightAgain, however much was on its way to the former
-// ones, and whatever is answered for them later.
-func TestAJournalMadeAgainHasRoomInFlightAgain(t *testing.T) {
-	w := offsets.NewWindow(0)
-	l := journalled(testID, w)
-	topic, now := testTopic, int64(1)
-	for round := range int64(3) {
-		l.Use(topic, 200)
-		for o := int64(1); o < 4000; o += 2 {
-			note(l, w, o+10_000*round)
+// TestADeletionThatIsRefusedIsAskedForAgain after its pause, each time, and the next one
+// after a success at once.
+func TestADeletionThatIsRefusedIsAskedForAgain(t *testing.T) {
+	p := newPen(t, new(log), Restored{}, offsets.NewWindow(0))
+	p.l.Use(testTopic, 300)
+	p.scatter(1)
+	p.l.Encode(offsets.MaxMetadata, 1)
+	p.round()
+	next := int64(1000)
+	snapshot := func() int64 { // whose records replace all before it
+		for before := p.l.Status().Stats.Snapshots; p.l.Status().Stats.Snapshots == before; next += 200 {
+			p.scatter(next)
+			p.write(true)
 		}
-		var old []Write
-		for range 20 {
-			old = append(old, cutAll(l, 5, true, now)...)
+		_, named := p.l.Encode(offsets.MaxMetadata, 1)
+		return p.l.Committed(named, p.now)
+	}
+	again := func() int64 {
+		_, named := p.l.Encode(offsets.MaxMetadata, 1)
+		return p.l.Committed(named, p.now)
+	}
+	deletions := p.l.Status().Stats.Deletions
+	for round := range 3 {
+		below := snapshot()
+		if below <= 0 || again() >= 0 {
+			t.Fatalf("round %d: a deletion below %d, and a second one beside it", round, below)
 		}
-		if len(old) == 0 || l.room() || l.WantsPart() {
-			t.Fatalf("round %d: %d records in flight leave room for more", round, len(old))
+		for refusal := range 3 {
+			p.l.Deleted(below, errors.New("refused"), p.now)
+			if p.now += deleteRetryMs - 1; again() >= 0 {
+				t.Fatalf("round %d, refusal %d: asked for again without its pause", round, refusal)
+			}
+			if p.now++; again() != below {
+				t.Fatalf("round %d, refusal %d: not asked for again", round, refusal)
+			}
 		}
-		topic[0]++
-		l.Use(topic, 200)
-		if s := l.Status(); !l.TakeRewrite() || l.TakeRewrite() || s.InFlight != 0 || !l.room() {
-			t.Errorf("round %d, made again: %+v, room %v", round, s, l.room())
+		p.l.Deleted(below, nil, p.now)
+		if deletions++; p.l.Status().Stats.Deletions != deletions || again() >= 0 {
+			t.Fatalf("round %d: %+v", round, p.l.Status())
 		}
-		before := l.Status()
-		for i, c := range old {
-			l.Written(Result{Seq: c.Seq, Offset: int64(i)}, now)
-		}
-		if s := l.Status(); s != before {
-			t.Errorf("round %d: late answers changed %+v to %+v", round, before, s)
-		}
-		if cut := cutAll(l, 5, true, now); len(cut) == 0 {
-			t.Errorf("round %d: nothing is written to the journal that was made again", round)
-		}
-		topic[0]++
-		l.Use(topic, 200)
-		l.TakeRewrite()
 	}
 }
 
-func TestNoPartIsCutWhileTheJournalCannotBeWrittenTo(t *testing.T) {
-	w := offsets.NewWindow(0)
-	l := journalled(testID, w)
-	for range 2 {
-		l.Lose() // a snapshot is due
-		l.Cut(nil, 5, true, 1)
-		l.Stop(false)
-		if out := l.CutPart(nil, 5); l.WantsPart() || len(out) > 0 {
-			t.Errorf("stopped, and yet %d parts", len(out))
-		}
-		if out := l.Cut(nil, 5, true, 1); len(out) > 0 {
-			t.Errorf("stopped, and yet %d records", len(out))
-		}
-		l.Use(testTopic, 1<<20)
-		cut := cutAll(l, 5, true, 1)
-		if len(cut) != 1 {
-			t.Fatalf("%d parts, want one", len(cut))
-		}
-		l.Written(Result{Seq: cut[0].Seq, Offset: l.written.to + 1}, 1)
-	}
-}
-
-// TestTheModeSaysWhetherARestartWouldRepeat, there and back twice.
-func TestTheModeSaysWhetherARestartWouldRepeat(t *testing.T) {
-	w := offsets.NewWindow(0)
-	l := NewWriter(testID, 9, Restored{}, w)
-	wants := func(when string, want Mode, unwritten int64) {
-		t.Helper()
-		if s := l.Status(); s.Mode != want || s.Unwritten != unwritten {
-			t.Errorf("%s: %v with %d unwritten, want %v with %d", when, s.Mode, s.Unwritten, want, unwritten)
-		}
-	}
-	wants("at first", InMetadata, -1)
-	for o := int64(1); o < 8000; o += 2 {
-		note(l, w, o)
-	}
-	l.Encode(300, 300)
-	wants("without a journal", InPrefix, -1)
-	for range 2 {
-		l.Use(testTopic, 1<<20)
-		wants("with a journal", InJournal, -1)
-		l.Stop(false)
-		wants("while it cannot be written to", InPrefix, -1)
-	}
-	l.Use(testTopic, 1<<20)
-	for _, c := range cutAll(l, 5, true, 1) {
-		l.Written(Result{Seq: c.Seq, Offset: l.written.to + 1}, 1)
-	}
-	wants("written", InJournal, 0)
-	l.Stop(false)
-	wants("written, and then stopped", InJournal, 0)
-	l.Stop(true)
-	l.Encode(300, 300)
-	wants("gone", InPrefix, -1)
-}
-
-// TestOnlyWhatWasCutBeforeHoldsUpARecord is about the numbers of records in flight.
-func TestOnlyWhatWasCutBeforeHoldsUpARecord(t *testing.T) {
-	w := offsets.NewWindow(0)
-	l := journalled(testID, w)
-	if l.Writing(0) {
-		t.Error("something is in flight from the start")
-	}
-	var cut []Write
-	for o := range int64(3) {
-		note(l, w, 10+2*o)
-		cut = append(cut, cutAll(l, 5, true, 1)...)
-	}
-	if len(cut) != 3 || l.Seq() != cut[2].Seq {
-		t.Fatalf("%d records, the last number is %d", len(cut), l.Seq())
-	}
-	for i, c := range cut {
-		if !l.Writing(c.Seq-1) || l.Writing(c.Seq) {
-			t.Errorf("record %d is the oldest: behind the one before %v, behind itself %v", i, l.Writing(c.Seq-1), l.Writing(c.Seq))
-		}
-		l.Written(Result{Seq: c.Seq, Offset: int64(1 + i)}, 1)
-	}
-	if l.Writing(0) || l.Bytes() > 64 {
-		t.Errorf("all are answered: writing %v, %d bytes", l.Writing(0), l.Bytes())
+// TestADeletionOfAFormerTopicIsNoneOfThisOne: its answer may come when the next topic's own
+// deletion runs, or before there was one.
+func TestADeletionOfAFormerTopicIsNoneOfThisOne(t *testing.T) {
+	for name, err := range map[string]error{"it succeeded": nil, "it was refused": errors.New("refused")} {
+		t.Run(name, func(t *testing.T) {
+			d := deletion{}
+			if !d.begin(1000, 1) {
+				t.Fatal("not asked for")
+			}
+			d = deletion{} // another topic
+			if d.ended(1000, err, 1) || !d.begin(10, 1) {
+				t.Error("the answer to the former topic's deletion counts before this one's")
+			}
+			if d.ended(1000, err, 1) || d.begin(10, 1) {
+				t.Error("the answer to the former topic's deletion ends this one's")
+			}
+			if !d.ended(10, nil, 1) || !d.begin(20, 1) {
+				t.Error("its own answer does not count")
+			}
+		})
 	}
 }
