@@ -242,7 +242,34 @@ func TestEmptyAnswersAreUnknown(t *testing.T) {
 		w.is(found["retention"], Unknown)
 		w.is(found["offsets-retention"], Unknown)
 		w.is(found["acl-journal"], Unknown)
+		w.is(found["group-members"], Unknown)
 	})
+}
+
+// TestMembersOfTheNewerProtocolThatAreHiddenAreNotNone: a coordinator hides them where a
+// topic of theirs may not be described, and another error tells nothing.
+func TestMembersOfTheNewerProtocolThatAreHiddenAreNotNone(t *testing.T) {
+	for code, status := range map[*kerr.Error]Status{kerr.TopicAuthorizationFailed: Fail, kerr.CoordinatorLoadInProgress: Unknown, kerr.GroupIDNotFound: OK, kerr.UnsupportedVersion: OK} {
+		inBubble(t, 1, func(w *fixture) {
+			w.Answer(kmsg.DescribeGroups, func(r kmsg.Request) kmsg.Response {
+				resp := r.ResponseKind().(*kmsg.DescribeGroupsResponse)
+				g := kmsg.NewDescribeGroupsResponseGroup()
+				g.Group, g.ErrorCode = w.cfg.GroupID, kerr.GroupIDNotFound.Code
+				resp.Groups = append(resp.Groups, g)
+				return resp
+			})
+			w.Answer(kmsg.ConsumerGroupDescribe, func(r kmsg.Request) kmsg.Response {
+				resp := r.ResponseKind().(*kmsg.ConsumerGroupDescribeResponse)
+				g := kmsg.NewConsumerGroupDescribeResponseGroup()
+				g.Group, g.ErrorCode = w.cfg.GroupID, code.Code
+				resp.Groups = append(resp.Groups, g)
+				return resp
+			})
+			found := w.run()
+			w.is(found["group-members"], status)
+			w.is(found["acl-group"], OK)
+		})
+	}
 }
 
 // TestRightsOnAGuardedCluster: of a login without rights each one is missing, and with

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -114,6 +115,7 @@ func groupOf(brokers []broker, answers []*kmsg.DescribeGroupsResponseGroup) grou
 		case brokers[i].err != nil:
 			g.err, g.none = brokers[i].err, false
 		case answer == nil:
+			g.err, g.none = errNoValue, false
 		default:
 			if found, ok := groupFrom(answer); ok {
 				found.at = brokers[i].id
@@ -159,8 +161,12 @@ func (a *asking) askGroup(ctx context.Context) {
 	}
 }
 
+// newProtocol is the type of a group that Layover's members cannot be in.
+const newProtocol = "consumer (KIP-848)"
+
 // askNewGroup asks for members by the newer protocol (KIP-848). Groups of it are none to
 // the other question. A coordinator that does not know the request has no such groups.
+// One that hides them, as topics of theirs may not be described, has one.
 func (a *asking) askNewGroup(ctx context.Context) {
 	g := &a.facts.group
 	if g.at < 0 {
@@ -169,12 +175,30 @@ func (a *asking) askNewGroup(ctx context.Context) {
 	req := kmsg.NewPtrConsumerGroupDescribeRequest()
 	req.Groups = []string{a.Settings.GroupID}
 	resp, err := a.Client.Broker(int(g.at)).Request(ctx, req)
+	if err != nil {
+		if !strings.Contains(err.Error(), "broker is too old") {
+			g.membersErr = err
+		}
+		return
+	}
 	answer, ok := resp.(*kmsg.ConsumerGroupDescribeResponse)
-	if err != nil || !ok || len(answer.Groups) == 0 || answer.Groups[0].ErrorCode != 0 {
+	if !ok || len(answer.Groups) == 0 {
+		g.membersErr = errNoValue
+		return
+	}
+	switch err := kerr.ErrorForCode(answer.Groups[0].ErrorCode); err {
+	case nil:
+	case kerr.GroupIDNotFound, kerr.UnsupportedVersion:
+		return
+	case kerr.TopicAuthorizationFailed:
+		g.kind, g.membersErr = newProtocol, err
+		return
+	default:
+		g.membersErr = err
 		return
 	}
 	for _, m := range answer.Groups[0].Members {
-		g.kind, g.none = "consumer (KIP-848)", false
+		g.kind, g.none = newProtocol, false
 		g.members = append(g.members, member{client: m.ClientID, address: m.ClientHost, topics: slices.Sorted(slices.Values(m.SubscribedTopics))})
 	}
 }

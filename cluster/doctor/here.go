@@ -59,13 +59,25 @@ func running(f *facts) verdict {
 	var v verdicts
 	f.instanceParts(&v)
 	if n := i.Counters.DeadLettered; n > 0 {
-		v.add(Warn, "read them, and correct their producers: kcat -C -b "+f.seed()+" -t "+f.settings.DLQTopic+" -o -10 -e -f '%h\\n'",
+		v.add(Warn, "read them, and correct their producers: "+f.letters(),
 			"%s since its start", count(int(n), "dead letter"))
 	}
 	if len(v) == 0 {
 		return okay("nothing is stopped, held or dead-lettered")
 	}
 	return v.worst()
+}
+
+// letters is the command that shows the last dead letters.
+func (f *facts) letters() string {
+	if f.settings.DLQTopic == "" {
+		return "see LAYOVER_HTTP_ADDR: /status has the last under dead_letters"
+	}
+	command := "kcat -C -b " + f.seedList()
+	if f.secured() {
+		command += " -F kcat.conf"
+	}
+	return command + " -t " + f.settings.DLQTopic + " -o -10 -e -f '%h\\n'"
 }
 
 // instanceParts judges stopped partitions and held targets, and what else is sick.
