@@ -62,10 +62,29 @@ func running(f *facts) verdict {
 		v.add(Warn, "read them, and correct their producers: "+f.letters(),
 			"%s since its start", count(int(n), "dead letter"))
 	}
+	f.instanceState(&v)
 	if len(v) == 0 {
 		return okay("nothing is stopped, held or dead-lettered")
 	}
 	return v.worst()
+}
+
+// pausedLong is for how many seconds a record may be unread while reading is paused.
+const pausedLong = 5
+
+// instanceState judges what is wrong although nothing is sick: records that are late, as
+// reading is paused or they are overdue, and an instance that has not read its partitions.
+func (f *facts) instanceState(v *verdicts) {
+	i := f.instance
+	const fix = "see LAYOVER_HTTP_ADDR: /readyz says why, and /status has more of it"
+	switch {
+	case i.State == "not ready":
+		v.add(Warn, fix, "it is %s", clean(i.ReadyText))
+	case i.Degraded && i.Paused != nil && i.Paused.LateBy >= pausedLong: // at the memory bound it is for a moment, again and again
+		v.add(Fail, fix, "records are late: %s", clean(i.Paused.Text))
+	case i.Degraded && len(*v) == 0:
+		v.add(Fail, fix, "it is %s", clean(i.ReadyText))
+	}
 }
 
 // letters is the command that shows the last dead letters.

@@ -189,8 +189,15 @@ func TestEachFaultIsFoundByItsCheckAlone(t *testing.T) {
 			f.says(`{"assignments":[{"topic":"delayed","partition":1,"stopped":{"offset":7,"text":"cannot\u001b be read"}}],"sick":[{"kind":"partition","name":"delayed","text":"again"}]}`)
 		}, "running-instance", Fail, "delayed/1 is stopped at offset 7: cannot? be read", "/status"},
 		"a held target": {nil, func(f *facts) { f.says(`{"held":[{"target":"ready","records":3,"detail":"gone"}]}`) }, "running-instance", Fail, "3 records held for target ready: gone", "/status"},
-		"a sick group":  {nil, func(f *facts) { f.says(`{"sick":[{"kind":"group","name":"g","text":"fenced"}]}`) }, "running-instance", Fail, "group g: fenced", "/status"},
-		"dead letters":  {nil, func(f *facts) { f.instance.Counters.DeadLettered = 2 }, "running-instance", Warn, "2 dead letters", "kcat -C -b kafka:9092 -t dead -o -10 -e -f '%h\\n'"},
+		"a pause": {nil, func(f *facts) {
+			f.says(`{"state":"paused, degraded","degraded":true,"ready_text":"degraded: reading is paused","paused":{"text":"Reading is paused at 1 MiB","late_by_at_least_seconds":9},"counters":{"dead_lettered":1}}`)
+		}, "running-instance", Fail, "records are late: Reading is paused at 1 MiB", "/readyz"},
+		"overdue records": {nil, func(f *facts) { f.says(`{"degraded":true,"ready_text":"degraded: 3 records are overdue"}`) },
+			"running-instance", Fail, "it is degraded: 3 records are overdue", "/readyz"},
+		"an instance that reads yet": {nil, func(f *facts) { f.says(`{"state":"not ready","ready_text":"not ready: reading 2 partitions"}`) },
+			"running-instance", Warn, "it is not ready: reading 2 partitions", "/readyz"},
+		"a sick group": {nil, func(f *facts) { f.says(`{"sick":[{"kind":"group","name":"g","text":"fenced"}]}`) }, "running-instance", Fail, "group g: fenced", "/status"},
+		"dead letters": {nil, func(f *facts) { f.instance.Counters.DeadLettered = 2 }, "running-instance", Warn, "2 dead letters", "kcat -C -b kafka:9092 -t dead -o -10 -e -f '%h\\n'"},
 		"dead letters of brokers with a login": {[]string{"KAFKA_SASL_MECHANISM=SCRAM-SHA-512", "KAFKA_SASL_USERNAME=u", "KAFKA_SASL_PASSWORD=p"}, func(f *facts) { f.instance.Counters.DeadLettered = 2 },
 			"running-instance", Warn, "2 dead letters", "kcat -C -b kafka:9092 -F kcat.conf -t dead "},
 	} {
