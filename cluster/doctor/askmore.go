@@ -37,7 +37,7 @@ func (a *asking) askConfigs(ctx context.Context) {
 	if len(req.Resources) == 0 {
 		return
 	}
-	resp, err := req.RequestWith(ctx, a.Client)
+	resp, err := req.RequestWith(ctx, bounded{a.Client})
 	if err != nil {
 		for i := range req.Resources {
 			f.configs[req.Resources[i].ResourceName] = values{err: err}
@@ -78,7 +78,7 @@ func (a *asking) askCreation(ctx context.Context) {
 	if len(req.Topics) == 0 {
 		return
 	}
-	resp, err := req.RequestWith(ctx, a.Client)
+	resp, err := req.RequestWith(ctx, bounded{a.Client})
 	if err != nil {
 		for name := range f.creatable {
 			f.creatable[name] = err
@@ -96,7 +96,7 @@ func (a *asking) describeGroup(ctx context.Context, broker int32) (*kmsg.Describ
 	defer cancel()
 	req := kmsg.NewPtrDescribeGroupsRequest()
 	req.Groups, req.IncludeAuthorizedOperations = []string{a.Settings.GroupID}, true
-	resp, err := a.Client.Broker(int(broker)).Request(ctx, req)
+	resp, err := bounded{a.Client.Broker(int(broker))}.Request(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (a *asking) askNewGroup(ctx context.Context) {
 	}
 	req := kmsg.NewPtrConsumerGroupDescribeRequest()
 	req.Groups = []string{a.Settings.GroupID}
-	resp, err := a.Client.Broker(int(g.at)).Request(ctx, req)
+	resp, err := bounded{a.Client.Broker(int(g.at))}.Request(ctx, req)
 	if err != nil {
 		if !strings.Contains(err.Error(), "broker is too old") {
 			g.membersErr = err
@@ -208,7 +208,7 @@ func (a *asking) askNewGroup(ctx context.Context) {
 func (a *asking) askReadable(ctx context.Context) error {
 	req := kmsg.NewPtrHeartbeatRequest()
 	req.Group, req.MemberID, req.Generation = a.Settings.GroupID, "layover-doctor", -1
-	resp, err := a.Client.Broker(int(a.facts.reached())).Request(ctx, req)
+	resp, err := bounded{a.Client.Broker(int(a.facts.reached()))}.Request(ctx, req)
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (a *asking) askOffsetsRetention(ctx context.Context) {
 	r := kmsg.NewDescribeConfigsRequestResource()
 	r.ResourceType, r.ResourceName, r.ConfigNames = kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(f.reached())), []string{offsetsRetention}
 	req.Resources = append(req.Resources, r)
-	resp, err := req.RequestWith(ctx, a.Client)
+	resp, err := req.RequestWith(ctx, bounded{a.Client})
 	if f.keepsErr = err; err != nil {
 		return
 	}
@@ -254,7 +254,7 @@ func (a *asking) askClock(ctx context.Context) {
 	t.Topic, t.Partitions = "__cluster_metadata", []kmsg.DescribeQuorumRequestTopicPartition{kmsg.NewDescribeQuorumRequestTopicPartition()}
 	req.Topics = append(req.Topics, t)
 	sent := time.Now()
-	resp, err := req.RequestWith(ctx, a.Client)
+	resp, err := req.RequestWith(ctx, bounded{a.Client})
 	took := time.Since(sent)
 	c := &a.facts.clock
 	if c.err = err; err != nil {

@@ -55,6 +55,10 @@ func brokerAnswers(f *facts) verdict {
 	case len(f.status.Refused) > 0:
 		return okay("%s takes connections, and refuses them after that", f.status.Refused[0].Broker)
 	}
+	if at := strings.Join(f.settings.Kafka.Brokers, ","); f.status.Dialed { // the error may be of a later try, which had no time left
+		return verdict{Fail, fmt.Sprintf("no broker answers at %s: a connection was taken, and nothing is said on it", at),
+			"see whether a Kafka listens there, whether KAFKA_TLS_ENABLED is what its port wants, and whether it hangs: its log, kafka-broker-api-versions.sh"}
+	}
 	return verdict{Fail, fmt.Sprintf("no broker answers at %s: %s", strings.Join(f.settings.Kafka.Brokers, ","), clean(f.explain)),
 		"see whether the brokers run, whether KAFKA_BROKERS has their port, and whether a firewall or a NetworkPolicy is in between"}
 }

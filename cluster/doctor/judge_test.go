@@ -381,7 +381,7 @@ func TestThousandsOfTopicsAreJudgedInSeconds(t *testing.T) {
 	f.seen = seen
 	began := time.Now()
 	found := judge(f)
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 20*time.Second { // minutes, where each pair is looked at
 		t.Errorf("took %v", took)
 	}
 	if got := found[slices.Index(IDs(), "topics")]; got.Status != Warn || !strings.Contains(got.Found, "and 2950 more") {
