@@ -186,16 +186,6 @@ type Fault struct {
 	Short bool
 }
 
-// Wanted is the configuration of an ingress topic in which [RetentionFaults] finds nothing,
-// as name=value.
-func Wanted(maxDelay time.Duration) (set []string) {
-	worst := map[string]string{"retention.ms": "0", "retention.bytes": "0", "cleanup.policy": "compact"}
-	for _, fault := range RetentionFaults(worst, maxDelay) {
-		set = append(set, fault.Name+"="+fault.Want)
-	}
-	return set
-}
-
 // RetentionFaults compares an ingress topic's configuration with the longest delay. A
 // value that is not told has no fault.
 func RetentionFaults(values map[string]string, maxDelay time.Duration) (faults []Fault) {

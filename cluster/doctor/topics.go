@@ -7,7 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"layover/cluster"
+	"layover/cluster/needs"
 	"layover/config"
 )
 
@@ -95,8 +95,8 @@ func (f *facts) ingressPartitions() int {
 func (f *facts) createTopic(u use, partitions int) string {
 	command := fmt.Sprintf("%s --create --topic %s --partitions %d", f.tool("kafka-topics.sh"), u.topic, partitions)
 	if u.role == ingressTopic {
-		for _, set := range cluster.Wanted(f.settings.MaxDelay) {
-			command += " --config " + set
+		for _, set := range needs.IngressConfig(f.settings.MaxDelay) {
+			command += " --config " + set.Name + "=" + set.Value
 		}
 	}
 	return command
