@@ -136,7 +136,7 @@ func describe(ctx context.Context, cl *kgo.Client, names []string, within time.D
 
 // Metadata asks a broker once, not the client's cache, about topics; with operations, for
 // the client's rights to them, too. Errors of single topics are in their answers.
-func Metadata(ctx context.Context, cl *kgo.Client, names []string, within time.Duration, operations bool) (*kmsg.MetadataResponse, error) {
+func Metadata(ctx context.Context, cl kmsg.Requestor, names []string, within time.Duration, operations bool) (*kmsg.MetadataResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	req := kmsg.NewPtrMetadataRequest()

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	tcexec "github.com/testcontainers/testcontainers-go/exec"
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
@@ -88,6 +89,33 @@ func (f *fixture) withdraw(r right) {
 	if done, err := f.admin.DeleteACLs(f.Context(), r.builder()); err != nil || len(done) == 0 || done[0].Err != nil {
 		f.Fatal(done, err)
 	}
+}
+
+// TestTheDoctorFindsMembersThatAreHidden: brokers do not describe a group of the newer
+// protocol (KIP-848) to who may not describe its topics.
+func TestTheDoctorFindsMembersThatAreHidden(t *testing.T) {
+	long(t)
+	t.Parallel()
+	f, s := onSecuredBroker(t, true)
+	f.setPassword(kadm.ScramSha256, "password")
+	login := []string{"KAFKA_BROKERS=" + s.clear, "KAFKA_SASL_MECHANISM=SCRAM-SHA-256", "KAFKA_SASL_USERNAME=layover", "KAFKA_SASL_PASSWORD=password"}
+	for _, r := range f.rights() {
+		f.grant(r)
+	}
+	hidden := "hidden-" + f.ingress
+	f.createTopic(hidden, 1, nil)
+	f.becomes("group-members", "ok", login...)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f.broker.container.Exec(t.Context(), []string{"timeout", "30", "/opt/kafka/bin/kafka-console-consumer.sh", "--bootstrap-server", "localhost:9094",
+			"--topic", hidden, "--group", f.group, "--command-property", "group.protocol=consumer"}, tcexec.Multiplexed())
+	}()
+	c := f.becomes("group-members", "fail", login...)
+	c.says("group-members", "fail", "consumer (KIP-848)", "TOPIC_AUTHORIZATION_FAILED", "LAYOVER_GROUP_ID")
+	c.says("acl-group", "ok")
+	c.says("instances", "unknown")
+	<-done
 }
 
 // TestTheDoctorOnARefusedConnection: a wrong authority, a wrong name, no TLS, a wrong

@@ -43,6 +43,7 @@ type Connection struct {
 	gates     gates
 
 	mu       sync.Mutex
+	dialed   bool             // something has taken a connection
 	answered bool             // some broker has answered after its login
 	refusals map[string]int64 // by reason
 	refused  map[string]*Refusal
@@ -77,6 +78,7 @@ type Status struct {
 	TLS                bool
 	InsecureSkipVerify bool
 	Mechanism          config.Mechanism // empty without a login
+	Dialed             bool             // something has taken a connection since the start, and TLS
 	Answered           bool             // some broker has answered since the start
 	Refused            []Refusal        // by broker
 	Refusals           map[string]int64 // since the start, by reason
@@ -134,7 +136,7 @@ func (c *Connection) Status() Status {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s.Answered, s.Refusals = c.answered, make(map[string]int64, len(c.refusals))
+	s.Dialed, s.Answered, s.Refusals = c.dialed, c.answered, make(map[string]int64, len(c.refusals))
 	for reason, n := range c.refusals {
 		s.Refusals[reason] = n
 	}
@@ -168,6 +170,7 @@ func (c *Connection) dial(ctx context.Context, network, addr string) (net.Conn, 
 	defer cancel()
 	conn, err := c.cfg.Dial(ctx, network, addr)
 	if err != nil || c.certs == nil {
+		c.took(err == nil)
 		return conn, err
 	}
 	host, _, err := net.SplitHostPort(addr)
@@ -180,8 +183,16 @@ func (c *Connection) dial(ctx context.Context, network, addr string) (net.Conn, 
 		conn.Close()
 		return nil, temporary{err}
 	}
+	c.took(true)
 	c.meet(addr, secured.ConnectionState().PeerCertificates)
 	return secured, nil
+}
+
+// took notes that a connection was taken, if one was.
+func (c *Connection) took(yes bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dialed = c.dialed || yes
 }
 
 // temporary marks an error that time may mend: kgo tries again, as after one of the

@@ -120,12 +120,36 @@ func each(n int, f func(i int)) {
 	wg.Wait()
 }
 
+// bounded asks, and waits no longer than the context. The client itself waits ten seconds
+// and more for the first words of a broker that takes connections and says nothing.
+type bounded struct{ kmsg.Requestor }
+
+// Request implements kmsg.Requestor. A request that is waited for no more ends with the
+// client, or with its own time.
+func (b bounded) Request(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+	type answer struct {
+		resp kmsg.Response
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		resp, err := b.Requestor.Request(ctx, req)
+		answers <- answer{resp, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.resp, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // askTopics asks which brokers there are, and for the configured topics with the rights
 // to them. A missing one is asked for again, as the broker may not have heard of a new
 // topic yet, and then all names are asked for.
 func (a *asking) askTopics(ctx context.Context) {
 	f := a.facts
-	resp, err := cluster.Metadata(ctx, a.Client, f.names(), askTimeout, true)
+	resp, err := cluster.Metadata(ctx, bounded{a.Client}, f.names(), askTimeout, true)
 	if f.err = err; err != nil {
 		f.explain = a.Connection.Explain(err).Error()
 		return
@@ -142,7 +166,7 @@ func (a *asking) askTopics(ctx context.Context) {
 	case <-time.After(askAgain):
 	case <-ctx.Done():
 	}
-	if resp, err := cluster.Metadata(ctx, a.Client, f.names(), askTimeout, true); err == nil {
+	if resp, err := cluster.Metadata(ctx, bounded{a.Client}, f.names(), askTimeout, true); err == nil {
 		f.take(resp)
 	}
 	if f.lacks() {
@@ -192,7 +216,7 @@ func (a *asking) askAllNames(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	req := kmsg.NewPtrMetadataRequest() // without a list of topics it is about all
-	resp, err := req.RequestWith(ctx, a.Client)
+	resp, err := req.RequestWith(ctx, bounded{a.Client})
 	if err != nil {
 		return
 	}

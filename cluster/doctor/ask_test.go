@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -182,6 +183,11 @@ func TestEachAdvertisedNameIsResolvedAndReached(t *testing.T) {
 // TestWithoutBrokersItEndsInSeconds: whether they refuse at once or say nothing at all.
 func TestWithoutBrokersItEndsInSeconds(t *testing.T) {
 	for name, dial := range map[string]func(context.Context, string, string) (net.Conn, error){
+		"silent behind the connection": func(context.Context, string, string) (net.Conn, error) {
+			here, there := net.Pipe()
+			go io.Copy(io.Discard, there)
+			return here, nil
+		},
 		"refused": func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("connection refused") },
 		"silent": func(ctx context.Context, _, _ string) (net.Conn, error) {
 			<-ctx.Done()
@@ -205,9 +211,43 @@ func TestWithoutBrokersItEndsInSeconds(t *testing.T) {
 					t.Errorf("took %v", took)
 				}
 				w.is(findings[1], Fail, "no broker answers at "+w.Addr())
+				if taken := strings.Contains(findings[1].Found, "a connection was taken"); taken != (name == "silent behind the connection") {
+					t.Errorf("%+v", findings[1])
+				}
 			})
 		})
 	}
+}
+
+// TestABrokerThatSaysNothingCostsItsTimeAlone: one of two takes connections and is silent
+// on them. The run ends within its bound.
+func TestABrokerThatSaysNothingCostsItsTimeAlone(t *testing.T) {
+	inBubble(t, 2, func(w *fixture) {
+		silent := w.Broker.ListenAddrs()[1]
+		w.cfg = settings(t, "KAFKA_BROKERS="+w.Addr())
+		c, err := connect.New(connect.Config{Kafka: w.cfg.Kafka, DialTimeout: 3 * time.Second, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if addr != silent {
+				return w.Net.DialContext(ctx, network, addr)
+			}
+			here, there := net.Pipe()
+			go io.Copy(io.Discard, there)
+			return here, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := kgo.NewClient(append(c.Options(), kgo.RequestRetries(1), kgo.DisableClientMetrics())...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		began := time.Now()
+		findings := Run(w.Context(), Config{Settings: w.cfg, Client: client, Connection: c, Resolve: everyName})
+		if took := time.Since(began); took > Timeout {
+			t.Errorf("took %v", took)
+		}
+		w.is(findings[slices.Index(IDs(), "advertised-names")], Fail, silent+", which is not reached from here")
+	})
 }
 
 // TestABrokerThatHangsUpLeavesUnknown: after the topics it ends the connection at each
@@ -242,7 +282,34 @@ func TestEmptyAnswersAreUnknown(t *testing.T) {
 		w.is(found["retention"], Unknown)
 		w.is(found["offsets-retention"], Unknown)
 		w.is(found["acl-journal"], Unknown)
+		w.is(found["group-members"], Unknown)
 	})
+}
+
+// TestMembersOfTheNewerProtocolThatAreHiddenAreNotNone: a coordinator hides them where a
+// topic of theirs may not be described, and another error tells nothing.
+func TestMembersOfTheNewerProtocolThatAreHiddenAreNotNone(t *testing.T) {
+	for code, status := range map[*kerr.Error]Status{kerr.TopicAuthorizationFailed: Fail, kerr.CoordinatorLoadInProgress: Unknown, kerr.GroupIDNotFound: OK, kerr.UnsupportedVersion: OK} {
+		inBubble(t, 1, func(w *fixture) {
+			w.Answer(kmsg.DescribeGroups, func(r kmsg.Request) kmsg.Response {
+				resp := r.ResponseKind().(*kmsg.DescribeGroupsResponse)
+				g := kmsg.NewDescribeGroupsResponseGroup()
+				g.Group, g.ErrorCode = w.cfg.GroupID, kerr.GroupIDNotFound.Code
+				resp.Groups = append(resp.Groups, g)
+				return resp
+			})
+			w.Answer(kmsg.ConsumerGroupDescribe, func(r kmsg.Request) kmsg.Response {
+				resp := r.ResponseKind().(*kmsg.ConsumerGroupDescribeResponse)
+				g := kmsg.NewConsumerGroupDescribeResponseGroup()
+				g.Group, g.ErrorCode = w.cfg.GroupID, code.Code
+				resp.Groups = append(resp.Groups, g)
+				return resp
+			})
+			found := w.run()
+			w.is(found["group-members"], status)
+			w.is(found["acl-group"], OK)
+		})
+	}
 }
 
 // TestRightsOnAGuardedCluster: of a login without rights each one is missing, and with

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -36,7 +37,7 @@ func (a *asking) askConfigs(ctx context.Context) {
 	if len(req.Resources) == 0 {
 		return
 	}
-	resp, err := req.RequestWith(ctx, a.Client)
+	resp, err := req.RequestWith(ctx, bounded{a.Client})
 	if err != nil {
 		for i := range req.Resources {
 			f.configs[req.Resources[i].ResourceName] = values{err: err}
@@ -77,7 +78,7 @@ func (a *asking) askCreation(ctx context.Context) {
 	if len(req.Topics) == 0 {
 		return
 	}
-	resp, err := req.RequestWith(ctx, a.Client)
+	resp, err := req.RequestWith(ctx, bounded{a.Client})
 	if err != nil {
 		for name := range f.creatable {
 			f.creatable[name] = err
@@ -95,7 +96,7 @@ func (a *asking) describeGroup(ctx context.Context, broker int32) (*kmsg.Describ
 	defer cancel()
 	req := kmsg.NewPtrDescribeGroupsRequest()
 	req.Groups, req.IncludeAuthorizedOperations = []string{a.Settings.GroupID}, true
-	resp, err := a.Client.Broker(int(broker)).Request(ctx, req)
+	resp, err := bounded{a.Client.Broker(int(broker))}.Request(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +115,7 @@ func groupOf(brokers []broker, answers []*kmsg.DescribeGroupsResponseGroup) grou
 		case brokers[i].err != nil:
 			g.err, g.none = brokers[i].err, false
 		case answer == nil:
+			g.err, g.none = errNoValue, false
 		default:
 			if found, ok := groupFrom(answer); ok {
 				found.at = brokers[i].id
@@ -159,8 +161,12 @@ func (a *asking) askGroup(ctx context.Context) {
 	}
 }
 
+// newProtocol is the type of a group that Layover's members cannot be in.
+const newProtocol = "consumer (KIP-848)"
+
 // askNewGroup asks for members by the newer protocol (KIP-848). Groups of it are none to
 // the other question. A coordinator that does not know the request has no such groups.
+// One that hides them, as topics of theirs may not be described, has one.
 func (a *asking) askNewGroup(ctx context.Context) {
 	g := &a.facts.group
 	if g.at < 0 {
@@ -168,13 +174,31 @@ func (a *asking) askNewGroup(ctx context.Context) {
 	}
 	req := kmsg.NewPtrConsumerGroupDescribeRequest()
 	req.Groups = []string{a.Settings.GroupID}
-	resp, err := a.Client.Broker(int(g.at)).Request(ctx, req)
+	resp, err := bounded{a.Client.Broker(int(g.at))}.Request(ctx, req)
+	if err != nil {
+		if !strings.Contains(err.Error(), "broker is too old") {
+			g.membersErr = err
+		}
+		return
+	}
 	answer, ok := resp.(*kmsg.ConsumerGroupDescribeResponse)
-	if err != nil || !ok || len(answer.Groups) == 0 || answer.Groups[0].ErrorCode != 0 {
+	if !ok || len(answer.Groups) == 0 {
+		g.membersErr = errNoValue
+		return
+	}
+	switch err := kerr.ErrorForCode(answer.Groups[0].ErrorCode); err {
+	case nil:
+	case kerr.GroupIDNotFound, kerr.UnsupportedVersion:
+		return
+	case kerr.TopicAuthorizationFailed:
+		g.kind, g.membersErr = newProtocol, err
+		return
+	default:
+		g.membersErr = err
 		return
 	}
 	for _, m := range answer.Groups[0].Members {
-		g.kind, g.none = "consumer (KIP-848)", false
+		g.kind, g.none = newProtocol, false
 		g.members = append(g.members, member{client: m.ClientID, address: m.ClientHost, topics: slices.Sorted(slices.Values(m.SubscribedTopics))})
 	}
 }
@@ -184,7 +208,7 @@ func (a *asking) askNewGroup(ctx context.Context) {
 func (a *asking) askReadable(ctx context.Context) error {
 	req := kmsg.NewPtrHeartbeatRequest()
 	req.Group, req.MemberID, req.Generation = a.Settings.GroupID, "layover-doctor", -1
-	resp, err := a.Client.Broker(int(a.facts.reached())).Request(ctx, req)
+	resp, err := bounded{a.Client.Broker(int(a.facts.reached()))}.Request(ctx, req)
 	if err != nil {
 		return err
 	}
@@ -202,7 +226,7 @@ func (a *asking) askOffsetsRetention(ctx context.Context) {
 	r := kmsg.NewDescribeConfigsRequestResource()
 	r.ResourceType, r.ResourceName, r.ConfigNames = kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(f.reached())), []string{offsetsRetention}
 	req.Resources = append(req.Resources, r)
-	resp, err := req.RequestWith(ctx, a.Client)
+	resp, err := req.RequestWith(ctx, bounded{a.Client})
 	if f.keepsErr = err; err != nil {
 		return
 	}
@@ -230,7 +254,7 @@ func (a *asking) askClock(ctx context.Context) {
 	t.Topic, t.Partitions = "__cluster_metadata", []kmsg.DescribeQuorumRequestTopicPartition{kmsg.NewDescribeQuorumRequestTopicPartition()}
 	req.Topics = append(req.Topics, t)
 	sent := time.Now()
-	resp, err := req.RequestWith(ctx, a.Client)
+	resp, err := req.RequestWith(ctx, bounded{a.Client})
 	took := time.Since(sent)
 	c := &a.facts.clock
 	if c.err = err; err != nil {

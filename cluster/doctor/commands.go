@@ -1,24 +1,34 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"layover/config"
 )
 
-// seed is a broker for the commands that mend.
-func (f *facts) seed() string {
-	if b := f.settings.Kafka.Brokers; len(b) > 0 {
-		return b[0]
+// seedList is the brokers for the commands that mend. Kafka's tools do not go on from a
+// name alone that does not resolve.
+func (f *facts) seedList() string {
+	var all []string
+	for _, h := range f.seeds {
+		if h.err == nil {
+			all = append(all, h.address)
+		}
 	}
-	return "BROKER:PORT"
+	return cmp.Or(strings.Join(all, ","), "BROKER:PORT")
+}
+
+// secured reports whether brokers want TLS or a login.
+func (f *facts) secured() bool {
+	return f.settings.Kafka.TLSOn() || f.settings.Kafka.SASL.Mechanism != ""
 }
 
 // tool begins a command of Kafka's tools. Where brokers want TLS or a login, so do they.
 func (f *facts) tool(name string) string {
-	command := fmt.Sprintf("%s --bootstrap-server %s", name, f.seed())
-	if k := &f.settings.Kafka; k.TLSOn() || k.SASL.Mechanism != "" {
+	command := fmt.Sprintf("%s --bootstrap-server %s", name, f.seedList())
+	if f.secured() {
 		command += " --command-config admin.properties"
 	}
 	return command

@@ -45,9 +45,9 @@ func (f *facts) eachConfig(v *verdicts, topics []use, what string, judge func(u 
 	}
 }
 
-// faults judges the faults of ingress topics that are about some of the settings, of which
-// one has to be told.
-func (f *facts) faults(what string, about func(name string) bool, fine func(u use, values map[string]string) string) verdict {
+// faults judges the faults of ingress topics that are about some of the settings, which
+// have to be told.
+func (f *facts) faults(what string, about func(name string) bool, told func(values map[string]string) bool, fine func(u use, values map[string]string) string) verdict {
 	var v verdicts
 	f.eachConfig(&v, usesAs(f.settings, ingressTopic), what, func(u use, values map[string]string) {
 		well := true
@@ -66,7 +66,7 @@ func (f *facts) faults(what string, about func(name string) bool, fine func(u us
 			}
 			v.add(status, fix, "%s: %s", u.topic, fault.Found)
 		}
-		if _, told := values[what]; well && !told {
+		if well && !told(values) {
 			v.add(Unknown, "", "%s of %s is not told", what, u.topic)
 		} else if well {
 			v.add(OK, "", "%s", fine(u, values))
@@ -76,9 +76,20 @@ func (f *facts) faults(what string, about func(name string) bool, fine func(u us
 }
 
 func retention(f *facts) verdict {
-	return f.faults("retention.ms", func(name string) bool { return name != "cleanup.policy" }, func(u use, values map[string]string) string {
+	return f.faults("retention.ms", func(name string) bool { return name != "cleanup.policy" }, keepsTold, func(u use, values map[string]string) string {
 		return fmt.Sprintf("%s keeps records %s, and the longest delay is %s", u.topic, keeps(values), config.FormatDuration(f.settings.MaxDelay))
 	})
+}
+
+// keepsTold reports whether the values say how long a topic keeps its records. One that
+// deletes nothing needs no limits.
+func keepsTold(values map[string]string) bool {
+	if policy, told := values["cleanup.policy"]; told && policy == "" {
+		return true
+	}
+	_, ms := strconv.ParseInt(values["retention.ms"], 10, 64)
+	_, bytes := strconv.ParseInt(values["retention.bytes"], 10, 64)
+	return ms == nil && bytes == nil
 }
 
 // keeps says how long a topic keeps its records.
@@ -88,9 +99,7 @@ func keeps(values map[string]string) string {
 	switch {
 	case told && policy == "":
 		return "for ever"
-	case err != nil:
-		return "for an unknown time"
-	case ms < 0:
+	case err != nil || ms < 0:
 		return "for ever"
 	}
 	return "for " + config.FormatDuration(milliseconds(ms))
@@ -102,7 +111,10 @@ func milliseconds(ms int64) time.Duration {
 }
 
 func compaction(f *facts) verdict {
-	return f.faults("cleanup.policy", func(name string) bool { return name == "cleanup.policy" }, func(u use, values map[string]string) string {
+	return f.faults("cleanup.policy", func(name string) bool { return name == "cleanup.policy" }, func(values map[string]string) bool {
+		_, told := values["cleanup.policy"]
+		return told
+	}, func(u use, values map[string]string) string {
 		return fmt.Sprintf("%s has cleanup.policy=%s", u.topic, clean(values["cleanup.policy"]))
 	})
 }
@@ -136,8 +148,10 @@ func timestamps(f *facts) verdict {
 // delay.
 func (f *facts) keepsTimestamps(v *verdicts, u use, values map[string]string) {
 	before, err := strconv.ParseInt(values["message.timestamp.before.max.ms"], 10, 64)
-	switch {
-	case values["message.timestamp.type"] == logAppendTime:
+	switch kind := values["message.timestamp.type"]; {
+	case kind != createTime && kind != logAppendTime:
+		v.add(Unknown, "", "%s has message.timestamp.type=%q", u.topic, clean(kind))
+	case kind == logAppendTime:
 		v.add(Warn, f.alterTopic(u.topic, "message.timestamp.type=CreateTime"), "%s has LogAppendTime, and replaces the timestamps that LAYOVER_TIMESTAMP=original keeps", u.topic)
 	case err == nil && milliseconds(before) < f.settings.MaxDelay:
 		v.add(Warn, f.alterTopic(u.topic, fmt.Sprintf("message.timestamp.before.max.ms=%d", (f.settings.MaxDelay+24*time.Hour).Milliseconds())),
@@ -153,7 +167,10 @@ func messageSize(f *facts) verdict {
 	var v verdicts
 	largest, of := int64(0), ""
 	f.eachConfig(&v, usesAs(f.settings, ingressTopic), setting, func(u use, values map[string]string) {
-		if n, _ := strconv.ParseInt(values[setting], 10, 64); n > largest {
+		n, err := strconv.ParseInt(values[setting], 10, 64)
+		if err != nil {
+			v.add(Unknown, "", "%s of %s is not told", setting, u.topic)
+		} else if n > largest {
 			largest, of = n, u.topic
 		}
 	})

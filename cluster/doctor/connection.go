@@ -55,6 +55,10 @@ func brokerAnswers(f *facts) verdict {
 	case len(f.status.Refused) > 0:
 		return okay("%s takes connections, and refuses them after that", f.status.Refused[0].Broker)
 	}
+	if at := strings.Join(f.settings.Kafka.Brokers, ","); f.status.Dialed { // the error may be of a later try, which had no time left
+		return verdict{Fail, fmt.Sprintf("no broker answers at %s: a connection was taken, and nothing is said on it", at),
+			"see whether a Kafka listens there, whether KAFKA_TLS_ENABLED is what its port wants, and whether it hangs: its log, kafka-broker-api-versions.sh"}
+	}
 	return verdict{Fail, fmt.Sprintf("no broker answers at %s: %s", strings.Join(f.settings.Kafka.Brokers, ","), clean(f.explain)),
 		"see whether the brokers run, whether KAFKA_BROKERS has their port, and whether a firewall or a NetworkPolicy is in between"}
 }
@@ -179,9 +183,13 @@ func (f *facts) loopback(b *broker) bool {
 
 // advertiseFix names the setting of the brokers, with the name that does resolve.
 func (f *facts) advertiseFix(b *broker) string {
-	name, port, _ := net.SplitHostPort(f.seed())
-	return fmt.Sprintf("have broker %d advertise a name that resolves and is reached from here, such as %s, by one of\n"+
+	name, port, _ := net.SplitHostPort(strings.Split(f.seedList(), ",")[0])
+	such := "such as " + name
+	if len(f.brokers) > 1 { // the seed may be another broker, or stand for all of them
+		name, port, such = "HOST", "PORT", "its own and no other broker's"
+	}
+	return fmt.Sprintf("have broker %d advertise a name that resolves and is reached from here, %s, by one of\n"+
 		"KAFKA_ADVERTISED_LISTENERS=...,NAME://%s  (container; a listener of its own for each network)\n"+
 		"advertised.listeners=...,NAME://%s  (server.properties)\n"+
-		"spec.kafka.listeners[].configuration.brokers[].advertisedHost: %s  (Strimzi)", b.id, name, net.JoinHostPort(name, port), net.JoinHostPort(name, port), name)
+		"spec.kafka.listeners[].configuration.brokers[].advertisedHost: %s  (Strimzi)", b.id, such, net.JoinHostPort(name, port), net.JoinHostPort(name, port), name)
 }

@@ -33,6 +33,13 @@ type Instance struct {
 	Group struct {
 		ID string `json:"id"`
 	} `json:"group"`
+	State     string `json:"state"`
+	Degraded  bool   `json:"degraded"`
+	ReadyText string `json:"ready_text"`
+	Paused    *struct {
+		Text   string `json:"text"`
+		LateBy int64  `json:"late_by_at_least_seconds"`
+	} `json:"paused"`
 	Sick []struct {
 		Kind string `json:"kind"`
 		Name string `json:"name"`

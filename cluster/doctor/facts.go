@@ -98,6 +98,8 @@ type group struct {
 	kind     string
 	protocol string
 	members  []member
+	// Of the question for members of the newer protocol, where it has no answer.
+	membersErr error
 }
 
 // member is one of the group. Others choose its words.

@@ -31,6 +31,10 @@ func groupMembers(f *facts) verdict {
 	switch {
 	case g.err != nil:
 		return f.unknownBy(g.err, "members of group "+clean(f.settings.GroupID))
+	case g.membersErr != nil && g.kind == "":
+		return f.unknownBy(g.membersErr, "members of group "+clean(f.settings.GroupID))
+	case g.membersErr != nil:
+		return verdict{Fail, fmt.Sprintf("the group is one of type %q, which Layover cannot share; its members may not be seen: %s", clean(g.kind), clean(g.membersErr.Error())), fix}
 	case g.none:
 		return okay("the group has no members now")
 	case g.kind != "consumer":
@@ -138,11 +142,14 @@ func clockCheck(f *facts) verdict {
 // instances counts members that may be Layover.
 func instances(f *facts) verdict {
 	g := &f.group
-	if g.err != nil {
-		return f.unknownBy(g.err, "members of group "+clean(f.settings.GroupID))
+	if err := cmp.Or(g.err, g.membersErr); err != nil {
+		return f.unknownBy(err, "members of group "+clean(f.settings.GroupID))
 	}
-	partitions, members := 0, 0
+	partitions, members, first := 0, 0, ""
 	for _, u := range usesAs(f.settings, ingressTopic) {
+		if len(f.topics[u.topic].partitions) > 0 {
+			first = cmp.Or(first, u.topic)
+		}
 		partitions += len(f.topics[u.topic].partitions)
 	}
 	for _, m := range g.members {
@@ -157,8 +164,8 @@ func instances(f *facts) verdict {
 		return okay("no instance is a member now; up to %d can share %s", partitions, count(partitions, "ingress partition"))
 	case members > partitions:
 		return verdict{Warn, fmt.Sprintf("%s for %s: %d of them do nothing", count(members, "instance"), count(partitions, "ingress partition"), members-partitions),
-			fmt.Sprintf("run %d, or give an ingress topic more partitions: %s --alter --topic %s --partitions %d", partitions, f.tool("kafka-topics.sh"), f.settings.IngressTopics[0],
-				len(f.topics[f.settings.IngressTopics[0]].partitions)+members-partitions)}
+			fmt.Sprintf("run %d, or give an ingress topic more partitions: %s --alter --topic %s --partitions %d", partitions, f.tool("kafka-topics.sh"), first,
+				len(f.topics[first].partitions)+members-partitions)}
 	}
 	return okay("%s for %s", count(members, "instance"), count(partitions, "ingress partition"))
 }

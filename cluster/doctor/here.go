@@ -59,13 +59,44 @@ func running(f *facts) verdict {
 	var v verdicts
 	f.instanceParts(&v)
 	if n := i.Counters.DeadLettered; n > 0 {
-		v.add(Warn, "read them, and correct their producers: kcat -C -b "+f.seed()+" -t "+f.settings.DLQTopic+" -o -10 -e -f '%h\\n'",
+		v.add(Warn, "read them, and correct their producers: "+f.letters(),
 			"%s since its start", count(int(n), "dead letter"))
 	}
+	f.instanceState(&v)
 	if len(v) == 0 {
 		return okay("nothing is stopped, held or dead-lettered")
 	}
 	return v.worst()
+}
+
+// pausedLong is for how many seconds a record may be unread while reading is paused.
+const pausedLong = 5
+
+// instanceState judges what is wrong although nothing is sick: records that are late, as
+// reading is paused or they are overdue, and an instance that has not read its partitions.
+func (f *facts) instanceState(v *verdicts) {
+	i := f.instance
+	const fix = "see LAYOVER_HTTP_ADDR: /readyz says why, and /status has more of it"
+	switch {
+	case i.State == "not ready":
+		v.add(Warn, fix, "it is %s", clean(i.ReadyText))
+	case i.Degraded && i.Paused != nil && i.Paused.LateBy >= pausedLong: // at the memory bound it is for a moment, again and again
+		v.add(Fail, fix, "records are late: %s", clean(i.Paused.Text))
+	case i.Degraded && len(*v) == 0:
+		v.add(Fail, fix, "it is %s", clean(i.ReadyText))
+	}
+}
+
+// letters is the command that shows the last dead letters.
+func (f *facts) letters() string {
+	if f.settings.DLQTopic == "" {
+		return "see LAYOVER_HTTP_ADDR: /status has the last under dead_letters"
+	}
+	command := "kcat -C -b " + f.seedList()
+	if f.secured() {
+		command += " -F kcat.conf"
+	}
+	return command + " -t " + f.settings.DLQTopic + " -o -10 -e -f '%h\\n'"
 }
 
 // instanceParts judges stopped partitions and held targets, and what else is sick.

@@ -3,6 +3,7 @@ package doctor
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -109,14 +110,18 @@ func TestEachFaultIsFoundByItsCheckAlone(t *testing.T) {
 		"a name that does not resolve here": {nil, func(f *facts) {
 			f.brokers[1].host = host{address: "broker-1:9092", err: errors.New("no such host")}
 			f.brokers[1].err = f.brokers[1].host.err
-		}, "advertised-names", Fail, "broker 1 advertises broker-1:9092, which does not resolve here", "KAFKA_ADVERTISED_LISTENERS=...,NAME://kafka:9092"},
+		}, "advertised-names", Fail, "broker 1 advertises broker-1:9092, which does not resolve here", "KAFKA_ADVERTISED_LISTENERS=...,NAME://HOST:PORT"},
 		"localhost of a container": {nil, func(f *facts) {
+			f.brokers = f.brokers[:1]
 			f.brokers[0].host = host{address: "localhost:9092", ips: []string{"::1"}}
 			f.brokers[0].err = errors.New("connection refused")
-		}, "advertised-names", Fail, "localhost:9092, which is this machine or container itself", "advertisedHost: kafka"},
+		}, "advertised-names", Fail, "localhost:9092, which is this machine or container itself", "such as kafka, by one of\nKAFKA_ADVERTISED_LISTENERS=...,NAME://kafka:9092"},
 		"a missing ingress topic": {nil, func(f *facts) {
 			f.topics["delayed"], f.seen = topic{err: kerr.UnknownTopicOrPartition, rights: all}, []string{"ready", "delayd", "orders"}
-		}, "topics", Fail, "ingress topic delayed does not exist, the nearest name is delayd", "set LAYOVER_INGRESS_TOPICS to delayd, if that is meant, or make the topic:\nkafka-topics.sh --bootstrap-server kafka:9092 --create --topic delayed"},
+		}, "topics", Fail, "ingress topic delayed does not exist, the nearest name is delayd", "set LAYOVER_INGRESS_TOPICS to delayd, if that is meant, or make the topic:\nkafka-topics.sh --bootstrap-server kafka:9092 --create --topic delayed --partitions 1 --config retention.ms=604800000 --config retention.bytes=-1 --config cleanup.policy=delete"},
+		"a missing topic of a list": {[]string{"LAYOVER_INGRESS_TOPICS=delayed,retry", "LAYOVER_GROUP_ID=g", "LAYOVER_TOPIC_TARGETS=retry=redo"}, func(f *facts) {
+			f.topics["redo"], f.seen, f.group.members = topic{err: kerr.UnknownTopicOrPartition, rights: all}, []string{"retry", "redone"}, nil
+		}, "topics", Fail, "target redo does not exist, the nearest name is redone", "write redone instead of redo in LAYOVER_TOPIC_TARGETS, if that is meant"},
 		"a missing topic that is like no other": {nil, func(f *facts) {
 			f.topics["dead"], f.seen = topic{err: kerr.UnknownTopicOrPartition, rights: all}, []string{"orders"}
 		},
@@ -127,6 +132,7 @@ func TestEachFaultIsFoundByItsCheckAlone(t *testing.T) {
 			"topics", Fail, "target ready has 1 partition and delayed has 2", "--alter --topic ready --partitions 2"},
 		"no leader":                    {nil, func(f *facts) { f.topics["delayed"].partitions[0].leader = -1 }, "replicas", Fail, "ingress topic delayed has 1 partition without a leader", "--unavailable-partitions"},
 		"too few in sync":              {nil, func(f *facts) { f.topics["ready"].partitions[1].inSync = 1 }, "replicas", Fail, "1 replica in sync, and min.insync.replicas=2", "--under-min-isr-partitions"},
+		"one more missing is too many": {nil, func(f *facts) { f.topics["ready"].partitions[1].inSync = 2 }, "replicas", Warn, "2 of 3 replicas in sync, and min.insync.replicas=2", "--at-min-isr-partitions"},
 		"more wanted than are":         {nil, func(f *facts) { f.configs["ready"].of["min.insync.replicas"] = "4" }, "replicas", Fail, "min.insync.replicas=4 and 3 replicas", "--add-config min.insync.replicas=2"},
 		"as many wanted as are":        {nil, func(f *facts) { f.configs["ready"].of["min.insync.replicas"] = "3" }, "replicas", Warn, "while one broker is down", "--add-config min.insync.replicas=2"},
 		"one in sync is enough":        {nil, func(f *facts) { f.configs["ready"].of["min.insync.replicas"] = "1" }, "replicas", Warn, "an acknowledged record may be on one broker alone", "--entity-name ready --add-config min.insync.replicas=2"},
@@ -169,15 +175,31 @@ func TestEachFaultIsFoundByItsCheckAlone(t *testing.T) {
 		"a clock that is off":          {nil, func(f *facts) { f.clock.ahead = -3 * time.Second }, "clock", Warn, "3s behind ours", "chrony"},
 		"a clock that is wrong":        {nil, func(f *facts) { f.clock.ahead = time.Hour }, "clock", Fail, "1h0m0s ahead of ours", "chrony"},
 		"idle instances":               {nil, func(f *facts) { f.join("layover", "delayed"); f.join("layover", "delayed") }, "instances", Warn, "3 instances for 2 ingress partitions: 1 of them do nothing", "--alter --topic delayed --partitions 3"},
-		"more than the container":      {nil, func(f *facts) { f.limit = 200 << 20 }, "memory", Fail, "256 MiB of the container's 200 MiB", "LAYOVER_MAX_PARKED_BYTES to 100Mi"},
-		"most of the container":        {nil, func(f *facts) { f.limit = 400 << 20 }, "memory", Warn, "more than half", "200Mi or less"},
-		"an unknown variable":          {nil, func(f *facts) { f.warnings = []string{"unknown variable LAYOVER_X is ignored"} }, "settings", Warn, "LAYOVER_X", "layover config help"},
+		"idle instances of a missing topic and another": {[]string{"LAYOVER_INGRESS_TOPICS=absent,delayed", "LAYOVER_GROUP_ID=g"}, func(f *facts) {
+			f.topics["absent"] = topic{err: kerr.LeaderNotAvailable, rights: all}
+			f.group.members = nil
+			for range 3 {
+				f.join("layover", "absent", "delayed")
+			}
+		}, "instances", Warn, "3 instances for 2 ingress partitions", "--alter --topic delayed --partitions 3"},
+		"more than the container": {nil, func(f *facts) { f.limit = 200 << 20 }, "memory", Fail, "256 MiB of the container's 200 MiB", "LAYOVER_MAX_PARKED_BYTES to 100Mi"},
+		"most of the container":   {nil, func(f *facts) { f.limit = 400 << 20 }, "memory", Warn, "more than half", "200Mi or less"},
+		"an unknown variable":     {nil, func(f *facts) { f.warnings = []string{"unknown variable LAYOVER_X is ignored"} }, "settings", Warn, "LAYOVER_X", "layover config help"},
 		"a stopped partition": {nil, func(f *facts) {
 			f.says(`{"assignments":[{"topic":"delayed","partition":1,"stopped":{"offset":7,"text":"cannot\u001b be read"}}],"sick":[{"kind":"partition","name":"delayed","text":"again"}]}`)
 		}, "running-instance", Fail, "delayed/1 is stopped at offset 7: cannot? be read", "/status"},
 		"a held target": {nil, func(f *facts) { f.says(`{"held":[{"target":"ready","records":3,"detail":"gone"}]}`) }, "running-instance", Fail, "3 records held for target ready: gone", "/status"},
-		"a sick group":  {nil, func(f *facts) { f.says(`{"sick":[{"kind":"group","name":"g","text":"fenced"}]}`) }, "running-instance", Fail, "group g: fenced", "/status"},
-		"dead letters":  {nil, func(f *facts) { f.instance.Counters.DeadLettered = 2 }, "running-instance", Warn, "2 dead letters", "kcat -C -b kafka:9092 -t dead"},
+		"a pause": {nil, func(f *facts) {
+			f.says(`{"state":"paused, degraded","degraded":true,"ready_text":"degraded: reading is paused","paused":{"text":"Reading is paused at 1 MiB","late_by_at_least_seconds":9},"counters":{"dead_lettered":1}}`)
+		}, "running-instance", Fail, "records are late: Reading is paused at 1 MiB", "/readyz"},
+		"overdue records": {nil, func(f *facts) { f.says(`{"degraded":true,"ready_text":"degraded: 3 records are overdue"}`) },
+			"running-instance", Fail, "it is degraded: 3 records are overdue", "/readyz"},
+		"an instance that reads yet": {nil, func(f *facts) { f.says(`{"state":"not ready","ready_text":"not ready: reading 2 partitions"}`) },
+			"running-instance", Warn, "it is not ready: reading 2 partitions", "/readyz"},
+		"a sick group": {nil, func(f *facts) { f.says(`{"sick":[{"kind":"group","name":"g","text":"fenced"}]}`) }, "running-instance", Fail, "group g: fenced", "/status"},
+		"dead letters": {nil, func(f *facts) { f.instance.Counters.DeadLettered = 2 }, "running-instance", Warn, "2 dead letters", "kcat -C -b kafka:9092 -t dead -o -10 -e -f '%h\\n'"},
+		"dead letters of brokers with a login": {[]string{"KAFKA_SASL_MECHANISM=SCRAM-SHA-512", "KAFKA_SASL_USERNAME=u", "KAFKA_SASL_PASSWORD=p"}, func(f *facts) { f.instance.Counters.DeadLettered = 2 },
+			"running-instance", Warn, "2 dead letters", "kcat -C -b kafka:9092 -F kcat.conf -t dead "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := healthy(t, c.set...)
@@ -256,11 +278,18 @@ func TestWhatCannotBeAskedIsUnknownAndNeverOK(t *testing.T) {
 				f.configs[name] = values{of: make(map[string]string)}
 			}
 		}, []string{"replicas", "retention", "compaction", "timestamps", "message-size"}, ""},
-		"the group":     {func(f *facts) { f.group = group{err: kerr.CoordinatorLoadInProgress} }, []string{"acl-group", "group-members", "instances"}, "COORDINATOR_LOAD_IN_PROGRESS"},
-		"the broker":    {func(f *facts) { f.keepsErr = denied(kerr.ClusterAuthorizationFailed, "DescribeConfigs on the cluster") }, []string{"offsets-retention"}, "DescribeConfigs on the cluster"},
-		"the clock":     {func(f *facts) { f.clock.err = errors.New("unknown request") }, []string{"clock"}, "unknown request"},
-		"no time":       {func(f *facts) { f.clock.err, f.keepsErr = errNotAsked, errNotAsked }, []string{"clock", "offsets-retention"}, "not asked in time"},
-		"rights":        {func(f *facts) { f.forget() }, []string{"acl-ingress", "acl-targets", "acl-dead-letters", "acl-journal"}, "the brokers do not tell"},
+		"the group":        {func(f *facts) { f.group = group{err: kerr.CoordinatorLoadInProgress} }, []string{"acl-group", "group-members", "instances"}, "COORDINATOR_LOAD_IN_PROGRESS"},
+		"the broker":       {func(f *facts) { f.keepsErr = denied(kerr.ClusterAuthorizationFailed, "DescribeConfigs on the cluster") }, []string{"offsets-retention"}, "DescribeConfigs on the cluster"},
+		"the clock":        {func(f *facts) { f.clock.err = errors.New("unknown request") }, []string{"clock"}, "unknown request"},
+		"no time":          {func(f *facts) { f.clock.err, f.keepsErr = errNotAsked, errNotAsked }, []string{"clock", "offsets-retention"}, "not asked in time"},
+		"rights":           {func(f *facts) { f.forget() }, []string{"acl-ingress", "acl-targets", "acl-dead-letters", "acl-journal"}, "the brokers do not tell"},
+		"odd retention":    {func(f *facts) { f.configs["delayed"].of["retention.ms"] = "a week" }, []string{"retention"}, ""},
+		"no limit by size": {func(f *facts) { delete(f.configs["delayed"].of, "retention.bytes") }, []string{"retention"}, "retention"},
+		"the target's timestamps": {func(f *facts) {
+			f.settings.Timestamp = config.TimestampOriginal
+			delete(f.configs["ready"].of, "message.timestamp.type")
+		}, []string{"timestamps"}, "ready"},
+		"new members":   {func(f *facts) { f.group = group{none: true, rights: all, membersErr: errors.New("broken pipe")} }, []string{"group-members", "instances"}, "broken pipe"},
 		"a topic":       {func(f *facts) { delete(f.topics, "ready") }, []string{"topics", "acl-targets"}, ""},
 		"a sick broker": {func(f *facts) { f.topics["ready"] = topic{err: kerr.LeaderNotAvailable, rights: all} }, []string{"topics"}, "LEADER_NOT_AVAILABLE"},
 	} {
@@ -320,5 +349,51 @@ func TestChecksBehindAFailedOneAreSkippedWithItsName(t *testing.T) {
 		if strings.HasPrefix(got.ID, "acl-") && (got.Status != Skipped || got.Found != "not asked, as advertised-names failed") || got.ID == "topics" && got.Status != OK {
 			t.Errorf("%+v", got)
 		}
+	}
+}
+
+// TestCommandsAreForABrokerThatResolves: Kafka's tools end where no name of theirs does.
+func TestCommandsAreForABrokerThatResolves(t *testing.T) {
+	f := healthy(t)
+	f.seeds = []host{{address: "gone:9092", err: errors.New("no such host")}, f.seeds[0], {address: "b:9092", ips: []string{"10.0.0.2"}}}
+	f.deny("ready", kmsg.ACLOperationWrite)
+	for _, got := range judge(f) {
+		if strings.Contains(got.Fix, "gone:9092 ") || got.ID == "acl-targets" && !strings.Contains(got.Fix, "--bootstrap-server kafka:9092,b:9092 ") {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
+// TestThousandsOfTopicsAreJudgedInSeconds: each is missing, and each of many more topics
+// has a name like it.
+func TestThousandsOfTopicsAreJudgedInSeconds(t *testing.T) {
+	var names, seen []string
+	for i := range 3000 {
+		names = append(names, fmt.Sprintf("orders.of-region-%04d.v1", i))
+	}
+	for i := range 10_000 {
+		seen = append(seen, fmt.Sprintf("orders.of-region-%05d.v2", i))
+	}
+	f := healthy(t, "LAYOVER_TARGETS_ALLOWED="+strings.Join(names, ","), "LAYOVER_PARTITION=same")
+	for _, name := range names {
+		f.topics[name] = topic{err: kerr.UnknownTopicOrPartition, rights: all}
+	}
+	f.seen = seen
+	began := time.Now()
+	found := judge(f)
+	if took := time.Since(began); took > 20*time.Second { // minutes, where each pair is looked at
+		t.Errorf("took %v", took)
+	}
+	if got := found[slices.Index(IDs(), "topics")]; got.Status != Warn || !strings.Contains(got.Found, "and 2950 more") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestATopicInUseIsNoNearestName: an ingress topic as target would be a loop.
+func TestATopicInUseIsNoNearestName(t *testing.T) {
+	f := healthy(t, "LAYOVER_EGRESS_TOPIC=delaye")
+	f.topics["delaye"], f.seen = topic{err: kerr.UnknownTopicOrPartition, rights: all}, []string{"dead", "delayed"}
+	if got := judge(f)[slices.Index(IDs(), "topics")]; got.Found != "target delaye does not exist" || strings.Contains(got.Fix, "if that is meant") {
+		t.Errorf("%+v", got)
 	}
 }

@@ -3,9 +3,11 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"layover/cluster/needs"
 	"layover/config"
 )
 
@@ -18,8 +20,9 @@ func topicChecks() []check {
 
 func topicsExist(f *facts) verdict {
 	var v verdicts
+	guesses, partitions := maxParts, f.ingressPartitions()
 	for _, u := range uses(f.settings) {
-		f.exists(&v, u)
+		f.exists(&v, u, &guesses, partitions)
 	}
 	f.enoughPartitions(&v)
 	if names := globs(f.settings); len(names) > 0 {
@@ -28,8 +31,8 @@ func topicsExist(f *facts) verdict {
 	return v.worst()
 }
 
-// exists judges whether a topic is there.
-func (f *facts) exists(v *verdicts, u use) {
+// exists judges whether a topic is there. A missing one should have as many partitions.
+func (f *facts) exists(v *verdicts, u use, guesses *int, partitions int) {
 	t, told := f.topics[u.topic]
 	switch {
 	case !told:
@@ -41,16 +44,33 @@ func (f *facts) exists(v *verdicts, u use) {
 	case isMissing(t.err) && u.role == journalTopic:
 		v.add(OK, "", "%s %s is not there yet, and is made at the start", u.role, u.topic)
 	case isMissing(t.err):
-		nearest := config.Nearest(u.topic, f.seen)
-		found, fix := "", f.createTopic(u)
-		if nearest != "" {
+		found, fix := "", f.createTopic(u, partitions)
+		if nearest := f.nearest(u.topic, guesses); nearest != "" {
 			found = ", the nearest name is " + nearest
-			fix = fmt.Sprintf("set %s to %s, if that is meant, or make the topic:\n%s", u.variable, nearest, fix)
+			fix = fmt.Sprintf("%s, if that is meant, or make the topic:\n%s", f.rename(u, nearest), fix)
 		}
 		v.add(missingStatus(u.role), fix, "%s %s does not exist%s", u.role, u.topic, found)
 	default:
 		v.add(Unknown, "", "%s %s: %s", u.role, u.topic, clean(t.err.Error()))
 	}
+}
+
+// nearest returns a topic with a name like that one, which no setting names: an ingress
+// topic is no target, whatever its name.
+// Each guess compares it with every topic there is: no more are made than are told.
+func (f *facts) nearest(name string, guesses *int) string {
+	if *guesses--; *guesses < 0 {
+		return ""
+	}
+	return config.Nearest(name, slices.DeleteFunc(slices.Clone(f.seen), func(seen string) bool { _, used := f.topics[seen]; return used }))
+}
+
+// rename is the change of the setting that names a topic. In a list the other names stay.
+func (f *facts) rename(u use, to string) string {
+	if u.variable == "LAYOVER_EGRESS_TOPIC" || u.variable == "LAYOVER_DLQ_TOPIC" || u.role == ingressTopic && len(f.settings.IngressTopics) == 1 {
+		return fmt.Sprintf("set %s to %s", u.variable, to)
+	}
+	return fmt.Sprintf("write %s instead of %s in %s", to, u.topic, u.variable)
 }
 
 // missingStatus: records need not go to a target that headers may choose.
@@ -61,13 +81,25 @@ func missingStatus(r role) Status {
 	return Fail
 }
 
-// createTopic is the command that makes a topic, with the partitions of the ingress.
-func (f *facts) createTopic(u use) string {
-	partitions := 1
+// ingressPartitions is the most partitions of an ingress topic, at least 1.
+func (f *facts) ingressPartitions() int {
+	most := 1
 	for _, i := range usesAs(f.settings, ingressTopic) {
-		partitions = max(partitions, len(f.topics[i.topic].partitions))
+		most = max(most, len(f.topics[i.topic].partitions))
 	}
-	return fmt.Sprintf("%s --create --topic %s --partitions %d", f.tool("kafka-topics.sh"), u.topic, partitions)
+	return most
+}
+
+// createTopic is the command that makes a topic. An ingress topic gets the retention that
+// it needs, whatever the brokers' default is.
+func (f *facts) createTopic(u use, partitions int) string {
+	command := fmt.Sprintf("%s --create --topic %s --partitions %d", f.tool("kafka-topics.sh"), u.topic, partitions)
+	if u.role == ingressTopic {
+		for _, set := range needs.IngressConfig(f.settings.MaxDelay) {
+			command += " --config " + set.Name + "=" + set.Value
+		}
+	}
+	return command
 }
 
 // enoughPartitions: with LAYOVER_PARTITION=same a target needs as many as each ingress
@@ -76,9 +108,10 @@ func (f *facts) enoughPartitions(v *verdicts) {
 	if f.settings.Partition != config.PartitionSame {
 		return
 	}
+	ingresses := usesAs(f.settings, ingressTopic)
 	for _, target := range usesAs(f.settings, targetTopic, allowedTopic) {
 		have := len(f.topics[target.topic].partitions)
-		for _, ingress := range usesAs(f.settings, ingressTopic) {
+		for _, ingress := range ingresses {
 			want := len(f.topics[ingress.topic].partitions)
 			if have == 0 || have >= want || !f.goesTo(ingress.topic, target) {
 				continue
@@ -138,6 +171,9 @@ func (f *facts) replicasOf(v *verdicts, u use, t topic) {
 	case least > int64(inSync):
 		v.add(Fail, "bring the missing brokers back: "+f.tool("kafka-topics.sh")+" --describe --under-min-isr-partitions",
 			"%s %s has a partition with %s in sync, and min.insync.replicas=%d: it takes no record with acks=all", u.role, u.topic, count(int(inSync), "replica"), least)
+	case least > 0 && least == int64(inSync) && inSync < factor:
+		v.add(Warn, "bring the missing brokers back: "+f.tool("kafka-topics.sh")+" --describe --at-min-isr-partitions",
+			"%s %s has a partition with %d of %d replicas in sync, and min.insync.replicas=%d: it takes no record when one more is missing", u.role, u.topic, inSync, factor, least)
 	case factor == 1 && len(f.brokers) > 1:
 		v.add(Warn, "give it more replicas: "+f.tool("kafka-reassign-partitions.sh")+" --execute --reassignment-json-file FILE",
 			"%s %s has 1 replica in a cluster of %d brokers: it stands still while its broker is down", u.role, u.topic, len(f.brokers))

@@ -30,8 +30,10 @@ type use struct {
 // uses are all topics that the settings name, each once. Globs name none, and a journal
 // may have a name that no topic can have.
 func uses(s *config.Config) (all []use) {
+	known := make(map[string]bool) // there may be thousands
 	add := func(u use) {
-		if u.topic != "" && !slices.ContainsFunc(all, func(o use) bool { return o.topic == u.topic }) {
+		if u.topic != "" && !known[u.topic] {
+			known[u.topic] = true
 			all = append(all, u)
 		}
 	}
