@@ -225,7 +225,7 @@ func ask(ctx context.Context, url string) (status int, answer string, err error)
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return 0, "", fmt.Errorf("no answer from %s: %w; is Layover running, and is LAYOVER_HTTP_ADDR the same there?", url, err)
+		return 0, "", fmt.Errorf("no answer from %s: %w; is Layover running, and is that its LAYOVER_HTTP_ADDR?", url, err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
