@@ -1,7 +1,9 @@
 package admin
 
 import (
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -110,4 +112,28 @@ func TestAnotherVersionIsLoadedWhole(t *testing.T) {
 		}
 		return n == 2
 	})
+}
+
+// TestAnAddressWithAPasswordIsAskedAgain: a proxy may want a login, and a bookmark may
+// have it. A browser refuses to fetch an address that has one.
+func TestAnAddressWithAPasswordIsAskedAgain(t *testing.T) {
+	f := openFront(t, ordinary, "")
+	var refused atomic.Int64
+	f.fail(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "reader" || password != "secret" {
+			refused.Add(1)
+			w.Header().Set("WWW-Authenticate", "Basic")
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		f.admin.http.Handler.ServeHTTP(w, r)
+	})
+	tab := openBrowser(t).open(t, 1280, false)
+	tab.visit(t, strings.Replace(f.URL, "//", "//reader:secret@", 1)+"/status")
+	f.show(fresh)
+	tab.eval(t, now, nil)
+	tab.wait(t, "window.asked > 0 && (window.shown > 0 || !document.getElementById('stale').hidden)")
+	if title := tab.text(t, "document.title"); !strings.HasPrefix(title, "Not ready") {
+		t.Errorf("the title is %q; the page is of %s", title, tab.text(t, "document.baseURI"))
+	}
 }

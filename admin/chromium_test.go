@@ -198,10 +198,10 @@ func TestTheScriptMakesThePageThatTheServerMakes(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d := look((*showing.Load())(at), at).page()
 		if r.URL.Query().Get("format") == string(formContent) {
-			p.serveContent(w, d)
+			p.serveContent(d)(w, r)
 			return
 		}
-		p.serve(w, d, true)
+		p.serve(d, true)(w, r)
 	}))
 	defer srv.Close()
 	for from, first := range scenes() {

@@ -112,6 +112,7 @@
     if (icon.href !== page.icon && page.icon.startsWith("data:image/svg+xml,")) icon.href = page.icon;
   }
 
+  const content = location.origin + location.pathname + "?format=page"; // without a password that the address had: fetch refuses one
   let timer = 0, asking = false, answered = Date.now();
   async function ask() {
     clearTimeout(timer);
@@ -120,7 +121,7 @@
     const old = Date.now() - answered > 3 * every; // the tab was hidden, or the machine asleep
     const late = setTimeout(say, old ? patience / 8 : patience, true);
     try {
-      const answer = await fetch("?format=page", { cache: "no-store", redirect: "error", signal: AbortSignal.timeout(limit) });
+      const answer = await fetch(content, { cache: "no-store", redirect: "error", signal: AbortSignal.timeout(limit) });
       if (!answer.ok) throw new Error("the status is " + answer.status);
       show(await answer.json());
       answered = Date.now();
