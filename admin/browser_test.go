@@ -347,12 +347,15 @@ func (p *tab) text(t *testing.T, expression string) (text string) {
 	return text
 }
 
-// wait asks until the expression is true, in whatever document the tab has then.
+// wait asks until the expression is true, in whatever document the tab has then. It
+// awaits no promise: that of a document that is left may never have an answer.
 func (p *tab) wait(t *testing.T, expression string) {
 	t.Helper()
-	for by := time.Now().Add(30 * time.Second); time.Now().Before(by); {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for by := time.Now().Add(30 * time.Second); time.Now().Before(by); <-tick.C {
 		var is bool
-		err := p.tryEval("new Promise((done) => setTimeout(() => done(!!("+expression+")), 20))", &is)
+		err := p.tryEval("!!("+expression+")", &is)
 		if is {
 			return
 		}
@@ -361,15 +364,6 @@ func (p *tab) wait(t *testing.T, expression string) {
 		}
 	}
 	t.Fatalf("in 30 s it did not come true: %s\n%s", expression, p.text(t, "document.body.innerText"))
-}
-
-// refresh makes the script ask at once, and waits until it has shown the answer.
-func (p *tab) refresh(t *testing.T) {
-	t.Helper()
-	var shown int
-	p.eval(t, "window.shown", &shown)
-	p.eval(t, now, nil)
-	p.wait(t, fmt.Sprintf("window.shown > %d", shown))
 }
 
 // visit goes to a page and waits until it is there.

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -10,6 +11,15 @@ import (
 
 // hurry makes every wait of the page's script 20 times shorter.
 const hurry = `{ const slow = window.setTimeout; window.setTimeout = (f, ms, ...all) => slow(f, ms / 20, ...all); }`
+
+// refresh makes the script ask at once, and waits until it has shown the answer.
+func (p *tab) refresh(t *testing.T) {
+	t.Helper()
+	var shown int
+	p.eval(t, "window.shown", &shown)
+	p.eval(t, now, nil)
+	p.wait(t, fmt.Sprintf("window.shown > %d", shown))
+}
 
 // eventually waits until is holds.
 func eventually(t *testing.T, what string, is func() bool) {

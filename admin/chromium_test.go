@@ -305,8 +305,18 @@ func TestSilenceIsSaidPlainly(t *testing.T) {
 	for name, with := range map[string]http.HandlerFunc{
 		"an error":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
 		"another page": func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "<p>Please log in") },
-		"a cut":        func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"no answer":    never, "no answer after long": never,
+		"JSON of a proxy": func(w http.ResponseWriter, _ *http.Request) {
+			answer(w, http.StatusOK, "application/json", []byte(`{"error":"log in"}`))
+		},
+		"another version that is gone again": func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.RawQuery == "" {
+				w.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			answer(w, http.StatusOK, "application/json", []byte(`{"edition":"another","title":"x","icon":"","body":[]}`))
+		},
+		"a cut":     func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"no answer": never, "no answer after long": never,
 		"what is not of the page": func(w http.ResponseWriter, _ *http.Request) {
 			answer(w, http.StatusOK, "application/json", []byte(`{"edition":"`+newPage().edition+`","title":"x","icon":"","body":[["script",{},"hacked=1"]]}`))
 		},
