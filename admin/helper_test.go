@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"layover/cluster/connect"
+	"layover/cluster/doctor"
 	"layover/journal/facts"
 	"layover/purgatory"
 )
@@ -101,6 +102,10 @@ func busy(now time.Time) Sample {
 				{Variable: "KAFKA_TLS_KEY", Problem: "does not fit KAFKA_TLS_CERT"},
 			},
 		},
+		Preflight: Preflight{Checked: now.Add(-3 * time.Minute), Findings: []Finding{
+			{doctor.Finding{ID: "acl-targets", Status: doctor.Fail, Found: "Write on topic ready: missing", Why: "without it nothing is delivered", Fix: "kafka-acls.sh --add\nor ask somebody"}, now.Add(-30 * time.Minute)},
+			{doctor.Finding{ID: "retention", Status: doctor.Warn, Found: "orders: retention.ms=1000 is too short", Why: "records are lost", Fix: "kafka-configs.sh --alter"}, now.Add(-3 * time.Minute)},
+		}},
 		Journal: Journal{
 			Topics: []JournalTopic{
 				{Ingress: "orders", Name: "orders.layover-orders", State: "usable", Warning: "retention.ms is 1000"},

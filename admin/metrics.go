@@ -33,7 +33,7 @@ func newCollector(source Source) *collector {
 	c := &collector{source: source, histograms: histograms()}
 	for _, group := range [][]family{
 		recordFamilies(), endFamilies(), waitingFamilies(), memoryFamilies(), nameFamilies(), partitionFamilies(),
-		journalFamilies(), memberFamilies(), processFamilies(), connectionFamilies(), sickFamilies(),
+		journalFamilies(), memberFamilies(), processFamilies(), connectionFamilies(), sickFamilies(), preflightFamilies(),
 	} {
 		c.families = append(c.families, group...)
 	}

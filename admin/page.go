@@ -38,11 +38,11 @@ type page struct {
 func newPage() *page {
 	style, script := hash(pageCSS), hash(pageJS)
 	return &page{
-		template: template.Must(template.New("page").Funcs(pageFuncs()).Parse(pageHTML)),
+		template: template.Must(template.New("page").Funcs(pageFuncs()).Parse(pageHTML + findingsHTML)),
 		index:    template.Must(template.New("index").Funcs(pageFuncs()).Parse(indexHTML)),
 		style:    template.CSS(pageCSS),
 		script:   template.JS(pageJS),
-		edition:  hash(style + script + pageHTML),
+		edition:  hash(style + script + pageHTML + findingsHTML),
 		policy: "default-src 'none'; style-src 'sha256-" + style + "'; script-src 'sha256-" + script +
 			"'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 	}

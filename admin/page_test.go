@@ -285,7 +285,7 @@ func TestHostileTextStaysText(t *testing.T) {
 			t.Errorf("%q is in the page as it came", raw)
 		}
 	}
-	for _, id := range []string{"sick", "held", "pauses", "stopped", "topics", "connection", "journal", "errors"} {
+	for _, id := range []string{"sick", "held", "pauses", "stopped", "findings", "topics", "connection", "journal", "errors"} {
 		if text := section(t, parse(t, body), id); !strings.Contains(text, `</style></title><script>alert("x")</script><img src="https://example.com/x" onerror='y'>&lt;`) {
 			t.Errorf("%s does not show what came: %s", id, text)
 		}

@@ -178,7 +178,8 @@ func (v *view) problems(s *status) []problem {
 	say(late != "", warn, "", "%s.", late)
 	say(v.startsLate(), warn, "lateness", "Records come late that were due before this process got their partitions.")
 	say(len(s.Kafka.Faults) > 0, warn, "topics", "%s.", counted(len(s.Kafka.Faults), "configured topic cannot be used", "configured topics cannot be used"))
-	say(len(s.Kafka.Warnings) > 0, warn, "topics", "%s.", counted(len(s.Kafka.Warnings), "ingress topic is configured badly", "ingress topics are configured badly"))
+	say(len(s.Findings) > 0, warn, "findings", "%s.", s.findingNames())
+	say(len(s.Kafka.Warnings) > 0 && s.CheckedAt.IsZero(), warn, "topics", "%s.", counted(len(s.Kafka.Warnings), "ingress topic is configured badly", "ingress topics are configured badly"))
 	faulty := 0
 	for _, t := range s.Journal.Topics {
 		if t.faulty() {

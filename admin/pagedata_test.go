@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"layover/cluster/connect"
+	"layover/cluster/doctor"
 	"layover/purgatory"
 )
 
@@ -40,7 +41,11 @@ func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
 			"partitions": {
 				"orders/1 stopped at 60 60 0 50 50 0 2 0 0 metadata orders/2 stopped at 900 900 90 900 900 0 0 0 0 metadata " +
 					"orders/3 loading its offset – – – – 0 0 0 0 – orders/0 paused 515 25 400 390 10 34 2 9 journal"},
-			"topics": {"retry-7", "orders: retention.ms < LAYOVER_MAX_DELAY"},
+			"topics": {"retry-7"},
+			"findings": {
+				"acl-targets fail 30 min ago Write on topic ready: missing Why: without it nothing is delivered kafka-acls.sh --add or ask somebody retention warn 3 min ago",
+				"orders: retention.ms=1000 is too short Why: records are lost kafka-configs.sh --alter", "Checked 3 min ago, and again ten minutes later.",
+			},
 			"connection": {"TLS, login by SCRAM-SHA-512.", "b2:9093 tls KAFKA_TLS_CA 3 min ago the broker's certificate is of no authority",
 				"KAFKA_TLS_CA CN=ca in 40 d, 2000-02-10 00:00:00.000 UTC KAFKA_TLS_CERT CN=layover in 5 d 1 h, 2000-01-06 01:00:00.000 UTC KAFKA_TLS_KEY – –"},
 			"journal":  {"invoices.layover-orders invoices forbidden TOPIC_AUTHORIZATION_FAILED"},
@@ -176,8 +181,15 @@ func TestTheStateIsOneWordAndATone(t *testing.T) {
 		"a missing ingress topic": {func(s *Sample) { s.Kafka.Topics = []TopicState{{Name: "delayed", State: "missing"}} }, "Degraded", bad, "ingress topic delayed is missing"},
 		"no leader":               {func(s *Sample) { s.Group.Partitions = []Assignment{{Topic: "delayed", Loaded: true, Leaderless: true}} }, "Degraded", bad, "partition delayed/0 has no leader"},
 		"a warning":               {func(s *Sample) { s.Kafka.Warnings = map[string]string{"delayed": "x"} }, "Ready", warn, "1 ingress topic is configured badly."},
-		"a journal":               {func(s *Sample) { s.Journal.Topics[0].Err = "x" }, "Degraded", warn, "1 journal has something wrong with it."},
-		"no journal wanted":       {func(s *Sample) { s.Journal.Topics[0].State = "off" }, "Ready", good, ""},
+		"a warning that is a finding": {func(s *Sample) {
+			s.Kafka.Warnings = map[string]string{"delayed": "x"}
+			s.Preflight = Preflight{time.Now(), []Finding{{doctor.Finding{ID: "retention", Status: doctor.Warn}, time.Now()}}}
+		}, "Ready", warn, " 1 check has found something: retention."},
+		"a failed check": {func(s *Sample) {
+			s.Preflight = Preflight{time.Now(), []Finding{{doctor.Finding{ID: "a", Status: doctor.Fail}, time.Now()}, {doctor.Finding{ID: "b", Status: doctor.Warn}, time.Now()}}}
+		}, "Ready", warn, " 2 checks have found something: a, b."},
+		"a journal":         {func(s *Sample) { s.Journal.Topics[0].Err = "x" }, "Degraded", warn, "1 journal has something wrong with it."},
+		"no journal wanted": {func(s *Sample) { s.Journal.Topics[0].State = "off" }, "Ready", good, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := ordinary(time.Now())

@@ -44,6 +44,8 @@ type Sample struct {
 	// PausedSince is the begin of the present pause, zero without one.
 	PausedSince time.Time
 	Settings    Settings
+	// Preflight is what the checks have found.
+	Preflight Preflight
 }
 
 // Group is the membership.

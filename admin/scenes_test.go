@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"layover/cluster/connect"
+	"layover/cluster/doctor"
 	"layover/journal/facts"
 	"layover/purgatory"
 )
@@ -77,11 +78,12 @@ func uglyWith(text string, now time.Time) Sample {
 	lane.Partitions[0].Halted, lane.Partitions[0].HaltedAt = text, 4711
 	s.Group.ID, s.Group.LastError = "layover-"+text, "NOT_COORDINATOR"
 	s.Group.LeaseValid = false
-	s.Kafka = Kafka{Since: now.Add(-4 * time.Minute), Err: long, Missing: []string{"dead-letters"}, Faults: []string{"topic dead-letters is missing"},
+	s.Kafka = Kafka{Since: now.Add(-4 * time.Minute), Err: long, Missing: []string{"dead-letters"}, Faults: []string{"topic dead-letters is missing", text},
 		Topics: []TopicState{{Name: "dead-letters", State: "missing", Since: now.Add(-time.Hour)}}, Warnings: map[string]string{text: text}}
 	s.Connection.Refused = []connect.Refusal{{Broker: text, Since: now, Cause: connect.Cause{Reason: connect.ReasonLogin, LookAt: "KAFKA_SASL_PASSWORD", Message: text}}}
 	s.Connection.Certificates = []connect.Certificate{{Variable: "KAFKA_TLS_CERT", Subject: text, NotAfter: now, Problem: text}}
 	s.Journal.Topics[0].Err, s.Journal.Topics[0].State = text, "forbidden"
+	s.Preflight = Preflight{now, []Finding{{doctor.Finding{ID: "topics", Status: doctor.Fail, Found: text, Why: text, Fix: strings.ReplaceAll(text, "\n", " ")}, now.Add(-time.Hour)}}}
 	s.Memory = Memory{Used: 260 << 20, Limit: 256 << 20}
 	s.Pauses = []Pause{{Reason: PauseBytes}, {Reason: PauseDeadLetter, Target: text}}
 	s.Loops = map[string]time.Time{"lane 0": now.Add(-2 * time.Minute)}

@@ -32,6 +32,8 @@ type status struct {
 
 	Sick       []Sickness        `json:"sick"`
 	SickMore   int               `json:"sick_not_shown"`
+	Findings   []findingStatus   `json:"findings"`
+	CheckedAt  instant           `json:"checked_at"`
 	Pauses     []pauseStatus     `json:"pauses"`
 	Paused     *pausedStatus     `json:"paused"`
 	LastErrors []targetError     `json:"last_errors"`
@@ -256,6 +258,7 @@ func (v *view) status() status {
 		Started: instant{v.Started}, Uptime: int64(v.now.Sub(v.Started) / time.Second),
 		Draining: v.Draining, State: v.state(r), Ready: r.ready, Degraded: r.degraded, ReadyText: r.String(),
 		Sick: sick, SickMore: moreSick,
+		Findings: v.findings(), CheckedAt: instant{v.Preflight.Checked},
 		Pauses: v.pauses(), Paused: v.paused(), LastErrors: v.lastErrors(), Letters: v.deadLetters(),
 		Kafka: kafkaStatus{
 			Answering: v.Kafka.Answering, Since: instant{v.Kafka.Since}, Error: v.Kafka.Err,

@@ -40,12 +40,12 @@ func statusOf(t *testing.T, s Sample) map[string]any {
 
 func TestStatusOfAProcessThatHasJustStarted(t *testing.T) {
 	got := statusOf(t, Sample{Mode: "at-least-once", Started: time.Now()})
-	for _, name := range []string{"next_due", "furthest_deadline", "lateness_ms"} {
+	for _, name := range []string{"next_due", "checked_at", "furthest_deadline", "lateness_ms"} {
 		if value, there := got[name]; !there || value != nil {
 			t.Errorf("%s is %v (there: %v), want null", name, value, there)
 		}
 	}
-	for _, name := range []string{"assignments", "sick", "pauses", "last_errors", "held"} {
+	for _, name := range []string{"assignments", "sick", "findings", "pauses", "last_errors", "held"} {
 		if value, is := got[name].([]any); !is || len(value) != 0 {
 			t.Errorf("%s is %v, want an empty list", name, got[name])
 		}

@@ -16,6 +16,7 @@ import (
 	"layover/cli/journal"
 	"layover/cli/process"
 	"layover/cli/send"
+	"layover/cli/topics"
 )
 
 // Main runs the verb that the process's arguments name, and returns its exit
@@ -52,7 +53,8 @@ Exit codes:
 	cmd.Flags().AddFlagSet(run.Flags())
 	cmd.Flags().BoolP("version", "v", false, "print the version")
 	cmd.SetVersionTemplate(versionText(p))
-	cmd.AddCommand(run, dev.Command(p), send.Command(p), journal.Journal(p), journal.Skip(p), health.Command(p), doctor.Command(p), config.Command(p), versionCommand(p))
+	cmd.AddCommand(run, dev.Command(p), send.Command(p), journal.Journal(p), journal.Skip(p),
+		health.Command(p), doctor.Command(p), config.Command(p), topics.Command(p), versionCommand(p))
 	cmd.SetOut(p.Out()) // before completion, which keeps it
 	addHelp(cmd)
 	addCompletion(cmd)

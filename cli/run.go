@@ -49,7 +49,7 @@ func run(ctx context.Context, p *process.Process) int {
 	}
 	daemon.TuneRuntime(cfg)
 	version, revision := p.Build()
-	d, err := daemon.New(cfg, daemon.Options{Log: log, Level: level, Version: version, Revision: revision})
+	d, err := daemon.New(cfg, daemon.Options{Log: log, Level: level, Warnings: warnings, Version: version, Revision: revision})
 	if err == nil {
 		err = d.Run(ctx)
 	}

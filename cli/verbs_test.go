@@ -85,8 +85,8 @@ func candidates(t *testing.T, words ...string) []string {
 // The last one tells the shell whether to offer more: 4 is nothing, 0 files, 16 folders.
 func TestShellsAreOfferedWhatThereIs(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                         "completion config dev doctor health help journal run send skip version :4",
-		"--env-file x ":            "completion config dev doctor health help journal run send skip version :4",
+		"":                         "completion config dev doctor health help journal run send skip topics version :4",
+		"--env-file x ":            "completion config dev doctor health help journal run send skip topics version :4",
 		"--env-file ":              ":0",
 		"jour":                     "journal :4",
 		"help jo":                  "journal :4",

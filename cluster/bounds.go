@@ -177,7 +177,7 @@ func leaderOf(t *kmsg.MetadataResponseTopic, ok bool, at offsets.TopicPartition)
 		return -1, ErrNoAnswer
 	}
 	switch err := kerr.ErrorForCode(t.ErrorCode); {
-	case errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.InvalidTopicException):
+	case isMissing(err):
 		return -1, fmt.Errorf("topic %.300s %w", at.Topic, ErrMissing)
 	case err != nil:
 		return -1, fmt.Errorf("metadata of %s: %w", at.Topic, err)

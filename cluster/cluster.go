@@ -20,6 +20,8 @@ type Config struct {
 	// Refused reports whether a broker refuses the connection, which has a line of its
 	// own; nil: none does.
 	Refused func() bool
+	// Quiet: somebody else judges and logs configurations. Health has the warnings all the same.
+	Quiet bool
 	// Changed is called with the changes of one answer, unless there are none.
 	Changed func(changes []Change)
 	Log     *slog.Logger

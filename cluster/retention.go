@@ -10,13 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"layover/cluster/needs"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
-
-// retentionMargin is how much longer than the longest delay ingress has to keep
-// its records: a day to notice that nothing is delivered.
-const retentionMargin = 24 * time.Hour
 
 // Bounds of reading configurations.
 const (
@@ -124,7 +122,7 @@ func (w *Watcher) unconfigured(name string, err error) {
 	if !slices.Contains(w.cfg.Ingress, name) {
 		if t.pinned && !t.unread && errors.Is(err, kerr.TopicAuthorizationFailed) {
 			t.unread = true
-			w.cfg.Log.Warn("largest batch of a target is not known, and Kafka's default counts", "topic", name, "err", err)
+			w.warn("largest batch of a target is not known, and Kafka's default counts", "topic", name, "err", err)
 		}
 		return
 	}
@@ -132,7 +130,14 @@ func (w *Watcher) unconfigured(name string, err error) {
 		return
 	}
 	w.warnings[name] = fmt.Sprintf("its configuration cannot be read, so its retention is not checked: %v", err)
-	w.cfg.Log.Warn("retention of ingress topic is not checked", "topic", name, "err", err)
+	w.warn("retention of ingress topic is not checked", "topic", name, "err", err)
+}
+
+// warn logs a fault of a configuration, unless somebody else does.
+func (w *Watcher) warn(message string, args ...any) {
+	if !w.cfg.Quiet {
+		w.cfg.Log.Warn(message, args...)
+	}
 }
 
 // configured takes one topic's configuration.
@@ -143,6 +148,7 @@ func (w *Watcher) configured(name string, values map[string]string) {
 	if t == nil {
 		return
 	}
+	t.unread = false
 	if n, err := strconv.ParseInt(values["max.message.bytes"], 10, 32); err == nil && n >= 512 {
 		t.MaxBatchBytes = int32(n)
 	}
@@ -160,7 +166,7 @@ func (w *Watcher) configured(name string, values map[string]string) {
 		}
 		warning := retentionWarning(name, values, w.cfg.MaxDelay)
 		if warning != "" && warning != w.warnings[name] {
-			w.cfg.Log.Warn("ingress topic may delete records before they are delivered", "topic", name, "err", warning)
+			w.warn("ingress topic may delete records before they are delivered", "topic", name, "err", warning)
 		}
 		if warning == "" {
 			delete(w.warnings, name)
@@ -186,7 +192,7 @@ func RetentionFaults(values map[string]string, maxDelay time.Duration) (faults [
 	if policy, told := values["cleanup.policy"]; told && policy == "" { // nothing is ever deleted, whatever the rest says
 		return nil
 	}
-	want := (maxDelay + retentionMargin).Milliseconds()
+	want := (maxDelay + needs.RetentionMargin).Milliseconds()
 	if ms, err := strconv.ParseInt(values["retention.ms"], 10, 64); err == nil && ms >= 0 && ms < want {
 		faults = append(faults, Fault{"retention.ms", fmt.Sprintf("retention.ms=%d is less than LAYOVER_MAX_DELAY plus a day", ms), strconv.FormatInt(want, 10), ms < maxDelay.Milliseconds()})
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -54,8 +55,8 @@ const missesBelieved = 2
 // read takes one topic's part of an answer. An error changes the topic only if it says
 // whether the topic exists.
 func (t *Topic) read(rt *kmsg.MetadataResponseTopic) {
-	switch err := kerr.ErrorForCode(rt.ErrorCode); err {
-	case nil:
+	switch err := kerr.ErrorForCode(rt.ErrorCode); {
+	case err == nil:
 		if len(rt.Partitions) == 0 {
 			t.miss()
 			return
@@ -73,11 +74,16 @@ func (t *Topic) read(rt *kmsg.MetadataResponseTopic) {
 				t.Led = append(t.Led, p.Partition)
 			}
 		}
-	case kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.InvalidTopicException:
+	case isMissing(err):
 		t.miss()
-	case kerr.TopicAuthorizationFailed:
+	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		t.State, t.misses = Forbidden, 0
 	}
+}
+
+// isMissing reports whether a topic's error in metadata says that there is no such topic.
+func isMissing(err error) bool {
+	return errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.InvalidTopicException)
 }
 
 // miss notes that an answer does not have the topic.

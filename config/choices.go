@@ -30,6 +30,16 @@ const (
 	JournalOff  JournalMode = "off"  // nowhere: offsets that do not fit into metadata are repeated
 )
 
+// Preflight is what the checks at the start are for.
+type Preflight string
+
+// The choices of LAYOVER_PREFLIGHT.
+const (
+	PreflightWarn Preflight = "warn" // say what they find
+	PreflightFail Preflight = "fail" // end the process before it reads, where one fails
+	PreflightOff  Preflight = "off"  // are not made
+)
+
 // LogFormat is the form of the log's lines.
 type LogFormat string
 

@@ -138,6 +138,9 @@ type Config struct {
 	// ShutdownTimeout bounds the whole stop, also with Kafka down.
 	ShutdownTimeout time.Duration `split_words:"true" default:"8s" min:"100ms" max:"10m" example:"8s" desc:"the whole stop takes at most this"`
 
+	// Preflight is what the doctor's checks are for, at the start and every ten minutes.
+	Preflight Preflight `split_words:"true" default:"warn" choices:"warn,fail,off" example:"fail" desc:"checks of brokers, topics and rights, at the start and every ten minutes: warn reports findings, fail also ends a start with exit code 1 before anything is read, where a check fails, off makes none; a Kafka out of reach is waited for"`
+
 	// HTTPAddr is where probes, metrics and status are served; port 0 is any
 	// free port, and an empty host every address.
 	HTTPAddr string `split_words:"true" default:":9846" kind:"address" example:":9846" desc:"address of probes, metrics and status; port 0 takes any free port"`

@@ -92,7 +92,7 @@ func checkNotInternal(name string) error {
 // matches any part of a name.
 func checkTarget(pattern string) error {
 	const special = "*?[]^"
-	if !isGlob(pattern) {
+	if !IsGlob(pattern) {
 		return checkTopic(pattern)
 	}
 	if len(pattern) > delay.MaxTopicName {
@@ -107,9 +107,9 @@ func checkTarget(pattern string) error {
 	return checkNotInternal(pattern)
 }
 
-// isGlob reports whether a target is a glob and no name: ] and ^ mean something
+// IsGlob reports whether a target is a glob and no name: ] and ^ mean something
 // in a class alone.
-func isGlob(target string) bool { return strings.ContainsAny(target, "*?[") }
+func IsGlob(target string) bool { return strings.ContainsAny(target, "*?[") }
 
 // checkJournal checks a topic's name with placeholders in it. Its rest has to be a
 // piece of a topic's name, and may be empty or a dot. The final name's length is not

@@ -174,7 +174,7 @@ func (r *reader) takenBy(name string) string {
 		return "the dead-letter topic"
 	case slices.ContainsFunc(c.TopicTargets, func(t TopicTarget) bool { return t.Target == name }):
 		return "a target of " + topicTargets
-	case !isGlob(name) && slices.Contains(c.TargetsAllowed, name): // a group may be called *
+	case !IsGlob(name) && slices.Contains(c.TargetsAllowed, name): // a group may be called *
 		return "an allowed target of " + targetsAllowed
 	default:
 		return ""

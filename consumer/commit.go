@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -202,18 +203,29 @@ func (k *committer) request(commits []offsets.Commit) *kmsg.OffsetCommitRequest 
 // resultOf makes the answer to a commit from its error.
 func resultOf(c offsets.Commit, err error) offsets.CommitResult {
 	return offsets.CommitResult{Commit: c, Err: err,
-		Unsent: errors.Is(err, errNotOwned), Fenced: isFenced(err), MetadataTooLarge: errors.Is(err, kerr.OffsetMetadataTooLarge), Hopeless: isHopeless(err)}
+		Unsent: errors.Is(err, errNotOwned), Fenced: isFenced(err), MetadataTooLarge: errors.Is(err, kerr.OffsetMetadataTooLarge), Gone: isGone(err), Hopeless: isHopeless(err)}
 }
 
 // isFenced says whether a commit was refused because the group does not know its
-// member or generation any more.
-func isFenced(err error) bool {
-	return errors.Is(err, kerr.IllegalGeneration) || errors.Is(err, kerr.UnknownMemberID) ||
-		errors.Is(err, kerr.FencedInstanceID) || errors.Is(err, kerr.StaleMemberEpoch) || errors.Is(err, errNotOwned)
-}
+// member or generation any more, or the group itself is gone.
+func isFenced(err error) bool { return isAny(err, fencing) || errors.Is(err, errNotOwned) }
 
-// isHopeless says whether a commit was refused for its topic, which is gone, another one,
-// or forbidden.
-func isHopeless(err error) bool {
-	return errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.TopicAuthorizationFailed)
+// isGone says whether a commit was refused because its topic is gone, or another one. A
+// broker that has just started says so of every topic.
+func isGone(err error) bool { return isAny(err, gone) }
+
+// isHopeless says whether a commit was refused for want of a right.
+func isHopeless(err error) bool { return isAny(err, forbidden) }
+
+// Errors of commits by meaning. After any other the commit is built and sent again.
+var (
+	fencing = []error{kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.GroupIDNotFound,
+		kerr.FencedInstanceID, kerr.StaleMemberEpoch, kerr.FencedMemberEpoch}
+	gone      = []error{kerr.UnknownTopicID, kerr.UnknownTopicOrPartition}
+	forbidden = []error{kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed}
+)
+
+// isAny reports whether an error is one of some.
+func isAny(err error, some []error) bool {
+	return slices.ContainsFunc(some, func(one error) bool { return errors.Is(err, one) })
 }

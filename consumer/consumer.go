@@ -129,7 +129,8 @@ func (c *Consumer) options() []kgo.Opt {
 }
 
 // Start makes the client, which joins the group as soon as Kafka answers. Nothing
-// else may be called before, but Status and Beat.
+// else may be called before, but what a look at the process or its stop needs: Status, Beat,
+// Buffered, LeaseValid, WatchEnds, SetPaused, Rejoin and Leave.
 func (c *Consumer) Start() error {
 	client, err := kgo.NewClient(append(c.options(), c.cfg.Options()...)...)
 	if err != nil {
@@ -145,6 +146,16 @@ func (c *Consumer) Start() error {
 	c.loader = newLoader(c)
 	close(c.started)
 	return nil
+}
+
+// begun reports whether Start has made the client.
+func (c *Consumer) begun() bool {
+	select {
+	case <-c.started:
+		return true
+	default:
+		return false
+	}
 }
 
 // Beat returns when the poll loop last turned.
@@ -222,13 +233,23 @@ func (c *Consumer) Consumed(bytes int64) { c.budget.give(bytes) }
 func (c *Consumer) Unread() int64 { return c.budget.taken() }
 
 // Buffered returns the bytes that the client holds ready for the next poll.
-func (c *Consumer) Buffered() int64 { return c.client.BufferedFetchBytes() }
+func (c *Consumer) Buffered() int64 {
+	if !c.begun() {
+		return 0
+	}
+	return c.client.BufferedFetchBytes()
+}
 
 // LeaseValid says whether the group still counts on this member.
 func (c *Consumer) LeaseValid() bool { return c.table.lease.valid(time.Now()) }
 
 // SetPaused stops or resumes reading of everything. Parked records are still delivered.
-func (c *Consumer) SetPaused(paused bool) { c.fetching.setPaused(paused) }
+// Before Start it does nothing: there is nothing read that could fill a bound.
+func (c *Consumer) SetPaused(paused bool) {
+	if c.begun() {
+		c.fetching.setPaused(paused)
+	}
+}
 
 // Stop ends the reading of a partition for the rest of its assignment. Status then has the
 // offset at, the code and the reason.
@@ -237,8 +258,13 @@ func (c *Consumer) Stop(a offsets.Assignment, at int64, code Reason, reason stri
 }
 
 // Rejoin makes the client look at a topic afresh that was deleted and made again:
-// the client takes a changed topic id for an error until it is told.
-func (c *Consumer) Rejoin(topic string) { c.fetching.rejoin(topic) }
+// the client takes a changed topic id for an error until it is told. A client that Start
+// has yet to make knows no id.
+func (c *Consumer) Rejoin(topic string) {
+	if c.begun() {
+		c.fetching.rejoin(topic)
+	}
+}
 
 // Commit queues commits of assignments that still are, each with the identity of its
 // assignment. done is called once, from another goroutine.
@@ -251,8 +277,11 @@ func (c *Consumer) Commit(commits []offsets.Commit, done func([]offsets.CommitRe
 }
 
 // Leave leaves the group, unless the member is static, by the context's end. The
-// handler's Revoked is called meanwhile.
+// handler's Revoked is called meanwhile. Before Start there is nothing to leave.
 func (c *Consumer) Leave(ctx context.Context) {
+	if !c.begun() {
+		return
+	}
 	c.client.AllowRebalance()
 	if err := c.client.LeaveGroupContext(ctx); err != nil {
 		c.cfg.Log.Info("left without the group's answer", "group", c.cfg.Group, "err", err)

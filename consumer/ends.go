@@ -18,8 +18,13 @@ const (
 
 // WatchEnds keeps the log ends in Status fresh until the context ends, and while reading
 // is paused the age of the oldest unread records. The group's lag
-// does not tell how far reading is behind, as it counts parked records.
+// does not tell how far reading is behind, as it counts parked records. Before Start it waits.
 func (c *Consumer) WatchEnds(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-c.started:
+	}
 	ticker := time.NewTicker(endsEvery)
 	defer ticker.Stop()
 	for {

@@ -30,27 +30,66 @@ type fetchFaults struct {
 	maxDecompress int // bytes that one batch may decompress to
 }
 
+// fetchMeaning is the meaning of an error of fetching a partition.
+type fetchMeaning uint8
+
+const (
+	fetchAgain   fetchMeaning = iota // after a pause
+	roomIsThere                      // a batch was put off for its size, and is fetched again at once
+	fetchEnds                        // the client or the assignment does
+	logTruncated                     // below the read position
+	outsideLog                       // the read position is, or was for a moment
+	batchTooLarge
+	batchBroken // its bytes stay wrong when they are fetched again
+)
+
+// meaningOf returns the meaning of an error of fetching. Of brokers' errors OFFSET_OUT_OF_RANGE
+// alone is not tried again, and none of them says that a batch is broken: another replica
+// may be well.
+func meaningOf(err error) fetchMeaning {
+	var network interface{ Timeout() bool }
+	switch {
+	case is[*kgo.ErrDataLoss](err):
+		return logTruncated
+	case errors.Is(err, kerr.OffsetOutOfRange):
+		return outsideLog
+	case errors.Is(err, batches.ErrLater):
+		return roomIsThere
+	case is[*batches.TooLarge](err):
+		return batchTooLarge
+	case errors.Is(err, context.Canceled), errors.Is(err, kgo.ErrClientClosed):
+		return fetchEnds
+	case is[*kerr.Error](err), is[*kgo.ErrGroupSession](err), errors.As(err, &network), errors.Is(err, io.EOF):
+		return fetchAgain
+	default:
+		return batchBroken
+	}
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
 // handle deals with an error of fetching a partition.
 func (f *fetchFaults) handle(a offsets.Assignment, err error) {
-	var tooLarge *batches.TooLarge
-	var loss *kgo.ErrDataLoss
-	switch {
-	case errors.As(err, &loss):
+	switch meaningOf(err) {
+	case logTruncated:
 		// New records at these offsets would be taken for the ones that were read.
 		f.fetching.giveUp(a, Truncated, fmt.Sprintf("the log was truncated below the read position: %v; set the group's offset for this partition, then restart", err))
-	case errors.Is(err, kerr.OffsetOutOfRange):
+	case outsideLog:
 		// Without a reset offset the client asks again at once, some 26,000 times a
 		// second: the partition is paused until the cause is known.
 		f.fetching.pause(a)
 		go f.outOfRange(a) // ends with its answer, after 30 s at most
-	case errors.Is(err, batches.ErrLater): // it is fetched again, and there is room now
-	case errors.As(err, &tooLarge):
+	case roomIsThere, fetchEnds:
+	case batchTooLarge:
+		tooLarge, _ := errors.AsType[*batches.TooLarge](err)
 		f.fetching.pause(a)        // or it is fetched again at once
 		go f.tooLarge(a, tooLarge) // ends with the broker's answer, or with the assignment
-	case isCorrupt(err):
+	case batchBroken:
 		f.fetching.pause(a) // the client would ask for it again at once
 		go f.broken(a, err)
-	case errors.Is(err, context.Canceled), errors.Is(err, kgo.ErrClientClosed):
 	default:
 		// The client reports only errors that it cannot mend, and fetches again at once.
 		// A deleted topic would keep a core busy.
@@ -63,19 +102,6 @@ func (f *fetchFaults) handle(a offsets.Assignment, err error) {
 
 // fetchRetry is the pause after a fetch error that the client leaves to us.
 const fetchRetry = time.Second
-
-// isCorrupt says whether an error is about bytes that stay wrong when they are fetched
-// again. Errors of brokers and of the network are not.
-func isCorrupt(err error) bool {
-	var broker *kerr.Error
-	if errors.As(err, &broker) {
-		return errors.Is(err, kerr.CorruptMessage)
-	}
-	var network interface{ Timeout() bool }
-	var session *kgo.ErrGroupSession
-	return !errors.As(err, &network) && !errors.As(err, &session) &&
-		!errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, kgo.ErrClientClosed)
-}
 
 // outOfRange asks for the log's bounds. A log that starts above the position has lost
 // records: they are counted and gone over. A log that ends below it was truncated, and

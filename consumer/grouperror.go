@@ -69,15 +69,17 @@ const (
 
 // groupTrouble returns an error of the group in words. A coordinator that refuses wants
 // another setting or another ACL; one that is out of reach wants patience, or a look at
-// the brokers. Any other error, such as a wrong certificate, speaks for itself.
+// the brokers. Any other error, such as a wrong certificate, speaks for itself. An error
+// that a rejoin or time mends is no refusal.
 func groupTrouble(err error) string {
-	var broker *kerr.Error
 	switch {
-	case errors.Is(err, kerr.CoordinatorNotAvailable), errors.Is(err, kerr.CoordinatorLoadInProgress), errors.Is(err, kerr.NotCoordinator):
+	case isAny(err, noCoordinator):
 		return "the group has no coordinator at the moment, trying again"
 	case errors.Is(err, kerr.SaslAuthenticationFailed):
 		return outOfReach
-	case errors.As(err, &broker):
+	case isAny(err, rejoining), kerr.IsRetriable(err):
+		return sessionEnded
+	case is[*kerr.Error](err):
 		return "the group does not take this member, trying again"
 	case unreachable(err):
 		return outOfReach
@@ -85,6 +87,14 @@ func groupTrouble(err error) string {
 		return sessionEnded
 	}
 }
+
+// Errors of the group that pass by themselves: with another coordinator, or with the next
+// join.
+var (
+	noCoordinator = []error{kerr.CoordinatorNotAvailable, kerr.CoordinatorLoadInProgress, kerr.NotCoordinator}
+	rejoining     = []error{kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.RebalanceInProgress, kerr.MemberIDRequired, kerr.GroupIDNotFound,
+		kerr.StaleMemberEpoch, kerr.FencedMemberEpoch, kerr.UnreleasedInstanceID, kerr.UnknownServerError}
+)
 
 // unreachable says whether an error is the network's: no broker has answered.
 func unreachable(err error) bool {

@@ -35,8 +35,12 @@ type Options struct {
 	Kafka []kgo.Opt
 	// Dial connects to brokers, below TLS; nil: TCP.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Resolve looks hosts up for the preflight; nil: the system does.
+	Resolve func(ctx context.Context, host string) ([]string, error)
 	// Listen and ListenControl open LAYOVER_HTTP_ADDR and LAYOVER_ADMIN_ADDR; nil: TCP.
 	Listen, ListenControl func(addr string) (net.Listener, error)
+	// Warnings are those of config.Load, for the preflight.
+	Warnings []string
 	// Level is the level of Log, for operators to change; needed with LAYOVER_ADMIN_ADDR.
 	Level *slog.LevelVar
 }
@@ -64,6 +68,7 @@ type Daemon struct {
 	replay       replay
 	drops        dropSummary
 	sick         sickLog
+	preflight    *preflight
 
 	background sync.WaitGroup // goroutines that end when the watcher is told to
 
@@ -76,6 +81,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 	d := &Daemon{cfg: cfg, opts: o, log: o.Log, started: time.Now(), registry: prometheus.NewRegistry(), replay: replay{log: o.Log}}
 	d.drops = dropSummary{log: d.log, counts: d.lost, lookedAt: d.started}
 	d.sick = d.newSickLog()
+	d.preflight = d.newPreflight()
 	d.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	connection, err := connect.New(connect.Config{Kafka: cfg.Kafka, DialTimeout: 5 * time.Second, Dial: o.Dial, Log: d.log})
 	if err != nil {
@@ -91,7 +97,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 	sizes := sizesFor(cfg.MaxParkedBytes, cfg.Lanes)
 	d.watcher = cluster.New(cluster.Config{
 		Ingress: cfg.IngressTopics, Targets: d.namedTargets(), MaxDelay: cfg.MaxDelay, Names: sizes.names,
-		Refused: d.refused, Changed: d.topicsChanged, Log: d.log,
+		Refused: d.refused, Quiet: cfg.Preflight != config.PreflightOff, Changed: d.topicsChanged, Log: d.log,
 	}, asking)
 	d.router = newRouter(cfg.Lanes)
 	d.held = holdings{bytes: make(map[purgatory.TargetName][]int64), lanes: cfg.Lanes}
@@ -158,10 +164,12 @@ func (d *Daemon) Run(ctx context.Context) error {
 		return err
 	}
 	d.sayStart(http)
-	if err := d.consumer.Start(); err != nil {
-		http.close()
-		d.closeClients(time.Now().Add(time.Second))
-		return err
+	if d.cfg.Preflight != config.PreflightFail { // or poll does it, behind the checks
+		if err := d.consumer.Start(); err != nil {
+			http.close()
+			d.closeClients(time.Now().Add(time.Second))
+			return err
+		}
 	}
 	serving := make(chan error, 2)
 	http.serve(d, d.registry, serving)
@@ -178,7 +186,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	polling, stopPolling := context.WithCancel(context.Background())
 	polled := make(chan error, 1)
-	go func() { polled <- d.consumer.Run(polling) }()
+	go func() { polled <- d.poll(polling) }()
 
 	var fatal error
 	select {
@@ -204,6 +212,17 @@ func (d *Daemon) Run(ctx context.Context) error {
 	return fatal
 }
 
+// poll reads until the context ends. With LAYOVER_PREFLIGHT=fail it begins behind the checks,
+// and returns their error where one fails.
+func (d *Daemon) poll(ctx context.Context) error {
+	if d.cfg.Preflight == config.PreflightFail {
+		if err := d.passGate(ctx); err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return d.consumer.Run(ctx)
+}
+
 // watch starts what runs beside reading and delivering, until the context ends.
 func (d *Daemon) watch(ctx context.Context) {
 	d.background.Go(func() { d.connection.Run(ctx) })
@@ -213,6 +232,7 @@ func (d *Daemon) watch(ctx context.Context) {
 	d.background.Go(func() { d.becomeReady(ctx) })
 	d.background.Go(func() { d.drops.run(ctx) })
 	d.background.Go(func() { d.sick.run(ctx) })
+	d.background.Go(func() { d.preflight.run(ctx) })
 	d.background.Go(func() { d.replay.run(ctx, d.left) })
 }
 
@@ -240,6 +260,7 @@ func (d *Daemon) stop(by time.Time, polled <-chan error) {
 	for _, l := range d.lanes {
 		<-l.Done() // its loop ends by lanesBy, whatever Kafka does
 	}
+	waitUntil(by, func() { <-d.preflight.passed }) // or a member may join behind Leave
 	leave, cancel := context.WithDeadline(context.Background(), by.Add(-time.Until(by)/5))
 	defer cancel()
 	d.consumer.Leave(leave)

@@ -26,6 +26,7 @@ import (
 type fixture struct {
 	*kafkatest.Cluster
 	dial    dialer // of the instances
+	resolve func(ctx context.Context, host string) ([]string, error)
 	seeds   []string
 	nextHTT int
 	running []*instance
@@ -56,6 +57,7 @@ func newFixture(t *testing.T, brokers int, opts ...kfake.Opt) *fixture {
 
 func fixtureOf(k *kafkatest.Cluster) *fixture {
 	w := &fixture{Cluster: k, nextHTT: 20000}
+	w.resolve = func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil }
 	w.dial, w.seeds = w.Net.DialContext, w.Broker.ListenAddrs()
 	k.Cleanup(func() {
 		for _, in := range w.running { // after a failure
@@ -97,7 +99,7 @@ func (w *fixture) startOver(dial dialer, hook kgo.Hook, settings ...string) *ins
 	w.nextHTT++
 	env := []string{
 		"KAFKA_BROKERS=" + strings.Join(w.seeds, ","), "LAYOVER_INGRESS_TOPICS=" + ingress, "LAYOVER_EGRESS_TOPIC=" + egress,
-		"LAYOVER_DLQ_TOPIC=" + dlq, "LAYOVER_LANES=2", fmt.Sprintf("LAYOVER_HTTP_ADDR=localhost:%d", w.nextHTT),
+		"LAYOVER_DLQ_TOPIC=" + dlq, "LAYOVER_LANES=2", "LAYOVER_PREFLIGHT=off", fmt.Sprintf("LAYOVER_HTTP_ADDR=localhost:%d", w.nextHTT),
 	}
 	cfg, _, err := config.Load(append(env, settings...)) // the last of a name counts
 	if err != nil {
@@ -114,11 +116,12 @@ func (w *fixture) startOver(dial dialer, hook kgo.Hook, settings ...string) *ins
 	}
 	serves := make(chan struct{})
 	in.daemon, err = New(cfg, Options{
-		Log:    slog.New(slog.NewTextHandler(in.logs, &slog.HandlerOptions{Level: level})),
-		Kafka:  kafka,
-		Dial:   in.wire.dial,
-		Ready:  func(string) { close(serves) },
-		Listen: func(addr string) (net.Listener, error) { return w.Net.Listen("tcp", addr) },
+		Log:     slog.New(slog.NewTextHandler(in.logs, &slog.HandlerOptions{Level: level})),
+		Kafka:   kafka,
+		Dial:    in.wire.dial,
+		Resolve: w.resolve,
+		Ready:   func(string) { close(serves) },
+		Listen:  func(addr string) (net.Listener, error) { return w.Net.Listen("tcp", addr) },
 	})
 	if err != nil {
 		w.Fatal(err)

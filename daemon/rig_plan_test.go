@@ -34,7 +34,10 @@ type plan struct {
 	missing      time.Duration // of the late target
 	healAt       time.Duration
 	lastDue      time.Duration
-	steps        []step // by time
+	full         bool     // reading may pause, as there is little memory
+	renews       bool     // the ingress topic is deleted and made again
+	steps        []step   // by time
+	ordeals      []ordeal // of the rounds, in their order
 }
 
 // step is one thing that happens.
@@ -58,21 +61,21 @@ func newPlan(seed uint64) *plan {
 	} else {
 		p.settings = append(p.settings, "LAYOVER_TARGET_PATIENCE=1d")
 	}
-	full := p.impatient && dice.IntN(2) == 0
-	if full {
+	if p.full = p.impatient && dice.IntN(2) == 0; p.full {
 		p.settings = append(p.settings, "LAYOVER_MAX_PARKED_BYTES=8Mi")
 	} else { // a fetch is larger than the load of any run then: see bursts
 		p.settings = append(p.settings, "LAYOVER_MAX_PARKED_BYTES=2Gi")
 	}
 	p.chooseRoom(dice)
 	p.latency = []time.Duration{0, 200 * time.Microsecond, 3 * time.Millisecond}[dice.IntN(3)]
-	over := time.Duration(20+dice.IntN(40)) * time.Minute
-	p.lastDue = bursts(dice, p.load(dice, full), over, func(at time.Duration, b *burst) { p.at(at, func(r *rig) { r.send(b) }) })
-	p.healAt = over + time.Duration(dice.IntN(30))*time.Minute
+	over := time.Duration(12+dice.IntN(36)) * time.Minute
+	p.lastDue = bursts(dice, p.load(dice, p.full), over+roundsTake, func(at time.Duration, b *burst) { p.at(at, func(r *rig) { r.send(b) }) })
+	p.healAt = over
 	p.missing = time.Duration(1+dice.IntN(25)) * time.Minute
 	p.at(p.missing, func(r *rig) { r.create(late, 2) })
 	p.lives(dice)
 	p.chooseFaults(dice)
+	p.chooseOrdeals(dice)
 	slices.SortStableFunc(p.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
 	return p
 }
@@ -109,7 +112,9 @@ func (p *plan) lives(dice *rand.Rand) {
 			kill := dice.IntN(2) == 0
 			p.at(at, func(r *rig) { r.begin(slot) })
 			at += time.Duration(20+dice.IntN(1500)) * time.Second
-			p.at(at, func(r *rig) { r.end(slot, kill) })
+			if at < p.healAt {
+				p.at(at, func(r *rig) { r.end(slot, kill) })
+			}
 			at += time.Duration(dice.IntN(90)) * time.Second
 		}
 	}
@@ -118,7 +123,7 @@ func (p *plan) lives(dice *rand.Rand) {
 // chooseFaults fills the time until healing with faults: one after the other, or each at
 // any time.
 func (p *plan) chooseFaults(dice *rand.Rand) {
-	if dice.IntN(12) == 0 {
+	if p.renews = dice.IntN(12) == 0; p.renews {
 		p.renewIngress(dice)
 	}
 	for at := 10 * time.Second; at < p.healAt; {

@@ -24,13 +24,15 @@ type sums struct {
 	unplugged, deleted                  int
 	commits, fenced, overtaken, longest int
 	journal                             journalSums
+	slowest                             time.Duration            // from the end of a fault until all was well
+	endured                             map[string]int           // faults of the rounds, by kind
 	kinds                               map[int16]int            // requests of instances
 	most                                map[int16]int            // of an instance in one second
 	faults                              map[int16]map[string]int // by kind and effect
 }
 
 func newSums() *sums {
-	s := &sums{kinds: make(map[int16]int), most: make(map[int16]int), faults: make(map[int16]map[string]int)}
+	s := &sums{endured: make(map[string]int), kinds: make(map[int16]int), most: make(map[int16]int), faults: make(map[int16]map[string]int)}
 	for k := range refusals {
 		s.faults[k.Int16()] = make(map[string]int)
 	}
@@ -63,6 +65,10 @@ func (s *sums) add(o *sums) {
 	s.overtaken += o.overtaken
 	s.longest = max(s.longest, o.longest)
 	s.journal.add(&o.journal)
+	s.slowest = max(s.slowest, o.slowest)
+	for k, n := range o.endured {
+		s.endured[k] += n
+	}
 	for k, n := range o.kinds {
 		s.kinds[k] += n
 		s.most[k] = max(s.most[k], o.most[k])
@@ -81,6 +87,11 @@ func (s *sums) String() string {
 	fmt.Fprintf(&b, "%d starts, %d stops, %d kills, %d times off the network, %d deletions of records; %d offsets committed, %d of a stale generation, %d overtaken, metadata up to %d\n",
 		s.starts, s.stops, s.kills, s.unplugged, s.deleted, s.commits, s.fenced, s.overtaken, s.longest)
 	fmt.Fprintln(&b, &s.journal)
+	fmt.Fprintf(&b, "at least twice in each life, with all well between (after %v at most):", s.slowest.Round(time.Second))
+	for _, k := range slices.Sorted(maps.Keys(s.endured)) {
+		fmt.Fprintf(&b, " %s %d,", k, s.endured[k])
+	}
+	fmt.Fprintln(&b)
 	fmt.Fprintf(&b, "%-22s %9s %8s %8s %8s %8s %8s", "", "requests", "a second", refused, lost, cut, slowed)
 	for _, k := range slices.Sorted(maps.Keys(s.kinds)) {
 		f := s.faults[k]

@@ -54,6 +54,9 @@ type rig struct {
 	garbled   atomic.Bool           // somebody else wrote to the journal
 	recreated bool                  // the ingress topic was
 	gone      map[int32]int64       // by ingress partition: everything below was deleted
+	next      int                   // of the plan's steps
+	egress    *egressWatch          // during the rounds
+	pulses    int                   // records that ask whether all is well
 	look      chan struct{}
 	over      chan struct{} // closed when ghosts need not be buried any more
 	buried    chan struct{} // closed when they are not
@@ -175,19 +178,13 @@ func newRig(t *testing.T, p *plan, s *sums) *rig {
 // run lets the plan happen, heals, waits until all has drained, and judges.
 func (r *rig) run() {
 	defer r.tearDown()
-	for _, s := range r.plan.steps {
-		if s.at >= r.plan.healAt {
-			break
-		}
-		time.Sleep(time.Until(r.begun.Add(s.at)))
-		s.do(r)
-	}
+	r.pass(r.begun.Add(r.plan.healAt))
+	r.heal()
+	r.endure()
 	r.heal()
 	r.note("all faults end")
-	for _, s := range r.plan.steps {
-		if s.at >= r.plan.healAt {
-			s.do(r)
-		}
+	for ; r.next < len(r.plan.steps); r.next++ {
+		r.plan.steps[r.next].do(r)
 	}
 	if r.instances[0] == nil {
 		r.begin(0)

@@ -1,8 +1,6 @@
 package daemon
 
 import (
-	"strings"
-
 	"layover/admin"
 	"layover/cluster"
 	"layover/config"
@@ -41,7 +39,7 @@ func (d *Daemon) nameBytes() int64 {
 // namedTargets are the topics that settings name and records go to.
 func (d *Daemon) namedTargets() (out []string) {
 	for _, name := range append(d.cfg.Allowed(), d.cfg.DLQTopic) {
-		if name != "" && !strings.ContainsAny(name, "*?[") {
+		if name != "" && !config.IsGlob(name) {
 			out = append(out, name)
 		}
 	}

@@ -56,6 +56,7 @@ func (d *Daemon) Sample() admin.Sample {
 	}
 	s.Journal = d.journalSample()
 	s.Replay = d.replay.sample()
+	s.Preflight = d.preflight.sample()
 	s.CaughtUp = d.ready.Load()
 	return s
 }

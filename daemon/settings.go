@@ -136,10 +136,15 @@ func (h *holdings) elsewhere(lane int, target purgatory.TargetName, own int64) (
 	return others - own
 }
 
-// backOff doubles from 100 ms to 2 s, with jitter, so that records flow again
-// within seconds of Kafka's return and a crowd of clients does not come at once.
+const (
+	firstBackOff = 100 * time.Millisecond
+	maxBackOff   = 2 * time.Second
+)
+
+// backOff doubles, with jitter, so that records flow again within seconds of Kafka's
+// return and a crowd of clients does not come at once.
 func backOff(fails int) time.Duration {
-	d := min(100*time.Millisecond<<min(fails, 5), 2*time.Second)
+	d := min(firstBackOff<<min(fails, 5), maxBackOff)
 	return d - time.Duration(rand.Int64N(int64(d)/5))
 }
 

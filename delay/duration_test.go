@@ -28,6 +28,7 @@ var goodGo = map[string]time.Duration{
 	"1ns":        1,
 	"0.1ns":      1,
 	"30s1m":      90 * time.Second, // Go asks for no order of units
+	"1h.5m":      time.Hour + 30*time.Second,
 	"0.33333333333333333333333333333333333333h": 20 * time.Minute, // but for the last ns, rounded up
 	"9223372036854775807ns":                     math.MaxInt64,
 	"-9223372036854775808ns":                    math.MinInt64,
@@ -67,6 +68,7 @@ var badDelays = []string{
 	"P1.5D", "P0.5W", "PT1.5H", "PT1.5M", "PT1.S", "PT.5S", "PT1.5", "PT1.2.3S", "PT1,2,3S",
 	"-PT5M", "+PT5M", "PT-5M", "PT+5M", "P-1D", "PT5M1H", "PT5S1M", "P1D1W", "P5H", "P5S", "PT1D", "PT1W", "PT1Y",
 	"PT5M ", " PT5M", "P 1D", "PT5M5", "P1DT2H3", "PT9223372037S", "P15251W", "PT99999999999999999999S", "P106751DT86400S",
+	"30501w", "5124096h", "P30501W", "PT5124096H", // a little over 2^64 ns, and so small where it wraps
 	"P0001-00-00T00:00:00", "2026-03-01T13:00:00Z", "true", "null", "NaN", "Inf",
 }
 
@@ -138,6 +140,18 @@ func TestDelayBelowAMillisecondIsRoundedUp(t *testing.T) {
 	} {
 		if got, f := parseDelay([]byte(text)); f != fine || got != want {
 			t.Errorf("%q: got %d %q, want %d", text, got, f, want)
+		}
+	}
+}
+
+func TestDelayThatIsRefusedIsToldWhatIsWrong(t *testing.T) {
+	for text, words := range map[string]string{
+		"": "no value", " 5s": "spaces around it", "5s ": "spaces around it", " ": "spaces around it",
+		"9223372036854775808": "out of range", "30501w": "out of range", "\xff": "8 bytes",
+		"\xff\xff\xff\xff\xff\xff\xff\xff": "negative", "soon": wantDelay,
+	} {
+		if _, f := parseDelay([]byte(text)); !strings.Contains(string(f), words) {
+			t.Errorf("%q: fault is %q, want %q in it", text, f, words)
 		}
 	}
 }

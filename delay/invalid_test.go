@@ -57,11 +57,13 @@ func TestMessageQuotesAtMost100BytesOfTheValue(t *testing.T) {
 		"plain":                   {[]byte("tomorrow"), `"tomorrow"`},
 		"quotes and backslashes":  {[]byte(`a"b\c`), `"a\"b\\c"`},
 		"control characters":      {[]byte("a\nb\x00"), `"a\x0ab\x00"`},
+		"the ends of ASCII":       {[]byte(" ~\x7f"), `" ~\x7f"`},
 		"not ASCII":               {[]byte("\xc2\xb5\xff"), `"\xc2\xb5\xff"`},
 		"exactly 100 bytes":       {[]byte(long[:100]), `"` + long[:100] + `"`},
 		"101 bytes":               {[]byte(long[:101]), `"` + long[:100] + `" (cut from 101 bytes)`},
 		"300 bytes":               {[]byte(long), `"` + long[:100] + `" (cut from 300 bytes)`},
 		"escapes count in full":   {[]byte(strings.Repeat("\xff", 26)), `"` + strings.Repeat(`\xff`, 25) + `" (cut from 26 bytes)`},
+		"nothing behind a cut":    {[]byte(long[:98] + "\xffb"), `"` + long[:98] + `" (cut from 100 bytes)`},
 		"no escape is cut in two": {[]byte(long[:98] + "\xff"), `"` + long[:98] + `" (cut from 99 bytes)`},
 	}
 	for name, tt := range tests {

@@ -205,6 +205,20 @@ func TestRecordWithoutATimestamp(t *testing.T) {
 	}
 }
 
+func TestTheFirstMillisecondOfTheEpochIsATimestamp(t *testing.T) {
+	r := testRules(t)
+	if d, inv := r.Parse(nil, 1, 9); inv != nil || d.DeadlineMs != 1 {
+		t.Errorf("without a header: %+v %v, want it due at 1", d, inv)
+	}
+	if d, inv := r.Parse(headers("x-delay", "5"), 1, 9); inv != nil || d.DeadlineMs != 6 {
+		t.Errorf("with a delay of 5 ms: %+v %v, want it due at 6", d, inv)
+	}
+	r.DefaultDelay = 7 * time.Millisecond
+	if d, inv := r.Parse(nil, 1, 9); inv != nil || d.DeadlineMs != 8 {
+		t.Errorf("with a default delay of 7 ms: %+v %v, want it due at 8", d, inv)
+	}
+}
+
 func TestDeadlineFarAheadOfTheClockIsInvalidWhateverTheTimestampClaims(t *testing.T) {
 	tests := map[string]struct {
 		headers   []kgo.RecordHeader

@@ -74,6 +74,9 @@ func TestAGlobAllowsNoJournalOfAnotherProcess(t *testing.T) {
 	if _, inv := (&Rules{MaxDelay: 1, Targets: targets}).Parse(headers("x-deliver-to", "eu.layover-eu"), noon, noon); inv == nil || inv.Reason != ReasonTargetNotAllowed || !strings.Contains(inv.Error(), "journal") {
 		t.Errorf("a record for it is %+v, want target_not_allowed", inv)
 	}
+	if f := targets.fault([]byte("delayed.layover-delayed")); f != faultTargetDenied {
+		t.Errorf("a denied topic whose name is like a journal's is refused as %q, want %q", f, faultTargetDenied)
+	}
 	if _, err := NewTargets("ready", nil, nil, []string{"a["}); err == nil {
 		t.Error("a glob that cannot be read was taken")
 	}
@@ -151,6 +154,27 @@ func TestTargetsRememberABoundedNumberOfTopics(t *testing.T) {
 	}
 	if got, want := len(*targets.known.Load()), 2+maxRemembered; got != want {
 		t.Errorf("remembers %d topics after refusals, want %d", got, want)
+	}
+}
+
+// Names are of 10 bytes each, so the bound is where the third would pass it.
+func TestTargetsRememberWithinABoundInBytes(t *testing.T) {
+	for name, tt := range map[string]struct{ bound, want int64 }{
+		"two fit":          {2 * (rememberedSize + 10), 2},
+		"a byte too few":   {2*(rememberedSize+10) - 1, 1},
+		"nothing fits":     {0, 0},
+		"more than we had": {1 << 40, maxRemembered},
+	} {
+		targets := mustTargets(t, "", []string{"*"}, nil)
+		targets.Remember(tt.bound)
+		for i := range maxRemembered + 5 {
+			if _, _, ok := targets.Resolve(fmt.Appendf(nil, "topic-%04d", i)); !ok {
+				t.Fatalf("%s: topic %d is refused", name, i)
+			}
+		}
+		if got := targets.Bytes(); got != tt.want*(rememberedSize+10) || int64(len(*targets.known.Load())) != tt.want {
+			t.Errorf("%s: %d topics in %d bytes, want %d", name, len(*targets.known.Load()), got, tt.want)
+		}
 	}
 }
 

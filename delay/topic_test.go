@@ -8,7 +8,7 @@ import (
 // TestNamesAreLegalAsKafkaHasIt uses Kafka's own rules.
 func TestNamesAreLegalAsKafkaHasIt(t *testing.T) {
 	for name, want := range map[string]bool{
-		"a": true, "A.b_c-9": true, "...": true, strings.Repeat("n", 249): true,
+		"a": true, "A.b_c-9": true, "...": true, "z": true, "Z": true, "0": true, "`": false, "{": false, "@": false, "[": false, ":": false, strings.Repeat("n", 249): true,
 		"": false, ".": false, "..": false, strings.Repeat("n", 250): false, "a b": false, "ä": false, "a/b": false,
 	} {
 		if got := IsTopicName(name); got != want {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"layover/cluster"
+	"layover/cluster/needs"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 )
@@ -27,8 +28,8 @@ var created = errand{
 			allow = fmt.Sprintf("allow Create on topic %s, or Create on the cluster, or ", t.name)
 		}
 		command := fmt.Sprintf("kafka-topics.sh --bootstrap-server ... --create --topic %s --partitions %d --replication-factor %d", t.name, t.wanted, t.replicas)
-		for _, c := range wantedConfig {
-			command += fmt.Sprintf(" --config %s=%s", c.name, c.value)
+		for _, c := range needs.JournalConfig() {
+			command += fmt.Sprintf(" --config %s=%s", c.Name, c.Value)
 		}
 		return allow + "make it: " + command
 	},

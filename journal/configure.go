@@ -9,16 +9,10 @@ import (
 	"time"
 
 	"layover/cluster"
+	"layover/cluster/needs"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
-
-// wantedConfig is the configuration with which only Layover deletes facts.
-var wantedConfig = [...]struct{ name, value, means string }{
-	{"cleanup.policy", "delete", "deletes facts or refuses them, as they have no key"},
-	{"retention.ms", "-1", "deletes facts by age"},
-	{"retention.bytes", "-1", "deletes facts by size"},
-}
 
 const maxMessageBytes = "max.message.bytes"
 
@@ -30,8 +24,8 @@ func (j *Journal) configure(ctx context.Context) {
 		r := kmsg.NewDescribeConfigsRequestResource()
 		r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeTopic, t.name
 		r.ConfigNames = append(r.ConfigNames, maxMessageBytes)
-		for _, c := range wantedConfig {
-			r.ConfigNames = append(r.ConfigNames, c.name)
+		for _, c := range needs.JournalConfig() {
+			r.ConfigNames = append(r.ConfigNames, c.Name)
 		}
 		req.Resources = append(req.Resources, r)
 	}
@@ -106,10 +100,10 @@ func (j *Journal) configured(t *topic, values map[string]string) {
 // that mends them; "" for none.
 func retentionWarning(name string, values map[string]string) string {
 	var found, set []string
-	for _, c := range wantedConfig {
-		if v, ok := values[c.name]; ok && v != c.value {
-			found = append(found, fmt.Sprintf("%s=%.100s %s", c.name, v, c.means))
-			set = append(set, c.name+"="+c.value)
+	for _, c := range needs.JournalConfig() {
+		if v, ok := values[c.Name]; ok && v != c.Value {
+			found = append(found, fmt.Sprintf("%s=%.100s %s", c.Name, v, c.Else))
+			set = append(set, c.Name+"="+c.Value)
 		}
 	}
 	if len(found) == 0 {

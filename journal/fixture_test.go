@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"layover/cluster/needs"
 	"layover/journal/facts"
 	"layover/offsets"
 	"layover/verify/kafkatest"
@@ -137,8 +138,8 @@ func (w *fixture) sayOnce(parts ...string) {
 func (w *fixture) makeJournal(partitions int32) offsets.TopicID {
 	w.Helper()
 	configs := make(map[string]string)
-	for _, c := range wantedConfig {
-		configs[c.name] = c.value
+	for _, c := range needs.JournalConfig() {
+		configs[c.Name] = c.Value
 	}
 	return w.CreateTopic(name, partitions, configs)
 }

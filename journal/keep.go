@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"layover/cluster"
+	"layover/cluster/needs"
 	"layover/delay"
 	"layover/offsets"
 
@@ -145,9 +146,9 @@ func (j *Journal) create(ctx context.Context) {
 	for _, t := range j.due(func(t *topic) bool { return t.state == missing && t.wanted > 0 && !now.Before(t.making.next) }) {
 		rt := kmsg.NewCreateTopicsRequestTopic()
 		rt.Topic, rt.NumPartitions, rt.ReplicationFactor = t.name, t.wanted, t.replicas
-		for _, c := range wantedConfig {
+		for _, c := range needs.JournalConfig() {
 			rc := kmsg.NewCreateTopicsRequestTopicConfig()
-			rc.Name, rc.Value = c.name, kmsg.StringPtr(c.value)
+			rc.Name, rc.Value = c.Name, kmsg.StringPtr(c.Value)
 			rt.Configs = append(rt.Configs, rc)
 		}
 		req.Topics = append(req.Topics, rt)

@@ -37,9 +37,15 @@ func (j *Journal) Write(tp offsets.TopicPartition, w facts.Write, done func(fact
 		err = cluster.Allow(err, "Write on topic "+name)
 		j.flights.refused(tp, err, j.cfg.Log, time.Now())
 		answer := result(w.Seq, err)
-		answer.TooLarge = errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)
+		answer.TooLarge = isTooLarge(err)
 		done(answer)
 	})
+}
+
+// isTooLarge says whether a record was refused for its size: the next ones are smaller.
+// After any other refusal the whole set is written anew.
+func isTooLarge(err error) bool {
+	return errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)
 }
 
 // writable returns the topic that a partition's records are written to.
@@ -159,9 +165,7 @@ func (j *Journal) Delete(tp offsets.TopicPartition, below int64, done func(error
 		ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 		defer cancel()
 		err := deleteRecords(ctx, j.cfg.Client, j.at(tp), below)
-		if err != nil {
-			j.sayDeletion(tp, err)
-		}
+		j.sayDeletion(tp, err)
 		done(err)
 	})
 }
@@ -187,18 +191,21 @@ func deleteRecords(ctx context.Context, cl *kgo.Client, at offsets.TopicPartitio
 	return nil
 }
 
-// sayDeletion logs once for a topic that deleting is not allowed.
+// sayDeletion logs once for a topic that deleting is not allowed, until it is.
 func (j *Journal) sayDeletion(tp offsets.TopicPartition, err error) {
 	name := j.cfg.Name(tp.Topic)
-	if !errors.Is(err, kerr.TopicAuthorizationFailed) {
+	refused := errors.Is(err, kerr.TopicAuthorizationFailed)
+	if err != nil && !refused { // which says nothing about the right
 		j.cfg.Log.Debug("records of the journal are not deleted yet", "topic", name, "partition", tp.Partition, "err", err)
 		return
 	}
 	j.mu.Lock()
 	said := j.refused[name]
-	j.refused[name] = true
+	if delete(j.refused, name); refused {
+		j.refused[name] = true
+	}
 	j.mu.Unlock()
-	if !said {
+	if refused && !said {
 		j.cfg.Log.Warn("records of the journal cannot be deleted, and it grows", "topic", name, "partition", tp.Partition,
 			"err", cluster.Allow(err, "Delete on topic "+name))
 	}

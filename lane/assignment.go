@@ -18,6 +18,7 @@ type revoking struct {
 	commitUntil time.Time // zero: it still drains
 	committing  bool      // an answer to the final commit is owed
 	retryAt     time.Time
+	gone        int  // refusals in a row that say that the topic is gone
 	lost        bool // the membership is gone: nothing to wait for, nothing to commit
 	done        func()
 }
@@ -123,6 +124,10 @@ func (l *Lane) over(r *revoking, now time.Time) bool {
 	return r.lost || now.After(r.commitUntil)
 }
 
+// goneBelieved is the number of refusals in a row that make a topic gone: one may be of a
+// coordinator that has just started.
+const goneBelieved = 2
+
 // answered takes the answer to a final commit: a refusal that another try may mend
 // is followed by one.
 func (r *revoking) answered(results []offsets.CommitResult) {
@@ -131,7 +136,10 @@ func (r *revoking) answered(results []offsets.CommitResult) {
 		if c.Err != nil {
 			r.retryAt = time.Now().Add(soon)
 		}
-		r.lost = r.lost || c.Fenced || c.Hopeless // others wait for the end of this assignment
+		if r.gone++; !c.Gone {
+			r.gone = 0
+		}
+		r.lost = r.lost || c.Fenced || c.Hopeless || r.gone >= goneBelieved // others wait for the end of this assignment
 	}
 }
 

@@ -34,12 +34,14 @@ type delivery struct {
 // kafka is what a lane sees of the outside: it answers as a test tells it to.
 type kafka struct {
 	mu         sync.Mutex
-	silent     bool          // no delivery is ever answered
-	mute       bool          // no commit is ever answered
-	slow       time.Duration // until a delivery is answered
-	tardy      time.Duration // of answers to commits
-	fails      string        // the target that every delivery fails to
-	refuse     error         // every commit
+	silent     bool                 // no delivery is ever answered
+	mute       bool                 // no commit is ever answered
+	slow       time.Duration        // until a delivery is answered
+	tardy      time.Duration        // of answers to commits
+	fails      string               // the target that every delivery fails to
+	refuse     error                // every commit
+	refusals   int                  // commits until refuse is over; 0: it stays
+	answer     offsets.CommitResult // of a refused commit: what else it says
 	noLease    bool
 	deliveries []delivery
 	commits    []offsets.Commit
@@ -95,8 +97,17 @@ func (k *kafka) Commit(commits []offsets.Commit, done func([]offsets.CommitResul
 	for _, c := range commits {
 		k.commits = append(k.commits, c)
 		k.committed = append(k.committed, time.Now())
-		results = append(results, offsets.CommitResult{Commit: c, Err: k.refuse})
+		r := offsets.CommitResult{}
+		if k.refuse != nil {
+			r = k.answer
+		}
+		r.Commit, r.Err = c, k.refuse
+		results = append(results, r)
 	}
+	if k.refusals--; k.refusals == 0 {
+		k.refuse = nil
+	}
+	k.refusals = max(k.refusals, 0)
 	if tardy := k.tardy; !k.mute {
 		k.answers.Go(func() {
 			time.Sleep(tardy) // in a bubble

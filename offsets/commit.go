@@ -67,7 +67,9 @@ type CommitResult struct {
 	Fenced bool
 	// MetadataTooLarge: the broker's offset.metadata.max.bytes is lower than ours.
 	MetadataTooLarge bool
-	// Hopeless: the topic is gone, another one, or forbidden. No try within seconds mends it.
+	// Gone: the topic is gone, or another one. Only a second such answer is to be believed.
+	Gone bool
+	// Hopeless: the member may not commit it. No try within seconds mends it.
 	Hopeless bool
 	TookMs   int64 // from sending it to its answer
 	Unsent   bool  // it was not even sent

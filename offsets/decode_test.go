@@ -79,6 +79,30 @@ func TestMetadataIsRefusedByItsCause(t *testing.T) {
 	}
 }
 
+func TestDamagedMetadataIsToldWhatIsWrong(t *testing.T) {
+	id := testIdentity
+	good := forge("1.1", id, 42, nil, 2, 2, 1, 1)
+	for metadata, words := range map[string]string{
+		"layover.": "no format version", "layover.1": "no format version", "layover.0.0.": "no format version",
+		"layover.1.":                                                "no minimum reader version for format version 1",
+		"layover.1.1":                                               "no minimum reader version for format version 1",
+		"layover.1.2." + good[12:]:                                  "no minimum reader version for format version 1",
+		good + strings.Repeat("A", 1<<16):                           "want at most 65536",
+		good[:20] + "!" + good[21:]:                                 "illegal base64",
+		good[:40]:                                                   "21 bytes, want at least 32",
+		seal("1.1", id, 42, fieldsOf(id)):                           "an extension of 0 bytes",
+		seal("1.1", id, 42, append(fieldsOf(id), 5, 1)):             "an extension of 5 bytes in 1",
+		seal("1.1", id, 42, append(fieldsOf(id), 0, 0x81)):          "a gap after offset 42",
+		seal("1.1", id, 42, append(fieldsOf(id), 0, 1, 0x81)):       "a length of the run at offset 44",
+		seal("1.1", id, 42, append(fieldsOf(id), 0, 1, 1, 0x81)):    "a gap after offset 46",
+		seal("1.1", id, 42, append(fieldsOf(id), 0, 1, 1, 1, 0x81)): "a length of the run at offset 48",
+	} {
+		if _, err := Decode(metadata, id, 42); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), words) {
+			t.Errorf("%.60q: %v, want %q in it", metadata, err, words)
+		}
+	}
+}
+
 // fieldsOf is the fields of fixed size behind the checksum.
 func fieldsOf(id Identity) []byte { return appendIdentity(nil, id)[endChecksum:] }
 

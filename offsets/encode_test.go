@@ -165,6 +165,32 @@ func checkPrefix(t *testing.T, w *Window, m *model, limit int) {
 	}
 }
 
+func TestARunThatDoesNotFitIsCutToTheLongestPart(t *testing.T) {
+	one := func(f func(from, to int64) bool) { f(1, 1<<40) }
+	for room, want := range map[int]int64{1: 0, 2: 1 << 7, 3: 1 << 14, 4: 1 << 21, 6: 1 << 35, 7: 1<<40 - 1} {
+		out, covered, end := AppendRuns(nil, 0, room, one)
+		if covered != want || len(out) > room || want > 0 && end != 1+want {
+			t.Errorf("room for %d bytes: %d offsets to %d in %d bytes, want %d", room, covered, end, len(out), want)
+		}
+	}
+}
+
+func TestWhatIsBehindTheFirstRunThatDoesNotFitIsNotLookedAt(t *testing.T) {
+	for room, fit := range map[int]int{0: 0, 1: 0, 2: 1, 9: 4, 10: 5} {
+		looked := 0
+		_, covered, _ := AppendRuns(nil, 0, room, func(f func(from, to int64) bool) {
+			for at := int64(1); at < 2000; at += 2 {
+				if looked++; !f(at, at+1) {
+					return
+				}
+			}
+		})
+		if covered != int64(fit) || looked != fit+1 {
+			t.Errorf("room for %d bytes: %d runs fit and %d were looked at, want %d and one more", room, covered, looked, fit)
+		}
+	}
+}
+
 func TestTheLimitIsCappedWhereDecodeStopsReading(t *testing.T) {
 	w := NewWindow(0)
 	for offset := int64(1); offset < 400_000; offset += 2 {

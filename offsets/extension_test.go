@@ -1,6 +1,7 @@
 package offsets
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"math"
@@ -15,6 +16,7 @@ func TestAnExtensionComesBackAsItWasWritten(t *testing.T) {
 	for name, ext := range map[string]Extension{
 		"nothing":              {},
 		"an incarnation":       {Incarnation: 1},
+		"a journal of life 1":  {Incarnation: 1, Journal: journal},
 		"a journal":            {Incarnation: math.MaxUint64, Journal: journal},
 		"the largest offsets":  {Incarnation: 9, Journal: JournalRange{From: math.MaxInt64, To: math.MaxInt64}},
 		"the longest distance": {Incarnation: 9, Journal: JournalRange{To: math.MaxInt64, Sum: 1}},
@@ -31,7 +33,10 @@ func TestAnExtensionComesBackAsItWasWritten(t *testing.T) {
 // behind a known extension, or in its place, costs nothing but what it says.
 func TestAReaderPassesOverWhatItDoesNotKnow(t *testing.T) {
 	known := binary.BigEndian.AppendUint64(nil, 42)
-	named := append(append(append([]byte{}, known...), make([]byte, 20)...), 3, 4)
+	fixed := append(known[:8:8], make([]byte, 20)...)
+	named := append(fixed[:28:28], 3, 4)
+	sum := append(known[:8:8], bytes.Repeat([]byte{9}, 20)...) // a journal that is something without its offsets
+	largest := binary.AppendUvarint(fixed[:28:28], math.MaxInt64)
 	for name, test := range map[string]struct {
 		extension []byte
 		want      Extension
@@ -40,11 +45,29 @@ func TestAReaderPassesOverWhatItDoesNotKnow(t *testing.T) {
 		"longer than an incarnation":    {append(known[:8:8], 1, 2, 3), Extension{Incarnation: 42}},
 		"longer than a journal":         {append(named[:30:30], 9, 9, 9), Extension{42, JournalRange{From: 3, To: 7}}},
 		"offsets that are none":         {append(named[:28:28], 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 1), Extension{Incarnation: 42}},
-		"a journal without its offsets": {named[:28], Extension{Incarnation: 42}},
+		"a journal without its offsets": {sum, Extension{Incarnation: 42}},
+		"a journal with one offset":     {append(sum[:28:28], 3), Extension{Incarnation: 42}},
+		"a journal beyond all offsets":  {append(largest, 1), Extension{Incarnation: 42}},
+		"a journal of no life":          {append(make([]byte, 8), sum[8:]...), Extension{}},
+		"that, with offsets":            {append(append(make([]byte, 8), sum[8:]...), 3, 4), Extension{}},
 	} {
 		w, got, err := DecodeAll(forge("1.1", testIdentity, 3, test.extension, 1, 2), testIdentity, 3)
 		if err != nil || got != test.want || w.Above() != 2 {
 			t.Errorf("%s: got %+v and %d offsets, %v; want %+v and 2", name, got, w.Above(), err, test.want)
+		}
+	}
+}
+
+func TestAnExtensionIsAsLongAsWhatItSays(t *testing.T) {
+	for name, test := range map[string]struct {
+		Extension
+		bytes int
+	}{
+		"nothing": {Extension{}, 1}, "an incarnation": {Extension{Incarnation: 7}, 1 + 8},
+		"a journal": {Extension{7, JournalRange{TopicID: TopicID{1}, From: 1, To: 2}}, 1 + 8 + 16 + 4 + 1 + 1},
+	} {
+		if got := test.append(nil); len(got) != test.bytes {
+			t.Errorf("%s takes %d bytes, want %d", name, len(got), test.bytes)
 		}
 	}
 }

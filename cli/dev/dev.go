@@ -66,7 +66,7 @@ func run(ctx context.Context, p *process.Process, f *devFlags) error {
 	printStart(p.Stdout, l.Addr().String(), h.dir, scheme+web.Addr().String(), ignored)
 	version, revision := p.Build()
 	return onBroker(ctx, cfg, daemon.Options{
-		Log: log, Level: level, Version: version, Revision: revision,
+		Log: log, Level: level, Warnings: warnings, Version: version, Revision: revision,
 		Listen: func(string) (net.Listener, error) { return web, nil },
 	}, &stack{out: p.Stdout, began: began, maxDelay: cfg.MaxDelay, log: log, addr: l.Addr().String(), web: web.Addr().String(), tls: cfg.HTTP.TLS.On()})
 }

@@ -41,6 +41,14 @@ func (c *Choice) Set(word string) error {
 	return nil
 }
 
+// AddChoice adds a flag that takes one of the words, the first by default.
+func AddChoice(cmd *cobra.Command, name, usage string, words ...string) *Choice {
+	c := &Choice{words: words, chosen: words[0]}
+	cmd.Flags().Var(c, name, usage)
+	must(cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)))
+	return c
+}
+
 // Output is the form in which a verb prints facts.
 type Output struct{ Choice }
 

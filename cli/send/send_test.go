@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -257,5 +258,34 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// toldEnd is a source that says when it is read to its end.
+type toldEnd struct {
+	io.Reader
+	ended chan struct{} // closed at the end
+	once  sync.Once
+}
+
+func (r *toldEnd) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err == io.EOF {
+		r.once.Do(func() { close(r.ended) })
+	}
+	return n, err
+}
+
+// TestOfManyRefusedLinesTheFirstIsNamed: all were on their way when the first was refused.
+func TestOfManyRefusedLinesTheFirstIsNamed(t *testing.T) {
+	cluster, environ := startKafka(t, 1)
+	in := &toldEnd{Reader: strings.NewReader(strings.Repeat("refused\n", 50)), ended: make(chan struct{})}
+	cluster.Refuse(kmsg.Produce, kfake.Fault{Err: kerr.TopicAuthorizationFailed, When: func(kmsg.Request) bool {
+		<-in.ended
+		return true
+	}})
+	got := clitest.Call{Environ: environ, Args: []string{"--delay", "1h", "-"}, Stdin: in}.Do(t, Command)
+	if got.Code != process.ExitRuntime || got.Stdout != "" || strings.Count(got.Stderr, "TOPIC_AUTHORIZATION_FAILED") != 1 || !strings.Contains(got.Stderr, "line 1: ") {
+		t.Errorf("got %+v", got)
 	}
 }

@@ -134,7 +134,7 @@ func (w *Writer) Use(topic offsets.TopicID, maxBytes int) {
 	renewed := topic != w.topic && w.topic != offsets.TopicID{}
 	if topic != w.topic {
 		w.topic = topic
-		w.deletion.done, w.deletion.running = 0, false
+		w.deletion = deletion{}
 	}
 	switch {
 	case renewed && w.mode == InJournal:

@@ -64,7 +64,7 @@ func (w *written) acknowledged(f *flight, offset int64) (complete bool) {
 }
 
 // restart drops everything: nothing counts as written until a snapshot is complete.
-func (w *written) restart() { w.base, w.snap, w.to = base{}, snapshot{}, -1 }
+func (w *written) restart() { w.base, w.snap, w.facts, w.to = base{}, snapshot{}, 0, -1 }
 
 // forget drops the records that a commit might name: the set fits into metadata.
 func (w *written) forget() { w.base, w.snap, w.facts = base{}, snapshot{}, 0 }
@@ -84,6 +84,7 @@ func (w *written) live() int64 { return w.base.bytes + w.facts }
 type deletion struct {
 	done    int64 // everything below this journal offset is deleted
 	running bool
+	below   int64 // offset of the one that runs
 	retryAt int64 // not before, in milliseconds of the owner's clock
 }
 
@@ -93,12 +94,16 @@ func (d *deletion) begin(below, nowMs int64) bool {
 	if below <= d.done || d.running || nowMs < d.retryAt {
 		return false
 	}
-	d.running = true
+	d.running, d.below = true, below
 	return true
 }
 
 // ended takes the answer to a deletion below an offset, and reports whether it succeeded.
+// An answer that nobody waits for is about a topic that is gone.
 func (d *deletion) ended(below int64, err error, nowMs int64) bool {
+	if !d.running || below != d.below {
+		return false
+	}
 	d.running = false
 	if err != nil {
 		d.retryAt = nowMs + deleteRetryMs

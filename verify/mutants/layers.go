@@ -33,8 +33,8 @@ func layers() []layer {
 		{name: "package", args: []string{"-short"}, timeout: time.Minute},
 		{name: "simulation", dir: "./verify/sim", tests: "TestSimulation", args: []string{"-run", "^TestSimulation"}, flags: []string{"-seeds", "1000"}, timeout: 2 * time.Minute},
 		{name: "explorer", dir: "./verify/sim", tests: "TestExplorer", args: []string{"-run", "^TestExplorer"}, flags: []string{"-explore", "4s"}, timeout: 2 * time.Minute},
-		{name: "daemon", dir: "./daemon", tests: "Test", args: []string{"-short", "-skip", "^TestRig"}, timeout: 2 * time.Minute},
-		{name: "rig", dir: "./daemon", tests: "TestRig", args: []string{"-run", "^TestRig"}, timeout: 2 * time.Minute},
+		{name: "daemon", dir: "./daemon", tests: "Test", args: []string{"-short", "-skip", "^TestRig"}, timeout: 4 * time.Minute},
+		{name: "rig", dir: "./daemon", tests: "TestRig", args: []string{"-run", "^TestRig"}, timeout: 4 * time.Minute},
 	}
 }
 

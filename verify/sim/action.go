@@ -60,6 +60,7 @@ const (
 	JournalTruncate             // the journal of P loses its last N records
 	JournalRecreate             // the journal is deleted and made again
 	JournalNotice               // I hears that the journal cannot be used, can be (1), or is gone (2)
+	Calm                        // all faults end, and the world drains: life goes on behind it
 	kinds
 )
 
@@ -68,7 +69,7 @@ var kindNames = [kinds]string{
 	"fetch", "turn", "write", "reply", "build", "arrive", "straggle", "refuse", "answer", "late", "haunt", "suspend", "trim",
 	"delete records", "elect", "truncate", "compact", "recreate", "sicken", "verdict", "silence", "limit", "reset", "overwrite", "pending", "resolve",
 	"cut", "journal append", "journal answer", "journal haunt", "journal delete", "journal double", "journal truncate", "journal recreate",
-	"journal notice",
+	"journal notice", "calm",
 }
 
 func (k Kind) String() string { return kindNames[k] }

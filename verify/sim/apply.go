@@ -12,6 +12,8 @@ func (w *World) apply(a Action) bool {
 	switch a.Kind {
 	case JournalHaunt, JournalDelete, JournalDouble, JournalTruncate, JournalRecreate:
 		return w.cfg.Journal && w.applyToJournal(a)
+	case Calm:
+		return w.calm()
 	case Append, Decide, DeleteRecords, Elect, Truncate, Compact, Recreate, Sicken:
 		return w.applyToLog(a)
 	case Pass, Verdict, Silence, Limit, Late, Haunt, Reset, Overwrite, Pending, Resolve:

@@ -21,19 +21,33 @@ func (w *World) Drain() *Broken {
 			w.fail("PANIC while draining: %v", r)
 		}
 	}()
-	w.say("all faults end")
 	d := drain{w}
+	d.run()
+	d.verdict()
+	return w.err
+}
+
+// calm is a drain in the middle of a life: every record so far has its outcome, and
+// everybody goes on.
+func (w *World) calm() bool {
+	d := drain{w}
+	d.run()
+	d.outcomes()
+	return true
+}
+
+// run ends all faults, and lets the world go on until nothing is left to do.
+func (d drain) run() {
+	d.say("all faults end")
 	d.heal()
-	for turn := 0; w.err == nil && !d.settled(); turn++ {
+	for turn := 0; d.err == nil && !d.settled(); turn++ {
 		if turn == drainTurns {
-			w.fail("STUCK: %s", d.unsettled())
+			d.fail("STUCK: %s", d.unsettled())
 			break
 		}
 		d.settle(turn)
-		w.check()
+		d.check()
 	}
-	d.verdict()
-	return w.err
 }
 
 func (w *World) check() {
@@ -264,9 +278,9 @@ func (d drain) halted(p int) bool {
 	return false
 }
 
-// verdict holds the end to the promises: every record has an outcome, nothing is
-// left in the cores, and what they count adds up.
-func (d drain) verdict() {
+// outcomes holds a drained world to the promises: every record has an outcome, and what
+// the cores count adds up.
+func (d drain) outcomes() {
 	if d.err != nil {
 		return
 	}
@@ -279,6 +293,15 @@ func (d drain) verdict() {
 	}
 	for _, in := range d.insts {
 		in.conserve()
+	}
+}
+
+// verdict holds the end to the promises: nothing is left in the cores either.
+func (d drain) verdict() {
+	if d.outcomes(); d.err != nil {
+		return
+	}
+	for _, in := range d.insts {
 		for p, own := range in.partitions {
 			if own != nil {
 				in.sweep(p)

@@ -45,7 +45,7 @@ func TestSimulationKeepsEveryPromise(t *testing.T) {
 	}
 	wg.Wait()
 	for k, times := range tally {
-		if times == 0 && n >= 200 && !t.Failed() {
+		if times == 0 && Kind(k) != Calm && n >= 200 && !t.Failed() { // which is Again's
 			t.Errorf("%s never happened", Kind(k))
 		}
 	}

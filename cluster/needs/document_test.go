@@ -1,0 +1,78 @@
+package needs
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rows returns the rows of a table in a document that begins with a heading: operations,
+// and what they are on.
+func rows(t *testing.T, file, heading string) (out [][2]string) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(text), heading)
+	if !found {
+		t.Fatalf("%s has no table %q", file, heading)
+	}
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 5 {
+			if len(out) > 0 {
+				return out
+			}
+			continue
+		}
+		if operations := strings.TrimSpace(cells[1]); !strings.HasPrefix(operations, "---") {
+			out = append(out, [2]string{operations, strings.TrimSpace(cells[2])})
+		}
+	}
+	return out
+}
+
+// operations are those of the table for a role, each once.
+func operations(table Table, role Role) (out []string) {
+	for _, r := range table.Rights {
+		for _, o := range r.Operations {
+			if r.Role == role && !slices.Contains(out, string(o)) {
+				out = append(out, string(o))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestTheDocumentedACLsAreThoseOfTheTable(t *testing.T) {
+	table := Of(load(t))
+	roles := map[string]Role{
+		"ingress topics": Ingress, "egress topic and every other target": Target, "dead-letter topic": DeadLetter, "the group": Group,
+		"the [journal](journal.md) topics": Journal, "the journal topic": Journal, "the journal topic, or the cluster": Journal,
+	}
+	const heading = "| Operation | On | For | Without it |"
+	for file, documented := range map[string][]Role{"acls.md": {Ingress, Target, DeadLetter, Group, Journal}, "journal.md": {Journal}} {
+		got := make(map[Role][]string)
+		var last Role
+		for _, row := range rows(t, file, heading) {
+			role, known := roles[row[1]]
+			switch {
+			case row[1] == "the same":
+				role = last
+			case !known:
+				t.Fatalf("%s: rights on %q, which nothing is known of", file, row[1])
+			}
+			last = role
+			got[role] = append(got[role], strings.Split(row[0], ", ")...)
+		}
+		for _, role := range documented {
+			slices.Sort(got[role])
+			if want := operations(table, role); !slices.Equal(got[role], want) {
+				t.Errorf("%s has %q for %s, and the table %q", file, got[role], role, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,238 @@
+// Package needs is what Layover needs of a Kafka, from its settings alone: topics
+// with their configurations, and rights.
+//
+//	settings ──► Of ──► topics to make, ACLs to allow, and what no command can give
+//
+// It is the one table behind the verb topics, the checks of the doctor, and the
+// documented ACLs. It is pure: it asks no broker what there is.
+package needs
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"layover/config"
+	"layover/delay"
+)
+
+// RetentionMargin is how much longer than the longest delay an ingress topic has to keep
+// its records: a day to notice that nothing is delivered.
+const RetentionMargin = 24 * time.Hour
+
+// Role is what a topic or the group is to Layover.
+type Role string
+
+// The roles, as JSON has them.
+const (
+	Ingress    Role = "ingress"
+	Target     Role = "target" // the egress topic, and every other that a record may go to
+	DeadLetter Role = "dead_letter"
+	Journal    Role = "journal"
+	Group      Role = "group"
+)
+
+// Setting is one value of a topic's configuration. Else is what another value does, as the
+// end of a sentence that begins with it.
+type Setting struct{ Name, Value, Else string }
+
+// Topic is a topic that the settings name. A setting that Config does not have may be
+// anything.
+type Topic struct {
+	Name   string
+	Role   Role
+	Of     string // of a journal: its ingress topic, whose number of partitions it has
+	Config []Setting
+}
+
+// Right is an ACL that allows operations on one resource. All of its operations are for the
+// same.
+type Right struct {
+	Resource   Resource
+	Name       string
+	Pattern    Pattern
+	Role       Role
+	Operations []Operation
+	For        string // what they are used for
+	Without    string // what happens without one of them, a clause
+}
+
+// Resource is the type of a resource, as kafka-acls.sh and Strimzi name its flag or type.
+type Resource string
+
+// The resources of rights.
+const (
+	OnTopic Resource = "topic"
+	OnGroup Resource = "group"
+)
+
+// Pattern says how the name of a right is compared with that of a resource.
+type Pattern string
+
+// The patterns of rights, as kafka-acls.sh has them. Strimzi calls the second one prefix.
+const (
+	Literal  Pattern = "literal"
+	Prefixed Pattern = "prefixed"
+)
+
+// Operation is what a right allows, as kafka-acls.sh and Strimzi spell it.
+type Operation string
+
+// The operations of rights.
+const (
+	Read            Operation = "Read"
+	Write           Operation = "Write"
+	Create          Operation = "Create"
+	Delete          Operation = "Delete"
+	Alter           Operation = "Alter"
+	Describe        Operation = "Describe"
+	DescribeConfigs Operation = "DescribeConfigs"
+)
+
+// Gap is a name in the settings for which there is no command: no topic of it can be made, or
+// no ACL is the same. Why is a sentence that says what to do instead.
+type Gap struct {
+	Name string
+	Role Role
+	Why  string
+}
+
+// Table is everything that is needed. Names in it are unique but for rights, of which one
+// name has several.
+type Table struct {
+	Topics []Topic
+	Rights []Right
+	Gaps   []Gap
+}
+
+// Of returns what the settings need, in the order ingress, targets, dead letters, journals,
+// group. The settings are those that config.Load has checked.
+func Of(cfg *config.Config) Table {
+	var t Table
+	for _, name := range cfg.IngressTopics {
+		t.Topics = append(t.Topics, Topic{Name: name, Role: Ingress, Config: IngressConfig(cfg.MaxDelay)})
+		t.allow(name, Literal, Ingress)
+	}
+	for _, name := range cfg.Allowed() {
+		t.target(name)
+	}
+	if cfg.DLQTopic != "" {
+		t.Topics = append(t.Topics, Topic{Name: cfg.DLQTopic, Role: DeadLetter})
+		t.allow(cfg.DLQTopic, Literal, DeadLetter)
+	}
+	for _, ingress := range cfg.IngressTopics {
+		t.journal(cfg, ingress)
+	}
+	if cfg.GroupID == "*" {
+		t.Gaps = append(t.Gaps, Gap{cfg.GroupID, Group, "In an ACL this is every group, and no ACL is for a group of this name alone. " +
+			"Give the group another name in LAYOVER_GROUP_ID."})
+		return t
+	}
+	t.allow(cfg.GroupID, Literal, Group)
+	return t
+}
+
+// target adds a topic that records may go to, or the ACL of a glob.
+func (t *Table) target(name string) {
+	if !config.IsGlob(name) {
+		t.Topics = append(t.Topics, Topic{Name: name, Role: Target})
+		t.allow(name, Literal, Target)
+		return
+	}
+	prefix, ok := PrefixOf(name)
+	if !ok {
+		t.Gaps = append(t.Gaps, Gap{name, Target, "No ACL is the same as this glob. Allow Write, Describe and DescribeConfigs on each of its topics."})
+		return
+	}
+	t.Gaps = append(t.Gaps, Gap{name, Target, fmt.Sprintf("No topic can be made of a glob. Its ACL is for every name that begins with %q.", prefix)})
+	t.allow(prefix, Prefixed, Target)
+}
+
+// PrefixOf returns the beginning that all names which a glob matches have in common, and
+// whether the glob matches every name with it: whether a prefixed ACL is the same.
+func PrefixOf(glob string) (prefix string, ok bool) {
+	prefix = strings.TrimRight(glob, "*")
+	return prefix, prefix != "" && prefix != glob && !config.IsGlob(prefix)
+}
+
+// journal adds the journal of an ingress topic. With LAYOVER_JOURNAL=off none is made, and
+// one that a commit names is still read.
+func (t *Table) journal(cfg *config.Config, ingress string) {
+	name := cfg.JournalName(ingress)
+	off := cfg.Journal == config.JournalOff
+	switch {
+	case !delay.IsTopicName(name) && off:
+	case !delay.IsTopicName(name):
+		t.Gaps = append(t.Gaps, Gap{name, Journal, fmt.Sprintf("No topic can have this name, so that %s has no journal. Set LAYOVER_JOURNAL_TOPIC.", ingress)})
+	case off:
+		t.Rights = append(t.Rights, Right{OnTopic, name, Literal, Journal, []Operation{Describe, Read}, "reading a journal that a commit names from before",
+			"the records whose offsets it holds come again"})
+	default:
+		t.Topics = append(t.Topics, Topic{Name: name, Role: Journal, Of: ingress, Config: JournalConfig()})
+		t.allow(name, Literal, Journal)
+	}
+}
+
+// allow adds the rights that a role has on a name.
+func (t *Table) allow(name string, pattern Pattern, role Role) {
+	for _, r := range rightsOf(role) {
+		r.Name, r.Pattern, r.Role = name, pattern, role
+		t.Rights = append(t.Rights, r)
+	}
+}
+
+// rightsOf are the rights of a role, without the name.
+func rightsOf(role Role) []Right {
+	topic := func(what, without string, operations ...Operation) Right {
+		return Right{Resource: OnTopic, Operations: operations, For: what, Without: without}
+	}
+	switch role {
+	case Ingress:
+		return []Right{
+			topic("reading it", "the topic counts as forbidden and nothing is read of it", Read, Describe),
+			topic("comparing retention with the longest delay", "retention is not checked", DescribeConfigs),
+		}
+	case Target:
+		return []Right{
+			topic("delivering", "the target's records are held for LAYOVER_TARGET_PATIENCE and then dead-lettered", Write, Describe),
+			topic("its max.message.bytes", "Kafka's default of 1 MiB counts until a broker refuses a batch", DescribeConfigs),
+		}
+	case DeadLetter:
+		return []Right{
+			topic("dead letters", "reading pauses at the first dead letter", Write, Describe),
+			topic("its max.message.bytes", "Kafka's default of 1 MiB counts until a broker refuses a batch", DescribeConfigs),
+		}
+	case Journal:
+		return []Right{
+			topic("making it", "somebody else has to make it; until then there is no journal", Create),
+			topic("finding it", "it is not used", Describe),
+			topic("comparing its settings", "they are not compared", DescribeConfigs),
+			topic("a restart", "the records whose offsets it holds come again", Read),
+			topic("facts and snapshots", "it is not used", Write),
+			topic("adding partitions", "new partitions do without a journal", Alter),
+			topic("deleting unneeded records", "it grows", Delete),
+		}
+	default:
+		return []Right{{Resource: OnGroup, Operations: []Operation{Read}, For: "joining and committing", Without: "Layover does not join, and reads nothing"}}
+	}
+}
+
+// IngressConfig is the configuration with which an ingress topic keeps records until they
+// are delivered.
+func IngressConfig(maxDelay time.Duration) []Setting {
+	return []Setting{
+		{"retention.ms", strconv.FormatInt((maxDelay + RetentionMargin).Milliseconds(), 10), "deletes records before they are delivered, where it is less"},
+		{"retention.bytes", "-1", "deletes by size, whatever the delay"},
+		{"cleanup.policy", "delete", "deletes a parked record when its key comes again"},
+	}
+}
+
+// JournalConfig is the configuration with which only Layover deletes facts.
+func JournalConfig() []Setting {
+	return []Setting{
+		{"cleanup.policy", "delete", "deletes facts or refuses them, as they have no key"},
+		{"retention.ms", "-1", "deletes facts by age"},
+		{"retention.bytes", "-1", "deletes facts by size"},
+	}
+}

@@ -1,0 +1,52 @@
+package daemon
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"layover/admin"
+	"layover/purgatory"
+	"layover/verify/kafkatest"
+)
+
+// TestEachPauseForMemoryEndsATenthBelowTheLimit: memory that goes up and down around the
+// limit pauses reading once, and one line says so.
+func TestEachPauseForMemoryEndsATenthBelowTheLimit(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		in := w.start()
+		in.ready()
+		w.send(0, "parked", header("x-delay", "1h")) // with no record in memory reading never pauses
+		time.Sleep(5 * time.Second)
+		const limit = 1_000_000
+		var used int64 // in thousandths of the limit
+		log := &kafkatest.Log{}
+		b := &backpressure{limit: func() int64 { return limit }, log: slog.New(slog.NewTextHandler(log, nil)), lanes: in.daemon.lanes, consumer: in.daemon.consumer}
+		b.names = func() int64 { // the rest of what is used
+			names := used*limit/1000 - b.consumer.Unread()
+			for _, l := range b.lanes {
+				names -= l.Bytes()
+			}
+			return names
+		}
+		memory := []purgatory.Pause{{Reason: admin.PauseBytes}}
+		for round := range 3 {
+			for _, at := range []struct {
+				used   int64
+				pauses bool
+			}{{0, false}, {1000, false}, {1001, true}, {1000, true}, {1001, true}, {999, true}, {901, true}, {1002, true}, {901, true}, {900, false}, {901, false}, {1000, false}, {900, false}} {
+				used = at.used
+				b.check()
+				if paused := b.pauses(); (len(paused) > 0) != at.pauses || at.pauses && paused[0] != memory[0] {
+					t.Fatalf("round %d, with %d of 1000 used: paused for %v, want %v", round+1, at.used, paused, at.pauses)
+				}
+			}
+			if said := log.String(); strings.Count(said, "reading pauses") != round+1 || strings.Count(said, "reading goes on") != round+1 {
+				t.Fatalf("round %d: said\n%s", round+1, said)
+			}
+			time.Sleep(time.Minute)
+		}
+		in.stop()
+	})
+}
