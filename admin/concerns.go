@@ -12,6 +12,9 @@ const overdueLong = time.Minute
 // concerns are records that are dead or late although nothing need be sick, each in a few
 // words. Any of them makes /readyz say degraded.
 func (v *view) concerns() (out []string) {
+	if v.isBack() && v.Group.LastError != "" {
+		out = append(out, "Kafka answers again, and the group is not joined yet: "+v.Group.LastError)
+	}
 	if v.lettersCome() {
 		last := v.lastLetters()[0]
 		out = append(out, fmt.Sprintf("dead letters come: %s since the start, the last %s (%s)",

@@ -48,13 +48,14 @@ func (v *view) unreadRecords() (n int64, known bool) {
 }
 
 // oldestUnread returns when the oldest unread record was written, of the partitions of
-// which that is known; zero: of none, or reading is not paused.
+// which that is known; zero: of none, or reading is not paused. A timestamp of the future is
+// that of a wrong clock or unit, and says nothing.
 func (v *view) oldestUnread() (oldest time.Time) {
 	if len(v.Pauses) == 0 {
 		return oldest
 	}
 	for i := range v.Group.Partitions {
-		if at := v.Group.Partitions[i].OldestUnread; !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
+		if at := v.Group.Partitions[i].OldestUnread; !at.IsZero() && !at.After(v.now) && (oldest.IsZero() || at.Before(oldest)) {
 			oldest = at
 		}
 	}

@@ -100,6 +100,11 @@ func followsFromSilence(s Sickness) bool {
 // rejoining is how long after brokers answer again a member takes to join and to commit.
 const rejoining = 10 * time.Second
 
+// isBack reports whether brokers have just come back, to a process that was ready before.
+func (v *view) isBack() bool {
+	return v.CaughtUp && v.Kafka.Answering && v.now.Sub(v.Kafka.Since) < rejoining
+}
+
 // shownSick returns the sick things that /status shows, and the number of the others.
 func (v *view) shownSick() (shown []Sickness, more int) {
 	shown, more = atMost(v.sick, maxSick)
@@ -130,9 +135,11 @@ func (v *view) sickGroup() []Sickness {
 	}
 	g := Sickness{Kind: SickGroup, Name: v.Group.ID}
 	switch {
+	case v.isBack(): // the last error is of the outage
+		return nil
 	case v.Group.LastError != "":
 		g.Reason, g.short = "refused", fmt.Sprintf("group %s has let this member go (%s)", v.Group.ID, v.Group.LastError)
-	case !v.CaughtUp || v.now.Sub(v.Kafka.Since) < rejoining: // joining takes its time
+	case !v.CaughtUp: // joining takes its time
 		return nil
 	case !v.Group.Joined:
 		g.Reason, g.short = "not_joined", fmt.Sprintf("group %s is not joined", v.Group.ID)

@@ -29,7 +29,7 @@ func paused(s *Sample, since, oldest time.Duration, unread int64) {
 	if unread < 0 {
 		a.End = -1
 	}
-	if oldest > 0 {
+	if oldest != 0 {
 		a.OldestUnread = now.Add(-oldest)
 	}
 	s.Group.Partitions = []Assignment{a}
@@ -128,6 +128,7 @@ func TestWhatOfAPauseIsNotKnownIsNull(t *testing.T) {
 	}{
 		"everything is known": {7, 90 * time.Second, "7 1999-12-31T23:58:30.000Z 90", "late by at least 1 min 30 s, less its delay", 90},
 		"not the age":         {7, 0, "7 <nil> <nil>", "When the oldest was written is not known yet", -1},
+		"a time to come":      {7, -time.Hour, "7 <nil> <nil>", "When the oldest was written is not known yet", -1},
 		"nothing":             {-1, 0, "<nil> <nil> <nil>", "How many records wait unread is not known yet", -1},
 		"nothing is unread":   {0, 0, "0 <nil> <nil>", "nothing is late for it yet", 0},
 	} {
@@ -229,8 +230,12 @@ func TestOneOutageIsOneFinding(t *testing.T) {
 	}
 	s.Kafka = Kafka{Answering: true, Since: now.Add(-9 * time.Second)}
 	s.Group.Partitions, s.Lanes[0].Held, s.Journal.Topics[0].Err = nil, nil, ""
+	s.Group.LastError = "the group's coordinator is out of reach, trying again" // as of the outage
 	if sick := look(s, now).sick; len(sick) != 0 {
 		t.Errorf("brokers have just come back, and the member is about to join: %+v", sick)
+	}
+	if r := ready(look(s, now)); !r.degraded || !strings.Contains(r.why, "the group is not joined yet") {
+		t.Errorf("%+v: nothing is delivered yet", r)
 	}
 }
 

@@ -179,9 +179,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 		}
 		c.loader.enter() // rebalances are blocked until AllowRebalance, so the table holds
 		c.jumps.carryOut()
-		bytes := c.handOver(fetches)
+		c.handOver(fetches)
 		c.client.AllowRebalance()
-		if !c.budget.take(ctx, bytes) {
+		if !c.budget.wait(ctx) {
 			break
 		}
 		c.decompressor.Parked()
@@ -196,7 +196,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 
 // handOver passes the records of a poll on to the handler. It runs with rebalances
 // blocked, so the table says whose each partition is.
-func (c *Consumer) handOver(fetches kgo.Fetches) (bytes int64) {
+func (c *Consumer) handOver(fetches kgo.Fetches) {
 	fetches.EachPartition(func(f kgo.FetchTopicPartition) {
 		a, from, strayed, ok := c.table.noteFetch(&f)
 		if !ok {
@@ -207,14 +207,13 @@ func (c *Consumer) handOver(fetches kgo.Fetches) (bytes int64) {
 		}
 		if len(f.Records) > 0 {
 			size := sizeOf(f.Records)
-			bytes += size
+			c.budget.take(size)
 			c.handler.Fetched(a, f.Records, size)
 		}
 		if f.Err != nil {
 			c.faults.handle(a, f.Err)
 		}
 	})
-	return bytes
 }
 
 // sizeOf returns the bytes of the reading budget that records take.

@@ -104,22 +104,23 @@ type budget struct {
 
 func newBudget(limit int64) *budget { return &budget{limit: limit, freed: make(chan struct{}, 1)} }
 
-// take counts bytes that were handed over, and waits while more than the limit is
-// out. It returns false when the context ended first.
-func (b *budget) take(ctx context.Context, bytes int64) bool {
+// take counts bytes that are about to be handed over. Whoever gets them may give them back
+// at once, and nobody is to see less than is out.
+func (b *budget) take(bytes int64) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.used += bytes
-	over := b.used > b.limit
-	b.mu.Unlock()
-	for over {
+}
+
+// wait waits while more than the limit is out. It returns false when the context ended
+// first.
+func (b *budget) wait(ctx context.Context) bool {
+	for b.taken() > b.limit {
 		select {
 		case <-ctx.Done():
 			return false
 		case <-b.freed:
 		}
-		b.mu.Lock()
-		over = b.used > b.limit
-		b.mu.Unlock()
 	}
 	return true
 }

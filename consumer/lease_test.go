@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"layover/offsets"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -61,11 +63,13 @@ func TestAnAnswerThatWaitedOutASuspensionRenewsNothing(t *testing.T) {
 func TestTheReadingBudgetHoldsThePollLoopWhileTooMuchIsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(100)
-		if !b.take(t.Context(), 100) {
+		b.take(100)
+		if !b.wait(t.Context()) {
 			t.Fatal("held at its limit")
 		}
 		through := make(chan bool, 1)
-		go func() { through <- b.take(context.Background(), 50) }()
+		b.take(50)
+		go func() { through <- b.wait(context.Background()) }()
 		synctest.Wait()
 		b.give(49)
 		synctest.Wait()
@@ -80,8 +84,33 @@ func TestTheReadingBudgetHoldsThePollLoopWhileTooMuchIsOut(t *testing.T) {
 		}
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
-		if b.take(ended, 1) {
+		b.take(1)
+		if b.wait(ended) {
 			t.Error("went on after the end")
 		}
 	})
+}
+
+// atOnce is a handler that has consumed all when Fetched returns, as a lane may.
+type atOnce struct {
+	Handler
+	c    *Consumer
+	left int64 // out behind that
+}
+
+func (h *atOnce) Fetched(_ offsets.Assignment, _ []*kgo.Record, bytes int64) {
+	h.c.Consumed(bytes)
+	h.left = h.c.Unread()
+}
+
+// TestRecordsAreCountedBeforeTheyAreHandedOver: the memory bound adds up what is out and what
+// was taken.
+func TestRecordsAreCountedBeforeTheyAreHandedOver(t *testing.T) {
+	h := &atOnce{left: -1}
+	h.c = &Consumer{handler: h, table: unreadRows(5), budget: newBudget(100)}
+	record := &kgo.Record{Topic: "delayed", Offset: 100, Value: make([]byte, 1000)}
+	h.c.handOver(kgo.Fetches{{Topics: []kgo.FetchTopic{{Topic: "delayed", Partitions: []kgo.FetchPartition{{Records: []*kgo.Record{record}}}}}}})
+	if h.left != 0 || h.c.Unread() != 0 {
+		t.Errorf("%d bytes are out while all are consumed, and %d behind that", h.left, h.c.Unread())
+	}
 }

@@ -24,7 +24,8 @@ type backpressure struct {
 	consumer *consumer.Consumer
 
 	mu     sync.Mutex
-	full   bool // over the limit, and not yet a tenth below it again
+	full   bool  // over the mark, and not yet a tenth of the limit below it again
+	floor  int64 // used when memory was last without a record
 	paused []purgatory.Pause
 	since  time.Time // of the present pause, whatever its reasons; zero: reading goes on
 }
@@ -62,11 +63,7 @@ func (b *backpressure) check() {
 	used, empty := b.look()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.full {
-		b.full = used > limit-limit/10 && !empty
-	} else {
-		b.full = used > limit && !empty
-	}
+	b.full = b.isFull(used, limit, empty)
 	var pauses []purgatory.Pause
 	if b.full {
 		pauses = append(pauses, purgatory.Pause{Reason: admin.PauseBytes})
@@ -91,6 +88,20 @@ func (b *backpressure) check() {
 	}
 	b.consumer.SetPaused(len(pauses) > 0)
 	b.say(before, used, limit)
+}
+
+// isFull reports whether memory pauses reading. Where an empty process uses more than the
+// limit, the mark is a tenth of it higher: else reading would pause for each record.
+func (b *backpressure) isFull(used, limit int64, empty bool) bool {
+	if empty {
+		b.floor = used
+		return false
+	}
+	mark := max(limit, b.floor+limit/10)
+	if b.full {
+		mark -= limit / 10
+	}
+	return used > mark
 }
 
 // say logs what reading pauses for and did not before, or that it goes on. Memory is

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -134,6 +135,32 @@ func TestAPauseEndsWhenNothingIsLeftThatCouldFreeMemory(t *testing.T) {
 	})
 }
 
+// TestASmallBoundDoesNotPauseForEachRecord: what an empty process keeps for reuse behind a
+// burst is above the mark.
+func TestASmallBoundDoesNotPauseForEachRecord(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		in := w.start("LAYOVER_MAX_PARKED_BYTES=1Mi", "LAYOVER_LANES=4")
+		in.ready()
+		burst := []kgo.RecordHeader{header("x-delay", "5s"), header("padding", strings.Repeat("x", 700))}
+		w.sendMany(0, 0, 3000, func(int) []kgo.RecordHeader { return burst })
+		w.Until(20*time.Minute, "the burst is delivered", func() bool { return w.count(egress) == 3000 })
+		time.Sleep(10 * time.Second)
+		before := len(linesWith(in.logs.String(), "reading pauses, what is parked goes on"))
+		if used, mark := in.at("parked", "memory").(float64), in.at("parked", "pause_at").(float64); used <= mark {
+			t.Fatalf("%v of %v bytes are used: this is not the situation", used, mark)
+		}
+		for i := range 200 {
+			w.send(int32(i%2), "x", header("x-delay", "200ms"))
+			time.Sleep(100 * time.Millisecond)
+		}
+		w.arrives(egress, 3200, 10*time.Second)
+		if n := len(linesWith(in.logs.String(), "reading pauses, what is parked goes on")) - before; n > 3 {
+			t.Errorf("reading paused %d times for 10 records a second", n)
+		}
+		in.stop()
+	})
+}
+
 func TestAPauseKnowsTheOldestUnreadRecordOfAllPartitions(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_DLQ_TOPIC=absent")
@@ -154,6 +181,40 @@ func TestAPauseKnowsTheOldestUnreadRecordOfAllPartitions(t *testing.T) {
 		w.createTopics(1, "absent")
 		w.arrives(egress, 2, 10*time.Second)
 		w.Until(time.Minute, "reading goes on", func() bool { return in.at("paused") == nil })
+		in.stop()
+	})
+}
+
+// TestAPauseFindsTheOldestUnreadRecordBehindManyThatNobodyReads: each aborted transaction is
+// a batch and a marker, and one look goes over three.
+func TestAPauseFindsTheOldestUnreadRecordBehindManyThatNobodyReads(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		in := w.start("LAYOVER_DLQ_TOPIC=absent")
+		in.ready()
+		w.send(0, "bad", header("x-delay", "soon"))
+		w.Until(time.Minute, "reading is paused", func() bool { return in.pausedFor() == "dead_letter" })
+		time.Sleep(5 * time.Second)
+		tx := w.NewClient(kgo.TransactionalID("tx"))
+		defer tx.Close()
+		for range 6 {
+			if err := tx.BeginTransaction(); err != nil {
+				t.Fatal(err)
+			}
+			if err := tx.ProduceSync(context.Background(), &kgo.Record{Topic: ingress, Value: []byte("aborted")}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if err := tx.EndTransaction(context.Background(), kgo.TryAbort); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(30 * time.Second) // all are gone over, and nothing is behind them
+		written := time.Now()
+		w.send(0, "unread", header("x-delay", "1s"))
+		w.Until(time.Minute, "the oldest is known", func() bool { return in.at("paused", "oldest_unread") != nil })
+		if oldest, err := time.Parse(time.RFC3339, in.at("paused", "oldest_unread").(string)); err != nil || oldest.Sub(written).Abs() > time.Second {
+			t.Errorf("%v, want %v: %v", oldest, written, err)
+		}
 		in.stop()
 	})
 }

@@ -18,6 +18,7 @@ type intake struct {
 	rules   func(ingress string) *delay.Rules
 	fetched []fetched // oldest first
 	next    int       // index of the next record within fetched[0]
+	spent   int64     // bytes of the reading budget that were read, until giveBack
 	body    body      // scratch of take
 }
 
@@ -41,13 +42,22 @@ func (in *intake) read() {
 		if ok && in.next < len(f.records) {
 			return
 		}
-		in.reading.Consumed(f.bytes)
+		in.spent += f.bytes
 		in.fetched[0] = fetched{}
 		in.fetched, in.next = in.fetched[1:], 0
 		budget--
 	}
 	if len(in.fetched) == 0 {
 		in.fetched = nil
+	}
+}
+
+// giveBack gives back the budget of what was read. Before, the lane has told the bytes that
+// it takes here: whoever adds up both sees them twice rather than not at all.
+func (in *intake) giveBack() {
+	if in.spent > 0 {
+		in.reading.Consumed(in.spent)
+		in.spent = 0
 	}
 }
 

@@ -214,6 +214,7 @@ func (l *Lane) turn(now time.Time, m *mail) (more bool) {
 	l.commits.turn(now, &l.stop, &l.wake)
 	l.seen.note(l.carrier.news())
 	l.seen.report(l.core, l.out.bytes()+int64(cap(l.shares))*shareSize)
+	l.in.giveBack()
 	l.cfg.Changed()
 	l.await(now)
 	return parts || !l.stop.asked && (due || len(l.in.fetched) > 0 || full)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"layover/journal/facts"
@@ -228,6 +229,24 @@ func TestTheBudgetOfWhatIsNeverReadIsGivenBackToo(t *testing.T) {
 		r.assign(1, 2)
 		r.fetched(assignment(1, 2), many...)
 		r.Stop(time.Now().Add(time.Second)) // in the middle of it
+	})
+}
+
+// TestTheBudgetIsGivenBackOnceTheBytesAreTold: reading would go on beyond the memory bound
+// if records were neither on their way nor in the lane for a moment.
+func TestTheBudgetIsGivenBackOnceTheBytesAreTold(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		r.assign(0, 1)
+		synctest.Wait()
+		before := r.Bytes()
+		told, empty := int64(-1), true
+		r.kafka.set(func(k *kafka) { k.consuming = func() { told, empty = r.Bytes(), r.Empty() } })
+		parked := r.record(0, time.Hour)
+		parked.Value = make([]byte, 1<<20)
+		r.fetched(assignment(0, 1), parked)
+		if r.seen(); told < before+1<<20 || empty {
+			t.Errorf("%d bytes told when the budget is given back, empty %v; %d before a record of a MiB", told, empty, before)
+		}
 	})
 }
 

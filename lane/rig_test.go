@@ -51,6 +51,7 @@ type kafka struct {
 	jumps      []purgatory.Jump
 	halts      []purgatory.HaltNotice
 	delivering func(n int) // called with the number of deliveries so far
+	consuming  func()      // called before bytes of the reading budget are given back
 	answers    sync.WaitGroup
 }
 
@@ -128,6 +129,9 @@ func (k *kafka) LeaseValid() bool {
 func (k *kafka) Consumed(bytes int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.consuming != nil {
+		k.consuming()
+	}
 	k.consumed += bytes
 }
 

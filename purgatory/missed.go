@@ -4,6 +4,10 @@ package purgatory
 // partition goes from one member to the next in less.
 const missedAfterMs = 10_000
 
+// missedApartMs is how far apart the deliveries after two downtimes are. Of the earlier one
+// nothing is kept: its numbers would be told of the later one.
+const missedApartMs = 15 * 60_000
+
 // Missed sums up deliveries of records that were in the log when their partition was
 // assigned, and due more than 10 s before: nobody delivered them then. So it is after a
 // downtime, and they are late whatever this process does.
@@ -16,12 +20,12 @@ type Missed struct {
 	LastMs     int64 // when the last of them was delivered
 }
 
-// Add adds up what two lanes have.
+// Add adds up what two lanes have. Of two downtimes the later one alone is kept.
 func (m *Missed) Add(o *Missed) {
-	if o.Records == 0 {
+	switch {
+	case o.Records == 0 || m.Records > 0 && m.LastMs-o.LastMs >= missedApartMs:
 		return
-	}
-	if m.Records == 0 {
+	case m.Records == 0 || o.LastMs-m.LastMs >= missedApartMs:
 		*m = *o
 		return
 	}

@@ -127,6 +127,21 @@ func TestMissedOfLanesAddUp(t *testing.T) {
 	}
 }
 
+// TestASecondDowntimeHasNumbersOfItsOwn: else one record that was a minute late would be
+// told with the hours of the downtime before.
+func TestASecondDowntimeHasNumbersOfItsOwn(t *testing.T) {
+	const hour = 3_600_000
+	first, second := Missed{100, 1000, 2000, 3000, 2 * hour, 3500}, Missed{1, 9 * hour, 9 * hour, 10 * hour, 60_000, 10 * hour}
+	for name, order := range map[string][2]Missed{"as it comes": {first, second}, "the other lane first": {second, first}} {
+		var m Missed
+		m.Add(&order[0])
+		m.Add(&order[1])
+		if m != second {
+			t.Errorf("%s: %+v, want %+v", name, m, second)
+		}
+	}
+}
+
 func TestWhatWasGivenUpIsForgottenOnceTheTargetTakesARecord(t *testing.T) {
 	r := newRig(t, nil)
 	r.hold(1, Missing)
