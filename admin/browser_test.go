@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -16,7 +18,10 @@ import (
 // protocol: messages in JSON, each with a zero byte behind it. The few that are needed
 // are written out here; a library would bring seven modules to everybody.
 type browser struct {
-	in *os.File
+	cmd     *exec.Cmd
+	profile string
+	in, out *os.File
+	read    chan struct{} // closed once nothing comes out any more
 
 	mu      sync.Mutex
 	last    int
@@ -43,62 +48,99 @@ func browserPath(t *testing.T) string {
 	return ""
 }
 
-// openBrowser starts a browser with a profile of its own, which ends with the test.
+// shared is the browser of all tests: to start one takes longer than most of them.
+// TestMain ends it.
+var shared struct {
+	sync.Mutex
+	*browser
+}
+
+// openBrowser returns the shared browser, and starts one where there is none that lives.
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
 	path := browserPath(t)
-	// Chromium's children may still write into the profile when it has ended, which
-	// is why nobody insists on its removal.
-	profile, err := os.MkdirTemp("", "chromium")
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.browser != nil && shared.lives() {
+		return shared.browser
+	}
+	closeBrowser()
+	b, err := startBrowser(path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	shared.browser = b
+	return b
+}
+
+// closeBrowser ends the shared browser, if there is one.
+func closeBrowser() {
+	if shared.browser != nil {
+		shared.close()
+		shared.browser = nil
+	}
+}
+
+// startBrowser starts a browser with a profile of its own.
+func startBrowser(path string) (*browser, error) {
+	profile, err := os.MkdirTemp("", "chromium")
+	if err != nil {
+		return nil, err
 	}
 	theirIn, in, err := os.Pipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	out, theirOut, err := os.Pipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	cmd := exec.Command(path, "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-quic",
 		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 		"--hide-scrollbars", "--force-device-scale-factor=1", "--force-color-profile=srgb", "--user-data-dir="+profile, "about:blank")
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4, as Chromium wants them
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	theirIn.Close()
 	theirOut.Close()
-	b := &browser{in: in, answers: make(map[int]chan reply), tabs: make(map[string]*tab)}
-	read := make(chan struct{})
-	go func() { // ends with the browser
-		defer close(read)
-		b.read(out)
-	}()
-	t.Cleanup(func() {
-		in.Close() // which ends it
-		ended := make(chan struct{})
-		go func() {
-			_ = cmd.Wait() // it may have to be killed below
-			close(ended)
-		}()
-		select {
-		case <-ended:
-		case <-time.After(10 * time.Second):
-			_ = cmd.Process.Kill()
-			<-ended
-		}
-		out.Close()
-		<-read
-		os.RemoveAll(profile)
-	})
-	return b
+	b := &browser{cmd: cmd, profile: profile, in: in, out: out, read: make(chan struct{}), answers: make(map[int]chan reply), tabs: make(map[string]*tab)}
+	go b.listen() // ends with the browser
+	return b, nil
 }
 
-// read hands answers to those who wait for them, and events to their tabs.
-func (b *browser) read(out *os.File) {
-	messages := bufio.NewReader(out)
+// close ends the browser, by force where it does not end by itself.
+func (b *browser) close() {
+	b.in.Close() // which ends it
+	ended := make(chan struct{})
+	go func() {
+		_ = b.cmd.Wait() // it may have to be killed below
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		_ = b.cmd.Process.Kill()
+		<-ended
+	}
+	b.out.Close()
+	<-b.read
+	// Chromium's children may still write into the profile when it has ended, which
+	// is why nobody insists on its removal.
+	os.RemoveAll(b.profile)
+}
+
+// lives reports whether the browser still speaks to us.
+func (b *browser) lives() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.gone
+}
+
+// listen hands answers to those who wait for them, and events to their tabs.
+func (b *browser) listen() {
+	defer close(b.read)
+	messages := bufio.NewReader(b.out)
 	for {
 		text, err := messages.ReadBytes(0)
 		b.mu.Lock()
@@ -133,11 +175,18 @@ func (b *browser) read(out *os.File) {
 // call sends a command and waits for its answer, which it puts into out unless that is nil.
 func (b *browser) call(t *testing.T, session, method string, params, out any) {
 	t.Helper()
+	if err := b.ask(session, method, params, out); err != nil {
+		t.Fatalf("%s: %v", method, err)
+	}
+}
+
+// ask is call that returns its error.
+func (b *browser) ask(session, method string, params, out any) error {
 	waiting := make(chan reply, 1)
 	b.mu.Lock()
 	if b.gone {
 		b.mu.Unlock()
-		t.Fatalf("%s: the browser has ended", method)
+		return errors.New("the browser has ended")
 	}
 	b.last++
 	message := map[string]any{"id": b.last, "method": method, "params": params}
@@ -151,22 +200,21 @@ func (b *browser) call(t *testing.T, session, method string, params, out any) {
 	}
 	b.mu.Unlock()
 	if err != nil {
-		t.Fatalf("%s: %v", method, err)
+		return err
 	}
 	select {
 	case answer, ok := <-waiting:
 		switch {
 		case !ok:
-			t.Fatalf("%s: the browser has ended", method)
+			return errors.New("the browser has ended")
 		case answer.Error != nil:
-			t.Fatalf("%s: %s", method, answer.Error.Message)
+			return errors.New(answer.Error.Message)
 		case out != nil:
-			if err := json.Unmarshal(answer.Result, out); err != nil {
-				t.Fatalf("%s: %v", method, err)
-			}
+			return json.Unmarshal(answer.Result, out)
 		}
+		return nil
 	case <-time.After(time.Minute):
-		t.Fatalf("%s: no answer in a minute", method)
+		return errors.New("no answer in a minute")
 	}
 }
 
@@ -191,6 +239,8 @@ func (b *browser) open(t *testing.T, width int, dark bool) *tab {
 	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
 		p.do(t, domain+".enable", nil, nil)
 	}
+	p.do(t, "Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true}, nil) // other tabs are in front of it
+	p.before(t, counting)
 	scheme := "light"
 	if dark {
 		scheme = "dark"
@@ -226,23 +276,68 @@ func (p *tab) complained() string {
 	return all
 }
 
+// counting counts the questions of the page's script, and those whose answer was shown.
+// The script shows an answer before anything else of the page runs.
+const counting = `window.asked = window.shown = 0; {
+	const ask = window.fetch;
+	window.fetch = async (...all) => {
+		window.asked++;
+		const answer = await ask(...all), json = answer.json.bind(answer);
+		answer.json = async () => { const body = await json(); window.shown++; return body; };
+		return answer;
+	};
+}`
+
+// before runs a script before each document's own.
+func (p *tab) before(t *testing.T, script string) {
+	t.Helper()
+	p.do(t, "Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": script}, nil)
+}
+
 // eval returns the value of an expression in the page, as JSON.
 func (p *tab) eval(t *testing.T, expression string, out any) {
 	t.Helper()
+	if err := p.tryEval(expression, out); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// leave evaluates an expression that may load another document, with which its own
+// answer is lost.
+func (p *tab) leave(t *testing.T, expression string) {
+	t.Helper()
+	if err := p.tryEval(expression, nil); err != nil && !hasLeft(err) {
+		t.Fatal(err)
+	}
+}
+
+// hasLeft reports whether the document of an expression was left before its answer.
+func hasLeft(err error) bool {
+	for _, text := range []string{"Inspected target navigated or closed", "Execution context was destroyed", "Cannot find context", "Cannot find default execution context", "Promise was collected"} {
+		if strings.Contains(err.Error(), text) {
+			return true
+		}
+	}
+	return false
+}
+
+// tryEval is eval that returns its error.
+func (p *tab) tryEval(expression string, out any) error {
 	var result struct {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails json.RawMessage
 	}
-	p.do(t, "Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true, "allowUnsafeEvalBlockedByCSP": true}, &result)
-	if result.ExceptionDetails != nil {
-		t.Fatalf("%s: %s", expression, result.ExceptionDetails)
+	err := p.ask(p.session, "Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true, "allowUnsafeEvalBlockedByCSP": true}, &result)
+	if err == nil && result.ExceptionDetails != nil {
+		err = errors.New(string(result.ExceptionDetails))
 	}
-	if out == nil {
-		return
+	if err == nil && out != nil {
+		err = json.Unmarshal(result.Result.Value, out)
 	}
-	if err := json.Unmarshal(result.Result.Value, out); err != nil {
-		t.Fatalf("%s: %s: %v", expression, result.Result.Value, err)
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w", expression, result.Result.Value, err)
 	}
+	return nil
 }
 
 // text returns the value of an expression that is a string.
@@ -252,14 +347,20 @@ func (p *tab) text(t *testing.T, expression string) (text string) {
 	return text
 }
 
-// wait asks until the expression is true.
+// wait asks until the expression is true, in whatever document the tab has then. It
+// awaits no promise: that of a document that is left may never have an answer.
 func (p *tab) wait(t *testing.T, expression string) {
 	t.Helper()
-	var is bool
-	for by := time.Now().Add(30 * time.Second); time.Now().Before(by); {
-		p.eval(t, "new Promise((done) => setTimeout(() => done(!!("+expression+")), 20))", &is)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for by := time.Now().Add(30 * time.Second); time.Now().Before(by); <-tick.C {
+		var is bool
+		err := p.tryEval("!!("+expression+")", &is)
 		if is {
 			return
+		}
+		if err != nil && !hasLeft(err) {
+			t.Fatal(err)
 		}
 	}
 	t.Fatalf("in 30 s it did not come true: %s\n%s", expression, p.text(t, "document.body.innerText"))

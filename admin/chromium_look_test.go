@@ -85,6 +85,7 @@ func screens() []screen {
 // TestChromiumDrawsThePage takes a picture of each state on a desk and on a phone, by day
 // and at night, and keeps them: after a change of the page, somebody has to look at them.
 func TestChromiumDrawsThePage(t *testing.T) {
+	t.Parallel()
 	b := openBrowser(t)
 	for name, s := range states() {
 		for _, is := range screens() {
@@ -122,8 +123,7 @@ func showState(t *testing.T, b *browser, s state, is screen) *tab {
 	remember(f.admin, s)
 	tab := b.open(t, is.width, is.dark)
 	tab.visit(t, f.URL+"/status")
-	tab.eval(t, now, nil)
-	tab.wait(t, "performance.getEntriesByType('resource').length === 1")
+	tab.refresh(t)
 	return tab
 }
 

@@ -1,7 +1,10 @@
 package admin
 
 import (
+	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -9,9 +12,13 @@ import (
 // hurry makes every wait of the page's script 20 times shorter.
 const hurry = `{ const slow = window.setTimeout; window.setTimeout = (f, ms, ...all) => slow(f, ms / 20, ...all); }`
 
-func (p *tab) before(t *testing.T, script string) {
+// refresh makes the script ask at once, and waits until it has shown the answer.
+func (p *tab) refresh(t *testing.T) {
 	t.Helper()
-	p.do(t, "Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": script}, nil)
+	var shown int
+	p.eval(t, "window.shown", &shown)
+	p.eval(t, now, nil)
+	p.wait(t, fmt.Sprintf("window.shown > %d", shown))
 }
 
 // eventually waits until is holds.
@@ -36,20 +43,21 @@ func (f *front) contents() (n int) {
 }
 
 func TestTheScriptAsksAgainAndAgainButNotForAHiddenTab(t *testing.T) {
+	t.Parallel()
 	f := openFront(t, ordinary, "")
 	tab := openBrowser(t).open(t, 1280, false)
 	tab.before(t, hurry+`Object.defineProperty(document, "hidden", { get: () => window.away === true });`)
 	tab.visit(t, f.URL+"/status")
 	eventually(t, "it asks", func() bool { return f.contents() > 3 })
-	tab.eval(t, "window.away = true; "+now, nil)
-	tab.eval(t, "new Promise((done) => setTimeout(done, 4000))", nil) // an answer on its way
-	before := f.contents()
-	tab.eval(t, "new Promise((done) => setTimeout(done, 20000))", nil) // four times its interval
-	if asked := f.contents(); asked != before {
-		t.Errorf("%d questions for a tab that nobody sees", asked-before)
+	var before, after int
+	tab.eval(t, "window.away = true; "+now+"; window.asked", &before)
+	tab.eval(t, "new Promise((done) => setTimeout(() => done(window.asked), 20000))", &after) // four times its interval
+	if after != before {
+		t.Errorf("%d questions for a tab that nobody sees", after-before)
 	}
+	told := f.contents()
 	tab.eval(t, "window.away = false; "+now, nil)
-	eventually(t, "it asks again", func() bool { return f.contents() > before+3 })
+	eventually(t, "it asks again", func() bool { return f.contents() > told+3 })
 }
 
 func TestThePageThatWasToldNotToRefreshDoesNot(t *testing.T) {
@@ -64,6 +72,7 @@ func TestThePageThatWasToldNotToRefreshDoesNot(t *testing.T) {
 }
 
 func TestWithoutScriptTheBrowserLoadsThePageAgain(t *testing.T) {
+	t.Parallel()
 	f := openFront(t, ordinary, "")
 	tab := openBrowser(t).open(t, 1280, false)
 	tab.do(t, "Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
@@ -80,7 +89,7 @@ func TestThePageWorksBelowAPrefix(t *testing.T) {
 	f := openFront(t, ordinary, "/team/layover")
 	tab := openBrowser(t).open(t, 1280, false)
 	tab.visit(t, f.URL+"/team/layover/")
-	tab.eval(t, "document.querySelector('main a').click()", nil)
+	tab.leave(t, "document.querySelector('main a').click()")
 	tab.wait(t, "document.getElementById('live')")
 	if place := tab.text(t, "location.pathname"); place != "/team/layover/status" {
 		t.Fatalf("the bare address leads to %s", place)
@@ -103,7 +112,7 @@ func TestAnotherVersionIsLoadedWhole(t *testing.T) {
 	tab := openBrowser(t).open(t, 1280, false)
 	tab.visit(t, f.URL+"/status")
 	tab.eval(t, "document.getElementById('live').dataset.edition = 'another'", nil)
-	tab.eval(t, now, nil)
+	tab.leave(t, now)
 	eventually(t, "it is loaded again", func() bool {
 		n := 0
 		for _, path := range f.all() {
@@ -113,4 +122,28 @@ func TestAnotherVersionIsLoadedWhole(t *testing.T) {
 		}
 		return n == 2
 	})
+}
+
+// TestAnAddressWithAPasswordIsAskedAgain: a proxy may want a login, and a bookmark may
+// have it. A browser refuses to fetch an address that has one.
+func TestAnAddressWithAPasswordIsAskedAgain(t *testing.T) {
+	f := openFront(t, ordinary, "")
+	var refused atomic.Int64
+	f.fail(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "reader" || password != "secret" {
+			refused.Add(1)
+			w.Header().Set("WWW-Authenticate", "Basic")
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		f.admin.http.Handler.ServeHTTP(w, r)
+	})
+	tab := openBrowser(t).open(t, 1280, false)
+	tab.visit(t, strings.Replace(f.URL, "//", "//reader:secret@", 1)+"/status")
+	f.show(fresh)
+	tab.eval(t, now, nil)
+	tab.wait(t, "window.asked > 0 && (window.shown > 0 || !document.getElementById('stale').hidden)")
+	if title := tab.text(t, "document.title"); !strings.HasPrefix(title, "Not ready") {
+		t.Errorf("the title is %q; the page is of %s", title, tab.text(t, "document.baseURI"))
+	}
 }

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -83,9 +84,9 @@ func TestChromiumShowsThePageAndAsksForNothingElse(t *testing.T) {
 					t.Errorf("the document lacks %q", want)
 				}
 			}
-			tab.eval(t, now, nil)
-			tab.wait(t, "performance.getEntriesByType('resource').length === 1")
-			if got, want := f.all(), []string{"GET /status", "GET /status?format=page"}; !slices.Equal(got, want) {
+			tab.refresh(t)
+			// On a slow machine the script asks twice.
+			if got, want := slices.Compact(f.all()), []string{"GET /status", "GET /status?format=page"}; !slices.Equal(got, want) {
 				t.Errorf("requests: %v, want %v", got, want)
 			}
 			if said := tab.complained(); said != "" {
@@ -197,10 +198,10 @@ func TestTheScriptMakesThePageThatTheServerMakes(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d := look((*showing.Load())(at), at).page()
 		if r.URL.Query().Get("format") == string(formContent) {
-			p.serveContent(w, d)
+			p.serveContent(d)(w, r)
 			return
 		}
-		p.serve(w, d, true)
+		p.serve(d, true)(w, r)
 	}))
 	defer srv.Close()
 	for from, first := range scenes() {
@@ -210,8 +211,7 @@ func TestTheScriptMakesThePageThatTheServerMakes(t *testing.T) {
 				showing.Store(&first)
 				tab.visit(t, srv.URL+"/status")
 				showing.Store(&second)
-				tab.eval(t, now, nil)
-				tab.wait(t, "performance.getEntriesByType('resource').length === 1")
+				tab.refresh(t)
 				tab.eval(t, `(async () => {
 					const loaded = new DOMParser().parseFromString(await (await fetch("/status")).text(), "text/html");
 					const icon = (document) => document.querySelector("link[rel=icon]").getAttribute("href");
@@ -299,34 +299,50 @@ func TestThePolicyStopsWhatGotInNevertheless(t *testing.T) {
 
 // TestSilenceIsSaidPlainly: old values are not shown as if they were true.
 func TestSilenceIsSaidPlainly(t *testing.T) {
+	t.Parallel() // it waits most of its time, as do its parts
 	b := openBrowser(t)
 	never := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	for name, with := range map[string]http.HandlerFunc{
 		"an error":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
 		"another page": func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "<p>Please log in") },
-		"a cut":        func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"no answer":    never, "no answer after long": never,
+		"JSON of a proxy": func(w http.ResponseWriter, _ *http.Request) {
+			answer(w, http.StatusOK, "application/json", []byte(`{"error":"log in"}`))
+		},
+		"another version that is gone again": func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.RawQuery == "" {
+				w.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			answer(w, http.StatusOK, "application/json", []byte(`{"edition":"another","title":"x","icon":"","body":[]}`))
+		},
+		"a cut":     func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"no answer": never, "no answer after long": never,
 		"what is not of the page": func(w http.ResponseWriter, _ *http.Request) {
 			answer(w, http.StatusOK, "application/json", []byte(`{"edition":"`+newPage().edition+`","title":"x","icon":"","body":[["script",{},"hacked=1"]]}`))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := openFront(t, ordinary, "")
 			tab := b.open(t, 360, false)
 			tab.visit(t, f.URL+"/status")
 			asOf := tab.text(t, "document.querySelector('header time').textContent")
 			f.fail(with)
-			most := 8 * time.Second // the question is given up after ten
+			most := 5000 // ms; the question is given up after ten
 			if name == "no answer after long" {
-				most = 3 * time.Second
+				most = 3000
 				tab.eval(t, "{ const now = Date.now; Date.now = () => now() + 3600_000; }", nil)
 			}
-			asked := time.Now()
-			tab.eval(t, now, nil)
-			tab.wait(t, "!document.getElementById('stale').hidden")
-			if took := time.Since(asked); took > most {
-				t.Errorf("it was said after %s", took)
+			if strings.HasPrefix(name, "no answer") { // a timer of the page's own, as late as the script's on a slow machine
+				var hidden bool
+				tab.eval(t, fmt.Sprintf("%s; new Promise((done) => setTimeout(() => done(document.getElementById('stale').hidden), %d))", now, most), &hidden)
+				if hidden {
+					t.Errorf("it was not said within %d ms", most)
+				}
+			} else {
+				tab.eval(t, now, nil)
 			}
+			tab.wait(t, "!document.getElementById('stale').hidden")
 			if said := tab.text(t, "document.getElementById('stale').innerText"); !strings.Contains(said, "No answer from this process since "+asOf) {
 				t.Errorf("it says %q, and the last answer was of %s", said, asOf)
 			}

@@ -18,7 +18,16 @@ import (
 	"layover/purgatory"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(withBrowser{m}) }
+
+// withBrowser ends the shared browser behind the last test.
+type withBrowser struct{ *testing.M }
+
+func (w withBrowser) Run() int {
+	code := w.M.Run()
+	closeBrowser()
+	return code
+}
 
 // fixed is a source whose sample a test replaces.
 type fixed struct{ sample atomic.Pointer[Sample] }

@@ -61,7 +61,9 @@ func (h *history) add(m moment) {
 // Remember keeps a look at the process for the page's lines. It is called by one
 // goroutine, every HistoryStep; where it is not called, the lines have a gap.
 func (s *Server) Remember(now time.Time) {
-	s.history.add(look(s.source.Sample(), now).moment())
+	// By the wall clock: the other one may stand still while the machine sleeps, and the
+	// lines would have no gap.
+	s.history.add(look(s.source.Sample(), now.Round(0)).moment())
 }
 
 func (v *view) moment() moment {

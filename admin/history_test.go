@@ -177,3 +177,13 @@ func TestThePageDrawsWhatWasRemembered(t *testing.T) {
 		t.Error("the script does not get the lines")
 	}
 }
+
+// TestWhatIsRememberedHasTheTimeOfTheWall: a monotonic clock may stand still while the
+// machine sleeps, and no line would have a gap.
+func TestWhatIsRememberedHasTheTimeOfTheWall(t *testing.T) {
+	s := newServer(scene(ordinary))
+	s.Remember(time.Now())
+	if at := s.history.all()[0].at; at != at.Round(0) {
+		t.Errorf("a moment is of %s", at)
+	}
+}

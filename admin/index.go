@@ -57,10 +57,10 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 	v := look(s.source.Sample(), time.Now())
 	page := v.page()
 	if prefersHTML(r.Header.Values("Accept")) {
-		s.page.serveIndex(w, &indexData{
+		s.page.serveIndex(&indexData{
 			Now: v.now.UTC(), Icon: page.Icon, Version: v.Version, Group: v.Group.ID, Tone: page.Tone, State: page.State, Why: page.Why,
 			Endpoints: endpoints(), Documents: documents(),
-		})
+		})(w, r)
 		return
 	}
 	var out strings.Builder

@@ -53,32 +53,33 @@ func hash(text string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// serve answers with the page that shows d.
-func (p *page) serve(w http.ResponseWriter, d *pageData, refresh bool) {
+// serve answers with the page that shows d, once it is made.
+func (p *page) serve(d *pageData, refresh bool) http.HandlerFunc {
 	d.Style, d.Script, d.Edition, d.Refresh = p.style, p.script, p.edition, refresh
-	p.execute(w, p.template, d)
+	return p.execute(p.template, d)
 }
 
 // serveIndex answers with the page of links that shows d.
-func (p *page) serveIndex(w http.ResponseWriter, d *indexData) {
+func (p *page) serveIndex(d *indexData) http.HandlerFunc {
 	d.Style = p.style
-	p.execute(w, p.index, d)
+	return p.execute(p.index, d)
 }
 
-func (p *page) execute(w http.ResponseWriter, t *template.Template, d any) {
+func (p *page) execute(t *template.Template, d any) http.HandlerFunc {
 	var body bytes.Buffer
 	if err := t.Execute(&body, d); err != nil {
-		notMade(w, err)
-		return
+		return notMade(err)
 	}
-	h := w.Header()
-	h.Set("Content-Security-Policy", p.policy)
-	h.Set("Referrer-Policy", "no-referrer")
-	answer(w, http.StatusOK, "text/html; charset=utf-8", body.Bytes())
+	return func(w http.ResponseWriter, _ *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", p.policy)
+		h.Set("Referrer-Policy", "no-referrer")
+		answer(w, http.StatusOK, "text/html; charset=utf-8", body.Bytes())
+	}
 }
 
 // serveContent answers with the content of the page for page.js.
-func (p *page) serveContent(w http.ResponseWriter, d *pageData) {
+func (p *page) serveContent(d *pageData) http.HandlerFunc {
 	var markup strings.Builder
 	d.Refresh = true
 	err := p.template.ExecuteTemplate(&markup, "live", d)
@@ -93,14 +94,15 @@ func (p *page) serveContent(w http.ResponseWriter, d *pageData) {
 		})
 	}
 	if err != nil {
-		notMade(w, err)
-		return
+		return notMade(err)
 	}
-	answer(w, http.StatusOK, "application/json", content)
+	return func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "application/json", content) }
 }
 
-func notMade(w http.ResponseWriter, err error) {
-	text(w, http.StatusInternalServerError, "the page cannot be made: "+err.Error()+"; /status?format=json has the same facts")
+func notMade(err error) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		text(w, http.StatusInternalServerError, "the page cannot be made: "+err.Error()+"; /status?format=json has the same facts")
+	}
 }
 
 // The forms of /status.

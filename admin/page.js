@@ -90,6 +90,9 @@
     while (at) drop();
   }
 
+  // question asks an address. That has no password, as the page's own may: fetch refuses one.
+  const question = (address, method) => fetch(address, { method, cache: "no-store", redirect: "error", signal: AbortSignal.timeout(limit) });
+
   // say shows that there is no answer, and since when. Otherwise old values would look true.
   function say(silent) {
     if (silent === !stale.hidden) return;
@@ -104,8 +107,13 @@
     document.body.classList.toggle("silent", silent);
   }
 
-  function show(page) {
-    if (page.edition !== live.dataset.edition) return location.reload(); // another version, with another style
+  async function show(page) {
+    if (typeof page.edition !== "string" || !Array.isArray(page.body)) throw new Error("not of the page");
+    if (page.edition !== live.dataset.edition) { // another version, with another style
+      // The browser would show an error in place of this page, and never ask again.
+      if (!(await question(location.origin + location.pathname, "HEAD")).ok) throw new Error("the other version does not answer");
+      return location.reload();
+    }
     fill(live, page.body);
     say(false);
     if (document.title !== page.title) document.title = page.title;
@@ -120,9 +128,9 @@
     const old = Date.now() - answered > 3 * every; // the tab was hidden, or the machine asleep
     const late = setTimeout(say, old ? patience / 8 : patience, true);
     try {
-      const answer = await fetch("?format=page", { cache: "no-store", redirect: "error", signal: AbortSignal.timeout(limit) });
+      const answer = await question(location.origin + location.pathname + "?format=page", "GET");
       if (!answer.ok) throw new Error("the status is " + answer.status);
-      show(await answer.json());
+      await show(await answer.json());
       answered = Date.now();
     } catch {
       say(true);

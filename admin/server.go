@@ -13,7 +13,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-const maxScrapes = 8 // at a time; others get a 503
+const (
+	maxScrapes = 8 // at a time; others get a 503
+	// maxMade is how many bodies of /status are made at a time; others wait. With
+	// thousands of partitions each takes tens of MiB, and many tabs would take all memory.
+	maxMade = 2
+)
 
 // Server answers over HTTP from the samples of its source. Its methods may be
 // called from several goroutines.
@@ -22,6 +27,7 @@ type Server struct {
 	source  Source
 	page    *page
 	history history
+	making  chan struct{} // a place for each body of /status that is being made
 }
 
 // Listen opens the address that probes, metrics and status are served on, such
@@ -43,7 +49,7 @@ func listen(variable, addr string) (net.Listener, error) {
 // series that it makes from samples. It panics where they are registered already.
 func New(source Source, reg *prometheus.Registry, log *slog.Logger) *Server {
 	reg.MustRegister(newCollector(source))
-	s := &Server{source: source, page: newPage()}
+	s := &Server{source: source, page: newPage(), making: make(chan struct{}, maxMade)}
 	s.endpoint = newEndpoint(s.routes(reg, errorLog(log)), log)
 	return s
 }
@@ -92,22 +98,34 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 		text(w, http.StatusBadRequest, err.Error())
 		return
 	}
+	select {
+	case s.making <- struct{}{}:
+	case <-r.Context().Done(): // nobody waits any more
+		return
+	}
+	s.make(wants)(w, r)
+}
+
+// make returns an answer that is made already, and has only to be written: however slow
+// the client takes it, its place in making is free again.
+func (s *Server) make(wants wish) http.HandlerFunc {
+	defer func() { <-s.making }()
 	v := look(s.source.Sample(), time.Now())
 	v.past = s.history.all()
 	switch wants.form {
 	case formHTML:
-		s.page.serve(w, v.page(), wants.refresh)
-		return
+		return s.page.serve(v.page(), wants.refresh)
 	case formContent:
-		s.page.serveContent(w, v.page())
-		return
+		return s.page.serveContent(v.page())
 	}
 	body, err := statusJSON(v)
-	if err != nil {
-		text(w, http.StatusInternalServerError, err.Error())
-		return
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if err != nil {
+			text(w, http.StatusInternalServerError, err.Error())
+			return
+		}
+		answer(w, http.StatusOK, "application/json", body)
 	}
-	answer(w, http.StatusOK, "application/json", body)
 }
 
 func text(w http.ResponseWriter, code int, body string) {

@@ -6,8 +6,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -174,4 +178,42 @@ func TestServeReportsABrokenListener(t *testing.T) {
 	if err := newServer(sourceOf(Sample{})).Serve(l); err == nil || !strings.Contains(err.Error(), l.Addr().String()) {
 		t.Errorf("Serve: %v", err)
 	}
+}
+
+// crowd is a source that counts who asks it at the same time.
+type crowd struct{ now, most atomic.Int64 }
+
+func (c *crowd) Sample() Sample {
+	n := c.now.Add(1)
+	defer c.now.Add(-1)
+	for old := c.most.Load(); n > old && !c.most.CompareAndSwap(old, n); old = c.most.Load() {
+	}
+	time.Sleep(10 * time.Millisecond) // of a bubble: all others come meanwhile
+	return ordinary(time.Now())
+}
+
+// TestManyTabsDoNotTakeAllMemory: bodies of /status may be large, and anybody may ask.
+func TestManyTabsDoNotTakeAllMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(crowd)
+		s := newServer(c)
+		var all sync.WaitGroup
+		for i := range 60 {
+			all.Go(func() {
+				path := "/status?format=" + []string{"page", "html", "json"}[i%3]
+				if w := get(t, s, path); w.Code != http.StatusOK || w.Body.Len() == 0 {
+					t.Errorf("%s: %d", path, w.Code)
+				}
+			})
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		synctest.Wait()
+		w := httptest.NewRecorder()
+		s.http.Handler.ServeHTTP(w, httptest.NewRequestWithContext(gone, http.MethodGet, "/status", nil)) // does not wait
+		all.Wait()
+		if most := c.most.Load(); most != maxMade {
+			t.Errorf("%d bodies were made at a time, want %d", most, maxMade)
+		}
+	})
 }
