@@ -76,8 +76,8 @@ func TestChromiumShowsThePageAndAsksForNothingElse(t *testing.T) {
 			tab.visit(t, f.URL+"/status")
 			text := tab.text(t, "document.body.innerText")
 			for _, want := range map[string][]string{
-				"ordinary": {"125,388", "64.0 MiB of 256.0 MiB, 25.0 %", "40,520", "delayed/3", "Unaccounted for: 0"},
-				"ugly":     {"Degraded", `<script>alert("x")</script>`, "And 300 more", "delayed/498", "260.0 MiB of 256.0 MiB"},
+				"ordinary": {"125,388", "64.0 MiB, 25.0 % of 256.0 MiB", "40,520", "delayed/3", "Unaccounted for: 0"},
+				"ugly":     {"Degraded", `<script>alert("x")</script>`, "And 300 more", "delayed/498", "260.0 MiB, 101.6 % of 256.0 MiB"},
 				"fresh":    {"Not ready", "unknown", "None is assigned to this process"},
 			}[name] {
 				if !strings.Contains(text, want) {

@@ -63,7 +63,7 @@ func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
 		}
 		tiles := strings.Join(strings.Fields(byClass(page, "tiles")[0].text), " ")
 		want := "Parked 36 records, 700 B with those in flight Next due in 1.5 s " + now.Add(1500*time.Millisecond).UTC().Format("2006-01-02 15:04:05.000") +
-			" UTC Overdue 7 5 of them waiting, the oldest due 4.0 s ago; unread ones not counted In flight 2 sent, not answered Memory 192.0 MiB of 224.0 MiB, 85.7 % reading pauses there; the limit is 256.0 MiB " +
+			" UTC Overdue 7 5 of them waiting, the oldest due 4.0 s ago; unread ones not counted In flight 2 sent, not answered Memory 192.0 MiB, 85.7 % of 224.0 MiB at which reading pauses; the limit is 256.0 MiB " +
 			"Lateness, p99 10 ms at most 10 ms, after a late start Dead letters 2 the last 20 s ago"
 		if tiles != want {
 			t.Errorf("%s\nwant %s", tiles, want)
@@ -98,11 +98,11 @@ func TestTheMemoryBarIsAsLongAsMemoryIsFull(t *testing.T) {
 		class      string
 		width, say string
 	}{
-		"empty":          {Memory{Used: 0, Limit: 1 << 20}, "good", "0.00%", "0 B of 1.0 MiB, 0.0 %"},
-		"half full":      {Memory{Used: 1 << 19, Limit: 1 << 20}, "good", "50.00%", "512.0 KiB of 1.0 MiB, 50.0 %"},
-		"nearly full":    {Memory{Used: 95, Limit: 100}, "warn", "95.00%", "95 B of 100 B, 95.0 %"},
-		"more than full": {Memory{Used: 130, Limit: 100}, "warn", "100.00%", "130 B of 100 B, 130.0 %"},
-		"not known":      {Memory{}, "good", "0.00%", "0 B of 0 B, 0.0 %"},
+		"empty":          {Memory{Used: 0, Limit: 1 << 20}, "good", "0.00%", "0 B, 0.0 % of 1.0 MiB"},
+		"half full":      {Memory{Used: 1 << 19, Limit: 1 << 20}, "good", "50.00%", "512.0 KiB, 50.0 % of 1.0 MiB"},
+		"nearly full":    {Memory{Used: 95, Limit: 100}, "warn", "95.00%", "95 B, 95.0 % of 100 B"},
+		"more than full": {Memory{Used: 130, Limit: 100}, "warn", "100.00%", "130 B, 130.0 % of 100 B"},
+		"not known":      {Memory{}, "good", "0.00%", "0 B, 0.0 % of 0 B"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := ordinary(time.Now())

@@ -58,3 +58,56 @@ func TestASweepEndsSeveralAssignmentsInOnePass(t *testing.T) {
 	r.pass(1000)
 	r.want(r.offer(), 0, 1, 2)
 }
+
+func TestAPartitionWithoutAnswerHoldsOnlyWhatWaitsBehindIt(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.MaxInFlight = 2 })
+	r.assign(0, 1, 0)
+	for o := range int64(10) {
+		r.take(0, 1, r.arrival(o, 0, "7 silent"))
+	}
+	r.pass(1)
+	silent := r.offer()
+	r.want(silent, 0, 1)
+	r.pass(stallMs - 1)
+	if len(r.Snapshot().Held) != 0 {
+		t.Error("held before its time")
+	}
+	r.pass(200)
+	if h := r.Snapshot().Held; len(h) != 1 || h[0].Records != 8 || h[0].Verdict != Unreachable {
+		t.Fatalf("held %+v, want the 8 behind", h)
+	}
+	r.mustTake(0, 1, 0, 10) // to another partition of the same topic
+	r.pass(1)
+	r.one(Delivered)
+	r.pass(60_000)
+	for _, want := range [][]int64{{2, 3}, {4, 5}, {6, 7}, {8, 9}} {
+		ds := r.offer()
+		r.want(ds, want...)
+		if !ds[0].DeadLettered || ds[0].Reason != reasonUnavailable {
+			t.Errorf("patience is used up, but: %+v", ds[0])
+		}
+		r.end(Delivered, ds...)
+		r.audit()
+	}
+	r.take(0, 1, r.arrival(11, 0, "7 silent"))
+	r.pass(1)
+	r.want(r.offer())
+	r.end(Delivered, silent...) // it answers after all
+	r.want(r.offer(), 11)
+	r.audit()
+}
+
+func TestAPartitionThatAnswersIsNotStalledByItsBacklog(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.MaxInFlight = 1 })
+	r.assign(0, 1, 0)
+	for o := range int64(5) {
+		r.take(0, 1, r.arrival(o, 0, "0"))
+	}
+	for range 5 {
+		r.pass(stallMs - 500)
+		r.one(Delivered)
+	}
+	for _, h := range r.Take().Holds {
+		t.Errorf("notice %+v", h)
+	}
+}
