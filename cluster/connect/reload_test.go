@@ -48,6 +48,7 @@ func reloading(t *testing.T, f func(r *reload)) {
 			cancel()
 			<-ended
 		}()
+		synctest.Wait() // the first look at the files is over
 		f(r)
 	})
 }
