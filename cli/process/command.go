@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -31,10 +32,14 @@ func UntilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, stop
 }
 
+// withoutMousetrap lets Windows' Explorer start it as well. What it sets is cobra's, and of
+// the whole process.
+var withoutMousetrap = sync.OnceFunc(func() { cobra.MousetrapHelpText = "" })
+
 // Execute runs the command of root that p's arguments name, and returns the
 // exit code. An error of cobra's own is a mistake on the command line.
 func (p *Process) Execute(ctx context.Context, root *cobra.Command) int {
-	cobra.MousetrapHelpText = ""                // Windows' Explorer may start it as well
+	withoutMousetrap()
 	root.SetArgs(append([]string{}, p.Args...)) // nil would be the arguments of the test
 	root.SetOut(p.Out())
 	root.SetErr(p.Stderr)
