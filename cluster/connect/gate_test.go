@@ -334,3 +334,39 @@ func kgoSeed(t *testing.T, w *fixture, c *Connection, addr string) *kgo.Client {
 	}
 	return cl
 }
+
+func TestWithALoginOneAttemptWaitsForTheEndOfAnother(t *testing.T) {
+	for name, of := range map[string]struct {
+		kafka config.Kafka
+		want  int32 // attempts under way at a time
+	}{
+		"with a login":    {plainLogin(config.NewSecret("right")), 1},
+		"without a login": {config.Kafka{}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var dials atomic.Int32
+				c, err := New(Config{Kafka: of.kafka, DialTimeout: time.Second, Dial: func(context.Context, string, string) (net.Conn, error) {
+					dials.Add(1)
+					near, _ := net.Pipe()
+					return near, nil
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 2 {
+					go c.dial(t.Context(), "tcp", "127.0.0.1:9092")
+				}
+				synctest.Wait()
+				if n := dials.Load(); n != of.want {
+					t.Errorf("%d attempts at a time, want %d", n, of.want)
+				}
+				c.OnBrokerConnect(kgo.BrokerMetadata{Host: "127.0.0.1", Port: 9092}, 0, nil, nil)
+				synctest.Wait()
+				if n := dials.Load(); n != 2 {
+					t.Errorf("%d attempts once the first has ended, want both", n)
+				}
+			})
+		})
+	}
+}
