@@ -4,6 +4,7 @@
 //	go run ./verify/mutants                      all bugs, all layers
 //	go run ./verify/mutants -first               each bug until a layer notices it
 //	go run ./verify/mutants -run '^low' -v       some, with the test that noticed
+//	go run ./verify/mutants -part 2/3            the second third of them
 //	go run ./verify/mutants -write               the table in verify/MUTANTS.md anew
 //	go run ./verify/mutants -check               whether the source still has the lines that each changes
 //
@@ -53,6 +54,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 type options struct {
 	only     *regexp.Regexp // of mutants' names
 	layers   []layer
+	part     part
 	parallel int
 	first    bool
 	write    bool
@@ -65,6 +67,7 @@ func flags(args []string, stderr io.Writer) (options, error) {
 	f.SetOutput(stderr)
 	var o options
 	only := f.String("run", "", "try only mutants whose name matches this `regexp`")
+	f.Var(&o.part, "part", "try one `part` of all, such as 2/3: the second third")
 	names := f.String("layer", "", "try only these layers, a `list` with commas of "+strings.Join(layerNames(layers()), ", "))
 	f.IntVar(&o.parallel, "j", max(1, runtime.NumCPU()/2), "how many `mutants` to try at a time")
 	f.BoolVar(&o.first, "first", false, "try no other layer once one has caught a mutant")
@@ -80,8 +83,8 @@ func flags(args []string, stderr io.Writer) (options, error) {
 	if o.parallel < 1 {
 		return o, fmt.Errorf("-j %d: want at least 1", o.parallel)
 	}
-	if o.write && (o.first || *only != "" || *names != "") {
-		return o, errors.New("-write: the table is of all mutants and all layers, want no -first, -run or -layer")
+	if o.write && (o.first || *only != "" || *names != "" || o.part.of > 1) {
+		return o, errors.New("-write: the table is of all mutants and all layers, want no -first, -run, -part or -layer")
 	}
 	var err error
 	if o.only, err = regexp.Compile(*only); err != nil {
@@ -103,7 +106,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
-	ms = slices.DeleteFunc(ms, func(m mutant) bool { return !o.only.MatchString(m.name) })
+	ms = o.part.take(slices.DeleteFunc(ms, func(m mutant) bool { return !o.only.MatchString(m.name) }))
 	root, err := moduleRoot()
 	if err != nil {
 		return err
