@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -261,9 +262,9 @@ func TestWithoutKafkaNobodyKnowsWhatIsParked(t *testing.T) {
 func TestKafkaGoneFromTheStartIsUnknownAndNotEmpty(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		there := w.dial
-		up := false
+		var up atomic.Bool
 		in := w.startOver(func(ctx context.Context, network, addr string) (net.Conn, error) {
-			if !up {
+			if !up.Load() {
 				return nil, errors.New("connection refused")
 			}
 			return there(ctx, network, addr)
@@ -277,7 +278,7 @@ func TestKafkaGoneFromTheStartIsUnknownAndNotEmpty(t *testing.T) {
 		if got := strings.Join(in.sick(), ", "); got != "kafka  unreachable" {
 			t.Errorf("sick: %s", got)
 		}
-		up = true
+		up.Store(true)
 		w.Until(time.Minute, "all is well", func() bool { return in.at("state") == "ready" && in.at("parked", "records") == 0.0 })
 		in.stop()
 	})
