@@ -107,7 +107,8 @@ func (r *rig) audit() {
 			skipped += v
 		}
 	}
-	out := total(s.Delivered) + total(s.DeadLettered) + total(s.Dropped) + s.Unfinished + s.HandedOver + s.Referred + skipped + int64(parked+due+inFlight)
+	out := total(s.Delivered) + total(s.DeadLettered) + total(s.Dropped) + s.Unfinished + s.HandedOver + s.Referred + skipped + int64(parked+due+inFlight) +
+		total(s.Ended) + total(s.Cancels) + int64(c.commands.cancels) - s.EventsWaiting
 	if in := total(s.Consumed); in != out {
 		r.Errorf("%d consumed, %d accounted for", in, out)
 	}
