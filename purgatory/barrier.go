@@ -38,10 +38,14 @@ func (c *Core) Stopped(tp offsets.TopicPartition, epoch uint64) {
 	}
 }
 
-// Shut appends to out the assignments whose barriers wait for their reading to go on.
-func (c *Core) Shut(out []offsets.Assignment) []offsets.Assignment {
+// Replaying appends to out the assignments that are not read yet to the end that they
+// found. Their owner says by Reading and Stopped whether they are read at all.
+func (c *Core) Replaying(out []offsets.Assignment) []offsets.Assignment {
+	if c.barred == 0 {
+		return out
+	}
 	for _, p := range c.parts {
-		if p != nil && p.src.shut && !p.src.gone {
+		if p != nil && !p.barrier.over && !p.src.gone {
 			out = append(out, p.Assignment)
 		}
 	}
