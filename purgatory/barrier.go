@@ -28,6 +28,9 @@ const (
 	openIdle    = "idle"
 )
 
+// BarrierReasons returns the reasons that Stats counts openings by.
+func BarrierReasons() []string { return []string{openPaused, openHalted, openStopped, openIdle} }
+
 // Reading takes the news that reading is paused, or goes on.
 func (c *Core) Reading(paused bool) { c.paused = paused }
 
