@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 	"testing"
+	"unsafe"
 )
 
 // slotsModel is Slots beside a map.
@@ -99,6 +100,42 @@ func (m *slotsModel) check() {
 		t.Fatal("the last leaf is empty")
 	}
 	m.checkArena(blocks)
+	m.checkBytes()
+}
+
+// checkBytes holds the account against the arrays, each counted once.
+func (m *slotsModel) checkBytes() {
+	t, s := m.t, &m.s
+	t.Helper()
+	tables := make(map[*[leafPages]uint32]bool)
+	refs := 0
+	for _, table := range append([]*[leafPages]uint32{s.spareRefs}, refsOf(s.leaves)...) {
+		if table != nil {
+			tables[table] = true
+			refs++
+		}
+	}
+	if len(tables) != refs {
+		t.Fatalf("%d leaves share %d tables", refs, len(tables))
+	}
+	slabs := 0
+	for _, b := range s.blocks.slabs {
+		if b != nil {
+			slabs++
+		}
+	}
+	want := cap(s.leaves)*int(unsafe.Sizeof(leaf{})) + cap(s.room)*8 + refs*int(unsafe.Sizeof([leafPages]uint32{})) +
+		slabs*int(unsafe.Sizeof(slab{})) + cap(s.blocks.slabs)*int(unsafe.Sizeof(uintptr(0))) + cap(s.blocks.below)*4
+	if s.Bytes() != int64(want) {
+		t.Fatalf("%d bytes, want %d", s.Bytes(), want)
+	}
+}
+
+func refsOf(leaves []leaf) (tables []*[leafPages]uint32) {
+	for _, l := range leaves {
+		tables = append(tables, l.refs)
+	}
+	return tables
 }
 
 // checkArena holds the stacks against the blocks that pages have.
