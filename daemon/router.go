@@ -136,6 +136,12 @@ func haltedBy(h purgatory.HaltNotice) consumer.Reason {
 	return consumer.Halted
 }
 
+// Paused implements lane.Reading.
+func (r *router) Paused() bool { return r.consumer.Paused() }
+
+// Stopped implements lane.Reading.
+func (r *router) Stopped(a offsets.Assignment) bool { return r.consumer.Stopped(a) }
+
 // LeaseValid implements lane.Reading.
 func (r *router) LeaseValid() bool { return r.consumer.LeaseValid() }
 

@@ -3,6 +3,7 @@ package delay
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -74,7 +75,7 @@ func TestParseDecides(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, inv := testRules(t).Parse(tt.headers, noon, noon+2*second)
-			if inv != nil || got != tt.want {
+			if inv != nil || !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("got %+v %v, want %+v", got, inv, tt.want)
 			}
 		})
@@ -124,7 +125,7 @@ func TestParseRefuses(t *testing.T) {
 			if inv.Reason != tt.reason || !strings.Contains(inv.Message, tt.message) {
 				t.Errorf("got %s %q, want %s and %q", inv.Reason, inv.Message, tt.reason, tt.message)
 			}
-			if want := (Decision{DeadlineMs: noon}); d != want {
+			if want := (Decision{DeadlineMs: noon}); !reflect.DeepEqual(d, want) {
 				t.Errorf("decision is %+v, want the record's timestamp and nothing else", d)
 			}
 			checkInvalid(t, inv)
@@ -163,7 +164,7 @@ func TestDefaultDelayIsForRecordsWithoutADelayHeader(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tt.want.Target, tt.want.Label = "ready", "ready"
-			if got, inv := r.Parse(tt.headers, noon, noon); inv != nil || got != tt.want {
+			if got, inv := r.Parse(tt.headers, noon, noon); inv != nil || !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("got %+v %v, want %+v", got, inv, tt.want)
 			}
 		})
