@@ -237,6 +237,7 @@ type settingsStatus struct {
 	Egress         string   `json:"egress"`
 	Targets        []string `json:"targets"`
 	DeadLetter     string   `json:"dead_letter"`
+	Events         string   `json:"events"`
 	OnInvalid      string   `json:"on_invalid"`
 	Lanes          int      `json:"lanes"`
 	CommitInterval string   `json:"commit_interval"`
@@ -283,7 +284,7 @@ func (v *view) status() status {
 		Duplicates: v.duplicates(), Partitions: v.partitions(), Journal: v.journal(), Counters: v.total.counters(),
 		Settings: settingsStatus{
 			Ingress: list(v.Settings.Ingress), Egress: v.Settings.Egress, Targets: list(v.Settings.Targets),
-			DeadLetter: v.Settings.DeadLetter, OnInvalid: v.Settings.OnInvalid, Lanes: v.Settings.Lanes,
+			DeadLetter: v.Settings.DeadLetter, Events: v.Settings.Events, OnInvalid: v.Settings.OnInvalid, Lanes: v.Settings.Lanes,
 			CommitInterval: v.Settings.CommitInterval.String(), MaxDelay: v.Settings.MaxDelay.String(),
 		},
 	}

@@ -112,10 +112,13 @@ func zero(set Settings) totals {
 
 // producedTo returns the labels of all topics that records are written to.
 func (set *Settings) producedTo() []string {
-	if set.DeadLetter == "" {
-		return set.Targets
+	out := slices.Clone(set.Targets)
+	for _, name := range []string{set.DeadLetter, set.Events} {
+		if name != "" {
+			out = append(out, name)
+		}
 	}
-	return append(slices.Clone(set.Targets), set.DeadLetter)
+	return out
 }
 
 func (t *totals) add(l *purgatory.Snapshot) {
