@@ -15,7 +15,7 @@ func TestAllocations(t *testing.T) {
 	a := new(Arrival)
 	park := func() {
 		*a = Arrival{Offset: offset, TimestampMs: startMs, DeadlineMs: r.at.WallMs + delayMs, Target: egress, Label: egress, Body: body}
-		if !reader.Wants(offset, 0) || !reader.Read(a) {
+		if reader.Wants(offset, 0) != Whole || !reader.Read(a) {
 			t.Fatalf("offset %d was not taken", offset)
 		}
 		offset++

@@ -21,6 +21,9 @@ type census struct {
 func (n *census) note(c *Core, loc location) header {
 	h := readHeader(c.store.at(loc))
 	n.refs[h.target]++
+	if loc&named != 0 {
+		loc = location(c.store.slots.Get(uint32(loc)))
+	}
 	n.live[int(loc>>locationBits)]++
 	n.used += int64(h.total())
 	return h
@@ -56,6 +59,7 @@ func (r *rig) audit() {
 	for _, p := range c.parts {
 		if p != nil {
 			n.queue(c, &p.src.waiting)
+			n.queue(c, &p.src.behind)
 		}
 	}
 	if c.out.now != c.now {
@@ -103,7 +107,8 @@ func (r *rig) audit() {
 			skipped += v
 		}
 	}
-	out := total(s.Delivered) + total(s.DeadLettered) + total(s.Dropped) + s.Unfinished + s.HandedOver + s.Referred + skipped + int64(parked+due+inFlight)
+	out := total(s.Delivered) + total(s.DeadLettered) + total(s.Dropped) + s.Unfinished + s.HandedOver + s.Referred + skipped + int64(parked+due+inFlight) +
+		total(s.Ended) + total(s.Cancels) + int64(c.commands.cancels) - s.EventsWaiting
 	if in := total(s.Consumed); in != out {
 		r.Errorf("%d consumed, %d accounted for", in, out)
 	}

@@ -187,7 +187,7 @@ func (w *world) read(no, n int) {
 			w.follow()
 			continue
 		}
-		wants := reader.Wants(o, 0)
+		wants := reader.Wants(o, 0) == Whole
 		for gap := p.next; gap < o; gap++ {
 			p.done[gap] = true
 		}

@@ -111,7 +111,7 @@ func (r *rig) arrival(offset, delayMs int64, body string) Arrival {
 func (r *rig) take(no int32, epoch uint64, a Arrival) bool {
 	r.Helper()
 	reader, ok := r.Reader(partitionOf(no), epoch)
-	return ok && reader.Wants(a.Offset, 0) && reader.Read(&a)
+	return ok && reader.Wants(a.Offset, 0) == Whole && reader.Read(&a)
 }
 
 // mustTake reads records for the egress topic that are due delayMs from now.

@@ -50,7 +50,7 @@ func (in *instance) read(reader purgatory.Reader, own *partition, e *entry) bool
 	if e.large {
 		return in.unread(reader, own, e)
 	}
-	wants := reader.Wants(e.offset, e.epoch)
+	wants := reader.Wants(e.offset, e.epoch) == purgatory.Whole
 	if own.newLeader(e); own.halted {
 		if wants {
 			w.fail("%v is wanted of a log that was truncated", e)
