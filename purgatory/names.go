@@ -72,9 +72,9 @@ func (s *store) carry(l location, classNo int) {
 	s.discard(old, size)
 }
 
-// settle moves a record to the chunks that are not compacted, if its id may be that of
+// exempt moves a record to the chunks that are not compacted, if its id may be that of
 // another record now: compacting would not find its name.
-func (s *store) settle(l location) {
+func (s *store) exempt(l location) {
 	if l&named == 0 || s.chunks[s.slots.Get(uint32(l))>>locationBits].class != idClass {
 		return
 	}

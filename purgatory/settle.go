@@ -75,17 +75,12 @@ func (p *partition) finishEntry(e *entry, offset int64) {
 // waited for that.
 func (c *Core) endNamed(p *partition, e *ending, h *header) {
 	p.named--
-	c.commands.index.remove(e.loc)
-	switch id := c.idOf(e.loc, h); e.fate {
-	case handedOver:
-		for _, cmd := range c.commands.take(e.loc) {
-			if cmd.cancel && !cmd.counted {
-				c.stats.HandedOver++
-			}
-		}
-	default:
-		c.answered(p, e.loc, h, id, e.fate != withdrawn)
+	if p.src.gone {
+		c.stats.HandedOver += c.commands.handOver(e.loc)
+		return
 	}
+	c.commands.index.remove(e.loc)
+	c.answered(p, e.loc, h, c.idOf(e.loc, h), e.fate != withdrawn)
 }
 
 // idOf returns the id of a record, nil for none.
