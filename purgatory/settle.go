@@ -6,6 +6,7 @@ package purgatory
 func (c *Core) settle() {
 	ended := c.out.endings
 	if len(ended) == 0 {
+		c.commands.index.compact() // a record of a chunk may have landed
 		return
 	}
 	for i := range ended {
