@@ -2,6 +2,7 @@ package wheel
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -46,22 +47,20 @@ func manyPlaces(t *testing.T, seed uint64, records int, dead func(r *rand.Rand) 
 			m.parked = m.parked[:len(m.parked)-1]
 		}
 	}
-	const early, late, farther = 5 << 20, 1 << 45, 1 << 60 // each more than all before
-	for range records {
-		add(early)
-	}
-	m.advanceAll(early-5000, 1000) // what was parked on level 2 cascades
-	for range records {
-		add(early)
-	}
-	for range records {
-		add(early + 1<<32)
-	}
-	for range records {
-		add(late)
-	}
+	const farther, halfTurn, early = 1 << 60, 1 << 44, 5<<22 + 1<<20
 	for range records {
 		add(farther)
+	}
+	m.advanceAll(farther-halfTurn, 1000) // they cascade to the wide level
+	now := m.w.NowMs()
+	for range records {
+		add(now + early)
+	}
+	m.advanceAll(now+early-5000, 1000) // from level 2 to level 1
+	for _, deadlineMs := range []int64{now + early, now + 1<<33, farther, 1 << 61} {
+		for range records {
+			add(deadlineMs)
+		}
 	}
 	return m
 }
@@ -81,6 +80,11 @@ func TestAPassOfCompactionLeavesFullChunksAndNothingDead(t *testing.T) {
 			for seed, records := range []int{3, 34, 100, smallChunk - 1 + 63*(largeChunk-1), 2000} {
 				m := manyPlaces(t, uint64(seed), records, dead)
 				w := m.w
+				for _, level := range []int{1, 3} {
+					if logs := w.levels[level].logs; name == "none" && (logs[added] == nil || logs[cascaded] == nil) {
+						t.Fatalf("nothing was added to level %d, or nothing cascaded there", level)
+					}
+				}
 				checkMemory(t, w)
 				held, chunks, places := w.chunks.held, uint32(0), uint32(0)
 				for _, st := range w.chunks.state {
@@ -101,11 +105,63 @@ func TestAPassOfCompactionLeavesFullChunksAndNothingDead(t *testing.T) {
 					t.Errorf("the next pass begins at %+v", n)
 				}
 				m.check()
-				m.advanceAll(1<<61, 1000)
+				m.advanceAll(1<<62, 1000)
 				if w.Len() != 0 {
 					t.Errorf("%d records never came out", w.Len())
 				}
 			}
+		})
+	}
+}
+
+// TestAPassOverFullChunksMovesNothing: whether the last slab has room or not.
+func TestAPassOverFullChunksMovesNothing(t *testing.T) {
+	const inSlab = slabPlaces / largeChunk
+	for _, chunks := range []int{1, inSlab - 1, inSlab, inSlab + 1, 3 * inSlab} {
+		w := New(0, DefaultGeometry())
+		for i := range smallChunk - 1 + chunks*(largeChunk-1) {
+			w.Add(10_000, uint64(i))
+		}
+		refs := func() (all []uint32) {
+			l := &w.levels[1].logs[added][10_000>>11]
+			for ref := l.head; ref != l.tail(); ref = w.chunks.at(ref).tick {
+				all = append(all, ref)
+			}
+			return append(all, l.tail())
+		}
+		before, held := refs(), w.chunks.held
+		pass(w)
+		if after := refs(); !slices.Equal(after, before) || w.chunks.held != held {
+			t.Errorf("chunks at %d are at %d after a pass, in %d slabs, before %d", before, after, w.chunks.held, held)
+		}
+	}
+}
+
+// TestAnOpenBucketThatIsSweptEmptyIsWaitedForNoMore, where nothing else is parked.
+func TestAnOpenBucketThatIsSweptEmptyIsWaitedForNoMore(t *testing.T) {
+	for name, deadlineMs := range map[string]int64{"narrow": 10_000, "wide": 1 << 44} {
+		t.Run(name, func(t *testing.T) {
+			w := New(0, DefaultGeometry())
+			const dead, live = 300, 700 // so that the first share moves nothing
+			for i := range uint64(dead) {
+				w.Cancel(w.Add(deadlineMs, i))
+			}
+			for i := range uint64(live) {
+				w.Add(deadlineMs, i)
+			}
+			for range 2 { // swept in part, and wholly
+				ms, _ := w.NextDeadline()
+				_, more := w.AdvanceClock(ms, 10_000, nil)
+				if next, ok := w.NextDeadline(); more || !ok || next <= ms || w.Len() == 0 {
+					t.Fatalf("at %d: %d records, more %v, the next share at %d (%v)", ms, w.Len(), more, next, ok)
+				}
+				w.Sweep(func(payload uint64) bool { return payload < live/2 })
+			}
+			w.Sweep(func(uint64) bool { return true })
+			if ms, ok := w.NextDeadline(); ok || w.Len() != 0 {
+				t.Errorf("%d records are left, for %d", w.Len(), ms)
+			}
+			checkMemory(t, w)
 		})
 	}
 }

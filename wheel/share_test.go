@@ -21,6 +21,11 @@ func TestABucketMovesDownInEvenShares(t *testing.T) {
 					}
 					largest, shares = max(largest, n), shares+1
 					o.chunks -= n
+					// Rounding makes the time between shares down to half of what it should be, where a
+					// chunk has a tick at least.
+					if gone, most := chunks-o.chunks, 2*(chunks*(tick-start+1)/max(1, ticks)+max(least, chunks/max(1, ticks)+1)); chunks <= ticks && gone > most {
+						t.Fatalf("%d chunks in %d ticks, %d at least: %d have gone at %d", chunks, ticks, least, gone, tick-start)
+					}
 					o.schedule(tick, least)
 				}
 				if o != (openBucket{}) {
