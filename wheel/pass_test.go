@@ -149,17 +149,16 @@ func TestAnOpenBucketThatIsSweptEmptyIsWaitedForNoMore(t *testing.T) {
 			for i := range uint64(live) {
 				w.Add(deadlineMs, i)
 			}
-			for range 2 { // swept in part, and wholly
-				ms, _ := w.NextDeadline()
-				_, more := w.AdvanceClock(ms, 10_000, nil)
-				if next, ok := w.NextDeadline(); more || !ok || next <= ms || w.Len() == 0 {
-					t.Fatalf("at %d: %d records, more %v, the next share at %d (%v)", ms, w.Len(), more, next, ok)
-				}
-				w.Sweep(func(payload uint64) bool { return payload < live/2 })
+			ms, _ := w.NextDeadline()
+			_, more := w.AdvanceClock(ms, 10_000, nil)
+			if next, ok := w.NextDeadline(); more || !ok || next <= ms || w.Len() != live {
+				t.Fatalf("at %d: %d records, more %v, the next share at %d (%v)", ms, w.Len(), more, next, ok)
 			}
-			w.Sweep(func(uint64) bool { return true })
-			if ms, ok := w.NextDeadline(); ok || w.Len() != 0 {
-				t.Errorf("%d records are left, for %d", w.Len(), ms)
+			for _, left := range []uint64{live / 2, 0} {
+				w.Sweep(func(payload uint64) bool { return payload >= left })
+				if next, ok := w.NextDeadline(); w.Len() != int(left) || ok != (left > 0) {
+					t.Errorf("%d records are left of %d, the next share at %d (%v)", w.Len(), left, next, ok)
+				}
 			}
 			checkMemory(t, w)
 		})
