@@ -229,6 +229,12 @@ func TestTheJournalIsEnteredBeforeACommitIsTooLarge(t *testing.T) {
 			if entered := l.Status().Mode == InJournal; entered != (over > 0) || (len(cut) > 0) != entered {
 				t.Errorf("%s, %d characters over: the journal is entered is %v, %d records", name, over, entered, len(cut))
 			}
+			// A commit that nobody foresaw enters it at the same size.
+			sudden := NewWriter(testID, 9, Restored{}, w)
+			sudden.Use(testTopic, 1<<20)
+			if sudden.Encode(b.limit, b.large); (sudden.Status().Mode == InJournal) != (over > 0) {
+				t.Errorf("%s, %d characters over: after the commit %+v", name, over, sudden.Status())
+			}
 		}
 	}
 }
@@ -341,6 +347,9 @@ func TestNothingNewIsNoNews(t *testing.T) {
 	l := journalled(testID, offsets.NewWindow(0))
 	l.Note(5, 5)
 	l.Note(6, 5)
+	if s := l.Status(); s.Unwritten != 0 || l.Bytes() != 0 {
+		t.Errorf("%+v, %d bytes", s, l.Bytes())
+	}
 	if cut := cutAll(l, 5, true, 1); len(cut) > 0 || l.Status().Unwritten != 0 {
 		t.Errorf("%d records, %+v", len(cut), l.Status())
 	}
