@@ -234,3 +234,17 @@ func TestSamplesOfTimestampsGetFinerAsTheyAreForgotten(t *testing.T) {
 		t.Errorf("at the end since %d, %+v", got, a)
 	}
 }
+
+// TestWithoutTimestampsNothingIsKnownToBeNeeded of records that wait.
+func TestWithoutTimestampsNothingIsKnownToBeNeeded(t *testing.T) {
+	r := newRig(t, nil)
+	r.assign(0, 1, 0)
+	for o := range int64(2) {
+		a := r.arrival(o, 1000, "0")
+		a.TimestampMs = 0
+		r.take(0, 1, a)
+		if v := r.Snapshot().Partitions[0]; v.OldestNeededMs != 0 || v.Parked != int(o)+1 {
+			t.Errorf("%d records are parked, and needed is what was written at %d", v.Parked, v.OldestNeededMs)
+		}
+	}
+}

@@ -246,3 +246,54 @@ func TestOnlySilentPartitionsOfATargetThatGoesIdleAreForgotten(t *testing.T) {
 		r.audit()
 	}
 }
+
+// TestATargetThatHeldNothingIsNotTold, whatever it held before, and neither is a glob.
+func TestATargetThatHeldNothingIsNotTold(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Patience = time.Hour })
+	r.Targets([]TargetState{{TargetName: TargetName{Name: "of which nothing is here"}}})
+	r.assign(0, 1, 0)
+	next := int64(0)
+	for round := range 3 {
+		for range 2 { // nothing is held: it goes at once
+			r.mustTake(0, 1, 0, next)
+			next++
+			r.pass(1)
+			r.one(Delivered)
+			r.offer()
+			r.at.WallMs += checkEveryMs
+			if told := r.Shares(r.at, nil); len(told) != 0 {
+				t.Errorf("round %d: told %+v", round, told)
+			}
+		}
+		a := r.arrival(next, 0, "0 a record")
+		next++
+		a.Target, a.Label = "jobs.7", "jobs.*"
+		r.router[a.Target] = Missing
+		r.take(0, 1, a)
+		r.pass(1)
+		r.want(r.offer())
+		r.pass(checkEveryMs) // the core looks, and nobody asks
+		r.router[a.Target] = Usable
+		r.pass(holdMaxMs)
+		r.one(Delivered)
+		r.offer()
+		r.at.WallMs += checkEveryMs
+		if told := r.Shares(r.at, nil); len(told) != 0 {
+			t.Errorf("round %d: told %+v, which was never told to be held", round, told)
+		}
+		r.router[egress] = Missing // held, and told
+		r.mustTake(0, 1, 0, next)
+		next++
+		r.pass(1)
+		r.want(r.offer())
+		r.at.WallMs += checkEveryMs
+		held := r.Shares(r.at, nil)
+		r.router[egress] = Usable
+		r.pass(holdMaxMs)
+		r.one(Delivered)
+		r.offer()
+		if told := r.Shares(r.at, nil); len(held) != 1 || len(told) != 1 || told[0].Own != 0 {
+			t.Errorf("round %d: told %+v, and then %+v", round, held, told)
+		}
+	}
+}
