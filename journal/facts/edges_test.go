@@ -1,7 +1,6 @@
 package facts
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -225,6 +224,9 @@ func TestTheJournalIsEnteredBeforeACommitIsTooLarge(t *testing.T) {
 			l.Use(testTopic, 1<<20)
 			l.Encode(b.limit, b.large) // which is small
 			w.EachFrom(0, func(from, to int64) bool { small.FinishRange(from, to); return true })
+			if l.Cut(nil, 5, false, 1); l.Status().Mode != InMetadata {
+				t.Errorf("%s, %d characters over: the journal is entered without a commit to come", name, over)
+			}
 			cut := cutAll(l, 5, true, 1)
 			if entered := l.Status().Mode == InJournal; entered != (over > 0) || (len(cut) > 0) != entered {
 				t.Errorf("%s, %d characters over: the journal is entered is %v, %d records", name, over, entered, len(cut))
@@ -315,14 +317,15 @@ func TestALongRunIsCutWhereARecordEnds(t *testing.T) {
 // TestOnlyARecordThatFillsHalfOfItsBoundHalvesIt when it is too large, at the bound itself too.
 func TestOnlyARecordThatFillsHalfOfItsBoundHalvesIt(t *testing.T) {
 	for name, test := range map[string]struct {
-		limit  func(size int) int
-		halved bool
+		limit            func(size int) int
+		tooLarge, halved bool
 	}{
-		"at the bound":          {func(size int) int { return size }, true},
-		"below the bound":       {func(size int) int { return size + 1 }, true},
-		"above the bound":       {func(size int) int { return size - 1 }, false},
-		"just above half of it": {func(size int) int { return 2*size - 1 }, true},
-		"half of it":            {func(size int) int { return 2 * size }, false},
+		"at the bound":           {func(size int) int { return size }, true, true},
+		"below the bound":        {func(size int) int { return size + 1 }, true, true},
+		"above the bound":        {func(size int) int { return size - 1 }, true, false},
+		"just above half of it":  {func(size int) int { return 2*size - 1 }, true, true},
+		"half of it":             {func(size int) int { return 2 * size }, true, false},
+		"refused for its rights": {func(size int) int { return size }, false, false},
 	} {
 		w := offsets.NewWindow(0)
 		l := journalled(testID, w)
@@ -335,7 +338,10 @@ func TestOnlyARecordThatFillsHalfOfItsBoundHalvesIt(t *testing.T) {
 		}
 		limit := test.limit(len(cut[0].Value))
 		l.Use(testTopic, limit)
-		l.Written(Result{Seq: cut[0].Seq, Err: errRefused, TooLarge: true}, 1)
+		l.Written(Result{Seq: cut[0].Seq, Err: errRefused, TooLarge: test.tooLarge}, 1)
+		if s := l.Status().Stats; s != (Stats{Failures: 1}) || l.TakeRewrite() {
+			t.Errorf("%s: a refusal counts as %+v", name, s)
+		}
 		if halved := l.limit == limit/2; halved != test.halved || !halved && l.limit != limit {
 			t.Errorf("%s: a record of %d bytes, the bound %d is %d now", name, len(cut[0].Value), limit, l.limit)
 		}
@@ -368,44 +374,5 @@ func TestAnswersAfterTheJournalWasLeftChangeNothingButCounts(t *testing.T) {
 	before.InFlight, before.Stats.Records, before.Stats.Bytes = 0, 1, int64(len(cut[0].Value))
 	if after := l.Status(); len(cut) != 1 || after != before || after.Mode == InJournal {
 		t.Errorf("%+v after %d answers, want %+v", after, len(cut), before)
-	}
-}
-
-// TestRunsComeBackAsTheyWereAdded, closed or not, and as many as are wanted.
-func TestRunsComeBackAsTheyWereAdded(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 9))
-	for range 300 {
-		var r runs
-		var want []Run
-		count := int64(0)
-		for range rng.IntN(20) {
-			from := rng.Int64N(1000)
-			if n := len(want); n > 0 && rng.IntN(3) == 0 {
-				from = want[n-1].To
-			}
-			to := from + 1 + rng.Int64N(300)
-			r.add(from, to)
-			count += to - from
-			if n := len(want); n > 0 && from == want[n-1].To && r.open.From == want[n-1].From {
-				want[n-1].To = to
-			} else {
-				want = append(want, Run{from, to})
-			}
-			if rng.IntN(5) == 0 {
-				r.close()
-			}
-		}
-		for most := range len(want) + 3 {
-			got := r.appendTo(nil, most)
-			if !slices.Equal(got, want[:min(most, len(want))]) {
-				t.Fatalf("at most %d: %v, want of %v", most, got, want)
-			}
-		}
-		if r.count != count {
-			t.Fatalf("%d offsets, want %d", r.count, count)
-		}
-		if r.reset(); r.size() != 0 || r.count != 0 || len(r.appendTo(nil, 9)) != 0 {
-			t.Fatalf("after a reset: %+v", r)
-		}
 	}
 }

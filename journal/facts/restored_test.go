@@ -1,6 +1,9 @@
 package facts
 
 import (
+	"encoding/binary"
+	"errors"
+	"slices"
 	"testing"
 
 	"layover/offsets"
@@ -110,6 +113,7 @@ func TestASnapshotIsCompleteWithAllPartsOfOneSnapshot(t *testing.T) {
 		"a part between is missing":       {[][]byte{part(5, Snapshot, 1, 10, Run{20, 30}), part(5, LastPart, 1, 50, Run{60, 70})}, false},
 		"missing, and once more whole": {[][]byte{part(5, Snapshot, 1, 10, Run{20, 30}), part(5, LastPart, 1, 50, Run{60, 70}),
 			part(5, Snapshot, 2, 10, Run{20, 30}), part(5, LastPart, 2, 30, Run{60, 70})}, true},
+		"missing, and what goes before":    {[][]byte{part(5, Snapshot, 1, 10, Run{20, 30}), part(5, Snapshot, 1, 50, Run{60, 70}), part(5, LastPart, 1, 30, Run{40, 45})}, false},
 		"missing, and its last part twice": {[][]byte{part(5, Snapshot, 1, 10, Run{20, 30}), part(5, LastPart, 1, 50, Run{60, 70}), part(5, LastPart, 1, 50, Run{60, 70})}, false},
 		"a part comes twice":               {[][]byte{part(5, Snapshot, 1, 10, Run{20, 30}), part(5, Snapshot, 1, 10, Run{20, 30}), part(5, LastPart, 1, 30, Run{40, 50})}, true},
 		"a fact between":                   {[][]byte{part(5, Snapshot, 1, 10, Run{20, 30}), part(5, Fact, 0, 10, Run{90, 91}), part(5, LastPart, 1, 30, Run{40, 50})}, true},
@@ -174,5 +178,30 @@ func TestAComplaintSaysWhatIsWrong(t *testing.T) {
 	}
 	if err := u.Complain(testTopic, 4, 6); err != nil {
 		t.Errorf("all is there: %v", err)
+	}
+}
+
+// TestAFactOfTheFirstLeaderEpochEndsWithItsLog, and takes nothing from the commit's own set.
+func TestAFactOfTheFirstLeaderEpochEndsWithItsLog(t *testing.T) {
+	w := finished(Run{20, 40})
+	u := NewReader(testID, w, 0, 500, offsets.JournalRange{})
+	add(t, u, ends(30), value(Fact, 0, 0, 0, Run{25, 60}))
+	same(t, w, finished(Run{4, 10}, Run{20, 40}))
+	u = NewReader(testID, finished(), 2, 500, offsets.JournalRange{})
+	for _, epoch := range []int32{0, 1, 2} { // none is later than the commit's
+		if err := u.Add(int64(epoch), value(Fact, epoch, 0, 0, Run{25, 60}), ends(3, 3, 3)); err != nil {
+			t.Errorf("a fact of epoch %d beside a commit at 4: %v", epoch, err)
+		}
+	}
+}
+
+// TestAPartThatBeginsBeyondAllOffsetsIsDamaged: where it begins would be below its low offset.
+func TestAPartThatBeginsBeyondAllOffsetsIsDamaged(t *testing.T) {
+	v := slices.Clone(value(Snapshot, 1, 7, 10)[:endKind])
+	for _, field := range []uint64{uint64(testID.Partition), 0, 2, 1 << 62, 7, 1<<63 - 1, 0} { // low offset, number, and where it begins
+		v = binary.AppendUvarint(v, field)
+	}
+	if r, err := Read(testID.seal(v)); !errors.Is(err, ErrDamaged) {
+		t.Errorf("%+v, %v", r.Header, err)
 	}
 }
