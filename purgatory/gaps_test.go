@@ -224,3 +224,52 @@ func TestWhatASilentPartitionGaveUpIsToldUntilItAnswers(t *testing.T) {
 		r.audit()
 	}
 }
+
+// TestACutAsksForAnotherWhileAnyPartitionHasMoreToWrite, the last one or not.
+func TestACutAsksForAnotherWhileAnyPartitionHasMoreToWrite(t *testing.T) {
+	r := newRig(t, nil)
+	small := journalTopic
+	small.MaxBytes = 1500
+	r.Journal(ingress, small)
+	r.scattered(0, 1, 4000)
+	r.assign(1, 1, 0) // nothing of it goes to the journal
+	for _, c := range r.Commits(nil, true) {
+		r.Committed(offsets.CommitResult{Commit: c})
+	}
+	parts, at := 0, int64(1)
+	for more := true; r.Snapshot().Partitions[0].Facts.Unwritten != 0; {
+		if !more {
+			t.Fatalf("after %d parts nothing more is asked for, and not all is written", parts)
+		}
+		more = r.Cut(true)
+		writes := r.Take().Writes
+		for _, w := range writes {
+			r.Written(w.Assignment, facts.Result{Seq: w.Seq, Offset: at})
+			at++
+		}
+		parts += len(writes)
+	}
+	if parts < 2 || r.Cut(true) {
+		t.Errorf("all is written in %d parts, and more is asked for", parts)
+	}
+}
+
+// TestAnOvertakenAssignmentSaysItsCommitAgain for a while: an earlier one may still arrive.
+func TestAnOvertakenAssignmentSaysItsCommitAgain(t *testing.T) {
+	for _, overtaken := range []bool{false, true} {
+		r := newRig(t, nil)
+		r.pass(repeatForMs)
+		r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: offsets.NewWindow(5), Next: 5, Overtaken: overtaken})
+		r.commitAll()
+		for _, step := range []int64{1, repeatForMs - 2} {
+			r.pass(step)
+			if r.Dirty() || r.Repeating() != overtaken || (r.commitAll() == 1) != overtaken {
+				t.Errorf("overtaken %v, %d ms after the assignment: dirty %v, said again %v", overtaken, r.at.WallMs-startMs-repeatForMs, r.Dirty(), r.Repeating())
+			}
+		}
+		r.pass(1)
+		if r.Repeating() || r.commitAll() != 0 {
+			t.Errorf("overtaken %v: the commit is said again after its time", overtaken)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package purgatory
 
 import (
+	"slices"
 	"testing"
 
 	"layover/offsets"
@@ -82,20 +83,14 @@ func TestTheRoomIsDividedAmongTheTargetsThatAreNotHeld(t *testing.T) {
 		"three":             {[]*target{well, well, well}, 33, 333},
 		"held ones as well": {[]*target{held, well, held, well, held}, 50, 500},
 		"only held ones":    {[]*target{held, held}, 100, 1000},
-		"more than records": {make300(well), 1, 3},
+		"more than records": {slices.Repeat([]*target{well}, 300), 1, 3},
+		"more than bytes":   {slices.Repeat([]*target{well}, 3000), 1, 1},
 	} {
 		f := &flights{cfg: &Config{MaxInFlight: 100, MaxBuffered: 400, MaxInFlightBytes: 1000}, count: 7, bytes: 70}
 		if f.divide(test.busy); f.fairRecords != test.records || f.fairBytes != test.bytes {
 			t.Errorf("%s: %d records and %d bytes each, want %d and %d", name, f.fairRecords, f.fairBytes, test.records, test.bytes)
 		}
 	}
-}
-
-func make300(t *target) (all []*target) {
-	for range 300 {
-		all = append(all, t)
-	}
-	return all
 }
 
 // TestWhileARecordTakesAllBytesNothingHasToBePolled: its answer makes the room. It holds
