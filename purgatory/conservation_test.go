@@ -115,13 +115,15 @@ func (p *partitionModel) end() int64 {
 	return p.start
 }
 
-func conserve(t testing.TB, input []byte) {
+// conserve plays a run, and returns what was counted.
+func conserve(t testing.TB, input []byte) *Stats {
 	w := newWorld(t, &dice{input})
 	for !w.dice.over() {
 		w.play()
 		w.check()
 	}
 	w.heal()
+	return &w.stats
 }
 
 // choices makes the input of one seeded run.
@@ -143,12 +145,33 @@ func TestEveryRecordReadIsAccountedFor(t *testing.T) {
 	if testing.Short() {
 		seeds = 60
 	}
+	seen := map[string]int64{}
 	for seed := range seeds {
-		ok := t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { conserve(t, choices(seed)) })
+		ok := t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { see(seen, conserve(t, choices(seed))) })
 		if !ok {
 			return
 		}
 	}
+	for _, what := range []string{"cancelled", "too_late", "miss", "replaced", "expired", "acknowledged", "given_up", "paused", "halted", "stopped", "idle", "dead-lettered as expired"} {
+		if seen[what] == 0 {
+			t.Errorf("no run had any %s: %v", what, seen)
+		}
+	}
+}
+
+// see adds up what became of records with ids, commands, events and barriers.
+func see(seen map[string]int64, s *Stats) {
+	for _, of := range []map[TopicResult]int64{s.Ended, s.Cancels} {
+		for k, n := range of {
+			seen[k.Result] += n
+		}
+	}
+	for _, of := range []map[string]int64{s.Events, s.BarrierOpened} {
+		for what, n := range of {
+			seen[what] += n
+		}
+	}
+	seen["dead-lettered as expired"] += s.DeadLettered[TopicReason{ingress, reasonExpired}]
 }
 
 func FuzzEveryRecordReadIsAccountedFor(f *testing.F) {

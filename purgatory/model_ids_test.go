@@ -3,6 +3,7 @@ package purgatory
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"layover/offsets"
@@ -16,7 +17,7 @@ type lifeModel struct {
 	id       string
 	doubtful bool           // an attempt may have been written
 	pending  []commandModel // they wait for its answer
-	missedBy int64          // a command that it was bound for the dead-letter topic for; -1: none
+	missed   []int64        // commands that came when it was bound for the dead-letter topic
 }
 
 type commandModel struct {
@@ -107,21 +108,20 @@ func (w *world) taken(p *partitionModel, o int64, a *Arrival) {
 	}
 	w.command(no, rec.id, commandModel{by: o, cancel: rec.cancel, copied: rec.copied})
 	if !rec.cancel {
-		p.ids.lives[o] = &lifeModel{id: rec.id, missedBy: -1}
+		p.ids.lives[o] = &lifeModel{id: rec.id}
 		p.ids.newest[rec.id] = o
 	}
 }
 
 // command is the table of what happens to the victim of a command.
 func (w *world) command(no int, id string, cmd commandModel) {
-	w.dbg("command %d %.3s %+v newest %v", no, id, cmd, w.parts[no].ids.newest)
 	p := &w.parts[no]
 	victim, ok := p.ids.newest[id]
 	switch life := p.ids.lives[victim]; {
 	case !ok:
 		w.miss(no, id, cmd)
 	case w.bound(no, victim):
-		life.missedBy = cmd.by
+		life.missed = append(life.missed, cmd.by)
 		w.miss(no, id, cmd)
 	case w.sent[fmt.Sprint(p.epoch, no, victim)] || life.doubtful:
 		life.pending = append(life.pending, cmd)
@@ -163,7 +163,6 @@ func (w *world) over(p *partitionModel, o int64) {
 
 // say expects an event. Where there is no topic for events its offsets are finished at once.
 func (w *world) say(p *partitionModel, kind EventKind, id string, o, by int64, finishes ...int64) {
-	w.dbg("say %v %.3s %d by %d fin %v", kind, id, o, by, finishes)
 	if w.cfg.EventsTopic == "" {
 		for _, o := range finishes {
 			p.done[o] = true
@@ -228,19 +227,11 @@ func (w *world) offeredWithID(p *partitionModel, rec *logged, d Delivery) {
 		w.Fatalf("%d@%d offered, though a command about it was read", d.Partition, d.Offset)
 	}
 	for _, by := range p.called[d.Offset] {
-		if p.next > by && !life.doubtful && life.missedBy != by && !w.waitsFor(life, by) {
-			w.Fatalf("%d@%d offered, though the command at %d has ended it", d.Partition, d.Offset, by)
+		unread := p.narrow && p.log[by].batch != nil || by < p.start // a letter stands for it, or the log has lost it
+		if p.next > by && !unread && !life.doubtful && !slices.Contains(life.missed, by) && !slices.ContainsFunc(life.pending, func(cmd commandModel) bool { return cmd.by == by }) {
+			w.Fatalf("%d@%d offered as %q, though the command at %d has ended it: %+v", d.Partition, d.Offset, d.Reason, by, life)
 		}
 	}
-}
-
-func (w *world) waitsFor(life *lifeModel, by int64) bool {
-	for _, cmd := range life.pending {
-		if cmd.by == by {
-			return true
-		}
-	}
-	return false
 }
 
 // answeredWithID takes the answer to a record with an id, or with an expiry; false where it is
@@ -298,7 +289,7 @@ func (w *world) coversPairs(p *partitionModel, set *offsets.Window, again int64)
 	}
 	for o, all := range p.called {
 		for _, by := range all {
-			if by < p.next && (p.ids.lives[o] == nil || p.ids.lives[o].missedBy != by) {
+			if by < p.next && (p.ids.lives[o] == nil || !slices.Contains(p.ids.lives[o].missed, by)) {
 				check(o, by)
 			}
 		}

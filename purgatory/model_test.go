@@ -252,7 +252,6 @@ func (w *world) present(reader Reader, p *partitionModel, o int64, rec *logged) 
 		a.Reason, a.Message = "malformed_delay", "the test says so"
 	}
 	w.describe(&a, rec)
-	w.dbg("read %d@%d id %.3s cancel %v reason %v control %v copied %v", p.epoch, o, a.ID, a.Cancel, a.Reason, a.Control, a.Copied)
 	ok := reader.Read(&a)
 	w.taken(p, o, &a)
 	if rec.control || a.Reason != "" && w.cfg.OnInvalid == Drop && !a.Cancel {
@@ -351,7 +350,6 @@ func (w *world) answer(n int) {
 				w.over(p, f.d.Offset)
 			}
 		}
-		w.dbg("answer %d@%d %v class %d event %v", f.no, f.d.Offset, key, r.Class, f.d.Event)
 		results = append(results, r)
 	}
 	w.Outcomes(w.at, results)
