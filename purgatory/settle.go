@@ -76,16 +76,15 @@ func (p *partition) finishEntry(e *entry, offset int64) {
 func (c *Core) endNamed(p *partition, e *ending, h *header) {
 	p.named--
 	c.commands.index.remove(e.loc)
-	switch id := c.idOf(e.loc, h); e.fate {
-	case handedOver:
+	if e.fate == handedOver || p.src.gone { // the next owner reads the commands again
 		for _, cmd := range c.commands.take(e.loc) {
 			if cmd.cancel && !cmd.counted {
 				c.stats.HandedOver++
 			}
 		}
-	default:
-		c.answered(p, e.loc, h, id, e.fate != withdrawn)
+		return
 	}
+	c.answered(p, e.loc, h, c.idOf(e.loc, h), e.fate != withdrawn)
 }
 
 // idOf returns the id of a record, nil for none.
