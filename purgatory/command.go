@@ -15,9 +15,10 @@ type command struct {
 type commands struct {
 	index index
 	// pending has the commands about a record that is in flight, or may have been written,
-	// oldest first: cancels, and behind them at most one newer record.
+	// oldest first. Behind a newer record that is not finished there is none: it is about that.
 	pending map[location][]command
-	cancels int // of those
+	waiting int // commands in pending
+	cancels int // of those, cancels that are not finished
 }
 
 // The results of cancels.
@@ -34,16 +35,17 @@ func CancelResults() []string { return []string{resultCancelled, resultTooLate, 
 const commandSize = int64(unsafe.Sizeof(command{})) + 24
 
 func (c *commands) bytes() int64 {
-	return c.index.bytes() + int64(c.cancels+len(c.pending))*commandSize
+	return c.index.bytes() + int64(c.waiting+len(c.pending))*commandSize
 }
 
 // wait keeps a command until its record is answered.
 func (c *commands) wait(l location, cmd command) {
 	c.pending[l] = append(c.pending[l], cmd)
-	if cmd.cancel {
+	c.waiting++
+	if cmd.cancel && !cmd.counted {
 		c.cancels++
 	}
-	c.index.store.change(l, func(s *spot) { s.superseded = true })
+	c.index.store.markSuperseded(l)
 }
 
 // take returns the commands that have waited for a record.
@@ -53,12 +55,22 @@ func (c *commands) take(l location) []command {
 		return nil
 	}
 	delete(c.pending, l)
+	c.waiting -= len(all)
 	for _, cmd := range all {
-		if cmd.cancel {
+		if cmd.cancel && !cmd.counted {
 			c.cancels--
 		}
 	}
 	return all
+}
+
+// handOver forgets a record whose partition is gone, and the commands that have waited for
+// it: whoever has the partition next reads them again. It returns how many cancels those are.
+func (c *commands) handOver(l location) (cancels int64) {
+	before := c.cancels
+	c.take(l)
+	c.index.remove(l)
+	return int64(before - c.cancels)
 }
 
 // Command takes a command that is finished, and counts again: see Wants. A later restart may
@@ -79,26 +91,23 @@ func (r Reader) cancel(a *Arrival) {
 func (r Reader) apply(id []byte, cmd command) (had location) {
 	c, p := r.core, r.part
 	l, ok := c.commands.index.find(p.src.slot, id)
-	var at spot
-	if ok {
-		at = c.store.spot(l)
-	}
-	switch {
-	case !ok:
+	if !ok {
 		c.missed(p, id, cmd)
 		return 0
+	}
+	h, at := readHeader(c.store.at(l)), c.store.spot(l)
+	switch {
 	case at.where == lettered:
 		c.missed(p, id, cmd)
 		return l
-	case at.where == inFlight || at.unsure:
+	case at.where == inFlight || h.marks&unsure != 0:
 		p.pairs.open(cmd.offset)
 		c.commands.wait(l, cmd)
 		if at.where != inFlight {
-			c.store.settle(l)
+			c.store.exempt(l)
 		}
 		return l
 	}
-	h := readHeader(c.store.at(l))
 	c.commands.index.remove(l)
 	c.takeOut(p, l, at, &h)
 	c.supersede(p, id, &h, cmd)
@@ -150,17 +159,17 @@ func (c *Core) takeOut(p *partition, l location, at spot, h *header) {
 	t := c.out.dir.list[h.target]
 	q := &t.queue
 	switch at.where {
-	case waiting:
+	case inWaiting:
 		q = &p.src.waiting
-	case behind:
+	case behindBarrier:
 		q = &p.src.behind
-	case spilled:
+	case inOverflow:
 		q = &c.out.dir.dest(t, int32(at.at)).overflow
 		t.overflow--
 	}
 	p.src.due--
 	c.store.entomb(l, int(h.total()))
-	q.cancelled(h.total())
+	q.lost(h.total())
 	c.out.unref(t)
 }
 

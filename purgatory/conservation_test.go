@@ -44,6 +44,8 @@ func (w *world) check() {
 func (w *world) heal() {
 	w.healed = true
 	clear(w.router)
+	w.paused = false
+	w.Reading(false)
 	for no := range w.parts {
 		if w.parts[no].assigned && (w.parts[no].revoked || w.byTopic[partitionOf(int32(no))].halted != nil) {
 			w.sweep(no)
@@ -69,7 +71,7 @@ func (w *world) heal() {
 		if turn > 3000 {
 			w.Fatalf("not everything has an outcome: %+v", w.Snapshot())
 		}
-		w.pass(500)
+		w.elapse(500)
 		w.offered(100)
 		w.answer(len(w.flying))
 		w.ask()
@@ -94,7 +96,8 @@ func (w *world) heal() {
 	if w.store.live != 0 || w.store.bytes != 0 {
 		w.Fatalf("%d records, %d bytes left in the store", w.store.live, w.store.bytes)
 	}
-	if most := int64(2 * (targetSize + 200 + 3*(destSize+keptEntries*entrySize))); w.out.dir.overhead > most {
+	w.empty()
+	if most := int64(3 * (targetSize + 200 + 3*(destSize+keptEntries*entrySize))); w.out.dir.overhead > most {
 		w.Fatalf("%d bytes of queues and targets left, want at most %d", w.out.dir.overhead, most)
 	}
 	if w.Unsettled() && w.out.dir.dead == nil || w.Dirty() || w.Committing() || len(w.Pauses()) > 0 {
@@ -124,7 +127,7 @@ func conserve(t testing.TB, input []byte) {
 // choices makes the input of one seeded run.
 func choices(seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(seed, 3))
-	input := make([]byte, 2500)
+	input := make([]byte, 3500)
 	for i := 0; i < len(input); i += 4 {
 		binary.LittleEndian.PutUint32(input[i:], rng.Uint32())
 	}

@@ -32,10 +32,28 @@ const (
 	hasExpiry                    // expireMs
 	isEvent                      // it says what became of a record, and by
 	finishesBy                   // the event's end finishes by, too
+	// unsure: an attempt may have been written. What became of it is known with the answer to
+	// another one. It is added while the record is parked or due: see doubt.
+	unsure
 )
 
 // maxHeader bounds the encoded size of a header in bytes.
 const maxHeader = 4*binary.MaxVarintLen32 + 5*binary.MaxVarintLen64 + 1 + spotBytes
+
+// fireMs is when a record is to leave the wheel: at its deadline, or now where none matters. A
+// record that expires up to its deadline expires when it is read.
+func (h *header) fireMs(nowMs int64) int64 {
+	if h.atOnce || h.marks&hasExpiry != 0 && h.expireMs <= h.deadlineMs {
+		return min(h.deadlineMs, nowMs)
+	}
+	return h.deadlineMs
+}
+
+// hasExpired says whether a record is not to be handed out any more. Nobody knows what became
+// of one that may have been written, so it is sent again.
+func (h *header) hasExpired(nowMs int64) bool {
+	return h.marks&(hasExpiry|unsure) == hasExpiry && h.expireMs <= max(nowMs, h.deadlineMs)
+}
 
 // encode writes the header to b. Sweeping looks at the first field alone.
 func (h *header) encode(b *[maxHeader]byte) []byte {

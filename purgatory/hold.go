@@ -64,7 +64,7 @@ func (o *outbox) holdTarget(t *target, v Verdict, detail string, known bool) {
 		for d.overflow.count > 0 { // in front: it was routed before what is in the queue
 			t.overflow--
 			e := d.overflow.popBack()
-			o.note(&e, queued, 0)
+			o.note(&e, inQueue, 0)
 			t.queue.pushFront(e)
 		}
 	}

@@ -6,7 +6,7 @@ func (s *store) name(l location) location { return named | location(s.slots.Add(
 // entomb ends the life of a record with a name, but not the name: a queue still has an entry
 // for it.
 func (s *store) entomb(l location, size int) {
-	s.move(l, nowhere, 0) // squeeze walks over its bytes
+	s.move(l, nowhere, 0) // squeeze walks over what is left there
 	s.discard(location(s.slots.Get(uint32(l))), size)
 	s.slots.Set(uint32(l), uint64(gone))
 }
@@ -67,14 +67,16 @@ func (s *store) carry(l location, classNo int) {
 	h := readHeader(s.at(old))
 	size := int(h.total())
 	to, dst := s.alloc(classNo, size)
-	copy(dst, s.at(old)[:size])
+	from := s.at(old)
+	copy(dst, from[:size])
+	spot{where: nowhere}.put(spotOf(from)) // squeeze walks over what is left there
 	s.slots.Set(uint32(l), uint64(to))
 	s.discard(old, size)
 }
 
-// settle moves a record to the chunks that are not compacted, if its id may be that of
+// exempt moves a record to the chunks that are not compacted, if its id may be that of
 // another record now: compacting would not find its name.
-func (s *store) settle(l location) {
+func (s *store) exempt(l location) {
 	if l&named == 0 || s.chunks[s.slots.Get(uint32(l))>>locationBits].class != idClass {
 		return
 	}

@@ -118,21 +118,6 @@ func (o *outbox) note(e *entry, w where, at uint64) {
 	}
 }
 
-// keep puts a due record with its source, if it is not to be offered yet.
-func (o *outbox) keep(e entry) bool {
-	switch o.mayNot(&e) {
-	case unconfirmed:
-		o.note(&e, waiting, 0)
-		e.from.waiting.pushBack(e)
-	case barred:
-		o.note(&e, behind, 0)
-		e.from.behind.pushBack(e)
-	default:
-		return false
-	}
-	return true
-}
-
 // wait queues a due record at its target, in front where it has been there before.
 func (o *outbox) wait(e entry, front bool) {
 	t := e.target
@@ -145,7 +130,7 @@ func (o *outbox) wait(e entry, front bool) {
 		t.busy = true
 		o.busy = append(o.busy, t)
 	}
-	o.note(&e, queued, 0)
+	o.note(&e, inQueue, 0)
 	if front {
 		t.queue.pushFront(e)
 	} else {
@@ -162,6 +147,9 @@ func (o *outbox) confirm(s *source) {
 	if s.draining {
 		return
 	}
+	if !s.shut {
+		o.open(s) // all was read meanwhile
+	}
 	for s.waiting.count > 0 {
 		if e := s.waiting.pop(); !o.keep(e) {
 			o.wait(e, false)
@@ -172,7 +160,8 @@ func (o *outbox) confirm(s *source) {
 	}
 }
 
-// open lets the records of a source go that waited for all to be read.
+// open lets the records of a source go that waited for all to be read. Without membership
+// they wait on for that: see confirm.
 func (o *outbox) open(s *source) {
 	s.shut = false
 	if !s.mayDeliver() {
@@ -232,6 +221,7 @@ func (o *outbox) forget(t *target) {
 	for range t.stalled {
 		o.notices = append(o.notices, over)
 	}
+	t.hold, t.stalled = hold{}, 0 // it may be busy still, and dropIdle would say so again
 	o.dir.drop(t)
 }
 

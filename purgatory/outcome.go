@@ -92,14 +92,6 @@ func (o *outbox) outcome(r *Result) {
 	}
 }
 
-// doubt notes that a record may have been written, whatever its answer says.
-func (o *outbox) doubt(e *entry) {
-	e.unsure = true
-	if e.loc&named != 0 && e.failure == nil {
-		o.store.change(e.loc, func(s *spot) { s.unsure = true })
-	}
-}
-
 // withdraw ends a record that was refused for certain while a command waited for that.
 func (o *outbox) withdraw(e entry) bool {
 	if e.loc&named == 0 || e.failure != nil || !o.store.spot(e.loc).superseded {
@@ -120,16 +112,16 @@ func (o *outbox) noRoom(e entry, d *dest) {
 		o.end(e, handedOver)
 		return
 	}
-	if !e.unsure && o.withdraw(e) {
+	if h := readHeader(o.store.at(e.loc)); h.marks&unsure == 0 && o.withdraw(e) {
 		return
 	}
 	e.from.due++
-	o.store.settle(e.loc)
+	o.store.exempt(e.loc)
 	if d.overflow.count == 0 {
 		o.wait(e, true)
 		return
 	}
-	o.note(&e, spilled, uint64(d.no))
+	o.note(&e, inOverflow, uint64(d.no))
 	d.target.overflow++
 	d.overflow.pushFront(e)
 }
@@ -143,12 +135,12 @@ func (o *outbox) again(e entry, t *target, trial bool, v Verdict, detail string)
 		o.holdTarget(t, v, detail, false)
 	}
 	if v == Unreachable {
-		o.doubt(&e)
+		o.store.doubt(e.loc)
 	} else if o.withdraw(e) {
 		return
 	}
 	e.from.due++
-	o.store.settle(e.loc)
+	o.store.exempt(e.loc)
 	if trial {
 		o.trialFailed(e)
 		return
@@ -204,7 +196,7 @@ func (o *outbox) deadLetter(e entry, reason, message string) {
 	switch {
 	case o.dir.dead != nil:
 		o.store.move(e.loc, lettered, 0)
-		o.store.settle(e.loc)
+		o.store.exempt(e.loc)
 		e.target, e.try, e.since = o.dir.dead, together, 0
 		o.enqueue(e)
 	case o.cfg.OnInvalid == Drop:

@@ -70,10 +70,7 @@ func (p *parking) rebuild(wallMs int64) {
 		p.due, more = old.AdvanceClock(math.MaxInt64, rebuildBudget, p.due[:0])
 		for _, payload := range p.due {
 			h := readHeader(p.store.at(location(payload)))
-			if h.atOnce {
-				h.deadlineMs = wallMs
-			}
-			p.add(location(payload), h.deadlineMs)
+			p.add(location(payload), h.fireMs(wallMs))
 		}
 	}
 }

@@ -36,10 +36,10 @@ type partition struct {
 	ages       ages
 	assignedMs int64 // wall clock at the assignment
 	parked     int   // in the wheel
-	// furthestMs is the latest deadline of a record in the wheel, 0 while it has none:
-	// records leave it in the order of deadlines, so the one that has it is the last. It
-	// may be late for a moment after a step back of the clock, and is never early.
-	// Invariant: TestEveryRecordReadIsAccountedFor recounts it.
+	// furthestMs is the latest deadline of a record in the wheel, 0 while it has none. Records
+	// leave the wheel in the order of deadlines, so the one that has it is the last. Where
+	// that one was cancelled or expired, or the clock was stepped back, it is later than any.
+	// Invariant: it is never early; TestEveryRecordReadIsAccountedFor recounts it.
 	furthestMs int64
 
 	finished  int64 // finished in this assignment
@@ -170,7 +170,7 @@ func (c *Core) Sweep(assignments ...offsets.Assignment) {
 			return false
 		}
 		if loc&named != 0 {
-			c.commands.index.remove(loc)
+			c.stats.HandedOver += c.commands.handOver(loc)
 		}
 		c.out.release(loc, &h)
 		return true

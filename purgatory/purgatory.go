@@ -187,11 +187,9 @@ func (c *Core) at(now Clock) { c.now, c.out.now = now, now }
 // expire moves one record that the wheel handed out to the queue it waits in.
 func (c *Core) expire(loc location) {
 	h := readHeader(c.store.at(loc))
-	if h.deadlineMs > c.now.WallMs && !h.atOnce { // never early, whatever the wheel believes
-		if h.marks&hasExpiry == 0 || h.expireMs > h.deadlineMs {
-			c.parking.add(loc, h.deadlineMs)
-			return
-		}
+	if fireMs := h.fireMs(c.now.WallMs); fireMs > c.now.WallMs { // never early, whatever the wheel believes
+		c.parking.add(loc, fireMs)
+		return
 	}
 	p := c.parts[h.slot]
 	if p.parked--; p.parked == 0 {

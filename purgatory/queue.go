@@ -27,7 +27,6 @@ type entry struct {
 	size    int32 // bytes it takes in a chunk
 	try     attempt
 	rehomed bool // moved to its target's own class of chunks
-	unsure  bool // an attempt may have been written
 }
 
 // entrySize is the accounted size of an entry in a queue, in bytes.
@@ -36,15 +35,16 @@ const entrySize = 48
 // queue is a first-in-first-out queue that also takes entries back at its front.
 // Amortised constant time at both ends.
 //
-// An entry whose record was cancelled stays until its turn comes, or until it is one of as
-// many as the others. Only at and each see it. Invariant: it is never in front.
+// An entry whose record was cancelled is dead. It stays until it is in front, or until more
+// than half of the entries are dead. Only at, take and put see it. Invariant: none is in
+// front, and at most half are dead; audit in the tests checks it.
 type queue struct {
 	memory *int64 // counts the bytes of buf, for the outbox's total
 	store  *store
 	buf    []entry
 	head   int
 	length int   // entries in buf
-	count  int   // of them, those whose records have not been cancelled
+	count  int   // of them, those that are not dead
 	bytes  int64 // store bytes of those
 }
 
@@ -91,10 +91,15 @@ func (q *queue) front() *entry {
 
 func (q *queue) pop() entry {
 	e := q.shift()
-	q.count--
-	q.bytes -= int64(e.size)
-	q.tidy()
+	q.lost(e.size)
 	return e
+}
+
+// lost notes that an entry of that size is gone or dead.
+func (q *queue) lost(size int32) {
+	q.count--
+	q.bytes -= int64(size)
+	q.tidy()
 }
 
 // shift takes the entry in front, whatever it is.
@@ -106,11 +111,16 @@ func (q *queue) shift() entry {
 	return e
 }
 
-// tidy takes the entries of cancelled records away from the front, and lets a backlog's
-// memory go with the backlog.
+// tidy takes dead entries away from the front, or all where they are more than half, and lets
+// a backlog's memory go with the backlog.
 func (q *queue) tidy() {
-	for q.length > q.count && q.store.isGone(q.buf[q.head].loc) {
-		q.store.bury(q.shift().loc)
+	if q.length > q.count {
+		for q.length > q.count && q.store.isGone(q.buf[q.head].loc) {
+			q.store.bury(q.shift().loc)
+		}
+		if q.length > 2*q.count {
+			q.remove(func(*entry) bool { return false }, nil)
+		}
 	}
 	q.shrink()
 }
@@ -138,7 +148,7 @@ func (q *queue) put(i int) {
 	q.tidy()
 }
 
-// popBack takes the newest entry of a queue that is not empty.
+// popBack takes the newest entry of a queue that has one.
 func (q *queue) popBack() entry {
 	for {
 		at := (q.head + q.length - 1) % len(q.buf)
@@ -149,22 +159,9 @@ func (q *queue) popBack() entry {
 			q.store.bury(e.loc)
 			continue
 		}
-		q.count--
-		q.bytes -= int64(e.size)
-		q.tidy()
+		q.lost(e.size)
 		return e
 	}
-}
-
-// cancelled notes that the record of an entry of that size was cancelled.
-func (q *queue) cancelled(size int32) {
-	q.count--
-	q.bytes -= int64(size)
-	if q.length-q.count > q.count {
-		q.remove(func(*entry) bool { return false }, nil)
-		return
-	}
-	q.tidy()
 }
 
 // keptEntries is how many entries an empty queue keeps room for.
@@ -183,8 +180,8 @@ func (q *queue) free() {
 	q.buf, q.head = nil, 0
 }
 
-// each visits the entries in order, without those of cancelled records; they may be changed
-// but for their size.
+// each visits the entries in order, without dead ones; they may be changed but for their
+// size.
 func (q *queue) each(f func(*entry)) {
 	for i := range q.length {
 		if e := q.at(i); !q.store.isGone(e.loc) {
@@ -193,9 +190,9 @@ func (q *queue) each(f func(*entry)) {
 	}
 }
 
-// remove takes out the entries that match, in one pass, and keeps the order; those of
-// cancelled records go with them. removed is called behind the pass: with the last record
-// of a target the queue may go.
+// remove takes out the entries that match, in one pass, and keeps the order; dead ones go
+// with them. removed is called behind the pass: with the last record of a target the queue
+// may go.
 func (q *queue) remove(match func(*entry) bool, removed func(entry)) {
 	kept := 0
 	var out []entry

@@ -6,6 +6,7 @@ package purgatory
 func (c *Core) settle() {
 	ended := c.out.endings
 	if len(ended) == 0 {
+		c.commands.index.compact() // a record of a chunk may have landed
 		return
 	}
 	for i := range ended {
@@ -75,15 +76,11 @@ func (p *partition) finishEntry(e *entry, offset int64) {
 // waited for that.
 func (c *Core) endNamed(p *partition, e *ending, h *header) {
 	p.named--
-	c.commands.index.remove(e.loc)
-	if e.fate == handedOver || p.src.gone { // the next owner reads the commands again
-		for _, cmd := range c.commands.take(e.loc) {
-			if cmd.cancel && !cmd.counted {
-				c.stats.HandedOver++
-			}
-		}
+	if p.src.gone {
+		c.stats.HandedOver += c.commands.handOver(e.loc)
 		return
 	}
+	c.commands.index.remove(e.loc)
 	c.answered(p, e.loc, h, c.idOf(e.loc, h), e.fate != withdrawn)
 }
 

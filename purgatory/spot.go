@@ -6,44 +6,37 @@ import "encoding/binary"
 type where uint8
 
 const (
-	nowhere  where = iota // it has ended
-	inWheel               // at is its handle
-	waiting               // with its source, for membership
-	behind                // with its source, behind the replay barrier
-	queued                // with its target
-	spilled               // with a partition of its target: at
-	inFlight              // at is its id among flights
-	lettered              // bound for the dead-letter topic: no command finds it
+	nowhere       where = iota // it has ended
+	inWheel                    // at is its handle
+	inWaiting                  // with its source, for membership
+	behindBarrier              // with its source, until its partition is read
+	inQueue                    // with its target
+	inOverflow                 // with a partition of its target: at
+	inFlight                   // at is its id among flights
+	lettered                   // bound for the dead-letter topic: no command finds it
 )
 
 // spot is where a record with an id is, so that a command ends it in place. It stands in
-// the record's header, and is the only part of a header that changes.
+// the record's header. But for the mark unsure nothing else of a header changes.
 type spot struct {
 	where where
-	// unsure: an attempt may have been written. What became of it is known with the answer
-	// to another one.
-	unsure bool
-	// superseded: a command waits for that answer, or a newer record has its id.
+	// superseded: a command waits for the record's answer, or a newer record has its id.
 	superseded bool
-	at         uint64 // below 2^51
+	at         uint64 // below 2^52
 }
 
 // spotBytes is the encoded size of a spot.
 const spotBytes = 7
 
-// The bits of a spot: three of where, two flags, and at.
+// The bits of a spot: three of where, a flag, and at.
 const (
-	spotAtBits     = 51
-	spotUnsure     = 1 << (spotAtBits + 1)
+	spotAtBits     = 52
 	spotSuperseded = 1 << spotAtBits
-	spotWhere      = spotAtBits + 2
+	spotWhere      = spotAtBits + 1
 )
 
 func (s spot) put(b []byte) {
 	v := s.at | uint64(s.where)<<spotWhere
-	if s.unsure {
-		v |= spotUnsure
-	}
 	if s.superseded {
 		v |= spotSuperseded
 	}
@@ -56,11 +49,11 @@ func readSpot(b []byte) spot {
 	var all [8]byte
 	copy(all[:], b[:spotBytes])
 	v := binary.LittleEndian.Uint64(all[:])
-	return spot{where: where(v >> spotWhere), unsure: v&spotUnsure != 0, superseded: v&spotSuperseded != 0, at: v & (1<<spotAtBits - 1)}
+	return spot{where: where(v >> spotWhere), superseded: v&spotSuperseded != 0, at: v & (1<<spotAtBits - 1)}
 }
 
-// spotOf returns where the spot of a record with an id stands in its header.
-func spotOf(record []byte) []byte {
+// marksOf returns a record from its marks on, if it has any.
+func marksOf(record []byte) []byte {
 	n := 0
 	for range 6 { // the fields in front
 		for record[n] >= 0x80 {
@@ -68,9 +61,11 @@ func spotOf(record []byte) []byte {
 		}
 		n++
 	}
-	n++ // marks
-	return record[n : n+spotBytes]
+	return record[n:]
 }
+
+// spotOf returns where the spot of a record with an id stands in its header.
+func spotOf(record []byte) []byte { return marksOf(record)[1 : 1+spotBytes] }
 
 // spot returns where a record with an id is.
 func (s *store) spot(l location) spot { return readSpot(spotOf(s.at(l))) }
@@ -86,10 +81,19 @@ func (s *store) move(l location, w where, at uint64) {
 	p.put(b)
 }
 
-// change changes the spot of a record with an id.
-func (s *store) change(l location, f func(*spot)) {
+// markSuperseded notes that a command waits for a record's answer, or that there is a newer one.
+func (s *store) markSuperseded(l location) {
 	b := spotOf(s.at(l))
 	p := readSpot(b)
-	f(&p)
+	p.superseded = true
 	p.put(b)
+}
+
+// doubt notes that a record may have been written, whatever its answer says. It matters to
+// records with an id or an expiry alone, and those have marks.
+func (s *store) doubt(l location) {
+	b := s.at(l)
+	if h := readHeader(b); h.marks != 0 {
+		marksOf(b)[0] |= byte(unsure)
+	}
 }

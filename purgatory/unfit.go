@@ -11,21 +11,25 @@ const (
 	late              // its expiry has come
 )
 
-// mayNot returns why a record is not to be offered. A dead letter has no deadline to wait
-// for, and no expiry. Neither matters to a record that may have been written.
-func (o *outbox) mayNot(e *entry) unfit {
-	if !e.from.mayDeliver() {
+// heldBack returns why a due record has to wait with its source.
+func (s *source) heldBack(e *entry) unfit {
+	switch {
+	case !s.mayDeliver():
 		return unconfirmed
-	}
-	if e.from.shut && e.loc&named != 0 {
+	case s.shut && e.loc&named != 0:
 		return barred
 	}
-	if e.failure != nil {
-		return fit
+	return fit
+}
+
+// mayNot returns why a record is not to be offered. A dead letter has no deadline to wait
+// for, and no expiry.
+func (o *outbox) mayNot(e *entry) unfit {
+	if why := e.from.heldBack(e); why != fit || e.failure != nil {
+		return why
 	}
-	h := readHeader(o.store.at(e.loc))
-	switch {
-	case h.marks&hasExpiry != 0 && !e.unsure && h.expireMs <= max(o.now.WallMs, h.deadlineMs):
+	switch h := readHeader(o.store.at(e.loc)); {
+	case h.hasExpired(o.now.WallMs):
 		return late
 	case h.deadlineMs > o.now.WallMs && !h.atOnce:
 		return early
@@ -33,19 +37,29 @@ func (o *outbox) mayNot(e *entry) unfit {
 	return fit
 }
 
+// keep puts a due record with its source, if it is to wait there. Its clock is looked at
+// when it is offered.
+func (o *outbox) keep(e entry) bool { return o.divert(e, e.from.heldBack(&e)) }
+
 // turnAway takes a record out of the queues of targets that is not to be offered.
-func (o *outbox) turnAway(e entry) bool {
-	if o.keep(e) {
-		return true
-	}
-	switch o.mayNot(&e) {
+func (o *outbox) turnAway(e entry) bool { return o.divert(e, o.mayNot(&e)) }
+
+// divert puts a record that is unfit where it belongs; false where it is fit.
+func (o *outbox) divert(e entry, why unfit) bool {
+	switch why {
+	case fit:
+		return false
+	case unconfirmed:
+		o.note(&e, inWaiting, 0)
+		e.from.waiting.pushBack(e)
+	case barred:
+		o.note(&e, behindBarrier, 0)
+		e.from.behind.pushBack(e)
 	case early:
 		e.from.due--
 		o.early = append(o.early, e)
 	case late:
 		o.expire(e)
-	default:
-		return false
 	}
 	return true
 }
