@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"layover/journal/facts"
 	"layover/offsets"
 	"layover/purgatory"
@@ -120,18 +122,20 @@ func (in *instance) holdOffer(own *partition, e *entry, d *purgatory.Delivery) {
 		w.fail("BACK: %v is offered, which has ended", e)
 	case e.expires && !e.invalid && d.Reason == "" && !own.unsure[o] && e.expired(in.clock().WallMs):
 		w.fail("%v is offered after its expiry", e)
-	case d.Reason == "expired" && !e.expired(in.clock().WallMs) && !own.lettered[o]:
+	case d.Reason == "expired" && !e.expired(in.clock().WallMs) && !own.lettered[o] && !in.steppedBack:
 		w.fail("%v expires early", e)
 	}
-	if !e.commands() || w.err != nil {
+	if own.shown[o] == nil || w.err != nil {
 		return
 	}
 	switch {
+	case d.Reason != "" && !own.lettered[o] && own.unsure[o] && e.letter && !slices.ContainsFunc(own.by[o], func(c *entry) bool { return c.cancel }):
+		delete(own.by, o) // it was bound for the dead-letter topic when they were read
 	case e.cancel:
 		w.fail("the cancel %v is offered", e)
 	case own.lettered[o] && d.Reason == "":
 		w.fail("BACK: %v is offered, which a command did not find", e)
-	case len(own.by[o]) > 0 && !own.unsure[o]:
+	case len(own.by[o]) > 0 && (!own.unsure[o] || d.Reason != ""):
 		w.fail("BACK: %v is offered, though %v about it was read", e, own.by[o])
 	case !own.over && own.why == shut && own.read < own.stableEnd:
 		w.fail("BARRIER: %v is offered, though %d is read up to %d of %d", e, e.part, own.read, own.stableEnd)

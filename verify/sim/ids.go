@@ -182,7 +182,10 @@ func (in *instance) command(own *partition, c *entry, counted bool) {
 	case own.lettered[v.offset]:
 		v.letter = true
 		in.missed(own, c, counted)
+	case own.unsure[v.offset] && !in.isFlying(own, v.offset) && in.misses(own, c):
+		in.missedLettered(own, v, c, counted)
 	case own.unsure[v.offset] || in.isFlying(own, v.offset):
+		v.letter = v.letter || in.doubtful(own, v)
 		own.by[v.offset] = append(own.by[v.offset], c)
 		v.by = append(v.by, c)
 	case in.ends(own, v):
@@ -190,15 +193,34 @@ func (in *instance) command(own *partition, c *entry, counted bool) {
 		v.by = append(v.by, c)
 		delete(own.newest, v.id)
 	default: // only bound for the dead-letter topic a command does not find it
-		if own.lettered[v.offset], v.letter = true, true; !in.w.cfg.DeadLetters {
-			in.w.fail("%v was read, and %v about it does not end it", c, v)
-		}
-		in.missed(own, c, counted)
+		in.missedLettered(own, v, c, counted)
 	}
 	if !c.cancel && !counted {
 		own.newest[c.id] = c
 	}
 	in.observe()
+}
+
+// missedLettered is a command that does not find a record which waits: that must be bound for
+// the dead-letter topic.
+func (in *instance) missedLettered(own *partition, v, c *entry, counted bool) {
+	if own.lettered[v.offset], v.letter = true, true; !in.w.cfg.DeadLetters {
+		in.w.fail("%v was read, and %v about it does not end it", c, v)
+	}
+	in.missed(own, c, counted)
+}
+
+// misses says whether the core has just called a cancel a miss.
+func (in *instance) misses(own *partition, c *entry) bool {
+	return c.cancel && (own.window.Finished(c.offset) && !own.isDone(c.offset) || slices.ContainsFunc(in.told, func(h *happening) bool {
+		return h.command == c && h.Kind == purgatory.CancelMiss
+	}))
+}
+
+// doubtful says whether nothing tells that a record which waits to be sent again is bound for
+// the dead-letter topic, where newer records do not find it.
+func (in *instance) doubtful(own *partition, v *entry) bool {
+	return in.w.cfg.DeadLetters && own.unsure[v.offset] && !in.isFlying(own, v.offset)
 }
 
 // ends says whether the core has just ended a record.
