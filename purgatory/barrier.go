@@ -20,6 +20,15 @@ type barrier struct {
 	readMs  int64  // monotonic clock of the last record read, or of the assignment
 }
 
+// read notes a record that is read. An idle barrier shuts at once: what is read in this turn
+// may hold the commands about what waits behind it.
+func (b *barrier) read(s *source, monotonicMs int64) {
+	b.readMs = monotonicMs
+	if b.open == openIdle {
+		b.open, s.shut = "", true
+	}
+}
+
 // The reasons for which a barrier opens.
 const (
 	openPaused  = "paused"
