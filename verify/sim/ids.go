@@ -529,7 +529,7 @@ func (in *instance) checkIDs(s *purgatory.Snapshot) {
 		n += len(own.newest)
 		for _, waiting := range own.by {
 			for _, c := range waiting {
-				if c.cancel {
+				if c.cancel && !own.isDone(c.offset) {
 					cancels++
 				}
 			}
