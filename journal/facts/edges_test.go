@@ -137,7 +137,7 @@ func TestASetThatGrowsAgainKeepsTheJournal(t *testing.T) {
 		for o := int64(1); o < 8000; o += 2 {
 			note(l, w, o+100_000*round)
 		}
-		l.Encode(4096, 4096)
+		l.Encode(4096, 4096, 0)
 		at = acknowledge(l, at, cutAll(l, 5, true, 1)...)
 		w.FinishRange(w.Low(), 100_000*round+7900) // small: it is to be left
 		l.Encode(4096, 4096)
