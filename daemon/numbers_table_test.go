@@ -1,0 +1,4 @@
+package daemon
+
+const numbersText = `
+`
