@@ -13,7 +13,7 @@ type held struct {
 	target, label, state string
 	records              int
 	since                time.Time
-	left                 time.Duration // until its oldest record is given up
+	givesUp              time.Time // its oldest record
 	givenUp              int
 	detail               any
 }
@@ -24,7 +24,7 @@ func (h held) expects() expected {
 	bytes := between(float64(40*h.records), float64(120*h.records))
 	return expected{
 		at + "target": h.target, at + "state": h.state, at + "records": h.records, at + "since": around(h.since), at + "dead_lettered": h.givenUp,
-		at + "bytes": bytes, at + "detail": h.detail, at + "text": has("LAYOVER_TARGET_PATIENCE"), at + "patience_left_seconds": nearly(h.left.Seconds()),
+		at + "bytes": bytes, at + "detail": h.detail, at + "text": has("LAYOVER_TARGET_PATIENCE"), at + "patience_left_seconds": secondsUntil(h.givesUp),
 		m("held_records", "target", h.label): h.records, m("held_bytes", "target", h.label): bytes,
 	}
 }
@@ -105,13 +105,13 @@ func TestNumbersOfAMissingTarget(t *testing.T) {
 			spare.text = has("3 due records wait for it")
 			of_b := ailment{"target", "jobs.b", "missing", nil, later, has("1 due record waits for it")}
 			n.look("records are held", of(missing("spare"), sick(spare, of_b), known(1), expected{".held[#]": 2},
-				held{"spare", "spare", "missing", 3, first, 2*time.Minute - time.Since(first) - 2*time.Second, 0, ""}.expects(),
-				held{"jobs.b", "jobs.*", "missing", 1, later, 2*time.Minute - time.Since(later) - 2*time.Second, 0, ""}.expects()))
+				held{"spare", "spare", "missing", 3, first, first.Add(2 * time.Minute), 0, ""}.expects(),
+				held{"jobs.b", "jobs.*", "missing", 1, later, later.Add(2 * time.Minute), 0, ""}.expects()))
 			time.Sleep(time.Until(first.Add(2*time.Minute + 5*time.Second)))
 			spare.text = has("2 due records wait for it", "1 record of it went to the dead-letter topic")
 			n.look("the oldest is given up", of(missing("spare"), sick(spare, of_b), known(1), expected{".held[#]": 2},
-				held{"spare", "spare", "missing", 2, later.Add(-time.Second), 2*time.Minute - time.Since(later.Add(-time.Second)) - 2*time.Second, 1, ""}.expects(),
-				held{"jobs.b", "jobs.*", "missing", 1, later, 2*time.Minute - time.Since(later) - 2*time.Second, 0, ""}.expects()))
+				held{"spare", "spare", "missing", 2, later.Add(-time.Second), later.Add(2*time.Minute - time.Second), 1, ""}.expects(),
+				held{"jobs.b", "jobs.*", "missing", 1, later, later.Add(2 * time.Minute), 0, ""}.expects()))
 			time.Sleep(time.Minute)
 			spare.text = has("No record waits for it yet", "3 records of it went to the dead-letter topic")
 			n.look("all are given up", of(missing("spare"), sick(spare), known(1)))
@@ -135,36 +135,38 @@ func TestNumbersOfDeliveriesThatFail(t *testing.T) {
 		n := w.watch(in, k)
 		invalid := expected{".last_errors[#]": 1, ".last_errors[0].target": "spare", ".last_errors[0].detail": has("INVALID_RECORD")}
 		denied := expected{".last_errors[#]": 2, ".last_errors[1].target": "spare", ".last_errors[1].detail": has("TOPIC_AUTHORIZATION_FAILED")}
+		silent := expected{".last_errors[#]": 3, ".last_errors[2].target": "spare", ".last_errors[2].detail": has("has not answered for 10 s")}
 		for round := range 2 {
+			before := map[bool]expected{true: silent}[round > 0]
 			mend := k.refuse("spare", "fatal", kerr.InvalidRecord)
 			k.send(ingress, 0, to("spare", "spare"))
 			time.Sleep(time.Second)
 			mend()
-			n.look("a record was refused", of(invalid, map[bool]expected{true: denied}[round > 0]))
+			n.look("a record was refused", of(invalid, map[bool]expected{true: of(denied, silent)}[round > 0]))
 			mend = k.refuse("spare", "retriable", kerr.TopicAuthorizationFailed)
 			due := time.Now().Add(time.Second)
 			k.send(ingress, 0, to("spare", "spare"), for_(time.Second))
 			k.send(ingress, 1, for_(2*time.Second))
 			time.Sleep(20 * time.Second)
-			forbidden := held{"spare", "spare", "forbidden", 1, due, 15*time.Minute - 21*time.Second, 0, has("TOPIC_AUTHORIZATION_FAILED")}
+			forbidden := held{"spare", "spare", "forbidden", 1, due, due.Add(15 * time.Minute), 0, has("TOPIC_AUTHORIZATION_FAILED")}
 			n.ignoring(func() {
-				n.look("a target is forbidden", of(invalid, denied, expected{".held[#]": 1}, forbidden.expects(),
+				n.look("a target is forbidden", of(invalid, denied, before, expected{".held[#]": 1}, forbidden.expects(),
 					sick(ailment{"target", "spare", "forbidden", nil, due, has("may not be written to", "1 due record waits for it")})))
 			}, ".counters.produce_errors", "layover_produce_")
 			mend()
 			time.Sleep(20 * time.Second)
-			n.look("it may be written to again", of(invalid, denied))
-			silent := w.silence("spare")
-			one := k.send(ingress, 0, to("spare", "spare"), for_(time.Second))
-			k.flying[one.value] = true
+			n.look("it may be written to again", of(invalid, denied, before))
+			land := k.fly(w.silence("spare"), ingress, 0, to("spare", "spare"), for_(time.Second), keyed("b"))
+			sent := time.Now().Add(time.Second)
 			time.Sleep(time.Second)
-			n.look("a record is in flight", of(invalid, denied))
+			n.look("a record is in flight", of(invalid, denied, before))
 			time.Sleep(15 * time.Second)
-			n.look("it is stuck", of(invalid, denied))
-			silent.Remove()
-			delete(k.flying, one.value)
+			at := sent.Add(10 * time.Second)
+			stuck := of(held{"spare", "spare", "unreachable", 0, at, at, 0, has("partition 0 has not answered for 10 s")}.expects(), expected{".held[#]": 1, ".held[spare].patience_left_seconds": nil, ".held[spare].bytes": 0, m("held_bytes", "target", "spare"): 0})
+			n.look("it is stuck", of(invalid, denied, silent, stuck, sick(ailment{"target", "spare", "unreachable", 0, at, has("Partition 0 of target spare does not take records")})))
+			land()
 			time.Sleep(6 * time.Minute)
-			n.look("all is well", of(invalid, denied))
+			n.look("all is well", of(invalid, denied, silent))
 		}
 		n.done("failing")
 		in.stop()

@@ -33,10 +33,10 @@ type numbers struct {
 }
 
 // watch begins with an idle instance.
-func (w *fixture) watch(in *instance, known *truth) *numbers {
+func (w *fixture) watch(in *instance, known *truth, also ...expected) *numbers {
 	w.Helper()
 	n := &numbers{w: w, in: in, known: known, was: make(map[string]any), explained: make(map[string]bool)}
-	n.look("at first", n.said())
+	n.look("at first", n.said().with(of(also...)))
 	return n
 }
 
@@ -54,6 +54,16 @@ func (e expected) with(more expected) expected {
 	out := maps.Clone(e)
 	maps.Copy(out, more)
 	return out
+}
+
+// secondsSince is how long ago an instant is when it is looked at.
+func secondsSince(t time.Time) judge {
+	return judge{fmt.Sprintf("the seconds since %v", t.UTC()), func(v any) bool { return nearly(time.Since(t).Seconds()).is(v) }}
+}
+
+// secondsUntil is how long it is until an instant when it is looked at.
+func secondsUntil(t time.Time) judge {
+	return judge{fmt.Sprintf("the seconds until %v", t.UTC()), func(v any) bool { return nearly(time.Until(t).Seconds()).is(v) }}
 }
 
 func between(low, high float64) judge {

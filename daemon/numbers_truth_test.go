@@ -48,7 +48,11 @@ type sent struct {
 	reason            string
 	due               time.Time // its deadline; zero: it asked for none
 	ambiguous, future bool
+	unread            bool // as reading is paused
 	finished          bool // other than by an ended
+	// answered is when a broker took it that had kept it; handed, when the broker got it.
+	handed, answered time.Time
+	read             time.Time // if reading is not paused
 }
 
 // from is the partition that it is read from.
@@ -116,6 +120,9 @@ func both() asks {
 	}
 }
 
+// keyed has a key, by whose hash it goes to one partition of its target.
+func keyed(key string) asks { return func(s *sent) { s.Key = []byte(key) } }
+
 // filled has a header of that size.
 func filled(bytes int) asks {
 	return func(s *sent) { s.Headers = append(s.Headers, header("filler", strings.Repeat("f", bytes))) }
@@ -130,6 +137,7 @@ func (k *truth) send(topic string, partition int32, all ...asks) *sent {
 		ask(s)
 	}
 	k.w.Produce(s.Record)
+	s.read = time.Now()
 	k.records = append(k.records, s)
 	return s
 }
@@ -170,7 +178,31 @@ func (k *truth) arrived() map[string]ended {
 			out[string(r.Value)] = ended{r.Timestamp, get(r, "layover.errors.reason"), r}
 		}
 	}
+	for _, r := range k.records {
+		if a, there := out[r.value]; there && !r.answered.IsZero() {
+			a.at = r.answered
+			out[r.value] = a
+		}
+	}
 	return out
+}
+
+// fly sends a record that a broker keeps; land lets it take it.
+func (k *truth) fly(silent *kfake.FaultHandle, topic string, partition int32, all ...asks) (land func()) {
+	k.w.Helper()
+	r := k.send(topic, partition, all...)
+	r.handed = r.dueBy()
+	k.flying[r.value] = true
+	return func() {
+		k.w.Helper()
+		silent.Remove()
+		for deadline := time.Now().Add(10 * time.Second); r.answered.IsZero() && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+			if _, there := k.arrived()[r.value]; there {
+				r.answered = time.Now()
+			}
+		}
+		delete(k.flying, r.value)
+	}
 }
 
 // m is the key of a metric: its name, and pairs of labels and values.
@@ -231,7 +263,7 @@ func (e expected) histogram(name string, limits *purgatory.Bounds, durations []t
 // ingress is what was read.
 func (k *truth) ingress(e expected, ends map[string]ended) {
 	all := make(map[string]int)
-	sum := map[string]int{"consumed": len(k.records)}
+	sum := map[string]int{"consumed": len(k.read())}
 	add := func(key string, total string) {
 		all[key]++
 		sum[total]++
@@ -248,7 +280,7 @@ func (k *truth) ingress(e expected, ends map[string]ended) {
 	for _, name := range []string{"ambiguous", "future_timestamps", "invalid"} {
 		sum[name] = 0
 	}
-	for _, r := range k.records {
+	for _, r := range k.read() {
 		add(m("ingress_records_total", "topic", r.Topic, "outcome", r.outcome), "consumed_by_outcome."+r.outcome)
 		if r.reason != "" {
 			add(m("invalid_records_total", "topic", r.Topic, "reason", r.reason), "invalid")
@@ -327,7 +359,13 @@ func (k *truth) endings(e expected, ends map[string]ended) {
 		e[".state"], e[".degraded"] = "degraded", true
 		e[".ready_text"] = has(fmt.Sprintf("degraded: dead letters come: %d since the start", len(letters)))
 	}
-	e.histogram("produce_duration_seconds", &purgatory.LatenessBounds, make([]time.Duration, delivered+len(letters)+k.failures(e)))
+	produced := make([]time.Duration, delivered+len(letters)+k.failures(e))
+	for i, r := range k.records {
+		if !r.answered.IsZero() {
+			produced[min(i, len(produced)-1)] = r.answered.Sub(r.handed)
+		}
+	}
+	e.histogram("produce_duration_seconds", &purgatory.LatenessBounds, produced)
 }
 
 // failures are the deliveries that failed.
@@ -393,9 +431,21 @@ func (e expected) letters(letters []*sent, ends map[string]ended) {
 	}
 }
 
+// read are the records that the instance has read.
+func (k *truth) read() []*sent {
+	return slices.DeleteFunc(slices.Clone(k.records), func(r *sent) bool { return r.unread })
+}
+
+// readOn says that reading goes on.
+func (k *truth) readOn() {
+	for _, r := range k.records {
+		r.unread = false
+	}
+}
+
 // open are the records that wait or fly.
 func (k *truth) open(ends map[string]ended) (out []*sent) {
-	for _, r := range k.records {
+	for _, r := range k.read() {
 		if _, there := ends[r.value]; !there && !r.finished {
 			out = append(out, r)
 		}
@@ -521,14 +571,20 @@ func (k *truth) partitions(e expected, ends map[string]ended) {
 	oldest := make(map[string]time.Time)
 	for topic, partitions := range k.parts {
 		for p := range partitions {
-			end := k.w.Broker.PartitionInfo(topic, p).HighWatermark
-			low, parked, due, flying := end, 0, 0, 0
+			end, unread := k.w.Broker.PartitionInfo(topic, p).HighWatermark, int64(0)
+			for _, r := range k.records {
+				if r.unread && r.Topic == topic && r.Partition == p {
+					unread++
+				}
+			}
+			low, parked, due, flying := end-unread, 0, 0, 0
 			for _, r := range open {
 				if r.Topic != topic || r.Partition != p {
 					continue
 				}
 				low = min(low, r.Offset)
-				if oldest[topic].IsZero() || r.Timestamp.Before(oldest[topic]) {
+				waited := r.outcome == "parked" && r.due.After(r.read) // what never waited for a deadline does not count
+				if waited && (oldest[topic].IsZero() || r.Timestamp.Before(oldest[topic])) {
 					oldest[topic] = r.Timestamp
 				}
 				switch isDue := !r.dueBy().After(time.Now()) || r.outcome == "invalid"; {
@@ -543,13 +599,13 @@ func (k *truth) partitions(e expected, ends map[string]ended) {
 			}
 			above := 0
 			for _, r := range k.records {
-				if r.Topic == topic && r.Partition == p && r.Offset > low && !slices.Contains(open, r) {
+				if r.Topic == topic && r.Partition == p && r.Offset > low && !slices.Contains(open, r) && !r.unread {
 					above++
 				}
 			}
 			committed, _ := k.w.Committed("layover-"+ingress, topic, p)
 			k.partition(e, topic, p, map[string]any{
-				"low_offset": low, "committed_offset": committed.At, "read_offset": end, "log_end": end, "intake_lag": 0,
+				"low_offset": low, "committed_offset": committed.At, "read_offset": end - unread, "log_end": end, "intake_lag": unread,
 				"parked": parked, "due": due, "in_flight": flying, "finished_above_low": above, "commit_metadata_bytes": len(committed.Metadata),
 				"duplicates_after_a_kill.in_flight": flying, "duplicates_after_a_kill.total": flying,
 			})
