@@ -24,13 +24,22 @@ type numbers struct {
 	w     *fixture
 	in    *instance
 	known *truth
-	looks []map[string]any
+	looks []sight
 	// was is the value of each number where nothing explains another one.
 	was map[string]any
 	// explained are those that a truth has stood for, at any look.
 	explained map[string]bool
 	leftOut   []string // beginnings of keys
 }
+
+// sight is what a look has judged.
+type sight struct {
+	values map[string]any
+	some   bool // and no others
+}
+
+// gone is the value of a number that is not there.
+const gone = "gone"
 
 // watch begins with an idle instance.
 func (w *fixture) watch(in *instance, known *truth, also ...expected) *numbers {
@@ -56,12 +65,12 @@ func (e expected) with(more expected) expected {
 	return out
 }
 
-// secondsSince is how long ago an instant is when it is looked at.
+// secondsSince is how long ago an instant is when it is sight at.
 func secondsSince(t time.Time) judge {
 	return judge{fmt.Sprintf("the seconds since %v", t.UTC()), func(v any) bool { return nearly(time.Since(t).Seconds()).is(v) }}
 }
 
-// secondsUntil is how long it is until an instant when it is looked at.
+// secondsUntil is how long it is until an instant when it is sight at.
 func secondsUntil(t time.Time) judge {
 	return judge{fmt.Sprintf("the seconds until %v", t.UTC()), func(v any) bool { return nearly(time.Until(t).Seconds()).is(v) }}
 }
@@ -76,7 +85,7 @@ func between(low, high float64) judge {
 // nearly is a number of seconds that go by while the test looks.
 func nearly(n float64) judge { return between(n-1.5, n+1.5) }
 
-// around is an instant that the process has looked for about once a second.
+// around is an instant that the process has sight for about once a second.
 func around(t time.Time) judge { return by(t.Add(2*time.Second), 2200*time.Millisecond) }
 
 // of puts expectations together; the last that has a key counts.
@@ -139,8 +148,10 @@ func (j judge) String() string { return j.what }
 func (n *numbers) look(when string, also expected) {
 	n.w.Helper()
 	time.Sleep(2 * time.Second) // the ends of logs are asked for once a second
+	n.known.settle()
 	want := n.known.now(n).with(also)
 	got := n.all()
+	n.inTable(got)
 	for key, v := range want {
 		n.explained[key] = true
 		if _, there := got[key]; !there {
@@ -168,7 +179,46 @@ func (n *numbers) look(when string, also expected) {
 			n.w.Errorf("%s: %s is gone, was %v", when, key, v)
 		}
 	}
-	n.looks = append(n.looks, got)
+	n.looks = append(n.looks, sight{values: got})
+}
+
+// some looks at some numbers, where the rest is another scenario's. One that is gone is not there.
+func (n *numbers) some(when string, want expected) {
+	n.w.Helper()
+	time.Sleep(2 * time.Second)
+	got, judged := n.all(), make(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		n.explained[key] = true
+		v, there := got[key]
+		if !there {
+			v = gone
+		}
+		if judged[key] = v; !fits(want[key], v) {
+			n.w.Errorf("%s: %s is %v, want %v", when, key, v, want[key])
+		}
+	}
+	n.inTable(got)
+	n.looks = append(n.looks, sight{judged, true})
+}
+
+// beside watches an instance of which some numbers are sight at.
+func (w *fixture) beside(in *instance) *numbers {
+	return &numbers{w: w, in: in, was: make(map[string]any), explained: make(map[string]bool)}
+}
+
+// inTable fails the test for numbers that are in no row.
+func (n *numbers) inTable(got map[string]any) {
+	n.w.Helper()
+	table := numbersTable()
+	lacking := make(map[string]bool)
+	for key := range got {
+		if _, there := table[rowName(key)]; !there {
+			lacking[rowName(key)] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(lacking)) {
+		n.w.Errorf("%s is in no row of the table: which scenario moves it?", name)
+	}
 }
 
 // ignoring runs looks that leave out the numbers whose keys begin so: what they count goes on
@@ -341,54 +391,48 @@ func numbersTable() map[string]row {
 	return out
 }
 
-// done fails the test unless every number is in the table, and those of the scenario have
-// moved as their kind does.
+// done fails the test unless the numbers of the scenario have moved as their kind does.
 func (n *numbers) done(scenario string) {
 	n.w.Helper()
 	table := numbersTable()
 	moved := make(map[string]bool)
-	seen := make(map[string]bool)
-	for _, l := range n.looks {
-		for key := range l {
-			seen[key] = true
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(seen)) {
+	for key := range n.explained {
 		name := rowName(key)
-		r, there := table[name]
-		if !there {
-			n.w.Errorf("%s is in no row of the table: which scenario moves it?", name)
-			continue
-		}
-		moved[name] = moved[name] || n.explained[key] && n.moves(key, r.kind)
+		moved[name] = moved[name] || n.moves(key, table[name].kind)
 	}
-	for name, r := range table {
-		if slices.Contains(r.scenarios, scenario) && !moved[name] {
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		if r := table[name]; slices.Contains(r.scenarios, scenario) && !moved[name] {
 			n.w.Errorf("%s has not moved as a %s does", name, r.kind)
 		}
 	}
 }
 
-// moves reports whether a number has moved as its kind does, in all looks.
+// moves reports whether a number has moved as its kind does.
 func (n *numbers) moves(key string, k kind) bool {
-	const absent = "absent"
-	values := make([]any, len(n.looks))
-	for i, l := range n.looks {
-		values[i] = absent
-		if v, there := l[key]; there {
-			values[i] = v
+	var values []any
+	for _, l := range n.looks {
+		v, there := l.values[key]
+		if !there && l.some {
+			continue
 		}
+		if !there {
+			v = gone
+		}
+		values = append(values, v)
+	}
+	if len(values) == 0 {
+		return false
 	}
 	last := values[len(values)-1]
 	switch k {
 	case fixed:
-		return last != absent
+		return last != gone
 	case clock, stamp:
-		return slices.ContainsFunc(values, func(v any) bool { return v != last && v != absent })
+		return slices.ContainsFunc(values, func(v any) bool { return v != last })
 	case counter:
 		first, _ := values[0].(float64)
 		end, _ := last.(float64)
-		return end > first && len(values) > 1 && values[len(values)-2] == last
+		return end > first && values[len(values)-2] == last
 	}
 	for i, v := range values {
 		if j := slices.IndexFunc(values[i:], func(other any) bool { return other != v }); j >= 0 && slices.Contains(values[i+j:], v) {

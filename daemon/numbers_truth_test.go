@@ -36,6 +36,7 @@ type commits struct {
 	refused    atomic.Bool
 	ok, errors atomic.Int64
 	last       atomic.Int64 // when one was last taken, in Unix milliseconds
+	asked      atomic.Int64 // when one last came, the same
 }
 
 // sent is a record of the test's, with what it asked for in the test's own words.
@@ -150,6 +151,7 @@ func (k *truth) count() {
 		if req.Group != group {
 			return nil
 		}
+		k.commits.asked.Store(time.Now().UnixMilli())
 		for _, t := range req.Topics {
 			if k.commits.refused.Load() {
 				k.commits.errors.Add(int64(len(t.Partitions)))
@@ -160,7 +162,14 @@ func (k *truth) count() {
 		}
 		return nil
 	})
-	k.w.Refuse(kmsg.OffsetCommit, kfake.Fault{Err: kerr.CoordinatorLoadInProgress, When: func(kmsg.Request) bool { return k.commits.refused.Load() }})
+	k.w.Refuse(kmsg.OffsetCommit, kfake.Fault{Err: kerr.UnknownServerError, When: func(kmsg.Request) bool { return k.commits.refused.Load() }})
+}
+
+// settle waits until no commit is so young that its answer may not be seen yet.
+func (k *truth) settle() {
+	for time.Since(time.UnixMilli(k.commits.asked.Load())) < 200*time.Millisecond {
+		time.Sleep(50 * time.Millisecond)
+	}
 }
 
 // ended is a record in a target or in the dead-letter topic.
@@ -225,12 +234,28 @@ func (k *truth) now(n *numbers) expected {
 	k.partitions(e, ends)
 	k.group(e)
 	e["layover_commits_total{outcome=\"ok\"}"], e[".counters.commits"] = k.commits.ok.Load(), k.commits.ok.Load()
-	e["layover_commits_total{outcome=\"error\"}"], e[".counters.commit_errors"] = k.commits.errors.Load(), k.commits.errors.Load()
-	last := time.UnixMilli(k.commits.last.Load())
-	e["layover_last_commit_timestamp_seconds"] = last
-	e.histogram("commit_duration_seconds", &purgatory.LatenessBounds, make([]time.Duration, k.commits.ok.Load()+k.commits.errors.Load()))
+	k.refusals(e)
+	e["layover_last_commit_timestamp_seconds"] = time.UnixMilli(k.commits.last.Load())
 	e[".uptime_seconds"] = nearly(time.Since(n.in.daemon.started).Seconds())
 	return e
+}
+
+// refusals are the commits that failed. While they are refused, a lane has told all but its last.
+func (k *truth) refusals(e expected) {
+	ok, errors := k.commits.ok.Load(), k.commits.errors.Load()
+	e.histogram("commit_duration_seconds", &purgatory.LatenessBounds, make([]time.Duration, ok+errors))
+	total := m("commits_total", "outcome", "error")
+	e[total], e[".counters.commit_errors"] = errors, errors
+	if !k.commits.refused.Load() {
+		return
+	}
+	for key := range e {
+		if strings.HasPrefix(key, "layover_commit_duration") {
+			delete(e, key)
+		}
+	}
+	untold := between(float64(errors-3), float64(errors))
+	e[total], e[".counters.commit_errors"] = untold, untold
 }
 
 // histogram expects observations of about those durations.
@@ -467,8 +492,12 @@ func (k *truth) waiting(e expected, ends map[string]ended) {
 			bytes += len(h.Key) + len(h.Value)
 		}
 		isDue := !r.dueBy().After(now) || r.outcome == "invalid"
-		if isDue && !r.due.IsZero() && (overdue.IsZero() || r.due.Before(overdue)) {
-			overdue = r.due
+		since := r.due
+		if since.IsZero() { // it asked for none, and counts from when it was sent
+			since = r.handed
+		}
+		if isDue && !since.IsZero() && (overdue.IsZero() || since.Before(overdue)) {
+			overdue = since
 		}
 		if k.flying[r.value] {
 			flying++
