@@ -280,6 +280,9 @@ func (t *ownership) noteEnd(a offsets.Assignment, end int64) {
 		if end >= 0 {
 			o.end = end
 		}
+		if o.end >= 0 && o.next >= o.end {
+			o.quiet(time.Now())
+		}
 	})
 }
 
