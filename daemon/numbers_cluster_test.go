@@ -1,10 +1,6 @@
 package daemon
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,87 +78,29 @@ func TestNumbersOfAnIngressTopicThatIsGone(t *testing.T) {
 	})
 }
 
-// TestNumbersOfCertificates of two settings: one ends soon, one late, one becomes wrong.
-func TestNumbersOfCertificates(t *testing.T) {
-	dir := t.TempDir()
+// TestNumbersOfAGroupThatLetsGo of its only member, and does not take it again.
+func TestNumbersOfAGroupThatLetsGo(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		file := filepath.Join(dir, "ca.pem")
-		write := func(text string) {
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		soon, late := w.Authority(5*24*time.Hour), w.Authority(90*24*time.Hour)
-		made := time.Now()
-		write(soon)
-		in := w.start("KAFKA_TLS_CA_FILE="+file, "KAFKA_TLS_INSECURE_SKIP_VERIFY=true", "KAFKA_SASL_MECHANISM=PLAIN", "KAFKA_SASL_USERNAME=u", "KAFKA_SASL_PASSWORD=p")
-		in.wire.sever()
-		n := w.beside(in)
-		set := expected{".connection.tls": true, ".connection.insecure_skip_verify": true, ".connection.mechanism": "PLAIN", ".connection.certificates[#]": 1,
-			".connection.certificates[KAFKA_TLS_CA].variable": "KAFKA_TLS_CA", ".connection.certificates[KAFKA_TLS_CA].subject": "CN=authority"}
-		ends := func(d time.Duration, problem any, failed, warnings int) expected {
-			end := made.Add(d)
-			return of(set, expected{".connection.certificates[KAFKA_TLS_CA].not_after": end, ".connection.certificates[KAFKA_TLS_CA].expires_in_seconds": secondsUntil(end),
-				".connection.certificates[KAFKA_TLS_CA].problem": problem, ".connection.warnings[#]": warnings, ".connection.warnings[0]": has("KAFKA_TLS_INSECURE_SKIP_VERIFY"),
-				m("certificate_expiry_timestamp_seconds", "variable", "KAFKA_TLS_CA"): end, m("certificate_reload_failed", "variable", "KAFKA_TLS_CA"): failed})
-		}
-		for range 2 {
-			write(soon)
-			time.Sleep(30 * time.Second)
-			n.some("it ends soon", ends(5*24*time.Hour, "", 0, 2))
-			write(soon + late)
-			time.Sleep(30 * time.Second)
-			n.some("the last of two ends late", ends(90*24*time.Hour, "", 0, 1))
-			write("no PEM")
-			time.Sleep(30 * time.Second)
-			n.some("the file is wrong", ends(90*24*time.Hour, has("is neither PEM"), 1, 2))
-			write(soon)
-			time.Sleep(30 * time.Second)
-			n.some("the file is right", ends(5*24*time.Hour, "", 0, 2))
-		}
-		n.done("certificates")
-		in.kill()
-	})
-}
-
-// TestNumbersOfAConnectionThatIsRefused: by the login.
-func TestNumbersOfAConnectionThatIsRefused(t *testing.T) {
-	inGuardedBubble(t, allRights(), func(w *fixture) {
-		in := w.start(login()...)
+		in := w.start()
 		in.ready()
 		n := w.beside(in)
-		none := expected{".connection.refused[#]": 0, "layover_connection_refused_brokers": 0, ".connection.tls": false, ".connection.mechanism": "SCRAM-SHA-512"}
-		for _, reason := range []string{"tls", "credentials", "protocol"} {
-			none[m("connection_refused_total", "reason", reason)] = 0
-		}
-		total := m("connection_refused_total", "reason", "login")
-		var asked atomic.Int64
-		refusals := judge{"as many as there were", func(v any) bool { return v == float64(asked.Load()) }}
+		member := expected{".group.joined": true, ".group.lease_valid": true, ".group.error": ""}
 		for range 2 {
-			n.some("the connection is taken", of(none, well(), expected{total: refusals}))
-			refused := time.Now()
-			no := w.Refuse(kmsg.SASLAuthenticate, kfake.Fault{Err: kerr.SaslAuthenticationFailed, When: func(r kmsg.Request) bool {
-				scram := bytes.HasPrefix(r.(*kmsg.SASLAuthenticateRequest).SASLAuthBytes, []byte("n,,")) // the test's own client logs in otherwise
-				if scram {
-					asked.Add(1)
-				}
-				return scram
-			}})
-			in.wire.sever()
-			in.wire.mend()
-			time.Sleep(90 * time.Second)
-			at := ".connection.refused[localhost:9092]."
-			n.some("the connection is refused", of(sick(ailment{"kafka", "", "refused", nil, refused, has("The broker localhost:9092 refuses the connection")}), expected{
-				".connection.refused[#]": 1, "layover_connection_refused_brokers": 1, at + "broker": "localhost:9092", at + "reason": "login", at + "look_at": has("KAFKA_SASL_PASSWORD"),
-				at + "message": has("SASL_AUTHENTICATION_FAILED"), at + "since": around(refused), total: refusals,
-			}))
-			no.Remove()
-			time.Sleep(2 * time.Minute)
+			n.some("it is a member", of(well(), member))
+			var faults []*kfake.FaultHandle
+			for _, key := range []kmsg.Key{kmsg.JoinGroup, kmsg.Heartbeat, kmsg.OffsetCommit} {
+				faults = append(faults, w.Refuse(key, kfake.Fault{Err: kerr.GroupAuthorizationFailed}))
+			}
+			time.Sleep(30 * time.Second)
+			n.some("it is none", of(sick(ailment{"group", "layover-" + ingress, "refused", nil, nil, has("GROUP_AUTHORIZATION_FAILED")}), expected{
+				".group.joined": false, ".group.lease_valid": false, ".group.error": has("GROUP_AUTHORIZATION_FAILED"), m("sick_since_timestamp_seconds", "kind", "group"): 0}))
+			for _, f := range faults {
+				f.Remove()
+			}
+			time.Sleep(time.Minute)
 		}
-		n.some("the connection is taken", of(none, well(), expected{total: refusals}))
-		time.Sleep(time.Minute)
-		n.some("nothing happens", of(none, well(), expected{total: refusals}))
-		n.done("refused")
+		n.some("it is a member", of(well(), member))
+		n.done("group")
 		in.stop()
 	})
 }

@@ -105,7 +105,41 @@ func TestNumbersOfARestart(t *testing.T) {
 		w.send(0, "new")
 		time.Sleep(20 * time.Minute)
 		n.some("the late start is over", of(ready, all, nothing))
+		fault = w.Refuse(kmsg.Fetch, kfake.Fault{Topic: ingress, Err: kerr.UnknownServerError})
+		w.send(0, "deleted unread")
+		w.DeleteRecords(ingress, 0, 9)
+		w.evicted() // partition 1 is read from its low offset again
+		began = time.Now()
+		time.Sleep(time.Second)
+		n.some("it is assigned again", expected{".replay.since": around(began), ".replay.records_read": between(0, 5), ".replay.remaining_offsets": 5, ".replay.records_per_second": between(0, 25), "layover_replay_remaining_records": 5})
+		fault.Remove()
+		time.Sleep(20 * time.Second)
+		lost := expected{"layover_lost_to_retention_records_total": 4, ".counters.lost_to_retention": 4}
+		n.some("it is read again", of(nothing, lost))
+		n.some("nothing happens", of(nothing, lost))
 		n.done("restart")
+		in.stop()
+	})
+}
+
+// TestNumbersOfOffsetsThatAreGoneOver: they are finished, and behind a record that waits.
+func TestNumbersOfOffsetsThatAreGoneOver(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		const finished = 20_000
+		w.finishBehindALongDelay(finished)
+		in := w.start()
+		n := w.beside(in)
+		jumped := func(v any) expected { return expected{"layover_jumped_records_total": v, ".counters.jumped": v} }
+		in.ready()
+		time.Sleep(5 * time.Second)
+		skipped := in.metric(`layover_ingress_records_total{outcome="skipped"`)
+		n.some("they are gone over", jumped(finished-skipped))
+		w.evicted()
+		time.Sleep(10 * time.Second)
+		skipped = in.metric(`layover_ingress_records_total{outcome="skipped"`)
+		n.some("they are gone over again", jumped(2*finished-skipped))
+		n.some("nothing happens", jumped(2*finished-skipped))
+		n.done("jumped")
 		in.stop()
 	})
 }

@@ -83,15 +83,19 @@ func TestNumbersOfAPauseForMemory(t *testing.T) {
 		n := w.watch(in, k, expected{".parked.limit": 4 << 20, "layover_parked_bytes_limit": 4 << 20, ".target_names.limit": between(100, 10_000), "layover_target_names_limit": between(100, 10_000)})
 		for range 2 {
 			due := at(time.Now().Add(3 * time.Minute))
-			for in.pausedFor() == "" && len(k.records) < 200 {
+			before, after := 0.0, 0.0
+			for in.pausedFor() == "" {
+				before = after
 				k.send(ingress, int32(len(k.records)%2), due, filled(60_000))
 				time.Sleep(100 * time.Millisecond)
+				after = in.at("parked", "memory").(float64)
 			}
+			mark := expected{".parked.pause_at": between(before, after), "layover_intake_pause_bytes": between(before, after), ".paused.threshold_bytes": between(before, after)}
 			since := time.Now()
-			n.look("reading is paused with nothing unread", of(k.paused("bytes", "", "paused", since)))
+			n.look("reading is paused with nothing unread", of(k.paused("bytes", "", "paused", since), mark))
 			k.leave()
 			time.Sleep(10 * time.Second)
-			n.look("reading is paused", of(k.paused("bytes", "", "paused", since)))
+			n.look("reading is paused", of(k.paused("bytes", "", "paused", since), mark))
 			time.Sleep(4 * time.Minute)
 			k.readOn()
 			time.Sleep(time.Minute)

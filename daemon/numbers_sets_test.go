@@ -75,6 +75,11 @@ func everyOtherOf(delay string) func(i int) []kgo.RecordHeader {
 	}
 }
 
+// inJournal is what the journal has of partition 0, and the commit has not.
+func inJournal(v any) expected {
+	return expected{".duplicates_after_a_kill.in_journal": v, part(ingress, 0, "duplicates_after_a_kill.in_journal"): v}
+}
+
 // restores are the numbers of readings of the journal.
 func restores(n, records, bytes int) expected {
 	took := between(map[bool]float64{true: 0.001}[n > 0], 1)
@@ -92,16 +97,23 @@ func TestNumbersOfTheJournal(t *testing.T) {
 		in.ready()
 		n := w.beside(in)
 		topic := ".journal.topics[" + ingress + "]."
-		n.some("all is finished", of(keptIn("metadata"), usual(0, 0), shelf.counts(), restores(0, 0, 0), notSaid(0)))
+		n.some("all is finished", of(keptIn("metadata"), usual(0, 0), shelf.counts(), restores(0, 0, 0), inJournal(0), notSaid(0)))
 		w.sendMany(0, 0, 400, everyOtherOf("5m"))
 		w.send(1, "beside")
 		time.Sleep(20 * time.Second)
-		n.some("a set is in the journal", of(keptIn("journal"), usual(1, 0), shelf.counts(), restores(0, 0, 0)))
+		n.some("a set is in the journal", of(keptIn("journal"), usual(1, 0), shelf.counts(), restores(0, 0, 0), inJournal(0), notSaid(0)))
+		refused := w.Refuse(kmsg.OffsetCommit, kfake.Fault{Err: kerr.UnknownServerError})
+		w.sendMany(0, 400, 100, everyOtherOf("5m"))
+		time.Sleep(20 * time.Second)
+		n.some("commits are refused, and the journal has what they would say", of(keptIn("journal"), shelf.counts(), inJournal(50),
+			expected{".duplicates_after_a_kill.since_last_commit": 50, ".duplicates_after_a_kill.total": 0, part(ingress, 0, "duplicates_after_a_kill.total"): 0}))
+		refused.Remove()
+		time.Sleep(20 * time.Second)
 		away := w.Refuse(kmsg.Produce, kfake.Fault{Topic: journalTopic, Err: kerr.InvalidRecord})
-		w.sendMany(0, 400, 200, everyOtherOf("5m"))
+		w.sendMany(0, 500, 200, everyOtherOf("5m"))
 		time.Sleep(20 * time.Second)
 		failing := ailment{"journal", journalTopic, "failing", nil, nil, has(journalTopic)}
-		n.some("the journal takes nothing", of(keptIn("journal"), usual(1, between(2, 60)), shelf.counts(), sick(failing), expected{topic + "error": has("INVALID_RECORD")}))
+		n.some("the journal takes nothing", of(keptIn("journal"), usual(1, between(2, 60)), shelf.counts(), sick(failing), expected{m("sick_since_timestamp_seconds", "kind", "journal"): 0, topic + "error": has("INVALID_RECORD")}))
 		failures := in.at("journal", "errors").(float64)
 		away.Remove()
 		time.Sleep(20 * time.Second)
@@ -116,8 +128,35 @@ func TestNumbersOfTheJournal(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		n.some("it was read", of(keptIn("journal"), restores(1, records, bytes)))
 		time.Sleep(6 * time.Minute)
-		n.some("all is finished", of(keptIn("metadata"), restores(1, records, bytes), notSaid(0)))
+		none := expected{".journal.live_bytes": 0, m("journal_live_bytes", "topic", ingress, "partition", 0): 0}
+		snapshots := in.at("journal", "snapshots")
+		for _, when := range []string{"all is finished", "nothing happens"} {
+			n.some(when, of(keptIn("metadata"), usual(0, failures), shelf.counts(), none, restores(1, records, bytes), inJournal(0), notSaid(0), expected{".journal.snapshots": snapshots, "layover_journal_snapshots_total": snapshots}))
+		}
 		n.done("journal")
+		in.stop()
+	})
+}
+
+// TestNumbersOfAJournalThatCannotBeMade.
+func TestNumbersOfAJournalThatCannotBeMade(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		in := w.start()
+		in.ready()
+		n := w.beside(in)
+		topic := ".journal.topics[" + ingress + "]."
+		for range 2 {
+			n.some("it is there", usual(0, 0))
+			no := w.Refuse(kmsg.CreateTopics, kfake.Fault{Err: kerr.TopicAuthorizationFailed})
+			w.DeleteTopic(journalTopic)
+			time.Sleep(30 * time.Second)
+			n.some("it is gone", of(sick(ailment{"journal", journalTopic, "missing", nil, nil, has(journalTopic)}),
+				expected{m("journal_usable", "topic", ingress): 0, topic + "state": "missing", topic + "warning": has("Create")}))
+			no.Remove()
+			time.Sleep(2 * time.Minute)
+		}
+		n.some("it is there", usual(0, 0))
+		n.done("nojournal")
 		in.stop()
 	})
 }

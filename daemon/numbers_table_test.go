@@ -1,4 +1,125 @@
 package daemon
 
-const numbersText = `
+// numbersText has a row for each number that an instance shows: how it moves, the scenarios
+// that move it, and its name without those of topics, partitions and targets. A number that
+// is in no row fails each scenario that sees it; a row that its scenarios do not move fails
+// them. Scenarios are TestNumbersOf…, by the name that each gives to done.
+const numbersText = numbersOfMetrics + numbersOfStatus
+
+const numbersOfMetrics = `
+counter   records                layover_ambiguous_records_total
+gauge     rebalance              layover_assigned_partitions
+fixed     records                layover_build_info
+gauge     certificates           layover_certificate_expiry_timestamp_seconds
+gauge     certificates           layover_certificate_reload_failed
+gauge     records                layover_chunk_bytes
+gauge     records                layover_chunk_live_bytes
+counter   records                layover_commit_duration_seconds
+gauge     records                layover_commit_metadata_bytes
+counter   commits                layover_commits_total{outcome="error"}
+counter   records                layover_commits_total{outcome="ok"}
+counter   records                layover_committed_offset
+gauge     refused                layover_connection_refused_brokers
+counter   refused-by-credentials layover_connection_refused_total{reason="credentials"}
+counter   refused                layover_connection_refused_total{reason="login"}
+counter   refused-by-protocol    layover_connection_refused_total{reason="protocol"}
+counter   refused-by-tls         layover_connection_refused_total{reason="tls"}
+counter   records                layover_dead_lettered_records_total
+counter   records                layover_delivered_records_total
+counter   dropped                layover_dropped_records_total
+gauge     failing                layover_duplicates_after_a_kill_records
+gauge     journal                layover_finished_set_in{place="journal"}
+gauge     journal                layover_finished_set_in{place="metadata"}
+gauge     prefix                 layover_finished_set_in{place="prefix"}
+gauge     records                layover_furthest_deadline_timestamp_seconds
+counter   records                layover_future_timestamp_records_total
+counter   rebalance              layover_handed_over_records_total
+gauge     missing                layover_held_bytes
+gauge     missing                layover_held_records
+gauge     failing                layover_in_flight_records
+counter   records                layover_ingress_records_total{outcome="immediate"}
+counter   records                layover_ingress_records_total{outcome="invalid"}
+counter   records                layover_ingress_records_total{outcome="parked"}
+counter   records                layover_ingress_records_total{outcome="passed"}
+counter   records                layover_ingress_records_total{outcome="past_due"}
+counter   restart                layover_ingress_records_total{outcome="skipped"}
+gauge     records                layover_ingress_retention_headroom_seconds
+gauge     ingress                layover_ingress_usable
+gauge     letters                layover_intake_lag_records
+fixed     memory                 layover_intake_pause_bytes
+gauge     memory                 layover_intake_paused{reason="bytes"}
+gauge     letters                layover_intake_paused{reason="dead_letter"}
+gauge     dropped                layover_intake_paused{reason="target"}
+counter   records                layover_invalid_records_total
+counter   journal                layover_journal_bytes_total
+counter   journal                layover_journal_deletions_total
+counter   journal                layover_journal_errors_total
+gauge     journal                layover_journal_live_bytes
+counter   journal                layover_journal_records_total
+counter   journal                layover_journal_restore_seconds_total
+counter   journal                layover_journal_restored_bytes_total
+counter   journal                layover_journal_restored_records_total
+counter   journal                layover_journal_restores_total
+counter   journal                layover_journal_snapshots_total
+gauge     nojournal              layover_journal_usable
+counter   jumped                 layover_jumped_records_total
+gauge     away                   layover_kafka_connected
+stamp     records                layover_last_commit_timestamp_seconds
+stamp     records                layover_last_dead_letter_timestamp_seconds
+stamp     records                layover_last_delivery_timestamp_seconds
+counter   records                layover_lateness_seconds
+counter   restart                layover_lost_to_retention_records_total
+counter   records                layover_low_offset
+counter   prefix                 layover_metadata_overflow_total
+gauge     records                layover_next_due_timestamp_seconds
+gauge     missing                layover_oldest_overdue_timestamp_seconds
+gauge     letters,memory         layover_oldest_unread_age_seconds
+gauge     missing                layover_overdue_records
+gauge     failing                layover_parked_bytes
+fixed     records                layover_parked_bytes_limit
+gauge     records                layover_parked_records
+gauge     records                layover_parked_records_due_within{seconds="+Inf"}
+gauge     missing                layover_parked_records_due_within{seconds="1"}
+gauge     missing                layover_parked_records_due_within{seconds="10"}
+gauge     records                layover_parked_records_due_within{seconds="21600"}
+gauge     records                layover_parked_records_due_within{seconds="3600"}
+gauge     records                layover_parked_records_due_within{seconds="60"}
+gauge     records                layover_parked_records_due_within{seconds="600"}
+gauge     records                layover_parked_records_due_within{seconds="86400"}
+gauge     stopped                layover_partition_stopped_offset
+gauge     letters,memory         layover_paused_seconds
+stamp     findings               layover_preflight_checked_timestamp_seconds
+gauge     findings               layover_preflight_findings{status="fail"}
+gauge     findings               layover_preflight_findings{status="warn"}
+counter   records                layover_produce_duration_seconds
+counter   failing                layover_produce_errors_total{kind="fatal"}
+counter   failing                layover_produce_errors_total{kind="retriable"}
+counter   records                layover_read_offset
+counter   restart                layover_ready
+counter   rebalance              layover_rebalances_total
+gauge     restart                layover_replay_remaining_records
+counter   records                layover_requested_delay_seconds
+counter   restart                layover_restored_records_total
+gauge     letters                layover_sick_since_timestamp_seconds{kind="dead_letter"}
+fixed     away                   layover_sick_since_timestamp_seconds{kind="group"}
+gauge     ingress                layover_sick_since_timestamp_seconds{kind="ingress_topic"}
+fixed     journal                layover_sick_since_timestamp_seconds{kind="journal"}
+gauge     away                   layover_sick_since_timestamp_seconds{kind="kafka"}
+gauge     names                  layover_sick_since_timestamp_seconds{kind="names"}
+gauge     stopped                layover_sick_since_timestamp_seconds{kind="partition"}
+gauge     missing                layover_sick_since_timestamp_seconds{kind="target"}
+gauge     letters                layover_sick{kind="dead_letter"}
+gauge     group                  layover_sick{kind="group"}
+gauge     ingress                layover_sick{kind="ingress_topic"}
+gauge     journal                layover_sick{kind="journal"}
+gauge     away                   layover_sick{kind="kafka"}
+gauge     names                  layover_sick{kind="names"}
+gauge     stopped                layover_sick{kind="partition"}
+gauge     missing                layover_sick{kind="target"}
+gauge     records                layover_target_names
+fixed     records                layover_target_names_limit
+gauge     names                  layover_target_names_refused
+counter   records                layover_tick_lag_seconds
+gauge     commits                layover_uncommitted_records
+counter   stopped                layover_unfinished_records_total
 `

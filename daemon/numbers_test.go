@@ -35,7 +35,8 @@ type numbers struct {
 // sight is what a look has judged.
 type sight struct {
 	values map[string]any
-	some   bool // and no others
+	some   bool           // and no others
+	all    map[string]any // what there was, judged or not
 }
 
 // gone is the value of a number that is not there.
@@ -179,7 +180,7 @@ func (n *numbers) look(when string, also expected) {
 			n.w.Errorf("%s: %s is gone, was %v", when, key, v)
 		}
 	}
-	n.looks = append(n.looks, sight{values: got})
+	n.looks = append(n.looks, sight{values: got, all: got})
 }
 
 // some looks at some numbers, where the rest is another scenario's. One that is gone is not there.
@@ -198,7 +199,7 @@ func (n *numbers) some(when string, want expected) {
 		}
 	}
 	n.inTable(got)
-	n.looks = append(n.looks, sight{judged, true})
+	n.looks = append(n.looks, sight{judged, true, got})
 }
 
 // beside watches an instance of which some numbers are sight at.
@@ -331,7 +332,7 @@ const (
 	gauge     kind = "gauge"     // goes up and comes back
 	sometimes kind = "sometimes" // is there while there is something to say, and gone again
 	fixed     kind = "fixed"     // is what was set
-	stamp     kind = "stamp"     // when something last happened, or what of it was last: does not come back
+	stamp     kind = "stamp"     // when something last happened, or what was the last of it; or it goes one way
 	clock     kind = "clock"     // goes with the time
 )
 
@@ -412,7 +413,7 @@ func (n *numbers) moves(key string, k kind) bool {
 	var values []any
 	for _, l := range n.looks {
 		v, there := l.values[key]
-		if !there && l.some {
+		if _, beside := l.all[key]; !there && beside {
 			continue
 		}
 		if !there {
@@ -427,6 +428,8 @@ func (n *numbers) moves(key string, k kind) bool {
 	switch k {
 	case fixed:
 		return last != gone
+	case sometimes:
+		return slices.Contains(values, any(gone)) && slices.ContainsFunc(values, func(v any) bool { return v != gone })
 	case clock, stamp:
 		return slices.ContainsFunc(values, func(v any) bool { return v != last })
 	case counter:

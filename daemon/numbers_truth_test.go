@@ -426,6 +426,7 @@ func (k *truth) refuse(target, kind string, err *kerr.Error) (mend func()) {
 // lateness expects the quantiles of deliveries by nearest rank.
 func (e expected) lateness(durations []time.Duration) {
 	if len(durations) == 0 {
+		e[".lateness_ms"] = nil
 		return
 	}
 	slices.Sort(durations)
@@ -689,7 +690,23 @@ func (n *numbers) said() expected {
 		".settings.egress": egress, ".settings.dead_letter": dlq, ".settings.on_invalid": "dlq", ".settings.lanes": 2,
 		".settings.commit_interval": "1s", ".settings.max_delay": "144h0m0s", ".group.id": "layover-" + ingress, ".group.instance_id": "",
 		".target_names.limit": 10_000, "layover_target_names_limit": 10_000, "layover_build_info{goversion=\"" + runtime.Version() + "\",revision=\"abcdef\",version=\"1.2.3\"}": 1,
-		".started": n.in.daemon.started, ".parked.limit": 256 << 20, "layover_parked_bytes_limit": 256 << 20,
+		".duplicates_after_a_kill.text": has("commits come every 1s"), ".due_within[#]": len(purgatory.Horizons), ".counters.unaccounted": 0,
+		".group.error": "", ".started": n.in.daemon.started, ".parked.limit": 256 << 20, "layover_parked_bytes_limit": 256 << 20,
 	}
+	for _, ms := range purgatory.Horizons {
+		e[fmt.Sprintf(".due_within[%d].seconds", ms/1000)] = ms / 1000
+	}
+	for topic, partitions := range n.known.parts {
+		for p := range partitions {
+			e[part(topic, p, "topic")], e[part(topic, p, "partition")], e[part(topic, p, "loaded")], e[part(topic, p, "stable_end_at_assignment")] = topic, int64(p), true, 0
+		}
+	}
+	for i, topic := range []string{ingress, second} {
+		e[fmt.Sprintf(".settings.ingress[%d]", i)] = topic
+	}
+	for i, target := range n.known.targets {
+		e[fmt.Sprintf(".settings.targets[%d]", i)] = target
+	}
+	e[".settings.ingress[#]"], e[".settings.targets[#]"] = 2, len(n.known.targets)
 	return e
 }
