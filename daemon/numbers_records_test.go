@@ -38,7 +38,7 @@ func TestNumbersOfRecords(t *testing.T) {
 			k.send(ingress, 0, wrong("x-delay", "tomorrow", "malformed_delay"))
 			k.send(ingress, 0, to("spare", "spare"))
 			k.send(ingress, 1, for_(20*time.Second), to("jobs.a", "jobs.*"))
-			k.send(ingress, 1, for_(time.Minute), filled(300))
+			k.send(ingress, 1, written(time.Now().Add(-day/2)), at(time.Now().Add(time.Minute)), filled(300))
 			k.send(ingress, 1, for_(0))
 			k.send(second, 0, written(time.Now().Add(-day)), at(time.Now().Add(8*time.Minute)), both())
 			k.send(second, 0, written(time.Now().Add(-day)), for_(time.Hour))
