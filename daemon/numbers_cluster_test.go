@@ -56,8 +56,8 @@ func TestNumbersOfAnIngressTopicThatIsGone(t *testing.T) {
 		in := w.start(settings...)
 		in.ready()
 		n := w.beside(in)
-		usable := func(second_ int) expected {
-			return expected{m("ingress_usable", "topic", ingress): 1, m("ingress_usable", "topic", second): second_}
+		usable := func(other int) expected {
+			return expected{m("ingress_usable", "topic", ingress): 1, m("ingress_usable", "topic", second): other}
 		}
 		faults := expected{".kafka.missing_topics[#]": 0, ".kafka.topic_faults[#]": 0, ".kafka.missing_topics[0]": gone, ".kafka.topic_faults[0]": gone}
 		warned := expected{".kafka.warnings." + second: has("retention.ms=259200000 is less than LAYOVER_MAX_DELAY")}

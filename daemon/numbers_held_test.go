@@ -74,7 +74,7 @@ func missing(topics ...string) expected {
 	return e
 }
 
-// named expects so many names that headers chose.
+// known expects so many names that headers chose.
 func known(names int) expected {
 	return expected{".target_names.known": names, "layover_target_names": names}
 }
@@ -103,13 +103,13 @@ func TestNumbersOfAMissingTarget(t *testing.T) {
 			later := time.Now().Add(2 * time.Second)
 			time.Sleep(10 * time.Second)
 			spare.text = has("3 due records wait for it")
-			of_b := ailment{"target", "jobs.b", "missing", nil, later, has("1 due record waits for it")}
-			n.look("records are held", of(missing("spare"), sick(spare, of_b), known(1), expected{".held[#]": 2},
+			globbed := ailment{"target", "jobs.b", "missing", nil, later, has("1 due record waits for it")}
+			n.look("records are held", of(missing("spare"), sick(spare, globbed), known(1), expected{".held[#]": 2},
 				held{"spare", "spare", "missing", 3, first, first.Add(2 * time.Minute), 0, ""}.expects(),
 				held{"jobs.b", "jobs.*", "missing", 1, later, later.Add(2 * time.Minute), 0, ""}.expects()))
 			time.Sleep(time.Until(first.Add(2*time.Minute + 5*time.Second)))
 			spare.text = has("2 due records wait for it", "1 record of it went to the dead-letter topic")
-			n.look("the oldest is given up", of(missing("spare"), sick(spare, of_b), known(1), expected{".held[#]": 2},
+			n.look("the oldest is given up", of(missing("spare"), sick(spare, globbed), known(1), expected{".held[#]": 2},
 				held{"spare", "spare", "missing", 2, first, later.Add(2*time.Minute - time.Second), 1, ""}.expects(),
 				held{"jobs.b", "jobs.*", "missing", 1, later, later.Add(2 * time.Minute), 0, ""}.expects(),
 				expected{".held[spare].since": by(later, later.Sub(first)+time.Second)})) // its lane may have none but these

@@ -43,7 +43,8 @@ func TestNumbersOfRecords(t *testing.T) {
 			k.send(second, 0, written(time.Now().Add(-day)), at(time.Now().Add(8*time.Minute)), both())
 			k.send(second, 0, written(time.Now().Add(-day)), for_(time.Hour))
 			k.send(second, 0, written(time.Now().Add(-day)), at(time.Now().Add(-time.Hour)))
-			k.send(second, 0, written(time.Now().Add(time.Minute)))
+			k.send(second, 0, written(time.Now().Add(time.Minute))) // two of the future beside one that is ambiguous
+			k.send(second, 0, written(time.Now().Add(time.Hour)))
 			k.send(second, 0, wrong("x-deliver-at", "tomorrow", "malformed_deliver_at"))
 			k.send(second, 0, wrong("x-deliver-to", "elsewhere", "target_not_allowed"))
 			n.look("all was sent", nil)

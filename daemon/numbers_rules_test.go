@@ -18,8 +18,8 @@ func TestNumbersOfRecordsThatAreDropped(t *testing.T) {
 		in := w.start("LAYOVER_INGRESS_TOPICS="+ingress+","+second, "LAYOVER_DLQ_TOPIC=", "LAYOVER_ON_INVALID=drop", "LAYOVER_TARGET_PATIENCE=10s")
 		in.ready()
 		n := w.beside(in)
-		dropped := func(of_, others int) expected {
-			return expected{m("dropped_records_total", "topic", ingress): of_, m("dropped_records_total", "topic", second): others, ".counters.dropped": of_ + others, ".counters.unaccounted": 0,
+		dropped := func(here, others int) expected {
+			return expected{m("dropped_records_total", "topic", ingress): here, m("dropped_records_total", "topic", second): others, ".counters.dropped": here + others, ".counters.unaccounted": 0,
 				".settings.on_invalid": "drop", ".settings.dead_letter": ""}
 		}
 		reading := expected{m("intake_paused", "reason", "target"): 0, ".pauses[#]": 0, ".paused": nil, "layover_paused_seconds": 0}

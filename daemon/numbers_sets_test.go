@@ -216,7 +216,7 @@ func TestNumbersOfARebalance(t *testing.T) {
 		for range 4 {
 			k.send(second, 0, for_(5*time.Hour))
 		}
-		of_ := func(in *instance) (names []string, records int) {
+		ownedBy := func(in *instance) (names []string, records int) {
 			for _, a := range in.status()["assignments"].([]any) {
 				name := nameOf(a, 0)
 				names = append(names, name)
@@ -237,7 +237,7 @@ func TestNumbersOfARebalance(t *testing.T) {
 		for range 2 {
 			other := w.start(settings...)
 			time.Sleep(20 * time.Second)
-			theirs, records := of_(other)
+			theirs, records := ownedBy(other)
 			given += records
 			if len(theirs) == 0 {
 				t.Fatal("the other member has no partition")

@@ -55,9 +55,6 @@ type sent struct {
 	read             time.Time // if reading is not paused
 }
 
-// from is the partition that it is read from.
-func (s *sent) from() string { return fmt.Sprintf("%s/%d", s.Topic, s.Partition) }
-
 // dueBy is when it may be delivered.
 func (s *sent) dueBy() time.Time {
 	if s.due.IsZero() || s.due.Before(s.Timestamp) {
@@ -109,7 +106,7 @@ func wrong(name, value, reason string) asks {
 
 // written has another timestamp than now.
 func written(at time.Time) asks {
-	return func(s *sent) { s.Timestamp, s.future = at, at.Sub(time.Now()) > 5*time.Second }
+	return func(s *sent) { s.Timestamp, s.future = at, time.Until(at) > 5*time.Second }
 }
 
 // both says that an instant and a delay are asked for.
