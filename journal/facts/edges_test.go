@@ -222,7 +222,7 @@ func TestTheJournalIsEnteredBeforeACommitIsTooLarge(t *testing.T) {
 			small.Finish(1)
 			l := NewWriter(testID, 9, Restored{}, small)
 			l.Use(testTopic, 1<<20)
-			l.Encode(b.limit, b.large) // which is small
+			l.Encode(b.limit, b.large, 0) // which is small
 			w.EachFrom(0, func(from, to int64) bool { small.FinishRange(from, to); return true })
 			if l.Cut(nil, 5, false, 1); l.Status().Mode != InMetadata {
 				t.Errorf("%s, %d characters over: the journal is entered without a commit to come", name, over)
@@ -234,7 +234,7 @@ func TestTheJournalIsEnteredBeforeACommitIsTooLarge(t *testing.T) {
 			// A commit that nobody foresaw enters it at the same size.
 			sudden := NewWriter(testID, 9, Restored{}, w)
 			sudden.Use(testTopic, 1<<20)
-			if sudden.Encode(b.limit, b.large); (sudden.Status().Mode == InJournal) != (over > 0) {
+			if sudden.Encode(b.limit, b.large, 0); (sudden.Status().Mode == InJournal) != (over > 0) {
 				t.Errorf("%s, %d characters over: after the commit %+v", name, over, sudden.Status())
 			}
 		}
