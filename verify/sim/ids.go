@@ -554,8 +554,10 @@ func (own *partition) encodeIDs(s *scribe, nowMs int64) {
 	if own.newest == nil {
 		return
 	}
-	s.flags(own.over, own.toldStop)
-	s.num(int64(own.why), own.again, own.stableEnd, min(nowMs-own.readMs, 30_000))
+	if s.flags(own.over); !own.over || own.again > own.read {
+		s.flags(own.toldStop)
+		s.num(int64(own.why), own.again, own.stableEnd, min(nowMs-own.readMs, 30_000))
+	}
 	for o := own.low; o < own.read; o++ {
 		s.flags(own.unsure[o], own.lettered[o], own.ended[o], own.misses[o])
 		for _, c := range own.by[o] {
