@@ -75,7 +75,7 @@ func newTimers() timers {
 // commands says whether an entry has an id that counts: it is a cancel, or a record that
 // replaces.
 func (e *entry) commands() bool {
-	return e.id != "" && !e.invalid && !e.large && e.kind == record
+	return e.id != "" && !e.invalid && !e.large
 }
 
 // named is the body of a record with an id, which stands behind the first byte.
