@@ -29,6 +29,7 @@ func knownRig(t *testing.T, edit func(*facts.Assigned)) *rig {
 		if edit != nil {
 			edit(a)
 		}
+		a.Facts = incarnated(0, a.Window)
 	})
 	return r
 }
