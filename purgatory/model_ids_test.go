@@ -227,8 +227,7 @@ func (w *world) offeredWithID(p *partitionModel, rec *logged, d Delivery) {
 		w.Fatalf("%d@%d offered, though a command about it was read", d.Partition, d.Offset)
 	}
 	for _, by := range p.called[d.Offset] {
-		unread := p.narrow && p.log[by].batch != nil || by < p.start // a letter stands for it, or the log has lost it
-		if p.next > by && !unread && !life.doubtful && !slices.Contains(life.missed, by) && !slices.ContainsFunc(life.pending, func(cmd commandModel) bool { return cmd.by == by }) {
+		if p.next > by && p.reads(by) && !life.doubtful && !slices.Contains(life.missed, by) && !slices.ContainsFunc(life.pending, func(cmd commandModel) bool { return cmd.by == by }) {
 			w.Fatalf("%d@%d offered as %q, though the command at %d has ended it: %+v", d.Partition, d.Offset, d.Reason, by, life)
 		}
 	}
@@ -289,11 +288,17 @@ func (w *world) coversPairs(p *partitionModel, set *offsets.Window, again int64)
 	}
 	for o, all := range p.called {
 		for _, by := range all {
-			if by < p.next && (p.ids.lives[o] == nil || !slices.Contains(p.ids.lives[o].missed, by)) {
+			if by < p.next && p.reads(by) && (p.ids.lives[o] == nil || !slices.Contains(p.ids.lives[o].missed, by)) {
 				check(o, by)
 			}
 		}
 	}
+}
+
+// reads reports whether a command is read as such: no letter stands for it, and the log has
+// not lost it.
+func (p *partitionModel) reads(by int64) bool {
+	return !(p.narrow && p.log[by].batch != nil) && by >= p.start
 }
 
 // elapse lets time go by.
