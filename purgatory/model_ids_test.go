@@ -295,11 +295,9 @@ func (w *world) coversPairs(p *partitionModel, set *offsets.Window, again int64)
 	}
 }
 
-// reads reports whether a command is read as such: no letter stands for it, and the log has
-// not lost it.
-func (p *partitionModel) reads(by int64) bool {
-	return !(p.narrow && p.log[by].batch != nil) && by >= p.start
-}
+// reads reports whether every assignment reads a command as such: no letter stands for it in
+// any, and the log has not lost it.
+func (p *partitionModel) reads(by int64) bool { return p.log[by].batch == nil && by >= p.start }
 
 // elapse lets time go by.
 func (w *world) elapse(ms int64) {
