@@ -288,16 +288,16 @@ func (w *world) coversPairs(p *partitionModel, set *offsets.Window, again int64)
 	}
 	for o, all := range p.called {
 		for _, by := range all {
-			if by < p.next && p.reads(by) && (p.ids.lives[o] == nil || !slices.Contains(p.ids.lives[o].missed, by)) {
+			if by < p.next && p.reads(o) && p.reads(by) && (p.ids.lives[o] == nil || !slices.Contains(p.ids.lives[o].missed, by)) {
 				check(o, by)
 			}
 		}
 	}
 }
 
-// reads reports whether every assignment reads a command as such: no letter stands for it in
+// reads reports whether every assignment reads a record as such: no letter stands for it in
 // any, and the log has not lost it.
-func (p *partitionModel) reads(by int64) bool { return p.log[by].batch == nil && by >= p.start }
+func (p *partitionModel) reads(o int64) bool { return p.log[o].batch == nil && o >= p.start }
 
 // elapse lets time go by.
 func (w *world) elapse(ms int64) {
