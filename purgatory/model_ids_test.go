@@ -122,6 +122,8 @@ func (w *world) command(no int, id string, cmd commandModel) {
 		w.miss(no, id, cmd)
 	case w.bound(no, victim):
 		life.missed = append(life.missed, cmd.by)
+		// Its barrier was open, or it would not have got there before the command.
+		p.called[victim] = slices.DeleteFunc(p.called[victim], func(by int64) bool { return by == cmd.by })
 		w.miss(no, id, cmd)
 	case w.sent[fmt.Sprint(p.epoch, no, victim)] || life.doubtful:
 		life.pending = append(life.pending, cmd)
