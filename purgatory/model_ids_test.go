@@ -122,6 +122,8 @@ func (w *world) command(no int, id string, cmd commandModel) {
 		w.miss(no, id, cmd)
 	case w.bound(no, victim):
 		life.missed = append(life.missed, cmd.by)
+		// Its barrier was open, or it would not have got there before the command.
+		p.called[victim] = slices.DeleteFunc(p.called[victim], func(by int64) bool { return by == cmd.by })
 		w.miss(no, id, cmd)
 	case w.sent[fmt.Sprint(p.epoch, no, victim)] || life.doubtful:
 		life.pending = append(life.pending, cmd)
@@ -227,8 +229,7 @@ func (w *world) offeredWithID(p *partitionModel, rec *logged, d Delivery) {
 		w.Fatalf("%d@%d offered, though a command about it was read", d.Partition, d.Offset)
 	}
 	for _, by := range p.called[d.Offset] {
-		unread := p.narrow && p.log[by].batch != nil || by < p.start // a letter stands for it, or the log has lost it
-		if p.next > by && !unread && !life.doubtful && !slices.Contains(life.missed, by) && !slices.ContainsFunc(life.pending, func(cmd commandModel) bool { return cmd.by == by }) {
+		if p.next > by && p.reads(by) && !life.doubtful && !slices.Contains(life.missed, by) && !slices.ContainsFunc(life.pending, func(cmd commandModel) bool { return cmd.by == by }) {
 			w.Fatalf("%d@%d offered as %q, though the command at %d has ended it: %+v", d.Partition, d.Offset, d.Reason, by, life)
 		}
 	}
@@ -289,12 +290,16 @@ func (w *world) coversPairs(p *partitionModel, set *offsets.Window, again int64)
 	}
 	for o, all := range p.called {
 		for _, by := range all {
-			if by < p.next && (p.ids.lives[o] == nil || !slices.Contains(p.ids.lives[o].missed, by)) {
+			if by < p.next && p.reads(o) && p.reads(by) && (p.ids.lives[o] == nil || !slices.Contains(p.ids.lives[o].missed, by)) {
 				check(o, by)
 			}
 		}
 	}
 }
+
+// reads reports whether every assignment reads a record as such: no letter stands for it in
+// any, and the log has not lost it.
+func (p *partitionModel) reads(o int64) bool { return p.log[o].batch == nil && o >= p.start }
 
 // elapse lets time go by.
 func (w *world) elapse(ms int64) {
