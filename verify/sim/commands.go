@@ -41,12 +41,12 @@ func (w *World) covers(p int, set doneSet, again int64, what string) {
 	log := w.logs[p]
 	for o := max(log.start, set.low); o < log.end(); o++ {
 		e := log.entries[o]
-		if set.has(o) || len(e.by) == 0 || e.letter || !log.hasAny(e.by) {
+		if set.has(o) || e.kind != record || len(e.by) == 0 || e.letter || !log.hasAny(e.by) {
 			continue
 		}
 		covered := false
 		for _, c := range log.entries[o+1:] {
-			covered = covered || c.commands() && c.id == e.id && (!set.has(c.offset) || c.offset >= again)
+			covered = covered || c.commands() && c.kind == record && c.id == e.id && (!set.has(c.offset) || c.offset >= again)
 		}
 		if !covered {
 			w.fail("UNCOVERED: %s leaves %v open, about which %v was read, and all later commands of its id are finished below %d: %v", what, e, e.by, again, set)
