@@ -26,11 +26,12 @@ func (b *brokers) restart(p int, c offsets.Committed, more [][]byte) (set doneSe
 	})
 	again = ext.Again
 	if b.journal.exists() && ext.Incarnation != 0 {
-		_, complaint, err := b.readFacts(p, window, c.LeaderEpoch, b.logs[p].end(), ext, more...)
+		u, complaint, err := b.readFacts(p, window, c.LeaderEpoch, b.logs[p].end(), ext, more...)
 		if err != nil {
 			return doneSet{}, 0, false
 		}
-		again = facts.Again(again, complaint)
+		a := facts.Answer{Complaint: complaint, Until: u.Until()}
+		again = a.Again(again)
 	}
 	return setOf(window), again, true
 }
