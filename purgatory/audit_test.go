@@ -42,6 +42,11 @@ func (n *census) queue(c *Core, q *queue, at spot) {
 	if bytes != q.bytes {
 		panic(fmt.Sprintf("queue counts %d bytes, holds %d", q.bytes, bytes))
 	}
+	for i := q.length; i < len(q.buf); i++ {
+		if *q.at(i) != (entry{}) {
+			panic(fmt.Sprintf("queue keeps an entry that has left it, of target %s", q.at(i).target.name))
+		}
+	}
 	n.overhead += int64(len(q.buf)) * entrySize
 	dead := q.length - q.count
 	n.ids.dead += dead
@@ -104,6 +109,9 @@ func (r *rig) audit() {
 	if c.store.used != n.used {
 		r.Errorf("%d bytes of records counted, recount %d", c.store.used, n.used)
 	}
+	if got, want := c.Bytes(), r.memory(n); got != want {
+		r.Errorf("%d bytes of memory counted, recount %d", got, want)
+	}
 	if c.out.dir.overhead != n.overhead {
 		r.Errorf("%d bytes of overhead counted, recount %d", c.out.dir.overhead, n.overhead)
 	}
@@ -122,6 +130,28 @@ func (r *rig) audit() {
 	if in := total(s.Consumed); in != out {
 		r.Errorf("%d consumed, %d accounted for", in, out)
 	}
+}
+
+// memory adds up what the core's parts take, from the census where it counts them.
+func (r *rig) memory(n *census) int64 {
+	sum := n.overhead + flightSize*int64(cap(r.out.flights.list)) + r.parking.wheel.Bytes()
+	sum += r.store.slots.Bytes() + r.commands.index.table.Bytes()
+	for _, all := range r.commands.pending {
+		sum += int64(len(all)+1) * commandSize
+	}
+	for _, ch := range r.store.chunks {
+		if ch != nil {
+			sum += int64(cap(ch.buf)) + chunkOverhead
+		}
+	}
+	for _, p := range r.parts {
+		if p != nil {
+			for _, part := range []int64{p.Window.Bytes(), p.Facts.Bytes(), int64(cap(p.ages.samples)) * int64(unsafe.Sizeof(age{})), p.pairs.bytes()} {
+				sum += part
+			}
+		}
+	}
+	return sum
 }
 
 func (r *rig) auditTargets(n *census) {

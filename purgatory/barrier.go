@@ -20,6 +20,15 @@ type barrier struct {
 	readMs  int64  // monotonic clock of the last record read, or of the assignment
 }
 
+// read notes a record that is read. An idle barrier shuts at once: what is read in this turn
+// may hold the commands about what waits behind it.
+func (b *barrier) read(s *source, monotonicMs int64) {
+	b.readMs = monotonicMs
+	if b.open == openIdle {
+		b.open, s.shut = "", true
+	}
+}
+
 // The reasons for which a barrier opens.
 const (
 	openPaused  = "paused"
@@ -27,6 +36,9 @@ const (
 	openStopped = "stopped"
 	openIdle    = "idle"
 )
+
+// BarrierReasons returns the reasons that Stats counts openings by.
+func BarrierReasons() []string { return []string{openPaused, openHalted, openStopped, openIdle} }
 
 // Reading takes the news that reading is paused, or goes on.
 func (c *Core) Reading(paused bool) { c.paused = paused }
@@ -38,10 +50,14 @@ func (c *Core) Stopped(tp offsets.TopicPartition, epoch uint64) {
 	}
 }
 
-// Shut appends to out the assignments whose barriers wait for their reading to go on.
-func (c *Core) Shut(out []offsets.Assignment) []offsets.Assignment {
+// Replaying appends to out the assignments that are not read yet to the end that they
+// found. Their owner says by Reading and Stopped whether they are read at all.
+func (c *Core) Replaying(out []offsets.Assignment) []offsets.Assignment {
+	if c.barred == 0 {
+		return out
+	}
 	for _, p := range c.parts {
-		if p != nil && p.src.shut && !p.src.gone {
+		if p != nil && !p.barrier.over && !p.src.gone {
 			out = append(out, p.Assignment)
 		}
 	}

@@ -79,7 +79,7 @@ func TestTheBarrierIsOpenWhileNothingMoreIsRead(t *testing.T) {
 			test.shut(r)
 			r.end(NoRoom, flying...)
 			r.pass(200)
-			if r.want(r.offer()); len(r.Shut(nil)) != 1 {
+			if r.want(r.offer()); len(r.Replaying(nil)) != 1 {
 				t.Error("the barrier is not shut again")
 			}
 			test.open(r)

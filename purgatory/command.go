@@ -21,6 +21,16 @@ type commands struct {
 	cancels int // of those, cancels that are not finished
 }
 
+// The results of cancels.
+const (
+	resultCancelled = "cancelled"
+	resultTooLate   = "too_late"
+	resultMiss      = "miss"
+)
+
+// CancelResults returns the results that Stats counts cancels by.
+func CancelResults() []string { return []string{resultCancelled, resultTooLate, resultMiss} }
+
 // commandSize is the accounted size of a command that waits, in bytes.
 const commandSize = int64(unsafe.Sizeof(command{})) + 24
 
@@ -111,7 +121,7 @@ func (c *Core) missed(p *partition, id []byte, cmd command) {
 	if !cmd.cancel || cmd.counted {
 		return
 	}
-	c.stats.Cancels[TopicResult{p.Topic, "miss"}]++
+	c.stats.Cancels[TopicResult{p.Topic, resultMiss}]++
 	if cmd.copied { // most of the copies find nothing, and nobody wants to hear of it
 		p.finish(cmd.offset)
 		return
@@ -125,7 +135,7 @@ func (c *Core) supersede(p *partition, id []byte, h *header, cmd command) {
 	if cmd.cancel {
 		kind, finishes = Cancelled, cmd.offset
 		if !cmd.counted {
-			c.stats.Cancels[TopicResult{p.Topic, "cancelled"}]++
+			c.stats.Cancels[TopicResult{p.Topic, resultCancelled}]++
 		}
 	}
 	c.stats.Ended[TopicResult{p.Topic, kind.String()}]++
@@ -174,7 +184,7 @@ func (c *Core) answered(p *partition, l location, h *header, id []byte, written 
 			p.pairs.close(cmd.offset)
 		case written:
 			if !cmd.counted {
-				c.stats.Cancels[TopicResult{p.Topic, "too_late"}]++
+				c.stats.Cancels[TopicResult{p.Topic, resultTooLate}]++
 			}
 			p.pairs.close(cmd.offset)
 			c.say(p, Event{Kind: TooLate, ID: id, Offset: h.offset, By: cmd.offset, DueMs: h.deadlineMs}, -1, cmd.offset)

@@ -24,6 +24,20 @@ func (k EventKind) String() string {
 	return [...]string{"cancelled", "replaced", "too_late", "cancel_miss", "expired"}[k]
 }
 
+// EndedOutcomes returns the outcomes that Stats counts ended records by.
+func EndedOutcomes() []string {
+	return []string{Cancelled.String(), Replaced.String(), Expired.String()}
+}
+
+// The results of events.
+const (
+	eventAcknowledged = "acknowledged"
+	eventGivenUp      = "given_up"
+)
+
+// EventResults returns the results that Stats counts events by.
+func EventResults() []string { return []string{eventAcknowledged, eventGivenUp} }
+
 // Event says what became of a record that leaves nothing elsewhere, or of a cancel.
 type Event struct {
 	Kind EventKind
@@ -69,9 +83,9 @@ func (c *Core) said(p *partition, h *header, f fate) {
 	c.stats.EventsWaiting--
 	switch f {
 	case taken:
-		c.stats.Events["acknowledged"]++
+		c.stats.Events[eventAcknowledged]++
 	case unsaid:
-		c.stats.Events["given_up"]++
+		c.stats.Events[eventGivenUp]++
 	}
 	if f == handedOver || p.src.gone { // its next owner says it again
 		return

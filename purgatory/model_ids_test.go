@@ -48,6 +48,7 @@ func newIDModel() idModel {
 // barrierModel is whether nothing with an id is offered.
 type barrierModel struct {
 	shut    bool
+	idle    bool // that is why it is open
 	stopped bool
 	readMs  int64
 }
@@ -310,16 +311,25 @@ func (w *world) elapse(ms int64) {
 // ticked notes what a tick does to the barriers.
 func (w *world) ticked() {
 	for no := range w.parts {
-		if p := &w.parts[no]; p.assigned && p.barrier.shut != p.shut(w, no) {
-			if p.barrier.shut = !p.barrier.shut; p.next >= p.stableEnd {
-				p.stableEnd = 0 // it stays open
-			}
+		p := &w.parts[no]
+		switch {
+		case !p.assigned:
+		case p.next >= p.stableEnd:
+			p.barrier.shut, p.barrier.idle, p.stableEnd = false, false, 0 // for good
+		default:
+			open := w.paused || p.barrier.stopped || w.byTopic[partitionOf(int32(no))].halted != nil
+			p.barrier.idle = !open && w.at.MonotonicMs-p.barrier.readMs >= 30_000
+			p.barrier.shut = !open && !p.barrier.idle
 		}
 	}
 }
 
-func (p *partitionModel) shut(w *world, no int) bool {
-	return p.next < p.stableEnd && !w.paused && !p.barrier.stopped && w.byTopic[partitionOf(int32(no))].halted == nil && w.at.MonotonicMs-p.barrier.readMs < 30_000
+// wasRead notes that something of a partition is read: it is not idle any more.
+func (w *world) wasRead(p *partitionModel) {
+	p.barrier.readMs = w.at.MonotonicMs
+	if p.barrier.idle {
+		p.barrier.shut, p.barrier.idle = true, false
+	}
 }
 
 // disturb changes what opens a barrier.

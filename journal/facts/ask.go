@@ -20,6 +20,16 @@ type Ask struct {
 	EndOf func(ctx context.Context, leaderEpoch int32) (int64, error)
 }
 
+// Again returns the offset from which on finished commands count again, of a commit that
+// says so and whose journal was read with that complaint. Where records are missing, any
+// finished command may be one whose record is not finished.
+func Again(committed int64, complaint error) int64 {
+	if complaint != nil {
+		return 0
+	}
+	return committed
+}
+
 // Answer is the result of reading a journal.
 type Answer struct {
 	Restored    Restored

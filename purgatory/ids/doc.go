@@ -20,7 +20,7 @@
 //
 // No operation has much to do, whatever the number of ids. Slots moves at most two
 // pages of 64 values. Table is split into shards of some thousand entries, and an
-// operation rebuilds at most two of them. Only many equal hashes make a shard larger.
+// operation rebuilds at most three of them. Only many equal hashes make a shard larger.
 //
 // # What it is not
 //

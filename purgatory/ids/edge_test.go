@@ -165,3 +165,48 @@ func TestValuesKeepTheirNumberWhileOthersComeAndGo(t *testing.T) {
 		}
 	}
 }
+
+// A leaf that empties lends its table to the next one that needs any, and to no second.
+func TestLeavesThatWereEmptyShareNothing(t *testing.T) {
+	m := newSlotsModel(t)
+	for range 5*leafNumbers + 1 {
+		m.add()
+	}
+	for _, leaf := range []int{1, 3, 2} {
+		for n := range uint32(leafNumbers) {
+			m.s.Remove(uint32(leaf)*leafNumbers + n)
+			delete(m.want, uint32(leaf)*leafNumbers+n)
+		}
+		m.check()
+	}
+	m.used = m.used[:0]
+	for range 3*leafNumbers + 100 {
+		m.add()
+	}
+	m.check()
+}
+
+// Ids of one hash are split from others, and from each other they cannot be.
+func TestEntriesOfOneHashAreInOneShardAndOthersHoldNothing(t *testing.T) {
+	var table Table
+	for slot := range uint32(5000) {
+		table.Add(0x12345, slot)
+	}
+	held := 0
+	for i := range table.shards {
+		if table.at(i).places != nil {
+			held++
+		}
+	}
+	if table.shards != 5 || held != 1 || table.Bytes() > 5000*14+4096 {
+		t.Errorf("%d shards, %d of them with places, %d bytes", table.shards, held, table.Bytes())
+	}
+	for slot := range uint32(5000) {
+		if !table.Remove(0x12345, slot) {
+			t.Fatalf("slot %d is not there", slot)
+		}
+	}
+	if table.shards != 1 {
+		t.Errorf("%d shards for nothing", table.shards)
+	}
+}

@@ -44,7 +44,7 @@ func (x *index) removeRandom(t *testing.T, leave int) {
 
 func (x *index) bytes() int64 { return x.slots.Bytes() + x.table.Bytes() }
 
-// sizes are up to a million, and ten million among the long tests.
+// largest is a million ids, and ten million among the long tests.
 func largest() int {
 	switch {
 	case os.Getenv("LAYOVER_TEST_LONG") != "":
@@ -146,6 +146,7 @@ func TestBytesIsWhatTheHeapHolds(t *testing.T) {
 	heap := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()
+		runtime.GC() // what the first one only took out of pools
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
@@ -182,7 +183,7 @@ func TestBytesIsWhatTheHeapHolds(t *testing.T) {
 		step.do()
 		took, says := heap()-before, slots.Bytes()+table.Bytes()
 		t.Logf("%s: the heap holds %d bytes, says %d", step.what, took, says)
-		if math.Abs(float64(took-says)) > 0.01*float64(took)+16<<10 {
+		if math.Abs(float64(took-says)) > 0.01*float64(took)+48<<10 {
 			t.Errorf("%s: the heap holds %d bytes, and the structures say %d", step.what, took, says)
 		}
 	}

@@ -115,7 +115,7 @@ func (s *Slots) Remove(n uint32) {
 	case held == 1:
 		l.refs[p] = 0
 		s.release(ref, c)
-	case c > 0 && held-1 <= shrinkAt(c):
+	case held-1 <= shrinkAt(c): // class 0 has one value, so c is higher
 		s.resize(n/pageNumbers, c-1)
 	}
 	s.values--

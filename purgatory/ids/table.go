@@ -97,7 +97,7 @@ func (t *Table) Remove(hash uint64, slot uint32) bool {
 	if len(s.places) > minPlaces && s.used < len(s.places)/2 {
 		t.resize(s, s.used)
 	}
-	if t.shards > 1 && t.entries < (t.shards-1)*mergeAt {
+	if t.entries < (t.shards-1)*mergeAt {
 		t.merge()
 	}
 	return true
@@ -194,7 +194,9 @@ func (t *Table) split() {
 	stay := from.used - moved
 	t.places -= len(all)
 	*from = shard{}
-	t.resize(from, stay)
+	if stay > 0 {
+		t.resize(from, stay)
+	}
 	t.resize(to, moved)
 	for _, e := range all {
 		if e != 0 {

@@ -51,6 +51,9 @@ func (d drain) run() {
 }
 
 func (w *World) check() {
+	if w.cfg.IDs > 0 && w.err == nil {
+		w.coverAll()
+	}
 	for _, in := range w.insts {
 		in.check()
 	}
@@ -92,6 +95,7 @@ func (d drain) heal() {
 			in.rejoin()
 		}
 		d.apply(Action{Kind: JournalNotice, I: in.no, N: 1})
+		d.apply(Action{Kind: Reading, I: in.no})
 	}
 	for m := range d.group.members { // those that died without a word
 		alive := false
@@ -311,7 +315,7 @@ func (d drain) verdict() {
 		if live := in.core.Snapshot().LiveBytes; live > 0 {
 			d.fail("KEPT: an empty core needs %d bytes for records", live)
 		}
-		if fresh, left := d.core(in.clock()).Bytes(), in.core.Bytes(); left > fresh+leftover*int64(min(d.cfg.Burst, 4)) {
+		if fresh, left := d.core(in.clock(), nil).Bytes(), in.core.Bytes(); left > fresh+leftover*int64(min(d.cfg.Burst, 4)) {
 			d.fail("KEPT: an empty core holds %d bytes, a fresh one %d", left, fresh)
 		}
 	}
@@ -338,6 +342,14 @@ func (in *instance) conserve() {
 	for _, n := range s.Dropped {
 		ended += n
 	}
+	cancels := int64(s.Waiting)
+	for _, n := range s.Cancels {
+		cancels += n
+	}
+	for _, n := range s.Ended {
+		ended += n
+	}
+	ended += cancels - s.EventsWaiting
 	for o, n := range s.Consumed {
 		if o.Outcome == purgatory.Skipped {
 			ended += n
