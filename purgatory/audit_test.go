@@ -135,9 +135,9 @@ func (r *rig) audit() {
 // memory adds up what the core's parts take, from the census where it counts them.
 func (r *rig) memory(n *census) int64 {
 	sum := n.overhead + flightSize*int64(cap(r.out.flights.list)) + r.parking.wheel.Bytes()
-	sum += r.commands.index.table.Bytes() + r.store.slots.Bytes() + int64(len(r.commands.pending))*commandSize
+	sum += r.store.slots.Bytes() + r.commands.index.table.Bytes()
 	for _, all := range r.commands.pending {
-		sum += int64(len(all)) * commandSize
+		sum += int64(len(all)+1) * commandSize
 	}
 	for _, ch := range r.store.chunks {
 		if ch != nil {
@@ -146,11 +146,8 @@ func (r *rig) memory(n *census) int64 {
 	}
 	for _, p := range r.parts {
 		if p != nil {
-			for _, part := range []int64{p.Window.Bytes(), p.Facts.Bytes(), int64(cap(p.ages.samples)) * int64(unsafe.Sizeof(age{}))} {
+			for _, part := range []int64{p.Window.Bytes(), p.Facts.Bytes(), int64(cap(p.ages.samples)) * int64(unsafe.Sizeof(age{})), p.pairs.bytes()} {
 				sum += part
-			}
-			if p.pairs.window != nil {
-				sum += p.pairs.window.Bytes()
 			}
 		}
 	}

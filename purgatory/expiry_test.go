@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// expiring is a record that is due and expires so long from now.
+// expires is a record that is due and expires so long from now.
 func (r *rig) expires(offset, delayMs, expireMs int64) Arrival {
 	a := r.arrival(offset, delayMs, "0 expires")
 	a.Expires, a.ExpireMs = true, r.at.WallMs+expireMs
@@ -99,7 +99,7 @@ func TestAnExpiryDoesNotMatterToWhatMayHaveBeenWritten(t *testing.T) {
 	}
 }
 
-// TestAHeldRecordExpires when its target is back, and a commanded one is not expired.
+// TestAHeldRecordExpires when its target is back.
 func TestAHeldRecordExpires(t *testing.T) {
 	r := newIDRig(t, func(c *Config) { c.OnExpired = Drop })
 	r.assigned(nil)

@@ -48,6 +48,7 @@ func newIDModel() idModel {
 // barrierModel is whether nothing with an id is offered.
 type barrierModel struct {
 	shut    bool
+	idle    bool // that is why it is open
 	stopped bool
 	readMs  int64
 }
@@ -310,16 +311,25 @@ func (w *world) elapse(ms int64) {
 // ticked notes what a tick does to the barriers.
 func (w *world) ticked() {
 	for no := range w.parts {
-		if p := &w.parts[no]; p.assigned && p.barrier.shut != p.shut(w, no) {
-			if p.barrier.shut = !p.barrier.shut; p.next >= p.stableEnd {
-				p.stableEnd = 0 // it stays open
-			}
+		p := &w.parts[no]
+		switch {
+		case !p.assigned:
+		case p.next >= p.stableEnd:
+			p.barrier.shut, p.barrier.idle, p.stableEnd = false, false, 0 // for good
+		default:
+			open := w.paused || p.barrier.stopped || w.byTopic[partitionOf(int32(no))].halted != nil
+			p.barrier.idle = !open && w.at.MonotonicMs-p.barrier.readMs >= 30_000
+			p.barrier.shut = !open && !p.barrier.idle
 		}
 	}
 }
 
-func (p *partitionModel) shut(w *world, no int) bool {
-	return p.next < p.stableEnd && !w.paused && !p.barrier.stopped && w.byTopic[partitionOf(int32(no))].halted == nil && w.at.MonotonicMs-p.barrier.readMs < 30_000
+// wasRead notes that something of a partition is read: it is not idle any more.
+func (w *world) wasRead(p *partitionModel) {
+	p.barrier.readMs = w.at.MonotonicMs
+	if p.barrier.idle {
+		p.barrier.shut, p.barrier.idle = true, false
+	}
 }
 
 // disturb changes what opens a barrier.
@@ -335,93 +345,5 @@ func (w *world) disturb(p *partitionModel, no int) {
 		}
 	default:
 		w.elapse(15_000)
-	}
-}
-
-// entries visits all that is parked, due or in flight; entry is nil for what is parked.
-func (w *world) entries(visit func(l location, e *entry)) {
-	w.parking.wheel.Sweep(func(payload uint64) bool {
-		visit(location(payload), nil)
-		return false
-	})
-	each := func(q *queue) { q.each(func(e *entry) { visit(e.loc, e) }) }
-	for _, p := range w.Core.parts {
-		if p != nil {
-			each(&p.src.waiting)
-			each(&p.src.behind)
-		}
-	}
-	for _, t := range w.out.dir.list {
-		if t != nil {
-			each(&t.queue)
-			for _, d := range t.dests {
-				each(&d.overflow)
-			}
-		}
-	}
-	for i := range w.out.flights.list {
-		if f := &w.out.flights.list[i]; f.busy {
-			visit(f.entry.loc, &f.entry)
-		}
-	}
-}
-
-// bound says whether a record is bound for the dead-letter topic, which patience decides.
-func (w *world) bound(no int, o int64) (bound bool) {
-	slot := w.byTopic[partitionOf(int32(no))].src.slot
-	w.entries(func(l location, e *entry) {
-		if h := readHeader(w.store.at(l)); h.slot == slot && h.offset == o && h.marks&isEvent == 0 && e != nil && e.failure != nil {
-			bound = true
-		}
-	})
-	return bound
-}
-
-// reconcile finds the records and events that have ended without an answer, and asks why.
-func (w *world) reconcile() {
-	w.Helper()
-	found := map[string]bool{}
-	w.entries(func(l location, _ *entry) {
-		h, body := w.store.read(l)
-		if p := w.Core.parts[h.slot]; h.marks&isEvent != 0 {
-			found[eventKey(p.Epoch, Delivery{Body: body})] = true
-		} else {
-			found[fmt.Sprint(p.Epoch, p.Partition, h.offset)] = true
-		}
-	})
-	for no := range w.parts {
-		p := &w.parts[no]
-		for o := range p.log {
-			o := int64(o)
-			life := p.ids.lives[o]
-			doubtful, expires := p.ids.expires[o]
-			if life == nil && !expires || found[fmt.Sprint(p.epoch, no, o)] {
-				continue
-			}
-			switch rec := &p.log[o]; {
-			case life != nil && len(life.pending) > 0 && life.doubtful:
-				w.withdrawn(no, o)
-			case rec.expires && rec.expireMs <= max(w.at.WallMs, rec.deadline) && !doubtful && (life == nil || !life.doubtful):
-				w.over(p, o)
-				w.say(p, Expired, rec.id, o, -1, o)
-			default:
-				w.Fatalf("%d@%d is gone: %+v", no, o, life)
-			}
-		}
-		for key := range p.ids.owed {
-			if !found[key] {
-				w.answeredEvent(p, key, false, true)
-			}
-		}
-	}
-	if got := w.stats.Events["given_up"]; got != w.unsaid {
-		w.Fatalf("%d events are given up, want %d", got, w.unsaid)
-	}
-}
-
-// empty holds a core without records to having no ids.
-func (w *world) empty() {
-	if c := &w.commands; len(c.pending) > 0 || c.index.table.Len() > 0 || w.store.slots.Len() > 0 || w.barred > 0 {
-		w.Fatalf("left: commands for %d records, %d ids, %d names, %d barriers", len(c.pending), c.index.table.Len(), w.store.slots.Len(), w.barred)
 	}
 }
