@@ -109,10 +109,10 @@ func (w *fixture) over(s *steps, settings ...string) *instance {
 	return w.start(settings...)
 }
 
-// pick returns those of the points that are tried: the first four of each kind, or in a long
+// pick returns those of the points that are tried: the first two of each kind, or in a long
 // test all.
 func pick(points []point) []point {
-	return slices.DeleteFunc(points, func(p point) bool { return p.nth > 1 && testing.Short() || p.nth > 4 && !long() })
+	return slices.DeleteFunc(points, func(p point) bool { return p.nth > 1 && testing.Short() || p.nth > 2 && !long() })
 }
 
 // came waits until the instance has come to its point. It does not come to each in every run:
