@@ -91,6 +91,9 @@ func TestAStopOfAStartThatWaits(t *testing.T) {
 						t.Errorf("the stop %v behind the start took %v", after, took)
 					}
 					l.wentBack(w, at)
+					if what == "the journal is not read" && after < 30*time.Second && strings.Contains(in.logs.String(), "journal was read") {
+						t.Errorf("%v behind the start the log says that the journal was read", after)
+					}
 				}
 				end()
 				time.Sleep(2 * time.Minute) // sessions are over, and requests given up
