@@ -1,12 +1,14 @@
 package daemon
 
 import (
+	"net/http"
 	"testing"
 	"time"
 )
 
 // TestAMemberIsThrownOutAtEachPointOfItsStart, as by a session that is over: it joins again by
-// itself, and what it had begun for the former membership comes to nothing.
+// itself, what it had begun for the former membership comes to nothing, and whoever looks at it
+// meanwhile gets an answer.
 func TestAMemberIsThrownOutAtEachPointOfItsStart(t *testing.T) {
 	for _, how := range answered {
 		if how.wait > once && !long() {
@@ -35,6 +37,11 @@ func (w *fixture) throwOutAtEachPointOfAStart(how ending) {
 		s := stepsOf(w.dial, at, how)
 		in := w.over(s, narrow)
 		came := s.arrives()
+		for _, path := range []string{"/metrics", "/status", "/status?format=html"} { // read while it all changes
+			if code, body := in.get(path); code != http.StatusOK || len(body) == 0 {
+				w.Errorf("%v: %s answers %d", at, path, code)
+			}
+		}
 		if g := w.Broker.GroupInfo("layover-" + ingress); g != nil && len(g.Members) > 0 {
 			if err := w.throwOut(g.Members[0]); err != nil {
 				w.Fatal(err)
