@@ -113,7 +113,7 @@ func pick(points []point) []point {
 	return slices.DeleteFunc(points, func(p point) bool { return p.nth > 1 && testing.Short() || p.nth > 2 && !long() })
 }
 
-// came waits until the instance has come to its point. It does not come to each in every run:
+// arrives waits until the instance has come to its point. It does not come to each in every run:
 // goroutines take turns as they like.
 func (s *steps) arrives() bool {
 	select {

@@ -146,7 +146,7 @@ func TestARevokeInTheMiddleOfATurnLosesAndRepeatsNothing(t *testing.T) {
 	})
 }
 
-// TestARevokeAndAFreshAssignmentInTheMiddleOfATurn: the partition comes back at once, with
+// TestALossAndAFreshAssignmentInTheMiddleOfATurn: the partition comes back at once, with
 // what was committed before the turn, as after a loss of membership.
 func TestALossAndAFreshAssignmentInTheMiddleOfATurn(t *testing.T) {
 	eachCall(t, func(l *life) {
@@ -191,7 +191,8 @@ func TestAStopInTheMiddleOfATurnCommitsWhatWasDelivered(t *testing.T) {
 	})
 }
 
-// TestAnEarlierDeadlineInTheMiddleOfATurnIsKept, and mail for what is not here is let go.
+// TestMailInTheMiddleOfATurnIsReadInTheNext: an earlier deadline is kept, and mail about what is
+// not here is let go.
 func TestMailInTheMiddleOfATurnIsReadInTheNext(t *testing.T) {
 	sent := make(chan time.Time, 1)
 	eachCall(t, func(l *life) {
