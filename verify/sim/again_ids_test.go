@@ -62,16 +62,21 @@ func TestSimulationOfACommandInALogThatWasWrittenAnew(t *testing.T) {
 }
 
 // TestSimulationOfACommitThatLeavesOutWhatACommandEnded: a commit has no room for all that has
-// finished. Then the journal gets the later part of a snapshot, with a cancel, and not the
+// finished. Then the journal gets a later part of a snapshot, with a cancel, and not the
 // earlier one with its victim.
 func TestSimulationOfACommitThatLeavesOutWhatACommandEnded(t *testing.T) {
-	r := journalled(identified(small(1, farRecord, laterTimer)))
+	r := journalled(identified(small(1)))
 	r.Config.IDs, r.Config.JournalMax, r.Config.MaxMetadata, r.Config.Accidents = 2, 140, 300, -1
 	do := func(k Kind, n int) { r.Trace = append(r.Trace, Action{k, 0, 0, n}) }
-	for range 90 {
-		do(Append, farRecord)
-		do(Append, secondCancel)
+	alternate := func() {
+		for range 75 {
+			do(Append, farRecord)
+			do(Append, secondCancel)
+		}
 	}
+	alternate()
+	do(Append, laterTimer)
+	alternate()
 	do(Append, cancel)
 	do(Append, secondTimer)
 	do(Fetch, 1000)
@@ -81,11 +86,12 @@ func TestSimulationOfACommitThatLeavesOutWhatACommandEnded(t *testing.T) {
 		do(Arrive, 0)
 		do(Answer, 0)
 	}
-	do(Cut, 1)
-	do(Cut, 1)
+	for range 4 {
+		do(Cut, 1)
+	}
 	do(Crash, 0)
 	do(Expel, 0)
-	do(JournalHaunt, 1) // without the first
+	do(JournalHaunt, 2) // without those before
 	if err := r.Play(); err != nil {
 		t.Errorf("%v\n%s", err, r.Tell())
 	}
