@@ -26,6 +26,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // delivery is what one record looked like when it was produced, and when.
 type delivery struct {
 	target, key, value string
+	partition          int32
+	alone              bool // in a batch of its own
 	headers            map[string]string
 	at                 time.Time
 	done               func(error)
@@ -34,15 +36,18 @@ type delivery struct {
 // kafka is what a lane sees of the outside: it answers as a test tells it to.
 type kafka struct {
 	mu         sync.Mutex
-	silent     bool                 // no delivery is ever answered
-	mute       bool                 // no commit is ever answered
-	slow       time.Duration        // until a delivery is answered
-	tardy      time.Duration        // of answers to commits
-	fails      string               // the target that every delivery fails to
-	refuse     error                // every commit
-	refusals   int                  // commits until refuse is over; 0: it stays
-	answer     offsets.CommitResult // of a refused commit: what else it says
+	silent     bool                       // no delivery is ever answered
+	mute       bool                       // no commit is ever answered
+	slow       time.Duration              // until a delivery is answered
+	tardy      time.Duration              // of answers to commits
+	fails      string                     // the target that every delivery fails to
+	refuse     error                      // every commit
+	refusals   int                        // commits until refuse is over; 0: it stays
+	answer     offsets.CommitResult       // of a refused commit: what else it says
+	spares     func(partition int32) bool // the partitions whose commits are taken all the same; nil: none
 	noLease    bool
+	verdict    purgatory.Verdict // of every target
+	class      purgatory.Class   // of every error of a delivery
 	deliveries []delivery
 	commits    []offsets.Commit
 	committed  []time.Time
@@ -51,6 +56,7 @@ type kafka struct {
 	jumps      []purgatory.Jump
 	halts      []purgatory.HaltNotice
 	delivering func(n int) // called with the number of deliveries so far
+	turning    func()      // called at the end of a turn
 	consuming  func()      // called before bytes of the reading budget are given back
 	answers    sync.WaitGroup
 }
@@ -59,13 +65,15 @@ type kafka struct {
 func always(r *delay.Rules) func(string) *delay.Rules { return func(string) *delay.Rules { return r } }
 
 func (k *kafka) Lookup(name purgatory.TargetName) purgatory.TargetState {
-	return purgatory.TargetState{TargetName: name}
-}
-
-func (k *kafka) Deliver(r *kgo.Record, _ bool, done func(*kgo.Record, error)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	d := delivery{target: r.Topic, key: string(r.Key), value: string(r.Value), at: r.Timestamp, headers: map[string]string{}}
+	return purgatory.TargetState{TargetName: name, Verdict: k.verdict}
+}
+
+func (k *kafka) Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, error)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	d := delivery{target: r.Topic, key: string(r.Key), value: string(r.Value), at: r.Timestamp, headers: map[string]string{}, partition: r.Partition, alone: alone}
 	for _, h := range r.Headers {
 		d.headers[string([]byte(h.Key))] = string(h.Value)
 	}
@@ -88,7 +96,9 @@ func (k *kafka) Deliver(r *kgo.Record, _ bool, done func(*kgo.Record, error)) {
 }
 
 func (k *kafka) Classify(error) purgatory.Result {
-	return purgatory.Result{Class: purgatory.Unknown, Detail: "fault"}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return purgatory.Result{Class: k.class, Detail: "fault"}
 }
 
 func (k *kafka) Commit(commits []offsets.Commit, done func([]offsets.CommitResult)) {
@@ -102,7 +112,9 @@ func (k *kafka) Commit(commits []offsets.Commit, done func([]offsets.CommitResul
 		if k.refuse != nil {
 			r = k.answer
 		}
-		r.Commit, r.Err = c, k.refuse
+		if r.Commit, r.Err = c, k.refuse; k.spares != nil && k.spares(c.Partition) {
+			r = offsets.CommitResult{Commit: c}
+		}
 		results = append(results, r)
 	}
 	if k.refusals--; k.refusals == 0 {
@@ -154,7 +166,7 @@ type rig struct {
 func inBubble(t *testing.T, edit func(*Config), f func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, kafka: &kafka{}, start: time.Now()}
+		r := &rig{T: t, kafka: &kafka{class: purgatory.Unknown}, start: time.Now()}
 		targets, err := delay.NewTargets("ready", nil, []string{"delayed"}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -166,8 +178,14 @@ func inBubble(t *testing.T, edit func(*Config), f func(*rig)) {
 			},
 			Rules: always(&delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}), Group: "g", CommitInterval: time.Second,
 			Answered: func() time.Duration { return time.Since(r.start) },
-			Changed:  func() { r.kafka.set(func(k *kafka) { k.turns = append(k.turns, time.Now()) }) },
-			Log:      slog.New(slog.NewTextHandler(io.Discard, nil)),
+			Changed: func() {
+				var turning func()
+				r.kafka.set(func(k *kafka) { k.turns, turning = append(k.turns, time.Now()), k.turning })
+				if turning != nil {
+					turning()
+				}
+			},
+			Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		}
 		if edit != nil {
 			edit(&cfg)
