@@ -52,6 +52,7 @@ type options struct {
 	limit    time.Duration
 	parallel int
 	own      bool
+	most     time.Duration
 	list     bool
 	verbose  bool
 }
@@ -66,6 +67,7 @@ func flags(args []string, stderr io.Writer) (options, error) {
 	f.DurationVar(&o.limit, "for", 0, "end this `time` after the first trial began, and leave out what is not through; 0 is no limit")
 	f.IntVar(&o.parallel, "j", max(1, runtime.NumCPU()/2), "how many `tests` to run at a time")
 	f.BoolVar(&o.own, "own", false, "try the mutants on the tests of their own package alone: in minutes, and with more survivors")
+	f.DurationVar(&o.most, "most", 0, "leave out tests that by themselves take more than this `time` of the processor; 0 leaves out none")
 	f.BoolVar(&o.list, "list", false, "only list the mutants")
 	f.BoolVar(&o.verbose, "v", false, "say of each mutant what noticed it")
 	if err := f.Parse(args); err != nil {
@@ -119,7 +121,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if o.sample > 0 {
 		fmt.Fprintf(stdout, "a sample of %d, again with -sample %d -seed %d\n", len(chosen), o.sample, o.seed)
 	}
-	s := setup{root: root, parallel: o.parallel, own: o.own, stderr: stderr}
+	s := setup{root: root, parallel: o.parallel, own: o.own, most: o.most, stderr: stderr}
 	if err := s.prepare(ctx, all, chosen); err != nil {
 		return err
 	}
@@ -162,7 +164,8 @@ func choose(o options, all []rewritten, reasons map[key]string) (chosen []mutant
 type setup struct {
 	root     string
 	parallel int
-	own      bool // packages' own tests alone
+	own      bool          // packages' own tests alone
+	most     time.Duration // the processor's time of a test; 0: any
 	stderr   io.Writer
 	dir      string
 	trial    trial
@@ -188,7 +191,7 @@ func (s *setup) prepare(ctx context.Context, all []rewritten, chosen []mutant) (
 	if err := compile(ctx, s.root, s.dir, list, of); err != nil {
 		return err
 	}
-	s.trial = trial{root: s.root, order: make(map[*suite]int)}
+	s.trial = trial{root: s.root, most: s.most, order: make(map[*suite]int)}
 	var tests []*test
 	for i, suite := range of {
 		s.trial.order[suite] = i
