@@ -16,6 +16,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // notes is a handler that writes down all that it is told, and consumes it at once unless
@@ -209,4 +210,12 @@ func (g *group) produce(partition int32, n int) (end int64) {
 		end = g.Produce(&kgo.Record{Topic: "t", Partition: partition, Value: make([]byte, 100)}) + 1
 	}
 	return end
+}
+
+// counts counts the requests of a kind while f runs.
+func (g *group) counts(key kmsg.Key, f func()) int {
+	seen := g.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Count: -1, Observe: true})
+	defer seen.Remove()
+	f()
+	return seen.Hits()
 }
