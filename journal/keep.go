@@ -101,10 +101,7 @@ func (j *Journal) found(t *topic, rt *kmsg.MetadataResponseTopic, now time.Time)
 		j.cfg.Log.Info("journal topic is there", "topic", t.name)
 		t.making = refusal{}
 	}
-	t.id, t.partitions, t.misses = rt.TopicID, int32(len(rt.Partitions)), 0
-	if !t.unread { // that one lasts until the configuration is read
-		t.err = ""
-	}
+	t.id, t.partitions, t.misses, t.err = rt.TopicID, int32(len(rt.Partitions)), 0, ""
 	if rt.AuthorizedOperations > 0 && rt.AuthorizedOperations&(1<<kmsg.ACLOperationWrite) == 0 {
 		t.state = forbidden
 		j.refuse(&t.using, "journal topic may not be used", t, "Write", kerr.TopicAuthorizationFailed, now)

@@ -51,7 +51,7 @@ func TestTheKeeperAsksNoMoreThanItHasTo(t *testing.T) {
 				begin           func()
 				text            string
 			}{
-				{kmsg.DescribeConfigs, "", name, kerr.TopicAuthorizationFailed, 50, 62, func() {}, "DescribeConfigs on topic " + name},
+				{kmsg.DescribeConfigs, "", name, kerr.TopicAuthorizationFailed, 50, 62, func() {}, ""},
 				{kmsg.CreateTopics, name, "", kerr.TopicAuthorizationFailed, 9, 11, func() { w.DeleteTopic(name) }, "Create on topic " + name},
 				{kmsg.CreateTopics, name, "", kerr.KafkaStorageError, 100, 122, func() { w.DeleteTopic(name) }, kerr.KafkaStorageError.Message},
 			} {
@@ -63,6 +63,9 @@ func TestTheKeeperAsksNoMoreThanItHasTo(t *testing.T) {
 				time.Sleep(10*time.Minute + 1500*time.Millisecond)
 				if n := sick.Hits() - before; n < c.least || n > c.most {
 					t.Errorf("%s: %d requests in 10 min, want %d to %d", what, n, c.least, c.most)
+				}
+				if c.key == kmsg.DescribeConfigs && !w.last().Usable {
+					t.Errorf("%s: the journal is not used", what)
 				}
 				if v := w.j.View().Topics[ingress]; !strings.Contains(v.Error+v.Warning, c.text) {
 					t.Errorf("%s: view %+v, want %q in it", what, v, c.text)
