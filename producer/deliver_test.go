@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,11 +122,11 @@ func TestARecordGoesToItsPartitionByTheClientThatItNeeds(t *testing.T) {
 func TestARecordThatIsSentAloneIsCompressedAsWellAsItCanBe(t *testing.T) {
 	inBubble(t, 100, func(w *fixture) {
 		sent := w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Count: -1, Observe: true})
-		largest := 0
+		var largest atomic.Int64
 		w.Answer(kmsg.Produce, func(r kmsg.Request) kmsg.Response {
 			for _, topic := range r.(*kmsg.ProduceRequest).Topics {
 				for _, p := range topic.Partitions {
-					largest = max(largest, len(p.Records))
+					largest.Store(max(largest.Load(), int64(len(p.Records))))
 				}
 			}
 			return nil
@@ -134,8 +135,8 @@ func TestARecordThatIsSentAloneIsCompressedAsWellAsItCanBe(t *testing.T) {
 		if err := w.deliver(r, true); err != nil {
 			t.Fatal(err)
 		}
-		if sent.Hits() != 1 || largest == 0 || largest > 2000 {
-			t.Errorf("%d requests, the largest batch of %d bytes", sent.Hits(), largest)
+		if sent.Hits() != 1 || largest.Load() == 0 || largest.Load() > 2000 {
+			t.Errorf("%d requests, the largest batch of %d bytes", sent.Hits(), largest.Load())
 		}
 	})
 }
