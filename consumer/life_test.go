@@ -85,6 +85,9 @@ func TestAGroupGoesThroughMembersAndEachGoesOnWhereItsCommitStands(t *testing.T)
 			m1.notes.mu.Unlock()
 			m1.leave()
 			two.leave()
+			if n := len(g.logs.Lines("left without the group's answer")); n > 0 {
+				t.Errorf("round %d: %d members left without an answer", round, n)
+			}
 			for _, m := range []*one{m1, two} {
 				m.notes.mu.Lock()
 				if len(m.has) != 0 || m.revoked != m.assigned {

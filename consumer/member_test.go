@@ -91,13 +91,14 @@ func (n *notes) offsetsOf(partition int32) []int64 {
 // group is brokers with a topic t of 3 partitions, and the members of one group.
 type group struct {
 	*kafkatest.Cluster
-	logs kafkatest.Log
+	logs  kafkatest.Log
+	began time.Time
 }
 
 func inGroup(t *testing.T, f func(g *group)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		g := &group{Cluster: kafkatest.StartVirtual(t, 1, kfake.SeedTopics(3, "t"))}
+		g := &group{Cluster: kafkatest.StartVirtual(t, 1, kfake.SeedTopics(3, "t")), began: time.Now()}
 		f(g)
 		if t.Failed() {
 			t.Log(g.logs.String())

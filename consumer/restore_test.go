@@ -18,6 +18,7 @@ type library struct {
 	answers map[int32]func(*facts.Ask) facts.Answer // nil: an empty journal
 	silent  map[int32]bool                          // not answered
 	asked   map[int32]facts.Ask                     // last
+	held    map[int32]bool                          // has records
 }
 
 func newLibrary() *library {
@@ -60,8 +61,12 @@ func (l *library) Restore(ctx context.Context, asks []facts.Ask, done func(int, 
 	answering.Wait()
 }
 
-func (l *library) Holds(context.Context, map[offsets.TopicPartition]offsets.Identity) (map[offsets.TopicPartition]bool, map[offsets.TopicPartition]error) {
-	return nil, nil
+func (l *library) Holds(_ context.Context, ids map[offsets.TopicPartition]offsets.Identity) (map[offsets.TopicPartition]bool, map[offsets.TopicPartition]error) {
+	held := make(map[offsets.TopicPartition]bool)
+	for tp := range ids {
+		held[tp] = l.held[tp.Partition]
+	}
+	return held, nil
 }
 
 // commitFacts finishes offset 1 of a partition, and commits as a lane would.
