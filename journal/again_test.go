@@ -200,3 +200,33 @@ func TestAnswersWithoutATopicOfTheirRequestAreNone(t *testing.T) {
 		}
 	})
 }
+
+// TestARestoreThatGoesOnIsNotGivenUpForItsLength, whether or not a commit names the journal.
+func TestARestoreThatGoesOnIsNotGivenUpForItsLength(t *testing.T) {
+	for what, named := range map[string]bool{"named": true, "not named": false} {
+		t.Run(what, func(t *testing.T) {
+			inBubble(t, func(w *fixture) {
+				e := w.assignment(1, w.makeJournal(3))
+				e.finish(1, 9000)
+				e.store()
+				ask := e.blank()
+				if named {
+					ask = e.ask()
+				}
+				pad := make([]byte, 900_000) // one is read at a time
+				for range 22 {
+					w.append(1, pad)
+				}
+				w.Answer(kmsg.Fetch, func(kmsg.Request) kmsg.Response {
+					w.Broker.SleepControl(func() { time.Sleep(1500 * time.Millisecond) })
+					return nil
+				})
+				a := w.restore(ask)[0]
+				if a.Complaint != nil || a.Err != nil || a.Took < namedWait || !a.Restored.Whole {
+					t.Errorf("%+v", a)
+				}
+				e.same(ask.Window)
+			})
+		})
+	}
+}

@@ -68,6 +68,11 @@ func TestTheKeeperAsksNoMoreThanItHasTo(t *testing.T) {
 				if c.key == kmsg.DescribeConfigs && !w.last().Usable {
 					t.Errorf("%s: the journal is not used", what)
 				}
+				if c.key == kmsg.DescribeConfigs { // each answer about the topic clears it
+					w.Until(15*time.Second, "the error is told", func() bool {
+						return strings.Contains(w.j.View().Topics[ingress].Error, "DescribeConfigs on topic "+name)
+					})
+				}
 				if v := w.j.View().Topics[ingress]; !strings.Contains(v.Error, c.text) {
 					t.Errorf("%s: view %+v, want %q in it", what, v, c.text)
 				}
@@ -109,6 +114,9 @@ func TestARefusedGrowthIsTriedOnceAMinuteAndGoesWithItsCause(t *testing.T) {
 			time.Sleep(2 * time.Minute)
 			if v := w.j.View().Topics[ingress]; v.Warning != "" || int(v.Partitions) != 5+2*round {
 				t.Errorf("round %d, healthy again: view %+v", round, v)
+			}
+			if n := w.said("INFO", "journal topic has a partition for each of its ingress topic"); n != round+1 {
+				t.Errorf("round %d: its end is said %d times", round, n)
 			}
 			w.sayOnce("INFO", "journal topic has got partitions", fmt.Sprintf("partitions=%d", 5+2*round))
 		}
