@@ -147,3 +147,31 @@ func TestAConsumerThatHasNotStartedAnswersWhoLooksAndStops(t *testing.T) {
 	cancel()
 	<-watched
 }
+
+// TestOnlyACommitThatIsTakenRenewsTheLease, and one that is fenced ends the member, each time.
+func TestOnlyACommitThatIsTakenRenewsTheLease(t *testing.T) {
+	inGroup(t, func(g *group) {
+		table, fenced := newOwnership(), 0
+		table.lease.length = 8 * time.Second
+		k := &committer{client: g.NewClient(), group: "g", accepted: table.lease.renew, fenced: func() { fenced++ }}
+		commit := low(0, 1, 10)
+		commit.Generation, commit.TopicID = -1, g.Broker.TopicInfo("t").TopicID
+		for round := range 2 {
+			for _, err := range []*kerr.Error{kerr.UnknownServerError, kerr.IllegalGeneration, kerr.TopicAuthorizationFailed, kerr.FencedInstanceID} {
+				sick := g.Refuse(kmsg.OffsetCommit, kfake.Fault{Topic: "t", Err: err})
+				out := k.sendOne(context.Background(), []offsets.Commit{commit})
+				sick.Remove()
+				if len(out) != 1 || !errors.Is(out[0].Err, err) || table.lease.valid(time.Now()) {
+					t.Errorf("round %d, %v: %+v, lease %v", round, err, out, table.lease.valid(time.Now()))
+				}
+			}
+			if fenced != round+1 {
+				t.Errorf("round %d: fenced %d times", round, fenced)
+			}
+			if out := k.sendOne(context.Background(), []offsets.Commit{commit}); len(out) != 1 || out[0].Err != nil || !table.lease.valid(time.Now()) {
+				t.Errorf("round %d, taken: %+v, lease %v", round, out, table.lease.valid(time.Now()))
+			}
+			time.Sleep(8 * time.Second)
+		}
+	})
+}
