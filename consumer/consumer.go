@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"layover/cluster/batches"
@@ -71,6 +72,7 @@ type Consumer struct {
 	faults    *fetchFaults
 	committer *committer
 	loader    *loader
+	endTurns  atomic.Int64 // of WatchEnds
 }
 
 // New returns a consumer that has done nothing yet.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"layover/journal/facts"
@@ -26,6 +27,7 @@ type loader struct {
 	start    *groupStart
 	journal  Journal // nil: there is none
 	log      *slog.Logger
+	turns    atomic.Int64 // of all loadings together
 
 	mu        sync.Mutex
 	committed map[offsets.TopicPartition]offsets.Committed // as the client was told last

@@ -69,6 +69,7 @@ type Daemon struct {
 	drops        dropSummary
 	sick         sickLog
 	preflight    *preflight
+	loops        loops
 
 	background sync.WaitGroup // goroutines that end when the watcher is told to
 
@@ -180,7 +181,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 
 	watching, stopWatching := context.WithCancel(context.Background())
 	d.watch(watching)
-	d.background.Go(func() { http.remember(watching) })
+	d.background.Go(func() { http.remember(watching, &d.loops.history) })
 	for _, l := range d.lanes {
 		go l.Run() // ended by Stop; its Done is waited for
 	}
@@ -230,24 +231,10 @@ func (d *Daemon) watch(ctx context.Context) {
 	d.background.Go(func() { d.journal.Run(ctx) })
 	d.background.Go(func() { d.consumer.WatchEnds(ctx) })
 	d.background.Go(func() { d.becomeReady(ctx) })
-	d.background.Go(func() { d.drops.run(ctx) })
-	d.background.Go(func() { d.sick.run(ctx) })
-	d.background.Go(func() { d.preflight.run(ctx) })
-	d.background.Go(func() { d.replay.run(ctx, d.left) })
-}
-
-// every calls do at an interval until the context ends.
-func every(ctx context.Context, interval time.Duration, do func(now time.Time)) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C:
-			do(now)
-		}
-	}
+	d.background.Go(func() { d.drops.run(ctx, &d.loops.drops) })
+	d.background.Go(func() { d.sick.run(ctx, &d.loops.sick) })
+	d.background.Go(func() { d.preflight.run(ctx, &d.loops.preflight) })
+	d.background.Go(func() { d.replay.run(ctx, &d.loops.replay, d.left) })
 }
 
 // stop ends reading and delivering: lanes finish what is in flight and commit,

@@ -170,6 +170,7 @@ func (l *Lane) Run() {
 		mail := l.box.take(spent.empty())
 		now := time.Now()
 		l.seen.beat.Store(&now)
+		l.seen.turns.Add(1)
 		more := l.turn(now, &mail)
 		spent = mail
 		if l.stop.asked && l.stopped(now) {
