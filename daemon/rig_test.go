@@ -253,6 +253,8 @@ func (r *rig) begin(slot int) {
 	}
 	r.instances[slot], r.parties[slot] = r.startOver(p.dial, hook, r.plan.settings...), p
 	p.logs = r.instances[slot].logs
+	p.turning.over, p.turning.done = make(chan struct{}), make(chan struct{})
+	go p.judgeTurns(r.instances[slot].daemon) // ended by end
 	r.everyone = append(r.everyone, p)
 	r.sum.starts++
 }
@@ -278,6 +280,8 @@ func (r *rig) end(slot int, kill bool) {
 	if err := <-in.done; err != nil {
 		r.fault("instance %d ended with %v", slot, err)
 	}
+	close(p.turning.over)
+	<-p.turning.done
 	p.killed.Store(true) // a process that has ended leaves nothing behind that could go on
 	r.isolate(p)
 	if *rigLogs {
