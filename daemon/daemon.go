@@ -39,6 +39,8 @@ type Options struct {
 	Resolve func(ctx context.Context, host string) ([]string, error)
 	// Listen and ListenControl open LAYOVER_HTTP_ADDR and LAYOVER_ADMIN_ADDR; nil: TCP.
 	Listen, ListenControl func(addr string) (net.Listener, error)
+	// Wall is what the wall clock of deadlines shows at an instant; nil: what the instant says.
+	Wall func(time.Time) time.Time
 	// Warnings are those of config.Load, for the preflight.
 	Warnings []string
 	// Level is the level of Log, for operators to change; needed with LAYOVER_ADMIN_ADDR.
@@ -149,7 +151,7 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 			Core: d.coreConfig(s), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval, Journal: d.journal,
 			OriginalTime: d.cfg.Timestamp == config.TimestampOriginal, Answered: d.watcher.Answered, Holding: d.holding,
 			Elsewhere: func(t purgatory.TargetName, own int64) int64 { return d.held.elsewhere(i, t, own) },
-			Changed:   d.backpressure.check, Log: d.log,
+			Changed:   d.backpressure.check, Wall: d.opts.Wall, Log: d.log,
 		}, d.delivery(p), d.router, d.router))
 	}
 	return nil

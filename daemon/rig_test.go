@@ -46,7 +46,8 @@ type rig struct {
 	busy      sync.WaitGroup
 	begun     time.Time
 	instances [maxInstances]*instance
-	parties   [maxInstances]*party  // at the instances' lines
+	parties   [maxInstances]*party // at the instances' lines
+	machines  [maxInstances]*machine
 	everyone  []*party              // that ever was
 	archive   []arrival             // of targets that were deleted
 	ingressID [16]byte              // before it was deleted
@@ -156,6 +157,9 @@ func newRig(t *testing.T, p *plan, s *sums) *rig {
 		passed: make(map[logPlace][]passing), orders: make(map[int32]*order), said: make(map[logPlace]*sayings), assignments: make(map[int32][]*assignment), kinds: make(map[string]int), names: make(map[int32]bool),
 		complaints: make(map[int32][]time.Time), journals: make(map[int32]*journalLog), gone: make(map[int32]int64), look: make(chan struct{}, 1), looked: make(chan struct{}), over: make(chan struct{}), buried: make(chan struct{}), alive: make(map[string]time.Time),
 	}
+	for slot := range r.machines {
+		r.machines[slot] = &machine{rig: r, steps: []clockStep{{from: r.begun}}}
+	}
 	r.create(small, 1)
 	r.ingressID = r.Broker.TopicInfo(ingress).TopicID
 	if p.journalBytes > 0 {
@@ -251,6 +255,7 @@ func (r *rig) begin(slot int) {
 	if r.plan.brokers > 1 {
 		hook = r
 	}
+	r.wall = r.machines[slot].wall
 	r.instances[slot], r.parties[slot] = r.startOver(p.dial, hook, r.plan.settings...), p
 	p.logs = r.instances[slot].logs
 	p.turning.over, p.turning.done = make(chan struct{}), make(chan struct{})
