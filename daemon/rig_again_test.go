@@ -42,6 +42,7 @@ func (p *plan) chooseOrdeals(dice *rand.Rand) {
 	all = append(all, p.ordealsOfTopics(dice)...)
 	all = append(all, p.ordealsOfTheJournal(dice)...)
 	all = append(all, p.ordealsOfClocks(dice)...)
+	all = append(all, p.ordealsOfTruncation(dice)...)
 	for i := range all {
 		all[i].for_ = time.Duration(3000+dice.IntN(12_000)) * time.Millisecond
 	}

@@ -98,7 +98,7 @@ func (r *rig) allowRepeats(all []arrival) {
 		case !settled:
 		case r.plan.metadata == 0 && !r.plan.dense: // whatever is finished fits into the commits
 			settled = !in.taken(m.heard, 3).IsZero()
-		case r.recreated: // partition and offset do not tell of which topic
+		case r.recreated || r.truncations.ambiguous(o.partition, o.offset): // partition and offset do not tell of which topic
 			settled = false
 		default:
 			settled = !in.taken(m.heard, 1).IsZero() && r.keptSaid(o, a.offered)
@@ -129,7 +129,7 @@ func (r *rig) saidBefore(all []arrival) {
 		o := origin(a.Record)
 		r.mu.Lock()
 		in := r.delivery(a).assignment(o.partition, a.offered)
-		again := in != nil && !in.complained && !r.stale(o.partition, in.asked) && r.said[logPlace{topic: r.ingressID, partition: o.partition}].at(o.offset, in.asked)
+		again := in != nil && !in.complained && !r.truncations.ambiguous(o.partition, o.offset) && !r.stale(o.partition, in.asked) && r.said[logPlace{topic: r.ingressID, partition: o.partition}].at(o.offset, in.asked)
 		r.mu.Unlock()
 		if again {
 			r.fault("offset %d of partition %d, %s, came at %v in an assignment that began at %v, when it was said to be finished",
@@ -152,7 +152,7 @@ func (r *rig) unsaid(all []arrival) {
 		m := r.delivery(a)
 		in := m.assignment(o.partition, a.offered)
 		missed := false
-		if in != nil && !m.heard.IsZero() {
+		if in != nil && !m.heard.IsZero() && !r.truncations.ambiguous(o.partition, o.offset) {
 			by := in.taken(m.heard, commits)
 			if !by.IsZero() && r.calm(m.heard.Add(-recovery), by) {
 				r.sum.journal.calm++
@@ -179,7 +179,7 @@ func (r *rig) premature(all []arrival) {
 	}
 	var found []string
 	for o, at := range first {
-		if o.offset < r.gone[o.partition] { // what the log has lost may be gone over
+		if r.truncations.ambiguous(o.partition, o.offset) || o.offset < r.gone[o.partition] { // what the log has lost may be gone over
 			continue
 		}
 		place := logPlace{topic: r.ingressID, partition: o.partition}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"layover/verify"
+	"layover/verify/kafkatest"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -59,6 +60,7 @@ type rig struct {
 	egress    *egressWatch          // during the rounds
 	pulses    int                   // records that ask whether all is well
 	look      chan struct{}
+	brokers   chan struct{} // see withBrokers
 	over      chan struct{} // closed when ghosts need not be buried any more
 	buried    chan struct{} // closed when they are not
 	looked    chan struct{} // closed when nobody looks any more
@@ -82,6 +84,7 @@ type rig struct {
 	complaints  map[int32][]time.Time // by ingress partition: an assignment began without all of its journal
 	harms       int                   // begins and ends of what harms the journal
 	harming     int                   // what harms it now
+	truncations truncations
 
 	silentUntil time.Time // nothing about the journal of this id comes to a broker
 	silentID    [16]byte
@@ -151,11 +154,11 @@ func runRig(t *testing.T, seed uint64) *sums {
 
 func newRig(t *testing.T, p *plan, s *sums) *rig {
 	r := &rig{
-		fixture: newFixture(t, p.brokers, kfake.ClusterID(clusterID), kfake.SeedTopics(p.partitions, ingress),
-			kfake.SeedTopics(2, egress), kfake.SeedTopics(2, other), kfake.SeedTopics(1, dlq)), plan: p, sum: s, ledger: verify.NewLedger(dlq), begun: time.Now(),
+		fixture: fixtureOf(kafkatest.StartVirtualOnDisk(t, p.brokers, kfake.ClusterID(clusterID), kfake.SeedTopics(p.partitions, ingress),
+			kfake.SeedTopics(2, egress), kfake.SeedTopics(2, other), kfake.SeedTopics(1, dlq))), plan: p, sum: s, ledger: verify.NewLedger(dlq), begun: time.Now(),
 		dice: rand.New(rand.NewPCG(p.seed, 1)), closed: make(map[route]int), lines: make(map[*line]string), made: make(map[logPlace]*made), sent: make(map[batch]span),
 		passed: make(map[logPlace][]passing), orders: make(map[int32]*order), said: make(map[logPlace]*sayings), assignments: make(map[int32][]*assignment), kinds: make(map[string]int), names: make(map[int32]bool),
-		complaints: make(map[int32][]time.Time), journals: make(map[int32]*journalLog), gone: make(map[int32]int64), look: make(chan struct{}, 1), looked: make(chan struct{}), over: make(chan struct{}), buried: make(chan struct{}), alive: make(map[string]time.Time),
+		complaints: make(map[int32][]time.Time), journals: make(map[int32]*journalLog), gone: make(map[int32]int64), look: make(chan struct{}, 1), looked: make(chan struct{}), over: make(chan struct{}), brokers: make(chan struct{}, 1), truncations: newTruncations(), buried: make(chan struct{}), alive: make(map[string]time.Time),
 	}
 	for slot := range r.machines {
 		r.machines[slot] = &machine{rig: r, steps: []clockStep{{from: r.begun}}}
