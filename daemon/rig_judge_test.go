@@ -192,7 +192,7 @@ func (r *rig) premature(all []arrival) {
 			}
 		}
 		if early := at.Add(-1); r.said[place].by(o.offset, early) {
-			found = append(found, fmt.Sprintf("offset %d of partition %d, %s, was said to be finished before it was delivered at %v", o.offset, o.partition, o.id, at.Sub(r.begun)))
+			found = append(found, fmt.Sprintf("offset %d of partition %d, %s, was said to be finished at %v, before it was delivered at %v", o.offset, o.partition, o.id, r.said[place].first[o.offset].Sub(r.begun), at.Sub(r.begun)))
 		}
 	}
 	r.mu.Unlock()

@@ -57,6 +57,7 @@ type rig struct {
 	recreated bool                  // the ingress topic was
 	gone      map[int32]int64       // by ingress partition: everything below was deleted
 	next      int                   // of the plan's steps
+	lastDue   time.Time             // of all that was sent
 	egress    *egressWatch          // during the rounds
 	pulses    int                   // records that ask whether all is well
 	look      chan struct{}
@@ -204,7 +205,7 @@ func (r *rig) run() {
 	r.create(late, 2)
 	r.create(other, 2)
 	r.busy.Wait()
-	if due := r.begun.Add(r.plan.lastDue + time.Minute); time.Now().Before(due) {
+	if due := r.lastDue.Add(time.Minute); time.Now().Before(due) {
 		time.Sleep(time.Until(due))
 	}
 	open := r.drained()

@@ -80,7 +80,8 @@ func (p *plan) ordealsOfTruncation(dice *rand.Rand) []ordeal {
 		return func(r *rig, _ time.Duration) bool {
 			r.busy.Wait()
 			n := int32(which % uint32(len(r.ends(ingress))))
-			r.alone(n, relative(4*time.Minute, "4m"))
+			parked := 4*time.Minute + r.furthest() // by every clock
+			r.alone(n, relative(parked, parked.String()))
 			kept := r.alone(n, ask{none: true})
 			r.awaitDue("a truncation", []string{kept}, time.Now())
 			if !finished {

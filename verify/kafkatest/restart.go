@@ -1,6 +1,7 @@
 package kafkatest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -84,13 +85,23 @@ func truncate(dir string, from int64) error {
 		return err
 	}
 	var s map[string]any
-	if err := json.Unmarshal(raw, &s); err != nil {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber() // ids of producers are longer than a float
+	if err := d.Decode(&s); err != nil {
 		return err
 	}
-	s["epoch"] = s["epoch"].(float64) + 1
+	epoch, err := s["epoch"].(json.Number).Int64()
+	if err != nil {
+		return err
+	}
+	s["epoch"] = epoch + 1
 	for _, segment := range s["segments"].([]any) {
 		m := segment.(map[string]any)
-		m["size"] = sizes[int64(m["base_offset"].(float64))]
+		base, err := m["base_offset"].(json.Number).Int64()
+		if err != nil {
+			return err
+		}
+		m["size"] = sizes[base]
 	}
 	if raw, err = json.Marshal(s); err != nil {
 		return err
