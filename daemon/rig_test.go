@@ -59,6 +59,7 @@ type rig struct {
 	next      int                   // of the plan's steps
 	lastDue   time.Time             // of all that was sent
 	egress    *egressWatch          // during the rounds
+	still     *standstill           // outside the bubble
 	pulses    int                   // records that ask whether all is well
 	look      chan struct{}
 	brokers   chan struct{} // see withBrokers
@@ -145,8 +146,12 @@ func eachSeed(t *testing.T, from uint64, n int, run func(t *testing.T, seed uint
 func runRig(t *testing.T, seed uint64) *sums {
 	s := newSums()
 	began := time.Now()
+	still := &standstill{over: make(chan struct{}), daemons: make(map[string]*Daemon)}
+	defer close(still.over)
+	go still.run(fmt.Sprintf("seed %d", seed))
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newPlan(seed), s)
+		r.still = still
 		r.run()
 	})
 	s.real = time.Since(began)

@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -55,6 +58,7 @@ func (p *party) judgeTurns(d *Daemon) {
 	defer close(p.turning.done)
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
+	p.rig.still.watch(slotName(p.slot), d)
 	before, happened, last := d.turns(), 0, 0
 	for {
 		select {
@@ -63,6 +67,7 @@ func (p *party) judgeTurns(d *Daemon) {
 		case <-ticker.C:
 		}
 		now := d.turns()
+		p.rig.still.passes.Add(1)
 		p.rig.mu.Lock()
 		things := p.turning.happened - happened
 		happened = p.turning.happened
@@ -116,4 +121,92 @@ func (s turnSums) String() string {
 		fmt.Fprintf(&b, " %s %d/%.0f,", kind, s[kind].most, s[kind].beyond)
 	}
 	return b.String()
+}
+
+// stillFor is how long, on a real clock, no virtual second may pass: a busy one takes moments.
+const stillFor = time.Minute
+
+// standstill notices a loop that turns without any pause: virtual time stands still then, so
+// that no judge within the bubble is ever asked.
+type standstill struct {
+	passes  atomic.Int64 // seconds that any instance has seen pass
+	over    chan struct{}
+	mu      sync.Mutex
+	daemons map[string]*Daemon // the last of each slot
+}
+
+// watch begins to count the turns of an instance's loops.
+func (s *standstill) watch(name string, d *Daemon) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.daemons[name] = d
+}
+
+// turns returns the turns of all loops.
+func (s *standstill) turns() map[string]int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make(map[string]int64)
+	for name, d := range s.daemons {
+		for loop, n := range d.turns() {
+			out[loop+" of "+name] = n
+		}
+	}
+	return out
+}
+
+// run looks from outside the bubble until over, and panics where virtual time stands still.
+func (s *standstill) run(what string) {
+	ticker := time.NewTicker(stillFor)
+	defer ticker.Stop()
+	for passed, before := int64(-1), s.turns(); ; {
+		select {
+		case <-s.over:
+			return
+		case <-ticker.C:
+		}
+		now := s.turns()
+		if n := s.passes.Load(); n != passed {
+			passed, before = n, now
+			continue
+		}
+		if loop, n := hottestOf(before, now); n > 10_000 {
+			panic(fmt.Sprintf("%s: virtual time stands still: %s turned %d times", what, loop, n))
+		}
+	}
+}
+
+// hottestOf returns the loop that has turned most often since before.
+func hottestOf(before, now map[string]int64) (loop string, turns int64) {
+	for name, n := range now {
+		if n -= before[name]; n > turns {
+			loop, turns = name, n
+		}
+	}
+	return loop, turns
+}
+
+func TestTheJudgeOfTurnsFindsWhatTurnsHot(t *testing.T) {
+	for name, test := range map[string]struct {
+		loop          string
+		turns, things int
+		fault         bool
+	}{
+		"a lane of an idle process":  {"lane 0", 40, 0, false},
+		"a lane that does not rest":  {"lane 1", 41, 0, true},
+		"a lane with work":           {"lane 1", 240, 100, false},
+		"a lane with more than that": {"lane 1", 241, 100, true},
+		"a ticker":                   {"sick list", 3, 1000, false},
+		"a ticker that runs early":   {"sick list", 4, 1000, true},
+		"a loop that nobody bounds":  {"another", 1, 0, true},
+	} {
+		r := &rig{sum: newSums(), begun: time.Now()}
+		r.judgeLoop(&party{rig: r}, test.loop, test.turns, test.things)
+		if got := len(r.faults) > 0; got != test.fault {
+			t.Errorf("%s: faults %q", name, r.faults)
+		}
+	}
+	if loop, n := hottestOf(map[string]int64{"a": 5, "b": 50}, map[string]int64{"a": 25, "b": 60, "c": 15}); loop != "a" || n != 20 {
+		t.Errorf("%s turned %d times, want a, 20 times", loop, n)
+	}
 }
