@@ -44,7 +44,7 @@ type committer struct {
 	instanceID string // "" for a dynamic member
 	accepted   func(sent time.Time)
 	fenced     func()
-	turns      atomic.Int64 // of run
+	turns      *atomic.Int64 // of run
 
 	mu     sync.Mutex
 	queue  []batch // bounded by its callers, who have at most one commit per partition out

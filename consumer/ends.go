@@ -32,7 +32,7 @@ func (c *Consumer) WatchEnds(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			c.endTurns.Add(1)
+			c.turns.ends.Add(1)
 			c.askEnds(ctx)
 			if c.fetching.isPaused() {
 				c.askOldest(ctx)

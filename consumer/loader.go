@@ -27,7 +27,7 @@ type loader struct {
 	start    *groupStart
 	journal  Journal // nil: there is none
 	log      *slog.Logger
-	turns    atomic.Int64 // of all loadings together
+	turns    *atomic.Int64 // of all loadings together
 
 	mu        sync.Mutex
 	committed map[offsets.TopicPartition]offsets.Committed // as the client was told last
@@ -38,7 +38,7 @@ func newLoader(c *Consumer) *loader {
 	group := groupOffsets{c.client, c.cfg.Group}
 	start := &groupStart{client: c.client, table: c.table, group: group, topics: c.cfg.Topics, offset: c.cfg.StartOffset,
 		journal: c.cfg.Journal, commit: c.committer.sendOne, log: c.cfg.Log}
-	return &loader{client: c.client, table: c.table, fetching: c.fetching, poll: c.poll, handler: c.handler, group: group,
+	return &loader{turns: &c.turns.loading, client: c.client, table: c.table, fetching: c.fetching, poll: c.poll, handler: c.handler, group: group,
 		start: start, journal: c.cfg.Journal, log: c.cfg.Log, committed: make(map[offsets.TopicPartition]offsets.Committed)}
 }
 

@@ -135,7 +135,7 @@ func (r *rig) compare(p int32, old, now *view) string {
 		return ""
 	}
 	r.mu.Lock()
-	stale := r.stale(p, time.Now())
+	stale, lowest, cut := r.stale(p, time.Now()), r.truncations.lowest[p], r.truncations.number[p] > 0
 	r.mu.Unlock()
 	if stale {
 		return ""
@@ -154,7 +154,7 @@ func (r *rig) compare(p int32, old, now *view) string {
 	}
 	for offset := now.commit.Low(); offset < old.end() && now.journal != nil; offset++ {
 		said := old.named != nil && old.named.Finished(offset) || now.whole && old.commit.Finished(offset)
-		if said && !now.holds(offset) {
+		if said && !now.holds(offset) && !(cut && offset >= lowest) { // facts of a truncated log are taken back
 			return fmt.Sprintf("offset %d of %s/%d was finished by a commit at %d and its journal, and is not by later ones at %d",
 				offset, ingress, p, old.commit.Low(), now.commit.Low())
 		}
