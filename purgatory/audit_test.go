@@ -36,6 +36,11 @@ func (n *census) queue(c *Core, q *queue) {
 	if bytes != q.bytes {
 		panic(fmt.Sprintf("queue counts %d bytes, holds %d", q.bytes, bytes))
 	}
+	for i := q.count; i < len(q.buf); i++ {
+		if *q.at(i) != (entry{}) {
+			panic(fmt.Sprintf("queue keeps an entry that has left it, of target %s", q.at(i).target.name))
+		}
+	}
 	n.overhead += int64(len(q.buf)) * entrySize
 }
 
@@ -90,6 +95,9 @@ func (r *rig) audit() {
 	if c.store.used != n.used {
 		r.Errorf("%d bytes of records counted, recount %d", c.store.used, n.used)
 	}
+	if got, want := c.Bytes(), r.memory(n); got != want {
+		r.Errorf("%d bytes of memory counted, recount %d", got, want)
+	}
 	if c.out.dir.overhead != n.overhead {
 		r.Errorf("%d bytes of overhead counted, recount %d", c.out.dir.overhead, n.overhead)
 	}
@@ -107,6 +115,24 @@ func (r *rig) audit() {
 	if in := total(s.Consumed); in != out {
 		r.Errorf("%d consumed, %d accounted for", in, out)
 	}
+}
+
+// memory adds up what the core's parts take, from the census where it counts them.
+func (r *rig) memory(n *census) int64 {
+	sum := n.overhead + flightSize*int64(cap(r.out.flights.list)) + r.parking.wheel.Bytes()
+	for _, ch := range r.store.chunks {
+		if ch != nil {
+			sum += int64(cap(ch.buf)) + chunkOverhead
+		}
+	}
+	for _, p := range r.parts {
+		if p != nil {
+			for _, part := range []int64{p.Window.Bytes(), p.Facts.Bytes(), int64(cap(p.ages.samples)) * int64(unsafe.Sizeof(age{}))} {
+				sum += part
+			}
+		}
+	}
+	return sum
 }
 
 func (r *rig) auditTargets(n *census) {

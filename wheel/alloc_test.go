@@ -28,3 +28,29 @@ func TestOperationsDoNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations for a round of 36 records, want 0", n)
 	}
 }
+
+// A burst takes its slabs and pages from those that the burst before has left.
+func TestABurstOfTheSizeBeforeAllocatesNothing(t *testing.T) {
+	w := New(0, DefaultGeometry())
+	const records = smallChunk - 1 + (maxSpareSlabs-1)*slabPlaces/largeChunk*(largeChunk-1) // all slabs that are kept, to the last place
+	due := make([]uint64, 0, records)
+	burst := func() {
+		deadlineMs := w.NowMs() + 1
+		for i := range uint64(records) {
+			w.Add(deadlineMs, i)
+		}
+		if held := w.chunks.held; held != maxSpareSlabs {
+			t.Fatalf("a burst takes %d slabs, want %d", held, maxSpareSlabs)
+		}
+		due, _ = w.AdvanceClock(deadlineMs, records, due[:0])
+		if len(due) != records || w.chunks.held != maxSpareSlabs {
+			t.Fatalf("%d records came out, and %d slabs are kept", len(due), w.chunks.held)
+		}
+	}
+	for range 3 {
+		burst()
+	}
+	if n := testing.AllocsPerRun(10, burst); n != 0 {
+		t.Errorf("%v allocations for a burst, want 0", n)
+	}
+}

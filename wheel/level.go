@@ -174,8 +174,8 @@ func fullTick(start int64, low uint32) int64 {
 	return start + int64(low-uint32(start))
 }
 
-// bytes is the memory of the level without its chunks.
+// bytes is the memory of the level's logs and queue, without its chunks.
 func (lv *level) bytes() int64 {
 	logs := cap(lv.logs[added]) + cap(lv.logs[cascaded])
-	return int64(unsafe.Sizeof(level{})) + int64(logs)*int64(unsafe.Sizeof(bucketLog{})) + lv.queue.bytes()
+	return int64(logs)*int64(unsafe.Sizeof(bucketLog{})) + lv.queue.bytes()
 }

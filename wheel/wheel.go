@@ -185,7 +185,7 @@ func (w *TimingWheel) NowMs() int64 { return w.nowMs }
 // Bytes returns the memory that the wheel holds: chunks in use and spare, live
 // bits, and the headers of the levels made so far. The cost is constant.
 func (w *TimingWheel) Bytes() int64 {
-	n := int64(unsafe.Sizeof(*w)) + w.chunks.bytes() + w.live.bytes() + w.far.bytes()
+	n := int64(unsafe.Sizeof(*w)) + int64(cap(w.levels))*int64(unsafe.Sizeof(level{})) + w.chunks.bytes() + w.live.bytes() + w.far.bytes()
 	for i := range w.levels {
 		n += w.levels[i].bytes()
 	}

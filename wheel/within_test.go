@@ -85,6 +85,47 @@ func TestWithinSpreadsWhatItMayNotLookAt(t *testing.T) {
 	}
 }
 
+// TestWithinCountsWhatIsDueAfterAllInstants in none, and leaves out a single cancelled record.
+func TestWithinCountsWhatIsDueAfterAllInstants(t *testing.T) {
+	for _, farMs := range []int64{1500, 10_000, 1 << 44, math.MaxInt64} {
+		w := New(0, DefaultGeometry())
+		for i := range uint64(10) {
+			w.Add(1000+int64(i), i)
+			w.Add(farMs, i)
+		}
+		cancelled := w.Add(1200, 99)
+		counts := []int64{77, 77, 77}
+		for _, want := range [][]int64{{0, 5, 11}, {0, 5, 10}} {
+			if w.Within([]int64{999, 1004, 1300}, counts); !slices.Equal(counts, want) {
+				t.Errorf("with others for %d: got %d, want %d", farMs, counts, want)
+			}
+			w.Cancel(cancelled)
+		}
+	}
+	w := New(0, DefaultGeometry())
+	counts := []int64{77, 77}
+	if w.Within([]int64{1, 2}, counts); !slices.Equal(counts, []int64{0, 0}) {
+		t.Errorf("an empty wheel has %d", counts)
+	}
+	w.Within(nil, nil)
+}
+
+// TestWithinSpreadsEvenlyToTheRecord, over the ticks of the bucket that an instant cuts.
+func TestWithinSpreadsEvenlyToTheRecord(t *testing.T) {
+	const width, start, each = int64(2048), int64(10 * 2048), int64(40) // more than may be looked at
+	w := New(0, DefaultGeometry())
+	for tick := range width {
+		for i := range uint64(each) {
+			w.Add(start+tick, i)
+		}
+	}
+	instants := []int64{start - 1, start, start + 99, start + width/2 - 1, start + width - 2, start + width - 1, start + width}
+	counts, want := make([]int64, len(instants)), []int64{0, each, 100 * each, width / 2 * each, (width - 1) * each, width * each, width * each}
+	if w.Within(instants, counts); !slices.Equal(counts, want) {
+		t.Errorf("got %d, want %d", counts, want)
+	}
+}
+
 // How long does it take to count ten million parked records by when they are due?
 func BenchmarkWithin(b *testing.B) {
 	w := New(0, DefaultGeometry())
