@@ -14,12 +14,12 @@ func (in *instance) command(own *partition, c *entry, counted bool) {
 	case v == nil:
 		in.missed(own, c, counted)
 	case own.lettered[v.offset]:
-		v.letter = true
+		v.unfound = true
 		in.missed(own, c, counted)
 	case own.unsure[v.offset] && !in.isFlying(own, v.offset) && in.misses(own, c):
 		in.missedLettered(own, v, c, counted)
 	case own.unsure[v.offset] || in.isFlying(own, v.offset):
-		v.letter = v.letter || in.doubtful(own, v)
+		v.unfound = v.unfound || in.doubtful(own, v)
 		own.by[v.offset] = append(own.by[v.offset], c)
 		v.by = append(v.by, c)
 	case in.ends(own, v):
@@ -38,7 +38,7 @@ func (in *instance) command(own *partition, c *entry, counted bool) {
 // missedLettered is a command that does not find a record which waits: that must be bound for
 // the dead-letter topic.
 func (in *instance) missedLettered(own *partition, v, c *entry, counted bool) {
-	if own.lettered[v.offset], v.letter = true, true; !in.w.cfg.DeadLetters {
+	if own.lettered[v.offset], v.unfound = true, true; !in.w.cfg.DeadLetters {
 		in.w.fail("%v was read, and %v about it does not end it", c, v)
 	}
 	in.missed(own, c, counted)
@@ -152,7 +152,7 @@ func (in *instance) mayExpire(own *partition, e *entry) bool {
 func (e *entry) expired(nowMs int64) bool { return e.expires && e.expireMs <= max(nowMs, e.deadlineMs) }
 
 func (in *instance) endExpired(own *partition, e *entry) {
-	own.ended[e.offset] = true
+	own.ended[e.offset], e.unfound = true, true
 	own.forget(e)
 	in.w.say("%v expires", e)
 }
