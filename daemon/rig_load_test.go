@@ -182,6 +182,9 @@ func (r *rig) enter(w *wish) *kgo.Record {
 	if !w.ask.none && w.ask.reason == "" {
 		s.Due = sent.Add(w.ask.after)
 	}
+	if due := sent.Add(w.dueBy()); due.After(r.lastDue) {
+		r.lastDue = due
+	}
 	r.ledger.Enter(s)
 	return kafkatest.Entered(s.Record)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"layover/verify"
+	"layover/verify/kafkatest"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -46,7 +47,8 @@ type rig struct {
 	busy      sync.WaitGroup
 	begun     time.Time
 	instances [maxInstances]*instance
-	parties   [maxInstances]*party  // at the instances' lines
+	parties   [maxInstances]*party // at the instances' lines
+	machines  [maxInstances]*machine
 	everyone  []*party              // that ever was
 	archive   []arrival             // of targets that were deleted
 	ingressID [16]byte              // before it was deleted
@@ -55,9 +57,12 @@ type rig struct {
 	recreated bool                  // the ingress topic was
 	gone      map[int32]int64       // by ingress partition: everything below was deleted
 	next      int                   // of the plan's steps
+	lastDue   time.Time             // of all that was sent
 	egress    *egressWatch          // during the rounds
+	still     *standstill           // outside the bubble
 	pulses    int                   // records that ask whether all is well
 	look      chan struct{}
+	brokers   chan struct{} // see withBrokers
 	over      chan struct{} // closed when ghosts need not be buried any more
 	buried    chan struct{} // closed when they are not
 	looked    chan struct{} // closed when nobody looks any more
@@ -81,6 +86,7 @@ type rig struct {
 	complaints  map[int32][]time.Time // by ingress partition: an assignment began without all of its journal
 	harms       int                   // begins and ends of what harms the journal
 	harming     int                   // what harms it now
+	truncations truncations
 
 	silentUntil time.Time // nothing about the journal of this id comes to a broker
 	silentID    [16]byte
@@ -140,8 +146,12 @@ func eachSeed(t *testing.T, from uint64, n int, run func(t *testing.T, seed uint
 func runRig(t *testing.T, seed uint64) *sums {
 	s := newSums()
 	began := time.Now()
+	still := &standstill{over: make(chan struct{}), daemons: make(map[string]*Daemon)}
+	defer close(still.over)
+	go still.run(fmt.Sprintf("seed %d", seed))
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newPlan(seed), s)
+		r.still = still
 		r.run()
 	})
 	s.real = time.Since(began)
@@ -150,11 +160,14 @@ func runRig(t *testing.T, seed uint64) *sums {
 
 func newRig(t *testing.T, p *plan, s *sums) *rig {
 	r := &rig{
-		fixture: newFixture(t, p.brokers, kfake.ClusterID(clusterID), kfake.SeedTopics(p.partitions, ingress),
-			kfake.SeedTopics(2, egress), kfake.SeedTopics(2, other), kfake.SeedTopics(1, dlq)), plan: p, sum: s, ledger: verify.NewLedger(dlq), begun: time.Now(),
+		fixture: fixtureOf(kafkatest.StartVirtualOnDisk(t, p.brokers, kfake.ClusterID(clusterID), kfake.SeedTopics(p.partitions, ingress),
+			kfake.SeedTopics(2, egress), kfake.SeedTopics(2, other), kfake.SeedTopics(1, dlq))), plan: p, sum: s, ledger: verify.NewLedger(dlq), begun: time.Now(),
 		dice: rand.New(rand.NewPCG(p.seed, 1)), closed: make(map[route]int), lines: make(map[*line]string), made: make(map[logPlace]*made), sent: make(map[batch]span),
 		passed: make(map[logPlace][]passing), orders: make(map[int32]*order), said: make(map[logPlace]*sayings), assignments: make(map[int32][]*assignment), kinds: make(map[string]int), names: make(map[int32]bool),
-		complaints: make(map[int32][]time.Time), journals: make(map[int32]*journalLog), gone: make(map[int32]int64), look: make(chan struct{}, 1), looked: make(chan struct{}), over: make(chan struct{}), buried: make(chan struct{}), alive: make(map[string]time.Time),
+		complaints: make(map[int32][]time.Time), journals: make(map[int32]*journalLog), gone: make(map[int32]int64), look: make(chan struct{}, 1), looked: make(chan struct{}), over: make(chan struct{}), brokers: make(chan struct{}, 1), truncations: newTruncations(), buried: make(chan struct{}), alive: make(map[string]time.Time),
+	}
+	for slot := range r.machines {
+		r.machines[slot] = &machine{rig: r, steps: []clockStep{{from: r.begun}}}
 	}
 	r.create(small, 1)
 	r.ingressID = r.Broker.TopicInfo(ingress).TopicID
@@ -197,7 +210,7 @@ func (r *rig) run() {
 	r.create(late, 2)
 	r.create(other, 2)
 	r.busy.Wait()
-	if due := r.begun.Add(r.plan.lastDue + time.Minute); time.Now().Before(due) {
+	if due := r.lastDue.Add(time.Minute); time.Now().Before(due) {
 		time.Sleep(time.Until(due))
 	}
 	open := r.drained()
@@ -251,8 +264,11 @@ func (r *rig) begin(slot int) {
 	if r.plan.brokers > 1 {
 		hook = r
 	}
+	r.wall = r.machines[slot].wall
 	r.instances[slot], r.parties[slot] = r.startOver(p.dial, hook, r.plan.settings...), p
 	p.logs = r.instances[slot].logs
+	p.turning.over, p.turning.done = make(chan struct{}), make(chan struct{})
+	go p.judgeTurns(r.instances[slot].daemon) // ended by end
 	r.everyone = append(r.everyone, p)
 	r.sum.starts++
 }
@@ -278,6 +294,8 @@ func (r *rig) end(slot int, kill bool) {
 	if err := <-in.done; err != nil {
 		r.fault("instance %d ended with %v", slot, err)
 	}
+	close(p.turning.over)
+	<-p.turning.done
 	p.killed.Store(true) // a process that has ended leaves nothing behind that could go on
 	r.isolate(p)
 	if *rigLogs {
