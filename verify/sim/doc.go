@@ -43,9 +43,8 @@
 //     unfinished, or one answer that left it open. What the last commit said whose
 //     answer arrived is not read again.
 //   - Every offset below the read position is finished, parked, due or in flight, an event's,
-//     or a cancel that waits;
-//     low offsets do not go back; a commit holds all that is finished, or the longest
-//     prefix that fits.
+//     or a cancel that waits; low offsets do not go back; a commit holds all that is
+//     finished, or the longest prefix that fits.
 //   - What a cancel or a newer record of its id has ended is offered by no assignment that has
 //     read the command, or began later. What may be the core's own word, the event or the
 //     finished offset, is held to the rules: nobody ends a record without a command.
