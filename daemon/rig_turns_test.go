@@ -23,13 +23,13 @@ var busiest = map[string]struct{ always, each float64 }{
 	"poll":                 {10, 2},
 	"committer":            {70, 2}, // each lane has a commit that is refused at once ten times, with two turns each
 	"loading":              {20, 2},
-	"reading journals":     {100, 2}, // each partition that cannot be read is tried again five times
-	"watch of the cluster": {6, 2},
-	"keeper of journals":   {6, 0},
-	"log ends":             {2, 0},
+	"reading-journals":     {100, 2}, // each partition that cannot be read is tried again five times
+	"watch-of-the-cluster": {6, 2},
+	"keeper-of-journals":   {6, 0},
+	"log-ends":             {2, 0},
 	"readiness":            {22, 0},
-	"drop summary":         {2, 0},
-	"sick list":            {3, 0},
+	"drop-summary":         {2, 0},
+	"sick-list":            {3, 0},
 	"preflight":            {5, 0},
 	"replay":               {6, 0},
 	"history":              {2, 0},
@@ -83,7 +83,7 @@ func (p *party) judgeTurns(d *Daemon) {
 // Callers hold mu.
 func (r *rig) judgeLoop(p *party, loop string, turns, things int) {
 	kind := loop
-	if strings.HasPrefix(loop, "lane ") {
+	if strings.HasPrefix(loop, "lane-") {
 		kind = "lane"
 	}
 	most, known := busiest[kind]
@@ -192,12 +192,12 @@ func TestTheJudgeOfTurnsFindsWhatTurnsHot(t *testing.T) {
 		turns, things int
 		fault         bool
 	}{
-		"a lane of an idle process":  {"lane 0", 40, 0, false},
-		"a lane that does not rest":  {"lane 1", 41, 0, true},
-		"a lane with work":           {"lane 1", 240, 100, false},
-		"a lane with more than that": {"lane 1", 241, 100, true},
-		"a ticker":                   {"sick list", 3, 1000, false},
-		"a ticker that runs early":   {"sick list", 4, 1000, true},
+		"a lane of an idle process":  {"lane-0", 40, 0, false},
+		"a lane that does not rest":  {"lane-1", 41, 0, true},
+		"a lane with work":           {"lane-1", 240, 100, false},
+		"a lane with more than that": {"lane-1", 241, 100, true},
+		"a ticker":                   {"sick-list", 3, 1000, false},
+		"a ticker that runs early":   {"sick-list", 4, 1000, true},
 		"a loop that nobody bounds":  {"another", 1, 0, true},
 	} {
 		r := &rig{sum: newSums(), begun: time.Now()}
