@@ -175,8 +175,12 @@ func (r *restoring) sayProgress() {
 	r.journal.cfg.Log.Info("reading the journal", "partitions", r.open, "records", records, "bytes", bytes, "remaining", left)
 }
 
-// sum counts the restored records, and logs them.
+// sum counts the restored records, and logs them. After a stop it does neither: the journal was
+// not read to its end.
 func (r *restoring) sum(asks int) {
+	if r.stopped {
+		return
+	}
 	j, took := r.journal, time.Since(r.began)
 	records, bytes, _ := r.remaining()
 	if asks > 0 {

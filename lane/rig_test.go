@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +27,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // delivery is what one record looked like when it was produced, and when.
 type delivery struct {
 	target, key, value string
+	partition          int32
+	alone              bool // in a batch of its own
 	headers            map[string]string
 	at                 time.Time
 	done               func(error)
@@ -34,15 +37,18 @@ type delivery struct {
 // kafka is what a lane sees of the outside: it answers as a test tells it to.
 type kafka struct {
 	mu         sync.Mutex
-	silent     bool                 // no delivery is ever answered
-	mute       bool                 // no commit is ever answered
-	slow       time.Duration        // until a delivery is answered
-	tardy      time.Duration        // of answers to commits
-	fails      string               // the target that every delivery fails to
-	refuse     error                // every commit
-	refusals   int                  // commits until refuse is over; 0: it stays
-	answer     offsets.CommitResult // of a refused commit: what else it says
+	silent     bool                       // no delivery is ever answered
+	mute       bool                       // no commit is ever answered
+	slow       time.Duration              // until a delivery is answered
+	tardy      time.Duration              // of answers to commits
+	fails      string                     // the target that every delivery fails to
+	refuse     error                      // every commit
+	refusals   int                        // commits until refuse is over; 0: it stays
+	answer     offsets.CommitResult       // of a refused commit: what else it says
+	spares     func(partition int32) bool // the partitions whose commits are taken all the same; nil: none
 	noLease    bool
+	verdict    purgatory.Verdict // of every target
+	class      purgatory.Class   // of every error of a delivery
 	deliveries []delivery
 	commits    []offsets.Commit
 	committed  []time.Time
@@ -51,21 +57,37 @@ type kafka struct {
 	jumps      []purgatory.Jump
 	halts      []purgatory.HaltNotice
 	delivering func(n int) // called with the number of deliveries so far
+	turning    func()      // called at the end of a turn
 	consuming  func()      // called before bytes of the reading budget are given back
+	meeting    func()      // called by the loop wherever it calls the outside
 	answers    sync.WaitGroup
 }
 
 // always returns the same rules for every ingress topic.
 func always(r *delay.Rules) func(string) *delay.Rules { return func(string) *delay.Rules { return r } }
 
-func (k *kafka) Lookup(name purgatory.TargetName) purgatory.TargetState {
-	return purgatory.TargetState{TargetName: name}
+// meet is called by the loop, in the middle of a turn.
+func (k *kafka) meet() {
+	k.mu.Lock()
+	meeting := k.meeting
+	k.mu.Unlock()
+	if meeting != nil {
+		meeting()
+	}
 }
 
-func (k *kafka) Deliver(r *kgo.Record, _ bool, done func(*kgo.Record, error)) {
+func (k *kafka) Lookup(name purgatory.TargetName) purgatory.TargetState {
+	k.meet()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	d := delivery{target: r.Topic, key: string(r.Key), value: string(r.Value), at: r.Timestamp, headers: map[string]string{}}
+	return purgatory.TargetState{TargetName: name, Verdict: k.verdict}
+}
+
+func (k *kafka) Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, error)) {
+	k.meet()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	d := delivery{target: r.Topic, key: string(r.Key), value: string(r.Value), at: r.Timestamp, headers: map[string]string{}, partition: r.Partition, alone: alone}
 	for _, h := range r.Headers {
 		d.headers[string([]byte(h.Key))] = string(h.Value)
 	}
@@ -88,10 +110,14 @@ func (k *kafka) Deliver(r *kgo.Record, _ bool, done func(*kgo.Record, error)) {
 }
 
 func (k *kafka) Classify(error) purgatory.Result {
-	return purgatory.Result{Class: purgatory.Unknown, Detail: "fault"}
+	k.meet()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return purgatory.Result{Class: k.class, Detail: "fault"}
 }
 
 func (k *kafka) Commit(commits []offsets.Commit, done func([]offsets.CommitResult)) {
+	k.meet()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var results []offsets.CommitResult
@@ -102,7 +128,9 @@ func (k *kafka) Commit(commits []offsets.Commit, done func([]offsets.CommitResul
 		if k.refuse != nil {
 			r = k.answer
 		}
-		r.Commit, r.Err = c, k.refuse
+		if r.Commit, r.Err = c, k.refuse; k.spares != nil && k.spares(c.Partition) {
+			r = offsets.CommitResult{Commit: c}
+		}
 		results = append(results, r)
 	}
 	if k.refusals--; k.refusals == 0 {
@@ -121,12 +149,14 @@ func (k *kafka) Jump(j purgatory.Jump)       { k.jumps = append(k.jumps, j) }
 func (k *kafka) Halt(h purgatory.HaltNotice) { k.halts = append(k.halts, h) }
 
 func (k *kafka) LeaseValid() bool {
+	k.meet()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return !k.noLease
 }
 
 func (k *kafka) Consumed(bytes int64) {
+	k.meet()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.consuming != nil {
@@ -147,14 +177,14 @@ type rig struct {
 	*Lane
 	kafka *kafka
 	start time.Time
-	given int64 // bytes that were handed in
+	given atomic.Int64 // bytes that were handed in
 }
 
 // inBubble runs f with a lane that runs, and stops the lane in the end.
 func inBubble(t *testing.T, edit func(*Config), f func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, kafka: &kafka{}, start: time.Now()}
+		r := &rig{T: t, kafka: &kafka{class: purgatory.Unknown}, start: time.Now()}
 		targets, err := delay.NewTargets("ready", nil, []string{"delayed"}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -165,9 +195,19 @@ func inBubble(t *testing.T, edit func(*Config), f func(*rig)) {
 				MaxInFlightBytes: 1 << 30, JumpOver: 100, Geometry: wheel.Geometry{TickMs: 1, Slots: 64, Factor: 32, Levels: 5},
 			},
 			Rules: always(&delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}), Group: "g", CommitInterval: time.Second,
-			Answered: func() time.Duration { return time.Since(r.start) },
-			Changed:  func() { r.kafka.set(func(k *kafka) { k.turns = append(k.turns, time.Now()) }) },
-			Log:      slog.New(slog.NewTextHandler(io.Discard, nil)),
+			Answered: func() time.Duration {
+				r.kafka.meet()
+				return time.Since(r.start)
+			},
+			Changed: func() {
+				r.kafka.meet()
+				var turning func()
+				r.kafka.set(func(k *kafka) { k.turns, turning = append(k.turns, time.Now()), k.turning })
+				if turning != nil {
+					turning()
+				}
+			},
+			Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		}
 		if edit != nil {
 			edit(&cfg)
@@ -185,8 +225,8 @@ func inBubble(t *testing.T, edit func(*Config), f func(*rig)) {
 			})
 			<-r.Done()
 			r.kafka.answers.Wait()
-			if r.kafka.consumed != r.given {
-				t.Errorf("%d bytes of the reading budget given back, of %d", r.kafka.consumed, r.given)
+			if r.kafka.consumed != r.given.Load() {
+				t.Errorf("%d bytes of the reading budget given back, of %d", r.kafka.consumed, r.given.Load())
 			}
 		}()
 		f(r)
@@ -214,7 +254,7 @@ func (r *rig) fetched(a offsets.Assignment, records ...*kgo.Record) bool {
 	bytes := int64(1000 + len(records))
 	ok := r.Fetched(a, records, bytes)
 	if ok {
-		r.given += bytes
+		r.given.Add(bytes)
 	}
 	return ok
 }
