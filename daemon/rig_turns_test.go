@@ -26,7 +26,7 @@ var busiest = map[string]struct{ always, each float64 }{
 	"reading-journals":     {100, 2}, // each partition that cannot be read is tried again five times
 	"watch-of-the-cluster": {6, 2},
 	"keeper-of-journals":   {6, 0},
-	"log-ends":             {2, 0},
+	"log-ends":             {3, 0},
 	"readiness":            {22, 0},
 	"drop-summary":         {2, 0},
 	"sick-list":            {3, 0},
