@@ -39,7 +39,7 @@ func (v *view) overdueLong() string {
 	}
 	for i := range v.sick {
 		switch v.sick[i].Kind {
-		case SickKafka, SickGroup, SickTarget, SickDeadLetter, SickNames:
+		case SickKafka, SickGroup, SickTarget, SickDeadLetter, SickEvents, SickNames:
 			return ""
 		}
 	}

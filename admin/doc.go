@@ -30,8 +30,12 @@
 //	    layover_delivered_records_total
 //	  + layover_dead_lettered_records_total
 //	  + layover_dropped_records_total
+//	  + layover_ended_records_total
+//	  + layover_cancels_total
+//	  + layover_waiting_cancels
 //	  + layover_parked_records
 //	  + layover_in_flight_records
+//	  - layover_waiting_events
 //	  + layover_handed_over_records_total
 //	  + layover_ingress_records_total{outcome="skipped"}
 //	  + layover_unfinished_records_total

@@ -166,9 +166,13 @@ func laneOne(ms int64) *purgatory.Snapshot {
 		})},
 	}
 	s.Consumed = map[purgatory.TopicOutcome]int64{
-		{Topic: "orders", Outcome: purgatory.Parked}: 100, {Topic: "orders", Outcome: purgatory.Passed}: 20,
+		{Topic: "orders", Outcome: purgatory.Parked}: 104, {Topic: "orders", Outcome: purgatory.Passed}: 20, {Topic: "orders", Outcome: purgatory.Cancel}: 8,
 		{Topic: "orders", Outcome: purgatory.Skipped}: 5, {Topic: "orders", Outcome: purgatory.Invalid}: 3,
 	}
+	s.Cancels = map[purgatory.TopicResult]int64{{Topic: "orders", Result: "cancelled"}: 4, {Topic: "orders", Result: "too_late"}: 2, {Topic: "orders", Result: "miss"}: 1}
+	s.Ended = map[purgatory.TopicResult]int64{{Topic: "orders", Result: "cancelled"}: 4, {Topic: "orders", Result: "replaced"}: 2, {Topic: "orders", Result: "expired"}: 1}
+	s.Events, s.EventsWaiting = map[string]int64{"acknowledged": 7, "given_up": 2}, 3
+	s.IDs, s.IDBytes, s.Barred, s.Waiting, s.BarrierOpened = 12, 480, 2, 1, map[string]int64{"idle": 1, "paused": 3}
 	s.Invalid = map[purgatory.TopicReason]int64{{Topic: "orders", Reason: "no_target"}: 3}
 	s.Delivered = map[purgatory.TopicTarget]int64{{Topic: "orders", Target: "ready"}: 70, {Topic: "orders", Target: "retry-*"}: 10}
 	s.DeadLettered = map[purgatory.TopicReason]int64{{Topic: "orders", Reason: "no_target"}: 2}

@@ -87,15 +87,16 @@ func TestMetricsShowTheSample(t *testing.T) {
 func TestMetricsAddUp(t *testing.T) {
 	got := scrape(t, busy(time.Now()))
 	read := sumOf(got, "layover_ingress_records_total")
-	ends := sumOf(got, "layover_ingress_records_total", `outcome="skipped"`)
+	ends := sumOf(got, "layover_ingress_records_total", `outcome="skipped"`) - sumOf(got, "layover_waiting_events")
 	for _, name := range []string{
 		"layover_delivered_records_total", "layover_dead_lettered_records_total", "layover_dropped_records_total",
+		"layover_ended_records_total", "layover_cancels_total", "layover_waiting_cancels",
 		"layover_parked_records", "layover_in_flight_records", "layover_handed_over_records_total", "layover_unfinished_records_total",
 	} {
 		ends += sumOf(got, name)
 	}
-	if read != 140 || ends != 140 {
-		t.Errorf("%v read, %v accounted for, want 140 both", read, ends)
+	if read != 152 || ends != 152 {
+		t.Errorf("%v read, %v accounted for, want 152 both", read, ends)
 	}
 }
 
@@ -105,11 +106,17 @@ func TestCountersAreThereFromTheStart(t *testing.T) {
 	}})
 	var want []string
 	for _, topic := range []string{"orders", "invoices"} {
-		for _, outcome := range []string{"parked", "passed", "immediate", "past_due", "invalid", "skipped"} {
+		for _, outcome := range []string{"parked", "passed", "immediate", "past_due", "invalid", "skipped", "cancel"} {
 			want = append(want, `layover_ingress_records_total{outcome="`+outcome+`",topic="`+topic+`"}`)
 		}
 		for _, target := range []string{"ready", "retry-*"} {
 			want = append(want, `layover_delivered_records_total{target="`+target+`",topic="`+topic+`"}`)
+		}
+		for _, result := range []string{"cancelled", "too_late", "miss"} {
+			want = append(want, `layover_cancels_total{result="`+result+`",topic="`+topic+`"}`)
+		}
+		for _, outcome := range []string{"cancelled", "replaced", "expired"} {
+			want = append(want, `layover_ended_records_total{outcome="`+outcome+`",topic="`+topic+`"}`)
 		}
 		want = append(want,
 			`layover_ambiguous_records_total{topic="`+topic+`"}`,
@@ -128,6 +135,10 @@ func TestCountersAreThereFromTheStart(t *testing.T) {
 		want = append(want, `layover_lateness_seconds_count{target="`+target+`"}`)
 	}
 	want = append(want,
+		"layover_ids", "layover_id_bytes", "layover_barrier_waiting_records", "layover_waiting_cancels", "layover_waiting_events",
+		`layover_events_total{result="acknowledged"}`, `layover_events_total{result="given_up"}`,
+		`layover_barrier_opened_total{reason="paused"}`, `layover_barrier_opened_total{reason="halted"}`,
+		`layover_barrier_opened_total{reason="stopped"}`, `layover_barrier_opened_total{reason="idle"}`,
 		"layover_handed_over_records_total", "layover_unfinished_records_total", "layover_jumped_records_total",
 		"layover_lost_to_retention_records_total", "layover_metadata_overflow_total", "layover_rebalances_total",
 		`layover_commits_total{outcome="ok"}`, `layover_commits_total{outcome="error"}`,
@@ -173,7 +184,7 @@ func TestSeriesOfAPartitionGoWithIt(t *testing.T) {
 	if gone == 0 {
 		t.Error("no series of a partition were there before")
 	}
-	if got := sumOf(after, "layover_ingress_records_total"); got != 140 {
+	if got := sumOf(after, "layover_ingress_records_total"); got != 152 {
 		t.Errorf("the records read before count no more: %v", got)
 	}
 }

@@ -50,7 +50,7 @@ func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
 				"KAFKA_TLS_CA CN=ca in 40 d, 2000-02-10 00:00:00.000 UTC KAFKA_TLS_CERT CN=layover in 5 d 1 h, 2000-01-06 01:00:00.000 UTC KAFKA_TLS_KEY – –"},
 			"journal":  {"invoices.layover-orders invoices forbidden TOPIC_AUTHORIZATION_FAILED"},
 			"errors":   {"retry-7: UNKNOWN_TOPIC_OR_PARTITION", "ready: NOT_LEADER"},
-			"counters": {"140 read = 89 delivered + 2 dead-lettered + 1 dropped + 4 handed over + 5 skipped + 1 unfinished + 36 parked + 2 in flight. Unaccounted for: 0,", "Lost to retention 12"},
+			"counters": {"152 read = 89 delivered + 2 dead-lettered + 1 dropped + 4 handed over + 5 skipped + 1 unfinished + 7 cancelled, replaced or expired + 7 cancels + 1 cancels that wait + 36 parked + 2 in flight − 3 events of those. Unaccounted for: 0,", "Lost to retention 12"},
 			"kill":     {"At most 9 delivered again", "10 since the last commits + 2 in flight + 6 that did not fit into them, less 9 in the journal"},
 			"lag":      {"looks large, and that is right", "not read yet: 115 offsets"},
 		} {

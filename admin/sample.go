@@ -160,6 +160,7 @@ type Pause struct{ Reason, Target string }
 type Settings struct {
 	Ingress                       []string
 	Egress, DeadLetter, OnInvalid string
+	Events                        string   // the topic of events, "" for none
 	Targets                       []string // the egress topic, and the names and globs allowed
 	Reasons                       []string // every code that a reason label may have
 	Deliverable                   bool     // every ingress topic has a target for records that name none
@@ -168,4 +169,15 @@ type Settings struct {
 	CommitInterval, MaxDelay time.Duration
 	// Retention is that of each ingress topic by time; below 0 for ever, 0 unknown.
 	Retention map[string]time.Duration
+}
+
+// kindOf returns the kind of sickness of a topic that is produced to.
+func (set *Settings) kindOf(name string) string {
+	switch name {
+	case set.DeadLetter:
+		return SickDeadLetter
+	case set.Events:
+		return SickEvents
+	}
+	return SickTarget
 }

@@ -103,11 +103,9 @@ func (t *heldStatus) take(h *purgatory.HeldView) {
 
 // explain completes the texts of a target of which all lanes were taken.
 func (v *view) explain(t *heldStatus) {
-	k := SickKey{SickTarget, t.Target, -1}
+	k := SickKey{v.Settings.kindOf(t.Target), t.Target, -1}
 	t.about.records, t.about.givenUp = t.Records, t.DeadLettered
-	if t.Target == v.Settings.DeadLetter {
-		k.Kind = SickDeadLetter
-	} else if t.Records > 0 {
+	if k.Kind != SickDeadLetter && t.Records > 0 {
 		left := int64(t.about.left / time.Second)
 		t.PatienceLeft = &left
 	}

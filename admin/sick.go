@@ -17,6 +17,7 @@ const (
 	SickIngress    = "ingress_topic" // an ingress topic cannot be read
 	SickPartition  = "partition"     // an ingress partition is not read
 	SickDeadLetter = "dead_letter"   // the dead-letter topic takes nothing
+	SickEvents     = "events"        // the topic of events takes nothing
 	SickTarget     = "target"        // a target, or a partition of it, takes nothing
 	SickNames      = "names"         // headers have chosen more targets than are known at a time
 	SickJournal    = "journal"       // a journal topic cannot be used as it is
@@ -24,7 +25,7 @@ const (
 
 // sickKinds are all kinds, the most severe first.
 func sickKinds() []string {
-	return []string{SickKafka, SickGroup, SickIngress, SickPartition, SickDeadLetter, SickNames, SickTarget, SickJournal}
+	return []string{SickKafka, SickGroup, SickIngress, SickPartition, SickDeadLetter, SickNames, SickTarget, SickEvents, SickJournal}
 }
 
 // maxSick is how many sick things /status shows: with globs allowed, the number of
@@ -91,7 +92,7 @@ func followsFromSilence(s Sickness) bool {
 		return true
 	case SickPartition:
 		return slices.Contains([]string{reasonNotBegun, reasonFetchFailed, reasonNoLeader}, s.Reason)
-	case SickTarget, SickDeadLetter:
+	case SickTarget, SickDeadLetter, SickEvents:
 		return s.Reason == unreachable
 	}
 	return false
@@ -242,10 +243,7 @@ func (v *view) sickTargets(forLog bool) (out []Sickness) {
 func (v *view) ailing(forLog bool) map[SickKey]*ailing {
 	out := make(map[SickKey]*ailing)
 	note := func(name string, partition int32, a ailing) {
-		k := SickKey{SickTarget, name, partition}
-		if name == v.Settings.DeadLetter {
-			k.Kind = SickDeadLetter
-		}
+		k := SickKey{v.Settings.kindOf(name), name, partition}
 		old := out[k]
 		if old == nil {
 			out[k] = &a

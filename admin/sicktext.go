@@ -78,8 +78,11 @@ func leaderlessText(p *part) string {
 // targetNoun is the noun for a target within a sentence.
 func targetNoun(k SickKey) string {
 	noun := "target "
-	if k.Kind == SickDeadLetter {
+	switch k.Kind {
+	case SickDeadLetter:
 		noun = "dead-letter topic "
+	case SickEvents:
+		noun = "topic of events "
 	}
 	if k.Partition >= 0 {
 		return fmt.Sprintf("partition %d of %s%s", k.Partition, noun, k.Name)
@@ -109,11 +112,24 @@ func (v *view) targetRest(k SickKey, a *ailing) string {
 	if k.Kind == SickDeadLetter {
 		return "Nothing is lost: reading pauses as long as a record has to go there, and parked records are still delivered."
 	}
+	if k.Kind == SickEvents {
+		return eventsRest(a)
+	}
 	rest := "No record waits for it yet."
 	if a.records > 0 {
 		rest = fmt.Sprintf("%s for it, and others are delivered.", counted(a.records, "due record waits", "due records wait"))
 	}
 	return rest + " " + v.patience(a)
+}
+
+// eventsRest describes the events that wait and the parts that go on.
+func eventsRest(a *ailing) string {
+	waits := "No event waits for it yet."
+	if a.records > 0 {
+		waits = counted(a.records, "event waits", "events wait") + " for it."
+	}
+	return waits + " Records are delivered, cancelled and replaced all the same. After LAYOVER_TARGET_PATIENCE an event is given up, and the " +
+		"offsets that it is about are finished without it."
 }
 
 // patience describes what becomes of the records of a target, when, and of how many it has

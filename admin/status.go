@@ -50,6 +50,7 @@ type status struct {
 	InFlight   int64             `json:"in_flight"`
 	LatenessMs *latenessStatus   `json:"lateness_ms"`
 	LateStart  *lateStart        `json:"late_start"`
+	IDs        commandStatus     `json:"ids"`
 	Held       []heldStatus      `json:"held"`
 	HeldMore   int               `json:"held_not_shown"`
 	Names      namesStatus       `json:"target_names"`
@@ -203,10 +204,13 @@ type counterStatus struct {
 	Delivered    int64            `json:"delivered"`
 	DeadLettered int64            `json:"dead_lettered"`
 	Dropped      int64            `json:"dropped"`
+	Ended        map[string]int64 `json:"ended"`
+	Cancels      int64            `json:"cancels"`
 	HandedOver   int64            `json:"handed_over"`
 	Skipped      int64            `json:"skipped"`
 	Unfinished   int64            `json:"unfinished"`
-	// Unaccounted is consumed less all above, parked.records and in_flight.
+	// Unaccounted is consumed less all above, parked.records, in_flight and
+	// ids.waiting_cancels, and with ids.waiting_events.
 	Unaccounted       int64 `json:"unaccounted"`
 	Invalid           int64 `json:"invalid"`
 	Ambiguous         int64 `json:"ambiguous"`
@@ -233,6 +237,7 @@ type settingsStatus struct {
 	Egress         string   `json:"egress"`
 	Targets        []string `json:"targets"`
 	DeadLetter     string   `json:"dead_letter"`
+	Events         string   `json:"events"`
 	OnInvalid      string   `json:"on_invalid"`
 	Lanes          int      `json:"lanes"`
 	CommitInterval string   `json:"commit_interval"`
@@ -273,12 +278,13 @@ func (v *view) status() status {
 		NextDue: millis(v.total.nextDueMs), Furthest: millis(v.total.furthest()), DueWithin: v.due(), Oldest: millis(v.total.oldestOverdueMs),
 		Overdue: v.known(v.total.due + v.total.inFlight), InFlight: v.total.inFlight,
 		LatenessMs: quantiles(v.total.recentMs), LateStart: v.lateStart(),
+		IDs:  v.commands(),
 		Held: held, HeldMore: more, Names: namesStatus{v.Names.Known, v.Names.Limit, instant{v.Names.Refused}},
 		Replay:     v.replay(),
 		Duplicates: v.duplicates(), Partitions: v.partitions(), Journal: v.journal(), Counters: v.total.counters(),
 		Settings: settingsStatus{
 			Ingress: list(v.Settings.Ingress), Egress: v.Settings.Egress, Targets: list(v.Settings.Targets),
-			DeadLetter: v.Settings.DeadLetter, OnInvalid: v.Settings.OnInvalid, Lanes: v.Settings.Lanes,
+			DeadLetter: v.Settings.DeadLetter, Events: v.Settings.Events, OnInvalid: v.Settings.OnInvalid, Lanes: v.Settings.Lanes,
 			CommitInterval: v.Settings.CommitInterval.String(), MaxDelay: v.Settings.MaxDelay.String(),
 		},
 	}
@@ -319,10 +325,13 @@ func quantiles(sorted []int32) *latenessStatus {
 	return &latenessStatus{P50: at(50), P90: at(90), P99: at(99), Max: sorted[n-1], Count: n}
 }
 
+// Cancelled is how many records were cancelled, replaced, or expired and were dropped.
+func (c *counterStatus) Cancelled() int64 { return all(c.Ended) }
+
 func (t *totals) counters() counterStatus {
 	c := counterStatus{
 		Consumed: all(t.Consumed), ByOutcome: make(map[string]int64),
-		Delivered: all(t.Delivered), DeadLettered: all(t.DeadLettered), Dropped: all(t.Dropped),
+		Delivered: all(t.Delivered), DeadLettered: all(t.DeadLettered), Dropped: all(t.Dropped), Ended: byResult(t.Ended), Cancels: all(t.Cancels),
 		HandedOver: t.HandedOver, Skipped: t.skipped(), Unfinished: t.Unfinished, Unaccounted: t.unaccounted(),
 		Invalid: all(t.Invalid), Ambiguous: all(t.Ambiguous), Future: all(t.Future), Restored: t.Restored, ProduceErrors: all(t.ProduceErrors),
 		Commits: t.Commits, CommitErrors: t.CommitErrors, MetadataOverflows: t.MetadataOverflows,

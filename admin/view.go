@@ -43,6 +43,9 @@ type totals struct {
 	heldRest              int     // held targets that no lane describes
 	recentMs              []int32 // sorted
 	missed                purgatory.Missed
+	ids, idBytes          int64 // records that a command would find, and the memory of that
+	waitingCancels        int64
+	barred                int64            // of parked: they wait until their partition is read
 	givenUp               map[string]int64 // by target: dead letters of those that no lane holds records for
 }
 
@@ -50,7 +53,7 @@ type heldTotal struct{ records, bytes int64 }
 
 func outcomes() []purgatory.Outcome {
 	return []purgatory.Outcome{
-		purgatory.Parked, purgatory.Passed, purgatory.Immediate, purgatory.PastDue, purgatory.Invalid, purgatory.Skipped,
+		purgatory.Parked, purgatory.Passed, purgatory.Immediate, purgatory.PastDue, purgatory.Invalid, purgatory.Skipped, purgatory.Cancel,
 	}
 }
 
@@ -78,6 +81,7 @@ func zero(set Settings) totals {
 	t.Dropped, t.Ambiguous = make(map[string]int64), make(map[string]int64)
 	t.ProduceErrors = make(map[purgatory.TargetKind]int64)
 	t.Future = make(map[string]int64)
+	t.zeroCommands(&set)
 	t.Late, t.Requested = make(map[string]*purgatory.Histogram), make(map[string]*purgatory.Histogram)
 	for _, topic := range set.Ingress {
 		t.Dropped[topic], t.Ambiguous[topic], t.Future[topic] = 0, 0, 0
@@ -108,10 +112,13 @@ func zero(set Settings) totals {
 
 // producedTo returns the labels of all topics that records are written to.
 func (set *Settings) producedTo() []string {
-	if set.DeadLetter == "" {
-		return set.Targets
+	out := slices.Clone(set.Targets)
+	for _, name := range []string{set.DeadLetter, set.Events} {
+		if name != "" {
+			out = append(out, name)
+		}
 	}
-	return append(slices.Clone(set.Targets), set.DeadLetter)
+	return out
 }
 
 func (t *totals) add(l *purgatory.Snapshot) {
@@ -123,6 +130,7 @@ func (t *totals) add(l *purgatory.Snapshot) {
 	addCounts(t.Ambiguous, l.Ambiguous)
 	addCounts(t.ProduceErrors, l.ProduceErrors)
 	addCounts(t.Future, l.Future)
+	t.addCommands(l)
 	t.addHistograms(l)
 	t.addOutlook(&l.Outlook)
 	t.missed.Add(&l.Missed)
@@ -219,7 +227,7 @@ func (t *totals) skipped() int64 {
 // unaccounted returns the difference of the two sides of the equation in the
 // package comment. Invariant: 0.
 func (t *totals) unaccounted() int64 {
-	return all(t.Consumed) - all(t.Delivered) - all(t.DeadLettered) - all(t.Dropped) -
+	return all(t.Consumed) - all(t.Delivered) - all(t.DeadLettered) - all(t.Dropped) - all(t.Ended) - all(t.Cancels) - t.waitingCancels + t.EventsWaiting -
 		t.parked - t.inFlight - t.Referred - t.HandedOver - t.skipped() - t.Unfinished
 }
 

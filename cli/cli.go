@@ -53,7 +53,7 @@ Exit codes:
 	cmd.Flags().AddFlagSet(run.Flags())
 	cmd.Flags().BoolP("version", "v", false, "print the version")
 	cmd.SetVersionTemplate(versionText(p))
-	cmd.AddCommand(run, dev.Command(p), send.Command(p), journal.Journal(p), journal.Skip(p),
+	cmd.AddCommand(run, dev.Command(p), send.Command(p), send.Cancel(p), journal.Journal(p), journal.Skip(p),
 		health.Command(p), doctor.Command(p), config.Command(p), topics.Command(p), versionCommand(p))
 	cmd.SetOut(p.Out()) // before completion, which keeps it
 	addHelp(cmd)

@@ -11,6 +11,15 @@ const (
 	OnInvalidHalt    OnInvalid = "halt"    // its partition reads no further
 )
 
+// OnExpired is what becomes of a record whose expiry comes before it is handed out.
+type OnExpired string
+
+// The choices of LAYOVER_ON_EXPIRED.
+const (
+	OnExpiredDLQ  OnExpired = "dlq"  // to the dead-letter topic
+	OnExpiredDrop OnExpired = "drop" // counted and gone
+)
+
 // StartOffset is where a group without any committed offset begins.
 type StartOffset string
 

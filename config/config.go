@@ -66,10 +66,10 @@ type Config struct {
 	EgressTopic string `split_words:"true" kind:"topic" derived:"required unless LAYOVER_TARGETS_ALLOWED is set or LAYOVER_TOPIC_TARGETS has every ingress topic" example:"ready" desc:"target of a record that names none"`
 	// TargetsAllowed are the topic names and path.Match globs that a header
 	// may choose, each once. The egress topic and those of TopicTargets always
-	// may be chosen; ingress, dead-letter, journal and __* topics never, also
-	// where a glob matches them. A glob cannot be checked for that here, so the
-	// reader of this list has to.
-	TargetsAllowed []string `split_words:"true" kind:"targets" derived:"the egress topic and those of LAYOVER_TOPIC_TARGETS alone" example:"ready,orders.*" desc:"names or globs of the topics that a header may choose; the egress topic and those of LAYOVER_TOPIC_TARGETS always are, ingress, dead-letter, journal and __* topics never are"`
+	// may be chosen; ingress, dead-letter, events, journal and __* topics never,
+	// also where a glob matches them. A glob cannot be checked for that here, so
+	// the reader of this list has to.
+	TargetsAllowed []string `split_words:"true" kind:"targets" derived:"the egress topic and those of LAYOVER_TOPIC_TARGETS alone" example:"ready,orders.*" desc:"names or globs of the topics that a header may choose; the egress topic and those of LAYOVER_TOPIC_TARGETS always are, ingress, dead-letter, events, journal and __* topics never are"`
 	// TopicTargets stand in for the egress topic, each for one of
 	// IngressTopics; no ingress topic has two.
 	TopicTargets []TopicTarget `split_words:"true" derived:"none" example:"delayed=ready" desc:"targets that stand in for the egress topic, by ingress topic; a header may choose them too"`
@@ -79,6 +79,13 @@ type Config struct {
 	// where DLQTopic is set, and OnInvalidDeliver only where EgressTopic is or
 	// TopicTargets has every ingress topic.
 	OnInvalid OnInvalid `split_words:"true" choices:"dlq,deliver,drop,halt" derived:"dlq where LAYOVER_DLQ_TOPIC is set, else it must be chosen" example:"dlq" desc:"fate of an invalid record: dead-letter it, deliver it at once to the egress topic or its stand-in, drop it and count it, or halt its partition"`
+
+	// OnExpired is what becomes of an expired record. It is OnExpiredDLQ only where
+	// DLQTopic is set.
+	OnExpired OnExpired `split_words:"true" choices:"dlq,drop" derived:"dlq where LAYOVER_DLQ_TOPIC is set, else drop" example:"drop" desc:"fate of a record that expires before it is delivered: dead-letter it, or drop it and count it"`
+	// EventsTopic takes a record for each record that ends without another trace; empty is
+	// none. It is no topic above, and no journal.
+	EventsTopic string `split_words:"true" kind:"topic" derived:"none" example:"layover-events" desc:"topic for a JSON record of each record that was cancelled or replaced, each cancel that came too late or met none, and each expired record that was dropped"`
 
 	// GroupID is the consumer group, the same in all replicas.
 	GroupID string `split_words:"true" kind:"group" derived:"layover-<first ingress topic>" example:"layover-delayed" desc:"consumer group, the same in all replicas"`
@@ -102,6 +109,10 @@ type Config struct {
 	// MaxDelay is the longest valid delay. It should be at least a day below
 	// the ingress topic's retention, or parked records are deleted there.
 	MaxDelay time.Duration `split_words:"true" default:"6d" min:"1ms" max:"3650d" example:"6d" desc:"a longer delay is invalid; keep it a day below the retention of the ingress topics"`
+
+	// ExpireAfter is how long after its deadline a record without an expiry of its own is
+	// no longer handed out; zero is for ever.
+	ExpireAfter time.Duration `split_words:"true" default:"0s" min:"0s" max:"3650d" example:"1h" desc:"a record without x-expire-at expires this long after its deadline; 0s is never"`
 
 	// Partition is how a target partition is chosen. With PartitionSame each
 	// target needs as many partitions as the ingress topic; only Kafka knows

@@ -81,7 +81,7 @@ func printed(c *Config) []string {
 var loadSeeds = []string{
 	"KAFKA_BROKERS=b:1, [::1]:9092,,c:65535", "KAFKA_BROKERS=user:pass,word@b:1", "KAFKA_BROKERS=ssl://b:1", "KAFKA_BROKERS=b:0",
 	"LAYOVER_INGRESS_TOPICS=a,b,a", "LAYOVER_INGRESS_TOPICS=ready", "LAYOVER_INGRESS_TOPICS=,", "LAYOVER_EGRESS_TOPIC=__x", "LAYOVER_EGRESS_TOPIC=..",
-	"LAYOVER_TARGETS_ALLOWED=*,orders.?,[a-z]*,[^x]y", "LAYOVER_TARGETS_ALLOWED=dead-letters,[", "LAYOVER_DLQ_TOPIC= ready\n",
+	"LAYOVER_TARGETS_ALLOWED=*,orders.?,[a-z]*,[^x]y", "LAYOVER_TARGETS_ALLOWED=dead-letters,[", "LAYOVER_DLQ_TOPIC= ready\n", "LAYOVER_EVENTS_TOPIC=ready", "LAYOVER_EVENTS_TOPIC=events", "LAYOVER_ON_EXPIRED=dlq", "LAYOVER_EXPIRE_AFTER=1h",
 	"LAYOVER_ON_INVALID=HALT", "LAYOVER_ON_INVALID=\u017ftop", "LAYOVER_GROUP_ID= a b ", "LAYOVER_GROUP_ID=a\x1bb", "LAYOVER_GROUP_INSTANCE_ID=layover-0",
 	"LAYOVER_SESSION_TIMEOUT=1s", "LAYOVER_SESSION_TIMEOUT=30m1ns", "LAYOVER_START_OFFSET=Latest", "LAYOVER_DEFAULT_DELAY=6d1ns", "LAYOVER_DEFAULT_DELAY=0s",
 	"LAYOVER_MAX_DELAY=3650d", "LAYOVER_MAX_DELAY=30", "LAYOVER_MAX_PARKED_BYTES=1Ti", "LAYOVER_MAX_PARKED_BYTES=1.5Gi", "LAYOVER_TARGET_PATIENCE=30d",
@@ -142,7 +142,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil || !reflect.DeepEqual(client.Kafka, cfg.Kafka) || client.Topic != cfg.IngressTopics[0] || client.HTTPAddr != cfg.HTTPAddr {
 			t.Fatalf("%q: a client reads %+v, %v, want %+v", environ, client, err, cfg)
 		}
-		denied := append([]string{cfg.DLQTopic}, cfg.IngressTopics...)
+		denied := append([]string{cfg.DLQTopic, cfg.EventsTopic}, cfg.IngressTopics...)
 		for _, ingress := range cfg.IngressTopics {
 			denied = append(denied, cfg.JournalName(ingress))
 		}
@@ -248,6 +248,7 @@ func checkBounds(t *testing.T, c *Config) {
 	in("session timeout", int64(c.SessionTimeout), int64(time.Second), int64(30*time.Minute))
 	in("maximum delay", int64(c.MaxDelay), int64(time.Millisecond), int64(3650*day))
 	in("default delay", int64(c.DefaultDelay), 0, int64(c.MaxDelay))
+	in("expiry", int64(c.ExpireAfter), 0, int64(3650*24*time.Hour))
 	in("parked bytes", c.MaxParkedBytes, 1<<20, 1<<40)
 	in("patience", int64(c.TargetPatience), int64(10*time.Millisecond), int64(30*day))
 	in("lanes", int64(c.Lanes), 1, 64)
@@ -260,7 +261,7 @@ func checkBounds(t *testing.T, c *Config) {
 	if c.GOMEMLIMIT.Mode == AutoValue {
 		in("GOMEMLIMIT", c.GOMEMLIMIT.Value, 16<<20, 16<<40)
 	}
-	for _, topic := range slices.Concat(c.IngressTopics, []string{c.EgressTopic, c.DLQTopic}) {
+	for _, topic := range slices.Concat(c.IngressTopics, []string{c.EgressTopic, c.DLQTopic, c.EventsTopic}) {
 		if topic != "" && (!boundTopic.MatchString(topic) || strings.HasPrefix(topic, "__") || topic == "." || topic == "..") {
 			t.Fatalf("topic %q", topic)
 		}
@@ -271,6 +272,10 @@ func checkBounds(t *testing.T, c *Config) {
 		t.Fatalf("ingress topics %q", read)
 	case slices.Contains(read, c.EgressTopic), slices.Contains(read, c.DLQTopic), c.DLQTopic != "" && c.DLQTopic == c.EgressTopic:
 		t.Fatalf("a loop between %q, %q and %q", read, c.EgressTopic, c.DLQTopic)
+	case c.EventsTopic != "" && slices.Contains(append([]string{c.EgressTopic, c.DLQTopic}, append(c.Allowed(), read...)...), c.EventsTopic):
+		t.Fatalf("events among others in %q", c.EventsTopic)
+	case c.OnExpired == OnExpiredDLQ && c.DLQTopic == "", c.OnExpired != OnExpiredDLQ && c.OnExpired != OnExpiredDrop:
+		t.Fatalf("expired records are %q without a topic for that", c.OnExpired)
 	case c.EgressTopic == "" && len(c.TargetsAllowed) == 0 && len(c.TopicTargets) < len(read):
 		t.Fatal("nowhere to deliver to")
 	case c.OnInvalid == OnInvalidDLQ && c.DLQTopic == "", c.OnInvalid == OnInvalidDeliver && c.EgressTopic == "" && len(c.TopicTargets) < len(read):
@@ -320,7 +325,7 @@ func checkJournals(t *testing.T, c *Config) {
 	if c.Journal != JournalAuto && c.Journal != JournalOff || !boundJournal.MatchString(c.JournalTopic) {
 		t.Fatalf("journal %q, topic %q", c.Journal, c.JournalTopic)
 	}
-	taken := slices.Concat(c.IngressTopics, []string{c.EgressTopic, c.DLQTopic})
+	taken := slices.Concat(c.IngressTopics, []string{c.EgressTopic, c.DLQTopic, c.EventsTopic})
 	for _, at := range c.TopicTargets {
 		taken = append(taken, at.Target)
 	}

@@ -41,6 +41,9 @@ func TestValuesThatAreRefusedOnTheirOwn(t *testing.T) {
 		"an internal glob":              {"LAYOVER_TARGETS_ALLOWED=__*", []string{"never allowed"}},
 		"a long glob":                   {"LAYOVER_TARGETS_ALLOWED=" + strings.Repeat("*", 250), []string{"249"}},
 		"no such choice on invalid":     {"LAYOVER_ON_INVALID=ignore", []string{`"ignore"`, "dlq, deliver, drop or halt"}},
+		"no such choice on expiry":      {"LAYOVER_ON_EXPIRED=deliver", []string{`"deliver"`, "dlq or drop"}},
+		"an internal events topic":      {"LAYOVER_EVENTS_TOPIC=__events", []string{"internal"}},
+		"a glob of events":              {"LAYOVER_EVENTS_TOPIC=events.*", []string{"'*'"}},
 		"no such start":                 {"LAYOVER_START_OFFSET=begin", []string{"earliest, latest or none"}},
 		"no such level":                 {"LAYOVER_LOG_LEVEL=info+2", []string{"debug, info, warn or error"}},
 		"no such format":                {"LAYOVER_LOG_FORMAT=logfmt", []string{"auto, text or json"}},
@@ -78,6 +81,7 @@ func TestEveryRangeHoldsAtBothEndsAndIsStated(t *testing.T) {
 		"LAYOVER_SESSION_TIMEOUT":  {"1s", "30m", "999ms", "30m1ns", "1s to 30m"},
 		"LAYOVER_DEFAULT_DELAY":    {"0s", "3650d", "-1ns", "3651d", "0s to 3650d"},
 		"LAYOVER_MAX_DELAY":        {"1ms", "3650d", "999us", "3650d1ns", "1ms to 3650d"},
+		"LAYOVER_EXPIRE_AFTER":     {"0s", "3650d", "-1ns", "3650d1ns", "0s to 3650d"},
 		"LAYOVER_MAX_PARKED_BYTES": {"1Mi", "1Ti", "1048575", "1099511627777", "1Mi to 1Ti"},
 		"LAYOVER_TARGET_PATIENCE":  {"10ms", "30d", "9ms", "31d", "10ms to 30d"},
 		"LAYOVER_LANES":            {"1", "64", "0", "65", "1 to 64"},
@@ -116,6 +120,13 @@ func TestSettingsThatContradictEachOther(t *testing.T) {
 		"dead letters are egress":          {[]string{"LAYOVER_DLQ_TOPIC=ready"}, "LAYOVER_DLQ_TOPIC", []string{"egress"}},
 		"no choice without a dead letter":  {[]string{noDLQ}, "LAYOVER_ON_INVALID", []string{"deliver", "drop", "halt", "LAYOVER_DLQ_TOPIC"}},
 		"dlq without a dead letter":        {[]string{noDLQ, "LAYOVER_ON_INVALID=dlq"}, "LAYOVER_ON_INVALID", []string{"LAYOVER_DLQ_TOPIC", "deliver, drop or halt"}},
+		"expired need a dead-letter topic": {[]string{noDLQ, "LAYOVER_ON_INVALID=halt", "LAYOVER_ON_EXPIRED=dlq"}, "LAYOVER_ON_EXPIRED", []string{"dlq needs a dead-letter topic", "LAYOVER_DLQ_TOPIC", "or choose drop"}},
+		"events are ingress":               {[]string{two, "LAYOVER_EVENTS_TOPIC=later"}, "LAYOVER_EVENTS_TOPIC", []string{`"later" is an ingress topic too`}},
+		"events are egress":                {[]string{"LAYOVER_EVENTS_TOPIC=ready"}, "LAYOVER_EVENTS_TOPIC", []string{`"ready" is the egress topic too`}},
+		"events are dead letters":          {[]string{"LAYOVER_EVENTS_TOPIC=dead-letters"}, "LAYOVER_EVENTS_TOPIC", []string{`"dead-letters" is the dead-letter topic too`}},
+		"a target that takes events":       {[]string{"LAYOVER_EVENTS_TOPIC=events", "LAYOVER_TARGETS_ALLOWED=events"}, "LAYOVER_TARGETS_ALLOWED", []string{`"events" is the events topic`, "never"}},
+		"the journal takes events":         {[]string{"LAYOVER_EVENTS_TOPIC=delayed.layover-delayed"}, "LAYOVER_JOURNAL_TOPIC", []string{`"delayed.layover-delayed"`, "the events topic"}},
+		"events are a topic's target":      {[]string{"LAYOVER_EVENTS_TOPIC=events", "LAYOVER_TOPIC_TARGETS=delayed=events"}, "LAYOVER_TOPIC_TARGETS", []string{`"events" is the events topic too`}},
 		"deliver without an egress topic":  {[]string{"LAYOVER_EGRESS_TOPIC=", "LAYOVER_TARGETS_ALLOWED=a", "LAYOVER_ON_INVALID=deliver"}, "LAYOVER_ON_INVALID", []string{"LAYOVER_EGRESS_TOPIC"}},
 		"no egress and no targets":         {[]string{"LAYOVER_EGRESS_TOPIC=", "LAYOVER_TARGETS_ALLOWED= , "}, "LAYOVER_EGRESS_TOPIC", []string{"required", "LAYOVER_TARGETS_ALLOWED"}},
 		"a target that is ingress":         {[]string{"LAYOVER_TARGETS_ALLOWED=a*,delayed"}, "LAYOVER_TARGETS_ALLOWED", []string{`"delayed"`, "never"}},
@@ -145,6 +156,8 @@ func TestSettingsThatContradictEachOther(t *testing.T) {
 func TestABadValueIsReportedOnceAndNotAgainByTheRulesAroundIt(t *testing.T) {
 	wantProblem(t, minimal("LAYOVER_DLQ_TOPIC=!", "LAYOVER_ON_INVALID=dlq"), "LAYOVER_DLQ_TOPIC")
 	wantProblem(t, minimal("LAYOVER_DLQ_TOPIC=!"), "LAYOVER_DLQ_TOPIC")
+	wantProblem(t, minimal("LAYOVER_DLQ_TOPIC=!", "LAYOVER_ON_EXPIRED=dlq"), "LAYOVER_DLQ_TOPIC")
+	wantProblem(t, minimal("LAYOVER_EVENTS_TOPIC=!"), "LAYOVER_EVENTS_TOPIC")
 	wantProblem(t, minimal("LAYOVER_EGRESS_TOPIC=!", "LAYOVER_ON_INVALID=deliver"), "LAYOVER_EGRESS_TOPIC")
 	wantProblem(t, minimal("LAYOVER_EGRESS_TOPIC=", "LAYOVER_TARGETS_ALLOWED=!"), "LAYOVER_TARGETS_ALLOWED")
 	wantProblem(t, minimal("LAYOVER_MAX_DELAY=x", "LAYOVER_DEFAULT_DELAY=9d"), "LAYOVER_MAX_DELAY")

@@ -40,7 +40,7 @@ func (c *Config) Rules(ingress string) (*delay.Rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules := &delay.Rules{DefaultDelay: c.DefaultDelay, MaxDelay: c.MaxDelay, Targets: targets}
+	rules := &delay.Rules{DefaultDelay: c.DefaultDelay, MaxDelay: c.MaxDelay, ExpireAfter: c.ExpireAfter, Targets: targets}
 	for _, t := range c.TopicDelays {
 		if t.Ingress == ingress {
 			rules.DefaultDelay = t.Delay
@@ -55,8 +55,10 @@ func (c *Config) denied() []string {
 	for _, ingress := range c.IngressTopics {
 		out = append(out, c.JournalName(ingress)) // also where it is off: one from before may be there
 	}
-	if c.DLQTopic != "" {
-		out = append(out, c.DLQTopic)
+	for _, name := range []string{c.DLQTopic, c.EventsTopic} {
+		if name != "" {
+			out = append(out, name)
+		}
 	}
 	return out
 }
@@ -73,8 +75,8 @@ type Routing struct {
 // required. The error is an *[Errors] about settings with which Layover would not start.
 func LoadRouting(environ []string) (*Routing, error) {
 	r := newReader(environ, thisMachine())
-	own := []string{ingressTopics, egressTopic, targetsAllowed, topicTargets, dlqTopic, onInvalid, groupID,
-		defaultDelay, topicDelays, maxDelay, journalTopic}
+	own := []string{ingressTopics, egressTopic, targetsAllowed, topicTargets, dlqTopic, onInvalid, onExpired, eventsTopic,
+		groupID, defaultDelay, topicDelays, maxDelay, expireAfter, journalTopic}
 	for i := range r.settings {
 		if s := &r.settings[i]; slices.Contains(own, s.Variable) {
 			r.read(s)

@@ -50,6 +50,11 @@ func (r *reader) derive() {
 			}
 		case &c.OnInvalid:
 			c.OnInvalid = OnInvalidDLQ
+		case &c.OnExpired:
+			c.OnExpired = OnExpiredDrop
+			if r.given[dlqTopic] {
+				c.OnExpired = OnExpiredDLQ
+			}
 		case &c.Lanes:
 			c.Lanes = max(1, min(4, host.cores))
 		case &c.MaxParkedBytes:
@@ -82,15 +87,37 @@ func (r *reader) relate() {
 	if c.DLQTopic != "" && c.DLQTopic == c.EgressTopic {
 		r.refuse(dlqTopic, fmt.Sprintf("%s is the egress topic too: dead letters would be delivered", quote(c.DLQTopic)))
 	}
+	r.relateEvents()
 	r.relateTargets()
 	r.relateTopicTargets()
 	r.relateTopicDelays()
 	r.relateJournal()
 	r.relateOnInvalid()
+	if r.given[onExpired] && c.OnExpired == OnExpiredDLQ && !r.given[dlqTopic] {
+		r.refuse(onExpired, "dlq needs a dead-letter topic: set "+dlqTopic+", or choose drop")
+		r.example(onExpired, "drop")
+	}
 	if !r.bad[defaultDelay] && !r.bad[maxDelay] && c.DefaultDelay > c.MaxDelay {
 		r.refuse(defaultDelay, fmt.Sprintf("%s is above %s, which is %s: every record without a header would be invalid",
 			r.shown(defaultDelay), maxDelay, r.shown(maxDelay)))
 		r.example(defaultDelay, "0s")
+	}
+}
+
+// relateEvents refuses a topic for events that has another use. A target of
+// LAYOVER_TOPIC_TARGETS or LAYOVER_TARGETS_ALLOWED is refused there, and so is a journal.
+func (r *reader) relateEvents() {
+	c := r.cfg
+	if c.EventsTopic == "" {
+		return
+	}
+	switch {
+	case slices.Contains(c.IngressTopics, c.EventsTopic):
+		r.refuse(eventsTopic, fmt.Sprintf("%s is an ingress topic too: events would be read as records", quote(c.EventsTopic)))
+	case c.EventsTopic == c.EgressTopic:
+		r.refuse(eventsTopic, fmt.Sprintf("%s is the egress topic too: events would be among the delivered records", quote(c.EventsTopic)))
+	case c.EventsTopic == c.DLQTopic:
+		r.refuse(eventsTopic, fmt.Sprintf("%s is the dead-letter topic too: events would be among the dead letters", quote(c.EventsTopic)))
 	}
 }
 
@@ -114,6 +141,8 @@ func (r *reader) relateTargets() {
 			wrong = append(wrong, quote(target)+" is an ingress topic, which is never allowed as a target")
 		case target == r.cfg.DLQTopic:
 			wrong = append(wrong, quote(target)+" is the dead-letter topic, which is never allowed as a target")
+		case target == r.cfg.EventsTopic:
+			wrong = append(wrong, quote(target)+" is the events topic, which is never allowed as a target")
 		}
 	}
 	if len(wrong) > 0 {
@@ -172,6 +201,8 @@ func (r *reader) takenBy(name string) string {
 		return "the egress topic"
 	case name == c.DLQTopic:
 		return "the dead-letter topic"
+	case name == c.EventsTopic:
+		return "the events topic"
 	case slices.ContainsFunc(c.TopicTargets, func(t TopicTarget) bool { return t.Target == name }):
 		return "a target of " + topicTargets
 	case !IsGlob(name) && slices.Contains(c.TargetsAllowed, name): // a group may be called *

@@ -106,6 +106,8 @@ func (r *reader) relateTopicTargets() {
 			wrong = append(wrong, quote(t.Target)+" is an ingress topic too: delivered records would be read again")
 		case t.Target == r.cfg.DLQTopic:
 			wrong = append(wrong, quote(t.Target)+" is the dead-letter topic too: dead letters would be among the delivered records")
+		case t.Target == r.cfg.EventsTopic:
+			wrong = append(wrong, quote(t.Target)+" is the events topic too: events would be among the delivered records")
 		}
 	}
 	r.refuseAll(topicTargets, wrong)

@@ -251,6 +251,12 @@ func (c *Consumer) SetPaused(paused bool) {
 	}
 }
 
+// Paused reports whether reading of everything is stopped.
+func (c *Consumer) Paused() bool { return c.begun() && c.fetching.isPaused() }
+
+// Stopped reports whether nothing more of an assignment is read, ever.
+func (c *Consumer) Stopped(a offsets.Assignment) bool { return c.table.ended(a) }
+
 // Stop ends the reading of a partition for the rest of its assignment. Status then has the
 // offset at, the code and the reason.
 func (c *Consumer) Stop(a offsets.Assignment, at int64, code Reason, reason string) {

@@ -240,6 +240,12 @@ func (t *ownership) refuse(a *facts.Assigned, code Reason, reason string) bool {
 	})
 }
 
+// ended reports whether an assignment's reading has ended.
+func (t *ownership) ended(a offsets.Assignment) (ended bool) {
+	t.while(a, func(o *owned) { ended = o.final() })
+	return ended
+}
+
 // await notes why an assignment has not begun in time.
 func (t *ownership) await(a offsets.Assignment, why string) {
 	t.while(a, func(o *owned) {

@@ -107,7 +107,7 @@ func (p *partition) locate() {
 		p.refuse(NewerVersion, fmt.Sprintf("its committed metadata cannot be read by this version: %v", err))
 	default:
 		p.from = &from
-		p.Window, p.Next, p.LeaderEpoch = from.Window, from.Next, from.LeaderEpoch
+		p.Window, p.Next, p.LeaderEpoch, p.Again = from.Window, from.Next, from.LeaderEpoch, from.Again
 		p.id.Incarnation, p.named = from.Incarnation, from.Journal
 		p.next(needsJournal)
 	}
@@ -115,7 +115,7 @@ func (p *partition) locate() {
 
 // started takes the start of a partition without a committed offset.
 func (p *partition) started(offset int64) {
-	p.Window, p.Next, p.LeaderEpoch = offsets.NewWindow(offset), offset, -1
+	p.Window, p.Next, p.LeaderEpoch, p.Again = offsets.NewWindow(offset), offset, -1, 0
 	p.next(needsJournal)
 }
 
@@ -124,6 +124,9 @@ func (p *partition) started(offset int64) {
 func (p *partition) unjournalled() {
 	if p.id.Incarnation == 0 {
 		p.id.Incarnation = rand.Uint64() | 1
+	}
+	if !p.named.IsZero() { // what its records hold is not known
+		p.Again = 0
 	}
 	p.makeWriter(facts.Restored{})
 }
@@ -136,7 +139,7 @@ func (p *partition) restored(a facts.Answer) {
 	case a.Err != nil:
 		p.refuse(NewerVersion, fmt.Sprintf("its journal cannot be read by this version: %v", a.Err))
 	default:
-		p.LeaderEpoch = a.LeaderEpoch
+		p.LeaderEpoch, p.Again = a.LeaderEpoch, a.Again(p.Again)
 		p.Next = max(p.Next, p.Window.Low())
 		p.makeWriter(a.Restored)
 	}

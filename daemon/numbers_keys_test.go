@@ -86,7 +86,7 @@ var (
 )
 
 // closed are the labels whose values are codes. Others are names.
-var closed = []string{"outcome", "kind", "place", "seconds", "status"}
+var closed = []string{"outcome", "result", "kind", "place", "seconds", "status"}
 
 // rowName is the name of a key's row in the table: without names of topics, targets and others.
 func rowName(key string) string {
@@ -105,7 +105,7 @@ func rowName(key string) string {
 	}
 	var kept []string
 	for _, m := range label.FindAllStringSubmatch(labels, -1) {
-		if slices.Contains(closed, m[1]) || m[1] == "reason" && slices.Contains([]string{"layover_intake_paused", "layover_connection_refused_total"}, name) {
+		if slices.Contains(closed, m[1]) || m[1] == "reason" && slices.Contains([]string{"layover_intake_paused", "layover_connection_refused_total", "layover_barrier_opened_total"}, name) {
 			kept = append(kept, fmt.Sprintf("%s=%q", m[1], m[2]))
 		}
 	}

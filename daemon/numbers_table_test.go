@@ -9,7 +9,15 @@ const numbersText = numbersOfMetrics + numbersOfStatus
 const numbersOfMetrics = `
 counter   records                layover_ambiguous_records_total
 gauge     rebalance              layover_assigned_partitions
+counter   barrier-halted         layover_barrier_opened_total{reason="halted"}
+counter   barrier-idle           layover_barrier_opened_total{reason="idle"}
+counter   barrier-paused         layover_barrier_opened_total{reason="paused"}
+counter   barrier-stopped        layover_barrier_opened_total{reason="stopped"}
+gauge     barrier-idle           layover_barrier_waiting_records
 fixed     records                layover_build_info
+counter   ids                    layover_cancels_total{result="cancelled"}
+counter   ids                    layover_cancels_total{result="miss"}
+counter   ids                    layover_cancels_total{result="too_late"}
 gauge     certificates           layover_certificate_expiry_timestamp_seconds
 gauge     certificates           layover_certificate_reload_failed
 gauge     records                layover_chunk_bytes
@@ -28,6 +36,11 @@ counter   records                layover_dead_lettered_records_total
 counter   records                layover_delivered_records_total
 counter   dropped                layover_dropped_records_total
 gauge     failing                layover_duplicates_after_a_kill_records
+counter   ids                    layover_ended_records_total{outcome="cancelled"}
+counter   ids                    layover_ended_records_total{outcome="expired"}
+counter   ids                    layover_ended_records_total{outcome="replaced"}
+counter   ids                    layover_events_total{result="acknowledged"}
+counter   ids                    layover_events_total{result="given_up"}
 gauge     journal                layover_finished_set_in{place="journal"}
 gauge     journal                layover_finished_set_in{place="metadata"}
 gauge     prefix                 layover_finished_set_in{place="prefix"}
@@ -36,7 +49,10 @@ counter   records                layover_future_timestamp_records_total
 counter   rebalance              layover_handed_over_records_total
 gauge     missing                layover_held_bytes
 gauge     missing                layover_held_records
+stamp     ids                    layover_id_bytes
+gauge     ids                    layover_ids
 gauge     failing                layover_in_flight_records
+counter   ids                    layover_ingress_records_total{outcome="cancel"}
 counter   records                layover_ingress_records_total{outcome="immediate"}
 counter   records                layover_ingress_records_total{outcome="invalid"}
 counter   records                layover_ingress_records_total{outcome="parked"}
@@ -102,6 +118,7 @@ gauge     restart                layover_replay_remaining_records
 counter   records                layover_requested_delay_seconds
 counter   restart                layover_restored_records_total
 gauge     letters                layover_sick_since_timestamp_seconds{kind="dead_letter"}
+gauge     ids                    layover_sick_since_timestamp_seconds{kind="events"}
 fixed     away                   layover_sick_since_timestamp_seconds{kind="group"}
 gauge     ingress                layover_sick_since_timestamp_seconds{kind="ingress_topic"}
 fixed     journal                layover_sick_since_timestamp_seconds{kind="journal"}
@@ -110,6 +127,7 @@ gauge     names                  layover_sick_since_timestamp_seconds{kind="name
 gauge     stopped                layover_sick_since_timestamp_seconds{kind="partition"}
 gauge     missing                layover_sick_since_timestamp_seconds{kind="target"}
 gauge     letters                layover_sick{kind="dead_letter"}
+gauge     ids                    layover_sick{kind="events"}
 gauge     group                  layover_sick{kind="group"}
 gauge     ingress                layover_sick{kind="ingress_topic"}
 gauge     journal                layover_sick{kind="journal"}
@@ -123,4 +141,6 @@ gauge     names                  layover_target_names_refused
 counter   records                layover_tick_lag_seconds
 gauge     commits                layover_uncommitted_records
 counter   stopped                layover_unfinished_records_total
+gauge     ids                    layover_waiting_cancels
+gauge     ids                    layover_waiting_events
 `

@@ -217,6 +217,8 @@ func saysTheSame(kind, check string) bool {
 		return check == "topics" || check == "acl-targets"
 	case admin.SickDeadLetter:
 		return check == "topics" || check == "acl-dead-letters"
+	case admin.SickEvents:
+		return check == "topics" || check == "acl-events"
 	case admin.SickJournal:
 		return check == "acl-journal"
 	}

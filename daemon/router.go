@@ -136,6 +136,12 @@ func haltedBy(h purgatory.HaltNotice) consumer.Reason {
 	return consumer.Halted
 }
 
+// Paused implements lane.Reading.
+func (r *router) Paused() bool { return r.consumer.Paused() }
+
+// Stopped implements lane.Reading.
+func (r *router) Stopped(a offsets.Assignment) bool { return r.consumer.Stopped(a) }
+
 // LeaseValid implements lane.Reading.
 func (r *router) LeaseValid() bool { return r.consumer.LeaseValid() }
 
@@ -184,10 +190,10 @@ func byKey(t *purgatory.TargetState, _ offsets.TopicPartition, body []byte) purg
 
 // samePartition keeps the number of a record's partition, if the target has as many as
 // the ingress topic: with fewer, which of them gets what would depend on luck. To the
-// dead-letter topic that does not apply.
-func samePartition(dead string) func(*purgatory.TargetState, offsets.TopicPartition, []byte) purgatory.Route {
+// dead-letter topic, and that of events, that does not apply.
+func samePartition(dead, events string) func(*purgatory.TargetState, offsets.TopicPartition, []byte) purgatory.Route {
 	return func(t *purgatory.TargetState, from offsets.TopicPartition, body []byte) purgatory.Route {
-		if t.Name == dead {
+		if t.Name == dead || t.Name == events {
 			return byKey(t, from, body)
 		}
 		if least := max(t.IngressPartitions, from.Partition+1); t.Partitions < least {

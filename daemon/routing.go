@@ -36,9 +36,9 @@ func (d *Daemon) nameBytes() int64 {
 	return bytes
 }
 
-// namedTargets are the topics that settings name and records go to.
+// namedTargets are the topics that settings name and records, dead letters or events go to.
 func (d *Daemon) namedTargets() (out []string) {
-	for _, name := range append(d.cfg.Allowed(), d.cfg.DLQTopic) {
+	for _, name := range append(d.cfg.Allowed(), d.cfg.DLQTopic, d.cfg.EventsTopic) {
 		if name != "" && !config.IsGlob(name) {
 			out = append(out, name)
 		}

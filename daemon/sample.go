@@ -92,7 +92,7 @@ func (d *Daemon) leaderless() map[offsets.TopicPartition]bool {
 func (d *Daemon) adminSettings() admin.Settings {
 	c := d.cfg
 	s := admin.Settings{
-		Ingress: c.IngressTopics, Egress: c.EgressTopic, DeadLetter: c.DLQTopic, OnInvalid: string(c.OnInvalid),
+		Ingress: c.IngressTopics, Egress: c.EgressTopic, DeadLetter: c.DLQTopic, Events: c.EventsTopic, OnInvalid: string(c.OnInvalid),
 		Lanes: c.Lanes, CommitInterval: c.CommitInterval, MaxDelay: c.MaxDelay,
 		Retention: make(map[string]time.Duration), Deliverable: !slices.ContainsFunc(c.IngressTopics, func(t string) bool { return c.EgressOf(t) == "" }),
 	}

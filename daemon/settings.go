@@ -8,6 +8,7 @@ import (
 	"layover/cluster"
 	"layover/cluster/batches"
 	"layover/config"
+	"layover/lane"
 	"layover/purgatory"
 	"layover/wheel"
 
@@ -82,12 +83,14 @@ func (d *Daemon) coreConfig(s sizes) purgatory.Config {
 		config.OnInvalidDLQ: purgatory.DeadLetter, config.OnInvalidDeliver: purgatory.Deliver,
 		config.OnInvalidDrop: purgatory.Drop, config.OnInvalidHalt: purgatory.Halt,
 	}
+	expired := map[config.OnExpired]purgatory.Policy{config.OnExpiredDLQ: purgatory.DeadLetter, config.OnExpiredDrop: purgatory.Drop}
 	place := byKey
 	if d.cfg.Partition == config.PartitionSame {
-		place = samePartition(d.cfg.DLQTopic)
+		place = samePartition(d.cfg.DLQTopic, d.cfg.EventsTopic)
 	}
 	return purgatory.Config{
 		OnInvalid: policy[d.cfg.OnInvalid], DeadLetterTopic: d.cfg.DLQTopic,
+		OnExpired: expired[d.cfg.OnExpired], EventsTopic: d.cfg.EventsTopic, Event: lane.EventBody,
 		Patience: d.cfg.TargetPatience, PatienceText: config.FormatDuration(d.cfg.TargetPatience), HeldShare: s.held,
 		Place: place, ApartByIngress: d.cfg.Partition == config.PartitionSame,
 		MaxInFlight: d.inFlight(), MaxBuffered: maxBuffered, MaxInFlightBytes: s.flight, LargestChunk: s.chunk,

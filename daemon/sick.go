@@ -168,7 +168,7 @@ func about(k admin.SickKey) []any {
 	case admin.SickKafka, admin.SickNames:
 	case admin.SickGroup:
 		out = append(out, "group", k.Name)
-	case admin.SickTarget, admin.SickDeadLetter:
+	case admin.SickTarget, admin.SickDeadLetter, admin.SickEvents:
 		out = append(out, "target", k.Name)
 	default:
 		out = append(out, "topic", k.Name)

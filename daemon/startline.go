@@ -25,12 +25,20 @@ func (d *Daemon) sayStart(s *servers) {
 	if len(c.TopicTargets) > 0 {
 		line = append(line, "topic_targets", joined(c.TopicTargets))
 	}
-	line = append(line, "dead_letter", c.DLQTopic, "on_invalid", c.OnInvalid, "partition", c.Partition,
+	line = append(line, "dead_letter", c.DLQTopic, "on_invalid", c.OnInvalid, "on_expired", c.OnExpired)
+	if c.EventsTopic != "" {
+		line = append(line, "events", c.EventsTopic)
+	}
+	line = append(line, "partition", c.Partition,
 		"timestamp", c.Timestamp, "compression", c.Compression, "journal", c.Journal, "default_delay", config.FormatDuration(c.DefaultDelay))
 	if len(c.TopicDelays) > 0 {
 		line = append(line, "topic_delays", joined(c.TopicDelays))
 	}
-	line = append(line, "max_delay", config.FormatDuration(c.MaxDelay), "target_patience", config.FormatDuration(c.TargetPatience),
+	line = append(line, "max_delay", config.FormatDuration(c.MaxDelay))
+	if c.ExpireAfter > 0 {
+		line = append(line, "expire_after", config.FormatDuration(c.ExpireAfter))
+	}
+	line = append(line, "target_patience", config.FormatDuration(c.TargetPatience),
 		"max_parked_bytes", c.MaxParkedBytes, "lanes", c.Lanes, "commit_interval", config.FormatDuration(c.CommitInterval),
 		"gomaxprocs", runtime.GOMAXPROCS(0), "gomemlimit", memoryLimit())
 	d.log.Info("layover starts", line...)

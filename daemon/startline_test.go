@@ -47,10 +47,12 @@ func TestTheStartLineHasWhatHoldsForEachIngressTopicAndHowLongIsWaited(t *testin
 			[]string{
 				"LAYOVER_INGRESS_TOPICS=delayed,also", "LAYOVER_TOPIC_TARGETS=delayed=other,also=ready", "LAYOVER_TOPIC_DELAYS=also=36h,delayed=90s",
 				"LAYOVER_DEFAULT_DELAY=1500ms", "LAYOVER_TARGET_PATIENCE=36h", "KAFKA_CLIENT_ID=shop-1",
+				"LAYOVER_EXPIRE_AFTER=90m", "LAYOVER_ON_EXPIRED=drop", "LAYOVER_EVENTS_TOPIC=events",
 			},
 			[]string{
 				" client_id=shop-1 ", ` topic_targets="delayed=other,also=ready" `, ` topic_delays="also=1d12h,delayed=1m30s" `,
 				" tls=false client_id", " default_delay=1s500ms ", " target_patience=1d12h ", " max_delay=6d ",
+				" on_expired=drop events=events partition=", " expire_after=1h30m ",
 			}, nil,
 		},
 		"secured": {
@@ -60,8 +62,8 @@ func TestTheStartLineHasWhatHoldsForEachIngressTopicAndHowLongIsWaited(t *testin
 		},
 		"by default": {
 			nil,
-			[]string{" client_id=layover ", " default_delay=0s ", " target_patience=15m ", " commit_interval=1s "},
-			[]string{"topic_targets", "topic_delays", "mechanism"},
+			[]string{" client_id=layover ", " default_delay=0s ", " target_patience=15m ", " commit_interval=1s ", " on_expired=dlq "},
+			[]string{"topic_targets", "topic_delays", "mechanism", "expire_after", "events="},
 		},
 	}
 	for name, test := range tests {

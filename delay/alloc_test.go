@@ -4,6 +4,7 @@ package delay
 
 import (
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -19,6 +20,9 @@ func TestParseOfAValidRecordAllocatesNothing(t *testing.T) {
 		guard(t, r, headers("x-deliver-at", value, "x-deliver-to", "orders"))
 	}
 	guard(t, r, nil)
+	r.ExpireAfter = time.Hour
+	guard(t, r, headers("X-Delay-ID", "größe-1", "x-delay", "30s", "x-expire-at", "2026-03-01T14:30:00.5+01:00"))
+	guard(t, r, headers("x-delay-id", "order-1", "x-delay-cancel", "true", "layover-cancel-of", "order-1/3"))
 }
 
 func guard(t *testing.T, r *Rules, hs []kgo.RecordHeader) {

@@ -18,6 +18,9 @@ func BenchmarkParse(b *testing.B) {
 		"iso":       headers("x-delay", "P1DT2H", "x-deliver-to", "orders"),
 		"rfc3339":   headers("x-deliver-at", "2026-03-01T14:30:00.500+01:00", "x-deliver-to", "eu.orders"),
 		"bigendian": headers("x-deliver-at", "\x01\x9c\xa9\x7b\xf8\x80", "x-deliver-to", "eu.orders"),
+		"id":        headers("x-delay", "30000", "x-deliver-to", "orders", "x-delay-id", "01J9ZQ4N7E8W3X2K5M6P"),
+		"expiry":    headers("x-delay", "30000", "x-deliver-to", "orders", "x-expire-at", "2026-03-01T14:30:00Z"),
+		"cancel":    headers("x-delay-id", "01J9ZQ4N7E8W3X2K5M6P", "x-delay-cancel", "true"),
 	} {
 		hs := append(headers("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate", "a=b", "ce_type", "order"), control...)
 		b.Run(name, func(b *testing.B) {

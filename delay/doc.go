@@ -1,11 +1,12 @@
-// Package delay is the codec of Layover's headers. It reads a record's deadline
-// and target from its headers, and writes the headers of deliveries, dead
+// Package delay is the codec of Layover's headers. It reads a record's deadline,
+// target, id and expiry from its headers, and writes the headers of deliveries, dead
 // letters and sent records. The server and the command line use the same code,
 // so that each reads the other's headers.
 //
 // It is pure: no clock, no goroutine, no lock, no Kafka client. The time is an
 // argument. It keeps none of its arguments; the strings of a Decision
-// come from the Targets, the text of an Invalid is a copy.
+// come from the Targets, the text of an Invalid is a copy. The ID of a Decision
+// is the header's own value.
 //
 // # What a producer writes
 //
@@ -24,6 +25,11 @@
 //	x-deliver-at  1772370000                 invalid: looks like seconds
 //	x-deliver-at  2026-03-01T14:00:00        invalid: which zone?
 //	x-deliver-to  orders                     that topic, if it is allowed
+//	x-delay-id    order-1                    replaces what waits by that name
+//	x-expire-at   2026-03-01T14:00:00.0009Z  not handed out from 14:00:00.000 on
+//
+// A record with x-delay-id and x-delay-cancel: true is a cancel: it ends the record of that
+// name, and is never delivered. A cancel has neither delay nor target nor expiry.
 //
 // Names match without regard to case, and the last of a repeated name wins.
 // Where both headers are there, x-deliver-at wins. x-delay is not looked at then,
@@ -47,11 +53,19 @@
 //   - RFC 3339 with small letters, a space for the T, a leap second, a comma,
 //     no zone, or a zone beyond 23:59;
 //   - a number in x-deliver-at that is in the wrong unit by its size;
-//   - a negative number in binary. As text it is merely past.
+//   - a negative number in binary. As text it is merely past;
+//   - an id with a control character of Unicode's class Cc: U+0000 to U+001F and
+//     U+007F to U+009F.
 //
 // Where several things are wrong, the first of this order is reported: the
 // value of x-deliver-at or x-delay, the missing timestamp, the maximum, the
-// timestamp ahead of the clock, the target.
+// timestamp ahead of the clock, the expiry, the target, the id. Of a record with
+// x-delay-cancel it is that header's value, the missing id, what stands beside it, the id.
+//
+// # Rounding
+//
+// A deadline is rounded up to a millisecond and an expiry down: no record goes before the
+// one, or from the other on.
 //
 // # What it is not
 //

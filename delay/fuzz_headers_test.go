@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -52,10 +53,25 @@ func FuzzHeadersOfAnyNameAndNumber(f *testing.F) {
 		f.Add(text, noon, noon, int32(3), int64(42))
 		f.Add(text, int64(-1), noon, int32(0), int64(0))
 	}
+	for _, text := range []string{
+		"x-delay-id=order-1\x00x-delay=30m", "X-DELAY-ID=a\x00x-delay-id=b", "x-delay-id", "x-delay-id=", "x-delay-id=a\tb", "x-delay-id=\xff", "x-delay-id=\xc2\x85", "x-delay-id=\u00fc\u2028\ufffd",
+		"x-delay-id=" + strings.Repeat("i", 256), "x-delay-id=" + strings.Repeat("i", 257), "x-delay-id=" + strings.Repeat("\u00fc", 129),
+		"x-delay-id=a\x00x-delay-cancel=true", "x-delay-cancel=true", "x-delay-id=a\x00x-delay-cancel=True", "x-delay-id=a\x00x-delay-cancel", "x-delay-id=a\x00X-Delay-Cancel=true\x00layover-cancel-of=a/3",
+		"x-delay-id=a\x00x-delay-cancel=true\x00x-delay=5s", "x-delay-id=a\x00x-delay-cancel=true\x00x-deliver-at=bad", "x-delay-id=a\x00x-delay-cancel=true\x00x-deliver-to=orders",
+		"x-delay-id=a\x00x-delay-cancel=true\x00x-expire-at=0", "x-delay-id=\x01\x00x-delay-cancel=true", "x-delay-id=a\x00x-delay-cancel=false\x00x-delay-cancel=true",
+		"x-expire-at=2026-03-01T14:00:00.0009Z", "X-Expire-At=1772370000\x00x-delay=5s", "x-expire-at", "x-expire-at=-9223372036854775808", "x-expire-at=9999999999999\x00x-delay-id=a\x00x-delay=bad",
+		"a=1\x00layover-cancel-of=a/2\x00layover-id=x\x00x-delay-id=a\x00x-delay=1s", "layover.errors.reason=old\x00x-delay-id=a",
+	} {
+		f.Add(text, noon, noon, int32(3), int64(42))
+		f.Add(text, int64(-1), noon, int32(0), int64(0))
+	}
 	f.Add("x-delay=1s", int64(math.MaxInt64), int64(math.MinInt64), int32(math.MinInt32), int64(math.MinInt64))
 	f.Fuzz(func(t *testing.T, text string, ts, now int64, partition int32, offset int64) {
 		in := script(text)
 		r := &Rules{MaxDelay: 6 * day, Targets: mustTargets(t, "ready", []string{"orders", "eu.*"}, nil)}
+		if offset%2 != 0 {
+			r.ExpireAfter = time.Duration(offset & math.MaxInt32)
+		}
 		d, inv := r.Parse(in, ts, now)
 		want, reason := modelParse(r, in, ts, now)
 		switch {
@@ -64,6 +80,7 @@ func FuzzHeadersOfAnyNameAndNumber(f *testing.F) {
 		case inv == nil && want.IsInt64() && want.Int64() != d.DeadlineMs:
 			t.Fatalf("%q: due %d, want %v", in, d.DeadlineMs, want)
 		}
+		checkCommand(t, r, in, d, inv)
 
 		o := Origin{Topic: "delayed", Partition: partition, Offset: offset, TimestampMs: ts}
 		delivered := AppendDelivered(nil, in, o, d.DeadlineMs, false, nil)
@@ -73,18 +90,53 @@ func FuzzHeadersOfAnyNameAndNumber(f *testing.F) {
 			ours = ours[:2]
 		}
 		startsWith(t, delivered, kept, ours)
-		if again, inv := r.Parse(delivered, now, now); inv != nil || again.Delayed || again.Target != "ready" {
-			t.Fatalf("%q: what was delivered asks for %+v, %v", in, again, inv)
+		again, inv2 := r.Parse(delivered, now, now)
+		if badExpiry := inv2 != nil && inv2.Reason == ReasonMalformedExpireAt && inv != nil; again.Cancel || !badExpiry && (inv2 != nil || again.Delayed || again.Target != "ready" || again.ID != nil) {
+			t.Fatalf("%q: what was delivered asks for %+v, %v", in, again, inv2)
 		}
 
 		dead := AppendErrors(nil, in, o, "group", Invalid{Reason: ReasonMalformedDelay, Message: "bad"}, now)
 		kept = without(in, errorNames...)
 		startsWith(t, dead, kept, errorNames)
 		d2, inv2 := r.Parse(dead, ts, now)
-		if d2 != d || !reflect.DeepEqual(inv2, inv) {
+		checkCommand(t, r, dead, d2, inv2)
+		d.IDHeader, d2.IDHeader = 0, 0 // error headers before it are gone
+		if !reflect.DeepEqual(d2, d) || !reflect.DeepEqual(inv2, inv) {
 			t.Fatalf("%q: asks for %+v, %v, its dead letter for %+v, %v", in, d, inv, d2, inv2)
 		}
 	})
+}
+
+// checkCommand holds what d says of id, cancel and expiry against the headers.
+func checkCommand(t *testing.T, r *Rules, in []kgo.RecordHeader, d Decision, inv *Invalid) {
+	t.Helper()
+	last := modelLast(in)
+	_, cancels := last["x-delay-cancel"]
+	if d.Cancel != cancels {
+		t.Fatalf("%q: cancel is %v", in, d.Cancel)
+	}
+	if inv != nil {
+		if want := (Decision{DeadlineMs: d.DeadlineMs, Cancel: cancels}); !reflect.DeepEqual(d, want) {
+			t.Fatalf("%q: an invalid record asks for %+v", in, d)
+		}
+		return
+	}
+	id, named := last["x-delay-id"]
+	if named != (d.ID != nil) || named && (string(d.ID) != string(id) || string(in[d.IDHeader].Value) != string(id) || asciiLower(in[d.IDHeader].Key) != "x-delay-id") {
+		t.Fatalf("%q: id is %q of header %d", in, d.ID, d.IDHeader)
+	}
+	if _, copied := last["layover-cancel-of"]; d.CancelOf != (cancels && copied) {
+		t.Fatalf("%q: one of several is %v", in, d.CancelOf)
+	}
+	if cancels {
+		if d.Expires || d.Delayed || d.Target != "" || d.Label != "" || !named {
+			t.Fatalf("%q: a cancel asks for %+v", in, d)
+		}
+		return
+	}
+	if want := modelExpiry(r, in, big.NewInt(d.DeadlineMs)); (want != nil) != d.Expires || want != nil && want.Int64() != d.ExpireMs {
+		t.Fatalf("%q: due %d, expires %v at %d, want %v", in, d.DeadlineMs, d.Expires, d.ExpireMs, want)
+	}
 }
 
 // startsWith checks that got is kept, byte for byte and with its nulls, and behind
@@ -120,7 +172,11 @@ func FuzzTextOnTheCommandLineIsTextInAHeader(f *testing.F) {
 		if err == nil && ceilRat(new(big.Rat).SetFrac(big.NewInt(int64(d)), big.NewInt(1e6))).Int64() != ms {
 			t.Fatalf("%q: %v, the header says %d ms", text, d, ms)
 		}
-		at, ok := modelInstant([]byte(text))
+		at, ok := modelInstant([]byte(text), true)
+		floor, ok2 := modelInstant([]byte(text), false)
+		if got, err := ParseExpiry(text); ok2 != ok || (err == nil) != (ok && !isBinary) || err == nil && got != max(floor, minInstantMs) {
+			t.Fatalf("%q: expires at %d, %v, the header says %d %v", text, got, err, floor, ok)
+		}
 		if got, err := ParseInstant(text); (err == nil) != (ok && !isBinary) || err == nil && got != max(at, minInstantMs) {
 			t.Fatalf("%q: %d, %v, the header says %d %v", text, got, err, at, ok)
 		}

@@ -120,8 +120,12 @@ func FuzzInstant(f *testing.F) {
 		if len(value) > 300 {
 			return
 		}
-		got, flt := parseInstant(value)
-		want, ok := modelInstant(value)
+		floor, flt := parseInstant(value, down)
+		if want, ok := modelInstant(value, false); ok != (flt == fine) || ok && floor != max(want, minInstantMs) {
+			t.Fatalf("%q rounded down: got %d %q, want %d %v", value, floor, flt, want, ok)
+		}
+		got, flt := parseInstant(value, up)
+		want, ok := modelInstant(value, true)
 		if ok != (flt == fine) || ok && got != max(want, minInstantMs) {
 			t.Fatalf("%q: got %d %q, want %d %v", value, got, flt, want, ok)
 		}

@@ -2,9 +2,21 @@ package delay
 
 // The control headers, which a producer writes and a delivery removes.
 const (
-	HeaderDelay     = "x-delay"
-	HeaderDeliverAt = "x-deliver-at"
-	HeaderDeliverTo = "x-deliver-to"
+	HeaderDelay       = "x-delay"
+	HeaderDeliverAt   = "x-deliver-at"
+	HeaderDeliverTo   = "x-deliver-to"
+	HeaderDelayID     = "x-delay-id"
+	HeaderDelayCancel = "x-delay-cancel"
+)
+
+// The headers that a producer writes and a delivery keeps.
+const (
+	// HeaderExpireAt is the instant from which on a record is not handed out. Consumers
+	// may want to know it as well.
+	HeaderExpireAt = "x-expire-at"
+	// HeaderCancelOf marks one of several cancels of one id, one a partition. All but one
+	// of them meet no record, which is nobody's fault.
+	HeaderCancelOf = "layover-cancel-of"
 )
 
 // The stamped headers, which a delivery writes. It replaces those of an earlier
@@ -38,27 +50,62 @@ type kind uint8
 
 const (
 	kindOther kind = iota
-	kindDelay
+	kindExpireAt
+	kindCancelOf
+	kindDelay // the first that a delivery removes
 	kindDeliverAt
 	kindDeliverTo
+	kindDelayID
+	kindDelayCancel
 	kindStamped
+	kinds
 )
 
 // kindOf classifies a name without regard to case. It runs for every header
-// of every record: the length alone rules out nearly all of them.
+// of every record: first letter and length rule out nearly all of them.
+// Those of tracing have the lengths of some of ours.
 func kindOf(name string) kind {
+	if name == "" {
+		return kindOther
+	}
+	switch name[0] | 0x20 { // in lower case, for a letter
+	case 'x':
+		return written(name)
+	case 'l':
+		return stamped(name)
+	}
+	return kindOther
+}
+
+// written is kindOf for names that begin with x.
+func written(name string) kind {
 	switch len(name) {
 	case len(HeaderDelay):
 		return kindIf(kindDelay, name, HeaderDelay)
+	case len(HeaderDelayID):
+		return kindIf(kindDelayID, name, HeaderDelayID)
+	case len(HeaderExpireAt):
+		return kindIf(kindExpireAt, name, HeaderExpireAt)
 	case len(HeaderDeliverAt): // and of HeaderDeliverTo
 		if equalFold(name, HeaderDeliverAt) {
 			return kindDeliverAt
 		}
 		return kindIf(kindDeliverTo, name, HeaderDeliverTo)
+	case len(HeaderDelayCancel):
+		return kindIf(kindDelayCancel, name, HeaderDelayCancel)
+	}
+	return kindOther
+}
+
+// stamped is kindOf for names that begin with l.
+func stamped(name string) kind {
+	switch len(name) {
 	case len(HeaderID):
 		return kindIf(kindStamped, name, HeaderID)
 	case len(HeaderDue):
 		return kindIf(kindStamped, name, HeaderDue)
+	case len(HeaderCancelOf):
+		return kindIf(kindCancelOf, name, HeaderCancelOf)
 	case len(HeaderOriginalTimestamp):
 		return kindIf(kindStamped, name, HeaderOriginalTimestamp)
 	}
@@ -72,12 +119,19 @@ func kindIf(k kind, name, lower string) kind {
 	return kindOther
 }
 
-// IsControl reports whether name is x-delay, x-deliver-at or x-deliver-to,
-// without regard to case.
+// passes reports whether a delivery keeps headers of that kind.
+func (k kind) passes() bool { return k < kindDelay }
+
+// IsControl reports whether name is x-delay, x-deliver-at, x-deliver-to,
+// x-delay-id or x-delay-cancel, without regard to case. A delivery removes these: a
+// consumer that writes its record back must not replace the newer one of that id.
 func IsControl(name string) bool {
 	k := kindOf(name)
-	return k == kindDelay || k == kindDeliverAt || k == kindDeliverTo
+	return !k.passes() && k != kindStamped
 }
+
+// IsExpireAt reports whether name is x-expire-at, without regard to case.
+func IsExpireAt(name string) bool { return kindOf(name) == kindExpireAt }
 
 // IsStamped reports whether name is one of the three headers that a delivery
 // stamps, without regard to case.

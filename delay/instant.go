@@ -29,17 +29,25 @@ const (
 	leastUnixMs = 100_000_000_000
 )
 
-// parseInstant reads the value of x-deliver-at: Unix milliseconds, rounded up.
+// rounding is what becomes of a part of a millisecond: the milliseconds that it adds.
+type rounding int64
+
+const (
+	down rounding = 0 // of an instant from which on something does not happen
+	up   rounding = 1 // of an instant before which something does not happen
+)
+
+// parseInstant reads the value of x-deliver-at or x-expire-at: Unix milliseconds.
 // An instant before the year 0 becomes the start of that year: it is past all the
 // same, and its distance to any clock fits an int64.
-func parseInstant(value []byte) (ms int64, f fault) {
+func parseInstant(value []byte, r rounding) (ms int64, f fault) {
 	switch {
 	case len(value) == 0:
 		return 0, faultInstantEmpty
 	case !isText(value):
 		return parseInstantBinary(value)
 	}
-	return parseInstantText(value)
+	return parseInstantText(value, r)
 }
 
 // parseInstantBinary reads the minimal form of Java's BigInteger and the fixed
@@ -57,7 +65,7 @@ func parseInstantBinary(value []byte) (ms int64, f fault) {
 	return ms, unixMsFault(ms)
 }
 
-func parseInstantText(text []byte) (ms int64, f fault) {
+func parseInstantText(text []byte, r rounding) (ms int64, f fault) {
 	n, digits, ok, overflow := parseInteger(text)
 	switch {
 	case ok && overflow && digits == 19 && text[0] != '-':
@@ -69,7 +77,7 @@ func parseInstantText(text []byte) (ms int64, f fault) {
 	case text[0] == ' ' || text[len(text)-1] == ' ':
 		return 0, faultInstantSpaces
 	}
-	if ms, ok = parseRFC3339(text); !ok {
+	if ms, ok = parseRFC3339(text, r); !ok {
 		return 0, faultInstant
 	}
 	return max(ms, minInstantMs), fine
@@ -96,9 +104,9 @@ func unixMsFault(n int64) fault {
 
 // parseRFC3339 reads YYYY-MM-DDTHH:MM:SS, an optional fraction, and Z or an
 // offset. It is stricter than time.Parse, which takes one digit for the hour,
-// a comma for the point and offsets of any size. It rounds up the digits that
+// a comma for the point and offsets of any size. It rounds the digits that
 // time.Parse would cut off.
-func parseRFC3339(text []byte) (ms int64, ok bool) {
+func parseRFC3339(text []byte, r rounding) (ms int64, ok bool) {
 	const shape = "dddd-dd-ddTdd:dd:dd"
 	if len(text) <= len(shape) || !hasShape(text, shape) {
 		return 0, false
@@ -113,7 +121,7 @@ func parseRFC3339(text []byte) (ms int64, ok bool) {
 		return 0, false
 	}
 
-	fractionMs, rest, ok := scanFraction(text[len(shape):])
+	fractionMs, rest, ok := scanFraction(text[len(shape):], r)
 	if !ok {
 		return 0, false
 	}
@@ -124,9 +132,9 @@ func parseRFC3339(text []byte) (ms int64, ok bool) {
 	return (t.Unix()-offset)*1000 + fractionMs, true
 }
 
-// scanFraction reads an optional point with digits behind it, as milliseconds
-// rounded up: 1000 for .9999.
-func scanFraction(text []byte) (ms int64, rest []byte, ok bool) {
+// scanFraction reads an optional point with digits behind it, as milliseconds: for
+// .9999 they are 1000 rounded up, and 999 rounded down.
+func scanFraction(text []byte, r rounding) (ms int64, rest []byte, ok bool) {
 	if len(text) == 0 || text[0] != '.' {
 		return 0, text, true
 	}
@@ -137,7 +145,7 @@ func scanFraction(text []byte) (ms int64, rest []byte, ok bool) {
 	place := int64(100)
 	for _, c := range digits {
 		if place == 0 && c != '0' {
-			return ms + 1, rest, true
+			return ms + int64(r), rest, true
 		}
 		ms += place * int64(c-'0')
 		place /= 10

@@ -149,7 +149,7 @@ var badInstants = map[string]string{
 
 func TestInstantIsReadInEveryForm(t *testing.T) {
 	for value, want := range goodInstants {
-		if got, f := parseInstant([]byte(value)); f != fine || got != want {
+		if got, f := parseInstant([]byte(value), up); f != fine || got != want {
 			t.Errorf("%q: got %d %q, want %d", value, got, f, want)
 		}
 		if !isText([]byte(value)) {
@@ -163,7 +163,7 @@ func TestInstantIsReadInEveryForm(t *testing.T) {
 
 func TestInstantThatIsBadIsRefusedAndNeverGuessed(t *testing.T) {
 	for value, words := range badInstants {
-		ms, f := parseInstant([]byte(value))
+		ms, f := parseInstant([]byte(value), up)
 		if f == fine {
 			t.Errorf("%q: was read as %d", value, ms)
 		}
@@ -177,7 +177,7 @@ func TestInstantThatIsBadIsRefusedAndNeverGuessed(t *testing.T) {
 			t.Errorf("ParseInstant %q: %v, want %q in it", value, err, words)
 		}
 	}
-	if _, f := parseInstant(nil); f == fine {
+	if _, f := parseInstant(nil, up); f == fine {
 		t.Error("null was read")
 	}
 }
@@ -194,7 +194,7 @@ func TestParseInstantTakesNoBinary(t *testing.T) {
 func TestEveryMillisecondOfADayIsReadBack(t *testing.T) {
 	for ms := noon; ms < noon+86_400_000; ms += 997 {
 		text := time.UnixMilli(ms).UTC().Format(time.RFC3339Nano)
-		if got, f := parseInstant([]byte(text)); f != fine || got != ms {
+		if got, f := parseInstant([]byte(text), up); f != fine || got != ms {
 			t.Fatalf("%s: got %d %q, want %d", text, got, f, ms)
 		}
 	}

@@ -29,7 +29,19 @@ const (
 	ReasonTargetNotAllowed Reason = "target_not_allowed"
 	// ReasonNoTarget: the record names no target and no egress topic is set.
 	ReasonNoTarget Reason = "no_target"
+	// ReasonMalformedID: x-delay-id is empty, over 256 bytes, no UTF-8, or has control
+	// characters.
+	ReasonMalformedID Reason = "malformed_id"
+	// ReasonMalformedCancel: x-delay-cancel is not "true", has no x-delay-id beside it, or
+	// has a delay, a target or an expiry beside it.
+	ReasonMalformedCancel Reason = "malformed_cancel"
+	// ReasonMalformedExpireAt: x-expire-at is in none of the forms of x-deliver-at.
+	ReasonMalformedExpireAt Reason = "malformed_expire_at"
 )
+
+// ReasonExpired: the record's expiry came before it was handed out. Parse never gives
+// it, for that is the clock's to say.
+const ReasonExpired Reason = "expired"
 
 // The reasons that arise when a record is produced. Parse never gives them.
 const (
@@ -60,6 +72,7 @@ func Reasons() []Reason {
 	all := []Reason{
 		ReasonMalformedDelay, ReasonMalformedDeliverAt, ReasonDelayTooLong, ReasonFutureTimestamp,
 		ReasonNoTimestamp, ReasonTargetNotAllowed, ReasonNoTarget,
+		ReasonMalformedID, ReasonMalformedCancel, ReasonMalformedExpireAt, ReasonExpired,
 		ReasonTooLarge, ReasonRejected, ReasonTargetUnavailable,
 		ReasonTooLargeToRead, ReasonUnreadable, ReasonSkipped,
 	}

@@ -89,8 +89,9 @@ func modelDelay(value []byte) (ms int64, ok bool) {
 	return ceilRat(new(big.Rat).SetFrac(ns, big.NewInt(1e6))).Int64(), true
 }
 
-// modelInstant returns the Unix milliseconds that x-deliver-at asks for.
-func modelInstant(value []byte) (ms int64, ok bool) {
+// modelInstant returns the Unix milliseconds that x-deliver-at asks for, which are rounded
+// up, or x-expire-at, which are rounded down.
+func modelInstant(value []byte, up bool) (ms int64, ok bool) {
 	n := new(big.Int)
 	switch {
 	case !modelText.Match(value):
@@ -101,7 +102,7 @@ func modelInstant(value []byte) (ms int64, ok bool) {
 	case modelInteger.Match(value):
 		n.SetString(string(value), 10)
 	default:
-		return modelTime(string(value))
+		return modelTime(string(value), up)
 	}
 	digits := len(n.String())
 	if !n.IsInt64() || n.Sign() > 0 && (digits <= 11 || digits == 16 || digits == 19) {
@@ -110,7 +111,7 @@ func modelInstant(value []byte) (ms int64, ok bool) {
 	return n.Int64(), true
 }
 
-func modelTime(text string) (ms int64, ok bool) {
+func modelTime(text string, up bool) (ms int64, ok bool) {
 	m := modelRFC3339.FindStringSubmatch(text)
 	if m == nil {
 		return 0, false
@@ -121,19 +122,45 @@ func modelTime(text string) (ms int64, ok bool) {
 	}
 	fraction, _ := new(big.Rat).SetString("0" + m[2])
 	fraction.Mul(fraction, big.NewRat(1000, 1))
+	if !up {
+		return t.UnixMilli() + new(big.Int).Div(fraction.Num(), fraction.Denom()).Int64(), true
+	}
 	return t.UnixMilli() + ceilRat(fraction).Int64(), true
 }
 
-// modelParse returns the deadline, and the reason in the place of it.
+// modelParse returns the deadline, and the reason in the place of it. It knows no target.
 func modelParse(r *Rules, headers []kgo.RecordHeader, timestampMs, nowMs int64) (deadline *big.Int, reason Reason) {
-	last := map[string][]byte{}
-	for _, h := range headers {
-		last[asciiLower(h.Key)] = h.Value
-	}
+	last := modelLast(headers)
 	base := timestampMs
 	if timestampMs <= 0 {
 		base = nowMs
 	}
+	if _, cancels := last["x-delay-cancel"]; cancels {
+		return big.NewInt(base), modelCancel(last)
+	}
+	if deadline, reason = modelDeadline(r, last, timestampMs, base, nowMs); reason != "" {
+		return nil, reason
+	}
+	if value, has := last["x-expire-at"]; has {
+		if _, ok := modelInstant(value, false); !ok {
+			return nil, "malformed_expire_at"
+		}
+	}
+	if id, has := last["x-delay-id"]; has && !modelID(id) {
+		return nil, "malformed_id"
+	}
+	return deadline, ""
+}
+
+func modelLast(headers []kgo.RecordHeader) map[string][]byte {
+	last := map[string][]byte{}
+	for _, h := range headers {
+		last[asciiLower(h.Key)] = h.Value
+	}
+	return last
+}
+
+func modelDeadline(r *Rules, last map[string][]byte, timestampMs, base, nowMs int64) (deadline *big.Int, reason Reason) {
 	relative := func(ms int64) (*big.Int, Reason) {
 		if timestampMs <= 0 {
 			return nil, "no_timestamp"
@@ -144,7 +171,7 @@ func modelParse(r *Rules, headers []kgo.RecordHeader, timestampMs, nowMs int64) 
 	rel, hasDelay := last["x-delay"]
 	switch {
 	case hasAt:
-		ms, ok := modelInstant(value)
+		ms, ok := modelInstant(value, true)
 		if !ok {
 			return nil, "malformed_deliver_at"
 		}

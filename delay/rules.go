@@ -16,6 +16,9 @@ type Rules struct {
 	// DefaultDelay as well. Like a deadline it counts in whole milliseconds,
 	// rounded up.
 	MaxDelay time.Duration
+	// ExpireAfter is how long after its deadline a record without x-expire-at expires, in
+	// whole milliseconds, rounded up. Zero and below: never.
+	ExpireAfter time.Duration
 	// Targets lists the topics that records may go to. It is never nil.
 	Targets *Targets
 }
@@ -25,7 +28,8 @@ type Rules struct {
 // year must not park a record, and its partition's memory, until then.
 const futureSlack = time.Hour
 
-// Decision is the deadline and the target that a valid record asks for.
+// Decision is what a valid record asks for: a deadline and a target, or the cancel of
+// another record.
 type Decision struct {
 	// DeadlineMs is the instant before which the record is not delivered, in
 	// Unix milliseconds, rounded up. Without a wait (no delay, or Immediate)
@@ -49,12 +53,24 @@ type Decision struct {
 	// that ran out before the record was read is not counted here: it says
 	// something about the reader, not about the header.
 	PastDue bool
-}
 
-// control is the last of each control header of a record.
-type control struct {
-	delay, deliverAt, deliverTo          []byte
-	hasDelay, hasDeliverAt, hasDeliverTo bool
+	// ID is the name of the record within its ingress partition, or of the record that a
+	// cancel is about: the value of x-delay-id, in the header's own memory. Nil: none.
+	ID []byte
+	// IDHeader is the index of that header in the headers given. Without an ID it
+	// means nothing.
+	IDHeader int
+	// Cancel: x-delay-cancel is there. Such a record is never delivered, even where it is
+	// invalid. A valid one has an ID, a DeadlineMs, and nothing else.
+	Cancel bool
+	// CancelOf: a valid cancel that is one of several, one a partition.
+	CancelOf bool
+	// Expires: the record is not handed out from ExpireMs on.
+	Expires bool
+	// ExpireMs is in Unix milliseconds, rounded down: a clock that counts in
+	// milliseconds has no instant below it that is past the header's. It may be
+	// before the deadline.
+	ExpireMs int64
 }
 
 // Parse decides about one record. timestampMs is the record's own timestamp in
@@ -63,83 +79,91 @@ type control struct {
 //
 // For an invalid record the decision holds only a DeadlineMs: the record's
 // timestamp, or nowMs where it has none. It is for the policy that delivers such
-// records all the same.
+// records all the same, unless Cancel is set.
 //
 // The decision depends on nowMs only in PastDue, in ReasonFutureTimestamp, and
 // where there is no timestamp: a record that is read again after a restart is
 // due when it was due before. The cost is linear in the headers; a valid
 // record allocates nothing, but for a target that Targets has not seen before.
-func (r *Rules) Parse(headers []kgo.RecordHeader, timestampMs, nowMs int64) (Decision, *Invalid) {
-	c := readControl(headers)
+func (r *Rules) Parse(headers []kgo.RecordHeader, timestampMs, nowMs int64) (d Decision, inv *Invalid) {
+	var c control
+	c.read(headers)
 	baseMs := timestampMs
 	if timestampMs <= 0 {
 		baseMs = nowMs
 	}
-
-	d, inv := r.parseWait(&c, timestampMs, baseMs, nowMs)
-	if inv == nil {
-		inv = r.parseTarget(&c, &d)
+	d.DeadlineMs = baseMs
+	if c.has(kindDelayCancel) {
+		inv = c.parseCancel(&d)
+	} else {
+		inv = r.parseRecord(&c, &d, timestampMs, nowMs)
 	}
 	if inv != nil {
-		return Decision{DeadlineMs: baseMs}, inv
+		return Decision{DeadlineMs: baseMs, Cancel: d.Cancel}, inv
 	}
 	return d, nil
 }
 
-func readControl(headers []kgo.RecordHeader) control {
-	var c control
-	for i := range headers {
-		h := &headers[i]
-		switch kindOf(h.Key) {
-		case kindDelay:
-			c.delay, c.hasDelay = h.Value, true
-		case kindDeliverAt:
-			c.deliverAt, c.hasDeliverAt = h.Value, true
-		case kindDeliverTo:
-			c.deliverTo, c.hasDeliverTo = h.Value, true
-		}
+// parseRecord decides about a record that is no cancel. d has the base that a wait counts
+// from as its deadline.
+func (r *Rules) parseRecord(c *control, d *Decision, timestampMs, nowMs int64) *Invalid {
+	if inv := r.parseWait(c, d, timestampMs, nowMs); inv != nil {
+		return inv
 	}
-	return c
+	if inv := r.parseExpiry(c, d); inv != nil {
+		return inv
+	}
+	if inv := r.parseTarget(c, d); inv != nil {
+		return inv
+	}
+	if c.has(kindDelayID) {
+		return c.parseID(d)
+	}
+	return nil
 }
 
-// parseWait decides everything but the target.
-func (r *Rules) parseWait(c *control, timestampMs, baseMs, nowMs int64) (Decision, *Invalid) {
-	var d Decision
+// parseWait completes d with the deadline.
+func (r *Rules) parseWait(c *control, d *Decision, timestampMs, nowMs int64) *Invalid {
+	baseMs := d.DeadlineMs
 	var waitMs int64 // from baseMs; not computed from the deadline, which may be saturated
 	switch {
-	case c.hasDeliverAt:
-		atMs, f := parseInstant(c.deliverAt)
+	case c.has(kindDeliverAt):
+		value := c.value(kindDeliverAt)
+		atMs, f := parseInstant(value, up)
 		if f != fine {
-			return d, malformed(ReasonMalformedDeliverAt, HeaderDeliverAt, c.deliverAt, f)
+			return malformed(ReasonMalformedDeliverAt, HeaderDeliverAt, value, f)
 		}
 		waitMs = subSat(atMs, baseMs)
-		d = Decision{DeadlineMs: atMs, Delayed: true, Ambiguous: c.hasDelay, PastDue: atMs <= nowMs}
+		d.DeadlineMs, d.Ambiguous, d.PastDue = atMs, c.has(kindDelay), atMs <= nowMs
 
-	case c.hasDelay:
-		delayMs, f := parseDelay(c.delay)
+	case c.has(kindDelay):
+		value := c.value(kindDelay)
+		delayMs, f := parseDelay(value)
 		if f != fine {
-			return d, malformed(ReasonMalformedDelay, HeaderDelay, c.delay, f)
+			return malformed(ReasonMalformedDelay, HeaderDelay, value, f)
 		}
 		if timestampMs <= 0 {
-			return d, noTimestamp(describe(HeaderDelay, c.delay))
+			return noTimestamp(describe(HeaderDelay, value))
 		}
 		if delayMs <= 0 {
-			return Decision{DeadlineMs: timestampMs, Immediate: true}, nil
+			d.Immediate = true
+			return nil
 		}
 		waitMs = delayMs
-		d = Decision{DeadlineMs: addSat(timestampMs, waitMs), Delayed: true}
+		d.DeadlineMs = addSat(timestampMs, waitMs)
 
 	case r.DefaultDelay > 0:
 		if timestampMs <= 0 {
-			return d, noTimestamp(r.subject(c))
+			return noTimestamp(r.subject(c))
 		}
 		waitMs = ceilMs(r.DefaultDelay)
-		d = Decision{DeadlineMs: addSat(timestampMs, waitMs), Delayed: true}
+		d.DeadlineMs = addSat(timestampMs, waitMs)
 
 	default:
-		return Decision{DeadlineMs: baseMs}, nil
+		return nil
 	}
-	return d, r.checkBounds(c, waitMs, d.DeadlineMs, baseMs, nowMs)
+	d.Delayed = true
+	return r.checkBounds(c, waitMs, d.DeadlineMs, baseMs, nowMs)
 }
 
 // checkBounds holds a wait against the maximum. It counts first from the
@@ -162,10 +186,10 @@ func (r *Rules) checkBounds(c *control, waitMs, deadlineMs, baseMs, nowMs int64)
 // subject opens a message with the header or setting of the deadline.
 func (r *Rules) subject(c *control) string {
 	switch {
-	case c.hasDeliverAt:
-		return describe(HeaderDeliverAt, c.deliverAt)
-	case c.hasDelay:
-		return describe(HeaderDelay, c.delay)
+	case c.has(kindDeliverAt):
+		return describe(HeaderDeliverAt, c.value(kindDeliverAt))
+	case c.has(kindDelay):
+		return describe(HeaderDelay, c.value(kindDelay))
 	}
 	return "default delay " + FormatDuration(r.DefaultDelay)
 }
@@ -176,15 +200,16 @@ func (r *Rules) longest() string { return FormatDuration(r.MaxDelay) + " (LAYOVE
 // parseTarget completes d with the record's target.
 func (r *Rules) parseTarget(c *control, d *Decision) *Invalid {
 	var ok bool
-	if !c.hasDeliverTo {
+	if !c.has(kindDeliverTo) {
 		if d.Target, d.Label, ok = r.Targets.Default(); !ok {
 			return &Invalid{ReasonNoTarget,
 				"header " + HeaderDeliverTo + " missing: want one, or a topic in LAYOVER_EGRESS_TOPIC or LAYOVER_TOPIC_TARGETS"}
 		}
 		return nil
 	}
-	if d.Target, d.Label, ok = r.Targets.Resolve(c.deliverTo); !ok {
-		return malformed(ReasonTargetNotAllowed, HeaderDeliverTo, c.deliverTo, r.Targets.fault(c.deliverTo))
+	to := c.value(kindDeliverTo)
+	if d.Target, d.Label, ok = r.Targets.Resolve(to); !ok {
+		return malformed(ReasonTargetNotAllowed, HeaderDeliverTo, to, r.Targets.fault(to))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package delay
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -74,7 +75,7 @@ func TestParseDecides(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, inv := testRules(t).Parse(tt.headers, noon, noon+2*second)
-			if inv != nil || got != tt.want {
+			if inv != nil || !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("got %+v %v, want %+v", got, inv, tt.want)
 			}
 		})
@@ -106,8 +107,8 @@ func TestParseRefuses(t *testing.T) {
 		"17 digits are far ahead":         {headers("x-deliver-at", "17723700000000000"), ReasonDelayTooLong, `17723700000000000`},
 		"the year 9999":                   {headers("x-deliver-at", "9999-12-31T23:59:59Z"), ReasonDelayTooLong, `9999`},
 		"a target not on the list":        {headers("x-deliver-to", "payments"), ReasonTargetNotAllowed, `header x-deliver-to "payments": not an allowed target; want the egress topic, or a topic that LAYOVER_TARGETS_ALLOWED has`},
-		"an ingress topic":                {headers("x-deliver-to", "delayed"), ReasonTargetNotAllowed, `header x-deliver-to "delayed": an ingress, dead-letter, journal or internal topic, which no setting allows`},
-		"an internal topic":               {headers("x-deliver-to", "__consumer_offsets"), ReasonTargetNotAllowed, `"__consumer_offsets": an ingress, dead-letter, journal or internal topic`},
+		"an ingress topic":                {headers("x-deliver-to", "delayed"), ReasonTargetNotAllowed, `header x-deliver-to "delayed": an ingress, dead-letter, events, journal or internal topic, which no setting allows`},
+		"an internal topic":               {headers("x-deliver-to", "__consumer_offsets"), ReasonTargetNotAllowed, `"__consumer_offsets": an ingress, dead-letter, events, journal or internal topic`},
 		"a null target":                   {null("x-deliver-to"), ReasonTargetNotAllowed, `header x-deliver-to null: not the name of a topic`},
 		"an empty target":                 {headers("x-deliver-to", ""), ReasonTargetNotAllowed, `header x-deliver-to "": not the name of a topic`},
 		"a padded target":                 {headers("x-deliver-to", "orders "), ReasonTargetNotAllowed, `"orders ": not the name of a topic`},
@@ -124,7 +125,7 @@ func TestParseRefuses(t *testing.T) {
 			if inv.Reason != tt.reason || !strings.Contains(inv.Message, tt.message) {
 				t.Errorf("got %s %q, want %s and %q", inv.Reason, inv.Message, tt.reason, tt.message)
 			}
-			if want := (Decision{DeadlineMs: noon}); d != want {
+			if want := (Decision{DeadlineMs: noon}); !reflect.DeepEqual(d, want) {
 				t.Errorf("decision is %+v, want the record's timestamp and nothing else", d)
 			}
 			checkInvalid(t, inv)
@@ -163,7 +164,7 @@ func TestDefaultDelayIsForRecordsWithoutADelayHeader(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tt.want.Target, tt.want.Label = "ready", "ready"
-			if got, inv := r.Parse(tt.headers, noon, noon); inv != nil || got != tt.want {
+			if got, inv := r.Parse(tt.headers, noon, noon); inv != nil || !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("got %+v %v, want %+v", got, inv, tt.want)
 			}
 		})

@@ -52,24 +52,32 @@ func Hint(value []byte) string {
 
 // HintOf is the Hint of the delay that counts for a record; empty where none does.
 func HintOf(headers []kgo.RecordHeader) string {
-	c := readControl(headers)
-	if !c.hasDelay || c.hasDeliverAt {
+	var c control
+	c.read(headers)
+	if !c.has(kindDelay) || c.has(kindDeliverAt) {
 		return ""
 	}
-	return Hint(c.delay)
+	return Hint(c.value(kindDelay))
 }
 
 // ParseInstant reads an instant in any of the text forms of x-deliver-at, as
 // Unix milliseconds, rounded up. It refuses the same texts as x-deliver-at, in the
 // same words.
-func ParseInstant(text string) (ms int64, err error) {
+func ParseInstant(text string) (ms int64, err error) { return parseInstantArgument(text, up) }
+
+// ParseExpiry reads an instant in any of the text forms of x-expire-at, as Unix
+// milliseconds, rounded down. It refuses the same texts as x-expire-at, in the same
+// words.
+func ParseExpiry(text string) (ms int64, err error) { return parseInstantArgument(text, down) }
+
+func parseInstantArgument(text string, r rounding) (ms int64, err error) {
 	value := []byte(text)
 	f := faultInstant
 	switch {
 	case len(value) == 0:
 		f = faultInstantEmpty
 	case isText(value):
-		ms, f = parseInstantText(value)
+		ms, f = parseInstantText(value, r)
 	}
 	if f != fine {
 		return 0, errors.New(quote(value) + ": " + string(f))

@@ -27,7 +27,7 @@ func TestTextOnTheCommandLineIsTextInAHeader(t *testing.T) {
 		}
 		sent, inv := r.Parse(Headers(&delay, nil, ""), noon, noon)
 		direct, inv2 := r.Parse(headers("x-delay", text), noon, noon)
-		if inv != nil || inv2 != nil || sent != direct {
+		if inv != nil || inv2 != nil || !reflect.DeepEqual(sent, direct) {
 			t.Errorf("x-delay %q: sent %+v, direct %+v", text, sent, direct)
 		}
 	}
@@ -38,7 +38,7 @@ func TestTextOnTheCommandLineIsTextInAHeader(t *testing.T) {
 		}
 		sent, inv := r.Parse(Headers(nil, &ms, ""), noon, noon)
 		direct, inv2 := r.Parse(headers("x-deliver-at", text), noon, noon)
-		if inv != nil || inv2 != nil || sent != direct {
+		if inv != nil || inv2 != nil || !reflect.DeepEqual(sent, direct) {
 			t.Errorf("x-deliver-at %q: sent %+v, direct %+v", text, sent, direct)
 		}
 	}

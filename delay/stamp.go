@@ -26,7 +26,7 @@ type Origin struct {
 // The added values overwrite text and share its memory; where text is nil they have memory of their own.
 func AppendDelivered(dst, in []kgo.RecordHeader, o Origin, dueMs int64, bare bool, text *[]byte) []kgo.RecordHeader {
 	for _, h := range in {
-		if kindOf(h.Key) == kindOther {
+		if kindOf(h.Key).passes() {
 			dst = append(dst, h)
 		}
 	}

@@ -57,7 +57,7 @@ const (
 	wantTopic = "want 1 to 249 letters, digits, dots, underscores and hyphens, and neither . nor .."
 
 	faultTargetName    fault = "not the name of a topic; " + wantTopic
-	faultTargetDenied  fault = "an ingress, dead-letter, journal or internal topic, which no setting allows; want another topic"
+	faultTargetDenied  fault = "an ingress, dead-letter, events, journal or internal topic, which no setting allows; want another topic"
 	faultTargetAllowed fault = "not an allowed target; want the egress topic, or a topic that LAYOVER_TARGETS_ALLOWED has"
 	faultTargetJournal fault = "named like a journal of Layover, which no glob allows; want its own name in LAYOVER_TARGETS_ALLOWED"
 )
@@ -86,7 +86,7 @@ func NewTargets(egress string, allowed, denied, journals []string) (*Targets, er
 			return nil, fmt.Errorf("egress topic %s: %s", quote([]byte(egress)), wantTopic)
 		}
 		if t.isDenied(egress) {
-			return nil, fmt.Errorf("egress topic %q: want a topic other than the ingress, dead-letter, journal and internal ones", egress)
+			return nil, fmt.Errorf("egress topic %q: want a topic other than the ingress, dead-letter, events, journal and internal ones", egress)
 		}
 		exact[egress] = target{egress, egress}
 	}

@@ -30,7 +30,7 @@ var documents = struct {
 	run       []string
 	elsewhere map[string]string
 }{
-	run: []string{"README", "docs/quickstart", "docs/headers", "docs/journal", "docs/configuration", "docs/command-line", "docs/doctor"},
+	run: []string{"README", "docs/quickstart", "docs/headers", "docs/journal", "docs/configuration", "docs/command-line", "docs/doctor", "docs/timeouts"},
 	elsewhere: map[string]string{
 		"docs/clients":    "TestTheClientsOfTheDocumentWork",
 		"docs/acls":       "TestTheACLsOfTheDocumentAreEnough",
@@ -103,7 +103,7 @@ func TestTheCommandsOfTheDocumentsWork(t *testing.T) {
 			}
 			s := newShell(t, b)
 			switch name {
-			case "README", "docs/journal", "docs/command-line", "docs/doctor":
+			case "README", "docs/journal", "docs/command-line", "docs/doctor", "docs/timeouts":
 				s.createTopics("delayed", "ready", "dead-letters")
 			case "docs/configuration": // it sets all of them
 				s.env = slices.DeleteFunc(s.env, func(pair string) bool {

@@ -73,7 +73,11 @@ func (in *intake) drop() {
 
 // take reads one record; false when its partition stops reading with it.
 func (in *intake) take(reader purgatory.Reader, rules *delay.Rules, r *kgo.Record, nowMs int64) bool {
-	if !reader.Wants(r.Offset, r.LeaderEpoch) {
+	switch reader.Wants(r.Offset, r.LeaderEpoch) {
+	case purgatory.Nothing:
+		return true
+	case purgatory.Commanded:
+		in.command(reader, rules, r, nowMs)
 		return true
 	}
 	a := purgatory.Arrival{Offset: r.Offset, TimestampMs: r.Timestamp.UnixMilli(), Control: r.Attrs.IsControl()}
@@ -83,7 +87,7 @@ func (in *intake) take(reader purgatory.Reader, rules *delay.Rules, r *kgo.Recor
 	in.body.record = r
 	a.Body = &in.body
 	d, invalid := rules.Parse(r.Headers, a.TimestampMs, nowMs)
-	a.DeadlineMs = d.DeadlineMs
+	a.DeadlineMs, a.Cancel = d.DeadlineMs, d.Cancel
 	if invalid != nil {
 		a.Reason = string(invalid.Reason)
 		a.Message = fmt.Sprintf("%s/%d@%d: %s", r.Topic, r.Partition, r.Offset, invalid.Message)
@@ -91,10 +95,26 @@ func (in *intake) take(reader purgatory.Reader, rules *delay.Rules, r *kgo.Recor
 	} else {
 		a.Target, a.Label, a.Ambiguous = d.Target, d.Label, d.Ambiguous
 		a.Outcome = outcome(d)
+		a.Copied, a.Expires, a.ExpireMs = d.CancelOf, d.Expires, d.ExpireMs
+		if d.ID != nil {
+			a.ID, a.IDAt = d.ID, in.body.valueOf(d.IDHeader)
+		}
 	}
 	ok := reader.Read(&a)
 	in.body.record = nil
 	return ok
+}
+
+// command reads a finished record that may be a command which counts again. An invalid one
+// never was one.
+func (in *intake) command(reader purgatory.Reader, rules *delay.Rules, r *kgo.Record, nowMs int64) {
+	if r.Attrs.IsControl() {
+		return
+	}
+	d, invalid := rules.Parse(r.Headers, r.Timestamp.UnixMilli(), nowMs)
+	if invalid == nil && d.ID != nil {
+		reader.Command(r.Offset, d.ID, d.Cancel)
+	}
 }
 
 func outcome(d delay.Decision) purgatory.Outcome {
@@ -140,6 +160,17 @@ func (b *body) Size() int {
 		size += uvarintLen(len(h.Key)) + len(h.Key) + fieldLen(h.Value)
 	}
 	return size
+}
+
+// valueOf returns where the value of a header stands in what Put writes.
+func (b *body) valueOf(header int) int {
+	r := b.record
+	at := fieldLen(r.Key) + fieldLen(r.Value) + uvarintLen(len(r.Headers))
+	for i := range header {
+		h := &r.Headers[i]
+		at += uvarintLen(len(h.Key)) + len(h.Key) + fieldLen(h.Value)
+	}
+	return at + uvarintLen(len(r.Headers[header].Key)) + len(r.Headers[header].Key)
 }
 
 func putField(dst, b []byte) []byte {

@@ -38,6 +38,10 @@ type Reading interface {
 	// LeaseValid says whether the group still counts on this member: the last
 	// good heartbeat or commit is younger than the session timeout less a margin.
 	LeaseValid() bool
+	// Paused says whether nothing is read at the moment, Stopped whether nothing more of an
+	// assignment ever is.
+	Paused() bool
+	Stopped(offsets.Assignment) bool
 	// Consumed gives back bytes of the reading budget.
 	Consumed(bytes int64)
 }
@@ -105,7 +109,8 @@ type Lane struct {
 	suspended bool // nothing is offered: the lease has run out
 	stop      stopping
 	wake      alarm
-	shares    []purgatory.Share // scratch of share
+	shares    []purgatory.Share    // scratch of share
+	replaying []offsets.Assignment // scratch of replays
 }
 
 // stopping is the end of a loop, once it was asked for.
@@ -203,6 +208,7 @@ func (l *Lane) turn(now time.Time, m *mail) (more bool) {
 	}
 	l.in.fetched = append(l.in.fetched, m.fetched...)
 	l.share(l.clock(now))
+	l.replays()
 	due := l.core.Tick(l.clock(now), tickBudget)
 	l.lease()
 	full := false
@@ -240,6 +246,20 @@ func (l *Lane) share(now purgatory.Clock) {
 		s.Elsewhere = l.cfg.Elsewhere(s.TargetName, s.Own)
 	}
 	l.core.Elsewhere(l.shares)
+}
+
+// replays tells the core whether what its replay barriers wait for is read at all.
+func (l *Lane) replays() {
+	l.replaying = l.core.Replaying(l.replaying[:0])
+	if len(l.replaying) == 0 {
+		return
+	}
+	l.core.Reading(l.reading.Paused())
+	for _, a := range l.replaying {
+		if l.reading.Stopped(a) {
+			l.core.Stopped(a.TopicPartition, a.Epoch)
+		}
+	}
 }
 
 // await sets the alarm for all that no step of a turn deals with.

@@ -110,6 +110,8 @@ func (o *outbound) fill(s *slot, d *purgatory.Delivery, now time.Time) {
 	origin := delay.Origin{Topic: d.Topic, Partition: d.Partition, Offset: d.Offset, TimestampMs: d.TimestampMs}
 	why := delay.Invalid{Reason: delay.Reason(d.Reason), Message: d.Message}
 	switch {
+	case d.Event:
+		s.headers = s.headers[:0]
 	case d.DeadLettered: // with its control headers, so that it can be sent again
 		s.headers = delay.AppendErrors(s.headers[:0], headers, origin, o.cfg.Group, why, now.UnixMilli())
 		if d.Bare {
@@ -128,7 +130,7 @@ func (o *outbound) fill(s *slot, d *purgatory.Delivery, now time.Time) {
 		Topic: d.Target, Partition: d.TargetPartition, Key: key, Value: value,
 		Headers: s.headers, Timestamp: now,
 	}
-	if o.cfg.OriginalTime && !d.DeadLettered && d.TimestampMs > 0 {
+	if o.cfg.OriginalTime && !d.DeadLettered && !d.Event && d.TimestampMs > 0 {
 		s.record.Timestamp = time.UnixMilli(d.TimestampMs)
 	}
 }

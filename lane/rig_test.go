@@ -148,6 +148,9 @@ func (k *kafka) Commit(commits []offsets.Commit, done func([]offsets.CommitResul
 func (k *kafka) Jump(j purgatory.Jump)       { k.jumps = append(k.jumps, j) }
 func (k *kafka) Halt(h purgatory.HaltNotice) { k.halts = append(k.halts, h) }
 
+func (k *kafka) Paused() bool                    { return false }
+func (k *kafka) Stopped(offsets.Assignment) bool { return false }
+
 func (k *kafka) LeaseValid() bool {
 	k.meet()
 	k.mu.Lock()

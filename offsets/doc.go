@@ -38,6 +38,8 @@
 //	    16  journal topic id
 //	     4  checksum in the last record
 //	     v  offset of the first record, v distance of the last one from it
+//	    all of these are 0 where there is no journal and the next field follows:
+//	     v  offset from which on finished commands count again
 //	 v  gap less one, v length less one, and so on to the end
 //
 // where v is an unsigned LEB128 number in its shortest form. The first gap is

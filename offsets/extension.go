@@ -14,6 +14,10 @@ type Extension struct {
 	// Journal names the journal records that hold more of the set, its zero value
 	// none. It needs an incarnation.
 	Journal JournalRange
+	// Again is an offset. Finished commands from there on, records that end others, count
+	// again after a restart: it may find one finished, and the record that it ended not.
+	// 0 is all of them. It needs an incarnation.
+	Again int64
 }
 
 // JournalRange names records of a partition of a journal topic.
@@ -42,11 +46,14 @@ func (e Extension) append(dst []byte) []byte {
 		return append(dst, 0)
 	}
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, 64), e.Incarnation)
-	if !e.Journal.IsZero() {
+	if !e.Journal.IsZero() || e.Again > 0 { // fields have their places
 		b = append(b, e.Journal.TopicID[:]...)
 		b = binary.BigEndian.AppendUint32(b, e.Journal.Sum)
 		b = binary.AppendUvarint(b, uint64(e.Journal.From))
 		b = binary.AppendUvarint(b, uint64(e.Journal.To-e.Journal.From))
+	}
+	if e.Again > 0 {
+		b = binary.AppendUvarint(b, uint64(e.Again))
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(b)))
 	return append(dst, b...)
@@ -64,10 +71,16 @@ func readExtension(b []byte) (e Extension) {
 	}
 	j := JournalRange{TopicID: TopicID(b[incarnationBytes:]), Sum: binary.BigEndian.Uint32(b[incarnationBytes+16:])}
 	from, rest, ok := cutNumber(b[journalBytes:])
-	length, _, ok2 := cutNumber(rest)
+	length, rest, ok2 := cutNumber(rest)
+	if !ok || !ok2 {
+		return e
+	}
 	j.From, j.To = int64(from), int64(from+length)
-	if ok && ok2 && j.From >= 0 && length <= math.MaxInt64 && j.To >= j.From {
+	if j.From >= 0 && length <= math.MaxInt64 && j.To >= j.From {
 		e.Journal = j
+	}
+	if again, _, ok := cutNumber(rest); ok && again <= math.MaxInt64 {
+		e.Again = int64(again)
 	}
 	return e
 }

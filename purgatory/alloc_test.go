@@ -15,7 +15,7 @@ func TestAllocations(t *testing.T) {
 	a := new(Arrival)
 	park := func() {
 		*a = Arrival{Offset: offset, TimestampMs: startMs, DeadlineMs: r.at.WallMs + delayMs, Target: egress, Label: egress, Body: body}
-		if !reader.Wants(offset, 0) || !reader.Read(a) {
+		if reader.Wants(offset, 0) != Whole || !reader.Read(a) {
 			t.Fatalf("offset %d was not taken", offset)
 		}
 		offset++
@@ -36,6 +36,21 @@ func TestAllocations(t *testing.T) {
 	t.Run("a record that passes through", func(t *testing.T) {
 		if got := testing.AllocsPerRun(2000, func() { park(); deliver() }); got > 0 {
 			t.Errorf("%v allocations, want none", got)
+		}
+	})
+	t.Run("a record with an id that is parked, and its cancel", func(t *testing.T) {
+		delayMs = 3_600_000
+		id := newTimer()
+		cancel := func() {
+			id.park(t, r, offset, r.at.WallMs+delayMs)
+			id.cancel(t, r, offset+1)
+			offset += 2
+		}
+		for range 20_000 {
+			cancel()
+		}
+		if got := testing.AllocsPerRun(20_000, cancel); got > 0 {
+			t.Errorf("%v allocations, want less than one", got)
 		}
 	})
 	t.Run("a record that is parked", func(t *testing.T) {

@@ -16,41 +16,53 @@ type census struct {
 	inFlight map[*source]int
 	overhead int64
 	used     int64 // bytes of records
+	ids      idCensus
 }
 
 func (n *census) note(c *Core, loc location) header {
 	h := readHeader(c.store.at(loc))
 	n.refs[h.target]++
+	if loc&named != 0 {
+		loc = location(c.store.slots.Get(uint32(loc)))
+	}
 	n.live[int(loc>>locationBits)]++
+	n.ids.used[int(loc>>locationBits)] += int32(h.total())
 	n.used += int64(h.total())
 	return h
 }
 
-func (n *census) queue(c *Core, q *queue) {
+func (n *census) queue(c *Core, q *queue, at spot) {
 	var bytes int64
 	q.each(func(e *entry) {
-		n.note(c, e.loc)
+		h := n.note(c, e.loc)
+		n.ids.note(c, e.loc, &h, e, at)
 		n.due[e.from]++
 		bytes += int64(e.size)
 	})
 	if bytes != q.bytes {
 		panic(fmt.Sprintf("queue counts %d bytes, holds %d", q.bytes, bytes))
 	}
-	for i := q.count; i < len(q.buf); i++ {
+	for i := q.length; i < len(q.buf); i++ {
 		if *q.at(i) != (entry{}) {
 			panic(fmt.Sprintf("queue keeps an entry that has left it, of target %s", q.at(i).target.name))
 		}
 	}
 	n.overhead += int64(len(q.buf)) * entrySize
+	dead := q.length - q.count
+	n.ids.dead += dead
+	if dead > q.count || q.count > 0 && q.front() != q.at(0) || q.length > 0 && q.store.isGone(q.at(0).loc) {
+		panic(fmt.Sprintf("of %d entries of a queue %d are dead, the one in front: %v", q.length, dead, q.store.isGone(q.at(0).loc)))
+	}
 }
 
 // audit holds every counter of the core to a recount.
 func (r *rig) audit() {
 	r.Helper()
 	c := r.Core
-	n := &census{refs: map[uint32]int{}, live: map[int]int32{}, parked: map[*partition]int{}, furthest: map[*partition]int64{}, due: map[*source]int{}, inFlight: map[*source]int{}}
+	n := &census{refs: map[uint32]int{}, live: map[int]int32{}, parked: map[*partition]int{}, furthest: map[*partition]int64{}, due: map[*source]int{}, inFlight: map[*source]int{}, ids: newIDCensus()}
 	c.parking.wheel.Sweep(func(payload uint64) bool {
 		h := n.note(c, location(payload))
+		n.ids.note(c, location(payload), &h, nil, spot{where: inWheel})
 		p := c.parts[h.slot]
 		n.parked[p]++
 		if !h.atOnce {
@@ -60,7 +72,8 @@ func (r *rig) audit() {
 	})
 	for _, p := range c.parts {
 		if p != nil {
-			n.queue(c, &p.src.waiting)
+			n.queue(c, &p.src.waiting, spot{where: inWaiting})
+			n.queue(c, &p.src.behind, spot{where: behindBarrier})
 		}
 	}
 	if c.out.now != c.now {
@@ -86,12 +99,13 @@ func (r *rig) audit() {
 		// What was due before a step back is parked again behind the wheel's own time, and
 		// leaves it in that order: a deadline may then count on after its record has left.
 		want, some := n.furthest[p]
-		if (p.furthestMs != want && !r.back || p.furthestMs < want) && (some || p.parked == 0) {
+		if (p.furthestMs != want && !r.back && !r.ended() || p.furthestMs < want) && (some || p.parked == 0) {
 			r.Errorf("partition %d: furthest deadline %d, recount %d", p.Partition, p.furthestMs, want)
 		}
 		parked, due, inFlight = parked+n.parked[p], due+n.due[p.src], inFlight+n.inFlight[p.src]
 	}
 	r.auditStore(n)
+	r.auditIDs(&n.ids)
 	if c.store.used != n.used {
 		r.Errorf("%d bytes of records counted, recount %d", c.store.used, n.used)
 	}
@@ -111,7 +125,8 @@ func (r *rig) audit() {
 			skipped += v
 		}
 	}
-	out := total(s.Delivered) + total(s.DeadLettered) + total(s.Dropped) + s.Unfinished + s.HandedOver + s.Referred + skipped + int64(parked+due+inFlight)
+	out := total(s.Delivered) + total(s.DeadLettered) + total(s.Dropped) + s.Unfinished + s.HandedOver + s.Referred + skipped + int64(parked+due+inFlight) +
+		total(s.Ended) + total(s.Cancels) + int64(c.commands.cancels) - s.EventsWaiting
 	if in := total(s.Consumed); in != out {
 		r.Errorf("%d consumed, %d accounted for", in, out)
 	}
@@ -120,6 +135,10 @@ func (r *rig) audit() {
 // memory adds up what the core's parts take, from the census where it counts them.
 func (r *rig) memory(n *census) int64 {
 	sum := n.overhead + flightSize*int64(cap(r.out.flights.list)) + r.parking.wheel.Bytes()
+	sum += r.store.slots.Bytes() + r.commands.index.table.Bytes()
+	for _, all := range r.commands.pending {
+		sum += int64(len(all)+1) * commandSize
+	}
 	for _, ch := range r.store.chunks {
 		if ch != nil {
 			sum += int64(cap(ch.buf)) + chunkOverhead
@@ -127,7 +146,7 @@ func (r *rig) memory(n *census) int64 {
 	}
 	for _, p := range r.parts {
 		if p != nil {
-			for _, part := range []int64{p.Window.Bytes(), p.Facts.Bytes(), int64(cap(p.ages.samples)) * int64(unsafe.Sizeof(age{}))} {
+			for _, part := range []int64{p.Window.Bytes(), p.Facts.Bytes(), int64(cap(p.ages.samples)) * int64(unsafe.Sizeof(age{})), p.pairs.bytes()} {
 				sum += part
 			}
 		}
@@ -146,10 +165,10 @@ func (r *rig) auditTargets(n *census) {
 			continue
 		}
 		n.overhead += targetSize + int64(len(t.name)) + int64(len(t.dests))*destSize
-		n.queue(r.Core, &t.queue)
+		n.queue(r.Core, &t.queue, spot{where: inQueue})
 		overflow, stalled := 0, 0
 		for _, d := range t.dests {
-			n.queue(r.Core, &d.overflow)
+			n.queue(r.Core, &d.overflow, spot{where: inOverflow, at: uint64(d.no)})
 			overflow += d.overflow.count
 			if d.stalled {
 				stalled++
@@ -179,9 +198,10 @@ func (r *rig) auditFlight(n *census) {
 	dests := map[*dest]sum{}
 	var all, stuckBytes int64
 	stuck := 0
-	for _, f := range r.out.flights.list {
+	for id, f := range r.out.flights.list {
 		if f.busy {
-			n.note(r.Core, f.entry.loc)
+			h := n.note(r.Core, f.entry.loc)
+			n.ids.note(r.Core, f.entry.loc, &h, &f.entry, spot{where: inFlight, at: uint64(id)})
 			n.inFlight[f.entry.from]++
 			s := dests[f.dest]
 			s.records++
@@ -209,7 +229,7 @@ func (r *rig) auditFlight(n *census) {
 			continue
 		}
 		refs, inFlight, occupying, occupyingBytes := n.refs[t.index], 0, 0, int64(0)
-		if t == r.out.dir.dead {
+		if t == r.out.dir.dead || t == r.out.dir.events {
 			refs++
 		}
 		for _, d := range t.dests {

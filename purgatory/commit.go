@@ -61,7 +61,7 @@ func (c *Core) Final(tp offsets.TopicPartition, epoch uint64) (offsets.Commit, b
 
 // build builds a commit of the offsets that are finished now.
 func (p *partition) build(cfg *Config, stats *Stats) offsets.Commit {
-	enc, journal := p.Facts.Encode(p.metaLimit, min(p.metaLimit, cfg.JournalAbove))
+	enc, journal := p.Facts.Encode(p.metaLimit, min(p.metaLimit, cfg.JournalAbove), p.again())
 	if !enc.Complete {
 		stats.MetadataOverflows++
 	}

@@ -85,7 +85,7 @@ func TestMetadataCarriesTheLongestPrefixAndLearnsTheBrokersLimit(t *testing.T) {
 	for o := range int64(20_000) {
 		a := r.arrival(o, 3_600_000, "0")
 		a.Control = o%2 == 1 // finished at once
-		if reader.Wants(o, 0) {
+		if reader.Wants(o, 0) == Whole {
 			reader.Read(&a)
 		}
 	}

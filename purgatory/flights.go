@@ -2,9 +2,10 @@ package purgatory
 
 // flights has the records in flight, and says how many more there may be.
 type flights struct {
-	cfg  *Config
-	list []flight // by id
-	free []int32  // ids in list that are not used
+	cfg   *Config
+	store *store
+	list  []flight // by id
+	free  []int32  // ids in list that are not used
 
 	count       int
 	bytes       int64 // without stuck records
@@ -56,6 +57,7 @@ func (f *flights) start(fl flight, now Clock) (id int32) {
 	f.occupy(d.target, 1, int64(e.size))
 	e.from.due--
 	e.from.inFlight++
+	f.store.fly(e.loc)
 	return id
 }
 
@@ -82,6 +84,7 @@ func (f *flights) land(id int32) (fl flight, ok bool) {
 		f.occupy(d.target, -1, -int64(e.size))
 	}
 	e.from.inFlight--
+	f.store.land(e.loc)
 	return fl, true
 }
 

@@ -7,25 +7,62 @@ import "encoding/binary"
 // parked more often than a header is read.
 type header struct {
 	slot        uint32 // partition's slot in the core
-	target      uint32 // index of the target, below 2^31
+	target      uint32 // index of the target, below 2^30
 	atOnce      bool   // due whatever deadlineMs says, which only tells when it should have been
 	size        uint32 // bytes of the body
 	offset      int64
 	deadlineMs  int64
 	timestampMs int64 // kept as its distance from the deadline, which is short
 
+	// Of few records, behind the others. Which of these there are is in marks.
+	marks    marks
+	idAt     uint32 // where in the body the id stands, as the body's owner wrote it
+	expireMs int64  // it is not handed out from then on
+	by       int64  // of an event: the offset of the command, -1 for none
+
 	// length is how many bytes the header takes; encode and readHeader say so.
 	length int
 }
 
+// marks says which of the fields a record has that few have, and what it is.
+type marks uint8
+
+const (
+	hasID      marks = 1 << iota // it is found by its id, and has a spot
+	hasExpiry                    // expireMs
+	isEvent                      // it says what became of a record, and by
+	finishesBy                   // the event's end finishes by, too
+	// unsure: an attempt may have been written. What became of it is known with the answer to
+	// another one. It is added while the record is parked or due: see doubt.
+	unsure
+)
+
 // maxHeader bounds the encoded size of a header in bytes.
-const maxHeader = 3*binary.MaxVarintLen32 + 3*binary.MaxVarintLen64
+const maxHeader = 4*binary.MaxVarintLen32 + 5*binary.MaxVarintLen64 + 1 + spotBytes
+
+// fireMs is when a record is to leave the wheel: at its deadline, or now where none matters. A
+// record that expires up to its deadline expires when it is read.
+func (h *header) fireMs(nowMs int64) int64 {
+	if h.atOnce || h.marks&hasExpiry != 0 && h.expireMs <= h.deadlineMs {
+		return min(h.deadlineMs, nowMs)
+	}
+	return h.deadlineMs
+}
+
+// hasExpired says whether a record is not to be handed out any more. Nobody knows what became
+// of one that may have been written, so it is sent again.
+func (h *header) hasExpired(nowMs int64) bool {
+	return h.marks&(hasExpiry|unsure) == hasExpiry && h.expireMs <= max(nowMs, h.deadlineMs)
+}
 
 // encode writes the header to b. Sweeping looks at the first field alone.
 func (h *header) encode(b *[maxHeader]byte) []byte {
-	target := h.target << 1
+	target := h.target << 2
 	if h.atOnce {
 		target |= 1
+	}
+	if h.marks != 0 {
+		target |= 2
 	}
 	out := binary.AppendUvarint(b[:0], uint64(h.slot))
 	out = binary.AppendUvarint(out, uint64(target))
@@ -33,7 +70,26 @@ func (h *header) encode(b *[maxHeader]byte) []byte {
 	out = binary.AppendUvarint(out, uint64(h.offset))
 	out = binary.AppendVarint(out, h.deadlineMs)
 	out = binary.AppendVarint(out, h.deadlineMs-h.timestampMs) // wraps, and wraps back
+	if h.marks != 0 {
+		out = h.encodeMarked(out)
+	}
 	h.length = len(out)
+	return out
+}
+
+// encodeMarked writes the fields that few records have.
+func (h *header) encodeMarked(out []byte) []byte {
+	out = append(out, byte(h.marks))
+	if h.marks&hasID != 0 {
+		out = append(out, make([]byte, spotBytes)...)
+		out = binary.AppendUvarint(out, uint64(h.idAt))
+	}
+	if h.marks&hasExpiry != 0 {
+		out = binary.AppendVarint(out, h.expireMs-h.deadlineMs)
+	}
+	if h.marks&isEvent != 0 {
+		out = binary.AppendVarint(out, h.by)
+	}
 	return out
 }
 
@@ -50,12 +106,34 @@ func readHeader(b []byte) (h header) {
 	}
 	h.slot = uint32(next())
 	target := uint32(next())
-	h.target, h.atOnce = target>>1, target&1 != 0
+	h.target, h.atOnce = target>>2, target&1 != 0
 	h.size = uint32(next())
 	h.offset = int64(next())
 	h.deadlineMs = zigzag(next())
 	h.timestampMs = h.deadlineMs - zigzag(next())
+	if target&2 != 0 {
+		h.readMarked(b)
+	}
 	return h
+}
+
+// readMarked reads what encodeMarked wrote, from h.length on.
+func (h *header) readMarked(b []byte) {
+	h.marks = marks(b[h.length])
+	h.length++
+	if h.marks&hasID != 0 {
+		h.length += spotBytes
+		v, n := binary.Uvarint(b[h.length:])
+		h.idAt, h.length = uint32(v), h.length+n
+	}
+	if h.marks&hasExpiry != 0 {
+		v, n := binary.Varint(b[h.length:])
+		h.expireMs, h.length = h.deadlineMs+v, h.length+n
+	}
+	if h.marks&isEvent != 0 {
+		v, n := binary.Varint(b[h.length:])
+		h.by, h.length = v, h.length+n
+	}
 }
 
 // zigzag is the signed number that binary.AppendVarint wrote as an unsigned one.

@@ -20,7 +20,7 @@ func FuzzHeaderOfAParkedRecordRoundTrips(f *testing.F) {
 		f.Add(uint32(n), uint32(n), n%2 == 0, uint32(n), n, n, int64(-1), []byte{byte(n)})
 	}
 	f.Fuzz(func(t *testing.T, slot, target uint32, atOnce bool, size uint32, offset, deadlineMs, timestampMs int64, behind []byte) {
-		in := header{slot: slot, target: target >> 1, atOnce: atOnce, size: size, offset: offset, deadlineMs: deadlineMs, timestampMs: timestampMs}
+		in := header{slot: slot, target: target >> 2, atOnce: atOnce, size: size, offset: offset, deadlineMs: deadlineMs, timestampMs: timestampMs}
 		var b [maxHeader]byte
 		encoded := append(in.encode(&b), behind...)
 		if in.length != len(encoded)-len(behind) || in.length > maxHeader {
@@ -37,7 +37,7 @@ func FuzzHeaderOfAParkedRecordRoundTrips(f *testing.F) {
 		}
 		due, _ := binary.ReadVarint(r)
 		wait, _ := binary.ReadVarint(r)
-		if numbers != [4]uint64{uint64(slot), uint64(target>>1)<<1 | numbers[1]&1, uint64(size), uint64(offset)} ||
+		if numbers != [4]uint64{uint64(slot), uint64(target>>2)<<2 | numbers[1]&1, uint64(size), uint64(offset)} ||
 			numbers[1]&1 == 1 != atOnce || due != deadlineMs || wait != deadlineMs-timestampMs || r.Len() != len(behind) {
 			t.Fatalf("numbers %d, due %d after %d, %d bytes behind, of %+v", numbers, due, wait, r.Len(), in)
 		}

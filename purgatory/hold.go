@@ -36,7 +36,7 @@ func (o *outbox) rehome(e *entry) {
 	if e.since == 0 {
 		e.since = max(o.now.AnsweredMs, 1)
 	}
-	if e.rehomed || e.target == o.dir.dead {
+	if e.rehomed || e.target == o.dir.dead || e.loc&named != 0 { // those with an id pin nobody's chunks
 		return
 	}
 	old := o.store.at(e.loc)[:e.size]
@@ -63,7 +63,9 @@ func (o *outbox) holdTarget(t *target, v Verdict, detail string, known bool) {
 	for _, d := range t.dests { // one queue, so that there is one oldest record
 		for d.overflow.count > 0 { // in front: it was routed before what is in the queue
 			t.overflow--
-			t.queue.pushFront(d.overflow.popBack())
+			e := d.overflow.popBack()
+			o.note(&e, inQueue, 0)
+			t.queue.pushFront(e)
 		}
 	}
 	t.queue.each(func(e *entry) { o.rehome(e) })
@@ -94,14 +96,18 @@ func (o *outbox) tryHeld(t *target, out []Delivery, limit int) []Delivery {
 	if h.known && t != o.dir.dead {
 		h.look = 0
 	}
-	for n := min(trialLook, t.queue.count); n > 0 && t.queue.count > 0; n-- {
-		if h.look >= t.queue.count {
+	for n := min(trialLook, t.queue.length); n > 0 && t.queue.count > 0; n-- {
+		if h.look >= t.queue.length {
 			h.look = 0
 		}
 		e := t.queue.at(h.look)
-		if e.isEarly(o.store, o.now.WallMs) {
+		if o.store.isGone(e.loc) {
+			h.look++
+			continue
+		}
+		if o.mayNot(e) != fit {
 			if h.look == 0 {
-				o.parkAgain(t.queue.pop())
+				o.turnAway(t.queue.pop())
 			} else {
 				h.look++ // its turn to leave comes when it is in front
 			}
@@ -130,7 +136,7 @@ func (o *outbox) trialFailed(e entry) {
 	t := e.target
 	o.wait(e, true)
 	at := 0
-	for at+1 < t.queue.count && t.queue.at(at+1).since < e.since {
+	for at+1 < t.queue.length && t.queue.at(at+1).since < e.since {
 		at++
 	}
 	t.queue.put(at)
@@ -186,7 +192,7 @@ func (o *outbox) deadLetterOldest(t *target, q *queue, v Verdict) {
 		if !full && waited < o.cfg.Patience.Milliseconds() {
 			return
 		}
-		if o.dir.dead == nil {
+		if o.dir.dead == nil && t != o.dir.events {
 			t.hold.exhausted = true
 			return
 		}

@@ -21,6 +21,13 @@ type Arrival struct {
 	Control     bool  // a transaction marker: finished when read
 	Body        Body  // nil for a control record
 
+	ID       []byte // of the record, or of the one that a cancel is about; nil: none
+	IDAt     int    // where in the body the id stands: its length and one as an unsigned varint, and its bytes
+	Cancel   bool   // it is a cancel; with a Reason it is meant as one, and is never delivered
+	Copied   bool   // one of several cancels, of which all but one find nothing
+	Expires  bool
+	ExpireMs int64 // it is not handed out from then on
+
 	// DeadlineMs is when the record is due; with outcome Passed or Immediate it is
 	// due at once, and this only tells when it should have been.
 	DeadlineMs int64
@@ -42,12 +49,13 @@ const (
 	PastDue                  // a deadline that had passed when it was read
 	Invalid
 	Skipped // finished before, so not read again
+	Cancel  // it ends another record
 	outcomes
 )
 
 // String returns the metrics label.
 func (o Outcome) String() string {
-	return [...]string{"parked", "passed", "immediate", "past_due", "invalid", "skipped"}[o]
+	return [...]string{"parked", "passed", "immediate", "past_due", "invalid", "skipped", "cancel"}[o]
 }
 
 // Reader takes the records of one partition into the core, in offset order.
@@ -66,24 +74,37 @@ func (c *Core) Reader(tp offsets.TopicPartition, epoch uint64) (r Reader, ok boo
 	return Reader{c, p}, true
 }
 
-// Wants says whether a record at the offset, written in the leader epoch, has still
-// to be read. If not, it has been taken note of, or its partition has stopped
-// reading, and its headers need not be looked at.
-func (r Reader) Wants(offset int64, leaderEpoch int32) bool {
+// Want is what a core wants of a record.
+type Want uint8
+
+// The Wants.
+const (
+	Nothing   Want = iota // it has been taken note of, or its partition has stopped reading
+	Whole                 // it has still to be read
+	Commanded             // it is finished, and where it has an id its command counts again
+)
+
+// Wants says what is wanted of a record at the offset, written in the leader epoch.
+// Where it is Nothing, its headers need not be looked at.
+func (r Reader) Wants(offset int64, leaderEpoch int32) Want {
 	c, p := r.core, r.part
 	if !r.reach(offset, offset, leaderEpoch) {
-		return false
+		return Nothing
 	}
 	if offset >= p.finishedUntil && !p.Window.Finished(offset) {
-		return true
+		return Whole
 	}
 	p.jump(c)
-	if p.next == offset { // a stretch too short to jump over
-		p.next++
-		r.count(Skipped)
-		r.restored(offset)
+	if p.next != offset {
+		return Nothing
 	}
-	return false
+	p.next++ // a stretch too short to jump over
+	r.count(Skipped)
+	r.restored(offset)
+	if p.named > 0 && offset >= p.Again {
+		return Commanded
+	}
+	return Nothing
 }
 
 // reach moves the read position up to the records of one leader epoch from an offset to
@@ -97,6 +118,7 @@ func (r Reader) reach(offset, last int64, leaderEpoch int32) bool {
 	if last+1 >= p.unknownEpochUntil {
 		p.unknownEpochUntil = 0 // the epochs of a log go up: none of these facts is of a later one
 	}
+	p.barrier.read(p.src, r.core.now.MonotonicMs)
 	if offset < p.next {
 		return false
 	}
@@ -160,6 +182,10 @@ func (r Reader) Read(a *Arrival) bool {
 	if a.Reason != "" {
 		return r.invalid(a)
 	}
+	if a.Cancel {
+		r.cancel(a)
+		return true
+	}
 	p.next = a.Offset + 1
 	r.count(a.Outcome)
 	if a.Ambiguous {
@@ -168,6 +194,10 @@ func (r Reader) Read(a *Arrival) bool {
 	if a.Outcome == Immediate || a.Outcome != Passed && a.TimestampMs > 0 {
 		observeIn(c.stats.Requested, p.Topic, &DelayBounds, a.requestedMs())
 	}
+	var before location
+	if a.ID != nil {
+		before = r.apply(a.ID, command{offset: a.Offset})
+	}
 	t := c.out.targetOf(p.Topic, a.Target, a.Label)
 	fireMs := a.DeadlineMs
 	if a.Outcome == Passed || a.Outcome == Immediate { // not even a timestamp ahead of our clock delays it
@@ -175,8 +205,15 @@ func (r Reader) Read(a *Arrival) bool {
 	} else {
 		p.furthestMs = max(p.furthestMs, fireMs)
 	}
-	remaining := max(fireMs-c.now.WallMs, 0)
-	loc := r.park(t, a, bits.Len64(uint64(remaining)))
+	loc := r.park(t, a, bits.Len64(uint64(max(fireMs-c.now.WallMs, 0))))
+	if a.ID != nil {
+		loc = c.store.name(loc)
+		c.commands.index.add(p.src.slot, a.ID, loc, before)
+		p.named++
+	}
+	if a.Expires && a.ExpireMs <= a.DeadlineMs {
+		fireMs = min(fireMs, c.now.WallMs) // it expires when its turn comes, which is now
+	}
 	c.parking.add(loc, fireMs)
 	if fireMs > c.now.WallMs { // what is due at once needs no look into the wheel, and is not needed for long
 		c.parking.nextDueMs = min(c.parking.nextDueMs, fireMs)
@@ -210,6 +247,9 @@ func (a *Arrival) requestedMs() int64 {
 // invalid applies the policy to a record that cannot be understood.
 func (r Reader) invalid(a *Arrival) bool {
 	c, p := r.core, r.part
+	if a.Cancel {
+		return r.invalidCancel(a)
+	}
 	if c.cfg.OnInvalid == Halt {
 		// a.Message may quote the record, and the status page is for everybody.
 		p.halt(&c.effects, HaltNotice{Offset: a.Offset, Code: a.Reason, Reason: fmt.Sprintf("%s: the record at offset %d, whose headers say more", a.Reason, a.Offset)})
@@ -218,35 +258,69 @@ func (r Reader) invalid(a *Arrival) bool {
 	p.next = a.Offset + 1
 	r.count(Invalid)
 	c.stats.Invalid[TopicReason{p.Topic, a.Reason}]++
-	var t *target
+	t := c.out.dir.dead
 	switch c.cfg.OnInvalid {
 	case Drop:
-		c.stats.Dropped[p.Topic]++
-		p.finish(a.Offset)
-		return true
+		return r.drop(a)
 	case Deliver:
 		t = c.out.targetOf(p.Topic, a.Target, a.Label)
-	default:
-		t = c.out.dir.dead
 	}
-	loc := r.park(t, a, 0)
-	h := readHeader(c.store.at(loc))
-	c.out.enqueue(entry{loc: loc, from: p.src, target: t, size: h.total(), failure: &failure{reason: a.Reason, message: a.Message}})
+	r.refuse(t, a)
 	return true
+}
+
+// invalidCancel dead-letters or drops what was meant as a cancel, whatever the policy says:
+// no consumer expects to get it.
+func (r Reader) invalidCancel(a *Arrival) bool {
+	c, p := r.core, r.part
+	p.next = a.Offset + 1
+	r.count(Invalid)
+	c.stats.Invalid[TopicReason{p.Topic, a.Reason}]++
+	if c.out.dir.dead == nil {
+		return r.drop(a)
+	}
+	r.refuse(c.out.dir.dead, a)
+	return true
+}
+
+// drop finishes an invalid record that nobody gets.
+func (r Reader) drop(a *Arrival) bool {
+	r.core.stats.Dropped[r.part.Topic]++
+	r.part.finish(a.Offset)
+	return true
+}
+
+// refuse queues an invalid record for a target, or for the dead-letter topic.
+func (r Reader) refuse(t *target, a *Arrival) {
+	loc := r.park(t, a, 0)
+	h := readHeader(r.core.store.at(loc))
+	r.core.out.enqueue(entry{loc: loc, from: r.part.src, target: t, size: h.total(), failure: &failure{reason: a.Reason, message: a.Message}})
 }
 
 // park copies a record into the store. Nothing of the fetched bytes is kept.
 func (r Reader) park(t *target, a *Arrival, classNo int) location {
-	size := a.Body.Size()
 	h := header{
-		slot: r.part.src.slot, target: t.index, size: uint32(size), offset: a.Offset, deadlineMs: a.DeadlineMs, timestampMs: a.TimestampMs,
+		slot: r.part.src.slot, target: t.index, offset: a.Offset, deadlineMs: a.DeadlineMs, timestampMs: a.TimestampMs,
 		atOnce: a.Outcome == Passed || a.Outcome == Immediate,
 	}
+	if a.ID != nil && a.Reason == "" {
+		h.marks, h.idAt, classNo = hasID, uint32(a.IDAt), idClass
+	}
+	if a.Expires && a.Reason == "" {
+		h.marks, h.expireMs = h.marks|hasExpiry, a.ExpireMs
+	}
+	return r.core.park(t, &h, a.Body, classNo)
+}
+
+// park writes a record into a class of chunks.
+func (c *Core) park(t *target, h *header, body Body, classNo int) location {
+	size := body.Size()
+	h.size = uint32(size)
 	var scratch [maxHeader]byte
 	head := h.encode(&scratch)
-	loc, dst := r.core.store.alloc(classNo, len(head)+size)
+	loc, dst := c.store.alloc(classNo, len(head)+size)
 	copy(dst, head)
-	a.Body.Put(dst[len(head):])
+	body.Put(dst[len(head):])
 	t.refs++
 	return loc
 }

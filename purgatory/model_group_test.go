@@ -13,6 +13,7 @@ import (
 
 // ask builds commits and holds each to what is finished.
 func (w *world) ask() {
+	w.reconcile()
 	before := len(w.asked)
 	w.asked = w.Commits(w.asked, w.dice.roll(4) == 0)
 	for _, c := range w.asked[before:] {
@@ -23,22 +24,24 @@ func (w *world) ask() {
 // honest reads a commit back: nothing in it is unfinished.
 func (w *world) honest(c offsets.Commit) {
 	p := &w.parts[c.Partition]
-	set := w.decode(c)
+	set, again := w.decode(c)
 	for o := int64(0); o < max(p.next, c.Low); o++ {
 		if set.Finished(o) && !p.done[o] {
 			w.Fatalf("commit of %d@%d says that %d is finished", c.Partition, c.Low, o)
 		}
 	}
+	w.coversPairs(p, set, again)
 }
 
-func (w *world) decode(c offsets.Commit) *offsets.Window {
+// decode returns the finished set of a commit, and from which offset on commands count again.
+func (w *world) decode(c offsets.Commit) (*offsets.Window, int64) {
 	id := modelID
 	id.Partition = c.Partition
-	set, err := offsets.Decode(c.Metadata, id, c.Low)
+	set, ext, err := offsets.DecodeAll(c.Metadata, id, c.Low)
 	if err != nil {
 		w.Fatalf("commit of %d@%d: %v", c.Partition, c.Low, err)
 	}
-	return set
+	return set, ext.Again
 }
 
 // coordinate answers the oldest commit: 0 to 2 takes it, 3 refuses, 4 fences.
@@ -68,10 +71,13 @@ func (w *world) move(no, how int) {
 		w.epochs++
 		low := p.commit.Low
 		set := offsets.NewWindow(0)
+		p.again = 0
 		p.done = map[int64]bool{}
 		if p.commit.Metadata != "" {
-			set = w.decode(p.commit)
+			set, p.again = w.decode(p.commit)
 		}
+		p.stableEnd = []int64{0, p.end(), int64(w.dice.roll(logLength))}[w.dice.roll(3)]
+		p.ids, p.barrier = newIDModel(), barrierModel{readMs: w.at.MonotonicMs, shut: max(low, p.start) < p.stableEnd}
 		for o := range int64(logLength) {
 			p.done[o] = set.Finished(o)
 		}
@@ -80,8 +86,8 @@ func (w *world) move(no, how int) {
 		}
 		p.narrow = w.dice.roll(2) == 0
 		p.assigned, p.revoked, p.epoch, p.next = true, false, w.epochs, max(low, p.start)
-		w.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: tp, Epoch: p.epoch}, TopicID: modelID.TopicID, ClusterID: modelID.ClusterID,
-			Window: set, Next: p.next, Committed: w.dice.roll(3) == 0})
+		w.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: tp, Epoch: p.epoch}, Facts: incarnated(int32(no), set), TopicID: modelID.TopicID, ClusterID: modelID.ClusterID,
+			Window: set, Next: p.next, Committed: w.dice.roll(3) == 0, StableEnd: p.stableEnd, Again: p.again})
 		w.follow()
 	case how == 0:
 		w.sweep(no)
@@ -100,9 +106,16 @@ func (w *world) move(no, how int) {
 	}
 }
 
+// incarnated is a writer whose commits have room for an extension.
+func incarnated(no int32, set *offsets.Window) *facts.Writer {
+	id := modelID
+	id.Partition = no
+	return facts.NewWriter(facts.Identity{Identity: id, Incarnation: 42}, 1, facts.Restored{}, set)
+}
+
 func (w *world) sweep(no int) {
 	w.Sweep(offsets.Assignment{TopicPartition: partitionOf(int32(no)), Epoch: w.parts[no].epoch})
-	w.parts[no].assigned = false
+	w.parts[no].assigned, w.parts[no].ids = false, idModel{}
 }
 
 func (w *world) logStart(p *partitionModel, start int64) {

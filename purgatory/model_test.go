@@ -35,6 +35,13 @@ type logged struct {
 	passed   bool
 	deadline int64 // set when it is first read
 	batch    *batchModel
+
+	id       string // "": none
+	idAt     int    // in body
+	cancel   bool
+	copied   bool
+	expires  bool
+	expireMs int64 // after the deadline, until it is first read; an instant from then on
 }
 
 const (
@@ -53,6 +60,12 @@ type partitionModel struct {
 	start    int64          // of the log
 	commit   offsets.Commit // the last that the coordinator took
 	narrow   bool           // batches are too large to read in this assignment
+
+	again     int64 // finished commands count again from here on
+	stableEnd int64
+	ids       idModel
+	barrier   barrierModel
+	called    map[int64][]int64 // by offset: the commands that ended the record, in any assignment
 }
 
 // flightModel is a delivery whose outcome is owed.
@@ -72,6 +85,8 @@ type world struct {
 	sent   map[string]bool  // epoch and offset of what is in flight
 	epochs uint64
 	healed bool
+	paused bool  // reading is
+	unsaid int64 // events that were given up
 }
 
 var modelID = offsets.Identity{ClusterID: "c", TopicID: offsets.TopicID{1}}
@@ -91,10 +106,14 @@ func newWorld(t testing.TB, d *dice) *world {
 		c.HeldShare = int64(200 + 200*d.roll(20))
 		c.Patience = time.Duration(1+d.roll(40)) * time.Second
 		c.LargestChunk = minChunk << d.roll(4)
+		c.OnExpired = []Policy{DeadLetter, Drop}[d.roll(2)]
+		if d.roll(2) == 0 {
+			c.EventsTopic, c.Event = events, eventText
+		}
 	})
 	for no := range w.parts {
 		p := &w.parts[no]
-		p.commit = offsets.Commit{Low: 0}
+		p.commit, p.called = offsets.Commit{Low: 0}, map[int64][]int64{}
 		p.log = make([]logged, logLength)
 		for o := range p.log {
 			p.log[o] = w.newRecord(no, o)
@@ -122,6 +141,7 @@ func (w *world) newRecord(no, o int) logged {
 		size *= 300
 	}
 	rec.body = fmt.Sprintf("%d %d@%d %0*d", w.dice.roll(3), no, o, size, o)
+	w.identify(&rec)
 	return rec
 }
 
@@ -129,15 +149,18 @@ func (w *world) newRecord(no, o int) logged {
 func (w *world) play() {
 	no := w.dice.roll(modelTopics)
 	p := &w.parts[no]
-	switch w.dice.roll(16) {
+	switch w.dice.roll(17) {
+	case 16:
+		w.disturb(p, no)
 	case 0, 1, 2:
 		w.read(no, 1+w.dice.roll(12))
 	case 3, 4:
-		w.pass(int64(w.dice.roll(50)))
+		w.elapse(int64(w.dice.roll(50)))
 	case 5:
-		w.pass(int64(w.dice.roll(256)) * 100)
+		w.elapse(int64(w.dice.roll(256)) * 100)
 	case 6:
 		w.step([]int64{-10, -900, -3000, -100_000, 40, 5000, 100_000, -300}[w.dice.roll(8)])
+		w.ticked()
 	case 7, 8:
 		w.offered(1 + w.dice.roll(12))
 	case 9, 10:
@@ -149,7 +172,7 @@ func (w *world) play() {
 	case 13:
 		w.move(no, w.dice.roll(3))
 	case 14:
-		name := []string{egress, graves, other + "-5", other + "-6", other + "-7"}[w.dice.roll(5)]
+		name := []string{egress, graves, other + "-5", other + "-6", other + "-7", events}[w.dice.roll(6)]
 		w.router[name] = []Verdict{Usable, Usable, Pending, Missing, Forbidden}[w.dice.roll(5)]
 	default:
 		switch w.dice.roll(4) {
@@ -161,8 +184,10 @@ func (w *world) play() {
 			w.logStart(p, p.start+int64(w.dice.roll(20)))
 		default:
 			w.Tick(w.at, w.dice.roll(5))
+			w.ticked()
 		}
 	}
+	w.reconcile()
 }
 
 // read is a consumer: it presents what the log holds from its position on.
@@ -187,19 +212,28 @@ func (w *world) read(no, n int) {
 			w.follow()
 			continue
 		}
-		wants := reader.Wants(o, 0)
+		want := reader.Wants(o, 0)
+		w.wasRead(p)
 		for gap := p.next; gap < o; gap++ {
 			p.done[gap] = true
 		}
 		p.next = o
-		if wants == p.done[o] {
-			w.Fatalf("%d@%d: wanted is %v, finished is %v", no, o, wants, p.done[o])
+		if (want == Whole) == p.done[o] {
+			w.Fatalf("%d@%d: wanted is %v, finished is %v", no, o, want, p.done[o])
 		}
-		if wants && !w.present(reader, p, o, rec) {
+		if jumps := w.effects.Jumps; want != Whole && len(jumps) == 0 && (want == Commanded) != (len(p.ids.lives) > 0 && o >= p.again) {
+			w.Fatalf("%d@%d: wanted is %v with %d that have ids, and commands count from %d on", no, o, want, len(p.ids.lives), p.again)
+		}
+		if want == Whole && !w.present(reader, p, o, rec) {
 			return
+		}
+		if want == Commanded && rec.id != "" && !rec.invalid && !rec.control {
+			reader.Command(o, []byte(rec.id), rec.cancel)
+			w.command(no, rec.id, commandModel{by: o, cancel: rec.cancel, counted: true})
 		}
 		p.next++
 		w.follow()
+		o = p.next - 1 // a jump goes on behind what is finished
 	}
 }
 
@@ -208,6 +242,7 @@ func (w *world) present(reader Reader, p *partitionModel, o int64, rec *logged) 
 	a := Arrival{Offset: o, TimestampMs: startMs, Control: rec.control, Body: text(rec.body), Target: rec.target, Label: rec.target[:5]}
 	if rec.deadline == 0 {
 		rec.deadline = w.at.WallMs + rec.delayMs
+		rec.expireMs += rec.deadline
 	}
 	a.DeadlineMs = rec.deadline
 	if rec.passed {
@@ -216,8 +251,10 @@ func (w *world) present(reader Reader, p *partitionModel, o int64, rec *logged) 
 	if rec.invalid && !rec.control {
 		a.Reason, a.Message = "malformed_delay", "the test says so"
 	}
+	w.describe(&a, rec)
 	ok := reader.Read(&a)
-	if rec.control || a.Reason != "" && w.cfg.OnInvalid == Drop {
+	w.taken(p, o, &a)
+	if rec.control || a.Reason != "" && w.cfg.OnInvalid == Drop && !a.Cancel {
 		p.done[o] = true
 	}
 	return ok
@@ -234,6 +271,9 @@ func (w *world) follow() {
 			if !p.done[o] && !j.Beyond {
 				w.Fatalf("jump over %d@%d, which is not finished", j.Partition, o)
 			}
+			if len(p.ids.lives) > 0 && o >= p.again && !j.Beyond {
+				w.Fatalf("jump over %d@%d, where commands count again from %d on", j.Partition, o, p.again)
+			}
 		}
 		p.next = max(p.next, j.To)
 	}
@@ -246,7 +286,11 @@ func (w *world) offered(limit int) {
 		p := &w.parts[no]
 		rec := p.log[d.Offset]
 		key := fmt.Sprint(p.epoch, no, d.Offset)
+		if d.Event {
+			key = w.offeredEvent(p, d)
+		}
 		switch {
+		case d.Event:
 		case !p.assigned || p.revoked || !w.byTopic[partitionOf(d.Partition)].src.confirmed:
 			w.Fatalf("%d@%d offered, but its partition may not deliver", no, d.Offset)
 		case d.Records > 0:
@@ -262,9 +306,13 @@ func (w *world) offered(limit int) {
 		case d.Reason == "" && d.Target != rec.target || d.DeadLettered != (d.Target == graves):
 			w.Fatalf("%d@%d offered to %s, want %s", no, d.Offset, d.Target, rec.target)
 		}
+		if !d.Event && d.Records == 0 {
+			w.offeredWithID(p, &rec, d)
+		}
 		w.sent[key] = true
 		w.flying = append(w.flying, flightModel{no, p.epoch, d})
 	}
+	w.reconcile()
 }
 
 // answer ends some deliveries, one way or the other.
@@ -275,13 +323,22 @@ func (w *world) answer(n int) {
 		f := w.flying[at]
 		w.flying = slices.Delete(w.flying, at, at+1)
 		p := &w.parts[f.no]
-		delete(w.sent, fmt.Sprint(f.epoch, f.no, f.d.Offset))
+		key := fmt.Sprint(f.epoch, f.no, f.d.Offset)
+		if f.d.Event {
+			key = eventKey(f.epoch, f.d)
+		}
+		delete(w.sent, key)
 		r := Result{ID: f.d.ID, Detail: "fault"}
 		if !w.healed {
 			r.Class = []Class{Delivered, Delivered, Delivered, Delivered, TooLarge, Rejected, Unavailable, Unknown, NoRoom}[w.dice.roll(9)]
 			r.Verdict = Missing
 		}
-		if p.assigned && p.epoch == f.epoch {
+		switch {
+		case !p.assigned || p.epoch != f.epoch:
+		case f.d.Event:
+			w.answeredEvent(p, key, r.Class == Delivered, r.Class == Rejected || r.Class == TooLarge && f.d.Bare)
+		case w.answeredWithID(f.no, f.d, r.Class):
+		default:
 			refused := r.Class == Rejected || r.Class == TooLarge && f.d.Bare
 			if r.Class == Delivered || refused && !f.d.DeadLettered && w.cfg.DeadLetterTopic == "" && w.cfg.OnInvalid == Drop {
 				p.done[f.d.Offset] = true
@@ -289,8 +346,12 @@ func (w *world) answer(n int) {
 					p.done[o] = true
 				}
 			}
+			if r.Class == Delivered || refused && !f.d.DeadLettered && w.cfg.DeadLetterTopic == "" {
+				w.over(p, f.d.Offset)
+			}
 		}
 		results = append(results, r)
 	}
 	w.Outcomes(w.at, results)
+	w.reconcile()
 }

@@ -17,6 +17,7 @@ type Delivery struct {
 	// many records. Records is 0 for a record.
 	Last, Records int64
 	DeadLettered  bool // it goes to the dead-letter topic
+	Event         bool // it goes to the topic of events, as it is
 	Alone         bool // in a batch of its own
 	Bare          bool // without headers of ours; to the dead-letter topic: without its value
 }
@@ -95,7 +96,7 @@ func (o *outbox) offerTarget(t *target, out []Delivery, limit int) []Delivery {
 	}
 	for t.queue.count > 0 && len(out) < limit && o.flights.fair(t) {
 		e := t.queue.pop()
-		if o.parkAgain(e) {
+		if o.turnAway(e) {
 			continue
 		}
 		d, ok := o.routed(t, e)
@@ -122,38 +123,13 @@ func (o *outbox) offerOverflow(t *target, out []Delivery, limit int) []Delivery 
 		for d.overflow.count > 0 && len(out) < limit && o.flights.fair(t) && o.flights.takes(d, d.overflow.front()) {
 			t.overflow--
 			e := d.overflow.pop()
-			if o.parkAgain(e) {
+			if o.turnAway(e) {
 				continue
 			}
 			out = append(out, o.start(e, d, false))
 		}
 	}
 	return out
-}
-
-// parkAgain takes back a record that may not be delivered any more: its partition
-// may not, or the clock was stepped back to before its deadline. A dead letter has no
-// deadline to wait for.
-func (o *outbox) parkAgain(e entry) bool {
-	if !e.isEarly(o.store, o.now.WallMs) {
-		return false
-	}
-	if !e.from.mayDeliver() {
-		e.from.waiting.pushBack(e)
-		return true
-	}
-	e.from.due--
-	o.early = append(o.early, e)
-	return true
-}
-
-// isEarly reports whether parkAgain would take a record back.
-func (e *entry) isEarly(s *store, nowMs int64) bool {
-	if !e.from.mayDeliver() {
-		return true
-	}
-	h := readHeader(s.at(e.loc))
-	return h.deadlineMs > nowMs && !h.atOnce && e.failure == nil
 }
 
 // routed returns the target partition that a record goes to. Where the target is known to
@@ -179,11 +155,12 @@ func (o *outbox) routed(t *target, e entry) (*dest, bool) {
 // start puts a record in flight.
 func (o *outbox) start(e entry, d *dest, trial bool) Delivery {
 	id := o.flights.start(flight{entry: e, dest: d, trial: trial}, o.now)
+	o.note(&e, inFlight, uint64(id))
 	h, body := o.store.read(e.loc)
 	del := Delivery{
 		ID: id, Topic: e.from.Topic, Partition: e.from.Partition, Offset: h.offset,
 		TimestampMs: h.timestampMs, DeadlineMs: h.deadlineMs, Body: body,
-		Target: d.target.name, TargetPartition: d.no, DeadLettered: d.target == o.dir.dead,
+		Target: d.target.name, TargetPartition: d.no, DeadLettered: d.target == o.dir.dead, Event: d.target == o.dir.events,
 		Alone: e.try != together, Bare: e.try == bare,
 	}
 	if e.failure != nil {

@@ -45,7 +45,12 @@ type source struct {
 	revokedMs int64 // Clock.AnsweredMs of that
 	gone      bool  // swept; alive only until its records in flight have outcomes
 
-	waiting  queue // due, but not to be offered yet
+	// shut: nothing with an id is offered before its partition is read up to the end that the
+	// assignment found.
+	shut bool
+
+	waiting  queue // due, but not to be offered before membership is confirmed
+	behind   queue // due and with an id, behind the barrier
 	due      int   // in a queue
 	inFlight int
 }
@@ -60,6 +65,9 @@ const (
 	dropped                // no target takes it, and the policy drops it
 	unfinished             // no target takes it, and its partition stops for it
 	handedOver             // its partition is gone: the next owner reads it again
+	withdrawn              // a command ended it, and no target has it
+	expired                // dropped: its expiry has come
+	unsaid                 // an event that its topic did not take
 )
 
 // ending is a due record that has left the outbox. Its bytes are still in the store.
@@ -69,17 +77,21 @@ type ending struct {
 }
 
 func newOutbox(cfg *Config, s *store, stats *Stats, now Clock) *outbox {
-	o := &outbox{cfg: cfg, store: s, stats: stats, now: now, dir: newDirectory(), flights: flights{cfg: cfg}, shares: shares{families: make(families)}}
+	o := &outbox{cfg: cfg, store: s, stats: stats, now: now, dir: newDirectory(s), flights: flights{cfg: cfg, store: s}, shares: shares{families: make(families)}}
 	if cfg.DeadLetterTopic != "" {
 		o.dir.dead = o.dir.target(TargetName{Name: cfg.DeadLetterTopic}, cfg.DeadLetterTopic)
 		o.dir.dead.refs++ // never forgotten
+	}
+	if cfg.EventsTopic != "" {
+		o.dir.events = o.dir.target(TargetName{Name: cfg.EventsTopic}, cfg.EventsTopic)
+		o.dir.events.refs++
 	}
 	return o
 }
 
 // source returns the source of an assignment that begins.
 func (o *outbox) source(tp offsets.TopicPartition, slot uint32, confirmed bool) *source {
-	return &source{TopicPartition: tp, slot: slot, confirmed: confirmed, waiting: queue{memory: &o.dir.overhead}}
+	return &source{TopicPartition: tp, slot: slot, confirmed: confirmed, waiting: queue{memory: &o.dir.overhead, store: o.store}, behind: queue{memory: &o.dir.overhead, store: o.store}}
 }
 
 // targetOf returns the target of that name for records of an ingress topic.
@@ -91,14 +103,19 @@ func (o *outbox) targetOf(ingress, name, label string) *target {
 }
 
 // enqueue puts a due record where it waits: with its source until membership is
-// confirmed, with its target otherwise.
+// confirmed, or until all is read that may cancel it; with its target otherwise.
 func (o *outbox) enqueue(e entry) {
 	e.from.due++
-	if !e.from.mayDeliver() {
-		e.from.waiting.pushBack(e)
-		return
+	if !o.keep(e) {
+		o.wait(e, false)
 	}
-	o.wait(e, false)
+}
+
+// note notes where a record is that a command may find.
+func (o *outbox) note(e *entry, w where, at uint64) {
+	if e.loc&named != 0 && e.failure == nil {
+		o.store.move(e.loc, w, at)
+	}
 }
 
 // wait queues a due record at its target, in front where it has been there before.
@@ -113,6 +130,7 @@ func (o *outbox) wait(e entry, front bool) {
 		t.busy = true
 		o.busy = append(o.busy, t)
 	}
+	o.note(&e, inQueue, 0)
 	if front {
 		t.queue.pushFront(e)
 	} else {
@@ -129,8 +147,25 @@ func (o *outbox) confirm(s *source) {
 	if s.draining {
 		return
 	}
+	if !s.shut {
+		o.open(s) // all was read meanwhile
+	}
 	for s.waiting.count > 0 {
-		o.wait(s.waiting.pop(), false)
+		if e := s.waiting.pop(); !o.keep(e) {
+			o.wait(e, false)
+		}
+	}
+}
+
+// open lets the records of a source go that waited for all to be read. Without membership
+// they wait on for that: see confirm.
+func (o *outbox) open(s *source) {
+	s.shut = false
+	if !s.mayDeliver() {
+		return
+	}
+	for s.behind.count > 0 {
+		o.wait(s.behind.pop(), false)
 	}
 }
 
@@ -142,8 +177,10 @@ func (o *outbox) sweep(waiting []*source) {
 		o.end(e, handedOver)
 	}
 	for _, s := range waiting {
-		s.waiting.remove(gone, forget)
-		s.waiting.free()
+		for _, q := range []*queue{&s.waiting, &s.behind} {
+			q.remove(gone, forget)
+			q.free()
+		}
 	}
 	for _, t := range o.busy {
 		t.queue.remove(gone, forget)
@@ -161,7 +198,11 @@ func (o *outbox) end(e entry, f fate) { o.endings = append(o.endings, ending{ent
 // release gives back the bytes of a record and its place among its target's.
 func (o *outbox) release(loc location, h *header) {
 	o.store.release(loc, int(h.total()))
-	t := o.dir.list[h.target]
+	o.unref(o.dir.list[h.target])
+}
+
+// unref gives back one place of a target's.
+func (o *outbox) unref(t *target) {
 	if t.refs--; t.refs == 0 && len(o.dir.byKey) > forgetAbove {
 		o.forget(t)
 	}
@@ -177,6 +218,7 @@ func (o *outbox) forget(t *target) {
 	for range t.stalled {
 		o.notices = append(o.notices, over)
 	}
+	t.hold, t.stalled = hold{}, 0 // it may be busy still, and dropIdle would say so again
 	o.dir.drop(t)
 }
 

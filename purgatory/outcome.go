@@ -8,6 +8,7 @@ const (
 	reasonTooLarge    = "too_large"
 	reasonRejected    = "rejected"
 	reasonUnavailable = "target_unavailable"
+	reasonExpired     = "expired"
 
 	reasonTooLargeToRead = "too_large_to_read" // of a whole batch
 )
@@ -91,6 +92,15 @@ func (o *outbox) outcome(r *Result) {
 	}
 }
 
+// withdraw ends a record that was refused for certain while a command waited for that.
+func (o *outbox) withdraw(e entry) bool {
+	if e.loc&named == 0 || e.failure != nil || !o.store.spot(e.loc).superseded {
+		return false
+	}
+	o.end(e, withdrawn)
+	return true
+}
+
 // noRoom queues a record that the client had no room for, where it came from. That is
 // nobody's fault: its target is not held, its partition has not answered.
 func (o *outbox) noRoom(e entry, d *dest) {
@@ -102,11 +112,16 @@ func (o *outbox) noRoom(e entry, d *dest) {
 		o.end(e, handedOver)
 		return
 	}
+	if h := readHeader(o.store.at(e.loc)); h.marks&unsure == 0 && o.withdraw(e) {
+		return
+	}
 	e.from.due++
+	o.store.exempt(e.loc)
 	if d.overflow.count == 0 {
 		o.wait(e, true)
 		return
 	}
+	o.note(&e, inOverflow, uint64(d.no))
 	d.target.overflow++
 	d.overflow.pushFront(e)
 }
@@ -119,7 +134,13 @@ func (o *outbox) again(e entry, t *target, trial bool, v Verdict, detail string)
 	if trial || !t.hold.held {
 		o.holdTarget(t, v, detail, false)
 	}
+	if v == Unreachable {
+		o.store.doubt(e.loc)
+	} else if o.withdraw(e) {
+		return
+	}
 	e.from.due++
+	o.store.exempt(e.loc)
 	if trial {
 		o.trialFailed(e)
 		return
@@ -130,6 +151,9 @@ func (o *outbox) again(e entry, t *target, trial bool, v Verdict, detail string)
 // tooLarge climbs the ladder: the answer may have been about a batch, then about
 // the headers that we added, then it is about the record.
 func (o *outbox) tooLarge(e entry, t *target, r *Result) {
+	if o.withdraw(e) {
+		return
+	}
 	if e.try < bare {
 		e.try++
 		e.from.due++
@@ -161,9 +185,18 @@ func (o *outbox) deadLetter(e entry, reason, message string) {
 		o.end(e, handedOver)
 		return
 	}
+	if e.target == o.dir.events {
+		o.end(e, unsaid)
+		return
+	}
+	if o.withdraw(e) {
+		return
+	}
 	e.failure = &failure{reason: reason, message: message}
 	switch {
 	case o.dir.dead != nil:
+		o.store.move(e.loc, lettered, 0)
+		o.store.exempt(e.loc)
 		e.target, e.try, e.since = o.dir.dead, together, 0
 		o.enqueue(e)
 	case o.cfg.OnInvalid == Drop:

@@ -38,6 +38,7 @@ func (c *Core) Outlook() Outlook {
 		if p != nil && !p.src.gone {
 			due += int64(p.src.due)
 			note(p.src.waiting.front())
+			note(p.src.behind.front())
 		}
 	}
 	for i := range o.DueWithin {

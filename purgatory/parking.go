@@ -24,7 +24,18 @@ func newParking(s *store, g wheel.Geometry, nowMs int64) parking {
 }
 
 // add parks the record at a location.
-func (p *parking) add(loc location, deadlineMs int64) { p.wheel.Add(deadlineMs, uint64(loc)) }
+func (p *parking) add(loc location, deadlineMs int64) {
+	handle := p.wheel.Add(deadlineMs, uint64(loc))
+	p.store.move(loc, inWheel, uint64(handle))
+}
+
+// cancel takes out a record with an id; false where its handle is none.
+func (p *parking) cancel(handle uint64, deadlineMs int64) bool {
+	if deadlineMs == p.nextDueMs {
+		p.nextDueMs = 0
+	}
+	return p.wheel.Cancel(wheel.Handle(handle))
+}
 
 // stepBackMs is how far the wall clock may go back before the wheel is rebuilt;
 // up to here the wheel waits until the clock has caught up.
@@ -59,10 +70,7 @@ func (p *parking) rebuild(wallMs int64) {
 		p.due, more = old.AdvanceClock(math.MaxInt64, rebuildBudget, p.due[:0])
 		for _, payload := range p.due {
 			h := readHeader(p.store.at(location(payload)))
-			if h.atOnce {
-				h.deadlineMs = wallMs
-			}
-			p.wheel.Add(h.deadlineMs, payload)
+			p.add(location(payload), h.fireMs(wallMs))
 		}
 	}
 }

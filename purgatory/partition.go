@@ -29,13 +29,17 @@ type partition struct {
 	src    *source // the outbox's side of it
 	halted *HaltNotice
 
+	named   int // records with an id that have not ended
+	pairs   pairs
+	barrier barrier
+
 	ages       ages
 	assignedMs int64 // wall clock at the assignment
 	parked     int   // in the wheel
-	// furthestMs is the latest deadline of a record in the wheel, 0 while it has none:
-	// records leave it in the order of deadlines, so the one that has it is the last. It
-	// may be late for a moment after a step back of the clock, and is never early.
-	// Invariant: TestEveryRecordReadIsAccountedFor recounts it.
+	// furthestMs is the latest deadline of a record in the wheel, 0 while it has none. Records
+	// leave the wheel in the order of deadlines, so the one that has it is the last. Where
+	// that one was cancelled or expired, or the clock was stepped back, it is later than any.
+	// Invariant: it is never early; TestEveryRecordReadIsAccountedFor recounts it.
 	furthestMs int64
 
 	finished  int64 // finished in this assignment
@@ -72,12 +76,16 @@ func (c *Core) Assign(a facts.Assigned) {
 	if lost := p.finishRange(a.Window.Low(), a.Next); lost > 0 {
 		c.stats.LostToRetention += lost
 	}
+	if p.barrier = (barrier{over: a.Next >= a.StableEnd, readMs: c.now.MonotonicMs}); !p.barrier.over {
+		c.barred++
+	}
 	slot := slices.Index(c.parts, nil)
 	if slot < 0 {
 		slot = len(c.parts)
 		c.parts = append(c.parts, nil)
 	}
 	p.src = c.out.source(a.TopicPartition, uint32(slot), a.Committed)
+	p.src.shut = !p.barrier.over
 	c.parts[slot] = p
 	c.byTopic[a.TopicPartition] = p
 	p.jump(c)
@@ -148,6 +156,9 @@ func (c *Core) Sweep(assignments ...offsets.Assignment) {
 		delete(c.byTopic, a.TopicPartition)
 		c.stats.Journal.Add(p.Facts.Status().Stats)
 		p.src.draining, p.src.gone = true, true
+		if !p.barrier.over {
+			c.barred--
+		}
 		ended, sources = append(ended, p), append(sources, p.src)
 	}
 	if len(ended) == 0 {
@@ -158,6 +169,9 @@ func (c *Core) Sweep(assignments ...offsets.Assignment) {
 		if !c.parts[h.slot].src.gone {
 			return false
 		}
+		if loc&named != 0 {
+			c.stats.HandedOver += c.commands.handOver(loc)
+		}
 		c.out.release(loc, &h)
 		return true
 	})
@@ -165,6 +179,7 @@ func (c *Core) Sweep(assignments ...offsets.Assignment) {
 	c.stats.HandedOver += swept
 	c.out.sweep(sources)
 	c.settle()
+	c.commands.index.compact()
 	c.out.forgetUnused()
 	for _, p := range ended {
 		p.parked, p.furthestMs = 0, 0
@@ -190,9 +205,13 @@ func (p *partition) jump(c *Core) {
 		return
 	}
 	p.finishedUntil = p.Window.NextUnfinished(p.next)
-	if p.finishedUntil-p.next > c.cfg.JumpOver {
-		c.stats.Jumped += p.finishedUntil - p.next
-		p.next = p.finishedUntil
+	to := p.finishedUntil
+	if p.named > 0 { // commands count again from there on, and may be about one of these
+		to = min(to, max(p.Again, p.next))
+	}
+	if to-p.next > c.cfg.JumpOver {
+		c.stats.Jumped += to - p.next
+		p.next = to
 		c.effects.Jumps = append(c.effects.Jumps, Jump{p.Assignment, p.next, p.factsEpoch(), false})
 	}
 }

@@ -21,9 +21,13 @@ const (
 type Config struct {
 	OnInvalid       Policy
 	DeadLetterTopic string // "" for none
-	Patience        time.Duration
-	PatienceText    string // Patience as its setting is written, for messages
-	HeldShare       int64  // store bytes one target's held records may take, in all cores
+	OnExpired       Policy // DeadLetter or Drop
+	EventsTopic     string // "" for none
+	// Event makes the record that says an event. It has no state.
+	Event        func(*Event) Body
+	Patience     time.Duration
+	PatienceText string // Patience as its setting is written, for messages
+	HeldShare    int64  // store bytes one target's held records may take, in all cores
 	// Place chooses the partition of a usable target for a record; nil: the first. It has
 	// no state: the state of the target is its argument.
 	Place func(s *TargetState, from offsets.TopicPartition, body []byte) Route
@@ -59,6 +63,11 @@ type Core struct {
 	parking parking
 	out     *outbox
 
+	commands commands
+	event    Event // scratch of say
+	paused   bool  // reading is
+	barred   int   // partitions that are not read yet to the end that their assignment found
+
 	parts   []*partition // by slot; nil: free
 	byTopic map[offsets.TopicPartition]*partition
 
@@ -82,6 +91,7 @@ func New(cfg Config, now Clock) *Core {
 	}
 	c.parking = newParking(c.store, cfg.Geometry, now.WallMs)
 	c.out = newOutbox(&c.cfg, c.store, &c.stats, now)
+	c.commands = commands{index: newIndex(c.store), pending: make(map[location][]command)}
 	return c
 }
 
@@ -166,6 +176,7 @@ func (c *Core) Tick(now Clock, budget int) (more bool) {
 	for _, payload := range due {
 		c.expire(location(payload))
 	}
+	c.barriers()
 	c.out.tick()
 	c.settle()
 	return more
@@ -177,8 +188,8 @@ func (c *Core) at(now Clock) { c.now, c.out.now = now, now }
 // expire moves one record that the wheel handed out to the queue it waits in.
 func (c *Core) expire(loc location) {
 	h := readHeader(c.store.at(loc))
-	if h.deadlineMs > c.now.WallMs && !h.atOnce { // never early, whatever the wheel believes
-		c.parking.add(loc, h.deadlineMs)
+	if fireMs := h.fireMs(c.now.WallMs); fireMs > c.now.WallMs { // never early, whatever the wheel believes
+		c.parking.add(loc, fireMs)
 		return
 	}
 	p := c.parts[h.slot]
@@ -209,6 +220,7 @@ func (c *Core) Offer(out []Delivery, limit int) []Delivery {
 		c.stats.Parked++
 		c.parking.add(e.loc, h.deadlineMs)
 	}
+	c.settle() // of records that expired
 	clear(c.out.early)
 	if c.out.early = c.out.early[:0]; cap(c.out.early) > keptEntries {
 		c.out.early = nil
@@ -230,10 +242,10 @@ func (c *Core) NextDeadline() (ms int64, ok bool) { return c.parking.wheel.NextD
 // Bytes returns the memory that grows with parked records: chunks, wheel, finished sets,
 // samples of timestamps, and queues.
 func (c *Core) Bytes() int64 {
-	b := c.store.bytes + c.parking.wheel.Bytes() + c.out.bytes()
+	b := c.store.bytes + c.parking.wheel.Bytes() + c.out.bytes() + c.commands.bytes()
 	for _, p := range c.parts {
 		if p != nil {
-			b += p.Window.Bytes() + p.Facts.Bytes() + p.ages.bytes()
+			b += p.Window.Bytes() + p.Facts.Bytes() + p.ages.bytes() + p.pairs.bytes()
 		}
 	}
 	return b

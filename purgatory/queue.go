@@ -34,18 +34,24 @@ const entrySize = 48
 
 // queue is a first-in-first-out queue that also takes entries back at its front.
 // Amortised constant time at both ends.
+//
+// An entry whose record was cancelled is dead. It stays until it is in front, or until more
+// than half of the entries are dead. Only at, take and put see it. Invariant: none is in
+// front, and at most half are dead; audit in the tests checks it.
 type queue struct {
 	memory *int64 // counts the bytes of buf, for the outbox's total
+	store  *store
 	buf    []entry
 	head   int
-	count  int
-	bytes  int64 // store bytes of the entries
+	length int   // entries in buf
+	count  int   // of them, those that are not dead
+	bytes  int64 // store bytes of those
 }
 
 func (q *queue) grow() {
 	size := max(4, 2*len(q.buf)) // many targets have but one record
 	buf := make([]entry, size)
-	for i := range q.count {
+	for i := range q.length {
 		buf[i] = q.buf[(q.head+i)%len(q.buf)]
 	}
 	*q.memory += int64(size-len(q.buf)) * entrySize
@@ -53,20 +59,24 @@ func (q *queue) grow() {
 }
 
 func (q *queue) pushBack(e entry) {
-	if q.count == len(q.buf) {
+	if q.length == len(q.buf) {
 		q.grow()
 	}
-	q.buf[(q.head+q.count)%len(q.buf)] = e
-	q.count++
-	q.bytes += int64(e.size)
+	q.buf[(q.head+q.length)%len(q.buf)] = e
+	q.added(&e)
 }
 
 func (q *queue) pushFront(e entry) {
-	if q.count == len(q.buf) {
+	if q.length == len(q.buf) {
 		q.grow()
 	}
 	q.head = (q.head - 1 + len(q.buf)) % len(q.buf)
 	q.buf[q.head] = e
+	q.added(&e)
+}
+
+func (q *queue) added(e *entry) {
+	q.length++
 	q.count++
 	q.bytes += int64(e.size)
 }
@@ -80,19 +90,45 @@ func (q *queue) front() *entry {
 }
 
 func (q *queue) pop() entry {
-	e := q.buf[q.head]
-	q.buf[q.head] = entry{}
-	q.head = (q.head + 1) % len(q.buf)
-	q.count--
-	q.bytes -= int64(e.size)
-	q.shrink()
+	e := q.shift()
+	q.lost(e.size)
 	return e
 }
 
-// at returns the entry with i older ones in front of it, valid until the queue changes.
+// lost notes that an entry of that size is gone or dead.
+func (q *queue) lost(size int32) {
+	q.count--
+	q.bytes -= int64(size)
+	q.tidy()
+}
+
+// shift takes the entry in front, whatever it is.
+func (q *queue) shift() entry {
+	e := q.buf[q.head]
+	q.buf[q.head] = entry{}
+	q.head = (q.head + 1) % len(q.buf)
+	q.length--
+	return e
+}
+
+// tidy takes dead entries away from the front, or all where they are more than half, and lets
+// a backlog's memory go with the backlog.
+func (q *queue) tidy() {
+	if q.length > q.count {
+		for q.length > q.count && q.store.isGone(q.buf[q.head].loc) {
+			q.store.bury(q.shift().loc)
+		}
+		if q.length > 2*q.count {
+			q.remove(func(*entry) bool { return false }, nil)
+		}
+	}
+	q.shrink()
+}
+
+// at returns the entry with i others in front of it, valid until the queue changes.
 func (q *queue) at(i int) *entry { return &q.buf[(q.head+i)%len(q.buf)] }
 
-// take takes the entry with i older ones in front of it, which costs a move of each.
+// take takes the entry with i others in front of it, which costs a move of each.
 func (q *queue) take(i int) entry {
 	e := *q.at(i)
 	for ; i > 0; i-- {
@@ -109,25 +145,31 @@ func (q *queue) put(i int) {
 		*q.at(j) = *q.at(j + 1)
 	}
 	*q.at(i) = e
+	q.tidy()
 }
 
-// popBack takes the newest entry of a queue that is not empty.
+// popBack takes the newest entry of a queue that has one.
 func (q *queue) popBack() entry {
-	at := (q.head + q.count - 1) % len(q.buf)
-	e := q.buf[at]
-	q.buf[at] = entry{}
-	q.count--
-	q.bytes -= int64(e.size)
-	q.shrink()
-	return e
+	for {
+		at := (q.head + q.length - 1) % len(q.buf)
+		e := q.buf[at]
+		q.buf[at] = entry{}
+		q.length--
+		if q.store.isGone(e.loc) {
+			q.store.bury(e.loc)
+			continue
+		}
+		q.lost(e.size)
+		return e
+	}
 }
 
 // keptEntries is how many entries an empty queue keeps room for.
 const keptEntries = 1024
 
-// shrink lets a backlog's memory go with the backlog.
+// shrink gives back the memory of an empty queue, if it is much.
 func (q *queue) shrink() {
-	if q.count == 0 && len(q.buf) > keptEntries {
+	if q.length == 0 && len(q.buf) > keptEntries {
 		q.free()
 	}
 }
@@ -138,32 +180,40 @@ func (q *queue) free() {
 	q.buf, q.head = nil, 0
 }
 
-// each visits the entries in order; they may be changed but for their size.
+// each visits the entries in order, without dead ones; they may be changed but for their
+// size.
 func (q *queue) each(f func(*entry)) {
-	for i := range q.count {
-		f(&q.buf[(q.head+i)%len(q.buf)])
+	for i := range q.length {
+		if e := q.at(i); !q.store.isGone(e.loc) {
+			f(e)
+		}
 	}
 }
 
-// remove takes out the entries that match, in one pass, and keeps the order. removed is
-// called behind the pass: with the last record of a target the queue may go.
+// remove takes out the entries that match, in one pass, and keeps the order; dead ones go
+// with them. removed is called behind the pass: with the last record of a target the queue
+// may go.
 func (q *queue) remove(match func(*entry) bool, removed func(entry)) {
 	kept := 0
 	var out []entry
-	for i := range q.count {
-		e := q.buf[(q.head+i)%len(q.buf)]
-		if match(&e) {
+	for i := range q.length {
+		e := q.at(i)
+		switch {
+		case q.store.isGone(e.loc):
+			q.store.bury(e.loc)
+		case match(e):
+			q.count--
 			q.bytes -= int64(e.size)
-			out = append(out, e)
-			continue
+			out = append(out, *e)
+		default:
+			*q.at(kept) = *e
+			kept++
 		}
-		q.buf[(q.head+kept)%len(q.buf)] = e
-		kept++
 	}
-	for i := kept; i < q.count; i++ {
-		q.buf[(q.head+i)%len(q.buf)] = entry{}
+	for i := kept; i < q.length; i++ {
+		*q.at(i) = entry{}
 	}
-	q.count = kept
+	q.length = kept
 	q.shrink()
 	for _, e := range out {
 		removed(e)

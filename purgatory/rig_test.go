@@ -16,6 +16,7 @@ const (
 	egress  = "ready"
 	other   = "audit"
 	graves  = "dead-letters"
+	events  = "events"
 )
 
 // startMs is the wall clock at which every rig starts.
@@ -37,6 +38,8 @@ type rig struct {
 	router signpost
 	at     Clock
 	back   bool // the clock was stepped back
+	// expiring: a record with an expiry was read.
+	expiring bool
 
 	// elsewhere says what other cores hold, which hear what this one does; nil: nothing.
 	elsewhere func(name TargetName, own int64) int64
@@ -110,8 +113,9 @@ func (r *rig) arrival(offset, delayMs int64, body string) Arrival {
 // take reads one record; false when it was not wanted or stops its partition.
 func (r *rig) take(no int32, epoch uint64, a Arrival) bool {
 	r.Helper()
+	r.expiring = r.expiring || a.Expires
 	reader, ok := r.Reader(partitionOf(no), epoch)
-	return ok && reader.Wants(a.Offset, 0) && reader.Read(&a)
+	return ok && reader.Wants(a.Offset, 0) == Whole && reader.Read(&a)
 }
 
 // mustTake reads records for the egress topic that are due delayMs from now.

@@ -6,12 +6,18 @@ package purgatory
 func (c *Core) settle() {
 	ended := c.out.endings
 	if len(ended) == 0 {
+		c.commands.index.compact() // a record of a chunk may have landed
 		return
 	}
 	for i := range ended {
 		e := &ended[i]
 		h := readHeader(c.store.at(e.loc))
 		p := c.parts[e.from.slot]
+		if h.marks&isEvent != 0 {
+			c.said(p, &h, e.fate)
+			c.out.release(e.loc, &h)
+			continue
+		}
 		switch e.fate {
 		case taken:
 			c.stats.taken(&e.entry, e.target == c.out.dir.dead, &h, c.now.WallMs)
@@ -29,10 +35,17 @@ func (c *Core) settle() {
 			p.halt(&c.effects, HaltNotice{Offset: h.offset, Reason: e.failure.reason + ": " + e.failure.message})
 		case handedOver:
 			c.stats.HandedOver += e.records()
+		case expired:
+			c.stats.Ended[TopicResult{p.Topic, Expired.String()}]++
+			c.say(p, Event{Kind: Expired, ID: c.idOf(e.loc, &h), Offset: h.offset, By: -1, DueMs: h.deadlineMs}, h.offset, -1)
+		}
+		if h.marks&hasID != 0 {
+			c.endNamed(p, e, &h)
 		}
 		c.stats.Referred -= e.records() - 1
 		c.out.release(e.loc, &h)
 	}
+	c.commands.index.compact()
 	for i := range ended { // not before: others of the batch may be of the same partition
 		c.retire(ended[i].from)
 	}
@@ -57,4 +70,25 @@ func (p *partition) finishEntry(e *entry, offset int64) {
 		return
 	}
 	p.finish(offset)
+}
+
+// endNamed ends the life of a record with an id, and carries out the commands that have
+// waited for that.
+func (c *Core) endNamed(p *partition, e *ending, h *header) {
+	p.named--
+	if p.src.gone {
+		c.stats.HandedOver += c.commands.handOver(e.loc)
+		return
+	}
+	c.commands.index.remove(e.loc)
+	c.answered(p, e.loc, h, c.idOf(e.loc, h), e.fate != withdrawn)
+}
+
+// idOf returns the id of a record, nil for none.
+func (c *Core) idOf(l location, h *header) []byte {
+	if h.marks&hasID == 0 {
+		return nil
+	}
+	_, body := c.store.read(l)
+	return idIn(body, h)
 }

@@ -31,6 +31,10 @@ type Snapshot struct {
 	RecentMs      []int32  // lateness of recent deliveries, in no order
 	Letters       []Letter // the last dead letters, the latest first
 	Missed        Missed
+	IDs           int     // records that a command would find
+	IDBytes       int64   // of Bytes, what finding them takes
+	Barred        int     // of Due, those that wait until their partition is read
+	Waiting       int     // cancels that wait for the answer to their record
 	Outlook       Outlook // the owner's to fill in, as often as it can be afforded
 	Errors        []TargetError
 }
@@ -97,6 +101,7 @@ func (c *Core) Snapshot() Snapshot {
 		ReadingPaused: c.out.pauses(), RecentMs: slices.Clone(c.stats.recent[:c.stats.recentLen]),
 		Errors: slices.Clone(c.stats.errors), NextDueMs: c.parking.soonest(c.now.WallMs),
 		Letters: c.stats.letters.last(), Missed: c.stats.missed,
+		IDs: c.commands.index.table.Len(), IDBytes: c.commands.index.bytes(), Waiting: c.commands.cancels,
 	}
 	s.Partitions = make([]PartitionView, 0, len(c.byTopic))
 	for _, p := range c.parts {
@@ -116,6 +121,7 @@ func (c *Core) Snapshot() Snapshot {
 			v.Halted, v.HaltedAt = p.halted.Reason, p.halted.Offset
 		}
 		s.Due += p.src.due
+		s.Barred += p.src.behind.count
 		s.Partitions = append(s.Partitions, v)
 	}
 	s.Held, s.HeldRest = c.out.heldViews()

@@ -66,6 +66,7 @@ func (o *outbox) spill(e entry, d *dest) {
 	if d.stalled {
 		o.rehome(&e)
 	}
+	o.note(&e, inOverflow, uint64(d.no))
 	d.target.overflow++
 	d.overflow.pushBack(e)
 }

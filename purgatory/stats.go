@@ -15,6 +15,7 @@ type (
 	TopicReason struct{ Topic, Reason string }
 	TopicTarget struct{ Topic, Target string }
 	TargetKind  struct{ Target, Kind string }
+	TopicResult struct{ Topic, Result string }
 )
 
 // recentLateness is how many deliveries the quantiles of Stats look back on.
@@ -32,6 +33,10 @@ type Stats struct {
 	Ambiguous     map[string]int64 // by ingress topic: both an instant and a delay were asked for
 	Future        map[string]int64 // by ingress topic: timestamps more than FutureSlackMs ahead of the clock
 	ProduceErrors map[TargetKind]int64
+	Ended         map[TopicResult]int64 // records that leave nothing elsewhere: cancelled, replaced, expired
+	Cancels       map[TopicResult]int64 // cancelled, too_late, miss
+	Events        map[string]int64      // acknowledged, given_up
+	BarrierOpened map[string]int64      // by reason: paused, halted, stopped, idle
 
 	Late      map[string]*Histogram // by target, LatenessBounds: acknowledged minus due, or minus written where that was later
 	Requested map[string]*Histogram // by ingress topic, DelayBounds: due minus the record's timestamp
@@ -40,6 +45,7 @@ type Stats struct {
 	Committed Histogram             // LatenessBounds: from sending a commit to its answer, for each partition
 
 	Parked            int64 // in the wheel now
+	EventsWaiting     int64 // events due or in flight now
 	Referred          int64 // records of batches whose letter is due or in flight, beyond one for each letter
 	HandedOver        int64 // parked, due or in flight when their partition went to somebody else
 	Unfinished        int64 // given up by a halted partition: read again after a restart
@@ -69,6 +75,7 @@ func newStats() Stats {
 		Consumed: make(map[TopicOutcome]int64), Invalid: make(map[TopicReason]int64),
 		Delivered: make(map[TopicTarget]int64), DeadLettered: make(map[TopicReason]int64),
 		Dropped: make(map[string]int64), Ambiguous: make(map[string]int64), ProduceErrors: make(map[TargetKind]int64),
+		Ended: make(map[TopicResult]int64), Cancels: make(map[TopicResult]int64), Events: make(map[string]int64), BarrierOpened: make(map[string]int64),
 		Future: make(map[string]int64), Late: make(map[string]*Histogram), Requested: make(map[string]*Histogram),
 	}
 }
@@ -125,6 +132,8 @@ func (s *Stats) clone() Stats {
 	out.Consumed, out.Invalid = maps.Clone(s.Consumed), maps.Clone(s.Invalid)
 	out.Delivered, out.DeadLettered = maps.Clone(s.Delivered), maps.Clone(s.DeadLettered)
 	out.Dropped, out.ProduceErrors = maps.Clone(s.Dropped), maps.Clone(s.ProduceErrors)
+	out.Ended, out.Cancels = maps.Clone(s.Ended), maps.Clone(s.Cancels)
+	out.Events, out.BarrierOpened = maps.Clone(s.Events), maps.Clone(s.BarrierOpened)
 	out.Ambiguous = maps.Clone(s.Ambiguous)
 	out.Future = maps.Clone(s.Future)
 	out.Late, out.Requested = cloneHistograms(s.Late), cloneHistograms(s.Requested)

@@ -1,5 +1,7 @@
 package purgatory
 
+import "layover/purgatory/ids"
+
 // location names a record's bytes: chunk number in the upper 44 bits, offset in
 // the chunk in the lower 20. It is the wheel's payload, so that nothing but the
 // chunk table stands between a deadline and its record.
@@ -19,9 +21,19 @@ const (
 
 	// delayClasses is one class per log2 of the remaining delay in milliseconds.
 	delayClasses = 64
+	// idClass is the class of records with an id. Many of them are cancelled, so its chunks
+	// are compacted: see squeeze.
+	idClass = delayClasses
 	// heldClass is the class of records moved out of their delay class because
 	// their target is held; one such class per target, from here on.
-	heldClass = delayClasses
+	heldClass = idClass + 1
+
+	// named marks a location as the number of a slot. Its record has an id, and the slot
+	// says where its bytes are: they may move.
+	named location = 1 << 63
+	// gone is the value of a slot whose record was cancelled while a queue still has an
+	// entry for it.
+	gone location = 1<<64 - 1
 )
 
 // chunk is an append-only run of records whose lives end at about the same time.
@@ -30,6 +42,11 @@ type chunk struct {
 	live int32 // records not yet released; Invariant: a chunk with live > 0 is never reset or dropped
 	// class is the class whose open chunk this is or was.
 	class int
+
+	// Of idClass alone:
+	used   int32 // bytes of the live records
+	flying int32 // records in flight, whose bytes somebody reads
+	thin   bool  // it is in store.thin
 }
 
 // class is the state of one class of chunks.
@@ -43,11 +60,13 @@ type class struct {
 //
 // Records with like remaining delays share a chunk, so that chunks empty as a whole.
 // With 99 % 1 s and 1 % 600 s delays, chunks in arrival order take 83 times the live
-// bytes, and chunks by log2 of the remaining delay 1.05 times. Nothing is compacted.
-// Chunk bytes are accounted, so a bound on them is exact.
+// bytes, and chunks by log2 of the remaining delay 1.05 times. Nothing is compacted but the
+// chunks of records with an id. Chunk bytes are accounted, so a bound on them is exact.
 type store struct {
+	slots   ids.Slots // locations of the records with an id
+	thin    []int     // chunks of idClass to be compacted: less than half of each is live
 	chunks  []*chunk
-	free    []int // unused numbers in chunks
+	free    []int // numbers in chunks
 	classes map[int]*class
 	largest int   // size of the largest regular chunk
 	bytes   int64 // of all chunks
@@ -80,6 +99,7 @@ func (s *store) alloc(classNo, size int) (location, []byte) {
 	at := len(ch.buf)
 	ch.buf = ch.buf[:at+size]
 	ch.live++
+	ch.used += int32(size)
 	s.live++
 	s.used += int64(size)
 	return location(uint64(c.open)<<locationBits | uint64(at)), ch.buf[at : at+size]
@@ -88,8 +108,13 @@ func (s *store) alloc(classNo, size int) (location, []byte) {
 // openChunk replaces the class's open chunk by one with room for size bytes. A
 // record larger than a regular chunk gets one of exactly its size.
 func (s *store) openChunk(classNo int, c *class, size int) {
-	if c.open >= 0 && s.chunks[c.open].live == 0 {
-		s.drop(c.open)
+	if last := c.open; last >= 0 {
+		c.open = -1
+		if s.chunks[last].live == 0 {
+			s.drop(last)
+		} else {
+			s.thinned(last)
+		}
 	}
 	want := min(c.next, s.largest)
 	for want < size && want < s.largest {
@@ -112,19 +137,34 @@ func (s *store) openChunk(classNo int, c *class, size int) {
 
 // at returns the bytes from a location to the end of its chunk's records.
 func (s *store) at(l location) []byte {
+	if l&named != 0 {
+		l = s.place(l)
+	}
 	return s.chunks[l>>locationBits].buf[l&(1<<locationBits-1):]
 }
 
-// release ends the life of one record of that size. A chunk whose last record goes is left to
+// release ends the life of one record of that size, and of its name.
+func (s *store) release(l location, size int) {
+	if l&named == 0 {
+		s.discard(l, size)
+		return
+	}
+	s.entomb(l, size)
+	s.slots.Remove(uint32(l))
+}
+
+// discard ends the life of the bytes of one record. A chunk whose last record goes is left to
 // the garbage collector, or, while it is its class's open chunk, used again from
 // its start: records in flight are alive, so nobody reads those bytes any more.
-func (s *store) release(l location, size int) {
+func (s *store) discard(l location, size int) {
 	no := int(l >> locationBits)
 	ch := s.chunks[no]
 	ch.live--
+	ch.used -= int32(size)
 	s.live--
 	s.used -= int64(size)
 	if ch.live > 0 {
+		s.thinned(no)
 		return
 	}
 	if c := s.classes[ch.class]; c.open == no && cap(ch.buf) <= s.largest && c.chunks == 1 {

@@ -11,7 +11,7 @@ import (
 func TestHeadersRoundTrip(t *testing.T) {
 	for _, h := range []header{
 		{},
-		{slot: 1<<32 - 1, target: 1<<31 - 1, atOnce: true, size: 1<<32 - 1, offset: 1<<63 - 1, deadlineMs: -62_167_219_200_000, timestampMs: -1},
+		{slot: 1<<32 - 1, target: 1<<30 - 1, atOnce: true, size: 1<<32 - 1, offset: 1<<63 - 1, deadlineMs: -62_167_219_200_000, timestampMs: -1},
 		{target: 7, offset: 42, deadlineMs: 1, timestampMs: 2},
 		{deadlineMs: math.MaxInt64, timestampMs: math.MinInt64},
 		{deadlineMs: math.MinInt64, timestampMs: math.MaxInt64, size: 300},

@@ -67,11 +67,16 @@ type directory struct {
 	free  []uint32  // free indexes
 	byKey map[TargetName]*target
 	dead  *target // the dead-letter topic, nil for none
+	// events is the topic of events, nil for none. It is no target of any record.
+	events *target
 	// overhead is the memory of targets, their partitions, and all queues, in bytes.
 	overhead int64
+	store    *store
 }
 
-func newDirectory() directory { return directory{byKey: make(map[TargetName]*target)} }
+func newDirectory(s *store) directory {
+	return directory{byKey: make(map[TargetName]*target), store: s}
+}
 
 // target returns the target of a key, and makes it where it is new.
 func (d *directory) target(key TargetName, label string) *target {
@@ -79,7 +84,7 @@ func (d *directory) target(key TargetName, label string) *target {
 		return t
 	}
 	name := key.Name
-	t := &target{key: key, name: name, label: label, state: TargetState{Verdict: Pending}, queue: queue{memory: &d.overhead}}
+	t := &target{key: key, name: name, label: label, state: TargetState{Verdict: Pending}, queue: queue{memory: &d.overhead, store: d.store}}
 	if n := len(d.free); n > 0 {
 		t.index, d.free = d.free[n-1], d.free[:n-1]
 	} else {
@@ -95,8 +100,8 @@ func (d *directory) target(key TargetName, label string) *target {
 // targetSize and destSize are the accounted sizes of a target and of each of its
 // partitions beside queues and name, in bytes: struct, map and list entries.
 const (
-	targetSize = 480
-	destSize   = 160
+	targetSize = 496
+	destSize   = 176
 )
 
 // drop takes a target out.
@@ -118,7 +123,7 @@ const forgetAbove = 256
 func (d *directory) dest(t *target, no int32) *dest {
 	at, ok := slices.BinarySearchFunc(t.dests, no, func(p *dest, no int32) int { return cmp.Compare(p.no, no) })
 	if !ok {
-		t.dests = slices.Insert(t.dests, at, &dest{target: t, no: no, overflow: queue{memory: &d.overhead}})
+		t.dests = slices.Insert(t.dests, at, &dest{target: t, no: no, overflow: queue{memory: &d.overhead, store: d.store}})
 		d.overhead += destSize
 	}
 	return t.dests[at]

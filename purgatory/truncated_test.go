@@ -22,7 +22,7 @@ func resumed(t *testing.T, low int64) *rig {
 func (r *rig) wanted(leaderEpoch int32, from, to int64) (out []int64) {
 	reader, ok := r.Reader(partitionOf(0), 1)
 	for o := from; ok && o < to; o++ {
-		if a := r.arrival(o, 10, "0 x"); reader.Wants(o, leaderEpoch) && reader.Read(&a) {
+		if a := r.arrival(o, 10, "0 x"); reader.Wants(o, leaderEpoch) == Whole && reader.Read(&a) {
 			out = append(out, o)
 		}
 	}

@@ -141,6 +141,12 @@ func (r *rig) Halt(h purgatory.HaltNotice) {
 	r.failure = fmt.Errorf("offset %d: %s", h.Offset, h.Reason)
 }
 
+// Paused implements lane.Reading.
+func (r *rig) Paused() bool { return false }
+
+// Stopped implements lane.Reading.
+func (r *rig) Stopped(offsets.Assignment) bool { return false }
+
 // LeaseValid implements lane.Reading.
 func (r *rig) LeaseValid() bool { return true }
 

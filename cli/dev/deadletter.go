@@ -53,6 +53,14 @@ func remedy(reason delay.Reason, to string, maxDelay time.Duration, now time.Tim
 		return fmt.Sprintf("no x-deliver-to, or dev with LAYOVER_TARGETS_ALLOWED=%s", to)
 	case delay.ReasonNoTarget:
 		return "x-deliver-to=" + egressTopic
+	case delay.ReasonMalformedID:
+		return "x-delay-id=order-1: 1 to 256 bytes of text on one line"
+	case delay.ReasonMalformedCancel:
+		return "x-delay-id and x-delay-cancel=true, without a delay, a target and an expiry"
+	case delay.ReasonMalformedExpireAt:
+		return delay.HeaderExpireAt + "=" + now.Add(time.Hour).UTC().Format(time.RFC3339) + ", or Unix milliseconds"
+	case delay.ReasonExpired:
+		return "a later x-expire-at, or none"
 	case delay.ReasonTooLarge:
 		return "a smaller record, or a larger max.message.bytes of the target"
 	case delay.ReasonRejected:

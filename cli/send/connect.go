@@ -39,12 +39,21 @@ type connection struct {
 	*kgo.Client
 	kafka      *kafka.Connection
 	batchBytes int32 // at most in one batch, and so in one record
+	partitions int32 // of the topic, at least 1
 }
+
+// placing says who chooses the partition of a record.
+type placing bool
+
+const (
+	placedByKey placing = false // the client, as the Java client does
+	placedByUs  placing = true  // whoever makes the record
+)
 
 // connect returns a client for the topic, which the caller closes. It asks the
 // brokers for the topic first, so that a mistake is named before any record.
-func connect(ctx context.Context, o *options) (*connection, error) {
-	via, err := kafka.Connect(o.kafka, "layover-send")
+func connect(ctx context.Context, to address, clientID string, placed placing) (*connection, error) {
+	via, err := kafka.Connect(to.kafka, clientID)
 	if err != nil {
 		return nil, err
 	}
@@ -58,11 +67,14 @@ func connect(ctx context.Context, o *options) (*connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, kafka.AskTimeout)
 	defer cancel()
 	admin := kadm.NewClient(asking)
-	if err := c.askTopic(ctx, admin, o); err != nil {
+	if err := c.askTopic(ctx, admin, to.topic); err != nil {
 		return nil, err
 	}
-	c.batchBytes = askBatchBytes(ctx, admin, o.topic)
+	c.batchBytes = askBatchBytes(ctx, admin, to.topic)
 
+	if placed == placedByUs {
+		common = append(common, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	}
 	c.Client, err = kgo.NewClient(append(slices.Clip(common),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		// kgo's own linger of 10 ms gathers nothing here: one record has
@@ -76,19 +88,22 @@ func connect(ctx context.Context, o *options) (*connection, error) {
 	return c, err
 }
 
-// askTopic returns nil if the topic exists.
-func (c *connection) askTopic(ctx context.Context, admin *kadm.Client, o *options) error {
+// askTopic returns nil if the topic exists, and learns how many partitions it has.
+func (c *connection) askTopic(ctx context.Context, admin *kadm.Client, topic string) error {
 	brokers := c.kafka.Seeds
-	topics, err := admin.ListTopics(ctx, o.topic)
+	topics, err := admin.ListTopics(ctx, topic)
 	if err != nil {
 		return fmt.Errorf("no answer from %s: %w; check --brokers or KAFKA_BROKERS", brokers, c.kafka.Explain(err))
 	}
-	err = topics[o.topic].Err
+	err = topics[topic].Err
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
-		return fmt.Errorf("topic %q does not exist on %s: create it, or check --topic or LAYOVER_INGRESS_TOPICS", o.topic, brokers)
+		return fmt.Errorf("topic %q does not exist on %s: create it, or check --topic or LAYOVER_INGRESS_TOPICS", topic, brokers)
 	}
 	if err != nil {
-		return fmt.Errorf("topic %q on %s: %w; check --topic or LAYOVER_INGRESS_TOPICS", o.topic, brokers, err)
+		return fmt.Errorf("topic %q on %s: %w; check --topic or LAYOVER_INGRESS_TOPICS", topic, brokers, err)
+	}
+	if c.partitions = int32(len(topics[topic].Partitions)); c.partitions == 0 {
+		return fmt.Errorf("topic %q on %s: the brokers tell no partition of it", topic, brokers)
 	}
 	return nil
 }

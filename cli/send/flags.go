@@ -12,14 +12,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"layover/cli/process"
-	"layover/config"
 	"layover/delay"
 )
 
 // Command returns the verb send.
 func Command(p *process.Process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "send --delay D | --at T [flags] VALUE | -",
+		Use:   "send --delay D | --at T [--id ID] [flags] VALUE | -",
 		Short: "write a delayed record",
 		Long: `Writes a delayed record to an ingress topic and prints its id and when it is
 due, in UTC.
@@ -29,6 +28,10 @@ printed in the order of the lines once the brokers have it; an empty line is a
 record with an empty value, and the line's end (LF or CR LF) is not part of it.
 If stderr is a terminal and stdin is none, a line there counts them meanwhile.
 Flags may stand before and behind VALUE; "--" ends them.
+
+With --id a later record of that id replaces this one while it waits, and
+'layover cancel ID' ends it. An id is a name within one partition: without --key
+the id chooses it as a key would, and the record has no key all the same.
 
 No other setting is needed. A delay counts from the record's timestamp, which
 is now; if the topic stamps records itself (LogAppendTime), from the broker's.
@@ -56,8 +59,7 @@ line or the environment is wrong.`,
 
 // options is a valid command line of send.
 type options struct {
-	kafka   config.Kafka
-	topic   string
+	address
 	key     []byte // nil: none
 	headers []kgo.RecordHeader
 	lines   bool // the values are lines of stdin, else value
@@ -67,6 +69,7 @@ type options struct {
 	delay *time.Duration // Invariant: one of delay and atMs is set
 	atMs  *int64         // Unix milliseconds
 	hint  string         // about the delay, for people; "" for none
+	id    string         // that the record has; "" for none
 
 	refusal refusal
 }
@@ -74,9 +77,10 @@ type options struct {
 // flags is the command line of send as it was given.
 type flags struct {
 	*pflag.FlagSet
-	delay, at, to, key, brokers, topic string
-	headers                            []string
-	output                             *process.Output
+	delay, at, to, key, id, expireAt string
+	headers                          []string
+	address                          *addressFlags
+	output                           *process.Output
 }
 
 func newFlags(cmd *cobra.Command, p *process.Process) *flags {
@@ -86,10 +90,10 @@ func newFlags(cmd *cobra.Command, p *process.Process) *flags {
 	f.StringVar(&f.to, "to", "", "deliver to `TOPIC` instead of the egress topic, if\nit is allowed")
 	f.StringVar(&f.key, "key", "", "the record's `KEY`; without it the record has none")
 	f.StringArrayVar(&f.headers, "header", nil, "a header `NAME=VALUE`; may be repeated, and the\norder is kept")
-	f.StringVar(&f.brokers, "brokers", "", "connect to a `LIST` of host:port instead of\nKAFKA_BROKERS")
-	f.StringVar(&f.topic, "topic", "", "write to `TOPIC` instead of the first of\nLAYOVER_INGRESS_TOPICS")
-	p.AddEnvFile(cmd)
-	f.output = process.AddOutput(cmd, "an object for each record: topic, partition,\noffset, id, due")
+	f.StringVar(&f.id, "id", "", "name the record `ID`: it replaces the one of that id\nthat still waits")
+	f.StringVar(&f.expireAt, "expire-at", "", "not delivered from `TIME` on, in the forms of --at")
+	f.address = addAddress(cmd, p)
+	f.output = process.AddOutput(cmd, "an object for each record: topic, partition,\noffset, id, due, delay_id")
 	return f
 }
 
@@ -101,8 +105,9 @@ func (f *flags) options(p *process.Process, operands []string) (*options, error)
 		o.key = []byte(f.key)
 	}
 	for _, pair := range f.headers {
-		if err := o.addHeader(pair); err != nil {
-			return nil, fmt.Errorf("--header %q: %w", pair, err)
+		var err error
+		if o.headers, err = addHeader(o.headers, pair); err != nil {
+			return nil, err
 		}
 	}
 	if err := o.takeValue(operands); err != nil {
@@ -114,10 +119,14 @@ func (f *flags) options(p *process.Process, operands []string) (*options, error)
 	if err := o.takeTarget(f.Changed("to"), f.to); err != nil {
 		return nil, err
 	}
-	if err := p.ReadEnvFiles(); err != nil {
+	if err := o.takeID(f.Changed("id"), f.id); err != nil {
 		return nil, err
 	}
-	if err := o.takeAddress(f.brokers, f.topic, p); err != nil {
+	if err := o.takeExpiry(f.Changed("expire-at"), f.expireAt); err != nil {
+		return nil, err
+	}
+	var err error
+	if o.address, err = f.address.read(p); err != nil {
 		return nil, err
 	}
 	o.refusal = refusalOf(p.Environ, o.topic, f.to)
@@ -126,16 +135,17 @@ func (f *flags) options(p *process.Process, operands []string) (*options, error)
 
 // addHeader takes one --header. Layover's own headers are refused: their flags
 // check the value, and a mistake here would be dead-lettered.
-func (o *options) addHeader(pair string) error {
+func addHeader(headers []kgo.RecordHeader, pair string) ([]kgo.RecordHeader, error) {
 	name, value, ok := strings.Cut(pair, "=")
 	switch {
 	case !ok || name == "":
-		return errors.New("want NAME=VALUE")
-	case delay.IsControl(name):
-		return errors.New("this header is written by --delay, --at and --to: use those")
+		return nil, fmt.Errorf("--header %q: want NAME=VALUE", pair)
+	case strings.EqualFold(name, delay.HeaderDelayCancel), strings.EqualFold(name, delay.HeaderCancelOf):
+		return nil, fmt.Errorf("--header %q: this header is written by layover cancel: use that", pair)
+	case delay.IsControl(name), delay.IsExpireAt(name):
+		return nil, fmt.Errorf("--header %q: this header is written by --delay, --at, --to, --id and --expire-at of layover send: use those", pair)
 	}
-	o.headers = append(o.headers, kgo.RecordHeader{Key: name, Value: []byte(value)})
-	return nil
+	return append(headers, kgo.RecordHeader{Key: name, Value: []byte(value)}), nil
 }
 
 func (o *options) takeValue(operands []string) error {
@@ -190,43 +200,38 @@ func (o *options) takeTarget(hasTo bool, to string) error {
 	return nil
 }
 
-// takeAddress reads the brokers and the topic. A flag takes the place of its
-// variable before that is checked: a mistake in the variable does not matter
-// then, and the check is the same.
-func (o *options) takeAddress(brokers, topic string, p *process.Process) error {
-	environ := p.Environ
-	flagOf := make(map[string]string)
-	set := func(flag, variable, value string) {
-		if value != "" {
-			environ = append(environ[:len(environ):len(environ)], variable+"="+value, variable+"_FILE=")
-			flagOf[variable] = flag
-		}
-	}
-	set("--brokers", "KAFKA_BROKERS", brokers)
-	set("--topic", "LAYOVER_INGRESS_TOPICS", topic)
-	if strings.Contains(topic, ",") {
-		return fmt.Errorf("--topic %q: want one topic", topic)
-	}
-	// The address of the server is none of send's settings.
-	c, warnings, err := config.LoadClient(append(environ[:len(environ):len(environ)], "LAYOVER_HTTP_ADDR=", "LAYOVER_HTTP_ADDR_FILE="))
-	p.Judge(warnings, nil)
-	if problems, ok := errors.AsType[*config.Errors](err); ok {
-		for _, p := range problems.Problems {
-			if flag := flagOf[p.Variable]; flag != "" {
-				_, value, _ := strings.Cut(p.Example, "=")
-				return fmt.Errorf("%s: %s; example: %s %s", flag, p.Reason, flag, value)
-			}
-		}
-	}
+// takeID checks the id as the server will. Lines of stdin have none: each would replace the
+// one before.
+func (o *options) takeID(has bool, id string) error {
 	switch {
-	case err != nil:
-		return err
-	case len(c.Kafka.Brokers) == 0:
-		return errors.New("no brokers: set KAFKA_BROKERS or use --brokers; example: --brokers kafka:9092")
-	case c.Topic == "":
-		return errors.New("no topic: set LAYOVER_INGRESS_TOPICS or use --topic; example: --topic delayed")
+	case !has:
+		return nil
+	case o.lines:
+		return errors.New("--id names one record: with - each line would replace the one before")
 	}
-	o.kafka, o.topic = c.Kafka, c.Topic
+	if err := delay.CheckID(id); err != nil {
+		return fmt.Errorf("--id %w", err)
+	}
+	o.id = id
+	o.headers = append(o.headers, delay.IDHeaders(id, nil)...)
+	return nil
+}
+
+// placedByID reports whether the id chooses the partition, so that a second record of that
+// id, or a cancel, meets the first.
+func (o *options) placedByID() bool { return o.id != "" && o.key == nil }
+
+// takeExpiry checks the form alone: a record that expires before it is due is written, with
+// a warning.
+func (o *options) takeExpiry(has bool, text string) error {
+	if !has {
+		return nil
+	}
+	ms, err := delay.ParseExpiry(text)
+	if err != nil {
+		return fmt.Errorf("--expire-at %w", err)
+	}
+	o.headers = append(o.headers, delay.IDHeaders("", &ms)...)
 	return nil
 }
 

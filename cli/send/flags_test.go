@@ -47,6 +47,16 @@ func TestWrongUsageOfSend(t *testing.T) {
 		"header without a value": {"v --delay 5s --header n", someKafka, "NAME=VALUE"},
 		"header without a name":  {"v --delay 5s --header =v", someKafka, "NAME=VALUE"},
 		"our own header":         {"v --header X-Delay=5", someKafka, "--delay"},
+		"our own header of ids":  {"v --delay 5s --header X-Delay-Id=a", someKafka, "--id"},
+		"our own header of ends": {"v --delay 5s --header X-Expire-At=0", someKafka, "--expire-at"},
+		"a cancel by hand":       {"v --delay 5s --header X-Delay-Cancel=true", someKafka, `--header "X-Delay-Cancel=true": this header is written by layover cancel: use that`},
+		"a copy by hand":         {"v --delay 5s --header Layover-Cancel-Of=a/2", someKafka, "layover cancel"},
+		"empty id":               {"v --delay 5s --id ~", someKafka, `--id "": no value; want 1 to 256 bytes`},
+		"an id with a tab":       {"v --delay 5s --id a\tb", someKafka, `--id "a\x09b": a control character in it`},
+		"an id of lines":         {"- --delay 5s --id a", someKafka, "--id names one record: with - each line would replace the one before"},
+		"bad expiry":             {"v --delay 5s --expire-at soon", someKafka, `--expire-at "soon": want RFC 3339 with a zone`},
+		"empty expiry":           {"v --delay 5s --expire-at ~", someKafka, "--expire-at"},
+		"an id without a wait":   {"v --id a", someKafka, "--delay or --at is missing"},
 		"unknown flag":           {"v --delay 5s --wait", someKafka, "-wait"},
 		"a value like a flag":    {"--delay 5s -5", someKafka, "-5"},
 		"no brokers":             {"v --delay 5s --topic t", nil, "KAFKA_BROKERS"},
@@ -137,4 +147,14 @@ func TestDueIsWhatTheServerReads(t *testing.T) {
 			t.Errorf("%q: server %+v %v, printed %d", args, decision, invalid, o.dueMs(now))
 		}
 	}
+}
+
+// parseCancel reads a command line of cancel without a verb in front.
+func parseCancel(p *process.Process) (*cancelOptions, error) {
+	cmd := new(cobra.Command)
+	f := newCancelFlags(cmd, p)
+	if err := cmd.ParseFlags(p.Args); err != nil {
+		return nil, err
+	}
+	return f.options(p, cmd.Flags().Args())
 }

@@ -24,7 +24,8 @@ func FuzzSendCommandLine(f *testing.F) {
 		"--delay -5s v", "--delay=P1DT2H v --to orders", "--delay 0 v --header a=b --header a= --header a=b=c", "--delay 0 v --header =b", "--delay 0 v --header X-Delay=1",
 		"--delay 0 v --key k --key ~", "--delay 9223372036854 v", "--delay 9223372036855 v", "--delay 9223372036854775807ns v", "--at 9999-12-31T23:59:59.9999Z v",
 		"--at -9223372036854775808 v", "--at 9223372036854775807 v", "--delay 0 --brokers [::1]:9092,b:1 --topic t v", "--delay 0 --topic a,b v", "--delay 0 --topic __x v",
-		"--delay 0 --to __x v", "--delay 0 --to . v", "--help", "-h v", "--delay", "--delay 5s a b", "---delay 5s v", "--delay 5s --nope v", "--delay 100us v", "--delay 1.0000000001ms v",
+		"--delay 0 --to __x v", "--delay 0 --to . v", "--help", "-h v", "--delay", "--delay 5s a b", "---delay 5s v", "--delay 5s --nope v", "--delay 5s --id order-1 v", "--delay 5s --id order-1 -", "--delay 5s --id ~ v", "--delay 5s --id order-1 --key k v", "--delay 5s --expire-at 2030-01-01T12:00:00.0009Z v",
+		"--at 0 --expire-at 0 --id a v", "--delay 0 v --header x-delay-cancel=true", "--delay 0 v --header X-Expire-At=0", "--delay 0 v --id a --expire-at bad", "--delay 100us v", "--delay 1.0000000001ms v",
 	} {
 		f.Add(strings.ReplaceAll(strings.ReplaceAll(line, " ", "\x00"), "~", ""), "kafka:9092", "first,second")
 	}
@@ -68,6 +69,8 @@ func checkServer(t *testing.T, args []string, o *options) {
 		t.Fatalf("%q: due in %d ms is too long for the server: %v", args, o.dueMs(now)-now.UnixMilli(), inv)
 	case inv == nil && d.DeadlineMs != o.dueMs(now):
 		t.Fatalf("%q: due at %d for the server, printed is %d", args, d.DeadlineMs, o.dueMs(now))
+	case inv == nil && (string(d.ID) != o.id || d.Cancel):
+		t.Fatalf("%q: id %q for the server, want %q", args, d.ID, o.id)
 	case r.Topic != o.topic || string(r.Value) != o.value:
 		t.Fatalf("%q: got record %+v", args, r)
 	}
@@ -77,13 +80,13 @@ func checkServer(t *testing.T, args []string, o *options) {
 // ours.
 func checkHeaders(t *testing.T, args []string, headers []kgo.RecordHeader) {
 	t.Helper()
-	for len(headers) > 0 && delay.IsControl(headers[len(headers)-1].Key) {
+	for len(headers) > 0 && (delay.IsControl(headers[len(headers)-1].Key) || delay.IsExpireAt(headers[len(headers)-1].Key)) {
 		headers = headers[:len(headers)-1]
 	}
 	for _, h := range headers {
 		pair := h.Key + "=" + string(h.Value)
 		at := slices.IndexFunc(args, func(arg string) bool { return arg == pair || strings.HasSuffix(arg, "-header="+pair) })
-		if at < 0 || delay.IsControl(h.Key) || h.Key == "" {
+		if at < 0 || delay.IsControl(h.Key) || delay.IsExpireAt(h.Key) || h.Key == "" {
 			t.Fatalf("%q: header %q", args, h)
 		}
 		args = args[at+1:]

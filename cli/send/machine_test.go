@@ -24,6 +24,15 @@ func TestSendPrintsAnObjectForEachRecordToMachines(t *testing.T) {
 	}
 }
 
+func TestSendTellsMachinesTheIDThatARecordHas(t *testing.T) {
+	_, environ := startKafka(t, 1)
+	got := clitest.Call{Environ: environ, Args: []string{"-o", "json", "--at", "2031-05-06T09:08:09Z", "--id", "größe 1", "v"}}.Do(t, Command)
+	want := []map[string]any{{"topic": "delayed", "partition": 0.0, "offset": 0.0, "id": "delayed-0-0", "due": "2031-05-06T09:08:09.000Z", "delay_id": "größe 1"}}
+	if all := clitest.Objects(t, got.Stdout); got.Code != process.ExitOK || !reflect.DeepEqual(all, want) {
+		t.Errorf("got %+v, want %v", got, want)
+	}
+}
+
 func TestAddressesMayBeInFiles(t *testing.T) {
 	cluster, environ := startKafka(t, 1)
 	path := clitest.EnvFile(t, strings.Join(environ, "\n"))

@@ -10,7 +10,8 @@ import (
 	"layover/delay"
 )
 
-// refusal finds the records that Layover will refuse, by the settings that send sees.
+// refusal finds the records that Layover will refuse, by the settings that send sees, or not
+// deliver, as they expire first.
 // The printer owns it.
 type refusal struct {
 	rules   *delay.Rules // nil: no record is compared
@@ -46,13 +47,18 @@ func (f *refusal) warning(r *kgo.Record) string {
 		f.said = true
 		return f.problem
 	}
-	_, invalid := f.rules.Parse(r.Headers, r.Timestamp.UnixMilli(), time.Now().UnixMilli())
-	if invalid == nil {
-		return ""
+	d, invalid := f.rules.Parse(r.Headers, r.Timestamp.UnixMilli(), time.Now().UnixMilli())
+	id := delay.ID(r.Topic, r.Partition, r.Offset)
+	switch {
+	case invalid != nil:
+		f.said = true
+		return fmt.Sprintf("%s: Layover %s, by the settings here: %s: %s", id, fates[f.fate], invalid.Reason, invalid.Message)
+	case d.Expires && d.ExpireMs <= d.DeadlineMs:
+		f.said = true
+		return fmt.Sprintf("%s: Layover will not deliver this record: it expires at %s, and is due at %s",
+			id, delay.FormatTime(d.ExpireMs), delay.FormatTime(d.DeadlineMs))
 	}
-	f.said = true
-	return fmt.Sprintf("%s: Layover %s, by the settings here: %s: %s",
-		delay.ID(r.Topic, r.Partition, r.Offset), fates[f.fate], invalid.Reason, invalid.Message)
+	return ""
 }
 
 // fates say what becomes of a refused record.

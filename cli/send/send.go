@@ -19,6 +19,7 @@ import (
 
 	"layover/cli/process"
 	"layover/delay"
+	"layover/producer"
 )
 
 // send writes the records of one command line, and returns the exit code.
@@ -30,7 +31,11 @@ import (
 // The printer is the caller's goroutine. Both queues are bounded, so the
 // memory is too, however long stdin is.
 func send(ctx context.Context, p *process.Process, o *options) int {
-	conn, err := connect(ctx, o)
+	placed := placedByKey
+	if o.placedByID() {
+		placed = placedByUs
+	}
+	conn, err := connect(ctx, o.address, "layover-send", placed)
 	if err != nil {
 		return p.Fail(err)
 	}
@@ -64,12 +69,18 @@ type sender struct {
 	sent chan *sentRecord // in order of the source; closed at its end
 	stop chan struct{}    // closed by the printer at the first failure
 
+	partition int32 // of each record, where the id chooses it
+
 	stderr  io.Writer
 	counter *counter // nil: nobody watches
 }
 
 func newSender(o *options, conn *connection) *sender {
-	return &sender{o: o, conn: conn, sent: make(chan *sentRecord, maxInFlight), stop: make(chan struct{})}
+	s := &sender{o: o, conn: conn, sent: make(chan *sentRecord, maxInFlight), stop: make(chan struct{})}
+	if o.placedByID() {
+		s.partition = producer.Pick([]byte(o.id), conn.partitions, nil)
+	}
+	return s
 }
 
 // sentRecord is one value on its way.
@@ -107,6 +118,7 @@ func (s *sender) feed(ctx context.Context, next func() ([]byte, error)) {
 			r.done <- err
 		} else {
 			r.record = s.o.record(value, time.Now())
+			r.record.Partition = s.partition
 			s.counter.sawRead()
 		}
 		select {
@@ -206,6 +218,7 @@ type sentFacts struct {
 	Offset    int64  `json:"offset"`
 	ID        string `json:"id"`
 	Due       string `json:"due"` // RFC 3339 in UTC
+	DelayID   string `json:"delay_id,omitempty"`
 }
 
 // printOne prints the id and the due time of a written record.
@@ -216,7 +229,7 @@ func (s *sender) printOne(r *kgo.Record) error {
 	}
 	f := sentFacts{
 		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset,
-		ID: delay.ID(r.Topic, r.Partition, r.Offset), Due: delay.FormatTime(s.o.dueMs(r.Timestamp)),
+		ID: delay.ID(r.Topic, r.Partition, r.Offset), Due: delay.FormatTime(s.o.dueMs(r.Timestamp)), DelayID: s.o.id,
 	}
 	var err error
 	if s.o.json {

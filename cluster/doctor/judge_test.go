@@ -64,7 +64,7 @@ func healthy(t *testing.T, variables ...string) *facts {
 }
 
 func TestWhereAllIsWellNothingIsBad(t *testing.T) {
-	for _, f := range judge(healthy(t)) {
+	for _, f := range judge(healthy(t, "LAYOVER_EVENTS_TOPIC=events")) {
 		if f.Status != OK && f.ID != "tls" || f.Found == "" || f.Why == "" || f.Fix != "" {
 			t.Errorf("%+v", f)
 		}
@@ -146,7 +146,12 @@ func TestEachFaultIsFoundByItsCheckAlone(t *testing.T) {
 			"acl-targets", Fail, "Write, Describe on topic ready: missing", "--topic ready --operation Write --operation Describe"},
 		"DescribeConfigs on a target": {nil, func(f *facts) { f.deny("ready", kmsg.ACLOperationDescribeConfigs) }, "acl-targets", Warn, "DescribeConfigs on topic ready: missing", "--topic ready --operation DescribeConfigs"},
 		"Write on dead letters":       {nil, func(f *facts) { f.deny("dead", kmsg.ACLOperationWrite) }, "acl-dead-letters", Fail, "Write on topic dead: missing", "--topic dead --operation Write"},
-		"Read on the group by bits":   {nil, func(f *facts) { f.group.rights &^= 1 << kmsg.ACLOperationRead }, "acl-group", Fail, "Read on group layover-delayed: missing", "--group layover-delayed --operation Read"},
+		"Write on events":             {[]string{"LAYOVER_EVENTS_TOPIC=events"}, func(f *facts) { f.deny("events", kmsg.ACLOperationWrite) }, "acl-events", Fail, "Write on topic events: missing", "--topic events --operation Write"},
+		"events that are missing":     {[]string{"LAYOVER_EVENTS_TOPIC=events"}, func(f *facts) { f.topics["events"] = topic{err: kerr.UnknownTopicOrPartition} }, "topics", Fail, "events topic events does not exist", "--create --topic events --partitions 2"},
+		"events that are nearly there": {[]string{"LAYOVER_EVENTS_TOPIC=events"}, func(f *facts) {
+			f.topics["events"], f.seen = topic{err: kerr.UnknownTopicOrPartition}, []string{"event"}
+		}, "topics", Fail, "the nearest name is event", "set LAYOVER_EVENTS_TOPIC to event"},
+		"Read on the group by bits": {nil, func(f *facts) { f.group.rights &^= 1 << kmsg.ACLOperationRead }, "acl-group", Fail, "Read on group layover-delayed: missing", "--group layover-delayed --operation Read"},
 		"Read on the group by a refusal": {[]string{"LAYOVER_GROUP_ID=my group", "LAYOVER_JOURNAL=off"}, func(f *facts) { f.group.rights, f.group.readable = 0, kerr.GroupAuthorizationFailed },
 			"acl-group", Fail, "Read on group my group: missing", "--group 'my group' --operation Read"},
 		"Create on a journal that is not there": {nil, func(f *facts) { f.journal(kerr.UnknownTopicOrPartition, kerr.TopicAuthorizationFailed) }, "acl-journal", Warn, "Create on topic delayed.layover-delayed: missing", "--operation Create"},

@@ -16,6 +16,7 @@ func rightChecks() []check {
 		{"acl-ingress", contact, "without Read nothing is read, and without DescribeConfigs retention is not compared with the longest delay", aclIngress},
 		{"acl-targets", contact, "without Write records are held and then dead-lettered, and without DescribeConfigs Kafka's default of the largest batch counts", aclTargets},
 		{"acl-dead-letters", contact, "without Write reading pauses at the first dead letter", aclDeadLetters},
+		{"acl-events", contact, "without Write events are held for LAYOVER_TARGET_PATIENCE, and then dropped", aclEvents},
 		{"acl-group", contact, "without Read on its group Layover does not join, and reads nothing", aclGroup},
 		{"acl-journal", contact, "without a journal a crash repeats deliveries whose offsets do not fit into commits", aclJournal},
 	}
@@ -52,6 +53,14 @@ func aclDeadLetters(f *facts) verdict {
 		return skipped("there is no LAYOVER_DLQ_TOPIC")
 	}
 	return f.rightsOn(usesAs(f.settings, deadLetterTopic),
+		wanted{kmsg.ACLOperationWrite, Fail}, wanted{kmsg.ACLOperationDescribe, Fail}, wanted{kmsg.ACLOperationDescribeConfigs, Warn})
+}
+
+func aclEvents(f *facts) verdict {
+	if f.settings.EventsTopic == "" {
+		return skipped("there is no LAYOVER_EVENTS_TOPIC")
+	}
+	return f.rightsOn(usesAs(f.settings, eventsTopic),
 		wanted{kmsg.ACLOperationWrite, Fail}, wanted{kmsg.ACLOperationDescribe, Fail}, wanted{kmsg.ACLOperationDescribeConfigs, Warn})
 }
 

@@ -67,7 +67,7 @@ func (f *facts) nearest(name string, guesses *int) string {
 
 // rename is the change of the setting that names a topic. In a list the other names stay.
 func (f *facts) rename(u use, to string) string {
-	if u.variable == "LAYOVER_EGRESS_TOPIC" || u.variable == "LAYOVER_DLQ_TOPIC" || u.role == ingressTopic && len(f.settings.IngressTopics) == 1 {
+	if u.role == deadLetterTopic || u.role == eventsTopic || u.variable == "LAYOVER_EGRESS_TOPIC" || u.role == ingressTopic && len(f.settings.IngressTopics) == 1 {
 		return fmt.Sprintf("set %s to %s", u.variable, to)
 	}
 	return fmt.Sprintf("write %s instead of %s in %s", to, u.topic, u.variable)

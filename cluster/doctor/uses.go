@@ -16,6 +16,7 @@ const (
 	targetTopic     role = "target"
 	allowedTopic    role = "allowed target" // that a header may choose, and no record has to
 	deadLetterTopic role = "dead-letter topic"
+	eventsTopic     role = "events topic"
 	journalTopic    role = "journal"
 )
 
@@ -50,6 +51,7 @@ func uses(s *config.Config) (all []use) {
 		}
 	}
 	add(use{topic: s.DLQTopic, role: deadLetterTopic, variable: "LAYOVER_DLQ_TOPIC"})
+	add(use{topic: s.EventsTopic, role: eventsTopic, variable: "LAYOVER_EVENTS_TOPIC"})
 	if s.Journal == config.JournalAuto {
 		for _, ingress := range s.IngressTopics {
 			if name := s.JournalName(ingress); delay.IsTopicName(name) {

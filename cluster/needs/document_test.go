@@ -48,13 +48,13 @@ func operations(table Table, role Role) (out []string) {
 }
 
 func TestTheDocumentedACLsAreThoseOfTheTable(t *testing.T) {
-	table := Of(load(t))
+	table := Of(load(t, "LAYOVER_EVENTS_TOPIC=events"))
 	roles := map[string]Role{
-		"ingress topics": Ingress, "egress topic and every other target": Target, "dead-letter topic": DeadLetter, "the group": Group,
+		"ingress topics": Ingress, "egress topic and every other target": Target, "dead-letter topic": DeadLetter, "events topic": Events, "the group": Group,
 		"the [journal](journal.md) topics": Journal, "the journal topic": Journal, "the journal topic, or the cluster": Journal,
 	}
 	const heading = "| Operation | On | For | Without it |"
-	for file, documented := range map[string][]Role{"acls.md": {Ingress, Target, DeadLetter, Group, Journal}, "journal.md": {Journal}} {
+	for file, documented := range map[string][]Role{"acls.md": {Ingress, Target, DeadLetter, Events, Group, Journal}, "journal.md": {Journal}} {
 		got := make(map[Role][]string)
 		var last Role
 		for _, row := range rows(t, file, heading) {

@@ -29,6 +29,7 @@ const (
 	Ingress    Role = "ingress"
 	Target     Role = "target" // the egress topic, and every other that a record may go to
 	DeadLetter Role = "dead_letter"
+	Events     Role = "events"
 	Journal    Role = "journal"
 	Group      Role = "group"
 )
@@ -106,8 +107,8 @@ type Table struct {
 	Gaps   []Gap
 }
 
-// Of returns what the settings need, in the order ingress, targets, dead letters, journals,
-// group. The settings are those that config.Load has checked.
+// Of returns what the settings need, in the order ingress, targets, dead letters, events,
+// journals, group. The settings are those that config.Load has checked.
 func Of(cfg *config.Config) Table {
 	var t Table
 	for _, name := range cfg.IngressTopics {
@@ -120,6 +121,10 @@ func Of(cfg *config.Config) Table {
 	if cfg.DLQTopic != "" {
 		t.Topics = append(t.Topics, Topic{Name: cfg.DLQTopic, Role: DeadLetter})
 		t.allow(cfg.DLQTopic, Literal, DeadLetter)
+	}
+	if cfg.EventsTopic != "" {
+		t.Topics = append(t.Topics, Topic{Name: cfg.EventsTopic, Role: Events})
+		t.allow(cfg.EventsTopic, Literal, Events)
 	}
 	for _, ingress := range cfg.IngressTopics {
 		t.journal(cfg, ingress)
@@ -201,6 +206,11 @@ func rightsOf(role Role) []Right {
 	case DeadLetter:
 		return []Right{
 			topic("dead letters", "reading pauses at the first dead letter", Write, Describe),
+			topic("its max.message.bytes", "Kafka's default of 1 MiB counts until a broker refuses a batch", DescribeConfigs),
+		}
+	case Events:
+		return []Right{
+			topic("events", "each event is held for LAYOVER_TARGET_PATIENCE, and then dropped and counted", Write, Describe),
 			topic("its max.message.bytes", "Kafka's default of 1 MiB counts until a broker refuses a batch", DescribeConfigs),
 		}
 	case Journal:

@@ -62,6 +62,8 @@ func TestEverythingThatTheSettingsNameIsInTheTable(t *testing.T) {
 			[]string{"ingress a ", "ingress b ", "target x", "journal a.layover-a", "journal b.layover-a", "allow [Read] on literal group layover-a"}, []string{"target ready", "group layover-b"},
 		},
 		"no dead letters":    {[]string{"LAYOVER_DLQ_TOPIC=", "LAYOVER_ON_INVALID=halt"}, []string{"target ready"}, []string{"dead_letter", "topic dead-letters"}},
+		"events":             {[]string{"LAYOVER_EVENTS_TOPIC=events"}, []string{"events events", "allow [Write Describe] on literal topic events", "allow [DescribeConfigs] on literal topic events"}, []string{"gap"}},
+		"no events":          {nil, nil, []string{"events"}},
 		"allowed names":      {[]string{"LAYOVER_TARGETS_ALLOWED=ready,more"}, []string{"target more", "allow [Write Describe] on literal topic more"}, []string{"gap"}},
 		"a glob by prefix":   {[]string{"LAYOVER_TARGETS_ALLOWED=orders.*"}, []string{"gap target orders.*", "allow [Write Describe] on prefixed topic orders."}, []string{"\ntarget orders"}},
 		"a glob of another":  {[]string{"LAYOVER_TARGETS_ALLOWED=*.eu"}, []string{"gap target *.eu"}, []string{"prefixed", "\ntarget *"}},
@@ -87,7 +89,7 @@ func TestEverythingThatTheSettingsNameIsInTheTable(t *testing.T) {
 }
 
 func TestEveryEntrySaysWhatItIsFor(t *testing.T) {
-	table := Of(load(t, "LAYOVER_TARGETS_ALLOWED=orders.*,*.eu"))
+	table := Of(load(t, "LAYOVER_TARGETS_ALLOWED=orders.*,*.eu", "LAYOVER_EVENTS_TOPIC=events"))
 	for _, r := range table.Rights {
 		if r.For == "" || r.Without == "" || len(r.Operations) == 0 || r.Role == "" {
 			t.Errorf("%+v", r)
@@ -130,7 +132,7 @@ func TestAPrefixMatchesWhatItsGlobDoes(t *testing.T) {
 }
 
 func TestNamesOfTopicsAreUnique(t *testing.T) {
-	table := Of(load(t, "LAYOVER_INGRESS_TOPICS=a,b,c", "LAYOVER_TOPIC_TARGETS=a=ready,b=x", "LAYOVER_TARGETS_ALLOWED=x,ready,orders.*,y"))
+	table := Of(load(t, "LAYOVER_INGRESS_TOPICS=a,b,c", "LAYOVER_TOPIC_TARGETS=a=ready,b=x", "LAYOVER_TARGETS_ALLOWED=x,ready,orders.*,y", "LAYOVER_EVENTS_TOPIC=events"))
 	var names []string
 	for _, topic := range table.Topics {
 		if slices.Contains(names, topic.Name) {
@@ -138,7 +140,7 @@ func TestNamesOfTopicsAreUnique(t *testing.T) {
 		}
 		names = append(names, topic.Name)
 	}
-	if len(names) != 3+3+1+3 {
+	if len(names) != 3+3+1+1+3 {
 		t.Errorf("topics %q", names)
 	}
 }

@@ -13,7 +13,7 @@ var errRefused = errors.New("refused")
 func TestADeletionThatFailedIsTriedAgainAfterAPause(t *testing.T) {
 	l := NewWriter(testID, 9, Restored{Named: offsets.JournalRange{TopicID: testTopic, From: 5, To: 9}, Whole: true}, offsets.NewWindow(0))
 	l.Use(testTopic, 1<<20)
-	_, named := l.Encode(4096, 4096)
+	_, named := l.Encode(4096, 4096, 0)
 	wants := func(when string, now, want int64) {
 		t.Helper()
 		if got := l.Committed(named, now); got != want {
@@ -148,7 +148,7 @@ func TestTheModeSaysWhetherARestartWouldRepeat(t *testing.T) {
 	for o := int64(1); o < 8000; o += 2 {
 		note(l, w, o)
 	}
-	l.Encode(300, 300)
+	l.Encode(300, 300, 0)
 	wants("without a journal", InPrefix, -1)
 	for range 2 {
 		l.Use(testTopic, 1<<20)
@@ -164,7 +164,7 @@ func TestTheModeSaysWhetherARestartWouldRepeat(t *testing.T) {
 	l.Stop(false)
 	wants("written, and then stopped", InJournal, 0)
 	l.Stop(true)
-	l.Encode(300, 300)
+	l.Encode(300, 300, 0)
 	wants("gone", InPrefix, -1)
 }
 

@@ -16,8 +16,9 @@ type Assigned struct {
 	// LeaderEpoch is the committed one, -1 for none: Window is about records of up to
 	// this epoch.
 	LeaderEpoch int32
-	Committed   bool // the start position is committed, so delivering may begin
-	Overtaken   bool // an earlier commit may still arrive, and take back the committed offset
+	Again       int64 // finished commands count again from this offset on: see offsets.Extension
+	Committed   bool  // the start position is committed, so delivering may begin
+	Overtaken   bool  // an earlier commit may still arrive, and take back the committed offset
 }
 
 // Identity returns the partition that commit metadata is bound to.

@@ -93,7 +93,7 @@ func (b *bed) commit() {
 	b.answer()
 	var enc offsets.Encoded
 	var named offsets.JournalRange
-	b.timed(func() { enc, named = b.l.Encode(offsets.MaxMetadata, offsets.MaxMetadata) })
+	b.timed(func() { enc, named = b.l.Encode(offsets.MaxMetadata, offsets.MaxMetadata, 0) })
 	b.last = offsets.Committed{Offset: b.w.Low(), LeaderEpoch: 5, Metadata: enc.Metadata}
 	b.said += int64(len(enc.Metadata))
 	b.live = max(b.live, b.l.Status().Live)

@@ -9,12 +9,16 @@ import "layover/offsets"
 // Encode also decides where the set is kept. The set moves to the journal when its metadata
 // exceeds large characters, and back when half of them hold it. journal is the records
 // that the metadata names, for Committed.
-func (w *Writer) Encode(limit, large int) (enc offsets.Encoded, journal offsets.JournalRange) {
+//
+// again is the offset from which on finished commands count again, 0 for all. It is left
+// out of a commit that leaves out any finished offset: that may be one of a record which
+// any finished command has ended.
+func (w *Writer) Encode(limit, large int, again int64) (enc offsets.Encoded, journal offsets.JournalRange) {
 	ext := offsets.Extension{Incarnation: w.id.Incarnation}
 	if w.mode == InJournal {
 		ext.Journal = w.written.named(w.topic)
 	}
-	enc = offsets.Encode(w.window, w.id.Identity, ext, limit)
+	enc = w.encode(w.window, ext, limit, again)
 	w.commit = lastCommit{fits: enc.Complete, empty: enc.Metadata == "", limit: limit, large: large}
 	switch {
 	case w.commit.empty:
@@ -37,11 +41,27 @@ func (w *Writer) Encode(limit, large int) (enc offsets.Encoded, journal offsets.
 		return enc, ext.Journal
 	}
 	t, whole := w.tail(w.window.Low())
-	enc = offsets.Encode(t, w.id.Identity, ext, limit)
+	if !whole {
+		again = 0
+	}
+	enc = w.encode(t, ext, limit, again)
 	if !whole {
 		enc.Complete, enc.Left = false, w.notAcknowledged()-enc.Covered
 	}
 	return enc, ext.Journal
+}
+
+// encode encodes a set, and where all of it fits says from which offset on commands count
+// again.
+func (w *Writer) encode(set offsets.Set, ext offsets.Extension, limit int, again int64) offsets.Encoded {
+	if again > 0 {
+		ext.Again = again
+		if enc := offsets.Encode(set, w.id.Identity, ext, limit); enc.Complete {
+			return enc
+		}
+		ext.Again = 0
+	}
+	return offsets.Encode(set, w.id.Identity, ext, limit)
 }
 
 // tail returns the finished offsets that are in no acknowledged record. whole is false

@@ -74,7 +74,7 @@ func (p *pen) write(all bool) (records int) {
 
 // commit builds a commit that succeeds, and deletes what may be deleted.
 func (p *pen) commit(limit int) (offsets.Committed, offsets.Encoded) {
-	enc, named := p.l.Encode(limit, limit)
+	enc, named := p.l.Encode(limit, limit, 0)
 	if below := p.l.Committed(named, p.now); below >= 0 {
 		p.log.start = below
 		p.l.Deleted(below, nil, p.now)
@@ -301,7 +301,7 @@ func TestMemoryIsBoundedWhileNothingIsAnswered(t *testing.T) {
 			p.finish(o, o+1)
 		}
 		cutAll(p.l, 5, true, p.now)
-		_, enc := p.l.Encode(4096, 4096)
+		_, enc := p.l.Encode(4096, 4096, 0)
 		_ = enc
 		if b := p.l.Bytes(); b > 900<<10 {
 			t.Fatalf("%d bytes", b)

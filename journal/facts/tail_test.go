@@ -16,7 +16,7 @@ func TestACommitHoldsWhatNoAcknowledgedRecordHas(t *testing.T) {
 	l := journalled(testID, w)
 	wants := func(when string, runs ...int64) {
 		t.Helper()
-		enc, named := l.Encode(300, 300)
+		enc, named := l.Encode(300, 300, 0)
 		got, ext, err := offsets.DecodeAll(enc.Metadata, testID.Identity, 0)
 		if err != nil || named.IsZero() || ext.Journal != named {
 			t.Fatalf("%s: %v, the commit names %+v, and %+v to be told", when, err, ext.Journal, named)
@@ -64,11 +64,11 @@ func TestACommitCountsWhatItCouldNotHold(t *testing.T) {
 	for i := range int64(tailRuns + 100) {
 		note(l, w, 10_000+2*i)
 	}
-	enc, _ := l.Encode(300, 300)
+	enc, _ := l.Encode(300, 300, 0)
 	if enc.Complete || enc.Covered == 0 || enc.Covered+enc.Left != tailRuns+100 {
 		t.Errorf("%d covered and %d left, complete %v; %d are unwritten", enc.Covered, enc.Left, enc.Complete, tailRuns+100)
 	}
-	if enc, _ := l.Encode(8000, 300); enc.Complete || enc.Covered != tailRuns || enc.Left != 100 {
+	if enc, _ := l.Encode(8000, 300, 0); enc.Complete || enc.Covered != tailRuns || enc.Left != 100 {
 		t.Errorf("with more runs than a commit looks at: %d covered and %d left, complete %v", enc.Covered, enc.Left, enc.Complete)
 	}
 }
@@ -222,6 +222,51 @@ func TestWhatIsInFlightCountsAsMemory(t *testing.T) {
 		}
 		if kept := l.Bytes(); kept > 20_000 {
 			t.Errorf("round %d: %d bytes with nothing in flight", round, kept)
+		}
+	}
+}
+
+// TestACommitThatLeavesAnythingOutSaysNotFromWhereCommandsCountAgain: what it leaves out may be
+// what any command has ended. And saying it makes no set too large.
+func TestACommitThatLeavesAnythingOutSaysNotFromWhereCommandsCountAgain(t *testing.T) {
+	for name, journal := range map[string]bool{"metadata alone": false, "a journal": true} {
+		said, left, silent := 0, 0, 0
+		encode := func(limit int, again int64) offsets.Encoded {
+			w := offsets.NewWindow(0)
+			l := NewWriter(testID, 9, Restored{}, w)
+			if journal {
+				for o := int64(1); o < 800; o += 2 {
+					w.Finish(o)
+				}
+				l = journalled(testID, w)
+			}
+			for o := int64(10_000); o < 13_000; o += 3 + o*o%19 {
+				note(l, w, o)
+			}
+			enc, _ := l.Encode(limit, limit, again)
+			return enc
+		}
+		for limit := 60; limit < 600; limit++ {
+			without, enc := encode(limit, 0), encode(limit, 7)
+			_, ext, err := offsets.DecodeAll(enc.Metadata, testID.Identity, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case enc.Complete != without.Complete || enc.Left != without.Left:
+				t.Errorf("%s, %d characters: %+v, and with an offset %+v", name, limit, without, enc)
+			case ext.Again != 0 && (ext.Again != 7 || !enc.Complete || enc.Left > 0):
+				t.Errorf("%s, %d characters: commands from %d on, and %+v", name, limit, ext.Again, enc)
+			case ext.Again == 7:
+				said++
+			case !enc.Complete:
+				left++
+			default:
+				silent++
+			}
+		}
+		if said == 0 || left == 0 || silent == 0 {
+			t.Errorf("%s: said %d times, left something out %d times, %d times without room", name, said, left, silent)
 		}
 	}
 }

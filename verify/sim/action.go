@@ -60,6 +60,7 @@ const (
 	JournalTruncate             // the journal of P loses its last N records
 	JournalRecreate             // the journal is deleted and made again
 	JournalNotice               // I hears that the journal cannot be used, can be (1), or is gone (2)
+	Reading                     // I's core hears that reading pauses (1), goes on (0), or that nothing more is read of P (2)
 	Calm                        // all faults end, and the world drains: life goes on behind it
 	kinds
 )
@@ -69,7 +70,7 @@ var kindNames = [kinds]string{
 	"fetch", "turn", "write", "reply", "build", "arrive", "straggle", "refuse", "answer", "late", "haunt", "suspend", "trim",
 	"delete records", "elect", "truncate", "compact", "recreate", "sicken", "verdict", "silence", "limit", "reset", "overwrite", "pending", "resolve",
 	"cut", "journal append", "journal answer", "journal haunt", "journal delete", "journal double", "journal truncate", "journal recreate",
-	"journal notice", "calm",
+	"journal notice", "reading", "calm",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -96,6 +97,8 @@ func (w *World) accident(a Action) bool {
 		return a.N == int(purgatory.Unknown)
 	case JournalAnswer, Sicken:
 		return a.N > 0
+	case Reading:
+		return a.N == 1
 	}
 	return slices.Contains([]Kind{Crash, Revoke, Straggle, Suspend, Step, DeleteRecords, Elect, Truncate, Recreate,
 		JournalDouble, JournalTruncate, JournalRecreate}, a.Kind)

@@ -55,7 +55,7 @@ func faults() []fault {
 		one("clock back a little", Step, -900), one("clock back", Step, -100_000), one("clock forwards", Step, 100_000),
 		one("records deleted", DeleteRecords, 3), one("election", Elect, 0), one("truncation", Truncate, 2), one("topic made again", Recreate, 0),
 		reply("too large", purgatory.TooLarge), reply("rejected", purgatory.Rejected), reply("unavailable", purgatory.Unavailable), reply("no outcome", purgatory.Unknown),
-		reply("no room", purgatory.NoRoom),
+		reply("no room", purgatory.NoRoom), one("reading pauses", Reading, 1),
 		{name: "target missing", actions: []Action{{Kind: Verdict, N: 6}}, target: true},
 		{name: "target forbidden", actions: []Action{{Kind: Verdict, N: 7}}, target: true},
 		{name: "target silent", actions: []Action{{Kind: Silence, N: 0}, {Kind: Silence, N: 2}}, target: true},

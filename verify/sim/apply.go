@@ -64,6 +64,8 @@ func (in *instance) apply(a Action) bool {
 		wrote := len(in.writes)
 		in.effects()
 		return len(in.writes) > wrote
+	case Reading:
+		return in.reading(a)
 	case JournalNotice:
 		if !in.w.cfg.Journal {
 			return false

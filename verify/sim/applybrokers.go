@@ -69,13 +69,14 @@ func (w *World) produce(p, n int) {
 		e.large = true
 	}
 	n /= 16
+	w.identify(&e, n/40)
 	size := 1 + n%40
 	if n%23 == 0 {
 		size *= 300
 	}
 	e.body = string(make([]byte, size))
 	if got := w.logs[p].append(p, e); w.text != nil {
-		w.say("%v is written, due in %d ms", got, got.deadlineMs-w.nowMs)
+		w.say("%v is written, due in %d ms%s", got, got.deadlineMs-w.nowMs, got.asks(w.nowMs))
 	}
 }
 
@@ -86,7 +87,7 @@ func (w *World) append(p int, e entry) {
 }
 
 // targets are the topics that records go to, by number.
-var targets = [...]string{egress, other, graves}
+var targets = [...]string{egress, other, graves, happenings}
 
 // verdicts are what a router may say, the good news more often.
 var verdicts = [...]purgatory.Verdict{
@@ -117,10 +118,10 @@ func (w *World) applyToBrokers(a Action) bool {
 	case Pass:
 		w.nowMs += int64(a.N)
 	case Verdict:
-		name := targets[a.P%3]
+		name := targets[a.P%len(targets)]
 		w.verdicts[name] = verdicts[a.N%len(verdicts)]
 	case Silence:
-		at := place{targets[a.P%3], int32(a.N / 2 % 2)}
+		at := place{targets[a.P%len(targets)], int32(a.N / 2 % 2)}
 		if w.silent[at] == (a.N%2 == 0) {
 			return false
 		}

@@ -73,6 +73,7 @@ func (in *instance) check() {
 		in.bounded()
 	}
 	snapshot := in.core.Snapshot()
+	in.checkIDs(&snapshot)
 	for i := range snapshot.Partitions {
 		v := &snapshot.Partitions[i]
 		p := int(v.Partition)
@@ -99,7 +100,8 @@ func (in *instance) check() {
 		if v.Next != own.read && !own.halted {
 			in.w.fail("partition %d is read up to %d, want %d", p, v.Next, own.read)
 		}
-		if v.InFlight != flying || !own.halted && v.Parked+v.Due+v.InFlight != open {
+		open, loose := own.entries(open)
+		if has := v.Parked + v.Due + v.InFlight; v.InFlight != flying || !own.halted && (has > open || has < open-loose) {
 			in.w.fail("of partition %d %d are parked, %d due, %d in flight: want %d in flight and %d in all", p, v.Parked, v.Due, v.InFlight, flying, open)
 		}
 	}
@@ -117,7 +119,7 @@ func (in *instance) punctual() {
 			continue
 		}
 		for o, e := range own.held {
-			parked := !own.isDone(o) && !e.invalid && !e.large && !e.passed && e.deadlineMs > now
+			parked := !own.isDone(o) && !e.invalid && !e.large && !e.passed && !(e.cancel) && !own.ended[o] && !(e.expires && e.expireMs <= e.deadlineMs) && e.deadlineMs > now
 			switch {
 			case parked && !ok:
 				in.w.fail("%v is parked, and the loop would sleep for ever", e)

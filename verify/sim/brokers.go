@@ -84,6 +84,9 @@ func (b *brokers) transact(p int, f doneSet, was *committed) *committed {
 		set.Finish(o)
 	}
 	for o := max(f.low, log.start); o < log.stable(); o += 2 {
+		if log.entries[o].id != "" { // it knew of no ids
+			continue
+		}
 		set.Finish(o)
 	}
 	_, ext, _ := offsets.DecodeAll(was.Metadata, b.identity(p), was.Offset)

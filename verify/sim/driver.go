@@ -23,7 +23,7 @@ var weights = [kinds]int{
 	Haunt: 3, Suspend: 1, Trim: 1, DeleteRecords: 2, Elect: 3, Truncate: 1, Compact: 2, Recreate: 1, Sicken: 3, Verdict: 3, Silence: 6, Limit: 1, Reset: 2,
 	Overwrite: 2, Pending: 4, Resolve: 8,
 	Cut: 20, JournalAppend: 100, JournalAnswer: 100, JournalHaunt: 4, JournalDelete: 10, JournalDouble: 2, JournalTruncate: 1, JournalRecreate: 1,
-	JournalNotice: 3,
+	JournalNotice: 3, Reading: 4,
 }
 
 // wheelOfFortune is every kind as often as its weight says.
@@ -77,6 +77,7 @@ func shape(rng *rand.Rand) Config {
 	if rng.IntN(10) == 0 { // sets that do not fit into what the broker takes
 		c.Burst, c.Partitions, c.MaxMetadata, c.JumpOver = 8, 1, 300, 1000
 	}
+	c.IDs, c.Events, c.OnExpired = max(rng.IntN(6)-1, 0)%4, rng.IntN(2) == 0, []purgatory.Policy{purgatory.DeadLetter, purgatory.Drop}[rng.IntN(2)]
 	return c
 }
 
@@ -87,7 +88,7 @@ func numbers(rng *rand.Rand, a Action) (p, n int) {
 	case Append:
 		n = rng.IntN(len(delays) * 16 * 1000)
 	case Pass:
-		n = []int{1, 7, 40, 300, 1500, 25_000}[rng.IntN(6)]
+		n = []int{1, 7, 40, 300, 1500, 25_000, 31_000}[rng.IntN(7)]
 	case Step:
 		n = []int{-10, -900, -3000, -100_000, 40, 5000, 100_000}[rng.IntN(7)]
 	case Fetch, Turn:
@@ -100,9 +101,9 @@ func numbers(rng *rand.Rand, a Action) (p, n int) {
 	case DeleteRecords, Truncate, Compact, Reset:
 		n = 1 + rng.IntN(10)
 	case Verdict:
-		p, n = rng.IntN(3), rng.IntN(len(verdicts))
+		p, n = rng.IntN(len(targets)), rng.IntN(len(verdicts))
 	case Silence:
-		p, n = rng.IntN(3), rng.IntN(4)
+		p, n = rng.IntN(len(targets)), rng.IntN(4)
 	case Assign:
 		n = max(0, rng.IntN(4)-2)
 	case Sicken:
@@ -121,7 +122,7 @@ func numbers(rng *rand.Rand, a Action) (p, n int) {
 		p, n = rng.IntN(6), rng.IntN(3)
 	case JournalTruncate:
 		n = 1 + rng.IntN(4)
-	case Cut, JournalNotice:
+	case Cut, JournalNotice, Reading:
 		n = rng.IntN(3)
 	}
 	return p, n

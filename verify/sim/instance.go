@@ -28,6 +28,9 @@ type instance struct {
 	flying     []*produce
 	queue      []*commitMsg // the committer's: sent one after the other
 	writes     []*journalWrite
+
+	told   []*happening // events that the core has made, not looked at yet
+	paused bool         // its core knows that reading pauses
 }
 
 // partition is a partition during one assignment, with what a dumb reader of the rules
@@ -53,6 +56,7 @@ type partition struct {
 	overwritten bool  // it was shown records that were written over what it knows
 	rewound     bool  // a truncation made the client read once more from where it cut
 
+	timers
 	loading *loading // nil: it has begun, or is not to be read
 
 	accepted   bool       // a commit of it was taken since it began, or since the lease ran out
@@ -79,6 +83,7 @@ type produce struct {
 	entry   *entry
 	d       purgatory.Delivery
 	applied bool
+	event   *happening // nil: a record
 }
 
 // place is a partition of a target.
@@ -113,7 +118,7 @@ func (in *instance) clock() purgatory.Clock {
 func (in *instance) start() {
 	in.up = true
 	in.partitions = make([]*partition, in.w.cfg.Partitions)
-	in.core = in.w.core(in.clock())
+	in.core = in.w.core(in.clock(), in.event)
 	if in.w.cfg.Journal {
 		in.notice(1)
 	}
@@ -160,7 +165,7 @@ func (own *partition) begin(w *World, owner bool, was *committed, s offsets.Star
 	if s.LeaderEpoch < 0 && len(f.above) > 0 {
 		own.strange = f.end()
 	}
-	own.done, own.held = make(map[int64]bool), make(map[int64]*entry)
+	own.done, own.held, own.timers = make(map[int64]bool), make(map[int64]*entry), newTimers()
 	for o, end := own.low, max(f.end(), own.next); o < end; o++ {
 		own.done[o] = f.has(o)
 	}
@@ -185,7 +190,7 @@ func (own *partition) begin(w *World, owner bool, was *committed, s offsets.Star
 // fetch reads up to n entries of the log from the position on.
 func (in *instance) fetch(p, n int) bool {
 	own := in.partitions[p]
-	if own == nil || own.loading != nil || own.stopped || own.log != in.w.logs[p] || own.log.sick != well {
+	if own == nil || own.loading != nil || own.stopped || in.paused || own.log != in.w.logs[p] || own.log.sick != well {
 		return false
 	}
 	switch {

@@ -68,16 +68,17 @@ func (in *instance) notice(what int) {
 
 // readFacts reads the journal of a partition into a window, as whoever is assigned it and
 // was told that the log ends at end.
-func (b *brokers) readFacts(p int, window *offsets.Window, epoch int32, end int64, ext offsets.Extension) (u *facts.Reader, whole error, err error) {
+func (b *brokers) readFacts(p int, window *offsets.Window, epoch int32, end int64, ext offsets.Extension, more ...[]byte) (u *facts.Reader, whole error, err error) {
 	log, g := b.logs[p], b.journal.logs[p]
 	id := facts.Identity{Identity: b.identity(p), Group: "g", Incarnation: ext.Incarnation}
 	u = facts.NewReader(id, window, epoch, end, ext.Journal)
-	for at := g.start; at < g.end(); at++ {
-		if err := u.Add(at, g.values[at], func(e int32) (int64, error) { return log.endOf(e), nil }); err != nil {
+	all := append(g.values[:g.end():g.end()], more...)
+	for at := g.start; at < int64(len(all)); at++ {
+		if err := u.Add(at, all[at], func(e int32) (int64, error) { return log.endOf(e), nil }); err != nil {
 			return u, nil, err
 		}
 	}
-	return u, u.Complain(b.journal.id(), g.start, g.end()), nil
+	return u, u.Complain(b.journal.id(), g.start, int64(len(all))), nil
 }
 
 // found is what an assignment would begin with that found this commit, but for what it
@@ -106,6 +107,10 @@ func (in *instance) restore(p int, s *offsets.Start, b offsets.Bounds) (*facts.W
 		w.lives++
 		s.Extension = offsets.Extension{Incarnation: w.lives}
 	}
+	id := facts.Identity{Identity: w.identity(p), Group: "g", Incarnation: s.Incarnation}
+	if !w.cfg.Journal {
+		return facts.NewWriter(id, w.epochs, facts.Restored{}, s.Window), nil
+	}
 	var tail []facts.Run
 	s.Window.Each(func(from, to int64) bool {
 		tail = append(tail, facts.Run{From: from, To: to})
@@ -126,7 +131,8 @@ func (in *instance) restore(p int, s *offsets.Start, b offsets.Bounds) (*facts.W
 	}
 	s.LeaderEpoch = u.LeaderEpoch()
 	s.Next = max(s.Window.Low(), b.Start)
-	id := facts.Identity{Identity: w.identity(p), Group: "g", Incarnation: s.Incarnation}
+	a := facts.Answer{Complaint: complaint, Until: u.Until()}
+	s.Again = a.Again(s.Again)
 	return facts.NewWriter(id, w.epochs, u.Restored(complaint == nil, w.journal.logs[p].start, tail), s.Window), nil
 }
 

@@ -171,14 +171,12 @@ func (in *instance) resume(p int, own *partition) {
 
 func (in *instance) readJournal(p int, own *partition) {
 	l := own.loading
-	if in.w.cfg.Journal {
-		var err error
-		if l.writer, err = in.restore(p, &l.start, l.bounds); err != nil {
-			in.refuse(p, own, err.Error())
-			return
-		}
-		l.journal = in.w.journal.logs[p].end()
+	var err error
+	if l.writer, err = in.restore(p, &l.start, l.bounds); err != nil {
+		in.refuse(p, own, err.Error())
+		return
 	}
+	l.journal = in.w.journal.logs[p].end()
 	l.stage = askEpoch
 }
 
@@ -193,11 +191,17 @@ func (in *instance) begin(p int, own *partition) {
 	w, l := in.w, own.loading
 	own.loading = nil
 	own.begin(w, w.group.owner[p] == in.member, l.was, l.start)
+	own.again, own.stableEnd, own.readMs = l.start.Again, l.stableEnd, in.clock().MonotonicMs
+	own.over = l.start.Next >= l.stableEnd
+	if w.group.owner[p] == in.member {
+		w.covers(p, setOf(l.start.Window), own.again, "an assignment")
+	}
 	own.validate(l.start.Next, l.start.LeaderEpoch)
 	w.say("%s is assigned %d, epoch %d: %s, reads from %d", in.member, p, own.epoch, setOf(l.start.Window), l.start.Next)
 	in.core.Assign(facts.Assigned{
 		Assignment: offsets.Assignment{TopicPartition: partitionOf(p), Epoch: own.epoch}, TopicID: w.topicID(p), ClusterID: cluster,
 		Window: l.start.Window, Facts: l.writer, Next: l.start.Next, StableEnd: l.stableEnd, LeaderEpoch: l.start.LeaderEpoch,
+		Again: l.start.Again,
 	})
 	in.effects()
 }

@@ -26,19 +26,28 @@ type entry struct {
 	large      bool // a batch that is not read: its letter stands for it
 	target     string
 	body       string
+	id         string
+	cancel     bool
+	copied     bool // one of several cancels
+	expires    bool
+	expireMs   int64
 
-	written int   // times it stands in its target or in the dead-letter topic
-	reads   int   // times a core took it in
-	readMs  int64 // when it last did
-	unknown int   // times a core was told that it may or may not have been written
-	dropped bool  // by an explicit policy
-	lost    bool  // gone from the log before it was read: outside of Layover's power
-	said    bool  // a commit whose answer arrived, and which still stands, says it is finished
+	written int      // times it stands in its target or in the dead-letter topic
+	reads   int      // times a core took it in
+	readMs  int64    // when it last did
+	unknown int      // times a core was told that it may or may not have been written
+	dropped bool     // by an explicit policy
+	lost    bool     // gone from the log before it was read: outside of Layover's power
+	gone    bool     // cancelled, replaced or expired; of a cancel: it was carried out, or found nothing
+	by      []*entry // commands about it that some assignment read
+	unfound bool     // commands may have missed it: it was bound for the dead-letter topic, or its expiry had come
+	called  uint64   // the assignments that began before it was called cancelled or replaced
+	said    bool     // a commit whose answer arrived, and which still stands, says it is finished
 }
 
 // finished says whether a commit may call the entry finished.
 func (e *entry) finished() bool {
-	return e.kind != record || e.written > 0 || e.dropped || e.lost
+	return e.kind != record || e.written > 0 || e.dropped || e.lost || e.gone
 }
 
 // allowed is how often the entry may have been written by now: once for each
@@ -83,6 +92,9 @@ func (l *partitionLog) quiet() int64 {
 func (l *partitionLog) append(p int, e entry) *entry {
 	e.part, e.offset, e.epoch = p, l.end(), l.epoch
 	e.body = fmt.Sprintf("%d of topic %d, %d@%d, %0*d", p, l.topicID, p, e.offset, len(e.body), 0)
+	if e.id != "" {
+		e.body = named(e.id, e.body)
+	}
 	l.entries = append(l.entries, &e)
 	return &e
 }

@@ -70,7 +70,8 @@ func (w *World) encode(order []int) []byte {
 		s.num(log.start, log.end(), int64(log.epoch), int64(log.topicID), int64(log.sick))
 		for _, e := range log.entries {
 			s.num(int64(e.allowed()-e.written), int64(e.epoch))
-			s.flags(e.written > 0, e.lost, e.said, e.dropped)
+			s.flags(e.written > 0, e.lost, e.said, e.dropped, e.gone, e.unfound, e.called > 0)
+			s.num(int64(len(e.by)))
 		}
 		s.num(names[w.group.owner[p]])
 		s.flags(w.group.offsets[p] != nil)
@@ -160,7 +161,7 @@ func (w *World) encodeCommit(s *scribe, c *commitMsg) {
 func (in *instance) encode(s *scribe) {
 	s.flags(in.up)
 	s.num(in.skewMs)
-	s.flags(in.steppedBack)
+	s.flags(in.steppedBack, in.paused)
 	for _, m := range in.dead {
 		s.flags(in.w.group.members[m])
 	}
@@ -196,6 +197,9 @@ func (in *instance) encode(s *scribe) {
 		s.flags(own != nil)
 		if own != nil {
 			own.encode(s, in.w.logs[p])
+			if in.w.cfg.IDs > 0 {
+				own.encodeIDs(s, in.w.nowMs-startMs)
+			}
 		}
 	}
 	for _, v := range snapshot.Partitions {
@@ -213,7 +217,7 @@ func (in *instance) encodeFlying(s *scribe) {
 	s.num(int64(len(flying)))
 	for _, f := range flying {
 		s.num(int64(f.part), f.entry.offset, int64(f.entry.epoch))
-		s.flags(f.applied, in.still(f.part, f.epoch) != nil)
+		s.flags(f.event != nil, f.applied, in.still(f.part, f.epoch) != nil)
 	}
 }
 

@@ -7,7 +7,9 @@ import (
 
 // turn is one turn of the lane's loop: the time, up to n records read, up to n offered.
 func (in *instance) turn(n int) {
+	in.tick()
 	more := in.core.Tick(in.clock(), 4*n)
+	in.observe()
 	for n := n; n > 0 && len(in.intake) > 0; {
 		b := &in.intake[0]
 		own := in.still(b.part, b.epoch)
@@ -50,30 +52,30 @@ func (in *instance) read(reader purgatory.Reader, own *partition, e *entry) bool
 	if e.large {
 		return in.unread(reader, own, e)
 	}
-	wants := reader.Wants(e.offset, e.epoch)
+	want := reader.Wants(e.offset, e.epoch)
+	wants := want == purgatory.Whole
 	if own.newLeader(e); own.halted {
 		if wants {
 			w.fail("%v is wanted of a log that was truncated", e)
 		}
 		return w.err == nil
 	}
+	own.showed(in.clock().MonotonicMs)
 	if e.offset >= own.read {
 		for o := own.read; o < e.offset; o++ { // nothing is there, and never will be
 			own.done[o] = true
 		}
 		own.read = e.offset
 	}
-	if want := e.offset >= own.read && !own.isDone(e.offset); wants != want {
-		w.fail("%v is wanted: %v, want %v", e, wants, want)
+	if should := e.offset >= own.read && !own.isDone(e.offset); wants != should {
+		w.fail("%v is wanted: %v, want %v", e, wants, should)
 		return false
 	}
 	if e.offset < own.read {
 		return true
 	}
 	if !wants {
-		in.effects() // a jump
-		own.read = max(own.read, e.offset+1)
-		return true
+		return in.finishedBefore(reader, own, e, want)
 	}
 	return in.take(reader, own, e)
 }
@@ -83,6 +85,9 @@ func (in *instance) read(reader purgatory.Reader, own *partition, e *entry) bool
 func (in *instance) unread(reader purgatory.Reader, own *partition, e *entry) bool {
 	ok := reader.Unread(&offsets.UnreadBatch{First: e.offset, Last: e.offset, Records: 1, LeaderEpoch: e.epoch, Message: "says the model"}, body(e.body))
 	own.newLeader(e)
+	if !own.halted && e.offset >= own.read {
+		own.showed(in.clock().MonotonicMs)
+	}
 	stops := !own.halted && e.offset >= own.read && !own.isDone(e.offset) && in.w.cfg.OnInvalid != purgatory.Drop && in.w.cfg.OnInvalid != purgatory.DeadLetter
 	switch {
 	case ok == (own.halted || stops):
@@ -158,23 +163,28 @@ func (in *instance) take(reader purgatory.Reader, own *partition, e *entry) bool
 	switch {
 	case a.Control:
 	case e.invalid:
-		a.Reason, a.Message = "malformed_delay", "says the model"
+		a.Reason, a.Message, a.Cancel = "malformed_delay", "says the model", e.cancel
 	case e.passed:
 		a.Outcome = purgatory.Passed
 	case e.deadlineMs <= now:
 		a.Outcome = purgatory.PastDue
 	}
+	if e.commands() {
+		own.shown[e.offset] = e
+		a.ID, a.IDAt, a.Cancel, a.Copied = []byte(e.id), idAt, e.cancel, e.copied
+	}
+	a.Expires, a.ExpireMs = e.expires && !e.invalid, e.expireMs
 	ok := reader.Read(&a)
 	switch {
 	case !ok:
 		own.halted, own.mayHalt = true, e.offset
-		if !e.invalid || in.w.cfg.OnInvalid != purgatory.Halt {
+		if !e.invalid || e.cancel || in.w.cfg.OnInvalid != purgatory.Halt {
 			in.w.fail("partition %d stops reading at %v", e.part, e)
 		}
 		return false
 	case a.Control:
 		own.done[e.offset] = true
-	case e.invalid && in.w.cfg.OnInvalid == purgatory.Drop:
+	case e.invalid && !e.cancel && in.w.cfg.OnInvalid == purgatory.Drop, e.invalid && e.cancel && !in.w.cfg.DeadLetters:
 		own.done[e.offset], e.dropped = true, true
 	default:
 		e.reads++
@@ -183,7 +193,10 @@ func (in *instance) take(reader purgatory.Reader, own *partition, e *entry) bool
 		in.w.say("%s reads %v", in.member, e)
 	}
 	own.read = e.offset + 1
-	return true
+	if e.commands() {
+		in.command(own, e, false)
+	}
+	return in.w.err == nil
 }
 
 // lowest is the low offset: the lowest that is not finished.
@@ -230,6 +243,7 @@ func (in *instance) effects() {
 			continue
 		}
 		for o := own.read; o < j.To; o++ {
+			in.hopped(own, o)
 			if !own.isDone(o) {
 				in.w.fail("LOST: a jump to %d goes over %d@%d, which has no outcome", j.To, j.Partition, o)
 			}
@@ -249,78 +263,4 @@ func (in *instance) effects() {
 		}
 		own.halted = true
 	}
-}
-
-// offer takes up to n deliveries and holds each to the promises.
-func (in *instance) offer(n int) {
-	w, now := in.w, in.clock().WallMs
-	in.core.Targets(w.told(in.core.Wanted(nil)))
-	for _, d := range in.core.Offer(nil, n) {
-		p := int(d.Partition)
-		own := in.partition(p)
-		if own == nil || own.revoking || !own.accepted {
-			w.fail("%d@%d is offered, though its partition may not deliver", p, d.Offset)
-			return
-		}
-		e := own.held[d.Offset]
-		switch {
-		case e == nil || own.isDone(d.Offset) || d.Offset >= own.read:
-			w.fail("%d@%d is offered, but it is finished or was not read", p, d.Offset)
-			return
-		case in.inFlight(p, own.epoch, d.Offset):
-			w.fail("%v is offered twice at a time", e)
-		case d.Reason == "" && !e.passed && e.deadlineMs > now:
-			w.fail("EARLY: %v is offered %d ms before its deadline", e, e.deadlineMs-now)
-		case string(d.Body) != e.body:
-			w.fail("%v is offered with other bytes: %q, want %q", e, d.Body, e.body)
-		case d.Reason == "" && d.Target != e.target || d.DeadLettered != (d.Target == graves) || d.Reason == "" && d.DeadLettered:
-			w.fail("%v is offered to %s, want %s", e, d.Target, e.target)
-		}
-		w.say("%s offers %v to %s %s", in.member, e, d.Target, d.Reason)
-		in.flying = append(in.flying, &produce{part: p, epoch: own.epoch, entry: e, d: d})
-	}
-	if most := w.cfg.MaxBuffered; most > 0 && len(in.flying) > most {
-		w.fail("%d records are in flight, the client has room for %d", len(in.flying), most)
-	}
-}
-
-func (in *instance) inFlight(p int, epoch uint64, offset int64) bool {
-	for _, f := range in.flying {
-		if f.part == p && f.epoch == epoch && f.d.Offset == offset {
-			return true
-		}
-	}
-	return false
-}
-
-// outcome ends a delivery. What was written stays written, whatever the core is told.
-func (in *instance) outcome(k int, class purgatory.Class) {
-	f := in.flying[k]
-	in.flying = append(in.flying[:k:k], in.flying[k+1:]...)
-	w := in.w
-	if class == purgatory.Delivered && !f.applied {
-		w.write(f)
-		f.applied = true
-	}
-	if class == purgatory.Unknown {
-		f.entry.unknown++
-		w.haunt(f)
-	}
-	own := in.still(f.part, f.epoch)
-	refused := class == purgatory.Rejected || class == purgatory.TooLarge && f.d.Bare
-	switch {
-	case class == purgatory.Delivered && own != nil:
-		own.done[f.d.Offset] = true
-	case refused && own != nil && !f.d.DeadLettered && !w.cfg.DeadLetters && w.cfg.OnInvalid == purgatory.Drop:
-		own.done[f.d.Offset], f.entry.dropped = true, true
-	case refused && own != nil && !f.d.DeadLettered && !w.cfg.DeadLetters && own.notices == 0:
-		own.mayHalt = f.d.Offset
-	}
-	w.say("%s hears of %v: %s", in.member, f.entry, className(class))
-	in.core.Outcomes(in.clock(), []purgatory.Result{{ID: f.d.ID, Class: class, Verdict: purgatory.Missing, Detail: "says the model"}})
-	in.effects()
-}
-
-func className(c purgatory.Class) string {
-	return [...]string{"delivered", "too large", "rejected", "target unavailable", "unknown", "no room"}[c]
 }

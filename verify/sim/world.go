@@ -42,6 +42,10 @@ type Config struct {
 	Journal      bool // there is one
 	JournalAbove int  // characters of metadata from which on a set goes there, 0: what the broker takes
 	JournalMax   int  // bytes of one of its records
+
+	IDs       int  // how many ids a partition has, 0: none
+	Events    bool // there is a topic for events
+	OnExpired purgatory.Policy
 }
 
 // World is some instances of the core, the brokers, and the network between them. It has
@@ -105,21 +109,28 @@ func routed(_ *purgatory.TargetState, _ offsets.TopicPartition, body []byte) pur
 }
 
 // core makes an instance's core.
-func (w *World) core(clock purgatory.Clock) *purgatory.Core {
+func (w *World) core(clock purgatory.Clock, event func(*purgatory.Event) purgatory.Body) *purgatory.Core {
 	cfg := purgatory.Config{
 		OnInvalid: w.cfg.OnInvalid, Patience: w.cfg.Patience, HeldShare: w.cfg.HeldShare,
 		MaxInFlight: w.cfg.MaxInFlight, MaxBuffered: w.cfg.MaxBuffered, MaxInFlightBytes: w.cfg.MaxInFlightBytes, LargestChunk: w.cfg.LargestChunk,
 		JumpOver: w.cfg.JumpOver, Geometry: wheel.Geometry{TickMs: 1, Slots: 64, Factor: 16, Levels: 4},
-		JournalAbove: w.cfg.JournalAbove, Place: routed,
+		JournalAbove: w.cfg.JournalAbove, Place: routed, OnExpired: w.cfg.OnExpired, Event: event,
 	}
 	if w.cfg.DeadLetters {
 		cfg.DeadLetterTopic = graves
+	}
+	if w.cfg.Events {
+		cfg.EventsTopic = happenings
 	}
 	return purgatory.New(cfg, clock)
 }
 
 // write is the broker's side of a produce: the record stands in its target now.
 func (w *World) write(f *produce) {
+	if f.event != nil {
+		w.writeEvent(f)
+		return
+	}
 	e := f.entry
 	e.written++
 	w.say("%v is written to %s", e, f.d.Target)

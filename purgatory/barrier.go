@@ -1,0 +1,111 @@
+package purgatory
+
+import "layover/offsets"
+
+// The replay barrier: no record with an id is offered before its partition is read up to the
+// end that its assignment found. A cancel that was written in time may stand there, and be
+// read after its record is due again.
+//
+// It is open while nothing more is read: memory that only delivering frees would never come
+// back otherwise.
+
+// idleOpensMs is how long nothing may be read of a partition until its barrier opens.
+const idleOpensMs = 30_000
+
+// barrier is the state of one partition's.
+type barrier struct {
+	over    bool   // all is read
+	open    string // why it is open before that; "": it is not
+	stopped bool   // nothing of the partition is read any more
+	readMs  int64  // monotonic clock of the last record read, or of the assignment
+}
+
+// read notes a record that is read. An idle barrier shuts at once: what is read in this turn
+// may hold the commands about what waits behind it.
+func (b *barrier) read(s *source, monotonicMs int64) {
+	b.readMs = monotonicMs
+	if b.open == openIdle {
+		b.open, s.shut = "", true
+	}
+}
+
+// The reasons for which a barrier opens.
+const (
+	openPaused  = "paused"
+	openHalted  = "halted"
+	openStopped = "stopped"
+	openIdle    = "idle"
+)
+
+// BarrierReasons returns the reasons that Stats counts openings by.
+func BarrierReasons() []string { return []string{openPaused, openHalted, openStopped, openIdle} }
+
+// Reading takes the news that reading is paused, or goes on.
+func (c *Core) Reading(paused bool) { c.paused = paused }
+
+// Stopped takes the news that nothing of an assignment is read any more.
+func (c *Core) Stopped(tp offsets.TopicPartition, epoch uint64) {
+	if p := c.find(tp, epoch); p != nil {
+		p.barrier.stopped = true
+	}
+}
+
+// Replaying appends to out the assignments that are not read yet to the end that they
+// found. Their owner says by Reading and Stopped whether they are read at all.
+func (c *Core) Replaying(out []offsets.Assignment) []offsets.Assignment {
+	if c.barred == 0 {
+		return out
+	}
+	for _, p := range c.parts {
+		if p != nil && !p.barrier.over && !p.src.gone {
+			out = append(out, p.Assignment)
+		}
+	}
+	return out
+}
+
+// barriers opens the barriers of partitions that are read, or not to be read at the moment,
+// and shuts those of others again.
+func (c *Core) barriers() {
+	if c.barred == 0 {
+		return
+	}
+	for _, p := range c.parts {
+		if p == nil || p.barrier.over || p.src.gone {
+			continue
+		}
+		if p.next >= p.StableEnd {
+			p.barrier = barrier{over: true}
+			c.barred--
+			c.out.open(p.src)
+			continue
+		}
+		switch why := p.mayOpen(c.now.MonotonicMs, c.paused); {
+		case why == p.barrier.open:
+		case why == "":
+			p.barrier.open, p.src.shut = "", true
+		default:
+			if p.barrier.open == "" {
+				c.stats.BarrierOpened[why]++
+			}
+			p.barrier.open = why
+			c.out.open(p.src)
+		}
+	}
+}
+
+// mayOpen returns why records with an id are offered though not all is read, "" where they
+// are not.
+func (p *partition) mayOpen(monotonicMs int64, paused bool) string {
+	switch {
+	case p.halted != nil:
+		return openHalted
+	case p.barrier.stopped:
+		return openStopped
+	case paused:
+		return openPaused
+	case monotonicMs-p.barrier.readMs >= idleOpensMs:
+		return openIdle
+	}
+	return ""
+}
