@@ -67,3 +67,20 @@ func TestEachLoopTurnsAsOftenAsItSays(t *testing.T) {
 		in.stop()
 	})
 }
+
+// turnsIn is how often a loop has turned in so many seconds: tickers as often as they tick, a
+// loop that shows that it moves once a second at least, and others as work comes.
+func turnsIn(loop string, seconds float64) any {
+	const busy = 100 // a second
+	switch {
+	case loop == "sick_list":
+		return between(seconds-2, seconds)
+	case loop == "replay":
+		return between(4*seconds-8, 4*seconds)
+	case loop == "drop_summary":
+		return between(seconds/30-1, seconds/30)
+	case loop == "poll", strings.HasPrefix(loop, "lane_"):
+		return between(seconds-5, busy*seconds)
+	}
+	return between(0, busy*seconds)
+}

@@ -232,7 +232,11 @@ func (k *truth) now(n *numbers) expected {
 	e["layover_commits_total{outcome=\"ok\"}"], e[".counters.commits"] = k.commits.ok.Load(), k.commits.ok.Load()
 	k.refusals(e)
 	e["layover_last_commit_timestamp_seconds"] = time.UnixMilli(k.commits.last.Load())
-	e[".uptime_seconds"] = nearly(time.Since(n.in.daemon.started).Seconds())
+	up := time.Since(n.in.daemon.started).Seconds()
+	e[".uptime_seconds"] = nearly(up)
+	for loop := range n.in.daemon.turns() {
+		e[m("loop_turns_total", "loop", loop)] = turnsIn(loop, up)
+	}
 	return e
 }
 

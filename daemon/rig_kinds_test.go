@@ -97,11 +97,12 @@ func (p *plan) force(dice *rand.Rand, key kmsg.Key) (f forcing) {
 		}
 	case kmsg.FindCoordinator: // at a start, or when a heartbeat comes to a broker that is it no more
 		f.wait = 10 * time.Second
-		f.within = func(r *rig, try int) {
-			if p.brokers == 1 || try%2 == 1 {
+		f.within = func(r *rig, _ int) {
+			if p.brokers == 1 {
 				r.startAgain()
+			} else {
+				r.moveCoordinator()
 			}
-			r.move()
 		}
 	case kmsg.LeaveGroup, kmsg.InitProducerID, kmsg.ApiVersions: // a single one of several may have nothing to send
 		f.within = func(r *rig, _ int) {
@@ -125,6 +126,17 @@ func (p *plan) force(dice *rand.Rand, key kmsg.Key) (f forcing) {
 		f.within = func(r *rig, _ int) { r.scatter(which) }
 	}
 	return f
+}
+
+// moveCoordinator gives the group another coordinator, which is chosen at random.
+func (r *rig) moveCoordinator() {
+	before := r.Broker.CoordinatorFor(group)
+	for range 100 {
+		if r.Broker.RehashCoordinators(); r.Broker.CoordinatorFor(group) != before {
+			break
+		}
+	}
+	r.note("the coordinator moves from %d to %d", before, r.Broker.CoordinatorFor(group))
 }
 
 // startAgain stops all instances, one after the other, and starts each again.

@@ -26,7 +26,7 @@ var busiest = map[string]struct{ always, each float64 }{
 	"journal_reading": {100, 2}, // each partition that cannot be read is tried again five times
 	"cluster_watch":   {6, 2},
 	"journal_keeper":  {6, 0},
-	"log_ends":        {2, 0},
+	"log_ends":        {3, 0},
 	"readiness":       {22, 0},
 	"drop_summary":    {2, 0},
 	"sick_list":       {3, 0},

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -22,7 +23,7 @@ func (d *Daemon) Sample() admin.Sample {
 	}
 	for i, l := range d.lanes {
 		s.Lanes = append(s.Lanes, l.Snapshot())
-		s.Loops[laneName(i)] = l.Beat()
+		s.Loops[fmt.Sprintf("lane %d", i)] = l.Beat()
 	}
 	s.Loops["watch of the cluster"] = d.watcher.Beat()
 	s.Loops["poll"] = d.consumer.Beat()
