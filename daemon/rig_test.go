@@ -89,6 +89,7 @@ type rig struct {
 	faults   []string
 	kinds    map[string]int // of faults: how many
 	sum      *sums
+	ids      timerWatch
 }
 
 func TestRigRandomFaults(t *testing.T) {
@@ -157,6 +158,9 @@ func newRig(t *testing.T, p *plan, s *sums) *rig {
 		complaints: make(map[int32][]time.Time), journals: make(map[int32]*journalLog), gone: make(map[int32]int64), look: make(chan struct{}, 1), looked: make(chan struct{}), over: make(chan struct{}), buried: make(chan struct{}), alive: make(map[string]time.Time),
 	}
 	r.create(small, 1)
+	if p.events && p.timerPlan.missing == 0 {
+		r.create(events, 2)
+	}
 	r.ingressID = r.Broker.TopicInfo(ingress).TopicID
 	if p.journalBytes > 0 {
 		r.createJournal()
@@ -196,6 +200,9 @@ func (r *rig) run() {
 	}
 	r.create(late, 2)
 	r.create(other, 2)
+	if r.plan.events {
+		r.create(events, 2)
+	}
 	r.busy.Wait()
 	if due := r.begun.Add(r.plan.lastDue + time.Minute); time.Now().Before(due) {
 		time.Sleep(time.Until(due))
@@ -253,6 +260,7 @@ func (r *rig) begin(slot int) {
 	}
 	r.instances[slot], r.parties[slot] = r.startOver(p.dial, hook, r.plan.settings...), p
 	p.logs = r.instances[slot].logs
+	p.counted = r.countTimers(r.instances[slot], p)
 	r.everyone = append(r.everyone, p)
 	r.sum.starts++
 }
@@ -264,6 +272,7 @@ func (r *rig) end(slot int, kill bool) {
 		return
 	}
 	r.instances[slot], r.parties[slot] = nil, nil
+	p.counted()
 	if kill {
 		r.note("instance %d is killed", slot)
 		r.sum.kills++
