@@ -23,7 +23,8 @@ type timerWatch struct {
 	names    map[source]string // ledger's ids, by partition and offset
 	upsets   []time.Time       // something happened to an ingress partition or a member that is no trouble for the journal
 	openings []opening
-	givenUp  int // events
+	givenUp  int             // events
+	quiet    map[string]bool // cancels that need no event, by the ledger's id
 }
 
 // opening is a rise of an instance's count of opened barriers, between two looks at it.
@@ -44,9 +45,6 @@ func (r *rig) acked(id string, partition int32, offset int64) {
 	r.ledger.AckedAt(id, partition, offset, time.Now())
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ids.names == nil {
-		r.ids.names = make(map[source]string)
-	}
 	r.ids.names[source{partition: partition, offset: offset}] = id
 }
 
@@ -190,11 +188,12 @@ func (r *rig) firstSeen(all []arrival, said []saidEvent) map[source]time.Time {
 	for i := range said {
 		finishes, _ := said[i].about()
 		for _, o := range finishes {
-			if r.ids.givenUp == 0 { // or it was finished without this one
-				note(o, &said[i].arrival)
-			}
+			note(o, &said[i].arrival)
 		}
 	}
+	maps.DeleteFunc(first, func(o source, _ time.Time) bool { // what may have ended without a trace
+		return r.ids.quiet[o.id] || strings.HasPrefix(o.id, timerPrefix) && (!r.plan.events || r.ids.givenUp > 0)
+	})
 	return first
 }
 

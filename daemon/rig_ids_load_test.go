@@ -34,6 +34,9 @@ func (r *rig) enterTimer(w *wish, s *verify.Sent) {
 	}
 	if t.copied {
 		add("layover-cancel-of", t.name+"/4")
+		r.mu.Lock()
+		r.ids.quiet[w.id] = true
+		r.mu.Unlock()
 	}
 	if !t.expires {
 		return
@@ -46,8 +49,8 @@ func (r *rig) enterTimer(w *wish, s *verify.Sent) {
 		add("x-expire-at", strconv.FormatInt(s.Expires.UnixMilli(), 10))
 	} else {
 		add("X-Expire-At", s.Expires.UTC().Format(time.RFC3339Nano))
-		s.Expires = s.Expires.Truncate(time.Millisecond)
 	}
+	s.Expires = s.Expires.Truncate(time.Millisecond)
 	if s.Dropped = r.plan.drops; !s.Dropped {
 		s.Dead = append(s.Dead, "expired")
 	}
@@ -63,7 +66,7 @@ type timerPlan struct {
 // chooseTimers adds records with an id, their cancels and replacements, and what happens to
 // the topic of events. Its dice are its own, so that the rest of a seed's plan stays.
 func (p *plan) chooseTimers(over time.Duration) {
-	dice := rand.New(rand.NewPCG(p.seed, 0x6c61796f7665726964))
+	dice := rand.New(rand.NewPCG(p.seed, 0x6c61796f76696473))
 	if p.events = dice.IntN(8) > 0; p.events {
 		p.settings = append(p.settings, "LAYOVER_EVENTS_TOPIC="+events)
 		p.chooseEventFaults(dice)
@@ -98,6 +101,9 @@ func (p *plan) chooseEventFaults(dice *rand.Rand) {
 		}
 	}
 }
+
+// timerPrefix is what the ledger's ids of these records begin with.
+const timerPrefix = "timer-"
 
 // timers makes the records with an id of a plan.
 type timers struct {
@@ -144,7 +150,7 @@ func (t *timers) invalid(name string) wish {
 
 func (t *timers) id() string {
 	t.number++
-	return fmt.Sprintf("timer-%d", t.number)
+	return fmt.Sprint(timerPrefix, t.number)
 }
 
 // upTo chooses a time from a millisecond to another.

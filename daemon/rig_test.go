@@ -157,6 +157,7 @@ func newRig(t *testing.T, p *plan, s *sums) *rig {
 		passed: make(map[logPlace][]passing), orders: make(map[int32]*order), said: make(map[logPlace]*sayings), assignments: make(map[int32][]*assignment), kinds: make(map[string]int), names: make(map[int32]bool),
 		complaints: make(map[int32][]time.Time), journals: make(map[int32]*journalLog), gone: make(map[int32]int64), look: make(chan struct{}, 1), looked: make(chan struct{}), over: make(chan struct{}), buried: make(chan struct{}), alive: make(map[string]time.Time),
 	}
+	r.ids = timerWatch{names: make(map[source]string), quiet: make(map[string]bool)}
 	r.create(small, 1)
 	if p.events && p.timerPlan.missing == 0 {
 		r.create(events, 2)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -79,7 +78,8 @@ func (t *timers) note(a *Record) {
 	if e.ID != nil {
 		name = *e.ID
 	}
-	victim, by := t.find(e, e.Offset, name), t.find(e, e.By, name)
+	victim := t.find(e, e.Offset, name, func(of *entry) bool { return !of.Timer.Cancel && *e.Due == formatted(of.due()) })
+	by := t.find(e, e.By, name, func(of *entry) bool { return of.Timer.Cancel == form.cancel })
 	if (form.victim && victim == nil || form.by && by == nil) && !t.unknown[name] {
 		t.r.add(Uncommanded, "%s is the event %s, and the log has no such record of that id", place(a), a.Value)
 		return
@@ -99,16 +99,18 @@ func (t *timers) note(a *Record) {
 	}
 }
 
-// find returns the record of an id at an offset, nil for none that is known.
-func (t *timers) find(e *event, offset *int64, name string) *entry {
+// find returns the record of an id at an offset, nil for none that is known. Where the topic
+// was made again there may be two, and the one that the event fits is meant.
+func (t *timers) find(e *event, offset *int64, name string, fits func(*entry) bool) (found *entry) {
 	if offset == nil {
 		return nil
 	}
-	all := t.at[logPlace{logPosition{e.Topic, e.Partition}, *offset}]
-	if i := slices.IndexFunc(all, func(of *entry) bool { return of.Timer.Name == name }); i >= 0 {
-		return all[i]
+	for _, of := range t.at[logPlace{logPosition{e.Topic, e.Partition}, *offset}] {
+		if of.Timer.Name == name && (found == nil || fits(of)) {
+			found = of
+		}
 	}
-	return nil
+	return found
 }
 
 // unfounded says why an event cannot be true, "" where it can.
