@@ -111,6 +111,9 @@ func (r *rig) judgeTimers(all []arrival, said []saidEvent) {
 	r.ledger.MayNotSay(r.ids.givenUp)
 	r.sum.ids.givenUp, r.sum.ids.opened = r.ids.givenUp, len(r.ids.openings)
 	for i := range said {
+		if r.plan.quiet {
+			break
+		}
 		e := &said[i]
 		finishes, only := e.about()
 		if slices.ContainsFunc(finishes, func(o source) bool { return !r.settled(&e.arrival, o) }) {

@@ -67,8 +67,10 @@ type timerPlan struct {
 // the topic of events. Its dice are its own, so that the rest of a seed's plan stays.
 func (p *plan) chooseTimers(over time.Duration) {
 	dice := rand.New(rand.NewPCG(p.seed, 0x6c61796f76696473))
-	if p.events = dice.IntN(8) > 0; p.events {
+	if p.events = dice.IntN(8) > 0 || p.quiet; p.events {
 		p.settings = append(p.settings, "LAYOVER_EVENTS_TOPIC="+events)
+	}
+	if p.events && !p.quiet {
 		p.chooseEventFaults(dice)
 	}
 	if p.drops = dice.IntN(2) == 0; p.drops {

@@ -89,6 +89,9 @@ func (own *assignment) taken(heard time.Time, n int) time.Time {
 // a delivery that nobody can have committed, and those that a partition begun without
 // all of its journal delivers. Callers hold mu.
 func (r *rig) allowRepeats(all []arrival) {
+	if r.plan.quiet {
+		return
+	}
 	for i := range all {
 		if o := origin(all[i].Record); !r.settled(&all[i], o) {
 			r.ledger.MayRepeat(o.id, 1)

@@ -37,6 +37,7 @@ type plan struct {
 	full         bool // reading may pause, as there is little memory
 	renews       bool // the ingress topic is deleted and made again
 	timerPlan
+	quiet   bool     // nothing is amiss, and nothing is excused
 	steps   []step   // by time
 	ordeals []ordeal // of the rounds, in their order
 }

@@ -210,7 +210,7 @@ func (t *timers) cancels(came map[string][]*Record) {
 				continue
 			}
 			v := all[i-1]
-			if c.ackedAt.IsZero() || v.due().Before(c.ackedAt.Add(inTime)) || !t.calm(c, c.ackedAt, v.due()) {
+			if c.ackedAt.IsZero() || v.expiresAtOnce() || v.due().Before(c.ackedAt.Add(inTime)) || !t.calm(c, c.ackedAt, v.due()) {
 				continue
 			}
 			t.r.InTime++
