@@ -11,7 +11,7 @@ import (
 func recordFamilies() []family {
 	return []family{
 		counter("layover_ingress_records_total",
-			"Records read from the ingress topic, each with exactly one outcome: parked, passed (no delay asked for), immediate (a delay of zero or less), past_due (a deadline that had passed), invalid, skipped (finished before, so not delivered again), or cancel (it ends another record).",
+			"Records read from the ingress topic, each with exactly one outcome: parked, passed (no delay asked for), immediate (a delay of zero or less), past_due (an instant that had passed), invalid, skipped (finished before, so not delivered again), or cancel (it ends another record).",
 			[]string{"topic", "outcome"}, func(v *view, out emit) {
 				for k, n := range v.total.Consumed {
 					out(float64(n), k.Topic, k.Outcome.String())

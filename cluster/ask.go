@@ -91,6 +91,9 @@ func (w *Watcher) note(resp *kmsg.MetadataResponse, now time.Time) (changes []Ch
 		if old.State != t.State {
 			t.Since = now
 		}
+		if t.State == Missing { // what was wrong with its configuration went with it
+			delete(w.warnings, t.Name)
+		}
 		renewed := t.State == Usable && old.ID != t.ID && (old.ID != [16]byte{} || old.State == Missing)
 		if old.State != t.State || old.Partitions != t.Partitions || renewed {
 			changes = append(changes, Change{*t, renewed})

@@ -31,6 +31,7 @@ type jumper struct {
 	mu      sync.Mutex
 	pending map[offsets.Assignment]jumpTo // one of an assignment that is over goes with the next jump
 	last    time.Time                     // when a jump was last carried out
+	wakes   time.Time                     // when the poll loop is woken for the next one
 }
 
 // jumpTo is where a partition's reading is to go on.
@@ -94,7 +95,18 @@ func (j *jumper) note(a offsets.Assignment, to jumpTo) {
 		return
 	}
 	j.pending[a] = to
-	time.AfterFunc(time.Until(j.last.Add(jumpEvery)), j.poll.interrupt)
+	j.wake()
+}
+
+// wake has the poll loop turn when the next jump may be carried out, at once where that is
+// already so. Every poll asks for it meanwhile, and one timer is enough. Callers hold mu.
+func (j *jumper) wake() {
+	at := j.last.Add(jumpEvery)
+	if at.Equal(j.wakes) && time.Until(at) > 0 {
+		return
+	}
+	j.wakes = at
+	time.AfterFunc(time.Until(at), j.poll.interrupt)
 }
 
 // back makes a client that began to read below the position go on at the position: all
@@ -145,8 +157,8 @@ func (j *jumper) due() map[offsets.Assignment]jumpTo {
 	if len(j.pending) == 0 {
 		return nil
 	}
-	if wait := time.Until(j.last.Add(jumpEvery)); wait > 0 {
-		time.AfterFunc(wait, j.poll.interrupt)
+	if time.Until(j.last.Add(jumpEvery)) > 0 {
+		j.wake()
 		return nil
 	}
 	return maps.Clone(j.pending)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -206,6 +207,8 @@ func (d *loader) enter() {
 	arrived := d.arrived
 	d.arrived = nil
 	d.mu.Unlock()
+	// One whose assignment ended while it waited would move the partition's next assignment.
+	arrived = slices.DeleteFunc(arrived, func(p *partition) bool { return !d.table.is(p.Assignment) })
 	if len(arrived) == 0 {
 		return
 	}

@@ -22,7 +22,7 @@ type ownership struct {
 	epochs     uint64 // assignments so far
 	memberID   string
 	generation int32
-	joined     bool // a join has completed since the start
+	joined     bool // a join has completed, and its membership is not lost since
 	rebalances int64
 }
 
@@ -68,6 +68,13 @@ func (t *ownership) identity() (memberID string, generation int32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.memberID, t.generation
+}
+
+// leave notes that the membership is lost.
+func (t *ownership) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.joined = false
 }
 
 // outlived returns the partitions that were assigned to an earlier member id. A client
@@ -278,6 +285,9 @@ func (t *ownership) noteEnd(a offsets.Assignment, end int64) {
 	t.while(a, func(o *owned) {
 		if end >= 0 {
 			o.end = end
+		}
+		if o.end >= 0 && o.next >= o.end {
+			o.quiet(time.Now())
 		}
 	})
 }

@@ -139,7 +139,7 @@ func (p *partition) restored(a facts.Answer) {
 	case a.Err != nil:
 		p.refuse(NewerVersion, fmt.Sprintf("its journal cannot be read by this version: %v", a.Err))
 	default:
-		p.LeaderEpoch, p.Again = a.LeaderEpoch, facts.Again(p.Again, a.Complaint)
+		p.LeaderEpoch, p.Again = a.LeaderEpoch, a.Again(p.Again)
 		p.Next = max(p.Next, p.Window.Low())
 		p.makeWriter(a.Restored)
 	}

@@ -52,6 +52,7 @@ func (c *Consumer) onRevoked(_ context.Context, _ *kgo.Client, revoked map[strin
 // onLost ends assignments whose membership is gone: nothing can be committed.
 func (c *Consumer) onLost(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
 	<-c.started
+	c.table.leave()
 	c.lose(lost)
 }
 

@@ -25,7 +25,7 @@ type View struct {
 type Status struct {
 	MemberID   string
 	Generation int32
-	Joined     bool // a join has completed since the start
+	Joined     bool // a join has completed, and its membership is not lost since
 	Rebalances int64
 	Partitions []View
 	LastError  string // of the group, "" after a join

@@ -31,7 +31,12 @@ type stoppage struct {
 
 	fetchErr    error // of the last fetch; nil: it was answered
 	failedSince time.Time
+	failedLast  time.Time
 }
+
+// failureLasts is how long a failed fetch counts where nothing is unread. One that goes on
+// failing is tried every second.
+const failureLasts = 15 * time.Second
 
 // stopped says whether the partition is not read.
 func (s *stoppage) stopped() bool { return s.text != "" }
@@ -60,11 +65,19 @@ func (s *stoppage) failed(err error, now time.Time) {
 	if s.fetchErr == nil {
 		s.failedSince = now
 	}
-	s.fetchErr = err
+	s.fetchErr, s.failedLast = err, now
 }
 
 // answered notes that a fetch was answered.
 func (s *stoppage) answered() { s.fetchErr = nil }
+
+// quiet notes that nothing is unread. The client tells of records and of errors alone, so
+// that a fetch which finds neither is answered unseen.
+func (s *stoppage) quiet(now time.Time) {
+	if s.fetchErr != nil && now.Sub(s.failedLast) >= failureLasts {
+		s.answered()
+	}
+}
 
 // said returns the stoppage for Status. Fetches that have failed for less than loadGrace
 // are left out.

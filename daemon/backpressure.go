@@ -57,12 +57,13 @@ func (b *backpressure) look() (used int64, empty bool) {
 	return used, empty
 }
 
-// check is called by every lane in every turn.
+// check is called by every lane in every turn. It looks under the lock: a look from before
+// another lane's would undo what that lane has decided since.
 func (b *backpressure) check() {
-	limit := b.limit()
-	used, empty := b.look()
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	limit := b.limit()
+	used, empty := b.look()
 	b.full = b.isFull(used, limit, empty)
 	var pauses []purgatory.Pause
 	if b.full {

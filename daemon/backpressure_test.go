@@ -50,3 +50,44 @@ func TestEachPauseForMemoryEndsATenthBelowTheLimit(t *testing.T) {
 		in.stop()
 	})
 }
+
+// TestALookAtMemoryDecidesBeforeTheNextLook: another lane looks and decides wherever the lock
+// lets it, between a lane's look and that lane's decision. The later look counts.
+func TestALookAtMemoryDecidesBeforeTheNextLook(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		in := w.start()
+		in.ready()
+		w.send(0, "parked", header("x-delay", "1h"))
+		time.Sleep(5 * time.Second)
+		const limit = 1_000_000
+		log := &kafkatest.Log{}
+		b := &backpressure{limit: func() int64 { return limit }, log: slog.New(slog.NewTextHandler(log, nil)), lanes: in.daemon.lanes, consumer: in.daemon.consumer}
+		var used int64
+		var other func() // the other lane's turn
+		b.names = func() int64 {
+			is := used
+			if turn := other; turn != nil && b.mu.TryLock() { // else the other lane waits
+				b.mu.Unlock()
+				other = nil
+				turn()
+			}
+			return is
+		}
+		for round, of := range [][2]int64{{2 * limit, 0}, {0, 2 * limit}, {2 * limit, 0}, {0, 2 * limit}, {2 * limit, 0}} {
+			used = of[0]
+			turn := func() {
+				used = of[1]
+				b.check()
+			}
+			other = turn
+			if b.check(); other != nil {
+				other = nil
+				turn()
+			}
+			if paused := len(b.pauses()) > 0; paused != (of[1] > limit) {
+				t.Errorf("round %d, with %d bytes used, and %d at an earlier look: reading is paused %v", round, of[1], of[0], paused)
+			}
+		}
+		in.stop()
+	})
+}

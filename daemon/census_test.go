@@ -6,12 +6,8 @@
 package daemon
 
 import (
-	"bytes"
 	"fmt"
-	"maps"
 	"reflect"
-	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -59,40 +55,6 @@ func (in *instance) count() (c census) {
 		c.chunks += l.Snapshot().ChunkBytes
 	}
 	return c
-}
-
-var (
-	bubble  = regexp.MustCompile(`synctest bubble (\d+)`)
-	created = regexp.MustCompile(`created by (\S+) in goroutine`)
-)
-
-// inThisBubble counts the goroutines of the caller's bubble but for those of brokers, by the
-// function that started them.
-func inThisBubble() map[string]int {
-	own := make([]byte, 1<<16)
-	own = own[:runtime.Stack(own, false)]
-	in := bubble.Find(own)
-	all := make([]byte, 64<<20)
-	all = all[:runtime.Stack(all, true)]
-	out := make(map[string]int)
-	for stack := range bytes.SplitSeq(all, []byte("\n\n")) {
-		head, _, _ := bytes.Cut(stack, []byte("\n"))
-		by := created.FindSubmatch(stack)
-		if bytes.Contains(head, append(in, ']')) && by != nil && !bytes.Contains(by[1], []byte("/kfake.")) {
-			out[string(by[1])]++
-		}
-	}
-	return out
-}
-
-// more names what there is more of now than before, but for what may be.
-func more[K ~string](before, now map[K]int, may ...string) (out []string) {
-	for _, k := range slices.Sorted(maps.Keys(now)) {
-		if now[k] > before[k] && !slices.ContainsFunc(may, func(m string) bool { return strings.Contains(string(k), m) }) {
-			out = append(out, fmt.Sprintf("%s %d, was %d", k, now[k], before[k]))
-		}
-	}
-	return out
 }
 
 // reused is what grows to the most that there ever was at once, and is used again: tables of
@@ -215,38 +177,57 @@ func lifeHardships() []hardship {
 
 var censusSettings = []string{"LAYOVER_INGRESS_TOPICS=" + ingress + ",second", "LAYOVER_TARGETS_ALLOWED=spare,jobs.*", "LAYOVER_TARGET_PATIENCE=2m", narrow}
 
+// censused starts an instance for a census.
+func (w *fixture) censused() *instance {
+	w.Helper()
+	w.withoutFetchSessions()
+	w.dial = slow(w.dial, time.Millisecond) // or a client that asks for a deleted topic keeps time from passing
+	w.LimitMetadata(300)                    // so that small sets go to the journal
+	w.createTopics(2, "spare")
+	w.createTopics(1, "second")
+	in := w.start(censusSettings...)
+	in.ready()
+	return in
+}
+
+// calm lets an instance live a healthy life for a while.
+func (in *instance) calm(for_ time.Duration) {
+	in.w.Helper()
+	for p := range int32(2) { // of everything that a healthy life has
+		in.w.send(p, "healthy")
+		in.w.send(p, "parked", header("x-delay", "5s"))
+		in.w.send(p, "spared", header("x-deliver-to", "spare"))
+		in.w.send(p, "invalid", header("x-delay", "tomorrow"))
+	}
+	time.Sleep(for_)
+	if s := in.status(); len(s["sick"].([]any)) > 0 {
+		in.w.Fatalf("sick: %v", s["sick"])
+	}
+}
+
+// suffers lets an instance live through every hardship.
+func (in *instance) suffers() {
+	in.w.Helper()
+	for _, h := range slices.Concat(requestHardships(), lifeHardships()) {
+		h.do(in.w, in)
+		time.Sleep(10 * time.Second)
+	}
+}
+
+// forgets is how long it takes until names are forgotten, and idle connections closed.
+const forgets = 20 * time.Minute
+
 // TestNothingStaysBehind: a daemon that has seen every fault, and is well again, holds what
 // it held before; and after the same once more, what it held after the first.
 func TestNothingStaysBehind(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		w.withoutFetchSessions()
-		w.dial = slow(w.dial, time.Millisecond) // or a client that asks for a deleted topic keeps time from passing
-		w.LimitMetadata(300)                    // so that small sets go to the journal
-		w.createTopics(2, "spare")
-		w.createTopics(1, "second")
-		in := w.start(censusSettings...)
-		in.ready()
-		calm := func() {
-			for p := range int32(2) { // of everything that a healthy life has
-				w.send(p, "healthy")
-				w.send(p, "parked", header("x-delay", "5s"))
-				w.send(p, "spared", header("x-deliver-to", "spare"))
-				w.send(p, "invalid", header("x-delay", "tomorrow"))
-			}
-			time.Sleep(20 * time.Minute) // names are forgotten, idle connections closed
-			if s := in.status(); len(s["sick"].([]any)) > 0 {
-				t.Fatalf("sick: %v", s["sick"])
-			}
-		}
-		calm()
+		in := w.censused()
+		in.calm(forgets)
 		before := in.count()
 		var after []census
 		for range 2 {
-			for _, h := range slices.Concat(requestHardships(), lifeHardships()) {
-				h.do(w, in)
-				time.Sleep(10 * time.Second)
-			}
-			calm()
+			in.suffers()
+			in.calm(forgets)
 			after = append(after, in.count())
 		}
 		for round, c := range after {

@@ -294,10 +294,12 @@ func waitUntil(by time.Time, f func()) {
 
 // topicsChanged passes on what the watcher saw in one answer.
 func (d *Daemon) topicsChanged(changes []cluster.Change) {
-	usable := false
+	var usable []string
 	for _, c := range changes {
 		t := c.Topic
-		usable = usable || t.State == cluster.Usable
+		if t.State == cluster.Usable {
+			usable = append(usable, t.Name)
+		}
 		if slices.Contains(d.cfg.IngressTopics, t.Name) || slices.Contains(d.namedTargets(), t.Name) { // not what a header named
 			d.log.Info("topic changed", "topic", t.Name, "state", t.State.String(), "partitions", t.Partitions)
 		}
@@ -305,12 +307,15 @@ func (d *Daemon) topicsChanged(changes []cluster.Change) {
 			d.background.Go(func() { d.consumer.Rejoin(t.Name) }) // it waits for Kafka; the watcher must not
 		}
 	}
-	if usable { // or they would not know of partitions that were added, for up to a minute
+	if len(usable) > 0 { // or they would not know of partitions that were added, for up to a minute
 		for _, p := range d.producers {
 			p.Refresh()
 		}
 	}
 	for _, l := range d.lanes {
+		if len(usable) > 0 {
+			l.Usable(usable)
+		}
 		l.Poke()
 	}
 }

@@ -116,6 +116,7 @@ func (w *fixture) startOver(dial dialer, hook kgo.Hook, settings ...string) *ins
 	}
 	serves := make(chan struct{})
 	in.daemon, err = New(cfg, Options{
+		Version: "1.2.3", Revision: "abcdef",
 		Log:     slog.New(slog.NewTextHandler(in.logs, &slog.HandlerOptions{Level: level})),
 		Kafka:   kafka,
 		Dial:    in.wire.dial,

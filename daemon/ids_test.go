@@ -209,7 +209,7 @@ func TestWhatFallsDueAndIsCancelledWhileNothingRunsIsNotDelivered(t *testing.T) 
 		in.kill()
 		time.Sleep(10 * time.Minute)
 		w.sendMany(0, n, n-1, func(i int) []kgo.RecordHeader {
-			return []kgo.RecordHeader{header("x-delay-id", fmt.Sprint(i - n)), header("x-delay-cancel", "true")}
+			return []kgo.RecordHeader{header("x-delay-id", fmt.Sprint(i-n)), header("x-delay-cancel", "true")}
 		})
 		in = w.start()
 		in.ready()

@@ -23,11 +23,12 @@ type wire struct {
 
 func (n *wire) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	n.mu.Lock()
-	if n.cut {
-		n.mu.Unlock()
+	cut := n.cut
+	n.mu.Unlock()
+	if cut {
+		time.Sleep(time.Millisecond) // the client's requests for an id try again at once, and time would stand still
 		return nil, fmt.Errorf("the cable is out")
 	}
-	n.mu.Unlock()
 	c, err := n.next(ctx, network, addr)
 	if err != nil {
 		return nil, err

@@ -152,7 +152,7 @@ func (r *restoring) end(p *part, why error) {
 		why = errors.Join(why, fmt.Errorf("%d records of the journal are damaged", u.Damaged))
 	}
 	p.answer = facts.Answer{
-		Restored: u.Restored(why == nil, p.bounds.Start, p.tail), LeaderEpoch: u.LeaderEpoch(), Complaint: why,
+		Restored: u.Restored(why == nil, p.bounds.Start, p.tail), LeaderEpoch: u.LeaderEpoch(), Until: u.Until(), Complaint: why,
 		Records: u.Records, Bytes: u.Bytes, Others: u.Others, Damaged: u.Damaged, Group: u.Group, Took: time.Since(r.began),
 	}
 }
@@ -175,8 +175,12 @@ func (r *restoring) sayProgress() {
 	r.journal.cfg.Log.Info("reading the journal", "partitions", r.open, "records", records, "bytes", bytes, "remaining", left)
 }
 
-// sum counts the restored records, and logs them.
+// sum counts the restored records, and logs them. After a stop it does neither: the journal was
+// not read to its end.
 func (r *restoring) sum(asks int) {
+	if r.stopped {
+		return
+	}
 	j, took := r.journal, time.Since(r.began)
 	records, bytes, _ := r.remaining()
 	if asks > 0 {

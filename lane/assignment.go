@@ -63,6 +63,9 @@ func (l *Lane) leave(o revoke) {
 // Poke wakes the loop, because something that it asks about has changed.
 func (l *Lane) Poke() { l.box.poke() }
 
+// Usable takes the news that topics can be used again, which is told once for each outage.
+func (l *Lane) Usable(topics []string) { l.box.order(usable{topics}) }
+
 // Stop ends the loop: nothing more is read or offered, records in flight are
 // waited for, finished ones committed, all of it by the given time.
 func (l *Lane) Stop(by time.Time) { l.box.order(stop{by}) }

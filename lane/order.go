@@ -20,6 +20,7 @@ type (
 		done       func()
 	}
 	stop    struct{ by time.Time }
+	usable  struct{ topics []string }
 	journal struct { // the state of an ingress topic's journal
 		topic string
 		state purgatory.JournalState
@@ -61,6 +62,12 @@ func (o stop) carryOut(l *Lane) {
 }
 
 func (o journal) carryOut(l *Lane) { l.core.Journal(o.topic, o.state) }
+
+func (o usable) carryOut(l *Lane) {
+	for _, topic := range o.topics {
+		l.core.Usable(topic)
+	}
+}
 
 func (o written) carryOut(l *Lane) { l.core.Written(o.assignment, o.result) }
 

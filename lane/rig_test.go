@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,17 +53,30 @@ type kafka struct {
 	halts      []purgatory.HaltNotice
 	delivering func(n int) // called with the number of deliveries so far
 	consuming  func()      // called before bytes of the reading budget are given back
+	meeting    func()      // called by the loop wherever it calls the outside
 	answers    sync.WaitGroup
 }
 
 // always returns the same rules for every ingress topic.
 func always(r *delay.Rules) func(string) *delay.Rules { return func(string) *delay.Rules { return r } }
 
+// meet is called by the loop, in the middle of a turn.
+func (k *kafka) meet() {
+	k.mu.Lock()
+	meeting := k.meeting
+	k.mu.Unlock()
+	if meeting != nil {
+		meeting()
+	}
+}
+
 func (k *kafka) Lookup(name purgatory.TargetName) purgatory.TargetState {
+	k.meet()
 	return purgatory.TargetState{TargetName: name}
 }
 
 func (k *kafka) Deliver(r *kgo.Record, _ bool, done func(*kgo.Record, error)) {
+	k.meet()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	d := delivery{target: r.Topic, key: string(r.Key), value: string(r.Value), at: r.Timestamp, headers: map[string]string{}}
@@ -88,10 +102,12 @@ func (k *kafka) Deliver(r *kgo.Record, _ bool, done func(*kgo.Record, error)) {
 }
 
 func (k *kafka) Classify(error) purgatory.Result {
+	k.meet()
 	return purgatory.Result{Class: purgatory.Unknown, Detail: "fault"}
 }
 
 func (k *kafka) Commit(commits []offsets.Commit, done func([]offsets.CommitResult)) {
+	k.meet()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var results []offsets.CommitResult
@@ -124,12 +140,14 @@ func (k *kafka) Paused() bool                    { return false }
 func (k *kafka) Stopped(offsets.Assignment) bool { return false }
 
 func (k *kafka) LeaseValid() bool {
+	k.meet()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return !k.noLease
 }
 
 func (k *kafka) Consumed(bytes int64) {
+	k.meet()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.consuming != nil {
@@ -150,7 +168,7 @@ type rig struct {
 	*Lane
 	kafka *kafka
 	start time.Time
-	given int64 // bytes that were handed in
+	given atomic.Int64 // bytes that were handed in
 }
 
 // inBubble runs f with a lane that runs, and stops the lane in the end.
@@ -168,9 +186,15 @@ func inBubble(t *testing.T, edit func(*Config), f func(*rig)) {
 				MaxInFlightBytes: 1 << 30, JumpOver: 100, Geometry: wheel.Geometry{TickMs: 1, Slots: 64, Factor: 32, Levels: 5},
 			},
 			Rules: always(&delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}), Group: "g", CommitInterval: time.Second,
-			Answered: func() time.Duration { return time.Since(r.start) },
-			Changed:  func() { r.kafka.set(func(k *kafka) { k.turns = append(k.turns, time.Now()) }) },
-			Log:      slog.New(slog.NewTextHandler(io.Discard, nil)),
+			Answered: func() time.Duration {
+				r.kafka.meet()
+				return time.Since(r.start)
+			},
+			Changed: func() {
+				r.kafka.meet()
+				r.kafka.set(func(k *kafka) { k.turns = append(k.turns, time.Now()) })
+			},
+			Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		}
 		if edit != nil {
 			edit(&cfg)
@@ -188,8 +212,8 @@ func inBubble(t *testing.T, edit func(*Config), f func(*rig)) {
 			})
 			<-r.Done()
 			r.kafka.answers.Wait()
-			if r.kafka.consumed != r.given {
-				t.Errorf("%d bytes of the reading budget given back, of %d", r.kafka.consumed, r.given)
+			if r.kafka.consumed != r.given.Load() {
+				t.Errorf("%d bytes of the reading budget given back, of %d", r.kafka.consumed, r.given.Load())
 			}
 		}()
 		f(r)
@@ -217,7 +241,7 @@ func (r *rig) fetched(a offsets.Assignment, records ...*kgo.Record) bool {
 	bytes := int64(1000 + len(records))
 	ok := r.Fetched(a, records, bytes)
 	if ok {
-		r.given += bytes
+		r.given.Add(bytes)
 	}
 	return ok
 }

@@ -167,8 +167,8 @@ func TestAStopInTheMiddleOfAFullOfferDoesNotSpin(t *testing.T) {
 		if n := len(r.seen().deliveries); n != offerBudget {
 			t.Errorf("%d deliveries, want %d: the offer that was underway", n, offerBudget)
 		}
-		if got := r.seen().consumed; got != r.given {
-			t.Errorf("%d bytes of the reading budget given back, of %d, while the lane drains", got, r.given)
+		if got := r.seen().consumed; got != r.given.Load() {
+			t.Errorf("%d bytes of the reading budget given back, of %d, while the lane drains", got, r.given.Load())
 		}
 		<-r.Done()
 	})

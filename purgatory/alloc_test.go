@@ -38,6 +38,21 @@ func TestAllocations(t *testing.T) {
 			t.Errorf("%v allocations, want none", got)
 		}
 	})
+	t.Run("a record with an id that is parked, and its cancel", func(t *testing.T) {
+		delayMs = 3_600_000
+		id := newTimer()
+		cancel := func() {
+			id.park(t, r, offset, r.at.WallMs+delayMs)
+			id.cancel(t, r, offset+1)
+			offset += 2
+		}
+		for range 20_000 {
+			cancel()
+		}
+		if got := testing.AllocsPerRun(20_000, cancel); got > 0 {
+			t.Errorf("%v allocations, want less than one", got)
+		}
+	})
 	t.Run("a record that is parked", func(t *testing.T) {
 		delayMs = 3_600_000
 		if got := testing.AllocsPerRun(20_000, park); got > 0 { // rounded down: chunks are shared

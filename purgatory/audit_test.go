@@ -42,7 +42,7 @@ func (n *census) queue(c *Core, q *queue, at spot) {
 	if bytes != q.bytes {
 		panic(fmt.Sprintf("queue counts %d bytes, holds %d", q.bytes, bytes))
 	}
-	for i := q.count; i < len(q.buf); i++ {
+	for i := q.length; i < len(q.buf); i++ {
 		if *q.at(i) != (entry{}) {
 			panic(fmt.Sprintf("queue keeps an entry that has left it, of target %s", q.at(i).target.name))
 		}
@@ -135,6 +135,10 @@ func (r *rig) audit() {
 // memory adds up what the core's parts take, from the census where it counts them.
 func (r *rig) memory(n *census) int64 {
 	sum := n.overhead + flightSize*int64(cap(r.out.flights.list)) + r.parking.wheel.Bytes()
+	sum += r.store.slots.Bytes() + r.commands.index.table.Bytes()
+	for _, all := range r.commands.pending {
+		sum += int64(len(all)+1) * commandSize
+	}
 	for _, ch := range r.store.chunks {
 		if ch != nil {
 			sum += int64(cap(ch.buf)) + chunkOverhead
@@ -142,7 +146,7 @@ func (r *rig) memory(n *census) int64 {
 	}
 	for _, p := range r.parts {
 		if p != nil {
-			for _, part := range []int64{p.Window.Bytes(), p.Facts.Bytes(), int64(cap(p.ages.samples)) * int64(unsafe.Sizeof(age{}))} {
+			for _, part := range []int64{p.Window.Bytes(), p.Facts.Bytes(), int64(cap(p.ages.samples)) * int64(unsafe.Sizeof(age{})), p.pairs.bytes()} {
 				sum += part
 			}
 		}

@@ -1,7 +1,9 @@
 package purgatory
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"layover/offsets"
@@ -95,5 +97,82 @@ func BenchmarkClockStep(b *testing.B) {
 	}
 	for b.Loop() {
 		r.step(-2000)
+	}
+}
+
+// timer makes records with ids of 20 bytes, and cancels of them, without allocating.
+type timer struct {
+	body    []byte
+	arrival Arrival
+}
+
+func newTimer() *timer { return &timer{body: append([]byte("0\x15"), make([]byte, 120)...)} }
+
+func (b *timer) Size() int      { return len(b.body) }
+func (b *timer) Put(dst []byte) { copy(dst, b.body) }
+
+// number gives the next record its id.
+func (b *timer) number(n int64) []byte {
+	id := b.body[2:22]
+	copy(id, "timer-------")
+	binary.BigEndian.PutUint64(id[12:], uint64(n))
+	return id
+}
+
+// park reads a record at an offset, whose id is of that offset.
+func (b *timer) park(tb testing.TB, r *rig, offset, deadlineMs int64) {
+	b.arrival = Arrival{Offset: offset, TimestampMs: r.at.WallMs, DeadlineMs: deadlineMs, Target: egress, Label: egress, Body: b, ID: b.number(offset), IDAt: 1}
+	b.read(tb, r)
+}
+
+// cancel reads a cancel of the record before it.
+func (b *timer) cancel(tb testing.TB, r *rig, offset int64) { b.cancelOf(tb, r, offset, offset-1) }
+
+func (b *timer) cancelOf(tb testing.TB, r *rig, offset, of int64) {
+	b.arrival = Arrival{Offset: offset, TimestampMs: r.at.WallMs, Body: b, ID: b.number(of), Cancel: true}
+	b.read(tb, r)
+}
+
+func (b *timer) read(tb testing.TB, r *rig) {
+	reader, _ := r.Reader(partitionOf(0), 1)
+	if reader.Wants(b.arrival.Offset, 0) != Whole || !reader.Read(&b.arrival) {
+		tb.Fatalf("offset %d was not taken", b.arrival.Offset)
+	}
+}
+
+// BenchmarkTimers asks what a million records with an id cost, of which a part is cancelled
+// at random: the time of a record and of a cancel, the bytes of an id beside record and wheel
+// at the most, and the accounted bytes beside those of what is left.
+func BenchmarkTimers(b *testing.B) {
+	const n = 1_000_000
+	for _, percent := range []int64{90, 99} {
+		b.Run(fmt.Sprintf("cancelled=%d%%", percent), func(b *testing.B) {
+			order := rand.New(rand.NewPCG(1, 2)).Perm(n)
+			var parkNs, cancelNs, idBytes, ratio float64
+			for b.Loop() {
+				r := newRig(b, nil)
+				r.assign(0, 1, 0)
+				timer := newTimer()
+				began := b.Elapsed()
+				for o := range int64(n) {
+					timer.park(b, r, o, startMs+1_800_000+o%1000)
+				}
+				parked := b.Elapsed()
+				idBytes = float64(r.commands.index.bytes()+(spotBytes+2)*n) / n // a spot, marks and the id's place in each header
+				for i, o := range order[:n*percent/100] {
+					timer.cancelOf(b, r, n+int64(i), int64(o))
+				}
+				parkNs, cancelNs = float64(parked-began)/n, float64(b.Elapsed()-parked)/float64(n*percent/100)
+				left := n - n*percent/100
+				s := r.Snapshot()
+				live := s.LiveBytes + left*(24+32) // with wheel and index
+				ratio = (float64(s.Bytes) - 1<<20) / float64(live)
+			}
+			b.ReportMetric(parkNs, "ns/record")
+			b.ReportMetric(cancelNs, "ns/cancel")
+			b.ReportMetric(idBytes, "B/id")
+			b.ReportMetric(ratio, "bytes/live")
+			b.ReportMetric(0, "ns/op")
+		})
 	}
 }

@@ -126,7 +126,7 @@ func (c *Core) missed(p *partition, id []byte, cmd command) {
 		p.finish(cmd.offset)
 		return
 	}
-	c.say(p, &Event{Kind: CancelMiss, ID: id, Offset: -1, By: cmd.offset}, -1, cmd.offset)
+	c.say(p, Event{Kind: CancelMiss, ID: id, Offset: -1, By: cmd.offset}, -1, cmd.offset)
 }
 
 // supersede ends a record that a command is about and that no target has.
@@ -139,7 +139,7 @@ func (c *Core) supersede(p *partition, id []byte, h *header, cmd command) {
 		}
 	}
 	c.stats.Ended[TopicResult{p.Topic, kind.String()}]++
-	c.say(p, &Event{Kind: kind, ID: id, Offset: h.offset, By: cmd.offset, DueMs: h.deadlineMs}, h.offset, finishes)
+	c.say(p, Event{Kind: kind, ID: id, Offset: h.offset, By: cmd.offset, DueMs: h.deadlineMs}, h.offset, finishes)
 }
 
 // takeOut takes a record out of where it waits, and gives its bytes back.
@@ -187,7 +187,7 @@ func (c *Core) answered(p *partition, l location, h *header, id []byte, written 
 				c.stats.Cancels[TopicResult{p.Topic, resultTooLate}]++
 			}
 			p.pairs.close(cmd.offset)
-			c.say(p, &Event{Kind: TooLate, ID: id, Offset: h.offset, By: cmd.offset, DueMs: h.deadlineMs}, -1, cmd.offset)
+			c.say(p, Event{Kind: TooLate, ID: id, Offset: h.offset, By: cmd.offset, DueMs: h.deadlineMs}, -1, cmd.offset)
 		default:
 			p.pairs.close(cmd.offset)
 			c.missed(p, id, cmd)

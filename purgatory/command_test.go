@@ -63,8 +63,8 @@ func (r *rig) finished(from, to int64) bool {
 	return true
 }
 
-// TestWhatACommandDoes is the table of README's cancels, cell by cell: the record is at
-// offset 0 and the command at 1.
+// TestWhatACommandDoes to its record, wherever that is: the record is at offset 0 and the
+// command at 1.
 func TestWhatACommandDoes(t *testing.T) {
 	flown := func(classes ...Class) func(*rig) func() {
 		return func(r *rig) func() {

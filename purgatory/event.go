@@ -52,10 +52,7 @@ type Event struct {
 // say finishes offsets, -1 for none: that of a record that has ended, and that of the cancel
 // that ended it. Where there is a topic for events, the event goes there, and its
 // acknowledgement finishes them.
-func (c *Core) say(p *partition, e *Event, record, cancel int64) {
-	if e.By >= 0 && record >= 0 {
-		p.pairs.open(e.By)
-	}
+func (c *Core) say(p *partition, e Event, record, cancel int64) {
 	t := c.out.dir.events
 	if t == nil {
 		p.finish(record)
@@ -63,7 +60,11 @@ func (c *Core) say(p *partition, e *Event, record, cancel int64) {
 		p.pairs.close(e.By)
 		return
 	}
+	if e.By >= 0 && record >= 0 {
+		p.pairs.open(e.By)
+	}
 	e.TopicPartition, e.AtMs = p.TopicPartition, c.now.WallMs
+	c.event = e // not on the heap for each
 	h := header{slot: p.src.slot, target: t.index, atOnce: true, offset: record, deadlineMs: c.now.WallMs, timestampMs: c.now.WallMs, marks: isEvent, by: e.By}
 	switch {
 	case record < 0: // about the cancel alone
@@ -71,7 +72,8 @@ func (c *Core) say(p *partition, e *Event, record, cancel int64) {
 	case cancel >= 0:
 		h.marks |= finishesBy
 	}
-	loc := c.park(t, &h, c.cfg.Event(e), 0)
+	loc := c.park(t, &h, c.cfg.Event(&c.event), 0)
+	c.event = Event{}
 	c.stats.EventsWaiting++
 	c.out.enqueue(entry{loc: loc, from: p.src, target: t, size: h.total()})
 }

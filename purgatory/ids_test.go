@@ -52,33 +52,172 @@ func TestACancelEndsWhatIsParked(t *testing.T) {
 	}
 }
 
-// TestAMillionTimersAreCancelledAtRandom and their memory comes back.
+// TestMemoryOfCancelledRecordsComesBack, of whatever part of them is left.
 func TestMemoryOfCancelledRecordsComesBack(t *testing.T) {
-	const n = 50_000
-	r := newRig(t, func(c *Config) { c.LargestChunk = 64 << 10 })
-	r.assign(0, 1, 0)
-	for o := range int64(n) {
-		if !r.take(0, 1, r.named(o, 60_000+o%1000, fmt.Sprintf("timer-%d", o))) {
-			t.Fatal(o)
+	const n = 200_000
+	for _, percent := range []int{50, 90, 99} {
+		r := newRig(t, nil)
+		r.assign(0, 1, 0)
+		for o := range int64(n) {
+			if !r.take(0, 1, r.named(o, 60_000+o%1000, fmt.Sprintf("timer-%d", o))) {
+				t.Fatal(o)
+			}
+		}
+		full := r.Bytes()
+		order := rand.New(rand.NewPCG(1, 2)).Perm(n)
+		next := int64(n)
+		for _, o := range order[:n*percent/100] {
+			if !r.take(0, 1, r.cancelOf(next, fmt.Sprintf("timer-%d", o))) {
+				t.Fatal(o)
+			}
+			next++
+		}
+		r.audit()
+		left := int64(n - n*percent/100)
+		s := r.Snapshot()
+		live := s.LiveBytes + left*(24+32) // with wheel and index
+		finished := r.byTopic[partitionOf(0)].Window.Bytes() + r.byTopic[partitionOf(0)].Facts.Bytes()
+		if int64(s.Parked) != left || s.Bytes-finished > 2*live+1<<20 {
+			t.Errorf("%d%%: %d parked, %d bytes of which %d live; %d before", percent, s.Parked, s.Bytes-finished, live, full)
 		}
 	}
-	full := r.Bytes()
-	order := rand.New(rand.NewPCG(1, 2)).Perm(n)
+}
+
+// TestACancelledRecordLeavesTheOrderOfTheOthers: compacting moves bytes, and no turn.
+func TestACancelledRecordLeavesTheOrderOfTheOthers(t *testing.T) {
+	const n = 20_000
+	for name, due := range map[string]bool{"parked": false, "held": true} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(c *Config) {
+				c.LargestChunk, c.MaxInFlight, c.MaxInFlightBytes = 16<<10, n, 1<<30
+				c.HeldShare = 1 << 30
+			})
+			r.assign(0, 1, 0)
+			r.router[egress] = Forbidden
+			for o := range int64(n) {
+				r.take(0, 1, r.named(o, 1000, fmt.Sprintf("timer-%d", o)))
+			}
+			if due {
+				r.pass(1000)
+				r.offer()
+			}
+			full := r.store.bytes
+			random := rand.New(rand.NewPCG(1, 2))
+			cancelled := map[int64]bool{}
+			for o := int64(n); len(cancelled) < n*9/10; o++ {
+				victim := random.Int64N(n)
+				cancelled[victim] = true
+				r.take(0, 1, r.cancelOf(o, fmt.Sprintf("timer-%d", victim)))
+			}
+			r.audit()
+			if r.store.bytes > full/4 {
+				t.Errorf("%d bytes of %d are left", r.store.bytes, full)
+			}
+			q := &r.out.dir.byKey[TargetName{Name: egress}].queue
+			if due && (q.count != n/10 || q.length > 2*q.count || len(q.buf) > n*2) {
+				t.Errorf("%d entries in %d places for %d records", q.length, len(q.buf), q.count)
+			}
+			clear(r.router)
+			r.pass(5000)
+			want := []int64{}
+			for o := range int64(n) {
+				if !cancelled[o] {
+					want = append(want, o)
+				}
+			}
+			r.want(r.offer(), want...)
+		})
+	}
+}
+
+// TestEntriesOfCancelledRecordsAreAtMostHalfOfAQueue, also as the others leave it.
+func TestEntriesOfCancelledRecordsAreAtMostHalfOfAQueue(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.MaxInFlight, c.MaxBuffered = 1, 4 })
+	r.assign(0, 1, 0)
+	for o := range int64(100) {
+		r.must(r.named(o, 0, fmt.Sprint(o)))
+	}
+	r.router[egress] = Pending
+	r.pass(1)
+	r.offer()
+	for o := int64(50); o < 99; o++ {
+		r.must(r.cancelOf(50+o, fmt.Sprint(o)))
+	}
+	clear(r.router)
+	for range 51 {
+		r.one(Delivered)
+		r.audit() // counts them
+	}
+	if r.want(r.offer()); r.store.slots.Len() != 0 {
+		t.Errorf("%d names are left", r.store.slots.Len())
+	}
+}
+
+// TestACancelHitsItsRecordAfterTheWheelWasRebuilt: handles of the old wheel are others.
+func TestACancelHitsItsRecordAfterTheWheelWasRebuilt(t *testing.T) {
+	r := newRig(t, nil)
+	r.assign(0, 1, 0)
+	for o := range int64(10) {
+		r.must(r.named(o, 60_000-1000*o, fmt.Sprint(o)))
+	}
+	r.step(-5000)
+	r.must(r.cancelOf(10, "2"), r.named(11, 90_000, "3"), r.cancelOf(12, "4"))
+	r.pass(66_000)
+	r.want(r.offer(), 9, 8, 7, 6, 5, 1, 0)
+}
+
+// TestARecordInFlightIsNotMoved: the Kafka client reads its bytes where they are.
+func TestARecordInFlightIsNotMoved(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.LargestChunk = minChunk })
+	r.assign(0, 1, 0)
+	const n = 1000
+	for o := range int64(n) {
+		delayMs := int64(60_000)
+		if o%100 == 7 {
+			delayMs = 0
+		}
+		r.take(0, 1, r.named(o, delayMs, fmt.Sprint(o)))
+	}
+	r.pass(1)
+	ds := r.offer()
 	next := int64(n)
-	for _, o := range order[:n*99/100] {
-		if !r.take(0, 1, r.cancelOf(next, fmt.Sprintf("timer-%d", o))) {
-			t.Fatal(o)
+	for o := range int64(n) {
+		if o%100 == 7 {
+			r.take(0, 1, r.named(next, 60_000, fmt.Sprint(o))) // the index knows the newer one
+		} else {
+			r.take(0, 1, r.cancelOf(next, fmt.Sprint(o)))
 		}
 		next++
 	}
 	r.audit()
-	s := r.Snapshot()
-	t.Logf("%d bytes of %d records, then %d of %d: chunks %d, live %d, ids %d (%d)", full, n, r.Bytes(), s.Parked, s.ChunkBytes, s.LiveBytes, s.IDBytes, s.IDs)
-	if s.Parked != n/100 || s.ChunkBytes > 2*s.LiveBytes+256<<10 {
-		t.Errorf("%d parked, chunks %d, live %d", s.Parked, s.ChunkBytes, s.LiveBytes)
+	if len(ds) != n/100 {
+		t.Fatalf("%d in flight", len(ds))
 	}
-	r.pass(61_000)
-	if got := r.Offer(nil, 1<<20); len(got) != 100 {
-		t.Fatalf("%d offered", len(got))
+	for _, d := range ds {
+		_, body := r.store.read(r.out.flights.list[d.ID].entry.loc)
+		if &body[0] != &d.Body[0] {
+			t.Errorf("%d was moved", d.Offset)
+		}
 	}
+	before := r.store.bytes
+	r.end(Delivered, ds...)
+	if r.audit(); r.store.bytes > before/2 {
+		t.Errorf("%d bytes in chunks, %d before the records had landed", r.store.bytes, before)
+	}
+}
+
+// TestARecordThatLeavesItsChunkLeavesNothingToCompact: what it leaves behind is no record.
+func TestARecordThatLeavesItsChunkLeavesNothingToCompact(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.LargestChunk = minChunk })
+	r.assign(0, 1, 0)
+	r.must(r.named(0, 0, "a"))
+	r.pass(1)
+	r.one(Unknown)
+	r.must(r.named(1, 60_000, "a")) // the first one is sent again, and found by no id
+	for o := int64(2); o < 1000; o++ {
+		r.take(0, 1, r.named(o, 60_000, "b"))
+	}
+	r.audit()
+	r.pass(5000)
+	r.want(r.offer(), 0)
 }

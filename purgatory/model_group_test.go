@@ -86,7 +86,7 @@ func (w *world) move(no, how int) {
 		}
 		p.narrow = w.dice.roll(2) == 0
 		p.assigned, p.revoked, p.epoch, p.next = true, false, w.epochs, max(low, p.start)
-		w.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: tp, Epoch: p.epoch}, TopicID: modelID.TopicID, ClusterID: modelID.ClusterID,
+		w.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: tp, Epoch: p.epoch}, Facts: incarnated(int32(no), set), TopicID: modelID.TopicID, ClusterID: modelID.ClusterID,
 			Window: set, Next: p.next, Committed: w.dice.roll(3) == 0, StableEnd: p.stableEnd, Again: p.again})
 		w.follow()
 	case how == 0:
@@ -104,6 +104,13 @@ func (w *world) move(no, how int) {
 		}
 		w.sweep(no)
 	}
+}
+
+// incarnated is a writer whose commits have room for an extension.
+func incarnated(no int32, set *offsets.Window) *facts.Writer {
+	id := modelID
+	id.Partition = no
+	return facts.NewWriter(facts.Identity{Identity: id, Incarnation: 42}, 1, facts.Restored{}, set)
 }
 
 func (w *world) sweep(no int) {

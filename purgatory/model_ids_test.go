@@ -48,6 +48,7 @@ func newIDModel() idModel {
 // barrierModel is whether nothing with an id is offered.
 type barrierModel struct {
 	shut    bool
+	idle    bool // that is why it is open
 	stopped bool
 	readMs  int64
 }
@@ -122,6 +123,8 @@ func (w *world) command(no int, id string, cmd commandModel) {
 		w.miss(no, id, cmd)
 	case w.bound(no, victim):
 		life.missed = append(life.missed, cmd.by)
+		// Its barrier was open, or it would not have got there before the command.
+		p.called[victim] = slices.DeleteFunc(p.called[victim], func(by int64) bool { return by == cmd.by })
 		w.miss(no, id, cmd)
 	case w.sent[fmt.Sprint(p.epoch, no, victim)] || life.doubtful:
 		life.pending = append(life.pending, cmd)
@@ -227,8 +230,7 @@ func (w *world) offeredWithID(p *partitionModel, rec *logged, d Delivery) {
 		w.Fatalf("%d@%d offered, though a command about it was read", d.Partition, d.Offset)
 	}
 	for _, by := range p.called[d.Offset] {
-		unread := p.narrow && p.log[by].batch != nil || by < p.start // a letter stands for it, or the log has lost it
-		if p.next > by && !unread && !life.doubtful && !slices.Contains(life.missed, by) && !slices.ContainsFunc(life.pending, func(cmd commandModel) bool { return cmd.by == by }) {
+		if p.next > by && p.reads(by) && !life.doubtful && !slices.Contains(life.missed, by) && !slices.ContainsFunc(life.pending, func(cmd commandModel) bool { return cmd.by == by }) {
 			w.Fatalf("%d@%d offered as %q, though the command at %d has ended it: %+v", d.Partition, d.Offset, d.Reason, by, life)
 		}
 	}
@@ -289,12 +291,16 @@ func (w *world) coversPairs(p *partitionModel, set *offsets.Window, again int64)
 	}
 	for o, all := range p.called {
 		for _, by := range all {
-			if by < p.next && (p.ids.lives[o] == nil || !slices.Contains(p.ids.lives[o].missed, by)) {
+			if by < p.next && p.reads(o) && p.reads(by) && (p.ids.lives[o] == nil || !slices.Contains(p.ids.lives[o].missed, by)) {
 				check(o, by)
 			}
 		}
 	}
 }
+
+// reads reports whether every assignment reads a record as such: no letter stands for it in
+// any, and the log has not lost it.
+func (p *partitionModel) reads(o int64) bool { return p.log[o].batch == nil && o >= p.start }
 
 // elapse lets time go by.
 func (w *world) elapse(ms int64) {
@@ -305,16 +311,25 @@ func (w *world) elapse(ms int64) {
 // ticked notes what a tick does to the barriers.
 func (w *world) ticked() {
 	for no := range w.parts {
-		if p := &w.parts[no]; p.assigned && p.barrier.shut != p.shut(w, no) {
-			if p.barrier.shut = !p.barrier.shut; p.next >= p.stableEnd {
-				p.stableEnd = 0 // it stays open
-			}
+		p := &w.parts[no]
+		switch {
+		case !p.assigned:
+		case p.next >= p.stableEnd:
+			p.barrier.shut, p.barrier.idle, p.stableEnd = false, false, 0 // for good
+		default:
+			open := w.paused || p.barrier.stopped || w.byTopic[partitionOf(int32(no))].halted != nil
+			p.barrier.idle = !open && w.at.MonotonicMs-p.barrier.readMs >= 30_000
+			p.barrier.shut = !open && !p.barrier.idle
 		}
 	}
 }
 
-func (p *partitionModel) shut(w *world, no int) bool {
-	return p.next < p.stableEnd && !w.paused && !p.barrier.stopped && w.byTopic[partitionOf(int32(no))].halted == nil && w.at.MonotonicMs-p.barrier.readMs < 30_000
+// wasRead notes that something of a partition is read: it is not idle any more.
+func (w *world) wasRead(p *partitionModel) {
+	p.barrier.readMs = w.at.MonotonicMs
+	if p.barrier.idle {
+		p.barrier.shut, p.barrier.idle = true, false
+	}
 }
 
 // disturb changes what opens a barrier.
@@ -330,93 +345,5 @@ func (w *world) disturb(p *partitionModel, no int) {
 		}
 	default:
 		w.elapse(15_000)
-	}
-}
-
-// entries visits all that is parked, due or in flight; entry is nil for what is parked.
-func (w *world) entries(visit func(l location, e *entry)) {
-	w.parking.wheel.Sweep(func(payload uint64) bool {
-		visit(location(payload), nil)
-		return false
-	})
-	each := func(q *queue) { q.each(func(e *entry) { visit(e.loc, e) }) }
-	for _, p := range w.Core.parts {
-		if p != nil {
-			each(&p.src.waiting)
-			each(&p.src.behind)
-		}
-	}
-	for _, t := range w.out.dir.list {
-		if t != nil {
-			each(&t.queue)
-			for _, d := range t.dests {
-				each(&d.overflow)
-			}
-		}
-	}
-	for i := range w.out.flights.list {
-		if f := &w.out.flights.list[i]; f.busy {
-			visit(f.entry.loc, &f.entry)
-		}
-	}
-}
-
-// bound says whether a record is bound for the dead-letter topic, which patience decides.
-func (w *world) bound(no int, o int64) (bound bool) {
-	slot := w.byTopic[partitionOf(int32(no))].src.slot
-	w.entries(func(l location, e *entry) {
-		if h := readHeader(w.store.at(l)); h.slot == slot && h.offset == o && h.marks&isEvent == 0 && e != nil && e.failure != nil {
-			bound = true
-		}
-	})
-	return bound
-}
-
-// reconcile finds the records and events that have ended without an answer, and asks why.
-func (w *world) reconcile() {
-	w.Helper()
-	found := map[string]bool{}
-	w.entries(func(l location, _ *entry) {
-		h, body := w.store.read(l)
-		if p := w.Core.parts[h.slot]; h.marks&isEvent != 0 {
-			found[eventKey(p.Epoch, Delivery{Body: body})] = true
-		} else {
-			found[fmt.Sprint(p.Epoch, p.Partition, h.offset)] = true
-		}
-	})
-	for no := range w.parts {
-		p := &w.parts[no]
-		for o := range p.log {
-			o := int64(o)
-			life := p.ids.lives[o]
-			doubtful, expires := p.ids.expires[o]
-			if life == nil && !expires || found[fmt.Sprint(p.epoch, no, o)] {
-				continue
-			}
-			switch rec := &p.log[o]; {
-			case life != nil && len(life.pending) > 0 && life.doubtful:
-				w.withdrawn(no, o)
-			case rec.expires && rec.expireMs <= max(w.at.WallMs, rec.deadline) && !doubtful && (life == nil || !life.doubtful):
-				w.over(p, o)
-				w.say(p, Expired, rec.id, o, -1, o)
-			default:
-				w.Fatalf("%d@%d is gone: %+v", no, o, life)
-			}
-		}
-		for key := range p.ids.owed {
-			if !found[key] {
-				w.answeredEvent(p, key, false, true)
-			}
-		}
-	}
-	if got := w.stats.Events["given_up"]; got != w.unsaid {
-		w.Fatalf("%d events are given up, want %d", got, w.unsaid)
-	}
-}
-
-// empty holds a core without records to having no ids.
-func (w *world) empty() {
-	if c := &w.commands; len(c.pending) > 0 || c.index.table.Len() > 0 || w.store.slots.Len() > 0 || w.barred > 0 {
-		w.Fatalf("left: commands for %d records, %d ids, %d names, %d barriers", len(c.pending), c.index.table.Len(), w.store.slots.Len(), w.barred)
 	}
 }

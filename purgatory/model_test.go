@@ -213,7 +213,7 @@ func (w *world) read(no, n int) {
 			continue
 		}
 		want := reader.Wants(o, 0)
-		p.barrier.readMs = w.at.MonotonicMs
+		w.wasRead(p)
 		for gap := p.next; gap < o; gap++ {
 			p.done[gap] = true
 		}

@@ -3,17 +3,20 @@ package purgatory
 // name gives a record a name that stays when its bytes are moved.
 func (s *store) name(l location) location { return named | location(s.slots.Add(uint64(l))) }
 
+// place returns where the bytes of a record with a name are.
+func (s *store) place(l location) location { return location(s.slots.Get(uint32(l))) }
+
 // entomb ends the life of a record with a name, but not the name: a queue still has an entry
 // for it.
 func (s *store) entomb(l location, size int) {
 	s.move(l, nowhere, 0) // squeeze walks over what is left there
-	s.discard(location(s.slots.Get(uint32(l))), size)
+	s.discard(s.place(l), size)
 	s.slots.Set(uint32(l), uint64(gone))
 }
 
 // isGone says whether a record was cancelled while a queue has an entry for it.
 func (s *store) isGone(l location) bool {
-	return l&named != 0 && location(s.slots.Get(uint32(l))) == gone
+	return l&named != 0 && s.place(l) == gone
 }
 
 // bury ends the name of a record that was cancelled.
@@ -28,7 +31,7 @@ func (s *store) pin(l location, n int32) {
 	if l&named == 0 {
 		return
 	}
-	no := int(s.slots.Get(uint32(l)) >> locationBits)
+	no := int(s.place(l) >> locationBits)
 	ch := s.chunks[no]
 	if ch.flying += n; n < 0 {
 		s.thinned(no)
@@ -63,7 +66,7 @@ func (s *store) nextThin() (no int, ok bool) {
 
 // carry moves the bytes of a record with a name into the open chunk of a class.
 func (s *store) carry(l location, classNo int) {
-	old := location(s.slots.Get(uint32(l)))
+	old := s.place(l)
 	h := readHeader(s.at(old))
 	size := int(h.total())
 	to, dst := s.alloc(classNo, size)
@@ -77,7 +80,7 @@ func (s *store) carry(l location, classNo int) {
 // exempt moves a record to the chunks that are not compacted, if its id may be that of
 // another record now: compacting would not find its name.
 func (s *store) exempt(l location) {
-	if l&named == 0 || s.chunks[s.slots.Get(uint32(l))>>locationBits].class != idClass {
+	if l&named == 0 || s.chunks[s.place(l)>>locationBits].class != idClass {
 		return
 	}
 	if p := s.spot(l); p.superseded || p.where == lettered {

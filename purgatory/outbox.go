@@ -113,7 +113,7 @@ func (o *outbox) enqueue(e entry) {
 
 // note notes where a record is that a command may find.
 func (o *outbox) note(e *entry, w where, at uint64) {
-	if e.failure == nil {
+	if e.loc&named != 0 && e.failure == nil {
 		o.store.move(e.loc, w, at)
 	}
 }

@@ -64,8 +64,9 @@ type Core struct {
 	out     *outbox
 
 	commands commands
-	paused   bool // reading is
-	barred   int  // partitions that are not read yet to the end that their assignment found
+	event    Event // scratch of say
+	paused   bool  // reading is
+	barred   int   // partitions that are not read yet to the end that their assignment found
 
 	parts   []*partition // by slot; nil: free
 	byTopic map[offsets.TopicPartition]*partition

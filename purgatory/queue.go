@@ -197,16 +197,16 @@ func (q *queue) remove(match func(*entry) bool, removed func(entry)) {
 	kept := 0
 	var out []entry
 	for i := range q.length {
-		e := *q.at(i)
+		e := q.at(i)
 		switch {
 		case q.store.isGone(e.loc):
 			q.store.bury(e.loc)
-		case match(&e):
+		case match(e):
 			q.count--
 			q.bytes -= int64(e.size)
-			out = append(out, e)
+			out = append(out, *e)
 		default:
-			*q.at(kept) = e
+			*q.at(kept) = *e
 			kept++
 		}
 	}

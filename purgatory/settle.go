@@ -37,7 +37,7 @@ func (c *Core) settle() {
 			c.stats.HandedOver += e.records()
 		case expired:
 			c.stats.Ended[TopicResult{p.Topic, Expired.String()}]++
-			c.say(p, &Event{Kind: Expired, ID: c.idOf(e.loc, &h), Offset: h.offset, By: -1, DueMs: h.deadlineMs}, h.offset, -1)
+			c.say(p, Event{Kind: Expired, ID: c.idOf(e.loc, &h), Offset: h.offset, By: -1, DueMs: h.deadlineMs}, h.offset, -1)
 		}
 		if h.marks&hasID != 0 {
 			c.endNamed(p, e, &h)

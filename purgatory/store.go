@@ -138,7 +138,7 @@ func (s *store) openChunk(classNo int, c *class, size int) {
 // at returns the bytes from a location to the end of its chunk's records.
 func (s *store) at(l location) []byte {
 	if l&named != 0 {
-		l = location(s.slots.Get(uint32(l)))
+		l = s.place(l)
 	}
 	return s.chunks[l>>locationBits].buf[l&(1<<locationBits-1):]
 }

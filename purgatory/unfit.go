@@ -39,16 +39,20 @@ func (o *outbox) mayNot(e *entry) unfit {
 
 // keep puts a due record with its source, if it is to wait there. Its clock is looked at
 // when it is offered.
-func (o *outbox) keep(e entry) bool { return o.divert(e, e.from.heldBack(&e)) }
+func (o *outbox) keep(e entry) bool {
+	why := e.from.heldBack(&e)
+	return why != fit && o.divert(e, why)
+}
 
 // turnAway takes a record out of the queues of targets that is not to be offered.
-func (o *outbox) turnAway(e entry) bool { return o.divert(e, o.mayNot(&e)) }
+func (o *outbox) turnAway(e entry) bool {
+	why := o.mayNot(&e)
+	return why != fit && o.divert(e, why)
+}
 
-// divert puts a record that is unfit where it belongs; false where it is fit.
+// divert puts a record that is unfit where it belongs, and returns true.
 func (o *outbox) divert(e entry, why unfit) bool {
 	switch why {
-	case fit:
-		return false
 	case unconfirmed:
 		o.note(&e, inWaiting, 0)
 		e.from.waiting.pushBack(e)

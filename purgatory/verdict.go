@@ -48,6 +48,17 @@ func (d *directory) tell(states []TargetState) {
 	}
 }
 
+// Usable takes the news that a topic can be used again: what was given up for it before is not
+// counted with what the next outage costs. A target that is held, or has a partition that does
+// not answer, waits for an answer.
+func (c *Core) Usable(topic string) {
+	for _, t := range c.out.dir.list {
+		if t != nil && t.name == topic && !t.hold.held && t.stalled == 0 {
+			t.givenUp = 0
+		}
+	}
+}
+
 // wanted appends to out the targets that have a record to be routed now.
 func (o *outbox) wanted(out []TargetName) []TargetName {
 	if len(o.busy) == 0 || o.flights.room() <= 0 || o.flights.full(o.now.MonotonicMs) {

@@ -20,20 +20,13 @@ type Ask struct {
 	EndOf func(ctx context.Context, leaderEpoch int32) (int64, error)
 }
 
-// Again returns the offset from which on finished commands count again, of a commit that
-// says so and whose journal was read with that complaint. Where records are missing, any
-// finished command may be one whose record is not finished.
-func Again(committed int64, complaint error) int64 {
-	if complaint != nil {
-		return 0
-	}
-	return committed
-}
-
 // Answer is the result of reading a journal.
 type Answer struct {
 	Restored    Restored
 	LeaderEpoch int32
+	// Until is where the log of the commit's leader epoch ends, if facts of later ones were
+	// read. Of records from there on the commit says nothing: see Again.
+	Until int64
 	// Complaint names the missing records, or says why none could be read; nil: all were
 	// found. Offsets of missing records are delivered again.
 	Complaint error
@@ -42,4 +35,15 @@ type Answer struct {
 	Records, Bytes, Others, Damaged int64
 	Group                           string // another group with records in this journal, "" for none
 	Took                            time.Duration
+}
+
+// Again returns the offset from which on finished commands count again, of a commit that
+// says so. Where records of the journal are missing, any finished command may be one whose
+// record is not finished. So may one that was written after the log had been truncated
+// below that offset.
+func (a *Answer) Again(committed int64) int64 {
+	if a.Complaint != nil {
+		return 0
+	}
+	return min(committed, a.Until)
 }

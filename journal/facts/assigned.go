@@ -17,8 +17,8 @@ type Assigned struct {
 	// this epoch.
 	LeaderEpoch int32
 	Again       int64 // finished commands count again from this offset on: see offsets.Extension
-	Committed   bool // the start position is committed, so delivering may begin
-	Overtaken   bool // an earlier commit may still arrive, and take back the committed offset
+	Committed   bool  // the start position is committed, so delivering may begin
+	Overtaken   bool  // an earlier commit may still arrive, and take back the committed offset
 }
 
 // Identity returns the partition that commit metadata is bound to.

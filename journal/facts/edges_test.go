@@ -137,16 +137,16 @@ func TestASetThatGrowsAgainKeepsTheJournal(t *testing.T) {
 		for o := int64(1); o < 8000; o += 2 {
 			note(l, w, o+100_000*round)
 		}
-		l.Encode(4096, 4096)
+		l.Encode(4096, 4096, 0)
 		at = acknowledge(l, at, cutAll(l, 5, true, 1)...)
 		w.FinishRange(w.Low(), 100_000*round+7900) // small: it is to be left
-		l.Encode(4096, 4096)
+		l.Encode(4096, 4096, 0)
 		at = acknowledge(l, at, cutAll(l, 5, true, 1)...)
-		_, named := l.Encode(4096, 4096) // of the last snapshot
+		_, named := l.Encode(4096, 4096, 0) // of the last snapshot
 		for o := int64(1); o < 8000; o += 2 {
 			note(l, w, o+100_000*round+50_000)
 		}
-		if enc, _ := l.Encode(4096, 4096); enc.Covered == w.Above() {
+		if enc, _ := l.Encode(4096, 4096, 0); enc.Covered == w.Above() {
 			t.Fatalf("round %d: the set fits", round)
 		}
 		l.Committed(named, 1)
@@ -154,7 +154,7 @@ func TestASetThatGrowsAgainKeepsTheJournal(t *testing.T) {
 			t.Errorf("round %d: the journal is left with a set that is in no metadata: %+v", round, s)
 		}
 		at = acknowledge(l, at, cutAll(l, 5, true, 1)...)
-		if enc, named := l.Encode(4096, 4096); !enc.Complete || named.IsZero() {
+		if enc, named := l.Encode(4096, 4096, 0); !enc.Complete || named.IsZero() {
 			t.Errorf("round %d: %+v, %+v", round, enc, named)
 		}
 	}
@@ -168,7 +168,7 @@ func TestAMetadataThatHoldsTheSetHoldsAllOfIt(t *testing.T) {
 	}
 	l := journalled(testID, w)
 	for range 2 {
-		enc, named := l.Encode(4096, 1500) // more than half of what is large
+		enc, named := l.Encode(4096, 1500, 0) // more than half of what is large
 		if !enc.Complete || enc.Covered != w.Above() || named.IsZero() || l.Status().Mode != InJournal {
 			t.Errorf("%d of %d offsets, complete %v, %+v, %+v", enc.Covered, w.Above(), enc.Complete, named, l.Status())
 		}
@@ -187,13 +187,13 @@ func TestAJournalThatNobodyCouldWriteToIsNotEnteredForASetThatFits(t *testing.T)
 			note(l, w, o)
 		}
 		for range 2 {
-			l.Encode(4096, 4096)
+			l.Encode(4096, 4096, 0)
 			early(l)
 		}
 		for len(offsets.Encode(w, testID.Identity, offsets.Extension{Incarnation: testID.Incarnation}, 1<<20).Metadata) > 3000 {
 			w.FinishRange(w.Low(), w.Low()+100)
 		}
-		if enc, _ := l.Encode(4096, 4096); !enc.Complete || len(enc.Metadata) <= 2048 {
+		if enc, _ := l.Encode(4096, 4096, 0); !enc.Complete || len(enc.Metadata) <= 2048 {
 			t.Fatalf("%s: a set of %d characters", name, len(enc.Metadata))
 		}
 		l.Use(testTopic, 1<<20)
@@ -222,7 +222,7 @@ func TestTheJournalIsEnteredBeforeACommitIsTooLarge(t *testing.T) {
 			small.Finish(1)
 			l := NewWriter(testID, 9, Restored{}, small)
 			l.Use(testTopic, 1<<20)
-			l.Encode(b.limit, b.large) // which is small
+			l.Encode(b.limit, b.large, 0) // which is small
 			w.EachFrom(0, func(from, to int64) bool { small.FinishRange(from, to); return true })
 			if l.Cut(nil, 5, false, 1); l.Status().Mode != InMetadata {
 				t.Errorf("%s, %d characters over: the journal is entered without a commit to come", name, over)
@@ -234,7 +234,7 @@ func TestTheJournalIsEnteredBeforeACommitIsTooLarge(t *testing.T) {
 			// A commit that nobody foresaw enters it at the same size.
 			sudden := NewWriter(testID, 9, Restored{}, w)
 			sudden.Use(testTopic, 1<<20)
-			if sudden.Encode(b.limit, b.large); (sudden.Status().Mode == InJournal) != (over > 0) {
+			if sudden.Encode(b.limit, b.large, 0); (sudden.Status().Mode == InJournal) != (over > 0) {
 				t.Errorf("%s, %d characters over: after the commit %+v", name, over, sudden.Status())
 			}
 		}
@@ -368,7 +368,7 @@ func TestAnswersAfterTheJournalWasLeftChangeNothingButCounts(t *testing.T) {
 	note(l, w, 10)
 	l.Lose()
 	cut := cutAll(l, 5, true, 1)
-	l.Encode(0, 4096) // no metadata at all: a restart would not find the journal
+	l.Encode(0, 4096, 0) // no metadata at all: a restart would not find the journal
 	before := l.Status()
 	acknowledge(l, 1, cut...)
 	before.InFlight, before.Stats.Records, before.Stats.Bytes = 0, 1, int64(len(cut[0].Value))

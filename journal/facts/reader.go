@@ -3,6 +3,7 @@ package facts
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"layover/offsets"
 )
@@ -18,6 +19,7 @@ type Reader struct {
 	epoch   int32 // the committed one
 	highest int32 // leader epoch of any fact
 	unknown bool  // some finished offsets have no known leader epoch
+	until   int64 // see Until
 
 	// Records and Bytes count the records that were added. Others counts those about other
 	// partitions, groups or lives, Damaged those that cannot be read.
@@ -45,7 +47,7 @@ type parts struct {
 // records that the commit names.
 func NewReader(id Identity, w *offsets.Window, epoch int32, logEnd int64, committed offsets.JournalRange) *Reader {
 	return &Reader{id: id, window: w, logEnd: logEnd, committed: committed, epoch: epoch, highest: epoch,
-		unknown: epoch < 0 && w.Above() > 0, last: -1, parts: parts{complete: -1}}
+		unknown: epoch < 0 && w.Above() > 0, until: math.MaxInt64, last: -1, parts: parts{complete: -1}}
 }
 
 // LeaderEpoch returns the highest leader epoch of the finished offsets, for the next
@@ -56,6 +58,11 @@ func (u *Reader) LeaderEpoch() int32 {
 	}
 	return u.highest
 }
+
+// Until returns the offset below which the commit is about the records that the log has now:
+// where the log of its leader epoch ends, if facts of later ones were read. It is 0 where
+// that is not known.
+func (u *Reader) Until() int64 { return u.until }
 
 // EndOf returns where the ingress log of a leader epoch ends: facts of that epoch are
 // void from there on. -1 means that the broker does not know the epoch, as one without a
@@ -120,8 +127,11 @@ var ErrTruncated = errors.New("the log was truncated below the committed offset"
 // commit's own set to the end of that epoch's log: no reader will meet that end any more.
 func (u *Reader) raise(epoch int32, endOf EndOf) error {
 	if epoch < 0 {
-		u.unknown = true
+		u.unknown, u.until = true, 0
 		return nil
+	}
+	if u.epoch < 0 {
+		u.until = 0
 	}
 	if u.epoch >= 0 && u.highest == u.epoch && epoch > u.epoch {
 		end, err := endOf(u.epoch)
@@ -129,10 +139,12 @@ func (u *Reader) raise(epoch int32, endOf EndOf) error {
 		case err != nil:
 			return err
 		case end < 0:
+			u.until = 0
 		case u.window.Low() > end:
 			return fmt.Errorf("%w: %d, the log of leader epoch %d ends at %d", ErrTruncated, u.window.Low(), u.epoch, end)
 		default:
 			u.window.ClipAbove(end)
+			u.until = min(u.until, end)
 		}
 	}
 	u.highest = max(u.highest, epoch)

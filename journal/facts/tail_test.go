@@ -225,3 +225,48 @@ func TestWhatIsInFlightCountsAsMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestACommitThatLeavesAnythingOutSaysNotFromWhereCommandsCountAgain: what it leaves out may be
+// what any command has ended. And saying it makes no set too large.
+func TestACommitThatLeavesAnythingOutSaysNotFromWhereCommandsCountAgain(t *testing.T) {
+	for name, journal := range map[string]bool{"metadata alone": false, "a journal": true} {
+		said, left, silent := 0, 0, 0
+		encode := func(limit int, again int64) offsets.Encoded {
+			w := offsets.NewWindow(0)
+			l := NewWriter(testID, 9, Restored{}, w)
+			if journal {
+				for o := int64(1); o < 800; o += 2 {
+					w.Finish(o)
+				}
+				l = journalled(testID, w)
+			}
+			for o := int64(10_000); o < 13_000; o += 3 + o*o%19 {
+				note(l, w, o)
+			}
+			enc, _ := l.Encode(limit, limit, again)
+			return enc
+		}
+		for limit := 60; limit < 600; limit++ {
+			without, enc := encode(limit, 0), encode(limit, 7)
+			_, ext, err := offsets.DecodeAll(enc.Metadata, testID.Identity, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case enc.Complete != without.Complete || enc.Left != without.Left:
+				t.Errorf("%s, %d characters: %+v, and with an offset %+v", name, limit, without, enc)
+			case ext.Again != 0 && (ext.Again != 7 || !enc.Complete || enc.Left > 0):
+				t.Errorf("%s, %d characters: commands from %d on, and %+v", name, limit, ext.Again, enc)
+			case ext.Again == 7:
+				said++
+			case !enc.Complete:
+				left++
+			default:
+				silent++
+			}
+		}
+		if said == 0 || left == 0 || silent == 0 {
+			t.Errorf("%s: said %d times, left something out %d times, %d times without room", name, said, left, silent)
+		}
+	}
+}

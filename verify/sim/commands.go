@@ -26,11 +26,12 @@ func (b *brokers) restart(p int, c offsets.Committed, more [][]byte) (set doneSe
 	})
 	again = ext.Again
 	if b.journal.exists() && ext.Incarnation != 0 {
-		_, complaint, err := b.readFacts(p, window, c.LeaderEpoch, b.logs[p].end(), ext, more...)
+		u, complaint, err := b.readFacts(p, window, c.LeaderEpoch, b.logs[p].end(), ext, more...)
 		if err != nil {
 			return doneSet{}, 0, false
 		}
-		again = facts.Again(again, complaint)
+		a := facts.Answer{Complaint: complaint, Until: u.Until()}
+		again = a.Again(again)
 	}
 	return setOf(window), again, true
 }
@@ -41,12 +42,12 @@ func (w *World) covers(p int, set doneSet, again int64, what string) {
 	log := w.logs[p]
 	for o := max(log.start, set.low); o < log.end(); o++ {
 		e := log.entries[o]
-		if set.has(o) || len(e.by) == 0 || e.letter || !log.hasAny(e.by) {
+		if set.has(o) || e.kind != record || len(e.by) == 0 || e.letter || !log.hasAny(e.by) {
 			continue
 		}
 		covered := false
 		for _, c := range log.entries[o+1:] {
-			covered = covered || c.commands() && c.id == e.id && (!set.has(c.offset) || c.offset >= again)
+			covered = covered || c.commands() && c.kind == record && c.id == e.id && (!set.has(c.offset) || c.offset >= again)
 		}
 		if !covered {
 			w.fail("UNCOVERED: %s leaves %v open, about which %v was read, and all later commands of its id are finished below %d: %v", what, e, e.by, again, set)

@@ -233,10 +233,19 @@ func (c *choices) instance(i int, in *instance) {
 		c.add(k, i, 0, 0)
 	}
 	c.add(Step, i, 0, -5000)
+	if c.w.cfg.IDs > 0 {
+		c.add(Reading, i, 0, 1)
+		c.add(Reading, i, 0, 0)
+	}
 	for k := range in.flying {
 		c.add(Write, i, 0, k)
 		c.add(Reply, i, k, int(purgatory.Delivered))
 		c.add(Reply, i, k, int(purgatory.Unknown))
+		if c.w.cfg.IDs > 0 { // commands wait for the answer
+			for _, class := range []purgatory.Class{purgatory.TooLarge, purgatory.Rejected, purgatory.Unavailable, purgatory.NoRoom} {
+				c.add(Reply, i, k, int(class))
+			}
+		}
 	}
 	for p := range c.w.logs {
 		for _, k := range []Kind{Assign, Load, Revoke, Final, Sweep} {

@@ -75,7 +75,7 @@ func newTimers() timers {
 // commands says whether an entry has an id that counts: it is a cancel, or a record that
 // replaces.
 func (e *entry) commands() bool {
-	return e.id != "" && !e.invalid && !e.large && e.kind == record
+	return e.id != "" && !e.invalid && !e.large
 }
 
 // named is the body of a record with an id, which stands behind the first byte.
@@ -529,7 +529,7 @@ func (in *instance) checkIDs(s *purgatory.Snapshot) {
 		n += len(own.newest)
 		for _, waiting := range own.by {
 			for _, c := range waiting {
-				if c.cancel {
+				if c.cancel && !own.isDone(c.offset) {
 					cancels++
 				}
 			}
@@ -554,8 +554,10 @@ func (own *partition) encodeIDs(s *scribe, nowMs int64) {
 	if own.newest == nil {
 		return
 	}
-	s.flags(own.over, own.toldStop)
-	s.num(int64(own.why), own.again, own.stableEnd, min(nowMs-own.readMs, 30_000))
+	if s.flags(own.over); !own.over || own.again > own.read {
+		s.flags(own.toldStop)
+		s.num(int64(own.why), own.again, own.stableEnd, min(nowMs-own.readMs, 30_000))
+	}
 	for o := own.low; o < own.read; o++ {
 		s.flags(own.unsure[o], own.lettered[o], own.ended[o], own.misses[o])
 		for _, c := range own.by[o] {

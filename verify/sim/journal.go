@@ -131,7 +131,8 @@ func (in *instance) restore(p int, s *offsets.Start, b offsets.Bounds) (*facts.W
 	}
 	s.LeaderEpoch = u.LeaderEpoch()
 	s.Next = max(s.Window.Low(), b.Start)
-	s.Again = facts.Again(s.Again, complaint)
+	a := facts.Answer{Complaint: complaint, Until: u.Until()}
+	s.Again = a.Again(s.Again)
 	return facts.NewWriter(id, w.epochs, u.Restored(complaint == nil, w.journal.logs[p].start, tail), s.Window), nil
 }
 

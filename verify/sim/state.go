@@ -197,7 +197,9 @@ func (in *instance) encode(s *scribe) {
 		s.flags(own != nil)
 		if own != nil {
 			own.encode(s, in.w.logs[p])
-			own.encodeIDs(s, in.w.nowMs-startMs)
+			if in.w.cfg.IDs > 0 {
+				own.encodeIDs(s, in.w.nowMs-startMs)
+			}
 		}
 	}
 	for _, v := range snapshot.Partitions {

@@ -1,0 +1,61 @@
+package sim
+
+import "testing"
+
+// farTimer is the number of an Append of a record without an id that is due in an hour, and
+// secondCancel of a cancel of the second id.
+const (
+	farRecord    = 9*9 + 8
+	secondCancel = 9 * (2 + 16*40*8)
+)
+
+// TestSimulationOfACommandInALogThatWasWrittenAnew: a commit says that commands count again
+// from where its reader stood. The log is truncated below that, and a cancel is written
+// anew there. It is read, and before the next commit all ends but the journal's record that
+// has it, without the one that has its victim.
+func TestSimulationOfACommandInALogThatWasWrittenAnew(t *testing.T) {
+	r := journalled(identified(small(1, farRecord, laterTimer)))
+	r.Config.IDs, r.Config.JournalMax, r.Config.JumpOver, r.Config.Accidents = 2, 140, 1000, -1
+	do := func(k Kind, p, n int) { r.Trace = append(r.Trace, Action{k, 0, p, n}) }
+	for range 250 {
+		do(Append, 0, plain)
+	}
+	do(Fetch, 0, 1000)
+	do(Turn, 0, 1000)
+	do(Turn, 0, 1000)
+	for range 3 {
+		do(Reply, 0, 0)
+	}
+	commit := func() {
+		do(Build, 0, 0)
+		do(Arrive, 0, 0)
+		do(Answer, 0, 0)
+	}
+	commit() // which is too large for what the journal is there for
+	do(Cut, 0, 1)
+	do(JournalAppend, 0, 0)
+	do(JournalAnswer, 0, 0)
+	commit()
+	do(Truncate, 0, 250) // the two that wait are left
+	do(Crash, 0, 0)
+	do(Expel, 0, 0)
+	for range 90 {
+		do(Append, 0, farRecord)
+		do(Append, 0, secondCancel)
+	}
+	do(Append, 0, farRecord)
+	do(Append, 0, cancel)
+	do(Start, 0, 0)
+	do(Sync, 0, 0)
+	do(Assign, 0, 0)
+	do(Fetch, 0, 1000)
+	do(Turn, 0, 1000)
+	do(Cut, 0, 1)
+	do(Cut, 0, 1)
+	do(Crash, 0, 0)
+	do(Expel, 0, 0)
+	do(JournalHaunt, 0, 1) // without the first
+	if err := r.Play(); err != nil {
+		t.Errorf("%v\n%s", err, r.Tell())
+	}
+}
