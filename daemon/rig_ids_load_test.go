@@ -76,7 +76,7 @@ func (p *plan) chooseTimers(over time.Duration) {
 	if p.drops = dice.IntN(2) == 0; p.drops {
 		p.settings = append(p.settings, "LAYOVER_ON_EXPIRED=drop")
 	}
-	t := &timers{plan: p, dice: dice}
+	t := &timerLoad{plan: p, dice: dice}
 	for at := 2500 * time.Millisecond; at < over; at += time.Duration(1+dice.IntN(16_000)) * time.Millisecond {
 		t.story(at)
 	}
@@ -107,15 +107,15 @@ func (p *plan) chooseEventFaults(dice *rand.Rand) {
 // timerPrefix is what the ledger's ids of these records begin with.
 const timerPrefix = "timer-"
 
-// timers makes the records with an id of a plan.
-type timers struct {
+// timerLoad makes the records with an id of a plan.
+type timerLoad struct {
 	plan   *plan
 	dice   *rand.Rand
 	number int
 }
 
 // record makes a record of an id that is due after a delay.
-func (t *timers) record(name string, delay time.Duration) wish {
+func (t *timerLoad) record(name string, delay time.Duration) wish {
 	w := mix{}.wishRecord(t.dice, t.id())
 	w.ask = relative(delay, strconv.FormatInt(delay.Milliseconds(), 10))
 	w.target = []string{"", "", "", egress, other, other, late, small}[t.dice.IntN(8)]
@@ -128,12 +128,12 @@ func (t *timers) record(name string, delay time.Duration) wish {
 }
 
 // cancel makes a cancel.
-func (t *timers) cancel(name string) wish {
+func (t *timerLoad) cancel(name string) wish {
 	return wish{id: t.id(), ask: ask{none: true}, timer: &timerWish{name: name, cancel: true, copied: t.dice.IntN(5) == 0}}
 }
 
 // invalid makes a record that touches no other, whatever id it has.
-func (t *timers) invalid(name string) wish {
+func (t *timerLoad) invalid(name string) wish {
 	id, cancels := text("x-delay-id", name), text("x-delay-cancel", "true")
 	w := []wish{
 		{ask: invalid("x-delay-id", "", "malformed_id")},
@@ -150,18 +150,18 @@ func (t *timers) invalid(name string) wish {
 	return w
 }
 
-func (t *timers) id() string {
+func (t *timerLoad) id() string {
 	t.number++
 	return fmt.Sprint(timerPrefix, t.number)
 }
 
 // upTo chooses a time from a millisecond to another.
-func (t *timers) upTo(d time.Duration) time.Duration {
+func (t *timerLoad) upTo(d time.Duration) time.Duration {
 	return time.Duration(1+t.dice.Int64N(max(d.Milliseconds(), 1))) * time.Millisecond
 }
 
 // story is what happens to one id: records, and commands in time, too late, twice.
-func (t *timers) story(at time.Duration) {
+func (t *timerLoad) story(at time.Duration) {
 	name := fmt.Sprintf("n%d", t.number)
 	if t.dice.IntN(4) == 0 { // others have it, too
 		name = fmt.Sprintf("shared %d", t.dice.IntN(6))
