@@ -301,6 +301,13 @@ func processFamilies() []family {
 					out(flag(!slices.Contains(v.Kafka.Unusable, topic)), topic)
 				}
 			}),
+		counter("layover_loop_turns_total",
+			"Turns of each loop of the process: one for each time that it woke.",
+			[]string{"loop"}, func(v *view, out emit) {
+				for loop, n := range v.Turns {
+					out(float64(n), loop)
+				}
+			}),
 		level("layover_ready", "1 while /readyz answers 200, else 0.",
 			func(v *view) float64 { return flag(ready(v).ready) }),
 		gauge("layover_build_info", "Always 1; its labels say what is running.",

@@ -118,6 +118,7 @@ func busy(now time.Time) Sample {
 		Replay: Replay{Since: now.Add(-20 * time.Second), Records: 900, Remaining: 40, Rate: 45.5},
 		Lanes:  []*purgatory.Snapshot{laneOne(ms), nil, laneTwo(ms)},
 		Loops:  map[string]time.Time{"poll": now, "lane-0": now.Add(-59 * time.Second)},
+		Turns:  map[string]int64{"poll": 61, "lane-0": 4000},
 		Pauses: []Pause{{Reason: PauseTarget, Target: "retry-7"}}, PausedSince: now.Add(-70 * time.Second),
 		Settings: Settings{
 			Ingress: []string{"orders", "invoices"}, Egress: "ready", OnInvalid: "halt", Deliverable: true,

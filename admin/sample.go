@@ -39,7 +39,10 @@ type Sample struct {
 	Lanes []*purgatory.Snapshot
 	// Loops is when each of our own loops last turned, by its name. Every one
 	// turns about once a second even with nothing to do.
-	Loops  map[string]time.Time
+	Loops map[string]time.Time
+	// Turns is how often each loop has turned since the start of the process, by its name.
+	// Some have nothing to do at times, and do not turn then.
+	Turns  map[string]int64
 	Pauses []Pause // why reading is paused now; empty: it is not
 	// PausedSince is the begin of the present pause, zero without one.
 	PausedSince time.Time

@@ -67,6 +67,7 @@ type Watcher struct {
 	began        time.Time // of the present trouble, zero for none
 	crowded      time.Time // since when the log says that there are too many names
 	beat         time.Time // of the loop's last turn
+	turns        int64     // of the loop
 	wasRefused   bool      // brokers refused when the last question was asked
 }
 
@@ -106,6 +107,7 @@ func (w *Watcher) Run(ctx context.Context) {
 // until the next one. The configured topics come first: they wait for one request about
 // names of headers at most.
 func (w *Watcher) step(ctx context.Context) time.Duration {
+	w.turned()
 	wait, ask := w.due(time.Now())
 	if ask == nil {
 		return wait
@@ -121,6 +123,13 @@ func (w *Watcher) step(ctx context.Context) time.Duration {
 		return 0
 	}
 	return wait
+}
+
+// turned counts a turn of the loop.
+func (w *Watcher) turned() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.turns++
 }
 
 // due returns the question that is due, or else the time until one is.
@@ -147,6 +156,13 @@ func (w *Watcher) Beat() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.beat
+}
+
+// Turns returns how often the loop has turned.
+func (w *Watcher) Turns() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.turns
 }
 
 // Lookup returns what is known about a topic. A new name is Pending and is asked about

@@ -20,6 +20,7 @@ func TestAMistakeInAListHidesNoOther(t *testing.T) {
 			[]string{two, targets + "=in.c=x,in.a", delays + "=in.a=30x,in.b=9d,in.q=1s"},
 			[]string{`"in.a" is not of the form ingress=target`, `"in.c" is not in ` + ingress, `"in.a=30x"`, `delay of "in.b" is above`, `"in.q" is not in ` + ingress},
 		},
+		"wrong behind malformed":       {[]string{two, targets + "=in.a,in.b=__x", delays + "=in.a,in.b=9d"}, []string{"ingress=target", `target "__x"`, "ingress=delay", "is above"}},
 		"both halves":                  {[]string{two, targets + "=in.c=__x"}, []string{`target "__x"`, `"in.c" is not in`}},
 		"an ingress topic and a value": {[]string{two, targets + "=__c=__x", delays + "=__d=30"}, []string{`ingress topic "__c"`, `target "__x"`, `ingress topic "__d"`, `delay "30"`}},
 		"the second of one topic":      {[]string{two, targets + "=in.a=ta,in.a=__x"}, []string{"second time", `target "__x"`}},

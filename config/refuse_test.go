@@ -221,15 +221,19 @@ func TestAnExampleIsAnotherLineThanTheMistake(t *testing.T) {
 		env  []string
 		want string
 	}{
-		"a value":                  {[]string{"LAYOVER_LANES=x"}, "LAYOVER_LANES=4"},
-		"a choice":                 {[]string{"LAYOVER_DLQ_TOPIC="}, "LAYOVER_ON_INVALID=halt"},
-		"a secret":                 {[]string{"KAFKA_SASL_MECHANISM=SCRAM-SHA-256", "KAFKA_SASL_USERNAME=x"}, "KAFKA_SASL_PASSWORD_FILE=/run/secrets/kafka_sasl_password"},
-		"a certificate":            {[]string{"KAFKA_TLS_CA=/ca.pem"}, "KAFKA_TLS_CA_FILE=/run/secrets/kafka_tls_ca"},
-		"a name that is another's": {[]string{"KAFKA_SSL_CA=x"}, "KAFKA_TLS_CA_FILE=/run/secrets/kafka_tls_ca"},
-		"a name of nothing":        {[]string{"KAFKA_SASL_GARBLEDYGOOK=x"}, ""},
-		"no login for a protocol":  {[]string{"KAFKA_SECURITY_PROTOCOL=SASL_SSL"}, "KAFKA_SASL_MECHANISM=SCRAM-SHA-512"},
-		"a protocol without TLS":   {[]string{"KAFKA_SECURITY_PROTOCOL=PLAINTEXT", "KAFKA_TLS_ENABLED=true"}, "KAFKA_SECURITY_PROTOCOL=SSL"},
-		"a protocol with TLS":      {[]string{"KAFKA_SECURITY_PROTOCOL=SSL", "KAFKA_TLS_ENABLED=false"}, "KAFKA_SECURITY_PROTOCOL=PLAINTEXT"},
+		"a value":                   {[]string{"LAYOVER_LANES=x"}, "LAYOVER_LANES=4"},
+		"a choice":                  {[]string{"LAYOVER_DLQ_TOPIC="}, "LAYOVER_ON_INVALID=halt"},
+		"a secret":                  {[]string{"KAFKA_SASL_MECHANISM=SCRAM-SHA-256", "KAFKA_SASL_USERNAME=x"}, "KAFKA_SASL_PASSWORD_FILE=/run/secrets/kafka_sasl_password"},
+		"a certificate":             {[]string{"KAFKA_TLS_CA=/ca.pem"}, "KAFKA_TLS_CA_FILE=/run/secrets/kafka_tls_ca"},
+		"a name that is another's":  {[]string{"KAFKA_SSL_CA=x"}, "KAFKA_TLS_CA_FILE=/run/secrets/kafka_tls_ca"},
+		"a name of nothing":         {[]string{"KAFKA_SASL_GARBLEDYGOOK=x"}, ""},
+		"no login for a protocol":   {[]string{"KAFKA_SECURITY_PROTOCOL=SASL_SSL"}, "KAFKA_SASL_MECHANISM=SCRAM-SHA-512"},
+		"a protocol without TLS":    {[]string{"KAFKA_SECURITY_PROTOCOL=PLAINTEXT", "KAFKA_TLS_ENABLED=true"}, "KAFKA_SECURITY_PROTOCOL=SSL"},
+		"a login and no protocol":   {with(plain, "KAFKA_SECURITY_PROTOCOL=SSL", "KAFKA_TLS_ENABLED=true")[4:], "KAFKA_SECURITY_PROTOCOL=SASL_SSL"},
+		"a login in plaintext":      {with(plain, "KAFKA_SECURITY_PROTOCOL=PLAINTEXT", "KAFKA_BROKERS=127.0.0.1:1", "KAFKA_TLS_ENABLED=false")[4:], "KAFKA_SECURITY_PROTOCOL=SASL_PLAINTEXT"},
+		"no topic for dead letters": {[]string{"LAYOVER_DLQ_TOPIC=", "LAYOVER_ON_INVALID=dlq"}, "LAYOVER_ON_INVALID=halt"},
+		"nowhere to deliver to":     {[]string{"LAYOVER_EGRESS_TOPIC=", "LAYOVER_TARGETS_ALLOWED=x", "LAYOVER_ON_INVALID=deliver"}, "LAYOVER_ON_INVALID=halt"},
+		"a protocol with TLS":       {[]string{"KAFKA_SECURITY_PROTOCOL=SSL", "KAFKA_TLS_ENABLED=false"}, "KAFKA_SECURITY_PROTOCOL=PLAINTEXT"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

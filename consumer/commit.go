@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"layover/offsets"
@@ -43,6 +44,7 @@ type committer struct {
 	instanceID string // "" for a dynamic member
 	accepted   func(sent time.Time)
 	fenced     func()
+	turns      *atomic.Int64 // of run
 
 	mu     sync.Mutex
 	queue  []batch // bounded by its callers, who have at most one commit per partition out
@@ -76,6 +78,7 @@ func (k *committer) put(b batch) bool {
 func (k *committer) run() {
 	defer close(k.done)
 	for {
+		k.turns.Add(1)
 		k.mu.Lock()
 		queue, closed := k.queue, k.closed
 		k.queue = nil

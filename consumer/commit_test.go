@@ -21,6 +21,9 @@ func TestARequestHoldsCommitsOfOneIdentityUpToAQuarterOfAMebibyteWithTheirNames(
 	rejoined, other := many(10, "t", ""), many(10, "t", "")
 	rejoined[4].Generation++
 	other[7].MemberID = "n"
+	second, third := many(10, "t", ""), many(10, "t", "")
+	second[1].Generation++
+	third[1].MemberID = "n"
 	for name, test := range map[string]struct {
 		group   string
 		commits []offsets.Commit
@@ -34,6 +37,8 @@ func TestARequestHoldsCommitsOfOneIdentityUpToAQuarterOfAMebibyteWithTheirNames(
 		"long names, no metadata":  {strings.Repeat("g", 1024), many(1000, strings.Repeat("t", 249), ""), 180, 206},
 		"until another generation": {"g", rejoined, 4, 4},
 		"until another member":     {"g", other, 7, 7},
+		"another one at once":      {"g", second, 1, 1},
+		"another member at once":   {"g", third, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := inOneRequest(test.group, test.commits)

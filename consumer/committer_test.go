@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,7 +38,7 @@ func inBubble(t *testing.T, slow time.Duration, f func(m *member)) {
 			k.Broker.SleepControl(func() { time.Sleep(slow) })
 			return nil // the broker answers as it would have
 		})
-		m.Consumer = &Consumer{table: newOwnership(), committer: &committer{client: k.Client, group: "g"}}
+		m.Consumer = &Consumer{table: newOwnership(), committer: &committer{client: k.Client, group: "g", turns: new(atomic.Int64)}}
 		m.committer.accepted = m.table.lease.renew
 		m.committer.start()
 		defer func() {

@@ -71,6 +71,7 @@ type Consumer struct {
 	faults    *fetchFaults
 	committer *committer
 	loader    *loader
+	turns     turns
 }
 
 // New returns a consumer that has done nothing yet.
@@ -141,7 +142,7 @@ func (c *Consumer) Start() error {
 	c.jumps = &jumper{client: client, table: c.table, fetching: c.fetching, poll: c.poll, pending: make(map[offsets.Assignment]jumpTo)}
 	c.faults = &fetchFaults{client: client, asking: c.cfg.Asking, table: c.table, fetching: c.fetching, jumps: c.jumps,
 		handler: c.handler, log: c.cfg.Log, maxDecompress: c.cfg.MaxDecompress}
-	c.committer = &committer{client: client, group: c.cfg.Group, instanceID: c.cfg.InstanceID, accepted: c.table.lease.renew, fenced: c.fenced}
+	c.committer = &committer{turns: &c.turns.committer, client: client, group: c.cfg.Group, instanceID: c.cfg.InstanceID, accepted: c.table.lease.renew, fenced: c.fenced}
 	c.committer.start()
 	c.loader = newLoader(c)
 	close(c.started)

@@ -32,6 +32,7 @@ func (c *Consumer) WatchEnds(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+			c.turns.ends.Add(1)
 			c.askEnds(ctx)
 			if c.fetching.isPaused() {
 				c.askOldest(ctx)

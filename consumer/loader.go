@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"layover/journal/facts"
@@ -27,6 +28,7 @@ type loader struct {
 	start    *groupStart
 	journal  Journal // nil: there is none
 	log      *slog.Logger
+	turns    *atomic.Int64 // of all loadings together
 
 	mu        sync.Mutex
 	committed map[offsets.TopicPartition]offsets.Committed // as the client was told last
@@ -37,7 +39,7 @@ func newLoader(c *Consumer) *loader {
 	group := groupOffsets{c.client, c.cfg.Group}
 	start := &groupStart{client: c.client, table: c.table, group: group, topics: c.cfg.Topics, offset: c.cfg.StartOffset,
 		journal: c.cfg.Journal, commit: c.committer.sendOne, log: c.cfg.Log}
-	return &loader{client: c.client, table: c.table, fetching: c.fetching, poll: c.poll, handler: c.handler, group: group,
+	return &loader{turns: &c.turns.loading, client: c.client, table: c.table, fetching: c.fetching, poll: c.poll, handler: c.handler, group: group,
 		start: start, journal: c.cfg.Journal, log: c.cfg.Log, committed: make(map[offsets.TopicPartition]offsets.Committed)}
 }
 

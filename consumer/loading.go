@@ -63,6 +63,7 @@ func (l *loading) run(ctx context.Context) {
 	timer := time.NewTimer(loadRetry)
 	defer timer.Stop()
 	for l.live() {
+		l.loader.turns.Add(1)
 		for l.turn(asking, time.Now()) { // until every due question is asked
 		}
 		select {

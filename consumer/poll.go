@@ -13,15 +13,17 @@ const pollAtMost = time.Second
 
 // poll is the poll that goes on, which others may end early.
 type poll struct {
-	mu   sync.Mutex
-	end  context.CancelFunc // of the poll that goes on, or is over
-	beat atomic.Pointer[time.Time]
+	mu    sync.Mutex
+	end   context.CancelFunc // of the poll that goes on, or is over
+	beat  atomic.Pointer[time.Time]
+	turns atomic.Int64
 }
 
 // begin returns the context of the next poll, and the function that ends it.
 func (p *poll) begin(ctx context.Context) (context.Context, context.CancelFunc) {
 	now := time.Now()
 	p.beat.Store(&now)
+	p.turns.Add(1)
 	ctx, end := context.WithTimeout(ctx, pollAtMost)
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -33,7 +33,7 @@ func TestASampleSharesNothingWithTheDaemon(t *testing.T) {
 		synctest.Wait()
 		one, two := in.daemon.Sample(), in.daemon.Sample()
 		for name, filled := range map[string]bool{
-			"lanes": len(one.Lanes) == 2, "loops": len(one.Loops) > 2, "topics": len(one.Kafka.Topics) > 0, "missing": len(one.Kafka.Missing) > 0,
+			"lanes": len(one.Lanes) == 2, "loops": len(one.Loops) > 2, "turns": len(one.Turns) > 2, "topics": len(one.Kafka.Topics) > 0, "missing": len(one.Kafka.Missing) > 0,
 			"unusable": len(one.Kafka.Unusable) > 0, "warnings": len(one.Kafka.Warnings) > 0, "partitions": len(one.Group.Partitions) == 3,
 			"journals": len(one.Journal.Topics) > 0, "retention": len(one.Settings.Retention) > 0, "targets": len(one.Settings.Targets) > 0,
 		} {

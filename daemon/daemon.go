@@ -39,6 +39,8 @@ type Options struct {
 	Resolve func(ctx context.Context, host string) ([]string, error)
 	// Listen and ListenControl open LAYOVER_HTTP_ADDR and LAYOVER_ADMIN_ADDR; nil: TCP.
 	Listen, ListenControl func(addr string) (net.Listener, error)
+	// Wall is what the wall clock of deadlines shows at an instant; nil: what the instant says.
+	Wall func(time.Time) time.Time
 	// Warnings are those of config.Load, for the preflight.
 	Warnings []string
 	// Level is the level of Log, for operators to change; needed with LAYOVER_ADMIN_ADDR.
@@ -69,6 +71,7 @@ type Daemon struct {
 	drops        dropSummary
 	sick         sickLog
 	preflight    *preflight
+	loops        loops
 
 	background sync.WaitGroup // goroutines that end when the watcher is told to
 
@@ -148,7 +151,7 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 			Core: d.coreConfig(s), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval, Journal: d.journal,
 			OriginalTime: d.cfg.Timestamp == config.TimestampOriginal, Answered: d.watcher.Answered, Holding: d.holding,
 			Elsewhere: func(t purgatory.TargetName, own int64) int64 { return d.held.elsewhere(i, t, own) },
-			Changed:   d.backpressure.check, Log: d.log,
+			Changed:   d.backpressure.check, Wall: d.opts.Wall, Log: d.log,
 		}, d.delivery(p), d.router, d.router))
 	}
 	return nil
@@ -180,7 +183,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 
 	watching, stopWatching := context.WithCancel(context.Background())
 	d.watch(watching)
-	d.background.Go(func() { http.remember(watching) })
+	d.background.Go(func() { http.remember(watching, &d.loops.history) })
 	for _, l := range d.lanes {
 		go l.Run() // ended by Stop; its Done is waited for
 	}
@@ -230,24 +233,10 @@ func (d *Daemon) watch(ctx context.Context) {
 	d.background.Go(func() { d.journal.Run(ctx) })
 	d.background.Go(func() { d.consumer.WatchEnds(ctx) })
 	d.background.Go(func() { d.becomeReady(ctx) })
-	d.background.Go(func() { d.drops.run(ctx) })
-	d.background.Go(func() { d.sick.run(ctx) })
-	d.background.Go(func() { d.preflight.run(ctx) })
-	d.background.Go(func() { d.replay.run(ctx, d.left) })
-}
-
-// every calls do at an interval until the context ends.
-func every(ctx context.Context, interval time.Duration, do func(now time.Time)) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C:
-			do(now)
-		}
-	}
+	d.background.Go(func() { d.drops.run(ctx, &d.loops.drops) })
+	d.background.Go(func() { d.sick.run(ctx, &d.loops.sick) })
+	d.background.Go(func() { d.preflight.run(ctx, &d.loops.preflight) })
+	d.background.Go(func() { d.replay.run(ctx, &d.loops.replay, d.left) })
 }
 
 // stop ends reading and delivering: lanes finish what is in flight and commit,

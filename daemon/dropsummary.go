@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"layover/purgatory"
@@ -34,8 +35,8 @@ type dropSummary struct {
 
 // run looks every 30 s until the context ends. What came since then is for whoever ends
 // it to say: the counts may still grow then.
-func (s *dropSummary) run(ctx context.Context) {
-	every(ctx, saySummary, s.say)
+func (s *dropSummary) run(ctx context.Context, turns *atomic.Int64) {
+	every(ctx, saySummary, turns, s.say)
 }
 
 // say logs what was lost since it was called before.

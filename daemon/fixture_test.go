@@ -28,6 +28,7 @@ type fixture struct {
 	dial    dialer // of the instances
 	resolve func(ctx context.Context, host string) ([]string, error)
 	seeds   []string
+	wall    func(time.Time) time.Time // of the next instance; nil: the bubble's
 	nextHTT int
 	running []*instance
 }
@@ -121,6 +122,7 @@ func (w *fixture) startOver(dial dialer, hook kgo.Hook, settings ...string) *ins
 		Kafka:   kafka,
 		Dial:    in.wire.dial,
 		Resolve: w.resolve,
+		Wall:    w.wall,
 		Ready:   func(string) { close(serves) },
 		Listen:  func(addr string) (net.Listener, error) { return w.Net.Listen("tcp", addr) },
 	})

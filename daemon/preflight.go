@@ -86,11 +86,12 @@ func (d *Daemon) surelyRefused(now time.Time) bool {
 func (p *preflight) sample() admin.Preflight { return *p.shown.Load() }
 
 // run looks until the context ends, as long as there is somebody to ask.
-func (p *preflight) run(ctx context.Context) {
+func (p *preflight) run(ctx context.Context, turns *atomic.Int64) {
 	if p.mode == config.PreflightOff {
 		return
 	}
 	for {
+		turns.Add(1)
 		p.turn(ctx)
 		select {
 		case <-ctx.Done():

@@ -29,6 +29,7 @@ func (d *Daemon) becomeReady(ctx context.Context) {
 	lastThere := time.Now()   // when an ingress topic was last not known to be missing
 	var lastRefused time.Time // when a broker last refused the connection
 	for {
+		d.loops.readiness.Add(1)
 		if !d.ingressMissing() {
 			lastThere = time.Now()
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"layover/admin"
@@ -55,8 +56,8 @@ func (g glance) perSecond(since glance) float64 {
 // run looks four times a second, until the context ends, at what look returns: how many
 // offsets are left of each partition, and how many records were read in replays since
 // the start.
-func (r *replay) run(ctx context.Context, look func() (remaining map[offsets.Assignment]int64, restored int64)) {
-	every(ctx, lookAtReplay, func(now time.Time) {
+func (r *replay) run(ctx context.Context, turns *atomic.Int64, look func() (remaining map[offsets.Assignment]int64, restored int64)) {
+	every(ctx, lookAtReplay, turns, func(now time.Time) {
 		remaining, restored := look()
 		r.look(now, remaining, restored)
 	})

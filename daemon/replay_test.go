@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -133,7 +134,7 @@ func TestTheLinesOfAReplayAreTenSecondsApartAtMost(t *testing.T) {
 		began := time.Now().Add(130 * time.Millisecond) // between two looks
 		ctx, cancel := context.WithTimeout(t.Context(), 65*time.Second)
 		defer cancel()
-		r.run(ctx, func() (map[offsets.Assignment]int64, int64) {
+		r.run(ctx, new(atomic.Int64), func() (map[offsets.Assignment]int64, int64) {
 			read := max(int64(time.Since(began).Milliseconds()), 0)
 			if read == 0 {
 				return nil, 0

@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -42,6 +41,8 @@ func (p *plan) chooseOrdeals(dice *rand.Rand) {
 	all = append(all, p.ordealsOfMembers(dice)...)
 	all = append(all, p.ordealsOfTopics(dice)...)
 	all = append(all, p.ordealsOfTheJournal(dice)...)
+	all = append(all, p.ordealsOfClocks(dice)...)
+	all = append(all, p.ordealsOfTruncation(dice)...)
 	for i := range all {
 		all[i].for_ = time.Duration(3000+dice.IntN(12_000)) * time.Millisecond
 	}
@@ -50,63 +51,6 @@ func (p *plan) chooseOrdeals(dice *rand.Rand) {
 		p.ordeals = append(p.ordeals, all...)
 	}
 }
-
-// ordealsOfRequests has a fault for each kind of request, and each effect among them.
-func (p *plan) ordealsOfRequests(dice *rand.Rand) (out []ordeal) {
-	effects := []string{refused, lost, cut, slowed}
-	for i, key := range slices.Sorted(maps.Keys(refusals)) {
-		if p.brokers > 1 && (key == kmsg.InitProducerID || key == kmsg.ApiVersions) { // see OnNewClient
-			continue
-		}
-		f := window{key: key, slot: everybody, share: 1, effect: effects[(i+int(p.seed))%len(effects)], lag: 2 * time.Second, after: dice.IntN(2) == 0}
-		if f.effect == refused && (len(refusals[key]) == 0 || p.brokers == 1 && key == kmsg.Metadata) {
-			f.effect = lost
-		}
-		if f.effect == refused {
-			f.err = refusals[key][dice.IntN(len(refusals[key]))]
-			if key == kmsg.JoinGroup || key == kmsg.SyncGroup { // see chooseWindow
-				f.share = 0.5
-			}
-		}
-		provoke := p.provocation(dice, key)
-		if slot := dice.IntN(p.instances); slices.Contains(ofStarts, key) {
-			evicts, which := p.brokers > 1 && key != kmsg.LeaveGroup, dice.Uint32() // nothing happens to what is new: see OnNewClient
-			provoke = func(r *rig) {
-				if evicts {
-					r.evict(which)
-				} else {
-					r.end(slot, false)
-					r.begin(slot)
-				}
-				evicts = !evicts
-				which++
-			}
-		}
-		out = append(out, ordeal{kind: kmsg.NameForKey(key.Int16()) + " " + f.effect, do: func(r *rig, for_ time.Duration) bool {
-			again, before := f, r.hits(&f)
-			r.open(&again, time.Minute)
-			for try := 0; try < 6 && r.hits(&f) == before; try++ {
-				r.note("%v for %v", &again, for_)
-				if provoke != nil {
-					provoke(r)
-				}
-				r.pass(time.Now().Add(for_))
-			}
-			r.shut(&again)
-			return r.hits(&f) > before
-		}, seldom: slices.Contains(seldom, key) || p.brokers > 1 && slices.Contains(ofStarts, key) || p.full && key == kmsg.Fetch})
-	}
-	return out
-}
-
-// seldom are the kinds of requests that nothing from outside makes a daemon send. With several
-// brokers those of a start belong to them: nothing happens to what is new, see OnNewClient.
-var seldom = []kmsg.Key{kmsg.CreateTopics, kmsg.CreatePartitions, kmsg.DeleteRecords, kmsg.OffsetForLeaderEpoch, kmsg.DescribeConfigs, kmsg.ListOffsets}
-
-// ofStarts are the kinds of requests that an instance sends when it starts or stops, and
-// seldom else.
-var ofStarts = []kmsg.Key{kmsg.JoinGroup, kmsg.SyncGroup, kmsg.LeaveGroup, kmsg.OffsetFetch, kmsg.FindCoordinator, kmsg.InitProducerID, kmsg.ApiVersions,
-	kmsg.DescribeConfigs, kmsg.ListOffsets}
 
 // hits returns how many requests have met what a window does to them.
 func (r *rig) hits(f *window) int {

@@ -35,13 +35,15 @@ func (r *rig) buryGhosts() {
 			return
 		case <-ticker.C:
 		}
-		if g := r.Broker.GroupInfo(group); g != nil {
-			for _, m := range g.Members {
-				if r.silent(m.MemberID) {
-					r.note("a member that nobody speaks for is buried: %v", r.throwOut(m))
+		r.withBrokers(func() {
+			if g := r.Broker.GroupInfo(group); g != nil {
+				for _, m := range g.Members {
+					if r.silent(m.MemberID) {
+						r.note("a member that nobody speaks for is buried: %v", r.throwOut(m))
+					}
 				}
 			}
-		}
+		})
 	}
 }
 

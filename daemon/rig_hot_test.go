@@ -28,7 +28,7 @@ var hottest = map[kmsg.Key]int{
 	kmsg.CreatePartitions:     10,
 	kmsg.DeleteRecords:        30,
 	kmsg.InitProducerID:       60,
-	kmsg.OffsetForLeaderEpoch: 50,
+	kmsg.OffsetForLeaderEpoch: 300, // kgo asks at every fetch that is fenced, for each partition
 	kmsg.DescribeConfigs:      20,
 }
 

@@ -139,13 +139,33 @@ func (r *rig) judgeTimers(all []arrival, said []saidEvent) {
 	}
 }
 
+// happened returns when an arrival was offered, and when what an event says happened, by the
+// rig's clock. The clocks of machines are stepped.
+func (r *rig) happened(a *arrival) time.Time {
+	if a.Topic != events {
+		return a.offered
+	}
+	var e struct{ At time.Time }
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.delivery(a)
+	if m == nil || json.Unmarshal(a.Value, &e) != nil {
+		return a.offered
+	}
+	at, ok := r.machines[m.by.slot].offered(e.At, m.applied)
+	if !ok {
+		r.faults = append(r.faults, fmt.Sprintf("no clock showed what the event %s says", a.Value))
+	}
+	return at
+}
+
 // openedFor says whether an arrival was offered in an assignment whose barrier may have been
 // open. Callers hold mu.
 func (r *rig) openedFor(a *arrival) bool {
 	m := r.delivery(a)
-	in := m.assignment(origin(a.Record).partition, a.Timestamp)
+	in := m.assignment(origin(a.Record).partition, a.offered)
 	return m != nil && slices.ContainsFunc(r.ids.openings, func(o opening) bool {
-		return o.by == m.by && !a.Timestamp.Before(o.from.Truncate(time.Millisecond)) && (in == nil || !in.begun.After(o.to))
+		return o.by == m.by && !a.offered.Before(o.from.Truncate(time.Millisecond)) && (in == nil || !in.begun.After(o.to))
 	})
 }
 
@@ -155,6 +175,15 @@ func (r *rig) calms(partition int32) (out []period) {
 	troubles := slices.Clone(r.troubles)
 	for _, at := range r.ids.upsets {
 		troubles = append(troubles, period{at, at})
+	}
+	for _, m := range r.machines {
+		for i, step := range m.steps[1:] { // until the clock is right again, which it may never be
+			until := time.Now()
+			if next := i + 2; next < len(m.steps) {
+				until = m.steps[next].from
+			}
+			troubles = append(troubles, period{step.from, until})
+		}
 	}
 	for _, own := range r.assignments[partition] {
 		troubles = append(troubles, period{own.asked, own.begun})

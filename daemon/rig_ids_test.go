@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -16,11 +15,7 @@ func TestRigWithoutFaultsEveryCancelInTimeWinsAndEachCommandHasOneEvent(t *testi
 	from, n := rigRange(3)
 	total := new(idSums)
 	eachSeed(t, from, n, func(t *testing.T, seed uint64) func() {
-		s := newSums()
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, newQuietPlan(seed), s)
-			r.run()
-		})
+		s := runRig(t, newQuietPlan(seed))
 		if s.repeats+s.allowed+s.excused+s.ids.opened+s.ids.givenUp > 0 {
 			t.Errorf("something was amiss:\n%v", s)
 		}

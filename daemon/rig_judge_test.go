@@ -17,6 +17,7 @@ func (r *rig) judge() {
 	for _, topic := range []string{egress, other, late, small, dlq, events} {
 		all = append(all, r.read(topic)...)
 	}
+	r.judgeStamps(all)
 	everything := all
 	all, said := r.splitEvents(all)
 	r.readComplaints()
@@ -28,6 +29,7 @@ func (r *rig) judge() {
 	records := make([]verify.Record, len(everything))
 	for i, a := range everything {
 		records[i] = a.Record
+		records[i].Offered = r.happened(&everything[i])
 	}
 	if !r.plan.roomy() { // what lies beyond the part of a set that fits is not committed
 		r.ledger.MayRepeatAny(len(records))
@@ -49,7 +51,8 @@ func (r *rig) judge() {
 // arrival is a record of a target or dead-letter topic with the topic's id.
 type arrival struct {
 	verify.Record
-	topic [16]byte
+	topic   [16]byte
+	offered time.Time // see judgeStamps
 }
 
 // delivery returns what the rig saw of an arrival's delivery, nil for nothing. Callers
@@ -103,16 +106,16 @@ func (r *rig) allowRepeats(all []arrival) {
 // record. Callers hold mu.
 func (r *rig) settled(a *arrival, o source) bool {
 	m := r.delivery(a)
-	in := m.assignment(o.partition, a.Timestamp)
+	in := m.assignment(o.partition, a.offered)
 	switch {
 	case in == nil || m.heard.IsZero() || in.complained || r.begunStale(o.partition, m.heard):
 		return false
 	case r.plan.metadata == 0 && !r.plan.dense: // whatever is finished fits into the commits
 		return !in.taken(m.heard, 3).IsZero()
-	case r.recreated: // partition and offset do not tell of which topic
+	case r.recreated || r.truncations.ambiguous(o.partition, o.offset): // partition and offset do not tell of which topic
 		return false
 	}
-	return !in.taken(m.heard, 1).IsZero() && r.keptSaid(o, a.Timestamp)
+	return !in.taken(m.heard, 1).IsZero() && r.keptSaid(o, a.offered)
 }
 
 // keptSaid says whether all assignments that began after a delivery could know of it.
@@ -134,12 +137,12 @@ func (r *rig) saidBefore(all []arrival) {
 		a := &all[i]
 		o := origin(a.Record)
 		r.mu.Lock()
-		in := r.delivery(a).assignment(o.partition, a.Timestamp)
-		again := in != nil && !in.complained && !r.stale(o.partition, in.asked) && r.said[logPlace{topic: r.ingressID, partition: o.partition}].at(o.offset, in.asked)
+		in := r.delivery(a).assignment(o.partition, a.offered)
+		again := in != nil && !in.complained && !r.truncations.ambiguous(o.partition, o.offset) && !r.stale(o.partition, in.asked) && r.said[logPlace{topic: r.ingressID, partition: o.partition}].at(o.offset, in.asked)
 		r.mu.Unlock()
 		if again {
 			r.fault("offset %d of partition %d, %s, came at %v in an assignment that began at %v, when it was said to be finished",
-				o.offset, o.partition, o.id, a.Timestamp.Sub(r.begun), in.asked.Sub(r.begun))
+				o.offset, o.partition, o.id, a.offered.Sub(r.begun), in.asked.Sub(r.begun))
 		}
 	}
 }
@@ -156,9 +159,9 @@ func (r *rig) unsaid(all []arrival) {
 		o := origin(a.Record)
 		r.mu.Lock()
 		m := r.delivery(a)
-		in := m.assignment(o.partition, a.Timestamp)
+		in := m.assignment(o.partition, a.offered)
 		missed := false
-		if in != nil && !m.heard.IsZero() {
+		if in != nil && !m.heard.IsZero() && !r.truncations.ambiguous(o.partition, o.offset) {
 			by := in.taken(m.heard, commits)
 			if !by.IsZero() && r.calm(m.heard.Add(-recovery), by) {
 				r.sum.journal.calm++
@@ -178,7 +181,7 @@ func (r *rig) premature(all []arrival, said []saidEvent) {
 	r.mu.Lock()
 	var found []string
 	for o, at := range r.firstSeen(all, said) {
-		if o.offset < r.gone[o.partition] { // what the log has lost may be gone over
+		if r.truncations.ambiguous(o.partition, o.offset) || o.offset < r.gone[o.partition] { // what the log has lost may be gone over
 			continue
 		}
 		place := logPlace{topic: r.ingressID, partition: o.partition}
@@ -191,7 +194,7 @@ func (r *rig) premature(all []arrival, said []saidEvent) {
 			}
 		}
 		if early := at.Add(-1); r.said[place].by(o.offset, early) {
-			found = append(found, fmt.Sprintf("offset %d of partition %d, %s, was said to be finished before it was delivered at %v", o.offset, o.partition, o.id, at.Sub(r.begun)))
+			found = append(found, fmt.Sprintf("offset %d of partition %d, %s, was said to be finished at %v, before it was delivered at %v", o.offset, o.partition, o.id, r.said[place].first[o.offset].Sub(r.begun), at.Sub(r.begun)))
 		}
 	}
 	r.mu.Unlock()

@@ -186,6 +186,9 @@ func (r *rig) enter(w *wish) *kgo.Record {
 	if w.timer != nil {
 		r.enterTimer(w, &s)
 	}
+	if due := sent.Add(w.dueBy()); due.After(r.lastDue) {
+		r.lastDue = due
+	}
 	r.ledger.Enter(s)
 	return kafkatest.Entered(s.Record)
 }

@@ -222,6 +222,8 @@ func (p *plan) provocation(dice *rand.Rand, key kmsg.Key) func(r *rig) {
 		}
 	case kmsg.OffsetForLeaderEpoch:
 		return func(r *rig) { r.move() }
+	case kmsg.Produce: // the load may be over
+		return func(r *rig) { r.pulse(wish{ask: ask{none: true}, target: egress}) }
 	case kmsg.CreatePartitions:
 		return func(r *rig) { r.lengthen(which) }
 	case kmsg.CreateTopics:

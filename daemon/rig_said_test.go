@@ -70,35 +70,42 @@ func (s *sayings) by(o int64, t time.Time) bool {
 // does not, somebody wrote who no longer had the partition.
 func (r *rig) watchCommits() {
 	defer close(r.looked)
-	last := make(map[logPlace]*view) // by topic and partition
+	last := make(map[logPlace]*view) // by topic, partition and number of truncations
 	for range r.look {
-		harms, harming := r.harmed()
-		before := r.Broker.TopicInfo(ingress)
-		info := r.Broker.GroupInfo(group)
-		after := r.Broker.TopicInfo(ingress)
-		if info == nil || before == nil || after == nil || before.TopicID != after.TopicID {
-			continue // what was seen cannot be told apart from another topic's
+		r.withBrokers(func() { r.lookAtCommits(last) })
+	}
+}
+
+// lookAtCommits is one look; last is what the one before saw.
+func (r *rig) lookAtCommits(last map[logPlace]*view) {
+	harms, harming := r.harmed()
+	before := r.Broker.TopicInfo(ingress)
+	info := r.Broker.GroupInfo(group)
+	after := r.Broker.TopicInfo(ingress)
+	if info == nil || before == nil || after == nil || before.TopicID != after.TopicID {
+		return // what was seen cannot be told apart from another topic's
+	}
+	for p, c := range info.Commits[ingress] {
+		at := logPlace{topic: before.TopicID, partition: p}
+		log := at
+		log.offset = r.truncatedSoFar(p) // what was seen before is of another log
+		now, err := r.readView(offsets.Identity{ClusterID: clusterID, TopicID: before.TopicID, Partition: p}, c, harms)
+		if err != nil {
+			r.fault("%v", err)
+			continue
 		}
-		for p, c := range info.Commits[ingress] {
-			at := logPlace{topic: before.TopicID, partition: p}
-			now, err := r.readView(offsets.Identity{ClusterID: clusterID, TopicID: before.TopicID, Partition: p}, c, harms)
-			if err != nil {
-				r.fault("%v", err)
-				continue
-			}
-			if harming {
-				now.journal, now.named = nil, nil // nobody can rely on it
-			}
-			if *rigLooks {
-				r.note("look at %s/%d: committed at %d with %d characters, life %x, %v", ingress, p, c.Offset, len(c.Metadata), now.life, now)
-			}
-			if text := r.compare(p, last[at], now); text != "" {
-				r.retract(p, text)
-				now.named = nil // what is named from now on stands
-			}
-			if r.noteView(at, now) {
-				last[at] = now
-			}
+		if harming {
+			now.journal, now.named = nil, nil // nobody can rely on it
+		}
+		if *rigLooks {
+			r.note("look at %s/%d: committed at %d with %d characters, life %x, %v", ingress, p, c.Offset, len(c.Metadata), now.life, now)
+		}
+		if text := r.compare(p, last[log], now); text != "" {
+			r.retract(p, text)
+			now.named = nil // what is named from now on stands
+		}
+		if r.noteView(at, now) {
+			last[log] = now
 		}
 	}
 }
@@ -128,7 +135,7 @@ func (r *rig) compare(p int32, old, now *view) string {
 		return ""
 	}
 	r.mu.Lock()
-	stale := r.stale(p, time.Now())
+	stale, lowest, cut := r.stale(p, time.Now()), r.truncations.lowest[p], r.truncations.number[p] > 0
 	r.mu.Unlock()
 	if stale {
 		return ""
@@ -147,7 +154,7 @@ func (r *rig) compare(p int32, old, now *view) string {
 	}
 	for offset := now.commit.Low(); offset < old.end() && now.journal != nil; offset++ {
 		said := old.named != nil && old.named.Finished(offset) || now.whole && old.commit.Finished(offset)
-		if said && !now.holds(offset) {
+		if said && !now.holds(offset) && !(cut && offset >= lowest) { // facts of a truncated log are taken back
 			return fmt.Sprintf("offset %d of %s/%d was finished by a commit at %d and its journal, and is not by later ones at %d",
 				offset, ingress, p, old.commit.Low(), now.commit.Low())
 		}

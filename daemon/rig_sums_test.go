@@ -21,7 +21,7 @@ type sums struct {
 	allowed, unknown                    int
 	excused                             int
 	starts, stops, kills                int
-	unplugged, deleted                  int
+	unplugged, deleted, truncated       int
 	commits, fenced, overtaken, longest int
 	journal                             journalSums
 	ids                                 idSums
@@ -29,11 +29,12 @@ type sums struct {
 	endured                             map[string]int           // faults of the rounds, by kind
 	kinds                               map[int16]int            // requests of instances
 	most                                map[int16]int            // of an instance in one second
+	turns                               turnSums                 // the same of its loops
 	faults                              map[int16]map[string]int // by kind and effect
 }
 
 func newSums() *sums {
-	s := &sums{endured: make(map[string]int), kinds: make(map[int16]int), most: make(map[int16]int), faults: make(map[int16]map[string]int)}
+	s := &sums{endured: make(map[string]int), kinds: make(map[int16]int), most: make(map[int16]int), turns: make(turnSums), faults: make(map[int16]map[string]int)}
 	for k := range refusals {
 		s.faults[k.Int16()] = make(map[string]int)
 	}
@@ -62,6 +63,7 @@ func (s *sums) add(o *sums) {
 	s.kills += o.kills
 	s.unplugged += o.unplugged
 	s.deleted += o.deleted
+	s.truncated += o.truncated
 	s.commits += o.commits
 	s.fenced += o.fenced
 	s.overtaken += o.overtaken
@@ -69,6 +71,7 @@ func (s *sums) add(o *sums) {
 	s.journal.add(&o.journal)
 	s.ids.add(&o.ids)
 	s.slowest = max(s.slowest, o.slowest)
+	s.turns.add(o.turns)
 	for k, n := range o.endured {
 		s.endured[k] += n
 	}
@@ -87,10 +90,11 @@ func (s *sums) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%.1f virtual hours in %v; %d records sent, %d transactions, %d outcomes unknown, %d excused; %d arrivals, %d of them repeats, bound %d\n",
 		s.virtual.Hours(), s.real.Round(10*time.Millisecond), s.records, s.transactions, s.unknown, s.excused, s.arrived, s.repeats, s.allowed)
-	fmt.Fprintf(&b, "%d starts, %d stops, %d kills, %d times off the network, %d deletions of records; %d offsets committed, %d of a stale generation, %d overtaken, metadata up to %d\n",
-		s.starts, s.stops, s.kills, s.unplugged, s.deleted, s.commits, s.fenced, s.overtaken, s.longest)
+	fmt.Fprintf(&b, "%d starts, %d stops, %d kills, %d times off the network, %d deletions of records, %d truncations; %d offsets committed, %d of a stale generation, %d overtaken, metadata up to %d\n",
+		s.starts, s.stops, s.kills, s.unplugged, s.deleted, s.truncated, s.commits, s.fenced, s.overtaken, s.longest)
 	fmt.Fprintln(&b, &s.journal)
 	fmt.Fprintln(&b, &s.ids)
+	fmt.Fprintln(&b, s.turns)
 	fmt.Fprintf(&b, "at least twice in each life, with all well between (after %v at most):", s.slowest.Round(time.Second))
 	for _, k := range slices.Sorted(maps.Keys(s.endured)) {
 		fmt.Fprintf(&b, " %s %d,", k, s.endured[k])

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"layover/verify"
+	"layover/verify/kafkatest"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -46,7 +47,8 @@ type rig struct {
 	busy      sync.WaitGroup
 	begun     time.Time
 	instances [maxInstances]*instance
-	parties   [maxInstances]*party  // at the instances' lines
+	parties   [maxInstances]*party // at the instances' lines
+	machines  [maxInstances]*machine
 	everyone  []*party              // that ever was
 	archive   []arrival             // of targets that were deleted
 	ingressID [16]byte              // before it was deleted
@@ -55,9 +57,12 @@ type rig struct {
 	recreated bool                  // the ingress topic was
 	gone      map[int32]int64       // by ingress partition: everything below was deleted
 	next      int                   // of the plan's steps
+	lastDue   time.Time             // of all that was sent
 	egress    *egressWatch          // during the rounds
+	still     *standstill           // outside the bubble
 	pulses    int                   // records that ask whether all is well
 	look      chan struct{}
+	brokers   chan struct{} // see withBrokers
 	over      chan struct{} // closed when ghosts need not be buried any more
 	buried    chan struct{} // closed when they are not
 	looked    chan struct{} // closed when nobody looks any more
@@ -81,6 +86,7 @@ type rig struct {
 	complaints  map[int32][]time.Time // by ingress partition: an assignment began without all of its journal
 	harms       int                   // begins and ends of what harms the journal
 	harming     int                   // what harms it now
+	truncations truncations
 
 	silentUntil time.Time // nothing about the journal of this id comes to a broker
 	silentID    [16]byte
@@ -96,7 +102,7 @@ func TestRigRandomFaults(t *testing.T) {
 	from, n := rigRange(5)
 	total := newSums()
 	eachSeed(t, from, n, func(t *testing.T, seed uint64) func() {
-		s := runRig(t, seed)
+		s := runRig(t, newPlan(seed))
 		return func() { total.add(s) }
 	})
 	t.Logf("%d seeds from %d:\n%v", n, from, total)
@@ -137,12 +143,16 @@ func eachSeed(t *testing.T, from uint64, n int, run func(t *testing.T, seed uint
 	})
 }
 
-// runRig runs one seed.
-func runRig(t *testing.T, seed uint64) *sums {
+// runRig runs one plan.
+func runRig(t *testing.T, p *plan) *sums {
 	s := newSums()
 	began := time.Now()
+	still := &standstill{over: make(chan struct{}), daemons: make(map[string]*Daemon)}
+	defer close(still.over)
+	go still.run(fmt.Sprintf("seed %d", p.seed))
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, newPlan(seed), s)
+		r := newRig(t, p, s)
+		r.still = still
 		r.run()
 	})
 	s.real = time.Since(began)
@@ -151,11 +161,14 @@ func runRig(t *testing.T, seed uint64) *sums {
 
 func newRig(t *testing.T, p *plan, s *sums) *rig {
 	r := &rig{
-		fixture: newFixture(t, p.brokers, kfake.ClusterID(clusterID), kfake.SeedTopics(p.partitions, ingress),
-			kfake.SeedTopics(2, egress), kfake.SeedTopics(2, other), kfake.SeedTopics(1, dlq)), plan: p, sum: s, ledger: verify.NewLedger(dlq), begun: time.Now(),
+		fixture: fixtureOf(kafkatest.StartVirtualOnDisk(t, p.brokers, kfake.ClusterID(clusterID), kfake.SeedTopics(p.partitions, ingress),
+			kfake.SeedTopics(2, egress), kfake.SeedTopics(2, other), kfake.SeedTopics(1, dlq))), plan: p, sum: s, ledger: verify.NewLedger(dlq), begun: time.Now(),
 		dice: rand.New(rand.NewPCG(p.seed, 1)), closed: make(map[route]int), lines: make(map[*line]string), made: make(map[logPlace]*made), sent: make(map[batch]span),
 		passed: make(map[logPlace][]passing), orders: make(map[int32]*order), said: make(map[logPlace]*sayings), assignments: make(map[int32][]*assignment), kinds: make(map[string]int), names: make(map[int32]bool),
-		complaints: make(map[int32][]time.Time), journals: make(map[int32]*journalLog), gone: make(map[int32]int64), look: make(chan struct{}, 1), looked: make(chan struct{}), over: make(chan struct{}), buried: make(chan struct{}), alive: make(map[string]time.Time),
+		complaints: make(map[int32][]time.Time), journals: make(map[int32]*journalLog), gone: make(map[int32]int64), look: make(chan struct{}, 1), looked: make(chan struct{}), over: make(chan struct{}), brokers: make(chan struct{}, 1), truncations: newTruncations(), buried: make(chan struct{}), alive: make(map[string]time.Time),
+	}
+	for slot := range r.machines {
+		r.machines[slot] = &machine{rig: r, steps: []clockStep{{from: r.begun}}}
 	}
 	r.ids = timerWatch{names: make(map[source]string), quiet: make(map[string]bool)}
 	r.create(small, 1)
@@ -205,7 +218,7 @@ func (r *rig) run() {
 		r.create(events, 2)
 	}
 	r.busy.Wait()
-	if due := r.begun.Add(r.plan.lastDue + time.Minute); time.Now().Before(due) {
+	if due := r.lastDue.Add(time.Minute); time.Now().Before(due) {
 		time.Sleep(time.Until(due))
 	}
 	open := r.drained()
@@ -259,9 +272,12 @@ func (r *rig) begin(slot int) {
 	if r.plan.brokers > 1 {
 		hook = r
 	}
+	r.wall = r.machines[slot].wall
 	r.instances[slot], r.parties[slot] = r.startOver(p.dial, hook, r.plan.settings...), p
 	p.logs = r.instances[slot].logs
 	p.counted = r.countTimers(r.instances[slot], p)
+	p.turning.over, p.turning.done = make(chan struct{}), make(chan struct{})
+	go p.judgeTurns(r.instances[slot].daemon) // ended by end
 	r.everyone = append(r.everyone, p)
 	r.sum.starts++
 }
@@ -288,6 +304,8 @@ func (r *rig) end(slot int, kill bool) {
 	if err := <-in.done; err != nil {
 		r.fault("instance %d ended with %v", slot, err)
 	}
+	close(p.turning.over)
+	<-p.turning.done
 	p.killed.Store(true) // a process that has ended leaves nothing behind that could go on
 	r.isolate(p)
 	if *rigLogs {

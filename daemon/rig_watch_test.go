@@ -27,6 +27,7 @@ type party struct {
 	since       time.Time               // when counting of requests began
 	asked       map[kmsg.Key]int        // requests since then
 	pulse       pulse
+	turning     turning
 }
 
 // A loop without a pause would keep virtual time from passing: behind so many requests
@@ -86,6 +87,7 @@ func (r *rig) onRequest(p *party, x *exchange) {
 	if p.slot != shakySender {
 		r.sum.kinds[x.key.Int16()]++
 		r.judgeHeat(p, x)
+		p.things(x)
 	}
 	x.fate = r.fateOf(p, x)
 	r.pace(p, x)
@@ -190,11 +192,15 @@ func (r *rig) onHandOver(p *party, x *exchange) {
 
 // onHeard is called for every answer that its client has got.
 func (r *rig) onHeard(p *party, x *exchange) {
-	if p.slot == shakySender || x.key != kmsg.Produce {
+	if p.slot == shakySender {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	p.things(x)
+	if x.key != kmsg.Produce {
+		return
+	}
 	for _, b := range batchesOf(x) {
 		if s, applied := b.where(x); applied {
 			r.hear(s, time.Now())

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -19,11 +18,11 @@ func (d *Daemon) Sample() admin.Sample {
 		Version: d.opts.Version, Revision: d.opts.Revision, GoVersion: runtime.Version(),
 		Mode: "at-least-once", Started: d.started, Draining: d.draining.Load(),
 		Memory: admin.Memory{Used: d.backpressure.used() + d.consumer.Buffered(), PauseAt: d.backpressure.limit(), Limit: d.cfg.MaxParkedBytes},
-		Loops:  make(map[string]time.Time), Settings: d.adminSettings(),
+		Loops:  make(map[string]time.Time), Turns: d.turns(), Settings: d.adminSettings(),
 	}
 	for i, l := range d.lanes {
 		s.Lanes = append(s.Lanes, l.Snapshot())
-		s.Loops[fmt.Sprintf("lane %d", i)] = l.Beat()
+		s.Loops[laneName(i)] = l.Beat()
 	}
 	s.Loops["watch of the cluster"] = d.watcher.Beat()
 	s.Loops["poll"] = d.consumer.Beat()

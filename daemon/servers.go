@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"layover/admin"
@@ -88,9 +89,9 @@ func (s *servers) serve(source admin.Source, reg *prometheus.Registry, ended cha
 }
 
 // remember keeps looks at the process for the page's lines, until the context ends.
-func (s *servers) remember(ctx context.Context) {
+func (s *servers) remember(ctx context.Context, turns *atomic.Int64) {
 	s.all.Remember(time.Now())
-	every(ctx, admin.HistoryStep, s.all.Remember)
+	every(ctx, admin.HistoryStep, turns, s.all.Remember)
 }
 
 // close closes the ports of servers that do not serve yet.

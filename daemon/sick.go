@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"layover/admin"
@@ -49,7 +50,9 @@ type saidSick struct {
 }
 
 // run looks every second until the context ends.
-func (s *sickLog) run(ctx context.Context) { every(ctx, lookForSick, s.say) }
+func (s *sickLog) run(ctx context.Context, turns *atomic.Int64) {
+	every(ctx, lookForSick, turns, s.say)
+}
 
 // say logs what has changed since the last line about it.
 func (s *sickLog) say(now time.Time) {

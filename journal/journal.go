@@ -68,6 +68,13 @@ type Journal struct {
 	topics   map[string]*topic // by ingress topic; the keys never change
 	refused  map[string]bool   // journal topics whose refusal to delete is logged
 	restored restored
+	turns    Turns // under mu
+}
+
+// Turns is how often the loops of a Journal have turned.
+type Turns struct {
+	Keeper  int64 // of Run
+	Reading int64 // of all Restores together
 }
 
 // topic is what is known about one journal topic. Run alone changes it, under mu.
@@ -146,6 +153,7 @@ func (j *Journal) Run(ctx context.Context) {
 	}
 	j.sayIllegal()
 	for ctx.Err() == nil {
+		j.turned(&j.turns.Keeper)
 		if j.ask(ctx) {
 			j.create(ctx)
 			j.grow(ctx)
@@ -156,6 +164,20 @@ func (j *Journal) Run(ctx context.Context) {
 		j.flights.say(j.cfg.Log, time.Now())
 		pause(ctx, askEvery)
 	}
+}
+
+// turned counts a turn of a loop.
+func (j *Journal) turned(count *int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	*count++
+}
+
+// Turns returns how often the loops have turned.
+func (j *Journal) Turns() Turns {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.turns
 }
 
 // tell passes on the states that have changed.

@@ -20,6 +20,9 @@ import (
 // TestAMissingJournalIsMadeLikeItsIngressTopic compares with the broker's own account.
 func TestAMissingJournalIsMadeLikeItsIngressTopic(t *testing.T) {
 	inBubble(t, func(w *fixture) {
+		if v := w.j.View().Topics[ingress]; v.State != "unknown" || v.Name != name || v.Warning+v.Error != "" {
+			t.Errorf("before anything is asked: %+v", v)
+		}
 		w.run()
 		w.Until(5*time.Second, "the journal is usable", func() bool { return w.last().Usable })
 		info := w.Broker.TopicInfo(name)
@@ -44,7 +47,7 @@ func TestAMissingJournalIsMadeLikeItsIngressTopic(t *testing.T) {
 		if n := w.said("WARN"); n > 0 {
 			t.Errorf("%d warnings, want none", n)
 		}
-		if v := w.j.View().Topics[ingress]; v.State != "usable" || v.Partitions != 3 || v.Warning != "" || v.Error != "" || v.Name != name {
+		if v := w.j.View().Topics[ingress]; v.State != "usable" || v.Partitions != 3 || v.Warning != "" || v.Error != "" || v.Name != name || v.TopicID != info.TopicID {
 			t.Errorf("view %+v", v)
 		}
 	})

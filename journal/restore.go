@@ -55,6 +55,7 @@ func (j *Journal) Restore(ctx context.Context, asks []facts.Ask, done func(i int
 func (r *restoring) run(ctx context.Context) {
 	said := r.began
 	for r.open > 0 {
+		r.journal.turned(&r.journal.turns.Reading)
 		r.turn(ctx, time.Now())
 		r.wait(ctx)
 		if err := ctx.Err(); err != nil {

@@ -297,6 +297,7 @@ func TestARecordOfANewerReleaseStopsItsPartitionAlone(t *testing.T) {
 		if !errors.Is(a[0].Err, facts.ErrNewer) {
 			t.Errorf("%+v", a[0])
 		}
+		w.sayOnce("ERROR", "journal cannot be read", "partition=1")
 		if a[1].Err != nil || a[1].Damaged != 1 {
 			t.Errorf("%+v", a[1])
 		}

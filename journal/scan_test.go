@@ -157,8 +157,8 @@ func TestMoreThanOneAnswerHoldsIsReadInOrder(t *testing.T) {
 				if err != nil || next[0] != 40 || next[1] != 40 || next[2] != 40 {
 					t.Errorf("%v, read %v", err, next)
 				}
-				if h.Hits() < 4 { // 4 MiB of each partition
-					t.Errorf("%d requests", h.Hits())
+				if n := h.Hits(); n < 4 || n > 16 { // 4 MiB of each partition
+					t.Errorf("%d requests", n)
 				}
 			})
 		})

@@ -16,6 +16,7 @@ type intake struct {
 	core    *purgatory.Core
 	reading Reading
 	rules   func(ingress string) *delay.Rules
+	wall    func(time.Time) time.Time
 	fetched []fetched // oldest first
 	next    int       // index of the next record within fetched[0]
 	spent   int64     // bytes of the reading budget that were read, until giveBack
@@ -25,7 +26,7 @@ type intake struct {
 // read takes up to a budget of fetched records into the core. A fetched record
 // pins its whole fetch response, so each is copied and let go.
 func (in *intake) read() {
-	now := time.Now().UnixMilli()
+	now := in.wall(time.Now()).UnixMilli()
 	for budget := intakeBudget; budget > 0 && len(in.fetched) > 0; {
 		f := &in.fetched[0]
 		in.core.LogStart(f.assignment.TopicPartition, f.assignment.Epoch, f.logStart)

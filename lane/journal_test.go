@@ -14,14 +14,15 @@ import (
 
 // paper is a journal that answers as a test tells it to.
 type paper struct {
-	mu      sync.Mutex
-	slow    time.Duration // until a write is answered
-	silent  bool          // no write is answered
-	refuse  error
-	at      []time.Time // of writes
-	next    int64
-	deleted []int64
-	answers sync.WaitGroup
+	mu        sync.Mutex
+	slow      time.Duration // until a write is answered
+	silent    bool          // no write is answered
+	refuse    error
+	at        []time.Time // of writes
+	next      int64
+	deleted   []int64
+	undeleted error // of deletions
+	answers   sync.WaitGroup
 }
 
 func (p *paper) Write(_ offsets.TopicPartition, w facts.Write, done func(facts.Result)) {
@@ -44,7 +45,8 @@ func (p *paper) Delete(_ offsets.TopicPartition, below int64, done func(error)) 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.deleted = append(p.deleted, below)
-	p.answers.Go(func() { done(nil) })
+	err := p.undeleted
+	p.answers.Go(func() { done(err) })
 }
 
 func (p *paper) set(f func(*paper)) {

@@ -60,6 +60,8 @@ type Config struct {
 	// Elsewhere takes the bytes that this lane holds of a share, and returns those of all
 	// other lanes; nil: there is but one lane.
 	Elsewhere func(name purgatory.TargetName, own int64) int64
+	// Wall is what the wall clock shows at an instant; nil: what the instant says.
+	Wall func(time.Time) time.Time
 	// Changed is called by the loop after its bytes or pauses may have changed.
 	Changed func()
 	Log     *slog.Logger
@@ -146,10 +148,13 @@ func New(cfg Config, d Deliverer, c Committer, r Reading) *Lane {
 	if cfg.Holding == nil {
 		cfg.Holding = NewHolding()
 	}
+	if cfg.Wall == nil {
+		cfg.Wall = func(now time.Time) time.Time { return now }
+	}
 	l := &Lane{began: time.Now(), cfg: cfg, reading: r, done: make(chan struct{})}
 	l.box.wake = make(chan struct{}, 1)
 	l.core = purgatory.New(cfg.Core, l.clock(time.Now()))
-	l.in = intake{core: l.core, reading: r, rules: cfg.Rules}
+	l.in = intake{core: l.core, reading: r, rules: cfg.Rules, wall: cfg.Wall}
 	l.out = outbound{core: l.core, deliver: d, box: &l.box, cfg: &l.cfg}
 	l.carrier = carrier{core: l.core, reading: r, box: &l.box, cfg: &l.cfg}
 	l.commits = commits{core: l.core, committer: c, carrier: &l.carrier, box: &l.box, cfg: &l.cfg}
@@ -162,7 +167,7 @@ func New(cfg Config, d Deliverer, c Committer, r Reading) *Lane {
 // clock turns an instant into the core's time. The wall clock is meant, with all
 // its steps; the monotonic one plays no part in deadlines.
 func (l *Lane) clock(now time.Time) purgatory.Clock {
-	return purgatory.Clock{WallMs: now.UnixMilli(), AnsweredMs: l.cfg.Answered().Milliseconds(), MonotonicMs: now.Sub(l.began).Milliseconds()}
+	return purgatory.Clock{WallMs: l.cfg.Wall(now).UnixMilli(), AnsweredMs: l.cfg.Answered().Milliseconds(), MonotonicMs: now.Sub(l.began).Milliseconds()}
 }
 
 // Run is the loop. It ends after Stop, and Done is closed then.
@@ -175,6 +180,7 @@ func (l *Lane) Run() {
 		mail := l.box.take(spent.empty())
 		now := time.Now()
 		l.seen.beat.Store(&now)
+		l.seen.turns.Add(1)
 		more := l.turn(now, &mail)
 		spent = mail
 		if l.stop.asked && l.stopped(now) {
@@ -259,7 +265,7 @@ func (l *Lane) replays() {
 // await sets the alarm for all that no step of a turn deals with.
 func (l *Lane) await(now time.Time) {
 	if ms, ok := l.core.NextDeadline(); ok {
-		l.wake.by(now.Add(time.UnixMilli(ms).Sub(now.Round(0))))
+		l.wake.by(now.Add(time.UnixMilli(ms).Sub(l.cfg.Wall(now).Round(0))))
 	}
 	if l.core.Unsettled() || len(l.revoking) > 0 || l.stop.asked {
 		l.wake.by(now.Add(soon))

@@ -65,10 +65,11 @@ func (o *outbound) offer(now time.Time, suspended bool, wake *alarm) int {
 		o.tell()
 		o.deliveries = o.core.Offer(o.deliveries, offerBudget)
 	}
+	wall := o.cfg.Wall(now)
 	for i := range o.deliveries {
 		d := &o.deliveries[i]
 		s := o.slot(d.ID)
-		o.fill(s, d, now)
+		o.fill(s, d, wall)
 		o.deliver.Deliver(s.record, d.Alone, s.promise)
 	}
 	if len(o.deliveries) > 0 {

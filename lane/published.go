@@ -15,6 +15,7 @@ type published struct {
 	some     atomic.Bool // records are in memory
 	paused   atomic.Pointer[[]purgatory.Pause]
 	beat     atomic.Pointer[time.Time] // of the loop's last turn
+	turns    atomic.Int64              // of the loop
 
 	next        time.Time // when a change may be published
 	nextOutlook time.Time
@@ -89,3 +90,6 @@ func (l *Lane) Pauses() []purgatory.Pause {
 
 // Beat returns when the loop last turned; an idle one turns once a second.
 func (l *Lane) Beat() time.Time { return *l.seen.beat.Load() }
+
+// Turns returns how often the loop has turned.
+func (l *Lane) Turns() int64 { return l.seen.turns.Load() }

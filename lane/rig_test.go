@@ -27,6 +27,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // delivery is what one record looked like when it was produced, and when.
 type delivery struct {
 	target, key, value string
+	partition          int32
+	alone              bool // in a batch of its own
 	headers            map[string]string
 	at                 time.Time
 	done               func(error)
@@ -35,15 +37,18 @@ type delivery struct {
 // kafka is what a lane sees of the outside: it answers as a test tells it to.
 type kafka struct {
 	mu         sync.Mutex
-	silent     bool                 // no delivery is ever answered
-	mute       bool                 // no commit is ever answered
-	slow       time.Duration        // until a delivery is answered
-	tardy      time.Duration        // of answers to commits
-	fails      string               // the target that every delivery fails to
-	refuse     error                // every commit
-	refusals   int                  // commits until refuse is over; 0: it stays
-	answer     offsets.CommitResult // of a refused commit: what else it says
+	silent     bool                       // no delivery is ever answered
+	mute       bool                       // no commit is ever answered
+	slow       time.Duration              // until a delivery is answered
+	tardy      time.Duration              // of answers to commits
+	fails      string                     // the target that every delivery fails to
+	refuse     error                      // every commit
+	refusals   int                        // commits until refuse is over; 0: it stays
+	answer     offsets.CommitResult       // of a refused commit: what else it says
+	spares     func(partition int32) bool // the partitions whose commits are taken all the same; nil: none
 	noLease    bool
+	verdict    purgatory.Verdict // of every target
+	class      purgatory.Class   // of every error of a delivery
 	deliveries []delivery
 	commits    []offsets.Commit
 	committed  []time.Time
@@ -52,6 +57,7 @@ type kafka struct {
 	jumps      []purgatory.Jump
 	halts      []purgatory.HaltNotice
 	delivering func(n int) // called with the number of deliveries so far
+	turning    func()      // called at the end of a turn
 	consuming  func()      // called before bytes of the reading budget are given back
 	meeting    func()      // called by the loop wherever it calls the outside
 	answers    sync.WaitGroup
@@ -72,14 +78,16 @@ func (k *kafka) meet() {
 
 func (k *kafka) Lookup(name purgatory.TargetName) purgatory.TargetState {
 	k.meet()
-	return purgatory.TargetState{TargetName: name}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return purgatory.TargetState{TargetName: name, Verdict: k.verdict}
 }
 
-func (k *kafka) Deliver(r *kgo.Record, _ bool, done func(*kgo.Record, error)) {
+func (k *kafka) Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, error)) {
 	k.meet()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	d := delivery{target: r.Topic, key: string(r.Key), value: string(r.Value), at: r.Timestamp, headers: map[string]string{}}
+	d := delivery{target: r.Topic, key: string(r.Key), value: string(r.Value), at: r.Timestamp, headers: map[string]string{}, partition: r.Partition, alone: alone}
 	for _, h := range r.Headers {
 		d.headers[string([]byte(h.Key))] = string(h.Value)
 	}
@@ -103,7 +111,9 @@ func (k *kafka) Deliver(r *kgo.Record, _ bool, done func(*kgo.Record, error)) {
 
 func (k *kafka) Classify(error) purgatory.Result {
 	k.meet()
-	return purgatory.Result{Class: purgatory.Unknown, Detail: "fault"}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return purgatory.Result{Class: k.class, Detail: "fault"}
 }
 
 func (k *kafka) Commit(commits []offsets.Commit, done func([]offsets.CommitResult)) {
@@ -118,7 +128,9 @@ func (k *kafka) Commit(commits []offsets.Commit, done func([]offsets.CommitResul
 		if k.refuse != nil {
 			r = k.answer
 		}
-		r.Commit, r.Err = c, k.refuse
+		if r.Commit, r.Err = c, k.refuse; k.spares != nil && k.spares(c.Partition) {
+			r = offsets.CommitResult{Commit: c}
+		}
 		results = append(results, r)
 	}
 	if k.refusals--; k.refusals == 0 {
@@ -175,7 +187,7 @@ type rig struct {
 func inBubble(t *testing.T, edit func(*Config), f func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, kafka: &kafka{}, start: time.Now()}
+		r := &rig{T: t, kafka: &kafka{class: purgatory.Unknown}, start: time.Now()}
 		targets, err := delay.NewTargets("ready", nil, []string{"delayed"}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -192,7 +204,11 @@ func inBubble(t *testing.T, edit func(*Config), f func(*rig)) {
 			},
 			Changed: func() {
 				r.kafka.meet()
-				r.kafka.set(func(k *kafka) { k.turns = append(k.turns, time.Now()) })
+				var turning func()
+				r.kafka.set(func(k *kafka) { k.turns, turning = append(k.turns, time.Now()), k.turning })
+				if turning != nil {
+					turning()
+				}
 			},
 			Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		}

@@ -32,6 +32,18 @@ func TestANullKeyGoesToAPartitionThatHasALeader(t *testing.T) {
 	if len(seen) != 2 || !seen[2] || !seen[5] {
 		t.Errorf("went to %v, want 2 and 5", seen)
 	}
+	for range 200 {
+		if p := Pick(nil, 8, []int32{6}); p != 6 {
+			t.Fatalf("went to %d, and 6 alone has a leader", p)
+		}
+	}
+	clear(seen)
+	for range 200 { // none has one: any may be the first that gets one
+		seen[Pick(nil, 4, nil)] = true
+	}
+	if len(seen) != 4 || !seen[0] || !seen[3] {
+		t.Errorf("without leaders went to %v, want 0 to 3", seen)
+	}
 	if p := Pick([]byte{}, 8, []int32{2}); p == 2 && Pick([]byte{}, 7, nil) == 2 {
 		t.Error("an empty key is no null key")
 	}

@@ -155,9 +155,6 @@ func (o *outbox) confirm(s *source) {
 			o.wait(e, false)
 		}
 	}
-	if !s.shut { // it opened while membership was in doubt
-		o.open(s)
-	}
 }
 
 // open lets the records of a source go that waited for all to be read. Without membership

@@ -60,8 +60,6 @@ func parseEvent(a *Record) (e *event, at time.Time, fault string) {
 		fault = fmt.Sprintf("its key is %s", show(a.Key))
 	case len(a.Headers) > 0:
 		fault = fmt.Sprintf("it has the header %s", a.Headers[0].Name)
-	case at.After(a.Timestamp):
-		fault = fmt.Sprintf("it is stamped %s", formatted(a.Timestamp))
 	}
 	return e, at, fault
 }
@@ -88,8 +86,14 @@ func (t *timers) note(a *Record) {
 		t.r.add(Uncommanded, "%s is the event %s: %s", place(a), a.Value, text)
 		return
 	}
-	if victim != nil && form.ends && (t.ended[victim].IsZero() || at.Before(t.ended[victim])) {
-		t.ended[victim] = at
+	if !a.Offered.IsZero() {
+		at = a.Offered
+	}
+	if victim != nil && form.ends {
+		t.ended[victim] = true
+		if first, ok := t.holds[victim]; by != nil && !by.excused && (!ok || at.Before(first)) {
+			t.holds[victim] = at
+		}
 	}
 	switch about := victim; {
 	case form.cancel && by != nil:

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -26,6 +27,9 @@ type Record struct {
 	Key, Value []byte
 	Headers    []Header
 	Received   time.Time // by the clock of who read it as it came; zero for any other
+	// Offered is when it was offered, and of an event when it happened, by a clock that all
+	// machines share; zero: the clocks that made the stamps are one.
+	Offered time.Time
 }
 
 // Sent is what is known about a record before it is sent.
@@ -149,6 +153,19 @@ func (l *Ledger) DeletedRange(topic string, partition int32, from, to int64) {
 	for _, e := range l.groups[at] {
 		e.excused = e.excused || s.has(e.Record.Offset)
 	}
+}
+
+// Truncated excuses the records that a log has acknowledged so far from an offset on: it has
+// lost them, and has others there from now on. They may have arrived all the same.
+func (l *Ledger) Truncated(topic string, partition int32, from int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := logPosition{topic, partition}
+	l.groups[at] = slices.DeleteFunc(l.groups[at], func(e *entry) bool {
+		gone := e.Record.Offset >= from
+		e.excused = e.excused || gone
+		return gone
+	})
 }
 
 // Deleted excuses every record that was entered for an ingress topic so far, because

@@ -38,6 +38,11 @@ func TestWhatALogLostBeforeItWasReadIsExcused(t *testing.T) {
 		"another topic deleted":   {func(l *Ledger) { l.Deleted("other") }, 1},
 		"topic made again":        {func(l *Ledger) { l.DeletedRange(ingress, 3, 0, 43); l.Deleted(ingress); enter(l, "b", 3, 1) }, 1},
 		"topic deleted under way": {func(l *Ledger) { l.Enter(sample("b")); l.Deleted(ingress); l.Acked("b", 3, 43) }, 0},
+		"truncated":               {func(l *Ledger) { l.Truncated(ingress, 3, 42) }, 0},
+		"truncated behind it":     {func(l *Ledger) { l.Truncated(ingress, 3, 43) }, 1},
+		"another one truncated":   {func(l *Ledger) { l.Truncated(ingress, 2, 0) }, 1},
+		"truncated and anew":      {func(l *Ledger) { l.Truncated(ingress, 3, 42); enter(l, "b", 3, 42) }, 1},
+		"truncated twice":         {func(l *Ledger) { l.Truncated(ingress, 3, 42); enter(l, "b", 3, 42); l.Truncated(ingress, 3, 40) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := one()

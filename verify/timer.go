@@ -114,14 +114,15 @@ type timers struct {
 	at      map[logPlace][]*entry // more than one where the topic was made again
 	named   map[timerName][]*entry
 	unknown map[string]bool      // by name: one may or may not be in the log
-	ended   map[*entry]time.Time // first said to be cancelled or replaced
+	ended   map[*entry]bool      // said to be cancelled or replaced
+	holds   map[*entry]time.Time // since when, by a command that the log still has
 	said    map[*entry]int       // events: about a cancel, or about the end of a record
 	missing int                  // events
 }
 
 func newTimers(l *Ledger, r *Report) *timers {
 	t := &timers{l: l, r: r, at: make(map[logPlace][]*entry), named: make(map[timerName][]*entry), unknown: make(map[string]bool),
-		ended: make(map[*entry]time.Time), said: make(map[*entry]int)}
+		ended: make(map[*entry]bool), holds: make(map[*entry]time.Time), said: make(map[*entry]int)}
 	for _, id := range l.order {
 		e := l.entries[id]
 		switch {
@@ -158,7 +159,7 @@ func (t *timers) absent(e *entry) bool {
 			t.unsaid(e)
 		}
 		return true
-	case t.said[e] > 0 || !t.ended[e].IsZero():
+	case t.said[e] > 0 || t.ended[e]:
 		return true
 	case t.l.events == "":
 		return t.commanded(e) || !e.Expires.IsZero() && e.Dropped
@@ -181,8 +182,12 @@ func (t *timers) unsaid(e *entry) {
 // arrivals judges where a record with an id or an expiry came.
 func (t *timers) arrivals(e *entry, came []*Record) {
 	for _, a := range came {
-		if said := t.ended[e]; !said.IsZero() && a.Timestamp.After(said) && !t.l.returns[logPlace{logPosition{a.Topic, a.Partition}, a.Offset}] {
-			t.r.add(Returned, "%s is %s, of %s, stamped %s; it was said to have ended at %s", place(a), e.ID, e.origin(), formatted(a.Timestamp), formatted(said))
+		offered := a.Offered
+		if offered.IsZero() {
+			offered = a.Timestamp
+		}
+		if said := t.holds[e]; !said.IsZero() && offered.After(said) && !t.l.returns[logPlace{logPosition{a.Topic, a.Partition}, a.Offset}] {
+			t.r.add(Returned, "%s is %s, of %s, stamped %s; it was said to have ended at %s", place(a), e.ID, e.origin(), formatted(offered), formatted(said))
 		}
 		if e.Expires.IsZero() || a.Topic == t.l.deadLetters || a.Timestamp.Before(e.Expires) && !e.expiresAtOnce() {
 			continue

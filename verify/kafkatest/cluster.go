@@ -30,6 +30,8 @@ type Cluster struct {
 	Client *kgo.Client           // the test's own
 	Net    *kfake.VirtualNetwork // nil on ports of this machine
 	login  []kgo.Opt             // of the test's own client
+	opts   []kfake.Opt           // of the brokers
+	dir    string                // what they keep; "": they forget all
 }
 
 // Start starts brokers on free ports of this machine.
@@ -70,7 +72,8 @@ func (c *Cluster) startVirtual(brokers int, opts []kfake.Opt) *Cluster {
 func (c *Cluster) start(opts []kfake.Opt) *Cluster {
 	c.Helper()
 	var err error
-	if c.Broker, err = kfake.NewCluster(append(opts, kfake.GroupMinSessionTimeout(time.Second))...); err != nil {
+	c.opts = append(opts, kfake.GroupMinSessionTimeout(time.Second))
+	if c.Broker, err = kfake.NewCluster(c.opts...); err != nil {
 		c.Fatal(err)
 	}
 	c.Cleanup(c.Broker.Close)

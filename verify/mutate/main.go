@@ -51,6 +51,8 @@ type options struct {
 	seed     uint64
 	limit    time.Duration
 	parallel int
+	own      bool
+	most     time.Duration
 	list     bool
 	verbose  bool
 }
@@ -64,6 +66,8 @@ func flags(args []string, stderr io.Writer) (options, error) {
 	f.Uint64Var(&o.seed, "seed", 0, "the `seed` of the sample; 0 draws one")
 	f.DurationVar(&o.limit, "for", 0, "end this `time` after the first trial began, and leave out what is not through; 0 is no limit")
 	f.IntVar(&o.parallel, "j", max(1, runtime.NumCPU()/2), "how many `tests` to run at a time")
+	f.BoolVar(&o.own, "own", false, "try the mutants on the tests of their own package alone: in minutes, and with more survivors")
+	f.DurationVar(&o.most, "most", 0, "leave out tests that by themselves take more than this `time` of the processor; 0 leaves out none")
 	f.BoolVar(&o.list, "list", false, "only list the mutants")
 	f.BoolVar(&o.verbose, "v", false, "say of each mutant what noticed it")
 	if err := f.Parse(args); err != nil {
@@ -117,7 +121,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if o.sample > 0 {
 		fmt.Fprintf(stdout, "a sample of %d, again with -sample %d -seed %d\n", len(chosen), o.sample, o.seed)
 	}
-	s := setup{root: root, parallel: o.parallel, stderr: stderr}
+	s := setup{root: root, parallel: o.parallel, own: o.own, most: o.most, stderr: stderr}
 	if err := s.prepare(ctx, all, chosen); err != nil {
 		return err
 	}
@@ -160,6 +164,8 @@ func choose(o options, all []rewritten, reasons map[key]string) (chosen []mutant
 type setup struct {
 	root     string
 	parallel int
+	own      bool          // packages' own tests alone
+	most     time.Duration // the processor's time of a test; 0: any
 	stderr   io.Writer
 	dir      string
 	trial    trial
@@ -178,14 +184,14 @@ func (s *setup) prepare(ctx context.Context, all []rewritten, chosen []mutant) (
 		dirs = append(dirs, m.key.dir)
 	}
 	slices.Sort(dirs)
-	of := suites(slices.Compact(dirs))
+	of := suites(slices.Compact(dirs), s.own)
 	if len(of) == 0 {
 		return errors.New("no mutant is left to try")
 	}
 	if err := compile(ctx, s.root, s.dir, list, of); err != nil {
 		return err
 	}
-	s.trial = trial{root: s.root, order: make(map[*suite]int)}
+	s.trial = trial{root: s.root, most: s.most, order: make(map[*suite]int)}
 	var tests []*test
 	for i, suite := range of {
 		s.trial.order[suite] = i

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 const (
@@ -173,5 +174,26 @@ func TestAPackageBelowItsShareFails(t *testing.T) {
 	}
 	if text := table(dirs, both, nil, nil); !strings.Contains(text, "| `wheel` | 0 | 0 | 100 | 90 | 45 | 5 | 5 | 90.0 % | 90 % |") {
 		t.Error(text)
+	}
+}
+
+// TestWhatIsLeftOutIsNotRun: other packages' tests with -own, and tests that take long with -most.
+func TestWhatIsLeftOutIsNotRun(t *testing.T) {
+	for own, want := range map[bool][]string{false: {"lane", "wheel", "verify/sim", "daemon"}, true: {"lane", "wheel"}} {
+		var got []string
+		for _, s := range suites([]string{"lane", "wheel"}, own) {
+			got = append(got, s.dir)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("own %v: tests of %q, want %q", own, got, want)
+		}
+	}
+	slow := &test{suite: &suite{dir: "lane", binary: "there-is-none"}, name: "TestSlow", took: cost{cpu: 2 * time.Second}}
+	m := mutant{id: 7, key: key{dir: "lane"}}
+	for most, want := range map[time.Duration]outcome{0: caught, time.Second: idle, 2 * time.Second: caught} { // a program that is not there fails
+		of := trial{root: "/", most: most, order: map[*suite]int{slow.suite: 0}, reach: reach{7: {slow}}}
+		if got := of.one(t.Context(), m); got.outcome != want {
+			t.Errorf("most %v: %v, want %v", most, got.outcome, want)
+		}
 	}
 }

@@ -44,13 +44,13 @@ func (c cost) bound() cost {
 }
 
 // suites returns what is tried of the mutants of packages, cheap ones first. A
-// package that is no subject has its own tests.
-func suites(dirs []string) (all []*suite) {
+// package that is no subject has its own tests. With own no package has any other.
+func suites(dirs []string, own bool) (all []*suite) {
 	short := []string{"-test.short"}
 	layers := make(map[string]bool)
 	for _, dir := range dirs {
 		all = append(all, &suite{layer: "package", dir: dir, args: short})
-		if s := subjectOf(dir); s != nil {
+		if s := subjectOf(dir); s != nil && !own {
 			layers[s.layer] = true
 		}
 	}

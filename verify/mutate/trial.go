@@ -30,6 +30,7 @@ type result struct {
 // trial is how mutants are tried.
 type trial struct {
 	root  string
+	most  time.Duration  // the processor's time of a test that is run; 0: any
 	order map[*suite]int // suites, as they are tried
 	reach reach
 }
@@ -40,7 +41,7 @@ func (t *trial) one(ctx context.Context, m mutant) result {
 	r := result{mutant: m}
 	var tests []*test
 	for _, test := range t.reach[m.id] {
-		if test.tries(m.key.dir) {
+		if test.tries(m.key.dir) && (t.most == 0 || test.took.cpu <= t.most) {
 			tests = append(tests, test)
 		}
 	}

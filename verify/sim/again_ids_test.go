@@ -2,11 +2,12 @@ package sim
 
 import "testing"
 
-// farTimer is the number of an Append of a record without an id that is due in an hour, and
-// secondCancel of a cancel of the second id.
+// farRecord is the number of an Append of a record without an id that is due in an hour, and
+// secondCancel and secondTimer are of a cancel of the second id, and of a record of it.
 const (
 	farRecord    = 9*9 + 8
 	secondCancel = 9 * (2 + 16*40*8)
+	secondTimer  = 9*(9+16*40*6) + 6
 )
 
 // TestSimulationOfACommandInALogThatWasWrittenAnew: a commit says that commands count again
@@ -55,6 +56,42 @@ func TestSimulationOfACommandInALogThatWasWrittenAnew(t *testing.T) {
 	do(Crash, 0, 0)
 	do(Expel, 0, 0)
 	do(JournalHaunt, 0, 1) // without the first
+	if err := r.Play(); err != nil {
+		t.Errorf("%v\n%s", err, r.Tell())
+	}
+}
+
+// TestSimulationOfACommitThatLeavesOutWhatACommandEnded: a commit has no room for all that has
+// finished. Then the journal gets a later part of a snapshot, with a cancel, and not the
+// earlier one with its victim.
+func TestSimulationOfACommitThatLeavesOutWhatACommandEnded(t *testing.T) {
+	r := journalled(identified(small(1)))
+	r.Config.IDs, r.Config.JournalMax, r.Config.MaxMetadata, r.Config.Accidents = 2, 140, 300, -1
+	do := func(k Kind, n int) { r.Trace = append(r.Trace, Action{k, 0, 0, n}) }
+	alternate := func() {
+		for range 75 {
+			do(Append, farRecord)
+			do(Append, secondCancel)
+		}
+	}
+	alternate()
+	do(Append, laterTimer)
+	alternate()
+	do(Append, cancel)
+	do(Append, secondTimer)
+	do(Fetch, 1000)
+	do(Turn, 1000)
+	for range 3 { // the core learns how much the broker takes
+		do(Build, 0)
+		do(Arrive, 0)
+		do(Answer, 0)
+	}
+	for range 4 {
+		do(Cut, 1)
+	}
+	do(Crash, 0)
+	do(Expel, 0)
+	do(JournalHaunt, 2) // without those before
 	if err := r.Play(); err != nil {
 		t.Errorf("%v\n%s", err, r.Tell())
 	}

@@ -42,7 +42,7 @@ func (w *World) covers(p int, set doneSet, again int64, what string) {
 	log := w.logs[p]
 	for o := max(log.start, set.low); o < log.end(); o++ {
 		e := log.entries[o]
-		if set.has(o) || e.kind != record || len(e.by) == 0 || e.letter || !log.hasAny(e.by) {
+		if set.has(o) || e.kind != record || len(e.by) == 0 || e.unfound || !log.hasAny(e.by) {
 			continue
 		}
 		covered := false
@@ -130,7 +130,7 @@ func (in *instance) holdOffer(own *partition, e *entry, d *purgatory.Delivery) {
 		return
 	}
 	switch {
-	case d.Reason != "" && !own.lettered[o] && own.unsure[o] && e.letter && !slices.ContainsFunc(own.by[o], func(c *entry) bool { return c.cancel }):
+	case d.Reason != "" && !own.lettered[o] && own.unsure[o] && e.unfound && !slices.ContainsFunc(own.by[o], func(c *entry) bool { return c.cancel }):
 		delete(own.by, o) // it was bound for the dead-letter topic when they were read
 	case e.cancel:
 		w.fail("the cancel %v is offered", e)
@@ -140,7 +140,7 @@ func (in *instance) holdOffer(own *partition, e *entry, d *purgatory.Delivery) {
 		w.fail("BACK: %v is offered, though %v about it was read", e, own.by[o])
 	case !own.over && own.why == shut && own.read < own.stableEnd:
 		w.fail("BARRIER: %v is offered, though %d is read up to %d of %d", e, e.part, own.read, own.stableEnd)
-	case e.called > 0 && own.epoch > e.called && !own.unsure[o] && !e.letter && own.log.hasAny(e.by):
+	case e.called > 0 && own.epoch > e.called && !own.unsure[o] && !e.unfound && own.log.hasAny(e.by):
 		in.holdCalled(own, e)
 	}
 	if d.Reason != "" {

@@ -315,7 +315,14 @@ func (d drain) verdict() {
 		if live := in.core.Snapshot().LiveBytes; live > 0 {
 			d.fail("KEPT: an empty core needs %d bytes for records", live)
 		}
-		if fresh, left := d.core(in.clock(), nil).Bytes(), in.core.Bytes(); left > fresh+leftover*int64(min(d.cfg.Burst, 4)) {
+		s, keeps := in.core.Snapshot(), leftover*int64(min(d.cfg.Burst, 4))
+		if d.cfg.IDs > 0 {
+			keeps += leftoverIDs
+		}
+		if s.IDs > 0 || s.EventsWaiting > 0 || s.Waiting > 0 {
+			d.fail("KEPT: an empty core has %d ids, %d events, %d cancels that wait", s.IDs, s.EventsWaiting, s.Waiting)
+		}
+		if fresh, left := d.core(in.clock(), nil).Bytes(), in.core.Bytes(); left > fresh+keeps {
 			d.fail("KEPT: an empty core holds %d bytes, a fresh one %d", left, fresh)
 		}
 	}
@@ -325,6 +332,9 @@ func (d drain) verdict() {
 // deliveries, its queues' first allocations, targets that it knows, a slab of the
 // wheel. Where records come in bursts, its queues have grown.
 const leftover = 97 << 10
+
+// leftoverIDs is what it may keep besides, in bytes: an empty index of ids.
+const leftoverIDs = 12 << 10
 
 // conserve holds the counters to each other: what was read has one outcome each.
 func (in *instance) conserve() {
@@ -345,6 +355,9 @@ func (in *instance) conserve() {
 	cancels := int64(s.Waiting)
 	for _, n := range s.Cancels {
 		cancels += n
+	}
+	if read := s.Consumed[purgatory.TopicOutcome{Topic: ingress, Outcome: purgatory.Cancel}]; cancels > read || cancels < read-s.HandedOver {
+		in.w.fail("%s counts %d cancels read and %d results, %d records handed over", in.member, read, cancels, s.HandedOver)
 	}
 	for _, n := range s.Ended {
 		ended += n

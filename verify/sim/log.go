@@ -40,7 +40,7 @@ type entry struct {
 	lost    bool     // gone from the log before it was read: outside of Layover's power
 	gone    bool     // cancelled, replaced or expired; of a cancel: it was carried out, or found nothing
 	by      []*entry // commands about it that some assignment read
-	letter  bool     // a command missed it, for it was bound for the dead-letter topic
+	unfound bool     // commands may have missed it: it was bound for the dead-letter topic, or its expiry had come
 	called  uint64   // the assignments that began before it was called cancelled or replaced
 	said    bool     // a commit whose answer arrived, and which still stands, says it is finished
 }

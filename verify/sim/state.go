@@ -70,7 +70,7 @@ func (w *World) encode(order []int) []byte {
 		s.num(log.start, log.end(), int64(log.epoch), int64(log.topicID), int64(log.sick))
 		for _, e := range log.entries {
 			s.num(int64(e.allowed()-e.written), int64(e.epoch))
-			s.flags(e.written > 0, e.lost, e.said, e.dropped, e.gone, e.letter, e.called > 0)
+			s.flags(e.written > 0, e.lost, e.said, e.dropped, e.gone, e.unfound, e.called > 0)
 			s.num(int64(len(e.by)))
 		}
 		s.num(names[w.group.owner[p]])

@@ -1,0 +1,69 @@
+package daemon
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// loopTurns returns layover_loop_turns_total, by loop.
+func (in *instance) loopTurns() map[string]int {
+	in.w.Helper()
+	out := make(map[string]int)
+	_, body := in.get("/metrics")
+	for line := range strings.Lines(body) {
+		rest, is := strings.CutPrefix(line, `layover_loop_turns_total{loop="`)
+		if !is {
+			continue
+		}
+		loop, count, _ := strings.Cut(rest, `"} `)
+		n, err := strconv.ParseFloat(strings.TrimSpace(count), 64)
+		if err != nil {
+			in.w.Fatalf("%q: %v", line, err)
+		}
+		out[loop] = int(n)
+	}
+	return out
+}
+
+// TestEachLoopTurnsAsOftenAsItSays while nothing happens, in two minutes with some work between.
+func TestEachLoopTurnsAsOftenAsItSays(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		in := w.start()
+		in.ready()
+		time.Sleep(10 * time.Second)
+		for round := range 2 {
+			before := in.loopTurns()
+			time.Sleep(time.Minute)
+			after := in.loopTurns()
+			for loop, want := range map[string]struct{ least, most int }{
+				"lane 0": {55, 70}, "lane 1": {55, 70}, "poll": {55, 65}, "watch of the cluster": {55, 130},
+				"keeper of journals": {11, 65}, "log ends": {3, 65}, "committer": {0, 10}, "loading": {0, 0}, "reading journals": {0, 0},
+				"readiness": {0, 0}, "drop summary": {2, 2}, "sick list": {59, 61}, "preflight": {0, 0}, "replay": {239, 241}, "history": {1, 60},
+			} {
+				if n := after[loop] - before[loop]; n < want.least || n > want.most {
+					t.Errorf("round %d: %s turned %d times in a minute, want %d to %d", round, loop, n, want.least, want.most)
+				}
+				delete(after, loop)
+			}
+			for loop := range after {
+				t.Errorf("nothing says how often %s turns", loop)
+			}
+			before = in.loopTurns()
+			w.sendMany(0, 100*round, 100, func(int) []kgo.RecordHeader { return nil })
+			w.arrives(egress, 100*(round+1), time.Minute)
+			after = in.loopTurns()
+			if after["lane 0"]+after["lane 1"]+after["poll"] <= before["lane 0"]+before["lane 1"]+before["poll"] {
+				t.Errorf("round %d: no loop turned for a hundred records", round)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		if n := in.loopTurns()["readiness"]; n == 0 {
+			t.Error("readiness was never looked for")
+		}
+		in.stop()
+	})
+}

@@ -1,0 +1,123 @@
+package kafkatest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// Restart ends the brokers and starts them again on what they have on disk, with change called
+// in between; nil: nothing changes. It needs StartVirtualOnDisk. Connections break, faults and controls
+// are gone, and Broker is another cluster: nobody else may look at it meanwhile.
+func (c *Cluster) Restart(change func()) {
+	c.Helper()
+	if c.dir == "" {
+		c.Fatal("brokers that are not on disk cannot be started again")
+	}
+	c.Broker.Close()
+	if change != nil {
+		change()
+	}
+	var err error
+	if c.Broker, err = kfake.NewCluster(c.opts...); err != nil {
+		c.Fatal(err)
+	}
+	c.Cleanup(c.Broker.Close)
+	c.LimitMetadata(MaxMetadata)
+}
+
+// StartVirtualOnDisk is StartVirtual with brokers that keep all in files, for Restart.
+func StartVirtualOnDisk(t *testing.T, brokers int, opts ...kfake.Opt) *Cluster {
+	t.Helper()
+	dir := t.TempDir()
+	return (&Cluster{T: t, dir: dir}).startVirtual(brokers, append(opts, kfake.DataDir(dir)))
+}
+
+// Truncate is Restart after an unclean election: the log of a partition has lost all from an
+// offset on, at which a batch begins, and its leader epoch is raised.
+func (c *Cluster) Truncate(topic string, partition int32, from int64) {
+	c.Helper()
+	c.Restart(func() {
+		dir := filepath.Join(c.dir, "partitions", fmt.Sprintf("%s-%d", url.PathEscape(topic), partition))
+		if err := truncate(dir, from); err != nil {
+			c.Fatalf("truncating %s/%d at %d: %v", topic, partition, from, err)
+		}
+	})
+	if end := c.Broker.PartitionInfo(topic, partition).HighWatermark; end != from {
+		c.Fatalf("%s/%d was truncated at %d and ends at %d", topic, partition, from, end)
+	}
+}
+
+// truncate cuts the files of a partition. What stands in its snapshot about the log's end is
+// corrected by who reads it.
+func truncate(dir string, from int64) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.dat"))
+	if err != nil {
+		return err
+	}
+	sizes := make(map[int64]int64)
+	for _, name := range files {
+		base, err := strconv.ParseInt(strings.TrimSuffix(filepath.Base(name), ".dat"), 10, 64)
+		if err != nil {
+			return err
+		}
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		sizes[base] = below(raw, from)
+		if err := os.Truncate(name, sizes[base]); err != nil {
+			return err
+		}
+	}
+	name := filepath.Join(dir, "snapshot.json")
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	var s map[string]any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber() // ids of producers are longer than a float
+	if err := d.Decode(&s); err != nil {
+		return err
+	}
+	epoch, err := s["epoch"].(json.Number).Int64()
+	if err != nil {
+		return err
+	}
+	s["epoch"] = epoch + 1
+	for _, segment := range s["segments"].([]any) {
+		m := segment.(map[string]any)
+		base, err := m["base_offset"].(json.Number).Int64()
+		if err != nil {
+			return err
+		}
+		m["size"] = sizes[base]
+	}
+	if raw, err = json.Marshal(s); err != nil {
+		return err
+	}
+	return os.WriteFile(name, raw, 0o600)
+}
+
+// below returns the bytes of the batches that begin below an offset.
+func below(raw []byte, offset int64) (size int64) {
+	const header = 12 // of a batch: its first offset, and how many bytes follow
+	for at := 0; at+header <= len(raw); {
+		if int64(binary.BigEndian.Uint64(raw[at:])) >= offset {
+			break
+		}
+		at += header + int(binary.BigEndian.Uint32(raw[at+8:]))
+		size = int64(at)
+	}
+	return size
+}
