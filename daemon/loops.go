@@ -15,19 +15,19 @@ type loops struct{ readiness, drops, sick, preflight, replay, history atomic.Int
 func (d *Daemon) turns() map[string]int64 {
 	consumer, journal := d.consumer.Turns(), d.journal.Turns()
 	out := map[string]int64{
-		"watch of the cluster": d.watcher.Turns(),
-		"poll":                 consumer.Poll,
-		"committer":            consumer.Committer,
-		"log ends":             consumer.Ends,
-		"loading":              consumer.Loading,
-		"keeper of journals":   journal.Keeper,
-		"reading journals":     journal.Reading,
-		"readiness":            d.loops.readiness.Load(),
-		"drop summary":         d.loops.drops.Load(),
-		"sick list":            d.loops.sick.Load(),
-		"preflight":            d.loops.preflight.Load(),
-		"replay":               d.loops.replay.Load(),
-		"history":              d.loops.history.Load(),
+		"cluster_watch":   d.watcher.Turns(),
+		"poll":            consumer.Poll,
+		"committer":       consumer.Committer,
+		"log_ends":        consumer.Ends,
+		"loading":         consumer.Loading,
+		"journal_keeper":  journal.Keeper,
+		"journal_reading": journal.Reading,
+		"readiness":       d.loops.readiness.Load(),
+		"drop_summary":    d.loops.drops.Load(),
+		"sick_list":       d.loops.sick.Load(),
+		"preflight":       d.loops.preflight.Load(),
+		"replay":          d.loops.replay.Load(),
+		"history":         d.loops.history.Load(),
 	}
 	for i, l := range d.lanes {
 		out[laneName(i)] = l.Turns()
@@ -35,7 +35,7 @@ func (d *Daemon) turns() map[string]int64 {
 	return out
 }
 
-func laneName(i int) string { return fmt.Sprintf("lane %d", i) }
+func laneName(i int) string { return fmt.Sprintf("lane_%d", i) }
 
 // every calls do at an interval until the context ends, and counts the calls.
 func every(ctx context.Context, interval time.Duration, turns *atomic.Int64, do func(now time.Time)) {

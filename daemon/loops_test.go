@@ -40,9 +40,9 @@ func TestEachLoopTurnsAsOftenAsItSays(t *testing.T) {
 			time.Sleep(time.Minute)
 			after := in.loopTurns()
 			for loop, want := range map[string]struct{ least, most int }{
-				"lane 0": {55, 70}, "lane 1": {55, 70}, "poll": {55, 65}, "watch of the cluster": {55, 130},
-				"keeper of journals": {11, 65}, "log ends": {3, 65}, "committer": {0, 10}, "loading": {0, 0}, "reading journals": {0, 0},
-				"readiness": {0, 0}, "drop summary": {2, 2}, "sick list": {59, 61}, "preflight": {0, 0}, "replay": {239, 241}, "history": {1, 60},
+				"lane_0": {55, 70}, "lane_1": {55, 70}, "poll": {55, 65}, "cluster_watch": {55, 130},
+				"journal_keeper": {11, 65}, "log_ends": {3, 65}, "committer": {0, 10}, "loading": {0, 0}, "journal_reading": {0, 0},
+				"readiness": {0, 0}, "drop_summary": {2, 2}, "sick_list": {59, 61}, "preflight": {0, 0}, "replay": {239, 241}, "history": {1, 60},
 			} {
 				if n := after[loop] - before[loop]; n < want.least || n > want.most {
 					t.Errorf("round %d: %s turned %d times in a minute, want %d to %d", round, loop, n, want.least, want.most)
@@ -56,7 +56,7 @@ func TestEachLoopTurnsAsOftenAsItSays(t *testing.T) {
 			w.sendMany(0, 100*round, 100, func(int) []kgo.RecordHeader { return nil })
 			w.arrives(egress, 100*(round+1), time.Minute)
 			after = in.loopTurns()
-			if after["lane 0"]+after["lane 1"]+after["poll"] <= before["lane 0"]+before["lane 1"]+before["poll"] {
+			if after["lane_0"]+after["lane_1"]+after["poll"] <= before["lane_0"]+before["lane_1"]+before["poll"] {
 				t.Errorf("round %d: no loop turned for a hundred records", round)
 			}
 			time.Sleep(10 * time.Second)

@@ -85,6 +85,7 @@ stamp     records                layover_last_dead_letter_timestamp_seconds
 stamp     records                layover_last_delivery_timestamp_seconds
 counter   records                layover_lateness_seconds
 counter   restart                layover_lost_to_retention_records_total
+clock     rig                    layover_loop_turns_total
 counter   records                layover_low_offset
 counter   prefix                 layover_metadata_overflow_total
 gauge     records                layover_next_due_timestamp_seconds

@@ -19,20 +19,20 @@ import (
 // things. Both are some three times what 30 runs had. A wait without a pause, or with one of a
 // few milliseconds, turns hundreds of times in a second in which nothing happens.
 var busiest = map[string]struct{ always, each float64 }{
-	"lane":                 {40, 2},
-	"poll":                 {10, 2},
-	"committer":            {70, 2}, // each lane has a commit that is refused at once ten times, with two turns each
-	"loading":              {20, 2},
-	"reading journals":     {100, 2}, // each partition that cannot be read is tried again five times
-	"watch of the cluster": {6, 2},
-	"keeper of journals":   {6, 0},
-	"log ends":             {2, 0},
-	"readiness":            {22, 0},
-	"drop summary":         {2, 0},
-	"sick list":            {3, 0},
-	"preflight":            {5, 0},
-	"replay":               {6, 0},
-	"history":              {2, 0},
+	"lane":            {40, 2},
+	"poll":            {10, 2},
+	"committer":       {70, 2}, // each lane has a commit that is refused at once ten times, with two turns each
+	"loading":         {20, 2},
+	"journal_reading": {100, 2}, // each partition that cannot be read is tried again five times
+	"cluster_watch":   {6, 2},
+	"journal_keeper":  {6, 0},
+	"log_ends":        {2, 0},
+	"readiness":       {22, 0},
+	"drop_summary":    {2, 0},
+	"sick_list":       {3, 0},
+	"preflight":       {5, 0},
+	"replay":          {6, 0},
+	"history":         {2, 0},
 }
 
 // turning is what a judge of loops knows of one instance.
@@ -83,7 +83,7 @@ func (p *party) judgeTurns(d *Daemon) {
 // Callers hold mu.
 func (r *rig) judgeLoop(p *party, loop string, turns, things int) {
 	kind := loop
-	if strings.HasPrefix(loop, "lane ") {
+	if strings.HasPrefix(loop, "lane_") {
 		kind = "lane"
 	}
 	most, known := busiest[kind]
@@ -192,12 +192,12 @@ func TestTheJudgeOfTurnsFindsWhatTurnsHot(t *testing.T) {
 		turns, things int
 		fault         bool
 	}{
-		"a lane of an idle process":  {"lane 0", 40, 0, false},
-		"a lane that does not rest":  {"lane 1", 41, 0, true},
-		"a lane with work":           {"lane 1", 240, 100, false},
-		"a lane with more than that": {"lane 1", 241, 100, true},
-		"a ticker":                   {"sick list", 3, 1000, false},
-		"a ticker that runs early":   {"sick list", 4, 1000, true},
+		"a lane of an idle process":  {"lane_0", 40, 0, false},
+		"a lane that does not rest":  {"lane_1", 41, 0, true},
+		"a lane with work":           {"lane_1", 240, 100, false},
+		"a lane with more than that": {"lane_1", 241, 100, true},
+		"a ticker":                   {"sick_list", 3, 1000, false},
+		"a ticker that runs early":   {"sick_list", 4, 1000, true},
 		"a loop that nobody bounds":  {"another", 1, 0, true},
 	} {
 		r := &rig{sum: newSums(), begun: time.Now()}

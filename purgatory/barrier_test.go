@@ -136,3 +136,18 @@ func TestAnAssignmentTakesItsBarrierAlong(t *testing.T) {
 		t.Errorf("%d misses: %v", n, r.stats.Cancels)
 	}
 }
+
+// TestAnIdleBarrierShutsWithTheNextRecord: what is read in the turn in which reading goes on
+// may be the cancel of what waits.
+func TestAnIdleBarrierShutsWithTheNextRecord(t *testing.T) {
+	r := newIDRig(t, nil)
+	r.barredRig(true)
+	r.pass(idleOpensMs)
+	r.must(r.arrival(1, 60_000, "0"))
+	r.want(r.offer())
+	if r.audit(); r.stats.BarrierOpened[openIdle] != 1 {
+		t.Errorf("opened %v", r.stats.BarrierOpened)
+	}
+	r.pass(idleOpensMs)
+	r.want(r.offer(), 0)
+}

@@ -66,7 +66,7 @@ type store struct {
 	slots   ids.Slots // locations of the records with an id
 	thin    []int     // chunks of idClass to be compacted: less than half of each is live
 	chunks  []*chunk
-	unused  []int // numbers in chunks
+	free    []int // numbers in chunks
 	classes map[int]*class
 	largest int   // size of the largest regular chunk
 	bytes   int64 // of all chunks
@@ -123,8 +123,8 @@ func (s *store) openChunk(classNo int, c *class, size int) {
 	want = max(min(want, s.largest), size)
 	c.next = min(max(c.next*2, minChunk), s.largest)
 	no := len(s.chunks)
-	if n := len(s.unused); n > 0 {
-		no, s.unused = s.unused[n-1], s.unused[:n-1]
+	if n := len(s.free); n > 0 {
+		no, s.free = s.free[n-1], s.free[:n-1]
 	} else {
 		s.chunks = append(s.chunks, nil)
 	}
@@ -180,7 +180,7 @@ func (s *store) drop(no int) {
 	c := s.classes[ch.class]
 	s.bytes -= int64(cap(ch.buf)) + chunkOverhead
 	s.chunks[no] = nil
-	s.unused = append(s.unused, no)
+	s.free = append(s.free, no)
 	c.chunks--
 	if c.open == no {
 		c.open = -1

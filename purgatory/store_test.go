@@ -46,8 +46,8 @@ func TestChunkSizesDoubleAndStartSmallAgain(t *testing.T) {
 		if s.bytes != 0 || s.live != 0 || len(s.classes) != 0 {
 			t.Errorf("%d bytes, %d live, %d classes left", s.bytes, s.live, len(s.classes))
 		}
-		if len(s.chunks)-len(s.unused) != 0 || most > 0 && len(s.chunks) != most {
-			t.Errorf("chunk numbers leak: %d, and %d after a time before; %d are free", len(s.chunks), most, len(s.unused))
+		if len(s.chunks)-len(s.free) != 0 || most > 0 && len(s.chunks) != most {
+			t.Errorf("chunk numbers leak: %d, and %d after a time before; %d are free", len(s.chunks), most, len(s.free))
 		}
 		most = len(s.chunks)
 	}

@@ -68,9 +68,9 @@ func (in *instance) reading(a Action) bool {
 	return true
 }
 
-// waiting adds up what the cores should have of commands: the cancels that wait, and how many
-// more entries there are in the core than open offsets. Of loose events nothing tells whether
-// they are there still: all that they would finish is finished.
+// entries returns how many entries the core should have for so many open offsets: a cancel
+// that waits has none, and an event may have one for two offsets. Of loose events nothing
+// tells whether they are there still: all that they would finish is finished.
 func (own *partition) entries(open int) (most, loose int) {
 	for _, waiting := range own.by {
 		for _, c := range waiting {

@@ -42,9 +42,18 @@
 //   - Repeats have a reason each: one assignment more that began with the record
 //     unfinished, or one answer that left it open. What the last commit said whose
 //     answer arrived is not read again.
-//   - Every offset below the read position is finished, parked, due or in flight;
-//     low offsets do not go back; a commit holds all that is finished, or the longest
-//     prefix that fits.
+//   - Every offset below the read position is finished, parked, due or in flight, an event's,
+//     or a cancel that waits; low offsets do not go back; a commit holds all that is
+//     finished, or the longest prefix that fits.
+//   - What a cancel or a newer record of its id has ended is offered by no assignment that has
+//     read the command, or began later. What may be the core's own word, the event or the
+//     finished offset, is held to the rules: nobody ends a record without a command.
+//   - No record with an id is offered before its partition is read up to the end that its
+//     assignment found, but while its barrier is open for one of its reasons.
+//   - In every set that a restart may begin with, a record that a command has ended and that
+//     is open has a later command that is open as well, or counts again: beside the journal
+//     as it is, and beside each record alone that may still arrive.
+//   - What expires is not handed out from its expiry on.
 //   - A record's bytes are its own until it is written.
 //   - What is in flight, stuck records included, fits into the client's buffer.
 //   - Records of a healthy partition for a healthy target are at most five seconds late,
@@ -58,6 +67,6 @@
 // It does not know Kafka's protocol, the client, or the timing of goroutines: those
 // are the business of the daemon's tests.
 //
-// A protocol that is added (another place for facts, transactions, cancelling)
+// A protocol that is added (another place for facts, transactions)
 // brings its actions and its side of the brokers here first.
 package sim
