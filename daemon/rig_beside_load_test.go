@@ -99,6 +99,7 @@ func (b *beside) postOne(c *kgo.Client, dice *rand.Rand, to thing) {
 		s.Due = w.due
 		s.Record.Headers = append(s.Record.Headers, text("x-delay", fmt.Sprint(delay.Milliseconds())))
 	}
+	b.nameIt(dice, &s)
 	w.to = thing{target, partitionOf(s.Record.Key, len(b.Broker.PartitionInfos(target)))}
 	b.ledger.Enter(s)
 	c.Produce(context.Background(), kafkatest.Entered(s.Record), func(k *kgo.Record, err error) {

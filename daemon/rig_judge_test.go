@@ -14,24 +14,28 @@ import (
 func (r *rig) judge() {
 	var all []arrival
 	all = append(all, r.archive...)
-	for _, topic := range []string{egress, other, late, small, dlq} {
+	for _, topic := range []string{egress, other, late, small, dlq, events} {
 		all = append(all, r.read(topic)...)
 	}
 	r.judgeStamps(all)
+	everything := all
+	all, said := r.splitEvents(all)
 	r.readComplaints()
 	r.retracted()
 	r.mu.Lock()
 	r.allowRepeats(all)
 	r.mu.Unlock()
-	records := make([]verify.Record, len(all))
-	for i, a := range all {
+	r.judgeTimers(all, said)
+	records := make([]verify.Record, len(everything))
+	for i, a := range everything {
 		records[i] = a.Record
+		records[i].Offered = r.happened(&everything[i])
 	}
 	if !r.plan.roomy() { // what lies beyond the part of a set that fits is not committed
 		r.ledger.MayRepeatAny(len(records))
 	}
 	if !r.recreated { // a partition and an offset name no single record then
-		r.premature(all)
+		r.premature(all, said)
 		r.saidBefore(all)
 		r.unsaid(all)
 	}
@@ -88,25 +92,30 @@ func (own *assignment) taken(heard time.Time, n int) time.Time {
 // a delivery that nobody can have committed, and those that a partition begun without
 // all of its journal delivers. Callers hold mu.
 func (r *rig) allowRepeats(all []arrival) {
+	if r.plan.quiet {
+		return
+	}
 	for i := range all {
-		a := &all[i]
-		o := origin(a.Record)
-		m := r.delivery(a)
-		in := m.assignment(o.partition, a.offered)
-		settled := in != nil && !m.heard.IsZero() && !in.complained
-		switch {
-		case !settled:
-		case r.plan.metadata == 0 && !r.plan.dense: // whatever is finished fits into the commits
-			settled = !in.taken(m.heard, 3).IsZero()
-		case r.recreated || r.truncations.ambiguous(o.partition, o.offset): // partition and offset do not tell of which topic
-			settled = false
-		default:
-			settled = !in.taken(m.heard, 1).IsZero() && r.keptSaid(o, a.offered)
-		}
-		if !settled || r.begunStale(o.partition, m.heard) {
+		if o := origin(all[i].Record); !r.settled(&all[i], o) {
 			r.ledger.MayRepeat(o.id, 1)
 		}
 	}
+}
+
+// settled says whether everybody who came after an arrival knew that it had finished a
+// record. Callers hold mu.
+func (r *rig) settled(a *arrival, o source) bool {
+	m := r.delivery(a)
+	in := m.assignment(o.partition, a.offered)
+	switch {
+	case in == nil || m.heard.IsZero() || in.complained || r.begunStale(o.partition, m.heard):
+		return false
+	case r.plan.metadata == 0 && !r.plan.dense: // whatever is finished fits into the commits
+		return !in.taken(m.heard, 3).IsZero()
+	case r.recreated || r.truncations.ambiguous(o.partition, o.offset): // partition and offset do not tell of which topic
+		return false
+	}
+	return !in.taken(m.heard, 1).IsZero() && r.keptSaid(o, a.offered)
 }
 
 // keptSaid says whether all assignments that began after a delivery could know of it.
@@ -168,17 +177,10 @@ func (r *rig) unsaid(all []arrival) {
 
 // premature finds records that were said to be finished before any broker had them
 // anywhere: a kill in between would have lost them.
-func (r *rig) premature(all []arrival) {
+func (r *rig) premature(all []arrival, said []saidEvent) {
 	r.mu.Lock()
-	first := make(map[source]time.Time)
-	for i := range all {
-		o := origin(all[i].Record)
-		if m := r.delivery(&all[i]); m != nil && (first[o].IsZero() || m.applied.Before(first[o])) {
-			first[o] = m.applied
-		}
-	}
 	var found []string
-	for o, at := range first {
+	for o, at := range r.firstSeen(all, said) {
 		if r.truncations.ambiguous(o.partition, o.offset) || o.offset < r.gone[o.partition] { // what the log has lost may be gone over
 			continue
 		}

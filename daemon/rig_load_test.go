@@ -37,6 +37,7 @@ type wish struct {
 	headers    []verify.Header // the user's
 	ask        ask
 	target     string // "" for none named
+	timer      *timerWish
 }
 
 // ask is a delay that a record asks for.
@@ -182,6 +183,9 @@ func (r *rig) enter(w *wish) *kgo.Record {
 	if !w.ask.none && w.ask.reason == "" {
 		s.Due = sent.Add(w.ask.after)
 	}
+	if w.timer != nil {
+		r.enterTimer(w, &s)
+	}
 	if due := sent.Add(w.dueBy()); due.After(r.lastDue) {
 		r.lastDue = due
 	}
@@ -237,7 +241,7 @@ func (r *rig) send(b *burst) {
 func (r *rig) produced(results kgo.ProduceResults) {
 	for i := range results { // in no order: the id is the first header
 		if k := results[i].Record; results[i].Err == nil {
-			r.ledger.Acked(string(k.Headers[0].Value), k.Partition, k.Offset)
+			r.acked(string(k.Headers[0].Value), k.Partition, k.Offset)
 		}
 	}
 }

@@ -34,10 +34,12 @@ type plan struct {
 	missing      time.Duration // of the late target
 	healAt       time.Duration
 	lastDue      time.Duration
-	full         bool     // reading may pause, as there is little memory
-	renews       bool     // the ingress topic is deleted and made again
-	steps        []step   // by time
-	ordeals      []ordeal // of the rounds, in their order
+	full         bool // reading may pause, as there is little memory
+	renews       bool // the ingress topic is deleted and made again
+	timerPlan
+	quiet   bool     // nothing is amiss, and nothing is excused
+	steps   []step   // by time
+	ordeals []ordeal // of the rounds, in their order
 }
 
 // step is one thing that happens.
@@ -47,8 +49,8 @@ type step struct {
 }
 
 func (p *plan) String() string {
-	return fmt.Sprintf("seed %d: %d brokers, %d partitions, up to %d instances, latency %v, metadata %d, dense %v, journal with batches of %d, harmed %v, impatient %v, overlapping faults %v, settings %q, healed at %v",
-		p.seed, p.brokers, p.partitions, p.instances, p.latency, p.metadata, p.dense, p.journalBytes, p.harm, p.impatient, p.overlap, p.settings, p.healAt)
+	return fmt.Sprintf("seed %d: %d brokers, %d partitions, up to %d instances, latency %v, metadata %d, dense %v, journal with batches of %d, harmed %v, impatient %v, overlapping faults %v, timers %+v, settings %q, healed at %v",
+		p.seed, p.brokers, p.partitions, p.instances, p.latency, p.metadata, p.dense, p.journalBytes, p.harm, p.impatient, p.overlap, p.timerPlan, p.settings, p.healAt)
 }
 
 // newPlan chooses a run.
@@ -76,6 +78,7 @@ func newPlan(seed uint64) *plan {
 	p.lives(dice)
 	p.chooseFaults(dice)
 	p.chooseOrdeals(dice)
+	p.chooseTimers(over + roundsTake)
 	slices.SortStableFunc(p.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
 	return p
 }
@@ -219,6 +222,8 @@ func (p *plan) provocation(dice *rand.Rand, key kmsg.Key) func(r *rig) {
 		}
 	case kmsg.OffsetForLeaderEpoch:
 		return func(r *rig) { r.move() }
+	case kmsg.Produce: // the load may be over
+		return func(r *rig) { r.pulse(wish{ask: ask{none: true}, target: egress}) }
 	case kmsg.CreatePartitions:
 		return func(r *rig) { r.lengthen(which) }
 	case kmsg.CreateTopics:

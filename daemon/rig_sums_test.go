@@ -24,6 +24,7 @@ type sums struct {
 	unplugged, deleted, truncated       int
 	commits, fenced, overtaken, longest int
 	journal                             journalSums
+	ids                                 idSums
 	slowest                             time.Duration            // from the end of a fault until all was well
 	endured                             map[string]int           // faults of the rounds, by kind
 	kinds                               map[int16]int            // requests of instances
@@ -44,6 +45,7 @@ func newSums() *sums {
 func (s *sums) take(r *verify.Report, virtual time.Duration) {
 	s.virtual = virtual
 	s.arrived, s.repeats, s.allowed, s.unknown, s.excused = r.Arrived, r.Repeats, r.Allowed, r.Unknown, r.Excused
+	s.ids.take(r)
 }
 
 func (s *sums) add(o *sums) {
@@ -67,6 +69,7 @@ func (s *sums) add(o *sums) {
 	s.overtaken += o.overtaken
 	s.longest = max(s.longest, o.longest)
 	s.journal.add(&o.journal)
+	s.ids.add(&o.ids)
 	s.slowest = max(s.slowest, o.slowest)
 	s.turns.add(o.turns)
 	for k, n := range o.endured {
@@ -90,6 +93,7 @@ func (s *sums) String() string {
 	fmt.Fprintf(&b, "%d starts, %d stops, %d kills, %d times off the network, %d deletions of records, %d truncations; %d offsets committed, %d of a stale generation, %d overtaken, metadata up to %d\n",
 		s.starts, s.stops, s.kills, s.unplugged, s.deleted, s.truncated, s.commits, s.fenced, s.overtaken, s.longest)
 	fmt.Fprintln(&b, &s.journal)
+	fmt.Fprintln(&b, &s.ids)
 	fmt.Fprintln(&b, s.turns)
 	fmt.Fprintf(&b, "at least twice in each life, with all well between (after %v at most):", s.slowest.Round(time.Second))
 	for _, k := range slices.Sorted(maps.Keys(s.endured)) {
@@ -126,6 +130,7 @@ func (s *sums) complain(t *testing.T, seeds int) {
 	t.Helper()
 	if seeds >= enough {
 		s.journal.complain(t)
+		s.ids.complain(t)
 	}
 	for k := range s.kinds {
 		name := kmsg.NameForKey(k)

@@ -95,13 +95,14 @@ type rig struct {
 	faults   []string
 	kinds    map[string]int // of faults: how many
 	sum      *sums
+	ids      timerWatch
 }
 
 func TestRigRandomFaults(t *testing.T) {
 	from, n := rigRange(5)
 	total := newSums()
 	eachSeed(t, from, n, func(t *testing.T, seed uint64) func() {
-		s := runRig(t, seed)
+		s := runRig(t, newPlan(seed))
 		return func() { total.add(s) }
 	})
 	t.Logf("%d seeds from %d:\n%v", n, from, total)
@@ -142,15 +143,15 @@ func eachSeed(t *testing.T, from uint64, n int, run func(t *testing.T, seed uint
 	})
 }
 
-// runRig runs one seed.
-func runRig(t *testing.T, seed uint64) *sums {
+// runRig runs one plan.
+func runRig(t *testing.T, p *plan) *sums {
 	s := newSums()
 	began := time.Now()
 	still := &standstill{over: make(chan struct{}), daemons: make(map[string]*Daemon)}
 	defer close(still.over)
-	go still.run(fmt.Sprintf("seed %d", seed))
+	go still.run(fmt.Sprintf("seed %d", p.seed))
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, newPlan(seed), s)
+		r := newRig(t, p, s)
 		r.still = still
 		r.run()
 	})
@@ -169,7 +170,11 @@ func newRig(t *testing.T, p *plan, s *sums) *rig {
 	for slot := range r.machines {
 		r.machines[slot] = &machine{rig: r, steps: []clockStep{{from: r.begun}}}
 	}
+	r.ids = timerWatch{names: make(map[source]string), quiet: make(map[string]bool)}
 	r.create(small, 1)
+	if p.events && p.timerPlan.missing == 0 {
+		r.create(events, 2)
+	}
 	r.ingressID = r.Broker.TopicInfo(ingress).TopicID
 	if p.journalBytes > 0 {
 		r.createJournal()
@@ -209,6 +214,9 @@ func (r *rig) run() {
 	}
 	r.create(late, 2)
 	r.create(other, 2)
+	if r.plan.events {
+		r.create(events, 2)
+	}
 	r.busy.Wait()
 	if due := r.lastDue.Add(time.Minute); time.Now().Before(due) {
 		time.Sleep(time.Until(due))
@@ -267,6 +275,7 @@ func (r *rig) begin(slot int) {
 	r.wall = r.machines[slot].wall
 	r.instances[slot], r.parties[slot] = r.startOver(p.dial, hook, r.plan.settings...), p
 	p.logs = r.instances[slot].logs
+	p.counted = r.countTimers(r.instances[slot], p)
 	p.turning.over, p.turning.done = make(chan struct{}), make(chan struct{})
 	go p.judgeTurns(r.instances[slot].daemon) // ended by end
 	r.everyone = append(r.everyone, p)
@@ -280,6 +289,7 @@ func (r *rig) end(slot int, kill bool) {
 		return
 	}
 	r.instances[slot], r.parties[slot] = nil, nil
+	p.counted()
 	if kill {
 		r.note("instance %d is killed", slot)
 		r.sum.kills++

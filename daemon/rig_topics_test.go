@@ -131,6 +131,7 @@ func (r *rig) deleteRecords(partition uint32, above bool, share float64) {
 		return
 	}
 	r.sum.deleted++
+	r.upset()
 	r.gone[p.Partition] = max(r.gone[p.Partition], to)
 	r.note("%s/%d is deleted below %d; it is committed at %d and ends at %d", ingress, p.Partition, to, low, p.HighWatermark)
 }
@@ -167,6 +168,7 @@ func (r *rig) evict(which uint32) {
 	if g == nil || len(g.Members) == 0 {
 		return
 	}
+	r.upset()
 	r.note("a member is thrown out: %v", r.throwOut(g.Members[which%uint32(len(g.Members))]))
 }
 

@@ -15,10 +15,11 @@ import (
 
 // party is a client at the rig's lines: one life of an instance, or the shaky sender.
 type party struct {
-	rig    *rig
-	slot   int
-	killed atomic.Bool
-	logs   *kafkatest.Log // of the instance
+	rig     *rig
+	slot    int
+	killed  atomic.Bool
+	logs    *kafkatest.Log // of the instance
+	counted func()         // ends reading its counts
 
 	// Under rig.mu:
 	assignments map[int32][]*assignment // by ingress partition, in order

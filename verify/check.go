@@ -7,15 +7,20 @@ import (
 )
 
 // Check compares the ledger with all that the target topics and the dead-letter topic
-// hold. Records of a topic that was deleted meanwhile belong among them, read before it
-// went. It costs time and memory linear in both.
+// hold, and the topic of events. Records of a topic that was deleted meanwhile belong among
+// them, read before it went. It costs time and memory about linear in both.
 func Check(l *Ledger, arrived []Record) *Report {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := &Report{Arrived: len(arrived), found: make(map[Kind][]string), counts: make(map[Kind]int)}
-	by := make(map[string][]*Record)
+	r := &Report{Events: make(map[string]int), found: make(map[Kind][]string), counts: make(map[Kind]int)}
+	by, t := make(map[string][]*Record), newTimers(l, r)
 	for i := range arrived {
 		a := &arrived[i]
+		if l.events != "" && a.Topic == l.events {
+			t.note(a)
+			continue
+		}
+		r.Arrived++
 		id, ok := idOf(a.Headers)
 		e := l.entries[id]
 		switch {
@@ -37,7 +42,7 @@ func Check(l *Ledger, arrived []Record) *Report {
 		came := by[id]
 		if len(came) == 0 {
 			switch {
-			case e.outcome != acked:
+			case e.outcome != acked || t.absent(e):
 			case e.excused:
 				r.Excused++
 			default:
@@ -46,6 +51,7 @@ func Check(l *Ledger, arrived []Record) *Report {
 			continue
 		}
 		r.Came++
+		t.arrivals(e, came)
 		r.Repeats += len(came) - 1
 		r.Allowed += e.repeats
 		if again := len(came) - 1 - e.repeats; again > 0 {
@@ -58,6 +64,8 @@ func Check(l *Ledger, arrived []Record) *Report {
 		delete(r.found, Repeated)
 		delete(r.counts, Repeated)
 	}
+	t.cancels(by)
+	t.repeats()
 	return r
 }
 
@@ -69,6 +77,10 @@ func (l *Ledger) judge(r *Report, e *entry, a *Record) {
 		return
 	}
 	switch {
+	case dead && e.hasExpired(a):
+		if !e.expiresAtOnce() && a.Timestamp.Before(e.Expires) {
+			r.add(Early, "%s is %s, stamped %s, and expires at %s", place(a), e.ID, formatted(a.Timestamp), formatted(e.Expires))
+		}
 	case e.Due.IsZero():
 	case a.Timestamp.UnixMilli() < e.Due.UnixMilli():
 		r.add(Early, "%s is %s, stamped %s, %v before it is due", place(a), e.ID, formatted(a.Timestamp), e.Due.Sub(a.Timestamp))
@@ -107,6 +119,8 @@ func place(r *Record) string { return fmt.Sprintf("%s/%d@%d", r.Topic, r.Partiti
 func (e *entry) wanted() string {
 	dead := "dead letters as " + strings.Join(e.Dead, " or ")
 	switch {
+	case e.To == "" && len(e.Dead) == 0:
+		return "no topic"
 	case e.To == "":
 		return dead
 	case len(e.Dead) == 0:

@@ -11,7 +11,7 @@ import (
 
 // The headers that docs/headers.md promises.
 var (
-	control = []string{"x-delay", "x-deliver-at", "x-deliver-to"}
+	control = []string{"x-delay", "x-deliver-at", "x-deliver-to", "x-delay-id", "x-delay-cancel"}
 	stamps  = []string{"layover-id", "layover-due", "layover-original-timestamp"}
 	errata  = []string{"layover.errors.topic", "layover.errors.partition", "layover.errors.offset", "layover.errors.group",
 		"layover.errors.reason", "layover.errors.message", "layover.errors.timestamp"}
@@ -130,6 +130,13 @@ func deadHeaders(e *entry, got []Header) string {
 		return fmt.Sprintf("layover.errors.timestamp is %q", by["layover.errors.timestamp"])
 	}
 	return ""
+}
+
+// hasExpired says whether a dead letter is one because its record expired.
+func (e *entry) hasExpired(a *Record) bool {
+	return !e.Expires.IsZero() && slices.ContainsFunc(a.Headers, func(h Header) bool {
+		return h.Name == "layover.errors.reason" && string(h.Value) == "expired"
+	})
 }
 
 // origin is the id that the product gives a record: where it lies in the ingress topic.

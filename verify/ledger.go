@@ -27,6 +27,9 @@ type Record struct {
 	Key, Value []byte
 	Headers    []Header
 	Received   time.Time // by the clock of who read it as it came; zero for any other
+	// Offered is when it was offered, and of an event when it happened, by a clock that all
+	// machines share; zero: the clocks that made the stamps are one.
+	Offered time.Time
 }
 
 // Sent is what is known about a record before it is sent.
@@ -42,6 +45,11 @@ type Sent struct {
 	// Due is when it may arrive at the earliest, in whole milliseconds; zero: at any
 	// time, because it asks for no delay.
 	Due time.Time
+	// Expires is from when on it is not handed out; zero: it does not expire. It is dropped
+	// then, and not dead-lettered, where Dropped says so.
+	Expires time.Time
+	Dropped bool
+	Timer   Timer
 }
 
 // outcome of sending a record.
@@ -59,6 +67,8 @@ type entry struct {
 	outcome outcome
 	excused bool // lost outside of the product's power, if it does not arrive
 	repeats int  // times it may arrive more than once
+	sayings int  // events that may be about it beside the first
+	ackedAt time.Time
 }
 
 // Ledger holds what was sent. It is written to while records are on their way, from
@@ -72,6 +82,11 @@ type Ledger struct {
 	deleted map[logPosition][]span   // by log: what is gone
 	free    int                      // repeats allowed of whatever record
 	groups  map[logPosition][]*entry // acknowledged records, for excuses that come later
+
+	events              string // topic, "" for none
+	calms               map[logPosition][]calm
+	returns             map[logPlace]bool // arrivals that may be of ended records
+	freeSayings, unsaid int               // events of whatever record that may come again, or not at all
 }
 
 type logPosition struct {
@@ -87,7 +102,8 @@ func (s span) has(offset int64) bool { return s.from <= offset && offset < s.to 
 // NewLedger returns an empty ledger for a product with that dead-letter topic.
 func NewLedger(deadLetters string) *Ledger {
 	return &Ledger{deadLetters: deadLetters, entries: make(map[string]*entry),
-		deleted: make(map[logPosition][]span), groups: make(map[logPosition][]*entry)}
+		deleted: make(map[logPosition][]span), groups: make(map[logPosition][]*entry),
+		calms: make(map[logPosition][]calm), returns: make(map[logPlace]bool)}
 }
 
 // Enter notes a record before it is sent: if the sender never comes back, it stays one
