@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"layover/offsets"
 	"layover/verify/kafkatest"
+	"math"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -171,10 +172,14 @@ func TestAnEmptyGzipBatchIsNoNetworkError(t *testing.T) {
 type live struct{ most atomic.Uint64 }
 
 func (l *live) OnFetchBatchRead(kgo.BrokerMetadata, string, int32, kgo.FetchBatchMetrics) {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	l.most.Store(max(l.most.Load(), m.HeapAlloc))
+	now := uint64(math.MaxUint64)
+	for range 2 { // what is let go while the first collection runs is gone with the second
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		now = min(now, m.HeapAlloc)
+	}
+	l.most.Store(max(l.most.Load(), now))
 }
 
 // Batches just below the limit: one response has many of them, and all are there at once.
