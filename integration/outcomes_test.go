@@ -134,6 +134,33 @@ func (s *shell) due(r *kgo.Record) (due time.Time, tooLong bool) {
 	return due, due.Sub(r.Timestamp) > defaultMaxDelay
 }
 
+// ended says when a command ended a record: one with an id, where a later record of its
+// partition has that id, and each cancel, at once.
+func (s *shell) ended(written []*kgo.Record) map[*kgo.Record]time.Time {
+	s.Helper()
+	type name struct {
+		topic     string
+		partition int32
+		id        string
+	}
+	ended, last := make(map[*kgo.Record]time.Time), make(map[name]*kgo.Record)
+	for _, r := range written { // in the order of its partition
+		id, named := lookup(s.T, r, "x-delay-id")
+		if !named {
+			continue
+		}
+		at := name{r.Topic, r.Partition, id}
+		if older := last[at]; older != nil {
+			ended[older] = r.Timestamp
+		}
+		last[at] = r
+		if _, cancels := lookup(s.T, r, "x-delay-cancel"); cancels {
+			ended[r], last[at] = time.Time{}, nil
+		}
+	}
+	return ended
+}
+
 // unfinished are the records that are due soon, or are none that Layover takes, and have
 // no outcome yet. A wrong outcome fails the test.
 func (s *shell) unfinished(f *fixture, doc, text string, written []*kgo.Record) (left []string) {
@@ -155,12 +182,16 @@ func (s *shell) unfinished(f *fixture, doc, text string, written []*kgo.Record) 
 			dead[topic+"-"+partition+"-"+offset] = r
 		}
 	}
+	ended := s.ended(written)
 	for _, r := range written {
 		id := fmt.Sprintf("%s-%d-%d", r.Topic, r.Partition, r.Offset)
 		due, tooLong := s.due(r)
 		out, came := delivered[id]
 		letter, died := dead[id]
+		by, over := ended[r]
 		switch {
+		case came && over && by.Before(due.Add(-time.Second)):
+			s.Fatalf("%s: %q was to end at %v, and was delivered at %v", doc, r.Value, by, out.Timestamp)
 		case died:
 			reason, _ := lookup(s.T, letter, "layover.errors.reason")
 			if !tooLong || reason != "delay_too_long" || !said(text, reason) {
@@ -172,6 +203,7 @@ func (s *shell) unfinished(f *fixture, doc, text string, written []*kgo.Record) 
 			if tooLong || out.Timestamp.Before(due) || stamped != due.UTC().Format(instant) {
 				s.Fatalf("%s: %q, due %v, was delivered at %v with layover-due %s", doc, r.Value, due, out.Timestamp, stamped)
 			}
+		case over: // it leaves no record
 		case tooLong || time.Until(due) <= soon:
 			left = append(left, id)
 		}
@@ -194,6 +226,7 @@ func (s *shell) parked(written []*kgo.Record) (parked int) {
 		Furthest time.Time `json:"furthest_deadline"`
 	}
 	var dues []time.Time
+	ended := s.ended(written)
 	defer func() {
 		if s.Failed() {
 			s.Logf("parked are %+v, want %v", got, dues)
@@ -202,6 +235,9 @@ func (s *shell) parked(written []*kgo.Record) (parked int) {
 	eventually(s.T, 40*time.Second, "what is not due yet is parked until its deadline", func() bool {
 		dues = nil
 		for _, r := range written {
+			if _, over := ended[r]; over {
+				continue
+			}
 			if due, tooLong := s.due(r); !tooLong && time.Until(due) > 0 {
 				dues = append(dues, due)
 			}
