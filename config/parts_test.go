@@ -106,7 +106,7 @@ func TestAProducersSettingsSayWhatBecomesOfARecord(t *testing.T) {
 				return
 			}
 			parse := func(to string) (string, bool) {
-				d, invalid := rules.Parse([]kgo.RecordHeader{{Key: "x-deliver-to", Value: []byte(to)}}, 1_000_000, 1_000_000)
+				d, invalid := rules.Parse(&kgo.Record{Timestamp: time.UnixMilli(1_000_000), Headers: []kgo.RecordHeader{{Key: "x-deliver-to", Value: []byte(to)}}}, 1_000_000)
 				if invalid == nil && d.DeadlineMs != 1_000_000+test.delayed.Milliseconds() {
 					t.Errorf("to %s: due at %d", to, d.DeadlineMs)
 				}

@@ -33,7 +33,7 @@ func TestAGlobLeavesTheEventsTopicOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for target, allowed := range map[string]bool{"layover-events": false, "dead-letters": false, "layover-event": true} {
-		d, invalid := rules.Parse([]kgo.RecordHeader{{Key: "x-deliver-to", Value: []byte(target)}}, 1, 1)
+		d, invalid := rules.Parse(&kgo.Record{Headers: []kgo.RecordHeader{{Key: "x-deliver-to", Value: []byte(target)}}}, 1)
 		if (invalid == nil) != allowed || allowed && d.Target != target {
 			t.Errorf("%s: %+v, %v, want allowed: %v", target, d, invalid, allowed)
 		}

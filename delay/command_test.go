@@ -51,7 +51,7 @@ func TestAnIDIsUpTo256BytesOfUTF8WithoutControlCharacters(t *testing.T) {
 	for name, id := range goodIDs {
 		in := headers("a", "1", "X-Delay-ID", id, "x-delay", "5s")
 		want := Decision{DeadlineMs: noon + 5*second, Delayed: true, Target: "ready", Label: "ready", ID: []byte(id), IDHeader: 1}
-		if d, inv := r.Parse(in, noon, noon); inv != nil || !reflect.DeepEqual(d, want) {
+		if d, inv := r.parse(in, noon, noon); inv != nil || !reflect.DeepEqual(d, want) {
 			t.Errorf("%s: got %+v %v, want %+v", name, d, inv, want)
 		}
 		if err := CheckID(id); err != nil {
@@ -62,7 +62,7 @@ func TestAnIDIsUpTo256BytesOfUTF8WithoutControlCharacters(t *testing.T) {
 		for _, in := range [][]kgo.RecordHeader{
 			headers("x-delay-id", tt.id, "x-delay", "5s"), headers("x-delay-id", "good", "X-DELAY-ID", tt.id), headers("x-delay-id", tt.id, "x-delay-cancel", "true"),
 		} {
-			d, inv := r.Parse(in, noon, noon)
+			d, inv := r.parse(in, noon, noon)
 			if inv == nil || inv.Reason != ReasonMalformedID || !strings.HasPrefix(inv.Message, "header x-delay-id ") || !strings.HasSuffix(inv.Message, ": "+tt.words) {
 				t.Fatalf("%s: got %+v %v, want %q", name, d, inv, tt.words)
 			}
@@ -75,7 +75,7 @@ func TestAnIDIsUpTo256BytesOfUTF8WithoutControlCharacters(t *testing.T) {
 			t.Errorf("%s: the command line says %v, want %q", name, err, tt.words)
 		}
 	}
-	if _, inv := r.Parse([]kgo.RecordHeader{{Key: "x-delay-id"}}, noon, noon); inv == nil || inv.Message != "header x-delay-id null: no value; "+wantID {
+	if _, inv := r.parse([]kgo.RecordHeader{{Key: "x-delay-id"}}, noon, noon); inv == nil || inv.Message != "header x-delay-id null: no value; "+wantID {
 		t.Errorf("a null id: %v", inv)
 	}
 }
@@ -83,7 +83,7 @@ func TestAnIDIsUpTo256BytesOfUTF8WithoutControlCharacters(t *testing.T) {
 // The core copies the id from the record's own bytes, and finds it by its header.
 func TestAnIDIsInTheMemoryOfTheLastHeaderOfThatName(t *testing.T) {
 	in := headers("x-delay-id", "first", "a", "b", "X-Delay-Id", "second", "x-delay", "0")
-	d, inv := testRules(t).Parse(in, noon, noon)
+	d, inv := testRules(t).parse(in, noon, noon)
 	if inv != nil || string(d.ID) != "second" || d.IDHeader != 2 {
 		t.Fatalf("got %q of header %d, %v", d.ID, d.IDHeader, inv)
 	}
@@ -118,12 +118,12 @@ func TestACancelWaitsForNothingAndGoesNowhere(t *testing.T) {
 			"a default expiry":  {MaxDelay: day, ExpireAfter: time.Hour, Targets: mustTargets(t, "ready", nil, nil)},
 			"a delay of a year": {MaxDelay: 1, DefaultDelay: 365 * day, ExpireAfter: time.Hour, Targets: mustTargets(t, "", nil, nil)},
 		} {
-			if d, inv := r.Parse(tt.headers, noon, noon+hour); inv != nil || !reflect.DeepEqual(d, tt.want) {
+			if d, inv := r.parse(tt.headers, noon, noon+hour); inv != nil || !reflect.DeepEqual(d, tt.want) {
 				t.Errorf("%s, %s: got %+v %v, want %+v", name, rules, d, inv, tt.want)
 			}
 			now := tt.want
 			now.DeadlineMs = noon + hour
-			if d, inv := r.Parse(tt.headers, 0, noon+hour); inv != nil || !reflect.DeepEqual(d, now) {
+			if d, inv := r.parse(tt.headers, 0, noon+hour); inv != nil || !reflect.DeepEqual(d, now) {
 				t.Errorf("%s, %s, without a timestamp: got %+v %v, want %+v", name, rules, d, inv, now)
 			}
 		}
@@ -160,7 +160,7 @@ func TestWhatIsNoCancelForCertainIsInvalidAndStillNeverDelivered(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			d, inv := testRules(t).Parse(tt.headers, noon, noon+hour)
+			d, inv := testRules(t).parse(tt.headers, noon, noon+hour)
 			if inv == nil || inv.Reason != ReasonMalformedCancel || !strings.Contains(inv.Message, tt.message) {
 				t.Fatalf("got %+v %v, want %q", d, inv, tt.message)
 			}
@@ -178,7 +178,7 @@ func TestAnInvalidRecordHasNoID(t *testing.T) {
 		headers("x-delay-id", "a", "x-delay", "soon"), headers("x-delay-id", "a", "x-delay", "7d"), headers("x-delay-id", "a", "x-deliver-to", "payments"),
 		headers("x-delay-id", "a", "x-deliver-at", "soon"), headers("x-delay-id", "a", "x-expire-at", "soon"),
 	} {
-		if d, inv := testRules(t).Parse(in, noon, noon); inv == nil || !reflect.DeepEqual(d, Decision{DeadlineMs: noon}) {
+		if d, inv := testRules(t).parse(in, noon, noon); inv == nil || !reflect.DeepEqual(d, Decision{DeadlineMs: noon}) {
 			t.Errorf("%q: got %+v %v", in, d, inv)
 		}
 	}
@@ -187,7 +187,7 @@ func TestAnInvalidRecordHasNoID(t *testing.T) {
 // Neither a null value nor a bare key is a command: only the headers are.
 func TestARecordWithoutAnIDHasNone(t *testing.T) {
 	for _, in := range [][]kgo.RecordHeader{nil, headers("x-delay", "5s"), headers("layover-cancel-of", "a/3", "delay-id", "a", "cancel", "true")} {
-		if d, inv := testRules(t).Parse(in, noon, noon); inv != nil || d.ID != nil || d.Cancel || d.CancelOf {
+		if d, inv := testRules(t).parse(in, noon, noon); inv != nil || d.ID != nil || d.Cancel || d.CancelOf {
 			t.Errorf("%q: got %+v %v", in, d, inv)
 		}
 	}
@@ -211,7 +211,7 @@ func TestHeadersOfIDsAndCancelsAreReadAsWritten(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%d copies: got %q, want %q", copies, got, want)
 		}
-		if d, inv := testRules(t).Parse(got, noon, noon); inv != nil || !d.Cancel || d.CancelOf != (copies > 1) || string(d.ID) != "a/b" {
+		if d, inv := testRules(t).parse(got, noon, noon); inv != nil || !d.Cancel || d.CancelOf != (copies > 1) || string(d.ID) != "a/b" {
 			t.Errorf("%d copies are read as %+v %v", copies, d, inv)
 		}
 	}

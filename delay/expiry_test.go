@@ -32,17 +32,17 @@ func TestAnExpiryIsReadInEveryFormOfADeadlineAndRoundedDown(t *testing.T) {
 		"2026-03-01T13:00:00.000000000000Z": noon,
 	} {
 		want := Decision{DeadlineMs: noon + 5*second, Delayed: true, Target: "ready", Label: "ready", Expires: true, ExpireMs: want}
-		if d, inv := r.Parse(headers("x-delay", "5s", "X-Expire-At", value), noon, noon); inv != nil || !reflect.DeepEqual(d, want) {
+		if d, inv := r.parse(headers("x-delay", "5s", "X-Expire-At", value), noon, noon); inv != nil || !reflect.DeepEqual(d, want) {
 			t.Errorf("%q: got %+v %v, want %+v", value, d, inv, want)
 		}
 	}
 	for value, words := range badInstants {
-		d, inv := r.Parse(headers("x-expire-at", value), noon, noon)
+		d, inv := r.parse(headers("x-expire-at", value), noon, noon)
 		if inv == nil || inv.Reason != ReasonMalformedExpireAt || !strings.HasPrefix(inv.Message, "header x-expire-at ") || !strings.Contains(inv.Message, words) || d.Expires {
 			t.Errorf("%q: got %+v %v, want %q", value, d, inv, words)
 		}
 	}
-	if _, inv := r.Parse([]kgo.RecordHeader{{Key: "x-expire-at"}}, noon, noon); inv == nil || inv.Message != "header x-expire-at null: no value; "+wantInstant {
+	if _, inv := r.parse([]kgo.RecordHeader{{Key: "x-expire-at"}}, noon, noon); inv == nil || inv.Message != "header x-expire-at null: no value; "+wantInstant {
 		t.Errorf("a null expiry: %v", inv)
 	}
 }
@@ -53,7 +53,7 @@ func TestRoundingAnExpiryHandsNothingOutTooLate(t *testing.T) {
 	base := time.UnixMilli(noon).UTC()
 	for _, past := range []time.Duration{0, 1, 999_999, time.Millisecond, time.Millisecond + 1, 1_500_000, 999_999_999} {
 		instant := base.Add(past)
-		d, inv := testRules(t).Parse(headers("x-expire-at", instant.Format(time.RFC3339Nano)), noon, noon)
+		d, inv := testRules(t).parse(headers("x-expire-at", instant.Format(time.RFC3339Nano)), noon, noon)
 		if inv != nil {
 			t.Fatal(inv)
 		}
@@ -71,7 +71,7 @@ func TestRoundingAnExpiryHandsNothingOutTooLate(t *testing.T) {
 func TestAnExpiryUpToTheDeadlineIsValid(t *testing.T) {
 	r := testRules(t)
 	for _, ms := range []int64{noon - days, noon, noon + 5*second} {
-		d, inv := r.Parse(headers("x-delay", "5s", "x-expire-at", at(ms)), noon, noon)
+		d, inv := r.parse(headers("x-delay", "5s", "x-expire-at", at(ms)), noon, noon)
 		if inv != nil || !d.Expires || d.ExpireMs != ms || d.DeadlineMs != noon+5*second {
 			t.Errorf("%s: got %+v %v", at(ms), d, inv)
 		}
@@ -104,7 +104,7 @@ func TestTheDefaultExpiryCountsFromTheDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := testRules(t)
 			r.ExpireAfter = tt.after
-			d, inv := r.Parse(tt.headers, tt.timestamp, noon+hour)
+			d, inv := r.parse(tt.headers, tt.timestamp, noon+hour)
 			if inv != nil || d.Expires != (tt.want != 0) || d.ExpireMs != tt.want {
 				t.Errorf("got %+v %v, want %d", d, inv, tt.want)
 			}
@@ -119,8 +119,8 @@ func TestAnExpiryOnTheCommandLineIsTheOneInTheHeader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sent, inv := r.Parse(IDHeaders("", &ms), noon, noon)
-		direct, inv2 := r.Parse(headers("x-expire-at", text), noon, noon)
+		sent, inv := r.parse(IDHeaders("", &ms), noon, noon)
+		direct, inv2 := r.parse(headers("x-expire-at", text), noon, noon)
 		if inv != nil || inv2 != nil || !reflect.DeepEqual(sent, direct) {
 			t.Errorf("%q: sent %+v, direct %+v", text, sent, direct)
 		}
@@ -134,7 +134,7 @@ func TestAnExpiryOnTheCommandLineIsTheOneInTheHeader(t *testing.T) {
 
 func TestTheExpiryStaysOnWhatIsDeliveredAndTheIDDoesNot(t *testing.T) {
 	in := headers("x-delay-id", "order-1", "x-expire-at", at(noon+hour), "X-Delay-Cancel", "true", "layover-cancel-of", "order-1/3", "a", "b")
-	if got, want := AppendDelivered(nil, in, origin, noon, true, nil), pick(in, 1, 3, 4); !reflect.DeepEqual(got, want) {
+	if got, want := new(Rules).AppendDelivered(nil, in, origin, noon, true, nil), pick(in, 1, 3, 4); !reflect.DeepEqual(got, want) {
 		t.Errorf("a delivery has %q, want %q", got, want)
 	}
 	if got := AppendErrors(nil, in, origin, "g", Invalid{Reason: ReasonExpired}, noon); !reflect.DeepEqual(got[:len(in)], in) {

@@ -72,7 +72,7 @@ func FuzzHeadersOfAnyNameAndNumber(f *testing.F) {
 		if offset%2 != 0 {
 			r.ExpireAfter = time.Duration(offset & math.MaxInt32)
 		}
-		d, inv := r.Parse(in, ts, now)
+		d, inv := r.parse(in, ts, now)
 		want, reason := modelParse(r, in, ts, now)
 		switch {
 		case inv != nil && inv.Reason != ReasonTargetNotAllowed && inv.Reason != reason, inv == nil && reason != "":
@@ -83,14 +83,14 @@ func FuzzHeadersOfAnyNameAndNumber(f *testing.F) {
 		checkCommand(t, r, in, d, inv)
 
 		o := Origin{Topic: "delayed", Partition: partition, Offset: offset, TimestampMs: ts}
-		delivered := AppendDelivered(nil, in, o, d.DeadlineMs, false, nil)
+		delivered := new(Rules).AppendDelivered(nil, in, o, d.DeadlineMs, false, nil)
 		kept := without(in, append(slices.Clone(controlNames), stampedNames...)...)
 		ours := stampedNames
 		if ts <= 0 { // there is no original timestamp
 			ours = ours[:2]
 		}
 		startsWith(t, delivered, kept, ours)
-		again, inv2 := r.Parse(delivered, now, now)
+		again, inv2 := r.parse(delivered, now, now)
 		if badExpiry := inv2 != nil && inv2.Reason == ReasonMalformedExpireAt && inv != nil; again.Cancel || !badExpiry && (inv2 != nil || again.Delayed || again.Target != "ready" || again.ID != nil) {
 			t.Fatalf("%q: what was delivered asks for %+v, %v", in, again, inv2)
 		}
@@ -98,7 +98,7 @@ func FuzzHeadersOfAnyNameAndNumber(f *testing.F) {
 		dead := AppendErrors(nil, in, o, "group", Invalid{Reason: ReasonMalformedDelay, Message: "bad"}, now)
 		kept = without(in, errorNames...)
 		startsWith(t, dead, kept, errorNames)
-		d2, inv2 := r.Parse(dead, ts, now)
+		d2, inv2 := r.parse(dead, ts, now)
 		checkCommand(t, r, dead, d2, inv2)
 		d.IDHeader, d2.IDHeader = 0, 0 // error headers before it are gone
 		if !reflect.DeepEqual(d2, d) || !reflect.DeepEqual(inv2, inv) {

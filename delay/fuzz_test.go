@@ -41,7 +41,7 @@ func FuzzParse(f *testing.F) {
 		// A default beyond what a float64 holds exactly would be the model's fault.
 		r := &Rules{DefaultDelay: time.Duration(deflt % 1e15), MaxDelay: 6 * day, Targets: targets}
 
-		d, inv := r.Parse(in, ts, now)
+		d, inv := r.parse(in, ts, now)
 		want, reason := modelParse(r, in, ts, now)
 		if inv != nil {
 			checkInvalid(t, inv)
@@ -155,7 +155,7 @@ func FuzzHeadersRoundTrip(f *testing.F) {
 		}
 		r := &Rules{MaxDelay: math.MaxInt64, Targets: mustTargets(t, "ready", []string{"orders"}, nil)}
 		// Nothing in range is over this maximum but what begins at the year 2318.
-		d, inv := r.Parse(Headers(delay, at, "orders"), ts, ts)
+		d, inv := r.parse(Headers(delay, at, "orders"), ts, ts)
 		if inv != nil {
 			if over := wantMs-ts > math.MaxInt64/1_000_000+1; !over || inv.Reason != ReasonDelayTooLong {
 				t.Fatalf("delay %d at %d: %v", delayNs, atMs, inv)

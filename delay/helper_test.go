@@ -2,6 +2,7 @@ package delay
 
 import (
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -22,4 +23,9 @@ func headers(pairs ...string) []kgo.RecordHeader {
 		hs = append(hs, kgo.RecordHeader{Key: pairs[i], Value: []byte(pairs[i+1])})
 	}
 	return hs
+}
+
+// parse is Parse of a record of which only headers and timestamp matter.
+func (r *Rules) parse(headers []kgo.RecordHeader, timestampMs, nowMs int64) (Decision, *Invalid) {
+	return r.Parse(&kgo.Record{Headers: headers, Timestamp: time.UnixMilli(timestampMs)}, nowMs)
 }

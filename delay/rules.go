@@ -73,9 +73,9 @@ type Decision struct {
 	ExpireMs int64
 }
 
-// Parse decides about one record. timestampMs is the record's own timestamp in
-// Unix milliseconds, where zero and below mean that it has none; nowMs is the
-// clock of the reader.
+// Parse decides about one record, as it was read: with its headers, its topic, partition
+// and offset, and its timestamp, where the Unix epoch and before mean that it has none.
+// nowMs is the clock of the reader, in Unix milliseconds.
 //
 // For an invalid record the decision holds only a DeadlineMs: the record's
 // timestamp, or nowMs where it has none. It is for the policy that delivers such
@@ -85,9 +85,10 @@ type Decision struct {
 // where there is no timestamp: a record that is read again after a restart is
 // due when it was due before. The cost is linear in the headers; a valid
 // record allocates nothing, but for a target that Targets has not seen before.
-func (r *Rules) Parse(headers []kgo.RecordHeader, timestampMs, nowMs int64) (d Decision, inv *Invalid) {
+func (r *Rules) Parse(record *kgo.Record, nowMs int64) (d Decision, inv *Invalid) {
 	var c control
-	c.read(headers)
+	c.read(record.Headers)
+	timestampMs := record.Timestamp.UnixMilli()
 	baseMs := timestampMs
 	if timestampMs <= 0 {
 		baseMs = nowMs

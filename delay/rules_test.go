@@ -74,7 +74,7 @@ func TestParseDecides(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, inv := testRules(t).Parse(tt.headers, noon, noon+2*second)
+			got, inv := testRules(t).parse(tt.headers, noon, noon+2*second)
 			if inv != nil || !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("got %+v %v, want %+v", got, inv, tt.want)
 			}
@@ -118,7 +118,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			d, inv := testRules(t).Parse(tt.headers, noon, noon+2*second)
+			d, inv := testRules(t).parse(tt.headers, noon, noon+2*second)
 			if inv == nil {
 				t.Fatalf("got %+v", d)
 			}
@@ -137,12 +137,12 @@ func TestParseRefuses(t *testing.T) {
 func TestParseRefusesEveryBadValue(t *testing.T) {
 	r := testRules(t)
 	for _, v := range badDelays {
-		if _, inv := r.Parse(headers("x-delay", v), noon, noon); inv == nil || inv.Reason != ReasonMalformedDelay {
+		if _, inv := r.parse(headers("x-delay", v), noon, noon); inv == nil || inv.Reason != ReasonMalformedDelay {
 			t.Errorf("x-delay %q: got %v", v, inv)
 		}
 	}
 	for v := range badInstants {
-		if _, inv := r.Parse(headers("x-deliver-at", v), noon, noon); inv == nil || inv.Reason != ReasonMalformedDeliverAt {
+		if _, inv := r.parse(headers("x-deliver-at", v), noon, noon); inv == nil || inv.Reason != ReasonMalformedDeliverAt {
 			t.Errorf("x-deliver-at %q: got %v", v, inv)
 		}
 	}
@@ -164,7 +164,7 @@ func TestDefaultDelayIsForRecordsWithoutADelayHeader(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tt.want.Target, tt.want.Label = "ready", "ready"
-			if got, inv := r.Parse(tt.headers, noon, noon); inv != nil || !reflect.DeepEqual(got, tt.want) {
+			if got, inv := r.parse(tt.headers, noon, noon); inv != nil || !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("got %+v %v, want %+v", got, inv, tt.want)
 			}
 		})
@@ -194,7 +194,7 @@ func TestRecordWithoutATimestamp(t *testing.T) {
 			t.Run(fmt.Sprint(name, " ", timestampMs), func(t *testing.T) {
 				r := testRules(t)
 				r.DefaultDelay = tt.deflt
-				d, inv := r.Parse(tt.headers, timestampMs, noon)
+				d, inv := r.parse(tt.headers, timestampMs, noon)
 				if (inv != nil) != (tt.reason != "") || inv != nil && inv.Reason != tt.reason {
 					t.Fatalf("got %v, want %q", inv, tt.reason)
 				}
@@ -208,14 +208,14 @@ func TestRecordWithoutATimestamp(t *testing.T) {
 
 func TestTheFirstMillisecondOfTheEpochIsATimestamp(t *testing.T) {
 	r := testRules(t)
-	if d, inv := r.Parse(nil, 1, 9); inv != nil || d.DeadlineMs != 1 {
+	if d, inv := r.parse(nil, 1, 9); inv != nil || d.DeadlineMs != 1 {
 		t.Errorf("without a header: %+v %v, want it due at 1", d, inv)
 	}
-	if d, inv := r.Parse(headers("x-delay", "5"), 1, 9); inv != nil || d.DeadlineMs != 6 {
+	if d, inv := r.parse(headers("x-delay", "5"), 1, 9); inv != nil || d.DeadlineMs != 6 {
 		t.Errorf("with a delay of 5 ms: %+v %v, want it due at 6", d, inv)
 	}
 	r.DefaultDelay = 7 * time.Millisecond
-	if d, inv := r.Parse(nil, 1, 9); inv != nil || d.DeadlineMs != 8 {
+	if d, inv := r.parse(nil, 1, 9); inv != nil || d.DeadlineMs != 8 {
 		t.Errorf("with a default delay of 7 ms: %+v %v, want it due at 8", d, inv)
 	}
 }
@@ -241,7 +241,7 @@ func TestDeadlineFarAheadOfTheClockIsInvalidWhateverTheTimestampClaims(t *testin
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			d, inv := testRules(t).Parse(tt.headers, tt.timestamp, noon)
+			d, inv := testRules(t).parse(tt.headers, tt.timestamp, noon)
 			if inv == nil && tt.reason == "" {
 				if d.Delayed && d.DeadlineMs > noon+6*days+hour {
 					t.Errorf("would wait until %s", at(d.DeadlineMs))
@@ -259,7 +259,7 @@ func TestDeadlineFarAheadOfTheClockIsInvalidWhateverTheTimestampClaims(t *testin
 func TestDefaultDelayOverTheMaximumIsInvalid(t *testing.T) {
 	r := testRules(t)
 	r.DefaultDelay = 7 * day
-	_, inv := r.Parse(nil, noon, noon)
+	_, inv := r.parse(nil, noon, noon)
 	if inv == nil || inv.Reason != ReasonDelayTooLong || !strings.HasPrefix(inv.Message, "default delay 7d: want at most 6d (LAYOVER_MAX_DELAY)") {
 		t.Errorf("got %v", inv)
 	}
@@ -267,10 +267,10 @@ func TestDefaultDelayOverTheMaximumIsInvalid(t *testing.T) {
 
 func TestNoTargetWhereNoneIsSet(t *testing.T) {
 	r := &Rules{MaxDelay: 6 * day, Targets: mustTargets(t, "", []string{"orders"}, nil)}
-	if _, inv := r.Parse(headers("x-delay", "5s"), noon, noon); inv == nil || inv.Reason != ReasonNoTarget {
+	if _, inv := r.parse(headers("x-delay", "5s"), noon, noon); inv == nil || inv.Reason != ReasonNoTarget {
 		t.Errorf("got %v", inv)
 	}
-	if d, inv := r.Parse(headers("x-deliver-to", "orders"), noon, noon); inv != nil || d.Target != "orders" {
+	if d, inv := r.parse(headers("x-deliver-to", "orders"), noon, noon); inv != nil || d.Target != "orders" {
 		t.Errorf("got %+v %v", d, inv)
 	}
 }
@@ -278,9 +278,9 @@ func TestNoTargetWhereNoneIsSet(t *testing.T) {
 func TestNothingOfTheRecordIsKept(t *testing.T) {
 	r := testRules(t)
 	to := []byte("eu.refunds")
-	d, inv := r.Parse([]kgo.RecordHeader{{Key: "x-deliver-to", Value: to}}, noon, noon)
+	d, inv := r.parse([]kgo.RecordHeader{{Key: "x-deliver-to", Value: to}}, noon, noon)
 	bad := []byte("tomorrow")
-	_, refused := r.Parse([]kgo.RecordHeader{{Key: "x-deliver-at", Value: bad}}, noon, noon)
+	_, refused := r.parse([]kgo.RecordHeader{{Key: "x-deliver-at", Value: bad}}, noon, noon)
 	clear(to)
 	clear(bad)
 	if inv != nil || d.Target != "eu.refunds" {
@@ -294,8 +294,8 @@ func TestNothingOfTheRecordIsKept(t *testing.T) {
 func TestTheSameRecordReadLaterHasTheSameDeadline(t *testing.T) {
 	r := testRules(t)
 	for _, h := range [][]kgo.RecordHeader{headers("x-delay", "5s"), headers("x-deliver-at", at(noon+hour)), nil} {
-		first, _ := r.Parse(h, noon, noon)
-		later, inv := r.Parse(h, noon, noon+30*days)
+		first, _ := r.parse(h, noon, noon)
+		later, inv := r.parse(h, noon, noon+30*days)
 		if inv != nil || first.DeadlineMs != later.DeadlineMs {
 			t.Errorf("%v: %d became %d %v", h, first.DeadlineMs, later.DeadlineMs, inv)
 		}

@@ -25,8 +25,8 @@ func TestTextOnTheCommandLineIsTextInAHeader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sent, inv := r.Parse(Headers(&delay, nil, ""), noon, noon)
-		direct, inv2 := r.Parse(headers("x-delay", text), noon, noon)
+		sent, inv := r.parse(Headers(&delay, nil, ""), noon, noon)
+		direct, inv2 := r.parse(headers("x-delay", text), noon, noon)
 		if inv != nil || inv2 != nil || !reflect.DeepEqual(sent, direct) {
 			t.Errorf("x-delay %q: sent %+v, direct %+v", text, sent, direct)
 		}
@@ -36,8 +36,8 @@ func TestTextOnTheCommandLineIsTextInAHeader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sent, inv := r.Parse(Headers(nil, &ms, ""), noon, noon)
-		direct, inv2 := r.Parse(headers("x-deliver-at", text), noon, noon)
+		sent, inv := r.parse(Headers(nil, &ms, ""), noon, noon)
+		direct, inv2 := r.parse(headers("x-deliver-at", text), noon, noon)
 		if inv != nil || inv2 != nil || !reflect.DeepEqual(sent, direct) {
 			t.Errorf("x-deliver-at %q: sent %+v, direct %+v", text, sent, direct)
 		}

@@ -24,7 +24,7 @@ type Origin struct {
 //
 // The names and values of in are shared, not copied. dst must not overlap in.
 // The added values overwrite text and share its memory; where text is nil they have memory of their own.
-func AppendDelivered(dst, in []kgo.RecordHeader, o Origin, dueMs int64, bare bool, text *[]byte) []kgo.RecordHeader {
+func (r *Rules) AppendDelivered(dst, in []kgo.RecordHeader, o Origin, dueMs int64, bare bool, text *[]byte) []kgo.RecordHeader {
 	for _, h := range in {
 		if kindOf(h.Key).passes() {
 			dst = append(dst, h)

@@ -49,28 +49,28 @@ func TestDeliveredHeadersPassByteForByteAndAreStamped(t *testing.T) {
 		"layover-due", "2026-03-01T13:00:05.000Z",
 		"layover-original-timestamp", "2026-03-01T13:00:00.000Z")...)
 	in := mixed()
-	got := AppendDelivered(nil, in, origin, noon+5000, false, nil)
+	got := new(Rules).AppendDelivered(nil, in, origin, noon+5000, false, nil)
 	if !reflect.DeepEqual(got, want) { // which tells nil from empty
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	if !reflect.DeepEqual(in, mixed()) {
 		t.Errorf("changed what it was given: %q", in)
 	}
-	again := AppendDelivered(nil, got, origin, noon+5000, false, nil)
+	again := new(Rules).AppendDelivered(nil, got, origin, noon+5000, false, nil)
 	if !reflect.DeepEqual(again, want) {
 		t.Errorf("a record that passes twice has %q", again)
 	}
 }
 
 func TestDeliveredHeadersWithoutOursLeaveOutTheThree(t *testing.T) {
-	if got, want := AppendDelivered(nil, mixed(), origin, noon, true, nil), pick(mixed(), others...); !reflect.DeepEqual(got, want) {
+	if got, want := new(Rules).AppendDelivered(nil, mixed(), origin, noon, true, nil), pick(mixed(), others...); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
 
 func TestDeliveredHeadersOfARecordWithoutATimestampHaveNone(t *testing.T) {
 	for _, ms := range []int64{0, -1} {
-		got := AppendDelivered(nil, nil, Origin{Topic: "a-b", TimestampMs: ms}, noon, false, nil)
+		got := new(Rules).AppendDelivered(nil, nil, Origin{Topic: "a-b", TimestampMs: ms}, noon, false, nil)
 		if want := headers("layover-id", "a-b-0-0", "layover-due", "2026-03-01T13:00:00.000Z"); !reflect.DeepEqual(got, want) {
 			t.Errorf("timestamp %d: got %q", ms, got)
 		}
@@ -79,18 +79,18 @@ func TestDeliveredHeadersOfARecordWithoutATimestampHaveNone(t *testing.T) {
 
 func TestDeliveredHeadersAreAppended(t *testing.T) {
 	first := headers("mine", "1")
-	got := AppendDelivered(first, headers("a", "b"), origin, noon, true, nil)
+	got := new(Rules).AppendDelivered(first, headers("a", "b"), origin, noon, true, nil)
 	if want := headers("mine", "1", "a", "b"); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestAppendingToOneStampedValueLeavesTheNextAlone(t *testing.T) {
-	got := AppendDelivered(nil, nil, origin, noon, false, nil)
+	got := new(Rules).AppendDelivered(nil, nil, origin, noon, false, nil)
 	for i := range got {
 		_ = append(got[i].Value, "overwritten"...)
 	}
-	if want := AppendDelivered(nil, nil, origin, noon, false, nil); !reflect.DeepEqual(got, want) {
+	if want := new(Rules).AppendDelivered(nil, nil, origin, noon, false, nil); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q", got)
 	}
 }

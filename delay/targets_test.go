@@ -71,7 +71,7 @@ func TestAGlobAllowsNoJournalOfAnotherProcess(t *testing.T) {
 			}
 		}
 	}
-	if _, inv := (&Rules{MaxDelay: 1, Targets: targets}).Parse(headers("x-deliver-to", "eu.layover-eu"), noon, noon); inv == nil || inv.Reason != ReasonTargetNotAllowed || !strings.Contains(inv.Error(), "journal") {
+	if _, inv := (&Rules{MaxDelay: 1, Targets: targets}).parse(headers("x-deliver-to", "eu.layover-eu"), noon, noon); inv == nil || inv.Reason != ReasonTargetNotAllowed || !strings.Contains(inv.Error(), "journal") {
 		t.Errorf("a record for it is %+v, want target_not_allowed", inv)
 	}
 	if f := targets.fault([]byte("delayed.layover-delayed")); f != faultTargetDenied {

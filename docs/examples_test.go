@@ -35,7 +35,7 @@ func TestEveryHeaderThatADocumentShowsIsTakenByDefault(t *testing.T) {
 		for _, m := range example.FindAllStringSubmatch(read(t, file), -1) {
 			found++
 			headers := []kgo.RecordHeader{{Key: m[1], Value: []byte(m[2])}}
-			if d, invalid := rules.Parse(headers, now, now); invalid != nil || m[1] == delay.HeaderDeliverAt && d.PastDue {
+			if d, invalid := rules.Parse(&kgo.Record{Headers: headers, Timestamp: time.UnixMilli(now)}, now); invalid != nil || m[1] == delay.HeaderDeliverAt && d.PastDue {
 				t.Errorf("%s: %s: %v, decision %+v", file, m[0], invalid, d)
 			}
 		}

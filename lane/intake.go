@@ -86,7 +86,7 @@ func (in *intake) take(reader purgatory.Reader, rules *delay.Rules, r *kgo.Recor
 	}
 	in.body.record = r
 	a.Body = &in.body
-	d, invalid := rules.Parse(r.Headers, a.TimestampMs, nowMs)
+	d, invalid := rules.Parse(r, nowMs)
 	a.DeadlineMs, a.Cancel = d.DeadlineMs, d.Cancel
 	if invalid != nil {
 		a.Reason = string(invalid.Reason)
@@ -111,7 +111,7 @@ func (in *intake) command(reader purgatory.Reader, rules *delay.Rules, r *kgo.Re
 	if r.Attrs.IsControl() {
 		return
 	}
-	d, invalid := rules.Parse(r.Headers, r.Timestamp.UnixMilli(), nowMs)
+	d, invalid := rules.Parse(r, nowMs)
 	if invalid == nil && d.ID != nil {
 		reader.Command(r.Offset, d.ID, d.Cancel)
 	}

@@ -121,10 +121,10 @@ func (o *outbound) fill(s *slot, d *purgatory.Delivery, now time.Time) {
 			s.headers = delay.AppendBatch(s.headers, d.Last, d.Records)
 		}
 	case d.Reason != "" && !d.Bare: // delivered all the same, as the policy for invalid records says
-		o.stamped = delay.AppendDelivered(o.stamped[:0], headers, origin, d.DeadlineMs, false, &s.added)
+		o.stamped = o.cfg.Rules(d.Topic).AppendDelivered(o.stamped[:0], headers, origin, d.DeadlineMs, false, &s.added)
 		s.headers = delay.AppendErrors(s.headers[:0], o.stamped, origin, o.cfg.Group, why, now.UnixMilli())
 	default:
-		s.headers = delay.AppendDelivered(s.headers[:0], headers, origin, d.DeadlineMs, d.Bare, &s.added)
+		s.headers = o.cfg.Rules(d.Topic).AppendDelivered(s.headers[:0], headers, origin, d.DeadlineMs, d.Bare, &s.added)
 	}
 	*s.record = kgo.Record{
 		Topic: d.Target, Partition: d.TargetPartition, Key: key, Value: value,

@@ -216,7 +216,7 @@ func FuzzCancelCommandLine(f *testing.F) {
 			}
 		}
 		rules := delay.Rules{MaxDelay: 1, DefaultDelay: time.Hour, ExpireAfter: time.Hour, Targets: targets}
-		d, invalid := rules.Parse(append(o.headers, delay.CancelHeaders(o.id, len(partitions))...), 1, 1)
+		d, invalid := rules.Parse(&kgo.Record{Headers: append(o.headers, delay.CancelHeaders(o.id, len(partitions))...)}, 1)
 		if invalid != nil || !d.Cancel || string(d.ID) != o.id || d.CancelOf != (len(partitions) > 1) {
 			t.Fatalf("%q: the server reads %+v, %v", args, d, invalid)
 		}

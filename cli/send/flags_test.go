@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"layover/cli/clitest"
 	"layover/cli/process"
@@ -142,7 +143,7 @@ func TestDueIsWhatTheServerReads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		decision, invalid := rules.Parse(o.headers, now.UnixMilli(), now.UnixMilli())
+		decision, invalid := rules.Parse(&kgo.Record{Headers: o.headers, Timestamp: now}, now.UnixMilli())
 		if invalid != nil || decision.DeadlineMs != o.dueMs(now) {
 			t.Errorf("%q: server %+v %v, printed %d", args, decision, invalid, o.dueMs(now))
 		}

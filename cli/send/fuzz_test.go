@@ -61,7 +61,7 @@ func checkServer(t *testing.T, args []string, o *options) {
 	const longest = 1<<63 - 1
 	now := time.UnixMilli(1_772_370_000_123)
 	r := o.record([]byte(o.value), now)
-	d, inv := (&delay.Rules{MaxDelay: longest, Targets: targets}).Parse(r.Headers, now.UnixMilli(), now.UnixMilli())
+	d, inv := (&delay.Rules{MaxDelay: longest, Targets: targets}).Parse(r, now.UnixMilli())
 	switch {
 	case inv != nil && inv.Reason != delay.ReasonDelayTooLong:
 		t.Fatalf("%q: the server refuses the record: %v", args, inv)

@@ -47,7 +47,7 @@ func (f *refusal) warning(r *kgo.Record) string {
 		f.said = true
 		return f.problem
 	}
-	d, invalid := f.rules.Parse(r.Headers, r.Timestamp.UnixMilli(), time.Now().UnixMilli())
+	d, invalid := f.rules.Parse(r, time.Now().UnixMilli())
 	id := delay.ID(r.Topic, r.Partition, r.Offset)
 	switch {
 	case invalid != nil:
