@@ -17,6 +17,7 @@ var subjects = []subject{
 	{"offsets", "simulation", 90},
 	{"delay", "", 90},
 	{"journal/facts", "simulation", 90},
+	{"purgatory/ids", "simulation", 90},
 	{"purgatory", "simulation", 90},
 	{"config", "", 80},
 	{"lane", "daemon", 80},
