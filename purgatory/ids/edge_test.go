@@ -146,6 +146,25 @@ func TestTheLowestFreeNumberIsUsedFirst(t *testing.T) {
 	}
 }
 
+// The numbers of a million values are in more than 64 leaves.
+func TestTheLowestFreeNumberIsUsedFirstAmongAMillion(t *testing.T) {
+	var s Slots
+	for range 70 * leafNumbers {
+		s.Add(0)
+	}
+	for _, n := range []uint32{69*leafNumbers + 5, 66 * leafNumbers, 64*leafNumbers - 1} {
+		s.Remove(n)
+	}
+	for _, want := range []uint32{64*leafNumbers - 1, 66 * leafNumbers, 69*leafNumbers + 5, 70 * leafNumbers} {
+		if n := s.Add(0); n != want {
+			t.Errorf("number %d, want %d", n, want)
+		}
+	}
+	if words := len(s.room); words != 2 {
+		t.Errorf("%d words say which of 71 leaves have room, want 2", words)
+	}
+}
+
 func TestValuesKeepTheirNumberWhileOthersComeAndGo(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	m := newSlotsModel(t)

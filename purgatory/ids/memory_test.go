@@ -121,6 +121,26 @@ func TestMemoryStaysInProportionWhileIdsComeAndGo(t *testing.T) {
 	}
 }
 
+// What tides of values took is given back whole, and used by the next one.
+func TestValuesThatComeAndGoInTidesTakeNoMoreEachTime(t *testing.T) {
+	var s Slots
+	var first int64
+	for tide := range 40 {
+		for s.Len() < 30_000 {
+			s.Add(0)
+		}
+		if tide == 1 {
+			first = s.Bytes()
+		}
+		if tide > 1 && s.Bytes() > first {
+			t.Fatalf("tide %d: %d bytes, first %d", tide, s.Bytes(), first)
+		}
+		for n := uint32(s.Len()); n > 500; n-- {
+			s.Remove(n - 1)
+		}
+	}
+}
+
 // The last of many ids leave an index that is small, though their numbers are high.
 func TestAFewHighNumbersHoldLittle(t *testing.T) {
 	var s Slots

@@ -77,7 +77,7 @@ func (m *slotsModel) check() {
 				if b[ownerWord]>>8 != uint64(i*leafPages+p) {
 					t.Fatalf("page %d: its block is that of page %d", i*leafPages+p, b[ownerWord]>>8)
 				}
-				if held == 0 || held > capacities[c] || c > 0 && held <= shrinkAt(c)-1 {
+				if held == 0 || held > capacities[c] || c > 0 && held <= shrinkAt(c) {
 					t.Fatalf("page %d has %d values in a block for %d", i*leafPages+p, held, capacities[c])
 				}
 			}
@@ -298,6 +298,10 @@ func (m *tableModel) checkShards() {
 	}
 	if entries != table.entries || places != table.places {
 		t.Fatalf("%d entries in %d places, says %d in %d", entries, places, table.entries, table.places)
+	}
+	want := 8*places + len(table.groups)*int(unsafe.Sizeof([groupShards]shard{})) + 8*cap(table.groups)
+	if table.Bytes() != int64(want) {
+		t.Fatalf("%d bytes, want %d", table.Bytes(), want)
 	}
 	if s := table.shards; s > 1 && (table.entries < (s-1)*mergeAt || table.entries > s*splitAt) {
 		t.Fatalf("%d shards for %d entries", s, table.entries)
