@@ -245,3 +245,37 @@ func TestAJumpThatWaitsWakesThePollLoopOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestOfTwoJumpsTheFurtherOneIsCarriedOut, and of two to one place the first.
+func TestOfTwoJumpsTheFurtherOneIsCarriedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j, a := jumping()
+		j.last = time.Now()
+		for _, step := range []struct{ to, want jumpTo }{
+			{jumpTo{100, 3, true}, jumpTo{100, 3, true}},
+			{jumpTo{100, -1, false}, jumpTo{100, 3, true}},
+			{jumpTo{99, -1, true}, jumpTo{100, 3, true}},
+			{jumpTo{101, -1, false}, jumpTo{101, -1, false}},
+		} {
+			if j.note(a, step.to); j.pending[a] != step.want {
+				t.Errorf("with %v pending is %v, want %v", step.to, j.pending[a], step.want)
+			}
+		}
+		time.Sleep(jumpEvery - time.Millisecond)
+		if due := j.due(); due != nil {
+			t.Errorf("%v is due too soon after the last one", due)
+		}
+		time.Sleep(time.Millisecond)
+		if due := j.due(); len(due) != 1 {
+			t.Errorf("%v is due, want one", due)
+		}
+		j.back(a, 7, 2) // the client has strayed
+		if want := (jumpTo{7, 2, true}); j.pending[a] != want {
+			t.Errorf("pending is %v, want %v", j.pending[a], want)
+		}
+		j.over(a, j.pending[a], needless)
+		if len(j.pending) != 0 || j.due() != nil {
+			t.Errorf("pending is %v", j.pending)
+		}
+	})
+}

@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"layover/verify/kafkatest"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
@@ -78,6 +80,29 @@ func TestWhatTheGroupSaysIsSaidAgainWhenItChangesOrLasts(t *testing.T) {
 			if !strings.Contains(lines[i], want[i]) {
 				t.Errorf("line %d is %s, want %q in it", i+1, lines[i], want[i])
 			}
+		}
+	})
+}
+
+// TestALineAboutTheGroupIsRepeatedAfterItsTimeToTheInstant.
+func TestALineAboutTheGroupIsRepeatedAfterItsTimeToTheInstant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log kafkatest.Log
+		g := &groupErrors{group: "g", log: slog.New(slog.NewTextHandler(&log, nil)), refused: func() bool { return false }}
+		for _, step := range []struct {
+			wait  time.Duration
+			lines int
+		}{{0, 1}, {sayEvery - 1, 1}, {1, 2}, {sayEvery - 1, 2}} {
+			time.Sleep(step.wait)
+			if g.OnGroupManageError(io.EOF); len(log.Lines("out of reach")) != step.lines {
+				t.Errorf("%v later it is said %d times, want %d", step.wait, len(log.Lines("out of reach")), step.lines)
+			}
+		}
+		if g.lastError() == "" {
+			t.Error("it is not told")
+		}
+		if g.joined(); g.lastError() != "" {
+			t.Error("it is told after a join")
 		}
 	})
 }

@@ -60,6 +60,52 @@ func TestAnAnswerThatWaitedOutASuspensionRenewsNothing(t *testing.T) {
 	}
 }
 
+// TestALeaseIsRenewedByTheAnswersThatProveMembershipAlone, each to its own request.
+func TestALeaseIsRenewedByTheAnswersThatProveMembershipAlone(t *testing.T) {
+	cut := errors.New("cut")
+	for name, test := range map[string]struct {
+		wrote, answered kmsg.Key
+		from            int32 // the broker that answers
+		writing         error
+		answer          kgo.BrokerE2E
+		want            bool
+	}{
+		"a heartbeat":                    {kmsg.Heartbeat, kmsg.Heartbeat, 1, nil, kgo.BrokerE2E{}, true},
+		"a sync":                         {kmsg.SyncGroup, kmsg.SyncGroup, 1, nil, kgo.BrokerE2E{}, true},
+		"a join":                         {kmsg.JoinGroup, kmsg.JoinGroup, 1, nil, kgo.BrokerE2E{}, false},
+		"an answer to another kind":      {kmsg.Heartbeat, kmsg.SyncGroup, 1, nil, kgo.BrokerE2E{}, false},
+		"an answer of another broker":    {kmsg.Heartbeat, kmsg.Heartbeat, 2, nil, kgo.BrokerE2E{}, false},
+		"one that was not written":       {kmsg.Heartbeat, kmsg.Heartbeat, 1, cut, kgo.BrokerE2E{}, false},
+		"one that was written in part":   {kmsg.Heartbeat, kmsg.Heartbeat, 1, nil, kgo.BrokerE2E{WriteErr: cut}, false},
+		"one whose answer was cut short": {kmsg.Heartbeat, kmsg.Heartbeat, 1, nil, kgo.BrokerE2E{ReadErr: cut}, false},
+	} {
+		l := lease{length: time.Minute}
+		l.OnBrokerWrite(kgo.BrokerMetadata{NodeID: 1}, int16(test.wrote), 0, 0, 0, test.writing)
+		l.OnBrokerE2E(kgo.BrokerMetadata{NodeID: test.from}, int16(test.answered), test.answer)
+		if got := l.valid(time.Now()); got != test.want {
+			t.Errorf("%s: valid is %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+// TestALeaseEndsByEitherClock, and an instant that is yet to come renews nothing for long.
+func TestALeaseEndsByEitherClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lease{length: 8 * time.Second}
+		l.OnBrokerWrite(kgo.BrokerMetadata{}, int16(kmsg.Heartbeat), 0, 0, 3*time.Second, nil) // three seconds to write
+		l.OnBrokerE2E(kgo.BrokerMetadata{}, int16(kmsg.Heartbeat), kgo.BrokerE2E{})
+		if now := time.Now(); !l.valid(now.Add(5*time.Second-1)) || l.valid(now.Add(5*time.Second)) {
+			t.Error("it does not run from the beginning of the request")
+		}
+		ahead := time.Now().Add(time.Hour)
+		l.renew(ahead) // by a clock that was stepped back since
+		l.renew(time.Now())
+		if time.Sleep(8 * time.Second); l.valid(time.Now()) {
+			t.Error("an instant that is yet to come holds the lease")
+		}
+	})
+}
+
 func TestTheReadingBudgetHoldsThePollLoopWhileTooMuchIsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(100)

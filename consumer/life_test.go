@@ -33,6 +33,9 @@ func TestAGroupGoesThroughMembersAndEachGoesOnWhereItsCommitStands(t *testing.T)
 			m1 := g.join(nil)
 			g.owns(m1, 3)
 			time.Sleep(2 * time.Second)
+			if n := len(g.logs.Lines("level=INFO", "group joined", "group=g", "added=3", "assigned=3")); n != int(round)+1 {
+				t.Errorf("round %d: the join is said %d times", round, n)
+			}
 			for p := range int32(3) {
 				want := upTo(low, end[p])
 				if got := m1.offsetsOf(p); !slices.Equal(got, want) {
@@ -183,8 +186,8 @@ func TestAStoppedPartitionIsReadAgainInTheNextAssignmentAlone(t *testing.T) {
 			g.produce(1, 5)
 			g.produce(2, 5)
 			time.Sleep(10 * time.Second)
-			if n := len(m.offsetsOf(1)); n != 5*round {
-				t.Errorf("round %d: %d records were read of a partition that is stopped", round, n)
+			if n := len(m.offsetsOf(1)); n != 5*round || !slices.Equal(m.pausedParts(), []int32{1}) {
+				t.Errorf("round %d: %d records were read of a partition that is stopped, not fetched are %v", round, n, m.pausedParts())
 			}
 			if v := m.view(1); v.Stopped != "as a test wants" || v.Reason != Halted || v.Next != 7 || v.Trying || !v.Since.Equal(began) {
 				t.Errorf("round %d: %+v", round, v)

@@ -33,6 +33,7 @@ type notes struct {
 	revoked  int
 	lost     int
 	assigned int
+	empty    int // times that nothing was revoked or lost, and that was said
 }
 
 func (n *notes) Assigned(a facts.Assigned) {
@@ -75,6 +76,9 @@ func (n *notes) ended(all []offsets.Assignment, count *int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	*count += len(all)
+	if len(all) == 0 {
+		n.empty++
+	}
 	for _, a := range all {
 		delete(n.has, a.Partition)
 	}
@@ -148,6 +152,11 @@ func (g *group) join(edit func(*Config)) *one {
 		defer left()
 		c.Leave(leave)
 		<-c.committer.done
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if n.empty > 0 {
+			g.Errorf("the handler was told %d times that nothing has ended", n.empty)
+		}
 	})
 	g.Cleanup(m.leave)
 	return m

@@ -178,8 +178,8 @@ func TestTheGroupsErrorIsToldUntilTheNextJoin(t *testing.T) {
 			if e := m.Status().LastError; !strings.Contains(e, "Read on group g") {
 				t.Errorf("round %d: the group's error is %q", round, e)
 			}
-			if m.LeaseValid() {
-				t.Errorf("round %d: the lease is valid without a group", round)
+			if m.LeaseValid() || m.Status().Joined {
+				t.Errorf("round %d: without a group the lease is %v, joined %v", round, m.LeaseValid(), m.Status().Joined)
 			}
 			m.notes.mu.Lock()
 			if m.lost != 3*(round+1) || m.revoked != 0 || len(m.has) != 0 {
@@ -189,6 +189,9 @@ func TestTheGroupsErrorIsToldUntilTheNextJoin(t *testing.T) {
 			refused.Remove()
 			rejoins.Remove()
 			g.owns(m, 3)
+			if !m.Status().Joined {
+				t.Errorf("round %d: it has its partitions, and is not joined", round)
+			}
 			if n := len(g.logs.Lines("level=WARN", "does not take this member")); n != round+1 {
 				t.Errorf("round %d: said %d times", round, n)
 			}
