@@ -96,6 +96,7 @@ func TestMissedAreRecordsThatWereDueBeforeTheAssignment(t *testing.T) {
 	}{
 		"due an hour before":                    {3, -3_600_000, -7_200_000, PastDue, Missed{1, startMs - 3_600_000, startMs - 3_600_000, startMs, 3_600_005, startMs + 5}},
 		"without a delay, written before":       {3, -60_000, -60_000, Passed, Missed{1, startMs - 60_000, startMs - 60_000, startMs, 60_005, startMs + 5}},
+		"due ten seconds before":                {3, -10_000, -20_000, PastDue, Missed{1, startMs - 10_000, startMs - 10_000, startMs, 10_005, startMs + 5}},
 		"due just before, as at a hand-over":    {3, -9_999, -20_000, PastDue, Missed{}},
 		"due after":                             {3, 3, -20_000, Parked, Missed{}},
 		"an instant from before it was written": {3, -3_600_000, -1000, PastDue, Missed{}},

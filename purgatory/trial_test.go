@@ -85,7 +85,11 @@ func TestATrialThatFailsGoesBackToWhereItWaited(t *testing.T) {
 	r.want(trial, 3)
 	r.refuse(Forbidden, trial...)
 	r.pass(5_000)
-	for _, d := range r.offer() {
+	ds := r.offer()
+	if len(ds) != 3 {
+		t.Fatalf("offered %+v, want two dead letters and the next trial", ds)
+	}
+	for _, d := range ds {
 		if d.DeadLettered != (d.Offset != 3) {
 			t.Errorf("offered %+v: want those whose patience is used up as dead letters, and no other", d)
 		}

@@ -1,0 +1,202 @@
+package purgatory
+
+import (
+	"fmt"
+	"testing"
+
+	"layover/offsets"
+)
+
+// thinned reads n records with an id into chunks of 4 KiB, and ends of the first chunk all
+// but the first `keep`, whose records are due at once.
+func (r *rig) thinned(n, keep int64) (next int64) {
+	r.Helper()
+	for o := range n {
+		delayMs := int64(60_000)
+		if o < keep {
+			delayMs = 0
+		}
+		r.take(0, 1, r.named(o, delayMs, fmt.Sprint(o)))
+	}
+	return n
+}
+
+// TestAChunkThatThinnedBeforeItsRecordWasSentStaysInPlace: the Kafka client reads its bytes.
+func TestAChunkThatThinnedBeforeItsRecordWasSentStaysInPlace(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.LargestChunk = minChunk })
+	r.assign(0, 1, 0)
+	next := r.thinned(60, 1) // the chunk is open, and half of it is used
+	r.pass(1)                // the first is due
+	for o := int64(1); o < 60; o++ {
+		r.take(0, 1, r.cancelOf(next, fmt.Sprint(o)))
+		next++
+	}
+	for first := r.store.classes[idClass].open; r.store.classes[idClass].open == first; next++ {
+		r.take(0, 1, r.arrivalOfSize(next, 400)) // until another chunk is open
+	}
+	if len(r.store.thin) == 0 {
+		t.Fatal("nothing is to be compacted")
+	}
+	ds := r.offer()
+	r.want(ds, 0)
+	_, body := r.store.read(r.out.flights.list[ds[0].ID].entry.loc)
+	if &body[0] != &ds[0].Body[0] {
+		t.Error("it was moved")
+	}
+	r.audit()
+	before := r.store.bytes
+	r.end(Delivered, ds...)
+	if r.audit(); r.store.bytes >= before {
+		t.Errorf("%d bytes in chunks, %d before it had landed", r.store.bytes, before)
+	}
+}
+
+// arrivalOfSize is a record with an id of its own and a large body.
+func (r *rig) arrivalOfSize(offset int64, size int) Arrival {
+	a := r.named(offset, 60_000, fmt.Sprintf("large-%d", offset))
+	a.Body = text(string(a.Body.(text)) + string(make([]byte, size)))
+	return a
+}
+
+// TestOneThinChunkIsCompactedByItself, and not only with a second one.
+func TestOneThinChunkIsCompactedByItself(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.LargestChunk = minChunk })
+	r.assign(0, 1, 0)
+	next := int64(0)
+	for ; len(r.store.chunks) < 3; next++ {
+		r.take(0, 1, r.named(next, 60_000, fmt.Sprint(next)))
+	}
+	full, per := r.store.bytes, next/2
+	for o := range per * 6 / 10 { // of the first chunk more than half
+		r.take(0, 1, r.cancelOf(next, fmt.Sprint(o)))
+		next++
+	}
+	if r.audit(); r.store.bytes >= full {
+		t.Errorf("%d bytes in chunks, %d before", r.store.bytes, full)
+	}
+}
+
+// TestARecordThatHadNoRoomIsFoundWhereItWaits: behind others of its partition, too.
+func TestARecordThatHadNoRoomIsFoundWhereItWaits(t *testing.T) {
+	r := newIDRig(t, func(c *Config) { c.MaxInFlight = 1 })
+	r.assigned(nil)
+	r.must(r.named(0, 0, "a"), r.named(1, 0, "b"))
+	r.pass(1)
+	ds := r.offer()
+	r.want(ds, 0)
+	r.end(NoRoom, ds...)
+	if n := r.out.dir.byKey[TargetName{Name: egress}].overflow; n != 2 {
+		t.Fatalf("%d wait for the partition, want 2", n)
+	}
+	r.must(r.cancelOf(2, "a"))
+	r.pass(fullPauseMs)
+	if got := r.drain(); len(got) != 2 || got[0] != "1" || got[1] != "cancelled a 0 by 2" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestAReplacedRecordThatHadNoRoomLeavesTheChunksThatAreCompacted: no index knows its name.
+func TestAReplacedRecordThatHadNoRoomLeavesTheChunksThatAreCompacted(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.LargestChunk = minChunk })
+	r.assign(0, 1, 0)
+	r.must(r.named(0, 0, "a"))
+	r.pass(1)
+	r.one(Unknown) // it may have been written
+	r.pass(holdMaxMs)
+	ds := r.offer()
+	r.want(ds, 0)
+	r.must(r.named(1, 60_000, "a"))
+	r.end(NoRoom, ds...)
+	r.audit()
+	for o := int64(2); o < 400; o++ {
+		r.take(0, 1, r.named(o, 60_000, "b"))
+	}
+	r.audit()
+	r.pass(5000)
+	r.want(r.offer(), 0)
+}
+
+// TestAQueueIsLookedThroughPastCancelledRecords for one whose partition has room.
+func TestAQueueIsLookedThroughPastCancelledRecords(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.MaxInFlight = 2 })
+	r.forbid(4, '0') // the second one is in flight, and never answered
+	all := []Arrival{r.named(4, 0, "a"), r.named(5, 0, "b"), r.named(6, 0, "c")}
+	all[2].Body = text("1" + string(all[2].Body.(text)[1:]))
+	r.must(all...)
+	r.pass(1)
+	r.must(r.cancelOf(7, "b"))
+	if q := &r.out.dir.byKey[TargetName{Name: egress}].queue; q.length != q.count+1 {
+		t.Fatalf("%d entries for %d records, want a dead one", q.length, q.count)
+	}
+	for range 3 {
+		r.pass(holdFirstMs)
+		for _, d := range r.offer() {
+			if d.Offset != 6 || d.TargetPartition != 1 {
+				t.Errorf("tried with %+v", d)
+			}
+			r.end(Delivered, d)
+			r.audit()
+			return
+		}
+	}
+	t.Error("no record is tried, though one has a healthy partition")
+}
+
+// TestARecordReadBeforeIsNotWanted, whatever became of it.
+func TestARecordReadBeforeIsNotWanted(t *testing.T) {
+	r := newRig(t, nil)
+	r.assign(0, 1, 0)
+	r.mustTake(0, 1, 60_000, 0, 1, 2)
+	reader, _ := r.Reader(partitionOf(0), 1)
+	for o := range int64(3) {
+		if want := reader.Wants(o, 0); want != Nothing {
+			t.Errorf("%d is wanted a second time: %d", o, want)
+		}
+	}
+	if reader.Wants(3, 0) != Whole {
+		t.Error("the next one is not wanted")
+	}
+}
+
+// TestFactsHaveTheEpochOfTheRecordBehindThem once that is read: the last of them is enough.
+func TestFactsHaveTheEpochOfTheRecordBehindThem(t *testing.T) {
+	for last, want := range map[int64]int32{3: -1, 4: 2, 5: 2} {
+		w := offsets.NewWindow(0)
+		w.FinishRange(3, 5)
+		r := fresh(t, w)
+		reader, _ := r.Reader(partitionOf(0), 1)
+		for o := range last + 1 {
+			if a := r.arrival(o, 60_000, "0"); reader.Wants(o, 2) == Whole {
+				reader.Read(&a)
+			}
+		}
+		if c := r.Commits(nil, true)[0]; c.LeaderEpoch != want {
+			t.Errorf("read up to %d: facts of epoch %d, want %d", last, c.LeaderEpoch, want)
+		}
+	}
+}
+
+// TestAStoresLargestChunkIsWithinItsBounds.
+func TestAStoresLargestChunkIsWithinItsBounds(t *testing.T) {
+	for largest, want := range map[int]int{-1: maxChunk, 0: maxChunk, 1: minChunk, minChunk: minChunk, 10_000: 10_000, maxChunk: maxChunk, maxChunk + 1: maxChunk, 1 << 30: maxChunk} {
+		if got := newStore(largest).largest; got != want {
+			t.Errorf("%d: %d, want %d", largest, got, want)
+		}
+	}
+}
+
+// TestAChunkIsFilledToItsLastByte, and one of a single large record goes with it.
+func TestAChunkIsFilledToItsLastByte(t *testing.T) {
+	s := newStore(0)
+	first, _ := s.alloc(0, minChunk-96)
+	second, _ := s.alloc(0, 96)
+	third, _ := s.alloc(0, 1)
+	if first>>locationBits != second>>locationBits || second>>locationBits == third>>locationBits || s.bytes != 3*minChunk+2*chunkOverhead {
+		t.Errorf("chunks %d, %d and %d of %d bytes", first>>locationBits, second>>locationBits, third>>locationBits, s.bytes)
+	}
+	s = newStore(0)
+	large, _ := s.alloc(0, 5<<20)
+	if s.release(large, 5<<20); s.bytes != 0 || len(s.classes) != 0 {
+		t.Errorf("%d bytes are kept of a large record", s.bytes)
+	}
+}
