@@ -151,3 +151,22 @@ func TestAnIdleBarrierShutsWithTheNextRecord(t *testing.T) {
 	r.pass(idleOpensMs)
 	r.want(r.offer(), 0)
 }
+
+// TestOnlyPartitionsThatAreHereAreRead to the end that their assignment found.
+func TestOnlyPartitionsThatAreHereAreRead(t *testing.T) {
+	r := newRig(t, nil)
+	for no := range int32(3) {
+		r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(no), Epoch: 1}, Window: offsets.NewWindow(0), Committed: true, StableEnd: 1})
+	}
+	gone := offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}
+	r.Sweep(gone)
+	r.pass(1)
+	if all := r.Replaying(nil); len(all) != 2 || all[0] == gone || all[1] == gone || r.barred != 2 {
+		t.Errorf("%+v are read, %d counted", all, r.barred)
+	}
+	r.take(1, 1, r.arrival(0, 60_000, "0"))
+	r.pass(1)
+	if all := r.Replaying(nil); len(all) != 1 || all[0].Partition != 2 {
+		t.Errorf("%+v are read", all)
+	}
+}

@@ -169,3 +169,24 @@ func TestASlowCommitIsSaidAgainForAMinute(t *testing.T) {
 		})
 	}
 }
+
+// TestACommitIsOfItsLogAndSaysWhatItLeavesOut.
+func TestACommitIsOfItsLogAndSaysWhatItLeavesOut(t *testing.T) {
+	r := newRig(t, nil)
+	r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(3), Epoch: 8}, TopicID: offsets.TopicID{5}, Window: offsets.NewWindow(4), Next: 4, LeaderEpoch: 2})
+	c := r.Commits(nil, false)[0]
+	if c.TopicPartition != partitionOf(3) || c.TopicID != (offsets.TopicID{5}) || c.Epoch != 8 || c.Low != 4 || c.LeaderEpoch != 2 || c.Metadata == "" || c.Left != 0 || c.Finished != 0 {
+		t.Errorf("%+v", c)
+	}
+	if n := r.Snapshot().MetadataOverflows; n != 0 {
+		t.Errorf("%d commits had no room", n)
+	}
+	r.Committed(offsets.CommitResult{Commit: c})
+	r.scattered(0, 1, 8000)
+	if c = r.Commits(nil, true)[1]; c.Partition != 0 {
+		t.Fatalf("%+v", c)
+	}
+	if n := r.Snapshot().MetadataOverflows; n != 1 || c.Left == 0 {
+		t.Errorf("%d commits had no room, and %d offsets are left out", n, c.Left)
+	}
+}

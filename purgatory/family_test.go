@@ -77,3 +77,30 @@ func TestCoresComeDownToTheirPartOfAFamilysShare(t *testing.T) {
 		t.Errorf("notices %v", got)
 	}
 }
+
+// TestDeadLettersOfAllCoresHaveOneShare.
+func TestDeadLettersOfAllCoresHaveOneShare(t *testing.T) {
+	for others, want := range map[int64]int{0: 0, 900: 0, 990: 1, 5000: 1} {
+		r := newRig(t, func(c *Config) { c.HeldShare = 1000 })
+		r.elsewhere = func(of TargetName, _ int64) int64 { return map[string]int64{graves: others}[of.Name] }
+		r.assign(0, 1, 0)
+		r.bury(0, "0")
+		r.pass(2 * checkEveryMs)
+		r.pass(2 * checkEveryMs)
+		if p := r.Pauses(); len(p) != want {
+			t.Errorf("with %d bytes elsewhere pauses are %v", others, p)
+		}
+	}
+	others := int64(1100)
+	r := newRig(t, func(c *Config) { c.HeldShare = 1000 })
+	r.elsewhere = func(of TargetName, _ int64) int64 { return map[string]int64{graves: others}[of.Name] }
+	r.assign(0, 1, 0)
+	r.pass(2 * checkEveryMs) // nothing waits here
+	others = 600             // more than half
+	r.bury(0, "0")
+	r.pass(2 * checkEveryMs)
+	r.pass(2 * checkEveryMs)
+	if p := r.Pauses(); len(p) != 0 {
+		t.Errorf("with %d bytes elsewhere pauses are %v", others, p)
+	}
+}

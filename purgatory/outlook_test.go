@@ -242,3 +242,50 @@ func TestChunkBytesThatNobodyNeedsAreTold(t *testing.T) {
 		t.Errorf("one left: %d bytes live, want %d", s.LiveBytes, one)
 	}
 }
+
+// TestARecordWithoutATimestampIsNotToldWithAnothers, nor does it hide one.
+func TestARecordWithoutATimestampIsNotToldWithAnothers(t *testing.T) {
+	var a ages
+	a.note(0, 0)
+	a.note(1, -1)
+	if a.note(2, 5); a.since(0) != 5 {
+		t.Errorf("since %d, want 5", a.since(0))
+	}
+	r := newRig(t, nil)
+	r.assign(0, 1, 0)
+	needed := func() int64 { return r.Snapshot().Partitions[0].OldestNeededMs }
+	for round := range int64(2) {
+		r.mustTake(0, 1, 1000, 2*round)
+		if got := needed(); got != r.at.WallMs {
+			t.Errorf("round %d: needed since %d, want %d", round, got, r.at.WallMs)
+		}
+		r.pass(1000)
+		r.one(Delivered)
+		if needed() != 0 {
+			t.Errorf("round %d: something is needed when all is delivered", round)
+		}
+		bare := r.arrival(2*round+1, 1000, "0")
+		bare.TimestampMs = 0
+		r.take(0, 1, bare)
+		if got := needed(); got != 0 {
+			t.Errorf("round %d: needed since %d, and nobody knows", round, got)
+		}
+		r.pass(1000)
+		r.one(Delivered)
+	}
+}
+
+// TestATimestampIsOfTheFutureBeyondItsSlack, and not up to there.
+func TestATimestampIsOfTheFutureBeyondItsSlack(t *testing.T) {
+	r := newRig(t, nil)
+	r.assign(0, 1, 0)
+	for o, want := range map[int64]int64{FutureSlackMs: 0, FutureSlackMs + 1: 1} {
+		before := r.Snapshot().Future[ingress]
+		a := r.arrival(r.byTopic[partitionOf(0)].next, 60_000, "0")
+		a.TimestampMs += o
+		r.take(0, 1, a)
+		if n := r.Snapshot().Future[ingress] - before; n != want {
+			t.Errorf("%d ms ahead: %d are of the future, want %d", o, n, want)
+		}
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"layover/offsets"
 )
 
 // forbid gives the egress topic n records whose bodies begin with to, has the first
@@ -191,4 +193,51 @@ func TestAStalledPartitionOfATargetThatIsHeldIsSaidToBeBackOnce(t *testing.T) {
 		t.Errorf("%d holds have begun and not ended", open)
 	}
 	r.audit()
+}
+
+// TestALookThatFindsNothingIsNotRepeatedAtOnce: it costs, and only time makes it find more.
+func TestALookThatFindsNothingIsNotRepeatedAtOnce(t *testing.T) {
+	placed := 0
+	r := newRig(t, func(c *Config) {
+		place := c.Place
+		c.MaxInFlight, c.Patience = 2, time.Hour
+		c.Place = func(s *TargetState, from offsets.TopicPartition, body []byte) Route {
+			placed++
+			return place(s, from, body)
+		}
+	})
+	r.forbid(5, '0') // the second one is in flight, and never answered
+	for look := range 3 {
+		r.pass(holdFirstMs)
+		for turn := range 50 {
+			before := placed
+			r.want(r.offer())
+			if some := placed > before; some != (turn == 0) {
+				t.Errorf("look %d, turn %d: %d records are looked at", look, turn, placed-before)
+			}
+			r.at.WallMs++
+			r.Core.Tick(r.at, 1)
+		}
+	}
+}
+
+// TestANumberOfATargetIsUsedAgain.
+func TestANumberOfATargetIsUsedAgain(t *testing.T) {
+	d := newDirectory(nil)
+	for n := range 5 {
+		one, two := d.target(TargetName{Name: fmt.Sprint(n)}, "*"), d.target(TargetName{Name: fmt.Sprint(n, "b")}, "*")
+		if d.target(one.key, "*") != one || one.index == two.index || one.state.Verdict != Pending {
+			t.Errorf("targets %+v and %+v", one, two)
+		}
+		d.drop(one)
+		again := d.target(TargetName{Name: "again"}, "*")
+		if again.index != one.index || len(d.list) != 2 {
+			t.Errorf("number %d, %d in all", again.index, len(d.list))
+		}
+		d.drop(again)
+		d.drop(two)
+		if d.overhead != 0 || len(d.byKey) != 0 {
+			t.Errorf("%d bytes and %d names are left", d.overhead, len(d.byKey))
+		}
+	}
 }
