@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"layover/journal/facts"
 	"layover/offsets"
 )
 
@@ -95,25 +96,27 @@ func TestARecordThatHadNoRoomIsFoundWhereItWaits(t *testing.T) {
 	}
 }
 
-// TestAReplacedRecordThatHadNoRoomLeavesTheChunksThatAreCompacted: no index knows its name.
-func TestAReplacedRecordThatHadNoRoomLeavesTheChunksThatAreCompacted(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.LargestChunk = minChunk })
-	r.assign(0, 1, 0)
-	r.must(r.named(0, 0, "a"))
-	r.pass(1)
-	r.one(Unknown) // it may have been written
-	r.pass(holdMaxMs)
-	ds := r.offer()
-	r.want(ds, 0)
-	r.must(r.named(1, 60_000, "a"))
-	r.end(NoRoom, ds...)
-	r.audit()
-	for o := int64(2); o < 400; o++ {
-		r.take(0, 1, r.named(o, 60_000, "b"))
+// TestAReplacedRecordThatComesBackLeavesTheChunksThatAreCompacted: no index knows its name.
+func TestAReplacedRecordThatComesBackLeavesTheChunksThatAreCompacted(t *testing.T) {
+	for _, class := range []Class{NoRoom, Unknown} {
+		r := newRig(t, func(c *Config) { c.LargestChunk = minChunk })
+		r.assign(0, 1, 0)
+		r.must(r.named(0, 0, "a"))
+		r.pass(1)
+		r.one(Unknown) // it may have been written
+		r.pass(holdMaxMs)
+		ds := r.offer()
+		r.want(ds, 0)
+		r.must(r.named(1, 60_000, "a"))
+		r.end(class, ds...)
+		r.audit()
+		for o := int64(2); o < 400; o++ {
+			r.take(0, 1, r.named(o, 60_000, "b"))
+		}
+		r.audit()
+		r.pass(5000)
+		r.want(r.offer(), 0)
 	}
-	r.audit()
-	r.pass(5000)
-	r.want(r.offer(), 0)
 }
 
 // TestAQueueIsLookedThroughPastCancelledRecords for one whose partition has room.
@@ -198,5 +201,76 @@ func TestAChunkIsFilledToItsLastByte(t *testing.T) {
 	large, _ := s.alloc(0, 5<<20)
 	if s.release(large, 5<<20); s.bytes != 0 || len(s.classes) != 0 {
 		t.Errorf("%d bytes are kept of a large record", s.bytes)
+	}
+}
+
+// TestAnIDOfADeliveryIsUsedAgain once it has ended: the list of those in flight stays short.
+func TestAnIDOfADeliveryIsUsedAgain(t *testing.T) {
+	r := newRig(t, nil)
+	r.assign(0, 1, 0)
+	for o := range int64(10) {
+		r.mustTake(0, 1, 0, 2*o, 2*o+1)
+		r.pass(1)
+		ds := r.offer()
+		if len(ds) != 2 || ds[0].ID == ds[1].ID || max(ds[0].ID, ds[1].ID) > 1 {
+			t.Errorf("offered %+v", ds)
+		}
+		r.end(Delivered, ds...)
+	}
+}
+
+// TestACoreIsEmptyOnceNoDeliveryWouldFreeMemory.
+func TestACoreIsEmptyOnceNoDeliveryWouldFreeMemory(t *testing.T) {
+	r := newRig(t, nil)
+	r.assign(0, 1, 0)
+	for round := range int64(2) {
+		if !r.Empty() {
+			t.Errorf("round %d: with nothing parked it is not empty", round)
+		}
+		r.mustTake(0, 1, 5, round)
+		if r.Empty() {
+			t.Errorf("round %d: with one that is parked it is empty", round)
+		}
+		r.pass(5)
+		if ds := r.offer(); r.Empty() {
+			t.Errorf("round %d: with one in flight it is empty", round)
+		} else {
+			r.end(Delivered, ds...)
+		}
+	}
+}
+
+// TestNothingIsWrittenOfAPartitionThatIsGone, though a record of it is in flight.
+func TestNothingIsWrittenOfAPartitionThatIsGone(t *testing.T) {
+	r := newRig(t, nil)
+	r.Journal(ingress, journalTopic)
+	r.scattered(0, 1, 8000)
+	r.mustTake(0, 1, 0, 0)
+	r.pass(1)
+	r.want(r.offer(), 0)
+	r.Commits(nil, true)
+	r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
+	made := journalTopic
+	made.TopicID[2] = 7
+	r.Journal(ingress, made)
+	if more := r.Cut(true); more || len(r.Take().Writes) != 0 || r.Writing() {
+		t.Error("something is written of it")
+	}
+	if commits := r.Commits(nil, true); len(commits) != 0 || r.Dirty() || r.Repeating() {
+		t.Errorf("commits %+v", commits)
+	}
+}
+
+// TestABatchThatWasInTheLogIsRestored by its records.
+func TestABatchThatWasInTheLogIsRestored(t *testing.T) {
+	for stableEnd, want := range map[int64]int64{0: 0, 3: 0, 4: 10, 90: 10} {
+		r := newRig(t, nil)
+		r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: offsets.NewWindow(3), Next: 3, StableEnd: stableEnd, Committed: true})
+		if !r.unread(r.batch(3, 12)) {
+			t.Error("reading stops")
+		}
+		if n := r.Snapshot().Restored; n != want {
+			t.Errorf("of a log that ended at %d then %d are restored, want %d", stableEnd, n, want)
+		}
 	}
 }

@@ -281,6 +281,10 @@ func TestBytesOfWhatWaitsForASilentPartitionAreTold(t *testing.T) {
 	if h := r.heldView(); h.Records != 2 || h.Bytes != size || h.Label != egress || h.PatienceLeftMs != 60_000 {
 		t.Errorf("%+v, want 2 records of %d bytes", h, size)
 	}
+	r.pass(5000)
+	if h := r.heldView(); h.PatienceLeftMs != 55_000 {
+		t.Errorf("5 s later %+v", h)
+	}
 	r = newRig(t, nil)
 	r.forbid(1, '0')
 	r.pass(holdFirstMs)

@@ -220,6 +220,11 @@ func TestEntriesOfOneHashAreInOneShardAndOthersHoldNothing(t *testing.T) {
 	if table.shards != 5 || held != 1 || table.Bytes() > 5000*14+4096 {
 		t.Errorf("%d shards, %d of them with places, %d bytes", table.shards, held, table.Bytes())
 	}
+	for hash := range uint64(16) { // of every shard
+		if slot, ok := table.Find(hash, func(uint32) bool { return true }); ok || table.Remove(hash, 1) {
+			t.Errorf("hash %x: found %d", hash, slot)
+		}
+	}
 	for slot := range uint32(5000) {
 		if !table.Remove(0x12345, slot) {
 			t.Fatalf("slot %d is not there", slot)
@@ -227,5 +232,20 @@ func TestEntriesOfOneHashAreInOneShardAndOthersHoldNothing(t *testing.T) {
 	}
 	if table.shards != 1 {
 		t.Errorf("%d shards for nothing", table.shards)
+	}
+}
+
+// A split moves what belongs to the new shard, and leaves the rest, were it a single entry.
+func TestASplitLeavesASingleEntryBehind(t *testing.T) {
+	var table Table
+	table.Add(2, 7)
+	for slot := range uint32(splitAt) {
+		table.Add(uint64(slot)<<4|1, slot)
+	}
+	if table.shards != 2 || table.at(0).used != 1 {
+		t.Fatalf("%d shards, %d entries in the first", table.shards, table.at(0).used)
+	}
+	if slot, ok := table.Find(2, func(uint32) bool { return true }); !ok || slot != 7 {
+		t.Errorf("found %d, %v", slot, ok)
 	}
 }
