@@ -1,7 +1,9 @@
 package purgatory
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"layover/journal/facts"
@@ -131,18 +133,11 @@ func TestAQueueIsLookedThroughPastCancelledRecords(t *testing.T) {
 	if q := &r.out.dir.byKey[TargetName{Name: egress}].queue; q.length != q.count+1 {
 		t.Fatalf("%d entries for %d records, want a dead one", q.length, q.count)
 	}
-	for range 3 {
-		r.pass(holdFirstMs)
-		for _, d := range r.offer() {
-			if d.Offset != 6 || d.TargetPartition != 1 {
-				t.Errorf("tried with %+v", d)
-			}
-			r.end(Delivered, d)
-			r.audit()
-			return
-		}
+	r.pass(holdFirstMs)
+	if d := r.one(Delivered); d.Offset != 6 || d.TargetPartition != 1 {
+		t.Errorf("tried with %+v", d)
 	}
-	t.Error("no record is tried, though one has a healthy partition")
+	r.audit()
 }
 
 // TestARecordReadBeforeIsNotWanted, whatever became of it.
@@ -271,6 +266,90 @@ func TestABatchThatWasInTheLogIsRestored(t *testing.T) {
 		}
 		if n := r.Snapshot().Restored; n != want {
 			t.Errorf("of a log that ended at %d then %d are restored, want %d", stableEnd, n, want)
+		}
+	}
+}
+
+// TestABatchWrittenAnewBelowTheLowOffsetStopsItsPartition: where it was truncated is not known
+// to be above what counts as finished.
+func TestABatchWrittenAnewBelowTheLowOffsetStopsItsPartition(t *testing.T) {
+	for first, stops := range map[int64]bool{3: true, 4: true, 5: false} {
+		r := newRig(t, nil)
+		r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: offsets.NewWindow(5), Next: 5, LeaderEpoch: 4, Committed: true})
+		b := r.batch(first, 12)
+		b.LeaderEpoch = 5
+		if goesOn := r.unread(b); goesOn == stops {
+			t.Errorf("from %d: reading goes on is %v", first, goesOn)
+		}
+		e := r.Take()
+		if (len(e.Halts) == 1 && e.Halts[0].Truncated && e.Halts[0].Offset == first) != stops || len(e.Jumps) > 0 == stops || len(r.offer()) > 0 == stops {
+			t.Errorf("from %d: %+v", first, e)
+		}
+	}
+}
+
+// TestTheFurthestDeadlineOutlastsACancel of another record, and goes with the last.
+func TestTheFurthestDeadlineOutlastsACancel(t *testing.T) {
+	r := newRig(t, nil)
+	r.assign(0, 1, 0)
+	furthest := func(want int64) {
+		t.Helper()
+		if v := r.Snapshot().Partitions[0]; v.FurthestMs != want {
+			t.Errorf("the furthest is %d, want %d", v.FurthestMs, want)
+		}
+	}
+	r.must(r.named(0, 1000, "a"), r.named(1, 5000, "b"))
+	r.must(r.cancelOf(2, "a"))
+	furthest(startMs + 5000)
+	r.must(r.cancelOf(3, "b"))
+	furthest(0)
+}
+
+// TestAnErrorOfTheJournalIsTold, and each answer without one is a reason to commit.
+func TestAnErrorOfTheJournalIsTold(t *testing.T) {
+	for _, err := range []error{nil, errors.New("not allowed")} {
+		r := newRig(t, nil)
+		r.Journal(ingress, journalTopic)
+		r.scattered(0, 1, 8000)
+		r.commitAll()
+		for _, c := range r.Commits(nil, true) {
+			r.Committed(offsets.CommitResult{Commit: c})
+		}
+		for r.Cut(true) {
+		}
+		writes := r.Take().Writes
+		if len(writes) == 0 || r.Dirty() {
+			t.Fatalf("%d records, dirty %v", len(writes), r.Dirty())
+		}
+		r.Written(writes[0].Assignment, facts.Result{Seq: writes[0].Seq, Offset: 1, Err: err})
+		want := []TargetError{{"journal of " + ingress, "not allowed"}}
+		if err == nil {
+			want = nil
+		}
+		if got := r.Snapshot().Errors; !slices.Equal(got, want) || err == nil && !r.Dirty() {
+			t.Errorf("%v: errors %v, dirty %v", err, got, r.Dirty())
+		}
+	}
+}
+
+// TestOnlyHeldRecordsCountAgainstAShare: not those that wait for room, or for news.
+func TestOnlyHeldRecordsCountAgainstAShare(t *testing.T) {
+	for name, v := range map[string]Verdict{"for room": Usable, "for news": Pending} {
+		r := newRig(t, func(c *Config) { c.MaxInFlight = 1 })
+		r.assign(0, 1, 0)
+		for o := range int64(2) {
+			a := r.arrival(o, 0, "0")
+			a.Target, a.Label = "jobs.7", "jobs.*"
+			r.router[a.Target] = v
+			r.take(0, 1, a)
+		}
+		r.pass(1)
+		r.offer()
+		for range 3 {
+			if of := r.Shares(r.at, nil); len(of) != 0 {
+				t.Errorf("%s: told %+v", name, of)
+			}
+			r.pass(checkEveryMs)
 		}
 	}
 }
