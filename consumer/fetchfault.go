@@ -106,6 +106,7 @@ const fetchRetry = time.Second
 // outOfRange asks for the log's bounds. A log that starts above the position has lost
 // records: they are counted and gone over. A log that ends below it was truncated, and
 // its partition stops: reading from the log start would deliver everything retained again.
+// Without an answer for 30 s the partition is fetched again: nobody else would resume it.
 func (f *fetchFaults) outOfRange(a offsets.Assignment) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -117,9 +118,7 @@ func (f *fetchFaults) outOfRange(a offsets.Assignment) {
 		start, end, same, err := f.logBounds(ctx, a)
 		switch {
 		case err != nil:
-			if pause(ctx, loadRetry) != nil {
-				return
-			}
+			pause(ctx, loadRetry)
 			continue
 		case !same: // another log, of which nothing was read: the topic is assigned afresh
 		case at < start:
@@ -136,7 +135,7 @@ func (f *fetchFaults) outOfRange(a offsets.Assignment) {
 		f.fetching.resume(a)
 		return
 	}
-	f.fetching.resume(a)
+	f.fetching.resume(a) // the next fetch says whether to ask again
 }
 
 // logBounds asks where a partition's log begins and ends, and says whether its topic still

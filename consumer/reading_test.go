@@ -280,3 +280,29 @@ func TestTheTurnsOfEachLoopAreCounted(t *testing.T) {
 		}
 	})
 }
+
+// TestAPositionOutOfRangeIsReadAgainHoweverLateItsBoundsAreTold: nobody else would resume it.
+func TestAPositionOutOfRangeIsReadAgainHoweverLateItsBoundsAreTold(t *testing.T) {
+	inGroup(t, func(g *group) {
+		m := g.join(nil)
+		g.owns(m, 3)
+		g.produce(0, 5)
+		time.Sleep(3 * time.Second)
+		for round := range 2 {
+			denied := g.Refuse(kmsg.Fetch, kfake.Fault{Topic: "t", Partitions: []int32{0}, Err: kerr.OffsetOutOfRange})
+			silent := g.Refuse(kmsg.ListOffsets, kfake.Fault{Topic: "t", Partitions: []int32{0}, Err: kerr.LeaderNotAvailable})
+			g.produce(0, 1)
+			time.Sleep(100 * time.Second)
+			if n := denied.Hits(); n == 0 || n > 20 {
+				t.Errorf("round %d: %d fetches in 100 s", round, n)
+			}
+			denied.Remove()
+			silent.Remove()
+			end := g.produce(0, 5)
+			time.Sleep(askFor)
+			if !m.reads(0, end) || len(m.pausedParts()) != 0 {
+				t.Errorf("round %d: at %+v of %d, not fetched are %v", round, m.view(0), end, m.pausedParts())
+			}
+		}
+	})
+}
