@@ -273,7 +273,10 @@ func TestOfTwoJumpsTheFurtherOneIsCarriedOut(t *testing.T) {
 		if want := (jumpTo{7, 2, true}); j.pending[a] != want {
 			t.Errorf("pending is %v, want %v", j.pending[a], want)
 		}
-		j.over(a, j.pending[a], needless)
+		last := j.last
+		if j.over(a, j.pending[a], needless); !j.last.Equal(last) {
+			t.Error("a jump that was needless counts as one")
+		}
 		if len(j.pending) != 0 || j.due() != nil {
 			t.Errorf("pending is %v", j.pending)
 		}

@@ -86,8 +86,12 @@ func TestAGroupGoesThroughMembersAndEachGoesOnWhereItsCommitStands(t *testing.T)
 				t.Errorf("round %d: %d revoked, %d lost, and the other has %d", round, m1.revoked, m1.lost, lostTo)
 			}
 			m1.notes.mu.Unlock()
+			leaving := time.Now()
 			m1.leave()
 			two.leave()
+			if took := time.Since(leaving); took > 8*time.Second {
+				t.Errorf("round %d: they left in %v", round, took)
+			}
 			if n := len(g.logs.Lines("left without the group's answer")); n > 0 {
 				t.Errorf("round %d: %d members left without an answer", round, n)
 			}
@@ -122,6 +126,9 @@ func TestAPauseStopsReadingAndTellsHowOldWhatIsUnreadIs(t *testing.T) {
 			if got := len(m.offsetsOf(1)); got != int(before) {
 				t.Errorf("round %d: %d records were read of %d before the pause", round, got, before)
 			}
+			if !m.Paused() {
+				t.Errorf("round %d: it is not said to pause", round)
+			}
 			if v := m.view(1); v.Next != before || v.End != end || !v.OldestUnread.Equal(written) || v.Stopped != "" {
 				t.Errorf("round %d: %+v, want next %d, end %d, oldest of %v", round, v, before, end, written)
 			}
@@ -130,6 +137,9 @@ func TestAPauseStopsReadingAndTellsHowOldWhatIsUnreadIs(t *testing.T) {
 			}
 			m.SetPaused(false)
 			time.Sleep(2 * time.Second)
+			if m.Paused() {
+				t.Errorf("round %d: it is said to pause", round)
+			}
 			if v := m.view(1); v.Next != end || !v.OldestUnread.IsZero() || len(m.offsetsOf(1)) != int(end) {
 				t.Errorf("round %d, reading again: %+v, %d read", round, v, len(m.offsetsOf(1)))
 			}
@@ -155,6 +165,9 @@ func TestWhatIsNotConsumedHoldsReadingAtTheBudget(t *testing.T) {
 			m.notes.mu.Lock()
 			kept := m.kept
 			m.notes.mu.Unlock()
+			if n := m.Buffered(); n == 0 {
+				t.Errorf("round %d: the client holds nothing ready", round)
+			}
 			if beforeHeld <= 5000 || m.Consumer.Unread() != beforeHeld || kept != beforeHeld {
 				t.Errorf("round %d: %d bytes are out, %d before more came, %d were handed over", round, m.Consumer.Unread(), beforeHeld, kept)
 			}
@@ -163,6 +176,9 @@ func TestWhatIsNotConsumedHoldsReadingAtTheBudget(t *testing.T) {
 			m.notes.mu.Unlock()
 			m.Consumed(kept)
 			time.Sleep(3 * time.Second)
+			if n := m.Buffered(); n != 0 {
+				t.Errorf("round %d: the client holds %d bytes ready while all are read", round, n)
+			}
 			if n, other := len(m.offsetsOf(0)), len(m.offsetsOf(2)); n != int(end) || other != 10*(round+1) || m.Consumer.Unread() != 0 {
 				t.Errorf("round %d: %d and %d read, want %d and %d; %d bytes out", round, n, other, end, 10*(round+1), m.Consumer.Unread())
 			}
@@ -191,6 +207,9 @@ func TestAStoppedPartitionIsReadAgainInTheNextAssignmentAlone(t *testing.T) {
 			}
 			if v := m.view(1); v.Stopped != "as a test wants" || v.Reason != Halted || v.Next != 7 || v.Trying || !v.Since.Equal(began) {
 				t.Errorf("round %d: %+v", round, v)
+			}
+			if !m.Stopped(m.assignment(1)) || m.Stopped(m.assignment(2)) || m.Stopped(stale) {
+				t.Errorf("round %d: another one than 1 is said to have stopped", round)
 			}
 			if n, v := len(m.offsetsOf(2)), m.view(2); n != 5*(round+1) || v.Stopped != "" || !v.Since.IsZero() {
 				t.Errorf("round %d: %d read of the other, %+v", round, n, v)

@@ -306,3 +306,38 @@ func TestAPositionOutOfRangeIsReadAgainHoweverLateItsBoundsAreTold(t *testing.T)
 		}
 	})
 }
+
+// TestABatchIsLookedForPastWhatNobodyReads: aborted ones and markers stand in front of it.
+func TestABatchIsLookedForPastWhatNobodyReads(t *testing.T) {
+	inGroup(t, func(g *group) {
+		m := g.join(nil)
+		g.owns(m, 3)
+		m.SetPaused(true)
+		time.Sleep(2 * time.Second)
+		tx := g.NewClient(kgo.TransactionalID("aborts"))
+		if err := tx.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.ProduceSync(context.Background(), &kgo.Record{Topic: "t", Value: []byte("aborted")}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.EndTransaction(context.Background(), kgo.TryAbort); err != nil {
+			t.Fatal(err)
+		}
+		end := g.Produce(&kgo.Record{Topic: "t", Value: []byte("behind the aborted one and its marker")}) + 1
+		found, err := batches.At(context.Background(), m.cfg.Asking, partitionOf(0), end-1)
+		if err != nil || found.First != 2 {
+			t.Fatalf("found %+v, %v", found, err)
+		}
+		const header = 61 // bytes of a batch in front of its records
+		m.faults.tooLarge(m.assignment(0), &batches.TooLarge{Compressed: found.Bytes - header})
+		m.faults.broken(m.assignment(0), errors.New("its checksum is wrong"))
+		all := m.notRead()
+		if len(all) != 2 || all[0].First != 2 || all[0].Last != 2 || all[0].Records != 1 || all[0].Aborted || all[0].Broken || all[0].LeaderEpoch != found.LeaderEpoch {
+			t.Fatalf("not read are %+v, want the batch at 2", all)
+		}
+		if b := all[1]; b.First != 2 || b.Last != 2 || !b.Broken || !strings.Contains(b.Message, "offset 2 cannot be read: its checksum is wrong") {
+			t.Errorf("not read is %+v, want the batch at 2", b)
+		}
+	})
+}

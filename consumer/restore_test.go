@@ -145,6 +145,14 @@ func TestAPartitionBeginsWithWhatItsJournalHas(t *testing.T) {
 			})
 			m.leave()
 		}
+		m = g.join(nil) // without any journal
+		g.owns(m, 3)
+		for p := range int32(3) {
+			if time.Sleep(time.Second); len(m.offsetsOf(p)) != 40 {
+				t.Errorf("without a journal %d are read of partition %d", len(m.offsetsOf(p)), p)
+			}
+		}
+		m.leave()
 		if len(incarnations) != 3 {
 			t.Errorf("%d incarnations of three partitions", len(incarnations))
 		}

@@ -161,7 +161,13 @@ func TestALoadingSaysWhyAPartitionWaitsOnceItsTimeIsUp(t *testing.T) {
 		table.add(map[string][]int32{"t": {0}})
 		p := &partition{stage: test.stage, err: test.err}
 		p.Assignment = offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}
-		l := newLoading(&loader{table: table, log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}, []*partition{p})
+		all := []*partition{p}
+		for no := range int32(20) { // others have nothing to say
+			other := &partition{stage: needsOffset}
+			other.Assignment = offsets.Assignment{TopicPartition: partitionOf(no + 1)}
+			all = append(all, other)
+		}
+		l := newLoading(&loader{table: table, log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}, all)
 		l.began = now.Add(-test.age)
 		l.say(now)
 		l.say(now)
@@ -330,5 +336,23 @@ func TestAConsumerWhoseOptionsContradictEachOtherIsNotMade(t *testing.T) {
 	}
 	if c.table.lease.length != 8*time.Second {
 		t.Errorf("the lease is %v of a session of 10 s", c.table.lease.length)
+	}
+}
+
+// TestWhatIsLostIsSaidWhereTheHandlerHasIt, were it a single partition.
+func TestWhatIsLostIsSaidWhereTheHandlerHasIt(t *testing.T) {
+	for loaded := range int32(3) {
+		var log kafkatest.Log
+		n := &notes{has: make(map[int32]facts.Assigned)}
+		c := &Consumer{cfg: Config{Group: "g", Log: slog.New(slog.NewTextHandler(&log, nil))}, table: newOwnership(), handler: n}
+		c.table.add(map[string][]int32{"t": {0, 1, 2}})
+		for p := range loaded {
+			c.table.rows[partitionOf(p)].loaded = true
+		}
+		c.lose(map[string][]int32{"t": {0, 1}})
+		said := len(log.Lines("level=WARN", "partitions lost", "group=g"))
+		if n.lost != int(loaded) || n.empty != 0 || (said == 1) != (loaded > 0) || c.table.owns(partitionOf(0)) || !c.table.owns(partitionOf(2)) {
+			t.Errorf("of %d that have begun %d were lost, said %d times", loaded, n.lost, said)
+		}
 	}
 }
