@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"layover/bench/endtoend"
+	"layover/bench/ids"
 	"layover/bench/report"
 )
 
@@ -31,6 +32,16 @@ func (o options) tables() (tables []table) {
 				fmt.Sprintf("A daemon is killed with %d offsets in its window and started again, partitions: %d", o.endToEnd.Window, n),
 				func(ctx context.Context, o endtoend.Options) ([]endtoend.Row, error) {
 					return endtoend.Restart(ctx, o, n)
+				},
+			})
+		}
+	}
+	if o.ids {
+		for _, percent := range []int{90, 99} {
+			tables = append(tables, table{
+				fmt.Sprintf("%d records with an id, of which %d %% are cancelled", o.endToEnd.Records, percent),
+				func(ctx context.Context, e endtoend.Options) ([]endtoend.Row, error) {
+					return ids.Measure(ctx, ids.Options{Records: e.Records, Runs: o.plan.runs, Log: e.Log}, percent)
 				},
 			})
 		}

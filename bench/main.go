@@ -5,8 +5,10 @@
 //	go run .                 up to ten million
 //	go run . -part daemon    only the daemon and its loop
 //	go run . -part journal   only a daemon that is killed with a large window; not in the others
+//	go run . -part ids       only the core with a million ids, most of them cancelled; not in the others
 //	go run . -doc ../docs/benchmarks/wheel.md -out ../docs/benchmarks
 //	go run . -part journal -doc ../docs/benchmarks/journal.md
+//	go run . -part ids -doc ../docs/benchmarks/ids.md
 //
 // Each measurement is a process of its own, structures take turns, and what is
 // printed is the median of the runs. Tables go to standard output and progress
@@ -43,8 +45,8 @@ func main() {
 type options struct {
 	plan plan
 
-	// wheel, daemon and journal are what is measured.
-	wheel, daemon, journal bool
+	// wheel, daemon, journal and ids are what is measured.
+	wheel, daemon, journal, ids bool
 
 	// endToEnd is how much of the daemon is measured.
 	endToEnd endtoend.Options
@@ -89,7 +91,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	about := report.Collect(o.command)
 	text := report.Text(about, figures)
-	if o.journal {
+	if !o.wheel && !o.daemon {
 		text = about.Line()
 	}
 	if tables := o.tables(); len(tables) > 0 && ctx.Err() == nil {
@@ -115,7 +117,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	quick := flags.Bool("quick", false, "measure only with a million pending")
 	only := flags.String("only", "", "measure only structures whose name matches this `regexp`")
 	runs := flags.Int("runs", 3, "how often to measure; figures are medians")
-	part := flags.String("part", "all", "measure `all` of wheel and daemon, one of them, or the journal")
+	part := flags.String("part", "all", "measure `all` of wheel and daemon, one of them, or journal or ids")
 	sizes := flags.String("sizes", "", "how many are pending, a `list` with commas, instead of -quick or the default")
 	var o options
 	flags.StringVar(&o.out, "out", "", "write SVG plots to this `directory`; they need two sizes")
@@ -134,8 +136,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, fmt.Errorf("-only: %w", err)
 	}
 	o.wheel, o.daemon, o.journal = *part == "all" || *part == "wheel", *part == "all" || *part == "daemon", *part == "journal"
-	if !o.wheel && !o.daemon && !o.journal {
-		return o, fmt.Errorf("-part %q: want all, wheel, daemon or journal", *part)
+	o.ids = *part == "ids"
+	if !o.wheel && !o.daemon && !o.journal && !o.ids {
+		return o, fmt.Errorf("-part %q: want all, wheel, daemon, journal or ids", *part)
 	}
 	o.plan, o.endToEnd = plan{only: expression, runs: *runs, sizes: fullSizes()}, endtoend.Full()
 	if *quick {
@@ -155,8 +158,11 @@ func parse(args []string, stderr io.Writer) (options, error) {
 
 // subject is what this run measures.
 func (o options) subject() report.Subject {
-	if o.journal {
+	switch {
+	case o.journal:
 		return report.Journal
+	case o.ids:
+		return report.IDs
 	}
 	return report.Wheel
 }

@@ -105,15 +105,16 @@ func (o *outbox) tryHeld(t *target, out []Delivery, limit int) []Delivery {
 			h.look++
 			continue
 		}
-		if o.mayNot(e) != fit {
+		read, body := o.store.read(e.loc)
+		if o.mayNot(e, &read) != fit {
 			if h.look == 0 {
-				o.turnAway(t.queue.pop())
+				o.turnAway(t.queue.pop(), &read)
 			} else {
 				h.look++ // its turn to leave comes when it is in front
 			}
 			continue
 		}
-		d, ok := o.routed(t, *e)
+		d, ok := o.routed(t, e.from, body)
 		if !ok {
 			return out
 		}
@@ -123,7 +124,7 @@ func (o *outbox) tryHeld(t *target, out []Delivery, limit int) []Delivery {
 		}
 		if d.inFlight == 0 && o.flights.takes(d, e) {
 			h.trial = d
-			return append(out, o.start(t.queue.take(h.look), d, true))
+			return append(out, o.start(t.queue.take(h.look), &read, body, d, true))
 		}
 		h.look++
 	}

@@ -96,10 +96,11 @@ func (o *outbox) offerTarget(t *target, out []Delivery, limit int) []Delivery {
 	}
 	for t.queue.count > 0 && len(out) < limit && o.flights.fair(t) {
 		e := t.queue.pop()
-		if o.turnAway(e) {
+		h, body := o.store.read(e.loc) // once for all that looks at it on its way out
+		if o.turnAway(e, &h) {
 			continue
 		}
-		d, ok := o.routed(t, e)
+		d, ok := o.routed(t, e.from, body)
 		if !ok {
 			o.wait(e, true)
 			return out
@@ -108,7 +109,7 @@ func (o *outbox) offerTarget(t *target, out []Delivery, limit int) []Delivery {
 			o.spill(e, d)
 			continue
 		}
-		out = append(out, o.start(e, d, false))
+		out = append(out, o.start(e, &h, body, d, false))
 	}
 	return out
 }
@@ -123,22 +124,22 @@ func (o *outbox) offerOverflow(t *target, out []Delivery, limit int) []Delivery 
 		for d.overflow.count > 0 && len(out) < limit && o.flights.fair(t) && o.flights.takes(d, d.overflow.front()) {
 			t.overflow--
 			e := d.overflow.pop()
-			if o.turnAway(e) {
+			h, body := o.store.read(e.loc)
+			if o.turnAway(e, &h) {
 				continue
 			}
-			out = append(out, o.start(e, d, false))
+			out = append(out, o.start(e, &h, body, d, false))
 		}
 	}
 	return out
 }
 
-// routed returns the target partition that a record goes to. Where the target is known to
-// be unusable, it is held from now on.
-func (o *outbox) routed(t *target, e entry) (*dest, bool) {
+// routed returns the target partition that a record with that body goes to. Where the
+// target is known to be unusable, it is held from now on.
+func (o *outbox) routed(t *target, from *source, body []byte) (*dest, bool) {
 	r := Route{Verdict: t.state.Verdict, Detail: t.state.Detail}
 	if r.Verdict == Usable && o.cfg.Place != nil {
-		_, body := o.store.read(e.loc)
-		r = o.cfg.Place(&t.state, e.from.TopicPartition, body)
+		r = o.cfg.Place(&t.state, from.TopicPartition, body)
 	}
 	switch r.Verdict {
 	case Usable:
@@ -152,11 +153,10 @@ func (o *outbox) routed(t *target, e entry) (*dest, bool) {
 	return o.dir.dest(t, r.Partition), true
 }
 
-// start puts a record in flight.
-func (o *outbox) start(e entry, d *dest, trial bool) Delivery {
+// start puts a record in flight; h and body are those of its bytes.
+func (o *outbox) start(e entry, h *header, body []byte, d *dest, trial bool) Delivery {
 	id := o.flights.start(flight{entry: e, dest: d, trial: trial}, o.now)
 	o.note(&e, inFlight, uint64(id))
-	h, body := o.store.read(e.loc)
 	del := Delivery{
 		ID: id, Topic: e.from.Topic, Partition: e.from.Partition, Offset: h.offset,
 		TimestampMs: h.timestampMs, DeadlineMs: h.deadlineMs, Body: body,

@@ -138,10 +138,13 @@ func (s *store) openChunk(classNo int, c *class, size int) {
 // at returns the bytes from a location to the end of its chunk's records.
 func (s *store) at(l location) []byte {
 	if l&named != 0 {
-		l = s.place(l)
+		return s.atName(l)
 	}
 	return s.chunks[l>>locationBits].buf[l&(1<<locationBits-1):]
 }
+
+// atName is at for a location that is a name, apart so that at is inlined for all others.
+func (s *store) atName(l location) []byte { return s.at(s.place(l)) }
 
 // release ends the life of one record of that size, and of its name.
 func (s *store) release(l location, size int) {

@@ -22,13 +22,13 @@ func (s *source) heldBack(e *entry) unfit {
 	return fit
 }
 
-// mayNot returns why a record is not to be offered. A dead letter has no deadline to wait
-// for, and no expiry.
-func (o *outbox) mayNot(e *entry) unfit {
+// mayNot returns why a record with that header is not to be offered. A dead letter has no
+// deadline to wait for, and no expiry.
+func (o *outbox) mayNot(e *entry, h *header) unfit {
 	if why := e.from.heldBack(e); why != fit || e.failure != nil {
 		return why
 	}
-	switch h := readHeader(o.store.at(e.loc)); {
+	switch {
 	case h.hasExpired(o.now.WallMs):
 		return late
 	case h.deadlineMs > o.now.WallMs && !h.atOnce:
@@ -44,9 +44,10 @@ func (o *outbox) keep(e entry) bool {
 	return why != fit && o.divert(e, why)
 }
 
-// turnAway takes a record out of the queues of targets that is not to be offered.
-func (o *outbox) turnAway(e entry) bool {
-	why := o.mayNot(&e)
+// turnAway takes a record with that header out of the queues of targets that is not to be
+// offered.
+func (o *outbox) turnAway(e entry, h *header) bool {
+	why := o.mayNot(&e, h)
 	return why != fit && o.divert(e, why)
 }
 

@@ -15,6 +15,7 @@ type Subject string
 const (
 	Wheel   Subject = "The wheel and the daemon"
 	Journal Subject = "A killed daemon, with the journal and without"
+	IDs     Subject = "Records with an id, and their cancels"
 )
 
 // heading is the first line of a file of tables.
