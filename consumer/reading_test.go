@@ -113,12 +113,12 @@ func TestWhatIsOutOfRangeIsAskedAboutUntilThereIsAnAnswer(t *testing.T) {
 	inGroup(t, func(g *group) {
 		m := g.join(nil)
 		g.owns(m, 3)
-		end := g.produce(0, 5)
+		g.produce(0, 5)
 		time.Sleep(3 * time.Second)
 		for round := range 2 {
 			m.fetching.pause(m.assignment(0))
 			sick := g.Refuse(kmsg.ListOffsets, kfake.Fault{Topic: "t", Partitions: []int32{0}, Err: kerr.UnknownServerError})
-			end = g.produce(0, 5)
+			end := g.produce(0, 5)
 			g.DeleteRecords("t", 0, end-2)
 			asked := g.counts(kmsg.ListOffsets, func() {
 				go m.faults.outOfRange(m.assignment(0))
@@ -138,8 +138,7 @@ func TestWhatIsOutOfRangeIsAskedAboutUntilThereIsAnAnswer(t *testing.T) {
 			m.notes.mu.Unlock()
 		}
 		m.fetching.pause(m.assignment(0))
-		end = g.produce(0, 5)
-		g.DeleteRecords("t", 0, end-1)
+		g.DeleteRecords("t", 0, g.produce(0, 5)-1)
 		m.table.while(m.assignment(0), func(o *owned) { o.topicID = offsets.TopicID{9} })
 		m.faults.outOfRange(m.assignment(0))
 		m.notes.mu.Lock()

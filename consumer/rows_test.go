@@ -191,7 +191,7 @@ func TestAQuestionIsAskedAgainSoonAtFirstAndThenEachSecond(t *testing.T) {
 		for age, want := range map[time.Duration]time.Duration{0: loadRetry, loadGrace - 1: loadRetry, loadGrace: sickRetry, time.Hour: sickRetry} {
 			l.began = time.Now().Add(-age)
 			l.retry(p, kerr.TopicAuthorizationFailed)
-			if p.asked || p.due.Sub(time.Now()) != want || !strings.Contains(p.err.Error(), "Read on topic t") {
+			if p.asked || time.Until(p.due) != want || !strings.Contains(p.err.Error(), "Read on topic t") {
 				t.Errorf("after %v: asked again in %v with %v, want %v", age, time.Until(p.due), p.err, want)
 			}
 		}
