@@ -354,3 +354,14 @@ func TestWhatWasGivenUpIsToldOfEachTarget(t *testing.T) {
 		t.Errorf("one is usable again, and given up %v", s.GivenUp)
 	}
 }
+
+// TestOffsetsThatRetentionHasTakenAreCounted, were it a single one.
+func TestOffsetsThatRetentionHasTakenAreCounted(t *testing.T) {
+	for lost := range int64(3) {
+		r := newRig(t, nil)
+		r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: offsets.NewWindow(5), Next: 5 + lost})
+		if n := r.Snapshot().LostToRetention; n != lost || r.Snapshot().Partitions[0].Low != 5+lost {
+			t.Errorf("%d are counted, want %d", n, lost)
+		}
+	}
+}

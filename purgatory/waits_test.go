@@ -17,6 +17,9 @@ func TestATargetThatIsForgottenSaysSo(t *testing.T) {
 		a.Target, a.Label = "jobs.7", "jobs.*"
 		r.router[a.Target] = Missing
 		r.take(0, epoch, a)
+		well := r.arrival(1, 60_000, "0")
+		well.Target, well.Label = "jobs.8", "jobs.*" // forgotten, too, and never held
+		r.take(0, epoch, well)
 		r.pass(1)
 		r.want(r.offer())
 		r.Take()
