@@ -10,26 +10,15 @@ import (
 	"layover/offsets"
 )
 
-// thinned reads n records with an id into chunks of 4 KiB, and ends of the first chunk all
-// but the first `keep`, whose records are due at once.
-func (r *rig) thinned(n, keep int64) (next int64) {
-	r.Helper()
-	for o := range n {
-		delayMs := int64(60_000)
-		if o < keep {
-			delayMs = 0
-		}
-		r.take(0, 1, r.named(o, delayMs, fmt.Sprint(o)))
-	}
-	return n
-}
-
 // TestAChunkThatThinnedBeforeItsRecordWasSentStaysInPlace: the Kafka client reads its bytes.
 func TestAChunkThatThinnedBeforeItsRecordWasSentStaysInPlace(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.LargestChunk = minChunk })
 	r.assign(0, 1, 0)
-	next := r.thinned(60, 1) // the chunk is open, and half of it is used
-	r.pass(1)                // the first is due
+	next := int64(60) // so many leave the chunk open
+	for o := range next {
+		r.take(0, 1, r.named(o, min(o, 1)*60_000, fmt.Sprint(o)))
+	}
+	r.pass(1) // the first is due
 	for o := int64(1); o < 60; o++ {
 		r.take(0, 1, r.cancelOf(next, fmt.Sprint(o)))
 		next++
