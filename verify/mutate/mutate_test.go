@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +56,29 @@ func TestARunTellsWhatTheTestsNotice(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "want 80 %") {
 		t.Errorf("the error is %v", err)
 	}
+}
+
+// TestWhatTestsComeByIsWrittenOrTheyFail: without room on a disk all mutants would survive.
+func TestWhatTestsComeByIsWrittenOrTheyFail(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); testing.Short() || err != nil {
+		t.Skip("compiles a program, and wants a disk without room")
+	}
+	root := module(t, halfSource, halfTests)
+	all := made(t, root)
+	s := setup{root: root, parallel: 1, stderr: io.Discard}
+	if err := s.prepare(t.Context(), all, all[0].mutants); err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	for _, tests := range s.trial.reach {
+		for file, passes := range map[string]bool{filepath.Join(t.TempDir(), "reached"): true, "/dev/full": false} {
+			if r := tests[0].run(t.Context(), root, cost{time.Minute, time.Minute}, reachVariable+"="+file, tests[0].name); r.passed != passes {
+				t.Errorf("with %s the test passes: %v\n%s", file, r.passed, r.said)
+			}
+		}
+		return
+	}
+	t.Error("no test comes by any mutant")
 }
 
 func TestASeedDrawsTheSameSample(t *testing.T) {
