@@ -151,3 +151,17 @@ func TestAnIdleBarrierShutsWithTheNextRecord(t *testing.T) {
 	r.pass(idleOpensMs)
 	r.want(r.offer(), 0)
 }
+
+// TestABarrierDoesNotOpenWhileNoBrokerAnswers: nothing can be delivered then, and the rest is
+// read once they answer again.
+func TestABarrierDoesNotOpenWhileNoBrokerAnswers(t *testing.T) {
+	r := newIDRig(t, nil)
+	r.barredRig(true)
+	r.at.WallMs += 10 * idleOpensMs
+	r.at.MonotonicMs += 10 * idleOpensMs
+	r.pass(idleOpensMs - 300)
+	r.want(r.offer())
+	if len(r.stats.BarrierOpened) != 0 {
+		t.Errorf("opened %v", r.stats.BarrierOpened)
+	}
+}
