@@ -37,6 +37,15 @@ func (r *rig) step(slot int, by time.Duration) {
 	m.steps = append(m.steps, clockStep{time.Now(), m.steps[len(m.steps)-1].off + by})
 }
 
+// setClocks sets the clock of every machine right.
+func (r *rig) setClocks() {
+	for slot, m := range r.machines {
+		if off := m.wall(r.begun).Sub(r.begun); off != 0 {
+			r.step(slot, -off)
+		}
+	}
+}
+
 // furthest returns by how much the clock is ahead that is ahead the most; 0 for none.
 func (r *rig) furthest() (most time.Duration) {
 	r.mu.Lock()

@@ -123,6 +123,7 @@ func (p *plan) force(dice *rand.Rand, key kmsg.Key) (f forcing) {
 		}
 	case kmsg.DeleteRecords:
 		f.wait = scattered
+		f.before = func(r *rig) { r.setClocks() } // by one that is ahead they are due before they are read
 		f.within = func(r *rig, _ int) { r.scatter(which) }
 	}
 	return f
@@ -154,10 +155,11 @@ const scattered = 40 * time.Second
 // than the one before: the set of finished ones outgrows metadata, and there is a fact of each.
 func (r *rig) scatter(which uint32) {
 	b := &burst{partition: which}
-	for n := range 400 {
+	records := max(400, 2*r.plan.metadata) // a hole takes two characters and more
+	for n := range records {
 		w := wish{ask: ask{none: true}, target: egress}
 		if n%2 == 0 {
-			d := scattered / 400 * time.Duration(1+n)
+			d := (scattered * time.Duration(1+n) / time.Duration(records)).Truncate(time.Millisecond)
 			w.ask = relative(d, d.String())
 		}
 		r.pulses++

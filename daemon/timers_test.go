@@ -139,8 +139,15 @@ func TestNoTimerStaysBehind(t *testing.T) {
 		}
 		in.suffers()
 		in.calm(7 * time.Minute) // dead letters are said for five
-		if more := more(before, lasting()); len(more) > 0 {
-			t.Errorf("there are more timers of\n%s", strings.Join(more, "\n"))
+		grown := more(before, lasting())
+		for range 3 { // the client may still know the context of a request that is over
+			if len(grown) > 0 {
+				in.calm(2 * time.Minute)
+				grown = more(before, lasting())
+			}
+		}
+		if len(grown) > 0 {
+			t.Errorf("there are more timers of\n%s", strings.Join(grown, "\n"))
 		}
 		in.stop()
 	})

@@ -130,7 +130,7 @@ func (t *timers) unfounded(form *eventForm, e *event, at time.Time, victim, by *
 		return "its cancel is one of several"
 	case victim != nil && *e.Due != formatted(victim.due()):
 		return "its record is due " + formatted(victim.due())
-	case e.Event != "expired":
+	case e.Event != "expired" || victim == nil: // of a record whose write has no known outcome
 		return ""
 	case !victim.Dropped || victim.Expires.IsZero():
 		return "its record is not to be dropped"

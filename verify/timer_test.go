@@ -183,6 +183,12 @@ func TestWhatTheDocumentsExcuseOfTimersIsFine(t *testing.T) {
 			arrived[2] = says("cancelled", "m", 45, 50, sentAt)
 			return arrived
 		},
+		"an expiry of a record whose outcome is unknown": func(l *Ledger, arrived []Record) []Record {
+			s := sample("u")
+			s.Timer, s.Expires, s.Dropped = Timer{Name: "u"}, s.Due.Add(time.Second), true
+			l.Enter(s)
+			return append(arrived, says("expired", "u", 50, -1, sentAt.Add(61*time.Second)))
+		},
 		"deleted before it was read": func(l *Ledger, arrived []Record) []Record {
 			l.DeletedRange(ingress, 3, 42, 44)
 			return arrived[1:]
