@@ -9,7 +9,8 @@ import "layover/offsets"
 // It is open while nothing more is read: memory that only delivering frees would never come
 // back otherwise.
 
-// idleOpensMs is how long nothing may be read of a partition until its barrier opens.
+// idleOpensMs is how long nothing may be read of a partition until its barrier opens, while
+// brokers answer: in an outage nothing can be delivered either.
 const idleOpensMs = 30_000
 
 // barrier is the state of one partition's.
@@ -17,13 +18,13 @@ type barrier struct {
 	over    bool   // all is read
 	open    string // why it is open before that; "": it is not
 	stopped bool   // nothing of the partition is read any more
-	readMs  int64  // monotonic clock of the last record read, or of the assignment
+	readMs  int64  // Clock.AnsweredMs of the last record read, or of the assignment
 }
 
 // read notes a record that is read. An idle barrier shuts at once: what is read in this turn
 // may hold the commands about what waits behind it.
-func (b *barrier) read(s *source, monotonicMs int64) {
-	b.readMs = monotonicMs
+func (b *barrier) read(s *source, answeredMs int64) {
+	b.readMs = answeredMs
 	if b.open == openIdle {
 		b.open, s.shut = "", true
 	}
@@ -80,7 +81,7 @@ func (c *Core) barriers() {
 			c.out.open(p.src)
 			continue
 		}
-		switch why := p.mayOpen(c.now.MonotonicMs, c.paused); {
+		switch why := p.mayOpen(c.now.AnsweredMs, c.paused); {
 		case why == p.barrier.open:
 		case why == "":
 			p.barrier.open, p.src.shut = "", true
@@ -96,7 +97,7 @@ func (c *Core) barriers() {
 
 // mayOpen returns why records with an id are offered though not all is read, "" where they
 // are not.
-func (p *partition) mayOpen(monotonicMs int64, paused bool) string {
+func (p *partition) mayOpen(answeredMs int64, paused bool) string {
 	switch {
 	case p.halted != nil:
 		return openHalted
@@ -104,7 +105,7 @@ func (p *partition) mayOpen(monotonicMs int64, paused bool) string {
 		return openStopped
 	case paused:
 		return openPaused
-	case monotonicMs-p.barrier.readMs >= idleOpensMs:
+	case answeredMs-p.barrier.readMs >= idleOpensMs:
 		return openIdle
 	}
 	return ""

@@ -170,3 +170,17 @@ func TestOnlyPartitionsThatAreHereAreRead(t *testing.T) {
 		t.Errorf("%+v are read", all)
 	}
 }
+
+// TestABarrierDoesNotOpenWhileNoBrokerAnswers: nothing can be delivered then, and the rest is
+// read once they answer again.
+func TestABarrierDoesNotOpenWhileNoBrokerAnswers(t *testing.T) {
+	r := newIDRig(t, nil)
+	r.barredRig(true)
+	r.at.WallMs += 10 * idleOpensMs
+	r.at.MonotonicMs += 10 * idleOpensMs
+	r.pass(idleOpensMs - 300)
+	r.want(r.offer())
+	if len(r.stats.BarrierOpened) != 0 {
+		t.Errorf("opened %v", r.stats.BarrierOpened)
+	}
+}

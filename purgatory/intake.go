@@ -118,7 +118,7 @@ func (r Reader) reach(offset, last int64, leaderEpoch int32) bool {
 	if last+1 >= p.unknownEpochUntil {
 		p.unknownEpochUntil = 0 // the epochs of a log go up: none of these facts is of a later one
 	}
-	p.barrier.read(p.src, r.core.now.MonotonicMs)
+	p.barrier.read(p.src, r.core.now.AnsweredMs)
 	if offset < p.next {
 		return false
 	}

@@ -77,7 +77,7 @@ func (w *world) move(no, how int) {
 			set, p.again = w.decode(p.commit)
 		}
 		p.stableEnd = []int64{0, p.end(), int64(w.dice.roll(logLength))}[w.dice.roll(3)]
-		p.ids, p.barrier = newIDModel(), barrierModel{readMs: w.at.MonotonicMs, shut: max(low, p.start) < p.stableEnd}
+		p.ids, p.barrier = newIDModel(), barrierModel{readMs: w.at.AnsweredMs, shut: max(low, p.start) < p.stableEnd}
 		for o := range int64(logLength) {
 			p.done[o] = set.Finished(o)
 		}

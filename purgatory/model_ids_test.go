@@ -318,7 +318,7 @@ func (w *world) ticked() {
 			p.barrier.shut, p.barrier.idle, p.stableEnd = false, false, 0 // for good
 		default:
 			open := w.paused || p.barrier.stopped || w.byTopic[partitionOf(int32(no))].halted != nil
-			p.barrier.idle = !open && w.at.MonotonicMs-p.barrier.readMs >= 30_000
+			p.barrier.idle = !open && w.at.AnsweredMs-p.barrier.readMs >= 30_000
 			p.barrier.shut = !open && !p.barrier.idle
 		}
 	}
@@ -326,7 +326,7 @@ func (w *world) ticked() {
 
 // wasRead notes that something of a partition is read: it is not idle any more.
 func (w *world) wasRead(p *partitionModel) {
-	p.barrier.readMs = w.at.MonotonicMs
+	p.barrier.readMs = w.at.AnsweredMs
 	if p.barrier.idle {
 		p.barrier.shut, p.barrier.idle = true, false
 	}

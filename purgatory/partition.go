@@ -76,7 +76,7 @@ func (c *Core) Assign(a facts.Assigned) {
 	if lost := p.finishRange(a.Window.Low(), a.Next); lost > 0 {
 		c.stats.LostToRetention += lost
 	}
-	if p.barrier = (barrier{over: a.Next >= a.StableEnd, readMs: c.now.MonotonicMs}); !p.barrier.over {
+	if p.barrier = (barrier{over: a.Next >= a.StableEnd, readMs: c.now.AnsweredMs}); !p.barrier.over {
 		c.barred++
 	}
 	slot := slices.Index(c.parts, nil)

@@ -311,7 +311,7 @@ func TestSkipMakesRoomForWhatItLeavesOut(t *testing.T) {
 	w.commit(0, 0, w.epoch, enc.Metadata)
 	was, _ := w.begin(0)
 	got := w.skip("delayed/0@9000 --execute")
-	if got.code != process.ExitOK || !strings.Contains(got.stdout, "offsets that are finished do not fit beside it, and are delivered again") {
+	if got.code != process.ExitOK || !strings.Contains(got.stdout, "finished offsets that do not fit beside it, and are delivered again: ") {
 		t.Errorf("%+v", got)
 	}
 	ask, _ := w.begin(0)

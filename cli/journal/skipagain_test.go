@@ -45,3 +45,71 @@ func TestSkipTakesNothingThatWasWrittenAnewForFinished(t *testing.T) {
 		t.Error("something was done")
 	}
 }
+
+// said returns the finished set and the extension of a partition's commit.
+func (w *fixture) said(id offsets.Identity) (*offsets.Window, offsets.Extension) {
+	w.Helper()
+	now := w.committed(id.Partition)
+	set, ext, err := offsets.DecodeAll(now.Metadata, id, now.Offset)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return set, ext
+}
+
+// A commit that leaves out a finished offset does not say from where on commands count again:
+// the offset may be that of a record which a finished cancel has ended.
+func TestASkipThatLeavesOutFinishedOffsetsLetsAllCommandsCountAgain(t *testing.T) {
+	w := forSkips(t)
+	w.fill(0, 7000)
+	id := w.id(0, 0xa1).Identity
+	ext := offsets.Extension{Incarnation: 0xa1, Again: 7000} // all was read
+	set := offsets.NewWindow(0)
+	set.Finish(6999)
+	full := offsets.Encode(set, id, ext, offsets.MaxMetadata)
+	for o := int64(1); ; o += 2 {
+		set.Finish(o)
+		enc := offsets.Encode(set, id, ext, offsets.MaxMetadata)
+		if !enc.Complete {
+			break
+		}
+		full = enc
+	}
+	w.commit(0, 0, w.epoch, full.Metadata)
+	if got := w.skip("delayed/0@5000 --execute"); got.code != process.ExitOK {
+		t.Fatalf("%+v", got)
+	}
+	set, ext = w.said(id)
+	if !set.Finished(5000) || ext.Incarnation != 0xa1 {
+		t.Errorf("%d finished offsets of incarnation %x", set.Above(), ext.Incarnation)
+	}
+	if !set.Finished(6999) && ext.Again != 0 {
+		t.Errorf("the last finished offset is left out, and commands count again from %d on, want all", ext.Again)
+	}
+}
+
+// A record that is left out was no command, and is none after a restart by whose clock or
+// settings it is valid.
+func TestASkippedRecordEndsNoOther(t *testing.T) {
+	for name, test := range map[string]struct{ again, want int64 }{
+		"reading stopped there":       {7, 8},
+		"an older command is open":    {5, 5},
+		"it was read before":          {9, 9},
+		"all finished commands count": {0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := forSkips(t)
+			w.fill(0, 10)
+			id := w.id(0, 0xa1).Identity
+			set := offsets.NewWindow(2)
+			set.FinishRange(3, 6)
+			w.commit(0, 2, w.epoch, offsets.Encode(set, id, offsets.Extension{Incarnation: 0xa1, Again: test.again}, offsets.MaxMetadata).Metadata)
+			if got := w.skip("delayed/0@7 --execute"); got.code != process.ExitOK {
+				t.Fatalf("%+v", got)
+			}
+			if set, ext := w.said(id); !set.Finished(7) || ext.Again != test.want {
+				t.Errorf("commands count again from %d on, want %d", ext.Again, test.want)
+			}
+		})
+	}
+}

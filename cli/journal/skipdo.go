@@ -37,8 +37,8 @@ func (s *skipping) sayPlan(p *partition, l *left, lettered bool) {
 	}
 	set, enc := s.encode(p, l, offsets.MaxMetadata)
 	s.say("  commits offset %d in place of %d, with %d of the offsets finished above\n", set.Low(), p.committed.Offset, enc.Covered)
-	if gone := unsaid(l, set); gone > 0 {
-		s.say("  %s that are finished do not fit beside it, and are delivered again\n", count(gone, "offset"))
+	if gone := unsaid(l, set, enc); gone > 0 {
+		s.say("  finished offsets that do not fit beside it, and are delivered again: %d\n", gone)
 	}
 	if l.unread != nil {
 		s.say("  the journal's records are not known here, and still named: %v\n", l.unread)
@@ -115,15 +115,31 @@ func (l *left) commitEpoch() int32 {
 }
 
 // encode makes the committed set: the old metadata and the skipped stretch. The records
-// of the journal stay named, so that their offsets need no place in the metadata. Where
-// room is short, the runs right below the stretch go: without the stretch itself the
-// partition would stop again.
+// of the journal stay named, so that their offsets need no place in the metadata.
+//
+// Commands in the skipped stretch were none, so they do not count again where reading
+// stopped right there. All commands do where a finished offset is left out.
 func (s *skipping) encode(p *partition, l *left, limit int) (*offsets.Window, offsets.Encoded) {
+	ext := l.start.Extension
+	if ext.Again == l.first {
+		ext.Again = l.last + 1
+	}
+	set, enc := s.fit(p, l, ext, limit)
+	if ext.Again > 0 && unsaid(l, set, enc) > 0 {
+		ext.Again = 0
+		set, enc = s.fit(p, l, ext, limit)
+	}
+	return set, enc
+}
+
+// fit encodes as much of the set as the limit allows. Where room is short, the runs right
+// below the stretch go: without the stretch itself the partition would stop again.
+func (s *skipping) fit(p *partition, l *left, ext offsets.Extension, limit int) (*offsets.Window, offsets.Encoded) {
 	runs := 0
 	l.start.Window.Each(func(int64, int64) bool { runs++; return true })
 	for {
 		set := l.with(runs)
-		enc := offsets.Encode(set, p.id.Identity, l.start.Extension, limit)
+		enc := offsets.Encode(set, p.id.Identity, ext, limit)
 		if runs == 0 || enc.Metadata == "" || enc.Covered >= between(set, set.Low(), l.last+1) {
 			return set, enc
 		}
@@ -146,9 +162,9 @@ func (l *left) with(runs int) *offsets.Window {
 }
 
 // unsaid counts the finished offsets of the old commit that are not in the new one.
-func unsaid(l *left, set *offsets.Window) int64 {
+func unsaid(l *left, set *offsets.Window, enc offsets.Encoded) int64 {
 	all := l.with(l.start.Window.Runs())
-	return all.Low() + all.Above() - set.Low() - set.Above()
+	return all.Low() + all.Above() - set.Low() - enc.Covered
 }
 
 // skipFacts is the one object of -o json. The names are documented.

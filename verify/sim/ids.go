@@ -17,7 +17,7 @@ type timers struct {
 	stableEnd int64
 	over      bool // all is read that the assignment found
 	why       barrier
-	readMs    int64 // monotonic, of the last record read
+	readMs    int64 // of the last record read, by the time in which brokers answered
 	toldStop  bool  // the core knows that nothing more is read
 
 	shown    map[int64]*entry   // the commands that were read
@@ -145,7 +145,7 @@ func (in *instance) tick() {
 		if own == nil || own.loading != nil || own.over || own.newest == nil {
 			continue
 		}
-		now := in.clock().MonotonicMs
+		now := in.clock().AnsweredMs
 		switch {
 		case own.read >= own.stableEnd:
 			own.over, own.why = true, shut

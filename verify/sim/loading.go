@@ -191,7 +191,7 @@ func (in *instance) begin(p int, own *partition) {
 	w, l := in.w, own.loading
 	own.loading = nil
 	own.begin(w, w.group.owner[p] == in.member, l.was, l.start)
-	own.again, own.stableEnd, own.readMs = l.start.Again, l.stableEnd, in.clock().MonotonicMs
+	own.again, own.stableEnd, own.readMs = l.start.Again, l.stableEnd, in.clock().AnsweredMs
 	own.over = l.start.Next >= l.stableEnd
 	if w.group.owner[p] == in.member {
 		w.covers(p, setOf(l.start.Window), own.again, "an assignment")

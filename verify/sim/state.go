@@ -198,7 +198,7 @@ func (in *instance) encode(s *scribe) {
 		if own != nil {
 			own.encode(s, in.w.logs[p])
 			if in.w.cfg.IDs > 0 {
-				own.encodeIDs(s, in.w.nowMs-startMs)
+				own.encodeIDs(s, in.clock().AnsweredMs)
 			}
 		}
 	}

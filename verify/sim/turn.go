@@ -60,7 +60,7 @@ func (in *instance) read(reader purgatory.Reader, own *partition, e *entry) bool
 		}
 		return w.err == nil
 	}
-	own.showed(in.clock().MonotonicMs)
+	own.showed(in.clock().AnsweredMs)
 	if e.offset >= own.read {
 		for o := own.read; o < e.offset; o++ { // nothing is there, and never will be
 			own.done[o] = true
@@ -86,7 +86,7 @@ func (in *instance) unread(reader purgatory.Reader, own *partition, e *entry) bo
 	ok := reader.Unread(&offsets.UnreadBatch{First: e.offset, Last: e.offset, Records: 1, LeaderEpoch: e.epoch, Message: "says the model"}, body(e.body))
 	own.newLeader(e)
 	if !own.halted && e.offset >= own.read {
-		own.showed(in.clock().MonotonicMs)
+		own.showed(in.clock().AnsweredMs)
 	}
 	stops := !own.halted && e.offset >= own.read && !own.isDone(e.offset) && in.w.cfg.OnInvalid != purgatory.Drop && in.w.cfg.OnInvalid != purgatory.DeadLetter
 	switch {
