@@ -18,7 +18,7 @@ func recordFamilies() []family {
 				}
 			}),
 		counter("layover_ambiguous_records_total",
-			"Records read that asked for an instant and for a delay; the instant won.",
+			"Valid records read with two headers that say the same, such as an instant and a delay; the instant won, or the header of the vocabulary that comes first.",
 			[]string{"topic"}, perTopic(func(v *view) map[string]int64 { return v.total.Ambiguous })),
 		counter("layover_invalid_records_total",
 			"Records read whose headers cannot be understood or are not allowed, by stable reason code.",
@@ -83,7 +83,7 @@ func waitingFamilies() []family {
 			"Records waiting now, for their deadline or after it for their target; not those in flight.",
 			func(p *purgatory.PartitionView) int64 { return int64(p.Parked + p.Due) }),
 		gauge("layover_parked_records_due_within",
-			"Records that are due already or within so many seconds, of those waiting now; as of at most a second ago. An estimate where very many are due at about a limit.",
+			"Records that are due already or within so many seconds, of those waiting now, late ones by their turn; as of at most a second ago. An estimate where very many are due at about a limit.",
 			[]string{"seconds"}, func(v *view, out emit) {
 				for i, n := range v.total.dueWithin {
 					out(float64(n), strconv.FormatInt(purgatory.Horizons[i]/1000, 10))
@@ -97,24 +97,30 @@ func waitingFamilies() []family {
 			"Memory of the records held for a target that is missing, unreachable, forbidden or mismatched, in bytes.",
 			[]string{"target"}, perTarget(func(h heldTotal) int64 { return h.bytes })),
 		level("layover_next_due_timestamp_seconds",
-			"Earliest deadline of a record that waits for it, in seconds since 1970; 0 when there is none.",
+			"Earliest deadline of a record that waits for it, or earliest turn of a late one, in seconds since 1970; 0 when there is none.",
 			func(v *view) float64 { return float64(v.total.nextDueMs) / 1000 }),
 		gauge("layover_furthest_deadline_timestamp_seconds",
-			"Latest deadline of a record that waits for it, by ingress topic, in seconds since 1970; 0 when there is none. An instant far beyond the usual delays means that a producer has a wrong unit.",
+			"Latest deadline of a record that waits for it, or for its turn, by ingress topic, in seconds since 1970; 0 when there is none. An instant far beyond the usual delays means that a producer has a wrong unit.",
 			[]string{"topic"}, func(v *view, out emit) {
 				for topic, ms := range v.total.furthestMs {
 					out(float64(ms)/1000, topic)
 				}
 			}),
 		level("layover_overdue_records",
-			"Records whose deadline has passed and that are not acknowledged yet: waiting for their target, or in flight.",
-			func(v *view) float64 { return float64(v.total.due + v.total.inFlight) }),
+			"Records whose deadline has passed and that are not acknowledged yet: waiting for their target, for their turn of LAYOVER_CATCHUP_RATE, or in flight.",
+			func(v *view) float64 { return float64(v.total.overdue()) }),
 		level("layover_oldest_overdue_timestamp_seconds",
-			"Earliest deadline of the overdue records that are first to go or in flight, in seconds since 1970; 0 when none is overdue. A record without a deadline counts from when it was sent. As of at most a second ago.",
+			"Earliest deadline of the overdue records that are first to go or in flight, and about that of those that wait for their turn, in seconds since 1970; 0 when none is overdue. A record without a deadline counts from when it was sent. As of at most a second ago.",
 			func(v *view) float64 { return float64(v.total.oldestOverdueMs) / 1000 }),
 		level("layover_in_flight_records",
 			"Records handed to the producer and not answered yet.",
 			func(v *view) float64 { return float64(v.total.inFlight) }),
+	}
+}
+
+// pausedFamilies measure whether reading is paused, and what may be behind it.
+func pausedFamilies() []family {
+	return []family{
 		level("layover_paused_seconds",
 			"How long reading has been paused without a break, in seconds; 0 while it goes on.",
 			func(v *view) float64 { return v.pausedFor().Seconds() }),

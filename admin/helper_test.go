@@ -171,6 +171,7 @@ func laneOne(ms int64) *purgatory.Snapshot {
 	}
 	s.Cancels = map[purgatory.TopicResult]int64{{Topic: "orders", Result: "cancelled"}: 4, {Topic: "orders", Result: "too_late"}: 2, {Topic: "orders", Result: "miss"}: 1}
 	s.Ended = map[purgatory.TopicResult]int64{{Topic: "orders", Result: "cancelled"}: 4, {Topic: "orders", Result: "replaced"}: 2, {Topic: "orders", Result: "expired"}: 1}
+	s.CatchingUp = []purgatory.CatchingUp{{Label: "ready", Records: 6, UntilMs: ms + 61_000}}
 	s.Events, s.EventsWaiting = map[string]int64{"acknowledged": 7, "given_up": 2}, 3
 	s.IDs, s.IDBytes, s.Barred, s.Waiting, s.BarrierOpened = 12, 480, 2, 1, map[string]int64{"idle": 1, "paused": 3}
 	s.Invalid = map[purgatory.TopicReason]int64{{Topic: "orders", Reason: "no_target"}: 3}
@@ -181,6 +182,7 @@ func laneOne(ms int64) *purgatory.Snapshot {
 	s.Dropped, s.Ambiguous = map[string]int64{"orders": 1}, map[string]int64{"orders": 8}
 	s.ProduceErrors = map[purgatory.TargetKind]int64{{Target: "retry-*", Kind: "retriable"}: 11}
 	s.Late = map[string]*purgatory.Histogram{"ready": {Buckets: [16]uint64{1, 2, 3, 15: 4}, SumMs: 250_500, Count: 10}}
+	s.Attempts = map[string]*purgatory.Histogram{"orders": {Buckets: [16]uint64{7, 5, 15: 1}, SumMs: 20_017, Count: 13}}
 	s.Requested = map[string]*purgatory.Histogram{"orders": {Buckets: [16]uint64{0, 60, 40, 15: 2}, SumMs: 6_000_000_500, Count: 102}}
 	s.TickLag = purgatory.Histogram{Buckets: [16]uint64{90, 9, 1}, SumMs: 111, Count: 100}
 	s.Produced = purgatory.Histogram{Buckets: [16]uint64{3: 80}, SumMs: 640, Count: 80}
@@ -211,6 +213,7 @@ func laneTwo(ms int64) *purgatory.Snapshot {
 	s.Delivered = map[purgatory.TopicTarget]int64{{Topic: "orders", Target: "ready"}: 9}
 	s.Late = map[string]*purgatory.Histogram{"ready": {Buckets: [16]uint64{1}, SumMs: 1, Count: 1}}
 	s.TickLag = purgatory.Histogram{Buckets: [16]uint64{10}, SumMs: 4, Count: 10}
+	s.CatchingUp = []purgatory.CatchingUp{{Label: "retry-*", Records: 1, UntilMs: ms + 500}, {Label: "ready", Records: 2, UntilMs: ms + 9000}}
 	s.Unfinished, s.Commits, s.LastDeliveryMs, s.LastCommitMs = 1, 5, ms-9000, ms-9000
 	return s
 }

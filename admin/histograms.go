@@ -12,15 +12,27 @@ import (
 type histogram struct {
 	desc   *prometheus.Desc
 	bounds *purgatory.Bounds
+	units  float64 // of what was counted, in one of the metric's
 	each   func(*view, emitHistogram)
 }
+
+// The units of histograms.
+const (
+	milliseconds = 1000 // the metric is in seconds
+	ones         = 1
+)
 
 // emitHistogram takes one series, as emit does.
 type emitHistogram func(counted *purgatory.Histogram, labels ...string)
 
 func histograms() []histogram {
 	short, long := &purgatory.LatenessBounds, &purgatory.DelayBounds
+	attempts := perLabel("layover_attempts",
+		"Attempts by their number, of each record read to which a back-off applies: 1 is the first, and a record counts in each of its attempts.",
+		"topic", &purgatory.AttemptBounds, func(v *view) map[string]*purgatory.Histogram { return v.total.Attempts })
+	attempts.units = ones
 	return []histogram{
+		attempts,
 		perLabel("layover_lateness_seconds",
 			"Time from a record's deadline, or from its timestamp where that is later, to the acknowledgement of its delivery by the target's leader, in seconds.",
 			"target", short, func(v *view) map[string]*purgatory.Histogram { return v.total.Late }),
@@ -40,7 +52,7 @@ func histograms() []histogram {
 }
 
 func perLabel(name, help, label string, bounds *purgatory.Bounds, counted func(*view) map[string]*purgatory.Histogram) histogram {
-	return histogram{prometheus.NewDesc(name, help, []string{label}, nil), bounds, func(v *view, out emitHistogram) {
+	return histogram{prometheus.NewDesc(name, help, []string{label}, nil), bounds, milliseconds, func(v *view, out emitHistogram) {
 		for value, h := range counted(v) {
 			out(h, value)
 		}
@@ -48,7 +60,7 @@ func perLabel(name, help, label string, bounds *purgatory.Bounds, counted func(*
 }
 
 func one(name, help string, bounds *purgatory.Bounds, counted func(*view) *purgatory.Histogram) histogram {
-	return histogram{prometheus.NewDesc(name, help, nil, nil), bounds, func(v *view, out emitHistogram) { out(counted(v)) }}
+	return histogram{prometheus.NewDesc(name, help, nil, nil), bounds, milliseconds, func(v *view, out emitHistogram) { out(counted(v)) }}
 }
 
 // headroom returns, by ingress topic, how long it is until its retention may delete

@@ -32,7 +32,7 @@ type emit func(value float64, labels ...string)
 func newCollector(source Source) *collector {
 	c := &collector{source: source, histograms: histograms()}
 	for _, group := range [][]family{
-		recordFamilies(), endFamilies(), commandFamilies(), waitingFamilies(), memoryFamilies(), nameFamilies(), partitionFamilies(),
+		recordFamilies(), endFamilies(), commandFamilies(), waitingFamilies(), pausedFamilies(), catchUpFamilies(), memoryFamilies(), nameFamilies(), partitionFamilies(),
 		journalFamilies(), memberFamilies(), processFamilies(), connectionFamilies(), sickFamilies(), preflightFamilies(),
 	} {
 		c.families = append(c.families, group...)
@@ -63,7 +63,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	for i := range c.histograms {
 		h := &c.histograms[i]
 		h.each(v, func(counted *purgatory.Histogram, labels ...string) {
-			m, err := prometheus.NewConstHistogram(h.desc, counted.Count, float64(counted.SumMs)/1000, cumulative(counted, h.bounds), labels...)
+			m, err := prometheus.NewConstHistogram(h.desc, counted.Count, float64(counted.SumMs)/h.units, cumulative(counted, h), labels...)
 			send(out, h.desc, m, err)
 		})
 	}
@@ -79,13 +79,13 @@ func send(out chan<- prometheus.Metric, desc *prometheus.Desc, m prometheus.Metr
 }
 
 // cumulative returns the buckets as Prometheus counts them, each with all below
-// it, by upper bound in seconds. The one above all bounds is the count itself.
-func cumulative(h *purgatory.Histogram, bounds *purgatory.Bounds) map[float64]uint64 {
-	out := make(map[float64]uint64, len(bounds))
+// it, by upper bound in the metric's unit. The one above all bounds is the count itself.
+func cumulative(counted *purgatory.Histogram, h *histogram) map[float64]uint64 {
+	out := make(map[float64]uint64, len(h.bounds))
 	var n uint64
-	for i, boundMs := range bounds {
-		n += h.Buckets[i]
-		out[float64(boundMs)/1000] = n
+	for i, bound := range h.bounds {
+		n += counted.Buckets[i]
+		out[float64(bound)/h.units] = n
 	}
 	return out
 }

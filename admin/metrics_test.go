@@ -132,7 +132,7 @@ func TestCountersAreThereFromTheStart(t *testing.T) {
 			`layover_held_records{target="`+target+`"}`, `layover_held_bytes{target="`+target+`"}`)
 	}
 	for _, target := range []string{"ready", "retry-*"} {
-		want = append(want, `layover_lateness_seconds_count{target="`+target+`"}`)
+		want = append(want, `layover_lateness_seconds_count{target="`+target+`"}`, `layover_catching_up_records{target="`+target+`"}`)
 	}
 	want = append(want,
 		"layover_ids", "layover_id_bytes", "layover_barrier_waiting_records", "layover_waiting_cancels", "layover_waiting_events",

@@ -63,7 +63,7 @@ func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
 		}
 		tiles := strings.Join(strings.Fields(byClass(page, "tiles")[0].text), " ")
 		want := "Parked 36 records, 700 B with those in flight Next due in 1.5 s " + now.Add(1500*time.Millisecond).UTC().Format("2006-01-02 15:04:05.000") +
-			" UTC Overdue 7 5 of them waiting, the oldest due 4.0 s ago; unread ones not counted In flight 2 sent, not answered Memory 192.0 MiB, 85.7 % of 224.0 MiB at which reading pauses; the limit is 256.0 MiB " +
+			" UTC Overdue 16 5 of them waiting, the oldest due 4.0 s ago; unread ones not counted In flight 2 sent, not answered Memory 192.0 MiB, 85.7 % of 224.0 MiB at which reading pauses; the limit is 256.0 MiB " +
 			"Lateness, p99 10 ms at most 10 ms, after a late start Dead letters 2 the last 20 s ago"
 		if tiles != want {
 			t.Errorf("%s\nwant %s", tiles, want)

@@ -135,7 +135,7 @@ func deadLetters(now time.Time) Sample {
 		at := now.UnixMilli() - 800 - 2_700*i
 		reason, message := "delay_too_long", "header x-deliver-at \"2031-01-01T00:00:00Z\": want at most 6d after "+time.UnixMilli(at).UTC().Format(instantFormat)
 		if i%3 == 1 {
-			reason, message = "malformed_delay", "header x-delay \"in <b>5 minutes</b>\": want milliseconds, a duration like 1h30m or 2d, or ISO 8601 like PT5M"
+			reason, message = "malformed_delay", "header x-delay \"in <b>5 minutes</b>\": want milliseconds, a duration like 1h30m or 2d, ISO 8601 like PT5M, auto, or a back-off like 1s..1h"
 		}
 		lane.Letters = append(lane.Letters, purgatory.Letter{
 			TopicPartition: offsets.TopicPartition{Topic: "delayed", Partition: int32(i % 4)}, Offset: 1_244_000 - 17*i,

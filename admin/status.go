@@ -46,6 +46,7 @@ type status struct {
 	Furthest   instant           `json:"furthest_deadline"`
 	DueWithin  []dueStatus       `json:"due_within"`
 	Overdue    *int64            `json:"overdue"`
+	CatchingUp []catchUpStatus   `json:"catching_up"`
 	Oldest     instant           `json:"oldest_overdue"`
 	InFlight   int64             `json:"in_flight"`
 	LatenessMs *latenessStatus   `json:"lateness_ms"`
@@ -276,7 +277,7 @@ func (v *view) status() status {
 		},
 		Parked:  parkedStatus{v.known(v.total.parked), v.known(v.total.due), v.total.bytes, v.total.chunkBytes, v.total.liveBytes, v.Memory.Used, v.Memory.PauseAt, v.Memory.Limit},
 		NextDue: millis(v.total.nextDueMs), Furthest: millis(v.total.furthest()), DueWithin: v.due(), Oldest: millis(v.total.oldestOverdueMs),
-		Overdue: v.known(v.total.due + v.total.inFlight), InFlight: v.total.inFlight,
+		Overdue: v.known(v.total.overdue()), CatchingUp: v.catchUp(), InFlight: v.total.inFlight,
 		LatenessMs: quantiles(v.total.recentMs), LateStart: v.lateStart(),
 		IDs:  v.commands(),
 		Held: held, HeldMore: more, Names: namesStatus{v.Names.Known, v.Names.Limit, instant{v.Names.Refused}},

@@ -40,8 +40,9 @@ type totals struct {
 	dueWithin             [len(purgatory.Horizons)]int64
 	oldestOverdueMs       int64 // 0: nothing is due
 	heldByLabel           map[string]heldTotal
-	heldRest              int     // held targets that no lane describes
-	recentMs              []int32 // sorted
+	catchingUp            map[string]catchUpTotal // by target or glob
+	heldRest              int                     // held targets that no lane describes
+	recentMs              []int32                 // sorted
 	missed                purgatory.Missed
 	ids, idBytes          int64 // records that a command would find, and the memory of that
 	waitingCancels        int64
@@ -74,7 +75,7 @@ func sum(lanes []*purgatory.Snapshot, set Settings) totals {
 
 // zero returns totals with every configured key at 0.
 func zero(set Settings) totals {
-	t := totals{heldByLabel: make(map[string]heldTotal), furthestMs: make(map[string]int64), givenUp: make(map[string]int64)}
+	t := totals{heldByLabel: make(map[string]heldTotal), catchingUp: make(map[string]catchUpTotal), furthestMs: make(map[string]int64), givenUp: make(map[string]int64)}
 	t.Consumed = make(map[purgatory.TopicOutcome]int64)
 	t.Invalid, t.DeadLettered = make(map[purgatory.TopicReason]int64), make(map[purgatory.TopicReason]int64)
 	t.Delivered = make(map[purgatory.TopicTarget]int64)
@@ -83,10 +84,11 @@ func zero(set Settings) totals {
 	t.Future = make(map[string]int64)
 	t.zeroCommands(&set)
 	t.Late, t.Requested = make(map[string]*purgatory.Histogram), make(map[string]*purgatory.Histogram)
+	t.Attempts = make(map[string]*purgatory.Histogram)
 	for _, topic := range set.Ingress {
 		t.Dropped[topic], t.Ambiguous[topic], t.Future[topic] = 0, 0, 0
 		t.furthestMs[topic] = 0
-		t.Requested[topic] = new(purgatory.Histogram)
+		t.Requested[topic], t.Attempts[topic] = new(purgatory.Histogram), new(purgatory.Histogram)
 		for _, o := range outcomes() {
 			t.Consumed[purgatory.TopicOutcome{Topic: topic, Outcome: o}] = 0
 		}
@@ -100,6 +102,7 @@ func zero(set Settings) totals {
 	}
 	for _, target := range set.Targets {
 		t.Late[target] = new(purgatory.Histogram)
+		t.catchingUp[target] = catchUpTotal{}
 	}
 	for _, target := range set.producedTo() {
 		t.heldByLabel[target] = heldTotal{}
@@ -133,6 +136,7 @@ func (t *totals) add(l *purgatory.Snapshot) {
 	t.addCommands(l)
 	t.addHistograms(l)
 	t.addOutlook(&l.Outlook)
+	t.addCatchUp(l)
 	t.missed.Add(&l.Missed)
 	addCounts(t.givenUp, l.GivenUp)
 	t.HandedOver += l.HandedOver
@@ -182,6 +186,7 @@ func (t *totals) addHistograms(l *purgatory.Snapshot) {
 	t.recentMs = append(t.recentMs, l.RecentMs...)
 	addHistograms(t.Late, l.Late)
 	addHistograms(t.Requested, l.Requested)
+	addHistograms(t.Attempts, l.Attempts)
 	t.TickLag.Add(&l.TickLag)
 	t.Produced.Add(&l.Produced)
 	t.Committed.Add(&l.Committed)

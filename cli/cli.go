@@ -11,6 +11,7 @@ import (
 
 	"layover/cli/config"
 	"layover/cli/dev"
+	"layover/cli/dlq"
 	"layover/cli/doctor"
 	"layover/cli/health"
 	"layover/cli/journal"
@@ -42,7 +43,8 @@ Without a verb it runs, as 'layover run' does. 'layover help VERB' says more;
 Exit codes:
   0  fine, or stopped by a signal where that is how it ends
   1  something went wrong: Kafka, a file, the network, an unhealthy answer
-  2  the command line, an env file or a setting is wrong; nothing was done`,
+  2  the command line, an env file or a setting is wrong; nothing was done
+  130  dlq redrive was stopped by a signal`,
 		Version: "of layover", // for --version, which prints the text of the template
 		Args:    knownVerb,
 		Run:     run.Run,
@@ -53,7 +55,7 @@ Exit codes:
 	cmd.Flags().AddFlagSet(run.Flags())
 	cmd.Flags().BoolP("version", "v", false, "print the version")
 	cmd.SetVersionTemplate(versionText(p))
-	cmd.AddCommand(run, dev.Command(p), send.Command(p), send.Cancel(p), journal.Journal(p), journal.Skip(p),
+	cmd.AddCommand(run, dev.Command(p), send.Command(p), send.Cancel(p), journal.Journal(p), journal.Skip(p), dlq.Command(p),
 		health.Command(p), doctor.Command(p), config.Command(p), topics.Command(p), versionCommand(p))
 	cmd.SetOut(p.Out()) // before completion, which keeps it
 	addHelp(cmd)

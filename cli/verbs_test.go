@@ -85,8 +85,8 @@ func candidates(t *testing.T, words ...string) []string {
 // The last one tells the shell whether to offer more: 4 is nothing, 0 files, 16 folders.
 func TestShellsAreOfferedWhatThereIs(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                         "cancel completion config dev doctor health help journal run send skip topics version :4",
-		"--env-file x ":            "cancel completion config dev doctor health help journal run send skip topics version :4",
+		"":                         "cancel completion config dev dlq doctor health help journal run send skip topics version :4",
+		"--env-file x ":            "cancel completion config dev dlq doctor health help journal run send skip topics version :4",
 		"--env-file ":              ":0",
 		"jour":                     "journal :4",
 		"help jo":                  "journal :4",
@@ -105,6 +105,10 @@ func TestShellsAreOfferedWhatThereIs(t *testing.T) {
 		"send --delay 5s ":         ":4",
 		"cancel a --p":             "--partition :4",
 		"cancel ":                  ":4",
+		"dlq ":                     "list redrive show :4",
+		"dlq --from t ":            "list redrive show :4",
+		"dlq redrive --re":         "--reason :4",
+		"dlq show ":                ":4",
 		"dev --data-dir ":          ":16",
 		"health --env-file ":       ":0",
 		"skip --":                  "--drop --env-file --execute --help --output :4",
@@ -182,7 +186,7 @@ func TestEnvFilesStandBeforeAndBehindTheVerb(t *testing.T) {
 			}
 			continue
 		}
-		if slices.Contains([]string{"health", "send", "cancel", "dev", "help", "show", "recover", "reset"}, v.Name()) {
+		if slices.Contains([]string{"health", "send", "cancel", "dev", "help", "show", "recover", "reset", "list", "redrive"}, v.Name()) {
 			continue // these read their few settings, and have tests for it
 		}
 		var extra []string

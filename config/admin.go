@@ -37,13 +37,13 @@ func (t *HTTPTLS) Load(now time.Time) (*tls.Certificate, error) {
 func (t *HTTPTLS) pair() keyPair { return keyPair{t.Cert, t.Key, httpTLSCert, httpTLSKey} }
 
 // relateHTTP checks the rules between the settings of HTTP.
-func (r *reader) relateHTTP() {
+func (r *rules) relateHTTP() {
 	r.relateHTTPTLS(&r.cfg.HTTP.TLS)
 	r.relateAdmin()
 }
 
 // relateHTTPTLS checks the certificate and its key, and refuses one without the other.
-func (r *reader) relateHTTPTLS(t *HTTPTLS) {
+func (r *rules) relateHTTPTLS(t *HTTPTLS) {
 	_, problems := t.pair().loadBy(r.host.now(), Secret.asRead)
 	for _, p := range problems {
 		r.refuse(p.Variable, p.Reason+r.from(p.Variable))
@@ -53,7 +53,7 @@ func (r *reader) relateHTTPTLS(t *HTTPTLS) {
 
 // relateAdmin refuses an admin address that others reach without a token, and one that
 // LAYOVER_HTTP_ADDR has taken.
-func (r *reader) relateAdmin() {
+func (r *rules) relateAdmin() {
 	c := r.cfg
 	if c.AdminToken.IsSet() && !isHeaderText(c.AdminToken.text()) {
 		r.refuse(adminToken, "has white space or another character that no Authorization header can have"+r.from(adminToken))

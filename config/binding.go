@@ -69,10 +69,6 @@ func (r *reader) bind() {
 // isKafka reports whether the content of an entry type is of a binding to Kafka.
 func isKafka(kind []byte) bool { return strings.EqualFold(strings.TrimSpace(string(kind)), "kafka") }
 
-func (r *reader) refuseBinding(reason string) {
-	r.problems = append(r.problems, Problem{Variable: bindingRoot, Reason: reason, Example: bindingRoot + "=/bindings"})
-}
-
 // isMissing reports whether a file is not there, as an entry of another binding may not be.
 func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
@@ -130,12 +126,4 @@ func isBindingKey(name string) bool {
 		}
 	}
 	return false
-}
-
-// fileSource is the variable that led to the file of a setting.
-func (r *reader) fileSource(variable string) string {
-	if r.fromBinding[variable] {
-		return bindingRoot
-	}
-	return variable + fileSuffix
 }

@@ -6,7 +6,7 @@ type OnInvalid string
 // The choices of LAYOVER_ON_INVALID.
 const (
 	OnInvalidDLQ     OnInvalid = "dlq"     // to the dead-letter topic
-	OnInvalidDeliver OnInvalid = "deliver" // to the egress topic, at once
+	OnInvalidDeliver OnInvalid = "deliver" // to the egress topic
 	OnInvalidDrop    OnInvalid = "drop"    // counted and gone
 	OnInvalidHalt    OnInvalid = "halt"    // its partition reads no further
 )

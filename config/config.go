@@ -41,6 +41,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"layover/delay"
 )
 
 // Config is every setting of one Layover process. [Load] fills it and checks
@@ -78,7 +80,7 @@ type Config struct {
 	// OnInvalid is the policy for an invalid record. It is OnInvalidDLQ only
 	// where DLQTopic is set, and OnInvalidDeliver only where EgressTopic is or
 	// TopicTargets has every ingress topic.
-	OnInvalid OnInvalid `split_words:"true" choices:"dlq,deliver,drop,halt" derived:"dlq where LAYOVER_DLQ_TOPIC is set, else it must be chosen" example:"dlq" desc:"fate of an invalid record: dead-letter it, deliver it at once to the egress topic or its stand-in, drop it and count it, or halt its partition"`
+	OnInvalid OnInvalid `split_words:"true" choices:"dlq,deliver,drop,halt" derived:"dlq where LAYOVER_DLQ_TOPIC is set, else it must be chosen" example:"dlq" desc:"fate of an invalid record: dead-letter it, deliver it to the egress topic or its stand-in (at once, but a retry without attempts after its last wait), drop it and count it, or halt its partition"`
 
 	// OnExpired is what becomes of an expired record. It is OnExpiredDLQ only where
 	// DLQTopic is set.
@@ -105,14 +107,27 @@ type Config struct {
 	DefaultDelay time.Duration `split_words:"true" default:"0s" min:"0s" max:"3650d" example:"5m" desc:"delay of a record without a delay header, at most LAYOVER_MAX_DELAY"`
 	// TopicDelays stand in for the default delay, each for one of
 	// IngressTopics; no ingress topic has two. Each is at most MaxDelay.
-	TopicDelays []TopicDelay `split_words:"true" derived:"none" example:"delayed=30s" desc:"delays that stand in for the default delay, by ingress topic; a header wins over them"`
+	TopicDelays []TopicDelay `split_words:"true" derived:"none" example:"delayed=30s" desc:"delays or back-offs that stand in for the default delay, by ingress topic; a header wins over them"`
 	// MaxDelay is the longest valid delay. It should be at least a day below
 	// the ingress topic's retention, or parked records are deleted there.
 	MaxDelay time.Duration `split_words:"true" default:"6d" min:"1ms" max:"3650d" example:"6d" desc:"a longer delay is invalid; keep it a day below the retention of the ingress topics"`
 
+	// Backoff is what auto means as a delay; its last wait is at most MaxDelay. Where
+	// it is not set, a maximum below an hour shortens the default's waits.
+	Backoff delay.Backoff `default:"1s..1h x2 jitter=20% max=16" example:"5s..6h x3 max=20" desc:"what auto means as a delay: each attempt of a record waits FACTOR times as long as the one before, from FIRST to LAST, at most LAYOVER_MAX_DELAY, less a share of up to P, and attempt N is the last"`
+	// MaxHops is how often one record may be delivered; zero is no end.
+	MaxHops int `split_words:"true" default:"1000" min:"0" max:"1000000" example:"100" desc:"how often a record that was delivered may come back to be delivered again, before it counts as going in a circle and is invalid; 0 is no end"`
+
 	// ExpireAfter is how long after its deadline a record without an expiry of its own is
 	// no longer handed out; zero is for ever.
 	ExpireAfter time.Duration `split_words:"true" default:"0s" min:"0s" max:"3650d" example:"1h" desc:"a record without x-expire-at expires this long after its deadline; 0s is never"`
+
+	// Headers are the presets whose headers count, in the order in which they win, each once.
+	// The native one always is, and wins, wherever it stands.
+	Headers []string `split_words:"true" kind:"presets" default:"native" example:"spring,etf1" desc:"other products whose headers count beside Layover's own, which are native and always win; the first of the list wins over the next"`
+	// HeaderMap gives single headers a meaning; it wins over the presets. No header is there
+	// twice, in any case of letters, and none is one of Layover's own.
+	HeaderMap []delay.Mapping `split_words:"true" derived:"none" example:"X-Run-At=rfc3339" desc:"headers of others that count, each with the format of its value; they win over those of LAYOVER_HEADERS"`
 
 	// Partition is how a target partition is chosen. With PartitionSame each
 	// target needs as many partitions as the ingress topic; only Kafka knows
@@ -129,6 +144,9 @@ type Config struct {
 	// TargetPatience is how long a record is held for a target that is
 	// missing, unreachable or forbidden, not counting time without a broker.
 	TargetPatience time.Duration `split_words:"true" default:"15m" min:"10ms" max:"30d" example:"15m" desc:"how long a record is held for a target that is missing, unreachable, forbidden, or short of partitions"`
+	// CatchupRate is how many records a second, of a process and target, go on that are
+	// more than 10 s late; others follow one by one. Zero is no rate: all go at once.
+	CatchupRate int `split_words:"true" default:"0" min:"0" max:"1000000" example:"1000" desc:"records a second, of a process and target, that are more than 10s late; 0 delivers them as fast as the target takes them"`
 	// Lanes is the number of lanes, each a goroutine with its share of the
 	// partitions. The default is the smaller of 4 and the usable cores.
 	Lanes int `split_words:"true" derived:"the smaller of 4 and the cores" min:"1" max:"64" example:"4" desc:"parallel lanes; one without partitions idles"`
@@ -230,12 +248,13 @@ func load(environ []string, host machine) (*Config, []string, error) {
 // readAll reads and checks every setting.
 func (r *reader) readAll() (warnings []string, err error) {
 	r.readEach(func(string) bool { return true })
-	r.refuseMisnamed()
-	r.require()
-	r.derive()
-	r.relate()
-	r.relateKafka()
-	r.relateHTTP()
+	rules := r.rules()
+	rules.refuseMisnamed()
+	rules.require()
+	rules.derive()
+	rules.relate()
+	rules.relateKafka()
+	rules.relateHTTP()
 	return append(unknownNames(r.env), r.warnings...), r.err()
 }
 
@@ -267,8 +286,9 @@ func loadClient(environ []string, host machine) (*Client, []string, error) {
 	r.readEach(func(variable string) bool {
 		return !strings.HasPrefix(variable, prefix) || variable == ingressTopics || variable == httpAddr
 	})
-	r.refuseMisnamed()
-	r.relateKafka()
+	rules := r.rules()
+	rules.refuseMisnamed()
+	rules.relateKafka()
 	if err := r.err(); err != nil {
 		return nil, r.warnings, err
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"layover/delay"
 )
 
 // Auto is a setting of the Go runtime that Layover chooses, leaves alone, or
@@ -80,11 +82,18 @@ func (s *setting) decode(text string) error {
 		}
 		return field.UnmarshalText([]byte(choice))
 	case *[]string:
+		if s.kind == "presets" {
+			return decodePresets(text, field)
+		}
 		return s.decodeList(text, field)
+	case *[]delay.Mapping:
+		return decodeHeaderMap(text, field)
 	case *[]TopicTarget:
 		return decodeTargets(text, field)
 	case *[]TopicDelay:
 		return decodeDelays(text, field)
+	case *delay.Backoff:
+		return field.UnmarshalText([]byte(text))
 	case *string:
 		if err := s.checkValue(text); err != nil {
 			return err

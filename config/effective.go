@@ -174,6 +174,8 @@ func (s *setting) format() string {
 		return joined(*field)
 	case *[]TopicDelay:
 		return joined(*field)
+	case *[]delay.Mapping:
+		return joined(*field)
 	default:
 		return fmt.Sprint(s.field.Interface())
 	}

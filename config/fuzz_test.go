@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -61,13 +62,21 @@ func printed(c *Config) []string {
 			value = strconv.FormatInt(int64(field), 10) + "ns"
 		case []string:
 			value = strings.Join(field, " ,\t")
+		case []delay.Mapping:
+			for _, m := range field {
+				value += m.Name + " =" + strings.ToUpper(m.Format.String()) + ", "
+			}
 		case []TopicTarget:
 			for _, t := range field {
 				value += t.Ingress + " =" + t.Target + ", "
 			}
 		case []TopicDelay:
 			for _, d := range field {
-				value += fmt.Sprintf(",%s= %dns", d.Ingress, d.Delay)
+				text := cmp.Or(d.Backoff.String(), strconv.FormatInt(int64(d.Delay), 10)+"ns")
+				if d.Auto {
+					text = "auto"
+				}
+				value += "," + d.Ingress + "= " + text
 			}
 		default:
 			value = fmt.Sprint(field)
@@ -92,7 +101,9 @@ var loadSeeds = []string{
 	"KAFKA_SASL_PASSWORD=secret", "KAFKA_TLS_\n=x", "KAFKA_SECURITY_PROTOCOL=PLAINTEXT", "LAYOVER_LANE=secret", "LAYOVER_\xff=secret",
 	"LAYOVER_LANES_FILE=/v/ 7\n", "LAYOVER_LANES_FILE=/v/x", "LAYOVER_LANES_FILE=/none", "KAFKA_BROKERS_FILE=/v/b:1", "LAYOVER_GROUP_ID_FILE=/v/ ", "KAFKA_SASL_JAAS_FILE=/v/x", "LAYOVER_LANE_FILE=x",
 	"KAFKA_CLIENT_ID=a b", "LAYOVER_TOPIC_TARGETS=delayed=x", "LAYOVER_TOPIC_TARGETS=delay=x,delayed=ready,delayed=__x,a=", "LAYOVER_TOPIC_TARGETS==,a=b=c,dead-letters",
-	"LAYOVER_TOPIC_DELAYS=delayed = 1h30m,", "LAYOVER_TOPIC_DELAYS=delayed=6d1ns", "LAYOVER_TOPIC_DELAYS=delayed=30,x=-1s", "LAYOVER_PARTITION=same", "LAYOVER_TIMESTAMP=Original", "LAYOVER_COMPRESSION=none",
+	"LAYOVER_TOPIC_DELAYS=delayed = 1h30m,", "LAYOVER_TOPIC_DELAYS=delayed=6d1ns", "LAYOVER_TOPIC_DELAYS=delayed=30,x=-1s", "LAYOVER_TOPIC_DELAYS=delayed=auto", "LAYOVER_TOPIC_DELAYS=delayed=1s..7d",
+	"LAYOVER_BACKOFF=5s..6h x3", "LAYOVER_BACKOFF=auto", "LAYOVER_BACKOFF=1s..7d", "LAYOVER_BACKOFF=1s..1h,x2", "LAYOVER_MAX_HOPS=0", "LAYOVER_MAX_HOPS=1000001", "LAYOVER_PARTITION=same", "LAYOVER_TIMESTAMP=Original", "LAYOVER_COMPRESSION=none",
+	"LAYOVER_HEADERS=Spring,native", "LAYOVER_HEADERS=etf1,ETF1,x", "LAYOVER_HEADER_MAP=X-A=ms, x-b = Key", "LAYOVER_HEADER_MAP=x-delay=ms,a=b=c,a=s,A=s,=s",
 	"LAYOVER_PORT_80_TCP=tcp://10.0.0.1:80", "LAYOVER_PORT=tcp://10.0.0.1:80", "LAYOVER_PORT=80", "KAFKA_TLS_PORT=udp://10.0.0.1:80", "KAFKA_TLS_PORT=80",
 	"KAFKA_SASL_SERVICE_HOST=10.0.0.1", "LAYOVER_TEST_DOCKER=docker", "=C:=C:\\", "LAYOVER_LANES", "LAYOVER_" + strings.Repeat("X", 200) + "=1",
 }
@@ -247,10 +258,13 @@ func checkBounds(t *testing.T, c *Config) {
 	}
 	in("session timeout", int64(c.SessionTimeout), int64(time.Second), int64(30*time.Minute))
 	in("maximum delay", int64(c.MaxDelay), int64(time.Millisecond), int64(3650*day))
+	in("last wait", int64(c.Backoff.Last()), 1, int64(c.MaxDelay))
+	in("hops", int64(c.MaxHops), 0, 1_000_000)
 	in("default delay", int64(c.DefaultDelay), 0, int64(c.MaxDelay))
 	in("expiry", int64(c.ExpireAfter), 0, int64(3650*24*time.Hour))
 	in("parked bytes", c.MaxParkedBytes, 1<<20, 1<<40)
 	in("patience", int64(c.TargetPatience), int64(10*time.Millisecond), int64(30*day))
+	in("catch-up rate", int64(c.CatchupRate), 0, 1_000_000)
 	in("lanes", int64(c.Lanes), 1, 64)
 	in("commit interval", int64(c.CommitInterval), int64(10*time.Millisecond), int64(time.Minute))
 	in("shutdown timeout", int64(c.ShutdownTimeout), int64(100*time.Millisecond), int64(10*time.Minute))
@@ -309,7 +323,7 @@ func checkTopicRules(t *testing.T, c *Config) {
 		}
 	}
 	for _, d := range c.TopicDelays {
-		if !once(delays, d.Ingress) || d.Delay < 0 || d.Delay > c.MaxDelay {
+		if !once(delays, d.Ingress) || d.Delay < 0 || max(d.Delay, d.Backoff.Last()) > c.MaxDelay {
 			t.Fatalf("delays %v of %q, at most %v", c.TopicDelays, c.IngressTopics, c.MaxDelay)
 		}
 	}

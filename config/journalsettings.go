@@ -28,11 +28,12 @@ func LoadJournal(environ []string, s JournalSettings) (*Config, []string, error)
 		}
 		return !strings.HasPrefix(variable, prefix)
 	})
-	r.refuseMisnamed()
-	r.requireEach(func(variable string) bool { return variable == kafkaBrokers || variable == ingressTopics })
-	r.derive()
-	r.relateJournal()
-	r.relateKafka()
+	rules := r.rules()
+	rules.refuseMisnamed()
+	rules.requireEach(func(variable string) bool { return variable == kafkaBrokers || variable == ingressTopics })
+	rules.derive()
+	rules.relateJournal()
+	rules.relateKafka()
 	warnings := append(unknownNames(r.env), r.warnings...)
 	if err := r.err(); err != nil {
 		return nil, warnings, err

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"layover/delay"
 )
 
 func TestFourVariablesAreAWholeConfiguration(t *testing.T) {
@@ -21,7 +23,10 @@ func TestFourVariablesAreAWholeConfiguration(t *testing.T) {
 		GroupID:         "layover-delayed",
 		SessionTimeout:  10 * time.Second,
 		StartOffset:     StartEarliest,
+		Headers:         []string{"native"},
 		MaxDelay:        6 * 24 * time.Hour,
+		Backoff:         backoffOf(t, "1s..1h x2 jitter=20% max=16"),
+		MaxHops:         1000,
 		Partition:       PartitionKey,
 		Timestamp:       TimestampDelivery,
 		Compression:     CompressionSnappy,
@@ -100,7 +105,7 @@ func TestAcceptedValues(t *testing.T) {
 		"deliver where all have one": {[]string{"LAYOVER_EGRESS_TOPIC=", "LAYOVER_TOPIC_TARGETS=delayed=x", "LAYOVER_ON_INVALID=deliver"}, func(c *Config) any { return c.OnInvalid }, OnInvalidDeliver},
 		"a target of some":           {[]string{"LAYOVER_INGRESS_TOPICS=a,b", "LAYOVER_TOPIC_TARGETS=b=ready"}, func(c *Config) any { return c.TopicTargets }, []TopicTarget{{"b", "ready"}}},
 		"pairs with white space":     {[]string{"LAYOVER_INGRESS_TOPICS=a,b", "LAYOVER_TOPIC_TARGETS=, a = x ,\tb=y,\n"}, func(c *Config) any { return c.TopicTargets }, []TopicTarget{{"a", "x"}, {"b", "y"}}},
-		"no delay and the longest":   {[]string{"LAYOVER_INGRESS_TOPICS=a,b", "LAYOVER_TOPIC_DELAYS=a=0s,b=6d"}, func(c *Config) any { return c.TopicDelays }, []TopicDelay{{"a", 0}, {"b", 144 * time.Hour}}},
+		"no delay and the longest":   {[]string{"LAYOVER_INGRESS_TOPICS=a,b", "LAYOVER_TOPIC_DELAYS=a=0s,b=6d"}, func(c *Config) any { return c.TopicDelays }, []TopicDelay{{Ingress: "a"}, {Ingress: "b", Delay: 144 * time.Hour}}},
 		"a topic's delay above":      {[]string{"LAYOVER_DEFAULT_DELAY=1m", "LAYOVER_TOPIC_DELAYS=delayed=1h"}, func(c *Config) any { return c.DefaultDelay }, time.Minute},
 		"the longest client":         {[]string{"KAFKA_CLIENT_ID=" + strings.Repeat("x", 249)}, func(c *Config) any { return len(c.Kafka.ClientID) }, 249},
 		"a codec in capitals":        {[]string{"LAYOVER_COMPRESSION=ZSTD"}, func(c *Config) any { return c.Compression }, CompressionZstd},
@@ -225,14 +230,19 @@ func TestEverySettingIsReadFromItsVariable(t *testing.T) {
 		"LAYOVER_SESSION_TIMEOUT":                {"11s", 11 * time.Second},
 		"LAYOVER_START_OFFSET":                   {"none", StartNone},
 		"LAYOVER_DEFAULT_DELAY":                  {"12s", 12 * time.Second},
-		"LAYOVER_TOPIC_DELAYS":                   {"delayed=12m", []TopicDelay{{"delayed", 12 * time.Minute}}},
+		"LAYOVER_TOPIC_DELAYS":                   {"delayed=12m", []TopicDelay{{Ingress: "delayed", Delay: 12 * time.Minute}}},
 		"LAYOVER_MAX_DELAY":                      {"13s", 13 * time.Second},
+		"LAYOVER_BACKOFF":                        {"5s..6s", backoffOf(t, "5s..6s x2 jitter=20% max=16")},
+		"LAYOVER_MAX_HOPS":                       {"15", 15},
 		"LAYOVER_EXPIRE_AFTER":                   {"14s", 14 * time.Second},
+		"LAYOVER_HEADERS":                        {"etf1,HTTP", []string{"etf1", "http"}},
+		"LAYOVER_HEADER_MAP":                     {"X-Wait=S", []delay.Mapping{{Name: "X-Wait", Format: delay.FormatS}}},
 		"LAYOVER_PARTITION":                      {"same", PartitionSame},
 		"LAYOVER_TIMESTAMP":                      {"original", TimestampOriginal},
 		"LAYOVER_COMPRESSION":                    {"lz4", CompressionLZ4},
 		"LAYOVER_MAX_PARKED_BYTES":               {"14Mi", int64(14 << 20)},
 		"LAYOVER_TARGET_PATIENCE":                {"15s", 15 * time.Second},
+		"LAYOVER_CATCHUP_RATE":                   {"16000", 16000},
 		"LAYOVER_LANES":                          {"16", 16},
 		"LAYOVER_COMMIT_INTERVAL":                {"17s", 17 * time.Second},
 		"LAYOVER_JOURNAL":                        {"off", JournalOff},

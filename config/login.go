@@ -40,7 +40,7 @@ func (c connectionRules) login() {
 }
 
 // need refuses a setting that is not set. An empty file has its problem already.
-func (r *reader) need(variable, reason string) {
+func (r *rules) need(variable, reason string) {
 	if !r.given[variable] {
 		r.refuse(variable, "is missing: "+reason)
 	}

@@ -166,7 +166,7 @@ func securityNames() []string {
 // is none: to go on would be to connect in another way than was asked for. What
 // Kubernetes sets for a Service called kafka-tls asks for nothing. Values are never
 // printed: some are passwords.
-func (r *reader) refuseMisnamed() {
+func (r *rules) refuseMisnamed() {
 	for _, name := range slices.Sorted(maps.Keys(r.env)) {
 		if r.env[name] == "" || r.isKnown(name) || isServiceLink(name, r.env[name]) {
 			continue
@@ -200,14 +200,4 @@ func asksForNothing(meant, value string) bool {
 	default:
 		return false
 	}
-}
-
-// isKnown reports whether a name is that of a setting, or of its twin.
-func (r *reader) isKnown(name string) bool {
-	return slices.ContainsFunc(r.settings, func(s setting) bool { return name == s.Variable || name == s.File() })
-}
-
-func (r *reader) refuseUnknown(name, remedy, example string) {
-	reason := "is no setting, and to go on without it could be to connect without TLS or without a login: " + remedy
-	r.problems = append(r.problems, Problem{Variable: name, Reason: reason, Example: example})
 }

@@ -171,7 +171,7 @@ func TestOneProblemOfAnAdminTokenIsEnough(t *testing.T) {
 // TestTheTableSaysWhatPairsAreMadeOf.
 func TestTheTableSaysWhatPairsAreMadeOf(t *testing.T) {
 	wantProblem(t, minimal("LAYOVER_TOPIC_TARGETS=x"), "LAYOVER_TOPIC_TARGETS", "ingress=target")
-	want := map[string]string{"LAYOVER_TOPIC_TARGETS": "a list of ingress=target", "LAYOVER_TOPIC_DELAYS": "a list of ingress=delay, each 0s to LAYOVER_MAX_DELAY", "LAYOVER_LANES": "1 to 64", "LAYOVER_LOG_FORMAT": "auto, text or json"}
+	want := map[string]string{"LAYOVER_TOPIC_TARGETS": "a list of ingress=target", "LAYOVER_TOPIC_DELAYS": "a list of ingress=delay, each 0s to LAYOVER_MAX_DELAY, a back-off, or auto, which is LAYOVER_BACKOFF", "LAYOVER_BACKOFF": "FIRST..LAST [xFACTOR] [jitter=P%] [max=N]", "LAYOVER_LANES": "1 to 64", "LAYOVER_LOG_FORMAT": "auto, text or json"}
 	for _, row := range Table() {
 		if text, ok := want[row.Variable]; ok && row.Values != text {
 			t.Errorf("%s: %q, want %q", row.Variable, row.Values, text)

@@ -2,9 +2,7 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 )
 
@@ -24,7 +22,11 @@ const (
 	defaultDelay   = "LAYOVER_DEFAULT_DELAY"
 	topicDelays    = "LAYOVER_TOPIC_DELAYS"
 	maxDelay       = "LAYOVER_MAX_DELAY"
+	backoff        = "LAYOVER_BACKOFF"
+	maxHops        = "LAYOVER_MAX_HOPS"
 	expireAfter    = "LAYOVER_EXPIRE_AFTER"
+	headerPresets  = "LAYOVER_HEADERS"
+	headerMap      = "LAYOVER_HEADER_MAP"
 	journalTopic   = "LAYOVER_JOURNAL_TOPIC"
 	startOffset    = "LAYOVER_START_OFFSET"
 	httpAddr       = "LAYOVER_HTTP_ADDR"
@@ -68,35 +70,26 @@ const (
 // reader turns one environment into one Config. It lives for one Load, in one
 // goroutine.
 type reader struct {
-	env      map[string]string
 	host     machine
 	cfg      *Config
-	settings []setting         // their fields lie in cfg
-	text     map[string]string // the content of a variable or its file, trimmed
-	given    map[string]bool   // set to something that is not empty, valid or not
-	// bad: given and not decoded. The field is zero, or a list of the entries that
-	// were understood.
-	bad         map[string]bool
-	files       map[string]string // the files that were read, by the variable
-	problems    []Problem
-	warnings    []string
-	bindingDir  string          // of the service binding of type kafka; "" without one
-	fromBinding map[string]bool // the settings that it filled
+	*sources // their settings' fields lie in cfg
+	*report
 }
 
 func newReader(environ []string, host machine) *reader {
 	cfg := new(Config)
+	settings := settingsOf(cfg)
 	return &reader{
-		env:         parseEnviron(environ),
-		host:        host,
-		cfg:         cfg,
-		settings:    settingsOf(cfg),
-		text:        make(map[string]string),
-		given:       make(map[string]bool),
-		bad:         make(map[string]bool),
-		files:       make(map[string]string),
-		fromBinding: make(map[string]bool),
+		host:    host,
+		cfg:     cfg,
+		sources: newSources(parseEnviron(environ), settings),
+		report:  &report{table: settings},
 	}
+}
+
+// rules returns the rules between the settings that were read.
+func (r *reader) rules() *rules {
+	return &rules{host: r.host, cfg: r.cfg, sources: r.sources, report: r.report}
 }
 
 // parseEnviron splits the name=value pairs. Of a name that is there twice the
@@ -149,52 +142,4 @@ func (r *reader) read(s *setting) {
 		reason = "has a value that is not valid, want " + s.Values
 	}
 	r.refuse(s.Variable, reason+r.from(s.Variable))
-}
-
-// refuse adds a problem of a known variable with the example of its row.
-func (r *reader) refuse(variable, reason string) {
-	r.problems = append(r.problems, Problem{Variable: variable, Reason: reason, Example: r.exampleOf(variable)})
-}
-
-// exampleOf is a valid assignment of a known variable; empty of another. Secrets and
-// certificates are better off in files.
-func (r *reader) exampleOf(variable string) string {
-	for _, s := range r.settings {
-		switch {
-		case s.Variable != variable:
-		case s.Secret || s.kind == "certificates":
-			return variable + fileSuffix + "=" + secretsDir + strings.ToLower(variable)
-		default:
-			return variable + "=" + s.Example
-		}
-	}
-	return ""
-}
-
-// example replaces the example of the problem added last, where the one of the
-// row would not solve it.
-func (r *reader) example(variable, value string) {
-	r.problems[len(r.problems)-1].Example = variable + "=" + value
-}
-
-// warn adds a line about a setting that is valid.
-func (r *reader) warn(format string, args ...any) {
-	r.warnings = append(r.warnings, fmt.Sprintf(format, args...))
-}
-
-// err returns nil or all problems, those of known variables first and in the
-// order of the table, so that the same mistakes always read the same.
-func (r *reader) err() error {
-	if len(r.problems) == 0 {
-		return nil
-	}
-	rank := make(map[string]int, len(r.settings))
-	for i, s := range r.settings {
-		below := i - len(r.settings) // below 0, the rank of others
-		rank[s.Variable], rank[s.Variable+fileSuffix] = below, below
-	}
-	slices.SortStableFunc(r.problems, func(a, b Problem) int {
-		return rank[a.Variable] - rank[b.Variable]
-	})
-	return &Errors{Problems: r.problems}
 }

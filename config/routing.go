@@ -40,10 +40,18 @@ func (c *Config) Rules(ingress string) (*delay.Rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules := &delay.Rules{DefaultDelay: c.DefaultDelay, MaxDelay: c.MaxDelay, ExpireAfter: c.ExpireAfter, Targets: targets}
+	names, err := c.Names()
+	if err != nil {
+		return nil, err
+	}
+	rules := &delay.Rules{DefaultDelay: c.DefaultDelay, MaxDelay: c.MaxDelay, ExpireAfter: c.ExpireAfter, Targets: targets,
+		Backoff: c.Backoff, MaxHops: int64(c.MaxHops), DeliverInvalid: c.OnInvalid == OnInvalidDeliver, Names: names}
 	for _, t := range c.TopicDelays {
 		if t.Ingress == ingress {
-			rules.DefaultDelay = t.Delay
+			rules.DefaultDelay, rules.TopicBackoff = t.Delay, t.Backoff
+			if t.Auto {
+				rules.TopicBackoff = c.Backoff
+			}
 		}
 	}
 	return rules, nil
@@ -76,13 +84,13 @@ type Routing struct {
 func LoadRouting(environ []string) (*Routing, error) {
 	r := newReader(environ, thisMachine())
 	own := []string{ingressTopics, egressTopic, targetsAllowed, topicTargets, dlqTopic, onInvalid, onExpired, eventsTopic,
-		groupID, defaultDelay, topicDelays, maxDelay, expireAfter, journalTopic}
+		groupID, defaultDelay, topicDelays, maxDelay, backoff, maxHops, expireAfter, journalTopic, headerPresets, headerMap}
 	for i := range r.settings {
 		if s := &r.settings[i]; slices.Contains(own, s.Variable) {
 			r.read(s)
 		}
 	}
-	r.derive()
+	r.rules().derive()
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -98,6 +106,13 @@ func (r *Routing) Reads(ingress string) bool {
 	return len(r.cfg.IngressTopics) == 0 || slices.Contains(r.cfg.IngressTopics, ingress)
 }
 
+// Maps reports whether a header is one that the settings give a meaning. Without settings
+// none is.
+func (r *Routing) Maps(header string) bool {
+	names, err := r.cfg.Names()
+	return err == nil && names.Has(header)
+}
+
 // OnInvalid is what becomes of a record that Rules refuses: by default it is
 // dead-lettered.
 func (r *Routing) OnInvalid() OnInvalid {
@@ -106,6 +121,9 @@ func (r *Routing) OnInvalid() OnInvalid {
 	}
 	return r.cfg.OnInvalid
 }
+
+// Backoff is what auto means as a delay.
+func (r *Routing) Backoff() delay.Backoff { return r.cfg.Backoff }
 
 // Rules returns the header rules of an ingress topic that Reads has. Where no setting
 // says where records may go, to is taken for allowed, unless it never can be.

@@ -10,8 +10,18 @@ import (
 // container's memory limit is unknown, as on a laptop: bytes.
 const fallbackParkedBytes = 256 << 20
 
+// rules are those between settings, and of settings that are missing. They know what was
+// read, and how. No variable and no file is read any more, but names in the binding's
+// directory.
+type rules struct {
+	host machine
+	cfg  *Config
+	*sources
+	*report
+}
+
 // require reports the required settings that are not set.
-func (r *reader) require() {
+func (r *rules) require() {
 	r.requireEach(func(string) bool { return true })
 	if !r.given[egressTopic] && !r.given[targetsAllowed] && !r.everyTopicHasTarget() {
 		r.refuse(egressTopic, "required unless "+targetsAllowed+" is set or "+topicTargets+" has every ingress topic"+r.lacking())
@@ -23,7 +33,7 @@ func (r *reader) require() {
 }
 
 // requireEach reports the wanted ones of the settings that are required by themselves.
-func (r *reader) requireEach(wanted func(variable string) bool) {
+func (r *rules) requireEach(wanted func(variable string) bool) {
 	for _, s := range r.settings {
 		if s.required && wanted(s.Variable) && !r.given[s.Variable] {
 			reason := "required, and not set or empty"
@@ -37,7 +47,7 @@ func (r *reader) requireEach(wanted func(variable string) bool) {
 
 // derive fills the defaults that follow from other settings or from the host.
 // Invariant: a field is written only where its variable is not given.
-func (r *reader) derive() {
+func (r *rules) derive() {
 	c, host := r.cfg, r.host
 	for _, s := range r.settings {
 		if r.given[s.Variable] {
@@ -50,6 +60,10 @@ func (r *reader) derive() {
 			}
 		case &c.OnInvalid:
 			c.OnInvalid = OnInvalidDLQ
+		case &c.Backoff:
+			if !r.bad[maxDelay] { // a maximum from before there were back-offs stays valid
+				c.Backoff = c.Backoff.Within(c.MaxDelay)
+			}
 		case &c.OnExpired:
 			c.OnExpired = OnExpiredDrop
 			if r.given[dlqTopic] {
@@ -76,7 +90,7 @@ func parkedBytes(s setting, memoryLimit int64) int64 {
 // relate checks the rules between two settings. A setting that did not decode has
 // its problem already; its field is empty and passes here. The right entries of a
 // wrong list are checked.
-func (r *reader) relate() {
+func (r *rules) relate() {
 	c := r.cfg
 	if c.EgressTopic != "" && slices.Contains(c.IngressTopics, c.EgressTopic) {
 		r.refuse(egressTopic, fmt.Sprintf("%s is an ingress topic too: delivered records would be read again", quote(c.EgressTopic)))
@@ -91,6 +105,7 @@ func (r *reader) relate() {
 	r.relateTargets()
 	r.relateTopicTargets()
 	r.relateTopicDelays()
+	r.relateBackoff()
 	r.relateJournal()
 	r.relateOnInvalid()
 	if r.given[onExpired] && c.OnExpired == OnExpiredDLQ && !r.given[dlqTopic] {
@@ -106,7 +121,7 @@ func (r *reader) relate() {
 
 // relateEvents refuses a topic for events that has another use. A target of
 // LAYOVER_TOPIC_TARGETS or LAYOVER_TARGETS_ALLOWED is refused there, and so is a journal.
-func (r *reader) relateEvents() {
+func (r *rules) relateEvents() {
 	c := r.cfg
 	if c.EventsTopic == "" {
 		return
@@ -121,19 +136,9 @@ func (r *reader) relateEvents() {
 	}
 }
 
-// shown is the value of a variable as the user wrote it, or its default.
-func (r *reader) shown(variable string) string {
-	for _, s := range r.settings {
-		if s.Variable == variable && !r.given[variable] {
-			return s.literal + " by default"
-		}
-	}
-	return quote(r.text[variable])
-}
-
 // relateTargets refuses entries that can never take effect. A glob that
 // matches such a topic among others is fine: the topic is left out.
-func (r *reader) relateTargets() {
+func (r *rules) relateTargets() {
 	var wrong []string
 	for _, target := range r.cfg.TargetsAllowed {
 		switch {
@@ -153,7 +158,7 @@ func (r *reader) relateTargets() {
 // relateJournal refuses one journal for several ingress topics, and a journal that is
 // another topic of the settings, also by the default name. It does so with the journal
 // off, too: a commit may name a journal from before, which is still read then.
-func (r *reader) relateJournal() {
+func (r *rules) relateJournal() {
 	c := r.cfg
 	if r.bad[journalTopic] {
 		return // no name is known
@@ -180,17 +185,9 @@ func (r *reader) relateJournal() {
 	}
 }
 
-// ingressCount is how many ingress topics are meant, also where one of them is
-// not understood.
-func (r *reader) ingressCount() int {
-	entries := new(listError).entriesOf(r.text[ingressTopics])
-	slices.Sort(entries)
-	return len(slices.Compact(entries))
-}
-
 // takenBy is the other use of a journal's name, or nothing. The group may make it an
 // internal topic's name, which the setting alone cannot have.
-func (r *reader) takenBy(name string) string {
+func (r *rules) takenBy(name string) string {
 	c := r.cfg
 	switch {
 	case checkNotInternal(name) != nil:
@@ -214,7 +211,7 @@ func (r *reader) takenBy(name string) string {
 
 // relateOnInvalid refuses a choice whose topic is missing. A missing choice is
 // require's to report.
-func (r *reader) relateOnInvalid() {
+func (r *rules) relateOnInvalid() {
 	if !r.given[onInvalid] {
 		return
 	}

@@ -11,12 +11,12 @@ import (
 // connectionRules are the rules between the settings of the connection. None of them
 // ever leads to plaintext unasked: a contradiction is refused.
 type connectionRules struct {
-	r *reader
+	r *rules
 	k *Kafka
 }
 
 // relateKafka checks the rules of the connection.
-func (r *reader) relateKafka() {
+func (r *rules) relateKafka() {
 	c := connectionRules{r, &r.cfg.Kafka}
 	c.k.tlsGiven = len(c.tlsValues()) > 0
 	c.protocol()
@@ -32,31 +32,6 @@ func (c connectionRules) tlsValues() []string {
 	return c.r.givenOf(func(variable string) bool {
 		return strings.HasPrefix(variable, "KAFKA_TLS_") && variable != tlsEnabled
 	})
-}
-
-// givenOf returns the settings in the order of the table that are set and wanted, by the
-// names that they are set by.
-func (r *reader) givenOf(wanted func(variable string) bool) []string {
-	var names []string
-	for _, s := range r.settings {
-		if r.given[s.Variable] && wanted(s.Variable) {
-			names = append(names, r.asSet(s.Variable))
-		}
-	}
-	return names
-}
-
-// asSet returns the name that a setting is set by: its own, that of its twin, or that of
-// the binding.
-func (r *reader) asSet(variable string) string {
-	switch {
-	case r.fromBinding[variable]:
-		return variable + " (of " + bindingRoot + ")"
-	case r.env[variable+fileSuffix] != "":
-		return variable + fileSuffix
-	default:
-		return variable
-	}
 }
 
 // protocol refuses a KAFKA_SECURITY_PROTOCOL that says another thing than the
@@ -118,7 +93,7 @@ func (c connectionRules) tls() {
 }
 
 // refuseHalf refuses a certificate without its key, and a key without its certificate.
-func (r *reader) refuseHalf(k keyPair) {
+func (r *rules) refuseHalf(k keyPair) {
 	switch {
 	case k.cert.IsSet() && !k.key.IsSet() && !r.bad[k.keyName]:
 		r.refuse(k.keyName, "is missing: "+r.asSet(k.certName)+" is set, and a certificate needs its key")
@@ -168,13 +143,4 @@ func isLoopback(host string) bool {
 		return ip.IsLoopback()
 	}
 	return strings.EqualFold(host, "localhost") // a name below it is asked of DNS
-}
-
-// from says which file a value is from; empty if from none.
-func (r *reader) from(variable string) string {
-	path, ok := r.files[variable]
-	if !ok {
-		return ""
-	}
-	return "; it is from the file " + quote(path) + " of " + r.fileSource(variable)
 }

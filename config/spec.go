@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"io"
 	"reflect"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"text/template"
 
 	"github.com/kelseyhightower/envconfig"
+
+	"layover/delay"
 )
 
 // Row is one setting as a user sees it, all of it text.
@@ -122,6 +125,32 @@ func newSetting(name string, field reflect.Value, tags reflect.StructTag) settin
 	return s
 }
 
+// kindForms are the values of settings whose kind says what they accept, in the words of a
+// table. All others are addresses to listen on.
+var kindForms = map[string]string{
+	"brokers":      "a list of host:port, the port " + brokerPorts,
+	"topics":       "a list of topic names",
+	"targets":      "a list of topic names and globs (* ? [a-z])",
+	"presets":      "a list of " + strings.Join(delay.Presets(), " "),
+	"topic":        "a topic name",
+	"instance":     "1 to 249 of " + nameAlphabet,
+	"client":       "1 to 249 of " + nameAlphabet,
+	"group":        "1 to 1024 bytes of printable text",
+	"text":         "printable text",
+	"password":     "one line of text",
+	"token":        "one line of text",
+	"certificates": "PEM, or base64 of PEM",
+	"key":          "PEM, or base64 of PEM, without a passphrase",
+	"host":         "a host name or an IP address",
+	"region":       "a region's name",
+	"url":          "an https URL, or http on this host",
+	"container":    "an https URL, or http on this host or to AWS's addresses for containers",
+	"link":         "a URL",
+	"words":        "a list of words",
+	"extensions":   "a list of name=value, names of letters",
+	"journal":      "a topic name, with " + journalPlaceholders + " in it or not",
+}
+
 // values describes the values that s accepts.
 func (s setting) values() string {
 	if len(s.choices) > 0 {
@@ -139,46 +168,11 @@ func (s setting) values() string {
 	case *[]TopicTarget:
 		return "a list of ingress=target"
 	case *[]TopicDelay:
-		return "a list of ingress=delay, each 0s to " + maxDelay
+		return "a list of ingress=delay, each 0s to " + maxDelay + ", a back-off, or auto, which is " + backoff
+	case *delay.Backoff:
+		return backoffForm
+	case *[]delay.Mapping:
+		return "a list of header=format, formats " + strings.Join(delay.Formats(), " ")
 	}
-	switch s.kind {
-	case "brokers":
-		return "a list of host:port, the port " + brokerPorts
-	case "topics":
-		return "a list of topic names"
-	case "targets":
-		return "a list of topic names and globs (* ? [a-z])"
-	case "topic":
-		return "a topic name"
-	case "instance", "client":
-		return "1 to 249 of " + nameAlphabet
-	case "group":
-		return "1 to 1024 bytes of printable text"
-	case "text":
-		return "printable text"
-	case "password", "token":
-		return "one line of text"
-	case "certificates":
-		return "PEM, or base64 of PEM"
-	case "key":
-		return "PEM, or base64 of PEM, without a passphrase"
-	case "host":
-		return "a host name or an IP address"
-	case "region":
-		return "a region's name"
-	case "url":
-		return "an https URL, or http on this host"
-	case "container":
-		return "an https URL, or http on this host or to AWS's addresses for containers"
-	case "link":
-		return "a URL"
-	case "words":
-		return "a list of words"
-	case "extensions":
-		return "a list of name=value, names of letters"
-	case "journal":
-		return "a topic name, with " + journalPlaceholders + " in it or not"
-	default:
-		return "host:port, the port " + listenPorts
-	}
+	return cmp.Or(kindForms[s.kind], "host:port, the port "+listenPorts)
 }

@@ -3,8 +3,6 @@ package config
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 )
 
 // TopicTarget is the target of an ingress topic's records that name none. It is an
@@ -13,16 +11,6 @@ type TopicTarget struct{ Ingress, Target string }
 
 // String returns ingress=target, as it is read.
 func (t TopicTarget) String() string { return t.Ingress + "=" + t.Target }
-
-// TopicDelay is the delay of records of an ingress topic that ask for none. It
-// stands in for the default delay.
-type TopicDelay struct {
-	Ingress string
-	Delay   time.Duration
-}
-
-// String returns ingress=delay, as it is read.
-func (d TopicDelay) String() string { return d.Ingress + "=" + FormatDuration(d.Delay) }
 
 // decodeTargets reads a list of ingress=target into out.
 func decodeTargets(text string, out *[]TopicTarget) error {
@@ -38,26 +26,10 @@ func decodeTargets(text string, out *[]TopicTarget) error {
 	return err
 }
 
-// decodeDelays reads a list of ingress=delay into out. That a delay is at most
-// the longest one is a rule between two settings.
-func decodeDelays(text string, out *[]TopicDelay) error {
-	var all []TopicDelay
-	err := decodePairs(text, "delay", func(ingress, value string) error {
-		delay, err := parseDuration(value)
-		if err != nil {
-			return fmt.Errorf("has the delay %s, which %w, want 0s to %s", quote(value), err, maxDelay)
-		}
-		all = append(all, TopicDelay{ingress, delay})
-		return nil
-	})
-	*out = all
-	return err
-}
-
 // withoutTarget returns the ingress topics without an entry in LAYOVER_TOPIC_TARGETS.
 // It leaves out a topic that a refused entry may have meant: that entry is a problem
 // of its own, and should not look like two.
-func (r *reader) withoutTarget() []string {
+func (r *rules) withoutTarget() []string {
 	var without []string
 	for _, ingress := range r.cfg.IngressTopics {
 		if !r.mayHaveTarget(ingress) {
@@ -67,7 +39,7 @@ func (r *reader) withoutTarget() []string {
 	return without
 }
 
-func (r *reader) mayHaveTarget(ingress string) bool {
+func (r *rules) mayHaveTarget(ingress string) bool {
 	if slices.ContainsFunc(r.cfg.TopicTargets, func(t TopicTarget) bool { return t.Ingress == ingress }) {
 		return true
 	}
@@ -83,13 +55,13 @@ func (r *reader) mayHaveTarget(ingress string) bool {
 
 // everyTopicHasTarget reports whether LAYOVER_TOPIC_TARGETS has every ingress topic.
 // It is true as well where no ingress topic could be decoded.
-func (r *reader) everyTopicHasTarget() bool {
+func (r *rules) everyTopicHasTarget() bool {
 	return r.given[topicTargets] && len(r.withoutTarget()) == 0
 }
 
 // lacking names, in brackets, the ingress topics without a target in
 // LAYOVER_TOPIC_TARGETS. It is empty where that is not set, as then all lack one.
-func (r *reader) lacking() string {
+func (r *rules) lacking() string {
 	if !r.given[topicTargets] {
 		return ""
 	}
@@ -98,7 +70,7 @@ func (r *reader) lacking() string {
 
 // relateTopicTargets refuses targets of topics that are not read, and targets that
 // the egress topic may not be either.
-func (r *reader) relateTopicTargets() {
+func (r *rules) relateTopicTargets() {
 	wrong := r.notRead(topicTargets)
 	for _, t := range r.cfg.TopicTargets {
 		switch {
@@ -113,24 +85,11 @@ func (r *reader) relateTopicTargets() {
 	r.refuseAll(topicTargets, wrong)
 }
 
-// relateTopicDelays refuses delays of topics that are not read, and those that would
-// make every record without a header invalid.
-func (r *reader) relateTopicDelays() {
-	wrong := r.notRead(topicDelays)
-	for _, d := range r.cfg.TopicDelays {
-		if !r.bad[maxDelay] && d.Delay > r.cfg.MaxDelay {
-			wrong = append(wrong, fmt.Sprintf("the delay of %s is above %s, which is %s: every record without a header would be invalid",
-				quote(d.Ingress), maxDelay, r.shown(maxDelay)))
-		}
-	}
-	r.refuseAll(topicDelays, wrong)
-}
-
 // notRead returns a reason for each topic of a list of pairs that is no ingress
 // topic, with the nearest ingress topic. Topics of entries that are otherwise wrong
 // are among them. While an ingress topic is not decoded it returns nothing, as that
 // one may be meant.
-func (r *reader) notRead(variable string) []string {
+func (r *rules) notRead(variable string) []string {
 	known := r.cfg.IngressTopics
 	if len(known) == 0 || r.bad[ingressTopics] {
 		return nil
@@ -146,11 +105,4 @@ func (r *reader) notRead(variable string) []string {
 		reasons = append(reasons, fmt.Sprintf("%s is not in %s, the nearest there is %s", quote(topic), ingressTopics, quote(nearest)))
 	}
 	return reasons
-}
-
-// refuseAll adds one problem with all the reasons, if there are any.
-func (r *reader) refuseAll(variable string, reasons []string) {
-	if len(reasons) > 0 {
-		r.refuse(variable, strings.Join(reasons, "; "))
-	}
 }

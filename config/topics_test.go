@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"layover/delay"
 )
 
 func TestWhatIsSaidOfSingleTopicsIsRefusedWithWhatWouldBeRight(t *testing.T) {
@@ -106,7 +108,7 @@ func pairsModel(text string) (pairs [][2]string, entries int) {
 // split finds with a value that is right, in the same order, also where the list is
 // refused; what is accepted is understood as a whole, and each topic there once.
 func FuzzTopicLists(f *testing.F) {
-	for _, seed := range []string{"", ",", "a=b", "a=b,c=d", " a = b ,\tc=1h", "a=b,a=c", "a", "=", "a=", "=b", "a=b=c", "a=30s,b=1d12h", "a=30", "a=-1s", "é=b", "__a=b", "a=__b", ".=x", "a=..", "a=b\nc=d", "a=\x00", "a=1s;b=2s", "a=1s,;,b=x;"} {
+	for _, seed := range []string{"", ",", "a=b", "a=b,c=d", " a = b ,\tc=1h", "a=b,a=c", "a", "=", "a=", "=b", "a=b=c", "a=30s,b=1d12h", "a=30", "a=-1s", "é=b", "__a=b", "a=__b", ".=x", "a=..", "a=b\nc=d", "a=\x00", "a=1s;b=2s", "a=auto", "a=Auto", "a=1s..1h x2 jitter=20% max=16,b=5m..5m", "a=1h..1s", "a=1s..", "a=1s..1h max=1 x2", "a=1s..1h  x1.5", "a=1s,;,b=x;"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -121,7 +123,9 @@ func FuzzTopicLists(f *testing.F) {
 				wantTargets = append(wantTargets, TopicTarget{pair[0], pair[1]})
 			}
 			if d, ok := durationModel(pair[1]); ok {
-				wantDelays = append(wantDelays, TopicDelay{pair[0], d})
+				wantDelays = append(wantDelays, TopicDelay{Ingress: pair[0], Delay: d})
+			} else if b, err := delay.ParseBackoff(pair[1]); err == nil || pair[1] == "auto" {
+				wantDelays = append(wantDelays, TopicDelay{Ingress: pair[0], Backoff: b, Auto: err != nil})
 			}
 		}
 		if !slices.Equal(targets, wantTargets) || !slices.Equal(delays, wantDelays) {

@@ -78,7 +78,7 @@ func (m *one) commitFacts(g *group, partition int32) {
 	if a.Window.Finish(1) {
 		a.Facts.Note(1, 2)
 	}
-	enc, journal := a.Facts.Encode(offsets.MaxMetadata, offsets.MaxMetadata, 0)
+	enc, journal := a.Facts.Encode(offsets.MaxMetadata, offsets.MaxMetadata, 0, offsets.RunsState{})
 	answer := make(chan []offsets.CommitResult, 1)
 	m.Commit([]offsets.Commit{{TopicPartition: a.TopicPartition, Epoch: a.Epoch, Low: a.Window.Low(), LeaderEpoch: 0, Metadata: enc.Metadata, Journal: journal}},
 		func(r []offsets.CommitResult) { answer <- r })

@@ -132,6 +132,11 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 	if err != nil {
 		return err
 	}
+	names, err := d.cfg.Names()
+	if err != nil {
+		return err
+	}
+	catchUp := lane.NewCatchUp(d.cfg.CatchupRate)
 	for i := range d.cfg.Lanes {
 		p, err := producer.New(producer.Config{
 			MaxBatchBytes: func(topic string) int32 {
@@ -148,8 +153,8 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 		}
 		d.producers = append(d.producers, p)
 		d.lanes = append(d.lanes, lane.New(lane.Config{
-			Core: d.coreConfig(s), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval, Journal: d.journal,
-			OriginalTime: d.cfg.Timestamp == config.TimestampOriginal, Answered: d.watcher.Answered, Holding: d.holding,
+			Core: d.coreConfig(s, names), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval, Journal: d.journal,
+			OriginalTime: d.cfg.Timestamp == config.TimestampOriginal, Answered: d.watcher.Answered, Holding: d.holding, CatchUp: catchUp,
 			Elsewhere: func(t purgatory.TargetName, own int64) int64 { return d.held.elsewhere(i, t, own) },
 			Changed:   d.backpressure.check, Wall: d.opts.Wall, Log: d.log,
 		}, d.delivery(p), d.router, d.router))

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -15,6 +16,7 @@ import (
 )
 
 func TestADelayOfSixHoursIsKeptToTheMillisecond(t *testing.T) {
+	longOnly(t)
 	t.Parallel()
 	inBubble(t, func(w *fixture) {
 		in := w.start()
@@ -70,7 +72,7 @@ func TestKeyValueAndHeadersPassByteForByte(t *testing.T) {
 					t.Errorf("record %d header %d: %v, want %v", want.Offset, i, g, h)
 				}
 			}
-			if len(r.Headers) != len(kept)+3 {
+			if len(r.Headers) != len(kept)+4 || get(r, "layover-hops") != "1" {
 				t.Errorf("record %d: headers %v", want.Offset, r.Headers)
 			}
 		}
@@ -271,5 +273,31 @@ func TestARecordThatTheTargetCallsTooLargeIsDeadLettered(t *testing.T) {
 		}
 		in.stop()
 		w.committed(0, 3)
+	})
+}
+
+// TestALetterThatIsTooLargeGoesWithoutItsValueAndSaysSo: without the header nobody could
+// tell it from the letter of a record whose value is null.
+func TestALetterThatIsTooLargeGoesWithoutItsValueAndSaysSo(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		limit := "2000"
+		if _, err := w.Admin().AlterTopicConfigs(w.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &limit}}, dlq); err != nil {
+			w.Fatal(err)
+		}
+		in := w.start()
+		in.ready()
+		noise := make([]byte, 5000)
+		for i, random := 0, rand.New(rand.NewPCG(1, 2)); i < len(noise); i++ {
+			noise[i] = byte(random.Uint32()) // incompressible
+		}
+		w.sendTo(ingress, 0, string(noise), header("x-delay", "soon"))
+		w.sendTo(ingress, 0, "short", header("x-delay", "soon"))
+		for _, r := range w.arrives(dlq, 2, 10*time.Second) {
+			large := get(r, "layover.errors.offset") == "0"
+			if said := get(r, "layover.errors.value"); large != (said == "dropped") || large != (r.Value == nil) {
+				w.Errorf("the letter of offset %s says %q of its value, which has %d bytes", get(r, "layover.errors.offset"), said, len(r.Value))
+			}
+		}
+		in.stop()
 	})
 }

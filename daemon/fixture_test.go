@@ -43,6 +43,14 @@ const (
 // -short is not given.
 func long() bool { return os.Getenv("LAYOVER_TEST_LONG") != "" && !testing.Short() }
 
+// longOnly skips a test that takes long to compute and has a shorter sister.
+func longOnly(t *testing.T) {
+	t.Helper()
+	if !long() {
+		t.Skip("skipped: it takes long, and LAYOVER_TEST_LONG is not set")
+	}
+}
+
 // inBubble runs f with a broker that has the usual topics.
 func inBubble(t *testing.T, f func(w *fixture), opts ...kfake.Opt) {
 	t.Helper()

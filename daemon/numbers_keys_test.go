@@ -80,9 +80,10 @@ type row struct {
 }
 
 var (
-	inBrackets = regexp.MustCompile(`\[[^]#]+\]`)
-	label      = regexp.MustCompile(`(\w+)="((?:[^"\\]|\\.)*)"`)
-	bucketEnd  = regexp.MustCompile(`_(bucket|sum|count)$`)
+	inBrackets  = regexp.MustCompile(`\[[^]#]+\]`)
+	label       = regexp.MustCompile(`(\w+)="((?:[^"\\]|\\.)*)"`)
+	ofHistogram = regexp.MustCompile(`_(seconds|attempts)_(bucket|sum|count)$`)
+	bucketEnd   = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
 // closed are the labels whose values are codes. Others are names.
@@ -100,7 +101,7 @@ func rowName(key string) string {
 		return inBrackets.ReplaceAllString(key, "[]")
 	}
 	name, labels, _ := strings.Cut(key, "{")
-	if strings.HasSuffix(name, "_seconds_sum") || strings.HasSuffix(name, "_seconds_count") || strings.HasSuffix(name, "_seconds_bucket") {
+	if ofHistogram.MatchString(name) {
 		return bucketEnd.ReplaceAllString(name, "")
 	}
 	var kept []string

@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -47,6 +49,10 @@ func TestNumbersOfRecords(t *testing.T) {
 			k.send(second, 0, written(time.Now().Add(time.Hour)))
 			k.send(second, 0, wrong("x-deliver-at", "tomorrow", "malformed_deliver_at"))
 			k.send(second, 0, wrong("x-deliver-to", "elsewhere", "target_not_allowed"))
+			for n := range 20 {
+				k.send(ingress, 0, retried(1+n*n))
+			}
+			k.send(second, 0, retried(20_000))
 			n.look("all was sent", nil)
 			time.Sleep(20 * time.Second)
 			name := expected{".target_names.known": 1, "layover_target_names": 1}
@@ -63,4 +69,26 @@ func TestNumbersOfRecords(t *testing.T) {
 		n.done("records")
 		in.stop()
 	})
+}
+
+// retried asks for an attempt by a back-off, which waits for a minute in each.
+func retried(attempt int) asks {
+	return func(s *sent) {
+		s.due, s.outcome, s.attempt = s.Timestamp.Add(time.Minute), "parked", attempt
+		s.Headers = append(s.Headers, header("x-delay", "1m..1m jitter=0% max=0"), header("x-delay-attempt", fmt.Sprint(attempt-1)))
+	}
+}
+
+// attempts expects those attempts of a topic.
+func (e expected) attempts(numbers []int, topic string) {
+	sum := 0
+	for _, n := range numbers {
+		sum += n
+	}
+	e[m("attempts_sum", "topic", topic)], e[m("attempts_count", "topic", topic)] = sum, len(numbers)
+	for _, bound := range []int{1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 50, 100, 1000, 10_000} {
+		within := len(slices.DeleteFunc(slices.Clone(numbers), func(n int) bool { return n > bound }))
+		e[m("attempts_bucket", "topic", topic, "le", fmt.Sprint(bound))] = within
+	}
+	e[m("attempts_bucket", "topic", topic, "le", "+Inf")] = len(numbers)
 }

@@ -83,7 +83,7 @@ func TestNumbersOfAPartitionThatStops(t *testing.T) {
 // TestNumbersOfNamesThatHeadersInvent: more than may be known, and more than are shown.
 func TestNumbersOfNamesThatHeadersInvent(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		in := w.start("LAYOVER_TARGETS_ALLOWED=jobs.*,works.*", "LAYOVER_MAX_PARKED_BYTES=1Mi", "LAYOVER_TARGET_PATIENCE=2m", "LAYOVER_LANES=1")
+		in := w.start("LAYOVER_TARGETS_ALLOWED=jobs.*,works.*", "LAYOVER_MAX_PARKED_BYTES=12Mi", "LAYOVER_TARGET_PATIENCE=2m", "LAYOVER_LANES=1")
 		in.ready()
 		n := w.beside(in)
 		limit := int(in.at("target_names", "limit").(float64))

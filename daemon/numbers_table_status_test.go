@@ -28,6 +28,10 @@ gauge     stopped                .assignments[].stopped.offset
 gauge     stopped                .assignments[].stopped.reason
 gauge     stopped                .assignments[].stopped.text
 fixed     records                .assignments[].topic
+gauge     catchup                .catching_up[#]
+gauge     catchup                .catching_up[].records
+gauge     catchup                .catching_up[].target
+gauge     catchup                .catching_up[].until
 stamp     findings               .checked_at
 fixed     certificates           .connection.certificates[#]
 clock     certificates           .connection.certificates[].expires_in_seconds

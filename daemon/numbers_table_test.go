@@ -8,6 +8,7 @@ const numbersText = numbersOfMetrics + numbersOfStatus
 
 const numbersOfMetrics = `
 counter   records                layover_ambiguous_records_total
+counter   records                layover_attempts
 gauge     rebalance              layover_assigned_partitions
 counter   barrier-halted         layover_barrier_opened_total{reason="halted"}
 counter   barrier-idle           layover_barrier_opened_total{reason="idle"}
@@ -18,6 +19,7 @@ fixed     records                layover_build_info
 counter   ids                    layover_cancels_total{result="cancelled"}
 counter   ids                    layover_cancels_total{result="miss"}
 counter   ids                    layover_cancels_total{result="too_late"}
+gauge     catchup                layover_catching_up_records
 gauge     certificates           layover_certificate_expiry_timestamp_seconds
 gauge     certificates           layover_certificate_reload_failed
 gauge     records                layover_chunk_bytes

@@ -8,12 +8,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"layover/purgatory"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"layover/purgatory"
 )
 
 // truth is what a test knows of an instance without asking it: the records that it is to
@@ -47,6 +47,7 @@ type sent struct {
 	// reason is why it is invalid, as a code.
 	reason            string
 	due               time.Time // its deadline; zero: it asked for none
+	attempt           int       // that it waits for; 0: no back-off applies
 	ambiguous, future bool
 	unread            bool // as reading is paused
 	finished          bool // other than by an ended
@@ -178,7 +179,7 @@ type ended struct {
 // arrived reads the topics that records go to.
 func (k *truth) arrived() map[string]ended {
 	out := make(map[string]ended)
-	for _, topic := range []string{egress, "spare", "jobs.a", dlq} {
+	for _, topic := range outgoing {
 		for _, r := range k.w.all(topic) {
 			out[string(r.Value)] = ended{r.Timestamp, get(r, "layover.errors.reason"), r}
 		}
@@ -190,24 +191,6 @@ func (k *truth) arrived() map[string]ended {
 		}
 	}
 	return out
-}
-
-// fly sends a record that a broker keeps; land lets it take it.
-func (k *truth) fly(silent *kfake.FaultHandle, topic string, partition int32, all ...asks) (land func()) {
-	k.w.Helper()
-	r := k.send(topic, partition, all...)
-	r.handed = r.dueBy()
-	k.flying[r.value] = true
-	return func() {
-		k.w.Helper()
-		silent.Remove()
-		for deadline := time.Now().Add(10 * time.Second); r.answered.IsZero() && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-			if _, there := k.arrived()[r.value]; there {
-				r.answered = time.Now()
-			}
-		}
-		delete(k.flying, r.value)
-	}
 }
 
 // m is the key of a metric: its name, and pairs of labels and values.
@@ -293,8 +276,9 @@ func (k *truth) ingress(e expected, ends map[string]ended) {
 		all[key]++
 		sum[total]++
 	}
-	requested := make(map[string][]time.Duration)
+	requested, attempts := make(map[string][]time.Duration), make(map[string][]int)
 	for topic := range k.parts {
+		attempts[topic] = nil
 		for _, outcome := range []string{"parked", "passed", "immediate", "past_due", "invalid", "skipped"} {
 			all[m("ingress_records_total", "topic", topic, "outcome", outcome)] = 0
 			sum["consumed_by_outcome."+outcome] += 0
@@ -316,12 +300,18 @@ func (k *truth) ingress(e expected, ends map[string]ended) {
 		if r.future {
 			add(m("future_timestamp_records_total", "topic", r.Topic), "future_timestamps")
 		}
+		if r.attempt > 0 {
+			attempts[r.Topic] = append(attempts[r.Topic], r.attempt)
+		}
 		if !r.due.IsZero() && r.outcome != "invalid" {
 			requested[r.Topic] = append(requested[r.Topic], max(r.due.Sub(r.Timestamp), 0))
 		}
 	}
 	for topic, delays := range requested {
 		e.histogram("requested_delay_seconds", &purgatory.DelayBounds, delays, "topic", topic)
+	}
+	for topic, numbers := range attempts {
+		e.attempts(numbers, topic)
 	}
 	for key, v := range all {
 		e[key] = v

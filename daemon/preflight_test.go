@@ -135,6 +135,7 @@ func TestFindingsDelayNeitherReadinessNorDeliveries(t *testing.T) {
 }
 
 func TestAFindingIsSaidOnceAndGoesWhenItIsMended(t *testing.T) {
+	longOnly(t)
 	inBubble(t, func(w *fixture) {
 		w.shorten()
 		w.alter(ingress, "max.message.bytes", "4000000")
@@ -200,6 +201,7 @@ func TestAFindingStaysWhileNobodyCanBeAsked(t *testing.T) {
 
 // What is sick has lines of its own; as findings it has none, and is in /status all the same.
 func TestWhatIsSickIsNotSaidAgainAsAFinding(t *testing.T) {
+	longOnly(t)
 	inBubble(t, func(w *fixture) {
 		w.DeleteTopic(egress)
 		in := w.start(checks("warn"))

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 )
 
@@ -68,7 +67,7 @@ func (p *besidePlan) at(at time.Duration, do func(b *beside)) {
 	p.steps = append(p.steps, besideStep{at, do})
 }
 
-// newBesidePlan chooses a run of some minutes; with -short of few, without what takes long
+// newBesidePlan chooses a run of some minutes. A usual one is of few, without what takes long
 // to compute: with the race detector it takes ten times as long.
 func newBesidePlan(seed uint64) *besidePlan {
 	dice := rand.New(rand.NewPCG(seed, 0x626573696465))
@@ -78,7 +77,7 @@ func newBesidePlan(seed uint64) *besidePlan {
 	}
 	lanes := 1 + dice.IntN(3)
 	over := time.Duration(8+dice.IntN(6)) * time.Minute
-	if testing.Short() {
+	if !longRig() {
 		over = 5 * time.Minute
 	}
 	for _, ill := range ills() {
@@ -97,7 +96,7 @@ func newBesidePlan(seed uint64) *besidePlan {
 		}
 	}
 	switch dear := dice.IntN(4); { // each of these takes long to compute
-	case testing.Short():
+	case !longRig():
 	case dear == 0:
 		lanes = 1
 		p.floods(dice, over)

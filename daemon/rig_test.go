@@ -109,6 +109,9 @@ func TestRigRandomFaults(t *testing.T) {
 	total.complain(t, n)
 }
 
+// longRig reports whether seeds are played whole, however long they take to compute.
+func longRig() bool { return long() || *rigSeed != 0 || *rigSeeds > 0 }
+
 // rigRange returns the first seed to run and how many: those that flags ask for, or as
 // many as are usual.
 func rigRange(usual int) (from uint64, n int) {
@@ -117,12 +120,10 @@ func rigRange(usual int) (from uint64, n int) {
 		return *rigSeed, 1
 	case *rigSeeds > 0:
 		return *rigFrom, *rigSeeds
-	case testing.Short():
-		return *rigFrom, 1
 	case long():
 		return *rigFrom, usual
 	}
-	return *rigFrom, 2
+	return *rigFrom, 1
 }
 
 // eachSeed runs seeds side by side, and what each returns one after the other.

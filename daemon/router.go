@@ -6,6 +6,7 @@ import (
 
 	"layover/cluster"
 	"layover/consumer"
+	"layover/delay"
 	"layover/journal/facts"
 	"layover/lane"
 	"layover/offsets"
@@ -183,9 +184,20 @@ func (d *delivery) Lookup(name purgatory.TargetName) purgatory.TargetState {
 	return s
 }
 
-// byKey chooses the target partition that a record's key hashes to.
-func byKey(t *purgatory.TargetState, _ offsets.TopicPartition, body []byte) purgatory.Route {
-	return purgatory.Route{Partition: producer.Pick(lane.Key(body), t.Partitions, t.Led)}
+// byKey chooses the target partition that the key of a delivery hashes to, which a mapped
+// header may have chosen. In the dead-letter topic, and that of events, it is the record's own.
+func byKey(dead, events string, names *delay.Names) func(*purgatory.TargetState, offsets.TopicPartition, []byte) purgatory.Route {
+	return func(t *purgatory.TargetState, _ offsets.TopicPartition, body []byte) purgatory.Route {
+		if t.Name == dead || t.Name == events {
+			return ownKey(t, body)
+		}
+		return purgatory.Route{Partition: producer.Pick(lane.Key(body, names), t.Partitions, t.Led)}
+	}
+}
+
+// ownKey chooses the target partition that a record's own key hashes to.
+func ownKey(t *purgatory.TargetState, body []byte) purgatory.Route {
+	return purgatory.Route{Partition: producer.Pick(lane.Key(body, nil), t.Partitions, t.Led)}
 }
 
 // samePartition keeps the number of a record's partition, if the target has as many as
@@ -194,7 +206,7 @@ func byKey(t *purgatory.TargetState, _ offsets.TopicPartition, body []byte) purg
 func samePartition(dead, events string) func(*purgatory.TargetState, offsets.TopicPartition, []byte) purgatory.Route {
 	return func(t *purgatory.TargetState, from offsets.TopicPartition, body []byte) purgatory.Route {
 		if t.Name == dead || t.Name == events {
-			return byKey(t, from, body)
+			return ownKey(t, body)
 		}
 		if least := max(t.IngressPartitions, from.Partition+1); t.Partitions < least {
 			return purgatory.Route{Verdict: purgatory.Mismatched, Detail: tooFew(t.Name, t.Partitions, from.Topic, least)}

@@ -8,6 +8,7 @@ import (
 	"layover/cluster"
 	"layover/cluster/batches"
 	"layover/config"
+	"layover/delay"
 	"layover/lane"
 	"layover/purgatory"
 	"layover/wheel"
@@ -78,13 +79,13 @@ func (s sizes) pauseAt(brokers int) int64 {
 
 func clamp(n, low, high int64) int64 { return max(low, min(n, high)) }
 
-func (d *Daemon) coreConfig(s sizes) purgatory.Config {
+func (d *Daemon) coreConfig(s sizes, names *delay.Names) purgatory.Config {
 	policy := map[config.OnInvalid]purgatory.Policy{
 		config.OnInvalidDLQ: purgatory.DeadLetter, config.OnInvalidDeliver: purgatory.Deliver,
 		config.OnInvalidDrop: purgatory.Drop, config.OnInvalidHalt: purgatory.Halt,
 	}
 	expired := map[config.OnExpired]purgatory.Policy{config.OnExpiredDLQ: purgatory.DeadLetter, config.OnExpiredDrop: purgatory.Drop}
-	place := byKey
+	place := byKey(d.cfg.DLQTopic, d.cfg.EventsTopic, names)
 	if d.cfg.Partition == config.PartitionSame {
 		place = samePartition(d.cfg.DLQTopic, d.cfg.EventsTopic)
 	}
@@ -94,7 +95,7 @@ func (d *Daemon) coreConfig(s sizes) purgatory.Config {
 		Patience: d.cfg.TargetPatience, PatienceText: config.FormatDuration(d.cfg.TargetPatience), HeldShare: s.held,
 		Place: place, ApartByIngress: d.cfg.Partition == config.PartitionSame,
 		MaxInFlight: d.inFlight(), MaxBuffered: maxBuffered, MaxInFlightBytes: s.flight, LargestChunk: s.chunk,
-		JumpOver: purgatory.JumpOver, Geometry: s.geometry,
+		JumpOver: purgatory.JumpOver, ClockSlack: purgatory.ClockSlack, Geometry: s.geometry,
 	}
 }
 

@@ -3,9 +3,11 @@ package daemon
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"layover/config"
+	"layover/delay"
 )
 
 // sayStart says once what was understood. What is as a setting has it is in the form of
@@ -34,11 +36,17 @@ func (d *Daemon) sayStart(s *servers) {
 	if len(c.TopicDelays) > 0 {
 		line = append(line, "topic_delays", joined(c.TopicDelays))
 	}
-	line = append(line, "max_delay", config.FormatDuration(c.MaxDelay))
+	if len(c.Headers) > 0 && !slices.Equal(c.Headers, []string{delay.NativePreset}) {
+		line = append(line, "headers", strings.Join(c.Headers, ","))
+	}
+	if len(c.HeaderMap) > 0 {
+		line = append(line, "header_map", joined(c.HeaderMap))
+	}
+	line = append(line, "max_delay", config.FormatDuration(c.MaxDelay), "backoff", c.Backoff.String(), "max_hops", c.MaxHops)
 	if c.ExpireAfter > 0 {
 		line = append(line, "expire_after", config.FormatDuration(c.ExpireAfter))
 	}
-	line = append(line, "target_patience", config.FormatDuration(c.TargetPatience),
+	line = append(line, "target_patience", config.FormatDuration(c.TargetPatience), "catchup_rate", c.CatchupRate,
 		"max_parked_bytes", c.MaxParkedBytes, "lanes", c.Lanes, "commit_interval", config.FormatDuration(c.CommitInterval),
 		"gomaxprocs", runtime.GOMAXPROCS(0), "gomemlimit", memoryLimit())
 	d.log.Info("layover starts", line...)

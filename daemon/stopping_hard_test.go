@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"layover/config"
@@ -78,6 +79,7 @@ func TestAStopOfAStartThatWaits(t *testing.T) {
 				w.dial = slow(w.dial, time.Millisecond)
 				settings := append([]string{narrow}, hard.settings...)
 				l := w.journalled(narrow)
+				synctest.Wait()
 				before := inThisBubble()
 				at := point{what: what}
 				w.load(at)
@@ -117,6 +119,7 @@ func TestAStartWithoutItsPortsLeavesNothingBehind(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			inBubble(t, func(w *fixture) {
 				joins := w.joins()
+				synctest.Wait() // the test's own client has begun
 				before := inThisBubble()
 				for range 2 {
 					cfg, _, err := config.Load([]string{"KAFKA_BROKERS=" + w.seeds[0], "LAYOVER_INGRESS_TOPICS=" + ingress, "LAYOVER_EGRESS_TOPIC=" + egress,

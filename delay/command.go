@@ -62,13 +62,18 @@ func idFault(value []byte) fault {
 	return fine
 }
 
-// parseID completes d with the record's id. The record has such a header.
+// parseID completes d with the record's id. The record has x-delay-id, or a mapped header in
+// its place.
 func (c *control) parseID(d *Decision) *Invalid {
-	value := c.value(kindDelayID)
-	if f := idFault(value); f != fine {
-		return malformed(ReasonMalformedID, HeaderDelayID, value, f)
+	name, index := HeaderDelayID, c.index(kindDelayID)
+	if o := c.other(roleID); index < 0 && o != nil {
+		name, index = c.word(o).name, o.index()
 	}
-	d.ID, d.IDHeader = value, c.index(kindDelayID)
+	value := c.headers[index].Value
+	if f := idFault(value); f != fine {
+		return malformed(ReasonMalformedID, name, value, f)
+	}
+	d.ID, d.IDHeader = value, index
 	return nil
 }
 
@@ -80,7 +85,7 @@ func (c *control) parseCancel(d *Decision) *Invalid {
 	switch {
 	case string(value) != cancelValue:
 		f = faultCancelValue
-	case !c.has(kindDelayID):
+	case !c.has(kindDelayID) && c.other(roleID) == nil:
 		f = faultCancelNoID
 	default:
 		f = c.besideCancel()
@@ -101,6 +106,11 @@ func (c *control) besideCancel() fault {
 	}{{kindDelay, HeaderDelay}, {kindDeliverAt, HeaderDeliverAt}, {kindDeliverTo, HeaderDeliverTo}, {kindExpireAt, HeaderExpireAt}} {
 		if c.has(other.kind) {
 			return other.name + faultCancelBeside
+		}
+	}
+	for _, r := range [...]role{roleWhen, roleTarget, roleExpiry} {
+		if o := c.other(r); o != nil {
+			return fault(c.word(o).name) + faultCancelBeside
 		}
 	}
 	return fine

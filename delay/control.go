@@ -7,6 +7,8 @@ import "github.com/twmb/franz-go/pkg/kgo"
 type control struct {
 	headers []kgo.RecordHeader
 	last    [kinds]int32 // index + 1 in headers; 0: none
+
+	mapped *mapped // nil: no other product's headers count
 }
 
 // read fills c, which is zero.

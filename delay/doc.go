@@ -19,6 +19,8 @@
 //	x-delay       00 00 00 00 00 00 05 dc    eight bytes, due 12:00:01.500
 //	x-delay       100us                      due 12:00:00.001, never early
 //	x-delay       0, -5s                     at once (Decision.Immediate)
+//	x-delay       1s..1h x2                  a back-off: due by its attempt
+//	x-delay       auto                       the back-off of a setting
 //	x-deliver-at  2026-03-01T14:00:00+01:00  due at that instant
 //	x-deliver-at  1772370000000              the same, in Unix milliseconds
 //	x-deliver-at  01 9c a9 7b f8 80          the same, in six bytes
@@ -40,6 +42,12 @@
 // first byte of any plausible instant in six to eight bytes, and of any
 // plausible delay in eight, is below 0x20.
 //
+// # What others write
+//
+// Names give headers of other products a meaning, each with a declared format. Native headers
+// win over them. A record whose key and null value mean what they do to etf1's scheduler has its
+// key as its id. Without Names none of that is looked at.
+//
 // # What is refused
 //
 // Bad input is invalid, and never guessed: see Reason. In particular
@@ -58,8 +66,8 @@
 //     U+007F to U+009F.
 //
 // Where several things are wrong, the first of this order is reported: the
-// value of x-deliver-at or x-delay, the missing timestamp, the maximum, the
-// timestamp ahead of the clock, the expiry, the target, the id. Of a record with
+// value of x-deliver-at or x-delay, the attempt, the missing timestamp, the maximum, the
+// timestamp ahead of the clock, the expiry, the target, the hops, the id. Of a record with
 // x-delay-cancel it is that header's value, the missing id, what stands beside it, the id.
 //
 // # Rounding

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	wantDelay = "want milliseconds, a duration like 1h30m or 2d, or ISO 8601 like PT5M"
+	wantDelay = "want milliseconds, a duration like 1h30m or 2d, ISO 8601 like PT5M, auto, or a back-off like 1s..1h"
 
 	faultDelay         fault = wantDelay
 	faultDelayEmpty    fault = "no value; " + wantDelay
@@ -159,7 +159,7 @@ func goUnit(unit []byte) time.Duration {
 	switch string(unit) {
 	case "ns":
 		return time.Nanosecond
-	case "us":
+	case "us", "\u00b5s", "\u03bcs": // x-delay never has the last two: they are not ASCII
 		return time.Microsecond
 	case "ms":
 		return time.Millisecond

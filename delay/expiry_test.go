@@ -97,7 +97,7 @@ func TestTheDefaultExpiryCountsFromTheDeadline(t *testing.T) {
 		"off":                            {0, headers("x-delay", "5s"), noon, 0},
 		"below nothing is off":           {-time.Minute, headers("x-delay", "5s"), noon, 0},
 		"beyond all time":                {time.Minute, nil, math.MaxInt64 - 5, math.MaxInt64},
-		"the longest of the longest":     {math.MaxInt64, nil, math.MaxInt64, math.MaxInt64},
+		"the longest of the longest":     {math.MaxInt64, nil, math.MaxInt64, 0},
 		"the header alone, with nothing": {0, headers("x-expire-at", at(noon+hour)), noon, noon + hour},
 	}
 	for name, tt := range tests {
@@ -134,10 +134,27 @@ func TestAnExpiryOnTheCommandLineIsTheOneInTheHeader(t *testing.T) {
 
 func TestTheExpiryStaysOnWhatIsDeliveredAndTheIDDoesNot(t *testing.T) {
 	in := headers("x-delay-id", "order-1", "x-expire-at", at(noon+hour), "X-Delay-Cancel", "true", "layover-cancel-of", "order-1/3", "a", "b")
-	if got, want := new(Rules).AppendDelivered(nil, in, origin, noon, true, nil), pick(in, 1, 3, 4); !reflect.DeepEqual(got, want) {
+	if got, want := new(Rules).AppendDelivered(nil, in, origin, noon, Bare, nil), pick(in, 1, 3, 4); !reflect.DeepEqual(got, want) {
 		t.Errorf("a delivery has %q, want %q", got, want)
 	}
 	if got := AppendErrors(nil, in, origin, "g", Invalid{Reason: ReasonExpired}, noon); !reflect.DeepEqual(got[:len(in)], in) {
 		t.Errorf("a dead letter has %q, want %q first", got, in)
+	}
+}
+
+// TestAnExpiryOfASettingNeverComesBeforeTheDeadline: LAYOVER_EXPIRE_AFTER is behind the
+// deadline, also where the sum of both is beyond what an instant can be.
+func TestAnExpiryOfASettingNeverComesBeforeTheDeadline(t *testing.T) {
+	for _, timestampMs := range []int64{math.MaxInt64, math.MaxInt64 - 500, math.MaxInt64 - 3_600_000} {
+		rules := testRules(t)
+		rules.ExpireAfter = time.Hour
+		record := &kgo.Record{Timestamp: time.UnixMilli(timestampMs), Headers: headers("x-delay", "1s", "x-delay-id", "a")}
+		if d, inv := rules.Parse(record, noon); inv == nil || inv.Reason != ReasonFutureTimestamp {
+			t.Errorf("timestamp %d, x-delay 1s: %v, %+v; want %s", timestampMs, inv, d, ReasonFutureTimestamp)
+		}
+		record.Headers = nil
+		if d, inv := rules.Parse(record, noon); inv != nil || d.ExpiresUnsent() {
+			t.Errorf("timestamp %d, no delay: %v, expires %v at %d, due %d", timestampMs, inv, d.Expires, d.ExpireMs, d.DeadlineMs)
+		}
 	}
 }

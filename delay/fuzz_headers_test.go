@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -65,12 +66,29 @@ func FuzzHeadersOfAnyNameAndNumber(f *testing.F) {
 		f.Add(text, noon, noon, int32(3), int64(42))
 		f.Add(text, int64(-1), noon, int32(0), int64(0))
 	}
+	for _, text := range []string{
+		"x-delay=auto", "X-Delay=auto\x00x-delay-attempt=3", "x-delay=auto\x00x-delay-attempt=4", "x-delay=auto\x00x-delay-attempt=-1", "x-delay=Auto", "x-delay=auto\x00x-delay-attempt",
+		"x-delay=1s..1h x2 max=0\x00x-delay-attempt=1000000", "x-delay=1s..1h\x00x-delay-attempt=1000001", "x-delay=1s..7d", "x-delay=1h..1s\x00x-delay-attempt=x",
+		"x-delay=auto\x00layover-due=2026-03-01T14:00:00.000Z", "x-delay=auto\x00layover-due=tomorrow", "x-delay=auto\x00layover-due=9999-12-31T23:59:59.999Z", "layover-due=2026-03-01T14:00:00.000Z",
+		"x-delay=5s\x00x-delay-attempt=3", "x-deliver-at=2026-03-01T14:00:00Z\x00x-delay=auto\x00x-delay-attempt=3", "X-Delay-Attempt=1\x00a=1\x00x-delay-attempt=02\x00a=2",
+		"layover-id=a-0-1", "layover-id=a-0-1\x00layover-hops=4", "layover-id=a-0-1\x00layover-hops=5", "layover-hops=99999999999999999999", "layover-hops=-5", "layover-id\x00layover-hops=999999",
+		"layover-id=a-0-1\x00layover-hops=4\x00x-delay=auto\x00x-delay-attempt=1\x00layover-due=2026-03-01T12:00:00.000Z", "layover-hops=5\x00x-delay-id=a\x00x-delay-cancel=true",
+	} {
+		for partition := range int32(4) {
+			f.Add(text, noon, noon, partition, int64(42))
+		}
+		f.Add(text, int64(-1), noon, int32(1), int64(0))
+	}
 	f.Add("x-delay=1s", int64(math.MaxInt64), int64(math.MinInt64), int32(math.MinInt32), int64(math.MinInt64))
 	f.Fuzz(func(t *testing.T, text string, ts, now int64, partition int32, offset int64) {
 		in := script(text)
 		r := &Rules{MaxDelay: 6 * day, Targets: mustTargets(t, "ready", []string{"orders", "eu.*"}, nil)}
 		if offset%2 != 0 {
 			r.ExpireAfter = time.Duration(offset & math.MaxInt32)
+		}
+		r.Backoff, r.MaxHops, r.DeliverInvalid = backoffOf(t, "1s..1h x3 max=4"), 5, partition%2 == 0
+		if partition%3 == 0 {
+			r.TopicBackoff = backoffOf(t, "5m..5m x1 jitter=50% max=0")
 		}
 		d, inv := r.parse(in, ts, now)
 		want, reason := modelParse(r, in, ts, now)
@@ -83,18 +101,43 @@ func FuzzHeadersOfAnyNameAndNumber(f *testing.F) {
 		checkCommand(t, r, in, d, inv)
 
 		o := Origin{Topic: "delayed", Partition: partition, Offset: offset, TimestampMs: ts}
-		delivered := new(Rules).AppendDelivered(nil, in, o, d.DeadlineMs, false, nil)
+		checkAttempt(t, r, in, d, inv)
+
+		form := Whole
+		if inv != nil {
+			form = Refused
+		}
+		delivered := r.AppendDelivered(nil, in, o, d.DeadlineMs, form, nil)
 		kept := without(in, append(slices.Clone(controlNames), stampedNames...)...)
-		ours := stampedNames
-		if ts <= 0 { // there is no original timestamp
-			ours = ours[:2]
+		var ours []string
+		last := modelLast(in)
+		if n := modelRaised(r, last); n > 0 && inv == nil {
+			kept, ours = without(kept, "x-delay-attempt"), append(ours, "x-delay-attempt")
+			if got := modelLast(delivered)["x-delay-attempt"]; string(got) != strconv.FormatInt(n, 10) {
+				t.Fatalf("%q: delivered as attempt %q, want %d", in, got, n)
+			}
+		}
+		if n := modelHops(last); n > 0 {
+			ours = append(ours, "layover-hops")
+			if got := modelLast(delivered)["layover-hops"]; string(got) != strconv.FormatInt(n, 10) {
+				t.Fatalf("%q: delivered with %q hops, want %d", in, got, n)
+			}
+		}
+		ours = append(ours, "layover-id", "layover-due")
+		if ts > 0 {
+			ours = append(ours, "layover-original-timestamp")
 		}
 		startsWith(t, delivered, kept, ours)
+		r.TopicBackoff, r.MaxHops = Backoff{}, 0
 		again, inv2 := r.parse(delivered, now, now)
 		if badExpiry := inv2 != nil && inv2.Reason == ReasonMalformedExpireAt && inv != nil; again.Cancel || !badExpiry && (inv2 != nil || again.Delayed || again.Target != "ready" || again.ID != nil) {
 			t.Fatalf("%q: what was delivered asks for %+v, %v", in, again, inv2)
 		}
 
+		if partition%3 == 0 {
+			r.TopicBackoff = backoffOf(t, "5m..5m x1 jitter=50% max=0")
+		}
+		r.MaxHops = 5
 		dead := AppendErrors(nil, in, o, "group", Invalid{Reason: ReasonMalformedDelay, Message: "bad"}, now)
 		kept = without(in, errorNames...)
 		startsWith(t, dead, kept, errorNames)
@@ -105,6 +148,25 @@ func FuzzHeadersOfAnyNameAndNumber(f *testing.F) {
 			t.Fatalf("%q: asks for %+v, %v, its dead letter for %+v, %v", in, d, inv, d2, inv2)
 		}
 	})
+}
+
+// checkAttempt holds what d says of the attempt against the headers.
+func checkAttempt(t *testing.T, r *Rules, in []kgo.RecordHeader, d Decision, inv *Invalid) {
+	t.Helper()
+	last := modelLast(in)
+	b, applies := modelPolicy(r, last)
+	applies = applies && inv == nil && !d.Cancel
+	had, _ := modelAttempts(last)
+	want := int64(0)
+	if applies {
+		want = min(had+1, 1_000_000)
+	}
+	if d.Attempt != want || d.Exhausted != (applies && b.max > 0 && had >= b.max) {
+		t.Fatalf("%q: attempt %d, ended %v, want %d of %d", in, d.Attempt, d.Exhausted, want, b.max)
+	}
+	if ended := r.Exhausted(in); inv == nil && !d.Cancel && (ended != nil) != d.Exhausted {
+		t.Fatalf("%q: ended as %v, read as %v", in, ended, d.Exhausted)
+	}
 }
 
 // checkCommand holds what d says of id, cancel and expiry against the headers.

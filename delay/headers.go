@@ -9,7 +9,7 @@ const (
 	HeaderDelayCancel = "x-delay-cancel"
 )
 
-// The headers that a producer writes and a delivery keeps.
+// The headers that a producer writes, or the command line, and a delivery keeps.
 const (
 	// HeaderExpireAt is the instant from which on a record is not handed out. Consumers
 	// may want to know it as well.
@@ -17,6 +17,11 @@ const (
 	// HeaderCancelOf marks one of several cancels of one id, one a partition. All but one
 	// of them meet no record, which is nobody's fault.
 	HeaderCancelOf = "layover-cancel-of"
+	// HeaderAttempt is the number of the attempt that a delivery was. Where a back-off
+	// applies, the next delivery replaces it by one more.
+	HeaderAttempt = "x-delay-attempt"
+	// HeaderRedriven is the id of the dead letter that a record was sent again from.
+	HeaderRedriven = "layover-redriven"
 )
 
 // The stamped headers, which a delivery writes. It replaces those of an earlier
@@ -25,6 +30,8 @@ const (
 	HeaderID                = "layover-id"
 	HeaderDue               = "layover-due"
 	HeaderOriginalTimestamp = "layover-original-timestamp"
+	// HeaderHops counts the deliveries of a record that was delivered before.
+	HeaderHops = "layover-hops"
 )
 
 // The error headers of a record that could not be delivered. All are text, and all
@@ -42,6 +49,9 @@ const (
 	HeaderErrorLastOffset = "layover.errors.last_offset"
 	HeaderErrorRecords    = "layover.errors.records"
 
+	// Only a dead letter without the value of its record has this one.
+	HeaderErrorValue = "layover.errors.value"
+
 	errorPrefix = "layover.errors."
 )
 
@@ -52,12 +62,16 @@ const (
 	kindOther kind = iota
 	kindExpireAt
 	kindCancelOf
-	kindDelay // the first that a delivery removes
+	kindAttempt // passes where no back-off applies
+	kindDelay   // the first that a delivery removes
 	kindDeliverAt
 	kindDeliverTo
 	kindDelayID
 	kindDelayCancel
-	kindStamped
+	kindStamped // the first that a delivery writes
+	kindID
+	kindDue
+	kindHops
 	kinds
 )
 
@@ -93,6 +107,8 @@ func written(name string) kind {
 		return kindIf(kindDeliverTo, name, HeaderDeliverTo)
 	case len(HeaderDelayCancel):
 		return kindIf(kindDelayCancel, name, HeaderDelayCancel)
+	case len(HeaderAttempt):
+		return kindIf(kindAttempt, name, HeaderAttempt)
 	}
 	return kindOther
 }
@@ -101,9 +117,11 @@ func written(name string) kind {
 func stamped(name string) kind {
 	switch len(name) {
 	case len(HeaderID):
-		return kindIf(kindStamped, name, HeaderID)
+		return kindIf(kindID, name, HeaderID)
 	case len(HeaderDue):
-		return kindIf(kindStamped, name, HeaderDue)
+		return kindIf(kindDue, name, HeaderDue)
+	case len(HeaderHops):
+		return kindIf(kindHops, name, HeaderHops)
 	case len(HeaderCancelOf):
 		return kindIf(kindCancelOf, name, HeaderCancelOf)
 	case len(HeaderOriginalTimestamp):
@@ -127,17 +145,17 @@ func (k kind) passes() bool { return k < kindDelay }
 // consumer that writes its record back must not replace the newer one of that id.
 func IsControl(name string) bool {
 	k := kindOf(name)
-	return !k.passes() && k != kindStamped
+	return !k.passes() && k < kindStamped
 }
 
 // IsExpireAt reports whether name is x-expire-at, without regard to case.
 func IsExpireAt(name string) bool { return kindOf(name) == kindExpireAt }
 
-// IsStamped reports whether name is one of the three headers that a delivery
+// IsStamped reports whether name is one of the four headers that a delivery
 // stamps, without regard to case.
-func IsStamped(name string) bool { return kindOf(name) == kindStamped }
+func IsStamped(name string) bool { return kindOf(name) >= kindStamped }
 
-// IsError reports whether name is one of the nine layover.errors headers,
+// IsError reports whether name is one of the ten layover.errors headers,
 // without regard to case. Another name with that prefix is the user's, and is
 // kept.
 func IsError(name string) bool {
@@ -147,7 +165,7 @@ func IsError(name string) bool {
 	for _, own := range [...]string{
 		HeaderErrorTopic, HeaderErrorPartition, HeaderErrorOffset, HeaderErrorGroup,
 		HeaderErrorReason, HeaderErrorMessage, HeaderErrorTimestamp,
-		HeaderErrorLastOffset, HeaderErrorRecords,
+		HeaderErrorLastOffset, HeaderErrorRecords, HeaderErrorValue,
 	} {
 		if equalFold(name, own) {
 			return true

@@ -37,6 +37,13 @@ const (
 	ReasonMalformedCancel Reason = "malformed_cancel"
 	// ReasonMalformedExpireAt: x-expire-at is in none of the forms of x-deliver-at.
 	ReasonMalformedExpireAt Reason = "malformed_expire_at"
+	// ReasonMalformedAttempt: a back-off applies, and x-delay-attempt is not digits or
+	// above MaxAttempts.
+	ReasonMalformedAttempt Reason = "malformed_attempt"
+	// ReasonAttemptsExhausted: the record had all attempts that its back-off has.
+	ReasonAttemptsExhausted Reason = "attempts_exhausted"
+	// ReasonTooManyHops: the record was delivered too often, probably in a circle.
+	ReasonTooManyHops Reason = "too_many_hops"
 )
 
 // ReasonExpired: the record's expiry came before it was handed out. Parse never gives
@@ -73,6 +80,7 @@ func Reasons() []Reason {
 		ReasonMalformedDelay, ReasonMalformedDeliverAt, ReasonDelayTooLong, ReasonFutureTimestamp,
 		ReasonNoTimestamp, ReasonTargetNotAllowed, ReasonNoTarget,
 		ReasonMalformedID, ReasonMalformedCancel, ReasonMalformedExpireAt, ReasonExpired,
+		ReasonMalformedAttempt, ReasonAttemptsExhausted, ReasonTooManyHops,
 		ReasonTooLarge, ReasonRejected, ReasonTargetUnavailable,
 		ReasonTooLargeToRead, ReasonUnreadable, ReasonSkipped,
 	}

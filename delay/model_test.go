@@ -146,6 +146,9 @@ func modelParse(r *Rules, headers []kgo.RecordHeader, timestampMs, nowMs int64) 
 			return nil, "malformed_expire_at"
 		}
 	}
+	if r.MaxHops > 0 && !r.DeliverInvalid && modelHops(last) > r.MaxHops {
+		return nil, "too_many_hops"
+	}
 	if id, has := last["x-delay-id"]; has && !modelID(id) {
 		return nil, "malformed_id"
 	}
@@ -166,6 +169,9 @@ func modelDeadline(r *Rules, last map[string][]byte, timestampMs, base, nowMs in
 			return nil, "no_timestamp"
 		}
 		return new(big.Int).Add(big.NewInt(base), big.NewInt(ms)), ""
+	}
+	if b, applies := modelPolicy(r, last); applies {
+		return modelBackoffDeadline(r, b, last, timestampMs, nowMs)
 	}
 	value, hasAt := last["x-deliver-at"]
 	rel, hasDelay := last["x-delay"]

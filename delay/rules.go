@@ -1,6 +1,7 @@
 package delay
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -21,6 +22,18 @@ type Rules struct {
 	ExpireAfter time.Duration
 	// Targets lists the topics that records may go to. It is never nil.
 	Targets *Targets
+	// Backoff is what x-delay: auto means; none: that value is malformed.
+	Backoff Backoff
+	// TopicBackoff stands in for DefaultDelay, where it is not none.
+	TopicBackoff Backoff
+	// MaxHops is how often a record that was delivered may come to be delivered again.
+	// Zero and below: no end.
+	MaxHops int64
+	// DeliverInvalid: invalid records are delivered all the same. One whose attempts have
+	// ended then goes on with the longest wait, and one that goes in a circle goes on.
+	DeliverInvalid bool
+	// Names are the headers of other products that count beside Layover's own. Nil: none.
+	Names *Names
 }
 
 // futureSlack is how far beyond MaxDelay a deadline may be ahead of the clock.
@@ -45,23 +58,26 @@ type Decision struct {
 	Target string
 	// Label names Target in metrics: itself, or the glob that allowed it.
 	Label string
-	// Ambiguous: both x-deliver-at, which won, and x-delay were there.
+	// Ambiguous: both x-deliver-at, which won, and x-delay were there, or a mapped header
+	// beside another that says the same.
 	Ambiguous bool
-	// Immediate: x-delay is zero or negative.
+	// Immediate: the delay is zero or negative.
 	Immediate bool
-	// PastDue: the instant in x-deliver-at had come by nowMs. A relative delay
+	// PastDue: the instant that the record asked for had come by nowMs. A relative delay
 	// that ran out before the record was read is not counted here: it says
 	// something about the reader, not about the header.
 	PastDue bool
 
 	// ID is the name of the record within its ingress partition, or of the record that a
-	// cancel is about: the value of x-delay-id, in the header's own memory. Nil: none.
+	// cancel is about: the value of x-delay-id or of a mapped header, or the key of a
+	// schedule, in the record's own memory. Nil: none.
 	ID []byte
-	// IDHeader is the index of that header in the headers given. Without an ID it
-	// means nothing.
+	// IDHeader is the index of that header in the headers given, and IDIsKey where the id is
+	// the record's key. Without an ID it means nothing.
 	IDHeader int
-	// Cancel: x-delay-cancel is there. Such a record is never delivered, even where it is
-	// invalid. A valid one has an ID, a DeadlineMs, and nothing else.
+	// Cancel: x-delay-cancel is there, or the record is a schedule with a null value. Such a
+	// record is never delivered, even where it is invalid. A valid one has an ID, a
+	// DeadlineMs, and nothing else.
 	Cancel bool
 	// CancelOf: a valid cancel that is one of several, one a partition.
 	CancelOf bool
@@ -71,6 +87,12 @@ type Decision struct {
 	// milliseconds has no instant below it that is past the header's. It may be
 	// before the deadline.
 	ExpireMs int64
+
+	// Attempt is the number of the attempt that the record waits for, where a back-off
+	// applies; else 0.
+	Attempt int64
+	// Exhausted: no attempt is left, and the record is delivered all the same.
+	Exhausted bool
 }
 
 // Parse decides about one record, as it was read: with its headers, its topic, partition
@@ -87,17 +109,30 @@ type Decision struct {
 // record allocates nothing, but for a target that Targets has not seen before.
 func (r *Rules) Parse(record *kgo.Record, nowMs int64) (d Decision, inv *Invalid) {
 	var c control
-	c.read(record.Headers)
+	if r.Names == nil {
+		c.read(record.Headers)
+	} else {
+		m := mapped{names: r.Names}
+		c.mapped = &m
+		c.readAll(record.Headers)
+		m.schedule = m.names.keyed && c.isSchedule(record)
+		if !m.seen && !m.schedule { // as without Names
+			c.mapped = nil
+		}
+	}
 	timestampMs := record.Timestamp.UnixMilli()
 	baseMs := timestampMs
 	if timestampMs <= 0 {
 		baseMs = nowMs
 	}
 	d.DeadlineMs = baseMs
-	if c.has(kindDelayCancel) {
+	switch {
+	case c.has(kindDelayCancel):
 		inv = c.parseCancel(&d)
-	} else {
-		inv = r.parseRecord(&c, &d, timestampMs, nowMs)
+	case c.mapped != nil && c.mapped.schedule && record.Value == nil:
+		inv = c.parseTombstone(record.Key, &d)
+	default:
+		inv = r.parseRecord(&c, &d, record, nowMs)
 	}
 	if inv != nil {
 		return Decision{DeadlineMs: baseMs, Cancel: d.Cancel}, inv
@@ -107,15 +142,26 @@ func (r *Rules) Parse(record *kgo.Record, nowMs int64) (d Decision, inv *Invalid
 
 // parseRecord decides about a record that is no cancel. d has the base that a wait counts
 // from as its deadline.
-func (r *Rules) parseRecord(c *control, d *Decision, timestampMs, nowMs int64) *Invalid {
-	if inv := r.parseWait(c, d, timestampMs, nowMs); inv != nil {
+func (r *Rules) parseRecord(c *control, d *Decision, record *kgo.Record, nowMs int64) *Invalid {
+	inv := r.parseWait(c, d, record, nowMs)
+	if inv != nil && inv.Reason != ReasonFutureTimestamp {
 		return inv
 	}
-	if inv := r.parseExpiry(c, d); inv != nil {
+	if wrong := r.parseExpiry(c, d); wrong != nil {
+		return cmp.Or(inv, wrong)
+	}
+	if inv != nil && !d.ExpiresUnsent() {
 		return inv
 	}
 	if inv := r.parseTarget(c, d); inv != nil {
 		return inv
+	}
+	if inv := r.checkHops(c); inv != nil {
+		return inv
+	}
+	if c.mapped != nil {
+		d.Ambiguous = d.Ambiguous || c.ambiguous()
+		return c.parseAnyID(d, record.Key)
 	}
 	if c.has(kindDelayID) {
 		return c.parseID(d)
@@ -124,9 +170,9 @@ func (r *Rules) parseRecord(c *control, d *Decision, timestampMs, nowMs int64) *
 }
 
 // parseWait completes d with the deadline.
-func (r *Rules) parseWait(c *control, d *Decision, timestampMs, nowMs int64) *Invalid {
-	baseMs := d.DeadlineMs
-	var waitMs int64 // from baseMs; not computed from the deadline, which may be saturated
+func (r *Rules) parseWait(c *control, d *Decision, record *kgo.Record, nowMs int64) *Invalid {
+	timestampMs := record.Timestamp.UnixMilli()
+	w := wait{baseMs: d.DeadlineMs, base: baseTimestamp}
 	switch {
 	case c.has(kindDeliverAt):
 		value := c.value(kindDeliverAt)
@@ -134,14 +180,18 @@ func (r *Rules) parseWait(c *control, d *Decision, timestampMs, nowMs int64) *In
 		if f != fine {
 			return malformed(ReasonMalformedDeliverAt, HeaderDeliverAt, value, f)
 		}
-		waitMs = subSat(atMs, baseMs)
+		w.ms = subSat(atMs, w.baseMs)
 		d.DeadlineMs, d.Ambiguous, d.PastDue = atMs, c.has(kindDelay), atMs <= nowMs
 
 	case c.has(kindDelay):
 		value := c.value(kindDelay)
 		delayMs, f := parseDelay(value)
 		if f != fine {
-			return malformed(ReasonMalformedDelay, HeaderDelay, value, f)
+			b, wrong := r.backoff(c)
+			if wrong == fine && !b.IsZero() {
+				return r.parseBackoff(b, c, d, record, nowMs)
+			}
+			return malformed(ReasonMalformedDelay, HeaderDelay, value, cmp.Or(wrong, f))
 		}
 		if timestampMs <= 0 {
 			return noTimestamp(describe(HeaderDelay, value))
@@ -150,35 +200,56 @@ func (r *Rules) parseWait(c *control, d *Decision, timestampMs, nowMs int64) *In
 			d.Immediate = true
 			return nil
 		}
-		waitMs = delayMs
-		d.DeadlineMs = addSat(timestampMs, waitMs)
+		w.ms = delayMs
+		d.DeadlineMs = addSat(timestampMs, w.ms)
+
+	case c.other(roleWhen) != nil:
+		var inv *Invalid
+		if w.ms, inv = c.parseMapped(d, timestampMs, nowMs); inv != nil || d.Immediate {
+			return inv
+		}
+
+	case !r.TopicBackoff.IsZero():
+		return r.parseBackoff(r.TopicBackoff, c, d, record, nowMs)
 
 	case r.DefaultDelay > 0:
 		if timestampMs <= 0 {
 			return noTimestamp(r.subject(c))
 		}
-		waitMs = ceilMs(r.DefaultDelay)
-		d.DeadlineMs = addSat(timestampMs, waitMs)
+		w.ms = ceilMs(r.DefaultDelay)
+		d.DeadlineMs = addSat(timestampMs, w.ms)
 
 	default:
 		return nil
 	}
 	d.Delayed = true
-	return r.checkBounds(c, waitMs, d.DeadlineMs, baseMs, nowMs)
+	return r.checkBounds(c, w, d.DeadlineMs, nowMs)
 }
 
+// wait is what a deadline is made of. It is not computed from the deadline, which may be
+// saturated.
+type wait struct {
+	baseMs, ms int64  // the instant that it counts from, and how long it is
+	base       string // what has that instant, for messages
+}
+
+const (
+	baseTimestamp = "the record's timestamp"
+	baseDue       = "its " + HeaderDue
+)
+
 // checkBounds holds a wait against the maximum. It counts first from the
-// record's timestamp, which gives the same answer whenever the record is read.
+// wait's base, which gives the same answer whenever the record is read.
 // Then it counts from the clock, as the timestamp is only a producer's claim.
-func (r *Rules) checkBounds(c *control, waitMs, deadlineMs, baseMs, nowMs int64) *Invalid {
+func (r *Rules) checkBounds(c *control, w wait, deadlineMs, nowMs int64) *Invalid {
 	maxMs := ceilMs(r.MaxDelay)
-	if waitMs > maxMs {
+	if w.ms > maxMs {
 		return &Invalid{ReasonDelayTooLong, r.subject(c) + ": want at most " + r.longest() +
-			" after " + FormatTime(baseMs)}
+			" after " + FormatTime(w.baseMs)}
 	}
 	if subSat(deadlineMs, nowMs) > maxMs+futureSlack.Milliseconds() {
 		return &Invalid{ReasonFutureTimestamp, r.subject(c) + ": due " + FormatTime(deadlineMs) +
-			" by the record's timestamp " + FormatTime(baseMs) + ", want at most " + r.longest() +
+			" by " + w.base + " " + FormatTime(w.baseMs) + ", want at most " + r.longest() +
 			" and one hour after the clock's " + FormatTime(nowMs)}
 	}
 	return nil
@@ -192,6 +263,12 @@ func (r *Rules) subject(c *control) string {
 	case c.has(kindDelay):
 		return describe(HeaderDelay, c.value(kindDelay))
 	}
+	if o := c.other(roleWhen); o != nil {
+		return describe(c.word(o).name, c.text(o))
+	}
+	if !r.TopicBackoff.IsZero() {
+		return "back-off " + r.TopicBackoff.String()
+	}
 	return "default delay " + FormatDuration(r.DefaultDelay)
 }
 
@@ -201,16 +278,21 @@ func (r *Rules) longest() string { return FormatDuration(r.MaxDelay) + " (LAYOVE
 // parseTarget completes d with the record's target.
 func (r *Rules) parseTarget(c *control, d *Decision) *Invalid {
 	var ok bool
-	if !c.has(kindDeliverTo) {
+	var to []byte
+	name := HeaderDeliverTo
+	if c.has(kindDeliverTo) {
+		to = c.value(kindDeliverTo)
+	} else if o := c.other(roleTarget); o != nil {
+		to, name = c.text(o), c.word(o).name
+	} else {
 		if d.Target, d.Label, ok = r.Targets.Default(); !ok {
 			return &Invalid{ReasonNoTarget,
 				"header " + HeaderDeliverTo + " missing: want one, or a topic in LAYOVER_EGRESS_TOPIC or LAYOVER_TOPIC_TARGETS"}
 		}
 		return nil
 	}
-	to := c.value(kindDeliverTo)
 	if d.Target, d.Label, ok = r.Targets.Resolve(to); !ok {
-		return malformed(ReasonTargetNotAllowed, HeaderDeliverTo, to, r.Targets.fault(to))
+		return malformed(ReasonTargetNotAllowed, name, to, r.Targets.fault(to))
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func TestParseRefuses(t *testing.T) {
 		"a word":                          {headers("x-deliver-at", "tomorrow"), ReasonMalformedDeliverAt, `header x-deliver-at "tomorrow": want RFC 3339 with a zone, or Unix milliseconds`},
 		"no zone":                         {headers("x-deliver-at", "2026-03-01T13:00:00"), ReasonMalformedDeliverAt, `header x-deliver-at "2026-03-01T13:00:00": want RFC 3339 with a zone, or Unix milliseconds`},
 		"seconds":                         {headers("x-deliver-at", "1772370000"), ReasonMalformedDeliverAt, `header x-deliver-at "1772370000": looks like seconds; want RFC 3339 with a zone, or Unix milliseconds`},
-		"a delay in months":               {headers("x-delay", "P1M"), ReasonMalformedDelay, `header x-delay "P1M": months and years have no fixed length; want milliseconds, a duration like 1h30m or 2d, or ISO 8601 like PT5M`},
+		"a delay in months":               {headers("x-delay", "P1M"), ReasonMalformedDelay, `header x-delay "P1M": months and years have no fixed length; want milliseconds, a duration like 1h30m or 2d, ISO 8601 like PT5M, auto, or a back-off like 1s..1h`},
 		"a null delay":                    {null("x-delay"), ReasonMalformedDelay, `header x-delay null: no value`},
 		"an empty delay":                  {headers("x-delay", ""), ReasonMalformedDelay, `header x-delay "": no value`},
 		"a padded delay":                  {headers("x-delay", " 5s"), ReasonMalformedDelay, `header x-delay " 5s": spaces around it`},
@@ -238,12 +238,16 @@ func TestDeadlineFarAheadOfTheClockIsInvalidWhateverTheTimestampClaims(t *testin
 		"a past instant is past":           {headers("x-deliver-at", at(noon-hour)), noon + 99*days, ""},
 		"past by the largest timestamp":    {headers("x-deliver-at", "-5"), math.MaxInt64, ""},
 		"a timestamp long ago counts, too": {headers("x-deliver-at", at(noon+hour)), noon - 6*days, ReasonDelayTooLong},
+		"it expires when it is due":        {headers("x-delay", "1s", "x-expire-at", at(noon+9*days+second)), noon + 9*days, ""},
+		"it expires after it is due":       {headers("x-delay", "1s", "x-expire-at", at(noon+9*days+second+1)), noon + 9*days, ReasonFutureTimestamp},
+		"its expiry is malformed as well":  {headers("x-delay", "1s", "x-expire-at", "soon"), noon + 9*days, ReasonFutureTimestamp},
+		"it expires, and is too long":      {headers("x-delay", "7d", "x-expire-at", at(noon)), noon + 9*days, ReasonDelayTooLong},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			d, inv := testRules(t).parse(tt.headers, tt.timestamp, noon)
 			if inv == nil && tt.reason == "" {
-				if d.Delayed && d.DeadlineMs > noon+6*days+hour {
+				if d.Delayed && d.DeadlineMs > noon+6*days+hour && !d.ExpiresUnsent() {
 					t.Errorf("would wait until %s", at(d.DeadlineMs))
 				}
 				return

@@ -16,31 +16,87 @@ type Origin struct {
 	TimestampMs int64 // the record's own, in Unix milliseconds; zero and below: it has none
 }
 
+// Form is how a delivery differs from a usual one, which is Whole.
+type Form uint8
+
+// The Forms. Bare and Refused may come together.
+const (
+	Whole   Form = 0
+	Bare    Form = 1 // without the three headers that say where and when, as it is too large with them
+	Refused Form = 2 // of an invalid record: its count of attempts stays as it came
+)
+
 // AppendDelivered appends to dst the headers of a delivered record. First are those
-// of in, byte for byte and in their order, without the control and the stamped ones.
-// Behind them are layover-id, layover-due (which is dueMs) and, for a record with a
-// timestamp, layover-original-timestamp. bare leaves these three out, for a record
-// that is too large only with them.
+// of in, byte for byte and in their order, without the control, the mapped and the stamped
+// ones; a mapped expiry stays. Where a back-off applies, x-delay-attempt is behind them
+// instead of among them, and layover-hops for a record that was delivered before. Then come
+// layover-id, layover-due (which is dueMs) and, for a record with a timestamp,
+// layover-original-timestamp.
 //
 // The names and values of in are shared, not copied. dst must not overlap in.
 // The added values overwrite text and share its memory; where text is nil they have memory of their own.
-func (r *Rules) AppendDelivered(dst, in []kgo.RecordHeader, o Origin, dueMs int64, bare bool, text *[]byte) []kgo.RecordHeader {
-	for _, h := range in {
-		if kindOf(h.Key).passes() {
-			dst = append(dst, h)
+func (r *Rules) AppendDelivered(dst, in []kgo.RecordHeader, o Origin, dueMs int64, form Form, text *[]byte) []kgo.RecordHeader {
+	c, own := control{headers: in}, len(dst)
+	if r.Names != nil {
+		c.mapped = &mapped{names: r.Names}
+	}
+	for i := range in {
+		if c.note(i) {
+			dst = append(dst, in[i])
 		}
 	}
-	if bare {
+	attempt, hops := int64(0), c.hops()
+	if form&Refused == 0 {
+		attempt = r.raised(&c)
+	}
+	if attempt == 0 {
+		attempt = c.carried()
+	}
+	size := 0
+	if attempt > 0 || hops > 0 {
+		size = 2 * len("1000000")
+	}
+	if form&Bare == 0 {
+		size += idBytes(o.Topic) + 2*len(timeLayout)
+	}
+	if size == 0 {
 		return dst
 	}
 	var values []byte
 	if text != nil {
 		values = (*text)[:0]
 	}
-	values = slices.Grow(values, idBytes(o.Topic)+2*len(timeLayout))
+	values = slices.Grow(values, size)
 	if text != nil {
 		*text = values
 	}
+	if attempt > 0 {
+		if c.has(kindAttempt) {
+			dst = withoutAttempts(dst, own)
+		}
+		dst, values = appendCount(dst, values, HeaderAttempt, attempt)
+	}
+	if hops > 0 {
+		dst, values = appendCount(dst, values, HeaderHops, hops)
+	}
+	if form&Bare != 0 {
+		return dst
+	}
+	return appendStamps(dst, values, o, dueMs)
+}
+
+// appendCount appends a header whose value is behind values, and returns both. Its capacity
+// is cut: appending to one value must not write over the next.
+func appendCount(dst []kgo.RecordHeader, values []byte, name string, n int64) ([]kgo.RecordHeader, []byte) {
+	at := len(values)
+	values = strconv.AppendInt(values, n, 10)
+	return append(dst, kgo.RecordHeader{Key: name, Value: values[at:len(values):len(values)]}), values
+}
+
+// appendStamps appends the headers that say where the record was and when it was due. Their
+// values are behind values, which has the room.
+func appendStamps(dst []kgo.RecordHeader, values []byte, o Origin, dueMs int64) []kgo.RecordHeader {
+	start := len(values)
 	values = appendID(values, o.Topic, o.Partition, o.Offset)
 	idEnd := len(values)
 	values = appendTime(values, dueMs)
@@ -48,7 +104,7 @@ func (r *Rules) AppendDelivered(dst, in []kgo.RecordHeader, o Origin, dueMs int6
 	// The capacities are cut as well: appending to one value must not write
 	// over the next.
 	dst = append(dst,
-		kgo.RecordHeader{Key: HeaderID, Value: values[:idEnd:idEnd]},
+		kgo.RecordHeader{Key: HeaderID, Value: values[start:idEnd:idEnd]},
 		kgo.RecordHeader{Key: HeaderDue, Value: values[idEnd:dueEnd:dueEnd]})
 	if o.TimestampMs > 0 {
 		values = appendTime(values, o.TimestampMs)
@@ -87,6 +143,16 @@ func AppendBatch(dst []kgo.RecordHeader, last, records int64) []kgo.RecordHeader
 		textHeader(HeaderErrorLastOffset, strconv.FormatInt(last, 10)),
 		textHeader(HeaderErrorRecords, strconv.FormatInt(records, 10)),
 	)
+}
+
+// ValueDropped is what HeaderErrorValue says.
+const ValueDropped = "dropped"
+
+// AppendDropped appends to dst, behind the headers of AppendErrors, the one of a dead
+// letter that its topic takes only without the record's value. Without it nobody could
+// tell such a letter from that of a record whose value is null.
+func AppendDropped(dst []kgo.RecordHeader) []kgo.RecordHeader {
+	return append(dst, textHeader(HeaderErrorValue, ValueDropped))
 }
 
 func textHeader(name, value string) kgo.RecordHeader {

@@ -45,32 +45,34 @@ var others = []int{0, 2, 3, 5, 7, 9, 12, 13}
 
 func TestDeliveredHeadersPassByteForByteAndAreStamped(t *testing.T) {
 	want := append(pick(mixed(), others...), headers(
+		"layover-hops", "1",
 		"layover-id", "delayed-3-42",
 		"layover-due", "2026-03-01T13:00:05.000Z",
 		"layover-original-timestamp", "2026-03-01T13:00:00.000Z")...)
 	in := mixed()
-	got := new(Rules).AppendDelivered(nil, in, origin, noon+5000, false, nil)
+	got := new(Rules).AppendDelivered(nil, in, origin, noon+5000, Whole, nil)
 	if !reflect.DeepEqual(got, want) { // which tells nil from empty
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	if !reflect.DeepEqual(in, mixed()) {
 		t.Errorf("changed what it was given: %q", in)
 	}
-	again := new(Rules).AppendDelivered(nil, got, origin, noon+5000, false, nil)
+	again := new(Rules).AppendDelivered(nil, got, origin, noon+5000, Whole, nil)
+	want[len(others)].Value = []byte("2")
 	if !reflect.DeepEqual(again, want) {
 		t.Errorf("a record that passes twice has %q", again)
 	}
 }
 
 func TestDeliveredHeadersWithoutOursLeaveOutTheThree(t *testing.T) {
-	if got, want := new(Rules).AppendDelivered(nil, mixed(), origin, noon, true, nil), pick(mixed(), others...); !reflect.DeepEqual(got, want) {
+	if got, want := new(Rules).AppendDelivered(nil, mixed(), origin, noon, Bare, nil), append(pick(mixed(), others...), headers("layover-hops", "1")...); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
 
 func TestDeliveredHeadersOfARecordWithoutATimestampHaveNone(t *testing.T) {
 	for _, ms := range []int64{0, -1} {
-		got := new(Rules).AppendDelivered(nil, nil, Origin{Topic: "a-b", TimestampMs: ms}, noon, false, nil)
+		got := new(Rules).AppendDelivered(nil, nil, Origin{Topic: "a-b", TimestampMs: ms}, noon, Whole, nil)
 		if want := headers("layover-id", "a-b-0-0", "layover-due", "2026-03-01T13:00:00.000Z"); !reflect.DeepEqual(got, want) {
 			t.Errorf("timestamp %d: got %q", ms, got)
 		}
@@ -79,18 +81,18 @@ func TestDeliveredHeadersOfARecordWithoutATimestampHaveNone(t *testing.T) {
 
 func TestDeliveredHeadersAreAppended(t *testing.T) {
 	first := headers("mine", "1")
-	got := new(Rules).AppendDelivered(first, headers("a", "b"), origin, noon, true, nil)
+	got := new(Rules).AppendDelivered(first, headers("a", "b"), origin, noon, Bare, nil)
 	if want := headers("mine", "1", "a", "b"); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestAppendingToOneStampedValueLeavesTheNextAlone(t *testing.T) {
-	got := new(Rules).AppendDelivered(nil, nil, origin, noon, false, nil)
+	got := new(Rules).AppendDelivered(nil, nil, origin, noon, Whole, nil)
 	for i := range got {
 		_ = append(got[i].Value, "overwritten"...)
 	}
-	if want := new(Rules).AppendDelivered(nil, nil, origin, noon, false, nil); !reflect.DeepEqual(got, want) {
+	if want := new(Rules).AppendDelivered(nil, nil, origin, noon, Whole, nil); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q", got)
 	}
 }
@@ -121,6 +123,17 @@ func TestErrorHeadersKeepEverythingAndReplaceTheirOwn(t *testing.T) {
 	user := headers("layover.errors.custom", "1", "Layover.Errors.Offset", "7")
 	if got := AppendErrors(nil, user, origin, "g", inv, noon); len(got) != 8 || got[0].Key != "layover.errors.custom" {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestADeadLetterWithoutTheValueOfItsRecordSaysSo(t *testing.T) {
+	inv := Invalid{Reason: ReasonTooLarge, Message: "too large"}
+	letter := AppendDropped(AppendErrors(nil, nil, origin, "g", inv, noon))
+	if want := headers("layover.errors.value", "dropped"); len(letter) != 8 || !reflect.DeepEqual(letter[7:], want) {
+		t.Errorf("got %q, want %q last", letter, want)
+	}
+	if again := AppendErrors(nil, letter, origin, "g", inv, noon); !reflect.DeepEqual(again, letter[:7]) {
+		t.Errorf("a letter of a letter still says so: %q", again)
 	}
 }
 

@@ -51,7 +51,7 @@ sasl.mechanism=PLAIN
 sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username="admin" password="admin";`
 	arguments = strings.NewReplacer("localhost:9092", "localhost:9094", "User:layover", "User:ANONYMOUS", "\\\n", " ").Replace(arguments)
 	script := "echo '" + admin + "' >/tmp/admin.properties; exec /opt/kafka/bin/" + arguments + " --command-config /tmp/admin.properties"
-	code, out, err := g.broker.container.Exec(g.Context(), []string{"sh", "-c", script}, tcexec.Multiplexed())
+	code, out, err := g.broker.container.Exec(g.Context(), []string{"sh", "-c", shortLived + script}, tcexec.Multiplexed())
 	if err != nil {
 		g.Fatal(err)
 	}
@@ -83,6 +83,7 @@ func (g *guarded) logs(mark int, words string) {
 // TestTheACLsOfTheDocumentAreEnough: without them Layover says what is missing, with them
 // all works, the journal included, and one that is taken away is said.
 func TestTheACLsOfTheDocumentAreEnough(t *testing.T) {
+	long(t)
 	t.Parallel()
 	need(t, shared.broker)
 	need(t, shared.binary)
@@ -126,6 +127,7 @@ func TestTheACLsOfTheDocumentAreEnough(t *testing.T) {
 		g.delivers(acl)
 	}
 	g.showsTheJournal()
+	g.redrivesWithItsOwnRights()
 }
 
 // showsTheJournal takes all rights away but those that journal show is said to need, and

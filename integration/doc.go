@@ -2,7 +2,7 @@
 // operator runs it, in its own process, against a real Apache Kafka.
 //
 //	go test ./integration                      each kind of test once, some minutes
-//	LAYOVER_TEST_LONG=1 go test ./integration  all of it, about nine minutes
+//	LAYOVER_TEST_LONG=1 go test ./integration  all of it, about nine minutes; 2/4 plays the second quarter of the long ones
 //	go test -v -run Lateness ./integration     one test, with its figures
 //	go test -v -run TestKafka ./integration    what the design takes Kafka for, without Layover
 //
@@ -26,13 +26,16 @@
 //   - curl or kcat are missing: the commands of the documents;
 //   - python3, mvn or npm are missing, or their packages are not to be had: the clients of
 //     docs/clients.md;
-//   - LAYOVER_TEST_LONG is not set, or -short is given: the tests that take longer
+//   - LAYOVER_TEST_RECIPES is not set: the programs of docs/recipes but those in Go;
+//   - LAYOVER_TEST_LONG does not ask for them, or -short is given: the tests that take longer
 //     than some seconds;
 //   - the system is Windows, which has no SIGTERM: all tests that start the binary.
 //
 // # Settings
 //
 //	LAYOVER_TEST_KAFKA_IMAGE   the image of Kafka, default apache/kafka:4.3.1
+//	LAYOVER_TEST_RECIPES       languages whose programs in docs/recipes are run, as in java,python, or all; with kafka,
+//	                           all recipes on Kafka and not on the embedded broker
 //	LAYOVER_TEST_DOCKER        the engine's client that builds the image for a cluster, default docker
 //	LAYOVER_TEST_LOAD_IMAGE    a command that copies an image, its last argument, to the nodes of the cluster
 //	LAYOVER_TEST_IMAGE         or an image of Layover that the nodes have or can pull; the tests drain a node

@@ -95,7 +95,7 @@ func (f *fixture) mend(fix string) {
 		}
 	}
 	script := "exec /opt/kafka/bin/" + strings.Replace(strings.Join(words, " "), " --command-config admin.properties", "", 1)
-	code, out, err := f.broker.container.Exec(f.Context(), []string{"sh", "-c", script}, tcexec.Multiplexed())
+	code, out, err := f.broker.container.Exec(f.Context(), []string{"sh", "-c", shortLived + script}, tcexec.Multiplexed())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -107,6 +107,7 @@ func (f *fixture) mend(fix string) {
 // TestTheDoctorFindsWhatIsWrongWithTopicsAndItsCommandsMendIt: each fault by itself, on a
 // Kafka where all else is well.
 func TestTheDoctorFindsWhatIsWrongWithTopicsAndItsCommandsMendIt(t *testing.T) {
+	long(t)
 	t.Parallel()
 	f := onSharedBroker(t, 2)
 	c := doctor(t, f.settings()...)
@@ -162,6 +163,7 @@ func (f *fixture) alter(topic, name, value string) {
 // TestTheDoctorWritesNothing: after a run on a cluster without a journal, and without a
 // group, there is the same as before. Not even Kafka's own topics are made.
 func TestTheDoctorWritesNothing(t *testing.T) {
+	long(t)
 	t.Parallel()
 	f := onOwnBroker(t, 2)
 	f.produce(&kgo.Record{Value: []byte("stays")})
@@ -223,6 +225,7 @@ func TestTheDoctorKnowsMembersAndTheInstance(t *testing.T) {
 // TestTheDoctorOnAnAdvertisedNameThatIsWrong: the bootstrap address is right, and the name
 // that the broker advertises there does not resolve here.
 func TestTheDoctorOnAnAdvertisedNameThatIsWrong(t *testing.T) {
+	long(t)
 	t.Parallel()
 	need(t, shared.broker)
 	b := need(t, func() (*broker, error) { return startBroker(shared, adviseNowhere) })

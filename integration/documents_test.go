@@ -1,16 +1,15 @@
 package integration
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -30,7 +29,8 @@ var documents = struct {
 	run       []string
 	elsewhere map[string]string
 }{
-	run: []string{"README", "docs/quickstart", "docs/headers", "docs/journal", "docs/configuration", "docs/command-line", "docs/doctor", "docs/timeouts"},
+	run: []string{"README", "docs/quickstart", "docs/headers", "docs/presets", "docs/journal", "docs/configuration", "docs/command-line", "docs/doctor", "docs/timeouts", "docs/backoff",
+		"docs/dead-letters"},
 	elsewhere: map[string]string{
 		"docs/clients":    "TestTheClientsOfTheDocumentWork",
 		"docs/acls":       "TestTheACLsOfTheDocumentAreEnough",
@@ -39,6 +39,7 @@ var documents = struct {
 		"docs/kubernetes": "TestOnACluster",
 		"docs/operating":  "TestTheCommandsOfTheDocumentWork in deploy/monitoring, those of Kafka below, and of Kubernetes in TestOnACluster",
 		"docs/sizing":     "it has a formula and no command",
+		"docs/recipes":    "TestTheCommandsOfTheRecipesWork, and the tests of their programs beside it",
 		"docs/benchmarks": "bench has a test of its own, and the long runs are what the document is made of",
 	},
 }
@@ -59,18 +60,20 @@ func blocks(text string) (out []block) {
 }
 
 func TestTheCommandsOfEveryDocumentAreRunSomewhere(t *testing.T) {
-	files, err := filepath.Glob("../docs/*.md")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d documents, %v", len(files), err)
+	files, err1 := filepath.Glob("../docs/*.md")
+	inFolders, err2 := filepath.Glob("../docs/*/*.md")
+	if err1 != nil || err2 != nil || len(files) == 0 || len(inFolders) == 0 {
+		t.Fatalf("%d documents, %d in folders, %v, %v", len(files), len(inFolders), err1, err2)
 	}
-	for _, file := range files {
+	for _, file := range append(files, inFolders...) {
 		name := strings.TrimSuffix(strings.TrimPrefix(file, "../"), ".md")
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, elsewhere := documents.elsewhere[name]
-		if here := slices.Contains(documents.run, name); here || elsewhere {
+		_, folder := documents.elsewhere[path.Dir(name)]
+		if here := slices.Contains(documents.run, name); here || elsewhere || folder {
 			continue
 		}
 		if all := blocks(string(text)); len(all) > 0 || strings.Contains(string(text), "\n    ") {
@@ -103,7 +106,7 @@ func TestTheCommandsOfTheDocumentsWork(t *testing.T) {
 			}
 			s := newShell(t, b)
 			switch name {
-			case "README", "docs/journal", "docs/command-line", "docs/doctor", "docs/timeouts":
+			case "README", "docs/journal", "docs/command-line", "docs/doctor", "docs/timeouts", "docs/backoff":
 				s.createTopics("delayed", "ready", "dead-letters")
 			case "docs/configuration": // it sets all of them
 				s.env = slices.DeleteFunc(s.env, func(pair string) bool {
@@ -319,6 +322,8 @@ func (s *shell) run(doc string, line int, text string) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-e", "-o", "pipefail", "-c", text+"\nenv -0 >'"+s.dir+"/env'")
 	cmd.Env, cmd.Dir = s.env, s.dir
+	inGroup(cmd) // a kcat that waits for a record would keep the output open
+	cmd.Cancel = func() error { endGroup(cmd); return nil }
 	out, err := cmd.CombinedOutput()
 	s.last = string(out)
 	if err != nil {
@@ -366,24 +371,6 @@ func (s *shell) compare(doc string, b block) {
 			s.Errorf("%s.md:%d: %q is not printed:\n%s", doc, b.line, want, s.last)
 		}
 	}
-}
-
-// buffer takes what goes on in the background prints.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 var (

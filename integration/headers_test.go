@@ -143,6 +143,7 @@ func checkDelivered(t *testing.T, a arrival, want form, id string, sent time.Tim
 	}
 	for name, value := range map[string]string{
 		"layover-id": id, "layover-due": want.due.UTC().Format(instant), "layover-original-timestamp": sent.UTC().Format(instant),
+		"layover-hops": "1",
 	} {
 		if got, _ := lookup(t, a.Record, name); got != value {
 			t.Errorf("header %s is %q, want %q", name, got, value)

@@ -17,6 +17,7 @@ func ofPartition(partition int32, value string, headers ...kgo.RecordHeader) *kg
 // TestTimersThatAreCancelledWhileNothingRunsNeverFire: 20,000 fall due and are cancelled
 // after a kill, and the next start reads all before it delivers any.
 func TestTimersThatAreCancelledWhileNothingRunsNeverFire(t *testing.T) {
+	long(t)
 	const timers = 20_000
 	f := onSharedBroker(t, 2)
 	f.createTopic(f.ingress+".events", 1, nil)

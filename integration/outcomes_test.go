@@ -16,6 +16,8 @@ import (
 const (
 	// defaultMaxDelay is LAYOVER_MAX_DELAY as the documents say that it is by default.
 	defaultMaxDelay = 6 * 24 * time.Hour
+	// defaultBackoff is LAYOVER_BACKOFF, the same.
+	defaultBackoff = "1s..1h x2 jitter=20% max=16"
 	// soon is within what a document's records are waited for; those due later are parked.
 	soon = 15 * time.Second
 )
@@ -98,8 +100,8 @@ func (s *shell) read(f *fixture, topics ...string) (all []*kgo.Record) {
 }
 
 // due is when a record is to be delivered, by the test's own reading of its headers and
-// of the settings that the document exports; tooLong: it is a dead letter instead.
-func (s *shell) due(r *kgo.Record) (due time.Time, tooLong bool) {
+// of the settings that the document exports. With a reason it is a dead letter instead.
+func (s *shell) due(r *kgo.Record) (due time.Time, reason string) {
 	s.Helper()
 	due = r.Timestamp
 	wait := ""
@@ -115,6 +117,12 @@ func (s *shell) due(r *kgo.Record) (due time.Time, tooLong bool) {
 	if value, found := lookup(s.T, r, "x-delay"); found {
 		wait = value
 	}
+	if wait == "auto" {
+		wait = defaultBackoff
+	}
+	if b, ok := backoffIn(wait); ok {
+		return s.retried(r, b)
+	}
 	if ms, err := strconv.ParseInt(wait, 10, 64); err == nil {
 		due = due.Add(time.Duration(ms) * time.Millisecond)
 	} else if days, err := strconv.Atoi(strings.TrimSuffix(wait, "d")); err == nil {
@@ -124,6 +132,7 @@ func (s *shell) due(r *kgo.Record) (due time.Time, tooLong bool) {
 	} else if wait != "" {
 		s.Fatalf("%s: x-delay %q is none that this test reads", r.Value, wait)
 	}
+	due = s.mapped(r, due)
 	if value, found := lookup(s.T, r, "x-deliver-at"); found {
 		at, err := time.Parse(time.RFC3339, value)
 		if err != nil {
@@ -131,7 +140,10 @@ func (s *shell) due(r *kgo.Record) (due time.Time, tooLong bool) {
 		}
 		due = at
 	}
-	return due, due.Sub(r.Timestamp) > defaultMaxDelay
+	if due.Sub(r.Timestamp) > defaultMaxDelay {
+		return due, "delay_too_long"
+	}
+	return due, ""
 }
 
 // ended says when a command ended a record: one with an id, where a later record of its
@@ -145,7 +157,7 @@ func (s *shell) ended(written []*kgo.Record) map[*kgo.Record]time.Time {
 	}
 	ended, last := make(map[*kgo.Record]time.Time), make(map[name]*kgo.Record)
 	for _, r := range written { // in the order of its partition
-		id, named := lookup(s.T, r, "x-delay-id")
+		id, named, cancels := s.idOf(r)
 		if !named {
 			continue
 		}
@@ -154,7 +166,7 @@ func (s *shell) ended(written []*kgo.Record) map[*kgo.Record]time.Time {
 			ended[older] = r.Timestamp
 		}
 		last[at] = r
-		if _, cancels := lookup(s.T, r, "x-delay-cancel"); cancels {
+		if cancels {
 			ended[r], last[at] = time.Time{}, nil
 		}
 	}
@@ -185,7 +197,7 @@ func (s *shell) unfinished(f *fixture, doc, text string, written []*kgo.Record) 
 	ended := s.ended(written)
 	for _, r := range written {
 		id := fmt.Sprintf("%s-%d-%d", r.Topic, r.Partition, r.Offset)
-		due, tooLong := s.due(r)
+		due, refusal := s.due(r)
 		out, came := delivered[id]
 		letter, died := dead[id]
 		by, over := ended[r]
@@ -194,17 +206,17 @@ func (s *shell) unfinished(f *fixture, doc, text string, written []*kgo.Record) 
 			s.Fatalf("%s: %q was to end at %v, and was delivered at %v", doc, r.Value, by, out.Timestamp)
 		case died:
 			reason, _ := lookup(s.T, letter, "layover.errors.reason")
-			if !tooLong || reason != "delay_too_long" || !said(text, reason) {
+			if reason != refusal || !said(text, reason) {
 				message, _ := lookup(s.T, letter, "layover.errors.message")
 				s.Fatalf("%s: the document does not say that %q is a dead letter: %s: %s", doc, r.Value, reason, message)
 			}
 		case came:
 			stamped, _ := lookup(s.T, out, "layover-due")
-			if tooLong || out.Timestamp.Before(due) || stamped != due.UTC().Format(instant) {
+			if refusal != "" || out.Timestamp.Before(due) || stamped != due.UTC().Format(instant) {
 				s.Fatalf("%s: %q, due %v, was delivered at %v with layover-due %s", doc, r.Value, due, out.Timestamp, stamped)
 			}
 		case over: // it leaves no record
-		case tooLong || time.Until(due) <= soon:
+		case refusal != "" || time.Until(due) <= soon:
 			left = append(left, id)
 		}
 	}
@@ -238,7 +250,7 @@ func (s *shell) parked(written []*kgo.Record) (parked int) {
 			if _, over := ended[r]; over {
 				continue
 			}
-			if due, tooLong := s.due(r); !tooLong && time.Until(due) > 0 {
+			if due, dead := s.due(r); dead == "" && time.Until(due) > 0 {
 				dues = append(dues, due)
 			}
 		}

@@ -122,6 +122,7 @@ func TestAFailedCheckEndsTheStart(t *testing.T) {
 
 // TestWithAFailingPreflightAKafkaThatIsDownIsWaitedFor, and the record is delivered then.
 func TestWithAFailingPreflightAKafkaThatIsDownIsWaitedFor(t *testing.T) {
+	long(t)
 	t.Parallel()
 	f := onOwnBroker(t, 1)
 	f.produce(&kgo.Record{Value: []byte("x"), Headers: []kgo.RecordHeader{header("x-delay", "1s")}})

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -252,4 +253,22 @@ func (p *process) ready(within time.Duration) time.Duration {
 func (p *process) parks(n int64, within time.Duration) {
 	p.t.Helper()
 	eventually(p.t, within, fmt.Sprintf("%d records parked", n), func() bool { return p.status().Parked.Records >= n })
+}
+
+// buffer takes what goes on in the background prints.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }

@@ -41,6 +41,7 @@ func TestBatchesTooLargeToReadStopNothingAndTakeNoMemory(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("skipped: the peak of a process's memory is read from /proc")
 	}
+	long(t)
 	t.Parallel()
 	f := onSharedBroker(t, 2)
 	out, dead := f.collect(f.egress), f.collect(f.deadLetters)
@@ -110,7 +111,7 @@ func TestSkipGoesOnAtAPartitionThatStopped(t *testing.T) {
 	out, dead := f.collect(f.egress), f.collect(f.deadLetters)
 	settings := []string{"LAYOVER_MAX_PARKED_BYTES=64Mi", "LAYOVER_ON_INVALID=halt"}
 	p := f.layover(settings...)
-	f.produce(&kgo.Record{Key: []byte("parked"), Headers: []kgo.RecordHeader{header("x-delay", "45s")}}, &kgo.Record{Key: []byte("before")})
+	f.produce(&kgo.Record{Key: []byte("parked"), Headers: []kgo.RecordHeader{header("x-delay", "20s")}}, &kgo.Record{Key: []byte("before")})
 	bomber := f.bomber(kgo.ZstdCompression())
 	f.produceWith(bomber, &kgo.Record{Value: make([]byte, 70<<20)}, &kgo.Record{Value: make([]byte, 70<<20)})
 	f.produce(&kgo.Record{Key: []byte("behind")})

@@ -182,7 +182,7 @@ func (e *assignment) finish(from, to int64) {
 
 // values cuts records without writing them.
 func (e *assignment) values() (out []facts.Write) {
-	e.ledger.Encode(256, 256, 0) // enters the journal
+	e.ledger.Encode(256, 256, 0, offsets.RunsState{}) // enters the journal
 	out = e.ledger.Cut(nil, 5, true, time.Now().UnixMilli())
 	for e.ledger.WantsPart() {
 		out = e.ledger.CutPart(out, 5)
@@ -229,7 +229,7 @@ func (e *assignment) store() {
 // ask asks as the next assignment would, from what a commit of this one says.
 func (e *assignment) ask() facts.Ask {
 	e.w.Helper()
-	enc, _ := e.ledger.Encode(256, 256, 0)
+	enc, _ := e.ledger.Encode(256, 256, 0, offsets.RunsState{})
 	w, ext, err := offsets.DecodeAll(enc.Metadata, e.id.Identity, e.window.Low())
 	if err != nil {
 		e.w.Fatal(err)

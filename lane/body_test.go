@@ -30,7 +30,7 @@ func roundTrip(t *testing.T, in *kgo.Record) {
 	}
 	same("key", key, in.Key)
 	same("value", value, in.Value)
-	same("Key", Key(encoded), in.Key)
+	same("Key", Key(encoded, nil), in.Key)
 	if len(headers) != len(in.Headers) {
 		t.Fatalf("%d headers, want %d", len(headers), len(in.Headers))
 	}

@@ -63,15 +63,15 @@ func (c *commits) commit(now time.Time, stop *stopping) {
 // record. It reports whether they are, or are not waited for any more.
 func (c *commits) settled(now time.Time) bool {
 	if c.settleBy.IsZero() {
-		c.core.Cut(true)
+		c.core.Journals().Cut(true)
 		c.carrier.carryOut()
 		c.settleBy = now.Add(journalWait)
 	}
-	if c.core.Writing() {
+	if c.core.Journals().Writing() {
 		if now.Before(c.settleBy) {
 			return false
 		}
-		c.core.GiveUp()
+		c.core.Journals().GiveUp()
 	}
 	c.settleBy = time.Time{}
 	return true
@@ -80,11 +80,11 @@ func (c *commits) settled(now time.Time) bool {
 // settledOf is the same for an assignment on its way out.
 func (c *commits) settledOf(r *revoking, now time.Time) bool {
 	if r.settleUntil.IsZero() {
-		c.core.CutOf(r.TopicPartition, r.Epoch)
+		c.core.Journals().CutOf(r.TopicPartition, r.Epoch)
 		c.carrier.carryOut()
 		r.settleUntil = now.Add(settleTimeout)
 	}
-	return !c.core.WritingOf(r.TopicPartition, r.Epoch) || !now.Before(r.settleUntil)
+	return !c.core.Journals().WritingOf(r.TopicPartition, r.Epoch) || !now.Before(r.settleUntil)
 }
 
 // send sends commits. Their answers go into the mail with how long they took. of is the

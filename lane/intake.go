@@ -90,14 +90,19 @@ func (in *intake) take(reader purgatory.Reader, rules *delay.Rules, r *kgo.Recor
 	a.DeadlineMs, a.Cancel = d.DeadlineMs, d.Cancel
 	if invalid != nil {
 		a.Reason = string(invalid.Reason)
-		a.Message = fmt.Sprintf("%s/%d@%d: %s", r.Topic, r.Partition, r.Offset, invalid.Message)
+		a.Message = message(r.Topic, r.Partition, r.Offset, invalid)
 		a.Target, a.Label, _ = rules.Targets.Default() // there is one where invalid records are delivered
 	} else {
 		a.Target, a.Label, a.Ambiguous = d.Target, d.Label, d.Ambiguous
 		a.Outcome = outcome(d)
 		a.Copied, a.Expires, a.ExpireMs = d.CancelOf, d.Expires, d.ExpireMs
+		a.Attempt = d.Attempt
+		if d.Exhausted { // and so it waits for no attempt
+			a.Attempt = 0
+			a.Outcome, a.Despite = purgatory.Invalid, string(delay.ReasonAttemptsExhausted)
+		}
 		if d.ID != nil {
-			a.ID, a.IDAt = d.ID, in.body.valueOf(d.IDHeader)
+			a.ID, a.IDAt = d.ID, in.body.idAt(d.IDHeader)
 		}
 	}
 	ok := reader.Read(&a)
@@ -113,8 +118,13 @@ func (in *intake) command(reader purgatory.Reader, rules *delay.Rules, r *kgo.Re
 	}
 	d, invalid := rules.Parse(r, nowMs)
 	if invalid == nil && d.ID != nil {
-		reader.Command(r.Offset, d.ID, d.Cancel)
+		reader.Command(&purgatory.Arrival{Offset: r.Offset, ID: d.ID, Cancel: d.Cancel, DeadlineMs: d.DeadlineMs, Outcome: outcome(d), Expires: d.Expires, ExpireMs: d.ExpireMs})
 	}
+}
+
+// message says why a record is invalid, and which one it is.
+func message(topic string, partition int32, offset int64, why *delay.Invalid) string {
+	return fmt.Sprintf("%s/%d@%d: %s", topic, partition, offset, why.Message)
 }
 
 func outcome(d delay.Decision) purgatory.Outcome {
@@ -160,6 +170,15 @@ func (b *body) Size() int {
 		size += uvarintLen(len(h.Key)) + len(h.Key) + fieldLen(h.Value)
 	}
 	return size
+}
+
+// idAt returns where an id stands in what Put writes: the value of a header, or the key, which
+// is the first there.
+func (b *body) idAt(header int) int {
+	if header == delay.IDIsKey {
+		return 0
+	}
+	return b.valueOf(header)
 }
 
 // valueOf returns where the value of a header stands in what Put writes.

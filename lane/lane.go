@@ -55,6 +55,7 @@ type Config struct {
 	CommitInterval time.Duration
 	Journal        Journal  // nil: no ingress topic has one, and nothing says so
 	Holding        *Holding // shared by all lanes; nil: one of its own
+	CatchUp        *CatchUp // shared by all lanes; nil: late records leave at once
 	// Answered is the time in which brokers answered, which never goes back.
 	Answered func() time.Duration
 	// Elsewhere takes the bytes that this lane holds of a share, and returns those of all
@@ -153,6 +154,9 @@ func New(cfg Config, d Deliverer, c Committer, r Reading) *Lane {
 	}
 	l := &Lane{began: time.Now(), cfg: cfg, reading: r, done: make(chan struct{})}
 	l.box.wake = make(chan struct{}, 1)
+	if cfg.CatchUp != nil {
+		cfg.Core.CatchUp = cfg.CatchUp.of(l.began)
+	}
 	l.core = purgatory.New(cfg.Core, l.clock(time.Now()))
 	l.in = intake{core: l.core, reading: r, rules: cfg.Rules, wall: cfg.Wall}
 	l.out = outbound{core: l.core, deliver: d, box: &l.box, cfg: &l.cfg}
@@ -218,9 +222,9 @@ func (l *Lane) turn(now time.Time, m *mail) (more bool) {
 		l.in.read()
 		offered := l.out.offer(now, l.suspended, &l.wake)
 		l.seen.note(offered > 0)
-		full = offered == offerBudget
+		full = offered == offerBudget || l.out.more
 	}
-	parts := l.core.Cut(false)
+	parts := l.core.Journals().Cut(false)
 	l.carrier.carryOut()
 	l.revokes(now)
 	l.commits.turn(now, &l.stop, &l.wake)

@@ -61,7 +61,7 @@ func (o stop) carryOut(l *Lane) {
 	l.in.drop()
 }
 
-func (o journal) carryOut(l *Lane) { l.core.Journal(o.topic, o.state) }
+func (o journal) carryOut(l *Lane) { l.core.Journals().Tell(o.topic, o.state) }
 
 func (o usable) carryOut(l *Lane) {
 	for _, topic := range o.topics {
@@ -69,8 +69,8 @@ func (o usable) carryOut(l *Lane) {
 	}
 }
 
-func (o written) carryOut(l *Lane) { l.core.Written(o.assignment, o.result) }
+func (o written) carryOut(l *Lane) { l.core.Journals().Written(o.assignment, o.result) }
 
-func (o deleted) carryOut(l *Lane) { l.core.Deleted(o.what, o.err) }
+func (o deleted) carryOut(l *Lane) { l.core.Journals().Deleted(o.what, o.err) }
 
 func (o final) carryOut(*Lane) { o.of.answered(o.results) }

@@ -32,6 +32,7 @@ type outbound struct {
 	cfg     *Config
 
 	next       time.Time // when to offer while answers are owed
+	more       bool      // the last offer left records that could have been put back
 	slots      []slot    // of deliveries in flight, by id
 	deliveries []purgatory.Delivery
 	results    []purgatory.Result
@@ -56,6 +57,7 @@ func (o *outbound) bytes() int64 {
 
 // offer produces the records that the core offers, and returns how many they are.
 func (o *outbound) offer(now time.Time, suspended bool, wake *alarm) int {
+	o.more = false
 	if o.core.Occupying() > 0 && now.Before(o.next) {
 		wake.by(o.next)
 		return 0
@@ -64,6 +66,7 @@ func (o *outbound) offer(now time.Time, suspended bool, wake *alarm) int {
 	if !suspended {
 		o.tell()
 		o.deliveries = o.core.Offer(o.deliveries, offerBudget)
+		o.more = o.core.Unoffered()
 	}
 	wall := o.cfg.Wall(now)
 	for i := range o.deliveries {
@@ -107,6 +110,9 @@ func (o *outbound) slot(id int32) *slot {
 // store, whose bytes stay until the outcome is in.
 func (o *outbound) fill(s *slot, d *purgatory.Delivery, now time.Time) {
 	key, value, headers := o.decode(d.Body)
+	if !d.Event && !d.DeadLettered {
+		key = Key(d.Body, o.cfg.Rules(d.Topic).Names)
+	}
 	origin := delay.Origin{Topic: d.Topic, Partition: d.Partition, Offset: d.Offset, TimestampMs: d.TimestampMs}
 	why := delay.Invalid{Reason: delay.Reason(d.Reason), Message: d.Message}
 	switch {
@@ -114,17 +120,14 @@ func (o *outbound) fill(s *slot, d *purgatory.Delivery, now time.Time) {
 		s.headers = s.headers[:0]
 	case d.DeadLettered: // with its control headers, so that it can be sent again
 		s.headers = delay.AppendErrors(s.headers[:0], headers, origin, o.cfg.Group, why, now.UnixMilli())
-		if d.Bare {
-			value = nil
+		if d.Bare && value != nil {
+			value, s.headers = nil, delay.AppendDropped(s.headers)
 		}
 		if d.Records > 0 {
 			s.headers = delay.AppendBatch(s.headers, d.Last, d.Records)
 		}
-	case d.Reason != "" && !d.Bare: // delivered all the same, as the policy for invalid records says
-		o.stamped = o.cfg.Rules(d.Topic).AppendDelivered(o.stamped[:0], headers, origin, d.DeadlineMs, false, &s.added)
-		s.headers = delay.AppendErrors(s.headers[:0], o.stamped, origin, o.cfg.Group, why, now.UnixMilli())
 	default:
-		s.headers = o.cfg.Rules(d.Topic).AppendDelivered(s.headers[:0], headers, origin, d.DeadlineMs, d.Bare, &s.added)
+		o.stamp(s, headers, d, origin, why, now)
 	}
 	*s.record = kgo.Record{
 		Topic: d.Target, Partition: d.TargetPartition, Key: key, Value: value,
@@ -133,6 +136,27 @@ func (o *outbound) fill(s *slot, d *purgatory.Delivery, now time.Time) {
 	if o.cfg.OriginalTime && !d.DeadLettered && !d.Event && d.TimestampMs > 0 {
 		s.record.Timestamp = time.UnixMilli(d.TimestampMs)
 	}
+}
+
+// stamp builds the headers of a delivery, with error headers where the policy for invalid
+// records delivers it all the same. Of a record that has waited, only its headers still
+// say that its attempts have ended.
+func (o *outbound) stamp(s *slot, headers []kgo.RecordHeader, d *purgatory.Delivery, origin delay.Origin, why delay.Invalid, now time.Time) {
+	rules, form := o.cfg.Rules(d.Topic), delay.Whole
+	if d.Reason != "" {
+		form |= delay.Refused
+	} else if ended := rules.Exhausted(headers); ended != nil {
+		why = delay.Invalid{Reason: ended.Reason, Message: message(d.Topic, d.Partition, d.Offset, ended)}
+	}
+	if d.Bare {
+		form |= delay.Bare
+	}
+	if why.Reason == "" || d.Bare {
+		s.headers = rules.AppendDelivered(s.headers[:0], headers, origin, d.DeadlineMs, form, &s.added)
+		return
+	}
+	o.stamped = rules.AppendDelivered(o.stamped[:0], headers, origin, d.DeadlineMs, form, &s.added)
+	s.headers = delay.AppendErrors(s.headers[:0], o.stamped, origin, o.cfg.Group, why, now.UnixMilli())
 }
 
 // decode reads a body back. The headers are good until the next call.
@@ -163,9 +187,27 @@ func field(b []byte) (value, rest []byte) {
 	return b[n:end:end], b[end:]
 }
 
-// Key returns the record key within the body that purgatory.Config.Place is given.
-func Key(b []byte) []byte {
-	key, _ := field(b)
+// Key returns the key that a delivery of the body has, which purgatory.Config.Place is given:
+// the record's own, or the value of the header that chooses another by the names. Dead letters
+// and events keep their own, and are asked for without names.
+func Key(b []byte, names *delay.Names) []byte {
+	key, b := field(b)
+	if !names.ChooseKeys() {
+		return key
+	}
+	_, b = field(b)
+	count, n := binary.Uvarint(b)
+	b = b[n:]
+	best := 0
+	for range count {
+		size, n := binary.Uvarint(b)
+		name := b[n : n+int(size)]
+		var value []byte
+		value, b = field(b[n+int(size):])
+		if rank := names.KeyRank(unsafe.String(unsafe.SliceData(name), len(name))); rank > 0 && (best == 0 || rank <= best) {
+			key, best = value, rank
+		}
+	}
 	return key
 }
 

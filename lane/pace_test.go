@@ -201,7 +201,7 @@ func TestATurnThatOffersNothingDelaysNoOffer(t *testing.T) {
 func TestARecordGoesToThePartitionAndTheBatchThatTheCoreChose(t *testing.T) {
 	edit := func(c *Config) {
 		c.Core.Place = func(_ *purgatory.TargetState, _ offsets.TopicPartition, body []byte) purgatory.Route {
-			return purgatory.Route{Partition: int32(len(Key(body)))}
+			return purgatory.Route{Partition: int32(len(Key(body, nil)))}
 		}
 	}
 	inBubble(t, edit, func(r *rig) {

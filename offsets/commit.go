@@ -50,6 +50,8 @@ type Commit struct {
 
 	// These have no field on the wire.
 	Journal  JournalRange // the journal records that Metadata names
+	Runs     RunsState    // what Metadata says of the partition's runs
+	RunsOf   uint64       // writer of the index that says it, 0 for none
 	Left     int64        // finished offsets that neither Metadata nor the journal has
 	Finished int64        // offsets finished during the assignment, as the builder counts them
 

@@ -54,7 +54,7 @@ func DecodeAll(metadata string, id Identity, low int64) (*Window, Extension, err
 	if metadata == "" {
 		return NewWindow(low), Extension{}, nil
 	}
-	extension, runs, err := open(metadata, id, low)
+	needed, extension, runs, err := open(metadata, id, low)
 	if err != nil {
 		return NewWindow(low), Extension{}, err
 	}
@@ -62,61 +62,63 @@ func DecodeAll(metadata string, id Identity, low int64) (*Window, Extension, err
 	if err = ReadRuns(runs, low, func(from, to int64) { w.FinishRange(from, to) }); err != nil {
 		return NewWindow(low), Extension{}, err
 	}
-	return w, readExtension(extension), nil
+	ext := readExtension(extension)
+	ext.Runs.Holds = needed > 1
+	return w, ext, nil
 }
 
-// open checks everything about metadata but the extension and the runs, which it
-// returns.
-func open(metadata string, id Identity, low int64) (extension, runs []byte, err error) {
+// open checks everything about metadata but the extension and the runs. It returns these
+// two and the minimum reader version.
+func open(metadata string, id Identity, low int64) (needed uint64, extension, runs []byte, err error) {
 	rest, ok := strings.CutPrefix(metadata, magic)
 	if !ok {
-		return nil, nil, fmt.Errorf("commit metadata %.100q: %w", metadata, ErrForeign)
+		return 0, nil, nil, fmt.Errorf("commit metadata %.100q: %w", metadata, ErrForeign)
 	}
 	if len(metadata) > maxText {
-		return nil, nil, damaged("%d characters, want at most %d", len(metadata), maxText)
+		return 0, nil, nil, damaged("%d characters, want at most %d", len(metadata), maxText)
 	}
-	encoded, err := checkVersions(rest)
+	needed, encoded, err := checkVersions(rest)
 	if err != nil {
-		return nil, nil, err
+		return 0, nil, nil, err
 	}
 	body, extension, runs, err := splitBody(encoded)
 	if err != nil {
-		return nil, nil, err
+		return 0, nil, nil, err
 	}
 	if hash := binary.BigEndian.Uint64(body[endChecksum:]); hash != clusterHash(id.ClusterID) {
-		return nil, nil, fmt.Errorf("commit metadata for cluster hash %016x, this is %q: %w", hash, id.ClusterID, ErrForeign)
+		return 0, nil, nil, fmt.Errorf("commit metadata for cluster hash %016x, this is %q: %w", hash, id.ClusterID, ErrForeign)
 	}
 	// The topic id is compared only after the checksum, because the reader of
 	// another topic leaves the committed offset.
 	want := checksum(metadata[:len(metadata)-len(encoded)], body[endChecksum:], id.ClusterID, low)
 	if sum := binary.BigEndian.Uint32(body); sum != want {
-		return nil, nil, damaged("checksum %08x, want %08x at low offset %d", sum, want, low)
+		return 0, nil, nil, damaged("checksum %08x, want %08x at low offset %d", sum, want, low)
 	}
 	if topicID := TopicID(body[endCluster:endTopicID]); topicID != id.TopicID {
-		return nil, nil, fmt.Errorf("commit metadata for topic id %x, this is %x: %w", topicID, id.TopicID, ErrOtherTopic)
+		return 0, nil, nil, fmt.Errorf("commit metadata for topic id %x, this is %x: %w", topicID, id.TopicID, ErrOtherTopic)
 	}
 	if partition := int32(binary.BigEndian.Uint32(body[endTopicID:])); partition != id.Partition {
-		return nil, nil, fmt.Errorf("commit metadata for partition %d, this is %d: %w", partition, id.Partition, ErrForeign)
+		return 0, nil, nil, fmt.Errorf("commit metadata for partition %d, this is %d: %w", partition, id.Partition, ErrForeign)
 	}
-	return extension, runs, nil
+	return needed, extension, runs, nil
 }
 
-// checkVersions takes the two version numbers from the front of s and returns
-// the rest. Their shape is the same in all versions.
-func checkVersions(s string) (string, error) {
-	version, s, ok := cutVersion(s)
+// checkVersions takes the two version numbers from the front of s. It returns the second
+// one, the minimum reader version, and the rest. Their shape is the same in all versions.
+func checkVersions(s string) (needed uint64, rest string, err error) {
+	version, rest, ok := cutVersion(s)
 	if !ok {
-		return "", damaged("no format version")
+		return 0, "", damaged("no format version")
 	}
-	needed, s, ok := cutVersion(s)
+	needed, rest, ok = cutVersion(rest)
 	if !ok || needed > version {
-		return "", damaged("no minimum reader version for format version %d", version)
+		return 0, "", damaged("no minimum reader version for format version %d", version)
 	}
-	if needed > formatVersion {
-		return "", fmt.Errorf("commit metadata of format version %d wants a reader of version %d, this one is %d: %w",
-			version, needed, formatVersion, ErrNewer)
+	if needed > readerVersion {
+		return 0, "", fmt.Errorf("commit metadata of format version %d wants a reader of version %d, this one is %d: %w",
+			version, needed, readerVersion, ErrNewer)
 	}
-	return s, nil
+	return needed, rest, nil
 }
 
 // cutVersion takes a decimal number from 1 to 65535 and the point behind it

@@ -53,7 +53,7 @@ func TestMetadataIsRefusedByItsCause(t *testing.T) {
 		"another topic id":             {forge("1.1", otherTopic, 42, nil, 2, 2), ErrOtherTopic},
 		"another partition":            {forge("1.1", otherPartition, 42, nil, 2, 2), ErrForeign},
 		"another low offset":           {forge("1.1", id, 41, nil, 2, 2), ErrDamaged},
-		"a newer format":               {"layover.7.2.what this reader cannot know", ErrNewer},
+		"a newer format":               {"layover.7.3.what this reader cannot know", ErrNewer},
 		"a newer format's high number": {"layover.65535.65535.", ErrNewer},
 		"only the magic":               {"layover.", ErrDamaged},
 		"no minimum version":           {"layover.1.", ErrDamaged},

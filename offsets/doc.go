@@ -30,8 +30,8 @@
 //	 8  FNV-1a 64 of the cluster id
 //	16  topic id
 //	 4  partition
-//	 v  length of the extension; a reader skips unknown fields, so later
-//	    fields need no higher minimum reader version
+//	 v  length of the extension; a reader skips unknown fields, so a later
+//	    field needs no higher minimum reader version, unless skipping it is wrong
 //	 n  the extension: nothing, or
 //	     8  incarnation: one life of the group's offset
 //	    and where records of a journal are named:
@@ -40,14 +40,38 @@
 //	     v  offset of the first record, v distance of the last one from it
 //	    all of these are 0 where there is no journal and the next field follows:
 //	     v  offset from which on finished commands count again
+//	    it is 0, too, where all count again and the fields of the runs topic follow:
+//	    16  runs topic id, never 0
+//	     1  flags: 1, no due time; 2, a journal; 4, and its topic id
+//	     v  highest leader epoch that was seen of the runs partition, at most 2^31 - 1
+//	     v  offset below which all copies are finished
+//	     v  distance of the known end from it
+//	     s  due time, Unix milliseconds, unless flag 1 is set: copies below the known
+//	        end that are due by then are finished, with flag 1 all of them
+//	     v  one past the offset of the last directory's record, 0: none
+//	    and with flag 2, for the journal records that hold the finished copies:
+//	    16  journal topic id, with flag 4 only: without, it is the one above
+//	     4  checksum in the last record
+//	     v  offset of the first record, v distance of the last one from it
 //	 v  gap less one, v length less one, and so on to the end
 //
-// where v is an unsigned LEB128 number in its shortest form. The first gap is
-// counted from the low offset. As low is never finished and runs are maximal,
-// gaps and lengths are at least one, so a set has exactly one encoding.
+// where v is an unsigned LEB128 number in its shortest form, and s a signed one: 2n for
+// n >= 0, and -2n-1 for n < 0, as v. The first gap is counted from the low offset. As low
+// is never finished and runs are maximal, gaps and lengths are at least one, so a set has
+// exactly one encoding.
 //
 // The worked example above, in a cluster "c" and partition 0, ends in the
 // bytes 00 | 01 01 00 00: no extension, gap 2, length 2, gap 1, length 1.
+//
+// The two version numbers follow from what the extension says:
+//
+//	1.1  nothing of runs
+//	2.1  runs, and no copy is open: a reader of version 1 skips them
+//	2.2  runs with open copies: a reader of version 1 must not read the partition, as it
+//	     would pass over them
+//
+// A text of 2.2 says that copies are open also where the fields of runs are not there,
+// or are out of their bounds.
 //
 // The low offset is in the checksum and not in the text: it is the committed
 // offset, which travels beside it, and the two are true only together.

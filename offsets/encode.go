@@ -23,16 +23,11 @@ const (
 	// magic opens every text of ours, in all versions there will be.
 	magic = "layover."
 
-	// formatVersion is the version written, and the highest minimum reader
-	// version that Decode accepts.
-	formatVersion = 1
+	// readerVersion is the highest minimum reader version that Decode accepts.
+	readerVersion = 2
 
-	// header stands before the base64 part: the format version, and the lowest
-	// version of a reader. A later format that adds only to the extension keeps
-	// the reader's version.
-	// Invariant: the first number is formatVersion
-	// (TestFormatVersion1IsPinned).
-	header = magic + "1.1."
+	// headerLength is the same for all texts that are written: see Extension.header.
+	headerLength = len(magic) + len("1.1.")
 
 	// maxText bounds the text that is written or read, in characters. It is far
 	// above any limit that a broker is configured with.
@@ -94,15 +89,16 @@ func (w *Window) Encode(id Identity, limit int) Encoded { return Encode(w, id, E
 //
 // The cost grows with the pages and runs that are written, not with those left out.
 func Encode(set Set, id Identity, ext Extension, limit int) Encoded {
-	room := text.DecodedLen(max(min(limit, maxText)-len(header), 0))
+	room := text.DecodedLen(max(min(limit, maxText)-headerLength, 0))
 	body := appendIdentity(make([]byte, 0, min(room, usualText)), id)
 	body = ext.append(body)
 	if room < len(body) {
 		return Encoded{Left: set.Above()}
 	}
 	body, covered, _ := AppendRuns(body, set.Low(), room, set.Each)
+	header := ext.header()
 	binary.BigEndian.PutUint32(body, checksum(header, body[endChecksum:], id.ClusterID, set.Low()))
-	metadata := make([]byte, 0, len(header)+text.EncodedLen(len(body)))
+	metadata := make([]byte, 0, headerLength+text.EncodedLen(len(body)))
 	metadata = text.AppendEncode(append(metadata, header...), body)
 	return Encoded{
 		Metadata: string(metadata),

@@ -43,7 +43,7 @@ func TestAReaderPassesOverWhatItDoesNotKnow(t *testing.T) {
 	}{
 		"shorter than an incarnation":   {[]byte{1, 2, 3}, Extension{}},
 		"longer than an incarnation":    {append(known[:8:8], 1, 2, 3), Extension{Incarnation: 42}},
-		"longer than a journal":         {append(named[:30:30], 9, 9, 9), Extension{42, JournalRange{From: 3, To: 7}, 9}},
+		"longer than a journal":         {append(named[:30:30], 9, 9, 9), Extension{Incarnation: 42, Journal: JournalRange{From: 3, To: 7}, Again: 9}},
 		"no journal, and commands":      {append(fixed[:28:28], 0, 0, 0x85, 1, 7), Extension{Incarnation: 42, Again: 133}},
 		"commands that are none":        {append(named[:30:30], 0xff), Extension{Incarnation: 42, Journal: JournalRange{From: 3, To: 7}}},
 		"commands beyond all offsets":   {append(named[:30:30], 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1), Extension{Incarnation: 42, Journal: JournalRange{From: 3, To: 7}}},
@@ -67,7 +67,7 @@ func TestAnExtensionIsAsLongAsWhatItSays(t *testing.T) {
 		bytes int
 	}{
 		"nothing": {Extension{}, 1}, "an incarnation": {Extension{Incarnation: 7}, 1 + 8},
-		"a journal": {Extension{7, JournalRange{TopicID: TopicID{1}, From: 1, To: 2}, 0}, 1 + 8 + 16 + 4 + 1 + 1},
+		"a journal": {Extension{Incarnation: 7, Journal: JournalRange{TopicID: TopicID{1}, From: 1, To: 2}}, 1 + 8 + 16 + 4 + 1 + 1},
 	} {
 		if got := test.append(nil); len(got) != test.bytes {
 			t.Errorf("%s takes %d bytes, want %d", name, len(got), test.bytes)

@@ -108,7 +108,7 @@ func TestARevokedPartitionIsForgottenWithAllItsBytes(t *testing.T) {
 	if r.store.live != 0 || r.store.bytes != 0 || r.stats.HandedOver != 7 {
 		t.Errorf("%d records and %d bytes kept, %d handed over", r.store.live, r.store.bytes, r.stats.HandedOver)
 	}
-	if r.out.targetOf(ingress, egress, egress).overflow != 0 || r.parts[0] != nil {
+	if r.out.dir.targetOf(ingress, egress, egress).overflow != 0 || r.parts.list[0] != nil {
 		t.Error("something still waits for a partition that is gone")
 	}
 }
@@ -174,7 +174,7 @@ func TestAPartitionThatComesBackIsNotTouchedByItsFormerAssignment(t *testing.T) 
 			r.want(r.offer()) // the former assignment's commit confirms nothing
 			r.end(class, old...)
 			r.audit()
-			if low := r.find(partitionOf(0), 2).Window.Low(); low != 0 {
+			if low := r.parts.find(partitionOf(0), 2).Window.Low(); low != 0 {
 				t.Fatalf("low offset %d, but the new assignment delivered nothing", low)
 			}
 			r.commitLow(0)

@@ -27,7 +27,7 @@ func newIDCensus() idCensus {
 func (n *idCensus) note(c *Core, l location, h *header, e *entry, at spot) {
 	if h.marks&isEvent != 0 {
 		n.events++
-		if h.by >= 0 && !c.parts[h.slot].src.gone {
+		if h.by >= 0 && !c.parts.list[h.slot].src.gone {
 			n.pair(h.slot, h.by)
 		}
 	}
@@ -51,7 +51,7 @@ func (n *idCensus) note(c *Core, l location, h *header, e *entry, at spot) {
 	if says.where != at.where || says.at != at.at && at.where != inWheel {
 		n.wrong = append(n.wrong, fmt.Sprintf("offset %d is in %d at %d, its header says %d at %d", h.offset, at.where, at.at, says.where, says.at))
 	}
-	found, ok := c.commands.index.find(h.slot, c.idOf(l, h))
+	found, ok := c.commands.index.find(h.slot, c.commands.index.idOf(l, h))
 	switch {
 	case ok && found == l:
 		n.found++
@@ -102,7 +102,7 @@ func (r *rig) auditIDs(n *idCensus) {
 			if cmd.cancel && !cmd.counted {
 				cancels++
 			}
-			if !c.parts[h.slot].src.gone {
+			if !c.parts.list[h.slot].src.gone {
 				n.pair(h.slot, cmd.offset)
 			}
 		}
@@ -110,7 +110,7 @@ func (r *rig) auditIDs(n *idCensus) {
 	if waiting != c.commands.waiting || cancels != c.commands.cancels {
 		r.Errorf("%d commands wait, of which %d are cancels; recount %d, %d", c.commands.waiting, c.commands.cancels, waiting, cancels)
 	}
-	for _, p := range c.parts {
+	for _, p := range c.parts.list {
 		if p == nil || p.src.gone {
 			continue
 		}

@@ -15,7 +15,8 @@ type census struct {
 	due      map[*source]int
 	inFlight map[*source]int
 	overhead int64
-	used     int64 // bytes of records
+	putBack  map[string]int // by label
+	used     int64          // bytes of records
 	ids      idCensus
 }
 
@@ -59,37 +60,43 @@ func (n *census) queue(c *Core, q *queue, at spot) {
 func (r *rig) audit() {
 	r.Helper()
 	c := r.Core
-	n := &census{refs: map[uint32]int{}, live: map[int]int32{}, parked: map[*partition]int{}, furthest: map[*partition]int64{}, due: map[*source]int{}, inFlight: map[*source]int{}, ids: newIDCensus()}
+	n := &census{refs: map[uint32]int{}, live: map[int]int32{}, parked: map[*partition]int{}, furthest: map[*partition]int64{}, putBack: map[string]int{}, due: map[*source]int{}, inFlight: map[*source]int{}, ids: newIDCensus()}
 	c.parking.wheel.Sweep(func(payload uint64) bool {
-		h := n.note(c, location(payload))
-		n.ids.note(c, location(payload), &h, nil, spot{where: inWheel})
-		p := c.parts[h.slot]
+		loc, putBack := parked(payload)
+		h := n.note(c, loc)
+		n.ids.note(c, loc, &h, nil, spot{where: inWheel})
+		p := c.parts.list[h.slot]
 		n.parked[p]++
-		if !h.atOnce {
+		if h.waits() {
 			n.furthest[p] = max(n.furthest[p], h.deadlineMs)
+		}
+		if putBack {
+			n.putBack[c.out.dir.list[h.target].label]++
 		}
 		return false
 	})
-	for _, p := range c.parts {
+	for _, p := range c.parts.list {
 		if p != nil {
 			n.queue(c, &p.src.waiting, spot{where: inWaiting})
 			n.queue(c, &p.src.behind, spot{where: behindBarrier})
 		}
 	}
-	if c.out.now != c.now {
-		r.Errorf("the outbox has the time %+v, the core %+v", c.out.now, c.now)
+	gathered := r.auditRuns(n)
+	if c.out.now != &c.now {
+		r.Errorf("the outbox has the time %+v, the core %+v", *c.out.now, c.now)
 	}
+	r.auditCatchUp(n)
 	r.auditTargets(n)
 	r.auditFlight(n)
 	var parked, due, inFlight int
-	for _, p := range c.parts {
+	for _, p := range c.parts.list {
 		if p == nil {
 			continue
 		}
-		if c.parts[p.src.slot] != p {
+		if c.parts.list[p.src.slot] != p {
 			r.Errorf("partition %d is not where its source says", p.Partition)
 		}
-		if p.src.gone && p.src.inFlight == 0 {
+		if p.src.gone && p.src.inFlight+p.src.moving == 0 {
 			r.Errorf("partition %d is gone, nothing of it is in flight, and it keeps its slot", p.Partition)
 		}
 		if p.parked != n.parked[p] || p.src.due != n.due[p.src] || p.src.inFlight != n.inFlight[p.src] {
@@ -99,7 +106,7 @@ func (r *rig) audit() {
 		// What was due before a step back is parked again behind the wheel's own time, and
 		// leaves it in that order: a deadline may then count on after its record has left.
 		want, some := n.furthest[p]
-		if (p.furthestMs != want && !r.back && !r.ended() || p.furthestMs < want) && (some || p.parked == 0) {
+		if (p.furthestMs != want && !r.back && !r.ended() && r.cfg.CatchUp == nil && r.runs.taken == nil || p.furthestMs < want) && (some || p.parked == 0) {
 			r.Errorf("partition %d: furthest deadline %d, recount %d", p.Partition, p.furthestMs, want)
 		}
 		parked, due, inFlight = parked+n.parked[p], due+n.due[p.src], inFlight+n.inFlight[p.src]
@@ -125,9 +132,9 @@ func (r *rig) audit() {
 			skipped += v
 		}
 	}
-	out := total(s.Delivered) + total(s.DeadLettered) + total(s.Dropped) + s.Unfinished + s.HandedOver + s.Referred + skipped + int64(parked+due+inFlight) +
+	out := total(s.Delivered) + total(s.DeadLettered) + total(s.Dropped) + s.Unfinished + s.HandedOver + s.Referred + skipped + int64(parked+due+inFlight) + s.Moved + gathered +
 		total(s.Ended) + total(s.Cancels) + int64(c.commands.cancels) - s.EventsWaiting
-	if in := total(s.Consumed); in != out {
+	if in := total(s.Consumed) + s.Loaded; in != out {
 		r.Errorf("%d consumed, %d accounted for", in, out)
 	}
 }
@@ -139,14 +146,17 @@ func (r *rig) memory(n *census) int64 {
 	for _, all := range r.commands.pending {
 		sum += int64(len(all)+1) * commandSize
 	}
+	for _, u := range r.parking.catching.labels {
+		sum += int64(cap(u.oldest.samples)) * int64(unsafe.Sizeof(age{}))
+	}
 	for _, ch := range r.store.chunks {
 		if ch != nil {
 			sum += int64(cap(ch.buf)) + chunkOverhead
 		}
 	}
-	for _, p := range r.parts {
+	for _, p := range r.parts.list {
 		if p != nil {
-			for _, part := range []int64{p.Window.Bytes(), p.Facts.Bytes(), int64(cap(p.ages.samples)) * int64(unsafe.Sizeof(age{})), p.pairs.bytes()} {
+			for _, part := range []int64{p.Window.Bytes(), p.Facts.Bytes(), int64(cap(p.ages.samples)) * int64(unsafe.Sizeof(age{})), p.pairs.bytes(), p.moved.bytes()} {
 				sum += part
 			}
 		}

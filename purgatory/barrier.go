@@ -46,7 +46,7 @@ func (c *Core) Reading(paused bool) { c.paused = paused }
 
 // Stopped takes the news that nothing of an assignment is read any more.
 func (c *Core) Stopped(tp offsets.TopicPartition, epoch uint64) {
-	if p := c.find(tp, epoch); p != nil {
+	if p := c.parts.find(tp, epoch); p != nil {
 		p.barrier.stopped = true
 	}
 }
@@ -57,8 +57,8 @@ func (c *Core) Replaying(out []offsets.Assignment) []offsets.Assignment {
 	if c.barred == 0 {
 		return out
 	}
-	for _, p := range c.parts {
-		if p != nil && !p.barrier.over && !p.src.gone {
+	for p := range c.parts.here() {
+		if !p.barrier.over {
 			out = append(out, p.Assignment)
 		}
 	}
@@ -71,8 +71,8 @@ func (c *Core) barriers() {
 	if c.barred == 0 {
 		return
 	}
-	for _, p := range c.parts {
-		if p == nil || p.barrier.over || p.src.gone {
+	for p := range c.parts.here() {
+		if p.barrier.over {
 			continue
 		}
 		if p.next >= p.StableEnd {

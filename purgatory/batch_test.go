@@ -111,7 +111,7 @@ func TestALetterStandsForWhatHasNoOutcome(t *testing.T) {
 				t.Errorf("%d records counted, want %d", got, test.records)
 			}
 			r.commitLow(0)
-			if low := r.byTopic[partitionOf(0)].Window.Low(); low != test.commits {
+			if low := r.parts.byTopic[partitionOf(0)].Window.Low(); low != test.commits {
 				t.Errorf("finished up to %d, want %d", low, test.commits)
 			}
 		})
@@ -154,7 +154,7 @@ func TestWhatBecomesOfABatchIsAsThePolicySays(t *testing.T) {
 				}
 			}
 			r.commitLow(0)
-			if low := r.byTopic[partitionOf(0)].Window.Low(); low != want {
+			if low := r.parts.byTopic[partitionOf(0)].Window.Low(); low != want {
 				t.Errorf("finished up to %d, want %d", low, want)
 			}
 			if s := r.Snapshot(); total(s.DeadLettered) != test.letters || total(s.Dropped) != test.drop {
@@ -178,7 +178,7 @@ func TestALetterThatIsNotWrittenFinishesNothing(t *testing.T) {
 	flying := r.offer()
 	r.Revoke(partitionOf(0), 1)
 	r.audit()
-	if low := r.byTopic[partitionOf(0)].Window.Low(); low != 0 {
+	if low := r.parts.byTopic[partitionOf(0)].Window.Low(); low != 0 {
 		t.Errorf("finished up to %d", low)
 	}
 	r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
@@ -212,7 +212,7 @@ func TestABatchOfALaterLeaderEpochEndsWhatWasKnown(t *testing.T) {
 	reader, _ := r.Reader(partitionOf(0), 1)
 	b = r.batch(7, 8)
 	b.Last, b.LeaderEpoch = 9, 3
-	if reader.Unread(&b, text(letterBody)) || r.byTopic[partitionOf(0)].halted == nil {
+	if reader.Unread(&b, text(letterBody)) || r.parts.byTopic[partitionOf(0)].halted == nil {
 		t.Error("a batch of a later epoch over what was read does not stop the partition")
 	}
 }

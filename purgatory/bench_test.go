@@ -12,7 +12,21 @@ import (
 // BenchmarkPassThrough asks what the core costs a record from its reading to its
 // finish, in batches of 500 that are due within a second.
 func BenchmarkPassThrough(b *testing.B) {
-	r := newRig(b, func(c *Config) { c.MaxInFlight = 1000; c.MaxInFlightBytes = 1 << 30 })
+	passThrough(b, nil, 0)
+}
+
+// BenchmarkCatchUp asks the same with a rate of catch-up: for records that are on time, and
+// for late ones, each of which is put back once.
+func BenchmarkCatchUp(b *testing.B) {
+	b.Run("no rate, on time", func(b *testing.B) { passThrough(b, nil, 0) })
+	b.Run("on time", func(b *testing.B) { passThrough(b, NewCatchUp(1000), 0) })
+	b.Run("no rate, late", func(b *testing.B) { passThrough(b, nil, 3_600_000) })
+	b.Run("late", func(b *testing.B) { passThrough(b, NewCatchUp(1000), 3_600_000) })
+}
+
+// passThrough passes records through a core that were due so long ago.
+func passThrough(b *testing.B, rate Pacer, agoMs int64) {
+	r := newRig(b, func(c *Config) { c.MaxInFlight = 1000; c.MaxInFlightBytes, c.CatchUp = 1<<30, rate })
 	r.assign(0, 1, 0)
 	reader, _ := r.Reader(partitionOf(0), 1)
 	body := Body(text(fmt.Sprintf("0%0200d", 0)))
@@ -20,13 +34,14 @@ func BenchmarkPassThrough(b *testing.B) {
 	var results []Result
 	offset := int64(0)
 	for b.Loop() {
-		a := Arrival{Offset: offset, DeadlineMs: r.at.WallMs + offset%1000, Target: egress, Label: egress, Body: body}
+		a := Arrival{Offset: offset, DeadlineMs: r.at.WallMs + offset%1000 - agoMs, Target: egress, Label: egress, Body: body}
 		reader.Wants(offset, 0)
 		reader.Read(&a)
 		if offset++; offset%500 > 0 {
 			continue
 		}
 		r.at.WallMs += 500
+		r.at.MonotonicMs += 500
 		for r.Tick(r.at, 1000) {
 		}
 		out, results = r.Offer(out[:0], 1000), results[:0]

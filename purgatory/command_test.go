@@ -56,7 +56,7 @@ func (r *rig) drain() []string {
 
 func (r *rig) finished(from, to int64) bool {
 	for o := from; o < to; o++ {
-		if !r.byTopic[partitionOf(0)].Window.Finished(o) {
+		if !r.parts.byTopic[partitionOf(0)].Window.Finished(o) {
 			return false
 		}
 	}
@@ -134,8 +134,8 @@ func TestWhatACommandDoes(t *testing.T) {
 			r.pass(1)
 		}), cancelled, replaced},
 		"waiting for the barrier": {in(behindBarrier, func(r *rig) {
-			r.byTopic[partitionOf(0)].StableEnd = 5
-			r.byTopic[partitionOf(0)].barrier.over, r.byTopic[partitionOf(0)].src.shut = false, true
+			r.parts.byTopic[partitionOf(0)].StableEnd = 5
+			r.parts.byTopic[partitionOf(0)].barrier.over, r.parts.byTopic[partitionOf(0)].src.shut = false, true
 			r.barred++
 			r.must(r.named(0, 0, "a"))
 			r.pass(1)
@@ -183,7 +183,7 @@ func TestWhatACommandDoes(t *testing.T) {
 				r := newIDRig(t, nil)
 				r.assigned(nil)
 				answer := test.set(r)
-				r.byTopic[partitionOf(0)].next = 1
+				r.parts.byTopic[partitionOf(0)].next = 1
 				if command == "cancel" {
 					r.must(r.cancelOf(1, "a"))
 				} else {

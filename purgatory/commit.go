@@ -1,10 +1,6 @@
 package purgatory
 
-import (
-	"slices"
-
-	"layover/offsets"
-)
+import "layover/offsets"
 
 // commitState is the state of one partition's commits.
 type commitState struct {
@@ -40,8 +36,8 @@ const minMetadata = 256
 // repeat, and none underway. Member and generation are the caller's to fill in, where
 // ownership is checked. With force, partitions without news are named too.
 func (c *Core) Commits(out []offsets.Commit, force bool) []offsets.Commit {
-	for _, p := range c.parts {
-		if p == nil || p.src.gone || p.commit.underway || !p.commit.dirty && !p.repeats(c.now) && !force {
+	for p := range c.parts.here() {
+		if p.commit.underway || !p.commit.dirty && !p.repeats(c.now) && !force {
 			continue
 		}
 		out = append(out, p.build(&c.cfg, &c.stats))
@@ -52,7 +48,7 @@ func (c *Core) Commits(out []offsets.Commit, force bool) []offsets.Commit {
 // Final builds the last commit of an assignment that is being revoked, if there is
 // anything left to say.
 func (c *Core) Final(tp offsets.TopicPartition, epoch uint64) (offsets.Commit, bool) {
-	p := c.find(tp, epoch)
+	p := c.parts.find(tp, epoch)
 	if p == nil || !p.commit.dirty && !p.commit.underway {
 		return offsets.Commit{}, false
 	}
@@ -61,22 +57,24 @@ func (c *Core) Final(tp offsets.TopicPartition, epoch uint64) (offsets.Commit, b
 
 // build builds a commit of the offsets that are finished now.
 func (p *partition) build(cfg *Config, stats *Stats) offsets.Commit {
-	enc, journal := p.Facts.Encode(p.metaLimit, min(p.metaLimit, cfg.JournalAbove), p.again())
+	said, of := p.saidOfRuns()
+	enc, journal := p.Facts.Encode(p.metaLimit, min(p.metaLimit, cfg.JournalAbove), p.again(), said)
 	if !enc.Complete {
 		stats.MetadataOverflows++
 	}
 	p.commit.dirty = false
 	p.commit.underway = true
+	p.moved.committing, p.moved.uncommitted = p.moved.committing+p.moved.uncommitted, 0
 	return offsets.Commit{
 		TopicPartition: p.TopicPartition, TopicID: p.TopicID, Epoch: p.Epoch,
 		Low: p.Window.Low(), LeaderEpoch: p.factsEpoch(), Metadata: enc.Metadata,
-		Journal: journal, Left: enc.Left, Finished: p.finished,
+		Journal: journal, Runs: said, RunsOf: of, Left: enc.Left, Finished: p.finished,
 	}
 }
 
 // Committed takes the answer to a commit. A successful one confirms membership.
 func (c *Core) Committed(r offsets.CommitResult) {
-	p := c.find(r.TopicPartition, r.Epoch)
+	p := c.parts.find(r.TopicPartition, r.Epoch)
 	if p == nil {
 		return
 	}
@@ -87,11 +85,12 @@ func (c *Core) Committed(r offsets.CommitResult) {
 	if r.Err == nil {
 		c.stats.Commits++
 		c.stats.LastCommitMs, p.commit.metadata = c.now.WallMs, len(r.Metadata)
+		p.moved.committing = 0
 		p.commit.finishedSaid, p.commit.low, p.commit.left = r.Finished, r.Low, r.Left
 		if r.TookMs >= slowMs {
 			p.commit.repeatUntil = c.now.MonotonicMs + repeatForMs
 		}
-		if below := p.Facts.Committed(r.Journal, c.now.AnsweredMs); below >= 0 {
+		if below := p.Facts.Committed(r.Journal, p.runsCommitted(&r.Commit), c.now.AnsweredMs); below >= 0 {
 			c.journals.remove(p, below)
 		}
 		if !p.commit.doubtful {
@@ -122,12 +121,12 @@ func (p *partition) takesLessThan(refused int) {
 
 // Unconfirmed says whether a partition waits for a commit before it delivers.
 func (c *Core) Unconfirmed() bool {
-	return some(c.parts, func(p *partition) bool { return !p.src.confirmed })
+	return c.parts.some(func(p *partition) bool { return !p.src.confirmed })
 }
 
 // Dirty says whether Commits would build one.
 func (c *Core) Dirty() bool {
-	return some(c.parts, func(p *partition) bool { return p.commit.dirty && !p.commit.underway })
+	return c.parts.some(func(p *partition) bool { return p.commit.dirty && !p.commit.underway })
 }
 
 // repeats says whether the last commit is to be said again. An assignment that ends has
@@ -138,17 +137,12 @@ func (p *partition) repeats(now Clock) bool {
 
 // Repeating says whether Commits would build one without news.
 func (c *Core) Repeating() bool {
-	return some(c.parts, func(p *partition) bool { return !p.commit.underway && p.repeats(c.now) })
-}
-
-// some reports whether a test is true of any partition that is here.
-func some(parts []*partition, is func(*partition) bool) bool {
-	return slices.ContainsFunc(parts, func(p *partition) bool { return p != nil && !p.src.gone && is(p) })
+	return c.parts.some(func(p *partition) bool { return !p.commit.underway && p.repeats(c.now) })
 }
 
 // Committing says whether an answer to a commit is owed.
 func (c *Core) Committing() bool {
-	return some(c.parts, func(p *partition) bool { return p.commit.underway })
+	return c.parts.some(func(p *partition) bool { return p.commit.underway })
 }
 
 // Unsettled says whether something waits that no event announces: a held or

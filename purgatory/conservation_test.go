@@ -16,7 +16,7 @@ func (w *world) check() {
 		if !p.assigned {
 			continue
 		}
-		q := w.byTopic[partitionOf(int32(no))]
+		q := w.Core.parts.byTopic[partitionOf(int32(no))]
 		if q.next != p.next {
 			w.Fatalf("partition %d is read up to %d, want %d", no, q.next, p.next)
 		}
@@ -47,7 +47,7 @@ func (w *world) heal() {
 	w.paused = false
 	w.Reading(false)
 	for no := range w.parts {
-		if w.parts[no].assigned && (w.parts[no].revoked || w.byTopic[partitionOf(int32(no))].halted != nil) {
+		if w.parts[no].assigned && (w.parts[no].revoked || w.Core.parts.byTopic[partitionOf(int32(no))].halted != nil) {
 			w.sweep(no)
 		}
 	}
@@ -60,7 +60,7 @@ func (w *world) heal() {
 				w.move(no, 1)
 			}
 			w.read(no, logLength)
-			q := w.byTopic[partitionOf(int32(no))]
+			q := w.Core.parts.byTopic[partitionOf(int32(no))]
 			halted[no] = q.halted != nil
 			quiet := q.parked+q.src.due+q.src.inFlight == 0
 			done = done && quiet && (halted[no] || q.Window.NextUnfinished(0) >= p.end())

@@ -2,6 +2,7 @@ package purgatory
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -116,5 +117,18 @@ func TestWhatIsJumpedOverIsCountedOnce(t *testing.T) {
 	}
 	if j := r.Take().Jumps; len(j) != 2 || j[0].To != 110 || j[1].To != 320 {
 		t.Errorf("%+v", j)
+	}
+}
+
+// TestARequestedDelayIsNeverMadeOfAnOverflow: an instant that has passed is valid whatever
+// the record's timestamp is, and asked for no delay.
+func TestARequestedDelayIsNeverMadeOfAnOverflow(t *testing.T) {
+	r := newRig(t, nil)
+	r.assign(0, 1, 0)
+	a := r.arrival(0, 0, "0")
+	a.Outcome, a.DeadlineMs, a.TimestampMs = PastDue, -62_167_219_200_000, math.MaxInt64 // the year 0
+	r.take(0, 1, a)
+	if h := r.Snapshot().Requested[ingress]; h == nil || h.Count != 1 || h.SumMs != 0 {
+		t.Errorf("requested: %+v, want one delay of 0", h)
 	}
 }

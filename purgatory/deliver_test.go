@@ -61,7 +61,7 @@ func TestInvalidRecordsGoWhereThePolicySays(t *testing.T) {
 				}
 			}
 			r.want(r.offer())
-			if low := r.parts[0].Window.Low(); low != test.low {
+			if low := r.parts.list[0].Window.Low(); low != test.low {
 				t.Errorf("low offset %d, want %d", low, test.low)
 			}
 			if got := test.counted(&r.stats); got != 1 {

@@ -18,6 +18,9 @@
 // gives it due records and settles their endings. The state of targets comes in as an
 // event, for names that the core asks about: nothing is called from inside.
 //
+// Commands by id are a third machine. It finds the record that a command is about and decides
+// its end, and the core takes the record out of parking or of the outbox.
+//
 // A Core has one owner and is not safe for concurrent use. It is not a queue for
 // several readers, does not know Kafka's client, and never looks at the wall
 // clock: promises about time are promises about the times it is given.

@@ -18,7 +18,7 @@ func TestAStepBackOfTheClockLeavesNoMemoryThatNobodyCounts(t *testing.T) {
 	if got := r.Snapshot(); got.Parked != 10*keptEntries || got.Due != 0 {
 		t.Fatalf("%d parked, %d due", got.Parked, got.Due)
 	}
-	if n := cap(r.out.early); n > keptEntries {
+	if n := cap(r.out.returned); n > keptEntries {
 		t.Errorf("room for %d entries is kept", n)
 	}
 	r.audit()

@@ -49,53 +49,82 @@ type Event struct {
 	AtMs   int64 // when it happened
 }
 
-// say finishes offsets, -1 for none: that of a record that has ended, and that of the cancel
-// that ended it. Where there is a topic for events, the event goes there, and its
+// eventMaker makes the events, and finishes the offsets that each is about.
+//
+// An event that is made is a due record like others, for the core to queue: see queueEvents.
+type eventMaker struct {
+	cfg   *Config    // the core's: Event
+	dir   *directory // the outbox's: its events is their target
+	stats *Stats     // the core's: here EventsWaiting and Events are counted
+	now   *Clock     // the core's
+
+	due     []entry // made and not queued yet
+	scratch Event   // of say
+}
+
+// say finishes places: that of a record that has ended, and that of the cancel that ended it;
+// noPlace for none. Where there is a topic for events, the event goes there, and its
 // acknowledgement finishes them.
-func (c *Core) say(p *partition, e Event, record, cancel int64) {
-	t := c.out.dir.events
+func (ev *eventMaker) say(p *partition, e Event, record, cancel place) {
+	t := ev.dir.events
 	if t == nil {
 		p.finish(record)
 		p.finish(cancel)
 		p.pairs.close(e.By)
 		return
 	}
-	if e.By >= 0 && record >= 0 {
+	if e.By >= 0 && record != noPlace {
 		p.pairs.open(e.By)
 	}
-	e.TopicPartition, e.AtMs = p.TopicPartition, c.now.WallMs
-	c.event = e // not on the heap for each
-	h := header{slot: p.src.slot, target: t.index, atOnce: true, offset: record, deadlineMs: c.now.WallMs, timestampMs: c.now.WallMs, marks: isEvent, by: e.By}
+	nowMs := ev.now.WallMs
+	e.TopicPartition, e.AtMs = p.TopicPartition, nowMs
+	ev.scratch = e // not on the heap for each
+	h := header{slot: p.src.slot, atOnce: true, offset: int64(record), deadlineMs: nowMs, timestampMs: nowMs, marks: isEvent, by: e.By}
 	switch {
-	case record < 0: // about the cancel alone
-		h.offset, h.by = cancel, -1
-	case cancel >= 0:
+	case record == noPlace: // about the cancel alone
+		h.offset, h.by = int64(cancel), -1
+	case cancel != noPlace:
 		h.marks |= finishesBy
 	}
-	loc := c.park(t, &h, c.cfg.Event(&c.event), 0)
-	c.event = Event{}
-	c.stats.EventsWaiting++
-	c.out.enqueue(entry{loc: loc, from: p.src, target: t, size: h.total()})
+	loc := ev.dir.park(t, &h, ev.cfg.Event(&ev.scratch), 0)
+	ev.scratch = Event{}
+	ev.stats.EventsWaiting++
+	ev.due = append(ev.due, entry{loc: loc, from: p.src, target: t, size: h.total()})
 }
 
 // said ends an event: its topic has it, or never will.
-func (c *Core) said(p *partition, h *header, f fate) {
-	c.stats.EventsWaiting--
+func (ev *eventMaker) said(p *partition, h *header, f fate) {
+	ev.stats.EventsWaiting--
 	switch f {
 	case taken:
-		c.stats.Events[eventAcknowledged]++
+		ev.stats.Events[eventAcknowledged]++
 	case unsaid:
-		c.stats.Events[eventGivenUp]++
+		ev.stats.Events[eventGivenUp]++
 	}
 	if f == handedOver || p.src.gone { // its next owner says it again
 		return
 	}
-	p.finish(h.offset)
+	p.finish(place(h.offset)) // that of the record
 	if h.marks&finishesBy != 0 {
-		p.finish(h.by)
+		p.finish(place(h.by))
 	}
 	if h.by >= 0 {
 		p.pairs.close(h.by)
+	}
+}
+
+// queueEvents queues the events that were made.
+func (c *Core) queueEvents() {
+	made := c.events.due
+	if len(made) == 0 {
+		return
+	}
+	for _, e := range made {
+		c.out.enqueue(e)
+	}
+	clear(made)
+	if c.events.due = made[:0]; cap(made) > keptEntries {
+		c.events.due = nil
 	}
 }
 

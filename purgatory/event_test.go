@@ -15,7 +15,7 @@ func TestAnEventFinishesItsOffsetsWhenItIsAcknowledged(t *testing.T) {
 	r.must(r.named(0, 1000, "a"), r.cancelOf(1, "a"), r.named(2, 1000, "b"), r.named(3, 60_000, "b"), r.cancelOf(4, "none"))
 	low := func(want int64, next ...int64) {
 		t.Helper()
-		p := r.byTopic[partitionOf(0)]
+		p := r.parts.byTopic[partitionOf(0)]
 		if got := p.Window.Low(); got != want {
 			t.Errorf("finished up to %d, want %d", got, want)
 		}
@@ -90,7 +90,7 @@ func TestAnEventOfAnAssignmentThatEndsIsForgotten(t *testing.T) {
 		if flying {
 			ds = r.offer()
 		}
-		p := r.byTopic[partitionOf(0)]
+		p := r.parts.byTopic[partitionOf(0)]
 		r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
 		r.audit()
 		r.end(Delivered, ds...)
@@ -113,7 +113,7 @@ func TestACancelWhosePartitionWentSaysNothing(t *testing.T) {
 		r.audit()
 		r.end(class, ds...)
 		r.audit()
-		if r.store.live != 0 || len(r.commands.pending) != 0 || total(r.stats.Cancels) != 0 || slices.ContainsFunc(r.parts, func(p *partition) bool { return p != nil }) {
+		if r.store.live != 0 || len(r.commands.pending) != 0 || total(r.stats.Cancels) != 0 || slices.ContainsFunc(r.parts.list, func(p *partition) bool { return p != nil }) {
 			t.Errorf("class %d: %d records, %d that commands wait for, counted %v", class, r.store.live, len(r.commands.pending), r.stats.Cancels)
 		}
 	}
@@ -138,5 +138,22 @@ func TestACancelThatWaitsInTheWheelGoesWithItsAssignment(t *testing.T) {
 	r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
 	if r.audit(); len(r.commands.pending) != 0 || r.stats.HandedOver != 2 {
 		t.Errorf("commands for %d, %d handed over", len(r.commands.pending), r.stats.HandedOver)
+	}
+}
+
+// TestManyEventsAtOnceKeepNoMemory: of one record any number of cancels may wait.
+func TestManyEventsAtOnceKeepNoMemory(t *testing.T) {
+	const cancels = keptEntries + 1
+	r := newIDRig(t, func(c *Config) { c.MaxInFlight, c.MaxInFlightBytes = 10*cancels, 1<<30 })
+	r.assigned(nil)
+	r.must(r.named(0, 0, "a"))
+	r.pass(1)
+	ds := r.offer()
+	for o := int64(1); o <= cancels; o++ {
+		r.must(r.cancelOf(o, "a"))
+	}
+	r.end(Delivered, ds...)
+	if r.audit(); r.stats.EventsWaiting != cancels || len(r.events.due) != 0 || cap(r.events.due) > keptEntries {
+		t.Errorf("%d events wait, %d are not queued, with room for %d", r.stats.EventsWaiting, len(r.events.due), cap(r.events.due))
 	}
 }

@@ -192,6 +192,14 @@ func (f *flights) unstick(d *dest) {
 	f.occupy(d.target, d.inFlight, d.bytes)
 }
 
+// answered notes that a partition gave some answer.
+func (f *flights) answered(d *dest, answeredMs int64) {
+	d.answeredMs, d.proven = answeredMs, true
+	if d.stuck {
+		f.unstick(d)
+	}
+}
+
 // occupy counts records in flight to a partition that answers.
 func (f *flights) occupy(t *target, records int, bytes int64) {
 	t.occupying += records

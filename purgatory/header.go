@@ -19,6 +19,7 @@ type header struct {
 	idAt     uint32 // where in the body the id stands, as the body's owner wrote it
 	expireMs int64  // it is not handed out from then on
 	by       int64  // of an event: the offset of the command, -1 for none
+	copyAt   int64  // of a copy: its offset in the runs partition
 
 	// length is how many bytes the header takes; encode and readHeader say so.
 	length int
@@ -35,18 +36,29 @@ const (
 	// unsure: an attempt may have been written. What became of it is known with the answer to
 	// another one. It is added while the record is parked or due: see doubt.
 	unsure
+	// wasPutBack: it waits in the wheel for its instant of the catch-up, or has. It is added
+	// to records with an id: what takes one out of the wheel does not see its payload.
+	wasPutBack
+	// isCopy: it was read from the runs topic. The offset is that of its origin, and copyAt
+	// the one that its outcome finishes.
+	isCopy
 )
 
 // maxHeader bounds the encoded size of a header in bytes.
-const maxHeader = 4*binary.MaxVarintLen32 + 5*binary.MaxVarintLen64 + 1 + spotBytes
+const maxHeader = 4*binary.MaxVarintLen32 + 6*binary.MaxVarintLen64 + 1 + spotBytes
 
 // fireMs is when a record is to leave the wheel: at its deadline, or now where none matters. A
 // record that expires up to its deadline expires when it is read.
 func (h *header) fireMs(nowMs int64) int64 {
-	if h.atOnce || h.marks&hasExpiry != 0 && h.expireMs <= h.deadlineMs {
-		return min(h.deadlineMs, nowMs)
+	if h.waits() {
+		return h.deadlineMs
 	}
-	return h.deadlineMs
+	return min(h.deadlineMs, nowMs)
+}
+
+// waits is the waits of the record's Arrival.
+func (h *header) waits() bool {
+	return !h.atOnce && !(h.marks&hasExpiry != 0 && h.expireMs <= h.deadlineMs)
 }
 
 // hasExpired says whether a record is not to be handed out any more. Nobody knows what became
@@ -89,6 +101,9 @@ func (h *header) encodeMarked(out []byte) []byte {
 	}
 	if h.marks&isEvent != 0 {
 		out = binary.AppendVarint(out, h.by)
+	}
+	if h.marks&isCopy != 0 {
+		out = binary.AppendUvarint(out, uint64(h.copyAt))
 	}
 	return out
 }
@@ -134,7 +149,32 @@ func (h *header) readMarked(b []byte) {
 		v, n := binary.Varint(b[h.length:])
 		h.by, h.length = v, h.length+n
 	}
+	if h.marks&isCopy != 0 {
+		v, n := binary.Uvarint(b[h.length:])
+		h.copyAt, h.length = int64(v), h.length+n
+	}
 }
+
+// place is what a record's outcome finishes: an offset of the ingress partition, or, below
+// noPlace, one of the runs partition.
+type place int64
+
+// noPlace is what nothing has to be finished for.
+const noPlace place = -1
+
+// place returns what the record's outcome finishes.
+func (h *header) place() place {
+	if h.marks&isCopy != 0 {
+		return copyPlace(h.copyAt)
+	}
+	return place(h.offset)
+}
+
+// copyPlace returns the place of a copy.
+func copyPlace(offset int64) place { return noPlace - 1 - place(offset) }
+
+// inRuns returns the offset in the runs partition, ok where the place is one.
+func (at place) inRuns() (offset int64, ok bool) { return int64(noPlace - 1 - at), at < noPlace }
 
 // zigzag is the signed number that binary.AppendVarint wrote as an unsigned one.
 func zigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }

@@ -195,7 +195,8 @@ func TestACancelThatCountsAgainIsCountedOnce(t *testing.T) {
 	if reader.Wants(1, 0) != Commanded {
 		t.Fatal("the command does not count again")
 	}
-	reader.Command(1, []byte("a"), true)
+	a := r.cancelOf(1, "a")
+	reader.Command(&a)
 	r.end(Delivered, ds...)
 	if got, want := r.drain(), []string{"too_late a 0 by 1"}; !slices.Equal(got, want) || total(r.stats.Cancels) != 0 {
 		t.Errorf("got %q, want %q; counted %v", got, want, r.stats.Cancels)

@@ -1,16 +1,18 @@
 package purgatory
 
-// Bounds are the upper bounds of a histogram's buckets, in milliseconds, inclusive.
+// Bounds are the upper bounds of a histogram's buckets, in its unit, inclusive.
 type Bounds [15]int64
 
-// The bounds of all histograms: of durations that should be short, and of delays.
+// The bounds of all histograms: of durations that should be short, of delays, and of attempts,
+// which count in ones and not in milliseconds.
 var (
 	LatenessBounds = Bounds{1, 2, 5, 10, 20, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000}
 	DelayBounds    = Bounds{1000, 5000, 10_000, 30_000, 60_000, 300_000, 900_000, 1_800_000,
 		3_600_000, 10_800_000, 21_600_000, 43_200_000, 86_400_000, 604_800_000, 2_592_000_000}
+	AttemptBounds = Bounds{1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 50, 100, 1000, 10_000}
 )
 
-// Histogram counts durations in milliseconds.
+// Histogram counts durations in milliseconds, or attempts.
 type Histogram struct {
 	Buckets [len(Bounds{}) + 1]uint64 // not cumulative; the last is above all bounds
 	SumMs   int64

@@ -30,55 +30,6 @@ type hold struct {
 	detail    string
 }
 
-// rehome copies a held record into its target's own class of chunks. So one target's held
-// records pin no chunk of anybody else, and are accounted exactly.
-func (o *outbox) rehome(e *entry) {
-	if e.since == 0 {
-		e.since = max(o.now.AnsweredMs, 1)
-	}
-	if e.rehomed || e.target == o.dir.dead || e.loc&named != 0 { // those with an id pin nobody's chunks
-		return
-	}
-	old := o.store.at(e.loc)[:e.size]
-	loc, dst := o.store.alloc(heldClass+int(e.target.index), int(e.size))
-	copy(dst, old)
-	o.store.release(e.loc, int(e.size))
-	e.loc, e.rehomed = loc, true
-}
-
-// holdTarget stops giving a target records until a later try. known: metadata says so.
-func (o *outbox) holdTarget(t *target, v Verdict, detail string, known bool) {
-	h := &t.hold
-	notice := HoldNotice{Target: t.name, Label: t.label, Held: true, Verdict: v, Detail: detail}
-	if h.held {
-		if notice.Changed = h.verdict != v; notice.Changed {
-			o.notices = append(o.notices, notice)
-		}
-		h.verdict, h.detail, h.known = v, detail, h.known && known
-		h.backoffMs = min(2*h.backoffMs, holdMaxMs)
-		h.retryAtMs = o.now.WallMs + h.backoffMs
-		return
-	}
-	*h = hold{held: true, verdict: v, detail: detail, known: known, backoffMs: holdFirstMs, retryAtMs: o.now.WallMs + holdFirstMs, sinceMs: o.now.WallMs}
-	for _, d := range t.dests { // one queue, so that there is one oldest record
-		for d.overflow.count > 0 { // in front: it was routed before what is in the queue
-			t.overflow--
-			e := d.overflow.popBack()
-			o.note(&e, inQueue, 0)
-			t.queue.pushFront(e)
-		}
-	}
-	t.queue.each(func(e *entry) { o.rehome(e) })
-	o.notices = append(o.notices, notice)
-}
-
-// releaseTarget ends a hold: the target took a record, or metadata has taken it back.
-func (o *outbox) releaseTarget(t *target) {
-	t.hold, t.givenUp = hold{}, 0
-	t.queue.each(func(e *entry) { e.since = 0 })
-	o.notices = append(o.notices, HoldNotice{Target: t.name, Label: t.label})
-}
-
 // backsOff says whether a held target is not to be tried now: one record is on its way, or
 // the back-off is not over.
 func (h *hold) backsOff(nowMs int64) bool {
@@ -106,7 +57,7 @@ func (o *outbox) tryHeld(t *target, out []Delivery, limit int) []Delivery {
 			continue
 		}
 		read, body := o.store.read(e.loc)
-		if o.mayNot(e, &read) != fit {
+		if e.mayNot(&read, o.now.WallMs) != fit {
 			if h.look == 0 {
 				o.turnAway(t.queue.pop(), &read)
 			} else {
@@ -119,7 +70,7 @@ func (o *outbox) tryHeld(t *target, out []Delivery, limit int) []Delivery {
 			return out
 		}
 		if h.known && t != o.dir.dead { // for dead letters reading waits until one is written
-			o.releaseTarget(t)
+			o.holds.end(t)
 			return o.offerTarget(t, out, limit)
 		}
 		if d.inFlight == 0 && o.flights.takes(d, e) {
@@ -146,7 +97,9 @@ func (o *outbox) trialFailed(e entry) {
 // tick looks at patience, shares, and the memory of dead letters.
 func (o *outbox) tick() {
 	o.checkPatience()
-	o.burdened()
+	if dead := o.dir.dead; dead != nil {
+		o.shares.burden(dead, o.cfg.HeldShare)
+	}
 }
 
 // checkPatience dead-letters the oldest held records where patience or the share of memory
@@ -242,18 +195,4 @@ func (t *target) waiting() int64 {
 		}
 	}
 	return bytes
-}
-
-// burdened notes whether dead letters take more than a target's share of memory.
-// Until half of it is free again reading pauses: their topic may be silent, which is
-// known only later, and they would take the memory of all.
-func (o *outbox) burdened() {
-	if o.dir.dead == nil {
-		return
-	}
-	own, limit := o.dir.dead.waiting(), o.cfg.HeldShare
-	if o.overburdened {
-		limit /= 2
-	}
-	o.overburdened = own > 0 && own+o.dir.dead.elsewhere > limit
 }

@@ -41,7 +41,7 @@ func TestACancelEndsWhatIsParked(t *testing.T) {
 		t.Fatalf("offered %+v", got)
 	}
 	r.audit()
-	p := r.byTopic[partitionOf(0)]
+	p := r.parts.byTopic[partitionOf(0)]
 	for o, want := range []bool{true, false, true, true} {
 		if p.Window.Finished(int64(o)) != want {
 			t.Errorf("offset %d is finished: %v", o, !want)
@@ -76,7 +76,7 @@ func TestMemoryOfCancelledRecordsComesBack(t *testing.T) {
 		left := int64(n - n*percent/100)
 		s := r.Snapshot()
 		live := s.LiveBytes + left*(24+32) // with wheel and index
-		finished := r.byTopic[partitionOf(0)].Window.Bytes() + r.byTopic[partitionOf(0)].Facts.Bytes()
+		finished := r.parts.byTopic[partitionOf(0)].Window.Bytes() + r.parts.byTopic[partitionOf(0)].Facts.Bytes()
 		if int64(s.Parked) != left || s.Bytes-finished > 2*live+1<<20 {
 			t.Errorf("%d%%: %d parked, %d bytes of which %d live; %d before", percent, s.Parked, s.Bytes-finished, live, full)
 		}

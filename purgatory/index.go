@@ -58,6 +58,15 @@ func idIn(body []byte, h *header) []byte {
 	return body[at : at+int(size)-1]
 }
 
+// idOf returns the id of a record, nil for none. It is good until the record's bytes go.
+func (x *index) idOf(l location, h *header) []byte {
+	if h.marks&hasID == 0 {
+		return nil
+	}
+	_, body := x.store.read(l)
+	return idIn(body, h)
+}
+
 // squeeze moves the live records out of one chunk of which less than half is live.
 func (x *index) squeeze(no int) {
 	ch := x.store.chunks[no]

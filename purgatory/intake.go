@@ -7,57 +7,6 @@ import (
 	"layover/offsets"
 )
 
-// Body is a record's key, value and headers as the core keeps them: bytes whose
-// meaning only the owner knows.
-type Body interface {
-	Size() int      // bytes that Put writes
-	Put(dst []byte) // writes exactly Size bytes
-}
-
-// Arrival is one record read from an ingress partition.
-type Arrival struct {
-	Offset      int64
-	TimestampMs int64 // the record's own; <= 0: none
-	Control     bool  // a transaction marker: finished when read
-	Body        Body  // nil for a control record
-
-	ID       []byte // of the record, or of the one that a cancel is about; nil: none
-	IDAt     int    // where in the body the id stands: its length and one as an unsigned varint, and its bytes
-	Cancel   bool   // it is a cancel; with a Reason it is meant as one, and is never delivered
-	Copied   bool   // one of several cancels, of which all but one find nothing
-	Expires  bool
-	ExpireMs int64 // it is not handed out from then on
-
-	// DeadlineMs is when the record is due; with outcome Passed or Immediate it is
-	// due at once, and this only tells when it should have been.
-	DeadlineMs int64
-	Target     string  // of an invalid record: where it goes if it is delivered all the same
-	Label      string  // metrics label of the target
-	Outcome    Outcome // how it is counted
-	Ambiguous  bool    // it asked for an instant and for a delay; the instant won
-	// Reason and Message say why the record is invalid; Reason is "" for a valid one.
-	Reason, Message string
-}
-
-// Outcome is how a record that was read is counted.
-type Outcome uint8
-
-const (
-	Parked    Outcome = iota // waits for a deadline
-	Passed                   // no delay asked for
-	Immediate                // a delay of zero or less
-	PastDue                  // a deadline that had passed when it was read
-	Invalid
-	Skipped // finished before, so not read again
-	Cancel  // it ends another record
-	outcomes
-)
-
-// String returns the metrics label.
-func (o Outcome) String() string {
-	return [...]string{"parked", "passed", "immediate", "past_due", "invalid", "skipped", "cancel"}[o]
-}
-
 // Reader takes the records of one partition into the core, in offset order.
 type Reader struct {
 	core *Core
@@ -67,7 +16,7 @@ type Reader struct {
 // Reader returns the intake of an assignment; ok is false when the partition has
 // moved on or has stopped reading, and its fetched records are to be dropped.
 func (c *Core) Reader(tp offsets.TopicPartition, epoch uint64) (r Reader, ok bool) {
-	p := c.find(tp, epoch)
+	p := c.parts.find(tp, epoch)
 	if p == nil || p.src.draining || p.halted != nil {
 		return Reader{}, false
 	}
@@ -172,7 +121,7 @@ func (r Reader) Read(a *Arrival) bool {
 	c, p := r.core, r.part
 	if a.Control {
 		p.next = a.Offset + 1
-		p.finish(a.Offset)
+		p.finish(place(a.Offset))
 		return true
 	}
 	r.restored(a.Offset)
@@ -187,41 +136,46 @@ func (r Reader) Read(a *Arrival) bool {
 		return true
 	}
 	p.next = a.Offset + 1
-	r.count(a.Outcome)
-	if a.Ambiguous {
-		c.stats.Ambiguous[p.Topic]++
-	}
-	if a.Outcome == Immediate || a.Outcome != Passed && a.TimestampMs > 0 {
-		observeIn(c.stats.Requested, p.Topic, &DelayBounds, a.requestedMs())
-	}
+	r.countValid(a)
 	var before location
 	if a.ID != nil {
 		before = r.apply(a.ID, command{offset: a.Offset})
 	}
-	t := c.out.targetOf(p.Topic, a.Target, a.Label)
+	r.add(a, before)
+	return true
+}
+
+// add parks a valid record. before is the one of its id that is still in the index, if any.
+func (r Reader) add(a *Arrival, before location) {
+	c, p := r.core, r.part
+	t := c.out.dir.targetOf(p.Topic, a.Target, a.Label)
 	fireMs := a.DeadlineMs
-	if a.Outcome == Passed || a.Outcome == Immediate { // not even a timestamp ahead of our clock delays it
+	if !a.waits() {
+		// It ends when its turn comes, which is now, however far ahead its deadline is.
 		fireMs = min(fireMs, c.now.WallMs)
 	} else {
 		p.furthestMs = max(p.furthestMs, fireMs)
 	}
-	loc := r.park(t, a, bits.Len64(uint64(max(fireMs-c.now.WallMs, 0))))
+	classNo := bits.Len64(uint64(max(fireMs-c.now.WallMs, 0)))
+	late := c.cfg.CatchUp != nil && !a.atOnce() && isLate(a.DeadlineMs, a.TimestampMs, c.now.WallMs)
+	if late {
+		classNo = lateClass
+	}
+	loc := r.park(t, a, classNo)
 	if a.ID != nil {
 		loc = c.store.name(loc)
 		c.commands.index.add(p.src.slot, a.ID, loc, before)
 		p.named++
 	}
-	if a.Expires && a.ExpireMs <= a.DeadlineMs {
-		fireMs = min(fireMs, c.now.WallMs) // it expires when its turn comes, which is now
-	}
 	c.parking.add(loc, fireMs)
-	if fireMs > c.now.WallMs { // what is due at once needs no look into the wheel, and is not needed for long
+	if fireMs > c.now.WallMs { // what is due at once needs no look into the wheel
 		c.parking.nextDueMs = min(c.parking.nextDueMs, fireMs)
+	}
+	if a.loaded == 0 && (late || fireMs > c.now.WallMs) { // what leaves at once does not need its log for long
 		p.ages.note(a.Offset, a.TimestampMs)
 	}
 	p.parked++
 	c.stats.Parked++
-	return true
 }
 
 // FutureSlackMs is how far a record's timestamp may be ahead of the clock without
@@ -235,15 +189,6 @@ func (r Reader) restored(offset int64) {
 	}
 }
 
-// requestedMs is how long after its timestamp a record asked to be delivered, 0 for
-// one that asked for no wait.
-func (a *Arrival) requestedMs() int64 {
-	if a.Outcome == Immediate {
-		return 0
-	}
-	return max(a.DeadlineMs-a.TimestampMs, 0) // a valid one is not far
-}
-
 // invalid applies the policy to a record that cannot be understood.
 func (r Reader) invalid(a *Arrival) bool {
 	c, p := r.core, r.part
@@ -251,19 +196,30 @@ func (r Reader) invalid(a *Arrival) bool {
 		return r.invalidCancel(a)
 	}
 	if c.cfg.OnInvalid == Halt {
-		// a.Message may quote the record, and the status page is for everybody.
-		p.halt(&c.effects, HaltNotice{Offset: a.Offset, Code: a.Reason, Reason: fmt.Sprintf("%s: the record at offset %d, whose headers say more", a.Reason, a.Offset)})
+		r.stop(a)
 		return false
 	}
 	p.next = a.Offset + 1
 	r.count(Invalid)
 	c.stats.Invalid[TopicReason{p.Topic, a.Reason}]++
+	return r.judge(a)
+}
+
+// stop stops the partition's reading at an invalid record.
+func (r Reader) stop(a *Arrival) {
+	// a.Message may quote the record, and the status page is for everybody.
+	r.part.halt(&r.core.effects, HaltNotice{Offset: a.Offset, Code: a.Reason, Reason: fmt.Sprintf("%s: the record at offset %d, whose headers say more", a.Reason, a.Offset)})
+}
+
+// judge does with an invalid record what the policy says, unless that is to stop.
+func (r Reader) judge(a *Arrival) bool {
+	c := r.core
 	t := c.out.dir.dead
 	switch c.cfg.OnInvalid {
 	case Drop:
 		return r.drop(a)
 	case Deliver:
-		t = c.out.targetOf(p.Topic, a.Target, a.Label)
+		t = c.out.dir.targetOf(r.part.Topic, a.Target, a.Label)
 	}
 	r.refuse(t, a)
 	return true
@@ -286,7 +242,7 @@ func (r Reader) invalidCancel(a *Arrival) bool {
 // drop finishes an invalid record that nobody gets.
 func (r Reader) drop(a *Arrival) bool {
 	r.core.stats.Dropped[r.part.Topic]++
-	r.part.finish(a.Offset)
+	r.part.finish(a.place())
 	return true
 }
 
@@ -300,8 +256,8 @@ func (r Reader) refuse(t *target, a *Arrival) {
 // park copies a record into the store. Nothing of the fetched bytes is kept.
 func (r Reader) park(t *target, a *Arrival, classNo int) location {
 	h := header{
-		slot: r.part.src.slot, target: t.index, offset: a.Offset, deadlineMs: a.DeadlineMs, timestampMs: a.TimestampMs,
-		atOnce: a.Outcome == Passed || a.Outcome == Immediate,
+		slot: r.part.src.slot, offset: a.Offset, deadlineMs: a.DeadlineMs, timestampMs: a.TimestampMs,
+		atOnce: a.atOnce(),
 	}
 	if a.ID != nil && a.Reason == "" {
 		h.marks, h.idAt, classNo = hasID, uint32(a.IDAt), idClass
@@ -309,20 +265,10 @@ func (r Reader) park(t *target, a *Arrival, classNo int) location {
 	if a.Expires && a.Reason == "" {
 		h.marks, h.expireMs = h.marks|hasExpiry, a.ExpireMs
 	}
-	return r.core.park(t, &h, a.Body, classNo)
-}
-
-// park writes a record into a class of chunks.
-func (c *Core) park(t *target, h *header, body Body, classNo int) location {
-	size := body.Size()
-	h.size = uint32(size)
-	var scratch [maxHeader]byte
-	head := h.encode(&scratch)
-	loc, dst := c.store.alloc(classNo, len(head)+size)
-	copy(dst, head)
-	body.Put(dst[len(head):])
-	t.refs++
-	return loc
+	if a.loaded > 0 {
+		h.marks, h.copyAt = h.marks|isCopy, a.loaded-1
+	}
+	return r.core.out.dir.park(t, &h, a.Body, classNo)
 }
 
 // halt stops a partition's reading at an offset, which stays unfinished. The first
@@ -336,12 +282,34 @@ func (p *partition) halt(out *Effects, n HaltNotice) {
 	out.Halts = append(out.Halts, n)
 }
 
-// finish notes that an offset has its outcome.
-func (p *partition) finish(offset int64) {
-	if p.Window.Finish(offset) {
+// finish notes that a record has its outcome.
+func (p *partition) finish(at place) {
+	if copyAt, ok := at.inRuns(); ok {
+		p.commit.dirty = !p.moved.ended(copyAt) && p.moved.index.Finish(copyAt) || p.commit.dirty
+		return
+	}
+	if offset := int64(at); p.Window.Finish(offset) {
 		p.Facts.Note(offset, offset+1)
 		p.finished++
 		p.commit.dirty = true
+	}
+}
+
+// countValid counts a valid record, and what it asks for.
+func (r Reader) countValid(a *Arrival) {
+	stats, topic := &r.core.stats, r.part.Topic
+	r.count(a.Outcome)
+	if a.Ambiguous {
+		stats.Ambiguous[topic]++
+	}
+	if a.Despite != "" {
+		stats.Invalid[TopicReason{topic, a.Despite}]++
+	}
+	if a.Attempt > 0 {
+		observeIn(stats.Attempts, topic, &AttemptBounds, a.Attempt)
+	}
+	if a.Outcome == Immediate || a.Outcome != Passed && a.TimestampMs > 0 {
+		observeIn(stats.Requested, topic, &DelayBounds, a.requestedMs())
 	}
 }
 

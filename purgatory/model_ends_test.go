@@ -8,11 +8,12 @@ import "fmt"
 // entries visits all that is parked, due or in flight; entry is nil for what is parked.
 func (w *world) entries(visit func(l location, e *entry)) {
 	w.parking.wheel.Sweep(func(payload uint64) bool {
-		visit(location(payload), nil)
+		loc, _ := parked(payload)
+		visit(loc, nil)
 		return false
 	})
 	each := func(q *queue) { q.each(func(e *entry) { visit(e.loc, e) }) }
-	for _, p := range w.Core.parts {
+	for _, p := range w.Core.parts.list {
 		if p != nil {
 			each(&p.src.waiting)
 			each(&p.src.behind)
@@ -35,7 +36,7 @@ func (w *world) entries(visit func(l location, e *entry)) {
 
 // bound says whether a record is bound for the dead-letter topic, which patience decides.
 func (w *world) bound(no int, o int64) (bound bool) {
-	slot := w.byTopic[partitionOf(int32(no))].src.slot
+	slot := w.Core.parts.byTopic[partitionOf(int32(no))].src.slot
 	w.entries(func(l location, e *entry) {
 		if h := readHeader(w.store.at(l)); h.slot == slot && h.offset == o && h.marks&isEvent == 0 && e != nil && e.failure != nil {
 			bound = true
@@ -50,7 +51,7 @@ func (w *world) reconcile() {
 	found := map[string]bool{}
 	w.entries(func(l location, _ *entry) {
 		h, body := w.store.read(l)
-		if p := w.Core.parts[h.slot]; h.marks&isEvent != 0 {
+		if p := w.Core.parts.list[h.slot]; h.marks&isEvent != 0 {
 			found[eventKey(p.Epoch, Delivery{Body: body})] = true
 		} else {
 			found[fmt.Sprint(p.Epoch, p.Partition, h.offset)] = true

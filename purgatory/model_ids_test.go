@@ -189,7 +189,7 @@ func (w *world) offeredEvent(p *partitionModel, d Delivery) string {
 	if _, owed := p.ids.owed[key]; !owed || w.sent[key] || d.Target != events || d.Reason != "" || d.DeadLettered {
 		w.Fatalf("event %q to %s: owed is %v, in flight is %v", d.Body, d.Target, owed, w.sent[key])
 	}
-	if !p.assigned || p.revoked || !w.byTopic[partitionOf(d.Partition)].src.confirmed {
+	if !p.assigned || p.revoked || !w.Core.parts.byTopic[partitionOf(d.Partition)].src.confirmed {
 		w.Fatalf("event %q, but its partition may not deliver", d.Body)
 	}
 	return key
@@ -317,7 +317,7 @@ func (w *world) ticked() {
 		case p.next >= p.stableEnd:
 			p.barrier.shut, p.barrier.idle, p.stableEnd = false, false, 0 // for good
 		default:
-			open := w.paused || p.barrier.stopped || w.byTopic[partitionOf(int32(no))].halted != nil
+			open := w.paused || p.barrier.stopped || w.Core.parts.byTopic[partitionOf(int32(no))].halted != nil
 			p.barrier.idle = !open && w.at.AnsweredMs-p.barrier.readMs >= 30_000
 			p.barrier.shut = !open && !p.barrier.idle
 		}

@@ -110,6 +110,9 @@ func newWorld(t testing.TB, d *dice) *world {
 		if d.roll(2) == 0 {
 			c.EventsTopic, c.Event = events, eventText
 		}
+		if d.roll(3) == 1 {
+			c.CatchUp = NewCatchUp(1 + d.roll(50))
+		}
 	})
 	for no := range w.parts {
 		p := &w.parts[no]
@@ -228,7 +231,7 @@ func (w *world) read(no, n int) {
 			return
 		}
 		if want == Commanded && rec.id != "" && !rec.invalid && !rec.control {
-			reader.Command(o, []byte(rec.id), rec.cancel)
+			reader.Command(&Arrival{Offset: o, ID: []byte(rec.id), Cancel: rec.cancel, DeadlineMs: rec.deadline})
 			w.command(no, rec.id, commandModel{by: o, cancel: rec.cancel, counted: true})
 		}
 		p.next++
@@ -291,7 +294,7 @@ func (w *world) offered(limit int) {
 		}
 		switch {
 		case d.Event:
-		case !p.assigned || p.revoked || !w.byTopic[partitionOf(d.Partition)].src.confirmed:
+		case !p.assigned || p.revoked || !w.Core.parts.byTopic[partitionOf(d.Partition)].src.confirmed:
 			w.Fatalf("%d@%d offered, but its partition may not deliver", no, d.Offset)
 		case d.Records > 0:
 			w.offeredLetter(p, d)

@@ -9,6 +9,9 @@ type Delivery struct {
 	TimestampMs int64
 	DeadlineMs  int64
 	Body        []byte // aliases the store until the outcome is in
+	// Copy is one more than the offset in the runs topic of the copy that it was read from; 0:
+	// it was read from ingress.
+	Copy int64
 
 	Target          string
 	TargetPartition int32
@@ -24,6 +27,7 @@ type Delivery struct {
 
 // offer appends to out at most limit records to be produced now.
 func (o *outbox) offer(out []Delivery, limit int) []Delivery {
+	o.putBacks = 0
 	if len(o.busy) == 0 {
 		return out
 	}
@@ -50,7 +54,7 @@ func (o *outbox) dropIdle() {
 			continue
 		}
 		t.busy, t.pending, t.hold.exhausted = false, false, false
-		o.endIdle(t)
+		o.holds.endIdle(t)
 		o.shares.clear(t)
 	}
 	clear(o.busy[len(kept):])
@@ -58,30 +62,6 @@ func (o *outbox) dropIdle() {
 	if o.next >= len(kept) {
 		o.next = 0
 	}
-}
-
-// endIdle ends the hold of a target that nothing is there for any more, and that of its
-// partitions: they would be sick for ever. While the target is busy dropIdle does it. For
-// the dead-letter topic reading waits until it takes a record.
-func (o *outbox) endIdle(t *target) {
-	if t.busy || t.inFlight > 0 || t == o.dir.dead {
-		return
-	}
-	over := HoldNotice{Target: t.name, Label: t.label, Forgotten: true}
-	if t.hold.held {
-		t.hold = hold{}
-		o.notices = append(o.notices, over)
-	}
-	if t.stalled == 0 {
-		return
-	}
-	for _, d := range t.dests { // the client had no room for the last record, and it went with its partition
-		if d.stalled {
-			d.stalled = false
-			o.notices = append(o.notices, over)
-		}
-	}
-	t.stalled = 0
 }
 
 // offerTarget offers the records that one target takes: first those that were routed
@@ -94,7 +74,7 @@ func (o *outbox) offerTarget(t *target, out []Delivery, limit int) []Delivery {
 	if t.overflow > 0 {
 		out = o.offerOverflow(t, out, limit)
 	}
-	for t.queue.count > 0 && len(out) < limit && o.flights.fair(t) {
+	for t.queue.count > 0 && len(out) < limit && o.flights.fair(t) && o.putBacks < putBackBudget {
 		e := t.queue.pop()
 		h, body := o.store.read(e.loc) // once for all that looks at it on its way out
 		if o.turnAway(e, &h) {
@@ -104,6 +84,9 @@ func (o *outbox) offerTarget(t *target, out []Delivery, limit int) []Delivery {
 		if !ok {
 			o.wait(e, true)
 			return out
+		}
+		if o.cfg.CatchUp != nil && o.putBack(&e, &h) {
+			continue
 		}
 		if d.overflow.count > 0 || !o.flights.takes(d, &e) { // not past those that were routed before it
 			o.spill(e, d)
@@ -121,11 +104,11 @@ func (o *outbox) offerOverflow(t *target, out []Delivery, limit int) []Delivery 
 	t.nextDest = (t.nextDest + 1) % n
 	for i := range n {
 		d := t.dests[(t.nextDest+i)%n]
-		for d.overflow.count > 0 && len(out) < limit && o.flights.fair(t) && o.flights.takes(d, d.overflow.front()) {
+		for d.overflow.count > 0 && len(out) < limit && o.putBacks < putBackBudget && o.flights.fair(t) && o.flights.takes(d, d.overflow.front()) {
 			t.overflow--
 			e := d.overflow.pop()
 			h, body := o.store.read(e.loc)
-			if o.turnAway(e, &h) {
+			if o.turnAway(e, &h) || o.cfg.CatchUp != nil && o.putBack(&e, &h) {
 				continue
 			}
 			out = append(out, o.start(e, &h, body, d, false))
@@ -147,7 +130,7 @@ func (o *outbox) routed(t *target, from *source, body []byte) (*dest, bool) {
 		t.pending = true
 		return nil, false
 	default:
-		o.holdTarget(t, r.Verdict, r.Detail, true)
+		o.holds.begin(t, r.Verdict, r.Detail, true)
 		return nil, false
 	}
 	return o.dir.dest(t, r.Partition), true
@@ -155,13 +138,16 @@ func (o *outbox) routed(t *target, from *source, body []byte) (*dest, bool) {
 
 // start puts a record in flight; h and body are those of its bytes.
 func (o *outbox) start(e entry, h *header, body []byte, d *dest, trial bool) Delivery {
-	id := o.flights.start(flight{entry: e, dest: d, trial: trial}, o.now)
-	o.note(&e, inFlight, uint64(id))
+	id := o.flights.start(flight{entry: e, dest: d, trial: trial}, *o.now)
+	e.note(o.store, inFlight, uint64(id))
 	del := Delivery{
 		ID: id, Topic: e.from.Topic, Partition: e.from.Partition, Offset: h.offset,
 		TimestampMs: h.timestampMs, DeadlineMs: h.deadlineMs, Body: body,
 		Target: d.target.name, TargetPartition: d.no, DeadLettered: d.target == o.dir.dead, Event: d.target == o.dir.events,
 		Alone: e.try != together, Bare: e.try == bare,
+	}
+	if copyAt, ok := h.place().inRuns(); ok {
+		del.Copy = copyAt + 1
 	}
 	if e.failure != nil {
 		del.Reason, del.Message = e.failure.reason, e.failure.message

@@ -12,26 +12,26 @@ import "layover/offsets"
 //	                         └──────────────────────────────────────────────────────┘
 //
 // It is a state machine of its own, as pure as the core, and knows no offset, window or
-// commit. A record that ends leaves as an ending, for the core to settle. One that is not
-// due any more leaves by early, for the wheel.
+// commit. A record that ends leaves as an ending, for the core to settle. One that has to
+// wait for an instant again is returned, for the wheel.
 type outbox struct {
 	cfg   *Config
 	store *store // the core's: the bytes of due records
 	stats *Stats // the core's: here Produced, ProduceErrors and the errors are counted
-	// now is of the last event. Invariant: it is the core's; audit in the tests checks it.
-	now Clock
+	now   *Clock // the core's: of the last event
 
 	dir     directory
+	holds   holds
 	flights flights
 	shares  shares
 	busy    []*target // with something to offer, or lately so
 	next    int       // where the next round of offer over busy begins
-	// overburdened: dead letters that wait take more than their share of memory.
-	overburdened bool
 
-	endings []ending     // not settled yet, in the order in which they came
-	early   []entry      // to be parked again
-	notices []HoldNotice // not taken yet
+	endings []ending // not settled yet, in the order in which they came
+	// returned are to be parked again: late ones for their instant, and those that a clock
+	// which was stepped back has made early.
+	returned []returned
+	putBacks int // late ones of the last offer
 }
 
 // source is where due records are from: a partition, during one assignment, as the outbox sees it.
@@ -53,6 +53,7 @@ type source struct {
 	behind   queue // due and with an id, behind the barrier
 	due      int   // in a queue
 	inFlight int
+	moving   int // copies in flight
 }
 
 func (s *source) mayDeliver() bool { return s.confirmed && !s.draining && !s.gone }
@@ -76,8 +77,9 @@ type ending struct {
 	fate fate
 }
 
-func newOutbox(cfg *Config, s *store, stats *Stats, now Clock) *outbox {
-	o := &outbox{cfg: cfg, store: s, stats: stats, now: now, dir: newDirectory(s), flights: flights{cfg: cfg, store: s}, shares: shares{families: make(families)}}
+func newOutbox(cfg *Config, s *store, stats *Stats, now *Clock) *outbox {
+	o := &outbox{cfg: cfg, store: s, stats: stats, now: now, dir: newDirectory(s, cfg.ApartByIngress), flights: flights{cfg: cfg, store: s}, shares: shares{families: make(families)}}
+	o.holds = holds{cfg: cfg, store: s, stats: stats, now: now, dir: &o.dir}
 	if cfg.DeadLetterTopic != "" {
 		o.dir.dead = o.dir.target(TargetName{Name: cfg.DeadLetterTopic}, cfg.DeadLetterTopic)
 		o.dir.dead.refs++ // never forgotten
@@ -94,14 +96,6 @@ func (o *outbox) source(tp offsets.TopicPartition, slot uint32, confirmed bool) 
 	return &source{TopicPartition: tp, slot: slot, confirmed: confirmed, waiting: queue{memory: &o.dir.overhead, store: o.store}, behind: queue{memory: &o.dir.overhead, store: o.store}}
 }
 
-// targetOf returns the target of that name for records of an ingress topic.
-func (o *outbox) targetOf(ingress, name, label string) *target {
-	if !o.cfg.ApartByIngress {
-		ingress = ""
-	}
-	return o.dir.target(TargetName{name, ingress}, label)
-}
-
 // enqueue puts a due record where it waits: with its source until membership is
 // confirmed, or until all is read that may cancel it; with its target otherwise.
 func (o *outbox) enqueue(e entry) {
@@ -111,18 +105,11 @@ func (o *outbox) enqueue(e entry) {
 	}
 }
 
-// note notes where a record is that a command may find.
-func (o *outbox) note(e *entry, w where, at uint64) {
-	if e.loc&named != 0 && e.failure == nil {
-		o.store.move(e.loc, w, at)
-	}
-}
-
 // wait queues a due record at its target, in front where it has been there before.
 func (o *outbox) wait(e entry, front bool) {
 	t := e.target
 	if t.hold.held {
-		o.rehome(&e)
+		o.holds.rehome(&e)
 	} else {
 		e.since = 0 // an earlier hold is over, and its waiting does not count
 	}
@@ -130,7 +117,7 @@ func (o *outbox) wait(e entry, front bool) {
 		t.busy = true
 		o.busy = append(o.busy, t)
 	}
-	o.note(&e, inQueue, 0)
+	e.note(o.store, inQueue, 0)
 	if front {
 		t.queue.pushFront(e)
 	} else {
@@ -192,6 +179,26 @@ func (o *outbox) sweep(waiting []*source) {
 	}
 }
 
+// takeOut takes a record with an id out of the queue that it waits in, and gives its bytes
+// back. The queue keeps a dead entry.
+func (o *outbox) takeOut(s *source, l location, at spot, h *header) {
+	t := o.dir.list[h.target]
+	q := &t.queue
+	switch at.where {
+	case inWaiting:
+		q = &s.waiting
+	case behindBarrier:
+		q = &s.behind
+	case inOverflow:
+		q = &o.dir.dest(t, int32(at.at)).overflow
+		t.overflow--
+	}
+	s.due--
+	o.store.entomb(l, int(h.total()))
+	q.lost(h.total())
+	o.unref(t)
+}
+
 // end notes that a record leaves the outbox.
 func (o *outbox) end(e entry, f fate) { o.endings = append(o.endings, ending{entry: e, fate: f}) }
 
@@ -211,14 +218,7 @@ func (o *outbox) unref(t *target) {
 // forget drops a target that no record names any more: with globs allowed, their
 // number would otherwise grow with every name that ever came.
 func (o *outbox) forget(t *target) {
-	over := HoldNotice{Target: t.name, Label: t.label, Forgotten: true}
-	if t.hold.held {
-		o.notices = append(o.notices, over)
-	}
-	for range t.stalled {
-		o.notices = append(o.notices, over)
-	}
-	t.hold, t.stalled = hold{}, 0 // it may be busy still, and dropIdle would say so again
+	o.holds.forget(t)
 	o.dir.drop(t)
 }
 
@@ -268,5 +268,5 @@ func (o *outbox) pauses() []Pause {
 func (o *outbox) deadLettersWait() bool {
 	d := o.dir.dead
 	waiting := d.queue.count + d.overflow
-	return d.hold.held && waiting+d.inFlight > 0 || d.stalled > 0 && d.inFlight > 0 || o.overburdened && waiting > 0
+	return d.hold.held && waiting+d.inFlight > 0 || d.stalled > 0 && d.inFlight > 0 || o.shares.overburdened && waiting > 0
 }

@@ -54,7 +54,7 @@ func (o *outbox) outcome(r *Result) {
 		panic(fmt.Sprintf("purgatory: delivery %d ended twice", r.ID))
 	}
 	e, d, t := f.entry, f.dest, f.dest.target
-	defer o.endIdle(t)
+	defer o.holds.endIdle(t)
 	if f.trial && t.hold.trial == d {
 		t.hold.trial = nil
 	}
@@ -63,10 +63,11 @@ func (o *outbox) outcome(r *Result) {
 		return
 	}
 	o.stats.Produced.observe(&LatenessBounds, o.now.MonotonicMs-f.monotonicMs)
-	o.answered(d)
+	o.flights.answered(d, o.now.AnsweredMs)
+	o.holds.answered(d)
 	if r.Class == Delivered {
 		if t.hold.held && (f.trial || t.hold.verdict == Unreachable) {
-			o.releaseTarget(t)
+			o.holds.end(t)
 		}
 		if t.stalled == 0 {
 			t.givenUp = 0
@@ -121,7 +122,7 @@ func (o *outbox) noRoom(e entry, d *dest) {
 		o.wait(e, true)
 		return
 	}
-	o.note(&e, inOverflow, uint64(d.no))
+	e.note(o.store, inOverflow, uint64(d.no))
 	d.target.overflow++
 	d.overflow.pushFront(e)
 }
@@ -132,7 +133,7 @@ func (o *outbox) again(e entry, t *target, trial bool, v Verdict, detail string)
 		e.since = 0 // an earlier hold is over, and its waiting does not count
 	}
 	if trial || !t.hold.held {
-		o.holdTarget(t, v, detail, false)
+		o.holds.begin(t, v, detail, false)
 	}
 	if v == Unreachable {
 		o.store.doubt(e.loc)

@@ -42,12 +42,12 @@ func TestATooLargeRecordIsTriedAloneThenBareThenDeadLettered(t *testing.T) {
 		r.audit()
 	}
 	r.want(r.offer()) // refused even so: an operator has to act
-	if p := r.Pauses(); len(p) != 1 || r.parts[0].Window.Low() != 0 {
-		t.Errorf("pauses %v, low offset %d: want a pause, and nothing finished", p, r.parts[0].Window.Low())
+	if p := r.Pauses(); len(p) != 1 || r.parts.list[0].Window.Low() != 0 {
+		t.Errorf("pauses %v, low offset %d: want a pause, and nothing finished", p, r.parts.list[0].Window.Low())
 	}
 	r.pass(2000)
 	r.one(Delivered)
-	if r.parts[0].Window.Low() != 1 || len(r.Pauses()) != 0 {
+	if r.parts.list[0].Window.Low() != 1 || len(r.Pauses()) != 0 {
 		t.Error("the dead letter was taken, but is not finished")
 	}
 	r.audit()
@@ -100,8 +100,8 @@ func TestARefusedRecordEndsAsThePolicySays(t *testing.T) {
 				}
 			}
 			halts := r.Take().Halts
-			if test.unfinished != (len(halts) == 1) || test.unfinished == r.parts[0].Window.Finished(0) {
-				t.Errorf("halts %+v, finished %v", halts, r.parts[0].Window.Finished(0))
+			if test.unfinished != (len(halts) == 1) || test.unfinished == r.parts.list[0].Window.Finished(0) {
+				t.Errorf("halts %+v, finished %v", halts, r.parts.list[0].Window.Finished(0))
 			}
 			r.pass(50)
 			r.one(Delivered) // what is parked goes on
@@ -123,7 +123,7 @@ func TestADeadLetterThatIsRejectedIsKept(t *testing.T) {
 	r.pass(1)
 	r.one(Rejected)
 	r.one(Rejected)
-	if len(r.Pauses()) != 1 || r.parts[0].Window.Low() != 0 {
+	if len(r.Pauses()) != 1 || r.parts.list[0].Window.Low() != 0 {
 		t.Error("want a pause, and nothing finished")
 	}
 	r.pass(2000)

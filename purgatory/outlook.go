@@ -9,10 +9,10 @@ var Horizons = [7]int64{1000, 10_000, 60_000, 600_000, 3_600_000, 21_600_000, 86
 // snapshot and so is looked at less often.
 type Outlook struct {
 	// DueWithin counts the records that wait, by horizon: those due within it,
-	// and those that are due already.
+	// and those that are due already. A late one that was put back counts by its instant.
 	DueWithin [len(Horizons)]int64
 	// OldestOverdueMs is the earliest deadline of the records that are first in
-	// their queues and of those in flight; 0: none is due. A record without a deadline
+	// their queues, of those in flight, and of those that were put back; 0: none is due. A record without a deadline
 	// of its own, such as a dead letter, counts from when it was put in flight.
 	OldestOverdueMs int64
 }
@@ -34,15 +34,18 @@ func (c *Core) Outlook() Outlook {
 			o.overdue(readHeader(c.store.at(e.loc)).deadlineMs, c.now.WallMs)
 		}
 	}
-	for _, p := range c.parts {
-		if p != nil && !p.src.gone {
-			due += int64(p.src.due)
-			note(p.src.waiting.front())
-			note(p.src.behind.front())
-		}
+	for p := range c.parts.here() {
+		due += int64(p.src.due)
+		note(p.src.waiting.front())
+		note(p.src.behind.front())
 	}
 	for i := range o.DueWithin {
 		o.DueWithin[i] += due
+	}
+	for _, u := range c.parking.catching.labels {
+		if ms := u.oldestMs(c.now.WallMs); ms != 0 {
+			o.overdue(ms, c.now.WallMs)
+		}
 	}
 	for _, t := range c.out.busy {
 		note(t.queue.front())

@@ -281,7 +281,7 @@ func TestATimestampIsOfTheFutureBeyondItsSlack(t *testing.T) {
 	r.assign(0, 1, 0)
 	for o, want := range map[int64]int64{FutureSlackMs: 0, FutureSlackMs + 1: 1} {
 		before := r.Snapshot().Future[ingress]
-		a := r.arrival(r.byTopic[partitionOf(0)].next, 60_000, "0")
+		a := r.arrival(r.parts.byTopic[partitionOf(0)].next, 60_000, "0")
 		a.TimestampMs += o
 		r.take(0, 1, a)
 		if n := r.Snapshot().Future[ingress] - before; n != want {

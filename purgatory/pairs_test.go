@@ -3,6 +3,7 @@ package purgatory
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"layover/journal/facts"
 	"layover/offsets"
@@ -75,7 +76,7 @@ func TestACommitSaysFromWhichOffsetOnCommandsCountAgain(t *testing.T) {
 func TestACommitThatLeavesAnythingOutSaysNothing(t *testing.T) {
 	r := knownRig(t, nil)
 	r.must(r.named(0, 60_000, "a"))
-	r.byTopic[partitionOf(0)].metaLimit = minMetadata
+	r.parts.byTopic[partitionOf(0)].metaLimit = minMetadata
 	for o := int64(1); o < 4000; o++ {
 		delayMs := int64(60_000)
 		if o*o%7 < 3 {
@@ -157,7 +158,7 @@ func TestAFinishedCommandEndsWhatItEndedBefore(t *testing.T) {
 			if reader.Wants(1, 0) != Commanded {
 				t.Fatal("the command does not count again")
 			}
-			reader.Command(1, []byte("a"), cancel)
+			reader.Command(&Arrival{Offset: 1, ID: []byte("a"), Cancel: cancel, DeadlineMs: r.at.WallMs})
 			r.audit()
 			r.end(Rejected, ds...)
 			want := []string{map[bool]string{true: "cancelled", false: "replaced"}[cancel] + " a 0 by 1"}
@@ -171,6 +172,46 @@ func TestAFinishedCommandEndsWhatItEndedBefore(t *testing.T) {
 	}
 }
 
+// TestAFinishedRecordThatMayHaveBeenInvalidEndsNothing: its deadline is still to come, so a
+// command ended it, which counts itself, or it was too far ahead of the clock to be valid.
+func TestAFinishedRecordThatMayHaveBeenInvalidEndsNothing(t *testing.T) {
+	const slackMs = 5000
+	for name, test := range map[string]struct {
+		edit func(a *Arrival)
+		ends bool
+	}{
+		"due later than a slow clock explains": {func(a *Arrival) { a.DeadlineMs += slackMs + 1 }, false},
+		"due later by a slow clock":            {func(a *Arrival) { a.DeadlineMs += slackMs }, true},
+		"due now":                              {func(*Arrival) {}, true},
+		"a cancel":                             {func(a *Arrival) { a.Cancel, a.DeadlineMs = true, a.DeadlineMs+2*slackMs }, true},
+		"no delay asked for":                   {func(a *Arrival) { a.Outcome, a.DeadlineMs = Passed, a.DeadlineMs+2*slackMs }, true},
+		"a delay of zero":                      {func(a *Arrival) { a.Outcome, a.DeadlineMs = Immediate, a.DeadlineMs+2*slackMs }, true},
+		"expires before it is due": {func(a *Arrival) {
+			a.DeadlineMs += 2 * slackMs
+			a.Expires, a.ExpireMs = true, a.DeadlineMs
+		}, true},
+		"expires after it is due": {func(a *Arrival) {
+			a.DeadlineMs += 2 * slackMs
+			a.Expires, a.ExpireMs = true, a.DeadlineMs+1
+		}, false},
+	} {
+		set := offsets.NewWindow(0)
+		set.FinishRange(1, 2)
+		r := newIDRig(t, func(c *Config) { c.ClockSlack = slackMs * time.Millisecond })
+		r.assigned(func(a *facts.Assigned) { a.Window, a.StableEnd = set, 2 })
+		r.must(r.named(0, 60_000, "a"))
+		reader, _ := r.Reader(partitionOf(0), 1)
+		reader.Wants(1, 0)
+		a := r.named(1, 0, "a")
+		test.edit(&a)
+		reader.Command(&a)
+		r.audit()
+		if got := len(r.drain()) > 0; got != test.ends {
+			t.Errorf("%s: the older record ends: %v, want %v", name, got, test.ends)
+		}
+	}
+}
+
 // TestAFinishedCommandFindsNothing where what it ended is finished, and says so to nobody.
 func TestAFinishedCommandFindsNothing(t *testing.T) {
 	set := offsets.NewWindow(0)
@@ -180,7 +221,8 @@ func TestAFinishedCommandFindsNothing(t *testing.T) {
 	r.must(r.named(0, 60_000, "a"))
 	reader, _ := r.Reader(partitionOf(0), 1)
 	reader.Wants(1, 0)
-	reader.Command(1, []byte("b"), true)
+	a := r.cancelOf(1, "b")
+	reader.Command(&a)
 	r.audit()
 	if r.want(r.offer()); total(r.stats.Cancels) != 0 {
 		t.Errorf("counted %v", r.stats.Cancels)

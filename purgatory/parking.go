@@ -17,10 +17,17 @@ type parking struct {
 	nextDueMs int64
 	doneMs    int64    // monotonic clock of the last advance that left nothing undone
 	due       []uint64 // scratch of advance
+	catching  catching // the records in the wheel that were put back
 }
 
 func newParking(s *store, g wheel.Geometry, nowMs int64) parking {
 	return parking{store: s, geometry: g, wheel: wheel.New(nowMs, g)}
+}
+
+// parked reads a payload of the wheel: the location of a record, and whether it was put back.
+func parked(payload uint64) (loc location, putBack bool) {
+	loc = location(payload)
+	return loc &^ isPutBack, loc&isPutBack != 0
 }
 
 // add parks the record at a location.
@@ -29,12 +36,33 @@ func (p *parking) add(loc location, deadlineMs int64) {
 	p.store.move(loc, inWheel, uint64(handle))
 }
 
-// cancel takes out a record with an id; false where its handle is none.
-func (p *parking) cancel(handle uint64, deadlineMs int64) bool {
-	if deadlineMs == p.nextDueMs {
+// again parks a record that was in the wheel before: until its deadline, or its instant where
+// it is put back.
+func (p *parking) again(loc location, fireMs int64, putBack bool) {
+	p.nextDueMs = min(p.nextDueMs, fireMs)
+	if !putBack {
+		p.add(loc, fireMs)
+		return
+	}
+	handle := p.wheel.Add(fireMs, uint64(loc|isPutBack))
+	p.store.move(loc, inWheel, uint64(handle))
+	if loc&named != 0 {
+		p.store.markPutBack(loc)
+	}
+}
+
+// cancel takes out a record with an id, by the handle in its header.
+func (p *parking) cancel(handle uint64, h *header) {
+	expires := h.marks&hasExpiry != 0 && h.expireMs == p.nextDueMs // before its instant
+	if h.deadlineMs == p.nextDueMs || h.marks&wasPutBack != 0 || expires {
 		p.nextDueMs = 0
 	}
-	return p.wheel.Cancel(wheel.Handle(handle))
+	if !p.wheel.Cancel(wheel.Handle(handle)) {
+		panic("purgatory: a record with an id is not where its header says")
+	}
+	if h.marks&wasPutBack != 0 {
+		p.catching.leave(p.catching.labelOf(h))
+	}
 }
 
 // stepBackMs is how far the wall clock may go back before the wheel is rebuilt;
@@ -63,14 +91,30 @@ func (p *parking) advance(now Clock, budget int) (due []uint64, more bool, lagMs
 // was stepped back: the old one is ahead of it and would make short delays late.
 // The old one is run to its end rather than drained: that keeps the order of equal
 // deadlines without a sort, or a list, of everything parked.
+//
+// The instants of records that were put back move with the clock, but not to before their
+// deadlines. Nothing but the old wheel knows them, so it is run from one instant to the next
+// while it may hold such records.
 func (p *parking) rebuild(wallMs int64) {
-	old := p.wheel
+	old, back, lastMs := p.wheel, p.wheel.NowMs()-wallMs, p.catching.untilMs+p.geometry.TickMs
 	p.wheel = wheel.New(wallMs, p.geometry)
+	p.catching.stepBack(back)
 	for more := true; more; {
-		p.due, more = old.AdvanceClock(math.MaxInt64, rebuildBudget, p.due[:0])
+		until, single := old.NextDeadline()
+		if single = single && until < lastMs; !single {
+			until = math.MaxInt64
+		}
+		p.due, more = old.AdvanceClock(until, rebuildBudget, p.due[:0])
+		more = more || single
 		for _, payload := range p.due {
-			h := readHeader(p.store.at(location(payload)))
-			p.add(location(payload), h.fireMs(wallMs))
+			loc, putBack := parked(payload)
+			h := readHeader(p.store.at(loc))
+			fireMs := h.fireMs(wallMs)
+			if putBack {
+				fireMs = max(fireMs, until-back)
+				p.catching.move(&h, fireMs)
+			}
+			p.again(loc, fireMs, putBack)
 		}
 	}
 }
@@ -79,8 +123,8 @@ func (p *parking) rebuild(wallMs int64) {
 const rebuildBudget = 4096
 
 // sweep takes out the records that match, in one pass over all, and returns how many.
-func (p *parking) sweep(match func(loc location) bool) int64 {
-	swept := p.wheel.Sweep(func(payload uint64) bool { return match(location(payload)) })
+func (p *parking) sweep(match func(loc location, putBack bool) bool) int64 {
+	swept := p.wheel.Sweep(func(payload uint64) bool { return match(parked(payload)) })
 	p.nextDueMs = 0
 	return int64(swept)
 }

@@ -2,7 +2,6 @@ package purgatory
 
 import (
 	"fmt"
-	"slices"
 
 	"layover/journal/facts"
 	"layover/offsets"
@@ -36,9 +35,10 @@ type partition struct {
 	ages       ages
 	assignedMs int64 // wall clock at the assignment
 	parked     int   // in the wheel
+	moved      moved // what of it is in the runs topic, or on its way there
 	// furthestMs is the latest deadline of a record in the wheel, 0 while it has none. Records
 	// leave the wheel in the order of deadlines, so the one that has it is the last. Where
-	// that one was cancelled or expired, or the clock was stepped back, it is later than any.
+	// that one was cancelled, moved or expired, or the clock was stepped back, it is later than any.
 	// Invariant: it is never early; TestEveryRecordReadIsAccountedFor recounts it.
 	furthestMs int64
 
@@ -50,7 +50,7 @@ type partition struct {
 
 // Assign takes a partition. Records of an earlier assignment must have been swept.
 func (c *Core) Assign(a facts.Assigned) {
-	if c.byTopic[a.TopicPartition] != nil {
+	if c.parts.byTopic[a.TopicPartition] != nil {
 		panic(fmt.Sprintf("purgatory: %s/%d assigned twice", a.Topic, a.Partition))
 	}
 	if a.Facts == nil {
@@ -79,15 +79,9 @@ func (c *Core) Assign(a facts.Assigned) {
 	if p.barrier = (barrier{over: a.Next >= a.StableEnd, readMs: c.now.AnsweredMs}); !p.barrier.over {
 		c.barred++
 	}
-	slot := slices.Index(c.parts, nil)
-	if slot < 0 {
-		slot = len(c.parts)
-		c.parts = append(c.parts, nil)
-	}
-	p.src = c.out.source(a.TopicPartition, uint32(slot), a.Committed)
+	p.src = c.out.source(a.TopicPartition, c.parts.free(), a.Committed)
 	p.src.shut = !p.barrier.over
-	c.parts[slot] = p
-	c.byTopic[a.TopicPartition] = p
+	c.parts.add(p)
 	p.jump(c)
 }
 
@@ -102,18 +96,10 @@ func (p *partition) finishRange(from, to int64) int64 {
 	return n
 }
 
-// find returns the partition if its assignment is still the one of that epoch.
-func (c *Core) find(tp offsets.TopicPartition, epoch uint64) *partition {
-	if p := c.byTopic[tp]; p != nil && p.Epoch == epoch {
-		return p
-	}
-	return nil
-}
-
 // LogStart notes that the log of a partition begins at start now: unread records below it
 // are gone, outside our power, and counted.
 func (c *Core) LogStart(tp offsets.TopicPartition, epoch uint64, start int64) {
-	p := c.find(tp, epoch)
+	p := c.parts.find(tp, epoch)
 	if p == nil || start <= p.next {
 		return
 	}
@@ -126,7 +112,7 @@ func (c *Core) LogStart(tp offsets.TopicPartition, epoch uint64, start int64) {
 // Revoke stops offering records of the partition. Outcomes of those in flight still
 // count; Sweep ends the assignment.
 func (c *Core) Revoke(tp offsets.TopicPartition, epoch uint64) {
-	if p := c.find(tp, epoch); p != nil {
+	if p := c.parts.find(tp, epoch); p != nil {
 		p.src.draining, p.src.revokedMs = true, c.now.AnsweredMs
 	}
 }
@@ -135,7 +121,7 @@ func (c *Core) Revoke(tp offsets.TopicPartition, epoch uint64) {
 // answered soon: those to target partitions that were silent before are not waited for.
 // Its cost grows with the records in flight.
 func (c *Core) Draining(tp offsets.TopicPartition, epoch uint64) int {
-	if p := c.find(tp, epoch); p != nil && p.src.inFlight > 0 {
+	if p := c.parts.find(tp, epoch); p != nil && p.src.inFlight > 0 {
 		return c.out.flights.draining(p.src)
 	}
 	return 0
@@ -149,11 +135,11 @@ func (c *Core) Sweep(assignments ...offsets.Assignment) {
 	var ended []*partition
 	var sources []*source
 	for _, a := range assignments {
-		p := c.find(a.TopicPartition, a.Epoch)
+		p := c.parts.find(a.TopicPartition, a.Epoch)
 		if p == nil {
 			continue
 		}
-		delete(c.byTopic, a.TopicPartition)
+		delete(c.parts.byTopic, a.TopicPartition)
 		c.stats.Journal.Add(p.Facts.Status().Stats)
 		p.src.draining, p.src.gone = true, true
 		if !p.barrier.over {
@@ -164,18 +150,24 @@ func (c *Core) Sweep(assignments ...offsets.Assignment) {
 	if len(ended) == 0 {
 		return
 	}
-	swept := c.parking.sweep(func(loc location) bool {
+	swept := c.parking.sweep(func(loc location, putBack bool) bool {
 		h := readHeader(c.store.at(loc))
-		if !c.parts[h.slot].src.gone {
+		if !c.parts.list[h.slot].src.gone {
 			return false
 		}
 		if loc&named != 0 {
 			c.stats.HandedOver += c.commands.handOver(loc)
 		}
+		if putBack {
+			c.parking.catching.leave(c.out.dir.list[h.target].label)
+		}
 		c.out.release(loc, &h)
 		return true
 	})
 	c.stats.Parked -= swept
+	for _, p := range ended {
+		swept += c.runs.forget(p)
+	}
 	c.stats.HandedOver += swept
 	c.out.sweep(sources)
 	c.settle()
@@ -183,19 +175,30 @@ func (c *Core) Sweep(assignments ...offsets.Assignment) {
 	c.out.forgetUnused()
 	for _, p := range ended {
 		p.parked, p.furthestMs = 0, 0
-		c.retire(p.src)
+		c.parts.retire(p.src)
+	}
+}
+
+// parkAgain notes that a record is back in the wheel.
+func (p *partition) parkAgain(deadlineMs int64) {
+	p.parked++
+	p.furthestMs = max(p.furthestMs, deadlineMs)
+}
+
+// unpark notes that a record has left the wheel.
+func (p *partition) unpark() {
+	if p.parked--; p.parked == 0 {
+		p.furthestMs = 0
 	}
 }
 
 // Suspend stops offering until each partition's next successful commit: the lease
 // ran out, and a commit that is accepted is the proof of membership.
 func (c *Core) Suspend() {
-	for _, p := range c.parts {
-		if p != nil && !p.src.gone {
-			p.src.confirmed = false
-			p.commit.dirty = true
-			p.commit.doubtful = p.commit.underway
-		}
+	for p := range c.parts.here() {
+		p.src.confirmed = false
+		p.commit.dirty = true
+		p.commit.doubtful = p.commit.underway
 	}
 }
 

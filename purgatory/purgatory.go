@@ -31,6 +31,8 @@ type Config struct {
 	// Place chooses the partition of a usable target for a record; nil: the first. It has
 	// no state: the state of the target is its argument.
 	Place func(s *TargetState, from offsets.TopicPartition, body []byte) Route
+	// CatchUp says when late records go on; nil: at once.
+	CatchUp Pacer
 	// ApartByIngress makes each ingress topic have its targets for itself, with the
 	// bounds of each: a target that suits no record of one holds no record of another.
 	ApartByIngress bool
@@ -40,7 +42,10 @@ type Config struct {
 	MaxInFlightBytes int64 // bytes in flight of the whole core, at least one record
 	LargestChunk     int   // bytes of a regular payload chunk; 0: 256 KiB
 	JumpOver         int64 // finished stretches longer than this are jumped over
-	Geometry         wheel.Geometry
+	// ClockSlack is how far the clocks of two members may differ, and a clock be set back,
+	// until a finished record counts for nothing that another clock delivered: see Command.
+	ClockSlack time.Duration
+	Geometry   wheel.Geometry
 	// JournalAbove is how many characters of metadata a finished set may take until it
 	// goes to the journal; 0: as many as the broker takes.
 	JournalAbove int
@@ -58,20 +63,19 @@ type Clock struct {
 // Core parks records and decides when they go where. See the package comment.
 type Core struct {
 	cfg     Config
-	now     Clock // of the last event
+	now     Clock // of the last event; the parts look at it
 	store   *store
+	out     *outbox // before parking: the census of the tests names memory by the first way to it
 	parking parking
-	out     *outbox
 
 	commands commands
-	event    Event // scratch of say
-	paused   bool  // reading is
-	barred   int   // partitions that are not read yet to the end that their assignment found
+	events   eventMaker
+	paused   bool // reading is
+	barred   int  // partitions that are not read yet to the end that their assignment found
 
-	parts   []*partition // by slot; nil: free
-	byTopic map[offsets.TopicPartition]*partition
-
-	journals journals
+	runs     Runs
+	parts    partitions
+	journals Journals
 	effects  Effects // those of the outbox and the journals are added when they are taken
 	stats    Stats
 }
@@ -86,12 +90,15 @@ func New(cfg Config, now Clock) *Core {
 	}
 	c := &Core{
 		cfg: cfg, now: now, store: newStore(cfg.LargestChunk),
-		byTopic: make(map[offsets.TopicPartition]*partition), journals: journals{states: make(map[string]JournalState)},
-		stats: newStats(),
+		parts: newPartitions(), stats: newStats(),
 	}
+	c.journals = newJournals(&c.parts, &c.now, &c.stats)
 	c.parking = newParking(c.store, cfg.Geometry, now.WallMs)
-	c.out = newOutbox(&c.cfg, c.store, &c.stats, now)
-	c.commands = commands{index: newIndex(c.store), pending: make(map[location][]command)}
+	c.out = newOutbox(&c.cfg, c.store, &c.stats, &c.now)
+	c.parking.catching = catching{pacer: cfg.CatchUp, dir: &c.out.dir}
+	c.events = eventMaker{cfg: &c.cfg, dir: &c.out.dir, stats: &c.stats, now: &c.now}
+	c.commands = newCommands(c.store, &c.stats, &c.events)
+	c.runs = Runs{now: &c.now, store: c.store, parking: &c.parking, parts: &c.parts, out: c.out, stats: &c.stats, journals: &c.journals}
 	return c
 }
 
@@ -144,20 +151,26 @@ type HoldNotice struct {
 // Take hands out the effects since the last call.
 func (c *Core) Take() Effects {
 	e := c.effects
-	e.Holds, e.Writes, e.Deletes = c.out.notices, c.journals.writes, c.journals.deletes
+	e.Holds, e.Writes, e.Deletes = c.out.holds.notices, c.journals.writes, c.journals.deletes
 	c.effects.Jumps = e.Jumps[len(e.Jumps):]
 	c.effects.Halts = e.Halts[len(e.Halts):]
-	c.out.notices = e.Holds[len(e.Holds):]
+	c.out.holds.notices = e.Holds[len(e.Holds):]
 	c.journals.writes = e.Writes[len(e.Writes):]
 	c.journals.deletes = e.Deletes[len(e.Deletes):]
 	return e
 }
 
+// Journals returns the part that writes to journals.
+func (c *Core) Journals() *Journals { return &c.journals }
+
+// Runs returns the part that moves far records to the runs topics.
+func (c *Core) Runs() *Runs { return &c.runs }
+
 // Shares takes the time and appends to out the bytes held here, by share: a share of memory
 // is for all cores together. Ten times a second at most it lists all that hold any, and at
 // once those that do not any more.
 func (c *Core) Shares(now Clock, out []Share) []Share {
-	c.at(now)
+	c.now = now
 	return c.out.shares.tell(out, now.WallMs, c.out.busy, c.out.dir.dead)
 }
 
@@ -168,13 +181,13 @@ func (c *Core) Elsewhere(shares []Share) { c.out.shares.hear(shares, &c.out.dir)
 // budget of them; more reports that there are others. It never moves a record before its
 // deadline.
 func (c *Core) Tick(now Clock, budget int) (more bool) {
-	c.at(now)
+	c.now = now
 	due, more, lagMs := c.parking.advance(now, budget)
 	if lagMs >= 0 {
 		c.stats.TickLag.observe(&LatenessBounds, lagMs)
 	}
 	for _, payload := range due {
-		c.expire(location(payload))
+		c.expire(parked(payload))
 	}
 	c.barriers()
 	c.out.tick()
@@ -182,22 +195,21 @@ func (c *Core) Tick(now Clock, budget int) (more bool) {
 	return more
 }
 
-// at takes the time of an event.
-func (c *Core) at(now Clock) { c.now, c.out.now = now, now }
-
 // expire moves one record that the wheel handed out to the queue it waits in.
-func (c *Core) expire(loc location) {
+func (c *Core) expire(loc location, putBack bool) {
 	h := readHeader(c.store.at(loc))
 	if fireMs := h.fireMs(c.now.WallMs); fireMs > c.now.WallMs { // never early, whatever the wheel believes
-		c.parking.add(loc, fireMs)
+		c.parking.again(loc, fireMs, putBack)
 		return
 	}
-	p := c.parts[h.slot]
-	if p.parked--; p.parked == 0 {
-		p.furthestMs = 0
+	t := c.out.dir.list[h.target]
+	if putBack {
+		c.parking.catching.leave(t.label)
 	}
+	p := c.parts.list[h.slot]
+	p.unpark()
 	c.stats.Parked--
-	c.out.enqueue(entry{loc: loc, from: p.src, target: c.out.dir.list[h.target], size: h.total()})
+	c.out.enqueue(entry{loc: loc, from: p.src, target: t, size: h.total(), admitted: putBack})
 }
 
 // Wanted appends to out the targets that the next Offer would route records to: Targets is
@@ -212,26 +224,32 @@ func (c *Core) Targets(states []TargetState) { c.out.dir.tell(states) }
 // room. A target whose state was never told gets none.
 func (c *Core) Offer(out []Delivery, limit int) []Delivery {
 	out = c.out.offer(out, limit)
-	for i := range c.out.early { // the clock was stepped back to before their deadlines
-		e := &c.out.early[i]
-		h, p := readHeader(c.store.at(e.loc)), c.parts[e.from.slot]
-		p.parked++
-		p.furthestMs = max(p.furthestMs, h.deadlineMs)
+	for i := range c.out.returned {
+		r := &c.out.returned[i]
+		h, p := readHeader(c.store.at(r.loc)), c.parts.list[r.from.slot]
+		p.parkAgain(h.deadlineMs)
 		c.stats.Parked++
-		c.parking.add(e.loc, h.deadlineMs)
+		c.parking.again(r.loc, r.fireMs, r.admitted)
+		if r.admitted {
+			c.parking.catching.enter(r.target.label, r.fireMs, h.deadlineMs)
+		}
 	}
 	c.settle() // of records that expired
-	clear(c.out.early)
-	if c.out.early = c.out.early[:0]; cap(c.out.early) > keptEntries {
-		c.out.early = nil
+	clear(c.out.returned)
+	if c.out.returned = c.out.returned[:0]; cap(c.out.returned) > keptEntries {
+		c.out.returned = nil
 	}
 	return out
 }
 
+// Unoffered reports whether the last Offer put so many late records back that it ended
+// before it had looked at all that is due: the next one goes on at once.
+func (c *Core) Unoffered() bool { return c.out.putBacks >= putBackBudget }
+
 // Outcomes takes the results of deliveries, in the order in which they ended.
 // Records that have to be sent again keep their order.
 func (c *Core) Outcomes(now Clock, results []Result) {
-	c.at(now)
+	c.now = now
 	c.out.outcomes(results)
 	c.settle()
 }
@@ -242,10 +260,10 @@ func (c *Core) NextDeadline() (ms int64, ok bool) { return c.parking.wheel.NextD
 // Bytes returns the memory that grows with parked records: chunks, wheel, finished sets,
 // samples of timestamps, and queues.
 func (c *Core) Bytes() int64 {
-	b := c.store.bytes + c.parking.wheel.Bytes() + c.out.bytes() + c.commands.bytes()
-	for _, p := range c.parts {
+	b := c.store.bytes + c.parking.wheel.Bytes() + c.parking.catching.bytes() + c.out.bytes() + c.commands.bytes()
+	for _, p := range c.parts.list {
 		if p != nil {
-			b += p.Window.Bytes() + p.Facts.Bytes() + p.ages.bytes() + p.pairs.bytes()
+			b += p.Window.Bytes() + p.Facts.Bytes() + p.ages.bytes() + p.pairs.bytes() + p.moved.bytes()
 		}
 	}
 	return b

@@ -27,6 +27,15 @@ type entry struct {
 	size    int32 // bytes it takes in a chunk
 	try     attempt
 	rehomed bool // moved to its target's own class of chunks
+	// admitted: it has had its instant of the catch-up, and is not put back.
+	admitted bool
+}
+
+// note notes where the record of an entry is, if a command may find it.
+func (e *entry) note(s *store, w where, at uint64) {
+	if e.loc&named != 0 && e.failure == nil {
+		s.move(e.loc, w, at)
+	}
 }
 
 // entrySize is the accounted size of an entry in a queue, in bytes.

@@ -51,7 +51,7 @@ type rig struct {
 func newRig(t testing.TB, edit func(*Config)) *rig {
 	cfg := Config{
 		DeadLetterTopic: graves, Patience: time.Minute, HeldShare: 1 << 20,
-		MaxInFlight: 100, MaxInFlightBytes: 1 << 20, JumpOver: 10,
+		MaxInFlight: 100, MaxInFlightBytes: 1 << 20, JumpOver: 10, ClockSlack: time.Hour,
 		Geometry: wheel.Geometry{TickMs: 1, Slots: 64, Factor: 16, Levels: 4},
 		Place: func(_ *TargetState, _ offsets.TopicPartition, body []byte) Route {
 			return Route{Partition: int32(body[0] - '0')}
@@ -88,6 +88,19 @@ func (r *rig) Offer(out []Delivery, limit int) []Delivery {
 	}
 	return r.Core.Offer(out, limit)
 }
+
+// The journals of the core, by the names that tests have for what happens to them.
+
+func (r *rig) Journal(topic string, s JournalState)          { r.Journals().Tell(topic, s) }
+func (r *rig) Cut(all bool) (more bool)                      { return r.Journals().Cut(all) }
+func (r *rig) CutOf(tp offsets.TopicPartition, epoch uint64) { r.Journals().CutOf(tp, epoch) }
+func (r *rig) GiveUp()                                       { r.Journals().GiveUp() }
+func (r *rig) Writing() bool                                 { return r.Journals().Writing() }
+func (r *rig) WritingOf(tp offsets.TopicPartition, epoch uint64) bool {
+	return r.Journals().WritingOf(tp, epoch)
+}
+func (r *rig) Written(a offsets.Assignment, result facts.Result) { r.Journals().Written(a, result) }
+func (r *rig) Deleted(d JournalDelete, err error)                { r.Journals().Deleted(d, err) }
 
 func partitionOf(no int32) offsets.TopicPartition {
 	return offsets.TopicPartition{Topic: ingress, Partition: no}

@@ -98,7 +98,7 @@ func TestWhatTheJournalHasIsTold(t *testing.T) {
 	}
 	for r.Cut(true) {
 	}
-	if b := r.byTopic[partitionOf(0)].Facts.Bytes(); b == 0 {
+	if b := r.parts.byTopic[partitionOf(0)].Facts.Bytes(); b == 0 {
 		t.Error("what is being written takes no memory")
 	}
 	r.audit() // counts that memory

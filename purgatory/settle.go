@@ -12,9 +12,9 @@ func (c *Core) settle() {
 	for i := range ended {
 		e := &ended[i]
 		h := readHeader(c.store.at(e.loc))
-		p := c.parts[e.from.slot]
+		p := c.parts.list[e.from.slot]
 		if h.marks&isEvent != 0 {
-			c.said(p, &h, e.fate)
+			c.events.said(p, &h, e.fate)
 			c.out.release(e.loc, &h)
 			continue
 		}
@@ -25,11 +25,11 @@ func (c *Core) settle() {
 				c.stats.missed.note(p, &h, c.now.WallMs)
 			}
 			if !p.src.gone {
-				p.finishEntry(&e.entry, h.offset)
+				p.finishEntry(&e.entry, h.place())
 			}
 		case dropped:
 			c.stats.Dropped[p.Topic]++
-			p.finish(h.offset)
+			p.finish(h.place())
 		case unfinished:
 			c.stats.Unfinished++
 			p.halt(&c.effects, HaltNotice{Offset: h.offset, Reason: e.failure.reason + ": " + e.failure.message})
@@ -37,17 +37,18 @@ func (c *Core) settle() {
 			c.stats.HandedOver += e.records()
 		case expired:
 			c.stats.Ended[TopicResult{p.Topic, Expired.String()}]++
-			c.say(p, Event{Kind: Expired, ID: c.idOf(e.loc, &h), Offset: h.offset, By: -1, DueMs: h.deadlineMs}, h.offset, -1)
+			c.events.say(p, Event{Kind: Expired, ID: c.commands.index.idOf(e.loc, &h), Offset: h.offset, By: -1, DueMs: h.deadlineMs}, h.place(), noPlace)
 		}
 		if h.marks&hasID != 0 {
-			c.endNamed(p, e, &h)
+			c.commands.ended(p, e, &h)
 		}
+		c.queueEvents()
 		c.stats.Referred -= e.records() - 1
 		c.out.release(e.loc, &h)
 	}
 	c.commands.index.compact()
 	for i := range ended { // not before: others of the batch may be of the same partition
-		c.retire(ended[i].from)
+		c.parts.retire(ended[i].from)
 	}
 	clear(ended)
 	if c.out.endings = ended[:0]; cap(ended) > keptEntries {
@@ -55,40 +56,12 @@ func (c *Core) settle() {
 	}
 }
 
-// retire frees the slot of a swept partition once nothing of it is in flight.
-func (c *Core) retire(s *source) {
-	if p := c.parts[s.slot]; s.gone && s.inFlight == 0 && p != nil && p.src == s {
-		c.parts[s.slot] = nil
-	}
-}
-
 // finishEntry notes that the record of an entry, or the batch it stands for, has its
 // outcome.
-func (p *partition) finishEntry(e *entry, offset int64) {
+func (p *partition) finishEntry(e *entry, at place) {
 	if e.failure != nil && e.failure.span.records > 0 {
 		p.finished += p.finishRange(e.failure.span.from, e.failure.span.to)
 		return
 	}
-	p.finish(offset)
-}
-
-// endNamed ends the life of a record with an id, and carries out the commands that have
-// waited for that.
-func (c *Core) endNamed(p *partition, e *ending, h *header) {
-	p.named--
-	if p.src.gone {
-		c.stats.HandedOver += c.commands.handOver(e.loc)
-		return
-	}
-	c.commands.index.remove(e.loc)
-	c.answered(p, e.loc, h, c.idOf(e.loc, h), e.fate != withdrawn)
-}
-
-// idOf returns the id of a record, nil for none.
-func (c *Core) idOf(l location, h *header) []byte {
-	if h.marks&hasID == 0 {
-		return nil
-	}
-	_, body := c.store.read(l)
-	return idIn(body, h)
+	p.finish(at)
 }

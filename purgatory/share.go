@@ -13,6 +13,8 @@ type shares struct {
 	families  families
 	checkedMs int64   // wall clock of the last look
 	cleared   []Share // of which nothing is held any more, not told yet
+	// overburdened: dead letters that wait take more than their share of memory.
+	overburdened bool
 }
 
 // checkEveryMs is how often patience and shares are looked at, in milliseconds.
@@ -80,4 +82,15 @@ func (t *target) share(dead bool) int64 {
 	}
 	_, own := t.held()
 	return own
+}
+
+// burden notes whether dead letters take more than a target's share of memory, which is limit.
+// Until half of it is free again reading pauses: their topic may be silent, which is
+// known only later, and they would take the memory of all.
+func (s *shares) burden(dead *target, limit int64) {
+	own := dead.waiting()
+	if s.overburdened {
+		limit /= 2
+	}
+	s.overburdened = own > 0 && own+dead.elsewhere > limit
 }

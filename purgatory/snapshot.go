@@ -31,11 +31,12 @@ type Snapshot struct {
 	RecentMs      []int32  // lateness of recent deliveries, in no order
 	Letters       []Letter // the last dead letters, the latest first
 	Missed        Missed
-	IDs           int     // records that a command would find
-	IDBytes       int64   // of Bytes, what finding them takes
-	Barred        int     // of Due, those that wait until their partition is read
-	Waiting       int     // cancels that wait for the answer to their record
-	Outlook       Outlook // the owner's to fill in, as often as it can be afforded
+	CatchingUp    []CatchingUp // in no order
+	IDs           int          // records that a command would find
+	IDBytes       int64        // of Bytes, what finding them takes
+	Barred        int          // of Due, those that wait until their partition is read
+	Waiting       int          // cancels that wait for the answer to their record
+	Outlook       Outlook      // the owner's to fill in, as often as it can be afforded
 	Errors        []TargetError
 }
 
@@ -100,14 +101,11 @@ func (c *Core) Snapshot() Snapshot {
 		Stats: c.stats.clone(), Bytes: c.Bytes(), ChunkBytes: c.store.bytes, LiveBytes: c.store.used, Parked: c.parking.wheel.Len(), InFlight: c.out.flights.count,
 		ReadingPaused: c.out.pauses(), RecentMs: slices.Clone(c.stats.recent[:c.stats.recentLen]),
 		Errors: slices.Clone(c.stats.errors), NextDueMs: c.parking.soonest(c.now.WallMs),
-		Letters: c.stats.letters.last(), Missed: c.stats.missed,
+		Letters: c.stats.letters.last(), Missed: c.stats.missed, CatchingUp: c.parking.catching.views(),
 		IDs: c.commands.index.table.Len(), IDBytes: c.commands.index.bytes(), Waiting: c.commands.cancels,
 	}
-	s.Partitions = make([]PartitionView, 0, len(c.byTopic))
-	for _, p := range c.parts {
-		if p == nil || p.src.gone {
-			continue
-		}
+	s.Partitions = make([]PartitionView, 0, len(c.parts.byTopic))
+	for p := range c.parts.here() {
 		said := p.Facts.Status()
 		s.Journal.Add(said.Stats)
 		v := PartitionView{
@@ -124,7 +122,7 @@ func (c *Core) Snapshot() Snapshot {
 		s.Barred += p.src.behind.count
 		s.Partitions = append(s.Partitions, v)
 	}
-	s.Held, s.HeldRest = c.out.heldViews()
+	s.Held, s.HeldRest = c.out.holds.views()
 	s.GivenUp = c.out.dir.givenUp()
 	return s
 }
@@ -139,30 +137,6 @@ type HeldCount struct {
 	Bytes            int64
 }
 
-// heldViews returns the targets that hold records, and counts by label those beyond mostViews.
-func (o *outbox) heldViews() (views []HeldView, rest map[string]HeldCount) {
-	globbed := 0
-	for _, t := range o.dir.list {
-		if t == nil || !t.hold.held && t.stalled == 0 {
-			continue
-		}
-		n, bytes := t.held()
-		if t.label != t.name {
-			globbed++
-		}
-		if t.label == t.name || globbed <= mostViews {
-			views = append(views, o.view(t, n, bytes))
-			continue
-		}
-		if rest == nil {
-			rest = make(map[string]HeldCount)
-		}
-		sum := rest[t.label]
-		rest[t.label] = HeldCount{sum.Targets + 1, sum.Records + n, sum.Bytes + bytes}
-	}
-	return views, rest
-}
-
 // givenUp returns what GivenUp of a Snapshot is.
 func (d *directory) givenUp() (out map[string]int64) {
 	for _, t := range d.list {
@@ -175,34 +149,4 @@ func (d *directory) givenUp() (out map[string]int64) {
 		out[t.name] += t.givenUp
 	}
 	return out
-}
-
-// view is the state of a target that holds records.
-func (o *outbox) view(t *target, records int, bytes int64) HeldView {
-	v := HeldView{Target: t.name, Label: t.label, Verdict: t.hold.verdict, Detail: t.hold.detail, Records: records, Bytes: bytes, SinceMs: t.hold.sinceMs,
-		PatienceLeftMs: o.cfg.Patience.Milliseconds(), GivenUp: t.givenUp}
-	if t.hold.held {
-		v.PatienceLeftMs = o.patienceLeftMs(&t.queue)
-		return v
-	}
-	v.Verdict = Unreachable
-	for _, d := range t.dests {
-		if !d.stalled {
-			continue
-		}
-		v.PatienceLeftMs = min(v.PatienceLeftMs, o.patienceLeftMs(&d.overflow))
-		if v.Partitions = append(v.Partitions, d.no); v.SinceMs == 0 || d.stalledMs < v.SinceMs {
-			v.SinceMs, v.Detail = d.stalledMs, d.silentFor()
-		}
-	}
-	return v
-}
-
-// patienceLeftMs returns how long the first record of a queue of held ones may still wait.
-func (o *outbox) patienceLeftMs(q *queue) int64 {
-	patienceMs := o.cfg.Patience.Milliseconds()
-	if q.count == 0 {
-		return patienceMs
-	}
-	return max(patienceMs-(o.now.AnsweredMs-q.front().since), 0)
 }

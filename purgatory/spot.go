@@ -17,7 +17,7 @@ const (
 )
 
 // spot is where a record with an id is, so that a command ends it in place. It stands in
-// the record's header. But for the mark unsure nothing else of a header changes.
+// the record's header. But for the marks unsure and wasPutBack nothing else of a header changes.
 type spot struct {
 	where where
 	// superseded: a command waits for the record's answer, or a newer record has its id.
@@ -97,3 +97,6 @@ func (s *store) doubt(l location) {
 		marksOf(b)[0] |= byte(unsure)
 	}
 }
+
+// markPutBack notes that a record with an id was put back.
+func (s *store) markPutBack(l location) { marksOf(s.at(l))[0] |= byte(wasPutBack) }

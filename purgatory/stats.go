@@ -21,9 +21,9 @@ type (
 // recentLateness is how many deliveries the quantiles of Stats look back on.
 const recentLateness = 1024
 
-// Stats counts since the core was made. Invariant (conservation): all Consumed =
-// Delivered + DeadLettered + Dropped + Unfinished + HandedOver + Skipped + parked
-// + due + in flight + Referred; TestEveryRecordReadIsAccountedFor checks it.
+// Stats counts since the core was made. Invariant (conservation): all Consumed + Loaded =
+// Delivered + DeadLettered + Dropped + Unfinished + HandedOver + Skipped + Moved + parked
+// + gathered + due + in flight + Referred; TestEveryRecordReadIsAccountedFor checks it.
 type Stats struct {
 	Consumed      map[TopicOutcome]int64
 	Invalid       map[TopicReason]int64
@@ -40,15 +40,20 @@ type Stats struct {
 
 	Late      map[string]*Histogram // by target, LatenessBounds: acknowledged minus due, or minus written where that was later
 	Requested map[string]*Histogram // by ingress topic, DelayBounds: due minus the record's timestamp
+	Attempts  map[string]*Histogram // by ingress topic, AttemptBounds: the attempt that a record waits for
 	TickLag   Histogram             // LatenessBounds: how late the wheel's clock was moved for due records
 	Produced  Histogram             // LatenessBounds: from giving a record to the producer to its answer
 	Committed Histogram             // LatenessBounds: from sending a commit to its answer, for each partition
 
 	Parked            int64 // in the wheel now
+	Gathered          int64 // out of the wheel and on their way to the runs topic now
+	Moved             int64 // to the runs topic: their copies were acknowledged
+	Loaded            int64 // copies read from the runs topic to be delivered
 	EventsWaiting     int64 // events due or in flight now
 	Referred          int64 // records of batches whose letter is due or in flight, beyond one for each letter
 	HandedOver        int64 // parked, due or in flight when their partition went to somebody else
 	Unfinished        int64 // given up by a halted partition: read again after a restart
+	LostFromRuns      int64 // offsets gone from the runs topic, each of which may have been a copy
 	LostToRetention   int64 // offsets gone from the log before they were read
 	Jumped            int64 // finished offsets that were not read again
 	Restored          int64 // records read that were in the log when their partition was assigned
@@ -76,7 +81,7 @@ func newStats() Stats {
 		Delivered: make(map[TopicTarget]int64), DeadLettered: make(map[TopicReason]int64),
 		Dropped: make(map[string]int64), Ambiguous: make(map[string]int64), ProduceErrors: make(map[TargetKind]int64),
 		Ended: make(map[TopicResult]int64), Cancels: make(map[TopicResult]int64), Events: make(map[string]int64), BarrierOpened: make(map[string]int64),
-		Future: make(map[string]int64), Late: make(map[string]*Histogram), Requested: make(map[string]*Histogram),
+		Future: make(map[string]int64), Late: make(map[string]*Histogram), Requested: make(map[string]*Histogram), Attempts: make(map[string]*Histogram),
 	}
 }
 
@@ -137,6 +142,7 @@ func (s *Stats) clone() Stats {
 	out.Ambiguous = maps.Clone(s.Ambiguous)
 	out.Future = maps.Clone(s.Future)
 	out.Late, out.Requested = cloneHistograms(s.Late), cloneHistograms(s.Requested)
+	out.Attempts = cloneHistograms(s.Attempts)
 	out.errors = append([]TargetError(nil), s.errors...)
 	return out
 }

@@ -2,7 +2,7 @@ package purgatory
 
 import "layover/purgatory/ids"
 
-// location names a record's bytes: chunk number in the upper 44 bits, offset in
+// location names a record's bytes: chunk number in the upper bits, offset in
 // the chunk in the lower 20. It is the wheel's payload, so that nothing but the
 // chunk table stands between a deadline and its record.
 type location uint64
@@ -21,6 +21,9 @@ const (
 
 	// delayClasses is one class per log2 of the remaining delay in milliseconds.
 	delayClasses = 64
+	// lateClass is the class of records that are read late, and may be put back. No delay is
+	// long enough for it. In chunks of what leaves at once they would pin much else.
+	lateClass = delayClasses - 1
 	// idClass is the class of records with an id. Many of them are cancelled, so its chunks
 	// are compacted: see squeeze.
 	idClass = delayClasses
@@ -31,6 +34,9 @@ const (
 	// named marks a location as the number of a slot. Its record has an id, and the slot
 	// says where its bytes are: they may move.
 	named location = 1 << 63
+	// isPutBack marks a wheel's payload: the record waits for its instant of the catch-up. No
+	// other location has it.
+	isPutBack location = 1 << 62
 	// gone is the value of a slot whose record was cancelled while a queue still has an
 	// entry for it.
 	gone location = 1<<64 - 1

@@ -72,10 +72,19 @@ type directory struct {
 	// overhead is the memory of targets, their partitions, and all queues, in bytes.
 	overhead int64
 	store    *store
+	apart    bool // Config.ApartByIngress
 }
 
-func newDirectory(s *store) directory {
-	return directory{byKey: make(map[TargetName]*target), store: s}
+func newDirectory(s *store, apart bool) directory {
+	return directory{byKey: make(map[TargetName]*target), store: s, apart: apart}
+}
+
+// targetOf returns the target of that name for records of an ingress topic.
+func (d *directory) targetOf(ingress, name, label string) *target {
+	if !d.apart {
+		ingress = ""
+	}
+	return d.target(TargetName{name, ingress}, label)
 }
 
 // target returns the target of a key, and makes it where it is new.
@@ -114,6 +123,19 @@ func (d *directory) drop(t *target) {
 	delete(d.byKey, t.key)
 	d.list[t.index] = nil
 	d.free = append(d.free, t.index)
+}
+
+// park writes a record for a target into a class of chunks.
+func (d *directory) park(t *target, h *header, body Body, classNo int) location {
+	size := body.Size()
+	h.size, h.target = uint32(size), t.index
+	var scratch [maxHeader]byte
+	head := h.encode(&scratch)
+	loc, dst := d.store.alloc(classNo, len(head)+size)
+	copy(dst, head)
+	body.Put(dst[len(head):])
+	t.refs++
+	return loc
 }
 
 // forgetAbove is the number of known targets from which unused ones are dropped.

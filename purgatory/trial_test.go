@@ -223,7 +223,7 @@ func TestALookThatFindsNothingIsNotRepeatedAtOnce(t *testing.T) {
 
 // TestANumberOfATargetIsUsedAgain.
 func TestANumberOfATargetIsUsedAgain(t *testing.T) {
-	d := newDirectory(nil)
+	d := newDirectory(nil, false)
 	for n := range 5 {
 		one, two := d.target(TargetName{Name: fmt.Sprint(n)}, "*"), d.target(TargetName{Name: fmt.Sprint(n, "b")}, "*")
 		if d.target(one.key, "*") != one || one.index == two.index || one.state.Verdict != Pending {

@@ -24,14 +24,14 @@ func (s *source) heldBack(e *entry) unfit {
 
 // mayNot returns why a record with that header is not to be offered. A dead letter has no
 // deadline to wait for, and no expiry.
-func (o *outbox) mayNot(e *entry, h *header) unfit {
+func (e *entry) mayNot(h *header, nowMs int64) unfit {
 	if why := e.from.heldBack(e); why != fit || e.failure != nil {
 		return why
 	}
 	switch {
-	case h.hasExpired(o.now.WallMs):
+	case h.hasExpired(nowMs):
 		return late
-	case h.deadlineMs > o.now.WallMs && !h.atOnce:
+	case h.deadlineMs > nowMs && !h.atOnce:
 		return early
 	}
 	return fit
@@ -47,7 +47,7 @@ func (o *outbox) keep(e entry) bool {
 // turnAway takes a record with that header out of the queues of targets that is not to be
 // offered.
 func (o *outbox) turnAway(e entry, h *header) bool {
-	why := o.mayNot(&e, h)
+	why := e.mayNot(h, o.now.WallMs)
 	return why != fit && o.divert(e, why)
 }
 
@@ -55,14 +55,18 @@ func (o *outbox) turnAway(e entry, h *header) bool {
 func (o *outbox) divert(e entry, why unfit) bool {
 	switch why {
 	case unconfirmed:
-		o.note(&e, inWaiting, 0)
+		e.note(o.store, inWaiting, 0)
 		e.from.waiting.pushBack(e)
 	case barred:
-		o.note(&e, behindBarrier, 0)
+		e.note(o.store, behindBarrier, 0)
 		e.from.behind.pushBack(e)
 	case early:
 		e.from.due--
-		o.early = append(o.early, e)
+		h := readHeader(o.store.at(e.loc))
+		o.returned = append(o.returned, returned{e, h.deadlineMs})
+		if e.admitted {
+			o.cfg.CatchUp.Waiting(e.target.label, 1)
+		}
 	case late:
 		o.expire(e)
 	}

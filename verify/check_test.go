@@ -37,6 +37,7 @@ func delivery(id string, partition int32, offset int64) Record {
 		Topic: ready, Partition: 1, Offset: 77, Timestamp: sentAt.Add(time.Minute), Key: []byte("key"), Value: []byte("value"),
 		Headers: []Header{
 			{"dup", []byte("1")}, {IDHeader, []byte(id)}, {"null", nil}, {"dup", []byte{}}, {"layover.errors.reason", []byte("older")},
+			{"layover-hops", []byte("1")},
 			{"layover-id", fmt.Appendf(nil, "delayed-%d-%d", partition, offset)},
 			{"layover-due", []byte("2030-01-02T03:05:05.006Z")},
 			{"layover-original-timestamp", []byte("2030-01-02T03:04:05.006Z")},
@@ -54,6 +55,12 @@ func deadLetter(id string, partition int32, offset int64, reason string) Record 
 		headers = append(headers, Header{"layover.errors." + h[0], []byte(h[1])})
 	}
 	return Record{Topic: dead, Offset: 5, Timestamp: sentAt.Add(time.Minute), Key: []byte("key"), Value: []byte("value"), Headers: headers}
+}
+
+// bare is a dead letter whose value its topic did not take.
+func bare(letter Record) Record {
+	letter.Headers, letter.Value = append(letter.Headers, Header{dropped, []byte("dropped")}), nil
+	return letter
 }
 
 // one returns a ledger with one acknowledged record at delayed/3@42.
@@ -77,8 +84,9 @@ func set(headers []Header, name, value string) []Header {
 
 func TestWhatArrivedAsItShouldIsFine(t *testing.T) {
 	for name, arrived := range map[string]Record{
-		"delivered":     delivery("a", 3, 42),
-		"dead-lettered": deadLetter("a", 3, 42, "target_unavailable"),
+		"delivered":                       delivery("a", 3, 42),
+		"dead-lettered":                   deadLetter("a", 3, 42, "target_unavailable"),
+		"dead-lettered without its value": bare(deadLetter("a", 3, 42, "target_unavailable")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := Check(one(), []Record{arrived}).Err(); err != nil {
@@ -130,9 +138,9 @@ func TestEveryKindOfFaultIsFound(t *testing.T) {
 		"headers cut off":        {func(w *judged) { first(w).Headers = first(w).Headers[:3] }, Wrong, "header 3, dup, is missing"},
 		"control header left":    {func(w *judged) { first(w).Headers = append(first(w).Headers, Header{"X-DELAY", nil}) }, Wrong, "still there"},
 		"a header too many":      {func(w *judged) { first(w).Headers = append(first(w).Headers, Header{"extra", nil}) }, Wrong, "extra=null is not expected"},
-		"stamped twice":          {func(w *judged) { first(w).Headers = append(first(w).Headers, first(w).Headers[5]) }, Wrong, "layover-id"},
+		"stamped twice":          {func(w *judged) { first(w).Headers = append(first(w).Headers, first(w).Headers[6]) }, Wrong, "layover-id"},
 		"id of another offset":   {func(w *judged) { first(w).Headers = set(first(w).Headers, "layover-id", "delayed-3-41") }, Wrong, `want "delayed-3-42"`},
-		"id missing":             {func(w *judged) { first(w).Headers = slices.Delete(first(w).Headers, 5, 6) }, Wrong, "layover-id is missing"},
+		"id missing":             {func(w *judged) { first(w).Headers = slices.Delete(first(w).Headers, 6, 7) }, Wrong, "layover-id is missing"},
 		"due header wrong":       {func(w *judged) { first(w).Headers = set(first(w).Headers, "layover-due", "2030-01-02T03:05:05.007Z") }, Wrong, "layover-due"},
 		"own timestamp wrong":    {func(w *judged) { first(w).Headers = set(first(w).Headers, "layover-original-timestamp", "x") }, Wrong, "original"},
 		"no id of the ledger":    {func(w *judged) { w.arrived = append(w.arrived, Record{Topic: ready}) }, Strange, "carries no id"},
@@ -152,6 +160,17 @@ func TestEveryKindOfFaultIsFound(t *testing.T) {
 			w.arrived[0] = deadLetter("a", 3, 42, "target_unavailable")
 			first(w).Headers = slices.Delete(first(w).Headers, 1, 2)
 		}, Wrong, "header 1 is ledger-id"},
+		"dead letter without its value": {func(w *judged) {
+			w.arrived[0] = deadLetter("a", 3, 42, "target_unavailable")
+			first(w).Value = nil
+		}, Wrong, "value null"},
+		"dead letter that has the value it says was dropped": {func(w *judged) {
+			w.arrived[0] = bare(deadLetter("a", 3, 42, "target_unavailable"))
+			first(w).Value = []byte("value")
+		}, Wrong, "value"},
+		"delivery that says its value was dropped": {func(w *judged) {
+			first(w).Headers = append(first(w).Headers, Header{dropped, []byte("dropped")})
+		}, Wrong, "is not expected"},
 		"dead letter without a time": {func(w *judged) {
 			w.arrived[0] = deadLetter("a", 3, 42, "target_unavailable")
 			first(w).Headers = set(first(w).Headers, "layover.errors.timestamp", "now")

@@ -3,6 +3,7 @@ package verify
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,8 +14,11 @@ import (
 var (
 	control = []string{"x-delay", "x-deliver-at", "x-deliver-to", "x-delay-id", "x-delay-cancel"}
 	stamps  = []string{"layover-id", "layover-due", "layover-original-timestamp"}
+	counted = []string{"layover-hops"} // of what was delivered before
 	errata  = []string{"layover.errors.topic", "layover.errors.partition", "layover.errors.offset", "layover.errors.group",
 		"layover.errors.reason", "layover.errors.message", "layover.errors.timestamp"}
+	// dropped is on a dead letter whose value its topic did not take, and on no other.
+	dropped = "layover.errors.value"
 )
 
 func isOneOf(names []string, name string) bool {
@@ -84,13 +88,20 @@ func deliveredHeaders(e *entry, got []Header) string {
 			return fmt.Sprintf("control header %s=%s is still there", h.Name, show(h.Value))
 		}
 	}
-	added, fault := passed(without(e.Record.Headers, slices.Concat(control, stamps)...), got)
+	counts := e.carried()
+	ours := slices.Concat(stamps, slices.Collect(maps.Keys(counts)))
+	added, fault := passed(without(e.Record.Headers, slices.Concat(control, counted, ours)...), got)
 	if fault != "" {
 		return fault
 	}
-	by, fault := values(added, stamps)
+	by, fault := values(added, ours)
 	if fault != "" {
 		return fault
+	}
+	for name, want := range counts {
+		if by[name] != want {
+			return fmt.Sprintf("%s is %q, want %q", name, by[name], want)
+		}
 	}
 	due := e.Due
 	if due.IsZero() {
@@ -109,9 +120,12 @@ func deliveredHeaders(e *entry, got []Header) string {
 
 // deadHeaders says what is wrong with the headers of a dead letter, "" for nothing.
 func deadHeaders(e *entry, got []Header) string {
-	added, fault := passed(without(e.Record.Headers, errata...), got)
+	added, fault := passed(without(e.Record.Headers, append(errata, dropped)...), got)
 	if fault != "" {
 		return fault
+	}
+	if n := len(added) - 1; n >= 0 && added[n].Name == dropped { // it is last, and judge has seen what it says
+		added = added[:n]
 	}
 	by, fault := values(added, errata)
 	if fault != "" {
@@ -130,6 +144,11 @@ func deadHeaders(e *entry, got []Header) string {
 		return fmt.Sprintf("layover.errors.timestamp is %q", by["layover.errors.timestamp"])
 	}
 	return ""
+}
+
+// hasDropped says whether a dead letter says that its topic did not take the value.
+func hasDropped(a *Record) bool {
+	return slices.ContainsFunc(a.Headers, func(h Header) bool { return h.Name == dropped && string(h.Value) == "dropped" })
 }
 
 // hasExpired says whether a dead letter is one because its record expired.

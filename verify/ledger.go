@@ -50,6 +50,10 @@ type Sent struct {
 	Expires time.Time
 	Dropped bool
 	Timer   Timer
+	// Backoff is the one that applies, and Due is left to the ledger: it follows from the
+	// headers, and from where the record lies.
+	Backoff Backoff
+	attempt int64 // that its delivery says; 0: none
 }
 
 // outcome of sending a record.
@@ -112,6 +116,7 @@ func (l *Ledger) Enter(s Sent) {
 	if id, ok := idOf(s.Record.Headers); !ok || id != s.ID {
 		panic(fmt.Sprintf("verify: the record of id %q does not carry it", s.ID))
 	}
+	s.number()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.entries[s.ID] != nil {
@@ -128,6 +133,7 @@ func (l *Ledger) Acked(id string, partition int32, offset int64) {
 	e := l.entries[id]
 	e.outcome = acked
 	e.Record.Partition, e.Record.Offset = partition, offset
+	e.settle()
 	at := logPosition{e.Record.Topic, partition}
 	l.groups[at] = append(l.groups[at], e)
 	for _, s := range l.deleted[at] {

@@ -29,6 +29,21 @@ func TestOperationsDoNotAllocate(t *testing.T) {
 	}
 }
 
+// Taking the farthest records writes to the caller's slice alone.
+func TestTakingTheFarthestDoesNotAllocate(t *testing.T) {
+	w, out := New(0, DefaultGeometry()), make([]uint64, 0, 100)
+	for i := range int64(1_000_000) {
+		w.Add(1+i*i%2_592_000_000, uint64(i))
+	}
+	taken := 0
+	if n := testing.AllocsPerRun(4000, func() {
+		out, _ = w.TakeFarthest(0, 100, everything, out[:0])
+		taken += len(out)
+	}); n != 0 || taken < 400_000 {
+		t.Errorf("%v allocations for a call, want 0; %d records were taken", n, taken)
+	}
+}
+
 // A burst takes its slabs and pages from those that the burst before has left.
 func TestABurstOfTheSizeBeforeAllocatesNothing(t *testing.T) {
 	w := New(0, DefaultGeometry())
@@ -39,12 +54,12 @@ func TestABurstOfTheSizeBeforeAllocatesNothing(t *testing.T) {
 		for i := range uint64(records) {
 			w.Add(deadlineMs, i)
 		}
-		if held := w.chunks.held; held != maxSpareSlabs {
+		if held := w.store.chunks.held; held != maxSpareSlabs {
 			t.Fatalf("a burst takes %d slabs, want %d", held, maxSpareSlabs)
 		}
 		due, _ = w.AdvanceClock(deadlineMs, records, due[:0])
-		if len(due) != records || w.chunks.held != maxSpareSlabs {
-			t.Fatalf("%d records came out, and %d slabs are kept", len(due), w.chunks.held)
+		if len(due) != records || w.store.chunks.held != maxSpareSlabs {
+			t.Fatalf("%d records came out, and %d slabs are kept", len(due), w.store.chunks.held)
 		}
 	}
 	for range 3 {

@@ -66,6 +66,7 @@ type arena struct {
 	spare  []uint32 // slabs with no chunk handed out, at most maxSpareSlabs
 	vacant []uint32 // numbers of released slabs
 	held   int      // slabs that are not nil
+	used   int      // places of the chunks handed out
 }
 
 func newArena() arena {
@@ -103,6 +104,7 @@ func (a *arena) alloc(size uint32) uint32 {
 		st.fresh += size
 	}
 	st.used++
+	a.used += int(size)
 	if st.used*size == slabPlaces {
 		partial.clear(i)
 	}
@@ -139,6 +141,7 @@ func (a *arena) release(ref uint32) {
 	a.at(ref).tick = st.free
 	st.free = ref
 	st.used--
+	a.used -= int(st.size)
 	if st.used > 0 {
 		partial.set(int(i))
 		return
@@ -151,6 +154,13 @@ func (a *arena) release(ref uint32) {
 	a.slabs[i] = nil
 	a.held--
 	a.vacant = append(a.vacant, i)
+}
+
+// sparse reports whether more than a third of the memory is free, and more than minFree
+// slabs. Moving chunks to lower slabs would then give some back.
+func (a *arena) sparse(minFree int) bool {
+	free := a.held*slabPlaces - a.used
+	return free > a.used/maxDeadShare && free > minFree*slabPlaces
 }
 
 // bytes is the memory of the arena.

@@ -64,6 +64,27 @@ func (b *bitset) next(from int) int {
 	return word<<6 + bits.TrailingZeros64(b.words[word])
 }
 
+// prev returns the last member at or before from, or -1. There must be room for from.
+func (b *bitset) prev(from int) int {
+	word := from >> 6
+	if rest := b.words[word] << (63 - from&63); rest != 0 {
+		return from - bits.LeadingZeros64(rest)
+	}
+	if word--; word < 0 {
+		return -1
+	}
+	group := word >> 6
+	rest := b.summary[group] << (63 - word&63) >> (63 - word&63)
+	for rest == 0 {
+		if group--; group < 0 {
+			return -1
+		}
+		rest = b.summary[group]
+	}
+	word = group<<6 + 63 - bits.LeadingZeros64(rest)
+	return word<<6 + 63 - bits.LeadingZeros64(b.words[word])
+}
+
 // bytes is the memory of the set.
 func (b *bitset) bytes() int64 {
 	return 8 * int64(cap(b.words)+cap(b.summary))

@@ -13,6 +13,7 @@ const stepPlaces = largeChunk
 // compaction is how far the pass over all buckets has come.
 type compaction struct {
 	cancels uint   // since the beginning
+	reads   int    // of TakeFarthest since the last step, in records
 	level   int    // index of the level; the one after the last is far
 	bucket  int    // of that level
 	from    source // log of that bucket
@@ -28,12 +29,34 @@ func (c *compaction) at(lv *level, bucket int) bool {
 // skip leaves the bucket that the pass is in, which has been taken.
 func (c *compaction) skip() { c.bucket, c.from, c.prev = c.bucket+1, added, 0 }
 
+// moved takes notice that the records up to a chunk's end now end with the chunk to.
+func (c *compaction) moved(ref, to uint32) {
+	if c.prev == ref {
+		c.prev = to
+	}
+}
+
 // compact does one Cancel's share of a pass.
 func (w *TimingWheel) compact() {
-	c := &w.compaction
-	if c.cancels++; c.cancels%w.pace.cancelsPerStep != 0 {
-		return
+	if w.compaction.cancels++; w.compaction.cancels%w.pace.cancelsPerStep == 0 {
+		w.compactStep()
 	}
+}
+
+// compactBeside does the share of a pass that belongs to as many records read by
+// TakeFarthest. A pass begins where much is free, though nothing is dead.
+func (w *TimingWheel) compactBeside(reads int) {
+	c := &w.compaction
+	for c.reads += reads; c.reads >= w.pace.readsPerStep; c.reads -= w.pace.readsPerStep {
+		if c.current != nil || w.store.chunks.sparse(w.pace.minFree) {
+			w.compactStep()
+		}
+	}
+}
+
+// compactStep does a step of a pass, and begins one if none is going on.
+func (w *TimingWheel) compactStep() {
+	c := &w.compaction
 	for work := uint32(0); work < stepPlaces; {
 		c.current = &w.far
 		if c.level < len(w.levels) {
@@ -42,7 +65,7 @@ func (w *TimingWheel) compact() {
 		bucket := c.current.queue.next(c.bucket)
 		if bucket < 0 {
 			if c.current == &w.far {
-				*c = compaction{cancels: c.cancels}
+				*c = compaction{cancels: c.cancels, reads: c.reads}
 				return
 			}
 			c.level, c.bucket, c.from, c.prev = c.level+1, 0, added, 0
@@ -60,7 +83,7 @@ func (w *TimingWheel) compact() {
 // slab with room, so that higher slabs run empty. Order is kept, and every chunk that
 // the pass has left is full.
 func (w *TimingWheel) compactChunk() uint32 {
-	c, lv, a := &w.compaction, w.compaction.current, &w.chunks
+	c, lv, a := &w.compaction, w.compaction.current, &w.store.chunks
 	if lv.logs[c.from] == nil || lv.logs[c.from][c.bucket].head == 0 {
 		w.nextLog()
 		return 0
@@ -70,18 +93,30 @@ func (w *TimingWheel) compactChunk() uint32 {
 	if c.prev != 0 {
 		ref = a.at(c.prev).tick
 	}
+	if ref == 0 { // TakeFarthest has emptied the rest of the log
+		w.nextLog()
+		return 0
+	}
 	isTail := ref == l.tail()
 	if isTail {
 		a.close(l, 0)
 	}
 	read := a.at(ref).seq
-	w.squeeze(lv, ref)
-	a.merge(c.prev, ref, lv.places())
+	if t := &w.taking; t.at(lv, c.bucket, w.mask) && t.from == c.from && t.prev == c.prev {
+		// TakeFarthest goes on in this chunk: nothing unread may get to the one before.
+		t.read = w.store.squeeze(lv, ref, t.read)
+	} else {
+		w.store.squeeze(lv, ref, 0)
+		a.merge(c.prev, ref, lv.places())
+	}
 	if a.at(ref).seq == 0 {
 		a.unlink(l, c.prev, ref)
+		w.taking.moved(ref, c.prev)
 		w.dequeueEmpty(lv, c.bucket)
 	} else {
-		ref = a.lower(l, c.prev, ref)
+		from := ref
+		ref = a.lower(l, c.prev, from)
+		w.taking.moved(from, ref)
 		if isTail {
 			l.next = ref + 1 + a.at(ref).seq
 		}
@@ -101,23 +136,6 @@ func (w *TimingWheel) nextLog() {
 		return
 	}
 	c.skip()
-}
-
-// squeeze drops the dead records of a closed chunk.
-func (w *TimingWheel) squeeze(lv *level, ref uint32) {
-	places, epoch := w.chunks.unread(chain{ref: ref}, largeChunk)
-	per, kept := int(lv.places()), 0
-	for i := 0; i < len(places); i += per {
-		if !w.live.has(fullSeq(epoch, places[i].seq)) {
-			w.dead--
-			continue
-		}
-		if kept != i {
-			copy(places[kept:kept+per], places[i:i+per])
-		}
-		kept += per
-	}
-	w.chunks.at(ref).seq = uint32(kept)
 }
 
 // merge moves records from the front of a closed chunk to the end of the one

@@ -66,6 +66,12 @@
 // empty before the level two below reaches any of it: a record that skipped a
 // level would get ahead of older ones that wait there.
 //
+// # Farthest records
+//
+// An owner short of memory takes the records due last out of the wheel again, a bounded
+// number a call. A cursor keeps the place between the calls: it goes from the coarsest
+// level down, as records do when they cascade, so none gets past it unread.
+//
 // # Sources
 //
 // G. Varghese and T. Lauck, Hashed and Hierarchical Timing Wheels, SOSP 1987,

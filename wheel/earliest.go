@@ -14,7 +14,7 @@ func (w *TimingWheel) Earliest() (ms int64, ok bool) {
 	for i := range w.levels {
 		lv := &w.levels[i]
 		if lv.open.start < first {
-			if tick, live := w.earliestOpen(lv); live {
+			if tick, live := w.store.earliestOpen(lv); live {
 				first = min(first, tick)
 			}
 		}
@@ -24,18 +24,18 @@ func (w *TimingWheel) Earliest() (ms int64, ok bool) {
 			if !found || slot-here > w.mask || slot<<lv.shift >= first {
 				break
 			}
-			if tick, live := w.earliestIn(lv, int(slot&w.mask), slot<<lv.shift); live {
+			if tick, live := w.store.earliestIn(lv, int(slot&w.mask), slot<<lv.shift); live {
 				first = min(first, tick)
 				break
 			}
 			from = slot + 1
 		}
 	}
-	if tick, live := w.earliestOpen(&w.far); live {
+	if tick, live := w.store.earliestOpen(&w.far); live {
 		first = min(first, tick)
 	}
 	if w.far.queue.next(0) == 0 {
-		if tick, live := w.earliestIn(&w.far, 0, 0); live {
+		if tick, live := w.store.earliestIn(&w.far, 0, 0); live {
 			first = min(first, tick)
 		}
 	}
@@ -44,11 +44,11 @@ func (w *TimingWheel) Earliest() (ms int64, ok bool) {
 
 // earliestOpen returns the least tick of the live records in the bucket that the
 // level is emptying.
-func (w *TimingWheel) earliestOpen(lv *level) (tick int64, live bool) {
+func (s *store) earliestOpen(lv *level) (tick int64, live bool) {
 	tick = math.MaxInt64
-	for c := lv.open.rest; c.ref != 0; c = (chain{ref: w.chunks.at(c.ref).tick}) {
-		places, epoch := w.chunks.unread(c, largeChunk)
-		at, some := w.earliestOf(lv, places, epoch, lv.open.start)
+	for c := lv.open.rest; c.ref != 0; c = (chain{ref: s.chunks.at(c.ref).tick}) {
+		places, epoch := s.chunks.unread(c, largeChunk)
+		at, some := s.earliestOf(lv, places, epoch, lv.open.start)
 		tick, live = min(tick, at), live || some
 		if live && lv.oneTick() {
 			break // all of it is for one tick
@@ -59,10 +59,10 @@ func (w *TimingWheel) earliestOpen(lv *level) (tick int64, live bool) {
 
 // earliestOf returns the least tick of the live records in a part of a chunk,
 // whose bucket's span begins at start.
-func (w *TimingWheel) earliestOf(lv *level, places []record, epoch uint64, start int64) (tick int64, live bool) {
+func (s *store) earliestOf(lv *level, places []record, epoch uint64, start int64) (tick int64, live bool) {
 	tick = math.MaxInt64
 	for i := 0; i < len(places); i += int(lv.places()) {
-		if !w.live.has(fullSeq(epoch, places[i].seq)) {
+		if !s.live.has(fullSeq(epoch, places[i].seq)) {
 			continue
 		}
 		tick, live = min(tick, lv.tickAt(places, i, start)), true
@@ -75,14 +75,14 @@ func (w *TimingWheel) earliestOf(lv *level, places []record, epoch uint64, start
 
 // earliestIn returns the least tick of the live records in a bucket, whose span
 // begins at start.
-func (w *TimingWheel) earliestIn(lv *level, bucket int, start int64) (tick int64, live bool) {
+func (s *store) earliestIn(lv *level, bucket int, start int64) (tick int64, live bool) {
 	tick = math.MaxInt64
 	for _, logs := range lv.logs {
 		if logs == nil {
 			continue
 		}
-		w.chunks.each(&logs[bucket], func(places []record, epoch uint64) bool {
-			at, some := w.earliestOf(lv, places, epoch, start)
+		s.chunks.each(&logs[bucket], func(places []record, epoch uint64) bool {
+			at, some := s.earliestOf(lv, places, epoch, start)
 			tick, live = min(tick, at), live || some
 			return !live || !lv.oneTick()
 		})

@@ -29,9 +29,9 @@ func (w *TimingWheel) append(lv *level, l *bucketLog, slot, tick int64, seq, pay
 		w.offer(lv, slot)
 	}
 	if lv.wide {
-		w.chunks.appendWide(l, tick, seq, payload)
+		w.store.chunks.appendWide(l, tick, seq, payload)
 	} else {
-		w.chunks.append(l, tick, seq, payload)
+		w.store.chunks.append(l, tick, seq, payload)
 	}
 }
 
@@ -42,17 +42,17 @@ func (w *TimingWheel) flush(due []uint64, budget int) ([]uint64, int) {
 	f, open := &w.flushing, &w.flushing.level.open
 	per := f.level.places()
 	for f.chunks > 0 && budget > 0 {
-		places, epoch := w.chunks.unread(open.rest, per*uint32(min(budget, largeChunk)))
+		places, epoch := w.store.chunks.unread(open.rest, per*uint32(min(budget, largeChunk)))
 		switch {
 		case f.level.wide:
 			w.cascadeWide(places, epoch)
 		case f.level.shift > 0:
 			w.cascade(places, epoch, open.start)
 		default:
-			due = w.fire(due, places, epoch)
+			due = w.store.fire(due, places, epoch)
 		}
 		budget -= len(places) / int(per)
-		if w.chunks.skip(&open.rest, uint32(len(places))) {
+		if w.store.chunks.skip(&open.rest, uint32(len(places))) {
 			open.chunks--
 			f.chunks--
 		}
@@ -65,27 +65,14 @@ func (w *TimingWheel) flush(due []uint64, budget int) ([]uint64, int) {
 	return due, budget
 }
 
-// fire appends the live payloads of a chunk of level 0: its bucket is one tick,
-// and the clock is there.
-func (w *TimingWheel) fire(due []uint64, places []record, epoch uint64) []uint64 {
-	before := len(due)
-	for _, r := range places {
-		if w.live.remove(fullSeq(epoch, r.seq)) {
-			due = append(due, r.payload)
-		}
-	}
-	w.dead -= len(places) - (len(due) - before)
-	return due
-}
-
 // cascade places the live records of a chunk anew. It does not fire those that
 // are due at this very tick: older ones may already wait in level 0.
 func (w *TimingWheel) cascade(places []record, epoch uint64, start int64) {
 	for _, r := range places {
-		if seq := fullSeq(epoch, r.seq); w.live.has(seq) {
+		if seq := fullSeq(epoch, r.seq); w.store.live.has(seq) {
 			w.place(cascaded, fullTick(start, r.tick), seq, r.payload)
 		} else {
-			w.dead--
+			w.store.dead--
 		}
 	}
 }
@@ -93,10 +80,10 @@ func (w *TimingWheel) cascade(places []record, epoch uint64, start int64) {
 // cascadeWide is cascade for records that take two places.
 func (w *TimingWheel) cascadeWide(places []record, epoch uint64) {
 	for i := 0; i < len(places); i += 2 {
-		if seq := fullSeq(epoch, places[i].seq); w.live.has(seq) {
+		if seq := fullSeq(epoch, places[i].seq); w.store.live.has(seq) {
 			w.place(cascaded, int64(places[i+1].payload), seq, places[i].payload)
 		} else {
-			w.dead--
+			w.store.dead--
 		}
 	}
 }

@@ -123,6 +123,18 @@ func (lv *level) first(clockSlot int64, mask int64) (slot int64, ok bool) {
 	return clockSlot + int64(bucket-here)&mask, true
 }
 
+// last returns the latest slot up to limit that holds records. It is before the clock's
+// if there is none. The level must hold some, and limit is less than a turn ahead of the
+// slot the clock is in.
+func (lv *level) last(limit, mask int64) (slot int64) {
+	here := int(limit & mask)
+	bucket := lv.queue.prev(here)
+	if bucket < 0 {
+		bucket = lv.queue.prev(int(mask))
+	}
+	return limit - int64(here-bucket)&mask
+}
+
 // take empties a bucket, older records first, and opens it.
 func (lv *level) take(a *arena, bucket int, start, clock, mask int64) {
 	lv.remove(bucket, clock, mask)

@@ -84,7 +84,7 @@ func TestCompactionKeepsSequenceNumbersApart(t *testing.T) {
 
 // skipTo makes seq the next sequence number, as if all before had come and gone.
 func skipTo(w *TimingWheel, seq uint64) {
-	s := &w.live
+	s := &w.store.live
 	if seq == s.next {
 		return
 	}
@@ -294,19 +294,19 @@ func TestLongLivedRecordHoldsOnePage(t *testing.T) {
 	old := w.Add(math.MaxInt64, 1)
 	for range 10 << dirBits >> 3 {
 		w.Cancel(w.Add(1, 2))
-		if w.live.next&pageMask == 0 {
+		if w.store.live.next&pageMask == 0 {
 			collect(w, 1, math.MaxInt)
 		}
 	}
-	checkLiveBits(t, &w.live)
-	if w.live.pages != 2 {
-		t.Errorf("%d pages for one live record and the open page", w.live.pages)
+	checkLiveBits(t, &w.store.live)
+	if w.store.live.pages != 2 {
+		t.Errorf("%d pages for one live record and the open page", w.store.live.pages)
 	}
 	if !w.Cancel(old) {
 		t.Error("the old record is not live")
 	}
-	if len(w.live.dirs) != 1 {
-		t.Errorf("%d directories for the open page", len(w.live.dirs))
+	if len(w.store.live.dirs) != 1 {
+		t.Errorf("%d directories for the open page", len(w.store.live.dirs))
 	}
 }
 

@@ -44,6 +44,7 @@ type model struct {
 	adds    int // records since the wheel was last empty for certain
 
 	unfinished bool // the last advance left something due
+	taking     modelPass
 }
 
 func newModel(t testing.TB, startMs int64, g Geometry, first uint64) *model {
@@ -58,7 +59,7 @@ func newPacedModel(t testing.TB, startMs int64, g Geometry, first uint64, p pace
 }
 
 // finestPace makes a little data go through all that takes a lot otherwise.
-var finestPace = pace{leadShare: 1, shareChunks: 1, cancelsPerStep: 1, minDead: 0}
+var finestPace = pace{leadShare: 1, shareChunks: 1, cancelsPerStep: 1, minDead: 0, readsPerStep: 1, minFree: 0}
 
 // ceil and floor divide an instant into ticks.
 func (m *model) ceil(ms int64) *big.Int {
@@ -225,7 +226,7 @@ func (m *model) drain() {
 		}
 		delete(want, payload)
 	})
-	m.parked, m.adds, m.unfinished = nil, 0, false
+	m.parked, m.adds, m.unfinished, m.taking = nil, 0, false, modelPass{}
 	if len(want) > 0 {
 		m.t.Fatalf("Drain left out %d records", len(want))
 	}
@@ -285,8 +286,8 @@ func checkMemory(t testing.TB, w *TimingWheel) {
 			if ref == last {
 				break
 			}
-			places += int(w.chunks.at(ref).seq)
-			ref = w.chunks.at(ref).tick
+			places += int(w.store.chunks.at(ref).seq)
+			ref = w.store.chunks.at(ref).tick
 		}
 		return places
 	}
@@ -306,7 +307,7 @@ func checkMemory(t testing.TB, w *TimingWheel) {
 					before := len(chunks)
 					places := walk(l.head, l.tail()) + int(l.next-1-l.tail())
 					stored += places / int(lv.places())
-					if n := w.chunks.count(&l); n != int64(len(chunks)-before) {
+					if n := w.store.chunks.count(&l); n != int64(len(chunks)-before) {
 						t.Fatalf("a log of %d chunks counts %d", len(chunks)-before, n)
 					}
 					filled = true
@@ -318,19 +319,19 @@ func checkMemory(t testing.TB, w *TimingWheel) {
 		}
 	}
 	used, slabs := 0, int64(0)
-	for i, s := range w.chunks.slabs {
+	for i, s := range w.store.chunks.slabs {
 		if s != nil {
 			slabs++
-			used += int(w.chunks.state[i].used)
+			used += int(w.store.chunks.state[i].used)
 		}
 	}
-	if used != len(chunks) || slabs != int64(w.chunks.held) || len(w.chunks.spare) > maxSpareSlabs {
-		t.Fatalf("%d chunks handed out, %d in logs; %d slabs, %d counted, %d spare", used, len(chunks), slabs, w.chunks.held, len(w.chunks.spare))
+	if used != len(chunks) || slabs != int64(w.store.chunks.held) || len(w.store.chunks.spare) > maxSpareSlabs {
+		t.Fatalf("%d chunks handed out, %d in logs; %d slabs, %d counted, %d spare", used, len(chunks), slabs, w.store.chunks.held, len(w.store.chunks.spare))
 	}
-	if stored != w.Len()+w.dead {
-		t.Fatalf("%d records are stored, but %d are live and %d dead", stored, w.Len(), w.dead)
+	if stored != w.Len()+w.store.dead {
+		t.Fatalf("%d records are stored, but %d are live and %d dead", stored, w.Len(), w.store.dead)
 	}
-	checkLiveBits(t, &w.live)
+	checkLiveBits(t, &w.store.live)
 	if got, want := w.Bytes(), footprint(w); got != want {
 		t.Fatalf("Bytes is %d, and all that the wheel leads to takes %d", got, want)
 	}

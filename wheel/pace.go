@@ -15,8 +15,15 @@ type pace struct {
 	// cancelsPerStep is how many calls of Cancel make a step of compaction.
 	cancelsPerStep uint
 
+	// readsPerStep is how many records read by TakeFarthest make a step. With eight a
+	// pass ends before the wheel holds twice what it needs.
+	readsPerStep int
+
+	// minFree is how many slabs' worth of memory may be free before TakeFarthest compacts.
+	minFree int
+
 	// minDead is the number of dead records up to which no compaction begins.
 	minDead int
 }
 
-var usualPace = pace{leadShare: 4, shareChunks: 8, cancelsPerStep: 2, minDead: 4096}
+var usualPace = pace{leadShare: 4, shareChunks: 8, cancelsPerStep: 2, minDead: 4096, readsPerStep: 8, minFree: 2 * maxSpareSlabs}

@@ -23,9 +23,9 @@ func checkFull(t *testing.T, w *TimingWheel) {
 		for _, logs := range lv.logs {
 			for i := range logs {
 				l := &logs[i]
-				for ref := l.head; ref != 0 && ref != l.tail(); ref = w.chunks.at(ref).tick {
-					size := w.chunks.state[ref>>slabBits].size
-					if got, want := w.chunks.at(ref).seq, (size-1)/lv.places()*lv.places(); got != want {
+				for ref := l.head; ref != 0 && ref != l.tail(); ref = w.store.chunks.at(ref).tick {
+					size := w.store.chunks.state[ref>>slabBits].size
+					if got, want := w.store.chunks.at(ref).seq, (size-1)/lv.places()*lv.places(); got != want {
 						t.Fatalf("level of shift %d: a chunk of %d places has %d taken, want %d", lv.shift, size, got, want)
 					}
 				}
@@ -86,8 +86,8 @@ func TestAPassOfCompactionLeavesFullChunksAndNothingDead(t *testing.T) {
 					}
 				}
 				checkMemory(t, w)
-				held, chunks, places := w.chunks.held, uint32(0), uint32(0)
-				for _, st := range w.chunks.state {
+				held, chunks, places := w.store.chunks.held, uint32(0), uint32(0)
+				for _, st := range w.store.chunks.state {
 					chunks += st.used
 					places += st.used * st.size
 				}
@@ -96,8 +96,8 @@ func TestAPassOfCompactionLeavesFullChunksAndNothingDead(t *testing.T) {
 				if got, most := pass(w), int(places+smallChunk*chunks)/stepPlaces+20; got > most {
 					t.Errorf("%d records: a pass over %d chunks took %d steps, want %d at most", records, chunks, got, most)
 				}
-				if w.dead != 0 || w.chunks.held > held {
-					t.Errorf("%d records: %d dead after the pass; %d slabs, before %d", records, w.dead, w.chunks.held, held)
+				if w.store.dead != 0 || w.store.chunks.held > held {
+					t.Errorf("%d records: %d dead after the pass; %d slabs, before %d", records, w.store.dead, w.store.chunks.held, held)
 				}
 				checkMemory(t, w)
 				checkFull(t, w)
@@ -124,15 +124,15 @@ func TestAPassOverFullChunksMovesNothing(t *testing.T) {
 		}
 		refs := func() (all []uint32) {
 			l := &w.levels[1].logs[added][10_000>>11]
-			for ref := l.head; ref != l.tail(); ref = w.chunks.at(ref).tick {
+			for ref := l.head; ref != l.tail(); ref = w.store.chunks.at(ref).tick {
 				all = append(all, ref)
 			}
 			return append(all, l.tail())
 		}
-		before, held := refs(), w.chunks.held
+		before, held := refs(), w.store.chunks.held
 		pass(w)
-		if after := refs(); !slices.Equal(after, before) || w.chunks.held != held {
-			t.Errorf("chunks at %d are at %d after a pass, in %d slabs, before %d", before, after, w.chunks.held, held)
+		if after := refs(); !slices.Equal(after, before) || w.store.chunks.held != held {
+			t.Errorf("chunks at %d are at %d after a pass, in %d slabs, before %d", before, after, w.store.chunks.held, held)
 		}
 	}
 }
@@ -178,15 +178,15 @@ func TestAPassGoesOnInItsBucketWhileOthersFire(t *testing.T) {
 		m.cancel(1 + len(m.parked)/2)
 	}
 	m.w.pace.cancelsPerStep = 1
-	for m.w.compaction.prev == 0 || m.w.compaction.level != 1 || m.w.dead > 400 {
+	for m.w.compaction.prev == 0 || m.w.compaction.level != 1 || m.w.store.dead > 400 {
 		m.w.compact()
 	}
 	m.advanceAll(slot, 10)
 	for m.w.compaction.current != nil {
 		m.w.compact()
 	}
-	if m.w.dead != 0 {
-		t.Errorf("the pass has left %d dead records", m.w.dead)
+	if m.w.store.dead != 0 {
+		t.Errorf("the pass has left %d dead records", m.w.store.dead)
 	}
 	m.advanceAll(slot<<12, 1000)
 	checkMemory(t, m.w)
@@ -255,15 +255,15 @@ func TestDeadRecordsEndWhereTheirBucketIsOpened(t *testing.T) {
 			for i := range uint64(100) {
 				w.Cancel(w.Add(deadlineMs, i))
 			}
-			if w.dead != 100 {
-				t.Fatalf("%d dead records are parked", w.dead)
+			if w.store.dead != 100 {
+				t.Fatalf("%d dead records are parked", w.store.dead)
 			}
 			at, ok := w.NextDeadline()
 			if out, more := w.AdvanceClock(at, 1000, nil); !ok || at >= deadlineMs || len(out) > 0 || more {
 				t.Fatalf("opened at %d (%v): %d records, more %v", at, ok, len(out), more)
 			}
-			if next, ok := w.NextDeadline(); ok || w.dead != 0 {
-				t.Errorf("%d dead records are left, for %d", w.dead, next)
+			if next, ok := w.NextDeadline(); ok || w.store.dead != 0 {
+				t.Errorf("%d dead records are left, for %d", w.store.dead, next)
 			}
 			checkMemory(t, w)
 		})
@@ -278,7 +278,7 @@ func TestWhatARecordTakesDoesNotDependOnItsNumber(t *testing.T) {
 		for i := range uint64(1000) {
 			w.Add(deadlineMs, i)
 		}
-		for _, st := range w.chunks.state {
+		for _, st := range w.store.chunks.state {
 			n += st.used
 		}
 		return n
@@ -300,20 +300,20 @@ func TestPagesOfLiveBitsAreUsedAgain(t *testing.T) {
 		w.Cancel(w.Add(1, 1))
 		collect(w, 1, 10)
 	}
-	if n := w.live.pages + len(w.live.spare); n != 2 {
+	if n := w.store.live.pages + len(w.store.live.spare); n != 2 {
 		t.Errorf("%d pages are held, want 2", n)
 	}
 	for i := range uint64(2 * maxSparePages << pageBits) {
 		w.Add(10, i)
 	}
 	collect(w, 10, 1<<20)
-	if n := len(w.live.spare); n != maxSparePages {
+	if n := len(w.store.live.spare); n != maxSparePages {
 		t.Errorf("%d pages are kept for reuse, want %d", n, maxSparePages)
 	}
 }
 
 // TestBucketsOfAllLevelsMoveDownBesideSweepsAndCancels: several are open at a time, and are
-// swept and compacted while one of them is half read.
+// taken from, swept and compacted while one of them is half read.
 func TestBucketsOfAllLevelsMoveDownBesideSweepsAndCancels(t *testing.T) {
 	open := 0 // most levels with an open bucket at a time
 	for seed := range seeds(12) {
@@ -335,6 +335,8 @@ func TestBucketsOfAllLevelsMoveDownBesideSweepsAndCancels(t *testing.T) {
 				for at := r.IntN(n); len(m.parked) > at && r.IntN(20) > 0; {
 					m.cancel(at)
 				}
+			case r.IntN(4) == 0:
+				m.takeFarthest(m.w.NowMs()+r.Int64N(1<<(3+r.IntN(14))), 1+r.IntN(40), uint64(1+r.IntN(4)))
 			case r.IntN(40) == 0:
 				k := uint64(1 + r.IntN(20))
 				m.sweep(func(payload uint64) bool { return payload%k == 1 })

@@ -45,7 +45,7 @@ func (w *TimingWheel) parkFar(from source, tick int64, seq, payload uint64) {
 		w.farTick, w.far.due = tick, (tick>>shift-int64(w.geometry.Slots/2))<<shift
 		w.head.known = false
 	}
-	w.chunks.appendWide(l, tick, seq, payload)
+	w.store.chunks.appendWide(l, tick, seq, payload)
 }
 
 // peek finds the bucket that is due first, and returns false if the wheel is empty.
@@ -98,5 +98,6 @@ func (w *TimingWheel) open(lv *level) {
 	if w.compaction.at(lv, bucket) {
 		w.compaction.skip()
 	}
-	lv.take(&w.chunks, bucket, start, w.clock, w.mask)
+	w.taking.opened(lv, bucket, w.mask, lv == &w.far)
+	lv.take(&w.store.chunks, bucket, start, w.clock, w.mask)
 }

@@ -68,7 +68,7 @@ func play(t testing.TB, script []byte, startMs int64, g Geometry, first uint64, 
 		switch op := d.byte(); {
 		case op < 100:
 			m.add(d.instant(m.w.NowMs()))
-		case op < 130:
+		case op < 120:
 			at := d.instant(m.w.NowMs())
 			for range d.byte() % 80 {
 				m.add(at)
@@ -76,13 +76,17 @@ func play(t testing.TB, script []byte, startMs int64, g Geometry, first uint64, 
 					at = d.instant(m.w.NowMs())
 				}
 			}
-		case op < 160:
+		case op < 145:
 			if n := len(m.parked); n > 0 {
 				m.cancel(int(d.byte()) * n / 256)
 			}
 			if n := len(m.gone); n > 0 {
 				m.cancelGone(int(d.byte()) * n / 256)
 			}
+		case op < 165:
+			m.takeFarthest(d.instant(m.w.NowMs()), budgets[int(d.byte())%len(budgets)], uint64(d.byte()%6))
+		case op < 167:
+			m.rewindFarthest()
 		case op < 200:
 			m.advance(d.instant(m.w.NowMs()), budgets[int(d.byte())%len(budgets)])
 		case op < 205:

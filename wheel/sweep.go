@@ -9,10 +9,10 @@ package wheel
 // that moment.
 func (w *TimingWheel) Drain(f func(deadlineMs int64, payload uint64)) {
 	old := *w
-	w.live = newLiveSet(old.live.next)
+	w.store = newStore(old.store.live.next)
 	w.clearBuckets()
 	old.rewrite(func(tick int64, seq, payload uint64) bool {
-		if old.live.has(seq) {
+		if old.store.live.has(seq) {
 			f(old.toMs(tick), payload)
 		}
 		return false
@@ -24,19 +24,20 @@ func (w *TimingWheel) Drain(f func(deadlineMs int64, payload uint64)) {
 // before go with them, so that their memory is free, too. match must not use
 // the wheel. The cost is that of reading and writing every record once.
 func (w *TimingWheel) Sweep(match func(payload uint64) bool) int {
-	before := w.live.live
+	before := w.store.live.live
 	w.rewrite(func(_ int64, seq, payload uint64) bool {
-		if !w.live.has(seq) {
+		if !w.store.live.has(seq) {
 			return false
 		}
 		if match(payload) {
-			w.live.remove(seq)
+			w.store.live.remove(seq)
 			return false
 		}
 		return true
 	})
-	w.dead, w.compaction = 0, compaction{cancels: w.compaction.cancels}
-	return before - w.live.live
+	w.store.dead, w.compaction = 0, compaction{cancels: w.compaction.cancels}
+	w.taking.restart()
+	return before - w.store.live.live
 }
 
 // rewrite writes every log anew with only the records for which keep returns true.
@@ -64,9 +65,9 @@ func (w *TimingWheel) rewriteOpen(lv *level, keep func(tick int64, seq, payload 
 		return
 	}
 	var none, rest bucketLog
-	w.refill(&rest, open.rest, lv, open.start, keep)
-	open.chunks = w.chunks.count(&rest)
-	open.rest = w.chunks.take(&none, &rest)
+	w.store.refill(&rest, open.rest, lv, open.start, keep)
+	open.chunks = w.store.chunks.count(&rest)
+	open.rest = w.store.chunks.take(&none, &rest)
 	if w.flushing.level == lv {
 		w.flushing.chunks = open.share(w.clock, w.pace.shareChunks) // chunks may be smaller, and more
 	} else if open.chunks == 0 {
@@ -83,27 +84,7 @@ func (w *TimingWheel) rewriteBucket(lv *level, bucket int, start int64, keep fun
 		}
 		var none bucketLog
 		l := &logs[bucket]
-		w.refill(l, w.chunks.take(&none, l), lv, start, keep)
+		w.store.refill(l, w.store.chunks.take(&none, l), lv, start, keep)
 	}
 	w.dequeueEmpty(lv, bucket)
-}
-
-// refill appends to l the records of the chain that keep wants, and releases the
-// chain's chunks. The chain's bucket is of level lv and begins at start.
-func (w *TimingWheel) refill(l *bucketLog, c chain, lv *level, start int64, keep func(tick int64, seq, payload uint64) bool) {
-	for c.ref != 0 {
-		places, epoch := w.chunks.unread(c, largeChunk)
-		for i := 0; i < len(places); i += int(lv.places()) {
-			r := places[i]
-			seq, tick := fullSeq(epoch, r.seq), lv.tickAt(places, i, start)
-			switch {
-			case !keep(tick, seq, r.payload):
-			case lv.wide:
-				w.chunks.appendWide(l, tick, seq, r.payload)
-			default:
-				w.chunks.append(l, tick, seq, r.payload)
-			}
-		}
-		w.chunks.skip(&c, uint32(len(places)))
-	}
 }

@@ -29,8 +29,9 @@ type TimingWheel struct {
 	// parked for clock itself is still to be handed out.
 	clock int64
 
+	store store // the records of all buckets
+
 	levels []level
-	chunks arena
 
 	// far is one bucket for all records beyond the reach of the top level.
 	// Its records are placed anew when the clock gets near.
@@ -42,14 +43,11 @@ type TimingWheel struct {
 	// the top level ahead of the clock.
 	farTick int64
 
-	// live has the bit of each record that can still fire.
-	live liveSet
-
-	// dead is how many records were cancelled and still take up their places.
-	dead int
-
 	// compaction gives the places of dead records back, a little with each Cancel.
 	compaction compaction
+
+	// taking is the pass of TakeFarthest over the buckets.
+	taking taking
 
 	// head is the result of the last peek.
 	//
@@ -77,17 +75,16 @@ func newWithSequence(startMs int64, g Geometry, first uint64) *TimingWheel {
 		pace:     usualPace,
 		mask:     int64(g.Slots - 1),
 		nowMs:    startMs,
-		live:     newLiveSet(first),
+		store:    newStore(first),
 	}
 	w.clock = w.tickBefore(startMs)
 	w.clearBuckets()
 	return w
 }
 
-// clearBuckets forgets all buckets and gives their memory up.
+// clearBuckets forgets all buckets. The store is new by then.
 func (w *TimingWheel) clearBuckets() {
-	w.chunks = newArena()
-	w.flushing, w.head, w.compaction, w.dead = flushing{}, queueHead{}, compaction{}, 0
+	w.flushing, w.head, w.compaction, w.taking = flushing{}, queueHead{}, compaction{}, taking{}
 	w.levels = make([]level, w.geometry.Levels)
 	for i := range w.levels {
 		lv := &w.levels[i]
@@ -111,24 +108,23 @@ func (w *TimingWheel) clearBuckets() {
 // Deadlines are rounded up to a whole tick, so payload leaves at most one tick
 // late and never early. The cost is one append.
 func (w *TimingWheel) Add(deadlineMs int64, payload uint64) Handle {
-	seq := w.live.add()
+	seq := w.store.live.add()
 	w.place(added, max(w.tickAfter(deadlineMs), w.clock), seq, payload)
 	return Handle(seq)
 }
 
 // Cancel keeps the record of h from firing. It returns true exactly once, and only
-// if the record has not been handed out, drained or swept. Any other number returns
-// false and changes nothing.
+// if the record has not been handed out, taken, drained or swept. Any other number
+// returns false and changes nothing.
 //
 // The record's 16 bytes stay until its bucket is next read, or until compaction: with
 // many dead records every other Cancel gives the dead places of a chunk back. The cost
 // is bounded, and constant on average.
 func (w *TimingWheel) Cancel(h Handle) bool {
-	if !w.live.remove(uint64(h)) {
+	if !w.store.cancel(uint64(h)) {
 		return false
 	}
-	w.dead++
-	if w.compaction.current != nil || w.dead > w.live.live/maxDeadShare && w.dead > w.pace.minDead {
+	if w.compaction.current != nil || w.store.dead > w.store.live.live/maxDeadShare && w.store.dead > w.pace.minDead {
 		w.compact()
 	}
 	return true
@@ -175,8 +171,8 @@ func (w *TimingWheel) NextDeadline() (ms int64, ok bool) {
 }
 
 // Len returns how many records are parked: added, and neither handed out nor
-// cancelled, drained or swept.
-func (w *TimingWheel) Len() int { return w.live.live }
+// cancelled, taken, drained or swept.
+func (w *TimingWheel) Len() int { return w.store.live.live }
 
 // NowMs returns the wheel's clock, in Unix milliseconds. It is the time of the
 // last AdvanceClock that finished, or of the bucket that one left unfinished.
@@ -185,7 +181,7 @@ func (w *TimingWheel) NowMs() int64 { return w.nowMs }
 // Bytes returns the memory that the wheel holds: chunks in use and spare, live
 // bits, and the headers of the levels made so far. The cost is constant.
 func (w *TimingWheel) Bytes() int64 {
-	n := int64(unsafe.Sizeof(*w)) + int64(cap(w.levels))*int64(unsafe.Sizeof(level{})) + w.chunks.bytes() + w.live.bytes() + w.far.bytes()
+	n := int64(unsafe.Sizeof(*w)) + int64(cap(w.levels))*int64(unsafe.Sizeof(level{})) + w.store.chunks.bytes() + w.store.live.bytes() + w.far.bytes()
 	for i := range w.levels {
 		n += w.levels[i].bytes()
 	}

@@ -80,12 +80,12 @@ func (t *tally) bucket(lv *level, bucket int, s span) {
 			continue
 		}
 		l := &logs[bucket]
-		n := t.w.chunks.records(l, lv.places())
+		n := t.w.store.chunks.records(l, lv.places())
 		if !t.look(s, n) {
 			t.spread(s, n)
 			continue
 		}
-		t.w.chunks.each(l, func(places []record, epoch uint64) bool {
+		t.w.store.chunks.each(l, func(places []record, epoch uint64) bool {
 			t.count(lv, places, epoch, s.first)
 			return true
 		})
@@ -103,8 +103,8 @@ func (t *tally) open(lv *level, s span) {
 		return
 	}
 	t.looks -= n
-	for c := lv.open.rest; c.ref != 0; c = (chain{ref: t.w.chunks.at(c.ref).tick}) {
-		places, epoch := t.w.chunks.unread(c, largeChunk)
+	for c := lv.open.rest; c.ref != 0; c = (chain{ref: t.w.store.chunks.at(c.ref).tick}) {
+		places, epoch := t.w.store.chunks.unread(c, largeChunk)
 		t.count(lv, places, epoch, s.first)
 	}
 }
@@ -112,7 +112,7 @@ func (t *tally) open(lv *level, s span) {
 // look reports whether the n records of a bucket have to be looked at one by one, and
 // are few enough for it.
 func (t *tally) look(s span, n int64) bool {
-	if t.bin(s.first) == t.bin(s.last) && t.w.dead == 0 || n > t.looks {
+	if t.bin(s.first) == t.bin(s.last) && t.w.store.dead == 0 || n > t.looks {
 		return false
 	}
 	t.looks -= n
@@ -122,7 +122,7 @@ func (t *tally) look(s span, n int64) bool {
 // count counts the live records in a part of a chunk.
 func (t *tally) count(lv *level, places []record, epoch uint64, start int64) {
 	for i := 0; i < len(places); i += int(lv.places()) {
-		if t.w.live.has(fullSeq(epoch, places[i].seq)) {
+		if t.w.store.live.has(fullSeq(epoch, places[i].seq)) {
 			t.bins[t.bin(lv.tickAt(places, i, start))]++
 		}
 	}

@@ -73,21 +73,25 @@ func startBroker(l net.Listener, dir string) (*kfake.Cluster, error) {
 
 // prepare makes the topics and sets cl to their ends, before the daemon delivers the
 // records that an earlier run left.
-func prepare(ctx context.Context, cl *kgo.Client) error {
+func prepare(ctx context.Context, cl *kgo.Client, ingress []string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := createTopics(ctx, cl); err != nil {
+	if err := createTopics(ctx, cl, ingress); err != nil {
 		return err
 	}
-	return consumeFromEnd(ctx, cl)
+	return consumeFromEnd(ctx, cl, append([]string{egressTopic, dlqTopic}, ingress...))
 }
 
 // createTopics makes the missing topics; after the first start none is missing.
-func createTopics(ctx context.Context, cl *kgo.Client) error {
+func createTopics(ctx context.Context, cl *kgo.Client, ingress []string) error {
 	admin := kadm.NewClient(cl)
 	keep := strconv.FormatInt(retention.Milliseconds(), 10)
 	configs := map[string]*string{"retention.ms": &keep}
-	for topic, n := range map[string]int32{ingressTopic: partitions, egressTopic: partitions, dlqTopic: 1} {
+	numbers := map[string]int32{egressTopic: partitions, dlqTopic: 1}
+	for _, topic := range ingress {
+		numbers[topic] = partitions
+	}
+	for topic, n := range numbers {
 		_, err := admin.CreateTopic(ctx, n, 1, configs, topic)
 		if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
 			return fmt.Errorf("topic %q: %w", topic, err)
@@ -98,8 +102,8 @@ func createTopics(ctx context.Context, cl *kgo.Client) error {
 
 // consumeFromEnd makes cl read the records written to the topics from now on. The offsets are asked for here: the client would look for the end when it
 // begins to read, behind the records that came meanwhile.
-func consumeFromEnd(ctx context.Context, cl *kgo.Client) error {
-	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, ingressTopic, egressTopic, dlqTopic)
+func consumeFromEnd(ctx context.Context, cl *kgo.Client, topics []string) error {
+	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, topics...)
 	if err == nil {
 		err = ends.Error()
 	}

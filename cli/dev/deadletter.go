@@ -26,10 +26,27 @@ func deadLetter(r *kgo.Record, maxDelay time.Duration, now time.Time) string {
 	}
 	text := fmt.Sprintf("%s-%s-%s  dead letter, %s  %s\n      %s", said[delay.HeaderErrorTopic], said[delay.HeaderErrorPartition], said[delay.HeaderErrorOffset],
 		reason, shown(r.Value), said[delay.HeaderErrorMessage])
+	if ofAnother(delay.Reason(reason), said[delay.HeaderErrorMessage]) {
+		return text // the message says what that header wants
+	}
 	if right := remedy(delay.Reason(reason), said[delay.HeaderDeliverTo], maxDelay, now); right != "" {
 		text += "\n      right would be: " + right
 	}
 	return text
+}
+
+// ofAnother reports whether a reason is about a value that is in no header of Layover's own:
+// LAYOVER_HEADERS or LAYOVER_HEADER_MAP give the header that the message names a meaning.
+func ofAnother(reason delay.Reason, message string) bool {
+	switch reason {
+	case delay.ReasonMalformedDelay, delay.ReasonMalformedDeliverAt, delay.ReasonTargetNotAllowed,
+		delay.ReasonMalformedID, delay.ReasonMalformedCancel, delay.ReasonMalformedExpireAt,
+		delay.ReasonMalformedAttempt, delay.ReasonAttemptsExhausted:
+		_, rest, _ := strings.Cut(message, ": header ")
+		name, _, _ := strings.Cut(rest, " ")
+		return !delay.IsControl(name) && !delay.IsExpireAt(name) && !strings.EqualFold(name, delay.HeaderAttempt)
+	}
+	return false
 }
 
 // remedy is what a record of that reason would have to be; to is the target that it names.
@@ -37,7 +54,7 @@ func remedy(reason delay.Reason, to string, maxDelay time.Duration, now time.Tim
 	at := delay.HeaderDeliverAt + "=" + now.Add(time.Hour).UTC().Format(time.RFC3339)
 	switch reason {
 	case delay.ReasonMalformedDelay:
-		return "x-delay=30s, x-delay=1h30m, x-delay=2d or x-delay=PT5M"
+		return "x-delay=30s, x-delay=1h30m, x-delay=2d, x-delay=PT5M or x-delay=1s..1h"
 	case delay.ReasonMalformedDeliverAt:
 		return at + ", or Unix milliseconds"
 	case delay.ReasonDelayTooLong:
@@ -59,6 +76,12 @@ func remedy(reason delay.Reason, to string, maxDelay time.Duration, now time.Tim
 		return "x-delay-id and x-delay-cancel=true, without a delay, a target and an expiry"
 	case delay.ReasonMalformedExpireAt:
 		return delay.HeaderExpireAt + "=" + now.Add(time.Hour).UTC().Format(time.RFC3339) + ", or Unix milliseconds"
+	case delay.ReasonMalformedAttempt:
+		return "x-delay-attempt as it was delivered, or none"
+	case delay.ReasonAttemptsExhausted:
+		return "no x-delay-attempt, which begins anew, or a back-off with a larger max"
+	case delay.ReasonTooManyHops:
+		return "a consumer that writes it elsewhere, or dev with a larger LAYOVER_MAX_HOPS"
 	case delay.ReasonExpired:
 		return "a later x-expire-at, or none"
 	case delay.ReasonTooLarge:

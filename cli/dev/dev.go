@@ -40,7 +40,7 @@ func run(ctx context.Context, p *process.Process, f *devFlags) error {
 	}
 	defer h.Close()
 	defer l.Close() // the broker closes it too, once it has it
-	environ, ignored := compose(p.Environ, l.Addr().String())
+	environ, ignored := compose(p.Environ, l.Addr().String(), f.ingress...)
 	cfg, warnings, err := config.Load(environ)
 	if err != nil {
 		return userError{err}
@@ -63,12 +63,15 @@ func run(ctx context.Context, p *process.Process, f *devFlags) error {
 	if cfg.HTTP.TLS.On() {
 		scheme = "https://"
 	}
-	printStart(p.Stdout, l.Addr().String(), h.dir, scheme+web.Addr().String(), ignored)
+	printStart(p.Stdout, l.Addr().String(), ingressTopics(f.ingress), h.dir, scheme+web.Addr().String(), ignored)
 	version, revision := p.Build()
 	return onBroker(ctx, cfg, daemon.Options{
 		Log: log, Level: level, Warnings: warnings, Version: version, Revision: revision,
 		Listen: func(string) (net.Listener, error) { return web, nil },
-	}, &stack{out: p.Stdout, began: began, maxDelay: cfg.MaxDelay, log: log, addr: l.Addr().String(), web: web.Addr().String(), tls: cfg.HTTP.TLS.On()})
+	}, &stack{
+		out: p.Stdout, began: began, maxDelay: cfg.MaxDelay, log: log, addr: l.Addr().String(), web: web.Addr().String(), tls: cfg.HTTP.TLS.On(),
+		ingress: ingressTopics(f.ingress), empty: f.empty,
+	})
 }
 
 // onBroker completes s, whose broker serves already, and runs it.
@@ -79,7 +82,7 @@ func onBroker(ctx context.Context, cfg *config.Config, o daemon.Options, s *stac
 		return err
 	}
 	defer s.cl.Close()
-	if err := prepare(ctx, s.cl); err != nil {
+	if err := prepare(ctx, s.cl, s.ingress); err != nil {
 		return err
 	}
 	if s.daemon, err = daemon.New(cfg, o); err != nil {
@@ -96,6 +99,9 @@ func reserve(f *devFlags) (*home, net.Listener, error) {
 		return nil, nil, err
 	}
 	h, errHome := openHome(dir)
+	if h != nil {
+		h.temporary = f.empty
+	}
 	l, errListen := listen(f.addr)
 	if err := errors.Join(errHome, errListen); err != nil {
 		if h != nil {

@@ -174,6 +174,10 @@ func TestWrongUsageOfDev(t *testing.T) {
 		"an operand":    {args: []string{"now"}},
 		"no port":       {args: []string{"--addr", "127.0.0.1"}},
 		"a large port":  {args: []string{"--addr", "127.0.0.1:65536"}},
+		"no topic":      {args: []string{"--ingress", "a/b"}},
+		"a target":      {args: []string{"--ingress", "ready"}},
+		"a topic twice": {args: []string{"--ingress", "retry", "--ingress", "retry"}},
+		"two folders":   {args: []string{"--empty"}},
 		"a bad setting": {args: []string{"--addr", "127.0.0.1:0"}, environ: []string{"LAYOVER_LANES=0"}},
 	}
 	for name, test := range tests {

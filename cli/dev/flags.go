@@ -33,9 +33,10 @@ dead-letters, runs Layover on them, sends five sample records, and prints the
 records of ready and the dead letters until Ctrl-C. Records that were due while
 dev was stopped are one line. The broker is for a laptop, not for production.
 
-LAYOVER_* settings apply, but for the topics and those for single topics;
-settings that begin with KAFKA_ do not. LAYOVER_HTTP_ADDR is 127.0.0.1:9846 by
-default and LAYOVER_LOG_LEVEL is warn.
+LAYOVER_* settings apply, but for the topics; settings that begin with KAFKA_
+do not. LAYOVER_TOPIC_DELAYS and LAYOVER_TOPIC_TARGETS apply where they are
+about delayed and the topics of --ingress alone. LAYOVER_HTTP_ADDR is
+127.0.0.1:9846 by default and LAYOVER_LOG_LEVEL is warn.
 
 Exit code: 0 when stopped, 1 if something went wrong, 2 if the command line or
 a setting is wrong.`,
@@ -55,6 +56,8 @@ func addFlags(cmd *cobra.Command) *devFlags {
 	f := new(devFlags)
 	cmd.Flags().StringVar(&f.addr, "addr", defaultAddr, "let the broker listen on `HOST:PORT`; port 0 is\nany free port")
 	cmd.Flags().StringVar(&f.dataDir, "data-dir", "", "keep the broker's records in `DIR`, one process at\na time (default: layover/dev in the user's cache\nfolder)")
+	cmd.Flags().BoolVar(&f.empty, "empty", false, "begin with empty topics and send no samples; the\nrecords are removed when dev ends")
+	cmd.Flags().StringArrayVar(&f.ingress, "ingress", nil, "make one more ingress topic, `TOPIC`; repeatable")
 	if err := cmd.MarkFlagDirname("data-dir"); err != nil {
 		panic(err) // there is such a flag
 	}
@@ -63,8 +66,10 @@ func addFlags(cmd *cobra.Command) *devFlags {
 
 // devFlags is the command line.
 type devFlags struct {
-	addr    string // host:port
-	dataDir string // empty: the default
+	addr    string   // host:port
+	dataDir string   // empty: the default
+	empty   bool     // no samples, and a folder that is removed at the end
+	ingress []string // ingress topics beside delayed
 }
 
 // check returns the user's mistake.
@@ -76,11 +81,21 @@ func (f *devFlags) check() error {
 	if err != nil {
 		return fmt.Errorf("--addr %q: want host:port, the port 0 to 65535; example: --addr %s", f.addr, defaultAddr)
 	}
-	return nil
+	if f.empty && f.dataDir != "" {
+		return errors.New("--empty and --data-dir: want one of the two, as --empty removes the records")
+	}
+	return checkIngress(f.ingress)
 }
 
-// dir is the data directory.
+// dir is the data directory. That of --empty is a new one, which [home.Close] removes.
 func (f *devFlags) dir() (string, error) {
+	if f.empty {
+		dir, err := os.MkdirTemp("", "layover-dev-")
+		if err != nil {
+			return "", fmt.Errorf("no folder for the data: %w; choose one with --data-dir", err)
+		}
+		return dir, nil
+	}
 	if f.dataDir != "" {
 		return f.dataDir, nil
 	}
@@ -100,15 +115,20 @@ const (
 
 // compose returns the daemon's environment: the user's, but for the settings
 // that dev decides itself. ignored are the names that were set and do not apply.
-// Settings for single ingress topics do not: they are about other topics.
-func compose(environ []string, brokers string) (composed, ignored []string) {
+// Settings for single topics apply where all of these are dev's ingress topics:
+// a user's own settings, which the shell may have exported, are about others.
+func compose(environ []string, brokers string, ingress ...string) (composed, ignored []string) {
+	topics := ingressTopics(ingress)
 	own := []string{
 		"KAFKA_BROKERS=" + brokers,
-		"LAYOVER_INGRESS_TOPICS=" + ingressTopic,
+		"LAYOVER_INGRESS_TOPICS=" + strings.Join(topics, ","),
 		"LAYOVER_EGRESS_TOPIC=" + egressTopic,
-		"LAYOVER_TOPIC_TARGETS=",
-		"LAYOVER_TOPIC_DELAYS=",
 		"LAYOVER_DLQ_TOPIC=" + dlqTopic,
+	}
+	for _, name := range singleTopics {
+		if !slices.ContainsFunc(environ, func(pair string) bool { return isAbout(pair, name, topics) }) {
+			own = append(own, name+"=")
+		}
 	}
 	defaults := []string{"LAYOVER_HTTP_ADDR=" + defaultHTTPAddr, "LAYOVER_LOG_LEVEL=warn"}
 	isOwn := func(name string) bool {

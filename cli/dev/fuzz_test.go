@@ -43,7 +43,7 @@ func FuzzTheUsersEnvironmentNeverReachesAnotherKafka(f *testing.F) {
 
 // FuzzCommandLineOfDev parses any arguments, which end at zero bytes.
 func FuzzCommandLineOfDev(f *testing.F) {
-	for _, line := range []string{"", "--addr\x00:0", "--addr=host:65535\x00--data-dir\x00d", "--addr\x00[::1]:9092", "--addr\x00host:65536", "--addr\x00x", "--addr\x00h:+1", "--help", "x", "--", "--data-dir"} {
+	for _, line := range []string{"", "--addr\x00:0", "--addr=host:65535\x00--data-dir\x00d", "--addr\x00[::1]:9092", "--addr\x00host:65536", "--addr\x00x", "--addr\x00h:+1", "--help", "x", "--", "--data-dir", "--empty\x00--ingress=retry", "--empty\x00--data-dir=d", "--ingress\x00ready"} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
@@ -52,6 +52,9 @@ func FuzzCommandLineOfDev(f *testing.F) {
 		got := addFlags(cmd)
 		if cmd.ParseFlags(args) != nil || got.check() != nil {
 			return
+		}
+		if got.empty && got.dataDir != "" || slices.Contains(got.ingress, "ready") {
+			t.Fatalf("%q: got %+v", args, got)
 		}
 		_, port, err := net.SplitHostPort(got.addr)
 		if n, err2 := strconv.Atoi(port); err != nil || err2 != nil || n < 0 || n > 65535 {

@@ -12,8 +12,9 @@ import (
 //	lock     empty; locked while its process lives, whatever ends it
 //	broker/  the embedded broker's files
 type home struct {
-	dir  string
-	lock *os.File
+	dir       string
+	lock      *os.File
+	temporary bool // removed by Close
 }
 
 // errLocked is lockFile's error where another process has the lock.
@@ -48,4 +49,10 @@ func (h *home) brokerDir() string { return filepath.Join(h.dir, "broker") }
 
 // Close gives the directory free. The file stays: removing it could take the
 // lock from a process that opened it meanwhile.
-func (h *home) Close() error { return h.lock.Close() }
+func (h *home) Close() error {
+	err := h.lock.Close()
+	if h.temporary { // made by this process, so that no other looks for its lock
+		err = errors.Join(err, os.RemoveAll(h.dir))
+	}
+	return err
+}

@@ -60,7 +60,7 @@ func produce(t *testing.T, addr string, records ...*kgo.Record) {
 	defer cl.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := createTopics(ctx, cl); err != nil {
+	if err := createTopics(ctx, cl, ingressTopics(nil)); err != nil {
 		t.Fatal(err)
 	}
 	if err := cl.ProduceSync(ctx, records...).FirstErr(); err != nil {
@@ -124,6 +124,36 @@ func TestEveryReasonHasARemedy(t *testing.T) {
 	for to, want := range map[string]string{"orders": "LAYOVER_TARGETS_ALLOWED=orders", "delayed": "x-deliver-to=ready", "dead-letters": "x-deliver-to=ready", "a b": "x-deliver-to=ready", "__x": "x-deliver-to=ready"} {
 		if got := remedy(delay.ReasonTargetNotAllowed, to, time.Hour, time.Now()); !strings.HasSuffix(got, want) {
 			t.Errorf("%s: %q, want %q", to, got, want)
+		}
+	}
+}
+
+// TestOfAMappedHeaderNoHeaderOfOursWouldBeRight: the message has what it wants.
+func TestOfAMappedHeaderNoHeaderOfOursWouldBeRight(t *testing.T) {
+	letter := func(reason, message string) string {
+		return deadLetter(&kgo.Record{Headers: []kgo.RecordHeader{{Key: "layover.errors.reason", Value: []byte(reason)}, {Key: "layover.errors.message", Value: []byte(message)}}}, time.Hour, time.Now())
+	}
+	for reason, message := range map[string]string{
+		"malformed_deliver_at": `delayed/0@1: header scheduler-epoch "soon": want Unix seconds as text`,
+		"malformed_delay":      `delayed/0@1: header retry-after "soon": want seconds, or an HTTP date`,
+		"target_not_allowed":   `delayed/0@1: header X-Timebridge-Where "x": not an allowed target`,
+		"malformed_expire_at":  `delayed/0@1: header ce_expirytime "x": want RFC 3339 with a zone`,
+		"malformed_id":         `delayed/0@1: the record's key, of 300 bytes, as the id of a schedule: too long`,
+		"malformed_attempt":    `delayed/0@1: header X-Try "two": want digits, at most 1000000`,
+		"attempts_exhausted":   `delayed/0@1: header X-Try "16": back-off 1s..1h x2 jitter=20% max=16 ends with attempt 16`,
+		"malformed_cancel":     `delayed/0@1: a null value without a key: want the key of the schedule to cancel`,
+	} {
+		if text := letter(reason, message); strings.Contains(text, "right would be") || !strings.Contains(text, message) {
+			t.Errorf("%s", text)
+		}
+	}
+	for reason, message := range map[string]string{
+		"malformed_delay": `delayed/0@1: header x-delay "soon": want milliseconds`, "malformed_expire_at": `delayed/0@1: header x-expire-at "x": want RFC 3339`,
+		"malformed_attempt": `delayed/0@1: header x-delay-attempt "two": want digits`, "attempts_exhausted": `delayed/0@1: header x-delay-attempt "3": back-off`,
+		"delay_too_long": `delayed/0@1: header scheduler-epoch "9": want at most 1h`,
+	} {
+		if text := letter(reason, message); !strings.Contains(text, "right would be") {
+			t.Errorf("%s", text)
 		}
 	}
 }

@@ -32,9 +32,11 @@ type stack struct {
 	addr   string // of the broker
 	web    string // where the daemon serves HTTP
 	tls    bool   // over TLS
+	empty  bool   // no samples
 	cl     *kgo.Client
 	daemon *daemon.Daemon
 
+	ingress  []string      // delayed, and those of --ingress
 	began    time.Time     // before the broker served
 	maxDelay time.Duration // LAYOVER_MAX_DELAY
 	missed   missed        // run's goroutine alone
@@ -52,7 +54,7 @@ func (s *stack) run(ctx context.Context) error {
 	}()
 	reading, stopReading := context.WithCancel(context.Background())
 	arrivals := make(chan arrival, 64) // a screenful: the rest waits in the broker
-	w := watcher{cl: s.cl, began: s.began, maxDelay: s.maxDelay, log: s.log}
+	w := watcher{cl: s.cl, began: s.began, maxDelay: s.maxDelay, log: s.log, ingress: s.ingress}
 	go w.watch(reading, arrivals) // ended by stopReading
 
 	failed := s.serve(ctx, ended, arrivals)
@@ -75,12 +77,10 @@ func (s *stack) serve(ctx context.Context, ended <-chan struct{}, arrivals <-cha
 	if err := s.awaitReady(ctx, ended); err != nil {
 		return err
 	}
-	waiting, err := park(ctx, s.cl)
+	waiting, err := s.begin(ctx)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "\nParked %d records in %s, due in 1 to %d s. Out of %s, with the time from due to read:\n\n",
-		samples, ingressTopic, samples, egressTopic)
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	quiet := time.NewTicker(missedQuiet)
@@ -111,6 +111,21 @@ func (s *stack) serve(ctx context.Context, ended <-chan struct{}, arrivals <-cha
 			}
 		}
 	}
+}
+
+// begin sends the samples, and returns their ids. Without samples the commands are
+// printed at once.
+func (s *stack) begin(ctx context.Context) (waiting map[string]bool, err error) {
+	if s.empty {
+		printNext(s.out, s.addr, command(os.Args[0]))
+		return nil, nil
+	}
+	if waiting, err = park(ctx, s.cl); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(s.out, "\nParked %d records in %s, due in 1 to %d s. Out of %s, with the time from due to read:\n\n",
+		samples, ingressTopic, samples, egressTopic)
+	return waiting, nil
 }
 
 // show prints an arrival, or counts it as missed, which it reports.

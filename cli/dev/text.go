@@ -8,13 +8,13 @@ import (
 )
 
 // printStart prints the addresses, and a warning. ignored are variables.
-func printStart(w io.Writer, broker, dir, web string, ignored []string) {
+func printStart(w io.Writer, broker string, ingress []string, dir, web string, ignored []string) {
 	fmt.Fprintf(w, `Layover on an embedded broker: for a laptop, not for production.
 
-  broker  %s, topics %s, %s and %s
+  broker  %s, topics %s and %s
   data    %s
   http    %s/status, /metrics
-`, broker, ingressTopic, egressTopic, dlqTopic, dir, web)
+`, broker, strings.Join(append(ingress, egressTopic), ", "), dlqTopic, dir, web)
 	if len(ignored) > 0 {
 		fmt.Fprintf(w, "  note    dev decides itself, not used: %s\n", strings.Join(ignored, ", "))
 	}

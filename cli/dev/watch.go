@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -31,6 +32,7 @@ type watcher struct {
 	began    time.Time
 	maxDelay time.Duration
 	log      *slog.Logger
+	ingress  []string
 }
 
 // watch reads until ctx ends and then closes arrivals.
@@ -61,11 +63,11 @@ func (w *watcher) watch(ctx context.Context, arrivals chan<- arrival) {
 
 // arrival is what is to be printed of a record, if anything is.
 func (w *watcher) arrival(r *kgo.Record, now time.Time) (a arrival, ok bool) {
-	switch r.Topic {
-	case ingressTopic:
+	switch {
+	case slices.Contains(w.ingress, r.Topic):
 		hint := delay.HintOf(r.Headers)
 		return arrival{note: fmt.Sprintf("%s  note: x-delay is %s", delay.ID(r.Topic, r.Partition, r.Offset), hint)}, hint != ""
-	case dlqTopic:
+	case r.Topic == dlqTopic:
 		return arrival{note: deadLetter(r, w.maxDelay, now)}, true
 	}
 	return newArrival(r, w.began, now), true

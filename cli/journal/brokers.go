@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -13,50 +12,27 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"layover/cli/kafka"
-	"layover/cluster"
 	"layover/config"
 	"layover/journal/facts"
 	"layover/offsets"
 )
 
 // brokers asks Kafka.
-type brokers struct {
-	client *kgo.Client
-	admin  *kadm.Client
-	opts   []kgo.Opt // of reading clients
-	kafka  *kafka.Connection
-}
+type brokers struct{ *kafka.Brokers }
 
 // connect makes a client, which the caller closes. It asks nothing yet.
 func connect(k config.Kafka) (*brokers, error) {
-	via, err := kafka.Connect(k, "layover-journal")
-	if err != nil {
-		return nil, err
-	}
-	b := &brokers{kafka: via}
-	b.opts = append(via.Options(), kgo.DisableClientMetrics()) // or closing may take a second
-	if b.client, err = kgo.NewClient(append(slices.Clip(b.opts), kgo.RequestRetries(3))...); err != nil {
-		return nil, err
-	}
-	b.admin = kadm.NewClient(b.client)
-	return b, nil
+	b, err := kafka.Ask(k, "layover-journal", kgo.DisableClientMetrics()) // or closing may take a second
+	return &brokers{b}, err
 }
 
-func (b *brokers) close() { b.client.Close() }
-
-// explain names the subject and the remedy of an error: acl is the right that a refused
-// request lacks. An error that no broker sent is of the connection.
+// explain names the subject and the remedy of an error, as Explain does. An answer without
+// what was asked for is not of the connection.
 func (b *brokers) explain(err error, what, acl string) error {
-	_, answered := errors.AsType[*kerr.Error](err)
-	switch {
-	case err == nil:
-		return nil
-	case cluster.Denied(err):
-		return fmt.Errorf("%s: %w", what, cluster.Allow(err, acl))
-	case answered || errors.Is(err, errNoAnswer):
-		return fmt.Errorf("%s: %w", what, b.kafka.Explain(err))
+	if errors.Is(err, errNoAnswer) {
+		return fmt.Errorf("%s: %w", what, b.Via.Explain(err))
 	}
-	return fmt.Errorf("%s: no answer from %s: %w; check KAFKA_BROKERS", what, b.kafka.Seeds, b.kafka.Explain(err))
+	return b.Explain(err, what, acl)
 }
 
 var errNoAnswer = errors.New("no answer")
@@ -79,7 +55,7 @@ func (b *brokers) topics(ctx context.Context, names []string) (cluster string, o
 		t.Topic = kmsg.StringPtr(name)
 		req.Topics = append(req.Topics, t)
 	}
-	resp, err := req.RequestWith(ctx, b.client)
+	resp, err := req.RequestWith(ctx, b.Client)
 	if err != nil {
 		return "", nil, b.explain(err, "metadata", "")
 	}
@@ -110,7 +86,7 @@ func (b *brokers) bounds(ctx context.Context, name string) (map[int32]bounds, er
 	defer cancel()
 	out := make(map[int32]bounds)
 	for i, list := range []func(context.Context, ...string) (kadm.ListedOffsets, error){
-		b.admin.ListStartOffsets, b.admin.ListCommittedOffsets, b.admin.ListEndOffsets,
+		b.Admin.ListStartOffsets, b.Admin.ListCommittedOffsets, b.Admin.ListEndOffsets,
 	} {
 		listed, err := list(ctx, name)
 		if err != nil && len(listed[name]) == 0 {
@@ -130,7 +106,7 @@ func (b *brokers) bounds(ctx context.Context, name string) (map[int32]bounds, er
 func (b *brokers) committed(ctx context.Context, group string) (map[offsets.TopicPartition]offsets.Committed, error) {
 	ctx, cancel := context.WithTimeout(ctx, kafka.AskTimeout)
 	defer cancel()
-	answer, err := b.admin.FetchOffsets(ctx, group)
+	answer, err := b.Admin.FetchOffsets(ctx, group)
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
 		return nil, b.explain(err, "offsets of group "+group, "Describe on group "+group+", and on the ingress topics")
 	}
@@ -152,7 +128,7 @@ func (b *brokers) committed(ctx context.Context, group string) (map[offsets.Topi
 func (b *brokers) members(ctx context.Context, group string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, kafka.AskTimeout)
 	defer cancel()
-	answer, err := b.admin.DescribeGroups(ctx, group)
+	answer, err := b.Admin.DescribeGroups(ctx, group)
 	g, ok := answer[group]
 	if err == nil && !ok {
 		err = errNoAnswer
@@ -178,7 +154,7 @@ func (b *brokers) endOf(ctx context.Context, at offsets.TopicPartition) facts.En
 		defer cancel()
 		var req kadm.OffsetForLeaderEpochRequest
 		req.Add(at.Topic, at.Partition, epoch)
-		answers, err := b.admin.OffsetForLeaderEpoch(ctx, req)
+		answers, err := b.Admin.OffsetForLeaderEpoch(ctx, req)
 		a, ok := answers[at.Topic][at.Partition]
 		if err == nil && !ok {
 			err = errNoAnswer

@@ -23,7 +23,7 @@ func (b *brokers) commit(ctx context.Context, group string, at offsets.TopicPart
 	defer cancel()
 	var all kadm.Offsets
 	all.Add(kadm.Offset{Topic: at.Topic, Partition: at.Partition, At: c.Offset, LeaderEpoch: c.LeaderEpoch, Metadata: c.Metadata})
-	answer, err := b.admin.CommitOffsets(ctx, group, all)
+	answer, err := b.Admin.CommitOffsets(ctx, group, all)
 	if err == nil {
 		err = errNoAnswer
 		if a, ok := answer.Lookup(at.Topic, at.Partition); ok {
@@ -43,7 +43,7 @@ func (b *brokers) remove(ctx context.Context, at offsets.TopicPartition, below i
 	defer cancel()
 	var all kadm.Offsets
 	all.Add(kadm.Offset{Topic: at.Topic, Partition: at.Partition, At: below})
-	answer, err := b.admin.DeleteRecords(ctx, all)
+	answer, err := b.Admin.DeleteRecords(ctx, all)
 	if err == nil {
 		err = errNoAnswer
 		if a, ok := answer[at.Topic][at.Partition]; ok {

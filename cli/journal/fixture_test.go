@@ -208,7 +208,7 @@ func (e *assignment) finish(from, to int64) *assignment {
 }
 
 func (e *assignment) encode() offsets.Encoded {
-	enc, _ := e.ledger.Encode(256, 256, 0)
+	enc, _ := e.ledger.Encode(256, 256, 0, offsets.RunsState{})
 	return enc
 }
 

@@ -30,7 +30,7 @@ func (p *partition) scan(ctx context.Context, b *brokers, f func(*entry) error) 
 	at := p.journal
 	ends := map[int32][2]int64{at.Partition: {p.records.start, p.records.stable}}
 	var failed error
-	err := journal.Scan(ctx, b.opts, at.Topic, ends, func(_ int32, r *kgo.Record) error {
+	err := journal.Scan(ctx, b.Opts, at.Topic, ends, func(_ int32, r *kgo.Record) error {
 		failed = f(p.read(r))
 		return failed
 	})
@@ -38,7 +38,7 @@ func (p *partition) scan(ctx context.Context, b *brokers, f func(*entry) error) 
 	case failed != nil:
 		return failed
 	case err != nil: // which names the ACL where one is missing
-		return fmt.Errorf("reading its journal: %w", b.kafka.Explain(err))
+		return fmt.Errorf("reading its journal: %w", b.Via.Explain(err))
 	}
 	return nil
 }

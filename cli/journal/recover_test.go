@@ -187,7 +187,7 @@ func TestAnOffsetThatCameMeanwhileIsLeftAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.close()
+	defer b.Close()
 	c := &command{options: options{partition: 0, execute: true}, process: new(process.Process), cfg: cfg, brokers: b, out: bufio.NewWriter(io.Discard)}
 	parts, problems, err := c.survey(t.Context())
 	if err != nil || len(problems) > 0 || len(parts) != 1 {

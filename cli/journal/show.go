@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"time"
 
 	"layover/journal/facts"
 	"layover/offsets"
@@ -123,16 +125,45 @@ func (s *shown) commit() string {
 		return fmt.Sprintf("%s, which names no incarnation: no record of the journal counts; its metadata has %d finished above", text, start.Window.Above())
 	}
 	s.start, s.current, s.lives = start, l, append(s.lives, l)
-	text = fmt.Sprintf("%s, incarnation %016x", text, start.Incarnation)
-	switch j := start.Journal; {
-	case j.IsZero():
-		text += ", names no record"
-	case j.TopicID != p.journalID:
-		text += fmt.Sprintf(", names the records from %d to %d of a journal with topic id %x, this one has %x", j.From, j.To, j.TopicID, p.journalID)
-	default:
-		text += fmt.Sprintf(", names the records from %d to %d", j.From, j.To)
+	text = fmt.Sprintf("%s, incarnation %016x, names %s; its metadata has %d finished above", text, start.Incarnation, p.named(start.Journal), start.Window.Above())
+	if !start.Runs.IsZero() {
+		text += "; " + p.runs(start.Runs)
 	}
-	return fmt.Sprintf("%s; its metadata has %d finished above", text, start.Window.Above())
+	return text
+}
+
+// named describes the records that a commit names.
+func (p *partition) named(j offsets.JournalRange) string {
+	switch {
+	case j.IsZero():
+		return "no record"
+	case j.TopicID != p.journalID:
+		return fmt.Sprintf("the records from %d to %d of a journal with topic id %x, this one has %x", j.From, j.To, j.TopicID, p.journalID)
+	}
+	return fmt.Sprintf("the records from %d to %d", j.From, j.To)
+}
+
+// runs describes what a commit says of the copies in the runs topic.
+func (p *partition) runs(r offsets.RunsState) string {
+	text := "what it says of runs cannot be read"
+	if r.TopicID != (offsets.TopicID{}) {
+		text = fmt.Sprintf("its runs are in the topic with id %x, seen up to leader epoch %d: copies below %d are finished", r.TopicID, r.LeaderEpoch, r.Low)
+		switch {
+		case r.Known == r.Low:
+		case r.DueMs == math.MaxInt64:
+			text += fmt.Sprintf(", and all of them below %d", r.Known)
+		default:
+			text += fmt.Sprintf(", and those due by %s below %d", clock(time.UnixMilli(r.DueMs)), r.Known)
+		}
+		if r.DirectoryEnd > 0 {
+			text += fmt.Sprintf(", the last directory is at %d", r.DirectoryEnd-1)
+		}
+		text += ", more finished ones are in " + p.named(r.Journal)
+	}
+	if r.Holds {
+		text += ", and an older release must not read the partition"
+	}
+	return text
 }
 
 // sum describes a life.

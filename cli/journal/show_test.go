@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"fmt"
+	"math"
 	"regexp"
 	"strings"
 	"testing"
@@ -71,7 +73,7 @@ func scanJournal(w *fixture, f func(value []byte)) error {
 	if err != nil {
 		return err
 	}
-	defer b.close()
+	defer b.Close()
 	p := &partition{journal: offsets.TopicPartition{Topic: name}, records: bounds{stable: w.records(0)}}
 	return p.scan(w.Context(), b, func(e *entry) error { f(e.Value); return nil })
 }
@@ -156,6 +158,31 @@ delayed/0: journal delayed.layover-delayed/0 is empty, as is normal while the fi
 delayed/1: journal delayed.layover-delayed/1 is empty, as is normal while the finished set fits into commit metadata; commit: offset 0, leader epoch 0, which names no incarnation: no record of the journal counts
 delayed/2: journal delayed.layover-delayed/2 is empty, as is normal while the finished set fits into commit metadata; commit: offset 5, leader epoch 0, from which Layover would not go on: the committed offset lies above the end of the log: 5, the log ends at 0
 `)
+}
+
+// TestShowPrintsWhatTheCommitSaysOfRuns, and only where it says something.
+func TestShowPrintsWhatTheCommitSaysOfRuns(t *testing.T) {
+	w := newFixture(t)
+	w.fill(0, 10)
+	ours, id := w.Broker.TopicInfo(name).TopicID, offsets.TopicID{0xaa}
+	for want, runs := range map[string]offsets.RunsState{
+		"": {},
+		"; its runs are in the topic with id aa000000000000000000000000000000, seen up to leader epoch 0: copies below 0 are finished, more finished ones are in no record": {TopicID: id},
+		"; its runs are in the topic with id aa000000000000000000000000000000, seen up to leader epoch 7: copies below 3 are finished, and those due by 2026-01-01T12:00:00.000Z below 9, " +
+			"the last directory is at 7, more finished ones are in the records from 4 to 5, and an older release must not read the partition": {
+			TopicID: id, LeaderEpoch: 7, Low: 3, Known: 9, DueMs: 1767268800000, DirectoryEnd: 8, Journal: offsets.JournalRange{TopicID: ours, From: 4, To: 5}, Holds: true,
+		},
+		"; its runs are in the topic with id aa000000000000000000000000000000, seen up to leader epoch 0: copies below 3 are finished, and all of them below 9, the last directory is at 0, more finished ones are in " +
+			fmt.Sprintf("the records from 4 to 5 of a journal with topic id bb000000000000000000000000000000, this one has %x", ours): {
+			TopicID: id, Low: 3, Known: 9, DueMs: math.MaxInt64, DirectoryEnd: 1, Journal: offsets.JournalRange{TopicID: offsets.TopicID{0xbb}, From: 4, To: 5},
+		},
+		"; what it says of runs cannot be read, and an older release must not read the partition": {Holds: true},
+	} {
+		metadata := offsets.Encode(offsets.NewWindow(1), w.id(0, 0xa1).Identity, offsets.Extension{Incarnation: 0xa1, Runs: runs}, 512).Metadata
+		w.commit(0, 1, 0, metadata)
+		w.is(w.do("show --partition 0"), `
+delayed/0: journal delayed.layover-delayed/0 is empty, as is normal while the finished set fits into commit metadata; commit: offset 1, leader epoch 0, incarnation 00000000000000a1, names no record; its metadata has 0 finished above`+want+"\n")
+	}
 }
 
 // TestShowKeepsAWindowForSixteenLivesAtMost and for the commit's in any case.

@@ -103,12 +103,16 @@ func TestASkippedRecordEndsNoOther(t *testing.T) {
 			id := w.id(0, 0xa1).Identity
 			set := offsets.NewWindow(2)
 			set.FinishRange(3, 6)
-			w.commit(0, 2, w.epoch, offsets.Encode(set, id, offsets.Extension{Incarnation: 0xa1, Again: test.again}, offsets.MaxMetadata).Metadata)
+			runs := offsets.RunsState{TopicID: offsets.TopicID{0xaa}, Low: 3, Known: 9, DirectoryEnd: 7, Holds: true}
+			was := offsets.Extension{Incarnation: 0xa1, Again: test.again, Runs: runs}
+			w.commit(0, 2, w.epoch, offsets.Encode(set, id, was, offsets.MaxMetadata).Metadata)
 			if got := w.skip("delayed/0@7 --execute"); got.code != process.ExitOK {
 				t.Fatalf("%+v", got)
 			}
 			if set, ext := w.said(id); !set.Finished(7) || ext.Again != test.want {
 				t.Errorf("commands count again from %d on, want %d", ext.Again, test.want)
+			} else if ext.Runs != runs {
+				t.Errorf("the commit says of runs %+v, it said %+v", ext.Runs, runs)
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"layover/delay"
 	"layover/offsets"
+	"layover/producer"
 )
 
 // sayPlan prints the batch or record that is left out, its dead letter and the commit.
@@ -47,15 +48,15 @@ func (s *skipping) sayPlan(p *partition, l *left, lettered bool) {
 
 // letter writes the dead letter, and returns when all in-sync replicas have it.
 func (s *skipping) letter(ctx context.Context, l *left) error {
-	cl, err := kgo.NewClient(append(slices.Clip(s.brokers.opts), kgo.ProducerBatchMaxBytes(64<<20), kgo.RecordDeliveryTimeout(produceTimeout))...)
+	cl, err := kgo.NewClient(append(slices.Clip(s.brokers.Opts), kgo.ProducerBatchMaxBytes(64<<20), kgo.RecordDeliveryTimeout(produceTimeout))...)
 	if err != nil {
 		return err
 	}
 	defer cl.Close()
 	r := s.letterOf(l, time.Now())
 	err = cl.ProduceSync(ctx, r).FirstErr()
-	if errors.Is(err, kerr.MessageTooLarge) && r.Value != nil { // the rule of members
-		r.Value = nil
+	if producer.Classify(err) == producer.TooLarge && r.Value != nil { // the rule of members
+		r.Value, r.Headers = nil, delay.AppendDropped(r.Headers)
 		err = cl.ProduceSync(ctx, r).FirstErr()
 	}
 	if err != nil {

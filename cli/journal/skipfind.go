@@ -41,7 +41,7 @@ func (s *skipping) find(ctx context.Context, p *partition) (*left, error) {
 		return nil, fmt.Errorf("%s: the log ends at %d: nothing is there yet", s.place, p.log.End)
 	}
 	for at := s.offset; ; {
-		f, err := batches.At(ctx, s.brokers.client, s.TopicPartition, at)
+		f, err := batches.At(ctx, s.brokers.Client, s.TopicPartition, at)
 		if errors.Is(err, batches.ErrNone) {
 			return nil, fmt.Errorf("%s: no batch is committed from there on: there is nothing to skip", s.place)
 		}
@@ -115,7 +115,7 @@ func (s *skipping) believe(ctx context.Context, p *partition, f *batches.Found) 
 		return what
 	}
 	for last := f.Last; last+1 != p.log.End; { // a bad sector may lie under several
-		next, err := batches.At(ctx, s.brokers.client, s.TopicPartition, last+1)
+		next, err := batches.At(ctx, s.brokers.Client, s.TopicPartition, last+1)
 		switch {
 		case errors.Is(err, kerr.OffsetOutOfRange) || errors.Is(err, batches.ErrNone):
 			return what

@@ -129,7 +129,7 @@ func (p *partition) take(logs, records map[int32]bounds) {
 func (c *command) present(name, what, mend string, err error) error {
 	switch {
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
-		return fmt.Errorf("%s %q does not exist on %s: %s", what, name, c.brokers.kafka.Seeds, mend)
+		return fmt.Errorf("%s %q does not exist on %s: %s", what, name, c.brokers.Via.Seeds, mend)
 	case errors.Is(err, kerr.InvalidTopicException):
 		return fmt.Errorf("%s %.300q: no topic can have that name; set LAYOVER_JOURNAL_TOPIC", what, name)
 	}

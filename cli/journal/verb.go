@@ -50,7 +50,7 @@ func call(ctx context.Context, p *process.Process, o *options, load loader, aske
 	if err != nil {
 		return p.Fail(err)
 	}
-	defer b.close()
+	defer b.Close()
 	c := &command{options: *o, process: p, cfg: cfg, brokers: b, out: bufio.NewWriter(p.Stdout)}
 	work(ctx, c)
 	if err := c.out.Flush(); err != nil {

@@ -1,5 +1,5 @@
-// Package kafka is shared by the verbs that talk to brokers: timeouts, and the
-// reason why a connection could not be made.
+// Package kafka is shared by the verbs that talk to brokers: clients, timeouts, the largest
+// batch of a topic, and the reason why a connection or a question failed.
 package kafka
 
 import (

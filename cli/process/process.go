@@ -14,8 +14,9 @@ import (
 // The exit codes of every verb.
 const (
 	ExitOK      = 0
-	ExitRuntime = 1 // something failed while it ran
-	ExitUsage   = 2 // the command line or the environment is wrong
+	ExitRuntime = 1   // something failed while it ran
+	ExitUsage   = 2   // the command line or the environment is wrong
+	ExitStopped = 130 // a signal ended it, and what was done until then is said
 )
 
 // Process is the process as a verb sees it: an argument, so that a test can

@@ -112,8 +112,9 @@ func (f *cancelFlags) options(p *process.Process, operands []string) (*cancelOpt
 		o.key = []byte(f.key)
 	}
 	var err error
+	mapped := mappedBy(p.Environ)
 	for _, pair := range f.headers {
-		if o.headers, err = addHeader(o.headers, pair); err != nil {
+		if o.headers, err = addHeader(o.headers, pair, mapped); err != nil {
 			return nil, err
 		}
 	}

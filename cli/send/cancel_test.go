@@ -142,6 +142,7 @@ func TestWrongUsageOfCancel(t *testing.T) {
 		"a cancel by hand":        {"a --header x-delay-cancel=true", someKafka, "this header is written by layover cancel"},
 		"a delay":                 {"a --header x-delay=5s", someKafka, "use those"},
 		"a header without a name": {"a --header =v", someKafka, "NAME=VALUE"},
+		"a mapped header":         {"a --header X-Run-At=5", append([]string{"LAYOVER_HEADER_MAP=x-run-at=epoch_s"}, someKafka...), "a control header by LAYOVER_HEADERS or LAYOVER_HEADER_MAP here"},
 		"a delay of send":         {"a --delay 5s", someKafka, "--delay"},
 		"no brokers":              {"a --topic t", nil, "KAFKA_BROKERS"},
 		"no topic":                {"a --brokers b:1", nil, "LAYOVER_INGRESS_TOPICS"},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -21,12 +20,6 @@ const (
 	deliveryTimeout = 6 * time.Second
 	stalled         = 8 * time.Second
 
-	// defaultBatchBytes is Kafka's own default of max.message.bytes, for
-	// brokers without an answer.
-	defaultBatchBytes = 1_048_588
-	// maxBatchBytes is the room for a batch in a request, of which brokers take
-	// 100 MiB.
-	maxBatchBytes = 99 << 20
 	// maxBufferedBytes bounds the records that wait for the brokers, unless
 	// two batches take more. At 1 MB/s they are through in deliveryTimeout.
 	maxBufferedBytes = 8 << 20
@@ -70,7 +63,7 @@ func connect(ctx context.Context, to address, clientID string, placed placing) (
 	if err := c.askTopic(ctx, admin, to.topic); err != nil {
 		return nil, err
 	}
-	c.batchBytes = askBatchBytes(ctx, admin, to.topic)
+	c.batchBytes = kafka.BatchBytes(ctx, admin, to.topic)
 
 	if placed == placedByUs {
 		common = append(common, kgo.RecordPartitioner(kgo.ManualPartitioner()))
@@ -106,25 +99,4 @@ func (c *connection) askTopic(ctx context.Context, admin *kadm.Client, topic str
 		return fmt.Errorf("topic %q on %s: the brokers tell no partition of it", topic, brokers)
 	}
 	return nil
-}
-
-// askBatchBytes is the topic's max.message.bytes. A larger batch would be
-// refused as a whole, with all the records in it, and a smaller one would
-// refuse records that the topic takes. Without the right to ask it is the default.
-func askBatchBytes(ctx context.Context, admin *kadm.Client, topic string) int32 {
-	configs, err := admin.DescribeTopicConfigs(ctx, topic)
-	if err != nil {
-		return defaultBatchBytes
-	}
-	for _, entry := range configs {
-		for _, config := range entry.Configs {
-			if config.Key != "max.message.bytes" || config.Value == nil {
-				continue
-			}
-			if n, err := strconv.ParseInt(*config.Value, 10, 64); err == nil && n > 0 {
-				return int32(min(n, maxBatchBytes))
-			}
-		}
-	}
-	return defaultBatchBytes
 }

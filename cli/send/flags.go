@@ -35,6 +35,7 @@ the id chooses it as a key would, and the record has no key all the same.
 
 No other setting is needed. A delay counts from the record's timestamp, which
 is now; if the topic stamps records itself (LogAppendTime), from the broker's.
+With a back-off this is the first attempt, and auto is LAYOVER_BACKOFF.
 
 Layover's own settings, as far as they are here, say what it will refuse: a
 deadline beyond LAYOVER_MAX_DELAY, a target that is not allowed. send writes
@@ -66,10 +67,11 @@ type options struct {
 	value   string
 	json    bool // print objects
 
-	delay *time.Duration // Invariant: one of delay and atMs is set
-	atMs  *int64         // Unix milliseconds
-	hint  string         // about the delay, for people; "" for none
-	id    string         // that the record has; "" for none
+	delay   *time.Duration // Invariant: one of delay, atMs and backoff is set
+	atMs    *int64         // Unix milliseconds
+	backoff *delay.Backoff
+	hint    string // about the delay, for people; "" for none
+	id      string // that the record has; "" for none
 
 	refusal refusal
 }
@@ -85,7 +87,7 @@ type flags struct {
 
 func newFlags(cmd *cobra.Command, p *process.Process) *flags {
 	f := &flags{FlagSet: cmd.Flags()}
-	f.StringVar(&f.delay, "delay", "", "wait for `TIME`: milliseconds, 1h30m, 2d, 1w, or\nISO 8601 (PT5M)")
+	f.StringVar(&f.delay, "delay", "", "wait for `TIME`: milliseconds, 1h30m, 2d, 1w, or\nISO 8601 (PT5M); or back off: auto, '1s..1h x2'")
 	f.StringVar(&f.at, "at", "", "not before `TIME`: RFC 3339 with a zone, or Unix\nmilliseconds")
 	f.StringVar(&f.to, "to", "", "deliver to `TOPIC` instead of the egress topic, if\nit is allowed")
 	f.StringVar(&f.key, "key", "", "the record's `KEY`; without it the record has none")
@@ -104,9 +106,10 @@ func (f *flags) options(p *process.Process, operands []string) (*options, error)
 	if f.Changed("key") {
 		o.key = []byte(f.key)
 	}
+	mapped := mappedBy(p.Environ)
 	for _, pair := range f.headers {
 		var err error
-		if o.headers, err = addHeader(o.headers, pair); err != nil {
+		if o.headers, err = addHeader(o.headers, pair, mapped); err != nil {
 			return nil, err
 		}
 	}
@@ -130,12 +133,16 @@ func (f *flags) options(p *process.Process, operands []string) (*options, error)
 		return nil, err
 	}
 	o.refusal = refusalOf(p.Environ, o.topic, f.to)
+	if f.delay == delay.BackoffAuto {
+		o.backoff = &o.refusal.auto
+	}
 	return o, nil
 }
 
 // addHeader takes one --header. Layover's own headers are refused: their flags
-// check the value, and a mistake here would be dead-lettered.
-func addHeader(headers []kgo.RecordHeader, pair string) ([]kgo.RecordHeader, error) {
+// check the value, and a mistake here would be dead-lettered. So are those of other
+// products that count as such.
+func addHeader(headers []kgo.RecordHeader, pair string, mapped func(name string) bool) ([]kgo.RecordHeader, error) {
 	name, value, ok := strings.Cut(pair, "=")
 	switch {
 	case !ok || name == "":
@@ -144,6 +151,8 @@ func addHeader(headers []kgo.RecordHeader, pair string) ([]kgo.RecordHeader, err
 		return nil, fmt.Errorf("--header %q: this header is written by layover cancel: use that", pair)
 	case delay.IsControl(name), delay.IsExpireAt(name):
 		return nil, fmt.Errorf("--header %q: this header is written by --delay, --at, --to, --id and --expire-at of layover send: use those", pair)
+	case mapped(name):
+		return nil, fmt.Errorf("--header %q: this header is a control header by LAYOVER_HEADERS or LAYOVER_HEADER_MAP here: use --delay, --at, --to, --id and --expire-at of layover send", pair)
 	}
 	return append(headers, kgo.RecordHeader{Key: name, Value: []byte(value)}), nil
 }
@@ -167,6 +176,13 @@ func (o *options) takeWait(hasDelay bool, delayText string, hasAt bool, atText s
 		return errors.New("--delay or --at is missing; --delay 0 is at once")
 	case hasDelay && hasAt:
 		return errors.New("--delay and --at are two deadlines: give one")
+	case hasDelay && delay.IsBackoff(delayText):
+		b, err := delay.ParseBackoff(delayText)
+		if err != nil && delayText != delay.BackoffAuto { // which the environment completes
+			return fmt.Errorf("--delay %w", err)
+		}
+		o.backoff = &b
+		o.headers = append(o.headers, kgo.RecordHeader{Key: delay.HeaderDelay, Value: []byte(delayText)})
 	case hasDelay:
 		d, err := delay.ParseDelay(delayText)
 		if err != nil {
@@ -240,11 +256,15 @@ func (o *options) record(value []byte, now time.Time) *kgo.Record {
 	return &kgo.Record{Topic: o.topic, Key: o.key, Value: value, Headers: o.headers, Timestamp: now}
 }
 
-// dueMs is the deadline of a record with that timestamp, in Unix milliseconds, and
+// dueMs is the deadline of a record that was written, in Unix milliseconds, and
 // its later layover-due: the timestamp itself for a delay of 0 or less.
-func (o *options) dueMs(timestamp time.Time) int64 {
-	if o.atMs != nil {
+func (o *options) dueMs(r *kgo.Record) int64 {
+	timestamp := r.Timestamp
+	switch {
+	case o.atMs != nil:
 		return *o.atMs
+	case o.backoff != nil:
+		return o.backoff.Due(r)
 	}
 	wait := max(*o.delay, 0)
 	if part := wait % time.Millisecond; part > 0 {

@@ -52,6 +52,9 @@ func TestWrongUsageOfSend(t *testing.T) {
 		"our own header of ends": {"v --delay 5s --header X-Expire-At=0", someKafka, "--expire-at"},
 		"a cancel by hand":       {"v --delay 5s --header X-Delay-Cancel=true", someKafka, `--header "X-Delay-Cancel=true": this header is written by layover cancel: use that`},
 		"a copy by hand":         {"v --delay 5s --header Layover-Cancel-Of=a/2", someKafka, "layover cancel"},
+		"a preset's header":      {"v --delay 5s --header Scheduler-Epoch=1", append([]string{"LAYOVER_HEADERS=etf1"}, someKafka...), `--header "Scheduler-Epoch=1": this header is a control header by LAYOVER_HEADERS or LAYOVER_HEADER_MAP here: use --delay, --at`},
+		"a preset's expiry":      {"v --delay 5s --header ce_expirytime=1", append([]string{"LAYOVER_HEADERS=cloudevents"}, someKafka...), "LAYOVER_HEADERS"},
+		"a mapped header":        {"v --delay 5s --header x-run-at=1", append([]string{"LAYOVER_HEADER_MAP=X-Run-At=epoch_s"}, someKafka...), "LAYOVER_HEADER_MAP"},
 		"empty id":               {"v --delay 5s --id ~", someKafka, `--id "": no value; want 1 to 256 bytes`},
 		"an id with a tab":       {"v --delay 5s --id a\tb", someKafka, `--id "a\x09b": a control character in it`},
 		"an id of lines":         {"- --delay 5s --id a", someKafka, "--id names one record: with - each line would replace the one before"},
@@ -132,20 +135,27 @@ func TestDueIsWhatTheServerReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules := delay.Rules{MaxDelay: 3650 * 24 * time.Hour, Targets: targets}
+	auto, err := delay.ParseBackoff("7s..9m x3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := delay.Rules{MaxDelay: 3650 * 24 * time.Hour, Targets: targets, Backoff: auto}
 	now := time.UnixMilli(1_772_370_000_123)
 	for _, args := range [][]string{
 		{"--delay", "0"}, {"--delay", "1500"}, {"--delay", "-5s"}, {"--delay", "100us"}, {"--delay", "1ms1ns"},
 		{"--delay", "1500.0ms"}, {"--delay", "P1DT2H"}, {"--delay", "1w"}, {"--delay", "PT1.0001S"},
 		{"--at", "2026-03-01T14:00:00.0001+01:00"}, {"--at", "1772370000001"}, {"--at", "0"},
+		{"--delay", "auto"}, {"--delay", "1s..1h x2"}, {"--delay", "1m..1h x1.5 jitter=0% max=0"}, {"--delay", "auto", "--header", "x-delay-attempt=2"},
+		{"--delay", "auto", "--header", "layover-due=2030-01-01T00:00:00.000Z"},
 	} {
-		o, err := parse(&process.Process{Args: append(args, "v"), Environ: someKafka})
+		o, err := parse(&process.Process{Args: append(args, "v"), Environ: append([]string{"LAYOVER_BACKOFF=7s..9m x3"}, someKafka...)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		decision, invalid := rules.Parse(&kgo.Record{Headers: o.headers, Timestamp: now}, now.UnixMilli())
-		if invalid != nil || decision.DeadlineMs != o.dueMs(now) {
-			t.Errorf("%q: server %+v %v, printed %d", args, decision, invalid, o.dueMs(now))
+		r := &kgo.Record{Topic: "first", Partition: 3, Offset: 17, Headers: o.headers, Timestamp: now}
+		decision, invalid := rules.Parse(r, now.UnixMilli())
+		if invalid != nil || decision.DeadlineMs != o.dueMs(r) {
+			t.Errorf("%q: server %+v %v, printed %d", args, decision, invalid, o.dueMs(r))
 		}
 	}
 }

@@ -25,7 +25,7 @@ func FuzzSendCommandLine(f *testing.F) {
 		"--delay 0 v --key k --key ~", "--delay 9223372036854 v", "--delay 9223372036855 v", "--delay 9223372036854775807ns v", "--at 9999-12-31T23:59:59.9999Z v",
 		"--at -9223372036854775808 v", "--at 9223372036854775807 v", "--delay 0 --brokers [::1]:9092,b:1 --topic t v", "--delay 0 --topic a,b v", "--delay 0 --topic __x v",
 		"--delay 0 --to __x v", "--delay 0 --to . v", "--help", "-h v", "--delay", "--delay 5s a b", "---delay 5s v", "--delay 5s --nope v", "--delay 5s --id order-1 v", "--delay 5s --id order-1 -", "--delay 5s --id ~ v", "--delay 5s --id order-1 --key k v", "--delay 5s --expire-at 2030-01-01T12:00:00.0009Z v",
-		"--at 0 --expire-at 0 --id a v", "--delay 0 v --header x-delay-cancel=true", "--delay 0 v --header X-Expire-At=0", "--delay 0 v --id a --expire-at bad", "--delay 100us v", "--delay 1.0000000001ms v",
+		"--at 0 --expire-at 0 --id a v", "--delay 0 v --header x-delay-cancel=true", "--delay 0 v --header X-Expire-At=0", "--delay 0 v --id a --expire-at bad", "--delay 100us v", "--delay 1.0000000001ms v", "--delay auto v", "--delay 1s..1h v", "--delay 1h..1s v", "--delay auto v --header x-delay-attempt=99 --header layover-due=2040-01-01T00:00:00.000Z", "--delay Auto v",
 	} {
 		f.Add(strings.ReplaceAll(strings.ReplaceAll(line, " ", "\x00"), "~", ""), "kafka:9092", "first,second")
 	}
@@ -43,12 +43,20 @@ func FuzzSendCommandLine(f *testing.F) {
 			}
 			return
 		}
-		if len(o.kafka.Brokers) == 0 || o.topic == "" || (o.delay == nil) == (o.atMs == nil) || o.lines != (o.value == "-") {
+		if len(o.kafka.Brokers) == 0 || o.topic == "" || set(o.delay)+set(o.atMs)+set(o.backoff) != 1 || o.lines != (o.value == "-") {
 			t.Fatalf("%q: got %+v", args, o)
 		}
 		checkServer(t, args, o)
 		checkHeaders(t, args, o.headers)
 	})
+}
+
+// set counts a field that is there.
+func set[T any](field *T) int {
+	if field == nil {
+		return 0
+	}
+	return 1
 }
 
 // checkServer reads the record as the server will.
@@ -61,14 +69,15 @@ func checkServer(t *testing.T, args []string, o *options) {
 	const longest = 1<<63 - 1
 	now := time.UnixMilli(1_772_370_000_123)
 	r := o.record([]byte(o.value), now)
-	d, inv := (&delay.Rules{MaxDelay: longest, Targets: targets}).Parse(r, now.UnixMilli())
+	d, inv := (&delay.Rules{MaxDelay: longest, Targets: targets, Backoff: o.refusal.auto, DeliverInvalid: true}).Parse(r, now.UnixMilli())
 	switch {
-	case inv != nil && inv.Reason != delay.ReasonDelayTooLong:
+	case inv != nil && inv.Reason == delay.ReasonMalformedAttempt: // a header of the user's
+	case inv != nil && inv.Reason != delay.ReasonDelayTooLong && inv.Reason != delay.ReasonFutureTimestamp:
 		t.Fatalf("%q: the server refuses the record: %v", args, inv)
-	case inv != nil && o.dueMs(now)-now.UnixMilli() <= longest/1_000_000:
-		t.Fatalf("%q: due in %d ms is too long for the server: %v", args, o.dueMs(now)-now.UnixMilli(), inv)
-	case inv == nil && d.DeadlineMs != o.dueMs(now):
-		t.Fatalf("%q: due at %d for the server, printed is %d", args, d.DeadlineMs, o.dueMs(now))
+	case inv != nil && o.dueMs(r)-now.UnixMilli() <= longest/1_000_000:
+		t.Fatalf("%q: due in %d ms is too long for the server: %v", args, o.dueMs(r)-now.UnixMilli(), inv)
+	case inv == nil && d.DeadlineMs != o.dueMs(r):
+		t.Fatalf("%q: due at %d for the server, printed is %d", args, d.DeadlineMs, o.dueMs(r))
 	case inv == nil && (string(d.ID) != o.id || d.Cancel):
 		t.Fatalf("%q: id %q for the server, want %q", args, d.ID, o.id)
 	case r.Topic != o.topic || string(r.Value) != o.value:

@@ -14,7 +14,8 @@ import (
 // deliver, as they expire first.
 // The printer owns it.
 type refusal struct {
-	rules   *delay.Rules // nil: no record is compared
+	rules   *delay.Rules  // nil: no record is compared
+	auto    delay.Backoff // what auto means as a delay; the default where the settings are wrong
 	fate    config.OnInvalid
 	problem string // why records are not compared; "" where nothing is to be said
 	said    bool   // at most one warning: the records of one command line are alike
@@ -23,18 +24,30 @@ type refusal struct {
 // refusalOf reads Layover's settings from environ, for records that are written to the
 // topic and name the target to. A mistake in them is no reason not to write.
 func refusalOf(environ []string, topic, to string) refusal {
+	auto, _ := delay.ParseBackoff(delay.DefaultBackoff)
 	routing, err := config.LoadRouting(environ)
 	if err != nil {
-		return refusal{problem: fmt.Sprintf("Layover's settings here are wrong, so that what it will refuse is not known: %v", err)}
+		return refusal{auto: auto, problem: fmt.Sprintf("Layover's settings here are wrong, so that what it will refuse is not known: %v", err)}
 	}
+	auto = routing.Backoff()
 	if !routing.Reads(topic) {
-		return refusal{problem: fmt.Sprintf("LAYOVER_INGRESS_TOPICS does not have %s: a Layover with the settings here does not read it", topic)}
+		return refusal{auto: auto, problem: fmt.Sprintf("LAYOVER_INGRESS_TOPICS does not have %s: a Layover with the settings here does not read it", topic)}
 	}
 	rules, err := routing.Rules(topic, to)
 	if err != nil {
-		return refusal{problem: fmt.Sprintf("Layover's settings here are wrong, so that what it will refuse is not known: %v", err)}
+		return refusal{auto: auto, problem: fmt.Sprintf("Layover's settings here are wrong, so that what it will refuse is not known: %v", err)}
 	}
-	return refusal{rules: rules, fate: routing.OnInvalid()}
+	return refusal{rules: rules, auto: auto, fate: routing.OnInvalid()}
+}
+
+// mappedBy says which headers Layover's settings in environ give a meaning. Where they are
+// wrong it is none, and refusalOf says that they are.
+func mappedBy(environ []string) func(name string) bool {
+	routing, err := config.LoadRouting(environ)
+	if err != nil {
+		return func(string) bool { return false }
+	}
+	return routing.Maps
 }
 
 // warning is about a record that was written; "" where nothing is to be said of it, or
@@ -53,7 +66,7 @@ func (f *refusal) warning(r *kgo.Record) string {
 	case invalid != nil:
 		f.said = true
 		return fmt.Sprintf("%s: Layover %s, by the settings here: %s: %s", id, fates[f.fate], invalid.Reason, invalid.Message)
-	case d.Expires && d.ExpireMs <= d.DeadlineMs:
+	case d.ExpiresUnsent():
 		f.said = true
 		return fmt.Sprintf("%s: Layover will not deliver this record: it expires at %s, and is due at %s",
 			id, delay.FormatTime(d.ExpireMs), delay.FormatTime(d.DeadlineMs))

@@ -229,7 +229,7 @@ func (s *sender) printOne(r *kgo.Record) error {
 	}
 	f := sentFacts{
 		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset,
-		ID: delay.ID(r.Topic, r.Partition, r.Offset), Due: delay.FormatTime(s.o.dueMs(r.Timestamp)), DelayID: s.o.id,
+		ID: delay.ID(r.Topic, r.Partition, r.Offset), Due: delay.FormatTime(s.o.dueMs(r)), DelayID: s.o.id,
 	}
 	var err error
 	if s.o.json {

@@ -57,13 +57,13 @@ func isPause(err error) bool {
 // enter is nil if an attempt may be made now; leave has to follow. It waits a moment for
 // the attempt under way, whose refusal is the answer for both.
 func (g *gates) enter(ctx context.Context, addr string) error {
+	ended, err := g.try(addr, time.Now(), ctx.Err() == nil)
+	if ended == nil { // as nearly always: no timer is made
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, crowdWait)
 	defer cancel()
-	for {
-		ended, err := g.try(addr, time.Now(), ctx.Err() == nil)
-		if ended == nil {
-			return err
-		}
+	for ; ended != nil; ended, err = g.try(addr, time.Now(), ctx.Err() == nil) {
 		select {
 		case <-ended:
 		case <-ctx.Done():
@@ -72,6 +72,7 @@ func (g *gates) enter(ctx context.Context, addr string) error {
 			}
 		}
 	}
+	return err
 }
 
 // try begins an attempt, or returns why not. Where it may wait and has to, it returns the

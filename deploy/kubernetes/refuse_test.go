@@ -63,7 +63,7 @@ func TestTheChartTakesNumbersForWhatIsANumber(t *testing.T) {
 			taken = append(taken, name)
 		}
 	}
-	want := []string{"LAYOVER_MAX_PARKED_BYTES", "LAYOVER_LANES", "LAYOVER_GOMAXPROCS", "LAYOVER_GOMEMLIMIT"}
+	want := []string{"LAYOVER_MAX_HOPS", "LAYOVER_MAX_PARKED_BYTES", "LAYOVER_CATCHUP_RATE", "LAYOVER_LANES", "LAYOVER_GOMAXPROCS", "LAYOVER_GOMEMLIMIT"}
 	if !reflect.DeepEqual(taken, want) || len(want) != numbers {
 		t.Errorf("numbers are taken for %v, want %v; the program has %d", taken, want, numbers)
 	}

@@ -85,12 +85,14 @@ func need[T any](t *testing.T, part func() (T, error)) T {
 	return v
 }
 
-// long skips a test that takes more than some seconds, where LAYOVER_TEST_LONG is not set or
-// -short is given.
+// long skips a test that takes more than some seconds, where LAYOVER_TEST_LONG does not ask for
+// it or -short is given.
 func long(t *testing.T) {
 	t.Helper()
-	if os.Getenv("LAYOVER_TEST_LONG") == "" || testing.Short() {
-		t.Skip("skipped: it takes long, and LAYOVER_TEST_LONG is not set")
+	if play, err := engine.Long(t.Name()); err != nil {
+		t.Fatal(err)
+	} else if !play || testing.Short() {
+		t.Skip("skipped: it takes long, and LAYOVER_TEST_LONG does not ask for it")
 	}
 }
 

@@ -2,6 +2,7 @@ package facts
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"layover/offsets"
@@ -14,8 +15,8 @@ func (p *pen) round() (below int64) {
 	below = -1
 	for range 3 {
 		p.write(true)
-		_, named := p.l.Encode(offsets.MaxMetadata, 1, 0)
-		if b := p.l.Committed(named, p.now); b >= 0 {
+		_, named := p.l.Encode(offsets.MaxMetadata, 1, 0, offsets.RunsState{})
+		if b := p.l.Committed(named, math.MaxInt64, p.now); b >= 0 {
 			below = b
 		}
 	}
@@ -38,7 +39,7 @@ func TestAJournalThatIsMadeAgainIsWrittenAnewEachTime(t *testing.T) {
 	p := newPen(t, new(log), Restored{}, offsets.NewWindow(0))
 	p.l.Use(testTopic, 300)
 	p.scatter(1)
-	p.l.Encode(offsets.MaxMetadata, 1, 0) // the set is too large from here on
+	p.l.Encode(offsets.MaxMetadata, 1, 0, offsets.RunsState{}) // the set is too large from here on
 	p.round()
 	idle := p.l.Bytes()
 	for life := range 100 {
@@ -70,7 +71,7 @@ func TestADeletionThatIsRefusedIsAskedForAgain(t *testing.T) {
 	p := newPen(t, new(log), Restored{}, offsets.NewWindow(0))
 	p.l.Use(testTopic, 300)
 	p.scatter(1)
-	p.l.Encode(offsets.MaxMetadata, 1, 0)
+	p.l.Encode(offsets.MaxMetadata, 1, 0, offsets.RunsState{})
 	p.round()
 	next := int64(1000)
 	snapshot := func() int64 { // whose records replace all before it
@@ -78,12 +79,12 @@ func TestADeletionThatIsRefusedIsAskedForAgain(t *testing.T) {
 			p.scatter(next)
 			p.write(true)
 		}
-		_, named := p.l.Encode(offsets.MaxMetadata, 1, 0)
-		return p.l.Committed(named, p.now)
+		_, named := p.l.Encode(offsets.MaxMetadata, 1, 0, offsets.RunsState{})
+		return p.l.Committed(named, math.MaxInt64, p.now)
 	}
 	again := func() int64 {
-		_, named := p.l.Encode(offsets.MaxMetadata, 1, 0)
-		return p.l.Committed(named, p.now)
+		_, named := p.l.Encode(offsets.MaxMetadata, 1, 0, offsets.RunsState{})
+		return p.l.Committed(named, math.MaxInt64, p.now)
 	}
 	deletions := p.l.Status().Stats.Deletions
 	for round := range 3 {

@@ -2,6 +2,7 @@ package facts
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"layover/offsets"
@@ -13,10 +14,10 @@ var errRefused = errors.New("refused")
 func TestADeletionThatFailedIsTriedAgainAfterAPause(t *testing.T) {
 	l := NewWriter(testID, 9, Restored{Named: offsets.JournalRange{TopicID: testTopic, From: 5, To: 9}, Whole: true}, offsets.NewWindow(0))
 	l.Use(testTopic, 1<<20)
-	_, named := l.Encode(4096, 4096, 0)
+	_, named := l.Encode(4096, 4096, 0, offsets.RunsState{})
 	wants := func(when string, now, want int64) {
 		t.Helper()
-		if got := l.Committed(named, now); got != want {
+		if got := l.Committed(named, math.MaxInt64, now); got != want {
 			t.Errorf("%s, at %d: to be deleted is what is below %d, want %d", when, now, got, want)
 		}
 	}
@@ -37,7 +38,7 @@ func TestADeletionThatFailedIsTriedAgainAfterAPause(t *testing.T) {
 	other := offsets.TopicID{2}
 	for range 2 { // asked of the topic before, and never answered
 		l.Use(other, 1<<20)
-		if got := l.Committed(offsets.JournalRange{TopicID: other, From: 3, To: 4}, now); got != 3 {
+		if got := l.Committed(offsets.JournalRange{TopicID: other, From: 3, To: 4}, math.MaxInt64, now); got != 3 {
 			t.Errorf("of a journal that was made again: %d, want 3", got)
 		}
 		other[0]++
@@ -148,7 +149,7 @@ func TestTheModeSaysWhetherARestartWouldRepeat(t *testing.T) {
 	for o := int64(1); o < 8000; o += 2 {
 		note(l, w, o)
 	}
-	l.Encode(300, 300, 0)
+	l.Encode(300, 300, 0, offsets.RunsState{})
 	wants("without a journal", InPrefix, -1)
 	for range 2 {
 		l.Use(testTopic, 1<<20)
@@ -164,7 +165,7 @@ func TestTheModeSaysWhetherARestartWouldRepeat(t *testing.T) {
 	l.Stop(false)
 	wants("written, and then stopped", InJournal, 0)
 	l.Stop(true)
-	l.Encode(300, 300, 0)
+	l.Encode(300, 300, 0, offsets.RunsState{})
 	wants("gone", InPrefix, -1)
 }
 

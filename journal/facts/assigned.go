@@ -16,9 +16,10 @@ type Assigned struct {
 	// LeaderEpoch is the committed one, -1 for none: Window is about records of up to
 	// this epoch.
 	LeaderEpoch int32
-	Again       int64 // finished commands count again from this offset on: see offsets.Extension
-	Committed   bool  // the start position is committed, so delivering may begin
-	Overtaken   bool  // an earlier commit may still arrive, and take back the committed offset
+	Again       int64             // finished commands count again from this offset on: see offsets.Extension
+	Runs        offsets.RunsState // what the commit says of the partition's runs; its zero value nothing
+	Committed   bool              // the start position is committed, so delivering may begin
+	Overtaken   bool              // an earlier commit may still arrive, and take back the committed offset
 }
 
 // Identity returns the partition that commit metadata is bound to.

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -93,11 +94,11 @@ func (b *bed) commit() {
 	b.answer()
 	var enc offsets.Encoded
 	var named offsets.JournalRange
-	b.timed(func() { enc, named = b.l.Encode(offsets.MaxMetadata, offsets.MaxMetadata, 0) })
+	b.timed(func() { enc, named = b.l.Encode(offsets.MaxMetadata, offsets.MaxMetadata, 0, offsets.RunsState{}) })
 	b.last = offsets.Committed{Offset: b.w.Low(), LeaderEpoch: 5, Metadata: enc.Metadata}
 	b.said += int64(len(enc.Metadata))
 	b.live = max(b.live, b.l.Status().Live)
-	if below := b.l.Committed(named, b.nowMs); below >= 0 {
+	if below := b.l.Committed(named, math.MaxInt64, b.nowMs); below >= 0 {
 		if b.keep {
 			b.log = b.log[below-b.start:]
 		}

@@ -1,6 +1,10 @@
 package facts
 
-import "layover/offsets"
+import (
+	"math"
+
+	"layover/offsets"
+)
 
 // Encode returns the metadata of a commit at the low offset, in at most limit characters.
 // It holds the whole set if that fits. Otherwise it names the journal's records, and
@@ -12,24 +16,29 @@ import "layover/offsets"
 //
 // again is the offset from which on finished commands count again, 0 for all. It is left
 // out of a commit that leaves out any finished offset: that may be one of a record which
-// any finished command has ended.
-func (w *Writer) Encode(limit, large int, again int64) (enc offsets.Encoded, journal offsets.JournalRange) {
-	ext := offsets.Extension{Incarnation: w.id.Incarnation}
+// any finished command has ended. copies is what the commit says of the partition's runs.
+func (w *Writer) Encode(limit, large int, again int64, copies offsets.RunsState) (enc offsets.Encoded, journal offsets.JournalRange) {
+	ext := offsets.Extension{Incarnation: w.id.Incarnation, Runs: copies}
 	if w.mode == InJournal {
 		ext.Journal = w.written.named(w.topic)
 	}
 	enc = w.encode(w.window, ext, limit, again)
-	w.commit = lastCommit{fits: enc.Complete, empty: enc.Metadata == "", limit: limit, large: large}
+	if enc.Metadata == "" && !copies.IsZero() { // a restart reads the runs through
+		ext.Runs = offsets.RunsState{Holds: copies.Holds}
+		enc = w.encode(w.window, ext, limit, again)
+	}
+	w.commit = lastCommit{fits: enc.Complete, empty: enc.Metadata == "", limit: limit, large: large, copies: ext.Runs}
+	size := len(enc.Metadata) - ext.Runs.Characters() // the journal makes the runs' part no smaller
 	switch {
 	case w.commit.empty:
 		w.left()
 		return enc, offsets.JournalRange{}
 	case w.mode == InMetadata:
-		if w.usable && (!enc.Complete || len(enc.Metadata) > large) {
+		if w.usable && (!enc.Complete || size > large) {
 			w.enter()
 		}
 		return enc, ext.Journal
-	case enc.Complete && len(enc.Metadata) <= large/2:
+	case enc.Complete && size <= large/2:
 		w.leave()
 		return enc, ext.Journal
 	}
@@ -103,18 +112,41 @@ func (w *Writer) left() {
 	w.written.forget()
 }
 
+// Named returns the records that a commit names now, its zero value for none.
+func (w *Writer) Named() offsets.JournalRange {
+	if w.mode != InJournal {
+		return offsets.JournalRange{}
+	}
+	return w.written.named(w.topic)
+}
+
+// Needed returns the journal offset from which on records are needed after a commit that named
+// these has succeeded: none below are. It is math.MaxInt64 where none are needed at all.
+func (w *Writer) Needed(j offsets.JournalRange) int64 {
+	switch {
+	case w.mode != InJournal:
+		return math.MaxInt64
+	case j.IsZero() || j.TopicID != w.topic:
+		return 0
+	}
+	return j.From
+}
+
 // Committed takes a commit that succeeded and the records that it named. It returns the
 // journal offset below which records are to be deleted, -1 for none. Nobody needs these
-// records any more, because the next owner finds this commit or a later one.
-func (w *Writer) Committed(j offsets.JournalRange, nowMs int64) (below int64) {
-	if j.IsZero() || j.TopicID != w.topic || w.mode != InJournal {
-		return -1
-	}
+// records any more, because the next owner finds this commit or a later one. The partition's
+// other writer needs those from beside on, see Needed; math.MaxInt64: there is no other.
+func (w *Writer) Committed(j offsets.JournalRange, beside, nowMs int64) (below int64) {
 	below = -1
-	if w.deletion.begin(j.From, nowMs) {
-		below = j.From
+	needed := w.Needed(j)
+	if w.mode == InMetadata && nowMs < w.leftUntil {
+		needed = w.leftFrom
 	}
-	if w.leaving && w.written.base.leave && w.written.base.from == j.From {
+	if b := min(needed, beside); b < math.MaxInt64 && w.deletion.begin(b, nowMs) {
+		below = b
+	}
+	if w.leaving && w.written.base.leave && !j.IsZero() && j.TopicID == w.topic && w.written.base.from == j.From {
+		w.leftFrom, w.leftUntil = j.From, nowMs+leftMs
 		w.left()
 	}
 	return below

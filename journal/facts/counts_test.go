@@ -2,6 +2,7 @@ package facts
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"layover/offsets"
@@ -68,32 +69,32 @@ func TestALeftJournalIsNamedByNoCommit(t *testing.T) {
 		for o := int64(1); o < 8000; o += 2 {
 			note(l, w, o+20_000*round)
 		}
-		enc, named := l.Encode(4096, 4096, 0)
+		enc, named := l.Encode(4096, 4096, 0, offsets.RunsState{})
 		if enc.Complete || !named.IsZero() || l.Status().Mode != InJournal || l.Status().Unwritten != -1 {
 			t.Fatalf("round %d: %+v, %+v, %+v: want a commit that names nothing, and the journal entered", round, enc, named, l.Status())
 		}
-		if enc, named := l.Encode(4096, 4096, 0); enc.Complete || !named.IsZero() || enc.Left == 0 {
+		if enc, named := l.Encode(4096, 4096, 0, offsets.RunsState{}); enc.Complete || !named.IsZero() || enc.Left == 0 {
 			t.Errorf("round %d: before the snapshot %+v, %+v", round, enc, named)
 		}
 		for _, c := range cutAll(l, 5, true, 1) {
 			l.Written(Result{Seq: c.Seq, Offset: at}, 1)
 			at++
 		}
-		if enc, named := l.Encode(4096, 4096, 0); !enc.Complete || named.IsZero() || named.To != at-1 {
+		if enc, named := l.Encode(4096, 4096, 0, offsets.RunsState{}); !enc.Complete || named.IsZero() || named.To != at-1 {
 			t.Errorf("round %d: after the snapshot %+v, %+v", round, enc, named)
 		}
 		w.FinishRange(0, 20_000*(round+1))
 		for range 3 { // a last snapshot, and the commit that names it
-			_, named := l.Encode(4096, 4096, 0)
+			_, named := l.Encode(4096, 4096, 0, offsets.RunsState{})
 			for _, c := range cutAll(l, 5, true, 1) {
 				l.Written(Result{Seq: c.Seq, Offset: at}, 1)
 				at++
 			}
-			if below := l.Committed(named, 1); below >= 0 {
+			if below := l.Committed(named, math.MaxInt64, 1); below >= 0 {
 				l.Deleted(below, nil, 1)
 			}
 		}
-		if enc, named := l.Encode(4096, 4096, 0); l.Status().Mode != InMetadata || !named.IsZero() || !enc.Complete || l.Status().Live != 0 {
+		if enc, named := l.Encode(4096, 4096, 0, offsets.RunsState{}); l.Status().Mode != InMetadata || !named.IsZero() || !enc.Complete || l.Status().Live != 0 {
 			t.Errorf("round %d: left, and %+v, %+v, %+v", round, enc, named, l.Status())
 		}
 	}

@@ -18,7 +18,7 @@ func (w *Writer) Cut(out []Write, leaderEpoch int32, all bool, nowMs int64) []Wr
 	if w.mode != InJournal || !w.usable || nowMs < w.retryAt {
 		return out
 	}
-	if !w.written.snap.active && w.room() && (w.unwritten.gap || w.leaving && !w.written.base.leave || w.written.facts > max(w.written.base.bytes, int64(minSnapshot*w.limit))) {
+	if !w.written.snap.active && w.room() && (w.unwritten.gap || w.refresh || w.leaving && !w.written.base.leave || w.written.facts > max(w.written.base.bytes, int64(minSnapshot*w.limit))) {
 		w.begin()
 	}
 	if all || w.unwritten.fresh.size() >= w.limit/cutShare {
@@ -50,11 +50,11 @@ func (w *Writer) header(leaderEpoch int32) Header {
 // commit then waits for the snapshot, instead of saying less than the one before it.
 func (w *Writer) foresee() {
 	const perRun = 12 // characters that a run takes at most, nearly always
-	if !w.usable || w.commit.empty || w.commit.limit == 0 || w.window.Runs()*perRun < w.commit.large {
+	if !w.usable || w.commit.empty || w.commit.limit == 0 || w.window.Runs()*perRun < w.commit.large-w.commit.copies.Characters() {
 		return
 	}
-	ext := offsets.Extension{Incarnation: w.id.Incarnation}
-	if enc := offsets.Encode(w.window, w.id.Identity, ext, w.commit.limit); enc.Metadata != "" && (!enc.Complete || len(enc.Metadata) > w.commit.large) {
+	ext := offsets.Extension{Incarnation: w.id.Incarnation, Runs: w.commit.copies}
+	if enc := offsets.Encode(w.window, w.id.Identity, ext, w.commit.limit); enc.Metadata != "" && (!enc.Complete || len(enc.Metadata)-ext.Runs.Characters() > w.commit.large) {
 		w.enter()
 	}
 }
@@ -64,6 +64,7 @@ func (w *Writer) room() bool { return w.flights.bytes < maxFlying*w.limit }
 
 // begin starts a snapshot: offsets that finish from here on are in a fact or in a part.
 func (w *Writer) begin() {
+	w.refresh = false
 	w.written.begin(w.leaving)
 	w.unwritten.snapshotBegins()
 }
@@ -109,10 +110,15 @@ func (w *Writer) cutPart(out []Write, h Header) []Write {
 	return w.fly(out, value, flight{last: w.written.snap.cut, snap: w.written.number})
 }
 
+// Low returns the highest low offset in an acknowledged record: a restart that finds the
+// journal finds everything below finished.
+func (w *Writer) Low() int64 { return w.written.low }
+
 // fly hands a record out.
 func (w *Writer) fly(out []Write, value []byte, f flight) []Write {
 	w.id.seal(value)
 	f.first = w.unwritten.cut(f.runs.count)
+	f.low = w.window.Low()
 	f.sum = binary.BigEndian.Uint32(value[endVersions:])
 	return append(out, w.flights.add(f, value))
 }

@@ -39,6 +39,14 @@
 // records that the commit names show whether one is missing. Facts do not count beyond
 // the end of their leader epoch's log, which was truncated (KIP-101).
 //
+// # Two sets
+//
+// A partition of a journal may hold a second set: the finished copies of the runs partition.
+// Its records have the id of the runs topic and no incarnation: copies outlive the group's
+// offset. No metadata holds any of it, so its writer begins with a snapshot at the first
+// offset that finishes. Commits name its records as well, and journal records are deleted
+// below what both sets need.
+//
 // # The record
 //
 // One is the value of a Kafka record without a key:

@@ -139,7 +139,7 @@ func TestEachOfSplitFactsCountsForItself(t *testing.T) {
 	for _, c := range cut[1:] {
 		l.Written(Result{Seq: c.Seq, Err: errors.New("no")}, 1)
 	}
-	if enc, _ := l.Encode(110, 110, 0); enc.Complete || enc.Left+enc.Covered < 150-saysOf(t, cut[0].Value) {
+	if enc, _ := l.Encode(110, 110, 0, offsets.RunsState{}); enc.Complete || enc.Left+enc.Covered < 150-saysOf(t, cut[0].Value) {
 		t.Errorf("%+v", enc)
 	}
 }
@@ -178,11 +178,11 @@ func TestAJournalThatIsGoneCountsForNothing(t *testing.T) {
 		l.Written(Result{Seq: c.Seq, Offset: int64(1 + i)}, 1)
 	}
 	l.Stop(false)
-	if enc, named := l.Encode(4096, 4096, 0); !enc.Complete || named.IsZero() || l.TakeRewrite() {
+	if enc, named := l.Encode(4096, 4096, 0, offsets.RunsState{}); !enc.Complete || named.IsZero() || l.TakeRewrite() {
 		t.Errorf("a journal that cannot be written to at the moment: %+v, %+v", enc, named)
 	}
 	l.Stop(true)
-	enc, named := l.Encode(4096, 4096, 0)
+	enc, named := l.Encode(4096, 4096, 0, offsets.RunsState{})
 	if !l.TakeRewrite() || l.TakeRewrite() || !named.IsZero() || enc.Covered < 1000 || enc.Left != w.Above()-enc.Covered || l.Status().Unwritten >= 0 {
 		t.Errorf("%+v, %+v, %+v", enc, named, l.Status())
 	}

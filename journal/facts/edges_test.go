@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -118,11 +119,11 @@ func TestACommitOfAFormerTopicDeletesNothing(t *testing.T) {
 		"a former topic": {TopicID: offsets.TopicID{9}, From: 5, To: 9},
 		"no journal":     {},
 	} {
-		if below := l.Committed(j, 1); below != -1 {
+		if below := l.Committed(j, math.MaxInt64, 1); below != -1 {
 			t.Errorf("a commit that names %s deletes below %d", name, below)
 		}
 	}
-	if below := l.Committed(offsets.JournalRange{TopicID: testTopic, From: 5, To: 9}, 1); below != 5 {
+	if below := l.Committed(offsets.JournalRange{TopicID: testTopic, From: 5, To: 9}, math.MaxInt64, 1); below != 5 {
 		t.Errorf("a commit of this topic deletes below %d, want 5", below)
 	}
 }
@@ -137,24 +138,24 @@ func TestASetThatGrowsAgainKeepsTheJournal(t *testing.T) {
 		for o := int64(1); o < 8000; o += 2 {
 			note(l, w, o+100_000*round)
 		}
-		l.Encode(4096, 4096, 0)
+		l.Encode(4096, 4096, 0, offsets.RunsState{})
 		at = acknowledge(l, at, cutAll(l, 5, true, 1)...)
 		w.FinishRange(w.Low(), 100_000*round+7900) // small: it is to be left
-		l.Encode(4096, 4096, 0)
+		l.Encode(4096, 4096, 0, offsets.RunsState{})
 		at = acknowledge(l, at, cutAll(l, 5, true, 1)...)
-		_, named := l.Encode(4096, 4096, 0) // of the last snapshot
+		_, named := l.Encode(4096, 4096, 0, offsets.RunsState{}) // of the last snapshot
 		for o := int64(1); o < 8000; o += 2 {
 			note(l, w, o+100_000*round+50_000)
 		}
-		if enc, _ := l.Encode(4096, 4096, 0); enc.Covered == w.Above() {
+		if enc, _ := l.Encode(4096, 4096, 0, offsets.RunsState{}); enc.Covered == w.Above() {
 			t.Fatalf("round %d: the set fits", round)
 		}
-		l.Committed(named, 1)
+		l.Committed(named, math.MaxInt64, 1)
 		if s := l.Status(); s.Mode != InJournal {
 			t.Errorf("round %d: the journal is left with a set that is in no metadata: %+v", round, s)
 		}
 		at = acknowledge(l, at, cutAll(l, 5, true, 1)...)
-		if enc, named := l.Encode(4096, 4096, 0); !enc.Complete || named.IsZero() {
+		if enc, named := l.Encode(4096, 4096, 0, offsets.RunsState{}); !enc.Complete || named.IsZero() {
 			t.Errorf("round %d: %+v, %+v", round, enc, named)
 		}
 	}
@@ -168,7 +169,7 @@ func TestAMetadataThatHoldsTheSetHoldsAllOfIt(t *testing.T) {
 	}
 	l := journalled(testID, w)
 	for range 2 {
-		enc, named := l.Encode(4096, 1500, 0) // more than half of what is large
+		enc, named := l.Encode(4096, 1500, 0, offsets.RunsState{}) // more than half of what is large
 		if !enc.Complete || enc.Covered != w.Above() || named.IsZero() || l.Status().Mode != InJournal {
 			t.Errorf("%d of %d offsets, complete %v, %+v, %+v", enc.Covered, w.Above(), enc.Complete, named, l.Status())
 		}
@@ -187,13 +188,13 @@ func TestAJournalThatNobodyCouldWriteToIsNotEnteredForASetThatFits(t *testing.T)
 			note(l, w, o)
 		}
 		for range 2 {
-			l.Encode(4096, 4096, 0)
+			l.Encode(4096, 4096, 0, offsets.RunsState{})
 			early(l)
 		}
 		for len(offsets.Encode(w, testID.Identity, offsets.Extension{Incarnation: testID.Incarnation}, 1<<20).Metadata) > 3000 {
 			w.FinishRange(w.Low(), w.Low()+100)
 		}
-		if enc, _ := l.Encode(4096, 4096, 0); !enc.Complete || len(enc.Metadata) <= 2048 {
+		if enc, _ := l.Encode(4096, 4096, 0, offsets.RunsState{}); !enc.Complete || len(enc.Metadata) <= 2048 {
 			t.Fatalf("%s: a set of %d characters", name, len(enc.Metadata))
 		}
 		l.Use(testTopic, 1<<20)
@@ -222,7 +223,7 @@ func TestTheJournalIsEnteredBeforeACommitIsTooLarge(t *testing.T) {
 			small.Finish(1)
 			l := NewWriter(testID, 9, Restored{}, small)
 			l.Use(testTopic, 1<<20)
-			l.Encode(b.limit, b.large, 0) // which is small
+			l.Encode(b.limit, b.large, 0, offsets.RunsState{}) // which is small
 			w.EachFrom(0, func(from, to int64) bool { small.FinishRange(from, to); return true })
 			if l.Cut(nil, 5, false, 1); l.Status().Mode != InMetadata {
 				t.Errorf("%s, %d characters over: the journal is entered without a commit to come", name, over)
@@ -234,7 +235,7 @@ func TestTheJournalIsEnteredBeforeACommitIsTooLarge(t *testing.T) {
 			// A commit that nobody foresaw enters it at the same size.
 			sudden := NewWriter(testID, 9, Restored{}, w)
 			sudden.Use(testTopic, 1<<20)
-			if sudden.Encode(b.limit, b.large, 0); (sudden.Status().Mode == InJournal) != (over > 0) {
+			if sudden.Encode(b.limit, b.large, 0, offsets.RunsState{}); (sudden.Status().Mode == InJournal) != (over > 0) {
 				t.Errorf("%s, %d characters over: after the commit %+v", name, over, sudden.Status())
 			}
 		}
@@ -368,7 +369,7 @@ func TestAnswersAfterTheJournalWasLeftChangeNothingButCounts(t *testing.T) {
 	note(l, w, 10)
 	l.Lose()
 	cut := cutAll(l, 5, true, 1)
-	l.Encode(0, 4096, 0) // no metadata at all: a restart would not find the journal
+	l.Encode(0, 4096, 0, offsets.RunsState{}) // no metadata at all: a restart would not find the journal
 	before := l.Status()
 	acknowledge(l, 1, cut...)
 	before.InFlight, before.Stats.Records, before.Stats.Bytes = 0, 1, int64(len(cut[0].Value))

@@ -2,6 +2,7 @@ package facts
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -74,8 +75,8 @@ func (p *pen) write(all bool) (records int) {
 
 // commit builds a commit that succeeds, and deletes what may be deleted.
 func (p *pen) commit(limit int) (offsets.Committed, offsets.Encoded) {
-	enc, named := p.l.Encode(limit, limit, 0)
-	if below := p.l.Committed(named, p.now); below >= 0 {
+	enc, named := p.l.Encode(limit, limit, 0, offsets.RunsState{})
+	if below := p.l.Committed(named, math.MaxInt64, p.now); below >= 0 {
 		p.log.start = below
 		p.l.Deleted(below, nil, p.now)
 	}
@@ -301,7 +302,7 @@ func TestMemoryIsBoundedWhileNothingIsAnswered(t *testing.T) {
 			p.finish(o, o+1)
 		}
 		cutAll(p.l, 5, true, p.now)
-		_, enc := p.l.Encode(4096, 4096, 0)
+		_, enc := p.l.Encode(4096, 4096, 0, offsets.RunsState{})
 		_ = enc
 		if b := p.l.Bytes(); b > 900<<10 {
 			t.Fatalf("%d bytes", b)

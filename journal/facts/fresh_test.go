@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -72,7 +73,7 @@ func TestASnapshotBeginsAtItsFirstPart(t *testing.T) {
 		}
 		l := NewWriter(testID, 9, Restored{}, w)
 		l.Use(testTopic, 1000)
-		l.Encode(300, 300, 0)
+		l.Encode(300, 300, 0, offsets.RunsState{})
 		at, parts := start, 0
 		for l.Status().Unwritten != 0 {
 			cut := cutAll(l, 5, true, 1)
@@ -81,7 +82,7 @@ func TestASnapshotBeginsAtItsFirstPart(t *testing.T) {
 			}
 			at = acknowledge(l, at, cut...)
 		}
-		if _, named := l.Encode(300, 300, 0); parts < 3 || named != (offsets.JournalRange{TopicID: testTopic, From: start, To: at - 1, Sum: named.Sum}) {
+		if _, named := l.Encode(300, 300, 0, offsets.RunsState{}); parts < 3 || named != (offsets.JournalRange{TopicID: testTopic, From: start, To: at - 1, Sum: named.Sum}) {
 			t.Errorf("%d parts from %d on, and a commit names %+v", parts, start, named)
 		}
 	}
@@ -96,21 +97,21 @@ func TestTheJournalIsLeftByTheCommitThatNamesItsLastSnapshot(t *testing.T) {
 	l := journalled(testID, w)
 	w.FinishRange(0, 8900)
 	size := len(offsets.Encode(w, testID.Identity, offsets.Extension{Incarnation: testID.Incarnation, Journal: l.written.named(testTopic)}, 4096).Metadata)
-	l.Encode(4096, 2*size-1, 0)
+	l.Encode(4096, 2*size-1, 0, offsets.RunsState{})
 	if cut := cutAll(l, 5, true, 1); len(cut) != 0 {
 		t.Errorf("the set takes more than half of what is large, and %d records are cut", len(cut))
 	}
-	_, before := l.Encode(4096, 2*size, 0)
+	_, before := l.Encode(4096, 2*size, 0, offsets.RunsState{})
 	cut := cutAll(l, 5, true, 1)
 	if len(cut) != 1 {
 		t.Fatalf("the set takes half of what is large, and %d records are cut", len(cut))
 	}
 	acknowledge(l, 7, cut...)
-	if l.Committed(before, 1); l.Status().Mode != InJournal {
+	if l.Committed(before, math.MaxInt64, 1); l.Status().Mode != InJournal {
 		t.Error("a commit that does not name the last snapshot leaves the journal")
 	}
-	_, named := l.Encode(4096, 4096, 0)
-	if l.Committed(named, 1); named.From != 7 || l.Status().Mode != InMetadata {
+	_, named := l.Encode(4096, 4096, 0, offsets.RunsState{})
+	if l.Committed(named, math.MaxInt64, 1); named.From != 7 || l.Status().Mode != InMetadata {
 		t.Errorf("a commit that names %+v does not leave the journal", named)
 	}
 }
@@ -123,7 +124,7 @@ func TestASetThatDoesNotFitDoesNotLeaveTheJournal(t *testing.T) {
 	}
 	l := journalled(testID, w)
 	for range 2 {
-		if _, named := l.Encode(300, 4096, 0); named.IsZero() {
+		if _, named := l.Encode(300, 4096, 0, offsets.RunsState{}); named.IsZero() {
 			t.Error("the journal is not named")
 		}
 		if cut := cutAll(l, 5, true, 1); len(cut) != 0 {
@@ -140,7 +141,7 @@ func TestAJournalThatNoMetadataCouldNameIsNotEntered(t *testing.T) {
 	}
 	l := NewWriter(testID, 9, Restored{}, w)
 	for range 2 {
-		l.Encode(0, 0, 0)
+		l.Encode(0, 0, 0, offsets.RunsState{})
 		l.Use(testTopic, 1<<20)
 		if cut := cutAll(l, 5, true, 1); len(cut) != 0 || l.Status().Mode != InPrefix || l.mode != InMetadata {
 			t.Errorf("%d records are cut: %+v", len(cut), l.Status())

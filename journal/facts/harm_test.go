@@ -83,7 +83,7 @@ func TestWhatIsTakenBackIsSaidNeitherByCommitsNorByLaterRecords(t *testing.T) {
 	p.l.Lose()
 	p.finish(30_000, 30_001)
 	for range 3 {
-		enc, _ := p.l.Encode(4096, 4096, 0)
+		enc, _ := p.l.Encode(4096, 4096, 0, offsets.RunsState{})
 		w, err := offsets.Decode(enc.Metadata, testID.Identity, p.w.Low())
 		if err != nil {
 			t.Fatal(err)

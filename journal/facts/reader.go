@@ -98,8 +98,10 @@ func (u *Reader) Add(offset int64, value []byte, endOf EndOf) error {
 		u.Others++
 		return nil
 	}
-	if err := u.raise(r.LeaderEpoch, endOf); err != nil {
-		return err
+	if r.LeaderEpoch >= 0 || r.Low > u.window.Low() || len(r.runs) > 0 { // else it says nothing, of a log that nobody had read
+		if err := u.raise(r.LeaderEpoch, endOf); err != nil {
+			return err
+		}
 	}
 	end := u.logEnd
 	if r.LeaderEpoch >= 0 {

@@ -19,7 +19,7 @@ func TestARestoredWriterNamesWhatWasRestored(t *testing.T) {
 		}
 		l := NewWriter(testID, number, Restored{Named: named, Whole: true, SnapshotBytes: 1000, Facts: 10}, w)
 		l.Use(testTopic, 1<<20)
-		if _, got := l.Encode(4096, 4096, 0); got != named {
+		if _, got := l.Encode(4096, 4096, 0, offsets.RunsState{}); got != named {
 			t.Errorf("the first commit names %+v, want %+v", got, named)
 		}
 		note(l, w, 20_000)
@@ -51,7 +51,7 @@ func TestAJournalThatWasNotReadWholeIsWrittenAnew(t *testing.T) {
 		t.Errorf("while nobody can write: %+v", s)
 	}
 	l.Use(testTopic, 1<<20)
-	if enc, named := l.Encode(300, 300, 0); !named.IsZero() || enc.Complete || enc.Left != w.Above()-enc.Covered {
+	if enc, named := l.Encode(300, 300, 0, offsets.RunsState{}); !named.IsZero() || enc.Complete || enc.Left != w.Above()-enc.Covered {
 		t.Errorf("a commit names %+v, and leaves %d of %d out", named, enc.Left, w.Above())
 	}
 	cut := cutAll(l, 5, true, 1)

@@ -82,12 +82,12 @@ func TestTheJournalIsEnteredWhereMetadataIsTooSmallOrTooLarge(t *testing.T) {
 		for i := range int64(test.runs) {
 			note(l, w, 1+2*i)
 		}
-		if l.Encode(test.limit, test.large, 0); l.Status().Mode != test.want {
+		if l.Encode(test.limit, test.large, 0, offsets.RunsState{}); l.Status().Mode != test.want {
 			t.Errorf("%s: %v, want %v", name, l.Status().Mode, test.want)
 		}
 		l.Stop(false)
 		w.FinishRange(0, 10_000)
-		if l.Encode(4096, 4096, 0); l.Status().Mode != InMetadata {
+		if l.Encode(4096, 4096, 0, offsets.RunsState{}); l.Status().Mode != InMetadata {
 			t.Errorf("%s: %v once nothing is left and nobody can write", name, l.Status().Mode)
 		}
 	}

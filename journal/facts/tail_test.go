@@ -16,7 +16,7 @@ func TestACommitHoldsWhatNoAcknowledgedRecordHas(t *testing.T) {
 	l := journalled(testID, w)
 	wants := func(when string, runs ...int64) {
 		t.Helper()
-		enc, named := l.Encode(300, 300, 0)
+		enc, named := l.Encode(300, 300, 0, offsets.RunsState{})
 		got, ext, err := offsets.DecodeAll(enc.Metadata, testID.Identity, 0)
 		if err != nil || named.IsZero() || ext.Journal != named {
 			t.Fatalf("%s: %v, the commit names %+v, and %+v to be told", when, err, ext.Journal, named)
@@ -64,11 +64,11 @@ func TestACommitCountsWhatItCouldNotHold(t *testing.T) {
 	for i := range int64(tailRuns + 100) {
 		note(l, w, 10_000+2*i)
 	}
-	enc, _ := l.Encode(300, 300, 0)
+	enc, _ := l.Encode(300, 300, 0, offsets.RunsState{})
 	if enc.Complete || enc.Covered == 0 || enc.Covered+enc.Left != tailRuns+100 {
 		t.Errorf("%d covered and %d left, complete %v; %d are unwritten", enc.Covered, enc.Left, enc.Complete, tailRuns+100)
 	}
-	if enc, _ := l.Encode(8000, 300, 0); enc.Complete || enc.Covered != tailRuns || enc.Left != 100 {
+	if enc, _ := l.Encode(8000, 300, 0, offsets.RunsState{}); enc.Complete || enc.Covered != tailRuns || enc.Left != 100 {
 		t.Errorf("with more runs than a commit looks at: %d covered and %d left, complete %v", enc.Covered, enc.Left, enc.Complete)
 	}
 }
@@ -243,7 +243,7 @@ func TestACommitThatLeavesAnythingOutSaysNotFromWhereCommandsCountAgain(t *testi
 			for o := int64(10_000); o < 13_000; o += 3 + o*o%19 {
 				note(l, w, o)
 			}
-			enc, _ := l.Encode(limit, limit, again)
+			enc, _ := l.Encode(limit, limit, again, offsets.RunsState{})
 			return enc
 		}
 		for limit := 60; limit < 600; limit++ {

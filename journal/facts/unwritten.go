@@ -81,6 +81,7 @@ type flight struct {
 	seq   uint64
 	size  int
 	sum   uint32
+	low   int64  // everything below is finished
 	runs  runs   // of a fact
 	first int64  // finished offsets that no record before it holds
 	snap  uint64 // number of the snapshot that it is a part of, 0 for a fact

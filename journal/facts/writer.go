@@ -26,8 +26,12 @@ const (
 	cutShare    = 2 // one part in so many of a record is cut without waiting for a commit
 	minSnapshot = 1 // facts below this size are no reason for a snapshot
 
-	retryMs       = 1000   // pause after a record was refused
-	deleteRetryMs = 60_000 // pause after a deletion was refused
+	retryMs       = 1000    // pause after a record was refused
+	leftMs        = 300_000 // for which the last snapshot is kept after the journal was left
+	deleteRetryMs = 60_000  // pause after a deletion was refused
+
+	// onlySeq is below the numbers of the records of NewJournalOnly.
+	onlySeq = 1 << 62
 
 	// tailRuns bounds the runs that a commit looks at: no metadata holds more.
 	tailRuns = 2048
@@ -48,6 +52,11 @@ type Writer struct {
 	window *offsets.Window // the assignment's, which its owner changes
 	number uint64          // of this assignment, in each record
 	mode   Mode
+	only   bool // see NewJournalOnly
+	// refresh: a snapshot is to be written, though the last one is not old. See Refresh.
+	refresh bool
+	// leftFrom and leftUntil: until then a late older commit may name records from there on.
+	leftFrom, leftUntil int64
 	// leaving: the set fits into metadata again, and the last snapshot is due.
 	leaving bool
 	rewrite bool // see TakeRewrite
@@ -67,10 +76,11 @@ type Writer struct {
 
 // lastCommit is the state of the last commit on which the next one depends.
 type lastCommit struct {
-	fits  bool // its metadata held the whole set
-	empty bool // its metadata was empty: a restart would not find the journal
-	limit int  // metadata limit, in characters; 0: there was no commit
-	large int  // metadata above this size makes the set move to the journal
+	fits   bool // its metadata held the whole set
+	empty  bool // its metadata was empty: a restart would not find the journal
+	limit  int  // metadata limit, in characters; 0: there was no commit
+	large  int  // metadata above this size makes the set move to the journal
+	copies offsets.RunsState
 }
 
 // Stats counts a writer's records and bytes in the journal, and its failures.
@@ -123,6 +133,30 @@ func NewWriter(id Identity, number uint64, r Restored, window *offsets.Window) *
 	return w
 }
 
+// NewJournalOnly returns the writer of a set that no commit's metadata holds, as that of a
+// partition's finished copies: the journal has it from the first offset on. Encode is not for it.
+func NewJournalOnly(id Identity, number uint64, r Restored, window *offsets.Window) *Writer {
+	w := NewWriter(id, number, r, window)
+	w.only, w.flights.seq = true, onlySeq|number%(1<<20)<<40
+	if w.mode == InMetadata && (window.Low() > 0 || window.Above() > 0) { // no record that a commit names has it
+		w.enter()
+	}
+	return w
+}
+
+// Owns reports whether a record with this number may be the writer's: the two of a partition
+// have numbers of their own, and so has each NewJournalOnly.
+func (w *Writer) Owns(seq uint64) bool {
+	return w.only == (seq > onlySeq) && (!w.only || seq>>40 == w.flights.seq>>40)
+}
+
+// Refresh begins a new snapshot where there is one: the partition's other set has filled the
+// journal behind it.
+func (w *Writer) Refresh() { w.refresh = w.mode == InJournal && w.written.base.ok }
+
+// Last returns the journal offset of the last acknowledged record, -1 for none.
+func (w *Writer) Last() int64 { return w.written.to }
+
 // Incarnation returns the life of the group's offset that the writer is about.
 func (w *Writer) Incarnation() uint64 { return w.id.Incarnation }
 
@@ -172,6 +206,10 @@ func (w *Writer) TakeRewrite() bool {
 
 // Note takes offsets that finished just now, each for the first time.
 func (w *Writer) Note(from, to int64) {
+	if w.only && w.mode == InMetadata && from < to {
+		w.enter()
+		return
+	}
 	if w.mode != InJournal || from >= to {
 		return
 	}

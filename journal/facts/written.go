@@ -9,6 +9,7 @@ type written struct {
 	facts  int64    // bytes of facts acknowledged since base
 	to     int64    // journal offset of the last acknowledged record, -1: none
 	sum    uint32   // its checksum
+	low    int64    // highest low offset in an acknowledged record
 	snap   snapshot // being written
 	number uint64   // of the last snapshot that was begun
 }
@@ -44,7 +45,7 @@ func (w *written) begin(leave bool) {
 // Parts are acknowledged in their order, and a part that failed would have ended the
 // snapshot: so the last part's acknowledgement completes it.
 func (w *written) acknowledged(f *flight, offset int64) (complete bool) {
-	w.to, w.sum = offset, f.sum
+	w.to, w.sum, w.low = offset, f.sum, max(w.low, f.low)
 	switch {
 	case f.snap == 0:
 		w.facts += int64(f.size)
@@ -64,10 +65,12 @@ func (w *written) acknowledged(f *flight, offset int64) (complete bool) {
 }
 
 // restart drops everything: nothing counts as written until a snapshot is complete.
-func (w *written) restart() { w.base, w.snap, w.facts, w.to = base{}, snapshot{}, 0, -1 }
+func (w *written) restart() {
+	w.base, w.snap, w.facts, w.to, w.low = base{}, snapshot{}, 0, -1, 0
+}
 
 // forget drops the records that a commit might name: the set fits into metadata.
-func (w *written) forget() { w.base, w.snap, w.facts = base{}, snapshot{}, 0 }
+func (w *written) forget() { w.base, w.snap, w.facts, w.low = base{}, snapshot{}, 0, 0 }
 
 // named returns the records of a topic that a commit names, its zero value without a base.
 func (w *written) named(topic offsets.TopicID) offsets.JournalRange {

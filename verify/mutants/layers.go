@@ -21,8 +21,8 @@ type layer struct {
 	tests string
 	args  []string // of go test
 	flags []string // of the tests themselves
-	// timeout is for the slowest of the packages: a test that waits for what the
-	// mutant has stopped from happening ends here.
+	// timeout is the least time limit of a package's tests: a test that waits for what the
+	// mutant has stopped from happening ends there.
 	timeout time.Duration
 }
 

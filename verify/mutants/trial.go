@@ -17,8 +17,9 @@ import (
 type trial struct {
 	root     string
 	layers   []layer
-	first    bool // stop at the first layer that catches a mutant
-	parallel int  // mutants tried at a time
+	first    bool       // stop at the first layer that catches a mutant
+	parallel int        // mutants tried at a time
+	limits   []baseline // by layer
 }
 
 // result is how one mutant fared.
@@ -34,7 +35,6 @@ type catch struct {
 	layer    string
 	sign     string // the first test that failed, or the panic that no test is named for
 	timedOut bool
-	said     []byte // by the tests
 }
 
 func (c catch) String() string {
@@ -42,27 +42,6 @@ func (c catch) String() string {
 		return c.layer + " (timed out)"
 	}
 	return c.layer
-}
-
-// sound says whether the layers pass without any mutant: a test that fails anyway
-// would seem to catch them all.
-func (t *trial) sound(ctx context.Context, ms []mutant) error {
-	errs := make([]error, len(t.layers))
-	var working sync.WaitGroup
-	room := make(chan struct{}, t.parallel)
-	for i, l := range t.layers {
-		working.Go(func() {
-			room <- struct{}{}
-			defer func() { <-room }()
-			c, err := t.test(ctx, l, "", l.packages(ms...))
-			if err == nil && c != nil {
-				err = fmt.Errorf("layer %s fails on the source as it is: %s\n%s", c, c.sign, c.said)
-			}
-			errs[i] = err
-		})
-	}
-	working.Wait()
-	return errors.Join(errs...)
 }
 
 // all tries mutants and gives each result to done as it is there, in any order.
@@ -108,8 +87,8 @@ func (t *trial) one(ctx context.Context, m mutant) (r result) {
 	if r.err = build(ctx, t.root, overlay, packages(m)); r.err != nil {
 		return r
 	}
-	for _, l := range t.layers {
-		c, err := t.test(ctx, l, overlay, l.packages(m))
+	for i, l := range t.layers {
+		c, err := t.layer(ctx, i, overlay, l.packages(m))
 		if err != nil {
 			r.err = err
 			return r
@@ -122,6 +101,19 @@ func (t *trial) one(ctx context.Context, m mutant) (r result) {
 		}
 	}
 	return r
+}
+
+// layer runs the tests of a layer on a mutant, within the limit of the layer's baseline.
+func (t *trial) layer(ctx context.Context, i int, overlay string, packages []string) (*catch, error) {
+	if len(packages) == 0 {
+		return nil, nil
+	}
+	limit, err := t.limits[i]()
+	if err != nil {
+		return nil, err
+	}
+	_, c, err := t.test(ctx, t.layers[i], overlay, packages, limit)
+	return c, err
 }
 
 // build compiles what a mutant edits: one that does not compile is caught by the
@@ -141,27 +133,24 @@ var (
 	failed   = regexp.MustCompile(`(?m)^\s*--- FAIL: .*|^panic: .*`)
 )
 
-// test runs a layer's tests of packages and returns nil where they pass. Without
-// an overlay the source is as it is.
-func (t *trial) test(ctx context.Context, l layer, overlay string, packages []string) (*catch, error) {
-	if len(packages) == 0 {
-		return nil, nil
-	}
+// test runs a layer's tests of packages, each for limit at most, and returns what they print.
+// The catch is nil where they pass. Without an overlay the source is as it is.
+func (t *trial) test(ctx context.Context, l layer, overlay string, packages []string, limit time.Duration) ([]byte, *catch, error) {
 	// Vet has nothing to say here, and results of earlier runs are not asked for:
 	// tests with seeds of their own choose others every time.
-	args := []string{"test", "-overlay=" + overlay, "-failfast", "-count=1", "-vet=off", "-timeout=" + l.timeout.String()}
+	args := []string{"test", "-overlay=" + overlay, "-failfast", "-count=1", "-vet=off", "-timeout=" + limit.String()}
 	cmd := exec.CommandContext(ctx, "go", slices.Concat(args, l.args, packages, l.flags)...)
 	cmd.Dir = t.root
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
-		return nil, nil
+		return out, nil, nil
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	case !errors.As(err, &exit) || notBuilt.Match(out) || !strings.Contains(string(out), "FAIL"):
-		return nil, fmt.Errorf("layer %s: %w\n%s", l.name, err, out)
+		return nil, nil, fmt.Errorf("layer %s: %w\n%s", l.name, err, out)
 	}
 	sign := strings.TrimSpace(string(failed.Find(out)))
-	return &catch{layer: l.name, sign: strings.TrimPrefix(sign, "--- FAIL: "), timedOut: timedOut.Match(out), said: out}, nil
+	return out, &catch{layer: l.name, sign: strings.TrimPrefix(sign, "--- FAIL: "), timedOut: timedOut.Match(out)}, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -42,15 +43,14 @@ func halving(t *testing.T, old, new string) mutant {
 }
 
 func TestATrialTellsWhatTheTestsNotice(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the go command a dozen times")
+	if os.Getenv("LAYOVER_TEST_LONG") == "" || testing.Short() {
+		t.Skip("skipped: it runs the go command a dozen times, and LAYOVER_TEST_LONG is not set")
 	}
 	own := layer{name: "package", timeout: 2 * time.Second}
 	tr := trial{root: module(t), layers: []layer{own, {name: "again", dir: "./half", timeout: time.Minute}}, parallel: 1}
-	if err := tr.sound(t.Context(), []mutant{halving(t, "\treturn n / 2", "\treturn n")}); err != nil {
-		t.Fatal(err)
-	}
-	if c, err := tr.test(t.Context(), own, "", []string{"./none"}); c != nil || err == nil {
+	half := []mutant{halving(t, "\treturn n / 2", "\treturn n")}
+	tr.baselines(t.Context(), half, io.Discard)
+	if _, c, err := tr.test(t.Context(), own, "", []string{"./none"}, time.Minute); c != nil || err == nil {
 		t.Errorf("a package that there is not: caught %v, error %v", c, err)
 	}
 	for name, c := range map[string]struct {
@@ -71,8 +71,43 @@ func TestATrialTellsWhatTheTestsNotice(t *testing.T) {
 		})
 	}
 	tr.layers = []layer{own}
+	tr.baselines(t.Context(), half, io.Discard)
 	if r := tr.one(t.Context(), halving(t, "\treturn n / 2", "\tselect {}")); r.caughtBy() != "package (timed out)" {
 		t.Errorf("without an end: caught by %s, error %v", r.caughtBy(), r.err)
+	}
+}
+
+func TestALayerThatFailsWithoutAMutantCatchesNone(t *testing.T) {
+	if os.Getenv("LAYOVER_TEST_LONG") == "" || testing.Short() {
+		t.Skip("skipped: it runs the go command, and LAYOVER_TEST_LONG is not set")
+	}
+	root := module(t)
+	broken := strings.NewReplacer("!= 4", "!= 5")
+	name := filepath.Join(root, "half", "half_test.go")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(broken.Replace(string(text))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tr := trial{root: root, layers: []layer{{name: "package"}}, parallel: 1}
+	m := halving(t, "\treturn n / 2", "\treturn n")
+	var said strings.Builder
+	tr.baselines(t.Context(), []mutant{m}, &said)
+	r := tr.one(t.Context(), m)
+	if want := "layer package fails on the source as it is: TestHalf"; r.err == nil || !strings.HasPrefix(r.err.Error(), want) {
+		t.Errorf("the error is %v, want %s", r.err, want)
+	}
+	if !strings.Contains(said.String(), "--- FAIL: TestHalf") {
+		t.Errorf("said: %s", said.String())
+	}
+}
+
+func TestAMutantHasAsMuchTimeAsItsBaselineAsksFor(t *testing.T) {
+	out := []byte("ok  \tlayover/wheel\t2.500s\nok  \tlayover/lane\t80.250s\n?   \tlayover/x\t[no test files]\n")
+	if d := slowest(out); d != 80250*time.Millisecond {
+		t.Errorf("the slowest took %v", d)
 	}
 }
 

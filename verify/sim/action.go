@@ -61,6 +61,22 @@ const (
 	JournalRecreate             // the journal is deleted and made again
 	JournalNotice               // I hears that the journal cannot be used, can be (1), or is gone (2)
 	Reading                     // I's core hears that reading pauses (1), goes on (0), or that nothing more is read of P (2)
+	Gather                      // I's core looks for what is far off
+	Move                        // I takes N copies to write, and one
+	List                        // I takes the directories to write
+	Copy                        // I's oldest copy of P arrives
+	Copied                      // I hears of its oldest copy of P, with N of a failure
+	Visit                       // I asks for copies that are due soon
+	Visited                     // I's visit number N/9 is answered: all of it, N%9 records, or with 8 not at all
+	Open                        // I asks one question more about where the runs of P begin
+	Clear                       // I asks for the deletion of finished copies
+	RunsUsable                  // I hears that the runs topic takes copies, with N 0 that it does not
+	CopyHaunt                   // the copy number N of those nobody waits for arrives
+	RunsDelete                  // the deletion number N of those on their way arrives, with P it is refused
+	RunsTrim                    // the runs of P begin N offsets later
+	RunsElect                   // with N 0 the runs of P have another leader, and nothing is lost
+	RunsTruncate                // the runs of P lose their last N records
+	RunsRecreate                // with N 0 the runs topic is deleted and made again
 	Calm                        // all faults end, and the world drains: life goes on behind it
 	kinds
 )
@@ -70,7 +86,9 @@ var kindNames = [kinds]string{
 	"fetch", "turn", "write", "reply", "build", "arrive", "straggle", "refuse", "answer", "late", "haunt", "suspend", "trim",
 	"delete records", "elect", "truncate", "compact", "recreate", "sicken", "verdict", "silence", "limit", "reset", "overwrite", "pending", "resolve",
 	"cut", "journal append", "journal answer", "journal haunt", "journal delete", "journal double", "journal truncate", "journal recreate",
-	"journal notice", "reading", "calm",
+	"journal notice", "reading",
+	"gather", "move", "list", "copy", "copied", "visit", "visited", "open", "clear", "runs usable", "copy haunt", "runs delete", "runs trim",
+	"runs elect", "runs truncate", "runs recreate", "calm",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -95,13 +113,13 @@ func (w *World) accident(a Action) bool {
 		return len(w.insts[a.I].dead) == 0 // of one that is alive
 	case Reply:
 		return a.N == int(purgatory.Unknown)
-	case JournalAnswer, Sicken:
+	case JournalAnswer, Sicken, Copied:
 		return a.N > 0
 	case Reading:
 		return a.N == 1
 	}
 	return slices.Contains([]Kind{Crash, Revoke, Straggle, Suspend, Step, DeleteRecords, Elect, Truncate, Recreate,
-		JournalDouble, JournalTruncate, JournalRecreate}, a.Kind)
+		JournalDouble, JournalTruncate, JournalRecreate, RunsTrim, RunsElect, RunsTruncate, RunsRecreate}, a.Kind)
 }
 
 // Tally counts what happened, by kind.

@@ -11,10 +11,7 @@ import (
 // TestSimulationOfFaultsThatComeAgainKeepsEveryPromise plays lives that have every fault
 // twice, and a drained world between any two.
 func TestSimulationOfFaultsThatComeAgainKeepsEveryPromise(t *testing.T) {
-	n := max(*seeds/50, 1)
-	if testing.Short() {
-		n = min(n, 8)
-	}
+	n := max(played()/50, 1)
 	var next, failed atomic.Uint64
 	next.Store(*from)
 	var mu sync.Mutex

@@ -12,6 +12,8 @@ func (w *World) apply(a Action) bool {
 	switch a.Kind {
 	case JournalHaunt, JournalDelete, JournalDouble, JournalTruncate, JournalRecreate:
 		return w.cfg.Journal && w.applyToJournal(a)
+	case CopyHaunt, RunsDelete, RunsTrim, RunsElect, RunsTruncate, RunsRecreate:
+		return w.cfg.Runs && w.applyToRuns(a)
 	case Calm:
 		return w.calm()
 	case Append, Decide, DeleteRecords, Elect, Truncate, Compact, Recreate, Sicken:
@@ -34,6 +36,8 @@ func (in *instance) apply(a Action) bool {
 		return in.applyToMail(a)
 	case a.Kind == JournalAppend || a.Kind == JournalAnswer:
 		return in.applyToWrites(a)
+	case a.Kind >= Gather && a.Kind <= RunsUsable:
+		return in.w.cfg.Runs && in.applyToMoves(a)
 	}
 	switch a.Kind {
 	case Start:
@@ -60,7 +64,7 @@ func (in *instance) apply(a Action) bool {
 	case Trim:
 		in.core.Trim()
 	case Cut:
-		in.core.Cut(a.N > 0)
+		in.core.Journals().Cut(a.N > 0)
 		wrote := len(in.writes)
 		in.effects()
 		return len(in.writes) > wrote
@@ -73,8 +77,12 @@ func (in *instance) apply(a Action) bool {
 		in.notice(a.N)
 		in.effects()
 	case Step:
+		if skew := in.skewMs + int64(a.N); max(skew, -skew) > clockSlackMs/2 {
+			return false
+		}
 		in.skewMs += int64(a.N)
 		in.steppedBack = in.steppedBack || a.N < 0
+		in.steppedBehind = in.steppedBehind || a.N <= -purgatory.LateMs
 	default:
 		return in.applyToPartition(a)
 	}

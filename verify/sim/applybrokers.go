@@ -50,9 +50,17 @@ func (w *World) applyToLog(a Action) bool {
 // delays are what producers ask for, in milliseconds.
 var delays = [...]int64{0, 1, 5, 30, 200, 900, 3000, 20_000, 3_600_000}
 
+// delay is one of them. Where there are runs, more of them are far off.
+func (w *World) delay(i int) int64 {
+	if w.cfg.Runs && i%3 == 1 {
+		return delays[i] + 60_000
+	}
+	return delays[i]
+}
+
 // produce writes one record whose kind is the number n.
 func (w *World) produce(p, n int) {
-	e := entry{target: egress, deadlineMs: w.nowMs + delays[n%len(delays)]}
+	e := entry{target: egress, deadlineMs: w.nowMs + w.delay(n%len(delays))}
 	n /= len(delays)
 	switch n % 16 {
 	case 0:

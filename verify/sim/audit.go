@@ -100,16 +100,18 @@ func (in *instance) check() {
 		if v.Next != own.read && !own.halted {
 			in.w.fail("partition %d is read up to %d, want %d", p, v.Next, own.read)
 		}
-		open, loose := own.entries(open)
+		open, loose := own.entries(open + len(own.loaded))
+		loose += int(snapshot.Gathered)
 		if has := v.Parked + v.Due + v.InFlight; v.InFlight != flying || !own.halted && (has > open || has < open-loose) {
 			in.w.fail("of partition %d %d are parked, %d due, %d in flight: want %d in flight and %d in all", p, v.Parked, v.Due, v.InFlight, flying, open)
 		}
 	}
 }
 
-// punctual says whether the loop, asleep until NextDeadline, would be awake in time.
+// punctual says whether the loop, asleep until NextDeadline, would be awake in time. It looks
+// after what is gathered itself.
 func (in *instance) punctual() {
-	if in.steppedBack { // then what is due waits in queues for its deadline to come again
+	if in.steppedBack || in.core.Snapshot().Gathered > 0 { // then what is due waits in queues for its deadline to come again
 		return
 	}
 	next, ok := in.core.NextDeadline()
@@ -119,7 +121,7 @@ func (in *instance) punctual() {
 			continue
 		}
 		for o, e := range own.held {
-			parked := !own.isDone(o) && !e.invalid && !e.large && !e.passed && !(e.cancel) && !own.ended[o] && !(e.expires && e.expireMs <= e.deadlineMs) && e.deadlineMs > now
+			parked := !own.isDone(o) && !own.invalid(e) && !e.large && !e.passed && !(e.cancel) && !own.ended[o] && !e.unsent() && e.deadlineMs > now
 			switch {
 			case parked && !ok:
 				in.w.fail("%v is parked, and the loop would sleep for ever", e)

@@ -30,11 +30,14 @@ func (in *instance) finishedBefore(reader purgatory.Reader, own *partition, e *e
 		in.hopped(own, e.offset)
 	}
 	own.read = max(own.read, e.offset+1)
-	if want == purgatory.Commanded && e.commands() {
+	if now := in.clock().WallMs; want == purgatory.Commanded && e.commands() && !e.tooFar(now) {
 		in.w.say("%s reads the command %v again", in.member, e)
-		own.shown[e.offset] = e
-		reader.Command(e.offset, []byte(e.id), e.cancel)
-		in.command(own, e, true)
+		if e.counts(now) {
+			own.shown[e.offset] = e
+		}
+		if reader.Command(e.arrivalAgain()); e.counts(now) {
+			in.command(own, e, true)
+		}
 	}
 	return in.w.err == nil
 }

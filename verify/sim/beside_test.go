@@ -4,11 +4,7 @@ import "testing"
 
 // TestSimulationOfSickThingsKeepsHealthyOnesOnTime plays a minute of each seed.
 func TestSimulationOfSickThingsKeepsHealthyOnesOnTime(t *testing.T) {
-	n := uint64(40)
-	if testing.Short() {
-		n = 10
-	}
-	for seed := range n {
+	for seed := range usually(10, 12, 40) {
 		if err := Beside(seed, 600); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

@@ -11,6 +11,7 @@ type brokers struct {
 	logs    []*partitionLog
 	group   group
 	journal journal
+	runs    runsTopic
 	// verdicts is what cores are told about targets.
 	verdicts map[string]purgatory.Verdict
 	silent   map[place]bool // target partitions that do not answer
@@ -28,6 +29,9 @@ func newBrokers(cfg Config) brokers {
 	}
 	if b.journal.make(cfg.Partitions); !cfg.Journal {
 		b.journal.topicID = 0
+	}
+	if cfg.Runs {
+		b.runs.make(cfg.Partitions)
 	}
 	return b
 }

@@ -39,30 +39,20 @@ func (b *brokers) restart(p int, c offsets.Committed, more [][]byte) (set doneSe
 // covers holds a set that an assignment may begin with to the promise: what a command has
 // ended and the set leaves open has a later command that is open as well, or counts again.
 func (w *World) covers(p int, set doneSet, again int64, what string) {
-	log := w.logs[p]
+	log, slowest := w.logs[p], w.slowestMs()
 	for o := max(log.start, set.low); o < log.end(); o++ {
 		e := log.entries[o]
-		if set.has(o) || e.kind != record || len(e.by) == 0 || e.unfound || !log.hasAny(e.by) {
+		if set.has(o) || e.kind != record || len(e.by) == 0 || e.unfound || !log.tells(e.by) {
 			continue
 		}
 		covered := false
 		for _, c := range log.entries[o+1:] {
-			covered = covered || c.commands() && c.kind == record && c.id == e.id && (!set.has(c.offset) || c.offset >= again)
+			covered = covered || c.commands() && c.kind == record && c.id == e.id && (!set.has(c.offset) || c.offset >= again && c.counts(slowest))
 		}
 		if !covered {
 			w.fail("UNCOVERED: %s leaves %v open, about which %v was read, and all later commands of its id are finished below %d: %v", what, e, e.by, again, set)
 		}
 	}
-}
-
-// hasAny says whether a log still has one of the entries.
-func (l *partitionLog) hasAny(all []*entry) bool {
-	for _, e := range all {
-		if e.offset >= l.start && e.offset < l.end() && l.entries[e.offset] == e && e.kind == record {
-			return true
-		}
-	}
-	return false
 }
 
 // coverAll holds all that a restart may find to the promise: each commit that stands or may
@@ -121,7 +111,7 @@ func (in *instance) holdOffer(own *partition, e *entry, d *purgatory.Delivery) {
 	switch {
 	case own.ended[o]:
 		w.fail("BACK: %v is offered, which has ended", e)
-	case e.expires && !e.invalid && d.Reason == "" && !own.unsure[o] && e.expired(in.clock().WallMs):
+	case e.expires && !own.invalid(e) && d.Reason == "" && !own.unsure[o] && e.expired(in.clock().WallMs):
 		w.fail("%v is offered after its expiry", e)
 	case d.Reason == "expired" && !e.expired(in.clock().WallMs) && !own.lettered[o] && !in.steppedBack:
 		w.fail("%v expires early", e)
@@ -140,7 +130,7 @@ func (in *instance) holdOffer(own *partition, e *entry, d *purgatory.Delivery) {
 		w.fail("BACK: %v is offered, though %v about it was read", e, own.by[o])
 	case !own.over && own.why == shut && own.read < own.stableEnd:
 		w.fail("BARRIER: %v is offered, though %d is read up to %d of %d", e, e.part, own.read, own.stableEnd)
-	case e.called > 0 && own.epoch > e.called && !own.unsure[o] && !e.unfound && own.log.hasAny(e.by):
+	case e.called > 0 && own.epoch > e.called && !own.unsure[o] && !e.unfound && own.log.tells(e.by):
 		in.holdCalled(own, e)
 	}
 	if d.Reason != "" {
@@ -151,11 +141,9 @@ func (in *instance) holdOffer(own *partition, e *entry, d *purgatory.Delivery) {
 // holdCalled holds the offer of a record that was called cancelled or replaced before its
 // assignment began: its commands have not been read, and the barrier is open.
 func (in *instance) holdCalled(own *partition, e *entry) {
-	for _, c := range e.by {
-		if own.log.hasAny([]*entry{c}) && c.offset < own.read {
-			in.w.fail("BACK: %v is offered, which %v has ended, and %v was read again", e, c, c)
-			return
-		}
+	if c := own.reread(e.by); c != nil {
+		in.w.fail("BACK: %v is offered, which %v have ended, and %v was read again", e, e.by, c)
+		return
 	}
 	if own.over || own.why == shut {
 		in.w.fail("BACK: %v is offered, which %v have ended", e, e.by)

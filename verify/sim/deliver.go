@@ -35,11 +35,24 @@ func (in *instance) offer(n int) {
 func (in *instance) hold(own *partition, f *produce) {
 	w, now, d := in.w, in.clock().WallMs, &f.d
 	e := own.held[d.Offset]
+	if d.Copy > 0 {
+		if c := own.copyAt(d.Copy-1, d.Offset); c != nil {
+			e = c.entry
+		} else {
+			e = nil
+		}
+	}
 	switch {
+	case d.Copy > 0 && e == nil:
+		w.fail("the copy of %d@%d at %d is offered, but it is finished or was not loaded", d.Partition, d.Offset, d.Copy-1)
+		return
+	case d.Copy > 0:
 	case e == nil || own.isDone(d.Offset) || d.Offset >= own.read:
 		w.fail("%d@%d is offered, but it is finished or was not read", d.Partition, d.Offset)
 		return
-	case in.isFlying(own, d.Offset):
+	}
+	switch {
+	case in.isFlying(own, d.Offset, d.Copy):
 		w.fail("%v is offered twice at a time", e)
 	case d.Reason == "" && !e.passed && e.deadlineMs > now:
 		w.fail("EARLY: %v is offered %d ms before its deadline", e, e.deadlineMs-now)
@@ -48,7 +61,9 @@ func (in *instance) hold(own *partition, f *produce) {
 	case d.Reason == "" && d.Target != e.target || d.DeadLettered != (d.Target == graves) || d.Reason == "" && d.DeadLettered:
 		w.fail("%v is offered to %s, want %s", e, d.Target, e.target)
 	}
-	in.holdOffer(own, e, d)
+	if d.Copy == 0 {
+		in.holdOffer(own, e, d)
+	}
 	f.entry = e
 	w.say("%s offers %v to %s %s", in.member, e, d.Target, d.Reason)
 }
@@ -70,9 +85,9 @@ func (in *instance) holdEvent(own *partition, f *produce) {
 }
 
 // isFlying says whether a record of an assignment is in flight.
-func (in *instance) isFlying(own *partition, offset int64) bool {
+func (in *instance) isFlying(own *partition, offset, copied int64) bool {
 	for _, f := range in.flying {
-		if f.event == nil && f.epoch == own.epoch && f.d.Offset == offset {
+		if f.event == nil && f.epoch == own.epoch && f.d.Offset == offset && f.d.Copy == copied {
 			return true
 		}
 	}
@@ -103,6 +118,8 @@ func (in *instance) outcome(k int, class purgatory.Class) {
 		if class == purgatory.Delivered || refused {
 			own.acknowledge(w, f.event)
 		}
+	case f.d.Copy > 0:
+		in.copyAnswered(own, f, class == purgatory.Delivered, refused)
 	default:
 		if withdrawn = in.settleTimer(own, f, class); withdrawn || class == purgatory.Delivered {
 			break
@@ -112,7 +129,7 @@ func (in *instance) outcome(k int, class purgatory.Class) {
 	in.core.Outcomes(in.clock(), []purgatory.Result{{ID: f.d.ID, Class: class, Verdict: purgatory.Missing, Detail: "says the model"}})
 	in.effects()
 	in.observe()
-	if own != nil && f.event == nil {
+	if own != nil && f.event == nil && f.d.Copy == 0 {
 		in.carriedOut(own, f, withdrawn)
 	}
 }
@@ -123,6 +140,20 @@ func (in *instance) refused(own *partition, f *produce, refused bool) {
 	case !refused || f.d.DeadLettered || w.cfg.DeadLetters:
 	case w.cfg.OnInvalid == purgatory.Drop:
 		own.done[f.d.Offset], f.entry.dropped = true, true
+	case own.notices == 0:
+		own.mayHalt = f.d.Offset
+	}
+}
+
+// copyAnswered notes what becomes of a copy.
+func (in *instance) copyAnswered(own *partition, f *produce, delivered, refused bool) {
+	switch w := in.w; {
+	case delivered:
+		own.end(f.entry, f.d.Copy)
+	case !refused || f.d.DeadLettered || w.cfg.DeadLetters:
+	case w.cfg.OnInvalid == purgatory.Drop:
+		f.entry.dropped = true
+		own.end(f.entry, f.d.Copy)
 	case own.notices == 0:
 		own.mayHalt = f.d.Offset
 	}

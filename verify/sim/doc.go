@@ -54,6 +54,10 @@
 //     is open has a later command that is open as well, or counts again: beside the journal
 //     as it is, and beside each record alone that may still arrive.
 //   - What expires is not handed out from its expiry on.
+//   - A record that was moved counts until its outcome, by a copy that stands in the runs topic:
+//     what a commit, a record of the journal or a deletion of copies calls finished has its
+//     outcome, or another copy. A commit lets no older release read while a copy is open, and no
+//     copy is in memory twice.
 //   - A record's bytes are its own until it is written.
 //   - What is in flight, stuck records included, fits into the client's buffer.
 //   - Records of a healthy partition for a healthy target are at most five seconds late,

@@ -83,6 +83,9 @@ func (d drain) heal() {
 			d.append(p, entry{target: egress, deadlineMs: d.nowMs})
 		}
 	}
+	for len(d.runs.ghosts) > 0 {
+		d.apply(Action{Kind: CopyHaunt})
+	}
 	for len(d.journal.ghosts) > 0 {
 		d.apply(Action{Kind: JournalHaunt})
 	}
@@ -96,6 +99,7 @@ func (d drain) heal() {
 		}
 		d.apply(Action{Kind: JournalNotice, I: in.no, N: 1})
 		d.apply(Action{Kind: Reading, I: in.no})
+		in.core.Runs().Usable(ingress, true)
 	}
 	for m := range d.group.members { // those that died without a word
 		alive := false
@@ -127,6 +131,7 @@ func (d drain) settle(turn int) {
 				in.outcome(0, purgatory.Delivered)
 			}
 		}
+		d.copies(in)
 		d.commit(in)
 	}
 	d.nowMs += 500
@@ -137,7 +142,7 @@ func (d drain) settle(turn int) {
 
 // commit lets an instance say what it has to say.
 func (d drain) commit(in *instance) {
-	in.core.Cut(true)
+	in.core.Journals().Cut(true)
 	in.effects()
 	d.journalled(in)
 	if in.core.Dirty() {
@@ -226,10 +231,19 @@ func (d drain) unsettled() string {
 		switch {
 		case len(in.intake) > 0:
 			return "what was fetched is not read"
+		case s.Gathered > 0 || len(in.copies) > 0 || len(in.visits) > 0:
+			return fmt.Sprintf("%s has %d records on their way to runs, %d copies, %d visits", in.member, s.Gathered, len(in.copies), len(in.visits))
 		case s.Parked+s.Due+s.InFlight > 0:
 			return fmt.Sprintf("%s has %d parked, %d due, %d in flight", in.member, s.Parked, s.Due, s.InFlight)
 		case in.core.Dirty() || in.core.Committing():
 			return fmt.Sprintf("%s has something to commit", in.member)
+		}
+	}
+	for p, log := range d.runs.logs {
+		for o := log.start; o < log.end(); o++ {
+			if e := log.entries[o].entry; e != nil && !e.finished() && !d.halted(p) {
+				return fmt.Sprintf("the copy of %v at %d of the runs of %d waits", e, o, p)
+			}
 		}
 	}
 	for p, log := range d.logs {
@@ -322,7 +336,7 @@ func (d drain) verdict() {
 		if s.IDs > 0 || s.EventsWaiting > 0 || s.Waiting > 0 {
 			d.fail("KEPT: an empty core has %d ids, %d events, %d cancels that wait", s.IDs, s.EventsWaiting, s.Waiting)
 		}
-		if fresh, left := d.core(in.clock(), nil).Bytes(), in.core.Bytes(); left > fresh+keeps {
+		if fresh, left := d.core(in.clock(), nil, nil).Bytes(), in.core.Bytes(); left > fresh+keeps {
 			d.fail("KEPT: an empty core holds %d bytes, a fresh one %d", left, fresh)
 		}
 	}
@@ -368,8 +382,8 @@ func (in *instance) conserve() {
 			ended += n
 		}
 	}
-	ended += s.Unfinished + s.HandedOver + int64(s.Parked+s.Due+s.InFlight) + s.Referred
-	if read != ended {
+	ended += s.Unfinished + s.HandedOver + int64(s.Parked+s.Due+s.InFlight) + s.Referred + s.Moved + s.Gathered
+	if read += s.Loaded; read != ended {
 		in.w.fail("%s counts %d records read and %d outcomes", in.member, read, ended)
 	}
 }

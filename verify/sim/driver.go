@@ -26,25 +26,40 @@ var weights = [kinds]int{
 	JournalNotice: 3, Reading: 4,
 }
 
-// wheelOfFortune is every kind as often as its weight says.
-var wheelOfFortune = func() (all []Kind) {
-	for k, n := range weights {
-		for range n {
-			all = append(all, Kind(k))
+// runsWeights are those of the kinds that a world with runs has beside them.
+var runsWeights = [kinds]int{
+	Gather: 600, Move: 600, List: 300, Copy: 600, Copied: 600, Visit: 600, Visited: 600, Open: 600, Clear: 400, RunsUsable: 3, CopyHaunt: 60,
+	RunsDelete: 400, RunsTrim: 2, RunsElect: 5, RunsTruncate: 2, RunsRecreate: 5,
+}
+
+// fortune is every kind as often as its weight says.
+func fortune(weights ...*[kinds]int) (all []Kind) {
+	for _, w := range weights {
+		for k, n := range w {
+			for range n {
+				all = append(all, Kind(k))
+			}
 		}
 	}
 	return all
-}()
+}
+
+var wheelOfFortune, wheelWithRuns = fortune(&weights), fortune(&weights, &runsWeights)
 
 // Seeded returns the run of a seed, steps actions that are possible when their turn
 // comes, and the first promise that it breaks.
 func Seeded(seed uint64, steps int, tally *Tally) (Run, *Broken) {
 	rng := rand.New(rand.NewPCG(seed, 0x1a70))
 	r := Run{Config: shape(rng)}
+	wheel := wheelOfFortune
+	if seed%4 == 3 {
+		r.Config.haveRuns()
+		wheel = wheelWithRuns
+	}
 	w := New(r.Config)
 	calm := r.Config.Journal && rng.IntN(4) > 0 // so that something gets into the journal
 	for tries := 0; len(r.Trace) < steps && tries < 50*steps && w.err == nil; tries++ {
-		a := Action{Kind: wheelOfFortune[rng.IntN(len(wheelOfFortune))], I: rng.IntN(r.Config.Instances), P: rng.IntN(r.Config.Partitions)}
+		a := Action{Kind: wheel[rng.IntN(len(wheel))], I: rng.IntN(r.Config.Instances), P: rng.IntN(r.Config.Partitions)}
 		a.P, a.N = numbers(rng, a)
 		if calm && w.accident(a) && rng.IntN(8) > 0 {
 			continue
@@ -78,7 +93,16 @@ func shape(rng *rand.Rand) Config {
 		c.Burst, c.Partitions, c.MaxMetadata, c.JumpOver = 8, 1, 300, 1000
 	}
 	c.IDs, c.Events, c.OnExpired = max(rng.IntN(6)-1, 0)%4, rng.IntN(2) == 0, []purgatory.Policy{purgatory.DeadLetter, purgatory.Drop}[rng.IntN(2)]
+	c.CatchUp = max(rng.IntN(6)-3, 0) * (1 + rng.IntN(20))
 	return c
+}
+
+// haveRuns makes a world one with a runs topic.
+func (c *Config) haveRuns() {
+	if c.Runs = true; !c.Journal {
+		c.Journal, c.JournalAbove, c.JournalMax = true, 160, 4096
+	}
+	c.IDs, c.CatchUp = 0, 0
 }
 
 // numbers draws what an action is about, beside the instance.
@@ -122,8 +146,20 @@ func numbers(rng *rand.Rand, a Action) (p, n int) {
 		p, n = rng.IntN(6), rng.IntN(3)
 	case JournalTruncate:
 		n = 1 + rng.IntN(4)
-	case Cut, JournalNotice, Reading:
+	case Cut, JournalNotice, Reading, CopyHaunt:
 		n = rng.IntN(3)
+	case Gather, Move, RunsTrim, RunsTruncate:
+		n = rng.IntN(8)
+	case Copied:
+		n = max(0, rng.IntN(10)-8)
+	case Visited:
+		n = rng.IntN(3)*9 + []int{0, 0, 0, 0, 1, 2, 5, 8}[rng.IntN(8)]
+	case RunsUsable:
+		n = rng.IntN(4)
+	case RunsRecreate, RunsElect:
+		n = rng.IntN(20)
+	case RunsDelete:
+		p, n = rng.IntN(6), rng.IntN(3)
 	}
 	return p, n
 }

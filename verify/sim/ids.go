@@ -26,6 +26,7 @@ type timers struct {
 	unsure   map[int64]bool     // an attempt of this assignment may have been written
 	lettered map[int64]bool     // bound for the dead-letter topic
 	ended    map[int64]bool     // by a command, or by its expiry
+	tooFar   map[int64]bool     // found invalid for a deadline too far ahead
 	misses   map[int64]bool     // cancels that find nothing, whose event has to come
 	events   map[string]*happening
 }
@@ -66,7 +67,7 @@ func (h *happening) finishes() (out []*entry) {
 func newTimers() timers {
 	return timers{
 		shown: make(map[int64]*entry), newest: make(map[string]*entry), by: make(map[int64][]*entry), unsure: make(map[int64]bool), lettered: make(map[int64]bool),
-		ended: make(map[int64]bool), misses: make(map[int64]bool), events: make(map[string]*happening),
+		ended: make(map[int64]bool), tooFar: make(map[int64]bool), misses: make(map[int64]bool), events: make(map[string]*happening),
 	}
 }
 
@@ -88,6 +89,9 @@ const idAt = 1
 func (w *World) identify(e *entry, n int) {
 	if e.kind == control || e.large {
 		return
+	}
+	if w.cfg.IDs > 0 {
+		w.postpone(e, n)
 	}
 	if n%7 == 3 {
 		e.expires, e.expireMs = true, e.deadlineMs+[...]int64{-1, 0, 5, 300, 4000, 30_000}[n/7%6]

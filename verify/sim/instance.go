@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"layover/offsets"
 	"layover/purgatory"
@@ -21,13 +22,18 @@ type instance struct {
 	skewMs     int64  // of its clock
 	// steppedBack: its clock went back in this life.
 	steppedBack bool
+	// steppedBehind: it went back further than records with an instant are late.
+	steppedBehind bool
 
 	core       *purgatory.Core
+	pacer      *pacer       // nil: no rate of catch-up
 	partitions []*partition // by partition, nil: not assigned; the ownership table
 	intake     []batch
 	flying     []*produce
 	queue      []*commitMsg // the committer's: sent one after the other
 	writes     []*journalWrite
+	copies     []*copying
+	visits     []*visit
 
 	told   []*happening // events that the core has made, not looked at yet
 	paused bool         // its core knows that reading pauses
@@ -57,6 +63,7 @@ type partition struct {
 	rewound     bool  // a truncation made the client read once more from where it cut
 
 	timers
+	moving
 	loading *loading // nil: it has begun, or is not to be read
 
 	accepted   bool       // a commit of it was taken since it began, or since the lease ran out
@@ -118,10 +125,12 @@ func (in *instance) clock() purgatory.Clock {
 func (in *instance) start() {
 	in.up = true
 	in.partitions = make([]*partition, in.w.cfg.Partitions)
-	in.core = in.w.core(in.clock(), in.event)
+	in.pacer = in.w.newPacer()
+	in.core = in.w.core(in.clock(), in.event, in.pacer)
 	if in.w.cfg.Journal {
 		in.notice(1)
 	}
+	in.core.Runs().Usable(ingress, true)
 	in.rejoin()
 }
 
@@ -144,6 +153,12 @@ func (in *instance) crash() {
 	for _, g := range in.writes {
 		if !g.applied {
 			in.w.journal.ghosts = append(in.w.journal.ghosts, g)
+		}
+	}
+	for _, c := range in.copies {
+		if !c.applied {
+			c.move.Body = slices.Clone(c.move.Body)
+			in.w.runs.ghosts = append(in.w.runs.ghosts, c)
 		}
 	}
 	*in = instance{w: in.w, no: in.no, skewMs: in.skewMs, dead: append(in.dead, in.member)}
@@ -178,7 +193,7 @@ func (own *partition) begin(w *World, owner bool, was *committed, s offsets.Star
 			w.fail("AGAIN: an assignment begins with %v as unfinished, though a commit that was answered said it is finished", e)
 		case own.byWord && o < f.low: // an operator's offset is taken at its word, whatever became of the log
 			e.lost = e.lost || e.written == 0
-		case !f.has(o) || e.finished() || o >= own.log.endOf(own.known):
+		case !f.has(o) || e.finished() || w.moved(e) || o >= own.log.endOf(own.known):
 		case o < own.log.start && (e.reads == 0 || e.epoch > own.known || w.writtenOver(e)):
 			e.lost = true // deleted before anybody read it, or whoever said so did
 		default:

@@ -63,7 +63,7 @@ func (in *instance) notice(what int) {
 	if what == 2 {
 		s.TopicID = offsets.TopicID{}
 	}
-	in.core.Journal(ingress, s)
+	in.core.Journals().Tell(ingress, s)
 }
 
 // readFacts reads the journal of a partition into a window, as whoever is assigned it and
@@ -218,6 +218,9 @@ func (w *World) record(g *journalWrite) bool {
 		return true
 	}
 	w.say("the journal of %d has at %d: %v, low %d, epoch %d", g.part, g.offset, r.Kind, r.Low, r.LeaderEpoch)
+	if r.TopicID == w.runs.id() {
+		w.finishedCopies(g.part, &r)
+	}
 	if r.TopicID != w.topicID(g.part) {
 		return true
 	}
@@ -239,7 +242,7 @@ func (b *brokers) writtenOver(e *entry) bool { return b.journal.exists() && e.ep
 
 // excused says whether an entry may be called finished by who has read up to an epoch.
 func (b *brokers) excused(e *entry, epoch int32) bool {
-	return e.finished() || e.offset < b.logs[e.part].start && (e.reads == 0 || e.epoch > epoch)
+	return e.finished() || b.moved(e) || e.offset < b.logs[e.part].start && (e.reads == 0 || e.epoch > epoch)
 }
 
 // deleteRecords is the broker's side of a deletion.
@@ -257,7 +260,7 @@ func (w *World) deleteRecords(d journalDelete, refused bool) {
 	}
 	for _, in := range w.insts {
 		if in.up && in.member == d.by {
-			in.core.Deleted(d.JournalDelete, err)
+			in.core.Journals().Deleted(d.JournalDelete, err)
 		}
 	}
 }
@@ -293,7 +296,7 @@ func (in *instance) written(g *journalWrite, failed, tooLarge bool) {
 		r.Err = errRefused
 	}
 	in.w.say("%s hears that record %d of the journal of %d is written: %v", in.member, g.Seq, g.part, !failed)
-	in.core.Written(g.Assignment, r)
+	in.core.Journals().Written(g.Assignment, r)
 	in.effects()
 }
 

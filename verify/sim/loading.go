@@ -201,8 +201,11 @@ func (in *instance) begin(p int, own *partition) {
 	in.core.Assign(facts.Assigned{
 		Assignment: offsets.Assignment{TopicPartition: partitionOf(p), Epoch: own.epoch}, TopicID: w.topicID(p), ClusterID: cluster,
 		Window: l.start.Window, Facts: l.writer, Next: l.start.Next, StableEnd: l.stableEnd, LeaderEpoch: l.start.LeaderEpoch,
-		Again: l.start.Again,
+		Again: l.start.Again, Runs: l.start.Runs,
 	})
+	if w.cfg.Runs {
+		own.said, own.opening = l.start.Runs, &opening{}
+	}
 	in.effects()
 }
 

@@ -42,7 +42,11 @@ type entry struct {
 	by      []*entry // commands about it that some assignment read
 	unfound bool     // commands may have missed it: it was bound for the dead-letter topic, or its expiry had come
 	called  uint64   // the assignments that began before it was called cancelled or replaced
-	said    bool     // a commit whose answer arrived, and which still stands, says it is finished
+	early   bool     // it was called so before its deadline
+	valid   bool     // some assignment found it valid
+	// refusedMs is when an assignment last found its deadline too far ahead; 0: none did.
+	refusedMs int64
+	said      bool // a commit whose answer arrived, and which still stands, says it is finished
 }
 
 // finished says whether a commit may call the entry finished.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"flag"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -9,18 +10,35 @@ import (
 )
 
 var (
-	seeds = flag.Uint64("seeds", 2000, "how many seeds TestSimulation plays")
+	seeds = flag.Uint64("seeds", 0, "how many seeds TestSimulation plays; 0: as many as fit into the kind of test")
 	from  = flag.Uint64("from", 0, "the first of them")
 	steps = flag.Int("steps", 500, "steps of a run")
 )
 
+// usually returns how much of a kind is played where no flag says so: with -short, in a usual
+// test, and in a long one.
+func usually(short, usual, long uint64) uint64 {
+	switch {
+	case testing.Short():
+		return short
+	case os.Getenv("LAYOVER_TEST_LONG") == "":
+		return usual
+	}
+	return long
+}
+
+// played returns how many seeds TestSimulation plays.
+func played() uint64 {
+	if *seeds > 0 {
+		return *seeds
+	}
+	return usually(200, 500, 2000)
+}
+
 // TestSimulationKeepsEveryPromise plays random runs. A seed that breaks a promise is
 // shrunk and told; the same seed and steps break it again.
 func TestSimulationKeepsEveryPromise(t *testing.T) {
-	n := *seeds
-	if testing.Short() {
-		n = min(n, 200)
-	}
+	n := played()
 	var next, failed atomic.Uint64
 	next.Store(*from)
 	var mu sync.Mutex

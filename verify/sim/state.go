@@ -70,7 +70,7 @@ func (w *World) encode(order []int) []byte {
 		s.num(log.start, log.end(), int64(log.epoch), int64(log.topicID), int64(log.sick))
 		for _, e := range log.entries {
 			s.num(int64(e.allowed()-e.written), int64(e.epoch))
-			s.flags(e.written > 0, e.lost, e.said, e.dropped, e.gone, e.unfound, e.called > 0)
+			s.flags(e.written > 0, e.lost, e.said, e.dropped, e.gone, e.unfound, e.called > 0, e.early, e.valid, e.refusedMs > 0)
 			s.num(int64(len(e.by)))
 		}
 		s.num(names[w.group.owner[p]])
@@ -162,6 +162,7 @@ func (in *instance) encode(s *scribe) {
 	s.flags(in.up)
 	s.num(in.skewMs)
 	s.flags(in.steppedBack, in.paused)
+	in.pacer.encode(s, in.clock().MonotonicMs)
 	for _, m := range in.dead {
 		s.flags(in.w.group.members[m])
 	}
@@ -189,6 +190,10 @@ func (in *instance) encode(s *scribe) {
 		g.encode(s, in.w)
 	}
 	snapshot := in.core.Snapshot()
+	for _, c := range snapshot.CatchingUp {
+		s.text(c.Label)
+		s.num(int64(c.Records), c.UntilMs-in.w.nowMs)
+	}
 	for _, h := range snapshot.Held {
 		s.text(h.Target)
 		s.num(int64(h.Verdict), in.w.nowMs-h.SinceMs, int64(h.Records))

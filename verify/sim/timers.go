@@ -10,15 +10,16 @@ import (
 // command is what a command does that was just read, or read again.
 func (in *instance) command(own *partition, c *entry, counted bool) {
 	v := own.newest[c.id]
+	in.holdRefused(c, v)
 	switch {
 	case v == nil:
 		in.missed(own, c, counted)
 	case own.lettered[v.offset]:
 		v.unfound = true
 		in.missed(own, c, counted)
-	case own.unsure[v.offset] && !in.isFlying(own, v.offset) && in.misses(own, c):
+	case own.unsure[v.offset] && !in.isFlying(own, v.offset, 0) && in.misses(own, c):
 		in.missedLettered(own, v, c, counted)
-	case own.unsure[v.offset] || in.isFlying(own, v.offset):
+	case own.unsure[v.offset] || in.isFlying(own, v.offset, 0):
 		v.unfound = v.unfound || in.doubtful(own, v)
 		own.by[v.offset] = append(own.by[v.offset], c)
 		v.by = append(v.by, c)
@@ -54,7 +55,7 @@ func (in *instance) misses(own *partition, c *entry) bool {
 // doubtful says whether nothing tells that a record which waits to be sent again is bound for
 // the dead-letter topic, where newer records do not find it.
 func (in *instance) doubtful(own *partition, v *entry) bool {
-	return in.w.cfg.DeadLetters && own.unsure[v.offset] && !in.isFlying(own, v.offset)
+	return in.w.cfg.DeadLetters && own.unsure[v.offset] && !in.isFlying(own, v.offset, 0)
 }
 
 // ends says whether the core has just ended a record.
@@ -146,7 +147,7 @@ func (own *partition) forget(v *entry) {
 // mayExpire says whether a record may be dropped for its expiry.
 func (in *instance) mayExpire(own *partition, e *entry) bool {
 	drops := in.w.cfg.OnExpired == purgatory.Drop || !in.w.cfg.DeadLetters
-	return drops && e.expires && !e.invalid && !own.unsure[e.offset] && !own.ended[e.offset] && e.expired(in.clock().WallMs)
+	return drops && e.expires && !own.invalid(e) && !own.unsure[e.offset] && !own.ended[e.offset] && e.expired(in.clock().WallMs)
 }
 
 func (e *entry) expired(nowMs int64) bool { return e.expires && e.expireMs <= max(nowMs, e.deadlineMs) }
@@ -175,7 +176,7 @@ func (in *instance) unsaid(own *partition) {
 	}
 	for o := own.low; o < own.read; o++ {
 		v := own.held[o]
-		if v == nil || v.cancel && !v.invalid || own.isDone(o) || !own.window.Finished(o) || in.isFlying(own, o) {
+		if v == nil || v.cancel && !v.invalid || own.isDone(o) || !own.window.Finished(o) || in.isFlying(own, o, 0) {
 			continue
 		}
 		if c := in.end(own, v); c != nil {
@@ -195,7 +196,10 @@ func (in *instance) unsaid(own *partition) {
 }
 
 // called notes that a record was called cancelled or replaced.
-func (w *World) called(v *entry) { v.gone, v.called = true, w.epochs }
+func (w *World) called(v *entry) {
+	v.gone, v.called = true, w.epochs
+	v.early = v.early || !v.counts(w.slowestMs())
+}
 
 // onTheWay says whether an event is in flight.
 func (in *instance) onTheWay(h *happening) bool {

@@ -30,10 +30,11 @@ func (in *instance) turn(n int) {
 		in.intake = in.intake[1:]
 	}
 	in.offer(n)
-	in.core.Cut(false)
+	in.core.Journals().Cut(false)
 	in.effects()
 	if !more {
 		in.punctual()
+		in.caughtUp()
 	}
 }
 
@@ -160,40 +161,42 @@ func (in *instance) take(reader purgatory.Reader, own *partition, e *entry) bool
 		Offset: e.offset, TimestampMs: startMs, Control: e.kind == control, Body: body(e.body),
 		Target: e.target, Label: e.target, DeadlineMs: e.deadlineMs,
 	}
+	valid := a.Control || own.judge(e, now)
 	switch {
 	case a.Control:
-	case e.invalid:
+	case !valid:
 		a.Reason, a.Message, a.Cancel = "malformed_delay", "says the model", e.cancel
 	case e.passed:
 		a.Outcome = purgatory.Passed
 	case e.deadlineMs <= now:
 		a.Outcome = purgatory.PastDue
 	}
-	if e.commands() {
+	if valid && e.commands() {
 		own.shown[e.offset] = e
 		a.ID, a.IDAt, a.Cancel, a.Copied = []byte(e.id), idAt, e.cancel, e.copied
 	}
-	a.Expires, a.ExpireMs = e.expires && !e.invalid, e.expireMs
+	a.Expires, a.ExpireMs = e.expires && valid, e.expireMs
 	ok := reader.Read(&a)
 	switch {
 	case !ok:
 		own.halted, own.mayHalt = true, e.offset
-		if !e.invalid || e.cancel || in.w.cfg.OnInvalid != purgatory.Halt {
+		if valid || e.cancel || in.w.cfg.OnInvalid != purgatory.Halt {
 			in.w.fail("partition %d stops reading at %v", e.part, e)
 		}
 		return false
 	case a.Control:
 		own.done[e.offset] = true
-	case e.invalid && !e.cancel && in.w.cfg.OnInvalid == purgatory.Drop, e.invalid && e.cancel && !in.w.cfg.DeadLetters:
+	case !valid && !e.cancel && in.w.cfg.OnInvalid == purgatory.Drop, !valid && e.cancel && !in.w.cfg.DeadLetters:
 		own.done[e.offset], e.dropped = true, true
 	default:
 		e.reads++
 		e.readMs = in.w.nowMs
+		in.pacer.read(e)
 		own.held[e.offset] = e
 		in.w.say("%s reads %v", in.member, e)
 	}
 	own.read = e.offset + 1
-	if e.commands() {
+	if valid && e.commands() {
 		in.command(own, e, false)
 	}
 	return in.w.err == nil

@@ -43,9 +43,13 @@ type Config struct {
 	JournalAbove int  // characters of metadata from which on a set goes there, 0: what the broker takes
 	JournalMax   int  // bytes of one of its records
 
+	Runs bool // far records are moved to the runs topic; it needs a journal
+
 	IDs       int  // how many ids a partition has, 0: none
 	Events    bool // there is a topic for events
 	OnExpired purgatory.Policy
+
+	CatchUp int // late records a second, 0: no rate
 }
 
 // World is some instances of the core, the brokers, and the network between them. It has
@@ -65,6 +69,7 @@ type World struct {
 
 	accidents int
 	steps     int
+	waited    int  // late records that were put back
 	unchecked bool // the steps were checked before
 }
 
@@ -109,12 +114,15 @@ func routed(_ *purgatory.TargetState, _ offsets.TopicPartition, body []byte) pur
 }
 
 // core makes an instance's core.
-func (w *World) core(clock purgatory.Clock, event func(*purgatory.Event) purgatory.Body) *purgatory.Core {
+func (w *World) core(clock purgatory.Clock, event func(*purgatory.Event) purgatory.Body, rate *pacer) *purgatory.Core {
 	cfg := purgatory.Config{
 		OnInvalid: w.cfg.OnInvalid, Patience: w.cfg.Patience, HeldShare: w.cfg.HeldShare,
 		MaxInFlight: w.cfg.MaxInFlight, MaxBuffered: w.cfg.MaxBuffered, MaxInFlightBytes: w.cfg.MaxInFlightBytes, LargestChunk: w.cfg.LargestChunk,
-		JumpOver: w.cfg.JumpOver, Geometry: wheel.Geometry{TickMs: 1, Slots: 64, Factor: 16, Levels: 4},
+		JumpOver: w.cfg.JumpOver, ClockSlack: clockSlackMs * time.Millisecond, Geometry: wheel.Geometry{TickMs: 1, Slots: 64, Factor: 16, Levels: 4},
 		JournalAbove: w.cfg.JournalAbove, Place: routed, OnExpired: w.cfg.OnExpired, Event: event,
+	}
+	if rate != nil {
+		cfg.CatchUp = rate
 	}
 	if w.cfg.DeadLetters {
 		cfg.DeadLetterTopic = graves
@@ -163,6 +171,7 @@ func (w *World) take(c *commitMsg) {
 			w.fail("a commit of partition %d was taken that was built in an earlier assignment to %s", c.part, c.MemberID)
 		}
 	}
+	w.saidOfCopies(c.part, &c.Runs)
 	found, _ := w.found(c.part, w.group.offsets[c.part].Committed)
 	for o := range log.end() {
 		switch e := log.entries[o]; {
@@ -172,7 +181,7 @@ func (w *World) take(c *commitMsg) {
 			e.lost = e.lost || e.written == 0
 		case o < log.start && (e.reads == 0 || e.epoch > c.LeaderEpoch || w.writtenOver(e)) && e.kind == record:
 			e.lost = e.lost || e.written == 0 // deleted before anybody read it, or whoever built this did
-		case !e.finished():
+		case !e.finished() && !w.moved(e):
 			w.fail("LOST: the commit of partition %d at %d calls %d finished, which has no outcome", c.part, c.Low, o)
 		}
 	}

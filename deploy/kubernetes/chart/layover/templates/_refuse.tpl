@@ -30,7 +30,7 @@ To YAML off is false and 010 is 8, so that what arrives here is not what was wri
 unless it was quoted. The schema lets both through, for its message would not say so.
 */}}
 {{- define "layover.refuseSettings" -}}
-{{- $counts := list "LAYOVER_LANES" "LAYOVER_MAX_PARKED_BYTES" "LAYOVER_GOMAXPROCS" "LAYOVER_GOMEMLIMIT" }}
+{{- $counts := list "LAYOVER_LANES" "LAYOVER_MAX_PARKED_BYTES" "LAYOVER_GOMAXPROCS" "LAYOVER_GOMEMLIMIT" "LAYOVER_MAX_HOPS" "LAYOVER_CATCHUP_RATE" }}
 {{- $switches := list "KAFKA_TLS_ENABLED" "KAFKA_TLS_INSECURE_SKIP_VERIFY" "KAFKA_SASL_ALLOW_PLAINTEXT" "AWS_EC2_METADATA_DISABLED" }}
 {{- range $name, $value := .Values.settings }}
 {{- if and (kindIs "bool" $value) (not (has $name $switches)) }}

@@ -1,0 +1,45 @@
+package purgatory
+
+// auditRuns recounts what is on its way to the runs topics, and returns how many records it is.
+func (r *rig) auditRuns(n *census) (all int64) {
+	r.Helper()
+	moving, bytes := map[*source]int{}, map[*source]int64{}
+	for id, c := range r.runs.flying {
+		if c.from == nil {
+			continue
+		}
+		h := n.note(r.Core, c.loc)
+		if c.size != int64(h.total()) {
+			r.Errorf("move %d counts %d bytes, has %d", id, c.size, h.total())
+		}
+		moving[c.from]++
+		bytes[c.from] += c.size
+		all++
+	}
+	for _, p := range r.parts.list {
+		if p == nil {
+			continue
+		}
+		before := int64(0)
+		for _, list := range p.moved.gathered {
+			if len(list) == 0 {
+				r.Errorf("partition %d has gathered an empty list", p.Partition)
+			}
+			before = 0
+			for _, w := range list {
+				if h := n.note(r.Core, w.loc); h.deadlineMs != w.deadlineMs || h.deadlineMs < before || r.parts.list[h.slot] != p {
+					r.Errorf("partition %d has gathered %+v behind %d, whose header is %+v", p.Partition, w, before, h)
+				}
+				before = w.deadlineMs
+				all++
+			}
+		}
+		if p.src.moving != moving[p.src] || p.moved.flyingBytes != bytes[p.src] {
+			r.Errorf("partition %d counts %d moves of %d bytes, recount %d of %d", p.Partition, p.src.moving, p.moved.flyingBytes, moving[p.src], bytes[p.src])
+		}
+	}
+	if r.stats.Gathered != all {
+		r.Errorf("%d gathered, recount %d", r.stats.Gathered, all)
+	}
+	return all
+}

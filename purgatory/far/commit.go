@@ -1,0 +1,84 @@
+package far
+
+import (
+	"math"
+	"slices"
+
+	"layover/journal/facts"
+	"layover/offsets"
+)
+
+// State returns what a commit says now. The topic's id is the caller's to fill in.
+func (x *Index) State() offsets.RunsState {
+	x.absorb()
+	s := offsets.RunsState{Low: x.window.Low(), Known: x.known, DueMs: x.DueMs(), LeaderEpoch: x.epoch}
+	if s.DueMs == nothing-1 {
+		s.DueMs = math.MaxInt64
+	}
+	if x.directory >= x.window.Low() {
+		s.DirectoryEnd = x.directory + 1
+	}
+	if x.facts != nil {
+		s.Journal = x.facts.Named()
+	}
+	s.Holds = s.Low < max(x.known, x.until) || x.deletion.done < s.Low || len(x.islands) > 0
+	return s
+}
+
+// Facts returns the writer of finished offsets, nil for none.
+func (x *Index) Facts() *facts.Writer { return x.facts }
+
+// WantsDirectory reports whether copies were moved that no directory lists.
+func (x *Index) WantsDirectory() bool { return x.newCopies }
+
+// Listed takes the acknowledgement of a directory, at an offset. False: something else is known of
+// that offset, as for Acked.
+func (x *Index) Listed(offset int64) bool {
+	i, there := x.island(offset)
+	if there || offset < x.known && !x.window.Finished(offset) {
+		return false
+	}
+	x.directory = max(x.directory, offset)
+	x.finish(offset, offset+1)
+	if offset >= x.known {
+		x.islands = slices.Insert(x.islands, i, span{offset, offset + 1})
+		x.absorb()
+	}
+	return true
+}
+
+// Unlisted takes the news that a directory was not written, or may not have been.
+func (x *Index) Unlisted() { x.newCopies = true }
+
+// deletion is the state of deleting records, in one request at a time.
+type deletion struct {
+	low     int64 // of the last successful commit
+	done    int64 // everything below is deleted
+	running bool
+}
+
+// Committed takes a commit that succeeded, with the low offset that it says.
+func (x *Index) Committed(low int64) { x.deletion.low = max(x.deletion.low, low) }
+
+// Delete returns the offset below which records are to be deleted now; the answer goes to
+// Deleted. A restart knows them as finished by the commit and by the journal: else it would
+// count them as lost.
+func (x *Index) Delete() (below int64, ok bool) {
+	below = x.deletion.low
+	if x.facts != nil {
+		below = min(below, x.facts.Low())
+	}
+	if x.deletion.running || below <= x.deletion.done {
+		return 0, false
+	}
+	x.deletion.running = true
+	return below, true
+}
+
+// Deleted takes the answer to a deletion.
+func (x *Index) Deleted(below int64, err error) {
+	x.deletion.running = false
+	if err == nil {
+		x.deletion.done = max(x.deletion.done, below)
+	}
+}

@@ -1,0 +1,185 @@
+package far
+
+import (
+	"math"
+	"slices"
+
+	"layover/journal/facts"
+	"layover/journal/runs"
+	"layover/offsets"
+)
+
+// Found is a copy that was read or acknowledged.
+type Found struct {
+	Offset      int64
+	DeadlineMs  int64 // Unix milliseconds
+	Bytes       int64
+	Writer, Run uint64
+}
+
+// span is the offsets from (included) to to (not included).
+type span struct{ from, to int64 }
+
+// Index is the state of one runs partition. It has one owner and no lock.
+type Index struct {
+	writer uint64
+	said   Said
+	facts  *facts.Writer
+
+	window *offsets.Window // finished offsets; what is no copy is finished once it is known
+	taken  *offsets.Window // the finished ones, and those of copies in memory
+
+	known   int64
+	sure    int64  // what was read, or stood in the log when it was opened, ends there
+	until   int64  // end of the log that the assignment found: all below is read
+	islands []span // acknowledged, at and above known: ascending
+	epoch   int32  // highest leader epoch that was seen of the log
+
+	directory int64 // offset of the last directory, -1 for none
+	newCopies bool  // that the last directory does not list
+	deletion  deletion
+	// early is own copies that were read before their answers came, by offset.
+	early map[int64]bool
+
+	entries []entry             // by First, ascending
+	growing map[uint64]*growing // by writer
+}
+
+// entry is a run with copies that are not finished.
+type entry struct {
+	runs.Run
+	// nextMs: no copy of the run that is neither finished nor taken is due before.
+	nextMs int64
+}
+
+// nothing is the nextMs of a run that needs no visit.
+const nothing = math.MaxInt64
+
+// lookUp sets nextMs where nothing below offset needs a visit.
+func (e *entry) lookUp(offset int64) {
+	if offset > e.Last {
+		e.nextMs = nothing
+		return
+	}
+	r := e.Run
+	r.Position = max(r.Position, offset)
+	e.nextMs, _ = r.Next()
+}
+
+// finish notes that offsets are finished that are no copies in memory: of those it returns
+// how many there were.
+func (x *Index) finish(from, to int64) (n int64) {
+	for at := x.taken.NextUnfinished(from); at < to; {
+		end := x.untakenEnd(at, to)
+		x.note(at, end)
+		n += x.taken.FinishRange(at, end)
+		at = x.taken.NextUnfinished(end)
+	}
+	return n
+}
+
+// untakenEnd returns where the stretch of untaken offsets ends that begins at an offset, to at most.
+func (x *Index) untakenEnd(at, to int64) int64 {
+	x.taken.EachFrom(at, func(from, _ int64) bool {
+		to = min(to, from)
+		return false
+	})
+	return to
+}
+
+// note marks offsets as finished.
+func (x *Index) note(from, to int64) {
+	if x.window.FinishRange(from, to) > 0 && x.facts != nil {
+		x.facts.Note(from, to)
+	}
+}
+
+// Finish notes the outcome of a copy. False: it had one.
+func (x *Index) Finish(offset int64) bool {
+	if x.window.Finished(offset) {
+		return false
+	}
+	x.note(offset, offset+1)
+	x.taken.FinishRange(offset, offset+1)
+	return true
+}
+
+// Finished reports whether an offset is finished.
+func (x *Index) Finished(offset int64) bool { return x.window.Finished(offset) }
+
+// Low returns the lowest offset that is not finished: no copy below it counts.
+func (x *Index) Low() int64 { return x.window.Low() }
+
+// Known returns the known end.
+func (x *Index) Known() int64 { return x.known }
+
+// Acked takes the acknowledgement of a copy that this assignment has written. False: something
+// else is known of that offset, so the log is another one than it was.
+func (x *Index) Acked(f Found) bool {
+	f.Writer = x.writer
+	if f.Offset < x.known {
+		read := x.early[f.Offset]
+		x.newCopies = x.newCopies || read
+		delete(x.early, f.Offset)
+		return read
+	}
+	i, there := x.island(f.Offset)
+	if there {
+		return false
+	}
+	x.newCopies = true
+	x.grow(f)
+	if i > 0 && x.islands[i-1].to == f.Offset {
+		x.islands[i-1].to++
+	} else {
+		x.islands = slices.Insert(x.islands, i, span{f.Offset, f.Offset + 1})
+	}
+	x.absorb()
+	return true
+}
+
+// Answered notes that no answer to a copy is owed.
+func (x *Index) Answered() { clear(x.early) }
+
+// island returns whether an offset was acknowledged, or the index of the first island behind it.
+func (x *Index) island(offset int64) (i int, there bool) {
+	i, _ = slices.BinarySearchFunc(x.islands, offset, func(s span, offset int64) int {
+		if s.to <= offset {
+			return -1
+		}
+		return 1
+	})
+	return i, i < len(x.islands) && x.islands[i].from <= offset
+}
+
+// absorb moves the known end over islands, and over what the journal calls finished.
+func (x *Index) absorb() {
+	x.known = max(x.known, x.window.Low())
+	n := 0
+	for n < len(x.islands) && x.islands[n].from <= x.known {
+		x.known = max(x.known, x.islands[n].to)
+		n++
+	}
+	x.islands = slices.Delete(x.islands, 0, n)
+}
+
+// Gap returns the offsets that have to be read before the known end can pass them: others
+// wrote there. They end where own copies go on, or where the log ended at first.
+func (x *Index) Gap() (from, to int64, ok bool) {
+	switch {
+	case len(x.islands) > 0:
+		return x.known, x.islands[0].from, true
+	case x.known < x.until:
+		return x.known, x.until, true
+	}
+	return 0, 0, false
+}
+
+// Bytes returns the memory of the index.
+func (x *Index) Bytes() int64 {
+	b := x.window.Bytes() + x.taken.Bytes() + int64(cap(x.entries))*entrySize + int64(cap(x.islands))*16
+	for _, g := range x.growing {
+		b += int64(cap(g.copies)) * placeSize
+	}
+	return b
+}

@@ -1,0 +1,151 @@
+package far
+
+import (
+	"layover/journal/facts"
+	"layover/journal/runs"
+	"layover/offsets"
+)
+
+// Said is what the last commit says of a runs partition; the zero value is nothing.
+type Said struct {
+	// Known is the known end: copies below it that are due by DueMs are finished.
+	Known int64
+	DueMs int64 // Unix milliseconds
+}
+
+// Beginning is what an index begins with.
+type Beginning struct {
+	Writer uint64          // unique to the assignment
+	Window *offsets.Window // the finished offsets; the index's from now on
+	Facts  *facts.Writer   // has finished offsets written to the journal; nil: nobody has
+	Said   Said
+	// LeaderEpoch is that of the log's end, as the assignment found it.
+	LeaderEpoch int32
+}
+
+// New returns an index that knows nothing but finished offsets. Adopt and Log tell it the rest,
+// in this order.
+func New(b Beginning) *Index {
+	x := &Index{writer: b.Writer, said: b.Said, facts: b.Facts, epoch: b.LeaderEpoch, window: b.Window,
+		taken: offsets.NewWindow(b.Window.Low()), growing: make(map[uint64]*growing), directory: -1, early: make(map[int64]bool)}
+	x.known = b.Window.Low()
+	b.Window.Each(func(from, to int64) bool {
+		x.taken.FinishRange(from, to)
+		return true
+	})
+	return x
+}
+
+// Adopt takes a directory, which stands at an offset, in place of reading what is below its end.
+func (x *Index) Adopt(d *runs.Directory, offset int64) {
+	at := x.known
+	for _, r := range d.Runs {
+		x.finish(at, min(r.Position, d.End))
+		at = max(at, r.Last+1)
+		e := entry{Run: r}
+		e.lookUp(max(r.Position, x.taken.Low()))
+		x.entries = append(x.entries, e)
+	}
+	x.finish(at, d.End)
+	x.known = max(x.known, d.End)
+	x.directory = offset
+}
+
+// Log takes the bounds of the log at the beginning of the assignment: what it holds beyond the
+// known end is to be read. It returns how many offsets are gone, see Start.
+func (x *Index) Log(b offsets.Bounds) (lost int64) {
+	x.until = x.said.Known // of what is gone, that much was there
+	lost = x.Start(b.Start)
+	x.until, x.sure = b.End, b.End
+	return lost
+}
+
+// Start notes that the log begins at an offset now. It returns how many offsets are gone that
+// were in the log and neither finished nor taken: each may have been a copy.
+func (x *Index) Start(offset int64) (lost int64) {
+	lost = x.finish(x.window.Low(), min(offset, max(x.known, x.until)))
+	x.finish(x.known, offset)
+	x.known = max(x.known, offset)
+	x.absorb()
+	for i := range x.entries {
+		if e := &x.entries[i]; e.First < offset {
+			e.lookUp(x.taken.NextUnfinished(e.Position))
+		}
+	}
+	return lost
+}
+
+// LeaderEpoch returns the highest leader epoch that was seen: finished offsets are about the
+// log of epochs up to it.
+func (x *Index) LeaderEpoch() int32 { return x.epoch }
+
+// Raise takes a leader epoch that was read, and where the log of LeaderEpoch ends. Truncated:
+// the log ended below what the index knows of it, so the index is about another log. It is to
+// be replaced, and lost is how many offsets from there on were neither finished nor taken.
+func (x *Index) Raise(epoch int32, end int64) (lost int64, truncated bool) {
+	if epoch <= x.epoch {
+		return 0, false
+	}
+	if end < x.sure {
+		return x.Beyond(end), true
+	}
+	x.epoch = epoch
+	if top := x.top(); end < top { // nobody knows in which epoch our copies landed: they are read
+		x.known, x.until, x.islands = min(x.known, end), max(x.until, top), nil
+	}
+	return 0, false
+}
+
+// Writer returns the number that is unique to the index.
+func (x *Index) Writer() uint64 { return x.writer }
+
+// top returns the end of what the index knows.
+func (x *Index) top() int64 {
+	if n := len(x.islands); n > 0 {
+		return x.islands[n-1].to
+	}
+	return x.known
+}
+
+// Beyond returns how many offsets that the index knows, from one on, are neither finished nor
+// taken: each may be a copy.
+func (x *Index) Beyond(offset int64) (n int64) {
+	top := x.top()
+	for at := x.taken.NextUnfinished(offset); at < top; {
+		end := x.untakenEnd(at, top)
+		n += end - at
+		at = x.taken.NextUnfinished(end)
+	}
+	return n
+}
+
+// Taken yields the offsets of the copies that are in memory, ascending.
+func (x *Index) Taken(yield func(offset int64) bool) {
+	top := max(x.taken.Low(), x.taken.Highest()+1)
+	for at := x.window.NextUnfinished(x.window.Low()); at < top; at = x.window.NextUnfinished(at) {
+		if !x.taken.Finished(at) {
+			at = x.untakenEnd(at, top)
+			continue
+		}
+		if !yield(at) {
+			return
+		}
+		at++
+	}
+}
+
+// Left returns the finished offsets below one, with which another index may begin.
+func (x *Index) Left(end int64) *offsets.Window { return Clip(x.window, end) }
+
+// Clip returns a copy of a window without what is finished from an offset on.
+func Clip(w *offsets.Window, end int64) *offsets.Window {
+	left := offsets.NewWindow(min(w.Low(), end))
+	w.Each(func(from, to int64) bool {
+		left.FinishRange(from, min(to, end))
+		return true
+	})
+	return left
+}
+
+// Carry notes that a copy is in memory already: the index before took it.
+func (x *Index) Carry(offset int64) { x.taken.Finish(offset) }

@@ -1,0 +1,59 @@
+package far
+
+import (
+	"layover/journal/facts"
+	"layover/journal/runs"
+	"layover/offsets"
+)
+
+// Opening is what is known of a runs partition when an assignment begins with it. It is asked for
+// in this order: leader epoch and commit, journal, bounds, directory. The leader epoch is asked
+// for once more with the bounds: if it is another one, all is asked anew.
+type Opening struct {
+	Writer      uint64 // unique to this opening
+	TopicID     offsets.TopicID
+	LeaderEpoch int32 // of the log's end
+	Log         offsets.Bounds
+
+	Said    offsets.RunsState // of the commit; its zero value nothing
+	SaidEnd int64             // where the log of its leader epoch ends
+
+	Window *offsets.Window // begins as Finished returned it, and has what the journal says
+	Facts  *facts.Writer   // of that window
+
+	Directory    *runs.Directory // the one that Said names; nil: there is none, or it is not sound
+	DirectoryEnd int64           // where the log of its leader epoch ends
+}
+
+// SaidOf returns what a commit says of the runs topic with an id, the zero value where it is
+// about another one.
+func SaidOf(said offsets.RunsState, topic offsets.TopicID) offsets.RunsState {
+	if said.TopicID != topic {
+		return offsets.RunsState{}
+	}
+	return said
+}
+
+// Finished returns what a commit calls finished, for the journal to add to. The log of the
+// commit's leader epoch ends at end.
+func Finished(said *offsets.RunsState, end int64) *offsets.Window {
+	return offsets.NewWindow(min(said.Low, end))
+}
+
+// Open returns the index of an opening. lost is how many offsets are gone from the log that
+// were neither finished nor read: each may have been a copy.
+func Open(o *Opening) (x *Index, lost int64) {
+	b := Beginning{Writer: o.Writer, Window: o.Window, Facts: o.Facts, LeaderEpoch: o.LeaderEpoch}
+	if o.Said.TopicID == o.TopicID {
+		b.Said = Said{Known: min(o.Said.Known, o.SaidEnd), DueMs: o.Said.DueMs}
+		lost = max(o.Said.Known-o.Log.End, 0)
+	} else if o.Said.Holds { // it was deleted, and perhaps made again
+		lost = o.Said.Known - o.Said.Low
+	}
+	o.Window.ClipAbove(o.Log.End)
+	x = New(b)
+	if d := o.Directory; d != nil && o.DirectoryEnd >= d.End {
+		x.Adopt(d, o.Said.DirectoryEnd-1)
+	}
+	return x, lost + x.Log(o.Log)
+}

@@ -1,0 +1,165 @@
+package far
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"layover/journal/facts"
+	"layover/journal/runs"
+	"layover/offsets"
+)
+
+var topic = offsets.TopicID{7}
+
+// directoryOf returns the directory of an index with two copies, the first of which has ended.
+func directoryOf(t *testing.T, epoch int32) *runs.Directory {
+	t.Helper()
+	x := New(Beginning{Writer: 1, Window: offsets.NewWindow(0), LeaderEpoch: epoch})
+	for o := range int64(3) {
+		x.Acked(Found{Offset: o, DeadlineMs: 100 + o, Bytes: 1, Run: 1})
+	}
+	x.Finish(0)
+	d, err := x.Directory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &d
+}
+
+func opening() *Opening {
+	return &Opening{
+		Writer: 2, TopicID: topic, LeaderEpoch: 4, Log: offsets.Bounds{End: 10},
+		Said: offsets.RunsState{TopicID: topic, Low: 1, Known: 4, DueMs: 50, LeaderEpoch: 4, DirectoryEnd: 4}, SaidEnd: 10, Window: offsets.NewWindow(1),
+	}
+}
+
+func TestADirectorySpeaksWhileTheLogOfItsLeaderEpochReachesItsEnd(t *testing.T) {
+	for end, known := range map[int64]int64{10: 3, 3: 3, 2: 1} {
+		o := opening()
+		o.Directory, o.DirectoryEnd = directoryOf(t, 3), end
+		x, lost := Open(o)
+		if from, to, ok := x.Gap(); lost != 0 || x.Known() != known || !ok || from != known || to != 10 {
+			t.Errorf("the log of its epoch ends at %d: known up to %d, want %d; to be read are %d to %d, lost %d", end, x.Known(), known, from, to, lost)
+		}
+	}
+}
+
+func TestWhatACommitCallsDueHoldsUpToTheEndOfItsLeaderEpoch(t *testing.T) {
+	for end, finished := range map[int64]bool{10: true, 3: false} {
+		o := opening()
+		o.SaidEnd = end
+		x, lost := Open(o)
+		x.Read(1, 10, []Found{{Offset: 3, DeadlineMs: 40, Bytes: 1, Writer: 9}}, 0, 0, nil)
+		if x.Finished(3) != finished || lost != 4-min(end, 4) {
+			t.Errorf("its log ends at %d: the copy at 3 is finished: %t, want %t; lost %d", end, x.Finished(3), finished, lost)
+		}
+	}
+}
+
+func TestATopicThatIsMadeAgainBeginsWithNothing(t *testing.T) {
+	o := opening()
+	o.TopicID, o.Said.Holds = offsets.TopicID{8}, true
+	said := SaidOf(o.Said, o.TopicID)
+	o.Window = Finished(&said, 10)
+	x, lost := Open(o)
+	if x.Low() != 0 || x.Known() != 0 || lost != 3 {
+		t.Errorf("low %d, known up to %d, lost %d; want 0, 0, 3", x.Low(), x.Known(), lost)
+	}
+	o.Said.Holds = false
+	if _, lost := Open(o); lost != 0 {
+		t.Errorf("lost %d of a topic that held nothing", lost)
+	}
+}
+
+func TestWhatIsGoneBelowTheLogStartIsCountedWhereItWasSaid(t *testing.T) {
+	o := opening()
+	o.Said.Known, o.Log.Start = 6, 8
+	x, lost := Open(o)
+	if lost != 5 || x.Low() != 8 {
+		t.Errorf("lost %d, low %d; want 5 from 1 to 5, and 8", lost, x.Low())
+	}
+}
+
+func TestALeaderEpochThatBeginsBelowWhatIsKnownIsATruncation(t *testing.T) {
+	x := New(Beginning{Writer: 1, Window: offsets.NewWindow(0), LeaderEpoch: 4})
+	for _, o := range []int64{0, 1, 2, 5} {
+		x.Acked(Found{Offset: o, DeadlineMs: 100, Bytes: 1, Run: 1})
+	}
+	if _, truncated := x.Raise(4, 0); truncated {
+		t.Error("the same epoch is a truncation")
+	}
+	if lost, truncated := x.Raise(5, 2); !truncated || lost != 4 || x.LeaderEpoch() != 4 {
+		t.Errorf("truncated: %t, lost %d, epoch %d", truncated, lost, x.LeaderEpoch())
+	}
+	if _, truncated := x.Raise(5, 6); truncated || x.LeaderEpoch() != 5 {
+		t.Errorf("truncated: %t, epoch %d; the log reached up to what is known", truncated, x.LeaderEpoch())
+	}
+}
+
+func TestAnAcknowledgementOfAnOffsetThatIsKnownIsNotBelieved(t *testing.T) {
+	x := New(Beginning{Writer: 1, Window: offsets.NewWindow(0)})
+	x.Log(offsets.Bounds{End: 3})
+	x.Read(0, 3, []Found{{Offset: 1, DeadlineMs: 9, Bytes: 1, Writer: 1}, {Offset: 2, DeadlineMs: 9, Bytes: 1, Writer: 8}}, 0, 0, nil)
+	for o, want := range []bool{false, true, false, true} {
+		if got := x.Acked(Found{Offset: int64(o), DeadlineMs: 9, Bytes: 1}); got != want {
+			t.Errorf("the answer with offset %d is believed: %t", o, got)
+		}
+	}
+	if x.Acked(Found{Offset: 1}) || x.Acked(Found{Offset: 3}) {
+		t.Error("an answer is believed twice")
+	}
+}
+
+func TestCopiesAreDeletedBelowWhatACommitAndTheJournalSay(t *testing.T) {
+	x := New(Beginning{Writer: 1, Window: offsets.NewWindow(0)})
+	for o := range int64(3) {
+		x.Acked(Found{Offset: o, DeadlineMs: 100, Bytes: 1, Run: 1})
+		x.Finish(o)
+	}
+	x.Seal()
+	if _, ok := x.Delete(); ok || !x.State().Holds || x.State().DueMs != math.MaxInt64 {
+		t.Errorf("deleted before a commit: %t; the state is %+v", ok, x.State())
+	}
+	x.Committed(2)
+	below, ok := x.Delete()
+	if _, again := x.Delete(); !ok || below != 2 || again {
+		t.Errorf("deleted below %d, %t; again %t", below, ok, again)
+	}
+	x.Deleted(2, errors.New("refused"))
+	if below, ok = x.Delete(); !ok || below != 2 {
+		t.Errorf("a deletion that was refused is not asked for again: %d, %t", below, ok)
+	}
+	x.Deleted(2, nil)
+	x.Committed(3)
+	if below, ok = x.Delete(); !ok || below != 3 || !x.State().Holds {
+		t.Errorf("deleted below %d, %t; the state is %+v", below, ok, x.State())
+	}
+	if x.Deleted(3, nil); x.State().Holds {
+		t.Errorf("all is deleted, and the state is %+v", x.State())
+	}
+}
+
+func TestNothingIsDeletedThatNoJournalRecordCallsFinished(t *testing.T) {
+	window := offsets.NewWindow(0)
+	w := facts.NewJournalOnly(facts.Identity{Group: "g"}, 1, facts.Restored{}, window)
+	w.Use(offsets.TopicID{9}, 1<<20)
+	x := New(Beginning{Writer: 1, Window: window, Facts: w})
+	x.Acked(Found{Offset: 0, DeadlineMs: 100, Bytes: 1, Run: 1})
+	x.Finish(0)
+	x.Committed(1)
+	writes := w.Cut(nil, 0, true, 1)
+	for w.WantsPart() {
+		writes = w.CutPart(writes, 0)
+	}
+	if _, ok := x.Delete(); ok || len(writes) != 1 {
+		t.Errorf("deleted before any of %d records was acknowledged: %t", len(writes), ok)
+	}
+	w.Written(facts.Result{Seq: writes[0].Seq, Offset: 3}, 1)
+	if below, ok := x.Delete(); !ok || below != 1 {
+		t.Errorf("deleted below %d, %t", below, ok)
+	}
+	if s := x.State(); s.Journal.From != 3 || s.Journal.To != 3 {
+		t.Errorf("a commit names %+v", s.Journal)
+	}
+}

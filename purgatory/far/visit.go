@@ -1,0 +1,137 @@
+package far
+
+import "fmt"
+
+// Visit is the offsets of a run that are read to take its copies.
+type Visit struct {
+	From, To int64 // To is not included
+	// DueMs: no copy that the visit is for is due before, in Unix milliseconds.
+	DueMs int64
+}
+
+// Next returns the visit that is due first; ok is false where nothing is in any run but what
+// is taken. It wants the copies that are due at untilMs or before.
+func (x *Index) Next(untilMs int64) (v Visit, ok bool) {
+	for writer, g := range x.growing {
+		if g.earliestMs <= untilMs {
+			x.seal(writer)
+		}
+	}
+	first := x.first()
+	if first < 0 {
+		return Visit{}, false
+	}
+	e := &x.entries[first]
+	r := e.Run
+	r.Position = max(r.Position, x.taken.NextUnfinished(r.Position))
+	from := r.Begin(e.nextMs)
+	if from > x.known { // others wrote in between
+		return Visit{From: x.known, To: x.islands[0].from, DueMs: e.nextMs}, true
+	}
+	return Visit{From: from, To: max(r.End(max(untilMs, e.nextMs)), from+1), DueMs: e.nextMs}, true
+}
+
+// first returns the run that is due first, -1 for none.
+func (x *Index) first() int {
+	first := -1
+	for i := range x.entries {
+		e := &x.entries[i]
+		if e.nextMs == nothing || first >= 0 && e.nextMs >= x.entries[first].nextMs {
+			continue
+		}
+		if x.taken.NextUnfinished(e.Position) > e.Last {
+			e.nextMs = nothing // others' visits have taken all
+			continue
+		}
+		first = i
+	}
+	return first
+}
+
+// Read takes what reading the offsets from from (included) to to (not included) has found:
+// all copies there, ascending. It appends to take the indices of those to park: they are due
+// at untilMs or before, take room bytes at most in all or are one, and each is given out once.
+// Where room is short, the others are visited again; where there is none, all are.
+//
+// What is no copy is finished, and the known end passes what was read. So nothing is read
+// that begins above it.
+func (x *Index) Read(from, to int64, found []Found, untilMs, room int64, take []int) []int {
+	if from > x.known {
+		panic(fmt.Sprintf("far: read from offset %d, want at most the known end %d", from, x.known))
+	}
+	x.learn(from, to, found)
+	before := len(take)
+	for i := range found {
+		f := &found[i]
+		if f.DeadlineMs > untilMs || x.taken.Finished(f.Offset) {
+			continue
+		}
+		if room <= 0 || f.Bytes > room && len(take) > before {
+			break
+		}
+		x.taken.Finish(f.Offset)
+		room -= f.Bytes
+		take = append(take, i)
+	}
+	x.known, x.sure = max(x.known, to), max(x.sure, to)
+	x.absorb()
+	x.visited(from, to, found)
+	return take
+}
+
+// learn finishes what is no copy, and what the last commit calls finished, and adds to runs
+// what was not known.
+func (x *Index) learn(from, to int64, found []Found) {
+	at := from
+	for i := range found {
+		f := &found[i]
+		if f.Offset < at || f.Offset >= to {
+			panic(fmt.Sprintf("far: a copy at offset %d, want %d to %d", f.Offset, at, to))
+		}
+		x.finish(at, f.Offset)
+		at = f.Offset + 1
+		if f.Offset < x.said.Known && f.DeadlineMs <= x.said.DueMs {
+			x.finish(f.Offset, at)
+		}
+		if f.Offset < x.known || x.window.Finished(f.Offset) {
+			continue
+		}
+		if _, acked := x.island(f.Offset); !acked {
+			x.grow(*f)
+			if f.Writer == x.writer {
+				x.early[f.Offset] = true
+			}
+		}
+	}
+	x.finish(at, to)
+}
+
+// visited says of the runs that a read has touched when they are visited again.
+func (x *Index) visited(from, to int64, found []Found) {
+	for i := range x.entries {
+		e := &x.entries[i]
+		if e.First >= to {
+			break
+		}
+		if e.Last < from || e.nextMs == nothing {
+			continue
+		}
+		r := e.Run
+		if r.Position = max(r.Position, x.taken.NextUnfinished(r.Position)); r.Position <= r.Last && r.Begin(e.nextMs) < from {
+			continue // others in front are not taken
+		}
+		e.lookUp(x.taken.NextUnfinished(to))
+		for j := range found {
+			f := &found[j]
+			if e.mayHold(f) && !x.taken.Finished(f.Offset) {
+				e.nextMs = min(e.nextMs, f.DeadlineMs)
+			}
+		}
+	}
+}
+
+// mayHold reports whether a copy may be of the run: it stands among its copies, and is due
+// among them.
+func (e *entry) mayHold(f *Found) bool {
+	return e.First <= f.Offset && f.Offset <= e.Last && e.EarliestMs <= f.DeadlineMs && f.DeadlineMs <= e.LatestMs
+}

@@ -1,0 +1,176 @@
+package purgatory
+
+// holds begins and ends the holds of targets, and of target partitions that have stopped
+// answering, and tells of each. When a held target is tried, and how long its records wait,
+// is the outbox's affair.
+type holds struct {
+	cfg   *Config
+	store *store
+	stats *Stats // the core's: here errors are kept
+	now   *Clock // the core's
+	dir   *directory
+
+	notices []HoldNotice // not taken yet
+}
+
+// begin stops giving a target records until a later try. known: metadata says so.
+func (hs *holds) begin(t *target, v Verdict, detail string, known bool) {
+	h := &t.hold
+	notice := HoldNotice{Target: t.name, Label: t.label, Held: true, Verdict: v, Detail: detail}
+	if h.held {
+		if notice.Changed = h.verdict != v; notice.Changed {
+			hs.notices = append(hs.notices, notice)
+		}
+		h.verdict, h.detail, h.known = v, detail, h.known && known
+		h.backoffMs = min(2*h.backoffMs, holdMaxMs)
+		h.retryAtMs = hs.now.WallMs + h.backoffMs
+		return
+	}
+	*h = hold{held: true, verdict: v, detail: detail, known: known, backoffMs: holdFirstMs, retryAtMs: hs.now.WallMs + holdFirstMs, sinceMs: hs.now.WallMs}
+	for _, d := range t.dests { // one queue, so that there is one oldest record
+		for d.overflow.count > 0 { // in front: it was routed before what is in the queue
+			t.overflow--
+			e := d.overflow.popBack()
+			e.note(hs.store, inQueue, 0)
+			t.queue.pushFront(e)
+		}
+	}
+	t.queue.each(func(e *entry) { hs.rehome(e) })
+	hs.notices = append(hs.notices, notice)
+}
+
+// end ends a hold: the target took a record, or metadata has taken it back.
+func (hs *holds) end(t *target) {
+	t.hold, t.givenUp = hold{}, 0
+	t.queue.each(func(e *entry) { e.since = 0 })
+	hs.notices = append(hs.notices, HoldNotice{Target: t.name, Label: t.label})
+}
+
+// stall holds the records behind a target partition that has stopped answering.
+func (hs *holds) stall(d *dest) {
+	t := d.target
+	d.stalled, d.stalledMs = true, hs.now.WallMs
+	t.stalled++
+	d.overflow.each(func(e *entry) { hs.rehome(e) })
+	hs.stats.noteError(t.name, d.silentFor())
+	hs.notices = append(hs.notices, HoldNotice{Target: t.name, Label: t.label, Held: true, Verdict: Unreachable, Detail: d.silentFor()})
+}
+
+// answered ends the stall of a target partition that gave some answer.
+func (hs *holds) answered(d *dest) {
+	if !d.stalled {
+		return
+	}
+	d.stalled = false
+	if d.target.stalled--; d.target.stalled == 0 && !d.target.hold.held {
+		d.target.givenUp = 0
+	}
+	d.overflow.each(func(e *entry) { e.since = 0 })
+	hs.notices = append(hs.notices, HoldNotice{Target: d.target.name, Label: d.target.label})
+}
+
+// endIdle ends the hold of a target that nothing is there for any more, and that of its
+// partitions: they would be sick for ever. While the target is busy dropIdle does it. For
+// the dead-letter topic reading waits until it takes a record.
+func (hs *holds) endIdle(t *target) {
+	if t.busy || t.inFlight > 0 || t == hs.dir.dead {
+		return
+	}
+	over := HoldNotice{Target: t.name, Label: t.label, Forgotten: true}
+	if t.hold.held {
+		t.hold = hold{}
+		hs.notices = append(hs.notices, over)
+	}
+	if t.stalled == 0 {
+		return
+	}
+	for _, d := range t.dests { // the client had no room for the last record, and it went with its partition
+		if d.stalled {
+			d.stalled = false
+			hs.notices = append(hs.notices, over)
+		}
+	}
+	t.stalled = 0
+}
+
+// forget says of a target that no record names any more that its holds are over.
+func (hs *holds) forget(t *target) {
+	over := HoldNotice{Target: t.name, Label: t.label, Forgotten: true}
+	if t.hold.held {
+		hs.notices = append(hs.notices, over)
+	}
+	for range t.stalled {
+		hs.notices = append(hs.notices, over)
+	}
+	t.hold, t.stalled = hold{}, 0 // it may be busy still, and dropIdle would say so again
+}
+
+// rehome copies a held record into its target's own class of chunks. So one target's held
+// records pin no chunk of anybody else, and are accounted exactly.
+func (hs *holds) rehome(e *entry) {
+	if e.since == 0 {
+		e.since = max(hs.now.AnsweredMs, 1)
+	}
+	if e.rehomed || e.target == hs.dir.dead || e.loc&named != 0 { // those with an id pin nobody's chunks
+		return
+	}
+	old := hs.store.at(e.loc)[:e.size]
+	loc, dst := hs.store.alloc(heldClass+int(e.target.index), int(e.size))
+	copy(dst, old)
+	hs.store.release(e.loc, int(e.size))
+	e.loc, e.rehomed = loc, true
+}
+
+// views returns the targets that hold records, and counts by label those beyond mostViews.
+func (hs *holds) views() (views []HeldView, rest map[string]HeldCount) {
+	globbed := 0
+	for _, t := range hs.dir.list {
+		if t == nil || !t.hold.held && t.stalled == 0 {
+			continue
+		}
+		n, bytes := t.held()
+		if t.label != t.name {
+			globbed++
+		}
+		if t.label == t.name || globbed <= mostViews {
+			views = append(views, hs.view(t, n, bytes))
+			continue
+		}
+		if rest == nil {
+			rest = make(map[string]HeldCount)
+		}
+		sum := rest[t.label]
+		rest[t.label] = HeldCount{sum.Targets + 1, sum.Records + n, sum.Bytes + bytes}
+	}
+	return views, rest
+}
+
+// view is the state of a target that holds records.
+func (hs *holds) view(t *target, records int, bytes int64) HeldView {
+	v := HeldView{Target: t.name, Label: t.label, Verdict: t.hold.verdict, Detail: t.hold.detail, Records: records, Bytes: bytes, SinceMs: t.hold.sinceMs,
+		PatienceLeftMs: hs.cfg.Patience.Milliseconds(), GivenUp: t.givenUp}
+	if t.hold.held {
+		v.PatienceLeftMs = hs.patienceLeftMs(&t.queue)
+		return v
+	}
+	v.Verdict = Unreachable
+	for _, d := range t.dests {
+		if !d.stalled {
+			continue
+		}
+		v.PatienceLeftMs = min(v.PatienceLeftMs, hs.patienceLeftMs(&d.overflow))
+		if v.Partitions = append(v.Partitions, d.no); v.SinceMs == 0 || d.stalledMs < v.SinceMs {
+			v.SinceMs, v.Detail = d.stalledMs, d.silentFor()
+		}
+	}
+	return v
+}
+
+// patienceLeftMs returns how long the first record of a queue of held ones may still wait.
+func (hs *holds) patienceLeftMs(q *queue) int64 {
+	patienceMs := hs.cfg.Patience.Milliseconds()
+	if q.count == 0 {
+		return patienceMs
+	}
+	return max(patienceMs-(hs.now.AnsweredMs-q.front().since), 0)
+}

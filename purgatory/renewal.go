@@ -1,0 +1,121 @@
+package purgatory
+
+import (
+	"math"
+
+	"layover/offsets"
+	"layover/purgatory/far"
+)
+
+// renewal is what is left of an index whose log was truncated or made again. Copies that are in
+// memory are delivered all the same.
+type renewal struct {
+	// stale counts the copies in memory, by offset, that are in the log no more: what they
+	// finish is nothing. Another copy may stand there, and is finished by the last of them.
+	stale map[int64]int
+	// carried are the copies in memory that the log still has; true: they have ended since.
+	carried map[int64]bool
+	left    *offsets.Window // see Left
+	// leftEpoch is the highest leader epoch that the index knew.
+	leftEpoch int32
+}
+
+// Renewed takes the news that the runs topic has another id: it was made again.
+func (r *Runs) Renewed(a offsets.Assignment, topic offsets.TopicID) {
+	p := r.parts.find(a.TopicPartition, a.Epoch)
+	if p == nil || p.moved.topic == topic {
+		return
+	}
+	if m := &p.moved; m.index != nil {
+		r.renew(p, 0, m.index.Beyond(0))
+	} else {
+		m.cut(0)
+	}
+}
+
+// renew gives up the index of a partition whose log ended at an offset: what it knows from there
+// on is gone. The copies count again with the next Begin. lost is how many are gone.
+func (r *Runs) renew(p *partition, end, lost int64) {
+	m := &p.moved
+	if m.stale == nil {
+		m.stale, m.carried = make(map[int64]int), make(map[int64]bool)
+	}
+	for offset := range m.index.Taken {
+		m.carried[offset] = false
+	}
+	p.Runs, _ = p.saidOfRuns()
+	p.Runs.Holds = true
+	m.left, m.leftEpoch = m.index.Left(end), m.index.LeaderEpoch()
+	m.index, m.visiting, m.listing, m.doubtful = nil, false, false, false
+	m.cut(end)
+	r.stats.LostFromRuns += lost
+	r.scatter(p, math.MaxInt64)
+}
+
+// cut notes that the log of what is left ends at an offset.
+func (m *moved) cut(end int64) {
+	for offset, ended := range m.carried {
+		if offset < end {
+			continue
+		}
+		if delete(m.carried, offset); !ended {
+			m.stale[offset]++
+		}
+	}
+	if m.left != nil {
+		m.left = far.Clip(m.left, end)
+	}
+}
+
+// LeftEpoch returns the leader epoch that Left is about; ok is false where nothing is left, and
+// the journal has what is finished.
+func (r *Runs) LeftEpoch(a offsets.Assignment) (epoch int32, ok bool) {
+	p := r.parts.find(a.TopicPartition, a.Epoch)
+	if p == nil || p.moved.left == nil {
+		return 0, false
+	}
+	return p.moved.leftEpoch, true
+}
+
+// Left returns the finished copies with which the next Begin begins, where a log was truncated
+// or made again. The topic has this id now, and the log of LeftEpoch ends at end.
+func (r *Runs) Left(a offsets.Assignment, topic offsets.TopicID, end int64) *offsets.Window {
+	m := &r.parts.find(a.TopicPartition, a.Epoch).moved
+	if topic != m.topic {
+		end = 0
+	}
+	m.cut(end)
+	return m.left
+}
+
+// ended reports whether the outcome of a copy is about none that the index knows.
+func (m *moved) ended(copyAt int64) bool {
+	if n := m.stale[copyAt]; n > 0 {
+		if m.stale[copyAt]--; n == 1 {
+			delete(m.stale, copyAt)
+		}
+		return true
+	}
+	if m.index == nil {
+		m.carried[copyAt] = true
+		return true
+	}
+	return false
+}
+
+// resume tells the next index, of a topic with this id, of the copies in memory.
+func (m *moved) resume(index *far.Index, topic offsets.TopicID) {
+	if m.stale != nil && topic != m.topic {
+		m.cut(0)
+	}
+	for offset, ended := range m.carried {
+		switch {
+		case ended:
+			index.Finish(offset)
+		case !index.Finished(offset):
+			index.Carry(offset)
+		}
+	}
+	clear(m.carried)
+	m.left = nil
+}

@@ -1,0 +1,186 @@
+package purgatory
+
+import (
+	"testing"
+
+	"layover/journal/facts"
+	"layover/offsets"
+	"layover/purgatory/far"
+)
+
+// renewing is a rig with a runs partition that has three copies.
+func renewing(t *testing.T) (*rig, offsets.Assignment, []far.Found) {
+	r := newRig(t, func(*Config) {})
+	a := offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}
+	r.Assign(facts.Assigned{Assignment: a, Window: offsets.NewWindow(0), Committed: true})
+	r.begin(a, 3, 0)
+	var found []far.Found
+	for o := range int64(3) {
+		found = append(found, far.Found{Offset: o, DeadlineMs: r.at.WallMs + 1000, Bytes: 10, Writer: 9})
+	}
+	return r, a, found
+}
+
+// begin begins with a runs log that ends at an offset.
+func (r *rig) begin(a offsets.Assignment, end int64, epoch int32) *far.Index {
+	window := offsets.NewWindow(0)
+	if _, ok := r.Runs().LeftEpoch(a); ok {
+		window = r.Runs().Left(a, offsets.TopicID{7}, end)
+	}
+	x, lost := far.Open(&far.Opening{Writer: 2, LeaderEpoch: epoch, Window: window, Log: offsets.Bounds{End: end}})
+	r.Runs().Begin(a, offsets.TopicID{7}, x, lost)
+	return x
+}
+
+// loads gives the answer to the one visit that is due, and loads what is taken.
+func (r *rig) loads(a offsets.Assignment, found []far.Found, epoch int32, end int64) (loaded int, renewed bool) {
+	r.Helper()
+	visits := r.Runs().Visits(nil, 5000)
+	if len(visits) != 1 {
+		r.Fatalf("%d visits, want one", len(visits))
+	}
+	return r.answers(a, visits[0], found, epoch, end)
+}
+
+func (r *rig) answers(a offsets.Assignment, v Visit, found []far.Found, epoch int32, end int64) (loaded int, renewed bool) {
+	take, renewed := r.Runs().Take(&Visited{Visit: v, Until: v.To, Found: found, Highest: epoch, End: end}, 5000, 1000, nil)
+	for _, i := range take {
+		l, ok := r.Loader(a)
+		if !ok {
+			r.Fatal("no loader")
+		}
+		l.Load(found[i].Offset, &Arrival{Offset: 100 + found[i].Offset, DeadlineMs: found[i].DeadlineMs, Target: egress, Label: egress, Body: text("0 far")})
+	}
+	return len(take), renewed
+}
+
+func TestAnAnswerToAnEarlierIndexIsDropped(t *testing.T) {
+	r, a, found := renewing(t)
+	old := r.Runs().Visits(nil, 5000)[0]
+	r.Runs().Renewed(a, offsets.TopicID{8})
+	x := r.begin(a, 2, 0)
+	if n, renewed := r.answers(a, old, found, 0, 0); n != 0 || renewed || x.Known() != 0 {
+		t.Errorf("%d copies of the old log are loaded, renewed %t, known up to %d", n, renewed, x.Known())
+	}
+	r.Runs().Unread(old)
+	r.Runs().Listed(&Listing{Assignment: a, index: old.index}, true, 5)
+	r.Runs().Deleted(RunsDelete{Assignment: a, Below: 5, index: old.index}, nil)
+	if s := x.State(); s.DirectoryEnd != 0 || s.Holds != true {
+		t.Errorf("the state is %+v", s)
+	}
+	if n, _ := r.loads(a, found[:2], 0, 0); n != 2 {
+		t.Errorf("%d copies of the new log are loaded, want 2", n)
+	}
+	r.audit()
+}
+
+func TestCopiesInMemoryAreDeliveredThoughTheirLogIsTruncated(t *testing.T) {
+	r, a, found := renewing(t)
+	if n, _ := r.loads(a, found, 0, 0); n != 3 {
+		t.Fatalf("%d are loaded, want 3", n)
+	}
+	p := r.parts.byTopic[partitionOf(0)]
+	p.moved.doubtful = true // as an answer would tell
+	if n, renewed := r.loads(a, nil, 1, 1); n != 0 || !renewed {
+		t.Fatalf("%d are loaded, renewed %t", n, renewed)
+	}
+	found[1].DeadlineMs += 100_000 // another copy stands there now
+	x := r.begin(a, 2, 1)
+	if n, _ := r.loads(a, found[:2], 1, 0); n != 0 {
+		t.Errorf("%d are loaded: one is in memory, the other is far off", n)
+	}
+	r.pass(2000)
+	sent := r.offer()
+	if len(sent) != 3 {
+		t.Fatalf("%d are offered, want all 3 that were in memory", len(sent))
+	}
+	for _, d := range sent {
+		r.Outcomes(r.at, []Result{{ID: d.ID, Class: Delivered}})
+	}
+	if !x.Finished(0) || x.Finished(1) || x.Low() != 1 || r.stats.LostFromRuns != 0 {
+		t.Errorf("finished below %d, the other copy at 1: %t, lost %d", x.Low(), x.Finished(1), r.stats.LostFromRuns)
+	}
+	r.audit()
+}
+
+func TestAnOutcomeWhileNoIndexIsThereCountsInTheNext(t *testing.T) {
+	r, a, found := renewing(t)
+	r.loads(a, found, 0, 0)
+	p := r.parts.byTopic[partitionOf(0)]
+	p.moved.doubtful = true
+	r.loads(a, nil, 1, 2)
+	r.pass(2000)
+	for _, d := range r.offer() {
+		r.Outcomes(r.at, []Result{{ID: d.ID, Class: Delivered}})
+	}
+	if x := r.begin(a, 2, 1); x.Low() != 2 {
+		t.Errorf("finished below %d, want 2", x.Low())
+	}
+	if s, _ := p.saidOfRuns(); s.TopicID != (offsets.TopicID{7}) || s.Low != 2 {
+		t.Errorf("a commit says %+v", s)
+	}
+}
+
+func TestACopyAtAnOffsetThatIsKnownIsParkedAgain(t *testing.T) {
+	r, a, found := renewing(t)
+	r.loads(a, found[:0], 0, 0)
+	r.Runs().Usable(ingress, true)
+	r.mustTake(0, 1, 300_000, 0)
+	r.Runs().Gather(0, 1<<20, 100)
+	moves := r.Runs().Offer(nil, 1)
+	r.Runs().Moved(r.at, []Answer{{ID: moves[0].ID, Acked: true, Offset: 1, Bytes: 10}})
+	if r.stats.Moved != 0 || r.stats.Parked != 1 || len(r.Runs().Offer(nil, 1)) != 0 {
+		t.Errorf("%d moved, %d parked", r.stats.Moved, r.stats.Parked)
+	}
+	r.pass(1000)
+	if n, _ := r.Runs().Gather(0, 1<<20, 100); n != 0 {
+		t.Errorf("%d bytes are gathered while nobody knows which log it is", n)
+	}
+	if n, renewed := r.loads(a, nil, 0, 0); n != 0 || renewed {
+		t.Errorf("%d loaded, renewed %t", n, renewed)
+	}
+	if n, _ := r.Runs().Gather(0, 1<<20, 100); n == 0 {
+		t.Error("nothing is gathered though the log is the same")
+	}
+	r.audit()
+}
+
+func TestACommitRepeatsWhatTheLastOneSaidUntilTheRunsBegin(t *testing.T) {
+	said := offsets.RunsState{TopicID: offsets.TopicID{7}, Low: 3, Known: 9, DueMs: 5, Holds: true}
+	r := newRig(t, func(*Config) {})
+	a := offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}
+	r.Assign(facts.Assigned{Assignment: a, Window: offsets.NewWindow(0), Committed: true, Runs: said})
+	c := r.Commits(nil, true)[0]
+	if c.Runs != said {
+		t.Errorf("it says %+v", c.Runs)
+	}
+	p := r.parts.byTopic[partitionOf(0)]
+	if needed := p.runsCommitted(&c); needed != 0 {
+		t.Errorf("of the journal all from %d on is needed, want all", needed)
+	}
+}
+
+func TestACopyThatIsMovedAgainIsFinishedByTheAnswerOfTheNext(t *testing.T) {
+	r, a, found := renewing(t)
+	x := r.parts.byTopic[partitionOf(0)].moved.index
+	r.Runs().Usable(ingress, true)
+	for i := range found {
+		found[i].DeadlineMs += 200_000
+	}
+	v := r.Runs().Visits(nil, 5000)[0]
+	take, _ := r.Runs().Take(&Visited{Visit: v, Until: 3, Found: found, Highest: -1}, 1_000_000, 1000, nil)
+	for _, i := range take {
+		l, _ := r.Loader(a)
+		l.Load(found[i].Offset, &Arrival{Offset: 100 + found[i].Offset, DeadlineMs: found[i].DeadlineMs, Target: egress, Label: egress, Body: text("0 far")})
+	}
+	r.Runs().Gather(0, 1<<20, 100)
+	moves := r.Runs().Offer(nil, 9)
+	if len(moves) != 3 || moves[0].Copy == 0 || x.Low() != 0 || x.Finished(moves[1].Copy-1) {
+		t.Fatalf("%d copies are moved again; finished below %d before any answer", len(moves), x.Low())
+	}
+	r.Runs().Moved(r.at, []Answer{{ID: moves[0].ID}, {ID: moves[1].ID, Acked: true, Offset: 3, Bytes: 5}, {ID: moves[2].ID, Acked: true, Offset: 4, Bytes: 5}})
+	if x.Finished(moves[0].Copy-1) || !x.Finished(moves[1].Copy-1) || !x.Finished(moves[2].Copy-1) || r.stats.Parked != 1 {
+		t.Errorf("finished are %t, %t, %t; %d are parked", x.Finished(moves[0].Copy-1), x.Finished(moves[1].Copy-1), x.Finished(moves[2].Copy-1), r.stats.Parked)
+	}
+	r.audit()
+}

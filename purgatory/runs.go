@@ -1,0 +1,351 @@
+package purgatory
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"unsafe"
+
+	"layover/offsets"
+	"layover/purgatory/far"
+)
+
+// Runs moves records that are due far off out of memory into the runs topic, and takes their
+// copies back before they are due.
+//
+//	wheel ─gather─► gathered ─offer─► in flight ─answer─► in a run ─visit─► wheel ─► …
+//	  ▲                │                  │
+//	  └─── too near ───┴──── refused ─────┘
+//
+// A record that was moved is finished: its copy counts from now on. Until the answer it is
+// the record that counts. One whose copy nobody has acknowledged is parked again, and its
+// copy, if there is one, is delivered as well.
+type Runs struct {
+	now     *Clock      // the core's
+	store   *store      // the core's
+	parking *parking    // the core's
+	parts   *partitions // the core's
+	out     *outbox     // the core's: the targets of records
+	stats   *Stats      // the core's: here Parked, Moved, Loaded and LostFromRuns are counted
+	// journals is the core's: an index has to know whether it may write.
+	journals *Journals
+
+	flying []copying // by id; a free one has no source
+	free   []int32
+	taken  []uint64 // scratch of Gather
+	first  int      // where the next round of Offer over the partitions begins
+}
+
+const (
+	// copiesInFlight bounds the bytes of copies in flight, for each partition. At least one may be.
+	copiesInFlight = 4 << 20
+
+	// movedUncommitted bounds the records that were moved since the last successful commit of
+	// their partition: a restart may deliver so many twice.
+	movedUncommitted = 10_000
+
+	// tooNearMs is how long before its deadline a record that is gathered goes back: its copy
+	// could not be acknowledged, and read again, in time.
+	tooNearMs = 30_000
+
+	// againMs is how long nothing more of a partition is moved after a copy was refused.
+	againMs = 1000
+)
+
+// moved is what a partition has in the runs topic, and on its way there.
+type moved struct {
+	index  *far.Index // nil: nothing is known of the runs topic yet
+	topic  offsets.TopicID
+	usable bool // it takes copies
+	renewal
+
+	gathered [][]waiting // each ascending by deadline, and none is empty
+	number   uint64      // of the run in hand
+
+	flyingBytes int64
+	uncommitted int64 // moved since the last commit that was built
+	committing  int64 // moved before that, and not committed
+	pauseUntil  int64 // Clock.MonotonicMs
+
+	// doubtful: an offset was acknowledged that the log had already.
+	doubtful    bool
+	gapNext     bool // a visit was the last one: a gap comes first now
+	visiting    bool
+	visitsAfter int64 // Clock.MonotonicMs: no visit before
+	listing     bool
+	listsAfter  int64  // Clock.MonotonicMs: no directory before
+	deleteAfter int64  // Clock.MonotonicMs: no deletion before
+	cutFrom     uint64 // number of the last journal record about copies that is not waited for
+}
+
+// waiting is a record that is gathered.
+type waiting struct {
+	loc        location
+	deadlineMs int64
+}
+
+// copying is a copy in flight.
+type copying struct {
+	loc  location
+	from *source
+	size int64
+	run  uint64
+	to   *far.Index
+}
+
+// Move is a record to be produced to the runs topic as a copy. Its answer is owed under its id.
+type Move struct {
+	ID int32
+	offsets.Assignment
+	Offset      int64 // of its origin in ingress
+	TimestampMs int64
+	DeadlineMs  int64
+	Run         uint64
+	Body        []byte // aliases the store until the answer is in
+	Copy        int64  // one more than the offset of the copy that is moved again; 0: it is the first
+}
+
+// Answer is how a Move ended.
+type Answer struct {
+	ID     int32
+	Acked  bool
+	Offset int64 // in the runs partition, if acknowledged
+	Bytes  int64 // that the copy takes there
+}
+
+// Begin makes a partition's copies count: the index, of the runs topic with this id, knows which
+// are unfinished. lost is how many are gone. Until then nothing of the partition is moved.
+func (r *Runs) Begin(a offsets.Assignment, topic offsets.TopicID, index *far.Index, lost int64) {
+	p := r.parts.find(a.TopicPartition, a.Epoch)
+	if p == nil {
+		return
+	}
+	m := &p.moved
+	m.resume(index, topic)
+	m.index, m.topic, m.cutFrom = index, topic, 0
+	p.commit.dirty = true
+	r.stats.LostFromRuns += lost
+	if s, ok := r.journals.states[p.Topic]; ok {
+		p.useJournal(s)
+	}
+}
+
+// Usable takes whether the runs topic of an ingress topic takes copies. Where it does not,
+// what is gathered is parked again.
+func (r *Runs) Usable(topic string, usable bool) {
+	for p := range r.parts.here() {
+		if p.Topic != topic {
+			continue
+		}
+		if p.moved.usable = usable; !usable {
+			r.scatter(p, math.MaxInt64)
+		}
+	}
+}
+
+// movable reports whether records of a partition may be gathered now.
+func (p *partition) movable(nowMs int64) bool {
+	m := &p.moved
+	return m.index != nil && m.usable && !m.doubtful && !p.src.draining && !m.index.Full() && nowMs >= m.pauseUntil
+}
+
+// Gather takes records out of the wheel that are due after an instant, the farthest first,
+// until they take size bytes. It looks at most at budget records; more reports that there
+// are others beyond. What is gathered is to be offered.
+//
+// Records with an id stay: a command has to find them. So does what the catch-up has put back.
+func (r *Runs) Gather(afterMs, size int64, budget int) (gathered int64, more bool) {
+	if n := r.store.live; n > 0 { // not far beyond the size, whatever the records take
+		budget = int(min(int64(budget), size/(r.store.used/n+1)+1))
+	}
+	r.taken, more = r.parking.wheel.TakeFarthest(max(afterMs, r.now.WallMs+tooNearMs), budget, r.mayMove, r.taken[:0])
+	lists := make(map[*partition][]waiting)
+	for _, payload := range r.taken {
+		loc, _ := parked(payload)
+		h := readHeader(r.store.at(loc))
+		p := r.parts.list[h.slot]
+		lists[p] = append(lists[p], waiting{loc, h.deadlineMs})
+		gathered += int64(h.total())
+		p.unpark()
+		r.stats.Parked--
+		r.stats.Gathered++
+	}
+	for p, list := range lists {
+		slices.SortStableFunc(list, func(a, b waiting) int { return cmp.Compare(a.deadlineMs, b.deadlineMs) })
+		p.moved.gathered = append(p.moved.gathered, list)
+	}
+	if len(r.taken) > 0 {
+		r.parking.nextDueMs = 0
+	}
+	return gathered, more
+}
+
+// mayMove says whether a payload of the wheel may be gathered.
+func (r *Runs) mayMove(payload uint64) bool {
+	loc, putBack := parked(payload)
+	if putBack || loc&named != 0 {
+		return false
+	}
+	h := readHeader(r.store.at(loc))
+	return h.marks&unsure == 0 && h.waits() && r.parts.list[h.slot].movable(r.now.MonotonicMs)
+}
+
+// Offer appends to out at most limit copies to be produced now, those of each partition by
+// deadline. What is gathered and has come too near its deadline is parked again.
+func (r *Runs) Offer(out []Move, limit int) []Move {
+	limit += len(out)
+	n := len(r.parts.list)
+	r.first++
+	for i := range n {
+		p := r.parts.list[(r.first+i)%n]
+		if p == nil || p.src.gone || len(p.moved.gathered) == 0 {
+			continue
+		}
+		r.scatter(p, r.now.WallMs+tooNearMs)
+		for len(out) < limit && len(p.moved.gathered) > 0 && r.takes(p) {
+			out = append(out, r.start(p))
+		}
+	}
+	return out
+}
+
+// takes reports whether one more copy of a partition may be in flight.
+func (r *Runs) takes(p *partition) bool {
+	m := &p.moved
+	return !p.src.draining && !m.doubtful && r.now.MonotonicMs >= m.pauseUntil && (m.flyingBytes < copiesInFlight || p.src.moving == 0) &&
+		int64(p.src.moving)+m.uncommitted+m.committing < movedUncommitted
+}
+
+// start puts the gathered record in flight that is due first.
+func (r *Runs) start(p *partition) Move {
+	m := &p.moved
+	loc := m.pop(m.soonest())
+	h, body := r.store.read(loc)
+	size := int64(h.total())
+	var id int32
+	if n := len(r.free); n > 0 {
+		id, r.free = r.free[n-1], r.free[:n-1]
+	} else {
+		id = int32(len(r.flying))
+		r.flying = append(r.flying, copying{})
+	}
+	r.flying[id] = copying{loc, p.src, size, m.number, m.index}
+	m.flyingBytes += size
+	p.src.moving++
+	move := Move{ID: id, Assignment: p.Assignment, Offset: h.offset, TimestampMs: h.timestampMs, DeadlineMs: h.deadlineMs, Run: m.number, Body: body}
+	if copyAt, ok := h.place().inRuns(); ok {
+		move.Copy = copyAt + 1
+	}
+	return move
+}
+
+// soonest returns the list whose first record is due first.
+func (m *moved) soonest() (first int) {
+	for i, list := range m.gathered {
+		if list[0].deadlineMs < m.gathered[first][0].deadlineMs {
+			first = i
+		}
+	}
+	return first
+}
+
+// pop takes the first record of a list.
+func (m *moved) pop(list int) location {
+	loc := m.gathered[list][0].loc
+	if m.gathered[list] = m.gathered[list][1:]; len(m.gathered[list]) == 0 {
+		m.gathered = slices.Delete(m.gathered, list, list+1)
+	}
+	return loc
+}
+
+// scatter parks the gathered records of a partition again that are due at an instant or before.
+func (r *Runs) scatter(p *partition, untilMs int64) {
+	m := &p.moved
+	for len(m.gathered) > 0 {
+		list := m.soonest()
+		if m.gathered[list][0].deadlineMs > untilMs {
+			return
+		}
+		r.stats.Gathered--
+		r.park(p, m.pop(list))
+	}
+}
+
+// park parks a record again that was not moved.
+func (r *Runs) park(p *partition, loc location) {
+	h := readHeader(r.store.at(loc))
+	p.parkAgain(h.deadlineMs)
+	r.stats.Parked++
+	r.parking.again(loc, h.fireMs(r.now.WallMs), false)
+}
+
+// Moved takes the answers to moves.
+func (r *Runs) Moved(now Clock, answers []Answer) {
+	*r.now = now
+	for i := range answers {
+		r.moved(&answers[i])
+	}
+}
+
+func (r *Runs) moved(a *Answer) {
+	c := r.flying[a.ID]
+	r.flying[a.ID] = copying{}
+	r.free = append(r.free, a.ID)
+	p := r.parts.list[c.from.slot]
+	m := &p.moved
+	c.from.moving--
+	m.flyingBytes -= c.size
+	r.stats.Gathered--
+	h := readHeader(r.store.at(c.loc))
+	switch {
+	case p.src.gone: // whoever has the partition next reads the copy, and perhaps its origin
+		r.stats.HandedOver++
+		r.out.release(c.loc, &h)
+		r.parts.retire(c.from)
+		return
+	case a.Acked && c.to == m.index && !m.doubtful && r.acked(m, a, &c, h.deadlineMs):
+		m.uncommitted++
+		r.stats.Moved++
+		p.finish(h.place())
+		r.out.release(c.loc, &h)
+	default: // its copy, if there is one, is delivered as well
+		m.pauseUntil = r.now.MonotonicMs + againMs
+		r.park(p, c.loc)
+	}
+	if c.from.moving == 0 && len(m.gathered) == 0 && m.index != nil {
+		m.index.Seal()
+		m.index.Answered()
+		m.number++
+	}
+}
+
+// acked gives the index an acknowledgement. False: the log may be another one than it was, and a
+// visit asks.
+func (r *Runs) acked(m *moved, a *Answer, c *copying, deadlineMs int64) bool {
+	m.doubtful = !m.index.Acked(far.Found{Offset: a.Offset, DeadlineMs: deadlineMs, Bytes: a.Bytes, Run: c.run})
+	return !m.doubtful
+}
+
+// forget releases what of a partition is gathered: it is gone. It returns how many those are.
+func (r *Runs) forget(p *partition) (n int64) {
+	for m := &p.moved; len(m.gathered) > 0; n++ {
+		loc := m.pop(0)
+		h := readHeader(r.store.at(loc))
+		r.out.release(loc, &h)
+	}
+	r.stats.Gathered -= n
+	return n
+}
+
+const waitingSize = int64(unsafe.Sizeof(waiting{}))
+
+// bytes returns the memory beside that of the records.
+func (m *moved) bytes() (b int64) {
+	for _, list := range m.gathered {
+		b += int64(cap(list)) * waitingSize
+	}
+	if m.index != nil {
+		b += m.index.Bytes()
+	}
+	return b
+}

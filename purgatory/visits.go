@@ -1,0 +1,130 @@
+package purgatory
+
+import (
+	"layover/offsets"
+	"layover/purgatory/far"
+)
+
+// Visit asks for the copies of a runs partition to be read; the answer goes to Take or to
+// Unread. There is one at a time for each partition.
+type Visit struct {
+	offsets.Assignment
+	From, To    int64 // To is not included
+	LeaderEpoch int32 // the highest that was seen
+	index       *far.Index
+}
+
+// Visited is the answer to a Visit.
+type Visited struct {
+	Visit
+	Until int64       // it was read up to here, at most to Visit.To
+	Found []far.Found // the copies there, ascending
+	// Highest is the highest leader epoch of what was read, and of the log where it ends below
+	// Visit.From. If it is above the visit's, End is where the log of the visit's epoch ends.
+	Highest int32
+	End     int64
+}
+
+// visitAgainMs is how long after a visit that failed, or found no room, the next one begins.
+const visitAgainMs = 1000
+
+// Visits appends to out the visits that are to begin now: of gaps, which nobody has read, and
+// of copies that are due within aheadMs. One of no offset asks which log it is: Highest and End of
+// the answer count.
+func (r *Runs) Visits(out []Visit, aheadMs int64) []Visit {
+	for p := range r.parts.here() {
+		m := &p.moved
+		if m.index == nil || m.visiting || p.src.draining || r.now.MonotonicMs < m.visitsAfter {
+			continue
+		}
+		from, to, gap := m.index.Gap()
+		v, ok := m.index.Next(r.now.WallMs + aheadMs)
+		ok = ok && v.DueMs <= r.now.WallMs+aheadMs
+		switch {
+		case m.doubtful: // nothing is read: the answer tells of which log it is
+			from, to, ok = m.index.Known(), m.index.Known(), true
+		case ok && !(gap && m.gapNext): // in turn, as neither may wait for the other
+			from, to, m.gapNext = v.From, v.To, true
+		default:
+			ok, m.gapNext = gap, false
+		}
+		if ok {
+			m.visiting = true
+			out = append(out, Visit{p.Assignment, from, to, m.index.LeaderEpoch(), m.index})
+		}
+	}
+	return out
+}
+
+// Take takes the answer to a visit. It appends to take the indices of the copies that Load is
+// owed: they are due within aheadMs, and take room bytes at most. An answer of an assignment that
+// is over is dropped. So is one of a log that was truncated below what is known of it: its copies
+// count again with the next Begin, which renewed asks for.
+func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, renewed bool) {
+	p := r.visited(&v.Visit)
+	if p == nil {
+		return take, false
+	}
+	m := &p.moved
+	if lost, truncated := m.index.Raise(v.Highest, v.End); truncated {
+		r.renew(p, v.End, lost)
+		return take, true
+	}
+	m.doubtful = m.doubtful && v.From < v.To
+	before := len(take)
+	take = m.index.Read(v.From, v.Until, v.Found, r.now.WallMs+aheadMs, room, take)
+	if next, ok := m.index.Next(r.now.WallMs + aheadMs); ok && len(take) == before && next.From == v.From && next.DueMs <= r.now.WallMs+aheadMs {
+		m.visitsAfter = r.now.MonotonicMs + visitAgainMs // there was no room
+	}
+	p.commit.dirty = true
+	return take, false
+}
+
+// Unread takes a visit that failed. It begins again after a second.
+func (r *Runs) Unread(v Visit) {
+	if p := r.visited(&v); p != nil {
+		p.moved.visitsAfter = r.now.MonotonicMs + visitAgainMs
+	}
+}
+
+// LogStart notes that the log of a runs partition begins at an offset now. What was not read below
+// it is gone, and counted. A visit has told it.
+func (r *Runs) LogStart(v *Visit, offset int64) {
+	if p := r.parts.find(v.TopicPartition, v.Epoch); p != nil && p.moved.index == v.index && v.index != nil {
+		r.stats.LostFromRuns += p.moved.index.Start(offset)
+		p.commit.dirty = true
+	}
+}
+
+// visited ends a visit. It returns nil where nobody waits for its answer any more.
+func (r *Runs) visited(v *Visit) *partition {
+	p := r.parts.find(v.TopicPartition, v.Epoch)
+	if p == nil || p.moved.index != v.index || v.index == nil {
+		return nil
+	}
+	p.moved.visiting = false
+	return p
+}
+
+// Loader returns the intake of an assignment's copies; ok is false when the partition has
+// moved on. One that has stopped reading ingress takes them.
+func (c *Core) Loader(a offsets.Assignment) (r Reader, ok bool) {
+	p := c.parts.find(a.TopicPartition, a.Epoch)
+	return Reader{c, p}, p != nil
+}
+
+// Load parks a copy that Take has chosen, as its rules judge it now, with the offset and the
+// deadline of its origin. It is no command, and none finds it.
+func (r Reader) Load(copyAt int64, a *Arrival) {
+	a.loaded, a.ID, a.Cancel = copyAt+1, nil, false
+	r.core.stats.Loaded++
+	switch {
+	case a.Reason == "":
+		r.add(a, 0)
+	case r.core.cfg.OnInvalid == Halt: // it stays unfinished
+		r.core.stats.Unfinished++
+		r.stop(a)
+	default:
+		r.judge(a)
+	}
+}
