@@ -98,10 +98,6 @@ func (p *partition) saidOfRuns() (said offsets.RunsState, of uint64) {
 	return said, p.moved.index.Writer()
 }
 
-// farBehind is how many records of the journal one set may need only because the other has not
-// written a snapshot for so long.
-const farBehind = 10_000
-
 // runsCommitted takes what a successful commit has said of the partition's runs. It returns the
 // journal offset from which on records about them are needed, math.MaxInt64 for none.
 func (p *partition) runsCommitted(c *offsets.Commit) (needed int64) {
@@ -115,12 +111,9 @@ func (p *partition) runsCommitted(c *offsets.Commit) (needed int64) {
 	default:
 		m.index.Committed(c.Runs.Low)
 		w := m.index.Facts()
-		if needed = w.Needed(c.Runs.Journal); p.Facts.Last()-needed > farBehind {
-			w.Refresh()
-		}
-		if from := p.Facts.Needed(c.Journal); from < math.MaxInt64 && w.Last()-from > farBehind {
-			p.Facts.Refresh()
-		}
+		needed = w.Needed(c.Runs.Journal)
+		w.KeepUp(needed, p.Facts.Last())
+		p.Facts.KeepUp(p.Facts.Needed(c.Journal), w.Last())
 		return needed
 	}
 }

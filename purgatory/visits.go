@@ -71,6 +71,9 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 		return take, true
 	}
 	m.doubtful = m.doubtful && v.From < v.To
+	if v.From > m.index.Known() { // Raise has found that less is known than was when it was asked for
+		return take, false
+	}
 	before := len(take)
 	take = m.index.Read(v.From, v.Until, v.Found, r.now.WallMs+aheadMs, room, take)
 	if next, ok := m.index.Next(r.now.WallMs + aheadMs); ok && len(take) == before && next.From == v.From && next.DueMs <= r.now.WallMs+aheadMs {

@@ -50,7 +50,9 @@ func TestAttackAQuietLedgerDoesNotKeepTheJournal(t *testing.T) {
 		cut(busy)
 		cut(quiet)
 		_, named := busy.Encode(4096, 4096, 0, offsets.RunsState{})
-		if b := busy.Committed(named, quiet.Needed(quiet.Named()), now); b >= 0 {
+		needed := quiet.Needed(quiet.Named())
+		quiet.KeepUp(needed, busy.Last())
+		if b := busy.Committed(named, needed, now); b >= 0 {
 			below = b
 			busy.Deleted(b, nil, now)
 		}

@@ -1,6 +1,10 @@
 package facts
 
-import "layover/offsets"
+import (
+	"math"
+
+	"layover/offsets"
+)
 
 // Mode is where a partition's finished set is kept.
 type Mode uint8
@@ -53,7 +57,7 @@ type Writer struct {
 	number uint64          // of this assignment, in each record
 	mode   Mode
 	only   bool // see NewJournalOnly
-	// refresh: a snapshot is to be written, though the last one is not old. See Refresh.
+	// refresh: a snapshot is to be written, though the last one is not old. See KeepUp.
 	refresh bool
 	// leftFrom and leftUntil: until then a late older commit may name records from there on.
 	leftFrom, leftUntil int64
@@ -150,9 +154,17 @@ func (w *Writer) Owns(seq uint64) bool {
 	return w.only == (seq > onlySeq) && (!w.only || seq>>40 == w.flights.seq>>40)
 }
 
-// Refresh begins a new snapshot where there is one: the partition's other set has filled the
-// journal behind it.
-func (w *Writer) Refresh() { w.refresh = w.mode == InJournal && w.written.base.ok }
+// farBehind is how many records of the journal one set may need only because it has not written a
+// snapshot for so long.
+const farBehind = 10_000
+
+// KeepUp begins a new snapshot where the records from needed on are needed, see Needed, and the
+// partition's other set has written up to last: it has filled the journal behind the old one.
+func (w *Writer) KeepUp(needed, last int64) {
+	if needed < math.MaxInt64 && last-needed > farBehind && w.mode == InJournal && w.written.base.ok {
+		w.refresh = true
+	}
+}
 
 // Last returns the journal offset of the last acknowledged record, -1 for none.
 func (w *Writer) Last() int64 { return w.written.to }

@@ -50,14 +50,20 @@ type entry struct {
 	runs.Run
 	// nextMs: no copy of the run that is neither finished nor taken is due before.
 	nextMs int64
+	// from is where the next visit begins at the earliest: each copy of the run below is finished
+	// or taken.
+	from int64
 }
+
+// begin returns where a visit begins that wants what is due at nextMs.
+func (e *entry) begin(r *runs.Run) int64 { return max(r.Begin(e.nextMs), e.from) }
 
 // nothing is the nextMs of a run that needs no visit.
 const nothing = math.MaxInt64
 
 // lookUp sets nextMs where nothing below offset needs a visit.
 func (e *entry) lookUp(offset int64) {
-	if offset > e.Last {
+	if offset = max(offset, e.from); offset > e.Last {
 		e.nextMs = nothing
 		return
 	}

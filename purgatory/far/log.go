@@ -1,6 +1,8 @@
 package far
 
 import (
+	"slices"
+
 	"layover/journal/facts"
 	"layover/journal/runs"
 	"layover/offsets"
@@ -90,10 +92,22 @@ func (x *Index) Raise(epoch int32, end int64) (lost int64, truncated bool) {
 		return x.Beyond(end), true
 	}
 	x.epoch = epoch
-	if top := x.top(); end < top { // nobody knows in which epoch our copies landed: they are read
-		x.known, x.until, x.islands = min(x.known, end), max(x.until, top), nil
+	if top := x.top(); end < top {
+		x.reread(end, top)
 	}
 	return 0, false
+}
+
+// reread has the offsets from (included) to to (not included) read as if they had not been heard
+// of. They were acknowledged, and nobody knows in which leader epoch: others may stand there.
+func (x *Index) reread(from, to int64) {
+	x.Seal()
+	x.entries = slices.DeleteFunc(x.entries, func(e entry) bool { return e.First >= from })
+	if x.window.ClipAbove(from) > 0 && x.facts != nil { // directories
+		x.facts.Lose()
+	}
+	x.taken.ClipAbove(from)
+	x.known, x.until, x.islands = min(x.known, from), max(x.until, to), nil
 }
 
 // Writer returns the number that is unique to the index.

@@ -1,6 +1,10 @@
 package far
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // Visit is the offsets of a run that are read to take its copies.
 type Visit struct {
@@ -24,7 +28,7 @@ func (x *Index) Next(untilMs int64) (v Visit, ok bool) {
 	e := &x.entries[first]
 	r := e.Run
 	r.Position = max(r.Position, x.taken.NextUnfinished(r.Position))
-	from := r.Begin(e.nextMs)
+	from := e.begin(&r)
 	if from > x.known { // others wrote in between
 		return Visit{From: x.known, To: x.islands[0].from, DueMs: e.nextMs}, true
 	}
@@ -93,7 +97,13 @@ func (x *Index) learn(from, to int64, found []Found) {
 		if f.Offset < x.said.Known && f.DeadlineMs <= x.said.DueMs {
 			x.finish(f.Offset, at)
 		}
-		if f.Offset < x.known || x.window.Finished(f.Offset) {
+		if x.window.Finished(f.Offset) {
+			continue
+		}
+		if f.Offset < x.known {
+			if !x.taken.Finished(f.Offset) && !x.inRun(f) {
+				x.grow(*f) // a directory has left it out as finished, and its outcome was never told
+			}
 			continue
 		}
 		if _, acked := x.island(f.Offset); !acked {
@@ -104,6 +114,25 @@ func (x *Index) learn(from, to int64, found []Found) {
 		}
 	}
 	x.finish(at, to)
+}
+
+// inRun reports whether a run has a copy, or may have it.
+func (x *Index) inRun(f *Found) bool {
+	for i := range x.entries {
+		if x.entries[i].First > f.Offset {
+			break
+		}
+		if x.entries[i].mayHold(f) {
+			return true
+		}
+	}
+	for _, g := range x.growing {
+		_, there := slices.BinarySearchFunc(g.copies, f.Offset, func(p place, offset int64) int { return cmp.Compare(p.offset, offset) })
+		if there {
+			return true
+		}
+	}
+	return false
 }
 
 // visited says of the runs that a read has touched when they are visited again.
@@ -117,21 +146,23 @@ func (x *Index) visited(from, to int64, found []Found) {
 			continue
 		}
 		r := e.Run
-		if r.Position = max(r.Position, x.taken.NextUnfinished(r.Position)); r.Position <= r.Last && r.Begin(e.nextMs) < from {
+		if r.Position = max(r.Position, x.taken.NextUnfinished(r.Position)); r.Position <= r.Last && e.begin(&r) < from {
 			continue // others in front are not taken
 		}
+		e.from = to
 		e.lookUp(x.taken.NextUnfinished(to))
 		for j := range found {
 			f := &found[j]
 			if e.mayHold(f) && !x.taken.Finished(f.Offset) {
 				e.nextMs = min(e.nextMs, f.DeadlineMs)
+				e.from = min(e.from, f.Offset)
 			}
 		}
 	}
 }
 
-// mayHold reports whether a copy may be of the run: it stands among its copies, and is due
-// among them.
+// mayHold reports whether a copy that is not finished may be of the run: it stands among its
+// copies, and is due among them.
 func (e *entry) mayHold(f *Found) bool {
-	return e.First <= f.Offset && f.Offset <= e.Last && e.EarliestMs <= f.DeadlineMs && f.DeadlineMs <= e.LatestMs
+	return e.Position <= f.Offset && f.Offset <= e.Last && e.EarliestMs <= f.DeadlineMs && f.DeadlineMs <= e.LatestMs
 }
