@@ -76,8 +76,9 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 	}
 	before := len(take)
 	take = m.index.Read(v.From, v.Until, v.Found, r.now.WallMs+aheadMs, room, take)
-	if next, ok := m.index.Next(r.now.WallMs + aheadMs); ok && len(take) == before && next.From == v.From && next.DueMs <= r.now.WallMs+aheadMs {
-		m.visitsAfter = r.now.MonotonicMs + visitAgainMs // there was no room
+	if next, ok := m.index.Next(r.now.WallMs + aheadMs); ok && len(take) == before && next.From == v.From && next.DueMs <= r.now.WallMs+aheadMs ||
+		v.Until == v.From && v.From < v.To {
+		m.visitsAfter = r.now.MonotonicMs + visitAgainMs // there was no room, or the log ends there
 	}
 	p.commit.dirty = true
 	return take, false

@@ -82,14 +82,17 @@ func (x *Index) Start(offset int64) (lost int64) {
 func (x *Index) LeaderEpoch() int32 { return x.epoch }
 
 // Raise takes a leader epoch that was read, and where the log of LeaderEpoch ends. Truncated:
-// the log ended below what the index knows of it, so the index is about another log. It is to
-// be replaced, and lost is how many offsets from there on were neither finished nor taken.
+// the log ended below what was read of it or is finished, so the index may be about another log. It is
+// to be replaced, and lost is how many offsets from there on were read, and neither finished nor taken.
 func (x *Index) Raise(epoch int32, end int64) (lost int64, truncated bool) {
 	if epoch <= x.epoch {
 		return 0, false
 	}
-	if end < x.sure {
+	switch {
+	case end < x.sure:
 		return x.Beyond(end), true
+	case end < x.window.Low(): // an own directory, and the low offset cannot go back
+		return 0, true
 	}
 	x.epoch = epoch
 	if top := x.top(); end < top {
