@@ -102,15 +102,21 @@ func (x *Index) Raise(epoch int32, end int64) (lost int64, truncated bool) {
 }
 
 // reread has the offsets from (included) to to (not included) read as if they had not been heard
-// of. They were acknowledged, and nobody knows in which leader epoch: others may stand there.
+// of. They were acknowledged, and nobody knows in which leader epoch: others may stand there. Runs that
+// reach there are read again from their beginning: what is left of one is not known otherwise.
 func (x *Index) reread(from, to int64) {
 	x.Seal()
-	x.entries = slices.DeleteFunc(x.entries, func(e entry) bool { return e.First >= from })
 	if x.window.ClipAbove(from) > 0 && x.facts != nil { // directories
 		x.facts.Lose()
 	}
 	x.taken.ClipAbove(from)
-	x.known, x.until, x.islands = min(x.known, from), max(x.until, to), nil
+	for i := len(x.entries) - 1; i >= 0; i-- { // they ascend by First, so one pass finds all that overlap
+		if e := &x.entries[i]; e.Last >= from {
+			from = min(from, e.First)
+		}
+	}
+	x.entries = slices.DeleteFunc(x.entries, func(e entry) bool { return e.First >= from })
+	x.known, x.until, x.islands = max(min(x.known, from), x.window.Low()), max(x.until, to), nil
 }
 
 // Writer returns the number that is unique to the index.
