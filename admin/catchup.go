@@ -21,10 +21,10 @@ func (t *totals) addCatchUp(l *purgatory.Snapshot) {
 	}
 }
 
-// overdue returns how many records are late or about to be: due, in flight, or late and put
-// back.
+// overdue returns how many records are late or about to be: due, in flight, due in runs and not
+// read, or late and put back.
 func (t *totals) overdue() int64 {
-	n := t.due + t.inFlight
+	n := t.due + t.inFlight + t.inRuns.overdue
 	for _, c := range t.catchingUp {
 		n += c.records
 	}

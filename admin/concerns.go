@@ -26,6 +26,9 @@ func (v *view) concerns() (out []string) {
 	if text := v.overdueLong(); text != "" {
 		out = append(out, text)
 	}
+	if v.readsLate() {
+		out = append(out, v.readsLateText())
+	}
 	return out
 }
 
@@ -38,12 +41,16 @@ func (v *view) overdueLong() string {
 		return ""
 	}
 	for i := range v.sick {
-		switch v.sick[i].Kind {
+		switch s := &v.sick[i]; s.Kind {
 		case SickKafka, SickGroup, SickTarget, SickDeadLetter, SickEvents, SickNames:
 			return ""
+		case SickRuns:
+			if s.Reason == runsUnread {
+				return ""
+			}
 		}
 	}
-	return fmt.Sprintf("%s, the oldest by %s", countedLong(v.total.due+v.total.inFlight, "record is overdue", "records are overdue"), human(late))
+	return fmt.Sprintf("%s, the oldest by %s", countedLong(v.total.due+v.total.inFlight+v.total.inRuns.overdue, "record is overdue", "records are overdue"), human(late))
 }
 
 // knowsParked reports whether it is known how many records are parked. Without partitions

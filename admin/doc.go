@@ -26,7 +26,8 @@
 //
 // The numbers add up. Of the series in /metrics, each summed over its labels,
 //
-//	layover_ingress_records_total =
+//	  layover_ingress_records_total
+//	+ layover_runs_loaded_records_total =
 //	    layover_delivered_records_total
 //	  + layover_dead_lettered_records_total
 //	  + layover_dropped_records_total
@@ -39,10 +40,13 @@
 //	  + layover_handed_over_records_total
 //	  + layover_ingress_records_total{outcome="skipped"}
 //	  + layover_unfinished_records_total
+//	  + layover_runs_moved_records_total
+//	  + layover_runs_moving_records
 //
 // where unfinished is more than 0 only with a partition that an error of its
 // target has halted. Each lane's numbers are taken at one instant, so this holds
 // in every scrape, not just when nothing is going on. /status has the difference
 // of the two sides as counters.unaccounted. layover_overdue_records is no part
-// of the sum: it counts the parked records that are due, and those in flight.
+// of the sum: it counts the parked records that are due, and those in flight. Nor is
+// layover_runs_records: what is in runs topics may have been moved by another process.
 package admin

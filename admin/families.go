@@ -83,12 +83,12 @@ func waitingFamilies() []family {
 			"Records waiting now, for their deadline or after it for their target; not those in flight.",
 			func(p *purgatory.PartitionView) int64 { return int64(p.Parked + p.Due) }),
 		gauge("layover_parked_records_due_within",
-			"Records that are due already or within so many seconds, of those waiting now, late ones by their turn; as of at most a second ago. An estimate where very many are due at about a limit.",
+			"Records that are due already or within so many seconds, of those waiting now in memory and in runs, late ones by their turn; as of at most a second ago. An estimate where very many are due at about a limit, and of those in runs.",
 			[]string{"seconds"}, func(v *view, out emit) {
 				for i, n := range v.total.dueWithin {
 					out(float64(n), strconv.FormatInt(purgatory.Horizons[i]/1000, 10))
 				}
-				out(float64(v.total.parked), "+Inf")
+				out(float64(v.total.waiting()), "+Inf")
 			}),
 		gauge("layover_held_records",
 			"Due records held for a target that is missing, unreachable, forbidden or mismatched (too few partitions), by its name or the glob that allows it.",
@@ -97,17 +97,17 @@ func waitingFamilies() []family {
 			"Memory of the records held for a target that is missing, unreachable, forbidden or mismatched, in bytes.",
 			[]string{"target"}, perTarget(func(h heldTotal) int64 { return h.bytes })),
 		level("layover_next_due_timestamp_seconds",
-			"Earliest deadline of a record that waits for it, or earliest turn of a late one, in seconds since 1970; 0 when there is none.",
+			"Earliest deadline of a record that waits for it, in memory or in runs, or earliest turn of a late one, in seconds since 1970; 0 when there is none.",
 			func(v *view) float64 { return float64(v.total.nextDueMs) / 1000 }),
 		gauge("layover_furthest_deadline_timestamp_seconds",
-			"Latest deadline of a record that waits for it, or for its turn, by ingress topic, in seconds since 1970; 0 when there is none. An instant far beyond the usual delays means that a producer has a wrong unit.",
+			"Latest deadline of a record that waits for it, in memory or in runs, or for its turn, by ingress topic, in seconds since 1970; 0 when there is none. An instant far beyond the usual delays means that a producer has a wrong unit.",
 			[]string{"topic"}, func(v *view, out emit) {
 				for topic, ms := range v.total.furthestMs {
 					out(float64(ms)/1000, topic)
 				}
 			}),
 		level("layover_overdue_records",
-			"Records whose deadline has passed and that are not acknowledged yet: waiting for their target, for their turn of LAYOVER_CATCHUP_RATE, or in flight.",
+			"Records whose deadline has passed and that are not acknowledged yet: waiting for their target, for their turn of LAYOVER_CATCHUP_RATE, in flight, or in runs and not read.",
 			func(v *view) float64 { return float64(v.total.overdue()) }),
 		level("layover_oldest_overdue_timestamp_seconds",
 			"Earliest deadline of the overdue records that are first to go or in flight, and about that of those that wait for their turn, in seconds since 1970; 0 when none is overdue. A record without a deadline counts from when it was sent. As of at most a second ago.",
@@ -163,7 +163,7 @@ func memoryFamilies() []family {
 			"LAYOVER_MAX_PARKED_BYTES, in bytes.",
 			func(v *view) float64 { return float64(v.Memory.Limit) }),
 		level("layover_intake_pause_bytes",
-			"Reading pauses at this many layover_parked_bytes: the limit less the fetches that may be on their way, which are more with more brokers.",
+			"Reading pauses at this many layover_parked_bytes: the limit less the fetches that may be on their way, which are more with more brokers, and with runs less an eighth, as far as copies that were read back do not fill that.",
 			func(v *view) float64 { return float64(v.Memory.PauseAt) }),
 		level("layover_chunk_bytes",
 			"Memory of the chunks that parked records lie in, in bytes; part of layover_parked_bytes.",
@@ -218,7 +218,7 @@ func partitionFamilies() []family {
 			"Records finished since the last successful commit, which a crash now would deliver again.",
 			func(p *purgatory.PartitionView) int64 { return p.Uncommitted }),
 		perPartition("layover_duplicates_after_a_kill_records",
-			"Records that a crash now would deliver again, at most: finished and neither in the last commit nor in the journal, and in flight.",
+			"Records that a crash now would deliver again, at most: finished and neither in the last commit nor in the journal, in flight, and in flight to the runs topic.",
 			func(p *purgatory.PartitionView) int64 { return killed(p).Total }),
 		gauge("layover_finished_set_in",
 			"1 for where the finished set of a partition is kept: metadata (of commits), journal, or prefix (as many as fit into metadata; the others are delivered again after a crash).",

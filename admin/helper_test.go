@@ -70,8 +70,9 @@ func partition(topic string, number int32, v purgatory.PartitionView) purgatory.
 // one is halted, one stopped and one being loaded, and a target that is gone. Its
 // counters are chosen so that they add up:
 //
-//	140 read = 89 delivered + 2 dead-lettered + 1 dropped + 4 handed over
-//	         + 5 skipped + 1 unfinished + 36 parked + 2 in flight
+//	152 read + 47 read back = 89 delivered + 2 dead-lettered + 1 dropped + 4 handed over
+//	         + 5 skipped + 1 unfinished + 7 ended + 7 cancels + 1 cancel that waits
+//	         + 36 parked + 2 in flight - 3 events + 44 moved + 3 on their way
 func busy(now time.Time) Sample {
 	ms := now.UnixMilli()
 	return Sample{
@@ -113,7 +114,11 @@ func busy(now time.Time) Sample {
 			},
 			Restores: 2, Records: 31, Bytes: 4096, Took: 1500 * time.Millisecond, Last: 250 * time.Millisecond,
 		},
-		Memory: Memory{Used: 192 << 20, PauseAt: 224 << 20, Limit: 256 << 20},
+		Runs: Runs{Topics: []RunsTopic{
+			{Ingress: "orders", Name: "orders.layover-orders.runs", State: "usable", Refused: "partition 1 refuses copies: NOT_ENOUGH_REPLICAS"},
+			{Ingress: "invoices", Name: "invoices.layover-orders.runs", State: "forbidden", Warning: "allow Write on topic invoices.layover-orders.runs"},
+		}},
+		Memory: Memory{Used: 192 << 20, PauseAt: 224 << 20, MovesAt: 120 << 20, Limit: 256 << 20},
 		Names:  Names{Known: 9500, Limit: 10_000, Refused: now.Add(-45 * time.Second)},
 		Replay: Replay{Since: now.Add(-20 * time.Second), Records: 900, Remaining: 40, Rate: 45.5},
 		Lanes:  []*purgatory.Snapshot{laneOne(ms), nil, laneTwo(ms)},
@@ -153,14 +158,14 @@ func ends(d time.Duration) []connect.Certificate {
 func laneOne(ms int64) *purgatory.Snapshot {
 	s := &purgatory.Snapshot{
 		Bytes: 1000, ChunkBytes: 800, LiveBytes: 600, Parked: 30, Due: 4, InFlight: 2, NextDueMs: ms + 2500,
-		Outlook:  purgatory.Outlook{DueWithin: [7]int64{4, 9, 20, 25, 30, 33, 34}, OldestOverdueMs: ms - 3000},
+		Outlook:  purgatory.Outlook{DueWithin: [7]int64{4, 9, 20, 25, 130, 333, 734}, OldestOverdueMs: ms - 3000},
 		RecentMs: []int32{9, 1, 8, 2, 7}, Errors: []purgatory.TargetError{{Target: "retry-7", Detail: "UNKNOWN_TOPIC_OR_PARTITION"}},
 		Held: []purgatory.HeldView{
 			{Target: "retry-7", Label: "retry-*", Verdict: purgatory.Missing, Detail: "no such topic", Records: 3, Bytes: 300, SinceMs: ms - 60_000, PatienceLeftMs: 840_900, GivenUp: 2},
 			{Target: "retry-8", Label: "retry-*", Verdict: purgatory.Unreachable, Records: 1, Bytes: 100, PatienceLeftMs: 899_000},
 		},
 		Partitions: []purgatory.PartitionView{partition("orders", 0, purgatory.PartitionView{
-			Epoch: 5, Low: 400, Next: 515, StableEnd: 500, Committed: 390, Parked: 30, Due: 4, InFlight: 2, Finished: 79,
+			Epoch: 5, Low: 400, Next: 515, StableEnd: 500, Committed: 390, Parked: 30, Due: 4, InFlight: 2, Moving: 1, Finished: 79,
 			Confirmed: true, Metadata: 77, OldestNeededMs: ms - 3_600_000, FurthestMs: ms + 3_600_000, Uncommitted: 10, BeyondPrefix: 6, Journalled: 9,
 			Facts: facts.Status{Mode: facts.InJournal, Unwritten: 7, Live: 2048},
 		})},
@@ -177,6 +182,11 @@ func laneOne(ms int64) *purgatory.Snapshot {
 	s.Invalid = map[purgatory.TopicReason]int64{{Topic: "orders", Reason: "no_target"}: 3}
 	s.Delivered = map[purgatory.TopicTarget]int64{{Topic: "orders", Target: "ready"}: 70, {Topic: "orders", Target: "retry-*"}: 10}
 	s.DeadLettered = map[purgatory.TopicReason]int64{{Topic: "orders", Reason: "no_target"}: 2}
+	s.Gathered, s.Moved, s.Cleaned, s.Loaded, s.LostFromRuns = 3, 44, 5, 47, 6
+	s.Outlook.Runs = purgatory.RunsOutlook{Copies: 700, Bytes: 70_000, NextDueMs: ms + 1200, Partitions: []purgatory.RunsView{{
+		TopicPartition: s.Partitions[0].TopicPartition, Known: true, Runs: 12, Copies: 700, Bytes: 70_000, LogBytes: 210_000, Overdue: 2, FurthestMs: ms + 86_400_000, Full: true,
+	}}}
+	s.Pace = purgatory.RunsPace{HorizonMs: 600_000, AheadMs: 60_000, Visits: 40, LateVisits: 3, LastLateMs: ms - 8000, Took: purgatory.Histogram{Buckets: [16]uint64{2: 30, 5: 10}, SumMs: 800, Count: 40}}
 	s.Missed = purgatory.Missed{Records: 30, EarliestMs: ms - 9_000_000, LatestMs: ms - 5_500_000, AssignedMs: ms - 5_400_000, MostLateMs: 3_601_000, LastMs: ms - 300_000}
 	s.Letters = []purgatory.Letter{letter("orders", 0, 512, "no_target", ms-20_000), letter("orders", 0, 498, "no_target", ms-400_000)}
 	s.Dropped, s.Ambiguous = map[string]int64{"orders": 1}, map[string]int64{"orders": 8}
@@ -207,6 +217,10 @@ func laneTwo(ms int64) *purgatory.Snapshot {
 			Halted: "no_target: no target is set", HaltedAt: 60,
 		}), partition("orders", 2, purgatory.PartitionView{Epoch: 7, Low: 900, Next: 900, StableEnd: 990, Committed: 900})},
 	}
+	s.Outlook.Runs = purgatory.RunsOutlook{Copies: 20, Bytes: 2000, NextDueMs: ms + 90_000, Partitions: []purgatory.RunsView{
+		{TopicPartition: s.Partitions[0].TopicPartition, Known: true, Runs: 1, Copies: 20, Bytes: 2000, LogBytes: 9000, FurthestMs: ms + 3000}, {TopicPartition: s.Partitions[1].TopicPartition},
+	}}
+	s.Pace = purgatory.RunsPace{HorizonMs: 3_600_000, AheadMs: 10_500, Visits: 2, Took: purgatory.Histogram{Buckets: [16]uint64{1: 2}, SumMs: 5, Count: 2}}
 	s.Consumed = map[purgatory.TopicOutcome]int64{
 		{Topic: "orders", Outcome: purgatory.PastDue}: 10, {Topic: "orders", Outcome: purgatory.Immediate}: 2,
 	}

@@ -32,7 +32,7 @@ type emit func(value float64, labels ...string)
 func newCollector(source Source) *collector {
 	c := &collector{source: source, histograms: histograms()}
 	for _, group := range [][]family{
-		recordFamilies(), endFamilies(), commandFamilies(), waitingFamilies(), pausedFamilies(), catchUpFamilies(), memoryFamilies(), nameFamilies(), partitionFamilies(),
+		recordFamilies(), endFamilies(), commandFamilies(), waitingFamilies(), pausedFamilies(), catchUpFamilies(), runsFamilies(), memoryFamilies(), nameFamilies(), partitionFamilies(),
 		journalFamilies(), memberFamilies(), processFamilies(), connectionFamilies(), sickFamilies(), preflightFamilies(),
 	} {
 		c.families = append(c.families, group...)

@@ -86,17 +86,18 @@ func TestMetricsShowTheSample(t *testing.T) {
 
 func TestMetricsAddUp(t *testing.T) {
 	got := scrape(t, busy(time.Now()))
-	read := sumOf(got, "layover_ingress_records_total")
+	read := sumOf(got, "layover_ingress_records_total") + sumOf(got, "layover_runs_loaded_records_total")
 	ends := sumOf(got, "layover_ingress_records_total", `outcome="skipped"`) - sumOf(got, "layover_waiting_events")
 	for _, name := range []string{
 		"layover_delivered_records_total", "layover_dead_lettered_records_total", "layover_dropped_records_total",
 		"layover_ended_records_total", "layover_cancels_total", "layover_waiting_cancels",
 		"layover_parked_records", "layover_in_flight_records", "layover_handed_over_records_total", "layover_unfinished_records_total",
+		"layover_runs_moved_records_total", "layover_runs_moving_records",
 	} {
 		ends += sumOf(got, name)
 	}
-	if read != 152 || ends != 152 {
-		t.Errorf("%v read, %v accounted for, want 152 both", read, ends)
+	if read != 199 || ends != 199 {
+		t.Errorf("%v read, %v accounted for, want 199 both", read, ends)
 	}
 }
 
@@ -122,6 +123,7 @@ func TestCountersAreThereFromTheStart(t *testing.T) {
 			`layover_ambiguous_records_total{topic="`+topic+`"}`,
 			`layover_dropped_records_total{topic="`+topic+`"}`,
 			`layover_furthest_deadline_timestamp_seconds{topic="`+topic+`"}`,
+			`layover_runs_records{topic="`+topic+`"}`, `layover_runs_bytes{topic="`+topic+`"}`, `layover_runs_log_bytes{topic="`+topic+`"}`, `layover_runs_runs{topic="`+topic+`"}`,
 			`layover_invalid_records_total{reason="no_target",topic="`+topic+`"}`,
 			`layover_dead_lettered_records_total{reason="no_target",topic="`+topic+`"}`)
 	}
@@ -145,6 +147,8 @@ func TestCountersAreThereFromTheStart(t *testing.T) {
 		`layover_intake_paused{reason="bytes"}`, `layover_intake_paused{reason="dead_letter"}`, `layover_intake_paused{reason="target"}`,
 		"layover_parked_bytes", "layover_parked_bytes_limit", "layover_intake_pause_bytes", "layover_next_due_timestamp_seconds", "layover_overdue_records",
 		"layover_in_flight_records", "layover_last_delivery_timestamp_seconds", "layover_assigned_partitions",
+		"layover_runs_moved_records_total", "layover_runs_cleaned_records_total", "layover_runs_loaded_records_total", "layover_runs_moving_records", "layover_runs_visits_total",
+		"layover_runs_late_visits_total", "layover_runs_visit_duration_seconds_count", "layover_runs_horizon_seconds", "layover_runs_read_ahead_seconds", "layover_lost_from_runs_records_total",
 		"layover_kafka_connected", "layover_connection_refused_brokers", "layover_ready")
 	for _, reason := range []string{"tls", "login", "credentials", "protocol"} {
 		want = append(want, `layover_connection_refused_total{reason="`+reason+`"}`)

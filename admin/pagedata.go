@@ -45,15 +45,17 @@ type pageData struct {
 	Why      string
 	Problems []problem
 
-	Trend    []line
-	DueIn    []dueBar // none: nobody knows
-	DueNow   int64    // of those parked
-	InMemory int64    // parked by this process
-	Behind   *int64   // offsets that are in the logs and not read yet; nil: not known of any partition
-	Stops    []string
-	MoreStop int // stopped partitions that are not explained
-	Rows     []row
-	MoreRows int
+	Trend              []line
+	DueIn              []dueBar // none: nobody knows
+	DueNow             int64    // of those parked
+	InMemory           int64    // parked by this process
+	InRuns             int64    // copies that wait in runs topics
+	RunsBytes, RunsLog int64    // of those, and of all in the topics' logs
+	Behind             *int64   // offsets that are in the logs and not read yet; nil: not known of any partition
+	Stops              []string
+	MoreStop           int // stopped partitions that are not explained
+	Rows               []row
+	MoreRows           int
 }
 
 // problem is one sentence about something that is wrong.
@@ -80,9 +82,10 @@ type row struct {
 func (v *view) page() *pageData {
 	d := &pageData{status: v.status(), Now: v.now, Trend: trend(v.past, v.now)}
 	if d.Parked.Records != nil {
-		d.DueIn = dueBars(d.DueWithin, *d.Parked.Records)
+		d.DueIn = dueBars(d.DueWithin, v.total.waiting())
 	}
 	d.DueNow, d.InMemory = v.total.due, v.total.parked
+	d.InRuns, d.RunsBytes, d.RunsLog = v.total.inRuns.records, v.total.inRuns.bytes, v.total.inRuns.logBytes
 	d.State, d.Why = capital(d.status.State), ready(v).why
 	if v.Draining {
 		d.Why = "a stop was asked for: records in flight are finished and committed"
@@ -157,6 +160,7 @@ func (v *view) problems(s *status) []problem {
 	}
 	say(s.Counters.Unaccounted != 0, bad, "counters", "The counters do not add up: %s records are unaccounted for. This is a bug in Layover; please report it.",
 		grouped(s.Counters.Unaccounted))
+	say(s.Runs.Lost > 0, bad, "runs", "%s gone from a runs topic: whatever of them was a copy is not delivered.", countedLong(s.Runs.Lost, "offset is", "offsets are"))
 	stopped := 0
 	for i := range s.Partitions {
 		if s.Partitions[i].Stopped != nil && !(v.isSilent() && v.parts[i].member != nil && v.parts[i].member.Trying) {
@@ -177,6 +181,7 @@ func (v *view) problems(s *status) []problem {
 	late := v.overdueLong()
 	say(late != "", warn, "", "%s.", late)
 	say(v.startsLate(), warn, "lateness", "Records come late that were due before this process got their partitions.")
+	say(v.readsLate(), warn, "runs", "%s.", capital(v.readsLateText()))
 	say(len(s.Kafka.Faults) > 0, warn, "topics", "%s.", counted(len(s.Kafka.Faults), "configured topic cannot be used", "configured topics cannot be used"))
 	say(len(s.Findings) > 0, warn, "findings", "%s.", s.findingNames())
 	say(len(s.Kafka.Warnings) > 0 && s.CheckedAt.IsZero(), warn, "topics", "%s.", counted(len(s.Kafka.Warnings), "ingress topic is configured badly", "ingress topics are configured badly"))
@@ -187,6 +192,13 @@ func (v *view) problems(s *status) []problem {
 		}
 	}
 	say(faulty > 0 && !v.isSilent(), warn, "journal", "%s.", counted(faulty, "journal has something wrong with it", "journals have something wrong with them"))
+	faulty = 0
+	for i := range s.Runs.Topics {
+		if s.Runs.Topics[i].faulty() {
+			faulty++
+		}
+	}
+	say(faulty > 0 && !v.isSilent(), warn, "runs", "%s.", counted(faulty, "runs topic has something wrong with it", "runs topics have something wrong with them"))
 	return out
 }
 
@@ -200,13 +212,13 @@ func dueLabels() []string {
 	return []string{"within 1 s", "1 to 10 s", "10 s to 1 min", "1 to 10 min", "10 min to 1 h", "1 to 6 h", "6 h to 1 day", "later"}
 }
 
-// dueBars turns cumulative counts, and that of all parked records, into the counts of
+// dueBars turns cumulative counts, and that of all records that wait, into the counts of
 // the intervals. A bar that stands for a record at all is long enough to be seen.
-func dueBars(within []dueStatus, parked int64) []dueBar {
+func dueBars(within []dueStatus, waiting int64) []dueBar {
 	var out []dueBar
 	var before, most int64
 	for i, label := range dueLabels() {
-		upTo := parked
+		upTo := waiting
 		if i < len(within) {
 			upTo = *within[i].Records
 		}

@@ -21,7 +21,7 @@ func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
 		now := time.Now()
 		page := parse(t, render(t, busy(now)).Body.String())
 		for id, wants := range map[string][]string{
-			"due": {"within 1 s 5 1 to 10 s 5 10 s to 1 min 12 1 to 10 min 5 10 min to 1 h 5 1 to 6 h 3 6 h to 1 day 1 later 0", "the 5 that are due and wait"},
+			"due": {"within 1 s 5 1 to 10 s 5 10 s to 1 min 12 1 to 10 min 5 10 min to 1 h 105 1 to 6 h 203 6 h to 1 day 401 later 23", "the 5 that are due and wait"},
 			"sick": {
 				"b2:9093 kafka refused 3 min ago The broker b2:9093 refuses the connection: look at KAFKA_TLS_CA. The reason: the broker's certificate is of no",
 				"invoices ingress topic forbidden 1 h 10 min ago Kafka does not let Layover read the ingress topic invoices.",
@@ -40,7 +40,7 @@ func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
 			"stopped": {"orders/1 stopped at offset 60: no_target", "orders/2 stopped at offset 900: a batch cannot be read"},
 			"partitions": {
 				"orders/1 stopped at 60 60 0 50 50 0 2 0 0 metadata orders/2 stopped at 900 900 90 900 900 0 0 0 0 metadata " +
-					"orders/3 loading its offset – – – – 0 0 0 0 – orders/0 paused 515 25 400 390 10 34 2 9 journal"},
+					"orders/3 loading its offset – – – – 0 0 0 0 – orders/0 paused 515 25 400 390 10 34 2 10 journal"},
 			"topics": {"retry-7"},
 			"findings": {
 				"acl-targets fail 30 min ago Write on topic ready: missing Why: without it nothing is delivered kafka-acls.sh --add or ask somebody retention warn 3 min ago",
@@ -48,10 +48,17 @@ func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
 			},
 			"connection": {"TLS, login by SCRAM-SHA-512.", "b2:9093 tls KAFKA_TLS_CA 3 min ago the broker's certificate is of no authority",
 				"KAFKA_TLS_CA CN=ca in 40 d, 2000-02-10 00:00:00.000 UTC KAFKA_TLS_CERT CN=layover in 5 d 1 h, 2000-01-06 01:00:00.000 UTC KAFKA_TLS_KEY – –"},
-			"journal":  {"invoices.layover-orders invoices forbidden TOPIC_AUTHORIZATION_FAILED"},
+			"journal": {"invoices.layover-orders invoices forbidden TOPIC_AUTHORIZATION_FAILED"},
+			"runs": {
+				"720 wait in runs topics, 70.3 KiB of 213.9 KiB in their logs; the next is due in 1.2 s.",
+				"orders.layover-orders.runs orders usable no: failing 720 13 partition 1 refuses copies: NOT_ENOUGH_REPLICAS The runs topic orders.layover-orders.runs of the ingress topic orders takes no copies",
+				"invoices.layover-orders.runs invoices forbidden no: forbidden – – allow Write on topic invoices.layover-orders.runs",
+				"On their way to runs 3 Moved since the start 44 Of those, moved once more 5 Read back 47 Stays if due within 10 min Read back ahead by 10 s " +
+					"Visits to read them 42 99 of 100 took at most 50 ms Visits that came late 3, the last 8.0 s ago Offsets that are gone 6",
+			},
 			"errors":   {"retry-7: UNKNOWN_TOPIC_OR_PARTITION", "ready: NOT_LEADER"},
-			"counters": {"152 read = 89 delivered + 2 dead-lettered + 1 dropped + 4 handed over + 5 skipped + 1 unfinished + 7 cancelled, replaced or expired + 7 cancels + 1 cancels that wait + 36 parked + 2 in flight − 3 events of those. Unaccounted for: 0,", "Lost to retention 12"},
-			"kill":     {"At most 9 delivered again", "10 since the last commits + 2 in flight + 6 that did not fit into them, less 9 in the journal"},
+			"counters": {"152 read + 47 read back from runs = 89 delivered + 2 dead-lettered + 1 dropped + 4 handed over + 5 skipped + 1 unfinished + 7 cancelled, replaced or expired + 7 cancels + 1 cancels that wait + 36 parked + 2 in flight + 44 moved to runs + 3 on their way there − 3 events of those. Unaccounted for: 0,", "Lost to retention 12"},
+			"kill":     {"At most 10 delivered again", "10 since the last commits + 2 in flight + 1 on their way to the runs topic + 6 that did not fit into them, less 9 in the journal"},
 			"lag":      {"looks large, and that is right", "not read yet: 115 offsets"},
 		} {
 			text := section(t, page, id)
@@ -62,15 +69,17 @@ func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
 			}
 		}
 		tiles := strings.Join(strings.Fields(byClass(page, "tiles")[0].text), " ")
-		want := "Parked 36 records, 700 B with those in flight Next due in 1.5 s " + now.Add(1500*time.Millisecond).UTC().Format("2006-01-02 15:04:05.000") +
-			" UTC Overdue 16 5 of them waiting, the oldest due 4.0 s ago; unread ones not counted In flight 2 sent, not answered Memory 192.0 MiB, 85.7 % of 224.0 MiB at which reading pauses; the limit is 256.0 MiB " +
+		want := "Parked 36 records, 700 B with those in flight; 720 more in runs Next due in 1.2 s " + now.Add(1200*time.Millisecond).UTC().Format("2006-01-02 15:04:05.000") +
+			" UTC Overdue 18 5 of them waiting, the oldest due 4.0 s ago; unread ones not counted In flight 2 sent, not answered Memory 192.0 MiB, 85.7 % of 224.0 MiB at which reading pauses; the limit is 256.0 MiB " +
 			"Lateness, p99 10 ms at most 10 ms, after a late start Dead letters 2 the last 20 s ago"
 		if tiles != want {
 			t.Errorf("%s\nwant %s", tiles, want)
 		}
 		state := strings.Join(strings.Fields(byClass(page, "state")[0].text), " ")
 		for _, want := range []string{"Degraded, paused b2:9093 refuses the connection, look at KAFKA_TLS_CA: the broker's certificate is of no authority that is trusted here; " +
-			"ingress topic invoices is forbidden since 1999-12-31T22:50:00Z; partition orders/1 is not read at offset 60 (halted) (and 5 more);",
+			"ingress topic invoices is forbidden since 1999-12-31T22:50:00Z; partition orders/1 is not read at offset 60 (halted) (and 6 more);",
+			"Error: 6 offsets are gone from a runs topic: whatever of them was a copy is not delivered.", "Warning: 2 runs topics have something wrong with them.",
+			"Warning: Copies are read late from runs: 3 late visits since the start, the last 8.0 s ago.",
 			"Warning: KAFKA_TLS_INSECURE_SKIP_VERIFY is true", "Warning: KAFKA_TLS_CERT has expired. New connections use the certificates from before.",
 			"Warning: The certificate in KAFKA_TLS_CERT (CN=layover) ends in 5 days, at 2000-01-06T01:00:00Z.", "Error: 2 partitions are not read any more.", "Warning: 2 targets do not take records, and 5 records wait for that. Dead letters for that already: 2.",
 			"Warning: Reading is paused: target (retry-7). 115 records wait unread.", "Warning: Dead letters come: 2 since the start, the last 20 s ago.",

@@ -31,6 +31,7 @@ type Sample struct {
 	// Connection is how Kafka is connected to, and which brokers refuse that.
 	Connection connect.Status
 	Journal    Journal
+	Runs       Runs
 	Memory     Memory
 	Names      Names
 	Replay     Replay
@@ -117,6 +118,24 @@ type JournalTopic struct {
 	Err           string // the last error
 }
 
+// Runs is the state of the runs topics.
+type Runs struct {
+	Topics []RunsTopic // one for each ingress topic
+	// Older: a member of a release that knows no runs may be in the group.
+	Older bool
+}
+
+// RunsTopic is the runs topic of one ingress topic.
+type RunsTopic struct {
+	Ingress, Name string
+	State         string // usable, missing, forbidden, refused, ...
+	Warning       string // the mistake in its configuration, "" for none
+	Err           string // the last error of looking at it
+	Off           string // the setting for which nothing is moved, "" for none
+	Refused       string // why copies are not written at the moment, "" if they are
+	Unread        string // why copies are not read at the moment, "" if they are
+}
+
 // The States of a journal that can be written to, and of one that is not wanted.
 const (
 	journalUsable = "usable"
@@ -133,8 +152,10 @@ type Replay struct {
 }
 
 // Memory is the use of LAYOVER_MAX_PARKED_BYTES, in bytes. Reading pauses below the
-// limit, so that fetches on their way have room.
-type Memory struct{ Used, PauseAt, Limit int64 }
+// limit, so that fetches on their way have room. Where there are runs, it pauses lower still, so
+// that copies have room that are read back; PauseAt grows with those that are in memory. Above
+// MovesAt records that are due far off are moved to runs.
+type Memory struct{ Used, PauseAt, MovesAt, Limit int64 }
 
 // Names counts the target names that headers chose: those known, and the most that may
 // be. Refused is since when names find no room; zero: there is room.

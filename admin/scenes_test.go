@@ -24,6 +24,10 @@ func ordinary(now time.Time) Sample {
 			Confirmed: true, Uncommitted: 120 + int64(p), BeyondPrefix: 0, Facts: facts.Status{Mode: facts.InMetadata},
 		}))
 	}
+	for p := range int32(4) {
+		lane.Outlook.Runs.Partitions = append(lane.Outlook.Runs.Partitions, purgatory.RunsView{TopicPartition: lane.Partitions[p].TopicPartition, Known: true})
+	}
+	lane.Pace = purgatory.RunsPace{HorizonMs: 3_600_000, AheadMs: 600_000}
 	for i := range int32(1000) {
 		lane.RecentMs = append(lane.RecentMs, i%4+i/990*9)
 	}
@@ -36,6 +40,7 @@ func ordinary(now time.Time) Sample {
 		Kafka:  Kafka{Answering: true, Since: now.Add(-27 * time.Hour)},
 		Memory: Memory{Used: 64 << 20, Limit: 256 << 20}, Lanes: []*purgatory.Snapshot{lane},
 		Journal:  Journal{Topics: []JournalTopic{{Ingress: "delayed", Name: "delayed.layover-orders.journal", State: journalUsable}}},
+		Runs:     Runs{Topics: []RunsTopic{{Ingress: "delayed", Name: "delayed.layover-orders.runs", State: runsUsable}}},
 		Settings: Settings{Ingress: []string{"delayed"}, Egress: "ready", Targets: []string{"ready", "retry-*"}, DeadLetter: "dead-letters", CommitInterval: time.Second},
 	}
 }
@@ -83,6 +88,10 @@ func uglyWith(text string, now time.Time) Sample {
 	s.Connection.Refused = []connect.Refusal{{Broker: text, Since: now, Cause: connect.Cause{Reason: connect.ReasonLogin, LookAt: "KAFKA_SASL_PASSWORD", Message: text}}}
 	s.Connection.Certificates = []connect.Certificate{{Variable: "KAFKA_TLS_CERT", Subject: text, NotAfter: now, Problem: text}}
 	s.Journal.Topics[0].Err, s.Journal.Topics[0].State = text, "forbidden"
+	s.Runs.Topics[0] = RunsTopic{Ingress: "delayed", Name: "delayed." + text, State: "refused", Warning: text, Err: text, Unread: text}
+	lane.Outlook.Runs = purgatory.RunsOutlook{Partitions: []purgatory.RunsView{{Known: true, Runs: 4096, Copies: math.MaxInt64 / 8, Bytes: math.MaxInt64 / 2, LogBytes: math.MaxInt64 / 2, Overdue: 9, Full: true}}}
+	lane.Outlook.Runs.Partitions[0].Topic = "delayed"
+	lane.Loaded, lane.Moved, lane.LostFromRuns = 4096, 5000, 17
 	s.Preflight = Preflight{now, []Finding{{doctor.Finding{ID: "topics", Status: doctor.Fail, Found: text, Why: text, Fix: strings.ReplaceAll(text, "\n", " ")}, now.Add(-time.Hour)}}}
 	s.Memory = Memory{Used: 260 << 20, Limit: 256 << 20}
 	s.Pauses = []Pause{{Reason: PauseBytes}, {Reason: PauseDeadLetter, Target: text}}

@@ -168,14 +168,18 @@ func (v *view) heldProblem(s *status) string {
 	return text
 }
 
-// duplicates is the bound on repeated deliveries after a kill, in its three parts, in
-// records.
+// duplicates is the bound on repeated deliveries after a kill, in its parts, in records.
 type duplicates struct {
 	SinceLastCommit int64 `json:"since_last_commit"`
 	InFlight        int64 `json:"in_flight"`
+	Moving          int64 `json:"moving"` // in flight to the runs topic
 	BeyondPrefix    int64 `json:"beyond_metadata_prefix"`
 	Journalled      int64 `json:"in_journal"` // of the two that are not in flight
 	Total           int64 `json:"total"`
+}
+
+func (d *duplicates) add() {
+	d.Total = d.SinceLastCommit + d.InFlight + d.Moving + d.BeyondPrefix - d.Journalled
 }
 
 type duplicatesStatus struct {
@@ -193,17 +197,18 @@ func (v *view) duplicates() duplicatesStatus {
 		}
 	}
 	d.InFlight = v.total.inFlight // with partitions that are gone already
-	d.Total = d.SinceLastCommit + d.InFlight + d.BeyondPrefix - d.Journalled
+	d.Moving = v.total.moving
+	d.add()
 	return duplicatesStatus{d, fmt.Sprintf("If this process were killed now, nothing would be lost, and at most this many records "+
 		"would be delivered a second time: those finished since the last successful commit (commits come every %s), those in "+
-		"flight (at most 1,000 records per target partition), and finished ones above the prefix of the finished set that "+
-		"fits into the commit's metadata, less those that the journal has.", v.Settings.CommitInterval)}
+		"flight (at most 1,000 records per target partition), records on their way to the runs topic, and finished ones above "+
+		"the prefix of the finished set that fits into the commit's metadata, less those that the journal has.", v.Settings.CommitInterval)}
 }
 
 // killed is the bound for one partition.
 func killed(c *purgatory.PartitionView) duplicates {
-	d := duplicates{SinceLastCommit: c.Uncommitted, InFlight: int64(c.InFlight), BeyondPrefix: c.BeyondPrefix, Journalled: c.Journalled}
-	d.Total = d.SinceLastCommit + d.InFlight + d.BeyondPrefix - d.Journalled
+	d := duplicates{SinceLastCommit: c.Uncommitted, InFlight: int64(c.InFlight), Moving: int64(c.Moving), BeyondPrefix: c.BeyondPrefix, Journalled: c.Journalled}
+	d.add()
 	return d
 }
 

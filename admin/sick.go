@@ -20,12 +20,13 @@ const (
 	SickEvents     = "events"        // the topic of events takes nothing
 	SickTarget     = "target"        // a target, or a partition of it, takes nothing
 	SickNames      = "names"         // headers have chosen more targets than are known at a time
+	SickRuns       = "runs"          // nothing is moved while memory presses, or copies are not read in time
 	SickJournal    = "journal"       // a journal topic cannot be used as it is
 )
 
 // sickKinds are all kinds, the most severe first.
 func sickKinds() []string {
-	return []string{SickKafka, SickGroup, SickIngress, SickPartition, SickDeadLetter, SickNames, SickTarget, SickEvents, SickJournal}
+	return []string{SickKafka, SickGroup, SickIngress, SickPartition, SickDeadLetter, SickNames, SickTarget, SickEvents, SickRuns, SickJournal}
 }
 
 // maxSick is how many sick things /status shows: with globs allowed, the number of
@@ -65,7 +66,7 @@ func SickForLog(s Sample, now time.Time) []Sickness { return look(s, now).findSi
 
 // findSick returns the sick things, the most severe first, then by name.
 func (v *view) findSick(forLog bool) []Sickness {
-	out := slices.Concat(v.sickKafka(), v.sickGroup(), v.sickIngress(), v.sickPartitions(forLog), v.sickTargets(forLog), v.sickNames())
+	out := slices.Concat(v.sickKafka(), v.sickGroup(), v.sickIngress(), v.sickPartitions(forLog), v.sickTargets(forLog), v.sickNames(), v.sickRuns())
 	if !forLog {
 		out = append(out, v.sickJournals()...)
 	}
@@ -88,7 +89,7 @@ func (v *view) isSilent() bool { return !v.Kafka.Answering }
 // finding of its own: one outage is one. A topic that is missing or forbidden was so before.
 func followsFromSilence(s Sickness) bool {
 	switch s.Kind {
-	case SickGroup, SickJournal:
+	case SickGroup, SickJournal, SickRuns:
 		return true
 	case SickPartition:
 		return slices.Contains([]string{reasonNotBegun, reasonFetchFailed, reasonNoLeader}, s.Reason)

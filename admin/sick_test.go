@@ -206,6 +206,7 @@ func TestTheDocumentHasEveryKindOfSickness(t *testing.T) {
 	}
 	for _, reason := range []string{
 		"unreachable", "missing", "forbidden", "mismatched", "refused", "not_joined", "lease", "no_leader", "failing", "misconfigured", "illegal_name",
+		"unknown", runsOlder, runsFull, runsOpening, runsFailing, runsUnread,
 		string(consumer.NotBegun), string(consumer.NoOffset), string(consumer.Truncated), string(consumer.Unreadable), string(consumer.Halted),
 	} {
 		if !strings.Contains(table, "`"+reason+"`") {

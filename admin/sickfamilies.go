@@ -5,7 +5,7 @@ package admin
 func sickFamilies() []family {
 	return []family{
 		gauge("layover_sick",
-			"Things that do not work now, by kind: kafka, group, ingress_topic, partition (of an ingress topic), dead_letter, target (or a partition of one), journal. /status names them under sick, each with its remedy.",
+			"Things that do not work now, by kind: kafka, group, ingress_topic, partition (of an ingress topic), dead_letter, names, target (or a partition of one), events, runs, journal. /status names them under sick, each with its remedy.",
 			[]string{"kind"}, func(v *view, out emit) {
 				for _, kind := range sickKinds() {
 					n, _ := v.sickOf(kind)

@@ -59,6 +59,7 @@ type status struct {
 	Replay     *replayStatus     `json:"replay"`
 	Partitions []partitionStatus `json:"assignments"`
 	Journal    journalStatus     `json:"journal"`
+	Runs       runsStatus        `json:"runs"`
 	Counters   counterStatus     `json:"counters"`
 	Settings   settingsStatus    `json:"settings"`
 }
@@ -145,8 +146,8 @@ func (v *view) journal() journalStatus {
 	return s
 }
 
-// dueStatus counts the records that wait and are due within so many seconds, or are
-// due already. It may be a second old.
+// dueStatus counts the records that wait, in memory or in runs, and are due within so many
+// seconds, or are due already. It may be a second old.
 type dueStatus struct {
 	Seconds int64  `json:"seconds"`
 	Records *int64 `json:"records"`
@@ -210,8 +211,8 @@ type counterStatus struct {
 	HandedOver   int64            `json:"handed_over"`
 	Skipped      int64            `json:"skipped"`
 	Unfinished   int64            `json:"unfinished"`
-	// Unaccounted is consumed less all above, parked.records, in_flight and
-	// ids.waiting_cancels, and with ids.waiting_events.
+	// Unaccounted is consumed and runs.loaded, less all above, parked.records, in_flight,
+	// ids.waiting_cancels, runs.moved and runs.moving, and with ids.waiting_events.
 	Unaccounted       int64 `json:"unaccounted"`
 	Invalid           int64 `json:"invalid"`
 	Ambiguous         int64 `json:"ambiguous"`
@@ -282,7 +283,7 @@ func (v *view) status() status {
 		IDs:  v.commands(),
 		Held: held, HeldMore: more, Names: namesStatus{v.Names.Known, v.Names.Limit, instant{v.Names.Refused}},
 		Replay:     v.replay(),
-		Duplicates: v.duplicates(), Partitions: v.partitions(), Journal: v.journal(), Counters: v.total.counters(),
+		Duplicates: v.duplicates(), Partitions: v.partitions(), Journal: v.journal(), Runs: v.runs(), Counters: v.total.counters(),
 		Settings: settingsStatus{
 			Ingress: list(v.Settings.Ingress), Egress: v.Settings.Egress, Targets: list(v.Settings.Targets),
 			DeadLetter: v.Settings.DeadLetter, Events: v.Settings.Events, OnInvalid: v.Settings.OnInvalid, Lanes: v.Settings.Lanes,

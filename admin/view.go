@@ -35,7 +35,7 @@ type totals struct {
 	parked, due, inFlight int64 // records; parked includes due
 	bytes                 int64
 	chunkBytes, liveBytes int64            // of bytes: chunks of records, and the part of them in use
-	nextDueMs             int64            // 0: nothing is parked
+	nextDueMs             int64            // 0: nothing waits, in memory or in runs
 	furthestMs            map[string]int64 // by ingress topic: the latest deadline, 0: nothing is parked
 	dueWithin             [len(purgatory.Horizons)]int64
 	oldestOverdueMs       int64 // 0: nothing is due
@@ -48,6 +48,8 @@ type totals struct {
 	waitingCancels        int64
 	barred                int64            // of parked: they wait until their partition is read
 	givenUp               map[string]int64 // by target: dead letters of those that no lane holds records for
+	moving                int64            // copies in flight to runs topics
+	inRuns                runsTotals
 }
 
 type heldTotal struct{ records, bytes int64 }
@@ -68,10 +70,13 @@ func sum(lanes []*purgatory.Snapshot, set Settings) totals {
 	}
 	slices.Sort(t.recentMs)
 	for i := range t.dueWithin { // as of an earlier instant than parked is
-		t.dueWithin[i] = min(t.dueWithin[i], t.parked)
+		t.dueWithin[i] = min(t.dueWithin[i], t.waiting())
 	}
 	return t
 }
+
+// waiting returns how many records wait, in memory, in runs, and on their way there.
+func (t *totals) waiting() int64 { return t.parked + t.Gathered + t.inRuns.records }
 
 // zero returns totals with every configured key at 0.
 func zero(set Settings) totals {
@@ -83,6 +88,7 @@ func zero(set Settings) totals {
 	t.ProduceErrors = make(map[purgatory.TargetKind]int64)
 	t.Future = make(map[string]int64)
 	t.zeroCommands(&set)
+	t.zeroRuns(&set)
 	t.Late, t.Requested = make(map[string]*purgatory.Histogram), make(map[string]*purgatory.Histogram)
 	t.Attempts = make(map[string]*purgatory.Histogram)
 	for _, topic := range set.Ingress {
@@ -137,6 +143,7 @@ func (t *totals) add(l *purgatory.Snapshot) {
 	t.addHistograms(l)
 	t.addOutlook(&l.Outlook)
 	t.addCatchUp(l)
+	t.addRuns(l)
 	t.missed.Add(&l.Missed)
 	addCounts(t.givenUp, l.GivenUp)
 	t.HandedOver += l.HandedOver
@@ -158,11 +165,10 @@ func (t *totals) add(l *purgatory.Snapshot) {
 	t.bytes += l.Bytes
 	t.chunkBytes += l.ChunkBytes
 	t.liveBytes += l.LiveBytes
-	if l.NextDueMs != 0 && (t.nextDueMs == 0 || l.NextDueMs < t.nextDueMs) {
-		t.nextDueMs = l.NextDueMs
-	}
+	t.nextDueMs = earliest(t.nextDueMs, earliest(l.NextDueMs, l.Outlook.Runs.NextDueMs))
 	for i := range l.Partitions {
 		p := &l.Partitions[i]
+		t.moving += int64(p.Moving)
 		t.furthestMs[p.Topic] = max(t.furthestMs[p.Topic], p.FurthestMs)
 	}
 	for label, h := range l.HeldRest {
@@ -232,8 +238,8 @@ func (t *totals) skipped() int64 {
 // unaccounted returns the difference of the two sides of the equation in the
 // package comment. Invariant: 0.
 func (t *totals) unaccounted() int64 {
-	return all(t.Consumed) - all(t.Delivered) - all(t.DeadLettered) - all(t.Dropped) - all(t.Ended) - all(t.Cancels) - t.waitingCancels + t.EventsWaiting -
-		t.parked - t.inFlight - t.Referred - t.HandedOver - t.skipped() - t.Unfinished
+	return all(t.Consumed) + t.Loaded - all(t.Delivered) - all(t.DeadLettered) - all(t.Dropped) - all(t.Ended) - all(t.Cancels) - t.waitingCancels + t.EventsWaiting -
+		t.parked - t.inFlight - t.Referred - t.HandedOver - t.skipped() - t.Unfinished - t.Moved - t.Gathered
 }
 
 func all[K comparable](counts map[K]int64) int64 {

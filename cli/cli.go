@@ -16,6 +16,7 @@ import (
 	"layover/cli/health"
 	"layover/cli/journal"
 	"layover/cli/process"
+	"layover/cli/runs"
 	"layover/cli/send"
 	"layover/cli/topics"
 )
@@ -55,7 +56,7 @@ Exit codes:
 	cmd.Flags().AddFlagSet(run.Flags())
 	cmd.Flags().BoolP("version", "v", false, "print the version")
 	cmd.SetVersionTemplate(versionText(p))
-	cmd.AddCommand(run, dev.Command(p), send.Command(p), send.Cancel(p), journal.Journal(p), journal.Skip(p), dlq.Command(p),
+	cmd.AddCommand(run, dev.Command(p), send.Command(p), send.Cancel(p), journal.Journal(p), journal.Skip(p), runs.Command(p), dlq.Command(p),
 		health.Command(p), doctor.Command(p), config.Command(p), topics.Command(p), versionCommand(p))
 	cmd.SetOut(p.Out()) // before completion, which keeps it
 	addHelp(cmd)

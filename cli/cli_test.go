@@ -60,6 +60,8 @@ func TestVerbs(t *testing.T) {
 		"a value like a verb":        {[]string{"send", "--to", "send", "--delay", "5s", "send"}, nil, 2, "", "layover send: no brokers"},
 		"one dash":                   {[]string{"skip", "-execute", "delayed/0@1"}, nil, 2, "", "-execute"},
 		"no file":                    {[]string{"--env-file=", "config"}, nil, 2, "", "--env-file: want the name of a file"},
+		"runs":                       {[]string{"runs"}, nil, 2, "", "layover runs: an action is missing: show"},
+		"help of runs":               {[]string{"help", "runs", "show"}, nil, 0, "--exact", ""},
 		"journal":                    {[]string{"journal"}, nil, 2, "", "layover journal: an action is missing"},
 		"help of journal":            {[]string{"help", "journal"}, nil, 0, "--execute", ""},
 		"health":                     {[]string{"health", "--nope"}, nil, 2, "", "layover health: "},

@@ -85,8 +85,8 @@ func candidates(t *testing.T, words ...string) []string {
 // The last one tells the shell whether to offer more: 4 is nothing, 0 files, 16 folders.
 func TestShellsAreOfferedWhatThereIs(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                         "cancel completion config dev dlq doctor health help journal run send skip topics version :4",
-		"--env-file x ":            "cancel completion config dev dlq doctor health help journal run send skip topics version :4",
+		"":                         "cancel completion config dev dlq doctor health help journal run runs send skip topics version :4",
+		"--env-file x ":            "cancel completion config dev dlq doctor health help journal run runs send skip topics version :4",
 		"--env-file ":              ":0",
 		"jour":                     "journal :4",
 		"help jo":                  "journal :4",
@@ -94,6 +94,10 @@ func TestShellsAreOfferedWhatThereIs(t *testing.T) {
 		"journal --topic t ":       "recover reset show :4",
 		"journal show ":            ":4",
 		"journal show --r":         "--runs :4",
+		"runs ":                    "show :4",
+		"runs --topic t ":          "show :4",
+		"runs show --":             "--env-file --partition --topic --exact --help --output :4",
+		"runs show -o ":            "text json :4",
 		"journal show --topic ":    ":4",
 		"journal reset --e":        "--env-file --execute :4",
 		"config ":                  "check help print :4",

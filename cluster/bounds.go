@@ -22,10 +22,12 @@ type Bounds struct {
 	ClusterID string
 	TopicID   offsets.TopicID
 	Leader    int32
-	Start     int64
-	Stable    int64 // last stable offset: a reader of committed records gets no further
-	End       int64 // high watermark
-	Err       error
+	// LeaderEpoch is the leader's, -1 where the broker does not tell it.
+	LeaderEpoch int32
+	Start       int64
+	Stable      int64 // last stable offset: a reader of committed records gets no further
+	End         int64 // high watermark
+	Err         error
 }
 
 // Errors of Bounds and of requests.
@@ -85,11 +87,11 @@ func Locate(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartition)
 	clusterID, topics, err := Describe(ctx, cl, topicsOf(parts))
 	out := make(Located, len(parts))
 	for _, at := range parts {
-		b := Bounds{ClusterID: clusterID, Leader: -1, Err: err}
+		b := Bounds{ClusterID: clusterID, Leader: -1, LeaderEpoch: -1, Err: err}
 		if err == nil {
 			t, ok := topics[at.Topic]
 			b.TopicID = t.TopicID
-			b.Leader, b.Err = leaderOf(&t, ok, at)
+			b.Leader, b.LeaderEpoch, b.Err = leaderOf(&t, ok, at)
 		}
 		out[at] = b
 	}
@@ -171,30 +173,30 @@ func topicsOf(parts []offsets.TopicPartition) (names []string) {
 	return names
 }
 
-// leaderOf returns the leader of a partition as metadata has it.
-func leaderOf(t *kmsg.MetadataResponseTopic, ok bool, at offsets.TopicPartition) (int32, error) {
+// leaderOf returns the leader of a partition and its epoch, as metadata has them.
+func leaderOf(t *kmsg.MetadataResponseTopic, ok bool, at offsets.TopicPartition) (leader, epoch int32, err error) {
 	if !ok {
-		return -1, ErrNoAnswer
+		return -1, -1, ErrNoAnswer
 	}
 	switch err := kerr.ErrorForCode(t.ErrorCode); {
 	case isMissing(err):
-		return -1, fmt.Errorf("topic %.300s %w", at.Topic, ErrMissing)
+		return -1, -1, fmt.Errorf("topic %.300s %w", at.Topic, ErrMissing)
 	case err != nil:
-		return -1, fmt.Errorf("metadata of %s: %w", at.Topic, err)
+		return -1, -1, fmt.Errorf("metadata of %s: %w", at.Topic, err)
 	}
 	for i := range t.Partitions {
 		p := &t.Partitions[i]
 		switch err := kerr.ErrorForCode(p.ErrorCode); {
 		case p.Partition != at.Partition:
 		case p.Leader < 0:
-			return -1, fmt.Errorf("%s/%d has no leader", at.Topic, at.Partition)
+			return -1, -1, fmt.Errorf("%s/%d has no leader", at.Topic, at.Partition)
 		case err != nil && !errors.Is(err, kerr.ReplicaNotAvailable):
-			return -1, fmt.Errorf("metadata of %s/%d: %w", at.Topic, at.Partition, err)
+			return -1, -1, fmt.Errorf("metadata of %s/%d: %w", at.Topic, at.Partition, err)
 		default:
-			return p.Leader, nil
+			return p.Leader, p.LeaderEpoch, nil
 		}
 	}
-	return -1, fmt.Errorf("partition %s/%d %w", at.Topic, at.Partition, ErrMissing)
+	return -1, -1, fmt.Errorf("partition %s/%d %w", at.Topic, at.Partition, ErrMissing)
 }
 
 // The special timestamps of ListOffsets, and the isolation levels of the end.

@@ -30,7 +30,7 @@ func TestALeaderIsOneThatIsThere(t *testing.T) {
 		"not allowed":     {topic(kerr.TopicAuthorizationFailed.Code), -1, false},
 		"not yet a topic": {topic(kerr.LeaderNotAvailable.Code), -1, false},
 	} {
-		leader, err := leaderOf(c.t, true, at)
+		leader, _, err := leaderOf(c.t, true, at)
 		if leader != c.leader || (err == nil) != (leader >= 0) || errors.Is(err, ErrMissing) != c.missing {
 			t.Errorf("%s: %d, %v", what, leader, err)
 		}

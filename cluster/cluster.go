@@ -15,6 +15,9 @@ type Config struct {
 	Ingress  []string
 	Targets  []string // egress, dead letters, and allowed names
 	MaxDelay time.Duration
+	// Runs reports whether far-off records of an ingress topic are moved, so that it need
+	// not keep them; nil: none are. It may not call the Watcher.
+	Runs func(ingress string) bool
 	// Names limits the names chosen by headers that are known at a time; 0: MaxNames.
 	Names int
 	// Refused reports whether a broker refuses the connection, which has a line of its

@@ -79,7 +79,7 @@ func TestEveryErrorOfABrokerHasItsMeaningForBounds(t *testing.T) {
 	}
 	table.Hold(t, func(err error) string {
 		topic := kmsg.MetadataResponseTopic{ErrorCode: codeOf(err)}
-		switch _, err := leaderOf(&topic, true, offsets.TopicPartition{}); {
+		switch _, _, err := leaderOf(&topic, true, offsets.TopicPartition{}); {
 		case errors.Is(err, ErrMissing):
 			return missing
 		case Denied(err):

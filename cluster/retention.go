@@ -164,7 +164,7 @@ func (w *Watcher) configured(name string, values map[string]string) {
 		if ingress != name {
 			continue
 		}
-		warning := retentionWarning(name, values, w.cfg.MaxDelay)
+		warning := retentionWarning(name, values, w.cfg.MaxDelay, w.cfg.Runs != nil && w.cfg.Runs(name))
 		if warning != "" && warning != w.warnings[name] {
 			w.warn("ingress topic may delete records before they are delivered", "topic", name, "err", warning)
 		}
@@ -182,19 +182,23 @@ type Fault struct {
 	Name  string // such as retention.ms
 	Found string // the value, and its effect
 	Want  string // a value that mends it
-	// Short: a record with the longest delay is deleted before its deadline.
+	// Short: a record with the longest delay that stays there is deleted before its deadline.
 	Short bool
 }
 
-// RetentionFaults compares an ingress topic's configuration with the longest delay. A
-// value that is not told has no fault.
-func RetentionFaults(values map[string]string, maxDelay time.Duration) (faults []Fault) {
+// RetentionFaults compares an ingress topic's configuration with the longest delay. runs
+// is whether its far-off records are moved: then only those that are due soon stay there.
+// A value that is not told has no fault.
+func RetentionFaults(values map[string]string, maxDelay time.Duration, runs bool) (faults []Fault) {
 	if policy, told := values["cleanup.policy"]; told && policy == "" { // nothing is ever deleted, whatever the rest says
 		return nil
 	}
-	want := (maxDelay + needs.RetentionMargin).Milliseconds()
-	if ms, err := strconv.ParseInt(values["retention.ms"], 10, 64); err == nil && ms >= 0 && ms < want {
-		faults = append(faults, Fault{"retention.ms", fmt.Sprintf("retention.ms=%d is less than LAYOVER_MAX_DELAY plus a day", ms), strconv.FormatInt(want, 10), ms < maxDelay.Milliseconds()})
+	least, stays, than := needs.Retention(maxDelay, runs), maxDelay, "LAYOVER_MAX_DELAY plus a day"
+	if runs {
+		stays, than = min(maxDelay, needs.RunsHorizon), "the six hours that far-off records need until they are moved"
+	}
+	if ms, err := strconv.ParseInt(values["retention.ms"], 10, 64); err == nil && ms >= 0 && ms < least.Milliseconds() {
+		faults = append(faults, Fault{"retention.ms", fmt.Sprintf("retention.ms=%d is less than %s", ms, than), strconv.FormatInt(least.Milliseconds(), 10), ms < stays.Milliseconds()})
 	}
 	if b, err := strconv.ParseInt(values["retention.bytes"], 10, 64); err == nil && b >= 0 {
 		faults = append(faults, Fault{"retention.bytes", fmt.Sprintf("retention.bytes=%d deletes by size, whatever the delay", b), "-1", false})
@@ -207,9 +211,9 @@ func RetentionFaults(values map[string]string, maxDelay time.Duration) (faults [
 
 // retentionWarning returns the faults of an ingress topic's configuration and the command
 // that mends them; "" where all is well.
-func retentionWarning(topic string, values map[string]string, maxDelay time.Duration) string {
+func retentionWarning(topic string, values map[string]string, maxDelay time.Duration, runs bool) string {
 	var found, set []string
-	for _, fault := range RetentionFaults(values, maxDelay) {
+	for _, fault := range RetentionFaults(values, maxDelay, runs) {
 		found = append(found, fault.Found)
 		set = append(set, fault.Name+"="+fault.Want)
 	}

@@ -57,9 +57,9 @@ func TestABackoffThatCannotBeIsRefused(t *testing.T) {
 	wantProblem(t, minimal("LAYOVER_BACKOFF=auto"), "LAYOVER_BACKOFF", `"auto"`, "want a back-off like 1s..1h x2 jitter=20% max=16")
 	wantProblem(t, minimal("LAYOVER_BACKOFF=30s"), "LAYOVER_BACKOFF", "want a back-off")
 	wantProblem(t, minimal("LAYOVER_BACKOFF=1s..1h x11"), "LAYOVER_BACKOFF", "x1 to x10")
-	wantProblem(t, minimal("LAYOVER_BACKOFF=1s..6d1ns"), "LAYOVER_BACKOFF", "LAYOVER_MAX_DELAY", "6d by default")
+	wantProblem(t, minimal("LAYOVER_BACKOFF=1s..30d1ns"), "LAYOVER_BACKOFF", "LAYOVER_MAX_DELAY", "30d by default")
 	wantProblem(t, minimal("LAYOVER_BACKOFF=1s..2h", "LAYOVER_MAX_DELAY=1h"), "LAYOVER_BACKOFF", `"1h"`)
-	wantProblem(t, minimal("LAYOVER_TOPIC_DELAYS=delayed=1s..6d1ns"), "LAYOVER_TOPIC_DELAYS", "above LAYOVER_MAX_DELAY")
+	wantProblem(t, minimal("LAYOVER_TOPIC_DELAYS=delayed=1s..30d1ns"), "LAYOVER_TOPIC_DELAYS", "above LAYOVER_MAX_DELAY")
 	wantProblem(t, minimal("LAYOVER_TOPIC_DELAYS=delayed=1h..1s"), "LAYOVER_TOPIC_DELAYS", "below the first")
 	wantProblem(t, minimal("LAYOVER_TOPIC_DELAYS=delayed=1s..1h,x3"), "LAYOVER_TOPIC_DELAYS", "ingress=delay") // a comma ends an entry
 	wantProblem(t, minimal("LAYOVER_DEFAULT_DELAY=auto"), "LAYOVER_DEFAULT_DELAY")

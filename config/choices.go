@@ -39,6 +39,15 @@ const (
 	JournalOff  JournalMode = "off"  // nowhere: offsets that do not fit into metadata are repeated
 )
 
+// RunsMode is whether records that are far off are moved to a topic.
+type RunsMode string
+
+// The choices of LAYOVER_RUNS.
+const (
+	RunsAuto RunsMode = "auto" // moved where memory or retention asks for it
+	RunsOff  RunsMode = "off"  // never moved; what is there is delivered
+)
+
 // Preflight is what the checks at the start are for.
 type Preflight string
 

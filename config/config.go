@@ -68,10 +68,10 @@ type Config struct {
 	EgressTopic string `split_words:"true" kind:"topic" derived:"required unless LAYOVER_TARGETS_ALLOWED is set or LAYOVER_TOPIC_TARGETS has every ingress topic" example:"ready" desc:"target of a record that names none"`
 	// TargetsAllowed are the topic names and path.Match globs that a header
 	// may choose, each once. The egress topic and those of TopicTargets always
-	// may be chosen; ingress, dead-letter, events, journal and __* topics never,
+	// may be chosen; ingress, dead-letter, events, journal, runs and __* topics never,
 	// also where a glob matches them. A glob cannot be checked for that here, so
 	// the reader of this list has to.
-	TargetsAllowed []string `split_words:"true" kind:"targets" derived:"the egress topic and those of LAYOVER_TOPIC_TARGETS alone" example:"ready,orders.*" desc:"names or globs of the topics that a header may choose; the egress topic and those of LAYOVER_TOPIC_TARGETS always are, ingress, dead-letter, events, journal and __* topics never are"`
+	TargetsAllowed []string `split_words:"true" kind:"targets" derived:"the egress topic and those of LAYOVER_TOPIC_TARGETS alone" example:"ready,orders.*" desc:"names or globs of the topics that a header may choose; the egress topic and those of LAYOVER_TOPIC_TARGETS always are, ingress, dead-letter, events, journal, runs and __* topics never are"`
 	// TopicTargets stand in for the egress topic, each for one of
 	// IngressTopics; no ingress topic has two.
 	TopicTargets []TopicTarget `split_words:"true" derived:"none" example:"delayed=ready" desc:"targets that stand in for the egress topic, by ingress topic; a header may choose them too"`
@@ -86,7 +86,7 @@ type Config struct {
 	// DLQTopic is set.
 	OnExpired OnExpired `split_words:"true" choices:"dlq,drop" derived:"dlq where LAYOVER_DLQ_TOPIC is set, else drop" example:"drop" desc:"fate of a record that expires before it is delivered: dead-letter it, or drop it and count it"`
 	// EventsTopic takes a record for each record that ends without another trace; empty is
-	// none. It is no topic above, and no journal.
+	// none. It is no topic above, no journal, and no runs topic.
 	EventsTopic string `split_words:"true" kind:"topic" derived:"none" example:"layover-events" desc:"topic for a JSON record of each record that was cancelled or replaced, each cancel that came too late or met none, and each expired record that was dropped"`
 
 	// GroupID is the consumer group, the same in all replicas.
@@ -108,9 +108,10 @@ type Config struct {
 	// TopicDelays stand in for the default delay, each for one of
 	// IngressTopics; no ingress topic has two. Each is at most MaxDelay.
 	TopicDelays []TopicDelay `split_words:"true" derived:"none" example:"delayed=30s" desc:"delays or back-offs that stand in for the default delay, by ingress topic; a header wins over them"`
-	// MaxDelay is the longest valid delay. It should be at least a day below
-	// the ingress topic's retention, or parked records are deleted there.
-	MaxDelay time.Duration `split_words:"true" default:"6d" min:"1ms" max:"3650d" example:"6d" desc:"a longer delay is invalid; keep it a day below the retention of the ingress topics"`
+	// MaxDelay is the longest valid delay. Where [Config.RunsOn] is false it should be at
+	// least a day below the ingress topic's retention, or parked records are deleted there.
+	// So its default depends on that, too.
+	MaxDelay time.Duration `split_words:"true" derived:"30d; 6d where LAYOVER_RUNS or LAYOVER_JOURNAL is off" min:"1ms" max:"3650d" example:"6d" desc:"a longer delay is invalid; where nothing is moved to runs, keep it a day below the retention of the ingress topics"`
 
 	// Backoff is what auto means as a delay; its last wait is at most MaxDelay. Where
 	// it is not set, a maximum below an hour shortens the default's waits.
@@ -164,6 +165,15 @@ type Config struct {
 	// have characters that no topic may, and no journal is needed while the
 	// finished sets fit.
 	JournalTopic string `split_words:"true" default:"{ingress}.{group}" kind:"journal" example:"{ingress}.{group}.journal" desc:"name of an ingress topic's journal, {ingress} and {group} replaced; without {group} all groups share it"`
+	// Runs is whether records that are far off are moved to a topic. RunsOff stops the
+	// moving alone: copies from before are delivered when they are due.
+	Runs RunsMode `split_words:"true" default:"auto" choices:"auto,off" example:"off" desc:"where far-off records wait: auto makes a topic per ingress topic and moves them there, where memory or the ingress topic's retention asks for it; off moves none, and delivers those that were moved"`
+	// RunsTopic is the name of a runs topic with its placeholders, for
+	// [Config.RunsName] to replace. It has both of them, as the topic is of one ingress
+	// topic and one group. No runs topic has the name of a topic above or of a journal,
+	// in both modes. Whether Kafka takes the replaced name is not checked, as with
+	// JournalTopic: where it does not, nothing is moved.
+	RunsTopic string `split_words:"true" default:"{ingress}.{group}.runs" kind:"runs" example:"runs.{ingress}.{group}" desc:"name of an ingress topic's runs topic, {ingress} and {group} replaced; it needs both"`
 	// ShutdownTimeout bounds the whole stop, also with Kafka down.
 	ShutdownTimeout time.Duration `split_words:"true" default:"8s" min:"100ms" max:"10m" example:"8s" desc:"the whole stop takes at most this"`
 

@@ -195,7 +195,9 @@ func (s *setting) check(text string) error {
 	case "group":
 		return checkGroup(text)
 	case "journal":
-		return checkJournal(text)
+		return checkTemplate(text)
+	case "runs":
+		return checkRuns(text)
 	case "text", "words":
 		return checkText(text)
 	case "password", "token":

@@ -42,7 +42,7 @@ func TestValuesAreShownAsTheyWouldBeWritten(t *testing.T) {
 		"a derived size":          {"", "LAYOVER_MAX_PARKED_BYTES", "512Mi", "536870912"},
 		"a size that is odd":      {"LAYOVER_MAX_PARKED_BYTES=1048577", "LAYOVER_MAX_PARKED_BYTES", "1048577", "1048577"},
 		"a size in larger units":  {"LAYOVER_MAX_PARKED_BYTES=2048Mi", "LAYOVER_MAX_PARKED_BYTES", "2Gi", "2147483648"},
-		"days":                    {"", "LAYOVER_MAX_DELAY", "6d", ""},
+		"days":                    {"", "LAYOVER_MAX_DELAY", "30d", ""},
 		"no time":                 {"", "LAYOVER_DEFAULT_DELAY", "0s", ""},
 		"days, hours and the odd": {"LAYOVER_DEFAULT_DELAY=26.5h", "LAYOVER_DEFAULT_DELAY", "1d2h30m", ""},
 		"a level":                 {"LAYOVER_LOG_LEVEL=WARN", "LAYOVER_LOG_LEVEL", "warn", ""},

@@ -96,6 +96,7 @@ var loadSeeds = []string{
 	"LAYOVER_MAX_DELAY=3650d", "LAYOVER_MAX_DELAY=30", "LAYOVER_MAX_PARKED_BYTES=1Ti", "LAYOVER_MAX_PARKED_BYTES=1.5Gi", "LAYOVER_TARGET_PATIENCE=30d",
 	"LAYOVER_LANES=64", "LAYOVER_LANES=010", "LAYOVER_COMMIT_INTERVAL=10ms", "LAYOVER_SHUTDOWN_TIMEOUT=10m",
 	"LAYOVER_JOURNAL=off", "LAYOVER_JOURNAL_TOPIC=j.{ingress}", "LAYOVER_JOURNAL_TOPIC={in{group}gress}", "LAYOVER_JOURNAL_TOPIC={ingress}", "LAYOVER_JOURNAL_TOPIC={group",
+	"LAYOVER_RUNS=off", "LAYOVER_RUNS_TOPIC={group}{ingress}", "LAYOVER_RUNS_TOPIC={ingress}.{group}", "LAYOVER_RUNS_TOPIC=runs", "LAYOVER_RUNS_TOPIC={ingress}.{group}}",
 	"LAYOVER_HTTP_ADDR=[fe80::1%eth0]:0",
 	"LAYOVER_HTTP_ADDR=:65536", "LAYOVER_LOG_LEVEL=WARN", "LAYOVER_LOG_FORMAT=json", "LAYOVER_GOMAXPROCS=1024", "LAYOVER_GOMEMLIMIT=16Ti", "LAYOVER_GOMEMLIMIT=OFF",
 	"KAFKA_SASL_PASSWORD=secret", "KAFKA_TLS_\n=x", "KAFKA_SECURITY_PROTOCOL=PLAINTEXT", "LAYOVER_LANE=secret", "LAYOVER_\xff=secret",
@@ -155,9 +156,9 @@ func FuzzLoad(f *testing.F) {
 		}
 		denied := append([]string{cfg.DLQTopic, cfg.EventsTopic}, cfg.IngressTopics...)
 		for _, ingress := range cfg.IngressTopics {
-			denied = append(denied, cfg.JournalName(ingress))
+			denied = append(denied, cfg.JournalName(ingress), cfg.RunsName(ingress))
 		}
-		if _, err := delay.NewTargets(cfg.EgressTopic, cfg.TargetsAllowed, denied, cfg.JournalsLike()); err != nil {
+		if _, err := delay.NewTargets(cfg.EgressTopic, cfg.TargetsAllowed, denied, append(cfg.JournalsLike(), cfg.RunsLike()...)); err != nil {
 			t.Fatalf("%q is loaded, and then: %v", environ, err)
 		}
 	})
@@ -332,12 +333,16 @@ func checkTopicRules(t *testing.T, c *Config) {
 	}
 }
 
-// checkJournals checks that each ingress topic has a journal that is no other topic
-// of the configuration.
+// checkJournals checks that each ingress topic has a journal and a runs topic that are no
+// other topic of the configuration.
 func checkJournals(t *testing.T, c *Config) {
 	t.Helper()
 	if c.Journal != JournalAuto && c.Journal != JournalOff || !boundJournal.MatchString(c.JournalTopic) {
 		t.Fatalf("journal %q, topic %q", c.Journal, c.JournalTopic)
+	}
+	if c.Runs != RunsAuto && c.Runs != RunsOff || !boundJournal.MatchString(c.RunsTopic) ||
+		!strings.Contains(c.RunsTopic, "{ingress}") || !strings.Contains(c.RunsTopic, "{group}") {
+		t.Fatalf("runs %q, topic %q", c.Runs, c.RunsTopic)
 	}
 	taken := slices.Concat(c.IngressTopics, []string{c.EgressTopic, c.DLQTopic, c.EventsTopic})
 	for _, at := range c.TopicTargets {
@@ -352,6 +357,13 @@ func checkJournals(t *testing.T, c *Config) {
 		name := c.JournalName(ingress)
 		if slices.Contains(taken, name) || strings.HasPrefix(name, "__") {
 			t.Fatalf("%q is the journal of %q and not alone among %q", name, ingress, taken)
+		}
+		taken = append(taken, name)
+	}
+	for _, ingress := range c.IngressTopics {
+		name := c.RunsName(ingress)
+		if slices.Contains(taken, name) || strings.HasPrefix(name, "__") {
+			t.Fatalf("%q is the runs topic of %q and not alone among %q", name, ingress, taken)
 		}
 		taken = append(taken, name)
 	}

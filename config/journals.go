@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The placeholders of LAYOVER_JOURNAL_TOPIC.
+// The placeholders of LAYOVER_JOURNAL_TOPIC and LAYOVER_RUNS_TOPIC.
 const (
 	ingressPlaceholder = "{ingress}"
 	groupPlaceholder   = "{group}"
@@ -22,7 +22,7 @@ const (
 // the journal is off. It may be one that Kafka refuses, see JournalTopic. A
 // group that is called {ingress} stays as it is: one pass replaces both.
 func (c *Config) JournalName(ingress string) string {
-	return fillJournal(c.JournalTopic, ingress, c.GroupID)
+	return fill(c.JournalTopic, ingress, c.GroupID)
 }
 
 // JournalShared reports whether the journals' names leave the group out, so
@@ -39,10 +39,14 @@ func (c *Config) JournalShared() bool {
 // would match every name with a dot, so globs without a letter or digit are left out.
 // The glob of the default group is there. A journal whose group has a name of its own
 // matches none: its name does not tell it from a target.
-func (c *Config) JournalsLike() (globs []string) {
-	for _, template := range []string{c.JournalTopic, defaultJournal} {
+func (c *Config) JournalsLike() []string { return namesLike(c.JournalTopic, defaultJournal) }
+
+// namesLike returns globs of the names that templates make, for every ingress topic and
+// group. Each is there once, and has a letter or a digit of its own.
+func namesLike(templates ...string) (globs []string) {
+	for _, template := range templates {
 		for _, group := range []string{"*", defaultGroup + "*"} {
-			glob := fillJournal(template, "*", group)
+			glob := fill(template, "*", group)
 			says := strings.Trim(glob, "*._-") != ""
 			if says && strings.Contains(glob, "*") && !slices.Contains(globs, glob) {
 				globs = append(globs, glob)
@@ -52,6 +56,7 @@ func (c *Config) JournalsLike() (globs []string) {
 	return globs
 }
 
-func fillJournal(template, ingress, group string) string {
+// fill returns the name that a template makes.
+func fill(template, ingress, group string) string {
 	return strings.NewReplacer(ingressPlaceholder, ingress, groupPlaceholder, group).Replace(template)
 }

@@ -10,8 +10,8 @@ type JournalSettings struct {
 	Start bool
 }
 
-// LoadJournal reads the settings that a look at the journals needs: connections, ingress
-// topics, the group and LAYOVER_JOURNAL_TOPIC. No other field of the configuration means
+// LoadJournal reads the settings that a look at the journals and the runs topics needs:
+// connections, ingress topics, the group, LAYOVER_JOURNAL_TOPIC and LAYOVER_RUNS_TOPIC. No other field of the configuration means
 // anything, and a mistake in its variable does not matter. Warnings and the error are as
 // those of [Load].
 func LoadJournal(environ []string, s JournalSettings) (*Config, []string, error) {
@@ -21,7 +21,7 @@ func LoadJournal(environ []string, s JournalSettings) (*Config, []string, error)
 	}
 	r.readEach(func(variable string) bool {
 		switch variable {
-		case ingressTopics, groupID, journalTopic:
+		case ingressTopics, groupID, journalTopic, runsTopic:
 			return true
 		case startOffset:
 			return s.Start
@@ -33,6 +33,7 @@ func LoadJournal(environ []string, s JournalSettings) (*Config, []string, error)
 	rules.requireEach(func(variable string) bool { return variable == kafkaBrokers || variable == ingressTopics })
 	rules.derive()
 	rules.relateJournal()
+	rules.relateRuns()
 	rules.relateKafka()
 	warnings := append(unknownNames(r.env), r.warnings...)
 	if err := r.err(); err != nil {

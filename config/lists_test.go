@@ -17,14 +17,14 @@ func TestAMistakeInAListHidesNoOther(t *testing.T) {
 		want []string // each in a line of the error
 	}{
 		"malformed, and not read": {
-			[]string{two, targets + "=in.c=x,in.a", delays + "=in.a=30x,in.b=9d,in.q=1s"},
+			[]string{two, targets + "=in.c=x,in.a", delays + "=in.a=30x,in.b=31d,in.q=1s"},
 			[]string{`"in.a" is not of the form ingress=target`, `"in.c" is not in ` + ingress, `"in.a=30x"`, `delay of "in.b" is above`, `"in.q" is not in ` + ingress},
 		},
-		"wrong behind malformed":       {[]string{two, targets + "=in.a,in.b=__x", delays + "=in.a,in.b=9d"}, []string{"ingress=target", `target "__x"`, "ingress=delay", "is above"}},
+		"wrong behind malformed":       {[]string{two, targets + "=in.a,in.b=__x", delays + "=in.a,in.b=31d"}, []string{"ingress=target", `target "__x"`, "ingress=delay", "is above"}},
 		"both halves":                  {[]string{two, targets + "=in.c=__x"}, []string{`target "__x"`, `"in.c" is not in`}},
 		"an ingress topic and a value": {[]string{two, targets + "=__c=__x", delays + "=__d=30"}, []string{`ingress topic "__c"`, `target "__x"`, `ingress topic "__d"`, `delay "30"`}},
 		"the second of one topic":      {[]string{two, targets + "=in.a=ta,in.a=__x"}, []string{"second time", `target "__x"`}},
-		"a second delay too long":      {[]string{two, delays + "=in.a=1s,in.a=9d"}, []string{"second time", "is above"}},
+		"a second delay too long":      {[]string{two, delays + "=in.a=1s,in.a=31d"}, []string{"second time", "is above"}},
 		"a target that is read":        {[]string{two, targets + "=in.a=in.b,in.b"}, []string{`"in.b" is not of the form`, `"in.b" is an ingress topic too`}},
 		"a target of dead letters":     {[]string{targets + "=delayed=dead-letters,x"}, []string{"ingress=target", "dead-letter topic too"}},
 		"a journal that is a target":   {[]string{targets + "=delayed=j,x", "LAYOVER_JOURNAL_TOPIC=j"}, []string{"ingress=target", "a target of " + targets}},
@@ -33,7 +33,7 @@ func TestAMistakeInAListHidesNoOther(t *testing.T) {
 		"one journal for both":         {[]string{ingress + "=a,b/", "LAYOVER_JOURNAL_TOPIC=j"}, []string{"'/'", "the 2 ingress topics would share"}},
 		"a topic twice, one unknown":   {[]string{ingress + "=in.a,in.a", targets + "=in.c=x"}, []string{"listed twice", `"in.c" is not in`}},
 		"a topic without a target":     {[]string{two, "LAYOVER_EGRESS_TOPIC=", targets + "=in.a=__x"}, []string{`target "__x"`, `(without a target there: "in.b")`}},
-		"behind a semicolon":           {[]string{two, delays + "=in.a=30s;in.b=9d,in.c=x"}, []string{"separated by commas", "is above", `delay "x"`, `"in.c" is not in`}},
+		"behind a semicolon":           {[]string{two, delays + "=in.a=30s;in.b=31d,in.c=x"}, []string{"separated by commas", "is above", `delay "x"`, `"in.c" is not in`}},
 		"beside brokers":               {[]string{"KAFKA_BROKERS=a:1;b,c"}, []string{"separated by commas", `"b" has no port`, `"c" has no port`}},
 	}
 	for name, test := range tests {

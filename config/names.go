@@ -22,7 +22,7 @@ const (
 	listenPorts  = "0 to 65535"
 	nameAlphabet = "a-z A-Z 0-9 . _ -"
 
-	journalPlaceholders = ingressPlaceholder + " and " + groupPlaceholder
+	placeholders = ingressPlaceholder + " and " + groupPlaceholder
 
 	maxGroup = 1024 // bytes of a group's name, for which Kafka has no bound
 	maxHost  = 253  // bytes of a host's name, the bound of DNS
@@ -111,22 +111,22 @@ func checkTarget(pattern string) error {
 // in a class alone.
 func IsGlob(target string) bool { return strings.ContainsAny(target, "*?[") }
 
-// checkJournal checks a topic's name with placeholders in it. Its rest has to be a
+// checkTemplate checks a topic's name with placeholders in it. Its rest has to be a
 // piece of a topic's name, and may be empty or a dot. The final name's length is not
 // known here, only that of the rest.
-func checkJournal(name string) error {
+func checkTemplate(name string) error {
 	rest := strings.NewReplacer(ingressPlaceholder, "", groupPlaceholder, "").Replace(name)
 	if rest == name && !strings.ContainsAny(name, "{}") {
 		return checkTopic(name)
 	}
 	if len(rest) > delay.MaxTopicName {
-		return fmt.Errorf("is longer than %d characters without %s", delay.MaxTopicName, journalPlaceholders)
+		return fmt.Errorf("is longer than %d characters without %s", delay.MaxTopicName, placeholders)
 	}
 	if strings.ContainsAny(rest, "{}") {
-		return fmt.Errorf("has %s, want no placeholders but %s", strangeBrace(rest), journalPlaceholders)
+		return fmt.Errorf("has %s, want no placeholders but %s", strangeBrace(rest), placeholders)
 	}
 	if err := checkAlphabet(rest, ""); err != nil {
-		return fmt.Errorf("%w besides %s", err, journalPlaceholders)
+		return fmt.Errorf("%w besides %s", err, placeholders)
 	}
 	return checkNotInternal(name)
 }

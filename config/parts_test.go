@@ -20,14 +20,15 @@ func TestTheJournalsSettingsAreReadAlone(t *testing.T) {
 		settings      JournalSettings
 		topics, group string
 		start         StartOffset
-		journal       string // of the first topic
+		journal, runs string // of the first topic
 	}{
-		"by the environment":  {[]string{"LAYOVER_INGRESS_TOPICS=a,b"}, JournalSettings{}, "a b", "layover-a", "", "a.layover-a"},
-		"the topic is known":  {nil, JournalSettings{Topic: "c"}, "c", "layover-c", "", "c.layover-c"},
-		"both":                {[]string{"LAYOVER_INGRESS_TOPICS=a"}, JournalSettings{Topic: "c"}, "a", "layover-a", "", "a.layover-a"},
-		"with the start":      {[]string{"LAYOVER_INGRESS_TOPICS=a"}, JournalSettings{Start: true}, "a", "layover-a", "latest", "a.layover-a"},
-		"a group and a name":  {[]string{"LAYOVER_INGRESS_TOPICS=a", "LAYOVER_GROUP_ID=g", "LAYOVER_JOURNAL_TOPIC={group}.j"}, JournalSettings{}, "a", "g", "", "g.j"},
-		"an empty topic list": {[]string{"LAYOVER_INGRESS_TOPICS="}, JournalSettings{Topic: "c"}, "c", "layover-c", "", "c.layover-c"},
+		"by the environment":  {[]string{"LAYOVER_INGRESS_TOPICS=a,b"}, JournalSettings{}, "a b", "layover-a", "", "a.layover-a", "a.layover-a.runs"},
+		"the topic is known":  {nil, JournalSettings{Topic: "c"}, "c", "layover-c", "", "c.layover-c", "c.layover-c.runs"},
+		"both":                {[]string{"LAYOVER_INGRESS_TOPICS=a"}, JournalSettings{Topic: "c"}, "a", "layover-a", "", "a.layover-a", "a.layover-a.runs"},
+		"with the start":      {[]string{"LAYOVER_INGRESS_TOPICS=a"}, JournalSettings{Start: true}, "a", "layover-a", "latest", "a.layover-a", "a.layover-a.runs"},
+		"a group and a name":  {[]string{"LAYOVER_INGRESS_TOPICS=a", "LAYOVER_GROUP_ID=g", "LAYOVER_JOURNAL_TOPIC={group}.j"}, JournalSettings{}, "a", "g", "", "g.j", "a.g.runs"},
+		"a name of runs":      {[]string{"LAYOVER_INGRESS_TOPICS=a", "LAYOVER_RUNS_TOPIC=far.{group}.{ingress}"}, JournalSettings{}, "a", "layover-a", "", "a.layover-a", "far.layover-a.a"},
+		"an empty topic list": {[]string{"LAYOVER_INGRESS_TOPICS="}, JournalSettings{Topic: "c"}, "c", "layover-c", "", "c.layover-c", "c.layover-c.runs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg, warnings, err := LoadJournal(append(slices.Clone(base), test.more...), test.settings)
@@ -39,6 +40,9 @@ func TestTheJournalsSettingsAreReadAlone(t *testing.T) {
 			}
 			if got := cfg.JournalName(cfg.IngressTopics[0]); got != test.journal {
 				t.Errorf("journal %q, want %q", got, test.journal)
+			}
+			if got := cfg.RunsName(cfg.IngressTopics[0]); got != test.runs {
+				t.Errorf("runs topic %q, want %q", got, test.runs)
 			}
 			if len(warnings) != 1 || !strings.Contains(warnings[0], "LAYOVER_GROUP is ignored") {
 				t.Errorf("warnings %q", warnings)
@@ -52,6 +56,7 @@ func TestTheJournalsSettingsAreReadAlone(t *testing.T) {
 		"KAFKA_SSL_CA":           {"KAFKA_BROKERS=kafka:9092", "LAYOVER_INGRESS_TOPICS=a", "KAFKA_SSL_CA=x"},
 		"KAFKA_SASL_PASSWORD":    {"KAFKA_BROKERS=kafka:9092", "LAYOVER_INGRESS_TOPICS=a", "KAFKA_SASL_MECHANISM=SCRAM-SHA-256", "KAFKA_SASL_USERNAME=x"},
 		"LAYOVER_JOURNAL_TOPIC":  {"KAFKA_BROKERS=kafka:9092", "LAYOVER_INGRESS_TOPICS=a,b", "LAYOVER_JOURNAL_TOPIC=j"},
+		"LAYOVER_RUNS_TOPIC":     {"KAFKA_BROKERS=kafka:9092", "LAYOVER_INGRESS_TOPICS=a,b", "LAYOVER_RUNS_TOPIC={ingress}.{group}"},
 	} {
 		cfg, _, err := LoadJournal(environ, JournalSettings{})
 		var all *Errors

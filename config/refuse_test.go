@@ -65,6 +65,14 @@ func TestValuesThatAreRefusedOnTheirOwn(t *testing.T) {
 		"too long but for placeholders": {"LAYOVER_JOURNAL_TOPIC={ingress}" + strings.Repeat("x", 250), []string{"249", "without {ingress} and {group}"}},
 		"the journal .":                 {"LAYOVER_JOURNAL_TOPIC=.", []string{"does not allow"}},
 		"an internal journal":           {"LAYOVER_JOURNAL_TOPIC=__{ingress}", []string{"internal"}},
+		"runs of every group":           {"LAYOVER_RUNS_TOPIC={ingress}.runs", []string{`"{ingress}.runs" has no {group}`, "want {ingress} and {group}", "one ingress topic and one group"}},
+		"runs of every ingress topic":   {"LAYOVER_RUNS_TOPIC=runs.{group}", []string{`"runs.{group}" has no {ingress}`}},
+		"runs of everything":            {"LAYOVER_RUNS_TOPIC=runs", []string{`"runs" has no {ingress}`}},
+		"runs with a slash":             {"LAYOVER_RUNS_TOPIC={ingress}/{group}", []string{"'/'", "{ingress} and {group}"}},
+		"internal runs":                 {"LAYOVER_RUNS_TOPIC=__{ingress}{group}", []string{"internal"}},
+		"runs too long":                 {"LAYOVER_RUNS_TOPIC={ingress}{group}" + strings.Repeat("x", 250), []string{"249", "without {ingress} and {group}"}},
+		"runs with a placeholder more":  {"LAYOVER_RUNS_TOPIC={ingress}.{group}.{partition}", []string{`"{partition}"`}},
+		"a mode of runs":                {"LAYOVER_RUNS=on", []string{"auto or off"}},
 		"an address without a colon":    {"LAYOVER_HTTP_ADDR=9846", []string{"no port"}},
 		"an address with a named port":  {"LAYOVER_HTTP_ADDR=:http", []string{"0 to 65535"}},
 	}
@@ -145,7 +153,19 @@ func TestSettingsThatContradictEachOther(t *testing.T) {
 		"a journal made internal by group": {[]string{"LAYOVER_JOURNAL_TOPIC=_{group}", "LAYOVER_GROUP_ID=_x"}, "LAYOVER_JOURNAL_TOPIC", []string{`"__x"`, "internal"}},
 		"a taken journal that is off":      {[]string{"LAYOVER_JOURNAL=off", "LAYOVER_JOURNAL_TOPIC=ready"}, "LAYOVER_JOURNAL_TOPIC", []string{"the egress topic"}},
 		"one journal for two that is off":  {[]string{two, "LAYOVER_JOURNAL=off", "LAYOVER_JOURNAL_TOPIC=j"}, "LAYOVER_JOURNAL_TOPIC", []string{"share"}},
-		"a default above the maximum":      {[]string{"LAYOVER_DEFAULT_DELAY=7d"}, "LAYOVER_DEFAULT_DELAY", []string{`"7d"`, "LAYOVER_MAX_DELAY", "6d by default"}},
+		"runs are a journal":               {[]string{"LAYOVER_RUNS_TOPIC={ingress}.{group}"}, "LAYOVER_RUNS_TOPIC", []string{`"{ingress}.{group}" makes "delayed.layover-delayed" the runs topic of "delayed", and that is the journal of "delayed"`}},
+		"a journal is where runs are":      {[]string{"LAYOVER_JOURNAL_TOPIC={ingress}.{group}.runs"}, "LAYOVER_RUNS_TOPIC", []string{`{ingress}.{group}.runs by default makes "delayed.layover-delayed.runs"`, `the journal of "delayed"`}},
+		"runs are another's journal":       {[]string{two, "LAYOVER_GROUP_ID=g", "LAYOVER_JOURNAL_TOPIC={ingress}.g.runs"}, "LAYOVER_RUNS_TOPIC", []string{`"delayed.g.runs"`, `"later.g.runs"`, `the journal of "later"`}},
+		"runs are ingress":                 {[]string{"LAYOVER_INGRESS_TOPICS=a,a.g.runs", "LAYOVER_GROUP_ID=g"}, "LAYOVER_RUNS_TOPIC", []string{`"a.g.runs" the runs topic of "a"`, "an ingress topic"}},
+		"runs are egress":                  {[]string{"LAYOVER_EGRESS_TOPIC=delayed.layover-delayed.runs"}, "LAYOVER_RUNS_TOPIC", []string{"the egress topic"}},
+		"runs take dead letters":           {[]string{"LAYOVER_DLQ_TOPIC=delayed.layover-delayed.runs"}, "LAYOVER_RUNS_TOPIC", []string{"the dead-letter topic"}},
+		"runs take events":                 {[]string{"LAYOVER_EVENTS_TOPIC=delayed.layover-delayed.runs"}, "LAYOVER_RUNS_TOPIC", []string{"the events topic"}},
+		"runs are a topic's target":        {[]string{"LAYOVER_TOPIC_TARGETS=delayed=delayed.layover-delayed.runs"}, "LAYOVER_RUNS_TOPIC", []string{"a target of LAYOVER_TOPIC_TARGETS"}},
+		"runs are an allowed target":       {[]string{two, "LAYOVER_TARGETS_ALLOWED=x*,later.layover-delayed.runs"}, "LAYOVER_RUNS_TOPIC", []string{`the runs topic of "later"`, "an allowed target of LAYOVER_TARGETS_ALLOWED"}},
+		"runs made internal by group":      {[]string{"LAYOVER_RUNS_TOPIC=_{group}.{ingress}", "LAYOVER_GROUP_ID=_x"}, "LAYOVER_RUNS_TOPIC", []string{`"__x.delayed"`, "internal"}},
+		"taken runs that are off":          {[]string{"LAYOVER_RUNS=off", "LAYOVER_EGRESS_TOPIC=delayed.layover-delayed.runs"}, "LAYOVER_RUNS_TOPIC", []string{"the egress topic"}},
+		"a default above six days":         {[]string{"LAYOVER_RUNS=off", "LAYOVER_DEFAULT_DELAY=7d"}, "LAYOVER_DEFAULT_DELAY", []string{`"7d"`, "LAYOVER_MAX_DELAY", "6d by default"}},
+		"a default above the maximum":      {[]string{"LAYOVER_DEFAULT_DELAY=31d"}, "LAYOVER_DEFAULT_DELAY", []string{`"31d"`, "LAYOVER_MAX_DELAY", "30d by default"}},
 		"a default above a set maximum":    {[]string{"LAYOVER_DEFAULT_DELAY=2h", "LAYOVER_MAX_DELAY=1h"}, "LAYOVER_DEFAULT_DELAY", []string{`"2h"`, `"1h"`}},
 	}
 	for name, test := range tests {
@@ -165,6 +185,9 @@ func TestABadValueIsReportedOnceAndNotAgainByTheRulesAroundIt(t *testing.T) {
 	wantProblem(t, minimal("LAYOVER_MAX_DELAY=x", "LAYOVER_DEFAULT_DELAY=9d"), "LAYOVER_MAX_DELAY")
 	wantProblem(t, minimal("LAYOVER_INGRESS_TOPICS=!"), "LAYOVER_INGRESS_TOPICS")
 	wantProblem(t, minimal("LAYOVER_INGRESS_TOPICS=a,b", "LAYOVER_JOURNAL_TOPIC=!"), "LAYOVER_JOURNAL_TOPIC")
+	wantProblem(t, minimal("LAYOVER_RUNS_TOPIC=!", "LAYOVER_EGRESS_TOPIC=delayed.layover-delayed.runs"), "LAYOVER_RUNS_TOPIC")
+	wantProblem(t, minimal("LAYOVER_RUNS=x", "LAYOVER_DEFAULT_DELAY=7d"), "LAYOVER_RUNS")
+	wantProblem(t, minimal("LAYOVER_JOURNAL=x", "LAYOVER_DEFAULT_DELAY=7d"), "LAYOVER_JOURNAL")
 	wantProblem(t, minimal("LAYOVER_GROUP_ID=\t!\t!", "LAYOVER_EGRESS_TOPIC=delayed."), "LAYOVER_GROUP_ID")
 }
 

@@ -36,7 +36,7 @@ func (c *Config) Allowed() (out []string) {
 // Rules returns the header rules of an ingress topic. Each call makes new ones, with a
 // memory of target names of their own.
 func (c *Config) Rules(ingress string) (*delay.Rules, error) {
-	targets, err := delay.NewTargets(c.EgressOf(ingress), c.Allowed(), c.denied(), c.JournalsLike())
+	targets, err := delay.NewTargets(c.EgressOf(ingress), c.Allowed(), c.denied(), append(c.JournalsLike(), c.RunsLike()...))
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (c *Config) Rules(ingress string) (*delay.Rules, error) {
 func (c *Config) denied() []string {
 	out := slices.Clone(c.IngressTopics)
 	for _, ingress := range c.IngressTopics {
-		out = append(out, c.JournalName(ingress)) // also where it is off: one from before may be there
+		out = append(out, c.JournalName(ingress), c.RunsName(ingress)) // also where they are off: those from before may be there
 	}
 	for _, name := range []string{c.DLQTopic, c.EventsTopic} {
 		if name != "" {
@@ -84,7 +84,7 @@ type Routing struct {
 func LoadRouting(environ []string) (*Routing, error) {
 	r := newReader(environ, thisMachine())
 	own := []string{ingressTopics, egressTopic, targetsAllowed, topicTargets, dlqTopic, onInvalid, onExpired, eventsTopic,
-		groupID, defaultDelay, topicDelays, maxDelay, backoff, maxHops, expireAfter, journalTopic, headerPresets, headerMap}
+		groupID, defaultDelay, topicDelays, maxDelay, backoff, maxHops, expireAfter, journal, journalTopic, runs, runsTopic, headerPresets, headerMap}
 	for i := range r.settings {
 		if s := &r.settings[i]; slices.Contains(own, s.Variable) {
 			r.read(s)

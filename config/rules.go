@@ -58,6 +58,11 @@ func (r *rules) derive() {
 			if len(c.IngressTopics) > 0 && !r.bad[ingressTopics] { // the first may be the one that is wrong
 				c.GroupID = defaultGroup + c.IngressTopics[0]
 			}
+		case &c.MaxDelay:
+			c.MaxDelay = maxDelayWithoutRuns
+			if c.RunsOn() {
+				c.MaxDelay = maxDelayWithRuns
+			}
 		case &c.OnInvalid:
 			c.OnInvalid = OnInvalidDLQ
 		case &c.Backoff:
@@ -107,6 +112,8 @@ func (r *rules) relate() {
 	r.relateTopicDelays()
 	r.relateBackoff()
 	r.relateJournal()
+	r.relateRuns()
+	r.warnRuns()
 	r.relateOnInvalid()
 	if r.given[onExpired] && c.OnExpired == OnExpiredDLQ && !r.given[dlqTopic] {
 		r.refuse(onExpired, "dlq needs a dead-letter topic: set "+dlqTopic+", or choose drop")
@@ -185,8 +192,8 @@ func (r *rules) relateJournal() {
 	}
 }
 
-// takenBy is the other use of a journal's name, or nothing. The group may make it an
-// internal topic's name, which the setting alone cannot have.
+// takenBy is the other use of the name of a journal or a runs topic, or nothing. The group
+// may make it an internal topic's name, which the setting alone cannot have.
 func (r *rules) takenBy(name string) string {
 	c := r.cfg
 	switch {

@@ -1,6 +1,9 @@
 package config
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // sources is how each setting was given. Reading fills it, and the rules between settings
 // ask it.
@@ -33,7 +36,7 @@ func newSources(env map[string]string, settings []setting) *sources {
 func (o *sources) shown(variable string) string {
 	for _, s := range o.settings {
 		if s.Variable == variable && !o.given[variable] {
-			return s.literal + " by default"
+			return cmp.Or(s.literal, s.format()) + " by default" // as a rule derived it
 		}
 	}
 	return quote(o.text[variable])

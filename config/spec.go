@@ -148,7 +148,8 @@ var kindForms = map[string]string{
 	"link":         "a URL",
 	"words":        "a list of words",
 	"extensions":   "a list of name=value, names of letters",
-	"journal":      "a topic name, with " + journalPlaceholders + " in it or not",
+	"journal":      "a topic name, with " + placeholders + " in it or not",
+	"runs":         "a topic name, with " + placeholders + " in it",
 }
 
 // values describes the values that s accepts.

@@ -38,7 +38,7 @@ func TestWhatIsSaidOfSingleTopicsIsRefusedWithWhatWouldBeRight(t *testing.T) {
 		"all that is wrong with targets": {[]string{two, targets + "=order=x,orders=dead-letters"}, targets, []string{`"order" is not`, "dead-letter topic"}},
 		"a delay without a unit":         {[]string{delays + "=delayed=30"}, delays, []string{`"30"`, "did you mean 30s or 30ms?", "0s to LAYOVER_MAX_DELAY"}},
 		"a negative delay":               {[]string{delays + "=delayed=-1s"}, delays, []string{"negative"}},
-		"a delay above the longest":      {[]string{delays + "=delayed=6d1ns"}, delays, []string{`"delayed"`, "LAYOVER_MAX_DELAY", "6d by default"}},
+		"a delay above the longest":      {[]string{delays + "=delayed=30d1ns"}, delays, []string{`"delayed"`, "LAYOVER_MAX_DELAY", "30d by default"}},
 		"above one that is set":          {[]string{delays + "=delayed=2h", "LAYOVER_MAX_DELAY=1h"}, delays, []string{`"1h"`}},
 		"two bad delays":                 {[]string{two, delays + "=orders=x,payments=y"}, delays, []string{`"x"`, `"y"`}},
 		"no egress for one of two":       {[]string{two, "LAYOVER_EGRESS_TOPIC=", targets + "=orders=x"}, "LAYOVER_EGRESS_TOPIC", []string{"required", "LAYOVER_TARGETS_ALLOWED", targets, `(without a target there: "payments")`}},

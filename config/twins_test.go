@@ -63,7 +63,7 @@ func TestWhatIsWrongWithAFileIsSaidWithItsPathAndOnce(t *testing.T) {
 	wantProblem(t, minimal("KAFKA_BROKERS=", "KAFKA_BROKERS_FILE=/no\nne"), "KAFKA_BROKERS_FILE", `"/no\nne"`, "cannot be read")
 	wantProblem(t, minimal("LAYOVER_EGRESS_TOPIC=", "LAYOVER_EGRESS_TOPIC_FILE=/none"), "LAYOVER_EGRESS_TOPIC_FILE", "cannot be read")
 	wantProblem(t, minimal("LAYOVER_LANES_FILE=/v/65"), "LAYOVER_LANES", `"65"`, "1 to 64", `the file "/v/65" of LAYOVER_LANES_FILE`)
-	wantProblem(t, minimal("LAYOVER_DEFAULT_DELAY_FILE=/v/7d"), "LAYOVER_DEFAULT_DELAY", `"7d" is above`)
+	wantProblem(t, minimal("LAYOVER_DEFAULT_DELAY_FILE=/v/31d"), "LAYOVER_DEFAULT_DELAY", `"31d" is above`)
 	wantProblem(t, minimal("KAFKA_BROKERS=", "KAFKA_BROKERS_FILE=/v/me:hun,ter2@kafka:9092"), "KAFKA_BROKERS", "without a login")
 	if p := problemsOf(t, minimal("LAYOVER_LANES_FILE=/none"))[0]; p.Example != "LAYOVER_LANES_FILE=/run/secrets/layover_lanes" {
 		t.Errorf("the example is %q", p.Example)

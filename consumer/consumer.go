@@ -64,6 +64,7 @@ type Consumer struct {
 	decompressor *batches.Decompressor
 
 	table     *ownership
+	protocol  *protocol
 	group     *groupErrors
 	poll      *poll
 	fetching  *fetching
@@ -85,6 +86,7 @@ func New(cfg Config, h Handler) (*Consumer, error) {
 		table:        newOwnership(),
 		poll:         new(poll),
 	}
+	c.protocol = &protocol{rejoin: c.forceRebalance}
 	c.group = &groupErrors{group: cfg.Group, log: cfg.Log, fenced: c.fenced, refused: cfg.Refused}
 	c.table.lease.length = cfg.SessionTimeout - cfg.SessionTimeout/5 // a margin for the way of a heartbeat
 	if err := kgo.ValidateOpts(c.options()...); err != nil {
@@ -103,7 +105,7 @@ func (c *Consumer) options() []kgo.Opt {
 		kgo.BlockRebalanceOnPoll(),
 		kgo.KeepControlRecords(),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.Balancers(kgo.CooperativeStickyBalancer()),
+		kgo.Balancers(c.protocol.balancers()...),
 		kgo.SessionTimeout(cfg.SessionTimeout),
 		kgo.HeartbeatInterval(cfg.SessionTimeout / 3),
 		kgo.RebalanceTimeout(max(time.Minute, cfg.SessionTimeout)),
@@ -131,7 +133,7 @@ func (c *Consumer) options() []kgo.Opt {
 
 // Start makes the client, which joins the group as soon as Kafka answers. Nothing
 // else may be called before, but what a look at the process or its stop needs: Status, Beat,
-// Buffered, LeaseValid, WatchEnds, SetPaused, Rejoin and Leave.
+// Buffered, LeaseValid, NoneOlder, WatchEnds, SetPaused, Rejoin and Leave.
 func (c *Consumer) Start() error {
 	client, err := kgo.NewClient(append(c.options(), c.cfg.Options()...)...)
 	if err != nil {
@@ -243,6 +245,14 @@ func (c *Consumer) Buffered() int64 {
 // LeaseValid says whether the group still counts on this member.
 func (c *Consumer) LeaseValid() bool { return c.table.lease.valid(time.Now()) }
 
+// NoneOlder reports whether every member of the group is of this release or a later one, as
+// far as the last sync told and while the lease lasts. It is false from a join to its sync,
+// and outside the group.
+//
+// An older member that joins later is known here from the next sync on. Until then it has
+// none of this member's partitions, unless they are lost or it takes the instance id.
+func (c *Consumer) NoneOlder() bool { return c.protocol.newest.Load() && c.LeaseValid() }
+
 // SetPaused stops or resumes reading of everything. Parked records are still delivered.
 // Before Start it does nothing: there is nothing read that could fill a bound.
 func (c *Consumer) SetPaused(paused bool) {
@@ -292,6 +302,7 @@ func (c *Consumer) Leave(ctx context.Context) {
 	if err := c.client.LeaveGroupContext(ctx); err != nil {
 		c.cfg.Log.Info("left without the group's answer", "group", c.cfg.Group, "err", err)
 	}
+	c.protocol.leave()
 	closed := make(chan struct{})
 	go func() { // ends when the client has given up its requests, at the latest with the process
 		c.client.Close()
@@ -303,6 +314,12 @@ func (c *Consumer) Leave(ctx context.Context) {
 	case <-ctx.Done():
 	}
 	c.committer.close()
+}
+
+// forceRebalance has the client join again.
+func (c *Consumer) forceRebalance() {
+	<-c.started
+	c.client.ForceRebalance()
 }
 
 // fenced ends Run: no retry mends it.

@@ -16,6 +16,7 @@
 // Consumer wires the parts, each with its own data and lock:
 //
 //	ownership    the table, the member's identity and lease; stamps commits
+//	protocol     what the group's protocol says of its members' releases
 //	loader       begins assigned partitions; a loading asks for their starts
 //	groupStart   starts of partitions without a committed offset
 //	fetching     which partitions the client fetches

@@ -33,12 +33,38 @@ type notes struct {
 	revoked  int
 	lost     int
 	assigned int
-	empty    int // times that nothing was revoked or lost, and that was said
+	empty    int     // times that nothing was revoked or lost, and that was said
+	owners   *owners // nil: not counted
+}
+
+// owners is how many members have each partition.
+type owners struct {
+	mu  sync.Mutex
+	has map[int32]int
+	two []int32 // partitions that a second member got, in that order
+}
+
+func (o *owners) take(partition int32) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.has[partition]++
+	if o.has[partition] > 1 {
+		o.two = append(o.two, partition)
+	}
+}
+
+func (o *owners) give(partition int32) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.has[partition]--
 }
 
 func (n *notes) Assigned(a facts.Assigned) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.owners != nil {
+		n.owners.take(a.Partition)
+	}
 	n.has[a.Partition] = a
 	n.read[a.Partition] = nil
 	n.assigned++
@@ -80,6 +106,9 @@ func (n *notes) ended(all []offsets.Assignment, count *int) {
 		n.empty++
 	}
 	for _, a := range all {
+		if n.owners != nil {
+			n.owners.give(a.Partition)
+		}
 		delete(n.has, a.Partition)
 	}
 }
@@ -95,14 +124,15 @@ func (n *notes) offsetsOf(partition int32) []int64 {
 // group is brokers with a topic t of 3 partitions, and the members of one group.
 type group struct {
 	*kafkatest.Cluster
-	logs  kafkatest.Log
-	began time.Time
+	logs   kafkatest.Log
+	began  time.Time
+	owners owners
 }
 
 func inGroup(t *testing.T, f func(g *group)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		g := &group{Cluster: kafkatest.StartVirtual(t, 1, kfake.SeedTopics(3, "t")), began: time.Now()}
+		g := &group{Cluster: kafkatest.StartVirtual(t, 1, kfake.SeedTopics(3, "t")), began: time.Now(), owners: owners{has: make(map[int32]int)}}
 		f(g)
 		if t.Failed() {
 			t.Log(g.logs.String())
@@ -122,7 +152,7 @@ type one struct {
 // join starts a member. It leaves with the test, or before.
 func (g *group) join(edit func(*Config)) *one {
 	g.Helper()
-	n := &notes{has: make(map[int32]facts.Assigned), read: make(map[int32][]int64)}
+	n := &notes{has: make(map[int32]facts.Assigned), read: make(map[int32][]int64), owners: &g.owners}
 	cfg := Config{
 		Topics: []string{"t"}, Group: "g", SessionTimeout: 10 * time.Second, StartOffset: "earliest", FetchMaxBytes: 1 << 20, ReadingBudget: 1 << 20,
 		MaxDecompress: 1 << 20, Asking: g.NewClient(), Options: g.Options, Log: slog.New(slog.NewTextHandler(&g.logs, nil)),

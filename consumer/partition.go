@@ -108,7 +108,7 @@ func (p *partition) locate() {
 	default:
 		p.from = &from
 		p.Window, p.Next, p.LeaderEpoch, p.Again = from.Window, from.Next, from.LeaderEpoch, from.Again
-		p.id.Incarnation, p.named = from.Incarnation, from.Journal
+		p.id.Incarnation, p.named, p.Runs = from.Incarnation, from.Journal, from.Runs
 		p.next(needsJournal)
 	}
 }

@@ -35,7 +35,7 @@ func TestASampleSharesNothingWithTheDaemon(t *testing.T) {
 		for name, filled := range map[string]bool{
 			"lanes": len(one.Lanes) == 2, "loops": len(one.Loops) > 2, "turns": len(one.Turns) > 2, "topics": len(one.Kafka.Topics) > 0, "missing": len(one.Kafka.Missing) > 0,
 			"unusable": len(one.Kafka.Unusable) > 0, "warnings": len(one.Kafka.Warnings) > 0, "partitions": len(one.Group.Partitions) == 3,
-			"journals": len(one.Journal.Topics) > 0, "retention": len(one.Settings.Retention) > 0, "targets": len(one.Settings.Targets) > 0,
+			"journals": len(one.Journal.Topics) > 0, "runs topics": len(one.Runs.Topics) > 0, "runs": len(one.Lanes[0].Outlook.Runs.Partitions) > 0, "retention": len(one.Settings.Retention) > 0, "targets": len(one.Settings.Targets) > 0,
 		} {
 			if !filled {
 				t.Errorf("the sample has no %s: what they would share is not seen", name)

@@ -17,6 +17,7 @@ import (
 // What is parked goes on being delivered, which is what frees memory.
 type backpressure struct {
 	limit    func() int64                // used bytes at which reading pauses
+	runs     bool                        // an eighth of the limit is for what is read from runs topics
 	names    func() int64                // bytes of the names that headers chose
 	why      func(label string) lane.Why // what is wrong with a target
 	log      *slog.Logger
@@ -57,6 +58,29 @@ func (b *backpressure) look() (used int64, empty bool) {
 	return used, empty
 }
 
+// kept returns what of the limit ingress never gets: the share of what is read from runs topics.
+func (b *backpressure) kept(limit int64) int64 {
+	if !b.runs {
+		return 0
+	}
+	return limit / 8
+}
+
+// apart returns what is used of that share.
+func (b *backpressure) apart(limit int64) (used int64) {
+	for _, l := range b.lanes {
+		used += l.Loaded()
+	}
+	return min(used, b.kept(limit))
+}
+
+// pauseAt returns the used memory at which ingress is read no further, and that above which
+// records are moved to runs.
+func (b *backpressure) pauseAt() (pauses, moves int64) {
+	limit := b.limit()
+	return limit - b.kept(limit) + b.apart(limit), limit / 2
+}
+
 // check is called by every lane in every turn. It looks under the lock: a look from before
 // another lane's would undo what that lane has decided since.
 func (b *backpressure) check() {
@@ -64,7 +88,7 @@ func (b *backpressure) check() {
 	defer b.mu.Unlock()
 	limit := b.limit()
 	used, empty := b.look()
-	b.full = b.isFull(used, limit, empty)
+	b.full = b.isFull(used-b.apart(limit), limit-b.kept(limit), empty)
 	var pauses []purgatory.Pause
 	if b.full {
 		pauses = append(pauses, purgatory.Pause{Reason: admin.PauseBytes})
@@ -88,7 +112,7 @@ func (b *backpressure) check() {
 		b.since = time.Now()
 	}
 	b.consumer.SetPaused(len(pauses) > 0)
-	b.say(before, used, limit)
+	b.say(before, used, limit-b.kept(limit)+b.apart(limit))
 }
 
 // isFull reports whether memory pauses reading. Where an empty process uses more than the

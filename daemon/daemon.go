@@ -16,6 +16,7 @@ import (
 	"layover/consumer"
 	"layover/delay"
 	"layover/journal"
+	"layover/journal/copies"
 	"layover/lane"
 	"layover/producer"
 	"layover/purgatory"
@@ -61,6 +62,7 @@ type Daemon struct {
 	consumer     *consumer.Consumer
 	producers    []*producer.Producer
 	journal      *journal.Journal
+	copies       *copies.Copies
 	lanes        []*lane.Lane
 	targets      []*delay.Targets // of each ingress topic, the same in all lanes
 	router       *router
@@ -99,14 +101,17 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 	d.asking = asking
 	sizes := sizesFor(cfg.MaxParkedBytes, cfg.Lanes)
 	d.watcher = cluster.New(cluster.Config{
-		Ingress: cfg.IngressTopics, Targets: d.namedTargets(), MaxDelay: cfg.MaxDelay, Names: sizes.names,
+		Ingress: cfg.IngressTopics, Targets: d.namedTargets(), MaxDelay: cfg.MaxDelay, Runs: cfg.HasRuns, Names: sizes.names,
 		Refused: d.refused, Quiet: cfg.Preflight != config.PreflightOff, Changed: d.topicsChanged, Log: d.log,
 	}, asking)
 	d.router = newRouter(cfg.Lanes)
 	d.held = holdings{bytes: make(map[purgatory.TargetName][]int64), lanes: cfg.Lanes}
 	d.holding = lane.NewHolding()
-	d.backpressure = &backpressure{limit: func() int64 { return sizes.pauseAt(d.watcher.Brokers()) }, names: d.nameBytes, why: d.holding.Why, log: d.log}
+	d.backpressure = &backpressure{limit: func() int64 { return sizes.pauseAt(d.watcher.Brokers()) }, names: d.nameBytes, why: d.holding.Why, log: d.log, runs: cfg.RunsOn()}
 	if err := d.makeJournal(kafka); err != nil {
+		return nil, err
+	}
+	if err := d.makeRuns(sizes, kafka); err != nil {
 		return nil, err
 	}
 	if err := d.makeLanes(sizes, kafka); err != nil {
@@ -156,7 +161,7 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 			Core: d.coreConfig(s, names), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval, Journal: d.journal,
 			OriginalTime: d.cfg.Timestamp == config.TimestampOriginal, Answered: d.watcher.Answered, Holding: d.holding, CatchUp: catchUp,
 			Elsewhere: func(t purgatory.TargetName, own int64) int64 { return d.held.elsewhere(i, t, own) },
-			Changed:   d.backpressure.check, Wall: d.opts.Wall, Log: d.log,
+			Changed:   d.backpressure.check, Runs: d.runsConfig(), Wall: d.opts.Wall, Log: d.log,
 		}, d.delivery(p), d.router, d.router))
 	}
 	return nil
@@ -264,6 +269,7 @@ func (d *Daemon) stop(by time.Time, polled <-chan error) {
 // closeClients closes what is left of the Kafka clients, as far as time allows.
 func (d *Daemon) closeClients(by time.Time) {
 	waitUntil(by, func() {
+		d.copies.Close()
 		for _, p := range d.producers {
 			p.Close()
 		}

@@ -33,8 +33,8 @@ func (d *Daemon) makeJournal(kafka func(string) []kgo.Opt) error {
 		Group: d.cfg.GroupID, Ingress: d.cfg.IngressTopics, Name: d.cfg.JournalName, Auto: d.cfg.Journal == config.JournalAuto, Shared: d.cfg.JournalShared(),
 		Client: d.asking, Options: d.clientOptions,
 		Produce: func(r *kgo.Record, done func(*kgo.Record, error)) { p.Deliver(r, false, done) },
-		Changed: d.journalChanged,
-		Log:     d.log,
+		Changed: d.journalChanged, Runs: &journal.RunsConfig{Name: d.cfg.RunsName, Keep: d.cfg.HasRuns, Changed: d.runsChanged},
+		Log: d.log,
 	})
 	return nil
 }
@@ -46,8 +46,8 @@ func (d *Daemon) journalChanged(ingress string, s journal.State) {
 	}
 }
 
-// journalSample is the journals' part of a sample.
-func (d *Daemon) journalSample() admin.Journal {
+// journalSample is the part of a sample that journals and runs topics have.
+func (d *Daemon) journalSample() (admin.Journal, admin.Runs) {
 	v := d.journal.View()
 	j := admin.Journal{
 		Restores: v.Restores, Records: v.RestoredRecords, Bytes: v.RestoredBytes,
@@ -57,5 +57,5 @@ func (d *Daemon) journalSample() admin.Journal {
 		t := v.Topics[ingress]
 		j.Topics = append(j.Topics, admin.JournalTopic{Ingress: ingress, Name: t.Name, State: t.State, Warning: t.Warning, Err: t.Error})
 	}
-	return j
+	return j, d.runsSample(v.Runs)
 }

@@ -14,7 +14,7 @@ import (
 // well is what is told of an instance with nothing sick.
 func well() expected {
 	e := expected{".sick[#]": 0, ".state": "ready", ".ready_text": "ready", ".degraded": false}
-	for _, kind := range []string{"kafka", "group", "ingress_topic", "partition", "dead_letter", "names", "target", "journal"} {
+	for _, kind := range []string{"kafka", "group", "ingress_topic", "partition", "dead_letter", "names", "target", "runs", "journal"} {
 		e[m("sick", "kind", kind)], e[m("sick_since_timestamp_seconds", "kind", kind)] = 0, 0
 	}
 	return e
@@ -53,7 +53,7 @@ func TestNumbersOfAnIngressTopicThatIsGone(t *testing.T) {
 	numbered(t, func(w *fixture, k *truth, settings []string) {
 		w.withoutFetchSessions()
 		w.dial = slow(w.dial, time.Millisecond)
-		in := w.start(settings...)
+		in := w.start(append(settings, "LAYOVER_RUNS=off")...) // with them three days are enough
 		in.ready()
 		n := w.beside(in)
 		usable := func(other int) expected {

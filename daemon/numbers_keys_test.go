@@ -24,7 +24,7 @@ func sorted(series string) string {
 }
 
 // named are the members that name an element of a list.
-var named = [][]string{{"topic", "partition", "loaded"}, {"kind", "name", "partition"}, {"seconds", "records"}, {"variable"}, {"broker"}, {"ingress"}, {"id", "found"}, {"target", "records"}, {"reason", "text"}}
+var named = [][]string{{"topic", "partition", "loaded"}, {"topic", "partition", "copies"}, {"kind", "name", "partition"}, {"seconds", "records"}, {"variable"}, {"broker"}, {"ingress"}, {"id", "found"}, {"target", "records"}, {"reason", "text"}}
 
 // flatten makes a key of each leaf: .assignments[delayed/0].low_offset.
 func flatten(path string, v any, out map[string]any) {

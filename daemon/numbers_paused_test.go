@@ -78,7 +78,7 @@ func TestNumbersOfAPauseForDeadLetters(t *testing.T) {
 // TestNumbersOfAPauseForMemory: records of 60 KB fill it one after the other.
 func TestNumbersOfAPauseForMemory(t *testing.T) {
 	numbered(t, func(w *fixture, k *truth, settings []string) {
-		in := w.start(append(settings, "LAYOVER_MAX_PARKED_BYTES=4Mi")...)
+		in := w.start(append(settings, "LAYOVER_MAX_PARKED_BYTES=4Mi", "LAYOVER_RUNS=off", "LAYOVER_MAX_DELAY=30d")...)
 		in.ready()
 		n := w.watch(in, k, expected{".parked.limit": 4 << 20, "layover_parked_bytes_limit": 4 << 20, ".target_names.limit": between(100, 10_000), "layover_target_names_limit": between(100, 10_000)})
 		for range 2 {
@@ -90,7 +90,7 @@ func TestNumbersOfAPauseForMemory(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 				after = in.at("parked", "memory").(float64)
 			}
-			mark := expected{".parked.pause_at": between(before, after), "layover_intake_pause_bytes": between(before, after), ".paused.threshold_bytes": between(before, after)}
+			mark := of(pace(60, 30), expected{".parked.pause_at": between(before, after), "layover_intake_pause_bytes": between(before, after), ".paused.threshold_bytes": between(before, after)})
 			since := time.Now()
 			n.look("reading is paused with nothing unread", of(k.paused("bytes", "", "paused", since), mark))
 			k.leave()

@@ -87,6 +87,7 @@ stamp     records                layover_last_dead_letter_timestamp_seconds
 stamp     records                layover_last_delivery_timestamp_seconds
 counter   records                layover_lateness_seconds
 clock     records                layover_loop_turns_total
+counter   lost-runs              layover_lost_from_runs_records_total
 counter   restart                layover_lost_to_retention_records_total
 counter   records                layover_low_offset
 counter   prefix                 layover_metadata_overflow_total
@@ -119,6 +120,20 @@ counter   rebalance              layover_rebalances_total
 gauge     restart                layover_replay_remaining_records
 counter   records                layover_requested_delay_seconds
 counter   restart                layover_restored_records_total
+gauge     runs                   layover_runs_bytes
+counter   cleaned-runs           layover_runs_cleaned_records_total
+gauge     unusable-runs          layover_runs_horizon_seconds
+counter   late-runs              layover_runs_late_visits_total
+counter   runs                   layover_runs_loaded_records_total
+gauge     runs                   layover_runs_log_bytes
+counter   runs                   layover_runs_moved_records_total
+gauge     runs                   layover_runs_moving_records
+gauge     runs                   layover_runs_read_ahead_seconds
+gauge     runs                   layover_runs_records
+gauge     runs                   layover_runs_runs
+gauge     unusable-runs          layover_runs_usable
+counter   runs                   layover_runs_visit_duration_seconds
+counter   runs                   layover_runs_visits_total
 gauge     letters                layover_sick_since_timestamp_seconds{kind="dead_letter"}
 gauge     ids                    layover_sick_since_timestamp_seconds{kind="events"}
 fixed     away                   layover_sick_since_timestamp_seconds{kind="group"}
@@ -127,6 +142,7 @@ fixed     journal                layover_sick_since_timestamp_seconds{kind="jour
 gauge     away                   layover_sick_since_timestamp_seconds{kind="kafka"}
 gauge     names                  layover_sick_since_timestamp_seconds{kind="names"}
 gauge     stopped                layover_sick_since_timestamp_seconds{kind="partition"}
+fixed     runs                   layover_sick_since_timestamp_seconds{kind="runs"}
 gauge     missing                layover_sick_since_timestamp_seconds{kind="target"}
 gauge     letters                layover_sick{kind="dead_letter"}
 gauge     ids                    layover_sick{kind="events"}
@@ -136,6 +152,7 @@ gauge     journal                layover_sick{kind="journal"}
 gauge     away                   layover_sick{kind="kafka"}
 gauge     names                  layover_sick{kind="names"}
 gauge     stopped                layover_sick{kind="partition"}
+gauge     runs                   layover_sick{kind="runs"}
 gauge     missing                layover_sick{kind="target"}
 gauge     records                layover_target_names
 fixed     records                layover_target_names_limit

@@ -40,6 +40,7 @@ const gone = "gone"
 // watch begins with an idle instance.
 func (w *fixture) watch(in *instance, known *truth, also ...expected) *numbers {
 	w.Helper()
+	time.Sleep(20 * time.Second) // its runs are known then, and it reads as far ahead as it ever does
 	n := &numbers{w: w, in: in, known: known, was: make(map[string]any), explained: make(map[string]bool), table: numbersTable()}
 	n.look("at first", n.said().with(of(also...)))
 	return n

@@ -338,7 +338,7 @@ func (n *numbers) said() expected {
 	e := expected{
 		".version": "1.2.3", ".revision": "abcdef", ".go_version": runtime.Version(), ".mode": "at-least-once",
 		".settings.egress": egress, ".settings.dead_letter": dlq, ".settings.on_invalid": "dlq", ".settings.lanes": 2,
-		".settings.commit_interval": "1s", ".settings.max_delay": "144h0m0s", ".group.id": "layover-" + ingress, ".group.instance_id": "",
+		".settings.commit_interval": "1s", ".settings.max_delay": "720h0m0s", ".group.id": "layover-" + ingress, ".group.instance_id": "",
 		".target_names.limit": 10_000, "layover_target_names_limit": 10_000, "layover_build_info{goversion=\"" + runtime.Version() + "\",revision=\"abcdef\",version=\"1.2.3\"}": 1,
 		".duplicates_after_a_kill.text": has("commits come every 1s"), ".due_within[#]": len(purgatory.Horizons), ".counters.unaccounted": 0,
 		".group.error": "", ".started": n.in.daemon.started, ".parked.limit": 256 << 20, "layover_parked_bytes_limit": 256 << 20,

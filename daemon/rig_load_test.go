@@ -96,7 +96,7 @@ func (m mix) wishDelay(dice *rand.Rand) ask {
 		return []ask{
 			invalid("x-delay", "tomorrow", "malformed_delay"), invalid("x-delay", "", "malformed_delay"),
 			invalid("x-deliver-at", "2030-01-01T00:00:00", "malformed_deliver_at"), invalid("x-deliver-at", "12", "malformed_deliver_at"),
-			invalid("x-delay", "7d", "delay_too_long"), invalid("x-deliver-to", "elsewhere", "target_not_allowed"),
+			invalid("x-delay", "31d", "delay_too_long"), invalid("x-deliver-to", "elsewhere", "target_not_allowed"),
 			invalid("x-deliver-to", ingress, "target_not_allowed"), invalid("X-DELIVER-TO", dlq, "target_not_allowed"),
 		}[dice.IntN(8)]
 	}

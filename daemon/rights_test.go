@@ -27,8 +27,10 @@ func allRights() (out []kfake.ACL) {
 	for _, topic := range []string{egress, dlq} {
 		add(kmsg.ACLResourceTypeTopic, topic, kmsg.ACLOperationWrite, kmsg.ACLOperationDescribe, kmsg.ACLOperationDescribeConfigs)
 	}
-	add(kmsg.ACLResourceTypeTopic, journalTopic, kmsg.ACLOperationCreate, kmsg.ACLOperationDescribe, kmsg.ACLOperationDescribeConfigs,
-		kmsg.ACLOperationRead, kmsg.ACLOperationWrite, kmsg.ACLOperationAlter, kmsg.ACLOperationDelete)
+	for _, topic := range []string{journalTopic, journalTopic + ".runs"} {
+		add(kmsg.ACLResourceTypeTopic, topic, kmsg.ACLOperationCreate, kmsg.ACLOperationDescribe, kmsg.ACLOperationDescribeConfigs,
+			kmsg.ACLOperationRead, kmsg.ACLOperationWrite, kmsg.ACLOperationAlter, kmsg.ACLOperationDelete)
+	}
 	add(kmsg.ACLResourceTypeGroup, "layover-"+ingress, kmsg.ACLOperationRead)
 	return out
 }

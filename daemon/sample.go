@@ -15,10 +15,11 @@ import (
 // Sample implements admin.Source: one look at the process.
 func (d *Daemon) Sample() admin.Sample {
 	group := d.consumer.Status()
+	pauseAt, movesAt := d.backpressure.pauseAt()
 	s := admin.Sample{
 		Version: d.opts.Version, Revision: d.opts.Revision, GoVersion: runtime.Version(),
 		Mode: "at-least-once", Started: d.started, Draining: d.draining.Load(),
-		Memory: admin.Memory{Used: d.backpressure.used() + d.consumer.Buffered(), PauseAt: d.backpressure.limit(), Limit: d.cfg.MaxParkedBytes},
+		Memory: admin.Memory{Used: d.backpressure.used() + d.consumer.Buffered(), PauseAt: pauseAt, MovesAt: movesAt, Limit: d.cfg.MaxParkedBytes},
 		Loops:  make(map[string]time.Time), Turns: d.turns(), Settings: d.adminSettings(),
 	}
 	for i, l := range d.lanes {
@@ -54,7 +55,7 @@ func (d *Daemon) Sample() admin.Sample {
 		s.Group.Partitions = append(s.Group.Partitions, admin.Assignment{Topic: p.Topic, Partition: p.Partition, Loaded: p.Loaded, Stopped: p.Stopped,
 			Reason: string(p.Reason), Since: p.Since, Trying: p.Trying, Leaderless: leaderless[p.TopicPartition], Next: p.Next, End: p.End, OldestUnread: p.OldestUnread})
 	}
-	s.Journal = d.journalSample()
+	s.Journal, s.Runs = d.journalSample()
 	s.Replay = d.replay.sample()
 	s.Preflight = d.preflight.sample()
 	s.CaughtUp = d.ready.Load()

@@ -78,7 +78,7 @@ func TestHalfOfAllRecordsDeadLetteredIsNotGreen(t *testing.T) {
 // TestShortDelaysBehindAPauseAreSaidToBeLate: nothing is overdue, for nobody has read them.
 func TestShortDelaysBehindAPauseAreSaidToBeLate(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		in := w.start("LAYOVER_MAX_PARKED_BYTES=4Mi")
+		in := w.start("LAYOVER_MAX_PARKED_BYTES=4Mi", "LAYOVER_RUNS=off")
 		in.ready()
 		long := []kgo.RecordHeader{header("x-delay", "10m"), header("padding", strings.Repeat("x", 1000))}
 		for i := range 5 {

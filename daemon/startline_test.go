@@ -52,7 +52,7 @@ func TestTheStartLineHasWhatHoldsForEachIngressTopicAndHowLongIsWaited(t *testin
 			},
 			[]string{
 				" client_id=shop-1 ", ` topic_targets="delayed=other,also=ready" `, ` topic_delays="also=1d12h,delayed=1m30s" `,
-				" tls=false client_id", " default_delay=1s500ms ", " target_patience=1d12h catchup_rate=1500 ", " max_delay=6d ",
+				" tls=false client_id", " default_delay=1s500ms ", " target_patience=1d12h catchup_rate=1500 ", " max_delay=30d ", " journal=auto runs=auto default_delay=",
 				" on_expired=drop events=events partition=", " expire_after=1h30m ", " headers=spring,etf1 ", ` header_map="X-Wait=s" `,
 			}, nil,
 		},

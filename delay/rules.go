@@ -108,18 +108,8 @@ type Decision struct {
 // due when it was due before. The cost is linear in the headers; a valid
 // record allocates nothing, but for a target that Targets has not seen before.
 func (r *Rules) Parse(record *kgo.Record, nowMs int64) (d Decision, inv *Invalid) {
-	var c control
-	if r.Names == nil {
-		c.read(record.Headers)
-	} else {
-		m := mapped{names: r.Names}
-		c.mapped = &m
-		c.readAll(record.Headers)
-		m.schedule = m.names.keyed && c.isSchedule(record)
-		if !m.seen && !m.schedule { // as without Names
-			c.mapped = nil
-		}
-	}
+	var m mapped
+	c := r.controls(record, &m)
 	timestampMs := record.Timestamp.UnixMilli()
 	baseMs := timestampMs
 	if timestampMs <= 0 {
@@ -138,6 +128,22 @@ func (r *Rules) Parse(record *kgo.Record, nowMs int64) (d Decision, inv *Invalid
 		return Decision{DeadlineMs: baseMs, Cancel: d.Cancel}, inv
 	}
 	return d, nil
+}
+
+// controls finds the control headers of a record. m is where those of other products go; as a
+// part of the result it stays on the stack.
+func (r *Rules) controls(record *kgo.Record, m *mapped) (c control) {
+	if r.Names == nil {
+		c.read(record.Headers)
+		return c
+	}
+	m.names, c.mapped = r.Names, m
+	c.readAll(record.Headers)
+	m.schedule = m.names.keyed && c.isSchedule(record)
+	if !m.seen && !m.schedule { // as without Names
+		c.mapped = nil
+	}
+	return c
 }
 
 // parseRecord decides about a record that is no cancel. d has the base that a wait counts

@@ -18,9 +18,9 @@ type Targets struct {
 	egress string
 	globs  []string // in the order given, in which they are tried
 	denied map[string]struct{}
-	// journals are globs for the journals of other processes. They exclude topics that
-	// a glob allows, not those that are allowed by name.
-	journals []string
+	// reserved are globs for the journals and runs topics of other processes. They exclude
+	// topics that a glob allows, not those that are allowed by name.
+	reserved []string
 
 	// known maps topics to their labels: from the start the exact names, later
 	// also topics that a glob allowed. So a topic's name is allocated once and
@@ -56,25 +56,25 @@ const (
 const (
 	wantTopic = "want 1 to 249 letters, digits, dots, underscores and hyphens, and neither . nor .."
 
-	faultTargetName    fault = "not the name of a topic; " + wantTopic
-	faultTargetDenied  fault = "an ingress, dead-letter, events, journal or internal topic, which no setting allows; want another topic"
-	faultTargetAllowed fault = "not an allowed target; want the egress topic, or a topic that LAYOVER_TARGETS_ALLOWED has"
-	faultTargetJournal fault = "named like a journal of Layover, which no glob allows; want its own name in LAYOVER_TARGETS_ALLOWED"
+	faultTargetName     fault = "not the name of a topic; " + wantTopic
+	faultTargetDenied   fault = "an ingress, dead-letter, events, journal, runs or internal topic, which no setting allows; want another topic"
+	faultTargetAllowed  fault = "not an allowed target; want the egress topic, or a topic that LAYOVER_TARGETS_ALLOWED has"
+	faultTargetReserved fault = "named like a journal or a runs topic of Layover, which no glob allows; want its own name in LAYOVER_TARGETS_ALLOWED"
 )
 
 // NewTargets allows egress, where it is not empty, and the topics that allowed
 // names or matches with a glob (*, ? and [a-z], as in path.Match). The topics
 // in denied and those that begin with two underscores are never targets, even
-// where allowed names them. A topic that a glob in journals matches is a target only
+// where allowed names them. A topic that a glob in reserved matches is a target only
 // where allowed has its name; a glob in allowed does not do.
 //
 // It is an error if a name is not one that Kafka would accept, if a glob is
 // malformed or could match no topic, and if egress itself is denied.
-func NewTargets(egress string, allowed, denied, journals []string) (*Targets, error) {
-	t := &Targets{egress: egress, denied: make(map[string]struct{}, len(denied)), journals: journals}
-	for _, glob := range journals {
+func NewTargets(egress string, allowed, denied, reserved []string) (*Targets, error) {
+	t := &Targets{egress: egress, denied: make(map[string]struct{}, len(denied)), reserved: reserved}
+	for _, glob := range reserved {
 		if err := checkGlob(glob); err != nil {
-			return nil, fmt.Errorf("name of a journal %w", err)
+			return nil, fmt.Errorf("name of a journal or a runs topic %w", err)
 		}
 	}
 	for _, name := range denied {
@@ -86,7 +86,7 @@ func NewTargets(egress string, allowed, denied, journals []string) (*Targets, er
 			return nil, fmt.Errorf("egress topic %s: %s", quote([]byte(egress)), wantTopic)
 		}
 		if t.isDenied(egress) {
-			return nil, fmt.Errorf("egress topic %q: want a topic other than the ingress, dead-letter, events, journal and internal ones", egress)
+			return nil, fmt.Errorf("egress topic %q: want a topic other than the ingress, dead-letter, events, journal, runs and internal ones", egress)
 		}
 		exact[egress] = target{egress, egress}
 	}
@@ -141,7 +141,7 @@ func (t *Targets) Resolve(name []byte) (topic, label string, ok bool) {
 		return "", "", false
 	}
 	topic = string(name)
-	if !IsTopicName(topic) || t.isDenied(topic) || matches(t.journals, topic) {
+	if !IsTopicName(topic) || t.isDenied(topic) || matches(t.reserved, topic) {
 		return "", "", false
 	}
 	for _, glob := range t.globs {
@@ -203,8 +203,8 @@ func (t *Targets) fault(name []byte) fault {
 		return faultTargetName
 	case t.isDenied(topic):
 		return faultTargetDenied
-	case matches(t.journals, topic) && matches(t.globs, topic):
-		return faultTargetJournal
+	case matches(t.reserved, topic) && matches(t.globs, topic):
+		return faultTargetReserved
 	}
 	return faultTargetAllowed
 }

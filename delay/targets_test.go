@@ -54,16 +54,16 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// What looks like another process's journal is a target only by its own name: a glob was
-// meant for other topics, and a record there would make the journal useless.
+// What looks like another process's journal or runs topic is a target only by its own name: a
+// glob was meant for other topics, and a record there would harm the process that keeps it.
 func TestAGlobAllowsNoJournalOfAnotherProcess(t *testing.T) {
-	targets, err := NewTargets("ready", []string{"*", "orders.layover-orders"}, []string{"delayed.layover-delayed"}, []string{"*.layover-*", "delayed.?*-journal"})
+	targets, err := NewTargets("ready", []string{"*", "orders.layover-orders"}, []string{"delayed.layover-delayed"}, []string{"*.layover-*", "delayed.?*-journal", "*.*.runs"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, label := range map[string]string{
 		"orders.layover-orders": "orders.layover-orders", "orders.eu": "*", "layover-x": "*", "delayed": "*",
-		"eu.layover-eu": "", "a.b.layover-c": "", "delayed.eu-journal": "", "delayed.eu": "*", "delayed.layover-delayed": "",
+		"eu.layover-eu": "", "a.b.layover-c": "", "delayed.eu-journal": "", "delayed.eu": "*", "delayed.layover-delayed": "", "eu.billing.runs": "", "billing.runs": "*",
 	} {
 		for range 2 {
 			if _, got, ok := targets.Resolve([]byte(name)); got != label || ok != (label != "") {
@@ -71,7 +71,7 @@ func TestAGlobAllowsNoJournalOfAnotherProcess(t *testing.T) {
 			}
 		}
 	}
-	if _, inv := (&Rules{MaxDelay: 1, Targets: targets}).parse(headers("x-deliver-to", "eu.layover-eu"), noon, noon); inv == nil || inv.Reason != ReasonTargetNotAllowed || !strings.Contains(inv.Error(), "journal") {
+	if _, inv := (&Rules{MaxDelay: 1, Targets: targets}).parse(headers("x-deliver-to", "eu.layover-eu"), noon, noon); inv == nil || inv.Reason != ReasonTargetNotAllowed || !strings.Contains(inv.Error(), "named like a journal or a runs topic of Layover") {
 		t.Errorf("a record for it is %+v, want target_not_allowed", inv)
 	}
 	if f := targets.fault([]byte("delayed.layover-delayed")); f != faultTargetDenied {

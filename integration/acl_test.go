@@ -185,8 +185,8 @@ func aclCommands(t *testing.T) (out []string) {
 	for _, command := range strings.Split(strings.TrimSpace(block), "\nkafka-acls.sh") {
 		out = append(out, "kafka-acls.sh "+strings.TrimPrefix(command, "kafka-acls.sh"))
 	}
-	if len(out) != 5 {
-		t.Fatalf("%d commands in the document, want 5: %q", len(out), out)
+	if len(out) != 6 {
+		t.Fatalf("%d commands in the document, want 6: %q", len(out), out)
 	}
 	return out
 }

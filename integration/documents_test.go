@@ -30,7 +30,7 @@ var documents = struct {
 	elsewhere map[string]string
 }{
 	run: []string{"README", "docs/quickstart", "docs/headers", "docs/presets", "docs/journal", "docs/configuration", "docs/command-line", "docs/doctor", "docs/timeouts", "docs/backoff",
-		"docs/dead-letters"},
+		"docs/dead-letters", "docs/runs"},
 	elsewhere: map[string]string{
 		"docs/clients":    "TestTheClientsOfTheDocumentWork",
 		"docs/acls":       "TestTheACLsOfTheDocumentAreEnough",
@@ -106,7 +106,7 @@ func TestTheCommandsOfTheDocumentsWork(t *testing.T) {
 			}
 			s := newShell(t, b)
 			switch name {
-			case "README", "docs/journal", "docs/command-line", "docs/doctor", "docs/timeouts", "docs/backoff":
+			case "README", "docs/journal", "docs/runs", "docs/command-line", "docs/doctor", "docs/timeouts", "docs/backoff":
 				s.createTopics("delayed", "ready", "dead-letters")
 			case "docs/configuration": // it sets all of them
 				s.env = slices.DeleteFunc(s.env, func(pair string) bool {

@@ -83,6 +83,9 @@ func TestTenKillsAmongRandomDelaysRepeatNoMoreThanTheirBound(t *testing.T) {
 // journal is the name of the fixture's journal topic.
 func (f *fixture) journal() string { return f.ingress + "." + f.group }
 
+// runs is the name of the topic for records that are far off.
+func (f *fixture) runs() string { return f.journal() + ".runs" }
+
 // topicID returns the bytes of a topic's id.
 func (f *fixture) topicID(topic string) []byte {
 	f.Helper()

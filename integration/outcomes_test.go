@@ -15,7 +15,7 @@ import (
 
 const (
 	// defaultMaxDelay is LAYOVER_MAX_DELAY as the documents say that it is by default.
-	defaultMaxDelay = 6 * 24 * time.Hour
+	defaultMaxDelay = 30 * 24 * time.Hour
 	// defaultBackoff is LAYOVER_BACKOFF, the same.
 	defaultBackoff = "1s..1h x2 jitter=20% max=16"
 	// soon is within what a document's records are waited for; those due later are parked.

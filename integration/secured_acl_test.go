@@ -31,6 +31,7 @@ func (f *fixture) rights() (all []right) {
 		f.egress:      {kadm.OpWrite, kadm.OpDescribe, kadm.OpDescribeConfigs},
 		f.deadLetters: {kadm.OpWrite, kadm.OpDescribe, kadm.OpDescribeConfigs},
 		f.journal():   {kadm.OpCreate, kadm.OpDescribe, kadm.OpDescribeConfigs, kadm.OpRead, kadm.OpWrite, kadm.OpAlter, kadm.OpDelete},
+		f.runs():      {kadm.OpCreate, kadm.OpDescribe, kadm.OpDescribeConfigs, kadm.OpRead, kadm.OpWrite, kadm.OpAlter, kadm.OpDelete},
 	} {
 		for _, operation := range operations {
 			all = append(all, right{topic: topic, operation: operation})

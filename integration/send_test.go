@@ -83,7 +83,7 @@ func routedRows(f *fixture) (settings []string, rows map[string]sendRow) {
 		"the journal":       {args: "--delay 1s --to " + f.ingress + "." + f.group},
 		"the dead letters":  {args: "--delay 1s --to " + f.deadLetters},
 		"like a journal":    {args: "--delay 1s --to " + journal},
-		"both wrong":        {args: "--delay 7d --to " + f.ingress},
+		"both wrong":        {args: "--delay 31d --to " + f.ingress},
 	}
 }
 
@@ -93,7 +93,7 @@ func unroutedRows(f *fixture) (settings []string, rows map[string]sendRow) {
 		"no target":    {args: "--delay 1s"},
 		"a target":     {args: "--delay 1s --to " + eu, to: eu},
 		"another":      {args: "--delay 1s --to " + f.egress},
-		"six days":     {args: "--delay 6d1ms --to " + eu},
+		"thirty days":  {args: "--delay 30d1ms --to " + eu},
 		"no delay":     {args: "--delay 0"},
 		"a wrong pair": {args: "--at 2099-01-01T00:00:00Z"},
 	}

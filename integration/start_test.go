@@ -108,7 +108,7 @@ func TestTooShortARetentionIsWarnedAboutInStatusAndLog(t *testing.T) {
 			return false
 		})
 	}
-	// Kafka's default retention of a week is a day more than the default maximum.
+	// Kafka's default retention of a week is more than the six hours that are needed.
 	if text := warnings[f.ingress]; text != "" {
 		t.Errorf("a topic with Kafka's defaults is warned about: %s", text)
 	}

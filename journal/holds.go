@@ -11,6 +11,7 @@ import (
 
 	"layover/cluster"
 	"layover/journal/facts"
+	"layover/journal/logs"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -32,13 +33,13 @@ func (j *Journal) Holds(ctx context.Context, ids map[offsets.TopicPartition]offs
 		parts = append(parts, j.at(tp))
 	}
 	began := time.Now()
-	ends, failed := j.logBounds(ctx, parts)
+	ends, failed := logBounds(ctx, j.cfg.Client, parts)
 	for missesAny(failed) && time.Since(began) < missingWait && ctx.Err() == nil {
 		pause(ctx, restoreRetry)
-		ends, failed = j.logBounds(ctx, parts)
+		ends, failed = logBounds(ctx, j.cfg.Client, parts)
 	}
 	held = make(map[offsets.TopicPartition]bool, len(ids))
-	left, err := j.scanFirst(ctx, ends, func(at offsets.TopicPartition, r *kgo.Record) bool {
+	left, err := scanFirst(ctx, j.cfg.Options, ends, func(at offsets.TopicPartition, r *kgo.Record) bool {
 		tp := of[at]
 		rec, err := facts.Read(r.Value)
 		held[tp] = held[tp] || err == nil && rec.Of(facts.Identity{Identity: ids[tp], Group: j.cfg.Group})
@@ -70,26 +71,26 @@ func missesAny(failed map[offsets.TopicPartition]error) bool {
 }
 
 // scanFirst reads partitions, each until f returns false.
-func (j *Journal) scanFirst(ctx context.Context, ends map[offsets.TopicPartition][2]int64, f func(offsets.TopicPartition, *kgo.Record) (more bool)) (left map[offsets.TopicPartition]error, err error) {
+func scanFirst(ctx context.Context, options func() []kgo.Opt, ends map[offsets.TopicPartition][2]int64, f func(offsets.TopicPartition, *kgo.Record) (more bool)) (left map[offsets.TopicPartition]error, err error) {
 	if len(ends) == 0 {
 		return nil, nil
 	}
-	client, err := newClient(j.cfg.Options())
+	client, err := logs.NewClient(options())
 	if err != nil {
 		return nil, err
 	}
 	defer client.Close()
-	return scan(ctx, client, ends, holdsWait, func(at offsets.TopicPartition, r *kgo.Record) (bool, error) { return f(at, r), nil })
+	return logs.Scan(ctx, client, limits(), ends, holdsWait, func(at offsets.TopicPartition, r *kgo.Record) (bool, error) { return f(at, r), nil })
 }
 
 // logBounds returns start and stable end of logs. A partition without an answer is in
 // failed, with the reason.
-func (j *Journal) logBounds(ctx context.Context, parts []offsets.TopicPartition) (ends map[offsets.TopicPartition][2]int64, failed map[offsets.TopicPartition]error) {
+func logBounds(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartition) (ends map[offsets.TopicPartition][2]int64, failed map[offsets.TopicPartition]error) {
 	ctx, cancel := context.WithTimeout(ctx, holdsWait)
 	defer cancel()
 	var mu sync.Mutex
 	ends, failed = make(map[offsets.TopicPartition][2]int64), make(map[offsets.TopicPartition]error)
-	cluster.AskBounds(ctx, j.cfg.Client, parts, func(a cluster.Located) {
+	cluster.AskBounds(ctx, cl, parts, func(a cluster.Located) {
 		mu.Lock()
 		defer mu.Unlock()
 		for at, b := range a {

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"layover/delay"
 	"layover/journal/facts"
 	"layover/offsets"
 
@@ -31,6 +30,7 @@ type Config struct {
 	// read, where a commit names one.
 	Auto   bool
 	Shared bool        // Name does not tell groups apart
+	Runs   *RunsConfig // nil: there are no runs topics
 	Client *kgo.Client // for questions and admin requests; not closed here
 	// Options returns brokers, dialer, back-off, logger of the clients that read.
 	Options func() []kgo.Opt
@@ -42,16 +42,8 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// Intervals of the keeper.
+// Sizes of batches, in bytes.
 const (
-	askEvery       = time.Second
-	askTimeout     = 5 * time.Second // one request
-	configureEvery = time.Minute
-	configureRetry = 10 * time.Second
-	requestRetry   = 5 * time.Second  // after a request that nobody answered
-	refusedRetry   = time.Minute      // after one that was refused
-	refusedSay     = 30 * time.Minute // between two lines about one refusal
-
 	// defaultMaxBatch is Kafka's default of max.message.bytes.
 	defaultMaxBatch = 1_048_588
 	// batchOverhead is the room for a batch of one record around its value. Of a small
@@ -59,16 +51,18 @@ const (
 	batchOverhead = 1024
 )
 
-// Journal keeps the journal topics. Its methods may be called from any goroutine.
+// Journal keeps the journal topics, and the runs topics. Its methods may be called from any
+// goroutine.
 type Journal struct {
-	cfg      Config
-	flights  flights
-	deletes  sync.WaitGroup
-	mu       sync.Mutex
-	topics   map[string]*topic // by ingress topic; the keys never change
-	refused  map[string]bool   // journal topics whose refusal to delete is logged
-	restored restored
-	turns    Turns // under mu
+	cfg            Config
+	keeper         *keeper
+	journals, runs *kind // of topics that are kept; runs is nil where there are none
+	flights        flights
+	deletes        sync.WaitGroup
+	mu             sync.Mutex
+	refused        map[string]bool // journal topics whose refusal to delete is logged
+	restored       restored
+	reading        int64 // turns of all Restores together
 }
 
 // Turns is how often the loops of a Journal have turned.
@@ -77,133 +71,43 @@ type Turns struct {
 	Reading int64 // of all Restores together
 }
 
-// topic is what is known about one journal topic. Run alone changes it, under mu.
-type topic struct {
-	ingress, name string
-	state         topicState
-	id            offsets.TopicID
-	partitions    int32
-	maxBatch      int
-
-	wanted   int32 // partitions of the ingress topic, 0: not known
-	replicas int16 // of its first partition
-	misses   int   // answers in a row that did not know the topic
-
-	making, growing, using refusal
-
-	configured time.Time // when the configuration is read again
-	warning    string    // the fault of the configuration, "" for none
-	unread     bool      // the log says that the configuration cannot be read
-	err        string    // the last error
-	told       State
-	sharing    sharing
-}
-
-// topicState says whether a journal topic can be used.
-type topicState string
-
-const (
-	unknown   topicState = "unknown" // not asked yet, or nobody answers
-	usable    topicState = "usable"
-	missing   topicState = "missing"
-	forbidden topicState = "forbidden" // not authorised to describe it or to write to it
-	illegal   topicState = "illegal name"
-	off       topicState = "off"
-)
-
-// refusal is an operation that was refused.
-type refusal struct {
-	text       string    // "" when it is not, or not any more
-	next, said time.Time // the next try, and the last line
-}
-
-// say notes a refusal and says whether a line is due.
-func (r *refusal) say(text string, now time.Time) bool {
-	r.next = now.Add(refusedRetry)
-	due := r.text == "" || now.Sub(r.said) >= refusedSay
-	r.text = text
-	if due {
-		r.said = now
-	}
-	return due
-}
-
 // New returns a journal. It asks nothing yet.
 func New(cfg Config) *Journal {
-	j := &Journal{cfg: cfg, topics: make(map[string]*topic), refused: make(map[string]bool)}
+	j := &Journal{cfg: cfg, refused: make(map[string]bool), keeper: &keeper{client: cfg.Client, options: cfg.Options, log: cfg.Log}}
 	j.flights.open = make(map[offsets.TopicPartition]flight)
-	for _, ingress := range cfg.Ingress {
-		t := &topic{ingress: ingress, name: cfg.Name(ingress), state: unknown, maxBatch: defaultMaxBatch}
-		switch {
-		case !cfg.Auto:
-			t.state = off
-		case !delay.IsTopicName(t.name):
-			t.state = illegal
+	j.journals = journalKind(&j.cfg)
+	j.keeper.add(j.journals, cfg.Ingress, cfg.Name, cfg.Auto)
+	if cfg.Runs != nil {
+		j.runs = runsKind(&j.cfg)
+		j.keeper.add(j.runs, cfg.Ingress, cfg.Runs.Name, true)
+		if cfg.Runs.Keep != nil {
+			j.keeper.watch(j.runs, cfg.Runs.Keep)
 		}
-		j.topics[ingress] = t
 	}
 	return j
 }
 
 // Run keeps the topics until the context ends.
 func (j *Journal) Run(ctx context.Context) {
-	if !j.cfg.Auto {
-		<-ctx.Done()
-		return
-	}
-	j.sayIllegal()
-	for ctx.Err() == nil {
-		j.turned(&j.turns.Keeper)
-		if j.ask(ctx) {
-			j.create(ctx)
-			j.grow(ctx)
-			j.configure(ctx) // whoever hears of a topic hears its limit
-			j.shared(ctx)
-			j.tell()
-		}
-		j.flights.say(j.cfg.Log, time.Now())
-		pause(ctx, askEvery)
-	}
+	j.keeper.run(ctx, func() { j.flights.say(j.cfg.Log, time.Now()) })
 }
 
-// turned counts a turn of a loop.
-func (j *Journal) turned(count *int64) {
+// turned counts a turn of a Restore's loop.
+func (j *Journal) turned() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	*count++
+	j.reading++
 }
 
 // Turns returns how often the loops have turned.
 func (j *Journal) Turns() Turns {
+	keeper := j.keeper.turned(0)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.turns
+	return Turns{Keeper: keeper, Reading: j.reading}
 }
 
-// tell passes on the states that have changed.
-func (j *Journal) tell() {
-	for _, ingress := range j.cfg.Ingress {
-		j.mu.Lock()
-		t := j.topics[ingress]
-		s := t.now()
-		changed := s != t.told
-		t.told = s
-		j.mu.Unlock()
-		if changed {
-			j.cfg.Changed(ingress, s)
-		}
-	}
-}
-
-// now returns the topic's state.
-func (t *topic) now() State {
-	if (t.id == offsets.TopicID{}) && t.state != usable {
-		return State{}
-	}
-	return State{Usable: t.state == usable && t.sharing.refused == "", TopicID: t.id, MaxBytes: t.maxBatch - min(batchOverhead, t.maxBatch/4)}
-}
-
-// Topic is a journal topic's state for metrics and status.
+// Topic is the state of a journal topic or a runs topic for metrics and status.
 type Topic struct {
 	Name       string
 	State      string // unknown, usable, refused, missing, forbidden, illegal name, off
@@ -213,59 +117,39 @@ type Topic struct {
 	Error      string // the last error
 }
 
-// View is the journals' state for metrics and status.
+// View is the state of the topics for metrics and status.
 type View struct {
-	Topics map[string]Topic // by ingress topic
+	Topics map[string]Topic // journals, by ingress topic
+	Runs   map[string]Topic // runs topics, by ingress topic; nil where there are none
 
 	Restores, RestoredRecords, RestoredBytes int64
 	RestoreSeconds                           float64
 	LastRestore                              time.Duration // how long the last one took
 }
 
-// View returns the journals' state for metrics and status.
+// View returns the state of the topics for metrics and status.
 func (j *Journal) View() View {
-	failed := j.flights.errors()
+	v := View{Topics: j.keeper.view(j.journals)}
+	for ingress, err := range j.flights.errors() {
+		if t, ok := v.Topics[ingress]; ok {
+			t.Error = err
+			v.Topics[ingress] = t
+		}
+	}
+	if j.runs != nil {
+		v.Runs = j.keeper.view(j.runs)
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	r := j.restored
-	v := View{Topics: make(map[string]Topic, len(j.topics)), Restores: r.count, RestoredRecords: r.records, RestoredBytes: r.bytes,
-		RestoreSeconds: r.took.Seconds(), LastRestore: r.last}
-	for ingress, t := range j.topics {
-		state := string(t.state)
-		if t.sharing.refused != "" {
-			state = "refused"
-		}
-		w := Topic{Name: t.name, State: state, TopicID: t.id, Partitions: t.partitions, Warning: t.complaint(), Error: t.err}
-		if failed[ingress] != "" {
-			w.Error = failed[ingress]
-		}
-		v.Topics[ingress] = w
-	}
+	v.Restores, v.RestoredRecords, v.RestoredBytes = r.count, r.records, r.bytes
+	v.RestoreSeconds, v.LastRestore = r.took.Seconds(), r.last
 	return v
 }
 
-// complaint returns the first fault that an operator should mend, "" for none.
-func (t *topic) complaint() string {
-	for _, s := range []string{t.sharing.refused, t.using.text, t.making.text, t.growing.text, t.warning} {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
-}
-
-// MaxBatch returns a journal topic's limit for one batch, in bytes. For an unknown topic it
-// is Kafka's default.
-func (j *Journal) MaxBatch(name string) int32 {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, t := range j.topics {
-		if t.name == name {
-			return int32(t.maxBatch)
-		}
-	}
-	return defaultMaxBatch
-}
+// MaxBatch returns the limit of a journal topic or a runs topic for one batch, in bytes. For
+// an unknown topic it is Kafka's default.
+func (j *Journal) MaxBatch(name string) int32 { return j.keeper.maxBatch(name) }
 
 // Wait waits for deletions under way. They end by themselves, within 5 s. Nobody may
 // call Delete any more.

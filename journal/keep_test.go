@@ -247,8 +247,8 @@ func TestATopicThatMayNotBeWrittenIsNotUsable(t *testing.T) {
 		j := New(Config{Ingress: []string{ingress}, Name: func(string) string { return name }, Auto: true, Log: slog.New(slog.NewTextHandler(&logs, nil))})
 		rt := kmsg.NewMetadataResponseTopic()
 		rt.TopicID, rt.AuthorizedOperations, rt.Partitions = [16]byte{1}, c.operations, make([]kmsg.MetadataResponseTopicPartition, 1)
-		j.note(j.topics[ingress], &rt)
-		if got := j.topics[ingress].now().Usable; got != c.usable || strings.Contains(logs.String(), "allow Write on topic "+name) == c.usable {
+		j.keeper.note(j.keeper.find(j.journals, ingress), &rt)
+		if got := j.keeper.find(j.journals, ingress).now().usable; got != c.usable || strings.Contains(logs.String(), "allow Write on topic "+name) == c.usable {
 			t.Errorf("%s: usable %v, log %s", what, got, logs.String())
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"layover/cluster"
 	"layover/journal/facts"
+	"layover/journal/logs"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -55,7 +56,7 @@ func (j *Journal) Restore(ctx context.Context, asks []facts.Ask, done func(i int
 func (r *restoring) run(ctx context.Context) {
 	said := r.began
 	for r.open > 0 {
-		r.journal.turned(&r.journal.turns.Reading)
+		r.journal.turned()
 		r.turn(ctx, time.Now())
 		r.wait(ctx)
 		if err := ctx.Err(); err != nil {
@@ -105,6 +106,12 @@ func (r *restoring) turn(ctx context.Context, now time.Time) {
 	}
 }
 
+// fetched is a broker's answer, by partition.
+type fetched struct {
+	leader int32
+	parts  map[offsets.TopicPartition]logs.Fetched
+}
+
 // send gives an answer to the goroutine of a restore, unless that has ended.
 func send[T any](ctx context.Context, to chan<- T, answer T) {
 	select {
@@ -118,7 +125,7 @@ func send[T any](ctx context.Context, to chan<- T, answer T) {
 func (r *restoring) fetch(ctx context.Context, leader int32, parts []*part) {
 	if r.client == nil {
 		var err error
-		if r.client, err = newClient(r.journal.cfg.Options()); err != nil { // options that no client takes
+		if r.client, err = logs.NewClient(r.journal.cfg.Options()); err != nil { // options that no client takes
 			for _, p := range parts {
 				r.finish(p, err)
 			}
@@ -126,13 +133,13 @@ func (r *restoring) fetch(ctx context.Context, leader int32, parts []*part) {
 		}
 	}
 	slices.SortFunc(parts, func(a, b *part) int { return a.progress.Compare(b.progress) })
-	wants := make([]want, len(parts))
+	wants := make([]logs.Want, len(parts))
 	for i, p := range parts {
-		wants[i] = want{p.at, p.bounds.TopicID, p.next}
+		wants[i] = logs.Want{At: p.at, ID: p.bounds.TopicID, From: p.next}
 	}
 	r.fetching[leader] = true
 	r.asking.Go(func() { // ends with its requests, or with ctx
-		send(ctx, r.fetched, fetched{leader, fetch(ctx, r.client, leader, wants)})
+		send(ctx, r.fetched, fetched{leader, logs.Fetch(ctx, r.client, leader, wants, limits())})
 	})
 }
 
@@ -148,7 +155,7 @@ func (r *restoring) wait(ctx context.Context) {
 	case f := <-r.fetched:
 		r.fetching[f.leader] = false
 		for at, got := range f.parts {
-			if p := r.parts[at]; p.state == reading && got.from == p.next {
+			if p := r.parts[at]; p.state == reading && got.From == p.next {
 				r.take(ctx, p, got)
 			}
 		}
@@ -203,9 +210,9 @@ func (r *restoring) bound(ctx context.Context, a cluster.Located) {
 var errNotReadable = errors.New("the record that the commit names is not readable yet")
 
 // take takes in the records that were read of a partition.
-func (r *restoring) take(ctx context.Context, p *part, got took) {
+func (r *restoring) take(ctx context.Context, p *part, got logs.Fetched) {
 	now := time.Now()
-	for _, rec := range got.records {
+	for _, rec := range got.Records {
 		if rec.Offset >= p.bounds.Stable {
 			break
 		}
@@ -222,14 +229,14 @@ func (r *restoring) take(ctx context.Context, p *part, got took) {
 		p.next = rec.Offset + 1
 		p.progress, p.since, r.taken = now, now, now
 	}
-	if got.next > p.next { // gaps, aborted transactions and markers
-		p.next, p.progress, p.since = got.next, now, now
+	if got.Next > p.next { // gaps, aborted transactions and markers
+		p.next, p.progress, p.since = got.Next, now, now
 	}
 	switch {
 	case p.next >= p.bounds.Stable:
 		r.finish(p, nil)
-	case got.err != nil:
-		r.retry(p, now.Add(restoreRetry), got.err)
+	case got.Err != nil:
+		r.retry(p, now.Add(restoreRetry), got.Err)
 	}
 }
 

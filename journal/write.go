@@ -10,11 +10,11 @@ import (
 
 	"layover/cluster"
 	"layover/journal/facts"
+	"layover/journal/logs"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Write appends a record to the journal of an ingress partition. It calls done once,
@@ -50,10 +50,8 @@ func isTooLarge(err error) bool {
 
 // writable returns the topic that a partition's records are written to.
 func (j *Journal) writable(tp offsets.TopicPartition) (string, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	switch t := j.topics[tp.Topic]; {
-	case t == nil:
+	switch t, ok := j.keeper.of(j.journals, tp.Topic); {
+	case !ok:
 		return "", fmt.Errorf("%s is no ingress topic", tp.Topic)
 	case t.state != usable:
 		return "", fmt.Errorf("journal topic %.300s: %s", t.name, t.state)
@@ -162,33 +160,10 @@ func (f *flights) say(log *slog.Logger, now time.Time) {
 // background. It calls done once, within 5 s.
 func (j *Journal) Delete(tp offsets.TopicPartition, below int64, done func(error)) {
 	j.deletes.Go(func() { // ends with its request, which has a time limit
-		ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
-		defer cancel()
-		err := deleteRecords(ctx, j.cfg.Client, j.at(tp), below)
+		err := logs.Delete(context.Background(), j.cfg.Client, j.at(tp), below)
 		j.sayDeletion(tp, err)
 		done(err)
 	})
-}
-
-func deleteRecords(ctx context.Context, cl *kgo.Client, at offsets.TopicPartition, below int64) error {
-	p := kmsg.NewDeleteRecordsRequestTopicPartition()
-	p.Partition, p.Offset = at.Partition, below
-	t := kmsg.NewDeleteRecordsRequestTopic()
-	t.Topic, t.Partitions = at.Topic, append(t.Partitions, p)
-	req := kmsg.NewPtrDeleteRecordsRequest()
-	req.TimeoutMillis = int32(askTimeout.Milliseconds())
-	req.Topics = append(req.Topics, t)
-	resp, err := req.RequestWith(ctx, cl)
-	if err != nil {
-		return fmt.Errorf("deleting records: %w", err)
-	}
-	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
-		return fmt.Errorf("deleting records: %w", cluster.ErrNoAnswer)
-	}
-	if err := kerr.ErrorForCode(resp.Topics[0].Partitions[0].ErrorCode); err != nil {
-		return fmt.Errorf("deleting records below %d: %w", below, err)
-	}
-	return nil
 }
 
 // sayDeletion logs once for a topic that deleting is not allowed, until it is.

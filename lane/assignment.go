@@ -151,7 +151,7 @@ func (l *Lane) stopped(now time.Time) bool {
 	if !now.Before(l.stop.by) {
 		return true
 	}
-	return !l.stop.drains(now, l.core.InFlight()) && !l.core.Dirty() && !l.core.Committing() && !l.core.Journals().Writing() && len(l.revoking) == 0
+	return !l.stop.drains(now, l.core.Owed()) && !l.core.Dirty() && !l.core.Committing() && !l.core.Journals().Writing() && len(l.revoking) == 0
 }
 
 // abandon answers everybody who still waits when the loop has ended.

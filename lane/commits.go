@@ -32,7 +32,7 @@ func (c *commits) hurry() { c.next = time.Time{} }
 // while a partition waits for a commit before it may deliver. Before a stop nothing is
 // repeated.
 func (c *commits) turn(now time.Time, stop *stopping, wake *alarm) {
-	drains := stop.drains(now, c.core.InFlight())
+	drains := stop.drains(now, c.core.Owed())
 	if now.Before(c.next) || drains || !c.core.Dirty() && (stop.asked || !c.core.Repeating()) {
 		c.settleBy = time.Time{} // or the loop would not sleep
 	} else if c.settled(now) {

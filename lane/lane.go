@@ -56,6 +56,7 @@ type Config struct {
 	Journal        Journal  // nil: no ingress topic has one, and nothing says so
 	Holding        *Holding // shared by all lanes; nil: one of its own
 	CatchUp        *CatchUp // shared by all lanes; nil: late records leave at once
+	Runs           RunsConfig
 	// Answered is the time in which brokers answered, which never goes back.
 	Answered func() time.Duration
 	// Elsewhere takes the bytes that this lane holds of a share, and returns those of all
@@ -106,6 +107,7 @@ type Lane struct {
 	out       outbound
 	commits   commits
 	carrier   carrier
+	moves     moves // nothing of it is used without Config.Runs
 	revoking  []*revoking
 	suspended bool // nothing is offered: the lease has run out
 	stop      stopping
@@ -162,6 +164,7 @@ func New(cfg Config, d Deliverer, c Committer, r Reading) *Lane {
 	l.out = outbound{core: l.core, deliver: d, box: &l.box, cfg: &l.cfg}
 	l.carrier = carrier{core: l.core, reading: r, box: &l.box, cfg: &l.cfg}
 	l.commits = commits{core: l.core, committer: c, carrier: &l.carrier, box: &l.box, cfg: &l.cfg}
+	l.moves = newMoves(l)
 	now := time.Now()
 	l.seen.beat.Store(&now)
 	l.seen.publish(l.core, now)
@@ -202,8 +205,9 @@ func (l *Lane) Run() {
 // more says that something is left that need not be waited for.
 func (l *Lane) turn(now time.Time, m *mail) (more bool) {
 	l.wake.begin(now)
-	l.seen.note(len(m.orders)+len(m.fetched)+len(m.ended)+len(m.committed) > 0)
+	l.seen.note(len(m.orders)+len(m.fetched)+len(m.ended)+len(m.committed)+len(m.moved) > 0)
 	l.out.land(l.clock(now), m.ended)
+	l.moves.land(l.clock(now), m.moved)
 	for _, c := range m.committed {
 		l.commits.answered(c)
 	}
@@ -223,13 +227,18 @@ func (l *Lane) turn(now time.Time, m *mail) (more bool) {
 		offered := l.out.offer(now, l.suspended, &l.wake)
 		l.seen.note(offered > 0)
 		full = offered == offerBudget || l.out.more
+		full = l.moves.turn(now, l.suspended, &l.wake) || full
+		if l.core.Runs().Crowded() {
+			l.commits.hurry()
+		}
 	}
 	parts := l.core.Journals().Cut(false)
 	l.carrier.carryOut()
 	l.revokes(now)
 	l.commits.turn(now, &l.stop, &l.wake)
 	l.seen.note(l.carrier.news())
-	l.seen.report(l.core, l.out.bytes()+int64(cap(l.shares))*shareSize)
+	l.seen.report(l.core, l.out.bytes()+l.moves.bytes()+int64(cap(l.shares))*shareSize)
+	l.seen.pace = l.moves.visits.seen
 	l.in.giveBack()
 	l.cfg.Changed()
 	l.await(now)

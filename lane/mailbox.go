@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"layover/offsets"
+	"layover/purgatory"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -32,6 +33,7 @@ type mail struct {
 	fetched   []fetched
 	ended     []ended
 	committed []offsets.CommitResult
+	moved     []purgatory.Answer
 }
 
 // empty returns a mail that reuses the slices of one that was dealt with.
@@ -39,7 +41,7 @@ func (m mail) empty() mail {
 	clear(m.orders)
 	clear(m.fetched)
 	clear(m.ended)
-	return mail{orders: m.orders[:0], fetched: m.fetched[:0], ended: m.ended[:0], committed: m.committed[:0]}
+	return mail{orders: m.orders[:0], fetched: m.fetched[:0], ended: m.ended[:0], committed: m.committed[:0], moved: m.moved[:0]}
 }
 
 // mailbox is the one place where other goroutines meet the loop. Its lock is a

@@ -42,11 +42,15 @@ type (
 func (o assign) carryOut(l *Lane) {
 	l.revokes(time.Now()) // an earlier assignment of it that is over goes first
 	l.core.Assign(o.assignment)
+	if l.cfg.Runs.Runs != nil {
+		l.moves.openings.assigned(&o.assignment)
+	}
 	l.commits.hurry() // the start position is committed before the first delivery
 }
 
 func (o revoke) carryOut(l *Lane) {
 	l.core.Revoke(o.assignment.TopicPartition, o.assignment.Epoch)
+	l.moves.openings.revoked(o.assignment)
 	r := &revoking{Assignment: o.assignment, lost: o.lost, done: o.done}
 	if !o.lost {
 		r.drainUntil = time.Now().Add(drainTimeout)
@@ -58,6 +62,7 @@ func (o stop) carryOut(l *Lane) {
 	now := time.Now()
 	l.stop = stopping{asked: true, by: o.by, drainBy: now.Add(o.by.Sub(now) * 3 / 5)}
 	l.commits.hurry()
+	l.moves.openings.stop()
 	l.in.drop()
 }
 

@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 type published struct {
 	snapshot atomic.Pointer[purgatory.Snapshot]
 	bytes    atomic.Int64
+	loaded   atomic.Int64
 	some     atomic.Bool // records are in memory
 	paused   atomic.Pointer[[]purgatory.Pause]
 	beat     atomic.Pointer[time.Time] // of the loop's last turn
@@ -20,8 +22,9 @@ type published struct {
 	next        time.Time // when a change may be published
 	nextOutlook time.Time
 	outlook     purgatory.Outlook // as of the last look
-	changed     bool              // something happened since the last snapshot
-	outdated    bool              // something happened since the last look ahead
+	pace        purgatory.RunsPace
+	changed     bool // something happened since the last snapshot
+	outdated    bool // something happened since the last look ahead
 }
 
 // note notes whether something happened that is to be seen.
@@ -59,7 +62,8 @@ func (p *published) publish(core *purgatory.Core, now time.Time) {
 	if p.outdated = now.Before(p.nextOutlook); !p.outdated {
 		p.outlook, p.nextOutlook = core.Outlook(), now.Add(outlookEvery)
 	}
-	s.Outlook = p.outlook
+	s.Outlook, s.Pace = p.outlook, p.pace
+	s.Outlook.Runs.Partitions = slices.Clone(p.outlook.Runs.Partitions)
 	p.snapshot.Store(&s)
 }
 
@@ -67,6 +71,8 @@ func (p *published) publish(core *purgatory.Core, now time.Time) {
 func (p *published) report(core *purgatory.Core, beside int64) {
 	p.some.Store(!core.Empty()) // first: whoever sees the bytes of a record sees that there is one
 	p.bytes.Store(core.Bytes() + beside)
+	_, loaded := core.Runs().Bytes()
+	p.loaded.Store(loaded)
 	pauses := core.Pauses()
 	p.paused.Store(&pauses)
 }
@@ -76,6 +82,9 @@ func (l *Lane) Snapshot() *purgatory.Snapshot { return l.seen.snapshot.Load() }
 
 // Bytes returns the memory that the lane's records take.
 func (l *Lane) Bytes() int64 { return l.seen.bytes.Load() }
+
+// Loaded returns how much of it records take that were read from runs topics.
+func (l *Lane) Loaded() int64 { return l.seen.loaded.Load() }
 
 // Empty reports whether the lane has no record in memory.
 func (l *Lane) Empty() bool { return !l.seen.some.Load() }

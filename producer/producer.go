@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -18,6 +19,8 @@ type Config struct {
 	// MaxBatchBytes returns a topic's max.message.bytes.
 	MaxBatchBytes func(topic string) int32
 	MaxBuffered   int // records that the caller may have in flight
+	// Linger is how long a record waits for others that go to its partition.
+	Linger time.Duration
 	// Options returns brokers, logger, hooks, back-off; suffix tells the clients of
 	// one producer apart in metrics.
 	Options func(suffix string) []kgo.Opt
@@ -65,7 +68,7 @@ func New(cfg Config) (*Producer, error) {
 
 func newClient(cfg Config, suffix string, opts ...kgo.Opt) (*kgo.Client, error) {
 	opts = append([]kgo.Opt{
-		kgo.ProducerLinger(0),
+		kgo.ProducerLinger(cfg.Linger),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.MaxBufferedRecords(cfg.MaxBuffered),
 		kgo.BrokerMaxWriteBytes(1 << 30),

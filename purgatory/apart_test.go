@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"layover/offsets"
+	"layover/purgatory/far"
 	"layover/verify/reach"
 )
 
@@ -45,14 +47,20 @@ func TestASnapshotSharesNothingWithItsCore(t *testing.T) {
 	for _, t := range r.Core.out.dir.list {
 		t.givenUp = 1
 	}
-	s := r.Snapshot()
+	r.Runs().Begin(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, offsets.TopicID{}, far.New(far.Beginning{Window: offsets.NewWindow(0)}), 0)
+	look := func() Snapshot {
+		s := r.Snapshot()
+		s.Outlook = r.Outlook()
+		return s
+	}
+	s := look()
 	if empty := slices.DeleteFunc(reach.Empty(&s), func(path string) bool { return holdsNone(&s, path) }); len(empty) > 0 {
 		t.Errorf("nothing is in %q: what they would share is not seen", empty)
 	}
 	if shared := reach.Shared(&s, r.Core); len(shared) > 0 {
 		t.Errorf("the snapshot has memory of the core at %q", shared)
 	}
-	second := r.Snapshot()
+	second := look()
 	if shared := reach.Shared(&s, &second); len(shared) > 0 {
 		t.Errorf("two snapshots have the same memory at %q", shared)
 	}

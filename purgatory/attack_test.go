@@ -52,7 +52,7 @@ func copyOf(offset, dueMs int64) far.Found {
 // read answers the one visit there is.
 func (r *attacked) read(highest int32, end int64, found ...far.Found) (taken []int, renewed bool) {
 	r.Helper()
-	vs := r.Runs().Visits(nil, aheadMs)
+	vs := r.Runs().Visits(nil, aheadMs, aheadMs)
 	if len(vs) != 1 {
 		r.Fatalf("%d visits", len(vs))
 	}
@@ -64,7 +64,7 @@ func (r *attacked) loadable(log map[int64]int64) map[int64]bool {
 	taken := make(map[int64]bool)
 	for range 100 {
 		r.pass(10_000)
-		for _, v := range r.Runs().Visits(nil, aheadMs) {
+		for _, v := range r.Runs().Visits(nil, aheadMs, aheadMs) {
 			var found []far.Found
 			for o := v.From; o < v.To; o++ {
 				if due, ok := log[o]; ok {
@@ -182,7 +182,7 @@ func (r *attacked) writes() (out []JournalWrite) {
 func TestAttackALogStartOfTheTopicBefore(t *testing.T) {
 	r := newAttacked(t)
 	r.open(1, 0, offsets.Bounds{End: 100})
-	old := r.Runs().Visits(nil, aheadMs)
+	old := r.Runs().Visits(nil, aheadMs, aheadMs)
 	r.Runs().Renewed(r.a, offsets.TopicID{2})
 	r.open(2, 0, offsets.Bounds{})
 	r.mustTake(0, 1, 300_000, 0, 1, 2)
@@ -235,7 +235,7 @@ func TestAttackACopyIsLoadedThoughMuchIsUnread(t *testing.T) {
 	x.Log(offsets.Bounds{End: 1_000_000})
 	r.Runs().Begin(r.a, offsets.TopicID{1}, x, 0)
 	for r.at.WallMs < due+1000 {
-		for _, v := range r.Runs().Visits(nil, aheadMs) {
+		for _, v := range r.Runs().Visits(nil, aheadMs, aheadMs) {
 			answer := &Visited{Visit: v, Until: min(v.To, v.From+1000)}
 			if v.From == 0 {
 				answer.Found = []far.Found{copyOf(0, due)}
@@ -253,7 +253,7 @@ func TestAttackACopyIsLoadedThoughMuchIsUnread(t *testing.T) {
 func TestAttackADoubtThatNothingHasAnswered(t *testing.T) {
 	r := newAttacked(t)
 	r.open(1, 3, offsets.Bounds{End: 10})
-	vs := r.Runs().Visits(nil, aheadMs)
+	vs := r.Runs().Visits(nil, aheadMs, aheadMs)
 	r.mustTake(0, 1, 300_000, 0)
 	x := r.parts.find(r.a.TopicPartition, 1).moved.index
 	x.Start(10) // or was read
@@ -263,7 +263,7 @@ func TestAttackADoubtThatNothingHasAnswered(t *testing.T) {
 	}
 	r.Runs().Unread(vs[0])
 	r.pass(5000)
-	if vs := r.Runs().Visits(nil, aheadMs); len(vs) == 0 {
+	if vs := r.Runs().Visits(nil, aheadMs, aheadMs); len(vs) == 0 {
 		t.Error("nobody asks which log it is")
 	}
 }

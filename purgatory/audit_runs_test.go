@@ -3,7 +3,7 @@ package purgatory
 // auditRuns recounts what is on its way to the runs topics, and returns how many records it is.
 func (r *rig) auditRuns(n *census) (all int64) {
 	r.Helper()
-	moving, bytes := map[*source]int{}, map[*source]int64{}
+	moving, bytes, gathered := map[*source]int{}, map[*source]int64{}, int64(0)
 	for id, c := range r.runs.flying {
 		if c.from == nil {
 			continue
@@ -14,6 +14,7 @@ func (r *rig) auditRuns(n *census) (all int64) {
 		}
 		moving[c.from]++
 		bytes[c.from] += c.size
+		gathered += c.size
 		all++
 	}
 	for _, p := range r.parts.list {
@@ -30,7 +31,9 @@ func (r *rig) auditRuns(n *census) (all int64) {
 				if h := n.note(r.Core, w.loc); h.deadlineMs != w.deadlineMs || h.deadlineMs < before || r.parts.list[h.slot] != p {
 					r.Errorf("partition %d has gathered %+v behind %d, whose header is %+v", p.Partition, w, before, h)
 				}
+				h := readHeader(r.store.at(w.loc))
 				before = w.deadlineMs
+				gathered += int64(h.total())
 				all++
 			}
 		}
@@ -38,8 +41,8 @@ func (r *rig) auditRuns(n *census) (all int64) {
 			r.Errorf("partition %d counts %d moves of %d bytes, recount %d of %d", p.Partition, p.src.moving, p.moved.flyingBytes, moving[p.src], bytes[p.src])
 		}
 	}
-	if r.stats.Gathered != all {
-		r.Errorf("%d gathered, recount %d", r.stats.Gathered, all)
+	if got, _ := r.runs.Bytes(); r.stats.Gathered != all || got != gathered {
+		r.Errorf("%d gathered of %d bytes, recount %d of %d", r.stats.Gathered, got, all, gathered)
 	}
 	return all
 }

@@ -17,6 +17,7 @@ type census struct {
 	overhead int64
 	putBack  map[string]int // by label
 	used     int64          // bytes of records
+	copies   int64          // of them that are loaded copies
 	ids      idCensus
 }
 
@@ -29,6 +30,9 @@ func (n *census) note(c *Core, loc location) header {
 	n.live[int(loc>>locationBits)]++
 	n.ids.used[int(loc>>locationBits)] += int32(h.total())
 	n.used += int64(h.total())
+	if h.marks&isCopy != 0 {
+		n.copies += int64(h.total())
+	}
 	return h
 }
 
@@ -113,6 +117,9 @@ func (r *rig) audit() {
 	}
 	r.auditStore(n)
 	r.auditIDs(&n.ids)
+	if _, loaded := c.runs.Bytes(); loaded != n.copies {
+		r.Errorf("%d bytes of copies counted, recount %d", loaded, n.copies)
+	}
 	if c.store.used != n.used {
 		r.Errorf("%d bytes of records counted, recount %d", c.store.used, n.used)
 	}

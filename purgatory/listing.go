@@ -12,7 +12,8 @@ import (
 type Listing struct {
 	offsets.Assignment
 	runs.Directory
-	index *far.Index
+	ClusterID string
+	index     *far.Index
 }
 
 // RunsDelete asks for the records of a runs partition below an offset to be deleted; the answer
@@ -43,7 +44,7 @@ func (r *Runs) Listings(out []Listing) []Listing {
 			continue
 		}
 		m.listing = true
-		out = append(out, Listing{p.Assignment, d, m.index})
+		out = append(out, Listing{p.Assignment, d, p.ClusterID, m.index})
 	}
 	return out
 }
@@ -80,20 +81,25 @@ func (r *Runs) Deletions(out []RunsDelete) []RunsDelete {
 	return out
 }
 
-// Deleted takes the answer to a RunsDelete.
+// Deleted takes the answer to a RunsDelete. A commit says that an older release may read the
+// partition once all is deleted, also where nothing else happens any more.
 func (r *Runs) Deleted(d RunsDelete, err error) {
 	if p := r.parts.find(d.TopicPartition, d.Epoch); p != nil && p.moved.index == d.index {
 		p.moved.index.Deleted(d.Below, err)
+		p.commit.dirty = p.commit.dirty || err == nil
 	}
 }
 
 // saidOfRuns returns what a commit says of the partition's runs, and the writer of the index that
-// says it. Until there is an index it repeats what the last one said, which stays true.
+// says it. Until there is an index it repeats what the last one said, which stays true. Of a log
+// that has never held anything nothing is said.
 func (p *partition) saidOfRuns() (said offsets.RunsState, of uint64) {
 	if p.moved.index == nil {
 		return p.Runs, 0
 	}
-	said = p.moved.index.State()
+	if said = p.moved.index.State(); said.Known == 0 && !said.Holds {
+		return offsets.RunsState{}, p.moved.index.Writer()
+	}
 	said.TopicID = p.moved.topic
 	return said, p.moved.index.Writer()
 }

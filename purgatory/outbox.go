@@ -205,6 +205,7 @@ func (o *outbox) end(e entry, f fate) { o.endings = append(o.endings, ending{ent
 // release gives back the bytes of a record and its place among its target's.
 func (o *outbox) release(loc location, h *header) {
 	o.store.release(loc, int(h.total()))
+	o.dir.countCopy(h, -1)
 	o.unref(o.dir.list[h.target])
 }
 

@@ -15,6 +15,7 @@ type Outlook struct {
 	// their queues, of those in flight, and of those that were put back; 0: none is due. A record without a deadline
 	// of its own, such as a dead letter, counts from when it was put in flight.
 	OldestOverdueMs int64
+	Runs            RunsOutlook
 }
 
 // Outlook looks ahead from the core's clock. Its cost grows with the buckets of the
@@ -28,6 +29,7 @@ func (c *Core) Outlook() Outlook {
 		}
 		c.parking.wheel.Within(instants[:], o.DueWithin[:])
 	}
+	c.lookAtRuns(&o)
 	due := int64(0)
 	note := func(e *entry) {
 		if e != nil && e.hasDeadline(c.store) {

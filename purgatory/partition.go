@@ -119,12 +119,16 @@ func (c *Core) Revoke(tp offsets.TopicPartition, epoch uint64) {
 
 // Draining returns how many records of a revoked partition are in flight and may be
 // answered soon: those to target partitions that were silent before are not waited for.
-// Its cost grows with the records in flight.
-func (c *Core) Draining(tp offsets.TopicPartition, epoch uint64) int {
-	if p := c.parts.find(tp, epoch); p != nil && p.src.inFlight > 0 {
-		return c.out.flights.draining(p.src)
+// Copies in flight count as well. Its cost grows with the records in flight.
+func (c *Core) Draining(tp offsets.TopicPartition, epoch uint64) (n int) {
+	p := c.parts.find(tp, epoch)
+	if p == nil {
+		return 0
 	}
-	return 0
+	if p.src.inFlight > 0 {
+		n = c.out.flights.draining(p.src)
+	}
+	return n + p.src.moving
 }
 
 // Sweep ends assignments: everything parked or due of them is forgotten and its bytes

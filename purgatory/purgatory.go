@@ -279,6 +279,9 @@ func (c *Core) Occupying() int { return c.out.flights.occupying() }
 // InFlight returns how many records are in flight.
 func (c *Core) InFlight() int { return c.out.flights.count }
 
+// Owed returns how many answers are owed: to deliveries, and to copies.
+func (c *Core) Owed() int { return c.out.flights.count + c.runs.Flying() }
+
 // Pauses returns why reading has to pause now.
 func (c *Core) Pauses() []Pause { return c.out.pauses() }
 

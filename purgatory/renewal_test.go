@@ -1,6 +1,8 @@
 package purgatory
 
 import (
+	"errors"
+	"slices"
 	"testing"
 
 	"layover/journal/facts"
@@ -35,7 +37,7 @@ func (r *rig) begin(a offsets.Assignment, end int64, epoch int32) *far.Index {
 // loads gives the answer to the one visit that is due, and loads what is taken.
 func (r *rig) loads(a offsets.Assignment, found []far.Found, epoch int32, end int64) (loaded int, renewed bool) {
 	r.Helper()
-	visits := r.Runs().Visits(nil, 5000)
+	visits := r.Runs().Visits(nil, 5000, 5000)
 	if len(visits) != 1 {
 		r.Fatalf("%d visits, want one", len(visits))
 	}
@@ -56,7 +58,7 @@ func (r *rig) answers(a offsets.Assignment, v Visit, found []far.Found, epoch in
 
 func TestAnAnswerToAnEarlierIndexIsDropped(t *testing.T) {
 	r, a, found := renewing(t)
-	old := r.Runs().Visits(nil, 5000)[0]
+	old := r.Runs().Visits(nil, 5000, 5000)[0]
 	r.Runs().Renewed(a, offsets.TopicID{8})
 	x := r.begin(a, 2, 0)
 	if n, renewed := r.answers(a, old, found, 0, 0); n != 0 || renewed || x.Known() != 0 {
@@ -167,7 +169,7 @@ func TestACopyThatIsMovedAgainIsFinishedByTheAnswerOfTheNext(t *testing.T) {
 	for i := range found {
 		found[i].DeadlineMs += 200_000
 	}
-	v := r.Runs().Visits(nil, 5000)[0]
+	v := r.Runs().Visits(nil, 5000, 5000)[0]
 	take, _ := r.Runs().Take(&Visited{Visit: v, Until: 3, Found: found, Highest: -1}, 1_000_000, 1000, nil)
 	for _, i := range take {
 		l, _ := r.Loader(a)
@@ -183,4 +185,42 @@ func TestACopyThatIsMovedAgainIsFinishedByTheAnswerOfTheNext(t *testing.T) {
 		t.Errorf("finished are %t, %t, %t; %d are parked", x.Finished(moves[0].Copy-1), x.Finished(moves[1].Copy-1), x.Finished(moves[2].Copy-1), r.stats.Parked)
 	}
 	r.audit()
+}
+
+// TestACommitFollowsTheLastDeletion: without it an older release would never read the partition.
+func TestACommitFollowsTheLastDeletion(t *testing.T) {
+	r := newRig(t, func(*Config) {})
+	a := offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}
+	r.Journal(ingress, journalTopic)
+	r.Assign(facts.Assigned{Assignment: a, Window: offsets.NewWindow(0), Committed: true})
+	w := offsets.NewWindow(3)
+	x, _ := far.Open(&far.Opening{Writer: 2, Window: w, Facts: facts.NewJournalOnly(facts.Identity{}, 2, facts.Restored{}, w), Log: offsets.Bounds{End: 3}})
+	r.Runs().Begin(a, offsets.TopicID{7}, x, 0)
+	for r.Cut(true) {
+	}
+	for i, write := range r.Take().Writes {
+		r.Written(write.Assignment, facts.Result{Seq: write.Seq, Offset: int64(i)})
+	}
+	commits := func() (holds []bool) {
+		for _, c := range r.Commits(nil, false) {
+			r.Committed(offsets.CommitResult{Commit: c})
+			holds = append(holds, c.Runs.Holds)
+		}
+		return holds
+	}
+	if got := commits(); !slices.Equal(got, []bool{true}) {
+		t.Errorf("before anything is deleted commits hold older releases off: %v, want one that does", got)
+	}
+	deletions := r.Runs().Deletions(nil)
+	if len(deletions) != 1 || deletions[0].Below != 3 {
+		t.Fatalf("%+v", deletions)
+	}
+	r.Runs().Deleted(deletions[0], errors.New("refused"))
+	if got := commits(); len(got) > 0 {
+		t.Errorf("a deletion that failed is news: %v", got)
+	}
+	r.Runs().Deleted(deletions[0], nil)
+	if got := commits(); !slices.Equal(got, []bool{false}) {
+		t.Errorf("once all is deleted commits hold older releases off: %v, want one that does not", got)
+	}
 }

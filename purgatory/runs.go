@@ -32,8 +32,12 @@ type Runs struct {
 
 	flying []copying // by id; a free one has no source
 	free   []int32
+	bytes  int64    // of what is gathered or in flight
 	taken  []uint64 // scratch of Gather
 	first  int      // where the next round of Offer over the partitions begins
+
+	seen     RunsOutlook // see lookAtRuns
+	lookedMs int64       // Clock.MonotonicMs of that
 }
 
 const (
@@ -97,7 +101,10 @@ type copying struct {
 type Move struct {
 	ID int32
 	offsets.Assignment
-	Offset      int64 // of its origin in ingress
+	TopicID     offsets.TopicID // of the ingress topic
+	ClusterID   string
+	Writer      uint64 // of the index
+	Offset      int64  // of its origin in ingress
 	TimestampMs int64
 	DeadlineMs  int64
 	Run         uint64
@@ -123,7 +130,9 @@ func (r *Runs) Begin(a offsets.Assignment, topic offsets.TopicID, index *far.Ind
 	m := &p.moved
 	m.resume(index, topic)
 	m.index, m.topic, m.cutFrom = index, topic, 0
-	p.commit.dirty = true
+	if said, _ := p.saidOfRuns(); said != p.Runs {
+		p.commit.dirty = true
+	}
 	r.stats.LostFromRuns += lost
 	if s, ok := r.journals.states[p.Topic]; ok {
 		p.useJournal(s)
@@ -166,6 +175,7 @@ func (r *Runs) Gather(afterMs, size int64, budget int) (gathered int64, more boo
 		p := r.parts.list[h.slot]
 		lists[p] = append(lists[p], waiting{loc, h.deadlineMs})
 		gathered += int64(h.total())
+		r.bytes += int64(h.total())
 		p.unpark()
 		r.stats.Parked--
 		r.stats.Gathered++
@@ -232,7 +242,8 @@ func (r *Runs) start(p *partition) Move {
 	r.flying[id] = copying{loc, p.src, size, m.number, m.index}
 	m.flyingBytes += size
 	p.src.moving++
-	move := Move{ID: id, Assignment: p.Assignment, Offset: h.offset, TimestampMs: h.timestampMs, DeadlineMs: h.deadlineMs, Run: m.number, Body: body}
+	move := Move{ID: id, Assignment: p.Assignment, TopicID: p.TopicID, ClusterID: p.ClusterID, Writer: m.index.Writer(),
+		Offset: h.offset, TimestampMs: h.timestampMs, DeadlineMs: h.deadlineMs, Run: m.number, Body: body}
 	if copyAt, ok := h.place().inRuns(); ok {
 		move.Copy = copyAt + 1
 	}
@@ -274,6 +285,7 @@ func (r *Runs) scatter(p *partition, untilMs int64) {
 // park parks a record again that was not moved.
 func (r *Runs) park(p *partition, loc location) {
 	h := readHeader(r.store.at(loc))
+	r.bytes -= int64(h.total())
 	p.parkAgain(h.deadlineMs)
 	r.stats.Parked++
 	r.parking.again(loc, h.fireMs(r.now.WallMs), false)
@@ -300,13 +312,18 @@ func (r *Runs) moved(a *Answer) {
 	switch {
 	case p.src.gone: // whoever has the partition next reads the copy, and perhaps its origin
 		r.stats.HandedOver++
+		r.bytes -= c.size
 		r.out.release(c.loc, &h)
 		r.parts.retire(c.from)
 		return
 	case a.Acked && c.to == m.index && !m.doubtful && r.acked(m, a, &c, h.deadlineMs):
 		m.uncommitted++
 		r.stats.Moved++
+		if _, again := h.place().inRuns(); again {
+			r.stats.Cleaned++
+		}
 		p.finish(h.place())
+		r.bytes -= c.size
 		r.out.release(c.loc, &h)
 	default: // its copy, if there is one, is delivered as well
 		m.pauseUntil = r.now.MonotonicMs + againMs
@@ -331,6 +348,7 @@ func (r *Runs) forget(p *partition) (n int64) {
 	for m := &p.moved; len(m.gathered) > 0; n++ {
 		loc := m.pop(0)
 		h := readHeader(r.store.at(loc))
+		r.bytes -= int64(h.total())
 		r.out.release(loc, &h)
 	}
 	r.stats.Gathered -= n

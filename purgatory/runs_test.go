@@ -210,7 +210,7 @@ func (w *ways) hear(n int) {
 }
 
 func (w *ways) deliver() {
-	for _, v := range w.Runs().Visits(nil, aheadMs) {
+	for _, v := range w.Runs().Visits(nil, aheadMs, aheadMs) {
 		w.visit(v.From, v.To)
 	}
 	w.sent = append(w.sent, w.offer()...)
@@ -244,7 +244,7 @@ func (w *ways) drain() {
 		w.land(len(w.flying))
 		w.hear(len(w.landed))
 		for range 20 {
-			for _, v := range w.Runs().Visits(nil, aheadMs) {
+			for _, v := range w.Runs().Visits(nil, aheadMs, aheadMs) {
 				w.visit(v.From, v.To)
 			}
 		}

@@ -38,6 +38,7 @@ type Snapshot struct {
 	Waiting       int          // cancels that wait for the answer to their record
 	Outlook       Outlook      // the owner's to fill in, as often as it can be afforded
 	Errors        []TargetError
+	Pace          RunsPace // the owner's to fill in
 }
 
 // Pause is a reason for which reading pauses, and the target it is about.
@@ -62,6 +63,7 @@ type PartitionView struct {
 	Parked         int
 	Due            int
 	InFlight       int
+	Moving         int   // copies in flight to the runs topic
 	Finished       int64 // finished offsets above the low offset
 	Confirmed      bool
 	Halted         string // why the policy for invalid records stopped its reading, "" if it did not
@@ -113,7 +115,10 @@ func (c *Core) Snapshot() Snapshot {
 			StableEnd: p.StableEnd, Committed: p.commit.low, Parked: p.parked, Due: p.src.due, InFlight: p.src.inFlight,
 			Finished: p.Window.Above(), Confirmed: p.src.confirmed, Metadata: p.commit.metadata, OldestNeededMs: p.oldestNeededMs(), FurthestMs: p.furthestMs,
 			Uncommitted: p.finished - p.commit.finishedSaid, BeyondPrefix: p.commit.left,
-			Journalled: p.journalled(said), Facts: said,
+			Journalled: p.journalled(said), Facts: said, Moving: p.src.moving,
+		}
+		if x := p.moved.index; x != nil {
+			v.Uncommitted += x.Open()
 		}
 		if p.halted != nil && !p.halted.Truncated && !p.halted.Unreadable {
 			v.Halted, v.HaltedAt = p.halted.Reason, p.halted.Offset

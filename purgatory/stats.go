@@ -48,6 +48,7 @@ type Stats struct {
 	Parked            int64 // in the wheel now
 	Gathered          int64 // out of the wheel and on their way to the runs topic now
 	Moved             int64 // to the runs topic: their copies were acknowledged
+	Cleaned           int64 // of Moved, copies that were moved once more
 	Loaded            int64 // copies read from the runs topic to be delivered
 	EventsWaiting     int64 // events due or in flight now
 	Referred          int64 // records of batches whose letter is due or in flight, beyond one for each letter

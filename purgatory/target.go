@@ -71,6 +71,7 @@ type directory struct {
 	events *target
 	// overhead is the memory of targets, their partitions, and all queues, in bytes.
 	overhead int64
+	copies   int64 // bytes of the records that were read from runs topics
 	store    *store
 	apart    bool // Config.ApartByIngress
 }
@@ -135,7 +136,15 @@ func (d *directory) park(t *target, h *header, body Body, classNo int) location 
 	copy(dst, head)
 	body.Put(dst[len(head):])
 	t.refs++
+	d.countCopy(h, 1)
 	return loc
+}
+
+// countCopy adds a record's bytes to those of loaded copies, if it is one, or takes them off.
+func (d *directory) countCopy(h *header, sign int64) {
+	if h.marks&isCopy != 0 {
+		d.copies += sign * int64(h.total())
+	}
 }
 
 // forgetAbove is the number of known targets from which unused ones are dropped.

@@ -1,6 +1,9 @@
 package purgatory
 
 import (
+	"math"
+	"time"
+
 	"layover/offsets"
 	"layover/purgatory/far"
 )
@@ -11,6 +14,7 @@ type Visit struct {
 	offsets.Assignment
 	From, To    int64 // To is not included
 	LeaderEpoch int32 // the highest that was seen
+	Whole       bool  // it takes all copies, whenever they are due: see Cleanings
 	index       *far.Index
 }
 
@@ -23,15 +27,25 @@ type Visited struct {
 	// Visit.From. If it is above the visit's, End is where the log of the visit's epoch ends.
 	Highest int32
 	End     int64
+	// Ended: nothing was read, as the log ends at LogEnd.
+	Ended   bool
+	LogEnd  int64
+	Damaged []int64 // offsets of records that were copies and cannot be read: they are lost
+
+	// Of the reader, for the caller: see Renewed, LogStart and Unread.
+	TopicID offsets.TopicID // the topic's, if it is another one by now
+	Start   int64           // where the log begins, if that is above the first offset wanted
+	Err     error           // the visit failed
+	Took    time.Duration
 }
 
 // visitAgainMs is how long after a visit that failed, or found no room, the next one begins.
 const visitAgainMs = 1000
 
 // Visits appends to out the visits that are to begin now: of gaps, which nobody has read, and
-// of copies that are due within aheadMs. One of no offset asks which log it is: Highest and End of
+// of copies of which some are due within soonMs; they go up to what is due within aheadMs. One of no offset asks which log it is: Highest and End of
 // the answer count.
-func (r *Runs) Visits(out []Visit, aheadMs int64) []Visit {
+func (r *Runs) Visits(out []Visit, soonMs, aheadMs int64) []Visit {
 	for p := range r.parts.here() {
 		m := &p.moved
 		if m.index == nil || m.visiting || p.src.draining || r.now.MonotonicMs < m.visitsAfter {
@@ -39,7 +53,7 @@ func (r *Runs) Visits(out []Visit, aheadMs int64) []Visit {
 		}
 		from, to, gap := m.index.Gap()
 		v, ok := m.index.Next(r.now.WallMs + aheadMs)
-		ok = ok && v.DueMs <= r.now.WallMs+aheadMs
+		ok = ok && v.DueMs <= r.now.WallMs+soonMs
 		switch {
 		case m.doubtful: // nothing is read: the answer tells of which log it is
 			from, to, ok = m.index.Known(), m.index.Known(), true
@@ -50,7 +64,7 @@ func (r *Runs) Visits(out []Visit, aheadMs int64) []Visit {
 		}
 		if ok {
 			m.visiting = true
-			out = append(out, Visit{p.Assignment, from, to, m.index.LeaderEpoch(), m.index})
+			out = append(out, Visit{Assignment: p.Assignment, From: from, To: to, LeaderEpoch: m.index.LeaderEpoch(), index: m.index})
 		}
 	}
 	return out
@@ -70,14 +84,28 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 		r.renew(p, v.End, lost)
 		return take, true
 	}
+	if v.Ended {
+		if lost, cut := m.index.Ends(v.LogEnd); cut {
+			r.renew(p, v.LogEnd, lost)
+			return take, true
+		}
+	}
 	m.doubtful = m.doubtful && v.From < v.To
 	if v.From > m.index.Known() { // Raise has found that less is known than was when it was asked for
 		return take, false
 	}
-	before := len(take)
-	take = m.index.Read(v.From, v.Until, v.Found, r.now.WallMs+aheadMs, room, take)
+	for _, offset := range v.Damaged { // once each, though it may be read again
+		if !m.index.Finished(offset) {
+			r.stats.LostFromRuns++
+		}
+	}
+	before, untilMs := len(take), r.now.WallMs+aheadMs
+	if v.Whole {
+		untilMs = math.MaxInt64 - 1 // what is for nobody here is never due
+	}
+	take = m.index.Read(v.From, v.Until, v.Found, untilMs, room, take)
 	if next, ok := m.index.Next(r.now.WallMs + aheadMs); ok && len(take) == before && next.From == v.From && next.DueMs <= r.now.WallMs+aheadMs ||
-		v.Until == v.From && v.From < v.To {
+		v.Until == v.From && v.From < v.To || v.Whole && len(take) == before {
 		m.visitsAfter = r.now.MonotonicMs + visitAgainMs // there was no room, or the log ends there
 	}
 	p.commit.dirty = true

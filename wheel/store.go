@@ -13,6 +13,9 @@ type store struct {
 	//
 	// Invariant: between two calls the chunks hold as many records as are live and dead.
 	dead int
+
+	// uneven: chunks that are not the last of their log may have room, as records were taken out.
+	uneven bool
 }
 
 // newStore returns an empty store whose first sequence number is next.
@@ -61,6 +64,7 @@ func (s *store) squeeze(lv *level, ref, read uint32) (left uint32) {
 		}
 	}
 	s.chunks.at(ref).seq = uint32(kept)
+	s.uneven = s.uneven || kept < len(places)
 	return left
 }
 
@@ -107,6 +111,7 @@ func (s *store) sift(by *sieve, lv *level, ref, read uint32, start int64) uint32
 	}
 	copy(places[kept:], places[n:])
 	header.seq -= uint32(n - kept)
+	s.uneven = s.uneven || kept < n
 	by.budget -= n / per
 	return read + uint32(kept)
 }

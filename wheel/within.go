@@ -14,8 +14,8 @@ const withinLooks = 1 << 16
 // instants are in ascending order, and counts is as long.
 //
 // It adds up whole buckets, and looks at up to 65,536 records of the buckets that an
-// instant cuts. Further records are counted in proportion to the time. So it is exact
-// where cut buckets hold no more, and no cancelled record still takes its place. The
+// instant cuts, or of all buckets once records were cancelled or taken. Further records are
+// counted in proportion to the time. So it is exact where these buckets hold no more. The
 // cost grows with the buckets that hold records, 16,384 at most in the default
 // geometry, and not with the records.
 func (w *TimingWheel) Within(instants []int64, counts []int64) {
@@ -112,7 +112,8 @@ func (t *tally) open(lv *level, s span) {
 // look reports whether the n records of a bucket have to be looked at one by one, and
 // are few enough for it.
 func (t *tally) look(s span, n int64) bool {
-	if t.bin(s.first) == t.bin(s.last) && t.w.store.dead == 0 || n > t.looks {
+	counted := t.w.store.dead == 0 && !t.w.store.uneven // else records is no exact number
+	if t.bin(s.first) == t.bin(s.last) && counted || n > t.looks {
 		return false
 	}
 	t.looks -= n
@@ -140,7 +141,8 @@ func (t *tally) spread(s span, n int64) {
 }
 
 // records returns how many records a log holds. It is an upper bound where records
-// were cancelled, or where numbering passed into another epoch.
+// were cancelled, or where numbering passed into another epoch, and an estimate where chunks
+// are uneven.
 func (a *arena) records(l *bucketLog, per uint32) int64 {
 	chunks, last := a.count(l), int64((l.next-1-l.tail())/per)
 	if chunks == 1 {

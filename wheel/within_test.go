@@ -39,6 +39,24 @@ func TestWithinCountsByWhenRecordsAreDue(t *testing.T) {
 				}
 			})
 		}
+		t.Run(name+", some taken", func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(5, 6))
+			w := New(1000, g)
+			parked := map[uint64]int64{}
+			for range 3000 {
+				ms := (1001 + rnd.Int64N(1<<rnd.IntN(36)) + g.TickMs) / g.TickMs * g.TickMs
+				payload := rnd.Uint64()
+				w.Add(ms, payload)
+				parked[payload] = ms
+			}
+			for range 60 {
+				taken, _ := w.TakeFarthest(1000+rnd.Int64N(1<<rnd.IntN(36)), 1+rnd.IntN(100), func(payload uint64) bool { return payload%4 > 0 }, nil)
+				for _, p := range taken {
+					delete(parked, p)
+				}
+				checkWithin(t, w, parked, 1000, rnd)
+			}
+		})
 	}
 }
 

@@ -18,8 +18,8 @@ const (
 	// partitions is enough for a group of a few to share the work, and for a
 	// few lanes to have some.
 	partitions = 4
-	// retention is Kafka's own default, a day above the default maximum of a
-	// delay. Each topic has it as its own setting, the only one the broker enforces.
+	// retention is Kafka's own default. Records with longer delays are moved to runs before
+	// that. Each topic has it as its own setting, the only one the broker enforces.
 	retention = 7 * 24 * time.Hour
 	// offsetRetention is how long the broker keeps the group's offsets while dev
 	// does not run. Without them dev would deliver the whole topic again.

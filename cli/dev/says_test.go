@@ -24,10 +24,10 @@ func TestDevSaysAtOnceWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 	d.until(`^      delayed/\d@\d+: header x-delay "soon": want milliseconds, `)
 	d.until(`^      right would be: x-delay=30s`)
 
-	d.send(addr, "--delay", "7d", "a week")
-	d.until(`dead letter, delay_too_long  "a week"$`)
-	d.until(`header x-delay "7d": want at most 6d \(LAYOVER_MAX_DELAY\) after `)
-	d.until(`right would be: at most x-delay=6d, or dev with a longer LAYOVER_MAX_DELAY$`)
+	d.send(addr, "--delay", "31d", "a month")
+	d.until(`dead letter, delay_too_long  "a month"$`)
+	d.until(`header x-delay "31d": want at most 30d \(LAYOVER_MAX_DELAY\) after `)
+	d.until(`right would be: at most x-delay=30d, or dev with a longer LAYOVER_MAX_DELAY$`)
 
 	d.send(addr, "--delay", "5", "hurry")
 	d.until(`^  delayed-\d-\d+  note: x-delay is 5 ms; write 5s for seconds$`)

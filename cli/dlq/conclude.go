@@ -37,14 +37,14 @@ func (r *redriving) conclude() {
 		process.WriteJSON(r.out, f) // an error comes again when it is flushed
 		return
 	}
-	did := count(r.chosen, "dead letter") + " to write"
+	did := process.Count(r.chosen, "dead letter") + " to write"
 	if r.again.execute {
-		did = grouped(r.written) + " written"
+		did = process.Grouped(r.written) + " written"
 		if r.written != r.chosen { // the counts by topic and reason are of all
-			did = grouped(r.chosen) + " chosen, " + did
+			did = process.Grouped(r.chosen) + " chosen, " + did
 		}
 	}
-	r.say("%s: %s read, %s\n", r.cfg.DLQTopic, count(r.read, "record"), did)
+	r.say("%s: %s read, %s\n", r.cfg.DLQTopic, process.Count(r.read, "record"), did)
 	r.byTopic.print(r.out, "to ingress topic", false)
 	r.byReason.print(r.out, "by reason", false)
 	r.sayPassed()
@@ -53,7 +53,7 @@ func (r *redriving) conclude() {
 	case !r.again.execute && r.chosen == 0:
 		r.say("Nothing to redrive.\n")
 	case !r.again.execute:
-		r.say("Dry run: nothing was written. With --execute these are, in %v at the rate of %s a second.\n", r.duration(), grouped(int64(r.again.rate)))
+		r.say("Dry run: nothing was written. With --execute these are, in %v at the rate of %s a second.\n", r.duration(), process.Grouped(int64(r.again.rate)))
 		r.say("To redrive these and none that come meanwhile, add %s\n", text)
 	case len(left) == 0 && len(r.hidden) > 0:
 		r.say("All of it is done but what is behind an open transaction: when that has ended, the same command with --offsets %v\n", r.hidden)
@@ -62,7 +62,7 @@ func (r *redriving) conclude() {
 	default:
 		r.say("To go on, the same command with %s\n", text)
 		if n := r.unanswered(); n > 0 {
-			r.say("%s behind those offsets may be written already, and %s sent twice.\n", count(n, "letter"), isOrAre(n))
+			r.say("%s behind those offsets may be written already, and %s sent twice.\n", process.Count(n, "letter"), isOrAre(n))
 		}
 		r.say("Partitions that are not named are done. What is redriven again is sent twice.\n")
 	}
@@ -73,12 +73,12 @@ func (r *redriving) sayPassed() {
 	heading := "\n  passed over\n"
 	for _, o := range obstacles {
 		if n := r.passed[o.obstacle]; n > 0 {
-			r.say("%s    %9s  %s\n", heading, grouped(n), o.meaning)
+			r.say("%s    %9s  %s\n", heading, process.Grouped(n), o.meaning)
 			heading = ""
 		}
 	}
 	if r.filtered > 0 {
-		r.say("\n  %s left out by the filters\n", count(r.filtered, "letter"))
+		r.say("\n  %s left out by the filters\n", process.Count(r.filtered, "letter"))
 	}
 }
 

@@ -56,14 +56,14 @@ func (c *command) list(ctx context.Context) error {
 			}
 		}
 		seen += int64(len(got.records))
-		c.meter.paint(time.Now(), func() string { return "read " + count(seen, "record") })
+		c.meter.paint(time.Now(), func() string { return "read " + process.Count(seen, "record") })
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	for _, l := range last {
-		f.Newest = append(f.Newest, newestFacts{l.Topic, l.Partition, l.Offset, string(l.reason), l.message, clock(l.at), l.source()})
+		f.Newest = append(f.Newest, newestFacts{l.Topic, l.Partition, l.Offset, string(l.reason), l.message, process.Clock(l.at), l.source()})
 	}
 	if c.json {
 		return process.WriteJSON(c.out, f)
@@ -104,7 +104,7 @@ func (c *command) sayList(f *listFacts, last newest) {
 	if f.Total == 1 {
 		what = " dead letter in "
 	}
-	c.say("%s%s%s\n", grouped(f.Total), what, c.cfg.DLQTopic)
+	c.say("%s%s%s\n", process.Grouped(f.Total), what, c.cfg.DLQTopic)
 	f.ByTopic.print(c.out, "by ingress topic", false)
 	f.ByTarget.print(c.out, "by target", false)
 	f.ByReason.print(c.out, "by reason", false)
@@ -113,12 +113,12 @@ func (c *command) sayList(f *listFacts, last newest) {
 		c.say("\n  newest, for 'layover dlq show'\n")
 	}
 	for _, l := range last {
-		c.say("    %d-%d  %s  %s  %s\n        %s\n", l.Partition, l.Offset, clock(l.at), l.reason, l.source(), l.message)
+		c.say("    %d-%d  %s  %s  %s\n        %s\n", l.Partition, l.Offset, process.Clock(l.at), l.reason, l.source(), l.message)
 	}
 	switch {
 	case f.Foreign == 1:
 		c.say("\n1 record is no dead letter of Layover.\n")
 	case f.Foreign > 1:
-		c.say("\n%s records are no dead letters of Layover.\n", grouped(f.Foreign))
+		c.say("\n%s records are no dead letters of Layover.\n", process.Grouped(f.Foreign))
 	}
 }

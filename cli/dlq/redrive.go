@@ -187,9 +187,9 @@ func (r *redriving) look(now time.Time) error {
 	r.meter.paint(now, func() string {
 		seen, all := r.progress()
 		if r.sender == nil {
-			return fmt.Sprintf("read %s of %s, %s to write", grouped(seen), count(all, "offset"), grouped(r.chosen))
+			return fmt.Sprintf("read %s of %s, %s to write", process.Grouped(seen), process.Count(all, "offset"), process.Grouped(r.chosen))
 		}
-		return fmt.Sprintf("read %s of %s, written %s", grouped(seen), count(all, "offset"), grouped(r.written))
+		return fmt.Sprintf("read %s of %s, written %s", process.Grouped(seen), process.Count(all, "offset"), process.Grouped(r.written))
 	})
 	if r.sender == nil {
 		return nil
@@ -197,7 +197,7 @@ func (r *redriving) look(now time.Time) error {
 	if now.Sub(r.sender.said) >= sayEvery {
 		r.sender.said = now
 		if left := r.positions.left(); len(left) > 0 { // for whoever has to go on after a kill
-			r.note("written %s so far; not done: %s", grouped(r.written), r.goOn(left))
+			r.note("written %s so far; not done: %s", process.Grouped(r.written), r.goOn(left))
 		}
 	}
 	return r.sender.stalled(now)
@@ -228,7 +228,7 @@ func (r *redriving) since() string {
 	if r.only.since.IsZero() {
 		return ""
 	}
-	return clock(r.only.since)
+	return process.Clock(r.only.since)
 }
 
 // subject names a letter and where it goes, for errors.

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"layover/cli/kafka"
+	"layover/cli/process"
 	"layover/cluster"
 	"layover/producer"
 )
@@ -179,7 +180,7 @@ func (s *sender) stalled(now time.Time) error {
 	if s.inFlight == 0 || now.Sub(s.changed) < silentTimeout {
 		return nil
 	}
-	return s.explain(cluster.ErrNoAnswer, fmt.Sprintf("no answer to %s for %v, which may have been written or not", count(int64(s.inFlight), "record"), silentTimeout), "")
+	return s.explain(cluster.ErrNoAnswer, fmt.Sprintf("no answer to %s for %v, which may have been written or not", process.Count(int64(s.inFlight), "record"), silentTimeout), "")
 }
 
 // later returns the later of two instants.

@@ -95,7 +95,7 @@ func (c *command) fate(l *letter) string {
 
 // sayLetter prints a letter for people.
 func (c *command) sayLetter(l *letter, fault string) {
-	c.say("%s, written %s\n", l.id(), clock(l.Timestamp))
+	c.say("%s, written %s\n", l.id(), process.Clock(l.Timestamp))
 	line := func(name, format string, args ...any) { c.say("  %-10s %s\n", name, fmt.Sprintf(format, args...)) }
 	if fault != "" {
 		line("problem", "no dead letter of Layover: %s", fault)
@@ -112,7 +112,7 @@ func (c *command) sayLetter(l *letter, fault string) {
 		}
 		return
 	}
-	line("payload", "key %s, value %s, %s; --payload prints them", size(l.Key), size(l.Value), count(int64(len(l.Headers)), "header"))
+	line("payload", "key %s, value %s, %s; --payload prints them", size(l.Key), size(l.Value), process.Count(int64(len(l.Headers)), "header"))
 }
 
 // sayErrors prints what the error headers say.
@@ -120,11 +120,11 @@ func (c *command) sayErrors(l *letter, line func(name, format string, args ...an
 	line("was", "%s/%d@%d, layover-id %s", l.origin.Topic, l.origin.Partition, l.origin.Offset, l.source())
 	line("for", "%s", targetOf(l, c.cfg))
 	line("group", "%s", plain(l.group))
-	line("died", "%s", clock(l.at))
+	line("died", "%s", process.Clock(l.at))
 	line("reason", "%s: %s", l.reason, meaning(l.reason))
 	line("message", "%s", l.message)
 	if l.batch {
-		line("stands for", "%s without an outcome, of the batch of the offsets %d to %d", count(l.records, "record"), l.origin.Offset, l.last)
+		line("stands for", "%s without an outcome, of the batch of the offsets %d to %d", process.Count(l.records, "record"), l.origin.Offset, l.last)
 	}
 	if l.dropped {
 		line("value", "dropped: %s takes the letter only without it", l.Topic)
@@ -154,7 +154,7 @@ func size(b []byte) string {
 	if b == nil {
 		return "null"
 	}
-	return count(int64(len(b)), "byte")
+	return process.Count(int64(len(b)), "byte")
 }
 
 // letterFacts is the one object of show. The names are documented.
@@ -200,7 +200,7 @@ type headerFacts struct {
 func (c *command) facts(l *letter, fault string) letterFacts {
 	f := letterFacts{Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, PassedOver: string(foreign), Problem: fault}
 	if fault == "" {
-		f.At, f.ID, f.Target, f.Group = clock(l.at), l.source(), targetOf(l, c.cfg), plain(l.group)
+		f.At, f.ID, f.Target, f.Group = process.Clock(l.at), l.source(), targetOf(l, c.cfg), plain(l.group)
 		f.Reason, f.Message, f.Dropped, f.PassedOver = string(l.reason), l.message, l.dropped, string(c.obstacle(l))
 	}
 	if l.batch && fault == "" {
@@ -247,7 +247,7 @@ var meanings = map[string]string{
 	"malformed_cancel":     "x-delay-cancel is not true, or has something else beside it; correct the producer",
 	"malformed_expire_at":  "x-expire-at is none of its forms; correct the producer",
 	"malformed_attempt":    "x-delay-attempt is no number; correct the consumer that wrote the record back",
-	"delay_too_long":       "the deadline is beyond LAYOVER_MAX_DELAY; shorten it, or raise that and the retention",
+	"delay_too_long":       "the deadline is beyond LAYOVER_MAX_DELAY; shorten it, or raise that, and without runs the retention",
 	"future_timestamp":     "the record's timestamp is ahead of Layover's clock; mend one of the clocks",
 	"no_timestamp":         "a delay without a timestamp to count from; use x-deliver-at, or let the broker stamp",
 	"target_not_allowed":   "x-deliver-to names a topic that may not be chosen; add it to LAYOVER_TARGETS_ALLOWED",

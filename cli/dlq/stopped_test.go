@@ -94,7 +94,7 @@ func TestOnlyWhatIsAcknowledgedIsDone(t *testing.T) {
 	refused.Remove()
 	w.fine("redrive --execute --offsets " + offsetsIn(t, got.Stdout))
 	for i := range 12 {
-		r := w.sent()["secret-value-"+grouped(int64(i+1))]
+		r := w.sent()["secret-value-"+process.Grouped(int64(i+1))]
 		if r == 0 || i < 2 && r != 1 {
 			t.Errorf("letter %d was sent %d times", i+1, r)
 		}

@@ -6,10 +6,10 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"layover/cli/process"
 )
 
 // counts are numbers by name.
@@ -53,10 +53,10 @@ func (c counts) print(w io.Writer, heading string, byName bool) {
 		names = names[:cut]
 	}
 	for _, name := range names {
-		fmt.Fprintf(w, "    %9s  %s\n", grouped(c[name]), name)
+		fmt.Fprintf(w, "    %9s  %s\n", process.Grouped(c[name]), name)
 	}
 	if rest > 0 {
-		fmt.Fprintf(w, "    %9s  of %d more; -o json has all\n", grouped(rest), len(c)-maxShown)
+		fmt.Fprintf(w, "    %9s  of %d more; -o json has all\n", process.Grouped(rest), len(c)-maxShown)
 	}
 }
 
@@ -77,24 +77,4 @@ func (n *newest) add(l letter) {
 		*n = slices.Insert(*n, i, l)
 		*n = (*n)[:min(len(*n), maxNewest)]
 	}
-}
-
-// clock is a time as Layover writes it.
-func clock(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
-// count returns a number with its noun.
-func count(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return grouped(n) + " " + noun + "s"
-}
-
-// grouped returns n with a comma before each three digits: 12,345.
-func grouped(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for at := len(digits) - 3; at > 0; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	return digits
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"layover/cli/kafka"
+	"layover/cluster"
 	"layover/offsets"
 )
 
@@ -25,7 +26,7 @@ func (b *brokers) commit(ctx context.Context, group string, at offsets.TopicPart
 	all.Add(kadm.Offset{Topic: at.Topic, Partition: at.Partition, At: c.Offset, LeaderEpoch: c.LeaderEpoch, Metadata: c.Metadata})
 	answer, err := b.Admin.CommitOffsets(ctx, group, all)
 	if err == nil {
-		err = errNoAnswer
+		err = cluster.ErrNoAnswer
 		if a, ok := answer.Lookup(at.Topic, at.Partition); ok {
 			err = a.Err
 		}
@@ -34,7 +35,7 @@ func (b *brokers) commit(ctx context.Context, group string, at offsets.TopicPart
 	case errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.IllegalGeneration), errors.Is(err, kerr.RebalanceInProgress):
 		return fmt.Errorf("group %s has got members: %w", group, errMembers)
 	}
-	return b.explain(err, "commit", fmt.Sprintf("Read on group %s and on topic %s", group, at.Topic))
+	return b.Explain(err, "commit", fmt.Sprintf("Read on group %s and on topic %s", group, at.Topic))
 }
 
 // remove deletes the records of a partition below an offset.
@@ -45,10 +46,10 @@ func (b *brokers) remove(ctx context.Context, at offsets.TopicPartition, below i
 	all.Add(kadm.Offset{Topic: at.Topic, Partition: at.Partition, At: below})
 	answer, err := b.Admin.DeleteRecords(ctx, all)
 	if err == nil {
-		err = errNoAnswer
+		err = cluster.ErrNoAnswer
 		if a, ok := answer[at.Topic][at.Partition]; ok {
 			err = a.Err
 		}
 	}
-	return b.explain(err, fmt.Sprintf("deleting the records of %s/%d", at.Topic, at.Partition), "Delete on topic "+at.Topic)
+	return b.Explain(err, fmt.Sprintf("deleting the records of %s/%d", at.Topic, at.Partition), "Delete on topic "+at.Topic)
 }

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"errors"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -24,12 +23,13 @@ recover and reset only print their plan, unless there is --execute. All Layover
 processes of the group have to be stopped for that.
 
 Settings are the environment variables of run, and have to be the same: brokers,
-ingress topics, group, LAYOVER_JOURNAL_TOPIC, for reset LAYOVER_START_OFFSET. No
-others are read. Where LAYOVER_INGRESS_TOPICS is unset, show takes --topic.
+ingress topics, group, LAYOVER_JOURNAL_TOPIC, LAYOVER_RUNS_TOPIC, for reset
+LAYOVER_START_OFFSET. No others are read. Where LAYOVER_INGRESS_TOPICS is unset,
+show takes --topic.
 
-It takes the ACLs Describe on the ingress topics, Describe and Read on the
-journals, Describe on the group; --execute also Read on the group and on the
-ingress topics, and reset Delete on the journals.
+It takes the ACLs Describe on the ingress topics and on the runs topics,
+Describe and Read on the journals, Describe on the group; --execute also Read on
+the group and on the ingress topics, and reset Delete on the journals.
 
 Exit code: 0 if all of it was done, 1 if something failed, 2 if the command line
 or the environment is wrong.`,
@@ -40,20 +40,7 @@ or the environment is wrong.`,
 		DisableFlagsInUseLine: true,
 	}
 	o := &options{partition: -1}
-	cmd.PersistentFlags().Func("topic", "only the journal of ingress topic `TOPIC`, not all", func(topic string) error {
-		if o.topic = topic; topic == "" {
-			return errors.New("want the name of an ingress topic")
-		}
-		return nil
-	})
-	cmd.PersistentFlags().Func("partition", "only partition `N`", func(text string) error {
-		n, err := strconv.ParseInt(text, 10, 32)
-		if err != nil || n < 0 {
-			return errors.New("want a number from 0 on")
-		}
-		o.partition = int32(n)
-		return nil
-	})
+	process.AddPartitions(cmd, "only the journal of ingress topic `TOPIC`, not all", &o.topic, &o.partition)
 	cmd.AddCommand(showCommand(p, o), recoverCommand(p, o), resetCommand(p, o))
 	p.AddEnvFile(cmd)
 	process.NeedsAction(cmd)
@@ -100,7 +87,8 @@ func resetCommand(p *process.Process, o *options) *cobra.Command {
 		Long: `Forgets the finished offsets: commits the offset that LAYOVER_START_OFFSET says
 (earliest or latest; none: commits nothing) and deletes the journal's records.
 With earliest all records of the log are delivered again; with latest the parked
-ones never are.`,
+ones never are. Copies in runs are delivered all the same, and records that say
+which of them are finished stay.`,
 		Args: cobra.NoArgs,
 	}
 	addExecute(cmd, o)

@@ -44,7 +44,8 @@ type recordFacts struct {
 	Timestamp string `json:"timestamp"`
 	Bytes     int    `json:"bytes"`
 	Problem   string `json:"problem,omitempty"`
-	Of        string `json:"of,omitempty"` // the owner, unless it is this group and partition
+	Of        string `json:"of,omitempty"`    // the owner, unless it is this group and partition
+	About     string `json:"about,omitempty"` // copies: it is about the copies in the partition's runs
 	*saidFacts
 }
 
@@ -62,11 +63,14 @@ type saidFacts struct {
 func (p *partition) recordFacts(e *entry, runs bool) recordFacts {
 	f := recordFacts{
 		Type: "record", Topic: p.Topic, Partition: p.Partition,
-		Offset: e.Offset, Timestamp: clock(e.Timestamp), Bytes: len(e.Value), Of: e.whose,
+		Offset: e.Offset, Timestamp: process.Clock(e.Timestamp), Bytes: len(e.Value), Of: e.whose,
 	}
 	if e.bad != nil {
 		f.Problem = badWord(e.bad)
 		return f
+	}
+	if e.copies {
+		f.About = "copies"
 	}
 	r := &e.said
 	f.saidFacts = &saidFacts{
@@ -89,6 +93,7 @@ type totalFacts struct {
 	Records   int64  `json:"records"`
 	Bytes     int64  `json:"bytes"`
 	Snapshots int64  `json:"snapshots"` // complete ones
+	Copies    int64  `json:"copies"`    // about copies in runs
 	Others    int64  `json:"others"`
 	Foreign   int64  `json:"foreign"`
 	Damaged   int64  `json:"damaged"`
@@ -100,7 +105,7 @@ func (s *shown) totalFacts() totalFacts {
 	t := &s.tally
 	return totalFacts{
 		Type: "total", Topic: s.p.Topic, Partition: s.p.Partition, Records: t.records, Bytes: t.bytes, Snapshots: t.snapshots,
-		Others: t.others, Foreign: t.foreign, Damaged: t.damaged, Newer: t.newer, Left: s.more,
+		Copies: t.copies, Others: t.others, Foreign: t.foreign, Damaged: t.damaged, Newer: t.newer, Left: s.more,
 	}
 }
 
@@ -124,6 +129,27 @@ func (s *shown) lifeFacts(l *life) lifeFacts {
 	}
 	if l.err == nil {
 		low, above := l.window.Low(), int64(l.window.Above())
+		f.Low, f.Above = &low, &above
+	}
+	return f
+}
+
+// copiesFacts is the sum of the records about copies in runs.
+type copiesFacts struct {
+	Type      string `json:"type"` // copies
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	Records   int64  `json:"records"`
+	Low       *int64 `json:"low"`   // nil: not known
+	Above     *int64 `json:"above"` // as low
+	Summary   string `json:"summary"`
+}
+
+func (s *shown) copiesFacts() copiesFacts {
+	l := s.p.copied
+	f := copiesFacts{Type: "copies", Topic: s.p.Topic, Partition: s.p.Partition, Records: l.records, Summary: s.sumCopies()}
+	if l.err == nil {
+		low, above := l.window.Low(), l.window.Above()
 		f.Low, f.Above = &low, &above
 	}
 	return f

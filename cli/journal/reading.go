@@ -19,6 +19,8 @@ type entry struct {
 	said  facts.Record
 	bad   error  // why it has no facts: facts.ErrForeign, ErrDamaged or ErrNewer
 	whose string // the owner, "" for this partition in this group
+	// copies is whether it is about the copies in the partition's runs.
+	copies bool
 
 	above, runs int64
 	first, last int64 // finished offsets above its low offset
@@ -63,6 +65,7 @@ func (p *partition) read(r *kgo.Record) *entry {
 		e.runs, e.above, e.last = e.runs+1, e.above+to-from, to-1
 	})
 	if e.whose == "" {
+		e.copies = p.aboutCopies(&e.said)
 		e.whose = p.whose(&e.said)
 	}
 	return e
@@ -73,6 +76,11 @@ func (p *partition) whose(r *facts.Record) string {
 	switch {
 	case r.Group != p.id.Group:
 		return fmt.Sprintf("group %.100q", r.Group)
+	case p.aboutCopies(r):
+		if p.runsLog.err == nil && r.TopicID != p.runsID {
+			return fmt.Sprintf("a runs topic with id %x, not of this one", r.TopicID)
+		}
+		return ""
 	case r.TopicID != p.id.TopicID:
 		return fmt.Sprintf("topic id %x, not of this topic", r.TopicID)
 	case r.Partition != p.id.Partition:
@@ -82,13 +90,18 @@ func (p *partition) whose(r *facts.Record) string {
 }
 
 // ours reports whether a restart may take the record in.
-func (e *entry) ours() bool { return e.bad == nil && e.whose == "" }
+func (e *entry) ours() bool { return e.bad == nil && e.whose == "" && !e.copies }
+
+// ofCopies reports whether a restart may take it in for the partition's runs.
+func (e *entry) ofCopies() bool { return e.bad == nil && e.whose == "" && e.copies }
 
 // tally counts the records of a journal by kind.
 type tally struct {
 	records, bytes                  int64
 	snapshots                       int64 // complete ones, of this partition in this group
 	foreign, damaged, newer, others int64
+	copies                          int64  // about copies in runs
+	copiesAt                        int64  // offset of the first of these
 	kept                            int64  // records of other owners, which are not deleted
 	keeper                          string // owner of the first of these
 	newest                          uint64 // incarnation of the last record of this partition in this group, 0: none
@@ -111,6 +124,10 @@ func (t *tally) add(e *entry, group string) {
 		t.others++
 		if e.said.Group != group {
 			keeper = "of " + e.whose
+		}
+	case e.copies:
+		if t.copies++; t.copies == 1 {
+			t.copiesAt = e.Offset
 		}
 	default:
 		if e.said.Kind == facts.LastPart {

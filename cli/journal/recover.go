@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"layover/cli/process"
 	"layover/offsets"
 )
 
@@ -36,6 +37,7 @@ func (c *command) recover(ctx context.Context, p *partition) error {
 			among = " among " + f.tally.text()
 		}
 		c.say("%s: has no offset, and its journal no record of it%s: nothing to recover; \"layover journal reset\" gives it an offset\n", p, among)
+		c.sayCopies(p, -1)
 		return nil
 	}
 	enc := f.encode(p, offsets.MaxMetadata)
@@ -58,7 +60,7 @@ func (c *command) recover(ctx context.Context, p *partition) error {
 
 // find reads the journal twice: for its newest incarnation, and for its finished set.
 func (p *partition) find(ctx context.Context, b *brokers) (*found, error) {
-	t, err := p.count(ctx, b)
+	t, err := p.count(ctx, b, offsets.RunsState{})
 	if err == nil && t.newer > 0 { // which may have more finished offsets, of any life
 		err = fmt.Errorf("its journal has %s of a newer release: recover with that one", count(t.newer, "record"))
 	}
@@ -75,10 +77,16 @@ func (p *partition) find(ctx context.Context, b *brokers) (*found, error) {
 	}, nil
 }
 
-// count reads the journal and counts its records.
-func (p *partition) count(ctx context.Context, b *brokers) (t tally, err error) {
+// count reads the journal, counts its records, and takes in those about copies. said is what
+// the commit says of runs.
+func (p *partition) count(ctx context.Context, b *brokers, said offsets.RunsState) (t tally, err error) {
+	p.copied = p.beginCopies(said)
+	endOf := b.endOf(ctx, p.runs)
 	err = p.scan(ctx, b, func(e *entry) error {
 		t.add(e, p.id.Group)
+		if e.ofCopies() {
+			p.copied.add(e, endOf)
+		}
 		return nil
 	})
 	return t, err
@@ -103,9 +111,10 @@ func (p *partition) readInto(ctx context.Context, b *brokers, l *life) (_ *life,
 }
 
 // encode makes the commit's metadata: the incarnation, the named records of the
-// journal, and as much of the set as fits, for a reader without the journal.
+// journal, and as much of the set as fits, for a reader without the journal. Where copies
+// may wait in runs, it holds older releases off.
 func (f *found) encode(p *partition, limit int) offsets.Encoded {
-	ext := offsets.Extension{Incarnation: f.incarnation, Journal: f.named}
+	ext := offsets.Extension{Incarnation: f.incarnation, Journal: f.named, Runs: p.older()}
 	return offsets.Encode(f.window, p.id.Identity, ext, limit)
 }
 
@@ -132,7 +141,8 @@ func (c *command) sayFound(p *partition, f *found, enc offsets.Encoded) {
 	if !f.reader.Complete() {
 		c.say("  the journal has no complete snapshot: offsets finished before its first record may be missing, and are delivered again\n")
 	}
-	c.say("  that is of %s, %s, the last one of %s: offsets finished later are not in it, and are delivered again\n", count(f.records, "record"), count(f.bytes, "byte"), clock(f.written))
+	c.say("  that is of %s, %s, the last one of %s: offsets finished later are not in it, and are delivered again\n", count(f.records, "record"), count(f.bytes, "byte"), process.Clock(f.written))
+	c.sayCopies(p, w.Low())
 	if f.tally.damaged > 0 {
 		c.say("  damaged records of the journal, whose offsets are delivered again: %d\n", f.tally.damaged)
 	}
@@ -141,9 +151,14 @@ func (c *command) sayFound(p *partition, f *found, enc offsets.Encoded) {
 // finished counts the finished offsets of the log from one on.
 func (p *partition) finished(w *offsets.Window, from int64) int64 {
 	from = max(from, p.log.Start)
-	n := max(min(w.Low(), p.log.End)-from, 0)
+	return finishedIn(w, from, p.log.End)
+}
+
+// finishedIn counts the finished offsets from from (included) to to (not included).
+func finishedIn(w *offsets.Window, from, to int64) int64 {
+	n := max(min(w.Low(), to)-from, 0)
 	w.EachFrom(from, func(a, b int64) bool {
-		n += max(min(b, p.log.End)-max(a, from), 0)
+		n += max(min(b, to)-max(a, from), 0)
 		return true
 	})
 	return n
@@ -156,7 +171,7 @@ const minMetadata = 128
 // commitFound commits, with as much metadata as the brokers take, unless somebody else
 // has committed meanwhile.
 func (c *command) commitFound(ctx context.Context, p *partition, f *found) (enc offsets.Encoded, err error) {
-	now, err := c.brokers.committed(ctx, c.cfg.GroupID)
+	now, err := c.brokers.Committed(ctx, c.cfg.GroupID)
 	if err != nil {
 		return enc, err
 	}

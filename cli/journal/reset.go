@@ -26,7 +26,8 @@ func (c *command) reset(ctx context.Context, p *partition) error {
 	f := p.forget(ctx, c.brokers)
 	to, commits := c.startOf(p)
 	empty := p.records.start >= p.records.end
-	deletes := !empty && f.unread == nil && f.tally.kept == 0
+	below := p.deletable(f)
+	deletes := below > p.records.start
 	if !commits && empty {
 		c.say("%s: LAYOVER_START_OFFSET is none, and its journal is empty: nothing to do\n", p)
 		return nil
@@ -42,14 +43,20 @@ func (c *command) reset(ctx context.Context, p *partition) error {
 		c.say("  deletes nothing, as it cannot tell whose records are there: %v\n", f.unread)
 	case f.tally.kept > 0:
 		c.say("  deletes nothing: of %s, %d are not this group's to delete, the first one %s\n", count(f.tally.records, "record"), f.tally.kept, f.tally.keeper)
+	case below < p.records.end:
+		if deletes {
+			c.say("  deletes the records of %s/%d below %d, of %s\n", p.journal.Topic, p.Partition, below, f.tally.text())
+		}
+		c.say("  keeps those from %d on; of them about finished copies in runs: %d\n", below, f.tally.copies)
 	case deletes:
-		c.say("  deletes the records of %s/%d below %d: %s\n", p.journal.Topic, p.Partition, p.records.end, f.tally.text())
+		c.say("  deletes the records of %s/%d below %d: %s\n", p.journal.Topic, p.Partition, below, f.tally.text())
 	}
+	c.sayCopies(p, p.again(to, commits))
 	if !commits && !deletes {
 		return errors.New("that is nothing at all: choose earliest or latest, or set the group's offset of this partition")
 	}
 	if c.execute {
-		if err := c.carryOut(ctx, p, to, commits, deletes); err != nil {
+		if err := c.carryOut(ctx, p, to, commits, below); err != nil {
 			return err
 		}
 	}
@@ -68,11 +75,40 @@ func (c *command) startOf(p *partition) (to int64, commits bool) {
 	return 0, false
 }
 
+// deletable returns the offset below which the journal's records may be deleted. The first one
+// about copies in runs stays, and all behind it: else the finished ones were delivered again.
+func (p *partition) deletable(f *forgotten) int64 {
+	switch {
+	case f.unread != nil || f.tally.kept > 0 || p.records.start >= p.records.end:
+		return p.records.start
+	case f.tally.copies > 0 && p.holdsCopies():
+		return f.tally.copiesAt
+	}
+	return p.records.end
+}
+
+// again returns the offset from which on the partition is read again, -1 for none.
+func (p *partition) again(to int64, commits bool) int64 {
+	switch {
+	case commits:
+		return to
+	case p.committed != nil:
+		return p.committed.Offset
+	}
+	return -1
+}
+
 // forget returns the knowledge that a reset gives up. An unreadable journal can be reset
 // too: it may be the reason for the reset.
 func (p *partition) forget(ctx context.Context, b *brokers) *forgotten {
 	f := &forgotten{}
-	if f.tally, f.unread = p.count(ctx, b); f.unread != nil {
+	var said offsets.RunsState
+	if p.committed != nil {
+		if _, start, err := p.current(); err == nil {
+			said = start.Runs
+		}
+	}
+	if f.tally, f.unread = p.count(ctx, b, said); f.unread != nil {
 		f.unknown = errors.New("the journal cannot be read")
 		return f
 	}
@@ -102,7 +138,11 @@ func (c *command) sayCommit(p *partition, f *forgotten, to int64) {
 	if p.committed != nil {
 		instead = fmt.Sprintf("in place of %d", p.committed.Offset)
 	}
-	c.say("  commits offset %d, the %s of its log, without metadata; %s\n", to, edge, instead)
+	with := "without metadata"
+	if p.holdsCopies() {
+		with = "and that an older release must not read the partition"
+	}
+	c.say("  commits offset %d, the %s of its log, %s; %s\n", to, edge, with, instead)
 	if f.window == nil {
 		c.say("  how much of its log is delivered again, or never, is not known: %v\n", f.unknown)
 		return
@@ -129,18 +169,18 @@ func (c *command) sayNone(p *partition, f *forgotten) {
 	c.say("  finished offsets of its log that the journal alone has, and that are forgotten: %d of %d\n", f.journal, p.finished(f.window, 0))
 }
 
-// carryOut makes the commit and the deletion.
-func (c *command) carryOut(ctx context.Context, p *partition, to int64, commits, deletes bool) error {
+// carryOut makes the commit, and deletes the journal's records below an offset.
+func (c *command) carryOut(ctx context.Context, p *partition, to int64, commits bool, below int64) error {
 	if commits {
-		if err := c.brokers.commit(ctx, c.cfg.GroupID, p.TopicPartition, offsets.Committed{Offset: to, LeaderEpoch: -1}); err != nil {
+		if err := c.brokers.commit(ctx, c.cfg.GroupID, p.TopicPartition, p.anew(to)); err != nil {
 			return err
 		}
 		c.say("  done: the offset is committed\n")
 	}
-	if !deletes {
+	if below <= p.records.start {
 		return nil
 	}
-	switch err := c.brokers.remove(ctx, p.journal, p.records.end); {
+	switch err := c.brokers.remove(ctx, p.journal, below); {
 	case err == nil:
 		c.say("  done: the records are deleted\n")
 	case cluster.Denied(err) && commits:
@@ -151,4 +191,14 @@ func (c *command) carryOut(ctx context.Context, p *partition, to int64, commits,
 		return err
 	}
 	return nil
+}
+
+// anew is a commit that forgets the finished offsets. It has metadata only where an older
+// release is to be held off.
+func (p *partition) anew(to int64) offsets.Committed {
+	c := offsets.Committed{Offset: to, LeaderEpoch: -1}
+	if p.holdsCopies() {
+		c.Metadata = offsets.Encode(offsets.NewWindow(to), p.id.Identity, offsets.Extension{Runs: p.older()}, offsets.MaxMetadata).Metadata
+	}
+	return c
 }

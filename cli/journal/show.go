@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"layover/cli/process"
 	"layover/journal/facts"
 	"layover/offsets"
 )
@@ -38,7 +39,8 @@ func (c *command) show(ctx context.Context, p *partition) error {
 	if p.absent || empty {
 		return nil
 	}
-	endOf := c.brokers.endOf(ctx, p.TopicPartition)
+	endOf, endOfRuns := c.brokers.endOf(ctx, p.TopicPartition), c.brokers.endOf(ctx, p.runs)
+	p.copied = p.beginCopies(s.start.Runs)
 	err := p.scan(ctx, c.brokers, func(e *entry) error {
 		if c.json {
 			c.object(p.recordFacts(e, c.runs))
@@ -46,6 +48,9 @@ func (c *command) show(ctx context.Context, p *partition) error {
 			c.say("  %s\n", e.text(c.runs))
 		}
 		s.tally.add(e, p.id.Group)
+		if e.ofCopies() {
+			p.copied.add(e, endOfRuns)
+		}
 		if e.ours() {
 			if l := s.life(e.said.Incarnation); l != nil {
 				l.add(e, endOf)
@@ -79,6 +84,9 @@ func (c *command) showSums(s *shown) {
 		for _, l := range s.lives {
 			c.object(s.lifeFacts(l))
 		}
+		if s.tally.copies > 0 {
+			c.object(s.copiesFacts())
+		}
 		return
 	}
 	c.say("  %s\n", s.tally.text())
@@ -88,6 +96,25 @@ func (c *command) showSums(s *shown) {
 	if s.more > 0 {
 		c.say("  more incarnations: %s of them are not summed up\n", count(s.more, "record"))
 	}
+	if s.tally.copies > 0 {
+		c.say("  %s\n", s.sumCopies())
+	}
+}
+
+// sumCopies describes the finished copies.
+func (s *shown) sumCopies() string {
+	l := s.p.copied
+	if l.err != nil {
+		return fmt.Sprintf("copies in runs: not known: %v", l.err)
+	}
+	text := fmt.Sprintf("copies in runs: %s, of %s", finished(l.window), count(l.records, "record"))
+	if s.start.Runs.Journal.IsZero() || s.start.Runs.TopicID != s.p.runsID {
+		return text + "; the commit names none of them"
+	}
+	if wrong := l.reader.Complain(s.p.journalID, s.p.records.start, s.p.records.stable); wrong != nil {
+		return text + fmt.Sprintf("; a restart misses some of what the commit names: %v", wrong)
+	}
+	return text + "; a restart finds all that the commit names"
 }
 
 // life returns the life of an incarnation, nil if there is no room for another one.
@@ -127,7 +154,7 @@ func (s *shown) commit() string {
 	s.start, s.current, s.lives = start, l, append(s.lives, l)
 	text = fmt.Sprintf("%s, incarnation %016x, names %s; its metadata has %d finished above", text, start.Incarnation, p.named(start.Journal), start.Window.Above())
 	if !start.Runs.IsZero() {
-		text += "; " + p.runs(start.Runs)
+		text += "; " + p.saidRuns(start.Runs)
 	}
 	return text
 }
@@ -143,8 +170,8 @@ func (p *partition) named(j offsets.JournalRange) string {
 	return fmt.Sprintf("the records from %d to %d", j.From, j.To)
 }
 
-// runs describes what a commit says of the copies in the runs topic.
-func (p *partition) runs(r offsets.RunsState) string {
+// saidRuns describes what a commit says of the copies in the runs topic.
+func (p *partition) saidRuns(r offsets.RunsState) string {
 	text := "what it says of runs cannot be read"
 	if r.TopicID != (offsets.TopicID{}) {
 		text = fmt.Sprintf("its runs are in the topic with id %x, seen up to leader epoch %d: copies below %d are finished", r.TopicID, r.LeaderEpoch, r.Low)
@@ -153,7 +180,7 @@ func (p *partition) runs(r offsets.RunsState) string {
 		case r.DueMs == math.MaxInt64:
 			text += fmt.Sprintf(", and all of them below %d", r.Known)
 		default:
-			text += fmt.Sprintf(", and those due by %s below %d", clock(time.UnixMilli(r.DueMs)), r.Known)
+			text += fmt.Sprintf(", and those due by %s below %d", process.Clock(time.UnixMilli(r.DueMs)), r.Known)
 		}
 		if r.DirectoryEnd > 0 {
 			text += fmt.Sprintf(", the last directory is at %d", r.DirectoryEnd-1)

@@ -140,18 +140,18 @@ func (s *skipping) run(ctx context.Context) error {
 // its bounds too.
 func (s *skipping) know(ctx context.Context) (*partition, error) {
 	journal := s.cfg.JournalName(s.Topic)
-	cluster, topics, err := s.brokers.topics(ctx, []string{s.Topic, journal})
+	clusterID, topics, err := s.brokers.Topics(ctx, []string{s.Topic, journal})
 	if err != nil {
 		return nil, err
 	}
 	t := topics[s.Topic]
-	if err := s.present(s.Topic, "ingress topic", "create it, or check LAYOVER_INGRESS_TOPICS", t.err); err != nil {
+	if err := s.present(s.Topic, "ingress topic", "create it, or check LAYOVER_INGRESS_TOPICS", t.Err); err != nil {
 		return nil, err
 	}
-	if s.Partition >= t.partitions {
-		return nil, fmt.Errorf("%s: ingress topic %q has the partitions 0 to %d", s.place, s.Topic, t.partitions-1)
+	if s.Partition >= t.Partitions {
+		return nil, fmt.Errorf("%s: ingress topic %q has the partitions 0 to %d", s.place, s.Topic, t.Partitions-1)
 	}
-	committed, err := s.brokers.committed(ctx, s.cfg.GroupID)
+	committed, err := s.brokers.Committed(ctx, s.cfg.GroupID)
 	if err != nil {
 		return nil, err
 	}
@@ -159,11 +159,11 @@ func (s *skipping) know(ctx context.Context) (*partition, error) {
 	if err != nil {
 		return nil, err
 	}
-	records, err := s.recordBounds(ctx, journal, topics[journal].err)
+	records, err := s.recordBounds(ctx, journal, topics[journal].Err)
 	if err != nil {
 		return nil, err
 	}
-	p := s.partitionOf(cluster, s.TopicPartition, topics)
+	p := s.partitionOf(clusterID, s.TopicPartition, topics)
 	if p.take(logs, records); p.records.err != nil {
 		return nil, fmt.Errorf("%s: log bounds: %w", p, p.records.err)
 	}
@@ -181,7 +181,7 @@ func (s *skipping) recordBounds(ctx context.Context, journal string, err error) 
 	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.InvalidTopicException):
 		return nil, nil
 	case err != nil:
-		return nil, s.brokers.explain(err, fmt.Sprintf("journal topic %q", journal), "Describe on topic "+journal)
+		return nil, s.brokers.Explain(err, fmt.Sprintf("journal topic %q", journal), "Describe on topic "+journal)
 	}
 	return s.brokers.bounds(ctx, journal)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"layover/cli/process"
 	"layover/delay"
 	"layover/offsets"
 	"layover/producer"
@@ -24,7 +25,7 @@ func (s *skipping) sayPlan(p *partition, l *left, lettered bool) {
 		s.say("%s: leaves out the batch of the offsets %d to %d: %s\n", s.place, l.first, l.last, l.why)
 		s.say("  it says that it has %s, and takes %s with %s, of leader epoch %d\n", count(l.batch.Records, "record"), count(int64(l.batch.Bytes), "byte"), l.batch.Codec, l.epoch)
 	} else {
-		s.say("%s: leaves out this record alone, as its batch can be read: %s, written %s\n", s.place, count(int64(len(l.record.Value)), "byte"), clock(l.record.Timestamp))
+		s.say("%s: leaves out this record alone, as its batch can be read: %s, written %s\n", s.place, count(int64(len(l.record.Value)), "byte"), process.Clock(l.record.Timestamp))
 	}
 	switch {
 	case l.aborted:
@@ -60,7 +61,7 @@ func (s *skipping) letter(ctx context.Context, l *left) error {
 		err = cl.ProduceSync(ctx, r).FirstErr()
 	}
 	if err != nil {
-		return fmt.Errorf("%w; nothing was committed", s.brokers.explain(err, "dead letter to "+s.cfg.DLQTopic, "Write on topic "+s.cfg.DLQTopic))
+		return fmt.Errorf("%w; nothing was committed", s.brokers.Explain(err, "dead letter to "+s.cfg.DLQTopic, "Write on topic "+s.cfg.DLQTopic))
 	}
 	return nil
 }
@@ -87,7 +88,7 @@ func (s *skipping) letterOf(l *left, now time.Time) *kgo.Record {
 // commit commits the finished set with the skipped stretch, unless somebody else has
 // committed meanwhile. A crash before it repeats the letter.
 func (s *skipping) commit(ctx context.Context, p *partition, l *left) error {
-	now, err := s.brokers.committed(ctx, s.cfg.GroupID)
+	now, err := s.brokers.Committed(ctx, s.cfg.GroupID)
 	if err != nil {
 		return err
 	}

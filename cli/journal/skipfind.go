@@ -46,7 +46,7 @@ func (s *skipping) find(ctx context.Context, p *partition) (*left, error) {
 			return nil, fmt.Errorf("%s: no batch is committed from there on: there is nothing to skip", s.place)
 		}
 		if err != nil {
-			return nil, s.brokers.explain(err, fmt.Sprintf("reading at %s/%d@%d", s.Topic, s.Partition, at), "Read on topic "+s.Topic)
+			return nil, s.brokers.Explain(err, fmt.Sprintf("reading at %s/%d@%d", s.Topic, s.Partition, at), "Read on topic "+s.Topic)
 		}
 		l := s.look(&f)
 		switch {
@@ -120,7 +120,7 @@ func (s *skipping) believe(ctx context.Context, p *partition, f *batches.Found) 
 		case errors.Is(err, kerr.OffsetOutOfRange) || errors.Is(err, batches.ErrNone):
 			return what
 		case err != nil:
-			return s.brokers.explain(err, fmt.Sprintf("reading at %s/%d@%d", s.Topic, s.Partition, last+1), "Read on topic "+s.Topic)
+			return s.brokers.Explain(err, fmt.Sprintf("reading at %s/%d@%d", s.Topic, s.Partition, last+1), "Read on topic "+s.Topic)
 		case next.First != last+1 || next.Last < next.First:
 			return what
 		case next.Damage == nil:

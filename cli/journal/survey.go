@@ -8,6 +8,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"layover/cli/kafka"
+	"layover/cluster"
 	"layover/journal/facts"
 	"layover/offsets"
 )
@@ -22,6 +24,11 @@ type partition struct {
 	journalID offsets.TopicID
 	absent    bool   // the journal topic has no such partition yet
 	records   bounds // of the journal
+
+	runs    offsets.TopicPartition // that of the runs topic
+	runsID  offsets.TopicID        // zero: there is no such topic, or it is not known
+	runsLog bounds                 // of the runs topic
+	copied  *life                  // facts about finished copies, since count
 
 	committed *offsets.Committed // nil: none
 }
@@ -38,18 +45,18 @@ func (c *command) survey(ctx context.Context) (parts []*partition, problems []er
 	}
 	var names []string
 	for _, name := range ingress {
-		names = append(names, name, c.cfg.JournalName(name))
+		names = append(names, name, c.cfg.JournalName(name), c.cfg.RunsName(name))
 	}
-	cluster, topics, err := c.brokers.topics(ctx, names)
+	clusterID, topics, err := c.brokers.Topics(ctx, names)
 	if err != nil {
 		return nil, nil, err
 	}
-	committed, err := c.brokers.committed(ctx, c.cfg.GroupID)
+	committed, err := c.brokers.Committed(ctx, c.cfg.GroupID)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, name := range ingress {
-		some, err := c.surveyTopic(ctx, cluster, name, topics)
+		some, err := c.surveyTopic(ctx, clusterID, name, topics)
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -70,18 +77,18 @@ func (c *command) survey(ctx context.Context) (parts []*partition, problems []er
 
 // surveyTopic returns the selected partitions of an ingress topic, without their
 // commits.
-func (c *command) surveyTopic(ctx context.Context, cluster, name string, topics map[string]topic) (parts []*partition, err error) {
+func (c *command) surveyTopic(ctx context.Context, clusterID, name string, topics map[string]kafka.Topic) (parts []*partition, err error) {
 	journal := c.cfg.JournalName(name)
 	t, j := topics[name], topics[journal]
-	if err := c.present(name, "ingress topic", "create it, or check LAYOVER_INGRESS_TOPICS", t.err); err != nil {
+	if err := c.present(name, "ingress topic", "create it, or check LAYOVER_INGRESS_TOPICS", t.Err); err != nil {
 		return nil, err
 	}
 	if err := c.present(journal, "journal topic", fmt.Sprintf("Layover makes it when it runs with LAYOVER_JOURNAL=auto; "+
-		"check that LAYOVER_JOURNAL_TOPIC (%s) and the group (%s) are those it runs with", c.cfg.JournalTopic, c.cfg.GroupID), j.err); err != nil {
+		"check that LAYOVER_JOURNAL_TOPIC (%s) and the group (%s) are those it runs with", c.cfg.JournalTopic, c.cfg.GroupID), j.Err); err != nil {
 		return nil, err
 	}
-	if c.partition >= t.partitions {
-		return nil, fmt.Errorf("--partition %d: ingress topic %q has the partitions 0 to %d", c.partition, name, t.partitions-1)
+	if c.partition >= t.Partitions {
+		return nil, fmt.Errorf("--partition %d: ingress topic %q has the partitions 0 to %d", c.partition, name, t.Partitions-1)
 	}
 	logs, err := c.brokers.bounds(ctx, name)
 	if err != nil {
@@ -91,25 +98,28 @@ func (c *command) surveyTopic(ctx context.Context, cluster, name string, topics 
 	if err != nil {
 		return nil, err
 	}
-	for n := range t.partitions {
+	runs := c.runsBounds(ctx, c.cfg.RunsName(name), topics)
+	for n := range t.Partitions {
 		if c.partition >= 0 && n != c.partition {
 			continue
 		}
-		p := c.partitionOf(cluster, offsets.TopicPartition{Topic: name, Partition: n}, topics)
+		p := c.partitionOf(clusterID, offsets.TopicPartition{Topic: name, Partition: n}, topics)
 		p.take(logs, records)
+		p.runsLog = runs(n)
 		parts = append(parts, p)
 	}
 	return parts, nil
 }
 
 // partitionOf returns a partition without its bounds and its commit.
-func (c *command) partitionOf(cluster string, at offsets.TopicPartition, topics map[string]topic) *partition {
-	name := c.cfg.JournalName(at.Topic)
+func (c *command) partitionOf(clusterID string, at offsets.TopicPartition, topics map[string]kafka.Topic) *partition {
+	name, runs := c.cfg.JournalName(at.Topic), c.cfg.RunsName(at.Topic)
 	t, journal := topics[at.Topic], topics[name]
 	return &partition{
+		runs: offsets.TopicPartition{Topic: runs, Partition: at.Partition}, runsID: topics[runs].ID,
 		TopicPartition: at,
-		id:             facts.Identity{Identity: offsets.Identity{ClusterID: cluster, TopicID: t.id, Partition: at.Partition}, Group: c.cfg.GroupID},
-		journal:        offsets.TopicPartition{Topic: name, Partition: at.Partition}, journalID: journal.id, absent: at.Partition >= journal.partitions,
+		id:             facts.Identity{Identity: offsets.Identity{ClusterID: clusterID, TopicID: t.ID, Partition: at.Partition}, Group: c.cfg.GroupID},
+		journal:        offsets.TopicPartition{Topic: name, Partition: at.Partition}, journalID: journal.ID, absent: at.Partition >= journal.Partitions,
 	}
 }
 
@@ -121,17 +131,14 @@ func (p *partition) take(logs, records map[int32]bounds) {
 	p.records = ours
 	p.records.err = cmp.Or(log.err, ours.err)
 	if p.records.err == nil && (!known || !known2 && !p.absent) {
-		p.records.err = errNoAnswer
+		p.records.err = cluster.ErrNoAnswer
 	}
 }
 
-// present is nil if there is such a topic.
+// present is nil if there is such a topic. A journal's name may be one that Kafka refuses.
 func (c *command) present(name, what, mend string, err error) error {
-	switch {
-	case errors.Is(err, kerr.UnknownTopicOrPartition):
-		return fmt.Errorf("%s %q does not exist on %s: %s", what, name, c.brokers.Via.Seeds, mend)
-	case errors.Is(err, kerr.InvalidTopicException):
+	if errors.Is(err, kerr.InvalidTopicException) {
 		return fmt.Errorf("%s %.300q: no topic can have that name; set LAYOVER_JOURNAL_TOPIC", what, name)
 	}
-	return c.brokers.explain(err, fmt.Sprintf("%s %q", what, name), "Describe on topic "+name)
+	return c.brokers.Present(name, what, mend, err)
 }

@@ -4,16 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
+	"layover/cli/process"
 	"layover/journal/facts"
 	"layover/offsets"
 )
-
-// timeFormat is UTC to the millisecond, as Kafka keeps it.
-const timeFormat = "2006-01-02T15:04:05.000Z"
-
-func clock(t time.Time) string { return t.UTC().Format(timeFormat) }
 
 // count returns a number with its noun.
 func count(n int64, noun string) string {
@@ -34,7 +29,7 @@ func span(first, last int64) string {
 // text returns the line of a record.
 func (e *entry) text(runs bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "@%d %s ", e.Offset, clock(e.Timestamp))
+	fmt.Fprintf(&b, "@%d %s ", e.Offset, process.Clock(e.Timestamp))
 	if e.bad != nil {
 		fmt.Fprintf(&b, "%s bytes=%d", badWord(e.bad), len(e.Value))
 		return b.String()
@@ -54,8 +49,11 @@ func (e *entry) text(runs bool) string {
 			sep = ","
 		})
 	}
-	if e.whose != "" {
+	switch {
+	case e.whose != "":
 		fmt.Fprintf(&b, " (of %s)", e.whose)
+	case e.copies:
+		b.WriteString(" (of copies in runs)")
 	}
 	return b.String()
 }
@@ -76,7 +74,7 @@ func (t *tally) text() string {
 	for _, part := range []struct {
 		n    int64
 		what string
-	}{{t.others, "of others"}, {t.foreign, "foreign"}, {t.damaged, "damaged"}, {t.newer, "of a newer release"}} {
+	}{{t.copies, "of copies in runs"}, {t.others, "of others"}, {t.foreign, "foreign"}, {t.damaged, "damaged"}, {t.newer, "of a newer release"}} {
 		if part.n > 0 {
 			s += fmt.Sprintf(", %d %s", part.n, part.what)
 		}

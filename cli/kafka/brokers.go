@@ -47,7 +47,7 @@ func (b *Brokers) Explain(err error, what, acl string) error {
 		return nil
 	case cluster.Denied(err):
 		return fmt.Errorf("%s: %w", what, cluster.Allow(err, acl))
-	case Answered(err):
+	case Answered(err), errors.Is(err, cluster.ErrNoAnswer): // or an answer without what was asked for
 		return fmt.Errorf("%s: %w", what, b.Via.Explain(err))
 	}
 	return fmt.Errorf("%s: no answer from %s: %w; check KAFKA_BROKERS", what, b.Via.Seeds, b.Via.Explain(err))

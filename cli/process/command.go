@@ -136,5 +136,8 @@ func actions(cmd *cobra.Command) string {
 	}
 	slices.Sort(names)
 	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }

@@ -1,8 +1,10 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +19,25 @@ func (p *Process) AddEnvFile(cmd *cobra.Command) {
 	}
 	flags.StringArrayVar(&p.EnvFiles, name, nil, "read settings from `FILE` too: lines of NAME=value;\nthe last of several wins, the environment over all")
 	must(cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)))
+}
+
+// AddPartitions adds --topic and --partition to a verb with actions: they choose an ingress
+// topic, and a partition. A number that is not given stays. usage is that of --topic.
+func AddPartitions(cmd *cobra.Command, usage string, topic *string, partition *int32) {
+	cmd.PersistentFlags().Func("topic", usage, func(name string) error {
+		if *topic = name; name == "" {
+			return errors.New("want the name of an ingress topic")
+		}
+		return nil
+	})
+	cmd.PersistentFlags().Func("partition", "only partition `N`", func(text string) error {
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || n < 0 {
+			return errors.New("want a number from 0 on")
+		}
+		*partition = int32(n)
+		return nil
+	})
 }
 
 // Choice is the value of a flag that takes one of a few words, the first by

@@ -17,9 +17,12 @@ func TestSendWarnsOfWhatLayoverWillRefuse(t *testing.T) {
 		environ, args string // split at spaces
 		want          string // part of the warning; "" for none
 	}{
-		"a year":                           {"", "--at " + year, `will dead-letter this record, by the settings here: delay_too_long: header x-deliver-at "` + year + `": want at most 6d (LAYOVER_MAX_DELAY) after`},
-		"a week":                           {"", "--delay 7d", `header x-delay "7d": want at most 6d (LAYOVER_MAX_DELAY)`},
-		"six days":                         {"", "--delay 6d", ""},
+		"a year":                           {"", "--at " + year, `will dead-letter this record, by the settings here: delay_too_long: header x-deliver-at "` + year + `": want at most 30d (LAYOVER_MAX_DELAY) after`},
+		"a month and a day":                {"", "--delay 31d", `header x-delay "31d": want at most 30d (LAYOVER_MAX_DELAY)`},
+		"a month":                          {"", "--delay 30d", ""},
+		"a week without runs":              {"LAYOVER_RUNS=off", "--delay 7d", `header x-delay "7d": want at most 6d (LAYOVER_MAX_DELAY)`},
+		"a week without a journal":         {"LAYOVER_JOURNAL=off", "--delay 7d", `header x-delay "7d": want at most 6d (LAYOVER_MAX_DELAY)`},
+		"six days without runs":            {"LAYOVER_RUNS=off", "--delay 6d", ""},
 		"a week that may be":               {"LAYOVER_MAX_DELAY=7d", "--delay 7d", ""},
 		"a minute that may not be":         {"LAYOVER_MAX_DELAY=30s", "--delay 1m", "want at most 30s (LAYOVER_MAX_DELAY)"},
 		"a back-off above the maximum":     {"LAYOVER_MAX_DELAY=30m", "--delay 1s..1h", `delay_too_long: header x-delay "1s..1h": want at most 30m (LAYOVER_MAX_DELAY)`},
@@ -29,8 +32,10 @@ func TestSendWarnsOfWhatLayoverWillRefuse(t *testing.T) {
 		"a circle":                         {"LAYOVER_MAX_HOPS=2", "--delay 0 --header layover-id=x --header layover-hops=2", "too_many_hops: header layover-hops \"2\""},
 		"an instant that has passed":       {"", "--at 2020-01-01T00:00:00Z", ""},
 		"a target, of no settings":         {"", "--delay 5s --to orders", ""},
-		"the topic that is written to":     {"", "--delay 5s --to delayed", `target_not_allowed: header x-deliver-to "delayed": an ingress, dead-letter, events, journal or internal topic, which no setting allows`},
+		"the topic that is written to":     {"", "--delay 5s --to delayed", `target_not_allowed: header x-deliver-to "delayed": an ingress, dead-letter, events, journal, runs or internal topic, which no setting allows`},
 		"its journal":                      {"", "--delay 5s --to delayed.layover-delayed", "which no setting allows"},
+		"its runs topic":                   {"", "--delay 5s --to delayed.layover-delayed.runs", "which no setting allows"},
+		"the runs topic of a setting":      {"LAYOVER_RUNS_TOPIC={group}-{ingress}", "--delay 5s --to layover-delayed-delayed", "which no setting allows"},
 		"the journal of its group":         {"LAYOVER_GROUP_ID=us", "--delay 5s --to delayed.us", "which no setting allows"},
 		"the egress topic":                 {routed, "--delay 5s --to ready", ""},
 		"a target that is allowed":         {routed, "--delay 5s --to eu", ""},
@@ -41,6 +46,7 @@ func TestSendWarnsOfWhatLayoverWillRefuse(t *testing.T) {
 		"the events topic":                 {routed + " LAYOVER_EVENTS_TOPIC=orders.events", "--delay 5s --to orders.events", "which no setting allows"},
 		"another ingress topic":            {routed, "--delay 5s --to other", "which no setting allows"},
 		"a journal that a glob allows":     {routed + " LAYOVER_TARGETS_ALLOWED=*", "--delay 5s --to eu.layover-eu", "named like a journal"},
+		"a runs topic that a glob allows":  {routed + " LAYOVER_TARGETS_ALLOWED=*", "--delay 5s --to eu.us.runs", "named like a journal or a runs topic"},
 		"a journal by its own name":        {routed + " LAYOVER_TARGETS_ALLOWED=eu.layover-eu", "--delay 5s --to eu.layover-eu", ""},
 		"no target where one is needed":    {"LAYOVER_TARGETS_ALLOWED=orders", "--delay 5s", "no_target: header x-deliver-to missing: want one, or a topic in LAYOVER_EGRESS_TOPIC"},
 		"a topic with a target of its own": {"LAYOVER_TOPIC_TARGETS=delayed=side", "--delay 5s", ""},
@@ -48,9 +54,9 @@ func TestSendWarnsOfWhatLayoverWillRefuse(t *testing.T) {
 		"an expiry at the deadline":        {"LAYOVER_MAX_DELAY=3650d", "--at 2030-01-01T00:00:00Z --expire-at 2030-01-01T00:00:00Z", "Layover will not deliver this record"},
 		"an expiry after the deadline":     {"LAYOVER_MAX_DELAY=3650d LAYOVER_EXPIRE_AFTER=1ns", "--at 2030-01-01T00:00:00Z --expire-at 2030-01-01T00:00:00.001Z", ""},
 		"a default expiry":                 {"LAYOVER_EXPIRE_AFTER=1ns", "--delay 0", ""},
-		"dropped":                          {"LAYOVER_ON_INVALID=drop", "--delay 7d", "Layover will drop this record"},
-		"delivered":                        {"LAYOVER_ON_INVALID=deliver", "--delay 7d", "Layover will deliver this record at once"},
-		"stopped at":                       {"LAYOVER_ON_INVALID=halt", "--delay 7d", "Layover will stop reading the partition at this record"},
+		"dropped":                          {"LAYOVER_ON_INVALID=drop", "--delay 31d", "Layover will drop this record"},
+		"delivered":                        {"LAYOVER_ON_INVALID=deliver", "--delay 31d", "Layover will deliver this record at once"},
+		"stopped at":                       {"LAYOVER_ON_INVALID=halt", "--delay 31d", "Layover will stop reading the partition at this record"},
 		"a topic that is not read":         {"LAYOVER_INGRESS_TOPICS=orders", "--delay 5s --topic delayed", "LAYOVER_INGRESS_TOPICS does not have delayed"},
 		"a setting that is wrong":          {"LAYOVER_MAX_DELAY=soon", "--delay 5s", "LAYOVER_MAX_DELAY: "},
 		"settings that are":                {"LAYOVER_EGRESS_TOPIC=delayed", "--delay 5s", "settings here are wrong"},
@@ -86,7 +92,7 @@ func TestABareNumberIsSaidToBeMilliseconds(t *testing.T) {
 // A warning on the terminal that the counter is on does not stand in the counter's line.
 func TestAWarningStandsAboveTheCounter(t *testing.T) {
 	_, environ := startKafka(t, 1)
-	got := clitest.Call{Environ: environ, Args: []string{"--delay", "7d", "-"}, Stdin: strings.NewReader("a\n"), OnATerminal: true}.Do(t, Command)
+	got := clitest.Call{Environ: environ, Args: []string{"--delay", "31d", "-"}, Stdin: strings.NewReader("a\n"), OnATerminal: true}.Do(t, Command)
 	for line := range strings.Lines(got.Stderr) {
 		if at := strings.Index(line, "warning: "); at > 0 && !strings.HasSuffix(line[:at], eraseLine) {
 			t.Errorf("a warning stands behind %q", line[:at])

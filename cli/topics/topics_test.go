@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -140,7 +141,7 @@ func TestTheCommandsOfTheDocumentAreThoseOfTheVerb(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, want, _ := strings.Cut(printed(t, environ(), "--principal", "User:layover"), "# ACLs of User:layover.\n")
-	if n := strings.Count(want, "kafka-acls.sh "); n != 5 {
+	if n := strings.Count(want, "kafka-acls.sh "); n != 6 {
 		t.Fatalf("%d commands: %s", n, want)
 	}
 	if !strings.Contains(string(doc), "```sh\n"+want+"```\n") {
@@ -212,13 +213,31 @@ func TestMistakesOnTheCommandLineAreUsage(t *testing.T) {
 
 // By Kafka's default one replica's acknowledgement is enough, whatever their number.
 func TestFromThreeReplicasOnTwoHaveToAcknowledge(t *testing.T) {
-	for replicas, want := range map[string]int{"1": 0, "2": 0, "3": 4, "5": 4} { // of four topics
+	for replicas, want := range map[string]int{"1": 0, "2": 0, "3": 5, "5": 5} { // of five topics
 		for _, args := range [][]string{nil, {"-o", "json"}, {"--format=strimzi", "--cluster=c"}, {"--format=strimzi", "--cluster=c", "-o", "json"}} {
 			got := printed(t, environ(), append(args, "--replicas", replicas)...)
 			if n := strings.Count(strings.ReplaceAll(got, "\"", ""), "min.insync.replicas"); n != want && n != 2*want { // JSON has the commands, too
 				t.Errorf("%s replicas, %q: %d topics with min.insync.replicas, want %d", replicas, args, n, want)
 			}
 		}
+	}
+}
+
+// A runs topic holds records: no retention, and segments that are soon closed, as only closed
+// ones are freed. With runs off there is nothing to make, and rights to empty what is there.
+func TestARunsTopicIsMadeToKeepRecords(t *testing.T) {
+	made := words(t, printed(t, environ(), "--replicas", "3"))
+	at := slices.IndexFunc(made, func(c []string) bool { return slices.Contains(c, "delayed.layover-delayed.runs") })
+	if want := []string{"cleanup.policy=delete", "retention.ms=-1", "retention.bytes=-1", "segment.bytes=67108864", "min.insync.replicas=2"}; at < 0 || !slices.Equal(values(made[at], "--config"), want) {
+		t.Errorf("commands %q, want one with %q", made, want)
+	}
+	off := printed(t, environ("LAYOVER_RUNS=off"), "--principal", "User:layover")
+	if !strings.Contains(off, "--topic delayed.layover-delayed.runs --operation Describe --operation Read --operation Delete\n") || strings.Contains(off, "segment.bytes") {
+		t.Errorf("runs are off:\n%s", off)
+	}
+	resource := printed(t, environ(), "--format=strimzi", "--cluster=c", "--replicas=1")
+	if !strings.Contains(resource, "  name: delayed.layover-delayed.runs\n") || !strings.Contains(resource, "    segment.bytes: \"67108864\"\n") {
+		t.Errorf("resources:\n%s", resource)
 	}
 }
 
@@ -229,7 +248,7 @@ func TestForMachines(t *testing.T) {
 	if err := json.Unmarshal(b, &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Principal != "User:layover" || len(got.Topics) != 4 || len(got.ACLs) != 16 || len(got.Gaps) != 1 || len(got.Commands) != 4+6 {
+	if got.Principal != "User:layover" || len(got.Topics) != 5 || len(got.ACLs) != 23 || len(got.Gaps) != 1 || len(got.Commands) != 5+7 {
 		t.Errorf("got %+v", got)
 	}
 	for _, c := range got.Commands {
@@ -237,7 +256,7 @@ func TestForMachines(t *testing.T) {
 			t.Errorf("no command of one line: %q", c)
 		}
 	}
-	if strimzi := clitest.Objects(t, printed(t, environ(), "-o", "json", "--format", "strimzi", "--cluster", "c"))[0]; strimzi["kind"] != "List" || len(strimzi["items"].([]any)) != 4 {
+	if strimzi := clitest.Objects(t, printed(t, environ(), "-o", "json", "--format", "strimzi", "--cluster", "c"))[0]; strimzi["kind"] != "List" || len(strimzi["items"].([]any)) != 5 {
 		t.Errorf("got %v", strimzi)
 	}
 }

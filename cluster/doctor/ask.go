@@ -192,7 +192,7 @@ func (f *facts) take(resp *kmsg.MetadataResponse) {
 
 // lacks reports whether a topic is missing that Layover does not make.
 func (f *facts) lacks() bool {
-	return slices.ContainsFunc(uses(f.settings), func(u use) bool { return u.role != journalTopic && isMissing(f.topics[u.topic].err) })
+	return slices.ContainsFunc(uses(f.settings), func(u use) bool { return !u.role.madeByLayover() && isMissing(f.topics[u.topic].err) })
 }
 
 func topicOf(t *kmsg.MetadataResponseTopic) topic {

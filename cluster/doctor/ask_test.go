@@ -265,7 +265,7 @@ func TestABrokerThatHangsUpLeavesUnknown(t *testing.T) {
 		if took := time.Since(began); took > Timeout {
 			t.Errorf("took %v", took)
 		}
-		for _, id := range []string{"retention", "compaction", "timestamps", "message-size", "offsets-retention", "acl-journal"} {
+		for _, id := range []string{"retention", "compaction", "timestamps", "message-size", "offsets-retention", "acl-journal", "acl-runs"} {
 			w.is(found[id], Unknown)
 		}
 		w.is(found["topics"], OK)
@@ -282,6 +282,7 @@ func TestEmptyAnswersAreUnknown(t *testing.T) {
 		w.is(found["retention"], Unknown)
 		w.is(found["offsets-retention"], Unknown)
 		w.is(found["acl-journal"], Unknown)
+		w.is(found["acl-runs"], Unknown)
 		w.is(found["group-members"], Unknown)
 	})
 }
@@ -327,17 +328,23 @@ func TestRightsOnAGuardedCluster(t *testing.T) {
 		acl(topic, "dead", kmsg.ACLOperationWrite, kmsg.ACLOperationDescribeConfigs), acl(kmsg.ACLResourceTypeGroup, "layover-delayed", kmsg.ACLOperationRead),
 		acl(topic, "delayed.layover-delayed", kmsg.ACLOperationCreate, kmsg.ACLOperationRead, kmsg.ACLOperationWrite, kmsg.ACLOperationAlter, kmsg.ACLOperationDelete, kmsg.ACLOperationDescribeConfigs),
 	)
+	runs := acl(topic, runsName, kmsg.ACLOperationCreate, kmsg.ACLOperationRead, kmsg.ACLOperationWrite, kmsg.ACLOperationAlter, kmsg.ACLOperationDelete, kmsg.ACLOperationDescribeConfigs)
 	for name, c := range map[string]struct {
 		acls []kfake.ACL
+		runs string // LAYOVER_RUNS
 		want map[string]Status
 	}{
-		"none": {nil, map[string]Status{"acl-ingress": Fail, "acl-targets": Fail, "acl-dead-letters": Fail, "acl-group": Fail, "acl-journal": Warn, "topics": Unknown, "group-members": Unknown}},
-		"all":  {full, map[string]Status{"acl-ingress": OK, "acl-targets": OK, "acl-dead-letters": OK, "acl-group": OK, "acl-journal": OK, "topics": OK, "group-members": OK}},
+		"none": {nil, "auto", map[string]Status{"acl-ingress": Fail, "acl-targets": Fail, "acl-dead-letters": Fail, "acl-group": Fail, "acl-journal": Warn, "acl-runs": Warn, "topics": Unknown, "group-members": Unknown}},
+		"all":  {slices.Concat(full, runs), "auto", map[string]Status{"acl-ingress": OK, "acl-targets": OK, "acl-dead-letters": OK, "acl-group": OK, "acl-journal": OK, "acl-runs": OK, "topics": OK, "retention": OK, "group-members": OK}},
+		// Those of before there were runs: nothing can be moved, and a week is not enough for a month.
+		"all but for runs":              {full, "auto", map[string]Status{"acl-journal": OK, "acl-runs": Warn, "topics": Unknown, "retention": Fail}},
+		"all but for runs that are off": {full, "off", map[string]Status{"acl-journal": OK, "acl-runs": Unknown, "topics": OK, "retention": OK, "runs-settings": Skipped}},
+		"runs are off, and not there":   {slices.Concat(full, runs), "off", map[string]Status{"acl-runs": Skipped, "topics": OK, "runs-settings": Skipped}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &fixture{Cluster: kafkatest.StartGuarded(t, 1, c.acls, kfake.SeedTopics(2, "delayed", "ready", "dead"))}
-				w.cfg = settings(t, "KAFKA_BROKERS="+w.Addr(), "KAFKA_SASL_MECHANISM=SCRAM-SHA-512", "KAFKA_SASL_USERNAME="+kafkatest.User, "KAFKA_SASL_PASSWORD="+kafkatest.Password)
+				w.cfg = settings(t, "KAFKA_BROKERS="+w.Addr(), "KAFKA_SASL_MECHANISM=SCRAM-SHA-512", "KAFKA_SASL_USERNAME="+kafkatest.User, "KAFKA_SASL_PASSWORD="+kafkatest.Password, "LAYOVER_RUNS="+c.runs)
 				found := w.run()
 				for id, status := range c.want {
 					w.is(found[id], status)

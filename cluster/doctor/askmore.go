@@ -16,7 +16,7 @@ import (
 // described are the settings of topics that are judged.
 var described = []string{
 	"cleanup.policy", "retention.ms", "retention.bytes", "max.message.bytes", "min.insync.replicas",
-	"message.timestamp.type", "message.timestamp.before.max.ms",
+	"message.timestamp.type", "message.timestamp.before.max.ms", "segment.bytes",
 }
 
 // askConfigs asks for the configurations of all topics that are there, and of those that
@@ -55,8 +55,8 @@ func (a *asking) askConfigs(ctx context.Context) {
 	}
 }
 
-// askCreation asks whether missing journals could be made, as Layover would make them. It
-// is a request that the brokers only validate.
+// askCreation asks whether missing journals and runs topics could be made, as Layover would
+// make them. It is a request that the brokers only validate.
 func (a *asking) askCreation(ctx context.Context) {
 	f := a.facts
 	f.creatable = make(map[string]error)
@@ -64,7 +64,7 @@ func (a *asking) askCreation(ctx context.Context) {
 	req.ValidateOnly = true
 	req.TimeoutMillis = int32(askTimeout.Milliseconds())
 	for _, u := range uses(f.settings) {
-		if t := f.topics[u.topic]; u.role != journalTopic || t.err == nil {
+		if t := f.topics[u.topic]; u.role != journalTopic && u.role != runsTopic || t.err == nil {
 			continue
 		}
 		rt := kmsg.NewCreateTopicsRequestTopic()

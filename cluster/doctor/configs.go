@@ -3,18 +3,21 @@ package doctor
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
 	"layover/cluster"
+	"layover/cluster/needs"
 	"layover/config"
 )
 
 // configChecks are about the configurations of topics.
 func configChecks() []check {
 	return []check{
-		{"retention", contact, "a parked record is in its ingress topic alone: if that deletes it before a restart has read it again, it is lost", retention},
+		{"retention", contact, "a parked record is in its ingress topic alone until it is moved: if that deletes it before a restart has read it again, it is lost", retention},
 		{"compaction", contact, "a compacted ingress topic deletes a parked record as soon as its key comes again", compaction},
+		{"runs-settings", contact, "a record that was moved is in the runs topic alone: if that deletes it, it is lost", runsSettings},
 		{"timestamps", contact, "a delay counts from the record's own timestamp", timestamps},
 		{"message-size", contact, "a record that the ingress topic took and its target refuses is a dead letter", messageSize},
 	}
@@ -51,7 +54,8 @@ func (f *facts) faults(what string, about func(name string) bool, told func(valu
 	var v verdicts
 	f.eachConfig(&v, usesAs(f.settings, ingressTopic), what, func(u use, values map[string]string) {
 		well := true
-		for _, fault := range cluster.RetentionFaults(values, f.settings.MaxDelay) {
+		moved := f.moved(u.topic)
+		for _, fault := range cluster.RetentionFaults(values, f.settings.MaxDelay, moved) {
 			if !about(fault.Name) {
 				continue
 			}
@@ -61,7 +65,10 @@ func (f *facts) faults(what string, about func(name string) bool, told func(valu
 				status = Fail
 			}
 			fix := f.alterTopic(u.topic, fault.Name+"="+fault.Want)
-			if fault.Name == "retention.ms" {
+			if fault.Name == "retention.ms" && !moved && f.settings.HasRuns(u.topic) {
+				fix += "\nor mend what acl-runs has found: six hours do where far-off records are moved"
+			}
+			if fault.Name == "retention.ms" && !moved {
 				fix += "\nor lower LAYOVER_MAX_DELAY, which is " + config.FormatDuration(f.settings.MaxDelay)
 			}
 			v.add(status, fix, "%s: %s", u.topic, fault.Found)
@@ -77,6 +84,9 @@ func (f *facts) faults(what string, about func(name string) bool, told func(valu
 
 func retention(f *facts) verdict {
 	return f.faults("retention.ms", func(name string) bool { return name != "cleanup.policy" }, keepsTold, func(u use, values map[string]string) string {
+		if f.moved(u.topic) {
+			return fmt.Sprintf("%s keeps records %s, and six hours do, as far-off ones are moved, but for those with an id", u.topic, keeps(values))
+		}
 		return fmt.Sprintf("%s keeps records %s, and the longest delay is %s", u.topic, keeps(values), config.FormatDuration(f.settings.MaxDelay))
 	})
 }
@@ -117,6 +127,56 @@ func compaction(f *facts) verdict {
 	}, func(u use, values map[string]string) string {
 		return fmt.Sprintf("%s has cleanup.policy=%s", u.topic, clean(values["cleanup.policy"]))
 	})
+}
+
+// runsSettings compares with the configuration by which Layover alone deletes moved records.
+// Layover needs no right to read that of former runs.
+func runsSettings(f *facts) verdict {
+	topics := slices.DeleteFunc(usesAs(f.settings, runsTopic, formerRuns), func(u use) bool { return u.role == formerRuns && cluster.Denied(f.configs[u.topic].err) })
+	var v verdicts
+	f.eachConfig(&v, topics, "settings", func(u use, values map[string]string) {
+		bad, told := 0, 0
+		for _, want := range needs.RunsConfig() {
+			value, there := values[want.Name]
+			if !there {
+				continue
+			}
+			told++
+			if status := runsSetting(want, value); status != OK {
+				bad++
+				v.add(status, f.alterTopic(u.topic, want.Name+"="+want.Value), "%s %s: %s=%s %s", u.role, u.topic, want.Name, clean(value), want.Else)
+			}
+		}
+		switch {
+		case bad > 0:
+		case told < len(needs.RunsConfig()):
+			v.add(Unknown, "", "settings of %s are not told", u.topic)
+		default:
+			v.add(OK, "", "%s %s deletes nothing by itself", u.role, u.topic)
+		}
+	})
+	if len(v) == 0 {
+		return skipped("nothing is moved, and there is no runs topic")
+	}
+	return v.worst()
+}
+
+// runsSetting judges one value. Smaller segments free the disk earlier, and any limit below 0
+// is none.
+func runsSetting(want needs.Setting, value string) Status {
+	n, err := strconv.ParseInt(value, 10, 64)
+	switch {
+	case value == want.Value:
+		return OK
+	case want.Name == "segment.bytes":
+		if limit, _ := strconv.ParseInt(want.Value, 10, 64); err == nil && n <= limit {
+			return OK
+		}
+		return Warn
+	case err == nil && n < 0:
+		return OK
+	}
+	return Fail
 }
 
 const (
@@ -191,5 +251,26 @@ func messageSize(f *facts) verdict {
 			v.add(OK, "", "%s takes %d", u.topic, n)
 		}
 	})
+	f.runsSize(&v, setting)
 	return v.worst()
 }
+
+// runsSize compares each runs topic with its ingress topic.
+func (f *facts) runsSize(v *verdicts, setting string) {
+	f.eachConfig(v, usesAs(f.settings, runsTopic), setting, func(u use, values map[string]string) {
+		n, err := strconv.ParseInt(values[setting], 10, 64)
+		want := f.configs[u.of].number(setting)
+		switch {
+		case err != nil:
+			v.add(Unknown, "", "%s of %s is not told", setting, u.topic)
+		case n < want:
+			v.add(Warn, f.alterTopic(u.topic, fmt.Sprintf("%s=%d", setting, want+runsRoom)), "%s takes %d bytes, less than %s (%d): a larger record is not moved", u.topic, n, u.of, want)
+		default:
+			v.add(OK, "", "%s takes %d", u.topic, n)
+		}
+	})
+}
+
+// runsRoom is what a runs topic should take more than its ingress topic, in bytes: a moved
+// record has a header more.
+const runsRoom = 64 << 10

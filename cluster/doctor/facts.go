@@ -26,7 +26,7 @@ type facts struct {
 	seen    []string // all topics that this login may see; asked where one is missing
 
 	configs    map[string]values
-	creatable  map[string]error // by journal topic that is not there
+	creatable  map[string]error // by journal or runs topic that is not there
 	group      group
 	keepsFor   time.Duration // offsets.retention.minutes
 	keepsErr   error

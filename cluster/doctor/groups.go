@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"layover/cluster"
 	"layover/config"
 )
 
@@ -18,10 +19,6 @@ func groupChecks() []check {
 		{"instances", contact, "a partition is read by one member, and members beyond the number of partitions do nothing", instances},
 	}
 }
-
-// balancer is the only protocol of Layover's members. A member of another one cannot be in
-// the same group.
-const balancer = "cooperative-sticky"
 
 // groupMembers tells members by what they say of themselves: the protocol, the topics they
 // subscribe to, and the client id. No answer has proof of what a member is.
@@ -39,8 +36,8 @@ func groupMembers(f *facts) verdict {
 		return okay("the group has no members now")
 	case g.kind != "consumer":
 		return verdict{Fail, fmt.Sprintf("the group is one of type %q, which Layover cannot share: %s", clean(g.kind), g.names(g.members)), fix}
-	case g.protocol != "" && g.protocol != balancer:
-		return verdict{Fail, fmt.Sprintf("the members assign partitions by %q and Layover by %s alone: %s", clean(g.protocol), balancer, g.names(g.members)), fix}
+	case g.protocol != "" && !slices.Contains(cluster.Protocols(), g.protocol):
+		return verdict{Fail, fmt.Sprintf("the members assign partitions by %q and Layover by %s alone: %s", clean(g.protocol), strings.Join(cluster.Protocols(), " or "), g.names(g.members)), fix}
 	}
 	var v verdicts
 	var ours, others, strange []member
@@ -98,8 +95,15 @@ func (g *group) names(members []member) string {
 }
 
 // offsetsWanted is how long offsets have to be kept: over a stop of a week, and over the
-// longest delay.
-func (f *facts) offsetsWanted() time.Duration { return max(7*24*time.Hour, f.settings.MaxDelay) }
+// longest delay for which an ingress topic keeps records. Where they are moved it keeps
+// them for no month, and Kafka's own default of a week is not worth a warning.
+func (f *facts) offsetsWanted() time.Duration {
+	const week = 7 * 24 * time.Hour
+	if f.settings.RunsOn() {
+		return week
+	}
+	return max(week, f.settings.MaxDelay)
+}
 
 func offsetsKept(f *facts) verdict {
 	if f.keepsErr != nil {

@@ -44,7 +44,7 @@ func healthy(t *testing.T, variables ...string) *facts {
 		seeds:  []host{{address: "kafka:9092", ips: []string{"10.0.0.1"}}},
 		topics: make(map[string]topic), configs: make(map[string]values), creatable: make(map[string]error),
 		group: group{
-			rights: all, kind: "consumer", protocol: balancer,
+			rights: all, kind: "consumer", protocol: "layover-2",
 			members: []member{{client: "layover", address: "/10.0.0.9", topics: []string{"delayed"}}},
 		},
 		keepsFor: 7 * day, clock: clock{ahead: 20 * time.Millisecond, unsure: 5 * time.Millisecond}, instance: new(Instance),
@@ -57,16 +57,23 @@ func healthy(t *testing.T, variables ...string) *facts {
 		f.topics[u.topic] = topic{rights: all, partitions: []partition{{replicas: 3, inSync: 3, leader: 1}, {replicas: 3, inSync: 3, leader: 2}}}
 		f.configs[u.topic] = values{of: map[string]string{
 			"cleanup.policy": "delete", "retention.ms": "604800000", "retention.bytes": "-1", "max.message.bytes": "1048588", "min.insync.replicas": "2",
-			"message.timestamp.type": "CreateTime", "message.timestamp.before.max.ms": "9223372036854775807",
+			"message.timestamp.type": "CreateTime", "message.timestamp.before.max.ms": "9223372036854775807", "segment.bytes": "1073741824",
 		}}
+		if u.role == runsTopic || u.role == formerRuns {
+			f.configs[u.topic].of["retention.ms"], f.configs[u.topic].of["segment.bytes"] = "-1", "67108864"
+		}
 	}
 	return f
 }
 
 func TestWhereAllIsWellNothingIsBad(t *testing.T) {
-	for _, f := range judge(healthy(t, "LAYOVER_EVENTS_TOPIC=events")) {
-		if f.Status != OK && f.ID != "tls" || f.Found == "" || f.Why == "" || f.Fix != "" {
-			t.Errorf("%+v", f)
+	for _, protocol := range []string{"layover-2", "cooperative-sticky", ""} { // with older members, or while it is being chosen
+		all := healthy(t, "LAYOVER_EVENTS_TOPIC=events")
+		all.group.protocol = protocol
+		for _, f := range judge(all) {
+			if f.Status != OK && f.ID != "tls" || f.Found == "" || f.Why == "" || f.Fix != "" {
+				t.Errorf("protocol %q: %+v", protocol, f)
+			}
 		}
 	}
 }
@@ -156,27 +163,54 @@ func TestEachFaultIsFoundByItsCheckAlone(t *testing.T) {
 			"acl-group", Fail, "Read on group my group: missing", "--group 'my group' --operation Read"},
 		"Create on a journal that is not there": {nil, func(f *facts) { f.journal(kerr.UnknownTopicOrPartition, kerr.TopicAuthorizationFailed) }, "acl-journal", Warn, "Create on topic delayed.layover-delayed: missing", "--operation Create"},
 		"a journal that a policy forbids":       {nil, func(f *facts) { f.journal(kerr.UnknownTopicOrPartition, kerr.PolicyViolation) }, "acl-journal", Warn, "POLICY_VIOLATION", ""},
-		"a journal with a wrong name":           {[]string{"LAYOVER_GROUP_ID=my group"}, func(f *facts) {}, "acl-journal", Warn, "no topic can have", "set LAYOVER_JOURNAL_TOPIC"},
+		"a journal with a wrong name":           {[]string{"LAYOVER_GROUP_ID=my group", "LAYOVER_RUNS=off"}, func(f *facts) {}, "acl-journal", Warn, "no topic can have", "set LAYOVER_JOURNAL_TOPIC"},
+		"Write on a runs topic": {nil, func(f *facts) { f.keepForever(); f.deny(runsName, kmsg.ACLOperationWrite) }, "acl-runs", Warn, "Write on topic delayed.layover-delayed.runs: missing",
+			"--topic delayed.layover-delayed.runs --operation Write"},
+		"Create on a runs topic that is not there": {nil, func(f *facts) { f.keepForever(); f.runs(kerr.UnknownTopicOrPartition, kerr.TopicAuthorizationFailed) }, "acl-runs", Warn,
+			"Create on topic delayed.layover-delayed.runs: missing", "--operation Create"},
+		"Delete on a runs topic":        {nil, func(f *facts) { f.deny(runsName, kmsg.ACLOperationDelete) }, "acl-runs", Warn, "Delete on topic", "--operation Delete"},
+		"a runs topic that is too long": {[]string{"LAYOVER_GROUP_ID=" + strings.Repeat("g", 240)}, func(f *facts) {}, "acl-runs", Warn, "no topic can have", "set LAYOVER_GROUP_ID or LAYOVER_RUNS_TOPIC"},
+		"Read on former runs":           {[]string{"LAYOVER_RUNS=off"}, func(f *facts) { f.deny(runsName, kmsg.ACLOperationRead) }, "acl-runs", Warn, "Read on topic delayed.layover-delayed.runs: missing", "--operation Read"},
+		"rights to runs that nothing uses": {[]string{"LAYOVER_RUNS=off"}, func(f *facts) { f.deny(runsName, kmsg.ACLOperationWrite); f.deny(runsName, kmsg.ACLOperationCreate) }, "acl-runs", OK,
+			"Describe, Read, Delete on topic delayed.layover-delayed.runs: allowed", ""},
+		"no room for a month, where nothing can be moved": {nil, func(f *facts) { f.topics[runsName] = topic{err: kerr.TopicAuthorizationFailed} }, "retention", Fail,
+			"retention.ms=604800000 is less than LAYOVER_MAX_DELAY plus a day", "or mend what acl-runs has found: six hours do where far-off records are moved\nor lower LAYOVER_MAX_DELAY, which is 30d"},
+		"runs with a retention":       {nil, func(f *facts) { f.configs[runsName].of["retention.ms"] = "604800000" }, "runs-settings", Fail, "runs topic delayed.layover-delayed.runs: retention.ms=604800000 deletes records before they are delivered, by age", "--entity-name delayed.layover-delayed.runs --add-config retention.ms=-1"},
+		"runs of a size":              {nil, func(f *facts) { f.configs[runsName].of["retention.bytes"] = "0" }, "runs-settings", Fail, "by size", "--add-config retention.bytes=-1"},
+		"runs that are compacted":     {nil, func(f *facts) { f.configs[runsName].of["cleanup.policy"] = "compact" }, "runs-settings", Fail, "when their key comes again", "--add-config cleanup.policy=delete"},
+		"runs of large segments":      {nil, func(f *facts) { f.configs[runsName].of["segment.bytes"] = "67108865" }, "runs-settings", Warn, "segment.bytes=67108865 keeps delivered records on disk for longer", "--add-config segment.bytes=67108864"},
+		"runs of small segments":      {nil, func(f *facts) { f.configs[runsName].of["segment.bytes"] = "1048576" }, "runs-settings", OK, "deletes nothing by itself", ""},
+		"former runs, retained":       {[]string{"LAYOVER_JOURNAL=off"}, func(f *facts) { f.configs[runsName].of["retention.ms"] = "0" }, "runs-settings", Fail, "former runs topic delayed.layover-delayed.runs: retention.ms=0", "retention.ms=-1"},
+		"runs that take less":         {nil, func(f *facts) { f.configs[runsName].of["max.message.bytes"] = "1048587" }, "message-size", Warn, "delayed.layover-delayed.runs takes 1048587 bytes, less than delayed (1048588): a larger record is not moved", "--add-config max.message.bytes=1114124"},
+		"runs on one replica":         {nil, func(f *facts) { f.replicas(runsName, 1, "1") }, "replicas", Warn, "runs topic delayed.layover-delayed.runs has 1 replica", "kafka-reassign-partitions.sh"},
+		"former runs without writers": {[]string{"LAYOVER_RUNS=off"}, func(f *facts) { f.topics[runsName].partitions[1].inSync = 1 }, "replicas", OK, "former runs topic delayed.layover-delayed.runs has a leader for each partition", ""},
+		"former runs, no leader":      {[]string{"LAYOVER_RUNS=off"}, func(f *facts) { f.topics[runsName].partitions[1].leader = -1 }, "replicas", Fail, "1 partition without a leader", "--describe"},
+		"runs that are not there yet": {nil, func(f *facts) { f.runs(kerr.UnknownTopicOrPartition, nil) }, "topics", OK, "runs topic delayed.layover-delayed.runs is not there yet, and is made at the start", ""},
+		"no former runs":              {[]string{"LAYOVER_RUNS=off"}, func(f *facts) { f.runs(kerr.UnknownTopicOrPartition, nil) }, "topics", OK, "former runs topic delayed.layover-delayed.runs is not there, and is not needed", ""},
+		"offsets for a week do":       {[]string{"LAYOVER_MAX_DELAY=90d"}, func(f *facts) {}, "offsets-retention", OK, "which is 7d", ""},
+		"six hours, less a bit":       {nil, func(f *facts) { f.configs["delayed"].of["retention.ms"] = "21599999" }, "retention", Warn, "retention.ms=21599999 is less than the six hours that far-off records need", "--add-config retention.ms=21600000"},
+		"six hours":                   {nil, func(f *facts) { f.configs["delayed"].of["retention.ms"] = "21600000" }, "retention", OK, "delayed keeps records for 6h, and six hours do, as far-off ones are moved, but for those with an id", ""},
+		"minutes":                     {nil, func(f *facts) { f.configs["delayed"].of["retention.ms"] = "600000" }, "retention", Fail, "600000", "--entity-name delayed --add-config retention.ms=21600000"},
 		"IAM": {[]string{"KAFKA_SASL_MECHANISM=AWS_MSK_IAM", "AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b"}, func(f *facts) { f.deny("ready", kmsg.ACLOperationWrite) },
 			"acl-targets", Fail, "Write on topic ready: missing", "allow in the IAM policy, on topic ready: kafka-cluster:WriteData"},
 		"a new file of a certificate that is wrong": {nil, func(f *facts) {
 			f.status.TLS, f.status.Certificates = true, []connect.Certificate{{Variable: "KAFKA_TLS_CA", NotAfter: noon.Add(365 * day), Problem: "is no PEM"}}
 		}, "tls", Warn, "KAFKA_TLS_CA is no PEM; the certificate from before stays in force", "correct what KAFKA_TLS_CA names"},
-		"short retention": {nil, func(f *facts) { f.configs["delayed"].of["retention.ms"] = "86400000" }, "retention", Fail, "retention.ms=86400000 is less than LAYOVER_MAX_DELAY plus a day",
+		"short retention": {[]string{"LAYOVER_RUNS=off"}, func(f *facts) { f.configs["delayed"].of["retention.ms"] = "86400000" }, "retention", Fail, "retention.ms=86400000 is less than LAYOVER_MAX_DELAY plus a day",
 			"kafka-configs.sh --bootstrap-server kafka:9092 --alter --entity-type topics --entity-name delayed --add-config retention.ms=604800000\nor lower LAYOVER_MAX_DELAY, which is 6d"},
-		"less than a day longer":       {nil, func(f *facts) { f.configs["delayed"].of["retention.ms"] = "604799999" }, "retention", Warn, "604799999", "retention.ms=604800000"},
+		"less than a day longer":       {[]string{"LAYOVER_RUNS=off"}, func(f *facts) { f.configs["delayed"].of["retention.ms"] = "604799999" }, "retention", Warn, "604799999", "retention.ms=604800000"},
 		"retention by size":            {nil, func(f *facts) { f.configs["delayed"].of["retention.bytes"] = "1000" }, "retention", Warn, "deletes by size", "retention.bytes=-1"},
 		"compaction":                   {nil, func(f *facts) { f.configs["delayed"].of["cleanup.policy"] = "compact,delete" }, "compaction", Fail, "when its key comes again", "--add-config cleanup.policy=delete"},
 		"timestamps that are replaced": {[]string{"LAYOVER_TIMESTAMP=original"}, func(f *facts) { f.configs["ready"].of["message.timestamp.type"] = "LogAppendTime" }, "timestamps", Warn, "replaces the timestamps", "message.timestamp.type=CreateTime"},
-		"timestamps that are refused":  {[]string{"LAYOVER_TIMESTAMP=original"}, func(f *facts) { f.configs["ready"].of["message.timestamp.before.max.ms"] = "3600000" }, "timestamps", Warn, "refuses records of longer delays", "before.max.ms=604800000"},
+		"timestamps that are refused":  {[]string{"LAYOVER_TIMESTAMP=original"}, func(f *facts) { f.configs["ready"].of["message.timestamp.before.max.ms"] = "3600000" }, "timestamps", Warn, "refuses records of longer delays", "before.max.ms=2678400000"},
 		"a smaller target":             {nil, func(f *facts) { f.configs["ready"].of["max.message.bytes"] = "1000" }, "message-size", Warn, "ready takes 1000 bytes, less than delayed (1048588): a larger record is a dead letter", "--entity-name ready --add-config max.message.bytes=1048588"},
 		"smaller dead letters":         {nil, func(f *facts) { f.configs["dead"].of["max.message.bytes"] = "1000" }, "message-size", Warn, "without its value", "--entity-name dead"},
 		"a group of connectors":        {nil, func(f *facts) { f.group.kind = "connect" }, "group-members", Fail, `type "connect"`, "LAYOVER_GROUP_ID"},
-		"another balancer":             {nil, func(f *facts) { f.group.protocol = "range" }, "group-members", Fail, `by "range"`, "LAYOVER_GROUP_ID"},
+		"another balancer":             {nil, func(f *facts) { f.group.protocol = "range" }, "group-members", Fail, `by "range" and Layover by layover-2 or cooperative-sticky alone`, "LAYOVER_GROUP_ID"},
 		"a consumer of another":        {nil, func(f *facts) { f.join("billing\x1b[2J", "delayed", "invoices") }, "group-members", Fail, "not Layover, by client id and topics: billing?[2J at 10.0.0.7 reading delayed, invoices", "stop those members"},
 		"the same topics by another":   {nil, func(f *facts) { f.join("billing", "delayed") }, "group-members", Warn, "maybe not Layover", "the same KAFKA_CLIENT_ID"},
 		"short-lived offsets":          {nil, func(f *facts) { f.keepsFor = day }, "offsets-retention", Warn, "offsets.retention.minutes=1440 is 1d, less than 7d", "offsets.retention.minutes=10080"},
-		"offsets for a long delay":     {[]string{"LAYOVER_MAX_DELAY=30d"}, func(f *facts) { f.configs["delayed"].of["retention.ms"] = "-1" }, "offsets-retention", Warn, "less than 30d", "offsets.retention.minutes=43200"},
+		"offsets for a long delay":     {[]string{"LAYOVER_MAX_DELAY=30d", "LAYOVER_RUNS=off"}, func(f *facts) { f.configs["delayed"].of["retention.ms"] = "-1" }, "offsets-retention", Warn, "less than 30d", "offsets.retention.minutes=43200"},
 		"a clock that is off":          {nil, func(f *facts) { f.clock.ahead = -3 * time.Second }, "clock", Warn, "3s behind ours", "chrony"},
 		"a clock that is wrong":        {nil, func(f *facts) { f.clock.ahead = time.Hour }, "clock", Fail, "1h0m0s ahead of ours", "chrony"},
 		"idle instances":               {nil, func(f *facts) { f.join("layover", "delayed"); f.join("layover", "delayed") }, "instances", Warn, "3 instances for 2 ingress partitions: 1 of them do nothing", "--alter --topic delayed --partitions 3"},
@@ -216,7 +250,9 @@ func TestEachFaultIsFoundByItsCheckAlone(t *testing.T) {
 						t.Errorf("%+v\nwant %s, %q, %q", got, c.status, c.found, c.fix)
 					}
 				case got.Bad():
-					t.Errorf("another check: %+v", got)
+					if got.ID != "acl-runs" || c.id != "retention" { // a right that is missing shortens what is kept
+						t.Errorf("another check: %+v", got)
+					}
 				}
 			}
 		})
@@ -260,6 +296,17 @@ func (f *facts) journal(err, create error) {
 	f.topics[name], f.creatable[name] = topic{err: err, rights: all}, cluster.Allow(create, "Create on topic "+name)
 }
 
+// runsName is the runs topic of the usual settings.
+const runsName = "delayed.layover-delayed.runs"
+
+// runs has the runs topic missing, and whether it can be made.
+func (f *facts) runs(err, create error) {
+	f.topics[runsName], f.creatable[runsName] = topic{err: err, rights: all}, cluster.Allow(create, "Create on topic "+runsName)
+}
+
+// keepForever lets the ingress topic do without runs.
+func (f *facts) keepForever() { f.configs["delayed"].of["retention.ms"] = "-1" }
+
 func (f *facts) join(client string, topics ...string) {
 	f.group.members = append(f.group.members, member{client: client, address: "/10.0.0.7", topics: topics})
 }
@@ -277,17 +324,17 @@ func TestWhatCannotBeAskedIsUnknownAndNeverOK(t *testing.T) {
 			for name := range f.configs {
 				f.configs[name] = values{err: denied(kerr.TopicAuthorizationFailed, "DescribeConfigs on topic "+name)}
 			}
-		}, []string{"replicas", "retention", "compaction", "timestamps", "message-size"}, ""},
+		}, []string{"replicas", "retention", "compaction", "runs-settings", "timestamps", "message-size"}, ""},
 		"values": {func(f *facts) {
 			for name := range f.configs {
 				f.configs[name] = values{of: make(map[string]string)}
 			}
-		}, []string{"replicas", "retention", "compaction", "timestamps", "message-size"}, ""},
+		}, []string{"replicas", "retention", "compaction", "runs-settings", "timestamps", "message-size"}, ""},
 		"the group":        {func(f *facts) { f.group = group{err: kerr.CoordinatorLoadInProgress} }, []string{"acl-group", "group-members", "instances"}, "COORDINATOR_LOAD_IN_PROGRESS"},
 		"the broker":       {func(f *facts) { f.keepsErr = denied(kerr.ClusterAuthorizationFailed, "DescribeConfigs on the cluster") }, []string{"offsets-retention"}, "DescribeConfigs on the cluster"},
 		"the clock":        {func(f *facts) { f.clock.err = errors.New("unknown request") }, []string{"clock"}, "unknown request"},
 		"no time":          {func(f *facts) { f.clock.err, f.keepsErr = errNotAsked, errNotAsked }, []string{"clock", "offsets-retention"}, "not asked in time"},
-		"rights":           {func(f *facts) { f.forget() }, []string{"acl-ingress", "acl-targets", "acl-dead-letters", "acl-journal"}, "the brokers do not tell"},
+		"rights":           {func(f *facts) { f.forget() }, []string{"acl-ingress", "acl-targets", "acl-dead-letters", "acl-journal", "acl-runs"}, "the brokers do not tell"},
 		"odd retention":    {func(f *facts) { f.configs["delayed"].of["retention.ms"] = "a week" }, []string{"retention"}, ""},
 		"no limit by size": {func(f *facts) { delete(f.configs["delayed"].of, "retention.bytes") }, []string{"retention"}, "retention"},
 		"the target's timestamps": {func(f *facts) {

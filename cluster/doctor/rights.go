@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -13,12 +14,13 @@ import (
 
 func rightChecks() []check {
 	return []check{
-		{"acl-ingress", contact, "without Read nothing is read, and without DescribeConfigs retention is not compared with the longest delay", aclIngress},
+		{"acl-ingress", contact, "without Read nothing is read, and without DescribeConfigs retention is not checked", aclIngress},
 		{"acl-targets", contact, "without Write records are held and then dead-lettered, and without DescribeConfigs Kafka's default of the largest batch counts", aclTargets},
 		{"acl-dead-letters", contact, "without Write reading pauses at the first dead letter", aclDeadLetters},
 		{"acl-events", contact, "without Write events are held for LAYOVER_TARGET_PATIENCE, and then dropped", aclEvents},
 		{"acl-group", contact, "without Read on its group Layover does not join, and reads nothing", aclGroup},
 		{"acl-journal", contact, "without a journal a crash repeats deliveries whose offsets do not fit into commits", aclJournal},
+		{"acl-runs", contact, "without them no far-off record is moved, and those that were moved before are late", aclRuns},
 	}
 }
 
@@ -77,6 +79,60 @@ func aclJournal(f *facts) verdict {
 		wanted{kmsg.ACLOperationRead, Warn}, wanted{kmsg.ACLOperationWrite, Warn}, wanted{kmsg.ACLOperationAlter, Warn}, wanted{kmsg.ACLOperationDelete, Warn})
 }
 
+func aclRuns(f *facts) verdict {
+	s := f.settings
+	off := s.Runs == config.RunsOff || s.Journal == config.JournalOff
+	topics, former := usesAs(s, runsTopic), usesAs(s, formerRuns)
+	var v verdicts
+	if !off && len(topics) < len(s.IngressTopics) {
+		v.add(Warn, "set LAYOVER_GROUP_ID or LAYOVER_RUNS_TOPIC to another name, or LAYOVER_RUNS=off", "the journal or the runs topic has a name that no topic can have, and nothing is moved")
+	}
+	for _, u := range topics {
+		v = append(v, f.rightsOnOne(u, []wanted{
+			{kmsg.ACLOperationCreate, Warn}, {kmsg.ACLOperationDescribe, Warn}, {kmsg.ACLOperationDescribeConfigs, Warn},
+			{kmsg.ACLOperationRead, Warn}, {kmsg.ACLOperationWrite, Warn}, {kmsg.ACLOperationAlter, Warn}, {kmsg.ACLOperationDelete, Warn},
+		}))
+	}
+	for _, u := range former {
+		v = append(v, f.rightsToEmpty(u))
+	}
+	if len(v) == 0 {
+		return skipped("nothing is moved, and there is no runs topic")
+	}
+	return v.worst()
+}
+
+// rightsToEmpty judges the rights to a former runs topic, where there is one. Without
+// Describe nobody knows whether there is.
+func (f *facts) rightsToEmpty(u use) verdict {
+	absent := Warn
+	switch err := f.topics[u.topic].err; {
+	case isMissing(err):
+		return skipped("nothing is moved, and %s %s is not there", u.role, u.topic)
+	case cluster.Denied(err):
+		absent = Unknown
+	}
+	return f.rightsOnOne(u, []wanted{{kmsg.ACLOperationDescribe, absent}, {kmsg.ACLOperationRead, absent}, {kmsg.ACLOperationDelete, absent}})
+}
+
+// moved reports whether far-off records of an ingress topic are moved: the settings say so,
+// and no answer that they cannot be.
+func (f *facts) moved(ingress string) bool {
+	topics := usesAs(f.settings, runsTopic)
+	at := slices.IndexFunc(topics, func(u use) bool { return u.of == ingress })
+	if at < 0 {
+		return false
+	}
+	needed := []kmsg.ACLOperation{kmsg.ACLOperationDescribe, kmsg.ACLOperationRead, kmsg.ACLOperationWrite}
+	if isMissing(f.topics[topics[at].topic].err) {
+		needed = append(needed, kmsg.ACLOperationCreate)
+	}
+	return !slices.ContainsFunc(needed, func(o kmsg.ACLOperation) bool {
+		_, answered := errors.AsType[*kerr.Error](f.right(topics[at], o))
+		return answered
+	})
+}
+
 // rightsOn judges the rights to topics, one by one.
 func (f *facts) rightsOn(topics []use, want ...wanted) verdict {
 	var v verdicts
@@ -115,6 +171,7 @@ func (f *facts) rightsOnOne(u use, want []wanted) verdict {
 	}
 	add(Fail, lack[Fail], "missing")
 	add(Warn, lack[Warn], "missing")
+	add(Unknown, lack[Unknown], "missing, if the topic is there")
 	add(Unknown, untold, "the brokers do not tell")
 	add(OK, allowed, "allowed")
 	out := v.worst()

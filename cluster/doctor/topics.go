@@ -39,9 +39,12 @@ func (f *facts) exists(v *verdicts, u use, guesses *int, partitions int) {
 		v.add(Unknown, "", "%s %s: the answer does not have it", u.role, u.topic)
 	case t.err == nil:
 		v.add(OK, "", "%s %s has %s", u.role, u.topic, count(len(t.partitions), "partition"))
+	case errors.Is(t.err, kerr.TopicAuthorizationFailed) && u.role == formerRuns: // acl-runs says it, and there may be none
 	case errors.Is(t.err, kerr.TopicAuthorizationFailed):
 		v.add(Unknown, "", "%s %s may not be looked at without Describe on it", u.role, u.topic)
-	case isMissing(t.err) && u.role == journalTopic:
+	case isMissing(t.err) && u.role == formerRuns:
+		v.add(OK, "", "%s %s is not there, and is not needed", u.role, u.topic)
+	case isMissing(t.err) && u.role.madeByLayover():
 		v.add(OK, "", "%s %s is not there yet, and is made at the start", u.role, u.topic)
 	case isMissing(t.err):
 		found, fix := "", f.createTopic(u, partitions)
@@ -95,7 +98,7 @@ func (f *facts) ingressPartitions() int {
 func (f *facts) createTopic(u use, partitions int) string {
 	command := fmt.Sprintf("%s --create --topic %s --partitions %d", f.tool("kafka-topics.sh"), u.topic, partitions)
 	if u.role == ingressTopic {
-		for _, set := range needs.IngressConfig(f.settings.MaxDelay) {
+		for _, set := range needs.IngressConfig(f.settings.MaxDelay, f.settings.HasRuns(u.topic)) {
 			command += " --config " + set.Name + "=" + set.Value
 		}
 	}
@@ -150,7 +153,8 @@ func replicas(f *facts) verdict {
 	return v.worst()
 }
 
-// replicasOf judges one topic. What Layover writes to has to be writable now.
+// replicasOf judges one topic. What Layover writes to has to be writable now. Former runs
+// are only read.
 func (f *facts) replicasOf(v *verdicts, u use, t topic) {
 	factor, inSync, leaderless := t.partitions[0].replicas, t.partitions[0].inSync, 0
 	for _, p := range t.partitions {
@@ -166,6 +170,8 @@ func (f *facts) replicasOf(v *verdicts, u use, t topic) {
 	case leaderless > 0:
 		v.add(Fail, f.tool("kafka-topics.sh")+" --describe --unavailable-partitions",
 			"%s %s has %s without a leader", u.role, u.topic, count(leaderless, "partition"))
+	case u.role == formerRuns:
+		v.add(OK, "", "%s %s has a leader for each partition", u.role, u.topic)
 	case least > int64(factor):
 		v.add(Fail, lower, "%s %s has min.insync.replicas=%d and %s: it takes no record with acks=all", u.role, u.topic, least, count(int(factor), "replica"))
 	case least > int64(inSync):

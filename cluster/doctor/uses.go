@@ -18,18 +18,23 @@ const (
 	deadLetterTopic role = "dead-letter topic"
 	eventsTopic     role = "events topic"
 	journalTopic    role = "journal"
+	runsTopic       role = "runs topic"
+	formerRuns      role = "former runs topic" // nothing is moved there any more, and it may hold records
 )
+
+// madeByLayover reports whether Layover makes a missing topic of a role, or needs none.
+func (r role) madeByLayover() bool { return r == journalTopic || r == runsTopic || r == formerRuns }
 
 // use is a topic that the settings name.
 type use struct {
 	topic    string
 	role     role
 	variable string // the setting with its name
-	of       string // the ingress topic of a journal
+	of       string // the ingress topic of a journal or of runs
 }
 
-// uses are all topics that the settings name, each once. Globs name none, and a journal
-// may have a name that no topic can have.
+// uses are all topics that the settings name, each once. Globs name none, and a journal or
+// a runs topic may have a name that no topic can have.
 func uses(s *config.Config) (all []use) {
 	known := make(map[string]bool) // there may be thousands
 	add := func(u use) {
@@ -57,6 +62,15 @@ func uses(s *config.Config) (all []use) {
 			if name := s.JournalName(ingress); delay.IsTopicName(name) {
 				add(use{topic: name, role: journalTopic, variable: "LAYOVER_JOURNAL_TOPIC", of: ingress})
 			}
+		}
+	}
+	for _, ingress := range s.IngressTopics {
+		u := use{topic: s.RunsName(ingress), role: formerRuns, variable: "LAYOVER_RUNS_TOPIC", of: ingress}
+		if s.HasRuns(ingress) {
+			u.role = runsTopic
+		}
+		if delay.IsTopicName(u.topic) {
+			add(u)
 		}
 	}
 	return all

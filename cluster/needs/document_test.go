@@ -52,9 +52,10 @@ func TestTheDocumentedACLsAreThoseOfTheTable(t *testing.T) {
 	roles := map[string]Role{
 		"ingress topics": Ingress, "egress topic and every other target": Target, "dead-letter topic": DeadLetter, "events topic": Events, "the group": Group,
 		"the [journal](journal.md) topics": Journal, "the journal topic": Journal, "the journal topic, or the cluster": Journal,
+		"the [runs](runs.md) topics": Runs, "the runs topic": Runs, "the runs topic, or the cluster": Runs,
 	}
 	const heading = "| Operation | On | For | Without it |"
-	for file, documented := range map[string][]Role{"acls.md": {Ingress, Target, DeadLetter, Events, Group, Journal}, "journal.md": {Journal}} {
+	for file, documented := range map[string][]Role{"acls.md": {Ingress, Target, DeadLetter, Events, Group, Journal, Runs}, "journal.md": {Journal}, "runs.md": {Runs}} {
 		got := make(map[Role][]string)
 		var last Role
 		for _, row := range rows(t, file, heading) {

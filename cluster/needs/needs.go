@@ -17,9 +17,33 @@ import (
 	"layover/delay"
 )
 
-// RetentionMargin is how much longer than the longest delay an ingress topic has to keep
-// its records: a day to notice that nothing is delivered.
-const RetentionMargin = 24 * time.Hour
+// Times for which an ingress topic has to keep its records.
+const (
+	// RetentionMargin is how much longer than the longest delay they are, where nothing is
+	// moved to runs: a day to notice that nothing is delivered.
+	RetentionMargin = 24 * time.Hour
+	// RunsRetention is for a topic whose far-off records are moved. A record is moved when
+	// it is an hour old at most, and one with an earlier deadline waits for another hour
+	// at most. The rest is for a move that takes long, or has to wait.
+	RunsRetention = 6 * time.Hour
+	// RunsHorizon is the longest time to its deadline for which a record stays in its
+	// ingress topic although others are moved.
+	RunsHorizon = time.Hour
+
+	// madeRetention is the longest one that commands ask for, where far-off records are
+	// moved. It is Kafka's own default: records that nobody has read need it, and so do
+	// those with an id.
+	madeRetention = 7 * 24 * time.Hour
+)
+
+// Retention returns the least time for which an ingress topic has to keep its records.
+// runs is whether those that are far off are moved.
+func Retention(maxDelay time.Duration, runs bool) time.Duration {
+	if runs {
+		return min(maxDelay+RetentionMargin, RunsRetention)
+	}
+	return maxDelay + RetentionMargin
+}
 
 // Role is what a topic or the group is to Layover.
 type Role string
@@ -31,6 +55,7 @@ const (
 	DeadLetter Role = "dead_letter"
 	Events     Role = "events"
 	Journal    Role = "journal"
+	Runs       Role = "runs"
 	Group      Role = "group"
 )
 
@@ -43,7 +68,7 @@ type Setting struct{ Name, Value, Else string }
 type Topic struct {
 	Name   string
 	Role   Role
-	Of     string // of a journal: its ingress topic, whose number of partitions it has
+	Of     string // of a journal and of runs: the ingress topic, whose number of partitions it has
 	Config []Setting
 }
 
@@ -108,11 +133,11 @@ type Table struct {
 }
 
 // Of returns what the settings need, in the order ingress, targets, dead letters, events,
-// journals, group. The settings are those that config.Load has checked.
+// journals, runs, group. The settings are those that config.Load has checked.
 func Of(cfg *config.Config) Table {
 	var t Table
 	for _, name := range cfg.IngressTopics {
-		t.Topics = append(t.Topics, Topic{Name: name, Role: Ingress, Config: IngressConfig(cfg.MaxDelay)})
+		t.Topics = append(t.Topics, Topic{Name: name, Role: Ingress, Config: IngressConfig(cfg.MaxDelay, cfg.HasRuns(name))})
 		t.allow(name, Literal, Ingress)
 	}
 	for _, name := range cfg.Allowed() {
@@ -128,6 +153,9 @@ func Of(cfg *config.Config) Table {
 	}
 	for _, ingress := range cfg.IngressTopics {
 		t.journal(cfg, ingress)
+	}
+	for _, ingress := range cfg.IngressTopics {
+		t.runs(cfg, ingress)
 	}
 	if cfg.GroupID == "*" {
 		t.Gaps = append(t.Gaps, Gap{cfg.GroupID, Group, "In an ACL this is every group, and no ACL is for a group of this name alone. " +
@@ -179,6 +207,23 @@ func (t *Table) journal(cfg *config.Config, ingress string) {
 	}
 }
 
+// runs adds the runs topic of an ingress topic. Where nothing is moved none is made, and
+// what an earlier process has moved is still delivered.
+func (t *Table) runs(cfg *config.Config, ingress string) {
+	name := cfg.RunsName(ingress)
+	off := cfg.Runs == config.RunsOff || cfg.Journal == config.JournalOff
+	switch {
+	case cfg.HasRuns(ingress):
+		t.Topics = append(t.Topics, Topic{Name: name, Role: Runs, Of: ingress, Config: RunsConfig()})
+		t.allow(name, Literal, Runs)
+	case delay.IsTopicName(name):
+		t.Rights = append(t.Rights, Right{OnTopic, name, Literal, Runs, []Operation{Describe, Read, Delete}, "emptying it, where records were moved before",
+			"the records that it holds are late until it is allowed"})
+	case !off:
+		t.Gaps = append(t.Gaps, Gap{name, Runs, fmt.Sprintf("No topic can have this name, so that nothing of %s is moved. Set LAYOVER_RUNS_TOPIC, or LAYOVER_GROUP_ID.", ingress)})
+	}
+}
+
 // allow adds the rights that a role has on a name.
 func (t *Table) allow(name string, pattern Pattern, role Role) {
 	for _, r := range rightsOf(role) {
@@ -196,7 +241,7 @@ func rightsOf(role Role) []Right {
 	case Ingress:
 		return []Right{
 			topic("reading it", "the topic counts as forbidden and nothing is read of it", Read, Describe),
-			topic("comparing retention with the longest delay", "retention is not checked", DescribeConfigs),
+			topic("comparing its retention", "retention is not checked", DescribeConfigs),
 		}
 	case Target:
 		return []Right{
@@ -223,16 +268,31 @@ func rightsOf(role Role) []Right {
 			topic("adding partitions", "new partitions do without a journal", Alter),
 			topic("deleting unneeded records", "it grows", Delete),
 		}
+	case Runs:
+		return []Right{
+			topic("making it", "somebody else has to make it; until then nothing is moved", Create),
+			topic("finding it", "nothing is moved, and the records that it holds are late", Describe),
+			topic("comparing its settings", "they are not compared", DescribeConfigs),
+			topic("reading records shortly before they are due", "nothing is moved, and the records that it holds are late", Read),
+			topic("moving records", "nothing is moved", Write),
+			topic("adding partitions", "nothing of new partitions is moved", Alter),
+			topic("deleting delivered records", "it grows", Delete),
+		}
 	default:
 		return []Right{{Resource: OnGroup, Operations: []Operation{Read}, For: "joining and committing", Without: "Layover does not join, and reads nothing"}}
 	}
 }
 
 // IngressConfig is the configuration with which an ingress topic keeps records until they
-// are delivered.
-func IngressConfig(maxDelay time.Duration) []Setting {
+// are delivered. runs is whether those that are far off are moved. Then it is more than
+// [Retention] asks for: a topic that is made should outlast a weekend without Layover.
+func IngressConfig(maxDelay time.Duration, runs bool) []Setting {
+	keep := Retention(maxDelay, false)
+	if runs {
+		keep = min(keep, madeRetention)
+	}
 	return []Setting{
-		{"retention.ms", strconv.FormatInt((maxDelay + RetentionMargin).Milliseconds(), 10), "deletes records before they are delivered, where it is less"},
+		{"retention.ms", strconv.FormatInt(keep.Milliseconds(), 10), "deletes records before they are delivered, where it is less"},
 		{"retention.bytes", "-1", "deletes by size, whatever the delay"},
 		{"cleanup.policy", "delete", "deletes a parked record when its key comes again"},
 	}
@@ -246,3 +306,23 @@ func JournalConfig() []Setting {
 		{"retention.bytes", "-1", "deletes facts by size"},
 	}
 }
+
+// RunsSegmentBytes is the size of a segment of a runs topic: a broker frees whole segments
+// that are closed, and no part of one.
+const RunsSegmentBytes = 64 << 20
+
+// RunsConfig is the configuration with which only Layover deletes moved records, and with
+// which brokers free the disk of deleted ones soon. An ingress topic's runs topic has its
+// min.insync.replicas as well, and a larger max.message.bytes: see RunsMaxBytes.
+func RunsConfig() []Setting {
+	return []Setting{
+		{"cleanup.policy", "delete", "deletes records before they are delivered, when their key comes again"},
+		{"retention.ms", "-1", "deletes records before they are delivered, by age"},
+		{"retention.bytes", "-1", "deletes records before they are delivered, by size"},
+		{"segment.bytes", strconv.Itoa(RunsSegmentBytes), "keeps delivered records on disk for longer, where it is more: whole closed segments are freed"},
+	}
+}
+
+// RunsMaxBytes is the least max.message.bytes of the runs topic of an ingress topic that has
+// ingress bytes: a copy has a header more than its record.
+func RunsMaxBytes(ingress int) int { return ingress + 64<<10 }

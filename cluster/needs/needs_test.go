@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"layover/config"
 )
@@ -44,22 +45,30 @@ func TestEverythingThatTheSettingsNameIsInTheTable(t *testing.T) {
 	const (
 		ingress = "ingress delayed retention.ms=604800000 retention.bytes=-1 cleanup.policy=delete"
 		journal = "journal delayed.layover-delayed cleanup.policy=delete retention.ms=-1 retention.bytes=-1"
+		runs    = "runs delayed.layover-delayed.runs cleanup.policy=delete retention.ms=-1 retention.bytes=-1 segment.bytes=67108864"
+		empties = "allow [Describe Read Delete] on literal topic delayed.layover-delayed.runs"
 	)
 	for name, test := range map[string]struct {
 		environ  []string
 		has, not []string
 	}{
 		"the quick start": {nil, []string{
-			ingress, "target ready", "dead_letter dead-letters", journal,
+			ingress, "target ready", "dead_letter dead-letters", journal, runs,
 			"allow [Read Describe] on literal topic delayed", "allow [DescribeConfigs] on literal topic delayed",
 			"allow [Write Describe] on literal topic ready", "allow [Write Describe] on literal topic dead-letters",
 			"allow [Create] on literal topic delayed.layover-delayed", "allow [Delete] on literal topic delayed.layover-delayed",
+			"allow [Create] on literal topic delayed.layover-delayed.runs", "allow [Write] on literal topic delayed.layover-delayed.runs",
+			"allow [Delete] on literal topic delayed.layover-delayed.runs",
 			"allow [Read] on literal group layover-delayed",
 		}, []string{"gap"}},
-		"a longer delay": {[]string{"LAYOVER_MAX_DELAY=30d"}, []string{"ingress delayed retention.ms=2678400000"}, nil},
+		"a longer delay, moved":     {[]string{"LAYOVER_MAX_DELAY=90d"}, []string{ingress, runs}, nil},
+		"a longer delay, not moved": {[]string{"LAYOVER_MAX_DELAY=30d", "LAYOVER_RUNS=off"}, []string{"ingress delayed retention.ms=2678400000"}, nil},
+		"a shorter delay, moved":    {[]string{"LAYOVER_MAX_DELAY=1h"}, []string{"ingress delayed retention.ms=90000000", runs}, nil},
+		"no runs":                   {[]string{"LAYOVER_RUNS=off"}, []string{ingress, journal, empties}, []string{"\nruns", "Create] on literal topic delayed.layover-delayed.runs", "Write] on literal topic delayed.layover-delayed.runs"}},
+		"runs by another name":      {[]string{"LAYOVER_RUNS_TOPIC=far.{group}.{ingress}"}, []string{"runs far.layover-delayed.delayed ", "allow [Alter] on literal topic far.layover-delayed.delayed"}, []string{"delayed.runs"}},
 		"several ingress topics with targets of their own": {
 			[]string{"LAYOVER_INGRESS_TOPICS=a,b", "LAYOVER_EGRESS_TOPIC=", "LAYOVER_TOPIC_TARGETS=a=x,b=x"},
-			[]string{"ingress a ", "ingress b ", "target x", "journal a.layover-a", "journal b.layover-a", "allow [Read] on literal group layover-a"}, []string{"target ready", "group layover-b"},
+			[]string{"ingress a ", "ingress b ", "target x", "journal a.layover-a", "journal b.layover-a", "runs a.layover-a.runs", "runs b.layover-a.runs", "allow [Read] on literal group layover-a"}, []string{"target ready", "group layover-b"},
 		},
 		"no dead letters":    {[]string{"LAYOVER_DLQ_TOPIC=", "LAYOVER_ON_INVALID=halt"}, []string{"target ready"}, []string{"dead_letter", "topic dead-letters"}},
 		"events":             {[]string{"LAYOVER_EVENTS_TOPIC=events"}, []string{"events events", "allow [Write Describe] on literal topic events", "allow [DescribeConfigs] on literal topic events"}, []string{"gap"}},
@@ -68,8 +77,10 @@ func TestEverythingThatTheSettingsNameIsInTheTable(t *testing.T) {
 		"a glob by prefix":   {[]string{"LAYOVER_TARGETS_ALLOWED=orders.*"}, []string{"gap target orders.*", "allow [Write Describe] on prefixed topic orders."}, []string{"\ntarget orders"}},
 		"a glob of another":  {[]string{"LAYOVER_TARGETS_ALLOWED=*.eu"}, []string{"gap target *.eu"}, []string{"prefixed", "\ntarget *"}},
 		"every topic":        {[]string{"LAYOVER_TARGETS_ALLOWED=*"}, []string{"gap target *"}, []string{"prefixed", "topic *"}},
-		"no journal":         {[]string{"LAYOVER_JOURNAL=off"}, []string{"allow [Describe Read] on literal topic delayed.layover-delayed"}, []string{"\njournal", "Create"}},
-		"a group of a name":  {[]string{"LAYOVER_GROUP_ID=my group"}, []string{"allow [Read] on literal group my group", "gap journal delayed.my group"}, []string{"Create"}},
+		"no journal":         {[]string{"LAYOVER_JOURNAL=off"}, []string{ingress, "allow [Describe Read] on literal topic delayed.layover-delayed", empties}, []string{"\njournal", "\nruns", "Create"}},
+		"a group of a name":  {[]string{"LAYOVER_GROUP_ID=my group"}, []string{"allow [Read] on literal group my group", "gap journal delayed.my group", "gap runs delayed.my group.runs"}, []string{"Create"}},
+		"nor without runs":   {[]string{"LAYOVER_GROUP_ID=my group", "LAYOVER_RUNS=off"}, []string{"gap journal delayed.my group"}, []string{"gap runs", "runs"}},
+		"a name too long":    {[]string{"LAYOVER_GROUP_ID=" + strings.Repeat("g", 240)}, []string{"journal delayed.g", "gap runs delayed.g", "ingress delayed retention.ms=604800000"}, []string{"\nruns"}},
 		"a group called all": {[]string{"LAYOVER_GROUP_ID=*", "LAYOVER_JOURNAL=off"}, []string{"gap group *"}, []string{"group *\nallow", "literal group"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,6 +101,8 @@ func TestEverythingThatTheSettingsNameIsInTheTable(t *testing.T) {
 
 func TestEveryEntrySaysWhatItIsFor(t *testing.T) {
 	table := Of(load(t, "LAYOVER_TARGETS_ALLOWED=orders.*,*.eu", "LAYOVER_EVENTS_TOPIC=events"))
+	table.Gaps = append(table.Gaps, Of(load(t, "LAYOVER_GROUP_ID=my group")).Gaps...)
+	table.Rights = append(table.Rights, Of(load(t, "LAYOVER_RUNS=off")).Rights...)
 	for _, r := range table.Rights {
 		if r.For == "" || r.Without == "" || len(r.Operations) == 0 || r.Role == "" {
 			t.Errorf("%+v", r)
@@ -140,7 +153,37 @@ func TestNamesOfTopicsAreUnique(t *testing.T) {
 		}
 		names = append(names, topic.Name)
 	}
-	if len(names) != 3+3+1+1+3 {
+	if len(names) != 3+3+1+1+3+3 {
 		t.Errorf("topics %q", names)
+	}
+}
+
+// TestAnIngressTopicKeepsLessWhereRecordsAreMoved: six hours at most are asked for, and a topic
+// that commands make always has as much.
+func TestAnIngressTopicKeepsLessWhereRecordsAreMoved(t *testing.T) {
+	const day = 24 * time.Hour
+	for name, test := range map[string]struct {
+		maxDelay    time.Duration
+		runs        bool
+		least, made time.Duration
+	}{
+		"the defaults":             {30 * day, true, 6 * time.Hour, 7 * day},
+		"the defaults without":     {6 * day, false, 7 * day, 7 * day},
+		"a minute":                 {time.Minute, true, 6 * time.Hour, day + time.Minute},
+		"a minute without":         {time.Minute, false, day + time.Minute, day + time.Minute},
+		"ten years":                {3650 * day, true, 6 * time.Hour, 7 * day},
+		"ten years without":        {3650 * day, false, 3651 * day, 3651 * day},
+		"just below the default":   {6*day - 1, true, 6 * time.Hour, 7*day - 1},
+		"a fraction of a ms, made": {time.Millisecond / 2, false, day + time.Millisecond/2, day},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Retention(test.maxDelay, test.runs); got != test.least {
+				t.Errorf("least %v, want %v", got, test.least)
+			}
+			made := IngressConfig(test.maxDelay, test.runs)
+			if want := fmt.Sprint(test.made.Milliseconds()); made[0].Name != "retention.ms" || made[0].Value != want {
+				t.Errorf("made with %+v, want %s", made[0], want)
+			}
+		})
 	}
 }

@@ -98,8 +98,8 @@ func TestThePanelsAreWhole(t *testing.T) {
 			}
 		}
 	}
-	if rows != 5 {
-		t.Errorf("%d rows, want 5", rows)
+	if rows != 6 {
+		t.Errorf("%d rows, want 6", rows)
 	}
 }
 

@@ -43,6 +43,27 @@ func TestWhatIsInTheJournalAloneIsWrittenFromTheFirstOffsetOn(t *testing.T) {
 	}
 }
 
+// TestALowOffsetThatHasPassedAllIsWritten: records below it may be deleted only once the journal
+// says so, and a commit that is older than its deletion would not.
+func TestALowOffsetThatHasPassedAllIsWritten(t *testing.T) {
+	w, window := ofCopies(t)
+	for o := int64(1); o < 4; o++ {
+		window.Finish(o)
+		w.Note(o, o+1)
+	}
+	writes := w.Cut(nil, 0, true, 2)
+	if len(writes) != 1 {
+		t.Fatalf("%d records are written, want one", len(writes))
+	}
+	w.Written(Result{Seq: writes[0].Seq, Offset: 8}, 2)
+	if r, err := Read(writes[0].Value); err != nil || r.Kind != Fact || r.Low != 4 || w.Low() != 4 {
+		t.Errorf("the record is %+v, error %v; the journal's low offset is %d, want 4", r.Header, err, w.Low())
+	}
+	if again := w.Cut(nil, 0, true, 3); len(again) > 0 || w.Status().Unwritten != 0 {
+		t.Errorf("%d records are written of nothing, %d offsets are in none", len(again), w.Status().Unwritten)
+	}
+}
+
 func TestRecordsThatTheOtherSetNeedsAreNotDeleted(t *testing.T) {
 	copies, _ := ofCopies(t)
 	if needed := copies.Needed(offsets.JournalRange{}); needed != 0 {

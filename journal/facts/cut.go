@@ -69,14 +69,15 @@ func (w *Writer) begin() {
 	w.unwritten.snapshotBegins()
 }
 
-// cutFacts makes records of all fresh offsets if there is room in flight.
+// cutFacts makes records of all fresh offsets if there is room in flight. Those that the low offset has
+// passed need none: a commit tells it. A set that the journal alone has gets one that tells it.
 func (w *Writer) cutFacts(out []Write, h Header) []Write {
 	if w.unwritten.fresh.count == 0 || !w.room() {
 		return out
 	}
 	h.Kind = Fact
 	left := w.unwritten.take(h.Low)
-	for len(left) > 0 {
+	for low := w.only; len(left) > 0 || low; low = false {
 		value := w.id.appendHeader(make([]byte, 0, min(w.limit, 256+8*len(left))), h)
 		value, _, end := offsets.AppendRuns(value, h.Low, w.limit, each(left))
 		f := flight{}

@@ -12,7 +12,7 @@ import (
 func (x *Index) State() offsets.RunsState {
 	x.absorb()
 	s := offsets.RunsState{Low: x.window.Low(), Known: x.known, DueMs: x.DueMs(), LeaderEpoch: x.epoch}
-	if s.DueMs == nothing-1 {
+	if s.DueMs == nothing-1 && s.Low >= s.Known { // else copies are left that are never due
 		s.DueMs = math.MaxInt64
 	}
 	if x.directory >= x.window.Low() {
@@ -27,6 +27,19 @@ func (x *Index) State() offsets.RunsState {
 
 // Facts returns the writer of finished offsets, nil for none.
 func (x *Index) Facts() *facts.Writer { return x.facts }
+
+// Open bounds the finished copies that a restart would find open: no acknowledged record of the
+// journal has them, and the last commit has no low offset above them.
+func (x *Index) Open() int64 {
+	if x.facts == nil {
+		return 0
+	}
+	n := x.facts.Status().Unwritten
+	if n < 0 { // nobody knows until the journal has a snapshot
+		return x.window.Above()
+	}
+	return min(n, x.window.Low()-x.deletion.low+x.window.Above())
+}
 
 // WantsDirectory reports whether copies were moved that no directory lists.
 func (x *Index) WantsDirectory() bool { return x.newCopies }

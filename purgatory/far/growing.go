@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"unsafe"
 
 	"layover/journal/runs"
@@ -127,16 +128,94 @@ func (x *Index) DueMs() int64 {
 	return ms - 1
 }
 
-// Waiting adds up the copies that are not finished, in runs: at most so many, as finished
-// ones between others count.
+// Waiting adds up the copies that are neither finished nor taken, in runs: at most so many, as
+// finished ones between others count. It returns the number of runs as well.
 func (x *Index) Waiting() (a runs.Amount, count int) {
+	a = x.DueBy(nothing)
+	return a, len(x.entries) + len(x.growing)
+}
+
+// NextMs returns an instant before which no copy is due that is neither finished nor taken, in Unix
+// milliseconds; ok is false where there is none, or none that is ever due.
+func (x *Index) NextMs() (ms int64, ok bool) {
+	ms = nothing
+	if i := x.first(); i >= 0 {
+		ms = x.entries[i].nextMs
+	}
+	for _, g := range x.growing {
+		ms = min(ms, g.earliestMs)
+	}
+	return ms, ms < nothing
+}
+
+// FurthestMs returns the latest deadline of all runs, in Unix milliseconds; 0 where there is none,
+// or none that is ever due.
+func (x *Index) FurthestMs() (ms int64) {
+	for i := range x.entries {
+		if last := x.entries[i].LatestMs; last < nothing {
+			ms = max(ms, last)
+		}
+	}
+	for _, g := range x.growing {
+		if last := g.copies[len(g.copies)-1].deadlineMs; last < nothing {
+			ms = max(ms, last)
+		}
+	}
+	return ms
+}
+
+// Overdue estimates how many copies in runs are neither finished nor taken though they are due at an
+// instant, in Unix milliseconds. It is 0 where no visit is late, and else not. Runs that grow do not
+// count.
+func (x *Index) Overdue(ms int64) (n int64) {
+	for i := range x.entries {
+		e := &x.entries[i]
+		if r, ok := x.untaken(e); ok && e.nextMs <= ms {
+			lower, _ := r.DueBy(ms)
+			n += max(lower.Copies, 1)
+		}
+	}
+	return n
+}
+
+// untaken returns a run from its first copy on that is not taken, if there is one.
+func (x *Index) untaken(e *entry) (r runs.Run, ok bool) {
+	r = e.Run
+	r.Position = max(r.Position, e.from, x.taken.NextUnfinished(r.Position))
+	return r, r.Position <= r.Last
+}
+
+// LogBytes estimates the bytes of the log from the low offset on: its offsets, by the average
+// size of the copies of all runs.
+func (x *Index) LogBytes() int64 {
+	var count, bytes int64
+	for i := range x.entries {
+		count, bytes = count+x.entries[i].Count, bytes+x.entries[i].Bytes
+	}
+	for _, g := range x.growing {
+		count, bytes = count+int64(len(g.copies)), bytes+g.bytes
+	}
+	if count == 0 {
+		return 0
+	}
+	return int64(float64(x.top()-x.deletion.done) * float64(bytes) / float64(count))
+}
+
+// DueBy adds up the copies in runs that are neither finished nor taken and due at an instant or
+// before, in Unix milliseconds: at most so many.
+func (x *Index) DueBy(ms int64) (a runs.Amount) {
 	x.trim()
 	for i := range x.entries {
-		_, upper := x.entries[i].DueBy(nothing)
+		r, ok := x.untaken(&x.entries[i])
+		if !ok {
+			continue
+		}
+		_, upper := r.DueBy(ms)
 		a.Copies, a.Bytes = a.Copies+upper.Copies, a.Bytes+upper.Bytes
 	}
 	for _, g := range x.growing {
-		a.Copies, a.Bytes = a.Copies+int64(len(g.copies)), a.Bytes+g.bytes
+		n := int64(sort.Search(len(g.copies), func(i int) bool { return g.copies[i].deadlineMs > ms }))
+		a.Copies, a.Bytes = a.Copies+n, a.Bytes+g.bytes*n/int64(len(g.copies))
 	}
-	return a, len(x.entries) + len(x.growing)
+	return a
 }

@@ -38,6 +38,7 @@ type Index struct {
 	directory int64 // offset of the last directory, -1 for none
 	newCopies bool  // that the last directory does not list
 	deletion  deletion
+	merging   bool // small runs are loaded: see Clean
 	// early is own copies that were read before their answers came, by offset.
 	early map[int64]bool
 

@@ -130,12 +130,24 @@ func (x *Index) top() int64 {
 	return x.known
 }
 
+// Ends takes where the log ends, of the leader epochs up to LeaderEpoch. Cut: it lacks what the index
+// knows of it, though no later epoch was seen. The index is to be replaced, and lost is how many offsets
+// are gone that were neither finished nor taken.
+func (x *Index) Ends(end int64) (lost int64, cut bool) {
+	if end >= max(x.top(), x.until) {
+		return 0, false
+	}
+	return x.countUntaken(end, max(x.top(), x.until)), true
+}
+
 // Beyond returns how many offsets that the index knows, from one on, are neither finished nor
 // taken: each may be a copy.
-func (x *Index) Beyond(offset int64) (n int64) {
-	top := x.top()
-	for at := x.taken.NextUnfinished(offset); at < top; {
-		end := x.untakenEnd(at, top)
+func (x *Index) Beyond(offset int64) int64 { return x.countUntaken(offset, x.top()) }
+
+// countUntaken counts the offsets between two that are neither finished nor taken.
+func (x *Index) countUntaken(from, to int64) (n int64) {
+	for at := x.taken.NextUnfinished(from); at < to; {
+		end := x.untakenEnd(at, to)
 		n += end - at
 		at = x.taken.NextUnfinished(end)
 	}

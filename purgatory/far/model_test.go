@@ -146,6 +146,9 @@ func (w *world) visit(aheadMs int64) {
 func (w *world) pass() {
 	w.nowMs += w.dice.Int64N(400)
 	w.visit(w.dice.Int64N(200))
+	if n := w.x.Overdue(w.nowMs); n > 0 {
+		w.t.Fatalf("%d copies are overdue, and all have been visited", n)
+	}
 	for _, r := range w.log[:w.x.Known()] {
 		if r.copied && !r.done && r.DeadlineMs <= w.nowMs {
 			if !w.parked[r.Offset] {
@@ -263,6 +266,25 @@ func (w *world) check() {
 		if r.copied && !r.done && r.DeadlineMs <= due {
 			w.t.Fatalf("offset %d below %d is not finished, due at %d, by %d", r.Offset, known, r.DeadlineMs, due)
 		}
+	}
+	w.seen()
+}
+
+// seen compares what is told of the copies that wait with those that do.
+func (w *world) seen() {
+	next, some := w.x.NextMs()
+	furthest, overdue := w.x.FurthestMs(), false
+	for _, r := range w.log[w.start:w.x.Known()] {
+		if !r.copied || r.done || w.x.taken.Finished(r.Offset) {
+			continue
+		}
+		overdue = overdue || r.DeadlineMs <= w.nowMs
+		if !some || next > r.DeadlineMs || furthest < r.DeadlineMs {
+			w.t.Fatalf("offset %d is due at %d, the next at %d (%v), the last at %d", r.Offset, r.DeadlineMs, next, some, furthest)
+		}
+	}
+	if n := w.x.Overdue(w.nowMs); overdue && n == 0 && len(w.x.growing) == 0 {
+		w.t.Fatal("a copy is overdue, and none is said to be")
 	}
 }
 

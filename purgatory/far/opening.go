@@ -1,10 +1,23 @@
 package far
 
 import (
+	"context"
+
 	"layover/journal/facts"
 	"layover/journal/runs"
 	"layover/offsets"
 )
+
+// Ask asks what is known of an assignment's runs partition.
+type Ask struct {
+	offsets.Assignment                   // of the ingress partition
+	Said               offsets.RunsState // of the commit
+	// Left takes the place of commit and journal, where the log was truncated or made again
+	// during the assignment. Given the topic's id, and where the log of LeftEpoch ends, it returns the
+	// finished copies; nil where nobody waits any more. Nil: commit and journal count.
+	Left      func(ctx context.Context, topic offsets.TopicID, end int64) *offsets.Window
+	LeftEpoch int32
+}
 
 // Opening is what is known of a runs partition when an assignment begins with it. It is asked for
 // in this order: leader epoch and commit, journal, bounds, directory. The leader epoch is asked

@@ -224,3 +224,21 @@ func TestNothingIsDeletedThatNoJournalRecordCallsFinished(t *testing.T) {
 		t.Errorf("a commit names %+v", s.Journal)
 	}
 }
+
+// TestWhatIsNeverDueIsNotCalledFinished: a copy of a newer release waits for that one, also where
+// no other waits, and a restart reads it again.
+func TestWhatIsNeverDueIsNotCalledFinished(t *testing.T) {
+	log := []Found{{Offset: 0, DeadlineMs: 100, Bytes: 1, Writer: 1}, {Offset: 1, DeadlineMs: math.MaxInt64, Bytes: 1}}
+	x := New(Beginning{Writer: 1, Window: offsets.NewWindow(0)})
+	x.Read(0, 2, log, 100, 10, nil)
+	x.Seal()
+	x.Finish(0)
+	said := x.State()
+	said.TopicID = topic
+	o := &Opening{Writer: 2, TopicID: topic, Log: offsets.Bounds{End: 2}, Said: said, SaidEnd: 2, Window: offsets.NewWindow(said.Low)}
+	x, _ = Open(o)
+	x.Read(1, 2, log[1:], 100, 10, nil)
+	if x.Finished(1) || x.Low() != 1 {
+		t.Errorf("it counts as finished after the commit %+v; low %d", said, x.Low())
+	}
+}

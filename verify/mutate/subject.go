@@ -23,6 +23,7 @@ var subjects = []subject{
 	{"lane", "daemon", 80},
 	{"producer", "daemon", 80},
 	{"consumer", "daemon", 80},
+	{"journal/logs", "daemon", 80},
 	{"journal", "daemon", 80},
 }
 

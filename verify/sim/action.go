@@ -66,7 +66,7 @@ const (
 	List                        // I takes the directories to write
 	Copy                        // I's oldest copy of P arrives
 	Copied                      // I hears of its oldest copy of P, with N of a failure
-	Visit                       // I asks for copies that are due soon
+	Visit                       // I asks for copies that are due soon, with N 3 also for those to be moved again
 	Visited                     // I's visit number N/9 is answered: all of it, N%9 records, or with 8 not at all
 	Open                        // I asks one question more about where the runs of P begin
 	Clear                       // I asks for the deletion of finished copies

@@ -154,7 +154,7 @@ func numbers(rng *rand.Rand, a Action) (p, n int) {
 		n = max(0, rng.IntN(10)-8)
 	case Visited:
 		n = rng.IntN(3)*9 + []int{0, 0, 0, 0, 1, 2, 5, 8}[rng.IntN(8)]
-	case RunsUsable:
+	case RunsUsable, Visit:
 		n = rng.IntN(4)
 	case RunsRecreate, RunsElect:
 		n = rng.IntN(20)

@@ -23,6 +23,7 @@ type moving struct {
 type loaded struct {
 	entry  *entry
 	copyAt int64
+	record *copied // of the log, which may have been truncated since
 }
 
 // visit is a question about the runs topic on its way.
@@ -131,8 +132,11 @@ func (in *instance) applyToMoves(a Action) bool {
 	case Copy, Copied:
 		return in.applyToCopies(a)
 	case Visit:
-		before := len(in.visits)
-		for _, v := range r.Visits(nil, aheadMs) {
+		before, wanted := len(in.visits), r.Visits(nil, aheadMs, aheadMs)
+		if a.N == 3 {
+			wanted = r.Cleanings(wanted, 0, 300)
+		}
+		for _, v := range wanted {
 			in.visits = append(in.visits, &visit{v, int(v.Partition), in.partitions[v.Partition].topic})
 		}
 		return len(in.visits) > before
@@ -290,7 +294,7 @@ func (in *instance) visited(k, n int) bool {
 		answer.Until = min(answer.Until, from+int64(n))
 	}
 	if v.From >= log.end() || v.From == v.To {
-		answer.Highest, answer.Until = log.epoch, v.From
+		answer.Highest, answer.Until, answer.Ended, answer.LogEnd = log.epoch, v.From, true, log.end()
 	}
 	if own != nil && own.opening == nil && log.start > v.From {
 		r.LogStart(&v.Visit, log.start)
@@ -328,12 +332,12 @@ func (in *instance) taken(own *partition, log *runsLog, v *purgatory.Visited) {
 			w.fail("a copy of %v is to be loaded, and its partition is gone", e)
 			return
 		}
-		if c := own.copyAt(f.Offset, e.offset); c != nil {
+		if slices.ContainsFunc(own.loaded, func(c *loaded) bool { return c.record == log.entries[f.Offset] }) {
 			w.fail("the copy of %v at %d is loaded twice", e, f.Offset)
 		}
 		a := purgatory.Arrival{Offset: e.offset, TimestampMs: startMs, Body: body(e.body), Target: e.target, Label: e.target, DeadlineMs: f.DeadlineMs}
 		e.reads++
-		own.loaded = append(own.loaded, &loaded{e, f.Offset})
+		own.loaded = append(own.loaded, &loaded{e, f.Offset, log.entries[f.Offset]})
 		w.say("%s loads the copy of %v at %d", in.member, e, f.Offset)
 		l.Load(f.Offset, &a)
 	}

@@ -1,0 +1,180 @@
+package admin
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Reasons for which no record of an ingress topic is moved. The others are states of its runs
+// topic.
+const (
+	runsOff     = "off"          // a setting says so
+	runsOlder   = "older_member" // a member of the group would not know of what was moved
+	runsFull    = "full"         // a partition has as many runs as it may have
+	runsOpening = "opening"      // of a partition nobody knows yet what waits
+	runsFailing = "failing"      // copies are refused, or not answered
+	runsUnread  = "unread"       // copies are moved, and not read in time
+)
+
+// runsUsable is the State of a runs topic that takes copies.
+const runsUsable = "usable"
+
+// runsBlocked returns the reason for which no record of an ingress topic is moved; "" for none.
+func (v *view) runsBlocked(t *RunsTopic) string {
+	r := v.total.inRuns.byTopic[t.Ingress]
+	switch {
+	case t.Off != "":
+		return runsOff
+	case t.State != runsUsable:
+		return strings.ReplaceAll(t.State, " ", "_")
+	case v.Runs.Older:
+		return runsOlder
+	case t.Refused != "":
+		return runsFailing
+	case len(r.full) > 0:
+		return runsFull
+	case len(r.opening) > 0:
+		return runsOpening
+	}
+	return ""
+}
+
+// presses reports whether memory is so full that records are to be moved.
+func (v *view) presses() bool {
+	return v.Memory.Used > v.Memory.MovesAt && v.Memory.MovesAt > 0 || v.pausesFor(PauseBytes)
+}
+
+// readsLate reports whether copies were read late just now, and not because nobody ran when they
+// were due.
+func (v *view) readsLate() bool {
+	at := v.total.inRuns.lastLateMs
+	return at != 0 && v.now.Sub(time.UnixMilli(at)).Abs() < overdueLong && !v.startsLate()
+}
+
+// fault puts together what has gone wrong of late.
+func (t *RunsTopic) fault() string {
+	var all []string
+	for _, text := range []string{t.Err, t.Refused, t.Unread} {
+		if text != "" {
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// sickRuns: a runs topic that takes nothing is no matter while memory has room. One whose copies
+// are not read in time is.
+func (v *view) sickRuns() (out []Sickness) {
+	for i := range v.Runs.Topics {
+		t := &v.Runs.Topics[i]
+		if !v.Kafka.Answering || slices.Contains(v.Kafka.Unusable, t.Ingress) {
+			continue
+		}
+		reason := v.runsBlocked(t)
+		switch {
+		case t.Unread != "" && v.total.inRuns.byTopic[t.Ingress].overdue > 0:
+			reason = runsUnread
+		case reason == "" || reason == runsOff || !v.presses() || v.passes(t, reason):
+			continue
+		}
+		out = append(out, Sickness{Kind: SickRuns, Name: t.Name, Reason: reason, short: runsShort(t, reason), Text: v.runsText(t, reason)})
+	}
+	return out
+}
+
+// passes reports whether a reason is one of the first seconds after a start or a rebalance.
+func (v *view) passes(t *RunsTopic, reason string) bool {
+	switch reason {
+	case "unknown", "missing", runsOpening: // it is about to be asked about, made, or read
+		return t.Warning == "" && t.fault() == ""
+	case runsOlder: // whoever is no member knows of no other
+		return !v.Group.Joined
+	}
+	return false
+}
+
+// readsLateText describes visits that came too late.
+func (v *view) readsLateText() string {
+	r := &v.total.inRuns
+	return fmt.Sprintf("copies are read late from runs: %s since the start, the last %s",
+		countedLong(r.lateVisits, "late visit", "late visits"), relative(time.UnixMilli(r.lastLateMs).Sub(v.now)))
+}
+
+func runsShort(t *RunsTopic, reason string) string {
+	switch reason {
+	case runsOlder:
+		return fmt.Sprintf("nothing is moved to %s, as a member of an older release may be in the group", t.Name)
+	case runsUnread:
+		return fmt.Sprintf("copies in %s are due and cannot be read", t.Name)
+	case runsFull:
+		return fmt.Sprintf("runs topic %s has too many runs", t.Name)
+	case runsOpening:
+		return fmt.Sprintf("what waits in runs topic %s is not known", t.Name)
+	}
+	return fmt.Sprintf("runs topic %s is %s", t.Name, strings.ReplaceAll(reason, "_", " "))
+}
+
+// runsStay says what becomes of records while nothing is moved.
+const runsStay = "Records that are due far off stay in memory, and reading pauses once that is full. What was moved before is delivered all the same."
+
+// runsText describes why nothing is moved, what becomes of records, and the remedy; "" where
+// nothing is wrong.
+func (v *view) runsText(t *RunsTopic, reason string) string {
+	r := v.total.inRuns.byTopic[t.Ingress]
+	topic := fmt.Sprintf("The runs topic %s of the ingress topic %s", t.Name, t.Ingress)
+	why := t.Warning
+	if fault := t.fault(); !strings.Contains(why, fault) { // the warning is often about the last error
+		why = strings.Trim(why+"; "+fault, "; ")
+	}
+	if why = strings.TrimSuffix(why, "."); why != "" {
+		why = ": " + why
+	}
+	rights := " " + runsStay + " The rights that it needs, and the command that makes it, are in docs/runs.md."
+	describe := fmt.Sprintf("See whether its partitions have leaders and enough replicas in sync, and its brokers room on their disks: %s--describe --topic %s", kafkaTopics, t.Name)
+	switch reason {
+	case "":
+		return ""
+	case runsOff:
+		return fmt.Sprintf("Nothing of the ingress topic %s is moved to runs, because of %s. What was moved before is read and delivered.", t.Ingress, t.Off)
+	case runsOlder:
+		return "A member of the group may be of a release that knows no runs, and would not deliver what was moved: so nothing is moved. " + runsStay +
+			" Upgrade every member, of which /status has the version. Moving begins by itself."
+	case runsFull:
+		return fmt.Sprintf("%s has 4,096 runs in %s, as many as there may be: nothing more of these is moved. %s It goes on by itself as runs are delivered. "+
+			"So many runs mean that memory holds too little for the load: raise LAYOVER_MAX_PARKED_BYTES, or run more instances.",
+			topic, partitionsOf(r.full), runsStay)
+	case runsOpening:
+		return fmt.Sprintf("What waits in %s of the runs topic %s is not known yet%s. Nothing of these is moved, and what waits there is late once it is due. "+
+			"Layover asks again by itself. %s", partitionsOf(r.opening), t.Name, why, describe)
+	case runsFailing:
+		return fmt.Sprintf("%s takes no copies%s. %s Layover tries again by itself. %s", topic, why, runsStay, describe)
+	case runsUnread:
+		return fmt.Sprintf("%s in the runs topic %s of the ingress topic %s, and cannot be read: %s. Nothing is lost, and they are late. Layover asks again every second. "+
+			"See whether it has the right Read, and the topic's partitions a leader: %s--describe --topic %s",
+			countedLong(r.overdue, "copy is due", "copies are due"), t.Name, t.Ingress, strings.TrimSuffix(t.Unread, "."), kafkaTopics, t.Name)
+	case "unknown":
+		return fmt.Sprintf("Nobody knows yet whether the runs topic %s can be used%s. %s", t.Name, why, runsStay)
+	case "missing":
+		if why == "" {
+			return topic + " does not exist, and is about to be made."
+		}
+		return topic + " does not exist, and cannot be made" + why + "." + rights
+	case "forbidden":
+		return topic + " may not be used" + why + "." + rights
+	}
+	return topic + " is not used" + why + "." + rights
+}
+
+// partitionsOf names partitions, the first few of many.
+func partitionsOf(numbers []int32) string {
+	if len(numbers) == 1 {
+		return fmt.Sprintf("partition %d", numbers[0])
+	}
+	names := make([]string, len(numbers))
+	for i, n := range slices.Sorted(slices.Values(numbers)) {
+		names[i] = number(n)
+	}
+	return "partitions " + firstFew(names, 0, ", ")
+}

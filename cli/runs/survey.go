@@ -1,0 +1,119 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"layover/cli/kafka"
+	"layover/cluster"
+	"layover/journal/copies"
+	"layover/offsets"
+	"layover/purgatory/far"
+)
+
+// partition is a partition of an ingress topic, with the group's commit of it.
+type partition struct {
+	offsets.TopicPartition // of the ingress topic
+	id                     offsets.Identity
+	runs                   offsets.TopicPartition // that of the runs topic
+
+	committed *offsets.Committed // nil: none
+	said      offsets.RunsState  // what the commit says of runs
+	unsaid    error              // why its metadata does not count
+}
+
+// String names the partition as all messages do.
+func (p *partition) String() string { return fmt.Sprintf("%s/%d", p.Topic, p.Partition) }
+
+// survey asks about the selected partitions. Problems are of single topics, which are left
+// out; an error is of all.
+func (c *command) survey(ctx context.Context) (parts []*partition, problems []error, err error) {
+	ingress := c.cfg.IngressTopics
+	if c.topic != "" {
+		ingress = []string{c.topic}
+	}
+	var names []string
+	for _, name := range ingress {
+		names = append(names, name, c.cfg.JournalName(name))
+	}
+	clusterID, topics, err := c.brokers.Topics(ctx, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	committed, err := c.brokers.Committed(ctx, c.cfg.GroupID)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range ingress {
+		if err := c.present(name, topics); err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		for n := range topics[name].Partitions {
+			if c.partition >= 0 && n != c.partition {
+				continue
+			}
+			p := &partition{
+				TopicPartition: offsets.TopicPartition{Topic: name, Partition: n},
+				id:             offsets.Identity{ClusterID: clusterID, TopicID: topics[name].ID, Partition: n},
+				runs:           offsets.TopicPartition{Topic: c.cfg.RunsName(name), Partition: n},
+			}
+			p.take(committed)
+			parts = append(parts, p)
+		}
+	}
+	return parts, problems, nil
+}
+
+// present is nil if the ingress topic is there, with the selected partition. A journal that
+// may not be read is an error: its finished copies would count as waiting.
+func (c *command) present(name string, topics map[string]kafka.Topic) error {
+	t, journal := topics[name], c.cfg.JournalName(name)
+	if err := c.brokers.Present(name, "ingress topic", "create it, or check LAYOVER_INGRESS_TOPICS", t.Err); err != nil {
+		return err
+	}
+	if err := topics[journal].Err; cluster.Denied(err) {
+		return c.brokers.Present(journal, "journal topic", "", err)
+	}
+	if c.partition >= t.Partitions {
+		return fmt.Errorf("--partition %d: ingress topic %q has the partitions 0 to %d", c.partition, name, t.Partitions-1)
+	}
+	return nil
+}
+
+// take takes the group's commit of the partition.
+func (p *partition) take(all map[offsets.TopicPartition]offsets.Committed) {
+	p.committed, p.said, p.unsaid = nil, offsets.RunsState{}, nil
+	was, ok := all[p.TopicPartition]
+	if !ok || was.Metadata == offsets.Unstarted {
+		return
+	}
+	_, ext, err := offsets.DecodeAll(was.Metadata, p.id, was.Offset)
+	p.committed, p.said, p.unsaid = &was, ext.Runs, err
+}
+
+// unknown reports whether the commit may say something that this release cannot read.
+func (p *partition) unknown() bool {
+	return p.unsaid != nil && !errors.Is(p.unsaid, offsets.ErrForeign)
+}
+
+// renew asks for the commit again, and reports whether it says something else of runs.
+func (c *command) renew(ctx context.Context, p *partition) (changed bool, err error) {
+	all, err := c.brokers.Committed(ctx, c.cfg.GroupID)
+	if err != nil {
+		return false, err
+	}
+	was := p.said
+	p.take(all)
+	return p.said != was, nil
+}
+
+// look finds out what members know of the partitions' runs when they begin with them.
+func (c *command) look(ctx context.Context, parts []*partition) []copies.Looked {
+	asks := make([]far.Ask, len(parts))
+	for i, p := range parts {
+		asks[i] = far.Ask{Assignment: offsets.Assignment{TopicPartition: p.TopicPartition}, Said: p.said}
+	}
+	return c.copies.Look(ctx, asks)
+}

@@ -1,0 +1,93 @@
+package daemon
+
+import (
+	"time"
+
+	"layover/admin"
+	"layover/config"
+	"layover/delay"
+	"layover/journal"
+	"layover/journal/copies"
+	"layover/lane"
+	"layover/producer"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const (
+	// runsBuffered is how many copies of all lanes may be unanswered.
+	runsBuffered = 1 << 16
+	// runsLinger is how long a copy waits for others. A visit reads whole batches, so a batch
+	// should not be of one copy; nobody waits for copies.
+	runsLinger = 5 * time.Millisecond
+	// mostVisits is how many visits read at a time, with a bound of visitShare for each: one takes some
+	// 3 MiB, and more where records are large.
+	mostVisits = 4
+	visitShare = 64 << 20
+)
+
+// makeRuns makes what reads and writes the runs topics. One producer writes for all lanes. It
+// reads, too, where LAYOVER_RUNS is off: what was moved before is delivered.
+func (d *Daemon) makeRuns(s sizes, kafka func(string) []kgo.Opt) error {
+	p, err := producer.New(producer.Config{
+		MaxBatchBytes: func(topic string) int32 {
+			if topic == "" {
+				return copies.BatchBytes // asked for once, to check the configuration
+			}
+			return min(copies.BatchBytes, d.journal.MaxBatch(topic))
+		},
+		MaxBuffered: runsBuffered, Compression: d.compression(), Linger: runsLinger,
+		Options: func(suffix string) []kgo.Opt { return kafka("runs" + suffix) },
+	})
+	if err != nil {
+		return err
+	}
+	d.producers = append(d.producers, p)
+	d.copies, err = copies.New(copies.Config{
+		Group: d.cfg.GroupID, Name: d.cfg.RunsName, Journal: d.journal, Client: d.asking, Options: d.clientOptions,
+		Produce: p.Deliver, Batch: s.decompress, Visits: int(clamp(s.bound/visitShare, 1, mostVisits)), Log: d.log,
+	})
+	return err
+}
+
+// runsChanged passes on what is known about the runs topic of an ingress topic.
+func (d *Daemon) runsChanged(ingress string, s journal.RunsTopic) {
+	for _, l := range d.lanes {
+		l.RunsChanged(ingress, lane.RunsTopic{TopicID: s.TopicID, Usable: s.Usable})
+	}
+}
+
+// runsConfig is the part of a lane's settings that is about runs.
+func (d *Daemon) runsConfig() lane.RunsConfig {
+	return lane.RunsConfig{
+		Runs:      d.copies,
+		Share:     func() int64 { return d.backpressure.limit() / int64(d.cfg.Lanes) },
+		Retention: func(ingress string) time.Duration { return d.watcher.Lookup(ingress).Retention },
+		Uniform:   func() bool { return d.consumer.NoneOlder() },
+	}
+}
+
+// runsSample is the runs topics' part of a sample.
+func (d *Daemon) runsSample(topics map[string]journal.Topic) admin.Runs {
+	r := admin.Runs{Older: !d.consumer.NoneOlder()}
+	troubles := d.copies.Troubles()
+	for _, ingress := range d.cfg.IngressTopics {
+		t, trouble := topics[ingress], troubles[ingress]
+		r.Topics = append(r.Topics, admin.RunsTopic{Ingress: ingress, Name: t.Name, State: t.State, Warning: t.Warning, Err: t.Error,
+			Off: d.runsOff(ingress), Refused: trouble.Moving, Unread: trouble.Reading})
+	}
+	return r
+}
+
+// runsOff names the setting for which nothing of an ingress topic is moved, "" for none.
+func (d *Daemon) runsOff(ingress string) string {
+	switch {
+	case d.cfg.Runs == config.RunsOff:
+		return "LAYOVER_RUNS=off"
+	case d.cfg.Journal == config.JournalOff:
+		return "LAYOVER_JOURNAL=off"
+	case !d.cfg.HasRuns(ingress) && delay.IsTopicName(d.cfg.RunsName(ingress)): // else the topic's state says so
+		return "LAYOVER_JOURNAL_TOPIC, which makes a name that no topic can have"
+	}
+	return ""
+}

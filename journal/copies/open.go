@@ -1,0 +1,277 @@
+package copies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"layover/cluster"
+	"layover/journal/facts"
+	"layover/journal/logs"
+	"layover/journal/runs"
+	"layover/offsets"
+	"layover/purgatory/far"
+)
+
+const (
+	// openTogether is how long an opening waits for others: one round asks for all of them.
+	openTogether = 20 * time.Millisecond
+	// openAgain is the pause before what failed is asked for again.
+	openAgain = time.Second
+	// askTimeout is for the questions of one step.
+	askTimeout = 10 * time.Second
+)
+
+// opening is a call of Open on its way. What it asks is in the order that far.Opening gives.
+type opening struct {
+	ask  far.Ask
+	at   offsets.TopicPartition // in the runs topic
+	over <-chan struct{}        // closed when nobody waits any more
+	done func(*far.Opening)
+	look *Looked // of Look, which asks once; nil: it is asked for until it is known
+
+	clusterID string
+	found     far.Opening
+	failed    error
+}
+
+// Open finds out what is known of an assignment's runs partition. It goes on until it knows, ctx
+// ends or Close is called, and calls done once: with nil where it does not know.
+func (c *Copies) Open(ctx context.Context, ask far.Ask, done func(*far.Opening)) {
+	c.enqueue(&opening{ask: ask, at: c.at(ask.TopicPartition), over: ctx.Done(), done: done}, openTogether)
+}
+
+// enqueue has an opening dealt with after a moment, with all that come meanwhile.
+func (c *Copies) enqueue(o *opening, after time.Duration) {
+	c.running.Go(func() { // ends with its round
+		wait(c.ends, after)
+		c.mu.Lock()
+		c.openings = append(c.openings, o)
+		first := len(c.openings) == 1
+		c.mu.Unlock()
+		if !first {
+			return
+		}
+		wait(c.ends, openTogether)
+		c.mu.Lock()
+		round := c.openings
+		c.openings = nil
+		c.mu.Unlock()
+		c.round(round)
+	})
+}
+
+// isOver ends an opening that nobody waits for.
+func (c *Copies) isOver(o *opening) bool {
+	select {
+	case <-o.over:
+	case <-c.ends.Done():
+	default:
+		return false
+	}
+	o.done(nil)
+	return true
+}
+
+// again has an opening begun anew after a pause, because of err.
+func (c *Copies) again(o *opening, err error) {
+	if c.isOver(o) {
+		return
+	}
+	if o.look != nil {
+		o.look.Err = err
+		o.done(nil)
+		return
+	}
+	c.troubles.read(o.ask.TopicPartition, err, time.Now())
+	c.cfg.Log.Debug("runs of a partition are not known yet", "topic", o.at.Topic, "partition", o.at.Partition, "err", err)
+	if errors.Is(err, facts.ErrNewer) || errors.Is(err, facts.ErrTruncated) {
+		c.say("closed "+o.at.Topic, func() {
+			c.cfg.Log.Error("runs of a partition cannot be begun with, and what waits there is not delivered", "topic", o.at.Topic, "partition", o.at.Partition, "err", err)
+		})
+	}
+	c.enqueue(o, openAgain)
+}
+
+// round takes openings through their first steps side by side, asks the journal once for all,
+// and completes each by itself.
+func (c *Copies) round(round []*opening) {
+	ctx, cancel := context.WithTimeout(c.ends, askTimeout)
+	defer cancel()
+	var parts []offsets.TopicPartition
+	for _, o := range round {
+		parts = append(parts, o.at)
+	}
+	var mu sync.Mutex
+	located := make(cluster.Located, len(parts))
+	cluster.AskBounds(ctx, c.cfg.Client, parts, func(a cluster.Located) {
+		mu.Lock()
+		defer mu.Unlock()
+		for at, b := range a {
+			located[at] = b
+		}
+	})
+	var asking sync.WaitGroup
+	for _, o := range round {
+		b := located[o.at]
+		asking.Go(func() { o.failed = c.begin(ctx, o, &b) })
+	}
+	asking.Wait()
+	var asks []facts.Ask
+	var asked []*opening
+	for _, o := range round {
+		switch {
+		case o.failed != nil:
+			c.again(o, o.failed)
+		case o.ask.Left != nil || o.found.Log.End == 0:
+			c.running.Go(func() { c.complete(o) })
+		default:
+			asks, asked = append(asks, c.journalled(o)), append(asked, o)
+		}
+	}
+	if len(asks) > 0 {
+		c.cfg.Journal.Restore(c.ends, asks, func(i int, a facts.Answer) {
+			c.running.Go(func() { c.restored(asked[i], &a) })
+		})
+	}
+}
+
+// begin asks for the end of the log that the commit, or what is left, is about.
+func (c *Copies) begin(ctx context.Context, o *opening, b *cluster.Bounds) error {
+	if o.look != nil {
+		o.look.Bounds = *b
+	}
+	if b.Err != nil {
+		return b.Err
+	}
+	o.clusterID = b.ClusterID
+	o.found = far.Opening{Writer: rand.Uint64() | 1, TopicID: b.TopicID, LeaderEpoch: max(b.LeaderEpoch, 0), Log: offsets.Bounds{Start: b.Start, End: b.End}}
+	if o.ask.Left != nil {
+		end, err := c.endOf(ctx, o.at, o.ask.LeftEpoch)
+		if err != nil {
+			return err
+		}
+		if o.found.Window = o.ask.Left(ctx, b.TopicID, end); o.found.Window == nil {
+			return errNobody
+		}
+		o.found.Facts = facts.NewJournalOnly(c.identity(o), o.found.Writer, facts.Restored{}, o.found.Window)
+		return nil
+	}
+	said := far.SaidOf(o.ask.Said, b.TopicID)
+	o.found.Said = o.ask.Said
+	if !said.IsZero() {
+		end, err := c.endOf(ctx, o.at, said.LeaderEpoch)
+		if err != nil {
+			return err
+		}
+		o.found.SaidEnd = end
+	}
+	o.found.Window = far.Finished(&said, o.found.SaidEnd)
+	if b.End == 0 {
+		o.found.Facts = facts.NewJournalOnly(c.identity(o), o.found.Writer, facts.Restored{}, o.found.Window)
+	}
+	return nil
+}
+
+var (
+	errNobody  = errors.New("nobody waits for it")
+	errChanged = errors.New("the runs topic has another leader, or was made again, since it was asked about")
+)
+
+// identity is what records of the journal are about that call copies finished.
+func (c *Copies) identity(o *opening) facts.Identity {
+	return facts.Identity{Identity: offsets.Identity{ClusterID: o.clusterID, TopicID: o.found.TopicID, Partition: o.at.Partition}, Group: c.cfg.Group}
+}
+
+// journalled asks for the finished copies that the journal has.
+func (c *Copies) journalled(o *opening) facts.Ask {
+	said := far.SaidOf(o.found.Said, o.found.TopicID)
+	return facts.Ask{
+		TopicPartition: o.ask.TopicPartition, ID: c.identity(o), Window: o.found.Window, LeaderEpoch: said.LeaderEpoch, LogEnd: o.found.Log.End, Committed: said.Journal,
+		EndOf: func(ctx context.Context, epoch int32) (int64, error) {
+			return cluster.EndOfEpoch(ctx, c.cfg.Client, o.at, epoch)
+		},
+	}
+}
+
+// restored takes the journal's answer.
+func (c *Copies) restored(o *opening, a *facts.Answer) {
+	if a.Err != nil {
+		c.again(o, a.Err)
+		return
+	}
+	if o.look != nil {
+		o.look.Journal = a.Complaint
+	}
+	o.found.Facts = facts.NewJournalOnly(c.identity(o), o.found.Writer, a.Restored, o.found.Window)
+	c.complete(o)
+}
+
+// complete asks for bounds and leader epoch once more, and for the directory.
+func (c *Copies) complete(o *opening) {
+	if c.isOver(o) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.ends, askTimeout)
+	defer cancel()
+	b := located(ctx, c.cfg.Client, o.at)
+	switch {
+	case b.Err != nil:
+		c.again(o, b.Err)
+		return
+	case b.TopicID != o.found.TopicID || max(b.LeaderEpoch, 0) != o.found.LeaderEpoch:
+		c.again(o, errChanged)
+		return
+	}
+	o.found.Log = offsets.Bounds{Start: b.Start, End: b.End}
+	if o.look != nil {
+		o.look.Bounds = b
+	}
+	if err := c.directory(ctx, o, &b); err != nil {
+		c.again(o, err)
+		return
+	}
+	c.troubles.read(o.ask.TopicPartition, nil, time.Now())
+	o.done(&o.found)
+}
+
+// directory reads the directory that the commit names. Without a sound one the log is read through.
+func (c *Copies) directory(ctx context.Context, o *opening, b *cluster.Bounds) error {
+	said := far.SaidOf(o.found.Said, o.found.TopicID)
+	offset := said.DirectoryEnd - 1
+	if offset < b.Start || offset >= b.End {
+		if said.DirectoryEnd > 0 {
+			o.unusable(fmt.Errorf("it stood at %d, and the log has the offsets from %d to %d", offset, b.Start, b.End-1))
+		}
+		return nil
+	}
+	limits := logs.Limits{Answer: answerBytes, Partition: answerBytes, Batch: c.cfg.Batch, Together: true}
+	got := logs.Fetch(ctx, c.reading, b.Leader, []logs.Want{{At: o.at, ID: b.TopicID, From: offset}}, limits)[o.at]
+	if len(got.Records) == 0 || got.Records[0].Offset != offset {
+		if got.Err != nil {
+			return got.Err
+		}
+		o.unusable(fmt.Errorf("no record at %d", offset))
+		return nil
+	}
+	r := got.Records[0]
+	id := runs.Identity{Owner: runs.OwnerOf(o.clusterID, c.cfg.Group, o.ask.Topic), Partition: o.at.Partition}
+	d, err := runs.ReadDirectory(id, r.Key, r.Value, r.Headers)
+	if err != nil {
+		c.cfg.Log.Warn("directory of a runs topic cannot be used, and its copies are read through", "topic", o.at.Topic, "partition", o.at.Partition, "offset", offset, "err", err)
+		o.unusable(fmt.Errorf("record at %d: %w", offset, err))
+		return nil
+	}
+	end, err := c.endOf(ctx, o.at, d.LeaderEpoch)
+	if err != nil {
+		return fmt.Errorf("directory: %w", err)
+	}
+	o.found.Directory, o.found.DirectoryEnd = &d, end
+	if end < d.End {
+		o.unusable(fmt.Errorf("record at %d: it speaks of the offsets below %d, and the log of its leader epoch ends at %d", offset, d.End, end))
+	}
+	return nil
+}

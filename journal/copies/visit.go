@@ -1,0 +1,232 @@
+package copies
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"layover/cluster"
+	"layover/journal/logs"
+	"layover/journal/runs"
+	"layover/offsets"
+	"layover/purgatory"
+	"layover/purgatory/far"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const (
+	// visitBytes is the bytes of records at which a visit ends early; the next one goes on.
+	visitBytes = 2 << 20
+	// answerBytes limits one answer of a broker, which is compressed perhaps.
+	answerBytes = 1 << 20
+	// visitTimeout is for one visit.
+	visitTimeout = 30 * time.Second
+)
+
+// Visit reads the copies that a visit asks for, of the runs topic with an id. It calls done once,
+// within 30 s of its turn.
+func (c *Copies) Visit(v purgatory.Visit, topic offsets.TopicID, done func(purgatory.Visited, []*kgo.Record)) {
+	c.running.Go(func() { // ends with its time limit, or with Close
+		read := reading{copies: c, at: c.at(v.TopicPartition), topic: topic}
+		read.Visit, read.Until, read.Highest = v, v.From, -1
+		select {
+		case c.visits <- struct{}{}:
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(c.ends, visitTimeout)
+			read.Err = read.run(ctx)
+			cancel()
+			<-c.visits
+			read.Took = time.Since(began)
+		case <-c.ends.Done():
+			read.Err = c.ends.Err()
+		}
+		c.troubles.read(v.TopicPartition, read.Err, time.Now())
+		if read.Err != nil {
+			c.cfg.Log.Debug("runs are not read yet", "topic", read.at.Topic, "partition", read.at.Partition, "offset", v.From, "err", read.Err)
+		}
+		done(read.Visited, read.records)
+	})
+}
+
+// reading is one visit.
+type reading struct {
+	purgatory.Visited
+	records []*kgo.Record // as they stood in ingress
+	copies  *Copies
+	at      offsets.TopicPartition // in the runs topic
+	topic   offsets.TopicID
+	bytes   int64
+}
+
+// run reads until the visit's end, or until it has taken enough.
+func (r *reading) run(ctx context.Context) error {
+	if r.From == r.To {
+		return r.bounds(ctx, true)
+	}
+	for r.Until < r.To && r.bytes < visitBytes {
+		l, err := r.copies.leader(ctx, r.at)
+		if err != nil {
+			return err
+		}
+		if l.topicID != r.topic {
+			r.TopicID = l.topicID
+			return nil
+		}
+		limits := logs.Limits{Answer: answerBytes, Partition: answerBytes, Batch: r.copies.cfg.Batch, Together: true}
+		got := logs.Fetch(ctx, r.copies.reading, l.broker, []logs.Want{{At: r.at, ID: r.topic, From: r.Until}}, limits)[r.at]
+		r.take(&got, l.clusterID)
+		if more, err := r.goesOn(ctx, &got); !more || err != nil {
+			return err
+		}
+	}
+	return r.raise(ctx)
+}
+
+// goesOn deals with an answer without progress.
+func (r *reading) goesOn(ctx context.Context, got *logs.Fetched) (more bool, err error) {
+	switch {
+	case errors.Is(got.Err, kerr.OffsetOutOfRange):
+		before := r.Until
+		if err := r.bounds(ctx, false); err != nil || r.TopicID != (offsets.TopicID{}) {
+			return false, err
+		}
+		return r.Until > before, nil
+	case got.Err == nil && got.Next > got.From:
+		return true, nil
+	case got.Err == nil: // the log ends here, or the answer had no room
+		return false, r.bounds(ctx, true)
+	}
+	r.copies.forget(r.at)
+	if errors.Is(got.Err, logs.ErrUnreadable) {
+		r.copies.say("unreadable "+r.at.Topic, func() {
+			r.copies.cfg.Log.Error("a batch of a runs topic cannot be read, and the records in it are not delivered", "topic", r.at.Topic, "partition", r.at.Partition, "offset", got.Next, "err", got.Err)
+		})
+	}
+	if r.Until > r.From { // what was read counts
+		return false, r.raise(ctx)
+	}
+	return false, got.Err
+}
+
+// bounds asks where the log begins and ends. Where it begins above the next offset, reading goes
+// on there; where it ends below, or with, the leader's epoch says of which log that is.
+func (r *reading) bounds(ctx context.Context, epoch bool) error {
+	b := located(ctx, r.copies.cfg.Client, r.at)
+	switch {
+	case b.Err != nil:
+		return b.Err
+	case b.TopicID != r.topic:
+		r.TopicID = b.TopicID
+		return nil
+	}
+	if b.Start > r.Until {
+		if r.Until > r.From { // what was read counts, and the next visit finds the rest gone
+			return nil
+		}
+		if r.Start = b.Start; b.Start >= r.To {
+			return errGone
+		}
+		r.Visit.From, r.Until = b.Start, b.Start
+		return nil
+	}
+	if epoch || r.Until >= b.End {
+		r.Highest, r.Ended, r.LogEnd = max(r.Highest, b.LeaderEpoch), r.Until == r.From, b.End
+		return r.raise(ctx)
+	}
+	return nil
+}
+
+var errGone = errors.New("the log begins behind what was to be read")
+
+// raise asks where the log of the visit's leader epoch ends, if a later one was met.
+func (r *reading) raise(ctx context.Context) (err error) {
+	if r.Highest > r.LeaderEpoch {
+		r.End, err = r.copies.endOf(ctx, r.at, r.LeaderEpoch)
+	}
+	return err
+}
+
+// take takes the records of an answer.
+func (r *reading) take(got *logs.Fetched, clusterID string) {
+	id := runs.Identity{Owner: runs.OwnerOf(clusterID, r.copies.cfg.Group, r.TopicPartition.Topic), Partition: r.Partition}
+	for _, rec := range got.Records {
+		if rec.Offset >= r.To {
+			break
+		}
+		r.Highest = max(r.Highest, rec.LeaderEpoch)
+		r.one(id, rec)
+	}
+	r.Until = max(r.Until, min(got.Next, r.To))
+}
+
+// one takes a record.
+func (r *reading) one(id runs.Identity, rec *kgo.Record) {
+	found, c, own, err := find(id, rec)
+	r.bytes += found.Bytes
+	switch {
+	case errors.Is(err, runs.ErrNoCopy): // a directory, or what somebody else has put there
+		return
+	case errors.Is(err, runs.ErrDamaged):
+		r.Damaged = append(r.Damaged, rec.Offset)
+		r.complain("a record of a runs topic is damaged, and not delivered", rec, err)
+		return
+	case err != nil:
+		r.complain("a record of a runs topic is not for this release, group or cluster, and not delivered", rec, err)
+	}
+	r.Found = append(r.Found, found)
+	r.records = append(r.records, &kgo.Record{Topic: r.TopicPartition.Topic, Partition: r.Partition, Offset: c.Offset, LeaderEpoch: c.LeaderEpoch,
+		Timestamp: time.UnixMilli(c.TimestampMs), Key: rec.Key, Value: rec.Value, Headers: own})
+}
+
+// find reads a record, and returns the record's own headers as well. A copy that is not for this
+// reader is one that is never due.
+func find(id runs.Identity, rec *kgo.Record) (far.Found, runs.Copy, []kgo.RecordHeader, error) {
+	c, own, err := runs.ReadCopy(id, rec.Key, rec.Value, rec.Headers)
+	f := far.Found{Offset: rec.Offset, DeadlineMs: c.DeadlineMs, Bytes: int64(sizeOf(rec)), Writer: c.Writer, Run: c.Run}
+	if err != nil {
+		f.DeadlineMs = math.MaxInt64
+	}
+	return f, c, own, err
+}
+
+func (r *reading) complain(what string, rec *kgo.Record, err error) {
+	r.copies.say(what+r.at.Topic, func() {
+		r.copies.cfg.Log.Error(what, "topic", r.at.Topic, "partition", r.at.Partition, "offset", rec.Offset, "err", err)
+	})
+}
+
+// leader returns what is known of a runs partition, and asks where nothing is.
+func (c *Copies) leader(ctx context.Context, at offsets.TopicPartition) (leader, error) {
+	c.mu.Lock()
+	l, ok := c.leaders[at]
+	c.mu.Unlock()
+	if ok {
+		return l, nil
+	}
+	b := cluster.Locate(ctx, c.cfg.Client, []offsets.TopicPartition{at})[at]
+	if b.Err != nil {
+		return leader{}, b.Err
+	}
+	l = leader{b.Leader, b.TopicID, b.ClusterID}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leaders[at] = l
+	return l, nil
+}
+
+// forget has the leader of a partition asked for again.
+func (c *Copies) forget(at offsets.TopicPartition) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.leaders, at)
+}
+
+// located returns the bounds of one partition.
+func located(ctx context.Context, cl *kgo.Client, at offsets.TopicPartition) (b cluster.Bounds) {
+	b.Err = cluster.ErrNoAnswer
+	cluster.AskBounds(ctx, cl, []offsets.TopicPartition{at}, func(a cluster.Located) { b = a[at] })
+	return b
+}

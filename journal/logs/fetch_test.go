@@ -1,0 +1,447 @@
+package logs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"layover/cluster"
+	"layover/cluster/batches"
+	"layover/offsets"
+	"layover/verify/kafkatest"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+)
+
+const topic = "log"
+
+// fixture is one bubble: virtual time, two brokers, a topic of three partitions that the
+// first of them leads.
+type fixture struct {
+	*kafkatest.Cluster
+	reader *kgo.Client
+}
+
+func inBubble(t *testing.T, f func(w *fixture)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &fixture{Cluster: kafkatest.StartVirtual(t, 2, kfake.SeedTopics(3, topic))}
+		for p := range int32(3) {
+			if err := w.Broker.MoveTopicPartition(topic, p, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.Client = w.NewClient(kgo.ProducerBatchCompression(kgo.NoCompression()))
+		w.reader = w.reading()
+		f(w)
+	})
+}
+
+// reading makes a client that reads.
+func (w *fixture) reading(opts ...kgo.Opt) *kgo.Client {
+	w.Helper()
+	cl, err := NewClient(append(w.Options(), opts...))
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(cl.Close)
+	return cl
+}
+
+func at(p int32) offsets.TopicPartition { return offsets.TopicPartition{Topic: topic, Partition: p} }
+
+// want asks for a partition from an offset on.
+func (w *fixture) want(p int32, from int64) Want {
+	return Want{at(p), w.Broker.TopicInfo(topic).TopicID, from}
+}
+
+var roomy = Limits{Answer: 8 << 20, Partition: 1 << 20, Batch: 1 << 20}
+
+// fetch asks the leader.
+func (w *fixture) fetch(limits Limits, wants ...Want) map[offsets.TopicPartition]Fetched {
+	w.Helper()
+	got := Fetch(context.Background(), w.reader, w.Broker.LeaderFor(topic, 0), wants, limits)
+	if len(got) != len(wants) {
+		w.Fatalf("%d answers to %d questions", len(got), len(wants))
+	}
+	for _, wanted := range wants {
+		if g := got[wanted.At]; g.From != wanted.From || g.Next < g.From {
+			w.Errorf("%+v, wanted from %d", g, wanted.From)
+		}
+	}
+	return got
+}
+
+func offsetsOf(records []*kgo.Record) (out []int64) {
+	for _, r := range records {
+		out = append(out, r.Offset)
+	}
+	return out
+}
+
+// produce appends each value in a batch of its own.
+func (w *fixture) produce(partition int32, values ...string) {
+	w.Helper()
+	for _, v := range values {
+		w.Produce(&kgo.Record{Topic: topic, Partition: partition, Value: []byte(v)})
+	}
+}
+
+// batch is a whole batch of one record, compressed with gzip.
+func batch(value []byte) []byte {
+	r := kmsg.Record{Value: value, Key: nil}
+	r.Length = int32(len(r.AppendTo(nil)) - 1) // the length itself is one byte, as 0
+	raw := r.AppendTo(nil)
+	packed, codec := gzipped(raw)
+	return kafkatest.Batch(func(b *kmsg.RecordBatch) {
+		b.Attributes, b.LastOffsetDelta, b.NumRecords, b.Records = int16(codec), 0, 1, packed
+	})
+}
+
+func gzipped(b []byte) ([]byte, kgo.CompressionCodecType) {
+	c, _ := kgo.DefaultCompressor(kgo.GzipCompression())
+	return c.Compress(new(bytes.Buffer), b)
+}
+
+// TestAFetchReadsFromAnOffsetOn also within a batch, and by name of brokers from before
+// topics had ids.
+func TestAFetchReadsFromAnOffsetOn(t *testing.T) {
+	for what, opts := range map[string][]kgo.Opt{"now": nil, "by name": {kgo.MaxVersions(kversion.V2_7_0())}} {
+		t.Run(what, func(t *testing.T) {
+			inBubble(t, func(w *fixture) {
+				w.reader = w.reading(opts...)
+				w.produce(0, "a", "b", "c", "d")
+				w.produce(2, "x")
+				var three []*kgo.Record // one batch
+				for range 3 {
+					three = append(three, &kgo.Record{Topic: topic, Partition: 1, Value: []byte("v")})
+				}
+				w.Client.ProduceSync(context.Background(), three...)
+				got := w.fetch(roomy, w.want(0, 2), w.want(1, 1), w.want(2, 0))
+				for p, want := range map[int32][]int64{0: {2, 3}, 1: {1, 2}, 2: {0}} {
+					if g := got[at(p)]; g.Err != nil || !slices.Equal(offsetsOf(g.Records), want) || g.Next != want[len(want)-1]+1 {
+						t.Errorf("partition %d: %v, next %d, %v", p, offsetsOf(g.Records), g.Next, g.Err)
+					}
+				}
+				if g := got[at(0)]; string(g.Records[0].Value) != "c" || g.Records[0].Topic != topic {
+					t.Errorf("%+v", g.Records[0])
+				}
+				began := time.Now()
+				if g := w.fetch(roomy, w.want(0, 4))[at(0)]; g.Err != nil || g.Next != 4 || len(g.Records) > 0 {
+					t.Errorf("at the end: %+v", g)
+				}
+				if took := time.Since(began); took > 2*fetchWait {
+					t.Errorf("took %v", took)
+				}
+			})
+		})
+	}
+}
+
+// TestAFetchAsksForPartitionsOfSeveralTopics in one request, each with its own records.
+func TestAFetchAsksForPartitionsOfSeveralTopics(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		const other = "another"
+		id := w.CreateTopic(other, 2, nil)
+		for p := range int32(2) {
+			if err := w.Broker.MoveTopicPartition(other, p, 0); err != nil {
+				t.Fatal(err)
+			}
+			w.produce(p, fmt.Sprint(topic, p))
+			w.Produce(&kgo.Record{Topic: other, Partition: p, Value: fmt.Append(nil, other, p)})
+		}
+		var wants []Want
+		for p := range int32(2) {
+			wants = append(wants, w.want(p, 0), Want{offsets.TopicPartition{Topic: other, Partition: p}, id, 0})
+		}
+		asked := w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Count: -1, Observe: true})
+		for tp, g := range w.fetch(roomy, wants...) {
+			if g.Err != nil || len(g.Records) != 1 || string(g.Records[0].Value) != fmt.Sprint(tp.Topic, tp.Partition) || g.Records[0].Topic != tp.Topic || g.Records[0].Partition != tp.Partition {
+				t.Errorf("%v: %+v", tp, g)
+			}
+		}
+		if n := asked.Hits(); n != 1 {
+			t.Errorf("%d requests, want 1", n)
+		}
+	})
+}
+
+// TestAFetchTellsWhereToGoOnBehindMarkersAndAbortedRecords.
+func TestAFetchTellsWhereToGoOnBehindMarkersAndAbortedRecords(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		writer := w.NewClient(kgo.TransactionalID("tx"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		defer writer.Close()
+		ctx := context.Background()
+		for _, end := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort} { // offsets 0 and 2, markers at 1 and 3
+			writer.BeginTransaction()
+			if err := writer.ProduceSync(ctx, &kgo.Record{Topic: topic, Value: []byte("x")}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+			if err := writer.EndTransaction(ctx, end); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if g := w.fetch(roomy, w.want(0, 0))[at(0)]; g.Err != nil || g.Next != 4 || !slices.Equal(offsetsOf(g.Records), []int64{0}) {
+			t.Errorf("%v, next %d, %v", offsetsOf(g.Records), g.Next, g.Err)
+		}
+		writer.BeginTransaction()
+		if err := writer.ProduceSync(ctx, &kgo.Record{Topic: topic, Value: []byte("open")}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		if g := w.fetch(roomy, w.want(0, 4))[at(0)]; g.Err != nil || g.Next != 4 || len(g.Records) > 0 {
+			t.Errorf("of a transaction that is open: %+v", g)
+		}
+		writer.EndTransaction(ctx, kgo.TryAbort)
+	})
+}
+
+// TestAnAnswerIsBounded by what a partition may take in it, and by what all may. A first
+// batch that is larger comes whole.
+func TestAnAnswerIsBounded(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		pad := strings.Repeat("x", 10_000)
+		for p := range int32(3) {
+			w.produce(p, pad, pad, pad, pad, pad)
+		}
+		for what, c := range map[string]struct {
+			limits Limits
+			want   [3]int // records of each partition
+		}{
+			"a partition": {Limits{Answer: 1 << 20, Partition: 25_000, Batch: 1 << 20}, [3]int{2, 2, 2}},
+			"all":         {Limits{Answer: 25_000, Partition: 1 << 20, Batch: 1 << 20}, [3]int{2, 0, 0}},
+			"a byte":      {Limits{Answer: 1, Partition: 1, Batch: 1}, [3]int{1, 0, 0}},
+		} {
+			got := w.fetch(c.limits, w.want(0, 0), w.want(1, 0), w.want(2, 0))
+			for p, n := range c.want {
+				g := got[at(int32(p))]
+				if errors.Is(g.Err, cluster.ErrNoAnswer) && n == 0 { // brokers may leave out what there is no room for
+					g.Err = nil
+				}
+				if g.Err != nil || len(g.Records) != n || g.Next != int64(n) {
+					t.Errorf("%s: partition %d: %d records, next %d, %v; want %d", what, p, len(g.Records), g.Next, g.Err, n)
+				}
+			}
+		}
+	})
+}
+
+// TestABatchThatCannotBeReadIsAnErrorWhereItStands, and the records in front of it come
+// first.
+func TestABatchThatCannotBeReadIsAnErrorWhereItStands(t *testing.T) {
+	plain := kafkatest.Batch(func(*kmsg.RecordBatch) {}) // says gzip, and is none
+	sum := bytes.Clone(plain)
+	sum[len(sum)-1] ^= 1
+	for what, c := range map[string]struct {
+		written, seen []byte // seen in its place, unless it is nil
+		text          string
+		tooLarge      bool
+	}{
+		"over the limit":   {batch(make([]byte, roomy.Batch+1)), nil, "more than the limit", true},
+		"an unknown codec": {plain, kafkatest.Batch(func(b *kmsg.RecordBatch) { b.Attributes = 7 }), "unknown compression", false},
+		"no gzip at all":   {plain, nil, "", false},
+		"cut short":        {kafkatest.Batch(func(b *kmsg.RecordBatch) { b.Records, _ = gzipped(make([]byte, 1000)); b.Records = b.Records[:12] }), nil, "cut short", false},
+		"a wrong sum":      {plain, sum, "crc", false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			inBubble(t, func(w *fixture) {
+				w.produce(0, "a", "b")
+				w.ProduceBatch(topic, c.written)
+				if c.seen != nil {
+					w.reader = w.reading(kgo.Dialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+						conn, err := w.Net.DialContext(ctx, network, addr)
+						return swapped{conn, c.written[17:], c.seen[17:]}, err // the broker writes what is before
+					}))
+				}
+				w.produce(0, "behind")
+				w.produce(1, "well")
+				next, seen := int64(0), 0
+				for range 3 {
+					got := w.fetch(roomy, w.want(0, next), w.want(1, 0))
+					if g := got[at(1)]; g.Err != nil || len(g.Records) != 1 {
+						t.Errorf("the other partition: %+v", g)
+					}
+					g := got[at(0)]
+					seen, next = seen+len(g.Records), g.Next
+					if g.Err == nil {
+						continue
+					}
+					_, tooLarge := errors.AsType[*batches.TooLarge](g.Err)
+					if !errors.Is(g.Err, ErrUnreadable) || tooLarge != c.tooLarge || !strings.Contains(g.Err.Error(), c.text) || !strings.HasPrefix(g.Err.Error(), "reading at 2: ") {
+						t.Errorf("%v", g.Err)
+					}
+				}
+				if g := w.fetch(roomy, w.want(0, next))[at(0)]; seen != 2 || next != 2 || g.Err == nil || g.Next != 2 {
+					t.Errorf("%d records, stands at %d: %+v", seen, next, g)
+				}
+			})
+		})
+	}
+}
+
+// swapped is a connection on which some bytes are others.
+type swapped struct {
+	net.Conn
+	from, to []byte
+}
+
+func (c swapped) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if at := bytes.Index(b[:n], c.from); at >= 0 {
+		copy(b[at:], c.to)
+	}
+	return n, err
+}
+
+// TestTogetherBatchesTakeNoMoreThanTheLimit decompressed, and all are read in the end.
+func TestTogetherBatchesTakeNoMoreThanTheLimit(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		const size, of = 300_000, 7 // three of them fit
+		for range of {
+			w.ProduceBatch(topic, batch(make([]byte, size)))
+		}
+		if g := w.fetch(roomy, w.want(0, 0))[at(0)]; len(g.Records) != of || g.Err != nil {
+			t.Errorf("one by one: %d records, %v", len(g.Records), g.Err)
+		}
+		together := roomy
+		together.Together = true
+		var each []int
+		for next := int64(0); next < of; {
+			g := w.fetch(together, w.want(0, next))[at(0)]
+			if g.Err != nil || g.Next == next {
+				t.Fatalf("%+v", g)
+			}
+			each, next = append(each, len(g.Records)), g.Next
+		}
+		if !slices.Equal(each, []int{3, 3, 1}) {
+			t.Errorf("%v records in an answer", each)
+		}
+	})
+}
+
+// TestWithoutRoomBesideAnotherPartitionNothingIsWrong: the next answer has it.
+func TestWithoutRoomBesideAnotherPartitionNothingIsWrong(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		large := []byte(strings.Repeat("v", 600_000)) // two of them do not fit
+		packed := w.NewClient(kgo.ProducerBatchCompression(kgo.GzipCompression()), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		for p := range int32(2) {
+			if err := packed.ProduceSync(context.Background(), &kgo.Record{Topic: topic, Partition: p, Value: large}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		together := roomy
+		together.Together = true
+		for _, first := range []int32{0, 1} {
+			got := w.fetch(together, w.want(first, 0), w.want(1-first, 0))
+			one, two := got[at(first)], got[at(1-first)]
+			if one.Err != nil || len(one.Records) != 1 || two.Err != nil || len(two.Records) > 0 || two.Next != 0 {
+				t.Errorf("%v first: %+v and %+v", first, one, two)
+			}
+		}
+	})
+}
+
+// TestErrorsOfAFetchAreOfTheirPartitions, with the right that is missing.
+func TestErrorsOfAFetchAreOfTheirPartitions(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		w.produce(0, "a")
+		w.produce(1, "b")
+		for err, text := range map[*kerr.Error]string{kerr.NotLeaderForPartition: "", kerr.TopicAuthorizationFailed: "allow Read on topic " + topic, kerr.OffsetOutOfRange: ""} {
+			sick := w.Refuse(kmsg.Fetch, kfake.Fault{Topic: topic, Partitions: []int32{1}, Err: err})
+			got := w.fetch(roomy, w.want(0, 0), w.want(1, 0))
+			if g := got[at(0)]; g.Err != nil || len(g.Records) != 1 {
+				t.Errorf("%v: the other: %+v", err, g)
+			}
+			if g := got[at(1)]; !errors.Is(g.Err, err) || errors.Is(g.Err, ErrUnreadable) || g.Next != 0 || !strings.Contains(g.Err.Error(), text) {
+				t.Errorf("%v: %+v", err, g)
+			}
+			sick.Remove()
+		}
+		got := Fetch(context.Background(), w.reader, 1, []Want{w.want(0, 0)}, roomy)[at(0)] // that broker does not lead it
+		if !errors.Is(got.Err, kerr.NotLeaderForPartition) {
+			t.Errorf("%+v", got)
+		}
+		w.Answer(kmsg.Fetch, func(r kmsg.Request) kmsg.Response {
+			resp := r.ResponseKind().(*kmsg.FetchResponse)
+			resp.ErrorCode = kerr.FetchSessionIDNotFound.Code
+			return resp
+		})
+		if g := w.fetch(roomy, w.want(0, 3))[at(0)]; !errors.Is(g.Err, kerr.FetchSessionIDNotFound) || g.Next != 3 || g.Err.Error() != fmt.Sprintf("reading at 3: %v", kerr.FetchSessionIDNotFound) {
+			t.Errorf("an error of all: %+v", g)
+		}
+	})
+}
+
+// TestAnAnswerWithoutAPartitionIsNoAnswerAboutIt, also one about a partition that nobody
+// asked for.
+func TestAnAnswerWithoutAPartitionIsNoAnswerAboutIt(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		w.Answer(kmsg.Fetch, func(r kmsg.Request) kmsg.Response {
+			resp := r.ResponseKind().(*kmsg.FetchResponse)
+			p := kmsg.NewFetchResponseTopicPartition()
+			p.Partition = 2
+			t := kmsg.NewFetchResponseTopic()
+			t.TopicID, t.Partitions = w.Broker.TopicInfo(topic).TopicID, append(t.Partitions, p)
+			resp.Topics = append(resp.Topics, t)
+			return resp
+		})
+		if g := w.fetch(roomy, w.want(0, 3))[at(0)]; !errors.Is(g.Err, cluster.ErrNoAnswer) || g.Next != 3 {
+			t.Errorf("%+v", g)
+		}
+	})
+}
+
+// TestAFetchEnds within ten seconds where a broker hangs, at once with its context, and with
+// an error where there is no broker.
+func TestAFetchEnds(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		id := w.want(0, 0)
+		w.fetch(roomy, id)
+		w.Answer(kmsg.Fetch, func(kmsg.Request) kmsg.Response {
+			w.Broker.SleepControl(func() { time.Sleep(time.Minute) })
+			return nil
+		})
+		began := time.Now()
+		if g := Fetch(context.Background(), w.reader, 0, []Want{id}, roomy)[at(0)]; g.Err == nil {
+			t.Errorf("%+v", g)
+		}
+		if took := time.Since(began); took < fetchTimeout || took > fetchTimeout+2*discoverTimeout {
+			t.Errorf("took %v", took)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		began = time.Now()
+		if g := Fetch(ctx, w.reader, 0, []Want{id}, roomy)[at(0)]; g.Err == nil {
+			t.Errorf("%+v", g)
+		}
+		if took := time.Since(began); took > time.Second+100*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		time.Sleep(3 * time.Minute) // until the broker has got up
+		lonely := w.reading(kgo.SeedBrokers("nowhere:1"))
+		began = time.Now()
+		if g := Fetch(context.Background(), lonely, 0, []Want{id}, roomy)[at(0)]; g.Err == nil || !strings.Contains(g.Err.Error(), "metadata") {
+			t.Errorf("%+v", g)
+		}
+		if took := time.Since(began); took > discoverTimeout+100*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// TestOptionsThatNoClientTakesAreAnError.
+func TestOptionsThatNoClientTakesAreAnError(t *testing.T) {
+	if cl, err := NewClient([]kgo.Opt{kgo.SeedBrokers()}); err == nil || cl != nil {
+		t.Errorf("%v, %v", cl, err)
+	}
+}

@@ -1,0 +1,106 @@
+package lane
+
+import (
+	"math"
+	"time"
+
+	"layover/offsets"
+	"layover/purgatory"
+)
+
+// moves is a lane's part in the runs topics: what waits for long is moved there, and read back in
+// time. Nothing is done while no partition of the lane is to have runs.
+type moves struct {
+	openings openings
+	flush    flush
+	visits   visits
+	lost     int64 // offsets gone from runs topics, as the log has it
+}
+
+func newMoves(l *Lane) moves {
+	pressure := pressure{l.core, l.cfg.Runs.Share}
+	return moves{
+		openings: openings{core: l.core, box: &l.box, cfg: &l.cfg, topics: make(map[string]RunsTopic), parts: make(map[offsets.Assignment]*opening)},
+		flush:    flush{core: l.core, box: &l.box, cfg: &l.cfg, pressure: pressure, out: &l.out},
+		visits:   visits{core: l.core, box: &l.box, cfg: &l.cfg, pressure: pressure, published: &l.seen, in: &l.in, ahead: leastAhead},
+	}
+}
+
+// turn does what is due about runs; more says that something is left that need not be waited for.
+func (m *moves) turn(now time.Time, suspended bool, wake *alarm) (more bool) {
+	if len(m.openings.parts) == 0 {
+		return false
+	}
+	m.openings.allow(m.openings.cfg.Runs.Uniform())
+	if !suspended {
+		more = m.flush.turn(now, m.visits.leastAhead(), wake)
+	}
+	m.visits.look(now, m.openings.topicOf, wake)
+	if m.flush.core.Runs().Moving() || m.flush.gathering {
+		m.visits.cleaned = now.Add(runsLook)
+	} else if m.visits.clean(now, m.openings.topicOf) {
+		m.flush.again = true
+	}
+	m.flush.clear(now, m.openings.topicOf)
+	m.sayLost()
+	return more
+}
+
+// read takes the answer to a visit, and parks the copies that are due.
+func (m *moves) read(v *purgatory.Visited, records records) {
+	if m.visits.read(v, records) {
+		m.openings.again(v.Assignment)
+	}
+}
+
+// land takes the answers to copies.
+func (m *moves) land(now purgatory.Clock, answers []purgatory.Answer) {
+	if len(answers) > 0 {
+		m.flush.land(now, answers)
+		m.visits.news = true
+	}
+}
+
+// bytes is the memory of what is in flight.
+func (m *moves) bytes() int64 { return int64(cap(m.flush.slots)) * slotSize }
+
+// sayLost logs that copies are gone.
+func (m *moves) sayLost() {
+	if n := m.openings.core.Runs().Lost(); n > m.lost {
+		m.openings.cfg.Log.Error("records are gone from a runs topic: whatever was in them is not delivered", "offsets", n-m.lost)
+		m.lost = n
+	}
+}
+
+// The bounds of what a pressure says.
+const (
+	longest  = time.Hour // horizon without pressure
+	shortest = time.Minute
+)
+
+// pressure is how full a lane's share of memory is.
+type pressure struct {
+	core  *purgatory.Core
+	share func() int64
+}
+
+// horizon is how far off a record is at least that is moved: an hour while up to half of the
+// share is used, a minute from seven eighths on, and by equal factors in between.
+func (p *pressure) horizon(used int64) time.Duration {
+	part := (float64(used)/float64(p.share()) - 0.5) / 0.375
+	return time.Duration(float64(longest) * math.Pow(float64(shortest)/float64(longest), max(0, min(part, 1))))
+}
+
+// used is the bytes of the lane's records but for those on their way to the runs topics.
+func (p *pressure) used() int64 {
+	moving, _ := p.core.Runs().Bytes()
+	return p.core.Bytes() - moving
+}
+
+// room is how many bytes of copies may be read now: up to a quarter of the share for all of them
+// while memory is not full, and an eighth whatever else takes memory.
+func (p *pressure) room() int64 {
+	share := p.share()
+	_, loaded := p.core.Runs().Bytes()
+	return max(share/8-loaded, min(share/4-loaded, share-p.core.Bytes()))
+}

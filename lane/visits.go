@@ -1,0 +1,208 @@
+package lane
+
+import (
+	"slices"
+	"time"
+
+	"layover/offsets"
+	"layover/purgatory"
+	"layover/purgatory/far"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const (
+	// runsLook is the least time between two looks for copies that are due.
+	runsLook = 200 * time.Millisecond
+
+	mostAhead  = 10 * time.Minute
+	leastAhead = 2 * time.Second
+
+	// recentVisits is how many visits the read-ahead looks back on.
+	recentVisits = 64
+
+	// cleanSlack is the bytes that a log may take beside three times what waits in it: deletion
+	// frees whole closed segments alone, of 64 MiB.
+	cleanSlack = 128 << 20
+	// cleanRest is how long nothing is looked for that is to be moved again, once that was moved.
+	cleanRest = 10 * time.Second
+)
+
+// records are those of a visit, as they stood in ingress.
+type records = []*kgo.Record
+
+// topicOf returns the runs topic's id that an assignment's index is of.
+type topicOf = func(offsets.Assignment) (offsets.TopicID, bool)
+
+// visits reads copies back before they are due.
+type visits struct {
+	core      *purgatory.Core
+	box       *mailbox
+	cfg       *Config
+	pressure  pressure
+	published *published // its outlook
+	in        *intake    // its rules and scratch
+
+	looked time.Time // when the core was asked last
+	due    time.Time // of the next look
+	news   bool      // something has happened since that a look may find
+	ahead  time.Duration
+	paced  time.Time // no adaptation of ahead before
+	took   []time.Duration
+	seen   purgatory.RunsPace
+
+	cleaning bool      // runs are loaded, to be moved again
+	cleaned  time.Time // no look for such before
+	whole    int       // visits under way that load them
+
+	wanted []purgatory.Visit // scratch
+	taken  []int             // the same
+}
+
+// look begins the visits that are due.
+func (v *visits) look(now time.Time, topic topicOf, wake *alarm) {
+	v.pace(now)
+	at := v.due
+	if v.news {
+		at = v.looked.Add(runsLook)
+	}
+	if now.Before(at) {
+		wake.by(at)
+		return
+	}
+	r, soon := v.core.Runs(), max(v.leastAhead(), v.ahead/2).Milliseconds() // or each visit would be for a record or two
+	v.looked, v.news = now, false
+	v.wanted = r.Visits(v.wanted[:0], soon, v.ahead.Milliseconds())
+	v.begin(topic)
+	v.due = now.Add(maxSleep)
+	if ms, ok := r.NextVisit(soon); ok {
+		if wait := time.Duration(ms-v.cfg.Wall(now).UnixMilli()) * time.Millisecond; wait < maxSleep {
+			v.due = now.Add(max(wait, runsLook))
+		}
+	}
+	wake.by(v.due)
+}
+
+// begin begins the visits that are wanted.
+func (v *visits) begin(topic topicOf) {
+	for _, w := range v.wanted {
+		if id, ok := topic(w.Assignment); ok {
+			v.cfg.Runs.Runs.Visit(w, id, func(answer purgatory.Visited, found []*kgo.Record) { v.box.order(runsRead{answer, found}) })
+		}
+	}
+}
+
+// clean has runs loaded that are to be moved again, while nothing is late and there is room. It
+// returns true when all of them are there.
+func (v *visits) clean(now time.Time, topic topicOf) (loaded bool) {
+	if now.Before(v.cleaned) || v.whole > 0 || v.published.outlook.OldestOverdueMs != 0 {
+		return false
+	}
+	share := v.pressure.share()
+	if v.pressure.room() >= share/16 {
+		if v.wanted = v.core.Runs().Cleanings(v.wanted[:0], cleanSlack, share/64); len(v.wanted) > 0 {
+			v.whole, v.cleaning, v.cleaned = len(v.wanted), true, now.Add(runsLook)
+			v.begin(topic)
+			return false
+		}
+	}
+	loaded = v.cleaning
+	v.cleaning, v.cleaned = false, now.Add(cleanRest)
+	return loaded
+}
+
+// pace adapts the read-ahead once a second: what is due within it takes at most a quarter of the
+// share.
+func (v *visits) pace(now time.Time) {
+	if now.Before(v.paced) {
+		return
+	}
+	v.paced = now.Add(time.Second)
+	horizon := v.pressure.horizon(v.pressure.used())
+	least, most := v.leastAhead(), min(mostAhead, horizon/2)
+	quarter := v.pressure.share() / 4
+	_, loaded := v.core.Runs().Bytes()
+	due := func(ahead time.Duration) int64 {
+		return loaded + v.core.Runs().DueBy(v.cfg.Wall(now).Add(ahead).UnixMilli()).Bytes
+	}
+	switch {
+	case due(v.ahead) > quarter:
+		v.ahead /= 2
+	case v.ahead < most && due(2*v.ahead) <= quarter:
+		v.ahead *= 2
+	}
+	v.ahead = max(min(v.ahead, most), least)
+	v.seen.AheadMs, v.seen.HorizonMs = v.ahead.Milliseconds(), max(horizon, 2*least).Milliseconds()
+}
+
+// leastAhead is the least read-ahead: four times what a visit has taken at worst, of the last 64.
+func (v *visits) leastAhead() time.Duration {
+	worst := time.Duration(0)
+	for _, d := range v.took {
+		worst = max(worst, d)
+	}
+	return min(max(leastAhead, 4*worst), mostAhead)
+}
+
+// note counts a visit, and how long it took.
+func (v *visits) note(took time.Duration, late bool) {
+	if len(v.took) < recentVisits {
+		v.took = append(v.took, 0)
+	}
+	v.took[v.seen.Visits%recentVisits] = took
+	v.seen.Observe(took.Milliseconds(), late)
+}
+
+// read takes the answer to a visit, and parks the copies that are due. It returns true where the
+// log is another one, so that the index begins anew.
+func (v *visits) read(a *purgatory.Visited, found records) (anew bool) {
+	r := v.core.Runs()
+	v.news = true
+	if a.Whole {
+		v.whole--
+	}
+	if a.TopicID != (offsets.TopicID{}) {
+		r.Renewed(a.Assignment, a.TopicID)
+		return true
+	}
+	if a.Start > 0 {
+		r.LogStart(&a.Visit, a.Start)
+	}
+	if a.Err != nil {
+		v.note(a.Took, false)
+		r.Unread(a.Visit)
+		return false
+	}
+	if v.taken, anew = r.Take(a, v.ahead.Milliseconds(), v.pressure.room(), v.taken[:0]); anew {
+		return true
+	}
+	now := v.cfg.Wall(time.Now()).UnixMilli()
+	late := slices.ContainsFunc(v.taken, func(i int) bool { return a.Found[i].DeadlineMs < now })
+	if late {
+		v.seen.LastLateMs = now
+	}
+	v.note(a.Took, late)
+	loader, ok := v.core.Loader(a.Assignment)
+	for _, i := range v.taken {
+		if ok {
+			v.in.load(loader, found[i], &a.Found[i])
+		}
+	}
+	return false
+}
+
+// load parks a record that was read from a runs topic.
+func (in *intake) load(reader purgatory.Reader, r *kgo.Record, f *far.Found) {
+	rules := in.rules(r.Topic)
+	d, invalid := rules.ParseAgain(r, f.DeadlineMs)
+	in.body.record = r
+	a := purgatory.Arrival{Offset: r.Offset, TimestampMs: r.Timestamp.UnixMilli(), DeadlineMs: f.DeadlineMs, Body: &in.body}
+	if invalid != nil {
+		a.Reason, a.Message = string(invalid.Reason), message(r.Topic, r.Partition, r.Offset, invalid)
+		a.Target, a.Label, _ = rules.Targets.Default()
+	} else {
+		a.Target, a.Label, a.Expires, a.ExpireMs = d.Target, d.Label, d.Expires, d.ExpireMs
+	}
+	reader.Load(f.Offset, &a)
+	in.body.record = nil
+}

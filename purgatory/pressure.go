@@ -1,0 +1,73 @@
+package purgatory
+
+import (
+	"math"
+
+	"layover/journal/runs"
+)
+
+// Bytes returns the bytes of records that are gathered or in flight to the runs topics, and of
+// those in memory that were read from there.
+func (r *Runs) Bytes() (moving, loaded int64) { return r.bytes, r.out.dir.copies }
+
+// Moving reports whether anything is gathered, or in flight to the runs topics.
+func (r *Runs) Moving() bool { return r.stats.Gathered > 0 }
+
+// Flying returns how many copies are in flight.
+func (r *Runs) Flying() int { return len(r.flying) - len(r.free) }
+
+// Lost returns how many offsets are gone from the runs topics, each of which may have been a copy.
+func (r *Runs) Lost() int64 { return r.stats.LostFromRuns }
+
+// Crowded reports whether a partition has moved half as many records since its last commit as it
+// may, so that a commit is to come soon.
+func (r *Runs) Crowded() bool {
+	return r.parts.some(func(p *partition) bool {
+		return !p.commit.underway && p.moved.uncommitted >= movedUncommitted/2
+	})
+}
+
+// Behind reports whether a partition that can move records makes ingress keep what is older than
+// ageMs of its topic says, or more than span offsets. Records that nothing moves make a
+// partition old for ever, so the caller decides how often it asks.
+func (r *Runs) Behind(ageMs func(topic string) int64, span int64) bool {
+	for p := range r.parts.here() {
+		if p.parked == 0 || !p.movable(r.now.MonotonicMs) {
+			continue
+		}
+		oldest := p.oldestNeededMs()
+		if oldest > 0 && r.now.WallMs-oldest > ageMs(p.Topic) || p.next-p.Window.Low() > span {
+			return true
+		}
+	}
+	return false
+}
+
+// DueBy returns at most how many copies in runs, and bytes, are due at an instant or before, in
+// Unix milliseconds. Its cost grows with the runs.
+func (r *Runs) DueBy(ms int64) (a runs.Amount) {
+	for p := range r.parts.here() {
+		if x := p.moved.index; x != nil {
+			due := x.DueBy(ms)
+			a.Copies, a.Bytes = a.Copies+due.Copies, a.Bytes+due.Bytes
+		}
+	}
+	return a
+}
+
+// NextVisit returns the instant at which Visits has something to do by the clock alone, where
+// copies are read soonMs before they are due. ok is false where nothing is in any run. Its cost grows
+// with the runs.
+func (r *Runs) NextVisit(soonMs int64) (ms int64, ok bool) {
+	ms = math.MaxInt64
+	for p := range r.parts.here() {
+		m := &p.moved
+		if m.index == nil || m.visiting || p.src.draining {
+			continue
+		}
+		if v, any := m.index.Next(r.now.WallMs + soonMs); any {
+			ms, ok = min(ms, v.DueMs-soonMs), true
+		}
+	}
+	return ms, ok
+}

@@ -1,0 +1,126 @@
+package purgatory
+
+import (
+	"sort"
+
+	"layover/offsets"
+)
+
+// RunsOutlook is what waits in runs topics, as of the last look.
+type RunsOutlook struct {
+	// Copies and Bytes are those of copies that wait, at most so many: a run tells how many of its
+	// copies are finished only in part.
+	Copies, Bytes int64
+	// DueWithin counts Copies, and the records on their way, by horizon. They are in Outlook.DueWithin,
+	// too.
+	DueWithin  [len(Horizons)]int64
+	NextDueMs  int64 // none of them is due before; 0: there is none
+	Partitions []RunsView
+}
+
+// RunsView is the runs of one assigned partition.
+type RunsView struct {
+	offsets.TopicPartition
+	Known  bool // its runs topic was asked about; otherwise all is 0
+	Runs   int
+	Copies int64 // that wait, at most so many
+	Bytes  int64 // of those
+	// Overdue estimates the copies that are due and not read yet; 0 where no visit is late.
+	Overdue    int64
+	FurthestMs int64 // latest deadline of the runs, and of what is on its way; 0: there is none
+	// LogBytes estimates what the runs partition's log holds: its offsets, by the average size
+	// of a copy.
+	LogBytes int64
+	Full     bool // it has so many runs that nothing more is moved
+}
+
+// RunsPace is how the owner of a core moves records and reads them back, for it to fill in.
+type RunsPace struct {
+	HorizonMs  int64     // what is due within it is not moved
+	AheadMs    int64     // copies are read so long before they are due
+	Visits     int64     // answered
+	LateVisits int64     // of them, those that brought a copy that was due already
+	LastLateMs int64     // when the last of those was answered, in Unix milliseconds; 0: none was
+	Took       Histogram // LatenessBounds
+}
+
+// Observe counts a visit that took so long.
+func (p *RunsPace) Observe(tookMs int64, late bool) {
+	p.Visits++
+	if late {
+		p.LateVisits++
+	}
+	p.Took.observe(&LatenessBounds, tookMs)
+}
+
+// runsLookEvery is the least time between two looks at the runs: it costs up to a millisecond for
+// each partition, and some for the copies in flight.
+const runsLookEvery = 1000
+
+// lookAtRuns completes an outlook with the runs, as of the last second.
+func (c *Core) lookAtRuns(o *Outlook) {
+	r := &c.runs
+	if r.lookedMs == 0 || c.now.MonotonicMs-r.lookedMs >= runsLookEvery {
+		r.lookedMs, r.seen = max(c.now.MonotonicMs, 1), c.runs.outlook()
+	}
+	o.Runs = r.seen
+	o.Runs.Partitions = append([]RunsView(nil), r.seen.Partitions...)
+	for i, n := range r.seen.DueWithin {
+		o.DueWithin[i] += n
+	}
+	for i := range r.seen.Partitions {
+		if r.seen.Partitions[i].Overdue > 0 {
+			o.overdue(r.seen.NextDueMs, c.now.WallMs)
+		}
+	}
+}
+
+// gathered counts records by their deadlines, which ascend.
+func (o *RunsOutlook) gathered(list []waiting, nowMs int64) {
+	for i, within := range Horizons {
+		o.DueWithin[i] += int64(sort.Search(len(list), func(j int) bool { return list[j].deadlineMs-nowMs > within }))
+	}
+	o.next(list[0].deadlineMs)
+}
+
+// next notes that something is due, not before an instant.
+func (o *RunsOutlook) next(ms int64) {
+	if o.NextDueMs == 0 || ms < o.NextDueMs {
+		o.NextDueMs = ms
+	}
+}
+
+// outlook adds up the runs of all partitions, and what is on its way there.
+func (r *Runs) outlook() (o RunsOutlook) {
+	furthest := make(map[*partition]int64)
+	for i := range r.flying {
+		if c := &r.flying[i]; c.from != nil && !c.from.gone {
+			p, ms := r.parts.list[c.from.slot], readHeader(r.store.at(c.loc)).deadlineMs
+			o.gathered([]waiting{{c.loc, ms}}, r.now.WallMs)
+			furthest[p] = max(furthest[p], ms)
+		}
+	}
+	for p := range r.parts.here() {
+		v := RunsView{TopicPartition: p.TopicPartition, FurthestMs: furthest[p]}
+		for _, list := range p.moved.gathered {
+			o.gathered(list, r.now.WallMs)
+			v.FurthestMs = max(v.FurthestMs, list[len(list)-1].deadlineMs)
+		}
+		if x := p.moved.index; x != nil {
+			a, runs := x.Waiting()
+			v.Known, v.Runs, v.Copies, v.Bytes, v.LogBytes, v.Full = true, runs, a.Copies, a.Bytes, x.LogBytes(), x.Full()
+			v.Overdue, v.FurthestMs = x.Overdue(r.now.WallMs), max(v.FurthestMs, x.FurthestMs())
+			o.Copies, o.Bytes = o.Copies+a.Copies, o.Bytes+a.Bytes
+			for i, within := range Horizons {
+				if a.Copies > 0 {
+					o.DueWithin[i] += x.DueBy(r.now.WallMs + within).Copies
+				}
+			}
+			if ms, ok := x.NextMs(); ok {
+				o.next(ms)
+			}
+		}
+		o.Partitions = append(o.Partitions, v)
+	}
+	return o
+}

@@ -1,0 +1,51 @@
+package purgatory
+
+import "testing"
+
+// TestWhatIsOnItsWayToRunsIsInTheOutlook: gathered, in flight, in a run, and parked again.
+func TestWhatIsOnItsWayToRunsIsInTheOutlook(t *testing.T) {
+	w := newWays(t, 1)
+	w.mustTake(0, 1, 50_000, 0)
+	w.mustTake(0, 1, 300_000, 1, 2)
+	w.mustTake(0, 1, 7_200_000, 3, 4, 5)
+	want := func(when string, copies, next, furthest int64) {
+		t.Helper()
+		o := w.Outlook()
+		if got, all := o.DueWithin, [7]int64{2: 1, 3: 3, 4: 3, 5: 6, 6: 6}; got != all {
+			t.Errorf("%s: due are %v, want %v", when, got, all)
+		}
+		v := o.Runs.Partitions[0]
+		if v.Copies != copies || o.Runs.Copies != copies || !v.Known {
+			t.Errorf("%s: %+v, want %d copies", when, v, copies)
+		}
+		if o.Runs.NextDueMs != next || v.FurthestMs != furthest {
+			t.Errorf("%s: next at %d, furthest at %d, want %d and %d", when, o.Runs.NextDueMs, v.FurthestMs, next, furthest)
+		}
+		w.runs.lookedMs = 0
+	}
+	const near, far = startMs + 300_000, startMs + 7_200_000
+	want("parked", 0, 0, 0)
+	w.Runs().Gather(w.at.WallMs+60_000, 1<<20, 100)
+	want("gathered", 0, near, far)
+	w.flying = w.Runs().Offer(nil, 2)
+	want("two in flight", 0, near, far)
+	w.land(2)
+	w.Runs().Moved(w.at, []Answer{{ID: 0, Acked: true, Offset: 0, Bytes: 9}, {ID: 1, Acked: true, Offset: 1, Bytes: 9}})
+	want("two in a run that grows", 2, near, far)
+	w.Runs().Usable(ingress, false)
+	want("the others parked again", 2, near, near)
+	if o := w.Outlook(); o.OldestOverdueMs != 0 {
+		t.Errorf("overdue since %d", o.OldestOverdueMs)
+	}
+	w.index.Seal()
+	w.pass(310_000)
+	w.runs.lookedMs = 0
+	if o := w.Outlook(); o.OldestOverdueMs != startMs+50_000 || o.Runs.Partitions[0].Overdue != 2 {
+		t.Errorf("overdue since %d, %d of them in runs", o.OldestOverdueMs-startMs, o.Runs.Partitions[0].Overdue)
+	}
+	w.offer()
+	w.runs.lookedMs = 0
+	if o := w.Outlook(); o.Runs.NextDueMs != startMs+300_000 {
+		t.Errorf("the next is due at %d", o.Runs.NextDueMs-startMs)
+	}
+}
