@@ -75,7 +75,7 @@ func (g *groupStart) sendStarts(ctx context.Context, commits []offsets.Commit, s
 			refused = append(refused, r.Commit)
 			failed = fmt.Errorf("start offset of %s/%d: %w", r.Topic, r.Partition, r.Err)
 		}
-		if commits = refused; started == 0 || time.Since(began) >= loadGrace || len(commits) > 0 && pause(ctx, loadRetry) != nil {
+		if commits = refused; started == 0 || time.Since(began) >= loadGrace || len(commits) > 0 && cluster.Pause(ctx, loadRetry) != nil {
 			break
 		}
 	}
@@ -136,7 +136,7 @@ func (g *groupStart) everything(ctx context.Context, at cluster.Located, known m
 		}
 	}
 	for len(left) > 0 {
-		if left = g.boundsOf(ctx, left, at); len(left) > 0 && pause(ctx, loadRetry) != nil {
+		if left = g.boundsOf(ctx, left, at); len(left) > 0 && cluster.Pause(ctx, loadRetry) != nil {
 			return
 		}
 	}

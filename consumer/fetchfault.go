@@ -118,7 +118,7 @@ func (f *fetchFaults) outOfRange(a offsets.Assignment) {
 		start, end, same, err := f.logBounds(ctx, a)
 		switch {
 		case err != nil:
-			pause(ctx, loadRetry)
+			cluster.Pause(ctx, loadRetry)
 			continue
 		case !same: // another log, of which nothing was read: the topic is assigned afresh
 		case at < start:

@@ -280,15 +280,3 @@ func (d *loader) sayStart(tp offsets.TopicPartition, committed int64, from offse
 		log.Error("the log starts above the committed offset: records were deleted before they were delivered", "start", from.Next)
 	}
 }
-
-// pause waits, or returns the context's error.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"layover/cluster"
 	"layover/journal/facts"
 	"layover/offsets"
 )
@@ -47,7 +48,7 @@ func (l *library) Restore(ctx context.Context, asks []facts.Ask, done func(int, 
 					done(i, facts.Answer{Complaint: ctx.Err()})
 					return
 				case silent:
-					pause(ctx, 100*time.Millisecond)
+					cluster.Pause(ctx, 100*time.Millisecond)
 					continue
 				case answer != nil:
 					done(i, answer(&asks[i]))

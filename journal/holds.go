@@ -35,7 +35,7 @@ func (j *Journal) Holds(ctx context.Context, ids map[offsets.TopicPartition]offs
 	began := time.Now()
 	ends, failed := logBounds(ctx, j.cfg.Client, parts)
 	for missesAny(failed) && time.Since(began) < missingWait && ctx.Err() == nil {
-		pause(ctx, restoreRetry)
+		cluster.Pause(ctx, restoreRetry)
 		ends, failed = logBounds(ctx, j.cfg.Client, parts)
 	}
 	held = make(map[offsets.TopicPartition]bool, len(ids))
@@ -102,14 +102,4 @@ func logBounds(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartiti
 		}
 	})
 	return ends, failed
-}
-
-// pause waits for d, or until the context ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"layover/cluster"
 	"layover/delay"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -90,7 +91,7 @@ func (k *keeper) run(ctx context.Context, each func()) {
 			}
 		}
 		each()
-		pause(ctx, askEvery)
+		cluster.Pause(ctx, askEvery)
 	}
 }
 

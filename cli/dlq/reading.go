@@ -11,10 +11,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"layover/cluster"
-	"layover/cluster/batches"
+	"layover/journal/logs"
 	"layover/offsets"
 )
 
@@ -22,19 +21,15 @@ const (
 	// maxReaders bounds the partitions that are read side by side, and so the memory: each
 	// has one answer at a time.
 	maxReaders = 4
-	// fetchBytes bounds an answer, but for one batch that is larger.
-	fetchBytes = 1 << 20
-	// decompressBytes bounds one batch decompressed.
-	decompressBytes = 128 << 20
-
-	fetchTimeout = 10 * time.Second
-	// fetchWait is how long a broker may wait for records. It is short, for they are there.
-	fetchWait = 200 * time.Millisecond
 	// readRetry is between two questions of which the first found nothing.
 	readRetry = 200 * time.Millisecond
 	// readWait is how long a partition may make no progress.
 	readWait = 30 * time.Second
 )
+
+// fetchLimits bound an answer to a mebibyte, but for one batch that is larger, and one batch
+// decompressed to 128 MiB.
+var fetchLimits = logs.Limits{Answer: 1 << 20, Partition: 1 << 20, Batch: 128 << 20}
 
 // chunk is records of one partition, in order. All of its offsets below next that are
 // wanted are in it, or have no committed record.
@@ -121,7 +116,6 @@ func send(ctx context.Context, out chan<- chunk, c chunk) bool {
 // may be markers, aborted, or compacted away.
 func (r *reader) partition(ctx context.Context, n int32, s stretch, out chan<- chunk) error {
 	leader, moved := int32(-1), time.Now()
-	decompressor := batches.NewDecompressor(decompressBytes, false)
 	for at := s.first; at <= s.last && ctx.Err() == nil; {
 		var err error
 		if leader < 0 {
@@ -130,7 +124,7 @@ func (r *reader) partition(ctx context.Context, n int32, s stretch, out chan<- c
 		var records []*kgo.Record
 		next, gone := at, false
 		if err == nil {
-			records, next, err = r.fetch(ctx, leader, n, at, decompressor)
+			records, next, err = r.fetch(ctx, leader, n, at)
 		}
 		if errors.Is(err, kerr.OffsetOutOfRange) {
 			if start := r.start(ctx, n); start > at {
@@ -159,7 +153,7 @@ func (r *reader) partition(ctx context.Context, n int32, s stretch, out chan<- c
 		case err != nil:
 			leader = -1
 		}
-		pause(ctx, readRetry)
+		cluster.Pause(ctx, readRetry)
 	}
 	return nil
 }
@@ -196,46 +190,13 @@ func (r *reader) leader(ctx context.Context, n int32) (int32, error) {
 }
 
 // fetch asks once for committed records. next is where to go on, also past offsets without
-// a record. The request is our own: the client's consumer does not tell its position where
-// a log ends with a marker.
-func (r *reader) fetch(ctx context.Context, leader, n int32, at int64, d kgo.Decompressor) (records []*kgo.Record, next int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
-	defer cancel()
-	req := kmsg.NewPtrFetchRequest()
-	req.MaxWaitMillis, req.MinBytes, req.MaxBytes = int32(fetchWait.Milliseconds()), 1, fetchBytes
-	req.IsolationLevel, req.SessionEpoch = 1, -1 // committed; no session
-	p := kmsg.NewFetchRequestTopicPartition()
-	p.Partition, p.FetchOffset, p.PartitionMaxBytes = n, at, fetchBytes
-	t := kmsg.NewFetchRequestTopic()
-	t.Topic, t.TopicID = r.topic, r.id // the version tells which one is sent
-	t.Partitions = append(t.Partitions, p)
-	req.Topics = append(req.Topics, t)
-	resp, err := r.Client.Broker(int(leader)).Request(ctx, req)
-	if err != nil {
-		return nil, at, err
+// a record.
+func (r *reader) fetch(ctx context.Context, leader, n int32, at int64) (records []*kgo.Record, next int64, err error) {
+	p := offsets.TopicPartition{Topic: r.topic, Partition: n}
+	got := logs.Fetch(ctx, r.Client, leader, []logs.Want{{At: p, ID: r.id, From: at}}, fetchLimits)[p]
+	err = errors.Unwrap(got.Err) // the place in front of it is that of the caller's error
+	if errors.Is(err, logs.ErrUnreadable) {
+		err = fmt.Errorf("%w: %w", errUnreadable, err)
 	}
-	answer := resp.(*kmsg.FetchResponse)
-	if err := kerr.ErrorForCode(answer.ErrorCode); err != nil {
-		return nil, at, err
-	}
-	if len(answer.Topics) != 1 || len(answer.Topics[0].Partitions) != 1 {
-		return nil, at, cluster.ErrNoAnswer
-	}
-	f, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
-		Offset: at, IsolationLevel: kgo.ReadCommitted(), Topic: r.topic, Partition: n,
-	}, &answer.Topics[0].Partitions[0], d, nil)
-	if _, answered := errors.AsType[*kerr.Error](f.Err); f.Err != nil && !answered {
-		f.Err = fmt.Errorf("%w: %w", errUnreadable, f.Err)
-	}
-	return f.Records, max(next, at), f.Err
-}
-
-// pause waits, at most until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	return got.Records, got.Next, err
 }

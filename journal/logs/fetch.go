@@ -52,7 +52,8 @@ type Fetched struct {
 	From    int64         // as it was wanted
 	Next    int64         // where to go on, also past offsets without a record
 	Records []*kgo.Record // from From on, below Next
-	// Err is of the offsets from Next on: a broker's, ErrUnreadable, or why nothing came.
+	// Err is of the offsets from Next on: a broker's, ErrUnreadable, or why nothing came. Its
+	// text begins with the offset, and it wraps the reason.
 	Err error
 }
 

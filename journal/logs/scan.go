@@ -68,7 +68,7 @@ func Scan(ctx context.Context, cl *kgo.Client, limits Limits, ends map[offsets.T
 			return left, nil
 		}
 		if failed {
-			pause(ctx, scanRetry)
+			cluster.Pause(ctx, scanRetry)
 		}
 	}
 	return left, nil
@@ -149,14 +149,4 @@ func (s *scanned) take(at offsets.TopicPartition, got Fetched, f func(offsets.To
 	}
 	s.next = got.Next
 	return nil
-}
-
-// pause waits for d, or until the context ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }
