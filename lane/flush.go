@@ -135,7 +135,7 @@ func (f *flush) produce(move *purgatory.Move, now time.Time) {
 	s := &f.slots[move.ID]
 	key, value, headers := f.out.decode(move.Body)
 	c := runs.Copy{
-		Origin:     runs.Origin{TopicID: move.TopicID, Offset: move.Offset, LeaderEpoch: -1, TimestampMs: move.TimestampMs},
+		Origin:     runs.Origin{TopicID: move.TopicID, Offset: move.Offset, LeaderEpoch: move.LeaderEpoch, TimestampMs: move.TimestampMs},
 		DeadlineMs: move.DeadlineMs, Writer: move.Writer, Run: move.Run,
 	}
 	s.headers, s.added = runs.AppendCopy(append(s.headers[:0], headers...), s.added[:0], f.identity(move.ClusterID, move.TopicPartition), &c, key, value)

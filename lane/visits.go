@@ -196,7 +196,7 @@ func (in *intake) load(reader purgatory.Reader, r *kgo.Record, f *far.Found) {
 	rules := in.rules(r.Topic)
 	d, invalid := rules.ParseAgain(r, f.DeadlineMs)
 	in.body.record = r
-	a := purgatory.Arrival{Offset: r.Offset, TimestampMs: r.Timestamp.UnixMilli(), DeadlineMs: f.DeadlineMs, Body: &in.body}
+	a := purgatory.Arrival{Offset: r.Offset, TimestampMs: r.Timestamp.UnixMilli(), DeadlineMs: f.DeadlineMs, LeaderEpoch: r.LeaderEpoch, Body: &in.body}
 	if invalid != nil {
 		a.Reason, a.Message = string(invalid.Reason), message(r.Topic, r.Partition, r.Offset, invalid)
 		a.Target, a.Label, _ = rules.Targets.Default()

@@ -20,6 +20,7 @@ type header struct {
 	expireMs int64  // it is not handed out from then on
 	by       int64  // of an event: the offset of the command, -1 for none
 	copyAt   int64  // of a copy: its offset in the runs partition
+	epoch    int32  // of a copy: the leader epoch of its origin, -1 for unknown
 
 	// length is how many bytes the header takes; encode and readHeader say so.
 	length int
@@ -39,13 +40,13 @@ const (
 	// wasPutBack: it waits in the wheel for its instant of the catch-up, or has. It is added
 	// to records with an id: what takes one out of the wheel does not see its payload.
 	wasPutBack
-	// isCopy: it was read from the runs topic. The offset is that of its origin, and copyAt
-	// the one that its outcome finishes.
+	// isCopy: it was read from the runs topic. Offset and epoch are those of its origin, and
+	// copyAt is the offset that its outcome finishes.
 	isCopy
 )
 
 // maxHeader bounds the encoded size of a header in bytes.
-const maxHeader = 4*binary.MaxVarintLen32 + 6*binary.MaxVarintLen64 + 1 + spotBytes
+const maxHeader = 5*binary.MaxVarintLen32 + 6*binary.MaxVarintLen64 + 1 + spotBytes
 
 // fireMs is when a record is to leave the wheel: at its deadline, or now where none matters. A
 // record that expires up to its deadline expires when it is read.
@@ -104,6 +105,7 @@ func (h *header) encodeMarked(out []byte) []byte {
 	}
 	if h.marks&isCopy != 0 {
 		out = binary.AppendUvarint(out, uint64(h.copyAt))
+		out = binary.AppendUvarint(out, uint64(int64(h.epoch)+1))
 	}
 	return out
 }
@@ -152,6 +154,8 @@ func (h *header) readMarked(b []byte) {
 	if h.marks&isCopy != 0 {
 		v, n := binary.Uvarint(b[h.length:])
 		h.copyAt, h.length = int64(v), h.length+n
+		v, n = binary.Uvarint(b[h.length:])
+		h.epoch, h.length = int32(int64(v)-1), h.length+n
 	}
 }
 

@@ -76,6 +76,7 @@ func (r Reader) reach(offset, last int64, leaderEpoch int32) bool {
 		p.commit.dirty = true
 		p.next = offset
 	}
+	p.moved.epochs.read(offset, leaderEpoch)
 	return true
 }
 
@@ -266,7 +267,7 @@ func (r Reader) park(t *target, a *Arrival, classNo int) location {
 		h.marks, h.expireMs = h.marks|hasExpiry, a.ExpireMs
 	}
 	if a.loaded > 0 {
-		h.marks, h.copyAt = h.marks|isCopy, a.loaded-1
+		h.marks, h.copyAt, h.epoch = h.marks|isCopy, a.loaded-1, a.LeaderEpoch
 	}
 	return r.core.out.dir.park(t, &h, a.Body, classNo)
 }

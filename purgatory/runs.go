@@ -61,6 +61,7 @@ type moved struct {
 	index  *far.Index // nil: nothing is known of the runs topic yet
 	topic  offsets.TopicID
 	usable bool // it takes copies
+	epochs epochs
 	renewal
 
 	gathered [][]waiting // each ascending by deadline, and none is empty
@@ -105,6 +106,7 @@ type Move struct {
 	ClusterID   string
 	Writer      uint64 // of the index
 	Offset      int64  // of its origin in ingress
+	LeaderEpoch int32  // of its origin, -1 for unknown
 	TimestampMs int64
 	DeadlineMs  int64
 	Run         uint64
@@ -243,9 +245,9 @@ func (r *Runs) start(p *partition) Move {
 	m.flyingBytes += size
 	p.src.moving++
 	move := Move{ID: id, Assignment: p.Assignment, TopicID: p.TopicID, ClusterID: p.ClusterID, Writer: m.index.Writer(),
-		Offset: h.offset, TimestampMs: h.timestampMs, DeadlineMs: h.deadlineMs, Run: m.number, Body: body}
+		Offset: h.offset, LeaderEpoch: m.epochs.of(h.offset), TimestampMs: h.timestampMs, DeadlineMs: h.deadlineMs, Run: m.number, Body: body}
 	if copyAt, ok := h.place().inRuns(); ok {
-		move.Copy = copyAt + 1
+		move.Copy, move.LeaderEpoch = copyAt+1, h.epoch
 	}
 	return move
 }

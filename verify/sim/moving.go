@@ -170,6 +170,9 @@ func (in *instance) move(n int) bool {
 			in.w.fail("%d@%d is moved, which is finished or was not read", m.Partition, m.Offset)
 			return true
 		}
+		if epochs := in.w.logs[m.Partition].epoch; m.LeaderEpoch != e.epoch && (m.LeaderEpoch >= 0 || epochs < 16) {
+			in.w.fail("%v is moved as if it was written in leader epoch %d", e, m.LeaderEpoch)
+		}
 		in.copies = append(in.copies, &copying{part: int(m.Partition), topicID: in.w.runs.topicID, epoch: m.Epoch, life: own.life, move: m, entry: e})
 		in.w.say("%s moves %v", in.member, e)
 	}
@@ -335,7 +338,7 @@ func (in *instance) taken(own *partition, log *runsLog, v *purgatory.Visited) {
 		if slices.ContainsFunc(own.loaded, func(c *loaded) bool { return c.record == log.entries[f.Offset] }) {
 			w.fail("the copy of %v at %d is loaded twice", e, f.Offset)
 		}
-		a := purgatory.Arrival{Offset: e.offset, TimestampMs: startMs, Body: body(e.body), Target: e.target, Label: e.target, DeadlineMs: f.DeadlineMs}
+		a := purgatory.Arrival{Offset: e.offset, TimestampMs: startMs, Body: body(e.body), Target: e.target, Label: e.target, DeadlineMs: f.DeadlineMs, LeaderEpoch: log.entries[f.Offset].origin}
 		e.reads++
 		own.loaded = append(own.loaded, &loaded{e, f.Offset, log.entries[f.Offset]})
 		w.say("%s loads the copy of %v at %d", in.member, e, f.Offset)

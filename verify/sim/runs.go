@@ -28,6 +28,7 @@ type runsLog struct {
 type copied struct {
 	far.Found
 	entry     *entry // nil: it is no copy
+	origin    int32  // leader epoch that the copy names
 	directory *runs.Directory
 	epoch     int32
 }
@@ -123,7 +124,7 @@ func (w *World) land(c *copying) bool {
 		r.directory = &c.listing.Directory
 		w.say("the runs of %d have at %d: a directory up to %d, %d runs", c.part, c.offset, r.directory.End, len(r.directory.Runs))
 	} else {
-		r.entry = c.entry
+		r.entry, r.origin = c.entry, c.move.LeaderEpoch
 		r.Found = far.Found{Offset: c.offset, DeadlineMs: c.move.DeadlineMs, Bytes: int64(len(c.entry.body)), Writer: c.epoch, Run: c.move.Run}
 		w.say("the runs of %d have at %d: a copy of %v", c.part, c.offset, c.entry)
 	}
