@@ -234,7 +234,7 @@ func TestNumbersOfRuns(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			there = archive.look()
 			n.some("they have arrived", of(well(), movable(), rest, waiting(there), ways(moved+together(there), moved, 0), pace(3600, 600), dueIn(deadlines)))
-			time.Sleep(time.Until(deadlines[0]) - 30*time.Second) // by now all were moved: ingress need not keep what is an hour old
+			time.Sleep(time.Until(deadlines[0]) - 3*time.Second) // by now all were moved: ingress need not keep what is an hour old
 			moved += flood + more
 			n.some("they are read back", of(ways(moved, between(1, float64(moved)), 0), pace(3600, between(2, 590))))
 			time.Sleep(2 * time.Hour)

@@ -82,7 +82,7 @@ func TestAMillionTimersThatAreNearlyAllCancelledNeverPauseReading(t *testing.T) 
 	if s.Parked.Records != timers/100 || s.Counters.Unaccounted != 0 {
 		t.Errorf("%d parked, %d unaccounted for", s.Parked.Records, s.Counters.Unaccounted)
 	}
-	if strings.Contains(p.log(), "reading pauses") {
+	if strings.Contains(p.log(), `"msg":"reading pauses`) {
 		t.Error("reading paused")
 	}
 	if peak := p.peak(); peak > 128<<20 {
