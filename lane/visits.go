@@ -121,7 +121,7 @@ func (v *visits) pace(now time.Time) {
 	horizon := v.pressure.horizon(v.pressure.used())
 	least, most := v.leastAhead(), min(mostAhead, horizon/2)
 	quarter := v.pressure.share() / 4
-	_, loaded := v.core.Runs().Bytes()
+	loaded := v.pressure.loaded()
 	due := func(ahead time.Duration) int64 {
 		return loaded + v.core.Runs().DueBy(v.cfg.Wall(now).Add(ahead).UnixMilli()).Bytes
 	}

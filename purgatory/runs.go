@@ -158,6 +158,10 @@ func (p *partition) movable(nowMs int64) bool {
 	return m.index != nil && m.usable && !m.doubtful && !p.src.draining && !m.index.Full() && nowMs >= m.pauseUntil
 }
 
+// FromFarthest makes the next Gather begin with the farthest records. Without it, one goes on where the
+// last one has ended.
+func (r *Runs) FromFarthest() { r.parking.wheel.RewindFarthest() }
+
 // Gather takes records out of the wheel that are due after an instant, the farthest first,
 // until they take size bytes. It looks at most at budget records; more reports that there
 // are others beyond. What is gathered is to be offered.
