@@ -100,13 +100,14 @@ func (r *reading) goesOn(ctx context.Context, got *logs.Fetched) (more bool, err
 		return false, r.bounds(ctx, true)
 	}
 	r.copies.forget(r.at)
-	if errors.Is(got.Err, logs.ErrUnreadable) {
+	if r.Until > r.From { // what was read counts
+		return false, r.raise(ctx)
+	}
+	if errors.Is(got.Err, logs.ErrUnreadable) && r.copies.isBroken(r.at, r.Until) {
 		r.copies.say("unreadable "+r.at.Topic, func() {
 			r.copies.cfg.Log.Error("a batch of a runs topic cannot be read, and the records in it are not delivered", "topic", r.at.Topic, "partition", r.at.Partition, "offset", got.Next, "err", got.Err)
 		})
-	}
-	if r.Until > r.From { // what was read counts
-		return false, r.raise(ctx)
+		return false, r.passBroken(ctx)
 	}
 	return false, got.Err
 }
