@@ -44,7 +44,7 @@ func (r *Runs) Crowded() bool {
 // partition old for ever, so the caller decides how often it asks.
 func (r *Runs) Behind(ageMs func(topic string) int64, span int64) bool {
 	for p := range r.parts.here() {
-		if p.parked == 0 || !p.movable(r.now.MonotonicMs) {
+		if p.parked == 0 || !p.movable(r.now.MonotonicMs, false) {
 			continue
 		}
 		oldest := p.oldestNeededMs()

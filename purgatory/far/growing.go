@@ -111,6 +111,12 @@ func (x *Index) seal(s stream) {
 // Full reports whether there are so many runs that no more may begin.
 func (x *Index) Full() bool { return len(x.entries)+len(x.growing) >= runs.MaxRuns }
 
+// spareRuns is how many runs more there may be while others are moved together. No directory lists them all.
+const spareRuns = 64
+
+// Overfull reports whether there are so many runs that not even moving copies together may begin one.
+func (x *Index) Overfull() bool { return len(x.entries)+len(x.growing) >= runs.MaxRuns+spareRuns }
+
 // Directory returns the runs with copies that are not finished. It ends those that grow. One
 // that could not be written is asked for anew by Unlisted. The error is more runs than a directory lists, or a gap that was not read.
 func (x *Index) Directory() (runs.Directory, error) {

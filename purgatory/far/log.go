@@ -131,14 +131,17 @@ func (x *Index) top() int64 {
 	return x.known
 }
 
-// Ends takes where the log ends, of the leader epochs up to LeaderEpoch. Cut: it lacks what the index
-// knows of it, though no later epoch was seen. The index is to be replaced, and lost is how many offsets
-// are gone that were neither finished nor taken.
-func (x *Index) Ends(end int64) (lost int64, cut bool) {
-	if end >= max(x.top(), x.until) {
+// End returns the end of what the index knows of the log, or has to read.
+func (x *Index) End() int64 { return max(x.top(), x.until) }
+
+// Ends takes where the log ends, of the leader epochs up to LeaderEpoch: it was asked for when End was
+// before. Cut: it lacks what the index knew of it then, though no later epoch was seen. The index is to be
+// replaced, and lost is how many offsets are gone that were neither finished nor taken.
+func (x *Index) Ends(end, before int64) (lost int64, cut bool) {
+	if end >= before {
 		return 0, false
 	}
-	return x.countUntaken(end, max(x.top(), x.until)), true
+	return x.countUntaken(end, x.End()), true
 }
 
 // Beyond returns how many offsets that the index knows, from one on, are neither finished nor
