@@ -60,7 +60,11 @@ type copySlot struct {
 // Nothing is moved that is due within twice the read-ahead.
 func (f *flush) turn(now time.Time, ahead time.Duration, wake *alarm) (more bool) {
 	r := f.core.Runs()
-	if f.gathering || !r.Moving() && f.begins(now, ahead) {
+	begins := !f.gathering && !r.Moving() && f.begins(now, ahead)
+	if begins {
+		r.FromFarthest()
+	}
+	if begins || f.gathering {
 		f.gather(now)
 	}
 	more = f.gathering || f.offer(now)

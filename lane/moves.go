@@ -97,10 +97,16 @@ func (p *pressure) used() int64 {
 	return p.core.Bytes() - moving
 }
 
-// room is how many bytes of copies may be read now: up to a quarter of the share for all of them
-// while memory is not full, and an eighth whatever else takes memory.
+// room is how many bytes of copies may be read now: up to a quarter of the share for all of them that
+// are not held, while memory is not full, and an eighth whatever else takes memory.
 func (p *pressure) room() int64 {
 	share := p.share()
 	_, loaded := p.core.Runs().Bytes()
-	return max(share/8-loaded, min(share/4-loaded, share-p.core.Bytes()))
+	return max(share/8-loaded, min(share/4-p.loaded(), share-p.core.Bytes()))
+}
+
+// loaded is the bytes of copies in memory but for those that are held.
+func (p *pressure) loaded() int64 {
+	_, loaded := p.core.Runs().Bytes()
+	return loaded - p.core.Runs().Held()
 }

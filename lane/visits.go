@@ -121,7 +121,7 @@ func (v *visits) pace(now time.Time) {
 	horizon := v.pressure.horizon(v.pressure.used())
 	least, most := v.leastAhead(), min(mostAhead, horizon/2)
 	quarter := v.pressure.share() / 4
-	_, loaded := v.core.Runs().Bytes()
+	loaded := v.pressure.loaded()
 	due := func(ahead time.Duration) int64 {
 		return loaded + v.core.Runs().DueBy(v.cfg.Wall(now).Add(ahead).UnixMilli()).Bytes
 	}
@@ -144,13 +144,16 @@ func (v *visits) leastAhead() time.Duration {
 	return min(max(leastAhead, 4*worst), mostAhead)
 }
 
-// note counts a visit, and how long it took.
-func (v *visits) note(took time.Duration, late bool) {
+// note counts a visit, and how long it took. One of no offset has read nothing.
+func (v *visits) note(a *purgatory.Visited, late bool) {
+	if a.From == a.To {
+		return
+	}
 	if len(v.took) < recentVisits {
 		v.took = append(v.took, 0)
 	}
-	v.took[v.seen.Visits%recentVisits] = took
-	v.seen.Observe(took.Milliseconds(), late)
+	v.took[v.seen.Visits%recentVisits] = a.Took
+	v.seen.Observe(a.Took.Milliseconds(), late)
 }
 
 // read takes the answer to a visit, and parks the copies that are due. It returns true where the
@@ -169,7 +172,7 @@ func (v *visits) read(a *purgatory.Visited, found records) (anew bool) {
 		r.LogStart(&a.Visit, a.Start)
 	}
 	if a.Err != nil {
-		v.note(a.Took, false)
+		v.note(a, false)
 		r.Unread(a.Visit)
 		return false
 	}
@@ -181,7 +184,7 @@ func (v *visits) read(a *purgatory.Visited, found records) (anew bool) {
 	if late {
 		v.seen.LastLateMs = now
 	}
-	v.note(a.Took, late)
+	v.note(a, late)
 	loader, ok := v.core.Loader(a.Assignment)
 	for _, i := range v.taken {
 		if ok {

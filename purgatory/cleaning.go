@@ -7,12 +7,14 @@ package purgatory
 func (r *Runs) Cleanings(out []Visit, slack, small int64) []Visit {
 	for p := range r.parts.here() {
 		m := &p.moved
-		if m.visiting || r.now.MonotonicMs < m.visitsAfter || !p.movable(r.now.MonotonicMs) || p.src.moving > 0 || len(m.gathered) > 0 {
+		if m.visiting || r.now.MonotonicMs < m.visitsAfter || !p.movable(r.now.MonotonicMs, true) || p.src.moving > 0 || len(m.gathered) > 0 {
 			continue
 		}
 		if v, ok := m.index.Clean(slack, small); ok {
 			m.visiting = true
-			out = append(out, Visit{Assignment: p.Assignment, From: v.From, To: v.To, LeaderEpoch: m.index.LeaderEpoch(), index: m.index, Whole: true})
+			whole := m.visit(p.Assignment, v.From, v.To)
+			whole.Whole = true
+			out = append(out, whole)
 		}
 	}
 	return out

@@ -58,7 +58,7 @@ func (r *Runs) Listed(l *Listing, acked bool, offset int64) {
 	m := &p.moved
 	m.listing = false
 	if acked {
-		m.doubtful = !m.index.Listed(offset) || m.doubtful
+		m.doubtful, m.asks = !m.index.Listed(offset) || m.doubtful, true
 		p.commit.dirty = true
 		return
 	}

@@ -10,6 +10,18 @@ import (
 // those in memory that were read from there.
 func (r *Runs) Bytes() (moving, loaded int64) { return r.bytes, r.out.dir.copies }
 
+// Held returns how much of what was read from there is held at most, as its target does not take it. It
+// counts against its target's share of memory, so it need not keep others from being read.
+func (r *Runs) Held() (bytes int64) {
+	for _, t := range r.out.busy {
+		if t != r.out.dir.dead {
+			_, held := t.held()
+			bytes += min(held, t.copies)
+		}
+	}
+	return bytes
+}
+
 // Moving reports whether anything is gathered, or in flight to the runs topics.
 func (r *Runs) Moving() bool { return r.stats.Gathered > 0 }
 
@@ -32,7 +44,7 @@ func (r *Runs) Crowded() bool {
 // partition old for ever, so the caller decides how often it asks.
 func (r *Runs) Behind(ageMs func(topic string) int64, span int64) bool {
 	for p := range r.parts.here() {
-		if p.parked == 0 || !p.movable(r.now.MonotonicMs) {
+		if p.parked == 0 || !p.movable(r.now.MonotonicMs, false) {
 			continue
 		}
 		oldest := p.oldestNeededMs()

@@ -46,7 +46,7 @@ func (r *Runs) renew(p *partition, end, lost int64) {
 	p.Runs, _ = p.saidOfRuns()
 	p.Runs.Holds = true
 	m.left, m.leftEpoch = m.index.Left(end), m.index.LeaderEpoch()
-	m.index, m.visiting, m.listing, m.doubtful = nil, false, false, false
+	m.index, m.visiting, m.listing, m.doubtful, m.asks = nil, false, false, false, false
 	m.cut(end)
 	r.stats.LostFromRuns += lost
 	r.scatter(p, math.MaxInt64)

@@ -73,7 +73,10 @@ type moved struct {
 	pauseUntil  int64 // Clock.MonotonicMs
 
 	// doubtful: an offset was acknowledged that the log had already.
-	doubtful    bool
+	doubtful bool
+	// asks: a flush has ended. Its acknowledgements tell no leader epoch, so the log is asked for it:
+	// else the first visit after an election would have all read again that was moved since.
+	asks        bool
 	gapNext     bool // a visit was the last one: a gap comes first now
 	visiting    bool
 	visitsAfter int64 // Clock.MonotonicMs: no visit before
@@ -154,11 +157,19 @@ func (r *Runs) Usable(topic string, usable bool) {
 	}
 }
 
-// movable reports whether records of a partition may be gathered now.
-func (p *partition) movable(nowMs int64) bool {
+// movable reports whether records of a partition may be gathered now; again: copies. Where there are so
+// many runs that none may begin for others, copies may still be moved together.
+func (p *partition) movable(nowMs int64, again bool) bool {
 	m := &p.moved
-	return m.index != nil && m.usable && !m.doubtful && !p.src.draining && !m.index.Full() && nowMs >= m.pauseUntil
+	if m.index == nil || !m.usable || m.doubtful || p.src.draining || nowMs < m.pauseUntil {
+		return false
+	}
+	return !m.index.Full() || again && !m.index.Overfull()
 }
+
+// FromFarthest makes the next Gather begin with the farthest records. Without it, one goes on where the
+// last one has ended.
+func (r *Runs) FromFarthest() { r.parking.wheel.RewindFarthest() }
 
 // Gather takes records out of the wheel that are due after an instant, the farthest first,
 // until they take size bytes. It looks at most at budget records; more reports that there
@@ -199,7 +210,7 @@ func (r *Runs) mayMove(payload uint64) bool {
 		return false
 	}
 	h := readHeader(r.store.at(loc))
-	return h.marks&unsure == 0 && h.waits() && r.parts.list[h.slot].movable(r.now.MonotonicMs)
+	return h.marks&unsure == 0 && h.waits() && r.parts.list[h.slot].movable(r.now.MonotonicMs, h.marks&isCopy != 0)
 }
 
 // Offer appends to out at most limit copies to be produced now, those of each partition by

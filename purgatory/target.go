@@ -14,6 +14,8 @@ type target struct {
 	label string // for metrics: the name, or the glob that allowed it
 	index uint32
 	refs  int // records whose bytes name this target, and 1 for the dead-letter topic
+	// copies is the bytes of those that were read from runs topics.
+	copies int64
 
 	state TargetState // as it was last told; Pending before
 
@@ -110,7 +112,7 @@ func (d *directory) target(key TargetName, label string) *target {
 // targetSize and destSize are the accounted sizes of a target and of each of its
 // partitions beside queues and name, in bytes: struct, map and list entries.
 const (
-	targetSize = 496
+	targetSize = 504
 	destSize   = 176
 )
 
@@ -144,6 +146,7 @@ func (d *directory) park(t *target, h *header, body Body, classNo int) location 
 func (d *directory) countCopy(h *header, sign int64) {
 	if h.marks&isCopy != 0 {
 		d.copies += sign * int64(h.total())
+		d.list[h.target].copies += sign * int64(h.total())
 	}
 }
 

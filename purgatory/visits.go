@@ -16,6 +16,7 @@ type Visit struct {
 	LeaderEpoch int32 // the highest that was seen
 	Whole       bool  // it takes all copies, whenever they are due: see Cleanings
 	index       *far.Index
+	end         int64 // of what the index knew when the visit began
 }
 
 // Visited is the answer to a Visit.
@@ -55,8 +56,8 @@ func (r *Runs) Visits(out []Visit, soonMs, aheadMs int64) []Visit {
 		v, ok := m.index.Next(r.now.WallMs + aheadMs)
 		ok = ok && v.DueMs <= r.now.WallMs+soonMs
 		switch {
-		case m.doubtful: // nothing is read: the answer tells of which log it is
-			from, to, ok = m.index.Known(), m.index.Known(), true
+		case m.doubtful || m.asks: // nothing is read: the answer tells of which log it is
+			from, to, ok, m.asks = m.index.Known(), m.index.Known(), true, false
 		case ok && !(gap && m.gapNext): // in turn, as neither may wait for the other
 			from, to, m.gapNext = v.From, v.To, true
 		default:
@@ -64,10 +65,15 @@ func (r *Runs) Visits(out []Visit, soonMs, aheadMs int64) []Visit {
 		}
 		if ok {
 			m.visiting = true
-			out = append(out, Visit{Assignment: p.Assignment, From: from, To: to, LeaderEpoch: m.index.LeaderEpoch(), index: m.index})
+			out = append(out, m.visit(p.Assignment, from, to))
 		}
 	}
 	return out
+}
+
+// visit returns a visit that begins now.
+func (m *moved) visit(a offsets.Assignment, from, to int64) Visit {
+	return Visit{Assignment: a, From: from, To: to, LeaderEpoch: m.index.LeaderEpoch(), index: m.index, end: m.index.End()}
 }
 
 // Take takes the answer to a visit. It appends to take the indices of the copies that Load is
@@ -85,7 +91,7 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 		return take, true
 	}
 	if v.Ended {
-		if lost, cut := m.index.Ends(v.LogEnd); cut {
+		if lost, cut := m.index.Ends(v.LogEnd, v.end); cut {
 			r.renew(p, v.LogEnd, lost)
 			return take, true
 		}
@@ -104,7 +110,7 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 		untilMs = math.MaxInt64 - 1 // what is for nobody here is never due
 	}
 	take = m.index.Read(v.From, v.Until, v.Found, untilMs, room, take)
-	if next, ok := m.index.Next(r.now.WallMs + aheadMs); ok && len(take) == before && next.From == v.From && next.DueMs <= r.now.WallMs+aheadMs ||
+	if next, ok := m.index.Next(r.now.WallMs + aheadMs); ok && len(take) == before && v.From < v.To && next.From == v.From && next.DueMs <= r.now.WallMs+aheadMs ||
 		v.Until == v.From && v.From < v.To || v.Whole && len(take) == before {
 		m.visitsAfter = r.now.MonotonicMs + visitAgainMs // there was no room, or the log ends there
 	}

@@ -9,5 +9,5 @@
 //	Delete  deletes the records below an offset
 //
 // A copy that another release wrote, or another owner, is one that is never due: it is neither
-// delivered nor deleted. One that is damaged counts as lost.
+// delivered nor deleted. So is each offset of a batch that cannot be read. One that is damaged counts as lost.
 package copies

@@ -251,7 +251,11 @@ func (c *Copies) directory(ctx context.Context, o *opening, b *cluster.Bounds) e
 	limits := logs.Limits{Answer: answerBytes, Partition: answerBytes, Batch: c.cfg.Batch, Together: true}
 	got := logs.Fetch(ctx, c.reading, b.Leader, []logs.Want{{At: o.at, ID: b.TopicID, From: offset}}, limits)[o.at]
 	if len(got.Records) == 0 || got.Records[0].Offset != offset {
-		if got.Err != nil {
+		switch {
+		case errors.Is(got.Err, logs.ErrUnreadable) && (o.look != nil || c.isBroken(o.at, offset)):
+			c.unread(o, offset, got.Err)
+			return nil
+		case got.Err != nil:
 			return got.Err
 		}
 		o.unusable(fmt.Errorf("no record at %d", offset))
@@ -261,8 +265,7 @@ func (c *Copies) directory(ctx context.Context, o *opening, b *cluster.Bounds) e
 	id := runs.Identity{Owner: runs.OwnerOf(o.clusterID, c.cfg.Group, o.ask.Topic), Partition: o.at.Partition}
 	d, err := runs.ReadDirectory(id, r.Key, r.Value, r.Headers)
 	if err != nil {
-		c.cfg.Log.Warn("directory of a runs topic cannot be used, and its copies are read through", "topic", o.at.Topic, "partition", o.at.Partition, "offset", offset, "err", err)
-		o.unusable(fmt.Errorf("record at %d: %w", offset, err))
+		c.unread(o, offset, err)
 		return nil
 	}
 	end, err := c.endOf(ctx, o.at, d.LeaderEpoch)
@@ -274,4 +277,10 @@ func (c *Copies) directory(ctx context.Context, o *opening, b *cluster.Bounds) e
 		o.unusable(fmt.Errorf("record at %d: it speaks of the offsets below %d, and the log of its leader epoch ends at %d", offset, d.End, end))
 	}
 	return nil
+}
+
+// unread notes that the directory at an offset cannot be read.
+func (c *Copies) unread(o *opening, offset int64, err error) {
+	c.cfg.Log.Warn("directory of a runs topic cannot be used, and its copies are read through", "topic", o.at.Topic, "partition", o.at.Partition, "offset", offset, "err", err)
+	o.unusable(fmt.Errorf("record at %d: %w", offset, err))
 }

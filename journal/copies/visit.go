@@ -67,7 +67,7 @@ func (r *reading) run(ctx context.Context) error {
 		return r.bounds(ctx, true)
 	}
 	for r.Until < r.To && r.bytes < visitBytes {
-		l, err := r.copies.leader(ctx, r.at)
+		l, err := r.copies.leader(ctx, r.at, r.topic)
 		if err != nil {
 			return err
 		}
@@ -100,13 +100,14 @@ func (r *reading) goesOn(ctx context.Context, got *logs.Fetched) (more bool, err
 		return false, r.bounds(ctx, true)
 	}
 	r.copies.forget(r.at)
-	if errors.Is(got.Err, logs.ErrUnreadable) {
+	if r.Until > r.From { // what was read counts
+		return false, r.raise(ctx)
+	}
+	if errors.Is(got.Err, logs.ErrUnreadable) && r.copies.isBroken(r.at, r.Until) {
 		r.copies.say("unreadable "+r.at.Topic, func() {
 			r.copies.cfg.Log.Error("a batch of a runs topic cannot be read, and the records in it are not delivered", "topic", r.at.Topic, "partition", r.at.Partition, "offset", got.Next, "err", got.Err)
 		})
-	}
-	if r.Until > r.From { // what was read counts
-		return false, r.raise(ctx)
+		return false, r.passBroken(ctx)
 	}
 	return false, got.Err
 }
@@ -198,12 +199,13 @@ func (r *reading) complain(what string, rec *kgo.Record, err error) {
 	})
 }
 
-// leader returns what is known of a runs partition, and asks where nothing is.
-func (c *Copies) leader(ctx context.Context, at offsets.TopicPartition) (leader, error) {
+// leader returns what is known of a runs partition whose topic has an id. It asks where nothing is, or
+// where another id is: that may be the former one.
+func (c *Copies) leader(ctx context.Context, at offsets.TopicPartition, topic offsets.TopicID) (leader, error) {
 	c.mu.Lock()
 	l, ok := c.leaders[at]
 	c.mu.Unlock()
-	if ok {
+	if ok && l.topicID == topic {
 		return l, nil
 	}
 	b := cluster.Locate(ctx, c.cfg.Client, []offsets.TopicPartition{at})[at]

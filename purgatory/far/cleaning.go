@@ -1,5 +1,7 @@
 package far
 
+import "math"
+
 const (
 	// fewSmall is the number of small runs that become one.
 	fewSmall = 64
@@ -10,21 +12,21 @@ const (
 
 // Clean returns the offsets of a run that is to be loaded whole and moved again; ok is false where
 // none is. It is the oldest one while the log takes more than three times the bytes of what waits, and
-// slack: then deletion gets past it. It is a small one where there are 64 that hold less than small
+// slack: then deletion gets past it, unless what others have written stays in front of it. It is a small one where there are 64 that hold less than small
 // bytes each, until none is left: they become one.
 func (x *Index) Clean(slack, small int64) (v Visit, ok bool) {
 	if _, _, gap := x.Gap(); gap {
 		return Visit{}, false
 	}
 	waiting, _ := x.Waiting()
-	oldest := x.LogBytes() > thrice*waiting.Bytes+slack
+	oldest, stays := x.bytesFrom(x.window.Low()) > thrice*waiting.Bytes+slack, x.stays()
 	few, first := 0, -1
 	for i := range x.entries {
 		r, left := x.untaken(&x.entries[i])
 		if !left || r.LatestMs == nothing { // what is never due, others have written
 			continue
 		}
-		if oldest {
+		if oldest && r.Position < stays {
 			return Visit{From: r.Position, To: r.Last + 1}, true
 		}
 		if _, a := r.DueBy(nothing); a.Bytes < small {
@@ -38,4 +40,20 @@ func (x *Index) Clean(slack, small int64) (v Visit, ok bool) {
 	}
 	r, _ := x.untaken(&x.entries[first])
 	return Visit{From: r.Position, To: r.Last + 1}, true
+}
+
+// stays returns the first offset that is never finished, as a copy is there that is never due.
+func (x *Index) stays() (offset int64) {
+	offset = math.MaxInt64
+	for i := range x.entries {
+		if e := &x.entries[i]; e.LatestMs == nothing { // trimmed, so its position is unfinished
+			offset = min(offset, e.Position)
+		}
+	}
+	for _, g := range x.growing {
+		if g.last().deadlineMs == nothing {
+			offset = min(offset, g.copies[0].offset)
+		}
+	}
+	return offset
 }

@@ -13,6 +13,7 @@ import (
 const (
 	entrySize = int64(unsafe.Sizeof(entry{}))
 	placeSize = int64(unsafe.Sizeof(place{}))
+	earlySize = 32 // of a place in a map, about
 )
 
 // maxGrowing bounds the copies of a run while it grows: 16 MiB of places.
@@ -20,6 +21,13 @@ const maxGrowing = 1 << 20
 
 // place is where a copy of a run is, and when it is due.
 type place struct{ offset, deadlineMs int64 }
+
+// stream is one of two orders in which a writer's copies come: those that have a batch of their own do
+// not keep the order with the others.
+type stream struct {
+	writer uint64
+	second bool
+}
 
 // growing is a run of which other copies may come.
 type growing struct {
@@ -29,18 +37,15 @@ type growing struct {
 	earliestMs int64   // of those that are not taken, nothing if all are
 }
 
-// grow adds a copy to the run of its writer. Where it does not ascend, another run begins:
-// the order of a run is what its visits rely on, and its name is nothing to rely on.
+// grow adds a copy to a run of its writer. Where it does not ascend in either stream, other runs
+// begin: the order of a run is what its visits rely on, and its name is nothing to rely on.
 func (x *Index) grow(f Found) {
 	p := place{f.Offset, max(f.DeadlineMs, 0)}
-	g := x.growing[f.Writer]
-	if g != nil && !g.goesOn(f.Run, p) {
-		x.seal(f.Writer)
-		g = nil
-	}
+	s := x.streamOf(&f, p)
+	g := x.growing[s]
 	if g == nil {
 		g = &growing{number: f.Run, earliestMs: nothing}
-		x.growing[f.Writer] = g
+		x.growing[s] = g
 	}
 	g.copies = append(g.copies, p)
 	g.bytes += f.Bytes
@@ -49,23 +54,44 @@ func (x *Index) grow(f Found) {
 	}
 }
 
+// streamOf returns the stream that goes on with a copy: of two, the one that is due next before it.
+func (x *Index) streamOf(f *Found, p place) stream {
+	first, second := stream{writer: f.Writer}, stream{f.Writer, true}
+	one, other := x.growing[first], x.growing[second]
+	goes, otherGoes := one != nil && one.goesOn(f.Run, p), other != nil && other.goesOn(f.Run, p)
+	switch {
+	case one == nil || goes && !(otherGoes && other.last().deadlineMs > one.last().deadlineMs):
+		return first
+	case otherGoes || other == nil && one.number == f.Run:
+		return second
+	}
+	x.seal(first)
+	x.seal(second)
+	return first
+}
+
+func (g *growing) last() place { return g.copies[len(g.copies)-1] }
+
 func (g *growing) goesOn(run uint64, p place) bool {
-	last := g.copies[len(g.copies)-1]
+	last := g.last()
 	return g.number == run && p.offset > last.offset && p.deadlineMs >= last.deadlineMs && len(g.copies) < maxGrowing
 }
 
 // Seal ends the runs that grow: at the end of a flush, and of reading.
 func (x *Index) Seal() {
-	for writer := range x.growing {
-		x.seal(writer)
+	for s := range x.growing {
+		x.seal(s)
 	}
 }
 
-// seal ends the run of a writer.
-func (x *Index) seal(writer uint64) {
-	g := x.growing[writer]
-	delete(x.growing, writer)
-	r, err := runs.NewRun(writer, g.number, int64(len(g.copies)), g.bytes, func(i int64) (offset, deadlineMs int64) {
+// seal ends the run of a stream, if one grows.
+func (x *Index) seal(s stream) {
+	g := x.growing[s]
+	if g == nil {
+		return
+	}
+	delete(x.growing, s)
+	r, err := runs.NewRun(s.writer, g.number, int64(len(g.copies)), g.bytes, func(i int64) (offset, deadlineMs int64) {
 		return g.copies[i].offset, g.copies[i].deadlineMs
 	})
 	if err != nil { // it ascends
@@ -84,6 +110,12 @@ func (x *Index) seal(writer uint64) {
 
 // Full reports whether there are so many runs that no more may begin.
 func (x *Index) Full() bool { return len(x.entries)+len(x.growing) >= runs.MaxRuns }
+
+// spareRuns is how many runs more there may be while others are moved together. No directory lists them all.
+const spareRuns = 64
+
+// Overfull reports whether there are so many runs that not even moving copies together may begin one.
+func (x *Index) Overfull() bool { return len(x.entries)+len(x.growing) >= runs.MaxRuns+spareRuns }
 
 // Directory returns the runs with copies that are not finished. It ends those that grow. One
 // that could not be written is asked for anew by Unlisted. The error is more runs than a directory lists, or a gap that was not read.
@@ -114,18 +146,27 @@ func (x *Index) trim() {
 }
 
 // DueMs returns the latest instant by which all copies below the known end are finished that
-// are due then, in Unix milliseconds: that of Said.
+// are due then, in Unix milliseconds: that of Said. A copy that is never due here may be due for a newer
+// release, and nobody knows when.
 func (x *Index) DueMs() int64 {
 	x.trim()
 	ms := int64(nothing)
 	for i := range x.entries {
 		next, _ := x.entries[i].Next()
-		ms = min(ms, next)
+		ms = min(ms, knownMs(next))
 	}
 	for _, g := range x.growing {
-		ms = min(ms, g.copies[0].deadlineMs)
+		ms = min(ms, knownMs(g.copies[0].deadlineMs))
 	}
 	return ms - 1
+}
+
+// knownMs returns a deadline, or the earliest one for a copy that is never due here.
+func knownMs(ms int64) int64 {
+	if ms == nothing {
+		return 0
+	}
+	return ms
 }
 
 // Waiting adds up the copies that are neither finished nor taken, in runs: at most so many, as
@@ -157,7 +198,7 @@ func (x *Index) FurthestMs() (ms int64) {
 		}
 	}
 	for _, g := range x.growing {
-		if last := g.copies[len(g.copies)-1].deadlineMs; last < nothing {
+		if last := g.last().deadlineMs; last < nothing {
 			ms = max(ms, last)
 		}
 	}
@@ -185,9 +226,14 @@ func (x *Index) untaken(e *entry) (r runs.Run, ok bool) {
 	return r, r.Position <= r.Last
 }
 
-// LogBytes estimates the bytes of the log from the low offset on: its offsets, by the average
+// LogBytes estimates the bytes of the log from where it is not deleted on: its offsets, by the average
 // size of the copies of all runs.
 func (x *Index) LogBytes() int64 {
+	return x.bytesFrom(x.deletion.done)
+}
+
+// bytesFrom estimates the bytes of the log from an offset on.
+func (x *Index) bytesFrom(offset int64) int64 {
 	var count, bytes int64
 	for i := range x.entries {
 		count, bytes = count+x.entries[i].Count, bytes+x.entries[i].Bytes
@@ -198,7 +244,7 @@ func (x *Index) LogBytes() int64 {
 	if count == 0 {
 		return 0
 	}
-	return int64(float64(x.top()-x.deletion.done) * float64(bytes) / float64(count))
+	return int64(float64(x.top()-offset) * float64(bytes) / float64(count))
 }
 
 // DueBy adds up the copies in runs that are neither finished nor taken and due at an instant or

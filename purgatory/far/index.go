@@ -39,11 +39,12 @@ type Index struct {
 	newCopies bool  // that the last directory does not list
 	deletion  deletion
 	merging   bool // small runs are loaded: see Clean
-	// early is own copies that were read before their answers came, by offset.
+	// early is own copies that were read before their answers came, by offset. None is below heard.
 	early map[int64]bool
+	heard int64 // to no copy below is an answer owed
 
-	entries []entry             // by First, ascending
-	growing map[uint64]*growing // by writer
+	entries []entry // by First, ascending
+	growing map[stream]*growing
 }
 
 // entry is a run with copies that are not finished.
@@ -184,7 +185,7 @@ func (x *Index) Gap() (from, to int64, ok bool) {
 
 // Bytes returns the memory of the index.
 func (x *Index) Bytes() int64 {
-	b := x.window.Bytes() + x.taken.Bytes() + int64(cap(x.entries))*entrySize + int64(cap(x.islands))*16
+	b := x.window.Bytes() + x.taken.Bytes() + int64(cap(x.entries))*entrySize + int64(cap(x.islands))*16 + int64(len(x.early))*earlySize
 	for _, g := range x.growing {
 		b += int64(cap(g.copies)) * placeSize
 	}

@@ -29,7 +29,7 @@ type Beginning struct {
 // in this order.
 func New(b Beginning) *Index {
 	x := &Index{writer: b.Writer, said: b.Said, facts: b.Facts, epoch: b.LeaderEpoch, window: b.Window,
-		taken: offsets.NewWindow(b.Window.Low()), growing: make(map[uint64]*growing), directory: -1, early: make(map[int64]bool)}
+		taken: offsets.NewWindow(b.Window.Low()), growing: make(map[stream]*growing), directory: -1, early: make(map[int64]bool)}
 	x.known = b.Window.Low()
 	b.Window.Each(func(from, to int64) bool {
 		x.taken.FinishRange(from, to)
@@ -58,14 +58,14 @@ func (x *Index) Adopt(d *runs.Directory, offset int64) {
 func (x *Index) Log(b offsets.Bounds) (lost int64) {
 	x.until = x.said.Known // of what is gone, that much was there
 	lost = x.Start(b.Start)
-	x.until, x.sure = b.End, b.End
+	x.until, x.sure, x.deletion.done = b.End, b.End, b.Start
 	return lost
 }
 
 // Start notes that the log begins at an offset now. It returns how many offsets are gone that
 // were in the log and neither finished nor taken: each may have been a copy.
 func (x *Index) Start(offset int64) (lost int64) {
-	lost = x.finish(x.window.Low(), min(offset, max(x.known, x.until)))
+	lost = x.finish(x.window.Low(), min(offset, max(x.top(), x.until)))
 	x.finish(x.known, offset)
 	x.known = max(x.known, offset)
 	x.absorb()
@@ -116,6 +116,7 @@ func (x *Index) reread(from, to int64) {
 		}
 	}
 	x.entries = slices.DeleteFunc(x.entries, func(e entry) bool { return e.First >= from })
+	x.heard = max(x.heard, x.known)
 	x.known, x.until, x.islands = max(min(x.known, from), x.window.Low()), max(x.until, to), nil
 }
 
@@ -130,14 +131,17 @@ func (x *Index) top() int64 {
 	return x.known
 }
 
-// Ends takes where the log ends, of the leader epochs up to LeaderEpoch. Cut: it lacks what the index
-// knows of it, though no later epoch was seen. The index is to be replaced, and lost is how many offsets
-// are gone that were neither finished nor taken.
-func (x *Index) Ends(end int64) (lost int64, cut bool) {
-	if end >= max(x.top(), x.until) {
+// End returns the end of what the index knows of the log, or has to read.
+func (x *Index) End() int64 { return max(x.top(), x.until) }
+
+// Ends takes where the log ends, of the leader epochs up to LeaderEpoch: it was asked for when End was
+// before. Cut: it lacks what the index knew of it then, though no later epoch was seen. The index is to be
+// replaced, and lost is how many offsets are gone that were neither finished nor taken.
+func (x *Index) Ends(end, before int64) (lost int64, cut bool) {
+	if end >= before {
 		return 0, false
 	}
-	return x.countUntaken(end, max(x.top(), x.until)), true
+	return x.countUntaken(end, x.End()), true
 }
 
 // Beyond returns how many offsets that the index knows, from one on, are neither finished nor

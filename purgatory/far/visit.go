@@ -16,9 +16,9 @@ type Visit struct {
 // Next returns the visit that is due first; ok is false where nothing is in any run but what
 // is taken. It wants the copies that are due at untilMs or before.
 func (x *Index) Next(untilMs int64) (v Visit, ok bool) {
-	for writer, g := range x.growing {
+	for s, g := range x.growing {
 		if g.earliestMs <= untilMs {
-			x.seal(writer)
+			x.seal(s)
 		}
 	}
 	first := x.first()
@@ -108,7 +108,7 @@ func (x *Index) learn(from, to int64, found []Found) {
 		}
 		if _, acked := x.island(f.Offset); !acked {
 			x.grow(*f)
-			if f.Writer == x.writer {
+			if f.Writer == x.writer && f.Offset >= x.heard {
 				x.early[f.Offset] = true
 			}
 		}

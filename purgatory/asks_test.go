@@ -1,0 +1,103 @@
+package purgatory
+
+import (
+	"testing"
+
+	"layover/journal/facts"
+	"layover/offsets"
+	"layover/purgatory/far"
+)
+
+// flushed moves n records of a partition, from an offset on, to the end of the runs partition, and lists
+// them. It returns where that ends.
+func (r *rig) flushed(a offsets.Assignment, from, end, n int64) int64 {
+	r.Helper()
+	for o := from; o < from+n; o++ {
+		r.take(0, a.Epoch, r.arrival(o, 3_600_000+o, "0 far"))
+	}
+	r.Runs().Gather(r.at.WallMs+60_000, 1<<20, 1<<20)
+	end = r.lands(r.Runs().Offer(nil, 1<<20), end)
+	listings := r.Runs().Listings(nil)
+	if len(listings) != 1 {
+		r.Fatalf("%d directories, want one", len(listings))
+	}
+	r.Runs().Listed(&listings[0], true, end)
+	return end + 1
+}
+
+// lands answers copies with offsets from one on, and returns the next.
+func (r *rig) lands(moves []Move, at int64) int64 {
+	for _, m := range moves {
+		r.Runs().Moved(r.at, []Answer{{ID: m.ID, Acked: true, Offset: at, Bytes: 10}})
+		at++
+	}
+	return at
+}
+
+func movingRig(t *testing.T) (*rig, offsets.Assignment, *far.Index) {
+	r := newRig(t, func(*Config) {})
+	a := offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}
+	r.Assign(facts.Assigned{Assignment: a, Window: offsets.NewWindow(0), Committed: true})
+	x := r.begin(a, 0, 3)
+	r.Runs().Usable(ingress, true)
+	return r, a, x
+}
+
+// TestAnElectionBetweenTwoFlushesHasLittleReadAgain: the leader is asked for its epoch behind each flush, so
+// what is moved afterwards is known to be of that epoch, or of a later one.
+func TestAnElectionBetweenTwoFlushesHasLittleReadAgain(t *testing.T) {
+	r, a, x := movingRig(t)
+	end := r.flushed(a, 0, 0, 10) // in epoch 4 already
+	asks := r.Runs().Visits(nil, 5000, 5000)
+	if len(asks) != 1 || asks[0].From != asks[0].To {
+		t.Fatalf("behind a flush the visits are %+v", asks)
+	}
+	r.Runs().Take(&Visited{Visit: asks[0], Highest: 4, Until: asks[0].From, End: 0, Ended: true, LogEnd: end}, 5000, 1000, nil)
+	if more := r.Runs().Visits(nil, 5000, 5000); len(more) != 1 || more[0].From != 0 || more[0].To != end {
+		t.Fatalf("then they are %+v, want what landed before the answer", more)
+	} else {
+		r.answers(a, more[0], r.copiesOf(0, 10), 4, 0)
+	}
+	for round := range int64(5) { // of a later epoch perhaps, which the next answer tells
+		end = r.flushed(a, 10+round*10, end, 10)
+		v := r.Runs().Visits(nil, 5000, 5000)[0]
+		r.Runs().Take(&Visited{Visit: v, Highest: 4, Until: v.From, Ended: true, LogEnd: end}, 5000, 1000, nil)
+	}
+	if more := r.Runs().Visits(nil, 5000, 5000); len(more) != 0 {
+		t.Errorf("one visit more: %+v", more)
+	}
+	known := x.Known()
+	if _, truncated := x.Raise(5, end); truncated || x.Known() != known {
+		t.Errorf("an election behind all of it has the index know %d of %d offsets", x.Known(), known)
+	}
+	r.audit()
+}
+
+// copiesOf is what a visit finds of one flush.
+func (r *rig) copiesOf(from, n int64) (found []far.Found) {
+	for o := from; o < from+n; o++ {
+		found = append(found, far.Found{Offset: o, DeadlineMs: r.at.WallMs + 3_600_000 + o, Bytes: 10, Writer: 2})
+	}
+	return found
+}
+
+// TestWhatIsMovedDuringAVisitIsNotCutOff: the log ended before it when the visit asked.
+func TestWhatIsMovedDuringAVisitIsNotCutOff(t *testing.T) {
+	r, a, x := movingRig(t)
+	for o := range int64(20) {
+		r.take(0, a.Epoch, r.arrival(o, 3_600_000+o, "0 far"))
+	}
+	r.Runs().Gather(r.at.WallMs+60_000, 1<<20, 1<<20)
+	end := r.lands(r.Runs().Offer(nil, 10), 5) // behind what others wrote in a transaction that is open
+	visits := r.Runs().Visits(nil, 5000, 5000)
+	if len(visits) != 1 || visits[0].From != 0 || visits[0].To != 5 {
+		t.Fatalf("the visits are %+v, want one of the gap", visits)
+	}
+	asked := end
+	r.lands(r.Runs().Offer(nil, 10), end)
+	_, renewed := r.Runs().Take(&Visited{Visit: visits[0], Highest: 3, Ended: true, LogEnd: asked}, 5000, 1000, nil)
+	if lost := r.stats.LostFromRuns; renewed || lost > 0 || x.End() != 25 {
+		t.Errorf("renewed %v, %d lost, the index ends at %d", renewed, lost, x.End())
+	}
+	r.audit()
+}
