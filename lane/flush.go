@@ -23,6 +23,8 @@ const (
 	mostAge   = time.Hour
 	mostSpan  = 5_000_000
 	mostShare = 4
+	// leastAged is the least time between two looks for what is old, whatever the retention.
+	leastAged = time.Second
 )
 
 // flush moves records that are due far off to the runs topics. One flush takes records out of the
@@ -97,25 +99,36 @@ func (f *flush) begins(now time.Time, ahead time.Duration) bool {
 	case f.again:
 		f.target, f.again = 0, false
 	case !now.Before(f.aged):
-		f.aged = now.Add(flushRest)
-		if !f.core.Runs().Behind(f.mostAgeMs, mostSpan*3/4) {
+		behind, rest := f.behind()
+		f.aged = now.Add(min(rest, flushRest))
+		if !behind {
 			return false
 		}
-		f.target, f.aged = 0, now.Add(mostAge/4)
+		f.target, f.aged = 0, now.Add(rest)
 	default:
 		return false
 	}
 	return true
 }
 
-// mostAgeMs is the age at which a record of a topic is moved, in ms: so long before the limit
-// that the next flush for age is in time for the others.
-func (f *flush) mostAgeMs(ingress string) int64 {
-	limit := mostAge
+// behind reports whether ingress keeps records that are nearly as old as they may be, and how long
+// a flush for age may come after another: a quarter of the least age, as three quarters begin one.
+func (f *flush) behind() (is bool, rest time.Duration) {
+	least := mostAge
+	is = f.core.Runs().Behind(func(ingress string) int64 {
+		limit := f.mostAge(ingress)
+		least = min(least, limit)
+		return (limit * 3 / 4).Milliseconds()
+	}, mostSpan*3/4)
+	return is, max(least/4, leastAged)
+}
+
+// mostAge is how old a record of a topic may become that can be moved.
+func (f *flush) mostAge(ingress string) time.Duration {
 	if keeps := f.cfg.Runs.Retention(ingress); keeps > 0 {
-		limit = min(limit, keeps/mostShare)
+		return min(mostAge, keeps/mostShare)
 	}
-	return (limit * 3 / 4).Milliseconds()
+	return mostAge
 }
 
 // offer produces copies; more says that there are others.
