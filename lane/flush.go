@@ -14,6 +14,10 @@ const (
 	gatherBudget = 4096 // records looked at in one turn
 	copyBudget   = 1024 // copies produced in one turn
 
+	// What slots of copies take is a slotsShare-th of the lane's share, and those of fewFlying at least.
+	slotsShare = 8
+	fewFlying  = 64
+
 	// flushRest is the least time between two flushes for memory. With memory nearly full there is
 	// none, but behind one that found nothing to move.
 	flushRest = 10 * time.Second
@@ -42,6 +46,7 @@ type flush struct {
 	horizon   time.Duration
 	again     bool      // runs were loaded that are to be moved again
 	rested    time.Time // no flush for memory before
+	nothing   time.Time // nor one for memory that is nearly full: the last found nothing to move
 	aged      time.Time // no flush for age before
 	cleared   time.Time // no deletion before
 
@@ -81,7 +86,8 @@ func (f *flush) gather(now time.Time) {
 		_, f.gathering = f.core.Runs().Gather(f.cfg.Wall(now).Add(f.horizon).UnixMilli(), size, gatherBudget)
 	}
 	if !f.gathering && !f.core.Runs().Moving() {
-		f.rested = now.Add(time.Second)
+		f.nothing = now.Add(time.Second)
+		f.rested = f.nothing
 	}
 }
 
@@ -91,11 +97,8 @@ func (f *flush) begins(now time.Time, ahead time.Duration) bool {
 	used, share := f.pressure.used(), f.pressure.share()
 	f.horizon = max(f.pressure.horizon(used), 2*ahead)
 	switch {
-	case used > share/2 && !now.Before(f.rested):
+	case used > share/2 && !now.Before(f.rested), used > share*3/4 && !now.Before(f.nothing): // it may have filled since the last one
 		f.target, f.rested = share*3/8, now.Add(flushRest)
-		if used > share*3/4 {
-			f.rested = now
-		}
 	case f.again:
 		f.target, f.again = 0, false
 	case !now.Before(f.aged):
@@ -133,7 +136,9 @@ func (f *flush) mostAge(ingress string) time.Duration {
 
 // offer produces copies; more says that there are others.
 func (f *flush) offer(now time.Time) (more bool) {
-	f.moves = f.core.Runs().Offer(f.moves[:0], copyBudget)
+	r := f.core.Runs()
+	room := max(fewFlying, int(f.pressure.share()/slotsShare/slotSize)) - r.Flying()
+	f.moves = r.Offer(f.moves[:0], max(0, min(copyBudget, room)))
 	for i := range f.moves {
 		f.produce(&f.moves[i], now)
 	}
@@ -166,14 +171,19 @@ func (f *flush) identity(clusterID string, at offsets.TopicPartition) runs.Ident
 	return runs.Identity{Owner: runs.OwnerOf(clusterID, f.cfg.Group, at.Topic), Partition: at.Partition}
 }
 
-// land takes the answers to copies. Slots let go of the store's bytes.
+// land takes the answers to copies. Slots let go of the store's bytes. With the last answer all of
+// them go: they count as used memory, and reading would pause for them until the next flush.
 func (f *flush) land(now purgatory.Clock, answers []purgatory.Answer) {
 	for _, a := range answers {
 		s := &f.slots[a.ID]
 		clear(s.headers)
 		*s.record = kgo.Record{}
 	}
-	f.core.Runs().Moved(now, answers)
+	r := f.core.Runs()
+	r.Moved(now, answers)
+	if !r.Moving() {
+		f.slots = nil
+	}
 }
 
 // list produces the directories of flushes that have ended.
