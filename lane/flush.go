@@ -14,6 +14,10 @@ const (
 	gatherBudget = 4096 // records looked at in one turn
 	copyBudget   = 1024 // copies produced in one turn
 
+	// What slots of copies take is a slotsShare-th of the lane's share, and those of fewFlying at least.
+	slotsShare = 8
+	fewFlying  = 64
+
 	// flushRest is the least time between two flushes for memory. With memory nearly full there is
 	// none, but behind one that found nothing to move.
 	flushRest = 10 * time.Second
@@ -23,6 +27,8 @@ const (
 	mostAge   = time.Hour
 	mostSpan  = 5_000_000
 	mostShare = 4
+	// leastAged is the least time between two looks for what is old, whatever the retention.
+	leastAged = time.Second
 )
 
 // flush moves records that are due far off to the runs topics. One flush takes records out of the
@@ -40,6 +46,7 @@ type flush struct {
 	horizon   time.Duration
 	again     bool      // runs were loaded that are to be moved again
 	rested    time.Time // no flush for memory before
+	nothing   time.Time // nor one for memory that is nearly full: the last found nothing to move
 	aged      time.Time // no flush for age before
 	cleared   time.Time // no deletion before
 
@@ -83,7 +90,8 @@ func (f *flush) gather(now time.Time) {
 		_, f.gathering = f.core.Runs().Gather(f.cfg.Wall(now).Add(f.horizon).UnixMilli(), size, gatherBudget)
 	}
 	if !f.gathering && !f.core.Runs().Moving() {
-		f.rested = now.Add(time.Second)
+		f.nothing = now.Add(time.Second)
+		f.rested = f.nothing
 	}
 }
 
@@ -93,38 +101,48 @@ func (f *flush) begins(now time.Time, ahead time.Duration) bool {
 	used, share := f.pressure.used(), f.pressure.share()
 	f.horizon = max(f.pressure.horizon(used), 2*ahead)
 	switch {
-	case used > share/2 && !now.Before(f.rested):
+	case used > share/2 && !now.Before(f.rested), used > share*3/4 && !now.Before(f.nothing): // it may have filled since the last one
 		f.target, f.rested = share*3/8, now.Add(flushRest)
-		if used > share*3/4 {
-			f.rested = now
-		}
 	case f.again:
 		f.target, f.again = 0, false
 	case !now.Before(f.aged):
-		f.aged = now.Add(flushRest)
-		if !f.core.Runs().Behind(f.mostAgeMs, mostSpan*3/4) {
+		behind, rest := f.behind()
+		f.aged = now.Add(min(rest, flushRest))
+		if !behind {
 			return false
 		}
-		f.target, f.aged = 0, now.Add(mostAge/4)
+		f.target, f.aged = 0, now.Add(rest)
 	default:
 		return false
 	}
 	return true
 }
 
-// mostAgeMs is the age at which a record of a topic is moved, in ms: so long before the limit
-// that the next flush for age is in time for the others.
-func (f *flush) mostAgeMs(ingress string) int64 {
-	limit := mostAge
+// behind reports whether ingress keeps records that are nearly as old as they may be, and how long
+// a flush for age may come after another: a quarter of the least age, as three quarters begin one.
+func (f *flush) behind() (is bool, rest time.Duration) {
+	least := mostAge
+	is = f.core.Runs().Behind(func(ingress string) int64 {
+		limit := f.mostAge(ingress)
+		least = min(least, limit)
+		return (limit * 3 / 4).Milliseconds()
+	}, mostSpan*3/4)
+	return is, max(least/4, leastAged)
+}
+
+// mostAge is how old a record of a topic may become that can be moved.
+func (f *flush) mostAge(ingress string) time.Duration {
 	if keeps := f.cfg.Runs.Retention(ingress); keeps > 0 {
-		limit = min(limit, keeps/mostShare)
+		return min(mostAge, keeps/mostShare)
 	}
-	return (limit * 3 / 4).Milliseconds()
+	return mostAge
 }
 
 // offer produces copies; more says that there are others.
 func (f *flush) offer(now time.Time) (more bool) {
-	f.moves = f.core.Runs().Offer(f.moves[:0], copyBudget)
+	r := f.core.Runs()
+	room := max(fewFlying, int(f.pressure.share()/slotsShare/slotSize)) - r.Flying()
+	f.moves = r.Offer(f.moves[:0], max(0, min(copyBudget, room)))
 	for i := range f.moves {
 		f.produce(&f.moves[i], now)
 	}
@@ -157,14 +175,19 @@ func (f *flush) identity(clusterID string, at offsets.TopicPartition) runs.Ident
 	return runs.Identity{Owner: runs.OwnerOf(clusterID, f.cfg.Group, at.Topic), Partition: at.Partition}
 }
 
-// land takes the answers to copies. Slots let go of the store's bytes.
+// land takes the answers to copies. Slots let go of the store's bytes. With the last answer all of
+// them go: they count as used memory, and reading would pause for them until the next flush.
 func (f *flush) land(now purgatory.Clock, answers []purgatory.Answer) {
 	for _, a := range answers {
 		s := &f.slots[a.ID]
 		clear(s.headers)
 		*s.record = kgo.Record{}
 	}
-	f.core.Runs().Moved(now, answers)
+	r := f.core.Runs()
+	r.Moved(now, answers)
+	if !r.Moving() {
+		f.slots = nil
+	}
 }
 
 // list produces the directories of flushes that have ended.

@@ -18,7 +18,7 @@ type moves struct {
 }
 
 func newMoves(l *Lane) moves {
-	pressure := pressure{l.core, l.cfg.Runs.Share}
+	pressure := pressure{l.core, &l.out, l.cfg.Runs.Share}
 	return moves{
 		openings: openings{core: l.core, box: &l.box, cfg: &l.cfg, topics: make(map[string]RunsTopic), parts: make(map[offsets.Assignment]*opening)},
 		flush:    flush{core: l.core, box: &l.box, cfg: &l.cfg, pressure: pressure, out: &l.out},
@@ -81,6 +81,7 @@ const (
 // pressure is how full a lane's share of memory is.
 type pressure struct {
 	core  *purgatory.Core
+	out   *outbound
 	share func() int64
 }
 
@@ -91,10 +92,11 @@ func (p *pressure) horizon(used int64) time.Duration {
 	return time.Duration(float64(longest) * math.Pow(float64(shortest)/float64(longest), max(0, min(part, 1))))
 }
 
-// used is the bytes of the lane's records but for those on their way to the runs topics.
+// used is the lane's bytes but for those of what is on its way to the runs topics. What deliveries
+// take counts, as it does where reading pauses: else that may be before anything is moved.
 func (p *pressure) used() int64 {
 	moving, _ := p.core.Runs().Bytes()
-	return p.core.Bytes() - moving
+	return p.core.Bytes() + p.out.bytes() - moving
 }
 
 // room is how many bytes of copies may be read now: up to a quarter of the share for all of them that

@@ -15,6 +15,10 @@ import (
 // a handful of headers.
 const slotSize = 512
 
+// idleAfter is how long slots are kept without a delivery. They count as used memory: those of a
+// burst would keep others from being read.
+const idleAfter = 10 * time.Second
+
 // slot belongs to one delivery in flight, and is used again with its id: the record,
 // room for its headers and their text, and the one closure that its promise is.
 type slot struct {
@@ -32,6 +36,7 @@ type outbound struct {
 	cfg     *Config
 
 	next       time.Time // when to offer while answers are owed
+	busy       time.Time // of the last offer
 	more       bool      // the last offer left records that could have been put back
 	slots      []slot    // of deliveries in flight, by id
 	deliveries []purgatory.Delivery
@@ -58,7 +63,12 @@ func (o *outbound) bytes() int64 {
 // offer produces the records that the core offers, and returns how many they are.
 func (o *outbound) offer(now time.Time, suspended bool, wake *alarm) int {
 	o.more = false
-	if o.core.Occupying() > 0 && now.Before(o.next) {
+	switch {
+	case o.core.InFlight() == 0:
+		if now.Sub(o.busy) >= idleAfter {
+			o.slots = nil
+		}
+	case o.core.Occupying() > 0 && now.Before(o.next):
 		wake.by(o.next)
 		return 0
 	}
@@ -76,7 +86,7 @@ func (o *outbound) offer(now time.Time, suspended bool, wake *alarm) int {
 		o.deliver.Deliver(s.record, d.Alone, s.promise)
 	}
 	if len(o.deliveries) > 0 {
-		o.next = now.Add(offerEvery)
+		o.next, o.busy = now.Add(offerEvery), now
 	}
 	return len(o.deliveries)
 }
