@@ -8,11 +8,19 @@ func (r *rig) auditRuns(n *census) (all int64) {
 		if c.from == nil {
 			continue
 		}
+		if moving[c.from]++; c.given { // whoever has the record now counts it
+			bytes[c.from] += c.size
+			if size := r.store.retained[c.loc]; size > 0 {
+				n.live[int(c.loc>>locationBits)]++
+				n.ids.used[int(c.loc>>locationBits)] += int32(size)
+				n.used += int64(size)
+			}
+			continue
+		}
 		h := n.note(r.Core, c.loc)
 		if c.size != int64(h.total()) {
 			r.Errorf("move %d counts %d bytes, has %d", id, c.size, h.total())
 		}
-		moving[c.from]++
 		bytes[c.from] += c.size
 		gathered += c.size
 		all++

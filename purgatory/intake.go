@@ -296,6 +296,14 @@ func (p *partition) finish(at place) {
 	}
 }
 
+// isFinished reports whether what is at a place has its outcome.
+func (p *partition) isFinished(at place) bool {
+	if copyAt, ok := at.inRuns(); ok {
+		return p.moved.index.Finished(copyAt)
+	}
+	return p.Window.Finished(int64(at))
+}
+
 // countValid counts a valid record, and what it asks for.
 func (r Reader) countValid(a *Arrival) {
 	stats, topic := &r.core.stats, r.part.Topic

@@ -35,6 +35,7 @@ type Runs struct {
 	bytes  int64    // of what is gathered or in flight
 	taken  []uint64 // scratch of Gather
 	first  int      // where the next round of Offer over the partitions begins
+	gaveUp int64    // Clock.MonotonicMs of the last look for copies that are not answered in time
 
 	seen     RunsOutlook // see lookAtRuns
 	lookedMs int64       // Clock.MonotonicMs of that
@@ -71,6 +72,7 @@ type moved struct {
 	uncommitted int64 // moved since the last commit that was built
 	committing  int64 // moved before that, and not committed
 	pauseUntil  int64 // Clock.MonotonicMs
+	wary        bool  // the last copy was refused: the next one goes alone
 
 	// doubtful: an offset was acknowledged that the log had already.
 	doubtful bool
@@ -92,15 +94,6 @@ type waiting struct {
 	deadlineMs int64
 }
 
-// copying is a copy in flight.
-type copying struct {
-	loc  location
-	from *source
-	size int64
-	run  uint64
-	to   *far.Index
-}
-
 // Move is a record to be produced to the runs topic as a copy. Its answer is owed under its id.
 type Move struct {
 	ID int32
@@ -115,14 +108,6 @@ type Move struct {
 	Run         uint64
 	Body        []byte // aliases the store until the answer is in
 	Copy        int64  // one more than the offset of the copy that is moved again; 0: it is the first
-}
-
-// Answer is how a Move ended.
-type Answer struct {
-	ID     int32
-	Acked  bool
-	Offset int64 // in the runs partition, if acknowledged
-	Bytes  int64 // that the copy takes there
 }
 
 // Begin makes a partition's copies count: the index, of the runs topic with this id, knows which
@@ -209,6 +194,9 @@ func (r *Runs) mayMove(payload uint64) bool {
 	if putBack || loc&named != 0 {
 		return false
 	}
+	if _, flying := r.store.retained[loc]; flying {
+		return false
+	}
 	h := readHeader(r.store.at(loc))
 	return h.marks&unsure == 0 && h.waits() && r.parts.list[h.slot].movable(r.now.MonotonicMs, h.marks&isCopy != 0)
 }
@@ -216,6 +204,7 @@ func (r *Runs) mayMove(payload uint64) bool {
 // Offer appends to out at most limit copies to be produced now, those of each partition by
 // deadline. What is gathered and has come too near its deadline is parked again.
 func (r *Runs) Offer(out []Move, limit int) []Move {
+	r.giveUp()
 	limit += len(out)
 	n := len(r.parts.list)
 	r.first++
@@ -235,7 +224,7 @@ func (r *Runs) Offer(out []Move, limit int) []Move {
 // takes reports whether one more copy of a partition may be in flight.
 func (r *Runs) takes(p *partition) bool {
 	m := &p.moved
-	return !p.src.draining && !m.doubtful && r.now.MonotonicMs >= m.pauseUntil && (m.flyingBytes < copiesInFlight || p.src.moving == 0) &&
+	return !p.src.draining && !m.doubtful && r.now.MonotonicMs >= m.pauseUntil && (m.flyingBytes < copiesInFlight && !m.wary || p.src.moving == 0) &&
 		int64(p.src.moving)+m.uncommitted+m.committing < movedUncommitted
 }
 
@@ -252,7 +241,7 @@ func (r *Runs) start(p *partition) Move {
 		id = int32(len(r.flying))
 		r.flying = append(r.flying, copying{})
 	}
-	r.flying[id] = copying{loc, p.src, size, m.number, m.index}
+	r.flying[id] = copying{loc: loc, from: p.src, size: size, deadlineMs: h.deadlineMs, run: m.number, to: m.index, place: h.place()}
 	m.flyingBytes += size
 	p.src.moving++
 	move := Move{ID: id, Assignment: p.Assignment, TopicID: p.TopicID, ClusterID: p.ClusterID, Writer: m.index.Writer(),
@@ -302,58 +291,6 @@ func (r *Runs) park(p *partition, loc location) {
 	p.parkAgain(h.deadlineMs)
 	r.stats.Parked++
 	r.parking.again(loc, h.fireMs(r.now.WallMs), false)
-}
-
-// Moved takes the answers to moves.
-func (r *Runs) Moved(now Clock, answers []Answer) {
-	*r.now = now
-	for i := range answers {
-		r.moved(&answers[i])
-	}
-}
-
-func (r *Runs) moved(a *Answer) {
-	c := r.flying[a.ID]
-	r.flying[a.ID] = copying{}
-	r.free = append(r.free, a.ID)
-	p := r.parts.list[c.from.slot]
-	m := &p.moved
-	c.from.moving--
-	m.flyingBytes -= c.size
-	r.stats.Gathered--
-	h := readHeader(r.store.at(c.loc))
-	switch {
-	case p.src.gone: // whoever has the partition next reads the copy, and perhaps its origin
-		r.stats.HandedOver++
-		r.bytes -= c.size
-		r.out.release(c.loc, &h)
-		r.parts.retire(c.from)
-		return
-	case a.Acked && c.to == m.index && !m.doubtful && r.acked(m, a, &c, h.deadlineMs):
-		m.uncommitted++
-		r.stats.Moved++
-		if _, again := h.place().inRuns(); again {
-			r.stats.Cleaned++
-		}
-		p.finish(h.place())
-		r.bytes -= c.size
-		r.out.release(c.loc, &h)
-	default: // its copy, if there is one, is delivered as well
-		m.pauseUntil = r.now.MonotonicMs + againMs
-		r.park(p, c.loc)
-	}
-	if c.from.moving == 0 && len(m.gathered) == 0 && m.index != nil {
-		m.index.Seal()
-		m.index.Answered()
-		m.number++
-	}
-}
-
-// acked gives the index an acknowledgement. False: the log may be another one than it was, and a
-// visit asks.
-func (r *Runs) acked(m *moved, a *Answer, c *copying, deadlineMs int64) bool {
-	m.doubtful = !m.index.Acked(far.Found{Offset: a.Offset, DeadlineMs: deadlineMs, Bytes: a.Bytes, Run: c.run})
-	return !m.doubtful
 }
 
 // forget releases what of a partition is gathered: it is gone. It returns how many those are.

@@ -78,13 +78,16 @@ type store struct {
 	bytes   int64 // of all chunks
 	used    int64 // of them by records that are not released
 	live    int64 // records that are not released
+	// retained is the size of records whose bytes somebody reads whatever becomes of them, once
+	// they are released; 0 before. No record with an id is among them.
+	retained map[location]int
 }
 
 func newStore(largest int) *store {
 	if largest <= 0 || largest > maxChunk {
 		largest = maxChunk
 	}
-	return &store{classes: make(map[int]*class), largest: max(largest, minChunk)}
+	return &store{classes: make(map[int]*class), largest: max(largest, minChunk), retained: make(map[location]int)}
 }
 
 // alloc returns size bytes of a chunk of the class and their location. The
@@ -164,8 +167,15 @@ func (s *store) release(l location, size int) {
 
 // discard ends the life of the bytes of one record. A chunk whose last record goes is left to
 // the garbage collector, or, while it is its class's open chunk, used again from
-// its start: records in flight are alive, so nobody reads those bytes any more.
+// its start: records in flight are alive, so nobody reads those bytes any more. Those of a
+// retained record live until letGo.
 func (s *store) discard(l location, size int) {
+	if len(s.retained) > 0 {
+		if _, ok := s.retained[l]; ok {
+			s.retained[l] = size
+			return
+		}
+	}
 	no := int(l >> locationBits)
 	ch := s.chunks[no]
 	ch.live--
@@ -181,6 +191,17 @@ func (s *store) discard(l location, size int) {
 		return
 	}
 	s.drop(no)
+}
+
+// retain keeps the bytes of a record until letGo, also where it is released before.
+func (s *store) retain(l location) { s.retained[l] = 0 }
+
+func (s *store) letGo(l location) {
+	size := s.retained[l]
+	delete(s.retained, l)
+	if size > 0 {
+		s.discard(l, size)
+	}
 }
 
 // drop forgets an empty chunk. A class without chunks starts small again.

@@ -1,0 +1,138 @@
+package purgatory
+
+import "layover/purgatory/far"
+
+const (
+	// giveUpMs is how long before its deadline a record is parked again whose copy is not answered.
+	giveUpMs = 2000
+	// giveUpEveryMs is the time between two looks for such.
+	giveUpEveryMs = 500
+)
+
+// copying is a copy in flight.
+type copying struct {
+	loc        location
+	from       *source
+	size       int64
+	deadlineMs int64
+	run        uint64
+	to         *far.Index
+	place      place
+	given      bool // the record was parked again, and its bytes are retained until the answer
+}
+
+// Answer is how a Move ended.
+type Answer struct {
+	ID     int32
+	Acked  bool
+	Offset int64 // in the runs partition, if acknowledged
+	Bytes  int64 // that the copy takes there
+}
+
+// Moved takes the answers to moves.
+func (r *Runs) Moved(now Clock, answers []Answer) {
+	*r.now = now
+	for i := range answers {
+		r.moved(&answers[i])
+	}
+}
+
+func (r *Runs) moved(a *Answer) {
+	c := r.flying[a.ID]
+	r.flying[a.ID] = copying{}
+	r.free = append(r.free, a.ID)
+	p := r.parts.list[c.from.slot]
+	m := &p.moved
+	c.from.moving--
+	m.flyingBytes -= c.size
+	if c.given {
+		r.lateAnswer(p, a, &c)
+		return
+	}
+	r.stats.Gathered--
+	h := readHeader(r.store.at(c.loc))
+	switch {
+	case p.src.gone: // whoever has the partition next reads the copy, and perhaps its origin
+		r.stats.HandedOver++
+		r.bytes -= c.size
+		r.out.release(c.loc, &h)
+		r.parts.retire(c.from)
+		return
+	case r.acked(m, a, &c):
+		m.uncommitted++
+		r.stats.Moved++
+		if _, again := h.place().inRuns(); again {
+			r.stats.Cleaned++
+		}
+		p.finish(h.place())
+		r.bytes -= c.size
+		r.out.release(c.loc, &h)
+	default: // its copy, if there is one, is delivered as well
+		r.refused(m, a)
+		r.park(p, c.loc)
+	}
+	r.answered(p)
+}
+
+// answered ends the run of a partition with the last answer of a flush.
+func (r *Runs) answered(p *partition) {
+	m := &p.moved
+	if p.src.moving == 0 && len(m.gathered) == 0 && m.index != nil {
+		m.index.Seal()
+		m.index.Answered()
+		m.number++
+	}
+}
+
+// acked gives the index an acknowledgement. False: there is none that counts; or the log may be
+// another one than it was, and a visit asks.
+func (r *Runs) acked(m *moved, a *Answer, c *copying) bool {
+	if !a.Acked || c.to != m.index || m.doubtful {
+		return false
+	}
+	m.doubtful = !m.index.Acked(far.Found{Offset: a.Offset, DeadlineMs: c.deadlineMs, Bytes: a.Bytes, Run: c.run})
+	m.wary = m.wary && m.doubtful
+	return !m.doubtful
+}
+
+// refused has the copies of a partition pause, and go one by one until one is taken.
+func (r *Runs) refused(m *moved, a *Answer) {
+	m.pauseUntil, m.wary = r.now.MonotonicMs+againMs, m.wary || !a.Acked
+}
+
+// giveUp parks records again that are due soon and whose copies are not answered: the client sends
+// those without end. Their bytes stay, for the client reads them.
+func (r *Runs) giveUp() {
+	if r.Flying() == 0 || r.now.MonotonicMs < r.gaveUp+giveUpEveryMs {
+		return
+	}
+	r.gaveUp = r.now.MonotonicMs
+	for id := range r.flying {
+		c := &r.flying[id]
+		if c.from == nil || c.given || c.from.gone || c.deadlineMs > r.now.WallMs+giveUpMs {
+			continue
+		}
+		c.given = true
+		r.store.retain(c.loc)
+		r.stats.Gathered--
+		r.park(r.parts.list[c.from.slot], c.loc)
+	}
+}
+
+// lateAnswer takes the answer to the copy of a record that was parked again. Where the record has
+// its outcome by now, the copy has it as well. Else both count.
+func (r *Runs) lateAnswer(p *partition, a *Answer, c *copying) {
+	r.store.letGo(c.loc)
+	m := &p.moved
+	switch {
+	case p.src.gone:
+		r.parts.retire(c.from)
+		return
+	case !r.acked(m, a, c):
+		r.refused(m, a)
+	case p.isFinished(c.place):
+		m.index.Finish(a.Offset)
+		p.commit.dirty = true
+	}
+	r.answered(p)
+}

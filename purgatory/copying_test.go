@@ -1,0 +1,78 @@
+package purgatory
+
+import "testing"
+
+// unanswered has a record on its way to the runs topic that is due in so many ms.
+func unanswered(t *testing.T, inMs int64) (w *ways, move Move) {
+	t.Helper()
+	w = newWays(t, 1)
+	w.mustTake(0, 1, inMs, 0)
+	w.Runs().Gather(0, 1<<20, 100)
+	moves := w.Runs().Offer(nil, 9)
+	if len(moves) != 1 {
+		t.Fatalf("%d moves", len(moves))
+	}
+	return w, moves[0]
+}
+
+// TestACopyWithoutAnAnswerHoldsNothingUp: its record is delivered when it is due. A copy that turns out
+// to be there afterwards has its outcome, and the bytes that the client read are given back.
+func TestACopyWithoutAnAnswerHoldsNothingUp(t *testing.T) {
+	for name, acked := range map[string]bool{"it is there": true, "it is not": false} {
+		t.Run(name, func(t *testing.T) {
+			w, move := unanswered(t, 300_000)
+			body := string(move.Body)
+			w.pass(300_000 - giveUpMs - 1)
+			if w.Runs().Offer(nil, 9); w.stats.Gathered != 1 {
+				t.Fatal("it is given up too early")
+			}
+			w.pass(giveUpEveryMs)
+			if w.Runs().Offer(nil, 9); w.stats.Gathered != 0 || w.stats.Parked != 1 {
+				t.Fatalf("%d gathered, %d parked", w.stats.Gathered, w.stats.Parked)
+			}
+			w.audit()
+			w.pass(giveUpMs)
+			got := w.offer()
+			w.want(got, 0)
+			w.Outcomes(w.at, []Result{{ID: got[0].ID, Class: Delivered}})
+			w.audit()
+			if string(move.Body) != body {
+				t.Errorf("the client reads %q, want %q", move.Body, body)
+			}
+			w.Runs().Moved(w.at, []Answer{{ID: move.ID, Acked: acked, Bytes: 9}})
+			w.audit()
+			if w.index.Finished(0) != acked || w.store.live != 0 || len(w.store.retained) != 0 {
+				t.Errorf("finished %t, %d records live, %d retained", w.index.Finished(0), w.store.live, len(w.store.retained))
+			}
+		})
+	}
+}
+
+// TestACopyThatIsAnsweredWhileItsRecordWaitsCountsAsWell: nobody knows whether the record will have
+// an outcome.
+func TestACopyThatIsAnsweredWhileItsRecordWaitsCountsAsWell(t *testing.T) {
+	w, move := unanswered(t, 300_000)
+	w.pass(300_000 - giveUpMs)
+	w.Runs().Offer(nil, 9)
+	w.Runs().Moved(w.at, []Answer{{ID: move.ID, Acked: true, Bytes: 9}})
+	if w.audit(); w.index.Finished(0) || w.stats.Parked != 1 || w.stats.Moved != 0 {
+		t.Errorf("finished %t, %d parked, %d moved", w.index.Finished(0), w.stats.Parked, w.stats.Moved)
+	}
+}
+
+// TestAnAssignmentEndsWithACopyThatIsNotAnswered, and what is left of it goes with the answer.
+func TestAnAssignmentEndsWithACopyThatIsNotAnswered(t *testing.T) {
+	w, move := unanswered(t, 300_000)
+	w.pass(300_000 - giveUpMs)
+	w.Runs().Offer(nil, 9)
+	w.Revoke(partitionOf(0), w.epoch)
+	w.Sweep(w.a())
+	w.audit()
+	if w.store.live != 1 {
+		t.Errorf("%d records live, want the one that the client reads", w.store.live)
+	}
+	w.Runs().Moved(w.at, []Answer{{ID: move.ID}})
+	if w.audit(); w.store.live != 0 || len(w.store.retained) != 0 {
+		t.Errorf("%d records live, %d retained", w.store.live, len(w.store.retained))
+	}
+}
