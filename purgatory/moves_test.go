@@ -142,3 +142,34 @@ func TestARunIsLoadedWholeToBeMovedAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestTheAnswerToAVisitOfAFormerTenureIsDropped: another owner may have delivered its copies since. The
+// visit of the present one stays under way.
+func TestTheAnswerToAVisitOfAFormerTenureIsDropped(t *testing.T) {
+	const day = 86_400_000
+	w := movable(t, 3)
+	visit := func() Visited {
+		vs := w.Runs().Visits(nil, day, day)
+		if len(vs) != 1 || vs[0].From != 0 {
+			t.Fatalf("to be visited is %+v", vs)
+		}
+		return Visited{Visit: vs[0], Until: vs[0].To, Found: []far.Found{w.there[0].Found}}
+	}
+	former := visit()
+	for range 2 {
+		w.Revoke(partitionOf(0), w.epoch)
+		w.Sweep(w.a())
+		w.begin()
+		present := visit()
+		if take, anew := w.Runs().Take(&former, day, 1000, nil); len(take) > 0 || anew {
+			t.Errorf("of the former tenure %d are taken, begun anew %v", len(take), anew)
+		}
+		if w.Runs().Unread(former.Visit); len(w.Runs().Visits(nil, day, day)) > 0 {
+			t.Error("a second visit begins beside the present one")
+		}
+		if take, _ := w.Runs().Take(&present, day, 1000, nil); len(take) != 1 {
+			t.Errorf("of the present tenure %d are taken, want 1", len(take))
+		}
+		former = present
+	}
+}
