@@ -198,11 +198,12 @@ func shelved(t *testing.T, edit func(*Config), plant func(*shelf), f func(r *rig
 	})
 }
 
-// fill hands in n records of a kilobyte from an offset on, which wait for so long.
+// fill hands in n records of a kilobyte from an offset on. The first waits for so long, each other one
+// for 50 ms more: what is due in one instant has no room in the share of what is read back.
 func (r *rig) fill(from int64, n int, wait time.Duration, headers ...kgo.RecordHeader) {
 	r.Helper()
 	for i := range int64(n) {
-		rec := r.record(from+i, wait)
+		rec := r.record(from+i, wait+time.Duration(i)*50*time.Millisecond)
 		rec.Value, rec.Headers = fmt.Appendf(nil, "%d %s", from+i, strings.Repeat("x", 1000)), append(rec.Headers, headers...)
 		if !r.fetched(assignment(0, 1), rec) {
 			r.Fatalf("%d was not taken", from+i)

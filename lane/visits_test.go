@@ -82,9 +82,9 @@ func TestNothingIsMovedThatWouldBeReadBackAtOnce(t *testing.T) {
 	shelved(t, nil, slow, func(r *rig, s *shelf) {
 		time.Sleep(6 * time.Minute)
 		r.want("planted 0" + strings.Repeat(".", 10))
-		r.fill(0, full, 3*time.Minute) // a visit may take 25 s, so copies are read 100 s ahead
+		r.fill(0, full, 150*time.Second) // a visit may take 25 s, so copies are read 100 s ahead
 		if n := r.moved(s); n > 0 {
-			r.Errorf("%d are moved that are due in 3 min", n)
+			r.Errorf("%d are moved that are due in 150 s", n)
 		}
 		r.fill(full, 100, 6*time.Minute)
 		if n := r.moved(s); n == 0 {
