@@ -1,0 +1,64 @@
+package daemon
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// TestBatchesOfCopiesAreSmall: a visit for one record reads its whole batch. Those of a topic that
+// takes less are smaller still, so that it refuses none.
+func TestBatchesOfCopiesAreSmall(t *testing.T) {
+	for _, test := range []struct {
+		limit       string // max.message.bytes before the first copy; "": as it was made
+		least, most int
+	}{{"", 16 << 10, 64 << 10}, {"20000", 10_000, 20_000}} {
+		inBubble(t, func(w *fixture) {
+			in := w.start("LAYOVER_MAX_PARKED_BYTES=8Mi")
+			in.ready()
+			time.Sleep(5 * time.Second)
+			if test.limit != "" {
+				w.alter(runsTopic, "max.message.bytes", test.limit)
+				time.Sleep(2 * time.Minute)
+			}
+			var mu sync.Mutex
+			largest := 0
+			w.Answer(kmsg.Produce, func(r kmsg.Request) kmsg.Response {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, of := range r.(*kmsg.ProduceRequest).Topics {
+					for _, p := range of.Partitions {
+						if of.Topic == runsTopic || of.TopicID == w.Broker.TopicInfo(runsTopic).TopicID {
+							largest = max(largest, len(p.Records))
+						}
+					}
+				}
+				return nil
+			})
+			dice := rand.New(rand.NewPCG(1, 2))
+			records := make([]*kgo.Record, 3000)
+			for i := range records {
+				value := make([]byte, 1000) // that no compression makes smaller
+				for j := range value {
+					value[j] = byte(dice.Uint32())
+				}
+				records[i] = &kgo.Record{Topic: ingress, Partition: int32(i % 2), Value: value, Timestamp: time.Now(), Headers: []kgo.RecordHeader{header("x-delay", "5h")}}
+			}
+			w.Produce(records...)
+			time.Sleep(20 * time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			if moved, _, _, _ := in.runsCount(); moved < 500 || largest < test.least || largest > test.most {
+				w.Errorf("limit %q: %d records are moved, in batches of up to %d bytes, want %d to %d", test.limit, moved, largest, test.least, test.most)
+			}
+			if len(in.logs.Lines("refuses a record")) > 0 {
+				w.Errorf("limit %q: a copy is refused", test.limit)
+			}
+			in.stop()
+		})
+	}
+}

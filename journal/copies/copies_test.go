@@ -1,0 +1,214 @@
+package copies
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"layover/offsets"
+	"layover/purgatory/far"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// TestAVisitReadsRecordsAsTheyStoodInIngress, each with its deadline, and nothing else that is there.
+func TestAVisitReadsRecordsAsTheyStoodInIngress(t *testing.T) {
+	inBubble(t, func(w *stack) {
+		began := time.Now()
+		w.Produce(&kgo.Record{Topic: topic, Value: []byte("somebody's")})
+		w.Produce(w.copied("g", 100, nil))
+		w.Produce(w.copied("g", 101, []byte("value")))
+		a, records := w.visit(w.topic(), 0, 3)
+		w.has(&a, 3, 1, 2)
+		for i, r := range records {
+			if r.Topic != ingress || r.Partition != 0 || r.Offset != int64(100+i) || string(r.Key) != "key" || (r.Value == nil) != (i == 0) {
+				w.Errorf("%d: %s/%d@%d, key %q, value %q", i, r.Topic, r.Partition, r.Offset, r.Key, r.Value)
+			}
+			if len(r.Headers) != 2 || r.Headers[0].Key != "trace" || r.Headers[1].Key != "x-delay" {
+				w.Errorf("%d: headers %v", i, r.Headers)
+			}
+			if age := began.Sub(r.Timestamp).Round(time.Minute); age != 5*time.Hour {
+				w.Errorf("%d: it is %v old, want 5 h", i, age)
+			}
+			if f := a.Found[i]; time.UnixMilli(f.DeadlineMs).Sub(began).Round(time.Minute) != 5*time.Hour || f.Writer != 5 || f.Run != 1 || f.Bytes < 50 {
+				w.Errorf("%d: found %+v", i, f)
+			}
+		}
+	})
+}
+
+// TestWhatIsNotForThisReaderIsNeverDue, and a damaged copy is told as one.
+func TestWhatIsNotForThisReaderIsNeverDue(t *testing.T) {
+	inBubble(t, func(w *stack) {
+		w.Produce(w.copied("another", 100, []byte("a")))
+		torn := w.copied("g", 101, []byte("b"))
+		torn.Value = []byte("c")
+		w.Produce(torn)
+		w.Produce(w.copied("g", 102, []byte("d")))
+		a, records := w.visit(w.topic(), 0, 3)
+		w.has(&a, 3, 0, 2)
+		if a.Found[0].DeadlineMs != math.MaxInt64 || a.Found[1].DeadlineMs == math.MaxInt64 || len(records) != 2 {
+			w.Errorf("found %+v", a.Found)
+		}
+		if len(a.Damaged) != 1 || a.Damaged[0] != 1 {
+			w.Errorf("damaged are %v, want the one at 1", a.Damaged)
+		}
+		if n := len(w.logs.Lines("ERROR", "orders.runs")); n != 2 {
+			w.Errorf("%d errors are logged, want 2", n)
+		}
+	})
+}
+
+// TestAVisitEndsAtItsBoundOfBytes, however much it is for.
+func TestAVisitEndsAtItsBoundOfBytes(t *testing.T) {
+	inBubble(t, func(w *stack) {
+		const size = 100 << 10
+		for i := range 60 {
+			w.Produce(w.copied("g", int64(100+i), make([]byte, size)))
+		}
+		a, _ := w.visit(w.topic(), 0, 60)
+		if n := len(a.Found); a.Err != nil || int64(n) != a.Until || n*size < visitBytes || n*size > visitBytes+answerBytes+size {
+			w.Errorf("%d records of 100 KiB are read, up to %d: %v", n, a.Until, a.Err)
+		}
+		rest, _ := w.visit(w.topic(), 59, 60)
+		w.has(&rest, 60, 59)
+	})
+}
+
+// TestAVisitTellsTheLeaderEpochsThatItMet: what was written anew is not taken for what stood there.
+func TestAVisitTellsTheLeaderEpochsThatItMet(t *testing.T) {
+	inBubble(t, func(w *stack) {
+		w.fill(5)
+		before, _ := w.visit(w.topic(), 0, 5)
+		w.has(&before, 5, 0, 1, 2, 3, 4)
+		w.Truncate(topic, 0, 2)
+		w.fill(4)
+		a, _ := w.visit(w.topic(), 1, 5)
+		for w.copies.wait(a.Err) {
+			a, _ = w.visit(w.topic(), 1, 5)
+		}
+		w.has(&a, 5, 1, 2, 3, 4)
+		if a.Highest <= before.Highest || a.End != 2 {
+			w.Errorf("leader epoch %d after %d, whose log ends at %d, want at 2", a.Highest, before.Highest, a.End)
+		}
+	})
+}
+
+// wait waits after an error.
+func (c *Copies) wait(err error) bool { return err != nil && wait(c.ends, time.Second) }
+
+// TestATopicThatWasMadeAgainIsTold and neither read nor deleted from.
+func TestATopicThatWasMadeAgainIsTold(t *testing.T) {
+	inBubble(t, func(w *stack) {
+		w.fill(5)
+		old := w.topic()
+		for _, known := range []bool{true, false} { // its leader is
+			if known {
+				a, _ := w.visit(old, 0, 5)
+				w.has(&a, 5, 0, 1, 2, 3, 4)
+			}
+			w.DeleteTopic(topic)
+			id := w.CreateTopic(topic, 1, nil)
+			w.Client = w.client()
+			w.fill(5)
+			a, records := w.visit(old, 0, 5)
+			for w.copies.wait(a.Err) {
+				a, records = w.visit(old, 0, 5)
+			}
+			if a.TopicID != id || len(records) > 0 {
+				w.Errorf("its leader known %v: topic %v, want %v; %d records are read", known, a.TopicID, id, len(records))
+			}
+			result := make(chan error)
+			w.copies.Delete(part(), old, 3, func(err error) { result <- err })
+			if err := <-result; !errors.Is(err, errRecreated) || w.Broker.PartitionInfo(topic, 0).LogStartOffset != 0 {
+				w.Errorf("deleting ended with %v, and the log begins at %d", err, w.Broker.PartitionInfo(topic, 0).LogStartOffset)
+			}
+			old = id
+			w.copies.Delete(part(), old, 3, func(err error) { result <- err })
+			if err := <-result; err != nil || w.Broker.PartitionInfo(topic, 0).LogStartOffset != 3 {
+				w.Errorf("deleting of its own ended with %v, and the log begins at %d", err, w.Broker.PartitionInfo(topic, 0).LogStartOffset)
+			}
+			w.copies.forget(w.copies.at(part()))
+		}
+	})
+}
+
+// TestAVisitTellsWhereTheLogBegins if that is above what it is for.
+func TestAVisitTellsWhereTheLogBegins(t *testing.T) {
+	inBubble(t, func(w *stack) {
+		w.fill(6)
+		w.DeleteRecords(topic, 0, 3)
+		a, _ := w.visit(w.topic(), 1, 6)
+		w.has(&a, 6, 3, 4, 5)
+		if a.Start != 3 || a.From != 3 {
+			w.Errorf("the log begins at %d, read is from %d, want 3", a.Start, a.From)
+		}
+		gone, _ := w.visit(w.topic(), 0, 2)
+		if gone.Start != 3 || gone.Err == nil || len(gone.Found) > 0 {
+			w.Errorf("what is gone: %+v", gone)
+		}
+		at, _ := w.visit(w.topic(), 6, 9)
+		if at.Err != nil || !at.Ended || at.LogEnd != 6 || at.Start != 0 {
+			w.Errorf("at the end: %+v", at)
+		}
+	})
+}
+
+// TestALargeCopyHasABatchOfItsOwn.
+func TestALargeCopyHasABatchOfItsOwn(t *testing.T) {
+	inBubble(t, func(w *stack) {
+		for _, size := range []int{10, 40 << 10, 70 << 10, 1_000_000} {
+			result := make(chan error)
+			r := w.copied("g", 100, make([]byte, size))
+			r.Topic = ""
+			w.copies.Copy(part(), r, func(_ int64, err error) { result <- err })
+			if err := <-result; err != nil {
+				w.Errorf("%d bytes: %v", size, err)
+			}
+			if alone := w.alone[len(w.alone)-1]; alone != (size > BatchBytes) {
+				w.Errorf("%d bytes: alone is %v", size, alone)
+			}
+		}
+	})
+}
+
+// TestAnOpeningHasWhatTheJournalSays, and asks nobody where nothing can be finished.
+func TestAnOpeningHasWhatTheJournalSays(t *testing.T) {
+	inBubble(t, func(w *stack) {
+		if o := w.open(far.Ask{}); o.Window.Low() != 0 || o.Facts == nil || w.notes.asked != 0 {
+			w.Errorf("of an empty log: low %d, the journal was asked %d times", o.Window.Low(), w.notes.asked)
+		}
+		w.fill(6)
+		w.notes.finished = []int64{0, 1, 3}
+		o := w.open(far.Ask{Said: offsets.RunsState{TopicID: w.topic(), Low: 1}})
+		if o.Window.Low() != 2 || !o.Window.Finished(3) || o.Window.Finished(4) || o.Facts == nil || w.notes.asked != 1 {
+			w.Errorf("low %d, 3 is finished %v; the journal was asked %d times", o.Window.Low(), o.Window.Finished(3), w.notes.asked)
+		}
+		if o.TopicID != w.topic() || o.Log != (offsets.Bounds{End: 6}) {
+			w.Errorf("topic %v, log %+v", o.TopicID, o.Log)
+		}
+	})
+}
+
+// TestAnOpeningBeginsAnewWhenTheLeaderChangesMeanwhile: else what is known is of another log.
+func TestAnOpeningBeginsAnewWhenTheLeaderChangesMeanwhile(t *testing.T) {
+	inBubble(t, func(w *stack) {
+		w.fill(3)
+		changes := 2
+		w.notes.asking = func() {
+			if changes--; changes < 0 {
+				return
+			}
+			if err := w.Broker.MoveTopicPartition(topic, 0, 0); err != nil { // an election
+				w.Error(err)
+			}
+		}
+		o := w.open(far.Ask{})
+		synctest.Wait()
+		if is := w.Broker.PartitionInfo(topic, 0).Epoch; o.LeaderEpoch != is || w.notes.asked != 3 {
+			w.Errorf("begins with leader epoch %d, which is %d; the journal was asked %d times", o.LeaderEpoch, is, w.notes.asked)
+		}
+	})
+}

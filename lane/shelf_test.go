@@ -1,0 +1,214 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"layover/journal/runs"
+	"layover/offsets"
+	"layover/purgatory"
+	"layover/purgatory/far"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// shelf is the runs topic of "delayed" with one partition. It answers as a test tells it to.
+type shelf struct {
+	mu     sync.Mutex
+	topic  offsets.TopicID
+	log    []*kgo.Record // by offset
+	silent bool          // no opening is answered before its context ends
+	refuse func(r *kgo.Record) error
+	slow   time.Duration // until a visit is answered
+
+	openings []far.Ask
+	waiting  int // openings that are not answered
+	copied   []time.Time
+	visits   []purgatory.Visit
+	answers  sync.WaitGroup
+
+	share     int64
+	retention time.Duration
+	older     bool // a member of an older release is in the group
+}
+
+func (s *shelf) set(f func(*shelf)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s)
+}
+
+// id names the shelf's partition.
+func (s *shelf) id() runs.Identity {
+	return runs.Identity{Owner: runs.OwnerOf("", "g", "delayed"), Partition: 0}
+}
+
+func (s *shelf) Open(ctx context.Context, ask far.Ask, done func(*far.Opening)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.openings = append(s.openings, ask)
+	s.waiting++
+	silent := s.silent
+	s.answers.Go(func() {
+		if silent {
+			<-ctx.Done()
+			s.set(func(s *shelf) { s.waiting-- })
+			done(nil)
+			return
+		}
+		var found *far.Opening
+		s.set(func(s *shelf) {
+			s.waiting--
+			found = &far.Opening{Writer: uint64(len(s.openings)), TopicID: s.topic, Log: offsets.Bounds{End: int64(len(s.log))}, Window: offsets.NewWindow(0)}
+		})
+		if ask.Left != nil {
+			if found.Window = ask.Left(ctx, found.TopicID, found.Log.End); found.Window == nil {
+				found = nil
+			}
+		}
+		done(found)
+	})
+}
+
+func (s *shelf) Copy(_ offsets.TopicPartition, r *kgo.Record, done func(int64, error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refuse != nil {
+		if err := s.refuse(r); err != nil {
+			s.answers.Go(func() { done(-1, err) })
+			return
+		}
+	}
+	at := s.put(r)
+	s.answers.Go(func() { done(at, nil) })
+}
+
+// put appends a record to the log. Its bytes are kept, as a broker's are.
+func (s *shelf) put(r *kgo.Record) int64 {
+	kept := &kgo.Record{Offset: int64(len(s.log)), Timestamp: r.Timestamp, Key: clone(r.Key), Value: clone(r.Value)}
+	for _, h := range r.Headers {
+		kept.Headers = append(kept.Headers, kgo.RecordHeader{Key: strings.Clone(h.Key), Value: clone(h.Value)})
+	}
+	s.log = append(s.log, kept)
+	if len(r.Headers) > 0 {
+		s.copied = append(s.copied, time.Now())
+	}
+	return kept.Offset
+}
+
+func clone(b []byte) []byte {
+	if b == nil {
+		return nil
+	}
+	return append([]byte{}, b...)
+}
+
+func (s *shelf) Visit(v purgatory.Visit, topic offsets.TopicID, done func(purgatory.Visited, []*kgo.Record)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.visits = append(s.visits, v)
+	slow := s.slow
+	s.answers.Go(func() {
+		time.Sleep(slow) // in a bubble
+		s.mu.Lock()
+		a := purgatory.Visited{Visit: v, Until: min(v.To, int64(len(s.log))), Highest: -1, Took: slow}
+		var records []*kgo.Record
+		if topic != s.topic {
+			a.TopicID, a.Until = s.topic, v.From
+		}
+		for at := v.From; at < a.Until; at++ {
+			r := s.log[at]
+			c, own, err := runs.ReadCopy(s.id(), r.Key, r.Value, r.Headers)
+			if errors.Is(err, runs.ErrNoCopy) {
+				continue
+			}
+			f := far.Found{Offset: at, DeadlineMs: c.DeadlineMs, Bytes: int64(len(r.Value) + 100), Writer: c.Writer, Run: c.Run}
+			if err != nil {
+				f.DeadlineMs = math.MaxInt64
+			}
+			a.Found = append(a.Found, f)
+			records = append(records, &kgo.Record{Topic: v.Topic, Partition: v.Partition, Offset: c.Offset, Timestamp: time.UnixMilli(c.TimestampMs), Key: r.Key, Value: r.Value, Headers: own})
+		}
+		s.mu.Unlock()
+		done(a, records)
+	})
+}
+
+func (s *shelf) Delete(_ offsets.TopicPartition, _ offsets.TopicID, _ int64, done func(error)) {
+	s.answers.Go(func() { done(nil) })
+}
+
+// plant appends copies that another owner wrote: run names each one's run, wait says when it is due.
+func (s *shelf) plant(n int, size int, run func(i int) uint64, wait func(i int) time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range n {
+		value := fmt.Appendf(nil, "planted %d%s", i, strings.Repeat(".", size))
+		c := runs.Copy{Origin: runs.Origin{Offset: int64(1000 + i), TimestampMs: time.Now().UnixMilli()}, DeadlineMs: time.Now().Add(wait(i)).UnixMilli(), Writer: 77, Run: run(i)}
+		headers, _ := runs.AppendCopy(nil, nil, s.id(), &c, nil, value)
+		s.put(&kgo.Record{Value: value, Headers: headers, Timestamp: time.Now()})
+	}
+	s.copied = nil
+}
+
+// moved returns how many copies the lane has written.
+func (r *rig) moved(s *shelf) (n int) {
+	synctest.Wait()
+	s.set(func(s *shelf) { n = len(s.copied) })
+	return n
+}
+
+// shelved runs f with a lane that moves records to a shelf. What is planted before is there when
+// partition 0 begins.
+func shelved(t *testing.T, edit func(*Config), plant func(*shelf), f func(r *rig, s *shelf)) {
+	t.Helper()
+	s := &shelf{topic: offsets.TopicID{9}, share: 1 << 20}
+	config := func(c *Config) {
+		c.Runs = RunsConfig{
+			Runs:      s,
+			Share:     func() (n int64) { s.set(func(s *shelf) { n = s.share }); return n },
+			Retention: func(string) (d time.Duration) { s.set(func(s *shelf) { d = s.retention }); return d },
+			Uniform:   func() (is bool) { s.set(func(s *shelf) { is = !s.older }); return is },
+		}
+		c.Core.OnInvalid, c.Core.DeadLetterTopic = purgatory.DeadLetter, "graves"
+		if edit != nil {
+			edit(c)
+		}
+	}
+	inBubble(t, config, func(r *rig) {
+		if plant != nil {
+			plant(s)
+		}
+		r.RunsChanged("delayed", RunsTopic{TopicID: s.topic, Usable: true})
+		r.assign(0, 1)
+		time.Sleep(2 * time.Second)
+		f(r, s)
+		over := make(chan struct{})
+		r.Lost(assignment(0, 1), func() { close(over) })
+		<-over
+		time.Sleep(time.Minute)
+		s.answers.Wait()
+	})
+}
+
+// fill hands in n records of a kilobyte from an offset on. The first waits for so long, each other one
+// for 50 ms more: what is due in one instant has no room in the share of what is read back.
+func (r *rig) fill(from int64, n int, wait time.Duration, headers ...kgo.RecordHeader) {
+	r.Helper()
+	for i := range int64(n) {
+		rec := r.record(from+i, wait+time.Duration(i)*50*time.Millisecond)
+		rec.Value, rec.Headers = fmt.Appendf(nil, "%d %s", from+i, strings.Repeat("x", 1000)), append(rec.Headers, headers...)
+		if !r.fetched(assignment(0, 1), rec) {
+			r.Fatalf("%d was not taken", from+i)
+		}
+	}
+	time.Sleep(5 * time.Second)
+	synctest.Wait()
+}

@@ -1,0 +1,124 @@
+package lane
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"layover/purgatory"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// cleans returns how many visits of the lane were to load a whole run.
+func (s *shelf) cleans() (n int) {
+	s.set(func(s *shelf) {
+		for _, v := range s.visits {
+			if v.Whole {
+				n++
+			}
+		}
+	})
+	return n
+}
+
+// TestNothingIsMovedAgainWhileRecordsAreLate: small runs become one when they are delivered.
+func TestNothingIsMovedAgainWhileRecordsAreLate(t *testing.T) {
+	small := func(s *shelf) {
+		s.older = true // nothing is moved yet
+		s.plant(80, 10, func(i int) uint64 { return uint64(i) }, func(int) time.Duration { return 20 * time.Hour })
+	}
+	shelved(t, func(c *Config) { c.Core.Patience = 10 * time.Hour }, small, func(r *rig, s *shelf) {
+		r.kafka.set(func(k *kafka) { k.verdict = purgatory.Missing })
+		r.fetched(assignment(0, 1), r.record(0, time.Second))
+		time.Sleep(5 * time.Second)
+		s.set(func(s *shelf) { s.older = false })
+		time.Sleep(10 * time.Minute)
+		if n := s.cleans(); n > 0 {
+			r.Errorf("%d runs are loaded to be moved again while a record is late", n)
+		}
+		r.kafka.set(func(k *kafka) { k.verdict = purgatory.Usable })
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if n := s.cleans(); n < 64 || r.Snapshot().Cleaned != int64(n) {
+			r.Errorf("%d runs are loaded, %d records moved again, want 64 and more", n, r.Snapshot().Cleaned)
+		}
+	})
+}
+
+// TestTheReadAheadFollowsHowLongVisitsTake, also where memory allows little.
+func TestTheReadAheadFollowsHowLongVisitsTake(t *testing.T) {
+	dense := func(s *shelf) {
+		s.slow, s.share = 3*time.Second, 100<<10
+		s.plant(600, 1000, func(int) uint64 { return 1 }, func(i int) time.Duration { return time.Minute + time.Duration(i)*time.Second })
+	}
+	shelved(t, nil, dense, func(r *rig, s *shelf) {
+		time.Sleep(15 * time.Minute)
+		if n := len(r.values()); n != 600 {
+			r.Fatalf("%d are delivered, want 600", n)
+		}
+		late := 0
+		r.kafka.set(func(k *kafka) {
+			for _, d := range k.deliveries {
+				if due, _ := time.Parse(time.RFC3339, d.headers["layover-due"]); d.at.Sub(due) > time.Second {
+					late++
+				}
+			}
+		})
+		if late > 10 || r.Snapshot().Pace.LateVisits > 3 {
+			r.Errorf("%d are late, %d visits were", late, r.Snapshot().Pace.LateVisits)
+		}
+	})
+}
+
+// TestNothingIsMovedThatWouldBeReadBackAtOnce: the horizon follows the read-ahead.
+func TestNothingIsMovedThatWouldBeReadBackAtOnce(t *testing.T) {
+	slow := func(s *shelf) {
+		s.slow = 25 * time.Second
+		s.plant(1, 10, func(int) uint64 { return 1 }, func(int) time.Duration { return 5 * time.Minute })
+	}
+	shelved(t, nil, slow, func(r *rig, s *shelf) {
+		time.Sleep(6 * time.Minute)
+		r.want("planted 0" + strings.Repeat(".", 10))
+		r.fill(0, full, 150*time.Second) // a visit may take 25 s, so copies are read 100 s ahead
+		if n := r.moved(s); n > 0 {
+			r.Errorf("%d are moved that are due in 150 s", n)
+		}
+		r.fill(full, 100, 6*time.Minute)
+		if n := r.moved(s); n == 0 {
+			r.Error("nothing is moved that is due in 6 min")
+		}
+	})
+}
+
+// TestCopiesAreReadWhileMemoryIsFull of what cannot be moved: an eighth is for them.
+func TestCopiesAreReadWhileMemoryIsFull(t *testing.T) {
+	soon := func(s *shelf) {
+		s.plant(50, 100, func(int) uint64 { return 1 }, func(i int) time.Duration { return 10*time.Minute + time.Duration(i)*time.Second })
+	}
+	shelved(t, nil, soon, func(r *rig, s *shelf) {
+		for i := range int64(1100) {
+			rec := r.record(i, 20*time.Hour)
+			rec.Value, rec.Headers = make([]byte, 1000), append(rec.Headers, kgo.RecordHeader{Key: "x-delay-id", Value: fmt.Append(nil, i)})
+			r.fetched(assignment(0, 1), rec)
+		}
+		synctest.Wait()
+		if used := r.Bytes(); used < 1<<20 {
+			r.Fatalf("%d bytes are used, want all", used)
+		}
+		time.Sleep(12 * time.Minute)
+		r.values()
+		r.kafka.set(func(k *kafka) {
+			for _, d := range k.deliveries {
+				if due, _ := time.Parse(time.RFC3339, d.headers["layover-due"]); d.at.Sub(due) > time.Second {
+					r.Errorf("%.12q is %v late", d.value, d.at.Sub(due))
+				}
+			}
+			if len(k.deliveries) != 50 {
+				r.Errorf("%d are delivered, want 50", len(k.deliveries))
+			}
+		})
+	})
+}
