@@ -14,6 +14,11 @@ const (
 	gatherBudget = 4096 // records looked at in one turn
 	copyBudget   = 1024 // copies produced in one turn
 
+	// slotShare is the part of a lane's share, one by it, that the slots of copies in flight may take;
+	// leastFlying copies may be in flight whatever the share.
+	slotShare   = 16
+	leastFlying = 64
+
 	// flushRest is the least time between two flushes for memory. With memory nearly full there is
 	// none, but behind one that found nothing to move.
 	flushRest = 10 * time.Second
@@ -118,9 +123,12 @@ func (f *flush) mostAgeMs(ingress string) int64 {
 	return (limit * 3 / 4).Milliseconds()
 }
 
-// offer produces copies; more says that there are others.
+// offer produces copies; more says that there are others. Answers wake the loop where too many are in
+// flight.
 func (f *flush) offer(now time.Time) (more bool) {
-	f.moves = f.core.Runs().Offer(f.moves[:0], copyBudget)
+	r := f.core.Runs()
+	room := max(leastFlying, int(f.pressure.share()/slotShare/slotSize)) - r.Flying()
+	f.moves = r.Offer(f.moves[:0], max(0, min(room, copyBudget)))
 	for i := range f.moves {
 		f.produce(&f.moves[i], now)
 	}
@@ -160,7 +168,9 @@ func (f *flush) land(now purgatory.Clock, answers []purgatory.Answer) {
 		clear(s.headers)
 		*s.record = kgo.Record{}
 	}
-	f.core.Runs().Moved(now, answers)
+	if f.core.Runs().Moved(now, answers); f.core.Runs().Flying() == 0 {
+		f.slots = nil // they count as used, and reading may be paused for them
+	}
 }
 
 // list produces the directories of flushes that have ended.
