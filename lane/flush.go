@@ -138,7 +138,8 @@ func (f *flush) mostAge(ingress string) time.Duration {
 	return mostAge
 }
 
-// offer produces copies; more says that there are others.
+// offer produces copies; more says that there are others. Answers wake the loop where too many are in
+// flight.
 func (f *flush) offer(now time.Time) (more bool) {
 	r := f.core.Runs()
 	room := max(fewFlying, int(f.pressure.share()/slotsShare/slotSize)) - r.Flying()
@@ -183,10 +184,8 @@ func (f *flush) land(now purgatory.Clock, answers []purgatory.Answer) {
 		clear(s.headers)
 		*s.record = kgo.Record{}
 	}
-	r := f.core.Runs()
-	r.Moved(now, answers)
-	if !r.Moving() {
-		f.slots = nil
+	if f.core.Runs().Moved(now, answers); f.core.Runs().Flying() == 0 {
+		f.slots = nil // they count as used, and reading may be paused for them
 	}
 }
 

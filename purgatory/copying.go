@@ -35,6 +35,9 @@ func (r *Runs) Moved(now Clock, answers []Answer) {
 	for i := range answers {
 		r.moved(&answers[i])
 	}
+	if r.Flying() == 0 { // ids begin at 0 again: callers have memory for each up to the highest
+		r.flying, r.free = r.flying[:0], r.free[:0]
+	}
 }
 
 func (r *Runs) moved(a *Answer) {
