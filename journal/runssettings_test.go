@@ -149,13 +149,13 @@ func TestARunsTopicHasWhatIsToldOfItsIngressTopicsSettings(t *testing.T) {
 		told map[string]string
 		want string
 	}{
-		"both":              {map[string]string{"min.insync.replicas": "2", "max.message.bytes": "1000"}, "min.insync.replicas=2 max.message.bytes=66536 "},
+		"both":              {map[string]string{"min.insync.replicas": "2", "max.message.bytes": "1000000"}, "min.insync.replicas=2 max.message.bytes=1065536 "},
 		"others":            {map[string]string{"retention.ms": "5"}, ""},
 		"none":              {nil, ""},
 		"a size of nothing": {map[string]string{"max.message.bytes": "0"}, ""},
 		"no number":         {map[string]string{"max.message.bytes": "1 MiB"}, ""},
 		"too large a one":   {map[string]string{"max.message.bytes": "2147483648"}, ""},
-		"a small one":       {map[string]string{"max.message.bytes": "1"}, "max.message.bytes=65537 "},
+		"a small one":       {map[string]string{"max.message.bytes": "1"}, "max.message.bytes=524288 "},
 	} {
 		got := ""
 		for _, s := range likeIngress(c.told) {

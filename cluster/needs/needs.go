@@ -325,4 +325,5 @@ func RunsConfig() []Setting {
 
 // RunsMaxBytes is the least max.message.bytes of the runs topic of an ingress topic that has
 // ingress bytes: a copy has a header more than its record.
-func RunsMaxBytes(ingress int) int { return ingress + 64<<10 }
+// A directory of as many runs as there may be takes up to 400 KiB, however small the records are.
+func RunsMaxBytes(ingress int) int { return max(ingress+64<<10, 512<<10) }

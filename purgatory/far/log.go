@@ -58,7 +58,8 @@ func (x *Index) Adopt(d *runs.Directory, offset int64) {
 func (x *Index) Log(b offsets.Bounds) (lost int64) {
 	x.until = x.said.Known // of what is gone, that much was there
 	lost = x.Start(b.Start)
-	x.until, x.sure, x.deletion.done = b.End, b.End, b.Start
+	x.until, x.sure = b.End, b.End
+	x.deletion.done = b.Start
 	return lost
 }
 
