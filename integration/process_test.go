@@ -211,7 +211,9 @@ type status struct {
 		Restored  int64 `json:"restored_records"`
 		LastMs    int64 `json:"last_restore_ms"`
 	} `json:"journal"`
+	Runs     runsStatus `json:"runs"`
 	Counters struct {
+		Delivered   int64 `json:"delivered"`
 		Consumed    int64 `json:"consumed"`
 		Skipped     int64 `json:"skipped"`
 		Jumped      int64 `json:"jumped"`
