@@ -17,7 +17,8 @@ func TestSmallFarRecordsMakeWayForANearOne(t *testing.T) {
 				w.far(0, burst, 10, func(int) time.Duration { return 3 * time.Second }) // a thousand in flight take half a mebibyte
 				time.Sleep(20 * time.Second)
 				for i, l := range in.daemon.Sample().Lanes {
-					if l.Pace.HorizonMs != time.Hour.Milliseconds() {
+					// With 2Mi, a lane's queues, chunk and wheel without a record take nearly all of its share.
+					if bound != "2Mi" && l.Pace.HorizonMs != time.Hour.Milliseconds() {
 						t.Errorf("behind the burst the horizon of lane %d is %d ms", i, l.Pace.HorizonMs)
 					}
 				}
