@@ -101,3 +101,24 @@ func TestWhatIsMovedDuringAVisitIsNotCutOff(t *testing.T) {
 	}
 	r.audit()
 }
+
+// TestAFlushBeginsWithTheFarthest, also where the last one has ended in the middle. All are within the
+// levels of the wheel: what is beyond has no order.
+func TestAFlushBeginsWithTheFarthest(t *testing.T) {
+	r, a, _ := movingRig(t)
+	const n = 1000
+	for o := range int64(n) {
+		r.take(0, a.Epoch, r.arrival(o, 100_000+o*100, "0 far"))
+	}
+	r.Runs().Gather(r.at.WallMs+60_000, 1<<20, n/2)
+	r.lands(r.Runs().Offer(nil, n), 0)
+	r.take(0, a.Epoch, r.arrival(n, 250_000, "0 far"))
+	r.Runs().FromFarthest()
+	r.Runs().Gather(r.at.WallMs+60_000, 1<<20, 10)
+	for _, m := range r.Runs().Offer(nil, n) {
+		if m.Offset == n {
+			return
+		}
+	}
+	t.Error("the farthest record is not among the first that are gathered")
+}
