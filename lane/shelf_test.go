@@ -32,6 +32,7 @@ type shelf struct {
 	waiting  int // openings that are not answered
 	copied   []time.Time
 	visits   []purgatory.Visit
+	owed     []func() // answers to copies, in their order
 	answers  sync.WaitGroup
 
 	share     int64
@@ -82,12 +83,30 @@ func (s *shelf) Copy(_ offsets.TopicPartition, r *kgo.Record, done func(int64, e
 	defer s.mu.Unlock()
 	if s.refuse != nil {
 		if err := s.refuse(r); err != nil {
-			s.answers.Go(func() { done(-1, err) })
+			s.answer(func() { done(-1, err) })
 			return
 		}
 	}
 	at := s.put(r)
-	s.answers.Go(func() { done(at, nil) })
+	s.answer(func() { done(at, nil) })
+}
+
+// answer gives an answer behind those before, as a client does.
+func (s *shelf) answer(f func()) {
+	if s.owed = append(s.owed, f); len(s.owed) > 1 {
+		return
+	}
+	s.answers.Go(func() {
+		for next := f; next != nil; {
+			next()
+			s.set(func(s *shelf) {
+				s.owed, next = s.owed[1:], nil
+				if len(s.owed) > 0 {
+					next = s.owed[0]
+				}
+			})
+		}
+	})
 }
 
 // put appends a record to the log. Its bytes are kept, as a broker's are.
