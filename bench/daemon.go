@@ -9,6 +9,7 @@ import (
 
 	"layover/bench/endtoend"
 	"layover/bench/ids"
+	"layover/bench/model"
 	"layover/bench/report"
 )
 
@@ -59,6 +60,8 @@ func (o options) runsTables() []table {
 	all := []table{
 		{fmt.Sprintf("Parked in runs, up to %d records", o.endToEnd.Far), endtoend.Far},
 		{"While runs are cleaned", endtoend.Cleaning},
+		{"Modelled: what kinds of delays cost", model.Waiting},
+		{"Modelled: many parked", model.Parked},
 		{fmt.Sprintf("A herd: %d records due within one second", o.endToEnd.Herd), endtoend.Herd},
 	}
 	return slices.DeleteFunc(all, func(t table) bool { return !strings.HasPrefix(t.title, o.table) })

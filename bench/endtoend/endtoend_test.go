@@ -153,3 +153,42 @@ func TestQuantilesAreLatenessesThatHappened(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatFallsDueWhileItIsParkedIsInTheBooks(t *testing.T) {
+	now := time.UnixMilli(1_000_000)
+	d := new(dues)
+	soon, later, never := d.key(0, now, time.Second), d.key(1, now, time.Hour), d.key(2, now, 2*watchedFor)
+	if len(soon) != keySize || len(later) != keySize || len(never) != keySize {
+		t.Errorf("keys %q, %q, %q: want %d bytes", soon, later, never, keySize)
+	}
+	if d.arrived(out("x", never, 0)) || d.arrived(out("x", "0000000000000000", 0)) || d.arrived(out("x", dueKey+"000000000009", 0)) {
+		t.Error("what is in no books has arrived")
+	}
+	if n := d.left(now.Add(time.Minute)); n != 1 {
+		t.Errorf("%d are left, want 1", n)
+	}
+	if a := d.account(now.Add(time.Minute)); a.lost != 1 || a.due != 1 || a.fault() == nil {
+		t.Errorf("nothing has arrived, and the account is %+v", a)
+	}
+	for range 2 {
+		if !d.arrived(out("x", soon, now.UnixMilli()+1007)) {
+			t.Error("it is not in the books")
+		}
+	}
+	if a := d.account(now.Add(time.Minute)); a.lost != 0 || a.again != 1 || a.late.at(500) != 7*time.Millisecond || a.fault() != nil {
+		t.Errorf("it came twice and 7 ms late, and the account is %+v", a)
+	}
+	d.arrived(out("x", later, now.UnixMilli()))
+	if a := d.account(now); a.early != 1 || a.due != 2 || a.fault() == nil {
+		t.Errorf("one came an hour early, and the account is %+v", a)
+	}
+}
+
+func TestADaemonIsKilledAtAMillionTenMillionAndTheEnd(t *testing.T) {
+	for far, want := range map[int][]int64{500: {500}, 1_000_000: {1_000_000}, 2_000_000: {1_000_000, 2_000_000}, 50_000_000: {1_000_000, 10_000_000, 50_000_000}} {
+		o := Options{Far: far}
+		if got := o.steps(); !slices.Equal(got, want) {
+			t.Errorf("%d: %v, want %v", far, got, want)
+		}
+	}
+}

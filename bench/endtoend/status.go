@@ -18,6 +18,7 @@ type status struct {
 		Records int64 `json:"records"`
 		Bytes   int64 `json:"bytes"` // of the lanes, as they count
 		Memory  int64 `json:"memory"`
+		PauseAt int64 `json:"pause_at"` // memory
 	} `json:"parked"`
 	InFlight   int64 `json:"in_flight"`
 	Duplicates struct {
