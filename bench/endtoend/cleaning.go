@@ -80,7 +80,7 @@ func (f *cleanFound) measure(ctx context.Context, h *held) error {
 				if s.Runs.Cleaned != cleaned || s.Runs.Moving > 0 {
 					cleaned, since, cleaning.to = s.Runs.Cleaned, time.Now(), h.ledger.count()
 				}
-				return time.Since(since) > 2*quietFor
+				return time.Since(since) > 2*h.Quiet
 			})
 			f.took, f.after = since.Sub(began), h.last
 			return err
@@ -115,7 +115,7 @@ func (f *cleanFound) rows(o Options, k *kafka) []Row {
 		plain("moved again", "%d of %d copies within %s", f.after.Runs.Cleaned, f.after.Runs.Moved, secs(f.took)),
 		plain("copies written", "%.2f a record that was moved", float64(f.after.Runs.Moved)/float64(max(f.after.Runs.Moved-f.after.Runs.Cleaned, 1))).
 			aim(f.after.Runs.Moved <= 2*(f.after.Runs.Moved-f.after.Runs.Cleaned), "at most 2"),
-		plain("peak of resident memory", "%s", mib(float64(f.peak))).aim(f.peak <= heldBytes, "below %s", mib(heldBytes)),
+		plain("peak of resident memory", "%s", mib(float64(f.peak))).aim(f.peak <= uint64(o.Memory), "below %s", mib(float64(o.Memory))),
 		plain("lateness of parked records that fell due, due to delivery's timestamp", "%s", f.late.late),
 		plain("lost and early", "%d and %d of %d parked ones that were due", f.late.lost, f.late.early, f.late.due).aim(f.late.lost+f.late.early == 0, "0"),
 	}

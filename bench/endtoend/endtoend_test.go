@@ -80,6 +80,25 @@ func TestRestartFillsItsRows(t *testing.T) {
 		twice("assignment to all delivered that is due"), []string{"restore of the journal", "journal until the kill"}, twice("CPU until the kill"), twice("memory"))...)
 }
 
+func TestFarFillsItsRows(t *testing.T) {
+	t.Setenv("LAYOVER_TEST_DOCKER", "there-is-no-such-program") // the embedded broker will do
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	o := tiny(t)
+	o.Far, o.Memory, o.Quiet, o.Flow = 150_000, 64<<20, 2*time.Second, time.Second
+	rows, err := Far(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(what string) string { return "150000 parked: " + what }
+	named(t, rows, "broker", "daemon", "record", "lateness at 200/s without runs", of("moved"), of("resident"), of("CPU"), of("lateness at 200/s while"),
+		of("lateness at 200/s when"), of("runs, by"), of("runs topic"), of("restart: process"), of("restart: assignment to the first"), of("restart: assignment to ready"),
+		"lateness of parked", "visits", "lost", "early", "delivered again")
+	if strings.HasPrefix(rows[4].Value, "0/s") || strings.HasPrefix(rows[9].Value, "0,") {
+		t.Errorf("nothing was moved: %+v", rows)
+	}
+}
+
 // out is a record as the receiver gets it.
 func out(topic, key string, stampMs int64) *kgo.Record {
 	return &kgo.Record{Topic: topic, Key: []byte(key), Timestamp: time.UnixMilli(stampMs)}

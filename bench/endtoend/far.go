@@ -30,6 +30,7 @@ type farStep struct {
 	before, filled     reading // of one process, around filling
 	moved              int64
 	full               status // when nothing more was moved
+	disk               int64  // of the runs topic then, on the brokers
 
 	assigned, first, ready time.Duration // since the process was started
 	again                  reading       // when it was ready
@@ -172,9 +173,15 @@ func (s *farStep) carryOut(ctx context.Context, h *held) (err error) {
 		return err
 	}
 	s.full = h.last
+	if s.disk, err = h.onDisk(ctx, h.ingress()+"."+h.name+".runs"); err != nil {
+		return err
+	}
 	fmt.Fprintf(h.Log, "%d parked after %v: %d moved, %d in %d runs, log %d B; resident %d, peak %d\n",
 		s.parked, s.took.Round(time.Millisecond), s.moved, s.full.Runs.Records, s.full.Runs.Runs, s.full.Runs.LogBytes, s.filled.Resident, s.filled.Peak)
 	if s.parkedFlow, _, err = h.watch(ctx, h.Flow); err != nil {
+		return err
+	}
+	if err := pause(ctx, lead+time.Second); err != nil { // what was sent meanwhile is through then
 		return err
 	}
 	return s.restart(ctx, h)

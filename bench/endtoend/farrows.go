@@ -13,7 +13,7 @@ func (f *farFound) rows(o Options, k *kafka) []Row {
 	base := f.base.received
 	rows := []Row{
 		plain("broker", "%s", k.name),
-		plain("daemon", "held to %s and two cores, %s; partitions: %d; %s", mib(heldBytes), where, farPartitions, f.last.inForce()),
+		plain("daemon", "held to %s and two cores, %s; partitions: %d; %s", mib(float64(o.Memory)), where, farPartitions, f.last.inForce()),
 		plain("record", "key %d B, value %d B; due in %v to %v, evenly", keySize, valueSize, soonestFar, farthestFar),
 		plain(fmt.Sprintf("lateness at %d/s without runs and with nothing parked, due to receiver's clock", o.PerSecond), "%s", base),
 	}
@@ -41,12 +41,13 @@ func (s *farStep) rows(o Options, f *farFound, base float64) []Row {
 	return []Row{
 		row("moved", "%.0f/s: %d within %s, %d stay in memory", float64(s.moved)/seconds, s.moved, secs(s.took), s.full.Parked.Records),
 		row("resident", "%s while moving, peak %s, %s once ready after the restart", mib(float64(s.filled.Resident)), mib(float64(s.filled.Peak)), mib(float64(s.again.Resident))).
-			aim(s.filled.Peak <= heldBytes, "below %s", mib(heldBytes)),
+			aim(s.filled.Peak <= uint64(o.Memory), "below %s", mib(float64(o.Memory))),
 		row("CPU while moving, the short delays included", "%.1f us a record", (s.filled.CPU-s.before.CPU).Seconds()*1e6/max(float64(s.moved), 1)),
 		within(row(fmt.Sprintf("lateness at %d/s while moving", o.PerSecond), "%s", moving), moving),
 		within(row(fmt.Sprintf("lateness at %d/s when all was moved", o.PerSecond), "%s", still), still),
-		row("runs", "%d, %.0f copies each; live %s, %.1f B a copy; log %s", s.full.Runs.Runs, float64(s.full.Runs.Records)/max(float64(s.full.Runs.Runs), 1),
+		row("runs, by /status", "%d, %.0f copies each; live %s, %.1f B a copy; log %s", s.full.Runs.Runs, float64(s.full.Runs.Records)/max(float64(s.full.Runs.Runs), 1),
 			mib(float64(s.full.Runs.Bytes)), float64(s.full.Runs.Bytes)/max(float64(s.full.Runs.Records), 1), mib(float64(s.full.Runs.LogBytes))),
+		row("runs topic on disk", "%s, %.1f B a copy that waits", mib(float64(s.disk)), float64(s.disk)/max(float64(s.full.Runs.Records), 1)),
 		row("restart: process start to assignment", "%s", secs(s.assigned)),
 		row("restart: assignment to the first delivery", "%s", secs(s.first-s.assigned)).aim(s.first-s.assigned <= firstGoal, goalOfRestarts, firstGoal.Seconds()),
 		row("restart: assignment to ready", "%s", secs(s.ready-s.assigned)).aim(s.ready-s.assigned <= readyGoal, goalOfRestarts, readyGoal.Seconds()),

@@ -13,15 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-const (
-	// heldBytes is the memory of a daemon that moves records to runs, and half of it is its bound.
-	heldBytes = 512 << 20
-	// quietFor is how long nothing is moved until moving counts as over: longer than the lanes
-	// rest between two flushes.
-	quietFor = 12 * time.Second
-	// endsWithin bounds each wait for a daemon.
-	endsWithin = 10 * time.Minute
-)
+// endsWithin bounds each wait for a daemon.
+const endsWithin = 10 * time.Minute
 
 // held is a daemon that is held to a memory and two cores, with records that come and go beside
 // what it parks.
@@ -40,7 +33,7 @@ type held struct {
 
 // newHeld returns a daemon that is not started, with a name for its topics.
 func newHeld(o Options, k *kafka, c *clients, name string, partitions int) *held {
-	h := &held{scene: scene{Options: o, kafka: k, admin: c.admin, partitions: partitions, name: name}, memory: heldBytes, dues: new(dues)}
+	h := &held{scene: scene{Options: o, kafka: k, admin: c.admin, partitions: partitions, name: name}, memory: int64(o.Memory), dues: new(dues)}
 	h.ledger = &ledger{topic: h.egress()}
 	return h
 }
@@ -155,7 +148,7 @@ func (h *held) quiet(ctx context.Context) error {
 		if s.Runs.Moved != moved || s.Runs.Moving > 0 || s.read() < h.wrote {
 			moved, since = s.Runs.Moved, time.Now()
 		}
-		return time.Since(since) > quietFor
+		return time.Since(since) > h.Quiet
 	})
 }
 
@@ -173,7 +166,7 @@ func (h *held) fill(ctx context.Context, to int64, delay func(n int64) time.Dura
 			h.wrote++
 		}
 		err := h.untilEvery(ctx, watchEvery, "read", func(s *status) bool {
-			return h.wrote+int64(h.ledger.count())-s.read() < backlog && s.Parked.Memory < s.Parked.PauseAt*7/8
+			return h.wrote+int64(h.ledger.count())-s.read() < backlog && s.Parked.Memory < s.Parked.PauseAt*15/16
 		})
 		if err := cmp.Or(err, failed.get()); err != nil {
 			return err

@@ -53,7 +53,7 @@ func Herd(ctx context.Context, o Options) ([]Row, error) {
 	}{
 		{herdFound{name: "from memory"}, "herd-memory", 0, []string{roomy, "LAYOVER_RUNS=off"}},
 		{herdFound{name: "from runs"}, "herd-runs", 0, []string{roomy}},
-		{herdFound{name: "from runs, in 512 MiB"}, "herd-held", heldBytes, nil},
+		{herdFound{name: "from runs, in 512 MiB"}, "herd-held", int64(o.Memory), nil},
 	} {
 		h := newHeld(o, k, c, way.topic, herdPartitions)
 		h.memory = way.memory

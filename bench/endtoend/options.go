@@ -20,8 +20,10 @@ type Options struct {
 	Build  time.Duration // until then, from when the first is written
 	Around time.Duration // before and after it records are due all the time
 
-	Far  int // records that [Far] parks in runs
-	Herd int // records that [Herd] lets fall due in one second
+	Far    int           // records that [Far] parks in runs
+	Herd   int           // records that [Herd] lets fall due in one second
+	Memory int           // bytes that a daemon with runs is held to; half of it is its bound
+	Quiet  time.Duration // nothing is moved for so long until moving counts as over
 
 	// Profiles is a folder for heap.pprof, idle.pprof and flow.pprof of the
 	// daemon; "" is none. Taking them is counted in what they show.
@@ -37,7 +39,7 @@ func Full() Options {
 		Records: 1_000_000, Idle: time.Minute, Flow: time.Minute, PerSecond: 1000, Settle: 5 * time.Second,
 		LoopRounds: 20, LoopWatch: 20 * time.Second,
 		Window: 5_000_000, Build: 3 * time.Minute, Around: 20 * time.Second,
-		Far: 20_000_000, Herd: 1_000_000,
+		Far: 20_000_000, Herd: 1_000_000, Memory: 512 << 20, Quiet: 12 * time.Second, // lanes rest 10 s between two flushes
 	}
 }
 
@@ -71,6 +73,8 @@ func (o Options) filled() Options {
 	orInt(&o.Window, full.Window)
 	orInt(&o.Far, full.Far)
 	orInt(&o.Herd, full.Herd)
+	orInt(&o.Memory, full.Memory)
+	orTime(&o.Quiet, full.Quiet)
 	orTime(&o.Idle, full.Idle)
 	orTime(&o.Flow, full.Flow)
 	orTime(&o.Settle, full.Settle)

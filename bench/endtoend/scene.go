@@ -45,6 +45,22 @@ func (s *scene) forget(ctx context.Context) error {
 	return err
 }
 
+// onDisk returns the bytes that a topic takes on all brokers; 0 where they do not tell.
+func (s *scene) onDisk(ctx context.Context, topic string) (bytes int64, err error) {
+	set := make(kadm.TopicsSet)
+	for partition := range s.partitions {
+		set.Add(topic, int32(partition))
+	}
+	brokers, err := s.admin.DescribeAllLogDirs(ctx, set)
+	if err != nil {
+		return 0, err
+	}
+	for _, dirs := range brokers {
+		dirs.Each(func(d kadm.DescribedLogDir) { bytes += d.Size() })
+	}
+	return bytes, nil
+}
+
 // reader reads a topic from so many records after the start of each partition on.
 func (s *scene) reader(topic string, from map[int32]int64) (*kgo.Client, error) {
 	at := make(map[int32]kgo.Offset)
