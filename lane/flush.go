@@ -118,9 +118,10 @@ func (f *flush) mostAgeMs(ingress string) int64 {
 	return (limit * 3 / 4).Milliseconds()
 }
 
-// offer produces copies; more says that there are others.
+// offer produces copies; more says that there are others. With all in flight that may be, answers come
+// before others.
 func (f *flush) offer(now time.Time) (more bool) {
-	f.moves = f.core.Runs().Offer(f.moves[:0], copyBudget)
+	f.moves = f.core.Runs().Offer(f.moves[:0], max(min(copyBudget, f.cfg.Runs.InFlight-f.core.Runs().Flying()), 0))
 	for i := range f.moves {
 		f.produce(&f.moves[i], now)
 	}
