@@ -14,7 +14,7 @@ const (
 	// stays of a hundred records are due in a month, and the others soonClean to soonClean and
 	// spreadClean from when each is written.
 	stays                  = 12
-	soonClean, spreadClean = 3 * time.Minute, 2 * time.Minute
+	soonClean, spreadClean = 150 * time.Second, time.Minute
 )
 
 // cleanFound is what came of it.

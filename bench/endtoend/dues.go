@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,6 +25,15 @@ type dues struct {
 	mu      sync.Mutex
 	entries []due
 	dice    *rand.Rand // of one goroutine
+	outages []outage
+}
+
+// outage is from a kill to when the next daemon is ready: what falls due meanwhile is late.
+type outage struct{ from, to time.Time }
+
+// during reports whether an instant is in an outage.
+func (d *dues) during(ms int64) bool {
+	return slices.ContainsFunc(d.outages, func(o outage) bool { return ms >= o.from.UnixMilli() && ms <= o.to.UnixMilli() })
 }
 
 // due is one parked record.
@@ -84,8 +94,8 @@ func (d *dues) left(by time.Time) (n int) {
 // dueAccount is what became of parked records.
 type dueAccount struct {
 	due, lost, early, again int
-	late                    latenesses
-	first, last             time.Time // deliveries
+	late, out               latenesses // without an outage, and in one
+	first, last             time.Time  // deliveries
 }
 
 // account closes the books for what was due by an instant. What came out before it was due is early,
@@ -102,7 +112,11 @@ func (d *dues) account(by time.Time) (a dueAccount) {
 			if e.lateBy < 0 {
 				a.early++
 			}
-			a.late = append(a.late, e.lateBy)
+			if d.during(e.ms) {
+				a.out = append(a.out, e.lateBy)
+			} else {
+				a.late = append(a.late, e.lateBy)
+			}
 			at := time.UnixMilli(e.atBroke)
 			if a.first.IsZero() || at.Before(a.first) {
 				a.first = at

@@ -3,6 +3,7 @@ package endtoend
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -92,8 +93,8 @@ func TestFarFillsItsRows(t *testing.T) {
 	}
 	of := func(what string) string { return "150000 parked: " + what }
 	named(t, rows, "broker", "daemon", "record", "lateness at 200/s without runs", of("moved"), of("resident"), of("CPU"), of("lateness at 200/s while"),
-		of("lateness at 200/s when"), of("runs, by"), of("runs topic"), of("restart: process"), of("restart: assignment to the first"), of("restart: assignment to ready"),
-		"lateness of parked", "visits", "lost", "early", "delivered again")
+		of("lateness at 200/s when"), of("runs, by"), of("runs topic"), of("restart: offsets"), of("restart: process"), of("restart: assignment to the first"), of("restart: assignment to ready"),
+		"lateness of parked", "lateness of those", "visits", "lost", "early", "delivered again")
 	if strings.HasPrefix(rows[4].Value, "0/s") || strings.HasPrefix(rows[9].Value, "0,") {
 		t.Errorf("nothing was moved: %+v", rows)
 	}
@@ -197,6 +198,10 @@ func TestWhatFallsDueWhileItIsParkedIsInTheBooks(t *testing.T) {
 	if a := d.account(now.Add(time.Minute)); a.lost != 0 || a.again != 1 || a.late.at(500) != 7*time.Millisecond || a.fault() != nil {
 		t.Errorf("it came twice and 7 ms late, and the account is %+v", a)
 	}
+	d.outages = []outage{{now, now.Add(time.Second)}}
+	if a := d.account(now.Add(time.Minute)); len(a.late) != 0 || a.out.at(500) != 7*time.Millisecond {
+		t.Errorf("it fell due in an outage, and the account is %+v", a)
+	}
 	d.arrived(out("x", later, now.UnixMilli()))
 	if a := d.account(now); a.early != 1 || a.due != 2 || a.fault() == nil {
 		t.Errorf("one came an hour early, and the account is %+v", a)
@@ -209,5 +214,41 @@ func TestADaemonIsKilledAtAMillionTenMillionAndTheEnd(t *testing.T) {
 		if got := o.steps(); !slices.Equal(got, want) {
 			t.Errorf("%d: %v, want %v", far, got, want)
 		}
+	}
+}
+
+// verdicts are the rows with a goal, by how their names begin: true is met.
+func verdicts(rows []Row) map[string]bool {
+	met := make(map[string]bool)
+	for _, r := range rows {
+		if r.Met != nil {
+			met[r.Name] = *r.Met
+		}
+	}
+	return met
+}
+
+func TestAHerdFromRunsMayCostTwiceThatFromMemory(t *testing.T) {
+	o := Options{Herd: Full().Herd}
+	for spent, want := range map[time.Duration]bool{20 * time.Second: true, 21 * time.Second: false} {
+		rows := herdRows(o, &kafka{name: "none"}, []herdFound{{name: "from memory", spent: 10 * time.Second, filled: 1}, {name: "from runs", runs: 499, spent: spent, filled: 1}})
+		got := verdicts(rows)
+		if len(got) != 2 || got["from runs: CPU"] != want || got["from runs: runs"] {
+			t.Errorf("%v: %v", spent, got)
+		}
+	}
+}
+
+func TestCleaningMayBeTwiceAsLate(t *testing.T) {
+	o := Options{PerSecond: 1000, Memory: 100}
+	late := func(d time.Duration) account { return account{received: latenesses{d}} }
+	f := cleanFound{base: late(time.Second), moved: late(2 * time.Second), delivering: late(time.Second), cleaning: late(2*time.Second + 1), peak: 101}
+	f.after.Runs.Moved, f.after.Runs.Cleaned = 200, 100
+	want := map[string]bool{
+		"lateness at 1000/s while moving": true, "lateness at 1000/s until the others were delivered": true, "lateness at 1000/s while cleaning": false,
+		"copies written": true, "peak of resident memory": false, "lost and early": true,
+	}
+	if got := verdicts(f.rows(o, &kafka{name: "none"})); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -34,6 +34,7 @@ type farStep struct {
 
 	assigned, first, ready time.Duration // since the process was started
 	again                  reading       // when it was ready
+	window                 int64         // offsets of ingress that the restart reads or jumps over
 }
 
 // window is which records of the flow were sent meanwhile.
@@ -189,7 +190,13 @@ func (s *farStep) carryOut(ctx context.Context, h *held) (err error) {
 
 // restart kills the daemon and times the next one.
 func (s *farStep) restart(ctx context.Context, h *held) error {
+	var err error
+	if h.last, err = askStatus(ctx, h.http); err != nil {
+		return err
+	}
+	s.window = h.last.window()
 	h.daemon.kill()
+	out := outage{from: time.Now()}
 	if err := pause(ctx, settleKilled); err != nil {
 		return err
 	}
@@ -226,6 +233,8 @@ func (s *farStep) restart(ctx context.Context, h *held) error {
 	case <-time.After(arriveWithin):
 		return fmt.Errorf("nothing delivered within %v after the start: %+v", arriveWithin, h.last)
 	}
+	out.to = time.Now()
+	h.dues.outages = append(h.dues.outages, out)
 	fmt.Fprintf(h.Log, "assigned after %v, first delivery %v, ready %v\n", s.assigned, s.first, s.ready)
 	s.again, err = h.daemon.ask(orderRead)
 	return err

@@ -22,6 +22,7 @@ func (f *farFound) rows(o Options, k *kafka) []Row {
 	}
 	return append(rows,
 		plain("lateness of parked records that fell due, due to delivery's timestamp", "%s", f.late.late),
+		plain("lateness of those that fell due between a kill and ready", "%s", f.late.out),
 		plain("visits of the last process", "%d, of which %d brought something late", f.end.Runs.Visits, f.end.Runs.LateVisits),
 		plain("lost", "%d of %d short delays, %d of %d parked ones that were due; %d offsets of runs", f.account.lost, f.account.sent, f.late.lost, f.late.due, f.end.Runs.Lost).
 			aim(f.account.lost+f.late.lost+int(f.end.Runs.Lost) == 0, "0"),
@@ -48,6 +49,7 @@ func (s *farStep) rows(o Options, f *farFound, base float64) []Row {
 		row("runs, by /status", "%d, %.0f copies each; live %s, %.1f B a copy; log %s", s.full.Runs.Runs, float64(s.full.Runs.Records)/max(float64(s.full.Runs.Runs), 1),
 			mib(float64(s.full.Runs.Bytes)), float64(s.full.Runs.Bytes)/max(float64(s.full.Runs.Records), 1), mib(float64(s.full.Runs.LogBytes))),
 		row("runs topic on disk", "%s, %.1f B a copy that waits", mib(float64(s.disk)), float64(s.disk)/max(float64(s.full.Runs.Records), 1)),
+		row("restart: offsets of ingress that are not finished as a whole", "%d", s.window),
 		row("restart: process start to assignment", "%s", secs(s.assigned)),
 		row("restart: assignment to the first delivery", "%s", secs(s.first-s.assigned)).aim(s.first-s.assigned <= firstGoal, goalOfRestarts, firstGoal.Seconds()),
 		row("restart: assignment to ready", "%s", secs(s.ready-s.assigned)).aim(s.ready-s.assigned <= readyGoal, goalOfRestarts, readyGoal.Seconds()),

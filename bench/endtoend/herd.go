@@ -13,9 +13,9 @@ const (
 	herdRuns = 500
 	// herdBuild is the bound of the daemon that moves them: its flushes are small, so there are many.
 	herdBuild = 16 << 20
-	// herdAfter is how long after the first record is written they are due: later than the least
-	// horizon, and than moving takes.
-	herdAfter = 4 * time.Minute
+	// herdAfter is how long after the first record is written they are due: later than moving
+	// takes, and the horizon then. From memory it is herdSoon.
+	herdAfter, herdSoon = 4 * time.Minute, time.Minute
 	// costTwice is the goal of what a record costs that is moved against one that stays.
 	costTwice = 2
 )
@@ -68,13 +68,14 @@ func Herd(ctx context.Context, o Options) ([]Row, error) {
 // measure fills, starts again with the settings, and waits until all is through.
 func (f *herdFound) measure(ctx context.Context, h *held, settings []string) error {
 	moves := len(settings) < 2
-	build, memory := settings, h.memory
+	build, memory, after := settings, h.memory, herdSoon
 	if moves {
+		after = herdAfter
 		build, h.memory = []string{fmt.Sprintf("LAYOVER_MAX_PARKED_BYTES=%d", herdBuild), "LAYOVER_LANES=1"}, 0
 	}
 	return h.run(ctx, build, func(ctx context.Context) error {
 		began := time.Now()
-		at := began.Add(herdAfter).Truncate(time.Second)
+		at := began.Add(after).Truncate(time.Second)
 		n := int64(h.Herd)
 		err := h.fill(ctx, n, func(i int64) time.Duration { return time.Until(at) + time.Duration(i*1000/n)*time.Millisecond })
 		if err != nil {

@@ -26,6 +26,7 @@ type status struct {
 	} `json:"duplicates_after_a_kill"`
 	Assignments []struct {
 		Loaded bool  `json:"loaded"`
+		Low    int64 `json:"low_offset"`
 		Read   int64 `json:"read_offset"`
 	} `json:"assignments"`
 	Journal struct {
@@ -123,6 +124,14 @@ func (s status) fault(parked, delivered int) error {
 func (s *status) read() (n int64) {
 	for _, a := range s.Assignments {
 		n += a.Read
+	}
+	return n
+}
+
+// window is how many offsets of ingress a restart finds between what is finished and what was read.
+func (s *status) window() (n int64) {
+	for _, a := range s.Assignments {
+		n += a.Read - a.Low
 	}
 	return n
 }

@@ -19,7 +19,7 @@ const (
 	bodySize = 138
 	// copyBytes is what it takes in the runs topic before compression, and addedBytes is what of it
 	// the header of copies is.
-	copyBytes, addedBytes = bodySize + addedBytes, 70
+	copyBytes, addedBytes = bodySize + addedBytes, 55
 	segmentBytes          = 64 << 20
 	thrice                = 3
 	visitBytes            = 2 << 20
