@@ -162,6 +162,9 @@ func (f *flush) land(now purgatory.Clock, answers []purgatory.Answer) {
 		*s.record = kgo.Record{}
 	}
 	f.core.Runs().Moved(now, answers)
+	if !f.core.Runs().Moving() {
+		f.slots = nil // they count, and no record that leaves would give them back
+	}
 }
 
 // list produces the directories of flushes that have ended.

@@ -74,3 +74,35 @@ func TestNoMoreCopiesAreInFlightThanTheClientHasRoomFor(t *testing.T) {
 		}
 	})
 }
+
+func TestMemoryOfCopiesInFlightIsGivenBack(t *testing.T) {
+	const records = 3000
+	s := &slowRuns{answers: make(chan func(), 2*records)}
+	inBubble(t, func(c *Config) {
+		c.Runs = RunsConfig{Runs: s, InFlight: records, Share: func() int64 { return 10_000 },
+			Retention: func(string) time.Duration { return 0 }, Uniform: func() bool { return true }}
+	}, func(r *rig) {
+		r.RunsChanged("delayed", RunsTopic{TopicID: offsets.TopicID{1}, Usable: true})
+		r.assign(0, 1)
+		synctest.Wait()
+		before := r.Bytes()
+		var all []*kgo.Record
+		for i := range int64(records) {
+			all = append(all, r.record(i, 10*time.Hour))
+		}
+		r.fetched(assignment(0, 1), all...)
+		time.Sleep(20 * time.Second)
+		if in := s.flying.Load(); in != records {
+			t.Fatalf("%d copies are in flight, want %d", in, records)
+		}
+		for range 20 {
+			for len(s.answers) > 0 {
+				(<-s.answers)()
+			}
+			time.Sleep(time.Second)
+		}
+		if now := r.Bytes(); now > before+records*slotSize/4 {
+			t.Errorf("%d bytes are in use when all was moved, and %d were before", now, before)
+		}
+	})
+}
