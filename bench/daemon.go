@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"layover/bench/endtoend"
 	"layover/bench/ids"
+	"layover/bench/model"
 	"layover/bench/report"
 )
 
@@ -46,7 +49,22 @@ func (o options) tables() (tables []table) {
 			})
 		}
 	}
+	if o.runs {
+		tables = append(tables, o.runsTables()...)
+	}
 	return tables
+}
+
+// runsTables are those of records in runs.
+func (o options) runsTables() []table {
+	all := []table{
+		{fmt.Sprintf("Parked in runs, up to %d records", o.endToEnd.Far), endtoend.Far},
+		{"While runs are cleaned", endtoend.Cleaning},
+		{"Modelled: what kinds of delays cost", model.Waiting},
+		{"Modelled: many parked", model.Parked},
+		{fmt.Sprintf("A herd: %d records due within one second", o.endToEnd.Herd), endtoend.Herd},
+	}
+	return slices.DeleteFunc(all, func(t table) bool { return !strings.HasPrefix(t.title, o.table) })
 }
 
 // measureTables measures them. What fails is named in failed.

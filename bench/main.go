@@ -6,6 +6,7 @@
 //	go run . -part daemon    only the daemon and its loop
 //	go run . -part journal   only a daemon that is killed with a large window; not in the others
 //	go run . -part ids       only the core with a million ids, most of them cancelled; not in the others
+//	go run . -part runs      only records that are moved to runs, -far of them; not in the others
 //	go run . -doc ../docs/benchmarks/wheel.md -out ../docs/benchmarks
 //	go run . -part journal -doc ../docs/benchmarks/journal.md
 //	go run . -part ids -doc ../docs/benchmarks/ids.md
@@ -16,6 +17,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -45,8 +47,11 @@ func main() {
 type options struct {
 	plan plan
 
-	// wheel, daemon, journal and ids are what is measured.
-	wheel, daemon, journal, ids bool
+	// wheel, daemon, journal, ids and runs are what is measured.
+	wheel, daemon, journal, ids, runs bool
+
+	// table is how the title begins of the only table of runs that is wanted; "": all are.
+	table string
 
 	// endToEnd is how much of the daemon is measured.
 	endToEnd endtoend.Options
@@ -114,12 +119,14 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 func parse(args []string, stderr io.Writer) (options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
+	var o options
 	quick := flags.Bool("quick", false, "measure only with a million pending")
 	only := flags.String("only", "", "measure only structures whose name matches this `regexp`")
 	runs := flags.Int("runs", 3, "how often to measure; figures are medians")
-	part := flags.String("part", "all", "measure `all` of wheel and daemon, one of them, or journal or ids")
+	part := flags.String("part", "all", "measure `all` of wheel and daemon, one of them, or journal, ids or runs")
+	far := flags.Int("far", 0, "how many `records` -part runs parks; 0: 20 million, a million with -quick")
+	flags.StringVar(&o.table, "table", "", "of -part runs measure only the table whose title begins so")
 	sizes := flags.String("sizes", "", "how many are pending, a `list` with commas, instead of -quick or the default")
-	var o options
 	flags.StringVar(&o.out, "out", "", "write SVG plots to this `directory`; they need two sizes")
 	flags.StringVar(&o.doc, "doc", "", "write the tables to this `file`")
 	if err := flags.Parse(args); err != nil {
@@ -136,14 +143,18 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, fmt.Errorf("-only: %w", err)
 	}
 	o.wheel, o.daemon, o.journal = *part == "all" || *part == "wheel", *part == "all" || *part == "daemon", *part == "journal"
-	o.ids = *part == "ids"
-	if !o.wheel && !o.daemon && !o.journal && !o.ids {
-		return o, fmt.Errorf("-part %q: want all, wheel, daemon, journal or ids", *part)
+	o.ids, o.runs = *part == "ids", *part == "runs"
+	if !o.wheel && !o.daemon && !o.journal && !o.ids && !o.runs {
+		return o, fmt.Errorf("-part %q: want all, wheel, daemon, journal, ids or runs", *part)
 	}
 	o.plan, o.endToEnd = plan{only: expression, runs: *runs, sizes: fullSizes()}, endtoend.Full()
 	if *quick {
 		o.plan.sizes, o.endToEnd = quickSizes(), endtoend.Quick()
 	}
+	if *far < 0 {
+		return o, fmt.Errorf("-far %d: want at least 1", *far)
+	}
+	o.endToEnd.Far = cmp.Or(*far, o.endToEnd.Far)
 	if *sizes != "" {
 		if o.plan.sizes, err = parseSizes(*sizes); err != nil {
 			return o, err
@@ -151,6 +162,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	}
 	if len(o.plan.kinds()) == 0 {
 		return o, fmt.Errorf("-only %q: no structure has such a name", *only)
+	}
+	if o.runs && len(o.runsTables()) == 0 {
+		return o, fmt.Errorf("-table %q: no table has such a title", o.table)
 	}
 	o.command = command(flags)
 	return o, nil
@@ -163,6 +177,8 @@ func (o options) subject() report.Subject {
 		return report.Journal
 	case o.ids:
 		return report.IDs
+	case o.runs:
+		return report.Runs
 	}
 	return report.Wheel
 }

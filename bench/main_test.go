@@ -77,6 +77,8 @@ func TestFlagsThatMeanNothingAreErrors(t *testing.T) {
 		"no structure":  {"-only", "sundial"},
 		"no expression": {"-only", "("},
 		"no part":       {"-part", "clock"},
+		"fewer than no": {"-part", "runs", "-far", "-1"},
+		"no table":      {"-part", "runs", "-table", "chair"},
 		"no runs":       {"-runs", "0"},
 		"no size":       {"-sizes", "1000,few"},
 		"tiny size":     {"-sizes", "3"},

@@ -15,8 +15,12 @@ import (
 )
 
 const (
-	// runsBuffered is how many copies of all lanes may be unanswered.
+	// runsBuffered is how many copies of all lanes may be unanswered, and runsListed how many
+	// directories beside them. copyShare is how many bytes of the bound there are for each copy, which
+	// takes half a KiB beside its record.
 	runsBuffered = 1 << 16
+	runsListed   = 1 << 13
+	copyShare    = 16 << 10
 	// runsLinger is how long a copy waits for others. A visit reads whole batches, so a batch
 	// should not be of one copy; nobody waits for copies.
 	runsLinger = 5 * time.Millisecond
@@ -36,7 +40,7 @@ func (d *Daemon) makeRuns(s sizes, kafka func(string) []kgo.Opt) error {
 			}
 			return min(copies.BatchBytes, d.journal.MaxBatch(topic))
 		},
-		MaxBuffered: runsBuffered, Compression: d.compression(), Linger: runsLinger,
+		MaxBuffered: runsBuffered + runsListed, Compression: d.compression(), Linger: runsLinger,
 		Options: func(suffix string) []kgo.Opt { return kafka("runs" + suffix) },
 	})
 	if err != nil {
@@ -60,7 +64,7 @@ func (d *Daemon) runsChanged(ingress string, s journal.RunsTopic) {
 // runsConfig is the part of a lane's settings that is about runs.
 func (d *Daemon) runsConfig() lane.RunsConfig {
 	return lane.RunsConfig{
-		Runs:      d.copies,
+		Runs: d.copies, InFlight: int(clamp(d.cfg.MaxParkedBytes/copyShare/int64(d.cfg.Lanes), 64, int64(runsBuffered/d.cfg.Lanes))),
 		Share:     func() int64 { return d.backpressure.limit() / int64(d.cfg.Lanes) },
 		Retention: func(ingress string) time.Duration { return d.watcher.Lookup(ingress).Retention },
 		Uniform:   func() bool { return d.consumer.NoneOlder() },

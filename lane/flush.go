@@ -14,10 +14,6 @@ const (
 	gatherBudget = 4096 // records looked at in one turn
 	copyBudget   = 1024 // copies produced in one turn
 
-	// What slots of copies take is a slotsShare-th of the lane's share, and those of fewFlying at least.
-	slotsShare = 8
-	fewFlying  = 64
-
 	// flushRest is the least time between two flushes for memory. With memory nearly full there is
 	// none, but behind one that found nothing to move.
 	flushRest = 10 * time.Second
@@ -138,12 +134,11 @@ func (f *flush) mostAge(ingress string) time.Duration {
 	return mostAge
 }
 
-// offer produces copies; more says that there are others. Answers wake the loop where too many are in
-// flight.
+// offer produces copies; more says that there are others. With all in flight that may be, answers come
+// before others.
 func (f *flush) offer(now time.Time) (more bool) {
 	r := f.core.Runs()
-	room := max(fewFlying, int(f.pressure.share()/slotsShare/slotSize)) - r.Flying()
-	f.moves = r.Offer(f.moves[:0], max(0, min(copyBudget, room)))
+	f.moves = r.Offer(f.moves[:0], max(min(copyBudget, f.cfg.Runs.InFlight-r.Flying()), 0))
 	for i := range f.moves {
 		f.produce(&f.moves[i], now)
 	}

@@ -38,6 +38,9 @@ type RunsTopic struct {
 // RunsConfig is the settings of a lane about runs.
 type RunsConfig struct {
 	Runs Runs
+	// InFlight bounds the copies of this lane that are not answered: the client refuses those
+	// that it has no room for, and nothing of their partition is moved for a second.
+	InFlight int
 	// Share returns the bytes of this lane's records at which memory counts as full.
 	Share func() int64
 	// Retention is how long an ingress topic keeps its records; 0 and below: for ever, or

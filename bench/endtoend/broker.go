@@ -31,9 +31,9 @@ func startBroker() (*kfake.Cluster, error) {
 }
 
 // sender and receiver are clients of their own, as two applications would be.
-func newSender(addrs []string) (*kgo.Client, error) {
+func newSender(addrs []string, topic string) (*kgo.Client, error) {
 	return kgo.NewClient(
-		kgo.SeedBrokers(addrs...), kgo.DefaultProduceTopic(ingress),
+		kgo.SeedBrokers(addrs...), kgo.DefaultProduceTopic(topic),
 		// By round robin, so that every partition has its share of records whose
 		// keys are all different anyway.
 		kgo.RecordPartitioner(kgo.RoundRobinPartitioner()),
@@ -41,9 +41,9 @@ func newSender(addrs []string) (*kgo.Client, error) {
 	)
 }
 
-func newReceiver(addrs []string) (*kgo.Client, error) {
+func newReceiver(addrs []string, topics ...string) (*kgo.Client, error) {
 	return kgo.NewClient(
-		kgo.SeedBrokers(addrs...), kgo.ConsumeTopics(egress, dlq),
+		kgo.SeedBrokers(addrs...), kgo.ConsumeTopics(topics...),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 	)
 }

@@ -53,11 +53,11 @@ func EndToEnd(ctx context.Context, o Options) ([]Row, error) {
 		return nil, err
 	}
 	defer broker.Close()
-	if b.sender, err = newSender(broker.ListenAddrs()); err != nil {
+	if b.sender, err = newSender(broker.ListenAddrs(), ingress); err != nil {
 		return nil, err
 	}
 	defer b.sender.Close()
-	if b.receiver, err = newReceiver(broker.ListenAddrs()); err != nil {
+	if b.receiver, err = newReceiver(broker.ListenAddrs(), egress, dlq); err != nil {
 		return nil, err
 	}
 	defer b.receiver.Close()

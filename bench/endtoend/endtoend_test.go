@@ -3,6 +3,7 @@ package endtoend
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -80,6 +81,25 @@ func TestRestartFillsItsRows(t *testing.T) {
 		twice("assignment to all delivered that is due"), []string{"restore of the journal", "journal until the kill"}, twice("CPU until the kill"), twice("memory"))...)
 }
 
+func TestFarFillsItsRows(t *testing.T) {
+	t.Setenv("LAYOVER_TEST_DOCKER", "there-is-no-such-program") // the embedded broker will do
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	o := tiny(t)
+	o.Far, o.Memory, o.Quiet, o.Flow = 150_000, 64<<20, 2*time.Second, time.Second
+	rows, err := Far(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(what string) string { return "150000 parked: " + what }
+	named(t, rows, "broker", "daemon", "record", "lateness at 200/s without runs", of("moved"), of("resident"), of("CPU"), of("lateness at 200/s while"),
+		of("lateness at 200/s when"), of("runs, by"), of("runs topic"), of("restart: offsets"), of("restart: process"), of("restart: assignment to the first"), of("restart: assignment to ready"),
+		"lateness of parked", "lateness of those", "visits", "lost", "early", "delivered again")
+	if strings.HasPrefix(rows[4].Value, "0/s") || strings.HasPrefix(rows[9].Value, "0,") {
+		t.Errorf("nothing was moved: %+v", rows)
+	}
+}
+
 // out is a record as the receiver gets it.
 func out(topic, key string, stampMs int64) *kgo.Record {
 	return &kgo.Record{Topic: topic, Key: []byte(key), Timestamp: time.UnixMilli(stampMs)}
@@ -151,5 +171,84 @@ func TestQuantilesAreLatenessesThatHappened(t *testing.T) {
 		if got := l.at(permille); got != want {
 			t.Errorf("%d of a thousand: %d, want %d", permille, got, want)
 		}
+	}
+}
+
+func TestWhatFallsDueWhileItIsParkedIsInTheBooks(t *testing.T) {
+	now := time.UnixMilli(1_000_000)
+	d := new(dues)
+	soon, later, never := d.key(0, now, time.Second), d.key(1, now, time.Hour), d.key(2, now, 2*watchedFor)
+	if len(soon) != keySize || len(later) != keySize || len(never) != keySize {
+		t.Errorf("keys %q, %q, %q: want %d bytes", soon, later, never, keySize)
+	}
+	if d.arrived(out("x", never, 0)) || d.arrived(out("x", "0000000000000000", 0)) || d.arrived(out("x", dueKey+"000000000009", 0)) {
+		t.Error("what is in no books has arrived")
+	}
+	if n := d.left(now.Add(time.Minute)); n != 1 {
+		t.Errorf("%d are left, want 1", n)
+	}
+	if a := d.account(now.Add(time.Minute)); a.lost != 1 || a.due != 1 || a.fault() == nil {
+		t.Errorf("nothing has arrived, and the account is %+v", a)
+	}
+	for range 2 {
+		if !d.arrived(out("x", soon, now.UnixMilli()+1007)) {
+			t.Error("it is not in the books")
+		}
+	}
+	if a := d.account(now.Add(time.Minute)); a.lost != 0 || a.again != 1 || a.late.at(500) != 7*time.Millisecond || a.fault() != nil {
+		t.Errorf("it came twice and 7 ms late, and the account is %+v", a)
+	}
+	d.outages = []outage{{now, now.Add(time.Second)}}
+	if a := d.account(now.Add(time.Minute)); len(a.late) != 0 || a.out.at(500) != 7*time.Millisecond {
+		t.Errorf("it fell due in an outage, and the account is %+v", a)
+	}
+	d.arrived(out("x", later, now.UnixMilli()))
+	if a := d.account(now); a.early != 1 || a.due != 2 || a.fault() == nil {
+		t.Errorf("one came an hour early, and the account is %+v", a)
+	}
+}
+
+func TestADaemonIsKilledAtAMillionTenMillionAndTheEnd(t *testing.T) {
+	for far, want := range map[int][]int64{500: {500}, 1_000_000: {1_000_000}, 2_000_000: {1_000_000, 2_000_000}, 50_000_000: {1_000_000, 10_000_000, 50_000_000}} {
+		o := Options{Far: far}
+		if got := o.steps(); !slices.Equal(got, want) {
+			t.Errorf("%d: %v, want %v", far, got, want)
+		}
+	}
+}
+
+// verdicts are the rows with a goal, by how their names begin: true is met.
+func verdicts(rows []Row) map[string]bool {
+	met := make(map[string]bool)
+	for _, r := range rows {
+		if r.Met != nil {
+			met[r.Name] = *r.Met
+		}
+	}
+	return met
+}
+
+func TestAHerdFromRunsMayCostTwiceThatFromMemory(t *testing.T) {
+	o := Options{Herd: Full().Herd}
+	for spent, want := range map[time.Duration]bool{20 * time.Second: true, 21 * time.Second: false} {
+		rows := herdRows(o, &kafka{name: "none"}, []herdFound{{name: "from memory", spent: 10 * time.Second, filled: 1}, {name: "from runs", runs: 499, spent: spent, filled: 1}})
+		got := verdicts(rows)
+		if len(got) != 2 || got["from runs: CPU"] != want || got["from runs: runs"] {
+			t.Errorf("%v: %v", spent, got)
+		}
+	}
+}
+
+func TestCleaningMayBeTwiceAsLate(t *testing.T) {
+	o := Options{PerSecond: 1000, Memory: 100}
+	late := func(d time.Duration) account { return account{received: latenesses{d}} }
+	f := cleanFound{base: late(time.Second), moved: late(2 * time.Second), delivering: late(time.Second), cleaning: late(2*time.Second + 1), peak: 101}
+	f.after.Runs.Moved, f.after.Runs.Cleaned = 200, 100
+	want := map[string]bool{
+		"lateness at 1000/s while moving": true, "lateness at 1000/s until the others were delivered": true, "lateness at 1000/s while cleaning": false,
+		"copies written": true, "peak of resident memory": false, "lost and early": true,
+	}
+	if got := verdicts(f.rows(o, &kafka{name: "none"})); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

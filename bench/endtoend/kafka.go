@@ -1,6 +1,7 @@
 package endtoend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,14 +27,15 @@ const (
 	startWithin  = 10 * time.Minute
 	serveWithin  = 2 * time.Minute
 	// containerLife is when a container ends by itself, should nobody end it.
-	containerLife = time.Hour
+	containerLife = 3 * time.Hour
 )
 
 // kafka is a cluster of one broker, with nothing in it.
 type kafka struct {
-	name  string // what it is
-	addrs []string
-	close func()
+	name      string // what it is
+	addrs     []string
+	close     func()
+	contained bool // it runs in a container, so others can
 }
 
 // startKafka starts an Apache Kafka in a container, or where that cannot be had the
@@ -48,7 +50,7 @@ func startKafka(ctx context.Context, log io.Writer) (*kafka, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded broker: %w", err)
 	}
-	return &kafka{"the embedded broker, for want of a container", embedded.ListenAddrs(), embedded.Close}, nil
+	return &kafka{name: "the embedded broker, for want of a container", addrs: embedded.ListenAddrs(), close: embedded.Close}, nil
 }
 
 // startContainer runs one node that is broker and controller, with a heap of 512 MiB.
@@ -56,10 +58,7 @@ func startContainer(ctx context.Context) (*kafka, error) {
 	if _, err := engine(ctx, engineWithin, "version", "--format", "{{.Server.Version}}"); err != nil {
 		return nil, fmt.Errorf("no container engine answers: %w", err)
 	}
-	image := os.Getenv("LAYOVER_TEST_KAFKA_IMAGE")
-	if image == "" {
-		image = defaultImage
-	}
+	image := kafkaImage()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -70,7 +69,7 @@ func startContainer(ctx context.Context) (*kafka, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &kafka{image + " in a container", []string{addr}, func() {
+	k := &kafka{name: image + " in a container", addrs: []string{addr}, contained: true, close: func() {
 		engine(context.WithoutCancel(ctx), serveWithin, "rm", "-f", id) // it ends by itself otherwise
 	}}
 	if err := k.serves(ctx); err != nil {
@@ -95,14 +94,15 @@ func containerArgs(image, addr string) []string {
 	return append(args, image, "sh", "-c", script)
 }
 
+func kafkaImage() string { return cmp.Or(os.Getenv("LAYOVER_TEST_KAFKA_IMAGE"), defaultImage) }
+
+func engineClient() string { return cmp.Or(os.Getenv("LAYOVER_TEST_DOCKER"), "docker") }
+
 // engine runs the container engine's client and returns what it prints.
 func engine(ctx context.Context, within time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	client := os.Getenv("LAYOVER_TEST_DOCKER")
-	if client == "" {
-		client = "docker"
-	}
+	client := engineClient()
 	out, err := exec.CommandContext(ctx, client, args...).Output()
 	if err != nil {
 		var exit *exec.ExitError

@@ -1,6 +1,7 @@
 package endtoend
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 // ledger knows of every short-delayed record when it is due, as its sender
 // reckons, and what came of it. A record's number is its key.
 type ledger struct {
+	topic   string // where deliveries are to arrive; "": egress
 	mu      sync.Mutex
 	records []entry // by number
 	missing int     // of them, those that have not arrived
@@ -59,7 +61,7 @@ func (l *ledger) arrived(r *kgo.Record, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	number, err := strconv.Atoi(string(r.Key))
-	if err != nil || number < 0 || number >= len(l.records) || r.Topic != egress {
+	if err != nil || number < 0 || number >= len(l.records) || r.Topic != cmp.Or(l.topic, egress) {
 		if len(l.strays) < maxStrays {
 			l.strays = append(l.strays, fmt.Sprintf("%s in %s", r.Key, r.Topic))
 		}

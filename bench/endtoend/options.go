@@ -20,6 +20,11 @@ type Options struct {
 	Build  time.Duration // until then, from when the first is written
 	Around time.Duration // before and after it records are due all the time
 
+	Far    int           // records that [Far] parks in runs
+	Herd   int           // records that [Herd] lets fall due in one second
+	Memory int           // bytes that a daemon with runs is held to; half of it is its bound
+	Quiet  time.Duration // nothing is moved for so long until moving counts as over
+
 	// Profiles is a folder for heap.pprof, idle.pprof and flow.pprof of the
 	// daemon; "" is none. Taking them is counted in what they show.
 	Profiles string
@@ -34,6 +39,7 @@ func Full() Options {
 		Records: 1_000_000, Idle: time.Minute, Flow: time.Minute, PerSecond: 1000, Settle: 5 * time.Second,
 		LoopRounds: 20, LoopWatch: 20 * time.Second,
 		Window: 5_000_000, Build: 3 * time.Minute, Around: 20 * time.Second,
+		Far: 20_000_000, Herd: 1_000_000, Memory: 512 << 20, Quiet: 12 * time.Second, // lanes rest 10 s between two flushes
 	}
 }
 
@@ -44,6 +50,7 @@ func Quick() Options {
 	o.Records, o.Idle, o.Flow, o.Settle = 100_000, 20*time.Second, 20*time.Second, 3*time.Second
 	o.LoopRounds, o.LoopWatch = 5, 5*time.Second
 	o.Window, o.Build, o.Around = 500_000, 40*time.Second, 5*time.Second
+	o.Far, o.Herd = 1_000_000, 100_000
 	return o
 }
 
@@ -64,6 +71,10 @@ func (o Options) filled() Options {
 	orInt(&o.PerSecond, full.PerSecond)
 	orInt(&o.LoopRounds, full.LoopRounds)
 	orInt(&o.Window, full.Window)
+	orInt(&o.Far, full.Far)
+	orInt(&o.Herd, full.Herd)
+	orInt(&o.Memory, full.Memory)
+	orTime(&o.Quiet, full.Quiet)
 	orTime(&o.Idle, full.Idle)
 	orTime(&o.Flow, full.Flow)
 	orTime(&o.Settle, full.Settle)

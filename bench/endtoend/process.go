@@ -21,6 +21,8 @@ type child struct {
 	cmd     *exec.Cmd
 	orders  io.WriteCloser
 	answers *json.Decoder
+	// container is the name of the container that it runs in, "" where it is a process.
+	container string
 }
 
 // startChild starts this binary again. The end of ctx kills it. Of the
@@ -32,6 +34,30 @@ func startChild(ctx context.Context, kind string, log io.Writer, settings []stri
 	}
 	cmd := exec.CommandContext(ctx, self)
 	cmd.Env = append(environ(drop), append(settings, childVariable+"="+kind)...)
+	return start(cmd, kind, log)
+}
+
+// startContained starts this binary in a container of its own that may take so many bytes and two
+// cores. Kafka's image is there already, so it is the root of it.
+func startContained(ctx context.Context, name string, bytes int64, log io.Writer, settings []string) (*child, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("own binary: %w", err)
+	}
+	args := []string{"run", "-i", "--rm", "--name", name, "--network", "host", "--cpus", "2",
+		"--memory", fmt.Sprint(bytes), "--memory-swap", fmt.Sprint(bytes), "-v", self + ":/bench:ro", "--entrypoint", "/bench"}
+	for _, s := range append(settings, childVariable+"="+daemonChild) {
+		args = append(args, "-e", s)
+	}
+	c, err := start(exec.CommandContext(ctx, engineClient(), append(args, kafkaImage())...), daemonChild, log)
+	if err == nil {
+		c.container = name
+	}
+	return c, err
+}
+
+// start starts a command that is a child.
+func start(cmd *exec.Cmd, kind string, log io.Writer) (*child, error) {
 	cmd.Stderr = log
 	cmd.WaitDelay = time.Second
 	orders, err := cmd.StdinPipe()
@@ -45,7 +71,7 @@ func startChild(ctx context.Context, kind string, log io.Writer, settings []stri
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%s process: %w", kind, err)
 	}
-	return &child{cmd, orders, json.NewDecoder(answers)}, nil
+	return &child{cmd: cmd, orders: orders, answers: json.NewDecoder(answers)}, nil
 }
 
 // environ is the environment without the settings of a Layover and without drop.
@@ -92,6 +118,9 @@ func (c *child) end() error {
 
 // kill is kill -9, and returns when the child is gone.
 func (c *child) kill() {
+	if c.container != "" {
+		engine(context.Background(), engineWithin, "kill", c.container) // else it has ended
+	}
 	c.cmd.Process.Kill()
 	c.cmd.Wait() // says that it was killed
 	c.orders.Close()

@@ -3,9 +3,12 @@ package endtoend
 import (
 	"fmt"
 	"math"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,6 +24,7 @@ type reading struct {
 	NextGC    uint64 // heap at which the next collection begins
 	Allocated uint64 // ever
 	Resident  uint64 // of the whole process
+	Peak      uint64 // the most that was resident, 0 where the system does not say
 
 	CPU         time.Duration // in steps of 10 ms
 	GCCPU       time.Duration // as of the end of the last collection; with what idle cores helped
@@ -42,7 +46,7 @@ func read() (reading, error) {
 	metrics.Read(samples)
 	gogc := samples[1].Value.Uint64()
 	r := reading{
-		At: time.Now(), Heap: m.HeapAlloc, NextGC: m.NextGC, Allocated: m.TotalAlloc, Resident: uint64(resident),
+		At: time.Now(), Heap: m.HeapAlloc, NextGC: m.NextGC, Allocated: m.TotalAlloc, Resident: uint64(resident), Peak: peak(),
 		CPU: seconds(cpu), GCCPU: seconds(samples[0].Value.Float64()), Collections: m.NumGC,
 		GOGC: int(min(gogc, math.MaxInt32)), GOMAXPROCS: runtime.GOMAXPROCS(0), MemoryLimit: debug.SetMemoryLimit(-1),
 	}
@@ -85,6 +89,21 @@ func process() (cpu, resident float64, err error) {
 		return 0, 0, fmt.Errorf("process metrics: none on %s", runtime.GOOS)
 	}
 	return cpu, resident, nil
+}
+
+// peak returns the most memory that this process had.
+func peak() uint64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if kib, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			n, _ := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(kib), "kB")), 10, 64)
+			return n << 10
+		}
+	}
+	return 0
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -23,13 +23,8 @@ const (
 
 // restart is a daemon that is killed with a large window, and started again.
 type restart struct {
-	Options
-	kafka      *kafka
-	client     *kgo.Client
-	admin      *kadm.Client
-	partitions int
-	journal    string // LAYOVER_JOURNAL
-	name       string // of its topics and its group, and of its member
+	scene
+	journal string // LAYOVER_JOURNAL
 
 	load   load
 	daemon *child
@@ -71,8 +66,8 @@ func Restart(ctx context.Context, o Options, partitions int) ([]Row, error) {
 	defer client.Close()
 	var found []restarted
 	for _, journal := range []string{"auto", "off"} {
-		r := &restart{Options: o, kafka: k, client: client, admin: kadm.NewClient(client), partitions: partitions, journal: journal,
-			name: fmt.Sprintf("restart-%d-%s", partitions, journal)}
+		r := &restart{journal: journal, scene: scene{Options: o, kafka: k, admin: kadm.NewClient(client), partitions: partitions,
+			name: fmt.Sprintf("restart-%d-%s", partitions, journal)}}
 		if err := r.run(ctx); err != nil {
 			return nil, fmt.Errorf("LAYOVER_JOURNAL=%s: %w", journal, err)
 		}
@@ -81,23 +76,16 @@ func Restart(ctx context.Context, o Options, partitions int) ([]Row, error) {
 	return restartRows(o, k.name, partitions, found[0], found[1]), nil
 }
 
-func (r *restart) ingress() string { return r.name + ".delayed" }
-func (r *restart) egress() string  { return r.name + ".ready" }
-func (r *restart) dead() string    { return r.name + ".dead" }
-
 // run measures, and leaves nothing behind in the cluster.
 func (r *restart) run(ctx context.Context) (err error) {
-	for topic, partitions := range map[string]int{r.ingress(): r.partitions, r.egress(): r.partitions, r.dead(): 1} {
-		if _, err := r.admin.CreateTopic(ctx, int32(partitions), 1, nil, topic); err != nil {
-			return fmt.Errorf("topic %s: %w", topic, err)
-		}
+	if err := r.make(ctx); err != nil {
+		return err
 	}
 	defer func() {
 		if r.daemon != nil {
 			r.daemon.kill()
 		}
-		_, forgotten := r.admin.DeleteTopics(context.WithoutCancel(ctx), r.ingress(), r.egress(), r.dead(), r.ingress()+"."+r.name)
-		err = errors.Join(err, forgotten)
+		err = errors.Join(err, r.forget(ctx))
 	}()
 	if err := r.build(ctx); err != nil {
 		return err

@@ -87,49 +87,6 @@ func (l *load) write(ctx context.Context, addrs []string, topic string) error {
 	return failed.get()
 }
 
-// reader reads a topic from so many records after the start of each partition on.
-func (r *restart) reader(topic string, from map[int32]int64) (*kgo.Client, error) {
-	at := make(map[int32]kgo.Offset)
-	for partition, offset := range from {
-		at[partition] = kgo.NewOffset().At(offset)
-	}
-	return kgo.NewClient(kgo.SeedBrokers(r.kafka.addrs...), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: at}))
-}
-
-// ends are the end offsets of a topic, and their sum.
-func (r *restart) ends(ctx context.Context, topic string) (map[int32]int64, int64, error) {
-	listed, err := r.admin.ListEndOffsets(ctx, topic)
-	if err == nil {
-		err = listed.Error()
-	}
-	ends, sum := make(map[int32]int64), int64(0)
-	for partition, o := range listed[topic] {
-		ends[partition] = o.Offset
-		sum += o.Offset
-	}
-	return ends, sum, err
-}
-
-// awaitFirst gives the time at which the first record arrives that is not there yet.
-func (r *restart) awaitFirst(ctx context.Context) (<-chan time.Time, error) {
-	ends, _, err := r.ends(ctx, r.egress())
-	if err != nil {
-		return nil, err
-	}
-	receiver, err := r.reader(r.egress(), ends)
-	if err != nil {
-		return nil, err
-	}
-	first := make(chan time.Time, 1)
-	go func() { // ends with its first record, or with ctx
-		defer receiver.Close()
-		for receiver.PollFetches(ctx).NumRecords() == 0 && ctx.Err() == nil {
-		}
-		first <- time.Now()
-	}()
-	return first, nil
-}
-
 // audit is what all that was delivered comes to.
 type audit struct {
 	delivered int64 // with those that came again

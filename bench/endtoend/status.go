@@ -17,6 +17,8 @@ type status struct {
 	Parked struct {
 		Records int64 `json:"records"`
 		Bytes   int64 `json:"bytes"` // of the lanes, as they count
+		Memory  int64 `json:"memory"`
+		PauseAt int64 `json:"pause_at"` // memory
 	} `json:"parked"`
 	InFlight   int64 `json:"in_flight"`
 	Duplicates struct {
@@ -24,6 +26,7 @@ type status struct {
 	} `json:"duplicates_after_a_kill"`
 	Assignments []struct {
 		Loaded bool  `json:"loaded"`
+		Low    int64 `json:"low_offset"`
 		Read   int64 `json:"read_offset"`
 	} `json:"assignments"`
 	Journal struct {
@@ -35,6 +38,24 @@ type status struct {
 		Restored  int64 `json:"restored_records"`
 		LastMs    int64 `json:"last_restore_ms"`
 	} `json:"journal"`
+	Runs struct {
+		Topics []struct {
+			Usable bool   `json:"usable"`
+			Text   string `json:"text"`
+		} `json:"topics"`
+		Records    int64   `json:"records"`
+		Bytes      int64   `json:"bytes"`
+		LogBytes   int64   `json:"log_bytes"`
+		Runs       int64   `json:"runs"`
+		Moving     int64   `json:"moving"`
+		Moved      int64   `json:"moved"`
+		Cleaned    int64   `json:"cleaned"`
+		Loaded     int64   `json:"loaded"`
+		Lost       int64   `json:"lost"`
+		Visits     int64   `json:"visits"`
+		LateVisits int64   `json:"late_visits"`
+		AheadSecs  float64 `json:"read_ahead_seconds"`
+	} `json:"runs"`
 	Counters struct {
 		Commits      int64 `json:"commits"`
 		Delivered    int64 `json:"delivered"`
@@ -97,4 +118,20 @@ func (s status) fault(parked, delivered int) error {
 			s.Parked.Records, c.Delivered, c.DeadLettered, c.Dropped, c.Unaccounted, parked, delivered)
 	}
 	return nil
+}
+
+// read is how far all partitions were read.
+func (s *status) read() (n int64) {
+	for _, a := range s.Assignments {
+		n += a.Read
+	}
+	return n
+}
+
+// window is how many offsets of ingress a restart finds between what is finished and what was read.
+func (s *status) window() (n int64) {
+	for _, a := range s.Assignments {
+		n += a.Read - a.Low
+	}
+	return n
 }

@@ -16,6 +16,7 @@ const (
 	Wheel   Subject = "The wheel and the daemon"
 	Journal Subject = "A killed daemon, with the journal and without"
 	IDs     Subject = "Records with an id, and their cancels"
+	Runs    Subject = "Records that are moved to runs"
 )
 
 // heading is the first line of a file of tables.

@@ -1,0 +1,122 @@
+package endtoend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// cleanedOf is how many of o.Far records are written to be cleaned: enough for a log of several
+	// segments in one partition.
+	cleanedOf = 8
+	// stays of a hundred records are due in a month, and the others soonClean to soonClean and
+	// spreadClean from when each is written.
+	stays                  = 12
+	soonClean, spreadClean = 150 * time.Second, time.Minute
+)
+
+// cleanFound is what came of it.
+type cleanFound struct {
+	records       int64
+	base          account
+	moved         account // of the flow, while records are moved
+	delivering    account // while most of them fall due
+	cleaning      account
+	before, after status
+	took          time.Duration // cleaning
+	late          dueAccount
+	peak          uint64
+}
+
+// Cleaning measures the lateness of short delays while runs are moved again: most of what was moved has
+// been delivered, and what is left keeps the log.
+func Cleaning(ctx context.Context, o Options) ([]Row, error) {
+	o = o.filled()
+	k, c, stop, err := startAll(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	var base farFound
+	if err := base.baseline(ctx, newHeld(o, k, c, "without-cleaning", 1)); err != nil {
+		return nil, fmt.Errorf("without runs: %w", err)
+	}
+	f := cleanFound{base: base.base, records: int64(max(o.Far/cleanedOf, 500_000))}
+	if err := f.measure(ctx, newHeld(o, k, c, "cleaning", 1)); err != nil {
+		return nil, err
+	}
+	return f.rows(o, k), nil
+}
+
+func (f *cleanFound) measure(ctx context.Context, h *held) error {
+	return h.run(ctx, nil, func(ctx context.Context) error {
+		var moving, delivering, cleaning window
+		err := h.flowing(ctx, func() (err error) {
+			moving.from = h.ledger.count()
+			random := h.dues.random()
+			if err := h.fill(ctx, f.records, func(int64) time.Duration {
+				if random.IntN(100) < stays {
+					return farthestFar
+				}
+				return soonClean + time.Duration(random.Int64N(int64(spreadClean/time.Millisecond)))*time.Millisecond
+			}); err != nil {
+				return err
+			}
+			moving.to = h.ledger.count()
+			delivering.from = moving.to
+			if err := h.until(ctx, "delivered", func(s *status) bool { return h.dues.left(time.Now().Add(watchedFor)) == 0 || s.Runs.Cleaned > 0 }); err != nil {
+				return err
+			}
+			f.before, delivering.to = h.last, h.ledger.count()
+			if err := h.until(ctx, "cleaning", func(s *status) bool { return s.Runs.Cleaned > 0 }); err != nil {
+				return err
+			}
+			began := time.Now()
+			cleaning.from = h.ledger.count()
+			cleaned, since := int64(-1), began
+			err = h.until(ctx, "clean", func(s *status) bool {
+				if s.Runs.Cleaned != cleaned || s.Runs.Moving > 0 {
+					cleaned, since, cleaning.to = s.Runs.Cleaned, time.Now(), h.ledger.count()
+				}
+				return time.Since(since) > 2*h.Quiet
+			})
+			f.took, f.after = since.Sub(began), h.last
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		f.moved, f.delivering = h.ledger.account(moving.from, moving.to), h.ledger.account(delivering.from, delivering.to)
+		f.cleaning, f.late = h.ledger.account(cleaning.from, cleaning.to), h.dues.account(time.Now().Add(-arriveWithin))
+		r, err := h.daemon.ask(orderRead)
+		f.peak = r.Peak
+		return errors.Join(err, f.cleaning.fault(), f.late.fault())
+	})
+}
+
+func (f *cleanFound) rows(o Options, k *kafka) []Row {
+	base := f.base.received.at(990).Seconds()
+	late := func(what string, a account) Row {
+		p99 := a.received.at(990).Seconds()
+		return plain(fmt.Sprintf("lateness at %d/s %s", o.PerSecond, what), "%s", a.received).
+			aim(p99 <= twice*base, "p99 at most twice that without runs; it is %.2f times", p99/base)
+	}
+	return []Row{
+		plain("broker", "%s", k.name),
+		plain("written", "%d records to one partition, of which %d %% are due in a month and the others in %v to %v", f.records, stays, soonClean, soonClean+spreadClean),
+		plain(fmt.Sprintf("lateness at %d/s without runs and with nothing parked", o.PerSecond), "%s", f.base.received),
+		late("while moving", f.moved),
+		late("until the others were delivered", f.delivering),
+		late("while cleaning", f.cleaning),
+		plain("log, estimated", "%s before and %s after cleaning, with %s and %s live", mib(float64(f.before.Runs.LogBytes)), mib(float64(f.after.Runs.LogBytes)),
+			mib(float64(f.before.Runs.Bytes)), mib(float64(f.after.Runs.Bytes))),
+		plain("moved again", "%d of %d copies within %s", f.after.Runs.Cleaned, f.after.Runs.Moved, secs(f.took)),
+		plain("copies written", "%.2f a record that was moved", float64(f.after.Runs.Moved)/float64(max(f.after.Runs.Moved-f.after.Runs.Cleaned, 1))).
+			aim(f.after.Runs.Moved <= 2*(f.after.Runs.Moved-f.after.Runs.Cleaned), "at most 2"),
+		plain("peak of resident memory", "%s", mib(float64(f.peak))).aim(f.peak <= uint64(o.Memory), "below %s", mib(float64(o.Memory))),
+		plain("lateness of parked records that fell due, due to delivery's timestamp", "%s", f.late.late),
+		plain("lost and early", "%d and %d of %d parked ones that were due", f.late.lost, f.late.early, f.late.due).aim(f.late.lost+f.late.early == 0, "0"),
+	}
+}

@@ -1,0 +1,199 @@
+package endtoend
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// endsWithin bounds each wait for a daemon.
+const endsWithin = 10 * time.Minute
+
+// held is a daemon that is held to a memory and two cores, with records that come and go beside
+// what it parks.
+type held struct {
+	scene
+	memory int64 // 0: what the settings say
+	daemon *child
+	http   string
+	starts int
+	sender *kgo.Client // of what is parked; the flow has one of its own
+	ledger *ledger     // of the flow
+	dues   *dues       // of what is parked
+	wrote  int64       // of what is parked
+	last   status      // of until
+}
+
+// newHeld returns a daemon that is not started, with a name for its topics.
+func newHeld(o Options, k *kafka, c *clients, name string, partitions int) *held {
+	h := &held{scene: scene{Options: o, kafka: k, admin: c.admin, partitions: partitions, name: name}, memory: int64(o.Memory), dues: new(dues)}
+	h.ledger = &ledger{topic: h.egress()}
+	return h
+}
+
+// start starts the daemon, in a container where that can be had.
+func (h *held) start(ctx context.Context, settings ...string) (err error) {
+	settings = append([]string{
+		"KAFKA_BROKERS=" + strings.Join(h.kafka.addrs, ","), "LAYOVER_INGRESS_TOPICS=" + h.ingress(), "LAYOVER_EGRESS_TOPIC=" + h.egress(),
+		"LAYOVER_DLQ_TOPIC=" + h.dead(), "LAYOVER_GROUP_ID=" + h.name, "LAYOVER_GROUP_INSTANCE_ID=" + h.name + "-0",
+		"LAYOVER_HTTP_ADDR=127.0.0.1:0", "LAYOVER_LOG_LEVEL=warn", "LAYOVER_MAX_DELAY=31d",
+	}, settings...)
+	h.starts++
+	switch {
+	case h.memory == 0:
+		h.daemon, err = startChild(ctx, daemonChild, h.Log, settings)
+	case h.kafka.contained:
+		h.daemon, err = startContained(ctx, fmt.Sprintf("%s-%d", h.name, h.starts), h.memory, h.Log, settings)
+	default:
+		h.daemon, err = startChild(ctx, daemonChild, h.Log, append(settings,
+			"LAYOVER_MAX_PARKED_BYTES="+strconv.FormatInt(h.memory/2, 10), "LAYOVER_GOMEMLIMIT="+strconv.FormatInt(h.memory/10*9, 10)))
+	}
+	if err != nil {
+		return err
+	}
+	var hello greeting
+	if err := h.daemon.hear(&hello); err != nil {
+		return err
+	}
+	h.http = hello.HTTP
+	return nil
+}
+
+// run makes the topics, starts the daemon, and runs body while what comes out is entered in the books.
+func (h *held) run(ctx context.Context, settings []string, body func(context.Context) error) (err error) {
+	if err := h.make(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, h.forget(ctx)) }()
+	if h.sender, err = newSender(h.kafka.addrs, h.ingress()); err != nil {
+		return err
+	}
+	defer h.sender.Close()
+	receiver, err := newReceiver(h.kafka.addrs, h.egress(), h.dead())
+	if err != nil {
+		return err
+	}
+	defer receiver.Close()
+	if err := h.start(ctx, settings...); err != nil {
+		return err
+	}
+	defer func() { h.daemon.kill() }()
+	if err := h.until(ctx, "ready", func(s *status) bool { return s.Ready }); err != nil {
+		return err
+	}
+	receiving, stop := context.WithCancel(ctx)
+	received := make(chan error, 1)
+	go func() { received <- receiveBoth(receiving, receiver, h.ledger, h.dues) }() // ended by stop
+	err = body(ctx)
+	stop()
+	return errors.Join(err, <-received, h.ledger.stray())
+}
+
+// flowing runs f while records with short delays flow, and returns the error of either.
+func (h *held) flowing(ctx context.Context, f func() error) error {
+	sender, err := newSender(h.kafka.addrs, h.ingress())
+	if err != nil {
+		return err
+	}
+	defer sender.Close()
+	sending, stop := context.WithCancel(ctx)
+	sent := make(chan error, 1)
+	go func() { sent <- flow(sending, sender, h.ledger, h.PerSecond) }() // ended by stop
+	err = pause(ctx, warmUp+lead)
+	if err == nil {
+		err = f()
+	}
+	stop()
+	if err := errors.Join(err, <-sent); err != nil {
+		return err
+	}
+	return h.ledger.await(ctx)
+}
+
+// until asks the daemon until something holds.
+func (h *held) until(ctx context.Context, what string, holds func(*status) bool) error {
+	return h.untilEvery(ctx, 200*time.Millisecond, what, holds)
+}
+
+func (h *held) untilEvery(ctx context.Context, every time.Duration, what string, holds func(*status) bool) error {
+	for by := time.Now().Add(endsWithin); ; {
+		s, err := askStatus(ctx, h.http)
+		if err != nil {
+			return fmt.Errorf("until %s: %w", what, err)
+		}
+		h.last = s
+		if holds(&s) {
+			return nil
+		}
+		if time.Now().After(by) {
+			return fmt.Errorf("not %s within %v: %+v", what, endsWithin, s)
+		}
+		if err := pause(ctx, every); err != nil {
+			return err
+		}
+	}
+}
+
+// quiet waits until all is read, and nothing was moved for a while.
+func (h *held) quiet(ctx context.Context) error {
+	moved, since := int64(-1), time.Now()
+	return h.until(ctx, "quiet", func(s *status) bool {
+		if s.Runs.Moved != moved || s.Runs.Moving > 0 || s.read() < h.wrote {
+			moved, since = s.Runs.Moved, time.Now()
+		}
+		return time.Since(since) > h.Quiet
+	})
+}
+
+// fill writes records to be parked up to a number in all, each with a delay of its own, as fast as the
+// daemon reads and moves them: it keeps clear of the mark at which reading pauses. What waits in ingress
+// behind a pause is late, with runs and without.
+func (h *held) fill(ctx context.Context, to int64, delay func(n int64) time.Duration) error {
+	const atATime, backlog = 2000, 10_000
+	var failed failure
+	for h.wrote < to {
+		for range min(atATime, to-h.wrote) {
+			now := time.Now()
+			d := delay(h.wrote)
+			h.sender.Produce(ctx, record(h.dues.key(h.wrote, now, d), d, now, h.dues.random()), failed.note)
+			h.wrote++
+		}
+		err := h.untilEvery(ctx, watchEvery, "read", func(s *status) bool {
+			return h.wrote+int64(h.ledger.count())-s.read() < backlog && s.Parked.Memory < s.Parked.PauseAt*15/16
+		})
+		if err := cmp.Or(err, failed.get()); err != nil {
+			return err
+		}
+	}
+	if err := h.sender.Flush(ctx); err != nil {
+		return err
+	}
+	return cmp.Or(failed.get(), h.until(ctx, "read", func(s *status) bool { return s.read() >= h.wrote }))
+}
+
+// clients are those that all measurements share.
+type clients struct {
+	client *kgo.Client
+	admin  *kadm.Client
+}
+
+// startAll starts a broker and the clients. stop ends them.
+func startAll(ctx context.Context, o Options) (k *kafka, c *clients, stop func(), err error) {
+	if k, err = startKafka(ctx, o.Log); err != nil {
+		return nil, nil, nil, err
+	}
+	c = new(clients)
+	if c.client, err = kgo.NewClient(kgo.SeedBrokers(k.addrs...), kgo.RetryTimeout(30*time.Second)); err != nil {
+		k.close()
+		return nil, nil, nil, err
+	}
+	c.admin = kadm.NewClient(c.client)
+	return k, c, func() { c.client.Close(); k.close() }, nil
+}

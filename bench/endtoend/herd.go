@@ -1,0 +1,173 @@
+package endtoend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	herdPartitions = 8
+	// herdRuns is how many runs there are at least that the records of one second stand in.
+	herdRuns = 500
+	// herdBuild is the bound of the daemon that moves them: its flushes are small, so there are many.
+	herdBuild = 16 << 20
+	// herdAfter is how long after the first record is written they are due: later than moving
+	// takes, and the horizon then. From memory it is herdSoon.
+	herdAfter, herdSoon = 4 * time.Minute, time.Minute
+	// costTwice is the goal of what a record costs that is moved against one that stays.
+	costTwice = 2
+)
+
+// herdFound is what came of one way.
+type herdFound struct {
+	name    string
+	runs    int64
+	moved   int64
+	filled  time.Duration
+	spent   time.Duration // CPU of all processes
+	peak    uint64
+	late    dueAccount
+	flow    account
+	visits  int64
+	lateOne int64 // visits that brought something late
+}
+
+// Herd lets o.Herd records fall due within one second: from memory, from runs into memory that
+// holds them, and from runs in 512 MiB. A record that is lost or early is an error.
+func Herd(ctx context.Context, o Options) ([]Row, error) {
+	o = o.filled()
+	k, c, stop, err := startAll(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	roomy := fmt.Sprintf("LAYOVER_MAX_PARKED_BYTES=%d", max(int64(o.Herd)*4*boundPerRecord/2, leastBound))
+	var all []herdFound
+	for _, way := range []struct {
+		herdFound
+		topic    string
+		memory   int64
+		settings []string
+	}{
+		{herdFound{name: "from memory"}, "herd-memory", 0, []string{roomy, "LAYOVER_RUNS=off"}},
+		{herdFound{name: "from runs"}, "herd-runs", 0, []string{roomy}},
+		{herdFound{name: "from runs, in 512 MiB"}, "herd-held", int64(o.Memory), nil},
+	} {
+		h := newHeld(o, k, c, way.topic, herdPartitions)
+		h.memory = way.memory
+		if err := way.measure(ctx, h, way.settings); err != nil {
+			return nil, fmt.Errorf("%s: %w", way.name, err)
+		}
+		all = append(all, way.herdFound)
+	}
+	return herdRows(o, k, all), nil
+}
+
+// measure fills, starts again with the settings, and waits until all is through.
+func (f *herdFound) measure(ctx context.Context, h *held, settings []string) error {
+	moves := len(settings) < 2
+	build, memory, after := settings, h.memory, herdSoon
+	if moves {
+		after = herdAfter
+		build, h.memory = []string{fmt.Sprintf("LAYOVER_MAX_PARKED_BYTES=%d", herdBuild), "LAYOVER_LANES=1"}, 0
+	}
+	return h.run(ctx, build, func(ctx context.Context) error {
+		began := time.Now()
+		at := began.Add(after).Truncate(time.Second)
+		n := int64(h.Herd)
+		err := h.fill(ctx, n, func(i int64) time.Duration { return time.Until(at) + time.Duration(i*1000/n)*time.Millisecond })
+		if err != nil {
+			return err
+		}
+		f.filled = time.Since(began)
+		if moves {
+			if err := f.again(ctx, h, memory, settings); err != nil {
+				return err
+			}
+		}
+		err = h.flowing(ctx, func() error {
+			if err := pause(ctx, time.Until(at.Add(2*time.Second))); err != nil {
+				return err
+			}
+			return h.awaitDues(ctx)
+		})
+		if err != nil {
+			return err
+		}
+		f.late, f.flow = h.dues.account(time.Now()), h.ledger.account(0, h.ledger.count())
+		if err := f.note(ctx, h); err != nil {
+			return err
+		}
+		f.moved = f.moved + h.last.Runs.Moved
+		f.visits, f.lateOne = h.last.Runs.Visits, h.last.Runs.LateVisits
+		return errors.Join(f.late.fault(), f.flow.fault())
+	})
+}
+
+// again ends the daemon when nothing more is moved, and starts the one that delivers.
+func (f *herdFound) again(ctx context.Context, h *held, memory int64, settings []string) error {
+	if err := h.quiet(ctx); err != nil {
+		return err
+	}
+	f.runs, f.moved = h.last.Runs.Runs, h.last.Runs.Moved
+	if err := f.note(ctx, h); err != nil {
+		return err
+	}
+	if err := h.daemon.end(); err != nil {
+		return err
+	}
+	h.memory = memory
+	if err := h.start(ctx, settings...); err != nil {
+		return err
+	}
+	return h.until(ctx, "ready", func(s *status) bool { return s.Ready })
+}
+
+// note adds what a process that is about to end has spent.
+func (f *herdFound) note(ctx context.Context, h *held) error {
+	r, err := h.daemon.ask(orderRead)
+	if err != nil {
+		return err
+	}
+	f.spent, f.peak = f.spent+r.CPU, max(f.peak, r.Peak)
+	h.last, err = askStatus(ctx, h.http)
+	return err
+}
+
+// awaitDues waits until all is there, or cannot be waited for any longer.
+func (h *held) awaitDues(ctx context.Context) error {
+	for by := time.Now().Add(throughWithin); h.dues.left(time.Now()) > 0 && time.Now().Before(by); {
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// herdRows says it, way by way.
+func herdRows(o Options, k *kafka, all []herdFound) []Row {
+	rows := []Row{plain("broker", "%s", k.name)}
+	each := func(f herdFound) float64 { return f.spent.Seconds() * 1e6 / float64(o.Herd) }
+	for _, f := range all {
+		row := func(what, format string, args ...any) Row { return plain(f.name+": "+what, format, args...) }
+		if f.runs > 0 {
+			rows = append(rows, row("runs", "%d, with %d copies; %d visits, of which %d brought something late", f.runs, f.moved, f.visits, f.lateOne).
+				aim(f.runs >= herdRuns || o.Herd < Full().Herd, "at least %d runs", herdRuns))
+		}
+		rows = append(rows,
+			row("lateness of the herd, due to delivery's timestamp", "%s", f.late.late),
+			row("from the first delivery to the last", "%s", secs(f.late.last.Sub(f.late.first))),
+			row("read at", "%.0f/s", float64(o.Herd)/f.filled.Seconds()),
+			row("peak of resident memory", "%s", mib(float64(f.peak))),
+			row("delivered again", "%d", f.late.again),
+		)
+		cpu := row("CPU", "%.1f us a record, starts and a little flow included", each(f))
+		if f.runs > 0 {
+			cpu = cpu.aim(each(f) <= costTwice*each(all[0]), "at most twice that from memory; it is %.2f times", each(f)/each(all[0]))
+		}
+		rows = append(rows, cpu)
+	}
+	return rows
+}

@@ -1,0 +1,105 @@
+package model
+
+import (
+	"math"
+
+	"layover/purgatory"
+)
+
+// The numbers of package lane, in milliseconds and bytes.
+const (
+	flushRestMs = 10_000
+	mostAgeMs   = 3_600_000
+	mostSpan    = 5_000_000
+	longestMs   = 3_600_000
+	shortestMs  = 60_000
+	mostAheadMs = 600_000
+	leastAhead  = 2_000
+	cleanSlack  = 128 << 20
+	cleanRestMs = 10_000
+	runsLookMs  = 200
+
+	gatherBudget = 4096
+	copyBudget   = 1024
+)
+
+// paceEvery is how often the read-ahead is adapted. The lane does it every second; an hour of virtual time
+// would cost a second of real time with thousands of runs.
+const paceEvery = 60_000
+
+// policy is what the lane decides about the runs of a core.
+type policy struct {
+	core  *purgatory.Core
+	share int64 // of the partition
+	lane  int64 // of all partitions of its lane
+
+	step          int64 // from one turn to the next, ms
+	ahead         int64
+	paced         int64
+	rested, aged  int64 // no flush for memory, for age, before
+	due           int64 // of the next look for visits
+	cleaned       int64 // no look for what is to be moved again before
+	cleaning      bool
+	again         bool
+	horizon, goal int64 // of the flush that goes on
+}
+
+func (p *policy) used() int64 {
+	moving, _ := p.core.Runs().Bytes()
+	return p.core.Bytes() - moving
+}
+
+func (p *policy) room() int64 {
+	_, loaded := p.core.Runs().Bytes()
+	return max(p.share/8-loaded, min(p.share/4-loaded, p.share-p.core.Bytes()))
+}
+
+func (p *policy) horizonMs(used int64) int64 {
+	part := (float64(used)/float64(p.share) - 0.5) / 0.375
+	return int64(longestMs * math.Pow(shortestMs/float64(longestMs), max(0, min(part, 1))))
+}
+
+// begins says whether a flush begins.
+func (p *policy) begins(now int64) bool {
+	used := p.used()
+	p.horizon = max(p.horizonMs(used), 2*leastAhead)
+	switch {
+	case used > p.share/2 && now >= p.rested:
+		p.goal, p.rested = p.share*3/8, now+flushRestMs
+		if used > p.share*3/4 {
+			p.rested = now
+		}
+	case p.again:
+		p.goal, p.again = 0, false
+	case now >= p.aged:
+		p.aged = now + flushRestMs
+		if !p.core.Runs().Behind(func(string) int64 { return mostAgeMs * 3 / 4 }, mostSpan*3/4) {
+			return false
+		}
+		p.goal, p.aged = 0, now+mostAgeMs/4
+	default:
+		return false
+	}
+	return true
+}
+
+// pace adapts the read-ahead.
+func (p *policy) pace(now int64) {
+	if now < p.paced {
+		return
+	}
+	p.paced = now + paceEvery
+	most, quarter := min(int64(mostAheadMs), p.horizonMs(p.used())/2), p.share/4
+	_, loaded := p.core.Runs().Bytes()
+	due := func(ahead int64) int64 { return loaded + p.core.Runs().DueBy(now+ahead).Bytes }
+	for due(p.ahead) > quarter && p.ahead > max(leastAhead, p.step) {
+		p.ahead /= 2
+	}
+	for p.ahead < most && due(2*p.ahead) <= quarter {
+		p.ahead *= 2
+	}
+	p.ahead = max(min(p.ahead, most), leastAhead, p.step)
+}
+
+// soon is how long before it is due a copy is looked for: within the next step at least.
+func (p *policy) soon() int64 { return max(leastAhead, p.ahead/2, p.step) }
