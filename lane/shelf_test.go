@@ -191,7 +191,7 @@ func shelved(t *testing.T, edit func(*Config), plant func(*shelf), f func(r *rig
 	s := &shelf{topic: offsets.TopicID{9}, share: 1 << 20}
 	config := func(c *Config) {
 		c.Runs = RunsConfig{
-			Runs:      s,
+			Runs: s, InFlight: 1 << 16,
 			Share:     func() (n int64) { s.set(func(s *shelf) { n = s.share }); return n },
 			Retention: func(string) (d time.Duration) { s.set(func(s *shelf) { d = s.retention }); return d },
 			Uniform:   func() (is bool) { s.set(func(s *shelf) { is = !s.older }); return is },
