@@ -34,6 +34,7 @@ type shelf struct {
 	visits   []purgatory.Visit
 	owed     []func() // answers to copies, in their order
 	answers  sync.WaitGroup
+	over     chan struct{} // closed at the end of a test
 
 	share     int64
 	retention time.Duration
@@ -59,7 +60,10 @@ func (s *shelf) Open(ctx context.Context, ask far.Ask, done func(*far.Opening)) 
 	silent := s.silent
 	s.answers.Go(func() {
 		if silent {
-			<-ctx.Done()
+			select {
+			case <-ctx.Done():
+			case <-s.over:
+			}
 			s.set(func(s *shelf) { s.waiting-- })
 			done(nil)
 			return
@@ -188,7 +192,7 @@ func (r *rig) moved(s *shelf) (n int) {
 // partition 0 begins.
 func shelved(t *testing.T, edit func(*Config), plant func(*shelf), f func(r *rig, s *shelf)) {
 	t.Helper()
-	s := &shelf{topic: offsets.TopicID{9}, share: 1 << 20}
+	s := &shelf{topic: offsets.TopicID{9}, share: 1 << 20, over: make(chan struct{})}
 	config := func(c *Config) {
 		c.Runs = RunsConfig{
 			Runs: s, InFlight: 1 << 16,
@@ -213,6 +217,7 @@ func shelved(t *testing.T, edit func(*Config), plant func(*shelf), f func(r *rig
 		r.Lost(assignment(0, 1), func() { close(over) })
 		<-over
 		time.Sleep(time.Minute)
+		close(s.over)
 		s.answers.Wait()
 	})
 }
