@@ -34,6 +34,7 @@ type shelf struct {
 	visits   []purgatory.Visit
 	owed     []func() // answers to copies, in their order
 	answers  sync.WaitGroup
+	over     chan struct{} // closed at the end of a test
 
 	share     int64
 	retention time.Duration
@@ -59,7 +60,10 @@ func (s *shelf) Open(ctx context.Context, ask far.Ask, done func(*far.Opening)) 
 	silent := s.silent
 	s.answers.Go(func() {
 		if silent {
-			<-ctx.Done()
+			select {
+			case <-ctx.Done():
+			case <-s.over:
+			}
 			s.set(func(s *shelf) { s.waiting-- })
 			done(nil)
 			return
@@ -202,6 +206,7 @@ func shelved(t *testing.T, edit func(*Config), plant func(*shelf), f func(r *rig
 		}
 	}
 	inBubble(t, config, func(r *rig) {
+		s.over = make(chan struct{}) // of the bubble
 		if plant != nil {
 			plant(s)
 		}
@@ -213,6 +218,7 @@ func shelved(t *testing.T, edit func(*Config), plant func(*shelf), f func(r *rig
 		r.Lost(assignment(0, 1), func() { close(over) })
 		<-over
 		time.Sleep(time.Minute)
+		close(s.over)
 		s.answers.Wait()
 	})
 }
