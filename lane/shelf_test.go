@@ -206,6 +206,7 @@ func shelved(t *testing.T, edit func(*Config), plant func(*shelf), f func(r *rig
 		}
 	}
 	inBubble(t, config, func(r *rig) {
+		s.over = make(chan struct{}) // of the bubble
 		if plant != nil {
 			plant(s)
 		}
