@@ -136,6 +136,9 @@ type Config struct {
 	Partition Partition `split_words:"true" default:"key" choices:"key,same" example:"same" desc:"partition that a record is delivered to: by the hash of its key, or the same as in the ingress topic, for which the target needs as many"`
 	// Timestamp is the timestamp that a delivered record carries.
 	Timestamp Timestamp `split_words:"true" default:"delivery" choices:"delivery,original" example:"original" desc:"timestamp of a delivered record: the time of its delivery, or its original one"`
+	// AddedHeaders are the headers about itself that a delivered record has. Those that count
+	// its deliveries and attempts are added whatever this is.
+	AddedHeaders delay.Added `split_words:"true" kind:"added" default:"id,due,original-timestamp" example:"id" desc:"headers that a delivered record has besides its own: layover-id, by which consumers know repeats, layover-due, and layover-original-timestamp; dead letters, and what counts attempts and hops, are not affected"`
 	// Compression is the codec that records are produced with.
 	Compression Compression `split_words:"true" default:"snappy" choices:"snappy,lz4,zstd,gzip,none" example:"zstd" desc:"compression of the records that are produced"`
 

@@ -88,6 +88,8 @@ func (s *setting) decode(text string) error {
 		return s.decodeList(text, field)
 	case *[]delay.Mapping:
 		return decodeHeaderMap(text, field)
+	case *delay.Added:
+		return decodeAdded(text, field)
 	case *[]TopicTarget:
 		return decodeTargets(text, field)
 	case *[]TopicDelay:

@@ -68,6 +68,42 @@ func decodeHeaderMap(text string, out *[]delay.Mapping) error {
 	return wrong.orNil()
 }
 
+// addedForm is the values of LAYOVER_ADDED_HEADERS.
+var addedForm = "a list of " + strings.Join(delay.AddedWords(), " ") + ", or " + delay.AddNone
+
+// alwaysAdded are headers that a list might be thought to have, without what names share.
+var alwaysAdded = []string{"hops", "attempt", "delay-attempt"}
+
+// decodeAdded reads a list of added headers, or none, into out. A list of nothing is a mistake:
+// it could be meant for none as well as for all.
+func decodeAdded(text string, out *delay.Added) error {
+	var added delay.Added
+	var wrong listError
+	entries := wrong.entriesOf(text)
+	if len(entries) == 0 {
+		wrong.add("%s has no entry, want %s", quote(text), addedForm)
+	}
+	for _, entry := range entries {
+		word := strings.ToLower(entry)
+		bare := strings.TrimPrefix(strings.TrimPrefix(word, "layover-"), "x-")
+		one, known := delay.AddedOf(word)
+		switch {
+		case word == delay.AddNone && len(entries) > 1:
+			wrong.add("%s stands beside other entries, want it alone, or the others", quote(entry))
+		case word == delay.AddNone:
+		case !known && slices.Contains(alwaysAdded, bare):
+			wrong.add("%s cannot be chosen: what counts attempts and hops is always added, or retries and circles had no end; want %s", quote(entry), addedForm)
+		case !known:
+			wrong.add("%s is none of these headers%s, want %s", quote(entry), meant(bare, delay.AddedWords()), addedForm)
+		case added.Has(one):
+			wrong.add("%s is listed twice", quote(entry))
+		}
+		added |= one
+	}
+	*out = added
+	return wrong.orNil()
+}
+
 // meant is a note with the known word that is nearest; empty where none is near.
 func meant(word string, known []string) string {
 	if len(word) > maxQuoted {

@@ -45,7 +45,7 @@ func (c *Config) Rules(ingress string) (*delay.Rules, error) {
 		return nil, err
 	}
 	rules := &delay.Rules{DefaultDelay: c.DefaultDelay, MaxDelay: c.MaxDelay, ExpireAfter: c.ExpireAfter, Targets: targets,
-		Backoff: c.Backoff, MaxHops: int64(c.MaxHops), DeliverInvalid: c.OnInvalid == OnInvalidDeliver, Names: names}
+		Backoff: c.Backoff, MaxHops: int64(c.MaxHops), DeliverInvalid: c.OnInvalid == OnInvalidDeliver, Names: names, LeaveOut: delay.AddAll &^ c.AddedHeaders}
 	for _, t := range c.TopicDelays {
 		if t.Ingress == ingress {
 			rules.DefaultDelay, rules.TopicBackoff = t.Delay, t.Backoff

@@ -132,6 +132,7 @@ var kindForms = map[string]string{
 	"topics":       "a list of topic names",
 	"targets":      "a list of topic names and globs (* ? [a-z])",
 	"presets":      "a list of " + strings.Join(delay.Presets(), " "),
+	"added":        addedForm,
 	"topic":        "a topic name",
 	"instance":     "1 to 249 of " + nameAlphabet,
 	"client":       "1 to 249 of " + nameAlphabet,

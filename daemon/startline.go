@@ -32,7 +32,7 @@ func (d *Daemon) sayStart(s *servers) {
 		line = append(line, "events", c.EventsTopic)
 	}
 	line = append(line, "partition", c.Partition,
-		"timestamp", c.Timestamp, "compression", c.Compression, "journal", c.Journal, "runs", c.Runs, "default_delay", config.FormatDuration(c.DefaultDelay))
+		"timestamp", c.Timestamp, "added_headers", c.AddedHeaders.String(), "compression", c.Compression, "journal", c.Journal, "runs", c.Runs, "default_delay", config.FormatDuration(c.DefaultDelay))
 	if len(c.TopicDelays) > 0 {
 		line = append(line, "topic_delays", joined(c.TopicDelays))
 	}

@@ -48,12 +48,12 @@ func TestTheStartLineHasWhatHoldsForEachIngressTopicAndHowLongIsWaited(t *testin
 				"LAYOVER_INGRESS_TOPICS=delayed,also", "LAYOVER_TOPIC_TARGETS=delayed=other,also=ready", "LAYOVER_TOPIC_DELAYS=also=36h,delayed=90s",
 				"LAYOVER_DEFAULT_DELAY=1500ms", "LAYOVER_TARGET_PATIENCE=36h", "LAYOVER_CATCHUP_RATE=1500", "KAFKA_CLIENT_ID=shop-1",
 				"LAYOVER_EXPIRE_AFTER=90m", "LAYOVER_ON_EXPIRED=drop", "LAYOVER_EVENTS_TOPIC=events",
-				"LAYOVER_HEADERS=Spring,etf1", "LAYOVER_HEADER_MAP=X-Wait=S",
+				"LAYOVER_HEADERS=Spring,etf1", "LAYOVER_HEADER_MAP=X-Wait=S", "LAYOVER_ADDED_HEADERS=due,ID",
 			},
 			[]string{
 				" client_id=shop-1 ", ` topic_targets="delayed=other,also=ready" `, ` topic_delays="also=1d12h,delayed=1m30s" `,
 				" tls=false client_id", " default_delay=1s500ms ", " target_patience=1d12h catchup_rate=1500 ", " max_delay=30d ", " journal=auto runs=auto default_delay=",
-				" on_expired=drop events=events partition=", " expire_after=1h30m ", " headers=spring,etf1 ", ` header_map="X-Wait=s" `,
+				" on_expired=drop events=events partition=", " expire_after=1h30m ", " headers=spring,etf1 ", " added_headers=id,due compression=", ` header_map="X-Wait=s" `,
 			}, nil,
 		},
 		"secured": {
@@ -63,8 +63,8 @@ func TestTheStartLineHasWhatHoldsForEachIngressTopicAndHowLongIsWaited(t *testin
 		},
 		"by default": {
 			nil,
-			[]string{" client_id=layover ", " default_delay=0s ", ` backoff="1s..1h x2 jitter=20% max=16" max_hops=1000 `, " target_patience=15m ", " commit_interval=1s ", " on_expired=dlq "},
-			[]string{"topic_targets", "topic_delays", "mechanism", "expire_after", "events=", "headers=", "header_map="},
+			[]string{" client_id=layover ", " default_delay=0s ", ` backoff="1s..1h x2 jitter=20% max=16" max_hops=1000 `, " target_patience=15m ", " commit_interval=1s ", " on_expired=dlq ", " added_headers=id,due,original-timestamp "},
+			[]string{"topic_targets", "topic_delays", "mechanism", "expire_after", "events=", " headers=", "header_map="},
 		},
 	}
 	for name, test := range tests {

@@ -57,6 +57,14 @@ func TestAppendDeliveredAllocatesItsTextAtMost(t *testing.T) {
 	if allocs = testing.AllocsPerRun(100, func() { new(Rules).AppendDelivered(dst, in, origin, noon, Whole, &text) }); allocs != 0 {
 		t.Errorf("%v allocations with text to write over", allocs)
 	}
+	for _, leaveOut := range []Added{AddAll, AddDue | AddOriginalTimestamp} {
+		r.LeaveOut = leaveOut
+		for _, one := range [][]kgo.RecordHeader{in, retried} {
+			if allocs = testing.AllocsPerRun(100, func() { r.AppendDelivered(dst, one, origin, noon, Whole, &text) }); allocs != 0 {
+				t.Errorf("%v allocations without %s", allocs, leaveOut)
+			}
+		}
+	}
 	fresh := headers("a", "b", "x-delay", "5s")
 	if allocs = testing.AllocsPerRun(100, func() { new(Rules).AppendDelivered(dst, fresh, origin, noon, Bare, nil) }); allocs != 0 {
 		t.Errorf("%v allocations where nothing is stamped", allocs)

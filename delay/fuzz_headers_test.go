@@ -107,6 +107,7 @@ func FuzzHeadersOfAnyNameAndNumber(f *testing.F) {
 		if inv != nil {
 			form = Refused
 		}
+		r.LeaveOut = Added(offset % 8 & 7) // all subsets of the three
 		delivered := r.AppendDelivered(nil, in, o, d.DeadlineMs, form, nil)
 		kept := without(in, append(slices.Clone(controlNames), stampedNames...)...)
 		var ours []string
@@ -117,15 +118,17 @@ func FuzzHeadersOfAnyNameAndNumber(f *testing.F) {
 				t.Fatalf("%q: delivered as attempt %q, want %d", in, got, n)
 			}
 		}
-		if n := modelHops(last); n > 0 {
+		if n := modelHops(last); n > 0 || r.LeaveOut.Has(AddID) {
 			ours = append(ours, "layover-hops")
 			if got := modelLast(delivered)["layover-hops"]; string(got) != strconv.FormatInt(n, 10) {
 				t.Fatalf("%q: delivered with %q hops, want %d", in, got, n)
 			}
 		}
-		ours = append(ours, "layover-id", "layover-due")
-		if ts > 0 {
-			ours = append(ours, "layover-original-timestamp")
+		_, retried := modelPolicy(r, last)
+		for name, is := range modelAdded(r.LeaveOut, retried, ts > 0) {
+			if is {
+				ours = append(ours, name)
+			}
 		}
 		startsWith(t, delivered, kept, ours)
 		r.TopicBackoff, r.MaxHops = Backoff{}, 0

@@ -3,9 +3,11 @@ package delay
 import (
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"math/big"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 // modelBackoff is a back-off as the model reads it; nanoseconds.
@@ -162,4 +164,15 @@ func modelHops(last map[string][]byte) int64 {
 		return 1_000_000
 	}
 	return min(n.Int64(), 999_999) + 1
+}
+
+// modelAdded yields the three headers in their order, each with whether a delivery has it. The
+// next wait of a retry counts from its deadline, so that one always has that.
+func modelAdded(leaveOut Added, retried, stamped bool) iter.Seq2[string, bool] {
+	return func(yield func(string, bool) bool) {
+		text := "," + leaveOut.String() + ","
+		_ = yield("layover-id", !strings.Contains(text, ",id,")) &&
+			yield("layover-due", retried || !strings.Contains(text, ",due,")) &&
+			yield("layover-original-timestamp", stamped && !strings.Contains(text, ",original-timestamp,"))
+	}
 }

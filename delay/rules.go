@@ -34,6 +34,8 @@ type Rules struct {
 	DeliverInvalid bool
 	// Names are the headers of other products that count beside Layover's own. Nil: none.
 	Names *Names
+	// LeaveOut are headers that a delivery does without. Zero: it has them all.
+	LeaveOut Added
 }
 
 // futureSlack is how far beyond MaxDelay a deadline may be ahead of the clock.

@@ -22,7 +22,7 @@ type Form uint8
 // The Forms. Bare and Refused may come together.
 const (
 	Whole   Form = 0
-	Bare    Form = 1 // without the three headers that say where and when, as it is too large with them
+	Bare    Form = 1 // without the headers of an Added, as it is too large with them
 	Refused Form = 2 // of an invalid record: its count of attempts stays as it came
 )
 
@@ -31,7 +31,10 @@ const (
 // ones; a mapped expiry stays. Where a back-off applies, x-delay-attempt is behind them
 // instead of among them, and layover-hops for a record that was delivered before. Then come
 // layover-id, layover-due (which is dueMs) and, for a record with a timestamp,
-// layover-original-timestamp.
+// layover-original-timestamp, as far as r adds them.
+//
+// By layover-id a record that comes back is known to have been delivered. Where r leaves it out,
+// layover-hops says so from the first delivery on, which has a count of 0.
 //
 // The names and values of in are shared, not copied. dst must not overlap in.
 // The added values overwrite text and share its memory; where text is nil they have memory of their own.
@@ -52,12 +55,11 @@ func (r *Rules) AppendDelivered(dst, in []kgo.RecordHeader, o Origin, dueMs int6
 	if attempt == 0 {
 		attempt = c.carried()
 	}
-	size := 0
-	if attempt > 0 || hops > 0 {
-		size = 2 * len("1000000")
-	}
-	if form&Bare == 0 {
-		size += idBytes(o.Topic) + 2*len(timeLayout)
+	added := r.added(&c, o, form)
+	counts := hops > 0 || form&Bare == 0 && !added.Has(AddID)
+	size := added.room(o)
+	if attempt > 0 || counts {
+		size += 2 * len("1000000")
 	}
 	if size == 0 {
 		return dst
@@ -76,41 +78,58 @@ func (r *Rules) AppendDelivered(dst, in []kgo.RecordHeader, o Origin, dueMs int6
 		}
 		dst, values = appendCount(dst, values, HeaderAttempt, attempt)
 	}
-	if hops > 0 {
+	if counts {
 		dst, values = appendCount(dst, values, HeaderHops, hops)
 	}
-	if form&Bare != 0 {
-		return dst
-	}
-	return appendStamps(dst, values, o, dueMs)
+	return added.append(dst, values, o, dueMs)
 }
 
-// appendCount appends a header whose value is behind values, and returns both. Its capacity
-// is cut: appending to one value must not write over the next.
+// appendCount appends a header whose value is behind values, and returns both.
 func appendCount(dst []kgo.RecordHeader, values []byte, name string, n int64) ([]kgo.RecordHeader, []byte) {
 	at := len(values)
 	values = strconv.AppendInt(values, n, 10)
-	return append(dst, kgo.RecordHeader{Key: name, Value: values[at:len(values):len(values)]}), values
+	return append(dst, behind(name, values, at)), values
 }
 
-// appendStamps appends the headers that say where the record was and when it was due. Their
-// values are behind values, which has the room.
-func appendStamps(dst []kgo.RecordHeader, values []byte, o Origin, dueMs int64) []kgo.RecordHeader {
-	start := len(values)
-	values = appendID(values, o.Topic, o.Partition, o.Offset)
-	idEnd := len(values)
-	values = appendTime(values, dueMs)
-	dueEnd := len(values)
-	// The capacities are cut as well: appending to one value must not write
-	// over the next.
-	dst = append(dst,
-		kgo.RecordHeader{Key: HeaderID, Value: values[start:idEnd:idEnd]},
-		kgo.RecordHeader{Key: HeaderDue, Value: values[idEnd:dueEnd:dueEnd]})
-	if o.TimestampMs > 0 {
+// room is the most that the values of the headers take, in bytes.
+func (a Added) room(o Origin) (size int) {
+	if a.Has(AddID) {
+		size += idBytes(o.Topic)
+	}
+	if a.Has(AddDue) {
+		size += len(timeLayout)
+	}
+	if a.Has(AddOriginalTimestamp) {
+		size += len(timeLayout)
+	}
+	return size
+}
+
+// append appends the headers to dst. Their values are behind values, which has the room. One
+// that is not in a is not formatted either: a time costs more than all else of a header.
+func (a Added) append(dst []kgo.RecordHeader, values []byte, o Origin, dueMs int64) []kgo.RecordHeader {
+	if a.Has(AddID) {
+		at := len(values)
+		values = appendID(values, o.Topic, o.Partition, o.Offset)
+		dst = append(dst, behind(HeaderID, values, at))
+	}
+	if a.Has(AddDue) {
+		at := len(values)
+		values = appendTime(values, dueMs)
+		dst = append(dst, behind(HeaderDue, values, at))
+	}
+	if a.Has(AddOriginalTimestamp) {
+		at := len(values)
 		values = appendTime(values, o.TimestampMs)
-		dst = append(dst, kgo.RecordHeader{Key: HeaderOriginalTimestamp, Value: values[dueEnd:]})
+		dst = append(dst, behind(HeaderOriginalTimestamp, values, at))
 	}
 	return dst
+}
+
+// behind returns a header whose value is what values has from at on. Its capacity is cut:
+// appending to one value must not write over the next.
+func behind(name string, values []byte, at int) kgo.RecordHeader {
+	return kgo.RecordHeader{Key: name, Value: values[at:len(values):len(values)]}
 }
 
 // AppendErrors appends to dst the headers of a record that could not be

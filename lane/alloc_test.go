@@ -79,6 +79,12 @@ func TestAllocationsOfTheLoop(t *testing.T) {
 			t.Errorf("%v allocations, want none", got)
 		}
 	})
+	t.Run("a record that passes through without added headers", func(t *testing.T) {
+		l.cfg.Rules("delayed").LeaveOut = delay.AddAll
+		if got := testing.AllocsPerRun(2000, func() { park(); deliver() }); got > 0 {
+			t.Errorf("%v allocations, want none", got)
+		}
+	})
 	t.Run("a record that is parked", func(t *testing.T) {
 		delayMs = 3_600_000
 		if got := testing.AllocsPerRun(20_000, park); got > 0 { // rounded down: chunks are shared

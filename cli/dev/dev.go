@@ -63,14 +63,14 @@ func run(ctx context.Context, p *process.Process, f *devFlags) error {
 	if cfg.HTTP.TLS.On() {
 		scheme = "https://"
 	}
-	printStart(p.Stdout, l.Addr().String(), ingressTopics(f.ingress), h.dir, scheme+web.Addr().String(), ignored)
+	printStart(p.Stdout, l.Addr().String(), ingressTopics(f.ingress), h.dir, scheme+web.Addr().String(), ignored, cfg.AddedHeaders)
 	version, revision := p.Build()
 	return onBroker(ctx, cfg, daemon.Options{
 		Log: log, Level: level, Warnings: warnings, Version: version, Revision: revision,
 		Listen: func(string) (net.Listener, error) { return web, nil },
 	}, &stack{
 		out: p.Stdout, began: began, maxDelay: cfg.MaxDelay, log: log, addr: l.Addr().String(), web: web.Addr().String(), tls: cfg.HTTP.TLS.On(),
-		ingress: ingressTopics(f.ingress), empty: f.empty,
+		ingress: ingressTopics(f.ingress), empty: f.empty, added: cfg.AddedHeaders,
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,11 +36,17 @@ type running struct {
 
 func start(t *testing.T, args ...string) *running {
 	t.Helper()
+	return startWith(t, nil, args...)
+}
+
+// startWith starts dev with settings.
+func startWith(t *testing.T, settings []string, args ...string) *running {
+	t.Helper()
 	out, stdout := io.Pipe()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	d := &running{t, bufio.NewScanner(out), cancel, make(chan int, 1), new(bytes.Buffer)}
 	go func() { // ended by stop
-		d.code <- clitest.Run(ctx, &process.Process{Args: args, Environ: anyPorts, Stdout: stdout, Stderr: d.stderr}, Command)
+		d.code <- clitest.Run(ctx, &process.Process{Args: args, Environ: slices.Concat(anyPorts, settings), Stdout: stdout, Stderr: d.stderr}, Command)
 		stdout.Close()
 	}()
 	t.Cleanup(cancel)

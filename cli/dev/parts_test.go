@@ -13,6 +13,7 @@ import (
 
 	"layover/cli/process"
 	"layover/config"
+	"layover/delay"
 )
 
 func TestTheUsersSettingsApplyButForKafka(t *testing.T) {
@@ -103,10 +104,48 @@ func TestLatenessIsFromDueUntilRead(t *testing.T) {
 	}}
 	var b strings.Builder
 	newArrival(record, now, now).print(&b)
-	newArrival(&kgo.Record{Value: []byte("a\nb")}, now, now).print(&b)
+	newArrival(&kgo.Record{Value: []byte("a\nb"), Headers: []kgo.RecordHeader{{Key: "trace"}}}, now, now).print(&b)
 	want := "  delayed-0-17  due 12:00:30.000  lateness 250 ms  \"" + strings.Repeat("ä", 30) + "\"...\n" +
-		"  \"a\\nb\"  (not delivered by Layover: it has no layover-due)\n"
+		"  \"a\\nb\"  (not delivered by Layover: it has none of its headers)\n"
 	if b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}
+
+// TestARecordIsShownWithWhatItsHeadersSay: LAYOVER_ADDED_HEADERS may leave out each of them.
+func TestARecordIsShownWithWhatItsHeadersSay(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 30, 250_000_000, time.UTC)
+	rules := delay.Rules{}
+	for added, want := range map[delay.Added]string{
+		delay.AddAll:               "  delayed-0-17  due 12:00:30.000  lateness 250 ms  \"v\"\n",
+		delay.AddID:                "  delayed-0-17  \"v\"\n",
+		delay.AddDue:               "  due 12:00:30.000  lateness 250 ms  \"v\"\n",
+		delay.AddOriginalTimestamp: "  \"v\"\n",
+		0:                          "  \"v\"\n",
+		delay.AddDue | delay.AddOriginalTimestamp: "  due 12:00:30.000  lateness 250 ms  \"v\"\n",
+	} {
+		rules.LeaveOut = delay.AddAll &^ added
+		var b strings.Builder
+		newArrival(&kgo.Record{Value: []byte("v"), Headers: rules.AppendDelivered(nil, nil,
+			delay.Origin{Topic: "delayed", Offset: 17, TimestampMs: now.UnixMilli()}, now.UnixMilli()-250, delay.Whole, nil)}, now, now).print(&b)
+		if b.String() != want {
+			t.Errorf("with %s it is %q, want %q", added, &b, want)
+		}
+	}
+}
+
+func TestTheStartSaysWhatLeftOutHeadersWouldHaveShown(t *testing.T) {
+	for added, want := range map[delay.Added]string{
+		delay.AddAll:                "",
+		0:                           "  note    with LAYOVER_ADDED_HEADERS=none dev cannot show ids, lateness, which records were due while it was stopped\n",
+		delay.AddID:                 "  note    with LAYOVER_ADDED_HEADERS=id dev cannot show lateness, which records were due while it was stopped\n",
+		delay.AddID | delay.AddDue:  "  note    with LAYOVER_ADDED_HEADERS=id,due dev cannot show which records were due while it was stopped\n",
+		delay.AddAll &^ delay.AddID: "  note    with LAYOVER_ADDED_HEADERS=due,original-timestamp dev cannot show ids\n",
+	} {
+		var b strings.Builder
+		printStart(&b, "localhost:9092", []string{"delayed"}, "/data", "http://x", nil, added)
+		if _, note, _ := strings.Cut(b.String(), "/metrics\n"); note != want {
+			t.Errorf("with %s it says %q, want %q", added, note, want)
+		}
 	}
 }

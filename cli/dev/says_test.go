@@ -3,6 +3,7 @@ package dev
 import (
 	"bytes"
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -169,5 +170,20 @@ func TestADeadLetterCannotSteerTheTerminal(t *testing.T) {
 	a := newArrival(&kgo.Record{Headers: []kgo.RecordHeader{{Key: "layover-id", Value: []byte("\x1b[2J")}}}, time.Now(), time.Now())
 	if strings.Contains(a.id, "\x1b") {
 		t.Errorf("id %q", a.id)
+	}
+}
+
+// TestDevWithoutAddedHeaders says what it cannot show, and prints the commands without waiting
+// for samples that it would not know.
+func TestDevWithoutAddedHeaders(t *testing.T) {
+	d := startWith(t, []string{"LAYOVER_ADDED_HEADERS=none"}, "--addr", "127.0.0.1:0", "--data-dir", t.TempDir())
+	d.until("^  note    with LAYOVER_ADDED_HEADERS=none dev cannot show ids, lateness, ")
+	d.until(`^Parked 5 records in delayed, due in 1 to 5 s. Out of ready:$`)
+	d.until("^Try next")
+	for i := range 5 {
+		d.until(`^  "sample ` + strconv.Itoa(i+1) + ` of 5`)
+	}
+	if rest := d.end(); strings.TrimSpace(rest) != "" {
+		t.Errorf("more came out: %q", rest)
 	}
 }

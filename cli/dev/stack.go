@@ -13,6 +13,7 @@ import (
 
 	"layover/cli/health"
 	"layover/daemon"
+	"layover/delay"
 )
 
 const (
@@ -39,6 +40,7 @@ type stack struct {
 	ingress  []string      // delayed, and those of --ingress
 	began    time.Time     // before the broker served
 	maxDelay time.Duration // LAYOVER_MAX_DELAY
+	added    delay.Added   // LAYOVER_ADDED_HEADERS
 	missed   missed        // run's goroutine alone
 }
 
@@ -113,8 +115,8 @@ func (s *stack) serve(ctx context.Context, ended <-chan struct{}, arrivals <-cha
 	}
 }
 
-// begin sends the samples, and returns their ids. Without samples the commands are
-// printed at once.
+// begin sends the samples, and returns their ids. The commands are printed at once where
+// there are no samples, or where no record says by its id that it is one.
 func (s *stack) begin(ctx context.Context) (waiting map[string]bool, err error) {
 	if s.empty {
 		printNext(s.out, s.addr, command(os.Args[0]))
@@ -123,8 +125,15 @@ func (s *stack) begin(ctx context.Context) (waiting map[string]bool, err error) 
 	if waiting, err = park(ctx, s.cl); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(s.out, "\nParked %d records in %s, due in 1 to %d s. Out of %s, with the time from due to read:\n\n",
-		samples, ingressTopic, samples, egressTopic)
+	lateness := ""
+	if s.added.Has(delay.AddDue) {
+		lateness = ", with the time from due to read"
+	}
+	fmt.Fprintf(s.out, "\nParked %d records in %s, due in 1 to %d s. Out of %s%s:\n\n", samples, ingressTopic, samples, egressTopic, lateness)
+	if !s.added.Has(delay.AddID) {
+		printNext(s.out, s.addr, command(os.Args[0]))
+		return nil, nil
+	}
 	return waiting, nil
 }
 

@@ -5,10 +5,13 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+
+	"layover/delay"
 )
 
-// printStart prints the addresses, and a warning. ignored are variables.
-func printStart(w io.Writer, broker string, ingress []string, dir, web string, ignored []string) {
+// printStart prints the addresses, and a warning. ignored are variables, added the headers
+// that records come out with.
+func printStart(w io.Writer, broker string, ingress []string, dir, web string, ignored []string, added delay.Added) {
 	fmt.Fprintf(w, `Layover on an embedded broker: for a laptop, not for production.
 
   broker  %s, topics %s and %s
@@ -18,6 +21,23 @@ func printStart(w io.Writer, broker string, ingress []string, dir, web string, i
 	if len(ignored) > 0 {
 		fmt.Fprintf(w, "  note    dev decides itself, not used: %s\n", strings.Join(ignored, ", "))
 	}
+	if lacks := lacking(added); lacks != nil {
+		fmt.Fprintf(w, "  note    with LAYOVER_ADDED_HEADERS=%s dev cannot show %s\n", added, strings.Join(lacks, ", "))
+	}
+}
+
+// lacking is what nobody knows of a record that comes out without some headers.
+func lacking(added delay.Added) (lacks []string) {
+	if !added.Has(delay.AddID) {
+		lacks = append(lacks, "ids")
+	}
+	if !added.Has(delay.AddDue) {
+		lacks = append(lacks, "lateness")
+	}
+	if !added.Has(delay.AddDue | delay.AddOriginalTimestamp) {
+		lacks = append(lacks, "which records were due while it was stopped")
+	}
+	return lacks
 }
 
 // printNext writes commands that work as they stand.

@@ -18,7 +18,8 @@ const maxShown = 60
 
 // arrival is a record that came out, with nothing of the client's memory.
 type arrival struct {
-	id       string        // of the ingress record; empty: Layover did not deliver it
+	ours     bool          // Layover delivered it, by its headers
+	id       string        // of the ingress record; empty: the record does not say
 	due      time.Time     // zero: the record does not say
 	lateness time.Duration // from due until the record was read here
 	value    string        // quoted, and cut to maxShown
@@ -77,6 +78,7 @@ func newArrival(r *kgo.Record, began, now time.Time) arrival {
 	var a arrival
 	var written time.Time
 	for _, h := range r.Headers {
+		a.ours = a.ours || delay.IsStamped(h.Key)
 		switch h.Key {
 		case delay.HeaderID:
 			a.id = printable(h.Value)
@@ -109,12 +111,17 @@ func (a arrival) print(w io.Writer) {
 		fmt.Fprintf(w, "  %s\n", a.note)
 		return
 	}
-	if a.due.IsZero() {
-		fmt.Fprintf(w, "  %s  (not delivered by Layover: it has no layover-due)\n", a.value)
+	if !a.ours {
+		fmt.Fprintf(w, "  %s  (not delivered by Layover: it has none of its headers)\n", a.value)
 		return
 	}
-	fmt.Fprintf(w, "  %s  due %s  lateness %d ms  %s\n",
-		a.id, a.due.UTC().Format("15:04:05.000"), a.lateness.Milliseconds(), a.value)
+	if a.id != "" {
+		fmt.Fprintf(w, "  %s", a.id)
+	}
+	if !a.due.IsZero() {
+		fmt.Fprintf(w, "  due %s  lateness %d ms", a.due.UTC().Format("15:04:05.000"), a.lateness.Milliseconds())
+	}
+	fmt.Fprintf(w, "  %s\n", a.value)
 }
 
 // samples is how many records show at once how Layover works.
