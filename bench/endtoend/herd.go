@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	herdPartitions = 8
+	herdPartitions = 24
 	// herdRuns is how many runs there are at least that the records of one second stand in.
 	herdRuns = 500
 	// herdBuild is the bound of the daemon that moves them: its flushes are small, so there are many.

@@ -55,16 +55,30 @@ type entry struct {
 	// from is where the next visit begins at the earliest: each copy of the run below is finished
 	// or taken.
 	from int64
+	// Of the copies from there up to seen, which were read, none that is neither finished nor taken is
+	// due before seenMs. A visit may end in the middle of a sixteenth: behind says that what
+	// nextMs is about is from seen on.
+	seen, seenMs int64
+	behind       bool
 }
 
 // begin returns where a visit begins that wants what is due at nextMs.
-func (e *entry) begin(r *runs.Run) int64 { return max(r.Begin(e.nextMs), e.from) }
+func (e *entry) begin(r *runs.Run) int64 {
+	if e.behind {
+		return max(r.Begin(e.nextMs), e.seen)
+	}
+	return e.front(r)
+}
+
+// front returns an offset below which each copy is finished or taken.
+func (e *entry) front(r *runs.Run) int64 { return max(r.Begin(e.nextMs), e.from) }
 
 // nothing is the nextMs of a run that needs no visit.
 const nothing = math.MaxInt64
 
 // lookUp sets nextMs where nothing below offset needs a visit.
 func (e *entry) lookUp(offset int64) {
+	e.behind, e.seenMs = false, nothing
 	if offset = max(offset, e.from); offset > e.Last {
 		e.nextMs = nothing
 		return

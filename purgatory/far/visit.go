@@ -64,13 +64,13 @@ func (x *Index) Read(from, to int64, found []Found, untilMs, room int64, take []
 		panic(fmt.Sprintf("far: read from offset %d, want at most the known end %d", from, x.known))
 	}
 	x.learn(from, to, found)
-	before := len(take)
+	before, short := len(take), false
 	for i := range found {
 		f := &found[i]
 		if f.DeadlineMs > untilMs || x.taken.Finished(f.Offset) {
 			continue
 		}
-		if room <= 0 || f.Bytes > room && len(take) > before {
+		if short = room <= 0 || f.Bytes > room && len(take) > before; short {
 			break
 		}
 		x.taken.Finish(f.Offset)
@@ -79,7 +79,7 @@ func (x *Index) Read(from, to int64, found []Found, untilMs, room int64, take []
 	}
 	x.known, x.sure = max(x.known, to), max(x.sure, to)
 	x.absorb()
-	x.visited(from, to, found)
+	x.visited(from, to, found, short)
 	return take
 }
 
@@ -135,8 +135,9 @@ func (x *Index) inRun(f *Found) bool {
 	return false
 }
 
-// visited says of the runs that a read has touched when they are visited again.
-func (x *Index) visited(from, to int64, found []Found) {
+// visited says of the runs that a read has touched when they are visited again. Where room was short,
+// nothing behind what was read is of use before that.
+func (x *Index) visited(from, to int64, found []Found, short bool) {
 	for i := range x.entries {
 		e := &x.entries[i]
 		if e.First >= to {
@@ -146,19 +147,32 @@ func (x *Index) visited(from, to int64, found []Found) {
 			continue
 		}
 		r := e.Run
-		if r.Position = max(r.Position, x.taken.NextUnfinished(r.Position)); r.Position <= r.Last && e.begin(&r) < from {
-			continue // others in front are not taken
+		r.Position = max(r.Position, x.taken.NextUnfinished(r.Position))
+		first, seenMs := to, int64(nothing)
+		if r.Position <= r.Last && e.front(&r) < from {
+			if !e.behind || e.seen < from || to <= e.seen {
+				continue // others in front were not read
+			}
+			first, seenMs = e.from, e.seenMs
 		}
-		e.from = to
-		e.lookUp(x.taken.NextUnfinished(to))
 		for j := range found {
 			f := &found[j]
 			if e.mayHold(f) && !x.taken.Finished(f.Offset) {
-				e.nextMs = min(e.nextMs, f.DeadlineMs)
-				e.from = min(e.from, f.Offset)
+				seenMs, first = min(seenMs, f.DeadlineMs), min(first, f.Offset)
 			}
 		}
+		e.read(first, to, seenMs, x.taken.NextUnfinished(to))
+		e.behind = e.behind && !short
 	}
+}
+
+// read notes that a run was read up to an offset, and when what is left in front of it is due. The first
+// offset behind it that is neither finished nor taken is next.
+func (e *entry) read(first, to, seenMs, next int64) {
+	e.from = to
+	e.lookUp(next)
+	e.from, e.seen, e.seenMs = first, to, seenMs
+	e.behind, e.nextMs = e.nextMs < seenMs, min(e.nextMs, seenMs)
 }
 
 // mayHold reports whether a copy that is not finished may be of the run: it stands among its
