@@ -65,7 +65,7 @@ func TestARecordThatWasMovedIsDeliveredAsTheOneOfIngress(t *testing.T) {
 	shelved(t, nil, nil, func(r *rig, s *shelf) {
 		s.plant(3, 10, func(int) uint64 { return 1 }, func(int) time.Duration { return 50 * time.Hour }) // so that offsets differ
 		r.fill(0, full, 2*time.Hour)
-		if n := r.moved(s); n < full/8 || n == full {
+		if n := r.moved(s); n < full/8 { // perhaps all: a chunk counts until its last record has left
 			r.Fatalf("%d records are moved", n)
 		}
 		s.set(func(s *shelf) {
