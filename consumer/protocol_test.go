@@ -26,9 +26,9 @@ func (g *group) older(c *Config) {
 	c.Options = func() []kgo.Opt { return append(g.Options(), kgo.Balancers(kgo.CooperativeStickyBalancer())) }
 }
 
-// shares waits until members share all partitions, and checks after a while that they speak
-// that protocol, that newer ones know of it, and that no partition ever had two owners.
-// kfake chooses protocols as Kafka does: one that all list, by votes for the first such.
+// shares waits until members share all partitions. After a while it checks that they speak the
+// protocol, and that newer ones know of it. No partition may ever have had two owners. kfake
+// chooses protocols as Kafka does: one that all list, by votes for the first such.
 func (g *group) shares(protocol string, newer, older []*one) {
 	g.Helper()
 	all := slices.Concat(newer, older)

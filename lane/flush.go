@@ -180,7 +180,7 @@ func (f *flush) land(now purgatory.Clock, answers []purgatory.Answer) {
 		*s.record = kgo.Record{}
 	}
 	if f.core.Runs().Moved(now, answers); f.core.Runs().Flying() == 0 {
-		f.slots = nil // they count as used, and reading may be paused for them
+		f.slots = nil
 	}
 }
 

@@ -95,9 +95,9 @@ func (r *Runs) outlook() (o RunsOutlook) {
 	furthest := make(map[*partition]int64)
 	for i := range r.flying {
 		if c := &r.flying[i]; c.from != nil && !c.from.gone {
-			p, ms := r.parts.list[c.from.slot], readHeader(r.store.at(c.loc)).deadlineMs
-			o.gathered([]waiting{{c.loc, ms}}, r.now.WallMs)
-			furthest[p] = max(furthest[p], ms)
+			p := r.parts.list[c.from.slot]
+			o.gathered([]waiting{{c.loc, c.deadlineMs}}, r.now.WallMs)
+			furthest[p] = max(furthest[p], c.deadlineMs)
 		}
 	}
 	for p := range r.parts.here() {

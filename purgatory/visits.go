@@ -43,9 +43,9 @@ type Visited struct {
 // visitAgainMs is how long after a visit that failed, or found no room, the next one begins.
 const visitAgainMs = 1000
 
-// Visits appends to out the visits that are to begin now: of gaps, which nobody has read, and
-// of copies of which some are due within soonMs; they go up to what is due within aheadMs. One of no offset asks which log it is: Highest and End of
-// the answer count.
+// Visits appends to out the visits that are to begin now. A visit reads a gap, which nobody has
+// read; or copies of which some are due within soonMs, up to those that are due within aheadMs. A
+// visit of no offset asks which log it is: Highest and End of its answer count.
 func (r *Runs) Visits(out []Visit, soonMs, aheadMs int64) []Visit {
 	for p := range r.parts.here() {
 		m := &p.moved

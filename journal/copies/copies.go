@@ -181,18 +181,6 @@ func (c *Copies) say(kind string, line func()) {
 	}
 }
 
-// wait waits, or returns false when ctx ends.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // endOf returns where the log of a leader epoch ends. An epoch that no broker knows has no end:
 // nothing that was said of it counts.
 func (c *Copies) endOf(ctx context.Context, at offsets.TopicPartition, epoch int32) (int64, error) {

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"layover/cluster"
 	"layover/offsets"
 	"layover/purgatory/far"
 
@@ -97,7 +98,7 @@ func TestAVisitTellsTheLeaderEpochsThatItMet(t *testing.T) {
 }
 
 // wait waits after an error.
-func (c *Copies) wait(err error) bool { return err != nil && wait(c.ends, time.Second) }
+func (c *Copies) wait(err error) bool { return err != nil && cluster.Pause(c.ends, time.Second) == nil }
 
 // TestATopicThatWasMadeAgainIsTold and neither read nor deleted from.
 func TestATopicThatWasMadeAgainIsTold(t *testing.T) {

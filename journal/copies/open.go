@@ -47,7 +47,7 @@ func (c *Copies) Open(ctx context.Context, ask far.Ask, done func(*far.Opening))
 // enqueue has an opening dealt with after a moment, with all that come meanwhile.
 func (c *Copies) enqueue(o *opening, after time.Duration) {
 	c.running.Go(func() { // ends with its round
-		wait(c.ends, after)
+		cluster.Pause(c.ends, after)
 		c.mu.Lock()
 		c.openings = append(c.openings, o)
 		first := len(c.openings) == 1
@@ -55,7 +55,7 @@ func (c *Copies) enqueue(o *opening, after time.Duration) {
 		if !first {
 			return
 		}
-		wait(c.ends, openTogether)
+		cluster.Pause(c.ends, openTogether)
 		c.mu.Lock()
 		round := c.openings
 		c.openings = nil

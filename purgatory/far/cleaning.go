@@ -12,8 +12,8 @@ const (
 
 // Clean returns the offsets of a run that is to be loaded whole and moved again; ok is false where
 // none is. It is the oldest one while the log takes more than three times the bytes of what waits, and
-// slack: then deletion gets past it, unless what others have written stays in front of it. It is a small one where there are 64 that hold less than small
-// bytes each, until none is left: they become one.
+// slack: then deletion gets past it, unless what others have written stays in front of it. It is a
+// small one where 64 hold less than small bytes each, until none is left: they become one.
 func (x *Index) Clean(slack, small int64) (v Visit, ok bool) {
 	if _, _, gap := x.Gap(); gap {
 		return Visit{}, false
