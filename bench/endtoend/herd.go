@@ -14,8 +14,11 @@ const (
 	// herdBuild is the bound of the daemon that moves them: its flushes are small, so there are many.
 	herdBuild = 16 << 20
 	// herdAfter is how long after the first record is written they are due: later than moving
-	// takes, and the horizon then. From memory it is herdSoon.
-	herdAfter, herdSoon = 4 * time.Minute, time.Minute
+	// takes, and the horizon then. From memory as well, as a process that waits takes CPU, too.
+	herdAfter = 4 * time.Minute
+	// herdFlow is how long before that others begin to flow. Each of those costs as much as many
+	// of the herd.
+	herdFlow = 10 * time.Second
 	// costTwice is the goal of what a record costs that is moved against one that stays.
 	costTwice = 2
 )
@@ -68,14 +71,13 @@ func Herd(ctx context.Context, o Options) ([]Row, error) {
 // measure fills, starts again with the settings, and waits until all is through.
 func (f *herdFound) measure(ctx context.Context, h *held, settings []string) error {
 	moves := len(settings) < 2
-	build, memory, after := settings, h.memory, herdSoon
+	build, memory := settings, h.memory
 	if moves {
-		after = herdAfter
 		build, h.memory = []string{fmt.Sprintf("LAYOVER_MAX_PARKED_BYTES=%d", herdBuild), "LAYOVER_LANES=1"}, 0
 	}
 	return h.run(ctx, build, func(ctx context.Context) error {
 		began := time.Now()
-		at := began.Add(after).Truncate(time.Second)
+		at := began.Add(herdAfter).Truncate(time.Second)
 		n := int64(h.Herd)
 		err := h.fill(ctx, n, func(i int64) time.Duration { return time.Until(at) + time.Duration(i*1000/n)*time.Millisecond })
 		if err != nil {
@@ -86,6 +88,9 @@ func (f *herdFound) measure(ctx context.Context, h *held, settings []string) err
 			if err := f.again(ctx, h, memory, settings); err != nil {
 				return err
 			}
+		}
+		if err := pause(ctx, time.Until(at.Add(-herdFlow))); err != nil {
+			return err
 		}
 		err = h.flowing(ctx, func() error {
 			if err := pause(ctx, time.Until(at.Add(2*time.Second))); err != nil {
