@@ -97,10 +97,10 @@ func (a Added) room(o Origin) (size int) {
 		size += idBytes(o.Topic)
 	}
 	if a.Has(AddDue) {
-		size += len(timeLayout)
+		size += timeBytes
 	}
 	if a.Has(AddOriginalTimestamp) {
-		size += len(timeLayout)
+		size += timeBytes
 	}
 	return size
 }
@@ -197,16 +197,21 @@ func appendID(dst []byte, topic string, partition int32, offset int64) []byte {
 	return strconv.AppendInt(dst, offset, 10)
 }
 
-const timeLayout = "2006-01-02T15:04:05.000Z"
+// timeBytes is the size of a time, in bytes.
+const timeBytes = len("2006-01-02T15:04:05.000Z")
 
 // FormatTime returns ms, in Unix milliseconds, as RFC 3339 in UTC with three
 // digits of fraction. RFC 3339 has only the years 0 to 9999: an instant
 // outside is written as the nearest inside.
 func FormatTime(ms int64) string {
-	return string(appendTime(make([]byte, 0, len(timeLayout)), ms))
+	return string(appendTime(make([]byte, 0, timeBytes), ms))
 }
 
+// The time package has a quick way for RFC 3339 without a fraction alone; a layout with one takes
+// three times as long.
 func appendTime(dst []byte, ms int64) []byte {
-	ms = min(max(ms, minInstantMs), maxInstantMs)
-	return time.UnixMilli(ms).UTC().AppendFormat(dst, timeLayout)
+	t := time.UnixMilli(min(max(ms, minInstantMs), maxInstantMs)).UTC()
+	dst = t.AppendFormat(dst, time.RFC3339)
+	fraction := t.Nanosecond() / int(time.Millisecond)
+	return append(dst[:len(dst)-len("Z")], '.', '0'+byte(fraction/100), '0'+byte(fraction/10%10), '0'+byte(fraction%10), 'Z')
 }

@@ -176,13 +176,11 @@ func (p *Producer) Close() {
 	p.purging.Wait()
 }
 
-var javaHash = kgo.StickyKeyPartitioner(nil).ForTopic("")
-
 // Pick returns the partition for a key: the Java client's hash of it, or, for a
 // null key, one of those that have a leader.
 func Pick(key []byte, partitions int32, led []int32) int32 {
 	if key != nil {
-		return int32(javaHash.Partition(&kgo.Record{Key: key}, int(partitions)))
+		return int32(murmur2(key)&(1<<31-1)) % partitions
 	}
 	if len(led) > 0 {
 		return led[rand.IntN(len(led))]

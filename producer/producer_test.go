@@ -69,3 +69,19 @@ func TestAnErrorIsAboutTheRecordTheTargetOrNeither(t *testing.T) {
 		}
 	}
 }
+
+// FuzzPick holds our hash to the client's.
+func FuzzPick(f *testing.F) {
+	f.Add([]byte("key"), int32(12))
+	f.Add([]byte{}, int32(1))
+	f.Add([]byte{0xff, 0x80, 0x7f, 0xfe, 0x81, 0xff, 0xfd}, int32(7))
+	theirs := kgo.StickyKeyPartitioner(nil).ForTopic("")
+	f.Fuzz(func(t *testing.T, key []byte, n int32) {
+		if n = max(n&0xffff, 1); key == nil {
+			key = []byte{}
+		}
+		if got, want := Pick(key, n, nil), theirs.Partition(&kgo.Record{Key: key}, int(n)); int(got) != want {
+			t.Errorf("%q of %d partitions: %d, want %d", key, n, got, want)
+		}
+	})
+}
