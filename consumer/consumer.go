@@ -67,6 +67,7 @@ type Consumer struct {
 	protocol  *protocol
 	group     *groupErrors
 	poll      *poll
+	haste     *haste
 	fetching  *fetching
 	jumps     *jumper
 	faults    *fetchFaults
@@ -85,6 +86,7 @@ func New(cfg Config, h Handler) (*Consumer, error) {
 		decompressor: batches.NewDecompressor(cfg.MaxDecompress, true),
 		table:        newOwnership(),
 		poll:         new(poll),
+		haste:        newHaste(),
 	}
 	c.protocol = &protocol{rejoin: c.forceRebalance}
 	c.group = &groupErrors{group: cfg.Group, log: cfg.Log, fenced: c.fenced, refused: cfg.Refused}
@@ -182,11 +184,12 @@ func (c *Consumer) Run(ctx context.Context) error {
 		}
 		c.loader.enter() // rebalances are blocked until AllowRebalance, so the table holds
 		c.jumps.carryOut()
-		c.handOver(fetches)
+		bytes := c.handOver(fetches)
 		c.client.AllowRebalance()
 		if !c.budget.wait(ctx) {
 			break
 		}
+		c.rest(ctx, bytes)
 		c.decompressor.Parked()
 	}
 	select {
@@ -197,9 +200,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 	}
 }
 
-// handOver passes the records of a poll on to the handler. It runs with rebalances
-// blocked, so the table says whose each partition is.
-func (c *Consumer) handOver(fetches kgo.Fetches) {
+// handOver passes the records of a poll on to the handler, and returns their bytes. It runs with
+// rebalances blocked, so the table says whose each partition is.
+func (c *Consumer) handOver(fetches kgo.Fetches) (bytes int64) {
 	fetches.EachPartition(func(f kgo.FetchTopicPartition) {
 		a, from, strayed, ok := c.table.noteFetch(&f)
 		if !ok {
@@ -210,6 +213,7 @@ func (c *Consumer) handOver(fetches kgo.Fetches) {
 		}
 		if len(f.Records) > 0 {
 			size := sizeOf(f.Records)
+			bytes += size
 			c.budget.take(size)
 			c.handler.Fetched(a, f.Records, size)
 		}
@@ -217,6 +221,7 @@ func (c *Consumer) handOver(fetches kgo.Fetches) {
 			c.faults.handle(a, f.Err)
 		}
 	})
+	return bytes
 }
 
 // sizeOf returns the bytes of the reading budget that records take.

@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"layover/cluster"
 	"layover/consumer"
@@ -145,6 +146,9 @@ func (r *router) Stopped(a offsets.Assignment) bool { return r.consumer.Stopped(
 
 // LeaseValid implements lane.Reading.
 func (r *router) LeaseValid() bool { return r.consumer.LeaseValid() }
+
+// Waits implements lane.Reading.
+func (r *router) Waits(first time.Duration) { r.consumer.Waits(first) }
 
 // Consumed implements lane.Reading.
 func (r *router) Consumed(bytes int64) { r.consumer.Consumed(bytes) }

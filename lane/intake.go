@@ -3,6 +3,7 @@ package lane
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"time"
 
 	"layover/delay"
@@ -20,6 +21,7 @@ type intake struct {
 	fetched []fetched // oldest first
 	next    int       // index of the next record within fetched[0]
 	spent   int64     // bytes of the reading budget that were read, until giveBack
+	soonMs  int64     // earliest deadline of those read in this turn
 	body    body      // scratch of take
 }
 
@@ -27,6 +29,8 @@ type intake struct {
 // pins its whole fetch response, so each is copied and let go.
 func (in *intake) read() {
 	now := in.wall(time.Now()).UnixMilli()
+	in.soonMs = math.MaxInt64
+	defer in.tellWait(now)
 	for budget := intakeBudget; budget > 0 && len(in.fetched) > 0; {
 		f := &in.fetched[0]
 		in.core.LogStart(f.assignment.TopicPartition, f.assignment.Epoch, f.logStart)
@@ -50,6 +54,13 @@ func (in *intake) read() {
 	}
 	if len(in.fetched) == 0 {
 		in.fetched = nil
+	}
+}
+
+// tellWait tells the consumer how soon the first of the records read is due.
+func (in *intake) tellWait(nowMs int64) {
+	if in.soonMs < math.MaxInt64 {
+		in.reading.Waits(time.Duration(max(min(in.soonMs-nowMs, time.Hour.Milliseconds()), 0)) * time.Millisecond)
 	}
 }
 
@@ -88,6 +99,7 @@ func (in *intake) take(reader purgatory.Reader, rules *delay.Rules, r *kgo.Recor
 	a.Body = &in.body
 	d, invalid := rules.Parse(r, nowMs)
 	a.DeadlineMs, a.Cancel = d.DeadlineMs, d.Cancel
+	in.soonMs = min(in.soonMs, d.DeadlineMs)
 	if invalid != nil {
 		a.Reason = string(invalid.Reason)
 		a.Message = message(r.Topic, r.Partition, r.Offset, invalid)

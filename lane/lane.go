@@ -42,6 +42,9 @@ type Reading interface {
 	// assignment ever is.
 	Paused() bool
 	Stopped(offsets.Assignment) bool
+	// Waits says after how long the first of the records is due that were read in a turn: from
+	// 0, for one that is due already, to an hour, for all beyond.
+	Waits(first time.Duration)
 	// Consumed gives back bytes of the reading budget.
 	Consumed(bytes int64)
 }

@@ -151,6 +151,8 @@ func (k *kafka) Halt(h purgatory.HaltNotice) { k.halts = append(k.halts, h) }
 func (k *kafka) Paused() bool                    { return false }
 func (k *kafka) Stopped(offsets.Assignment) bool { return false }
 
+func (k *kafka) Waits(time.Duration) {}
+
 func (k *kafka) LeaseValid() bool {
 	k.meet()
 	k.mu.Lock()

@@ -148,6 +148,8 @@ func (r *rig) Paused() bool { return false }
 func (r *rig) Stopped(offsets.Assignment) bool { return false }
 
 // LeaseValid implements lane.Reading.
+func (r *rig) Waits(time.Duration) {}
+
 func (r *rig) LeaseValid() bool { return true }
 
 // Consumed implements lane.Reading.
