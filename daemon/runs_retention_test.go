@@ -11,12 +11,16 @@ import (
 func TestShortRetentionIsKeptUpWith(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		const quarter = 5 * time.Minute
+		minutes, delay := 30, 90*time.Minute
+		if long() {
+			minutes, delay = 120, 5*time.Hour
+		}
 		w.alter(ingress, "retention.ms", "1200000")
 		in := w.start()
 		time.Sleep(5 * time.Second)
 		due := make(map[string]time.Time)
-		for i := range 120 {
-			maps.Copy(due, w.far(i, 1, 10, func(int) time.Duration { return 5 * time.Hour }))
+		for i := range minutes {
+			maps.Copy(due, w.far(i, 1, 10, func(int) time.Duration { return delay }))
 			time.Sleep(time.Minute)
 			moved, _, _, _ := in.runsCount()
 			if stays := int64(i+1) - moved; stays > int64(quarter/time.Minute) {
@@ -29,7 +33,7 @@ func TestShortRetentionIsKeptUpWith(t *testing.T) {
 			w.DeleteRecords(ingress, p, b[1])
 		}
 		in = w.start()
-		time.Sleep(6 * time.Hour)
+		time.Sleep(delay + time.Hour)
 		if late := w.arrived(due, 0); late > 50*time.Millisecond {
 			t.Errorf("the latest is %v late", late)
 		}

@@ -124,21 +124,24 @@ func (w *fixture) bounds(topic string) map[int32][2]int64 {
 // back, and another one goes on.
 func TestKillsLoseNoMovedRecord(t *testing.T) {
 	inBubble(t, func(w *fixture) {
+		kills, each, spread := 3, 4000, 1800 // spread: seconds
+		if long() {
+			kills, each, spread = 10, 2000, 3600
+		}
 		due := make(map[string]time.Time)
-		kills := 10
 		for i := range kills {
 			in := w.start("LAYOVER_MAX_PARKED_BYTES=8Mi")
-			time.Sleep(3 * time.Second)
-			maps.Copy(due, w.far(i*2000, 2000, 1000, func(n int) time.Duration {
-				return time.Duration(10+n*7%3600) * time.Second * time.Duration(1+n%3)
+			in.ready() // one that dies while it joins moves nothing
+			maps.Copy(due, w.far(i*each, each, 1000, func(n int) time.Duration {
+				return time.Duration(10+n*7%spread) * time.Second * time.Duration(1+n%3)
 			}))
 			time.Sleep(time.Duration(1000+i*777) * time.Millisecond)
 			in.kill()
 		}
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=8Mi")
-		time.Sleep(3*time.Hour + 10*time.Minute)
+		time.Sleep(time.Duration(3*spread)*time.Second + 10*time.Minute)
 		// A kill repeats what was moved and not committed, at most 10,000 a partition, and what was in flight.
-		w.arrived(due, 2000*kills)
+		w.arrived(due, each*kills)
 		moved, loaded, lost, waiting := in.runsCount()
 		t.Logf("moved %d, loaded %d, lost %d, waiting %d", moved, loaded, lost, waiting)
 		if lost > 0 || waiting > 0 || loaded == 0 {

@@ -1,7 +1,5 @@
 package far
 
-import "math"
-
 const (
 	// fewSmall is the number of small runs that become one.
 	fewSmall = 64
@@ -40,20 +38,4 @@ func (x *Index) Clean(slack, small int64) (v Visit, ok bool) {
 	}
 	r, _ := x.untaken(&x.entries[first])
 	return Visit{From: r.Position, To: r.Last + 1}, true
-}
-
-// stays returns the first offset that is never finished, as a copy is there that is never due.
-func (x *Index) stays() (offset int64) {
-	offset = math.MaxInt64
-	for i := range x.entries {
-		if e := &x.entries[i]; e.LatestMs == nothing { // trimmed, so its position is unfinished
-			offset = min(offset, e.Position)
-		}
-	}
-	for _, g := range x.growing {
-		if g.last().deadlineMs == nothing {
-			offset = min(offset, g.copies[0].offset)
-		}
-	}
-	return offset
 }

@@ -1,10 +1,12 @@
 package far
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
 	"layover/journal/facts"
+	"layover/journal/runs"
 	"layover/offsets"
 )
 
@@ -43,6 +45,25 @@ func (x *Index) Open() int64 {
 
 // WantsDirectory reports whether copies were moved that no directory lists.
 func (x *Index) WantsDirectory() bool { return x.newCopies }
+
+// Directory returns the runs with copies that are not finished. It ends those that grow. One
+// that could not be written is asked for anew by Unlisted. The error is more runs than a directory lists, or a gap that was not read.
+func (x *Index) Directory() (runs.Directory, error) {
+	if from, to, ok := x.Gap(); ok {
+		return runs.Directory{}, fmt.Errorf("the offsets %d to %d were not read", from, to-1)
+	}
+	x.Seal()
+	x.trim()
+	if len(x.entries) > runs.MaxRuns {
+		return runs.Directory{}, fmt.Errorf("%d runs, want at most %d", len(x.entries), runs.MaxRuns)
+	}
+	x.newCopies = false
+	d := runs.Directory{Writer: x.writer, LeaderEpoch: x.epoch, End: x.known, Runs: make([]runs.Run, len(x.entries))}
+	for i := range x.entries {
+		d.Runs[i] = x.entries[i].Run
+	}
+	return d, nil
+}
 
 // Listed takes the acknowledgement of a directory, at an offset. False: something else is known of
 // that offset, as for Acked.

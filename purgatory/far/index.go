@@ -1,12 +1,9 @@
 package far
 
 import (
-	"math"
 	"slices"
 
 	"layover/journal/facts"
-	"layover/journal/runs"
-	"layover/offsets"
 )
 
 // Found is a copy that was read or acknowledged.
@@ -22,12 +19,11 @@ type span struct{ from, to int64 }
 
 // Index is the state of one runs partition. It has one owner and no lock.
 type Index struct {
+	list
+
 	writer uint64
 	said   Said
 	facts  *facts.Writer
-
-	window *offsets.Window // finished offsets; what is no copy is finished once it is known
-	taken  *offsets.Window // the finished ones, and those of copies in memory
 
 	known   int64
 	sure    int64  // what was read, or stood in the log when it was opened, ends there
@@ -42,50 +38,6 @@ type Index struct {
 	// early is own copies that were read before their answers came, by offset. None is below heard.
 	early map[int64]bool
 	heard int64 // to no copy below is an answer owed
-
-	entries []entry // by First, ascending
-	growing map[stream]*growing
-}
-
-// entry is a run with copies that are not finished.
-type entry struct {
-	runs.Run
-	// nextMs: no copy of the run that is neither finished nor taken is due before.
-	nextMs int64
-	// from is where the next visit begins at the earliest: each copy of the run below is finished
-	// or taken.
-	from int64
-	// Of the copies from there up to seen, which were read, none that is neither finished nor taken is
-	// due before seenMs. A visit may end in the middle of a sixteenth: behind says that what
-	// nextMs is about is from seen on.
-	seen, seenMs int64
-	behind       bool
-}
-
-// begin returns where a visit begins that wants what is due at nextMs.
-func (e *entry) begin(r *runs.Run) int64 {
-	if e.behind {
-		return max(r.Begin(e.nextMs), e.seen)
-	}
-	return e.front(r)
-}
-
-// front returns an offset below which each copy is finished or taken.
-func (e *entry) front(r *runs.Run) int64 { return max(r.Begin(e.nextMs), e.from) }
-
-// nothing is the nextMs of a run that needs no visit.
-const nothing = math.MaxInt64
-
-// lookUp sets nextMs where nothing below offset needs a visit.
-func (e *entry) lookUp(offset int64) {
-	e.behind, e.seenMs = false, nothing
-	if offset = max(offset, e.from); offset > e.Last {
-		e.nextMs = nothing
-		return
-	}
-	r := e.Run
-	r.Position = max(r.Position, offset)
-	e.nextMs, _ = r.Next()
 }
 
 // finish notes that offsets are finished that are no copies in memory: of those it returns
@@ -98,15 +50,6 @@ func (x *Index) finish(from, to int64) (n int64) {
 		at = x.taken.NextUnfinished(end)
 	}
 	return n
-}
-
-// untakenEnd returns where the stretch of untaken offsets ends that begins at an offset, to at most.
-func (x *Index) untakenEnd(at, to int64) int64 {
-	x.taken.EachFrom(at, func(from, _ int64) bool {
-		to = min(to, from)
-		return false
-	})
-	return to
 }
 
 // note marks offsets as finished.
@@ -125,9 +68,6 @@ func (x *Index) Finish(offset int64) bool {
 	x.taken.FinishRange(offset, offset+1)
 	return true
 }
-
-// Finished reports whether an offset is finished.
-func (x *Index) Finished(offset int64) bool { return x.window.Finished(offset) }
 
 // Low returns the lowest offset that is not finished: no copy below it counts.
 func (x *Index) Low() int64 { return x.window.Low() }
@@ -204,4 +144,25 @@ func (x *Index) Bytes() int64 {
 		b += int64(cap(g.copies)) * placeSize
 	}
 	return b
+}
+
+// LogBytes estimates the bytes of the log from where it is not deleted on: its offsets, by the average
+// size of the copies of all runs.
+func (x *Index) LogBytes() int64 {
+	return x.bytesFrom(x.deletion.done)
+}
+
+// bytesFrom estimates the bytes of the log from an offset on.
+func (x *Index) bytesFrom(offset int64) int64 {
+	var count, bytes int64
+	for i := range x.entries {
+		count, bytes = count+x.entries[i].Count, bytes+x.entries[i].Bytes
+	}
+	for _, g := range x.growing {
+		count, bytes = count+int64(len(g.copies)), bytes+g.bytes
+	}
+	if count == 0 {
+		return 0
+	}
+	return int64(float64(x.top()-offset) * float64(bytes) / float64(count))
 }

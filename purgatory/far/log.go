@@ -28,8 +28,8 @@ type Beginning struct {
 // New returns an index that knows nothing but finished offsets. Adopt and Log tell it the rest,
 // in this order.
 func New(b Beginning) *Index {
-	x := &Index{writer: b.Writer, said: b.Said, facts: b.Facts, epoch: b.LeaderEpoch, window: b.Window,
-		taken: offsets.NewWindow(b.Window.Low()), growing: make(map[stream]*growing), directory: -1, early: make(map[int64]bool)}
+	x := &Index{writer: b.Writer, said: b.Said, facts: b.Facts, epoch: b.LeaderEpoch, directory: -1, early: make(map[int64]bool),
+		list: list{window: b.Window, taken: offsets.NewWindow(b.Window.Low()), growing: make(map[stream]*growing)}}
 	x.known = b.Window.Low()
 	b.Window.Each(func(from, to int64) bool {
 		x.taken.FinishRange(from, to)

@@ -1,10 +1,6 @@
 package far
 
-import (
-	"cmp"
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Visit is the offsets of a run that are read to take its copies.
 type Visit struct {
@@ -33,23 +29,6 @@ func (x *Index) Next(untilMs int64) (v Visit, ok bool) {
 		return Visit{From: x.known, To: x.islands[0].from, DueMs: e.nextMs}, true
 	}
 	return Visit{From: from, To: max(r.End(max(untilMs, e.nextMs)), from+1), DueMs: e.nextMs}, true
-}
-
-// first returns the run that is due first, -1 for none.
-func (x *Index) first() int {
-	first := -1
-	for i := range x.entries {
-		e := &x.entries[i]
-		if e.nextMs == nothing || first >= 0 && e.nextMs >= x.entries[first].nextMs {
-			continue
-		}
-		if x.taken.NextUnfinished(e.Position) > e.Last {
-			e.nextMs = nothing // others' visits have taken all
-			continue
-		}
-		first = i
-	}
-	return first
 }
 
 // Read takes what reading the offsets from from (included) to to (not included) has found:
@@ -114,69 +93,4 @@ func (x *Index) learn(from, to int64, found []Found) {
 		}
 	}
 	x.finish(at, to)
-}
-
-// inRun reports whether a run has a copy, or may have it.
-func (x *Index) inRun(f *Found) bool {
-	for i := range x.entries {
-		if x.entries[i].First > f.Offset {
-			break
-		}
-		if x.entries[i].mayHold(f) {
-			return true
-		}
-	}
-	for _, g := range x.growing {
-		_, there := slices.BinarySearchFunc(g.copies, f.Offset, func(p place, offset int64) int { return cmp.Compare(p.offset, offset) })
-		if there {
-			return true
-		}
-	}
-	return false
-}
-
-// visited says of the runs that a read has touched when they are visited again. Where room was short,
-// nothing behind what was read is of use before that.
-func (x *Index) visited(from, to int64, found []Found, short bool) {
-	for i := range x.entries {
-		e := &x.entries[i]
-		if e.First >= to {
-			break
-		}
-		if e.Last < from || e.nextMs == nothing {
-			continue
-		}
-		r := e.Run
-		r.Position = max(r.Position, x.taken.NextUnfinished(r.Position))
-		first, seenMs := to, int64(nothing)
-		if r.Position <= r.Last && e.front(&r) < from {
-			if !e.behind || e.seen < from || to <= e.seen {
-				continue // others in front were not read
-			}
-			first, seenMs = e.from, e.seenMs
-		}
-		for j := range found {
-			f := &found[j]
-			if e.mayHold(f) && !x.taken.Finished(f.Offset) {
-				seenMs, first = min(seenMs, f.DeadlineMs), min(first, f.Offset)
-			}
-		}
-		e.read(first, to, seenMs, x.taken.NextUnfinished(to))
-		e.behind = e.behind && !short
-	}
-}
-
-// read notes that a run was read up to an offset, and when what is left in front of it is due. The first
-// offset behind it that is neither finished nor taken is next.
-func (e *entry) read(first, to, seenMs, next int64) {
-	e.from = to
-	e.lookUp(next)
-	e.from, e.seen, e.seenMs = first, to, seenMs
-	e.behind, e.nextMs = e.nextMs < seenMs, min(e.nextMs, seenMs)
-}
-
-// mayHold reports whether a copy that is not finished may be of the run: it stands among its
-// copies, and is due among them.
-func (e *entry) mayHold(f *Found) bool {
-	return e.Position <= f.Offset && f.Offset <= e.Last && e.EarliestMs <= f.DeadlineMs && f.DeadlineMs <= e.LatestMs
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"regexp"
 	"strconv"
 	"sync"
@@ -24,26 +23,26 @@ type baseline func() (limit time.Duration, err error)
 
 // baselines sets those of all layers. Each is found out when it is wanted first: with -first
 // few mutants get to the last layers.
-func (t *trial) baselines(ctx context.Context, ms []mutant, stderr io.Writer) {
+func (t *trial) baselines(ctx context.Context, ms []mutant) {
 	t.limits = make([]baseline, len(t.layers))
 	for i, l := range t.layers {
 		t.limits[i] = sync.OnceValues(func() (time.Duration, error) {
 			began := time.Now()
-			limit, err := t.baseline(ctx, l, l.packages(ms...), stderr)
-			fmt.Fprintf(stderr, "%-32s %4.0f s  layer %s\n", "the source as it is", time.Since(began).Seconds(), l.name)
+			limit, err := t.baseline(ctx, l, l.packages(ms...))
+			fmt.Fprintf(t.stderr, "%-32s %4.0f s  layer %s\n", "the source as it is", time.Since(began).Seconds(), l.name)
 			return limit, err
 		})
 	}
 }
 
-func (t *trial) baseline(ctx context.Context, l layer, packages []string, stderr io.Writer) (time.Duration, error) {
+func (t *trial) baseline(ctx context.Context, l layer, packages []string) (time.Duration, error) {
 	out, c, err := t.test(ctx, l, "", packages, unhurried)
 	if err != nil {
 		return 0, err
 	}
 	if c != nil {
 		said, _, _ := bytes.Cut(out, []byte("\ngoroutine ")) // thousands of lines begin there
-		fmt.Fprintf(stderr, "%s\n", said)
+		fmt.Fprintf(t.stderr, "%s\n", said)
 		return 0, fmt.Errorf("layer %s fails on the source as it is: %s", c, c.sign)
 	}
 	return max(l.timeout, slower*slowest(out)), nil

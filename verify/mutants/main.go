@@ -2,11 +2,11 @@
 // time, and looks which layer of tests notices.
 //
 //	go run ./verify/mutants                      all bugs, all layers
-//	go run ./verify/mutants -first               each bug until a layer notices it
+//	go run ./verify/mutants -first               each bug until its known test or a layer notices it
 //	go run ./verify/mutants -run '^low' -v       some, with the test that noticed
 //	go run ./verify/mutants -part 2/3            the second third of them
 //	go run ./verify/mutants -write               the table in verify/MUTANTS.md anew
-//	go run ./verify/mutants -check               whether the source still has the lines that each changes
+//	go run ./verify/mutants -check               whether the source still has the lines that each changes, and the tests known to notice
 //
 // A bug is a file in edits; see mutant. It is planted by go test -overlay, so that
 // the source stays as it is. One that no layer catches is a finding about the
@@ -70,9 +70,9 @@ func flags(args []string, stderr io.Writer) (options, error) {
 	f.Var(&o.part, "part", "try one `part` of all, such as 2/3: the second third")
 	names := f.String("layer", "", "try only these layers, a `list` with commas of "+strings.Join(layerNames(layers()), ", "))
 	f.IntVar(&o.parallel, "j", max(1, runtime.NumCPU()/2), "how many `mutants` to try at a time")
-	f.BoolVar(&o.first, "first", false, "try no other layer once one has caught a mutant")
+	f.BoolVar(&o.first, "first", false, "try the known test of a mutant before any layer, and nothing more once it is caught")
 	f.BoolVar(&o.write, "write", false, "write the table to "+document)
-	f.BoolVar(&o.check, "check", false, "only say, in a second, which mutants do not apply to the source, and which to renamed lines")
+	f.BoolVar(&o.check, "check", false, "only say, in a second, which mutants do not apply to the source or know a test that is not there, and which apply to renamed lines")
 	f.BoolVar(&o.verbose, "v", false, "name the test that caught a mutant")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -124,8 +124,8 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		fmt.Fprintln(stderr, missing)
 	}
 	began := time.Now()
-	t := trial{root: root, layers: there, first: o.first, parallel: o.parallel}
-	t.baselines(ctx, ms, stderr)
+	t := trial{root: root, layers: there, first: o.first, parallel: o.parallel, stderr: stderr}
+	t.baselines(ctx, ms)
 	results := collect(ctx, &t, ms, o.verbose, stderr)
 	fmt.Fprintf(stderr, "%-32s %4.0f s\n", "total", time.Since(began).Seconds())
 	text := table(there, results)
@@ -138,11 +138,15 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	return errors.Join(missing, err, verdict(results))
 }
 
-// check says which mutants do not apply, and which only under other names.
+// check says which mutants do not apply or know a test that is not there, and which apply only
+// under other names.
 func check(root string, ms []mutant, stdout io.Writer) (err error) {
 	for _, m := range ms {
 		c, failed := m.apply(func(dir string) (sources, error) { return readPackage(root, dir) })
 		err = errors.Join(err, failed)
+		if gone := m.known.exists(root); gone != nil {
+			err = errors.Join(err, fmt.Errorf("mutant %s: %w", m.name, gone))
+		}
 		if len(c.renamed) > 0 {
 			fmt.Fprintf(stdout, "%-32s applies to renamed lines: %s\n", m.name, strings.Join(c.renamed, ", "))
 		}

@@ -10,6 +10,7 @@ import (
 
 const good = `The commit names the offset after the low one:
 each restart loses a record.
+known: daemon TestAKill
 
 @@ purgatory
  	return offsets.Commit{
@@ -28,6 +29,9 @@ func TestAMutantIsReadAsItIsWritten(t *testing.T) {
 	}
 	if m.name != "low" || m.about != "The commit names the offset after the low one: each restart loses a record." {
 		t.Errorf("name %q, about %q", m.name, m.about)
+	}
+	if m.known != (known{"daemon", "TestAKill"}) {
+		t.Errorf("the known test is %+v", m.known)
 	}
 	want := []edit{
 		{"purgatory", "", "\treturn offsets.Commit{\n\t\tLow: low,\n\t}\n", "\treturn offsets.Commit{\n\t\tLow: low + 1,\n\t}\n"},
@@ -48,6 +52,9 @@ func TestAMutantThatCannotBeReadIsRefusedWithItsLine(t *testing.T) {
 		"a line without a sign": {"A bug.\n\n@@ a\n-x\ny\n", `m.txt:5: "y": want a line that begins with`},
 		"a line behind an edit": {"A bug.\n\n@@ a\n-x\n\n-y\n", `m.txt:6: "-y": want @@ and a package`},
 		"a file":                {"A bug.\n\n@@ a/b.go\n-x\n", `m.txt:3: "@@ a/b.go": want the directory of a package`},
+		"known without a test":  {"A bug.\nknown: daemon\n\n@@ a\n-x\n", `m.txt:2: "known: daemon": want the directory of a package, from the module's root, and the name`},
+		"known is a pattern":    {"A bug.\nknown: daemon TestA|TestB\n\n@@ a\n-x\n", `m.txt:2: "known: daemon TestA|TestB": want the directory`},
+		"two known tests":       {"A bug.\nknown: a TestA\nknown: a TestB\n\n@@ a\n-x\n", `m.txt:3: "known: a TestB": want one known test`},
 		"elsewhere":             {"A bug.\n\n@@ ../b\n-x\n", `m.txt:3: "@@ ../b": want the directory of a package`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,6 +138,9 @@ func TestEveryMutantAppliesAndCompiles(t *testing.T) {
 			overlay, err := m.overlay(root, t.TempDir())
 			if err != nil {
 				t.Fatal(err)
+			}
+			if err := m.known.exists(root); err != nil {
+				t.Error(err)
 			}
 			if testing.Short() {
 				return // compiling takes most of a second

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
@@ -20,6 +21,7 @@ type trial struct {
 	first    bool       // stop at the first layer that catches a mutant
 	parallel int        // mutants tried at a time
 	limits   []baseline // by layer
+	stderr   io.Writer  // what the baselines say
 }
 
 // result is how one mutant fared.
@@ -86,6 +88,15 @@ func (t *trial) one(ctx context.Context, m mutant) (r result) {
 	}
 	if r.err = build(ctx, t.root, overlay, packages(m)); r.err != nil {
 		return r
+	}
+	if t.first && m.known != (known{}) {
+		c, err := t.tried(ctx, m.known, overlay)
+		if c != nil {
+			r.caught = append(r.caught, *c)
+		}
+		if r.err = err; c != nil || err != nil {
+			return r
+		}
 	}
 	for i, l := range t.layers {
 		c, err := t.layer(ctx, i, overlay, l.packages(m))

@@ -47,9 +47,9 @@ func TestATrialTellsWhatTheTestsNotice(t *testing.T) {
 		t.Skip("skipped: it runs the go command a dozen times, and LAYOVER_TEST_LONG is not set")
 	}
 	own := layer{name: "package", timeout: 2 * time.Second}
-	tr := trial{root: module(t), layers: []layer{own, {name: "again", dir: "./half", timeout: time.Minute}}, parallel: 1}
+	tr := trial{root: module(t), layers: []layer{own, {name: "again", dir: "./half", timeout: time.Minute}}, parallel: 1, stderr: io.Discard}
 	half := []mutant{halving(t, "\treturn n / 2", "\treturn n")}
-	tr.baselines(t.Context(), half, io.Discard)
+	tr.baselines(t.Context(), half)
 	if _, c, err := tr.test(t.Context(), own, "", []string{"./none"}, time.Minute); c != nil || err == nil {
 		t.Errorf("a package that there is not: caught %v, error %v", c, err)
 	}
@@ -71,7 +71,7 @@ func TestATrialTellsWhatTheTestsNotice(t *testing.T) {
 		})
 	}
 	tr.layers = []layer{own}
-	tr.baselines(t.Context(), half, io.Discard)
+	tr.baselines(t.Context(), half)
 	if r := tr.one(t.Context(), halving(t, "\treturn n / 2", "\tselect {}")); r.caughtBy() != "package (timed out)" {
 		t.Errorf("without an end: caught by %s, error %v", r.caughtBy(), r.err)
 	}
@@ -91,10 +91,10 @@ func TestALayerThatFailsWithoutAMutantCatchesNone(t *testing.T) {
 	if err := os.WriteFile(name, []byte(broken.Replace(string(text))), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	tr := trial{root: root, layers: []layer{{name: "package"}}, parallel: 1}
-	m := halving(t, "\treturn n / 2", "\treturn n")
 	var said strings.Builder
-	tr.baselines(t.Context(), []mutant{m}, &said)
+	tr := trial{root: root, layers: []layer{{name: "package"}}, parallel: 1, stderr: &said}
+	m := halving(t, "\treturn n / 2", "\treturn n")
+	tr.baselines(t.Context(), []mutant{m})
 	r := tr.one(t.Context(), m)
 	if want := "layer package fails on the source as it is: TestHalf"; r.err == nil || !strings.HasPrefix(r.err.Error(), want) {
 		t.Errorf("the error is %v, want %s", r.err, want)
