@@ -16,6 +16,7 @@ type copying struct {
 	size       int64
 	deadlineMs int64
 	run        uint64
+	origin     int64 // offset of the record in ingress
 	to         *far.Index
 	place      place
 	given      bool // the record was parked again, and its bytes are retained until the answer
@@ -93,7 +94,9 @@ func (r *Runs) acked(m *moved, a *Answer, c *copying) bool {
 	if !a.Acked || c.to != m.index || m.doubtful {
 		return false
 	}
-	m.doubtful = !m.index.Acked(far.Found{Offset: a.Offset, DeadlineMs: c.deadlineMs, Bytes: a.Bytes, Run: c.run})
+	m.doubtful = !m.index.Acked(far.Found{Offset: a.Offset, DeadlineMs: c.deadlineMs, Bytes: a.Bytes, Origin: c.origin, Run: c.run})
+	r.stats.LostFromRuns += m.index.Lost()
+	m.asks = m.asks || m.index.Unsure() >= mostUnsure/2
 	m.wary = m.wary && m.doubtful
 	return !m.doubtful
 }

@@ -186,7 +186,7 @@ func (r *reading) one(id runs.Identity, rec *kgo.Record) {
 // reader is one that is never due.
 func find(id runs.Identity, rec *kgo.Record) (far.Found, runs.Copy, []kgo.RecordHeader, error) {
 	c, own, err := runs.ReadCopy(id, rec.Key, rec.Value, rec.Headers)
-	f := far.Found{Offset: rec.Offset, DeadlineMs: c.DeadlineMs, Bytes: int64(sizeOf(rec)), Writer: c.Writer, Run: c.Run}
+	f := far.Found{Offset: rec.Offset, DeadlineMs: c.DeadlineMs, Bytes: int64(sizeOf(rec)), Origin: c.Offset, Writer: c.Writer, Run: c.Run}
 	if err != nil {
 		f.DeadlineMs = math.MaxInt64
 	}

@@ -14,6 +14,7 @@ type Found struct {
 	Offset      int64
 	DeadlineMs  int64 // Unix milliseconds
 	Bytes       int64
+	Origin      int64 // offset of the record in ingress
 	Writer, Run uint64
 }
 
@@ -30,7 +31,7 @@ type Index struct {
 	taken  *offsets.Window // the finished ones, and those of copies in memory
 
 	known   int64
-	sure    int64  // what was read, or stood in the log when it was opened, ends there
+	sure    int64  // what was read, or stood in a log of epoch or of one before, ends there
 	until   int64  // end of the log that the assignment found: all below is read
 	islands []span // acknowledged, at and above known: ascending
 	epoch   int32  // highest leader epoch that was seen of the log
@@ -42,6 +43,10 @@ type Index struct {
 	// early is own copies that were read before their answers came, by offset. None is below heard.
 	early map[int64]bool
 	heard int64 // to no copy below is an answer owed
+
+	unsure []Doubt // own copies that were acknowledged since, in a leader epoch that nobody knows
+	doubts []Doubt // copies that may be gone, by offset: reading tells
+	lost   int64   // of them; see Lost
 
 	entries []entry // by First, ascending
 	growing map[stream]*growing
@@ -150,6 +155,10 @@ func (x *Index) Acked(f Found) bool {
 		return false
 	}
 	x.newCopies = true
+	x.doubted(f.Offset, &f)
+	if f.Offset >= x.sure {
+		x.unsure = append(x.unsure, Doubt{f.Offset, f.Origin, f.Writer})
+	}
 	x.grow(f)
 	if i > 0 && x.islands[i-1].to == f.Offset {
 		x.islands[i-1].to++
@@ -199,7 +208,8 @@ func (x *Index) Gap() (from, to int64, ok bool) {
 
 // Bytes returns the memory of the index.
 func (x *Index) Bytes() int64 {
-	b := x.window.Bytes() + x.taken.Bytes() + int64(cap(x.entries))*entrySize + int64(cap(x.islands))*16 + int64(len(x.early))*earlySize
+	b := x.window.Bytes() + x.taken.Bytes() + int64(cap(x.entries))*entrySize + int64(cap(x.islands))*16 + int64(len(x.early))*earlySize +
+		int64(cap(x.unsure)+cap(x.doubts))*doubtSize
 	for _, g := range x.growing {
 		b += int64(cap(g.copies)) * placeSize
 	}

@@ -63,6 +63,7 @@ func (x *Index) Read(from, to int64, found []Found, untilMs, room int64, take []
 	if from > x.known {
 		panic(fmt.Sprintf("far: read from offset %d, want at most the known end %d", from, x.known))
 	}
+	x.compare(from, to, found)
 	x.learn(from, to, found)
 	before, short := len(take), false
 	for i := range found {
@@ -77,7 +78,8 @@ func (x *Index) Read(from, to int64, found []Found, untilMs, room int64, take []
 		room -= f.Bytes
 		take = append(take, i)
 	}
-	x.known, x.sure = max(x.known, to), max(x.sure, to)
+	x.known = max(x.known, to)
+	x.ensure(to)
 	x.absorb()
 	x.visited(from, to, found, short)
 	return take
