@@ -248,7 +248,7 @@ func (r *Runs) start(p *partition) Move {
 		id = int32(len(r.flying))
 		r.flying = append(r.flying, copying{})
 	}
-	r.flying[id] = copying{loc: loc, from: p.src, size: size, deadlineMs: h.deadlineMs, run: m.number, origin: h.offset, to: m.index, place: h.place()}
+	r.flying[id] = copying{loc: loc, from: p.src, size: size, deadlineMs: h.deadlineMs, run: m.number, origin: h.offset, to: m.index, epoch: m.index.LeaderEpoch(), place: h.place()}
 	m.flyingBytes += size
 	p.src.moving++
 	move := Move{ID: id, Assignment: p.Assignment, TopicID: p.TopicID, ClusterID: p.ClusterID, Writer: m.index.Writer(),

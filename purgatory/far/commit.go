@@ -44,9 +44,13 @@ func (x *Index) Open() int64 {
 // WantsDirectory reports whether copies were moved that no directory lists.
 func (x *Index) WantsDirectory() bool { return x.newCopies }
 
-// Listed takes the acknowledgement of a directory, at an offset. False: something else is known of
-// that offset, as for Acked.
-func (x *Index) Listed(offset int64) bool {
+// Listed takes the acknowledgement of a directory, at an offset, as AckedOf does. False: something else is
+// known of that offset.
+func (x *Index) Listed(epoch int32, offset int64) bool {
+	if epoch != x.epoch && offset >= x.known {
+		x.until, x.newCopies = max(x.until, offset+1), true
+		return true
+	}
 	i, there := x.island(offset)
 	if there || offset < x.known && !x.window.Finished(offset) {
 		return false

@@ -30,12 +30,12 @@ func (x *Index) ensure(end int64) {
 
 // doubt has the unsure copies from an offset on compared with what is read there.
 func (x *Index) doubt(from int64) {
-	for _, d := range x.unsure {
+	x.unsure = slices.DeleteFunc(x.unsure, func(d Doubt) bool {
 		if d.Offset >= from && !x.window.Finished(d.Offset) {
 			x.doubts = append(x.doubts, d)
 		}
-	}
-	x.unsure = nil
+		return d.Offset >= from
+	})
 	slices.SortFunc(x.doubts, func(a, b Doubt) int { return cmp.Compare(a.Offset, b.Offset) })
 }
 

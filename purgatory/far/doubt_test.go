@@ -77,7 +77,7 @@ func TestWhatIsInDoubtIsCountedOnce(t *testing.T) {
 	}{
 		"the log begins behind some":    {func(x *Index) (int64, bool) { return x.Start(80), false }, n},
 		"others are acknowledged there": {func(x *Index) (int64, bool) { x.Acked(own(cut, 700)); x.Acked(own(cut+1, 701)); return 0, false }, n - cut},
-		"a directory is acknowledged":   {func(x *Index) (int64, bool) { x.Listed(cut); return 0, false }, n - cut},
+		"a directory is acknowledged":   {func(x *Index) (int64, bool) { x.Listed(x.epoch, cut); return 0, false }, n - cut},
 		"it ends below":                 {func(x *Index) (int64, bool) { return x.Ends(cut, n) }, n - cut},
 		"it ends in the middle":         {func(x *Index) (int64, bool) { return x.next(t, 80, 80, func() (int64, bool) { return x.Ends(80, n) }) }, n - cut},
 		"it is cut again": {func(x *Index) (int64, bool) {
@@ -131,7 +131,7 @@ func TestADirectoryInAnUnknownEpochHidesNoLoss(t *testing.T) {
 		x.Finish(o)
 	}
 	x.Ends(10, 10)
-	x.Listed(10)
+	x.Listed(x.epoch, 10)
 	for o := int64(11); o < 20; o++ {
 		x.Acked(own(o, o))
 	}

@@ -40,8 +40,9 @@ type Index struct {
 	newCopies bool  // that the last directory does not list
 	deletion  deletion
 	merging   bool // small runs are loaded: see Clean
-	// early is own copies that were read before their answers came, by offset. None is below heard.
-	early map[int64]bool
+	// early has the origins of own copies that were read before their answers came, by offset. None is below
+	// heard.
+	early map[int64]int64
 	heard int64 // to no copy below is an answer owed
 
 	unsure []Doubt // own copies that were acknowledged since, in a leader epoch that nobody knows
@@ -145,7 +146,8 @@ func (x *Index) Known() int64 { return x.known }
 func (x *Index) Acked(f Found) bool {
 	f.Writer = x.writer
 	if f.Offset < x.known {
-		read := x.early[f.Offset]
+		origin, read := x.early[f.Offset]
+		read = read && origin == f.Origin
 		x.newCopies = x.newCopies || read
 		delete(x.early, f.Offset)
 		return read
@@ -166,6 +168,18 @@ func (x *Index) Acked(f Found) bool {
 		x.islands = slices.Insert(x.islands, i, span{f.Offset, f.Offset + 1})
 	}
 	x.absorb()
+	return true
+}
+
+// AckedOf is Acked for a copy that was sent when LeaderEpoch was epoch. What was written before the present
+// one began may be gone, so it is read as if it had not been heard of.
+func (x *Index) AckedOf(epoch int32, f Found) bool {
+	if _, there := x.island(f.Offset); epoch == x.epoch || there || f.Offset < x.known {
+		return x.Acked(f)
+	}
+	x.unsure = append(x.unsure, Doubt{f.Offset, f.Origin, x.writer})
+	x.doubt(f.Offset)
+	x.until, x.newCopies = max(x.until, f.Offset+1), true
 	return true
 }
 

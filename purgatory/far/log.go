@@ -29,7 +29,7 @@ type Beginning struct {
 // in this order.
 func New(b Beginning) *Index {
 	x := &Index{writer: b.Writer, said: b.Said, facts: b.Facts, epoch: b.LeaderEpoch, window: b.Window,
-		taken: offsets.NewWindow(b.Window.Low()), growing: make(map[stream]*growing), directory: -1, early: make(map[int64]bool)}
+		taken: offsets.NewWindow(b.Window.Low()), growing: make(map[stream]*growing), directory: -1, early: make(map[int64]int64)}
 	x.known = b.Window.Low()
 	b.Window.Each(func(from, to int64) bool {
 		x.taken.FinishRange(from, to)

@@ -111,7 +111,7 @@ func (x *Index) learn(from, to int64, found []Found) {
 		if _, acked := x.island(f.Offset); !acked {
 			x.grow(*f)
 			if f.Writer == x.writer && f.Offset >= x.heard {
-				x.early[f.Offset] = true
+				x.early[f.Offset] = f.Origin
 			}
 		}
 	}
