@@ -154,3 +154,48 @@ func TestACopyIsSureOnceTheLogWasAsked(t *testing.T) {
 		t.Errorf("cut behind what is sure: %s", got)
 	}
 }
+
+// TestTwoCopiesAtOneOffsetAreOneLoss, though the answer to the second one comes when the first is in doubt.
+func TestTwoCopiesAtOneOffsetAreOneLoss(t *testing.T) {
+	x := acked(t, 3)
+	x.Raise(4, 1)
+	if !x.AckedOf(3, own(2, 47)) {
+		t.Error("the second copy does not count")
+	}
+	from, to, ok := x.Gap()
+	if !ok || from != 0 || to != 3 {
+		t.Fatalf("read again are %d to %d", from, to)
+	}
+	x.Read(from, to, []Found{own(0, 0), own(1, 1), own(2, 47)}, 0, 0, nil)
+	if lost := x.Lost(); lost != 1 {
+		t.Errorf("%d are lost, want the first copy at 2", lost)
+	}
+}
+
+// TestAnAnswerFromBeforeAnElectionIsReadAgain: the copy was sent in epoch 3.
+func TestAnAnswerFromBeforeAnElectionIsReadAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		stands []Found
+		lost   int64
+	}{
+		"it is there": {[]Found{own(10, 10)}, 0}, "another is": {[]Found{own(10, 11)}, 1}, "nothing is": {nil, 1},
+	} {
+		x := acked(t, 10)
+		x.Ends(10, 10)
+		x.Raise(4, 10)
+		if !x.AckedOf(3, own(10, 10)) || x.Known() != 10 {
+			t.Errorf("%s: known up to %d", name, x.Known())
+		}
+		from, to, ok := x.Gap()
+		if !ok || from != 10 || to != 11 {
+			t.Fatalf("%s: read again are %d to %d", name, from, to)
+		}
+		x.Read(from, to, c.stands, 0, 0, nil)
+		if lost := x.Lost(); lost != c.lost {
+			t.Errorf("%s: %d are lost", name, lost)
+		}
+		if x.Listed(3, 11); x.Finished(11) || x.End() != 12 {
+			t.Errorf("%s: a directory from before it is believed", name)
+		}
+	}
+}

@@ -177,6 +177,8 @@ func (x *Index) AckedOf(epoch int32, f Found) bool {
 	if _, there := x.island(f.Offset); epoch == x.epoch || there || f.Offset < x.known {
 		return x.Acked(f)
 	}
+	f.Writer = x.writer
+	x.doubted(f.Offset, &f)
 	x.unsure = append(x.unsure, Doubt{f.Offset, f.Origin, x.writer})
 	x.doubt(f.Offset)
 	x.until, x.newCopies = max(x.until, f.Offset+1), true

@@ -89,7 +89,7 @@ func TestAttackWhatATruncationTakesIsCounted(t *testing.T) {
 	took, most := 0, 0
 	counted := make(map[*purgatory.Core]int64)
 	var last *World
-	attack(t, 0, int(usually(20, 60, 2000)), 700, weight, func(w *World, at moment) bool {
+	attack(t, 0, int(usually(20, 60, 400)), 700, weight, func(w *World, at moment) bool {
 		if w != last {
 			last = w
 			clear(counted)
@@ -100,6 +100,9 @@ func TestAttackWhatATruncationTakesIsCounted(t *testing.T) {
 			for _, in := range w.insts {
 				w.Do(Action{Kind: Turn, I: in.no, N: 100})
 				drain{w}.copies(in)
+			}
+			for turn := range 4 {
+				drain{w}.settle(turn)
 			}
 		}
 		for _, in := range w.insts { // a drain ends with new cores
