@@ -241,7 +241,9 @@ func rows(partitions []partitionStatus, paused bool) []row {
 		r := row{partitionStatus: p, Doing: "reading"}
 		switch {
 		case p.Stopped != nil:
-			r.Tone, r.Doing = bad, "stopped at "+grouped(p.Stopped.Offset)
+			if r.Tone, r.Doing = bad, "not read"; p.Stopped.Offset != nil {
+				r.Doing = "stopped at " + grouped(*p.Stopped.Offset)
+			}
 		case !p.Loaded:
 			r.Tone, r.Doing = warn, "loading its offset"
 		case p.StableEnd != nil && *p.Read < *p.StableEnd:

@@ -114,6 +114,9 @@ func firstFew(texts []string, others int, separator string) string {
 }
 
 func (p *part) stopText(s stop) string {
+	if !s.begun {
+		return fmt.Sprintf("%s/%d is not read: %s", p.topic, p.partition, s.why)
+	}
 	return fmt.Sprintf("reading of %s/%d stopped at offset %d: %s", p.topic, p.partition, s.offset, s.why)
 }
 

@@ -64,7 +64,7 @@ func TestOnceReadyAlwaysReady(t *testing.T) {
 				for i := range s.Group.Partitions {
 					s.Group.Partitions[i].Stopped, s.Group.Partitions[i].Reason = "corrupt", "unreadable"
 				}
-			}, "degraded: partition orders/3 is not read at offset 7 (unreadable); partition orders/4 is not read at offset 0 (unreadable)"},
+			}, "degraded: partition orders/3 is not read at offset 7 (unreadable); partition orders/4 is not read (unreadable)"},
 		"more than it names": {
 			func(s *Sample, _ time.Time) {
 				for p := range int32(5) {

@@ -234,8 +234,9 @@ type partitionStatus struct {
 }
 
 type stoppedStatus struct {
-	Offset int64  `json:"offset"`
-	Reason string `json:"reason"`
+	Offset *int64 `json:"offset"` // null: nothing of it was read
+	Reason string `json:"reason"` // a stable code
+	Detail string `json:"detail"`
 	Halted bool   `json:"halted"`
 	Text   string `json:"text"`
 }
@@ -258,7 +259,10 @@ func (v *view) partitions() []partitionStatus {
 			s.Set, s.Metadata = c.Facts.Mode.String(), c.Metadata
 		}
 		if at, is := p.stop(); is {
-			s.Stopped = &stoppedStatus{at.offset, at.why, at.halted, v.stopText(p, at)}
+			s.Stopped = &stoppedStatus{nil, at.code, at.why, at.halted, v.stopText(p, at)}
+			if at.begun {
+				s.Stopped.Offset = &at.offset
+			}
 		}
 		out[i] = s
 	}
@@ -266,6 +270,10 @@ func (v *view) partitions() []partitionStatus {
 }
 
 func (v *view) stopText(p *part, s stop) string {
+	if !s.begun {
+		return fmt.Sprintf("%s/%d is not read: %s. Nothing of it is delivered, and other partitions are not affected.",
+			p.topic, p.partition, strings.TrimSuffix(s.why, "."))
+	}
 	text := fmt.Sprintf("Reading of %s/%d stopped at offset %d: %s. Its parked records are still delivered, and other partitions "+
 		"are not affected.", p.topic, p.partition, s.offset, strings.TrimSuffix(s.why, "."))
 	if s.halted {

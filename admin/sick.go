@@ -176,7 +176,7 @@ func (v *view) sickPartitions(forLog bool) (out []Sickness) {
 			continue
 		case stopped:
 			s.Reason, s.Since = p.stopReason(), instant{p.stoppedSince()}
-			if s.short = fmt.Sprintf("partition %s/%d is not read", p.topic, p.partition); s.Reason != reasonNotBegun {
+			if s.short = fmt.Sprintf("partition %s/%d is not read", p.topic, p.partition); at.begun {
 				s.short += fmt.Sprintf(" at offset %d", at.offset)
 			}
 			if s.Reason != "" {

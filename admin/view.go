@@ -304,15 +304,17 @@ func (p *part) next() (offset int64, ok bool) {
 type stop struct {
 	offset int64
 	why    string
+	code   string
 	halted bool // by the policy for invalid records
+	begun  bool // else nothing of it was read, and offset says nothing
 }
 
 func (p *part) stop() (stop, bool) {
 	if p.core != nil && p.core.Halted != "" {
-		return stop{p.core.HaltedAt, p.core.Halted, true}, true
+		return stop{p.core.HaltedAt, p.core.Halted, reasonHalted, true, true}, true
 	}
 	if p.member != nil && p.member.Stopped != "" {
-		return stop{p.member.Next, p.member.Stopped, false}, true
+		return stop{p.member.Next, p.member.Stopped, p.member.Reason, false, p.core != nil || p.member.Loaded}, true
 	}
 	return stop{}, false
 }

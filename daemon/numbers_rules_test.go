@@ -54,7 +54,7 @@ func TestNumbersOfAPartitionThatStops(t *testing.T) {
 			part(ingress, 0, "stopped"): nil, part(ingress, 1, "stopped"): nil}
 		stopped := func(p int32, offset int64, reason string, halted bool) expected {
 			return of(read, expected{m("partition_stopped_offset", "topic", ingress, "partition", p): offset, part(ingress, p, "stopped"): gone, part(ingress, p, "stopped.offset"): offset,
-				part(ingress, p, "stopped.reason"): has(reason), part(ingress, p, "stopped.halted"): halted, part(ingress, p, "stopped.text"): has("stopped at offset")})
+				part(ingress, p, "stopped.reason"): map[bool]string{true: "halted", false: "fetch_failed"}[halted], part(ingress, p, "stopped.detail"): has(reason), part(ingress, p, "stopped.halted"): halted, part(ingress, p, "stopped.text"): has("stopped at offset")})
 		}
 		given := func(v int) expected {
 			return expected{"layover_unfinished_records_total": v, ".counters.unfinished": v, ".counters.unaccounted": 0}

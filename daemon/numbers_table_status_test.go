@@ -24,6 +24,7 @@ fixed     records                .assignments[].partition
 counter   records                .assignments[].read_offset
 fixed     records                .assignments[].stable_end_at_assignment
 gauge     stopped                .assignments[].stopped
+gauge     stopped                .assignments[].stopped.detail
 gauge     stopped                .assignments[].stopped.halted
 gauge     stopped                .assignments[].stopped.offset
 gauge     stopped                .assignments[].stopped.reason

@@ -10,6 +10,7 @@ import (
 	"layover/verify/kafkatest"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -77,6 +78,39 @@ func TestADirectoryInABatchThatCannotBeReadIsDoneWithout(t *testing.T) {
 		}
 		if said := in.logs.String(); !strings.Contains(said, "directory of a runs topic cannot be used") {
 			t.Error("nothing says that the directory cannot be used")
+		}
+		in.stop()
+	})
+}
+
+// TestWhatIsNoCopyInARunsTopicIsCountedAndSaid, once: others have put it there, or a copy has lost its header.
+func TestWhatIsNoCopyInARunsTopicIsCountedAndSaid(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		in := w.start("LAYOVER_MAX_PARKED_BYTES=8Mi")
+		in.ready()
+		time.Sleep(5 * time.Second)
+		due := w.far(0, 2500, 1000, func(i int) time.Duration { return 70*time.Minute + time.Duration(i)*10*time.Millisecond })
+		time.Sleep(30 * time.Second)
+		w.Produce(&kgo.Record{Topic: runsTopic, Value: []byte("a stranger's")},
+			&kgo.Record{Topic: runsTopic, Value: []byte("torn"), Headers: []kgo.RecordHeader{header("layover-run", "torn")}})
+		for _, lost := range []int64{2, 0} { // once, whatever begins anew
+			in.stop()
+			in = w.start("LAYOVER_MAX_PARKED_BYTES=8Mi")
+			in.ready()
+			time.Sleep(time.Minute)
+			if _, _, n, _ := in.runsCount(); n != lost {
+				t.Errorf("%d count as lost, want %d", n, lost)
+			}
+			for _, want := range []string{"neither a copy nor a directory", "is damaged, and not delivered", "records are gone from a runs topic"} {
+				if n := len(in.logs.Lines("level=ERROR", want)); lost > 0 && n != 1 {
+					t.Errorf("%d lines say %q, want one", n, want)
+				}
+			}
+		}
+		time.Sleep(75 * time.Minute)
+		w.arrived(due, 0)
+		if _, _, _, waiting := in.runsCount(); waiting != 0 {
+			t.Errorf("%d wait", waiting)
 		}
 		in.stop()
 	})

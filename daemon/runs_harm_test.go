@@ -19,6 +19,7 @@ type harm struct {
 	stopped bool // no instance runs meanwhile
 	others  bool // what is no copy counts as well
 	often   bool // it is among those of an ordinary run
+	repeats int  // of what is moved before the harm is noticed
 }
 
 // harmedAt is the offset of partition 0 from or below which harm is done, or the begin of its batch.
@@ -40,16 +41,17 @@ func harms() map[string]harm {
 		return func(place) bool { return true }
 	}
 	return map[string]harm{
-		"its start is moved":                    {trim, false, false, true},
-		"its start is moved while nobody looks": {trim, true, false, false},
+		"its start is moved":                    {trim, false, false, true, 0},
+		"its start is moved while nobody looks": {trim, true, false, false, 0},
 		"it is deleted": {func(f *freight) func(place) bool {
 			f.DeleteTopic(runsTopic)
 			time.Sleep(2 * time.Minute) // it is made again
 			return func(place) bool { return true }
-		}, false, false, false},
-		"it is made again at once":            {remake, false, false, false},
-		"it is made again while nobody looks": {remake, true, true, false},
-		"it is truncated while nobody looks":  {cut, true, true, true},
+		}, false, false, false, 0},
+		"it is made again at once":            {remake, false, false, false, 0},
+		"it is made again while nobody looks": {remake, true, true, false, 0},
+		"it is truncated while nobody looks":  {cut, true, true, true, 0},
+		"it is truncated":                     {cut, false, false, true, 10_000},
 	}
 }
 
@@ -109,7 +111,7 @@ func TestWhatARunsTopicHasLostIsCountedAndTheRestGoesOn(t *testing.T) {
 				time.Sleep(2 * time.Minute)
 				second := f.send(2500, 1000, func(i int) time.Duration { return 70*time.Minute + time.Duration(i)*10*time.Millisecond })
 				time.Sleep(80 * time.Minute)
-				a := f.all(0)
+				a := f.all(h.repeats)
 				a.onTime(0, 10, 100*time.Millisecond)
 				a.onTime(second, f.next, 100*time.Millisecond)
 				moved, loaded, lost, waiting := in.runsCount()

@@ -152,7 +152,7 @@ func (s *shelf) Visit(v purgatory.Visit, topic offsets.TopicID, done func(purgat
 			if errors.Is(err, runs.ErrNoCopy) {
 				continue
 			}
-			f := far.Found{Offset: at, DeadlineMs: c.DeadlineMs, Bytes: int64(len(r.Value) + 100), Writer: c.Writer, Run: c.Run}
+			f := far.Found{Offset: at, DeadlineMs: c.DeadlineMs, Bytes: int64(len(r.Value) + 100), Origin: c.Offset, Writer: c.Writer, Run: c.Run}
 			if err != nil {
 				f.DeadlineMs = math.MaxInt64
 			}

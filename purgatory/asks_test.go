@@ -66,6 +66,9 @@ func TestAnElectionBetweenTwoFlushesHasLittleReadAgain(t *testing.T) {
 	if more := r.Runs().Visits(nil, 5000, 5000); len(more) != 0 {
 		t.Errorf("one visit more: %+v", more)
 	}
+	if n := r.stats.LostFromRuns; n > 0 {
+		t.Errorf("%d count as lost", n)
+	}
 	known := x.Known()
 	if _, truncated := x.Raise(5, end); truncated || x.Known() != known {
 		t.Errorf("an election behind all of it has the index know %d of %d offsets", x.Known(), known)
@@ -76,7 +79,7 @@ func TestAnElectionBetweenTwoFlushesHasLittleReadAgain(t *testing.T) {
 // copiesOf is what a visit finds of one flush.
 func (r *rig) copiesOf(from, n int64) (found []far.Found) {
 	for o := from; o < from+n; o++ {
-		found = append(found, far.Found{Offset: o, DeadlineMs: r.at.WallMs + 3_600_000 + o, Bytes: 10, Writer: 2})
+		found = append(found, far.Found{Offset: o, DeadlineMs: r.at.WallMs + 3_600_000 + o, Bytes: 10, Origin: o, Writer: 2})
 	}
 	return found
 }

@@ -16,7 +16,9 @@ type copying struct {
 	size       int64
 	deadlineMs int64
 	run        uint64
+	origin     int64 // offset of the record in ingress
 	to         *far.Index
+	epoch      int32 // of that, when it was sent
 	place      place
 	given      bool // the record was parked again, and its bytes are retained until the answer
 }
@@ -93,7 +95,9 @@ func (r *Runs) acked(m *moved, a *Answer, c *copying) bool {
 	if !a.Acked || c.to != m.index || m.doubtful {
 		return false
 	}
-	m.doubtful = !m.index.Acked(far.Found{Offset: a.Offset, DeadlineMs: c.deadlineMs, Bytes: a.Bytes, Run: c.run})
+	m.doubtful = !m.index.AckedOf(c.epoch, far.Found{Offset: a.Offset, DeadlineMs: c.deadlineMs, Bytes: a.Bytes, Origin: c.origin, Run: c.run})
+	r.stats.LostFromRuns += m.index.Lost()
+	m.asks = m.asks || m.index.Unsure() >= mostUnsure/2
 	m.wary = m.wary && m.doubtful
 	return !m.doubtful
 }
@@ -133,7 +137,7 @@ func (r *Runs) lateAnswer(p *partition, a *Answer, c *copying) {
 		return
 	case !r.acked(m, a, c):
 		r.refused(m, a)
-	case p.isFinished(c.place):
+	case p.isFinished(c.place) && c.epoch == m.index.LeaderEpoch(): // else another may stand there
 		m.index.Finish(a.Offset)
 		p.commit.dirty = true
 	}

@@ -76,3 +76,18 @@ func TestAnAssignmentEndsWithACopyThatIsNotAnswered(t *testing.T) {
 		t.Errorf("%d records live, %d retained", w.store.live, len(w.store.retained))
 	}
 }
+
+// TestARecordThatWasParkedAgainCountsOnce: among those in memory, though its copy is not answered.
+func TestARecordThatWasParkedAgainCountsOnce(t *testing.T) {
+	w, _ := unanswered(t, 300_000)
+	most := len(Horizons) - 1
+	if o := w.Runs().outlook(); o.DueWithin[most] != 1 || o.NextDueMs == 0 || o.Partitions[0].FurthestMs == 0 {
+		t.Errorf("on its way it is not looked forward to: %+v", o)
+	}
+	w.pass(300_000 - giveUpMs)
+	w.Runs().Offer(nil, 9)
+	if o := w.Runs().outlook(); o.DueWithin[most] != 0 || o.NextDueMs != 0 || o.Partitions[0].FurthestMs != 0 {
+		t.Errorf("parked again, it counts as on its way: %+v", o)
+	}
+	w.audit()
+}

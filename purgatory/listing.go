@@ -58,7 +58,8 @@ func (r *Runs) Listed(l *Listing, acked bool, offset int64) {
 	m := &p.moved
 	m.listing = false
 	if acked {
-		m.doubtful, m.asks = !m.index.Listed(offset) || m.doubtful, true
+		m.doubtful, m.asks = !m.index.Listed(l.LeaderEpoch, offset) || m.doubtful, true
+		r.stats.LostFromRuns += m.index.Lost()
 		p.commit.dirty = true
 		return
 	}

@@ -29,7 +29,7 @@ func (w *ways) moveAll() (n int) {
 		n += len(moves)
 		for _, m := range moves {
 			at := int64(len(w.there))
-			w.there = append(w.there, copied{far.Found{Offset: at, DeadlineMs: m.DeadlineMs, Bytes: int64(len(m.Body)), Writer: w.index.Writer(), Run: m.Run}, m.Offset, string(m.Body)})
+			w.there = append(w.there, copied{far.Found{Offset: at, DeadlineMs: m.DeadlineMs, Bytes: int64(len(m.Body)), Origin: m.Offset, Writer: w.index.Writer(), Run: m.Run}, m.Offset, string(m.Body)})
 			w.Runs().Moved(w.at, []Answer{{m.ID, true, at, int64(len(m.Body))}})
 		}
 	}

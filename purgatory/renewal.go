@@ -2,6 +2,7 @@ package purgatory
 
 import (
 	"math"
+	"slices"
 
 	"layover/offsets"
 	"layover/purgatory/far"
@@ -16,6 +17,10 @@ type renewal struct {
 	// carried are the copies in memory that the log still has; true: they have ended since.
 	carried map[int64]bool
 	left    *offsets.Window // see Left
+	// there is where the log of what is left ended, as it was last heard: below, all is counted that
+	// is gone since.
+	there  int64
+	doubts []far.Doubt // copies that may be gone, for the next index to compare
 	// leftEpoch is the highest leader epoch that the index knew.
 	leftEpoch int32
 }
@@ -28,8 +33,9 @@ func (r *Runs) Renewed(a offsets.Assignment, topic offsets.TopicID) {
 	}
 	if m := &p.moved; m.index != nil {
 		r.renew(p, 0, m.index.Beyond(0))
+		m.doubts = nil // all of them are gone, and counted
 	} else {
-		m.cut(0)
+		r.stats.LostFromRuns += m.cut(0)
 	}
 }
 
@@ -45,15 +51,23 @@ func (r *Runs) renew(p *partition, end, lost int64) {
 	}
 	p.Runs, _ = p.saidOfRuns()
 	p.Runs.Holds = true
-	m.left, m.leftEpoch = m.index.Left(end), m.index.LeaderEpoch()
+	m.left, m.leftEpoch, m.there, m.doubts = m.index.Left(end), m.index.LeaderEpoch(), end, m.index.Doubts()
 	m.index, m.visiting, m.listing, m.doubtful, m.asks = nil, false, false, false, false
 	m.cut(end)
 	r.stats.LostFromRuns += lost
 	r.scatter(p, math.MaxInt64)
 }
 
-// cut notes that the log of what is left ends at an offset.
-func (m *moved) cut(end int64) {
+// cut notes that the log of what is left ends at an offset. lost is how many offsets are gone that were
+// neither finished nor taken.
+func (m *moved) cut(end int64) (lost int64) {
+	for at := end; at < m.there; at++ {
+		if _, taken := m.carried[at]; !taken && !m.left.Finished(at) {
+			lost++
+		}
+	}
+	m.doubts = slices.DeleteFunc(m.doubts, func(d far.Doubt) bool { return d.Offset >= end && d.Offset < m.there })
+	m.there = min(m.there, end)
 	for offset, ended := range m.carried {
 		if offset < end {
 			continue
@@ -65,6 +79,7 @@ func (m *moved) cut(end int64) {
 	if m.left != nil {
 		m.left = far.Clip(m.left, end)
 	}
+	return lost
 }
 
 // LeftEpoch returns the leader epoch that Left is about; ok is false where nothing is left, and
@@ -84,7 +99,7 @@ func (r *Runs) Left(a offsets.Assignment, topic offsets.TopicID, end int64) *off
 	if topic != m.topic {
 		end = 0
 	}
-	m.cut(end)
+	r.stats.LostFromRuns += m.cut(end)
 	return m.left
 }
 
@@ -103,10 +118,12 @@ func (m *moved) ended(copyAt int64) bool {
 	return false
 }
 
-// resume tells the next index, of a topic with this id, of the copies in memory.
-func (m *moved) resume(index *far.Index, topic offsets.TopicID) {
+// resume tells the next index, of a topic with this id, of the copies in memory, and of those that may be
+// gone. lost is how many of them are.
+func (m *moved) resume(index *far.Index, topic offsets.TopicID) (lost int64) {
 	if m.stale != nil && topic != m.topic {
-		m.cut(0)
+		lost = m.cut(0)
+		lost, m.doubts = lost+int64(len(m.doubts)), nil
 	}
 	for offset, ended := range m.carried {
 		switch {
@@ -116,6 +133,8 @@ func (m *moved) resume(index *far.Index, topic offsets.TopicID) {
 			index.Carry(offset)
 		}
 	}
+	lost += index.Doubt(m.doubts)
 	clear(m.carried)
-	m.left = nil
+	m.left, m.there, m.doubts = nil, 0, nil
+	return lost
 }

@@ -49,6 +49,10 @@ const (
 	// their partition: a restart may deliver so many twice.
 	movedUncommitted = 10_000
 
+	// mostUnsure bounds the copies of a partition of which nobody knows in which leader epoch they were
+	// acknowledged: each takes 24 bytes. With half of it the log is asked.
+	mostUnsure = 1 << 17
+
 	// tooNearMs is how long before its deadline a record that is gathered goes back: its copy
 	// could not be acknowledged, and read again, in time.
 	tooNearMs = 30_000
@@ -118,7 +122,7 @@ func (r *Runs) Begin(a offsets.Assignment, topic offsets.TopicID, index *far.Ind
 		return
 	}
 	m := &p.moved
-	m.resume(index, topic)
+	lost += m.resume(index, topic)
 	m.index, m.topic, m.cutFrom = index, topic, 0
 	if said, _ := p.saidOfRuns(); said != p.Runs {
 		p.commit.dirty = true
@@ -224,6 +228,9 @@ func (r *Runs) Offer(out []Move, limit int) []Move {
 // takes reports whether one more copy of a partition may be in flight.
 func (r *Runs) takes(p *partition) bool {
 	m := &p.moved
+	if m.index.Unsure() >= mostUnsure { // the log is asked
+		return false
+	}
 	return !p.src.draining && !m.doubtful && r.now.MonotonicMs >= m.pauseUntil && (m.flyingBytes < copiesInFlight && !m.wary || p.src.moving == 0) &&
 		int64(p.src.moving)+m.uncommitted+m.committing < movedUncommitted
 }
@@ -241,7 +248,7 @@ func (r *Runs) start(p *partition) Move {
 		id = int32(len(r.flying))
 		r.flying = append(r.flying, copying{})
 	}
-	r.flying[id] = copying{loc: loc, from: p.src, size: size, deadlineMs: h.deadlineMs, run: m.number, to: m.index, place: h.place()}
+	r.flying[id] = copying{loc: loc, from: p.src, size: size, deadlineMs: h.deadlineMs, run: m.number, origin: h.offset, to: m.index, epoch: m.index.LeaderEpoch(), place: h.place()}
 	m.flyingBytes += size
 	p.src.moving++
 	move := Move{ID: id, Assignment: p.Assignment, TopicID: p.TopicID, ClusterID: p.ClusterID, Writer: m.index.Writer(),

@@ -194,7 +194,7 @@ func (w *ways) land(n int) {
 		answer := Answer{ID: m.ID}
 		if w.dice.IntN(10) > 0 {
 			o := int64(len(w.there))
-			f := far.Found{Offset: o, DeadlineMs: m.DeadlineMs, Bytes: int64(len(m.Body)), Writer: m.Epoch, Run: m.Run}
+			f := far.Found{Offset: o, DeadlineMs: m.DeadlineMs, Bytes: int64(len(m.Body)), Origin: m.Offset, Writer: m.Writer, Run: m.Run}
 			w.there = append(w.there, copied{f, m.Offset, string(m.Body)})
 			answer = Answer{m.ID, w.dice.IntN(10) > 0, o, f.Bytes}
 		}

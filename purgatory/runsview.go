@@ -94,7 +94,7 @@ func (o *RunsOutlook) next(ms int64) {
 func (r *Runs) outlook() (o RunsOutlook) {
 	furthest := make(map[*partition]int64)
 	for i := range r.flying {
-		if c := &r.flying[i]; c.from != nil && !c.from.gone {
+		if c := &r.flying[i]; c.from != nil && !c.from.gone && !c.given {
 			p := r.parts.list[c.from.slot]
 			o.gathered([]waiting{{c.loc, c.deadlineMs}}, r.now.WallMs)
 			furthest[p] = max(furthest[p], c.deadlineMs)

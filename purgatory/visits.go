@@ -110,6 +110,7 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 		untilMs = math.MaxInt64 - 1 // what is for nobody here is never due
 	}
 	take = m.index.Read(v.From, v.Until, v.Found, untilMs, room, take)
+	r.stats.LostFromRuns += m.index.Lost()
 	if next, ok := m.index.Next(r.now.WallMs + aheadMs); ok && len(take) == before && v.From < v.To && next.From == v.From && next.DueMs <= r.now.WallMs+aheadMs ||
 		v.Until == v.From && v.From < v.To || v.Whole && len(take) == before {
 		m.visitsAfter = r.now.MonotonicMs + visitAgainMs // there was no room, or the log ends there

@@ -186,7 +186,7 @@ func (m *member) list() *member {
 	if err != nil {
 		m.Fatal(err)
 	}
-	m.index.Listed(m.Produce(&kgo.Record{Topic: runsTopic, Partition: m.partition, Value: value}))
+	m.index.Listed(m.index.LeaderEpoch(), m.Produce(&kgo.Record{Topic: runsTopic, Partition: m.partition, Value: value}))
 	return m
 }
 

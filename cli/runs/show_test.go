@@ -171,7 +171,7 @@ func TestADirectoryOfALogThatWasTruncatedIsNotUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.index.Listed(m.Produce(&kgo.Record{Topic: runsTopic, Value: value}))
+	m.index.Listed(m.index.LeaderEpoch(), m.Produce(&kgo.Record{Topic: runsTopic, Value: value}))
 	m.commit()
 	const want = "all is read instead: record at 4: it speaks of the offsets below 9, and the log of its leader epoch ends at 5\n"
 	if got := w.do("show"); got.code != 0 || !strings.Contains(got.stdout, want) || !strings.Contains(got.stdout, "\n  4 copies wait") {

@@ -3,11 +3,13 @@ package copies
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"layover/cluster"
+	"layover/journal/runs"
 	"layover/offsets"
 	"layover/purgatory/far"
 
@@ -57,6 +59,29 @@ func TestWhatIsNotForThisReaderIsNeverDue(t *testing.T) {
 			w.Errorf("damaged are %v, want the one at 1", a.Damaged)
 		}
 		if n := len(w.logs.Lines("ERROR", "orders.runs")); n != 2 {
+			w.Errorf("%d errors are logged, want 2", n)
+		}
+	})
+}
+
+// TestWhatIsNoCopyIsToldUnlessItIsADirectory: it may be a copy whose header is gone.
+func TestWhatIsNoCopyIsToldUnlessItIsADirectory(t *testing.T) {
+	inBubble(t, func(w *stack) {
+		torn, renamed, short := w.copied("g", 100, []byte("a")), w.copied("g", 101, []byte("b")), w.copied("g", 102, []byte("c"))
+		torn.Headers = torn.Headers[:len(torn.Headers)-1]
+		renamed.Headers[len(renamed.Headers)-1].Key = "x-layover-run"
+		last := &short.Headers[len(short.Headers)-1]
+		last.Value = last.Value[:5]
+		directory, err := runs.AppendDirectory(nil, runs.Identity{}, &runs.Directory{End: 1})
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.Produce(torn, renamed, short, &kgo.Record{Value: directory, Topic: torn.Topic}, &kgo.Record{Value: []byte("a stranger's"), Topic: torn.Topic})
+		a, _ := w.visit(w.topic(), 0, 5)
+		if w.has(&a, 5); !slices.Equal(a.Damaged, []int64{0, 1, 2, 4}) {
+			w.Errorf("told are %v", a.Damaged)
+		}
+		if n := len(w.logs.Lines("ERROR", "orders.runs")); n != 2 { // one of a kind in 30 s
 			w.Errorf("%d errors are logged, want 2", n)
 		}
 	})

@@ -168,7 +168,11 @@ func (r *reading) one(id runs.Identity, rec *kgo.Record) {
 	found, c, own, err := find(id, rec)
 	r.bytes += found.Bytes
 	switch {
-	case errors.Is(err, runs.ErrNoCopy): // a directory, or what somebody else has put there
+	case errors.Is(err, runs.ErrNoCopy):
+		if _, err := runs.ReadDirectory(id, rec.Key, rec.Value, rec.Headers); errors.Is(err, runs.ErrNoDirectory) {
+			r.Damaged = append(r.Damaged, rec.Offset) // it may be a copy that has lost its header
+			r.complain("a record of a runs topic is neither a copy nor a directory, and not delivered", rec, err)
+		}
 		return
 	case errors.Is(err, runs.ErrDamaged):
 		r.Damaged = append(r.Damaged, rec.Offset)
@@ -186,7 +190,7 @@ func (r *reading) one(id runs.Identity, rec *kgo.Record) {
 // reader is one that is never due.
 func find(id runs.Identity, rec *kgo.Record) (far.Found, runs.Copy, []kgo.RecordHeader, error) {
 	c, own, err := runs.ReadCopy(id, rec.Key, rec.Value, rec.Headers)
-	f := far.Found{Offset: rec.Offset, DeadlineMs: c.DeadlineMs, Bytes: int64(sizeOf(rec)), Writer: c.Writer, Run: c.Run}
+	f := far.Found{Offset: rec.Offset, DeadlineMs: c.DeadlineMs, Bytes: int64(sizeOf(rec)), Origin: c.Offset, Writer: c.Writer, Run: c.Run}
 	if err != nil {
 		f.DeadlineMs = math.MaxInt64
 	}

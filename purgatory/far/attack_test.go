@@ -73,7 +73,7 @@ func TestAttackWhatOthersWroteBelowAnOwnDirectoryIsRead(t *testing.T) {
 	if _, err := x.Directory(); err != nil {
 		t.Fatal(err)
 	}
-	x.Listed(4) // two copies of a zombie came first
+	x.Listed(x.epoch, 4) // two copies of a zombie came first
 	x.Read(0, 2, []Found{{Offset: 0, DeadlineMs: 10, Bytes: 1, Writer: 1}, {Offset: 1, DeadlineMs: 11, Bytes: 1, Writer: 1}}, 100, 100, nil)
 	x.Finish(0)
 	x.Finish(1)

@@ -65,15 +65,20 @@ func (x *Index) Directory() (runs.Directory, error) {
 	return d, nil
 }
 
-// Listed takes the acknowledgement of a directory, at an offset. False: something else is known of
-// that offset, as for Acked.
-func (x *Index) Listed(offset int64) bool {
+// Listed takes the acknowledgement of a directory, at an offset, as AckedOf does. False: something else is
+// known of that offset.
+func (x *Index) Listed(epoch int32, offset int64) bool {
+	if epoch != x.epoch && offset >= x.known {
+		x.until, x.newCopies = max(x.until, offset+1), true
+		return true
+	}
 	i, there := x.island(offset)
 	if there || offset < x.known && !x.window.Finished(offset) {
 		return false
 	}
 	x.directory = max(x.directory, offset)
 	x.finish(offset, offset+1)
+	x.doubted(offset, nil)
 	if offset >= x.known {
 		x.islands = slices.Insert(x.islands, i, span{offset, offset + 1})
 		x.absorb()

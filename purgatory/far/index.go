@@ -11,6 +11,7 @@ type Found struct {
 	Offset      int64
 	DeadlineMs  int64 // Unix milliseconds
 	Bytes       int64
+	Origin      int64 // offset of the record in ingress
 	Writer, Run uint64
 }
 
@@ -26,7 +27,7 @@ type Index struct {
 	facts  *facts.Writer
 
 	known   int64
-	sure    int64  // what was read, or stood in the log when it was opened, ends there
+	sure    int64  // what was read, or stood in a log of epoch or of one before, ends there
 	until   int64  // end of the log that the assignment found: all below is read
 	islands []span // acknowledged, at and above known: ascending
 	epoch   int32  // highest leader epoch that was seen of the log
@@ -35,9 +36,14 @@ type Index struct {
 	newCopies bool  // that the last directory does not list
 	deletion  deletion
 	merging   bool // small runs are loaded: see Clean
-	// early is own copies that were read before their answers came, by offset. None is below heard.
-	early map[int64]bool
+	// early has the origins of own copies that were read before their answers came, by offset. None is below
+	// heard.
+	early map[int64]int64
 	heard int64 // to no copy below is an answer owed
+
+	unsure []Doubt // own copies that were acknowledged since, in a leader epoch that nobody knows
+	doubts []Doubt // copies that may be gone, by offset: reading tells
+	lost   int64   // of them; see Lost
 }
 
 // finish notes that offsets are finished that are no copies in memory: of those it returns
@@ -80,7 +86,8 @@ func (x *Index) Known() int64 { return x.known }
 func (x *Index) Acked(f Found) bool {
 	f.Writer = x.writer
 	if f.Offset < x.known {
-		read := x.early[f.Offset]
+		origin, read := x.early[f.Offset]
+		read = read && origin == f.Origin
 		x.newCopies = x.newCopies || read
 		delete(x.early, f.Offset)
 		return read
@@ -90,6 +97,10 @@ func (x *Index) Acked(f Found) bool {
 		return false
 	}
 	x.newCopies = true
+	x.doubted(f.Offset, &f)
+	if f.Offset >= x.sure {
+		x.unsure = append(x.unsure, Doubt{f.Offset, f.Origin, f.Writer})
+	}
 	x.grow(f)
 	if i > 0 && x.islands[i-1].to == f.Offset {
 		x.islands[i-1].to++
@@ -97,6 +108,20 @@ func (x *Index) Acked(f Found) bool {
 		x.islands = slices.Insert(x.islands, i, span{f.Offset, f.Offset + 1})
 	}
 	x.absorb()
+	return true
+}
+
+// AckedOf is Acked for a copy that was sent when LeaderEpoch was epoch. What was written before the present
+// one began may be gone, so it is read as if it had not been heard of.
+func (x *Index) AckedOf(epoch int32, f Found) bool {
+	if _, there := x.island(f.Offset); epoch == x.epoch || there || f.Offset < x.known {
+		return x.Acked(f)
+	}
+	f.Writer = x.writer
+	x.doubted(f.Offset, &f)
+	x.unsure = append(x.unsure, Doubt{f.Offset, f.Origin, x.writer})
+	x.doubt(f.Offset)
+	x.until, x.newCopies = max(x.until, f.Offset+1), true
 	return true
 }
 
@@ -139,7 +164,8 @@ func (x *Index) Gap() (from, to int64, ok bool) {
 
 // Bytes returns the memory of the index.
 func (x *Index) Bytes() int64 {
-	b := x.window.Bytes() + x.taken.Bytes() + int64(cap(x.entries))*entrySize + int64(cap(x.islands))*16 + int64(len(x.early))*earlySize
+	b := x.window.Bytes() + x.taken.Bytes() + int64(cap(x.entries))*entrySize + int64(cap(x.islands))*16 + int64(len(x.early))*earlySize +
+		int64(cap(x.unsure)+cap(x.doubts))*doubtSize
 	for _, g := range x.growing {
 		b += int64(cap(g.copies)) * placeSize
 	}

@@ -28,7 +28,7 @@ type Beginning struct {
 // New returns an index that knows nothing but finished offsets. Adopt and Log tell it the rest,
 // in this order.
 func New(b Beginning) *Index {
-	x := &Index{writer: b.Writer, said: b.Said, facts: b.Facts, epoch: b.LeaderEpoch, directory: -1, early: make(map[int64]bool),
+	x := &Index{writer: b.Writer, said: b.Said, facts: b.Facts, epoch: b.LeaderEpoch, directory: -1, early: make(map[int64]int64),
 		list: list{window: b.Window, taken: offsets.NewWindow(b.Window.Low()), growing: make(map[stream]*growing)}}
 	x.known = b.Window.Low()
 	b.Window.Each(func(from, to int64) bool {
@@ -69,6 +69,7 @@ func (x *Index) Start(offset int64) (lost int64) {
 	lost = x.finish(x.window.Low(), min(offset, max(x.top(), x.until)))
 	x.finish(x.known, offset)
 	x.known = max(x.known, offset)
+	x.doubts = slices.Delete(x.doubts, 0, x.doubtAt(offset)) // lost has them
 	x.absorb()
 	for i := range x.entries {
 		if e := &x.entries[i]; e.First < offset {
@@ -83,16 +84,18 @@ func (x *Index) Start(offset int64) (lost int64) {
 func (x *Index) LeaderEpoch() int32 { return x.epoch }
 
 // Raise takes a leader epoch that was read, and where the log of LeaderEpoch ends. Truncated:
-// the log ended below what was read of it or is finished, so the index may be about another log. It is
-// to be replaced, and lost is how many offsets from there on were read, and neither finished nor taken.
+// the log ended below what is sure or finished, so the index may be about another log. It is to be
+// replaced, and lost is how many offsets from there on were neither finished nor taken. Where it ended
+// above, what was acknowledged is read again and compared: see Lost.
 func (x *Index) Raise(epoch int32, end int64) (lost int64, truncated bool) {
 	if epoch <= x.epoch {
 		return 0, false
 	}
-	switch {
-	case end < x.sure:
-		return x.Beyond(end), true
-	case end < x.window.Low(): // an own directory, and the low offset cannot go back
+	if end < x.sure {
+		return x.cut(end), true
+	}
+	x.doubt(end)
+	if end < x.window.Low() { // an own directory, and the low offset cannot go back
 		return 0, true
 	}
 	x.epoch = epoch
@@ -137,17 +140,25 @@ func (x *Index) End() int64 { return max(x.top(), x.until) }
 
 // Ends takes where the log ends, of the leader epochs up to LeaderEpoch: it was asked for when End was
 // before. Cut: it lacks what the index knew of it then, though no later epoch was seen. The index is to be
-// replaced, and lost is how many offsets are gone that were neither finished nor taken.
+// replaced, and lost is how many offsets are gone that were neither finished nor taken. Else all that was
+// acknowledged when it was asked for is sure.
 func (x *Index) Ends(end, before int64) (lost int64, cut bool) {
 	if end >= before {
+		x.ensure(before)
 		return 0, false
 	}
-	return x.countUntaken(end, x.End()), true
+	return x.cut(end), true
 }
 
-// Beyond returns how many offsets that the index knows, from one on, are neither finished nor
-// taken: each may be a copy.
-func (x *Index) Beyond(offset int64) int64 { return x.countUntaken(offset, x.top()) }
+// cut counts what is gone from an offset on: there is no doubt of that any more.
+func (x *Index) cut(end int64) (lost int64) {
+	x.unsure, x.doubts = nil, x.doubts[:x.doubtAt(end)]
+	return x.Beyond(end)
+}
+
+// Beyond returns how many offsets of the log, from one on, are neither finished nor taken: each may be a
+// copy. What the assignment found and has not read yet is among them.
+func (x *Index) Beyond(offset int64) int64 { return x.countUntaken(offset, x.End()) }
 
 // countUntaken counts the offsets between two that are neither finished nor taken.
 func (x *Index) countUntaken(from, to int64) (n int64) {

@@ -215,7 +215,7 @@ func (w *world) save() {
 	r := w.append(written{})
 	w.dirAt = r.Offset
 	if len(w.acks) == 0 {
-		w.x.Listed(r.Offset)
+		w.x.Listed(w.x.epoch, r.Offset)
 	}
 }
 

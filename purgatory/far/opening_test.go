@@ -114,7 +114,7 @@ func TestOwnCopiesOfAnUnknownEpochAreReadAgain(t *testing.T) {
 	for _, o := range []int64{0, 1, 2, 3} {
 		x.Acked(Found{Offset: o, DeadlineMs: 100 + o, Bytes: 1, Run: 1})
 	}
-	x.Listed(4)
+	x.Listed(x.epoch, 4)
 	x.Acked(Found{Offset: 7, DeadlineMs: 200, Bytes: 1, Run: 2})
 	if lost, truncated := x.Raise(5, 3); truncated || lost > 0 || x.LeaderEpoch() != 5 {
 		t.Fatalf("truncated: %t, lost %d, epoch %d", truncated, lost, x.LeaderEpoch())

@@ -42,6 +42,7 @@ func (x *Index) Read(from, to int64, found []Found, untilMs, room int64, take []
 	if from > x.known {
 		panic(fmt.Sprintf("far: read from offset %d, want at most the known end %d", from, x.known))
 	}
+	x.compare(from, to, found)
 	x.learn(from, to, found)
 	before, short := len(take), false
 	for i := range found {
@@ -56,7 +57,8 @@ func (x *Index) Read(from, to int64, found []Found, untilMs, room int64, take []
 		room -= f.Bytes
 		take = append(take, i)
 	}
-	x.known, x.sure = max(x.known, to), max(x.sure, to)
+	x.known = max(x.known, to)
+	x.ensure(to)
 	x.absorb()
 	x.visited(from, to, found, short)
 	return take
@@ -88,7 +90,7 @@ func (x *Index) learn(from, to int64, found []Found) {
 		if _, acked := x.island(f.Offset); !acked {
 			x.grow(*f)
 			if f.Writer == x.writer && f.Offset >= x.heard {
-				x.early[f.Offset] = true
+				x.early[f.Offset] = f.Origin
 			}
 		}
 	}

@@ -125,7 +125,7 @@ func (w *World) land(c *copying) bool {
 		w.say("the runs of %d have at %d: a directory up to %d, %d runs", c.part, c.offset, r.directory.End, len(r.directory.Runs))
 	} else {
 		r.entry, r.origin = c.entry, c.move.LeaderEpoch
-		r.Found = far.Found{Offset: c.offset, DeadlineMs: c.move.DeadlineMs, Bytes: int64(len(c.entry.body)), Writer: c.epoch, Run: c.move.Run}
+		r.Found = far.Found{Offset: c.offset, DeadlineMs: c.move.DeadlineMs, Bytes: int64(len(c.entry.body)), Origin: c.move.Offset, Writer: c.move.Writer, Run: c.move.Run}
 		w.say("the runs of %d have at %d: a copy of %v", c.part, c.offset, c.entry)
 	}
 	log.entries = append(log.entries, r)
