@@ -100,7 +100,10 @@ func TestMovesStopAtTheirBoundUntilACommit(t *testing.T) {
 // TestAPartitionIsBehindForItsAgeOrItsSpan, while it can move what it has.
 func TestAPartitionIsBehindForItsAgeOrItsSpan(t *testing.T) {
 	w := movable(t, 0)
-	behind := func(ageMs, span int64) bool { return w.Runs().Behind(func(string) int64 { return ageMs }, span) }
+	behind := func(ageMs, span int64) bool {
+		is, _ := w.Runs().Behind(func(string) Limits { return Limits{AgeMs: ageMs} }, span)
+		return is
+	}
 	w.mustTake(0, 1, 7_200_000, 0, 1, 2, 3, 4)
 	w.pass(60_000)
 	for _, test := range []struct {

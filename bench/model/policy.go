@@ -73,7 +73,7 @@ func (p *policy) begins(now int64) bool {
 		p.goal, p.again = 0, false
 	case now >= p.aged:
 		p.aged = now + flushRestMs
-		if !p.core.Runs().Behind(func(string) int64 { return mostAgeMs * 3 / 4 }, mostSpan*3/4) {
+		if behind, _ := p.core.Runs().Behind(func(string) purgatory.Limits { return purgatory.Limits{AgeMs: mostAgeMs * 3 / 4} }, mostSpan*3/4); !behind {
 			return false
 		}
 		p.goal, p.aged = 0, now+mostAgeMs/4
