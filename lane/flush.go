@@ -19,12 +19,15 @@ const (
 	// none, but behind one that found nothing to move.
 	flushRest = 10 * time.Second
 
-	// What is older, or further back, ingress need not keep as long as records may be moved: mostAge,
-	// mostSpan offsets, or its retention divided by mostShare.
+	// What is older, or further back, ingress need not keep as long as records may be moved: mostAge, its
+	// retention divided by mostShare, or mostSpan offsets. A restart reads a million offsets a second, so those
+	// are for all partitions of the process, but at least leastSpan for each.
 	mostAge   = time.Hour
-	mostSpan  = 5_000_000
 	mostShare = 4
-	// leastAged is the least time between two looks for what is old, whatever the retention.
+	mostSpan  = 5_000_000
+	leastSpan = 50_000
+	// leastAged is the least time between two flushes for age, whatever the retention, and between two looks
+	// for what ingress keeps.
 	leastAged = time.Second
 	// mostOld is the most time between two flushes of what is old.
 	mostOld = time.Minute
@@ -101,20 +104,19 @@ func (f *flush) gather(now time.Time) {
 	}
 }
 
-// begins says whether a flush begins: for memory, for what was loaded to be moved again, or for what
-// ingress has to keep.
+// begins says whether a flush begins: for what ingress has to keep, for memory, or for what was loaded to
+// be moved again.
 func (f *flush) begins(now time.Time, ahead time.Duration) bool {
 	used, share := f.pressure.used(), f.pressure.share()
+	full := used > share/2 && !now.Before(f.rested) || used > share*3/4 && !now.Before(f.nothing) // it may have filled since the last one
 	f.horizon = max(f.pressure.horizon(used), 2*ahead)
-	f.kept = false
+	f.kept = !now.Before(f.looked) && f.keeps(now, ahead, full)
 	switch {
-	case used > share/2 && !now.Before(f.rested), used > share*3/4 && !now.Before(f.nothing): // it may have filled since the last one
+	case f.kept:
+	case full:
 		f.target, f.rested = share*3/8, now.Add(flushRest)
 	case f.again:
 		f.target, f.again = 0, false
-	case !now.Before(f.looked):
-		f.kept = f.keeps(now, ahead)
-		return f.kept
 	default:
 		return false
 	}
@@ -122,18 +124,19 @@ func (f *flush) begins(now time.Time, ahead time.Duration) bool {
 }
 
 // keeps reports whether a flush for what ingress has to keep begins: of all beyond the horizon, once the
-// oldest is nearly as old as it may be, and at other times of what is old alone. A flush for age may come
-// after another when a quarter of the least age has passed, as three quarters begin one.
-func (f *flush) keeps(now time.Time, ahead time.Duration) bool {
-	behind, old := f.behind()
+// oldest is nearly as old as it may be, or of what is old alone. A flush for age may come after another
+// when a quarter of the least age has passed, as three quarters begin one, and memory that is full goes
+// first. What is old waits for nothing: under a flood memory is full for hours.
+func (f *flush) keeps(now time.Time, ahead time.Duration, full bool) bool {
+	f.looked = now.Add(leastAged)
+	kept := f.behind()
 	f.horizon = max(min(f.horizon, f.pressure.age), 2*ahead)
 	f.near = min(f.horizon, max(shortest, 2*ahead))
 	rest := max(f.pressure.age/4, leastAged)
-	f.looked = now.Add(min(rest, flushRest))
 	switch {
-	case behind && !now.Before(f.aged):
+	case kept.Aged && !full && !now.Before(f.aged):
 		f.aged = now.Add(rest)
-	case old && !now.Before(f.old):
+	case kept.Long || kept.Old && !now.Before(f.old):
 		f.horizon = math.MaxInt64
 	default:
 		return false
@@ -142,9 +145,9 @@ func (f *flush) keeps(now time.Time, ahead time.Duration) bool {
 	return true
 }
 
-// behind reports whether ingress keeps records that are nearly as old as they may be, and whether it keeps
-// any that have used up their part of its retention.
-func (f *flush) behind() (behind, old bool) {
+// behind says what ingress keeps that is nearly as old or as far back as it may be, or has used up its part
+// of the retention.
+func (f *flush) behind() purgatory.Kept {
 	f.pressure.age = mostAge
 	return f.core.Runs().Behind(func(ingress string) purgatory.Limits {
 		part := f.cfg.Runs.Retention(ingress) / mostShare
@@ -154,7 +157,7 @@ func (f *flush) behind() (behind, old bool) {
 		}
 		f.pressure.age = min(f.pressure.age, age)
 		return purgatory.Limits{AgeMs: (age * 3 / 4).Milliseconds(), OldMs: max(part, 0).Milliseconds()}
-	}, mostSpan*3/4)
+	}, max(mostSpan/int64(max(f.cfg.Runs.Partitions(), 1)), leastSpan))
 }
 
 // offer produces copies; more says that there are others. With all in flight that may be, answers come

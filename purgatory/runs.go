@@ -72,6 +72,8 @@ type moved struct {
 	uncommitted int64 // moved since the last commit that was built
 	committing  int64 // moved before that, and not committed
 	oldUntil    int64 // timestamp up to which a record is old, as Behind says
+	oldBelow    int64 // offset below which it is
+	longAt      int64 // read position when Behind said Long
 	pauseUntil  int64 // Clock.MonotonicMs
 	wary        bool  // the last copy was refused: the next one goes alone
 
