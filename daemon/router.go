@@ -51,6 +51,13 @@ func (r *router) place(tp offsets.TopicPartition) *lane.Lane {
 	return r.lanes[least]
 }
 
+// partitions returns how many are assigned.
+func (r *router) partitions() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.at)
+}
+
 // lane returns a partition's lane; with remove it is nobody's from then on.
 func (r *router) lane(tp offsets.TopicPartition, remove bool) *lane.Lane {
 	r.mu.Lock()

@@ -40,3 +40,62 @@ func TestShortRetentionIsKeptUpWith(t *testing.T) {
 		in.stop()
 	})
 }
+
+// expire deletes what the ingress topic keeps no longer, and returns how many records are gone by now.
+func (w *fixture) expire() (gone int64) {
+	w.Helper()
+	w.Broker.ApplyRetention()
+	for _, b := range w.bounds(ingress) {
+		gone += b[0]
+	}
+	return gone
+}
+
+// TestShortRetentionIsKeptUpWithWithinTheHour: an ingress topic keeps records for twenty minutes. Those that
+// are due in 40 are within the horizon of memory, and a process that dies finds them in runs.
+func TestShortRetentionIsKeptUpWithWithinTheHour(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		w.alter(ingress, "retention.ms", "1200000")
+		in := w.start()
+		time.Sleep(5 * time.Second)
+		due := w.far(0, 20, 10, func(i int) time.Duration { return 40*time.Minute + time.Duration(i)*time.Second })
+		time.Sleep(15 * time.Minute)
+		in.kill()
+		time.Sleep(10 * time.Minute)
+		if n := w.expire(); n != 20 {
+			t.Fatalf("%d records are deleted, want all", n)
+		}
+		in = w.start()
+		time.Sleep(20 * time.Minute)
+		if late := w.arrived(due, 0); late > 50*time.Millisecond {
+			t.Errorf("the latest is %v late", late)
+		}
+		in.stop()
+	})
+}
+
+// TestOutagesThatAreShorterThanRetentionLoseNothing: the topic keeps a day. A process lives for four minutes
+// between outages of twelve hours, and records are due at any time.
+func TestOutagesThatAreShorterThanRetentionLoseNothing(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		const outage = 12 * time.Hour
+		w.alter(ingress, "retention.ms", "86400000")
+		w.start().stop() // the group exists
+		due := w.far(0, 120, 10, func(i int) time.Duration { return outage + 5*time.Minute + time.Duration(i)*time.Minute/2 })
+		time.Sleep(outage)
+		in := w.start()
+		time.Sleep(4 * time.Minute)
+		in.kill()
+		if n := w.expire(); n > 0 {
+			t.Fatalf("%d records are deleted by now, want none", n)
+		}
+		time.Sleep(outage)
+		if n := w.expire(); n != 120 {
+			t.Fatalf("%d records are deleted, want all", n)
+		}
+		in = w.start()
+		time.Sleep(time.Minute)
+		w.arrived(due, 0)
+		in.stop()
+	})
+}

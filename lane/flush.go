@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"math"
 	"time"
 
 	"layover/journal/runs"
@@ -18,13 +19,18 @@ const (
 	// none, but behind one that found nothing to move.
 	flushRest = 10 * time.Second
 
-	// What is older, or further back, ingress need not keep as long as records may be moved: mostAge,
-	// mostSpan offsets, or its retention divided by mostShare.
+	// What is older, or further back, ingress need not keep as long as records may be moved: mostAge, its
+	// retention divided by mostShare, or mostSpan offsets. A restart reads a million offsets a second, so those
+	// are for all partitions of the process, but at least leastSpan for each.
 	mostAge   = time.Hour
-	mostSpan  = 5_000_000
 	mostShare = 4
-	// leastAged is the least time between two looks for what is old, whatever the retention.
+	mostSpan  = 5_000_000
+	leastSpan = 50_000
+	// leastAged is the least time between two flushes for age, whatever the retention, and between two looks
+	// for what ingress keeps.
 	leastAged = time.Second
+	// mostOld is the most time between two flushes of what is old.
+	mostOld = time.Minute
 )
 
 // flush moves records that are due far off to the runs topics. One flush takes records out of the
@@ -34,17 +40,21 @@ type flush struct {
 	core     *purgatory.Core
 	box      *mailbox
 	cfg      *Config
-	pressure pressure
+	pressure *pressure
 	out      *outbound // its decoder of bodies
 
 	gathering bool  // it takes records out of the wheel
 	target    int64 // bytes at which that ends
+	kept      bool  // it is for what ingress has to keep, whatever the memory
 	horizon   time.Duration
-	again     bool      // runs were loaded that are to be moved again
-	rested    time.Time // no flush for memory before
-	nothing   time.Time // nor one for memory that is nearly full: the last found nothing to move
-	aged      time.Time // no flush for age before
-	cleared   time.Time // no deletion before
+	near      time.Duration // the horizon of what is old
+	again     bool          // runs were loaded that are to be moved again
+	rested    time.Time     // no flush for memory before
+	nothing   time.Time     // nor one for memory that is nearly full: the last found nothing to move
+	looked    time.Time     // no look for what is aged or old before
+	aged      time.Time     // no flush for age before
+	old       time.Time     // no flush of what is old before
+	cleared   time.Time     // no deletion before
 
 	slots    []copySlot // of copies in flight, by id
 	moves    []purgatory.Move
@@ -80,58 +90,74 @@ func (f *flush) turn(now time.Time, ahead time.Duration, wake *alarm) (more bool
 
 // gather takes records out of the wheel.
 func (f *flush) gather(now time.Time) {
-	f.gathering = false
+	r, after := f.core.Runs(), func(horizon time.Duration) int64 { return f.cfg.Wall(now).Add(horizon).UnixMilli() }
 	size := f.pressure.used() - f.target
-	if size > 0 {
-		_, f.gathering = f.core.Runs().Gather(f.cfg.Wall(now).Add(f.horizon).UnixMilli(), size, gatherBudget)
+	switch f.gathering = false; {
+	case f.kept:
+		f.gathering = r.GatherKept(after(f.horizon), after(f.near), gatherBudget)
+	case size > 0:
+		_, f.gathering = r.Gather(after(f.horizon), size, gatherBudget)
 	}
-	if !f.gathering && !f.core.Runs().Moving() {
+	if !f.gathering && !r.Moving() {
 		f.nothing = now.Add(time.Second)
 		f.rested = f.nothing
 	}
 }
 
-// begins says whether a flush begins: for memory, for the age of what ingress has to keep, or for
-// what was loaded to be moved again.
+// begins says whether a flush begins: for what ingress has to keep, for memory, or for what was loaded to
+// be moved again.
 func (f *flush) begins(now time.Time, ahead time.Duration) bool {
 	used, share := f.pressure.used(), f.pressure.share()
+	full := used > share/2 && !now.Before(f.rested) || used > share*3/4 && !now.Before(f.nothing) // it may have filled since the last one
 	f.horizon = max(f.pressure.horizon(used), 2*ahead)
+	f.kept = !now.Before(f.looked) && f.keeps(now, ahead, full)
 	switch {
-	case used > share/2 && !now.Before(f.rested), used > share*3/4 && !now.Before(f.nothing): // it may have filled since the last one
+	case f.kept:
+	case full:
 		f.target, f.rested = share*3/8, now.Add(flushRest)
 	case f.again:
 		f.target, f.again = 0, false
-	case !now.Before(f.aged):
-		behind, rest := f.behind()
-		f.aged = now.Add(min(rest, flushRest))
-		if !behind {
-			return false
-		}
-		f.target, f.aged = 0, now.Add(rest)
 	default:
 		return false
 	}
 	return true
 }
 
-// behind reports whether ingress keeps records that are nearly as old as they may be, and how long
-// a flush for age may come after another: a quarter of the least age, as three quarters begin one.
-func (f *flush) behind() (is bool, rest time.Duration) {
-	least := mostAge
-	is = f.core.Runs().Behind(func(ingress string) int64 {
-		limit := f.mostAge(ingress)
-		least = min(least, limit)
-		return (limit * 3 / 4).Milliseconds()
-	}, mostSpan*3/4)
-	return is, max(least/4, leastAged)
+// keeps reports whether a flush for what ingress has to keep begins: of all beyond the horizon, once the
+// oldest is nearly as old as it may be, or of what is old alone. A flush for age may come after another
+// when a quarter of the least age has passed, as three quarters begin one, and memory that is full goes
+// first. What is old waits for nothing: under a flood memory is full for hours.
+func (f *flush) keeps(now time.Time, ahead time.Duration, full bool) bool {
+	f.looked = now.Add(leastAged)
+	kept := f.behind()
+	f.horizon = max(min(f.horizon, f.pressure.age), 2*ahead)
+	f.near = min(f.horizon, max(shortest, 2*ahead))
+	rest := max(f.pressure.age/4, leastAged)
+	switch {
+	case kept.Aged && !full && !now.Before(f.aged):
+		f.aged = now.Add(rest)
+	case kept.Long || kept.Old && !now.Before(f.old):
+		f.horizon = math.MaxInt64
+	default:
+		return false
+	}
+	f.old = now.Add(min(rest, mostOld))
+	return true
 }
 
-// mostAge is how old a record of a topic may become that can be moved.
-func (f *flush) mostAge(ingress string) time.Duration {
-	if keeps := f.cfg.Runs.Retention(ingress); keeps > 0 {
-		return min(mostAge, keeps/mostShare)
-	}
-	return mostAge
+// behind says what ingress keeps that is nearly as old or as far back as it may be, or has used up its part
+// of the retention.
+func (f *flush) behind() purgatory.Kept {
+	f.pressure.age = mostAge
+	return f.core.Runs().Behind(func(ingress string) purgatory.Limits {
+		part := f.cfg.Runs.Retention(ingress) / mostShare
+		age := mostAge
+		if part > 0 {
+			age = min(mostAge, part)
+		}
+		f.pressure.age = min(f.pressure.age, age)
+		return purgatory.Limits{AgeMs: (age * 3 / 4).Milliseconds(), OldMs: max(part, 0).Milliseconds()}
+	}, max(mostSpan/int64(max(f.cfg.Runs.Partitions(), 1)), leastSpan))
 }
 
 // offer produces copies; more says that there are others. With all in flight that may be, answers come

@@ -46,7 +46,7 @@ func TestNoMoreCopiesAreInFlightThanTheClientHasRoomFor(t *testing.T) {
 	s := &slowRuns{answers: make(chan func(), 2*records)}
 	inBubble(t, func(c *Config) {
 		c.Runs = RunsConfig{Runs: s, InFlight: room, Share: func() int64 { return 10_000 },
-			Retention: func(string) time.Duration { return 0 }, Uniform: func() bool { return true }}
+			Retention: func(string) time.Duration { return 0 }, Partitions: func() int { return 1 }, Uniform: func() bool { return true }}
 	}, func(r *rig) {
 		r.RunsChanged("delayed", RunsTopic{TopicID: offsets.TopicID{1}, Usable: true})
 		r.assign(0, 1)
@@ -80,7 +80,7 @@ func TestMemoryOfCopiesInFlightIsGivenBack(t *testing.T) {
 	s := &slowRuns{answers: make(chan func(), 2*records)}
 	inBubble(t, func(c *Config) {
 		c.Runs = RunsConfig{Runs: s, InFlight: records, Share: func() int64 { return 10_000 },
-			Retention: func(string) time.Duration { return 0 }, Uniform: func() bool { return true }}
+			Retention: func(string) time.Duration { return 0 }, Partitions: func() int { return 1 }, Uniform: func() bool { return true }}
 	}, func(r *rig) {
 		r.RunsChanged("delayed", RunsTopic{TopicID: offsets.TopicID{1}, Usable: true})
 		r.assign(0, 1)

@@ -18,7 +18,7 @@ type moves struct {
 }
 
 func newMoves(l *Lane) moves {
-	pressure := pressure{l.core, &l.out, l.cfg.Runs.Share}
+	pressure := &pressure{l.core, &l.out, l.cfg.Runs.Share, mostAge}
 	return moves{
 		openings: openings{core: l.core, box: &l.box, cfg: &l.cfg, topics: make(map[string]RunsTopic), parts: make(map[offsets.Assignment]*opening)},
 		flush:    flush{core: l.core, box: &l.box, cfg: &l.cfg, pressure: pressure, out: &l.out},
@@ -83,13 +83,15 @@ type pressure struct {
 	core  *purgatory.Core
 	out   *outbound
 	share func() int64
+	age   time.Duration // that ingress may have to keep what can be moved: the least of all topics
 }
 
 // horizon is how far off a record is at least that is moved: an hour while up to half of the
-// share is used, a minute from seven eighths on, and by equal factors in between.
+// share is used, a minute from seven eighths on, and by equal factors in between. It is never
+// longer than the age to which ingress is to keep a record.
 func (p *pressure) horizon(used int64) time.Duration {
 	part := (float64(used)/float64(p.share()) - 0.5) / 0.375
-	return time.Duration(float64(longest) * math.Pow(float64(shortest)/float64(longest), max(0, min(part, 1))))
+	return min(p.age, time.Duration(float64(longest)*math.Pow(float64(shortest)/float64(longest), max(0, min(part, 1)))))
 }
 
 // used is the lane's bytes but for those of what is on its way to the runs topics. What deliveries

@@ -46,6 +46,8 @@ type RunsConfig struct {
 	// Retention is how long an ingress topic keeps its records; 0 and below: for ever, or
 	// nobody knows.
 	Retention func(ingress string) time.Duration
+	// Partitions is how many ingress partitions this process has, of all lanes.
+	Partitions func() int
 	// Uniform reports whether no member of the group is of a release that knows no runs.
 	Uniform func() bool
 }

@@ -36,9 +36,10 @@ type shelf struct {
 	answers  sync.WaitGroup
 	over     chan struct{} // closed at the end of a test
 
-	share     int64
-	retention time.Duration
-	older     bool // a member of an older release is in the group
+	share      int64
+	retention  time.Duration
+	partitions int  // of the process
+	older      bool // a member of an older release is in the group
 }
 
 func (s *shelf) set(f func(*shelf)) {
@@ -196,9 +197,10 @@ func shelved(t *testing.T, edit func(*Config), plant func(*shelf), f func(r *rig
 	config := func(c *Config) {
 		c.Runs = RunsConfig{
 			Runs: s, InFlight: 1 << 16,
-			Share:     func() (n int64) { s.set(func(s *shelf) { n = s.share }); return n },
-			Retention: func(string) (d time.Duration) { s.set(func(s *shelf) { d = s.retention }); return d },
-			Uniform:   func() (is bool) { s.set(func(s *shelf) { is = !s.older }); return is },
+			Share:      func() (n int64) { s.set(func(s *shelf) { n = s.share }); return n },
+			Retention:  func(string) (d time.Duration) { s.set(func(s *shelf) { d = s.retention }); return d },
+			Partitions: func() (n int) { s.set(func(s *shelf) { n = s.partitions }); return n },
+			Uniform:    func() (is bool) { s.set(func(s *shelf) { is = !s.older }); return is },
 		}
 		c.Core.OnInvalid, c.Core.DeadLetterTopic = purgatory.DeadLetter, "graves"
 		if edit != nil {

@@ -39,7 +39,7 @@ type visits struct {
 	core      *purgatory.Core
 	box       *mailbox
 	cfg       *Config
-	pressure  pressure
+	pressure  *pressure
 	published *published // its outlook
 	in        *intake    // its rules and scratch
 

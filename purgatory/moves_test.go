@@ -100,22 +100,30 @@ func TestMovesStopAtTheirBoundUntilACommit(t *testing.T) {
 // TestAPartitionIsBehindForItsAgeOrItsSpan, while it can move what it has.
 func TestAPartitionIsBehindForItsAgeOrItsSpan(t *testing.T) {
 	w := movable(t, 0)
-	behind := func(ageMs, span int64) bool { return w.Runs().Behind(func(string) int64 { return ageMs }, span) }
-	w.mustTake(0, 1, 7_200_000, 0, 1, 2, 3, 4)
+	behind := func(ageMs, oldMs, span int64) Kept {
+		return w.Runs().Behind(func(string) Limits { return Limits{AgeMs: ageMs, OldMs: oldMs} }, span)
+	}
+	w.mustTake(0, 1, 7_200_000, 0, 1, 2, 3, 4, 5)
 	w.pass(60_000)
 	for _, test := range []struct {
-		ageMs, span int64
-		want        bool
-	}{{60_000, 5, false}, {59_999, 5, true}, {60_000, 4, true}} {
-		if got := behind(test.ageMs, test.span); got != test.want {
-			t.Errorf("with %d ms and %d offsets it is behind: %v", test.ageMs, test.span, got)
+		ageMs, oldMs, span int64
+		want               Kept
+	}{
+		{60_000, 0, 8, Kept{}}, {59_999, 0, 8, Kept{Aged: true}}, {60_000, 60_001, 8, Kept{}}, {60_000, 60_000, 8, Kept{Old: true}},
+		{60_000, 0, 7, Kept{Long: true}}, {60_000, 0, 7, Kept{}}, // nothing was read since
+	} {
+		if got := behind(test.ageMs, test.oldMs, test.span); got != test.want {
+			t.Errorf("with %d ms, %d ms and %d offsets it is %+v, want %+v", test.ageMs, test.oldMs, test.span, got, test.want)
 		}
 	}
-	if w.Runs().Usable(ingress, false); behind(0, 0) {
+	if w.mustTake(0, 1, 7_200_000, 6); behind(60_000, 0, 7) != (Kept{Long: true}) {
+		t.Error("it is not long when a quarter of the span was read")
+	}
+	if w.Runs().Usable(ingress, false); behind(0, 0, 0) != (Kept{}) {
 		t.Error("it is behind though nothing may be moved")
 	}
 	w.Runs().Usable(ingress, true)
-	if w.Runs().Gather(0, 1<<40, 100); behind(0, 0) {
+	if w.Runs().Gather(0, 1<<40, 100); behind(0, 0, 0) != (Kept{}) {
 		t.Error("it is behind though all is gathered")
 	}
 }

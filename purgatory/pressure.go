@@ -39,22 +39,6 @@ func (r *Runs) Crowded() bool {
 	})
 }
 
-// Behind reports whether a partition that can move records makes ingress keep what is older than
-// ageMs of its topic says, or more than span offsets. It asks for the age of every topic, as
-// one that can move nothing now may in a second. Records that nothing moves make a partition old for
-// ever, so the caller decides how often it asks.
-func (r *Runs) Behind(ageMs func(topic string) int64, span int64) (behind bool) {
-	for p := range r.parts.here() {
-		most := ageMs(p.Topic)
-		if p.parked == 0 || !p.movable(r.now.MonotonicMs, false) {
-			continue
-		}
-		oldest := p.oldestNeededMs()
-		behind = behind || oldest > 0 && r.now.WallMs-oldest > most || p.next-p.Window.Low() > span
-	}
-	return behind
-}
-
 // DueBy returns at most how many copies in runs, and bytes, are due at an instant or before, in
 // Unix milliseconds. Its cost grows with the runs.
 func (r *Runs) DueBy(ms int64) (a runs.Amount) {

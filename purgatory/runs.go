@@ -75,6 +75,9 @@ type moved struct {
 	flyingBytes int64
 	uncommitted int64 // moved since the last commit that was built
 	committing  int64 // moved before that, and not committed
+	oldUntil    int64 // timestamp up to which a record is old, as Behind says
+	oldBelow    int64 // offset below which it is
+	longAt      int64 // read position when Behind said Long
 	pauseUntil  int64 // Clock.MonotonicMs
 	wary        bool  // the last copy was refused: the next one goes alone
 
@@ -169,7 +172,24 @@ func (r *Runs) Gather(afterMs, size int64, budget int) (gathered int64, more boo
 	if n := r.store.live; n > 0 { // not far beyond the size, whatever the records take
 		budget = int(min(int64(budget), size/(r.store.used/n+1)+1))
 	}
-	r.taken, more = r.parking.wheel.TakeFarthest(max(afterMs, r.now.WallMs+tooNearMs), budget, r.mayMove, r.taken[:0])
+	return r.gather(afterMs, budget, func(payload uint64) bool {
+		_, may := r.mayMove(payload)
+		return may
+	})
+}
+
+// GatherKept does the same for what ingress has to keep, whatever that takes: records that are due after an
+// instant, and those that Behind has found old after another one. Copies stay.
+func (r *Runs) GatherKept(afterMs, oldAfterMs int64, budget int) (more bool) {
+	_, more = r.gather(min(afterMs, oldAfterMs), budget, func(payload uint64) bool {
+		h, may := r.mayMove(payload)
+		return may && h.marks&isCopy == 0 && (h.deadlineMs > afterMs || h.deadlineMs > oldAfterMs && r.parts.list[h.slot].moved.isOld(&h))
+	})
+	return more
+}
+
+func (r *Runs) gather(afterMs int64, budget int, wanted func(payload uint64) bool) (gathered int64, more bool) {
+	r.taken, more = r.parking.wheel.TakeFarthest(max(afterMs, r.now.WallMs+tooNearMs), budget, wanted, r.taken[:0])
 	lists := make(map[*partition][]waiting)
 	for _, payload := range r.taken {
 		loc, _ := parked(payload)
@@ -192,17 +212,17 @@ func (r *Runs) Gather(afterMs, size int64, budget int) (gathered int64, more boo
 	return gathered, more
 }
 
-// mayMove says whether a payload of the wheel may be gathered.
-func (r *Runs) mayMove(payload uint64) bool {
+// mayMove says whether the record of a payload of the wheel may be gathered.
+func (r *Runs) mayMove(payload uint64) (h header, may bool) {
 	loc, putBack := parked(payload)
 	if putBack || loc&named != 0 {
-		return false
+		return h, false
 	}
 	if _, flying := r.store.retained[loc]; flying {
-		return false
+		return h, false
 	}
-	h := readHeader(r.store.at(loc))
-	return h.marks&unsure == 0 && h.waits() && r.parts.list[h.slot].movable(r.now.MonotonicMs, h.marks&isCopy != 0)
+	h = readHeader(r.store.at(loc))
+	return h, h.marks&unsure == 0 && h.waits() && r.parts.list[h.slot].movable(r.now.MonotonicMs, h.marks&isCopy != 0)
 }
 
 // Offer appends to out at most limit copies to be produced now, those of each partition by

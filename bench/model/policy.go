@@ -11,6 +11,7 @@ const (
 	flushRestMs = 10_000
 	mostAgeMs   = 3_600_000
 	mostSpan    = 5_000_000
+	leastSpan   = 50_000
 	longestMs   = 3_600_000
 	shortestMs  = 60_000
 	mostAheadMs = 600_000
@@ -41,7 +42,8 @@ type policy struct {
 	cleaned       int64 // no look for what is to be moved again before
 	cleaning      bool
 	again         bool
-	horizon, goal int64 // of the flush that goes on
+	kept          bool  // the flush that goes on is for what ingress keeps
+	horizon, goal int64 // of it
 }
 
 func (p *policy) used() int64 {
@@ -63,20 +65,32 @@ func (p *policy) horizonMs(used int64) int64 {
 func (p *policy) begins(now int64) bool {
 	used := p.used()
 	p.horizon = max(p.horizonMs(used), 2*leastAhead)
+	full := used > p.share/2 && now >= p.rested
+	p.kept = p.keeps(now, full)
 	switch {
-	case used > p.share/2 && now >= p.rested:
+	case p.kept:
+	case full:
 		p.goal, p.rested = p.share*3/8, now+flushRestMs
 		if used > p.share*3/4 {
 			p.rested = now
 		}
 	case p.again:
 		p.goal, p.again = 0, false
-	case now >= p.aged:
-		p.aged = now + flushRestMs
-		if !p.core.Runs().Behind(func(string) int64 { return mostAgeMs * 3 / 4 }, mostSpan*3/4) {
-			return false
-		}
-		p.goal, p.aged = 0, now+mostAgeMs/4
+	default:
+		return false
+	}
+	return true
+}
+
+// keeps says whether a flush begins for what ingress keeps, whose retention is without end.
+func (p *policy) keeps(now int64, full bool) bool {
+	limits := func(string) purgatory.Limits { return purgatory.Limits{AgeMs: mostAgeMs * 3 / 4} }
+	kept := p.core.Runs().Behind(limits, max(mostSpan/(lanes*p.lane/p.share), leastSpan))
+	switch {
+	case kept.Aged && !full && now >= p.aged:
+		p.aged = now + mostAgeMs/4
+	case kept.Long:
+		p.horizon = math.MaxInt64 / 2
 	default:
 		return false
 	}

@@ -170,7 +170,10 @@ func (w *world) flush() {
 	for !r.Moving() && w.begins(w.now) {
 		for more := true; more; {
 			size := w.used() - w.goal
-			if more = size > 0; more {
+			switch more = false; {
+			case w.kept:
+				more = r.GatherKept(w.now+w.horizon, w.now+shortestMs, gatherBudget)
+			case size > 0:
 				_, more = r.Gather(w.now+w.horizon, size, gatherBudget)
 			}
 		}
