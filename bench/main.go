@@ -31,12 +31,13 @@ import (
 	"strings"
 
 	"layover/bench/endtoend"
+	"layover/bench/process"
 	"layover/bench/report"
 )
 
 func main() {
-	if endtoend.IsChild() {
-		os.Exit(endtoend.RunChild())
+	if process.IsChild() {
+		os.Exit(process.RunChild(children()))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
