@@ -78,11 +78,16 @@ func measureTables(ctx context.Context, tables []table, o endtoend.Options, prog
 			failed = append(failed, fmt.Sprintf("%s: %v", t.title, err))
 			continue
 		}
-		lines := make([]report.Line, len(rows))
-		for i, r := range rows {
-			lines[i] = report.Line{What: r.Name, Measured: r.Value, Wanted: r.Goal, Met: r.Met}
-		}
-		text += report.Lines(t.title, lines)
+		text += report.Lines(t.title, lines(rows))
 	}
 	return text, failed
+}
+
+// lines are rows as a report has them.
+func lines(rows []row.Row) []report.Line {
+	lines := make([]report.Line, len(rows))
+	for i, r := range rows {
+		lines[i] = report.Line{What: r.Name, Measured: r.Value, Wanted: r.Goal, Met: r.Met}
+	}
+	return lines
 }

@@ -160,25 +160,25 @@ func (h *held) quiet(ctx context.Context) error {
 // behind a pause is late, with runs and without.
 func (h *held) fill(ctx context.Context, to int64, delay func(n int64) time.Duration) error {
 	const atATime, backlog = 2000, 10_000
-	var failed failure
+	var failed broker.Failure
 	for h.wrote < to {
 		for range min(atATime, to-h.wrote) {
 			now := time.Now()
 			d := delay(h.wrote)
-			h.sender.Produce(ctx, record(h.dues.key(h.wrote, now, d), d, now, h.dues.random()), failed.note)
+			h.sender.Produce(ctx, record(h.dues.key(h.wrote, now, d), d, now, h.dues.random()), failed.Note)
 			h.wrote++
 		}
 		err := h.untilEvery(ctx, watchEvery, "read", func(s *status) bool {
 			return h.wrote+int64(h.ledger.count())-s.read() < backlog && s.Parked.Memory < s.Parked.PauseAt*15/16
 		})
-		if err := cmp.Or(err, failed.get()); err != nil {
+		if err := cmp.Or(err, failed.Get()); err != nil {
 			return err
 		}
 	}
 	if err := h.sender.Flush(ctx); err != nil {
 		return err
 	}
-	return cmp.Or(failed.get(), h.until(ctx, "read", func(s *status) bool { return s.read() >= h.wrote }))
+	return cmp.Or(failed.Get(), h.until(ctx, "read", func(s *status) bool { return s.read() >= h.wrote }))
 }
 
 // clients are those that all measurements share.
