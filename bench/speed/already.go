@@ -46,12 +46,11 @@ func (s *site) alreadyCase(ctx context.Context, size, partitions int) (err error
 	if err := loaded.load(ctx, size, s.Due[size]); err != nil {
 		return err
 	}
-	for _, w := range s.ways(product, stamped, bare, plain) {
-		if err := s.copied(ctx, w, loaded, size, partitions); err != nil {
-			return fmt.Errorf("%s: %w", w.name, err)
-		}
+	var steps []step
+	for _, w := range s.ways(product, stamped, plain, bare) {
+		steps = append(steps, step{w.name, func(ctx context.Context) error { return s.copied(ctx, w, loaded, size, partitions) }})
 	}
-	return nil
+	return s.inTurn(ctx, steps...)
 }
 
 // load writes n records that are due at once.

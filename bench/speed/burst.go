@@ -36,7 +36,12 @@ func whatProbe(after time.Duration) string {
 
 // burst measures the product and a bare producer.
 func (s *site) burst(ctx context.Context) error {
-	err := s.running(ctx, s.ways(product)[0], func(sc *scene, _ *process.Child, snd *sender) error {
+	return s.inTurn(ctx, step{s.Product.Name, s.productBurst}, step{"bare produce", s.bareBurst})
+}
+
+// productBurst parks the burst and waits for it.
+func (s *site) productBurst(ctx context.Context) error {
+	return s.running(ctx, s.ways(product)[0], func(sc *scene, _ *process.Child, snd *sender) error {
 		at := time.Now().Add(burstLead + time.Duration(s.Burst)*time.Second/burstRead).Truncate(time.Second)
 		from := sc.books.count()
 		order := timerOrder{N: s.Burst, FromMs: at.UnixMilli(), Every: time.Second / time.Duration(s.Burst)}
@@ -56,18 +61,11 @@ func (s *site) burst(ctx context.Context) error {
 		}
 		return s.burstThrough(ctx, sc, s.Product.Name, from, at)
 	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.Product.Name, err)
-	}
-	w := s.ways(timer)[0]
-	if err := s.bareBurst(ctx, w); err != nil {
-		return fmt.Errorf("%s: %w", w.name, err)
-	}
-	return nil
 }
 
 // bareBurst lets a producer write the same when it is due.
-func (s *site) bareBurst(ctx context.Context, w way) (err error) {
+func (s *site) bareBurst(ctx context.Context) (err error) {
+	w := s.ways(timer)[0]
 	sc, err := s.newScene(ctx, w, s.partitions(), "")
 	if err != nil {
 		return err

@@ -25,8 +25,12 @@ const (
 
 // flood measures the product, and a bare producer beside a bare loop.
 func (s *site) flood(ctx context.Context) error {
-	w := s.ways(product)[0]
-	err := s.running(ctx, w, func(sc *scene, _ *process.Child, snd *sender) error {
+	return s.inTurn(ctx, step{s.Product.Name, s.productFlood}, step{"bare produce", s.bareFlood})
+}
+
+// productFlood lets a flow and then a flood go through the product.
+func (s *site) productFlood(ctx context.Context) error {
+	return s.running(ctx, s.ways(product)[0], func(sc *scene, _ *process.Child, snd *sender) error {
 		return sc.receiving(ctx, func() error {
 			var f spans
 			err := snd.flowing(ctx, floodRate, floodDelay, true, func() error {
@@ -38,16 +42,9 @@ func (s *site) flood(ctx context.Context) error {
 			if err := errors.Join(err, sc.await(ctx)); err != nil {
 				return err
 			}
-			return s.noteFlood(sc, w.name, f)
+			return s.noteFlood(sc, s.Product.Name, f)
 		})
 	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", w.name, err)
-	}
-	if err := s.bareFlood(ctx, s.ways(bare)[0]); err != nil {
-		return fmt.Errorf("bare produce: %w", err)
-	}
-	return nil
 }
 
 // spans are from when to when the records are due that are looked at.
@@ -76,8 +73,8 @@ func (f *spans) carryOut(ctx context.Context, sc *scene) error {
 }
 
 // bareFlood lets a bare produce to the target go on beside a loop that copies the flood.
-func (s *site) bareFlood(ctx context.Context, w way) error {
-	return s.running(ctx, w, func(sc *scene, _ *process.Child, _ *sender) error {
+func (s *site) bareFlood(ctx context.Context) error {
+	return s.running(ctx, s.ways(bare)[0], func(sc *scene, _ *process.Child, _ *sender) error {
 		from := time.Now().Add(2 * time.Second)
 		c, err := sc.startTimer(ctx, floodRate, from, s.Watch+floodMost)
 		if err != nil {

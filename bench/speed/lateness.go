@@ -44,15 +44,15 @@ func within(from, to time.Time) func(int, *entry) bool {
 // lateness measures the product and a bare producer at each rate.
 func (s *site) lateness(ctx context.Context) error {
 	for _, rate := range s.LateRates {
-		w := s.ways(product)[0]
-		err := s.running(ctx, w, func(sc *scene, _ *process.Child, snd *sender) error {
-			return sc.receiving(ctx, func() error { return s.lateAt(ctx, sc, snd, rate) })
-		})
+		err := s.inTurn(ctx,
+			step{s.Product.Name, func(ctx context.Context) error {
+				return s.running(ctx, s.ways(product)[0], func(sc *scene, _ *process.Child, snd *sender) error {
+					return sc.receiving(ctx, func() error { return s.lateAt(ctx, sc, snd, rate) })
+				})
+			}},
+			step{"bare produce", func(ctx context.Context) error { return s.bareAt(ctx, rate) }})
 		if err != nil {
-			return fmt.Errorf("%s: %d/s: %w", w.name, rate, err)
-		}
-		if err := s.bareAt(ctx, rate); err != nil {
-			return fmt.Errorf("bare produce: %d/s: %w", rate, err)
+			return fmt.Errorf("%d/s: %w", rate, err)
 		}
 	}
 	return nil

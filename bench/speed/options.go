@@ -9,17 +9,19 @@ import (
 
 // Options says how much is measured.
 type Options struct {
-	Brokers []string // "" : a broker of our own
+	Brokers []string // none: a broker of our own
 	Product Product
 	Runs    int // figures are medians of so many
 
-	Due        map[int]int // records that are already due, by the size of their value in bytes
-	Partitions []int       // of the topics of those
-	Rates      []int       // a second, at which CPU is measured
-	Watch      time.Duration
-	Burst      int   // records due within one second
-	LateRates  []int // a second, at which lateness is measured
-	Flood      int   // records that are already due, beside others
+	Due        map[int]int   // records that are already due, by the size of their value in bytes
+	Partitions []int         // of the topics of those
+	Rates      []int         // a second, at which CPU is measured
+	Watch      time.Duration // how long each rate is looked at
+	Burst      int           // records due within one second
+	LateRates  []int         // a second, at which lateness is measured
+	Flood      int           // records that are already due, beside others
+
+	Warm int // records that go through before anything is measured
 
 	Log io.Writer // takes progress and what processes log
 }
@@ -28,7 +30,7 @@ type Options struct {
 func Full() Options {
 	return Options{
 		Runs: 3, Due: map[int]int{100: 1_000_000, 1024: 400_000}, Partitions: []int{4, 32},
-		Rates: []int{10, 100, 1000}, Watch: 20 * time.Second, Burst: 200_000, LateRates: []int{1000, 20_000}, Flood: 1_000_000,
+		Rates: []int{10, 100, 1000}, Watch: 20 * time.Second, Burst: 200_000, LateRates: []int{1000, 20_000}, Flood: 1_000_000, Warm: 500_000,
 	}
 }
 
@@ -36,7 +38,7 @@ func Full() Options {
 func Quick() Options {
 	return Options{
 		Runs: 1, Due: map[int]int{100: 200_000}, Partitions: []int{4, 32},
-		Rates: []int{100, 1000}, Watch: 3 * time.Second, Burst: 50_000, LateRates: []int{1000}, Flood: 200_000,
+		Rates: []int{100, 1000}, Watch: 3 * time.Second, Burst: 50_000, LateRates: []int{1000}, Flood: 200_000, Warm: 100_000,
 	}
 }
 

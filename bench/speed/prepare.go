@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 
+	"layover/bench/process"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -27,7 +29,20 @@ func (s *site) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.compareClocks(ctx)
+	if err := s.compareClocks(ctx); err != nil {
+		return err
+	}
+	return s.warmBroker(ctx)
+}
+
+// warmBroker lets a loop copy records that nobody measures: a broker that has just started is slow.
+func (s *site) warmBroker(ctx context.Context) error {
+	return s.running(ctx, s.ways(bare)[0], func(sc *scene, _ *process.Child, _ *sender) error {
+		if err := sc.load(ctx, smallest, s.Warm); err != nil {
+			return err
+		}
+		return sc.until(ctx, sc.target, sc.books.count())
+	})
 }
 
 // partitions are those of topics where their number is not what is measured.

@@ -32,15 +32,18 @@ func rateCase(rate int, delay time.Duration) string {
 // lowRates measures the CPU of the product with each of the delays, and of the loops.
 func (s *site) lowRates(ctx context.Context) error {
 	for _, rate := range s.Rates {
+		var steps []step
+		add := func(w way, delay time.Duration) {
+			steps = append(steps, step{rateCase(rate, delay) + ": " + w.name, func(ctx context.Context) error { return s.lowRate(ctx, w, rate, delay) }})
+		}
 		for _, delay := range delays() {
-			if err := s.lowRate(ctx, s.ways(product)[0], rate, delay); err != nil {
-				return fmt.Errorf("%s: %w", rateCase(rate, delay), err)
-			}
+			add(s.ways(product)[0], delay)
 		}
 		for _, w := range s.ways(eager, bare) {
-			if err := s.lowRate(ctx, w, rate, 0); err != nil {
-				return fmt.Errorf("%s: %s: %w", rateCase(rate, 0), w.name, err)
-			}
+			add(w, 0)
+		}
+		if err := s.inTurn(ctx, steps...); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -35,6 +35,7 @@ type site struct {
 	admin  *kadm.Client
 	prefix string // of the names of our topics and groups
 	scenes int
+	run    int           // of the part that is measured
 	skew   time.Duration // of the broker's clock, ahead of ours
 	*figures
 }

@@ -51,6 +51,23 @@ func (o *Options) Titles() (titles []string) {
 	return titles
 }
 
+// step is one of several that take turns.
+type step struct {
+	name string
+	do   func(context.Context) error
+}
+
+// inTurn carries steps out. Each run begins with another of them, so that none is always the first.
+func (s *site) inTurn(ctx context.Context, steps ...step) error {
+	for i := range steps {
+		next := steps[(i+s.run)%len(steps)]
+		if err := next.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", next.name, err)
+		}
+	}
+	return nil
+}
+
 // Measure measures the parts whose titles are wanted. A part in which a record is lost or early has an error
 // and no rows.
 func Measure(ctx context.Context, o Options, wanted func(title string) bool) (*Found, error) {
@@ -68,8 +85,8 @@ func Measure(ctx context.Context, o Options, wanted func(title string) bool) (*F
 			continue
 		}
 		t := Table{Title: p.title}
-		for run := 0; run < s.Runs && t.Err == nil; run++ {
-			fmt.Fprintf(s.Log, "%s: run %d of %d\n", p.title, run+1, s.Runs)
+		for s.run = 0; s.run < s.Runs && t.Err == nil; s.run++ {
+			fmt.Fprintf(s.Log, "%s: run %d of %d\n", p.title, s.run+1, s.Runs)
 			t.Err = p.measure(s, ctx)
 		}
 		if t.Err == nil {
