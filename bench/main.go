@@ -222,7 +222,7 @@ func command(flags *flag.FlagSet) string {
 	parts := []string{"go run ."}
 	flags.Visit(func(f *flag.Flag) {
 		switch value := f.Value.String(); {
-		case f.Name == "out" || f.Name == "doc" || f.Name == "json":
+		case f.Name == "out" || f.Name == "doc" || f.Name == "json" || f.Name == "profiles":
 		case f.Name == "quick":
 			parts = append(parts, "-quick")
 		default:

@@ -18,9 +18,10 @@ import (
 // speedOptions are the flags of -part speed.
 type speedOptions struct {
 	speed.Options
-	brokers string
-	format  string
-	json    string // the file that figures are written to, or empty
+	brokers  string
+	format   string
+	profiles string // the directory that profiles are written to, or empty
+	json     string // the file that figures are written to, or empty
 }
 
 // speedFlags are the flags that only -part speed looks at.
@@ -28,6 +29,7 @@ func speedFlags(flags *flag.FlagSet) *speedOptions {
 	o := new(speedOptions)
 	flags.StringVar(&o.brokers, "brokers", "", "of -part speed: a `list` of host:port with commas; without it a Kafka in a container")
 	flags.StringVar(&o.json, "json", "", "of -part speed: write the figures to this `file`, as JSON")
+	flags.StringVar(&o.profiles, "profiles", "", "of -part speed: a `directory` for a CPU profile of each Layover that is started")
 	p := &o.Product
 	flags.StringVar(&p.Ingress, "ingress", "", "of -part speed: the `topic` that a scheduler reads which runs already, and is measured instead of a Layover")
 	flags.StringVar(&p.Name, "product", "", "with -ingress: the scheduler's `name`")
@@ -50,10 +52,16 @@ func (o *speedOptions) filled(quick, runsSet bool, runs int) (*speedOptions, err
 			return nil, fmt.Errorf("-json: %w", err)
 		}
 	}
+	if o.profiles != "" {
+		if err := os.MkdirAll(o.profiles, 0o755); err != nil {
+			return nil, fmt.Errorf("-profiles: %w", err)
+		}
+	}
 	o.Options = speed.Full()
 	if quick {
 		o.Options = speed.Quick()
 	}
+	o.Profiles = o.profiles
 	if runsSet || !quick {
 		o.Runs = runs
 	}

@@ -80,7 +80,7 @@ func (s *site) copied(ctx context.Context, w way, loaded *scene, size, partition
 	}
 	defer kill(c)
 	from, err := ask(c)
-	if err != nil {
+	if err := errors.Join(err, sc.profile(c, w, fmt.Sprintf("due-%d-partitions-%d", size, partitions))); err != nil {
 		return err
 	}
 	if sc.books.foreign {

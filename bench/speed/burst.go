@@ -41,7 +41,7 @@ func (s *site) burst(ctx context.Context) error {
 
 // productBurst parks the burst and waits for it.
 func (s *site) productBurst(ctx context.Context) error {
-	return s.running(ctx, s.ways(product)[0], func(sc *scene, _ *process.Child, snd *sender) error {
+	return s.running(ctx, s.ways(product)[0], partBurst, func(sc *scene, _ *process.Child, snd *sender) error {
 		at := time.Now().Add(burstLead + time.Duration(s.Burst)*time.Second/burstRead).Truncate(time.Second)
 		from := sc.books.count()
 		order := timerOrder{N: s.Burst, FromMs: at.UnixMilli(), Every: time.Second / time.Duration(s.Burst)}

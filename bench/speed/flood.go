@@ -30,7 +30,7 @@ func (s *site) flood(ctx context.Context) error {
 
 // productFlood lets a flow and then a flood go through the product.
 func (s *site) productFlood(ctx context.Context) error {
-	return s.running(ctx, s.ways(product)[0], func(sc *scene, _ *process.Child, snd *sender) error {
+	return s.running(ctx, s.ways(product)[0], partFlood, func(sc *scene, _ *process.Child, snd *sender) error {
 		return sc.receiving(ctx, func() error {
 			var f spans
 			err := snd.flowing(ctx, floodRate, floodDelay, true, func() error {
@@ -74,7 +74,7 @@ func (f *spans) carryOut(ctx context.Context, sc *scene) error {
 
 // bareFlood lets a bare produce to the target go on beside a loop that copies the flood.
 func (s *site) bareFlood(ctx context.Context) error {
-	return s.running(ctx, s.ways(bare)[0], func(sc *scene, _ *process.Child, _ *sender) error {
+	return s.running(ctx, s.ways(bare)[0], partFlood, func(sc *scene, _ *process.Child, _ *sender) error {
 		from := time.Now().Add(2 * time.Second)
 		c, err := sc.startTimer(ctx, floodRate, from, s.Watch+floodMost)
 		if err != nil {

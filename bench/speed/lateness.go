@@ -46,7 +46,7 @@ func (s *site) lateness(ctx context.Context) error {
 	for _, rate := range s.LateRates {
 		err := s.inTurn(ctx,
 			step{s.Product.Name, func(ctx context.Context) error {
-				return s.running(ctx, s.ways(product)[0], func(sc *scene, _ *process.Child, snd *sender) error {
+				return s.running(ctx, s.ways(product)[0], fmt.Sprintf("lateness-%d", rate), func(sc *scene, _ *process.Child, snd *sender) error {
 					return sc.receiving(ctx, func() error { return s.lateAt(ctx, sc, snd, rate) })
 				})
 			}},

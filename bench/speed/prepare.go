@@ -37,7 +37,7 @@ func (s *site) prepare(ctx context.Context) error {
 
 // warmBroker lets a loop copy records that nobody measures: a broker that has just started is slow.
 func (s *site) warmBroker(ctx context.Context) error {
-	return s.running(ctx, s.ways(bare)[0], func(sc *scene, _ *process.Child, _ *sender) error {
+	return s.running(ctx, s.ways(bare)[0], "warm", func(sc *scene, _ *process.Child, _ *sender) error {
 		if err := sc.load(ctx, smallest, s.Warm); err != nil {
 			return err
 		}

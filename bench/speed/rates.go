@@ -51,11 +51,11 @@ func (s *site) lowRates(ctx context.Context) error {
 
 // lowRate measures one way. What is due after the measurement must not come out.
 func (s *site) lowRate(ctx context.Context, w way, rate int, delay time.Duration) error {
-	return s.running(ctx, w, func(sc *scene, c *process.Child, snd *sender) error {
+	return s.running(ctx, w, fmt.Sprintf("rate-%d-delay-%v", rate, delay), func(sc *scene, c *process.Child, snd *sender) error {
 		comes := delay <= s.Watch+settle+arriveWithin
 		var st process.Stretch
 		err := snd.flowing(ctx, rate, delay, comes, func() (err error) {
-			if err := process.Pause(ctx, min(delay, s.Watch)+settle); err != nil {
+			if err := process.Pause(ctx, min(delay, lateDelay)+settle); err != nil {
 				return err
 			}
 			st, err = watch(ctx, c, s.Watch)
@@ -83,7 +83,8 @@ func (s *site) lowRate(ctx context.Context, w way, rate int, delay time.Duration
 }
 
 // running runs f while a way runs on topics of its own, with records through it already.
-func (s *site) running(ctx context.Context, w way, f func(*scene, *process.Child, *sender) error) (err error) {
+// label names it where it leaves a file.
+func (s *site) running(ctx context.Context, w way, label string, f func(*scene, *process.Child, *sender) error) (err error) {
 	sc, err := s.newScene(ctx, w, s.partitions(), "")
 	if err != nil {
 		return err
@@ -99,7 +100,7 @@ func (s *site) running(ctx context.Context, w way, f func(*scene, *process.Child
 		return err
 	}
 	defer snd.client.Close()
-	if err := sc.warm(ctx, snd, s.partitions()); err != nil {
+	if err := errors.Join(sc.warm(ctx, snd, s.partitions()), sc.profile(c, w, label)); err != nil {
 		return err
 	}
 	if err := f(sc, c, snd); err != nil {

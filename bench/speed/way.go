@@ -2,7 +2,9 @@ package speed
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -81,12 +83,25 @@ func (s *scene) startLayover(ctx context.Context, w way) (*process.Child, error)
 	return c, greeted(c)
 }
 
-// end ends a process; nil is none.
+// profile lets a Layover begin to say where its CPU goes, if that is wanted.
+func (s *scene) profile(c *process.Child, w way, label string) error {
+	if s.Profiles == "" || c == nil || w.kind != product && w.kind != plain {
+		return nil
+	}
+	if w.kind == plain {
+		label += "-plain"
+	}
+	_, err := c.Ask(process.OrderCPU + filepath.Join(s.Profiles, fmt.Sprintf("%s-run-%d.pprof", label, s.run+1)))
+	return err
+}
+
+// end ends a process, with its profile if there is one; nil is none.
 func end(c *process.Child) error {
 	if c == nil {
 		return nil
 	}
-	return c.End()
+	_, err := c.Ask(process.OrderCPUStop)
+	return errors.Join(err, c.End())
 }
 
 // kill ends what an error has left.
