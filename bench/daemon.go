@@ -11,12 +11,13 @@ import (
 	"layover/bench/ids"
 	"layover/bench/model"
 	"layover/bench/report"
+	"layover/bench/row"
 )
 
 // table is one that a daemon is measured for.
 type table struct {
 	title   string
-	measure func(context.Context, endtoend.Options) ([]endtoend.Row, error)
+	measure func(context.Context, endtoend.Options) ([]row.Row, error)
 }
 
 // windows are the partitions that the window of a daemon that is killed is spread over.
@@ -33,7 +34,7 @@ func (o options) tables() (tables []table) {
 		for _, n := range windows() {
 			tables = append(tables, table{
 				fmt.Sprintf("A daemon is killed with %d offsets in its window and started again, partitions: %d", o.endToEnd.Window, n),
-				func(ctx context.Context, o endtoend.Options) ([]endtoend.Row, error) {
+				func(ctx context.Context, o endtoend.Options) ([]row.Row, error) {
 					return endtoend.Restart(ctx, o, n)
 				},
 			})
@@ -43,7 +44,7 @@ func (o options) tables() (tables []table) {
 		for _, percent := range []int{90, 99} {
 			tables = append(tables, table{
 				fmt.Sprintf("%d records with an id, of which %d %% are cancelled", o.endToEnd.Records, percent),
-				func(ctx context.Context, e endtoend.Options) ([]endtoend.Row, error) {
+				func(ctx context.Context, e endtoend.Options) ([]row.Row, error) {
 					return ids.Measure(ctx, ids.Options{Records: e.Records, Runs: o.plan.runs, Log: e.Log}, percent)
 				},
 			})
@@ -77,11 +78,16 @@ func measureTables(ctx context.Context, tables []table, o endtoend.Options, prog
 			failed = append(failed, fmt.Sprintf("%s: %v", t.title, err))
 			continue
 		}
-		lines := make([]report.Line, len(rows))
-		for i, r := range rows {
-			lines[i] = report.Line{What: r.Name, Measured: r.Value, Wanted: r.Goal, Met: r.Met}
-		}
-		text += report.Lines(t.title, lines)
+		text += report.Lines(t.title, lines(rows))
 	}
 	return text, failed
+}
+
+// lines are rows as a report has them.
+func lines(rows []row.Row) []report.Line {
+	lines := make([]report.Line, len(rows))
+	for i, r := range rows {
+		lines[i] = report.Line{What: r.Name, Measured: r.Value, Wanted: r.Goal, Met: r.Met}
+	}
+	return lines
 }

@@ -7,9 +7,11 @@
 //	go run . -part journal   only a daemon that is killed with a large window; not in the others
 //	go run . -part ids       only the core with a million ids, most of them cancelled; not in the others
 //	go run . -part runs      only records that are moved to runs, -far of them; not in the others
+//	go run . -part speed     only the speed of the daemon beside loops, on a Kafka, or at -brokers; not in the others
 //	go run . -doc ../docs/benchmarks/wheel.md -out ../docs/benchmarks
 //	go run . -part journal -doc ../docs/benchmarks/journal.md
 //	go run . -part ids -doc ../docs/benchmarks/ids.md
+//	go run . -part speed -doc ../docs/benchmarks/speed.md -out ../docs/benchmarks
 //
 // Each measurement is a process of its own, structures take turns, and what is
 // printed is the median of the runs. Tables go to standard output and progress
@@ -31,12 +33,13 @@ import (
 	"strings"
 
 	"layover/bench/endtoend"
+	"layover/bench/process"
 	"layover/bench/report"
 )
 
 func main() {
-	if endtoend.IsChild() {
-		os.Exit(endtoend.RunChild())
+	if process.IsChild() {
+		os.Exit(process.RunChild(children()))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -50,7 +53,10 @@ type options struct {
 	// wheel, daemon, journal, ids and runs are what is measured.
 	wheel, daemon, journal, ids, runs bool
 
-	// table is how the title begins of the only table of runs that is wanted; "": all are.
+	// speed is the measurement beside loops, or nil.
+	speed *speedOptions
+
+	// table is how the title begins of the only table of runs or of speed that is wanted; "": all are.
 	table string
 
 	// endToEnd is how much of the daemon is measured.
@@ -99,6 +105,11 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if !o.wheel && !o.daemon {
 		text = about.Line()
 	}
+	plots := figures.Plots()
+	if o.speed != nil {
+		more, drawn, missing := o.speed.measure(ctx, about.Line(), o.table, stderr)
+		text, plots, failed = text+more, drawn, append(failed, missing...)
+	}
 	if tables := o.tables(); len(tables) > 0 && ctx.Err() == nil {
 		more, missing := measureTables(ctx, tables, o.endToEnd, stderr)
 		text, failed = text+more, append(failed, missing...)
@@ -107,7 +118,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		text += "\nNot measured:\n\n- " + strings.Join(failed, "\n- ") + "\n"
 	}
 	fmt.Fprint(stdout, text)
-	if err := report.Write(o.doc, o.subject(), o.out, text, figures); err != nil {
+	if err := report.Write(o.doc, o.subject(), o.out, text, plots); err != nil {
 		return err
 	}
 	if len(failed) > 0 {
@@ -123,12 +134,13 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	quick := flags.Bool("quick", false, "measure only with a million pending")
 	only := flags.String("only", "", "measure only structures whose name matches this `regexp`")
 	runs := flags.Int("runs", 3, "how often to measure; figures are medians")
-	part := flags.String("part", "all", "measure `all` of wheel and daemon, one of them, or journal, ids or runs")
+	part := flags.String("part", "all", "measure `all` of wheel and daemon, one of them, or journal, ids, runs or speed")
 	far := flags.Int("far", 0, "how many `records` -part runs parks; 0: 20 million, a million with -quick")
-	flags.StringVar(&o.table, "table", "", "of -part runs measure only the table whose title begins so")
+	flags.StringVar(&o.table, "table", "", "of -part runs or speed measure only the table whose title begins so")
 	sizes := flags.String("sizes", "", "how many are pending, a `list` with commas, instead of -quick or the default")
 	flags.StringVar(&o.out, "out", "", "write SVG plots to this `directory`; they need two sizes")
 	flags.StringVar(&o.doc, "doc", "", "write the tables to this `file`")
+	beside := speedFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -144,8 +156,13 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	}
 	o.wheel, o.daemon, o.journal = *part == "all" || *part == "wheel", *part == "all" || *part == "daemon", *part == "journal"
 	o.ids, o.runs = *part == "ids", *part == "runs"
-	if !o.wheel && !o.daemon && !o.journal && !o.ids && !o.runs {
-		return o, fmt.Errorf("-part %q: want all, wheel, daemon, journal, ids or runs", *part)
+	if *part == "speed" {
+		if o.speed, err = beside.filled(*quick, isSet(flags, "runs"), *runs); err != nil {
+			return o, err
+		}
+	}
+	if !o.wheel && !o.daemon && !o.journal && !o.ids && !o.runs && o.speed == nil {
+		return o, fmt.Errorf("-part %q: want all, wheel, daemon, journal, ids, runs or speed", *part)
 	}
 	o.plan, o.endToEnd = plan{only: expression, runs: *runs, sizes: fullSizes()}, endtoend.Full()
 	if *quick {
@@ -163,7 +180,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if len(o.plan.kinds()) == 0 {
 		return o, fmt.Errorf("-only %q: no structure has such a name", *only)
 	}
-	if o.runs && len(o.runsTables()) == 0 {
+	if o.speed != nil && !o.speed.has(o.table) || o.runs && len(o.runsTables()) == 0 {
 		return o, fmt.Errorf("-table %q: no table has such a title", o.table)
 	}
 	o.command = command(flags)
@@ -179,6 +196,8 @@ func (o options) subject() report.Subject {
 		return report.IDs
 	case o.runs:
 		return report.Runs
+	case o.speed != nil:
+		return report.Speed
 	}
 	return report.Wheel
 }
@@ -203,7 +222,7 @@ func command(flags *flag.FlagSet) string {
 	parts := []string{"go run ."}
 	flags.Visit(func(f *flag.Flag) {
 		switch value := f.Value.String(); {
-		case f.Name == "out" || f.Name == "doc":
+		case f.Name == "out" || f.Name == "doc" || f.Name == "json" || f.Name == "profiles":
 		case f.Name == "quick":
 			parts = append(parts, "-quick")
 		default:

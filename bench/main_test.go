@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"layover/bench/report"
 	"layover/bench/rival"
+	"layover/bench/speed"
 )
 
 // TestMain lets the test's own binary be the process of a measurement, as the
@@ -72,19 +74,24 @@ func checkText(t *testing.T, text string) {
 
 func TestFlagsThatMeanNothingAreErrors(t *testing.T) {
 	for name, args := range map[string][]string{
-		"argument":      {"quick"},
-		"unknown":       {"-fast"},
-		"no structure":  {"-only", "sundial"},
-		"no expression": {"-only", "("},
-		"no part":       {"-part", "clock"},
-		"fewer than no": {"-part", "runs", "-far", "-1"},
-		"no table":      {"-part", "runs", "-table", "chair"},
-		"no runs":       {"-runs", "0"},
-		"no size":       {"-sizes", "1000,few"},
-		"tiny size":     {"-sizes", "3"},
-		"no directory":  {"-doc", filepath.Join(t.TempDir(), "none", "wheel.md"), "-sizes", "100"},
-		"no child":      {childFlag},
-		"broken child":  {childFlag, "{"},
+		"argument":       {"quick"},
+		"unknown":        {"-fast"},
+		"no structure":   {"-only", "sundial"},
+		"no expression":  {"-only", "("},
+		"no part":        {"-part", "clock"},
+		"fewer than no":  {"-part", "runs", "-far", "-1"},
+		"no table":       {"-part", "runs", "-table", "chair"},
+		"no speed table": {"-part", "speed", "-table", "chair"},
+		"no ingress":     {"-part", "speed", "-delay-header", "at"},
+		"no brokers":     {"-part", "speed", "-ingress", "wait"},
+		"no format":      {"-part", "speed", "-brokers", "localhost:1", "-ingress", "wait", "-delay-format", "weeks"},
+		"no JSON":        {"-part", "speed", "-json", filepath.Join(t.TempDir(), "none", "speed.json")},
+		"no runs":        {"-runs", "0"},
+		"no size":        {"-sizes", "1000,few"},
+		"tiny size":      {"-sizes", "3"},
+		"no directory":   {"-doc", filepath.Join(t.TempDir(), "none", "wheel.md"), "-sizes", "100"},
+		"no child":       {childFlag},
+		"broken child":   {childFlag, "{"},
 	} {
 		var stderr strings.Builder
 		if code := run(t.Context(), args, io.Discard, &stderr); code != 1 || stderr.Len() == 0 {
@@ -102,6 +109,24 @@ func TestAMeasurementThatFailsIsNamedAndTheRestIsPrinted(t *testing.T) {
 	}
 	if !strings.Contains(stdout.String(), "Not measured:\n\n- everything after an interruption") {
 		t.Errorf("printed:\n%s", &stdout)
+	}
+}
+
+func TestSpeedIsMeasuredOfWhatTheFlagsSay(t *testing.T) {
+	o, err := parse([]string{"-part", "speed", "-quick", "-brokers", "a:1,b:2", "-ingress", "wait", "-product", "other", "-delay-format", "seconds",
+		"-target", "out", "-json", "x.json", "-table", "Burst"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := speed.Product{Name: "other", Ingress: "wait", Target: "out", DelayHeader: "x-delay", Format: speed.Seconds}
+	if o.speed.Product != want || !slices.Equal(o.speed.Brokers, []string{"a:1", "b:2"}) || o.speed.Runs != 1 || o.subject() != report.Speed {
+		t.Errorf("%+v", o.speed)
+	}
+	if strings.Contains(o.command, "json") || !strings.Contains(o.command, "-target out") {
+		t.Errorf("command %q", o.command)
+	}
+	if o, err = parse([]string{"-part", "speed", "-quick", "-runs", "2"}, io.Discard); err != nil || o.speed.Runs != 2 || o.speed.Product != speed.Layover() {
+		t.Errorf("%v, %+v", err, o.speed)
 	}
 }
 

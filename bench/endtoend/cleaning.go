@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"layover/bench/broker"
+	"layover/bench/process"
+	"layover/bench/row"
 )
 
 const (
@@ -32,7 +36,7 @@ type cleanFound struct {
 
 // Cleaning measures the lateness of short delays while runs are moved again: most of what was moved has
 // been delivered, and what is left keeps the log.
-func Cleaning(ctx context.Context, o Options) ([]Row, error) {
+func Cleaning(ctx context.Context, o Options) ([]row.Row, error) {
 	o = o.filled()
 	k, c, stop, err := startAll(ctx, o)
 	if err != nil {
@@ -90,33 +94,33 @@ func (f *cleanFound) measure(ctx context.Context, h *held) error {
 		}
 		f.moved, f.delivering = h.ledger.account(moving.from, moving.to), h.ledger.account(delivering.from, delivering.to)
 		f.cleaning, f.late = h.ledger.account(cleaning.from, cleaning.to), h.dues.account(time.Now().Add(-arriveWithin))
-		r, err := h.daemon.ask(orderRead)
+		r, err := h.daemon.Ask(process.OrderRead)
 		f.peak = r.Peak
 		return errors.Join(err, f.cleaning.fault(), f.late.fault())
 	})
 }
 
-func (f *cleanFound) rows(o Options, k *kafka) []Row {
-	base := f.base.received.at(990).Seconds()
-	late := func(what string, a account) Row {
-		p99 := a.received.at(990).Seconds()
-		return plain(fmt.Sprintf("lateness at %d/s %s", o.PerSecond, what), "%s", a.received).
-			aim(p99 <= twice*base, "p99 at most twice that without runs; it is %.2f times", p99/base)
+func (f *cleanFound) rows(o Options, k *broker.Broker) []row.Row {
+	base := f.base.received.At(990).Seconds()
+	late := func(what string, a account) row.Row {
+		p99 := a.received.At(990).Seconds()
+		return row.Plain(fmt.Sprintf("lateness at %d/s %s", o.PerSecond, what), "%s", a.received).
+			Aim(p99 <= twice*base, "p99 at most twice that without runs; it is %.2f times", p99/base)
 	}
-	return []Row{
-		plain("broker", "%s", k.name),
-		plain("written", "%d records to one partition, of which %d %% are due in a month and the others in %v to %v", f.records, stays, soonClean, soonClean+spreadClean),
-		plain(fmt.Sprintf("lateness at %d/s without runs and with nothing parked", o.PerSecond), "%s", f.base.received),
+	return []row.Row{
+		row.Plain("broker", "%s", k.Name),
+		row.Plain("written", "%d records to one partition, of which %d %% are due in a month and the others in %v to %v", f.records, stays, soonClean, soonClean+spreadClean),
+		row.Plain(fmt.Sprintf("lateness at %d/s without runs and with nothing parked", o.PerSecond), "%s", f.base.received),
 		late("while moving", f.moved),
 		late("until the others were delivered", f.delivering),
 		late("while cleaning", f.cleaning),
-		plain("log, estimated", "%s before and %s after cleaning, with %s and %s live", mib(float64(f.before.Runs.LogBytes)), mib(float64(f.after.Runs.LogBytes)),
-			mib(float64(f.before.Runs.Bytes)), mib(float64(f.after.Runs.Bytes))),
-		plain("moved again", "%d of %d copies within %s", f.after.Runs.Cleaned, f.after.Runs.Moved, secs(f.took)),
-		plain("copies written", "%.2f a record that was moved", float64(f.after.Runs.Moved)/float64(max(f.after.Runs.Moved-f.after.Runs.Cleaned, 1))).
-			aim(f.after.Runs.Moved <= 2*(f.after.Runs.Moved-f.after.Runs.Cleaned), "at most 2"),
-		plain("peak of resident memory", "%s", mib(float64(f.peak))).aim(f.peak <= uint64(o.Memory), "below %s", mib(float64(o.Memory))),
-		plain("lateness of parked records that fell due, due to delivery's timestamp", "%s", f.late.late),
-		plain("lost and early", "%d and %d of %d parked ones that were due", f.late.lost, f.late.early, f.late.due).aim(f.late.lost+f.late.early == 0, "0"),
+		row.Plain("log, estimated", "%s before and %s after cleaning, with %s and %s live", row.MiB(float64(f.before.Runs.LogBytes)), row.MiB(float64(f.after.Runs.LogBytes)),
+			row.MiB(float64(f.before.Runs.Bytes)), row.MiB(float64(f.after.Runs.Bytes))),
+		row.Plain("moved again", "%d of %d copies within %s", f.after.Runs.Cleaned, f.after.Runs.Moved, secs(f.took)),
+		row.Plain("copies written", "%.2f a record that was moved", float64(f.after.Runs.Moved)/float64(max(f.after.Runs.Moved-f.after.Runs.Cleaned, 1))).
+			Aim(f.after.Runs.Moved <= 2*(f.after.Runs.Moved-f.after.Runs.Cleaned), "at most 2"),
+		row.Plain("peak of resident memory", "%s", row.MiB(float64(f.peak))).Aim(f.peak <= uint64(o.Memory), "below %s", row.MiB(float64(o.Memory))),
+		row.Plain("lateness of parked records that fell due, due to delivery's timestamp", "%s", f.late.late),
+		row.Plain("lost and early", "%d and %d of %d parked ones that were due", f.late.lost, f.late.early, f.late.due).Aim(f.late.lost+f.late.early == 0, "0"),
 	}
 }

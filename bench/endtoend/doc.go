@@ -18,12 +18,8 @@
 // [Restart] kills a daemon with a large window and times the next one. Its broker is
 // a real one, in a container, where there is an engine for that.
 //
-// All start the running binary again as a child, which main has to let happen
-// before anything else:
-//
-//	if endtoend.IsChild() {
-//		os.Exit(endtoend.RunChild())
-//	}
+// Each process is this binary, started again: main has to serve [Children] and the daemon,
+// as package process says.
 //
 // It is no load test: nothing here looks for the highest rate.
 package endtoend

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"layover/bench/row"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -94,8 +96,8 @@ func (d *dues) left(by time.Time) (n int) {
 // dueAccount is what became of parked records.
 type dueAccount struct {
 	due, lost, early, again int
-	late, out               latenesses // without an outage, and in one
-	first, last             time.Time  // deliveries
+	late, out               row.Latenesses // without an outage, and in one
+	first, last             time.Time      // deliveries
 }
 
 // account closes the books for what was due by an instant. What came out before it was due is early,

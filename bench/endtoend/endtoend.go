@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"layover/bench/process"
+	"layover/bench/row"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -34,7 +37,7 @@ func (o Options) bound() int { return max(o.Records*boundPerRecord, leastBound) 
 // bench is one measurement under way.
 type bench struct {
 	Options
-	daemon   *child
+	daemon   *process.Child
 	http     string
 	sender   *kgo.Client
 	receiver *kgo.Client
@@ -44,7 +47,7 @@ type bench struct {
 // EndToEnd measures the whole daemon. A record that is lost, early or not
 // accounted for is an error, and there are no rows then. ctx's end kills what
 // was started; the cost is some o.Idle + o.Flow and half a minute.
-func EndToEnd(ctx context.Context, o Options) ([]Row, error) {
+func EndToEnd(ctx context.Context, o Options) ([]row.Row, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	b := &bench{Options: o.filled(), ledger: new(ledger)}
@@ -71,10 +74,10 @@ func EndToEnd(ctx context.Context, o Options) ([]Row, error) {
 	stop()
 	if err := errors.Join(err, <-received); err != nil {
 		cancel() // kills the daemon, whose end says nothing new then
-		b.daemon.end()
+		b.daemon.End()
 		return nil, err
 	}
-	if err := b.daemon.end(); err != nil {
+	if err := b.daemon.End(); err != nil {
 		return nil, err
 	}
 	return rows, nil
@@ -83,7 +86,7 @@ func EndToEnd(ctx context.Context, o Options) ([]Row, error) {
 // startDaemon starts a Layover with the settings that a user would begin with,
 // but for the bound and the port.
 func (b *bench) startDaemon(ctx context.Context, brokers []string) (err error) {
-	b.daemon, err = startChild(ctx, daemonChild, b.Log, []string{
+	b.daemon, err = process.Start(ctx, process.Daemon, b.Log, []string{
 		"KAFKA_BROKERS=" + strings.Join(brokers, ","), "LAYOVER_INGRESS_TOPICS=" + ingress, "LAYOVER_EGRESS_TOPIC=" + egress,
 		"LAYOVER_DLQ_TOPIC=" + dlq, "LAYOVER_HTTP_ADDR=127.0.0.1:0", "LAYOVER_LOG_LEVEL=warn",
 		"LAYOVER_MAX_PARKED_BYTES=" + strconv.Itoa(b.bound()),
@@ -91,20 +94,20 @@ func (b *bench) startDaemon(ctx context.Context, brokers []string) (err error) {
 	if err != nil {
 		return err
 	}
-	var hello greeting
-	if err := b.daemon.hear(&hello); err != nil {
-		return errors.Join(err, b.daemon.end())
+	var hello process.Greeting
+	if err := b.daemon.Hear(&hello); err != nil {
+		return errors.Join(err, b.daemon.End())
 	}
 	b.http = hello.HTTP
 	return nil
 }
 
 // measure is the measurement from its beginning to its end.
-func (b *bench) measure(ctx context.Context) ([]Row, error) {
+func (b *bench) measure(ctx context.Context) ([]row.Row, error) {
 	var f figures
 	var err error
 	fmt.Fprintf(b.Log, "end to end: %d records of %d B and a key of %d B, LAYOVER_MAX_PARKED_BYTES %d\n", b.Records, valueSize, keySize, b.bound())
-	if err := b.flowing(ctx, func() error { return pause(ctx, warmUp) }); err != nil {
+	if err := b.flowing(ctx, func() error { return process.Pause(ctx, warmUp) }); err != nil {
 		return nil, err
 	}
 	if f.empty, err = b.settled(ctx); err != nil {
@@ -129,14 +132,14 @@ func (b *bench) measure(ctx context.Context) ([]Row, error) {
 }
 
 // settled collects and waits until the runtime is done giving memory back.
-func (b *bench) settled(ctx context.Context) (reading, error) {
-	if _, err := b.daemon.ask(orderCollect); err != nil {
-		return reading{}, err
+func (b *bench) settled(ctx context.Context) (process.Reading, error) {
+	if _, err := b.daemon.Ask(process.OrderCollect); err != nil {
+		return process.Reading{}, err
 	}
-	if err := pause(ctx, b.Settle); err != nil {
-		return reading{}, err
+	if err := process.Pause(ctx, b.Settle); err != nil {
+		return process.Reading{}, err
 	}
-	return b.daemon.ask(orderCollect)
+	return b.daemon.Ask(process.OrderCollect)
 }
 
 // park fills the daemon and weighs it, before and after a collection.
@@ -152,14 +155,14 @@ func (b *bench) park(ctx context.Context, f *figures) (err error) {
 	}
 	f.accounted = s.Parked.Bytes
 	fmt.Fprintf(b.Log, "written in %v, all parked after %v\n", wrote.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
-	if f.filled, err = b.daemon.ask(orderRead); err != nil {
+	if f.filled, err = b.daemon.Ask(process.OrderRead); err != nil {
 		return err
 	}
 	if f.parked, err = b.settled(ctx); err != nil {
 		return err
 	}
 	if b.Profiles != "" {
-		_, err = b.daemon.ask(orderHeap + filepath.Join(b.Profiles, "heap.pprof"))
+		_, err = b.daemon.Ask(process.OrderHeap + filepath.Join(b.Profiles, "heap.pprof"))
 	}
 	return err
 }
@@ -180,7 +183,7 @@ func (b *bench) untilParked(ctx context.Context) (status, error) {
 		if time.Now().After(by) {
 			return status{}, fmt.Errorf("%d of %d records parked after %v", s.Parked.Records, b.Records, parkWithin)
 		}
-		if err := pause(ctx, 200*time.Millisecond); err != nil {
+		if err := process.Pause(ctx, 200*time.Millisecond); err != nil {
 			return status{}, err
 		}
 	}
@@ -189,17 +192,17 @@ func (b *bench) untilParked(ctx context.Context) (status, error) {
 // idle watches the daemon while nothing happens.
 func (b *bench) idle(ctx context.Context, f *figures) (err error) {
 	fmt.Fprintf(b.Log, "idle for %v\n", b.Idle)
-	if err := pause(ctx, b.Settle); err != nil {
+	if err := process.Pause(ctx, b.Settle); err != nil {
 		return err
 	}
 	return b.profiled("idle", func() error {
-		if f.idle.from, err = b.daemon.ask(orderRead); err != nil {
+		if f.idle.From, err = b.daemon.Ask(process.OrderRead); err != nil {
 			return err
 		}
-		if err := pause(ctx, b.Idle); err != nil {
+		if err := process.Pause(ctx, b.Idle); err != nil {
 			return err
 		}
-		f.idle.to, err = b.daemon.ask(orderRead)
+		f.idle.To, err = b.daemon.Ask(process.OrderRead)
 		return err
 	})
 }
@@ -209,19 +212,19 @@ func (b *bench) through(ctx context.Context, f *figures) error {
 	fmt.Fprintf(b.Log, "%d/s for %v\n", b.PerSecond, b.Flow)
 	var first, last int
 	err := b.flowing(ctx, func() (err error) {
-		if err := pause(ctx, lead); err != nil {
+		if err := process.Pause(ctx, lead); err != nil {
 			return err
 		}
 		return b.profiled("flow", func() error {
-			if f.flow.from, err = b.daemon.ask(orderCollect); err != nil {
+			if f.flow.From, err = b.daemon.Ask(process.OrderCollect); err != nil {
 				return err
 			}
 			first = b.ledger.count()
-			if err := pause(ctx, b.Flow); err != nil {
+			if err := process.Pause(ctx, b.Flow); err != nil {
 				return err
 			}
 			last = b.ledger.count()
-			f.flow.to, err = b.daemon.ask(orderRead)
+			f.flow.To, err = b.daemon.Ask(process.OrderRead)
 			return err
 		})
 	})
@@ -229,7 +232,7 @@ func (b *bench) through(ctx context.Context, f *figures) error {
 		return err
 	}
 	f.account = b.ledger.account(first, last)
-	f.after, err = b.daemon.ask(orderCollect)
+	f.after, err = b.daemon.Ask(process.OrderCollect)
 	return err
 }
 
@@ -252,10 +255,10 @@ func (b *bench) profiled(name string, f func() error) error {
 	if b.Profiles == "" {
 		return f()
 	}
-	if _, err := b.daemon.ask(orderCPU + filepath.Join(b.Profiles, name+".pprof")); err != nil {
+	if _, err := b.daemon.Ask(process.OrderCPU + filepath.Join(b.Profiles, name+".pprof")); err != nil {
 		return err
 	}
 	err := f()
-	_, errStop := b.daemon.ask(orderCPUStop)
+	_, errStop := b.daemon.Ask(process.OrderCPUStop)
 	return errors.Join(err, errStop)
 }

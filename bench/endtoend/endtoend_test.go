@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"layover/bench/broker"
+	"layover/bench/row"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -21,7 +24,7 @@ func tiny(t *testing.T) Options {
 }
 
 // named checks that there are these rows, by how their names begin, and no other.
-func named(t *testing.T, rows []Row, names ...string) {
+func named(t *testing.T, rows []row.Row, names ...string) {
 	t.Helper()
 	for i, r := range rows {
 		t.Logf("%-60s %s   %s", r.Name, r.Value, r.Goal)
@@ -160,15 +163,15 @@ func TestTheDaemonsBooksHaveToAgree(t *testing.T) {
 }
 
 func TestQuantilesAreLatenessesThatHappened(t *testing.T) {
-	var l latenesses
-	if l.at(500) != 0 {
+	var l row.Latenesses
+	if l.At(500) != 0 {
 		t.Error("a quantile of nothing")
 	}
 	for i := range 200 {
 		l = append(l, time.Duration(200-i))
 	}
 	for permille, want := range map[int]time.Duration{0: 1, 500: 100, 990: 198, 1000: 200} {
-		if got := l.at(permille); got != want {
+		if got := l.At(permille); got != want {
 			t.Errorf("%d of a thousand: %d, want %d", permille, got, want)
 		}
 	}
@@ -195,11 +198,11 @@ func TestWhatFallsDueWhileItIsParkedIsInTheBooks(t *testing.T) {
 			t.Error("it is not in the books")
 		}
 	}
-	if a := d.account(now.Add(time.Minute)); a.lost != 0 || a.again != 1 || a.late.at(500) != 7*time.Millisecond || a.fault() != nil {
+	if a := d.account(now.Add(time.Minute)); a.lost != 0 || a.again != 1 || a.late.At(500) != 7*time.Millisecond || a.fault() != nil {
 		t.Errorf("it came twice and 7 ms late, and the account is %+v", a)
 	}
 	d.outages = []outage{{now, now.Add(time.Second)}}
-	if a := d.account(now.Add(time.Minute)); len(a.late) != 0 || a.out.at(500) != 7*time.Millisecond {
+	if a := d.account(now.Add(time.Minute)); len(a.late) != 0 || a.out.At(500) != 7*time.Millisecond {
 		t.Errorf("it fell due in an outage, and the account is %+v", a)
 	}
 	d.arrived(out("x", later, now.UnixMilli()))
@@ -218,7 +221,7 @@ func TestADaemonIsKilledAtAMillionTenMillionAndTheEnd(t *testing.T) {
 }
 
 // verdicts are the rows with a goal, by how their names begin: true is met.
-func verdicts(rows []Row) map[string]bool {
+func verdicts(rows []row.Row) map[string]bool {
 	met := make(map[string]bool)
 	for _, r := range rows {
 		if r.Met != nil {
@@ -231,7 +234,7 @@ func verdicts(rows []Row) map[string]bool {
 func TestAHerdFromRunsMayCostTwiceThatFromMemory(t *testing.T) {
 	o := Options{Herd: Full().Herd}
 	for spent, want := range map[time.Duration]bool{20 * time.Second: true, 21 * time.Second: false} {
-		rows := herdRows(o, &kafka{name: "none"}, []herdFound{{name: "from memory", spent: 10 * time.Second, filled: 1}, {name: "from runs", runs: 499, spent: spent, filled: 1}})
+		rows := herdRows(o, &broker.Broker{Name: "none"}, []herdFound{{name: "from memory", spent: 10 * time.Second, filled: 1}, {name: "from runs", runs: 499, spent: spent, filled: 1}})
 		got := verdicts(rows)
 		if len(got) != 2 || got["from runs: CPU"] != want || got["from runs: runs"] {
 			t.Errorf("%v: %v", spent, got)
@@ -241,14 +244,14 @@ func TestAHerdFromRunsMayCostTwiceThatFromMemory(t *testing.T) {
 
 func TestCleaningMayBeTwiceAsLate(t *testing.T) {
 	o := Options{PerSecond: 1000, Memory: 100}
-	late := func(d time.Duration) account { return account{received: latenesses{d}} }
+	late := func(d time.Duration) account { return account{received: row.Latenesses{d}} }
 	f := cleanFound{base: late(time.Second), moved: late(2 * time.Second), delivering: late(time.Second), cleaning: late(2*time.Second + 1), peak: 101}
 	f.after.Runs.Moved, f.after.Runs.Cleaned = 200, 100
 	want := map[string]bool{
 		"lateness at 1000/s while moving": true, "lateness at 1000/s until the others were delivered": true, "lateness at 1000/s while cleaning": false,
 		"copies written": true, "peak of resident memory": false, "lost and early": true,
 	}
-	if got := verdicts(f.rows(o, &kafka{name: "none"})); !maps.Equal(got, want) {
+	if got := verdicts(f.rows(o, &broker.Broker{Name: "none"})); !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"layover/bench/process"
+	"layover/bench/row"
 )
 
 const (
@@ -27,14 +30,14 @@ type farStep struct {
 	parked             int64
 	took               time.Duration // filling
 	moving, parkedFlow window
-	before, filled     reading // of one process, around filling
+	before, filled     process.Reading // of one process, around filling
 	moved              int64
 	full               status // when nothing more was moved
 	disk               int64  // of the runs topic then, on the brokers
 
-	assigned, first, ready time.Duration // since the process was started
-	again                  reading       // when it was ready
-	window                 int64         // offsets of ingress that the restart reads or jumps over
+	assigned, first, ready time.Duration   // since the process was started
+	again                  process.Reading // when it was ready
+	window                 int64           // offsets of ingress that the restart reads or jumps over
 }
 
 // window is which records of the flow were sent meanwhile.
@@ -43,10 +46,10 @@ type window struct{ from, to int }
 // farFound is what came of it.
 type farFound struct {
 	base     account
-	baseSpan stretch
+	baseSpan process.Stretch
 	steps    []farStep
 	end      status
-	last     reading
+	last     process.Reading
 	late     dueAccount
 	flow     *ledger
 	account  account
@@ -61,7 +64,7 @@ func (o *Options) steps() []int64 {
 // Far parks o.Far records in the runs of one daemon that has 512 MiB and two cores, and lets short
 // delays through beside them. At a million, ten million and o.Far it kills the daemon and times the
 // next one. A record that is lost or early is an error, and there are no rows then.
-func Far(ctx context.Context, o Options) ([]Row, error) {
+func Far(ctx context.Context, o Options) ([]row.Row, error) {
 	o = o.filled()
 	k, c, stop, err := startAll(ctx, o)
 	if err != nil {
@@ -95,16 +98,16 @@ func (f *farFound) baseline(ctx context.Context, h *held) error {
 }
 
 // watch lets the flow go on for a time.
-func (h *held) watch(ctx context.Context, d time.Duration) (w window, s stretch, err error) {
+func (h *held) watch(ctx context.Context, d time.Duration) (w window, s process.Stretch, err error) {
 	w.from = h.ledger.count()
-	if s.from, err = h.daemon.ask(orderRead); err != nil {
+	if s.From, err = h.daemon.Ask(process.OrderRead); err != nil {
 		return w, s, err
 	}
-	if err := pause(ctx, d); err != nil {
+	if err := process.Pause(ctx, d); err != nil {
 		return w, s, err
 	}
 	w.to = h.ledger.count()
-	s.to, err = h.daemon.ask(orderRead)
+	s.To, err = h.daemon.Ask(process.OrderRead)
 	return w, s, err
 }
 
@@ -134,7 +137,7 @@ func (f *farFound) measure(ctx context.Context, h *held) error {
 		if f.end, err = askStatus(ctx, h.http); err != nil {
 			return err
 		}
-		if f.last, err = h.daemon.ask(orderRead); err != nil {
+		if f.last, err = h.daemon.Ask(process.OrderRead); err != nil {
 			return err
 		}
 		return errors.Join(f.account.fault(), f.late.fault())
@@ -145,7 +148,7 @@ func (f *farFound) measure(ctx context.Context, h *held) error {
 func (h *held) settledDues(ctx context.Context) error {
 	cut := time.Now()
 	for by := cut.Add(2 * arriveWithin); h.dues.left(cut) > 0 && time.Now().Before(by); {
-		if err := pause(ctx, time.Second); err != nil {
+		if err := process.Pause(ctx, time.Second); err != nil {
 			return err
 		}
 	}
@@ -154,7 +157,7 @@ func (h *held) settledDues(ctx context.Context) error {
 
 // carryOut parks up to a number, watches, kills, and starts again.
 func (s *farStep) carryOut(ctx context.Context, h *held) (err error) {
-	if s.before, err = h.daemon.ask(orderRead); err != nil {
+	if s.before, err = h.daemon.Ask(process.OrderRead); err != nil {
 		return err
 	}
 	from, began := h.last.Runs.Moved, time.Now()
@@ -167,7 +170,7 @@ func (s *farStep) carryOut(ctx context.Context, h *held) (err error) {
 	}
 	s.moving.to, s.took = h.ledger.count(), time.Since(began)
 	s.moved = h.last.Runs.Moved - from
-	if s.filled, err = h.daemon.ask(orderRead); err != nil {
+	if s.filled, err = h.daemon.Ask(process.OrderRead); err != nil {
 		return err
 	}
 	if err := h.quiet(ctx); err != nil {
@@ -182,7 +185,7 @@ func (s *farStep) carryOut(ctx context.Context, h *held) (err error) {
 	if s.parkedFlow, _, err = h.watch(ctx, h.Flow); err != nil {
 		return err
 	}
-	if err := pause(ctx, lead+time.Second); err != nil { // what was sent meanwhile is through then
+	if err := process.Pause(ctx, lead+time.Second); err != nil { // what was sent meanwhile is through then
 		return err
 	}
 	return s.restart(ctx, h)
@@ -195,9 +198,9 @@ func (s *farStep) restart(ctx context.Context, h *held) error {
 		return err
 	}
 	s.window = h.last.window()
-	h.daemon.kill()
+	h.daemon.Kill()
 	out := outage{from: time.Now()}
-	if err := pause(ctx, settleKilled); err != nil {
+	if err := process.Pause(ctx, settleKilled); err != nil {
 		return err
 	}
 	first, err := h.awaitFirst(ctx)
@@ -223,7 +226,7 @@ func (s *farStep) restart(ctx context.Context, h *held) error {
 		if time.Since(began) > throughWithin {
 			return fmt.Errorf("not ready within %v after the start: %+v", throughWithin, now)
 		}
-		if err := pause(ctx, watchEvery); err != nil {
+		if err := process.Pause(ctx, watchEvery); err != nil {
 			return err
 		}
 	}
@@ -236,6 +239,6 @@ func (s *farStep) restart(ctx context.Context, h *held) error {
 	out.to = time.Now()
 	h.dues.outages = append(h.dues.outages, out)
 	fmt.Fprintf(h.Log, "assigned after %v, first delivery %v, ready %v\n", s.assigned, s.first, s.ready)
-	s.again, err = h.daemon.ask(orderRead)
+	s.again, err = h.daemon.Ask(process.OrderRead)
 	return err
 }

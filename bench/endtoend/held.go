@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"layover/bench/broker"
+	"layover/bench/process"
+
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -21,7 +24,7 @@ const endsWithin = 10 * time.Minute
 type held struct {
 	scene
 	memory int64 // 0: what the settings say
-	daemon *child
+	daemon *process.Child
 	http   string
 	starts int
 	sender *kgo.Client // of what is parked; the flow has one of its own
@@ -32,7 +35,7 @@ type held struct {
 }
 
 // newHeld returns a daemon that is not started, with a name for its topics.
-func newHeld(o Options, k *kafka, c *clients, name string, partitions int) *held {
+func newHeld(o Options, k *broker.Broker, c *clients, name string, partitions int) *held {
 	h := &held{scene: scene{Options: o, kafka: k, admin: c.admin, partitions: partitions, name: name}, memory: int64(o.Memory), dues: new(dues)}
 	h.ledger = &ledger{topic: h.egress()}
 	return h
@@ -41,25 +44,25 @@ func newHeld(o Options, k *kafka, c *clients, name string, partitions int) *held
 // start starts the daemon, in a container where that can be had.
 func (h *held) start(ctx context.Context, settings ...string) (err error) {
 	settings = append([]string{
-		"KAFKA_BROKERS=" + strings.Join(h.kafka.addrs, ","), "LAYOVER_INGRESS_TOPICS=" + h.ingress(), "LAYOVER_EGRESS_TOPIC=" + h.egress(),
+		"KAFKA_BROKERS=" + strings.Join(h.kafka.Addrs, ","), "LAYOVER_INGRESS_TOPICS=" + h.ingress(), "LAYOVER_EGRESS_TOPIC=" + h.egress(),
 		"LAYOVER_DLQ_TOPIC=" + h.dead(), "LAYOVER_GROUP_ID=" + h.name, "LAYOVER_GROUP_INSTANCE_ID=" + h.name + "-0",
 		"LAYOVER_HTTP_ADDR=127.0.0.1:0", "LAYOVER_LOG_LEVEL=warn", "LAYOVER_MAX_DELAY=31d",
 	}, settings...)
 	h.starts++
 	switch {
 	case h.memory == 0:
-		h.daemon, err = startChild(ctx, daemonChild, h.Log, settings)
-	case h.kafka.contained:
+		h.daemon, err = process.Start(ctx, process.Daemon, h.Log, settings)
+	case h.kafka.Contained:
 		h.daemon, err = startContained(ctx, fmt.Sprintf("%s-%d", h.name, h.starts), h.memory, h.Log, settings)
 	default:
-		h.daemon, err = startChild(ctx, daemonChild, h.Log, append(settings,
+		h.daemon, err = process.Start(ctx, process.Daemon, h.Log, append(settings,
 			"LAYOVER_MAX_PARKED_BYTES="+strconv.FormatInt(h.memory/2, 10), "LAYOVER_GOMEMLIMIT="+strconv.FormatInt(h.memory/10*9, 10)))
 	}
 	if err != nil {
 		return err
 	}
-	var hello greeting
-	if err := h.daemon.hear(&hello); err != nil {
+	var hello process.Greeting
+	if err := h.daemon.Hear(&hello); err != nil {
 		return err
 	}
 	h.http = hello.HTTP
@@ -72,11 +75,11 @@ func (h *held) run(ctx context.Context, settings []string, body func(context.Con
 		return err
 	}
 	defer func() { err = errors.Join(err, h.forget(ctx)) }()
-	if h.sender, err = newSender(h.kafka.addrs, h.ingress()); err != nil {
+	if h.sender, err = newSender(h.kafka.Addrs, h.ingress()); err != nil {
 		return err
 	}
 	defer h.sender.Close()
-	receiver, err := newReceiver(h.kafka.addrs, h.egress(), h.dead())
+	receiver, err := newReceiver(h.kafka.Addrs, h.egress(), h.dead())
 	if err != nil {
 		return err
 	}
@@ -84,7 +87,7 @@ func (h *held) run(ctx context.Context, settings []string, body func(context.Con
 	if err := h.start(ctx, settings...); err != nil {
 		return err
 	}
-	defer func() { h.daemon.kill() }()
+	defer func() { h.daemon.Kill() }()
 	if err := h.until(ctx, "ready", func(s *status) bool { return s.Ready }); err != nil {
 		return err
 	}
@@ -98,7 +101,7 @@ func (h *held) run(ctx context.Context, settings []string, body func(context.Con
 
 // flowing runs f while records with short delays flow, and returns the error of either.
 func (h *held) flowing(ctx context.Context, f func() error) error {
-	sender, err := newSender(h.kafka.addrs, h.ingress())
+	sender, err := newSender(h.kafka.Addrs, h.ingress())
 	if err != nil {
 		return err
 	}
@@ -106,7 +109,7 @@ func (h *held) flowing(ctx context.Context, f func() error) error {
 	sending, stop := context.WithCancel(ctx)
 	sent := make(chan error, 1)
 	go func() { sent <- flow(sending, sender, h.ledger, h.PerSecond) }() // ended by stop
-	err = pause(ctx, warmUp+lead)
+	err = process.Pause(ctx, warmUp+lead)
 	if err == nil {
 		err = f()
 	}
@@ -135,7 +138,7 @@ func (h *held) untilEvery(ctx context.Context, every time.Duration, what string,
 		if time.Now().After(by) {
 			return fmt.Errorf("not %s within %v: %+v", what, endsWithin, s)
 		}
-		if err := pause(ctx, every); err != nil {
+		if err := process.Pause(ctx, every); err != nil {
 			return err
 		}
 	}
@@ -157,25 +160,25 @@ func (h *held) quiet(ctx context.Context) error {
 // behind a pause is late, with runs and without.
 func (h *held) fill(ctx context.Context, to int64, delay func(n int64) time.Duration) error {
 	const atATime, backlog = 2000, 10_000
-	var failed failure
+	var failed broker.Failure
 	for h.wrote < to {
 		for range min(atATime, to-h.wrote) {
 			now := time.Now()
 			d := delay(h.wrote)
-			h.sender.Produce(ctx, record(h.dues.key(h.wrote, now, d), d, now, h.dues.random()), failed.note)
+			h.sender.Produce(ctx, record(h.dues.key(h.wrote, now, d), d, now, h.dues.random()), failed.Note)
 			h.wrote++
 		}
 		err := h.untilEvery(ctx, watchEvery, "read", func(s *status) bool {
 			return h.wrote+int64(h.ledger.count())-s.read() < backlog && s.Parked.Memory < s.Parked.PauseAt*15/16
 		})
-		if err := cmp.Or(err, failed.get()); err != nil {
+		if err := cmp.Or(err, failed.Get()); err != nil {
 			return err
 		}
 	}
 	if err := h.sender.Flush(ctx); err != nil {
 		return err
 	}
-	return cmp.Or(failed.get(), h.until(ctx, "read", func(s *status) bool { return s.read() >= h.wrote }))
+	return cmp.Or(failed.Get(), h.until(ctx, "read", func(s *status) bool { return s.read() >= h.wrote }))
 }
 
 // clients are those that all measurements share.
@@ -185,15 +188,15 @@ type clients struct {
 }
 
 // startAll starts a broker and the clients. stop ends them.
-func startAll(ctx context.Context, o Options) (k *kafka, c *clients, stop func(), err error) {
-	if k, err = startKafka(ctx, o.Log); err != nil {
+func startAll(ctx context.Context, o Options) (k *broker.Broker, c *clients, stop func(), err error) {
+	if k, err = broker.Start(ctx, o.Log); err != nil {
 		return nil, nil, nil, err
 	}
 	c = new(clients)
-	if c.client, err = kgo.NewClient(kgo.SeedBrokers(k.addrs...), kgo.RetryTimeout(30*time.Second)); err != nil {
-		k.close()
+	if c.client, err = kgo.NewClient(kgo.SeedBrokers(k.Addrs...), kgo.RetryTimeout(30*time.Second)); err != nil {
+		k.Close()
 		return nil, nil, nil, err
 	}
 	c.admin = kadm.NewClient(c.client)
-	return k, c, func() { c.client.Close(); k.close() }, nil
+	return k, c, func() { c.client.Close(); k.Close() }, nil
 }

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"layover/bench/broker"
+	"layover/bench/process"
+	"layover/bench/row"
 )
 
 const (
@@ -39,7 +43,7 @@ type herdFound struct {
 
 // Herd lets o.Herd records fall due within one second: from memory, from runs into memory that
 // holds them, and from runs in 512 MiB. A record that is lost or early is an error.
-func Herd(ctx context.Context, o Options) ([]Row, error) {
+func Herd(ctx context.Context, o Options) ([]row.Row, error) {
 	o = o.filled()
 	k, c, stop, err := startAll(ctx, o)
 	if err != nil {
@@ -93,7 +97,7 @@ func (f *herdFound) measure(ctx context.Context, h *held, settings []string) err
 			return err
 		}
 		err = h.flowing(ctx, func() error {
-			if err := pause(ctx, time.Until(at.Add(2*time.Second))); err != nil {
+			if err := process.Pause(ctx, time.Until(at.Add(2*time.Second))); err != nil {
 				return err
 			}
 			return h.awaitDues(ctx)
@@ -120,7 +124,7 @@ func (f *herdFound) again(ctx context.Context, h *held, memory int64, settings [
 	if err := f.note(ctx, h); err != nil {
 		return err
 	}
-	if err := h.daemon.end(); err != nil {
+	if err := h.daemon.End(); err != nil {
 		return err
 	}
 	h.memory = memory
@@ -132,7 +136,7 @@ func (f *herdFound) again(ctx context.Context, h *held, memory int64, settings [
 
 // note adds what a process that is about to end has spent.
 func (f *herdFound) note(ctx context.Context, h *held) error {
-	r, err := h.daemon.ask(orderRead)
+	r, err := h.daemon.Ask(process.OrderRead)
 	if err != nil {
 		return err
 	}
@@ -144,7 +148,7 @@ func (f *herdFound) note(ctx context.Context, h *held) error {
 // awaitDues waits until all is there, or cannot be waited for any longer.
 func (h *held) awaitDues(ctx context.Context) error {
 	for by := time.Now().Add(throughWithin); h.dues.left(time.Now()) > 0 && time.Now().Before(by); {
-		if err := pause(ctx, 100*time.Millisecond); err != nil {
+		if err := process.Pause(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -152,25 +156,25 @@ func (h *held) awaitDues(ctx context.Context) error {
 }
 
 // herdRows says it, way by way.
-func herdRows(o Options, k *kafka, all []herdFound) []Row {
-	rows := []Row{plain("broker", "%s", k.name)}
+func herdRows(o Options, k *broker.Broker, all []herdFound) []row.Row {
+	rows := []row.Row{row.Plain("broker", "%s", k.Name)}
 	each := func(f herdFound) float64 { return f.spent.Seconds() * 1e6 / float64(o.Herd) }
 	for _, f := range all {
-		row := func(what, format string, args ...any) Row { return plain(f.name+": "+what, format, args...) }
+		line := func(what, format string, args ...any) row.Row { return row.Plain(f.name+": "+what, format, args...) }
 		if f.runs > 0 {
-			rows = append(rows, row("runs", "%d, with %d copies; %d visits, of which %d brought something late", f.runs, f.moved, f.visits, f.lateOne).
-				aim(f.runs >= herdRuns || o.Herd < Full().Herd, "at least %d runs", herdRuns))
+			rows = append(rows, line("runs", "%d, with %d copies; %d visits, of which %d brought something late", f.runs, f.moved, f.visits, f.lateOne).
+				Aim(f.runs >= herdRuns || o.Herd < Full().Herd, "at least %d runs", herdRuns))
 		}
 		rows = append(rows,
-			row("lateness of the herd, due to delivery's timestamp", "%s", f.late.late),
-			row("from the first delivery to the last", "%s", secs(f.late.last.Sub(f.late.first))),
-			row("read at", "%.0f/s", float64(o.Herd)/f.filled.Seconds()),
-			row("peak of resident memory", "%s", mib(float64(f.peak))),
-			row("delivered again", "%d", f.late.again),
+			line("lateness of the herd, due to delivery's timestamp", "%s", f.late.late),
+			line("from the first delivery to the last", "%s", secs(f.late.last.Sub(f.late.first))),
+			line("read at", "%.0f/s", float64(o.Herd)/f.filled.Seconds()),
+			line("peak of resident memory", "%s", row.MiB(float64(f.peak))),
+			line("delivered again", "%d", f.late.again),
 		)
-		cpu := row("CPU", "%.1f us a record, starts and a little flow included", each(f))
+		cpu := line("CPU", "%.1f us a record, starts and a little flow included", each(f))
 		if f.runs > 0 {
-			cpu = cpu.aim(each(f) <= costTwice*each(all[0]), "at most twice that from memory; it is %.2f times", each(f)/each(all[0]))
+			cpu = cpu.Aim(each(f) <= costTwice*each(all[0]), "at most twice that from memory; it is %.2f times", each(f)/each(all[0]))
 		}
 		rows = append(rows, cpu)
 	}

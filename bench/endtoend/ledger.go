@@ -8,6 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"layover/bench/process"
+	"layover/bench/row"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -80,7 +83,7 @@ type account struct {
 	sent, lost, early, again int
 	// Of the records that were asked for: from due to the timestamp of the
 	// delivery, and to the receiver's clock.
-	stamped, received latenesses
+	stamped, received row.Latenesses
 }
 
 // account closes the books: counts of all, latenesses of the numbers in [from, to).
@@ -132,21 +135,9 @@ const arriveWithin = 20 * time.Second
 // for any longer; only the end of ctx is an error.
 func (l *ledger) await(ctx context.Context) error {
 	for by := time.Now().Add(shortFrom + shortSpread + arriveWithin); l.left() > 0 && time.Now().Before(by); {
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
+		if err := process.Pause(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// pause lets time pass, unless ctx ends before.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

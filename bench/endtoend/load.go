@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
+
+	"layover/bench/broker"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -54,17 +54,17 @@ func record(key string, delay time.Duration, now time.Time, random *rand.Rand) *
 // park writes n records that are due in hours, as fast as the broker takes them.
 func park(ctx context.Context, sender *kgo.Client, n int) error {
 	random := rand.New(rand.NewPCG(1, 2))
-	var failed failure
+	var failed broker.Failure
 	now := time.Now()
 	for i := range n {
 		delay := parkedFrom + time.Duration(random.Int64N(parkedSpread.Milliseconds()))*time.Millisecond
 		key := fmt.Sprintf("%s%0*d", parkedKey, keySize-len(parkedKey), i)
-		sender.Produce(ctx, record(key, delay, now, random), failed.note)
+		sender.Produce(ctx, record(key, delay, now, random), failed.Note)
 	}
 	if err := sender.Flush(ctx); err != nil {
 		return err
 	}
-	return failed.get()
+	return failed.Get()
 }
 
 // flow writes perSecond records a second with short delays, until ctx ends,
@@ -72,18 +72,18 @@ func park(ctx context.Context, sender *kgo.Client, n int) error {
 // the whole, not of the sender's good moments.
 func flow(ctx context.Context, sender *kgo.Client, l *ledger, perSecond int) error {
 	random := rand.New(rand.NewPCG(3, 4))
-	var failed failure
+	var failed broker.Failure
 	tick := time.NewTicker(sendEvery)
 	defer tick.Stop()
 	began, sent := time.Now(), 0
-	for ctx.Err() == nil && failed.get() == nil {
+	for ctx.Err() == nil && failed.Get() == nil {
 		now := time.Now()
 		for ; sent < int(now.Sub(began).Seconds()*float64(perSecond)); sent++ {
 			delay := shortFrom + time.Duration(random.Int64N(shortSpread.Milliseconds()))*time.Millisecond
 			number := l.sent(now.UnixMilli() + delay.Milliseconds())
 			key := fmt.Sprintf("%0*d", keySize, number)
 			// Not with ctx: its end stops the sending and fails no record.
-			sender.Produce(context.WithoutCancel(ctx), record(key, delay, now, random), failed.note)
+			sender.Produce(context.WithoutCancel(ctx), record(key, delay, now, random), failed.Note)
 		}
 		select {
 		case <-ctx.Done():
@@ -95,7 +95,7 @@ func flow(ctx context.Context, sender *kgo.Client, l *ledger, perSecond int) err
 	if err := sender.Flush(flush); err != nil {
 		return err
 	}
-	return failed.get()
+	return failed.Get()
 }
 
 // receive enters in the ledger what comes out, until ctx ends, which is no error.
@@ -111,23 +111,4 @@ func receive(ctx context.Context, receiver *kgo.Client, l *ledger) error {
 		}
 		fetches.EachRecord(func(r *kgo.Record) { l.arrived(r, at) })
 	}
-}
-
-// failure keeps the first error of many promises.
-type failure struct {
-	once sync.Once
-	err  atomic.Pointer[error]
-}
-
-func (f *failure) note(_ *kgo.Record, err error) {
-	if err != nil {
-		f.once.Do(func() { f.err.Store(&err) })
-	}
-}
-
-func (f *failure) get() error {
-	if err := f.err.Load(); err != nil {
-		return fmt.Errorf("sender: %w", *err)
-	}
-	return nil
 }

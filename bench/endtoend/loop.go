@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"time"
+
+	"layover/bench/process"
+	"layover/bench/row"
 )
 
 const (
@@ -51,9 +55,9 @@ type loopOrder struct {
 // loopFound is what came of it.
 type loopFound struct {
 	Cores, GOMAXPROCS int
-	Empty, Ahead      float64    // turns a second
-	Woken             latenesses // of records handed to a sleeping loop
-	Rounds, Bare      latenesses // of the loop, and of a plain sleeper in its place
+	Empty, Ahead      float64        // turns a second
+	Woken             row.Latenesses // of records handed to a sleeping loop
+	Rounds, Bare      row.Latenesses // of the loop, and of a plain sleeper in its place
 }
 
 // carryOut is what the loop's process does.
@@ -89,18 +93,18 @@ func (o loopOrder) carryOut() (f loopFound, err error) {
 // Loop measures how late a sleeping loop wakes and how often it does, each in a
 // fresh process and one after the other. A record that is early is an error. The
 // cost is some ten times o.LoopRounds seconds and twice o.LoopWatch and o.Settle.
-func Loop(ctx context.Context, o Options) ([]Row, error) {
+func Loop(ctx context.Context, o Options) ([]row.Row, error) {
 	o = o.filled()
 	fmt.Fprintf(o.Log, "loop: wake-ups over %v, then %d rounds of %d records\n", o.LoopWatch, o.LoopRounds, perRound)
 	watched, err := inProcess(ctx, o.Log, loopOrder{Extra: 1, Settle: o.Settle, Watch: o.LoopWatch, Wakes: wakesPerRound * o.LoopRounds})
 	if err != nil {
 		return nil, err
 	}
-	rows := []Row{
-		plain("wake-ups, nothing parked", "%.3f/s", watched.Empty).aim(watched.Empty <= ceiling, "at most %.0f/s", ceiling),
-		plain(fmt.Sprintf("wake-ups, %d parked an hour ahead", parkedAhead), "%.3f/s", watched.Ahead).aim(watched.Ahead <= ceiling, "at most %.0f/s", ceiling),
-		plain(fmt.Sprintf("an earlier deadline, %d ms ahead, wakes the sleeper", wakeMs), "%s", watched.Woken).
-			aim(watched.Woken.at(990) < awake, "p99 %s", ms(awake)),
+	rows := []row.Row{
+		row.Plain("wake-ups, nothing parked", "%.3f/s", watched.Empty).Aim(watched.Empty <= ceiling, "at most %.0f/s", ceiling),
+		row.Plain(fmt.Sprintf("wake-ups, %d parked an hour ahead", parkedAhead), "%.3f/s", watched.Ahead).Aim(watched.Ahead <= ceiling, "at most %.0f/s", ceiling),
+		row.Plain(fmt.Sprintf("an earlier deadline, %d ms ahead, wakes the sleeper", wakeMs), "%s", watched.Woken).
+			Aim(watched.Woken.At(990) < awake, "p99 %s", row.MS(awake)),
 	}
 	for _, busy := range []bool{false, true} {
 		for _, extra := range []int{0, 1} {
@@ -116,31 +120,50 @@ func Loop(ctx context.Context, o Options) ([]Row, error) {
 
 // inProcess lets a process of its own carry the order out.
 func inProcess(ctx context.Context, log io.Writer, o loopOrder) (f loopFound, err error) {
-	c, err := startChild(ctx, loopChild, log, nil, "GOMAXPROCS")
+	c, err := process.Start(ctx, loopChild, log, nil, "GOMAXPROCS")
 	if err != nil {
 		return f, err
 	}
-	if err := json.NewEncoder(c.orders).Encode(o); err != nil {
-		return f, fmt.Errorf("order: %w", err)
-	}
-	if err := c.hear(&f); err != nil {
+	if err := c.Tell(o); err != nil {
 		return f, err
 	}
-	return f, c.end()
+	if err := c.Hear(&f); err != nil {
+		return f, err
+	}
+	return f, c.End()
 }
 
 // rows says a lateness of the loop and one to compare with. Without a processor
 // more than cores both are only there to compare with.
-func (f loopFound) rows(extra int, busy bool) []Row {
+func (f loopFound) rows(extra int, busy bool) []row.Row {
 	where, p50, p99 := "idle", idleP50, idleP99
 	if busy {
 		where, p50, p99 = "all cores busy", busyP50, busyP99
 	}
 	where = fmt.Sprintf("%s, GOMAXPROCS %d = cores + %d", where, f.GOMAXPROCS, extra)
-	loop := plain("lateness of the loop, "+where, "%s", f.Rounds)
+	loop := row.Plain("lateness of the loop, "+where, "%s", f.Rounds)
 	if extra > 0 {
-		met := f.Rounds.at(500) <= p50 && f.Rounds.at(990) <= p99
-		loop = loop.aim(met, "p50 %s, p99 %s", ms(p50), ms(p99))
+		met := f.Rounds.At(500) <= p50 && f.Rounds.At(990) <= p99
+		loop = loop.Aim(met, "p50 %s, p99 %s", row.MS(p50), row.MS(p99))
 	}
-	return []Row{loop, plain("of a plain sleeper, "+where, "%s", f.Bare)}
+	return []row.Row{loop, row.Plain("of a plain sleeper, "+where, "%s", f.Bare)}
+}
+
+// loopChild is the kind of process that [Loop] measures in.
+const loopChild = "loop"
+
+// Children are the kinds of process that this package starts beside the daemon's.
+func Children() map[string]process.Serve { return map[string]process.Serve{loopChild: serveLoop} }
+
+// serveLoop answers one order with what the loop did.
+func serveLoop(in, out *os.File) error {
+	var order loopOrder
+	if err := json.NewDecoder(in).Decode(&order); err != nil {
+		return fmt.Errorf("order: %w", err)
+	}
+	found, err := order.carryOut()
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(out).Encode(found)
 }

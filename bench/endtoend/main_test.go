@@ -4,12 +4,14 @@ import (
 	"os"
 	"testing"
 
+	"layover/bench/process"
+
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
-	if IsChild() {
-		os.Exit(RunChild())
+	if process.IsChild() {
+		os.Exit(process.RunChild(Children()))
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -11,9 +11,9 @@ type Options struct {
 	Idle      time.Duration // nothing arrives for so long
 	Flow      time.Duration // short delays go through for so long
 	PerSecond int           // of them
-	Settle    time.Duration // left out before each stretch, while the runtime gives memory back
+	Settle    time.Duration // left out before each process.Stretch, while the runtime gives memory back
 
-	LoopRounds int           // of a second, for each of the four latenesses of the loop
+	LoopRounds int           // of a second, for each of the four row.Latenesses of the loop
 	LoopWatch  time.Duration // a sleeping loop's turns are counted for so long
 
 	Window int           // offsets between low offset and head when [Restart] kills the daemon

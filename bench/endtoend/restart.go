@@ -8,6 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"layover/bench/broker"
+	"layover/bench/process"
+	"layover/bench/row"
+
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -27,7 +31,7 @@ type restart struct {
 	journal string // LAYOVER_JOURNAL
 
 	load   load
-	daemon *child
+	daemon *process.Child
 	http   string
 	found  restarted
 }
@@ -35,16 +39,16 @@ type restart struct {
 // restarted is what came of it. Times after the start are since the process was started.
 type restarted struct {
 	load    load
-	written time.Duration // from the first record on
-	build   stretch       // up to the kill
-	before  status        // at the kill
+	written time.Duration   // from the first record on
+	build   process.Stretch // up to the kill
+	before  status          // at the kill
 
 	assigned, loaded, ready, first, reread, through time.Duration
 
-	restored  status  // when all was read again
-	refilled  reading // then
-	end       status  // when all was through
-	collected reading // then, after a collection
+	restored  status          // when all was read again
+	refilled  process.Reading // then
+	end       status          // when all was through
+	collected process.Reading // then, after a collection
 	audit     audit
 }
 
@@ -52,14 +56,14 @@ type restarted struct {
 // one in ten of them parked far ahead and the rest delivered but for a trickle: with
 // the journal, and with metadata alone. A record that is lost, early or not accounted
 // for is an error, and there are no rows then.
-func Restart(ctx context.Context, o Options, partitions int) ([]Row, error) {
+func Restart(ctx context.Context, o Options, partitions int) ([]row.Row, error) {
 	o = o.filled()
-	k, err := startKafka(ctx, o.Log)
+	k, err := broker.Start(ctx, o.Log)
 	if err != nil {
 		return nil, err
 	}
-	defer k.close()
-	client, err := kgo.NewClient(kgo.SeedBrokers(k.addrs...), kgo.RetryTimeout(30*time.Second))
+	defer k.Close()
+	client, err := kgo.NewClient(kgo.SeedBrokers(k.Addrs...), kgo.RetryTimeout(30*time.Second))
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +77,7 @@ func Restart(ctx context.Context, o Options, partitions int) ([]Row, error) {
 		}
 		found = append(found, r.found)
 	}
-	return restartRows(o, k.name, partitions, found[0], found[1]), nil
+	return restartRows(o, k.Name, partitions, found[0], found[1]), nil
 }
 
 // run measures, and leaves nothing behind in the cluster.
@@ -83,15 +87,15 @@ func (r *restart) run(ctx context.Context) (err error) {
 	}
 	defer func() {
 		if r.daemon != nil {
-			r.daemon.kill()
+			r.daemon.Kill()
 		}
 		err = errors.Join(err, r.forget(ctx))
 	}()
 	if err := r.build(ctx); err != nil {
 		return err
 	}
-	r.daemon.kill()
-	if err := pause(ctx, settleKilled); err != nil {
+	r.daemon.Kill()
+	if err := process.Pause(ctx, settleKilled); err != nil {
 		return err
 	}
 	if err := r.again(ctx); err != nil {
@@ -103,16 +107,16 @@ func (r *restart) run(ctx context.Context) (err error) {
 
 // start starts a daemon, as bench.startDaemon does, with a name of its own in the group.
 func (r *restart) start(ctx context.Context) (err error) {
-	r.daemon, err = startChild(ctx, daemonChild, r.Log, []string{
-		"KAFKA_BROKERS=" + strings.Join(r.kafka.addrs, ","), "LAYOVER_INGRESS_TOPICS=" + r.ingress(), "LAYOVER_EGRESS_TOPIC=" + r.egress(),
+	r.daemon, err = process.Start(ctx, process.Daemon, r.Log, []string{
+		"KAFKA_BROKERS=" + strings.Join(r.kafka.Addrs, ","), "LAYOVER_INGRESS_TOPICS=" + r.ingress(), "LAYOVER_EGRESS_TOPIC=" + r.egress(),
 		"LAYOVER_DLQ_TOPIC=" + r.dead(), "LAYOVER_GROUP_ID=" + r.name, "LAYOVER_GROUP_INSTANCE_ID=" + r.name + "-0", "LAYOVER_JOURNAL=" + r.journal,
 		"LAYOVER_HTTP_ADDR=127.0.0.1:0", "LAYOVER_LOG_LEVEL=warn", "LAYOVER_MAX_PARKED_BYTES=" + strconv.Itoa(max(r.Window*boundPerRecord, leastBound)),
 	})
 	if err != nil {
 		return err
 	}
-	var hello greeting
-	if err := r.daemon.hear(&hello); err != nil {
+	var hello process.Greeting
+	if err := r.daemon.Hear(&hello); err != nil {
 		return err
 	}
 	r.http = hello.HTTP
@@ -124,22 +128,22 @@ func (r *restart) build(ctx context.Context) (err error) {
 	if err := r.start(ctx); err != nil {
 		return err
 	}
-	if err := r.until(ctx, serveWithin, "ready", func(s status) bool { return s.Ready }); err != nil {
+	if err := r.until(ctx, broker.ServeWithin, "ready", func(s status) bool { return s.Ready }); err != nil {
 		return err
 	}
-	if r.found.build.from, err = r.daemon.ask(orderRead); err != nil {
+	if r.found.build.From, err = r.daemon.Ask(process.OrderRead); err != nil {
 		return err
 	}
 	began := time.Now()
 	kill := began.Add(r.Build)
 	r.load = plan(r.Window, kill, r.Around, min(maxScatter, r.Build/3))
 	fmt.Fprintf(r.Log, "%s: %d records, of which %d stay parked and %d are due around the kill\n", r.name, r.Window, r.load.far, r.load.around)
-	if err := r.load.write(ctx, r.kafka.addrs, r.ingress()); err != nil {
+	if err := r.load.write(ctx, r.kafka.Addrs, r.ingress()); err != nil {
 		return err
 	}
 	r.found.written = time.Since(began)
 	fmt.Fprintf(r.Log, "%s: written within %v\n", r.name, r.found.written.Round(time.Millisecond))
-	if err := pause(ctx, time.Until(kill.Add(-r.Around))); err != nil {
+	if err := process.Pause(ctx, time.Until(kill.Add(-r.Around))); err != nil {
 		return err
 	}
 	// All but what is due from now on has to be through: it is the set that is measured.
@@ -147,10 +151,10 @@ func (r *restart) build(ctx context.Context) (err error) {
 		return errors.Join(err, fmt.Errorf("%d of %d records delivered %v before the kill: too few for a window like that",
 			s.Counters.Delivered, r.Window-r.load.far-r.load.around, r.Around))
 	}
-	if err := pause(ctx, time.Until(kill)); err != nil {
+	if err := process.Pause(ctx, time.Until(kill)); err != nil {
 		return err
 	}
-	if r.found.build.to, err = r.daemon.ask(orderRead); err != nil {
+	if r.found.build.To, err = r.daemon.Ask(process.OrderRead); err != nil {
 		return err
 	}
 	r.found.before, err = askStatus(ctx, r.http)
@@ -192,7 +196,7 @@ func (r *restart) again(ctx context.Context) (err error) {
 		if read >= int64(r.Window) && f.reread == 0 {
 			note(&f.reread, true)
 			f.restored = s
-			if f.refilled, err = r.daemon.ask(orderRead); err != nil {
+			if f.refilled, err = r.daemon.Ask(process.OrderRead); err != nil {
 				return err
 			}
 		}
@@ -201,12 +205,12 @@ func (r *restart) again(ctx context.Context) (err error) {
 		if time.Now().After(end) {
 			return fmt.Errorf("not through within %v after the start: %+v", throughWithin, s)
 		}
-		if err := pause(ctx, watchEvery); err != nil {
+		if err := process.Pause(ctx, watchEvery); err != nil {
 			return err
 		}
 	}
 	f.first = (<-first).Sub(began)
-	f.collected, err = r.daemon.ask(orderCollect)
+	f.collected, err = r.daemon.Ask(process.OrderCollect)
 	return err
 }
 
@@ -223,7 +227,7 @@ func (r *restart) until(ctx context.Context, within time.Duration, what string, 
 		if time.Now().After(by) {
 			return fmt.Errorf("not %s within %v: %+v", what, within, s)
 		}
-		if err := pause(ctx, watchEvery); err != nil {
+		if err := process.Pause(ctx, watchEvery); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"layover/bench/broker"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -76,15 +78,15 @@ func (l *load) write(ctx context.Context, addrs []string, topic string) error {
 	}
 	defer sender.Close()
 	random := rand.New(rand.NewPCG(9, 10))
-	var failed failure
+	var failed broker.Failure
 	for i, f := range l.fates {
 		now := time.Now()
-		sender.Produce(ctx, record(strconv.Itoa(i), l.delay(f, now, random), now, random), failed.note)
+		sender.Produce(ctx, record(strconv.Itoa(i), l.delay(f, now, random), now, random), failed.Note)
 	}
 	if err := sender.Flush(ctx); err != nil {
 		return err
 	}
-	return failed.get()
+	return failed.Get()
 }
 
 // audit is what all that was delivered comes to.

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"layover/bench/row"
 	"layover/delay"
 	"layover/journal/facts"
 	"layover/lane"
@@ -34,7 +35,7 @@ type rig struct {
 	answers sync.WaitGroup
 
 	mu      sync.Mutex
-	late    latenesses
+	late    row.Latenesses
 	wanted  int           // len(late) at which enough is told
 	enough  chan struct{} // capacity 1
 	turns   []time.Time
@@ -178,8 +179,8 @@ func (r *rig) wakeUps(settle, within time.Duration) float64 {
 	return float64(len(r.turns)-1) / r.turns[len(r.turns)-1].Sub(r.turns[0]).Seconds()
 }
 
-// latenesses returns those since the last call.
-func (r *rig) latenesses() latenesses {
+// row.Latenesses returns those since the last call.
+func (r *rig) latenesses() row.Latenesses {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := r.late
@@ -191,7 +192,7 @@ func (r *rig) latenesses() latenesses {
 // long enough ahead to be in the wheel by then, and waits until they are through.
 // In turn with each round a plain sleeper keeps the same deadlines: what is late
 // there is none of the loop's doing.
-func (r *rig) rounds(rounds, n int) (loop, bare latenesses) {
+func (r *rig) rounds(rounds, n int) (loop, bare row.Latenesses) {
 	random := rand.New(rand.NewPCG(5, 6))
 	delays := make([]int64, n)
 	for range rounds {
@@ -206,7 +207,7 @@ func (r *rig) rounds(rounds, n int) (loop, bare latenesses) {
 
 // sleepThrough sleeps until each of the delays from now, in milliseconds, and
 // returns how late it woke. It sorts them.
-func sleepThrough(delaysMs []int64) (late latenesses) {
+func sleepThrough(delaysMs []int64) (late row.Latenesses) {
 	slices.Sort(delaysMs)
 	from := time.Now().UnixMilli()
 	for _, ms := range delaysMs {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"layover/bench/broker"
+
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -14,7 +16,7 @@ import (
 // scene is where a daemon is measured: topics and a group of its own on a broker.
 type scene struct {
 	Options
-	kafka      *kafka
+	kafka      *broker.Broker
 	admin      *kadm.Client
 	partitions int
 	name       string // of its topics and its group, and of its member
@@ -67,7 +69,7 @@ func (s *scene) reader(topic string, from map[int32]int64) (*kgo.Client, error) 
 	for partition, offset := range from {
 		at[partition] = kgo.NewOffset().At(offset)
 	}
-	return kgo.NewClient(kgo.SeedBrokers(s.kafka.addrs...), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: at}))
+	return kgo.NewClient(kgo.SeedBrokers(s.kafka.Addrs...), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: at}))
 }
 
 // ends are the end offsets of a topic, and their sum.

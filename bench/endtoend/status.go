@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"layover/bench/process"
 )
 
 // status is the part of /status that is looked at.
@@ -103,7 +105,7 @@ func (b *bench) agree(ctx context.Context, a account) error {
 		if fault == nil || time.Now().After(by) {
 			return fault
 		}
-		if err := pause(ctx, 100*time.Millisecond); err != nil {
+		if err := process.Pause(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"slices"
 	"time"
 
-	"layover/bench/endtoend"
+	"layover/bench/row"
 	"layover/journal/facts"
 	"layover/offsets"
 	"layover/purgatory"
@@ -54,7 +54,7 @@ type figures struct {
 // Measure parks Records records with an id and cancels percent of them at random. A record
 // or a cancel that the core does not take is an error. It takes some ten seconds a run for
 // a million.
-func Measure(ctx context.Context, o Options, percent int) ([]endtoend.Row, error) {
+func Measure(ctx context.Context, o Options, percent int) ([]row.Row, error) {
 	var all []figures
 	for run := range o.Runs {
 		f, err := o.run(uint64(run), percent)
@@ -74,21 +74,21 @@ func Measure(ctx context.Context, o Options, percent int) ([]endtoend.Row, error
 	}
 	perID, ratio := median(func(f *figures) float64 { return f.perID }), median(func(f *figures) float64 { return f.ratio })
 	allocations := median(func(f *figures) float64 { return f.allocations })
-	return []endtoend.Row{
-		row("parking a record without an id", "%.0f ns", median(func(f *figures) float64 { return f.plainNs })),
-		row("parking a record with an id", "%.0f ns", median(func(f *figures) float64 { return f.parkNs })),
-		row("a cancel", "%.0f ns", median(func(f *figures) float64 { return f.cancelNs })),
-		goal(row("allocations a cancel, chunks that records move into among them", "%.3f", allocations), fmt.Sprintf("at most %.2f", mostAllocations), allocations <= mostAllocations),
-		goal(row("accounted bytes of an id beside record and wheel", "%.1f B", perID), fmt.Sprintf("at most %d B", mostPerID), perID <= mostPerID),
-		goal(row("accounted bytes, less 1 MiB, to those of a core that has only what is left", "%.2f", ratio), fmt.Sprintf("at most %d", mostRatio), ratio <= mostRatio),
+	return []row.Row{
+		line("parking a record without an id", "%.0f ns", median(func(f *figures) float64 { return f.plainNs })),
+		line("parking a record with an id", "%.0f ns", median(func(f *figures) float64 { return f.parkNs })),
+		line("a cancel", "%.0f ns", median(func(f *figures) float64 { return f.cancelNs })),
+		goal(line("allocations a cancel, chunks that records move into among them", "%.3f", allocations), fmt.Sprintf("at most %.2f", mostAllocations), allocations <= mostAllocations),
+		goal(line("accounted bytes of an id beside record and wheel", "%.1f B", perID), fmt.Sprintf("at most %d B", mostPerID), perID <= mostPerID),
+		goal(line("accounted bytes, less 1 MiB, to those of a core that has only what is left", "%.2f", ratio), fmt.Sprintf("at most %d", mostRatio), ratio <= mostRatio),
 	}, nil
 }
 
-func row(name, format string, value float64) endtoend.Row {
-	return endtoend.Row{Name: name, Value: fmt.Sprintf(format, value)}
+func line(name, format string, value float64) row.Row {
+	return row.Row{Name: name, Value: fmt.Sprintf(format, value)}
 }
 
-func goal(r endtoend.Row, want string, met bool) endtoend.Row {
+func goal(r row.Row, want string, met bool) row.Row {
 	r.Goal, r.Met = want, &met
 	return r
 }

@@ -17,10 +17,19 @@ const (
 	Journal Subject = "A killed daemon, with the journal and without"
 	IDs     Subject = "Records with an id, and their cancels"
 	Runs    Subject = "Records that are moved to runs"
+	Speed   Subject = "Speed end to end"
 )
 
 // heading is the first line of a file of tables.
 func (s Subject) heading() string { return "# " + string(s) + "\n" }
+
+// plots is the heading of the plots.
+func (s Subject) plots() string {
+	if s == Speed {
+		return "Throughput and lateness"
+	}
+	return "Cost against size"
+}
 
 // Check says whether Write will be able to write. Empty names are nothing to be
 // written. A file that is there is replaced only if it holds tables of this subject.
@@ -45,24 +54,24 @@ func Check(doc string, subject Subject, out string) error {
 	return nil
 }
 
-// Write writes the plots to out and the text to doc, with links to the plots at its
+// Write writes plots to out and the text to doc, with links to the plots at its
 // end.
-func Write(doc string, subject Subject, out, text string, f Figures) error {
+func Write(doc string, subject Subject, out, text string, plots []Plot) error {
 	var drawn []string
 	if out != "" {
-		for _, p := range f.plots() {
-			path := filepath.Join(out, p.name+".svg")
-			if err := os.WriteFile(path, []byte(p.svg()), 0o644); err != nil {
+		for _, p := range plots {
+			path := filepath.Join(out, p.Name+".svg")
+			if err := os.WriteFile(path, []byte(p.SVG()), 0o644); err != nil {
 				return fmt.Errorf("plot: %w", err)
 			}
-			drawn = append(drawn, fmt.Sprintf("![%s](%s)\n", p.title, link(doc, path)))
+			drawn = append(drawn, fmt.Sprintf("![%s](%s)\n", p.Title, link(doc, path)))
 		}
 	}
 	if doc == "" {
 		return nil
 	}
 	if len(drawn) > 0 {
-		text += "\n### Cost against size\n\n" + strings.Join(drawn, "\n")
+		text += "\n### " + subject.plots() + "\n\n" + strings.Join(drawn, "\n")
 	}
 	return os.WriteFile(doc, []byte(subject.heading()+"\n"+strings.Trim(text, "\n")+"\n"), 0o644)
 }

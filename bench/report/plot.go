@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"html"
 	"math"
 	"slices"
 	"strings"
@@ -10,24 +11,26 @@ import (
 	"layover/bench/rival"
 )
 
-// A plot is one figure against size, a line for each structure, on two
-// logarithmic axes.
-type plot struct {
-	name  string // of the file
-	title string
-	unit  string
-	lines []line
+// A Plot is lines on two logarithmic axes: one figure against size, for each structure, or another.
+type Plot struct {
+	Name  string // of the file
+	Title string
+	Unit  string                 // of what is measured
+	Along string                 // what the horizontal axis is
+	Tick  func(x float64) string // labels a place on it
+	Lines []Curve
 }
 
-// line is one structure.
-type line struct {
-	name   string
-	ours   bool
-	style  int // number of its colour
-	points []point
+// Curve is one structure, or whatever else is compared.
+type Curve struct {
+	Name   string
+	Ours   bool
+	Style  int // number of its colour
+	Points []Point
 }
 
-type point struct{ x, y float64 }
+// Point is a place, both of whose values are above 0.
+type Point struct{ X, Y float64 }
 
 // The picture, in its own units: the frame leaves room for the names of the
 // lines at their right end.
@@ -37,36 +40,37 @@ const (
 	labelGap                = 17.0 // between the names of two lines
 )
 
-// plots are those with two sizes or more.
-func (f Figures) plots() []plot {
-	all := []plot{
+// Plots are those with two sizes or more.
+func (f Figures) Plots() []Plot {
+	all := []Plot{
 		f.plot("insert", "Insert into warm memory", "ns", measure.Warm),
 		f.plot("cancel", "Cancel, random order", "ns", measure.Cancel),
 		f.plot("expire", "Expire", "ns", measure.Expiry.All()),
 		f.plot("bytes", "Live memory of a pending record", "bytes", measure.LiveBytes),
 	}
-	return slices.DeleteFunc(all, func(p plot) bool { return !p.drawable() })
+	return slices.DeleteFunc(all, func(p Plot) bool { return !p.Drawable() })
 }
 
-func (f Figures) plot(name, title, unit string, figure measure.Figure) plot {
+func (f Figures) plot(name, title, unit string, figure measure.Figure) Plot {
 	delays := measure.AllDelays()[0]
-	p := plot{name: name, title: title + ", delays " + delays.Text, unit: unit}
+	p := Plot{Name: name, Title: title + ", delays " + delays.Text, Unit: unit, Along: "pending records", Tick: short}
 	for style, kind := range rival.Kinds() {
-		l := line{name: kind.Name, ours: kind.Name == rival.Layover, style: style}
+		l := Curve{Name: kind.Name, Ours: kind.Name == rival.Layover, Style: style}
 		for _, n := range f.sizes(delays.Name) {
 			if v, ok := f.median(key{kind.Name, delays.Name, n}, figure); ok && v > 0 {
-				l.points = append(l.points, point{float64(n), v})
+				l.Points = append(l.Points, Point{float64(n), v})
 			}
 		}
-		if len(l.points) > 0 {
-			p.lines = append(p.lines, l)
+		if len(l.Points) > 0 {
+			p.Lines = append(p.Lines, l)
 		}
 	}
 	return p
 }
 
-func (p plot) drawable() bool {
-	return slices.ContainsFunc(p.lines, func(l line) bool { return len(l.points) > 1 })
+// Drawable says whether a line has two points.
+func (p Plot) Drawable() bool {
+	return slices.ContainsFunc(p.Lines, func(l Curve) bool { return len(l.Points) > 1 })
 }
 
 // ink is a colour on light and on dark ground.
@@ -103,16 +107,17 @@ func styleSheet() string {
 		fmt.Sprintf(common, ground.dark, text.dark, faint.dark) + dark.String() + "}\n</style>\n"
 }
 
-func (p plot) svg() string {
+// SVG is the picture.
+func (p Plot) SVG() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" role="img" aria-label="%s">`+"\n",
-		width, height, p.title)
+		width, height, p.Title)
 	b.WriteString(styleSheet())
 	fmt.Fprintf(&b, `<rect class="ground" width="%g" height="%g"/>`+"\n", width, height)
-	fmt.Fprintf(&b, `<text class="text title" x="%g" y="24">%s</text>`+"\n", left, p.title)
+	fmt.Fprintf(&b, `<text class="text title" x="%g" y="24">%s</text>`+"\n", left, p.Title)
 	x, y := p.axes()
 	p.grid(&b, x, y)
-	for _, l := range p.lines {
+	for _, l := range p.Lines {
 		l.draw(&b, x, y)
 	}
 	p.names(&b, y)
@@ -144,13 +149,13 @@ func (a axis) ticks() []float64 {
 }
 
 // axes reach over all points, the vertical one from tick to tick.
-func (p plot) axes() (x, y axis) {
+func (p Plot) axes() (x, y axis) {
 	x = axis{math.Inf(1), 0, left + 15, right - 15}
 	y = axis{math.Inf(1), 0, below, top}
-	for _, l := range p.lines {
-		for _, at := range l.points {
-			x.low, x.high = min(x.low, at.x), max(x.high, at.x)
-			y.low, y.high = min(y.low, at.y), max(y.high, at.y)
+	for _, l := range p.Lines {
+		for _, at := range l.Points {
+			x.low, x.high = min(x.low, at.X), max(x.high, at.X)
+			y.low, y.high = min(y.low, at.Y), max(y.high, at.Y)
 		}
 	}
 	wide := axis{low: y.low / 10, high: y.high * 10}.ticks()
@@ -167,52 +172,52 @@ func (p plot) axes() (x, y axis) {
 	return x, y
 }
 
-func (p plot) grid(b *strings.Builder, x, y axis) {
+func (p Plot) grid(b *strings.Builder, x, y axis) {
 	for _, tick := range y.ticks() {
 		fmt.Fprintf(b, `<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/>`, left, right, y.at(tick), y.at(tick))
 		fmt.Fprintf(b, `<text class="text" x="%g" y="%.1f" text-anchor="end">%s</text>`+"\n", left-8, y.at(tick)+4, short(tick))
 	}
 	for _, size := range p.sizes() {
 		fmt.Fprintf(b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%g" y2="%g"/>`, x.at(size), x.at(size), top, below)
-		fmt.Fprintf(b, `<text class="text" x="%.1f" y="%g" text-anchor="middle">%s</text>`+"\n", x.at(size), below+18, short(size))
+		fmt.Fprintf(b, `<text class="text" x="%.1f" y="%g" text-anchor="middle">%s</text>`+"\n", x.at(size), below+18, p.Tick(size))
 	}
-	fmt.Fprintf(b, `<text class="text" x="%g" y="%g" text-anchor="end">%s</text>`+"\n", left-8, top-10, p.unit)
-	fmt.Fprintf(b, `<text class="text" x="%g" y="%g" text-anchor="middle">pending records</text>`+"\n", (left+right)/2, below+38)
+	fmt.Fprintf(b, `<text class="text" x="%g" y="%g" text-anchor="end">%s</text>`+"\n", left-8, top-10, p.Unit)
+	fmt.Fprintf(b, `<text class="text" x="%g" y="%g" text-anchor="middle">%s</text>`+"\n", (left+right)/2, below+38, p.Along)
 }
 
 // sizes are those of all points.
-func (p plot) sizes() []float64 {
+func (p Plot) sizes() []float64 {
 	var sizes []float64
-	for _, l := range p.lines {
-		for _, at := range l.points {
-			sizes = append(sizes, at.x)
+	for _, l := range p.Lines {
+		for _, at := range l.Points {
+			sizes = append(sizes, at.X)
 		}
 	}
 	slices.Sort(sizes)
 	return slices.Compact(sizes)
 }
 
-func (l line) draw(b *strings.Builder, x, y axis) {
-	class := fmt.Sprintf("s%d", l.style)
-	if l.ours {
+func (l Curve) draw(b *strings.Builder, x, y axis) {
+	class := fmt.Sprintf("s%d", l.Style)
+	if l.Ours {
 		class += " ours"
 	}
 	fmt.Fprintf(b, `<polyline class="%s" points="`, class)
-	for _, at := range l.points {
-		fmt.Fprintf(b, "%.1f,%.1f ", x.at(at.x), y.at(at.y))
+	for _, at := range l.Points {
+		fmt.Fprintf(b, "%.1f,%.1f ", x.at(at.X), y.at(at.Y))
 	}
 	b.WriteString("\"/>\n")
-	for _, at := range l.points {
-		fmt.Fprintf(b, `<circle class="f%d" cx="%.1f" cy="%.1f" r="3.5"/>`, l.style, x.at(at.x), y.at(at.y))
+	for _, at := range l.Points {
+		fmt.Fprintf(b, `<circle class="f%d" cx="%.1f" cy="%.1f" r="3.5"/>`, l.Style, x.at(at.X), y.at(at.Y))
 	}
 	b.WriteString("\n")
 }
 
 // names puts each line's name and last value beside its end, and pushes names
 // apart that would cover each other.
-func (p plot) names(b *strings.Builder, y axis) {
-	last := func(l line) float64 { return l.points[len(l.points)-1].y }
-	lines := slices.SortedFunc(slices.Values(p.lines), func(k, l line) int {
+func (p Plot) names(b *strings.Builder, y axis) {
+	last := func(l Curve) float64 { return l.Points[len(l.Points)-1].Y }
+	lines := slices.SortedFunc(slices.Values(p.Lines), func(k, l Curve) int {
 		return int(math.Copysign(1, last(l)-last(k)))
 	})
 	at := make([]float64, len(lines))
@@ -228,7 +233,7 @@ func (p plot) names(b *strings.Builder, y axis) {
 	}
 	for i, l := range lines {
 		fmt.Fprintf(b, `<text class="name f%d" x="%g" y="%.1f">%s, %s</text>`+"\n",
-			l.style, right+8, at[i]+4, l.name, number(last(l)))
+			l.Style, right+8, at[i]+4, html.EscapeString(l.Name), number(last(l)))
 	}
 }
 

@@ -161,32 +161,32 @@ func curves(sizes ...int) Figures {
 }
 
 func TestAPlotIsXMLWithAPointForEachFigure(t *testing.T) {
-	plots := curves(10_000, 1_000_000).plots()
+	plots := curves(10_000, 1_000_000).Plots()
 	if len(plots) != 4 {
 		t.Fatalf("%d plots, want 4", len(plots))
 	}
 	for _, p := range plots {
 		elements := map[string]int{}
-		for d := xml.NewDecoder(strings.NewReader(p.svg())); ; {
+		for d := xml.NewDecoder(strings.NewReader(p.SVG())); ; {
 			token, err := d.Token()
 			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
-				t.Fatalf("%s: %v", p.name, err)
+				t.Fatalf("%s: %v", p.Name, err)
 			}
 			if start, ok := token.(xml.StartElement); ok {
 				elements[start.Name.Local]++
 			}
 		}
 		if elements["polyline"] != 6 || elements["circle"] != 12 {
-			t.Errorf("%s: %v, want 6 lines and 12 points", p.name, elements)
+			t.Errorf("%s: %v, want 6 lines and 12 points", p.Name, elements)
 		}
 	}
 }
 
 func TestAPlotHasTwoLogarithmicAxes(t *testing.T) {
-	x, y := curves(10_000, 1_000_000).plots()[0].axes()
+	x, y := curves(10_000, 1_000_000).Plots()[0].axes()
 	if middle := x.at(100_000); middle != (x.from+x.to)/2 {
 		t.Errorf("100,000 is at %v, want it halfway between %v and %v", middle, x.from, x.to)
 	}
@@ -196,7 +196,7 @@ func TestAPlotHasTwoLogarithmicAxes(t *testing.T) {
 }
 
 func TestOneSizeIsNoPlot(t *testing.T) {
-	if plots := curves(10_000).plots(); len(plots) != 0 {
+	if plots := curves(10_000).Plots(); len(plots) != 0 {
 		t.Errorf("%d plots", len(plots))
 	}
 }

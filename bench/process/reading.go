@@ -1,4 +1,4 @@
-package endtoend
+package process
 
 import (
 	"fmt"
@@ -13,11 +13,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"layover/bench/row"
 )
 
-// reading is what a process knows of itself at one instant. Bytes are bytes and
+// Reading is what a process knows of itself at one instant. Bytes are bytes and
 // CPU is since the start of the process.
-type reading struct {
+type Reading struct {
 	At time.Time
 
 	Heap      uint64 // in objects: live ones, and after a collection nothing else
@@ -35,17 +37,17 @@ type reading struct {
 }
 
 // read takes a reading.
-func read() (reading, error) {
+func read() (Reading, error) {
 	cpu, resident, err := process()
 	if err != nil {
-		return reading{}, err
+		return Reading{}, err
 	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	samples := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/gc/gogc:percent"}}
 	metrics.Read(samples)
 	gogc := samples[1].Value.Uint64()
-	r := reading{
+	r := Reading{
 		At: time.Now(), Heap: m.HeapAlloc, NextGC: m.NextGC, Allocated: m.TotalAlloc, Resident: uint64(resident), Peak: peak(),
 		CPU: seconds(cpu), GCCPU: seconds(samples[0].Value.Float64()), Collections: m.NumGC,
 		GOGC: int(min(gogc, math.MaxInt32)), GOMAXPROCS: runtime.GOMAXPROCS(0), MemoryLimit: debug.SetMemoryLimit(-1),
@@ -63,8 +65,8 @@ func collect() {
 	runtime.GC()
 }
 
-// forced is how many collections collect makes.
-const forced = 2
+// Forced is how many collections collect makes.
+const Forced = 2
 
 // process returns CPU seconds and resident bytes as the daemon's own /metrics
 // has them.
@@ -108,14 +110,26 @@ func peak() uint64 {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// inForce says under which settings of the runtime the reading was taken.
-func (r reading) inForce() string {
+// InForce says under which settings of the runtime the reading was taken.
+func (r Reading) InForce() string {
 	gogc, limit := fmt.Sprint(r.GOGC), "none"
 	if r.GOGC < 0 {
 		gogc = "off"
 	}
 	if r.MemoryLimit != math.MaxInt64 {
-		limit = mib(float64(r.MemoryLimit))
+		limit = row.MiB(float64(r.MemoryLimit))
 	}
 	return fmt.Sprintf("GOGC %s, GOMEMLIMIT %s, GOMAXPROCS %d", gogc, limit, r.GOMAXPROCS)
 }
+
+// Stretch is what happened from one reading to another.
+type Stretch struct{ From, To Reading }
+
+// Wall is how long it took.
+func (s Stretch) Wall() time.Duration { return s.To.At.Sub(s.From.At) }
+
+// CPU is what the process spent meanwhile.
+func (s Stretch) CPU() time.Duration { return s.To.CPU - s.From.CPU }
+
+// Cores is the CPU used, 1 being all of one core.
+func (s Stretch) Cores() float64 { return s.CPU().Seconds() / s.Wall().Seconds() }

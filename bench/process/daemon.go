@@ -1,4 +1,4 @@
-package endtoend
+package process
 
 import (
 	"bufio"
@@ -15,30 +15,30 @@ import (
 	"layover/daemon"
 )
 
-// The orders that the daemon's process takes, a line each. Each is answered by a
+// The orders that a process takes, a line each. Each is answered by a
 // line with a reading that is taken behind it.
 const (
-	orderRead    = "read"
-	orderCollect = "collect"
-	orderHeap    = "heap "    // and a file name: writes what lives
-	orderCPU     = "cpu "     // and a file name: begins to watch where CPU goes
-	orderCPUStop = "cpu-stop" // ends that
+	OrderRead    = "read"
+	OrderCollect = "collect"
+	OrderHeap    = "heap "    // and a file name: writes what lives
+	OrderCPU     = "cpu "     // and a file name: begins to watch where CPU goes
+	OrderCPUStop = "cpu-stop" // ends that
 )
 
-// greeting is the first line of the daemon's process.
-type greeting struct {
-	HTTP string // address of /status
+// Greeting is the first line of a process.
+type Greeting struct {
+	HTTP string // address of /status, "" where there is none
 }
 
 // answer is every further one.
 type answer struct {
-	reading
+	Reading
 	Err string // "" where the order was carried out
 }
 
 // serveDaemon is what "layover run" does, with the environment as its settings,
 // until in ends.
-func serveDaemon(in io.Reader, out io.Writer) error {
+func serveDaemon(in, out *os.File) error {
 	cfg, warnings, err := config.Load(os.Environ())
 	if err != nil {
 		return err
@@ -58,20 +58,20 @@ func serveDaemon(in io.Reader, out io.Writer) error {
 	go func() { // ended by the end of in, or with the process
 		defer stop()
 		encode := json.NewEncoder(out)
-		if encode.Encode(greeting{<-serving}) == nil {
-			takeOrders(in, encode)
+		if encode.Encode(Greeting{<-serving}) == nil {
+			TakeOrders(in, encode)
 		}
 	}()
 	return d.Run(ctx)
 }
 
-// takeOrders answers orders until there are no more.
-func takeOrders(in io.Reader, out *json.Encoder) {
+// TakeOrders answers orders until there are no more.
+func TakeOrders(in io.Reader, out *json.Encoder) {
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		a := answer{}
 		err := carryOut(lines.Text())
 		if err == nil {
-			a.reading, err = read()
+			a.Reading, err = read()
 		}
 		if err != nil {
 			a.Err = err.Error()
@@ -84,23 +84,23 @@ func takeOrders(in io.Reader, out *json.Encoder) {
 
 func carryOut(order string) error {
 	switch {
-	case order == orderRead:
+	case order == OrderRead:
 		return nil
-	case order == orderCollect:
+	case order == OrderCollect:
 		collect()
 		return nil
-	case order == orderCPUStop:
+	case order == OrderCPUStop:
 		pprof.StopCPUProfile()
 		return nil
-	case strings.HasPrefix(order, orderHeap):
-		f, err := os.Create(strings.TrimPrefix(order, orderHeap))
+	case strings.HasPrefix(order, OrderHeap):
+		f, err := os.Create(strings.TrimPrefix(order, OrderHeap))
 		if err != nil {
 			return err
 		}
 		defer f.Close()
 		return pprof.WriteHeapProfile(f)
-	case strings.HasPrefix(order, orderCPU):
-		f, err := os.Create(strings.TrimPrefix(order, orderCPU))
+	case strings.HasPrefix(order, OrderCPU):
+		f, err := os.Create(strings.TrimPrefix(order, OrderCPU))
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,5 @@
-package endtoend
+// Package broker is the Kafka that a benchmark needs: in a container, embedded, or one that runs already.
+package broker
 
 import (
 	"cmp"
@@ -20,27 +21,27 @@ import (
 
 const (
 	defaultImage = "apache/kafka:4.3.1"
-	// engineWithin is for the container engine to say that it is there, startWithin
-	// for a container to run, with the download of its image, and serveWithin for the
+	// EngineWithin is for the container engine to say that it is there, startWithin
+	// for a container to run, with the download of its image, and ServeWithin for the
 	// broker in it to answer.
-	engineWithin = 5 * time.Second
+	EngineWithin = 5 * time.Second
 	startWithin  = 10 * time.Minute
-	serveWithin  = 2 * time.Minute
+	ServeWithin  = 2 * time.Minute
 	// containerLife is when a container ends by itself, should nobody end it.
 	containerLife = 3 * time.Hour
 )
 
-// kafka is a cluster of one broker, with nothing in it.
-type kafka struct {
-	name      string // what it is
-	addrs     []string
-	close     func()
-	contained bool // it runs in a container, so others can
+// Broker is a cluster of one broker, with nothing in it.
+type Broker struct {
+	Name      string // what it is
+	Addrs     []string
+	Close     func()
+	Contained bool // it runs in a container, so others can
 }
 
-// startKafka starts an Apache Kafka in a container, or where that cannot be had the
+// Start starts an Apache Kafka in a container, or where that cannot be had the
 // embedded broker, and says why.
-func startKafka(ctx context.Context, log io.Writer) (*kafka, error) {
+func Start(ctx context.Context, log io.Writer) (*Broker, error) {
 	k, err := startContainer(ctx)
 	if err == nil {
 		return k, nil
@@ -50,30 +51,30 @@ func startKafka(ctx context.Context, log io.Writer) (*kafka, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded broker: %w", err)
 	}
-	return &kafka{name: "the embedded broker, for want of a container", addrs: embedded.ListenAddrs(), close: embedded.Close}, nil
+	return &Broker{Name: "the embedded broker, for want of a container", Addrs: embedded.ListenAddrs(), Close: embedded.Close}, nil
 }
 
 // startContainer runs one node that is broker and controller, with a heap of 512 MiB.
-func startContainer(ctx context.Context) (*kafka, error) {
-	if _, err := engine(ctx, engineWithin, "version", "--format", "{{.Server.Version}}"); err != nil {
+func startContainer(ctx context.Context) (*Broker, error) {
+	if _, err := Engine(ctx, EngineWithin, "version", "--format", "{{.Server.Version}}"); err != nil {
 		return nil, fmt.Errorf("no container engine answers: %w", err)
 	}
-	image := kafkaImage()
+	image := Image()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	addr := l.Addr().String()
 	l.Close()
-	id, err := engine(ctx, startWithin, containerArgs(image, addr)...)
+	id, err := Engine(ctx, startWithin, containerArgs(image, addr)...)
 	if err != nil {
 		return nil, err
 	}
-	k := &kafka{name: image + " in a container", addrs: []string{addr}, contained: true, close: func() {
-		engine(context.WithoutCancel(ctx), serveWithin, "rm", "-f", id) // it ends by itself otherwise
+	k := &Broker{Name: image + " in a container", Addrs: []string{addr}, Contained: true, Close: func() {
+		Engine(context.WithoutCancel(ctx), ServeWithin, "rm", "-f", id) // it ends by itself otherwise
 	}}
 	if err := k.serves(ctx); err != nil {
-		k.close()
+		k.Close()
 		return nil, err
 	}
 	return k, nil
@@ -94,15 +95,17 @@ func containerArgs(image, addr string) []string {
 	return append(args, image, "sh", "-c", script)
 }
 
-func kafkaImage() string { return cmp.Or(os.Getenv("LAYOVER_TEST_KAFKA_IMAGE"), defaultImage) }
+// Image is the image of the container.
+func Image() string { return cmp.Or(os.Getenv("LAYOVER_TEST_KAFKA_IMAGE"), defaultImage) }
 
-func engineClient() string { return cmp.Or(os.Getenv("LAYOVER_TEST_DOCKER"), "docker") }
+// EngineClient is the program that the container engine is asked with.
+func EngineClient() string { return cmp.Or(os.Getenv("LAYOVER_TEST_DOCKER"), "docker") }
 
-// engine runs the container engine's client and returns what it prints.
-func engine(ctx context.Context, within time.Duration, args ...string) (string, error) {
+// Engine runs the container engine's client and returns what it prints.
+func Engine(ctx context.Context, within time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	client := engineClient()
+	client := EngineClient()
 	out, err := exec.CommandContext(ctx, client, args...).Output()
 	if err != nil {
 		var exit *exec.ExitError
@@ -115,10 +118,10 @@ func engine(ctx context.Context, within time.Duration, args ...string) (string, 
 }
 
 // serves waits until the broker answers.
-func (k *kafka) serves(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, serveWithin)
+func (k *Broker) serves(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, ServeWithin)
 	defer cancel()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(k.addrs...))
+	cl, err := kgo.NewClient(kgo.SeedBrokers(k.Addrs...))
 	if err != nil {
 		return err
 	}
@@ -128,8 +131,10 @@ func (k *kafka) serves(ctx context.Context) error {
 		if err == nil && len(brokers) > 0 {
 			return nil
 		}
-		if pause(ctx, 200*time.Millisecond) != nil {
-			return fmt.Errorf("broker does not answer within %v: %w", serveWithin, err)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("broker does not answer within %v: %w", ServeWithin, err)
+		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }
