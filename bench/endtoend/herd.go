@@ -93,7 +93,7 @@ func (f *herdFound) measure(ctx context.Context, h *held, settings []string) err
 				return err
 			}
 		}
-		if err := pause(ctx, time.Until(at.Add(-herdFlow))); err != nil {
+		if err := process.Pause(ctx, time.Until(at.Add(-herdFlow))); err != nil {
 			return err
 		}
 		err = h.flowing(ctx, func() error {
