@@ -217,7 +217,11 @@ func TestNumbersOfRuns(t *testing.T) {
 		rest := expected{".duplicates_after_a_kill.moving": 0, part(ingress, 0, "duplicates_after_a_kill.moving"): 0, part(ingress, 1, "duplicates_after_a_kill.moving"): 0}
 		n.some("nothing waits", of(well(), movable(), rest, waiting(none), ways(0, 0, 0), visited(0), lateVisits(0, nil), pace(3600, 600), dueIn(nil)))
 		moved, visits := 0, 0
-		for range 2 {
+		rounds := 1
+		if long() {
+			rounds = 2
+		}
+		for range rounds {
 			deadlines := w.flood(flood, 3*time.Hour, 20*time.Millisecond)
 			time.Sleep(20 * time.Second)
 			there := archive.look()
