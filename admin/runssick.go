@@ -79,7 +79,8 @@ func (v *view) sickRuns() (out []Sickness) {
 		case reason == "" || reason == runsOff || !v.presses() || v.passes(t, reason):
 			continue
 		}
-		out = append(out, Sickness{Kind: SickRuns, Name: t.Name, Reason: reason, short: runsShort(t, reason), Text: v.runsText(t, reason)})
+		since := map[string]time.Time{runsFailing: t.RefusedSince, runsUnread: t.UnreadSince, runsOpening: t.UnreadSince} // of a state nobody knows
+		out = append(out, Sickness{Kind: SickRuns, Name: t.Name, Reason: reason, Since: instant{since[reason]}, short: runsShort(t, reason), Text: v.runsText(t, reason)})
 	}
 	return out
 }

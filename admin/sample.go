@@ -134,6 +134,8 @@ type RunsTopic struct {
 	Off           string // the setting for which nothing is moved, "" for none
 	Refused       string // why copies are not written at the moment, "" if they are
 	Unread        string // why copies are not read at the moment, "" if they are
+
+	RefusedSince, UnreadSince time.Time
 }
 
 // The States of a journal that can be written to, and of one that is not wanted.

@@ -292,3 +292,32 @@ func listedOffsets(resp *kmsg.ListOffsetsResponse) map[offsets.TopicPartition]km
 	}
 	return out
 }
+
+// NameOf returns the name of the topic with an id; "" where no topic has it, or the brokers are of a release
+// that cannot be asked.
+func NameOf(ctx context.Context, cl kmsg.Requestor, id offsets.TopicID) (string, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	t := kmsg.NewMetadataRequestTopic()
+	t.TopicID = id
+	req.Topics = append(req.Topics, t)
+	resp, err := req.RequestWith(ctx, cl)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("metadata: %w", err)
+	case resp.Version < idsFrom || len(resp.Topics) != 1:
+		return "", nil
+	}
+	err = kerr.ErrorForCode(resp.Topics[0].ErrorCode)
+	switch {
+	case isMissing(err):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("metadata of the topic with the id %x: %w", id, err)
+	case resp.Topics[0].Topic == nil:
+		return "", nil
+	}
+	return *resp.Topics[0].Topic, nil
+}
+
+// idsFrom is the first version of a metadata request that brokers answer by topic id.
+const idsFrom = 12

@@ -29,7 +29,14 @@ type backpressure struct {
 	floor  int64 // used when memory was last without a record
 	paused []purgatory.Pause
 	since  time.Time // of the present pause, whatever its reasons; zero: reading goes on
+
+	saidFull time.Time // when the log last had that memory pauses reading
+	unsaid   int       // pauses for memory since that it has not
 }
+
+// sayFullEvery is the least time between two lines that memory pauses reading: with a small bound it does so
+// several times a second.
+const sayFullEvery = 30 * time.Second
 
 func (b *backpressure) start(lanes []*lane.Lane, c *consumer.Consumer) {
 	b.lanes, b.consumer = lanes, c
@@ -101,6 +108,9 @@ func (b *backpressure) check() {
 		}
 	}
 	if slices.Equal(pauses, b.paused) {
+		if b.full && b.unsaid > 0 { // this one lasts
+			b.sayFull(used, limit-b.kept(limit)+b.apart(limit))
+		}
 		return
 	}
 	before := b.paused
@@ -132,10 +142,13 @@ func (b *backpressure) isFull(used, limit int64, empty bool) bool {
 // say logs what reading pauses for and did not before, or that it goes on. Memory is
 // named where it is what reading paused for, and else what is wrong with the target.
 func (b *backpressure) say(before []purgatory.Pause, used, limit int64) {
-	memory := []any{"used", used, "limit", limit}
 	if len(b.paused) == 0 {
-		if !slices.ContainsFunc(before, func(p purgatory.Pause) bool { return p.Reason == admin.PauseBytes }) {
-			memory = nil
+		var memory []any
+		if slices.ContainsFunc(before, func(p purgatory.Pause) bool { return p.Reason == admin.PauseBytes }) {
+			memory = []any{"used", used, "limit", limit}
+			if b.unsaid > 0 && len(before) == 1 { // nor is that it ends
+				return
+			}
 		}
 		b.log.Info("reading goes on", memory...)
 		return
@@ -150,14 +163,28 @@ func (b *backpressure) say(before []purgatory.Pause, used, limit int64) {
 			continue
 		}
 		said[told{p.Reason, p.Label}] = true
-		line := []any{"reason", p.Reason}
 		if p.Reason == admin.PauseBytes {
-			line = append(line, memory...)
-		} else {
-			line = append(append(line, "target", p.Label), b.why(p.Label).Attrs()...)
+			b.unsaid++
+			b.sayFull(used, limit)
+			continue
 		}
-		b.log.Warn("reading pauses, what is parked goes on", line...)
+		b.log.Warn("reading pauses, what is parked goes on", append([]any{"reason", p.Reason, "target", p.Label}, b.why(p.Label).Attrs()...)...)
 	}
+}
+
+// sayFull logs that memory pauses reading, and how often it has since the last such line, unless that was
+// a moment ago.
+func (b *backpressure) sayFull(used, limit int64) {
+	now := time.Now()
+	if now.Sub(b.saidFull) < sayFullEvery {
+		return
+	}
+	line := []any{"reason", admin.PauseBytes, "used", used, "limit", limit}
+	if b.unsaid > 1 {
+		line = append(line, "times", b.unsaid)
+	}
+	b.log.Warn("reading pauses, what is parked goes on", line...)
+	b.saidFull, b.unsaid = now, 0
 }
 
 // pauses returns why reading is paused; empty: it is not.

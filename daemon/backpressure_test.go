@@ -91,3 +91,41 @@ func TestALookAtMemoryDecidesBeforeTheNextLook(t *testing.T) {
 		in.stop()
 	})
 }
+
+// TestPausesForMemoryThatFlapAreALineIn30Seconds, with how many there were. One that lasts is said even so.
+func TestPausesForMemoryThatFlapAreALineIn30Seconds(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		in := w.start()
+		in.ready()
+		w.send(0, "parked", header("x-delay", "1h"))
+		time.Sleep(5 * time.Second)
+		const limit = 1_000_000
+		var used int64
+		log := &kafkatest.Log{}
+		b := &backpressure{limit: func() int64 { return limit }, names: func() int64 { return used }, log: slog.New(slog.NewTextHandler(log, nil)), lanes: in.daemon.lanes, consumer: in.daemon.consumer}
+		for range 400 { // for 40 s
+			used = 2 * limit
+			b.check()
+			time.Sleep(50 * time.Millisecond)
+			used = 0
+			b.check()
+			time.Sleep(50 * time.Millisecond)
+		}
+		lines := linesWith(log.String(), "reading pauses, what is parked goes on")
+		if len(lines) != 2 || strings.Contains(lines[0], "times") || !strings.Contains(lines[1], "times=300") {
+			t.Errorf("of 400 pauses in 40 s the log says %q", lines)
+		}
+		if n := len(linesWith(log.String(), "reading goes on")); n != 2 {
+			t.Errorf("%d lines say that reading goes on, want 2", n)
+		}
+		used = 2 * limit
+		for range 25 {
+			b.check()
+			time.Sleep(time.Second)
+		}
+		if lines = linesWith(log.String(), "reading pauses, what is parked goes on"); len(lines) != 3 || !strings.Contains(lines[2], "times=100") {
+			t.Errorf("a pause that lasts: %q", lines)
+		}
+		in.stop()
+	})
+}

@@ -226,13 +226,13 @@ func TestNumbersOfRuns(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			there := archive.look()
 			n.some("some are moved", of(well(), movable(), rest, waiting(there), ways(moved+together(there), moved, 0), visited(visits), lateVisits(0, nil), pace(3600, 600), dueIn(deadlines)))
-			silent := w.silence(runsTopic)
+			silent, began := w.silence(runsTopic), time.Now()
 			deadlines = append(deadlines, w.flood(more, 4*time.Hour, time.Millisecond)...)
 			time.Sleep(15 * time.Second)
 			failing := has("has not answered for")
-			n.some("some are on their way", of(sick(ailment{"runs", runsTopic, "failing", nil, nil, failing}), moves("failing", "usable", "", failing, has("takes no copies: partition")), waiting(there),
+			n.some("some are on their way", of(sick(ailment{"runs", runsTopic, "failing", nil, by(began, 10*time.Second), failing}), moves("failing", "usable", "", failing, has("takes no copies: partition")), waiting(there),
 				ways(moved+together(there), moved, between(1, flood)), pace(3600, between(2, 600)), dueIn(deadlines), expected{".runs.next_due": there[0].next,
-					".duplicates_after_a_kill.moving": between(1, 10_000), part(ingress, 0, "duplicates_after_a_kill.moving"): between(1, 10_000), m("sick_since_timestamp_seconds", "kind", "runs"): 0,
+					".duplicates_after_a_kill.moving": between(1, 10_000), part(ingress, 0, "duplicates_after_a_kill.moving"): between(1, 10_000), m("sick_since_timestamp_seconds", "kind", "runs"): by(began, 10*time.Second),
 				}))
 			silent.Remove()
 			time.Sleep(20 * time.Second)

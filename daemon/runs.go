@@ -79,7 +79,8 @@ func (d *Daemon) runsSample(topics map[string]journal.Topic) admin.Runs {
 	for _, ingress := range d.cfg.IngressTopics {
 		t, trouble := topics[ingress], troubles[ingress]
 		r.Topics = append(r.Topics, admin.RunsTopic{Ingress: ingress, Name: t.Name, State: t.State, Warning: t.Warning, Err: t.Error,
-			Off: d.runsOff(ingress), Refused: trouble.Moving, Unread: trouble.Reading})
+			Off: d.runsOff(ingress), Refused: trouble.Moving, Unread: trouble.Reading,
+			RefusedSince: trouble.MovingSince, UnreadSince: trouble.ReadingSince})
 	}
 	return r
 }

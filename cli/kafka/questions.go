@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -58,11 +59,21 @@ func (b *Brokers) Present(name, what, mend string, err error) error {
 	return b.Explain(err, fmt.Sprintf("%s %.300q", what, name), "Describe on topic "+name)
 }
 
+// committedRetry is the pause before the offsets of a group are asked for again that has no coordinator: where
+// nobody has ever committed, the question makes one.
+const committedRetry = 200 * time.Millisecond
+
 // Committed asks for all offsets of a group. An unknown group has none.
 func (b *Brokers) Committed(ctx context.Context, group string) (map[offsets.TopicPartition]offsets.Committed, error) {
 	ctx, cancel := context.WithTimeout(ctx, AskTimeout)
 	defer cancel()
 	answer, err := b.Admin.FetchOffsets(ctx, group)
+	for isComing(err) && ctx.Err() == nil {
+		cluster.Pause(ctx, committedRetry)
+		if more, again := b.Admin.FetchOffsets(ctx, group); ctx.Err() == nil { // else the error before says more
+			answer, err = more, again
+		}
+	}
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
 		return nil, b.Explain(err, "offsets of group "+group, "Describe on group "+group+", and on the ingress topics")
 	}
@@ -78,4 +89,9 @@ func (b *Brokers) Committed(ctx context.Context, group string) (map[offsets.Topi
 		}
 	}
 	return out, nil
+}
+
+// isComing reports whether a group has no coordinator at the moment.
+func isComing(err error) bool {
+	return errors.Is(err, kerr.CoordinatorNotAvailable) || errors.Is(err, kerr.CoordinatorLoadInProgress) || errors.Is(err, kerr.NotCoordinator)
 }

@@ -218,3 +218,19 @@ func TestWhatCannotBePrintedIsAnError(t *testing.T) {
 		t.Errorf("code %d, stderr %q", code, &stderr)
 	}
 }
+
+// TestAGroupWhoseCoordinatorIsComingIsWaitedFor: where nobody has ever committed the question makes one, which
+// takes Kafka a moment.
+func TestAGroupWhoseCoordinatorIsComingIsWaitedFor(t *testing.T) {
+	w := newFixture(t)
+	w.member(0, 0xa1).move(days(1, 2, 3)...).list().commit()
+	fault := w.Refuse(kmsg.FindCoordinator, kfake.Fault{Group: group, Err: kerr.CoordinatorNotAvailable})
+	time.AfterFunc(2*time.Second, fault.Remove)
+	if got := w.do("show --partition 0"); got.stderr != "" || !strings.Contains(got.stdout, "3") || fault.Hits() == 0 {
+		t.Errorf("refused %d times: %+v", fault.Hits(), got)
+	}
+	w.Refuse(kmsg.FindCoordinator, kfake.Fault{Group: group, Err: kerr.CoordinatorNotAvailable})
+	if got := w.do("show --partition 0"); !strings.Contains(got.stderr, "COORDINATOR_NOT_AVAILABLE") {
+		t.Errorf("one that does not come: %+v", got)
+	}
+}

@@ -88,7 +88,7 @@ func (c *Copies) again(o *opening, err error) {
 	}
 	c.troubles.read(o.ask.TopicPartition, err, time.Now())
 	c.cfg.Log.Debug("runs of a partition are not known yet", "topic", o.at.Topic, "partition", o.at.Partition, "err", err)
-	if errors.Is(err, facts.ErrNewer) || errors.Is(err, facts.ErrTruncated) {
+	if errors.Is(err, facts.ErrNewer) || errors.Is(err, facts.ErrTruncated) || errors.Is(err, errElsewhere) {
 		c.say("closed "+o.at.Topic, func() {
 			c.cfg.Log.Error("runs of a partition cannot be begun with, and what waits there is not delivered", "topic", o.at.Topic, "partition", o.at.Partition, "err", err)
 		})
@@ -161,7 +161,11 @@ func (c *Copies) begin(ctx context.Context, o *opening, b *cluster.Bounds) error
 		return nil
 	}
 	said := far.SaidOf(o.ask.Said, b.TopicID)
-	o.found.Said = o.ask.Said
+	if o.found.Said = o.ask.Said; said.IsZero() && o.ask.Said.Holds {
+		if err := c.elsewhere(ctx, o.ask.Said.TopicID); err != nil {
+			return err
+		}
+	}
 	if !said.IsZero() {
 		end, err := c.endOf(ctx, o.at, said.LeaderEpoch)
 		if err != nil {
@@ -176,7 +180,22 @@ func (c *Copies) begin(ctx context.Context, o *opening, b *cluster.Bounds) error
 	return nil
 }
 
+// elsewhere returns an error where copies wait in a topic that is there, and has another name: none of them
+// is lost. A topic that is gone, or was made again, has no such id.
+func (c *Copies) elsewhere(ctx context.Context, id offsets.TopicID) error {
+	name, err := cluster.NameOf(ctx, c.cfg.Client, id)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the runs topic that the commit names: %w", err)
+	case name != "":
+		return fmt.Errorf("%w %s, and LAYOVER_RUNS_TOPIC says another one: set it back, and change it when layover runs show says that nothing waits there", errElsewhere, name)
+	}
+	return nil
+}
+
 var (
+	errElsewhere = errors.New("records wait in the topic")
+
 	errNobody  = errors.New("nobody waits for it")
 	errChanged = errors.New("the runs topic has another leader, or was made again, since it was asked about")
 )

@@ -19,6 +19,8 @@ const (
 type Trouble struct {
 	Moving  string // copies are refused, or not answered
 	Reading string // what waits there is not known, or not read
+
+	MovingSince, ReadingSince time.Time
 }
 
 // Troubles returns what is wrong with runs topics, by ingress topic. Of several partitions it is
@@ -41,8 +43,8 @@ type flight struct {
 
 // failure is the last thing of a kind that a partition was asked for, where it failed.
 type failure struct {
-	at   time.Time
-	text string
+	since, at time.Time // of the first, where nothing of its kind has succeeded in between, and of the last
+	text      string
 }
 
 func newTroubles() troubles {
@@ -84,7 +86,11 @@ func note(in map[offsets.TopicPartition]failure, tp offsets.TopicPartition, err 
 		delete(in, tp)
 		return
 	}
-	in[tp] = failure{now, err.Error()}
+	since := now
+	if last, again := in[tp]; again && now.Sub(last.at) <= troubleFor {
+		since = last.since
+	}
+	in[tp] = failure{since, now, err.Error()}
 }
 
 // all returns the troubles of now, and forgets the failures that are over.
@@ -95,15 +101,15 @@ func (t *troubles) all(now time.Time) map[string]Trouble {
 	lowest := make(map[string]int32)
 	for tp, f := range t.flying {
 		if silent := now.Sub(f.since); silent > silentAfter && lower(lowest, tp) {
-			out[tp.Topic] = Trouble{Moving: fmt.Sprintf("partition %d has not answered for %d s", tp.Partition, silent/time.Second)}
+			out[tp.Topic] = Trouble{Moving: fmt.Sprintf("partition %d has not answered for %d s", tp.Partition, silent/time.Second), MovingSince: f.since}
 		}
 	}
-	eachFailure(t.refused, now, func(tp offsets.TopicPartition, text string) {
-		out[tp.Topic] = Trouble{Moving: fmt.Sprintf("partition %d refuses copies: %s", tp.Partition, text)}
+	eachFailure(t.refused, now, func(tp offsets.TopicPartition, last *failure) {
+		out[tp.Topic] = Trouble{Moving: fmt.Sprintf("partition %d refuses copies: %s", tp.Partition, last.text), MovingSince: last.since}
 	})
-	eachFailure(t.unread, now, func(tp offsets.TopicPartition, text string) {
+	eachFailure(t.unread, now, func(tp offsets.TopicPartition, last *failure) {
 		is := out[tp.Topic]
-		is.Reading = fmt.Sprintf("partition %d is not read: %s", tp.Partition, text)
+		is.Reading, is.ReadingSince = fmt.Sprintf("partition %d is not read: %s", tp.Partition, last.text), last.since
 		out[tp.Topic] = is
 	})
 	return out
@@ -111,14 +117,14 @@ func (t *troubles) all(now time.Time) map[string]Trouble {
 
 // eachFailure calls f with the failure of the lowest partition of each topic, and with those above
 // it before, in no order. It forgets those that are over.
-func eachFailure(in map[offsets.TopicPartition]failure, now time.Time, f func(tp offsets.TopicPartition, text string)) {
+func eachFailure(in map[offsets.TopicPartition]failure, now time.Time, f func(tp offsets.TopicPartition, last *failure)) {
 	lowest := make(map[string]int32)
 	for tp, last := range in {
 		switch {
 		case now.Sub(last.at) > troubleFor:
 			delete(in, tp)
 		case lower(lowest, tp):
-			f(tp, last.text)
+			f(tp, &last)
 		}
 	}
 }

@@ -14,7 +14,7 @@ func TestTroubleIsToldUntilItIsOver(t *testing.T) {
 	of := func(p int32) offsets.TopicPartition { return offsets.TopicPartition{Topic: "orders", Partition: p} }
 	want := func(when, moving, reading string) {
 		t.Helper()
-		if got := tr.all(now)["orders"]; got != (Trouble{moving, reading}) {
+		if got := tr.all(now)["orders"]; got.Moving != moving || got.Reading != reading || got.MovingSince.IsZero() != (moving == "") || got.ReadingSince.IsZero() != (reading == "") {
 			t.Errorf("%s: %+v, want %q and %q", when, got, moving, reading)
 		}
 	}
@@ -50,5 +50,29 @@ func TestTroubleIsToldUntilItIsOver(t *testing.T) {
 	want("when nobody has asked since", "", "")
 	if len(tr.flying)+len(tr.refused)+len(tr.unread) > 0 {
 		t.Errorf("kept are %+v", &tr)
+	}
+}
+
+// TestTroubleIsSinceItsFirstFailure, of those that nothing of its kind has come between.
+func TestTroubleIsSinceItsFirstFailure(t *testing.T) {
+	first := time.Unix(1000, 0)
+	tr := newTroubles()
+	at := offsets.TopicPartition{Topic: "orders"}
+	failed := errors.New("NOT_LEADER")
+	for i := range time.Duration(5) {
+		tr.read(at, failed, first.Add(i*30*time.Second))
+	}
+	if got := tr.all(first.Add(2 * time.Minute))["orders"].ReadingSince; !got.Equal(first) {
+		t.Errorf("since %v, want the first failure's %v", got, first)
+	}
+	tr.read(at, nil, first)
+	again := first.Add(150 * time.Second)
+	tr.read(at, failed, again)
+	if got := tr.all(again)["orders"].ReadingSince; !got.Equal(again) {
+		t.Errorf("since %v, want %v, as it was read in between", got, again)
+	}
+	tr.read(at, failed, again.Add(2*time.Minute))
+	if got := tr.all(again.Add(2 * time.Minute))["orders"].ReadingSince; !got.Equal(again.Add(2 * time.Minute)) {
+		t.Errorf("since %v, want the last: the one before was over", got)
 	}
 }
