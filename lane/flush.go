@@ -15,6 +15,10 @@ const (
 	gatherBudget = 4096 // records looked at in one turn
 	copyBudget   = 1024 // copies produced in one turn
 
+	// squeezeShare is the part of the share that records take at most which are carried together at a time. At
+	// least half of that has to be gained.
+	squeezeShare = 16
+
 	// flushRest is the least time between two flushes for memory. With memory nearly full there is
 	// none, but behind one that found nothing to move.
 	flushRest = 10 * time.Second
@@ -42,6 +46,10 @@ type flush struct {
 	cfg      *Config
 	pressure *pressure
 	out      *outbound // its decoder of bodies
+
+	squeezing bool  // no flush: records are carried out of chunks that are nearly empty
+	squeezed  bool  // that gave little, so a flush comes before the next time
+	before    int64 // bytes in use when it began
 
 	gathering bool  // it takes records out of the wheel
 	target    int64 // bytes at which that ends
@@ -73,14 +81,19 @@ type copySlot struct {
 // Nothing is moved that is due within twice the read-ahead.
 func (f *flush) turn(now time.Time, ahead time.Duration, wake *alarm) (more bool) {
 	r := f.core.Runs()
-	begins := !f.gathering && !r.Moving() && f.begins(now, ahead)
+	if f.squeezing {
+		if f.squeezing = r.SqueezeOn(gatherBudget); !f.squeezing {
+			f.squeezed = f.before-f.pressure.used() < f.pressure.share()/squeezeShare/2
+		}
+	}
+	begins := !f.gathering && !f.squeezing && !r.Moving() && f.begins(now, ahead)
 	if begins {
 		r.FromFarthest()
 	}
 	if begins || f.gathering {
 		f.gather(now)
 	}
-	more = f.gathering || f.offer(now)
+	more = f.gathering || f.squeezing || f.offer(now)
 	f.list()
 	if r.Moving() {
 		wake.by(now.Add(soon))
@@ -113,7 +126,11 @@ func (f *flush) begins(now time.Time, ahead time.Duration) bool {
 	f.kept = !now.Before(f.looked) && f.keeps(now, ahead, full)
 	switch {
 	case f.kept:
+	case full && !f.squeezed && f.core.Runs().Squeeze(share/squeezeShare):
+		f.squeezing, f.before = true, used
+		return false
 	case full:
+		f.squeezed = false
 		f.target, f.rested = share*3/8, now.Add(flushRest)
 	case f.again:
 		f.target, f.again = 0, false

@@ -39,6 +39,7 @@ type ways struct {
 	delivered map[int64]int // by offset in ingress
 	usable    bool
 	loaded    int64
+	squeezed  int // times
 }
 
 const aheadMs = 5_000
@@ -49,6 +50,7 @@ func newWays(t *testing.T, seed uint64) *ways {
 		committed: offsets.NewWindow(0), finished: offsets.NewWindow(0),
 		rig: newRig(t, func(c *Config) { c.MaxInFlightBytes = 1 << 14 }),
 	}
+	w.store.largest = 512 // so that there are many
 	w.begin()
 	return w
 }
@@ -188,6 +190,15 @@ func (w *ways) gather() {
 	w.flying = w.Runs().Offer(w.flying, w.dice.IntN(60))
 }
 
+// squeeze carries what is parked together.
+func (w *ways) squeeze() {
+	if w.Runs().Squeeze(w.dice.Int64N(500)) {
+		w.squeezed++
+		for budget := 1 + w.dice.IntN(100); w.Runs().SqueezeOn(budget); { // no audit: it sweeps the wheel
+		}
+	}
+}
+
 // land writes copies, in order; some answers get lost.
 func (w *ways) land(n int) {
 	for _, m := range w.flying[:n] {
@@ -264,11 +275,12 @@ func TestWhatIsMovedIsDeliveredAtItsDeadline(t *testing.T) {
 		seeds = 8
 	}
 	var moved, loaded int64
+	squeezed := 0
 	for seed := range seeds {
 		w := newWays(t, seed)
 		steps := []func(){w.read, w.gather, w.gather, func() { w.land(w.dice.IntN(len(w.flying) + 1)) },
 			func() { w.hear(w.dice.IntN(len(w.landed) + 1)) }, w.deliver, w.deliver, func() { w.pass(w.dice.Int64N(20_000)) },
-			func() { w.save() }, func() { w.Runs().Offer(nil, 0) }}
+			func() { w.save() }, func() { w.Runs().Offer(nil, 0) }, w.squeeze}
 		for range 400 {
 			switch n := w.dice.IntN(len(steps)*20 + 10); {
 			case n < len(steps)*20:
@@ -292,14 +304,14 @@ func TestWhatIsMovedIsDeliveredAtItsDeadline(t *testing.T) {
 				t.Errorf("seed %d: the copy at offset %d has no outcome", seed, c.Offset)
 			}
 		}
-		moved, loaded = moved+w.stats.Moved, loaded+w.loaded
+		moved, loaded, squeezed = moved+w.stats.Moved, loaded+w.loaded, squeezed+w.squeezed
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	t.Logf("%d moved, %d loaded", moved, loaded)
-	if moved < 100*int64(seeds) || loaded < 100*int64(seeds) {
-		t.Errorf("%d moved and %d loaded in %d runs: want more", moved, loaded, seeds)
+	t.Logf("%d moved, %d loaded, squeezed %d times", moved, loaded, squeezed)
+	if moved < 100*int64(seeds) || loaded < 100*int64(seeds) || squeezed < int(seeds) {
+		t.Errorf("%d moved and %d loaded, squeezed %d times in %d runs: want more", moved, loaded, squeezed, seeds)
 	}
 }
 

@@ -49,8 +49,10 @@ type chunk struct {
 	// class is the class whose open chunk this is or was.
 	class int
 
+	used    int32 // bytes of the live records
+	emptied bool  // those that are parked are carried to others: see markThin
+
 	// Of idClass alone:
-	used   int32 // bytes of the live records
 	flying int32 // records in flight, whose bytes somebody reads
 	thin   bool  // it is in store.thin
 }
@@ -66,18 +68,21 @@ type class struct {
 //
 // Records with like remaining delays share a chunk, so that chunks empty as a whole.
 // With 99 % 1 s and 1 % 600 s delays, chunks in arrival order take 83 times the live
-// bytes, and chunks by log2 of the remaining delay 1.05 times. Nothing is compacted but the
-// chunks of records with an id. Chunk bytes are accounted, so a bound on them is exact.
+// bytes, and chunks by log2 of the remaining delay 1.05 times. Compacted are the chunks of
+// records with an id, and those that moving the farthest has made thin. Chunk bytes are accounted, so a
+// bound on them is exact.
 type store struct {
-	slots   ids.Slots // locations of the records with an id
-	thin    []int     // chunks of idClass to be compacted: less than half of each is live
-	chunks  []*chunk
-	free    []int // numbers in chunks
-	classes map[int]*class
-	largest int   // size of the largest regular chunk
-	bytes   int64 // of all chunks
-	used    int64 // of them by records that are not released
-	live    int64 // records that are not released
+	slots ids.Slots // locations of the records with an id
+	thin  []int     // chunks of idClass to be compacted: less than half of each is live
+	// emptying is the chunks that are marked for it.
+	emptying []*chunk
+	chunks   []*chunk
+	free     []int // numbers in chunks
+	classes  map[int]*class
+	largest  int   // size of the largest regular chunk
+	bytes    int64 // of all chunks
+	used     int64 // of them by records that are not released
+	live     int64 // records that are not released
 	// retained is the size of records whose bytes somebody reads whatever becomes of them, once
 	// they are released; 0 before. No record with an id is among them.
 	retained map[location]int

@@ -55,19 +55,32 @@ func (w *TimingWheel) TakeFarthest(horizonMs int64, budget int, wanted func(payl
 		w.RewindFarthest()
 		return taken, false
 	}
+	return s.taken, w.sift(&s)
+}
+
+// Readdress asks for every live record what is to be in place of its payload. Records keep their handles,
+// their order and their deadlines. It goes through them in the pass of TakeFarthest, with the same budget
+// and the same meaning of more, so a pass of one ends with RewindFarthest before the other's. address must
+// not use the wheel. A record that moves to another bucket meanwhile may be asked about again.
+func (w *TimingWheel) Readdress(budget int, address func(payload uint64) uint64) (more bool) {
+	return w.sift(&sieve{horizon: w.clock, budget: budget, wanted: func(uint64) bool { return false }, address: address})
+}
+
+// sift goes on with the pass. It returns true where the budget leaves some of it unread.
+func (w *TimingWheel) sift(s *sieve) (more bool) {
 	for w.seek(s.horizon) {
 		if s.budget <= 0 {
-			return s.taken, true
+			return true
 		}
 		left := s.budget
 		if w.taking.open {
-			w.takeOpen(&s)
+			w.takeOpen(s)
 		} else {
-			w.takeParked(&s)
+			w.takeParked(s)
 		}
 		w.compactBeside(left - s.budget)
 	}
-	return s.taken, false
+	return false
 }
 
 // RewindFarthest makes the next call of TakeFarthest begin a new pass, at the farthest end.

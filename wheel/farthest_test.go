@@ -152,6 +152,45 @@ func TestUnwantedRecordsStayWithTheirHandlesAndAreReadOncePerPass(t *testing.T) 
 	}
 }
 
+// TestReaddressChangesPayloadsAndNothingElse: deadlines, order, handles, and what was cancelled.
+func TestReaddressChangesPayloadsAndNothingElse(t *testing.T) {
+	const hour, times, n = 3_600_000, 1 << 32, 3000
+	deadlinesMs := []int64{1, 900, 4000, 60_000, hour, 5 * hour, 30 * 24 * hour, 700 * 24 * hour, 1 << 44, 1 << 60}
+	for _, budget := range []int{7, 40, 10_000} {
+		w, r := New(0, DefaultGeometry()), rand.New(rand.NewPCG(uint64(budget), 2))
+		var handles []Handle
+		byDeadline := make(map[int64][]uint64)
+		for i := range uint64(n) {
+			ms := deadlinesMs[r.IntN(len(deadlinesMs))]
+			handles = append(handles, w.Add(ms, i))
+			if i%5 > 0 {
+				byDeadline[ms] = append(byDeadline[ms], i)
+			}
+		}
+		for i := 0; i < n; i += 5 {
+			w.Cancel(handles[i])
+		}
+		asked := 0
+		for more := true; more; {
+			more = w.Readdress(budget, func(payload uint64) uint64 { asked++; return payload + times })
+			checkMemory(t, w)
+		}
+		if asked != n*4/5 || w.Len() != n*4/5 {
+			t.Errorf("budget %d: %d were asked about, %d are left", budget, asked, w.Len())
+		}
+		for _, ms := range deadlinesMs {
+			want := byDeadline[ms]
+			got := collect(w, ms, 100)
+			for i := range got {
+				got[i] -= times
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("budget %d: due at %d are %d records, want %d in the order of Add", budget, ms, len(got), len(want))
+			}
+		}
+	}
+}
+
 // TestTheNextPassFindsWhatWasAddedBehind, and RewindFarthest begins it at once.
 func TestTheNextPassFindsWhatWasAddedBehind(t *testing.T) {
 	w := New(0, DefaultGeometry())

@@ -6,6 +6,8 @@ type sieve struct {
 	budget  int   // records that may still be read
 	wanted  func(payload uint64) bool
 	taken   []uint64
+	// address returns what is to be in place of the payload of a record that stays; nil: nothing changes.
+	address func(payload uint64) uint64
 }
 
 // takeParked takes from the next chunk of a bucket that is not open.

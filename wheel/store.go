@@ -105,6 +105,9 @@ func (s *store) sift(by *sieve, lv *level, ref, read uint32, start int64) uint32
 			s.live.remove(seq)
 			by.taken = append(by.taken, places[i].payload)
 		default:
+			if by.address != nil {
+				places[i].payload = by.address(places[i].payload)
+			}
 			copy(places[kept:kept+per], places[i:i+per])
 			kept += per
 		}
