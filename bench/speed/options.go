@@ -17,7 +17,7 @@ type Options struct {
 	Partitions []int         // of the topics of those
 	Rates      []int         // a second, at which CPU is measured
 	Watch      time.Duration // how long each rate is looked at
-	Burst      int           // records due within one second
+	Burst      int           // records due at one instant, and within one second
 	LateRates  []int         // a second, at which lateness is measured
 	Flood      int           // records that are already due, beside others
 
