@@ -38,7 +38,7 @@ func Full() Options {
 	}
 }
 
-// Quick is for a look while working: some two minutes.
+// Quick is for a look while working: two to three minutes.
 func Quick() Options {
 	return Options{
 		Runs: 1, Due: map[int]int{100: 200_000}, Partitions: []int{4, 32},
