@@ -13,6 +13,7 @@ import (
 const (
 	partBurst = "burst"
 	whatLast  = "last"
+	whatProbe = "another target"
 	whatP50   = "p50"
 	whatP90   = "p90"
 	whatP99   = "p99"
@@ -25,33 +26,41 @@ const (
 	probeGoal = 50 * time.Millisecond
 )
 
-// probes are when records for another target are due, after the first of the burst.
-func probes() []time.Duration {
-	return []time.Duration{100 * time.Millisecond, 1100 * time.Millisecond}
+// wave is over how long a burst is due.
+type wave struct {
+	name string
+	over time.Duration
 }
 
-func whatProbe(after time.Duration) string {
-	return fmt.Sprintf("due %d ms after the first", after.Milliseconds())
-}
+func waves() []wave { return []wave{{"due at one instant", 0}, {"due within one second", time.Second}} }
+
+// probe is when a record for another target is due, after the first of the burst: after the last of it.
+func (v wave) probe() time.Duration { return v.over + 100*time.Millisecond }
 
 // burst measures the product and a bare producer.
 func (s *site) burst(ctx context.Context) error {
-	return s.inTurn(ctx, step{s.Product.Name, s.productBurst}, step{"bare produce", s.bareBurst})
+	for _, v := range waves() {
+		err := s.inTurn(ctx,
+			step{s.Product.Name, func(ctx context.Context) error { return s.productBurst(ctx, v) }},
+			step{"bare produce", func(ctx context.Context) error { return s.bareBurst(ctx, v) }})
+		if err != nil {
+			return fmt.Errorf("%s: %w", v.name, err)
+		}
+	}
+	return nil
 }
 
 // productBurst parks the burst and waits for it.
-func (s *site) productBurst(ctx context.Context) error {
+func (s *site) productBurst(ctx context.Context, v wave) error {
 	return s.running(ctx, s.ways(product)[0], partBurst, func(sc *scene, _ *process.Child, snd *sender) error {
 		at := time.Now().Add(burstLead + time.Duration(s.Burst)*time.Second/burstRead).Truncate(time.Second)
 		from := sc.books.count()
-		order := timerOrder{N: s.Burst, FromMs: at.UnixMilli(), Every: time.Second / time.Duration(s.Burst)}
+		order := timerOrder{N: s.Burst, FromMs: at.UnixMilli(), Every: v.over / time.Duration(s.Burst)}
 		for i := range s.Burst {
 			snd.send(time.UnixMilli(order.dueMs(i)), sc.target, true)
 		}
 		if sc.other != "" {
-			for _, after := range probes() {
-				snd.send(at.Add(after), sc.other, true)
-			}
+			snd.send(at.Add(v.probe()), sc.other, true)
 		}
 		if err := snd.flush(ctx); err != nil {
 			return err
@@ -59,12 +68,12 @@ func (s *site) productBurst(ctx context.Context) error {
 		if late := time.Since(at); late > 0 {
 			return fmt.Errorf("writing took %v longer than there was", late)
 		}
-		return s.burstThrough(ctx, sc, s.Product.Name, from, at)
+		return s.burstThrough(ctx, sc, v, s.Product.Name, from, at)
 	})
 }
 
 // bareBurst lets a producer write the same when it is due.
-func (s *site) bareBurst(ctx context.Context) (err error) {
+func (s *site) bareBurst(ctx context.Context, v wave) (err error) {
 	w := s.ways(timer)[0]
 	sc, err := s.newScene(ctx, w, s.partitions(), "")
 	if err != nil {
@@ -73,35 +82,32 @@ func (s *site) bareBurst(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, sc.close(ctx)) }()
 	at := time.Now().Add(burstLead).Truncate(time.Second)
 	o := timerOrder{Brokers: s.broker.Addrs, To: sc.target, Tag: sc.books.tag, Value: smallest, N: s.Burst,
-		FromMs: at.UnixMilli(), Every: time.Second / time.Duration(s.Burst), Probe: sc.other}
+		FromMs: at.UnixMilli(), Every: v.over / time.Duration(s.Burst), Probe: sc.other, ProbesMs: []int64{at.Add(v.probe()).UnixMilli()}}
 	for i := range o.N {
 		sc.books.enter(entry{dueMs: o.dueMs(i)})
 	}
-	for _, after := range probes() {
-		o.ProbesMs = append(o.ProbesMs, at.Add(after).UnixMilli())
-		sc.books.enter(entry{dueMs: at.Add(after).UnixMilli(), aside: true})
-	}
+	sc.books.enter(entry{dueMs: o.ProbesMs[0], aside: true})
 	c, err := sc.child(ctx, timerChild, o)
 	if err != nil {
 		return err
 	}
 	defer kill(c)
-	if err := s.burstThrough(ctx, sc, w.name, 0, at); err != nil {
+	if err := s.burstThrough(ctx, sc, v, w.name, 0, at); err != nil {
 		return err
 	}
 	return end(c)
 }
 
 // burstThrough waits for the burst, whose first record has a number, and notes what came of it.
-func (s *site) burstThrough(ctx context.Context, sc *scene, way string, from int, at time.Time) error {
-	if err := process.Pause(ctx, time.Until(at.Add(probes()[len(probes())-1]))); err != nil {
+func (s *site) burstThrough(ctx context.Context, sc *scene, v wave, way string, from int, at time.Time) error {
+	if err := process.Pause(ctx, time.Until(at.Add(v.probe()))); err != nil {
 		return err
 	}
 	if err := sc.until(ctx, sc.target, from+s.Burst); err != nil {
 		return err
 	}
 	if sc.other != "" {
-		if err := sc.until(ctx, sc.other, len(probes())); err != nil {
+		if err := sc.until(ctx, sc.other, 1); err != nil {
 			return err
 		}
 	}
@@ -112,41 +118,46 @@ func (s *site) burstThrough(ctx context.Context, sc *scene, way string, from int
 	if err := sc.books.fault(a); err != nil {
 		return err
 	}
-	add := func(what string, d time.Duration) { s.add(partBurst, "", way, what, "ms", float64(d)/1e6) }
-	add(whatLast, time.Duration(a.last-at.Add(time.Second).UnixMilli())*time.Millisecond)
+	add := func(what string, d time.Duration) { s.add(partBurst, v.name, way, what, "ms", float64(d)/1e6) }
+	add(whatLast, time.Duration(a.last-at.Add(v.over).UnixMilli())*time.Millisecond)
 	add(whatP50, a.stamped.At(500))
 	add(whatP99, a.stamped.At(990))
-	for i, after := range probes() {
-		if sc.other != "" {
-			a := sc.books.account(func(n int, _ *entry) bool { return n == from+s.Burst+i })
-			add(whatProbe(after), a.stamped.At(1000))
-		}
+	if sc.other != "" {
+		probe := sc.books.account(func(n int, _ *entry) bool { return n == from+s.Burst })
+		add(whatProbe, probe.stamped.At(1000))
 	}
 	return nil
 }
 
 // burstRows sets the product beside the bare producer.
 func (s *site) burstRows() (rows []row.Row) {
-	for _, w := range s.ways(product, timer) {
-		ms := func(what string) time.Duration {
-			v, _ := s.get(partBurst, "", w.name, what)
-			return time.Duration(v * 1e6)
+	for _, v := range waves() {
+		for _, w := range s.ways(product, timer) {
+			rows = append(rows, s.burstRow(v, w)...)
 		}
-		last := row.Plain(w.name+": the last one, after that second", "%s", row.MS(ms(whatLast)))
-		if w.kind == product {
-			last = last.Aim(ms(whatLast) <= lastGoal, "%s", row.MS(lastGoal))
+	}
+	return rows
+}
+
+func (s *site) burstRow(v wave, w way) []row.Row {
+	ms := func(what string) time.Duration {
+		value, _ := s.get(partBurst, v.name, w.name, what)
+		return time.Duration(value * 1e6)
+	}
+	aimed := func(r row.Row, d, goal time.Duration) row.Row {
+		if w.kind != product {
+			return r
 		}
-		rows = append(rows, last, row.Plain(w.name+": lateness", "p50 %s, p99 %s", row.MS(ms(whatP50)), row.MS(ms(whatP99))))
-		for _, after := range probes() {
-			if s.find(partBurst, "", w.name, whatProbe(after)) == nil {
-				continue
-			}
-			r := row.Plain(w.name+": a record for another target, "+whatProbe(after), "%s late", row.MS(ms(whatProbe(after))))
-			if w.kind == product {
-				r = r.Aim(ms(whatProbe(after)) <= probeGoal, "%s", row.MS(probeGoal))
-			}
-			rows = append(rows, r)
-		}
+		return r.Aim(d <= goal, "%s", row.MS(goal))
+	}
+	name := v.name + ": " + w.name + ": "
+	rows := []row.Row{
+		aimed(row.Plain(name+"the last one, after the last deadline", "%s", row.MS(ms(whatLast))), ms(whatLast), lastGoal),
+		row.Plain(name+"lateness", "p50 %s, p99 %s", row.MS(ms(whatP50)), row.MS(ms(whatP99))),
+	}
+	if s.find(partBurst, v.name, w.name, whatProbe) != nil {
+		r := row.Plain(name+"one for another target, due 100 ms after the last deadline", "%s late", row.MS(ms(whatProbe)))
+		rows = append(rows, aimed(r, ms(whatProbe), probeGoal))
 	}
 	return rows
 }

@@ -11,7 +11,7 @@
 //	already due    records are in ingress before anything is started; the time from the first to the
 //	               last of them in the target, by the broker's timestamps
 //	CPU            of the product's process at low rates, and of a loop's at the same
-//	burst          many are due within one second; the last of them, by the broker's timestamp
+//	burst          many are due at one instant, or within one second; the last of them, by the broker's timestamp
 //	lateness       at a rate, by the broker's timestamp and at a consumer, and behind a bare produce
 //	flood          lateness to one target while many that are already due go to another
 //

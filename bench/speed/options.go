@@ -17,7 +17,7 @@ type Options struct {
 	Partitions []int         // of the topics of those
 	Rates      []int         // a second, at which CPU is measured
 	Watch      time.Duration // how long each rate is looked at
-	Burst      int           // records due within one second
+	Burst      int           // records due at one instant, and within one second
 	LateRates  []int         // a second, at which lateness is measured
 	Flood      int           // records that are already due, beside others
 
@@ -38,7 +38,7 @@ func Full() Options {
 	}
 }
 
-// Quick is for a look while working: some two minutes.
+// Quick is for a look while working: two to three minutes.
 func Quick() Options {
 	return Options{
 		Runs: 1, Due: map[int]int{100: 200_000}, Partitions: []int{4, 32},

@@ -34,7 +34,7 @@ func (o *Options) parts() []part {
 	all := []part{
 		{"Already due: from the first to the last, by the broker's timestamps", (*site).alreadyDue, (*site).alreadyRows},
 		{"CPU at low rates", (*site).lowRates, (*site).lowRows},
-		{fmt.Sprintf("Burst: %d due within one second", o.Burst), (*site).burst, (*site).burstRows},
+		{fmt.Sprintf("Burst: %d due at once", o.Burst), (*site).burst, (*site).burstRows},
 		{"Lateness beside a bare produce", (*site).lateness, (*site).latenessRows},
 	}
 	if o.Product.Target == "" {

@@ -65,11 +65,16 @@ func TestEveryPartFillsItsRows(t *testing.T) {
 		of := "100 B, partitions: " + partitions + ": "
 		return []string{of + "layover", of + "loop, the same headers", of + "layover, no added headers", of + "bare loop"}
 	}
+	burst := func(of string) (names []string) {
+		for _, way := range []string{"layover: ", "bare produce: "} {
+			names = append(names, of+way+"the last one", of+way+"lateness", of+way+"one for another target")
+		}
+		return names
+	}
 	for title, names := range map[string][]string{
-		"Already": append(due("2"), due("3")...),
-		"CPU":     {"200/s, delay 2 s: layover", "200/s, delay 3600 s: layover", "200/s: bare loop, no linger", "200/s: bare loop"},
-		"Burst": {"layover: the last one", "layover: lateness", "layover: a record for another", "layover: a record for another",
-			"bare produce: the last one", "bare produce: lateness", "bare produce: a record for another", "bare produce: a record for another"},
+		"Already":  append(due("2"), due("3")...),
+		"CPU":      {"200/s, delay 2 s: layover", "200/s, delay 3600 s: layover", "200/s: bare loop, no linger", "200/s: bare loop"},
+		"Burst":    append(burst("due at one instant: "), burst("due within one second: ")...),
 		"Lateness": {"200/s: layover, by", "200/s: layover, at", "200/s: bare produce, by", "200/s: bare produce, at"},
 		"Flood": {"layover: lateness at 1000/s before", "layover: lateness at 1000/s before", "layover: lateness at 1000/s while",
 			"layover: lateness at 1000/s while", "layover: the flood", "bare produce: lateness at 1000/s before", "bare produce: lateness at 1000/s before",
