@@ -42,7 +42,7 @@ func TestNumbersOfRecords(t *testing.T) {
 			k.send(ingress, 1, for_(20*time.Second), to("jobs.a", "jobs.*"))
 			k.send(ingress, 1, written(time.Now().Add(-day/2)), at(time.Now().Add(time.Minute)), filled(300))
 			k.send(ingress, 1, for_(0))
-			k.send(second, 0, written(time.Now().Add(-day)), at(time.Now().Add(8*time.Minute)), both())
+			k.send(second, 0, written(time.Now().Add(-day/2)), at(time.Now().Add(8*time.Minute)), both())
 			k.send(second, 0, written(time.Now().Add(-day)), for_(time.Hour))
 			k.send(second, 0, written(time.Now().Add(-day)), at(time.Now().Add(-time.Hour)))
 			k.send(second, 0, written(time.Now().Add(time.Minute))) // two of the future beside one that is ambiguous

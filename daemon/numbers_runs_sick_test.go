@@ -113,7 +113,7 @@ func TestNumbersOfCopiesThatAreReadLate(t *testing.T) {
 			n.some("all wait", of(well(), movable(), overdue(0), expected{"layover_runs_late_visits_total": late, ".oldest_overdue": nil, "layover_oldest_overdue_timestamp_seconds": 0}))
 			unread := w.Refuse(kmsg.Fetch, kfake.Fault{Topic: runsTopic, Err: kerr.UnknownServerError})
 			time.Sleep(time.Until(first) + 10*time.Second)
-			n.some("some are due", of(sick(ailment{"runs", runsTopic, "unread", nil, nil, has("copies are due in the runs topic "+runsTopic, "UNKNOWN_SERVER_ERROR")}),
+			n.some("some are due", of(sick(ailment{"runs", runsTopic, "unread", nil, by(first, 20*time.Second), has("copies are due in the runs topic "+runsTopic, "UNKNOWN_SERVER_ERROR")}),
 				moves("", "usable", "", has("is not read: ", "UNKNOWN_SERVER_ERROR"), ""), expected{
 					".overdue": between(400, 700), "layover_overdue_records": between(400, 700), fmt.Sprintf(".runs.partitions[%s/0].overdue", ingress): between(200, 350),
 					".oldest_overdue": by(first, time.Second), "layover_oldest_overdue_timestamp_seconds": by(first, time.Second),
