@@ -194,7 +194,7 @@ func TestACommitFollowsTheLastDeletion(t *testing.T) {
 	r.Journal(ingress, journalTopic)
 	r.Assign(facts.Assigned{Assignment: a, Window: offsets.NewWindow(0), Committed: true})
 	w := offsets.NewWindow(3)
-	x, _ := far.Open(&far.Opening{Writer: 2, Window: w, Facts: facts.NewJournalOnly(facts.Identity{}, 2, facts.Restored{}, w), Log: offsets.Bounds{End: 3}})
+	x, _ := far.Open(&far.Opening{Writer: 2, Window: w, Facts: facts.NewJournalOnly(facts.Identity{}, 2, facts.Restored{}, w), LeaderEpoch: 4, Log: offsets.Bounds{End: 3}})
 	r.Runs().Begin(a, offsets.TopicID{7}, x, 0)
 	for r.Cut(true) {
 	}
@@ -212,12 +212,15 @@ func TestACommitFollowsTheLastDeletion(t *testing.T) {
 		t.Errorf("before anything is deleted commits hold older releases off: %v, want one that does", got)
 	}
 	deletions := r.Runs().Deletions(nil)
-	if len(deletions) != 1 || deletions[0].Below != 3 {
+	if len(deletions) != 1 || deletions[0].Below != 3 || deletions[0].LeaderEpoch != 4 {
 		t.Fatalf("%+v", deletions)
 	}
 	r.Runs().Deleted(deletions[0], errors.New("refused"))
 	if got := commits(); len(got) > 0 {
 		t.Errorf("a deletion that failed is news: %v", got)
+	}
+	if v := r.Runs().Visits(nil, 0, 0); len(v) != 1 || v[0].From != v[0].To {
+		t.Errorf("a deletion that failed is followed by the visits %+v, want one that asks for the log", v)
 	}
 	r.Runs().Deleted(deletions[0], nil)
 	if got := commits(); !slices.Equal(got, []bool{false}) {
