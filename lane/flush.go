@@ -250,7 +250,7 @@ func (f *flush) clear(now time.Time, topic func(offsets.Assignment) (offsets.Top
 	f.deletes = f.core.Runs().Deletions(f.deletes[:0])
 	for _, d := range f.deletes {
 		if id, ok := topic(d.Assignment); ok {
-			f.cfg.Runs.Runs.Delete(d.TopicPartition, id, d.Below, func(err error) { f.box.order(runsDeleted{d, err}) })
+			f.cfg.Runs.Runs.Delete(d.TopicPartition, id, d.LeaderEpoch, d.Below, func(err error) { f.box.order(runsDeleted{d, err}) })
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (s *slowRuns) Visit(v purgatory.Visit, _ offsets.TopicID, done func(purgato
 	done(purgatory.Visited{Visit: v, Until: v.From, Highest: -1}, nil)
 }
 
-func (s *slowRuns) Delete(_ offsets.TopicPartition, _ offsets.TopicID, _ int64, done func(error)) {
+func (s *slowRuns) Delete(_ offsets.TopicPartition, _ offsets.TopicID, _ int32, _ int64, done func(error)) {
 	done(nil)
 }
 

@@ -24,8 +24,9 @@ type Runs interface {
 	// records are those of Visited.Found as they stood in ingress, with its topic, partition and
 	// offset.
 	Visit(v purgatory.Visit, topic offsets.TopicID, done func(purgatory.Visited, []*kgo.Record))
-	// Delete deletes the records of a runs partition below an offset, and calls done once.
-	Delete(at offsets.TopicPartition, topic offsets.TopicID, below int64, done func(error))
+	// Delete deletes the records of a runs partition below an offset, unless the log of a leader epoch
+	// ends below, and calls done once.
+	Delete(at offsets.TopicPartition, topic offsets.TopicID, epoch int32, below int64, done func(error))
 }
 
 // RunsTopic is what is known of an ingress topic's runs topic. Its zero value is that there is

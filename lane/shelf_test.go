@@ -165,7 +165,7 @@ func (s *shelf) Visit(v purgatory.Visit, topic offsets.TopicID, done func(purgat
 	})
 }
 
-func (s *shelf) Delete(_ offsets.TopicPartition, _ offsets.TopicID, _ int64, done func(error)) {
+func (s *shelf) Delete(_ offsets.TopicPartition, _ offsets.TopicID, _ int32, _ int64, done func(error)) {
 	s.answers.Go(func() { done(nil) })
 }
 

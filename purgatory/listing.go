@@ -17,11 +17,13 @@ type Listing struct {
 }
 
 // RunsDelete asks for the records of a runs partition below an offset to be deleted; the answer
-// goes to Deleted.
+// goes to Deleted. What is finished stood in the log of LeaderEpoch: where that ends below, others
+// may stand there by now, and nothing is to be deleted.
 type RunsDelete struct {
 	offsets.Assignment
-	Below int64
-	index *far.Index
+	Below       int64
+	LeaderEpoch int32
+	index       *far.Index
 }
 
 const (
@@ -76,18 +78,19 @@ func (r *Runs) Deletions(out []RunsDelete) []RunsDelete {
 		}
 		if below, ok := m.index.Delete(); ok {
 			m.deleteAfter = r.now.MonotonicMs + deleteAgainMs
-			out = append(out, RunsDelete{p.Assignment, below, m.index})
+			out = append(out, RunsDelete{p.Assignment, below, m.index.LeaderEpoch(), m.index})
 		}
 	}
 	return out
 }
 
 // Deleted takes the answer to a RunsDelete. A commit says that an older release may read the
-// partition once all is deleted, also where nothing else happens any more.
+// partition once all is deleted, also where nothing else happens any more. A deletion that fails may
+// be about another log, so a visit asks which one it is before the next.
 func (r *Runs) Deleted(d RunsDelete, err error) {
 	if p := r.parts.find(d.TopicPartition, d.Epoch); p != nil && p.moved.index == d.index {
 		p.moved.index.Deleted(d.Below, err)
-		p.commit.dirty = p.commit.dirty || err == nil
+		p.commit.dirty, p.moved.asks = p.commit.dirty || err == nil, p.moved.asks || err != nil
 	}
 }
 

@@ -17,6 +17,9 @@ type renewal struct {
 	// carried are the copies in memory that the log still has; true: they have ended since.
 	carried map[int64]bool
 	left    *offsets.Window // see Left
+	// halted are the copies, each one more than its offset, that stay unfinished and are in memory no more. The
+	// index knows them as taken, so that they are not read again before somebody begins with the partition.
+	halted offsets.Window
 	// there is where the log of what is left ended, as it was last heard: below, all is counted that
 	// is gone since.
 	there  int64
@@ -53,13 +56,12 @@ func (r *Runs) renew(p *partition, end, lost int64) {
 	p.Runs.Holds = true
 	m.left, m.leftEpoch, m.there, m.doubts = m.index.Left(end), m.index.LeaderEpoch(), end, m.index.Doubts()
 	m.index, m.visiting, m.listing, m.doubtful, m.asks = nil, false, false, false, false
-	m.cut(end)
-	r.stats.LostFromRuns += lost
+	r.stats.LostFromRuns += lost + m.cut(end)
 	r.scatter(p, math.MaxInt64)
 }
 
 // cut notes that the log of what is left ends at an offset. lost is how many offsets are gone that were
-// neither finished nor taken.
+// neither finished nor taken, or halted.
 func (m *moved) cut(end int64) (lost int64) {
 	for at := end; at < m.there; at++ {
 		if _, taken := m.carried[at]; !taken && !m.left.Finished(at) {
@@ -72,10 +74,11 @@ func (m *moved) cut(end int64) (lost int64) {
 		if offset < end {
 			continue
 		}
-		if delete(m.carried, offset); !ended {
+		if delete(m.carried, offset); !ended && !m.halted.Finished(offset+1) {
 			m.stale[offset]++
 		}
 	}
+	lost += m.halted.ClipAbove(end + 1)
 	if m.left != nil {
 		m.left = far.Clip(m.left, end)
 	}
@@ -101,6 +104,13 @@ func (r *Runs) Left(a offsets.Assignment, topic offsets.TopicID, end int64) *off
 	}
 	r.stats.LostFromRuns += m.cut(end)
 	return m.left
+}
+
+// stays notes that what is at a place stays unfinished, and is in memory no more: its partition is halted.
+func (m *moved) stays(at place) {
+	if copyAt, ok := at.inRuns(); ok {
+		m.halted.Finish(copyAt + 1)
+	}
 }
 
 // ended reports whether the outcome of a copy is about none that the index knows.

@@ -12,7 +12,11 @@ import (
 
 // renewing is a rig with a runs partition that has three copies.
 func renewing(t *testing.T) (*rig, offsets.Assignment, []far.Found) {
-	r := newRig(t, func(*Config) {})
+	return renewingWith(t, func(*Config) {})
+}
+
+func renewingWith(t *testing.T, with func(*Config)) (*rig, offsets.Assignment, []far.Found) {
+	r := newRig(t, with)
 	a := offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}
 	r.Assign(facts.Assigned{Assignment: a, Window: offsets.NewWindow(0), Committed: true})
 	r.begin(a, 3, 0)
@@ -101,6 +105,36 @@ func TestCopiesInMemoryAreDeliveredThoughTheirLogIsTruncated(t *testing.T) {
 	}
 	if !x.Finished(0) || x.Finished(1) || x.Low() != 1 || r.stats.LostFromRuns != 0 {
 		t.Errorf("finished below %d, the other copy at 1: %t, lost %d", x.Low(), x.Finished(1), r.stats.LostFromRuns)
+	}
+	r.audit()
+}
+
+// TestACopyThatStaysUnfinishedIsCountedOnceItsLogIsTruncated: it is in memory no more. What is written
+// anew there has its own outcome.
+func TestACopyThatStaysUnfinishedIsCountedOnceItsLogIsTruncated(t *testing.T) {
+	r, a, found := renewingWith(t, func(c *Config) { c.OnInvalid, c.DeadLetterTopic = Halt, "" })
+	r.loads(a, found, 0, 0)
+	r.pass(2000)
+	for i, d := range r.offer() {
+		r.Outcomes(r.at, []Result{{ID: d.ID, Class: [...]Class{Rejected, Rejected, Delivered}[i]}})
+	}
+	p := r.parts.byTopic[partitionOf(0)]
+	if p.moved.doubtful = true; r.stats.Unfinished != 2 {
+		t.Fatalf("%d stay unfinished, want 2", r.stats.Unfinished)
+	}
+	if _, renewed := r.loads(a, nil, 1, 1); !renewed || r.stats.LostFromRuns != 1 {
+		t.Fatalf("renewed %t, lost %d, want the one at 1", renewed, r.stats.LostFromRuns)
+	}
+	x := r.begin(a, 2, 1)
+	if n, _ := r.loads(a, found[:2], 1, 0); n != 1 {
+		t.Fatalf("%d are loaded, want the new one at 1", n)
+	}
+	r.pass(2000)
+	for _, d := range r.offer() {
+		r.Outcomes(r.at, []Result{{ID: d.ID, Class: Delivered}})
+	}
+	if x.Finished(0) || !x.Finished(1) || r.stats.LostFromRuns != 1 {
+		t.Errorf("finished: the one at 0 %t, the new one at 1 %t; lost %d", x.Finished(0), x.Finished(1), r.stats.LostFromRuns)
 	}
 	r.audit()
 }
@@ -194,7 +228,7 @@ func TestACommitFollowsTheLastDeletion(t *testing.T) {
 	r.Journal(ingress, journalTopic)
 	r.Assign(facts.Assigned{Assignment: a, Window: offsets.NewWindow(0), Committed: true})
 	w := offsets.NewWindow(3)
-	x, _ := far.Open(&far.Opening{Writer: 2, Window: w, Facts: facts.NewJournalOnly(facts.Identity{}, 2, facts.Restored{}, w), Log: offsets.Bounds{End: 3}})
+	x, _ := far.Open(&far.Opening{Writer: 2, Window: w, Facts: facts.NewJournalOnly(facts.Identity{}, 2, facts.Restored{}, w), LeaderEpoch: 4, Log: offsets.Bounds{End: 3}})
 	r.Runs().Begin(a, offsets.TopicID{7}, x, 0)
 	for r.Cut(true) {
 	}
@@ -212,12 +246,15 @@ func TestACommitFollowsTheLastDeletion(t *testing.T) {
 		t.Errorf("before anything is deleted commits hold older releases off: %v, want one that does", got)
 	}
 	deletions := r.Runs().Deletions(nil)
-	if len(deletions) != 1 || deletions[0].Below != 3 {
+	if len(deletions) != 1 || deletions[0].Below != 3 || deletions[0].LeaderEpoch != 4 {
 		t.Fatalf("%+v", deletions)
 	}
 	r.Runs().Deleted(deletions[0], errors.New("refused"))
 	if got := commits(); len(got) > 0 {
 		t.Errorf("a deletion that failed is news: %v", got)
+	}
+	if v := r.Runs().Visits(nil, 0, 0); len(v) != 1 || v[0].From != v[0].To {
+		t.Errorf("a deletion that failed is followed by the visits %+v, want one that asks for the log", v)
 	}
 	r.Runs().Deleted(deletions[0], nil)
 	if got := commits(); !slices.Equal(got, []bool{false}) {

@@ -342,5 +342,6 @@ func (m *moved) bytes() (b int64) {
 	if m.index != nil {
 		b += m.index.Bytes()
 	}
+	b += m.halted.Bytes()
 	return b
 }

@@ -162,6 +162,7 @@ func (r Reader) Load(copyAt int64, a *Arrival) {
 		r.add(a, 0)
 	case r.core.cfg.OnInvalid == Halt: // it stays unfinished
 		r.core.stats.Unfinished++
+		r.part.moved.halted.Finish(copyAt + 1)
 		r.stop(a)
 	default:
 		r.judge(a)

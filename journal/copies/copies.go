@@ -133,11 +133,12 @@ func sizeOf(r *kgo.Record) int {
 }
 
 // Delete deletes the records of an ingress partition's runs partition below an offset, if its
-// topic still has the id. It calls done once, within seconds.
-func (c *Copies) Delete(tp offsets.TopicPartition, topic offsets.TopicID, below int64, done func(error)) {
+// topic still has the id and the log of a leader epoch reaches there: all of it may have been written
+// anew since. It calls done once, within seconds.
+func (c *Copies) Delete(tp offsets.TopicPartition, topic offsets.TopicID, epoch int32, below int64, done func(error)) {
 	at := c.at(tp)
 	c.running.Go(func() { // ends with its requests, which have time limits
-		err := c.delete(at, topic, below)
+		err := c.delete(at, topic, epoch, below)
 		switch {
 		case errors.Is(err, kerr.TopicAuthorizationFailed):
 			c.say("deleting "+at.Topic, func() {
@@ -151,7 +152,9 @@ func (c *Copies) Delete(tp offsets.TopicPartition, topic offsets.TopicID, below 
 	})
 }
 
-func (c *Copies) delete(at offsets.TopicPartition, topic offsets.TopicID, below int64) error {
+// delete looks first, as the request to delete tells neither a topic id nor a leader epoch. An election
+// with a truncation in the moment between goes unnoticed: what is written anew meanwhile is deleted.
+func (c *Copies) delete(at offsets.TopicPartition, topic offsets.TopicID, epoch int32, below int64) error {
 	b := cluster.Locate(c.ends, c.cfg.Client, []offsets.TopicPartition{at})[at]
 	switch {
 	case b.Err != nil:
@@ -159,10 +162,19 @@ func (c *Copies) delete(at offsets.TopicPartition, topic offsets.TopicID, below 
 	case b.TopicID != topic:
 		return errRecreated
 	}
+	switch end, err := c.endOf(c.ends, at, epoch); {
+	case err != nil:
+		return err
+	case end < below:
+		return fmt.Errorf("%w: the log of leader epoch %d ends at %d, want %d at least", errTruncated, epoch, end, below)
+	}
 	return logs.Delete(c.ends, c.cfg.Client, at, below)
 }
 
-var errRecreated = errors.New("the runs topic was made again")
+var (
+	errRecreated = errors.New("the runs topic was made again")
+	errTruncated = errors.New("the runs topic was truncated")
+)
 
 // sayEvery is the time between two lines that say the same.
 const sayEvery = 30 * time.Second

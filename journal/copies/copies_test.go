@@ -147,16 +147,44 @@ func TestATopicThatWasMadeAgainIsTold(t *testing.T) {
 				w.Errorf("its leader known %v: topic %v, want %v; %d records are read", known, a.TopicID, id, len(records))
 			}
 			result := make(chan error)
-			w.copies.Delete(part(), old, 3, func(err error) { result <- err })
+			w.copies.Delete(part(), old, w.Broker.PartitionInfo(topic, 0).Epoch, 3, func(err error) { result <- err })
 			if err := <-result; !errors.Is(err, errRecreated) || w.Broker.PartitionInfo(topic, 0).LogStartOffset != 0 {
 				w.Errorf("deleting ended with %v, and the log begins at %d", err, w.Broker.PartitionInfo(topic, 0).LogStartOffset)
 			}
 			old = id
-			w.copies.Delete(part(), old, 3, func(err error) { result <- err })
+			w.copies.Delete(part(), old, w.Broker.PartitionInfo(topic, 0).Epoch, 3, func(err error) { result <- err })
 			if err := <-result; err != nil || w.Broker.PartitionInfo(topic, 0).LogStartOffset != 3 {
 				w.Errorf("deleting of its own ended with %v, and the log begins at %d", err, w.Broker.PartitionInfo(topic, 0).LogStartOffset)
 			}
 			w.copies.forget(w.copies.at(part()))
+		}
+	})
+}
+
+// TestADeletionOfALogThatWasTruncatedIsRefused: what was written anew there may wait.
+func TestADeletionOfALogThatWasTruncatedIsRefused(t *testing.T) {
+	inBubble(t, func(w *stack) {
+		w.fill(5)
+		before := w.Broker.PartitionInfo(topic, 0).Epoch
+		remove := func(epoch int32, below int64) error {
+			result := make(chan error)
+			w.copies.Delete(part(), w.topic(), epoch, below, func(err error) { result <- err })
+			return <-result
+		}
+		w.Truncate(topic, 0, 2)
+		w.fill(4)
+		err := remove(before, 3)
+		for !errors.Is(err, errTruncated) && w.copies.wait(err) { // the broker was away
+			err = remove(before, 3)
+		}
+		if start := w.Broker.PartitionInfo(topic, 0).LogStartOffset; !errors.Is(err, errTruncated) || start != 0 {
+			w.Errorf("deleting below 3 of a log that was truncated to 2 ended with %v, and the log begins at %d", err, start)
+		}
+		if err := remove(before, 2); err != nil || w.Broker.PartitionInfo(topic, 0).LogStartOffset != 2 {
+			w.Errorf("deleting what is left of it ended with %v, and the log begins at %d", err, w.Broker.PartitionInfo(topic, 0).LogStartOffset)
+		}
+		if err := remove(w.Broker.PartitionInfo(topic, 0).Epoch, 4); err != nil || w.Broker.PartitionInfo(topic, 0).LogStartOffset != 4 {
+			w.Errorf("deleting of the new log ended with %v, and the log begins at %d", err, w.Broker.PartitionInfo(topic, 0).LogStartOffset)
 		}
 	})
 }

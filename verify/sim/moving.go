@@ -147,7 +147,7 @@ func (in *instance) applyToMoves(a Action) bool {
 	case Clear:
 		before := len(in.w.runs.deletes)
 		for _, d := range r.Deletions(nil) {
-			in.w.runs.deletes = append(in.w.runs.deletes, runsDelete{d, int(d.Partition), in.partitions[d.Partition].topic, in.w.runs.logs[d.Partition].epoch, in.member})
+			in.w.runs.deletes = append(in.w.runs.deletes, runsDelete{d, int(d.Partition), in.partitions[d.Partition].topic, in.member})
 		}
 		return len(in.w.runs.deletes) > before
 	case RunsUsable:

@@ -50,7 +50,6 @@ type runsDelete struct {
 	purgatory.RunsDelete
 	part    int
 	topicID byte
-	epoch   int32 // of the log's leader
 	by      member
 }
 
@@ -222,18 +221,15 @@ func (w *World) applyToRuns(a Action) bool {
 	return true
 }
 
-// deleteRuns is the broker's side of a deletion, and holds it to the promise: nothing is deleted
-// that counts.
+// deleteRuns is a deletion with the look at the leader epoch before it, and holds it to the promise:
+// nothing is deleted that counts. The moment between the two is not modelled.
 func (w *World) deleteRuns(d runsDelete, refused bool) {
 	var err error
-	if log := w.runs.logs[d.part]; refused || d.topicID != w.runs.topicID || d.Below > log.end() {
+	if log := w.runs.logs[d.part]; refused || d.topicID != w.runs.topicID || log.endOf(d.LeaderEpoch) < d.Below {
 		err = errRefused
 	} else {
 		for o := log.start; o < d.Below; o++ {
 			c := log.entries[o]
-			if c.epoch > d.epoch { // written anew while the request was on its way, which carries no epoch
-				w.runs.lose(log, o, o+1)
-			}
 			if c.entry != nil && !c.entry.finished() && !log.stands(c.entry, o) {
 				w.fail("LOST: the copy of %v at %d is deleted, which has no outcome", c.entry, o)
 			}
