@@ -199,3 +199,17 @@ func TestAnAnswerFromBeforeAnElectionIsReadAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestACopyThatIsReadAfterItsAnswerIsOwedNone: the log is cut there, and another copy of the record is
+// acknowledged at its offset. That is about another log, and no late answer.
+func TestACopyThatIsReadAfterItsAnswerIsOwedNone(t *testing.T) {
+	x := acked(t, 1)
+	if !x.AckedOf(2, own(1, 1)) { // sent before the leader epoch was known
+		t.Fatal("it is not believed")
+	}
+	x.Answered()
+	x.Read(1, 2, []Found{own(1, 1)}, 0, 0, nil)
+	if x.Acked(own(1, 1)) {
+		t.Error("a second answer at an offset is believed")
+	}
+}

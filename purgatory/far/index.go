@@ -125,8 +125,11 @@ func (x *Index) AckedOf(epoch int32, f Found) bool {
 	return true
 }
 
-// Answered notes that no answer to a copy is owed.
-func (x *Index) Answered() { clear(x.early) }
+// Answered notes that no answer to a copy is owed: also to none that AckedOf has still to be read.
+func (x *Index) Answered() {
+	clear(x.early)
+	x.heard = max(x.heard, x.End())
+}
 
 // island returns whether an offset was acknowledged, or the index of the first island behind it.
 func (x *Index) island(offset int64) (i int, there bool) {
