@@ -24,6 +24,13 @@ func TestKeysGoWhereTheJavaClientSendsThem(t *testing.T) {
 	}
 }
 
+func TestAPartitionIsPickedWithoutAllocating(t *testing.T) {
+	key := []byte("a-little-bit-long-string")
+	if n := testing.AllocsPerRun(1000, func() { Pick(key, 12, nil) }); n > 0 {
+		t.Errorf("%v allocations, want none", n)
+	}
+}
+
 func TestANullKeyGoesToAPartitionThatHasALeader(t *testing.T) {
 	seen := map[int32]bool{}
 	for range 200 {
