@@ -18,16 +18,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// sink takes every delivery and answers when it is told to.
-type sink struct {
-	kafka
-	promises []func(*kgo.Record, error)
-}
-
-func (s *sink) Deliver(_ *kgo.Record, _ bool, done func(*kgo.Record, error)) {
-	s.promises = append(s.promises, done)
-}
-
 // TestAllocationsOfTheLoop holds the way of a record through the lane, from what
 // the client fetched to what it is given to produce and back, to no allocation
 // but the chunks that a hundred of them share. The race detector allocates too.

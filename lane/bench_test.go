@@ -16,6 +16,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
+// sink takes every delivery and answers when it is told to.
+type sink struct {
+	kafka
+	promises []func(*kgo.Record, error)
+}
+
+func (s *sink) Deliver(_ *kgo.Record, _ bool, done func(*kgo.Record, error)) {
+	s.promises = append(s.promises, done)
+}
+
 // BenchmarkAlreadyDue is what a record costs that is due when it is read, from what the client
 // fetched to what it is given to produce, and back. Kafka is left out.
 func BenchmarkAlreadyDue(b *testing.B) {
