@@ -88,7 +88,7 @@ func TestAttackWhatATruncationTakesIsCounted(t *testing.T) {
 	took, most := 0, 0
 	counted := make(map[*purgatory.Core]int64)
 	var last *World
-	attack(t, 0, int(usually(20, 60, 2000)), 700, weight, func(w *World, at moment) bool {
+	attack(t, 0, int(usually(20, 60, 600)), 700, weight, func(w *World, at moment) bool {
 		if w != last {
 			last = w
 			clear(counted)
