@@ -63,9 +63,11 @@ func (r *Runs) renew(p *partition, end, lost int64) {
 // cut notes that the log of what is left ends at an offset. lost is how many offsets are gone that were
 // neither finished nor taken, or halted.
 func (m *moved) cut(end int64) (lost int64) {
-	for at := end; at < m.there; at++ {
-		if _, taken := m.carried[at]; !taken && !m.left.Finished(at) {
-			lost++
+	if end < m.there {
+		for at := m.left.NextUnfinished(end); at < m.there; at = m.left.NextUnfinished(at + 1) {
+			if _, taken := m.carried[at]; !taken {
+				lost++
+			}
 		}
 	}
 	m.doubts = slices.DeleteFunc(m.doubts, func(d far.Doubt) bool { return d.Offset >= end && d.Offset < m.there })
