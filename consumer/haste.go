@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"layover/cluster"
 )
 
 // A poll for each record that is written costs as much as delivering it. Where nothing that was
@@ -49,14 +51,7 @@ func (c *Consumer) Waits(first time.Duration) {
 
 // rest waits behind a poll of that many bytes, until the context ends.
 func (c *Consumer) rest(ctx context.Context, bytes int64) {
-	d := c.haste.rests(bytes)
-	if d == 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
+	if d := c.haste.rests(bytes); d > 0 {
+		cluster.Pause(ctx, d)
 	}
 }
