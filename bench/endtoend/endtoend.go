@@ -11,6 +11,7 @@ import (
 
 	"layover/bench/process"
 	"layover/bench/row"
+	"layover/cluster"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -107,7 +108,7 @@ func (b *bench) measure(ctx context.Context) ([]row.Row, error) {
 	var f figures
 	var err error
 	fmt.Fprintf(b.Log, "end to end: %d records of %d B and a key of %d B, LAYOVER_MAX_PARKED_BYTES %d\n", b.Records, valueSize, keySize, b.bound())
-	if err := b.flowing(ctx, func() error { return process.Pause(ctx, warmUp) }); err != nil {
+	if err := b.flowing(ctx, func() error { return cluster.Pause(ctx, warmUp) }); err != nil {
 		return nil, err
 	}
 	if f.empty, err = b.settled(ctx); err != nil {
@@ -136,7 +137,7 @@ func (b *bench) settled(ctx context.Context) (process.Reading, error) {
 	if _, err := b.daemon.Ask(process.OrderCollect); err != nil {
 		return process.Reading{}, err
 	}
-	if err := process.Pause(ctx, b.Settle); err != nil {
+	if err := cluster.Pause(ctx, b.Settle); err != nil {
 		return process.Reading{}, err
 	}
 	return b.daemon.Ask(process.OrderCollect)
@@ -183,7 +184,7 @@ func (b *bench) untilParked(ctx context.Context) (status, error) {
 		if time.Now().After(by) {
 			return status{}, fmt.Errorf("%d of %d records parked after %v", s.Parked.Records, b.Records, parkWithin)
 		}
-		if err := process.Pause(ctx, 200*time.Millisecond); err != nil {
+		if err := cluster.Pause(ctx, 200*time.Millisecond); err != nil {
 			return status{}, err
 		}
 	}
@@ -192,14 +193,14 @@ func (b *bench) untilParked(ctx context.Context) (status, error) {
 // idle watches the daemon while nothing happens.
 func (b *bench) idle(ctx context.Context, f *figures) (err error) {
 	fmt.Fprintf(b.Log, "idle for %v\n", b.Idle)
-	if err := process.Pause(ctx, b.Settle); err != nil {
+	if err := cluster.Pause(ctx, b.Settle); err != nil {
 		return err
 	}
 	return b.profiled("idle", func() error {
 		if f.idle.From, err = b.daemon.Ask(process.OrderRead); err != nil {
 			return err
 		}
-		if err := process.Pause(ctx, b.Idle); err != nil {
+		if err := cluster.Pause(ctx, b.Idle); err != nil {
 			return err
 		}
 		f.idle.To, err = b.daemon.Ask(process.OrderRead)
@@ -212,7 +213,7 @@ func (b *bench) through(ctx context.Context, f *figures) error {
 	fmt.Fprintf(b.Log, "%d/s for %v\n", b.PerSecond, b.Flow)
 	var first, last int
 	err := b.flowing(ctx, func() (err error) {
-		if err := process.Pause(ctx, lead); err != nil {
+		if err := cluster.Pause(ctx, lead); err != nil {
 			return err
 		}
 		return b.profiled("flow", func() error {
@@ -220,7 +221,7 @@ func (b *bench) through(ctx context.Context, f *figures) error {
 				return err
 			}
 			first = b.ledger.count()
-			if err := process.Pause(ctx, b.Flow); err != nil {
+			if err := cluster.Pause(ctx, b.Flow); err != nil {
 				return err
 			}
 			last = b.ledger.count()

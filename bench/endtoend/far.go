@@ -9,6 +9,7 @@ import (
 
 	"layover/bench/process"
 	"layover/bench/row"
+	"layover/cluster"
 )
 
 const (
@@ -103,7 +104,7 @@ func (h *held) watch(ctx context.Context, d time.Duration) (w window, s process.
 	if s.From, err = h.daemon.Ask(process.OrderRead); err != nil {
 		return w, s, err
 	}
-	if err := process.Pause(ctx, d); err != nil {
+	if err := cluster.Pause(ctx, d); err != nil {
 		return w, s, err
 	}
 	w.to = h.ledger.count()
@@ -148,7 +149,7 @@ func (f *farFound) measure(ctx context.Context, h *held) error {
 func (h *held) settledDues(ctx context.Context) error {
 	cut := time.Now()
 	for by := cut.Add(2 * arriveWithin); h.dues.left(cut) > 0 && time.Now().Before(by); {
-		if err := process.Pause(ctx, time.Second); err != nil {
+		if err := cluster.Pause(ctx, time.Second); err != nil {
 			return err
 		}
 	}
@@ -185,7 +186,7 @@ func (s *farStep) carryOut(ctx context.Context, h *held) (err error) {
 	if s.parkedFlow, _, err = h.watch(ctx, h.Flow); err != nil {
 		return err
 	}
-	if err := process.Pause(ctx, lead+time.Second); err != nil { // what was sent meanwhile is through then
+	if err := cluster.Pause(ctx, lead+time.Second); err != nil { // what was sent meanwhile is through then
 		return err
 	}
 	return s.restart(ctx, h)
@@ -200,7 +201,7 @@ func (s *farStep) restart(ctx context.Context, h *held) error {
 	s.window = h.last.window()
 	h.daemon.Kill()
 	out := outage{from: time.Now()}
-	if err := process.Pause(ctx, settleKilled); err != nil {
+	if err := cluster.Pause(ctx, settleKilled); err != nil {
 		return err
 	}
 	first, err := h.awaitFirst(ctx)
@@ -226,7 +227,7 @@ func (s *farStep) restart(ctx context.Context, h *held) error {
 		if time.Since(began) > throughWithin {
 			return fmt.Errorf("not ready within %v after the start: %+v", throughWithin, now)
 		}
-		if err := process.Pause(ctx, watchEvery); err != nil {
+		if err := cluster.Pause(ctx, watchEvery); err != nil {
 			return err
 		}
 	}

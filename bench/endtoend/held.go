@@ -11,6 +11,7 @@ import (
 
 	"layover/bench/broker"
 	"layover/bench/process"
+	"layover/cluster"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -109,7 +110,7 @@ func (h *held) flowing(ctx context.Context, f func() error) error {
 	sending, stop := context.WithCancel(ctx)
 	sent := make(chan error, 1)
 	go func() { sent <- flow(sending, sender, h.ledger, h.PerSecond) }() // ended by stop
-	err = process.Pause(ctx, warmUp+lead)
+	err = cluster.Pause(ctx, warmUp+lead)
 	if err == nil {
 		err = f()
 	}
@@ -138,7 +139,7 @@ func (h *held) untilEvery(ctx context.Context, every time.Duration, what string,
 		if time.Now().After(by) {
 			return fmt.Errorf("not %s within %v: %+v", what, endsWithin, s)
 		}
-		if err := process.Pause(ctx, every); err != nil {
+		if err := cluster.Pause(ctx, every); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"layover/bench/broker"
 	"layover/bench/process"
 	"layover/bench/row"
+	"layover/cluster"
 )
 
 const (
@@ -93,11 +94,11 @@ func (f *herdFound) measure(ctx context.Context, h *held, settings []string) err
 				return err
 			}
 		}
-		if err := process.Pause(ctx, time.Until(at.Add(-herdFlow))); err != nil {
+		if err := cluster.Pause(ctx, time.Until(at.Add(-herdFlow))); err != nil {
 			return err
 		}
 		err = h.flowing(ctx, func() error {
-			if err := process.Pause(ctx, time.Until(at.Add(2*time.Second))); err != nil {
+			if err := cluster.Pause(ctx, time.Until(at.Add(2*time.Second))); err != nil {
 				return err
 			}
 			return h.awaitDues(ctx)
@@ -148,7 +149,7 @@ func (f *herdFound) note(ctx context.Context, h *held) error {
 // awaitDues waits until all is there, or cannot be waited for any longer.
 func (h *held) awaitDues(ctx context.Context) error {
 	for by := time.Now().Add(throughWithin); h.dues.left(time.Now()) > 0 && time.Now().Before(by); {
-		if err := process.Pause(ctx, 100*time.Millisecond); err != nil {
+		if err := cluster.Pause(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"layover/bench/process"
 	"layover/bench/row"
+	"layover/cluster"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -135,7 +135,7 @@ const arriveWithin = 20 * time.Second
 // for any longer; only the end of ctx is an error.
 func (l *ledger) await(ctx context.Context) error {
 	for by := time.Now().Add(shortFrom + shortSpread + arriveWithin); l.left() > 0 && time.Now().Before(by); {
-		if err := process.Pause(ctx, 50*time.Millisecond); err != nil {
+		if err := cluster.Pause(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}

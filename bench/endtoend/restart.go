@@ -11,6 +11,7 @@ import (
 	"layover/bench/broker"
 	"layover/bench/process"
 	"layover/bench/row"
+	"layover/cluster"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -95,7 +96,7 @@ func (r *restart) run(ctx context.Context) (err error) {
 		return err
 	}
 	r.daemon.Kill()
-	if err := process.Pause(ctx, settleKilled); err != nil {
+	if err := cluster.Pause(ctx, settleKilled); err != nil {
 		return err
 	}
 	if err := r.again(ctx); err != nil {
@@ -143,7 +144,7 @@ func (r *restart) build(ctx context.Context) (err error) {
 	}
 	r.found.written = time.Since(began)
 	fmt.Fprintf(r.Log, "%s: written within %v\n", r.name, r.found.written.Round(time.Millisecond))
-	if err := process.Pause(ctx, time.Until(kill.Add(-r.Around))); err != nil {
+	if err := cluster.Pause(ctx, time.Until(kill.Add(-r.Around))); err != nil {
 		return err
 	}
 	// All but what is due from now on has to be through: it is the set that is measured.
@@ -151,7 +152,7 @@ func (r *restart) build(ctx context.Context) (err error) {
 		return errors.Join(err, fmt.Errorf("%d of %d records delivered %v before the kill: too few for a window like that",
 			s.Counters.Delivered, r.Window-r.load.far-r.load.around, r.Around))
 	}
-	if err := process.Pause(ctx, time.Until(kill)); err != nil {
+	if err := cluster.Pause(ctx, time.Until(kill)); err != nil {
 		return err
 	}
 	if r.found.build.To, err = r.daemon.Ask(process.OrderRead); err != nil {
@@ -205,7 +206,7 @@ func (r *restart) again(ctx context.Context) (err error) {
 		if time.Now().After(end) {
 			return fmt.Errorf("not through within %v after the start: %+v", throughWithin, s)
 		}
-		if err := process.Pause(ctx, watchEvery); err != nil {
+		if err := cluster.Pause(ctx, watchEvery); err != nil {
 			return err
 		}
 	}
@@ -227,7 +228,7 @@ func (r *restart) until(ctx context.Context, within time.Duration, what string, 
 		if time.Now().After(by) {
 			return fmt.Errorf("not %s within %v: %+v", what, within, s)
 		}
-		if err := process.Pause(ctx, watchEvery); err != nil {
+		if err := cluster.Pause(ctx, watchEvery); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"layover/bench/process"
+	"layover/cluster"
 )
 
 // status is the part of /status that is looked at.
@@ -105,7 +105,7 @@ func (b *bench) agree(ctx context.Context, a account) error {
 		if fault == nil || time.Now().After(by) {
 			return fault
 		}
-		if err := process.Pause(ctx, 100*time.Millisecond); err != nil {
+		if err := cluster.Pause(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}

@@ -115,15 +115,3 @@ func (c *Child) Kill() {
 	c.cmd.Wait() // says that it was killed
 	c.orders.Close()
 }
-
-// Pause lets time pass, unless ctx ends before.
-func Pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}

@@ -8,6 +8,7 @@ import (
 
 	"layover/bench/process"
 	"layover/bench/row"
+	"layover/cluster"
 )
 
 const (
@@ -100,7 +101,7 @@ func (s *site) bareBurst(ctx context.Context, v wave) (err error) {
 
 // burstThrough waits for the burst, whose first record has a number, and notes what came of it.
 func (s *site) burstThrough(ctx context.Context, sc *scene, v wave, way string, from int, at time.Time) error {
-	if err := process.Pause(ctx, time.Until(at.Add(v.probe()))); err != nil {
+	if err := cluster.Pause(ctx, time.Until(at.Add(v.probe()))); err != nil {
 		return err
 	}
 	if err := sc.until(ctx, sc.target, from+s.Burst); err != nil {

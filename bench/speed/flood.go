@@ -8,6 +8,7 @@ import (
 
 	"layover/bench/process"
 	"layover/bench/row"
+	"layover/cluster"
 )
 
 const (
@@ -34,7 +35,7 @@ func (s *site) productFlood(ctx context.Context) error {
 		return sc.receiving(ctx, func() error {
 			var f spans
 			err := snd.flowing(ctx, floodRate, floodDelay, true, func() error {
-				if err := process.Pause(ctx, floodDelay+settle); err != nil {
+				if err := cluster.Pause(ctx, floodDelay+settle); err != nil {
 					return err
 				}
 				return f.carryOut(ctx, sc)
@@ -53,7 +54,7 @@ type spans struct{ began, floods, ends time.Time }
 // carryOut lets the flow alone, and then beside a flood, until that is through.
 func (f *spans) carryOut(ctx context.Context, sc *scene) error {
 	f.began = time.Now()
-	if err := process.Pause(ctx, sc.Watch); err != nil {
+	if err := cluster.Pause(ctx, sc.Watch); err != nil {
 		return err
 	}
 	snd, err := sc.newSender(smallest)
@@ -83,7 +84,7 @@ func (s *site) bareFlood(ctx context.Context) error {
 		defer kill(c)
 		var f spans
 		err = sc.receiving(ctx, func() error {
-			if err := process.Pause(ctx, time.Until(from.Add(settle))); err != nil {
+			if err := cluster.Pause(ctx, time.Until(from.Add(settle))); err != nil {
 				return err
 			}
 			if err := f.carryOut(ctx, sc); err != nil {
@@ -93,7 +94,7 @@ func (s *site) bareFlood(ctx context.Context) error {
 				return err
 			}
 			cut := time.Now()
-			if err := process.Pause(ctx, settled); err != nil {
+			if err := cluster.Pause(ctx, settled); err != nil {
 				return err
 			}
 			sc.books.cut(cut.Add(-settled).UnixMilli())

@@ -8,6 +8,7 @@ import (
 
 	"layover/bench/process"
 	"layover/bench/row"
+	"layover/cluster"
 )
 
 const (
@@ -62,12 +63,12 @@ func (s *site) lateness(ctx context.Context) error {
 func (s *site) lateAt(ctx context.Context, sc *scene, snd *sender, rate int) error {
 	var from, to time.Time
 	err := snd.flowing(ctx, rate, lateDelay, true, func() error {
-		if err := process.Pause(ctx, lateDelay+settle); err != nil {
+		if err := cluster.Pause(ctx, lateDelay+settle); err != nil {
 			return err
 		}
 		from = time.Now()
 		to = from.Add(s.Watch)
-		return process.Pause(ctx, s.Watch)
+		return cluster.Pause(ctx, s.Watch)
 	})
 	if err := errors.Join(err, sc.await(ctx)); err != nil {
 		return err
@@ -92,7 +93,7 @@ func (s *site) bareAt(ctx context.Context, rate int) (err error) {
 	}
 	defer kill(c)
 	err = sc.receiving(ctx, func() error {
-		if err := process.Pause(ctx, time.Until(from.Add(settle+s.Watch))); err != nil {
+		if err := cluster.Pause(ctx, time.Until(from.Add(settle+s.Watch))); err != nil {
 			return err
 		}
 		return sc.await(ctx)

@@ -10,6 +10,7 @@ import (
 
 	"layover/bench/broker"
 	"layover/bench/process"
+	"layover/cluster"
 )
 
 // pool has values that do not compress, without a random byte for each of theirs.
@@ -122,7 +123,7 @@ func watch(ctx context.Context, c *process.Child, d time.Duration) (st process.S
 	if st.From, err = ask(c); err != nil {
 		return st, err
 	}
-	if err := process.Pause(ctx, d); err != nil {
+	if err := cluster.Pause(ctx, d); err != nil {
 		return st, err
 	}
 	st.To, err = ask(c)

@@ -8,6 +8,7 @@ import (
 
 	"layover/bench/process"
 	"layover/bench/row"
+	"layover/cluster"
 )
 
 const (
@@ -55,7 +56,7 @@ func (s *site) lowRate(ctx context.Context, w way, rate int, delay time.Duration
 		comes := delay <= s.Watch+settle+arriveWithin
 		var st process.Stretch
 		err := snd.flowing(ctx, rate, delay, comes, func() (err error) {
-			if err := process.Pause(ctx, min(delay, lateDelay)+settle); err != nil {
+			if err := cluster.Pause(ctx, min(delay, lateDelay)+settle); err != nil {
 				return err
 			}
 			st, err = watch(ctx, c, s.Watch)

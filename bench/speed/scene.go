@@ -15,6 +15,7 @@ import (
 
 	"layover/bench/broker"
 	"layover/bench/process"
+	"layover/cluster"
 )
 
 const (
@@ -109,7 +110,7 @@ func (s *scene) make(ctx context.Context, topic string, partitions int, stamps s
 		if err == nil && len(ends) == partitions {
 			return nil
 		}
-		if process.Pause(ctx, lookEvery) != nil || time.Now().After(by) {
+		if cluster.Pause(ctx, lookEvery) != nil || time.Now().After(by) {
 			return fmt.Errorf("topic %s has no leaders: %w", topic, err)
 		}
 	}
@@ -203,7 +204,7 @@ func (s *scene) until(ctx context.Context, topic string, n int) error {
 		case time.Since(since) > arriveWithin || time.Now().After(end):
 			return fmt.Errorf("%s has %d of %d records", topic, have, n)
 		}
-		if err := process.Pause(ctx, lookEvery); err != nil {
+		if err := cluster.Pause(ctx, lookEvery); err != nil {
 			return err
 		}
 	}
@@ -291,7 +292,7 @@ func (s *scene) receive(ctx context.Context, reader *kgo.Client) error {
 func (s *scene) await(ctx context.Context) error {
 	left, since := s.books.left(), time.Now()
 	for left > 0 && time.Since(since) < arriveWithin {
-		if err := process.Pause(ctx, lookEvery); err != nil {
+		if err := cluster.Pause(ctx, lookEvery); err != nil {
 			return err
 		}
 		if now := s.books.left(); now < left {

@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"layover/bench/broker"
-	"layover/bench/process"
+	"layover/cluster"
 )
 
 // timerOrder is what a bare producer is to write, from memory.
@@ -80,7 +80,7 @@ func (o *timerOrder) write(ctx context.Context, cl *kgo.Client, failed *broker.F
 		if probes < len(o.ProbesMs) && (next == 0 || o.ProbesMs[probes] < next) {
 			next = o.ProbesMs[probes]
 		}
-		if next > 0 && process.Pause(ctx, time.Until(time.UnixMilli(next))) != nil {
+		if next > 0 && cluster.Pause(ctx, time.Until(time.UnixMilli(next))) != nil {
 			return
 		}
 	}
