@@ -47,17 +47,8 @@ func TestAllocationsOfTheLoop(t *testing.T) {
 		}
 		r.Offset++
 	}
-	var done []ended
 	deliver := func() {
-		l.core.Tick(l.clock(now), tickBudget)
-		l.out.offer(now, false, &l.wake)
-		for _, promise := range s.promises {
-			promise(nil, nil)
-		}
-		s.promises = s.promises[:0]
-		m := l.box.take(mail{ended: done[:0]})
-		l.out.land(l.clock(now), m.ended)
-		done = m.ended
+		s.round(l, now)
 		now = now.Add(10 * time.Millisecond)
 	}
 	for range 2000 { // what is kept for reuse is there
