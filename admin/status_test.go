@@ -114,7 +114,7 @@ func TestStatusTextHelpsAnOperator(t *testing.T) {
 			func(s *Sample) { s.Settings.DeadLetter, s.Settings.Deliverable = "dead", false },
 			[]any{"assignments", 1, "stopped", "text"}, []string{"goes on from there: dlq or drop."}},
 		"duplicates": {func(*Sample) {}, []any{"duplicates_after_a_kill", "text"},
-			[]string{"since the last successful commit", "at most 1,000 records per target partition", "prefix"}},
+			[]string{"since the last successful commit", "per target partition at most 1,000", "prefix"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := busy(time.Now())

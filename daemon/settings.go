@@ -103,7 +103,7 @@ func (d *Daemon) coreConfig(s sizes, names *delay.Names) purgatory.Config {
 // them are enough to keep brokers busy; the rest is for records that get stuck.
 const maxBuffered = 1 << 16
 
-// inFlight is each lane's share of the 1,000 records that may be in flight to a
+// inFlight is each lane's share of the 1,000 records that may be in flight to a slow
 // partition of a target, and of those the share of what it counts apart.
 func (d *Daemon) inFlight() int {
 	n := 1000 / d.cfg.Lanes

@@ -169,7 +169,14 @@ func (f *flights) takes(d *dest, e *entry) bool {
 	case e.try != together:
 		return d.alone == 0
 	}
-	return d.inFlight < f.cfg.MaxInFlight && d.bytes+int64(e.size) <= f.cfg.MaxInFlightBytes/4
+	return f.allows(d) && d.bytes+int64(e.size) <= f.cfg.MaxInFlightBytes/4
+}
+
+// allows reports whether a target partition may have one more record in flight by its number.
+// More than Config.MaxInFlight is for those that answer fast, and for half of the room: if
+// their brokers fall silent, the other half is left for all.
+func (f *flights) allows(d *dest) bool {
+	return d.inFlight < f.cfg.MaxInFlight || d.inFlight < d.allowance.records && f.occupying() < f.room()
 }
 
 // stick counts a partition's records in flight as stuck.
@@ -193,8 +200,9 @@ func (f *flights) unstick(d *dest) {
 }
 
 // answered notes that a partition gave some answer.
-func (f *flights) answered(d *dest, answeredMs int64) {
-	d.answeredMs, d.proven = answeredMs, true
+func (f *flights) answered(d *dest, now *Clock) {
+	d.answeredMs, d.proven = now.AnsweredMs, true
+	d.allowance.answered(now.MonotonicMs)
 	if d.stuck {
 		f.unstick(d)
 	}

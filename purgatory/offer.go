@@ -72,7 +72,9 @@ func (o *outbox) offerTarget(t *target, out []Delivery, limit int) []Delivery {
 		return o.tryHeld(t, out, limit)
 	}
 	if t.overflow > 0 {
-		out = o.offerOverflow(t, out, limit)
+		if out = o.offerOverflow(t, out, limit); t.backedUp() {
+			return out
+		}
 	}
 	for t.queue.count > 0 && len(out) < limit && o.flights.fair(t) && o.putBacks < putBackBudget {
 		e := t.queue.pop()
@@ -89,7 +91,9 @@ func (o *outbox) offerTarget(t *target, out []Delivery, limit int) []Delivery {
 			continue
 		}
 		if d.overflow.count > 0 || !o.flights.takes(d, &e) { // not past those that were routed before it
-			o.spill(e, d)
+			if o.spill(e, d); d.overflow.count == 1 && t.backedUp() {
+				return out
+			}
 			continue
 		}
 		out = append(out, o.start(e, &h, body, d, false))

@@ -37,7 +37,7 @@ type Config struct {
 	// bounds of each: a target that suits no record of one holds no record of another.
 	ApartByIngress bool
 
-	MaxInFlight      int   // records in flight per target partition
+	MaxInFlight      int   // records in flight per target partition that is slow; see allowance
 	MaxBuffered      int   // records in flight in all, stuck ones too: the client's buffer; 0: 65,536
 	MaxInFlightBytes int64 // bytes in flight of the whole core, at least one record
 	LargestChunk     int   // bytes of a regular payload chunk; 0: 256 KiB

@@ -51,6 +51,7 @@ type dest struct {
 	inFlight int
 	bytes    int64 // in flight
 	alone    int   // in flight in a batch of their own, at most 1
+	allowance
 	// answeredMs is the Clock.AnsweredMs when the partition last answered, or was
 	// first given a record after having none in flight; proven: it has answered since.
 	answeredMs int64
@@ -113,8 +114,22 @@ func (d *directory) target(key TargetName, label string) *target {
 // partitions beside queues and name, in bytes: struct, map and list entries.
 const (
 	targetSize = 504
-	destSize   = 176
+	destSize   = 200
 )
+
+// backedUp reports whether all partitions of a target have records waiting that were routed to
+// them before, and none is stuck: its queue has none that may go now.
+func (t *target) backedUp() bool {
+	if t.state.Partitions == 0 || len(t.dests) < int(t.state.Partitions) {
+		return false
+	}
+	for _, d := range t.dests {
+		if d.stuck || d.overflow.count == 0 {
+			return false
+		}
+	}
+	return true
+}
 
 // drop takes a target out.
 func (d *directory) drop(t *target) {
