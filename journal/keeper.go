@@ -20,6 +20,7 @@ const (
 	configureEvery = time.Minute
 	configureRetry = 10 * time.Second
 	requestRetry   = 5 * time.Second  // after a request that nobody answered
+	firstRetry     = time.Second      // after a topic's first look, if that failed
 	refusedRetry   = time.Minute      // after one that was refused
 	refusedSay     = 30 * time.Minute // between two lines about one refusal
 )

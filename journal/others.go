@@ -18,6 +18,7 @@ type sharing struct {
 	looked  bool            // all of it was looked at since it was found
 	next    time.Time       // the next look
 	refused string          // why it is not used, "" if it is
+	unsaid  bool            // refused is of a first look that failed
 	// own has the starts of logs whose first record is known to be nobody else's, by
 	// partition. It is replaced and never changed.
 	own map[int32]int64
@@ -42,18 +43,19 @@ func (k *keeper) looked(at *kept, why string, err error) {
 	defer k.mu.Unlock()
 	t, now := k.find(at.kind, at.ingress), time.Now()
 	s := &t.sharing
-	was, seen := s.refused, s.id == t.id
+	was, seen, again := s.refused, s.id == t.id, s.unsaid
+	s.unsaid = false
 	s.id, s.next, s.refused, s.own = t.id, now.Add(refusedRetry), why, at.sharing.own
 	switch {
 	case err != nil && seen: // the last finding stands
 		s.refused, s.next = was, now.Add(requestRetry)
 	case err != nil:
 		s.refused = fmt.Sprintf("%s: %v", t.kind.says.othersAreUnknown, err)
-		s.next = now.Add(requestRetry)
+		s.next, s.unsaid = now.Add(firstRetry), true // a topic that was just made has leaders a moment later
 	default:
 		s.looked = true
 	}
-	if s.refused != "" && s.refused != was {
+	if s.refused != "" && (s.refused != was || again) && !s.unsaid {
 		k.log.Error(t.kind.says.notUsed, "topic", t.name, "err", s.refused)
 	}
 }

@@ -166,6 +166,21 @@ func TestARunsTopicIsNotUsedBeforeAllOfItIsLookedAt(t *testing.T) {
 	}
 }
 
+// TestATopicWithoutLeadersAtFirstIsLookedAtAgainBeforeAnythingIsSaid: one that was just made.
+func TestATopicWithoutLeadersAtFirstIsLookedAtAgainBeforeAnythingIsSaid(t *testing.T) {
+	inBubbleWithRuns(t, func(w *runsFixture) {
+		w.CreateTopic(runsName, 3, safe)
+		sick := w.Refuse(kmsg.ListOffsets, kfake.Fault{Topic: runsName, Err: kerr.NotLeaderForPartition})
+		w.run()
+		w.Until(time.Minute, "the topic is looked at", func() bool { return w.view().Warning != "" })
+		sick.Remove()
+		w.Until(2*time.Second, "the topic is usable", func() bool { return w.is().Usable })
+		if n := w.said("ERROR"); n > 0 {
+			t.Errorf("%d errors", n)
+		}
+	})
+}
+
 // copyOf appends a copy of an owner to a partition of the runs topic, which says another one.
 func (w *runsFixture) copyOf(owner runs.Owner, partition, says int32) {
 	w.Helper()
