@@ -48,7 +48,11 @@ func (s *site) alreadyCase(ctx context.Context, size, partitions int) (err error
 	}
 	var steps []step
 	for _, w := range s.ways(product, stamped, plain, bare) {
-		steps = append(steps, step{w.name, func(ctx context.Context) error { return s.copied(ctx, w, loaded, size, partitions) }})
+		steps = append(steps, step{w.name, func(ctx context.Context) error {
+			return s.copied(ctx, w, loaded, size, partitions, func(what, unit string, v float64) {
+				s.add(partAlready, dueCase(size, partitions), w.name, what, unit, v)
+			})
+		}})
 	}
 	return s.inTurn(ctx, steps...)
 }
@@ -66,8 +70,8 @@ func (s *scene) load(ctx context.Context, size, n int) error {
 	return snd.flush(ctx)
 }
 
-// copied lets one way carry what is loaded, from its start until all is in the target.
-func (s *site) copied(ctx context.Context, w way, loaded *scene, size, partitions int) (err error) {
+// copied lets one way carry what is loaded, from its start until all is in the target, and tells its figures.
+func (s *site) copied(ctx context.Context, w way, loaded *scene, size, partitions int, add func(what, unit string, v float64)) (err error) {
 	sc, err := s.newScene(ctx, w, partitions, loaded.ingress)
 	if err != nil {
 		return err
@@ -100,9 +104,6 @@ func (s *site) copied(ctx context.Context, w way, loaded *scene, size, partition
 		return err
 	}
 	span := time.Duration(max(a.last-a.first, 1)) * time.Millisecond
-	add := func(what, unit string, v float64) {
-		s.add(partAlready, dueCase(size, partitions), w.name, what, unit, v)
-	}
 	add(whatRate, "records/s", float64(n)/span.Seconds())
 	add(whatAgain, "records", float64(a.again))
 	add(whatBytes, "B/record", float64(sc.books.bytes)/float64(n+a.again))

@@ -23,6 +23,11 @@ type Options struct {
 
 	Warm int // records that go through before anything is measured
 
+	Lanes  []int // numbers of lanes, the fewest first
+	Cores  []int // numbers of cores that the product may use
+	Parked []int // records that wait, the fewest first
+	Beside int   // records already due beside these
+
 	// Profiles is a directory for a CPU profile of each Layover that is started; "" is none. Taking them is
 	// counted in what is measured.
 	Profiles string
@@ -35,6 +40,7 @@ func Full() Options {
 	return Options{
 		Runs: 3, Due: map[int]int{100: 1_000_000, 1024: 400_000}, Partitions: []int{4, 32},
 		Rates: []int{10, 100, 1000}, Watch: 20 * time.Second, Burst: 200_000, LateRates: []int{1000, 20_000}, Flood: 1_000_000, Warm: 500_000,
+		Lanes: []int{1, 2, 4}, Cores: []int{1, 2}, Parked: []int{10_000, 100_000, 1_000_000, 10_000_000}, Beside: 400_000,
 	}
 }
 
@@ -43,6 +49,7 @@ func Quick() Options {
 	return Options{
 		Runs: 1, Due: map[int]int{100: 200_000}, Partitions: []int{4, 32},
 		Rates: []int{1000}, Watch: 3 * time.Second, Burst: 50_000, LateRates: []int{1000}, Flood: 100_000, Warm: 100_000,
+		Lanes: []int{1, 2}, Cores: []int{1, 2}, Parked: []int{10_000, 100_000}, Beside: 200_000,
 	}
 }
 

@@ -40,6 +40,9 @@ func (o *Options) parts() []part {
 	if o.Product.Target == "" {
 		all = append(all, part{fmt.Sprintf("Flood: %d already due go to another target", o.Flood), (*site).flood, (*site).floodRows})
 	}
+	if !o.Product.runs() {
+		all = append(all, part{"Lanes and cores", (*site).lanesAndCores, (*site).laneRows}, part{"Parked: a record already due beside many that wait", (*site).besideParked, (*site).parkedRows})
+	}
 	return all
 }
 

@@ -24,7 +24,7 @@ func tiny(t *testing.T) Options {
 	t.Cleanup(cluster.Close)
 	return Options{
 		Brokers: cluster.ListenAddrs(), Product: Layover(), Runs: 1, Due: map[int]int{100: 2000}, Partitions: []int{2, 3}, Rates: []int{200},
-		Watch: 500 * time.Millisecond, Burst: 500, LateRates: []int{200}, Flood: 2000, Warm: 100, Log: t.Output(),
+		Watch: 500 * time.Millisecond, Burst: 500, LateRates: []int{200}, Flood: 2000, Warm: 100, Lanes: []int{1, 2}, Cores: []int{1}, Parked: []int{10, 1000}, Beside: 500, Log: t.Output(),
 	}
 }
 
@@ -79,6 +79,8 @@ func TestEveryPartFillsItsRows(t *testing.T) {
 		"Flood": {"layover: lateness at 1000/s before", "layover: lateness at 1000/s before", "layover: lateness at 1000/s while",
 			"layover: lateness at 1000/s while", "layover: the flood", "bare produce: lateness at 1000/s before", "bare produce: lateness at 1000/s before",
 			"bare produce: lateness at 1000/s while", "bare produce: lateness at 1000/s while", "bare loop: the flood"},
+		"Lanes":  {"lanes: 1, cores: 1", "lanes: 2, cores: 1"},
+		"Parked": {"10 parked", "1000 parked"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()

@@ -25,8 +25,9 @@ const (
 
 // way is one of those that are measured in turn.
 type way struct {
-	name string
-	kind kind
+	name     string
+	kind     kind
+	settings []string // of a Layover, beside those of each
 }
 
 // ways are the named kinds, without a Layover that adds no headers where the product is another one.
@@ -37,7 +38,7 @@ func (o *Options) ways(kinds ...kind) (all []way) {
 	}
 	for _, k := range kinds {
 		if k != plain || !o.Product.runs() {
-			all = append(all, way{names[k], k})
+			all = append(all, way{name: names[k], kind: k})
 		}
 	}
 	return all
@@ -76,7 +77,7 @@ func (s *scene) startLayover(ctx context.Context, w way) (*process.Child, error)
 	if w.kind == plain {
 		settings = append(settings, "LAYOVER_ADDED_HEADERS=none")
 	}
-	c, err := process.Start(ctx, process.Daemon, s.Log, settings)
+	c, err := process.Start(ctx, process.Daemon, s.Log, append(settings, w.settings...))
 	if err != nil {
 		return nil, err
 	}
