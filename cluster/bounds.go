@@ -294,8 +294,11 @@ func listedOffsets(resp *kmsg.ListOffsetsResponse) map[offsets.TopicPartition]km
 }
 
 // NameOf returns the name of the topic with an id; "" where no topic has it, or the brokers are of a release
-// that cannot be asked.
+// that cannot be asked. No topic has the zero id, and brokers fail at that question.
 func NameOf(ctx context.Context, cl kmsg.Requestor, id offsets.TopicID) (string, error) {
+	if id == (offsets.TopicID{}) {
+		return "", nil
+	}
 	req := kmsg.NewPtrMetadataRequest()
 	t := kmsg.NewMetadataRequestTopic()
 	t.TopicID = id

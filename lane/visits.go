@@ -165,8 +165,7 @@ func (v *visits) read(a *purgatory.Visited, found records) (anew bool) {
 		v.whole--
 	}
 	if a.TopicID != (offsets.TopicID{}) {
-		r.Renewed(a.Assignment, a.TopicID)
-		return true
+		return r.RenewedBy(&a.Visit, a.TopicID)
 	}
 	if a.Start > 0 {
 		r.LogStart(&a.Visit, a.Start)

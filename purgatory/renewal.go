@@ -42,6 +42,16 @@ func (r *Runs) Renewed(a offsets.Assignment, topic offsets.TopicID) {
 	}
 }
 
+// RenewedBy is Renewed for the answer to a visit. False: nobody waits for that any more, as the index is another
+// one by now.
+func (r *Runs) RenewedBy(v *Visit, topic offsets.TopicID) bool {
+	if r.visited(v) == nil {
+		return false
+	}
+	r.Renewed(v.Assignment, topic)
+	return true
+}
+
 // renew gives up the index of a partition whose log ended at an offset: what it knows from there
 // on is gone. The copies count again with the next Begin. lost is how many are gone.
 func (r *Runs) renew(p *partition, end, lost int64) {
