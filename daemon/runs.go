@@ -49,7 +49,9 @@ func (d *Daemon) makeRuns(s sizes, kafka func(string) []kgo.Opt) error {
 	d.producers = append(d.producers, p)
 	d.copies, err = copies.New(copies.Config{
 		Group: d.cfg.GroupID, Name: d.cfg.RunsName, Journal: d.journal, Client: d.asking, Options: d.clientOptions,
-		Produce: p.Deliver, Batch: s.decompress, Visits: int(clamp(s.bound/visitShare, 1, mostVisits)), Log: d.log,
+		Produce: p.Deliver, Visits: int(clamp(s.bound/visitShare, 1, mostVisits)), Log: d.log,
+		// A batch of ingress that is not compressed may be larger, and its copies are compressed.
+		Batch: func(topic string) int { return max(s.decompress, int(d.journal.MaxBatch(topic))) },
 	})
 	return err
 }

@@ -66,7 +66,7 @@ func (c *command) connect() (err error) {
 	})
 	if c.reading, err = logs.NewClient(c.brokers.Opts); err == nil {
 		c.copies, err = copies.New(copies.Config{
-			Group: c.cfg.GroupID, Name: c.cfg.RunsName, Journal: facts, Client: c.brokers.Client, Options: options, Batch: limits.Batch, Log: quiet,
+			Group: c.cfg.GroupID, Name: c.cfg.RunsName, Journal: facts, Client: c.brokers.Client, Options: options, Batch: func(string) int { return limits.Batch }, Log: quiet,
 		})
 	}
 	if err != nil {

@@ -30,8 +30,9 @@ type Config struct {
 	// Produce appends a record to its partition and calls done once. It keeps the order,
 	// but for records that are sent alone: these have a batch of their own, of any size.
 	Produce func(r *kgo.Record, alone bool, done func(*kgo.Record, error))
-	// Batch limits one batch decompressed, in bytes. A larger one cannot be read.
-	Batch int
+	// Batch returns how many bytes a record of ingress may take that goes to a runs topic, or comes from it. A
+	// larger one is refused, as its copy could not be read.
+	Batch func(topic string) int
 	// Visits is how many visits read at a time.
 	Visits int
 	Log    *slog.Logger
@@ -51,6 +52,17 @@ const BatchBytes = 64 << 10
 // aloneBytes is the size from which on a record has a batch of its own: with its headers it may
 // not fit into BatchBytes.
 const aloneBytes = BatchBytes - 4<<10
+
+// besideBytes is more than a copy takes beside its record, with the lengths in a batch.
+const besideBytes = 1 << 10
+
+// errTooLarge is a copy that no visit could read.
+var errTooLarge = errors.New("the record takes more than a batch may decompressed")
+
+// limits are those of an answer about a runs topic. A copy has a header more than its record.
+func (c *Copies) limits(topic string) logs.Limits {
+	return logs.Limits{Answer: answerBytes, Partition: answerBytes, Batch: c.cfg.Batch(topic) + besideBytes, Together: true}
+}
 
 // Copies reads and writes the runs topics. Its methods may be called from any goroutine.
 type Copies struct {
@@ -107,7 +119,7 @@ func (c *Copies) Copy(tp offsets.TopicPartition, r *kgo.Record, done func(offset
 	at := c.at(tp)
 	r.Topic, r.Partition = at.Topic, at.Partition
 	c.troubles.sent(tp, time.Now())
-	c.cfg.Produce(r, sizeOf(r) > aloneBytes, func(r *kgo.Record, err error) {
+	answered := func(r *kgo.Record, err error) {
 		if err != nil {
 			err = cluster.Allow(err, "Write on topic "+at.Topic)
 		}
@@ -120,7 +132,12 @@ func (c *Copies) Copy(tp offsets.TopicPartition, r *kgo.Record, done func(offset
 			return
 		}
 		done(r.Offset, nil)
-	})
+	}
+	if size := sizeOf(r); size > c.cfg.Batch(at.Topic)+besideBytes/2 {
+		answered(r, errTooLarge)
+	} else {
+		c.cfg.Produce(r, size > aloneBytes, answered)
+	}
 }
 
 // sizeOf returns the bytes that a record takes in a batch, about.

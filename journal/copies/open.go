@@ -267,8 +267,7 @@ func (c *Copies) directory(ctx context.Context, o *opening, b *cluster.Bounds) e
 		}
 		return nil
 	}
-	limits := logs.Limits{Answer: answerBytes, Partition: answerBytes, Batch: c.cfg.Batch, Together: true}
-	got := logs.Fetch(ctx, c.reading, b.Leader, []logs.Want{{At: o.at, ID: b.TopicID, From: offset}}, limits)[o.at]
+	got := logs.Fetch(ctx, c.reading, b.Leader, []logs.Want{{At: o.at, ID: b.TopicID, From: offset}}, c.limits(o.at.Topic))[o.at]
 	if len(got.Records) == 0 || got.Records[0].Offset != offset {
 		switch {
 		case errors.Is(got.Err, logs.ErrUnreadable) && (o.look != nil || c.isBroken(o.at, offset)):

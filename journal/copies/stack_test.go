@@ -78,7 +78,7 @@ func inBubble(t *testing.T, f func(w *stack)) {
 				w.mu.Unlock()
 				w.Client.Produce(context.Background(), r, done)
 			},
-			Batch: 32 << 20, Visits: 2, Log: slog.New(slog.NewTextHandler(&w.logs, nil)),
+			Batch: func(string) int { return 32 << 20 }, Visits: 2, Log: slog.New(slog.NewTextHandler(&w.logs, nil)),
 		})
 		if err != nil {
 			t.Fatal(err)

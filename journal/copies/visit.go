@@ -75,8 +75,7 @@ func (r *reading) run(ctx context.Context) error {
 			r.TopicID = l.topicID
 			return nil
 		}
-		limits := logs.Limits{Answer: answerBytes, Partition: answerBytes, Batch: r.copies.cfg.Batch, Together: true}
-		got := logs.Fetch(ctx, r.copies.reading, l.broker, []logs.Want{{At: r.at, ID: r.topic, From: r.Until}}, limits)[r.at]
+		got := logs.Fetch(ctx, r.copies.reading, l.broker, []logs.Want{{At: r.at, ID: r.topic, From: r.Until}}, r.copies.limits(r.at.Topic))[r.at]
 		r.take(&got, l.clusterID)
 		if more, err := r.goesOn(ctx, &got); !more || err != nil {
 			return err
