@@ -279,7 +279,7 @@ func (v *view) stopText(p *part, s stop) string {
 	if s.halted {
 		text += " A restart with another LAYOVER_ON_INVALID goes on from there: " + v.otherChoices(s.why) + "."
 	}
-	if s.halted || p.member != nil && p.member.Reason == unreadable {
+	if s.halted && !p.core.HaltedCopied || p.member != nil && p.member.Reason == unreadable {
 		text += fmt.Sprintf(" To leave out that record or batch alone, stop all instances and run: layover skip %s/%d@%d.", p.topic, p.partition, s.offset)
 	}
 	return text

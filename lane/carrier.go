@@ -54,6 +54,9 @@ func (c *carrier) sayHalt(h *purgatory.HaltNotice) {
 	switch {
 	case h.Truncated:
 		c.cfg.Log.Error("partition stops reading", line...)
+	case h.Copied:
+		c.cfg.Log.Error("partition stops reading at a record of its runs topic; a restart with another LAYOVER_ON_INVALID goes on, "+
+			"or with settings that allow the record", line...)
 	case h.Unreadable:
 		c.cfg.Log.Error("partition stops reading; with all instances stopped this command leaves out what stands there", append(line, "command", command)...)
 	default:

@@ -209,7 +209,11 @@ func (r Reader) invalid(a *Arrival) bool {
 // stop stops the partition's reading at an invalid record.
 func (r Reader) stop(a *Arrival) {
 	// a.Message may quote the record, and the status page is for everybody.
-	r.part.halt(&r.core.effects, HaltNotice{Offset: a.Offset, Code: a.Reason, Reason: fmt.Sprintf("%s: the record at offset %d, whose headers say more", a.Reason, a.Offset)})
+	n := HaltNotice{Offset: a.Offset, Code: a.Reason, Reason: fmt.Sprintf("%s: the record at offset %d, whose headers say more", a.Reason, a.Offset)}
+	if a.loaded > 0 {
+		n.Copied, n.Reason = true, fmt.Sprintf("%s: the record of offset %d, which was moved to offset %d of its runs topic", a.Reason, a.Offset, a.loaded-1)
+	}
+	r.part.halt(&r.core.effects, n)
 }
 
 // judge does with an invalid record what the policy says, unless that is to stop.

@@ -134,6 +134,8 @@ type HaltNotice struct {
 	Truncated bool
 	// Unreadable: not by that policy either. A batch is there that nobody can read.
 	Unreadable bool
+	// Copied: by a record that was read from its runs topic. At Offset it is finished.
+	Copied bool
 }
 
 // HoldNotice says that a target began or ended to be held, or is for another reason.

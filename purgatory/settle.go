@@ -33,7 +33,7 @@ func (c *Core) settle() {
 		case unfinished:
 			c.stats.Unfinished++
 			p.moved.stays(h.place())
-			p.halt(&c.effects, HaltNotice{Offset: h.offset, Reason: e.failure.reason + ": " + e.failure.message})
+			p.halt(&c.effects, HaltNotice{Offset: h.offset, Reason: e.failure.reason + ": " + e.failure.message, Copied: h.marks&isCopy != 0})
 		case handedOver:
 			c.stats.HandedOver += e.records()
 		case expired:

@@ -68,6 +68,7 @@ type PartitionView struct {
 	Confirmed      bool
 	Halted         string // why the policy for invalid records stopped its reading, "" if it did not
 	HaltedAt       int64
+	HaltedCopied   bool // by a record that was read from its runs topic
 	// Uncommitted counts offsets finished since the last successful commit, BeyondPrefix
 	// those that its metadata had no room for. Journalled counts those of both that are in
 	// the journal. The rest, with the records in flight, may come again after a crash.
@@ -121,7 +122,7 @@ func (c *Core) Snapshot() Snapshot {
 			v.Uncommitted += x.Open()
 		}
 		if p.halted != nil && !p.halted.Truncated && !p.halted.Unreadable {
-			v.Halted, v.HaltedAt = p.halted.Reason, p.halted.Offset
+			v.Halted, v.HaltedAt, v.HaltedCopied = p.halted.Reason, p.halted.Offset, p.halted.Copied
 		}
 		s.Due += p.src.due
 		s.Barred += p.src.behind.count
