@@ -2,6 +2,7 @@ package lane
 
 import (
 	"context"
+	"time"
 
 	"layover/journal/facts"
 	"layover/offsets"
@@ -18,6 +19,9 @@ type openings struct {
 	parts  map[offsets.Assignment]*opening
 	took   bool // whether moves were allowed at the last look
 }
+
+// openAgain is the pause before an opening is asked for again whose topic is another one than that which was told.
+const openAgain = time.Second
 
 // opening is the way of one assignment to its index.
 type opening struct {
@@ -79,7 +83,7 @@ func (o *openings) again(a offsets.Assignment) {
 // open asks what is known of an assignment's runs, if their topic exists and nobody asks.
 func (o *openings) open(a offsets.Assignment) {
 	x := o.parts[a]
-	if o.topics[a.Topic].TopicID == (offsets.TopicID{}) || x.asking != nil || x.topic != (offsets.TopicID{}) {
+	if x == nil || o.topics[a.Topic].TopicID == (offsets.TopicID{}) || x.asking != nil || x.topic != (offsets.TopicID{}) {
 		return
 	}
 	ask := far.Ask{Assignment: a, Said: x.said}
@@ -121,18 +125,19 @@ func (o *openings) opened(a offsets.Assignment, found *far.Opening) {
 	if found == nil {
 		return
 	}
+	t := o.topics[a.Topic]
+	if t.TopicID != (offsets.TopicID{}) && t.TopicID != found.TopicID { // it was made again, and one of both is older
+		time.AfterFunc(openAgain, func() { o.box.order(runsUnclear{a}) })
+		return
+	}
 	index, lost := far.Open(found)
 	x.topic = found.TopicID
 	if _, left := o.core.Runs().LeftEpoch(a); !left && x.said.IsZero() && index.Low() < found.Log.End {
 		o.cfg.Log.Warn("the group's offset says nothing of runs, as one that was set by hand: records that were moved from it on may come twice", "topic", a.Topic, "partition", a.Partition)
 	}
 	o.core.Runs().Begin(a, found.TopicID, index, lost)
-	t := o.topics[a.Topic]
 	o.core.Runs().Usable(a.Topic, t.Usable && o.took)
 	o.cfg.Log.Debug("partition begins with its runs", "topic", a.Topic, "partition", a.Partition, "known", index.Known(), "low", index.Low(), "lost", lost)
-	if t.TopicID != (offsets.TopicID{}) && t.TopicID != found.TopicID { // it was made again while this was asked
-		o.told(a.Topic, t)
-	}
 }
 
 // topicOf returns the runs topic's id that an assignment's index is of; ok is false where there is

@@ -66,7 +66,8 @@ type (
 		assignment offsets.Assignment
 		opening    *far.Opening
 	}
-	runsLeft struct {
+	runsUnclear struct{ assignment offsets.Assignment }
+	runsLeft    struct {
 		assignment offsets.Assignment
 		topic      offsets.TopicID
 		end        int64
@@ -92,8 +93,9 @@ func (o runsOpened) carryOut(l *Lane) {
 	l.moves.openings.opened(o.assignment, o.opening)
 	l.moves.visits.news = true
 }
-func (o runsRead) carryOut(l *Lane) { l.moves.read(&o.answer, o.records) }
-func (o runsLeft) carryOut(l *Lane) { o.reply <- l.moves.openings.left(o.assignment, o.topic, o.end) }
+func (o runsUnclear) carryOut(l *Lane) { l.moves.openings.open(o.assignment) }
+func (o runsRead) carryOut(l *Lane)    { l.moves.read(&o.answer, o.records) }
+func (o runsLeft) carryOut(l *Lane)    { o.reply <- l.moves.openings.left(o.assignment, o.topic, o.end) }
 func (o runsListed) carryOut(l *Lane) {
 	l.core.Runs().Listed(&o.listing, o.err == nil, o.offset)
 	l.moves.visits.news = true
