@@ -23,6 +23,8 @@ type intake struct {
 	spent   int64     // bytes of the reading budget that were read, until giveBack
 	soonMs  int64     // earliest deadline of those read in this turn
 	body    body      // scratch of take
+
+	onInvalid purgatory.Policy
 }
 
 // read takes up to a budget of fetched records into the core. A fetched record

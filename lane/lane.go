@@ -163,7 +163,7 @@ func New(cfg Config, d Deliverer, c Committer, r Reading) *Lane {
 		cfg.Core.CatchUp = cfg.CatchUp.of(l.began)
 	}
 	l.core = purgatory.New(cfg.Core, l.clock(time.Now()))
-	l.in = intake{core: l.core, reading: r, rules: cfg.Rules, wall: cfg.Wall}
+	l.in = intake{core: l.core, reading: r, rules: cfg.Rules, wall: cfg.Wall, onInvalid: cfg.Core.OnInvalid}
 	l.out = outbound{core: l.core, deliver: d, box: &l.box, cfg: &l.cfg}
 	l.carrier = carrier{core: l.core, reading: r, box: &l.box, cfg: &l.cfg}
 	l.commits = commits{core: l.core, committer: c, carrier: &l.carrier, box: &l.box, cfg: &l.cfg}

@@ -157,6 +157,9 @@ func (o *outbound) stamp(s *slot, headers []kgo.RecordHeader, d *purgatory.Deliv
 		form |= delay.Refused
 	} else if ended := rules.Exhausted(headers); ended != nil {
 		why = delay.Invalid{Reason: ended.Reason, Message: message(d.Topic, d.Partition, d.Offset, ended)}
+	} else if refused := o.refused(rules, d, headers); refused != nil {
+		form |= delay.Refused
+		why = delay.Invalid{Reason: refused.Reason, Message: message(d.Topic, d.Partition, d.Offset, refused)}
 	}
 	if d.Bare {
 		form |= delay.Bare
@@ -167,6 +170,16 @@ func (o *outbound) stamp(s *slot, headers []kgo.RecordHeader, d *purgatory.Deliv
 	}
 	o.stamped = rules.AppendDelivered(o.stamped[:0], headers, origin, d.DeadlineMs, form, &s.added)
 	s.headers = delay.AppendErrors(s.headers[:0], o.stamped, origin, o.cfg.Group, why, now.UnixMilli())
+}
+
+// refused returns why a copy is invalid by the rules of today, where those are delivered: it waited for
+// its deadline like a valid one.
+func (o *outbound) refused(rules *delay.Rules, d *purgatory.Delivery, headers []kgo.RecordHeader) *delay.Invalid {
+	if d.Copy == 0 || o.cfg.Core.OnInvalid != purgatory.Deliver {
+		return nil
+	}
+	_, why := rules.ParseAgain(&kgo.Record{Topic: d.Topic, Partition: d.Partition, Offset: d.Offset, Headers: headers}, d.DeadlineMs)
+	return why
 }
 
 // decode reads a body back. The headers are good until the next call.

@@ -200,8 +200,10 @@ func (in *intake) load(reader purgatory.Reader, r *kgo.Record, f *far.Found) {
 	in.body.record = r
 	a := purgatory.Arrival{Offset: r.Offset, TimestampMs: r.Timestamp.UnixMilli(), DeadlineMs: f.DeadlineMs, LeaderEpoch: r.LeaderEpoch, Body: &in.body}
 	if invalid != nil {
-		a.Reason, a.Message = string(invalid.Reason), message(r.Topic, r.Partition, r.Offset, invalid)
 		a.Target, a.Label, _ = rules.Targets.Default()
+		if in.onInvalid != purgatory.Deliver { // else its deadline stays, and outbound.stamp finds the reason again
+			a.Reason, a.Message = string(invalid.Reason), message(r.Topic, r.Partition, r.Offset, invalid)
+		}
 	} else {
 		a.Target, a.Label, a.Expires, a.ExpireMs = d.Target, d.Label, d.Expires, d.ExpireMs
 	}
