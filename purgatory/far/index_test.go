@@ -1,6 +1,7 @@
 package far
 
 import (
+	"slices"
 	"testing"
 
 	"layover/journal/runs"
@@ -65,6 +66,43 @@ func TestMoreRunsThanADirectoryListsEndMoves(t *testing.T) {
 	}
 	if b := x.Bytes(); b < 4097*entrySize {
 		t.Errorf("it takes %d bytes", b)
+	}
+}
+
+// TestOneVisitTakesRunsThatAreNearEachOther, over what is not due or no copy, and begins with what is due first.
+func TestOneVisitTakesRunsThatAreNearEachOther(t *testing.T) {
+	const each, soonMs, laterMs = 10, 100, 10_000
+	dueMs := func(ms int64) []int64 { return slices.Repeat([]int64{ms}, each) }
+	for name, test := range map[string]struct {
+		runs  [][]int64 // deadlines by run; between two is a directory
+		bytes int64     // of a copy
+		want  Visit
+	}{
+		"all are due":                {[][]int64{dueMs(50), dueMs(60), dueMs(70)}, 100, Visit{0, 32, 50}},
+		"the second is due first":    {[][]int64{dueMs(60), dueMs(50), dueMs(70)}, 100, Visit{11, 32, 50}},
+		"one between is due later":   {[][]int64{dueMs(50), dueMs(laterMs), dueMs(70)}, 100, Visit{0, 32, 50}},
+		"the last is due later":      {[][]int64{dueMs(50), dueMs(60), dueMs(laterMs)}, 100, Visit{0, 21, 50}},
+		"each ends with what is not": {[][]int64{append(dueMs(50), dueMs(laterMs)...), append(dueMs(60), dueMs(laterMs)...)}, 100, Visit{0, 31, 50}},
+		"a batch is between":         {[][]int64{dueMs(50), dueMs(laterMs), dueMs(70)}, nearBytes/12 - 1, Visit{0, 32, 50}},
+		"more than a batch is":       {[][]int64{dueMs(50), dueMs(laterMs), dueMs(70)}, nearBytes / 12, Visit{0, 10, 50}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, at := New(Beginning{Writer: 1, Window: offsets.NewWindow(0)}), int64(0)
+			for n, deadlines := range test.runs {
+				for _, ms := range deadlines {
+					x.Acked(Found{Offset: at, DeadlineMs: ms, Bytes: test.bytes, Run: uint64(n)})
+					at++
+				}
+				x.Seal()
+				x.Listed(0, at)
+				at++
+			}
+			x.Acked(Found{Offset: at + 1, DeadlineMs: soonMs, Bytes: 1, Run: 9}) // behind the known end: a gap is read first
+			x.Seal()
+			if v, ok := x.Next(soonMs); !ok || v != test.want {
+				t.Errorf("the visit is %+v, want %+v", v, test.want)
+			}
+		})
 	}
 }
 

@@ -345,13 +345,17 @@ func simulate(t *testing.T, seed uint64, did map[string]int) {
 func (w *world) drain() {
 	w.answer(len(w.acks))
 	w.assign()
-	for range 100 {
+	last := int64(0)
+	for _, r := range w.log {
+		last = max(last, r.DeadlineMs)
+	}
+	for n := 0; n < 100 || w.nowMs < last; n++ {
 		w.nowMs += 500
 		w.pass()
 	}
 	for _, r := range w.log[w.start:] {
 		if r.copied && !r.done {
-			w.t.Fatalf("offset %d, due at %d, was never delivered", r.Offset, r.DeadlineMs)
+			w.t.Fatalf("offset %d, due at %d, was never delivered by %d", r.Offset, r.DeadlineMs, w.nowMs)
 		}
 	}
 	if n, count := w.x.Waiting(); n.Copies != 0 || count != 0 {

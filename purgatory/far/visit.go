@@ -2,7 +2,7 @@ package far
 
 import "fmt"
 
-// Visit is the offsets of a run that are read to take its copies.
+// Visit is the offsets that are read to take copies of a run, and of runs near behind it.
 type Visit struct {
 	From, To int64 // To is not included
 	// DueMs: no copy that the visit is for is due before, in Unix milliseconds.
@@ -10,7 +10,7 @@ type Visit struct {
 }
 
 // Next returns the visit that is due first; ok is false where nothing is in any run but what
-// is taken. It wants the copies that are due at untilMs or before.
+// is taken. It wants the copies that are due at untilMs or before, of a run and of those near behind it.
 func (x *Index) Next(untilMs int64) (v Visit, ok bool) {
 	for s, g := range x.growing {
 		if g.earliestMs <= untilMs {
@@ -28,8 +28,37 @@ func (x *Index) Next(untilMs int64) (v Visit, ok bool) {
 	if from > x.known { // others wrote in between
 		return Visit{From: x.known, To: x.islands[0].from, DueMs: e.nextMs}, true
 	}
-	return Visit{From: from, To: max(r.End(max(untilMs, e.nextMs)), from+1), DueMs: e.nextMs}, true
+	to := max(r.End(max(untilMs, e.nextMs)), from+1)
+	return Visit{From: from, To: x.join(first+1, to, untilMs), DueMs: e.nextMs}, true
 }
+
+// nearBytes is how much a visit reads over between two runs of which it takes copies. A broker sends as
+// much with one copy, as its batch may be so large, and asking again takes longer.
+const nearBytes = 64 << 10
+
+// join returns where a visit ends that goes on to the next runs with something due, as long as each is near.
+// Without them it ends at end.
+func (x *Index) join(next int, end, untilMs int64) int64 {
+	for i := next; i < len(x.entries); i++ {
+		e := &x.entries[i]
+		if e.Last >= x.known || !e.near(end, e.First) {
+			break
+		}
+		if e.nextMs > untilMs {
+			continue
+		}
+		if r, ok := x.untaken(e); ok {
+			if !e.near(end, e.begin(&r)) {
+				break
+			}
+			end = max(end, r.End(untilMs))
+		}
+	}
+	return end
+}
+
+// near reports whether at most nearBytes are between two offsets, by the average size of a copy.
+func (e *entry) near(from, to int64) bool { return to-from <= nearBytes/(e.Bytes/e.Count+1) }
 
 // Read takes what reading the offsets from from (included) to to (not included) has found:
 // all copies there, ascending. It appends to take the indices of those to park: they are due
