@@ -147,8 +147,12 @@ func (s *shelf) Visit(v purgatory.Visit, topic offsets.TopicID, done func(purgat
 		if topic != s.topic {
 			a.TopicID, a.Until = s.topic, v.From
 		}
+		read := int64(0)
 		for at := v.From; at < a.Until; at++ {
 			r := s.log[at]
+			if read += int64(len(r.Value) + 100); v.Most > 0 && read >= v.Most {
+				a.Until = at + 1
+			}
 			c, own, err := runs.ReadCopy(s.id(), r.Key, r.Value, r.Headers)
 			if errors.Is(err, runs.ErrNoCopy) {
 				continue

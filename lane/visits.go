@@ -18,6 +18,11 @@ const (
 	mostAhead  = 10 * time.Minute
 	leastAhead = 2 * time.Second
 
+	// leastVisit is the bytes that a visit reads at least, if there are as many: those of a batch.
+	leastVisit = 64 << 10
+	// roomShare is the part of the share that has to be free before one visit follows another at once.
+	roomShare = 64
+
 	// recentVisits is how many visits the read-ahead looks back on.
 	recentVisits = 64
 
@@ -55,13 +60,15 @@ type visits struct {
 	cleaned  time.Time // no look for such before
 	whole    int       // visits under way that load them
 
-	wanted []purgatory.Visit // scratch
-	taken  []int             // the same
+	again  []offsets.Assignment // a visit of each was answered since the last turn, and took something
+	wanted []purgatory.Visit    // scratch
+	taken  []int                // the same
 }
 
 // look begins the visits that are due.
 func (v *visits) look(now time.Time, topic topicOf, wake *alarm) {
 	v.pace(now)
+	v.goOn(topic)
 	at := v.due
 	if v.news {
 		at = v.looked.Add(runsLook)
@@ -83,9 +90,32 @@ func (v *visits) look(now time.Time, topic topicOf, wake *alarm) {
 	wake.by(v.due)
 }
 
-// begin begins the visits that are wanted.
+// goOn begins the next visit of each partition whose last one has just taken something, if more is due within
+// the least read-ahead. With a look for each of many runs, the last would be late. Where there is hardly any
+// room, the look comes first: else a visit would be for a record or two.
+func (v *visits) goOn(topic topicOf) {
+	if len(v.again) == 0 {
+		return
+	}
+	v.wanted = v.wanted[:0]
+	if v.pressure.room() >= v.pressure.share()/roomShare {
+		for _, a := range v.again {
+			if w, ok := v.core.Runs().VisitOf(a, v.leastAhead().Milliseconds(), v.ahead.Milliseconds()); ok {
+				v.wanted = append(v.wanted, w)
+			}
+		}
+	}
+	v.again = v.again[:0]
+	v.begin(topic)
+}
+
+// begin begins the visits that are wanted. Those for copies that are due end once they have read what has room.
 func (v *visits) begin(topic topicOf) {
+	room := max(v.pressure.room(), leastVisit)
 	for _, w := range v.wanted {
+		if w.Due {
+			w.Most = room
+		}
 		if id, ok := topic(w.Assignment); ok {
 			v.cfg.Runs.Runs.Visit(w, id, func(answer purgatory.Visited, found []*kgo.Record) { v.box.order(runsRead{answer, found}) })
 		}
@@ -185,6 +215,9 @@ func (v *visits) read(a *purgatory.Visited, found records) (anew bool) {
 	}
 	v.note(a, late)
 	loader, ok := v.core.Loader(a.Assignment)
+	if len(v.taken) > 0 && !a.Whole {
+		v.again = append(v.again, a.Assignment)
+	}
 	for _, i := range v.taken {
 		if ok {
 			v.in.load(loader, found[i], &a.Found[i])

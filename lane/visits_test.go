@@ -48,6 +48,41 @@ func TestNothingIsMovedAgainWhileRecordsAreLate(t *testing.T) {
 	})
 }
 
+// TestAHerdThatDoesNotFitIsReadRunByRun, one visit after the other: what is between two runs is too much for
+// one visit. None is told to read more than there is room for.
+func TestAHerdThatDoesNotFitIsReadRunByRun(t *testing.T) {
+	const runs, each = 60, 12 // of 12 copies, the first is due with the herd
+	herd := func(s *shelf) {
+		s.share = 1 << 20
+		s.plant(runs*each, 10_000, func(i int) uint64 { return uint64(i / each) }, func(i int) time.Duration {
+			if i%each == 0 {
+				return 10*time.Minute + time.Duration(i)*time.Millisecond
+			}
+			return 40 * time.Hour
+		})
+	}
+	shelved(t, nil, herd, func(r *rig, s *shelf) {
+		time.Sleep(15 * time.Minute)
+		n, late := 0, time.Duration(0)
+		r.kafka.set(func(k *kafka) {
+			for _, d := range k.deliveries {
+				due, _ := time.Parse(time.RFC3339, d.headers["layover-due"])
+				n, late = n+1, max(late, d.at.Sub(due))
+			}
+		})
+		if n != runs || late > 3*time.Second {
+			r.Errorf("%d are delivered, the latest %v late, want %d", n, late, runs)
+		}
+		s.set(func(s *shelf) {
+			for _, v := range s.visits {
+				if v.Due && (v.Most < 1 || v.Most > s.share/4) {
+					r.Errorf("a visit from %d to %d reads %d bytes, and there is room for %d", v.From, v.To, v.Most, s.share/4)
+				}
+			}
+		})
+	})
+}
+
 // TestTheReadAheadFollowsHowLongVisitsTake, also where memory allows little.
 func TestTheReadAheadFollowsHowLongVisitsTake(t *testing.T) {
 	dense := func(s *shelf) {

@@ -151,6 +151,31 @@ func TestARunIsLoadedWholeToBeMovedAgain(t *testing.T) {
 	}
 }
 
+// TestTheNextVisitOfAPartitionGoesOnWhereTheLastHasEnded, once that was answered, as the next look would.
+func TestTheNextVisitOfAPartitionGoesOnWhereTheLastHasEnded(t *testing.T) {
+	const day = 86_400_000
+	w := movable(t, 3)
+	if v, ok := w.Runs().VisitOf(w.a(), aheadMs, day); ok {
+		t.Errorf("what is due in an hour is visited: %+v", v)
+	}
+	v, ok := w.Runs().VisitOf(w.a(), day, day)
+	if !ok || v.From != 0 || v.To != 3 || !v.Due || v.Whole {
+		t.Fatalf("the visit is %+v, %v", v, ok)
+	}
+	if more, ok := w.Runs().VisitOf(w.a(), day, day); ok {
+		t.Errorf("%+v begins beside it", more)
+	}
+	w.Runs().Take(&Visited{Visit: v, Until: 1, Found: []far.Found{w.there[0].Found}}, day, 1000, nil)
+	former := w.a()
+	former.Epoch--
+	if v, ok := w.Runs().VisitOf(former, day, day); ok {
+		t.Errorf("of an assignment that is over, %+v begins", v)
+	}
+	if v, ok := w.Runs().VisitOf(w.a(), day, day); !ok || v.From != 1 {
+		t.Errorf("the next visit is %+v, %v", v, ok)
+	}
+}
+
 // TestTheAnswerToAVisitOfAFormerTenureIsDropped: another owner may have delivered its copies since. The
 // visit of the present one stays under way.
 func TestTheAnswerToAVisitOfAFormerTenureIsDropped(t *testing.T) {

@@ -14,7 +14,9 @@ type Visit struct {
 	offsets.Assignment
 	From, To    int64 // To is not included
 	LeaderEpoch int32 // the highest that was seen
+	Due         bool  // it is for copies that are due: another one reads a gap, a whole run or nothing
 	Whole       bool  // it takes all copies, whenever they are due: see Cleanings
+	Most        int64 // bytes of copies at which the reader may end it; 0: the reader knows
 	index       *far.Index
 	end         int64 // of what the index knew when the visit began
 }
@@ -48,27 +50,46 @@ const visitAgainMs = 1000
 // visit of no offset asks which log it is: Highest and End of its answer count.
 func (r *Runs) Visits(out []Visit, soonMs, aheadMs int64) []Visit {
 	for p := range r.parts.here() {
-		m := &p.moved
-		if m.index == nil || m.visiting || p.src.draining || r.now.MonotonicMs < m.visitsAfter {
-			continue
-		}
-		from, to, gap := m.index.Gap()
-		v, ok := m.index.Next(r.now.WallMs + aheadMs)
-		ok = ok && v.DueMs <= r.now.WallMs+soonMs
-		switch {
-		case m.doubtful || m.asks: // nothing is read: the answer tells of which log it is
-			from, to, ok, m.asks = m.index.Known(), m.index.Known(), true, false
-		case ok && !(gap && m.gapNext): // in turn, as neither may wait for the other
-			from, to, m.gapNext = v.From, v.To, true
-		default:
-			ok, m.gapNext = gap, false
-		}
-		if ok {
-			m.visiting = true
-			out = append(out, m.visit(p.Assignment, from, to))
+		if v, ok := r.begin(p, soonMs, aheadMs); ok {
+			out = append(out, v)
 		}
 	}
 	return out
+}
+
+// VisitOf is Visits for one assignment. Its cost grows with the runs of that partition alone.
+func (r *Runs) VisitOf(a offsets.Assignment, soonMs, aheadMs int64) (v Visit, ok bool) {
+	if p := r.parts.find(a.TopicPartition, a.Epoch); p != nil {
+		return r.begin(p, soonMs, aheadMs)
+	}
+	return Visit{}, false
+}
+
+// begin begins the visit of a partition, if there is one.
+func (r *Runs) begin(p *partition, soonMs, aheadMs int64) (Visit, bool) {
+	m := &p.moved
+	if m.index == nil || m.visiting || p.src.draining || r.now.MonotonicMs < m.visitsAfter {
+		return Visit{}, false
+	}
+	from, to, gap := m.index.Gap()
+	v, ok := m.index.Next(r.now.WallMs + aheadMs)
+	ok = ok && v.DueMs <= r.now.WallMs+soonMs
+	due := false
+	switch {
+	case m.doubtful || m.asks: // nothing is read: the answer tells of which log it is
+		from, to, ok, m.asks = m.index.Known(), m.index.Known(), true, false
+	case ok && !(gap && m.gapNext): // in turn, as neither may wait for the other
+		from, to, due, m.gapNext = v.From, v.To, true, true
+	default:
+		ok, m.gapNext = gap, false
+	}
+	if !ok {
+		return Visit{}, false
+	}
+	m.visiting = true
+	begun := m.visit(p.Assignment, from, to)
+	begun.Due = due
+	return begun, true
 }
 
 // visit returns a visit that begins now.

@@ -11,6 +11,7 @@ import (
 	"layover/cluster"
 	"layover/journal/runs"
 	"layover/offsets"
+	"layover/purgatory"
 	"layover/purgatory/far"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -100,6 +101,11 @@ func TestAVisitEndsAtItsBoundOfBytes(t *testing.T) {
 		}
 		rest, _ := w.visit(w.topic(), 59, 60)
 		w.has(&rest, 60, 59)
+		const most = 5 * size / 2
+		few, _ := w.visitOf(w.topic(), purgatory.Visit{To: 60, Most: most})
+		if n := len(few.Found); few.Err != nil || int64(n) != few.Until || n*size < most || n*size > 2*most {
+			w.Errorf("%d records of 100 KiB are read, up to %d, where 250 KiB are enough: %v", n, few.Until, few.Err)
+		}
 	})
 }
 

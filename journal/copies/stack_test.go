@@ -122,8 +122,12 @@ func (w *stack) copied(group string, offset int64, value []byte) *kgo.Record {
 
 // visit reads offsets of the topic with an id.
 func (w *stack) visit(id offsets.TopicID, from, to int64) (a purgatory.Visited, records []*kgo.Record) {
+	return w.visitOf(id, purgatory.Visit{From: from, To: to})
+}
+
+func (w *stack) visitOf(id offsets.TopicID, v purgatory.Visit) (a purgatory.Visited, records []*kgo.Record) {
 	done := make(chan struct{})
-	v := purgatory.Visit{Assignment: offsets.Assignment{TopicPartition: part(), Epoch: 1}, From: from, To: to}
+	v.Assignment = offsets.Assignment{TopicPartition: part(), Epoch: 1}
 	w.copies.Visit(v, id, func(answer purgatory.Visited, found []*kgo.Record) {
 		a, records = answer, found
 		close(done)

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// visitBytes is the bytes of records at which a visit ends early; the next one goes on.
+	// visitBytes is the bytes of records at which a visit ends early at the latest; the next one goes on.
 	visitBytes = 2 << 20
 	// answerBytes limits one answer of a broker, which is compressed perhaps.
 	answerBytes = 1 << 20
@@ -66,7 +66,9 @@ func (r *reading) run(ctx context.Context) error {
 	if r.From == r.To {
 		return r.bounds(ctx, true)
 	}
-	for r.Until < r.To && r.bytes < visitBytes {
+	most := r.most()
+	answer := int32(min(answerBytes, most))
+	for r.Until < r.To && r.bytes < most {
 		l, err := r.copies.leader(ctx, r.at, r.topic)
 		if err != nil {
 			return err
@@ -75,13 +77,23 @@ func (r *reading) run(ctx context.Context) error {
 			r.TopicID = l.topicID
 			return nil
 		}
-		got := logs.Fetch(ctx, r.copies.reading, l.broker, []logs.Want{{At: r.at, ID: r.topic, From: r.Until}}, r.copies.limits(r.at.Topic))[r.at]
+		limits := r.copies.limits(r.at.Topic)
+		limits.Answer, limits.Partition = answer, answer
+		got := logs.Fetch(ctx, r.copies.reading, l.broker, []logs.Want{{At: r.at, ID: r.topic, From: r.Until}}, limits)[r.at]
 		r.take(&got, l.clusterID)
 		if more, err := r.goesOn(ctx, &got); !more || err != nil {
 			return err
 		}
 	}
 	return r.raise(ctx)
+}
+
+// most returns the bytes of records at which the visit ends early.
+func (r *reading) most() int64 {
+	if r.Most > 0 {
+		return min(r.Most, visitBytes)
+	}
+	return visitBytes
 }
 
 // goesOn deals with an answer without progress.
