@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"layover/consumer"
+	"layover/lane"
 	"layover/offsets"
 	"layover/purgatory"
 )
@@ -59,11 +60,7 @@ func (d *Daemon) isReady(lastThere, lastRefused time.Time) bool {
 	if !health.Answering && waitedFor(health.Since) && waitedFor(lastRefused) || waitedFor(lastThere) || len(d.backpressure.pauses()) > 0 {
 		return true
 	}
-	lanes := make([]*purgatory.Snapshot, len(d.lanes))
-	for i, l := range d.lanes {
-		lanes[i] = l.Snapshot()
-	}
-	return caughtUp(d.consumer.Status(), lanes, d.cannotBeRead())
+	return caughtUp(d.consumer.Status(), d.looks((*lane.Lane).Snapshot), d.cannotBeRead())
 }
 
 // refused reports whether a broker refuses the connection.

@@ -9,6 +9,7 @@ import (
 
 	"layover/admin"
 	"layover/consumer"
+	"layover/lane"
 	"layover/offsets"
 	"layover/purgatory"
 )
@@ -122,14 +123,27 @@ func (r *replay) sample() admin.Replay {
 }
 
 // left says how many offsets are left of what was in the log of each partition that is
-// read, and how many records of such were read since the start.
+// read, and how many records of such were read since the start. What was read once stays read,
+// so lanes are only asked for more than they last published while something is left by that.
 func (d *Daemon) left() (remaining map[offsets.Assignment]int64, restored int64) {
-	lanes := make([]*purgatory.Snapshot, len(d.lanes))
-	for i, l := range d.lanes {
-		lanes[i] = l.Snapshot()
-		restored += lanes[i].Restored
+	group := d.consumer.Status()
+	lanes := d.looks((*lane.Lane).Published)
+	if !caughtUp(group, lanes, func(offsets.TopicPartition) bool { return false }) {
+		lanes = d.looks((*lane.Lane).Snapshot)
 	}
-	return unread(d.consumer.Status(), lanes), restored
+	for _, l := range lanes {
+		restored += l.Restored
+	}
+	return unread(group, lanes), restored
+}
+
+// looks takes one look at each lane.
+func (d *Daemon) looks(look func(*lane.Lane) *purgatory.Snapshot) []*purgatory.Snapshot {
+	out := make([]*purgatory.Snapshot, len(d.lanes))
+	for i, l := range d.lanes {
+		out[i] = look(l)
+	}
+	return out
 }
 
 // unread returns what is left to be read of each partition up to the stable end that it

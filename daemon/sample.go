@@ -9,6 +9,7 @@ import (
 	"layover/admin"
 	"layover/cluster"
 	"layover/delay"
+	"layover/lane"
 	"layover/offsets"
 )
 
@@ -22,8 +23,8 @@ func (d *Daemon) Sample() admin.Sample {
 		Memory: admin.Memory{Used: d.backpressure.used() + d.consumer.Buffered(), PauseAt: pauseAt, MovesAt: movesAt, Limit: d.cfg.MaxParkedBytes},
 		Loops:  make(map[string]time.Time), Turns: d.turns(), Settings: d.adminSettings(),
 	}
+	s.Lanes = d.looks((*lane.Lane).Snapshot)
 	for i, l := range d.lanes {
-		s.Lanes = append(s.Lanes, l.Snapshot())
 		s.Loops[fmt.Sprintf("lane %d", i)] = l.Beat()
 	}
 	s.Loops["watch of the cluster"] = d.watcher.Beat()

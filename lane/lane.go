@@ -84,7 +84,7 @@ const (
 
 	maxSleep      = time.Second            // the most that a stepped clock or a suspended machine costs
 	soon          = 100 * time.Millisecond // to look again at held targets and refused commits
-	publishEvery  = 20 * time.Millisecond
+	publishEvery  = 20 * time.Millisecond  // the age from which whoever looks has a new snapshot made
 	outlookEvery  = 200 * time.Millisecond // it may cost a third of a millisecond
 	drainTimeout  = 5 * time.Second        // a revoke waits this long for records in flight
 	settleTimeout = time.Second            // then this long for the journal
@@ -196,7 +196,7 @@ func (l *Lane) Run() {
 		if l.stop.asked && l.stopped(now) {
 			break
 		}
-		l.seen.turn(l.core, now, &l.wake)
+		l.seen.turn(l.core, now)
 		if !more {
 			l.sleep(timer)
 		}

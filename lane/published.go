@@ -11,7 +11,9 @@ import (
 // published is the side of a lane that other goroutines see. The atomic fields are for
 // them, the others belong to the loop.
 type published struct {
-	snapshot atomic.Pointer[purgatory.Snapshot]
+	snapshot atomic.Pointer[look]
+	asked    atomic.Pointer[chan struct{}] // closed by the next snapshot; nil: nobody waits for one
+	dirty    atomic.Bool                   // something happened since the last snapshot, or the last look ahead
 	bytes    atomic.Int64
 	loaded   atomic.Int64
 	some     atomic.Bool // records are in memory
@@ -19,7 +21,6 @@ type published struct {
 	beat     atomic.Pointer[time.Time] // of the loop's last turn
 	turns    atomic.Int64              // of the loop
 
-	next        time.Time // when a change may be published
 	nextOutlook time.Time
 	outlook     purgatory.Outlook // as of the last look
 	pace        purgatory.RunsPace
@@ -27,44 +28,58 @@ type published struct {
 	outdated    bool // something happened since the last look ahead
 }
 
+// look is a snapshot and when it was made.
+type look struct {
+	purgatory.Snapshot
+	at time.Time
+}
+
+// fresh reports whether the snapshot says what a new one would. Even while nothing happens,
+// the number of due records and their waiting go on changing: the loop itself looks every second.
+func (p *published) fresh(now time.Time) bool {
+	age := now.Sub(p.snapshot.Load().at)
+	return age < publishEvery || age < maxSleep+soon && !p.dirty.Load()
+}
+
+// ask returns the channel that the next snapshot closes. The loop has to be woken.
+func (p *published) ask() <-chan struct{} {
+	for {
+		if waiting := p.asked.Load(); waiting != nil {
+			return *waiting
+		}
+		if waiting := make(chan struct{}); p.asked.CompareAndSwap(nil, &waiting) {
+			return waiting
+		}
+	}
+}
+
 // note notes whether something happened that is to be seen.
 func (p *published) note(something bool) { p.changed = p.changed || something }
 
-// news returns when the snapshot is to be followed by another; ok is false while
-// nothing has happened.
-func (p *published) news() (at time.Time, ok bool) {
-	switch {
-	case p.changed && p.outdated && p.nextOutlook.Before(p.next):
-		return p.nextOutlook, true
-	case p.changed:
-		return p.next, true
-	}
-	return p.nextOutlook, p.outdated
-}
-
-// turn publishes the state where the last snapshot is too old. Even while nothing happens,
-// the number of due records and their waiting go on changing.
-func (p *published) turn(core *purgatory.Core, now time.Time, wake *alarm) {
-	at, ok := p.news()
-	if ok && !now.Before(at) || !now.Before(p.next.Add(maxSleep-publishEvery)) {
+// turn publishes the state for whoever asks, and once a second for those that a hanging loop
+// does not answer: nobody looks at most of what a lane does.
+func (p *published) turn(core *purgatory.Core, now time.Time) {
+	if asked := p.asked.Load(); asked != nil {
+		p.asked.Store(nil) // first: who asks from here on waits for the next
 		p.publish(core, now)
-		at, ok = p.news()
+		close(*asked)
+	} else if now.Sub(p.snapshot.Load().at) >= maxSleep {
+		p.publish(core, now)
 	}
-	if ok {
-		wake.by(at)
-	}
+	p.outdated = p.outdated || p.changed
+	p.dirty.Store(p.outdated)
 }
 
 // publish makes the state visible to probes, metrics and status.
 func (p *published) publish(core *purgatory.Core, now time.Time) {
-	s := core.Snapshot()
-	p.changed, p.next = false, now.Add(publishEvery)
-	if p.outdated = now.Before(p.nextOutlook); !p.outdated {
-		p.outlook, p.nextOutlook = core.Outlook(), now.Add(outlookEvery)
+	l := &look{core.Snapshot(), now}
+	p.outdated, p.changed = p.outdated || p.changed, false
+	if !now.Before(p.nextOutlook) {
+		p.outlook, p.outdated, p.nextOutlook = core.Outlook(), false, now.Add(outlookEvery)
 	}
-	s.Outlook, s.Pace = p.outlook, p.pace
-	s.Outlook.Runs.Partitions = slices.Clone(p.outlook.Runs.Partitions)
-	p.snapshot.Store(&s)
+	l.Outlook, l.Pace = p.outlook, p.pace
+	l.Outlook.Runs.Partitions = slices.Clone(p.outlook.Runs.Partitions)
+	p.snapshot.Store(l)
 }
 
 // report makes the loop's bytes and pauses known where reading is governed.
@@ -77,8 +92,28 @@ func (p *published) report(core *purgatory.Core, beside int64) {
 	p.paused.Store(&pauses)
 }
 
-// Snapshot returns the last published state, which is not to be changed.
-func (l *Lane) Snapshot() *purgatory.Snapshot { return l.seen.snapshot.Load() }
+// Snapshot returns the state, which is not to be changed: publishEvery old at most, for which it
+// waits for a turn of the loop. Of a loop that hangs, or does not run, it returns the last state.
+func (l *Lane) Snapshot() *purgatory.Snapshot {
+	now := time.Now()
+	if l.seen.turns.Load() == 0 || now.Sub(l.Beat()) >= 2*maxSleep || l.seen.fresh(now) {
+		return l.Published()
+	}
+	asked := l.seen.ask()
+	l.box.poke()
+	timer := time.NewTimer(soon)
+	defer timer.Stop()
+	select {
+	case <-asked:
+	case <-l.done:
+	case <-timer.C:
+	}
+	return l.Published()
+}
+
+// Published returns the last state that was made, a second old at most while the loop turns, and
+// asks for no other. It is not to be changed.
+func (l *Lane) Published() *purgatory.Snapshot { return &l.seen.snapshot.Load().Snapshot }
 
 // Bytes returns the memory that the lane's records take.
 func (l *Lane) Bytes() int64 { return l.seen.bytes.Load() }

@@ -301,3 +301,54 @@ func TestOnePartitionThatIsRefusedHasItsPausesGrowBesideOneThatIsTaken(t *testin
 		}
 	})
 }
+
+// TestNoSnapshotIsMadeThatNobodyAsksFor but one a second, for those that a hanging loop does not answer.
+func TestNoSnapshotIsMadeThatNobodyAsksFor(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		r.assign(0, 1)
+		time.Sleep(5 * time.Second)
+		seen := make(map[*purgatory.Snapshot]bool)
+		for o := range int64(5000) {
+			r.fetched(assignment(0, 1), r.record(o, time.Minute))
+			time.Sleep(time.Millisecond)
+			seen[r.Published()] = true
+		}
+		if n := len(seen); n < 4 || n > 6 {
+			t.Errorf("%d snapshots in 5 s in which nobody asked for one, want one a second", n)
+		}
+		if n := r.Snapshot().Parked; n != 5000 {
+			t.Errorf("%d parked are seen, want 5000", n)
+		}
+		time.Sleep(outlookEvery)
+		was := r.Snapshot()
+		time.Sleep(2 * publishEvery)
+		if r.Snapshot() != was {
+			t.Error("a new snapshot was made, and nothing had happened since the last one")
+		}
+	})
+}
+
+// TestASnapshotOfALaneThatHangsIsTheLastOne: a probe is not kept for longer than a moment.
+func TestASnapshotOfALaneThatHangsIsTheLastOne(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		r.assign(0, 1)
+		time.Sleep(5 * time.Second)
+		hangs := make(chan struct{})
+		r.kafka.set(func(k *kafka) { k.turning = func() { <-hangs } })
+		r.fetched(assignment(0, 1), r.record(0, time.Minute))
+		time.Sleep(3 * publishEvery)
+		for i, most := range []time.Duration{soon, soon, 0} {
+			began := time.Now()
+			if s := r.Snapshot(); s.Parked != 0 || time.Since(began) > most {
+				t.Errorf("look %d: %d parked after %v, want the state before the turn that hangs within %v", i, s.Parked, time.Since(began), most)
+			}
+			time.Sleep(time.Second)
+		}
+		r.kafka.set(func(k *kafka) { k.turning = nil })
+		close(hangs)
+		synctest.Wait()
+		if n := r.Snapshot().Parked; n != 1 {
+			t.Errorf("%d parked are seen, want 1", n)
+		}
+	})
+}
