@@ -86,7 +86,7 @@ func New(cfg Config, h Handler) (*Consumer, error) {
 		decompressor: batches.NewDecompressor(cfg.MaxDecompress, true),
 		table:        newOwnership(),
 		poll:         new(poll),
-		haste:        newHaste(),
+		haste:        newHaste(time.Now()),
 	}
 	c.protocol = &protocol{rejoin: c.forceRebalance}
 	c.group = &groupErrors{group: cfg.Group, log: cfg.Log, fenced: c.fenced, refused: cfg.Refused}

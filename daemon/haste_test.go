@@ -22,10 +22,11 @@ func TestReadingIsAsEagerAsTheDelaysThatItSees(t *testing.T) {
 			return in.loopTurns()["poll"] - before
 		}
 		stream(12) // hasty at first
-		if polls := stream(4); polls > 4*50 {
-			t.Errorf("%d polls in 4 s of records that wait for minutes, want a rest behind each", polls)
+		if polls := stream(4); polls > 4*11 {
+			t.Errorf("%d polls in 4 s of records that wait for minutes, want a rest of 100 ms behind each", polls)
 		}
-		for i, most := range []time.Duration{60 * time.Millisecond, 5 * time.Millisecond} {
+		stream(1)
+		for i, most := range []time.Duration{210 * time.Millisecond, 5 * time.Millisecond} {
 			written := time.Now()
 			w.send(0, fmt.Sprintf("now-%d", i))
 			got := w.arrives(egress, i+1, time.Second)
@@ -37,7 +38,7 @@ func TestReadingIsAsEagerAsTheDelaysThatItSees(t *testing.T) {
 			t.Errorf("%d polls in 4 s behind a record without a delay, want one for most records", polls)
 		}
 		stream(8)
-		if polls := stream(4); polls > 4*50 {
+		if polls := stream(4); polls > 4*11 {
 			t.Errorf("%d polls in 4 s, 12 s behind the last record without a delay, want a rest behind each", polls)
 		}
 	})
