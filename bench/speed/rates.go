@@ -18,6 +18,9 @@ const (
 	// thirdOfLoop is the goal, as nothing here is due within a second.
 	thirdOfLoop = 1.0 / 3
 	settle      = time.Second
+	// eagerFor is how long a Layover reads at once behind a record that was due at once, as those are that
+	// warm it: what a steady rate takes is measured behind that.
+	eagerFor = 10 * time.Second
 )
 
 // delays are those at which CPU is measured.
@@ -56,7 +59,7 @@ func (s *site) lowRate(ctx context.Context, w way, rate int, delay time.Duration
 		comes := delay <= s.Watch+settle+arriveWithin
 		var st process.Stretch
 		err := snd.flowing(ctx, rate, delay, comes, func() (err error) {
-			if err := cluster.Pause(ctx, min(delay, lateDelay)+settle); err != nil {
+			if err := cluster.Pause(ctx, eagerFor+settle); err != nil {
 				return err
 			}
 			st, err = watch(ctx, c, s.Watch)
