@@ -263,6 +263,7 @@ func (c *Consumer) NoneOlder() bool { return c.protocol.newest.Load() && c.Lease
 func (c *Consumer) SetPaused(paused bool) {
 	if c.begun() {
 		c.fetching.setPaused(paused)
+		c.haste.waits(time.Now(), 0) // there is much to read behind a pause
 	}
 }
 

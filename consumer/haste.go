@@ -15,7 +15,7 @@ const (
 	// restShare is the part of the shortest wait that a rest is, and longestRest the most.
 	restShare   = 20
 	longestRest = 100 * time.Millisecond
-	// hasty is how long there is none after a record that is due sooner, and after the start. For
+	// hasty is how long there is none after a record that is due sooner, a pause, and the start. For
 	// as long, and twice that at most, the shortest wait is remembered.
 	hasty = 10 * time.Second
 	// restBelow is the bytes of a poll from which there is none, as more may be there already.
