@@ -13,7 +13,7 @@ import (
 
 const (
 	gatherBudget = 4096 // records looked at in one turn
-	copyBudget   = 1024 // copies produced in one turn
+	copyBudget   = 256  // copies produced in one turn: 3 us each
 
 	// squeezeShare is the part of the share that records take at most which are carried together at a time. At
 	// least half of that has to be gained.
@@ -46,6 +46,7 @@ type flush struct {
 	cfg      *Config
 	pressure *pressure
 	out      *outbound // its decoder of bodies
+	throttle *throttle
 
 	squeezing bool  // no flush: records are carried out of chunks that are nearly empty
 	squeezed  bool  // that gave little, so a flush comes before the next time
@@ -178,10 +179,15 @@ func (f *flush) behind() purgatory.Kept {
 }
 
 // offer produces copies; more says that there are others. With all in flight that may be, answers come
-// before others.
+// before others. What ingress has to keep is not held back: it might be deleted there.
 func (f *flush) offer(now time.Time) (more bool) {
-	r := f.core.Runs()
-	f.moves = r.Offer(f.moves[:0], max(min(copyBudget, f.cfg.Runs.InFlight-r.Flying()), 0))
+	r, most := f.core.Runs(), f.cfg.Runs.InFlight
+	if !f.kept {
+		most = f.throttle.most(now, most, f.pressure.whole(), f.pressure.share())
+	}
+	room := max(most-r.Flying(), 0)
+	f.moves = r.Offer(f.moves[:0], min(copyBudget, room))
+	f.throttle.full = f.throttle.full || len(f.moves) == room
 	for i := range f.moves {
 		f.produce(&f.moves[i], now)
 	}

@@ -110,7 +110,8 @@ type Lane struct {
 	out       outbound
 	commits   commits
 	carrier   carrier
-	moves     moves // nothing of it is used without Config.Runs
+	moves     moves    // nothing of it is used without Config.Runs
+	throttle  throttle // of copies, by the answers to deliveries
 	revoking  []*revoking
 	suspended bool // nothing is offered: the lease has run out
 	stop      stopping
@@ -164,7 +165,7 @@ func New(cfg Config, d Deliverer, c Committer, r Reading) *Lane {
 	}
 	l.core = purgatory.New(cfg.Core, l.clock(time.Now()))
 	l.in = intake{core: l.core, reading: r, rules: cfg.Rules, wall: cfg.Wall, onInvalid: cfg.Core.OnInvalid}
-	l.out = outbound{core: l.core, deliver: d, box: &l.box, cfg: &l.cfg}
+	l.out = outbound{core: l.core, deliver: d, box: &l.box, cfg: &l.cfg, throttle: &l.throttle}
 	l.carrier = carrier{core: l.core, reading: r, box: &l.box, cfg: &l.cfg}
 	l.commits = commits{core: l.core, committer: c, carrier: &l.carrier, box: &l.box, cfg: &l.cfg}
 	l.moves = newMoves(l)

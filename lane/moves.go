@@ -21,7 +21,7 @@ func newMoves(l *Lane) moves {
 	pressure := &pressure{l.core, &l.out, l.cfg.Runs.Share, mostAge}
 	return moves{
 		openings: openings{core: l.core, box: &l.box, cfg: &l.cfg, topics: make(map[string]RunsTopic), parts: make(map[offsets.Assignment]*opening)},
-		flush:    flush{core: l.core, box: &l.box, cfg: &l.cfg, pressure: pressure, out: &l.out},
+		flush:    flush{core: l.core, box: &l.box, cfg: &l.cfg, pressure: pressure, out: &l.out, throttle: &l.throttle},
 		visits:   visits{core: l.core, box: &l.box, cfg: &l.cfg, pressure: pressure, published: &l.seen, in: &l.in, ahead: leastAhead},
 	}
 }
@@ -98,8 +98,11 @@ func (p *pressure) horizon(used int64) time.Duration {
 // take counts, as it does where reading pauses: else that may be before anything is moved.
 func (p *pressure) used() int64 {
 	moving, _ := p.core.Runs().Bytes()
-	return p.core.Bytes() + p.out.bytes() - moving
+	return p.whole() - moving
 }
+
+// whole is the same with those: reading pauses for them, too.
+func (p *pressure) whole() int64 { return p.core.Bytes() + p.out.bytes() }
 
 // room is how many bytes of copies may be read now: up to a quarter of the share for all of them that
 // are not held, while memory is not full, and an eighth whatever else takes memory.

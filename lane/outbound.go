@@ -26,6 +26,7 @@ type slot struct {
 	headers []kgo.RecordHeader
 	added   []byte // of the headers that are added
 	promise func(*kgo.Record, error)
+	sent    time.Time
 }
 
 // outbound gives offered records to the producer, and takes its answers.
@@ -34,6 +35,8 @@ type outbound struct {
 	deliver Deliverer
 	box     *mailbox
 	cfg     *Config
+	// throttle hears how long deliveries take.
+	throttle *throttle
 
 	next       time.Time // when to offer while answers are owed
 	busy       time.Time // of the last offer
@@ -83,6 +86,7 @@ func (o *outbound) offer(now time.Time, suspended bool, wake *alarm) int {
 		d := &o.deliveries[i]
 		s := o.slot(d.ID)
 		o.fill(s, d, wall)
+		s.sent = now
 		o.deliver.Deliver(s.record, d.Alone, s.promise)
 	}
 	if len(o.deliveries) > 0 {
@@ -240,6 +244,7 @@ func (o *outbound) land(now purgatory.Clock, done []ended) {
 		return
 	}
 	o.results = o.results[:0]
+	answered := time.Now()
 	for _, e := range done {
 		s := &o.slots[e.id]
 		r := purgatory.Result{ID: e.id}
@@ -247,6 +252,8 @@ func (o *outbound) land(now purgatory.Clock, done []ended) {
 			r = o.deliver.Classify(e.err)
 			r.ID = e.id
 			o.cfg.Log.Debug("produce failed", "err", e.err)
+		} else {
+			o.throttle.answered(answered, answered.Sub(s.sent))
 		}
 		clear(s.headers)
 		*s.record = kgo.Record{}

@@ -27,6 +27,7 @@ type shelf struct {
 	silent bool          // no opening is answered before its context ends
 	refuse func(r *kgo.Record) error
 	slow   time.Duration // until a visit is answered
+	takes  time.Duration // of a copy, behind those before
 
 	openings []far.Ask
 	waiting  int // openings that are not answered
@@ -101,8 +102,12 @@ func (s *shelf) answer(f func()) {
 	if s.owed = append(s.owed, f); len(s.owed) > 1 {
 		return
 	}
+	takes := s.takes
 	s.answers.Go(func() {
 		for next := f; next != nil; {
+			if takes > 0 {
+				time.Sleep(takes) // in a bubble
+			}
 			next()
 			s.set(func(s *shelf) {
 				s.owed, next = s.owed[1:], nil

@@ -21,7 +21,7 @@ const (
 	runsLookMs  = 200
 
 	gatherBudget = 4096
-	copyBudget   = 1024
+	copyBudget   = 256
 )
 
 // paceEvery is how often the read-ahead is adapted. The lane does it every second; an hour of virtual time
