@@ -8,14 +8,14 @@ const (
 	leastCopies = 128
 	// adaptEvery is the time between two changes of that bound.
 	adaptEvery = 50 * time.Millisecond
-	// slack is how much longer than the quickest an answer takes that is slow.
+	// slack is how much longer than the quickest an answer takes at least that is slow. It takes twice as long, too.
 	slack = 4 * time.Millisecond
 	// quickFor is how long the quickest answer counts at least; it counts for twice that at most.
 	quickFor = 10 * time.Second
 
-	// Up to easy sixteenths of the share the throttle decides alone, and from one more on, where reading pauses,
-	// nothing is held back.
-	easy = 13
+	// roomy is how many of 32 parts of the share may be used where the throttle decides alone. From one more on,
+	// where reading pauses, nothing is held back.
+	roomy = 27
 )
 
 // throttle bounds the copies in flight, so that deliveries do not wait behind them: copies take the same brokers
@@ -46,7 +46,7 @@ func (t *throttle) answered(now time.Time, took time.Duration) {
 		quickest = min(quickest, t.quickest[1])
 	}
 	t.answers++
-	if took > quickest+slack {
+	if took > max(2*quickest, quickest+slack) {
 		t.slow++
 	}
 }
@@ -59,8 +59,8 @@ func (t *throttle) most(now time.Time, all int, used, share int64) int {
 		t.changes = now.Add(adaptEvery)
 	}
 	t.copies = min(max(t.copies, leastCopies), all)
-	part := max(share/16, 1)
-	over := min(max(used-easy*part, 0), part)
+	part := max(share/32, 1)
+	over := min(max(used-roomy*part, 0), part)
 	return t.copies + int(int64(all-t.copies)*over/part)
 }
 

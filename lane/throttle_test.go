@@ -40,7 +40,8 @@ func TestCopiesGiveWayWhereDeliveriesAreAnsweredSlowly(t *testing.T) {
 		"more slowly":                        {each(2 * ms), each(7 * ms), false},
 		"a few, as from one sick partition":  {each(2 * ms), func(i int) time.Duration { return time.Duration(2+i/8*5000) * ms }, true},
 		"three of ten":                       {each(2 * ms), func(i int) time.Duration { return time.Duration(2+i/7*10) * ms }, false},
-		"all slowly, from far away":          {each(80 * ms), each(90 * ms), false},
+		"a little more, from far away":       {each(80 * ms), each(160 * ms), true},
+		"twice as slowly, from far away":     {each(80 * ms), each(161 * ms), false},
 		"as slowly as for the last minute":   {func(i int) time.Duration { return 40 * ms }, each(40 * ms), true},
 		"as slowly, but one of the last ten": {func(i int) time.Duration { return time.Duration(2+min(i, 1)*38) * ms }, each(40 * ms), false},
 	} {
@@ -83,7 +84,7 @@ func TestABoundOfCopiesEnds(t *testing.T) {
 func TestNoCopyIsHeldBackWhereMemoryIsFull(t *testing.T) {
 	r := throttled{now: time.Unix(1000, 0)}
 	r.pass(200, func(i int) time.Duration { return time.Duration(1+i*100) * time.Millisecond })
-	for used, want := range map[int64]int{0: leastCopies, 1300: leastCopies, 1350: 5064, 1400: 10_000, 5000: 10_000} {
+	for used, want := range map[int64]int{0: leastCopies, 1350: leastCopies, 1375: 5064, 1400: 10_000, 5000: 10_000} {
 		if most := r.most(r.now, 10_000, used, 1600); most != want {
 			t.Errorf("%d of 1600 bytes: %d copies, want %d", used, most, want)
 		}
