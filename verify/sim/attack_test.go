@@ -115,7 +115,7 @@ func TestAttackWhatATruncationTakesIsCounted(t *testing.T) {
 		lost, sum := 0, 0
 		for _, log := range w.logs {
 			for _, e := range log.entries {
-				if e != nil && e.kind == record && e.lost && e.written == 0 && !e.dropped {
+				if e != nil && e.kind == record && e.lost && !e.hasOutcome() {
 					lost++
 				}
 			}

@@ -51,8 +51,12 @@ type entry struct {
 
 // finished says whether a commit may call the entry finished.
 func (e *entry) finished() bool {
-	return e.kind != record || e.written > 0 || e.dropped || e.lost || e.gone
+	return e.kind != record || e.lost || e.hasOutcome()
 }
+
+// hasOutcome says whether the record was written, or ended otherwise: one whose copy is gone may be in memory, and
+// expire there.
+func (e *entry) hasOutcome() bool { return e.written > 0 || e.dropped || e.gone }
 
 // allowed is how often the entry may have been written by now: once for each
 // assignment that read it as unfinished, and once more for each answer that left it
