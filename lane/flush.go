@@ -96,7 +96,7 @@ func (f *flush) turn(now time.Time, ahead time.Duration, wake *alarm) (more bool
 	}
 	more = f.gathering || f.squeezing || f.offer(now)
 	f.list()
-	if r.Moving() {
+	if r.Moving() || r.Flying() > 0 { // one that is silent may have to be given up
 		wake.by(now.Add(soon))
 	}
 	return more
@@ -185,7 +185,7 @@ func (f *flush) offer(now time.Time) (more bool) {
 	if !f.kept {
 		most = f.throttle.most(now, most, f.pressure.whole(), f.pressure.share())
 	}
-	room := max(most-r.Flying(), 0)
+	room := max(most-r.Answering(), 0)
 	f.moves = r.Offer(f.moves[:0], min(copyBudget, room))
 	f.throttle.full = f.throttle.full || len(f.moves) == room
 	for i := range f.moves {

@@ -45,7 +45,7 @@ func TestNoMoreCopiesAreInFlightThanTheClientHasRoomFor(t *testing.T) {
 	const records, room = 3000, 100
 	s := &slowRuns{answers: make(chan func(), 2*records)}
 	inBubble(t, func(c *Config) {
-		c.Runs = RunsConfig{Runs: s, InFlight: room, Share: func() int64 { return 10_000 },
+		c.Runs = RunsConfig{Runs: s, InFlight: 2 * room, Share: func() int64 { return 10_000 },
 			Retention: func(string) time.Duration { return 0 }, Partitions: func() int { return 1 }, Uniform: func() bool { return true }}
 	}, func(r *rig) {
 		r.RunsChanged("delayed", RunsTopic{TopicID: offsets.TopicID{1}, Usable: true})
@@ -56,7 +56,7 @@ func TestNoMoreCopiesAreInFlightThanTheClientHasRoomFor(t *testing.T) {
 			all = append(all, r.record(i, 10*time.Hour))
 		}
 		r.fetched(assignment(0, 1), all...)
-		time.Sleep(20 * time.Second)
+		time.Sleep(5 * time.Second)
 		if n := s.flying.Load(); n != room {
 			t.Errorf("%d copies are in flight, want %d", n, room)
 		}
@@ -79,7 +79,7 @@ func TestMemoryOfCopiesInFlightIsGivenBack(t *testing.T) {
 	const records = 3000
 	s := &slowRuns{answers: make(chan func(), 2*records)}
 	inBubble(t, func(c *Config) {
-		c.Runs = RunsConfig{Runs: s, InFlight: records, Share: func() int64 { return 10_000 },
+		c.Runs = RunsConfig{Runs: s, InFlight: 2 * records, Share: func() int64 { return 10_000 },
 			Retention: func(string) time.Duration { return 0 }, Partitions: func() int { return 1 }, Uniform: func() bool { return true }}
 	}, func(r *rig) {
 		r.RunsChanged("delayed", RunsTopic{TopicID: offsets.TopicID{1}, Usable: true})
@@ -91,7 +91,7 @@ func TestMemoryOfCopiesInFlightIsGivenBack(t *testing.T) {
 			all = append(all, r.record(i, 10*time.Hour))
 		}
 		r.fetched(assignment(0, 1), all...)
-		time.Sleep(20 * time.Second)
+		time.Sleep(5 * time.Second)
 		if in := s.flying.Load(); in != records {
 			t.Fatalf("%d copies are in flight, want %d", in, records)
 		}

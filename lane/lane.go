@@ -163,6 +163,7 @@ func New(cfg Config, d Deliverer, c Committer, r Reading) *Lane {
 	if cfg.CatchUp != nil {
 		cfg.Core.CatchUp = cfg.CatchUp.of(l.began)
 	}
+	cfg.Core.MaxCopies = cfg.Runs.InFlight
 	l.core = purgatory.New(cfg.Core, l.clock(time.Now()))
 	l.in = intake{core: l.core, reading: r, rules: cfg.Rules, wall: cfg.Wall, onInvalid: cfg.Core.OnInvalid}
 	l.out = outbound{core: l.core, deliver: d, box: &l.box, cfg: &l.cfg, throttle: &l.throttle}

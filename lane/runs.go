@@ -40,7 +40,8 @@ type RunsTopic struct {
 type RunsConfig struct {
 	Runs Runs
 	// InFlight bounds the copies of this lane that are not answered: the client refuses those
-	// that it has no room for, and nothing of their partition is moved for a second.
+	// that it has no room for, and nothing of their partition is moved for a second. Half of what silent
+	// partitions leave of it is used.
 	InFlight int
 	// Share returns the bytes of this lane's records at which memory counts as full.
 	Share func() int64

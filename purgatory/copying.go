@@ -50,7 +50,10 @@ func (r *Runs) moved(a *Answer) {
 	m := &p.moved
 	c.from.moving--
 	m.flyingBytes -= c.size
+	m.answeredMs = r.now.MonotonicMs
 	if c.given {
+		m.given--
+		m.givenBytes -= c.size
 		r.lateAnswer(p, a, &c)
 		return
 	}
@@ -119,10 +122,13 @@ func (r *Runs) giveUp() {
 		if c.from == nil || c.given || c.from.gone || c.deadlineMs > r.now.WallMs+giveUpMs {
 			continue
 		}
+		p := r.parts.list[c.from.slot]
 		c.given = true
+		p.moved.given++
+		p.moved.givenBytes += c.size
 		r.store.retain(c.loc)
 		r.stats.Gathered--
-		r.park(r.parts.list[c.from.slot], c.loc)
+		r.park(p, c.loc)
 	}
 }
 

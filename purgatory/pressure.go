@@ -6,9 +6,9 @@ import (
 	"layover/journal/runs"
 )
 
-// Bytes returns the bytes of records that are gathered or in flight to the runs topics, and of
-// those in memory that were read from there.
-func (r *Runs) Bytes() (moving, loaded int64) { return r.bytes, r.out.dir.copies }
+// Bytes returns the bytes of records that are gathered or in flight to the runs topics, but for those of silent
+// partitions, and of those in memory that were read from there.
+func (r *Runs) Bytes() (moving, loaded int64) { return r.bytes - r.silence().bytes, r.out.dir.copies }
 
 // Held returns how much of what was read from there is held at most, as its target does not take it. It
 // counts against its target's share of memory, so it need not keep others from being read.
@@ -22,8 +22,8 @@ func (r *Runs) Held() (bytes int64) {
 	return bytes
 }
 
-// Moving reports whether anything is gathered, or in flight to the runs topics.
-func (r *Runs) Moving() bool { return r.stats.Gathered > 0 }
+// Moving reports whether anything is gathered, or in flight to runs partitions that answer.
+func (r *Runs) Moving() bool { return r.stats.Gathered > r.silence().records }
 
 // Flying returns how many copies are in flight.
 func (r *Runs) Flying() int { return len(r.flying) - len(r.free) }

@@ -40,6 +40,7 @@ type Config struct {
 	MaxInFlight      int   // records in flight per target partition that is slow; see allowance
 	MaxBuffered      int   // records in flight in all, stuck ones too: the client's buffer; 0: 65,536
 	MaxInFlightBytes int64 // bytes in flight of the whole core, at least one record
+	MaxCopies        int   // copies in flight to runs topics, those of silent partitions too: the client's buffer; 0: 65,536
 	LargestChunk     int   // bytes of a regular payload chunk; 0: 256 KiB
 	JumpOver         int64 // finished stretches longer than this are jumped over
 	// ClockSlack is how far the clocks of two members may differ, and a clock be set back,
@@ -88,6 +89,9 @@ func New(cfg Config, now Clock) *Core {
 	if cfg.MaxBuffered == 0 {
 		cfg.MaxBuffered = maxBuffered
 	}
+	if cfg.MaxCopies == 0 {
+		cfg.MaxCopies = maxBuffered
+	}
 	c := &Core{
 		cfg: cfg, now: now, store: newStore(cfg.LargestChunk),
 		parts: newPartitions(), stats: newStats(),
@@ -98,7 +102,7 @@ func New(cfg Config, now Clock) *Core {
 	c.parking.catching = catching{pacer: cfg.CatchUp, dir: &c.out.dir}
 	c.events = eventMaker{cfg: &c.cfg, dir: &c.out.dir, stats: &c.stats, now: &c.now}
 	c.commands = newCommands(c.store, &c.stats, &c.events)
-	c.runs = Runs{now: &c.now, store: c.store, parking: &c.parking, parts: &c.parts, out: c.out, stats: &c.stats, journals: &c.journals}
+	c.runs = Runs{most: cfg.MaxCopies, now: &c.now, store: c.store, parking: &c.parking, parts: &c.parts, out: c.out, stats: &c.stats, journals: &c.journals}
 	return c
 }
 

@@ -30,6 +30,7 @@ type Runs struct {
 	// journals is the core's: an index has to know whether it may write.
 	journals *Journals
 
+	most   int       // Config.MaxCopies
 	flying []copying // by id; a free one has no source
 	free   []int32
 	bytes  int64    // of what is gathered or in flight
@@ -73,13 +74,16 @@ type moved struct {
 	number   uint64      // of the run in hand
 
 	flyingBytes int64
+	given       int   // copies in flight whose records are parked again
+	givenBytes  int64 // of those
+	answeredMs  int64 // Clock.MonotonicMs of the last answer to a copy, or of the first copy since none was in flight
 	uncommitted int64 // moved since the last commit that was built
 	committing  int64 // moved before that, and not committed
 	oldUntil    int64 // timestamp up to which a record is old, as Behind says
 	oldBelow    int64 // offset below which it is
 	longAt      int64 // read position when Behind said Long
 	pauseUntil  int64 // Clock.MonotonicMs
-	wary        bool  // the last copy was refused: the next one goes alone
+	wary        bool  // the next copy goes alone, until one is taken: the last was refused, or much is silent
 
 	// doubtful: an offset was acknowledged that the log had already.
 	doubtful bool
@@ -153,7 +157,7 @@ func (r *Runs) Usable(topic string, usable bool) {
 // many runs that none may begin for others, copies may still be moved together.
 func (p *partition) movable(nowMs int64, again bool) bool {
 	m := &p.moved
-	if m.index == nil || !m.usable || m.doubtful || p.src.draining || nowMs < m.pauseUntil {
+	if m.index == nil || !m.usable || m.doubtful || p.src.draining || nowMs < m.pauseUntil || p.silent(nowMs) {
 		return false
 	}
 	return !m.index.Full() || again && !m.index.Overfull()
@@ -226,10 +230,11 @@ func (r *Runs) mayMove(payload uint64) (h header, may bool) {
 }
 
 // Offer appends to out at most limit copies to be produced now, those of each partition by
-// deadline. What is gathered and has come too near its deadline is parked again.
+// deadline. What is gathered is parked again where it has come too near its deadline, or its partition is silent.
 func (r *Runs) Offer(out []Move, limit int) []Move {
 	r.giveUp()
-	limit += len(out)
+	s := r.silence()
+	limit = len(out) + max(min(limit, r.room(s)), 0)
 	n := len(r.parts.list)
 	r.first++
 	for i := range n {
@@ -237,7 +242,12 @@ func (r *Runs) Offer(out []Move, limit int) []Move {
 		if p == nil || p.src.gone || len(p.moved.gathered) == 0 {
 			continue
 		}
-		r.scatter(p, r.now.WallMs+tooNearMs)
+		until := r.now.WallMs + tooNearMs
+		if p.silent(r.now.MonotonicMs) {
+			until = math.MaxInt64
+		}
+		r.scatter(p, until)
+		p.moved.wary = p.moved.wary || r.crowded(s) && p.src.moving == 0
 		for len(out) < limit && len(p.moved.gathered) > 0 && r.takes(p) {
 			out = append(out, r.start(p))
 		}
@@ -270,6 +280,9 @@ func (r *Runs) start(p *partition) Move {
 	}
 	r.flying[id] = copying{loc: loc, from: p.src, size: size, deadlineMs: h.deadlineMs, run: m.number, origin: h.offset, to: m.index, epoch: m.index.LeaderEpoch(), place: h.place()}
 	m.flyingBytes += size
+	if p.src.moving == 0 {
+		m.answeredMs = r.now.MonotonicMs
+	}
 	p.src.moving++
 	move := Move{ID: id, Assignment: p.Assignment, TopicID: p.TopicID, ClusterID: p.ClusterID, Writer: m.index.Writer(),
 		Offset: h.offset, LeaderEpoch: m.epochs.of(h.offset), TimestampMs: h.timestampMs, DeadlineMs: h.deadlineMs, Run: m.number, Body: body}

@@ -176,6 +176,9 @@ func (in *instance) move(n int) bool {
 		in.copies = append(in.copies, &copying{part: int(m.Partition), topicID: in.w.runs.topicID, epoch: m.Epoch, life: own.life, move: m, entry: e})
 		in.w.say("%s moves %v", in.member, e)
 	}
+	if n, most := in.core.Runs().Flying(), in.w.cfg.MaxBuffered; most > 0 && n > most {
+		in.w.fail("%d copies are in flight, the client has room for %d", n, most)
+	}
 	return len(moves) > 0
 }
 

@@ -117,7 +117,7 @@ func routed(_ *purgatory.TargetState, _ offsets.TopicPartition, body []byte) pur
 func (w *World) core(clock purgatory.Clock, event func(*purgatory.Event) purgatory.Body, rate *pacer) *purgatory.Core {
 	cfg := purgatory.Config{
 		OnInvalid: w.cfg.OnInvalid, Patience: w.cfg.Patience, HeldShare: w.cfg.HeldShare,
-		MaxInFlight: w.cfg.MaxInFlight, MaxBuffered: w.cfg.MaxBuffered, MaxInFlightBytes: w.cfg.MaxInFlightBytes, LargestChunk: w.cfg.LargestChunk,
+		MaxInFlight: w.cfg.MaxInFlight, MaxBuffered: w.cfg.MaxBuffered, MaxCopies: w.cfg.MaxBuffered, MaxInFlightBytes: w.cfg.MaxInFlightBytes, LargestChunk: w.cfg.LargestChunk,
 		JumpOver: w.cfg.JumpOver, ClockSlack: clockSlackMs * time.Millisecond, Geometry: wheel.Geometry{TickMs: 1, Slots: 64, Factor: 16, Levels: 4},
 		JournalAbove: w.cfg.JournalAbove, Place: routed, OnExpired: w.cfg.OnExpired, Event: event,
 	}

@@ -1,0 +1,56 @@
+package purgatory
+
+const (
+	// silentMs is how long a partition leaves its copies in flight without an answer until others do not wait
+	// for it: its leader may be away for weeks.
+	silentMs = 10_000
+
+	// copyRoomShare divides the room beside copies of silent partitions: one part of so many may be in flight to
+	// others. What falls silent at once leaves the other parts.
+	copyRoomShare = 2
+)
+
+// silence is what is in flight to silent partitions. It keeps its memory, and its place in the client's buffer,
+// until the answer.
+type silence struct {
+	copies  int
+	records int64 // of those copies, but for records that are parked again
+	bytes   int64 // of those records
+}
+
+// silent reports whether a partition has copies in flight and answers none. Nothing more of it is moved before
+// the next answer.
+func (p *partition) silent(nowMs int64) bool {
+	return p.src.moving > 0 && nowMs-p.moved.answeredMs >= silentMs
+}
+
+// silence adds up the silent partitions, also those that are gone.
+func (r *Runs) silence() (s silence) {
+	if r.Flying() == 0 {
+		return s
+	}
+	for _, p := range r.parts.list {
+		if p != nil && p.silent(r.now.MonotonicMs) {
+			m := &p.moved
+			s.copies += p.src.moving
+			s.records += int64(p.src.moving - m.given)
+			s.bytes += m.flyingBytes - m.givenBytes
+		}
+	}
+	return s
+}
+
+// Answering returns how many copies are in flight to partitions that are not silent.
+func (r *Runs) Answering() int { return r.Flying() - r.silence().copies }
+
+// room returns how many more copies may be in flight, negative for none.
+//
+// Invariant: copies in flight are at most Config.MaxCopies, which
+// TestCopiesInFlightFitTheRoomHoweverManyPartitionsAreSilent checks.
+func (r *Runs) room(s silence) int {
+	return (r.most-s.copies+copyRoomShare-1)/copyRoomShare - (r.Flying() - s.copies)
+}
+
+// crowded reports whether so much is silent that a partition has to answer one copy before it gets a second: each
+// that falls silent between two flushes costs one copy of the room.
+func (r *Runs) crowded(s silence) bool { return s.copies >= r.most/copyRoomShare }
