@@ -40,7 +40,7 @@ type Config struct {
 	MaxInFlight      int   // records in flight per target partition that is slow; see allowance
 	MaxBuffered      int   // records in flight in all, stuck ones too: the client's buffer; 0: 65,536
 	MaxInFlightBytes int64 // bytes in flight of the whole core, at least one record
-	MaxCopies        int   // copies in flight to runs topics, those of silent partitions too: the client's buffer; 0: 65,536
+	MaxCopies        int   // copies in flight, silent ones too: the client's buffer; 0: 65,536
 	LargestChunk     int   // bytes of a regular payload chunk; 0: 256 KiB
 	JumpOver         int64 // finished stretches longer than this are jumped over
 	// ClockSlack is how far the clocks of two members may differ, and a clock be set back,
