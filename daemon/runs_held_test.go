@@ -39,7 +39,8 @@ func TestCopiesForAMissingTargetDoNotKeepOthersInRuns(t *testing.T) {
 		time.Sleep(100 * time.Minute)
 		moved, loaded, lost, waiting := in.runsCount()
 		late := w.arrived(due, 0)
-		if s := in.daemon.Sample(); late > time.Second || s.Memory.Used > s.Memory.Limit {
+		// A visit that finds no room is tried again after a second.
+		if s := in.daemon.Sample(); late > 3*time.Second/2 || s.Memory.Used > s.Memory.Limit {
 			t.Errorf("moved %d, loaded %d, lost %d, waiting %d, dead-lettered %d; the latest %v late; memory %+v", moved, loaded, lost, waiting, w.count(dlq), late, s.Memory)
 		}
 		in.stop()

@@ -105,11 +105,14 @@ func (p *pressure) used() int64 {
 func (p *pressure) whole() int64 { return p.core.Bytes() + p.out.bytes() }
 
 // room is how many bytes of copies may be read now: up to a quarter of the share for all of them that
-// are not held, while memory is not full, and an eighth whatever else takes memory.
+// are not held, while memory is not full, and an eighth whatever else takes memory. What is held for a
+// target may be more than that and stay for hours: a sixteenth is for the others all the same, also
+// beside a share that is just full. Reading pauses then, and what it leaves for fetches is more than that.
 func (p *pressure) room() int64 {
 	share := p.share()
 	_, loaded := p.core.Runs().Bytes()
-	return max(share/8-loaded, min(share/4-p.loaded(), share-p.core.Bytes()))
+	free, others := share-p.core.Bytes(), p.loaded()
+	return max(share/8-loaded, min(share/16-others, free+share/16), min(share/4-others, free))
 }
 
 // loaded is the bytes of copies in memory but for those that are held.
