@@ -36,16 +36,13 @@ func (s *site) alreadyDue(ctx context.Context) error {
 	return nil
 }
 
-// alreadyCase writes the records once and lets all ways read them.
+// alreadyCase lets all ways read the same records.
 func (s *site) alreadyCase(ctx context.Context, size, partitions int) (err error) {
-	loaded, err := s.newScene(ctx, way{kind: bare}, partitions, "")
+	loaded, err := s.loaded(ctx, size, partitions)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, loaded.close(ctx)) }()
-	if err := loaded.load(ctx, size, s.Due[size]); err != nil {
-		return err
-	}
 	var steps []step
 	for _, w := range s.ways(product, stamped, plain, bare) {
 		steps = append(steps, step{w.name, func(ctx context.Context) error {
@@ -55,6 +52,18 @@ func (s *site) alreadyCase(ctx context.Context, size, partitions int) (err error
 		}})
 	}
 	return s.inTurn(ctx, steps...)
+}
+
+// loaded is a scene with the records that are already due, to be read again and again.
+func (s *site) loaded(ctx context.Context, size, partitions int) (*scene, error) {
+	sc, err := s.newScene(ctx, way{kind: bare}, partitions, "")
+	if err != nil {
+		return nil, err
+	}
+	if err := sc.load(ctx, size, s.Due[size]); err != nil {
+		return nil, errors.Join(err, sc.close(ctx))
+	}
+	return sc, nil
 }
 
 // load writes n records that are due at once.

@@ -23,17 +23,14 @@ const (
 
 func laneCase(lanes, cores int) string { return fmt.Sprintf("lanes: %d, cores: %d", lanes, cores) }
 
-// lanesAndCores measures records already due with some numbers of lanes and of cores, and a loop with these.
+// lanesAndCores measures records already due with some numbers of lanes and of cores.
 func (s *site) lanesAndCores(ctx context.Context) (err error) {
 	size, partitions := smallest, s.partitions()
-	loaded, err := s.newScene(ctx, way{kind: bare}, partitions, "")
+	loaded, err := s.loaded(ctx, size, partitions)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, loaded.close(ctx)) }()
-	if err := loaded.load(ctx, size, s.Due[size]); err != nil {
-		return err
-	}
 	var steps []step
 	for _, cores := range s.Cores {
 		for _, lanes := range s.Lanes {
