@@ -97,8 +97,7 @@ func (p *pressure) horizon(used int64) time.Duration {
 // used is the lane's bytes but for those of what is on its way to the runs topics. What deliveries
 // take counts, as it does where reading pauses: else that may be before anything is moved.
 func (p *pressure) used() int64 {
-	moving, _ := p.core.Runs().Bytes()
-	return p.whole() - moving
+	return p.whole() - p.core.Runs().MovingBytes()
 }
 
 // whole is the same with those: reading pauses for them, too.
@@ -110,13 +109,12 @@ func (p *pressure) whole() int64 { return p.core.Bytes() + p.out.bytes() }
 // beside a share that is just full. Reading pauses then, and what it leaves for fetches is more than that.
 func (p *pressure) room() int64 {
 	share := p.share()
-	_, loaded := p.core.Runs().Bytes()
+	loaded := p.core.Runs().LoadedBytes()
 	free, others := share-p.core.Bytes(), p.loaded()
 	return max(share/8-loaded, min(share/16-others, free+share/16), min(share/4-others, free))
 }
 
 // loaded is the bytes of copies in memory but for those that are held.
 func (p *pressure) loaded() int64 {
-	_, loaded := p.core.Runs().Bytes()
-	return loaded - p.core.Runs().Held()
+	return p.core.Runs().LoadedBytes() - p.core.Runs().Held()
 }

@@ -86,7 +86,7 @@ func (p *published) publish(core *purgatory.Core, now time.Time) {
 func (p *published) report(core *purgatory.Core, beside int64) {
 	p.some.Store(!core.Empty()) // first: whoever sees the bytes of a record sees that there is one
 	p.bytes.Store(core.Bytes() + beside)
-	_, loaded := core.Runs().Bytes()
+	loaded := core.Runs().LoadedBytes()
 	p.loaded.Store(loaded)
 	pauses := core.Pauses()
 	p.paused.Store(&pauses)

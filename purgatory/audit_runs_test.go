@@ -54,7 +54,7 @@ func (r *rig) auditRuns(n *census) (all int64) {
 			r.Errorf("partition %d counts %d moves of %d bytes, recount %d of %d", p.Partition, p.src.moving, p.moved.flyingBytes, moving[p.src], bytes[p.src])
 		}
 	}
-	if got, _ := r.runs.Bytes(); r.stats.Gathered != all || got != gathered-silent.bytes {
+	if got := r.runs.MovingBytes(); r.stats.Gathered != all || got != gathered-silent.bytes {
 		r.Errorf("%d gathered of %d bytes, recount %d of %d, silent %+v", r.stats.Gathered, got, all, gathered, silent)
 	}
 	if got := r.runs.Moving(); got != (all > silent.records) {

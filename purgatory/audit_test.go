@@ -117,7 +117,7 @@ func (r *rig) audit() {
 	}
 	r.auditStore(n)
 	r.auditIDs(&n.ids)
-	if _, loaded := c.runs.Bytes(); loaded != n.copies {
+	if loaded := c.runs.LoadedBytes(); loaded != n.copies {
 		r.Errorf("%d bytes of copies counted, recount %d", loaded, n.copies)
 	}
 	if c.store.used != n.used {

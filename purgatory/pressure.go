@@ -6,9 +6,11 @@ import (
 	"layover/journal/runs"
 )
 
-// Bytes returns the bytes of records that are gathered or in flight to the runs topics, but for those of silent
-// partitions, and of those in memory that were read from there.
-func (r *Runs) Bytes() (moving, loaded int64) { return r.bytes - r.silence().bytes, r.out.dir.copies }
+// MovingBytes returns the bytes of records that are gathered or in flight to runs partitions that answer.
+func (r *Runs) MovingBytes() int64 { return r.bytes - r.silence().bytes }
+
+// LoadedBytes returns the bytes of records in memory that were read from runs topics.
+func (r *Runs) LoadedBytes() int64 { return r.out.dir.copies }
 
 // Held returns how much of what was read from there is held at most, as its target does not take it. It
 // counts against its target's share of memory, so it need not keep others from being read.

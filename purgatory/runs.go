@@ -234,7 +234,7 @@ func (r *Runs) mayMove(payload uint64) (h header, may bool) {
 func (r *Runs) Offer(out []Move, limit int) []Move {
 	r.giveUp()
 	s := r.silence()
-	limit = len(out) + max(min(limit, r.room(s)), 0)
+	limit = len(out) + max(min(limit, s.room(r.most, r.Flying())), 0)
 	n := len(r.parts.list)
 	r.first++
 	for i := range n {
@@ -247,7 +247,7 @@ func (r *Runs) Offer(out []Move, limit int) []Move {
 			until = math.MaxInt64
 		}
 		r.scatter(p, until)
-		p.moved.wary = p.moved.wary || r.crowded(s) && p.src.moving == 0
+		p.moved.wary = p.moved.wary || s.crowded(r.most) && p.src.moving == 0
 		for len(out) < limit && len(p.moved.gathered) > 0 && r.takes(p) {
 			out = append(out, r.start(p))
 		}

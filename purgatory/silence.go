@@ -43,14 +43,14 @@ func (r *Runs) silence() (s silence) {
 // Answering returns how many copies are in flight to partitions that are not silent.
 func (r *Runs) Answering() int { return r.Flying() - r.silence().copies }
 
-// room returns how many more copies may be in flight, negative for none.
+// room returns how many more copies may be in flight beside those that are, of most; negative for none.
 //
 // Invariant: copies in flight are at most Config.MaxCopies, which
 // TestCopiesInFlightFitTheRoomHoweverManyPartitionsAreSilent checks.
-func (r *Runs) room(s silence) int {
-	return (r.most-s.copies+copyRoomShare-1)/copyRoomShare - (r.Flying() - s.copies)
+func (s *silence) room(most, flying int) int {
+	return (most-s.copies+copyRoomShare-1)/copyRoomShare - (flying - s.copies)
 }
 
 // crowded reports whether so much is silent that a partition has to answer one copy before it gets a second: each
 // that falls silent between two flushes costs one copy of the room.
-func (r *Runs) crowded(s silence) bool { return s.copies >= r.most/copyRoomShare }
+func (s *silence) crowded(most int) bool { return s.copies >= most/copyRoomShare }

@@ -76,7 +76,7 @@ func TestASilentRunsPartitionKeepsWhatIsInFlightAlone(t *testing.T) {
 	if h.stats.Gathered != 10 || h.stats.Parked != 20 {
 		t.Errorf("%d records gathered, %d parked", h.stats.Gathered, h.stats.Parked)
 	}
-	if moving, _ := h.Runs().Bytes(); h.Runs().Moving() || moving != 0 || h.Runs().Answering() != 0 {
+	if moving := h.Runs().MovingBytes(); h.Runs().Moving() || moving != 0 || h.Runs().Answering() != 0 {
 		t.Errorf("moving %t, %d bytes of it, %d copies", h.Runs().Moving(), moving, h.Runs().Answering())
 	}
 	h.audit()
@@ -105,14 +105,14 @@ func TestASilentCopyIsGivenUpBeforeItIsDue(t *testing.T) {
 	silent := h.flush(1)
 	h.pass(30*24*3_600_000 - giveUpMs)
 	h.Runs().Offer(nil, 9)
-	moving, _ := h.Runs().Bytes()
+	moving := h.Runs().MovingBytes()
 	if n := h.Runs().Flying(); moving != 0 || h.stats.Gathered != 0 || h.stats.Parked != 3 || n != 3 {
 		t.Errorf("%d bytes moving, %d gathered, %d parked, %d in flight", moving, h.stats.Gathered, h.stats.Parked, n)
 	}
 	for _, m := range silent {
 		h.answer(m)
 	}
-	if moving, _ := h.Runs().Bytes(); moving != 0 || h.Runs().Moving() {
+	if moving := h.Runs().MovingBytes(); moving != 0 || h.Runs().Moving() {
 		t.Errorf("%d bytes moving, %t", moving, h.Runs().Moving())
 	}
 	h.audit()
@@ -126,7 +126,7 @@ func TestWhatAHandOverLeavesInFlightIsNotWaitedFor(t *testing.T) {
 	h.Revoke(partitionOf(0), 1)
 	h.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
 	h.pass(silentMs)
-	if moving, _ := h.Runs().Bytes(); h.Runs().Moving() || moving != 0 {
+	if moving := h.Runs().MovingBytes(); h.Runs().Moving() || moving != 0 {
 		t.Errorf("moving %t, %d bytes of it", h.Runs().Moving(), moving)
 	}
 	for _, m := range silent {

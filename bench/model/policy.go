@@ -47,12 +47,11 @@ type policy struct {
 }
 
 func (p *policy) used() int64 {
-	moving, _ := p.core.Runs().Bytes()
-	return p.core.Bytes() - moving
+	return p.core.Bytes() - p.core.Runs().MovingBytes()
 }
 
 func (p *policy) room() int64 {
-	_, loaded := p.core.Runs().Bytes()
+	loaded := p.core.Runs().LoadedBytes()
 	return max(p.share/8-loaded, min(p.share/4-loaded, p.share-p.core.Bytes()))
 }
 
@@ -104,7 +103,7 @@ func (p *policy) pace(now int64) {
 	}
 	p.paced = now + paceEvery
 	most, quarter := min(int64(mostAheadMs), p.horizonMs(p.used())/2), p.share/4
-	_, loaded := p.core.Runs().Bytes()
+	loaded := p.core.Runs().LoadedBytes()
 	due := func(ahead int64) int64 { return loaded + p.core.Runs().DueBy(now+ahead).Bytes }
 	for due(p.ahead) > quarter && p.ahead > max(leastAhead, p.step) {
 		p.ahead /= 2
