@@ -140,7 +140,7 @@ func TestAPauseEndsWhenNothingIsLeftThatCouldFreeMemory(t *testing.T) {
 // burst is above the mark.
 func TestASmallBoundDoesNotPauseForEachRecord(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		in := w.start("LAYOVER_MAX_PARKED_BYTES=1Mi", "LAYOVER_LANES=6")
+		in := w.start("LAYOVER_MAX_PARKED_BYTES=1Mi", "LAYOVER_LANES=10")
 		in.ready()
 		burst := []kgo.RecordHeader{header("x-delay", "5s"), header("padding", strings.Repeat("x", 700))}
 		w.sendMany(0, 0, 3000, func(int) []kgo.RecordHeader { return burst })
