@@ -268,14 +268,15 @@ func (l *Lane) share(now purgatory.Clock) {
 
 // replays tells the core whether what its replay barriers wait for is read at all.
 func (l *Lane) replays() {
-	l.replaying = l.core.Replaying(l.replaying[:0])
+	r := l.core.Replays()
+	l.replaying = r.Assignments(l.replaying[:0])
 	if len(l.replaying) == 0 {
 		return
 	}
-	l.core.Reading(l.reading.Paused())
+	r.Reading(l.reading.Paused())
 	for _, a := range l.replaying {
 		if l.reading.Stopped(a) {
-			l.core.Stopped(a.TopicPartition, a.Epoch)
+			r.Stopped(a.TopicPartition, a.Epoch)
 		}
 	}
 }

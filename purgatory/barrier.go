@@ -41,23 +41,34 @@ const (
 // BarrierReasons returns the reasons that Stats counts openings by.
 func BarrierReasons() []string { return []string{openPaused, openHalted, openStopped, openIdle} }
 
+// Replays opens and shuts the barriers of partitions that are replayed: not read yet to the end that
+// their assignment found.
+type Replays struct {
+	now    *Clock      // the core's
+	parts  *partitions // the core's
+	out    *outbox     // the core's
+	stats  *Stats      // the core's: here BarrierOpened is counted
+	paused bool        // reading is
+	barred int         // partitions that are replayed
+}
+
 // Reading takes the news that reading is paused, or goes on.
-func (c *Core) Reading(paused bool) { c.paused = paused }
+func (r *Replays) Reading(paused bool) { r.paused = paused }
 
 // Stopped takes the news that nothing of an assignment is read any more.
-func (c *Core) Stopped(tp offsets.TopicPartition, epoch uint64) {
-	if p := c.parts.find(tp, epoch); p != nil {
+func (r *Replays) Stopped(tp offsets.TopicPartition, epoch uint64) {
+	if p := r.parts.find(tp, epoch); p != nil {
 		p.barrier.stopped = true
 	}
 }
 
-// Replaying appends to out the assignments that are not read yet to the end that they
-// found. Their owner says by Reading and Stopped whether they are read at all.
-func (c *Core) Replaying(out []offsets.Assignment) []offsets.Assignment {
-	if c.barred == 0 {
+// Assignments appends to out those that are replayed. Their owner says by Reading and Stopped
+// whether they are read at all.
+func (r *Replays) Assignments(out []offsets.Assignment) []offsets.Assignment {
+	if r.barred == 0 {
 		return out
 	}
-	for p := range c.parts.here() {
+	for p := range r.parts.here() {
 		if !p.barrier.over {
 			out = append(out, p.Assignment)
 		}
@@ -65,32 +76,32 @@ func (c *Core) Replaying(out []offsets.Assignment) []offsets.Assignment {
 	return out
 }
 
-// barriers opens the barriers of partitions that are read, or not to be read at the moment,
+// tick opens the barriers of partitions that are read, or not to be read at the moment,
 // and shuts those of others again.
-func (c *Core) barriers() {
-	if c.barred == 0 {
+func (r *Replays) tick() {
+	if r.barred == 0 {
 		return
 	}
-	for p := range c.parts.here() {
+	for p := range r.parts.here() {
 		if p.barrier.over {
 			continue
 		}
 		if p.next >= p.StableEnd {
 			p.barrier = barrier{over: true}
-			c.barred--
-			c.out.open(p.src)
+			r.barred--
+			r.out.open(p.src)
 			continue
 		}
-		switch why := p.mayOpen(c.now.AnsweredMs, c.paused); {
+		switch why := p.mayOpen(r.now.AnsweredMs, r.paused); {
 		case why == p.barrier.open:
 		case why == "":
 			p.barrier.open, p.src.shut = "", true
 		default:
 			if p.barrier.open == "" {
-				c.stats.BarrierOpened[why]++
+				r.stats.BarrierOpened[why]++
 			}
 			p.barrier.open = why
-			c.out.open(p.src)
+			r.out.open(p.src)
 		}
 	}
 }

@@ -35,8 +35,8 @@ func TestNothingWithAnIDIsOfferedBeforeItsPartitionIsRead(t *testing.T) {
 	r.must(r.arrival(2, 1000, "0"))
 	r.pass(1)
 	r.want(r.offer(), 0)
-	if r.audit(); len(r.stats.BarrierOpened) > 0 || r.barred != 0 {
-		t.Errorf("opened %v, %d are barred", r.stats.BarrierOpened, r.barred)
+	if r.audit(); len(r.stats.BarrierOpened) > 0 || r.replays.barred != 0 {
+		t.Errorf("opened %v, %d are barred", r.stats.BarrierOpened, r.replays.barred)
 	}
 
 	r = newIDRig(t, nil)
@@ -50,8 +50,8 @@ func TestTheBarrierIsOpenWhileNothingMoreIsRead(t *testing.T) {
 		open func(*rig)
 		shut func(*rig) // nil: it stays open
 	}{
-		openPaused:  {func(r *rig) { r.Reading(true) }, func(r *rig) { r.Reading(false) }},
-		openStopped: {func(r *rig) { r.Stopped(partitionOf(0), 1) }, nil},
+		openPaused:  {func(r *rig) { r.Replays().Reading(true) }, func(r *rig) { r.Replays().Reading(false) }},
+		openStopped: {func(r *rig) { r.Replays().Stopped(partitionOf(0), 1) }, nil},
 		openIdle: {func(r *rig) {
 			r.pass(idleOpensMs - 300)
 			r.want(r.offer())
@@ -80,7 +80,7 @@ func TestTheBarrierIsOpenWhileNothingMoreIsRead(t *testing.T) {
 			test.shut(r)
 			r.end(NoRoom, flying...)
 			r.pass(200)
-			if r.want(r.offer()); len(r.Replaying(nil)) != 1 {
+			if r.want(r.offer()); len(r.Replays().Assignments(nil)) != 1 {
 				t.Error("the barrier is not shut again")
 			}
 			test.open(r)
@@ -123,8 +123,8 @@ func TestAnAssignmentTakesItsBarrierAlong(t *testing.T) {
 	r.barredRig(true)
 	r.must(r.named(1, 60_000, "b"))
 	r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
-	if r.audit(); r.barred != 0 || r.Snapshot().IDs != 0 {
-		t.Errorf("%d barriers, %d ids left", r.barred, r.Snapshot().IDs)
+	if r.audit(); r.replays.barred != 0 || r.Snapshot().IDs != 0 {
+		t.Errorf("%d barriers, %d ids left", r.replays.barred, r.Snapshot().IDs)
 	}
 	r.assign(0, 2, 0)
 	for o, id := range []string{"a", "b"} {
@@ -161,12 +161,12 @@ func TestOnlyPartitionsThatAreHereAreRead(t *testing.T) {
 	gone := offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}
 	r.Sweep(gone)
 	r.pass(1)
-	if all := r.Replaying(nil); len(all) != 2 || all[0] == gone || all[1] == gone || r.barred != 2 {
-		t.Errorf("%+v are read, %d counted", all, r.barred)
+	if all := r.Replays().Assignments(nil); len(all) != 2 || all[0] == gone || all[1] == gone || r.replays.barred != 2 {
+		t.Errorf("%+v are read, %d counted", all, r.replays.barred)
 	}
 	r.take(1, 1, r.arrival(0, 60_000, "0"))
 	r.pass(1)
-	if all := r.Replaying(nil); len(all) != 1 || all[0].Partition != 2 {
+	if all := r.Replays().Assignments(nil); len(all) != 1 || all[0].Partition != 2 {
 		t.Errorf("%+v are read", all)
 	}
 }

@@ -136,7 +136,7 @@ func TestWhatACommandDoes(t *testing.T) {
 		"waiting for the barrier": {in(behindBarrier, func(r *rig) {
 			r.parts.byTopic[partitionOf(0)].StableEnd = 5
 			r.parts.byTopic[partitionOf(0)].barrier.over, r.parts.byTopic[partitionOf(0)].src.shut = false, true
-			r.barred++
+			r.replays.barred++
 			r.must(r.named(0, 0, "a"))
 			r.pass(1)
 		}), cancelled, replaced},

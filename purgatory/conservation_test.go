@@ -45,7 +45,7 @@ func (w *world) heal() {
 	w.healed = true
 	clear(w.router)
 	w.paused = false
-	w.Reading(false)
+	w.Replays().Reading(false)
 	for no := range w.parts {
 		if w.parts[no].assigned && (w.parts[no].revoked || w.Core.parts.byTopic[partitionOf(int32(no))].halted != nil) {
 			w.sweep(no)

@@ -187,7 +187,7 @@ func TestACancelThatCountsAgainIsCountedOnce(t *testing.T) {
 	r := newIDRig(t, nil)
 	r.assigned(func(a *facts.Assigned) { a.Window, a.StableEnd = set, 2 })
 	r.must(r.named(0, 0, "a"))
-	r.Reading(true)
+	r.Replays().Reading(true)
 	r.pass(1)
 	ds := r.offer()
 	r.want(ds, 0)

@@ -89,7 +89,7 @@ func (w *world) reconcile() {
 
 // empty holds a core without records to having no ids.
 func (w *world) empty() {
-	if c := &w.commands; len(c.pending) > 0 || c.index.table.Len() > 0 || w.store.slots.Len() > 0 || w.barred > 0 {
-		w.Fatalf("left: commands for %d records, %d ids, %d names, %d barriers", len(c.pending), c.index.table.Len(), w.store.slots.Len(), w.barred)
+	if c := &w.commands; len(c.pending) > 0 || c.index.table.Len() > 0 || w.store.slots.Len() > 0 || w.replays.barred > 0 {
+		w.Fatalf("left: commands for %d records, %d ids, %d names, %d barriers", len(c.pending), c.index.table.Len(), w.store.slots.Len(), w.replays.barred)
 	}
 }

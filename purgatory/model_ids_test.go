@@ -337,11 +337,11 @@ func (w *world) disturb(p *partitionModel, no int) {
 	switch w.dice.roll(3) {
 	case 0:
 		w.paused = !w.paused
-		w.Reading(w.paused)
+		w.Replays().Reading(w.paused)
 	case 1:
 		if p.assigned && w.dice.roll(3) == 0 {
 			p.barrier.stopped = true
-			w.Stopped(partitionOf(int32(no)), p.epoch)
+			w.Replays().Stopped(partitionOf(int32(no)), p.epoch)
 		}
 	default:
 		w.elapse(15_000)

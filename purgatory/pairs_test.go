@@ -150,7 +150,7 @@ func TestAFinishedCommandEndsWhatItEndedBefore(t *testing.T) {
 			r.must(r.named(0, 0, "a"))
 			var ds []Delivery
 			if flying {
-				r.Reading(true)
+				r.Replays().Reading(true)
 				r.pass(1)
 				ds = r.offer()
 			}

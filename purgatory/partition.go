@@ -42,7 +42,8 @@ type partition struct {
 	// Invariant: it is never early; TestEveryRecordReadIsAccountedFor recounts it.
 	furthestMs int64
 
-	finished  int64 // finished in this assignment
+	requested *Histogram // its topic's, of Stats; nil before the first record that asks for a delay
+	finished  int64      // finished in this assignment
 	commit    commitState
 	cutFrom   uint64 // number of the last journal record that is not waited for
 	metaLimit int    // characters of metadata the broker takes
@@ -77,7 +78,7 @@ func (c *Core) Assign(a facts.Assigned) {
 		c.stats.LostToRetention += lost
 	}
 	if p.barrier = (barrier{over: a.Next >= a.StableEnd, readMs: c.now.AnsweredMs}); !p.barrier.over {
-		c.barred++
+		c.replays.barred++
 	}
 	p.src = c.out.source(a.TopicPartition, c.parts.free(), a.Committed)
 	p.src.shut = !p.barrier.over
@@ -147,7 +148,7 @@ func (c *Core) Sweep(assignments ...offsets.Assignment) {
 		c.stats.Journal.Add(p.Facts.Status().Stats)
 		p.src.draining, p.src.gone = true, true
 		if !p.barrier.over {
-			c.barred--
+			c.replays.barred--
 		}
 		ended, sources = append(ended, p), append(sources, p.src)
 	}

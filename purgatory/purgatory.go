@@ -71,8 +71,7 @@ type Core struct {
 
 	commands commands
 	events   eventMaker
-	paused   bool // reading is
-	barred   int  // partitions that are not read yet to the end that their assignment found
+	replays  Replays
 
 	runs     Runs
 	parts    partitions
@@ -102,6 +101,7 @@ func New(cfg Config, now Clock) *Core {
 	c.parking.catching = catching{pacer: cfg.CatchUp, dir: &c.out.dir}
 	c.events = eventMaker{cfg: &c.cfg, dir: &c.out.dir, stats: &c.stats, now: &c.now}
 	c.commands = newCommands(c.store, &c.stats, &c.events)
+	c.replays = Replays{now: &c.now, parts: &c.parts, out: c.out, stats: &c.stats}
 	c.runs = Runs{most: cfg.MaxCopies, now: &c.now, store: c.store, parking: &c.parking, parts: &c.parts, out: c.out, stats: &c.stats, journals: &c.journals}
 	return c
 }
@@ -169,6 +169,9 @@ func (c *Core) Take() Effects {
 // Journals returns the part that writes to journals.
 func (c *Core) Journals() *Journals { return &c.journals }
 
+// Replays returns the part that holds back records with an id.
+func (c *Core) Replays() *Replays { return &c.replays }
+
 // Runs returns the part that moves far records to the runs topics.
 func (c *Core) Runs() *Runs { return &c.runs }
 
@@ -195,7 +198,7 @@ func (c *Core) Tick(now Clock, budget int) (more bool) {
 	for _, payload := range due {
 		c.expire(parked(payload))
 	}
-	c.barriers()
+	c.replays.tick()
 	c.out.tick()
 	c.settle()
 	return more

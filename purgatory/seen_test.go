@@ -135,7 +135,7 @@ func TestAnAnswerToAnAssignmentThatIsOverIsNobodys(t *testing.T) {
 	r.Deleted(JournalDelete{over, 5}, nil)
 	r.LogStart(over.TopicPartition, 1, 90)
 	r.Revoke(over.TopicPartition, 1)
-	r.Stopped(over.TopicPartition, 1)
+	r.Replays().Stopped(over.TopicPartition, 1)
 	r.CutOf(over.TopicPartition, 1)
 	if _, ok := r.Final(over.TopicPartition, 1); ok || len(writes) == 0 || len(r.Take().Writes) != 0 || r.Writing() || r.WritingOf(over.TopicPartition, 1) {
 		t.Errorf("%d records were written, and something is left to say", len(writes))

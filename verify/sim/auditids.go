@@ -61,12 +61,12 @@ func (in *instance) reading(a Action) bool {
 		return false
 	case a.N == 2:
 		own.toldStop = true
-		in.core.Stopped(partitionOf(a.P), own.epoch)
+		in.core.Replays().Stopped(partitionOf(a.P), own.epoch)
 	case in.paused == (a.N == 1):
 		return false
 	default:
 		in.paused = a.N == 1
-		in.core.Reading(in.paused)
+		in.core.Replays().Reading(in.paused)
 	}
 	return true
 }
