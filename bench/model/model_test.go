@@ -43,7 +43,7 @@ func TestTheRulesAreThoseOfTheLane(t *testing.T) {
 			t.Errorf("%s is %d ms in the lane, and %d here", c.name, got, c.ms)
 		}
 	}
-	for name, want := range map[string]string{"gatherBudget": fmt.Sprint(gatherBudget), "copyBudget": fmt.Sprint(copyBudget), "mostSpan": "5_000_000", "leastSpan": "50_000"} {
+	for name, want := range map[string]string{"gatherBudget": fmt.Sprint(gatherBudget), "copyBudget": fmt.Sprint(copyBudget), "squeezeShare": fmt.Sprint(squeezeShare), "mostSpan": "5_000_000", "leastSpan": "50_000"} {
 		if got := constant(t, "flush.go", name); got != want {
 			t.Errorf("%s is %s in the lane, and %s here", name, got, want)
 		}

@@ -22,6 +22,7 @@ const (
 
 	gatherBudget = 4096
 	copyBudget   = 256
+	squeezeShare = 16
 )
 
 // paceEvery is how often the read-ahead is adapted. The lane does it every second; an hour of virtual time
@@ -42,6 +43,7 @@ type policy struct {
 	cleaned       int64 // no look for what is to be moved again before
 	cleaning      bool
 	again         bool
+	squeezed      bool  // carrying records out of thin chunks gave little, so a flush comes first
 	kept          bool  // the flush that goes on is for what ingress keeps
 	horizon, goal int64 // of it
 }
@@ -51,8 +53,8 @@ func (p *policy) used() int64 {
 }
 
 func (p *policy) room() int64 {
-	loaded := p.core.Runs().LoadedBytes()
-	return max(p.share/8-loaded, min(p.share/4-loaded, p.share-p.core.Bytes()))
+	loaded, free := p.core.Runs().LoadedBytes(), p.share-p.core.Bytes()
+	return max(p.share/8-loaded, min(p.share/16-loaded, free+p.share/16), min(p.share/4-loaded, free))
 }
 
 func (p *policy) horizonMs(used int64) int64 {
@@ -68,7 +70,10 @@ func (p *policy) begins(now int64) bool {
 	p.kept = p.keeps(now, full)
 	switch {
 	case p.kept:
+	case full && !p.squeezed && p.squeeze(used):
+		return p.begins(now)
 	case full:
+		p.squeezed = false
 		p.goal, p.rested = p.share*3/8, now+flushRestMs
 		if used > p.share*3/4 {
 			p.rested = now
@@ -78,6 +83,19 @@ func (p *policy) begins(now int64) bool {
 	default:
 		return false
 	}
+	return true
+}
+
+// squeeze carries records out of chunks that are nearly empty. False: none are.
+func (p *policy) squeeze(used int64) bool {
+	r := p.core.Runs()
+	if !r.Squeeze(p.share / squeezeShare) {
+		return false
+	}
+	for more := true; more; {
+		more = r.SqueezeOn(gatherBudget)
+	}
+	p.squeezed = used-p.used() < p.share/squeezeShare/2
 	return true
 }
 
