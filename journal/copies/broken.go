@@ -28,6 +28,15 @@ func (c *Copies) isBroken(at offsets.TopicPartition, offset int64) bool {
 	return ok && before == offset
 }
 
+// isWhole notes that the offsets from from (included) to to (not included) could be read.
+func (c *Copies) isWhole(at offsets.TopicPartition, from, to int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if offset, ok := c.broken[at]; ok && offset >= from && offset < to {
+		delete(c.broken, at)
+	}
+}
+
 // passBroken goes over the batch in front, which cannot be read. Each of its offsets may be a copy, so it
 // is found as one that is never due: it is not delivered, not deleted, and stands in nobody's way.
 func (r *reading) passBroken(ctx context.Context) error {

@@ -106,6 +106,7 @@ func (r *reading) goesOn(ctx context.Context, got *logs.Fetched) (more bool, err
 		}
 		return r.Until > before, nil
 	case got.Err == nil && got.Next > got.From:
+		r.copies.isWhole(r.at, got.From, got.Next)
 		return true, nil
 	case got.Err == nil: // the log ends here, or the answer had no room
 		return false, r.bounds(ctx, true)
