@@ -201,8 +201,8 @@ func (v *view) duplicates() duplicatesStatus {
 	d.add()
 	return duplicatesStatus{d, fmt.Sprintf("If this process were killed now, nothing would be lost, and at most this many records "+
 		"would be delivered a second time: those finished since the last successful commit (commits come every %s), those in "+
-		"flight (per target partition at most 1,000, or what it took in the last 50 ms if that is more), records on their way to the runs topic, and finished ones above "+
-		"the prefix of the finished set that fits into the commit's metadata, less those that the journal has.", v.Settings.CommitInterval)}
+		"flight (per target partition at most 1,000, or what it took in the last 50 ms if that is more), records on their way to the "+
+		"runs topic, and finished ones above the prefix of the finished set that fits into the commit's metadata, less those that the journal has.", v.Settings.CommitInterval)}
 }
 
 // killed is the bound for one partition.
