@@ -207,11 +207,23 @@ func FormatTime(ms int64) string {
 	return string(appendTime(make([]byte, 0, timeBytes), ms))
 }
 
-// The time package has a quick way for RFC 3339 without a fraction alone; a layout with one takes
-// three times as long.
+// appendTime appends what FormatTime returns. Each delivery has two times: AppendFormat takes four times
+// as long, and twelve times with a fraction.
 func appendTime(dst []byte, ms int64) []byte {
 	t := time.UnixMilli(min(max(ms, minInstantMs), maxInstantMs)).UTC()
-	dst = t.AppendFormat(dst, time.RFC3339)
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	dst = appendTwo(dst, year/100)
+	dst = appendTwo(dst, year%100)
+	dst = appendTwo(append(dst, '-'), int(month))
+	dst = appendTwo(append(dst, '-'), day)
+	dst = appendTwo(append(dst, 'T'), hour)
+	dst = appendTwo(append(dst, ':'), minute)
+	dst = appendTwo(append(dst, ':'), second)
 	fraction := t.Nanosecond() / int(time.Millisecond)
-	return append(dst[:len(dst)-len("Z")], '.', '0'+byte(fraction/100), '0'+byte(fraction/10%10), '0'+byte(fraction%10), 'Z')
+	dst = appendTwo(append(dst, '.'), fraction/10)
+	return append(dst, '0'+byte(fraction%10), 'Z')
 }
+
+// appendTwo appends two digits.
+func appendTwo(dst []byte, n int) []byte { return append(dst, '0'+byte(n/10), '0'+byte(n%10)) }

@@ -124,8 +124,9 @@ func (o *outbound) slot(id int32) *slot {
 // store, whose bytes stay until the outcome is in.
 func (o *outbound) fill(s *slot, d *purgatory.Delivery, now time.Time) {
 	key, value, headers := o.decode(d.Body)
-	if !d.Event && !d.DeadLettered {
-		key = Key(d.Body, o.cfg.Rules(d.Topic).Names)
+	rules := o.cfg.Rules(d.Topic)
+	if !d.Event && !d.DeadLettered && rules.Names.ChooseKeys() {
+		key = Key(d.Body, rules.Names)
 	}
 	origin := delay.Origin{Topic: d.Topic, Partition: d.Partition, Offset: d.Offset, TimestampMs: d.TimestampMs}
 	why := delay.Invalid{Reason: delay.Reason(d.Reason), Message: d.Message}
@@ -141,7 +142,7 @@ func (o *outbound) fill(s *slot, d *purgatory.Delivery, now time.Time) {
 			s.headers = delay.AppendBatch(s.headers, d.Last, d.Records)
 		}
 	default:
-		o.stamp(s, headers, d, origin, why, now)
+		o.stamp(s, rules, headers, d, origin, why, now)
 	}
 	*s.record = kgo.Record{
 		Topic: d.Target, Partition: d.TargetPartition, Key: key, Value: value,
@@ -155,8 +156,8 @@ func (o *outbound) fill(s *slot, d *purgatory.Delivery, now time.Time) {
 // stamp builds the headers of a delivery, with error headers where the policy for invalid
 // records delivers it all the same. Of a record that has waited, only its headers still
 // say that its attempts have ended.
-func (o *outbound) stamp(s *slot, headers []kgo.RecordHeader, d *purgatory.Delivery, origin delay.Origin, why delay.Invalid, now time.Time) {
-	rules, form := o.cfg.Rules(d.Topic), delay.Whole
+func (o *outbound) stamp(s *slot, rules *delay.Rules, headers []kgo.RecordHeader, d *purgatory.Delivery, origin delay.Origin, why delay.Invalid, now time.Time) {
+	form := delay.Whole
 	if d.Reason != "" {
 		form |= delay.Refused
 	} else if ended := rules.Exhausted(headers); ended != nil {

@@ -249,7 +249,7 @@ func TestGapsAndControlRecordsAreFinishedWhenReadPast(t *testing.T) {
 	if low := r.commitLow(0); low != 22 {
 		t.Errorf("low offset %d, want 22", low)
 	}
-	if n := total(r.stats.Consumed); n != 2 {
+	if n := total(r.Snapshot().Consumed); n != 2 {
 		t.Errorf("%d records consumed, want 2: markers are none", n)
 	}
 	r.audit()
@@ -287,7 +287,7 @@ func TestFinishedRecordsAreSkippedAndLongStretchesJumpedOver(t *testing.T) {
 			if fmt.Sprint(jumps) != fmt.Sprint(test.jumps) || read != 100-int(test.to-test.from) {
 				t.Errorf("jumps to %v, %d read, want %v and %d", jumps, read, test.jumps, 100-int(test.to-test.from))
 			}
-			if got := r.stats.Consumed[TopicOutcome{ingress, Skipped}]; got != test.skipped {
+			if got := r.Snapshot().Consumed[TopicOutcome{ingress, Skipped}]; got != test.skipped {
 				t.Errorf("%d skipped, want %d", got, test.skipped)
 			}
 			r.audit()

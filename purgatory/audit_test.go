@@ -130,6 +130,7 @@ func (r *rig) audit() {
 		r.Errorf("%d bytes of overhead counted, recount %d", c.out.dir.overhead, n.overhead)
 	}
 	s := &c.stats
+	s.pour()
 	if int64(parked) != s.Parked || inFlight != c.out.flights.count {
 		r.Errorf("core counts %d parked, %d in flight; recount %d, %d", s.Parked, c.out.flights.count, parked, inFlight)
 	}

@@ -53,7 +53,7 @@ func (r Reader) Unread(b *offsets.UnreadBatch, letter Body) bool {
 		p.halt(&c.effects, HaltNotice{Offset: from, Code: reasonTooLargeToRead, Reason: reasonTooLargeToRead + ": " + b.Message})
 		return false
 	}
-	c.stats.Consumed[TopicOutcome{p.Topic, Invalid}] += s.records
+	c.stats.consumed.count(c.stats.Consumed, TopicOutcome{p.Topic, Invalid}, s.records)
 	c.stats.Invalid[TopicReason{p.Topic, reasonTooLargeToRead}] += s.records
 	if from < p.StableEnd {
 		c.stats.Restored += s.records

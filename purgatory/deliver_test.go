@@ -64,7 +64,8 @@ func TestInvalidRecordsGoWhereThePolicySays(t *testing.T) {
 			if low := r.parts.list[0].Window.Low(); low != test.low {
 				t.Errorf("low offset %d, want %d", low, test.low)
 			}
-			if got := test.counted(&r.stats); got != 1 {
+			s := r.Snapshot()
+			if got := test.counted(&s.Stats); got != 1 {
 				t.Errorf("counted %d, want 1", got)
 			}
 			halts := r.Take().Halts

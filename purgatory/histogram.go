@@ -38,14 +38,14 @@ func (h *Histogram) Add(other *Histogram) {
 	h.Count += other.Count
 }
 
-// observeIn counts in the histogram of a label.
-func observeIn(m map[string]*Histogram, label string, bounds *Bounds, ms int64) {
+// histogramIn returns the histogram of a label, which stays the same.
+func histogramIn(m map[string]*Histogram, label string) *Histogram {
 	h := m[label]
 	if h == nil {
 		h = new(Histogram)
 		m[label] = h
 	}
-	h.observe(bounds, ms)
+	return h
 }
 
 func cloneHistograms(m map[string]*Histogram) map[string]*Histogram {

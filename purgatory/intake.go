@@ -319,13 +319,16 @@ func (r Reader) countValid(a *Arrival) {
 		stats.Invalid[TopicReason{topic, a.Despite}]++
 	}
 	if a.Attempt > 0 {
-		observeIn(stats.Attempts, topic, &AttemptBounds, a.Attempt)
+		histogramIn(stats.Attempts, topic).observe(&AttemptBounds, a.Attempt)
 	}
 	if a.Outcome == Immediate || a.Outcome != Passed && a.TimestampMs > 0 {
-		observeIn(stats.Requested, topic, &DelayBounds, a.requestedMs())
+		if r.part.requested == nil {
+			r.part.requested = histogramIn(stats.Requested, topic)
+		}
+		r.part.requested.observe(&DelayBounds, a.requestedMs())
 	}
 }
 
 func (r Reader) count(o Outcome) {
-	r.core.stats.Consumed[TopicOutcome{r.part.Topic, o}]++
+	r.core.stats.consumed.count(r.core.stats.Consumed, TopicOutcome{r.part.Topic, o}, 1)
 }

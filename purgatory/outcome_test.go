@@ -292,8 +292,9 @@ func TestTargetsThatNoRecordNamesAnyMoreAreForgotten(t *testing.T) {
 	if len(r.out.dir.byKey) > forgetAbove || len(r.out.busy) != 0 {
 		t.Errorf("%d targets known, %d busy, want at most %d and none", len(r.out.dir.byKey), len(r.out.busy), forgetAbove)
 	}
-	if got := r.stats.Delivered[TopicTarget{ingress, "audit-*"}]; got != names || len(r.stats.Delivered) != 1 {
-		t.Errorf("%d delivered under %d labels", got, len(r.stats.Delivered))
+	s := r.Snapshot()
+	if got := s.Delivered[TopicTarget{ingress, "audit-*"}]; got != names || len(s.Delivered) != 1 {
+		t.Errorf("%d delivered under %d labels", got, len(s.Delivered))
 	}
 	r.audit()
 	r.mustTake(0, 1, 1000, names) // an index is used again, and finds its target

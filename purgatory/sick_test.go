@@ -205,7 +205,7 @@ func TestStuckBytesLeaveRoomForOthers(t *testing.T) {
 		offset++
 	}
 	r.audit()
-	if got := r.stats.Delivered[TopicTarget{ingress, healthy}]; got < 300-stuckMs/100-1 {
+	if got := r.Snapshot().Delivered[TopicTarget{ingress, healthy}]; got < 300-stuckMs/100-1 {
 		t.Errorf("%d records of 300 got past %d bytes that are stuck", got, r.out.flights.stuckBytes)
 	}
 	if most := int64(roomShare*4000 + 40*250); r.out.flights.stuckBytes > most {
@@ -237,8 +237,8 @@ func TestPartitionsThatAnswerAgainComeBackAsThereIsRoom(t *testing.T) {
 		}
 		r.audit()
 	}
-	if stuck == 0 || r.out.flights.stuck != 0 || r.stats.Delivered[TopicTarget{ingress, other}] != offset {
-		t.Errorf("%d were stuck, %d are; %v delivered of %d", stuck, r.out.flights.stuck, r.stats.Delivered, offset)
+	if stuck == 0 || r.out.flights.stuck != 0 || r.Snapshot().Delivered[TopicTarget{ingress, other}] != offset {
+		t.Errorf("%d were stuck, %d are; %v delivered of %d", stuck, r.out.flights.stuck, r.Snapshot().Delivered, offset)
 	}
 }
 

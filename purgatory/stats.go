@@ -65,12 +65,36 @@ type Stats struct {
 	LastCommitMs      int64
 	Journal           facts.Stats // of assignments that are over; in a Snapshot, of all
 
+	consumed  tally[TopicOutcome] // of Consumed
+	delivered tally[TopicTarget]  // of Delivered
 	recent    [recentLateness]int32
 	recentLen int
 	recentAt  int
 	errors    []TargetError
 	letters   letters
 	missed    Missed
+}
+
+// tally counts one key of a map until another one comes: most records are like the one before, and
+// looking each up takes longer than counting it. The map has what was counted once pour was called.
+type tally[K comparable] struct {
+	key K
+	n   int64
+}
+
+func (t *tally[K]) count(m map[K]int64, key K, n int64) {
+	if key != t.key {
+		t.pour(m)
+		t.key = key
+	}
+	t.n += n
+}
+
+func (t *tally[K]) pour(m map[K]int64) {
+	if t.n != 0 {
+		m[t.key] += t.n
+		t.n = 0
+	}
 }
 
 // TargetError is the last error of a target.
@@ -99,17 +123,20 @@ func (s *Stats) taken(e *entry, dead bool, h *header, nowMs int64) {
 		s.DeadLettered[TopicReason{e.from.Topic, e.failure.reason}] += e.records()
 		s.letters.note(e, h.offset, nowMs)
 	} else {
-		s.Delivered[TopicTarget{e.from.Topic, e.target.label}]++
+		s.delivered.count(s.Delivered, TopicTarget{e.from.Topic, e.target.label}, 1)
 		// An instant from before the record was written is its producer's affair.
-		s.late(e.target.label, nowMs-max(h.deadlineMs, h.timestampMs))
+		s.late(e.target, nowMs-max(h.deadlineMs, h.timestampMs))
 	}
 	s.LastDeliveryMs = nowMs
 }
 
 // late counts one delivery's lateness.
-func (s *Stats) late(label string, ms int64) {
+func (s *Stats) late(t *target, ms int64) {
 	ms = max(ms, 0) // a record due at once may carry a timestamp ahead of our clock
-	observeIn(s.Late, label, &LatenessBounds, ms)
+	if t.late == nil {
+		t.late = histogramIn(s.Late, t.label)
+	}
+	t.late.observe(&LatenessBounds, ms)
 	s.recent[s.recentAt] = int32(min(ms, 1<<31-1))
 	s.recentAt = (s.recentAt + 1) % recentLateness
 	s.recentLen = min(s.recentLen+1, recentLateness)
@@ -132,8 +159,15 @@ func (s *Stats) noteError(target, detail string) {
 	s.errors = append(s.errors, e)
 }
 
+// pour completes the maps.
+func (s *Stats) pour() {
+	s.consumed.pour(s.Consumed)
+	s.delivered.pour(s.Delivered)
+}
+
 // clone returns a copy that shares nothing with the core.
 func (s *Stats) clone() Stats {
+	s.pour()
 	out := *s
 	out.Consumed, out.Invalid = maps.Clone(s.Consumed), maps.Clone(s.Invalid)
 	out.Delivered, out.DeadLettered = maps.Clone(s.Delivered), maps.Clone(s.DeadLettered)

@@ -29,6 +29,7 @@ type target struct {
 	// Of inFlight, without stuck records.
 	occupying      int
 	occupyingBytes int64
+	late           *Histogram // its label's, of Stats; nil before the first delivery
 	// givenUp counts the held records that became dead letters since it was last usable.
 	givenUp int64
 
@@ -69,6 +70,7 @@ type directory struct {
 	list  []*target // by index; nil: free
 	free  []uint32  // free indexes
 	byKey map[TargetName]*target
+	last  *target // the one that was asked for last, nil where it is gone
 	dead  *target // the dead-letter topic, nil for none
 	// events is the topic of events, nil for none. It is no target of any record.
 	events *target
@@ -93,9 +95,16 @@ func (d *directory) targetOf(ingress, name, label string) *target {
 
 // target returns the target of a key, and makes it where it is new.
 func (d *directory) target(key TargetName, label string) *target {
-	if t := d.byKey[key]; t != nil {
-		return t
+	if d.last != nil && d.last.key == key {
+		return d.last
 	}
+	if d.last = d.byKey[key]; d.last == nil {
+		d.last = d.make(key, label)
+	}
+	return d.last
+}
+
+func (d *directory) make(key TargetName, label string) *target {
 	name := key.Name
 	t := &target{key: key, name: name, label: label, state: TargetState{Verdict: Pending}, queue: queue{memory: &d.overhead, store: d.store}}
 	if n := len(d.free); n > 0 {
@@ -133,6 +142,7 @@ func (t *target) backedUp() bool {
 
 // drop takes a target out.
 func (d *directory) drop(t *target) {
+	d.last = nil
 	t.queue.free()
 	for _, p := range t.dests {
 		p.overflow.free()
