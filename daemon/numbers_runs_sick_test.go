@@ -225,7 +225,7 @@ func TestNumbersOfTooManyRuns(t *testing.T) {
 // TestNumbersOfSmallRuns: they become one.
 func TestNumbersOfSmallRuns(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		const planted = 80
+		const planted = runs.MaxRuns/4 + 16
 		in, n, archive, due := w.planted(planted)
 		n.some("there are many small ones", of(well(), movable(), cleaned(0)))
 		time.Sleep(time.Until(due) + 5*time.Minute)

@@ -29,6 +29,9 @@ const (
 	// cleanSlack is the bytes that a log may take beside three times what waits in it: deletion
 	// frees whole closed segments alone, of 64 MiB.
 	cleanSlack = 128 << 20
+	// fewSmall is the number of small runs that become one: a quarter of those that a partition may have. Each
+	// of their copies is written once more for it: with 64, nearly all of a small flow were.
+	fewSmall = 1024
 	// cleanRest is how long nothing is looked for that is to be moved again, once that was moved.
 	cleanRest = 10 * time.Second
 )
@@ -130,7 +133,7 @@ func (v *visits) clean(now time.Time, topic topicOf) (loaded bool) {
 	}
 	share := v.pressure.share()
 	if v.pressure.room() >= share/16 {
-		if v.wanted = v.core.Runs().Cleanings(v.wanted[:0], cleanSlack, share/64); len(v.wanted) > 0 {
+		if v.wanted = v.core.Runs().Cleanings(v.wanted[:0], far.Cleaning{Slack: cleanSlack, Small: share / 64, Few: fewSmall}); len(v.wanted) > 0 {
 			v.whole, v.cleaning, v.cleaned = len(v.wanted), true, now.Add(runsLook)
 			v.begin(topic)
 			return false

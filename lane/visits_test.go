@@ -28,7 +28,7 @@ func (s *shelf) cleans() (n int) {
 func TestNothingIsMovedAgainWhileRecordsAreLate(t *testing.T) {
 	small := func(s *shelf) {
 		s.older = true // nothing is moved yet
-		s.plant(80, 10, func(i int) uint64 { return uint64(i) }, func(int) time.Duration { return 20 * time.Hour })
+		s.plant(fewSmall+10, 10, func(i int) uint64 { return uint64(i) }, func(int) time.Duration { return 20 * time.Hour })
 	}
 	shelved(t, func(c *Config) { c.Core.Patience = 10 * time.Hour }, small, func(r *rig, s *shelf) {
 		r.kafka.set(func(k *kafka) { k.verdict = purgatory.Missing })
@@ -42,8 +42,8 @@ func TestNothingIsMovedAgainWhileRecordsAreLate(t *testing.T) {
 		r.kafka.set(func(k *kafka) { k.verdict = purgatory.Usable })
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		if n := s.cleans(); n < 64 || r.Snapshot().Cleaned != int64(n) {
-			r.Errorf("%d runs are loaded, %d records moved again, want 64 and more", n, r.Snapshot().Cleaned)
+		if n := s.cleans(); n < fewSmall || r.Snapshot().Cleaned != int64(n) {
+			r.Errorf("%d runs are loaded, %d records moved again, want %d and more", n, r.Snapshot().Cleaned, fewSmall)
 		}
 	})
 }

@@ -1,16 +1,17 @@
 package purgatory
 
+import "layover/purgatory/far"
+
 // Cleanings appends to out the visits with which runs are loaded whole, to be moved again: where the log
-// of a runs partition takes more than three times what waits in it and slack bytes, or where many of its
-// runs hold less than small bytes. It is for when nothing is late, and there is room. A copy that is
+// of a runs partition takes too much for what waits in it, or where many of its runs are small. It is for when nothing is late, and there is room. A copy that is
 // loaded so is parked like any other, and the next flush moves it.
-func (r *Runs) Cleanings(out []Visit, slack, small int64) []Visit {
+func (r *Runs) Cleanings(out []Visit, c far.Cleaning) []Visit {
 	for p := range r.parts.here() {
 		m := &p.moved
 		if m.visiting || r.now.MonotonicMs < m.visitsAfter || !p.movable(r.now.MonotonicMs, true) || p.src.moving > 0 || len(m.gathered) > 0 {
 			continue
 		}
-		if v, ok := m.index.Clean(slack, small); ok {
+		if v, ok := m.index.Clean(c); ok {
 			m.visiting = true
 			whole := m.visit(p.Assignment, v.From, v.To)
 			whole.Whole = true

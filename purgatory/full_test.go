@@ -21,7 +21,7 @@ func TestAFullPartitionIsCleaned(t *testing.T) {
 		t.Fatal("it is not full")
 	}
 	for range 2 * runs.MaxRuns {
-		visits := r.Runs().Cleanings(nil, 1<<30, 1000)
+		visits := r.Runs().Cleanings(nil, far.Cleaning{Slack: 1 << 30, Small: 1000, Few: 64})
 		if len(visits) == 0 {
 			break
 		}

@@ -76,7 +76,7 @@ func fillCases(far int64) []fillCase {
 }
 
 // fillRate is how many records are moved a second in all, about as the daemon does.
-const fillRate = 30_000
+const fillRate = 60_000
 
 // Parked says what is to be expected of many that are parked: to be compared with what was measured.
 func Parked(ctx context.Context, o endtoend.Options) ([]row.Row, error) {

@@ -48,6 +48,9 @@ func TestTheRulesAreThoseOfTheLane(t *testing.T) {
 			t.Errorf("%s is %s in the lane, and %s here", name, got, want)
 		}
 	}
+	if got := constant(t, "visits.go", "fewSmall"); got != fmt.Sprint(fewSmall) {
+		t.Errorf("fewSmall is %s in the lane", got)
+	}
 	if got := constant(t, "visits.go", "cleanSlack"); got != "128 << 20" || cleanSlack != 128<<20 {
 		t.Errorf("cleanSlack is %s in the lane", got)
 	}

@@ -17,6 +17,7 @@ const (
 	mostAheadMs = 600_000
 	leastAhead  = 2_000
 	cleanSlack  = 128 << 20
+	fewSmall    = 1024
 	cleanRestMs = 10_000
 	runsLookMs  = 200
 

@@ -282,7 +282,7 @@ func (w *world) clean() {
 		return
 	}
 	for w.room() >= w.share/16 {
-		if w.wanted = w.core.Runs().Cleanings(w.wanted[:0], cleanSlack, w.lane/64); len(w.wanted) == 0 {
+		if w.wanted = w.core.Runs().Cleanings(w.wanted[:0], far.Cleaning{Slack: cleanSlack, Small: w.lane / 64, Few: fewSmall}); len(w.wanted) == 0 {
 			break
 		}
 		w.cleaning = true

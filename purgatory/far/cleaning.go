@@ -1,23 +1,26 @@
 package far
 
-const (
-	// fewSmall is the number of small runs that become one.
-	fewSmall = 64
-	// thrice is how many times the bytes of waiting copies the log may take, beside the segments that
-	// deletion cannot free yet.
-	thrice = 3
-)
+// thrice is how many times the bytes of waiting copies the log may take, beside the segments that
+// deletion cannot free yet.
+const thrice = 3
+
+// Cleaning says what is to be moved again.
+type Cleaning struct {
+	Slack int64 // bytes that the log may take beside three times those of what waits
+	Small int64 // a run that holds less than so many bytes is small
+	Few   int   // so many small runs become one
+}
 
 // Clean returns the offsets of a run that is to be loaded whole and moved again; ok is false where
 // none is. It is the oldest one while the log takes more than three times the bytes of what waits, and
-// slack: then deletion gets past it, unless what others have written stays in front of it. It is a
-// small one where 64 hold less than small bytes each, until none is left: they become one.
-func (x *Index) Clean(slack, small int64) (v Visit, ok bool) {
+// Slack: then deletion gets past it, unless what others have written stays in front of it. It is a
+// small one where there are Few of them, until none is left: they become one.
+func (x *Index) Clean(c Cleaning) (v Visit, ok bool) {
 	if _, _, gap := x.Gap(); gap {
 		return Visit{}, false
 	}
 	waiting, _ := x.Waiting()
-	oldest, stays := x.bytesFrom(x.window.Low()) > thrice*waiting.Bytes+slack, x.stays()
+	oldest, stays := x.bytesFrom(x.window.Low()) > thrice*waiting.Bytes+c.Slack, x.stays()
 	few, first := 0, -1
 	for i := range x.entries {
 		r, left := x.untaken(&x.entries[i])
@@ -27,13 +30,13 @@ func (x *Index) Clean(slack, small int64) (v Visit, ok bool) {
 		if oldest && r.Position < stays {
 			return Visit{From: r.Position, To: r.Last + 1}, true
 		}
-		if _, a := r.DueBy(nothing); a.Bytes < small {
+		if _, a := r.DueBy(nothing); a.Bytes < c.Small {
 			if few++; first < 0 {
 				first = i
 			}
 		}
 	}
-	if x.merging = few >= fewSmall || x.merging && few > 0; !x.merging {
+	if x.merging = few >= c.Few || x.merging && few > 0; !x.merging {
 		return Visit{}, false
 	}
 	r, _ := x.untaken(&x.entries[first])

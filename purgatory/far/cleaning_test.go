@@ -6,9 +6,10 @@ import (
 	"layover/offsets"
 )
 
-// TestSmallRunsBecomeOne: where there are 64, all are loaded and not one alone, or the next flush
-// would make it the sixty-fourth again.
+// TestSmallRunsBecomeOne: where there are fewSmall, all are loaded and not one alone, or the next flush
+// would make it the last of so many again.
 func TestSmallRunsBecomeOne(t *testing.T) {
+	const fewSmall = 64
 	x := New(Beginning{Writer: 9, Window: offsets.NewWindow(0)})
 	var all []Found
 	add := func(writer uint64) {
@@ -20,13 +21,13 @@ func TestSmallRunsBecomeOne(t *testing.T) {
 	for n := range uint64(fewSmall - 1) {
 		add(n)
 	}
-	if v, ok := x.Clean(1<<30, 100); ok {
+	if v, ok := x.Clean(Cleaning{1 << 30, 100, fewSmall}); ok {
 		t.Fatalf("%+v is to be loaded of %d runs", v, len(all))
 	}
-	add(100)
+	add(fewSmall)
 	loaded := 0
 	for ; ; loaded++ {
-		v, ok := x.Clean(1<<30, 100)
+		v, ok := x.Clean(Cleaning{1 << 30, 100, fewSmall})
 		if !ok {
 			break
 		}
@@ -37,8 +38,8 @@ func TestSmallRunsBecomeOne(t *testing.T) {
 	if loaded != fewSmall {
 		t.Errorf("%d runs were loaded, want all %d", loaded, fewSmall)
 	}
-	add(101)
-	if v, ok := x.Clean(1<<30, 100); ok {
+	add(fewSmall + 1)
+	if v, ok := x.Clean(Cleaning{1 << 30, 100, fewSmall}); ok {
 		t.Errorf("%+v is to be loaded, which is the only one", v)
 	}
 }

@@ -134,7 +134,7 @@ func (in *instance) applyToMoves(a Action) bool {
 	case Visit:
 		before, wanted := len(in.visits), r.Visits(nil, aheadMs, aheadMs)
 		if a.N == 3 {
-			wanted = r.Cleanings(wanted, 0, 300)
+			wanted = r.Cleanings(wanted, far.Cleaning{Small: 300, Few: 4})
 		}
 		for _, v := range wanted {
 			in.visits = append(in.visits, &visit{v, int(v.Partition), in.partitions[v.Partition].topic})
