@@ -51,6 +51,9 @@ func (b *backpressure) used() int64 {
 	return used
 }
 
+// left returns the bytes that are not used; negative: so many are too many.
+func (b *backpressure) left() int64 { return b.limit() - b.used() }
+
 // look returns used, and whether no record is in memory. What is used then, such as queues
 // kept for reuse, no delivery gives back: with a small bound reading would pause for ever.
 // What was handed over is looked at first: what a lane takes meanwhile is counted twice

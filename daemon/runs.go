@@ -68,6 +68,7 @@ func (d *Daemon) runsConfig() lane.RunsConfig {
 	return lane.RunsConfig{
 		Runs: d.copies, InFlight: int(clamp(d.cfg.MaxParkedBytes/copyShare/int64(d.cfg.Lanes), 64, int64(runsBuffered/d.cfg.Lanes))),
 		Share:      func() int64 { return d.backpressure.limit() / int64(d.cfg.Lanes) },
+		Left:       func() int64 { return d.backpressure.left() / int64(d.cfg.Lanes) },
 		Retention:  func(ingress string) time.Duration { return d.watcher.Lookup(ingress).Retention },
 		Partitions: d.router.partitions,
 		Uniform:    func() bool { return d.consumer.NoneOlder() },

@@ -18,7 +18,7 @@ type moves struct {
 }
 
 func newMoves(l *Lane) moves {
-	pressure := &pressure{l.core, &l.out, l.cfg.Runs.Share, mostAge}
+	pressure := &pressure{l.core, &l.out, &l.seen, l.cfg.Runs.Share, l.cfg.Runs.Left, mostAge}
 	return moves{
 		openings: openings{core: l.core, box: &l.box, cfg: &l.cfg, topics: make(map[string]RunsTopic), parts: make(map[offsets.Assignment]*opening)},
 		flush:    flush{core: l.core, box: &l.box, cfg: &l.cfg, pressure: pressure, out: &l.out, throttle: &l.throttle},
@@ -82,7 +82,9 @@ const (
 type pressure struct {
 	core  *purgatory.Core
 	out   *outbound
+	seen  *published // the bytes that left knows of
 	share func() int64
+	left  func() int64
 	age   time.Duration // that ingress may have to keep what can be moved: the least of all topics
 }
 
@@ -104,13 +106,15 @@ func (p *pressure) used() int64 {
 func (p *pressure) whole() int64 { return p.core.Bytes() + p.out.bytes() }
 
 // room is how many bytes of copies may be read now: up to a quarter of the share for all of them that
-// are not held, while memory is not full, and an eighth whatever else takes memory. What is held for a
+// are not held, while memory is not full, and an eighth whatever else takes memory. Full is it where neither
+// the lane's share nor the other lanes leave anything. What is held for a
 // target may be more than that and stay for hours: a sixteenth is for the others all the same, also
 // beside a share that is just full. Reading pauses then, and what it leaves for fetches is more than that.
 func (p *pressure) room() int64 {
 	share := p.share()
 	loaded := p.core.Runs().LoadedBytes()
-	free, others := share-p.core.Bytes(), p.loaded()
+	grown := p.core.Bytes() - p.seen.core
+	free, others := max(share-p.core.Bytes(), p.left()-grown), p.loaded()
 	return max(share/8-loaded, min(share/16-others, free+share/16), min(share/4-others, free))
 }
 

@@ -21,6 +21,7 @@ type published struct {
 	beat     atomic.Pointer[time.Time] // of the loop's last turn
 	turns    atomic.Int64              // of the loop
 
+	core        int64 // bytes of the core, in bytes above
 	nextOutlook time.Time
 	outlook     purgatory.Outlook // as of the last look
 	pace        purgatory.RunsPace
@@ -85,7 +86,8 @@ func (p *published) publish(core *purgatory.Core, now time.Time) {
 // report makes the loop's bytes and pauses known where reading is governed.
 func (p *published) report(core *purgatory.Core, beside int64) {
 	p.some.Store(!core.Empty()) // first: whoever sees the bytes of a record sees that there is one
-	p.bytes.Store(core.Bytes() + beside)
+	p.core = core.Bytes()
+	p.bytes.Store(p.core + beside)
 	loaded := core.Runs().LoadedBytes()
 	p.loaded.Store(loaded)
 	pauses := core.Pauses()

@@ -45,6 +45,9 @@ type RunsConfig struct {
 	InFlight int
 	// Share returns the bytes of this lane's records at which memory counts as full.
 	Share func() int64
+	// Left returns this lane's part of the memory that the whole process has left, in bytes; negative: more is
+	// used than there is.
+	Left func() int64
 	// Retention is how long an ingress topic keeps its records; 0 and below: for ever, or
 	// nobody knows.
 	Retention func(ingress string) time.Duration

@@ -38,6 +38,8 @@ type shelf struct {
 	over     chan struct{} // closed at the end of a test
 
 	share      int64
+	process    int64 // the bytes of all lanes
+	used       func() int64
 	retention  time.Duration
 	partitions int  // of the process
 	older      bool // a member of an older release is in the group
@@ -202,11 +204,12 @@ func (r *rig) moved(s *shelf) (n int) {
 // partition 0 begins.
 func shelved(t *testing.T, edit func(*Config), plant func(*shelf), f func(r *rig, s *shelf)) {
 	t.Helper()
-	s := &shelf{topic: offsets.TopicID{9}, share: 1 << 20, over: make(chan struct{})}
+	s := &shelf{topic: offsets.TopicID{9}, share: 1 << 20, used: func() int64 { return 1 << 40 }, over: make(chan struct{})}
 	config := func(c *Config) {
 		c.Runs = RunsConfig{
 			Runs: s, InFlight: 1 << 16,
 			Share:      func() (n int64) { s.set(func(s *shelf) { n = s.share }); return n },
+			Left:       func() (n int64) { s.set(func(s *shelf) { n = s.process - s.used() }); return n },
 			Retention:  func(string) (d time.Duration) { s.set(func(s *shelf) { d = s.retention }); return d },
 			Partitions: func() (n int) { s.set(func(s *shelf) { n = s.partitions }); return n },
 			Uniform:    func() (is bool) { s.set(func(s *shelf) { is = !s.older }); return is },
@@ -218,6 +221,7 @@ func shelved(t *testing.T, edit func(*Config), plant func(*shelf), f func(r *rig
 	}
 	inBubble(t, config, func(r *rig) {
 		s.over = make(chan struct{}) // of the bubble
+		s.set(func(s *shelf) { s.used = r.Bytes })
 		if plant != nil {
 			plant(s)
 		}
