@@ -30,7 +30,7 @@ func (d *Daemon) makeJournal(kafka func(string) []kgo.Opt) error {
 	}
 	d.producers = append(d.producers, p)
 	d.journal = journal.New(journal.Config{
-		Group: d.cfg.GroupID, Ingress: d.cfg.IngressTopics, Name: d.cfg.JournalName, Auto: d.cfg.Journal == config.JournalAuto, Shared: d.cfg.JournalShared(),
+		Group: d.cfg.GroupID, Ingress: d.cfg.IngressTopics, Name: namesOf(d.cfg.IngressTopics, d.cfg.JournalName), Auto: d.cfg.Journal == config.JournalAuto, Shared: d.cfg.JournalShared(),
 		Client: d.asking, Options: d.clientOptions,
 		Produce: func(r *kgo.Record, done func(*kgo.Record, error)) { p.Deliver(r, false, done) },
 		Changed: d.journalChanged, Runs: &journal.RunsConfig{Name: d.cfg.RunsName, Keep: d.cfg.HasRuns, Changed: d.runsChanged},

@@ -48,7 +48,7 @@ func (d *Daemon) makeRuns(s sizes, kafka func(string) []kgo.Opt) error {
 	}
 	d.producers = append(d.producers, p)
 	d.copies, err = copies.New(copies.Config{
-		Group: d.cfg.GroupID, Name: d.cfg.RunsName, Journal: d.journal, Client: d.asking, Options: d.clientOptions,
+		Group: d.cfg.GroupID, Name: namesOf(d.cfg.IngressTopics, d.cfg.RunsName), Journal: d.journal, Client: d.asking, Options: d.clientOptions,
 		Produce: p.Deliver, Visits: int(clamp(s.bound/visitShare, 1, mostVisits)), Log: d.log,
 		// A batch of ingress that is not compressed may be larger, and its copies are compressed.
 		Batch: func(topic string) int { return max(s.decompress, int(d.journal.MaxBatch(topic))) },
@@ -99,4 +99,19 @@ func (d *Daemon) runsOff(ingress string) string {
 		return "LAYOVER_JOURNAL_TOPIC, which makes a name that no topic can have"
 	}
 	return ""
+}
+
+// namesOf returns name for topics that are known before: to fill in a name takes a microsecond, and each copy
+// that is moved asks for one.
+func namesOf(ingress []string, name func(ingress string) string) func(ingress string) string {
+	names := make(map[string]string, len(ingress))
+	for _, topic := range ingress {
+		names[topic] = name(topic)
+	}
+	return func(ingress string) string {
+		if known, ok := names[ingress]; ok {
+			return known
+		}
+		return name(ingress)
+	}
 }

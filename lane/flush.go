@@ -69,6 +69,9 @@ type flush struct {
 	moves    []purgatory.Move
 	listings []purgatory.Listing
 	deletes  []purgatory.RunsDelete
+
+	clusterID, ingress string
+	owner              runs.Owner // of the runs topic of that ingress topic, which was asked for last
 }
 
 // copySlot belongs to one copy in flight: its record, and room for its headers.
@@ -76,6 +79,8 @@ type copySlot struct {
 	record  *kgo.Record
 	headers []kgo.RecordHeader
 	added   []byte
+	size    int64 // bytes of the copy
+	promise func(offset int64, err error)
 }
 
 // turn does one budget's worth; more says that something is left that need not be waited for.
@@ -196,10 +201,7 @@ func (f *flush) offer(now time.Time) (more bool) {
 
 // produce produces a copy. Its key, value and headers alias the store until the answer is in.
 func (f *flush) produce(move *purgatory.Move, now time.Time) {
-	for int(move.ID) >= len(f.slots) {
-		f.slots = append(f.slots, copySlot{record: new(kgo.Record)})
-	}
-	s := &f.slots[move.ID]
+	s := f.slot(move.ID)
 	key, value, headers := f.out.decode(move.Body)
 	c := runs.Copy{
 		Origin:     runs.Origin{TopicID: move.TopicID, Offset: move.Offset, LeaderEpoch: move.LeaderEpoch, TimestampMs: move.TimestampMs},
@@ -207,24 +209,35 @@ func (f *flush) produce(move *purgatory.Move, now time.Time) {
 	}
 	s.headers, s.added = runs.AppendCopy(append(s.headers[:0], headers...), s.added[:0], f.identity(move.ClusterID, move.TopicPartition), &c, key, value)
 	*s.record = kgo.Record{Key: key, Value: value, Headers: s.headers, Timestamp: now}
-	id, size := move.ID, int64(len(move.Body)+len(s.added))
-	f.cfg.Runs.Runs.Copy(move.TopicPartition, s.record, func(offset int64, err error) {
-		f.box.put(func(m *mail) {
-			m.moved = append(m.moved, purgatory.Answer{ID: id, Acked: err == nil, Offset: offset, Bytes: size})
-		})
-	})
+	s.size = int64(len(move.Body) + len(s.added))
+	f.cfg.Runs.Runs.Copy(move.TopicPartition, s.record, s.promise)
+}
+
+// slot returns the slot of an id.
+func (f *flush) slot(id int32) *copySlot {
+	for int(id) >= len(f.slots) {
+		n := int32(len(f.slots))
+		f.slots = append(f.slots, copySlot{record: new(kgo.Record), promise: func(offset int64, err error) {
+			f.box.put(func(m *mail) { m.moved = append(m.moved, purgatory.Answer{ID: n, Acked: err == nil, Offset: offset}) })
+		}})
+	}
+	return &f.slots[id]
 }
 
 // identity names the runs partition of an ingress partition.
 func (f *flush) identity(clusterID string, at offsets.TopicPartition) runs.Identity {
-	return runs.Identity{Owner: runs.OwnerOf(clusterID, f.cfg.Group, at.Topic), Partition: at.Partition}
+	if f.clusterID != clusterID || f.ingress != at.Topic {
+		f.clusterID, f.ingress, f.owner = clusterID, at.Topic, runs.OwnerOf(clusterID, f.cfg.Group, at.Topic)
+	}
+	return runs.Identity{Owner: f.owner, Partition: at.Partition}
 }
 
 // land takes the answers to copies. Slots let go of the store's bytes. With the last answer all of
 // them go: they count as used memory, and reading would pause for them until the next flush.
 func (f *flush) land(now purgatory.Clock, answers []purgatory.Answer) {
-	for _, a := range answers {
-		s := &f.slots[a.ID]
+	for i := range answers {
+		s := &f.slots[answers[i].ID]
+		answers[i].Bytes = s.size
 		clear(s.headers)
 		*s.record = kgo.Record{}
 	}
