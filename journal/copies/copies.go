@@ -76,10 +76,10 @@ type Copies struct {
 	troubles troubles
 
 	mu       sync.Mutex
-	leaders  map[offsets.TopicPartition]leader // of runs partitions
-	broken   map[offsets.TopicPartition]int64  // offsets of runs partitions at which a batch could not be read
-	openings []*opening                        // that no round has taken yet
-	said     map[string]time.Time              // when a line was last logged, by what it says
+	leaders  map[offsets.TopicPartition]leader  // of runs partitions
+	broken   map[offsets.TopicPartition][]int64 // offsets of runs partitions at which a batch could not be read
+	openings []*opening                         // that no round has taken yet
+	said     map[string]time.Time               // when a line was last logged, by what it says
 }
 
 // leader is what the last answer told of a runs partition.
@@ -96,7 +96,7 @@ func New(cfg Config) (*Copies, error) {
 		return nil, err
 	}
 	c := &Copies{cfg: cfg, reading: reading, visits: make(chan struct{}, cfg.Visits),
-		troubles: newTroubles(), leaders: make(map[offsets.TopicPartition]leader), broken: make(map[offsets.TopicPartition]int64), said: make(map[string]time.Time)}
+		troubles: newTroubles(), leaders: make(map[offsets.TopicPartition]leader), broken: make(map[offsets.TopicPartition][]int64), said: make(map[string]time.Time)}
 	c.ends, c.cancel = context.WithCancel(context.Background())
 	return c, nil
 }
