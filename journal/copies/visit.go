@@ -137,7 +137,7 @@ func (r *reading) bounds(ctx context.Context, epoch bool) error {
 	}
 	if b.Start > r.Until {
 		if r.Until > r.From { // what was read counts, and the next visit finds the rest gone
-			return nil
+			return r.raise(ctx)
 		}
 		if r.Start = b.Start; b.Start >= r.To {
 			return errGone
@@ -147,9 +147,8 @@ func (r *reading) bounds(ctx context.Context, epoch bool) error {
 	}
 	if epoch || r.Until >= b.End {
 		r.Highest, r.Ended, r.LogEnd = max(r.Highest, b.LeaderEpoch), r.Until == r.From, b.End
-		return r.raise(ctx)
 	}
-	return nil
+	return r.raise(ctx)
 }
 
 var errGone = errors.New("the log begins behind what was to be read")
