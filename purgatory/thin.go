@@ -66,10 +66,14 @@ func (r *Runs) SqueezeOn(budget int) (more bool) {
 	return more
 }
 
-// carry carries a parked record out of a chunk that is to be emptied. Bytes that are retained stay there as well.
+// carry carries a parked record out of a chunk that is to be emptied. One whose bytes are retained stays: they do,
+// and mayMove knows it by where it is.
 func (r *Runs) carry(payload uint64) uint64 {
 	loc, _ := parked(payload)
 	if loc&named != 0 || !r.store.chunks[loc>>locationBits].emptied {
+		return payload
+	}
+	if _, flying := r.store.retained[loc]; flying {
 		return payload
 	}
 	from := r.store.at(loc)
