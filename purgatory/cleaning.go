@@ -10,7 +10,7 @@ func (r *Runs) Cleanings(out []Visit, slack, small int64) []Visit {
 		if m.visiting || r.now.MonotonicMs < m.visitsAfter || !p.movable(r.now.MonotonicMs, true) || p.src.moving > 0 || len(m.gathered) > 0 {
 			continue
 		}
-		if v, ok := m.index.Clean(slack, small); ok {
+		if v, ok := m.index.Clean(slack, small, m.firstHalted()); ok {
 			m.visiting = true
 			whole := m.visit(p.Assignment, v.From, v.To)
 			whole.Whole = true

@@ -125,6 +125,16 @@ func (m *moved) stays(at place) {
 	}
 }
 
+// firstHalted returns the first copy that stays unfinished, math.MaxInt64 where none does.
+func (m *moved) firstHalted() (copyAt int64) {
+	copyAt = math.MaxInt64
+	m.halted.Each(func(from, _ int64) bool {
+		copyAt = from - 1
+		return false
+	})
+	return copyAt
+}
+
 // ended reports whether the outcome of a copy is about none that the index knows.
 func (m *moved) ended(copyAt int64) bool {
 	if n := m.stale[copyAt]; n > 0 {

@@ -10,14 +10,14 @@ const (
 
 // Clean returns the offsets of a run that is to be loaded whole and moved again; ok is false where
 // none is. It is the oldest one while the log takes more than three times the bytes of what waits, and
-// slack: then deletion gets past it, unless what others have written stays in front of it. It is a
-// small one where 64 hold less than small bytes each, until none is left: they become one.
-func (x *Index) Clean(slack, small int64) (v Visit, ok bool) {
+// slack: then deletion gets past it, unless what others have written stays in front of it, or an own copy
+// at halted. It is a small one where 64 hold less than small bytes each, until none is left: they become one.
+func (x *Index) Clean(slack, small, halted int64) (v Visit, ok bool) {
 	if _, _, gap := x.Gap(); gap {
 		return Visit{}, false
 	}
 	waiting, _ := x.Waiting()
-	oldest, stays := x.bytesFrom(x.window.Low()) > thrice*waiting.Bytes+slack, x.stays()
+	oldest, stays := x.bytesFrom(x.window.Low()) > thrice*waiting.Bytes+slack, min(x.stays(), halted)
 	few, first := 0, -1
 	for i := range x.entries {
 		r, left := x.untaken(&x.entries[i])

@@ -20,13 +20,13 @@ func TestSmallRunsBecomeOne(t *testing.T) {
 	for n := range uint64(fewSmall - 1) {
 		add(n)
 	}
-	if v, ok := x.Clean(1<<30, 100); ok {
+	if v, ok := x.Clean(1<<30, 100, nothing); ok {
 		t.Fatalf("%+v is to be loaded of %d runs", v, len(all))
 	}
 	add(100)
 	loaded := 0
 	for ; ; loaded++ {
-		v, ok := x.Clean(1<<30, 100)
+		v, ok := x.Clean(1<<30, 100, nothing)
 		if !ok {
 			break
 		}
@@ -38,7 +38,7 @@ func TestSmallRunsBecomeOne(t *testing.T) {
 		t.Errorf("%d runs were loaded, want all %d", loaded, fewSmall)
 	}
 	add(101)
-	if v, ok := x.Clean(1<<30, 100); ok {
+	if v, ok := x.Clean(1<<30, 100, nothing); ok {
 		t.Errorf("%+v is to be loaded, which is the only one", v)
 	}
 }
