@@ -60,6 +60,7 @@ func (r *Runs) Squeeze(size int64) bool {
 
 // SqueezeOn goes on with that, and looks at most at budget records; more says that there are others.
 func (r *Runs) SqueezeOn(budget int) (more bool) {
+	r.giveUp() // nothing is offered before the end of the pass
 	if more = r.parking.wheel.Readdress(budget, r.carry); !more {
 		r.store.unmark()
 	}
