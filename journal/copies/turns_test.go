@@ -9,6 +9,7 @@ import (
 	"layover/cluster"
 	"layover/offsets"
 	"layover/purgatory"
+	"layover/purgatory/far"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -75,4 +76,39 @@ func (w *stack) turn(partition int32, from int64) (a purgatory.Visited) {
 	})
 	<-done
 	return a
+}
+
+// TestASilentBrokerKeepsNoOtherFromBeingBegunWith: they are asked for together.
+func TestASilentBrokerKeepsNoOtherFromBeingBegunWith(t *testing.T) {
+	inBubbleOf(t, 2, 2, func(w *stack) {
+		for p := range int32(2) {
+			if err := w.Broker.MoveTopicPartition(topic, p, p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.fill(3)
+		over, cancel := context.WithCancel(context.Background())
+		w.Answer(kmsg.ListOffsets, func(kmsg.Request) kmsg.Response {
+			if w.Broker.CurrentNode() == 1 {
+				w.Broker.SleepControl(func() { <-over.Done() })
+			}
+			return nil
+		})
+		began := time.Now()
+		var all sync.WaitGroup
+		for p := range int32(2) {
+			all.Add(1)
+			said := offsets.RunsState{TopicID: w.topic(), Low: 1, Known: 3, LeaderEpoch: w.Broker.PartitionInfo(topic, p).Epoch, Holds: true}
+			ask := far.Ask{Assignment: offsets.Assignment{TopicPartition: offsets.TopicPartition{Topic: ingress, Partition: p}, Epoch: 1}, Said: said}
+			w.copies.Open(context.Background(), ask, func(o *far.Opening) {
+				defer all.Done()
+				if took := time.Since(began); o == nil || p == 0 && took > 5*time.Second {
+					t.Errorf("partition %d is begun with after %v: %+v", p, took, o)
+				}
+			})
+		}
+		time.Sleep(time.Minute)
+		cancel()
+		all.Wait()
+	})
 }
