@@ -356,6 +356,5 @@ func (m *moved) bytes() (b int64) {
 	if m.index != nil {
 		b += m.index.Bytes()
 	}
-	b += m.halted.Bytes()
-	return b
+	return b + m.renewal.bytes()
 }
