@@ -91,3 +91,30 @@ func TestARecordThatWasParkedAgainCountsOnce(t *testing.T) {
 	}
 	w.audit()
 }
+
+// TestWhatIsNearlyDueIsGivenUpInALongPass: through ten million records it takes seconds, and nothing is offered
+// before its end.
+func TestWhatIsNearlyDueIsGivenUpInALongPass(t *testing.T) {
+	for what, pass := range map[string]func(r *Runs){
+		"gathering for memory":             func(r *Runs) { r.Gather(0, 1, 1) },
+		"gathering for what ingress keeps": func(r *Runs) { r.GatherKept(0, 0, 1) },
+		"carrying together":                func(r *Runs) { r.SqueezeOn(1) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := movable(t, 0)
+			w.mustTake(0, 1, 100_000, 0)
+			w.Runs().Gather(0, 1<<40, 1<<20)
+			w.mustTake(0, 1, 7_200_000, 1, 2, 3)
+			if n := len(w.Runs().Offer(nil, 10)); n != 1 {
+				t.Fatalf("%d copies are on their way, want 1", n)
+			}
+			w.pass(98_000)
+			pass(w.Runs())
+			w.audit()
+			w.pass(2000)
+			if n := len(w.offer()); n != 1 {
+				t.Errorf("%d records are delivered when they are due, want the one whose copy nobody answers", n)
+			}
+		})
+	}
+}

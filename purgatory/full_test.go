@@ -44,3 +44,34 @@ func TestAFullPartitionIsCleaned(t *testing.T) {
 	}
 	r.audit()
 }
+
+// TestNothingIsMovedAgainBehindACopyThatStaysUnfinished: its partition was halted by it, and nothing is deleted
+// before somebody begins with that. Else what waits would be written again and again, and fill the disk.
+func TestNothingIsMovedAgainBehindACopyThatStaysUnfinished(t *testing.T) {
+	r, a, found := renewingWith(t, func(c *Config) { c.OnInvalid, c.DeadLetterTopic = Halt, "" })
+	r.Runs().Usable(ingress, true)
+	x := r.parts.byTopic[partitionOf(0)].moved.index
+	v := r.Runs().Visits(nil, 5000, 5000)[0]
+	found[0].DeadlineMs += 3_600_000 // in front of the others
+	take, _ := r.Runs().Take(&Visited{Visit: v, Until: v.To, Found: found}, 5000, 1000, nil)
+	for _, i := range take {
+		l, _ := r.Loader(a)
+		l.Load(found[i].Offset, &Arrival{Offset: 100 + found[i].Offset, DeadlineMs: found[i].DeadlineMs, Reason: "invalid_delay", Target: egress, Label: egress, Body: text("0 far")})
+	}
+	const end = 100
+	for o := int64(3); o < end; o++ {
+		x.Acked(far.Found{Offset: o, DeadlineMs: r.at.WallMs + 3_600_000 + o, Bytes: 100, Run: 1})
+	}
+	x.Seal()
+	for o := int64(3); o < end-5; o++ { // others of the run were delivered
+		x.Finish(o)
+	}
+	first := r.Runs().Cleanings(nil, far.Cleaning{Few: 64})
+	if len(take) != 2 || len(first) != 1 || first[0].From != 0 {
+		t.Fatalf("%d are loaded, and then %+v, want 2, and what stands in front of them", len(take), first)
+	}
+	take, _ = r.Runs().Take(&Visited{Visit: first[0], Until: 1, Found: found[:1]}, 5000, 1000, nil)
+	if more := r.Runs().Cleanings(nil, far.Cleaning{Few: 64}); len(take) != 1 || len(more) > 0 {
+		t.Errorf("%d were loaded to be moved again, and then %+v: deletion cannot get past offset 1", len(take), more)
+	}
+}

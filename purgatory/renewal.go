@@ -3,6 +3,7 @@ package purgatory
 import (
 	"math"
 	"slices"
+	"unsafe"
 
 	"layover/offsets"
 	"layover/purgatory/far"
@@ -16,7 +17,9 @@ type renewal struct {
 	stale map[int64]int
 	// carried are the copies in memory that the log still has; true: they have ended since.
 	carried map[int64]bool
-	left    *offsets.Window // see Left
+	// open bounds the finished copies that no journal has: of the index before, and those of carried that have ended.
+	open int64
+	left *offsets.Window // see Left
 	// halted are the copies, each one more than its offset, that stay unfinished and are in memory no more. The
 	// index knows them as taken, so that they are not read again before somebody begins with the partition.
 	halted offsets.Window
@@ -57,13 +60,15 @@ func (r *Runs) RenewedBy(v *Visit, topic offsets.TopicID) bool {
 func (r *Runs) renew(p *partition, end, lost int64) {
 	m := &p.moved
 	if m.stale == nil {
-		m.stale, m.carried = make(map[int64]int), make(map[int64]bool)
+		m.stale = make(map[int64]int)
 	}
+	m.carried = make(map[int64]bool)
 	for offset := range m.index.Taken {
 		m.carried[offset] = false
 	}
 	p.Runs, _ = p.saidOfRuns()
 	p.Runs.Holds = true
+	m.open = m.index.Open()
 	m.left, m.leftEpoch, m.there, m.doubts = m.index.Left(end), m.index.LeaderEpoch(), end, m.index.Doubts()
 	m.index, m.visiting, m.listing, m.doubtful, m.asks = nil, false, false, false, false
 	r.stats.LostFromRuns += lost + m.cut(end)
@@ -125,6 +130,28 @@ func (m *moved) stays(at place) {
 	}
 }
 
+// firstHalted returns the first copy that stays unfinished, math.MaxInt64 where none does.
+func (m *moved) firstHalted() (copyAt int64) {
+	copyAt = math.MaxInt64
+	m.halted.Each(func(from, _ int64) bool {
+		copyAt = from - 1
+		return false
+	})
+	return copyAt
+}
+
+// carriedSize is the memory of a copy in one of the maps, about.
+const carriedSize = 32
+
+// bytes returns the memory of all that.
+func (n *renewal) bytes() (b int64) {
+	b = int64(len(n.stale)+len(n.carried))*carriedSize + n.halted.Bytes() + int64(cap(n.doubts))*int64(unsafe.Sizeof(far.Doubt{}))
+	if n.left != nil {
+		b += n.left.Bytes()
+	}
+	return b
+}
+
 // ended reports whether the outcome of a copy is about none that the index knows.
 func (m *moved) ended(copyAt int64) bool {
 	if n := m.stale[copyAt]; n > 0 {
@@ -135,6 +162,7 @@ func (m *moved) ended(copyAt int64) bool {
 	}
 	if m.index == nil {
 		m.carried[copyAt] = true
+		m.open++
 		return true
 	}
 	return false
@@ -156,7 +184,7 @@ func (m *moved) resume(index *far.Index, topic offsets.TopicID) (lost int64) {
 		}
 	}
 	lost += index.Doubt(m.doubts)
-	clear(m.carried)
+	m.carried, m.open = nil, 0
 	m.left, m.there, m.doubts = nil, 0, nil
 	return lost
 }

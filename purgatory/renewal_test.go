@@ -261,3 +261,55 @@ func TestACommitFollowsTheLastDeletion(t *testing.T) {
 		t.Errorf("once all is deleted commits hold older releases off: %v, want one that does not", got)
 	}
 }
+
+// TestWhatIsLeftOfAnIndexCountsAsMemory, until the next one begins: the copies in memory, and what is finished.
+func TestWhatIsLeftOfAnIndexCountsAsMemory(t *testing.T) {
+	const n, ofEach = 10_000, 16
+	for what, end := range map[string]int64{"the log has them": n, "it has none of them": 0} {
+		t.Run(what, func(t *testing.T) {
+			r, a, _ := renewing(t)
+			r.begin(a, n, 0)
+			var found []far.Found
+			for o := range int64(n) {
+				found = append(found, far.Found{Offset: o, DeadlineMs: r.at.WallMs + 1000, Bytes: 10, Writer: 9})
+			}
+			v := r.Runs().Visits(nil, 5000, 5000)[0]
+			if take, _ := r.Runs().Take(&Visited{Visit: v, Until: n, Found: found}, 5000, 1<<20, nil); len(take) != n {
+				t.Fatalf("%d are taken", len(take))
+			}
+			p := r.parts.byTopic[partitionOf(0)]
+			for o := int64(0); o < n; o += 2 {
+				p.moved.index.Finish(o)
+			}
+			r.runs.renew(p, end, 0)
+			if got, want := p.moved.bytes(), p.moved.left.Bytes()+n/2*ofEach; got < want {
+				t.Errorf("it counts %d bytes, want %d at least", got, want)
+			}
+			x := r.begin(a, end, 1)
+			if got := p.moved.bytes() - x.Bytes(); end > 0 && got > n/2 {
+				t.Errorf("it counts %d bytes beside the next index", got)
+			}
+		})
+	}
+}
+
+// TestWhatEndsWhileNoIndexIsThereMayComeAgainAfterAKill: no journal has it, and the partition says so.
+func TestWhatEndsWhileNoIndexIsThereMayComeAgainAfterAKill(t *testing.T) {
+	r, a, found := renewing(t)
+	r.loads(a, found, 0, 0)
+	r.parts.byTopic[partitionOf(0)].moved.doubtful = true
+	if _, renewed := r.loads(a, nil, 1, 2); !renewed {
+		t.Fatal("the log is not another one")
+	}
+	r.pass(2000)
+	for _, d := range r.offer() {
+		r.Outcomes(r.at, []Result{{ID: d.ID, Class: Delivered}})
+	}
+	if n := r.Snapshot().Partitions[0].Uncommitted; n != 2 {
+		t.Errorf("%d may come again, want the two that the log still has", n)
+	}
+	r.begin(a, 2, 1)
+	if n := r.Snapshot().Partitions[0].Uncommitted; n != 0 { // this index has no journal
+		t.Errorf("%d may come again once there is an index", n)
+	}
+}

@@ -193,6 +193,7 @@ func (r *Runs) GatherKept(afterMs, oldAfterMs int64, budget int) (more bool) {
 }
 
 func (r *Runs) gather(afterMs int64, budget int, wanted func(payload uint64) bool) (gathered int64, more bool) {
+	r.giveUp() // nothing is offered before the end of the pass
 	r.taken, more = r.parking.wheel.TakeFarthest(max(afterMs, r.now.WallMs+tooNearMs), budget, wanted, r.taken[:0])
 	lists := make(map[*partition][]waiting)
 	for _, payload := range r.taken {
@@ -355,6 +356,5 @@ func (m *moved) bytes() (b int64) {
 	if m.index != nil {
 		b += m.index.Bytes()
 	}
-	b += m.halted.Bytes()
-	return b
+	return b + m.renewal.bytes()
 }

@@ -120,6 +120,8 @@ func (c *Core) Snapshot() Snapshot {
 		}
 		if x := p.moved.index; x != nil {
 			v.Uncommitted += x.Open()
+		} else {
+			v.Uncommitted += p.moved.open
 		}
 		if p.halted != nil && !p.halted.Truncated && !p.halted.Unreadable {
 			v.Halted, v.HaltedAt, v.HaltedCopied = p.halted.Reason, p.halted.Offset, p.halted.Copied

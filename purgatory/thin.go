@@ -60,16 +60,21 @@ func (r *Runs) Squeeze(size int64) bool {
 
 // SqueezeOn goes on with that, and looks at most at budget records; more says that there are others.
 func (r *Runs) SqueezeOn(budget int) (more bool) {
+	r.giveUp() // nothing is offered before the end of the pass
 	if more = r.parking.wheel.Readdress(budget, r.carry); !more {
 		r.store.unmark()
 	}
 	return more
 }
 
-// carry carries a parked record out of a chunk that is to be emptied. Bytes that are retained stay there as well.
+// carry carries a parked record out of a chunk that is to be emptied. One whose bytes are retained stays: they do,
+// and mayMove knows it by where it is.
 func (r *Runs) carry(payload uint64) uint64 {
 	loc, _ := parked(payload)
 	if loc&named != 0 || !r.store.chunks[loc>>locationBits].emptied {
+		return payload
+	}
+	if _, flying := r.store.retained[loc]; flying {
 		return payload
 	}
 	from := r.store.at(loc)

@@ -102,3 +102,35 @@ func TestWhatTheClientReadsStaysAsItIs(t *testing.T) {
 	w.Runs().Moved(w.at, []Answer{{moves[0].ID, true, int64(len(w.there)), 10}})
 	w.audit()
 }
+
+// TestWhatTheClientReadsIsNotMovedAgain once the clock is stepped back: then it is far off again, and a second
+// copy of it would count beside the first.
+func TestWhatTheClientReadsIsNotMovedAgain(t *testing.T) {
+	w := movable(t, 0)
+	for o := range int64(500) { // more than a chunk
+		w.mustTake(0, 1, 100_000, o)
+	}
+	w.Runs().Gather(0, 1<<40, 1<<20)
+	flying := w.Runs().Offer(nil, 1)
+	w.at.WallMs += 98_000 // a step, so that its partition is not silent
+	w.at.MonotonicMs += 1000
+	w.pass(0)
+	w.Runs().Offer(nil, 0) // gives it up
+	for no, ch := range w.store.chunks {
+		ch.emptied = w.store.classes[ch.class].open != no
+	}
+	if at := w.runs.flying[flying[0].ID].loc >> locationBits; !w.store.chunks[at].emptied {
+		t.Fatal("its chunk is not to be emptied")
+	}
+	for w.Runs().SqueezeOn(1 << 20) {
+	}
+	w.at.WallMs -= 3_600_000
+	w.pass(0)
+	w.Runs().Gather(0, 1<<40, 1<<20)
+	for _, m := range w.Runs().Offer(nil, 1000) {
+		if m.Offset == flying[0].Offset {
+			t.Errorf("a second copy of offset %d is made while the first is on its way", m.Offset)
+		}
+	}
+	w.audit()
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"layover/cluster/batches"
 	"layover/offsets"
@@ -18,22 +19,32 @@ const mostBroken = 1 << 16
 // leastRecord is the fewest bytes that a record takes in a batch.
 const leastRecord = 7
 
+// mostSuspects bounds the batches of a partition that could not be read once. Visits of what is due take turns
+// with those of a gap or of a whole run, and each may stand before one.
+const mostSuspects = 2
+
 // isBroken notes that the batch at an offset of a runs partition could not be read, and reports whether
 // that is so for the second time in a row: once may be the network's fault.
 func (c *Copies) isBroken(at offsets.TopicPartition, offset int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before, ok := c.broken[at]
-	c.broken[at] = offset
-	return ok && before == offset
+	suspects := c.broken[at]
+	if slices.Contains(suspects, offset) {
+		return true
+	}
+	if len(suspects) == mostSuspects {
+		suspects = suspects[1:]
+	}
+	c.broken[at] = append(slices.Clone(suspects), offset)
+	return false
 }
 
 // isWhole notes that the offsets from from (included) to to (not included) could be read.
 func (c *Copies) isWhole(at offsets.TopicPartition, from, to int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if offset, ok := c.broken[at]; ok && offset >= from && offset < to {
-		delete(c.broken, at)
+	if suspects, ok := c.broken[at]; ok {
+		c.broken[at] = slices.DeleteFunc(suspects, func(offset int64) bool { return offset >= from && offset < to })
 	}
 }
 

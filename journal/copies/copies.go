@@ -68,7 +68,7 @@ func (c *Copies) limits(topic string) logs.Limits {
 type Copies struct {
 	cfg     Config
 	reading *kgo.Client
-	visits  chan struct{}   // holds a token for each visit that reads
+	turns   turns           // of visits
 	ends    context.Context // is over when Close is called
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -76,10 +76,10 @@ type Copies struct {
 	troubles troubles
 
 	mu       sync.Mutex
-	leaders  map[offsets.TopicPartition]leader // of runs partitions
-	broken   map[offsets.TopicPartition]int64  // offsets of runs partitions at which a batch could not be read
-	openings []*opening                        // that no round has taken yet
-	said     map[string]time.Time              // when a line was last logged, by what it says
+	leaders  map[offsets.TopicPartition]leader  // of runs partitions
+	broken   map[offsets.TopicPartition][]int64 // offsets of runs partitions at which a batch could not be read
+	openings []*opening                         // that no round has taken yet
+	said     map[string]time.Time               // when a line was last logged, by what it says
 }
 
 // leader is what the last answer told of a runs partition.
@@ -87,6 +87,7 @@ type leader struct {
 	broker    int32
 	topicID   offsets.TopicID
 	clusterID string
+	doubtful  bool // it may be another one by now
 }
 
 // New returns Copies. It asks nothing yet.
@@ -95,8 +96,8 @@ func New(cfg Config) (*Copies, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Copies{cfg: cfg, reading: reading, visits: make(chan struct{}, cfg.Visits),
-		troubles: newTroubles(), leaders: make(map[offsets.TopicPartition]leader), broken: make(map[offsets.TopicPartition]int64), said: make(map[string]time.Time)}
+	c := &Copies{cfg: cfg, reading: reading, turns: newTurns(cfg.Visits),
+		troubles: newTroubles(), leaders: make(map[offsets.TopicPartition]leader), broken: make(map[offsets.TopicPartition][]int64), said: make(map[string]time.Time)}
 	c.ends, c.cancel = context.WithCancel(context.Background())
 	return c, nil
 }

@@ -14,7 +14,9 @@ import (
 	"layover/purgatory"
 	"layover/purgatory/far"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // TestAVisitReadsRecordsAsTheyStoodInIngress, each with its deadline, and nothing else that is there.
@@ -271,4 +273,54 @@ func TestAnOpeningBeginsAnewWhenTheLeaderChangesMeanwhile(t *testing.T) {
 			w.Errorf("begins with leader epoch %d, which is %d; the journal was asked %d times", o.LeaderEpoch, is, w.notes.asked)
 		}
 	})
+}
+
+// TestAVisitThatADeletionCutsShortTellsWhereItsLogEnds: else all of the log would seem to be gone.
+func TestAVisitThatADeletionCutsShortTellsWhereItsLogEnds(t *testing.T) {
+	for what, below := range map[string]int64{"the rest is gone": 25, "it is there again": 0} {
+		t.Run(what, func(t *testing.T) {
+			inBubble(t, func(w *stack) {
+				large := func(n int) {
+					for range n {
+						w.Produce(w.copied("g", 100, make([]byte, 100<<10)))
+					}
+				}
+				large(3)
+				before := w.Broker.PartitionInfo(topic, 0).Epoch
+				if err := w.Broker.MoveTopicPartition(topic, 0, 0); err != nil {
+					t.Fatal(err)
+				}
+				large(27)
+				fetches := 0
+				w.Answer(kmsg.Fetch, func(r kmsg.Request) kmsg.Response {
+					if fetches++; fetches != 2 {
+						return nil
+					}
+					w.Broker.SleepControl(func() { w.DeleteRecords(topic, 0, below) })
+					if below > 0 {
+						return nil
+					}
+					return outOfRange(r.(*kmsg.FetchRequest))
+				})
+				a, _ := w.visitOf(w.topic(), purgatory.Visit{To: 30, LeaderEpoch: before})
+				if len(a.Found) < 4 || a.Until >= 25 || a.Err != nil {
+					t.Fatalf("read up to %d with %d copies, %v; want some of both epochs, and not all", a.Until, len(a.Found), a.Err)
+				}
+				if a.Highest <= before || a.End < 3 {
+					t.Errorf("leader epoch %d after %d, whose log ends at %d, want at 3 or above", a.Highest, before, a.End)
+				}
+			})
+		})
+	}
+}
+
+// outOfRange refuses a fetch of one partition, as a leader that does not know of its latest records.
+func outOfRange(r *kmsg.FetchRequest) kmsg.Response {
+	p := kmsg.NewFetchResponseTopicPartition()
+	p.Partition, p.ErrorCode = r.Topics[0].Partitions[0].Partition, kerr.OffsetOutOfRange.Code
+	t := kmsg.NewFetchResponseTopic()
+	t.Topic, t.TopicID, t.Partitions = r.Topics[0].Topic, r.Topics[0].TopicID, append(t.Partitions, p)
+	resp := r.ResponseKind().(*kmsg.FetchResponse)
+	resp.Topics = append(resp.Topics, t)
+	return resp
 }

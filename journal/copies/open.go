@@ -96,24 +96,27 @@ func (c *Copies) again(o *opening, err error) {
 	c.enqueue(o, openAgain)
 }
 
-// round takes openings through their first steps side by side, asks the journal once for all,
-// and completes each by itself.
+// round takes openings through their first steps: those of each broker by themselves, as one may not answer.
 func (c *Copies) round(round []*opening) {
-	ctx, cancel := context.WithTimeout(c.ends, askTimeout)
-	defer cancel()
 	var parts []offsets.TopicPartition
 	for _, o := range round {
 		parts = append(parts, o.at)
 	}
-	var mu sync.Mutex
-	located := make(cluster.Located, len(parts))
-	cluster.AskBounds(ctx, c.cfg.Client, parts, func(a cluster.Located) {
-		mu.Lock()
-		defer mu.Unlock()
-		for at, b := range a {
-			located[at] = b
+	cluster.AskBounds(c.ends, c.cfg.Client, parts, func(located cluster.Located) {
+		var answered []*opening
+		for _, o := range round {
+			if _, ok := located[o.at]; ok {
+				answered = append(answered, o)
+			}
 		}
+		c.bounded(answered, located)
 	})
+}
+
+// bounded takes openings whose bounds were asked for on, side by side, and asks the journal once for all of them.
+func (c *Copies) bounded(round []*opening, located cluster.Located) {
+	ctx, cancel := context.WithTimeout(c.ends, askTimeout)
+	defer cancel()
 	var asking sync.WaitGroup
 	for _, o := range round {
 		b := located[o.at]

@@ -66,8 +66,14 @@ func (n *notes) Restore(_ context.Context, asks []facts.Ask, done func(int, fact
 
 func inBubble(t *testing.T, f func(w *stack)) {
 	t.Helper()
+	inBubbleOf(t, 1, 1, f)
+}
+
+// inBubbleOf has more brokers and partitions.
+func inBubbleOf(t *testing.T, brokers int, parts int32, f func(w *stack)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &stack{Cluster: kafkatest.StartVirtualOnDisk(t, 1, kfake.SeedTopics(1, ingress), kfake.SeedTopics(1, topic)), notes: &notes{}}
+		w := &stack{Cluster: kafkatest.StartVirtualOnDisk(t, brokers, kfake.SeedTopics(parts, ingress), kfake.SeedTopics(parts, topic)), notes: &notes{}}
 		w.Client = w.client()
 		var err error
 		w.copies, err = New(Config{

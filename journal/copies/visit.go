@@ -31,17 +31,14 @@ const (
 func (c *Copies) Visit(v purgatory.Visit, topic offsets.TopicID, done func(purgatory.Visited, []*kgo.Record)) {
 	c.running.Go(func() { // ends with its time limit, or with Close
 		read := reading{copies: c, at: c.at(v.TopicPartition), topic: topic}
-		read.Visit, read.Until, read.Highest = v, v.From, -1
-		select {
-		case c.visits <- struct{}{}:
+		read.Visit, read.Until, read.Highest, read.broker = v, v.From, -1, -1
+		if read.Err = read.await(c.ends); read.Err == nil {
 			began := time.Now()
 			ctx, cancel := context.WithTimeout(c.ends, visitTimeout)
 			read.Err = read.run(ctx)
 			cancel()
-			<-c.visits
 			read.Took = time.Since(began)
-		case <-c.ends.Done():
-			read.Err = c.ends.Err()
+			read.leave()
 		}
 		c.troubles.read(v.TopicPartition, read.Err, time.Now())
 		if read.Err != nil {
@@ -59,23 +56,24 @@ type reading struct {
 	at      offsets.TopicPartition // in the runs topic
 	topic   offsets.TopicID
 	bytes   int64
+	turn    chan struct{} // from which its token is
+	broker  int32         // that it asked last, -1 for none
 }
 
 // run reads until the visit's end, or until it has taken enough.
 func (r *reading) run(ctx context.Context) error {
 	if r.From == r.To {
+		if _, ok, err := r.lead(ctx); !ok {
+			return err
+		}
 		return r.bounds(ctx, true)
 	}
 	most := r.most()
 	answer := int32(min(answerBytes, most))
 	for r.Until < r.To && r.bytes < most {
-		l, err := r.copies.leader(ctx, r.at, r.topic)
-		if err != nil {
+		l, ok, err := r.lead(ctx)
+		if !ok {
 			return err
-		}
-		if l.topicID != r.topic {
-			r.TopicID = l.topicID
-			return nil
 		}
 		limits := r.copies.limits(r.at.Topic)
 		limits.Answer, limits.Partition = answer, answer
@@ -86,6 +84,19 @@ func (r *reading) run(ctx context.Context) error {
 		}
 	}
 	return r.raise(ctx)
+}
+
+// lead returns whom to ask. ok is false where the topic was made again, too.
+func (r *reading) lead(ctx context.Context) (l leader, ok bool, err error) {
+	if l, err = r.copies.leader(ctx, r.at, r.topic); err != nil {
+		return l, false, err
+	}
+	if l.topicID != r.topic {
+		r.TopicID = l.topicID
+		return l, false, nil
+	}
+	err = r.yield(l.broker)
+	return l, err == nil, err
 }
 
 // most returns the bytes of records at which the visit ends early.
@@ -137,7 +148,7 @@ func (r *reading) bounds(ctx context.Context, epoch bool) error {
 	}
 	if b.Start > r.Until {
 		if r.Until > r.From { // what was read counts, and the next visit finds the rest gone
-			return nil
+			return r.raise(ctx)
 		}
 		if r.Start = b.Start; b.Start >= r.To {
 			return errGone
@@ -147,9 +158,8 @@ func (r *reading) bounds(ctx context.Context, epoch bool) error {
 	}
 	if epoch || r.Until >= b.End {
 		r.Highest, r.Ended, r.LogEnd = max(r.Highest, b.LeaderEpoch), r.Until == r.From, b.End
-		return r.raise(ctx)
 	}
-	return nil
+	return r.raise(ctx)
 }
 
 var errGone = errors.New("the log begins behind what was to be read")
@@ -216,23 +226,42 @@ func (r *reading) complain(what string, rec *kgo.Record, err error) {
 }
 
 // leader returns what is known of a runs partition whose topic has an id. It asks where nothing is, or
-// where another id is: that may be the former one.
+// where another id is: that may be the former one. Others that are in doubt are asked about with it.
 func (c *Copies) leader(ctx context.Context, at offsets.TopicPartition, topic offsets.TopicID) (leader, error) {
+	parts := []offsets.TopicPartition{at}
 	c.mu.Lock()
 	l, ok := c.leaders[at]
-	c.mu.Unlock()
-	if ok && l.topicID == topic {
+	if known := ok && l.topicID == topic && !l.doubtful; known {
+		c.mu.Unlock()
 		return l, nil
 	}
-	b := cluster.Locate(ctx, c.cfg.Client, []offsets.TopicPartition{at})[at]
-	if b.Err != nil {
-		return leader{}, b.Err
+	for other, l := range c.leaders {
+		if l.doubtful && other != at {
+			parts = append(parts, other)
+		}
 	}
-	l = leader{b.Leader, b.TopicID, b.ClusterID}
+	c.mu.Unlock()
+	located := cluster.Locate(ctx, c.cfg.Client, parts)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.leaders[at] = l
-	return l, nil
+	for _, at := range parts {
+		if b := located[at]; b.Err == nil {
+			c.leaders[at] = leader{broker: b.Leader, topicID: b.TopicID, clusterID: b.ClusterID}
+		}
+	}
+	return c.leaders[at], located[at].Err
+}
+
+// doubtLeader has the leaders of all partitions of a broker asked for again.
+func (c *Copies) doubtLeader(broker int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for at, l := range c.leaders {
+		if l.broker == broker {
+			l.doubtful = true
+			c.leaders[at] = l
+		}
+	}
 }
 
 // forget has the leader of a partition asked for again.

@@ -13,14 +13,14 @@ type Cleaning struct {
 
 // Clean returns the offsets of a run that is to be loaded whole and moved again; ok is false where
 // none is. It is the oldest one while the log takes more than three times the bytes of what waits, and
-// Slack: then deletion gets past it, unless what others have written stays in front of it. It is a
-// small one where there are Few of them, until none is left: they become one.
-func (x *Index) Clean(c Cleaning) (v Visit, ok bool) {
+// Slack: then deletion gets past it, unless what others have written stays in front of it, or an own copy
+// at halted. It is a small one where there are Few of them, until none is left: they become one.
+func (x *Index) Clean(c Cleaning, halted int64) (v Visit, ok bool) {
 	if _, _, gap := x.Gap(); gap {
 		return Visit{}, false
 	}
 	waiting, _ := x.Waiting()
-	oldest, stays := x.bytesFrom(x.window.Low()) > thrice*waiting.Bytes+c.Slack, x.stays()
+	oldest, stays := x.bytesFrom(x.window.Low()) > thrice*waiting.Bytes+c.Slack, min(x.stays(), halted)
 	few, first := 0, -1
 	for i := range x.entries {
 		r, left := x.untaken(&x.entries[i])

@@ -21,13 +21,13 @@ func TestSmallRunsBecomeOne(t *testing.T) {
 	for n := range uint64(fewSmall - 1) {
 		add(n)
 	}
-	if v, ok := x.Clean(Cleaning{1 << 30, 100, fewSmall}); ok {
+	if v, ok := x.Clean(Cleaning{1 << 30, 100, fewSmall}, nothing); ok {
 		t.Fatalf("%+v is to be loaded of %d runs", v, len(all))
 	}
 	add(fewSmall)
 	loaded := 0
 	for ; ; loaded++ {
-		v, ok := x.Clean(Cleaning{1 << 30, 100, fewSmall})
+		v, ok := x.Clean(Cleaning{1 << 30, 100, fewSmall}, nothing)
 		if !ok {
 			break
 		}
@@ -39,7 +39,7 @@ func TestSmallRunsBecomeOne(t *testing.T) {
 		t.Errorf("%d runs were loaded, want all %d", loaded, fewSmall)
 	}
 	add(fewSmall + 1)
-	if v, ok := x.Clean(Cleaning{1 << 30, 100, fewSmall}); ok {
+	if v, ok := x.Clean(Cleaning{1 << 30, 100, fewSmall}, nothing); ok {
 		t.Errorf("%+v is to be loaded, which is the only one", v)
 	}
 }

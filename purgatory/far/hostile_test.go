@@ -54,7 +54,7 @@ func TestCleaningEndsWhereDeletionIsForbidden(t *testing.T) {
 		o++
 	}
 	x.Seal()
-	if v, ok := x.Clean(Cleaning{Few: 64}); ok {
+	if v, ok := x.Clean(Cleaning{Few: 64}, nothing); ok {
 		t.Errorf("%+v is to be moved again, and nothing in front of it waits", v)
 	}
 }
@@ -76,7 +76,7 @@ func TestCleaningEndsBehindACopyOfOthers(t *testing.T) {
 		o++
 	}
 	x.Seal()
-	if v, ok := x.Clean(Cleaning{Few: 64}); ok {
+	if v, ok := x.Clean(Cleaning{Few: 64}, nothing); ok {
 		t.Errorf("%+v is to be moved again, and nothing can be deleted for it", v)
 	}
 }

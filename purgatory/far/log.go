@@ -107,7 +107,8 @@ func (x *Index) Raise(epoch int32, end int64) (lost int64, truncated bool) {
 
 // reread has the offsets from (included) to to (not included) read as if they had not been heard
 // of. They were acknowledged, and nobody knows in which leader epoch: others may stand there. Runs that
-// reach there are read again from their beginning: what is left of one is not known otherwise.
+// reach there are read again from their beginning: what is left of one is not known otherwise. A directory that
+// lists some of it is of an earlier leader epoch than they are, and no start believes it: another one is wanted.
 func (x *Index) reread(from, to int64) {
 	x.Seal()
 	if x.window.ClipAbove(from) > 0 && x.facts != nil { // directories
@@ -120,7 +121,7 @@ func (x *Index) reread(from, to int64) {
 		}
 	}
 	x.entries = slices.DeleteFunc(x.entries, func(e entry) bool { return e.First >= from })
-	x.heard = max(x.heard, x.known)
+	x.heard, x.newCopies = max(x.heard, x.known), true
 	x.known, x.until, x.islands = max(min(x.known, from), x.window.Low()), max(x.until, to), nil
 }
 

@@ -242,3 +242,29 @@ func TestWhatIsNeverDueIsNotCalledFinished(t *testing.T) {
 		t.Errorf("it counts as finished after the commit %+v; low %d", said, x.Low())
 	}
 }
+
+// TestADirectoryThatIsOfAnEarlierEpochThanItsCopiesIsWrittenAgain: an election came before the flush, and is
+// heard of behind it. A start would refuse the directory, and read all of the log.
+func TestADirectoryThatIsOfAnEarlierEpochThanItsCopiesIsWrittenAgain(t *testing.T) {
+	const n = 3
+	x := acked(t, n)
+	if _, err := x.Directory(); err != nil || !x.Listed(3, n) {
+		t.Fatal(err)
+	}
+	if _, truncated := x.Raise(4, 0); truncated {
+		t.Fatal("truncated")
+	}
+	for from, to, ok := x.Gap(); ok; from, to, ok = x.Gap() {
+		x.Read(from, to, []Found{own(0, 0), own(1, 1), own(2, 2)}, 0, 0, nil)
+	}
+	if !x.WantsDirectory() {
+		t.Error("no directory is wanted")
+	}
+	d, err := x.Directory()
+	if err != nil || d.LeaderEpoch != 4 || d.End != n+1 || !x.Listed(4, n+1) {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if x.Raise(5, n+2); x.WantsDirectory() {
+		t.Error("a directory that an election leaves sound is wanted again")
+	}
+}
