@@ -65,6 +65,55 @@ func TestWhatALogDoesNotReachAnyMoreIsLost(t *testing.T) {
 	}
 }
 
+// TestACutThatIsWrittenOverWhileNobodyLooksIsCounted: copies 0 to 10 were acknowledged, and three of them have
+// ended. The log is cut at an offset, and others have written on beyond 10 since.
+func TestACutThatIsWrittenOverWhileNobodyLooksIsCounted(t *testing.T) {
+	for name, c := range map[string]struct {
+		asked int64 // the log was asked for its end with so many copies
+		found int64 // where it ended when the assignment began
+		cut   int64
+		lost  int64
+	}{
+		"all of it was sure":                {10, 0, 6, 4},
+		"half of it was":                    {8, 0, 6, 2},
+		"an election, and no cut":           {6, 0, 6, 0},
+		"below what has ended":              {10, 0, 1, 7},
+		"what others wrote was not read":    {10, 14, 6, 8},
+		"nobody has asked":                  {0, 0, 6, 0},
+		"the next leader knows nothing new": {10, 0, 10, 0},
+	} {
+		x := New(Beginning{Writer: 1, Window: offsets.NewWindow(0), LeaderEpoch: 3})
+		x.Log(offsets.Bounds{})
+		for o := range int64(10) {
+			x.Acked(own(o, o))
+			if x.End() == c.asked {
+				x.Ends(c.asked, c.asked)
+			}
+		}
+		if c.found > 0 {
+			x.Log(offsets.Bounds{End: c.found})
+		}
+		for o := range int64(3) {
+			x.Finish(o)
+		}
+		said := x.State()
+		said.TopicID = topic
+		y, lost := Open(&Opening{Writer: 2, TopicID: topic, LeaderEpoch: 4, Log: offsets.Bounds{End: 20}, Said: said, SaidEnd: c.cut, Window: Finished(&said, c.cut)})
+		if from, to, _ := y.Gap(); lost != c.lost || from > c.cut || to != 20 {
+			t.Errorf("%s: %d are lost, want %d; read are %d to %d", name, lost, c.lost, from, to)
+		}
+	}
+}
+
+// TestWhatHadEndedIsNoLoss where the log ends below it.
+func TestWhatHadEndedIsNoLoss(t *testing.T) {
+	o := opening()
+	o.Said.Low, o.Log.End, o.SaidEnd = 4, 3, 3
+	if _, lost := Open(o); lost != 0 {
+		t.Errorf("lost %d, though all below 4 had ended", lost)
+	}
+}
+
 func TestATopicThatIsMadeAgainBeginsWithNothing(t *testing.T) {
 	o := opening()
 	o.TopicID, o.Said.Holds = offsets.TopicID{8}, true
