@@ -274,6 +274,36 @@ func TestNothingIsDeletedThatNoJournalRecordCallsFinished(t *testing.T) {
 	}
 }
 
+// TestWhatCouldNotBeReadIsReadAgainAtTheNextBeginning, though a directory lists it: it may be readable by then. A
+// copy of another group is not, and all behind it is read by the directory.
+func TestWhatCouldNotBeReadIsReadAgainAtTheNextBeginning(t *testing.T) {
+	for run, from := range map[uint64]int64{0: 2, Foreign: 6} { // a run reaches over it from 2 on
+		x := New(Beginning{Writer: 1, Window: offsets.NewWindow(0)})
+		log := []Found{own(0, 0), own(1, 1), own(2, 2), {Offset: 3, DeadlineMs: math.MaxInt64, Bytes: 1, Run: run}, own(4, 4), own(5, 5)}
+		log[0].Run, log[1].Run = 7, 7
+		x.Read(0, 6, log, 0, 0, nil)
+		x.Finish(4)
+		d, err := x.Directory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := x.State()
+		said.TopicID = topic
+		y, lost := Open(&Opening{Writer: 2, TopicID: topic, Log: offsets.Bounds{End: 8}, Said: said, SaidEnd: 8, Window: offsets.NewWindow(0), Directory: &d, DirectoryEnd: 8})
+		if at, to, _ := y.Gap(); at != from || to != 8 || lost != 0 {
+			t.Errorf("run %d: read are %d to %d, want from %d on; lost %d", run, at, to, from, lost)
+		}
+		log[3] = Found{Offset: 3, DeadlineMs: 50, Bytes: 1, Writer: 1, Run: 9}
+		took := y.Read(from, 8, log[from:], 50, 100, nil)
+		if again := run != Foreign; (len(took) == 1) != again {
+			t.Errorf("run %d: taken are %v", run, took)
+		}
+		if d, err := y.Directory(); err != nil || len(d.Runs) < 3 {
+			t.Errorf("run %d: then there are %d runs, %v", run, len(d.Runs), err)
+		}
+	}
+}
+
 // TestWhatIsNeverDueIsNotCalledFinished: a copy of a newer release waits for that one, also where
 // no other waits, and a restart reads it again.
 func TestWhatIsNeverDueIsNotCalledFinished(t *testing.T) {
