@@ -78,22 +78,26 @@ func modelRunsState(b []byte, journal TopicID) (r RunsState, ok bool) {
 		}
 	}
 	r.DirectoryEnd = offset(0)
-	if !ok || flags&2 == 0 {
-		return r, ok
-	}
-	if flags&4 != 0 {
-		if len(b) < 16 {
+	if ok && flags&2 > 0 {
+		if flags&4 > 0 {
+			if len(b) < 16 {
+				return r, false
+			}
+			journal, b = TopicID(b), b[16:]
+		}
+		if len(b) < 4 {
 			return r, false
 		}
-		journal, b = TopicID(b), b[16:]
+		r.Journal = JournalRange{TopicID: journal, Sum: binary.BigEndian.Uint32(b)}
+		b = b[4:]
+		r.Journal.From = offset(0)
+		r.Journal.To = offset(r.Journal.From)
 	}
-	if len(b) < 4 {
-		return r, false
+	if ok && flags&8 > 0 {
+		if r.Sure = offset(r.Low); r.Sure <= r.Low {
+			return r, false
+		}
 	}
-	r.Journal = JournalRange{TopicID: journal, Sum: binary.BigEndian.Uint32(b)}
-	b = b[4:]
-	r.Journal.From = offset(0)
-	r.Journal.To = offset(r.Journal.From)
 	return r, ok
 }
 
@@ -173,6 +177,9 @@ func TestEveryExtensionComesBack(t *testing.T) {
 			ext.Runs = RunsState{TopicID: topic(), Low: offset(0), DueMs: int64(rng.Uint64()) >> rng.IntN(64), DirectoryEnd: offset(0), Journal: journal()}
 			ext.Runs.LeaderEpoch = rng.Int32() >> rng.IntN(32)
 			ext.Runs.Known = offset(ext.Runs.Low)
+			if sure := offset(ext.Runs.Low); sure > ext.Runs.Low {
+				ext.Runs.Sure = sure
+			}
 			if rng.IntN(3) == 0 {
 				ext.Runs.DueMs = math.MaxInt64
 			}

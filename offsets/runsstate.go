@@ -21,6 +21,10 @@ type RunsState struct {
 	Known int64
 	// DueMs is in Unix milliseconds, MaxInt64 all copies below Known. See Known.
 	DueMs int64
+	// Sure is an offset, 0 for none: what is below stood in the log of the leader epochs up to LeaderEpoch. Where
+	// that ends below, it was cut. Known may be above, as nobody knows in which leader epoch a copy was
+	// acknowledged, and below, as what is found is not read at once.
+	Sure int64
 	// LeaderEpoch is the highest leader epoch that was seen of the partition, from 0 on. The
 	// state is about the log of the leader epochs up to it.
 	LeaderEpoch int32
@@ -49,13 +53,14 @@ func (r RunsState) Characters() int {
 }
 
 // longestRunsState is the most bytes of the fields of runs with values in their bounds.
-const longestRunsState = 16 + 1 + 5 + 9 + 9 + 10 + 9 + 16 + 4 + 9 + 9
+const longestRunsState = 16 + 1 + 5 + 9 + 9 + 10 + 9 + 16 + 4 + 9 + 9 + 9
 
 // The flags: fields that are there, or are not. A reader passes over other flags.
 const (
 	flagAllDue       = 1 << iota // DueMs is MaxInt64, and not written
 	flagJournal                  // there is a journal range
 	flagJournalTopic             // it has a topic id; without, that of the extension's journal is meant
+	flagSure                     // Sure is there, above Low
 )
 
 // append writes the fields. journal is the topic id of the extension's journal, which is
@@ -70,6 +75,9 @@ func (r RunsState) append(b []byte, journal TopicID) []byte {
 		if r.Journal.TopicID != journal {
 			flags |= flagJournalTopic
 		}
+	}
+	if r.Sure > r.Low {
+		flags |= flagSure
 	}
 	b = append(append(b, r.TopicID[:]...), flags)
 	b = binary.AppendUvarint(b, uint64(r.LeaderEpoch))
@@ -86,6 +94,9 @@ func (r RunsState) append(b []byte, journal TopicID) []byte {
 		b = binary.BigEndian.AppendUint32(b, r.Journal.Sum)
 		b = binary.AppendUvarint(b, uint64(r.Journal.From))
 		b = binary.AppendUvarint(b, uint64(r.Journal.To-r.Journal.From))
+	}
+	if flags&flagSure != 0 {
+		b = binary.AppendUvarint(b, uint64(r.Sure-r.Low))
 	}
 	return b
 }
@@ -114,6 +125,10 @@ func readRunsState(b []byte, journal TopicID) (r RunsState) {
 		}
 		r.Journal = JournalRange{TopicID: journal, Sum: uint32(f.fixed(4)), From: f.offset(0)}
 		r.Journal.To = f.offset(r.Journal.From)
+	}
+	if flags&flagSure != 0 {
+		r.Sure = f.offset(r.Low)
+		f.bad = f.bad || r.Sure == r.Low
 	}
 	if f.bad || r.TopicID == (TopicID{}) {
 		return RunsState{}

@@ -66,6 +66,12 @@ func TestRunsAreWrittenAsDocumented(t *testing.T) {
 	)
 	later := someRuns
 	later.Journal.TopicID = TopicID{0xcc}
+	sure := someRuns
+	sure.Sure = 300 // no more than the low offset is nothing
+	if got, want := (Extension{Incarnation: 7, Runs: sure}).append(nil), (Extension{Incarnation: 7, Runs: someRuns}).append(nil); string(got) != string(want) {
+		t.Errorf("got %x\nwant %x", got, want)
+	}
+	sure.Sure = 301
 	for name, test := range map[string]struct {
 		ext      Extension
 		versions string
@@ -78,6 +84,7 @@ func TestRunsAreWrittenAsDocumented(t *testing.T) {
 		"negative commands":   {Extension{Incarnation: 7, Again: -1, Runs: RunsState{TopicID: runsTopic}}, "2.1", incarnation + noJournal + "00" + topic + "00" + "00" + "00" + "00" + "00" + "00"},
 		"all due, and open":   {Extension{Incarnation: 7, Runs: RunsState{TopicID: runsTopic, Known: 129, DueMs: math.MaxInt64, Holds: true}}, "2.2", incarnation + noJournal + "00" + topic + "01" + "00" + "00" + "8101" + "00"},
 		"due before 1970":     {Extension{Incarnation: 7, Runs: RunsState{TopicID: runsTopic, DueMs: -2}}, "2.1", incarnation + noJournal + "00" + topic + "00" + "00" + "00" + "00" + "03" + "00"},
+		"sure, and a journal": {Extension{Incarnation: 7, Journal: journal, Runs: sure}, "2.1", incarnation + aJournal + "00" + topic + "0a" + runsBytes[34:] + "01"},
 		"of no life":          {Extension{Journal: journal, Runs: someRuns}, "1.1", ""},
 		"without a topic":     {Extension{Incarnation: 7, Runs: RunsState{Low: 3, Known: 4}}, "1.1", incarnation},
 		"open alone":          {Extension{Incarnation: 7, Runs: RunsState{Holds: true}}, "2.2", incarnation},
@@ -109,7 +116,7 @@ func TestRunsThatCannotBeReadAreNone(t *testing.T) {
 		"nothing":                      {"", RunsState{}},
 		"all of it":                    {runsBytes, someRuns},
 		"fields of a later release":    {runsBytes + "ffffff", someRuns},
-		"flags of a later release":     {topic + "f8" + "00" + "01" + "02" + "04" + "00", RunsState{TopicID: runsTopic, Low: 1, Known: 3, DueMs: 2}},
+		"flags of a later release":     {topic + "f0" + "00" + "01" + "02" + "04" + "00", RunsState{TopicID: runsTopic, Low: 1, Known: 3, DueMs: 2}},
 		"a topic id without a journal": {topic + "04" + "00" + "01" + "02" + "04" + "00", RunsState{TopicID: runsTopic, Low: 1, Known: 3, DueMs: 2}},
 		"no topic":                     {"00000000000000000000000000000000" + runsBytes[32:], RunsState{}},
 		"the largest leader epoch":     {topic + "01" + "ffffffff07" + "01" + "02" + "00", RunsState{TopicID: runsTopic, LeaderEpoch: math.MaxInt32, Low: 1, Known: 3, DueMs: math.MaxInt64}},
@@ -127,6 +134,11 @@ func TestRunsThatCannotBeReadAreNone(t *testing.T) {
 		"the latest time, written":     {topic + "00" + "00" + "00" + "00" + "feffffffffffffffff01" + "00", RunsState{TopicID: runsTopic, DueMs: math.MaxInt64}},
 		"a time beyond":                {topic + "00" + "00" + "00" + "00" + "ffffffffffffffffff02" + "00", RunsState{}},
 		"a number too long":            {topic + "01" + "00" + "8000" + "00" + "00", RunsState{}},
+		"sure beyond the known end":    {topic + "09" + "00" + "01" + "02" + "00" + "05", RunsState{TopicID: runsTopic, Low: 1, Known: 3, DueMs: math.MaxInt64, Sure: 6}},
+		"sure below the known end":     {topic + "09" + "00" + "01" + "02" + "00" + "01", RunsState{TopicID: runsTopic, Low: 1, Known: 3, DueMs: math.MaxInt64, Sure: 2}},
+		"no more sure than the low":    {topic + "09" + "00" + "01" + "02" + "00" + "00", RunsState{}},
+		"sure beyond all offsets":      {topic + "09" + "00" + "01" + "02" + "00" + largest, RunsState{}},
+		"the largest sure":             {topic + "09" + "00" + "00" + "00" + "00" + largest, RunsState{TopicID: runsTopic, DueMs: math.MaxInt64, Sure: math.MaxInt64}},
 		"a journal beyond all offsets": {topic + "03" + "00" + "00" + "00" + "00" + "00000001" + "01" + largest, RunsState{}},
 		"a journal that begins beyond": {topic + "03" + "00" + "00" + "00" + "00" + "00000001" + beyond + "00", RunsState{}},
 	} {
@@ -215,7 +227,7 @@ func TestAnOlderReleaseIsHeldOffOnlyWhereCopiesAreOpen(t *testing.T) {
 var longest = Extension{
 	Incarnation: math.MaxUint64, Journal: JournalRange{TopicID: TopicID{1}, From: 1 << 62, To: math.MaxInt64, Sum: 1}, Again: math.MaxInt64,
 	Runs: RunsState{
-		TopicID: TopicID{2}, LeaderEpoch: math.MaxInt32, Low: 1 << 62, Known: 1<<62 + 1<<62 - 1, DueMs: math.MinInt64, DirectoryEnd: math.MaxInt64,
+		TopicID: TopicID{2}, LeaderEpoch: math.MaxInt32, Low: 1 << 62, Known: 1<<62 + 1<<62 - 1, DueMs: math.MinInt64, DirectoryEnd: math.MaxInt64, Sure: math.MaxInt64,
 		Journal: JournalRange{TopicID: TopicID{3}, From: 1 << 62, To: math.MaxInt64, Sum: 2}, Holds: true,
 	},
 }

@@ -95,11 +95,12 @@ func (c *command) examine(ctx context.Context, p *partition, looked *copies.Look
 	index, lost := far.Open(o)
 	f.lost, f.exact = lost, !listed
 	var failed error
-	if from := index.Known(); from < f.stable {
+	from := index.Known()
+	if from < f.stable {
 		failed = c.read(ctx, p, index, from, f)
 	}
 	if listed {
-		f.list(o, c.now)
+		f.list(o, from, c.now)
 	}
 	f.finished = max(min(o.Window.Low(), f.log.End)-f.log.Start, 0) + o.Window.Above()
 	if cluster.Denied(f.journal) {
@@ -109,10 +110,14 @@ func (c *command) examine(ctx context.Context, p *partition, looked *copies.Look
 	return f, failed
 }
 
-// list adds the copies that a directory tells, at most so many as may be unfinished.
-func (f *findings) list(o *far.Opening, now time.Time) {
+// list adds the copies that a directory tells, at most so many as may be unfinished. From an offset on
+// they were read.
+func (f *findings) list(o *far.Opening, read int64, now time.Time) {
 	known := min(o.Said.Known, o.SaidEnd)
 	for _, r := range o.Directory.Runs {
+		if r.First >= read {
+			break
+		}
 		least := int64(math.MinInt64)
 		if r.Last < known { // the commit says what of it is finished, where the journal does not
 			if r.LatestMs <= o.Said.DueMs {

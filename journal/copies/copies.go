@@ -214,9 +214,15 @@ func (c *Copies) say(kind string, line func()) {
 // endOf returns where the log of a leader epoch ends. An epoch that no broker knows has no end:
 // nothing that was said of it counts.
 func (c *Copies) endOf(ctx context.Context, at offsets.TopicPartition, epoch int32) (int64, error) {
-	end, err := cluster.EndOfEpoch(ctx, c.cfg.Client, at, epoch)
+	end, _, err := c.endIfKnown(ctx, at, epoch)
+	return end, err
+}
+
+// endIfKnown is endOf, and tells whether a broker knows the epoch.
+func (c *Copies) endIfKnown(ctx context.Context, at offsets.TopicPartition, epoch int32) (end int64, known bool, err error) {
+	end, err = cluster.EndOfEpoch(ctx, c.cfg.Client, at, epoch)
 	if err != nil {
-		return 0, fmt.Errorf("end of leader epoch %d: %w", epoch, err)
+		return 0, false, fmt.Errorf("end of leader epoch %d: %w", epoch, err)
 	}
-	return max(end, 0), nil
+	return max(end, 0), end >= 0, nil
 }

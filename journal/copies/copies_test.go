@@ -254,6 +254,19 @@ func TestAnOpeningHasWhatTheJournalSays(t *testing.T) {
 	})
 }
 
+// TestALeaderEpochThatNoBrokerKnowsIsNoCut: what a commit says of it counts for nothing, and the log has all.
+func TestALeaderEpochThatNoBrokerKnowsIsNoCut(t *testing.T) {
+	inBubble(t, func(w *stack) {
+		w.fill(6)
+		for _, epoch := range []int32{w.Broker.PartitionInfo(topic, 0).Epoch, 99} {
+			o := w.open(far.Ask{Said: offsets.RunsState{TopicID: w.topic(), Low: 1, Known: 6, Sure: 6, LeaderEpoch: epoch}})
+			if _, lost := far.Open(o); lost != 0 {
+				w.Errorf("leader epoch %d: %d are lost; its log ends at %d", epoch, lost, o.SaidEnd)
+			}
+		}
+	})
+}
+
 // TestAnOpeningBeginsAnewWhenTheLeaderChangesMeanwhile: else what is known is of another log.
 func TestAnOpeningBeginsAnewWhenTheLeaderChangesMeanwhile(t *testing.T) {
 	inBubble(t, func(w *stack) {

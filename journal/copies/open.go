@@ -170,11 +170,13 @@ func (c *Copies) begin(ctx context.Context, o *opening, b *cluster.Bounds) error
 		}
 	}
 	if !said.IsZero() {
-		end, err := c.endOf(ctx, o.at, said.LeaderEpoch)
+		end, known, err := c.endIfKnown(ctx, o.at, said.LeaderEpoch)
 		if err != nil {
 			return err
 		}
-		o.found.SaidEnd = end
+		if o.found.SaidEnd = end; !known { // which does not tell that anything was cut
+			o.found.Said.Sure = 0
+		}
 	}
 	o.found.Window = far.Finished(&said, o.found.SaidEnd)
 	if b.End == 0 {

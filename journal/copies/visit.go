@@ -3,10 +3,12 @@ package copies
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
 	"layover/cluster"
+	"layover/cluster/batches"
 	"layover/journal/logs"
 	"layover/journal/runs"
 	"layover/offsets"
@@ -127,8 +129,12 @@ func (r *reading) goesOn(ctx context.Context, got *logs.Fetched) (more bool, err
 		return false, r.raise(ctx)
 	}
 	if errors.Is(got.Err, logs.ErrUnreadable) && r.copies.isBroken(r.at, r.Until) {
+		err := got.Err
+		if _, large := errors.AsType[*batches.TooLarge](err); large {
+			err = fmt.Errorf("%w, which are %d bytes: they come after a restart with a higher LAYOVER_MAX_PARKED_BYTES", err, r.copies.cfg.Batch(r.at.Topic)+besideBytes)
+		}
 		r.copies.say("unreadable "+r.at.Topic, func() {
-			r.copies.cfg.Log.Error("a batch of a runs topic cannot be read, and the records in it are not delivered", "topic", r.at.Topic, "partition", r.at.Partition, "offset", got.Next, "err", got.Err)
+			r.copies.cfg.Log.Error("a batch of a runs topic cannot be read, and the records in it are not delivered", "topic", r.at.Topic, "partition", r.at.Partition, "offset", got.Next, "err", err)
 		})
 		return false, r.passBroken(ctx)
 	}
@@ -215,6 +221,9 @@ func find(id runs.Identity, rec *kgo.Record) (far.Found, runs.Copy, []kgo.Record
 	f := far.Found{Offset: rec.Offset, DeadlineMs: c.DeadlineMs, Bytes: int64(sizeOf(rec)), Origin: c.Offset, Writer: c.Writer, Run: c.Run}
 	if err != nil {
 		f.DeadlineMs = math.MaxInt64
+	}
+	if errors.Is(err, runs.ErrForeign) {
+		f.Run = far.Foreign
 	}
 	return f, c, own, err
 }

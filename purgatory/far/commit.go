@@ -17,6 +17,9 @@ func (x *Index) State() offsets.RunsState {
 	if s.DueMs == nothing-1 && s.Low >= s.Known { // else copies are left that are never due
 		s.DueMs = math.MaxInt64
 	}
+	if x.sure > s.Low {
+		s.Sure = x.sure
+	}
 	if x.directory >= x.window.Low() {
 		s.DirectoryEnd = x.directory + 1
 	}

@@ -15,6 +15,10 @@ type Found struct {
 	Writer, Run uint64
 }
 
+// Foreign is the Run of a found copy of another group or cluster: it is never due, whatever the release and the
+// settings. Others that are never due have neither a run nor a writer: at the next beginning they may be.
+const Foreign = 1
+
 // span is the offsets from (included) to to (not included).
 type span struct{ from, to int64 }
 

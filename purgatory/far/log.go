@@ -1,6 +1,7 @@
 package far
 
 import (
+	"math"
 	"slices"
 
 	"layover/journal/facts"
@@ -38,19 +39,36 @@ func New(b Beginning) *Index {
 	return x
 }
 
-// Adopt takes a directory, which stands at an offset, in place of reading what is below its end.
+// Adopt takes a directory, which stands at an offset, in place of reading what is below its end. What could not
+// be read then is read again, with all behind it: a later release may be able to, or a larger memory bound.
 func (x *Index) Adopt(d *runs.Directory, offset int64) {
-	at := x.known
+	at, unread := x.known, int64(math.MaxInt64)
 	for _, r := range d.Runs {
 		x.finish(at, min(r.Position, d.End))
 		at = max(at, r.Last+1)
 		e := entry{Run: r}
 		e.lookUp(max(r.Position, x.taken.Low()))
 		x.entries = append(x.entries, e)
+		if r.EarliestMs == nothing && r.Number != Foreign {
+			unread = min(unread, r.First)
+		}
 	}
 	x.finish(at, d.End)
 	x.known = max(x.known, d.End)
 	x.directory = offset
+	x.forget(unread)
+}
+
+// forget has the log read from an offset on as if nothing were known of runs there. Those that reach there are
+// read again from their beginning: what is left of one is not known otherwise.
+func (x *Index) forget(from int64) {
+	for i := len(x.entries) - 1; i >= 0; i-- { // they ascend by First, so one pass finds all that overlap
+		if e := &x.entries[i]; e.Last >= from {
+			from = min(from, e.First)
+		}
+	}
+	x.entries = slices.DeleteFunc(x.entries, func(e entry) bool { return e.First >= from })
+	x.known = max(min(x.known, from), x.window.Low())
 }
 
 // Log takes the bounds of the log at the beginning of the assignment: what it holds beyond the
@@ -106,8 +124,7 @@ func (x *Index) Raise(epoch int32, end int64) (lost int64, truncated bool) {
 }
 
 // reread has the offsets from (included) to to (not included) read as if they had not been heard
-// of. They were acknowledged, and nobody knows in which leader epoch: others may stand there. Runs that
-// reach there are read again from their beginning: what is left of one is not known otherwise. A directory that
+// of. They were acknowledged, and nobody knows in which leader epoch: others may stand there. A directory that
 // lists some of it is of an earlier leader epoch than they are, and no start believes it: another one is wanted.
 func (x *Index) reread(from, to int64) {
 	x.Seal()
@@ -115,14 +132,9 @@ func (x *Index) reread(from, to int64) {
 		x.facts.Lose()
 	}
 	x.taken.ClipAbove(from)
-	for i := len(x.entries) - 1; i >= 0; i-- { // they ascend by First, so one pass finds all that overlap
-		if e := &x.entries[i]; e.Last >= from {
-			from = min(from, e.First)
-		}
-	}
-	x.entries = slices.DeleteFunc(x.entries, func(e entry) bool { return e.First >= from })
 	x.heard, x.newCopies = max(x.heard, x.known), true
-	x.known, x.until, x.islands = max(min(x.known, from), x.window.Low()), max(x.until, to), nil
+	x.forget(from)
+	x.until, x.islands = max(x.until, to), nil
 }
 
 // Writer returns the number that is unique to the index.

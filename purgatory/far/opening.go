@@ -53,15 +53,23 @@ func Finished(said *offsets.RunsState, end int64) *offsets.Window {
 	return offsets.NewWindow(min(said.Low, end))
 }
 
+// cut returns how many offsets above the low one, of those that the commit tells of, the log has no more. Others
+// may stand there by now: what was sure is gone from the end of its leader epoch's log on.
+func (o *Opening) cut() (lost int64) {
+	s := &o.Said
+	lost = max(s.Sure-max(s.Low, o.SaidEnd), 0)
+	return lost + max(s.Known-max(s.Low, s.Sure, o.Log.End), 0)
+}
+
 // Open returns the index of an opening. lost is how many offsets are gone from the log that
 // were neither finished nor read: each may have been a copy.
 func Open(o *Opening) (x *Index, lost int64) {
 	b := Beginning{Writer: o.Writer, Window: o.Window, Facts: o.Facts, LeaderEpoch: o.LeaderEpoch}
 	if o.Said.TopicID == o.TopicID {
 		b.Said = Said{Known: min(o.Said.Known, o.SaidEnd), DueMs: o.Said.DueMs}
-		lost = max(o.Said.Known-o.Log.End, 0)
+		lost = o.cut()
 	} else if o.Said.Holds { // it was deleted, and perhaps made again
-		lost = o.Said.Known - o.Said.Low
+		lost = max(o.Said.Known, o.Said.Sure) - o.Said.Low
 	}
 	o.Window.ClipAbove(o.Log.End)
 	x = New(b)

@@ -65,6 +65,55 @@ func TestWhatALogDoesNotReachAnyMoreIsLost(t *testing.T) {
 	}
 }
 
+// TestACutThatIsWrittenOverWhileNobodyLooksIsCounted: copies 0 to 10 were acknowledged, and three of them have
+// ended. The log is cut at an offset, and others have written on beyond 10 since.
+func TestACutThatIsWrittenOverWhileNobodyLooksIsCounted(t *testing.T) {
+	for name, c := range map[string]struct {
+		asked int64 // the log was asked for its end with so many copies
+		found int64 // where it ended when the assignment began
+		cut   int64
+		lost  int64
+	}{
+		"all of it was sure":                {10, 0, 6, 4},
+		"half of it was":                    {8, 0, 6, 2},
+		"an election, and no cut":           {6, 0, 6, 0},
+		"below what has ended":              {10, 0, 1, 7},
+		"what others wrote was not read":    {10, 14, 6, 8},
+		"nobody has asked":                  {0, 0, 6, 0},
+		"the next leader knows nothing new": {10, 0, 10, 0},
+	} {
+		x := New(Beginning{Writer: 1, Window: offsets.NewWindow(0), LeaderEpoch: 3})
+		x.Log(offsets.Bounds{})
+		for o := range int64(10) {
+			x.Acked(own(o, o))
+			if x.End() == c.asked {
+				x.Ends(c.asked, c.asked)
+			}
+		}
+		if c.found > 0 {
+			x.Log(offsets.Bounds{End: c.found})
+		}
+		for o := range int64(3) {
+			x.Finish(o)
+		}
+		said := x.State()
+		said.TopicID = topic
+		y, lost := Open(&Opening{Writer: 2, TopicID: topic, LeaderEpoch: 4, Log: offsets.Bounds{End: 20}, Said: said, SaidEnd: c.cut, Window: Finished(&said, c.cut)})
+		if from, to, _ := y.Gap(); lost != c.lost || from > c.cut || to != 20 {
+			t.Errorf("%s: %d are lost, want %d; read are %d to %d", name, lost, c.lost, from, to)
+		}
+	}
+}
+
+// TestWhatHadEndedIsNoLoss where the log ends below it.
+func TestWhatHadEndedIsNoLoss(t *testing.T) {
+	o := opening()
+	o.Said.Low, o.Log.End, o.SaidEnd = 4, 3, 3
+	if _, lost := Open(o); lost != 0 {
+		t.Errorf("lost %d, though all below 4 had ended", lost)
+	}
+}
+
 func TestATopicThatIsMadeAgainBeginsWithNothing(t *testing.T) {
 	o := opening()
 	o.TopicID, o.Said.Holds = offsets.TopicID{8}, true
@@ -222,6 +271,36 @@ func TestNothingIsDeletedThatNoJournalRecordCallsFinished(t *testing.T) {
 	}
 	if s := x.State(); s.Journal.From != 3 || s.Journal.To != 3 {
 		t.Errorf("a commit names %+v", s.Journal)
+	}
+}
+
+// TestWhatCouldNotBeReadIsReadAgainAtTheNextBeginning, though a directory lists it: it may be readable by then. A
+// copy of another group is not, and all behind it is read by the directory.
+func TestWhatCouldNotBeReadIsReadAgainAtTheNextBeginning(t *testing.T) {
+	for run, from := range map[uint64]int64{0: 2, Foreign: 6} { // a run reaches over it from 2 on
+		x := New(Beginning{Writer: 1, Window: offsets.NewWindow(0)})
+		log := []Found{own(0, 0), own(1, 1), own(2, 2), {Offset: 3, DeadlineMs: math.MaxInt64, Bytes: 1, Run: run}, own(4, 4), own(5, 5)}
+		log[0].Run, log[1].Run = 7, 7
+		x.Read(0, 6, log, 0, 0, nil)
+		x.Finish(4)
+		d, err := x.Directory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := x.State()
+		said.TopicID = topic
+		y, lost := Open(&Opening{Writer: 2, TopicID: topic, Log: offsets.Bounds{End: 8}, Said: said, SaidEnd: 8, Window: offsets.NewWindow(0), Directory: &d, DirectoryEnd: 8})
+		if at, to, _ := y.Gap(); at != from || to != 8 || lost != 0 {
+			t.Errorf("run %d: read are %d to %d, want from %d on; lost %d", run, at, to, from, lost)
+		}
+		log[3] = Found{Offset: 3, DeadlineMs: 50, Bytes: 1, Writer: 1, Run: 9}
+		took := y.Read(from, 8, log[from:], 50, 100, nil)
+		if again := run != Foreign; (len(took) == 1) != again {
+			t.Errorf("run %d: taken are %v", run, took)
+		}
+		if d, err := y.Directory(); err != nil || len(d.Runs) < 3 {
+			t.Errorf("run %d: then there are %d runs, %v", run, len(d.Runs), err)
+		}
 	}
 }
 
