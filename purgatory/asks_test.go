@@ -105,6 +105,39 @@ func TestWhatIsMovedDuringAVisitIsNotCutOff(t *testing.T) {
 	r.audit()
 }
 
+// TestALeaderOfFormerTimesCutsNothing: it does not know that there is another one, and its log ends below what that
+// has acknowledged. A log is cut in a later leader epoch alone.
+func TestALeaderOfFormerTimesCutsNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		highest int32 // of the answer; the log of epoch 3 ends at 4
+		lost    int64
+	}{"of the same epoch": {3, 0}, "of one before": {2, 0}, "of a later one": {4, 7}} { // with its directory
+		r, a, x := movingRig(t)
+		end := r.flushed(a, 0, 0, 10)
+		v := r.Runs().Visits(nil, 5000, 5000)[0]
+		_, renewed := r.Runs().Take(&Visited{Visit: v, Highest: c.highest, Until: v.From, End: 4, Ended: true, LogEnd: 4}, 5000, 1000, nil)
+		if renewed != (c.lost > 0) || r.stats.LostFromRuns != c.lost {
+			t.Errorf("%s: renewed %v, %d count as lost, want %d", name, renewed, r.stats.LostFromRuns, c.lost)
+		}
+		if renewed {
+			continue
+		}
+		if more := r.Runs().Visits(nil, 5000, 5000); len(more) > 0 {
+			t.Errorf("%s: it is asked again at once", name)
+		}
+		r.pass(visitAgainMs)
+		again := r.Runs().Visits(nil, 5000, 5000)
+		if len(again) != 1 || again[0].From != again[0].To {
+			t.Fatalf("%s: then the visits are %+v, want the same question", name, again)
+		}
+		r.Runs().Take(&Visited{Visit: again[0], Highest: 3, Until: again[0].From, Ended: true, LogEnd: end}, 5000, 1000, nil)
+		if x.Unsure() > 0 || r.stats.LostFromRuns > 0 {
+			t.Errorf("%s: %d are unsure after an answer, %d lost", name, x.Unsure(), r.stats.LostFromRuns)
+		}
+		r.audit()
+	}
+}
+
 // TestAFlushBeginsWithTheFarthest, also where the last one has ended in the middle. All are within the
 // levels of the wheel: what is beyond has no order.
 func TestAFlushBeginsWithTheFarthest(t *testing.T) {

@@ -107,6 +107,10 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 		return take, false
 	}
 	m := &p.moved
+	if v.stale() {
+		m.asks, m.visitsAfter = true, r.now.MonotonicMs+visitAgainMs
+		return take, false
+	}
 	if lost, truncated := m.index.Raise(v.Highest, v.End); truncated {
 		r.renew(p, v.End, lost)
 		return take, true
@@ -138,6 +142,12 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 	}
 	p.commit.dirty = true
 	return take, false
+}
+
+// stale reports whether the answer is of a leader that does not know that there is another one: its log ends below
+// what was acknowledged. A log is cut in a later leader epoch alone.
+func (v *Visited) stale() bool {
+	return v.Ended && v.LogEnd < v.end && v.Highest <= v.LeaderEpoch
 }
 
 // Unread takes a visit that failed. It begins again after a second.

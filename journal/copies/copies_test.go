@@ -267,6 +267,27 @@ func TestALeaderEpochThatNoBrokerKnowsIsNoCut(t *testing.T) {
 	})
 }
 
+// TestNothingBeginsWithALeaderOfFormerTimes: its log ends below the known end, and no later leader epoch has cut it.
+func TestNothingBeginsWithALeaderOfFormerTimes(t *testing.T) {
+	inBubble(t, func(w *stack) {
+		w.fill(6)
+		ask := far.Ask{Assignment: offsets.Assignment{TopicPartition: part(), Epoch: 1}, Said: offsets.RunsState{TopicID: w.topic(), Low: 1, Known: 9, LeaderEpoch: w.Broker.PartitionInfo(topic, 0).Epoch}}
+		if got := w.copies.Look(w.Context(), []far.Ask{ask})[0]; got.Opening != nil || !errors.Is(got.Err, errStale) {
+			w.Errorf("in the same leader epoch: %+v, %v", got.Opening, got.Err)
+		}
+		if err := w.Broker.MoveTopicPartition(topic, 0, 0); err != nil { // an election
+			w.Fatal(err)
+		}
+		got := w.copies.Look(w.Context(), []far.Ask{ask})[0]
+		if got.Err != nil {
+			w.Fatal(got.Err)
+		}
+		if _, lost := far.Open(got.Opening); lost != 3 {
+			w.Errorf("in a later one %d are lost, want 3", lost)
+		}
+	})
+}
+
 // TestAnOpeningBeginsAnewWhenTheLeaderChangesMeanwhile: else what is known is of another log.
 func TestAnOpeningBeginsAnewWhenTheLeaderChangesMeanwhile(t *testing.T) {
 	inBubble(t, func(w *stack) {

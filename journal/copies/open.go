@@ -202,6 +202,7 @@ var (
 	errElsewhere = errors.New("records wait in the topic")
 
 	errNobody  = errors.New("nobody waits for it")
+	errStale   = errors.New("the runs topic's log ends below what is known of it, in the same leader epoch: the leader does not know that there is another one")
 	errChanged = errors.New("the runs topic has another leader, or was made again, since it was asked about")
 )
 
@@ -248,6 +249,10 @@ func (c *Copies) complete(o *opening) {
 		return
 	case b.TopicID != o.found.TopicID || max(b.LeaderEpoch, 0) != o.found.LeaderEpoch:
 		c.again(o, errChanged)
+		return
+	}
+	if said := far.SaidOf(o.found.Said, b.TopicID); b.LeaderEpoch >= 0 && b.LeaderEpoch <= said.LeaderEpoch && b.End < max(said.Known, said.Sure) {
+		c.again(o, errStale)
 		return
 	}
 	o.found.Log = offsets.Bounds{Start: b.Start, End: b.End}
