@@ -185,13 +185,24 @@ func (w *world) flush() {
 			before := w.count.Moved
 			w.move()
 			w.commit()
-			if w.count.Moved == before && r.Moving() { // too near by now, and parked again
+			if w.count.Moved == before && r.Moving() && !w.asked() { // too near by now, and parked again
 				break
 			}
 		}
 		w.list()
 	}
 	w.count.Stopped = w.count.Stopped || w.index.Full()
+}
+
+// asked has the log asked whether it is still the same, and reports whether that was wanted: after so many
+// copies nothing more is moved before.
+func (w *world) asked() (asked bool) {
+	w.wanted = w.core.Runs().Visits(w.wanted[:0], w.soon(), w.ahead)
+	for _, v := range w.wanted {
+		asked = asked || v.From == v.To
+		w.read(v)
+	}
+	return asked
 }
 
 // move writes copies, whose answers come at once.
@@ -254,7 +265,7 @@ func (w *world) visit() {
 // read answers a visit, and parks what it brings. It returns how many those are.
 func (w *world) read(v purgatory.Visit) {
 	until := min(v.To, max(v.From+visitBytes/copyBytes, v.From+1), w.end())
-	answer := purgatory.Visited{Visit: v, Until: until, Highest: -1}
+	answer := purgatory.Visited{Visit: v, Until: until, Highest: -1, Ended: until == v.From, LogEnd: w.end()}
 	for o := max(v.From, w.base); o < until; o++ {
 		if c := &w.log[o-w.base]; c.origin >= 0 {
 			answer.Found = append(answer.Found, far.Found{Offset: o, DeadlineMs: c.deadlineMs, Bytes: copyBytes, Writer: w.index.Writer(), Run: c.run})
