@@ -7,6 +7,7 @@ type runsTotal struct {
 	records, bytes, logBytes, runs, overdue int64
 	known                                   bool // of a partition at least
 	opening, full                           []int32
+	fullSinceMs                             int64 // 0: none is, or nobody knows
 }
 
 // runsTotals are the lanes' runs added up.
@@ -62,7 +63,7 @@ func (r *runsTotal) add(p *purgatory.RunsView) {
 		r.opening = append(r.opening, p.Partition)
 	}
 	if p.Full {
-		r.full = append(r.full, p.Partition)
+		r.full, r.fullSinceMs = append(r.full, p.Partition), earliest(r.fullSinceMs, p.FullSinceMs)
 	}
 }
 

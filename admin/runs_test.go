@@ -84,8 +84,17 @@ func TestWhyNothingIsMoved(t *testing.T) {
 	}
 	s := ordinary(time.Now())
 	s.Pauses, s.Runs.Older = []Pause{{Reason: PauseBytes}}, true
-	if sick := look(s, time.Now()).sick; len(sick) != 1 || sick[0].Reason != runsOlder {
-		t.Errorf("reading is paused for memory: %+v", sick)
+	s.Runs.OlderSince = time.Now().Add(-time.Hour)
+	if sick := look(s, time.Now()).sick; len(sick) != 1 || sick[0].Reason != runsOlder || !sick[0].Since.Equal(s.Runs.OlderSince) {
+		t.Errorf("reading is paused for memory: %+v, want it since %v", sick, s.Runs.OlderSince)
+	}
+	s.Runs.Older = false
+	for no, ago := range map[int]time.Duration{0: time.Minute, 2: time.Hour} {
+		p := runsOf(&s, no)
+		p.Full, p.FullSinceMs = true, time.Now().Add(-ago).UnixMilli()
+	}
+	if sick := look(s, time.Now()).sick; len(sick) != 1 || sick[0].Reason != runsFull || sick[0].Since.UnixMilli() != runsOf(&s, 2).FullSinceMs {
+		t.Errorf("two partitions are full: %+v, want it since the first was", sick)
 	}
 }
 

@@ -79,10 +79,24 @@ func (v *view) sickRuns() (out []Sickness) {
 		case reason == "" || reason == runsOff || !v.presses() || v.passes(t, reason):
 			continue
 		}
-		since := map[string]time.Time{runsFailing: t.RefusedSince, runsUnread: t.UnreadSince, runsOpening: t.UnreadSince} // of a state nobody knows
-		out = append(out, Sickness{Kind: SickRuns, Name: t.Name, Reason: reason, Since: instant{since[reason]}, short: runsShort(t, reason), Text: v.runsText(t, reason)})
+		out = append(out, Sickness{Kind: SickRuns, Name: t.Name, Reason: reason, Since: v.runsSince(t, reason), short: runsShort(t, reason), Text: v.runsText(t, reason)})
 	}
 	return out
+}
+
+// runsSince returns when a reason began. Of a state nobody knows.
+func (v *view) runsSince(t *RunsTopic, reason string) instant {
+	switch reason {
+	case runsFailing:
+		return instant{t.RefusedSince}
+	case runsUnread, runsOpening:
+		return instant{t.UnreadSince}
+	case runsOlder:
+		return instant{v.Runs.OlderSince}
+	case runsFull:
+		return millis(v.total.inRuns.byTopic[t.Ingress].fullSinceMs)
+	}
+	return instant{}
 }
 
 // passes reports whether a reason is one of the first seconds after a start or a rebalance.

@@ -122,7 +122,8 @@ type JournalTopic struct {
 type Runs struct {
 	Topics []RunsTopic // one for each ingress topic
 	// Older: a member of a release that knows no runs may be in the group.
-	Older bool
+	Older      bool
+	OlderSince time.Time // zero: nobody knows
 }
 
 // RunsTopic is the runs topic of one ingress topic.

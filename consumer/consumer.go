@@ -258,6 +258,10 @@ func (c *Consumer) LeaseValid() bool { return c.table.lease.valid(time.Now()) }
 // none of this member's partitions, unless they are lost or it takes the instance id.
 func (c *Consumer) NoneOlder() bool { return c.protocol.newest.Load() && c.LeaseValid() }
 
+// OlderSince returns since when a sync, or that there was none, is why NoneOlder is false; zero where it is not, or
+// the lease is.
+func (c *Consumer) OlderSince() time.Time { return c.protocol.olderSince() }
+
 // SetPaused stops or resumes reading of everything. Parked records are still delivered.
 // Before Start it does nothing: there is nothing read that could fill a bound.
 func (c *Consumer) SetPaused(paused bool) {

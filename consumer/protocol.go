@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"layover/cluster"
 
@@ -16,6 +17,8 @@ import (
 type protocol struct {
 	newest atomic.Bool // of the last sync; false from a join to its sync, and outside the group
 	rejoin func()      // has this member join again, soon
+
+	sinceMs atomic.Int64 // when newest became false, in Unix milliseconds; 0 before the first sync
 }
 
 // balancers returns what a member lists in its joins.
@@ -27,7 +30,22 @@ func (p *protocol) balancers() (list []kgo.GroupBalancer) {
 }
 
 // leave notes that this member is not in the group.
-func (p *protocol) leave() { p.newest.Store(false) }
+func (p *protocol) leave() { p.speaks(false) }
+
+// speaks notes whether the group speaks the newest one now.
+func (p *protocol) speaks(newest bool) {
+	if was := p.newest.Swap(newest); !newest && (was || p.sinceMs.Load() == 0) {
+		p.sinceMs.Store(time.Now().UnixMilli())
+	}
+}
+
+// olderSince returns since when it does not; zero where it does, or has not tried to.
+func (p *protocol) olderSince() time.Time {
+	if ms := p.sinceMs.Load(); ms > 0 && !p.newest.Load() {
+		return time.UnixMilli(ms)
+	}
+	return time.Time{}
+}
 
 // balancer is kgo's cooperative-sticky under a name. Both names carry the same owned
 // partitions in a join, and both are cooperative. So a change of the protocol moves nothing.
@@ -83,7 +101,7 @@ func (b *balancer) ParseSyncAssignment(assignment []byte) (map[string][]int32, e
 	if err != nil {
 		return nil, err
 	}
-	b.group.newest.Store(b.newest)
+	b.group.speaks(b.newest)
 	if b.led != nil && b.differs(assigned) {
 		b.group.rejoin()
 	}

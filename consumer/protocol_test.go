@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"layover/offsets"
@@ -348,4 +349,25 @@ func planned(t *testing.T, kgos kgo.GroupBalancer, plan []kmsg.SyncGroupRequestG
 		all = append(all, assigned)
 	}
 	return all
+}
+
+// TestSinceWhenAnOlderMemberMayBeThere: joins of a group that goes on with the older protocol change nothing.
+func TestSinceWhenAnOlderMemberMayBeThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := new(protocol)
+		if at := p.olderSince(); !at.IsZero() {
+			t.Errorf("before the first join: %v", at)
+		}
+		var changed time.Time
+		for _, newest := range []bool{false, false, true, false, false} {
+			if newest || p.newest.Load() || changed.IsZero() {
+				changed = time.Now()
+			}
+			p.speaks(newest)
+			if at := p.olderSince(); newest != at.IsZero() || !newest && !at.Equal(changed) {
+				t.Errorf("none is older %v: since %v, want %v", newest, at, changed)
+			}
+			time.Sleep(time.Minute)
+		}
+	})
 }

@@ -77,7 +77,7 @@ func (d *Daemon) runsConfig() lane.RunsConfig {
 
 // runsSample is the runs topics' part of a sample.
 func (d *Daemon) runsSample(topics map[string]journal.Topic) admin.Runs {
-	r := admin.Runs{Older: !d.consumer.NoneOlder()}
+	r := admin.Runs{Older: !d.consumer.NoneOlder(), OlderSince: d.consumer.OlderSince()}
 	troubles := d.copies.Troubles()
 	for _, ingress := range d.cfg.IngressTopics {
 		t, trouble := topics[ingress], troubles[ingress]

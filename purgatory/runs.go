@@ -83,6 +83,7 @@ type moved struct {
 	oldBelow    int64 // offset below which it is
 	longAt      int64 // read position when Behind said Long
 	pauseUntil  int64 // Clock.MonotonicMs
+	fullSinceMs int64 // see RunsView
 	wary        bool  // the next copy goes alone, until one is taken: the last was refused, or much is silent
 
 	// doubtful: an offset was acknowledged that the log had already.

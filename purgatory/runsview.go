@@ -32,6 +32,9 @@ type RunsView struct {
 	// of a copy.
 	LogBytes int64
 	Full     bool // it has so many runs that nothing more is moved
+	// FullSinceMs is when Full was first seen, in Unix milliseconds; 0 while it is not. A look is taken when somebody
+	// asks, and every second at most.
+	FullSinceMs int64
 }
 
 // RunsPace is how the owner of a core moves records and reads them back, for it to fill in.
@@ -90,6 +93,16 @@ func (o *RunsOutlook) next(ms int64) {
 	}
 }
 
+// full notes whether a look has found that there are too many runs.
+func (m *moved) full(is bool, nowMs int64) {
+	switch {
+	case !is:
+		m.fullSinceMs = 0
+	case m.fullSinceMs == 0:
+		m.fullSinceMs = nowMs
+	}
+}
+
 // outlook adds up the runs of all partitions, and what is on its way there.
 func (r *Runs) outlook() (o RunsOutlook) {
 	furthest := make(map[*partition]int64)
@@ -109,6 +122,8 @@ func (r *Runs) outlook() (o RunsOutlook) {
 		if x := p.moved.index; x != nil {
 			a, runs := x.Waiting()
 			v.Known, v.Runs, v.Copies, v.Bytes, v.LogBytes, v.Full = true, runs, a.Copies, a.Bytes, x.LogBytes(), x.Full()
+			p.moved.full(v.Full, r.now.WallMs)
+			v.FullSinceMs = p.moved.fullSinceMs
 			v.Overdue, v.FurthestMs = x.Overdue(r.now.WallMs), max(v.FurthestMs, x.FurthestMs())
 			o.Copies, o.Bytes = o.Copies+a.Copies, o.Bytes+a.Bytes
 			for i, within := range Horizons {

@@ -49,3 +49,13 @@ func TestWhatIsOnItsWayToRunsIsInTheOutlook(t *testing.T) {
 		t.Errorf("the next is due at %d", o.Runs.NextDueMs-startMs)
 	}
 }
+
+// TestSinceWhenAPartitionHasTooManyRuns: it is told as long as it lasts, and begins anew afterwards.
+func TestSinceWhenAPartitionHasTooManyRuns(t *testing.T) {
+	var m moved
+	for nowMs, want := range []int64{0, 1, 1, 0, 4} {
+		if m.full(want > 0, int64(nowMs)); m.fullSinceMs != want {
+			t.Errorf("at %d: since %d, want %d", nowMs, m.fullSinceMs, want)
+		}
+	}
+}
