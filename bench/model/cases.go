@@ -81,7 +81,7 @@ func steady(d Delay, waiting, share, days int64, begins func(Count)) (*world, er
 type Full struct {
 	Count
 	Restart Count
-	// Later is a restart a day after.
+	// Later is a restart two hours after.
 	Later Count
 }
 
@@ -109,7 +109,7 @@ func Fill(n, share, others, from, to int64, perSecond float64) (f Full, err erro
 	if f.Restart, err = w.restart(now); err != nil {
 		return f, err
 	}
-	for end := now + day; now < end && w.err == nil; now += stepMs {
+	for end := now + 2*hour; now < end && w.err == nil; now += stepMs {
 		w.turn(startMs + now)
 	}
 	if w.err == nil {

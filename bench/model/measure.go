@@ -111,6 +111,6 @@ func (f *Full) rows(c fillCase) []row.Row {
 		row.Plain(name+"copies that wait", "%.1f million, log %.1f GB; a directory of %.1f KB a partition", p*float64(f.Waiting)/1e6, p*float64(f.LogBytes)/1e9, float64(f.Directory)/1e3),
 		row.Plain(name+"memory", "%.0f MB as the lanes account for it", p*float64(f.Memory)/1e6),
 		row.Plain(name+"a restart at once", "%.0f visits, %.0f answers of 1 MiB at most", p*float64(f.Restart.Visits), p*float64(f.Restart.Fetches)),
-		row.Plain(name+"a restart a day later", "%.0f visits, %.0f answers, %.2f million copies loaded", p*float64(f.Later.Visits), p*float64(f.Later.Fetches), p*float64(f.Later.Loaded)/1e6),
+		row.Plain(name+"a restart two hours later", "%.0f visits, %.0f answers, %.2f million copies loaded", p*float64(f.Later.Visits), p*float64(f.Later.Fetches), p*float64(f.Later.Loaded)/1e6),
 	}
 }
