@@ -98,7 +98,8 @@ func TestASilentBrokerKeepsNoOtherFromBeingBegunWith(t *testing.T) {
 		var all sync.WaitGroup
 		for p := range int32(2) {
 			all.Add(1)
-			said := offsets.RunsState{TopicID: w.topic(), Low: 1, Known: 3, LeaderEpoch: w.Broker.PartitionInfo(topic, p).Epoch, Holds: true}
+			info := w.Broker.PartitionInfo(topic, p)
+			said := offsets.RunsState{TopicID: w.topic(), Known: info.HighWatermark, LeaderEpoch: info.Epoch, Holds: true}
 			ask := far.Ask{Assignment: offsets.Assignment{TopicPartition: offsets.TopicPartition{Topic: ingress, Partition: p}, Epoch: 1}, Said: said}
 			w.copies.Open(context.Background(), ask, func(o *far.Opening) {
 				defer all.Done()
