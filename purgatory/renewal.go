@@ -3,7 +3,6 @@ package purgatory
 import (
 	"math"
 	"slices"
-	"unsafe"
 
 	"layover/offsets"
 	"layover/purgatory/far"
@@ -145,7 +144,7 @@ const carriedSize = 32
 
 // bytes returns the memory of all that.
 func (n *renewal) bytes() (b int64) {
-	b = int64(len(n.stale)+len(n.carried))*carriedSize + n.halted.Bytes() + int64(cap(n.doubts))*int64(unsafe.Sizeof(far.Doubt{}))
+	b = int64(len(n.stale)+len(n.carried))*carriedSize + n.halted.Bytes() + int64(cap(n.doubts))*far.DoubtSize
 	if n.left != nil {
 		b += n.left.Bytes()
 	}

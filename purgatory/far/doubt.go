@@ -14,7 +14,8 @@ type Doubt struct {
 	Writer uint64
 }
 
-const doubtSize = int64(unsafe.Sizeof(Doubt{}))
+// DoubtSize is the memory of a doubt, in bytes.
+const DoubtSize = int64(unsafe.Sizeof(Doubt{}))
 
 // Unsure returns the number of copies that were acknowledged since the log was last known to be of no later
 // leader epoch. Asking for its end makes them sure, see Ends.

@@ -172,7 +172,7 @@ func (x *Index) Gap() (from, to int64, ok bool) {
 // Bytes returns the memory of the index.
 func (x *Index) Bytes() int64 {
 	b := x.window.Bytes() + x.taken.Bytes() + int64(cap(x.entries))*entrySize + int64(cap(x.islands))*16 + int64(len(x.early))*earlySize +
-		int64(cap(x.unsure)+cap(x.doubts))*doubtSize
+		int64(cap(x.unsure)+cap(x.doubts))*DoubtSize
 	for _, g := range x.growing {
 		b += int64(cap(g.copies)) * placeSize
 	}
