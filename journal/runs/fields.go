@@ -4,28 +4,50 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math/bits"
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var (
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	tables     = sliced(castagnoli)
+)
+
+// sliced returns the tables of the sum of one byte with 0 to 3 zero bytes behind it.
+func sliced(table *crc32.Table) (tables [4]crc32.Table) {
+	tables[0] = *table
+	for b := range table {
+		for i := 1; i < len(tables); i++ {
+			before := tables[i-1][b]
+			tables[i][b] = table[byte(before)] ^ before>>8
+		}
+	}
+	return tables
+}
 
 // sum is a running CRC-32C.
 type sum uint32
 
 func (s sum) bytes(b []byte) sum { return sum(crc32.Update(uint32(s), castagnoli, b)) }
 
-// number adds four bytes, without memory for them: what is passed to crc32 escapes.
-func (s sum) number(n uint32) sum {
-	for shift := 24; shift >= 0; shift -= 8 {
-		s = s.byte(byte(n >> shift))
-	}
-	return s
+// number adds four bytes, most significant first, without memory for them: what is passed
+// to crc32 escapes.
+func (s sum) number(n uint32) sum { return s.word(bits.ReverseBytes32(n)) }
+
+// word adds four bytes, least significant first, by four tables (Sarwate's algorithm,
+// sliced by four).
+func (s sum) word(w uint32) sum {
+	w ^= uint32(^s)
+	return ^sum(tables[3][byte(w)] ^ tables[2][byte(w>>8)] ^ tables[1][byte(w>>16)] ^ tables[0][w>>24])
 }
 
 func (s sum) byte(b byte) sum { return ^sum(castagnoli[byte(^s)^b] ^ uint32(^s)>>8) }
 
-// text adds a length and a name. Names are short, so a table is fast enough.
+// text adds a length and a name. Names are short, so tables are fast enough.
 func (s sum) text(name string) sum {
 	s = s.number(uint32(len(name)))
+	for ; len(name) >= 4; name = name[4:] {
+		s = s.word(uint32(name[0]) | uint32(name[1])<<8 | uint32(name[2])<<16 | uint32(name[3])<<24)
+	}
 	for i := range len(name) {
 		s = s.byte(name[i])
 	}
