@@ -2,6 +2,7 @@ package lane
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"layover/journal/runs"
@@ -207,7 +208,7 @@ func (f *flush) produce(move *purgatory.Move, now time.Time) {
 		Origin:     runs.Origin{TopicID: move.TopicID, Offset: move.Offset, LeaderEpoch: move.LeaderEpoch, TimestampMs: move.TimestampMs},
 		DeadlineMs: move.DeadlineMs, Writer: move.Writer, Run: move.Run,
 	}
-	s.headers, s.added = runs.AppendCopy(append(s.headers[:0], headers...), s.added[:0], f.identity(move.ClusterID, move.TopicPartition), &c, key, value)
+	s.headers, s.added = runs.AppendCopy(append(slices.Grow(s.headers[:0], len(headers)+1), headers...), s.added[:0], f.identity(move.ClusterID, move.TopicPartition), &c, key, value)
 	*s.record = kgo.Record{Key: key, Value: value, Headers: s.headers, Timestamp: now}
 	s.size = int64(len(move.Body) + len(s.added))
 	f.cfg.Runs.Runs.Copy(move.TopicPartition, s.record, s.promise)

@@ -123,7 +123,7 @@ func (h *held) flowing(ctx context.Context, f func() error) error {
 
 // until asks the daemon until something holds.
 func (h *held) until(ctx context.Context, what string, holds func(*status) bool) error {
-	return h.untilEvery(ctx, 200*time.Millisecond, what, holds)
+	return h.untilEvery(ctx, 500*time.Millisecond, what, holds)
 }
 
 func (h *held) untilEvery(ctx context.Context, every time.Duration, what string, holds func(*status) bool) error {
@@ -160,7 +160,7 @@ func (h *held) quiet(ctx context.Context) error {
 // daemon reads and moves them: it keeps clear of the mark at which reading pauses. What waits in ingress
 // behind a pause is late, with runs and without.
 func (h *held) fill(ctx context.Context, to int64, delay func(n int64) time.Duration) error {
-	const atATime, backlog = 2000, 10_000
+	const atATime, backlog, every = 5000, 20_000, 100 * time.Millisecond // each question for /status costs the daemon 1 to 3 ms
 	var failed broker.Failure
 	for h.wrote < to {
 		for range min(atATime, to-h.wrote) {
@@ -169,7 +169,7 @@ func (h *held) fill(ctx context.Context, to int64, delay func(n int64) time.Dura
 			h.sender.Produce(ctx, record(h.dues.key(h.wrote, now, d), d, now, h.dues.random()), failed.Note)
 			h.wrote++
 		}
-		err := h.untilEvery(ctx, watchEvery, "read", func(s *status) bool {
+		err := h.untilEvery(ctx, every, "read", func(s *status) bool {
 			return h.wrote+int64(h.ledger.count())-s.read() < backlog && s.Parked.Memory < s.Parked.PauseAt*15/16
 		})
 		if err := cmp.Or(err, failed.Get()); err != nil {

@@ -115,11 +115,11 @@ func (c *Copies) at(tp offsets.TopicPartition) offsets.TopicPartition {
 }
 
 // Copy appends a record, without its topic and partition, to the runs partition of an ingress
-// partition. It calls done once, from any goroutine.
+// partition. The record's time is that of the call. It calls done once, from any goroutine.
 func (c *Copies) Copy(tp offsets.TopicPartition, r *kgo.Record, done func(offset int64, err error)) {
 	at := c.at(tp)
 	r.Topic, r.Partition = at.Topic, at.Partition
-	c.troubles.sent(tp, time.Now())
+	c.troubles.sent(tp, r.Timestamp)
 	answered := func(r *kgo.Record, err error) {
 		if err != nil {
 			err = cluster.Allow(err, "Write on topic "+at.Topic)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -50,7 +51,7 @@ type Copy struct {
 // It allocates only where headers or buf have no room; MaxHeader bytes are enough.
 func AppendCopy(headers []kgo.RecordHeader, buf []byte, id Identity, c *Copy, key, value []byte) ([]kgo.RecordHeader, []byte) {
 	from := len(buf)
-	buf = append(buf, formatVersion, 1, 0, 0, 0, 0)
+	buf = append(slices.Grow(buf, MaxHeader), formatVersion, 1, 0, 0, 0, 0)
 	buf = binary.BigEndian.AppendUint64(buf, uint64(id.Owner))
 	buf = append(buf, c.TopicID[:]...)
 	buf = binary.BigEndian.AppendUint64(buf, c.Writer)
