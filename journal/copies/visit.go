@@ -191,7 +191,7 @@ func (r *reading) take(got *logs.Fetched, clusterID string) {
 	r.Until = max(r.Until, min(got.Next, r.To))
 }
 
-// one takes a record.
+// one takes a record. A copy becomes the record that it is of.
 func (r *reading) one(id runs.Identity, rec *kgo.Record) {
 	found, c, own, err := find(id, rec)
 	r.bytes += found.Bytes
@@ -210,8 +210,9 @@ func (r *reading) one(id runs.Identity, rec *kgo.Record) {
 		r.complain("a record of a runs topic is not for this release, group or cluster, and not delivered", rec, err)
 	}
 	r.Found = append(r.Found, found)
-	r.records = append(r.records, &kgo.Record{Topic: r.TopicPartition.Topic, Partition: r.Partition, Offset: c.Offset, LeaderEpoch: c.LeaderEpoch,
-		Timestamp: time.UnixMilli(c.TimestampMs), Key: rec.Key, Value: rec.Value, Headers: own})
+	rec.Topic, rec.Partition, rec.Offset, rec.LeaderEpoch = r.TopicPartition.Topic, r.Partition, c.Offset, c.LeaderEpoch
+	rec.Timestamp, rec.Headers = time.UnixMilli(c.TimestampMs), own
+	r.records = append(r.records, rec)
 }
 
 // find reads a record, and returns the record's own headers as well. A copy that is not for this
