@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"layover/admin"
+	"layover/cluster"
 	"layover/cluster/connect"
 	"layover/cluster/doctor"
 	"layover/config"
@@ -90,14 +91,9 @@ func (p *preflight) run(ctx context.Context, turns *atomic.Int64) {
 	if p.mode == config.PreflightOff {
 		return
 	}
-	for {
+	for ok := true; ok; ok = cluster.Pause(ctx, cluster.Turn(preflightTurn)) == nil {
 		turns.Add(1)
 		p.turn(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(preflightTurn):
-		}
 	}
 }
 
