@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
-
-	"layover/cluster"
 )
 
 // loops counts the turns of the loops that the daemon itself has.
@@ -39,11 +37,17 @@ func (d *Daemon) turns() map[string]int64 {
 
 func laneName(i int) string { return fmt.Sprintf("lane_%d", i) }
 
-// every calls do at an interval, together with all loops of that interval, until the context ends,
-// and counts the calls.
+// every calls do at an interval until the context ends, and counts the calls.
 func every(ctx context.Context, interval time.Duration, turns *atomic.Int64, do func(now time.Time)) {
-	for cluster.Pause(ctx, cluster.Turn(interval)) == nil {
-		turns.Add(1)
-		do(time.Now())
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			turns.Add(1)
+			do(now)
+		}
 	}
 }

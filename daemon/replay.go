@@ -61,8 +61,9 @@ func (g glance) perSecond(since glance) float64 {
 func (r *replay) run(ctx context.Context, turns *atomic.Int64, look func() (remaining map[offsets.Assignment]int64, restored int64)) {
 	for cluster.Pause(ctx, cluster.Turn(r.interval())) == nil {
 		turns.Add(1)
+		now := time.Now()
 		remaining, restored := look()
-		r.look(time.Now(), remaining, restored)
+		r.look(now, remaining, restored)
 	}
 }
 

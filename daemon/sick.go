@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"layover/admin"
+	"layover/cluster"
 	"layover/consumer"
 )
 
@@ -51,7 +52,10 @@ type saidSick struct {
 
 // run looks every second until the context ends.
 func (s *sickLog) run(ctx context.Context, turns *atomic.Int64) {
-	every(ctx, lookForSick, turns, s.say)
+	for cluster.Pause(ctx, cluster.Turn(lookForSick)) == nil {
+		turns.Add(1)
+		s.say(time.Now())
+	}
 }
 
 // say logs what has changed since the last line about it.
