@@ -115,12 +115,11 @@ func (l *list) first() int {
 	return first
 }
 
-// inRun reports whether a run has a copy, or may have it.
+// inRun reports whether a run has a copy, or may have it. Runs of several writers may overlap; mostly it is the last
+// that begins before.
 func (l *list) inRun(f *Found) bool {
-	for i := range l.entries {
-		if l.entries[i].First > f.Offset {
-			break
-		}
+	behind := sort.Search(len(l.entries), func(i int) bool { return l.entries[i].First > f.Offset })
+	for i := behind - 1; i >= 0; i-- {
 		if l.entries[i].mayHold(f) {
 			return true
 		}
