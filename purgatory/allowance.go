@@ -24,7 +24,7 @@ type allowance struct {
 	sinceMs int64 // monotonic clock
 
 	quickestMs int64 // of the answers that no other record in flight can have made longer
-	quickAtMs  int64 // monotonic clock
+	quickAtMs  int64 // monotonic clock; 0: there was none
 }
 
 // answered takes an answer, and how long it took. alone says that nothing else was in flight to the partition
@@ -36,7 +36,7 @@ func (a *allowance) answered(nowMs, tookMs int64, alone bool, most int) {
 	}
 	a.answers++
 	a.tookMs += tookMs
-	if alone && (tookMs <= a.quickestMs || nowMs-a.quickAtMs >= quickForMs) {
+	if alone && (a.quickAtMs == 0 || tookMs <= a.quickestMs || nowMs-a.quickAtMs >= quickForMs) {
 		a.quickestMs, a.quickAtMs = tookMs, nowMs
 	}
 }

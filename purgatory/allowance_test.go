@@ -50,7 +50,7 @@ func TestAFullPipeIsKeptShort(t *testing.T) {
 		"it is far away, and has a long queue":   {100, 400, 4, 4 * 210, 4 * 210},
 	} {
 		a := allowance{}
-		now := int64(1_000_000)
+		now := int64(20) // of a process that has just started
 		a.answered(now, test.alone, true, most)
 		for range 4 * allowanceMs {
 			now++
