@@ -24,7 +24,6 @@ type flight struct {
 	monotonicMs int64 // the same by the clock that no step moves
 	busy        bool
 	trial       bool
-	first       bool // nothing else was in flight to its partition
 }
 
 // flightSize is the accounted size of a record in flight, in bytes.
@@ -35,7 +34,7 @@ func (f *flights) memory() int64 { return int64(cap(f.list)) * flightSize }
 
 // start puts a record in flight and returns its id.
 func (f *flights) start(fl flight, now Clock) (id int32) {
-	fl.busy, fl.sinceMs, fl.monotonicMs, fl.first = true, now.WallMs, now.MonotonicMs, fl.dest.inFlight == 0
+	fl.busy, fl.sinceMs, fl.monotonicMs = true, now.WallMs, now.MonotonicMs
 	id = int32(len(f.list))
 	if n := len(f.free); n > 0 {
 		id, f.free = f.free[n-1], f.free[:n-1]
@@ -177,7 +176,7 @@ func (f *flights) takes(d *dest, e *entry) bool {
 // More than Config.MaxInFlight is for those that answer fast, and for half of the room: if
 // their brokers fall silent, the other half is left for all.
 func (f *flights) allows(d *dest) bool {
-	return d.inFlight < d.allowance.bound(f.cfg.MaxInFlight, f.occupying() < f.room())
+	return d.inFlight < f.cfg.MaxInFlight || d.inFlight < d.allowance.records && f.occupying() < f.room()
 }
 
 // stick counts a partition's records in flight as stuck.
@@ -200,11 +199,10 @@ func (f *flights) unstick(d *dest) {
 	f.occupy(d.target, d.inFlight, d.bytes)
 }
 
-// answered notes that a partition gave some answer to a record that was in flight.
-func (f *flights) answered(fl *flight, now *Clock) {
-	d := fl.dest
+// answered notes that a partition gave some answer.
+func (f *flights) answered(d *dest, now *Clock) {
 	d.answeredMs, d.proven = now.AnsweredMs, true
-	d.allowance.answered(now.MonotonicMs, now.MonotonicMs-fl.monotonicMs, fl.first, f.cfg.MaxInFlight)
+	d.allowance.answered(now.MonotonicMs)
 	if d.stuck {
 		f.unstick(d)
 	}

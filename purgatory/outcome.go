@@ -63,7 +63,7 @@ func (o *outbox) outcome(r *Result) {
 		return
 	}
 	o.stats.Produced.observe(&LatenessBounds, o.now.MonotonicMs-f.monotonicMs)
-	o.flights.answered(&f, o.now)
+	o.flights.answered(d, o.now)
 	o.holds.answered(d)
 	if r.Class == Delivered {
 		if t.hold.held && (f.trial || t.hold.verdict == Unreachable) {
