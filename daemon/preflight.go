@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"layover/admin"
-	"layover/cluster"
 	"layover/cluster/connect"
 	"layover/cluster/doctor"
 	"layover/config"
@@ -91,9 +90,14 @@ func (p *preflight) run(ctx context.Context, turns *atomic.Int64) {
 	if p.mode == config.PreflightOff {
 		return
 	}
-	for ok := true; ok; ok = cluster.Pause(ctx, cluster.Turn(preflightTurn)) == nil {
+	for {
 		turns.Add(1)
 		p.turn(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(preflightTurn):
+		}
 	}
 }
 

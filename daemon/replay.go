@@ -8,17 +8,15 @@ import (
 	"time"
 
 	"layover/admin"
-	"layover/cluster"
 	"layover/consumer"
 	"layover/lane"
 	"layover/offsets"
 	"layover/purgatory"
 )
 
-// Intervals of the look for a replay and at one, and over how long its rate is taken.
+// Intervals of the look at a replay, and over how long its rate is taken.
 const (
-	lookForOne   = time.Second
-	lookAtReplay = 250 * time.Millisecond // while there is one
+	lookAtReplay = 250 * time.Millisecond
 	sayReplay    = 10 * time.Second
 	rateOver     = 10 * time.Second
 )
@@ -56,22 +54,14 @@ func (g glance) perSecond(since glance) float64 {
 	return 0
 }
 
-// run looks, until the context ends, at what look returns: how many offsets are left of each
-// partition, and how many records were read in replays since the start.
+// run looks four times a second, until the context ends, at what look returns: how many
+// offsets are left of each partition, and how many records were read in replays since
+// the start.
 func (r *replay) run(ctx context.Context, turns *atomic.Int64, look func() (remaining map[offsets.Assignment]int64, restored int64)) {
-	for cluster.Pause(ctx, cluster.Turn(r.interval())) == nil {
-		turns.Add(1)
-		now := time.Now()
+	every(ctx, lookAtReplay, turns, func(now time.Time) {
 		remaining, restored := look()
 		r.look(now, remaining, restored)
-	}
-}
-
-func (r *replay) interval() time.Duration {
-	if r.sample().Since.IsZero() {
-		return lookForOne
-	}
-	return lookAtReplay
+	})
 }
 
 // look takes one look. Of partitions that are read no more, left has nothing.

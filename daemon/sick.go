@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"layover/admin"
-	"layover/cluster"
 	"layover/consumer"
 )
 
@@ -52,10 +51,7 @@ type saidSick struct {
 
 // run looks every second until the context ends.
 func (s *sickLog) run(ctx context.Context, turns *atomic.Int64) {
-	for cluster.Pause(ctx, cluster.Turn(lookForSick)) == nil {
-		turns.Add(1)
-		s.say(time.Now())
-	}
+	every(ctx, lookForSick, turns, s.say)
 }
 
 // say logs what has changed since the last line about it.

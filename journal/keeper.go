@@ -92,7 +92,7 @@ func (k *keeper) run(ctx context.Context, each func()) {
 			}
 		}
 		each()
-		cluster.Pause(ctx, cluster.Turn(askEvery))
+		cluster.Pause(ctx, askEvery)
 	}
 }
 

@@ -20,6 +20,7 @@ var unstopped = map[string]string{
 	"consumer fetchFaults.handle":     "calls once, a second later",
 	"consumer jumper.wake":            "calls once, a second later at most",
 	"lane openings.opened":            "calls once, a second later",
+	"daemon preflight.run":            "nobody waits for it after a stop, and it is collected",
 	"cluster/doctor asking.askTopics": "nobody waits for it after a stop, and it is collected",
 }
 
