@@ -160,7 +160,10 @@ func (h *held) quiet(ctx context.Context) error {
 // daemon reads and moves them: it keeps clear of the mark at which reading pauses. What waits in ingress
 // behind a pause is late, with runs and without.
 func (h *held) fill(ctx context.Context, to int64, delay func(n int64) time.Duration) error {
-	const atATime, backlog, every = 5000, 20_000, 100 * time.Millisecond // each question for /status costs the daemon 1 to 3 ms
+	const (
+		atATime, backlog = 5000, 20_000
+		every            = 100 * time.Millisecond // an answer costs the daemon 1 to 3 ms where there are hundreds of runs
+	)
 	var failed broker.Failure
 	for h.wrote < to {
 		for range min(atATime, to-h.wrote) {
