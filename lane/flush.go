@@ -128,7 +128,8 @@ func (f *flush) gather(now time.Time) {
 // be moved again.
 func (f *flush) begins(now time.Time, ahead time.Duration) bool {
 	used, share := f.pressure.used(), f.pressure.share()
-	full := used > share/2 && !now.Before(f.rested) || used > share*3/4 && !now.Before(f.nothing) // it may have filled since the last one
+	nearly := used > share*3/4 || used > share/2 && f.pressure.left() < share/4 // others may have filled it
+	full := used > share/2 && !now.Before(f.rested) || nearly && !now.Before(f.nothing)
 	f.horizon = max(f.pressure.horizon(used), 2*ahead)
 	f.kept = !now.Before(f.looked) && f.keeps(now, ahead, full)
 	switch {

@@ -43,6 +43,26 @@ func TestNothingIsMovedBesideAnOlderMember(t *testing.T) {
 	})
 }
 
+// TestALaneMovesAtOnceWhileOthersFillMemory: reading is paused for the whole process then, and no record comes
+// that would fill the lane's own share.
+func TestALaneMovesAtOnceWhileOthersFillMemory(t *testing.T) {
+	shelved(t, func(c *Config) { c.Core.LargestChunk = 1 << 14 }, nil, func(r *rig, s *shelf) {
+		r.fill(0, full, 5*time.Hour)
+		before := r.moved(s)
+		for n := int64(full); r.Bytes() < s.share*5/8; n += 10 {
+			r.fetched(assignment(0, 1), r.bunch(n, 10, 5*time.Hour)...)
+			time.Sleep(time.Millisecond)
+		}
+		if before == 0 || r.moved(s) > before {
+			r.Fatalf("%d records are moved, then %d", before, r.moved(s)-before)
+		}
+		s.set(func(s *shelf) { s.others = s.share / 4 })
+		if time.Sleep(time.Second); r.moved(s) == before {
+			r.Errorf("nothing is moved within a second, with %d of %d bytes used and %d by others", r.Bytes(), s.share, s.others)
+		}
+	})
+}
+
 // TestNothingIsMovedWithoutALease: another member may have the partition by then.
 func TestNothingIsMovedWithoutALease(t *testing.T) {
 	shelved(t, nil, nil, func(r *rig, s *shelf) {

@@ -38,7 +38,8 @@ type shelf struct {
 	over     chan struct{} // closed at the end of a test
 
 	share      int64
-	process    int64 // the bytes of all lanes
+	process    int64 // the bytes that this lane may take where no other takes any; at least share
+	others     int64 // of which other lanes have taken so many
 	used       func() int64
 	retention  time.Duration
 	partitions int  // of the process
@@ -208,8 +209,11 @@ func shelved(t *testing.T, edit func(*Config), plant func(*shelf), f func(r *rig
 	config := func(c *Config) {
 		c.Runs = RunsConfig{
 			Runs: s, InFlight: 1 << 16,
-			Share:      func() (n int64) { s.set(func(s *shelf) { n = s.share }); return n },
-			Left:       func() (n int64) { s.set(func(s *shelf) { n = s.process - s.used() }); return n },
+			Share: func() (n int64) { s.set(func(s *shelf) { n = s.share }); return n },
+			Left: func() (n int64) {
+				s.set(func(s *shelf) { n = max(s.process, s.share) - s.used() - s.others })
+				return n
+			},
 			Retention:  func(string) (d time.Duration) { s.set(func(s *shelf) { d = s.retention }); return d },
 			Partitions: func() (n int) { s.set(func(s *shelf) { n = s.partitions }); return n },
 			Uniform:    func() (is bool) { s.set(func(s *shelf) { is = !s.older }); return is },
@@ -238,17 +242,25 @@ func shelved(t *testing.T, edit func(*Config), plant func(*shelf), f func(r *rig
 	})
 }
 
-// fill hands in n records of a kilobyte from an offset on. The first waits for so long, each other one
-// for 50 ms more: what is due in one instant has no room in the share of what is read back.
+// fill hands in a bunch, a record at a time.
 func (r *rig) fill(from int64, n int, wait time.Duration, headers ...kgo.RecordHeader) {
 	r.Helper()
-	for i := range int64(n) {
-		rec := r.record(from+i, wait+time.Duration(i)*50*time.Millisecond)
-		rec.Value, rec.Headers = fmt.Appendf(nil, "%d %s", from+i, strings.Repeat("x", 1000)), append(rec.Headers, headers...)
+	for _, rec := range r.bunch(from, n, wait, headers...) {
 		if !r.fetched(assignment(0, 1), rec) {
-			r.Fatalf("%d was not taken", from+i)
+			r.Fatalf("%d was not taken", rec.Offset)
 		}
 	}
 	time.Sleep(5 * time.Second)
 	synctest.Wait()
+}
+
+// bunch returns n records of a kilobyte from an offset on. The first waits for so long, each other one
+// for 50 ms more: what is due in one instant has no room in the share of what is read back.
+func (r *rig) bunch(from int64, n int, wait time.Duration, headers ...kgo.RecordHeader) (bunch []*kgo.Record) {
+	for i := range int64(n) {
+		rec := r.record(from+i, wait+time.Duration(i)*50*time.Millisecond)
+		rec.Value, rec.Headers = fmt.Appendf(nil, "%d %s", from+i, strings.Repeat("x", 1000)), append(rec.Headers, headers...)
+		bunch = append(bunch, rec)
+	}
+	return bunch
 }

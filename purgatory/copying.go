@@ -100,7 +100,7 @@ func (r *Runs) acked(m *moved, a *Answer, c *copying) bool {
 	}
 	m.doubtful = !m.index.AckedOf(c.epoch, far.Found{Offset: a.Offset, DeadlineMs: c.deadlineMs, Bytes: a.Bytes, Origin: c.origin, Run: c.run})
 	r.stats.LostFromRuns += m.index.Lost()
-	m.asks = m.asks || m.index.Unsure() >= mostUnsure/2
+	m.asks = m.asks || m.index.Unsure() >= askUnsure
 	m.wary = m.wary && m.doubtful
 	return !m.doubtful
 }

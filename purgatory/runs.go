@@ -51,8 +51,10 @@ const (
 	movedUncommitted = 10_000
 
 	// mostUnsure bounds the copies of a partition of which nobody knows in which leader epoch they were
-	// acknowledged: each takes 24 bytes. With half of it the log is asked.
+	// acknowledged: each takes 24 bytes. With askUnsure of them the log is asked: with a small bound of memory,
+	// more would take what moving is to free.
 	mostUnsure = 1 << 17
+	askUnsure  = 1 << 13
 
 	// tooNearMs is how long before its deadline a record that is gathered goes back: its copy
 	// could not be acknowledged, and read again, in time.

@@ -26,6 +26,9 @@ func (x *Index) ensure(end int64) {
 	if end > x.sure {
 		x.sure = end
 		x.unsure = slices.DeleteFunc(x.unsure, func(d Doubt) bool { return d.Offset < end })
+		if cap(x.unsure) > 4*len(x.unsure) { // it counts as used memory, and this partition may move nothing more for long
+			x.unsure = slices.Clone(x.unsure)
+		}
 	}
 }
 

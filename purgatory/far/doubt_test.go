@@ -155,6 +155,17 @@ func TestACopyIsSureOnceTheLogWasAsked(t *testing.T) {
 	}
 }
 
+// TestWhatIsSureTakesNoMemory: of a partition that moves nothing more it would stay.
+func TestWhatIsSureTakesNoMemory(t *testing.T) {
+	const n = 5000
+	x := acked(t, n)
+	before := x.Bytes()
+	x.Ends(n, n)
+	if freed := before - x.Bytes(); x.Unsure() > 0 || freed < n*DoubtSize {
+		t.Errorf("%d bytes are free with %d copies that are sure, want %d for each; %d are unsure", freed, n, DoubtSize, x.Unsure())
+	}
+}
+
 // TestTwoCopiesAtOneOffsetAreOneLoss, though the answer to the second one comes when the first is in doubt.
 func TestTwoCopiesAtOneOffsetAreOneLoss(t *testing.T) {
 	x := acked(t, 3)
