@@ -62,7 +62,7 @@ func Steady(d Delay, waiting, share, days int64) (Count, error) {
 // steady calls begins with the count when the longest delay has passed.
 func steady(d Delay, waiting, share, days int64, begins func(Count)) (*world, error) {
 	w := newWorld(share, 0, 1)
-	w.step = stepMs
+	w.every(stepMs)
 	rate := float64(waiting) / d.Mean // a ms
 	owed := 0.0
 	for now := int64(0); now < d.Most+days*day && w.err == nil; now += stepMs {
@@ -92,14 +92,14 @@ const atATime = 512
 func Fill(n, share, others, from, to int64, perSecond float64) (f Full, err error) {
 	w := newWorld(share, others, 2)
 	now := int64(0)
-	w.step = max(int64(atATime/perSecond*float64(second)), 1)
+	w.every(max(int64(atATime/perSecond*float64(second)), 1))
 	for ; w.count.Read < n && w.err == nil; now += w.step {
 		for range atATime {
 			w.arrive(from + w.dice.Int64N(to-from))
 		}
 		w.turn(startMs + now)
 	}
-	w.step = stepMs
+	w.every(stepMs)
 	for end := now + 30*second; now < end && w.err == nil; now += second {
 		w.turn(startMs + now)
 	}

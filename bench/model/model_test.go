@@ -95,3 +95,22 @@ func TestARestartOfTheModelFindsAllThatWaits(t *testing.T) {
 		t.Errorf("two hours later some are due, and %d were loaded; at once %d", f.Later.Loaded, f.Restart.Loaded)
 	}
 }
+
+func TestWhatIsDueWithinALongerStepIsLoaded(t *testing.T) {
+	w := newWorld(2<<20, 0, 4)
+	w.every(100)
+	for range 20_000 {
+		w.arrive(70*second + w.dice.Int64N(120*second))
+	}
+	for now := int64(0); now <= 100*second; now += 100 {
+		w.turn(startMs + now)
+	}
+	moved := w.live
+	w.every(stepMs)
+	for now := 101 * second; now < 2*hour && w.err == nil; now += stepMs {
+		w.turn(startMs + now)
+	}
+	if w.err != nil || moved == 0 || w.count.Delivered != w.count.Read {
+		t.Errorf("%d were moved, and of %d that were read %d were delivered: %v", moved, w.count.Read, w.count.Delivered, w.err)
+	}
+}

@@ -115,6 +115,10 @@ func (p *policy) keeps(now int64, full bool) bool {
 	return true
 }
 
+// every says how long a step is. What a look finds due by the end of one has to be within the read-ahead: it
+// would be looked for again and again, and never loaded.
+func (p *policy) every(ms int64) { p.step, p.ahead = ms, max(p.ahead, ms) }
+
 // pace adapts the read-ahead.
 func (p *policy) pace(now int64) {
 	if now < p.paced {
