@@ -81,7 +81,7 @@ func (x *Index) Listed(epoch int32, offset int64) bool {
 	}
 	x.directory = max(x.directory, offset)
 	x.finish(offset, offset+1)
-	x.doubted(offset, nil)
+	x.doubts.replaced(offset, nil)
 	if offset >= x.known {
 		x.islands = slices.Insert(x.islands, i, span{offset, offset + 1})
 		x.absorb()

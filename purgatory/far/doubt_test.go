@@ -166,6 +166,24 @@ func TestWhatIsSureTakesNoMemory(t *testing.T) {
 	}
 }
 
+// TestADoubtThatHasEndedTakesNoMemory either.
+func TestADoubtThatHasEndedTakesNoMemory(t *testing.T) {
+	const n = 5000
+	x := acked(t, n)
+	x.Raise(4, 0)
+	before := x.doubts.bytes()
+	for at := int64(0); at < n; at += 50 {
+		found := make([]Found, 50)
+		for i := range found {
+			found[i] = own(at+int64(i), at+int64(i))
+		}
+		x.Read(at, at+50, found, 0, 0, nil)
+	}
+	if after := x.doubts.bytes(); before < n*DoubtSize || after > 0 || x.Lost() > 0 {
+		t.Errorf("%d doubts take %d bytes, and %d when they have ended", n, before, after)
+	}
+}
+
 // TestTwoCopiesAtOneOffsetAreOneLoss, though the answer to the second one comes when the first is in doubt.
 func TestTwoCopiesAtOneOffsetAreOneLoss(t *testing.T) {
 	x := acked(t, 3)

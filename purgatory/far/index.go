@@ -45,9 +45,7 @@ type Index struct {
 	early map[int64]int64
 	heard int64 // to no copy below is an answer owed
 
-	unsure []Doubt // own copies that were acknowledged since, in a leader epoch that nobody knows
-	doubts []Doubt // copies that may be gone, by offset: reading tells
-	lost   int64   // of them; see Lost
+	doubts doubts
 }
 
 // finish notes that offsets are finished that are no copies in memory: of those it returns
@@ -101,9 +99,9 @@ func (x *Index) Acked(f Found) bool {
 		return false
 	}
 	x.newCopies = true
-	x.doubted(f.Offset, &f)
+	x.doubts.replaced(f.Offset, &f)
 	if f.Offset >= x.sure {
-		x.unsure = append(x.unsure, Doubt{f.Offset, f.Origin, f.Writer})
+		x.doubts.acknowledged(Doubt{f.Offset, f.Origin, f.Writer})
 	}
 	x.grow(f)
 	if i > 0 && x.islands[i-1].to == f.Offset {
@@ -122,9 +120,9 @@ func (x *Index) AckedOf(epoch int32, f Found) bool {
 		return x.Acked(f)
 	}
 	f.Writer = x.writer
-	x.doubted(f.Offset, &f)
-	x.unsure = append(x.unsure, Doubt{f.Offset, f.Origin, x.writer})
-	x.doubt(f.Offset)
+	x.doubts.replaced(f.Offset, &f)
+	x.doubts.acknowledged(Doubt{f.Offset, f.Origin, x.writer})
+	x.doubts.raise(f.Offset, x.window.Finished)
 	x.until, x.newCopies = max(x.until, f.Offset+1), true
 	return true
 }
@@ -171,8 +169,7 @@ func (x *Index) Gap() (from, to int64, ok bool) {
 
 // Bytes returns the memory of the index.
 func (x *Index) Bytes() int64 {
-	b := x.window.Bytes() + x.taken.Bytes() + int64(cap(x.entries))*entrySize + int64(cap(x.islands))*16 + int64(len(x.early))*earlySize +
-		int64(cap(x.unsure)+cap(x.doubts))*DoubtSize
+	b := x.window.Bytes() + x.taken.Bytes() + int64(cap(x.entries))*entrySize + int64(cap(x.islands))*16 + int64(len(x.early))*earlySize + x.doubts.bytes()
 	for _, g := range x.growing {
 		b += int64(cap(g.copies)) * placeSize
 	}

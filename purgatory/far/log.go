@@ -87,7 +87,7 @@ func (x *Index) Start(offset int64) (lost int64) {
 	lost = x.finish(x.window.Low(), min(offset, max(x.top(), x.until)))
 	x.finish(x.known, offset)
 	x.known = max(x.known, offset)
-	x.doubts = slices.Delete(x.doubts, 0, x.doubtAt(offset)) // lost has them
+	x.doubts.begin(offset) // lost has them
 	x.absorb()
 	for i := range x.entries {
 		if e := &x.entries[i]; e.First < offset {
@@ -112,7 +112,7 @@ func (x *Index) Raise(epoch int32, end int64) (lost int64, truncated bool) {
 	if end < x.sure {
 		return x.cut(end), true
 	}
-	x.doubt(end)
+	x.doubts.raise(end, x.window.Finished)
 	if end < x.window.Low() { // an own directory, and the low offset cannot go back
 		return 0, true
 	}
@@ -166,7 +166,7 @@ func (x *Index) Ends(end, before int64) (lost int64, cut bool) {
 
 // cut counts what is gone from an offset on: there is no doubt of that any more.
 func (x *Index) cut(end int64) (lost int64) {
-	x.unsure, x.doubts = nil, x.doubts[:x.doubtAt(end)]
+	x.doubts.cut(end)
 	return x.Beyond(end)
 }
 
