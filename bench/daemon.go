@@ -61,6 +61,7 @@ func (o options) runsTables() []table {
 	all := []table{
 		{fmt.Sprintf("Parked in runs, up to %d records", o.endToEnd.Far), endtoend.Far},
 		{"While runs are cleaned", endtoend.Cleaning},
+		{fmt.Sprintf("What kinds of delays cost: %d records of each", o.endToEnd.Herd), endtoend.Kinds},
 		{"Modelled: what kinds of delays cost", model.Waiting},
 		{"Modelled: many parked", model.Parked},
 		{fmt.Sprintf("A herd: %d records due within one second", o.endToEnd.Herd), endtoend.Herd},

@@ -242,6 +242,16 @@ func TestAHerdFromRunsMayCostTwiceThatFromMemory(t *testing.T) {
 	}
 }
 
+func TestAKindOfDelaysMayCostTwiceThatFromMemory(t *testing.T) {
+	o, k := Options{Herd: 1_000_000}, kind{name: "all"}
+	for spent, want := range map[time.Duration]bool{20 * time.Second: true, 21 * time.Second: false} {
+		got := verdicts(k.rows(o, &kindFound{spent: 10 * time.Second}, &kindFound{spent: spent, moved: 900_000, copies: 990_000}))
+		if len(got) != 1 || got["all: CPU from runs"] != want {
+			t.Errorf("%v: %v", spent, got)
+		}
+	}
+}
+
 func TestCleaningMayBeTwiceAsLate(t *testing.T) {
 	o := Options{PerSecond: 1000, Memory: 100}
 	late := func(d time.Duration) account { return account{received: row.Latenesses{d}} }
