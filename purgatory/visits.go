@@ -17,6 +17,7 @@ type Visit struct {
 	Due         bool  // it is for copies that are due: another one reads a gap, a whole run or nothing
 	Whole       bool  // it takes all copies, whenever they are due: see Cleanings
 	Most        int64 // bytes of copies at which the reader may end it; 0: the reader knows
+	Bytes       int64 // of the copies there, about, before compression; 0: not known
 	index       *far.Index
 	end         int64 // of what the index knew when the visit began
 }
@@ -74,12 +75,12 @@ func (r *Runs) begin(p *partition, soonMs, aheadMs int64) (Visit, bool) {
 	from, to, gap := m.index.Gap()
 	v, ok := m.index.Next(r.now.WallMs + aheadMs)
 	ok = ok && v.DueMs <= r.now.WallMs+soonMs
-	due := false
+	due, bytes := false, int64(0)
 	switch {
 	case m.doubtful || m.asks: // nothing is read: the answer tells of which log it is
 		from, to, ok, m.asks = m.index.Known(), m.index.Known(), true, false
 	case ok && !(gap && m.gapNext): // in turn, as neither may wait for the other
-		from, to, due, m.gapNext = v.From, v.To, true, true
+		from, to, bytes, due, m.gapNext = v.From, v.To, v.Bytes, true, true
 	default:
 		ok, m.gapNext = gap, false
 	}
@@ -88,7 +89,7 @@ func (r *Runs) begin(p *partition, soonMs, aheadMs int64) (Visit, bool) {
 	}
 	m.visiting = true
 	begun := m.visit(p.Assignment, from, to)
-	begun.Due = due
+	begun.Due, begun.Bytes = due, bytes
 	return begun, true
 }
 

@@ -111,6 +111,42 @@ func TestAVisitEndsAtItsBoundOfBytes(t *testing.T) {
 	})
 }
 
+// TestAVisitAsksForWhatItWants: an answer is read whole, and what is behind the visit's end would be for nothing.
+func TestAVisitAsksForWhatItWants(t *testing.T) {
+	inBubble(t, func(w *stack) {
+		const size = 1 << 10
+		for i := range 600 {
+			w.Produce(w.copied("g", int64(100+i), make([]byte, size)))
+		}
+		for name, c := range map[string]struct {
+			bytes   int64
+			first   int32
+			answers int
+		}{
+			"nothing is known":   {0, answerBytes, 1},
+			"as much as it is":   {400 * size, 400*size + BatchBytes, 1},
+			"less than there is": {100 * size, 100*size + BatchBytes, 2},
+			"more than one has":  {10 * answerBytes, answerBytes, 1},
+		} {
+			var asked []int32
+			w.Answer(kmsg.Fetch, func(r kmsg.Request) kmsg.Response {
+				f := r.(*kmsg.FetchRequest)
+				if asked = append(asked, f.MaxBytes); f.Topics[0].Partitions[0].PartitionMaxBytes != f.MaxBytes {
+					w.Errorf("%s: of the partition %d bytes", name, f.Topics[0].Partitions[0].PartitionMaxBytes)
+				}
+				return nil
+			})
+			a, _ := w.visitOf(w.topic(), purgatory.Visit{From: 100, To: 500, Bytes: c.bytes})
+			if a.Err != nil || a.Until != 500 || len(a.Found) != 400 {
+				w.Errorf("%s: %d copies up to %d, %v", name, len(a.Found), a.Until, a.Err)
+			}
+			if len(asked) != c.answers || asked[0] != c.first {
+				w.Errorf("%s: asked for %v bytes, want %d first, and %d answers", name, asked, c.first, c.answers)
+			}
+		}
+	})
+}
+
 // TestAVisitTellsTheLeaderEpochsThatItMet: what was written anew is not taken for what stood there.
 func TestAVisitTellsTheLeaderEpochsThatItMet(t *testing.T) {
 	inBubble(t, func(w *stack) {

@@ -71,14 +71,14 @@ func (r *reading) run(ctx context.Context) error {
 		return r.bounds(ctx, true)
 	}
 	most := r.most()
-	answer := int32(min(answerBytes, most))
 	for r.Until < r.To && r.bytes < most {
 		l, ok, err := r.lead(ctx)
 		if !ok {
 			return err
 		}
 		limits := r.copies.limits(r.at.Topic)
-		limits.Answer, limits.Partition = answer, answer
+		limits.Answer = r.answer(most)
+		limits.Partition = limits.Answer
 		got := logs.Fetch(ctx, r.copies.reading, l.broker, []logs.Want{{At: r.at, ID: r.topic, From: r.Until}}, limits)[r.at]
 		r.take(&got, l.clusterID)
 		if more, err := r.goesOn(ctx, &got); !more || err != nil {
@@ -107,6 +107,20 @@ func (r *reading) most() int64 {
 		return min(r.Most, visitBytes)
 	}
 	return visitBytes
+}
+
+// answer returns the bytes to ask for. All batches of an answer are read, wanted or not: where it is known about how
+// much is wanted, no more is asked for than that, with the batch that it begins in.
+func (r *reading) answer(most int64) int32 {
+	bytes := min(answerBytes, most)
+	if r.Bytes > 0 {
+		average := float64(r.Bytes) / float64(r.To-r.From)
+		if r.Until > r.From {
+			average = float64(r.bytes) / float64(r.Until-r.From)
+		}
+		bytes = min(bytes, int64(average*float64(r.To-r.Until))+BatchBytes)
+	}
+	return int32(bytes)
 }
 
 // goesOn deals with an answer without progress.

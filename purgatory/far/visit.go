@@ -5,6 +5,7 @@ import "fmt"
 // Visit is the offsets that are read to take copies of a run, and of runs near behind it.
 type Visit struct {
 	From, To int64 // To is not included
+	Bytes    int64 // of the copies there, by the average size of those of the first run; 0: not known
 	// DueMs: no copy that the visit is for is due before, in Unix milliseconds.
 	DueMs int64
 }
@@ -28,8 +29,8 @@ func (x *Index) Next(untilMs int64) (v Visit, ok bool) {
 	if from > x.known { // others wrote in between
 		return Visit{From: x.known, To: x.islands[0].from, DueMs: e.nextMs}, true
 	}
-	to := max(r.End(max(untilMs, e.nextMs)), from+1)
-	return Visit{From: from, To: x.join(first+1, to, untilMs), DueMs: e.nextMs}, true
+	to := x.join(first+1, max(r.End(max(untilMs, e.nextMs)), from+1), untilMs)
+	return Visit{From: from, To: to, Bytes: (to - from) * e.average(), DueMs: e.nextMs}, true
 }
 
 // nearBytes is how much a visit reads over between two runs of which it takes copies. A broker sends as
@@ -58,7 +59,10 @@ func (x *Index) join(next int, end, untilMs int64) int64 {
 }
 
 // near reports whether at most nearBytes are between two offsets, by the average size of a copy.
-func (e *entry) near(from, to int64) bool { return to-from <= nearBytes/(e.Bytes/e.Count+1) }
+func (e *entry) near(from, to int64) bool { return to-from <= nearBytes/e.average() }
+
+// average returns the bytes of a copy.
+func (e *entry) average() int64 { return e.Bytes/e.Count + 1 }
 
 // Read takes what reading the offsets from from (included) to to (not included) has found:
 // all copies there, ascending. It appends to take the indices of those to park: they are due
