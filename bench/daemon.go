@@ -53,7 +53,14 @@ func (o options) tables() (tables []table) {
 	if o.runs {
 		tables = append(tables, o.runsTables()...)
 	}
+	if title := o.againTitle(); o.speed != nil && len(o.speed.Brokers) == 0 && strings.HasPrefix(title, o.table) {
+		tables = append(tables, table{title, endtoend.Again})
+	}
 	return tables
+}
+
+func (o options) againTitle() string {
+	return fmt.Sprintf("Again: %d records parked, and the daemon killed", o.endToEnd.Records)
 }
 
 // runsTables are those of records in runs.

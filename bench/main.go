@@ -180,7 +180,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if len(o.plan.kinds()) == 0 {
 		return o, fmt.Errorf("-only %q: no structure has such a name", *only)
 	}
-	if o.speed != nil && !o.speed.has(o.table) || o.runs && len(o.runsTables()) == 0 {
+	if o.speed != nil && !o.speed.has(o.table) && len(o.tables()) == 0 || o.runs && len(o.runsTables()) == 0 {
 		return o, fmt.Errorf("-table %q: no table has such a title", o.table)
 	}
 	o.command = command(flags)

@@ -103,6 +103,19 @@ func TestFarFillsItsRows(t *testing.T) {
 	}
 }
 
+func TestAgainFillsItsRows(t *testing.T) {
+	t.Setenv("LAYOVER_TEST_DOCKER", "there-is-no-such-program")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	o := tiny(t)
+	o.Settle = 100 * time.Millisecond
+	rows, err := Again(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named(t, rows, "broker", "waiting", "live heap", "resident", "CPU of a collection", "from the assignment to ready", "a bare client")
+}
+
 // out is a record as the receiver gets it.
 func out(topic, key string, stampMs int64) *kgo.Record {
 	return &kgo.Record{Topic: topic, Key: []byte(key), Timestamp: time.UnixMilli(stampMs)}

@@ -212,24 +212,8 @@ func (s *farStep) restart(ctx context.Context, h *held) error {
 	if err := h.start(ctx); err != nil {
 		return err
 	}
-	for s.ready == 0 {
-		now, err := askStatus(ctx, h.http)
-		if err != nil {
-			return err
-		}
-		h.last = now
-		if len(now.Assignments) == h.partitions && s.assigned == 0 {
-			s.assigned = time.Since(began)
-		}
-		if now.Ready && s.assigned > 0 {
-			s.ready = time.Since(began)
-		}
-		if time.Since(began) > throughWithin {
-			return fmt.Errorf("not ready within %v after the start: %+v", throughWithin, now)
-		}
-		if err := cluster.Pause(ctx, watchEvery); err != nil {
-			return err
-		}
+	if s.assigned, s.ready, err = h.awaitReady(ctx, began); err != nil {
+		return err
 	}
 	select {
 	case at := <-first:

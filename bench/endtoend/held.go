@@ -145,6 +145,31 @@ func (h *held) untilEvery(ctx context.Context, every time.Duration, what string,
 	}
 }
 
+// awaitReady watches a daemon that was started at an instant. It returns how long after that it had all
+// partitions, and was ready.
+func (h *held) awaitReady(ctx context.Context, began time.Time) (assigned, ready time.Duration, err error) {
+	for ready == 0 {
+		now, err := askStatus(ctx, h.http)
+		if err != nil {
+			return 0, 0, err
+		}
+		h.last = now
+		if len(now.Assignments) == h.partitions && assigned == 0 {
+			assigned = time.Since(began)
+		}
+		if now.Ready && assigned > 0 {
+			ready = time.Since(began)
+		}
+		if time.Since(began) > throughWithin {
+			return 0, 0, fmt.Errorf("not ready within %v after the start: %+v", throughWithin, now)
+		}
+		if err := cluster.Pause(ctx, watchEvery); err != nil {
+			return 0, 0, err
+		}
+	}
+	return assigned, ready, nil
+}
+
 // quiet waits until all is read, and nothing was moved for a while.
 func (h *held) quiet(ctx context.Context) error {
 	moved, since := int64(-1), time.Now()

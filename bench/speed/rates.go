@@ -33,7 +33,7 @@ func rateCase(rate int, delay time.Duration) string {
 	return fmt.Sprintf("%d/s, delay %.0f s", rate, delay.Seconds())
 }
 
-// lowRates measures the CPU of the product with each of the delays, and of the loops.
+// lowRates measures the CPU of the product with each of the delays, of the loops, and of a bare producer.
 func (s *site) lowRates(ctx context.Context) error {
 	for _, rate := range s.Rates {
 		var steps []step
@@ -46,6 +46,7 @@ func (s *site) lowRates(ctx context.Context) error {
 		for _, w := range s.ways(eager, bare) {
 			add(w, 0)
 		}
+		steps = append(steps, step{"bare produce", func(ctx context.Context) error { return s.timedRate(ctx, rate) }})
 		if err := s.inTurn(ctx, steps...); err != nil {
 			return err
 		}
@@ -84,6 +85,31 @@ func (s *site) lowRate(ctx context.Context, w way, rate int, delay time.Duration
 		}
 		return nil
 	})
+}
+
+// timedRate measures a bare producer, which writes each record when it is due, and reads nothing.
+func (s *site) timedRate(ctx context.Context, rate int) (err error) {
+	w := s.ways(timer)[0]
+	sc, err := s.newScene(ctx, w, s.partitions(), "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sc.close(ctx)) }()
+	from := time.Now().Add(settle)
+	c, err := sc.startTimer(ctx, rate, from, settle+s.Watch)
+	if err != nil {
+		return err
+	}
+	defer kill(c)
+	if err := cluster.Pause(ctx, time.Until(from.Add(settle/2))); err != nil {
+		return err
+	}
+	st, err := watch(ctx, c, s.Watch)
+	if err := errors.Join(err, sc.until(ctx, sc.target, sc.books.count()), sc.audit(ctx), end(c)); err != nil {
+		return err
+	}
+	s.add(partRates, rateCase(rate, 0), w.name, whatCores, "cores", st.Cores())
+	return sc.books.fault(sc.books.account(since(0)))
 }
 
 // running runs f while a way runs on topics of its own, with records through it already.
@@ -133,7 +159,7 @@ func (s *site) lowRows() (rows []row.Row) {
 			}
 			rows = append(rows, r)
 		}
-		for _, w := range s.ways(eager, bare) {
+		for _, w := range s.ways(eager, bare, timer) {
 			text, _ := percent(rateCase(rate, 0), w)
 			rows = append(rows, row.Plain(rateCase(rate, 0)+": "+w.name, "%s", text))
 		}
