@@ -79,7 +79,7 @@ func (r *reading) run(ctx context.Context) error {
 		limits := r.copies.limits(r.at.Topic)
 		limits.Answer = r.answer(most)
 		limits.Partition = limits.Answer
-		got := logs.Fetch(ctx, r.copies.reading, l.broker, []logs.Want{{At: r.at, ID: r.topic, From: r.Until}}, limits)[r.at]
+		got := logs.Fetch(ctx, r.copies.reading, l.broker, []logs.Want{{At: r.at, ID: r.topic, From: r.Until, To: r.To}}, limits)[r.at]
 		r.take(&got, l.clusterID)
 		if more, err := r.goesOn(ctx, &got); !more || err != nil {
 			return err

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -44,6 +45,7 @@ type Want struct {
 	At   offsets.TopicPartition
 	ID   offsets.TopicID // of the topic; brokers from before topics had ids do without
 	From int64
+	To   int64 // batches that begin there or above are not looked into; 0: all are
 }
 
 // Fetched is the part of an answer about one partition. Without records, progress and error
@@ -113,9 +115,9 @@ func Fetch(ctx context.Context, cl *kgo.Client, leader int32, wants []Want, limi
 		return fail(err)
 	}
 	fail(cluster.ErrNoAnswer) // for partitions that the answer leaves out
-	names := make(map[offsets.TopicID]string)
+	names, tos := make(map[offsets.TopicID]string), make(map[offsets.TopicPartition]int64)
 	for _, w := range wants {
-		names[w.ID] = w.At.Topic
+		names[w.ID], tos[w.At] = w.At.Topic, w.To
 	}
 	decompressor := batches.NewDecompressor(limits.Batch, limits.Together)
 	for _, t := range answer.Topics {
@@ -125,7 +127,7 @@ func Fetch(ctx context.Context, cl *kgo.Client, leader int32, wants []Want, limi
 		for i := range t.Partitions {
 			at := offsets.TopicPartition{Topic: t.Topic, Partition: t.Partitions[i].Partition}
 			if w, ok := out[at]; ok {
-				out[at] = process(at, w.From, &t.Partitions[i], decompressor)
+				out[at] = process(at, w.From, tos[at], &t.Partitions[i], decompressor)
 			}
 		}
 	}
@@ -133,12 +135,18 @@ func Fetch(ctx context.Context, cl *kgo.Client, leader int32, wants []Want, limi
 }
 
 // process takes a partition's part of an answer.
-func process(at offsets.TopicPartition, from int64, p *kmsg.FetchResponseTopicPartition, d kgo.Decompressor) Fetched {
+func process(at offsets.TopicPartition, from, to int64, p *kmsg.FetchResponseTopicPartition, d kgo.Decompressor) Fetched {
+	wanted := below(p.RecordBatches, to)
+	whole := len(wanted) < len(p.RecordBatches) // what is wanted is there
+	p.RecordBatches = wanted
 	f, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
 		Offset: from, IsolationLevel: kgo.ReadCommitted(), Topic: at.Topic, Partition: at.Partition,
 	}, p, d, nil)
 	got := Fetched{From: from, Next: max(from, next), Records: f.Records}
 	err := f.Err
+	if err == nil && whole {
+		got.Next = max(got.Next, to)
+	}
 	if err == nil || errors.Is(err, batches.ErrLater) { // there is room in the next answer
 		return got
 	}
@@ -147,6 +155,23 @@ func process(at offsets.TopicPartition, from int64, p *kmsg.FetchResponseTopicPa
 	}
 	got.Err = fmt.Errorf("reading at %d: %w", got.Next, cluster.Allow(err, "Read on topic "+at.Topic))
 	return got
+}
+
+// below returns the batches that begin below an offset, 0 for all. Each begins with its first offset and the bytes of
+// what follows these two numbers.
+func below(all []byte, to int64) []byte {
+	const prefix = 8 + 4
+	for at := 0; to > 0 && len(all)-at >= prefix; {
+		if int64(binary.BigEndian.Uint64(all[at:])) >= to {
+			return all[:at]
+		}
+		length := int64(binary.BigEndian.Uint32(all[at+8:]))
+		if length > int64(len(all)-at-prefix) {
+			break // it was cut, and is the last
+		}
+		at += prefix + int(length)
+	}
+	return all
 }
 
 // discover makes a client ask where the brokers are.

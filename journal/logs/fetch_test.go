@@ -63,7 +63,7 @@ func at(p int32) offsets.TopicPartition { return offsets.TopicPartition{Topic: t
 
 // want asks for a partition from an offset on.
 func (w *fixture) want(p int32, from int64) Want {
-	return Want{at(p), w.Broker.TopicInfo(topic).TopicID, from}
+	return Want{At: at(p), ID: w.Broker.TopicInfo(topic).TopicID, From: from}
 }
 
 var roomy = Limits{Answer: 8 << 20, Partition: 1 << 20, Batch: 1 << 20}
@@ -112,6 +112,63 @@ func batch(value []byte) []byte {
 func gzipped(b []byte) ([]byte, kgo.CompressionCodecType) {
 	c, _ := kgo.DefaultCompressor(kgo.GzipCompression())
 	return c.Compress(new(bytes.Buffer), b)
+}
+
+// TestAFetchLooksIntoNoBatchBehindWhatIsWanted: one that begins below the end is read as a whole.
+func TestAFetchLooksIntoNoBatchBehindWhatIsWanted(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		w.produce(0, "a", "b", "c", "d")
+		var three []*kgo.Record // one batch
+		for range 3 {
+			three = append(three, &kgo.Record{Topic: topic, Partition: 1, Value: []byte("v")})
+		}
+		w.Client.ProduceSync(context.Background(), three...)
+		w.produce(1, "x")
+		for _, c := range []struct {
+			partition int32
+			from, to  int64
+			offsets   []int64
+			next      int64
+		}{
+			{0, 0, 2, []int64{0, 1}, 2}, {0, 1, 3, []int64{1, 2}, 3}, {0, 1, 9, []int64{1, 2, 3}, 4}, {0, 3, 4, []int64{3}, 4},
+			{1, 0, 2, []int64{0, 1, 2}, 3}, {1, 1, 3, []int64{1, 2}, 3}, {1, 1, 4, []int64{1, 2, 3}, 4}, {1, 0, 0, []int64{0, 1, 2, 3}, 4},
+		} {
+			want := w.want(c.partition, c.from)
+			want.To = c.to
+			if g := w.fetch(roomy, want)[want.At]; g.Err != nil || !slices.Equal(offsetsOf(g.Records), c.offsets) || g.Next != c.next {
+				t.Errorf("%d from %d to %d: %v, next %d, %v, want %v and %d", c.partition, c.from, c.to, offsetsOf(g.Records), g.Next, g.Err, c.offsets, c.next)
+			}
+		}
+	})
+}
+
+// TestWhereNothingIsLeftOfWhatIsWantedAFetchGoesOn: the batches there were removed.
+func TestWhereNothingIsLeftOfWhatIsWantedAFetchGoesOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		first, to int64
+		cut       int // bytes that are missing of it
+		records   int
+		next      int64
+	}{
+		"the next batch begins behind it": {first: 7, to: 5, next: 5},
+		"it begins there":                 {first: 5, to: 5, next: 5},
+		"it begins below":                 {first: 4, to: 5, records: 1, next: 5},
+		"one behind it is there in part":  {first: 7, to: 5, cut: 3, next: 5},
+		"the wanted one is there in part": {first: 4, to: 5, cut: 3, next: 0},
+		"nothing but where it begins":     {first: 4, to: 5, cut: 1 << 10, next: 0},
+	} {
+		all := kafkatest.Batch(func(b *kmsg.RecordBatch) {
+			r := kmsg.Record{Value: []byte("v")}
+			r.Length = int32(len(r.AppendTo(nil)) - 1)
+			b.Attributes, b.FirstOffset, b.LastOffsetDelta, b.NumRecords, b.Records = 0, c.first, 0, 1, r.AppendTo(nil)
+		})
+		p := kmsg.NewFetchResponseTopicPartition()
+		p.RecordBatches = all[:max(len(all)-c.cut, 10)]
+		got := process(at(0), 0, c.to, &p, batches.NewDecompressor(1<<20, false))
+		if got.Err != nil || len(got.Records) != c.records || got.Next != c.next {
+			t.Errorf("%s: %d records, next %d, %v, want %d and %d", name, len(got.Records), got.Next, got.Err, c.records, c.next)
+		}
+	}
 }
 
 // TestAFetchReadsFromAnOffsetOn also within a batch, and by name of brokers from before
@@ -163,7 +220,7 @@ func TestAFetchAsksForPartitionsOfSeveralTopics(t *testing.T) {
 		}
 		var wants []Want
 		for p := range int32(2) {
-			wants = append(wants, w.want(p, 0), Want{offsets.TopicPartition{Topic: other, Partition: p}, id, 0})
+			wants = append(wants, w.want(p, 0), Want{At: offsets.TopicPartition{Topic: other, Partition: p}, ID: id})
 		}
 		asked := w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Count: -1, Observe: true})
 		for tp, g := range w.fetch(roomy, wants...) {

@@ -113,7 +113,7 @@ func fetchAll(ctx context.Context, cl *kgo.Client, limits Limits, open map[offse
 	wants := make(map[int32][]Want)
 	for at, s := range open { // in another order each time, so that none is always the last
 		if s.leader >= 0 {
-			wants[s.leader] = append(wants[s.leader], Want{at, s.id, s.next})
+			wants[s.leader] = append(wants[s.leader], Want{At: at, ID: s.id, From: s.next})
 		}
 	}
 	var mu sync.Mutex
