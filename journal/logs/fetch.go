@@ -157,11 +157,11 @@ func process(at offsets.TopicPartition, from, to int64, p *kmsg.FetchResponseTop
 	return got
 }
 
-// below returns the batches that begin below an offset, 0 for all. Each begins with its first offset and the bytes of
-// what follows these two numbers.
+// below returns the batches that begin below an offset, 0 for all. Each begins with its first offset, and with the
+// bytes of what follows these two numbers. One of a format before version 2 may begin with its last offset.
 func below(all []byte, to int64) []byte {
-	const prefix = 8 + 4
-	for at := 0; to > 0 && len(all)-at >= prefix; {
+	const prefix, magic = 8 + 4, 8 + 4 + 4
+	for at := 0; to > 0 && len(all)-at > magic && all[at+magic] >= 2; {
 		if int64(binary.BigEndian.Uint64(all[at:])) >= to {
 			return all[:at]
 		}

@@ -168,6 +168,10 @@ func TestWhereNothingIsLeftOfWhatIsWantedAFetchGoesOn(t *testing.T) {
 		if got.Err != nil || len(got.Records) != c.records || got.Next != c.next {
 			t.Errorf("%s: %d records, next %d, %v, want %d and %d", name, len(got.Records), got.Next, got.Err, c.records, c.next)
 		}
+		all[16] = 1 // version 1 says the last offset of a compressed batch
+		if n := len(below(all, c.to)); n != len(all) {
+			t.Errorf("%s: %d bytes of %d in an older format", name, n, len(all))
+		}
 	}
 }
 
