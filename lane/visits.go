@@ -145,8 +145,7 @@ func (v *visits) clean(now time.Time, topic topicOf) (loaded bool) {
 }
 
 // pace adapts the read-ahead once a second: what is due within it takes at most a quarter of the
-// share. That is known to a sixteenth of each run, and all of it counts; but up to twice the least read-ahead half of
-// it does: with the least, each look would be for no more than has become due since the last one.
+// share.
 func (v *visits) pace(now time.Time) {
 	if now.Before(v.paced) {
 		return
@@ -157,11 +156,7 @@ func (v *visits) pace(now time.Time) {
 	quarter := v.pressure.share() / 4
 	loaded := v.pressure.loaded()
 	due := func(ahead time.Duration) int64 {
-		lower, upper := v.core.Runs().DueBetween(v.cfg.Wall(now).Add(ahead).UnixMilli())
-		if ahead <= 2*least {
-			return loaded + (lower.Bytes+upper.Bytes)/2
-		}
-		return loaded + upper.Bytes
+		return loaded + v.core.Runs().DueBy(v.cfg.Wall(now).Add(ahead).UnixMilli()).Bytes
 	}
 	switch {
 	case due(v.ahead) > quarter:

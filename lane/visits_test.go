@@ -108,26 +108,6 @@ func TestTheReadAheadFollowsHowLongVisitsTake(t *testing.T) {
 	})
 }
 
-// TestAVisitIsNotForWhatHasBecomeDueSinceTheLastOne alone, where a quarter of the share holds more than that.
-func TestAVisitIsNotForWhatHasBecomeDueSinceTheLastOne(t *testing.T) {
-	const runs, each, seconds = 8, 1280, 120 // a sixteenth of a run is of 8 s
-	steady := func(s *shelf) {
-		s.share = 640 << 10
-		s.plant(runs*each, 100, func(i int) uint64 { return uint64(i / each) }, func(i int) time.Duration {
-			return time.Minute + time.Duration(i%each)*100*time.Millisecond
-		})
-	}
-	shelved(t, nil, steady, func(r *rig, s *shelf) {
-		time.Sleep((60 + seconds) * time.Second)
-		synctest.Wait()
-		visits, n := 0, len(r.values())
-		s.set(func(s *shelf) { visits = len(s.visits) })
-		if n < runs*each*seconds/130 || visits > runs*seconds/2+200 {
-			r.Errorf("%d are delivered by %d visits, want %d and one for each run in two seconds", n, visits, runs*each*seconds/128)
-		}
-	})
-}
-
 // TestNothingIsMovedThatWouldBeReadBackAtOnce: the horizon follows the read-ahead.
 func TestNothingIsMovedThatWouldBeReadBackAtOnce(t *testing.T) {
 	slow := func(s *shelf) {

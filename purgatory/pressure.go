@@ -41,16 +41,16 @@ func (r *Runs) Crowded() bool {
 	})
 }
 
-// DueBetween returns how many copies in runs, and bytes, are due at an instant or before, in Unix milliseconds:
-// at least and at most. Its cost grows with the runs.
-func (r *Runs) DueBetween(ms int64) (least, most runs.Amount) {
+// DueBy returns at most how many copies in runs, and bytes, are due at an instant or before, in
+// Unix milliseconds. Its cost grows with the runs.
+func (r *Runs) DueBy(ms int64) (a runs.Amount) {
 	for p := range r.parts.here() {
 		if x := p.moved.index; x != nil {
-			lower, upper := x.DueBetween(ms)
-			least, most = least.Plus(lower), most.Plus(upper)
+			due := x.DueBy(ms)
+			a.Copies, a.Bytes = a.Copies+due.Copies, a.Bytes+due.Bytes
 		}
 	}
-	return least, most
+	return a
 }
 
 // NextVisit returns the instant at which Visits has something to do by the clock alone, where

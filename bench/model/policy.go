@@ -127,13 +127,7 @@ func (p *policy) pace(now int64) {
 	p.paced = now + paceEvery
 	most, quarter := min(int64(mostAheadMs), p.horizonMs(p.used())/2), p.share/4
 	loaded := p.core.Runs().LoadedBytes()
-	due := func(ahead int64) int64 {
-		lower, upper := p.core.Runs().DueBetween(now + ahead)
-		if ahead <= 2*leastAhead {
-			return loaded + (lower.Bytes+upper.Bytes)/2
-		}
-		return loaded + upper.Bytes
-	}
+	due := func(ahead int64) int64 { return loaded + p.core.Runs().DueBy(now+ahead).Bytes }
 	for due(p.ahead) > quarter && p.ahead > max(leastAhead, p.step) {
 		p.ahead /= 2
 	}

@@ -5,9 +5,6 @@ import "math/bits"
 // Amount is a number of copies and their bytes.
 type Amount struct{ Copies, Bytes int64 }
 
-// Plus returns the sum.
-func (a Amount) Plus(b Amount) Amount { return Amount{a.Copies + b.Copies, a.Bytes + b.Bytes} }
-
 // bounds are the deadlines with which the sixteenths begin, and the latest one behind
 // them: the i-th is at least lower[i] and at most upper[i].
 type bounds struct{ lower, upper [sixteenths + 1]int64 }
@@ -118,7 +115,8 @@ func (r *Run) End(ms int64) int64 {
 func (d *Directory) DueBy(ms int64) (lower, upper Amount) {
 	for i := range d.Runs {
 		l, u := d.Runs[i].DueBy(ms)
-		lower, upper = lower.Plus(l), upper.Plus(u)
+		lower.Copies, lower.Bytes = lower.Copies+l.Copies, lower.Bytes+l.Bytes
+		upper.Copies, upper.Bytes = upper.Copies+u.Copies, upper.Bytes+u.Bytes
 	}
 	return lower, upper
 }

@@ -255,28 +255,21 @@ func (l *list) Overdue(ms int64) (n int64) {
 
 // DueBy adds up the copies in runs that are neither finished nor taken and due at an instant or
 // before, in Unix milliseconds: at most so many.
-func (l *list) DueBy(ms int64) runs.Amount {
-	_, most := l.DueBetween(ms)
-	return most
-}
-
-// DueBetween is DueBy with the least there are as well.
-func (l *list) DueBetween(ms int64) (least, most runs.Amount) {
+func (l *list) DueBy(ms int64) (a runs.Amount) {
 	l.trim()
 	for i := range l.entries {
 		r, ok := l.untaken(&l.entries[i])
 		if !ok {
 			continue
 		}
-		lower, upper := r.DueBy(ms)
-		least, most = least.Plus(lower), most.Plus(upper)
+		_, upper := r.DueBy(ms)
+		a.Copies, a.Bytes = a.Copies+upper.Copies, a.Bytes+upper.Bytes
 	}
 	for _, g := range l.growing {
 		n := int64(sort.Search(len(g.copies), func(i int) bool { return g.copies[i].deadlineMs > ms }))
-		known := runs.Amount{Copies: n, Bytes: g.bytes * n / int64(len(g.copies))}
-		least, most = least.Plus(known), most.Plus(known)
+		a.Copies, a.Bytes = a.Copies+n, a.Bytes+g.bytes*n/int64(len(g.copies))
 	}
-	return least, most
+	return a
 }
 
 // stays returns the first offset that is never finished, as a copy is there that is never due.
