@@ -108,6 +108,38 @@ func TestTheReadAheadFollowsHowLongVisitsTake(t *testing.T) {
 	})
 }
 
+// TestWhatAQuarterHoldsIsOnTime: of three runs the first sixteenth is due about the same time, and takes half of a
+// quarter of the share; of one 2 s later than of the others. So no two seconds have more than the quarter due.
+func TestWhatAQuarterHoldsIsOnTime(t *testing.T) {
+	const each, at = 70, time.Minute
+	first, others := []time.Duration{-100, -60, -60}, []time.Duration{-100, 1910, 20} // ms from then
+	var began time.Time
+	three := func(s *shelf) {
+		began, s.share = time.Now(), 640<<10
+		s.plant(3*16*each, 1000, func(i int) uint64 { return 1 + uint64(i/(16*each)) }, func(i int) time.Duration {
+			run, i := i/(16*each), i%(16*each)
+			switch {
+			case i == 0:
+				return at + first[run]*time.Millisecond
+			case i < each:
+				return at + others[run]*time.Millisecond
+			}
+			return at + 30*time.Second + time.Duration(i/each)*30*time.Second
+		})
+	}
+	shelved(t, nil, three, func(r *rig, s *shelf) {
+		time.Sleep(80 * time.Second)
+		synctest.Wait()
+		n := make(map[time.Duration]int)
+		for _, d := range r.seen().deliveries {
+			n[d.at.Sub(began).Round(10*time.Millisecond)-at]++
+		}
+		if n[others[2]*time.Millisecond] != each-1 {
+			t.Errorf("deliveries by when they came: %v", n)
+		}
+	})
+}
+
 // TestNothingIsMovedThatWouldBeReadBackAtOnce: the horizon follows the read-ahead.
 func TestNothingIsMovedThatWouldBeReadBackAtOnce(t *testing.T) {
 	slow := func(s *shelf) {

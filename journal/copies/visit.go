@@ -58,6 +58,7 @@ type reading struct {
 	at      offsets.TopicPartition // in the runs topic
 	topic   offsets.TopicID
 	bytes   int64
+	asked   int32         // bytes of the last answer
 	turn    chan struct{} // from which its token is
 	broker  int32         // that it asked last, -1 for none
 }
@@ -110,7 +111,8 @@ func (r *reading) most() int64 {
 }
 
 // answer returns the bytes to ask for. All batches of an answer are read, wanted or not: where it is known about how
-// much is wanted, no more is asked for than that, with the batch that it begins in.
+// much is wanted, no more is asked for than that, with the batch that it begins in. Where that was too little, twice as
+// much is the next at least, as each answer takes its way to the broker and back.
 func (r *reading) answer(most int64) int32 {
 	bytes := min(answerBytes, most)
 	if r.Bytes > 0 {
@@ -118,9 +120,11 @@ func (r *reading) answer(most int64) int32 {
 		if r.Until > r.From {
 			average = float64(r.bytes) / float64(r.Until-r.From)
 		}
-		bytes = min(bytes, int64(average*float64(r.To-r.Until))+BatchBytes)
+		about := int64(min(average*float64(r.To-r.Until), answerBytes)) + BatchBytes
+		bytes = min(bytes, max(about, 2*int64(r.asked)))
 	}
-	return int32(bytes)
+	r.asked = int32(bytes)
+	return r.asked
 }
 
 // goesOn deals with an answer without progress.

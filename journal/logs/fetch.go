@@ -136,17 +136,12 @@ func Fetch(ctx context.Context, cl *kgo.Client, leader int32, wants []Want, limi
 
 // process takes a partition's part of an answer.
 func process(at offsets.TopicPartition, from, to int64, p *kmsg.FetchResponseTopicPartition, d kgo.Decompressor) Fetched {
-	wanted := below(p.RecordBatches, to)
-	whole := len(wanted) < len(p.RecordBatches) // what is wanted is there
-	p.RecordBatches = wanted
+	p.RecordBatches = below(p.RecordBatches, to)
 	f, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
 		Offset: from, IsolationLevel: kgo.ReadCommitted(), Topic: at.Topic, Partition: at.Partition,
 	}, p, d, nil)
 	got := Fetched{From: from, Next: max(from, next), Records: f.Records}
 	err := f.Err
-	if err == nil && whole {
-		got.Next = max(got.Next, to)
-	}
 	if err == nil || errors.Is(err, batches.ErrLater) { // there is room in the next answer
 		return got
 	}
@@ -157,12 +152,13 @@ func process(at offsets.TopicPartition, from, to int64, p *kmsg.FetchResponseTop
 	return got
 }
 
-// below returns the batches that begin below an offset, 0 for all. Each begins with its first offset, and with the
-// bytes of what follows these two numbers. One of a format before version 2 may begin with its last offset.
+// below returns the batches that begin below an offset, 0 for all, and the first one in any case: where nothing is left
+// of what is wanted, it says so. Each begins with its first offset, and with the bytes of what follows these two
+// numbers. One of a format before version 2 may begin with its last offset.
 func below(all []byte, to int64) []byte {
 	const prefix, magic = 8 + 4, 8 + 4 + 4
 	for at := 0; to > 0 && len(all)-at > magic && all[at+magic] >= 2; {
-		if int64(binary.BigEndian.Uint64(all[at:])) >= to {
+		if at > 0 && int64(binary.BigEndian.Uint64(all[at:])) >= to {
 			return all[:at]
 		}
 		length := int64(binary.BigEndian.Uint32(all[at+8:]))

@@ -142,35 +142,71 @@ func TestAFetchLooksIntoNoBatchBehindWhatIsWanted(t *testing.T) {
 	})
 }
 
+// plain is a whole batch of one record at an offset. What is given is its records, and how they are compressed.
+func plain(offset int64, records []byte, codec int16) []byte {
+	return kafkatest.Batch(func(b *kmsg.RecordBatch) {
+		b.Attributes, b.FirstOffset, b.LastOffsetDelta, b.NumRecords, b.Records = codec, offset, 0, 1, records
+	})
+}
+
+// one is the records of a batch of one.
+func one(size int) []byte {
+	r := kmsg.Record{Value: bytes.Repeat([]byte("v"), size)}
+	r.Length = int32(len(r.AppendTo(nil)) - 1) // the length itself is one byte, as 0
+	return r.AppendTo(nil)
+}
+
 // TestWhereNothingIsLeftOfWhatIsWantedAFetchGoesOn: the batches there were removed.
 func TestWhereNothingIsLeftOfWhatIsWantedAFetchGoesOn(t *testing.T) {
+	const to = 5
 	for name, c := range map[string]struct {
-		first, to int64
-		cut       int // bytes that are missing of it
-		records   int
-		next      int64
+		first   int64
+		cut     int // bytes that are missing of it
+		records int
+		next    int64
 	}{
-		"the next batch begins behind it": {first: 7, to: 5, next: 5},
-		"it begins there":                 {first: 5, to: 5, next: 5},
-		"it begins below":                 {first: 4, to: 5, records: 1, next: 5},
-		"one behind it is there in part":  {first: 7, to: 5, cut: 3, next: 5},
-		"the wanted one is there in part": {first: 4, to: 5, cut: 3, next: 0},
-		"nothing but where it begins":     {first: 4, to: 5, cut: 1 << 10, next: 0},
+		"the next batch begins behind it": {first: 7, records: 1, next: 8},
+		"it begins there":                 {first: 5, records: 1, next: 6},
+		"it begins below":                 {first: 4, records: 1, next: 5},
+		"it is there in part":             {first: 7, cut: 3},
+		"nothing but where it begins":     {first: 7, cut: 1 << 10},
 	} {
-		all := kafkatest.Batch(func(b *kmsg.RecordBatch) {
-			r := kmsg.Record{Value: []byte("v")}
-			r.Length = int32(len(r.AppendTo(nil)) - 1)
-			b.Attributes, b.FirstOffset, b.LastOffsetDelta, b.NumRecords, b.Records = 0, c.first, 0, 1, r.AppendTo(nil)
-		})
+		all := plain(c.first, one(1), 0)
 		p := kmsg.NewFetchResponseTopicPartition()
 		p.RecordBatches = all[:max(len(all)-c.cut, 10)]
-		got := process(at(0), 0, c.to, &p, batches.NewDecompressor(1<<20, false))
+		got := process(at(0), 0, to, &p, batches.NewDecompressor(1<<20, false))
 		if got.Err != nil || len(got.Records) != c.records || got.Next != c.next {
 			t.Errorf("%s: %d records, next %d, %v, want %d and %d", name, len(got.Records), got.Next, got.Err, c.records, c.next)
 		}
-		all[16] = 1 // version 1 says the last offset of a compressed batch
-		if n := len(below(all, c.to)); n != len(all) {
-			t.Errorf("%s: %d bytes of %d in an older format", name, n, len(all))
+		two := append(slices.Clone(all), all...)
+		if n := len(below(two, to)); n < len(all) || (n == len(all)) != (c.first >= to) {
+			t.Errorf("%s twice: %d bytes of two batches of %d", name, n, len(all))
+		}
+		two[16] = 1 // version 1 says the last offset of a compressed batch
+		if n := len(below(two, to)); n != len(two) {
+			t.Errorf("%s: %d bytes of %d in an older format", name, n, len(two))
+		}
+	}
+}
+
+// TestNothingIsPassedThatWasNotRead: the second of three batches cannot be, and the third is behind what is wanted.
+func TestNothingIsPassedThatWasNotRead(t *testing.T) {
+	big, codec := gzipped(one(600))
+	huge, _ := gzipped(one(5000))
+	for name, c := range map[string]struct {
+		second   []byte
+		together bool
+	}{
+		"it has no room": {big, true}, "it is too large": {huge, false}, "it is damaged": {[]byte("nonsense"), false},
+	} {
+		all := slices.Concat(plain(0, big, int16(codec)), plain(1, c.second, int16(codec)), plain(2, big, int16(codec)))
+		for _, to := range []int64{0, 2} {
+			p := kmsg.NewFetchResponseTopicPartition()
+			p.RecordBatches = slices.Clone(all)
+			got := process(at(0), 0, to, &p, batches.NewDecompressor(1000, c.together))
+			if got.Next != 1 || !slices.Equal(offsetsOf(got.Records), []int64{0}) {
+				t.Errorf("%s, to %d: %v, next %d, %v", name, to, offsetsOf(got.Records), got.Next, got.Err)
+			}
 		}
 	}
 }
