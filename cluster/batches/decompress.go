@@ -21,9 +21,9 @@ import (
 // It implements kgo.Decompressor and is safe for concurrent use.
 //
 // The client's own decompressor has a limit, too. But its buffers double, so that it takes
-// two to three times the limit, once for each broker. This one tries a batch in a small
-// buffer first, then from the beginning in one four times as large, until the batch fits.
-// That decompresses at most a third more bytes.
+// two to three times the limit, once for each broker. This one tries a batch in a buffer of the
+// size that it names, or a small one, then from the beginning in one four times as large, until
+// the batch fits. That decompresses at most a third more bytes.
 type Decompressor struct {
 	limit    int
 	together bool // the limit is also for all batches between two calls of Taken; see Parked
@@ -32,11 +32,23 @@ type Decompressor struct {
 	waiting int        // bytes decompressed since Taken
 	large   bool       // one of them is a batch of more than half the limit
 	parking bool       // such a batch is taken, and not parked yet
-	scratch []byte     // for batches that fit into it, which are nearly all
+}
+
+// engine is what decompressing needs beside a batch. Each answer of a broker may have a Decompressor of its own,
+// and a megabyte for each is much more than the batches of most.
+type engine struct {
+	scratch []byte // for batches that do not say their size, and fit into it, which are nearly all
 	gzip    gzip.Reader
 	lz4     *lz4.Reader
 	zstd    *zstd.Decoder
 }
+
+// engines are those that nobody uses, until the next collections.
+var engines = sync.Pool{New: func() any {
+	e := &engine{scratch: make([]byte, scratchBytes), lz4: lz4.NewReader(nil)}
+	e.zstd, _ = zstd.NewReader(nil, zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true)) // errors are of options
+	return e
+}}
 
 // Share is the part of the memory bound that one batch may take decompressed.
 const Share = 8
@@ -61,9 +73,7 @@ const growth = 4
 // NewDecompressor returns a Decompressor that refuses batches over a limit in bytes. With
 // together it also puts off batches that have no room beside others, until Taken is called.
 func NewDecompressor(limit int, together bool) *Decompressor {
-	d := &Decompressor{limit: limit, together: together, lz4: lz4.NewReader(nil)}
-	d.zstd, _ = zstd.NewReader(nil, zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true)) // errors are of options
-	return d
+	return &Decompressor{limit: limit, together: together}
 }
 
 // errNoRoom is a batch that does not fit into a buffer.
@@ -135,7 +145,9 @@ func (d *Decompressor) decompress(src []byte, codec kgo.CompressionCodecType) ([
 	if d.together && (d.large || d.parking) {
 		room, over = d.limit/2, ErrLater
 	}
-	out, err := d.within(src, codec, int(known), room, over)
+	e := engines.Get().(*engine)
+	defer engines.Put(e)
+	out, err := e.within(src, codec, int(known), room, over)
 	if err != nil {
 		return nil, err
 	}
@@ -149,14 +161,16 @@ func (d *Decompressor) decompress(src []byte, codec kgo.CompressionCodecType) ([
 
 // within decompresses a batch into room bytes at most; one that takes more is the error
 // over. known is its size, 0 where nobody says.
-func (d *Decompressor) within(src []byte, codec kgo.CompressionCodecType, known, room int, over error) ([]byte, error) {
-	if d.scratch == nil {
-		d.scratch = make([]byte, min(scratchBytes, d.limit))
+func (e *engine) within(src []byte, codec kgo.CompressionCodecType, known, room int, over error) ([]byte, error) {
+	first := min(len(e.scratch), room)
+	buf, own := e.scratch[:first:first], false
+	if 0 < known && known <= first {
+		buf, own = make([]byte, known), true
 	}
-	for buf := d.scratch[:min(len(d.scratch), room)]; ; {
-		n, err := d.into(buf, src, codec)
+	for {
+		n, err := e.into(buf, src, codec)
 		switch {
-		case err == nil && n > len(buf)/2 && len(buf) > len(d.scratch):
+		case err == nil && n > len(buf)/2 && own:
 			return buf[:n:n], nil
 		case err == nil:
 			return slices.Clone(buf[:n]), nil
@@ -165,23 +179,23 @@ func (d *Decompressor) within(src []byte, codec kgo.CompressionCodecType, known,
 		case len(buf) == room:
 			return nil, over
 		}
-		buf = make([]byte, min(max(growth*len(buf), known), room))
+		buf, own = make([]byte, min(max(growth*len(buf), known), room)), true
 	}
 }
 
 // into decompresses a batch into a buffer, and returns the number of bytes.
-func (d *Decompressor) into(buf, src []byte, codec kgo.CompressionCodecType) (int, error) {
+func (e *engine) into(buf, src []byte, codec kgo.CompressionCodecType) (int, error) {
 	switch codec {
 	case kgo.CodecGzip:
-		if err := d.gzip.Reset(bytes.NewReader(src)); err != nil {
+		if err := e.gzip.Reset(bytes.NewReader(src)); err != nil {
 			return 0, err
 		}
-		return fill(buf, &d.gzip)
+		return fill(buf, &e.gzip)
 	case kgo.CodecLz4:
-		d.lz4.Reset(bytes.NewReader(src))
-		return fill(buf, d.lz4)
+		e.lz4.Reset(bytes.NewReader(src))
+		return fill(buf, e.lz4)
 	case kgo.CodecZstd:
-		out, err := d.zstd.DecodeAll(src, buf[:0])
+		out, err := e.zstd.DecodeAll(src, buf[:0])
 		if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
 			err = errNoRoom
 		}

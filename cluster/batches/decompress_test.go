@@ -139,6 +139,25 @@ func TestWhatIsTooLargeTakesNoMoreThanTheLimit(t *testing.T) {
 	}
 }
 
+// TestASmallBatchTakesItsBytesAlone: each answer has a Decompressor of its own, and most have a batch or two.
+func TestASmallBatchTakesItsBytesAlone(t *testing.T) {
+	const n, rounds, beside = 64 << 10, 200, 8 << 20 // beside: what is kept for all of them, and lz4's buffers
+	for name, codec := range producers {
+		src, used := compress(t, codec, half(n))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range rounds {
+			if got, err := NewDecompressor(8<<20, true).Decompress(src, used); err != nil || len(got) != n {
+				t.Fatalf("%s: %d bytes, %v", name, len(got), err)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > rounds*2*n+beside && !raced {
+			t.Errorf("%s: %d batches of %d bytes allocated %d", name, rounds, n, took)
+		}
+	}
+}
+
 func FuzzTheDecompressorReadsWhatTheClientsDoes(f *testing.F) {
 	for _, codec := range producers {
 		src, used := compress(f, codec, half(5000))
