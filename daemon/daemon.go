@@ -161,7 +161,7 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 			Core: d.coreConfig(s, names), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval, Journal: d.journal,
 			OriginalTime: d.cfg.Timestamp == config.TimestampOriginal, Answered: d.watcher.Answered, Holding: d.holding, CatchUp: catchUp,
 			Elsewhere: func(t purgatory.TargetName, own int64) int64 { return d.held.elsewhere(i, t, own) },
-			Changed:   d.backpressure.check, Runs: d.runsConfig(), Wall: d.opts.Wall, Log: d.log,
+			Changed:   d.backpressure.check, Runs: d.runsConfig(s), Wall: d.opts.Wall, Log: d.log,
 		}, d.delivery(p), d.router, d.router))
 	}
 	return nil

@@ -49,7 +49,7 @@ func (d *Daemon) makeRuns(s sizes, kafka func(string) []kgo.Opt) error {
 	d.producers = append(d.producers, p)
 	d.copies, err = copies.New(copies.Config{
 		Group: d.cfg.GroupID, Name: namesOf(d.cfg.IngressTopics, d.cfg.RunsName), Journal: d.journal, Client: d.asking, Options: d.clientOptions,
-		Produce: p.Deliver, Visits: int(clamp(s.bound/visitShare, 1, mostVisits)), Log: d.log,
+		Produce: p.Deliver, Visits: s.visits, Log: d.log,
 		// A batch of ingress that is not compressed may be larger, and its copies are compressed.
 		Batch: func(topic string) int { return max(s.decompress, int(d.journal.MaxBatch(topic))) },
 	})
@@ -64,10 +64,11 @@ func (d *Daemon) runsChanged(ingress string, s journal.RunsTopic) {
 }
 
 // runsConfig is the part of a lane's settings that is about runs.
-func (d *Daemon) runsConfig() lane.RunsConfig {
+func (d *Daemon) runsConfig(s sizes) lane.RunsConfig {
 	return lane.RunsConfig{
 		Runs: d.copies, InFlight: int(clamp(d.cfg.MaxParkedBytes/copyShare/int64(d.cfg.Lanes), 64, int64(runsBuffered/d.cfg.Lanes))),
 		Share:      func() int64 { return d.backpressure.limit() / int64(d.cfg.Lanes) },
+		Beside:     (d.cfg.Lanes + s.visits - 1) / s.visits,
 		Left:       func() int64 { return d.backpressure.left() / int64(d.cfg.Lanes) },
 		Retention:  func(ingress string) time.Duration { return d.watcher.Lookup(ingress).Retention },
 		Partitions: d.router.partitions,

@@ -30,6 +30,7 @@ type sizes struct {
 	chunk      int   // one payload chunk
 	decompress int   // one fetched batch
 	names      int   // target names that headers chose
+	visits     int   // visits to runs topics that read at a time
 	bound      int64 // of all of it
 	geometry   wheel.Geometry
 }
@@ -58,6 +59,7 @@ func sizesFor(bound int64, lanes int) sizes {
 		chunk:      int(clamp(bound/n/64, 4<<10, 256<<10)),
 		decompress: batches.Limit(bound),
 		names:      int(clamp(bound/8/nameBytes, 100, cluster.MaxNames)),
+		visits:     int(clamp(bound/visitShare, 1, mostVisits)),
 		bound:      bound,
 		geometry:   wheel.DefaultGeometry(),
 	}

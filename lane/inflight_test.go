@@ -45,7 +45,7 @@ func TestNoMoreCopiesAreInFlightThanTheClientHasRoomFor(t *testing.T) {
 	const records, room = 3000, 100
 	s := &slowRuns{answers: make(chan func(), 2*records)}
 	inBubble(t, func(c *Config) {
-		c.Runs = RunsConfig{Runs: s, InFlight: 2 * room, Share: func() int64 { return 10_000 }, Left: func() int64 { return -1 << 40 },
+		c.Runs = RunsConfig{Runs: s, Beside: 1, InFlight: 2 * room, Share: func() int64 { return 10_000 }, Left: func() int64 { return -1 << 40 },
 			Retention: func(string) time.Duration { return 0 }, Partitions: func() int { return 1 }, Uniform: func() bool { return true }}
 	}, func(r *rig) {
 		r.RunsChanged("delayed", RunsTopic{TopicID: offsets.TopicID{1}, Usable: true})
@@ -79,7 +79,7 @@ func TestMemoryOfCopiesInFlightIsGivenBack(t *testing.T) {
 	const records = 3000
 	s := &slowRuns{answers: make(chan func(), 2*records)}
 	inBubble(t, func(c *Config) {
-		c.Runs = RunsConfig{Runs: s, InFlight: 2 * records, Share: func() int64 { return 10_000 }, Left: func() int64 { return -1 << 40 },
+		c.Runs = RunsConfig{Runs: s, Beside: 1, InFlight: 2 * records, Share: func() int64 { return 10_000 }, Left: func() int64 { return -1 << 40 },
 			Retention: func(string) time.Duration { return 0 }, Partitions: func() int { return 1 }, Uniform: func() bool { return true }}
 	}, func(r *rig) {
 		r.RunsChanged("delayed", RunsTopic{TopicID: offsets.TopicID{1}, Usable: true})

@@ -154,7 +154,7 @@ func TestAFloodDoesNotKeepWhatIsFarBack(t *testing.T) {
 	s := &slowRuns{answers: make(chan func(), 2*seconds*each)}
 	inBubble(t, func(c *Config) {
 		c.Core.LargestChunk = 4 << 10
-		c.Runs = RunsConfig{Runs: s, InFlight: 1 << 16, Share: func() int64 { return 4 << 20 }, Left: func() int64 { return -1 << 40 }, Retention: func(string) time.Duration { return 0 },
+		c.Runs = RunsConfig{Runs: s, Beside: 1, InFlight: 1 << 16, Share: func() int64 { return 4 << 20 }, Left: func() int64 { return -1 << 40 }, Retention: func(string) time.Duration { return 0 },
 			Partitions: func() int { return 1000 }, Uniform: func() bool { return true }}
 	}, func(r *rig) {
 		r.RunsChanged("delayed", RunsTopic{TopicID: offsets.TopicID{1}, Usable: true})

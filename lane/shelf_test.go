@@ -27,6 +27,7 @@ type shelf struct {
 	silent bool          // no opening is answered before its context ends
 	refuse func(r *kgo.Record) error
 	slow   time.Duration // until a visit is answered
+	turn   time.Duration // until it begins
 	takes  time.Duration // of a copy, behind those before
 
 	openings []far.Ask
@@ -146,9 +147,9 @@ func (s *shelf) Visit(v purgatory.Visit, topic offsets.TopicID, done func(purgat
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.visits = append(s.visits, v)
-	slow := s.slow
+	slow, turn := s.slow, s.turn
 	s.answers.Go(func() {
-		time.Sleep(slow) // in a bubble
+		time.Sleep(turn + slow) // in a bubble
 		s.mu.Lock()
 		a := purgatory.Visited{Visit: v, Until: min(v.To, int64(len(s.log))), Highest: -1, Took: slow}
 		var records []*kgo.Record
@@ -208,7 +209,7 @@ func shelved(t *testing.T, edit func(*Config), plant func(*shelf), f func(r *rig
 	s := &shelf{topic: offsets.TopicID{9}, share: 1 << 20, used: func() int64 { return 1 << 40 }, over: make(chan struct{})}
 	config := func(c *Config) {
 		c.Runs = RunsConfig{
-			Runs: s, InFlight: 1 << 16,
+			Runs: s, Beside: 1, InFlight: 1 << 16,
 			Share: func() (n int64) { s.set(func(s *shelf) { n = s.share }); return n },
 			Left: func() (n int64) {
 				s.set(func(s *shelf) { n = max(s.process, s.share) - s.used() - s.others })

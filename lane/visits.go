@@ -17,6 +17,9 @@ const (
 
 	mostAhead  = 10 * time.Minute
 	leastAhead = 2 * time.Second
+	// leastSoon is how long before a copy is due its visit begins at least. One that fails is begun again a second
+	// later.
+	leastSoon = 1250 * time.Millisecond
 
 	// leastVisit is the bytes that a visit reads at least, if there are as many: those of a batch.
 	leastVisit = 64 << 10
@@ -55,7 +58,8 @@ type visits struct {
 	due    time.Time // of the next look
 	news   bool      // something has happened since that a look may find
 	ahead  time.Duration
-	paced  time.Time // no adaptation of ahead before
+	soon   time.Duration // how long before a copy is due its visit begins
+	paced  time.Time     // no adaptation of ahead before
 	took   []time.Duration
 	seen   purgatory.RunsPace
 
@@ -80,8 +84,8 @@ func (v *visits) look(now time.Time, topic topicOf, wake *alarm) {
 		wake.by(at)
 		return
 	}
-	r, soon := v.core.Runs(), max(v.leastAhead(), v.ahead/2).Milliseconds() // or each visit would be for a record or two
-	v.looked, v.news = now, false
+	v.looked, v.news, v.soon = now, false, v.urgency(now)
+	r, soon := v.core.Runs(), v.soon.Milliseconds()
 	v.wanted = r.Visits(v.wanted[:0], soon, v.ahead.Milliseconds())
 	v.begin(topic)
 	v.due = now.Add(maxSleep)
@@ -94,7 +98,7 @@ func (v *visits) look(now time.Time, topic topicOf, wake *alarm) {
 }
 
 // goOn begins the next visit of each partition whose last one has just taken something, if more is due within
-// the least read-ahead. With a look for each of many runs, the last would be late. Where there is hardly any
+// what a look would begin for. With a look for each of many runs, the last would be late. Where there is hardly any
 // room, the look comes first: else a visit would be for a record or two.
 func (v *visits) goOn(topic topicOf) {
 	if len(v.again) == 0 {
@@ -103,7 +107,7 @@ func (v *visits) goOn(topic topicOf) {
 	v.wanted = v.wanted[:0]
 	if v.pressure.room() >= v.pressure.share()/roomShare {
 		for _, a := range v.again {
-			if w, ok := v.core.Runs().VisitOf(a, v.leastAhead().Milliseconds(), v.ahead.Milliseconds()); ok {
+			if w, ok := v.core.Runs().VisitOf(a, v.soon.Milliseconds(), v.ahead.Milliseconds()); ok {
 				v.wanted = append(v.wanted, w)
 			}
 		}
@@ -158,14 +162,32 @@ func (v *visits) pace(now time.Time) {
 	due := func(ahead time.Duration) int64 {
 		return loaded + v.core.Runs().DueBy(v.cfg.Wall(now).Add(ahead).UnixMilli()).Bytes
 	}
-	switch {
-	case due(v.ahead) > quarter:
-		v.ahead /= 2
-	case v.ahead < most && due(2*v.ahead) <= quarter:
-		v.ahead *= 2
+	if v.ahead < most && due(v.ahead*3/2) <= quarter {
+		v.ahead = v.ahead * 3 / 2
+	}
+	for v.ahead > least && due(v.ahead) > quarter {
+		v.ahead = v.ahead * 2 / 3
 	}
 	v.ahead = max(min(v.ahead, most), least)
 	v.seen.AheadMs, v.seen.HorizonMs = v.ahead.Milliseconds(), max(horizon, 2*least).Milliseconds()
+}
+
+// urgency returns how long before a copy is due its visit begins: twice what visits of all runs with something due
+// take, at most half of the read-ahead, or all of the least one. The later a visit begins, the more it takes: where it
+// follows the last one at once it costs as much, for a record or two.
+func (v *visits) urgency(now time.Time) time.Duration {
+	least := v.leastAhead()
+	most := max(least, v.ahead/2)
+	if len(v.took) == 0 {
+		return most
+	}
+	mean := time.Duration(0)
+	for _, d := range v.took {
+		mean += d / time.Duration(len(v.took))
+	}
+	due := v.core.Runs().RunsDueBy(v.cfg.Wall(now).Add(v.ahead + maxSleep).UnixMilli()) // no look may come before maxSleep is over
+	each := 2 * mean * time.Duration(v.cfg.Runs.Beside)
+	return min(max(leastSoon, least/2, v.ahead/4, time.Duration(due)*each), most)
 }
 
 // leastAhead is the least read-ahead: four times what a visit has taken at worst, of the last 64.

@@ -53,6 +53,17 @@ func (r *Runs) DueBy(ms int64) (a runs.Amount) {
 	return a
 }
 
+// RunsDueBy returns how many runs have something to be read that is due at an instant or before, in Unix
+// milliseconds. Its cost grows with the runs.
+func (r *Runs) RunsDueBy(ms int64) (n int) {
+	for p := range r.parts.here() {
+		if x := p.moved.index; x != nil {
+			n += x.RunsDueBy(ms)
+		}
+	}
+	return n
+}
+
 // NextVisit returns the instant at which Visits has something to do by the clock alone, where
 // copies are read soonMs before they are due. ok is false where nothing is in any run. Its cost grows
 // with the runs.

@@ -16,6 +16,7 @@ const (
 	shortestMs  = 60_000
 	mostAheadMs = 600_000
 	leastAhead  = 2_000
+	leastSoon   = 1_250
 	cleanSlack  = 128 << 20
 	fewSmall    = 1024
 	cleanRestMs = 10_000
@@ -129,13 +130,13 @@ func (p *policy) pace(now int64) {
 	loaded := p.core.Runs().LoadedBytes()
 	due := func(ahead int64) int64 { return loaded + p.core.Runs().DueBy(now+ahead).Bytes }
 	for due(p.ahead) > quarter && p.ahead > max(leastAhead, p.step) {
-		p.ahead /= 2
+		p.ahead = p.ahead * 2 / 3
 	}
-	for p.ahead < most && due(2*p.ahead) <= quarter {
-		p.ahead *= 2
+	for p.ahead < most && due(p.ahead*3/2) <= quarter {
+		p.ahead = p.ahead * 3 / 2
 	}
 	p.ahead = max(min(p.ahead, most), leastAhead, p.step)
 }
 
-// soon is how long before it is due a copy is looked for: within the next step at least.
-func (p *policy) soon() int64 { return max(leastAhead, p.ahead/2, p.step) }
+// soon is how long before it is due a copy is looked for: within the next step at least. Visits take no time here.
+func (p *policy) soon() int64 { return max(leastSoon, p.ahead/4, p.step) }

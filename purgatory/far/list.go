@@ -253,6 +253,21 @@ func (l *list) Overdue(ms int64) (n int64) {
 	return n
 }
 
+// RunsDueBy returns how many runs have a copy that is neither finished nor taken and due at an instant or before.
+func (l *list) RunsDueBy(ms int64) (n int) {
+	for i := range l.entries {
+		if l.entries[i].nextMs <= ms {
+			n++
+		}
+	}
+	for _, g := range l.growing {
+		if g.earliestMs <= ms {
+			n++
+		}
+	}
+	return n
+}
+
 // DueBy adds up the copies in runs that are neither finished nor taken and due at an instant or
 // before, in Unix milliseconds: at most so many.
 func (l *list) DueBy(ms int64) (a runs.Amount) {
