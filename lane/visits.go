@@ -17,9 +17,9 @@ const (
 
 	mostAhead  = 10 * time.Minute
 	leastAhead = 2 * time.Second
-	// leastSoon is how long before a copy is due its visit begins at least. One that fails is begun again a second
-	// later.
-	leastSoon = 1250 * time.Millisecond
+	// leastSoon is how long before a copy is due its visit begins at least, beside the time that three take. One that
+	// fails is begun again a second later, another one may go first, and both begin with a look.
+	leastSoon = time.Second + 2*runsLook
 
 	// leastVisit is the bytes that a visit reads at least, if there are as many: those of a batch.
 	leastVisit = 64 << 10
@@ -181,13 +181,13 @@ func (v *visits) urgency(now time.Time) time.Duration {
 	if len(v.took) == 0 {
 		return most
 	}
-	mean := time.Duration(0)
+	mean, worst := time.Duration(0), time.Duration(0)
 	for _, d := range v.took {
-		mean += d / time.Duration(len(v.took))
+		mean, worst = mean+d/time.Duration(len(v.took)), max(worst, d)
 	}
 	due := v.core.Runs().RunsDueBy(v.cfg.Wall(now).Add(v.ahead + maxSleep).UnixMilli()) // no look may come before maxSleep is over
 	each := 2 * mean * time.Duration(v.cfg.Runs.Beside)
-	return min(max(leastSoon, least/2, v.ahead/4, time.Duration(due)*each), most)
+	return min(max(leastSoon+3*worst, v.ahead/4, time.Duration(due)*each), most)
 }
 
 // leastAhead is the least read-ahead: four times what a visit has taken at worst, of the last 64.
