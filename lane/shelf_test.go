@@ -26,10 +26,11 @@ type shelf struct {
 	log    []*kgo.Record // by offset
 	silent bool          // no opening is answered before its context ends
 	refuse func(r *kgo.Record) error
-	slow   time.Duration              // until a visit is answered
-	turn   time.Duration              // until it begins
-	fails  func(purgatory.Visit) bool // a visit; nil: none does
-	takes  time.Duration              // of a copy, behind those before
+	slow   time.Duration                       // until a visit is answered
+	turn   time.Duration                       // until it begins
+	waits  func(purgatory.Visit) time.Duration // the same; nil: no longer
+	fails  func(purgatory.Visit) bool          // a visit; nil: none does
+	takes  time.Duration                       // of a copy, behind those before
 
 	openings []far.Ask
 	waiting  int // openings that are not answered
@@ -149,10 +150,13 @@ func (s *shelf) Visit(v purgatory.Visit, topic offsets.TopicID, done func(purgat
 	defer s.mu.Unlock()
 	s.visits = append(s.visits, v)
 	slow, turn, failed := s.slow, s.turn, s.fails != nil && s.fails(v)
+	if s.waits != nil {
+		turn += s.waits(v)
+	}
 	s.answers.Go(func() {
 		time.Sleep(turn + slow) // in a bubble
 		s.mu.Lock()
-		a := purgatory.Visited{Visit: v, Until: min(v.To, int64(len(s.log))), Highest: -1, Took: slow}
+		a := purgatory.Visited{Visit: v, Until: min(v.To, int64(len(s.log))), Highest: -1, Took: slow, Waited: turn}
 		if failed {
 			s.mu.Unlock()
 			a.Until, a.Err = v.From, errors.New("not the leader")

@@ -17,8 +17,8 @@ const (
 
 	mostAhead  = 10 * time.Minute
 	leastAhead = 2 * time.Second
-	// leastSoon is how long before a copy is due its visit begins at least, beside the time that three take. One that
-	// fails is begun again a second later, another one may go first, and both begin with a look.
+	// leastSoon is how long before a copy is due its visit begins at least, beside the time that three take with
+	// the wait for their turns. One that fails is begun again a second later, another one may go first, and both begin with a look.
 	leastSoon = time.Second + 2*runsLook
 
 	// leastVisit is the bytes that a visit reads at least, if there are as many: those of a batch.
@@ -61,6 +61,7 @@ type visits struct {
 	soon   time.Duration // how long before a copy is due its visit begins
 	paced  time.Time     // no adaptation of ahead before
 	took   []time.Duration
+	waited []time.Duration // of the same visits, for their turns
 	seen   purgatory.RunsPace
 
 	cleaning bool      // runs are loaded, to be moved again
@@ -182,8 +183,8 @@ func (v *visits) urgency(now time.Time) time.Duration {
 		return most
 	}
 	mean, worst := time.Duration(0), time.Duration(0)
-	for _, d := range v.took {
-		mean, worst = mean+d/time.Duration(len(v.took)), max(worst, d)
+	for i, d := range v.took {
+		mean, worst = mean+d/time.Duration(len(v.took)), max(worst, v.waited[i]+d)
 	}
 	due := v.core.Runs().RunsDueBy(v.cfg.Wall(now).Add(v.ahead + maxSleep).UnixMilli()) // no look may come before maxSleep is over
 	each := 2 * mean * time.Duration(v.cfg.Runs.Beside)
@@ -205,9 +206,10 @@ func (v *visits) note(a *purgatory.Visited, late bool) {
 		return
 	}
 	if len(v.took) < recentVisits {
-		v.took = append(v.took, 0)
+		v.took, v.waited = append(v.took, 0), append(v.waited, 0)
 	}
-	v.took[v.seen.Visits%recentVisits] = a.Took
+	i := v.seen.Visits % recentVisits
+	v.took[i], v.waited[i] = a.Took, a.Waited
 	v.seen.Observe(a.Took.Milliseconds(), late)
 }
 
