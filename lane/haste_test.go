@@ -58,3 +58,14 @@ func TestCopiesAreOnTimeThoughAVisitWaitsForItsTurn(t *testing.T) {
 	}
 	shelved(t, nil, waiting, func(r *rig, _ *shelf) { allOnTime(r, crowd+before) })
 }
+
+// TestARunOfManyVisitsBeginsToBeReadAsEarlyAsAllOfThemTake: each takes 2 MiB at most.
+func TestARunOfManyVisitsBeginsToBeReadAsEarlyAsAllOfThemTake(t *testing.T) {
+	const n = 1500
+	large := func(s *shelf) {
+		plantCrowd(s, 0, 0)
+		s.slow, s.share = 180*time.Millisecond, 64<<20
+		s.plant(n, 10_000, func(int) uint64 { return 2 }, func(int) time.Duration { return 60 * time.Second })
+	}
+	shelved(t, nil, large, func(r *rig, _ *shelf) { allOnTime(r, crowd+n) })
+}

@@ -167,10 +167,13 @@ func (s *shelf) Visit(v purgatory.Visit, topic offsets.TopicID, done func(purgat
 		if topic != s.topic {
 			a.TopicID, a.Until = s.topic, v.From
 		}
-		read := int64(0)
+		read, most := int64(0), int64(2<<20) // as the reader's
+		if v.Most > 0 {
+			most = min(most, v.Most)
+		}
 		for at := v.From; at < a.Until; at++ {
 			r := s.log[at]
-			if read += int64(len(r.Value) + 100); v.Most > 0 && read >= v.Most {
+			if read += int64(len(r.Value) + 100); read >= most {
 				a.Until = at + 1
 			}
 			c, own, err := runs.ReadCopy(s.id(), r.Key, r.Value, r.Headers)

@@ -23,6 +23,8 @@ const (
 
 	// leastVisit is the bytes that a visit reads at least, if there are as many: those of a batch.
 	leastVisit = 64 << 10
+	// mostVisit is the bytes that a visit reads at most.
+	mostVisit = 2 << 20
 	// roomShare is the part of the share that has to be free before one visit follows another at once.
 	roomShare = 64
 
@@ -119,7 +121,7 @@ func (v *visits) goOn(topic topicOf) {
 
 // begin begins the visits that are wanted. Those for copies that are due end once they have read what has room.
 func (v *visits) begin(topic topicOf) {
-	room := max(v.pressure.room(), leastVisit)
+	room := min(max(v.pressure.room(), leastVisit), mostVisit)
 	for _, w := range v.wanted {
 		if w.Due {
 			w.Most = room
@@ -174,7 +176,7 @@ func (v *visits) pace(now time.Time) {
 }
 
 // urgency returns how long before a copy is due its visit begins: twice what visits of all runs with something due
-// take, at most half of the read-ahead, or all of the least one. The later a visit begins, the more it takes: where it
+// take, some of which take several, at most half of the read-ahead, or all of the least one. The later a visit begins, the more it takes: where it
 // follows the last one at once it costs as much, for a record or two.
 func (v *visits) urgency(now time.Time) time.Duration {
 	least := v.leastAhead()
@@ -186,7 +188,8 @@ func (v *visits) urgency(now time.Time) time.Duration {
 	for i, d := range v.took {
 		mean, worst = mean+d/time.Duration(len(v.took)), max(worst, v.waited[i]+d)
 	}
-	due := v.core.Runs().RunsDueBy(v.cfg.Wall(now).Add(v.ahead + maxSleep).UnixMilli()) // no look may come before maxSleep is over
+	by := v.cfg.Wall(now).Add(v.ahead + maxSleep).UnixMilli() // no look may come before maxSleep is over
+	due := int64(v.core.Runs().RunsDueBy(by)) + v.core.Runs().DueBy(by).Bytes/mostVisit
 	each := 2 * mean * time.Duration(v.cfg.Runs.Beside)
 	return min(max(leastSoon+3*worst, v.ahead/4, time.Duration(due)*each), most)
 }
