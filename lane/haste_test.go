@@ -69,3 +69,14 @@ func TestARunOfManyVisitsBeginsToBeReadAsEarlyAsAllOfThemTake(t *testing.T) {
 	}
 	shelved(t, nil, large, func(r *rig, _ *shelf) { allOnTime(r, crowd+n) })
 }
+
+// TestAHerdBehindACrowdIsOnTime: the read-ahead of a crowd is the least, and the herd's visits take seconds.
+func TestAHerdBehindACrowdIsOnTime(t *testing.T) {
+	const runs = 35
+	for phase := range 4 {
+		herd := crowdUntil + 6*time.Second + time.Duration(phase)*500*time.Millisecond
+		t.Run(herd.String(), func(t *testing.T) {
+			shelved(t, nil, func(s *shelf) { s.slow = 150 * time.Millisecond; plantCrowd(s, runs, herd) }, func(r *rig, _ *shelf) { allOnTime(r, crowd+runs) })
+		})
+	}
+}

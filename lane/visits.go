@@ -165,8 +165,10 @@ func (v *visits) pace(now time.Time) {
 	due := func(ahead time.Duration) int64 {
 		return loaded + v.core.Runs().DueBy(v.cfg.Wall(now).Add(ahead).UnixMilli()).Bytes
 	}
-	if v.ahead < most && due(v.ahead*3/2) <= quarter {
-		v.ahead = v.ahead * 3 / 2
+	for range 2 { // with one step a second, a herd behind a crowd begins to be read too late
+		if v.ahead < most && due(v.ahead*3/2) <= quarter {
+			v.ahead = v.ahead * 3 / 2
+		}
 	}
 	for v.ahead > least && due(v.ahead) > quarter {
 		v.ahead = v.ahead * 2 / 3
