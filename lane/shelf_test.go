@@ -26,9 +26,11 @@ type shelf struct {
 	log    []*kgo.Record // by offset
 	silent bool          // no opening is answered before its context ends
 	refuse func(r *kgo.Record) error
-	slow   time.Duration // until a visit is answered
-	turn   time.Duration // until it begins
-	takes  time.Duration // of a copy, behind those before
+	slow   time.Duration                       // until a visit is answered
+	turn   time.Duration                       // until it begins
+	waits  func(purgatory.Visit) time.Duration // the same; nil: no longer
+	fails  func(purgatory.Visit) bool          // a visit; nil: none does
+	takes  time.Duration                       // of a copy, behind those before
 
 	openings []far.Ask
 	waiting  int // openings that are not answered
@@ -147,19 +149,31 @@ func (s *shelf) Visit(v purgatory.Visit, topic offsets.TopicID, done func(purgat
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.visits = append(s.visits, v)
-	slow, turn := s.slow, s.turn
+	slow, turn, failed := s.slow, s.turn, s.fails != nil && s.fails(v)
+	if s.waits != nil {
+		turn += s.waits(v)
+	}
 	s.answers.Go(func() {
 		time.Sleep(turn + slow) // in a bubble
 		s.mu.Lock()
-		a := purgatory.Visited{Visit: v, Until: min(v.To, int64(len(s.log))), Highest: -1, Took: slow}
+		a := purgatory.Visited{Visit: v, Until: min(v.To, int64(len(s.log))), Highest: -1, Took: slow, Waited: turn}
+		if failed {
+			s.mu.Unlock()
+			a.Until, a.Err = v.From, errors.New("not the leader")
+			done(a, nil)
+			return
+		}
 		var records []*kgo.Record
 		if topic != s.topic {
 			a.TopicID, a.Until = s.topic, v.From
 		}
-		read := int64(0)
+		read, most := int64(0), int64(2<<20) // as the reader's
+		if v.Most > 0 {
+			most = min(most, v.Most)
+		}
 		for at := v.From; at < a.Until; at++ {
 			r := s.log[at]
-			if read += int64(len(r.Value) + 100); v.Most > 0 && read >= v.Most {
+			if read += int64(len(r.Value) + 100); read >= most {
 				a.Until = at + 1
 			}
 			c, own, err := runs.ReadCopy(s.id(), r.Key, r.Value, r.Headers)

@@ -17,12 +17,14 @@ const (
 
 	mostAhead  = 10 * time.Minute
 	leastAhead = 2 * time.Second
-	// leastSoon is how long before a copy is due its visit begins at least. One that fails is begun again a second
-	// later.
-	leastSoon = 1250 * time.Millisecond
+	// leastSoon is how long before a copy is due its visit begins at least, beside the time that three take with
+	// the wait for their turns. One that fails is begun again a second later, another one may go first, and both begin with a look.
+	leastSoon = time.Second + 2*runsLook
 
 	// leastVisit is the bytes that a visit reads at least, if there are as many: those of a batch.
 	leastVisit = 64 << 10
+	// mostVisit is the bytes that a visit reads at most.
+	mostVisit = 2 << 20
 	// roomShare is the part of the share that has to be free before one visit follows another at once.
 	roomShare = 64
 
@@ -61,6 +63,7 @@ type visits struct {
 	soon   time.Duration // how long before a copy is due its visit begins
 	paced  time.Time     // no adaptation of ahead before
 	took   []time.Duration
+	waited []time.Duration // of the same visits, for their turns
 	seen   purgatory.RunsPace
 
 	cleaning bool      // runs are loaded, to be moved again
@@ -118,7 +121,7 @@ func (v *visits) goOn(topic topicOf) {
 
 // begin begins the visits that are wanted. Those for copies that are due end once they have read what has room.
 func (v *visits) begin(topic topicOf) {
-	room := max(v.pressure.room(), leastVisit)
+	room := min(max(v.pressure.room(), leastVisit), mostVisit)
 	for _, w := range v.wanted {
 		if w.Due {
 			w.Most = room
@@ -162,8 +165,10 @@ func (v *visits) pace(now time.Time) {
 	due := func(ahead time.Duration) int64 {
 		return loaded + v.core.Runs().DueBy(v.cfg.Wall(now).Add(ahead).UnixMilli()).Bytes
 	}
-	if v.ahead < most && due(v.ahead*3/2) <= quarter {
-		v.ahead = v.ahead * 3 / 2
+	for range 2 { // with one step a second, a herd behind a crowd begins to be read too late
+		if v.ahead < most && due(v.ahead*3/2) <= quarter {
+			v.ahead = v.ahead * 3 / 2
+		}
 	}
 	for v.ahead > least && due(v.ahead) > quarter {
 		v.ahead = v.ahead * 2 / 3
@@ -173,7 +178,7 @@ func (v *visits) pace(now time.Time) {
 }
 
 // urgency returns how long before a copy is due its visit begins: twice what visits of all runs with something due
-// take, at most half of the read-ahead, or all of the least one. The later a visit begins, the more it takes: where it
+// take, some of which take several, at most half of the read-ahead, or all of the least one. The later a visit begins, the more it takes: where it
 // follows the last one at once it costs as much, for a record or two.
 func (v *visits) urgency(now time.Time) time.Duration {
 	least := v.leastAhead()
@@ -181,13 +186,14 @@ func (v *visits) urgency(now time.Time) time.Duration {
 	if len(v.took) == 0 {
 		return most
 	}
-	mean := time.Duration(0)
-	for _, d := range v.took {
-		mean += d / time.Duration(len(v.took))
+	mean, worst := time.Duration(0), time.Duration(0)
+	for i, d := range v.took {
+		mean, worst = mean+d/time.Duration(len(v.took)), max(worst, v.waited[i]+d)
 	}
-	due := v.core.Runs().RunsDueBy(v.cfg.Wall(now).Add(v.ahead + maxSleep).UnixMilli()) // no look may come before maxSleep is over
+	by := v.cfg.Wall(now).Add(v.ahead + maxSleep).UnixMilli() // no look may come before maxSleep is over
+	due := int64(v.core.Runs().RunsDueBy(by)) + v.core.Runs().DueBy(by).Bytes/mostVisit
 	each := 2 * mean * time.Duration(v.cfg.Runs.Beside)
-	return min(max(leastSoon, least/2, v.ahead/4, time.Duration(due)*each), most)
+	return min(max(leastSoon+3*worst, v.ahead/4, time.Duration(due)*each), most)
 }
 
 // leastAhead is the least read-ahead: four times what a visit has taken at worst, of the last 64.
@@ -205,9 +211,10 @@ func (v *visits) note(a *purgatory.Visited, late bool) {
 		return
 	}
 	if len(v.took) < recentVisits {
-		v.took = append(v.took, 0)
+		v.took, v.waited = append(v.took, 0), append(v.waited, 0)
 	}
-	v.took[v.seen.Visits%recentVisits] = a.Took
+	i := v.seen.Visits % recentVisits
+	v.took[i], v.waited[i] = a.Took, a.Waited
 	v.seen.Observe(a.Took.Milliseconds(), late)
 }
 

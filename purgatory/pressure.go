@@ -75,7 +75,8 @@ func (r *Runs) NextVisit(soonMs int64) (ms int64, ok bool) {
 			continue
 		}
 		if v, any := m.index.Next(r.now.WallMs + soonMs); any {
-			ms, ok = min(ms, v.DueMs-soonMs), true
+			pause := m.visitsAfter - r.now.MonotonicMs
+			ms, ok = min(ms, max(v.DueMs-soonMs, r.now.WallMs+pause)), true
 		}
 	}
 	return ms, ok

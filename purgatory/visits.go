@@ -41,6 +41,7 @@ type Visited struct {
 	Start   int64           // where the log begins, if that is above the first offset wanted
 	Err     error           // the visit failed
 	Took    time.Duration
+	Waited  time.Duration // for its turn, before that
 }
 
 // visitAgainMs is how long after a visit that failed, or found no room, the next one begins.

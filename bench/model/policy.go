@@ -16,7 +16,7 @@ const (
 	shortestMs  = 60_000
 	mostAheadMs = 600_000
 	leastAhead  = 2_000
-	leastSoon   = 1_250
+	leastSoon   = 1_400
 	cleanSlack  = 128 << 20
 	fewSmall    = 1024
 	cleanRestMs = 10_000

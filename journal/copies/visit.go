@@ -34,8 +34,10 @@ func (c *Copies) Visit(v purgatory.Visit, topic offsets.TopicID, done func(purga
 	c.running.Go(func() { // ends with its time limit, or with Close
 		read := reading{copies: c, at: c.at(v.TopicPartition), topic: topic}
 		read.Visit, read.Until, read.Highest, read.broker = v, v.From, -1, -1
+		asked := time.Now()
 		if read.Err = read.await(c.ends); read.Err == nil {
 			began := time.Now()
+			read.Waited = began.Sub(asked)
 			ctx, cancel := context.WithTimeout(c.ends, visitTimeout)
 			read.Err = read.run(ctx)
 			cancel()
