@@ -17,14 +17,12 @@ const (
 
 	mostAhead  = 10 * time.Minute
 	leastAhead = 2 * time.Second
-	// leastSoon is how long before a copy is due its visit begins at least, beside the time that three take with
-	// the wait for their turns. One that fails is begun again a second later, another one may go first, and both begin with a look.
+	// leastSoon is how long before a copy is due its visit begins at least, beside what three visits take at worst.
+	// One that fails is begun again after a second, another may go first, and both wait for a look.
 	leastSoon = time.Second + 2*runsLook
 
 	// leastVisit is the bytes that a visit reads at least, if there are as many: those of a batch.
 	leastVisit = 64 << 10
-	// mostVisit is the bytes that a visit reads at most.
-	mostVisit = 2 << 20
 	// roomShare is the part of the share that has to be free before one visit follows another at once.
 	roomShare = 64
 
@@ -121,7 +119,7 @@ func (v *visits) goOn(topic topicOf) {
 
 // begin begins the visits that are wanted. Those for copies that are due end once they have read what has room.
 func (v *visits) begin(topic topicOf) {
-	room := min(max(v.pressure.room(), leastVisit), mostVisit)
+	room := min(max(v.pressure.room(), leastVisit), purgatory.MostVisit)
 	for _, w := range v.wanted {
 		if w.Due {
 			w.Most = room
@@ -177,9 +175,9 @@ func (v *visits) pace(now time.Time) {
 	v.seen.AheadMs, v.seen.HorizonMs = v.ahead.Milliseconds(), max(horizon, 2*least).Milliseconds()
 }
 
-// urgency returns how long before a copy is due its visit begins: twice what visits of all runs with something due
-// take, some of which take several, at most half of the read-ahead, or all of the least one. The later a visit begins, the more it takes: where it
-// follows the last one at once it costs as much, for a record or two.
+// urgency returns how long before a copy is due its visit begins: twice what the visits of all runs with something due
+// take, but no more than half of the read-ahead, or all of the least one. A visit that begins later takes more copies
+// and costs about as much.
 func (v *visits) urgency(now time.Time) time.Duration {
 	least := v.leastAhead()
 	most := max(least, v.ahead/2)
@@ -191,7 +189,7 @@ func (v *visits) urgency(now time.Time) time.Duration {
 		mean, worst = mean+d/time.Duration(len(v.took)), max(worst, v.waited[i]+d)
 	}
 	by := v.cfg.Wall(now).Add(v.ahead + maxSleep).UnixMilli() // no look may come before maxSleep is over
-	due := int64(v.core.Runs().RunsDueBy(by)) + v.core.Runs().DueBy(by).Bytes/mostVisit
+	due := int64(v.core.Runs().RunsDueBy(by)) + v.core.Runs().DueBy(by).Bytes/purgatory.MostVisit
 	each := 2 * mean * time.Duration(v.cfg.Runs.Beside)
 	return min(max(leastSoon+3*worst, v.ahead/4, time.Duration(due)*each), most)
 }

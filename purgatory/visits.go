@@ -44,6 +44,9 @@ type Visited struct {
 	Waited  time.Duration // for its turn, before that
 }
 
+// MostVisit is the bytes of records at which a visit ends early at the latest; the next one goes on.
+const MostVisit = 2 << 20
+
 // visitAgainMs is how long after a visit that failed, or found no room, the next one begins.
 const visitAgainMs = 1000
 

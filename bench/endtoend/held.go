@@ -32,6 +32,7 @@ type held struct {
 	ledger *ledger     // of the flow
 	dues   *dues       // of what is parked
 	wrote  int64       // of what is parked
+	pauses bool        // reading may pause while it is written
 	last   status      // of until
 }
 
@@ -182,8 +183,8 @@ func (h *held) quiet(ctx context.Context) error {
 }
 
 // fill writes records to be parked up to a number in all, each with a delay of its own, as fast as the
-// daemon reads and moves them: it keeps clear of the mark at which reading pauses. What waits in ingress
-// behind a pause is late, with runs and without.
+// daemon reads and moves them: it keeps clear of the mark at which reading pauses, unless h.pauses. What waits in
+// ingress behind a pause is late, with runs and without.
 func (h *held) fill(ctx context.Context, to int64, delay func(n int64) time.Duration) error {
 	const (
 		atATime, backlog = 5000, 20_000
@@ -198,7 +199,8 @@ func (h *held) fill(ctx context.Context, to int64, delay func(n int64) time.Dura
 			h.wrote++
 		}
 		err := h.untilEvery(ctx, every, "read", func(s *status) bool {
-			return h.wrote+int64(h.ledger.count())-s.read() < backlog && s.Parked.Memory < s.Parked.PauseAt*15/16
+			clear := h.pauses || s.Parked.Memory < s.Parked.PauseAt*15/16
+			return clear && h.wrote+int64(h.ledger.count())-s.read() < backlog
 		})
 		if err := cmp.Or(err, failed.Get()); err != nil {
 			return err

@@ -22,7 +22,6 @@ const (
 	copyBytes, addedBytes = bodySize + addedBytes, 55
 	segmentBytes          = 64 << 20
 	thrice                = 3
-	visitBytes            = 2 << 20
 	answerBytes           = 1 << 20
 	stepMs                = 60_000
 )
@@ -264,7 +263,7 @@ func (w *world) visit() {
 
 // read answers a visit, and parks what it brings. It returns how many those are.
 func (w *world) read(v purgatory.Visit) {
-	until := min(v.To, max(v.From+visitBytes/copyBytes, v.From+1), w.end())
+	until := min(v.To, max(v.From+purgatory.MostVisit/copyBytes, v.From+1), w.end())
 	answer := purgatory.Visited{Visit: v, Until: until, Highest: -1, Ended: until == v.From, LogEnd: w.end()}
 	for o := max(v.From, w.base); o < until; o++ {
 		if c := &w.log[o-w.base]; c.origin >= 0 {

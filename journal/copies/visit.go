@@ -20,8 +20,6 @@ import (
 )
 
 const (
-	// visitBytes is the bytes of records at which a visit ends early at the latest; the next one goes on.
-	visitBytes = 2 << 20
 	// answerBytes limits one answer of a broker, which is compressed perhaps.
 	answerBytes = 1 << 20
 	// visitTimeout is for one visit.
@@ -107,9 +105,9 @@ func (r *reading) lead(ctx context.Context) (l leader, ok bool, err error) {
 // most returns the bytes of records at which the visit ends early.
 func (r *reading) most() int64 {
 	if r.Most > 0 {
-		return min(r.Most, visitBytes)
+		return min(r.Most, purgatory.MostVisit)
 	}
-	return visitBytes
+	return purgatory.MostVisit
 }
 
 // answer returns the bytes to ask for. All batches of an answer are read, wanted or not: where it is known about how
