@@ -119,7 +119,7 @@ func (v *visits) goOn(topic topicOf) {
 
 // begin begins the visits that are wanted. Those for copies that are due end once they have read what has room.
 func (v *visits) begin(topic topicOf) {
-	room := min(max(v.pressure.room(), leastVisit), purgatory.MostVisit)
+	room := max(v.pressure.room(), leastVisit)
 	for _, w := range v.wanted {
 		if w.Due {
 			w.Most = room
@@ -188,8 +188,7 @@ func (v *visits) urgency(now time.Time) time.Duration {
 	for i, d := range v.took {
 		mean, worst = mean+d/time.Duration(len(v.took)), max(worst, v.waited[i]+d)
 	}
-	by := v.cfg.Wall(now).Add(v.ahead + maxSleep).UnixMilli() // no look may come before maxSleep is over
-	due := int64(v.core.Runs().RunsDueBy(by)) + v.core.Runs().DueBy(by).Bytes/purgatory.MostVisit
+	due := v.core.Runs().RunsDueBy(v.cfg.Wall(now).Add(v.ahead + maxSleep).UnixMilli()) // no look may come before maxSleep is over
 	each := 2 * mean * time.Duration(v.cfg.Runs.Beside)
 	return min(max(leastSoon+3*worst, v.ahead/4, time.Duration(due)*each), most)
 }
