@@ -167,7 +167,6 @@ func (l *list) visited(from, to int64, found []Found, short bool) {
 // read notes that a run was read up to an offset, and when what is left in front of it is due. The first
 // offset behind it that is neither finished nor taken is next.
 func (e *entry) read(first, to, seenMs, next int64) {
-	e.from = to
 	e.lookUp(next)
 	e.from, e.seen, e.seenMs = first, to, seenMs
 	e.behind, e.nextMs = e.nextMs < seenMs, min(e.nextMs, seenMs)
