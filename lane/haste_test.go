@@ -7,17 +7,6 @@ import (
 	"layover/purgatory"
 )
 
-// allOnTime lets two minutes pass, after which all is delivered, and on time.
-func allOnTime(r *rig, want int) {
-	r.Helper()
-	time.Sleep(2 * time.Minute)
-	if n, late := r.latest(); n != want || late > 10*time.Millisecond {
-		r.Errorf("%d are delivered, the latest %v late, want %d", n, late, want)
-	}
-}
-
-const crowd = int((crowdUntil - crowdFrom) / crowdEvery)
-
 // TestAVisitThatFailsIsBegunAgainBeforeItsCopiesAreDue, though a second passes between.
 func TestAVisitThatFailsIsBegunAgainBeforeItsCopiesAreDue(t *testing.T) {
 	for _, slow := range []time.Duration{5 * time.Millisecond, 60 * time.Millisecond, 150 * time.Millisecond} {

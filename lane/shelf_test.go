@@ -27,8 +27,7 @@ type shelf struct {
 	silent bool          // no opening is answered before its context ends
 	refuse func(r *kgo.Record) error
 	slow   time.Duration                       // until a visit is answered
-	turn   time.Duration                       // until it begins
-	waits  func(purgatory.Visit) time.Duration // the same; nil: no longer
+	waits  func(purgatory.Visit) time.Duration // until a visit begins; nil: none waits
 	fails  func(purgatory.Visit) bool          // a visit; nil: none does
 	takes  time.Duration                       // of a copy, behind those before
 
@@ -149,9 +148,9 @@ func (s *shelf) Visit(v purgatory.Visit, topic offsets.TopicID, done func(purgat
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.visits = append(s.visits, v)
-	slow, turn, failed := s.slow, s.turn, s.fails != nil && s.fails(v)
+	slow, turn, failed := s.slow, time.Duration(0), s.fails != nil && s.fails(v)
 	if s.waits != nil {
-		turn += s.waits(v)
+		turn = s.waits(v)
 	}
 	s.answers.Go(func() {
 		time.Sleep(turn + slow) // in a bubble
@@ -167,7 +166,7 @@ func (s *shelf) Visit(v purgatory.Visit, topic offsets.TopicID, done func(purgat
 		if topic != s.topic {
 			a.TopicID, a.Until = s.topic, v.From
 		}
-		read, most := int64(0), int64(2<<20) // as the reader's
+		read, most := int64(0), int64(purgatory.MostVisit)
 		if v.Most > 0 {
 			most = min(most, v.Most)
 		}
@@ -207,6 +206,18 @@ func (s *shelf) plant(n int, size int, run func(i int) uint64, wait func(i int) 
 		s.put(&kgo.Record{Value: value, Headers: headers, Timestamp: time.Now()})
 	}
 	s.copied = nil
+}
+
+// latest returns how many deliveries there were, and how late the latest is.
+func (r *rig) latest() (n int, late time.Duration) {
+	synctest.Wait()
+	r.kafka.set(func(k *kafka) {
+		for _, d := range k.deliveries {
+			due, _ := time.Parse(time.RFC3339, d.headers["layover-due"])
+			n, late = n+1, max(late, d.at.Sub(due))
+		}
+	})
+	return n, late
 }
 
 // moved returns how many copies the lane has written.

@@ -3,14 +3,16 @@ package lane
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"layover/purgatory"
 )
 
 const (
 	crowdEvery = 3 * time.Millisecond
 	crowdFrom  = 40 * time.Second
 	crowdUntil = 75 * time.Second
+	crowd      = int((crowdUntil - crowdFrom) / crowdEvery)
 	crowdApart = 70 // copies of a herd's run, of which the first is due
 )
 
@@ -18,7 +20,7 @@ const (
 // copy each is due at one instant. What is between two of these is too much for one visit.
 func plantCrowd(s *shelf, runs int, herd time.Duration) {
 	s.share = 4 << 20
-	s.plant(int((crowdUntil-crowdFrom)/crowdEvery), 1000, func(int) uint64 { return 1 }, func(i int) time.Duration { return crowdFrom + time.Duration(i)*crowdEvery })
+	s.plant(crowd, 1000, func(int) uint64 { return 1 }, func(i int) time.Duration { return crowdFrom + time.Duration(i)*crowdEvery })
 	s.plant(runs*crowdApart, 1000, func(i int) uint64 { return 2 + uint64(i/crowdApart) }, func(i int) time.Duration {
 		if i%crowdApart == 0 {
 			return herd
@@ -27,27 +29,20 @@ func plantCrowd(s *shelf, runs int, herd time.Duration) {
 	})
 }
 
-// latest returns how late the latest delivery is, and how many there were.
-func (r *rig) latest() (n int, late time.Duration) {
-	synctest.Wait()
-	r.kafka.set(func(k *kafka) {
-		for _, d := range k.deliveries {
-			due, _ := time.Parse(time.RFC3339, d.headers["layover-due"])
-			n, late = n+1, max(late, d.at.Sub(due))
-		}
-	})
-	return n, late
+// allOnTime lets two minutes pass, after which all is delivered, and on time.
+func allOnTime(r *rig, want int) {
+	r.Helper()
+	time.Sleep(2 * time.Minute) // in a bubble
+	if n, late := r.latest(); n != want || late > 10*time.Millisecond {
+		r.Errorf("%d are delivered, the latest %v late, want %d", n, late, want)
+	}
 }
 
 // TestWhereVisitsTakeLittleEachTakesMore: all that comes within the read-ahead in a second, not what has come since the
 // last look.
 func TestWhereVisitsTakeLittleEachTakesMore(t *testing.T) {
 	shelved(t, nil, func(s *shelf) { s.slow = 5 * time.Millisecond; plantCrowd(s, 0, 0) }, func(r *rig, s *shelf) {
-		time.Sleep(2 * time.Minute)
-		n, late := r.latest()
-		if want := int((crowdUntil - crowdFrom) / crowdEvery); n != want || late > 10*time.Millisecond {
-			r.Errorf("%d are delivered, the latest %v late, want %d", n, late, want)
-		}
+		allOnTime(r, crowd)
 		visits := 0
 		s.set(func(s *shelf) { visits = len(s.visits) })
 		if seconds := int((crowdUntil - crowdFrom) / time.Second); visits > 3*seconds {
@@ -70,13 +65,11 @@ func TestAHerdBeginsToBeReadAsEarlyAsAllItsVisitsTake(t *testing.T) {
 		for phase := range 4 {
 			herd := 60*time.Second + time.Duration(phase)*250*time.Millisecond
 			t.Run(fmt.Sprintf("%v behind %v/%v", c.slow, c.turn, herd), func(t *testing.T) {
-				shelved(t, func(cfg *Config) { cfg.Runs.Beside = c.beside }, func(s *shelf) { s.slow, s.turn = c.slow, c.turn; plantCrowd(s, runs, herd) }, func(r *rig, s *shelf) {
-					time.Sleep(2 * time.Minute)
-					n, late := r.latest()
-					if want := int((crowdUntil-crowdFrom)/crowdEvery) + runs; n != want || late > 10*time.Millisecond {
-						r.Errorf("%d are delivered, the latest %v late, want %d", n, late, want)
-					}
-				})
+				behind := func(s *shelf) {
+					s.slow, s.waits = c.slow, func(purgatory.Visit) time.Duration { return c.turn }
+					plantCrowd(s, runs, herd)
+				}
+				shelved(t, func(cfg *Config) { cfg.Runs.Beside = c.beside }, behind, func(r *rig, _ *shelf) { allOnTime(r, crowd+runs) })
 			})
 		}
 	}

@@ -60,8 +60,7 @@ type visits struct {
 	ahead  time.Duration
 	soon   time.Duration // how long before a copy is due its visit begins
 	paced  time.Time     // no adaptation of ahead before
-	took   []time.Duration
-	waited []time.Duration // of the same visits, for their turns
+	recent []duration    // of visits, at most recentVisits
 	seen   purgatory.RunsPace
 
 	cleaning bool      // runs are loaded, to be moved again
@@ -71,6 +70,11 @@ type visits struct {
 	again  []offsets.Assignment // a visit of each was answered since the last turn, and took something
 	wanted []purgatory.Visit    // scratch
 	taken  []int                // the same
+}
+
+// duration is how long a visit took.
+type duration struct {
+	took, waited time.Duration // waited for its turn, before that
 }
 
 // look begins the visits that are due.
@@ -98,9 +102,9 @@ func (v *visits) look(now time.Time, topic topicOf, wake *alarm) {
 	wake.by(v.due)
 }
 
-// goOn begins the next visit of each partition whose last one has just taken something, if more is due within
-// what a look would begin for. With a look for each of many runs, the last would be late. Where there is hardly any
-// room, the look comes first: else a visit would be for a record or two.
+// goOn begins the next visit of each partition whose last one has just taken something, if a look would begin it.
+// With a look for each of many runs, the last would be late. Where there is hardly any room, the look comes first:
+// else a visit would be for a record or two.
 func (v *visits) goOn(topic topicOf) {
 	if len(v.again) == 0 {
 		return
@@ -176,17 +180,17 @@ func (v *visits) pace(now time.Time) {
 }
 
 // urgency returns how long before a copy is due its visit begins: twice what the visits of all runs with something due
-// take, but no more than half of the read-ahead, or all of the least one. A visit that begins later takes more copies
-// and costs about as much.
+// take. It is leastSoon and three of the worst visits at least, and a quarter of the read-ahead. It is half of the
+// read-ahead at most, or all of the least one. A visit that begins later takes more copies and costs about as much.
 func (v *visits) urgency(now time.Time) time.Duration {
 	least := v.leastAhead()
 	most := max(least, v.ahead/2)
-	if len(v.took) == 0 {
+	if len(v.recent) == 0 {
 		return most
 	}
 	mean, worst := time.Duration(0), time.Duration(0)
-	for i, d := range v.took {
-		mean, worst = mean+d/time.Duration(len(v.took)), max(worst, v.waited[i]+d)
+	for _, d := range v.recent {
+		mean, worst = mean+d.took/time.Duration(len(v.recent)), max(worst, d.waited+d.took)
 	}
 	due := v.core.Runs().RunsDueBy(v.cfg.Wall(now).Add(v.ahead + maxSleep).UnixMilli()) // no look may come before maxSleep is over
 	each := 2 * mean * time.Duration(v.cfg.Runs.Beside)
@@ -196,8 +200,8 @@ func (v *visits) urgency(now time.Time) time.Duration {
 // leastAhead is the least read-ahead: four times what a visit has taken at worst, of the last 64.
 func (v *visits) leastAhead() time.Duration {
 	worst := time.Duration(0)
-	for _, d := range v.took {
-		worst = max(worst, d)
+	for _, d := range v.recent {
+		worst = max(worst, d.took)
 	}
 	return min(max(leastAhead, 4*worst), mostAhead)
 }
@@ -207,11 +211,10 @@ func (v *visits) note(a *purgatory.Visited, late bool) {
 	if a.From == a.To {
 		return
 	}
-	if len(v.took) < recentVisits {
-		v.took, v.waited = append(v.took, 0), append(v.waited, 0)
+	if len(v.recent) < recentVisits {
+		v.recent = append(v.recent, duration{})
 	}
-	i := v.seen.Visits % recentVisits
-	v.took[i], v.waited[i] = a.Took, a.Waited
+	v.recent[v.seen.Visits%recentVisits] = duration{a.Took, a.Waited}
 	v.seen.Observe(a.Took.Milliseconds(), late)
 }
 

@@ -63,14 +63,7 @@ func TestAHerdThatDoesNotFitIsReadRunByRun(t *testing.T) {
 	}
 	shelved(t, nil, herd, func(r *rig, s *shelf) {
 		time.Sleep(15 * time.Minute)
-		n, late := 0, time.Duration(0)
-		r.kafka.set(func(k *kafka) {
-			for _, d := range k.deliveries {
-				due, _ := time.Parse(time.RFC3339, d.headers["layover-due"])
-				n, late = n+1, max(late, d.at.Sub(due))
-			}
-		})
-		if n != runs || late > 3*time.Second {
+		if n, late := r.latest(); n != runs || late > 3*time.Second {
 			r.Errorf("%d are delivered, the latest %v late, want %d", n, late, runs)
 		}
 		s.set(func(s *shelf) {

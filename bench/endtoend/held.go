@@ -32,7 +32,7 @@ type held struct {
 	ledger *ledger     // of the flow
 	dues   *dues       // of what is parked
 	wrote  int64       // of what is parked
-	pauses bool        // reading may pause while it is written
+	pauses bool        // reading may pause while it is written: all delays are longer than that
 	last   status      // of until
 }
 
@@ -199,8 +199,8 @@ func (h *held) fill(ctx context.Context, to int64, delay func(n int64) time.Dura
 			h.wrote++
 		}
 		err := h.untilEvery(ctx, every, "read", func(s *status) bool {
-			clear := h.pauses || s.Parked.Memory < s.Parked.PauseAt*15/16
-			return clear && h.wrote+int64(h.ledger.count())-s.read() < backlog
+			free := h.pauses || s.Parked.Memory < s.Parked.PauseAt*15/16
+			return free && h.wrote+int64(h.ledger.count())-s.read() < backlog
 		})
 		if err := cmp.Or(err, failed.Get()); err != nil {
 			return err

@@ -75,7 +75,7 @@ func Kinds(ctx context.Context, o Options) ([]row.Row, error) {
 			{fmt.Sprintf("LAYOVER_MAX_PARKED_BYTES=%d", max(int64(o.Herd)*kindBound/kindPer, leastBound/8))},
 		} {
 			h := newHeld(o, k, c, fmt.Sprintf("kind-%d-%d", i, way), kindPartitions)
-			h.memory, h.pauses = 0, true                                               // the least delay is longer than a pause takes
+			h.memory, h.pauses = 0, true
 			ways.Go(func() { found[way], failed[way] = of.measure(ctx, h, settings) }) // ended by ctx, or when all is through
 		}
 		ways.Wait()

@@ -21,9 +21,9 @@ import (
 // It implements kgo.Decompressor and is safe for concurrent use.
 //
 // The client's own decompressor has a limit, too. But its buffers double, so that it takes
-// two to three times the limit, once for each broker. This one tries a batch in a buffer of the
-// size that it names, or a small one, then from the beginning in one four times as large, until
-// the batch fits. That decompresses at most a third more bytes.
+// two to three times the limit, once for each broker. This one begins with a buffer of the size
+// that a batch names, or with a small one. While the batch does not fit, it begins again with one
+// four times as large. That decompresses at most a third more bytes.
 type Decompressor struct {
 	limit    int
 	together bool // the limit is also for all batches between two calls of Taken; see Parked
