@@ -22,32 +22,6 @@ func TestAVisitThatFailsIsBegunAgainBeforeItsCopiesAreDue(t *testing.T) {
 	}
 }
 
-// TestCopiesAreOnTimeThoughAVisitWaitsForItsTurn now and then, behind those of other lanes: it takes little itself.
-func TestCopiesAreOnTimeThoughAVisitWaitsForItsTurn(t *testing.T) {
-	const before = 20
-	waiting := func(s *shelf) {
-		s.slow = 20 * time.Millisecond
-		n := 0
-		s.waits = func(v purgatory.Visit) time.Duration {
-			if v.Due {
-				n++
-			}
-			if v.Due && n%10 == 0 {
-				return 1500 * time.Millisecond
-			}
-			return 0
-		}
-		s.plant(before*crowdApart, 1000, func(i int) uint64 { return 2 + uint64(i/crowdApart) }, func(i int) time.Duration {
-			if i%crowdApart == 0 {
-				return 20*time.Second + time.Duration(i)*time.Millisecond
-			}
-			return 40 * time.Hour
-		})
-		plantCrowd(s, 0, 0)
-	}
-	shelved(t, nil, waiting, func(r *rig, _ *shelf) { allOnTime(r, crowd+before) })
-}
-
 // TestARunOfManyVisitsBeginsToBeReadAsEarlyAsAllOfThemTake: each takes 2 MiB at most.
 func TestARunOfManyVisitsBeginsToBeReadAsEarlyAsAllOfThemTake(t *testing.T) {
 	const n = 1500
