@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"layover/bench/cputime"
 	"layover/bench/rival"
 )
 
@@ -140,14 +141,14 @@ func (b *bench) timeAdvances(deadlinesMs []int64) {
 	longestCPU := time.Duration(0)
 	began := time.Now()
 	for nowMs := int64(startMs + 1); nowMs != rival.Never; {
-		own, wall := threadCPU(), time.Now()
+		own, wall := cputime.Thread(), time.Now()
 		if wall.Sub(began) > limit {
 			break
 		}
 		nowMs = p.step(r, nowMs)
 		took := time.Since(wall)
 		// A hypervisor that takes the processor away may have it counted.
-		longestCPU = max(longestCPU, min(took, threadCPU()-own))
+		longestCPU = max(longestCPU, min(took, cputime.Thread()-own))
 		walls = append(walls, took)
 	}
 	slices.Sort(walls)
@@ -176,13 +177,13 @@ func (b *bench) timeJump(deadlinesMs []int64, name func(Figure) Figure) error {
 	before := size()
 	most, fired, due := before, 0, make([]uint64, 0, 2*budget)
 	untilMs := slices.Max(deadlinesMs)
-	own := threadCPU()
+	own := cputime.Thread()
 	for more := true; more; {
 		due, _, more = r.Advance(untilMs, budget, due[:0])
 		fired += len(due)
 		most = max(most, size())
 	}
-	own = threadCPU() - own
+	own = cputime.Thread() - own
 	if fired != b.n {
 		return fmt.Errorf("%d of %d expired in one jump", fired, b.n)
 	}

@@ -5,6 +5,7 @@ import (
 	"runtime/metrics"
 	"time"
 
+	"layover/bench/cputime"
 	"layover/bench/rival"
 )
 
@@ -40,11 +41,11 @@ func (b *bench) deadlines() []int64 {
 // collect is the figure for garbage collections with n records parked: the mean
 // of many if they are cheap, of one that takes a second.
 func (b *bench) collect() {
-	start, before, n := processCPU(), collectorSeconds(), 0
-	for ; n < 20 && processCPU()-start < time.Second; n++ {
+	start, before, n := cputime.Process(), collectorSeconds(), 0
+	for ; n < 20 && cputime.Process()-start < time.Second; n++ {
 		runtime.GC()
 	}
-	all := (processCPU() - start).Seconds()
+	all := (cputime.Process() - start).Seconds()
 	// The runtime reads the clock on the wall, so that where other programs take
 	// the processor from it its account is too high, even above all.
 	b.result[Collection] = min(collectorSeconds()-before, all) * 1000 / float64(n)

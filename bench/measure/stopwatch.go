@@ -3,6 +3,8 @@ package measure
 import (
 	"runtime"
 	"time"
+
+	"layover/bench/cputime"
 )
 
 // reading is all the clocks at one instant.
@@ -16,7 +18,7 @@ type reading struct {
 func read() reading {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return reading{mallocs: m.Mallocs, all: processCPU(), own: threadCPU(), wall: time.Now()}
+	return reading{mallocs: m.Mallocs, all: cputime.Process(), own: cputime.Thread(), wall: time.Now()}
 }
 
 // stopwatch times f, which returns how many records it worked on, and keeps the
@@ -26,7 +28,7 @@ func (b *bench) stopwatch(figure Figure, f func() int) {
 	records := float64(f())
 	// The clocks in the other order, and the statistics last: reading them
 	// stops the world.
-	after := reading{wall: time.Now(), own: threadCPU(), all: processCPU()}
+	after := reading{wall: time.Now(), own: cputime.Thread(), all: cputime.Process()}
 	after.mallocs = read().mallocs
 	if records == 0 {
 		return

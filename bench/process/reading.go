@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"layover/bench/cputime"
 	"layover/bench/row"
 )
 
@@ -28,7 +29,7 @@ type Reading struct {
 	Resident  uint64 // of the whole process
 	Peak      uint64 // the most that was resident, 0 where the system does not say
 
-	CPU         time.Duration // in steps of 10 ms
+	CPU         time.Duration // in steps of 10 ms where the system has no clock of it
 	GCCPU       time.Duration // as of the end of the last collection; with what idle cores helped
 	Collections uint32
 
@@ -49,7 +50,7 @@ func read() (Reading, error) {
 	gogc := samples[1].Value.Uint64()
 	r := Reading{
 		At: time.Now(), Heap: m.HeapAlloc, NextGC: m.NextGC, Allocated: m.TotalAlloc, Resident: uint64(resident), Peak: peak(),
-		CPU: seconds(cpu), GCCPU: seconds(samples[0].Value.Float64()), Collections: m.NumGC,
+		CPU: cpu, GCCPU: seconds(samples[0].Value.Float64()), Collections: m.NumGC,
 		GOGC: int(min(gogc, math.MaxInt32)), GOMAXPROCS: runtime.GOMAXPROCS(0), MemoryLimit: debug.SetMemoryLimit(-1),
 	}
 	if gogc == math.MaxUint64 {
@@ -68,9 +69,9 @@ func collect() {
 // Forced is how many collections collect makes.
 const Forced = 2
 
-// process returns CPU seconds and resident bytes as the daemon's own /metrics
-// has them.
-func process() (cpu, resident float64, err error) {
+// process returns CPU time, from the clock of it where there is one, and
+// resident bytes. The rest is as the daemon's own /metrics has it.
+func process() (cpu time.Duration, resident float64, err error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	families, err := registry.Gather()
@@ -81,7 +82,7 @@ func process() (cpu, resident float64, err error) {
 		for _, m := range f.GetMetric() {
 			switch f.GetName() {
 			case "process_cpu_seconds_total":
-				cpu = m.GetCounter().GetValue()
+				cpu = seconds(m.GetCounter().GetValue())
 			case "process_resident_memory_bytes":
 				resident = m.GetGauge().GetValue()
 			}
@@ -89,6 +90,9 @@ func process() (cpu, resident float64, err error) {
 	}
 	if resident == 0 { // a process that has just begun has used no tick of a clock yet
 		return 0, 0, fmt.Errorf("process metrics: none on %s", runtime.GOOS)
+	}
+	if cputime.Known {
+		cpu = cputime.Process()
 	}
 	return cpu, resident, nil
 }

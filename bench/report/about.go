@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"layover/bench/cputime"
 	"layover/bench/measure"
 )
 
@@ -84,7 +85,7 @@ func (a About) text() string {
 	var b strings.Builder
 	b.WriteString(a.line("; github.com/RussellLuo/timingwheel "+a.RussellLuo) + a.settings())
 	b.WriteString("Structures take turns, each measurement in a process of its own; figures are medians of the runs.")
-	if !measure.HasCPUTime {
+	if !cputime.Known {
 		b.WriteString(" This system gives no CPU time: all figures are wall time.")
 	}
 	b.WriteString("\n")
