@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -18,6 +19,35 @@ func TestAVisitThatFailsIsBegunAgainBeforeItsCopiesAreDue(t *testing.T) {
 				plantCrowd(s, 0, 0)
 			}
 			shelved(t, nil, failing, func(r *rig, _ *shelf) { allOnTime(r, crowd) })
+		})
+	}
+}
+
+// TestCopiesAreOnTimeThoughAVisitWaitsForItsTurn now and then, behind those of other lanes: it takes little itself.
+func TestCopiesAreOnTimeThoughAVisitWaitsForItsTurn(t *testing.T) {
+	const before, each = 20, 10
+	for phase := range each {
+		t.Run(fmt.Sprint(phase), func(t *testing.T) {
+			waiting := func(s *shelf) {
+				n := phase
+				s.slow, s.waits = 20*time.Millisecond, func(v purgatory.Visit) time.Duration {
+					if v.Due {
+						n++
+					}
+					if v.Due && n%each == 0 {
+						return 2500 * time.Millisecond
+					}
+					return 0
+				}
+				s.plant(before*crowdApart, 1000, func(i int) uint64 { return 2 + uint64(i/crowdApart) }, func(i int) time.Duration {
+					if i%crowdApart == 0 {
+						return 20*time.Second + time.Duration(i)*time.Millisecond
+					}
+					return 40 * time.Hour
+				})
+				plantCrowd(s, 0, 0)
+			}
+			shelved(t, nil, waiting, func(r *rig, _ *shelf) { allOnTime(r, crowd+before) })
 		})
 	}
 }

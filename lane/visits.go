@@ -197,13 +197,13 @@ func (v *visits) urgency(now time.Time) time.Duration {
 	return min(max(leastSoon+3*worst, v.ahead/4, time.Duration(due)*each), most)
 }
 
-// leastAhead is the least read-ahead: four times what a visit has taken at worst, of the last 64.
+// leastAhead is the least read-ahead: one more of the worst visits than a visit begins before its copies are due.
 func (v *visits) leastAhead() time.Duration {
 	worst := time.Duration(0)
 	for _, d := range v.recent {
-		worst = max(worst, d.took)
+		worst = max(worst, d.waited+d.took)
 	}
-	return min(max(leastAhead, 4*worst), mostAhead)
+	return min(max(leastAhead, leastSoon+4*worst), mostAhead)
 }
 
 // note counts a visit, and how long it took. One of no offset has read nothing.
