@@ -173,7 +173,7 @@ type live struct{ most atomic.Uint64 }
 
 func (l *live) OnFetchBatchRead(kgo.BrokerMetadata, string, int32, kgo.FetchBatchMetrics) {
 	now := uint64(math.MaxUint64)
-	for range 2 { // what is let go while the first collection runs is gone with the second
+	for range 3 { // what is let go while one collection runs is gone with the next one
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
