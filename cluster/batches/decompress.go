@@ -38,6 +38,7 @@ type Decompressor struct {
 // and a megabyte for each is much more than the batches of most.
 type engine struct {
 	scratch []byte // for batches that do not say their size, and fit into it, which are nearly all
+	source  bytes.Reader
 	gzip    gzip.Reader
 	lz4     *lz4.Reader
 	zstd    *zstd.Decoder
@@ -146,7 +147,7 @@ func (d *Decompressor) decompress(src []byte, codec kgo.CompressionCodecType) ([
 		room, over = d.limit/2, ErrLater
 	}
 	e := engines.Get().(*engine)
-	defer engines.Put(e)
+	defer e.free(codec)
 	out, err := e.within(src, codec, int(known), room, over)
 	if err != nil {
 		return nil, err
@@ -158,6 +159,19 @@ func (d *Decompressor) decompress(src []byte, codec kgo.CompressionCodecType) ([
 	d.large = d.large || len(out) > d.limit/2
 	return out, nil
 }
+
+// free lets go of the batch, which is part of a whole answer, and leaves the engine to others. zstd keeps the block that
+// it decoded last.
+func (e *engine) free(codec kgo.CompressionCodecType) {
+	e.source.Reset(nil)
+	if codec == kgo.CodecZstd {
+		_, _ = e.zstd.DecodeAll(zero, e.scratch[:0:1])
+	}
+	engines.Put(e)
+}
+
+// zero is a zstd frame of one byte as it is: RFC 8878, 3.1.1.
+var zero = []byte{0x28, 0xb5, 0x2f, 0xfd, 0x20, 1, 9, 0, 0, 0}
 
 // within decompresses a batch into room bytes at most; one that takes more is the error
 // over. known is its size, 0 where nobody says.
@@ -187,12 +201,14 @@ func (e *engine) within(src []byte, codec kgo.CompressionCodecType, known, room 
 func (e *engine) into(buf, src []byte, codec kgo.CompressionCodecType) (int, error) {
 	switch codec {
 	case kgo.CodecGzip:
-		if err := e.gzip.Reset(bytes.NewReader(src)); err != nil {
+		e.source.Reset(src)
+		if err := e.gzip.Reset(&e.source); err != nil {
 			return 0, err
 		}
 		return fill(buf, &e.gzip)
 	case kgo.CodecLz4:
-		e.lz4.Reset(bytes.NewReader(src))
+		e.source.Reset(src)
+		e.lz4.Reset(&e.source)
 		return fill(buf, e.lz4)
 	case kgo.CodecZstd:
 		out, err := e.zstd.DecodeAll(src, buf[:0])

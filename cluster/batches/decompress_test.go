@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -69,6 +70,29 @@ func TestABatchIsDecompressedUpToTheLimitAndNotBeyond(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestABatchIsLetGoOnceItIsDecompressed: it is part of an answer of many megabytes, and what decompressed it lives on.
+func TestABatchIsLetGoOnceItIsDecompressed(t *testing.T) {
+	d := NewDecompressor(1<<20, false)
+	for name, codec := range producers {
+		t.Run(name, func(t *testing.T) {
+			gone := make(chan struct{})
+			func() {
+				src, used := compress(t, codec, half(1000))
+				runtime.AddCleanup(&src[0], func(gone chan struct{}) { close(gone) }, gone)
+				if _, err := d.Decompress(src, used); err != nil {
+					t.Error(err)
+				}
+			}()
+			runtime.GC() // with the second one a pool lets go of all it has
+			select {
+			case <-gone:
+			case <-time.After(5 * time.Second):
+				t.Error("it is reachable")
+			}
+		})
 	}
 }
 
