@@ -61,8 +61,8 @@ func (s *Sickness) Key() SickKey {
 
 // SickForLog returns the sick things for the log, the most severe first. A target that a
 // header chose is under the glob that allows it, and no record is quoted.
-// Journals are left out: they have lines of their own, at most one in 30 s.
-func SickForLog(s Sample, now time.Time) []Sickness { return look(s, now).findSick(true) }
+// Journals are left out: they have lines of their own, at most one in 30 s. It is asked each second.
+func SickForLog(s Sample, now time.Time) []Sickness { return glance(s, now, Settings{}).findSick(true) }
 
 // findSick returns the sick things, the most severe first, then by name.
 func (v *view) findSick(forLog bool) []Sickness {

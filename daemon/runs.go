@@ -102,8 +102,8 @@ func (d *Daemon) runsOff(ingress string) string {
 	return ""
 }
 
-// namesOf returns name for topics that are known before: to fill in a name takes a microsecond, and each copy
-// that is moved asks for one.
+// namesOf returns name for topics that are known before: to fill in a name allocates, and each copy that is moved asks
+// for one.
 func namesOf(ingress []string, name func(ingress string) string) func(ingress string) string {
 	names := make(map[string]string, len(ingress))
 	for _, topic := range ingress {
