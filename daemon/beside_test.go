@@ -33,6 +33,7 @@ func TestNamesThatGoWithAPartitionHarmNobody(t *testing.T) {
 // TestATargetThatNoRecordWaitsForIsNotSickForEver: it never existed, and its one record is
 // a dead letter.
 func TestATargetThatNoRecordWaitsForIsNotSickForEver(t *testing.T) {
+	longer(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_TARGETS_ALLOWED=jobs.*", "LAYOVER_TARGET_PATIENCE=10s")
 		in.ready()

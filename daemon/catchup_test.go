@@ -59,6 +59,7 @@ func (w *fixture) perSecond(from time.Time) (late map[int]int, prompt map[string
 // TestAfterAnOutageLateRecordsLeaveAtTheRateAndOthersOnTime: of an hour, 100,000 records, of
 // two lanes.
 func TestAfterAnOutageLateRecordsLeaveAtTheRateAndOthersOnTime(t *testing.T) {
+	longer(t)
 	const all, rate = 100_000, 1000
 	inBubble(t, func(w *fixture) {
 		w.outage(all)
@@ -102,6 +103,7 @@ func TestAfterAnOutageLateRecordsLeaveAtTheRateAndOthersOnTime(t *testing.T) {
 // TestCatchingUpGoesOnAcrossKillsHandOversAndSteps of the clock: an instance that is killed
 // forgets who had which turn, and whoever is next begins anew.
 func TestCatchingUpGoesOnAcrossKillsHandOversAndSteps(t *testing.T) {
+	longer(t)
 	const all, rate = 3000, 100
 	inBubble(t, func(w *fixture) {
 		var step atomic.Int64

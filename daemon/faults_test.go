@@ -107,6 +107,7 @@ func TestOneTargetGoneLeavesTheOtherAlone(t *testing.T) {
 }
 
 func TestALogStartAboveTheCommittedOffsetIsSaidAndGoneOver(t *testing.T) {
+	longer(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
@@ -180,6 +181,7 @@ func TestAbortedRecordsAndMarkersAreGoneOver(t *testing.T) {
 }
 
 func TestASetThatDoesNotFitIsCommittedByItsPrefix(t *testing.T) {
+	longer(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()

@@ -39,15 +39,24 @@ const (
 	dlq     = "dead-letters"
 )
 
-// long says whether tests play their scenario at full length: LAYOVER_TEST_LONG is set, and
+// long says whether tests play their scenario at full length: LAYOVER_TEST_LONG is 1, and
 // -short is not given.
-func long() bool { return os.Getenv("LAYOVER_TEST_LONG") != "" && !testing.Short() }
+func long() bool { return os.Getenv("LAYOVER_TEST_LONG") == "1" && !testing.Short() }
 
 // longOnly skips a test that takes long to compute and has a shorter sister.
 func longOnly(t *testing.T) {
 	t.Helper()
 	if !long() {
-		t.Skip("skipped: it takes long, and LAYOVER_TEST_LONG is not set")
+		t.Skip("skipped: it takes long, and LAYOVER_TEST_LONG is not 1")
+	}
+}
+
+// longer skips a test that takes more than a second to compute, where LAYOVER_TEST_LONG is not set. With any part of the
+// long tests, as the checks of a change ask for one, all of these are played.
+func longer(t *testing.T) {
+	t.Helper()
+	if os.Getenv("LAYOVER_TEST_LONG") == "" {
+		t.Skip("skipped: it takes more than a second, and LAYOVER_TEST_LONG is not set")
 	}
 }
 

@@ -115,6 +115,7 @@ func TestACancelEndsItsRecordAndNoOther(t *testing.T) {
 
 // TestACancelAMillisecondBeforeADeadlineOfSixHours is in time, and one behind it is not.
 func TestACancelAMillisecondBeforeADeadlineOfSixHours(t *testing.T) {
+	longer(t)
 	withEvents(t, func(w *fixture) {
 		in := w.start("LAYOVER_EVENTS_TOPIC=" + events)
 		in.ready()

@@ -119,6 +119,7 @@ func (s *spread) end(in *instance, within time.Duration) {
 }
 
 func TestRandomDelaysOverTenMinutesRepeatNoMoreThanTheirBound(t *testing.T) {
+	longer(t)
 	t.Parallel()
 	n, kills, over := 60_000, 3, 3*time.Minute
 	if long() {
@@ -183,6 +184,7 @@ func isAbout(q kmsg.Request, id [16]byte) bool {
 }
 
 func TestAJournalThatIsAwayForAMinuteHoldsNothingUp(t *testing.T) {
+	longer(t)
 	t.Parallel()
 	for name, away := range map[string]func(w *fixture, until time.Time){
 		"it has too few replicas": func(w *fixture, until time.Time) { w.refuseJournalUntil(until, kerr.NotEnoughReplicas) },

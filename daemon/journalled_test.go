@@ -26,6 +26,7 @@ func (w *fixture) scattered(n int) {
 
 // TestARestartFindsInTheJournalWhatMetadataCannotHold, also after a kill.
 func TestARestartFindsInTheJournalWhatMetadataCannotHold(t *testing.T) {
+	longer(t)
 	t.Parallel()
 	inBubble(t, func(w *fixture) {
 		in := w.start()

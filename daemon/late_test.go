@@ -84,6 +84,7 @@ func TestALatePartitionOfATopicThatIsMadeAgainIsReadFromItsStart(t *testing.T) {
 // TestRebalancesAtEachInstantOfALoadingLoseNothing: a second member comes, the first is cut
 // off, or it leaves and comes back.
 func TestRebalancesAtEachInstantOfALoadingLoseNothing(t *testing.T) {
+	longer(t)
 	t.Parallel()
 	step := 810 * time.Millisecond
 	if long() {

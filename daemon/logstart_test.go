@@ -14,6 +14,7 @@ import (
 // A partition waits for its log bounds, and finds its committed offset deleted. It begins
 // late with a leader epoch where something was finished and committed before.
 func TestALogStartThatIsNotKnownAtFirstIsGoneOverToAndNotTheEnd(t *testing.T) {
+	longer(t)
 	for name, finished := range map[string]int{"with a leader epoch": 10, "without one": 0} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *fixture) {

@@ -16,6 +16,7 @@ import (
 // A producer that invents a target for each record costs its own records, memory that
 // is counted, and nobody else anything.
 func TestNamesThatHeadersInventHoldUpNobody(t *testing.T) {
+	longer(t)
 	const invented, limit = 11_000, cluster.MaxNames
 	inBubble(t, func(w *fixture) {
 		w.createTopics(1, "jobs.healthy", "jobs.late")
@@ -58,6 +59,7 @@ func TestNamesThatHeadersInventHoldUpNobody(t *testing.T) {
 // TestAFloodOfNamesTakesAShareOfASmallBound: each has a record that is held for a target of
 // its own, and reading goes on.
 func TestAFloodOfNamesTakesAShareOfASmallBound(t *testing.T) {
+	longer(t)
 	t.Parallel()
 	inBubble(t, func(w *fixture) {
 		w.createTopics(1, "jobs.healthy")

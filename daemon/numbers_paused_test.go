@@ -45,6 +45,7 @@ func (k *truth) leave() {
 
 // TestNumbersOfAPauseForDeadLetters: one is left to be taken.
 func TestNumbersOfAPauseForDeadLetters(t *testing.T) {
+	longer(t)
 	numbered(t, func(w *fixture, k *truth, settings []string) {
 		in := w.start(settings...)
 		in.ready()

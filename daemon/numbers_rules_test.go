@@ -82,6 +82,7 @@ func TestNumbersOfAPartitionThatStops(t *testing.T) {
 
 // TestNumbersOfNamesThatHeadersInvent: more than may be known, and more than are shown.
 func TestNumbersOfNamesThatHeadersInvent(t *testing.T) {
+	longer(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_TARGETS_ALLOWED=jobs.*,works.*", "LAYOVER_MAX_PARKED_BYTES=12Mi", "LAYOVER_TARGET_PATIENCE=2m", "LAYOVER_LANES=1")
 		in.ready()

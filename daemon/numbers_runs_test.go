@@ -206,6 +206,7 @@ func (w *fixture) flood(n int, delay, every time.Duration) (deadlines []time.Tim
 
 // TestNumbersOfRuns: memory holds a part of what waits. The rest is moved, and read back.
 func TestNumbersOfRuns(t *testing.T) {
+	longer(t)
 	inBubble(t, func(w *fixture) {
 		const flood, more = 2400, 800
 		archive := w.archive()

@@ -92,6 +92,7 @@ func (in *instance) ends(within time.Duration) error {
 }
 
 func TestAHealthyStartFindsNothingAndSaysNothing(t *testing.T) {
+	longer(t)
 	for _, mode := range []string{"warn", "fail"} {
 		t.Run(mode, func(t *testing.T) {
 			inBubble(t, func(w *fixture) {
@@ -348,6 +349,7 @@ func TestAStopBeforeTheChecksAreMadeIsAStop(t *testing.T) {
 }
 
 func TestBehindTheStartAFailedCheckEndsNothing(t *testing.T) {
+	longer(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start(checks("fail"))
 		in.ready()

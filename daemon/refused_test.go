@@ -103,6 +103,7 @@ func TestAConnectionThatIsRefusedLaterIsOneFindingAndNothingIsLost(t *testing.T)
 }
 
 func TestCertificatesAreShownWithTheirEndsAndWhatIsWrongWithThem(t *testing.T) {
+	longer(t)
 	dir := t.TempDir()
 	inBubble(t, func(w *fixture) {
 		file := filepath.Join(dir, "ca.pem")

@@ -85,6 +85,7 @@ func (w *fixture) finishBehindALongDelay(n int) {
 }
 
 func TestOneLongDelayPinsNothing(t *testing.T) {
+	longer(t)
 	inBubble(t, func(w *fixture) {
 		w.finishBehindALongDelay(30_000)
 		in := w.start()

@@ -74,6 +74,7 @@ type life struct {
 }
 
 func TestRigSickBesideHealthy(t *testing.T) {
+	longer(t)
 	from, n := rigRange(3)
 	total := new(besideSums)
 	eachSeed(t, from, n, func(t *testing.T, seed uint64) func() {

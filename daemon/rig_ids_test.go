@@ -12,6 +12,7 @@ import (
 // TestRigWithoutFaultsEveryCancelInTimeWinsAndEachCommandHasOneEvent: the load of the rig
 // with nothing amiss, where nothing is excused.
 func TestRigWithoutFaultsEveryCancelInTimeWinsAndEachCommandHasOneEvent(t *testing.T) {
+	longer(t)
 	from, n := rigRange(3)
 	total := new(idSums)
 	eachSeed(t, from, n, func(t *testing.T, seed uint64) func() {

@@ -112,6 +112,7 @@ func (in *instance) names(acl string) {
 // TestEachRightThatIsMissingIsNamed, in the log and in /status, and nothing is lost: once
 // it is granted everything goes on by itself.
 func TestEachRightThatIsMissingIsNamed(t *testing.T) {
+	longer(t)
 	for _, test := range []struct {
 		resource  string
 		operation kmsg.ACLOperation

@@ -193,6 +193,7 @@ func TestNoGlobLetsAProducerWriteIntoTheJournalOfAnotherProcess(t *testing.T) {
 }
 
 func TestDeliveredRecordsMayKeepTheirTimestamps(t *testing.T) {
+	longer(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_TIMESTAMP=original")
 		in.ready()

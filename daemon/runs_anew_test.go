@@ -8,6 +8,7 @@ import (
 // TestRunsAreReadAfterTheirTopicWasMadeAgain: copies were read before it was, so its former id is known
 // from then.
 func TestRunsAreReadAfterTheirTopicWasMadeAgain(t *testing.T) {
+	longer(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=8Mi")
 		in.ready()

@@ -17,6 +17,7 @@ import (
 // TestABatchOfRunsThatCannotBeReadIsInNobodysWay: others have put one there, between copies. It is met in a
 // gap, and at a start.
 func TestABatchOfRunsThatCannotBeReadIsInNobodysWay(t *testing.T) {
+	longer(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=8Mi")
 		in.ready()
@@ -48,6 +49,7 @@ func TestABatchOfRunsThatCannotBeReadIsInNobodysWay(t *testing.T) {
 
 // TestADirectoryInABatchThatCannotBeReadIsDoneWithout: all is read through.
 func TestADirectoryInABatchThatCannotBeReadIsDoneWithout(t *testing.T) {
+	longer(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=8Mi")
 		in.ready()
@@ -85,6 +87,7 @@ func TestADirectoryInABatchThatCannotBeReadIsDoneWithout(t *testing.T) {
 
 // TestWhatIsNoCopyInARunsTopicIsCountedAndSaid, once: others have put it there, or a copy has lost its header.
 func TestWhatIsNoCopyInARunsTopicIsCountedAndSaid(t *testing.T) {
+	longer(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=8Mi")
 		in.ready()

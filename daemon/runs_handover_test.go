@@ -43,6 +43,7 @@ func (w *fixture) holds(key kmsg.Key, match func(kmsg.Request) bool) (kept *atom
 // TestAHandOverInMidFlushLosesNothing: copies of the partition are on their way when another member
 // joins. They are in the log and nobody has heard so, or they come there once somebody else has it.
 func TestAHandOverInMidFlushLosesNothing(t *testing.T) {
+	longer(t)
 	for name, answer := range map[string]*kerr.Error{"they are there": kerr.RequestTimedOut, "they come late": kerr.NotEnoughReplicas} {
 		t.Run(name, func(t *testing.T) {
 			if answer == kerr.NotEnoughReplicas {
@@ -85,6 +86,7 @@ func TestAHandOverInMidFlushLosesNothing(t *testing.T) {
 // TestAHandOverInMidVisitLosesNothing: the broker has not answered the fetch of copies when another
 // member joins, and answers afterwards.
 func TestAHandOverInMidVisitLosesNothing(t *testing.T) {
+	longer(t)
 	inBubble(t, func(w *fixture) {
 		in, f := w.flooded()
 		time.Sleep(time.Until(f.due["10"].Add(-12 * time.Minute)))

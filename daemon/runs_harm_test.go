@@ -76,6 +76,7 @@ func (w *fixture) batchOf(topic string, partition int32, offset int64) int64 {
 // TestWhatARunsTopicHasLostIsCountedAndTheRestGoesOn: the log has an error, and no record is delivered
 // for another, nor is one early. What is moved afterwards stands where others stood before.
 func TestWhatARunsTopicHasLostIsCountedAndTheRestGoesOn(t *testing.T) {
+	longer(t)
 	for name, h := range harms() {
 		t.Run(name, func(t *testing.T) {
 			if !h.often {

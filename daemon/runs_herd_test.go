@@ -25,6 +25,7 @@ type herd struct {
 // TestAHerdOutOfManyRunsComesWhenItIsDue, though it takes more than the part of the memory that is for reading
 // runs. One with a delay of a minute is due beside it.
 func TestAHerdOutOfManyRunsComesWhenItIsDue(t *testing.T) {
+	longer(t)
 	forms := map[string]herd{"of large records": {partitions: 4, waves: 40, each: 20, size: 800, every: 2 * time.Minute, far: 20 * time.Minute}}
 	if long() { // with 64 small runs of a partition they would become one
 		many := herd{partitions: 10, waves: 50, each: 20, size: 200, every: 5 * time.Minute, far: 2 * time.Hour}

@@ -13,6 +13,7 @@ import (
 // TestCopiesWhoseLeaderIsAwayComeWhenItIsBack: they are late, and that is said. Those of the other
 // partition, and what is in memory, are on time.
 func TestCopiesWhoseLeaderIsAwayComeWhenItIsBack(t *testing.T) {
+	longer(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := fixtureOf(kafkatest.StartVirtual(t, 2, kfake.SeedTopics(2, ingress), kfake.SeedTopics(2, egress), kfake.SeedTopics(1, dlq)))
 		for _, topic := range []string{ingress, egress, dlq} {

@@ -51,6 +51,7 @@ func (w *fixture) lowered(bound string, count, size int, value func([]byte), apa
 
 // TestLargeCopiesComeUnderTheLeastBound, though no two of them have room.
 func TestLargeCopiesComeUnderTheLeastBound(t *testing.T) {
+	longer(t)
 	for name, apart := range map[string]time.Duration{"ten seconds apart": 10 * time.Second, "at once": 0} {
 		t.Run(name, func(t *testing.T) {
 			const count = 4
@@ -76,6 +77,7 @@ func TestLargeCopiesComeUnderTheLeastBound(t *testing.T) {
 // TestACopyThatTakesTooMuchUnderALoweredBoundIsSaid: it takes more decompressed than one batch may. It stays, and
 // comes once the bound is raised.
 func TestACopyThatTakesTooMuchUnderALoweredBoundIsSaid(t *testing.T) {
+	longer(t)
 	const count = 2
 	for name, c := range map[string]struct{ unlisted, again bool }{
 		"raised at once": {}, "raised after another restart and more moves": {again: true}, "in no directory": {unlisted: true, again: true},

@@ -29,6 +29,7 @@ func (w *fixture) likeKafka() {
 // TestCopiesAreDeliveredAfterAReset: the commit of "layover journal reset" or "recover" tells nothing of runs but
 // that something waits there.
 func TestCopiesAreDeliveredAfterAReset(t *testing.T) {
+	longer(t)
 	inBubble(t, func(w *fixture) {
 		w.likeKafka()
 		in, f := w.flooded()

@@ -9,6 +9,7 @@ import (
 // TestShortRetentionIsKeptUpWith: an ingress topic keeps records for twenty minutes, and gets one a
 // minute that is due hours later. Each is moved before it is a quarter of that old.
 func TestShortRetentionIsKeptUpWith(t *testing.T) {
+	longer(t)
 	inBubble(t, func(w *fixture) {
 		const quarter = 5 * time.Minute
 		minutes, delay := 30, 90*time.Minute

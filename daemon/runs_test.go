@@ -123,6 +123,7 @@ func (w *fixture) bounds(topic string) map[int32][2]int64 {
 // TestKillsLoseNoMovedRecord: an instance dies again and again while it moves records and reads them
 // back, and another one goes on.
 func TestKillsLoseNoMovedRecord(t *testing.T) {
+	longer(t)
 	inBubble(t, func(w *fixture) {
 		kills, each, spread := 3, 4000, 1800 // spread: seconds
 		if long() {

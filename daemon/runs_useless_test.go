@@ -64,6 +64,7 @@ func waysToBeUseless() map[string]useless {
 // TestAllIsAsWithoutRunsWhileTheirTopicTakesNothing: memory fills up, reading pauses, and each record
 // that was read is delivered on time. Once the topic takes copies, records are moved.
 func TestAllIsAsWithoutRunsWhileTheirTopicTakesNothing(t *testing.T) {
+	longer(t)
 	for name, ill := range waysToBeUseless() {
 		t.Run(name, func(t *testing.T) {
 			if !ill.often {

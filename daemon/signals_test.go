@@ -316,6 +316,7 @@ func TestAHeldTargetCountsDownToItsDeadLetters(t *testing.T) {
 // TestALateStartIsExplainedAsOne: what was due while nothing ran is late, what is due
 // afterwards is not, and the difference is said.
 func TestALateStartIsExplainedAsOne(t *testing.T) {
+	longer(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()

@@ -125,6 +125,7 @@ func TestTheCensusOfTimersSeesEachThatIsLeft(t *testing.T) {
 // TestNoTimerStaysBehind: a daemon that has seen every fault, and is well again, has the timers
 // and tickers that it had before.
 func TestNoTimerStaysBehind(t *testing.T) {
+	longer(t)
 	everyAllocation(t)
 	inBubble(t, func(w *fixture) {
 		in := w.censused()

@@ -278,6 +278,7 @@ func (c swapped) Read(b []byte) (int, error) {
 // TestABatchThatCannotBeReadStopsItsPartitionAlone, until an operator has left it out: what
 // the verb skip commits is gone over, though the client cannot.
 func TestABatchThatCannotBeReadStopsItsPartitionAlone(t *testing.T) {
+	longer(t)
 	t.Parallel()
 	good := kafkatest.Batch(func(*kmsg.RecordBatch) {})
 	codec, sum := kafkatest.Batch(func(b *kmsg.RecordBatch) { b.Attributes = 7 }), bytes.Clone(good)

@@ -43,8 +43,8 @@ func halving(t *testing.T, old, new string) mutant {
 }
 
 func TestATrialTellsWhatTheTestsNotice(t *testing.T) {
-	if os.Getenv("LAYOVER_TEST_LONG") == "" || testing.Short() {
-		t.Skip("skipped: it runs the go command a dozen times, and LAYOVER_TEST_LONG is not set")
+	if os.Getenv("LAYOVER_TEST_LONG") != "1" || testing.Short() {
+		t.Skip("skipped: it runs the go command a dozen times, and LAYOVER_TEST_LONG is not 1")
 	}
 	own := layer{name: "package", timeout: 2 * time.Second}
 	tr := trial{root: module(t), layers: []layer{own, {name: "again", dir: "./half", timeout: time.Minute}}, parallel: 1, stderr: io.Discard}
@@ -78,8 +78,8 @@ func TestATrialTellsWhatTheTestsNotice(t *testing.T) {
 }
 
 func TestALayerThatFailsWithoutAMutantCatchesNone(t *testing.T) {
-	if os.Getenv("LAYOVER_TEST_LONG") == "" || testing.Short() {
-		t.Skip("skipped: it runs the go command, and LAYOVER_TEST_LONG is not set")
+	if os.Getenv("LAYOVER_TEST_LONG") != "1" || testing.Short() {
+		t.Skip("skipped: it runs the go command, and LAYOVER_TEST_LONG is not 1")
 	}
 	root := module(t)
 	broken := strings.NewReplacer("!= 4", "!= 5")

@@ -65,7 +65,7 @@ func attack(t *testing.T, first, seeds, steps int, weight map[Kind]int, each fun
 // TestAttackElectionsLoseNothing: leaders of the runs topic change, and nothing is taken from it.
 func TestAttackElectionsLoseNothing(t *testing.T) {
 	never := map[Kind]int{RunsElect: 60, RunsTrim: 0, RunsTruncate: 0, RunsRecreate: 0, Truncate: 0, Recreate: 0, JournalTruncate: 0, Reset: 0}
-	attack(t, 0, 60, 500, never, func(w *World, _ moment) bool {
+	attack(t, 0, int(usually(20, 60, 60)), 500, never, func(w *World, _ moment) bool {
 		for _, in := range w.insts {
 			if in.up && !w.runs.harmed {
 				if n := in.core.Snapshot().LostFromRuns; n > 0 {

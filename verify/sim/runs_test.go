@@ -6,7 +6,7 @@ import "testing"
 // again, and their log is deleted from, truncated and made again.
 func TestSimulationPlaysRuns(t *testing.T) {
 	var tally Tally
-	for seed := uint64(3); seed < 4*usually(40, 100, 5000); seed += 4 {
+	for seed := uint64(3); seed < 4*max(40, usually(40, 100, 5000)); seed += 4 {
 		run, broken := Seeded(seed, 500, &tally)
 		if broken != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, broken, run.Shrink(300, Breaks(broken)).Tell())

@@ -15,16 +15,18 @@ var (
 	steps = flag.Int("steps", 500, "steps of a run")
 )
 
-// usually returns how much of a kind is played where no flag says so: with -short, in a usual
-// test, and in a long one.
-func usually(short, usual, long uint64) uint64 {
-	switch {
+// usually returns how much of a kind is played where no flag says so: with -short, in the checks of a change, which set
+// LAYOVER_TEST_LONG to a part, and in a long test. Without any of these it is a fifth of what the checks play.
+func usually(short, checks, long uint64) uint64 {
+	switch asked := os.Getenv("LAYOVER_TEST_LONG"); {
 	case testing.Short():
 		return short
-	case os.Getenv("LAYOVER_TEST_LONG") == "":
-		return usual
+	case asked == "":
+		return max(1, checks/5)
+	case asked == "1":
+		return long
 	}
-	return long
+	return checks
 }
 
 // played returns how many seeds TestSimulation plays.
