@@ -8,6 +8,7 @@ import (
 
 	"layover/verify"
 	"layover/verify/kafkatest"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -73,7 +74,7 @@ func (f *failing) came(w *fixture, topic string) *kgo.Record {
 // TestAConsumerThatAlwaysFailsGetsSixteenAttempts, through kills and hand-overs while it
 // waits. Each has its deadline, which no reader changes, and the seventeenth is a dead letter.
 func TestAConsumerThatAlwaysFailsGetsSixteenAttempts(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		w.createTopics(1, "retry")
 		settings := []string{"LAYOVER_INGRESS_TOPICS=delayed,retry", "LAYOVER_TOPIC_DELAYS=retry=auto"}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -33,7 +35,7 @@ func TestNamesThatGoWithAPartitionHarmNobody(t *testing.T) {
 // TestATargetThatNoRecordWaitsForIsNotSickForEver: it never existed, and its one record is
 // a dead letter.
 func TestATargetThatNoRecordWaitsForIsNotSickForEver(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_TARGETS_ALLOWED=jobs.*", "LAYOVER_TARGET_PATIENCE=10s")
 		in.ready()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"layover/offsets"
 	"layover/verify/kafkatest"
+	"layover/verify/long"
 	"math"
 	"runtime"
 	"strings"
@@ -22,7 +23,7 @@ import (
 // A bomb that a fetch brings which was out when backpressure paused reading: the client
 // strips the paused topic, error included, and keeps the cursor fatal.
 func TestABatchTooLargeToReadThatComesWithThePauseIsDeadLettered(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start(narrow)
 		in.ready()
@@ -112,7 +113,7 @@ func TestABatchTooLargeToReadThatIsReadDuringAJumpIsDeadLettered(t *testing.T) {
 // Records of 900 kB for partitions of a target that are silent: as each gets stuck in its
 // turn it takes the lane's whole room in bytes for 2 s.
 func TestLargeRecordsForASilentTargetHoldUpNoHealthyOne(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=64Mi", "LAYOVER_LANES=4", "LAYOVER_TARGETS_ALLOWED=sick", "LAYOVER_TARGET_PATIENCE=1h")
 		in.ready()
@@ -189,7 +190,7 @@ func (l *live) OnFetchBatchRead(kgo.BrokerMetadata, string, int32, kgo.FetchBatc
 // itself is not part of it: it is there, and has decompressed, before the first look. What
 // else it allocates meanwhile may be a MiB.
 func TestBatchesJustBelowTheLimitStayWithinTheBound(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		cl := w.bomber(kgo.ProducerLinger(0))
 		for range 24 {
@@ -279,7 +280,7 @@ func TestAPartitionMayLeaveWhileItsBatchIsLookedAt(t *testing.T) {
 // One silent target of 20 partitions, 25,000 records for it, and a healthy one that gets 300
 // records a second over a network with 10 ms a write.
 func TestASilentTargetDoesNotSlowAHealthyOne(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	for name, records := range map[string]int{"a few stuck": 100, "a quarter stuck": 25_000} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *fixture) {
@@ -311,11 +312,11 @@ func TestASilentTargetDoesNotSlowAHealthyOne(t *testing.T) {
 // A topic that exists, named for the first time (or again after 10 minutes) behind many
 // invented names whose records are all held.
 func TestANameThatExistsFindsRoomBehindManyThatDoNot(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	t.Parallel()
 	inBubble(t, func(w *fixture) {
 		invented := 15_000
-		if long() {
+		if long.Whole() {
 			invented = 60_000
 		}
 		w.createTopics(1, "jobs.late")

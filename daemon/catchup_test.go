@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -59,7 +61,7 @@ func (w *fixture) perSecond(from time.Time) (late map[int]int, prompt map[string
 // TestAfterAnOutageLateRecordsLeaveAtTheRateAndOthersOnTime: of an hour, 100,000 records, of
 // two lanes.
 func TestAfterAnOutageLateRecordsLeaveAtTheRateAndOthersOnTime(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	const all, rate = 100_000, 1000
 	inBubble(t, func(w *fixture) {
 		w.outage(all)
@@ -103,7 +105,7 @@ func TestAfterAnOutageLateRecordsLeaveAtTheRateAndOthersOnTime(t *testing.T) {
 // TestCatchingUpGoesOnAcrossKillsHandOversAndSteps of the clock: an instance that is killed
 // forgets who had which turn, and whoever is next begins anew.
 func TestCatchingUpGoesOnAcrossKillsHandOversAndSteps(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	const all, rate = 3000, 100
 	inBubble(t, func(w *fixture) {
 		var step atomic.Int64
@@ -138,7 +140,7 @@ func TestCatchingUpGoesOnAcrossKillsHandOversAndSteps(t *testing.T) {
 
 // TestWithMemoryAtItsBoundTheRateWins, and reading goes on as records leave.
 func TestWithMemoryAtItsBoundTheRateWins(t *testing.T) {
-	longOnly(t)
+	long.WholeOnly(t)
 	const all, rate = 8000, 500
 	inBubble(t, func(w *fixture) {
 		filler := make([]byte, 1000)

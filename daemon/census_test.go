@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"layover/verify/long"
 	"layover/verify/reach"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -220,7 +221,7 @@ const forgets = 20 * time.Minute
 // TestNothingStaysBehind: a daemon that has seen every fault, and is well again, holds what
 // it held before; and after the same once more, what it held after the first.
 func TestNothingStaysBehind(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.censused()
 		in.calm(forgets)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -16,7 +18,7 @@ import (
 )
 
 func TestADelayOfSixHoursIsKeptToTheMillisecond(t *testing.T) {
-	longOnly(t)
+	long.WholeOnly(t)
 	t.Parallel()
 	inBubble(t, func(w *fixture) {
 		in := w.start()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"layover/consumer"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -107,7 +108,7 @@ func TestOneTargetGoneLeavesTheOtherAlone(t *testing.T) {
 }
 
 func TestALogStartAboveTheCommittedOffsetIsSaidAndGoneOver(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
@@ -181,7 +182,7 @@ func TestAbortedRecordsAndMarkersAreGoneOver(t *testing.T) {
 }
 
 func TestASetThatDoesNotFitIsCommittedByItsPrefix(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()

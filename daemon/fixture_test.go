@@ -39,27 +39,6 @@ const (
 	dlq     = "dead-letters"
 )
 
-// long says whether tests play their scenario at full length: LAYOVER_TEST_LONG is 1, and
-// -short is not given.
-func long() bool { return os.Getenv("LAYOVER_TEST_LONG") == "1" && !testing.Short() }
-
-// longOnly skips a test that takes long to compute and has a shorter sister.
-func longOnly(t *testing.T) {
-	t.Helper()
-	if !long() {
-		t.Skip("skipped: it takes long, and LAYOVER_TEST_LONG is not 1")
-	}
-}
-
-// longer skips a test that takes more than a second to compute, where LAYOVER_TEST_LONG is not set. With any part of the
-// long tests, as the checks of a change ask for one, all of these are played.
-func longer(t *testing.T) {
-	t.Helper()
-	if os.Getenv("LAYOVER_TEST_LONG") == "" {
-		t.Skip("skipped: it takes more than a second, and LAYOVER_TEST_LONG is not set")
-	}
-}
-
 // inBubble runs f with a broker that has the usual topics.
 func inBubble(t *testing.T, f func(w *fixture), opts ...kfake.Opt) {
 	t.Helper()

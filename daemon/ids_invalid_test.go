@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -11,7 +13,7 @@ import (
 // too far ahead of the clock. After a kill its command is read again, for that of another one
 // has not ended its record yet, and by then the deadline is near enough.
 func TestARecordThatWasInvalidEndsNothingLater(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		settings := []string{"LAYOVER_EVENTS_TOPIC=" + events, "LAYOVER_MAX_DELAY=4h", "LAYOVER_TARGET_PATIENCE=24h"}
 		in := w.start(settings...) // there is no topic for events: what they are about stays open

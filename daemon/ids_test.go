@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -115,7 +117,7 @@ func TestACancelEndsItsRecordAndNoOther(t *testing.T) {
 
 // TestACancelAMillisecondBeforeADeadlineOfSixHours is in time, and one behind it is not.
 func TestACancelAMillisecondBeforeADeadlineOfSixHours(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	withEvents(t, func(w *fixture) {
 		in := w.start("LAYOVER_EVENTS_TOPIC=" + events)
 		in.ready()

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -119,10 +121,10 @@ func (s *spread) end(in *instance, within time.Duration) {
 }
 
 func TestRandomDelaysOverTenMinutesRepeatNoMoreThanTheirBound(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	t.Parallel()
 	n, kills, over := 60_000, 3, 3*time.Minute
-	if long() {
+	if long.Whole() {
 		n, kills, over = 500_000, 10, 10*time.Minute
 	}
 	inBubble(t, func(w *fixture) {
@@ -184,14 +186,14 @@ func isAbout(q kmsg.Request, id [16]byte) bool {
 }
 
 func TestAJournalThatIsAwayForAMinuteHoldsNothingUp(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	t.Parallel()
 	for name, away := range map[string]func(w *fixture, until time.Time){
 		"it has too few replicas": func(w *fixture, until time.Time) { w.refuseJournalUntil(until, kerr.NotEnoughReplicas) },
 		"it refuses records":      func(w *fixture, until time.Time) { w.refuseJournalUntil(until, kerr.InvalidRecord) },
 		"it does not answer":      (*fixture).silenceJournalUntil,
 	} {
-		if !long() && name != "it does not answer" { // with the race detector half a minute each
+		if !long.Whole() && name != "it does not answer" { // with the race detector half a minute each
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

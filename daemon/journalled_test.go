@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -26,7 +28,7 @@ func (w *fixture) scattered(n int) {
 
 // TestARestartFindsInTheJournalWhatMetadataCannotHold, also after a kill.
 func TestARestartFindsInTheJournalWhatMetadataCannotHold(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	t.Parallel()
 	inBubble(t, func(w *fixture) {
 		in := w.start()

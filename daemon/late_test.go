@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -84,10 +86,10 @@ func TestALatePartitionOfATopicThatIsMadeAgainIsReadFromItsStart(t *testing.T) {
 // TestRebalancesAtEachInstantOfALoadingLoseNothing: a second member comes, the first is cut
 // off, or it leaves and comes back.
 func TestRebalancesAtEachInstantOfALoadingLoseNothing(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	t.Parallel()
 	step := 810 * time.Millisecond
-	if long() {
+	if long.Whole() {
 		step = 270 * time.Millisecond
 	}
 	for _, what := range []string{"join", "cut", "leave"} {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -14,7 +16,7 @@ import (
 // A partition waits for its log bounds, and finds its committed offset deleted. It begins
 // late with a leader epoch where something was finished and committed before.
 func TestALogStartThatIsNotKnownAtFirstIsGoneOverToAndNotTheEnd(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	for name, finished := range map[string]int{"with a leader epoch": 10, "without one": 0} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *fixture) {

@@ -9,6 +9,7 @@ import (
 	"layover/cluster"
 	"layover/config"
 	"layover/purgatory"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -16,7 +17,7 @@ import (
 // A producer that invents a target for each record costs its own records, memory that
 // is counted, and nobody else anything.
 func TestNamesThatHeadersInventHoldUpNobody(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	const invented, limit = 11_000, cluster.MaxNames
 	inBubble(t, func(w *fixture) {
 		w.createTopics(1, "jobs.healthy", "jobs.late")
@@ -59,7 +60,7 @@ func TestNamesThatHeadersInventHoldUpNobody(t *testing.T) {
 // TestAFloodOfNamesTakesAShareOfASmallBound: each has a record that is held for a target of
 // its own, and reading goes on.
 func TestAFloodOfNamesTakesAShareOfASmallBound(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	t.Parallel()
 	inBubble(t, func(w *fixture) {
 		w.createTopics(1, "jobs.healthy")
@@ -68,7 +69,7 @@ func TestAFloodOfNamesTakesAShareOfASmallBound(t *testing.T) {
 		w.sendTo(ingress, 1, "healthy", header("x-deliver-to", "jobs.healthy"))
 		w.arrives("jobs.healthy", 1, 5*time.Second)
 		invented := 15_000
-		if long() {
+		if long.Whole() {
 			invented = 50_000
 		}
 		w.sendMany(0, 0, invented, func(i int) []kgo.RecordHeader {

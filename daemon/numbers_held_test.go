@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
@@ -82,7 +84,7 @@ func known(names int) expected {
 // TestNumbersOfAMissingTarget: two lanes hold records for it, one of them since longer, and
 // one for a name under a glob. After their patience they are dead letters.
 func TestNumbersOfAMissingTarget(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	numbered(t, func(w *fixture, k *truth, settings []string) {
 		in := w.start(append(settings, "LAYOVER_TARGET_PATIENCE=2m")...)
 		in.ready()

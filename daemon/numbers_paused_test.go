@@ -3,6 +3,8 @@ package daemon
 import (
 	"testing"
 	"time"
+
+	"layover/verify/long"
 )
 
 // paused are the numbers of a pause, from the records that are unread.
@@ -45,7 +47,7 @@ func (k *truth) leave() {
 
 // TestNumbersOfAPauseForDeadLetters: one is left to be taken.
 func TestNumbersOfAPauseForDeadLetters(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	numbered(t, func(w *fixture, k *truth, settings []string) {
 		in := w.start(settings...)
 		in.ready()

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -82,7 +84,7 @@ func TestNumbersOfAPartitionThatStops(t *testing.T) {
 
 // TestNumbersOfNamesThatHeadersInvent: more than may be known, and more than are shown.
 func TestNumbersOfNamesThatHeadersInvent(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_TARGETS_ALLOWED=jobs.*,works.*", "LAYOVER_MAX_PARKED_BYTES=12Mi", "LAYOVER_TARGET_PATIENCE=2m", "LAYOVER_LANES=1")
 		in.ready()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"layover/journal/runs"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -96,7 +97,7 @@ func TestNumbersOfRunsThatAreOff(t *testing.T) {
 
 // TestNumbersOfCopiesThatAreReadLate: their topic cannot be read from before they are due on.
 func TestNumbersOfCopiesThatAreReadLate(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		archive := w.archive()
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=8Mi")
@@ -213,7 +214,7 @@ func cleaned(v any) expected {
 
 // TestNumbersOfTooManyRuns: no other may begin until some are over.
 func TestNumbersOfTooManyRuns(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in, n, archive, due := w.planted(runs.MaxRuns + 2)
 		n.some("there are too many", of(well(), waiting(archive.look()), moves("full", "usable", "", "", has("has 4,096 runs in partition 0")), crowded(true), cleaned(0)))
@@ -226,7 +227,7 @@ func TestNumbersOfTooManyRuns(t *testing.T) {
 
 // TestNumbersOfSmallRuns: they become one.
 func TestNumbersOfSmallRuns(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		const planted = runs.MaxRuns/4 + 16
 		in, n, archive, due := w.planted(planted)

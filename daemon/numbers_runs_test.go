@@ -9,6 +9,7 @@ import (
 
 	"layover/journal/runs"
 	"layover/purgatory"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -206,7 +207,7 @@ func (w *fixture) flood(n int, delay, every time.Duration) (deadlines []time.Tim
 
 // TestNumbersOfRuns: memory holds a part of what waits. The rest is moved, and read back.
 func TestNumbersOfRuns(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		const flood, more = 2400, 800
 		archive := w.archive()
@@ -219,7 +220,7 @@ func TestNumbersOfRuns(t *testing.T) {
 		n.some("nothing waits", of(well(), movable(), rest, waiting(none), ways(0, 0, 0), visited(0), lateVisits(0, nil), pace(3600, 600), dueIn(nil)))
 		moved, visits := 0, 0
 		rounds := 1
-		if long() {
+		if long.Whole() {
 			rounds = 2
 		}
 		for range rounds {

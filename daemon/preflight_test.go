@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"layover/cluster/doctor"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -92,7 +93,7 @@ func (in *instance) ends(within time.Duration) error {
 }
 
 func TestAHealthyStartFindsNothingAndSaysNothing(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	for _, mode := range []string{"warn", "fail"} {
 		t.Run(mode, func(t *testing.T) {
 			inBubble(t, func(w *fixture) {
@@ -136,7 +137,7 @@ func TestFindingsDelayNeitherReadinessNorDeliveries(t *testing.T) {
 }
 
 func TestAFindingIsSaidOnceAndGoesWhenItIsMended(t *testing.T) {
-	longOnly(t)
+	long.WholeOnly(t)
 	inBubble(t, func(w *fixture) {
 		w.shorten()
 		w.alter(ingress, "max.message.bytes", "4000000")
@@ -202,7 +203,7 @@ func TestAFindingStaysWhileNobodyCanBeAsked(t *testing.T) {
 
 // What is sick has lines of its own; as findings it has none, and is in /status all the same.
 func TestWhatIsSickIsNotSaidAgainAsAFinding(t *testing.T) {
-	longOnly(t)
+	long.WholeOnly(t)
 	inBubble(t, func(w *fixture) {
 		w.DeleteTopic(egress)
 		in := w.start(checks("warn"))
@@ -349,7 +350,7 @@ func TestAStopBeforeTheChecksAreMadeIsAStop(t *testing.T) {
 }
 
 func TestBehindTheStartAFailedCheckEndsNothing(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start(checks("fail"))
 		in.ready()

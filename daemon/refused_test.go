@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"layover/verify/kafkatest"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -103,7 +104,7 @@ func TestAConnectionThatIsRefusedLaterIsOneFindingAndNothingIsLost(t *testing.T)
 }
 
 func TestCertificatesAreShownWithTheirEndsAndWhatIsWrongWithThem(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	dir := t.TempDir()
 	inBubble(t, func(w *fixture) {
 		file := filepath.Join(dir, "ca.pem")

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -85,7 +87,7 @@ func (w *fixture) finishBehindALongDelay(n int) {
 }
 
 func TestOneLongDelayPinsNothing(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		w.finishBehindALongDelay(30_000)
 		in := w.start()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"layover/verify"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -74,7 +75,7 @@ type life struct {
 }
 
 func TestRigSickBesideHealthy(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	from, n := rigRange(3)
 	total := new(besideSums)
 	eachSeed(t, from, n, func(t *testing.T, seed uint64) func() {

@@ -7,12 +7,14 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"layover/verify/long"
 )
 
 // TestRigWithoutFaultsEveryCancelInTimeWinsAndEachCommandHasOneEvent: the load of the rig
 // with nothing amiss, where nothing is excused.
 func TestRigWithoutFaultsEveryCancelInTimeWinsAndEachCommandHasOneEvent(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	from, n := rigRange(3)
 	total := new(idSums)
 	eachSeed(t, from, n, func(t *testing.T, seed uint64) func() {

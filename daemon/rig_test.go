@@ -12,6 +12,7 @@ import (
 
 	"layover/verify"
 	"layover/verify/kafkatest"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -110,7 +111,7 @@ func TestRigRandomFaults(t *testing.T) {
 }
 
 // longRig reports whether seeds are played whole, however long they take to compute.
-func longRig() bool { return long() || *rigSeed != 0 || *rigSeeds > 0 }
+func longRig() bool { return long.Whole() || *rigSeed != 0 || *rigSeeds > 0 }
 
 // rigRange returns the first seed to run and how many: those that flags ask for, or as
 // many as are usual.
@@ -120,7 +121,7 @@ func rigRange(usual int) (from uint64, n int) {
 		return *rigSeed, 1
 	case *rigSeeds > 0:
 		return *rigFrom, *rigSeeds
-	case long():
+	case long.Whole():
 		return *rigFrom, usual
 	}
 	return *rigFrom, 1

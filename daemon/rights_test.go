@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"layover/verify/kafkatest"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -112,7 +113,7 @@ func (in *instance) names(acl string) {
 // TestEachRightThatIsMissingIsNamed, in the log and in /status, and nothing is lost: once
 // it is granted everything goes on by itself.
 func TestEachRightThatIsMissingIsNamed(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	for _, test := range []struct {
 		resource  string
 		operation kmsg.ACLOperation

@@ -11,6 +11,7 @@ import (
 	"layover/config"
 	"layover/producer"
 	"layover/verify/kafkatest"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -193,7 +194,7 @@ func TestNoGlobLetsAProducerWriteIntoTheJournalOfAnotherProcess(t *testing.T) {
 }
 
 func TestDeliveredRecordsMayKeepTheirTimestamps(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_TIMESTAMP=original")
 		in.ready()

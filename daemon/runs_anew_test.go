@@ -3,12 +3,14 @@ package daemon
 import (
 	"testing"
 	"time"
+
+	"layover/verify/long"
 )
 
 // TestRunsAreReadAfterTheirTopicWasMadeAgain: copies were read before it was, so its former id is known
 // from then.
 func TestRunsAreReadAfterTheirTopicWasMadeAgain(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=8Mi")
 		in.ready()

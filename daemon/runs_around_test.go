@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
@@ -29,7 +31,7 @@ func (w *fixture) flooded(settings ...string) (*instance, *freight) {
 // TestCopiesAreDeliveredOnTimeWithoutTheJournal: it was deleted while half of them were delivered, and
 // nobody was there. Those come again that are due later than what the commit calls finished.
 func TestCopiesAreDeliveredOnTimeWithoutTheJournal(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in, f := w.flooded()
 		time.Sleep(time.Until(f.due["1200"]))
@@ -62,11 +64,11 @@ func TestCopiesAreDeliveredOnTimeWithoutTheJournal(t *testing.T) {
 // TestCopiesAreDeliveredWhereverTheGroupsOffsetIsSetTo: by hand, to the end of the ingress log. What
 // was in memory alone is passed over, as the operator has asked for.
 func TestCopiesAreDeliveredWhereverTheGroupsOffsetIsSetTo(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	for name, to := range map[string]int64{"the end": -1, "the start": 0} {
 		t.Run(name, func(t *testing.T) {
 			if to < 0 {
-				longOnly(t)
+				long.WholeOnly(t)
 			}
 			inBubble(t, func(w *fixture) {
 				in, f := w.flooded()
@@ -115,11 +117,11 @@ func TestCopiesAreDeliveredWhereverTheGroupsOffsetIsSetTo(t *testing.T) {
 
 // TestCopiesOfAnIngressTopicThatIsGoneAreDelivered on time, also where the topic is made again.
 func TestCopiesOfAnIngressTopicThatIsGoneAreDelivered(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	for name, again := range map[string]bool{"gone": false, "made again": true} {
 		t.Run(name, func(t *testing.T) {
 			if !again {
-				longOnly(t)
+				long.WholeOnly(t)
 			}
 			inBubble(t, func(w *fixture) {
 				in, f := w.flooded()
@@ -149,11 +151,11 @@ func TestCopiesOfAnIngressTopicThatIsGoneAreDelivered(t *testing.T) {
 
 // TestCopiesAreDeliveredWhenDueThoughRunsAreOff, and nothing more is moved.
 func TestCopiesAreDeliveredWhenDueThoughRunsAreOff(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	for _, setting := range []string{"LAYOVER_RUNS=off", "LAYOVER_JOURNAL=off"} {
 		t.Run(setting, func(t *testing.T) {
 			if setting == "LAYOVER_JOURNAL=off" {
-				longOnly(t)
+				long.WholeOnly(t)
 			}
 			inBubble(t, func(w *fixture) {
 				in, f := w.flooded()

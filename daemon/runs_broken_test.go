@@ -8,6 +8,7 @@ import (
 
 	"layover/offsets"
 	"layover/verify/kafkatest"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -17,7 +18,7 @@ import (
 // TestABatchOfRunsThatCannotBeReadIsInNobodysWay: others have put one there, between copies. It is met in a
 // gap, and at a start.
 func TestABatchOfRunsThatCannotBeReadIsInNobodysWay(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=8Mi")
 		in.ready()
@@ -49,7 +50,7 @@ func TestABatchOfRunsThatCannotBeReadIsInNobodysWay(t *testing.T) {
 
 // TestADirectoryInABatchThatCannotBeReadIsDoneWithout: all is read through.
 func TestADirectoryInABatchThatCannotBeReadIsDoneWithout(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=8Mi")
 		in.ready()
@@ -87,7 +88,7 @@ func TestADirectoryInABatchThatCannotBeReadIsDoneWithout(t *testing.T) {
 
 // TestWhatIsNoCopyInARunsTopicIsCountedAndSaid, once: others have put it there, or a copy has lost its header.
 func TestWhatIsNoCopyInARunsTopicIsCountedAndSaid(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=8Mi")
 		in.ready()

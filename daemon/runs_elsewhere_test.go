@@ -4,12 +4,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"layover/verify/long"
 )
 
 // TestAnotherNameForTheRunsTopicLosesNothing: what waits in the former one is not delivered, that is said with
 // the remedy, and with the setting as it was all of it comes. What comes meanwhile is not moved.
 func TestAnotherNameForTheRunsTopicLosesNothing(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		const other = "LAYOVER_RUNS_TOPIC=far.{ingress}.{group}"
 		in, f := w.flooded()

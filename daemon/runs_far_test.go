@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"layover/verify/kafkatest"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
 // TestRecordsOfAMegabyteAreMovedAndDelivered unchanged.
 func TestRecordsOfAMegabyteAreMovedAndDelivered(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := fixtureOf(kafkatest.StartVirtual(t, 1, kfake.SeedTopics(2, ingress), kfake.SeedTopics(1, dlq)))
 		w.CreateTopic(egress, 2, map[string]string{"max.message.bytes": "1100000"})
@@ -43,7 +44,7 @@ func TestRecordsOfAMegabyteAreMovedAndDelivered(t *testing.T) {
 // TestAFloodIsMovedWhateverTheBound: memory holds a small part of it, and all is read within minutes.
 // What copies in flight take is given back, or reading would pause for it until they are due.
 func TestAFloodIsMovedWhateverTheBound(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		const n = 20_000
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=4Mi")
@@ -66,7 +67,7 @@ func TestAFloodIsMovedWhateverTheBound(t *testing.T) {
 // TestNothingIsMovedBesideAnOlderRelease, whose member lists another protocol of the group. Once it has
 // left, records are moved.
 func TestNothingIsMovedBesideAnOlderRelease(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start(far8)
 		in.ready()

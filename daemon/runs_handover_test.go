@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -43,11 +45,11 @@ func (w *fixture) holds(key kmsg.Key, match func(kmsg.Request) bool) (kept *atom
 // TestAHandOverInMidFlushLosesNothing: copies of the partition are on their way when another member
 // joins. They are in the log and nobody has heard so, or they come there once somebody else has it.
 func TestAHandOverInMidFlushLosesNothing(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	for name, answer := range map[string]*kerr.Error{"they are there": kerr.RequestTimedOut, "they come late": kerr.NotEnoughReplicas} {
 		t.Run(name, func(t *testing.T) {
 			if answer == kerr.NotEnoughReplicas {
-				longOnly(t)
+				long.WholeOnly(t)
 			}
 			inBubble(t, func(w *fixture) {
 				in := w.start(far8)
@@ -86,7 +88,7 @@ func TestAHandOverInMidFlushLosesNothing(t *testing.T) {
 // TestAHandOverInMidVisitLosesNothing: the broker has not answered the fetch of copies when another
 // member joins, and answers afterwards.
 func TestAHandOverInMidVisitLosesNothing(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in, f := w.flooded()
 		time.Sleep(time.Until(f.due["10"].Add(-12 * time.Minute)))

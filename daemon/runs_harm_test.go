@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"layover/verify/kafkatest"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -76,11 +77,11 @@ func (w *fixture) batchOf(topic string, partition int32, offset int64) int64 {
 // TestWhatARunsTopicHasLostIsCountedAndTheRestGoesOn: the log has an error, and no record is delivered
 // for another, nor is one early. What is moved afterwards stands where others stood before.
 func TestWhatARunsTopicHasLostIsCountedAndTheRestGoesOn(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	for name, h := range harms() {
 		t.Run(name, func(t *testing.T) {
 			if !h.often {
-				longOnly(t)
+				long.WholeOnly(t)
 			}
 			synctest.Test(t, func(t *testing.T) {
 				w := fixtureOf(kafkatest.StartVirtualOnDisk(t, 1, kfake.SeedTopics(2, ingress), kfake.SeedTopics(2, egress), kfake.SeedTopics(1, dlq)))

@@ -6,13 +6,15 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // TestCopiesForAMissingTargetDoNotKeepOthersInRuns: what is held for the one takes all that reading runs may
 // take, and the others come on time.
 func TestCopiesForAMissingTargetDoNotKeepOthersInRuns(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=8Mi", "LAYOVER_TARGETS_ALLOWED=absent", "LAYOVER_TARGET_PATIENCE=12h")
 		in.ready()

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -25,9 +27,9 @@ type herd struct {
 // TestAHerdOutOfManyRunsComesWhenItIsDue, though it takes more than the part of the memory that is for reading
 // runs. One with a delay of a minute is due beside it.
 func TestAHerdOutOfManyRunsComesWhenItIsDue(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	forms := map[string]herd{"of large records": {partitions: 4, waves: 40, each: 20, size: 800, every: 2 * time.Minute, far: 20 * time.Minute}}
-	if long() { // with 64 small runs of a partition they would become one
+	if long.Whole() { // with 64 small runs of a partition they would become one
 		many := herd{partitions: 10, waves: 50, each: 20, size: 200, every: 5 * time.Minute, far: 2 * time.Hour}
 		forms["of small records"] = many
 		many.every, many.far = 2*time.Minute, 20*time.Minute

@@ -4,13 +4,15 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // TestALargeRecordIsReadBackThatIngressHasUncompressed: a batch that is not compressed may be larger than what
 // one may take decompressed, and its copy is compressed.
 func TestALargeRecordIsReadBackThatIngressHasUncompressed(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		w.alter(ingress, "max.message.bytes", "20000000")
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=64Mi") // a compressed batch may take 8 MiB

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"layover/verify/kafkatest"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 )
@@ -13,7 +14,7 @@ import (
 // TestCopiesWhoseLeaderIsAwayComeWhenItIsBack: they are late, and that is said. Those of the other
 // partition, and what is in memory, are on time.
 func TestCopiesWhoseLeaderIsAwayComeWhenItIsBack(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := fixtureOf(kafkatest.StartVirtual(t, 2, kfake.SeedTopics(2, ingress), kfake.SeedTopics(2, egress), kfake.SeedTopics(1, dlq)))
 		for _, topic := range []string{ingress, egress, dlq} {

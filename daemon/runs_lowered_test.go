@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"layover/offsets"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -51,12 +52,12 @@ func (w *fixture) lowered(bound string, count, size int, value func([]byte), apa
 
 // TestLargeCopiesComeUnderTheLeastBound, though no two of them have room.
 func TestLargeCopiesComeUnderTheLeastBound(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	for name, apart := range map[string]time.Duration{"ten seconds apart": 10 * time.Second, "at once": 0} {
 		t.Run(name, func(t *testing.T) {
 			const count = 4
 			if apart > 0 {
-				longOnly(t)
+				long.WholeOnly(t)
 			}
 			inBubble(t, func(w *fixture) {
 				late, in := w.lowered("64Mi", count, 900_000, func(b []byte) { rand.Read(b) }, apart, func() {})
@@ -77,14 +78,14 @@ func TestLargeCopiesComeUnderTheLeastBound(t *testing.T) {
 // TestACopyThatTakesTooMuchUnderALoweredBoundIsSaid: it takes more decompressed than one batch may. It stays, and
 // comes once the bound is raised.
 func TestACopyThatTakesTooMuchUnderALoweredBoundIsSaid(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	const count = 2
 	for name, c := range map[string]struct{ unlisted, again bool }{
 		"raised at once": {}, "raised after another restart and more moves": {again: true}, "in no directory": {unlisted: true, again: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if !c.unlisted {
-				longOnly(t)
+				long.WholeOnly(t)
 			}
 			inBubble(t, func(w *fixture) {
 				late, in := w.lowered("256Mi", count, 12<<20, func([]byte) {}, 10*time.Second, func() {

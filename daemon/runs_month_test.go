@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"layover/verify/long"
 )
 
 // TestAMonthWithRestartsAndADayOfRetention: a process lives for minutes, twice a day, and ends by a kill and
@@ -15,7 +17,7 @@ func TestAMonthWithRestartsAndADayOfRetention(t *testing.T) {
 		n    = 30 // of each delay, in each life
 	)
 	delays := []time.Duration{2 * day, day + half, half, 5 * time.Hour}
-	if long() {
+	if long.Whole() {
 		delays = []time.Duration{30 * day, 10 * day, 3 * day, 5 * time.Hour}
 	}
 	inBubble(t, func(w *fixture) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"layover/offsets"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -29,7 +30,7 @@ func (w *fixture) likeKafka() {
 // TestCopiesAreDeliveredAfterAReset: the commit of "layover journal reset" or "recover" tells nothing of runs but
 // that something waits there.
 func TestCopiesAreDeliveredAfterAReset(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		w.likeKafka()
 		in, f := w.flooded()

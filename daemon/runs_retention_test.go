@@ -4,16 +4,18 @@ import (
 	"maps"
 	"testing"
 	"time"
+
+	"layover/verify/long"
 )
 
 // TestShortRetentionIsKeptUpWith: an ingress topic keeps records for twenty minutes, and gets one a
 // minute that is due hours later. Each is moved before it is a quarter of that old.
 func TestShortRetentionIsKeptUpWith(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		const quarter = 5 * time.Minute
 		minutes, delay := 30, 90*time.Minute
-		if long() {
+		if long.Whole() {
 			minutes, delay = 120, 5*time.Hour
 		}
 		w.alter(ingress, "retention.ms", "1200000")

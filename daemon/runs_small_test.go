@@ -3,12 +3,14 @@ package daemon
 import (
 	"testing"
 	"time"
+
+	"layover/verify/long"
 )
 
 // TestSmallFarRecordsMakeWayForANearOne: what moves thousands of them at a time does not take the
 // memory that they make room in.
 func TestSmallFarRecordsMakeWayForANearOne(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	const burst = 5000
 	for bound, records := range map[string]int{"2Mi": 30_000, "4Mi": 100_000, "8Mi": 200_000, "16Mi": 200_000} { // each has ten times what memory holds
 		t.Run(bound, func(t *testing.T) {

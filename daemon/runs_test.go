@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -72,6 +74,7 @@ func (in *instance) runsCount() (moved, loaded, lost, waiting int64) {
 // TestFarRecordsMakeWayForNearOnes: a flood of records that are due in hours stands in front of one
 // that is due in a minute, and memory holds a fraction of it.
 func TestFarRecordsMakeWayForNearOnes(t *testing.T) {
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=16Mi")
 		time.Sleep(5 * time.Second)
@@ -123,10 +126,10 @@ func (w *fixture) bounds(topic string) map[int32][2]int64 {
 // TestKillsLoseNoMovedRecord: an instance dies again and again while it moves records and reads them
 // back, and another one goes on.
 func TestKillsLoseNoMovedRecord(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		kills, each, spread := 3, 4000, 1800 // spread: seconds
-		if long() {
+		if long.Whole() {
 			kills, each, spread = 10, 2000, 3600
 		}
 		due := make(map[string]time.Time)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"layover/verify/kafkatest"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -64,11 +65,11 @@ func waysToBeUseless() map[string]useless {
 // TestAllIsAsWithoutRunsWhileTheirTopicTakesNothing: memory fills up, reading pauses, and each record
 // that was read is delivered on time. Once the topic takes copies, records are moved.
 func TestAllIsAsWithoutRunsWhileTheirTopicTakesNothing(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	for name, ill := range waysToBeUseless() {
 		t.Run(name, func(t *testing.T) {
 			if !ill.often {
-				longOnly(t)
+				long.WholeOnly(t)
 			}
 			synctest.Test(t, func(t *testing.T) {
 				w := fixtureOf(kafkatest.StartGuarded(t, 1, allRights(), kfake.SeedTopics(2, ingress), kfake.SeedTopics(2, egress), kfake.SeedTopics(1, dlq)))

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -316,7 +318,7 @@ func TestAHeldTargetCountsDownToItsDeadLetters(t *testing.T) {
 // TestALateStartIsExplainedAsOne: what was due while nothing ran is late, what is due
 // afterwards is not, and the difference is said.
 func TestALateStartIsExplainedAsOne(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()

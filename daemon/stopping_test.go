@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -110,7 +112,7 @@ func (w *fixture) over(s *steps, settings ...string) *instance {
 // pick returns those of the points that are tried: the first two of each kind, or in a long
 // test all.
 func pick(points []point) []point {
-	return slices.DeleteFunc(points, func(p point) bool { return p.nth > 1 && testing.Short() || p.nth > 2 && !long() })
+	return slices.DeleteFunc(points, func(p point) bool { return p.nth > 1 && testing.Short() || p.nth > 2 && !long.Whole() })
 }
 
 // arrives waits until the instance has come to its point. It does not come to each in every run:
@@ -184,7 +186,7 @@ func (in *instance) stopsIn(at point, how ending) {
 func TestAStopAtEachPointOfAStart(t *testing.T) {
 	for what, settings := range map[string][]string{"": nil, ", behind its checks": {"LAYOVER_PREFLIGHT=fail"}} {
 		for _, how := range slices.Concat(answered, unanswered) {
-			if settings != nil && how.answers() != (how.wait == once) && !long() {
+			if settings != nil && how.answers() != (how.wait == once) && !long.Whole() {
 				continue // an answered and an unanswered one are tried
 			}
 			t.Run(how.name+what, func(t *testing.T) {
@@ -297,7 +299,7 @@ func (w *fixture) disturbEachPointOfAStop(how ending, killed bool) {
 func TestAStopAtEachPointOfARebalance(t *testing.T) {
 	for what, older := range map[string]bool{"the older member": true, "the newer member": false} {
 		for _, how := range []ending{answered[0], answered[1], unanswered[1]} {
-			if older && !how.answers() || how.answers() && how.wait > once && !long() {
+			if older && !how.answers() || how.answers() && how.wait > once && !long.Whole() {
 				continue // the points are the newer one's
 			}
 			t.Run(what+", "+how.name, func(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"layover/verify/long"
 )
 
 // TestAMemberIsThrownOutAtEachPointOfItsStart, as by a session that is over: it joins again by
@@ -11,7 +13,7 @@ import (
 // meanwhile gets an answer.
 func TestAMemberIsThrownOutAtEachPointOfItsStart(t *testing.T) {
 	for _, how := range answered {
-		if how.wait > once && !long() {
+		if how.wait > once && !long.Whole() {
 			continue
 		}
 		t.Run(how.name, func(t *testing.T) {

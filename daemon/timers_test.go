@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"layover/verify/long"
 )
 
 // everyAllocation has the runtime note each allocation until the test ends, with the stack that
@@ -125,7 +127,7 @@ func TestTheCensusOfTimersSeesEachThatIsLeft(t *testing.T) {
 // TestNoTimerStaysBehind: a daemon that has seen every fault, and is well again, has the timers
 // and tickers that it had before.
 func TestNoTimerStaysBehind(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	everyAllocation(t)
 	inBubble(t, func(w *fixture) {
 		in := w.censused()

@@ -11,6 +11,7 @@ import (
 
 	"layover/offsets"
 	"layover/verify/kafkatest"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -278,7 +279,7 @@ func (c swapped) Read(b []byte) (int, error) {
 // TestABatchThatCannotBeReadStopsItsPartitionAlone, until an operator has left it out: what
 // the verb skip commits is gone over, though the client cannot.
 func TestABatchThatCannotBeReadStopsItsPartitionAlone(t *testing.T) {
-	longer(t)
+	long.Only(t)
 	t.Parallel()
 	good := kafkatest.Batch(func(*kmsg.RecordBatch) {})
 	codec, sum := kafkatest.Batch(func(b *kmsg.RecordBatch) { b.Attributes = 7 }), bytes.Clone(good)

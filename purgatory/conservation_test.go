@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"layover/verify/long"
 )
 
 // check compares core and model after every move.
@@ -141,6 +143,7 @@ func choices(seed uint64) []byte {
 // failing in every class, refusing commits, revoking, losing, assigning again. In
 // the end everything heals, and every record has its outcome.
 func TestEveryRecordReadIsAccountedFor(t *testing.T) {
+	long.Only(t)
 	seeds := uint64(300)
 	if testing.Short() {
 		seeds = 60

@@ -5,10 +5,12 @@ import (
 
 	"layover/journal/runs"
 	"layover/purgatory/far"
+	"layover/verify/long"
 )
 
 // TestAFullPartitionIsCleaned: it has as many runs as a directory lists, of one copy each.
 func TestAFullPartitionIsCleaned(t *testing.T) {
+	long.Only(t)
 	r, a, x := movingRig(t)
 	var log []far.Found
 	for n := range int64(runs.MaxRuns) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"layover/verify/long"
 )
 
 // named is a record with an id, whose body begins with the number of the target partition
@@ -54,6 +56,7 @@ func TestACancelEndsWhatIsParked(t *testing.T) {
 
 // TestMemoryOfCancelledRecordsComesBack, of whatever part of them is left.
 func TestMemoryOfCancelledRecordsComesBack(t *testing.T) {
+	long.Only(t)
 	const n = 200_000
 	for _, percent := range []int{50, 90, 99} {
 		r := newRig(t, nil)

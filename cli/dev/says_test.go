@@ -14,6 +14,7 @@ import (
 	"layover/cli/process"
 	"layover/cli/send"
 	"layover/delay"
+	"layover/verify/long"
 )
 
 func TestDevSaysAtOnceWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
@@ -176,6 +177,7 @@ func TestADeadLetterCannotSteerTheTerminal(t *testing.T) {
 // TestDevWithoutAddedHeaders says what it cannot show, and prints the commands without waiting
 // for samples that it would not know.
 func TestDevWithoutAddedHeaders(t *testing.T) {
+	long.Only(t)
 	d := startWith(t, []string{"LAYOVER_ADDED_HEADERS=none"}, "--addr", "127.0.0.1:0", "--data-dir", t.TempDir())
 	d.until("^  note    with LAYOVER_ADDED_HEADERS=none dev cannot show ids, lateness, ")
 	d.until(`^Parked 5 records in delayed, due in 1 to 5 s. Out of ready:$`)

@@ -12,6 +12,7 @@ import (
 
 	"layover/journal/runs"
 	"layover/offsets"
+	"layover/verify/long"
 )
 
 const (
@@ -181,6 +182,7 @@ func TestADirectoryOfALogThatWasTruncatedIsNotUsed(t *testing.T) {
 
 // TestWithoutTheJournalTheCommitSaysWhatIsFinished, as far as it says it.
 func TestWithoutTheJournalTheCommitSaysWhatIsFinished(t *testing.T) {
+	long.Only(t)
 	w := newFixture(t)
 	// 5 is finished out of turn: only the journal knows.
 	w.member(0, 0xa1).move(days(3, 9)...).move(days(1, 2, 4, 5)...).list().finish(2, 3, 0, 5).commit()

@@ -17,6 +17,7 @@ import (
 	"layover/cli/kafka"
 	"layover/cli/process"
 	"layover/offsets"
+	"layover/verify/long"
 )
 
 // usageError is the form of every mistake on the command line.
@@ -195,6 +196,7 @@ func TestBrokersThatDoNotAnswerAreNamed(t *testing.T) {
 
 // TestAJournalThatMayNotBeReadIsAnError: its finished copies count as waiting.
 func TestAJournalThatMayNotBeReadIsAnError(t *testing.T) {
+	long.Only(t)
 	w := newFixture(t)
 	w.member(0, 0xa1).move(days(1, 2, 3)...).finish(1)
 	w.Refuse(kmsg.Fetch, kfake.Fault{Topic: journalTopic, Err: kerr.TopicAuthorizationFailed})
@@ -222,6 +224,7 @@ func TestWhatCannotBePrintedIsAnError(t *testing.T) {
 // TestAGroupWhoseCoordinatorIsComingIsWaitedFor: where nobody has ever committed the question makes one, which
 // takes Kafka a moment.
 func TestAGroupWhoseCoordinatorIsComingIsWaitedFor(t *testing.T) {
+	long.Only(t)
 	w := newFixture(t)
 	w.member(0, 0xa1).move(days(1, 2, 3)...).list().commit()
 	fault := w.Refuse(kmsg.FindCoordinator, kfake.Fault{Group: group, Err: kerr.CoordinatorNotAvailable})

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"layover/verify/long"
 )
 
 // built compiles the program as the go command does by itself, which is quick where
@@ -70,6 +72,7 @@ func printed(t *testing.T, args ...string) (document []byte, p parsed) {
 }
 
 func TestTheBillHasEveryModuleThatIsLinked(t *testing.T) {
+	long.Only(t)
 	binary := built(t)
 	document, p := printed(t, "-version", "v1.2.3", binary)
 	modules, goVersion := listed(t, binary)

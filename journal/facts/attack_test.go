@@ -4,11 +4,13 @@ import (
 	"testing"
 
 	"layover/offsets"
+	"layover/verify/long"
 )
 
 // TestAttackAQuietLedgerDoesNotKeepTheJournal: the finished copies have had one snapshot, and no
 // copy is finished for a month; the ingress ledger writes 400 snapshots meanwhile.
 func TestAttackAQuietLedgerDoesNotKeepTheJournal(t *testing.T) {
+	long.Only(t)
 	copies := offsets.NewWindow(0)
 	quiet := NewJournalOnly(testID, 1, Restored{}, copies)
 	quiet.Use(testTopic, 1<<20)

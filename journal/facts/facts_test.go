@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"layover/offsets"
+	"layover/verify/long"
 )
 
 var testID = Identity{
@@ -140,6 +141,7 @@ func TestASetThatFitsLeavesTheJournalEmpty(t *testing.T) {
 // TestARestartFindsWhatWasSaid runs assignments over random sets: whatever was committed
 // last, and with the journal as it is, the next one begins with all of it.
 func TestARestartFindsWhatWasSaid(t *testing.T) {
+	long.Only(t)
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		g, w, r := &log{}, offsets.NewWindow(0), Restored{}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"layover/offsets"
+	"layover/verify/long"
 )
 
 // TestTenMillionOffsetsTakeAtMostTwoBitsEach: all that a partition needs to know of ten
@@ -14,6 +15,7 @@ import (
 // the journal has not answered to. It is held by the account of the runtime too. There
 // is one goroutine, for which the race detector would take half a minute.
 func TestTenMillionOffsetsTakeAtMostTwoBitsEach(t *testing.T) {
+	long.Only(t)
 	const (
 		n        = 10_000_000
 		limit    = n * 2 / 8

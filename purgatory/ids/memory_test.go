@@ -3,9 +3,10 @@ package ids
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"testing"
+
+	"layover/verify/long"
 )
 
 // index is both structures as an owner uses them.
@@ -49,7 +50,7 @@ func largest() int {
 	switch {
 	case testing.Short():
 		return 300_000
-	case os.Getenv("LAYOVER_TEST_LONG") == "1":
+	case long.Whole():
 		return 10_000_000
 	}
 	return 1_000_000

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"layover/verify/long"
 )
 
 func TestAKnownTestThatIsNotThereIsAnError(t *testing.T) {
@@ -30,9 +32,7 @@ func TestAKnownTestThatIsNotThereIsAnError(t *testing.T) {
 }
 
 func TestAKnownTestIsTriedBeforeTheLayers(t *testing.T) {
-	if os.Getenv("LAYOVER_TEST_LONG") != "1" || testing.Short() {
-		t.Skip("skipped: it runs the go command a dozen times, and LAYOVER_TEST_LONG is not 1")
-	}
+	long.WholeOnly(t)
 	root := module(t)
 	file, err := os.OpenFile(root+"/half/half_test.go", os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"layover/verify/long"
 )
 
 const good = `The commit names the offset after the low one:
@@ -133,7 +134,7 @@ func TestAnEditThatDoesNotMatchExactlyOnceIsAnError(t *testing.T) {
 
 func TestEveryMutantAppliesAndCompiles(t *testing.T) {
 	ms, root := all(t)
-	asked := os.Getenv("LAYOVER_TEST_LONG") != "" && !testing.Short()
+	asked := long.Asked() && !testing.Short()
 	for i, m := range ms {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"layover/verify/long"
 )
 
 // module writes a module whose package half has a test that notices when halving
@@ -43,9 +45,7 @@ func halving(t *testing.T, old, new string) mutant {
 }
 
 func TestATrialTellsWhatTheTestsNotice(t *testing.T) {
-	if os.Getenv("LAYOVER_TEST_LONG") != "1" || testing.Short() {
-		t.Skip("skipped: it runs the go command a dozen times, and LAYOVER_TEST_LONG is not 1")
-	}
+	long.WholeOnly(t)
 	own := layer{name: "package", timeout: 2 * time.Second}
 	tr := trial{root: module(t), layers: []layer{own, {name: "again", dir: "./half", timeout: time.Minute}}, parallel: 1, stderr: io.Discard}
 	half := []mutant{halving(t, "\treturn n / 2", "\treturn n")}
@@ -78,9 +78,7 @@ func TestATrialTellsWhatTheTestsNotice(t *testing.T) {
 }
 
 func TestALayerThatFailsWithoutAMutantCatchesNone(t *testing.T) {
-	if os.Getenv("LAYOVER_TEST_LONG") != "1" || testing.Short() {
-		t.Skip("skipped: it runs the go command, and LAYOVER_TEST_LONG is not 1")
-	}
+	long.WholeOnly(t)
 	root := module(t)
 	broken := strings.NewReplacer("!= 4", "!= 5")
 	name := filepath.Join(root, "half", "half_test.go")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"layover/verify/long"
 )
 
 const (
@@ -20,6 +22,7 @@ const (
 // TestARunTellsWhatTheTestsNotice: of a package whose tests ask little, and one of
 // which fails anyway.
 func TestARunTellsWhatTheTestsNotice(t *testing.T) {
+	long.Only(t)
 	if testing.Short() {
 		t.Skip("compiles a program, and waits for one without an end")
 	}

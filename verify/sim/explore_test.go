@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"layover/purgatory"
+	"layover/verify/long"
 )
 
 var explore = flag.Duration("explore", 0, "how long TestExplorer searches each of its worlds; 0: as long as fits into the kind of test")
@@ -111,13 +112,13 @@ func outage(r Run) Run {
 // LAYOVER_TEST_LONG to a part, two of these without it, and nil for all.
 func explored() []string {
 	two := []string{"a journal, a record and its cancel", "three late records"}
-	switch asked := os.Getenv("LAYOVER_TEST_LONG"); {
-	case testing.Short(), asked == "1":
+	switch {
+	case testing.Short(), long.Whole():
 		return nil
-	case asked == "":
-		return two
+	case long.Asked():
+		return append(two, "one partition, three records", "events, what is in flight and two more")
 	}
-	return append(two, "one partition, three records", "events, what is in flight and two more")
+	return two
 }
 
 func TestExplorerFindsNothingBroken(t *testing.T) {

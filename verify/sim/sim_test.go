@@ -2,11 +2,12 @@ package sim
 
 import (
 	"flag"
-	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"layover/verify/long"
 )
 
 var (
@@ -17,16 +18,16 @@ var (
 
 // usually returns how much of a kind is played where no flag says so: with -short, in the checks of a change, which set
 // LAYOVER_TEST_LONG to a part, and in a long test. Without any of these it is a fifth of what the checks play.
-func usually(short, checks, long uint64) uint64 {
-	switch asked := os.Getenv("LAYOVER_TEST_LONG"); {
+func usually(short, checks, whole uint64) uint64 {
+	switch {
 	case testing.Short():
 		return short
-	case asked == "":
-		return max(1, checks/5)
-	case asked == "1":
-		return long
+	case long.Whole():
+		return whole
+	case long.Asked():
+		return checks
 	}
-	return checks
+	return max(1, checks/5)
 }
 
 // played returns how many seeds TestSimulation plays.
