@@ -19,17 +19,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// shelf is the runs topic of "delayed" with one partition. It answers as a test tells it to.
+// shelf is the runs topic of "delayed" with one partition, 0 unless a test sets another. It answers as a test tells it to.
 type shelf struct {
-	mu     sync.Mutex
-	topic  offsets.TopicID
-	log    []*kgo.Record // by offset
-	silent bool          // no opening is answered before its context ends
-	refuse func(r *kgo.Record) error
-	slow   time.Duration                       // until a visit is answered
-	waits  func(purgatory.Visit) time.Duration // until a visit begins; nil: none waits
-	fails  func(purgatory.Visit) bool          // a visit; nil: none does
-	takes  time.Duration                       // of a copy, behind those before
+	mu        sync.Mutex
+	topic     offsets.TopicID
+	partition int32
+	log       []*kgo.Record // by offset
+	silent    bool          // no opening is answered before its context ends
+	refuse    func(r *kgo.Record) error
+	slow      time.Duration                       // until a visit is answered
+	waits     func(purgatory.Visit) time.Duration // until a visit begins; nil: none waits
+	fails     func(purgatory.Visit) bool          // a visit; nil: none does
+	takes     time.Duration                       // of a copy, behind those before
 
 	openings []far.Ask
 	waiting  int // openings that are not answered
@@ -56,7 +57,7 @@ func (s *shelf) set(f func(*shelf)) {
 
 // id names the shelf's partition.
 func (s *shelf) id() runs.Identity {
-	return runs.Identity{Owner: runs.OwnerOf("", "g", "delayed"), Partition: 0}
+	return runs.Identity{Owner: runs.OwnerOf("", "g", "delayed"), Partition: s.partition}
 }
 
 func (s *shelf) Open(ctx context.Context, ask far.Ask, done func(*far.Opening)) {

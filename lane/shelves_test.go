@@ -1,0 +1,119 @@
+package lane
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"layover/offsets"
+	"layover/purgatory"
+	"layover/purgatory/far"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// shelves is the runs topic of "delayed" with many partitions. Visits wait for turns as those of a process do.
+type shelves struct {
+	list  []*shelf
+	turns chan struct{}
+}
+
+func (m *shelves) Open(ctx context.Context, ask far.Ask, done func(*far.Opening)) {
+	m.list[ask.Partition].Open(ctx, ask, done)
+}
+
+func (m *shelves) Copy(at offsets.TopicPartition, r *kgo.Record, done func(int64, error)) {
+	m.list[at.Partition].Copy(at, r, done)
+}
+
+func (m *shelves) Delete(at offsets.TopicPartition, topic offsets.TopicID, epoch int32, below int64, done func(error)) {
+	m.list[at.Partition].Delete(at, topic, epoch, below, done)
+}
+
+func (m *shelves) Visit(v purgatory.Visit, topic offsets.TopicID, done func(purgatory.Visited, []*kgo.Record)) {
+	s := m.list[v.Partition]
+	s.answers.Go(func() {
+		asked := time.Now()
+		m.turns <- struct{}{}
+		waited := time.Since(asked)
+		s.Visit(v, topic, func(a purgatory.Visited, records []*kgo.Record) {
+			<-m.turns
+			a.Waited = waited
+			done(a, records)
+		})
+	})
+}
+
+// manyShelves runs f with a lane of so many partitions, whose visits have so many turns.
+func manyShelves(t *testing.T, parts, turns int, share int64, plant func(partition int, s *shelf), f func(r *rig, m *shelves)) {
+	t.Helper()
+	m := &shelves{}
+	config := func(c *Config) {
+		c.Runs = RunsConfig{
+			Runs: m, Beside: 1, InFlight: 1 << 16,
+			Share: func() int64 { return share }, Left: func() int64 { return share }, // of other lanes there is enough
+			Retention: func(string) time.Duration { return 0 }, Partitions: func() int { return parts }, Uniform: func() bool { return true },
+		}
+	}
+	inBubble(t, config, func(r *rig) {
+		m.turns = make(chan struct{}, turns)
+		over := make(chan struct{})
+		for p := range parts {
+			s := &shelf{topic: offsets.TopicID{9}, partition: int32(p), over: over}
+			m.list = append(m.list, s)
+			plant(p, s)
+		}
+		r.RunsChanged("delayed", RunsTopic{TopicID: offsets.TopicID{9}, Usable: true})
+		for p := range parts {
+			r.assign(int32(p), 1)
+		}
+		time.Sleep(2 * time.Second)
+		f(r, m)
+		for p := range parts {
+			lost := make(chan struct{})
+			r.Lost(assignment(int32(p), 1), func() { close(lost) })
+			<-lost
+		}
+		time.Sleep(time.Minute)
+		close(over)
+		for _, s := range m.list {
+			s.answers.Wait()
+		}
+	})
+}
+
+// TestManyPartitionsThatWaitForTurnsAreOnTime: what is due in each four seconds takes a quarter of the share. A round of
+// visits takes one to 1.3 s. With the least read-ahead of 441f8b0, which goes by what visits take alone, the three are
+// up to 0.6 s, 0.3 s and 0 s late.
+func TestManyPartitionsThatWaitForTurnsAreOnTime(t *testing.T) {
+	for _, c := range []struct {
+		parts, turns int
+		slow         time.Duration
+	}{{64, 4, 80 * time.Millisecond}, {100, 4, 50 * time.Millisecond}, {200, 4, 20 * time.Millisecond}} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			const seconds, from, perSecond = 40, 40 * time.Second, 300
+			each := seconds * perSecond / c.parts
+			plant := func(p int, s *shelf) {
+				s.slow = c.slow
+				s.plant(each, 1000, func(int) uint64 { return 1 }, func(i int) time.Duration {
+					return from + (time.Duration(i)*seconds*time.Second+time.Duration(p)*seconds*time.Second/time.Duration(c.parts))/time.Duration(each)
+				})
+			}
+			manyShelves(t, c.parts, c.turns, 4*4*perSecond*1050, plant, func(r *rig, m *shelves) {
+				time.Sleep(3 * time.Minute)
+				n, late := r.latest()
+				synctest.Wait()
+				visits := 0
+				for _, s := range m.list {
+					visits += len(s.visits)
+				}
+				t.Log(c, n, late, visits, r.late(10*time.Millisecond))
+				if n != c.parts*each || late > 10*time.Millisecond {
+					r.Errorf("%d are delivered, the latest %v late, want %d", n, late, c.parts*each)
+				}
+			})
+		})
+	}
+}
