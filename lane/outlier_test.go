@@ -61,3 +61,19 @@ func (r *rig) late(bound time.Duration) (n int) {
 	})
 	return n
 }
+
+// TestOneWaitForATurnLongAgoStopsNoMoves: memory is full of what is due in 200 s, and a visit waited hours before. Few
+// visits have come since.
+func TestOneWaitForATurnLongAgoStopsNoMoves(t *testing.T) {
+	for _, wait := range []time.Duration{0, 30 * time.Second} {
+		t.Run(fmt.Sprint(wait), func(t *testing.T) {
+			shelved(t, nil, func(s *shelf) { outlier(s, wait) }, func(r *rig, s *shelf) {
+				time.Sleep(6 * time.Hour)
+				r.fill(0, full+100, 200*time.Second)
+				if n, used := r.moved(s), r.Bytes(); n == 0 || used > s.share {
+					r.Errorf("%d are moved, and %d bytes are used of %d", n, used, s.share)
+				}
+			})
+		})
+	}
+}
