@@ -2,7 +2,6 @@ package batches
 
 import (
 	"bytes"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -80,5 +79,4 @@ func TestDecompressorsThatShareEnginesReadWhatIsWhole(t *testing.T) {
 		})
 	}
 	group.Wait()
-	_ = fmt.Sprint
 }
