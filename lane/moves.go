@@ -33,7 +33,7 @@ func (m *moves) turn(now time.Time, suspended bool, wake *alarm) (more bool) {
 	}
 	m.openings.allow(m.openings.cfg.Runs.Uniform())
 	if !suspended {
-		more = m.flush.turn(now, m.visits.leastAhead(), wake)
+		more = m.flush.turn(now, m.visits.mustAhead(), wake)
 	}
 	m.visits.look(now, m.openings.topicOf, wake)
 	if m.flush.core.Runs().Moving() || m.flush.gathering {

@@ -161,7 +161,8 @@ func (v *visits) pace(now time.Time) {
 	}
 	v.paced = now.Add(time.Second)
 	horizon := v.pressure.horizon(v.pressure.used())
-	least, most := v.leastAhead(), min(mostAhead, horizon/2)
+	must, most := v.mustAhead(), min(mostAhead, horizon/2)
+	least := max(must, min(v.leastAhead(), most))
 	quarter := v.pressure.share() / 4
 	loaded := v.pressure.loaded()
 	due := func(ahead time.Duration) int64 {
@@ -172,38 +173,51 @@ func (v *visits) pace(now time.Time) {
 			v.ahead = v.ahead * 3 / 2
 		}
 	}
-	for v.ahead > least && due(v.ahead) > quarter {
-		v.ahead = v.ahead * 2 / 3
-	}
 	v.ahead = max(min(v.ahead, most), least)
-	v.seen.AheadMs, v.seen.HorizonMs = v.ahead.Milliseconds(), max(horizon, 2*least).Milliseconds()
+	for v.ahead > must && due(v.ahead) > quarter {
+		v.ahead = max(v.ahead*2/3, must)
+	}
+	v.seen.AheadMs, v.seen.HorizonMs = v.ahead.Milliseconds(), max(horizon, 2*must).Milliseconds()
 }
 
 // urgency returns how long before a copy is due its visit begins: twice what the visits of all runs with something due
 // take. It is leastSoon and three of the worst visits at least, and a quarter of the read-ahead. It is half of the
 // read-ahead at most, or all of the least one. A visit that begins later takes more copies and costs about as much.
 func (v *visits) urgency(now time.Time) time.Duration {
-	least := v.leastAhead()
-	most := max(least, v.ahead/2)
+	most := max(min(v.leastAhead(), v.ahead), v.ahead/2)
 	if len(v.recent) == 0 {
 		return most
 	}
-	mean, worst := time.Duration(0), time.Duration(0)
+	mean := time.Duration(0)
 	for _, d := range v.recent {
-		mean, worst = mean+d.took/time.Duration(len(v.recent)), max(worst, d.waited+d.took)
+		mean += d.took / time.Duration(len(v.recent))
 	}
+	_, worst := v.worst()
 	due := v.core.Runs().RunsDueBy(v.cfg.Wall(now).Add(v.ahead + maxSleep).UnixMilli()) // no look may come before maxSleep is over
 	each := 2 * mean * time.Duration(v.cfg.Runs.Beside)
 	return min(max(leastSoon+3*worst, v.ahead/4, time.Duration(due)*each), most)
 }
 
-// leastAhead is the least read-ahead: one more of the worst visits than a visit begins before its copies are due.
+// leastAhead is the least read-ahead where memory holds it: one more of the worst visits than a visit begins before its
+// copies are due.
 func (v *visits) leastAhead() time.Duration {
-	worst := time.Duration(0)
-	for _, d := range v.recent {
-		worst = max(worst, d.waited+d.took)
-	}
+	_, worst := v.worst()
 	return min(max(leastAhead, leastSoon+4*worst), mostAhead)
+}
+
+// mustAhead is the least read-ahead where memory does not: it holds one wait for a turn, not four. What is read further
+// ahead takes the room of what waits to be read and is due sooner, and what is due within it is not moved.
+func (v *visits) mustAhead() time.Duration {
+	took, worst := v.worst()
+	return min(max(leastAhead, 4*took, leastSoon+worst), mostAhead)
+}
+
+// worst returns how long a visit took at most, of recent ones, and the same with the wait for its turn.
+func (v *visits) worst() (took, whole time.Duration) {
+	for _, d := range v.recent {
+		took, whole = max(took, d.took), max(whole, d.waited+d.took)
+	}
+	return took, whole
 }
 
 // note counts a visit, and how long it took. One of no offset has read nothing.
