@@ -23,7 +23,6 @@ func outlier(s *shelf, wait time.Duration) {
 
 // TestOneWaitForATurnMakesNoOthersLate: two runs have less due in each 8 s than a quarter of the share holds.
 func TestOneWaitForATurnMakesNoOthersLate(t *testing.T) {
-
 	const each, every = 8000, 50 * time.Millisecond
 	for _, wait := range []time.Duration{0, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second} {
 		t.Run(fmt.Sprint(wait), func(t *testing.T) {
@@ -62,12 +61,23 @@ func (r *rig) late(bound time.Duration) (n int) {
 	return n
 }
 
-// TestOneWaitForATurnLongAgoStopsNoMoves: memory is full of what is due in 200 s, and a visit waited hours before. Few
-// visits have come since.
-func TestOneWaitForATurnLongAgoStopsNoMoves(t *testing.T) {
-	for _, wait := range []time.Duration{0, 30 * time.Second} {
-		t.Run(fmt.Sprint(wait), func(t *testing.T) {
-			shelved(t, nil, func(s *shelf) { outlier(s, wait) }, func(r *rig, s *shelf) {
+// TestOneSlowVisitLongAgoStopsNoMoves: memory is full of what is due in 200 s, and a visit waited or took long hours
+// before. Few visits have come since.
+func TestOneSlowVisitLongAgoStopsNoMoves(t *testing.T) {
+	for name, slow := range map[string]func(*shelf){
+		"none": func(s *shelf) { outlier(s, 0) },
+		"wait": func(s *shelf) { outlier(s, 30*time.Second) },
+		"took": func(s *shelf) {
+			outlier(s, 0)
+			waits := s.waits
+			s.slow, s.waits = 30*time.Second, func(v purgatory.Visit) time.Duration {
+				s.slow = 5 * time.Millisecond
+				return waits(v)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shelved(t, nil, slow, func(r *rig, s *shelf) {
 				time.Sleep(6 * time.Hour)
 				r.fill(0, full+100, 200*time.Second)
 				if n, used := r.moved(s), r.Bytes(); n == 0 || used > s.share {

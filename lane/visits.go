@@ -26,8 +26,9 @@ const (
 	// roomShare is the part of the share that has to be free before one visit follows another at once.
 	roomShare = 64
 
-	// recentVisits is how many visits the read-ahead looks back on.
+	// The read-ahead looks back on so many visits, and for so long.
 	recentVisits = 64
+	recentFor    = 10 * time.Minute
 
 	// cleanSlack is the bytes that a log may take beside three times what waits in it: deletion
 	// frees whole closed segments alone, of 64 MiB.
@@ -60,7 +61,7 @@ type visits struct {
 	ahead  time.Duration
 	soon   time.Duration // how long before a copy is due its visit begins
 	paced  time.Time     // no adaptation of ahead before
-	recent []duration    // of visits, at most recentVisits
+	recent []duration    // of visits, the latest last, at most recentVisits
 	seen   purgatory.RunsPace
 
 	cleaning bool      // runs are loaded, to be moved again
@@ -74,6 +75,7 @@ type visits struct {
 
 // duration is how long a visit took.
 type duration struct {
+	at           time.Time     // of its answer
 	took, waited time.Duration // waited for its turn, before that
 }
 
@@ -160,6 +162,7 @@ func (v *visits) pace(now time.Time) {
 		return
 	}
 	v.paced = now.Add(time.Second)
+	v.recent = slices.DeleteFunc(v.recent, func(d duration) bool { return now.Sub(d.at) > recentFor })
 	horizon := v.pressure.horizon(v.pressure.used())
 	must, most := v.mustAhead(), min(mostAhead, horizon/2)
 	least := max(must, min(v.leastAhead(), most))
@@ -225,10 +228,10 @@ func (v *visits) note(a *purgatory.Visited, late bool) {
 	if a.From == a.To {
 		return
 	}
-	if len(v.recent) < recentVisits {
-		v.recent = append(v.recent, duration{})
+	if len(v.recent) == recentVisits {
+		v.recent = slices.Delete(v.recent, 0, 1)
 	}
-	v.recent[v.seen.Visits%recentVisits] = duration{a.Took, a.Waited}
+	v.recent = append(v.recent, duration{time.Now(), a.Took, a.Waited})
 	v.seen.Observe(a.Took.Milliseconds(), late)
 }
 
