@@ -95,11 +95,14 @@ func (r *rig) allowRepeats(all []arrival) {
 	if r.plan.quiet {
 		return
 	}
+	copied := r.firstCopies()
 	for i := range all {
-		if o := origin(all[i].Record); !r.settled(&all[i], o) {
+		o := origin(all[i].Record)
+		if from := copied[o]; !r.settled(&all[i], o) || !from.IsZero() && !r.settledAsCopy(&all[i], o) {
 			r.ledger.MayRepeat(o.id, 1)
 		}
 	}
+	r.allowCopies()
 }
 
 // settled says whether everybody who came after an arrival knew that it had finished a
@@ -133,9 +136,15 @@ func (r *rig) keptSaid(o source, offered time.Time) bool {
 // saidBefore finds records that came although the commit that their assignment began with,
 // and the journal, said that they had.
 func (r *rig) saidBefore(all []arrival) {
+	r.mu.Lock()
+	copied := r.firstCopies()
+	r.mu.Unlock()
 	for i := range all {
 		a := &all[i]
 		o := origin(a.Record)
+		if from := copied[o]; !from.IsZero() && from.Before(a.offered) { // a copy finishes the record, and is delivered
+			continue
+		}
 		r.mu.Lock()
 		in := r.delivery(a).assignment(o.partition, a.offered)
 		again := in != nil && !in.complained && !r.truncations.ambiguous(o.partition, o.offset) && !r.stale(o.partition, in.asked) && r.said[logPlace{topic: r.ingressID, partition: o.partition}].at(o.offset, in.asked)
@@ -180,7 +189,7 @@ func (r *rig) unsaid(all []arrival) {
 func (r *rig) premature(all []arrival, said []saidEvent) {
 	r.mu.Lock()
 	var found []string
-	for o, at := range r.firstSeen(all, said) {
+	for o, at := range r.firstSeen(append(slices.Clone(all), r.copiesThere()...), said) {
 		if r.truncations.ambiguous(o.partition, o.offset) || o.offset < r.gone[o.partition] { // what the log has lost may be gone over
 			continue
 		}

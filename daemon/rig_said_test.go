@@ -199,6 +199,7 @@ func (r *rig) harm() (end func()) {
 	began := time.Now()
 	r.harms++
 	r.harming++
+	r.lastHarm = began
 	r.sum.journal.harms++
 	for _, s := range r.said {
 		for o := s.low; o < int64(len(s.since)); o++ {
@@ -210,6 +211,7 @@ func (r *rig) harm() (end func()) {
 		defer r.mu.Unlock()
 		r.harms++
 		r.harming--
+		r.lastHarm = time.Now()
 		r.troubles = append(r.troubles, period{began, time.Now()})
 	}
 }

@@ -76,6 +76,9 @@ type rig struct {
 	lines       map[*line]string
 	made        map[logPlace]*made
 	sent        map[batch]span
+	copies      []copySeen
+	copied      map[batch]bool    // its copies are noted
+	plain       map[[16]byte]bool // topics that hold no copies
 	alive       map[string]time.Time    // when a member of the group last spoke, by its id
 	passed      map[logPlace][]passing  // by topic and partition
 	said        map[logPlace]*sayings   // the same
@@ -87,6 +90,7 @@ type rig struct {
 	complaints  map[int32][]time.Time // by ingress partition: an assignment began without all of its journal
 	harms       int                   // begins and ends of what harms the journal
 	harming     int                   // what harms it now
+	lastHarm    time.Time             // when something last harmed it
 	truncations truncations
 
 	silentUntil time.Time // nothing about the journal of this id comes to a broker
@@ -165,7 +169,7 @@ func newRig(t *testing.T, p *plan, s *sums) *rig {
 	r := &rig{
 		fixture: fixtureOf(kafkatest.StartVirtualOnDisk(t, p.brokers, kfake.ClusterID(clusterID), kfake.SeedTopics(p.partitions, ingress),
 			kfake.SeedTopics(2, egress), kfake.SeedTopics(2, other), kfake.SeedTopics(1, dlq))), plan: p, sum: s, ledger: verify.NewLedger(dlq), begun: time.Now(),
-		dice: rand.New(rand.NewPCG(p.seed, 1)), closed: make(map[route]int), lines: make(map[*line]string), made: make(map[logPlace]*made), sent: make(map[batch]span),
+		dice: rand.New(rand.NewPCG(p.seed, 1)), closed: make(map[route]int), lines: make(map[*line]string), made: make(map[logPlace]*made), sent: make(map[batch]span), copied: make(map[batch]bool), plain: make(map[[16]byte]bool),
 		passed: make(map[logPlace][]passing), orders: make(map[int32]*order), said: make(map[logPlace]*sayings), assignments: make(map[int32][]*assignment), kinds: make(map[string]int), names: make(map[int32]bool),
 		complaints: make(map[int32][]time.Time), journals: make(map[int32]*journalLog), gone: make(map[int32]int64), look: make(chan struct{}, 1), looked: make(chan struct{}), over: make(chan struct{}), brokers: make(chan struct{}, 1), truncations: newTruncations(), buried: make(chan struct{}), alive: make(map[string]time.Time),
 	}
