@@ -3,6 +3,7 @@ package daemon
 import (
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -135,4 +136,19 @@ func (r *rig) copiesThere() (out []arrival) {
 		}
 	}
 	return out
+}
+
+// chooseCopyFaults has the runs topic silent, or refusing, up to three times. What it would lose
+// is lost, so nothing takes records from it here.
+func (p *plan) chooseCopyFaults() {
+	dice := rand.New(rand.NewPCG(p.seed, 0x72756e73))
+	for range dice.IntN(4) {
+		at := time.Duration(dice.Int64N(int64(p.healAt)))
+		length, which := time.Duration(1+dice.IntN(120))*time.Second, dice.Uint32()
+		if dice.IntN(2) == 0 {
+			p.at(at, func(r *rig) { r.silence(runsTopic, length) })
+		} else {
+			p.at(at, func(r *rig) { r.refuse(runsTopic, which, length) })
+		}
+	}
 }

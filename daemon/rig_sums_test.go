@@ -133,6 +133,9 @@ func (s *sums) complain(t *testing.T, seeds int) {
 	if seeds >= enough {
 		s.journal.complain(t)
 		s.ids.complain(t)
+		if s.copies == 0 {
+			t.Error("no copy was sent to the runs topic")
+		}
 	}
 	for k := range s.kinds {
 		name := kmsg.NameForKey(k)
