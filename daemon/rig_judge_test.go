@@ -98,8 +98,11 @@ func (r *rig) allowRepeats(all []arrival) {
 	copied := r.firstCopies()
 	for i := range all {
 		o := origin(all[i].Record)
-		if from := copied[o]; !r.settled(&all[i], o) || !from.IsZero() && !r.settledAsCopy(&all[i], o) {
+		switch isCopied := !copied[o].IsZero(); {
+		case !r.settled(&all[i], o) || isCopied && !r.settledAsCopy(&all[i], o):
 			r.ledger.MayRepeat(o.id, 1)
+		case isCopied:
+			r.sum.settled++
 		}
 	}
 	r.allowCopies()
