@@ -152,3 +152,31 @@ func (p *plan) chooseCopyFaults() {
 		}
 	}
 }
+
+// copiesOf tells of the copies of a record and of its deliveries, for whoever looks into a fault.
+func (r *rig) copiesOf(id string, all []arrival) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var b strings.Builder
+	for i := range r.copies {
+		if c := &r.copies[i]; c.id == id {
+			fmt.Fprintf(&b, "copy of %s, offset %d of partition %d, sent at %v by %s", id, c.offset, c.partition, c.sent.Sub(r.begun), slotName(c.by.slot))
+			if a, ok := r.arrived(c); ok {
+				m := r.delivery(&a)
+				fmt.Fprintf(&b, ", at %d since %v, heard at %v; settled %t, as a copy %t", a.Offset, m.applied.Sub(r.begun), m.heard.Sub(r.begun), r.settled(&a, c.source), r.settledAsCopy(&a, c.source))
+			}
+			b.WriteByte('\n')
+		}
+	}
+	for i := range all {
+		if origin(all[i].Record).id != id {
+			continue
+		}
+		fmt.Fprintf(&b, "%s was offered to %s at %v", id, all[i].Topic, all[i].offered.Sub(r.begun))
+		if m := r.delivery(&all[i]); m != nil {
+			fmt.Fprintf(&b, " by %s, there since %v, heard at %v", slotName(m.by.slot), m.applied.Sub(r.begun), m.heard.Sub(r.begun))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

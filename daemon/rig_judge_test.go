@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +10,9 @@ import (
 
 	"layover/verify"
 )
+
+// repeats finds the ids of what was repeated in a report.
+var repeats = regexp.MustCompile(`(\S+), of \S+, came \d+ times`)
 
 // judge compares what arrived with what was sent.
 func (r *rig) judge() {
@@ -46,6 +50,9 @@ func (r *rig) judge() {
 		return
 	}
 	r.Errorf("%v\n%s\n%v\n%s", r.plan, strings.Join(r.timeline, "\n"), report, strings.Join(r.faults, "\n"))
+	for _, repeated := range repeats.FindAllStringSubmatch(report.String(), -1) {
+		r.Log(r.copiesOf(repeated[1], everything))
+	}
 }
 
 // arrival is a record of a target or dead-letter topic with the topic's id.
