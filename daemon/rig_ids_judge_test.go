@@ -251,6 +251,9 @@ func (r *rig) countTimers(in *instance, p *party) (stop func()) {
 			r.ids.openings = append(r.ids.openings, opening{p, looked, time.Now()})
 			r.timeline = append(r.timeline, fmt.Sprintf("%14v  instance %d has opened %d barriers: %v", time.Since(r.begun).Round(time.Millisecond), p.slot, c.opened, c.why))
 		}
+		if c.givenUp > last.givenUp {
+			r.timeline = append(r.timeline, fmt.Sprintf("%14v  instance %d has given up %d events", time.Since(r.begun).Round(time.Millisecond), p.slot, c.givenUp-last.givenUp))
+		}
 		r.ids.givenUp += c.givenUp - last.givenUp
 		last, looked = c, now
 	}
