@@ -191,7 +191,9 @@ var errGone = errors.New("the log begins behind what was to be read")
 // raise asks where the log of the visit's leader epoch ends, if a later one was met.
 func (r *reading) raise(ctx context.Context) (err error) {
 	if r.Highest > r.LeaderEpoch {
-		r.End, err = r.copies.endOf(ctx, r.at, r.LeaderEpoch)
+		var known bool
+		r.End, known, err = r.copies.endIfKnown(ctx, r.at, r.LeaderEpoch)
+		r.Unknown = !known
 	}
 	return err
 }

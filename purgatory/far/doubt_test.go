@@ -242,3 +242,46 @@ func TestACopyThatIsReadAfterItsAnswerIsOwedNone(t *testing.T) {
 		t.Error("a second answer at an offset is believed")
 	}
 }
+
+// TestACutLeavesWhatWasAcknowledgedBelowIt: the copies 1 and 2 are acknowledged, 0 is not, and an election
+// leaves nothing from 2 on. What has to be read next ends in front of 1 where that stands in a run of its own.
+func TestACutLeavesWhatWasAcknowledgedBelowIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		apart bool
+		first int64 // end of the first visit
+	}{"in one run": {false, 3}, "in two runs": {true, 1}} {
+		t.Run(name, func(t *testing.T) {
+			x := acked(t, 0)
+			x.Acked(own(1, 1))
+			if c.apart {
+				x.Seal()
+			}
+			x.Acked(own(2, 2))
+			if lost, truncated := x.Raise(4, 2); lost > 0 || truncated {
+				t.Fatal(lost, truncated)
+			}
+			var got []int64
+			for begun := int64(0); len(got) < 3; begun++ {
+				from, to := int64(0), c.first
+				if v, ok := x.Next(2000); ok {
+					from, to = v.From, v.To
+				} else if f, until, gap := x.Gap(); gap {
+					from, to = f, until
+				}
+				if begun == 0 && (from != 0 || to != c.first) || begun > 9 {
+					t.Fatalf("visit %d is of %d to %d, %v are taken", begun, from, to, got)
+				}
+				var found []Found
+				for o := from; o < to; o++ {
+					found = append(found, own(o, 10+o))
+				}
+				for _, i := range x.Read(from, to, found, 2000, 1000, nil) {
+					got = append(got, found[i].Offset)
+				}
+			}
+			if fmt.Sprint(got) != "[0 1 2]" || x.Known() != 3 {
+				t.Errorf("%v are taken, known end %d", got, x.Known())
+			}
+		})
+	}
+}

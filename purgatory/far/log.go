@@ -60,8 +60,9 @@ func (x *Index) Adopt(d *runs.Directory, offset int64) {
 }
 
 // forget has the log read from an offset on as if nothing were known of runs there. Those that reach there are
-// read again from their beginning: what is left of one is not known otherwise.
-func (x *Index) forget(from int64) {
+// read again from their beginning: what is left of one is not known otherwise. It returns where reading
+// begins.
+func (x *Index) forget(from int64) int64 {
 	for i := len(x.entries) - 1; i >= 0; i-- { // they ascend by First, so one pass finds all that overlap
 		if e := &x.entries[i]; e.Last >= from {
 			from = min(from, e.First)
@@ -69,6 +70,7 @@ func (x *Index) forget(from int64) {
 	}
 	x.entries = slices.DeleteFunc(x.entries, func(e entry) bool { return e.First >= from })
 	x.known = max(min(x.known, from), x.window.Low())
+	return from
 }
 
 // Log takes the bounds of the log at the beginning of the assignment: what it holds beyond the
@@ -133,8 +135,18 @@ func (x *Index) reread(from, to int64) {
 	}
 	x.taken.ClipAbove(from)
 	x.heard, x.newCopies = max(x.heard, x.known), true
-	x.forget(from)
-	x.until, x.islands = max(x.until, to), nil
+	x.until = max(x.until, to)
+	x.clipIslands(x.forget(from))
+}
+
+// clipIslands forgets the islands from an offset on. Those below stand in runs, and reading ends in front of them.
+func (x *Index) clipIslands(from int64) {
+	i, within := x.island(from)
+	if within && x.islands[i].from < from {
+		x.islands[i].to = from
+		i++
+	}
+	x.islands = x.islands[:i]
 }
 
 // Writer returns the number that is unique to the index.
