@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"layover/verify/long"
 )
 
 // model is the names as anybody would keep them: a table, looked through whole.
@@ -32,7 +34,7 @@ func (m *model) use(name string, now time.Time) bool {
 // of who is known. Each name is asked about within a bounded time, which a table need
 // not know how.
 func TestNamesAgainstATable(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range uint64(long.Of(6, 2)) {
 		dice := rand.New(rand.NewPCG(seed, 12))
 		n, m := newNames(1+dice.IntN(1500)), &model{names: make(map[string]*modelName)}
 		m.limit = n.limit

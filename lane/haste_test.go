@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"layover/purgatory"
+	"layover/verify/long"
 )
 
 // TestAVisitThatFailsIsBegunAgainBeforeItsCopiesAreDue, though a second passes between.
@@ -26,7 +27,7 @@ func TestAVisitThatFailsIsBegunAgainBeforeItsCopiesAreDue(t *testing.T) {
 // TestCopiesAreOnTimeThoughAVisitWaitsForItsTurn now and then, behind those of other lanes: it takes little itself.
 func TestCopiesAreOnTimeThoughAVisitWaitsForItsTurn(t *testing.T) {
 	const before, each = 20, 10
-	for phase := range each {
+	for phase := range long.Of(each, 2) {
 		t.Run(fmt.Sprint(phase), func(t *testing.T) {
 			waiting := func(s *shelf) {
 				n := phase
@@ -66,7 +67,7 @@ func TestARunOfManyVisitsBeginsToBeReadAsEarlyAsAllOfThemTake(t *testing.T) {
 // TestAHerdBehindACrowdIsOnTime: the read-ahead of a crowd is the least, and the herd's visits take seconds.
 func TestAHerdBehindACrowdIsOnTime(t *testing.T) {
 	const runs = 35
-	for phase := range 4 {
+	for phase := range long.Of(4, 1) {
 		herd := crowdUntil + 6*time.Second + time.Duration(phase)*500*time.Millisecond
 		t.Run(herd.String(), func(t *testing.T) {
 			shelved(t, nil, func(s *shelf) { s.slow = 150 * time.Millisecond; plantCrowd(s, runs, herd) }, func(r *rig, _ *shelf) { allOnTime(r, crowd+runs) })

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"layover/purgatory"
+	"layover/verify/long"
 )
 
 const (
@@ -62,7 +63,7 @@ func TestAHerdBeginsToBeReadAsEarlyAsAllItsVisitsTake(t *testing.T) {
 		{40 * time.Millisecond, 0, 1},
 		{15 * time.Millisecond, 25 * time.Millisecond, 3},
 	} {
-		for phase := range 4 {
+		for phase := range long.Of(4, 1) {
 			herd := 60*time.Second + time.Duration(phase)*250*time.Millisecond
 			t.Run(fmt.Sprintf("%v behind %v/%v", c.slow, c.turn, herd), func(t *testing.T) {
 				behind := func(s *shelf) {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"layover/verify/long"
 )
 
 // decoder reads an endless script of small decisions: fuzz input first, then
@@ -137,7 +139,7 @@ func seeds(all uint64) uint64 {
 	if testing.Short() {
 		return all / 4
 	}
-	return all
+	return uint64(long.Of(int(all), int(all/3)))
 }
 
 // paces are those of the random tests: with the usual one little data is never

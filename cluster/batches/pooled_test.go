@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"layover/verify/long"
 )
 
 // TestDecompressorsThatShareEnginesReadWhatIsWhole, however broken the batches between are, and what was read stays.
@@ -31,7 +33,7 @@ func TestDecompressorsThatShareEnginesReadWhatIsWhole(t *testing.T) {
 				got []byte
 				of  *whole
 			}
-			for range 1500 {
+			for range long.Of(1500, 300) {
 				w := &all[dice.IntN(len(all))]
 				d := NewDecompressor(4<<20, dice.IntN(2) == 0)
 				if dice.IntN(2) == 0 {

@@ -9,6 +9,7 @@ import (
 
 	"layover/journal/runs"
 	"layover/offsets"
+	"layover/verify/long"
 )
 
 // world is a runs partition, whoever writes to it, and one assignment's index after the other.
@@ -298,7 +299,7 @@ func (w *world) lists(d *runs.Directory) {
 }
 
 func TestIndexAgainstAModel(t *testing.T) {
-	seeds := uint64(400)
+	seeds := uint64(long.Of(400, 100))
 	if testing.Short() {
 		seeds = 40
 	}

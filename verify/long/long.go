@@ -16,6 +16,14 @@ func Asked() bool { return os.Getenv(variable) != "" }
 // Whole reports whether all is asked for, and -short is not given.
 func Whole() bool { return os.Getenv(variable) == "1" && !testing.Short() }
 
+// Of returns how many of all cases are played: few, where no part is asked for.
+func Of(all, few int) int {
+	if Asked() {
+		return all
+	}
+	return few
+}
+
 // Only skips a test that takes more than a second, where no part is asked for.
 func Only(t testing.TB) {
 	t.Helper()
