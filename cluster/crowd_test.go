@@ -8,11 +8,14 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"layover/verify/long"
 )
 
 // TestFiftyThousandNamesThatDoNotExist bounds every request, counts the memory, and lets
 // nobody wait who is healthy. One request for all of them had 12.7 MB, each second.
 func TestFiftyThousandNamesThatDoNotExist(t *testing.T) {
+	long.Only(t)
 	inBubble(t, nil, func(w *fixture) {
 		w.create("healthy")
 		w.Until(3*time.Second, "healthy is usable", func() bool { return w.state("healthy") == Usable })

@@ -1,8 +1,12 @@
 package config
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+
+	"layover/verify/long"
 )
 
 // spellings are the ways to write the name of a table in an environment.
@@ -19,17 +23,23 @@ func spellings(word string, isJavas bool) []string {
 // TLS or a login is an error with the setting that was meant, the rest a warning, and a
 // value is never printed.
 func TestEveryOtherNameIsRefusedOrWarnedAbout(t *testing.T) {
-	count := 0
+	count, every := 0, 1
+	if !long.Asked() {
+		every = 3
+	}
 	names := newReader(nil, host)
 	empty := minimal()
 	for _, table := range []map[string]string{otherNames, nearNames} {
-		for word, meant := range table {
+		for _, word := range slices.Sorted(maps.Keys(table)) {
+			meant := table[word]
 			_, isJavas := otherNames[word]
 			for _, name := range spellings(word, isJavas) {
 				if names.isKnown(name) {
 					continue // KAFKA_SASL_USERNAME stands for itself
 				}
-				count++
+				if count++; count%every > 0 {
+					continue
+				}
 				cfg, warnings, err := load(minimal("LAYOVER_GROUP_ID=", name+"=hunter2"), host)
 				all := strings.Join(warnings, "\n") + errorText(err)
 				switch {
@@ -53,7 +63,7 @@ func TestEveryOtherNameIsRefusedOrWarnedAbout(t *testing.T) {
 	}
 	mustLoad(t, empty)
 	if count < 400 {
-		t.Errorf("%d names tried", count)
+		t.Errorf("%d names, and one in %d is tried", count, every)
 	}
 }
 

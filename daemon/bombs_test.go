@@ -55,6 +55,7 @@ func TestABatchTooLargeToReadThatComesWithThePauseIsDeadLettered(t *testing.T) {
 }
 
 func TestBatchesTooLargeToReadOnTwoPartitionsHoldUpNeither(t *testing.T) {
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		const n = 12
 		for i := range n {

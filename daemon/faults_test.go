@@ -209,6 +209,7 @@ func TestASetThatDoesNotFitIsCommittedByItsPrefix(t *testing.T) {
 }
 
 func TestABrokerThatTakesLessMetadataIsLearnedFrom(t *testing.T) {
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		w.LimitMetadata(1000)
 		in := w.start()

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"layover/verify/long"
 )
 
 // TestReadingIsAsEagerAsTheDelaysThatItSees: records that wait for long are read together, the
 // first that does not is read a little later, and all behind it at once.
 func TestReadingIsAsEagerAsTheDelaysThatItSees(t *testing.T) {
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()

@@ -43,6 +43,7 @@ func TestALatePartitionReadsItsJournalOnce(t *testing.T) {
 
 // TestALatePartitionOfATopicThatIsMadeAgainIsReadFromItsStart: at each stage of its loading.
 func TestALatePartitionOfATopicThatIsMadeAgainIsReadFromItsStart(t *testing.T) {
+	long.Only(t)
 	for _, wait := range []time.Duration{0, 2900 * time.Millisecond, 3100 * time.Millisecond, 10 * time.Second} {
 		t.Run(wait.String(), func(t *testing.T) {
 			inBubble(t, func(w *fixture) {

@@ -96,6 +96,7 @@ func TestAFloodOfNamesTakesAShareOfASmallBound(t *testing.T) {
 // A producing client asks about every topic that it ever produced to. That is no use of
 // its name, which would keep its place for good.
 func TestANameThatWasDeliveredToIsForgotten(t *testing.T) {
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		w.createTopics(1, "jobs.1")
 		in := w.start("LAYOVER_TARGETS_ALLOWED=jobs.*")

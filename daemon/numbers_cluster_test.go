@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"layover/cluster/doctor"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -107,6 +108,7 @@ func TestNumbersOfAGroupThatLetsGo(t *testing.T) {
 
 // TestNumbersOfFindings: two checks find something, one of which is mended, and comes again.
 func TestNumbersOfFindings(t *testing.T) {
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start(checks("warn"))
 		in.ready()

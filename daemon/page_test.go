@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"layover/verify/long"
 )
 
 // line returns the texts of one of the page's lines, as its script gets them, and how
@@ -41,6 +43,7 @@ func (in *instance) line(key string) (texts string, parts int) {
 }
 
 func TestThePageShowsTheLast15Minutes(t *testing.T) {
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()

@@ -179,6 +179,7 @@ func TestAFindingIsSaidOnceAndGoesWhenItIsMended(t *testing.T) {
 
 // TestAFindingStaysWhileNobodyCanBeAsked: an outage mends nothing.
 func TestAFindingStaysWhileNobodyCanBeAsked(t *testing.T) {
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		w.shorten()
 		in := w.start(checks("warn"))
@@ -364,6 +365,7 @@ func TestBehindTheStartAFailedCheckEndsNothing(t *testing.T) {
 }
 
 func TestWithoutThePreflightNothingIsChecked(t *testing.T) {
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		w.shorten()
 		in := w.start(checks("off"))

@@ -165,6 +165,7 @@ func inGuardedBubble(t *testing.T, acls []kfake.ACL, f func(w *fixture)) {
 
 // TestEachRightThatIsTakenAwayIsNamed while Layover runs, with its journal in use.
 func TestEachRightThatIsTakenAwayIsNamed(t *testing.T) {
+	long.Only(t)
 	for _, test := range []struct {
 		resource  string
 		operation kmsg.ACLOperation

@@ -11,6 +11,7 @@ import (
 // TestAMonthWithRestartsAndADayOfRetention: a process lives for minutes, twice a day, and ends by a kill and
 // by a stop in turn. Ingress deletes what is a day old. What is due while a process lives is on time.
 func TestAMonthWithRestartsAndADayOfRetention(t *testing.T) {
+	long.Only(t)
 	const (
 		half = 12 * time.Hour // from one start to the next
 		day  = 2 * half

@@ -57,6 +57,7 @@ func (w *fixture) expire() (gone int64) {
 // TestShortRetentionIsKeptUpWithWithinTheHour: an ingress topic keeps records for twenty minutes. Those that
 // are due in 40 are within the horizon of memory, and a process that dies finds them in runs.
 func TestShortRetentionIsKeptUpWithWithinTheHour(t *testing.T) {
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		w.alter(ingress, "retention.ms", "1200000")
 		in := w.start()

@@ -8,6 +8,7 @@ import (
 
 	"layover/producer"
 	"layover/purgatory"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -89,6 +90,7 @@ func TestOnePartitionOfTheDeadLetterTopicThatIsSilentPausesReading(t *testing.T)
 }
 
 func TestSilentPartitionsOfManyTargetsLeaveAHealthyOneAlone(t *testing.T) {
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		const each = 25_000 // more than fits into a lane's buffer, for four targets
 		in := w.start("LAYOVER_LANES=1", "LAYOVER_TARGETS_ALLOWED=sick-*", "LAYOVER_TARGET_PATIENCE=1h")

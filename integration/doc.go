@@ -29,6 +29,7 @@
 //   - LAYOVER_TEST_RECIPES is not set: the programs of docs/recipes but those in Go;
 //   - LAYOVER_TEST_LONG does not ask for them, or -short is given: the tests that take longer
 //     than some seconds;
+//   - LAYOVER_TEST_LONG is not set: most documents, and a few more tests that every change plays;
 //   - the system is Windows, which has no SIGTERM: all tests that start the binary.
 //
 // # Settings

@@ -100,6 +100,9 @@ func TestTheCommandsOfTheDocumentsWork(t *testing.T) {
 	t.Run("docs/operating", func(t *testing.T) { newShell(t, b).operating() })
 	for _, name := range documents.run {
 		t.Run(name, func(t *testing.T) {
+			if name != "README" && name != "docs/quickstart" {
+				inChecks(t)
+			}
 			text, err := os.ReadFile("../" + name + ".md")
 			if err != nil {
 				t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"layover/integration/engine"
+	played "layover/verify/long"
 )
 
 // suite is what all tests share. TestMain owns it: it makes it before the first
@@ -112,6 +113,12 @@ func long(t *testing.T) {
 	} else if !play || testing.Short() {
 		t.Skip("skipped: it takes long, and LAYOVER_TEST_LONG does not ask for it")
 	}
+}
+
+// inChecks skips a test that the checks of every change play, where LAYOVER_TEST_LONG is not set.
+func inChecks(t *testing.T) {
+	t.Helper()
+	played.Only(t)
 }
 
 // eventually polls until a condition holds, and fails the test when it does not

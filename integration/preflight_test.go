@@ -50,6 +50,7 @@ func (f *fixture) retention(ms string) {
 // TestTheCommandOfAFindingMendsIt: a healthy start says nothing of checks. Retention that is
 // too short is said, delivering goes on, and the command that is printed mends it.
 func TestTheCommandOfAFindingMendsIt(t *testing.T) {
+	inChecks(t)
 	t.Parallel()
 	f := onSharedBroker(t, 2)
 	p := f.layover()

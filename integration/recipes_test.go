@@ -204,6 +204,9 @@ func TestTheCommandsOfTheRecipesWork(t *testing.T) {
 
 // TestTheGoProgramsOfTheRecipesWork needs franz-go, which the tests themselves have.
 func TestTheGoProgramsOfTheRecipesWork(t *testing.T) {
+	if os.Getenv(recipesSetting) == "" {
+		inChecks(t)
+	}
 	t.Parallel()
 	runPrograms(t, func(l *language) bool { return l.name == "Go" })
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"layover/verify/long"
 )
 
 func TestWithinCountsByWhenRecordsAreDue(t *testing.T) {
@@ -17,7 +19,7 @@ func TestWithinCountsByWhenRecordsAreDue(t *testing.T) {
 				w := New(1000, g)
 				parked := map[uint64]int64{}
 				now := int64(1000)
-				for step := range 5000 {
+				for step := range long.Of(5000, 1500) {
 					for range rnd.IntN(4) {
 						ms := (now + 1 + rnd.Int64N(1<<rnd.IntN(44)) + g.TickMs) / g.TickMs * g.TickMs
 						payload := rnd.Uint64()

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"layover/verify/long"
 )
 
 // The document has every line that a chart needs for the sidecar, as the example has
@@ -32,6 +34,7 @@ func TestTheDocumentHasEveryLineThatAChartNeeds(t *testing.T) {
 // cluster: what they apply, by kind and name, they delete at the latest in the end. The
 // names of generated ConfigMaps are those that kustomize makes.
 func TestTheDocumentTakesAwayWhatItMakes(t *testing.T) {
+	long.Only(t)
 	there, applied := make(map[string]bool), 0
 	for _, line := range strings.Split(read(t, "../../docs/kubernetes.md"), "\n") {
 		words := strings.Fields(line)
@@ -68,6 +71,7 @@ func TestTheDocumentTakesAwayWhatItMakes(t *testing.T) {
 // The order of the components is what the document says it is: the other way round
 // kustomize says nothing, and the probe stays.
 func TestTheOrderOfTheComponentsCounts(t *testing.T) {
+	long.Only(t)
 	for _, c := range []struct {
 		order []string
 		probe bool
@@ -89,6 +93,7 @@ func TestTheOrderOfTheComponentsCounts(t *testing.T) {
 // The label counts where it is in the manifest, in a base, or by an earlier component. The
 // kustomization's own labels and patches come too late, without a word of kustomize's.
 func TestTheLabelOfTheSidecarHasToBeThereBeforeTheComponent(t *testing.T) {
+	long.Only(t)
 	const plain = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {template: {spec: {containers: [{name: app, image: \"a:1\"}]}}}\n"
 	const labels = "labels: [{pairs: {layover/sidecar: enabled}}]\n"
 	const patch = "patches: [{patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, labels: {layover/sidecar: enabled}}}'}]\n"

@@ -1,6 +1,7 @@
-// Package long says how much of the tests that take long is played. Plain go test ./... leaves out what takes more than
-// a second. The checks of a change set LAYOVER_TEST_LONG to a part such as 2/4: then only the longest are left out, and
-// of those against a real Kafka all but that part is, see integration/engine. With 1 nothing is left out.
+// Package long says how much of the tests that take long is played. Plain go test ./... plays each kind of test with few
+// of its cases, and leaves out what takes more than a second. The checks of a change set LAYOVER_TEST_LONG to a part such
+// as 2/4: then only the longest are left out, and of those against a real Kafka all but that part is, see
+// integration/engine. With 1 nothing is left out.
 package long
 
 import (

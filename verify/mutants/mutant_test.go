@@ -134,7 +134,13 @@ func TestAnEditThatDoesNotMatchExactlyOnceIsAnError(t *testing.T) {
 
 func TestEveryMutantAppliesAndCompiles(t *testing.T) {
 	ms, root := all(t)
-	asked := long.Asked() && !testing.Short()
+	every := 60 // compiling takes most of a second
+	switch {
+	case long.Asked() && !testing.Short():
+		every = 1
+	case long.Asked():
+		every = 30
+	}
 	for i, m := range ms {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
@@ -145,8 +151,8 @@ func TestEveryMutantAppliesAndCompiles(t *testing.T) {
 			if err := m.known.exists(root); err != nil {
 				t.Error(err)
 			}
-			if !asked && i%30 != 0 {
-				return // compiling takes most of a second
+			if i%every != 0 {
+				return
 			}
 			if err := build(t.Context(), root, overlay, packages(m)); err != nil {
 				t.Error(err)
