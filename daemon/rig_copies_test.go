@@ -39,7 +39,7 @@ func (r *rig) noteCopies(p *party, x *exchange) {
 			r.copied[b.batch] = true
 			all, _ := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{Partition: part.Partition}, &kmsg.FetchResponseTopicPartition{
 				Partition: part.Partition, HighWatermark: b.n, LastStableOffset: b.n, RecordBatches: part.Records,
-			}, kgo.DefaultDecompressor(), nil)
+			}, outside, nil)
 			for i, k := range all.Records {
 				switch c, isCopy := copyOf(k); {
 				case isCopy:
