@@ -153,8 +153,9 @@ func (p *plan) chooseCopyFaults() {
 	}
 }
 
-// copiesOf tells of the copies of a record and of its deliveries, for whoever looks into a fault.
-func (r *rig) copiesOf(id string, all []arrival) string {
+// historyOf tells of the copies of a record, of its deliveries and its events, for whoever looks into a
+// fault.
+func (r *rig) historyOf(id string, all []arrival, said []saidEvent) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var b strings.Builder
@@ -177,6 +178,19 @@ func (r *rig) copiesOf(id string, all []arrival) string {
 			fmt.Fprintf(&b, " by %s, there since %v, heard at %v", slotName(m.by.slot), m.applied.Sub(r.begun), m.heard.Sub(r.begun))
 		}
 		b.WriteByte('\n')
+	}
+	for i := range said {
+		e := &said[i]
+		finishes, _ := e.about()
+		for _, o := range finishes {
+			if o.id = r.ids.names[source{partition: o.partition, offset: o.offset}]; o.id == id {
+				m := r.delivery(&e.arrival)
+				fmt.Fprintf(&b, "%s, offset %d of partition %d, has an event of %v: %s; settled %t\n", id, o.offset, o.partition, e.offered.Sub(r.begun), e.Value, r.settled(&e.arrival, o))
+				if m != nil {
+					fmt.Fprintf(&b, "by %s, there since %v, heard at %v\n", slotName(m.by.slot), m.applied.Sub(r.begun), m.heard.Sub(r.begun))
+				}
+			}
+		}
 	}
 	return b.String()
 }

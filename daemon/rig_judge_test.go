@@ -12,7 +12,7 @@ import (
 )
 
 // repeats finds the ids of what was repeated in a report.
-var repeats = regexp.MustCompile(`(\S+), of \S+, came \d+ times`)
+var repeats = regexp.MustCompile(`(\S+), of \S+, (?:came \d+ times|has \d+ events)`)
 
 // judge compares what arrived with what was sent.
 func (r *rig) judge() {
@@ -51,7 +51,7 @@ func (r *rig) judge() {
 	}
 	r.Errorf("%v\n%s\n%v\n%s", r.plan, strings.Join(r.timeline, "\n"), report, strings.Join(r.faults, "\n"))
 	for _, repeated := range repeats.FindAllStringSubmatch(report.String(), -1) {
-		r.Log(r.copiesOf(repeated[1], everything))
+		r.Log(r.historyOf(repeated[1], everything, said))
 	}
 }
 
