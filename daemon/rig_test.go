@@ -77,8 +77,8 @@ type rig struct {
 	made        map[logPlace]*made
 	sent        map[batch]span
 	copies      []copySeen
-	copied      map[batch]bool    // its copies are noted
-	plain       map[[16]byte]bool // topics that hold no copies
+	copied      map[batch]bool          // its copies are noted
+	plain       map[[16]byte]bool       // topics that hold no copies
 	alive       map[string]time.Time    // when a member of the group last spoke, by its id
 	passed      map[logPlace][]passing  // by topic and partition
 	said        map[logPlace]*sayings   // the same
