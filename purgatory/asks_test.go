@@ -158,27 +158,3 @@ func TestAFlushBeginsWithTheFarthest(t *testing.T) {
 	}
 	t.Error("the farthest record is not among the first that are gathered")
 }
-
-// TestAnElectionOfWhichNoEndIsKnownCutsNothing: some brokers know the leader epochs of records alone, and after an
-// election without a record none that was before. Nothing is missing where the log does not end earlier.
-func TestAnElectionOfWhichNoEndIsKnownCutsNothing(t *testing.T) {
-	for name, c := range map[string]struct {
-		unknown bool
-		cut     int64
-		lost    int64
-	}{"all is there": {true, 0, 0}, "one record less": {true, 1, 20}, "another log, as its epochs say": {false, 0, 20}} {
-		r, a, x := movingRig(t)
-		end := int64(0)
-		for flush := range int64(2) { // all of the first is sure before another leads
-			end = r.flushed(a, 10*flush, end, 10)
-			answer := Visited{Visit: r.Runs().Visits(nil, 5000, 5000)[0], Highest: 3 + int32(flush), Until: end, Ended: true, LogEnd: end}
-			if flush == 1 {
-				answer.Unknown, answer.LogEnd = c.unknown, end-c.cut
-			}
-			r.Runs().Take(&answer, 5000, 1000, nil)
-		}
-		if r.stats.LostFromRuns != c.lost || c.lost == 0 && x.LeaderEpoch() != 3 {
-			t.Errorf("%s: %d count as lost, want %d; leader epoch %d", name, r.stats.LostFromRuns, c.lost, x.LeaderEpoch())
-		}
-	}
-}

@@ -31,7 +31,6 @@ type Visited struct {
 	// Visit.From. If it is above the visit's, End is where the log of the visit's epoch ends.
 	Highest int32
 	End     int64
-	Unknown bool // no broker knows the visit's epoch, and End is 0
 	// Ended: nothing was read, as the log ends at LogEnd.
 	Ended   bool
 	LogEnd  int64
@@ -116,9 +115,6 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 	if v.stale() {
 		m.asks, m.visitsAfter = true, r.now.MonotonicMs+visitAgainMs
 		return take, false
-	}
-	if v.Unknown && v.Ended && v.LogEnd >= v.end { // nothing is missing, and no record of a later log was met
-		v.Highest = v.LeaderEpoch
 	}
 	if lost, truncated := m.index.Raise(v.Highest, v.End); truncated {
 		r.renew(p, v.End, lost)

@@ -394,3 +394,22 @@ func outOfRange(r *kmsg.FetchRequest) kmsg.Response {
 	resp.Topics = append(resp.Topics, t)
 	return resp
 }
+
+// TestAnElectionWithoutARecordCutsNothing: a broker that knows the epochs of records alone knows none that is
+// later, nor where the one before ends.
+func TestAnElectionWithoutARecordCutsNothing(t *testing.T) {
+	inBubble(t, func(w *stack) {
+		w.fill(6)
+		before := w.Broker.PartitionInfo(topic, 0).Epoch
+		if err := w.Broker.MoveTopicPartition(topic, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		for _, written := range []int{0, 3} {
+			w.fill(written)
+			a, _ := w.visitOf(w.topic(), purgatory.Visit{From: 6 + int64(written), To: 6 + int64(written), LeaderEpoch: before})
+			if !a.Ended || a.Highest <= before || a.End != 6 {
+				t.Errorf("%d records are written after it: leader epoch %d after %d, whose log ends at %d, want at 6", written, a.Highest, before, a.End)
+			}
+		}
+	})
+}

@@ -188,12 +188,15 @@ func (r *reading) bounds(ctx context.Context, epoch bool) error {
 
 var errGone = errors.New("the log begins behind what was to be read")
 
-// raise asks where the log of the visit's leader epoch ends, if a later one was met.
-func (r *reading) raise(ctx context.Context) (err error) {
-	if r.Highest > r.LeaderEpoch {
-		var known bool
-		r.End, known, err = r.copies.endIfKnown(ctx, r.at, r.LeaderEpoch)
-		r.Unknown = !known
+// raise asks where the log of the visit's leader epoch ends, if a later one was met. Some brokers know the
+// epochs of records alone. Where such a one knows none behind the visit's, the log of that ends with the log.
+func (r *reading) raise(ctx context.Context) error {
+	if r.Highest <= r.LeaderEpoch {
+		return nil
+	}
+	end, known, err := r.copies.endIfKnown(ctx, r.at, r.LeaderEpoch)
+	if r.End = end; err == nil && !known && r.Ended {
+		r.End = r.LogEnd
 	}
 	return err
 }

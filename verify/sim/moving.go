@@ -301,9 +301,6 @@ func (in *instance) visited(k, n int) bool {
 	}
 	if v.From >= log.end() || v.From == v.To {
 		answer.Highest, answer.Until, answer.Ended, answer.LogEnd = log.epoch, v.From, true, log.end()
-		if n%2 == 1 && answer.End == log.end() { // some brokers know the epochs of records alone
-			answer.End, answer.Unknown = 0, true
-		}
 	}
 	if own != nil && own.opening == nil && log.start > v.From {
 		r.LogStart(&v.Visit, log.start)
