@@ -152,8 +152,8 @@ func (p *plan) ordealsOfTheJournal(dice *rand.Rand) (out []ordeal) {
 			return true
 		}})
 	}
-	of("the journal is silent", func(r *rig, for_ time.Duration) { r.silenceJournal(for_) })
-	of("the journal refuses", func(r *rig, for_ time.Duration) { r.refuseJournal(which, for_) })
+	of("the journal is silent", func(r *rig, for_ time.Duration) { r.silence(journalTopic, for_) })
+	of("the journal refuses", func(r *rig, for_ time.Duration) { r.refuse(journalTopic, which, for_) })
 	if !p.harm {
 		return out
 	}

@@ -76,7 +76,7 @@ type life struct {
 
 func TestRigSickBesideHealthy(t *testing.T) {
 	long.Only(t)
-	from, n := rigRange(3)
+	from, n := rigRange(1, 3)
 	total := new(besideSums)
 	eachSeed(t, from, n, func(t *testing.T, seed uint64) func() {
 		began, s := time.Now(), new(besideSums)

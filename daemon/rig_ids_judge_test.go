@@ -110,13 +110,14 @@ func (r *rig) judgeTimers(all []arrival, said []saidEvent) {
 	}
 	r.ledger.MayNotSay(r.ids.givenUp)
 	r.sum.ids.givenUp, r.sum.ids.opened = r.ids.givenUp, len(r.ids.openings)
+	delivered := r.unsettled(all)
 	for i := range said {
 		if r.plan.quiet {
 			break
 		}
 		e := &said[i]
 		finishes, only := e.about()
-		if slices.ContainsFunc(finishes, func(o source) bool { return !r.settled(&e.arrival, o) }) {
+		if slices.ContainsFunc(finishes, func(o source) bool { return !r.settled(&e.arrival, o) || o != only && delivered[o] }) {
 			r.ledger.MaySayAgain(r.ids.names[only], 1)
 		}
 	}
@@ -251,6 +252,9 @@ func (r *rig) countTimers(in *instance, p *party) (stop func()) {
 			r.ids.openings = append(r.ids.openings, opening{p, looked, time.Now()})
 			r.timeline = append(r.timeline, fmt.Sprintf("%14v  instance %d has opened %d barriers: %v", time.Since(r.begun).Round(time.Millisecond), p.slot, c.opened, c.why))
 		}
+		if c.givenUp > last.givenUp {
+			r.timeline = append(r.timeline, fmt.Sprintf("%14v  instance %d has given up %d events", time.Since(r.begun).Round(time.Millisecond), p.slot, c.givenUp-last.givenUp))
+		}
 		r.ids.givenUp += c.givenUp - last.givenUp
 		last, looked = c, now
 	}
@@ -354,4 +358,16 @@ func (s *idSums) complain(t *testing.T) {
 			t.Errorf("ids: no %s", what)
 		}
 	}
+}
+
+// unsettled returns the records with a delivery of which not everybody knew. Their cancel may have missed them
+// at first, as it came after that delivery. Callers hold mu.
+func (r *rig) unsettled(all []arrival) map[source]bool {
+	out := make(map[source]bool)
+	for i := range all {
+		if o := origin(all[i].Record); !r.settled(&all[i], o) {
+			out[source{partition: o.partition, offset: o.offset}] = true
+		}
+	}
+	return out
 }

@@ -15,7 +15,7 @@ import (
 // with nothing amiss, where nothing is excused.
 func TestRigWithoutFaultsEveryCancelInTimeWinsAndEachCommandHasOneEvent(t *testing.T) {
 	long.Only(t)
-	from, n := rigRange(3)
+	from, n := rigRange(1, 3)
 	total := new(idSums)
 	eachSeed(t, from, n, func(t *testing.T, seed uint64) func() {
 		s := runRig(t, newQuietPlan(seed))

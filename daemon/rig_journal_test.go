@@ -70,9 +70,9 @@ func (p *plan) chooseJournalFault(dice *rand.Rand, at, length time.Duration) {
 	}
 	switch {
 	case c == 0:
-		p.at(at, func(r *rig) { r.silenceJournal(length) })
+		p.at(at, func(r *rig) { r.silence(journalTopic, length) })
 	case c < 3:
-		p.at(at, func(r *rig) { r.refuseJournal(n, length) })
+		p.at(at, func(r *rig) { r.refuse(journalTopic, n, length) })
 	case c < 4:
 		p.at(at, func(r *rig) { r.garbleJournal(n) })
 	case c < 6:
@@ -99,26 +99,27 @@ func (r *rig) createJournal() {
 	}
 }
 
-// silenceJournal lets nothing that is about the journal's records come to a broker.
-func (r *rig) silenceJournal(for_ time.Duration) {
-	topic := r.Broker.TopicInfo(journalTopic)
+// silence lets nothing that is about the records of a topic come to a broker: the journal's, or
+// the copies'.
+func (r *rig) silence(name string, for_ time.Duration) {
+	topic := r.Broker.TopicInfo(name)
 	if topic == nil {
 		return
 	}
-	r.note("the journal does not answer for %v", for_)
+	r.note("%s does not answer for %v", name, for_)
 	r.trouble(for_)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.silentUntil, r.silentID = time.Now().Add(for_), topic.TopicID
 }
 
-// refuseJournal refuses all that is about the journal's records.
-func (r *rig) refuseJournal(which uint32, for_ time.Duration) {
-	r.note("the journal refuses everything for %v", for_)
+// refuse refuses all that is about the records of a topic: the journal's, or the copies'.
+func (r *rig) refuse(name string, which uint32, for_ time.Duration) {
+	r.note("%s refuses everything for %v", name, for_)
 	r.trouble(for_)
 	for key, errs := range awayFrom {
 		f := &window{key: key, effect: refused, err: errs[which%uint32(len(errs))], slot: everybody}
-		f.fault = r.Refuse(key, kfake.Fault{Topic: journalTopic, Err: f.err,
+		f.fault = r.Refuse(key, kfake.Fault{Topic: name, Err: f.err,
 			When: func(q kmsg.Request) bool { return !isOurs(q) && r.chance(1) }})
 		r.mu.Lock()
 		r.windows = append(r.windows, f)

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +10,9 @@ import (
 
 	"layover/verify"
 )
+
+// repeats finds the ids of what was repeated in a report.
+var repeats = regexp.MustCompile(`(\S+), of \S+, (?:came \d+ times|has \d+ events)`)
 
 // judge compares what arrived with what was sent.
 func (r *rig) judge() {
@@ -46,6 +50,9 @@ func (r *rig) judge() {
 		return
 	}
 	r.Errorf("%v\n%s\n%v\n%s", r.plan, strings.Join(r.timeline, "\n"), report, strings.Join(r.faults, "\n"))
+	for _, repeated := range repeats.FindAllStringSubmatch(report.String(), -1) {
+		r.Log(r.historyOf(repeated[1], everything, said))
+	}
 }
 
 // arrival is a record of a target or dead-letter topic with the topic's id.
@@ -95,11 +102,17 @@ func (r *rig) allowRepeats(all []arrival) {
 	if r.plan.quiet {
 		return
 	}
+	copied := r.firstCopies()
 	for i := range all {
-		if o := origin(all[i].Record); !r.settled(&all[i], o) {
+		o := origin(all[i].Record)
+		switch isCopied := !copied[o].IsZero(); {
+		case !r.settled(&all[i], o) || isCopied && !r.settledAsCopy(&all[i], o):
 			r.ledger.MayRepeat(o.id, 1)
+		case isCopied:
+			r.sum.settled++
 		}
 	}
+	r.allowCopies()
 }
 
 // settled says whether everybody who came after an arrival knew that it had finished a
@@ -133,9 +146,15 @@ func (r *rig) keptSaid(o source, offered time.Time) bool {
 // saidBefore finds records that came although the commit that their assignment began with,
 // and the journal, said that they had.
 func (r *rig) saidBefore(all []arrival) {
+	r.mu.Lock()
+	copied := r.firstCopies()
+	r.mu.Unlock()
 	for i := range all {
 		a := &all[i]
 		o := origin(a.Record)
+		if from := copied[o]; !from.IsZero() && from.Before(a.offered) { // a copy finishes the record, and is delivered
+			continue
+		}
 		r.mu.Lock()
 		in := r.delivery(a).assignment(o.partition, a.offered)
 		again := in != nil && !in.complained && !r.truncations.ambiguous(o.partition, o.offset) && !r.stale(o.partition, in.asked) && r.said[logPlace{topic: r.ingressID, partition: o.partition}].at(o.offset, in.asked)
@@ -180,7 +199,7 @@ func (r *rig) unsaid(all []arrival) {
 func (r *rig) premature(all []arrival, said []saidEvent) {
 	r.mu.Lock()
 	var found []string
-	for o, at := range r.firstSeen(all, said) {
+	for o, at := range r.firstSeen(append(slices.Clone(all), r.copiesThere()...), said) {
 		if r.truncations.ambiguous(o.partition, o.offset) || o.offset < r.gone[o.partition] { // what the log has lost may be gone over
 			continue
 		}

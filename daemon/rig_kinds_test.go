@@ -20,9 +20,9 @@ const tries = 6
 //     before it has its producer id, see OnNewClient.
 //   - CreateTopics where the plan does no harm to the journal: it is the only topic that a
 //     daemon makes, and it is there.
-//   - DeleteRecords but where sets are dense, commits have little room, and the journal takes
-//     small batches: records are deleted behind a snapshot, which waits for facts of the size
-//     of a batch. A journal that was harmed and made again takes large ones.
+//   - DeleteRecords: records are deleted behind a snapshot, which waits until a finished set has
+//     outgrown the commit, and then for facts of the size of a batch. A record that is moved leaves
+//     no hole in a set.
 //   - Fetch where reading may pause for as long as the load has delays.
 //
 // In these plans such a kind is tried, and its faults do not count as missing.
@@ -42,16 +42,10 @@ func (p *plan) ordealsOfRequests(dice *rand.Rand) (out []ordeal) {
 				f.share = 0.5
 			}
 		}
-		seldom := key == kmsg.CreateTopics && !p.harm || key == kmsg.DeleteRecords && !p.snapshots() || key == kmsg.Fetch && p.full
+		seldom := key == kmsg.CreateTopics && !p.harm || key == kmsg.DeleteRecords || key == kmsg.Fetch && p.full
 		out = append(out, p.ordealOf(&f, p.force(dice, key), seldom))
 	}
 	return out
-}
-
-// snapshots says whether finished sets of the plan outgrow commits that can name a journal, and
-// soon outgrow a batch of it.
-func (p *plan) snapshots() bool {
-	return p.dense && p.metadata >= 256 && p.journalBytes > 0 && !p.harm && !p.full
 }
 
 // ordealOf makes instances send a kind of request while a fault lies on it, until one has met

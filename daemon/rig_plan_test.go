@@ -79,6 +79,7 @@ func newPlan(seed uint64) *plan {
 	p.chooseFaults(dice)
 	p.chooseOrdeals(dice)
 	p.chooseTimers(over + roundsTake)
+	p.chooseCopyFaults()
 	slices.SortStableFunc(p.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
 	return p
 }

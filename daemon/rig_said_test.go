@@ -152,7 +152,7 @@ func (r *rig) compare(p int32, old, now *view) string {
 	if old.harms != now.harms {
 		return ""
 	}
-	for offset := now.commit.Low(); offset < old.end() && now.journal != nil; offset++ {
+	for offset, end := now.commit.Low(), old.end(); offset < end && now.journal != nil; offset++ {
 		said := old.named != nil && old.named.Finished(offset) || now.whole && old.commit.Finished(offset)
 		if said && !now.holds(offset) && !(cut && offset >= lowest) { // facts of a truncated log are taken back
 			return fmt.Sprintf("offset %d of %s/%d was finished by a commit at %d and its journal, and is not by later ones at %d",
@@ -199,6 +199,7 @@ func (r *rig) harm() (end func()) {
 	began := time.Now()
 	r.harms++
 	r.harming++
+	r.lastHarm = began
 	r.sum.journal.harms++
 	for _, s := range r.said {
 		for o := s.low; o < int64(len(s.since)); o++ {
@@ -210,6 +211,7 @@ func (r *rig) harm() (end func()) {
 		defer r.mu.Unlock()
 		r.harms++
 		r.harming--
+		r.lastHarm = time.Now()
 		r.troubles = append(r.troubles, period{began, time.Now()})
 	}
 }

@@ -23,6 +23,7 @@ type sums struct {
 	starts, stops, kills                int
 	unplugged, deleted, truncated       int
 	commits, fenced, overtaken, longest int
+	copies, settled                     int // settled: deliveries of copied records that may not be repeated
 	journal                             journalSums
 	ids                                 idSums
 	slowest                             time.Duration            // from the end of a fault until all was well
@@ -67,6 +68,8 @@ func (s *sums) add(o *sums) {
 	s.commits += o.commits
 	s.fenced += o.fenced
 	s.overtaken += o.overtaken
+	s.copies += o.copies
+	s.settled += o.settled
 	s.longest = max(s.longest, o.longest)
 	s.journal.add(&o.journal)
 	s.ids.add(&o.ids)
@@ -90,8 +93,8 @@ func (s *sums) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%.1f virtual hours in %v; %d records sent, %d transactions, %d outcomes unknown, %d excused; %d arrivals, %d of them repeats, bound %d\n",
 		s.virtual.Hours(), s.real.Round(10*time.Millisecond), s.records, s.transactions, s.unknown, s.excused, s.arrived, s.repeats, s.allowed)
-	fmt.Fprintf(&b, "%d starts, %d stops, %d kills, %d times off the network, %d deletions of records, %d truncations; %d offsets committed, %d of a stale generation, %d overtaken, metadata up to %d\n",
-		s.starts, s.stops, s.kills, s.unplugged, s.deleted, s.truncated, s.commits, s.fenced, s.overtaken, s.longest)
+	fmt.Fprintf(&b, "%d starts, %d stops, %d kills, %d times off the network, %d deletions of records, %d truncations; %d offsets committed, %d of a stale generation, %d overtaken, metadata up to %d; %d copies, %d settled deliveries of what was copied\n",
+		s.starts, s.stops, s.kills, s.unplugged, s.deleted, s.truncated, s.commits, s.fenced, s.overtaken, s.longest, s.copies, s.settled)
 	fmt.Fprintln(&b, &s.journal)
 	fmt.Fprintln(&b, &s.ids)
 	fmt.Fprintln(&b, s.turns)
@@ -131,6 +134,9 @@ func (s *sums) complain(t *testing.T, seeds int) {
 	if seeds >= enough {
 		s.journal.complain(t)
 		s.ids.complain(t)
+		if s.copies == 0 || s.settled == 0 {
+			t.Errorf("%d copies were sent to the runs topic, %d deliveries of what was copied had to be the last", s.copies, s.settled)
+		}
 	}
 	for k := range s.kinds {
 		name := kmsg.NameForKey(k)

@@ -251,7 +251,7 @@ func (r *rig) fetchJournal(l *journalLog, p *kfake.PartitionInfo) ([]*kgo.Record
 		return nil, kerr.UnknownTopicOrPartition
 	}
 	got, _ := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{Topic: journalTopic, Partition: p.Partition, Offset: l.next},
-		&resp.Topics[0].Partitions[0], kgo.DefaultDecompressor(), nil)
+		&resp.Topics[0].Partitions[0], outside, nil)
 	if len(got.Records) == 0 && got.Err == nil {
 		return nil, kerr.OffsetNotAvailable
 	}

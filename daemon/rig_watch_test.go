@@ -96,6 +96,9 @@ func (r *rig) onRequest(p *party, x *exchange) {
 		for _, b := range batchesOf(x) {
 			r.hear(r.sent[b.batch], time.Time{})
 		}
+		if p.slot != shakySender {
+			r.noteCopies(p, x)
+		}
 	}
 }
 
@@ -214,17 +217,24 @@ type sized struct {
 	n int64
 }
 
+// endOfBatchHeader is where the records of a batch begin.
+const endOfBatchHeader = 61
+
+// batchOf returns the batch of a partition in a produce request.
+func batchOf(topic [16]byte, p *kmsg.ProduceRequestTopicPartition) sized {
+	const id, records = 43, 57 // where a batch has them
+	b := sized{batch{topic: topic, partition: p.Partition}, int64(binary.BigEndian.Uint32(p.Records[records:]))}
+	copy(b.id[:], p.Records[id:records])
+	return b
+}
+
 // batchesOf returns the batches of a produce request.
 func batchesOf(x *exchange) (out []sized) {
-	const id, records, end = 43, 57, 61 // where a batch has them
 	for _, t := range x.request.(*kmsg.ProduceRequest).Topics {
 		for _, p := range t.Partitions {
-			if len(p.Records) < end { // the client leaves a batch empty that it has given up meanwhile
-				continue
+			if len(p.Records) >= endOfBatchHeader { // the client leaves a batch empty that it has given up meanwhile
+				out = append(out, batchOf(t.TopicID, &p))
 			}
-			b := sized{batch{topic: t.TopicID, partition: p.Partition}, int64(binary.BigEndian.Uint32(p.Records[records:]))}
-			copy(b.id[:], p.Records[id:records])
-			out = append(out, b)
 		}
 	}
 	return out

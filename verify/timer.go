@@ -117,7 +117,8 @@ type timers struct {
 	ended   map[*entry]bool      // said to be cancelled or replaced
 	holds   map[*entry]time.Time // since when, by a command that the log still has
 	said    map[*entry]int       // events: about a cancel, or about the end of a record
-	missing int                  // events
+	// Those of which no event says that they ended: an event is about a record, a cancel, or both.
+	missingRecords, missingCancels int
 }
 
 func newTimers(l *Ledger, r *Report) *timers {
@@ -163,10 +164,10 @@ func (t *timers) absent(e *entry) bool {
 		return true
 	case t.l.events == "":
 		return t.commanded(e) || !e.Expires.IsZero() && e.Dropped
-	case e.excused || t.missing >= t.l.unsaid:
+	case e.excused || t.missingRecords >= t.l.unsaid:
 		return false
 	case t.commanded(e) || !e.Expires.IsZero() && e.Dropped:
-		t.missing++
+		t.missingRecords++
 		return true
 	}
 	return false
@@ -174,7 +175,7 @@ func (t *timers) absent(e *entry) bool {
 
 // unsaid notes a cancel that has no event.
 func (t *timers) unsaid(e *entry) {
-	if t.missing++; t.missing > t.l.unsaid {
+	if t.missingCancels++; t.missingCancels > t.l.unsaid {
 		t.r.add(Unsaid, "%s, a cancel of %q at %s/%d@%d, has no event", e.ID, e.Timer.Name, e.Record.Topic, e.Record.Partition, e.Record.Offset)
 	}
 }
