@@ -114,10 +114,10 @@ type timers struct {
 	at      map[logPlace][]*entry // more than one where the topic was made again
 	named   map[timerName][]*entry
 	gone    map[timerName][]*entry // those that the log has lost
-	unknown map[string]bool      // by name: one may or may not be in the log
-	ended   map[*entry]bool      // said to be cancelled or replaced
-	holds   map[*entry]time.Time // since when, by a command that the log still has
-	said    map[*entry]int       // events: about a cancel, or about the end of a record
+	unknown map[string]bool        // by name: one may or may not be in the log
+	ended   map[*entry]bool        // said to be cancelled or replaced
+	holds   map[*entry]time.Time   // since when, by a command that the log still has
+	said    map[*entry]int         // events: about a cancel, or about the end of a record
 	// Those of which no event says that they ended: an event is about a record, a cancel, or both.
 	missingRecords, missingCancels int
 }
