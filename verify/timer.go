@@ -113,16 +113,17 @@ type timers struct {
 	r       *Report
 	at      map[logPlace][]*entry // more than one where the topic was made again
 	named   map[timerName][]*entry
-	unknown map[string]bool      // by name: one may or may not be in the log
-	ended   map[*entry]bool      // said to be cancelled or replaced
-	holds   map[*entry]time.Time // since when, by a command that the log still has
-	said    map[*entry]int       // events: about a cancel, or about the end of a record
+	gone    map[timerName][]*entry // those that the log has lost
+	unknown map[string]bool        // by name: one may or may not be in the log
+	ended   map[*entry]bool        // said to be cancelled or replaced
+	holds   map[*entry]time.Time   // since when, by a command that the log still has
+	said    map[*entry]int         // events: about a cancel, or about the end of a record
 	// Those of which no event says that they ended: an event is about a record, a cancel, or both.
 	missingRecords, missingCancels int
 }
 
 func newTimers(l *Ledger, r *Report) *timers {
-	t := &timers{l: l, r: r, at: make(map[logPlace][]*entry), named: make(map[timerName][]*entry), unknown: make(map[string]bool),
+	t := &timers{l: l, r: r, at: make(map[logPlace][]*entry), named: make(map[timerName][]*entry), gone: make(map[timerName][]*entry), unknown: make(map[string]bool),
 		ended: make(map[*entry]bool), holds: make(map[*entry]time.Time), said: make(map[*entry]int)}
 	for _, id := range l.order {
 		e := l.entries[id]
@@ -131,7 +132,11 @@ func newTimers(l *Ledger, r *Report) *timers {
 			t.unknown[e.Timer.Name] = true
 		case e.outcome == acked:
 			t.at[e.place()] = append(t.at[e.place()], e)
-			if n := (timerName{e.place().logPosition, e.Timer.Name}); e.Timer.Name != "" && !e.excused {
+			switch n := (timerName{e.place().logPosition, e.Timer.Name}); {
+			case e.Timer.Name == "":
+			case e.excused:
+				t.gone[n] = append(t.gone[n], e)
+			default:
 				t.named[n] = append(t.named[n], e)
 			}
 		}
@@ -142,13 +147,15 @@ func newTimers(l *Ledger, r *Report) *timers {
 	return t
 }
 
-// commanded says whether a command about a record is in the log, or may be.
+// commanded says whether a command about a record is in the log, or may be, or was.
 func (t *timers) commanded(e *entry) bool {
 	if e.Timer.Name == "" {
 		return false
 	}
-	all := t.named[timerName{e.place().logPosition, e.Timer.Name}]
-	return t.unknown[e.Timer.Name] || len(all) > 0 && all[len(all)-1].Record.Offset > e.Record.Offset
+	n := timerName{e.place().logPosition, e.Timer.Name}
+	return t.unknown[e.Timer.Name] || slices.ContainsFunc(slices.Concat(t.named[n], t.gone[n]), func(by *entry) bool {
+		return by.Record.Offset > e.Record.Offset
+	})
 }
 
 // absent says whether a record need not have arrived anywhere: it was said to have ended, or

@@ -248,3 +248,34 @@ func TestDeadLettersOfExpiredRecordsAreJudgedByTheExpiry(t *testing.T) {
 		t.Errorf("what expires when it is read was delivered:\n%s", r)
 	}
 }
+
+// TestACommandThatTheLogHasLostMayHaveEndedItsRecord: it was read before, and no topic tells of it.
+func TestACommandThatTheLogHasLostMayHaveEndedItsRecord(t *testing.T) {
+	for from, want := range map[int64]int{43: 0, 42: 0, 44: 0} {
+		if r := judgedWithout(from, true); r.Count(Lost) != want {
+			t.Errorf("from %d on all is lost, the cancel too:\n%s", from, r)
+		}
+	}
+	if r := judgedWithout(43, false); r.Count(Lost) != 1 {
+		t.Errorf("no cancel was there:\n%s", r)
+	}
+}
+
+// judgedWithout is of a record at 42, and of its cancel at 43 if there is one, neither of which arrives. The log loses
+// all from an offset on.
+func judgedWithout(from int64, cancelled bool) *Report {
+	l := NewLedger(dead)
+	for i, id := range []string{"a", "c"} {
+		s := sample(id)
+		if s.Timer.Name = "n"; id == "c" {
+			s.Timer.Cancel, s.To, s.Dead = true, "", nil
+			if !cancelled {
+				continue
+			}
+		}
+		l.Enter(s)
+		l.AckedAt(id, 3, 42+int64(i), sentAt)
+	}
+	l.Truncated(ingress, 3, from)
+	return Check(l, nil)
+}
