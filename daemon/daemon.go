@@ -67,6 +67,7 @@ type Daemon struct {
 	targets      []*delay.Targets // of each ingress topic, the same in all lanes
 	router       *router
 	backpressure *backpressure
+	held         holdings
 	holding      *lane.Holding
 	replay       replay
 	drops        dropSummary
@@ -104,6 +105,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 		Refused: d.refused, Quiet: cfg.Preflight != config.PreflightOff, Changed: d.topicsChanged, Log: d.log,
 	}, asking)
 	d.router = newRouter(cfg.Lanes)
+	d.held = holdings{bytes: make(map[purgatory.TargetName][]int64), lanes: cfg.Lanes}
 	d.holding = lane.NewHolding()
 	d.backpressure = &backpressure{limit: func() int64 { return sizes.pauseAt(d.watcher.Brokers()) }, names: d.nameBytes, why: d.holding.Why, log: d.log, runs: cfg.RunsOn()}
 	if err := d.makeJournal(kafka); err != nil {
@@ -140,7 +142,6 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 		return err
 	}
 	catchUp := lane.NewCatchUp(d.cfg.CatchupRate)
-	held := holdings{bytes: make(map[purgatory.TargetName][]int64), lanes: d.cfg.Lanes}
 	for i := range d.cfg.Lanes {
 		p, err := producer.New(producer.Config{
 			MaxBatchBytes: func(topic string) int32 {
@@ -159,7 +160,7 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 		d.lanes = append(d.lanes, lane.New(lane.Config{
 			Core: d.coreConfig(s, names), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval, Journal: d.journal,
 			OriginalTime: d.cfg.Timestamp == config.TimestampOriginal, Answered: d.watcher.Answered, Holding: d.holding, CatchUp: catchUp,
-			Elsewhere: func(t purgatory.TargetName, own int64) int64 { return held.elsewhere(i, t, own) },
+			Elsewhere: func(t purgatory.TargetName, own int64) int64 { return d.held.elsewhere(i, t, own) },
 			Changed:   d.backpressure.check, Runs: d.runsConfig(s), Wall: d.opts.Wall, Log: d.log,
 		}, d.delivery(p), d.router, d.router))
 	}
