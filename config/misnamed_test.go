@@ -23,10 +23,7 @@ func spellings(word string, isJavas bool) []string {
 // TLS or a login is an error with the setting that was meant, the rest a warning, and a
 // value is never printed.
 func TestEveryOtherNameIsRefusedOrWarnedAbout(t *testing.T) {
-	count, every := 0, 1
-	if !long.Asked() {
-		every = 3
-	}
+	count, every := 0, long.Of(1, 3)
 	names := newReader(nil, host)
 	empty := minimal()
 	for _, table := range []map[string]string{otherNames, nearNames} {

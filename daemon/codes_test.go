@@ -111,12 +111,7 @@ func (w *fixture) refuseOnce(key kmsg.Key, err *kerr.Error, values string, n int
 var topicOf = map[kmsg.Key]string{kmsg.Produce: egress, kmsg.Fetch: ingress, kmsg.ListOffsets: ingress, kmsg.Metadata: ingress}
 
 // someCodes: the checks of a change try one error of so many, plain go test a quarter of these.
-func someCodes() int {
-	if long.Asked() {
-		return 12
-	}
-	return 48
-}
+func someCodes() int { return long.Of(12, 48) }
 
 // ofJoins are the kinds of requests that a member sends when it joins.
 var ofJoins = []kmsg.Key{kmsg.ListOffsets, kmsg.OffsetFetch, kmsg.JoinGroup, kmsg.SyncGroup}

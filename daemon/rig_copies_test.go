@@ -1,9 +1,9 @@
 package daemon
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +21,6 @@ type copySeen struct {
 	by    *party
 	sent  time.Time // first
 	source
-	topic [16]byte // of the record
 }
 
 // noteCopies notes the copies in a produce request that were not sent before. What else a
@@ -40,12 +39,11 @@ func (r *rig) noteCopies(p *party, x *exchange) {
 			all, _ := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{Partition: part.Partition}, &kmsg.FetchResponseTopicPartition{
 				Partition: part.Partition, HighWatermark: b.n, LastStableOffset: b.n, RecordBatches: part.Records,
 			}, outside, nil)
+			id := runs.Identity{Owner: runs.OwnerOf(clusterID, group, ingress), Partition: part.Partition}
 			for i, k := range all.Records {
-				switch c, isCopy := copyOf(k); {
-				case isCopy:
-					c.batch, c.index, c.by, c.sent, c.partition = b.batch, int64(i), p, x.sent, part.Partition
-					r.copies = append(r.copies, c)
-				case k.Key != nil || !strings.HasPrefix(string(k.Value), "LR"): // a directory stands beside copies
+				if c, own, err := runs.ReadCopy(id, k.Key, k.Value, k.Headers); err == nil {
+					r.copies = append(r.copies, copySeen{b.batch, int64(i), p, x.sent, source{idOf(own), part.Partition, c.Offset}})
+				} else if _, err := runs.ReadDirectory(id, k.Key, k.Value, k.Headers); err != nil { // one stands beside copies
 					r.plain[t.TopicID] = true
 				}
 			}
@@ -53,22 +51,13 @@ func (r *rig) noteCopies(p *party, x *exchange) {
 	}
 }
 
-// copyOf reads what the judge has to know of a copy, as the document of package runs has it.
-func copyOf(k *kgo.Record) (c copySeen, isCopy bool) {
-	const topic, writer, fixed = 14, 30, 38
-	if len(k.Headers) == 0 || k.Headers[len(k.Headers)-1].Key != runs.Header {
-		return c, false
+// idOf returns the ledger's id among the headers of a record.
+func idOf(headers []kgo.RecordHeader) string {
+	i := slices.IndexFunc(headers, func(h kgo.RecordHeader) bool { return h.Key == verify.IDHeader })
+	if i < 0 {
+		return ""
 	}
-	own := k.Headers[len(k.Headers)-1].Value
-	_, n := binary.Uvarint(own[fixed:])
-	offset, _ := binary.Uvarint(own[fixed+n:])
-	c.topic, c.offset = [16]byte(own[topic:writer]), int64(offset)
-	for _, h := range k.Headers {
-		if h.Key == verify.IDHeader {
-			c.id = string(h.Value)
-		}
-	}
-	return c, true
+	return string(headers[i].Value)
 }
 
 // arrived returns a copy as an arrival in the runs topic. It is false for one of which no
@@ -122,11 +111,8 @@ func (r *rig) settledAsCopy(a *arrival, o source) bool {
 		return false
 	}
 	by := in.taken(m.heard, commits)
-	return !by.IsZero() && r.calm(m.heard.Add(-recovery), by) && !r.harmedAfter(m.heard)
+	return !by.IsZero() && r.calm(m.heard.Add(-recovery), by) && r.lastHarm.Before(m.heard)
 }
-
-// harmedAfter says whether the journal lost anything after a time. Callers hold mu.
-func (r *rig) harmedAfter(at time.Time) bool { return r.harms > 0 && !r.lastHarm.Before(at) }
 
 // copiesThere returns the copies that a broker had. Callers hold mu.
 func (r *rig) copiesThere() (out []arrival) {

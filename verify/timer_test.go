@@ -251,9 +251,9 @@ func TestDeadLettersOfExpiredRecordsAreJudgedByTheExpiry(t *testing.T) {
 
 // TestACommandThatTheLogHasLostMayHaveEndedItsRecord: it was read before, and no topic tells of it.
 func TestACommandThatTheLogHasLostMayHaveEndedItsRecord(t *testing.T) {
-	for from, want := range map[int64]int{43: 0, 42: 0, 44: 0} {
-		if r := judgedWithout(from, true); r.Count(Lost) != want {
-			t.Errorf("from %d on all is lost, the cancel too:\n%s", from, r)
+	for from := int64(42); from <= 44; from++ {
+		if r := judgedWithout(from, true); r.Count(Lost) != 0 {
+			t.Errorf("from %d on all is lost:\n%s", from, r)
 		}
 	}
 	if r := judgedWithout(43, false); r.Count(Lost) != 1 {
@@ -265,16 +265,13 @@ func TestACommandThatTheLogHasLostMayHaveEndedItsRecord(t *testing.T) {
 // all from an offset on.
 func judgedWithout(from int64, cancelled bool) *Report {
 	l := NewLedger(dead)
-	for i, id := range []string{"a", "c"} {
-		s := sample(id)
-		if s.Timer.Name = "n"; id == "c" {
-			s.Timer.Cancel, s.To, s.Dead = true, "", nil
-			if !cancelled {
-				continue
-			}
-		}
-		l.Enter(s)
-		l.AckedAt(id, 3, 42+int64(i), sentAt)
+	a, c := sample("a"), sample("c")
+	a.Timer.Name, c.Timer.Name = "n", "n"
+	l.Enter(a)
+	l.AckedAt("a", 3, 42, sentAt)
+	if c.Timer.Cancel, c.To, c.Dead = true, "", nil; cancelled {
+		l.Enter(c)
+		l.AckedAt("c", 3, 43, sentAt)
 	}
 	l.Truncated(ingress, 3, from)
 	return Check(l, nil)

@@ -17,12 +17,13 @@ func Asked() bool { return os.Getenv(variable) != "" }
 // Whole reports whether all is asked for, and -short is not given.
 func Whole() bool { return os.Getenv(variable) == "1" && !testing.Short() }
 
-// Of returns how many of all cases are played: few, where no part is asked for.
-func Of(all, few int) int {
+// Of returns a number of a test, of its cases or of the steps between two of them: checks where a part is asked for, and
+// plain where none is.
+func Of(checks, plain int) int {
 	if Asked() {
-		return all
+		return checks
 	}
-	return few
+	return plain
 }
 
 // Only skips a test that takes more than a second, where no part is asked for.
