@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"layover/admin"
+	"layover/cluster"
 	"layover/cluster/connect"
 	"layover/cluster/doctor"
 	"layover/config"
@@ -38,7 +39,7 @@ type preflight struct {
 	// answering reports whether a broker answers, and refused whether one surely refuses the
 	// connection. Without either nothing is to be learnt.
 	answering, refused func() bool
-	warnings           func() map[string]string // about configurations of ingress topics
+	warnings           func() map[string]string // about configurations of ingress topics; not having read one is one
 	sick               func(now time.Time) []string
 
 	looked  time.Time         // the end of the last look
@@ -65,7 +66,7 @@ func (d *Daemon) newPreflight() *preflight {
 		},
 		answering: func() bool { return d.watcher.Health().Answering },
 		refused:   func() bool { return d.surelyRefused(time.Now()) },
-		warnings:  func() map[string]string { return d.watcher.Health().Warnings },
+		warnings:  func() map[string]string { return configWarnings(d.watcher, d.cfg.IngressTopics) },
 		sick:      func(now time.Time) []string { return admin.SickKinds(d.Sample(), now) },
 	}
 	p.shown.Store(new(admin.Preflight))
@@ -73,6 +74,19 @@ func (d *Daemon) newPreflight() *preflight {
 		close(p.passed)
 	}
 	return p
+}
+
+// configWarnings are those of the watcher about ingress topics. One whose configuration it has
+// not read yet has a warning too: a fault that is mended before the first reading changes no
+// other.
+func configWarnings(w *cluster.Watcher, ingress []string) map[string]string {
+	warnings := w.Health().Warnings
+	for _, name := range ingress {
+		if warnings[name] == "" && w.Lookup(name).Retention == 0 {
+			warnings[name] = "its configuration has not been read"
+		}
+	}
+	return warnings
 }
 
 // surelyRefused reports whether a broker refuses the connection and is not about to come or go.

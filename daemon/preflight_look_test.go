@@ -2,12 +2,16 @@ package daemon
 
 import (
 	"context"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
 	"layover/admin"
 	"layover/cluster/doctor"
 	"layover/config"
-	"log/slog"
-	"testing"
-	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // The watcher may hear a second later than the checks that the brokers are gone.
@@ -27,4 +31,28 @@ func TestALookThatReachedNoBrokerDoesNotCount(t *testing.T) {
 			t.Errorf("%s: %d verdicts, checked at %v, due now: %t", id, len(p.verdict), p.sample().Checked, p.due(time.Now()))
 		}
 	}
+}
+
+// TestAFindingThatIsMendedBeforeTheWatcherHasReadTheConfigurationGoes within a minute of the
+// reading, and not at the next look of ten minutes: brokers that are busy answer the checks and
+// not the watcher.
+func TestAFindingThatIsMendedBeforeTheWatcherHasReadTheConfigurationGoes(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		w.shorten()
+		var slow atomic.Bool
+		w.Broker.ControlKey(int16(kmsg.DescribeConfigs), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			w.Broker.KeepControl()
+			watcher := len(r.(*kmsg.DescribeConfigsRequest).Resources[0].ConfigNames) == 4 // the checks ask for more
+			if watcher && !slow.Swap(true) {
+				w.Broker.SleepControl(func() { time.Sleep(3 * time.Second) })
+			}
+			return nil, nil, false
+		})
+		in := w.start(checks("warn"))
+		in.ready()
+		in.finds(7*time.Second, "retention fail")
+		w.alter(ingress, "retention.ms", "-1")
+		in.finds(2 * time.Minute)
+		in.stop()
+	})
 }
