@@ -1,6 +1,7 @@
 package admin
 
 import (
+	goflag "flag"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -24,6 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(withBrowser{m}) }
 type withBrowser struct{ *testing.M }
 
 func (w withBrowser) Run() int {
+	goflag.Set("test.parallel", "8") // what is parallel waits for the page; a flag that is given wins, as it is parsed later
 	code := w.M.Run()
 	closeBrowser()
 	return code

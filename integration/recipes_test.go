@@ -194,6 +194,9 @@ func TestTheCommandsOfTheRecipesWork(t *testing.T) {
 	t.Parallel()
 	for _, r := range recipes(t) {
 		t.Run(r.name, func(t *testing.T) {
+			if !chosen("Kafka") { // each would have a broker of its own
+				t.Parallel()
+			}
 			s := recipeShell(t, r, chosen("Kafka"))
 			for _, b := range r.kcat {
 				s.step(r, b)

@@ -106,8 +106,11 @@ func TestNoOutputHasASecret(t *testing.T) {
 				{"config"}, {"config", "-o", "json"}, {"config", "check"}, {"config", "help"}, {"send", "--delay", "1s", "x"}, {"journal", "show"},
 				{"journal", "show", "-o", "json"}, {"journal", "recover"}, {"skip"}, {"health"}, {"version"}, {"help"},
 			} {
-				out, _ := try(t, settings, args...)
-				c.absent(out, "layover "+strings.Join(args, " "))
+				t.Run(strings.Join(args, " "), func(t *testing.T) {
+					t.Parallel()
+					out, _ := try(t, settings, args...)
+					c.absent(out, "layover "+t.Name())
+				})
 			}
 			c.serves(settings)
 		})

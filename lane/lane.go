@@ -283,7 +283,7 @@ func (l *Lane) replays() {
 
 // await sets the alarm for all that no step of a turn deals with.
 func (l *Lane) await(now time.Time) {
-	if ms, ok := l.core.NextDeadline(); ok {
+	if ms, ok := l.core.NextDeadline(); ok && !l.suspended { // what comes due without a lease is not offered
 		l.wake.by(now.Add(time.UnixMilli(ms).Sub(l.cfg.Wall(now).Round(0))))
 	}
 	if l.core.Unsettled() || len(l.revoking) > 0 || l.stop.asked {

@@ -51,6 +51,13 @@ func TestTheLoopSleepsASecondAtMostAndDoesNotSpin(t *testing.T) {
 			r.assign(0, 1)
 			r.fetched(assignment(0, 1), r.record(0, 0))
 		}},
+		"many come due without a lease": {250, func(r *rig) {
+			r.assign(0, 1)
+			for o := range int64(4000) {
+				r.fetched(assignment(0, 1), r.record(o, time.Second+time.Duration(o)*5*time.Millisecond))
+			}
+			r.kafka.set(func(k *kafka) { k.noLease = true; k.refuse = errors.New("no coordinator") })
+		}},
 		"waiting for answers": {250, func(r *rig) {
 			r.kafka.set(func(k *kafka) { k.silent = true })
 			r.assign(0, 1)

@@ -24,9 +24,10 @@ func outlier(s *shelf, wait time.Duration) {
 
 // TestOneWaitForATurnMakesNoOthersLate: two runs have less due in each 8 s than a quarter of the share holds.
 func TestOneWaitForATurnMakesNoOthersLate(t *testing.T) {
+	long.Only(t)
 	const each, every = 8000, 50 * time.Millisecond
 	waits := []time.Duration{2500 * time.Millisecond, 30 * time.Second, 0, 5 * time.Second, 10 * time.Second, 15 * time.Second}
-	for _, wait := range waits[:long.Of(len(waits), 1)] {
+	for _, wait := range waits {
 		t.Run(fmt.Sprint(wait), func(t *testing.T) {
 			two := func(s *shelf) {
 				s.share = 1536 << 10

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"layover/purgatory"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -26,6 +27,7 @@ func (s *shelf) cleans() (n int) {
 
 // TestNothingIsMovedAgainWhileRecordsAreLate: small runs become one when they are delivered.
 func TestNothingIsMovedAgainWhileRecordsAreLate(t *testing.T) {
+	long.Only(t)
 	small := func(s *shelf) {
 		s.older = true // nothing is moved yet
 		s.plant(fewSmall+10, 10, func(i int) uint64 { return uint64(i) }, func(int) time.Duration { return 20 * time.Hour })

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"layover/verify/long"
 )
 
 // collect advances until nothing due is left and returns what came out.
@@ -321,7 +323,7 @@ func TestNewTurnOfASlotDoesNotMixWithTheOneBeingDrained(t *testing.T) {
 
 func TestEqualTicksComeOutInTheOrderOfAddWhateverLevelTheyWereIn(t *testing.T) {
 	batches := []int{0, 5, 39}
-	if testing.Short() {
+	if testing.Short() || !long.Asked() {
 		batches = []int{0, 9}
 	}
 	for name, g := range geometries {

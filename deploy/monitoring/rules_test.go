@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"layover/verify/long"
 )
 
 const (
@@ -92,6 +94,9 @@ func TestPromtoolTakesTheRules(t *testing.T) {
 func TestEachAlertFiresWhenItShouldAndNotElse(t *testing.T) {
 	for _, file := range unitTests(t) {
 		t.Run(file, func(t *testing.T) {
+			if slices.Contains([]string{"alerts_absence_test.yaml", "alerts_intake_test.yaml", "alerts_runs_test.yaml"}, file) {
+				long.Only(t)
+			}
 			if out, err := promtool(t, "test", "rules", file); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
