@@ -61,6 +61,7 @@ func TestTheScriptAsksAgainAndAgainButNotForAHiddenTab(t *testing.T) {
 }
 
 func TestThePageThatWasToldNotToRefreshDoesNot(t *testing.T) {
+	t.Parallel()
 	f := openFront(t, ordinary, "")
 	tab := openBrowser(t).open(t, 1280, false)
 	tab.before(t, hurry)

@@ -16,10 +16,10 @@ import (
 // fails, or when a target's share is used up and there is no dead-letter topic.
 // What is parked goes on being delivered, which is what frees memory.
 type backpressure struct {
-	limit    func() int64                // used bytes at which reading pauses
-	runs     bool                        // an eighth of the limit is for what is read from runs topics
-	names    func() int64                // bytes of the names that headers chose
-	why      func(label string) lane.Why // what is wrong with a target
+	limit    func() int64  // used bytes at which reading pauses
+	runs     bool          // an eighth of the limit is for what is read from runs topics
+	names    func() int64  // bytes of the names that headers chose
+	holding  *lane.Holding // what is wrong with targets, as all lanes say it
 	log      *slog.Logger
 	lanes    []*lane.Lane
 	consumer *consumer.Consumer
@@ -171,7 +171,7 @@ func (b *backpressure) say(before []purgatory.Pause, used, limit int64) {
 			b.sayFull(used, limit)
 			continue
 		}
-		b.log.Warn("reading pauses, what is parked goes on", append([]any{"reason", p.Reason, "target", p.Label}, b.why(p.Label).Attrs()...)...)
+		b.log.Warn("reading pauses, what is parked goes on", append([]any{"reason", p.Reason, "target", p.Label}, b.holding.Why(p.Label).Attrs()...)...)
 	}
 }
 

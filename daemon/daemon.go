@@ -68,7 +68,6 @@ type Daemon struct {
 	router       *router
 	backpressure *backpressure
 	held         holdings
-	holding      *lane.Holding
 	replay       replay
 	drops        dropSummary
 	sick         sickLog
@@ -106,8 +105,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 	}, asking)
 	d.router = newRouter(cfg.Lanes)
 	d.held = holdings{bytes: make(map[purgatory.TargetName][]int64), lanes: cfg.Lanes}
-	d.holding = lane.NewHolding()
-	d.backpressure = &backpressure{limit: func() int64 { return sizes.pauseAt(d.watcher.Brokers()) }, names: d.nameBytes, why: d.holding.Why, log: d.log, runs: cfg.RunsOn()}
+	d.backpressure = &backpressure{limit: func() int64 { return sizes.pauseAt(d.watcher.Brokers()) }, names: d.nameBytes, holding: lane.NewHolding(), log: d.log, runs: cfg.RunsOn()}
 	if err := d.makeJournal(kafka); err != nil {
 		return nil, err
 	}
@@ -159,7 +157,7 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 		d.producers = append(d.producers, p)
 		d.lanes = append(d.lanes, lane.New(lane.Config{
 			Core: d.coreConfig(s, names), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval, Journal: d.journal,
-			OriginalTime: d.cfg.Timestamp == config.TimestampOriginal, Answered: d.watcher.Answered, Holding: d.holding, CatchUp: catchUp,
+			OriginalTime: d.cfg.Timestamp == config.TimestampOriginal, Answered: d.watcher.Answered, Holding: d.backpressure.holding, CatchUp: catchUp,
 			Elsewhere: func(t purgatory.TargetName, own int64) int64 { return d.held.elsewhere(i, t, own) },
 			Changed:   d.backpressure.check, Runs: d.runsConfig(s), Wall: d.opts.Wall, Log: d.log,
 		}, d.delivery(p), d.router, d.router))
