@@ -55,7 +55,8 @@ func (w *TimingWheel) TakeFarthest(horizonMs int64, budget int, wanted func(payl
 		w.RewindFarthest()
 		return taken, false
 	}
-	return s.taken, w.sift(&s)
+	more = w.sift(&s) // a statement of its own: it is what fills taken
+	return s.taken, more
 }
 
 // Readdress asks for every live record what is to be in place of its payload. Records keep their handles,
