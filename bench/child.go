@@ -59,5 +59,6 @@ func measureInChild(ctx context.Context, spec measure.Spec, stderr io.Writer) (m
 		return nil, err
 	}
 	var result measure.Result
-	return result, json.Unmarshal(out, &result)
+	err = json.Unmarshal(out, &result)
+	return result, err
 }
