@@ -138,6 +138,43 @@ func TestALeaderOfFormerTimesCutsNothing(t *testing.T) {
 	}
 }
 
+// TestAnElectionDuringAVisitCutsWhatWasAcknowledgedMeanwhile: the visit asked before, so its answer alone cuts nothing.
+// The next one asks behind all of it, and the same leader believes that its log ends below.
+func TestAnElectionDuringAVisitCutsWhatWasAcknowledgedMeanwhile(t *testing.T) {
+	for name, acked := range map[string]bool{"by the former leader": false, "and one by a later one": true} {
+		r, a, x := movingRig(t)
+		end := r.flushed(a, 0, 0, 10)
+		v := r.Runs().Visits(nil, 5000, 5000)[0]
+		for o := range int64(10) {
+			r.take(0, a.Epoch, r.arrival(10+o, 3_600_000+o, "0 far"))
+		}
+		r.Runs().Gather(r.at.WallMs+60_000, 1<<20, 1<<20)
+		late := r.Runs().Offer(nil, 9)
+		r.lands(late, end)
+		answer := func(v Visit) bool {
+			_, renewed := r.Runs().Take(&Visited{Visit: v, Highest: 4, Until: v.From, End: end, Ended: true, LogEnd: end}, 5000, 1000, nil)
+			return renewed
+		}
+		if answer(v) || r.stats.LostFromRuns > 0 {
+			t.Errorf("%s: the first answer cuts, %d are lost", name, r.stats.LostFromRuns)
+		}
+		if acked {
+			x.Acked(far.Found{Offset: end, Origin: 20})
+		}
+		r.pass(visitAgainMs)
+		next := r.Runs().Visits(nil, 5000, 5000)
+		if len(next) != 1 || next[0].From != end && !acked {
+			t.Fatalf("%s: the visits are %+v", name, next)
+		}
+		if renewed := answer(next[0]); renewed == acked {
+			t.Errorf("%s: renewed %v", name, renewed)
+		}
+		if lost := r.stats.LostFromRuns; !acked && lost != 9 {
+			t.Errorf("%s: %d count as lost, want 9", name, lost)
+		}
+	}
+}
+
 // TestAFlushBeginsWithTheFarthest, also where the last one has ended in the middle. All are within the
 // levels of the wheel: what is beyond has no order.
 func TestAFlushBeginsWithTheFarthest(t *testing.T) {

@@ -150,9 +150,10 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 }
 
 // stale reports whether the answer is of a leader that does not know that there is another one: its log ends below
-// what was acknowledged. A log is cut in a later leader epoch alone.
+// what was acknowledged. A log is cut in a later leader epoch alone. So the leader of the last known one is believed
+// where all that it lacks was acknowledged before that was known.
 func (v *Visited) stale() bool {
-	return v.Ended && v.LogEnd < v.end && v.Highest <= v.LeaderEpoch
+	return v.Ended && v.LogEnd < v.end && (v.Highest < v.LeaderEpoch || v.Highest == v.LeaderEpoch && !v.index.DoubtsFrom(v.LogEnd))
 }
 
 // Unread takes a visit that failed. It begins again after a second.

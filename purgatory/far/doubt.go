@@ -102,6 +102,10 @@ func slim(list []Doubt) []Doubt {
 	return list
 }
 
+// DoubtsFrom reports whether all that End has from an offset on is in doubt: since Raise has taken LeaderEpoch
+// nothing was found or acknowledged there.
+func (x *Index) DoubtsFrom(offset int64) bool { return max(x.sure, x.top()) <= offset }
+
 // Unsure returns the number of copies that were acknowledged since the log was last known to be of no later
 // leader epoch. Asking for its end makes them sure, see Ends.
 func (x *Index) Unsure() int { return len(x.doubts.unsure) }

@@ -52,7 +52,7 @@ func (in *instance) hold(own *partition, f *produce) {
 		return
 	}
 	switch {
-	case in.isFlying(own, d.Offset, d.Copy):
+	case in.flyingOf(own, d.Offset, d.Copy) >= own.inMemory(d.Offset, d.Copy):
 		w.fail("%v is offered twice at a time", e)
 	case d.Reason == "" && !e.passed && e.deadlineMs > now:
 		w.fail("EARLY: %v is offered %d ms before its deadline", e, e.deadlineMs-now)
@@ -86,12 +86,31 @@ func (in *instance) holdEvent(own *partition, f *produce) {
 
 // isFlying says whether a record of an assignment is in flight.
 func (in *instance) isFlying(own *partition, offset, copied int64) bool {
+	return in.flyingOf(own, offset, copied) > 0
+}
+
+// flyingOf counts the deliveries of a record in flight.
+func (in *instance) flyingOf(own *partition, offset, copied int64) (n int) {
 	for _, f := range in.flying {
 		if f.event == nil && f.epoch == own.epoch && f.d.Offset == offset && f.d.Copy == copied {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
+}
+
+// inMemory counts the records of one place in memory: a copy that was moved again, and cut off meanwhile, may stand
+// in the log once more where it stood before.
+func (own *partition) inMemory(offset, copied int64) (n int) {
+	if copied == 0 {
+		return 1
+	}
+	for _, c := range own.loaded {
+		if c.copyAt == copied-1 && c.entry.offset == offset {
+			n++
+		}
+	}
+	return n
 }
 
 // outcome ends a delivery. What was written stays written, whatever the core is told.
