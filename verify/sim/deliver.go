@@ -106,7 +106,7 @@ func (own *partition) inMemory(offset, copied int64) (n int) {
 		return 1
 	}
 	for _, c := range own.loaded {
-		if c.copyAt == copied-1 && c.entry.offset == offset {
+		if c.is(copied-1, offset) {
 			n++
 		}
 	}

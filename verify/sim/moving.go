@@ -196,9 +196,12 @@ func (own *partition) movable(m *purgatory.Move) *entry {
 	return nil
 }
 
+// is says whether it is the copy at an offset of the runs log, of the record at one of ingress.
+func (c *loaded) is(copyAt, offset int64) bool { return c.copyAt == copyAt && c.entry.offset == offset }
+
 func (own *partition) copyAt(copyAt, offset int64) *loaded {
 	for _, c := range own.loaded {
-		if c.copyAt == copyAt && c.entry.offset == offset {
+		if c.is(copyAt, offset) {
 			return c
 		}
 	}
