@@ -2,6 +2,7 @@ package facts
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -113,6 +114,17 @@ func TestFactsOfAnUnknownLeaderEpochMakeAllStrange(t *testing.T) {
 		if got := u.LeaderEpoch(); got != test.want {
 			t.Errorf("%s: leader epoch %d, want %d", name, got, test.want)
 		}
+	}
+}
+
+// TestASnapshotFromBeforeAnythingWasReadLeavesTheLeaderEpochKnown: an operator's offset has no
+// leader epoch, and so has a snapshot of it. A commit of the same offset has one, by
+// which its owner notices that the log was truncated below it.
+func TestASnapshotFromBeforeAnythingWasReadLeavesTheLeaderEpochKnown(t *testing.T) {
+	u := NewReader(testID, offsets.NewWindow(10), 3, 500, offsets.JournalRange{})
+	add(t, u, ends(), value(LastPart, -1, 1, 10))
+	if u.LeaderEpoch() != 3 || u.Until() != math.MaxInt64 {
+		t.Errorf("leader epoch %d, until %d", u.LeaderEpoch(), u.Until())
 	}
 }
 

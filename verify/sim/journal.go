@@ -85,16 +85,19 @@ func (b *brokers) readFacts(p int, window *offsets.Window, epoch int32, end int6
 // would not believe of its log; whole is false where that would be too little.
 func (b *brokers) found(p int, c offsets.Committed) (set doneSet, whole bool) {
 	metadata, ext, err := offsets.DecodeAll(c.Metadata, b.identity(p), c.Offset)
-	valid := b.logs[p].endOf(c.LeaderEpoch)
-	window := offsets.NewWindow(min(metadata.Low(), valid))
+	valid, epoch := b.logs[p].endOf(c.LeaderEpoch), c.LeaderEpoch
+	window := offsets.NewWindow(metadata.Low())
 	metadata.Each(func(from, to int64) bool {
 		window.FinishRange(from, min(to, valid))
 		return true
 	})
 	whole = err == nil
 	if b.journal.exists() && ext.Incarnation != 0 {
-		_, complaint, err := b.readFacts(p, window, c.LeaderEpoch, b.logs[p].end(), ext)
-		whole = whole && complaint == nil && err == nil
+		u, complaint, err := b.readFacts(p, window, c.LeaderEpoch, b.logs[p].end(), ext)
+		whole, epoch = whole && complaint == nil && err == nil, u.LeaderEpoch()
+	}
+	if metadata.Low() > valid && epoch >= 0 { // the truncation is noticed, and nothing from there on believed
+		window = offsets.NewWindow(valid)
 	}
 	return setOf(window), whole
 }
