@@ -138,6 +138,36 @@ func TestALeaderOfFormerTimesCutsNothing(t *testing.T) {
 	}
 }
 
+// TestDueCopiesDoNotWaitForAnAnswer: as long as a leader says that its log ends below what was acknowledged, it is
+// asked each second, and what is due below that end is read.
+func TestDueCopiesDoNotWaitForAnAnswer(t *testing.T) {
+	r, a, x := movingRig(t)
+	end := r.flushed(a, 0, 0, 10)
+	x.Raise(4, end)
+	r.pass(3_600_000)
+	found := r.copiesOf(0, 10)
+	for i := range found {
+		found[i].DeadlineMs -= 3_600_000
+	}
+	for round := range int64(3) {
+		ask := r.Runs().Visits(nil, 5000, 5000)
+		if len(ask) != 1 || ask[0].From != ask[0].To {
+			t.Fatalf("round %d: the visits are %+v, want a question", round, ask)
+		}
+		r.Runs().Take(&Visited{Visit: ask[0], Highest: 4, Until: ask[0].From, Ended: true, LogEnd: 8}, 5000, 1000, nil)
+		due := r.Runs().Visits(nil, 5000, 5000)
+		if len(due) != 1 || !due[0].Due || due[0].From != round*2 {
+			t.Fatalf("round %d: then they are %+v, want what is due", round, due)
+		}
+		due[0].To = round*2 + 2 // as the reader takes no more at a time
+		if loaded, _ := r.answers(a, due[0], found[round*2:round*2+2], 4, 0); loaded != 2 {
+			t.Errorf("round %d: %d are loaded", round, loaded)
+		}
+		r.pass(visitAgainMs)
+	}
+	r.audit()
+}
+
 // TestAnElectionDuringAVisitCutsWhatWasAcknowledgedMeanwhile: the visit asked before, so its answer alone cuts nothing.
 // The next one asks behind all of it, and the same leader believes that its log ends below.
 func TestAnElectionDuringAVisitCutsWhatWasAcknowledgedMeanwhile(t *testing.T) {

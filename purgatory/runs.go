@@ -93,7 +93,8 @@ type moved struct {
 	// asks: a flush has ended. Its acknowledgements tell no leader epoch, so the log is asked for it:
 	// else the first visit after an election would have all read again that was moved since.
 	asks        bool
-	gapNext     bool // a visit was the last one: a gap comes first now
+	asksAfter   int64 // Clock.MonotonicMs: not asked before
+	gapNext     bool  // a visit was the last one: a gap comes first now
 	visiting    bool
 	visitsAfter int64 // Clock.MonotonicMs: no visit before
 	listing     bool

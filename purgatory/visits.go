@@ -81,7 +81,7 @@ func (r *Runs) begin(p *partition, soonMs, aheadMs int64) (Visit, bool) {
 	ok = ok && v.DueMs <= r.now.WallMs+soonMs
 	due, bytes := false, int64(0)
 	switch {
-	case m.doubtful || m.asks: // nothing is read: the answer tells of which log it is
+	case m.doubtful || m.asks && r.now.MonotonicMs >= m.asksAfter: // nothing is read: the answer tells of which log it is
 		from, to, ok, m.asks = m.index.Known(), m.index.Known(), true, false
 	case ok && !(gap && m.gapNext): // in turn, as neither may wait for the other
 		from, to, bytes, due, m.gapNext = v.From, v.To, v.Bytes, true, true
@@ -113,7 +113,10 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 	}
 	m := &p.moved
 	if v.stale() {
-		m.asks, m.visitsAfter = true, r.now.MonotonicMs+visitAgainMs
+		m.asks, m.asksAfter = true, r.now.MonotonicMs+visitAgainMs
+		if m.doubtful || v.From < v.To { // a question holds up no copies that the log may have
+			m.visitsAfter = m.asksAfter
+		}
 		return take, false
 	}
 	if lost, truncated := m.index.Raise(v.Highest, v.End); truncated {
