@@ -78,7 +78,7 @@ func newBesidePlan(seed uint64) *besidePlan {
 	lanes := 1 + dice.IntN(3)
 	over := time.Duration(8+dice.IntN(6)) * time.Minute
 	if !longRig() {
-		over = 5 * time.Minute
+		over = 3 * time.Minute
 	}
 	for _, ill := range ills() {
 		for at := 20 * time.Second; dice.IntN(100) < ill.chance; {

@@ -109,10 +109,10 @@ func (w *fixture) over(s *steps, settings ...string) *instance {
 	return w.start(settings...)
 }
 
-// pick returns those of the points that are tried: the first two of each kind, or in a long
-// test all.
+// pick returns those of the points that are tried: the first of each kind, the first two in the checks of a change,
+// or all in a long test.
 func pick(points []point) []point {
-	return slices.DeleteFunc(points, func(p point) bool { return p.nth > 1 && testing.Short() || p.nth > 2 && !long.Whole() })
+	return slices.DeleteFunc(points, func(p point) bool { return p.nth > 1 && !long.Asked() || p.nth > 2 && !long.Whole() })
 }
 
 // arrives waits until the instance has come to its point. It does not come to each in every run:
