@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// stuckAfter is how long one of our loops, each of which turns about once a second,
-// may stand still before the process is better started again.
+// stuckAfter is how long one of our loops may stand still before the process is better
+// started again. Each turns about once a second.
 const stuckAfter = 60 * time.Second
 
 // The most that /readyz says.
@@ -55,7 +55,7 @@ func (r readiness) String() string {
 	return word + ": " + r.why
 }
 
-// ready decides from the sample and the time alone, so the same look at the process
+// ready decides from the sample and the time alone. So the same look at the process
 // always gets the same answer, however often it was asked before.
 //
 // Invariant: once ready, a process stays so until it drains, even if something is sick.

@@ -51,9 +51,9 @@ var rota = [...]int{active, fresh, active, fresh, unanswered, idle}
 
 // Bounds of the names.
 const (
-	// MaxNames is how many names chosen by headers are known at a time. With them all in
-	// use, long names, and a request of 20 ms, each is asked about within 10 s, and those
-	// that exist within 5 s.
+	// MaxNames is how many names chosen by headers are known at a time. With all of them
+	// in use, long names, and a request of 20 ms, each is asked about within 10 s. Those
+	// that exist are within 5 s.
 	MaxNames = 10_000
 
 	requestNames = 500      // names in one request

@@ -67,9 +67,9 @@ func nearestName(name string, known []string) string {
 	return nearest(word, known, withoutPrefix)
 }
 
-// Nearest returns the name in known with the smallest edit distance to name, the
-// first of several, or "" where more than half of the letters differ from each.
-// The cost is the product of the lengths, for each name in known.
+// Nearest returns the first name in known with the smallest edit distance to name. It
+// returns "" where more than half of the letters differ from each. The cost is the
+// product of the lengths, for each name in known.
 func Nearest(name string, known []string) string {
 	return nearest(name, known, func(whole string) string { return whole })
 }

@@ -21,8 +21,8 @@ var errNotOwned = errors.New("the partition is not assigned any more")
 
 const (
 	// maxRequestBytes bounds the bytes that the coordinator writes for one OffsetCommit. It
-	// appends a request as one batch, a record for each partition, and refuses all of
-	// a batch that is over a topic's max.message.bytes, which is 1 MiB by default.
+	// appends a request as one batch, a record for each partition. A batch over the topic's
+	// max.message.bytes, 1 MiB by default, is refused as a whole.
 	maxRequestBytes = 256 << 10
 	// recordBytes is more than such a record takes beside its texts.
 	recordBytes = 100

@@ -250,9 +250,9 @@ func (c *Consumer) Buffered() int64 {
 // LeaseValid says whether the group still counts on this member.
 func (c *Consumer) LeaseValid() bool { return c.table.lease.valid(time.Now()) }
 
-// NoneOlder reports whether every member of the group is of this release or a later one, as
-// far as the last sync told and while the lease lasts. It is false from a join to its sync,
-// and outside the group.
+// NoneOlder reports whether every member of the group is of this release or a later one.
+// The last sync told so, and the lease lasts. It is false from a join to its sync, and
+// outside the group.
 //
 // An older member that joins later is known here from the next sync on. Until then it has
 // none of this member's partitions, unless they are lost or it takes the instance id.

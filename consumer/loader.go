@@ -159,7 +159,7 @@ func (d *loader) answer(l *loading) map[string]map[int32]kgo.Offset {
 	for _, p := range ready {
 		if d.begin(p) {
 			// With the leader epoch the client asks whether the log still is the one that
-			// was read (KIP-320), and reports a data loss where it ends below.
+			// was read (KIP-320). It reports a data loss where that ends below.
 			place(p.TopicPartition, kgo.NewOffset().At(p.Next).WithEpoch(p.LeaderEpoch))
 		}
 	}

@@ -81,8 +81,9 @@ func (t *ownership) unagedFrom(a offsets.Assignment) (at, from int64) {
 	return at, from
 }
 
-// unaged returns at most so many assignments with unread records of unknown age, those
-// first that were asked about least lately, and notes that they are asked about now.
+// unaged returns at most so many assignments with unread records of unknown age, and
+// notes that they are asked about now. Those that were asked about least lately come
+// first.
 func (t *ownership) unaged(most int, now time.Time) (out []offsets.Assignment) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

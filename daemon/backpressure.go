@@ -12,9 +12,9 @@ import (
 	"layover/purgatory"
 )
 
-// backpressure pauses reading when memory is used up, while the dead-letter topic
-// fails, or when a target's share is used up and there is no dead-letter topic.
-// What is parked goes on being delivered, which is what frees memory.
+// backpressure pauses reading when memory is used up, and while the dead-letter topic
+// fails. Without that topic, a target whose share is used up pauses it as well. What is
+// parked goes on being delivered, which is what frees memory.
 type backpressure struct {
 	limit    func() int64  // used bytes at which reading pauses
 	runs     bool          // an eighth of the limit is for what is read from runs topics

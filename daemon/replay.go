@@ -122,9 +122,9 @@ func (r *replay) sample() admin.Replay {
 	return r.now
 }
 
-// left says how many offsets are left of what was in the log of each partition that is
-// read, and how many records of such were read since the start. What was read once stays read,
-// so lanes are only asked for more than they last published while something is left by that.
+// left says how many offsets are left of what was in the log of each partition at its
+// assignment, and how many of their records were read. What was read once stays read, so lanes
+// are only asked for more than they last published while something is left by that.
 func (d *Daemon) left() (remaining map[offsets.Assignment]int64, restored int64) {
 	group := d.consumer.Status()
 	lanes := d.looks((*lane.Lane).Published)
@@ -147,7 +147,7 @@ func (d *Daemon) looks(look func(*lane.Lane) *purgatory.Snapshot) []*purgatory.S
 }
 
 // unread returns what is left to be read of each partition up to the stable end that it
-// was assigned with, which is 0 in the end. One that is not read any more is not there.
+// was assigned with. In the end it is 0. One that is not read any more is not there.
 func unread(group consumer.Status, lanes []*purgatory.Snapshot) map[offsets.Assignment]int64 {
 	out := make(map[offsets.Assignment]int64)
 	stopped := make(map[offsets.TopicPartition]bool)

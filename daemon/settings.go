@@ -36,9 +36,9 @@ type sizes struct {
 }
 
 // fetchShare is the part of the memory bound that one fetch response may have on the
-// wire. A broker counts compressed bytes: records of 200 bytes that compress tenfold
-// take some 26 times of them once they are read, and two responses are there at a
-// time, so that 1/256 on the wire is up to a fifth of the bound.
+// wire. A broker counts compressed bytes: records of 200 bytes that compress tenfold take
+// some 26 times of them once they are read. Two responses are there at a time, so 1/256
+// on the wire is up to a fifth of the bound.
 const fetchShare = 256
 
 // nameBytes is what a long name that a header chose takes, with some partitions. The
@@ -106,7 +106,8 @@ func (d *Daemon) coreConfig(s sizes, names *delay.Names) purgatory.Config {
 const maxBuffered = 1 << 16
 
 // inFlight is each lane's share of the 1,000 records that may be in flight to a slow
-// partition of a target, and of those the share of what it counts apart.
+// partition of a target. Where records keep their partition number, a lane counts those of
+// each ingress topic apart, and each topic has its share of that.
 func (d *Daemon) inFlight() int {
 	n := 1000 / d.cfg.Lanes
 	if d.cfg.Partition == config.PartitionSame {

@@ -150,8 +150,8 @@ func (s *sickLog) sayWell(sick map[admin.SickKey]bool, now time.Time) {
 	}
 }
 
-// sayMore counts what is sick of a kind beyond what the log names, when there is such
-// for the first time and when there is none any more.
+// sayMore counts what is sick of a kind beyond what the log names. It does so when there
+// is such for the first time, and when there is none any more.
 func (s *sickLog) sayMore(more map[string]int) {
 	for kind, n := range more {
 		if s.more[kind] == 0 {

@@ -10,8 +10,8 @@ import (
 	"layover/delay"
 )
 
-// sayStart says once what was understood. What is as a setting has it is in the form of
-// the setting, and what stands in for another one is left out where nothing does.
+// sayStart says once what was understood. A value is in the form of its setting. What
+// stands in for another one is left out where nothing does.
 func (d *Daemon) sayStart(s *servers) {
 	c := d.cfg
 	http, control := s.addresses()

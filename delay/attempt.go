@@ -129,8 +129,8 @@ func (c *control) base(record *kgo.Record) wait {
 	return w
 }
 
-// Due is when a record is due to which b applies, in Unix milliseconds, as far as its headers
-// are valid and with no regard to a maximum. Its topic, partition and offset are known.
+// Due is when a record is due to which b applies, in Unix milliseconds. Its headers have to
+// be valid, and no maximum is looked at. Its topic, partition and offset are known.
 func (b Backoff) Due(record *kgo.Record) (ms int64) {
 	var c control
 	c.read(record.Headers)

@@ -47,8 +47,8 @@ const maxName = 255
 // NewNames returns the vocabulary of a map and of presets, in the order in which they win. It
 // is nil where both give nothing a meaning. A name that the map and a preset have is the map's.
 //
-// It is an error if a name of the map is not one that CheckName takes or is there twice, and if
-// a preset is unknown.
+// Errors are a name of the map that CheckName refuses or that is there twice, and a preset that
+// is unknown.
 func NewNames(own []Mapping, presetNames []string) (*Names, error) {
 	n := new(Names)
 	for _, m := range own {
@@ -125,8 +125,8 @@ func (n *Names) index() {
 }
 
 // CheckName refuses a name that cannot be mapped: one of Layover's own, and one that is not
-// 1 to 255 letters, digits and signs of ASCII without a blank, a comma, a semicolon and an
-// equals sign. The error continues a sentence that began with the name.
+// 1 to 255 characters of ASCII. A blank, a comma, a semicolon and an equals sign are
+// refused, too. The error continues a sentence that began with the name.
 func CheckName(name string) error {
 	switch {
 	case name == "":

@@ -68,8 +68,8 @@ const (
 // where allowed names them. A topic that a glob in reserved matches is a target only
 // where allowed has its name; a glob in allowed does not do.
 //
-// It is an error if a name is not one that Kafka would accept, if a glob is
-// malformed or could match no topic, and if egress itself is denied.
+// Errors are a name that Kafka would not accept, a glob that is malformed or could match
+// no topic, and an egress topic that is denied.
 func NewTargets(egress string, allowed, denied, reserved []string) (*Targets, error) {
 	t := &Targets{egress: egress, denied: make(map[string]struct{}, len(denied)), reserved: reserved}
 	for _, glob := range reserved {

@@ -21,9 +21,9 @@ func limits() logs.Limits {
 	return logs.Limits{Answer: 8 << 20, Partition: 1 << 20, Batch: 8 << 20}
 }
 
-// Scan reads partitions of a topic, each from its start to its end (not included), and
-// calls f for each record that somebody committed, in order within a partition. It ends
-// with an error of f, of a partition, or when nothing was read for 30 s.
+// Scan reads partitions of a topic, each from its start to its end (not included). It
+// calls f for each committed record, in order within a partition. It ends with an error
+// of f, of a partition, or when nothing was read for 30 s.
 func Scan(ctx context.Context, opts []kgo.Opt, topic string, ends map[int32][2]int64, f func(partition int32, r *kgo.Record) error) error {
 	client, err := logs.NewClient(opts)
 	if err != nil {

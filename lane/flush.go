@@ -149,9 +149,9 @@ func (f *flush) begins(now time.Time, ahead time.Duration) bool {
 }
 
 // keeps reports whether a flush for what ingress has to keep begins: of all beyond the horizon, once the
-// oldest is nearly as old as it may be, or of what is old alone. A flush for age may come after another
-// when a quarter of the least age has passed, as three quarters begin one, and memory that is full goes
-// first. What is old waits for nothing: under a flood memory is full for hours.
+// oldest is nearly as old as it may be, or of what is old alone. Three quarters of the least age begin a
+// flush for age, so another may come a quarter of it later. Memory that is full goes first. What is old
+// waits for nothing: under a flood memory is full for hours.
 func (f *flush) keeps(now time.Time, ahead time.Duration, full bool) bool {
 	f.looked = now.Add(leastAged)
 	kept := f.behind()
@@ -170,8 +170,8 @@ func (f *flush) keeps(now time.Time, ahead time.Duration, full bool) bool {
 	return true
 }
 
-// behind says what ingress keeps that is nearly as old or as far back as it may be, or has used up its part
-// of the retention.
+// behind says what ingress keeps that is nearly as old or as far back as it may be. What has used up its
+// part of the retention is in it, too.
 func (f *flush) behind() purgatory.Kept {
 	f.pressure.age = mostAge
 	return f.core.Runs().Behind(func(ingress string) purgatory.Limits {

@@ -105,11 +105,11 @@ func (p *pressure) used() int64 {
 // whole is the same with those: reading pauses for them, too.
 func (p *pressure) whole() int64 { return p.core.Bytes() + p.out.bytes() }
 
-// room is how many bytes of copies may be read now: up to a quarter of the share for all of them that
-// are not held, while memory is not full, and an eighth whatever else takes memory. Memory is full where neither
-// the lane's share nor the other lanes leave anything. What is held for a target may be more than that and stay
-// for hours: a sixteenth is for the others all the same, also beside a share that is just full. Reading pauses
-// then, and what it leaves for fetches is more than that.
+// room is how many bytes of copies may be read now. While memory is not full it is up to a quarter of the share,
+// for all copies that are not held. It is an eighth whatever else takes memory. Memory is full where neither the
+// lane's share nor the other lanes leave anything. What is held for a target may be more than that and stay for
+// hours: a sixteenth is for the others all the same, also beside a share that is just full. Reading pauses then,
+// and what it leaves for fetches is more than that.
 func (p *pressure) room() int64 {
 	share := p.share()
 	loaded := p.core.Runs().LoadedBytes()

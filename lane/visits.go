@@ -208,8 +208,8 @@ func (v *visits) leastAhead() time.Duration {
 	return min(max(leastAhead, leastSoon+4*worst), mostAhead)
 }
 
-// mustAhead is the least read-ahead where memory does not: it holds one wait for a turn, not four. What is read further
-// ahead takes the room of what waits to be read and is due sooner, and what is due within it is not moved.
+// mustAhead is the least read-ahead where memory does not: it holds one wait for a turn, not four. What is read
+// further ahead takes the room of what waits to be read and is due sooner. What is due within it is not moved.
 func (v *visits) mustAhead() time.Duration {
 	took, worst := v.worst()
 	return min(max(leastAhead, 4*took, leastSoon+worst), mostAhead)

@@ -23,9 +23,9 @@ const Unstarted = "layover: not started"
 // again under its name gets another one.
 type TopicID = [16]byte
 
-// Commit is one partition's commit as a value. It carries everything needed to
-// tell whether it may still be sent, so that a commit built before a
-// rebalance cannot be taken for one built after it.
+// Commit is one partition's commit as a value. It carries all that tells whether it may
+// still be sent. So a commit built before a rebalance cannot be taken for one built after
+// it.
 type Commit struct {
 	TopicPartition
 

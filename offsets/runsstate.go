@@ -23,7 +23,7 @@ type RunsState struct {
 	DueMs int64
 	// Sure is an offset, 0 for none: what is below stood in the log of the leader epochs up to LeaderEpoch. Where
 	// that ends below, it was cut. Known may be above, as nobody knows in which leader epoch a copy was
-	// acknowledged, and below, as what is found is not read at once.
+	// acknowledged. It may be below, as what is found is not read at once.
 	Sure int64
 	// LeaderEpoch is the highest leader epoch that was seen of the partition, from 0 on. The
 	// state is about the log of the leader epochs up to it.

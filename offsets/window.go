@@ -117,9 +117,8 @@ func (w *Window) FinishRange(from, to int64) int64 {
 	return to - from - had
 }
 
-// advance finishes [low, to), moves low to the first unfinished offset from to
-// on, forgets the pages now below low, and returns how many offsets were newly
-// finished.
+// advance finishes [low, to), moves low to the first unfinished offset from to on, and
+// forgets the pages now below low. It returns how many offsets were newly finished.
 func (w *Window) advance(to int64) int64 {
 	from, next := w.low, w.NextUnfinished(to)
 	had, runs := w.measure(from, next)

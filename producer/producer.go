@@ -124,11 +124,11 @@ func (p *Producer) largeClient() (*kgo.Client, error) {
 	return p.large, nil
 }
 
-// stalePurger makes a client purge a topic that was deleted and made again, when a record
-// fails with the id of the old one, and never otherwise. After a purge the client counts
-// its batches from 0 again: under the same producer epoch a broker that knows them would
-// acknowledge the next batch and not write it. A client that has failed has either written
-// nothing to the new topic, or has a new epoch.
+// stalePurger makes a client purge a topic that was deleted and made again. It does so
+// when a record fails with the id of the old one, and never otherwise. After a purge the
+// client counts its batches from 0 again: under the same producer epoch a broker that
+// knows them would acknowledge the next batch and not write it. A client that has failed
+// has either written nothing to the new topic, or has a new epoch.
 type stalePurger struct {
 	producer *Producer
 	client   *kgo.Client

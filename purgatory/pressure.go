@@ -34,7 +34,7 @@ func (r *Runs) Flying() int { return len(r.flying) - len(r.free) }
 func (r *Runs) Lost() int64 { return r.stats.LostFromRuns }
 
 // Crowded reports whether a partition has moved half as many records since its last commit as it
-// may, so that a commit is to come soon.
+// may. Then a commit is to come soon.
 func (r *Runs) Crowded() bool {
 	return r.parts.some(func(p *partition) bool {
 		return !p.commit.underway && p.moved.uncommitted >= movedUncommitted/2

@@ -66,11 +66,10 @@ type class struct {
 
 // store keeps the bytes of parked records in chunks, one open chunk per class.
 //
-// Records with like remaining delays share a chunk, so that chunks empty as a whole.
-// With 99 % 1 s and 1 % 600 s delays, chunks in arrival order take 83 times the live
-// bytes, and chunks by log2 of the remaining delay 1.05 times. Compacted are the chunks of
-// records with an id, and those that moving the farthest has made thin. Chunk bytes are accounted, so a
-// bound on them is exact.
+// Records with like remaining delays share a chunk, so that chunks empty as a whole. With 99 % of
+// delays 1 s and 1 % 600 s, chunks in arrival order take 83 times the live bytes. Chunks by log2 of the
+// remaining delay take 1.05 times. Compacted are the chunks of records with an id, and those that
+// moving the farthest has made thin. Chunk bytes are accounted, so a bound on them is exact.
 type store struct {
 	slots ids.Slots // locations of the records with an id
 	thin  []int     // chunks of idClass to be compacted: less than half of each is live

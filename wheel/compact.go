@@ -138,9 +138,8 @@ func (w *TimingWheel) nextLog() {
 	c.skip()
 }
 
-// merge moves records from the front of a closed chunk to the end of the one
-// before it, 0 for none, as far as there is room. Records of different epochs
-// stay apart.
+// merge moves records from the front of a closed chunk to the end of the one before it,
+// as far as there is room. 0: there is none. Records of different epochs stay apart.
 func (a *arena) merge(prev, ref, per uint32) {
 	if prev == 0 {
 		return

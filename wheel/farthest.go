@@ -61,7 +61,7 @@ func (w *TimingWheel) TakeFarthest(horizonMs int64, budget int, wanted func(payl
 
 // Readdress asks for every live record what is to be in place of its payload. Records keep their handles,
 // their order and their deadlines. It goes through them in the pass of TakeFarthest, with the same budget
-// and the same meaning of more, so a pass of one ends with RewindFarthest before the other's. address must
+// and the same meaning of more. So a pass of one ends with RewindFarthest before the other's. address must
 // not use the wheel. A record that moves to another bucket meanwhile may be asked about again.
 func (w *TimingWheel) Readdress(budget int, address func(payload uint64) uint64) (more bool) {
 	return w.sift(&sieve{horizon: w.clock, budget: budget, wanted: func(uint64) bool { return false }, address: address})

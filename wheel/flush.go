@@ -35,9 +35,9 @@ func (w *TimingWheel) append(lv *level, l *bucketLog, slot, tick int64, seq, pay
 	}
 }
 
-// flush reads at most budget records of the bucket that poll found, appends those
-// that are due, places the others anew, and returns the rest of the budget. Dead
-// records end here.
+// flush reads at most budget records of the bucket that poll found. It appends those that
+// are due, places the others anew, and returns the rest of the budget. Dead records end
+// here.
 func (w *TimingWheel) flush(due []uint64, budget int) ([]uint64, int) {
 	f, open := &w.flushing, &w.flushing.level.open
 	per := f.level.places()

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// maxSlots bounds the slots of a level, so that finding the next bucket of an
-// almost empty level looks at no more than 16 summary words.
+// maxSlots bounds the slots of a level. So finding the next bucket of an almost empty
+// level looks at no more than 16 summary words.
 const maxSlots = 1 << 16
 
 // maxNarrowShift bounds the width, as a power of two of ticks, of the buckets

@@ -46,8 +46,8 @@ type level struct {
 
 	// logs are two for each bucket. Either half is nil until it is needed.
 	//
-	// Invariant: of two records with the same deadline tick, the one in the
-	// cascaded log is older, and within a log the one that comes first is.
+	// Invariant: of two records with the same deadline tick, the one in the cascaded log
+	// is older. Within a log the one that comes first is.
 	logs [2][]bucketLog
 
 	// open is the bucket of this level that is being emptied.
@@ -152,8 +152,8 @@ func (lv *level) take(a *arena, bucket int, start, clock, mask int64) {
 	}
 }
 
-// share is how many chunks have to go at the tick for the rest to be empty by last,
-// and least at least, as far as there are so many.
+// share is how many chunks have to go at the tick for the rest to be empty by last. It is
+// least at the least, where there are as many.
 func (o *openBucket) share(tick, least int64) int64 {
 	if tick >= o.last {
 		return o.chunks

@@ -130,9 +130,9 @@ func (w *TimingWheel) Cancel(h Handle) bool {
 	return true
 }
 
-// AdvanceClock moves the clock to nowMs and appends the payloads that are due
-// to due, in the order of their ticks and, within a tick, of their Add. With
-// nowMs before the wheel's clock nothing happens.
+// AdvanceClock moves the clock to nowMs and appends the payloads that are due to due.
+// Their order is that of their ticks and, within a tick, of their Add. With nowMs before
+// the wheel's clock nothing happens.
 //
 // It reads at most budget records: handed out, moved to a finer level, or found
 // dead. more is true if that leaves work due by nowMs. The clock then stays at the

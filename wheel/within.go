@@ -14,10 +14,10 @@ const withinLooks = 1 << 16
 // instants are in ascending order, and counts is as long.
 //
 // It adds up whole buckets, and looks at up to 65,536 records of the buckets that an
-// instant cuts, or of all buckets once records were cancelled or taken. Further records are
-// counted in proportion to the time. So it is exact where these buckets hold no more. The
-// cost grows with the buckets that hold records, 16,384 at most in the default
-// geometry, and not with the records.
+// instant cuts. Once records were cancelled or taken, it looks at those of all buckets.
+// Further records are counted in proportion to the time. So it is exact where these buckets
+// hold no more. The cost grows with the buckets that hold records, 16,384 at most in the
+// default geometry, and not with the records.
 func (w *TimingWheel) Within(instants []int64, counts []int64) {
 	clear(counts)
 	if len(instants) == 0 || w.Len() == 0 {

@@ -16,8 +16,8 @@ const (
 )
 
 // BatchBytes asks for a topic's max.message.bytes. A larger batch would be refused as a whole,
-// with all the records in it, and a smaller one would refuse records that the topic takes.
-// Without the right to ask it is the default.
+// with all the records in it. A smaller one would refuse records that the topic takes. Without
+// the right to ask it is the default.
 func BatchBytes(ctx context.Context, admin *kadm.Client, topic string) int32 {
 	ctx, cancel := context.WithTimeout(ctx, AskTimeout)
 	defer cancel()

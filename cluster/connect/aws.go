@@ -32,7 +32,7 @@ type awsKeys struct {
 }
 
 // newAWS finds the kind of credentials. kgo signs for the region in a broker's name, and
-// otherwise for the one in the environment of the process, so that it is set there.
+// otherwise for the one in the environment of the process. So it is set there.
 func newAWS(k *config.Kafka, dial dialFunc) *awsKeys {
 	if region := k.Region(); region != "" {
 		os.Setenv("AWS_REGION", region)

@@ -146,7 +146,7 @@ func (b bounded) Request(ctx context.Context, req kmsg.Request) (kmsg.Response, 
 
 // askTopics asks which brokers there are, and for the configured topics with the rights
 // to them. A missing one is asked for again, as the broker may not have heard of a new
-// topic yet, and then all names are asked for.
+// topic yet. Then all names are asked for.
 func (a *asking) askTopics(ctx context.Context) {
 	f := a.facts
 	resp, err := cluster.Metadata(ctx, bounded{a.Client}, f.names(), askTimeout, true)

@@ -1,5 +1,5 @@
-// Package engine is the command line client of a container engine, for the tests that
-// do what its users do, with the commands that users have.
+// Package engine is the command line client of a container engine. Its tests do what
+// users do, with the commands that users have.
 //
 // LAYOVER_TEST_DOCKER names the client, default docker.
 package engine

@@ -23,8 +23,8 @@ const leastRecord = 7
 // with those of a gap or of a whole run, and each may stand before one.
 const mostSuspects = 2
 
-// isBroken notes that the batch at an offset of a runs partition could not be read, and reports whether
-// that is so for the second time in a row: once may be the network's fault.
+// isBroken notes that the batch at an offset of a runs partition could not be read. It reports whether
+// this is the second time in a row: once may be the network's fault.
 func (c *Copies) isBroken(at offsets.TopicPartition, offset int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

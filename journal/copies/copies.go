@@ -150,9 +150,9 @@ func sizeOf(r *kgo.Record) int {
 	return size
 }
 
-// Delete deletes the records of an ingress partition's runs partition below an offset, if its
-// topic still has the id and the log of a leader epoch reaches there: all of it may have been written
-// anew since. It calls done once, within seconds.
+// Delete deletes the records of an ingress partition's runs partition below an offset. Its topic must
+// still have the id, and the log of a leader epoch reach there: all of it may have been written anew
+// since. It calls done once, within seconds.
 func (c *Copies) Delete(tp offsets.TopicPartition, topic offsets.TopicID, epoch int32, below int64, done func(error)) {
 	at := c.at(tp)
 	c.running.Go(func() { // ends with its requests, which have time limits

@@ -221,7 +221,7 @@ func (u *Reader) Restored(whole bool, start int64, tail []Run) Restored {
 func (u *Reader) Complete() bool { return u.parts.complete >= 0 }
 
 // Name returns the records that a commit has to name for the next reader to find them
-// all, in a journal with this topic id and log start; zero without records. The range
+// all; zero without records. The journal has this topic id and log start. The range
 // begins at the log start, so that nothing is deleted before the next snapshot.
 func (u *Reader) Name(topic offsets.TopicID, start int64) offsets.JournalRange {
 	if u.last < 0 {

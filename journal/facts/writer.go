@@ -48,9 +48,9 @@ type Write struct {
 	Value []byte
 }
 
-// Writer decides, for one assignment of a partition, which records the journal gets, how a
-// commit describes the finished set, and which records may be deleted. It has one owner,
-// who owns the window too, and no clock.
+// Writer is of one assignment of a partition. It decides which records the journal gets,
+// how a commit describes the finished set, and which records may be deleted. It has one
+// owner, who owns the window too, and no clock.
 type Writer struct {
 	id     Identity
 	window *offsets.Window // the assignment's, which its owner changes

@@ -12,9 +12,9 @@ import (
 //
 // The zero value is empty and ready. One goroutine owns it.
 //
-// It is split into shards by the low bits of the hash. One more shard is made when
-// there are over a thousand entries for each, by splitting the shard whose turn it is,
-// and one less when there are under five hundred.
+// It is split into shards by the low bits of the hash. With over a thousand entries for
+// each, one more shard is made by splitting the shard whose turn it is. With under five
+// hundred there is one less.
 type Table struct {
 	entries int
 
