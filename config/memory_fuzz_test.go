@@ -9,10 +9,9 @@ import (
 	"testing/fstest"
 )
 
-// FuzzMemoryLimitAgainstItsFiles reads a limit from any list of groups and any
-// limits. What comes out is a number that stands in one of the files, never one
-// from outside their folder, and none only where no file that a group leads to
-// holds a limit.
+// FuzzMemoryLimitAgainstItsFiles reads a limit from any list of groups and any limits.
+// What comes out is a number that stands in one of the files, never one from outside
+// their folder. It is none only where no file that a group leads to holds a limit.
 func FuzzMemoryLimitAgainstItsFiles(f *testing.F) {
 	for _, groups := range []string{
 		"0::/\n", "0::/a/b\n", "0::/../../other\n", "0::a//b/..\n", "5:cpu,memory:/a\n0::/a\n", "1:name=systemd:/a", "0::", "::", "", "0::/a\x00b\n", "12:memory:/a/b:c\n", "0::/./.\n",

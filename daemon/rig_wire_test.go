@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// line is one connection between a client and a broker, with a place in the middle at
-// which every request and every answer is read, and may be kept, slowed or cut off.
+// line is one connection between a client and a broker. In its middle every request and
+// every answer is read, and may be kept, slowed or cut off.
 //
 //	client ─► up ─► broker ─► down ─► handOver ─► client
 type line struct {

@@ -196,9 +196,9 @@ func TestKafkaTakes4096CharactersOfMetadataAndRefusesOneMoreForThatPartitionAlon
 	f.mustBeAt(2, 1)
 }
 
-// The consumer divides its commits so that a request is far below this: a
-// coordinator appends a request as one batch, of a record for each partition with
-// the names of group and topic in it, and refuses all of one that is over 1 MiB.
+// The consumer divides its commits so that a request is far below this: a coordinator
+// appends a request as one batch of a record for each partition, with the names of group
+// and topic in it. It refuses all of a batch over 1 MiB.
 func TestKafkaRefusesEveryPartitionOfACommitThatIsTooLargeAsABatch(t *testing.T) {
 	const partitions = 270
 	f, id := facts(t, partitions)

@@ -18,9 +18,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// TestAllocationsOfTheLoop holds the way of a record through the lane, from what
-// the client fetched to what it is given to produce and back, to no allocation
-// but the chunks that a hundred of them share. The race detector allocates too.
+// TestAllocationsOfTheLoop follows records through the lane, from what the client fetched
+// to what it is given to produce and back. Nothing is allocated but the chunks that a
+// hundred of them share. The race detector allocates too.
 func TestAllocationsOfTheLoop(t *testing.T) {
 	targets, err := delay.NewTargets("ready", nil, []string{"delayed"}, nil)
 	if err != nil {

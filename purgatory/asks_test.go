@@ -138,8 +138,8 @@ func TestALeaderOfFormerTimesCutsNothing(t *testing.T) {
 	}
 }
 
-// TestDueCopiesDoNotWaitForAnAnswer: as long as a leader says that its log ends below what was acknowledged, it is
-// asked each second, and what is due below that end is read.
+// TestDueCopiesDoNotWaitForAnAnswer: a leader that says that its log ends below what was acknowledged is asked
+// each second. What is due below that end is read.
 func TestDueCopiesDoNotWaitForAnAnswer(t *testing.T) {
 	r, a, x := movingRig(t)
 	end := r.flushed(a, 0, 0, 10)

@@ -231,9 +231,9 @@ func TestMemoryIsGivenBackAfterABurst(t *testing.T) {
 	}
 }
 
-// Whatever is cancelled, in whatever order and however much of it, what is left
-// costs at most 28 bytes a record, beside the headers and, in the worst case, a chunk
-// of each size for each bucket in use.
+// Records are cancelled in any order, and any number of them. Each that is left costs at
+// most 28 bytes, beside the headers. In the worst case there is a chunk of each size for
+// each bucket in use, too.
 func TestCompactionKeepsMemoryInProportionToWhatIsLeft(t *testing.T) {
 	records := 1_000_000
 	if testing.Short() {

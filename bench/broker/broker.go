@@ -21,7 +21,7 @@ import (
 
 const (
 	defaultImage = "apache/kafka:4.3.1"
-	// EngineWithin is for the container engine to say that it is there, startWithin
+	// EngineWithin is for the container engine to say that it is there. startWithin is
 	// for a container to run, with the download of its image, and ServeWithin for the
 	// broker in it to answer.
 	EngineWithin = 5 * time.Second

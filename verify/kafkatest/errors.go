@@ -46,9 +46,9 @@ type Table[M comparable] struct {
 	Permanent        []M // meanings after which nothing is tried again
 }
 
-// Hold fails the test unless the table is whole, of gives each error the meaning that it
-// has in the table, also within another error, and no error that the client calls
-// retriable has a permanent meaning. A code that is new to the client is in no table.
+// Hold fails the test unless the table is whole, and of gives each error its meaning
+// there, also within another error. No error that the client calls retriable may have a
+// permanent meaning. A code that is new to the client is in no table.
 func (table Table[M]) Hold(t *testing.T, of func(error) M) {
 	t.Helper()
 	meanings := make(map[*kerr.Error][]M)

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// mutant is one planted bug. Its file in edits says in a sentence what the bug is
-// and what it would do to a user, and below that what it changes, as a diff
-// without line numbers:
+// mutant is one planted bug. Its file in edits says in a sentence what the bug is and
+// what it would do to a user. Below that is what it changes, as a diff without line
+// numbers:
 //
 //	The commit names the offset after the low one: each restart loses a record.
 //

@@ -2,8 +2,9 @@ package sim
 
 import "testing"
 
-// farRecord is the number of an Append of a record without an id that is due in an hour, and
-// secondCancel and secondTimer are of a cancel of the second id, and of a record of it.
+// farRecord is the number of an Append of a record without an id that is due in an hour.
+// secondCancel is that of a cancel of the second id, and secondTimer that of a record with
+// it.
 const (
 	farRecord    = 9*9 + 8
 	secondCancel = 9 * (2 + 16*40*8)

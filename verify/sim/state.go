@@ -10,11 +10,11 @@ import (
 	"layover/offsets"
 )
 
-// state is everything that decides what can happen from here on, written so that
-// states which differ only in names, in numbers that are merely counted up, or in
-// which instance is which, are the same. What a core is in is taken from what can
-// be seen of it and from the model beside it; the order within its queues is left
-// out, and two records that wait for the same target are alike.
+// state is everything that decides what can happen from here on. States are written alike
+// that differ only in names, in which instance is which, or in numbers that are merely
+// counted up. What a core is in is taken from what can be seen of it and from the model
+// beside it; the order within its queues is left out, and two records that wait for the
+// same target are alike.
 func (w *World) state() []byte {
 	order := make([]int, len(w.insts))
 	for i := range order {
