@@ -225,3 +225,34 @@ func TestAFlushBeginsWithTheFarthest(t *testing.T) {
 	}
 	t.Error("the farthest record is not among the first that are gathered")
 }
+
+// TestAQuestionThatFailsIsAskedAgain: with the most copies of which nobody knows their leader epoch nothing is moved
+// before an answer, and nothing else asks. What is due is read meanwhile.
+func TestAQuestionThatFailsIsAskedAgain(t *testing.T) {
+	r, a, x := movingRig(t)
+	for o := range int64(mostUnsure + 5000) {
+		r.take(0, a.Epoch, r.arrival(o, 3_600_000+o, "0 far"))
+	}
+	r.Runs().Gather(r.at.WallMs+60_000, 1<<40, 1<<20)
+	end := int64(0)
+	for moves := r.Runs().Offer(nil, 4000); len(moves) > 0; moves = r.Runs().Offer(nil, 4000) {
+		end = r.lands(moves, end)
+		r.commitLow(0)
+	}
+	if x.Unsure() < mostUnsure || r.stats.Gathered == 0 {
+		t.Fatalf("%d are unsure, %d gathered", x.Unsure(), r.stats.Gathered)
+	}
+	for round := range 3 {
+		asks := r.Runs().Visits(nil, 5000, 5000)
+		if len(asks) != 1 || asks[0].From != asks[0].To {
+			t.Fatalf("round %d: the visits are %+v, want a question", round, asks)
+		}
+		r.Runs().Unread(asks[0])
+		if due := r.Runs().Visits(nil, 5_000_000, 5_000_000); len(due) != 1 || !due[0].Due {
+			t.Errorf("round %d: then they are %+v, want what is due", round, due)
+		} else {
+			r.Runs().Unread(due[0])
+		}
+		r.pass(visitAgainMs)
+	}
+}

@@ -159,10 +159,18 @@ func (v *Visited) stale() bool {
 	return v.Ended && v.LogEnd < v.end && (v.Highest < v.LeaderEpoch || v.Highest == v.LeaderEpoch && !v.index.DoubtsFrom(v.LogEnd))
 }
 
-// Unread takes a visit that failed. It begins again after a second.
+// Unread takes a visit that failed. It begins again after a second: also a question, as nothing else may ask it.
 func (r *Runs) Unread(v Visit) {
-	if p := r.visited(&v); p != nil {
-		p.moved.visitsAfter = r.now.MonotonicMs + visitAgainMs
+	p := r.visited(&v)
+	if p == nil {
+		return
+	}
+	m, again := &p.moved, r.now.MonotonicMs+visitAgainMs
+	if v.From == v.To {
+		m.asks, m.asksAfter = true, again
+	}
+	if m.doubtful || v.From < v.To {
+		m.visitsAfter = again
 	}
 }
 
