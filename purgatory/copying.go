@@ -102,6 +102,9 @@ func (r *Runs) acked(m *moved, a *Answer, c *copying) bool {
 	r.stats.LostFromRuns += m.index.Lost()
 	m.asks = m.asks || m.index.Unsure() >= askUnsure
 	m.wary = m.wary && m.doubtful
+	if !m.doubtful {
+		m.progressMs = r.now.MonotonicMs
+	}
 	return !m.doubtful
 }
 

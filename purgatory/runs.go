@@ -72,8 +72,11 @@ type moved struct {
 	epochs epochs
 	renewal
 
-	gathered [][]waiting // each ascending by deadline, and none is empty
-	number   uint64      // of the run in hand
+	gathered      [][]waiting // each ascending by deadline, and none is empty
+	gatheredBytes int64       // of those
+	progressMs    int64       // Clock.MonotonicMs of when something was gathered last, or a copy taken
+
+	number uint64 // of the run in hand
 
 	flyingBytes int64
 	given       int   // copies in flight whose records are parked again
@@ -161,7 +164,7 @@ func (r *Runs) Usable(topic string, usable bool) {
 // many runs that none may begin for others, copies may still be moved together.
 func (p *partition) movable(nowMs int64, again bool) bool {
 	m := &p.moved
-	if m.index == nil || !m.usable || m.doubtful || p.src.draining || nowMs < m.pauseUntil || p.silent(nowMs) {
+	if m.index == nil || !m.usable || m.doubtful || p.src.draining || nowMs < m.pauseUntil || p.silent(nowMs) || p.stalled(nowMs) {
 		return false
 	}
 	return !m.index.Full() || again && !m.index.Overfull()
@@ -207,13 +210,14 @@ func (r *Runs) gather(afterMs int64, budget int, wanted func(payload uint64) boo
 		lists[p] = append(lists[p], waiting{loc, h.deadlineMs})
 		gathered += int64(h.total())
 		r.bytes += int64(h.total())
+		p.moved.gatheredBytes += int64(h.total())
 		p.unpark()
 		r.stats.Parked--
 		r.stats.Gathered++
 	}
 	for p, list := range lists {
 		slices.SortStableFunc(list, func(a, b waiting) int { return cmp.Compare(a.deadlineMs, b.deadlineMs) })
-		p.moved.gathered = append(p.moved.gathered, list)
+		p.moved.gathered, p.moved.progressMs = append(p.moved.gathered, list), r.now.MonotonicMs
 	}
 	if len(r.taken) > 0 {
 		r.parking.nextDueMs = 0
@@ -276,6 +280,7 @@ func (r *Runs) start(p *partition) Move {
 	loc := m.pop(m.soonest())
 	h, body := r.store.read(loc)
 	size := int64(h.total())
+	m.gatheredBytes -= size
 	var id int32
 	if n := len(r.free); n > 0 {
 		id, r.free = r.free[n-1], r.free[:n-1]
@@ -325,7 +330,10 @@ func (r *Runs) scatter(p *partition, untilMs int64) {
 			return
 		}
 		r.stats.Gathered--
-		r.park(p, m.pop(list))
+		loc := m.pop(list)
+		h := readHeader(r.store.at(loc))
+		m.gatheredBytes -= int64(h.total())
+		r.park(p, loc)
 	}
 }
 
@@ -344,6 +352,7 @@ func (r *Runs) forget(p *partition) (n int64) {
 		loc := m.pop(0)
 		h := readHeader(r.store.at(loc))
 		r.bytes -= int64(h.total())
+		m.gatheredBytes -= int64(h.total())
 		r.out.release(loc, &h)
 	}
 	r.stats.Gathered -= n

@@ -10,11 +10,11 @@ const (
 	copyRoomShare = 2
 )
 
-// silence is what is in flight to silent partitions. It keeps its memory, and its place in the client's buffer,
-// until the answer.
+// silence is what is in flight to silent partitions, and what is gathered of stalled ones. A copy keeps its memory, and
+// its place in the client's buffer, until the answer.
 type silence struct {
 	copies  int
-	records int64 // of those copies, but for records that are parked again
+	records int64 // of those copies, but for records that are parked again; and gathered ones
 	bytes   int64 // of those records
 }
 
@@ -24,14 +24,29 @@ func (p *partition) silent(nowMs int64) bool {
 	return p.src.moving > 0 && nowMs-p.moved.answeredMs >= silentMs
 }
 
-// silence adds up the silent partitions, also those that are gone.
+// stalled reports whether records of a partition are gathered, and none has been moved for so long: its copies are
+// refused, or its commits, or nobody tells of which log it is. It goes on as it may, and no flush waits for it.
+func (p *partition) stalled(nowMs int64) bool {
+	return len(p.moved.gathered) > 0 && nowMs-p.moved.progressMs >= silentMs
+}
+
+// silence adds up the silent partitions, also those that are gone, and the stalled ones.
 func (r *Runs) silence() (s silence) {
-	if r.Flying() == 0 {
+	if r.stats.Gathered == 0 && r.Flying() == 0 {
 		return s
 	}
 	for _, p := range r.parts.list {
-		if p != nil && p.silent(r.now.MonotonicMs) {
-			m := &p.moved
+		if p == nil {
+			continue
+		}
+		m := &p.moved
+		if p.stalled(r.now.MonotonicMs) {
+			s.bytes += m.gatheredBytes
+			for _, list := range m.gathered {
+				s.records += int64(len(list))
+			}
+		}
+		if p.silent(r.now.MonotonicMs) {
 			s.copies += p.src.moving
 			s.records += int64(p.src.moving - m.given)
 			s.bytes += m.flyingBytes - m.givenBytes

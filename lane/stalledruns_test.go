@@ -1,0 +1,96 @@
+package lane
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// of1 counts the copies of partition 1, and may refuse those of partition 0.
+type of1 struct {
+	*shelf
+	n       atomic.Int64
+	refuses bool
+}
+
+func (s *of1) Copy(at offsets.TopicPartition, r *kgo.Record, done func(int64, error)) {
+	if at.Partition == 1 {
+		s.n.Add(1)
+	} else if s.refuses {
+		s.answers.Go(func() { done(-1, errors.New("topic authorization failed")) })
+		return
+	}
+	s.shelf.Copy(at, r, done)
+}
+
+// fill1 hands in records of partition 1 that nearly fill memory.
+func (r *rig) fill1() {
+	for i := range int64(full) {
+		rec := r.record(i, 6*time.Hour)
+		rec.Partition, rec.Value = 1, make([]byte, 1000)
+		r.fetched(assignment(1, 2), rec)
+	}
+}
+
+// TestAPartitionWhoseCommitsAreRefusedKeepsNoOtherFromMoving: no more of it may be moved than a restart may repeat, as
+// where the right to read its topic is gone. Memory is nearly full of both.
+func TestAPartitionWhoseCommitsAreRefusedKeepsNoOtherFromMoving(t *testing.T) {
+	var counted *of1
+	shelved(t, func(c *Config) {
+		counted = &of1{shelf: c.Runs.Runs.(*shelf)}
+		c.Runs.Runs = counted
+	}, nil, func(r *rig, s *shelf) {
+		r.assign(1, 2)
+		time.Sleep(2 * time.Second)
+		r.kafka.set(func(k *kafka) {
+			k.refuse, k.spares = errors.New("topic authorization failed"), func(partition int32) bool { return partition == 1 }
+		})
+		records := make([]*kgo.Record, 25_000)
+		for i := range records {
+			records[i] = r.record(int64(i), 5*time.Hour)
+		}
+		r.fetched(assignment(0, 1), records...)
+		time.Sleep(20 * time.Second)
+		if n := r.moved(s); n != 10_000 {
+			r.Fatalf("%d are moved of partition 0", n)
+		}
+		r.fill1()
+		time.Sleep(10 * time.Minute)
+		if n := counted.n.Load(); n == 0 {
+			t.Error("nothing of partition 1 is moved in ten minutes")
+		}
+		over := make(chan struct{})
+		r.Lost(assignment(1, 2), func() { close(over) })
+		<-over
+	})
+}
+
+// TestAPartitionThatRefusesCopiesKeepsNoOtherFromMoving: of its records one is tried each second.
+func TestAPartitionThatRefusesCopiesKeepsNoOtherFromMoving(t *testing.T) {
+	var counted *of1
+	shelved(t, func(c *Config) {
+		counted = &of1{shelf: c.Runs.Runs.(*shelf), refuses: true}
+		c.Runs.Runs = counted
+	}, nil, func(r *rig, s *shelf) {
+		records := make([]*kgo.Record, 25_000)
+		for i := range records {
+			records[i] = r.record(int64(i), 5*time.Hour)
+		}
+		r.fetched(assignment(0, 1), records...)
+		r.assign(1, 2)
+		time.Sleep(10 * time.Second)
+		r.fill1()
+		time.Sleep(10 * time.Minute)
+		if n := counted.n.Load(); n == 0 {
+			t.Error("nothing of partition 1 is moved in ten minutes")
+		}
+		over := make(chan struct{})
+		r.Lost(assignment(1, 2), func() { close(over) })
+		<-over
+	})
+}
