@@ -22,7 +22,7 @@ func newMoves(l *Lane) moves {
 	return moves{
 		openings: openings{core: l.core, box: &l.box, cfg: &l.cfg, topics: make(map[string]RunsTopic), parts: make(map[offsets.Assignment]*opening)},
 		flush:    flush{core: l.core, box: &l.box, cfg: &l.cfg, pressure: pressure, out: &l.out, throttle: &l.throttle},
-		visits:   visits{core: l.core, box: &l.box, cfg: &l.cfg, pressure: pressure, published: &l.seen, in: &l.in, ahead: leastAhead},
+		visits:   visits{core: l.core, box: &l.box, cfg: &l.cfg, pressure: pressure, published: &l.seen, in: &l.in, ahead: leastAhead, whole: make(map[offsets.Assignment]time.Time)},
 	}
 }
 

@@ -38,6 +38,8 @@ const (
 	fewSmall = 1024
 	// cleanRest is how long nothing is looked for that is to be moved again, once that was moved.
 	cleanRest = 10 * time.Second
+	// cleanWait is how long a visit that loads a run keeps others from beginning: its leader may not answer.
+	cleanWait = time.Second
 )
 
 // records are those of a visit, as they stood in ingress.
@@ -64,9 +66,9 @@ type visits struct {
 	recent []duration    // of visits, the latest last, at most recentVisits
 	seen   purgatory.RunsPace
 
-	cleaning bool      // runs are loaded, to be moved again
-	cleaned  time.Time // no look for such before
-	whole    int       // visits under way that load them
+	cleaning bool                             // runs are loaded, to be moved again
+	cleaned  time.Time                        // no look for such before
+	whole    map[offsets.Assignment]time.Time // when each visit under way began that loads one
 
 	again  []offsets.Assignment // a visit of each was answered since the last turn, and took something
 	wanted []purgatory.Visit    // scratch
@@ -131,6 +133,9 @@ func (v *visits) begin(topic topicOf) {
 			w.Most = room
 		}
 		if id, ok := topic(w.Assignment); ok {
+			if w.Whole {
+				v.whole[w.Assignment] = time.Now()
+			}
 			v.cfg.Runs.Runs.Visit(w, id, func(answer purgatory.Visited, found []*kgo.Record) { v.box.order(runsRead{answer, found}) })
 		}
 	}
@@ -139,13 +144,13 @@ func (v *visits) begin(topic topicOf) {
 // clean has runs loaded that are to be moved again, while nothing is late and there is room. It
 // returns true when all of them are there.
 func (v *visits) clean(now time.Time, topic topicOf) (loaded bool) {
-	if now.Before(v.cleaned) || v.whole > 0 || v.published.outlook.OldestOverdueMs != 0 {
+	if now.Before(v.cleaned) || v.loads(now) || v.published.outlook.OldestOverdueMs != 0 {
 		return false
 	}
 	share := v.pressure.share()
 	if v.pressure.room() >= share/16 {
 		if v.wanted = v.core.Runs().Cleanings(v.wanted[:0], far.Cleaning{Slack: cleanSlack, Small: share / 64, Few: fewSmall}); len(v.wanted) > 0 {
-			v.whole, v.cleaning, v.cleaned = len(v.wanted), true, now.Add(runsLook)
+			v.cleaned = now.Add(runsLook)
 			v.begin(topic)
 			return false
 		}
@@ -153,6 +158,16 @@ func (v *visits) clean(now time.Time, topic topicOf) (loaded bool) {
 	loaded = v.cleaning
 	v.cleaning, v.cleaned = false, now.Add(cleanRest)
 	return loaded
+}
+
+// loads reports whether a visit that loads a run may soon be answered.
+func (v *visits) loads(now time.Time) bool {
+	for _, began := range v.whole {
+		if now.Sub(began) < cleanWait {
+			return true
+		}
+	}
+	return false
 }
 
 // pace adapts the read-ahead once a second: what is due within it takes at most a quarter of the
@@ -241,7 +256,7 @@ func (v *visits) read(a *purgatory.Visited, found records) (anew bool) {
 	r := v.core.Runs()
 	v.news = true
 	if a.Whole {
-		v.whole--
+		delete(v.whole, a.Assignment)
 	}
 	if a.TopicID != (offsets.TopicID{}) {
 		return r.RenewedBy(&a.Visit, a.TopicID)
@@ -264,7 +279,11 @@ func (v *visits) read(a *purgatory.Visited, found records) (anew bool) {
 	}
 	v.note(a, late)
 	loader, ok := v.core.Loader(a.Assignment)
-	if len(v.taken) > 0 && !a.Whole {
+	switch {
+	case len(v.taken) == 0:
+	case a.Whole:
+		v.cleaning = true
+	default:
 		v.again = append(v.again, a.Assignment)
 	}
 	for _, i := range v.taken {
