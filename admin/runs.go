@@ -7,6 +7,7 @@ type runsTotal struct {
 	records, bytes, logBytes, runs, overdue int64
 	known                                   bool // of a partition at least
 	opening, full                           []int32
+	holds                                   bool  // of one in opening the last commit says that copies may wait there
 	fullSinceMs                             int64 // 0: none is, or nobody knows
 }
 
@@ -58,7 +59,7 @@ func (t *totals) addRuns(l *purgatory.Snapshot) {
 func (r *runsTotal) add(p *purgatory.RunsView) {
 	r.records, r.bytes, r.logBytes = r.records+p.Copies, r.bytes+p.Bytes, r.logBytes+p.LogBytes
 	r.runs, r.overdue = r.runs+int64(p.Runs), r.overdue+p.Overdue
-	r.known = r.known || p.Known
+	r.known, r.holds = r.known || p.Known, r.holds || p.Holds
 	if !p.Known {
 		r.opening = append(r.opening, p.Partition)
 	}

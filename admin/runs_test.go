@@ -45,7 +45,18 @@ func TestWhyNothingIsMoved(t *testing.T) {
 		"too many runs in several":      {func(s *Sample) { runsOf(s, 2).Full, runsOf(s, 0).Full = true, true }, "full", true, false, "4,096 runs in partitions 0, 2, as"},
 		"partitions are not known":      {func(s *Sample) { runsOf(s, 1).Known = false }, "opening", false, false, "What waits in partition 1 of the runs topic delayed.layover-orders.runs is not known yet."},
 		"and cannot be asked about":     {func(s *Sample) { runsOf(s, 1).Known, topic(s).Unread = false, "NOT_LEADER" }, "opening", true, false, "is not known yet: NOT_LEADER. Nothing"},
-		"copies are not read":           {func(s *Sample) { topic(s).Unread = "NOT_LEADER" }, "", false, false, ""},
+		"nor about what waits there": {func(s *Sample) {
+			*runsOf(s, 1), topic(s).Unread = purgatory.RunsView{TopicPartition: runsOf(s, 1).TopicPartition, Holds: true}, "NOT_LEADER"
+		}, "opening", true, true,
+			"is not known yet: NOT_LEADER. Nothing of these is moved, and what waits there is late once it is due."},
+		"as the topic may not be made": {func(s *Sample) {
+			*runsOf(s, 1) = purgatory.RunsView{TopicPartition: runsOf(s, 1).TopicPartition, Holds: true}
+			topic(s).State, topic(s).Warning = "missing", "allow Create"
+		}, "missing", true, true, "is not known yet: allow Create."},
+		"what waits is about to be known": {func(s *Sample) {
+			*runsOf(s, 1) = purgatory.RunsView{TopicPartition: runsOf(s, 1).TopicPartition, Holds: true}
+		}, "opening", false, false, ""},
+		"copies are not read": {func(s *Sample) { topic(s).Unread = "NOT_LEADER" }, "", false, false, ""},
 		"copies are due and not read": {func(s *Sample) { topic(s).Unread, runsOf(s, 3).Overdue = "NOT_LEADER.", 1200 }, "", true, true,
 			"1,200 copies are due in the runs topic delayed.layover-orders.runs of the ingress topic delayed, and cannot be read: NOT_LEADER. Nothing is lost"},
 		"copies are due and being read": {func(s *Sample) { runsOf(s, 3).Overdue = 1 }, "", false, false, ""},

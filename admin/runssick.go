@@ -65,7 +65,7 @@ func (t *RunsTopic) fault() string {
 }
 
 // sickRuns: a runs topic that takes nothing is no matter while memory has room. One whose copies
-// are not read in time is.
+// are not read in time is, and one of which nobody can tell what is due.
 func (v *view) sickRuns() (out []Sickness) {
 	for i := range v.Runs.Topics {
 		t := &v.Runs.Topics[i]
@@ -76,12 +76,20 @@ func (v *view) sickRuns() (out []Sickness) {
 		switch {
 		case t.Unread != "" && v.total.inRuns.byTopic[t.Ingress].overdue > 0:
 			reason = runsUnread
+		case v.isClosed(t):
+			reason = runsOpening
 		case reason == "" || reason == runsOff || !v.presses() || v.passes(t, reason):
 			continue
 		}
 		out = append(out, Sickness{Kind: SickRuns, Name: t.Name, Reason: reason, Since: v.runsSince(t, reason), short: runsShort(t, reason), Text: v.runsText(t, reason)})
 	}
 	return out
+}
+
+// isClosed reports whether copies may wait where nobody can ask about them.
+func (v *view) isClosed(t *RunsTopic) bool {
+	cannot := t.Unread != "" || t.State != runsUsable && !v.passes(t, t.State)
+	return v.total.inRuns.byTopic[t.Ingress].holds && cannot
 }
 
 // runsSince returns when a reason began. Of a state nobody knows.

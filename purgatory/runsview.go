@@ -22,6 +22,7 @@ type RunsOutlook struct {
 type RunsView struct {
 	offsets.TopicPartition
 	Known  bool // its runs topic was asked about; otherwise all is 0
+	Holds  bool // it is not Known, and the last commit says that copies may wait there: they are late once they are due
 	Runs   int
 	Copies int64 // that wait, at most so many
 	Bytes  int64 // of those
@@ -114,7 +115,7 @@ func (r *Runs) outlook() (o RunsOutlook) {
 		}
 	}
 	for p := range r.parts.here() {
-		v := RunsView{TopicPartition: p.TopicPartition, FurthestMs: furthest[p]}
+		v := RunsView{TopicPartition: p.TopicPartition, FurthestMs: furthest[p], Holds: p.moved.index == nil && p.Runs.Holds}
 		for _, list := range p.moved.gathered {
 			o.gathered(list, r.now.WallMs)
 			v.FurthestMs = max(v.FurthestMs, list[len(list)-1].deadlineMs)

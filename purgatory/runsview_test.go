@@ -1,6 +1,11 @@
 package purgatory
 
-import "testing"
+import (
+	"testing"
+
+	"layover/journal/facts"
+	"layover/offsets"
+)
 
 // TestWhatIsOnItsWayToRunsIsInTheOutlook: gathered, in flight, in a run, and parked again.
 func TestWhatIsOnItsWayToRunsIsInTheOutlook(t *testing.T) {
@@ -57,5 +62,27 @@ func TestSinceWhenAPartitionHasTooManyRuns(t *testing.T) {
 		if m.full(want > 0, int64(nowMs)); m.fullSinceMs != want {
 			t.Errorf("at %d: since %d, want %d", nowMs, m.fullSinceMs, want)
 		}
+	}
+}
+
+// TestCopiesOfWhichNobodyKnowsAreTold: of a partition that has not begun with its runs the last commit alone says that
+// copies may wait there.
+func TestCopiesOfWhichNobodyKnowsAreTold(t *testing.T) {
+	r := newRig(t, nil)
+	a := offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}
+	for _, holds := range []bool{false, true} {
+		r.Assign(facts.Assigned{Assignment: a, Window: offsets.NewWindow(0), Runs: offsets.RunsState{Holds: holds}})
+		r.runs.lookedMs = 0
+		if v := r.Outlook().Runs.Partitions[0]; v.Holds != holds || v.Known {
+			t.Errorf("the commit says %v: %+v", holds, v)
+		}
+		r.Sweep(a)
+		a.Epoch++
+	}
+	r.Assign(facts.Assigned{Assignment: a, Window: offsets.NewWindow(0), Runs: offsets.RunsState{Holds: true}})
+	r.begin(a, 3, 3)
+	r.runs.lookedMs = 0
+	if v := r.Outlook().Runs.Partitions[0]; v.Holds || !v.Known {
+		t.Errorf("once it is known: %+v", v)
 	}
 }
