@@ -256,3 +256,36 @@ func TestAQuestionThatFailsIsAskedAgain(t *testing.T) {
 		r.pass(visitAgainMs)
 	}
 }
+
+// TestWhatALogHasIsReadThoughItLacksWhatIsDueBefore: it has the first of two runs alone, and the second is due before
+// it. Its leader does not know that there is another one, or a transaction of others is open between the runs.
+func TestWhatALogHasIsReadThoughItLacksWhatIsDueBefore(t *testing.T) {
+	for name, missing := range map[string]int64{"the leader is of former times": 10, "a transaction is open": 0} {
+		r, a, _ := movingRig(t)
+		end := r.flushed(a, 0, 0, 10)
+		found := r.copiesOf(0, 10)
+		for o := int64(10); o < 20; o++ {
+			r.take(0, a.Epoch, r.arrival(o, 3_500_000, "0 far"))
+		}
+		r.Runs().Gather(r.at.WallMs+60_000, 1<<20, 1<<20)
+		ended := r.lands(r.Runs().Offer(nil, 10), end) - missing
+		r.pass(3_600_000)
+		loaded, visits := 0, 0
+		for range 25 {
+			for _, v := range r.Runs().Visits(nil, 5000, 5000) {
+				answer := Visited{Visit: v, Highest: 3, Until: min(v.To, end)}
+				if visits++; v.From >= end {
+					answer.Until, answer.Ended, answer.LogEnd = v.From, true, ended
+				} else {
+					answer.Found = found[v.From:min(answer.Until, 10)]
+				}
+				take, _ := r.Runs().Take(&answer, 5000, 1000, nil)
+				loaded += len(take)
+			}
+			r.pass(visitAgainMs / 5)
+		}
+		if loaded != 10 || visits > 15 {
+			t.Errorf("%s: %d copies are loaded by %d visits in 5 s, want the 10 that are there", name, loaded, visits)
+		}
+	}
+}

@@ -76,6 +76,11 @@ func (r *Runs) NextVisit(soonMs int64) (ms int64, ok bool) {
 		}
 		if v, any := m.index.Next(r.now.WallMs + soonMs); any {
 			pause := m.visitsAfter - r.now.MonotonicMs
+			if below := m.below(r.now.MonotonicMs); below < math.MaxInt64 {
+				if v, any = m.index.NextBelow(r.now.WallMs+soonMs, below); !any {
+					pause = max(pause, m.endsUntil-r.now.MonotonicMs)
+				}
+			}
 			ms, ok = min(ms, max(v.DueMs-soonMs, r.now.WallMs+pause)), true
 		}
 	}

@@ -100,10 +100,12 @@ type moved struct {
 	gapNext     bool  // a visit was the last one: a gap comes first now
 	visiting    bool
 	visitsAfter int64 // Clock.MonotonicMs: no visit before
-	listing     bool
-	listsAfter  int64  // Clock.MonotonicMs: no directory before
-	deleteAfter int64  // Clock.MonotonicMs: no deletion before
-	cutFrom     uint64 // number of the last journal record about copies that is not waited for
+	// Before endsUntil, in Clock.MonotonicMs, nothing is read from endsAt on: the log that was asked ended there.
+	endsAt, endsUntil int64
+	listing           bool
+	listsAfter        int64  // Clock.MonotonicMs: no directory before
+	deleteAfter       int64  // Clock.MonotonicMs: no deletion before
+	cutFrom           uint64 // number of the last journal record about copies that is not waited for
 }
 
 // waiting is a record that is gathered.

@@ -76,8 +76,10 @@ func (r *Runs) begin(p *partition, soonMs, aheadMs int64) (Visit, bool) {
 	if m.index == nil || m.visiting || p.src.draining || r.now.MonotonicMs < m.visitsAfter {
 		return Visit{}, false
 	}
+	below := m.below(r.now.MonotonicMs)
 	from, to, gap := m.index.Gap()
-	v, ok := m.index.Next(r.now.WallMs + aheadMs)
+	gap = gap && from < below
+	v, ok := m.index.NextBelow(r.now.WallMs+aheadMs, below)
 	ok = ok && v.DueMs <= r.now.WallMs+soonMs
 	due, bytes := false, int64(0)
 	switch {
@@ -97,6 +99,19 @@ func (r *Runs) begin(p *partition, soonMs, aheadMs int64) (Visit, bool) {
 	return begun, true
 }
 
+// endsAt notes that nothing can be read from an offset on. For a second the copies below go first.
+func (r *Runs) endsAt(m *moved, offset int64) {
+	m.endsAt, m.endsUntil = offset, r.now.MonotonicMs+visitAgainMs
+}
+
+// below returns the offset from which on nothing is read for the moment.
+func (m *moved) below(nowMs int64) int64 {
+	if nowMs < m.endsUntil {
+		return m.endsAt
+	}
+	return math.MaxInt64
+}
+
 // visit returns a visit that begins now.
 func (m *moved) visit(a offsets.Assignment, from, to int64) Visit {
 	return Visit{Assignment: a, From: from, To: to, LeaderEpoch: m.index.LeaderEpoch(), index: m.index, end: m.index.End()}
@@ -114,9 +129,10 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 	m := &p.moved
 	if v.stale() {
 		m.asks, m.asksAfter = true, r.now.MonotonicMs+visitAgainMs
-		if m.doubtful || v.From < v.To { // a question holds up no copies that the log may have
+		if m.doubtful {
 			m.visitsAfter = m.asksAfter
 		}
+		r.endsAt(m, v.LogEnd)
 		return take, false
 	}
 	if lost, truncated := m.index.Raise(v.Highest, v.End); truncated {
@@ -144,9 +160,13 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 	}
 	take = m.index.Read(v.From, v.Until, v.Found, untilMs, room, take)
 	r.stats.LostFromRuns += m.index.Lost()
-	if next, ok := m.index.Next(r.now.WallMs + aheadMs); ok && len(take) == before && v.From < v.To && next.From == v.From && next.DueMs <= r.now.WallMs+aheadMs ||
-		v.Until == v.From && v.From < v.To || v.Whole && len(take) == before {
-		m.visitsAfter = r.now.MonotonicMs + visitAgainMs // there was no room, or the log ends there
+	next, ok := m.index.Next(r.now.WallMs + aheadMs)
+	ok = ok && next.DueMs <= r.now.WallMs+aheadMs && next.From == v.From && v.From < v.To
+	switch {
+	case v.Until == v.From && v.From < v.To && !v.Whole: // nothing can be read there
+		r.endsAt(m, v.From)
+	case len(take) == before && (ok || v.Whole): // there was no room
+		m.visitsAfter = r.now.MonotonicMs + visitAgainMs
 	}
 	p.commit.dirty = true
 	return take, false

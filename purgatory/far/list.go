@@ -98,8 +98,8 @@ const spareRuns = 64
 // Overfull reports whether there are so many runs that not even moving copies together may begin one.
 func (l *list) Overfull() bool { return len(l.entries)+len(l.growing) >= runs.MaxRuns+spareRuns }
 
-// first returns the run that is due first, -1 for none.
-func (l *list) first() int {
+// first returns the run that is due first, of those whose visits begin below an offset; -1 for none.
+func (l *list) first(below int64) int {
 	first := -1
 	for i := range l.entries {
 		e := &l.entries[i]
@@ -110,9 +110,18 @@ func (l *list) first() int {
 			e.nextMs = nothing // others' visits have taken all
 			continue
 		}
+		if r := e.Run; below < nothing && l.beginOf(e, &r) >= below {
+			continue
+		}
 		first = i
 	}
 	return first
+}
+
+// beginOf returns where the next visit of a run begins, and moves the position of its copy.
+func (l *list) beginOf(e *entry, r *runs.Run) int64 {
+	r.Position = max(r.Position, l.taken.NextUnfinished(r.Position))
+	return e.begin(r)
 }
 
 // inRun reports whether a run has a copy, or may have it. Runs of several writers may overlap; mostly it is the last
@@ -213,7 +222,7 @@ func (l *list) Waiting() (a runs.Amount, count int) {
 // milliseconds; ok is false where there is none, or none that is ever due.
 func (l *list) NextMs() (ms int64, ok bool) {
 	ms = nothing
-	if i := l.first(); i >= 0 {
+	if i := l.first(nothing); i >= 0 {
 		ms = l.entries[i].nextMs
 	}
 	for _, g := range l.growing {

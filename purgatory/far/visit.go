@@ -12,24 +12,27 @@ type Visit struct {
 
 // Next returns the visit that is due first; ok is false where nothing is in any run but what
 // is taken. It wants the copies that are due at untilMs or before, of a run and of those near behind it.
-func (x *Index) Next(untilMs int64) (v Visit, ok bool) {
+func (x *Index) Next(untilMs int64) (v Visit, ok bool) { return x.NextBelow(untilMs, nothing) }
+
+// NextBelow is Next of the visits that begin below an offset, where nothing can be read from there on.
+func (x *Index) NextBelow(untilMs, below int64) (v Visit, ok bool) {
 	for s, g := range x.growing {
 		if g.earliestMs <= untilMs {
 			x.seal(s)
 		}
 	}
-	first := x.first()
+	first := x.first(below)
 	if first < 0 {
 		return Visit{}, false
 	}
 	e := &x.entries[first]
 	r := e.Run
-	r.Position = max(r.Position, x.taken.NextUnfinished(r.Position))
-	from := e.begin(&r)
+	from := x.beginOf(e, &r)
 	if from > x.known { // others wrote in between
 		return Visit{From: x.known, To: x.islands[0].from, DueMs: e.nextMs}, true
 	}
 	to := x.join(first+1, max(r.End(max(untilMs, e.nextMs)), from+1), untilMs)
+	to = min(to, below)
 	return Visit{From: from, To: to, Bytes: (to - from) * e.average(), DueMs: e.nextMs}, true
 }
 
