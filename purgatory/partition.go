@@ -120,7 +120,7 @@ func (c *Core) Revoke(tp offsets.TopicPartition, epoch uint64) {
 
 // Draining returns how many records of a revoked partition are in flight and may be
 // answered soon: those to target partitions that were silent before are not waited for.
-// Copies in flight count as well. Its cost grows with the records in flight.
+// Copies in flight count as well, but for those to a silent runs partition. Its cost grows with the records in flight.
 func (c *Core) Draining(tp offsets.TopicPartition, epoch uint64) (n int) {
 	p := c.parts.find(tp, epoch)
 	if p == nil {
@@ -129,7 +129,10 @@ func (c *Core) Draining(tp offsets.TopicPartition, epoch uint64) (n int) {
 	if p.src.inFlight > 0 {
 		n = c.out.flights.draining(p.src)
 	}
-	return n + p.src.moving
+	if !p.silent(c.now.MonotonicMs) {
+		n += p.src.moving
+	}
+	return n
 }
 
 // Sweep ends assignments: everything parked or due of them is forgotten and its bytes

@@ -161,3 +161,23 @@ func TestCopiesInFlightFitTheRoomHoweverManyPartitionsAreSilent(t *testing.T) {
 		t.Errorf("%d records of %d are moved once all answer", h.stats.Moved, (silent+1)*records)
 	}
 }
+
+// TestARevokeDoesNotWaitForASilentRunsPartition: the group waits for a revoke, and no answer may come for weeks.
+func TestARevokeDoesNotWaitForASilentRunsPartition(t *testing.T) {
+	h := newHush(t, 20)
+	h.begin(0, 5)
+	silent := h.flush(1)
+	h.Revoke(partitionOf(0), 1)
+	if n := h.Draining(partitionOf(0), 1); n != len(silent) {
+		t.Errorf("%d are waited for, want %d copies that were just sent", n, len(silent))
+	}
+	h.pass(silentMs)
+	if n := h.Draining(partitionOf(0), 1); n != 0 {
+		t.Errorf("%d are waited for, which nobody has answered for %d ms", n, silentMs)
+	}
+	h.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
+	for _, m := range silent {
+		h.answer(m)
+	}
+	h.audit()
+}
