@@ -154,6 +154,10 @@ func (v *visits) clean(now time.Time, topic topicOf) (loaded bool) {
 			v.begin(topic)
 			return false
 		}
+		if len(v.whole) > 0 { // what is moved before becomes small runs again
+			v.cleaned = now.Add(runsLook)
+			return false
+		}
 	}
 	loaded = v.cleaning
 	v.cleaning, v.cleaned = false, now.Add(cleanRest)
