@@ -79,6 +79,7 @@ type visits struct {
 type duration struct {
 	at           time.Time     // of its answer
 	took, waited time.Duration // waited for its turn, before that
+	failed       bool
 }
 
 // look begins the visits that are due.
@@ -214,7 +215,7 @@ func (v *visits) urgency(now time.Time) time.Duration {
 	for _, d := range v.recent {
 		mean += d.took / time.Duration(len(v.recent))
 	}
-	_, worst := v.worst()
+	_, worst := v.worst(true)
 	due := v.core.Runs().RunsDueBy(v.cfg.Wall(now).Add(v.ahead + maxSleep).UnixMilli()) // no look may come before maxSleep is over
 	each := 2 * mean * time.Duration(v.cfg.Runs.Beside)
 	return min(max(leastSoon+3*worst, v.ahead/4, time.Duration(due)*each), most)
@@ -223,20 +224,25 @@ func (v *visits) urgency(now time.Time) time.Duration {
 // leastAhead is the least read-ahead where memory holds it: one more of the worst visits than a visit begins before its
 // copies are due.
 func (v *visits) leastAhead() time.Duration {
-	_, worst := v.worst()
+	_, worst := v.worst(true)
 	return min(max(leastAhead, leastSoon+4*worst), mostAhead)
 }
 
-// mustAhead is the least read-ahead where memory does not: it holds one wait for a turn, not four. What is read
-// further ahead takes the room of what waits to be read and is due sooner. What is due within it is not moved.
+// mustAhead is the least read-ahead where memory does not: it holds one wait for a turn, not four. What is read further
+// ahead takes the room of what waits to be read and is due sooner. What is due within it is not moved. Visits that
+// failed do not count: each takes ten seconds where a leader is silent, and reading others earlier mends nothing.
 func (v *visits) mustAhead() time.Duration {
-	took, worst := v.worst()
+	took, worst := v.worst(false)
 	return min(max(leastAhead, 4*took, leastSoon+worst), mostAhead)
 }
 
-// worst returns how long a visit took at most, of recent ones, and the same with the wait for its turn.
-func (v *visits) worst() (took, whole time.Duration) {
+// worst returns how long a visit took at most, of recent ones, and the same with the wait for its turn; failed: also
+// those that failed.
+func (v *visits) worst(failed bool) (took, whole time.Duration) {
 	for _, d := range v.recent {
+		if d.failed && !failed {
+			continue
+		}
 		took, whole = max(took, d.took), max(whole, d.waited+d.took)
 	}
 	return took, whole
@@ -250,7 +256,7 @@ func (v *visits) note(a *purgatory.Visited, late bool) {
 	if len(v.recent) == recentVisits {
 		v.recent = slices.Delete(v.recent, 0, 1)
 	}
-	v.recent = append(v.recent, duration{time.Now(), a.Took, a.Waited})
+	v.recent = append(v.recent, duration{time.Now(), a.Took, a.Waited, a.Err != nil})
 	v.seen.Observe(a.Took.Milliseconds(), late)
 }
 
