@@ -84,15 +84,19 @@ func (j *jumper) check(a offsets.Assignment, to jumpTo) {
 	}
 }
 
-// note has a jump carried out, unless one further ahead is pending.
+// note has a jump carried out, or the one that is pending, if that goes further ahead. If either is forced, that is.
 func (j *jumper) note(a offsets.Assignment, to jumpTo) {
 	if !j.table.is(a) {
 		return
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if was, ok := j.pending[a]; ok && to.offset <= was.offset {
-		return
+	if was, ok := j.pending[a]; ok {
+		forced := to.forced || was.forced
+		if to.offset <= was.offset {
+			to = was
+		}
+		to.forced = forced
 	}
 	j.pending[a] = to
 	j.wake()
@@ -131,6 +135,9 @@ func (j *jumper) carryOut() {
 			continue
 		}
 		j.over(a, to, fate)
+		if to.forced { // also where reading has been set further ahead meanwhile
+			forced = append(forced, a)
+		}
 		if fate == needless {
 			continue
 		}
@@ -138,9 +145,6 @@ func (j *jumper) carryOut() {
 			set[a.Topic] = make(map[int32]kgo.EpochOffset)
 		}
 		set[a.Topic][a.Partition] = kgo.EpochOffset{Epoch: to.leaderEpoch, Offset: to.offset}
-		if to.forced {
-			forced = append(forced, a)
-		}
 	}
 	if len(set) > 0 {
 		j.client.SetOffsets(set)
