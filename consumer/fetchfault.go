@@ -124,7 +124,8 @@ func (f *fetchFaults) outOfRange(a offsets.Assignment) {
 		case at < start:
 			f.log.Error("the log starts above the read position: records were deleted before they were read", "topic", a.Topic, "partition", a.Partition, "offset", at, "start", start)
 			f.handler.LogStart(a, start)
-			f.jumps.note(a, jumpTo{start, -1, false})
+			f.jumps.note(a, jumpTo{start, -1, true}) // which resumes it: before that it would ask where it stands
+			return
 		case at > end:
 			f.fetching.giveUp(a, Truncated, fmt.Sprintf("the read position %d lies above the end of the log, %d: the log was truncated", at, end))
 			return
