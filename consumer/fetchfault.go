@@ -121,6 +121,9 @@ func (f *fetchFaults) outOfRange(a offsets.Assignment) {
 			cluster.Pause(ctx, loadRetry)
 			continue
 		case !same: // another log, of which nothing was read: the topic is assigned afresh
+			cluster.Pause(ctx, fetchRetry) // until then it is asked about once a second
+			f.fetching.resume(a)
+			return
 		case at < start:
 			f.log.Error("the log starts above the read position: records were deleted before they were read", "topic", a.Topic, "partition", a.Partition, "offset", at, "start", start)
 			f.handler.LogStart(a, start)
@@ -133,8 +136,6 @@ func (f *fetchFaults) outOfRange(a offsets.Assignment) {
 			f.jumps.note(a, jumpTo{at, -1, true})
 			return
 		}
-		f.fetching.resume(a)
-		return
 	}
 	f.fetching.resume(a) // the next fetch says whether to ask again
 }
