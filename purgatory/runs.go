@@ -93,19 +93,11 @@ type moved struct {
 
 	// doubtful: an offset was acknowledged that the log had already.
 	doubtful bool
-	// asks: a flush has ended. Its acknowledgements tell no leader epoch, so the log is asked for it:
-	// else the first visit after an election would have all read again that was moved since.
-	asks        bool
-	asksAfter   int64 // Clock.MonotonicMs: not asked before
-	gapNext     bool  // a visit was the last one: a gap comes first now
-	visiting    bool
-	visitsAfter int64 // Clock.MonotonicMs: no visit before
-	// Before endsUntil, in Clock.MonotonicMs, nothing is read from endsAt on: the log that was asked ended there.
-	endsAt, endsUntil int64
-	listing           bool
-	listsAfter        int64  // Clock.MonotonicMs: no directory before
-	deleteAfter       int64  // Clock.MonotonicMs: no deletion before
-	cutFrom           uint64 // number of the last journal record about copies that is not waited for
+	reading
+	listing     bool
+	listsAfter  int64  // Clock.MonotonicMs: no directory before
+	deleteAfter int64  // Clock.MonotonicMs: no deletion before
+	cutFrom     uint64 // number of the last journal record about copies that is not waited for
 }
 
 // waiting is a record that is gathered.

@@ -44,6 +44,19 @@ type Visited struct {
 	Waited  time.Duration // for its turn, before that
 }
 
+// reading is what a partition asks and reads next in its runs topic.
+type reading struct {
+	// asks: a flush has ended. Its acknowledgements tell no leader epoch, so the log is asked for it:
+	// else the first visit after an election would have all read again that was moved since.
+	asks        bool
+	asksAfter   int64 // Clock.MonotonicMs: not asked before
+	gapNext     bool  // a visit was the last one: a gap comes first now
+	visiting    bool
+	visitsAfter int64 // Clock.MonotonicMs: no visit before
+	// Before endsUntil, in Clock.MonotonicMs, nothing is read from endsAt on: the log that was asked ended there.
+	endsAt, endsUntil int64
+}
+
 // MostVisit is the bytes of records at which a visit ends early at the latest; the next one goes on.
 const MostVisit = 2 << 20
 
@@ -99,13 +112,11 @@ func (r *Runs) begin(p *partition, soonMs, aheadMs int64) (Visit, bool) {
 	return begun, true
 }
 
-// endsAt notes that nothing can be read from an offset on. For a second the copies below go first.
-func (r *Runs) endsAt(m *moved, offset int64) {
-	m.endsAt, m.endsUntil = offset, r.now.MonotonicMs+visitAgainMs
-}
+// ends notes that nothing can be read from an offset on. For a second the copies below go first.
+func (m *reading) ends(offset, nowMs int64) { m.endsAt, m.endsUntil = offset, nowMs+visitAgainMs }
 
 // below returns the offset from which on nothing is read for the moment.
-func (m *moved) below(nowMs int64) int64 {
+func (m *reading) below(nowMs int64) int64 {
 	if nowMs < m.endsUntil {
 		return m.endsAt
 	}
@@ -132,7 +143,7 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 		if m.doubtful {
 			m.visitsAfter = m.asksAfter
 		}
-		r.endsAt(m, v.LogEnd)
+		m.ends(v.LogEnd, r.now.MonotonicMs)
 		return take, false
 	}
 	if lost, truncated := m.index.Raise(v.Highest, v.End); truncated {
@@ -164,7 +175,7 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 	ok = ok && next.DueMs <= r.now.WallMs+aheadMs && next.From == v.From && v.From < v.To
 	switch {
 	case v.Until == v.From && v.From < v.To && !v.Whole: // nothing can be read there
-		r.endsAt(m, v.From)
+		m.ends(v.From, r.now.MonotonicMs)
 	case len(take) == before && (ok || v.Whole): // there was no room
 		m.visitsAfter = r.now.MonotonicMs + visitAgainMs
 	}
