@@ -164,7 +164,7 @@ func TestWhatACommandDoes(t *testing.T) {
 		"bound for the dead-letter topic": {func(r *rig) func() {
 			r.must(r.named(0, 0, "a"))
 			r.pass(1)
-			r.one(Rejected)
+			r.rejected()
 			return func() {}
 		}, []string{"0 dead: rejected", miss}, []string{"0 dead: rejected", ordinary}},
 		"of another id": {func(r *rig) func() {

@@ -48,7 +48,7 @@ func TestAnEventFinishesItsOffsetsWhenItIsAcknowledged(t *testing.T) {
 // TestAnEventThatItsTopicDoesNotTakeIsGivenUp, and its offsets are finished without it.
 func TestAnEventThatItsTopicDoesNotTakeIsGivenUp(t *testing.T) {
 	for name, fail := range map[string]func(r *rig){
-		"rejected": func(r *rig) { r.one(Rejected) },
+		"rejected": func(r *rig) { r.rejected() },
 		"too large": func(r *rig) {
 			r.one(TooLarge)
 			r.one(TooLarge)

@@ -172,10 +172,20 @@ func (f *flights) takes(d *dest, e *entry) bool {
 	return f.allows(d) && d.bytes+int64(e.size) <= f.cfg.MaxInFlightBytes/4
 }
 
+// A partition that has rejected a record has few in flight for so many deliveries. A batch of those is
+// sent again one by one within a fraction of a second.
+const (
+	carefulRecords = 64
+	carefulFor     = 10_000
+)
+
 // allows reports whether a target partition may have one more record in flight by its number.
 // More than Config.MaxInFlight is for those that answer fast, and for half of the room: if
 // their brokers fall silent, the other half is left for all.
 func (f *flights) allows(d *dest) bool {
+	if d.careful > 0 && d.inFlight >= carefulRecords {
+		return false
+	}
 	return d.inFlight < f.cfg.MaxInFlight || d.inFlight < d.allowance.records && f.occupying() < f.room()
 }
 

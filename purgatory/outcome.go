@@ -72,6 +72,7 @@ func (o *outbox) outcome(r *Result) {
 		if t.stalled == 0 {
 			t.givenUp = 0
 		}
+		d.careful = max(d.careful-1, 0)
 		o.end(e, taken)
 		return
 	}
@@ -85,6 +86,11 @@ func (o *outbox) outcome(r *Result) {
 	case TooLarge:
 		o.tooLarge(e, t, r)
 	case Rejected:
+		if e.try == together { // a broker refuses a batch for one of its records
+			o.climb(e)
+			return
+		}
+		d.careful = carefulFor
 		o.refused(e, t, reasonRejected, r)
 	case Unavailable:
 		o.again(e, t, f.trial, r.Verdict, r.Detail)
@@ -149,16 +155,24 @@ func (o *outbox) again(e entry, t *target, trial bool, v Verdict, detail string)
 	o.wait(e, true)
 }
 
-// tooLarge climbs the ladder: the answer may have been about a batch, then about
-// the headers that we added, then it is about the record.
-func (o *outbox) tooLarge(e entry, t *target, r *Result) {
+// climb sends a record again by the next attempt: the answer may not have been about it.
+func (o *outbox) climb(e entry) {
 	if o.withdraw(e) {
 		return
 	}
+	e.try++
+	e.from.due++
+	o.wait(e, true)
+}
+
+// tooLarge climbs the ladder: the answer may have been about a batch, then about
+// the headers that we added, then it is about the record.
+func (o *outbox) tooLarge(e entry, t *target, r *Result) {
 	if e.try < bare {
-		e.try++
-		e.from.due++
-		o.wait(e, true)
+		o.climb(e)
+		return
+	}
+	if o.withdraw(e) {
 		return
 	}
 	if t == o.dir.dead { // even without its value: nothing is finished, an operator has to act

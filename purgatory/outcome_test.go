@@ -75,6 +75,78 @@ func TestABatchThatIsTooLargeIsTakenApartInOrder(t *testing.T) {
 	}
 }
 
+// TestOneRecordThatIsRejectedTakesNoOtherWithIt: a broker refuses a batch as a whole, so each of its records is sent
+// again alone, in their order.
+func TestOneRecordThatIsRejectedTakesNoOtherWithIt(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.MaxInFlight = 200 })
+	r.assign(0, 1, 0)
+	const n, bad = 100, 42
+	for o := range int64(n) {
+		r.mustTake(0, 1, 0, o)
+	}
+	r.pass(1)
+	batch := r.offer()
+	if len(batch) != n {
+		t.Fatalf("%d are offered, want all", len(batch))
+	}
+	r.end(Rejected, batch...)
+	next := int64(0)
+	for ds := r.offer(); len(ds) > 0; ds = r.offer() {
+		for _, d := range ds {
+			class := Delivered
+			switch {
+			case d.DeadLettered && d.Offset != bad:
+				t.Errorf("%d becomes a dead letter", d.Offset)
+			case d.DeadLettered:
+			case d.Offset != next || !d.Alone:
+				t.Fatalf("%+v is sent again, want %d alone", d, next)
+			default:
+				if next++; d.Offset == bad {
+					class = Rejected
+				}
+			}
+			r.end(class, d)
+		}
+		r.audit()
+	}
+	if low := r.parts.list[0].Window.Low(); low != n || r.stats.DeadLettered[TopicReason{ingress, reasonRejected}] != 1 {
+		t.Errorf("the low offset is %d, dead letters are %v", low, r.stats.DeadLettered)
+	}
+}
+
+// TestBatchesAreSmallWhereARecordWasRejected, until many were taken.
+func TestBatchesAreSmallWhereARecordWasRejected(t *testing.T) {
+	const n = 2 * carefulRecords
+	r := newRig(t, func(c *Config) { c.MaxInFlight = n })
+	r.assign(0, 1, 0)
+	r.mustTake(0, 1, 0, 0)
+	r.pass(1)
+	r.rejected()
+	r.one(Delivered) // the dead letter
+	for taken, next := 0, int64(1); ; {
+		for range n {
+			r.mustTake(0, 1, 0, next)
+			next++
+		}
+		r.pass(1)
+		want := carefulRecords
+		if taken >= carefulFor {
+			want = n
+		}
+		for left := n; left > 0; left -= want {
+			ds := r.offer()
+			if len(ds) != want {
+				t.Fatalf("%d are offered at a time behind %d that were taken, want %d", len(ds), taken, want)
+			}
+			taken += len(ds)
+			r.end(Delivered, ds...)
+		}
+		if want == n {
+			return
+		}
+	}
+}
+
 func TestARefusedRecordEndsAsThePolicySays(t *testing.T) {
 	for name, test := range map[string]struct {
 		dead       string
@@ -92,7 +164,7 @@ func TestARefusedRecordEndsAsThePolicySays(t *testing.T) {
 			r.mustTake(0, 1, 0, 0)
 			r.mustTake(0, 1, 50, 1)
 			r.pass(1)
-			r.one(Rejected)
+			r.rejected()
 			r.audit()
 			if test.dead != "" {
 				if d := r.one(Delivered); d.Reason != "rejected" || !d.DeadLettered || !strings.Contains(d.Message, "said the broker") {
@@ -121,8 +193,8 @@ func TestADeadLetterThatIsRejectedIsKept(t *testing.T) {
 	r.assign(0, 1, 0)
 	r.mustTake(0, 1, 0, 0)
 	r.pass(1)
-	r.one(Rejected)
-	r.one(Rejected)
+	r.rejected()
+	r.rejected()
 	if len(r.Pauses()) != 1 || r.parts.list[0].Window.Low() != 0 {
 		t.Error("want a pause, and nothing finished")
 	}

@@ -7,8 +7,8 @@ type failure struct {
 	span    span // of a letter by reference
 }
 
-// attempt is how a record is sent: the ladder of attempts when a broker calls it too
-// large.
+// attempt is how a record is sent: the ladder of attempts when a broker refuses it, or calls
+// it too large.
 type attempt uint8
 
 const (

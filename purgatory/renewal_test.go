@@ -118,6 +118,9 @@ func TestACopyThatStaysUnfinishedIsCountedOnceItsLogIsTruncated(t *testing.T) {
 	for i, d := range r.offer() {
 		r.Outcomes(r.at, []Result{{ID: d.ID, Class: [...]Class{Rejected, Rejected, Delivered}[i]}})
 	}
+	for range 2 { // each alone
+		r.one(Rejected)
+	}
 	p := r.parts.byTopic[partitionOf(0)]
 	if p.moved.doubtful = true; r.stats.Unfinished != 2 {
 		t.Fatalf("%d stay unfinished, want 2", r.stats.Unfinished)

@@ -182,6 +182,19 @@ func (r *rig) one(class Class) Delivery {
 	return ds[0]
 }
 
+// rejected has the only delivery on offer rejected, in a batch and then alone, and returns what it was.
+func (r *rig) rejected() Delivery {
+	r.Helper()
+	if d := r.one(Rejected); d.Alone {
+		r.Fatalf("%+v is sent alone at first", d)
+	}
+	d := r.one(Rejected)
+	if !d.Alone || d.Bare {
+		r.Fatalf("%+v is sent again, want it alone", d)
+	}
+	return d
+}
+
 // want compares the offsets of deliveries.
 func (r *rig) want(ds []Delivery, want ...int64) {
 	r.Helper()

@@ -66,7 +66,7 @@ func TestADeadLetterTopicThatRejectsIsTriedLessAndLess(t *testing.T) {
 	r.assign(0, 1, 0)
 	r.bury(0, "0")
 	r.pass(1)
-	r.one(Rejected)
+	r.rejected()
 	for _, wait := range []int64{100, 200, 400, 800, 1600, 2000, 2000} {
 		r.pass(wait - 1)
 		r.want(r.offer())
