@@ -130,3 +130,29 @@ func TestADeadLetterThatIsMendedIsDelivered(t *testing.T) {
 		t.Error("a control header was delivered")
 	}
 }
+
+// TestARecordThatACompactedTargetRefusesDiesAlone: a broker refuses a batch as a whole, and says nothing of the others.
+func TestARecordThatACompactedTargetRefusesDiesAlone(t *testing.T) {
+	t.Parallel()
+	f := onSharedBroker(t, 1)
+	f.alter(f.egress, "cleanup.policy", "compact")
+	f.layover()
+	dead, delivered := f.collect(f.deadLetters), f.collect(f.egress)
+	const n, bad = 500, 250
+	at := strconv.FormatInt(time.Now().Add(3*time.Second).UnixMilli(), 10)
+	var records []*kgo.Record
+	for i := range n {
+		r := &kgo.Record{Key: fmt.Append(nil, i), Value: []byte("v"), Headers: []kgo.RecordHeader{header("x-deliver-at", at)}}
+		if i == bad {
+			r.Key = nil
+		}
+		records = append(records, r)
+	}
+	f.produce(records...)
+	delivered.await(n-1, 30*time.Second)
+	dead.await(1, 30*time.Second)
+	dead.settle()
+	if all := dead.all(); len(all) != 1 || all[0].Key != nil {
+		t.Errorf("%d dead letters, want the record without a key alone", len(all))
+	}
+}
