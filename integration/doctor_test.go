@@ -119,7 +119,7 @@ func TestTheDoctorFindsWhatIsWrongWithTopicsAndItsCommandsMendIt(t *testing.T) {
 		"retention":    {f.ingress, "retention.ms", "600000", "fail"},
 		"compaction":   {f.ingress, "cleanup.policy", "compact", "fail"},
 		"message-size": {f.egress, "max.message.bytes", "10000", "warn"},
-		"replicas":     {f.egress, "min.insync.replicas", "2", "fail"},
+		"replicas":     {f.egress, "min.insync.replicas", "2", "warn"},
 	} {
 		f.alter(set.topic, set.name, set.value)
 		c := f.becomes(id, set.status)

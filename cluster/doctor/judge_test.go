@@ -140,7 +140,14 @@ func TestEachFaultIsFoundByItsCheckAlone(t *testing.T) {
 		"no leader":                    {nil, func(f *facts) { f.topics["delayed"].partitions[0].leader = -1 }, "replicas", Fail, "ingress topic delayed has 1 partition without a leader", "--unavailable-partitions"},
 		"too few in sync":              {nil, func(f *facts) { f.topics["ready"].partitions[1].inSync = 1 }, "replicas", Fail, "1 replica in sync, and min.insync.replicas=2", "--under-min-isr-partitions"},
 		"one more missing is too many": {nil, func(f *facts) { f.topics["ready"].partitions[1].inSync = 2 }, "replicas", Warn, "2 of 3 replicas in sync, and min.insync.replicas=2", "--at-min-isr-partitions"},
-		"more wanted than are":         {nil, func(f *facts) { f.configs["ready"].of["min.insync.replicas"] = "4" }, "replicas", Fail, "min.insync.replicas=4 and 3 replicas", "--add-config min.insync.replicas=2"},
+		"more wanted than are":         {nil, func(f *facts) { f.configs["ready"].of["min.insync.replicas"] = "4" }, "replicas", Warn, "min.insync.replicas=4 and 3 replicas: brokers before Kafka 3.7 take no record with acks=all, later ones take 3 for the minimum", "--add-config min.insync.replicas=2"},
+		"more wanted than one broker has": {nil, func(f *facts) {
+			f.brokers = f.brokers[:1]
+			f.replicas("ready", 1, "2")
+		}, "replicas", Warn, "target ready has min.insync.replicas=2 and 1 replica: brokers before Kafka 3.7 take no record with acks=all, later ones take 1 for", "--entity-name ready --add-config min.insync.replicas=1"},
+		"more wanted than are, and one is missing": {nil, func(f *facts) {
+			f.configs["ready"].of["min.insync.replicas"], f.topics["ready"].partitions[1].inSync = "4", 2
+		}, "replicas", Fail, "2 replicas in sync, and min.insync.replicas=4: it takes no record with acks=all", "--under-min-isr-partitions"},
 		"as many wanted as are":        {nil, func(f *facts) { f.configs["ready"].of["min.insync.replicas"] = "3" }, "replicas", Warn, "while one broker is down", "--add-config min.insync.replicas=2"},
 		"one in sync is enough":        {nil, func(f *facts) { f.configs["ready"].of["min.insync.replicas"] = "1" }, "replicas", Warn, "an acknowledged record may be on one broker alone", "--entity-name ready --add-config min.insync.replicas=2"},
 		"one replica of three brokers": {nil, func(f *facts) { f.replicas("ready", 1, "1") }, "replicas", Warn, "stands still while its broker is down", "kafka-reassign-partitions.sh"},

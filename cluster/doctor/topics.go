@@ -172,11 +172,12 @@ func (f *facts) replicasOf(v *verdicts, u use, t topic) {
 			"%s %s has %s without a leader", u.role, u.topic, count(leaderless, "partition"))
 	case u.role == formerRuns:
 		v.add(OK, "", "%s %s has a leader for each partition", u.role, u.topic)
-	case least > int64(factor):
-		v.add(Fail, lower, "%s %s has min.insync.replicas=%d and %s: it takes no record with acks=all", u.role, u.topic, least, count(int(factor), "replica"))
-	case least > int64(inSync):
+	case min(least, int64(factor)) > int64(inSync):
 		v.add(Fail, "bring the missing brokers back: "+f.tool("kafka-topics.sh")+" --describe --under-min-isr-partitions",
 			"%s %s has a partition with %s in sync, and min.insync.replicas=%d: it takes no record with acks=all", u.role, u.topic, count(int(inSync), "replica"), least)
+	case least > int64(factor): // since KAFKA-15583 a broker has no larger minimum than there are replicas
+		v.add(Warn, lower, "%s %s has min.insync.replicas=%d and %s: brokers before Kafka 3.7 take no record with acks=all, later ones take %d for the minimum",
+			u.role, u.topic, least, count(int(factor), "replica"), factor)
 	case least > 0 && least == int64(inSync) && inSync < factor:
 		v.add(Warn, "bring the missing brokers back: "+f.tool("kafka-topics.sh")+" --describe --at-min-isr-partitions",
 			"%s %s has a partition with %d of %d replicas in sync, and min.insync.replicas=%d: it takes no record when one more is missing", u.role, u.topic, inSync, factor, least)
