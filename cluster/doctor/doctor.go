@@ -47,6 +47,7 @@ type Instance struct {
 	} `json:"sick"`
 	Held []struct {
 		Target  string `json:"target"`
+		State   string `json:"state"`
 		Detail  string `json:"detail"`
 		Records int    `json:"records"`
 	} `json:"held"`

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -112,7 +113,7 @@ func (f *facts) instanceParts(v *verdicts) {
 	}
 	for _, h := range f.instance.Held {
 		told[named{"target", h.Target}] = true
-		v.add(Fail, fix, "%s held for target %s: %s", count(h.Records, "record"), clean(h.Target), clean(h.Detail))
+		v.add(Fail, fix, "%s held for target %s: %s", count(h.Records, "record"), clean(h.Target), clean(cmp.Or(h.Detail, h.State)))
 	}
 	for _, s := range f.instance.Sick {
 		if !told[named{s.Kind, s.Name}] {

@@ -234,7 +234,8 @@ func TestEachFaultIsFoundByItsCheckAlone(t *testing.T) {
 		"a stopped partition": {nil, func(f *facts) {
 			f.says(`{"assignments":[{"topic":"delayed","partition":1,"stopped":{"offset":7,"text":"cannot\u001b be read"}}],"sick":[{"kind":"partition","name":"delayed","text":"again"}]}`)
 		}, "running-instance", Fail, "delayed/1 is stopped at offset 7: cannot? be read", "/status"},
-		"a held target": {nil, func(f *facts) { f.says(`{"held":[{"target":"ready","records":3,"detail":"gone"}]}`) }, "running-instance", Fail, "3 records held for target ready: gone", "/status"},
+		"a held target":                  {nil, func(f *facts) { f.says(`{"held":[{"target":"ready","records":3,"detail":"gone"}]}`) }, "running-instance", Fail, "3 records held for target ready: gone", "/status"},
+		"a held target without a detail": {nil, func(f *facts) { f.says(`{"held":[{"target":"ready","state":"missing","records":3,"detail":""}]}`) }, "running-instance", Fail, "3 records held for target ready: missing", "/status"},
 		"a pause": {nil, func(f *facts) {
 			f.says(`{"state":"paused, degraded","degraded":true,"ready_text":"degraded: reading is paused","paused":{"text":"Reading is paused at 1 MiB","late_by_at_least_seconds":9},"counters":{"dead_lettered":1}}`)
 		}, "running-instance", Fail, "records are late: Reading is paused at 1 MiB", "/readyz"},
