@@ -225,6 +225,7 @@ type ailing struct {
 	records        int           // that are held for it
 	left           time.Duration // until the first of them is given up
 	givenUp        int64
+	glob           bool // the name is a glob, for all targets under it
 }
 
 // sickTargets returns the targets, and the dead-letter topic, that Kafka says are
@@ -295,7 +296,7 @@ func noteHeld(h *purgatory.HeldView, forLog bool, note func(name string, partiti
 	name, a := h.Target, ailing{reason: heldReason(h.Verdict), detail: h.Detail, since: millis(h.SinceMs).Time, records: h.Records,
 		left: time.Duration(h.PatienceLeftMs) * time.Millisecond, givenUp: h.GivenUp}
 	if forLog && h.Label != "" && h.Label != h.Target {
-		name = h.Label
+		name, a.glob = h.Label, true
 		if h.Verdict == purgatory.Mismatched {
 			a.detail = ""
 		}

@@ -163,6 +163,36 @@ func TestTheLogGetsNothingThatAHeaderChose(t *testing.T) {
 	}
 }
 
+// TestTheLogHasNoCommandForAGlob: no topic is called so, and no tool takes it for those that
+// it allows.
+func TestTheLogHasNoCommandForAGlob(t *testing.T) {
+	now := time.Now().Truncate(time.Second)
+	for name, c := range map[string]struct {
+		verdict purgatory.Verdict
+		want    string
+	}{
+		"missing":     {purgatory.Missing, "A target under s3.* does not exist. 3 due records wait for it, and others are delivered."},
+		"forbidden":   {purgatory.Forbidden, "A target under s3.* may not be written to."},
+		"mismatched":  {purgatory.Mismatched, "A target under s3.* has too few partitions."},
+		"unreachable": {purgatory.Unreachable, "A target under s3.* does not take records."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := ordinary(now)
+			s.Lanes = append(s.Lanes, holds(purgatory.HeldView{Target: "s3.a", Label: "s3.*", Verdict: c.verdict, Records: 3, PatienceLeftMs: 60_000})...)
+			for _, sick := range SickForLog(s, now) {
+				if sick.Kind != SickTarget {
+					continue
+				}
+				if !strings.HasPrefix(sick.Text, c.want) || !strings.Contains(sick.Text, "narrow the glob in LAYOVER_TARGETS_ALLOWED") || strings.Contains(sick.Text, ".sh") {
+					t.Errorf("%q", sick.Text)
+				}
+				return
+			}
+			t.Error("the target is not sick")
+		})
+	}
+}
+
 func TestStatusBoundsTheSickThingsItShows(t *testing.T) {
 	s := ordinary(time.Now())
 	for i := range maxSick + 5 {

@@ -104,6 +104,9 @@ func (v *view) targetText(k SickKey, a *ailing) string {
 	if k.Partition >= 0 {
 		noun = capital(targetNoun(k))
 	}
+	if a.glob {
+		noun = "A target under " + k.Name
+	}
 	return fmt.Sprintf("%s %s. %s %s", noun, what, v.targetRest(k, a), targetWayOn(k, a))
 }
 
@@ -155,7 +158,12 @@ func givenUp(n int64) string {
 	return " " + countedLong(n, "record of it went to the dead-letter topic already.", "records of it went to the dead-letter topic already.")
 }
 
+// targetWayOn returns the remedy. One for a glob has no command, as a glob names no topic.
 func targetWayOn(k SickKey, a *ailing) string {
+	if a.glob {
+		return "/status names each such topic, with the command that makes or mends it, which Layover finds within seconds. Or correct the producer " +
+			"that names it, or narrow the glob in LAYOVER_TARGETS_ALLOWED."
+	}
 	switch a.reason {
 	case "missing":
 		return fmt.Sprintf("Correct the setting or the producer that names it, or make it, which Layover finds within seconds: %s--create --topic %s", kafkaTopics, k.Name)
