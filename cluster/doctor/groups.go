@@ -167,7 +167,8 @@ func instances(f *facts) verdict {
 	case members == 0:
 		return okay("no instance is a member now; up to %d can share %s", partitions, count(partitions, "ingress partition"))
 	case members > partitions:
-		return verdict{Warn, fmt.Sprintf("%s for %s: %d of them do nothing", count(members, "instance"), count(partitions, "ingress partition"), members-partitions),
+		return verdict{Warn, fmt.Sprintf("%s for %s, %d too many; one that was killed counts until its session timeout is over",
+			count(members, "instance"), count(partitions, "ingress partition"), members-partitions),
 			fmt.Sprintf("run %d, or give an ingress topic more partitions: %s --alter --topic %s --partitions %d", partitions, f.tool("kafka-topics.sh"), first,
 				len(f.topics[first].partitions)+members-partitions)}
 	}
