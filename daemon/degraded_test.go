@@ -230,6 +230,37 @@ func TestWhatComesAndGoesIsSaidOnceIn30Seconds(t *testing.T) {
 	})
 }
 
+// TestAnOutageIsSaidAsLongAsItWas, though its line waits for saySickEvery.
+func TestAnOutageIsSaidAsLongAsItWas(t *testing.T) {
+	for name, c := range map[string]struct {
+		seconds []int // sick, well, sick, well and so on
+		want    string
+	}{
+		"short":                {[]int{10, 60}, "10s"},
+		"long":                 {[]int{50, 60}, "50s"},
+		"it comes and goes":    {[]int{5, 5, 8, 60}, "18s"},
+		"it comes back early":  {[]int{10, 25, 40, 60}, "40s"},
+		"a second one is said": {[]int{10, 100, 12, 60}, "12s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSaying()
+				for i, seconds := range c.seconds {
+					s.sick = nil
+					if i%2 == 0 {
+						s.sick = []admin.Sickness{{Kind: admin.SickTarget, Name: "ready", Reason: "unreachable"}}
+					}
+					s.pass(seconds)
+				}
+				lines := linesWith(s.logs.String(), "well again")
+				if len(lines) == 0 || !strings.HasSuffix(strings.TrimSpace(lines[len(lines)-1]), " after="+c.want) {
+					t.Errorf("%q, want one after %s", lines, c.want)
+				}
+			})
+		})
+	}
+}
+
 func TestALogNamesOnlySomeOfManyThatAreSick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSaying()

@@ -45,7 +45,8 @@ type sickLog struct {
 // saidSick is what the log has about one thing.
 type saidSick struct {
 	reason string    // "" once it is well again
-	since  time.Time // of the line that said that it is sick
+	since  time.Time // the first look that saw it sick after it was said to be well, or at all; zero: none has
+	well   time.Time // the first look that saw it well since the last that saw it sick; zero: none has
 	last   time.Time // of the last line
 }
 
@@ -121,11 +122,12 @@ func (s *sickLog) withoutNewGroup(all []admin.Sickness, now time.Time) []admin.S
 
 func (s *sickLog) saySick(k admin.SickKey, one *admin.Sickness, now time.Time) {
 	was := s.said[k]
+	was.well = time.Time{}
+	if was.since.IsZero() {
+		was.since = now
+	}
 	if was.reason == one.Reason || !was.last.IsZero() && now.Sub(was.last) < saySickEvery {
 		return
-	}
-	if was.reason == "" {
-		was.since = now
 	}
 	was.reason, was.last = one.Reason, now
 	s.log.Warn("sick", append(about(k), "reason", one.Reason, "text", one.Text)...)
@@ -134,7 +136,13 @@ func (s *sickLog) saySick(k admin.SickKey, one *admin.Sickness, now time.Time) {
 // sayWell logs what was sick and is not any more, and forgets what was well long enough.
 func (s *sickLog) sayWell(sick map[admin.SickKey]bool, now time.Time) {
 	for k, was := range s.said {
-		if sick[k] || now.Sub(was.last) < saySickEvery {
+		if sick[k] {
+			continue
+		}
+		if was.well.IsZero() {
+			was.well = now
+		}
+		if now.Sub(was.last) < saySickEvery {
 			continue
 		}
 		if was.reason == "" {
@@ -145,8 +153,8 @@ func (s *sickLog) sayWell(sick map[admin.SickKey]bool, now time.Time) {
 		if k.Kind == admin.SickPartition && !s.ours(k.Name, k.Partition) {
 			message = "sick partition is not this process's any more"
 		}
-		s.log.Info(message, append(about(k), "after", now.Sub(was.since).Round(time.Second).String())...)
-		was.reason, was.last = "", now
+		s.log.Info(message, append(about(k), "after", was.well.Sub(was.since).Round(time.Second).String())...)
+		was.reason, was.since, was.last = "", time.Time{}, now
 	}
 }
 
