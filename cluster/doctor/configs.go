@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"layover/cluster"
@@ -16,7 +17,7 @@ import (
 func configChecks() []check {
 	return []check{
 		{"retention", contact, "a parked record is in its ingress topic alone until it is moved: if that deletes it before a restart has read it again, it is lost", retention},
-		{"compaction", contact, "a compacted ingress topic deletes a parked record as soon as its key comes again", compaction},
+		{"compaction", contact, "a compacted ingress topic deletes a parked record as soon as its key comes again, and a compacted dead-letter topic refuses records without a key", compaction},
 		{"runs-settings", contact, "a record that was moved is in the runs topic alone: if that deletes it, it is lost", runsSettings},
 		{"timestamps", contact, "a delay counts from the record's own timestamp", timestamps},
 		{"message-size", contact, "a record that the ingress topic took and its target refuses is a dead letter", messageSize},
@@ -50,8 +51,7 @@ func (f *facts) eachConfig(v *verdicts, topics []use, what string, judge func(u 
 
 // faults judges the faults of ingress topics that are about some of the settings, which
 // have to be told.
-func (f *facts) faults(what string, about func(name string) bool, told func(values map[string]string) bool, fine func(u use, values map[string]string) string) verdict {
-	var v verdicts
+func (f *facts) faults(what string, about func(name string) bool, told func(values map[string]string) bool, fine func(u use, values map[string]string) string) (v verdicts) {
 	f.eachConfig(&v, usesAs(f.settings, ingressTopic), what, func(u use, values map[string]string) {
 		well := true
 		moved := f.moved(u.topic)
@@ -79,7 +79,7 @@ func (f *facts) faults(what string, about func(name string) bool, told func(valu
 			v.add(OK, "", "%s", fine(u, values))
 		}
 	})
-	return v.worst()
+	return v
 }
 
 func retention(f *facts) verdict {
@@ -88,7 +88,7 @@ func retention(f *facts) verdict {
 			return fmt.Sprintf("%s keeps records %s, and six hours do, as far-off ones are moved, but for those with an id", u.topic, keeps(values))
 		}
 		return fmt.Sprintf("%s keeps records %s, and the longest delay is %s", u.topic, keeps(values), config.FormatDuration(f.settings.MaxDelay))
-	})
+	}).worst()
 }
 
 // keepsTold reports whether the values say how long a topic keeps its records. One that
@@ -121,12 +121,24 @@ func milliseconds(ms int64) time.Duration {
 }
 
 func compaction(f *facts) verdict {
-	return f.faults("cleanup.policy", func(name string) bool { return name == "cleanup.policy" }, func(values map[string]string) bool {
-		_, told := values["cleanup.policy"]
+	const setting = "cleanup.policy"
+	v := f.faults(setting, func(name string) bool { return name == setting }, func(values map[string]string) bool {
+		_, told := values[setting]
 		return told
 	}, func(u use, values map[string]string) string {
-		return fmt.Sprintf("%s has cleanup.policy=%s", u.topic, clean(values["cleanup.policy"]))
+		return fmt.Sprintf("%s has cleanup.policy=%s", u.topic, clean(values[setting]))
 	})
+	f.eachConfig(&v, usesAs(f.settings, deadLetterTopic), setting, func(u use, values map[string]string) {
+		switch policy, told := values[setting]; {
+		case !told:
+			v.add(Unknown, "", "%s of %s is not told", setting, u.topic)
+		case strings.Contains(policy, "compact"): // a dead letter keeps the key of its record
+			v.add(Warn, f.alterTopic(u.topic, setting+"=delete"), "%s has cleanup.policy=%s and refuses a dead letter without a key", u.topic, clean(policy))
+		default:
+			v.add(OK, "", "%s has cleanup.policy=%s", u.topic, clean(policy))
+		}
+	})
+	return v.worst()
 }
 
 // runsSettings compares with the configuration by which Layover alone deletes moved records.
