@@ -35,9 +35,11 @@ func (v *view) pauseText(p Pause) string {
 			"Reading goes on by itself when deliveries have freed memory. If this lasts, raise the limit or run more instances.",
 			size(v.Memory.Used), size(v.Memory.PauseAt), size(v.Memory.Limit))
 	case PauseDeadLetter:
-		return fmt.Sprintf("Reading is paused because the dead-letter topic %s does not take records: %s. %s "+
-			"Reading goes on by itself as soon as it takes one. Check that the topic exists and that Layover may write to it.",
-			p.Target, v.stateOf(p.Target), unharmed)
+		way := "Reading goes on by itself as soon as it takes one. Check that the topic exists and that Layover may write to it."
+		if k := (SickKey{SickDeadLetter, p.Target, -1}); v.rejects(p.Target) {
+			way = "Reading goes on by itself as soon as it takes that one. " + targetWayOn(k, &ailing{reason: heldReason(purgatory.Rejecting)})
+		}
+		return fmt.Sprintf("Reading is paused because the dead-letter topic %s does not take records: %s. %s %s", p.Target, v.stateOf(p.Target), unharmed, way)
 	case PauseTarget:
 		return fmt.Sprintf("Reading is paused because the target %s does not take records: %s. Its held records have used up "+
 			"LAYOVER_TARGET_PATIENCE or a quarter of the memory limit, and there is no dead-letter topic to move them to. %s "+
@@ -64,6 +66,21 @@ func (v *view) stateOf(target string) string {
 		}
 	}
 	return "the reason is not known yet"
+}
+
+// rejects reports whether a target refuses a record for its content.
+func (v *view) rejects(target string) bool {
+	return v.heldSome(func(h *purgatory.HeldView) bool { return h.Target == target && h.Verdict == purgatory.Rejecting })
+}
+
+// heldSome reports whether a lane holds a target of that kind.
+func (v *view) heldSome(kind func(h *purgatory.HeldView) bool) bool {
+	for _, l := range v.Lanes {
+		if l != nil && slices.ContainsFunc(l.Held, func(h purgatory.HeldView) bool { return kind(&h) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // maxHeld is how many targets /status shows as held: with globs allowed, their

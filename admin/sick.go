@@ -316,7 +316,7 @@ const unreachable = "unreachable"
 // answer.
 func heldReason(v purgatory.Verdict) string {
 	switch v {
-	case purgatory.Missing, purgatory.Forbidden, purgatory.Mismatched:
+	case purgatory.Missing, purgatory.Forbidden, purgatory.Mismatched, purgatory.Rejecting:
 		return v.String()
 	default:
 		return unreachable

@@ -72,6 +72,12 @@ func TestSickIsWhatDoesNotWorkAndNothingElse(t *testing.T) {
 			s.Lanes = holds(purgatory.HeldView{Target: "dead-letters", Label: "dead-letters", Verdict: purgatory.Unreachable, Records: 3, SinceMs: ago(4).UnixMilli()})
 			s.Pauses = []Pause{{PauseDeadLetter, "dead-letters"}}
 		}, []string{"dead_letter dead-letters -1 unreachable 4"}, "reading pauses as long as a record has to go there"},
+		"a dead-letter topic that refuses a letter for its content": {func(s *Sample) {
+			s.Lanes = holds(purgatory.HeldView{Target: "dead-letters", Label: "dead-letters", Verdict: purgatory.Rejecting, Detail: "INVALID_RECORD: x", Records: 3, SinceMs: ago(4).UnixMilli()})
+		}, []string{"dead_letter dead-letters -1 rejecting 4"}, "The dead-letter topic dead-letters refuses a record for its content (INVALID_RECORD: x). Nothing is lost: reading pauses as long as a record " +
+			"has to go there, and parked records are still delivered. For a record that is too large even without its value raise max.message.bytes. " +
+			"Or set LAYOVER_DLQ_TOPIC to another topic and restart. A compacted topic takes no record without a key: kafka-configs.sh --bootstrap-server $KAFKA_BROKERS --alter " +
+			"--entity-type topics --entity-name dead-letters --add-config cleanup.policy=delete"},
 		"a pause of which no lane says more": {func(s *Sample) { s.Pauses = []Pause{{PauseTarget, "ready"}} }, []string{"target ready -1 unreachable -"}, ""},
 		"a target in two lanes, and in Kafka's answer": {func(s *Sample) {
 			s.Kafka.Topics = []TopicState{{Name: "ready", State: "missing", Since: ago(9)}}
@@ -235,7 +241,7 @@ func TestTheDocumentHasEveryKindOfSickness(t *testing.T) {
 		}
 	}
 	for _, reason := range []string{
-		"unreachable", "missing", "forbidden", "mismatched", "refused", "not_joined", "lease", "no_leader", "failing", "misconfigured", "illegal_name",
+		"unreachable", "missing", "forbidden", "mismatched", "rejecting", "refused", "not_joined", "lease", "no_leader", "failing", "misconfigured", "illegal_name",
 		"unknown", runsOlder, runsFull, runsOpening, runsFailing, runsUnread,
 		string(consumer.NotBegun), string(consumer.NoOffset), string(consumer.Truncated), string(consumer.Unreadable), string(consumer.Halted),
 	} {

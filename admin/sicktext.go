@@ -10,8 +10,9 @@ import (
 
 // Commands in texts. KAFKA_BROKERS stands for the value of that setting.
 const (
-	kafkaTopics = "kafka-topics.sh --bootstrap-server $KAFKA_BROKERS "
-	kafkaGrant  = "kafka-acls.sh --bootstrap-server $KAFKA_BROKERS --add --allow-principal User:layover "
+	kafkaTopics  = "kafka-topics.sh --bootstrap-server $KAFKA_BROKERS "
+	kafkaConfigs = "kafka-configs.sh --bootstrap-server $KAFKA_BROKERS "
+	kafkaGrant   = "kafka-acls.sh --bootstrap-server $KAFKA_BROKERS --add --allow-principal User:layover "
 )
 
 func refusalText(broker string, others int, r *connect.Refusal) string {
@@ -93,6 +94,7 @@ func targetNoun(k SickKey) string {
 func (v *view) targetText(k SickKey, a *ailing) string {
 	what := map[string]string{
 		"missing": "does not exist", "forbidden": "may not be written to", "mismatched": "has too few partitions",
+		"rejecting": "refuses a record for its content",
 	}[a.reason]
 	if what == "" {
 		what = "does not take records"
@@ -172,6 +174,9 @@ func targetWayOn(k SickKey, a *ailing) string {
 			"--operation DescribeConfigs", k.Name, kafkaGrant, k.Name)
 	case "mismatched":
 		return fmt.Sprintf("Give it as many partitions as the ingress topic has, or set LAYOVER_PARTITION=key: %s--alter --topic %s --partitions", kafkaTopics, k.Name)
+	case "rejecting":
+		return fmt.Sprintf("For a record that is too large even without its value raise max.message.bytes. Or set LAYOVER_DLQ_TOPIC to another topic and restart. "+
+			"A compacted topic takes no record without a key: %s--alter --entity-type topics --entity-name %s --add-config cleanup.policy=delete", kafkaConfigs, k.Name)
 	}
 	return fmt.Sprintf("See whether its partitions have leaders and enough replicas in sync: %s--describe --topic %s", kafkaTopics, k.Name)
 }

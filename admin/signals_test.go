@@ -266,6 +266,16 @@ func TestAHeldTargetSaysWhatBecomesOfItsRecordsAndWhen(t *testing.T) {
 	}
 }
 
+// TestAPauseForARefusedLetterSaysWhatMendsItsTopic, and speaks of no right.
+func TestAPauseForARefusedLetterSaysWhatMendsItsTopic(t *testing.T) {
+	s := ordinary(time.Now())
+	s.Lanes = append(s.Lanes, holds(purgatory.HeldView{Target: "dead-letters", Verdict: purgatory.Rejecting, Detail: "INVALID_RECORD: x"})...)
+	text := look(s, time.Now()).pauseText(Pause{PauseDeadLetter, "dead-letters"})
+	if !strings.Contains(text, "it is rejecting (INVALID_RECORD: x)") || !strings.Contains(text, "--add-config cleanup.policy=delete") || strings.Contains(text, "may write to it") {
+		t.Error(text)
+	}
+}
+
 func TestALateStartIsExplainedForAWhile(t *testing.T) {
 	now := time.Now().Truncate(time.Millisecond)
 	for ago, there := range map[time.Duration]bool{time.Second: true, 15*time.Minute - time.Millisecond: true, 15 * time.Minute: false} {

@@ -182,7 +182,7 @@ func TestADeadLetterThatIsTooLargeEvenWithoutItsValueHoldsItsTopic(t *testing.T)
 			}
 		}
 		h := r.heldView()
-		if h.Target != graves || h.Verdict != Forbidden || h.Detail != "refuses a record even without its value: said the broker" || h.Records != 1 {
+		if h.Target != graves || h.Verdict != Rejecting || h.Detail != "refuses a record even without its value: said the broker" || h.Records != 1 {
 			t.Errorf("round %d: %+v", round, h)
 		}
 		r.pass(holdFirstMs)

@@ -176,7 +176,7 @@ func (o *outbox) tooLarge(e entry, t *target, r *Result) {
 		return
 	}
 	if t == o.dir.dead { // even without its value: nothing is finished, an operator has to act
-		o.again(e, t, true, Forbidden, "refuses a record even without its value: "+r.Detail)
+		o.again(e, t, true, Rejecting, "refuses a record even without its value: "+r.Detail)
 		return
 	}
 	o.refused(e, t, reasonTooLarge, r)
@@ -185,7 +185,7 @@ func (o *outbox) tooLarge(e entry, t *target, r *Result) {
 // refused ends a record that its target will never take.
 func (o *outbox) refused(e entry, t *target, reason string, r *Result) {
 	if t == o.dir.dead {
-		o.again(e, t, true, Forbidden, r.Detail)
+		o.again(e, t, true, Rejecting, r.Detail)
 		return
 	}
 	e.from.due++

@@ -198,6 +198,9 @@ func TestADeadLetterThatIsRejectedIsKept(t *testing.T) {
 	if len(r.Pauses()) != 1 || r.parts.list[0].Window.Low() != 0 {
 		t.Error("want a pause, and nothing finished")
 	}
+	if h := r.heldView(); h.Target != graves || h.Verdict != Rejecting || h.Verdict.String() != "rejecting" {
+		t.Errorf("held %+v, want the dead-letter topic, which is rejecting", h)
+	}
 	r.pass(2000)
 	if d := r.one(Delivered); d.Reason != "rejected" {
 		t.Errorf("delivered %+v", d)

@@ -32,11 +32,12 @@ const (
 	Forbidden           // not authorised
 	Unreachable         // no leader, or none that answers
 	Mismatched          // its partitions do not go with those of the ingress topic
+	Rejecting           // of the dead-letter topic: it refuses a record for its content
 )
 
 // String returns the word that status, logs and error messages use.
 func (v Verdict) String() string {
-	return [...]string{"usable", "being looked up", "missing", "forbidden", "unreachable", "mismatched"}[v]
+	return [...]string{"usable", "being looked up", "missing", "forbidden", "unreachable", "mismatched", "rejecting"}[v]
 }
 
 // tell takes the states of targets; those that no record names are left out.
