@@ -84,8 +84,14 @@ func (o *outbox) tryHeld(t *target, out []Delivery, limit int) []Delivery {
 }
 
 // trialFailed takes back the record of a trial that failed, to those that have waited as long.
+// A letter that is refused for its content goes behind all others, which may be taken.
 func (o *outbox) trialFailed(e entry) {
 	t := e.target
+	if e.refused && t.hold.verdict == Rejecting {
+		t.hold.look = 0
+		o.wait(e, false)
+		return
+	}
 	o.wait(e, true)
 	at := 0
 	for at+1 < t.queue.length && t.queue.at(at+1).since < e.since {

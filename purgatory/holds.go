@@ -39,6 +39,20 @@ func (hs *holds) begin(t *target, v Verdict, detail string, known bool) {
 	hs.notices = append(hs.notices, notice)
 }
 
+// taken ends the hold of a target that took a record. One that refuses letters for their content
+// takes others all the while: it gets them one by one, and its hold ends with the first of those
+// that it takes, or with the last letter that waits.
+func (hs *holds) taken(t *target, e *entry, trial bool) {
+	h := &t.hold
+	switch {
+	case !h.held || !trial && h.verdict != Unreachable:
+	case h.verdict == Rejecting && !e.refused && t.queue.count+t.inFlight > 0:
+		h.look, h.backoffMs, h.retryAtMs = 0, holdFirstMs, hs.now.WallMs
+	default:
+		hs.end(t)
+	}
+}
+
 // end ends a hold: the target took a record, or metadata has taken it back.
 func (hs *holds) end(t *target) {
 	t.hold, t.givenUp = hold{}, 0

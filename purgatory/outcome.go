@@ -66,9 +66,7 @@ func (o *outbox) outcome(r *Result) {
 	o.flights.answered(d, o.now)
 	o.holds.answered(d)
 	if r.Class == Delivered {
-		if t.hold.held && (f.trial || t.hold.verdict == Unreachable) {
-			o.holds.end(t)
-		}
+		o.holds.taken(t, &e, f.trial)
 		if t.stalled == 0 {
 			t.givenUp = 0
 		}
@@ -91,6 +89,7 @@ func (o *outbox) outcome(r *Result) {
 			return
 		}
 		d.careful = carefulFor
+		e.refused = e.refused || f.trial
 		o.refused(e, t, reasonRejected, r)
 	case Unavailable:
 		o.again(e, t, f.trial, r.Verdict, r.Detail)
@@ -176,6 +175,7 @@ func (o *outbox) tooLarge(e entry, t *target, r *Result) {
 		return
 	}
 	if t == o.dir.dead { // even without its value: nothing is finished, an operator has to act
+		e.refused = true
 		o.again(e, t, true, Rejecting, "refuses a record even without its value: "+r.Detail)
 		return
 	}

@@ -29,6 +29,8 @@ type entry struct {
 	rehomed bool // moved to its target's own class of chunks
 	// admitted: it has had its instant of the catch-up, and is not put back.
 	admitted bool
+	// refused: the dead-letter topic refused it for its content, in a batch of its own.
+	refused bool
 }
 
 // note notes where the record of an entry is, if a command may find it.
