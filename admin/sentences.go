@@ -83,6 +83,14 @@ func (v *view) heldSome(kind func(h *purgatory.HeldView) bool) bool {
 	return false
 }
 
+// deadLetterSick reports whether there is a dead-letter topic that takes none, or not all.
+func (v *view) deadLetterSick() bool {
+	name := v.Settings.DeadLetter
+	return name != "" && (slices.Contains(v.Pauses, Pause{PauseDeadLetter, name}) ||
+		slices.ContainsFunc(v.Kafka.Topics, func(t TopicState) bool { return t.Name == name }) ||
+		v.heldSome(func(h *purgatory.HeldView) bool { return h.Target == name }))
+}
+
 // maxHeld is how many targets /status shows as held: with globs allowed, their
 // number is up to the producers.
 const maxHeld = 100
@@ -176,11 +184,15 @@ func (v *view) heldProblem(s *status) string {
 	}
 	text := fmt.Sprintf("%s, and %s.", counted(len(s.Held)+s.HeldMore, "target does not take records", "targets do not take records"),
 		counted(records, "record waits for that", "records wait for that"))
+	will, already := "is a dead letter", "Dead letters for that"
+	if v.lettersWait {
+		will, already = "is given up", "Given up for that"
+	}
 	if first != nil && v.Settings.DeadLetter != "" {
-		text += fmt.Sprintf(" The first is a dead letter in %s.", human(first.about.left))
+		text += fmt.Sprintf(" The first %s in %s.", will, human(first.about.left))
 	}
 	if dead > 0 {
-		text += fmt.Sprintf(" Dead letters for that already: %s.", grouped(dead))
+		text += fmt.Sprintf(" %s already: %s.", already, grouped(dead))
 	}
 	return text
 }

@@ -141,21 +141,30 @@ func eventsRest(a *ailing) string {
 // been so already. Patience stands still while no broker answers.
 func (v *view) patience(a *ailing) string {
 	becomes := "goes to the dead-letter topic"
-	if v.Settings.DeadLetter == "" {
+	switch {
+	case v.Settings.DeadLetter == "":
 		becomes = "makes reading pause, as there is no dead-letter topic"
+	case v.lettersWait:
+		becomes = "is given up, and waits for the dead-letter topic"
 	}
 	if a.records == 0 {
-		return "After LAYOVER_TARGET_PATIENCE a waiting record " + becomes + "." + givenUp(a.givenUp)
+		return "After LAYOVER_TARGET_PATIENCE a waiting record " + becomes + "." + v.givenUp(a.givenUp)
 	}
 	if a.left == 0 {
-		return "LAYOVER_TARGET_PATIENCE is used up: the oldest " + becomes + "." + givenUp(a.givenUp)
+		return "LAYOVER_TARGET_PATIENCE is used up: the oldest " + becomes + "." + v.givenUp(a.givenUp)
 	}
-	return fmt.Sprintf("In %s LAYOVER_TARGET_PATIENCE is used up, and the oldest %s.%s", human(a.left), becomes, givenUp(a.givenUp))
+	return fmt.Sprintf("In %s LAYOVER_TARGET_PATIENCE is used up, and the oldest %s.%s", human(a.left), becomes, v.givenUp(a.givenUp))
 }
 
-func givenUp(n int64) string {
+// givenUp describes the records that patience or share made dead letters. Those that a
+// sick dead-letter topic took are not told apart from those that wait for it.
+func (v *view) givenUp(n int64) string {
 	if n == 0 {
 		return ""
+	}
+	if v.lettersWait {
+		return " " + countedLong(n, "record of it is given up already, and waits for the dead-letter topic unless it took it.",
+			"records of it are given up already, and wait for the dead-letter topic unless it took them.")
 	}
 	return " " + countedLong(n, "record of it went to the dead-letter topic already.", "records of it went to the dead-letter topic already.")
 }

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -249,8 +250,18 @@ func TestAHeldTargetSaysWhatBecomesOfItsRecordsAndWhen(t *testing.T) {
 			"7 records of it went to the dead-letter topic already. Correct the setting"},
 		"without one": {func(s *Sample, h *purgatory.HeldView) { s.Settings.DeadLetter, h.GivenUp = "", 0 }, 754.0,
 			"In 12 min 34 s LAYOVER_TARGET_PATIENCE is used up, and the oldest makes reading pause, as there is no dead-letter topic. Correct the setting"},
-		"used up":                      {func(_ *Sample, h *purgatory.HeldView) { h.PatienceLeftMs = 0 }, 0.0, "LAYOVER_TARGET_PATIENCE is used up: the oldest goes to the dead-letter topic. 7 records"},
-		"nothing waits":                {func(_ *Sample, h *purgatory.HeldView) { h.Records = 0 }, nil, "After LAYOVER_TARGET_PATIENCE a waiting record goes to the dead-letter topic. 7 records"},
+		"used up":       {func(_ *Sample, h *purgatory.HeldView) { h.PatienceLeftMs = 0 }, 0.0, "LAYOVER_TARGET_PATIENCE is used up: the oldest goes to the dead-letter topic. 7 records"},
+		"nothing waits": {func(_ *Sample, h *purgatory.HeldView) { h.Records = 0 }, nil, "After LAYOVER_TARGET_PATIENCE a waiting record goes to the dead-letter topic. 7 records"},
+		"with a dead-letter topic that is missing": {func(s *Sample, _ *purgatory.HeldView) {
+			s.Kafka.Topics = []TopicState{{Name: "dead-letters", State: "missing"}}
+		}, 754.0, "In 12 min 34 s LAYOVER_TARGET_PATIENCE is used up, and the oldest is given up, and waits for the dead-letter topic. " +
+			"7 records of it are given up already, and wait for the dead-letter topic unless it took them. Correct the setting"},
+		"with one that a lane holds": {func(s *Sample, h *purgatory.HeldView) {
+			s.Lanes, h.PatienceLeftMs = append(s.Lanes, holds(purgatory.HeldView{Target: "dead-letters", Verdict: purgatory.Rejecting})...), 0
+		}, 0.0, "LAYOVER_TARGET_PATIENCE is used up: the oldest is given up, and waits for the dead-letter topic. 7 records of it are given up already"},
+		"with one that reading pauses for": {func(s *Sample, h *purgatory.HeldView) {
+			s.Pauses, h.GivenUp = []Pause{{PauseDeadLetter, "dead-letters"}}, 1
+		}, 754.0, "1 record of it is given up already, and waits for the dead-letter topic unless it took it."},
 		"the dead-letter topic itself": {func(_ *Sample, h *purgatory.HeldView) { h.Target = "dead-letters" }, nil, "reading pauses as long as a record has to go there"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -258,11 +269,30 @@ func TestAHeldTargetSaysWhatBecomesOfItsRecordsAndWhen(t *testing.T) {
 			h := purgatory.HeldView{Target: "retry-1", Label: "retry-*", Verdict: purgatory.Missing, Records: 3, PatienceLeftMs: 754_321, GivenUp: 7}
 			test.change(&s, &h)
 			s.Lanes = append(s.Lanes, &purgatory.Snapshot{Held: []purgatory.HeldView{h}})
-			held := statusOf(t, s)["held"].([]any)[0].(map[string]any)
+			all := statusOf(t, s)["held"].([]any)
+			held := all[slices.IndexFunc(all, func(held any) bool { return held.(map[string]any)["target"] == h.Target })].(map[string]any)
 			if held["patience_left_seconds"] != test.left || held["dead_lettered"] != float64(h.GivenUp) || !strings.Contains(held["text"].(string), test.says) {
 				t.Errorf("%v, want %v and %s", held, test.left, test.says)
 			}
 		})
+	}
+}
+
+// TestTheSumOfHeldTargetsCallsNothingADeadLetterThatWaits for a dead-letter topic which is sick.
+func TestTheSumOfHeldTargetsCallsNothingADeadLetterThatWaits(t *testing.T) {
+	for want, sick := range map[string][]TopicState{
+		"The first is a dead letter in 12 min 34 s. Dead letters for that already: 7.": nil,
+		"The first is given up in 12 min 34 s. Given up for that already: 7.":          {{Name: "dead-letters", State: "missing"}},
+	} {
+		s := ordinary(time.Now())
+		s.Kafka.Topics = sick
+		s.Lanes = append(s.Lanes, holds(purgatory.HeldView{Target: "ready", Verdict: purgatory.Missing, Records: 3, PatienceLeftMs: 754_321, GivenUp: 7})...)
+		v := look(s, time.Now())
+		var held status
+		held.Held, held.HeldMore = v.held()
+		if text := v.heldProblem(&held); !strings.Contains(text, want) {
+			t.Errorf("%s, want %s", text, want)
+		}
 	}
 }
 

@@ -18,6 +18,8 @@ type view struct {
 	parts []part
 	sick  []Sickness // the most severe first
 	past  []moment   // for the page's lines
+
+	lettersWait bool // there is a dead-letter topic that takes none, or not all
 }
 
 func look(s Sample, now time.Time) *view {
@@ -29,6 +31,7 @@ func look(s Sample, now time.Time) *view {
 // glance is a look without what is sick. A counter that no lane has is 0 there if set asks for it.
 func glance(s Sample, now time.Time, set Settings) *view {
 	v := &view{Sample: s, now: now, total: sum(s.Lanes, set), parts: join(s.Group.Partitions, s.Lanes)}
+	v.lettersWait = v.deadLetterSick()
 	v.explainSilence()
 	return v
 }
