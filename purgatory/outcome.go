@@ -89,7 +89,6 @@ func (o *outbox) outcome(r *Result) {
 			return
 		}
 		d.careful = carefulFor
-		e.refused = e.refused || f.trial
 		o.refused(e, t, reasonRejected, r)
 	case Unavailable:
 		o.again(e, t, f.trial, r.Verdict, r.Detail)
@@ -185,6 +184,7 @@ func (o *outbox) tooLarge(e entry, t *target, r *Result) {
 // refused ends a record that its target will never take.
 func (o *outbox) refused(e entry, t *target, reason string, r *Result) {
 	if t == o.dir.dead {
+		e.refused = true
 		o.again(e, t, true, Rejecting, r.Detail)
 		return
 	}

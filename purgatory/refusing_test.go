@@ -53,6 +53,9 @@ func TestLettersThatAreRefusedForTheirContentStopNoOther(t *testing.T) {
 			}
 			r.pass(1)
 			taken := r.refuseBatches(r.offer(), 3, 7)
+			for range 10 { // each of them alone
+				taken = append(taken, r.refuseBatches(r.offer(), 3, 7)...)
+			}
 			since := r.at.WallMs
 			for next := int64(10); next < 300; next++ {
 				if next%10 == 0 { // what is parked goes on
