@@ -41,7 +41,7 @@ func lacksKey(raw []byte) bool {
 	if b.ReadFrom(raw) != nil {
 		return false
 	}
-	records, err := kgo.DefaultDecompressor().Decompress(b.Records, kgo.CompressionCodecType(b.Attributes&7))
+	records, err := outside.Decompress(b.Records, kgo.CompressionCodecType(b.Attributes&7))
 	if err != nil {
 		panic(err)
 	}
