@@ -47,7 +47,7 @@ func TestASnapshotSharesNothingWithItsCore(t *testing.T) {
 	for _, t := range r.Core.out.dir.list {
 		t.givenUp = 1
 	}
-	r.Runs().Begin(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, offsets.TopicID{}, far.New(far.Beginning{Window: offsets.NewWindow(0)}), 0)
+	r.Runs().Begin(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, offsets.TopicID{}, far.New(far.Beginning{Window: offsets.NewWindow(0)}), 1)
 	look := func() Snapshot {
 		s := r.Snapshot()
 		s.Outlook = r.Outlook()

@@ -66,7 +66,7 @@ func (r *Runs) moved(a *Answer) {
 		r.out.release(c.loc, &h)
 		r.parts.retire(c.from)
 		return
-	case r.acked(m, a, &c):
+	case r.acked(p, a, &c):
 		m.uncommitted++
 		r.stats.Moved++
 		if _, again := h.place().inRuns(); again {
@@ -94,12 +94,13 @@ func (r *Runs) answered(p *partition) {
 
 // acked gives the index an acknowledgement. False: there is none that counts; or the log may be
 // another one than it was, and a visit asks.
-func (r *Runs) acked(m *moved, a *Answer, c *copying) bool {
+func (r *Runs) acked(p *partition, a *Answer, c *copying) bool {
+	m := &p.moved
 	if !a.Acked || c.to != m.index || m.doubtful {
 		return false
 	}
 	m.doubtful = !m.index.AckedOf(c.epoch, far.Found{Offset: a.Offset, DeadlineMs: c.deadlineMs, Bytes: a.Bytes, Origin: c.origin, Run: c.run})
-	r.stats.LostFromRuns += m.index.Lost()
+	r.lose(p, m.index.Lost())
 	m.asks = m.asks || m.index.Unsure() >= askUnsure
 	m.wary = m.wary && m.doubtful
 	if !m.doubtful {
@@ -144,7 +145,7 @@ func (r *Runs) lateAnswer(p *partition, a *Answer, c *copying) {
 	case p.src.gone:
 		r.parts.retire(c.from)
 		return
-	case !r.acked(m, a, c):
+	case !r.acked(p, a, c):
 		r.refused(m, a)
 	case p.isFinished(c.place) && c.epoch == m.index.LeaderEpoch(): // else another may stand there
 		m.index.Finish(a.Offset)

@@ -61,7 +61,7 @@ func (r *Runs) Listed(l *Listing, acked bool, offset int64) {
 	m.listing = false
 	if acked {
 		m.doubtful, m.asks = !m.index.Listed(l.LeaderEpoch, offset) || m.doubtful, true
-		r.stats.LostFromRuns += m.index.Lost()
+		r.lose(p, m.index.Lost())
 		p.commit.dirty = true
 		return
 	}

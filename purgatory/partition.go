@@ -74,9 +74,7 @@ func (c *Core) Assign(a facts.Assigned) {
 	if s, ok := c.journals.states[a.Topic]; ok {
 		p.useJournal(s)
 	}
-	if lost := p.finishRange(a.Window.Low(), a.Next); lost > 0 {
-		c.stats.LostToRetention += lost
-	}
+	c.stats.lose(a.Topic, false, p.finishRange(a.Window.Low(), a.Next), c.now.WallMs)
 	if p.barrier = (barrier{over: a.Next >= a.StableEnd, readMs: c.now.AnsweredMs}); !p.barrier.over {
 		c.replays.barred++
 	}
@@ -105,7 +103,7 @@ func (c *Core) LogStart(tp offsets.TopicPartition, epoch uint64, start int64) {
 		return
 	}
 	p.logStart = start
-	c.stats.LostToRetention += p.finishRange(p.next, start)
+	c.stats.lose(p.Topic, false, p.finishRange(p.next, start), c.now.WallMs)
 	p.next = start
 	p.commit.dirty = true
 }

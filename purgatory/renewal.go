@@ -40,7 +40,7 @@ func (r *Runs) Renewed(a offsets.Assignment, topic offsets.TopicID) {
 		r.renew(p, 0, m.index.Beyond(0))
 		m.doubts = nil // all of them are gone, and counted
 	} else {
-		r.stats.LostFromRuns += m.cut(0)
+		r.lose(p, m.cut(0))
 	}
 }
 
@@ -70,7 +70,7 @@ func (r *Runs) renew(p *partition, end, lost int64) {
 	m.open = m.index.Open()
 	m.left, m.leftEpoch, m.there, m.doubts = m.index.Left(end), m.index.LeaderEpoch(), end, m.index.Doubts()
 	m.index, m.visiting, m.listing, m.doubtful, m.asks = nil, false, false, false, false
-	r.stats.LostFromRuns += lost + m.cut(end)
+	r.lose(p, lost+m.cut(end))
 	r.scatter(p, math.MaxInt64)
 }
 
@@ -114,11 +114,12 @@ func (r *Runs) LeftEpoch(a offsets.Assignment) (epoch int32, ok bool) {
 // Left returns the finished copies with which the next Begin begins, where a log was truncated
 // or made again. The topic has this id now, and the log of LeftEpoch ends at end.
 func (r *Runs) Left(a offsets.Assignment, topic offsets.TopicID, end int64) *offsets.Window {
-	m := &r.parts.find(a.TopicPartition, a.Epoch).moved
+	p := r.parts.find(a.TopicPartition, a.Epoch)
+	m := &p.moved
 	if topic != m.topic {
 		end = 0
 	}
-	r.stats.LostFromRuns += m.cut(end)
+	r.lose(p, m.cut(end))
 	return m.left
 }
 

@@ -135,7 +135,7 @@ func (r *Runs) Begin(a offsets.Assignment, topic offsets.TopicID, index *far.Ind
 	if said, _ := p.saidOfRuns(); said != p.Runs {
 		p.commit.dirty = true
 	}
-	r.stats.LostFromRuns += lost
+	r.lose(p, lost)
 	if s, ok := r.journals.states[p.Topic]; ok {
 		p.useJournal(s)
 	}

@@ -2,6 +2,7 @@ package purgatory
 
 import (
 	"maps"
+	"slices"
 
 	"layover/journal/facts"
 )
@@ -45,20 +46,21 @@ type Stats struct {
 	Produced  Histogram             // LatenessBounds: from giving a record to the producer to its answer
 	Committed Histogram             // LatenessBounds: from sending a commit to its answer, for each partition
 
-	Parked            int64 // in the wheel now
-	Gathered          int64 // out of the wheel and on their way to the runs topic now
-	Moved             int64 // to the runs topic: their copies were acknowledged
-	Cleaned           int64 // of Moved, copies that were moved once more
-	Loaded            int64 // copies read from the runs topic to be delivered
-	EventsWaiting     int64 // events due or in flight now
-	Referred          int64 // records of batches whose letter is due or in flight, beyond one for each letter
-	HandedOver        int64 // parked, due or in flight when their partition went to somebody else
-	Unfinished        int64 // given up by a halted partition: read again after a restart
-	LostFromRuns      int64 // offsets gone from the runs topic, each of which may have been a copy
-	LostToRetention   int64 // offsets gone from the log before they were read
-	Jumped            int64 // finished offsets that were not read again
-	Restored          int64 // records read that were in the log when their partition was assigned
-	Commits           int64 // partitions committed
+	Parked            int64  // in the wheel now
+	Gathered          int64  // out of the wheel and on their way to the runs topic now
+	Moved             int64  // to the runs topic: their copies were acknowledged
+	Cleaned           int64  // of Moved, copies that were moved once more
+	Loaded            int64  // copies read from the runs topic to be delivered
+	EventsWaiting     int64  // events due or in flight now
+	Referred          int64  // records of batches whose letter is due or in flight, beyond one for each letter
+	HandedOver        int64  // parked, due or in flight when their partition went to somebody else
+	Unfinished        int64  // given up by a halted partition: read again after a restart
+	LostFromRuns      int64  // offsets gone from the runs topic, each of which may have been a copy
+	LostToRetention   int64  // offsets gone from the log before they were read
+	Losses            []Loss // LostFromRuns and LostToRetention, by topic
+	Jumped            int64  // finished offsets that were not read again
+	Restored          int64  // records read that were in the log when their partition was assigned
+	Commits           int64  // partitions committed
 	CommitErrors      int64
 	MetadataOverflows int64 // commits whose metadata had no room for the whole set
 	LastDeliveryMs    int64
@@ -178,6 +180,7 @@ func (s *Stats) clone() Stats {
 	out.Future = maps.Clone(s.Future)
 	out.Late, out.Requested = cloneHistograms(s.Late), cloneHistograms(s.Requested)
 	out.Attempts = cloneHistograms(s.Attempts)
+	out.Losses = slices.Clone(s.Losses)
 	out.errors = append([]TargetError(nil), s.errors...)
 	return out
 }

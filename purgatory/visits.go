@@ -162,7 +162,7 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 	}
 	for _, offset := range v.Damaged { // once each, though it may be read again
 		if !m.index.Finished(offset) {
-			r.stats.LostFromRuns++
+			r.lose(p, 1)
 		}
 	}
 	before, untilMs := len(take), r.now.WallMs+aheadMs
@@ -170,7 +170,7 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 		untilMs = math.MaxInt64 - 1 // what is for nobody here is never due
 	}
 	take = m.index.Read(v.From, v.Until, v.Found, untilMs, room, take)
-	r.stats.LostFromRuns += m.index.Lost()
+	r.lose(p, m.index.Lost())
 	next, ok := m.index.Next(r.now.WallMs + aheadMs)
 	ok = ok && next.DueMs <= r.now.WallMs+aheadMs && next.From == v.From && v.From < v.To
 	switch {
@@ -209,7 +209,7 @@ func (r *Runs) Unread(v Visit) {
 // it is gone, and counted. A visit has told it.
 func (r *Runs) LogStart(v *Visit, offset int64) {
 	if p := r.parts.find(v.TopicPartition, v.Epoch); p != nil && p.moved.index == v.index && v.index != nil {
-		r.stats.LostFromRuns += p.moved.index.Start(offset)
+		r.lose(p, p.moved.index.Start(offset))
 		p.commit.dirty = true
 	}
 }
