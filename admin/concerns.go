@@ -9,7 +9,7 @@ import (
 // nothing that is sick explains it. A second attempt at a delivery takes less.
 const overdueLong = time.Minute
 
-// concerns are records that are dead or late although nothing need be sick, each in a few
+// concerns are records that are lost, dead or late although nothing need be sick, each in a few
 // words. Any of them makes /readyz say degraded.
 func (v *view) concerns() (out []string) {
 	if v.isBack() && v.Group.LastError != "" {
@@ -19,6 +19,9 @@ func (v *view) concerns() (out []string) {
 		last := v.lastLetters()[0]
 		out = append(out, fmt.Sprintf("dead letters come: %s since the start, the last %s (%s)",
 			grouped(all(v.total.DeadLettered)), relative(time.UnixMilli(last.AtMs).Sub(v.now)), last.Reason))
+	}
+	if text := v.losses(); text != "" {
+		out = append(out, text)
 	}
 	if v.lateUnread() {
 		out = append(out, v.pauseShort())

@@ -34,7 +34,7 @@ func endpoints() []pathText {
 		{"status", "partitions, parked records, lateness, dead letters, pauses and errors: a page in a browser, JSON for others"},
 		{"status?format=json", "the same as JSON always"},
 		{"metrics", "Prometheus and OpenMetrics"},
-		{"readyz", "200 once ready, with what is sick, late or dead; else the thing waited for"},
+		{"readyz", "200 once ready, with what is sick, late, dead or lost; else the thing waited for"},
 		{"livez", "200 while our own loops move; never asks Kafka"},
 		{"startupz", "200 once started"},
 	}

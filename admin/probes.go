@@ -34,7 +34,7 @@ func live(s Sample, now time.Time) (stuck []string) {
 }
 
 // readiness is the answer of /readyz. Degraded: ready, but something is sick, or records
-// are late or dead.
+// are late, dead or lost.
 type readiness struct {
 	ready, degraded bool
 	why             string // "" only if ready without anything to add

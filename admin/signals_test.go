@@ -20,6 +20,11 @@ func withLetters(s *Sample, ago time.Duration) {
 	l.Letters = []purgatory.Letter{letter("delayed", 1, 77, "invalid_delay", at)}
 }
 
+// withLosses is a process whose last loss was so long ago.
+func withLosses(s *Sample, ago time.Duration) {
+	s.Lanes[0].Losses = []purgatory.Loss{{Topic: "delayed", Offsets: 40, LastMs: time.Now().Add(-ago).UnixMilli()}}
+}
+
 // paused has reading paused for so long, before unread records of which the oldest is so
 // old; 0: nobody knows.
 func paused(s *Sample, since, oldest time.Duration, unread int64) {
@@ -63,6 +68,22 @@ func TestNothingIsGreenWhileRecordsAreLateOrDead(t *testing.T) {
 			s.Lanes[0].Outlook.OldestOverdueMs = time.Now().UnixMilli() - 60_000
 			s.Lanes[0].Held = []purgatory.HeldView{{Target: "ready", Verdict: purgatory.Missing, Records: 1}}
 		}, "degraded", warn, "degraded: target ready is missing"},
+		"records were lost just now": {func(s *Sample) { withLosses(s, 3*time.Second) }, "degraded", bad,
+			"degraded: records are lost: 40 of delayed, deleted before they were delivered, the last 3.0 s ago"},
+		"lost within ten minutes": {func(s *Sample) { withLosses(s, 10*time.Minute-time.Millisecond) }, "degraded", bad,
+			"degraded: records are lost: 40 of delayed, deleted before they were delivered, the last 9 min 59 s ago"},
+		"none were for ten minutes": {func(s *Sample) { withLosses(s, 10*time.Minute) }, "ready", good, "ready"},
+		"lost from runs as well": {func(s *Sample) {
+			withLosses(s, 5*time.Second)
+			s.Lanes[0].Losses = append(s.Lanes[0].Losses, purgatory.Loss{Topic: "delayed", FromRuns: true, Offsets: 17, LastMs: time.Now().UnixMilli() - 9000})
+		}, "degraded", bad, "degraded: records are lost: 40 of delayed, deleted before they were delivered, the last 5.0 s ago; " +
+			"17 of delayed, gone from its runs topic, the last 9.0 s ago"},
+		"lost by two lanes": {func(s *Sample) {
+			withLosses(s, time.Hour)
+			lane := &purgatory.Snapshot{}
+			lane.Losses = []purgatory.Loss{{Topic: "delayed", Offsets: 2, LastMs: time.Now().UnixMilli() - 1000}}
+			s.Lanes = append(s.Lanes, lane, nil)
+		}, "degraded", bad, "degraded: records are lost: 42 of delayed, deleted before they were delivered, the last 1.0 s ago"},
 		"a late start goes on": {func(s *Sample) {
 			s.Lanes[0].Missed = purgatory.Missed{Records: 1, LastMs: time.Now().UnixMilli() - 59_000}
 		}, "ready", warn, "ready"},

@@ -153,6 +153,7 @@ func (t *totals) add(l *purgatory.Snapshot) {
 	t.addOutlook(&l.Outlook)
 	t.addCatchUp(l)
 	t.addRuns(l)
+	t.addLosses(l)
 	t.missed.Add(&l.Missed)
 	addCounts(t.givenUp, l.GivenUp)
 	t.HandedOver += l.HandedOver

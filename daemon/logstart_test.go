@@ -72,7 +72,65 @@ func TestALogThatIsDeletedAboveTheReadPositionIsGoneOver(t *testing.T) {
 		if lost := in.metric("layover_lost_to_retention_records_total"); lost != 40 {
 			t.Errorf("%v records count as lost", lost)
 		}
+		in.readyz("degraded: records are lost: 40 of delayed, deleted before they were delivered, the last ")
 		in.stop()
 		w.committed(0, 100)
 	})
+}
+
+// TestRecordsThatAreGoneAtAStartAreNotGreen: everything else is well.
+func TestRecordsThatAreGoneAtAStartAreNotGreen(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		in := w.start()
+		in.ready()
+		w.sendMany(0, 0, 100, func(int) []kgo.RecordHeader { return []kgo.RecordHeader{header("x-delay", "1h")} })
+		time.Sleep(3 * time.Second)
+		in.stop()
+		w.DeleteRecords(ingress, 0, 40)
+		in = w.start()
+		in.ready()
+		in.readyz("degraded: records are lost: 40 of delayed, deleted before they were delivered, the last ")
+		if state := in.at("state"); state != "degraded" {
+			t.Errorf("the state is %v", state)
+		}
+		if _, page := in.get("/status?format=html"); !strings.Contains(page, "<title>Degraded: 60 parked") || !strings.Contains(page, `class="state bad"`) {
+			t.Error("the page's head does not say so")
+		}
+		time.Sleep(10 * time.Minute)
+		in.readyz("ready\n")
+		in.stop()
+	})
+}
+
+// TestATrimmedLogOfWhichNothingIsLostIsGreen: all below its start was delivered.
+func TestATrimmedLogOfWhichNothingIsLostIsGreen(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		w.sendMany(0, 0, 10, func(int) []kgo.RecordHeader { return nil })
+		w.DeleteRecords(ingress, 0, 5) // before the group was ever there
+		in := w.start()
+		in.ready()
+		in.readyz("ready\n")
+		w.sendMany(0, 10, 90, func(i int) []kgo.RecordHeader {
+			if i < 30 {
+				return nil
+			}
+			return []kgo.RecordHeader{header("x-delay", "1h")}
+		})
+		w.Until(10*time.Second, "what has no delay is delivered", func() bool { return w.count(egress) == 5+20 })
+		time.Sleep(2 * time.Second)
+		in.stop()
+		w.DeleteRecords(ingress, 0, 30)
+		in = w.start()
+		in.ready()
+		in.readyz("ready\n")
+		in.stop()
+	})
+}
+
+// readyz fails the test where /readyz does not begin so.
+func (in *instance) readyz(want string) {
+	in.w.Helper()
+	if code, body := in.get("/readyz"); code != 200 || !strings.HasPrefix(body, want) {
+		in.w.Errorf("/readyz: %d %q, want 200 and %q", code, body, want)
+	}
 }

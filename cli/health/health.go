@@ -164,7 +164,7 @@ type answerFacts struct {
 	OK     bool   `json:"ok"`
 	URL    string `json:"url"`
 	Status int    `json:"status,omitempty"` // of HTTP, absent without an answer
-	// Degraded: something is sick, or records are late or dead.
+	// Degraded: something is sick, or records are late, dead or lost.
 	Degraded bool   `json:"degraded"`
 	Answer   string `json:"answer"`
 	Error    string `json:"error,omitempty"`
@@ -173,7 +173,7 @@ type answerFacts struct {
 // errDegraded is the error of a strict question.
 var errDegraded = errors.New("it is degraded, which --strict takes for an error")
 
-// degraded reports whether an answer of /readyz says that something is sick, late or dead.
+// degraded reports whether an answer of /readyz says that something is sick, late, dead or lost.
 func degraded(answer string) bool { return strings.HasPrefix(answer, "degraded:") }
 
 // judge returns the error of an answer that is 200; with strict that it is degraded.
