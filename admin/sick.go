@@ -158,7 +158,7 @@ func (v *view) sickIngress() (out []Sickness) {
 	for _, t := range v.Kafka.Topics {
 		if slices.Contains(v.Settings.Ingress, t.Name) {
 			out = append(out, Sickness{Kind: SickIngress, Name: t.Name, Reason: t.State, Since: instant{t.Since},
-				short: fmt.Sprintf("ingress topic %s is %s", t.Name, t.State) + v.since(t.Since), Text: ingressText(t)})
+				short: fmt.Sprintf("ingress topic %s is %s", t.Name, t.State) + v.since(t.Since), Text: v.ingressText(t)})
 		}
 	}
 	return out

@@ -250,3 +250,33 @@ func TestTheDocumentHasEveryKindOfSickness(t *testing.T) {
 		}
 	}
 }
+
+// TestADeletedIngressTopicIsNotToBeMadeAgainWhileItsRecordsWait: it would be another topic, and its
+// assignment would end those in memory. Once none waits the text says how to make it.
+func TestADeletedIngressTopicIsNotToBeMadeAgainWhileItsRecordsWait(t *testing.T) {
+	advice := "make the topic, which is read within seconds: " + kafkaTopics + "--create --topic delayed"
+	for name, test := range map[string]struct {
+		parked, due, inFlight int
+		says                  string
+	}{
+		"in the wheel":  {200, 0, 0, "800 records of it still wait in memory, and delivery goes on at the deadlines. Those that still wait are lost if it is made again now, or this process is restarted."},
+		"due":           {0, 3, 0, "12 records of it still wait in memory"},
+		"in flight":     {0, 0, 1, "4 records of it still wait in memory"},
+		"none is there": {0, 0, 0, advice},
+	} {
+		s := ordinary(time.Now())
+		for i := range s.Lanes[0].Partitions {
+			p := &s.Lanes[0].Partitions[i]
+			p.Parked, p.Due, p.InFlight = test.parked, test.due, test.inFlight
+		}
+		s.Kafka.Topics = []TopicState{{Name: "delayed", State: "missing", Since: time.Now()}, {Name: "other", State: "missing"}}
+		s.Settings.Ingress = append(s.Settings.Ingress, "other")
+		sick := look(s, time.Now()).sick
+		if len(sick) != 2 || !strings.Contains(sick[0].Text, test.says) || strings.Contains(sick[0].Text, "--create") != (test.says == advice) {
+			t.Errorf("%s: %+v, want one that says: %s", name, sick, test.says)
+		}
+		if !strings.Contains(sick[1].Text, "--create --topic other") {
+			t.Errorf("%s: of another topic nothing waits: %s", name, sick[1].Text)
+		}
+	}
+}

@@ -45,15 +45,31 @@ func groupText(g *Sickness) string {
 		capital(g.short), what, g.Name)
 }
 
-func ingressText(t TopicState) string {
+func (v *view) ingressText(t TopicState) string {
 	if t.State == "forbidden" {
 		return fmt.Sprintf("Kafka does not let Layover read the ingress topic %s. Records that were read are still delivered, and other ingress "+
 			"topics are not affected. Allow Read, Describe and DescribeConfigs on topic %s, and Layover reads on within seconds: %s--topic %s --operation Read "+
 			"--operation Describe --operation DescribeConfigs", t.Name, t.Name, kafkaGrant, t.Name)
 	}
+	if n := v.inMemoryOf(t.Name); n > 0 {
+		return fmt.Sprintf("The ingress topic %s does not exist. Nothing more of it is read, and other ingress topics are not affected. %s in memory, "+
+			"and delivery goes on at the deadlines. Those that still wait are lost if it is made again now, or this process is restarted. "+
+			"Once none waits, in no instance, make it again or take it out of LAYOVER_INGRESS_TOPICS.",
+			t.Name, countedLong(n, "record of it still waits", "records of it still wait"))
+	}
 	return fmt.Sprintf("The ingress topic %s does not exist. Nothing of it is read, and other ingress topics are not affected. Correct "+
 		"LAYOVER_INGRESS_TOPICS and restart, or make the topic, which is read within seconds: %s--create --topic %s",
 		t.Name, kafkaTopics, t.Name)
+}
+
+// inMemoryOf returns how many records of an ingress topic wait in memory, or are in flight.
+func (v *view) inMemoryOf(topic string) (n int64) {
+	for i := range v.parts {
+		if c := v.parts[i].core; c != nil && v.parts[i].topic == topic {
+			n += int64(c.Parked + c.Due + c.InFlight)
+		}
+	}
+	return n
 }
 
 func namesText(n *Names) string {
