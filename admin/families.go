@@ -36,7 +36,7 @@ func recordFamilies() []family {
 			"Offsets gone over without being read, because a commit says that they are finished.",
 			func(v *view) int64 { return v.total.Jumped }),
 		count("layover_lost_to_retention_records_total",
-			"Offsets that the ingress topic deleted before they were read.",
+			"Offsets that the ingress topic deleted before they were read, and records that were parked when it was made again.",
 			func(v *view) int64 { return v.total.LostToRetention }),
 	}
 }
@@ -58,7 +58,7 @@ func endFamilies() []family {
 			"Records dropped because LAYOVER_ON_INVALID is drop.",
 			[]string{"topic"}, perTopic(func(v *view) map[string]int64 { return v.total.Dropped })),
 		count("layover_handed_over_records_total",
-			"Records that were parked or in flight when their partition went to another member, which reads them again.",
+			"Records that were parked or in flight when their partition went to another member, which reads them again. Those of a topic that was made again are lost instead, and counted there, too.",
 			func(v *view) int64 { return v.total.HandedOver }),
 		count("layover_unfinished_records_total",
 			"Records given up by a halted partition; they are read again after a restart.",

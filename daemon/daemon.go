@@ -302,6 +302,9 @@ func (d *Daemon) topicsChanged(changes []cluster.Change) {
 			d.log.Info("topic changed", "topic", t.Name, "state", t.State.String(), "partitions", t.Partitions)
 		}
 		if c.Renewed && slices.Contains(d.cfg.IngressTopics, t.Name) {
+			for _, l := range d.lanes {
+				l.MadeAgain(t.Name, t.ID)
+			}
 			d.background.Go(func() { d.consumer.Rejoin(t.Name) }) // it waits for Kafka; the watcher must not
 		}
 	}

@@ -134,3 +134,37 @@ func (in *instance) readyz(want string) {
 		in.w.Errorf("/readyz: %d %q, want 200 and %q", code, body, want)
 	}
 }
+
+// TestWhatIsParkedOfATopicThatIsMadeAgainIsLostAndSaid: nobody can read it again, and the text of
+// the deleted topic said so before. What was moved to runs is not among it.
+func TestWhatIsParkedOfATopicThatIsMadeAgainIsLostAndSaid(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		in := w.start()
+		in.ready()
+		w.sendMany(0, 0, 20, func(int) []kgo.RecordHeader { return []kgo.RecordHeader{header("x-delay", "1h")} })
+		w.sendMany(1, 0, 5, func(int) []kgo.RecordHeader { return []kgo.RecordHeader{header("x-delay", "10s")} })
+		time.Sleep(3 * time.Second)
+		w.DeleteTopic(ingress)
+		time.Sleep(20 * time.Second)
+		if n := w.count(egress); n != 5 {
+			t.Errorf("%d of 5 are delivered of the deleted topic", n)
+		}
+		in.sickAs("ingress_topic "+ingress+" missing", "ingress_topic", "ingress topic delayed is missing since ")
+		if text := in.at("sick").([]any)[0].(map[string]any)["text"].(string); !strings.Contains(text, " 20 records of it still wait in memory") || strings.Contains(text, "--create") {
+			t.Errorf("the text is %s", text)
+		}
+		if lost := in.metric("layover_lost_to_retention_records_total"); lost != 0 {
+			t.Errorf("%v count as lost before the topic is made again", lost)
+		}
+		w.CreateTopic(ingress, 2, nil)
+		time.Sleep(20 * time.Second)
+		in.readyz("degraded: records are lost: 20 of delayed, deleted before they were delivered, the last ")
+		if lost, sum := in.metric("layover_lost_to_retention_records_total"), in.at("counters", "unaccounted"); lost != 20 || sum != float64(0) {
+			t.Errorf("%v count as lost, %v are unaccounted for", lost, sum)
+		}
+		if said := strings.Count(in.logs.String(), `level=ERROR msg="the topic was made again while records of it were parked: they are lost" topic=delayed records=20`); said != 1 {
+			t.Errorf("the loss is said %d times", said)
+		}
+		in.stop()
+	})
+}

@@ -66,6 +66,10 @@ func (l *Lane) Poke() { l.box.poke() }
 // Usable takes the news that topics can be used again, which is told once for each outage.
 func (l *Lane) Usable(topics []string) { l.box.order(usable{topics}) }
 
+// MadeAgain takes the id of an ingress topic that was deleted and made again. It comes before the
+// end of its assignments that follows from it.
+func (l *Lane) MadeAgain(topic string, id offsets.TopicID) { l.box.order(madeAgain{topic, id}) }
+
 // Stop ends the loop: nothing more is read or offered, records in flight are
 // waited for, finished ones committed, all of it by the given time.
 func (l *Lane) Stop(by time.Time) { l.box.order(stop{by}) }
@@ -95,7 +99,9 @@ func (l *Lane) forget(over []*revoking) {
 	for i, r := range over {
 		assignments[i] = r.Assignment
 	}
-	l.core.Sweep(assignments...)
+	for _, lost := range l.core.Sweep(assignments...) {
+		l.cfg.Log.Error("the topic was made again while records of it were parked: they are lost", "topic", lost.Topic, "records", lost.Offsets)
+	}
 	for _, r := range over {
 		r.done()
 		l.seen.note(true)

@@ -19,8 +19,12 @@ type (
 		lost       bool // the membership is gone: nothing to wait for, nothing to commit
 		done       func()
 	}
-	stop    struct{ by time.Time }
-	usable  struct{ topics []string }
+	stop      struct{ by time.Time }
+	usable    struct{ topics []string }
+	madeAgain struct {
+		topic string
+		id    offsets.TopicID
+	}
 	journal struct { // the state of an ingress topic's journal
 		topic string
 		state purgatory.JournalState
@@ -73,6 +77,8 @@ func (o usable) carryOut(l *Lane) {
 		l.core.Usable(topic)
 	}
 }
+
+func (o madeAgain) carryOut(l *Lane) { l.core.MadeAgain(o.topic, o.id) }
 
 func (o written) carryOut(l *Lane) { l.core.Journals().Written(o.assignment, o.result) }
 

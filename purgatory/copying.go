@@ -62,6 +62,9 @@ func (r *Runs) moved(a *Answer) {
 	switch {
 	case p.src.gone: // whoever has the partition next reads the copy, and perhaps its origin
 		r.stats.HandedOver++
+		if !a.Acked { // else its copy is read
+			r.stats.orphaned(p, &h, 1, r.now.WallMs)
+		}
 		r.bytes -= c.size
 		r.out.release(c.loc, &h)
 		r.parts.retire(c.from)

@@ -29,5 +29,26 @@ func (s *Stats) lose(topic string, fromRuns bool, offsets, nowMs int64) {
 	s.Losses[i].LastMs = nowMs
 }
 
+// orphaned counts records that were handed over of a partition, as lost where its topic was made
+// again: nobody will read them. A copy is read from its runs topic.
+func (s *Stats) orphaned(p *partition, h *header, records, nowMs int64) {
+	if p.madeAgain && h.marks&isCopy == 0 {
+		s.lose(p.Topic, false, records, nowMs)
+	}
+}
+
+// lostSince returns what was lost since Losses was like before.
+func (s *Stats) lostSince(before []Loss) (out []Loss) {
+	for i, l := range s.Losses { // topics are only ever appended
+		if i < len(before) {
+			l.Offsets -= before[i].Offsets
+		}
+		if l.Offsets > 0 {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
 // lose counts offsets of a partition's runs topic that are gone.
 func (r *Runs) lose(p *partition, offsets int64) { r.stats.lose(p.Topic, true, offsets, r.now.WallMs) }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"layover/journal/facts"
 	"layover/offsets"
 	"layover/purgatory/far"
 )
@@ -30,4 +31,49 @@ func TestLossesAreKnownByTopicWithTheTimeOfTheLast(t *testing.T) {
 	if !slices.Equal(s.Losses, want) || s.LostToRetention != 10 || s.LostFromRuns != 3 {
 		t.Errorf("%+v, %d and %d in all, want %+v", s.Losses, s.LostToRetention, s.LostFromRuns, want)
 	}
+}
+
+// TestWhatIsParkedOfATopicThatIsMadeAgainIsLost: in the wheel, due, and in flight without a
+// delivery. A copy from runs is read again, and an answer that contradicts makes it as it was.
+func TestWhatIsParkedOfATopicThatIsMadeAgainIsLost(t *testing.T) {
+	for name, test := range map[string]struct {
+		told []offsets.TopicID
+		lost int64
+	}{
+		"another id":              {[]offsets.TopicID{{2}}, 4},
+		"the same":                {[]offsets.TopicID{{1}}, 0},
+		"none":                    {[]offsets.TopicID{{}}, 0},
+		"another, then the first": {[]offsets.TopicID{{2}, {1}}, 0},
+	} {
+		r := newRig(t, func(c *Config) { c.MaxInFlight = 2 })
+		for no := range int32(2) {
+			r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(no), Epoch: 1}, TopicID: offsets.TopicID{1}, Window: offsets.NewWindow(0), Committed: true})
+		}
+		r.mustTake(0, 1, 0, 0, 1, 2) // two of them in flight, one due
+		r.pass(1)
+		flying := r.offer()
+		r.mustTake(0, 1, 3_600_000, 3, 4)
+		for _, id := range test.told {
+			r.MadeAgain("another", offsets.TopicID{9})
+			r.MadeAgain(partitionOf(0).Topic, id)
+		}
+		said := r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
+		r.end(Delivered, flying[0])
+		r.end(Unknown, flying[1:]...)
+		s := r.Snapshot()
+		if s.LostToRetention != test.lost || s.HandedOver != 4 || sum(said) != max(0, test.lost-int64(len(flying)-1)) {
+			t.Errorf("%s: %d lost, %d handed over, said %v, want %d lost", name, s.LostToRetention, s.HandedOver, said, test.lost)
+		}
+		if test.lost == 0 && (said != nil || s.Losses != nil) {
+			t.Errorf("%s: said %v, %+v", name, said, s.Losses)
+		}
+		r.audit()
+	}
+}
+
+func sum(losses []Loss) (n int64) {
+	for _, l := range losses {
+		n += l.Offsets
+	}
+	return n
 }

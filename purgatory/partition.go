@@ -2,6 +2,7 @@ package purgatory
 
 import (
 	"fmt"
+	"slices"
 
 	"layover/journal/facts"
 	"layover/offsets"
@@ -41,6 +42,8 @@ type partition struct {
 	// that one was cancelled, moved or expired, or the clock was stepped back, it is later than any.
 	// Invariant: it is never early; TestEveryRecordReadIsAccountedFor recounts it.
 	furthestMs int64
+	// madeAgain: its topic was deleted and made again. Nobody can read its records anew.
+	madeAgain bool
 
 	requested *Histogram // its topic's, of Stats; nil before the first record that asks for a delay
 	finished  int64      // finished in this assignment
@@ -136,8 +139,10 @@ func (c *Core) Draining(tp offsets.TopicPartition, epoch uint64) (n int) {
 // Sweep ends assignments: everything parked or due of them is forgotten and its bytes
 // released, in one pass over all that is parked. A record in flight is forgotten with
 // its outcome. The records are not lost: nothing of them was committed as finished,
-// and whoever has the partition next reads them again.
-func (c *Core) Sweep(assignments ...offsets.Assignment) {
+// and whoever has the partition next reads them again. But of a topic that was made again
+// they are: it returns how many, by topic, without those in flight.
+func (c *Core) Sweep(assignments ...offsets.Assignment) (lost []Loss) {
+	before := slices.Clone(c.stats.Losses)
 	var ended []*partition
 	var sources []*source
 	for _, a := range assignments {
@@ -154,13 +159,15 @@ func (c *Core) Sweep(assignments ...offsets.Assignment) {
 		ended, sources = append(ended, p), append(sources, p.src)
 	}
 	if len(ended) == 0 {
-		return
+		return nil
 	}
 	swept := c.parking.sweep(func(loc location, putBack bool) bool {
 		h := readHeader(c.store.at(loc))
-		if !c.parts.list[h.slot].src.gone {
+		p := c.parts.list[h.slot]
+		if !p.src.gone {
 			return false
 		}
+		c.stats.orphaned(p, &h, 1, c.now.WallMs)
 		if loc&named != 0 {
 			c.stats.HandedOver += c.commands.handOver(loc)
 		}
@@ -182,6 +189,18 @@ func (c *Core) Sweep(assignments ...offsets.Assignment) {
 	for _, p := range ended {
 		p.parked, p.furthestMs = 0, 0
 		c.parts.retire(p.src)
+	}
+	return c.stats.lostSince(before)
+}
+
+// MadeAgain takes the id that an ingress topic has now. Records in memory of one with another id
+// are delivered as long as their assignment lasts. With its end they are lost.
+func (c *Core) MadeAgain(topic string, id offsets.TopicID) {
+	none := offsets.TopicID{}
+	for p := range c.parts.here() {
+		if p.Topic == topic {
+			p.madeAgain = p.TopicID != none && id != none && p.TopicID != id
+		}
 	}
 }
 

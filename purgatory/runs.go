@@ -345,6 +345,7 @@ func (r *Runs) forget(p *partition) (n int64) {
 	for m := &p.moved; len(m.gathered) > 0; n++ {
 		loc := m.pop(0)
 		h := readHeader(r.store.at(loc))
+		r.stats.orphaned(p, &h, 1, r.now.WallMs)
 		r.bytes -= int64(h.total())
 		m.gatheredBytes -= int64(h.total())
 		r.out.release(loc, &h)

@@ -36,6 +36,7 @@ func (c *Core) settle() {
 			p.halt(&c.effects, HaltNotice{Offset: h.offset, Reason: e.failure.reason + ": " + e.failure.message, Copied: h.marks&isCopy != 0})
 		case handedOver:
 			c.stats.HandedOver += e.records()
+			c.stats.orphaned(p, &h, e.records(), c.now.WallMs)
 		case expired:
 			c.stats.Ended[TopicResult{p.Topic, Expired.String()}]++
 			c.events.say(p, Event{Kind: Expired, ID: c.commands.index.idOf(e.loc, &h), Offset: h.offset, By: -1, DueMs: h.deadlineMs}, h.place(), noPlace)

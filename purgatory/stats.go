@@ -53,10 +53,10 @@ type Stats struct {
 	Loaded            int64  // copies read from the runs topic to be delivered
 	EventsWaiting     int64  // events due or in flight now
 	Referred          int64  // records of batches whose letter is due or in flight, beyond one for each letter
-	HandedOver        int64  // parked, due or in flight when their partition went to somebody else
+	HandedOver        int64  // parked, due or in flight when their assignment ended
 	Unfinished        int64  // given up by a halted partition: read again after a restart
 	LostFromRuns      int64  // offsets gone from the runs topic, each of which may have been a copy
-	LostToRetention   int64  // offsets gone from the log before they were read
+	LostToRetention   int64  // offsets gone from the log before they were read, and those of HandedOver whose topic was made again
 	Losses            []Loss // LostFromRuns and LostToRetention, by topic
 	Jumped            int64  // finished offsets that were not read again
 	Restored          int64  // records read that were in the log when their partition was assigned
