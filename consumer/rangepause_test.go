@@ -77,6 +77,7 @@ func TestALogStartAboveThePositionIsAskedForOnce(t *testing.T) {
 		c.jumps.mu.Unlock()
 		c.SetPaused(false)
 		time.Sleep(5 * time.Second)
+		synctest.Wait() // what was read is seen
 		if n := h.told.Load(); n != 1 {
 			t.Errorf("it is told %d times", n)
 		}
