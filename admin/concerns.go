@@ -20,7 +20,7 @@ func (v *view) concerns() (out []string) {
 		out = append(out, fmt.Sprintf("dead letters come: %s since the start, the last %s (%s)",
 			grouped(all(v.total.DeadLettered)), relative(time.UnixMilli(last.AtMs).Sub(v.now)), last.Reason))
 	}
-	if text := v.losses(); text != "" {
+	if text := v.total.losses(v.now); text != "" {
 		out = append(out, text)
 	}
 	if v.lateUnread() {

@@ -16,25 +16,20 @@ const lossLong = 10 * time.Minute
 // addLosses adds up the losses of each topic.
 func (t *totals) addLosses(l *purgatory.Snapshot) {
 	for _, loss := range l.Losses {
-		i := slices.IndexFunc(t.Losses, func(o purgatory.Loss) bool { return o.Topic == loss.Topic && o.FromRuns == loss.FromRuns })
-		if i < 0 {
-			t.Losses = append(t.Losses, loss)
-			continue
-		}
-		t.Losses[i].Offsets += loss.Offsets
-		t.Losses[i].LastMs = max(t.Losses[i].LastMs, loss.LastMs)
+		sum := purgatory.LossOf(&t.Losses, loss.Topic, loss.FromRuns)
+		sum.Offsets, sum.LastMs = sum.Offsets+loss.Offsets, max(sum.LastMs, loss.LastMs)
 	}
 }
 
 // losses describes the losses of the topics that lost something of late, "" where none did. They
 // count since the start. A clock that was stepped back far makes none of them news.
-func (v *view) losses() string {
-	slices.SortFunc(v.total.Losses, func(a, b purgatory.Loss) int {
+func (t *totals) losses(now time.Time) string {
+	slices.SortFunc(t.Losses, func(a, b purgatory.Loss) int {
 		return cmp.Or(cmp.Compare(b.LastMs, a.LastMs), cmp.Compare(a.Topic, b.Topic))
 	})
 	var all []string
-	for _, l := range v.total.Losses {
-		at := time.UnixMilli(l.LastMs).Sub(v.now)
+	for _, l := range t.Losses {
+		at := time.UnixMilli(l.LastMs).Sub(now)
 		if at.Abs() >= lossLong {
 			continue
 		}

@@ -161,7 +161,7 @@ func (v *view) problems(s *status) []problem {
 	say(s.Counters.Unaccounted != 0, bad, "counters", "The counters do not add up: %s records are unaccounted for. This is a bug in Layover; please report it.",
 		grouped(s.Counters.Unaccounted))
 	say(s.Runs.Lost > 0, bad, "runs", "%s gone from a runs topic: whatever of them was a copy is not delivered.", countedLong(s.Runs.Lost, "offset is", "offsets are"))
-	if lost := v.losses(); lost != "" {
+	if lost := v.total.losses(v.now); lost != "" {
 		say(true, bad, "counters", "%s.", capital(lost))
 	}
 	stopped := 0

@@ -3,6 +3,7 @@ package admin
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -49,34 +50,37 @@ func (v *view) pauseText(p Pause) string {
 	return strings.TrimSpace("Reading is paused: " + p.Reason + " " + p.Target)
 }
 
-// stateOf returns the fault of a target, as far as a lane knows it.
-func (v *view) stateOf(target string) string {
-	for _, l := range v.Lanes {
-		if l == nil {
-			continue
-		}
-		for _, h := range l.Held {
-			if h.Target != target {
+// holdsOf returns what lanes say of a target that they hold.
+func holdsOf(lanes []*purgatory.Snapshot, target string) iter.Seq[*purgatory.HeldView] {
+	return func(yield func(*purgatory.HeldView) bool) {
+		for _, l := range lanes {
+			if l == nil {
 				continue
 			}
-			if h.Detail != "" {
-				return fmt.Sprintf("it is %s (%s)", h.Verdict, h.Detail)
+			for i := range l.Held {
+				if h := &l.Held[i]; h.Target == target && !yield(h) {
+					return
+				}
 			}
-			return "it is " + h.Verdict.String()
 		}
+	}
+}
+
+// stateOf returns the fault of a target, as far as a lane knows it.
+func (v *view) stateOf(target string) string {
+	for h := range holdsOf(v.Lanes, target) {
+		if h.Detail != "" {
+			return fmt.Sprintf("it is %s (%s)", h.Verdict, h.Detail)
+		}
+		return "it is " + h.Verdict.String()
 	}
 	return "the reason is not known yet"
 }
 
 // rejects reports whether a target refuses a record for its content.
 func (v *view) rejects(target string) bool {
-	return v.heldSome(func(h *purgatory.HeldView) bool { return h.Target == target && h.Verdict == purgatory.Rejecting })
-}
-
-// heldSome reports whether a lane holds a target of that kind.
-func (v *view) heldSome(kind func(h *purgatory.HeldView) bool) bool {
-	for _, l := range v.Lanes {
-		if l != nil && slices.ContainsFunc(l.Held, func(h purgatory.HeldView) bool { return kind(&h) }) {
+	for h := range holdsOf(v.Lanes, target) {
+		if h.Verdict == purgatory.Rejecting {
 			return true
 		}
 	}
@@ -86,9 +90,14 @@ func (v *view) heldSome(kind func(h *purgatory.HeldView) bool) bool {
 // deadLetterSick reports whether there is a dead-letter topic that takes none, or not all.
 func (v *view) deadLetterSick() bool {
 	name := v.Settings.DeadLetter
-	return name != "" && (slices.Contains(v.Pauses, Pause{PauseDeadLetter, name}) ||
-		slices.ContainsFunc(v.Kafka.Topics, func(t TopicState) bool { return t.Name == name }) ||
-		v.heldSome(func(h *purgatory.HeldView) bool { return h.Target == name }))
+	if name == "" {
+		return false
+	}
+	for range holdsOf(v.Lanes, name) {
+		return true
+	}
+	return slices.Contains(v.Pauses, Pause{PauseDeadLetter, name}) ||
+		slices.ContainsFunc(v.Kafka.Topics, func(t TopicState) bool { return t.Name == name })
 }
 
 // maxHeld is how many targets /status shows as held: with globs allowed, their

@@ -10,6 +10,16 @@ type Loss struct {
 	LastMs   int64 // wall clock when the last of them was noticed
 }
 
+// LossOf returns the entry of a topic, or of its runs topic, and appends it where there is none.
+func LossOf(all *[]Loss, topic string, fromRuns bool) *Loss {
+	i := slices.IndexFunc(*all, func(l Loss) bool { return l.Topic == topic && l.FromRuns == fromRuns })
+	if i < 0 {
+		i = len(*all)
+		*all = append(*all, Loss{Topic: topic, FromRuns: fromRuns})
+	}
+	return &(*all)[i]
+}
+
 // lose counts offsets that are gone. Losses has one for each configured topic at most.
 func (s *Stats) lose(topic string, fromRuns bool, offsets, nowMs int64) {
 	if offsets == 0 {
@@ -20,13 +30,8 @@ func (s *Stats) lose(topic string, fromRuns bool, offsets, nowMs int64) {
 	} else {
 		s.LostToRetention += offsets
 	}
-	i := slices.IndexFunc(s.Losses, func(l Loss) bool { return l.Topic == topic && l.FromRuns == fromRuns })
-	if i < 0 {
-		i = len(s.Losses)
-		s.Losses = append(s.Losses, Loss{Topic: topic, FromRuns: fromRuns})
-	}
-	s.Losses[i].Offsets += offsets
-	s.Losses[i].LastMs = nowMs
+	l := LossOf(&s.Losses, topic, fromRuns)
+	l.Offsets, l.LastMs = l.Offsets+offsets, nowMs
 }
 
 // orphaned counts records that were handed over of a partition, as lost where its topic was made
