@@ -76,6 +76,28 @@ func (k *keeper) handed() int64 {
 	return bytes
 }
 
+// running starts a member of group g for topic t, and lets it run until stop is called. It may hold budget bytes.
+func running(t *testing.T, k *kafkatest.Cluster, h Handler, budget int64, logs io.Writer) (c *Consumer, stop func()) {
+	t.Helper()
+	c, err := New(Config{
+		Topics: []string{"t"}, Group: "g", SessionTimeout: 45 * time.Second, StartOffset: "earliest", FetchMaxBytes: 1 << 20, ReadingBudget: budget,
+		MaxDecompress: 1 << 20, Options: k.Options, Log: slog.New(slog.NewTextHandler(logs, nil)),
+	}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	return c, func() {
+		cancel()
+		<-done
+	}
+}
+
 // throwOut makes the group forget its member.
 func throwOut(t *testing.T, k *kafkatest.Cluster) {
 	t.Helper()
@@ -103,17 +125,7 @@ func TestAnAssignmentThatEndsBetweenItsLastAnswerAndItsEntryIsNotBegun(t *testin
 			k.Commit("g", kadm.Offset{Topic: "t", Partition: p, At: 0, LeaderEpoch: -1})
 		}
 		h := &keeper{got: make(map[offsets.Assignment][]int64), begun: make(map[offsets.Assignment]int)}
-		c, err := New(Config{Topics: []string{"t"}, Group: "g", SessionTimeout: 45 * time.Second, StartOffset: "earliest", FetchMaxBytes: 1 << 20, ReadingBudget: 1,
-			MaxDecompress: 1 << 20, Options: k.Options, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, h)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		done := make(chan error, 1)
-		go func() { done <- c.Run(ctx) }()
+		c, stop := running(t, k, h, 1, io.Discard)
 		for round := range 3 {
 			sick := k.Refuse(kmsg.ListOffsets, kfake.Fault{Topic: "t", Partitions: []int32{1}, Err: kerr.LeaderNotAvailable})
 			if round > 0 {
@@ -160,8 +172,7 @@ func TestAnAssignmentThatEndsBetweenItsLastAnswerAndItsEntryIsNotBegun(t *testin
 			t.Errorf("partition 1 was begun in the assignments %v", epochs)
 		}
 		h.mu.Unlock()
-		cancel()
-		<-done
+		stop()
 		leave, left := context.WithTimeout(context.Background(), 10*time.Second)
 		defer left()
 		c.Leave(leave)

@@ -3,7 +3,6 @@ package consumer
 import (
 	"bytes"
 	"context"
-	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -76,19 +75,7 @@ func TestAPartitionThatIsReadyWhileLoadAnswersIsReadFromItsPlace(t *testing.T) {
 				asked := k.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Count: -1, Observe: true})
 				b := &busy{each: each, seen: make(map[int32][]int64)}
 				var logs bytes.Buffer
-				c, err := New(Config{
-					Topics: []string{"t"}, Group: "g", SessionTimeout: 45 * time.Second, StartOffset: "earliest", FetchMaxBytes: 1 << 20, ReadingBudget: 1 << 20, MaxDecompress: 1 << 20,
-					Options: k.Options, Log: slog.New(slog.NewTextHandler(&logs, nil)),
-				}, b)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := c.Start(); err != nil {
-					t.Fatal(err)
-				}
-				ctx, cancel := context.WithCancel(context.Background())
-				done := make(chan error, 1)
-				go func() { done <- c.Run(ctx) }()
+				c, stop := running(t, k, b, 1<<20, &logs)
 				for !c.Status().Joined {
 					time.Sleep(10 * time.Millisecond)
 				}
@@ -105,8 +92,7 @@ func TestAPartitionThatIsReadyWhileLoadAnswersIsReadFromItsPlace(t *testing.T) {
 					t.Error("Assigned was called while another call of it ran")
 				}
 				b.mu.Unlock()
-				cancel()
-				<-done
+				stop()
 				leave, left := context.WithTimeout(context.Background(), 10*time.Second)
 				defer left()
 				c.Leave(leave)

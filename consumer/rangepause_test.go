@@ -3,7 +3,6 @@ package consumer
 import (
 	"context"
 	"io"
-	"log/slog"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -35,21 +34,10 @@ func readingTen(t *testing.T, f func(k *kafkatest.Cluster, c *Consumer, h *start
 		ten(k)
 		k.Commit("g", kadm.Offset{Topic: "t", At: 0, LeaderEpoch: -1})
 		h := &starts{keeper: keeper{got: make(map[offsets.Assignment][]int64), begun: make(map[offsets.Assignment]int)}}
-		c, err := New(Config{Topics: []string{"t"}, Group: "g", SessionTimeout: 45 * time.Second, StartOffset: "earliest", FetchMaxBytes: 1 << 20, ReadingBudget: 1 << 20,
-			MaxDecompress: 1 << 20, Options: k.Options, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, h)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		done := make(chan error, 1)
-		go func() { done <- c.Run(ctx) }()
+		c, stop := running(t, k, h, 1<<20, io.Discard)
 		time.Sleep(10 * time.Second)
 		f(k, c, h)
-		cancel()
-		<-done
+		stop()
 		c.Leave(context.Background())
 		time.Sleep(fetchRetry) // the last question ends
 	})

@@ -110,14 +110,7 @@ func TestOneTargetGoneLeavesTheOtherAlone(t *testing.T) {
 func TestALogStartAboveTheCommittedOffsetIsSaidAndGoneOver(t *testing.T) {
 	long.Only(t)
 	inBubble(t, func(w *fixture) {
-		in := w.start()
-		in.ready()
-		w.sendMany(0, 0, 100, func(int) []kgo.RecordHeader { return []kgo.RecordHeader{header("x-delay", "1h")} })
-		time.Sleep(3 * time.Second)
-		in.stop()
-		w.DeleteRecords(ingress, 0, 40)
-		in = w.start()
-		in.ready()
+		in := w.losesForty()
 		w.Until(2*time.Hour, "what is left is delivered", func() bool { return w.count(egress) == 60 })
 		time.Sleep(2 * time.Second)
 		if _, body := in.get("/metrics"); !strings.Contains(body, "layover_lost_to_retention_records_total 40") {

@@ -78,17 +78,24 @@ func TestALogThatIsDeletedAboveTheReadPositionIsGoneOver(t *testing.T) {
 	})
 }
 
+// losesForty parks a hundred records for an hour, deletes the first forty while nothing runs, and starts again.
+func (w *fixture) losesForty() *instance {
+	w.Helper()
+	in := w.start()
+	in.ready()
+	w.sendMany(0, 0, 100, func(int) []kgo.RecordHeader { return []kgo.RecordHeader{header("x-delay", "1h")} })
+	time.Sleep(3 * time.Second)
+	in.stop()
+	w.DeleteRecords(ingress, 0, 40)
+	in = w.start()
+	in.ready()
+	return in
+}
+
 // TestRecordsThatAreGoneAtAStartAreNotGreen: everything else is well.
 func TestRecordsThatAreGoneAtAStartAreNotGreen(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		in := w.start()
-		in.ready()
-		w.sendMany(0, 0, 100, func(int) []kgo.RecordHeader { return []kgo.RecordHeader{header("x-delay", "1h")} })
-		time.Sleep(3 * time.Second)
-		in.stop()
-		w.DeleteRecords(ingress, 0, 40)
-		in = w.start()
-		in.ready()
+		in := w.losesForty()
 		in.readyz("degraded: records are lost: 40 of delayed, deleted before they were delivered, the last ")
 		if state := in.at("state"); state != "degraded" {
 			t.Errorf("the state is %v", state)

@@ -37,28 +37,22 @@ func (r *rig) fill1() {
 	}
 }
 
-// TestAPartitionWhoseCommitsAreRefusedKeepsNoOtherFromMoving: no more of it may be moved than a restart may repeat, as
-// where the right to read its topic is gone. Memory is nearly full of both.
-func TestAPartitionWhoseCommitsAreRefusedKeepsNoOtherFromMoving(t *testing.T) {
+// keepsNoOther fails the test unless something of partition 1 is moved in ten minutes, beside many records of partition
+// 0, which stall. Memory is nearly full of both. stall is called before those come, and behind them the rest is.
+func keepsNoOther(t *testing.T, refuses bool, stall func(*rig), rest func(*rig, *shelf)) {
 	var counted *of1
 	shelved(t, func(c *Config) {
-		counted = &of1{shelf: c.Runs.Runs.(*shelf)}
+		counted = &of1{shelf: c.Runs.Runs.(*shelf), refuses: refuses}
 		c.Runs.Runs = counted
 	}, nil, func(r *rig, s *shelf) {
 		r.assign(1, 2)
-		time.Sleep(2 * time.Second)
-		r.kafka.set(func(k *kafka) {
-			k.refuse, k.spares = errors.New("topic authorization failed"), func(partition int32) bool { return partition == 1 }
-		})
+		stall(r)
 		records := make([]*kgo.Record, 25_000)
 		for i := range records {
 			records[i] = r.record(int64(i), 5*time.Hour)
 		}
 		r.fetched(assignment(0, 1), records...)
-		time.Sleep(20 * time.Second)
-		if n := r.moved(s); n != 10_000 {
-			r.Fatalf("%d are moved of partition 0", n)
-		}
+		rest(r, s)
 		r.fill1()
 		time.Sleep(10 * time.Minute)
 		if n := counted.n.Load(); n == 0 {
@@ -70,27 +64,23 @@ func TestAPartitionWhoseCommitsAreRefusedKeepsNoOtherFromMoving(t *testing.T) {
 	})
 }
 
+// TestAPartitionWhoseCommitsAreRefusedKeepsNoOtherFromMoving: no more of it may be moved than a restart may repeat, as
+// where the right to read its topic is gone.
+func TestAPartitionWhoseCommitsAreRefusedKeepsNoOtherFromMoving(t *testing.T) {
+	keepsNoOther(t, false, func(r *rig) {
+		time.Sleep(2 * time.Second)
+		r.kafka.set(func(k *kafka) {
+			k.refuse, k.spares = errors.New("topic authorization failed"), func(partition int32) bool { return partition == 1 }
+		})
+	}, func(r *rig, s *shelf) {
+		time.Sleep(20 * time.Second)
+		if n := r.moved(s); n != 10_000 {
+			r.Fatalf("%d are moved of partition 0", n)
+		}
+	})
+}
+
 // TestAPartitionThatRefusesCopiesKeepsNoOtherFromMoving: of its records one is tried each second.
 func TestAPartitionThatRefusesCopiesKeepsNoOtherFromMoving(t *testing.T) {
-	var counted *of1
-	shelved(t, func(c *Config) {
-		counted = &of1{shelf: c.Runs.Runs.(*shelf), refuses: true}
-		c.Runs.Runs = counted
-	}, nil, func(r *rig, s *shelf) {
-		records := make([]*kgo.Record, 25_000)
-		for i := range records {
-			records[i] = r.record(int64(i), 5*time.Hour)
-		}
-		r.fetched(assignment(0, 1), records...)
-		r.assign(1, 2)
-		time.Sleep(10 * time.Second)
-		r.fill1()
-		time.Sleep(10 * time.Minute)
-		if n := counted.n.Load(); n == 0 {
-			t.Error("nothing of partition 1 is moved in ten minutes")
-		}
-		over := make(chan struct{})
-		r.Lost(assignment(1, 2), func() { close(over) })
-		<-over
-	})
+	keepsNoOther(t, true, func(*rig) {}, func(*rig, *shelf) { time.Sleep(10 * time.Second) })
 }
