@@ -23,16 +23,16 @@ type harm struct {
 	repeats int  // of what is moved before the harm is noticed
 }
 
-// harmedAt is the offset of partition 0 from or below which harm is done, or the begin of its batch.
-const harmedAt = 300
+// harmedOffsets is how many offsets of partition 0 are harmed at least: the first or, with their batch, the last.
+const harmedOffsets = 300
 
 func harms() map[string]harm {
 	trim := func(f *freight) func(p place) bool {
-		f.DeleteRecords(runsTopic, 0, harmedAt)
-		return func(p place) bool { return p.partition == 0 && p.offset < harmedAt }
+		f.DeleteRecords(runsTopic, 0, harmedOffsets)
+		return func(p place) bool { return p.partition == 0 && p.offset < harmedOffsets }
 	}
 	cut := func(f *freight) func(p place) bool {
-		at := f.batchOf(runsTopic, 0, harmedAt)
+		at := f.batchOf(runsTopic, 0, f.Broker.PartitionInfo(runsTopic, 0).HighWatermark-harmedOffsets)
 		f.Truncate(runsTopic, 0, at)
 		return func(p place) bool { return p.partition == 0 && p.offset >= at }
 	}
