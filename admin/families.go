@@ -125,10 +125,14 @@ func pausedFamilies() []family {
 			"How long reading has been paused without a break, in seconds; 0 while it goes on.",
 			func(v *view) float64 { return v.pausedFor().Seconds() }),
 		gauge("layover_oldest_unread_age_seconds",
-			"While reading is paused, the age of the oldest unread record by its own timestamp, in seconds: it is late by at least that less its delay. 0 where nothing is unread or reading goes on; no series while it is not known.",
+			"While reading is paused, the age of the oldest unread record by its own timestamp, in seconds, and while a transaction is open, for how long records have waited behind it: one is late by at least that less its delay. 0 where nothing is unread or reading goes on; no series while it is not known.",
 			nil, func(v *view, out emit) {
 				n, known := v.unreadRecords()
-				switch oldest := v.oldestUnread(); {
+				oldest := v.oldestUnread()
+				if behind := v.oldestBehind(); oldest.IsZero() || !behind.IsZero() && behind.Before(oldest) {
+					oldest = behind
+				}
+				switch {
 				case !oldest.IsZero():
 					out(max(v.now.Sub(oldest), 0).Seconds())
 				case len(v.Pauses) == 0 || known && n == 0:

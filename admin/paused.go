@@ -62,6 +62,25 @@ func (v *view) oldestUnread() (oldest time.Time) {
 	return oldest
 }
 
+// transactionLong is how long records may wait for an open transaction before that is an operator's business: those
+// of programs that commit every few seconds are none.
+const transactionLong = 30 * time.Second
+
+// open reports whether records of a partition wait for a transaction that has been open for long.
+func (p *part) open(now time.Time) bool {
+	return p.member != nil && !p.member.OpenSince.IsZero() && now.Sub(p.member.OpenSince) >= transactionLong
+}
+
+// oldestBehind returns since when records have waited for a transaction at least, of all partitions; zero: none does.
+func (v *view) oldestBehind() (oldest time.Time) {
+	for i := range v.Group.Partitions {
+		if at := v.Group.Partitions[i].OpenSince; !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
+			oldest = at
+		}
+	}
+	return oldest
+}
+
 // pausedFor is how long the present pause has lasted; 0 without one.
 func (v *view) pausedFor() time.Duration {
 	if len(v.Pauses) == 0 || v.PausedSince.IsZero() {

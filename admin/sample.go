@@ -80,6 +80,9 @@ type Assignment struct {
 	// OldestUnread is when the first unread record was written; zero while that is not
 	// known. It is known only of a pause.
 	OldestUnread time.Time
+	// OpenSince is since when records are known to wait for the transaction at OpenAt; zero: for none.
+	OpenSince time.Time
+	OpenAt    int64
 }
 
 // Kafka is whether brokers answer.

@@ -188,6 +188,11 @@ func (v *view) sickPartitions(forLog bool) (out []Sickness) {
 			s.Text = v.stopText(p, at) + stopWayOn(p, s.Reason)
 		case p.member != nil && p.member.Leaderless:
 			s.Reason, s.short, s.Text = reasonNoLeader, fmt.Sprintf("partition %s/%d has no leader", p.topic, p.partition), leaderlessText(p)
+		case p.open(v.now):
+			since := p.member.OpenSince
+			s.Reason, s.Since = reasonTransaction, instant{since}
+			s.short = fmt.Sprintf("partition %s/%d waits for an open transaction", p.topic, p.partition) + v.since(since)
+			s.Text = transactionText(p, v.since(since))
 		default:
 			continue
 		}
@@ -202,6 +207,7 @@ const (
 	reasonFetchFailed = "fetch_failed"
 	reasonHalted      = "halted"
 	reasonNoLeader    = "no_leader"
+	reasonTransaction = "open_transaction"
 )
 
 func (p *part) stopReason() string {

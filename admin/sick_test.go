@@ -102,6 +102,15 @@ func TestSickIsWhatDoesNotWorkAndNothingElse(t *testing.T) {
 			s.Group.Partitions = []Assignment{{Topic: "delayed", Partition: 4, Loaded: true, Leaderless: true}}
 		},
 			[]string{"partition delayed 4 no_leader -"}, "No broker leads delayed/4"},
+		"one behind a transaction": {func(s *Sample) {
+			s.Group.Partitions = []Assignment{{Topic: "delayed", Partition: 4, Loaded: true, Next: 70, End: 90, OpenSince: ago(30), OpenAt: 72}}
+		}, []string{"partition delayed 4 open_transaction 30"}, "ends: 18 offsets wait unread, and what asked for a shorter delay is late"},
+		"one behind a young one": {func(s *Sample) {
+			s.Group.Partitions = []Assignment{{Topic: "delayed", Partition: 4, Loaded: true, Next: 70, End: 90, OpenSince: ago(29), OpenAt: 72}}
+		}, nil, ""},
+		"one behind a transaction that has no leader": {func(s *Sample) {
+			s.Group.Partitions = []Assignment{{Topic: "delayed", Partition: 4, Loaded: true, Leaderless: true, OpenSince: ago(99), OpenAt: 72}}
+		}, []string{"partition delayed 4 no_leader -"}, ""},
 		"a journal that is forbidden": {func(s *Sample) {
 			s.Journal.Topics[0].State, s.Journal.Topics[0].Warning = "forbidden", "the ACL Write is missing"
 		},
@@ -241,7 +250,7 @@ func TestTheDocumentHasEveryKindOfSickness(t *testing.T) {
 		}
 	}
 	for _, reason := range []string{
-		"unreachable", "missing", "forbidden", "mismatched", "rejecting", "refused", "not_joined", "lease", "no_leader", "failing", "misconfigured", "illegal_name",
+		"unreachable", "missing", "forbidden", "mismatched", "rejecting", "refused", "not_joined", "lease", "no_leader", "open_transaction", "failing", "misconfigured", "illegal_name",
 		"unknown", runsOlder, runsFull, runsOpening, runsFailing, runsUnread,
 		string(consumer.NotBegun), string(consumer.NoOffset), string(consumer.Truncated), string(consumer.Unreadable), string(consumer.Halted),
 	} {

@@ -10,9 +10,10 @@ import (
 
 // Commands in texts. KAFKA_BROKERS stands for the value of that setting.
 const (
-	kafkaTopics  = "kafka-topics.sh --bootstrap-server $KAFKA_BROKERS "
-	kafkaConfigs = "kafka-configs.sh --bootstrap-server $KAFKA_BROKERS "
-	kafkaGrant   = "kafka-acls.sh --bootstrap-server $KAFKA_BROKERS --add --allow-principal User:layover "
+	kafkaTopics       = "kafka-topics.sh --bootstrap-server $KAFKA_BROKERS "
+	kafkaConfigs      = "kafka-configs.sh --bootstrap-server $KAFKA_BROKERS "
+	kafkaTransactions = "kafka-transactions.sh --bootstrap-server $KAFKA_BROKERS "
+	kafkaGrant        = "kafka-acls.sh --bootstrap-server $KAFKA_BROKERS --add --allow-principal User:layover "
 )
 
 func refusalText(broker string, others int, r *connect.Refusal) string {
@@ -90,6 +91,17 @@ func leaderlessText(p *part) string {
 	return fmt.Sprintf("No broker leads %s/%d, so it is not read. Records that were read are still delivered, and other partitions are not "+
 		"affected. Layover reads on by itself when a broker leads it: %s--describe --topic %s --unavailable-partitions",
 		p.topic, p.partition, kafkaTopics, p.topic)
+}
+
+// transactionText describes a transaction that keeps the records behind it from being read.
+func transactionText(p *part, since string) string {
+	at, where := p.member.OpenAt, fmt.Sprintf("--topic %s --partition %d", p.topic, p.partition)
+	return fmt.Sprintf("A transaction at offset %d of %s/%d has been open%s, or longer. Kafka hands out nothing from there on before it ends: %s, and "+
+		"what asked for a shorter delay is late. Records that were read are still delivered, and other partitions are not affected. Its producer ends "+
+		"it, or Kafka does after that producer's transaction.timeout.ms, and Layover reads on by itself. Whose it is: %sdescribe-producers %s. "+
+		"If it hangs, abort it, which drops the records that it wrote: %sabort %s --start-offset %d",
+		at, p.topic, p.partition, since, countedLong(p.member.End-at, "offset waits unread", "offsets wait unread"),
+		kafkaTransactions, where, kafkaTransactions, where, at)
 }
 
 // targetNoun is the noun for a target within a sentence.

@@ -140,6 +140,39 @@ func TestDeadLettersAreBroughtTogetherFromAllLanes(t *testing.T) {
 	}
 }
 
+// TestRecordsBehindATransactionHaveAnAge, before it is long enough open to be sick, and during a pause of known age.
+func TestRecordsBehindATransactionHaveAnAge(t *testing.T) {
+	for name, test := range map[string]struct {
+		since []time.Duration // by partition; 0: no transaction
+		pause time.Duration   // age of the oldest unread record of a pause; 0: no pause
+		want  float64
+	}{
+		"none":                 {[]time.Duration{0, 0}, 0, 0},
+		"the older of two":     {[]time.Duration{5 * time.Second, 90 * time.Second, 0}, 0, 90},
+		"older than a pause's": {[]time.Duration{90 * time.Second}, 20 * time.Second, 90},
+		"a pause is older":     {[]time.Duration{90 * time.Second}, 100 * time.Second, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := ordinary(time.Now())
+				if test.pause > 0 {
+					paused(&s, test.pause, test.pause, 7)
+				}
+				for i, since := range test.since {
+					a := Assignment{Topic: "second", Partition: int32(i), Loaded: true, Next: 5, End: 9}
+					if since > 0 {
+						a.OpenSince, a.OpenAt = time.Now().Add(-since), 5
+					}
+					s.Group.Partitions = append(s.Group.Partitions, a)
+				}
+				if age := scrape(t, s)["layover_oldest_unread_age_seconds"]; age != test.want {
+					t.Errorf("%v s, want %v", age, test.want)
+				}
+			})
+		})
+	}
+}
+
 func TestWhatOfAPauseIsNotKnownIsNull(t *testing.T) {
 	for name, test := range map[string]struct {
 		unread int64

@@ -249,7 +249,16 @@ func listOffsets(ctx context.Context, broker *kgo.Broker, parts []offsets.TopicP
 // Ends asks once where logs end, at the leaders that the client knows. A partition
 // without an answer is left out; err may be of one of several brokers.
 func Ends(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartition) (ends map[offsets.TopicPartition]int64, err error) {
-	resp, err := listOffsetsRequest(parts, atEnd, uncommitted).RequestWith(ctx, cl)
+	return endsFor(ctx, cl, parts, uncommitted)
+}
+
+// StableEnds is Ends for a reader of committed records: the first offset of a transaction that is open, or the end.
+func StableEnds(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartition) (ends map[offsets.TopicPartition]int64, err error) {
+	return endsFor(ctx, cl, parts, committed)
+}
+
+func endsFor(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartition, isolation int8) (ends map[offsets.TopicPartition]int64, err error) {
+	resp, err := listOffsetsRequest(parts, atEnd, isolation).RequestWith(ctx, cl)
 	if resp == nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"layover/cluster"
+	"layover/offsets"
 )
 
 // Every endsEvery the ends of the assigned partitions' logs are asked for. Fetches
@@ -16,9 +17,9 @@ const (
 	endsTimeout = 4 * time.Second
 )
 
-// WatchEnds keeps the log ends in Status fresh until the context ends, and while reading
-// is paused the age of the oldest unread records. The group's lag
-// does not tell how far reading is behind, as it counts parked records. Before Start it waits.
+// WatchEnds keeps the log ends in Status fresh until the context ends, with the transactions behind which records
+// wait, and while reading is paused the age of the oldest unread records. The group's lag does not tell how far
+// reading is behind, as it counts parked records. Before Start it waits.
 func (c *Consumer) WatchEnds(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -33,7 +34,7 @@ func (c *Consumer) WatchEnds(ctx context.Context) {
 			return
 		case <-ticker.C:
 			c.turns.ends.Add(1)
-			c.askEnds(ctx)
+			c.askOpen(ctx, c.askEnds(ctx))
 			if c.fetching.isPaused() {
 				c.askOldest(ctx)
 			}
@@ -41,10 +42,10 @@ func (c *Consumer) WatchEnds(ctx context.Context) {
 	}
 }
 
-func (c *Consumer) askEnds(ctx context.Context) {
+func (c *Consumer) askEnds(ctx context.Context) map[offsets.TopicPartition]int64 {
 	loaded := c.table.loaded()
 	if len(loaded) == 0 {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, endsTimeout)
 	defer cancel()
@@ -55,4 +56,5 @@ func (c *Consumer) askEnds(ctx context.Context) {
 	for tp, end := range ends {
 		c.table.noteEnd(loaded[tp], end)
 	}
+	return ends
 }

@@ -37,6 +37,7 @@ type owned struct {
 	next    int64
 	end     int64 // of its log as last told, or endUnknown
 	unread  unreadRecord
+	open    openTransaction
 	stoppage
 }
 
@@ -298,7 +299,7 @@ func (t *ownership) status(now time.Time) Status {
 	defer t.mu.Unlock()
 	s := Status{MemberID: t.memberID, Generation: t.generation, Joined: t.joined, Rebalances: t.rebalances}
 	for _, o := range t.rows {
-		v := View{Assignment: o.Assignment, Loaded: o.loaded, Next: o.next, End: o.end, OldestUnread: o.oldestUnread()}
+		v := View{Assignment: o.Assignment, Loaded: o.loaded, Next: o.next, End: o.end, OldestUnread: o.oldestUnread(), Open: o.behind()}
 		v.Stopped, v.Reason, v.Since, v.Trying = o.said(now)
 		if o.stopped() && o.loaded {
 			v.Next = o.at

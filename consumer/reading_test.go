@@ -138,6 +138,8 @@ func TestWhatIsOutOfRangeIsAskedAboutUntilThereIsAnAnswer(t *testing.T) {
 			m.notes.mu.Unlock()
 		}
 		m.fetching.pause(m.assignment(0))
+		m.SetPaused(true) // no fetch finds out the same meanwhile
+		time.Sleep(10 * time.Second)
 		g.DeleteRecords("t", 0, g.produce(0, 5)-1)
 		m.table.while(m.assignment(0), func(o *owned) { o.topicID = offsets.TopicID{9} })
 		m.faults.outOfRange(m.assignment(0))

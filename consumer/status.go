@@ -19,6 +19,7 @@ type View struct {
 	// OldestUnread is when the first unread record was written, zero where that is not
 	// known. It is asked for only while reading is paused.
 	OldestUnread time.Time
+	Open         OpenTransaction // behind which records wait
 }
 
 // Status is the state of the consumer for status and metrics.

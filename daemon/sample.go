@@ -54,7 +54,7 @@ func (d *Daemon) Sample() admin.Sample {
 	leaderless := d.leaderless()
 	for _, p := range group.Partitions {
 		s.Group.Partitions = append(s.Group.Partitions, admin.Assignment{Topic: p.Topic, Partition: p.Partition, Loaded: p.Loaded, Stopped: p.Stopped,
-			Reason: string(p.Reason), Since: p.Since, Trying: p.Trying, Leaderless: leaderless[p.TopicPartition], Next: p.Next, End: p.End, OldestUnread: p.OldestUnread})
+			Reason: string(p.Reason), Since: p.Since, Trying: p.Trying, Leaderless: leaderless[p.TopicPartition], Next: p.Next, End: p.End, OldestUnread: p.OldestUnread, OpenSince: p.Open.Since, OpenAt: p.Open.Offset})
 	}
 	s.Journal, s.Runs = d.journalSample()
 	s.Replay = d.replay.sample()
