@@ -130,7 +130,7 @@ func busy(now time.Time) Sample {
 		Settings: Settings{
 			Ingress: []string{"orders", "invoices"}, Egress: "ready", OnInvalid: "halt", Deliverable: true,
 			Targets: []string{"ready", "retry-*"}, Reasons: []string{"no_target", "too_large"},
-			Lanes: 2, CommitInterval: time.Second, MaxDelay: 144 * time.Hour,
+			Lanes: 2, CommitInterval: time.Second, MaxDelay: 144 * time.Hour, Principal: func() string { return "User:layover" },
 			Retention: map[string]time.Duration{"orders": 24 * time.Hour, "invoices": -time.Millisecond},
 		},
 	}

@@ -26,12 +26,12 @@ func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
 				"b2:9093 kafka refused 3 min ago The broker b2:9093 refuses the connection: look at KAFKA_TLS_CA. The reason: the broker's certificate is of no",
 				"invoices ingress topic forbidden 1 h 10 min ago Kafka does not let Layover read the ingress topic invoices.",
 				"orders/1 partition halted – Reading of orders/1 stopped at offset 60: no_target", "orders/2 partition unreadable 5 min ago",
-				"retry-7 target missing 1 min 30 s ago The target retry-7 does not exist (no such topic). 4 due records wait for it, and others are delivered.",
+				"retry-7 target missing 1 min 30 s ago The target retry-7 does not exist (no such topic). 4 due records wait for it, and others are delivered that are read already: nothing more is read while these wait.",
 			},
 			"replay": {"900 records since", "45 a second of late, 40 offsets to go"},
 			"lateness": {"5 ms 9 ms 10 ms 10 ms 10", "30 delivered records were due before this process got their partitions at 1999-12-31 22:30:00Z: the earliest at 1999-12-31 21:30:00Z, " +
 				"the latest at 1999-12-31 22:28:20Z. Nobody delivered them then, as in a downtime, so they came up to 1 h late."},
-			"held": {"retry-7 missing 1 min 30 s ago 4 340 B 13 min 30 s 2 no such topic. 4 due records wait for it, and others are delivered. In 13 min 30 s LAYOVER_TARGET_PATIENCE " +
+			"held": {"retry-7 missing 1 min 30 s ago 4 340 B 13 min 30 s 2 no such topic. 4 due records wait for it, and others are delivered that are read already: nothing more is read while these wait. In 13 min 30 s LAYOVER_TARGET_PATIENCE " +
 				"is used up, and the oldest makes reading pause, as there is no dead-letter topic. 2 records of it went to the dead-letter topic already. Correct the setting", "retry-8 unreachable – 1 100 B 14 min 59 s 0 1 due record"},
 			"paused": {"Paused 1 min 10 s ago, since 1999-12-31 23:58:50.000 UTC. 115 records wait unread. The oldest was written 1 min 5 s ago: late by at least 1 min 5 s, less its delay.",
 				"Late by at least 1 min 5 s Unread 115 Pauses at 224.0 MiB Reason target"},

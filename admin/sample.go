@@ -191,6 +191,8 @@ type Settings struct {
 	Targets                       []string // the egress topic, and the names and globs allowed
 	Reasons                       []string // every code that a reason label may have
 	Deliverable                   bool     // every ingress topic has a target for records that name none
+	// Principal returns what brokers call Layover, as a word of a command; nil: nobody knows.
+	Principal func() string
 
 	Lanes                    int
 	CommitInterval, MaxDelay time.Duration

@@ -38,7 +38,7 @@ func (v *view) pauseText(p Pause) string {
 	case PauseDeadLetter:
 		way := "Reading goes on by itself as soon as it takes one. Check that the topic exists and that Layover may write to it."
 		if k := (SickKey{SickDeadLetter, p.Target, -1}); v.rejects(p.Target) {
-			way = "Reading goes on by itself as soon as it takes that one. " + targetWayOn(k, &ailing{reason: heldReason(purgatory.Rejecting)})
+			way = "Reading goes on by itself as soon as it takes that one. " + v.targetWayOn(k, &ailing{reason: heldReason(purgatory.Rejecting)})
 		}
 		return fmt.Sprintf("Reading is paused because the dead-letter topic %s does not take records: %s. %s %s", p.Target, v.stateOf(p.Target), unharmed, way)
 	case PauseTarget:
@@ -143,7 +143,7 @@ func (v *view) explain(t *heldStatus) {
 		left := int64(t.about.left / time.Second)
 		t.PatienceLeft = &left
 	}
-	t.Text = v.targetRest(k, &t.about) + " " + targetWayOn(k, &t.about)
+	t.Text = v.targetRest(k, &t.about) + " " + v.targetWayOn(k, &t.about)
 }
 
 // held returns the held targets, those with most records first, and how many more

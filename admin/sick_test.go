@@ -87,6 +87,10 @@ func TestSickIsWhatDoesNotWorkAndNothingElse(t *testing.T) {
 		"a target with too few partitions": {func(s *Sample) {
 			s.Kafka.Topics = []TopicState{{Name: "ready", State: "mismatched", Detail: "ready has 1 partitions and delayed has 2"}}
 		}, []string{"target ready -1 mismatched -"}, "has too few partitions (ready has 1 partitions and delayed has 2)"},
+		"a target for which reading is paused": {func(s *Sample) {
+			s.Settings.DeadLetter, s.Pauses = "", []Pause{{Reason: PauseTarget, Target: "ready"}}
+			s.Lanes = holds(purgatory.HeldView{Target: "ready", Verdict: purgatory.Missing, Records: 3, SinceMs: ago(9).UnixMilli()})
+		}, []string{"target ready -1 missing 9"}, "3 due records wait for it, and others are delivered that are read already: nothing more is read while these wait."},
 		"partitions of a target": {func(s *Sample) {
 			v := purgatory.HeldView{Target: "ready", Label: "ready", Verdict: purgatory.Unreachable, Records: 7, Partitions: []int32{9, 3}, SinceMs: ago(6).UnixMilli()}
 			s.Lanes = holds(v, v)

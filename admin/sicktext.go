@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,8 +14,16 @@ const (
 	kafkaTopics       = "kafka-topics.sh --bootstrap-server $KAFKA_BROKERS "
 	kafkaConfigs      = "kafka-configs.sh --bootstrap-server $KAFKA_BROKERS "
 	kafkaTransactions = "kafka-transactions.sh --bootstrap-server $KAFKA_BROKERS "
-	kafkaGrant        = "kafka-acls.sh --bootstrap-server $KAFKA_BROKERS --add --allow-principal User:layover "
 )
+
+// grant is the beginning of a command that gives Layover rights.
+func (v *view) grant() string {
+	who := "User:NAME"
+	if v.Settings.Principal != nil {
+		who = v.Settings.Principal()
+	}
+	return "kafka-acls.sh --bootstrap-server $KAFKA_BROKERS --add --allow-principal " + who + " "
+}
 
 func refusalText(broker string, others int, r *connect.Refusal) string {
 	who := "The broker " + broker + " refuses"
@@ -50,7 +59,7 @@ func (v *view) ingressText(t TopicState) string {
 	if t.State == "forbidden" {
 		return fmt.Sprintf("Kafka does not let Layover read the ingress topic %s. Records that were read are still delivered, and other ingress "+
 			"topics are not affected. Allow Read, Describe and DescribeConfigs on topic %s, and Layover reads on within seconds: %s--topic %s --operation Read "+
-			"--operation Describe --operation DescribeConfigs", t.Name, t.Name, kafkaGrant, t.Name)
+			"--operation Describe --operation DescribeConfigs", t.Name, t.Name, v.grant(), t.Name)
 	}
 	if n := v.inMemoryOf(t.Name); n > 0 {
 		return fmt.Sprintf("The ingress topic %s does not exist. Nothing more of it is read, and other ingress topics are not affected. %s in memory, "+
@@ -137,7 +146,7 @@ func (v *view) targetText(k SickKey, a *ailing) string {
 	if a.glob {
 		noun = "A target under " + k.Name
 	}
-	return fmt.Sprintf("%s %s. %s %s", noun, what, v.targetRest(k, a), targetWayOn(k, a))
+	return fmt.Sprintf("%s %s. %s %s", noun, what, v.targetRest(k, a), v.targetWayOn(k, a))
 }
 
 // targetRest describes the records that wait and the parts that go on.
@@ -150,7 +159,11 @@ func (v *view) targetRest(k SickKey, a *ailing) string {
 	}
 	rest := "No record waits for it yet."
 	if a.records > 0 {
-		rest = fmt.Sprintf("%s for it, and others are delivered.", counted(a.records, "due record waits", "due records wait"))
+		others := "others are delivered"
+		if slices.Contains(v.Pauses, Pause{Reason: PauseTarget, Target: k.Name}) {
+			others = "others are delivered that are read already: nothing more is read while these wait"
+		}
+		rest = fmt.Sprintf("%s for it, and %s.", counted(a.records, "due record waits", "due records wait"), others)
 	}
 	return rest + " " + v.patience(a)
 }
@@ -198,7 +211,7 @@ func (v *view) givenUp(n int64) string {
 }
 
 // targetWayOn returns the remedy. One for a glob has no command, as a glob names no topic.
-func targetWayOn(k SickKey, a *ailing) string {
+func (v *view) targetWayOn(k SickKey, a *ailing) string {
 	if a.glob {
 		return "/status names each such topic, with the command that makes or mends it, which Layover finds within seconds. Or correct the producer " +
 			"that names it, or narrow the glob in LAYOVER_TARGETS_ALLOWED."
@@ -208,7 +221,7 @@ func targetWayOn(k SickKey, a *ailing) string {
 		return fmt.Sprintf("Correct the setting or the producer that names it, or make it, which Layover finds within seconds: %s--create --topic %s", kafkaTopics, k.Name)
 	case "forbidden":
 		return fmt.Sprintf("Allow Write, Describe and DescribeConfigs on topic %s, which Layover finds within seconds: %s--topic %s --operation Write --operation Describe "+
-			"--operation DescribeConfigs", k.Name, kafkaGrant, k.Name)
+			"--operation DescribeConfigs", k.Name, v.grant(), k.Name)
 	case "mismatched":
 		return fmt.Sprintf("Give it as many partitions as the ingress topic has, or set LAYOVER_PARTITION=key: %s--alter --topic %s --partitions", kafkaTopics, k.Name)
 	case "rejecting":

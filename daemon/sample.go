@@ -8,6 +8,7 @@ import (
 
 	"layover/admin"
 	"layover/cluster"
+	"layover/cluster/doctor"
 	"layover/delay"
 	"layover/lane"
 	"layover/offsets"
@@ -91,12 +92,19 @@ func (d *Daemon) leaderless() map[offsets.TopicPartition]bool {
 	return out
 }
 
+// principal is what brokers call this process, as far as its settings tell.
+func (d *Daemon) principal() string {
+	status := d.connection.Status()
+	return doctor.Principal(d.cfg, &status)
+}
+
 func (d *Daemon) adminSettings() admin.Settings {
 	c := d.cfg
 	s := admin.Settings{
 		Ingress: c.IngressTopics, Egress: c.EgressTopic, DeadLetter: c.DLQTopic, Events: c.EventsTopic, OnInvalid: string(c.OnInvalid),
 		Lanes: c.Lanes, CommitInterval: c.CommitInterval, MaxDelay: c.MaxDelay,
 		Retention: make(map[string]time.Duration), Deliverable: !slices.ContainsFunc(c.IngressTopics, func(t string) bool { return c.EgressOf(t) == "" }),
+		Principal: d.principal,
 	}
 	s.Targets = c.Allowed()
 	for _, t := range c.IngressTopics {

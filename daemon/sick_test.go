@@ -173,6 +173,9 @@ func TestATargetThatIsHeldForAnotherReasonThanBeforeIsSaidOnce(t *testing.T) {
 				t.Errorf("want one line that it is %s: %q", reason, lines)
 			}
 		}
+		if lines := in.logs.Lines("reason=forbidden", "--allow-principal User:ANONYMOUS --topic absent"); len(lines) != 1 {
+			t.Errorf("want one line with the command, for a process without a login: %q", lines)
+		}
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"layover/cluster/connect"
 	"layover/config"
 )
 
@@ -51,7 +52,7 @@ func (f *facts) allow(kind, name string, operations ...string) string {
 		}
 		return fmt.Sprintf("allow in the IAM policy, on %s: %s", strings.TrimSpace(kind+" "+name), strings.Join(all, ", "))
 	}
-	command := fmt.Sprintf("%s --add --allow-principal %s --%s", f.tool("kafka-acls.sh"), quoted("User:"+f.principal()), kind)
+	command := fmt.Sprintf("%s --add --allow-principal %s --%s", f.tool("kafka-acls.sh"), Principal(f.settings, &f.status), kind)
 	if name != "" {
 		command += " " + quoted(name)
 	}
@@ -70,10 +71,13 @@ func (f *facts) alterTopic(name string, set ...string) string {
 	return fmt.Sprintf("%s --alter --entity-type topics --entity-name %s --add-config %s", f.tool("kafka-configs.sh"), name, strings.Join(set, ","))
 }
 
-// principal is what brokers call Layover, as far as the settings tell. Brokers may have
-// rules that make another name of it.
-func (f *facts) principal() string {
-	s := &f.settings.Kafka.SASL
+// Principal is what brokers call Layover, such as User:layover, as a word of a shell's command, and as far as the
+// settings tell. Brokers may have rules that make another name of it.
+func Principal(settings *config.Config, status *connect.Status) string {
+	return quoted("User:" + nameOf(&settings.Kafka.SASL, status))
+}
+
+func nameOf(s *config.SASL, status *connect.Status) string {
 	switch s.Mechanism {
 	case config.MechanismPlain, config.MechanismScramSHA256, config.MechanismScramSHA512:
 		if user, err := s.Username.Read(); err == nil && user != "" {
@@ -81,7 +85,7 @@ func (f *facts) principal() string {
 		}
 		return "NAME"
 	case "":
-		for _, c := range f.status.Certificates {
+		for _, c := range status.Certificates {
 			if c.Variable == "KAFKA_TLS_CERT" && c.Subject != "" {
 				return c.Subject
 			}
