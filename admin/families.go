@@ -94,7 +94,7 @@ func waitingFamilies() []family {
 			"Due records held for a target that is missing, unreachable or forbidden, has too few partitions, or refuses a record for its content, by its name or the glob that allows it.",
 			[]string{"target"}, perTarget(func(h heldTotal) int64 { return h.records })),
 		gauge("layover_held_bytes",
-			"Memory of the records held for such a target, in bytes.",
+			"Memory of the records in layover_held_records, in bytes.",
 			[]string{"target"}, perTarget(func(h heldTotal) int64 { return h.bytes })),
 		level("layover_next_due_timestamp_seconds",
 			"Earliest deadline of a record that waits for it, in memory or in runs, or earliest turn of a late one, in seconds since 1970; 0 when there is none.",
