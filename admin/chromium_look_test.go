@@ -91,7 +91,7 @@ func TestChromiumDrawsThePage(t *testing.T) {
 	b := openBrowser(t)
 	for name, s := range states() {
 		for i, is := range screens() {
-			if i%3 != 0 && !played.Asked() { // the first is wide and light, the last narrow and dark
+			if i > 0 && !played.Asked() && (name != "green" || i < 3) { // the first is wide and light, the last narrow and dark
 				continue
 			}
 			t.Run(name+" "+is.name, func(t *testing.T) {
@@ -137,6 +137,9 @@ func TestEverySceneFitsAPhone(t *testing.T) {
 	b := openBrowser(t)
 	for name, s := range scenes() {
 		t.Run(name, func(t *testing.T) {
+			if name != "ugly" {
+				played.Only(t)
+			}
 			tab := b.open(t, 360, true)
 			tab.visit(t, openFront(t, s, "").URL+"/status")
 			tab.eval(t, `for (const e of document.querySelectorAll("details")) e.open = true`, nil)
