@@ -90,6 +90,7 @@ func (w *World) produce(p, n int) {
 
 // append writes one record that producers ask for.
 func (w *World) append(p int, e entry) {
+	e.atMs = w.nowMs
 	got := w.logs[p].append(p, e)
 	w.say("%v is written for %s, due in %d ms", got, e.target, e.deadlineMs-w.nowMs)
 }

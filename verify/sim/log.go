@@ -46,7 +46,8 @@ type entry struct {
 	valid   bool     // some assignment found it valid
 	// refusedMs is when an assignment last found its deadline too far ahead; 0: none did.
 	refusedMs int64
-	said      bool // a commit whose answer arrived, and which still stands, says it is finished
+	atMs      int64 // when it was written
+	said      bool  // a commit whose answer arrived, and which still stands, says it is finished
 }
 
 // finished says whether a commit may call the entry finished.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"slices"
 
 	"layover/journal/facts"
@@ -15,6 +16,7 @@ type moving struct {
 	index   *far.Index
 	topic   byte      // of the index
 	life    int       // of its index, which begins anew with a log that was truncated
+	begunMs int64     // when the index began
 	loaded  []*loaded // copies that its core took, and that have no outcome
 	said    offsets.RunsState
 }
@@ -24,6 +26,7 @@ type loaded struct {
 	entry  *entry
 	copyAt int64
 	record *copied // of the log, which may have been truncated since
+	atMs   int64   // when it was read
 }
 
 // visit is a question about the runs topic on its way.
@@ -31,6 +34,7 @@ type visit struct {
 	purgatory.Visit
 	part    int
 	topicID byte
+	askedMs int64
 }
 
 // opening is where the runs of a partition begin. It is asked one question at a time.
@@ -50,6 +54,12 @@ const (
 	horizonMs = 35_000 // what is due later may be moved
 	aheadMs   = 40_000 // what is due earlier is read: more than the horizon, so that some are moved again
 )
+
+// reads is how visits are made: which copies they are for, which they take, and how much of those.
+type reads struct {
+	soonMs, aheadMs int64
+	room            int64 // bytes
+}
 
 // open asks the next question about a partition's runs, or lets them begin.
 func (in *instance) open(p int) bool {
@@ -78,6 +88,7 @@ func (in *instance) open(p int) bool {
 		}
 		own.opening, own.index, own.topic = nil, index, x.topicID
 		own.life++
+		own.begunMs = w.nowMs
 		w.say("%s begins with the runs of %d: known up to %d, low %d", in.member, p, index.Known(), index.Low())
 		in.core.Runs().Begin(in.assignment(p), x.o.TopicID, index, lost)
 		in.effects()
@@ -132,14 +143,12 @@ func (in *instance) applyToMoves(a Action) bool {
 	case Copy, Copied:
 		return in.applyToCopies(a)
 	case Visit:
-		before, wanted := len(in.visits), r.Visits(nil, aheadMs, aheadMs)
+		wanted := r.Visits(nil, in.w.reads.soonMs, in.w.reads.aheadMs)
 		if a.N == 3 {
 			wanted = r.Cleanings(wanted, far.Cleaning{Small: 300, Few: 4})
 		}
-		for _, v := range wanted {
-			in.visits = append(in.visits, &visit{v, int(v.Partition), in.partitions[v.Partition].topic})
-		}
-		return len(in.visits) > before
+		in.visit(wanted)
+		return len(wanted) > 0
 	case Visited:
 		return a.N < 9*len(in.visits) && in.visited(a.N/9, a.N%9)
 	case Open:
@@ -154,6 +163,13 @@ func (in *instance) applyToMoves(a Action) bool {
 		r.Usable(ingress, a.N > 0)
 	}
 	return true
+}
+
+// visit begins visits.
+func (in *instance) visit(wanted []purgatory.Visit) {
+	for _, v := range wanted {
+		in.visits = append(in.visits, &visit{v, int(v.Partition), in.partitions[v.Partition].topic, in.w.nowMs})
+	}
 }
 
 // move takes over the copies that the core wants written.
@@ -173,7 +189,7 @@ func (in *instance) move(n int) bool {
 		if epochs := in.w.logs[m.Partition].epoch; m.LeaderEpoch != e.epoch && (m.LeaderEpoch >= 0 || epochs < 16) {
 			in.w.fail("%v is moved as if it was written in leader epoch %d", e, m.LeaderEpoch)
 		}
-		in.copies = append(in.copies, &copying{part: int(m.Partition), topicID: in.w.runs.topicID, epoch: m.Epoch, life: own.life, move: m, entry: e})
+		in.copies = append(in.copies, &copying{part: int(m.Partition), topicID: in.w.runs.topicID, epoch: m.Epoch, life: own.life, move: m, entry: e, sentMs: in.w.nowMs})
 		in.w.say("%s moves %v", in.member, e)
 	}
 	if n, most := in.core.Runs().Flying(), in.w.cfg.MaxBuffered; most > 0 && n > most {
@@ -297,18 +313,19 @@ func (in *instance) visited(k, n int) bool {
 		r.Unread(v.Visit)
 		return true
 	}
-	answer := purgatory.Visited{Visit: v.Visit, Until: min(v.To, log.end()), End: log.endOf(v.LeaderEpoch), Highest: -1}
+	shown := log.shown()
+	answer := purgatory.Visited{Visit: v.Visit, Until: min(v.To, shown.until), End: min(log.endOf(v.LeaderEpoch), shown.end), Highest: -1}
 	from := max(v.From, log.start) // what is gone is read as nothing, once its start is told
 	if n > 0 {
 		answer.Until = min(answer.Until, from+int64(n))
 	}
-	if v.From >= log.end() || v.From == v.To {
-		answer.Highest, answer.Until, answer.Ended, answer.LogEnd = log.epoch, v.From, true, log.end()
+	if v.From >= shown.until || v.From == v.To {
+		answer.Highest, answer.Until, answer.Ended, answer.LogEnd = shown.epoch, v.From, true, shown.end
 	}
 	if own != nil && own.opening == nil && log.start > v.From {
 		r.LogStart(&v.Visit, log.start)
 	}
-	if answer.Until <= from && v.From < log.end() && v.From < v.To {
+	if answer.Until <= from && v.From < shown.until && v.From < v.To {
 		r.Unread(v.Visit)
 		return true
 	}
@@ -316,7 +333,9 @@ func (in *instance) visited(k, n int) bool {
 	for o := from; o < answer.Until; o++ {
 		c := log.entries[o]
 		answer.Highest = max(answer.Highest, c.epoch)
-		if c.entry != nil {
+		if c.broken {
+			answer.Found = append(answer.Found, far.Found{Offset: o, DeadlineMs: math.MaxInt64, Bytes: 1})
+		} else if c.entry != nil {
 			answer.Found = append(answer.Found, c.Found)
 		}
 	}
@@ -328,7 +347,7 @@ func (in *instance) visited(k, n int) bool {
 // taken gives the core the answer to a visit, and loads what it takes.
 func (in *instance) taken(own *partition, log *runsLog, v *purgatory.Visited) {
 	w := in.w
-	take, renewed := in.core.Runs().Take(v, aheadMs, 4000, nil)
+	take, renewed := in.core.Runs().Take(v, w.reads.aheadMs, w.reads.room, nil)
 	if renewed {
 		w.say("%s finds that the runs of %d were truncated", in.member, v.Partition)
 		own.opening = &opening{}
@@ -346,7 +365,7 @@ func (in *instance) taken(own *partition, log *runsLog, v *purgatory.Visited) {
 		}
 		a := purgatory.Arrival{Offset: e.offset, TimestampMs: startMs, Body: body(e.body), Target: e.target, Label: e.target, DeadlineMs: f.DeadlineMs, LeaderEpoch: log.entries[f.Offset].origin}
 		e.reads++
-		own.loaded = append(own.loaded, &loaded{e, f.Offset, log.entries[f.Offset]})
+		own.loaded = append(own.loaded, &loaded{e, f.Offset, log.entries[f.Offset], w.nowMs})
 		w.say("%s loads the copy of %v at %d", in.member, e, f.Offset)
 		l.Load(f.Offset, &a)
 	}

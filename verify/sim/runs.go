@@ -21,7 +21,9 @@ type runsTopic struct {
 type runsLog struct {
 	entries []*copied
 	start   int64
-	epoch   int32 // the leader's; every truncation begins one
+	epoch   int32              // the leader's; every truncation begins one
+	places  map[*entry][]int64 // offsets at which copies of an entry were written; others may stand there by now
+	ailing
 }
 
 // copied is one offset of a runs partition: a copy, a directory, or what was never either.
@@ -31,6 +33,8 @@ type copied struct {
 	origin    int32  // leader epoch that the copy names
 	directory *runs.Directory
 	epoch     int32
+	atMs      int64 // when it was written
+	broken    bool  // it is in a batch that cannot be read
 }
 
 // copying is a copy or a directory on its way, or there, with its answer on its way back.
@@ -42,6 +46,7 @@ type copying struct {
 	move    purgatory.Move
 	entry   *entry // of which it is a copy
 	listing *purgatory.Listing
+	sentMs  int64
 	applied bool
 	offset  int64
 }
@@ -76,7 +81,7 @@ func (r *runsTopic) make(partitions int) {
 	r.topicID++
 	r.logs = nil
 	for range partitions {
-		r.logs = append(r.logs, &runsLog{})
+		r.logs = append(r.logs, &runsLog{places: make(map[*entry][]int64)})
 	}
 }
 
@@ -92,8 +97,8 @@ func (r *runsTopic) lose(l *runsLog, from, to int64) {
 
 // stands says whether the log has a copy of an entry, other than the one at an offset.
 func (l *runsLog) stands(e *entry, but int64) bool {
-	for o := l.start; o < l.end(); o++ {
-		if l.entries[o].entry == e && o != but {
+	for _, o := range l.places[e] {
+		if o >= l.start && o < l.end() && l.entries[o].entry == e && o != but {
 			return true
 		}
 	}
@@ -118,13 +123,14 @@ func (w *World) land(c *copying) bool {
 	}
 	log := w.runs.logs[c.part]
 	c.applied, c.offset = true, log.end()
-	r := &copied{Found: far.Found{Offset: c.offset}, epoch: log.epoch}
+	r := &copied{Found: far.Found{Offset: c.offset}, epoch: log.epoch, atMs: w.nowMs}
 	if c.listing != nil {
 		r.directory = &c.listing.Directory
 		w.say("the runs of %d have at %d: a directory up to %d, %d runs", c.part, c.offset, r.directory.End, len(r.directory.Runs))
 	} else {
 		r.entry, r.origin = c.entry, c.move.LeaderEpoch
 		r.Found = far.Found{Offset: c.offset, DeadlineMs: c.move.DeadlineMs, Bytes: int64(len(c.entry.body)), Origin: c.move.Offset, Writer: c.move.Writer, Run: c.move.Run}
+		log.places[c.entry] = append(log.places[c.entry], c.offset)
 		w.say("the runs of %d have at %d: a copy of %v", c.part, c.offset, c.entry)
 	}
 	log.entries = append(log.entries, r)

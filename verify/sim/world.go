@@ -66,6 +66,7 @@ type World struct {
 	err    *Broken
 	text   *bytes.Buffer // what happened, for people; nil: not wanted
 	tally  Tally
+	reads  reads
 
 	accidents int
 	steps     int
@@ -75,7 +76,7 @@ type World struct {
 
 // New returns a world in which nothing runs yet.
 func New(cfg Config) *World {
-	w := &World{cfg: cfg, nowMs: startMs, brokers: newBrokers(cfg)}
+	w := &World{cfg: cfg, nowMs: startMs, brokers: newBrokers(cfg), reads: reads{aheadMs, aheadMs, 4000}}
 	for i := range cfg.Instances {
 		w.insts = append(w.insts, &instance{w: w, no: i})
 	}
