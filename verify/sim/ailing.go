@@ -49,7 +49,7 @@ func (l *runsLog) shown() shown {
 	case former:
 		return shown{l.ends, l.ends, l.epoch - 1}
 	case blocked:
-		return shown{l.ends, l.end(), l.epoch}
+		return shown{min(l.ends, l.end()), l.end(), l.epoch}
 	}
 	return shown{l.end(), l.end(), l.epoch}
 }

@@ -38,10 +38,12 @@ type besideRuns struct {
 	flush  flush
 	revoke []*revoking
 	onTime onTime
-	share  int64 // of memory for records, in bytes
-	keptMs int64 // when it committed last
-	sick   int64 // burden, and what was written of it since
-	far    int   // of 100 records so many are far off
+	share  int64           // of memory for records, in bytes
+	keptMs int64           // when it committed last
+	sick   int64           // burden, and what was written of it since
+	far    int             // of 100 records so many are far off
+	farMs  int64           // at most so much further than near ones
+	often  [numMishaps]int // of 1000 steps
 }
 
 // revoking is a partition that is given up, as soon as what is in flight has been answered.
@@ -58,7 +60,7 @@ const (
 	// mostDrainMs is how long answers are waited for before a partition is given up.
 	mostDrainMs = 5000
 
-	runsRecordSize = 400 // most bytes of a record
+	mostRecord = 400 // bytes
 )
 
 func newBesideRuns(rng *rand.Rand) *besideRuns {
@@ -69,9 +71,12 @@ func newBesideRuns(rng *rand.Rand) *besideRuns {
 		JumpOver: 1000, MaxMetadata: 4096, Accidents: -1, Burst: 1,
 	}
 	cfg.haveRuns()
-	b := &besideRuns{beside: beside{World: New(cfg), rng: rng}, far: 20 + rng.IntN(60), share: int64(24+rng.IntN(48)) << 10}
+	b := &besideRuns{beside: beside{World: New(cfg), rng: rng}, far: 20 + rng.IntN(60), farMs: 30_000 + rng.Int64N(150_000), share: int64(24+rng.IntN(48)) << 10}
 	b.reads = reads{soonMs: 2000 + int64(rng.IntN(2000))}
 	b.reads.aheadMs = b.reads.soonMs + int64(rng.IntN(10_000))
+	for i := range b.often {
+		b.often[i] = []int{0, 0, 1, 3, 10}[rng.IntN(5)]
+	}
 	b.flush = flush{besideRuns: b}
 	b.Do(Action{Kind: Start})
 	return b
@@ -119,10 +124,14 @@ func (b *besideRuns) step() {
 // produceSome writes some records to a partition: most for the healthy target, and no more for sick ones than burden
 // says.
 func (b *besideRuns) produceSome(p int) {
+	most := mostRecord
+	if p > 0 { // so that there are many, though they may take little memory
+		most /= 4
+	}
 	for range b.rng.IntN(3) {
-		e := entry{target: egress, deadlineMs: b.nowMs + int64(b.rng.IntN(3000)), body: string(make([]byte, b.rng.IntN(runsRecordSize)))}
+		e := entry{target: egress, deadlineMs: b.nowMs + int64(b.rng.IntN(3000)), body: string(make([]byte, b.rng.IntN(most)))}
 		if b.rng.IntN(100) < b.far {
-			e.deadlineMs += 20_000 + int64(b.rng.IntN(80_000))
+			e.deadlineMs += 20_000 + b.rng.Int64N(b.farMs)
 		}
 		if b.rng.IntN(6) == 0 {
 			e.target = other
@@ -230,43 +239,65 @@ func (b *besideRuns) keep(in *instance) {
 	}
 }
 
-// mishap is one of the things that happen to sick partitions and targets, or none. What happens to all is that they
-// change hands, that a process dies, and that a runs partition has another leader and loses nothing.
+const numMishaps = 12
+
+// mishaps is what happens to sick partitions and targets, and how often a seed has each: some never.
+var mishaps = [numMishaps]func(b *besideRuns, sick int){
+	func(b *besideRuns, _ int) { b.Do(Action{Kind: Silence, P: 1, N: b.rng.IntN(4)}) },
+	func(b *besideRuns, _ int) { b.Do(Action{Kind: Verdict, P: 1, N: b.rng.IntN(len(verdicts))}) },
+	func(b *besideRuns, sick int) { b.Do(Action{Kind: Sicken, P: sick, N: b.rng.IntN(int(illnesses))}) },
+	func(b *besideRuns, sick int) { b.Do(Action{Kind: RunsTrim, P: sick, N: b.rng.IntN(20)}) },
+	func(b *besideRuns, sick int) {
+		if b.runs.logs[sick].ails != former { // else there are three leaders
+			b.Do(Action{Kind: RunsTruncate, P: sick, N: b.rng.IntN(20)})
+		}
+	},
+	func(b *besideRuns, sick int) { b.spoil(b.runs.logs[sick]) },
+	func(b *besideRuns, _ int) { b.elect(b.rng.IntN(len(b.logs))) },
+	func(b *besideRuns, _ int) { b.giveUp(b.rng.IntN(len(b.logs))) },
+	func(b *besideRuns, _ int) { b.rejoin() },
+	(*besideRuns).ail, (*besideRuns).ail, (*besideRuns).ail,
+}
+
+// mishap has things happen, or not.
 func (b *besideRuns) mishap() {
-	sick := 1 + b.rng.IntN(len(b.logs)-1)
-	switch b.rng.IntN(120) {
-	case 0, 1:
-		b.Do(Action{Kind: Silence, P: 1, N: b.rng.IntN(4)})
-	case 2:
-		b.Do(Action{Kind: Verdict, P: 1, N: b.rng.IntN(len(verdicts))})
-	case 3, 4:
-		b.Do(Action{Kind: Sicken, P: sick, N: b.rng.IntN(int(illnesses))})
-	case 5:
-		b.Do(Action{Kind: RunsElect, P: b.rng.IntN(len(b.logs))})
-	case 6:
-		b.Do(Action{Kind: RunsTrim, P: sick, N: b.rng.IntN(20)})
-	case 7:
-		b.Do(Action{Kind: RunsTruncate, P: sick, N: b.rng.IntN(20)})
-	case 8:
-		b.spoil(b.runs.logs[sick])
-	case 9:
-		if p := b.rng.IntN(len(b.logs)); b.Do(Action{Kind: Revoke, P: p}) {
-			b.revoke = append(b.revoke, &revoking{p, b.nowMs})
+	for i, often := range b.often {
+		if b.rng.IntN(1000) < often {
+			mishaps[i](b, 1+b.rng.IntN(len(b.logs)-1))
 		}
-	case 10:
-		if b.rng.IntN(4) > 0 {
-			return
-		}
-		if b.rng.IntN(2) == 0 {
-			b.Do(Action{Kind: Crash})
-		}
-		b.Do(Action{Kind: Expel})
-	case 11, 12, 13, 14, 15, 16:
-		if log := b.runs.logs[sick]; log.ails == fit || b.rng.IntN(4) == 0 {
-			if as := ailment(b.rng.IntN(int(ailments))); log.ail(as, int64(b.rng.IntN(60)), b.nowMs) {
-				b.say("the runs of %d are %v now, and end at %d", sick, as, log.shown().until)
-			}
-		}
+	}
+}
+
+// elect gives a runs partition another leader, and nothing is lost.
+func (b *besideRuns) elect(p int) {
+	if b.runs.logs[p].ails != former {
+		b.runs.logs[p].epoch++
+	}
+}
+
+// giveUp begins to give a partition up.
+func (b *besideRuns) giveUp(p int) {
+	if b.Do(Action{Kind: Revoke, P: p}) {
+		b.revoke = append(b.revoke, &revoking{p, b.nowMs})
+	}
+}
+
+// rejoin has the member given up, which may be dead as well.
+func (b *besideRuns) rejoin() {
+	if b.rng.IntN(2) == 0 {
+		b.Do(Action{Kind: Crash})
+	}
+	b.Do(Action{Kind: Expel})
+}
+
+// ail makes a runs partition ill, or fit again.
+func (b *besideRuns) ail(p int) {
+	log, as := b.runs.logs[p], fit
+	if log.ails == fit {
+		as = 1 + ailment(b.rng.IntN(int(ailments)-1))
+	}
+	if log.ail(as, int64(b.rng.IntN(60)), b.nowMs) {
+		b.say("the runs of %d are %v now, and end at %d", p, as, log.shown().until)
 	}
 }
 

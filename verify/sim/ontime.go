@@ -63,8 +63,8 @@ func (t *onTime) inMemory(b *besideRuns, own *partition) {
 func (t *onTime) inRuns(b *besideRuns, own *partition, log *runsLog) {
 	for o := log.start; o < log.end(); o++ {
 		e := log.entries[o].entry
-		if e == nil || e.target != egress || e.finished() || e.deadlineMs > b.nowMs-lateMs {
-			continue
+		if e == nil || e.target != egress || e.finished() || e.deadlineMs > b.nowMs-lateMs || own.index.Finished(o) {
+			continue // finished without an outcome: it was moved again
 		}
 		since, never := log.readableMs(o)
 		if never {
