@@ -28,7 +28,7 @@ func (a ailment) answersVisits() bool { return a != mute && a != failing && a !=
 type ailing struct {
 	ails     ailment
 	ends     int64 // of what is shown, where the ailment hides the rest
-	patience int64 // of a slow partition: milliseconds until a visit is answered
+	patience int64 // milliseconds until a slow partition answers a visit, or one refuses a copy
 
 	sinceMs    int64 // when it fell ill
 	deafMs     int64 // when visits were last not answered
@@ -67,8 +67,8 @@ func (l *runsLog) ail(as ailment, n, nowMs int64) bool {
 		}
 	case blocked:
 		l.ends = max(l.start, l.end()-n)
-	case slow:
-		l.patience = 1000 * (1 + n%8)
+	case slow, refusing:
+		l.patience = 1000 * (n % 9)
 	}
 	l.ails, l.sinceMs = as, nowMs
 	return true

@@ -239,7 +239,7 @@ func (b *besideRuns) keep(in *instance) {
 	}
 }
 
-const numMishaps = 12
+const numMishaps = 13
 
 // mishaps is what happens to sick partitions and targets, and how often a seed has each: some never.
 var mishaps = [numMishaps]func(b *besideRuns, sick int){
@@ -256,6 +256,7 @@ var mishaps = [numMishaps]func(b *besideRuns, sick int){
 	func(b *besideRuns, _ int) { b.elect(b.rng.IntN(len(b.logs))) },
 	func(b *besideRuns, _ int) { b.giveUp(b.rng.IntN(len(b.logs))) },
 	func(b *besideRuns, _ int) { b.rejoin() },
+	func(b *besideRuns, _ int) { b.Do(Action{Kind: RunsRecreate, N: b.rng.IntN(4)}) },
 	(*besideRuns).ail, (*besideRuns).ail, (*besideRuns).ail,
 }
 

@@ -63,6 +63,8 @@
 //   - Records of a healthy partition for a healthy target are at most five seconds late,
 //     whatever other partitions, targets or the dead-letter topic do (Beside, a driver of
 //     its own).
+//   - So are copies that can be read, and what is in memory, where runs partitions are sick. A
+//     healthy partition is read, moved and begun with beside them (BesideRuns, another driver).
 //   - At the end, when all faults are over, everything drains: each record has its
 //     outcome, what was counted adds up, and the cores are empty.
 //

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"layover/purgatory"
 	"layover/purgatory/far"
 )
@@ -85,29 +87,31 @@ func (f *flush) gather(r *purgatory.Runs) bool {
 // answerCopies lets the runs topic answer copies, where it does.
 func (f *flush) answerCopies(in *instance) (busy bool) {
 	for p, log := range f.runs.logs {
-		for f.err == nil {
-			switch {
-			case !log.ails.answersCopies():
-				if f.rng.IntN(8) > 0 || !f.Do(Action{Kind: Copy, P: p}) { // one more, which nobody hears of
-					break
-				}
-				continue
-			case log.ails == refusing:
-				if f.Do(Action{Kind: Copied, P: p, N: 1}) {
-					busy = true
-					continue
-				}
-			default:
-				f.Do(Action{Kind: Copy, P: p})
-				if f.Do(Action{Kind: Copied, P: p}) {
-					busy = true
-					continue
-				}
-			}
-			break
+		for f.err == nil && f.answerCopy(in, p, log) {
+			busy = true
 		}
 	}
 	return busy
+}
+
+// answerCopy answers the oldest copy of a partition. False: there is none, or it is not answered.
+func (f *flush) answerCopy(in *instance, p int, log *runsLog) bool {
+	i := slices.IndexFunc(in.copies, func(c *copying) bool { return c.part == p })
+	switch {
+	case i < 0:
+		return false
+	case in.copies[i].topicID != f.runs.topicID:
+		return f.Do(Action{Kind: Copied, P: p, N: 1})
+	case log.ails == refusing:
+		return f.nowMs-in.copies[i].sentMs >= log.patience && f.Do(Action{Kind: Copied, P: p, N: 1})
+	case !log.ails.answersCopies(): // one may be written, though nobody hears of it
+		if f.rng.IntN(8) == 0 {
+			f.Do(Action{Kind: Copy, P: p})
+		}
+		return false
+	}
+	f.Do(Action{Kind: Copy, P: p})
+	return f.Do(Action{Kind: Copied, P: p})
 }
 
 // visitFailsMs is how long a visit waits for a broker that does not answer.

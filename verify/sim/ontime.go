@@ -7,6 +7,7 @@ package sim
 // moment from which lateMs count.
 type onTime struct {
 	ownedMs int64 // when partition 0 was last delivered from, or given up
+	begunMs int64 // when its runs were last begun with
 	movedMs int64 // when a record of partition 0 was last moved, or there was nothing to move
 	moved   int64 // copies in the runs of partition 0
 }
@@ -87,7 +88,9 @@ func (t *onTime) goesOn(b *besideRuns, in *instance) {
 	if own.read < log.end()-1 && b.nowMs-max(own.acceptedMs, log.entries[own.read].atMs) > lateMs {
 		b.fail("LATE: partition 0 is read up to %d of %d, with %d of %d bytes in use, %d of sick ones", own.read, log.end(), b.used(), b.share, b.burden())
 	}
-	if own.opening != nil && b.nowMs-own.acceptedMs > lateMs {
+	if own.opening == nil {
+		t.begunMs = b.nowMs
+	} else if b.nowMs-max(own.acceptedMs, t.begunMs) > lateMs {
 		b.fail("LATE: nobody begins with the runs of partition 0")
 	}
 	if n := int64(len(b.runs.logs[0].places)); n != t.moved || !b.mayMove(own) || b.used() <= b.share*3/4 {
