@@ -77,6 +77,11 @@ func newBesideRuns(rng *rand.Rand) *besideRuns {
 	for i := range b.often {
 		b.often[i] = []int{0, 0, 1, 3, 10}[rng.IntN(5)]
 	}
+	for p := 1; p < cfg.Partitions; p++ {
+		if rng.IntN(2) == 0 { // one that lasts, where there are few mishaps
+			b.ail(p)
+		}
+	}
 	b.flush = flush{besideRuns: b}
 	b.Do(Action{Kind: Start})
 	return b
