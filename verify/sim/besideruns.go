@@ -66,7 +66,7 @@ const (
 func newBesideRuns(rng *rand.Rand) *besideRuns {
 	cfg := Config{
 		Instances: 1, Partitions: 3, OnInvalid: purgatory.DeadLetter, DeadLetters: true,
-		MaxInFlight: 4 + rng.IntN(8), MaxBuffered: 64 + rng.IntN(100), MaxInFlightBytes: int64(10_000 + rng.IntN(10_000)),
+		MaxInFlight: 4 + rng.IntN(8), MaxBuffered: 16 + rng.IntN(100), MaxInFlightBytes: int64(10_000 + rng.IntN(10_000)),
 		HeldShare: int64(2000 + rng.IntN(10_000)), Patience: time.Duration(5+rng.IntN(60)) * time.Second, LargestChunk: 4 << 10,
 		JumpOver: 1000, MaxMetadata: 4096, Accidents: -1, Burst: 1,
 	}
@@ -203,22 +203,20 @@ func (b *besideRuns) openAll(in *instance) {
 // giveUpAll gives up the partitions that are to change hands, once what is in flight was answered, or was waited for.
 // Copies to a runs partition that has not answered for long are not.
 func (b *besideRuns) giveUpAll(in *instance) {
-	for len(b.revoke) > 0 {
-		r := b.revoke[0]
+	b.revoke = slices.DeleteFunc(b.revoke, func(r *revoking) bool {
 		own := in.partition(r.part)
 		if own == nil || !own.revoking {
-			b.revoke = b.revoke[1:]
-			continue
+			return true
 		}
 		if in.core.Draining(partitionOf(r.part), own.epoch) > 0 && b.nowMs-r.sinceMs < mostDrainMs {
 			b.onTime.drains(b, in, r)
-			return
+			return false
 		}
 		b.Do(Action{Kind: Final, P: r.part})
 		b.answerCommits(in)
 		b.Do(Action{Kind: Sweep, P: r.part})
-		b.revoke = b.revoke[1:]
-	}
+		return true
+	})
 }
 
 // keep commits, has the journal written, and deletes what is finished of the runs.

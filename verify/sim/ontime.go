@@ -1,10 +1,15 @@
 package sim
 
-// onTime holds a world of BesideRuns to the deadlines of healthy records.
+// onTime holds a world of BesideRuns to the deadlines of healthy records, of any partition.
 //
-// What delays a record legitimately: nobody had read it yet; its partition had just been assigned, or may not deliver;
-// the runs partition did not answer visits, or hid its copy; or the runs had not been begun with. All of them end the
-// moment from which lateMs count.
+// These are all the excuses. Each ends at a moment that is known, and lateMs count from there:
+//
+//   - Nobody had read the record, or its partition was not owned, or no commit of it was accepted.
+//   - The runs partition did not answer visits, or hid the copy, or had it in a batch that nobody can read.
+//   - Nobody had begun with the runs, as with each assignment, and with each log that was cut or made again.
+//
+// Memory that reading pauses for is no excuse: of what cannot leave, no more than a quarter is written, see burden. Nor
+// is a silent partition, once the ten seconds are over in which others wait for it.
 type onTime struct {
 	ownedMs int64 // when partition 0 was last delivered from, or given up
 	begunMs int64 // when its runs were last begun with
@@ -20,6 +25,7 @@ const (
 	unmovedMs = 2*silentMs + lateMs
 )
 
+// judge looks at all of them.
 func (t *onTime) judge(b *besideRuns, in *instance) {
 	for p, own := range in.partitions {
 		accepted := own != nil && own.accepted
@@ -42,8 +48,9 @@ func (t *onTime) judge(b *besideRuns, in *instance) {
 
 // inMemory holds the records in memory to their deadlines.
 func (t *onTime) inMemory(b *besideRuns, own *partition) {
-	for o, e := range own.held {
-		if e.target != egress || e.written > 0 || own.isDone(o) {
+	for o := own.low; o < own.read; o++ {
+		e := own.held[o]
+		if e == nil || e.target != egress || e.written > 0 || own.isDone(o) {
 			continue
 		}
 		if late := b.nowMs - max(e.deadlineMs, e.readMs, own.acceptedMs); late > lateMs {
