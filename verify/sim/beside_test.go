@@ -39,5 +39,20 @@ func TestSimulationOfSickThingsKeepsHealthyOnesOnTime(t *testing.T) {
 
 // TestSimulationOfSickRunsKeepsHealthyRecordsOnTime plays two minutes and a third of each seed.
 func TestSimulationOfSickRunsKeepsHealthyRecordsOnTime(t *testing.T) {
-	besides(t, usually(2, 10, 100), func(seed uint64) *Broken { return BesideRuns(seed, 700) })
+	var mu sync.Mutex
+	var tally Tally
+	n := uint64(0)
+	besides(t, usually(2, 10, 100), func(seed uint64) *Broken {
+		var own Tally
+		err := BesideRuns(seed, 700, &own)
+		mu.Lock()
+		defer mu.Unlock()
+		n++
+		tally.Add(&own)
+		return err
+	})
+	t.Logf("%d seeds: %v", n, &tally)
+	if least := min(tally[Copied], tally[Visited]); least < 10*int(n) {
+		t.Errorf("%d copies are answered, and %d visits: there was little to hold to deadlines", tally[Copied], tally[Visited])
+	}
 }

@@ -16,9 +16,11 @@ const besideRunsMs = 200
 // leader, lose copies, or cannot be read. The coordinator refuses commits of others, and partitions change hands.
 //
 // No record for a healthy target is more than lateMs late, unless nobody could read it. Partition 0 is read and moved.
-func BesideRuns(seed uint64, steps int) (broken *Broken) {
+// What happened is added to tally.
+func BesideRuns(seed uint64, steps int, tally *Tally) (broken *Broken) {
 	b := newBesideRuns(rand.New(rand.NewPCG(seed, 0xbe51d3)))
 	defer func() {
+		tally.Add(&b.tally)
 		if r := recover(); r != nil {
 			b.fail("PANIC: %v", r)
 			broken = b.err
