@@ -108,21 +108,18 @@ func need[T any](t *testing.T, part func() (T, error)) T {
 	return v
 }
 
-// long skips a test that takes more than some seconds, where LAYOVER_TEST_LONG does not ask for
-// it or -short is given.
+// long skips a test that takes more than some seconds, where it is not asked for.
 func long(t *testing.T) {
 	t.Helper()
-	if play, err := engine.Long(t.Name()); err != nil {
-		t.Fatal(err)
-	} else if !play || testing.Short() {
-		t.Skip("skipped: it takes long, and LAYOVER_TEST_LONG does not ask for it")
-	}
+	played.Kafka(t)
 }
 
 // inChecks skips a test that the checks of every change play, where LAYOVER_TEST_LONG is not set.
 func inChecks(t *testing.T) {
 	t.Helper()
-	played.Only(t)
+	if !played.Asked() {
+		t.Skip("skipped: every change plays it, and LAYOVER_TEST_LONG is not set")
+	}
 }
 
 // eventually polls until a condition holds, and fails the test when it does not

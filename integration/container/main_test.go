@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"layover/integration/engine"
+	played "layover/verify/long"
 )
 
 // suite is what all tests share. TestMain owns it: it makes it before the first
@@ -85,15 +86,10 @@ func need[T any](t *testing.T, part func() (T, error)) T {
 	return v
 }
 
-// long skips a test that takes more than some seconds, where LAYOVER_TEST_LONG does not ask for
-// it or -short is given.
+// long skips a test that takes more than some seconds, where it is not asked for.
 func long(t *testing.T) {
 	t.Helper()
-	if play, err := engine.Long(t.Name()); err != nil {
-		t.Fatal(err)
-	} else if !play || testing.Short() {
-		t.Skip("skipped: it takes long, and LAYOVER_TEST_LONG does not ask for it")
-	}
+	played.Kafka(t)
 }
 
 // eventually polls until a condition holds, and fails the test when it does not

@@ -1,11 +1,12 @@
 // Package long says how much of the tests that take long is played. Plain go test ./... plays each kind of test with few
 // of its cases, and leaves out what takes more than a second. The checks of a change set LAYOVER_TEST_LONG to a part such
-// as 2/4: then only the longest are left out, and of those against a real Kafka all but that part is, see
-// integration/engine. With 1 nothing is left out.
+// as 2/4: then all cases are played, of the tests that take more than a second that part, and not the longest. With 1
+// nothing is left out.
 package long
 
 import (
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -26,12 +27,25 @@ func Of(checks, plain int) int {
 	return plain
 }
 
-// Only skips a test that takes more than a second, where no part is asked for.
+// Only skips a test that takes more than a second where it is not of the part that is asked for. What is within a test
+// is of that test's part.
 func Only(t testing.TB) {
 	t.Helper()
-	if !Asked() {
-		t.Skipf("skipped: it takes more than a second, and %s is not set", variable)
+	test, _, _ := strings.Cut(t.Name(), "/")
+	if played, err := Played(test); err != nil {
+		t.Fatal(err)
+	} else if !played {
+		t.Skipf("skipped: it takes more than a second, and %s=%s does not ask for it", variable, os.Getenv(variable))
 	}
+}
+
+// Kafka is Only for a test that takes some seconds against a real Kafka, and skips it with -short as well.
+func Kafka(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("skipped: it takes long, and -short is given")
+	}
+	Only(t)
 }
 
 // WholeOnly skips a test that is among the longest, where not all are asked for.

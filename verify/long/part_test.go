@@ -1,10 +1,10 @@
-package engine_test
+package long_test
 
 import (
 	"strconv"
 	"testing"
 
-	"layover/integration/engine"
+	"layover/verify/long"
 )
 
 func TestEachLongTestIsPlayedInOnePart(t *testing.T) {
@@ -15,11 +15,11 @@ func TestEachLongTestIsPlayedInOnePart(t *testing.T) {
 		here := 0
 		for i := range 400 {
 			name := "TestNumber" + strconv.Itoa(i)
-			long, err := engine.Long(name)
+			is, err := long.Played(name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if long {
+			if is {
 				played[name]++
 				here++
 			}
@@ -43,8 +43,8 @@ func TestLongTestsAreAskedForByOneOrByAPart(t *testing.T) {
 		"true": {fails: true},
 	} {
 		t.Setenv("LAYOVER_TEST_LONG", value)
-		if long, err := engine.Long("TestAny"); long != c.long || (err != nil) != c.fails {
-			t.Errorf("%q: %t, error %v; want %t, error %t", value, long, err, c.long, c.fails)
+		if is, err := long.Played("TestAny"); is != c.long || (err != nil) != c.fails {
+			t.Errorf("%q: %t, error %v; want %t, error %t", value, is, err, c.long, c.fails)
 		}
 	}
 }
