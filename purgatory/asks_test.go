@@ -289,3 +289,27 @@ func TestWhatALogHasIsReadThoughItLacksWhatIsDueBefore(t *testing.T) {
 		}
 	}
 }
+
+// TestALeaderThatLagsIsAskedForWholeRunsOnceASecond: its log ends below runs that are to be moved together.
+func TestALeaderThatLagsIsAskedForWholeRunsOnceASecond(t *testing.T) {
+	r, a, _ := movingRig(t)
+	end := int64(0)
+	for i := range int64(70) {
+		end = r.flushed(a, 10*i, end, 10)
+		for _, v := range r.Runs().Visits(nil, 5000, 5000) {
+			r.Runs().Take(&Visited{Visit: v, Highest: 3, Until: v.From, Ended: true, LogEnd: end}, 5000, 1000, nil)
+		}
+	}
+	asked := 0
+	for range 10_000 / 200 { // as often as a lane looks
+		for _, v := range r.Runs().Cleanings(nil, far.Cleaning{Slack: 1 << 30, Small: 1000, Few: 64}) {
+			asked++
+			r.Runs().Take(&Visited{Visit: v, Highest: 2, Until: v.From, Ended: true}, 5000, 1000, nil)
+		}
+		r.pass(200)
+	}
+	if asked != 10_000/visitAgainMs {
+		t.Errorf("asked %d times in ten seconds, want once a second", asked)
+	}
+	r.audit()
+}

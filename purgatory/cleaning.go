@@ -12,7 +12,7 @@ func (r *Runs) Cleanings(out []Visit, c far.Cleaning) []Visit {
 		if m.visiting || r.now.MonotonicMs < m.visitsAfter || !p.movable(r.now.MonotonicMs, true) || p.src.moving > 0 || len(m.gathered) > 0 {
 			continue
 		}
-		if v, ok := m.index.Clean(c, m.firstHalted()); ok {
+		if v, ok := m.index.Clean(c, m.firstHalted()); ok && v.From < m.below(r.now.MonotonicMs) {
 			m.visiting = true
 			whole := m.visit(p.Assignment, v.From, v.To)
 			whole.Whole = true
