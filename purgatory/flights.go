@@ -24,6 +24,8 @@ type flight struct {
 	monotonicMs int64 // the same by the clock that no step moves
 	busy        bool
 	trial       bool
+	hurried     bool
+	wave        int // of its partition
 }
 
 // flightSize is the accounted size of a record in flight, in bytes.
@@ -41,8 +43,9 @@ func (f *flights) start(fl flight, now Clock) (id int32) {
 	} else {
 		f.list = append(f.list, flight{})
 	}
-	f.list[id] = fl
 	d, e := fl.dest, &fl.entry
+	fl.wave, fl.hurried = d.wave, d.hurried
+	f.list[id] = fl
 	if d.inFlight == 0 {
 		d.proven = d.proven && now.AnsweredMs-d.answeredMs < stuckMs
 		d.answeredMs = now.AnsweredMs
@@ -172,18 +175,11 @@ func (f *flights) takes(d *dest, e *entry) bool {
 	return f.allows(d) && d.bytes+int64(e.size) <= f.cfg.MaxInFlightBytes/4
 }
 
-// A partition that has rejected a record has few in flight for so many deliveries. A batch of those is
-// sent again one by one within a fraction of a second.
-const (
-	carefulRecords = 64
-	carefulFor     = 10_000
-)
-
 // allows reports whether a target partition may have one more record in flight by its number.
 // More than Config.MaxInFlight is for those that answer fast, and for half of the room: if
 // their brokers fall silent, the other half is left for all.
 func (f *flights) allows(d *dest) bool {
-	if d.careful > 0 && d.inFlight >= carefulRecords {
+	if d.limit > 0 && d.inFlight >= d.limit {
 		return false
 	}
 	return d.inFlight < f.cfg.MaxInFlight || d.inFlight < d.allowance.records && f.occupying() < f.room()

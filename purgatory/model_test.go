@@ -339,10 +339,10 @@ func (w *world) answer(n int) {
 		switch {
 		case !p.assigned || p.epoch != f.epoch:
 		case f.d.Event:
-			w.answeredEvent(p, key, r.Class == Delivered, r.Class == Rejected && f.d.Alone || r.Class == TooLarge && f.d.Bare)
+			w.answeredEvent(p, key, r.Class == Delivered, r.Class == Rejected && (f.d.Alone || f.d.Hurried) || r.Class == TooLarge && f.d.Bare)
 		case w.answeredWithID(f.no, f.d, r.Class):
 		default:
-			refused := r.Class == Rejected && f.d.Alone || r.Class == TooLarge && f.d.Bare
+			refused := r.Class == Rejected && (f.d.Alone || f.d.Hurried) || r.Class == TooLarge && f.d.Bare
 			if r.Class == Delivered || refused && !f.d.DeadLettered && w.cfg.DeadLetterTopic == "" && w.cfg.OnInvalid == Drop {
 				p.done[f.d.Offset] = true
 				for o := f.d.Offset; f.d.Records > 0 && o <= f.d.Last; o++ {

@@ -22,6 +22,7 @@ type Delivery struct {
 	DeadLettered  bool // it goes to the dead-letter topic
 	Event         bool // it goes to the topic of events, as it is
 	Alone         bool // in a batch of its own
+	Hurried       bool // where its batch is rejected it ends, and is not sent again alone
 	Bare          bool // without headers of ours; to the dead-letter topic: without its value
 }
 
@@ -142,13 +143,16 @@ func (o *outbox) routed(t *target, from *source, body []byte) (*dest, bool) {
 
 // start puts a record in flight; h and body are those of its bytes.
 func (o *outbox) start(e entry, h *header, body []byte, d *dest, trial bool) Delivery {
+	if d.limit == 1 && e.try == together {
+		e.try = alone
+	}
 	id := o.flights.start(flight{entry: e, dest: d, trial: trial}, *o.now)
 	e.note(o.store, inFlight, uint64(id))
 	del := Delivery{
 		ID: id, Topic: e.from.Topic, Partition: e.from.Partition, Offset: h.offset,
 		TimestampMs: h.timestampMs, DeadlineMs: h.deadlineMs, Body: body,
 		Target: d.target.name, TargetPartition: d.no, DeadLettered: d.target == o.dir.dead, Event: d.target == o.dir.events,
-		Alone: e.try != together, Bare: e.try == bare,
+		Alone: e.try != together, Hurried: d.hurried, Bare: e.try == bare,
 	}
 	if copyAt, ok := h.place().inRuns(); ok {
 		del.Copy = copyAt + 1

@@ -70,7 +70,7 @@ func (o *outbox) outcome(r *Result) {
 		if t.stalled == 0 {
 			t.givenUp = 0
 		}
-		d.careful = max(d.careful-1, 0)
+		d.took(o.cfg.MaxInFlight)
 		o.end(e, taken)
 		return
 	}
@@ -84,12 +84,7 @@ func (o *outbox) outcome(r *Result) {
 	case TooLarge:
 		o.tooLarge(e, t, r)
 	case Rejected:
-		if e.try == together { // a broker refuses a batch for one of its records
-			o.climb(e)
-			return
-		}
-		d.careful = carefulFor
-		o.refused(e, t, reasonRejected, r)
+		o.rejected(&f, r)
 	case Unavailable:
 		o.again(e, t, f.trial, r.Verdict, r.Detail)
 	default:
@@ -122,6 +117,11 @@ func (o *outbox) noRoom(e entry, d *dest) {
 	}
 	e.from.due++
 	o.store.exempt(e.loc)
+	o.waitAgain(e, d)
+}
+
+// waitAgain queues a record that came back in front of those for its partition.
+func (o *outbox) waitAgain(e entry, d *dest) {
 	if d.overflow.count == 0 {
 		o.wait(e, true)
 		return

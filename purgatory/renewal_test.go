@@ -118,8 +118,8 @@ func TestACopyThatStaysUnfinishedIsCountedOnceItsLogIsTruncated(t *testing.T) {
 	for i, d := range r.offer() {
 		r.Outcomes(r.at, []Result{{ID: d.ID, Class: [...]Class{Rejected, Rejected, Delivered}[i]}})
 	}
-	for range 2 { // each alone
-		r.one(Rejected)
+	for n := 0; r.stats.Unfinished < 2 && n < 4; n++ { // together, and then each alone
+		r.end(Rejected, r.offer()...)
 	}
 	p := r.parts.byTopic[partitionOf(0)]
 	if p.moved.doubtful = true; r.stats.Unfinished != 2 {

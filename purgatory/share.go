@@ -74,14 +74,17 @@ func (s *shares) hear(told []Share, known *directory) {
 	}
 }
 
-// share returns the bytes that count against a target's share: of held records, and for
+// share returns the bytes that count against a target's share: of held records, of those behind refused ones, and for
 // the dead-letter topic of all that wait.
-func (t *target) share(dead bool) int64 {
+func (t *target) share(dead bool) (own int64) {
 	if dead {
 		return t.waiting()
 	}
-	_, own := t.held()
-	return own
+	if t.inFlight+t.overflow > 0 {
+		own = t.rejected()
+	}
+	_, held := t.held()
+	return max(own, held)
 }
 
 // burden notes whether dead letters take more than a target's share of memory, which is limit.

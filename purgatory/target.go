@@ -52,9 +52,7 @@ type dest struct {
 	inFlight int
 	bytes    int64 // in flight
 	alone    int   // in flight in a batch of their own, at most 1
-	// careful is the number of deliveries for which it has few records in flight, as it has rejected
-	// one: its broker refused a whole batch, and each record of that was sent again alone.
-	careful int
+	refusals
 	allowance
 	// answeredMs is the Clock.AnsweredMs when the partition last answered, or was
 	// first given a record after having none in flight; proven: it has answered since.
@@ -126,7 +124,7 @@ func (d *directory) make(key TargetName, label string) *target {
 // partitions beside queues and name, in bytes: struct, map and list entries.
 const (
 	targetSize = 504
-	destSize   = 200
+	destSize   = 208
 )
 
 // backedUp reports whether all partitions of a target have records waiting that were routed to

@@ -131,7 +131,7 @@ func (in *instance) outcome(k int, class purgatory.Class) {
 	w.say("%s hears of %v: %s", in.member, f.entry, className(class))
 	own := in.still(f.part, f.epoch)
 	withdrawn := false
-	switch refused := class == purgatory.Rejected && f.d.Alone || class == purgatory.TooLarge && f.d.Bare; {
+	switch refused := class == purgatory.Rejected && (f.d.Alone || f.d.Hurried) || class == purgatory.TooLarge && f.d.Bare; {
 	case own == nil:
 	case f.event != nil:
 		if class == purgatory.Delivered || refused {

@@ -260,7 +260,7 @@ func (in *instance) settleTimer(own *partition, f *produce, class purgatory.Clas
 		own.unsure[o] = true
 	case len(own.by[o]) > 0 && (class != purgatory.NoRoom || !own.unsure[o]):
 		return true // refused for certain
-	case class == purgatory.Rejected && f.d.Alone || class == purgatory.TooLarge && f.d.Bare:
+	case class == purgatory.Rejected && (f.d.Alone || f.d.Hurried) || class == purgatory.TooLarge && f.d.Bare:
 		own.lettered[o] = in.w.cfg.DeadLetters
 		if !in.w.cfg.DeadLetters {
 			own.forget(v)

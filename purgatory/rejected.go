@@ -1,0 +1,77 @@
+package purgatory
+
+// refusals is what a target partition keeps of its refusals. A broker refuses a batch for one of its records, and the client
+// fails with it all that is in flight to the partition, which is a wave. Which record it was, nobody tells.
+//
+// So a refused wave is sent again, in waves of half its size, down to one record that goes alone: what is refused then
+// is refused for itself. Each wave's worth of deliveries doubles the next. One record in n costs log2 n refusals.
+type refusals struct {
+	limit int   // records that it may have in flight; 0: as many as others
+	good  int   // deliveries since the limit was set
+	wave  int   // of what is put in flight now
+	since int64 // monotonic clock since when there is a limit
+	// hurried: what is put in flight now ends where its wave is refused. There has been a limit for long, and what waits
+	// takes the target's share of memory.
+	hurried bool
+}
+
+// hurryAfterMs is how long a partition refuses records before what waits for it is weighed.
+const hurryAfterMs = 10_000
+
+// took notes a delivery.
+func (w *refusals) took(most int) {
+	if w.limit == 0 {
+		return
+	}
+	if w.good++; w.good < w.limit {
+		return
+	}
+	if w.limit, w.good = 2*w.limit, 0; w.limit >= most {
+		*w = refusals{wave: w.wave}
+	}
+}
+
+// refuses notes that a wave of so many records is refused.
+func (w *refusals) refuses(n, most int, full bool, nowMs int64) {
+	if w.limit == 0 {
+		w.since = nowMs
+	}
+	w.wave++
+	w.good = 0
+	if w.hurried = full && nowMs-w.since >= hurryAfterMs; w.hurried {
+		w.limit = min(2*max(w.limit, n), most)
+		return
+	}
+	w.limit = max(n/2, 1)
+}
+
+// rejected takes back a record that its target has refused, alone or with its wave.
+func (o *outbox) rejected(f *flight, r *Result) {
+	e, d, t := f.entry, f.dest, f.dest.target
+	if f.wave == d.wave && (e.try == together || d.limit > 0) {
+		full := t != o.dir.dead && t.rejected()+t.elsewhere > o.cfg.HeldShare
+		d.refuses(d.inFlight+1, o.cfg.MaxInFlight, full, o.now.MonotonicMs)
+	}
+	switch {
+	case e.try != together || f.hurried:
+		o.refused(e, t, reasonRejected, r)
+	case !o.withdraw(e):
+		e.from.due++
+		o.waitAgain(e, d)
+	}
+}
+
+// rejected returns the store bytes of what waits for partitions that have refused records.
+func (t *target) rejected() (bytes int64) {
+	limited := false
+	for _, d := range t.dests {
+		if d.limit > 0 {
+			limited = true
+			bytes += d.overflow.bytes
+		}
+	}
+	if limited {
+		bytes += t.queue.bytes
+	}
+	return bytes
+}

@@ -1,0 +1,95 @@
+package purgatory
+
+import (
+	"slices"
+	"testing"
+)
+
+// broker answers waves as one that refuses each batch with one of the bad records, and as its client, which fails the
+// whole wave with it. It returns how many waves it took, and the largest of the last ten.
+func (r *rig) broker(bad func(offset int64) bool) (waves int, last []int) {
+	r.Helper()
+	for ds := r.offer(); len(ds) > 0; ds = r.offer() {
+		waves++
+		if last = append(last, len(ds)); len(last) > 10 {
+			last = last[1:]
+		}
+		letters := slices.DeleteFunc(slices.Clone(ds), func(d Delivery) bool { return !d.DeadLettered })
+		records := slices.DeleteFunc(ds, func(d Delivery) bool { return d.DeadLettered })
+		r.end(Delivered, letters...)
+		class := Delivered
+		if slices.ContainsFunc(records, func(d Delivery) bool { return bad(d.Offset) }) {
+			class = Rejected
+		}
+		r.end(class, records...)
+		r.audit()
+	}
+	return waves, last
+}
+
+// TestOneRecordThatIsRejectedTakesNoOtherWithIt: waves are halved until it is alone, and then grow again.
+func TestOneRecordThatIsRejectedTakesNoOtherWithIt(t *testing.T) {
+	const n = 1024
+	for _, bad := range []int64{0, 1, 500, n - 1} {
+		r := newRig(t, func(c *Config) { c.MaxInFlight, c.MaxBuffered, c.MaxInFlightBytes = n, 8*n, 1<<30 })
+		r.assign(0, 1, 0)
+		for o := range int64(n) {
+			r.mustTake(0, 1, 0, o)
+		}
+		r.pass(1)
+		waves, _ := r.broker(func(offset int64) bool { return offset == bad })
+		if low := r.parts.list[0].Window.Low(); low != n || r.stats.DeadLettered[TopicReason{ingress, reasonRejected}] != 1 || waves > 35 {
+			t.Errorf("%d is bad: the low offset is %d, dead letters are %v, %d waves", bad, low, r.stats.DeadLettered, waves)
+		}
+	}
+}
+
+// TestFewRejectedRecordsCostFewWaves: one in a hundred, of ten thousand.
+func TestFewRejectedRecordsCostFewWaves(t *testing.T) {
+	const n = 10_000
+	r := newRig(t, func(c *Config) { c.MaxInFlight, c.MaxBuffered, c.MaxInFlightBytes = 1000, 8*n, 1<<30 })
+	r.assign(0, 1, 0)
+	for o := range int64(n) {
+		r.mustTake(0, 1, 0, o)
+	}
+	r.pass(1)
+	waves, last := r.broker(func(offset int64) bool { return offset%100 == 50 })
+	if dead := r.stats.DeadLettered[TopicReason{ingress, reasonRejected}]; dead != n/100 || waves > 25*n/100 {
+		t.Errorf("%d dead letters, want %d, in %d waves, the last of %d", dead, n/100, waves, last)
+	}
+}
+
+// TestAPartitionThatRejectsAllDoesNotFillTheMemoryOfOthers: what waits for it takes its share, and then ends at the
+// first refusal. Once less waits, each is tried alone again.
+func TestAPartitionThatRejectsAllDoesNotFillTheMemoryOfOthers(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.MaxInFlight, c.MaxBuffered, c.HeldShare = 100, 4000, 20_000 })
+	r.assign(0, 1, 0)
+	next, most := int64(0), int64(0)
+	for round := range 600 { // a wave in 100 ms
+		for range 8 {
+			r.mustTake(0, 1, 0, next)
+			next++
+		}
+		r.pass(100)
+		ds := r.offer()
+		letters := slices.DeleteFunc(slices.Clone(ds), func(d Delivery) bool { return !d.DeadLettered })
+		records := slices.DeleteFunc(ds, func(d Delivery) bool { return d.DeadLettered })
+		r.end(Delivered, letters...)
+		r.end(Rejected, records...)
+		if round%50 == 0 {
+			r.audit()
+		}
+		bytes := r.out.dir.targetOf(ingress, egress, egress).waiting()
+		if most = max(most, bytes); bytes > 2*r.cfg.HeldShare {
+			t.Fatalf("round %d: %d bytes wait, the share is %d", round, bytes, r.cfg.HeldShare)
+		}
+	}
+	if most < r.cfg.HeldShare {
+		t.Errorf("%d bytes waited at most: this is not the situation", most)
+	}
+	r.broker(func(int64) bool { return false })
+	d := r.out.dir.targetOf(ingress, egress, egress).dests[0]
+	if low := r.parts.list[0].Window.Low(); low != next || d.limit != 0 || d.hurried {
+		t.Errorf("the low offset is %d of %d, the limit %d, hurried %t", low, next, d.limit, d.hurried)
+	}
+}
