@@ -41,6 +41,7 @@ type Topic struct {
 	pinned     bool      // named in the configuration, never forgotten
 	unread     bool      // the log says that the configuration may not be read
 	misses     uint8     // answers in a row that say a usable topic is missing
+	others     uint8     // answers in a row that give a usable topic another id
 
 	// Of a name that a header chose.
 	added      time.Time
@@ -48,8 +49,8 @@ type Topic struct {
 	batchLimit uint16    // names in its next request; 0: as many as there is room for
 }
 
-// missesBelieved is the number of answers in a row that make a known topic missing: one may
-// be of a broker that has just started.
+// missesBelieved is the number of answers in a row that make a known topic missing, or another one: one may be of a
+// broker that has just started, or lags behind.
 const missesBelieved = 2
 
 // read takes one topic's part of an answer. An error changes the topic only if it says
@@ -61,7 +62,10 @@ func (t *Topic) read(rt *kmsg.MetadataResponseTopic) {
 			t.miss()
 			return
 		}
-		t.State, t.ID, t.Partitions, t.misses = Usable, rt.TopicID, int32(len(rt.Partitions)), 0
+		if t.others++; t.State == Usable && t.ID != rt.TopicID && t.others < missesBelieved {
+			return
+		}
+		t.State, t.ID, t.Partitions, t.misses, t.others = Usable, rt.TopicID, int32(len(rt.Partitions)), 0, 0
 		led := 0
 		for _, p := range rt.Partitions {
 			if p.Leader >= 0 {

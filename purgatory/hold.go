@@ -84,12 +84,14 @@ func (o *outbox) tryHeld(t *target, out []Delivery, limit int) []Delivery {
 }
 
 // trialFailed takes back the record of a trial that failed, to those that have waited as long.
-// A letter that is refused for its content goes behind all others, which may be taken.
+// A letter that is refused for its content goes behind all others, which may be taken: the next is tried at once.
 func (o *outbox) trialFailed(e entry) {
 	t := e.target
 	if e.refused && t.hold.verdict == Rejecting {
 		t.hold.look = 0
-		o.wait(e, false)
+		if o.wait(e, false); !t.queue.front().refused {
+			t.hold.retryAtMs = o.now.WallMs
+		}
 		return
 	}
 	o.wait(e, true)

@@ -84,10 +84,9 @@ func (hs *holds) answered(d *dest) {
 }
 
 // endIdle ends the hold of a target that nothing is there for any more, and that of its
-// partitions: they would be sick for ever. While the target is busy dropIdle does it. For
-// the dead-letter topic reading waits until it takes a record.
+// partitions: they would be sick for ever. While the target is busy dropIdle does it.
 func (hs *holds) endIdle(t *target) {
-	if t.busy || t.inFlight > 0 || t == hs.dir.dead {
+	if t.busy || t.inFlight > 0 {
 		return
 	}
 	over := HoldNotice{Target: t.name, Label: t.label, Forgotten: true}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"layover/offsets"
 )
 
 func TestTheLastTenDeadLettersAreKeptAndTheLatestIsFirst(t *testing.T) {
@@ -36,5 +38,72 @@ func TestAMessageThatIsKeptIsCut(t *testing.T) {
 	cut := cutMessage(strings.Repeat("ä", 10_000))
 	if len(cut) > maxLetterMessage+len("…") || !utf8.ValidString(cut) || !strings.HasSuffix(cut, "ä…") {
 		t.Errorf("%d bytes: %q", len(cut), cut)
+	}
+}
+
+// drive lets time go by, with a dead-letter topic that refuses letters below an offset. It returns when the wanted
+// letter was taken, 0 where it was not.
+func (r *rig) drive(ms int64, refusedBelow, wanted int64) (takenMs int64) {
+	for range ms / 10 {
+		r.pass(10)
+		for {
+			ds := r.offer()
+			if len(ds) == 0 {
+				break
+			}
+			var results []Result
+			bad := false
+			for _, d := range ds {
+				bad = bad || d.Offset < refusedBelow
+			}
+			for _, d := range ds {
+				c := Delivered
+				if bad {
+					c = Rejected
+				} else if d.Offset == wanted {
+					takenMs = r.at.WallMs
+				}
+				results = append(results, Result{ID: d.ID, Class: c, Detail: "refused"})
+			}
+			r.Outcomes(r.at, results)
+		}
+		if takenMs > 0 {
+			return takenMs
+		}
+	}
+	return 0
+}
+
+// TestALetterDoesNotWaitForAllThatAreRefused: those are tried now and then, and what comes is tried at once.
+func TestALetterDoesNotWaitForAllThatAreRefused(t *testing.T) {
+	r := newRig(t, nil)
+	r.assign(0, 1, 0)
+	const n = 300
+	for o := range int64(n) {
+		r.bury(o, "0")
+	}
+	r.drive(120_000, n, -1)
+	at := r.at.WallMs
+	r.bury(n, "0") // of a parked record
+	taken := r.drive(3_600_000, n, n)
+	if taken-at > 1000 || taken == 0 {
+		t.Errorf("a letter that the topic takes waited for %d ms behind %d refused ones", taken-at, n)
+	}
+}
+
+// TestTheHoldOfADeadLetterTopicEndsWithItsLastLetter: it is handed over.
+func TestTheHoldOfADeadLetterTopicEndsWithItsLastLetter(t *testing.T) {
+	r := newRig(t, nil)
+	r.assign(0, 1, 0)
+	r.bury(0, "0")
+	r.pass(1)
+	r.rejected()
+	r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
+	for range 10 {
+		r.pass(1000)
+		r.offer()
+	}
+	if held := r.Snapshot().Held; len(held) > 0 {
+		t.Errorf("the dead-letter topic is held without a letter: %+v", held)
 	}
 }

@@ -100,9 +100,15 @@ func (o *outbox) source(tp offsets.TopicPartition, slot uint32, confirmed bool) 
 // confirmed, or until all is read that may cancel it; with its target otherwise.
 func (o *outbox) enqueue(e entry) {
 	e.from.due++
-	if !o.keep(e) {
-		o.wait(e, false)
+	if o.keep(e) {
+		return
 	}
+	h := &e.target.hold
+	first := h.held && h.verdict == Rejecting // before the letters that were refused, and at once
+	if first {
+		h.look, h.retryAtMs = 0, o.now.WallMs
+	}
+	o.wait(e, first)
 }
 
 // wait queues a due record at its target, in front where it has been there before.
