@@ -100,28 +100,37 @@ func (l *list) Overfull() bool { return len(l.entries)+len(l.growing) >= runs.Ma
 
 // first returns the run that is due first, of those whose visits begin below an offset; -1 for none.
 func (l *list) first(below int64) int {
-	first := -1
+	first, firstMs := -1, int64(nothing)
 	for i := range l.entries {
 		e := &l.entries[i]
-		if e.nextMs == nothing || first >= 0 && e.nextMs >= l.entries[first].nextMs {
+		if e.nextMs >= firstMs {
 			continue
 		}
 		if l.taken.NextUnfinished(e.Position) > e.Last {
 			e.nextMs = nothing // others' visits have taken all
 			continue
 		}
-		if r := e.Run; below < nothing && l.beginOf(e, &r) >= below {
-			continue
+		ms := e.nextMs
+		if below < nothing {
+			r, from := e.Run, int64(0)
+			if from, ms = l.visitOf(e, &r, below); from >= below || ms >= firstMs {
+				continue
+			}
 		}
-		first = i
+		first, firstMs = i, ms
 	}
 	return first
 }
 
-// beginOf returns where the next visit of a run begins, and moves the position of its copy.
-func (l *list) beginOf(e *entry, r *runs.Run) int64 {
+// visitOf returns where the next visit of a run begins and when what it is for is due, and moves the position of its
+// copy. Where nothing can be read from below on, it is for what stands in front of that, which was not due when it was
+// read.
+func (l *list) visitOf(e *entry, r *runs.Run, below int64) (from, dueMs int64) {
 	r.Position = max(r.Position, l.taken.NextUnfinished(r.Position))
-	return e.begin(r)
+	if from = e.begin(r); e.behind && from >= below {
+		return max(r.Begin(e.seenMs), e.from), e.seenMs
+	}
+	return from, e.nextMs
 }
 
 // inRun reports whether a run has a copy, or may have it. Runs of several writers may overlap; mostly it is the last

@@ -97,3 +97,34 @@ func TestFinishedCopiesAreOpenUntilACommitOrTheJournalHasThem(t *testing.T) {
 	x.Committed(x.Low())
 	want("with a commit that has all", 0)
 }
+
+// TestWhatWasReadBeforeALogEndsIsVisitedWhenItIsDue: a visit ends in the middle of a sixteenth, as nothing can be read
+// from there on, and what it has read is due later. That does not wait until the rest can be read.
+func TestWhatWasReadBeforeALogEndsIsVisitedWhenItIsDue(t *testing.T) {
+	x := New(Beginning{Writer: 1, Window: offsets.NewWindow(0)})
+	var found []Found
+	for n := range int64(160) {
+		f := Found{Offset: n, DeadlineMs: 1000 + 10*n, Bytes: 10, Writer: 1, Run: 1}
+		found = append(found, f)
+		x.Acked(f)
+	}
+	x.Seal()
+	const ends = 15 // in the second sixteenth
+	for _, i := range x.Read(0, ends, found[:ends], 1120, 1<<20, nil) {
+		x.Finish(found[i].Offset)
+	}
+	if v, ok := x.NextBelow(1130, nothing); !ok || v.From != ends {
+		t.Fatalf("%+v %v, want a visit from %d: this is not the situation", v, ok, ends)
+	}
+	v, ok := x.NextBelow(1130, ends)
+	if !ok || v.From > 13 || v.To != ends || v.DueMs != 1130 {
+		t.Errorf("%+v %v, want a visit of 13 and what is behind it, due at 1130", v, ok)
+	}
+	take := x.Read(v.From, v.To, found[v.From:v.To], 1139, 1<<20, nil)
+	if len(take) != 1 || found[v.From:][take[0]].Offset != 13 {
+		t.Errorf("%v are taken of %d to %d, want 13", take, v.From, v.To)
+	}
+	if v, ok := x.NextBelow(1140, ends); !ok || v.From != 14 || v.DueMs != 1140 {
+		t.Errorf("%+v %v, want a visit of 14", v, ok)
+	}
+}

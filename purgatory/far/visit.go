@@ -27,13 +27,13 @@ func (x *Index) NextBelow(untilMs, below int64) (v Visit, ok bool) {
 	}
 	e := &x.entries[first]
 	r := e.Run
-	from := x.beginOf(e, &r)
+	from, dueMs := x.visitOf(e, &r, below)
 	if from > x.known { // others wrote in between
-		return Visit{From: x.known, To: x.islands[0].from, DueMs: e.nextMs}, true
+		return Visit{From: x.known, To: x.islands[0].from, DueMs: dueMs}, true
 	}
-	to := x.join(first+1, max(r.End(max(untilMs, e.nextMs)), from+1), untilMs)
+	to := x.join(first+1, max(r.End(max(untilMs, dueMs)), from+1), untilMs)
 	to = min(to, below)
-	return Visit{From: from, To: to, Bytes: (to - from) * e.average(), DueMs: e.nextMs}, true
+	return Visit{From: from, To: to, Bytes: (to - from) * e.average(), DueMs: dueMs}, true
 }
 
 // nearBytes is how much a visit reads over between two runs of which it takes copies. A broker sends as
