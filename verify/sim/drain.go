@@ -344,8 +344,8 @@ func (d drain) verdict() {
 
 // leftover is what an empty core may keep for reuse, in bytes: its table of
 // deliveries, its queues' first allocations, targets that it knows, a slab of the
-// wheel, and what an index of runs is unsure of. Where records come in bursts, its queues have grown.
-const leftover = 98 << 10
+// wheel with its tables, and what an index of runs is unsure of. Where records come in bursts, its queues have grown.
+const leftover = 102 << 10
 
 // leftoverIDs is what it may keep besides, in bytes: an empty index of ids.
 const leftoverIDs = 12 << 10
