@@ -1,21 +1,22 @@
 package purgatory
 
-// refusals is what a target partition keeps of its refusals. A broker refuses a batch for one of its records, and the client
+// refusals is what a target partition keeps of its refusals. A broker refuses a batch for one of its records. The client
 // fails with it all that is in flight to the partition, which is a wave. Which record it was, nobody tells.
 //
 // So a refused wave is sent again, in waves of half its size, down to one record that goes alone: what is refused then
 // is refused for itself. Each wave's worth of deliveries doubles the next. One record in n costs log2 n refusals.
 type refusals struct {
-	limit int   // records that it may have in flight; 0: as many as others
-	good  int   // deliveries since the limit was set
-	wave  int   // of what is put in flight now
-	since int64 // monotonic clock since when there is a limit
-	// hurried: what is put in flight now ends where its wave is refused. There has been a limit for long, and what waits
-	// takes the target's share of memory.
-	hurried bool
+	limit int // records that it may have in flight; 0: as many as others
+	good  int // deliveries since the limit was set
+	wave  int // of what is put in flight now
+	// Of the monotonic clock: the last refusal, and the one since which each found the target's share of memory full.
+	lastMs, fullMs int64
+	hurried        bool // what is put in flight now ends where its wave is refused
 }
 
-// hurryAfterMs is how long a partition refuses records before what waits for it is weighed.
+// hurryAfterMs is how long what waits behind refusals may take more than the target's share of memory, in milliseconds.
+// Then they are why it waits: many records that are due at once are gone by then. It also ends that span where it is
+// between two refusals.
 const hurryAfterMs = 10_000
 
 // took notes a delivery.
@@ -33,12 +34,12 @@ func (w *refusals) took(most int) {
 
 // refuses notes that a wave of so many records is refused.
 func (w *refusals) refuses(n, most int, full bool, nowMs int64) {
-	if w.limit == 0 {
-		w.since = nowMs
+	if !full || nowMs-w.lastMs > hurryAfterMs {
+		w.fullMs = nowMs
 	}
 	w.wave++
-	w.good = 0
-	if w.hurried = full && nowMs-w.since >= hurryAfterMs; w.hurried {
+	w.good, w.lastMs = 0, nowMs
+	if w.hurried = nowMs-w.fullMs >= hurryAfterMs; w.hurried {
 		w.limit = min(2*max(w.limit, n), most)
 		return
 	}

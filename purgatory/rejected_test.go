@@ -80,7 +80,7 @@ func TestAPartitionThatRejectsAllDoesNotFillTheMemoryOfOthers(t *testing.T) {
 			r.audit()
 		}
 		bytes := r.out.dir.targetOf(ingress, egress, egress).waiting()
-		if most = max(most, bytes); bytes > 2*r.cfg.HeldShare {
+		if most = max(most, bytes); bytes > 3*r.cfg.HeldShare {
 			t.Fatalf("round %d: %d bytes wait, the share is %d", round, bytes, r.cfg.HeldShare)
 		}
 	}
@@ -91,5 +91,38 @@ func TestAPartitionThatRejectsAllDoesNotFillTheMemoryOfOthers(t *testing.T) {
 	d := r.out.dir.targetOf(ingress, egress, egress).dests[0]
 	if low := r.parts.list[0].Window.Low(); low != next || d.limit != 0 || d.hurried {
 		t.Errorf("the low offset is %d of %d, the limit %d, hurried %t", low, next, d.limit, d.hurried)
+	}
+}
+
+// TestManyThatAreDueAtOnceDoNotDieForOneThatIsRejected: they take more than the share for a moment. One that is rejected
+// each second has kept the partition's waves small for long.
+func TestManyThatAreDueAtOnceDoNotDieForOneThatIsRejected(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.MaxInFlight, c.MaxBuffered, c.HeldShare = 1000, 8000, 20_000 })
+	r.assign(0, 1, 0)
+	next := int64(0)
+	bad := func(offset int64) bool { return offset%50 == 7 }
+	for range 60 {
+		for range 50 {
+			r.mustTake(0, 1, 0, next)
+			next++
+		}
+		r.pass(1000)
+		r.broker(bad)
+	}
+	d := r.out.dir.targetOf(ingress, egress, egress).dests[0]
+	if d.limit == 0 {
+		t.Fatal("the waves are large: this is not the situation")
+	}
+	for range 3000 {
+		r.mustTake(0, 1, 0, next)
+		next++
+	}
+	r.pass(1)
+	if bytes := d.target.waiting(); bytes < 2*r.cfg.HeldShare {
+		t.Fatalf("%d bytes wait: this is not the situation", bytes)
+	}
+	r.broker(bad)
+	if dead := r.stats.DeadLettered[TopicReason{ingress, reasonRejected}]; dead != next/50 {
+		t.Errorf("%d dead letters, want %d", dead, next/50)
 	}
 }

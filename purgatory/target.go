@@ -124,7 +124,7 @@ func (d *directory) make(key TargetName, label string) *target {
 // partitions beside queues and name, in bytes: struct, map and list entries.
 const (
 	targetSize = 504
-	destSize   = 208
+	destSize   = 216
 )
 
 // backedUp reports whether all partitions of a target have records waiting that were routed to
