@@ -125,10 +125,14 @@ func TestAnAssignmentThatEndsBetweenItsLastAnswerAndItsEntryIsNotBegun(t *testin
 			k.Commit("g", kadm.Offset{Topic: "t", Partition: p, At: 0, LeaderEpoch: -1})
 		}
 		h := &keeper{got: make(map[offsets.Assignment][]int64), begun: make(map[offsets.Assignment]int)}
+		away := func() *kfake.FaultHandle {
+			return k.Refuse(kmsg.ListOffsets, kfake.Fault{Topic: "t", Partitions: []int32{1}, Err: kerr.LeaderNotAvailable})
+		}
+		sick := away() // before the member asks
 		c, stop := running(t, k, h, 1, io.Discard)
 		for round := range 3 {
-			sick := k.Refuse(kmsg.ListOffsets, kfake.Fault{Topic: "t", Partitions: []int32{1}, Err: kerr.LeaderNotAvailable})
 			if round > 0 {
+				sick = away()
 				throwOut(t, k)
 			}
 			time.Sleep(25 * time.Second) // the other partition is read, and the poll loop waits
