@@ -61,10 +61,10 @@ func TestABacklogWithFewRejectedRecordsDrains(t *testing.T) {
 		}
 		w.Produce(records...)
 		time.Sleep(time.Until(at.Add(10 * time.Second)))
-		if n := w.count(egress) + w.count(dlq); n < 10*rate {
-			t.Errorf("%d wait ten seconds after a backlog of %d was due", backlog+10*rate-n, backlog)
+		if n := w.count(egress) + w.count(dlq); n < 10*rate/2 { // one by one it were a quarter of the rate
+			t.Errorf("%d of %d have left after ten seconds", n, backlog+10*rate)
 		}
-		time.Sleep(seconds * time.Second)
+		time.Sleep((seconds + 20) * time.Second)
 		if good, dead := w.count(egress), w.count(dlq); good != (backlog+seconds*rate)*99/100 || dead != (backlog+seconds*rate)/100 {
 			t.Errorf("%d delivered, %d dead letters", good, dead)
 		}
@@ -82,7 +82,7 @@ func TestATargetThatRejectsAllStopsNoOther(t *testing.T) {
 		defer w.compact("table")()
 		in := w.start("LAYOVER_LANES=1", "LAYOVER_TARGETS_ALLOWED=table,"+egress, "LAYOVER_MAX_PARKED_BYTES=32Mi")
 		in.ready()
-		const seconds, bad, good = 90, 500, 100
+		const seconds, bad, good = 60, 500, 100
 		for s := range seconds {
 			var records []*kgo.Record
 			for i := range bad + good {
