@@ -128,11 +128,7 @@ func pausedFamilies() []family {
 			"While reading is paused, the age of the oldest unread record by its own timestamp, in seconds, and while a transaction is open, for how long records have waited behind it: one is late by at least that less its delay. 0 where nothing is unread or reading goes on; no series while it is not known.",
 			nil, func(v *view, out emit) {
 				n, known := v.unreadRecords()
-				oldest := v.oldestUnread()
-				if behind := v.oldestBehind(); oldest.IsZero() || !behind.IsZero() && behind.Before(oldest) {
-					oldest = behind
-				}
-				switch {
+				switch oldest := earlier(v.oldestUnread(), v.oldestBehind()); {
 				case !oldest.IsZero():
 					out(max(v.now.Sub(oldest), 0).Seconds())
 				case len(v.Pauses) == 0 || known && n == 0:

@@ -55,8 +55,8 @@ func (v *view) oldestUnread() (oldest time.Time) {
 		return oldest
 	}
 	for i := range v.Group.Partitions {
-		if at := v.Group.Partitions[i].OldestUnread; !at.IsZero() && !at.After(v.now) && (oldest.IsZero() || at.Before(oldest)) {
-			oldest = at
+		if at := v.Group.Partitions[i].OldestUnread; !at.After(v.now) {
+			oldest = earlier(oldest, at)
 		}
 	}
 	return oldest
@@ -74,11 +74,17 @@ func (p *part) open(now time.Time) bool {
 // oldestBehind returns since when records have waited for a transaction at least, of all partitions; zero: none does.
 func (v *view) oldestBehind() (oldest time.Time) {
 	for i := range v.Group.Partitions {
-		if at := v.Group.Partitions[i].OpenSince; !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
-			oldest = at
-		}
+		oldest = earlier(oldest, v.Group.Partitions[i].OpenSince)
 	}
 	return oldest
+}
+
+// earlier returns the earlier of two times that are known; zero: it is not.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // pausedFor is how long the present pause has lasted; 0 without one.

@@ -263,9 +263,7 @@ func (v *view) ailing(forLog bool) map[SickKey]*ailing {
 		old.records += a.records
 		old.givenUp += a.givenUp
 		old.detail = cmp.Or(old.detail, a.detail)
-		if old.since.IsZero() || !a.since.IsZero() && a.since.Before(old.since) {
-			old.since = a.since
-		}
+		old.since = earlier(old.since, a.since)
 	}
 	for _, t := range v.Kafka.Topics {
 		if !slices.Contains(v.Settings.Ingress, t.Name) {

@@ -17,8 +17,8 @@ const (
 	endsTimeout = 4 * time.Second
 )
 
-// WatchEnds keeps the log ends in Status fresh until the context ends, with the transactions behind which records
-// wait, and while reading is paused the age of the oldest unread records. The group's lag does not tell how far
+// WatchEnds keeps the log ends in Status fresh until the context ends. With them it keeps the transactions behind which
+// records wait, and while reading is paused the age of the oldest unread records. The group's lag does not tell how far
 // reading is behind, as it counts parked records. Before Start it waits.
 func (c *Consumer) WatchEnds(ctx context.Context) {
 	select {

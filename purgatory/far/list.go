@@ -40,11 +40,11 @@ func (e *entry) begin(r *runs.Run) int64 {
 	if e.behind {
 		return max(r.Begin(e.nextMs), e.seen)
 	}
-	return e.front(r)
+	return e.front(r, e.nextMs)
 }
 
-// front returns an offset below which each copy is finished or taken.
-func (e *entry) front(r *runs.Run) int64 { return max(r.Begin(e.nextMs), e.from) }
+// front returns an offset below which each copy is finished or taken, where none of the others is due before ms.
+func (e *entry) front(r *runs.Run, ms int64) int64 { return max(r.Begin(ms), e.from) }
 
 // nothing is the nextMs of a run that needs no visit.
 const nothing = math.MaxInt64
@@ -128,7 +128,7 @@ func (l *list) first(below int64) int {
 func (l *list) visitOf(e *entry, r *runs.Run, below int64) (from, dueMs int64) {
 	r.Position = max(r.Position, l.taken.NextUnfinished(r.Position))
 	if from = e.begin(r); e.behind && from >= below {
-		return max(r.Begin(e.seenMs), e.from), e.seenMs
+		return e.front(r, e.seenMs), e.seenMs
 	}
 	return from, e.nextMs
 }
@@ -165,7 +165,7 @@ func (l *list) visited(from, to int64, found []Found, short bool) {
 		r := e.Run
 		r.Position = max(r.Position, l.taken.NextUnfinished(r.Position))
 		first, seenMs := to, int64(nothing)
-		if r.Position <= r.Last && e.front(&r) < from {
+		if r.Position <= r.Last && e.front(&r, e.nextMs) < from {
 			if !e.behind || e.seen < from || to <= e.seen {
 				continue // others in front were not read
 			}
