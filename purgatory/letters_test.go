@@ -2,6 +2,7 @@ package purgatory
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -46,26 +47,11 @@ func TestAMessageThatIsKeptIsCut(t *testing.T) {
 func (r *rig) drive(ms int64, refusedBelow, wanted int64) (takenMs int64) {
 	for range ms / 10 {
 		r.pass(10)
-		for {
-			ds := r.offer()
-			if len(ds) == 0 {
-				break
+		for ds := r.offer(); len(ds) > 0; ds = r.offer() {
+			there := slices.ContainsFunc(ds, func(d Delivery) bool { return d.Offset == wanted })
+			if r.wave(ds, func(offset int64) bool { return offset < refusedBelow }) == Delivered && there {
+				takenMs = r.at.WallMs
 			}
-			var results []Result
-			bad := false
-			for _, d := range ds {
-				bad = bad || d.Offset < refusedBelow
-			}
-			for _, d := range ds {
-				c := Delivered
-				if bad {
-					c = Rejected
-				} else if d.Offset == wanted {
-					takenMs = r.at.WallMs
-				}
-				results = append(results, Result{ID: d.ID, Class: c, Detail: "refused"})
-			}
-			r.Outcomes(r.at, results)
 		}
 		if takenMs > 0 {
 			return takenMs

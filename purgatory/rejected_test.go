@@ -5,26 +5,35 @@ import (
 	"testing"
 )
 
-// broker answers waves as one that refuses each batch with one of the bad records, and as its client, which fails the
-// whole wave with it. It returns how many waves it took, and the largest of the last ten.
-func (r *rig) broker(bad func(offset int64) bool) (waves int, last []int) {
+// wave ends deliveries as the client does for a broker that refuses each batch with a bad record: all of them fail with
+// it. It returns the class that they got.
+func (r *rig) wave(ds []Delivery, bad func(offset int64) bool) Class {
+	r.Helper()
+	class := Delivered
+	if slices.ContainsFunc(ds, func(d Delivery) bool { return bad(d.Offset) }) {
+		class = Rejected
+	}
+	r.end(class, ds...)
+	return class
+}
+
+// beside ends letters as taken, and the others as a wave.
+func (r *rig) beside(ds []Delivery, bad func(offset int64) bool) {
+	r.Helper()
+	letters := slices.DeleteFunc(slices.Clone(ds), func(d Delivery) bool { return !d.DeadLettered })
+	r.end(Delivered, letters...)
+	r.wave(slices.DeleteFunc(ds, func(d Delivery) bool { return d.DeadLettered }), bad)
+}
+
+// broker answers all that is on offer, and returns in how many waves.
+func (r *rig) broker(bad func(offset int64) bool) (waves int) {
 	r.Helper()
 	for ds := r.offer(); len(ds) > 0; ds = r.offer() {
 		waves++
-		if last = append(last, len(ds)); len(last) > 10 {
-			last = last[1:]
-		}
-		letters := slices.DeleteFunc(slices.Clone(ds), func(d Delivery) bool { return !d.DeadLettered })
-		records := slices.DeleteFunc(ds, func(d Delivery) bool { return d.DeadLettered })
-		r.end(Delivered, letters...)
-		class := Delivered
-		if slices.ContainsFunc(records, func(d Delivery) bool { return bad(d.Offset) }) {
-			class = Rejected
-		}
-		r.end(class, records...)
+		r.beside(ds, bad)
 		r.audit()
 	}
-	return waves, last
+	return waves
 }
 
 // TestOneRecordThatIsRejectedTakesNoOtherWithIt: waves are halved until it is alone, and then grow again.
@@ -37,7 +46,7 @@ func TestOneRecordThatIsRejectedTakesNoOtherWithIt(t *testing.T) {
 			r.mustTake(0, 1, 0, o)
 		}
 		r.pass(1)
-		waves, _ := r.broker(func(offset int64) bool { return offset == bad })
+		waves := r.broker(func(offset int64) bool { return offset == bad })
 		if low := r.parts.list[0].Window.Low(); low != n || r.stats.DeadLettered[TopicReason{ingress, reasonRejected}] != 1 || waves > 35 {
 			t.Errorf("%d is bad: the low offset is %d, dead letters are %v, %d waves", bad, low, r.stats.DeadLettered, waves)
 		}
@@ -53,9 +62,9 @@ func TestFewRejectedRecordsCostFewWaves(t *testing.T) {
 		r.mustTake(0, 1, 0, o)
 	}
 	r.pass(1)
-	waves, last := r.broker(func(offset int64) bool { return offset%100 == 50 })
+	waves := r.broker(func(offset int64) bool { return offset%100 == 50 })
 	if dead := r.stats.DeadLettered[TopicReason{ingress, reasonRejected}]; dead != n/100 || waves > 25*n/100 {
-		t.Errorf("%d dead letters, want %d, in %d waves, the last of %d", dead, n/100, waves, last)
+		t.Errorf("%d dead letters, want %d, in %d waves", dead, n/100, waves)
 	}
 }
 
@@ -71,11 +80,7 @@ func TestAPartitionThatRejectsAllDoesNotFillTheMemoryOfOthers(t *testing.T) {
 			next++
 		}
 		r.pass(100)
-		ds := r.offer()
-		letters := slices.DeleteFunc(slices.Clone(ds), func(d Delivery) bool { return !d.DeadLettered })
-		records := slices.DeleteFunc(ds, func(d Delivery) bool { return d.DeadLettered })
-		r.end(Delivered, letters...)
-		r.end(Rejected, records...)
+		r.beside(r.offer(), func(int64) bool { return true })
 		if round%50 == 0 {
 			r.audit()
 		}
