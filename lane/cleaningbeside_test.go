@@ -34,3 +34,30 @@ func TestRunsBecomeOneBesideAPartitionThatIsNotRead(t *testing.T) {
 		}
 	})
 }
+
+// TestRunsBecomeOneBesidePartitionsThatFailByTurns: a visit of partition 0 or of partition 1 is under way at any time.
+func TestRunsBecomeOneBesidePartitionsThatFailByTurns(t *testing.T) {
+	const runs = fewSmall + 10
+	plant := func(p int, s *shelf) {
+		s.plant(runs, 10, func(i int) uint64 { return uint64(i) }, func(int) time.Duration { return 20 * time.Hour })
+	}
+	manyShelves(t, 3, 4, 8<<20, plant, func(r *rig, m *shelves) {
+		for _, s := range m.list[:2] {
+			s.set(func(s *shelf) { s.slow, s.fails = 10*time.Second, func(purgatory.Visit) bool { return true } })
+		}
+		first := true
+		m.list[1].set(func(s *shelf) {
+			s.waits = func(purgatory.Visit) (d time.Duration) {
+				if first {
+					d = 5 * time.Second
+				}
+				first = false
+				return d
+			}
+		})
+		time.Sleep(20 * time.Minute)
+		if n := r.moved(m.list[2]); n < fewSmall {
+			r.Errorf("of %d runs %d copies are moved in twenty minutes", runs, n)
+		}
+	})
+}

@@ -40,6 +40,9 @@ const (
 	cleanRest = 10 * time.Second
 	// cleanWait is how long a visit that loads a run keeps others from beginning: its leader may not answer.
 	cleanWait = time.Second
+	// cleanStay is how long what was loaded last waits for other runs: visits that fail by turns would never be over.
+	// It is twice what a visit takes at most.
+	cleanStay = time.Minute
 )
 
 // records are those of a visit, as they stood in ingress.
@@ -66,9 +69,9 @@ type visits struct {
 	recent []duration    // of visits, the latest last, at most recentVisits
 	seen   purgatory.RunsPace
 
-	cleaning bool                             // runs are loaded, to be moved again
-	cleaned  time.Time                        // no look for such before
-	whole    map[offsets.Assignment]time.Time // when each visit under way began that loads one
+	loaded  time.Time                        // when the last run was loaded that is to be moved again; zero: none is
+	cleaned time.Time                        // no look for such before
+	whole   map[offsets.Assignment]time.Time // when each visit under way began that loads one
 
 	again  []offsets.Assignment // a visit of each was answered since the last turn, and took something
 	wanted []purgatory.Visit    // scratch
@@ -143,25 +146,23 @@ func (v *visits) begin(topic topicOf) {
 }
 
 // clean has runs loaded that are to be moved again, while nothing is late and there is room. It
-// returns true when all of them are there.
+// returns true when all of them are there, or those that are have waited for cleanStay.
 func (v *visits) clean(now time.Time, topic topicOf) (loaded bool) {
 	if now.Before(v.cleaned) || v.loads(now) || v.published.outlook.OldestOverdueMs != 0 {
 		return false
 	}
 	share := v.pressure.share()
 	if v.pressure.room() >= share/16 {
-		if v.wanted = v.core.Runs().Cleanings(v.wanted[:0], far.Cleaning{Slack: cleanSlack, Small: share / 64, Few: fewSmall}); len(v.wanted) > 0 {
-			v.cleaned = now.Add(runsLook)
-			v.begin(topic)
-			return false
-		}
-		if len(v.whole) > 0 { // what is moved before becomes small runs again
+		v.wanted = v.core.Runs().Cleanings(v.wanted[:0], far.Cleaning{Slack: cleanSlack, Small: share / 64, Few: fewSmall})
+		v.begin(topic)
+		stay := v.loaded.IsZero() || now.Sub(v.loaded) < cleanStay
+		if stay && len(v.wanted)+len(v.whole) > 0 { // what is moved before becomes small runs again
 			v.cleaned = now.Add(runsLook)
 			return false
 		}
 	}
-	loaded = v.cleaning
-	v.cleaning, v.cleaned = false, now.Add(cleanRest)
+	loaded = !v.loaded.IsZero()
+	v.loaded, v.cleaned = time.Time{}, now.Add(cleanRest)
 	return loaded
 }
 
@@ -292,7 +293,7 @@ func (v *visits) read(a *purgatory.Visited, found records) (anew bool) {
 	switch {
 	case len(v.taken) == 0:
 	case a.Whole:
-		v.cleaning = true
+		v.loaded = time.Now()
 	default:
 		v.again = append(v.again, a.Assignment)
 	}
