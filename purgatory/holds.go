@@ -40,13 +40,13 @@ func (hs *holds) begin(t *target, v Verdict, detail string, known bool) {
 }
 
 // taken ends the hold of a target that took a record. One that refuses letters for their content
-// takes others all the while: it gets them one by one, and its hold ends with the first of those
-// that it takes, or with the last letter that waits.
+// takes others all the while: it gets them one by one. Its hold ends with the first of those that it
+// takes, or once none of them waits.
 func (hs *holds) taken(t *target, e *entry, trial bool) {
 	h := &t.hold
 	switch {
 	case !h.held || !trial && h.verdict != Unreachable:
-	case h.verdict == Rejecting && !e.refused && t.queue.count+t.inFlight > 0:
+	case h.verdict == Rejecting && !e.refused && t.queue.hasRefused():
 		h.look, h.backoffMs, h.retryAtMs = 0, holdFirstMs, hs.now.WallMs
 	default:
 		hs.end(t)

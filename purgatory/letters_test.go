@@ -93,3 +93,25 @@ func TestTheHoldOfADeadLetterTopicEndsWithItsLastLetter(t *testing.T) {
 		t.Errorf("the dead-letter topic is held without a letter: %+v", held)
 	}
 }
+
+// TestLettersGoTogetherOnceNoneThatWasRefusedWaits: its partition was handed over, and others wait.
+func TestLettersGoTogetherOnceNoneThatWasRefusedWaits(t *testing.T) {
+	const n = 2000
+	r := newRig(t, func(c *Config) { c.MaxInFlight, c.MaxBuffered, c.HeldShare = 1000, 8000, 1<<30 })
+	r.assign(0, 1, 0)
+	r.assign(1, 1, 0)
+	r.bury(0, "0")
+	r.pass(1)
+	r.rejected()
+	for o := range int64(n) {
+		a := r.arrival(o, 0, "0")
+		a.Reason, a.Message = "malformed_delay", "x"
+		r.take(1, 1, a)
+	}
+	r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
+	r.pass(holdMaxMs)
+	waves := r.broker(func(int64) bool { return false })
+	if low := r.parts.list[1].Window.Low(); low != n || waves > 20 {
+		t.Errorf("the low offset is %d of %d, in %d waves", low, n, waves)
+	}
+}

@@ -191,6 +191,17 @@ func (q *queue) free() {
 	q.buf, q.head = nil, 0
 }
 
+// hasRefused reports whether one of the letters was refused. Most of those are behind all others, so it looks from
+// there. No letter is dead.
+func (q *queue) hasRefused() bool {
+	for i := q.length - 1; i >= 0; i-- {
+		if q.at(i).refused {
+			return true
+		}
+	}
+	return false
+}
+
 // each visits the entries in order, without dead ones; they may be changed but for their
 // size.
 func (q *queue) each(f func(*entry)) {
