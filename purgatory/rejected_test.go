@@ -131,3 +131,27 @@ func TestManyThatAreDueAtOnceDoNotDieForOneThatIsRejected(t *testing.T) {
 		t.Errorf("%d dead letters, want %d", dead, next/50)
 	}
 }
+
+// TestOthersHearOfWhatIsBehindRefusals, also where all of it has just been refused and nothing is in flight.
+func TestOthersHearOfWhatIsBehindRefusals(t *testing.T) {
+	const n = 10
+	r := newRig(t, nil)
+	heard := int64(0)
+	r.elsewhere = func(name TargetName, own int64) int64 {
+		heard = own
+		return 0
+	}
+	r.assign(0, 1, 0)
+	for o := range int64(n) {
+		r.mustTake(0, 1, 0, o)
+	}
+	r.pass(1)
+	for range 2 { // all of them, then half
+		r.end(Rejected, r.offer()...)
+		heard = 0
+		r.pass(checkEveryMs)
+		if bytes := r.out.dir.targetOf(ingress, egress, egress).waiting(); heard != bytes || bytes == 0 {
+			t.Errorf("others hear of %d bytes, and %d wait", heard, bytes)
+		}
+	}
+}

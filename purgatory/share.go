@@ -80,11 +80,8 @@ func (t *target) share(dead bool) (own int64) {
 	if dead {
 		return t.waiting()
 	}
-	if t.inFlight+t.overflow > 0 {
-		own = t.rejected()
-	}
 	_, held := t.held()
-	return max(own, held)
+	return max(t.rejected(), held)
 }
 
 // burden notes whether dead letters take more than a target's share of memory, which is limit.
