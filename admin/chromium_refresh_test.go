@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	played "layover/verify/long"
 )
 
 // hurry makes every wait of the page's script 20 times shorter.
@@ -43,6 +45,7 @@ func (f *front) contents() (n int) {
 }
 
 func TestTheScriptAsksAgainAndAgainButNotForAHiddenTab(t *testing.T) {
+	played.Only(t)
 	t.Parallel()
 	f := openFront(t, ordinary, "")
 	tab := openBrowser(t).open(t, 1280, false)
@@ -61,6 +64,7 @@ func TestTheScriptAsksAgainAndAgainButNotForAHiddenTab(t *testing.T) {
 }
 
 func TestThePageThatWasToldNotToRefreshDoesNot(t *testing.T) {
+	played.Only(t)
 	t.Parallel()
 	f := openFront(t, ordinary, "")
 	tab := openBrowser(t).open(t, 1280, false)
@@ -73,6 +77,7 @@ func TestThePageThatWasToldNotToRefreshDoesNot(t *testing.T) {
 }
 
 func TestWithoutScriptTheBrowserLoadsThePageAgain(t *testing.T) {
+	played.Only(t)
 	t.Parallel()
 	f := openFront(t, ordinary, "")
 	tab := openBrowser(t).open(t, 1280, false)

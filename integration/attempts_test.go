@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"layover/verify"
+	played "layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -71,7 +72,7 @@ func (f *fixture) writesBack(r kcatRecord) {
 // TestAConsumerThatAlwaysFailsGetsSixteenAttempts with kcat as the consumer, through a
 // hand-over and a kill. The seventeenth is a dead letter.
 func TestAConsumerThatAlwaysFailsGetsSixteenAttempts(t *testing.T) {
-	inChecks(t)
+	played.InChecks(t)
 	t.Parallel()
 	if _, err := exec.LookPath("kcat"); err != nil {
 		t.Skip("skipped: the consumer is kcat, which is not installed")

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"layover/integration/engine"
+	played "layover/verify/long"
 )
 
 // run are the documents whose commands are run here, each in an empty folder on a
@@ -101,7 +102,7 @@ func TestTheCommandsOfTheDocumentsWork(t *testing.T) {
 	for _, name := range documents.run {
 		t.Run(name, func(t *testing.T) {
 			if name != "README" && name != "docs/quickstart" {
-				inChecks(t)
+				played.InChecks(t)
 			}
 			text, err := os.ReadFile("../" + name + ".md")
 			if err != nil {

@@ -114,14 +114,6 @@ func long(t *testing.T) {
 	played.Kafka(t)
 }
 
-// inChecks skips a test that the checks of every change play, where LAYOVER_TEST_LONG is not set.
-func inChecks(t *testing.T) {
-	t.Helper()
-	if !played.Asked() {
-		t.Skip("skipped: every change plays it, and LAYOVER_TEST_LONG is not set")
-	}
-}
-
 // eventually polls until a condition holds, and fails the test when it does not
 // within the time given.
 func eventually(t *testing.T, within time.Duration, what string, holds func() bool) {

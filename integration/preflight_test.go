@@ -10,6 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	played "layover/verify/long"
 )
 
 // findings are those of /status, by id, with their status; nil before the first look.
@@ -50,7 +52,7 @@ func (f *fixture) retention(ms string) {
 // TestTheCommandOfAFindingMendsIt: a healthy start says nothing of checks. Retention that is
 // too short is said, delivering goes on, and the command that is printed mends it.
 func TestTheCommandOfAFindingMendsIt(t *testing.T) {
-	inChecks(t)
+	played.InChecks(t)
 	t.Parallel()
 	f := onSharedBroker(t, 2)
 	p := f.layover()

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	played "layover/verify/long"
 )
 
 const (
@@ -208,7 +210,7 @@ func TestTheCommandsOfTheRecipesWork(t *testing.T) {
 // TestTheGoProgramsOfTheRecipesWork needs franz-go, which the tests themselves have.
 func TestTheGoProgramsOfTheRecipesWork(t *testing.T) {
 	if os.Getenv(recipesSetting) == "" {
-		inChecks(t)
+		played.InChecks(t)
 	}
 	t.Parallel()
 	runPrograms(t, func(l *language) bool { return l.name == "Go" })

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"layover/purgatory"
+	"layover/verify/long"
 )
 
 // TestRunsBecomeOneBesideAPartitionThatIsNotRead: both have so many small runs that they are to be moved together, and
 // no visit of partition 0 is answered in ten seconds.
 func TestRunsBecomeOneBesideAPartitionThatIsNotRead(t *testing.T) {
+	long.Only(t)
 	const runs = fewSmall + 10
 	plant := func(p int, s *shelf) {
 		s.plant(runs, 10, func(i int) uint64 { return uint64(i) }, func(int) time.Duration { return 20 * time.Hour })

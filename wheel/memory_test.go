@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"layover/verify/long"
 )
 
 func TestSequenceWrapsWithoutMixingOldAndNewRecords(t *testing.T) {
@@ -27,6 +29,7 @@ func TestSequenceWrapsWithoutMixingOldAndNewRecords(t *testing.T) {
 // A record that waits for months shares its buckets with records added billions
 // later, whose low 32 bits of sequence number may even be the same.
 func TestRecordsBillionsOfSequenceNumbersApartShareABucket(t *testing.T) {
+	long.Only(t)
 	for name, g := range map[string]Geometry{"tiny": tiny, "default": DefaultGeometry()} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel(t, 0, g, 5)

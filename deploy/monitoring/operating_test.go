@@ -24,6 +24,7 @@ import (
 	"layover/config"
 	"layover/daemon"
 	"layover/verify/kafkatest"
+	"layover/verify/long"
 )
 
 // operating is the document with a section for each alert.
@@ -121,6 +122,7 @@ func commands(doc string) []string {
 // stand, but for addresses. Those for Kafka's own tools and for Kubernetes need both,
 // and are run among the integration tests.
 func TestTheCommandsOfTheDocumentWork(t *testing.T) {
+	long.InChecks(t)
 	o := startReal(t)
 	ran := 0
 	for _, line := range commands(read(t, "../../"+operating)) {

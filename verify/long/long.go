@@ -39,6 +39,14 @@ func Only(t testing.TB) {
 	}
 }
 
+// InChecks skips a test that the checks of every change play, where no part is asked for.
+func InChecks(t testing.TB) {
+	t.Helper()
+	if !Asked() {
+		t.Skipf("skipped: every change plays it, and %s is not set", variable)
+	}
+}
+
 // Kafka is Only for a test that takes some seconds against a real Kafka, and skips it with -short as well.
 func Kafka(t testing.TB) {
 	t.Helper()
