@@ -91,7 +91,7 @@ func TestChromiumDrawsThePage(t *testing.T) {
 	b := openBrowser(t)
 	for name, s := range states() {
 		for i, is := range screens() {
-			if i > 0 && !played.Asked() && (name != "green" || i < 3) { // the first is wide and light, the last narrow and dark
+			if !played.Asked() && (name != "green" || i%3 > 0) { // wide and light, narrow and dark
 				continue
 			}
 			t.Run(name+" "+is.name, func(t *testing.T) {

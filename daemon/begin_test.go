@@ -12,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"layover/verify/long"
 )
 
 const second = "second" // another ingress topic
@@ -126,6 +128,7 @@ func (w *fixture) withoutLeader(topic string, partition int32) (elected func()) 
 // TestAPartitionThatCannotBeBegunIsTriedAgainAlone: it has no leader and no committed
 // offset. What is parked of the others is read once.
 func TestAPartitionThatCannotBeBegunIsTriedAgainAlone(t *testing.T) {
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		w.known()
 		if _, err := w.Admin().CreatePartitions(context.Background(), 1, ingress); err != nil {

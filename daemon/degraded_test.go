@@ -10,6 +10,7 @@ import (
 
 	"layover/admin"
 	"layover/verify/kafkatest"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -69,6 +70,7 @@ func (in *instance) wellAgain() {
 }
 
 func TestWhatIsSickIsSaidAndGoesAwayWhenItIsMended(t *testing.T) {
+	long.Only(t)
 	refuse := func(key kmsg.Key, topic string, partitions ...int32) func(*fixture) func() {
 		return func(w *fixture) func() {
 			return w.Refuse(key, kfake.Fault{Topic: topic, Partitions: partitions, Err: kerr.TopicAuthorizationFailed}).Remove

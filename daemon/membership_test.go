@@ -7,6 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"layover/verify/long"
 )
 
 // evicted throws the only member out of the group and returns its id.
@@ -25,6 +27,7 @@ func (w *fixture) evicted() string {
 // A member that hears of its end by joining again gets a new id without any partition
 // being called lost.
 func TestPartitionsDoNotOutliveTheMemberIdTheyWereAssignedTo(t *testing.T) {
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		one := w.start("LAYOVER_SESSION_TIMEOUT=1m") // a heartbeat every 20 s
 		one.ready()

@@ -19,6 +19,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"layover/verify/long"
 )
 
 // TestNumbersOfCertificates of two settings: one ends soon, one late, one becomes wrong.
@@ -66,6 +68,7 @@ func TestNumbersOfCertificates(t *testing.T) {
 
 // TestNumbersOfAConnectionThatIsRefused: by the login.
 func TestNumbersOfAConnectionThatIsRefused(t *testing.T) {
+	long.Only(t)
 	inGuardedBubble(t, allRights(), func(w *fixture) {
 		in := w.start(login()...)
 		in.ready()

@@ -133,6 +133,7 @@ func TestNumbersOfAMissingTarget(t *testing.T) {
 // TestNumbersOfDeliveriesThatFail: a target is forbidden, one takes a record never, and a
 // partition of one does not answer.
 func TestNumbersOfDeliveriesThatFail(t *testing.T) {
+	long.Only(t)
 	numbered(t, func(w *fixture, k *truth, settings []string) {
 		in := w.start(settings...)
 		in.ready()

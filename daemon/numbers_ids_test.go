@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"layover/consumer"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -111,6 +112,7 @@ func TestNumbersOfIds(t *testing.T) {
 // TestNumbersOfBarriers: records that are due wait for the rest of their partition, and each
 // reason to go on is counted.
 func TestNumbersOfBarriers(t *testing.T) {
+	long.Only(t)
 	for reason, open := range map[string]func(w *fixture, in *instance){
 		"idle":   func(*fixture, *instance) { time.Sleep(35 * time.Second) },
 		"paused": func(_ *fixture, in *instance) { in.daemon.consumer.SetPaused(true) },

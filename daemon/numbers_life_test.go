@@ -9,6 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"layover/verify/long"
 )
 
 // part is the key of a partition's member in /status.
@@ -65,6 +67,7 @@ func TestNumbersOfCommitsThatAreRefused(t *testing.T) {
 // TestNumbersOfARestart: some of what was parked fell due meanwhile, some was deleted, and
 // one partition cannot be read for a while.
 func TestNumbersOfARestart(t *testing.T) {
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_RUNS=off") // far records stay in memory
 		in.ready()

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"layover/verify/long"
 )
 
 // numbered runs a scenario with two ingress topics of three partitions in two lanes.
@@ -30,6 +32,7 @@ func numbered(t *testing.T, f func(w *fixture, k *truth, settings []string)) {
 // TestNumbersOfRecords: what was read, what waits, and what has left, of three partitions that
 // each have their own.
 func TestNumbersOfRecords(t *testing.T) {
+	long.Only(t)
 	numbered(t, func(w *fixture, k *truth, settings []string) {
 		in := w.start(settings...)
 		in.ready()

@@ -29,6 +29,7 @@ func (w *fixture) older() (leave func()) {
 // TestNumbersOfRunsThatTakeNothing: their topic is unsafe, it is gone and cannot be made, and a
 // member of an older release is in the group. Then memory presses.
 func TestNumbersOfRunsThatTakeNothing(t *testing.T) {
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=8Mi")
 		in.ready()

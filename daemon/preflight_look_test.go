@@ -10,6 +10,7 @@ import (
 	"layover/admin"
 	"layover/cluster/doctor"
 	"layover/config"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -37,6 +38,7 @@ func TestALookThatReachedNoBrokerDoesNotCount(t *testing.T) {
 // reading, and not at the next look of ten minutes: brokers that are busy answer the checks and
 // not the watcher.
 func TestAFindingThatIsMendedBeforeTheWatcherHasReadTheConfigurationGoes(t *testing.T) {
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		w.shorten()
 		var slow atomic.Bool

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"layover/verify/kafkatest"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 )
@@ -14,6 +15,7 @@ import (
 // TestWhatIsWrittenAnewIsDeliveredAfterEachTruncation: offsets that were finished in a log
 // before it lost its end are those of other records now. Twice, with all well between.
 func TestWhatIsWrittenAnewIsDeliveredAfterEachTruncation(t *testing.T) {
+	long.Only(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := fixtureOf(kafkatest.StartVirtualOnDisk(t, 1, kfake.SeedTopics(1, ingress), kfake.SeedTopics(1, egress), kfake.SeedTopics(1, dlq)))
 		want := 0

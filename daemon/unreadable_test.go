@@ -129,6 +129,7 @@ func TestABatchTooLargeToReadIsDeadLetteredByReference(t *testing.T) {
 // TestBatchesTooLargeToReadOneAfterTheOtherHoldUpNobodyBeside: each is a jump, which makes
 // the client drop what it has fetched.
 func TestBatchesTooLargeToReadOneAfterTheOtherHoldUpNobodyBeside(t *testing.T) {
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		const n = 12
 		var want []string

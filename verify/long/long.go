@@ -1,7 +1,7 @@
 // Package long says how much of the tests that take long is played. Plain go test ./... plays each kind of test with few
-// of its cases, and leaves out what takes more than a second. The checks of a change set LAYOVER_TEST_LONG to a part such
-// as 2/4: then all cases are played, of the tests that take more than a second that part, and not the longest. With 1
-// nothing is left out.
+// of its cases, and leaves out what takes more than half a second. The checks of a change set LAYOVER_TEST_LONG to a part
+// such as 2/4: then all cases are played, of the tests that take more than half a second that part, and not the longest.
+// With 1 nothing is left out.
 package long
 
 import (
@@ -27,7 +27,7 @@ func Of(checks, plain int) int {
 	return plain
 }
 
-// Only skips a test that takes more than a second where it is not of the part that is asked for. What is within a test
+// Only skips a test that takes more than half a second where it is not of the part that is asked for. What is within a test
 // is of that test's part.
 func Only(t testing.TB) {
 	t.Helper()
@@ -35,7 +35,7 @@ func Only(t testing.TB) {
 	if played, err := Played(test); err != nil {
 		t.Fatal(err)
 	} else if !played {
-		t.Skipf("skipped: it takes more than a second, and %s=%s does not ask for it", variable, os.Getenv(variable))
+		t.Skipf("skipped: it takes more than half a second, and %s=%s does not ask for it", variable, os.Getenv(variable))
 	}
 }
 
