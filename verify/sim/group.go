@@ -107,6 +107,18 @@ func setOf(w *offsets.Window) doneSet {
 
 func (f doneSet) has(offset int64) bool { return offset < f.low || f.above[offset] }
 
+// upTo is what is left of the set in a log that was truncated there: the first record of a later leader epoch removes
+// the rest.
+func (f doneSet) upTo(end int64) doneSet {
+	left := doneSet{low: min(f.low, end), above: make(map[int64]bool)}
+	for o := range f.above {
+		if o < end {
+			left.above[o] = true
+		}
+	}
+	return left
+}
+
 // end is one past the highest fact.
 func (f doneSet) end() int64 {
 	end := f.low

@@ -194,7 +194,7 @@ func (in *instance) begin(p int, own *partition) {
 	own.again, own.stableEnd, own.readMs = l.start.Again, l.stableEnd, in.clock().AnsweredMs
 	own.over = l.start.Next >= l.stableEnd
 	if w.group.owner[p] == in.member {
-		w.covers(p, setOf(l.start.Window), own.again, "an assignment")
+		w.covers(p, setOf(l.start.Window).upTo(w.logs[p].endOf(l.start.LeaderEpoch)), own.again, "an assignment")
 	}
 	own.validate(l.start.Next, l.start.LeaderEpoch)
 	w.say("%s is assigned %d, epoch %d: %s, reads from %d", in.member, p, own.epoch, setOf(l.start.Window), l.start.Next)
