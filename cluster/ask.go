@@ -12,6 +12,8 @@ type Change struct {
 	Topic Topic
 	// Renewed: the topic was deleted and made again, or has appeared.
 	Renewed bool
+	// FormerUntil is when an answer last had the id before a renewal; zero: none had.
+	FormerUntil time.Time
 }
 
 // askPinned asks about the topics that the configuration names, in a request of their
@@ -85,6 +87,9 @@ func (w *Watcher) note(resp *kmsg.MetadataResponse, now time.Time) (changes []Ch
 		}
 		old := *t
 		t.read(rt)
+		if rt.ErrorCode == 0 && rt.TopicID == t.ID {
+			t.known = now
+		}
 		if !t.pinned {
 			w.names.bytes += t.bytes() - old.bytes()
 		}
@@ -96,7 +101,7 @@ func (w *Watcher) note(resp *kmsg.MetadataResponse, now time.Time) (changes []Ch
 		}
 		renewed := t.State == Usable && old.ID != t.ID && (old.ID != [16]byte{} || old.State == Missing)
 		if old.State != t.State || old.Partitions != t.Partitions || renewed {
-			changes = append(changes, Change{*t, renewed})
+			changes = append(changes, Change{*t, renewed, old.known})
 		}
 	}
 	return changes

@@ -36,6 +36,7 @@ type Topic struct {
 	// Retention is retention.ms: below 0 nothing is deleted by time, 0 not known.
 	Retention time.Duration
 
+	known      time.Time // when an answer last had ID
 	configured time.Time // when the configuration was last read
 	used       time.Time // when it was last looked up
 	pinned     bool      // named in the configuration, never forgotten
@@ -100,7 +101,7 @@ func (t *Topic) miss() {
 
 // nameSize is the memory of a name chosen by a header, beside its letters and partitions:
 // Topic, and its places in the map and in queues.
-const nameSize = 352
+const nameSize = 376
 
 // bytes returns the memory of a name chosen by a header.
 func (t *Topic) bytes() int64 { return nameSize + int64(len(t.Name)) + 4*int64(cap(t.Led)) }

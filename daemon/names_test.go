@@ -141,7 +141,7 @@ func (in *instance) crowded(limit int64) {
 func TestNamesTakeAShareOfASmallBound(t *testing.T) {
 	for _, bound := range []int64{1 << 20, 8 << 20, 64 << 20, 256 << 20} {
 		s := sizesFor(bound, 4)
-		if worst := int64(s.names) * (352 + 249 + 40); worst > max(bound/4, 100*700) || s.names < 100 || s.names > cluster.MaxNames {
+		if worst := int64(s.names) * (376 + 249 + 40); worst > max(bound/4, 100*700) || s.names < 100 || s.names > cluster.MaxNames {
 			t.Errorf("%d MiB: %d names, up to %d bytes", bound>>20, s.names, worst)
 		}
 	}
