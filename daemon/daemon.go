@@ -303,7 +303,7 @@ func (d *Daemon) topicsChanged(changes []cluster.Change) {
 		}
 		if c.Renewed && slices.Contains(d.cfg.IngressTopics, t.Name) {
 			for _, l := range d.lanes {
-				l.MadeAgain(t.Name, t.ID)
+				l.MadeAgain(t.Name, t.ID, c.FormerUntil)
 			}
 			d.background.Go(func() { d.consumer.Rejoin(t.Name) }) // it waits for Kafka; the watcher must not
 		}

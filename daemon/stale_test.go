@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,4 +60,64 @@ func TestAnOldAnswerAboutATopicThatWasMadeAgainLosesNothing(t *testing.T) {
 		}
 		in.stop()
 	})
+}
+
+// TestRecordsThatChangedHandsWhileTheirTopicWasMadeAgainAreLostOnce: the member that takes a partition begins the new
+// log, or has the old records itself. Who gave it away cannot know which, before its watcher sees the new id.
+func TestRecordsThatChangedHandsWhileTheirTopicWasMadeAgainAreLostOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		before time.Duration // the other member starts so long before the topic is deleted
+		gone   time.Duration // it is away so long
+		first  float64       // lost with who had them first
+	}{
+		"taken while it was away":        {500 * time.Millisecond, 10 * time.Second, 40},
+		"taken before":                   {30 * time.Second, 10 * time.Second, 20},
+		"taken before, and back at once": {30 * time.Second, 0, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *fixture) {
+				in := w.start()
+				in.ready()
+				for p := range int32(2) {
+					w.sendMany(p, 0, 20, func(int) []kgo.RecordHeader { return []kgo.RecordHeader{header("x-delay", "1h")} })
+				}
+				time.Sleep(5 * time.Second)
+				other := w.start()
+				time.Sleep(test.before)
+				w.DeleteTopic(ingress)
+				time.Sleep(test.gone)
+				w.CreateTopic(ingress, 2, nil)
+				time.Sleep(30 * time.Second)
+				const name = "layover_lost_to_retention_records_total"
+				if one, two := in.metric(name), other.metric(name); one != test.first || two != 40-test.first {
+					t.Errorf("%v and %v count as lost, want %v and %v", one, two, test.first, 40-test.first)
+				}
+				said := 0
+				for _, line := range strings.Split(in.logs.String(), "\n") {
+					if _, n, ok := strings.Cut(line, `level=ERROR msg="the topic was made again while records of it were parked: they are lost" topic=delayed records=`); ok {
+						lost, err := strconv.Atoi(n)
+						if err != nil {
+							t.Error(err)
+						}
+						said += lost
+					}
+				}
+				if float64(said) != test.first {
+					t.Errorf("the log says that %d are lost, want %v", said, test.first)
+				}
+				in.sums()
+				other.sums()
+				in.stop()
+				other.stop()
+			})
+		})
+	}
+}
+
+// sums fails the test where records are unaccounted for.
+func (in *instance) sums() {
+	in.w.Helper()
+	if sum := in.at("counters", "unaccounted"); sum != 0.0 {
+		in.w.Errorf("%v are unaccounted for", sum)
+	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"layover/journal/facts"
 	"layover/offsets"
+	"layover/purgatory"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -66,9 +67,11 @@ func (l *Lane) Poke() { l.box.poke() }
 // Usable takes the news that topics can be used again, which is told once for each outage.
 func (l *Lane) Usable(topics []string) { l.box.order(usable{topics}) }
 
-// MadeAgain takes the id of an ingress topic that was deleted and made again. It comes before the
-// end of its assignments that follows from it.
-func (l *Lane) MadeAgain(topic string, id offsets.TopicID) { l.box.order(madeAgain{topic, id}) }
+// MadeAgain takes the id of an ingress topic that was deleted and made again, and when the former id was
+// last seen. It comes before the end of its assignments that follows from it.
+func (l *Lane) MadeAgain(topic string, id offsets.TopicID, formerUntil time.Time) {
+	l.box.order(madeAgain{topic, id, formerUntil})
+}
 
 // Stop ends the loop: nothing more is read or offered, records in flight are
 // waited for, finished ones committed, all of it by the given time.
@@ -99,12 +102,17 @@ func (l *Lane) forget(over []*revoking) {
 	for i, r := range over {
 		assignments[i] = r.Assignment
 	}
-	for _, lost := range l.core.Sweep(assignments...) {
-		l.cfg.Log.Error("the topic was made again while records of it were parked: they are lost", "topic", lost.Topic, "records", lost.Offsets)
-	}
+	l.sayLost(l.core.Sweep(assignments...))
 	for _, r := range over {
 		r.done()
 		l.seen.note(true)
+	}
+}
+
+// sayLost logs what is lost with a topic that was made again.
+func (l *Lane) sayLost(losses []purgatory.Loss) {
+	for _, lost := range losses {
+		l.cfg.Log.Error("the topic was made again while records of it were parked: they are lost", "topic", lost.Topic, "records", lost.Offsets)
 	}
 }
 

@@ -22,8 +22,9 @@ type (
 	stop      struct{ by time.Time }
 	usable    struct{ topics []string }
 	madeAgain struct {
-		topic string
-		id    offsets.TopicID
+		topic       string
+		id          offsets.TopicID
+		formerUntil time.Time // when the id before was last seen
 	}
 	journal struct { // the state of an ingress topic's journal
 		topic string
@@ -78,7 +79,9 @@ func (o usable) carryOut(l *Lane) {
 	}
 }
 
-func (o madeAgain) carryOut(l *Lane) { l.core.MadeAgain(o.topic, o.id) }
+func (o madeAgain) carryOut(l *Lane) {
+	l.sayLost(l.core.MadeAgain(o.topic, o.id, o.formerUntil.Sub(l.began).Milliseconds()))
+}
 
 func (o written) carryOut(l *Lane) { l.core.Journals().Written(o.assignment, o.result) }
 

@@ -37,8 +37,12 @@ func (s *Stats) lose(topic string, fromRuns bool, offsets, nowMs int64) {
 // orphaned counts records that were handed over of a partition, as lost where its topic was made
 // again: nobody will read them. A copy is read from its runs topic.
 func (s *Stats) orphaned(p *partition, h *header, records, nowMs int64) {
-	if p.madeAgain && h.marks&isCopy == 0 {
+	switch {
+	case h.marks&isCopy != 0:
+	case p.madeAgain:
 		s.lose(p.Topic, false, records, nowMs)
+	default:
+		p.left.records += records
 	}
 }
 

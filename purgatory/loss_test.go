@@ -54,8 +54,8 @@ func TestWhatIsParkedOfATopicThatIsMadeAgainIsLost(t *testing.T) {
 		flying := r.offer()
 		r.mustTake(0, 1, 3_600_000, 3, 4)
 		for _, id := range test.told {
-			r.MadeAgain("another", offsets.TopicID{9})
-			r.MadeAgain(partitionOf(0).Topic, id)
+			r.MadeAgain("another", offsets.TopicID{9}, 0)
+			r.MadeAgain(partitionOf(0).Topic, id, 0)
 		}
 		said := r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1})
 		r.end(Delivered, flying[0])
@@ -68,6 +68,65 @@ func TestWhatIsParkedOfATopicThatIsMadeAgainIsLost(t *testing.T) {
 			t.Errorf("%s: said %v, %+v", name, said, s.Losses)
 		}
 		r.audit()
+	}
+}
+
+// TestWhatWasSweptOfATopicThatIsKnownToBeAnotherOnlyThenIsLost: its next owner begins the new log. What was swept
+// while the former one was seen is that owner's to count, and nothing counts twice.
+func TestWhatWasSweptOfATopicThatIsKnownToBeAnotherOnlyThenIsLost(t *testing.T) {
+	topic := partitionOf(0).Topic
+	for name, test := range map[string]struct {
+		topic string
+		id    byte
+		seen  int64 // ms from the sweep until the former id was last seen
+		lost  int64 // by the news; then by the answer that is owed
+		late  int64
+	}{
+		"seen before":                  {topic, 2, -60_000, 3, 1},
+		"seen while another took over": {topic, 2, takeOverMs, 3, 1},
+		"seen since":                   {topic, 2, takeOverMs + 1, 0, 0},
+		"it is the same":               {topic, 1, 0, 0, 0},
+		"another topic":                {"another", 2, 0, 0, 0},
+	} {
+		r := newRig(t, func(c *Config) { c.MaxInFlight = 1 })
+		r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, TopicID: offsets.TopicID{1}, Window: offsets.NewWindow(0), Committed: true})
+		r.mustTake(0, 1, 0, 0, 1) // one in flight, one due
+		r.pass(1)
+		flying := r.offer()
+		r.mustTake(0, 1, 3_600_000, 2, 3)
+		swept := r.at.MonotonicMs
+		if said := r.Sweep(offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}); said != nil {
+			t.Errorf("%s: the sweep says %v", name, said)
+		}
+		r.pass(60_000)
+		r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 2}, TopicID: offsets.TopicID{2}, Window: offsets.NewWindow(0), Committed: true})
+		for range 2 { // the second time it is known
+			if lost := sum(r.MadeAgain(test.topic, offsets.TopicID{test.id}, swept+test.seen)); lost != test.lost {
+				t.Errorf("%s: %d are said to be lost, want %d", name, lost, test.lost)
+			}
+			test.late, test.lost = test.late+test.lost, 0
+		}
+		r.end(Unknown, flying...)
+		if s := r.Snapshot(); s.LostToRetention != test.late || s.HandedOver != 4 {
+			t.Errorf("%s: %d lost in the end, want %d; %d handed over", name, s.LostToRetention, test.late, s.HandedOver)
+		}
+		r.audit()
+	}
+}
+
+// TestWhatIsRememberedOfSweepsIsBounded, and they are counted by topic.
+func TestWhatIsRememberedOfSweepsIsBounded(t *testing.T) {
+	var hs handovers
+	part := func(no int32) *partition {
+		return &partition{Assigned: facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(no)}, TopicID: offsets.TopicID{1}}}
+	}
+	for at := range int64(maxHandovers + 5) {
+		for no := range int32(3) {
+			hs.of(part(no), at).records++
+		}
+	}
+	if n := hs.takeLost(partitionOf(0).Topic, offsets.TopicID{2}, 0); len(hs) != maxHandovers || n != 3*maxHandovers {
+		t.Errorf("%d entries with %d records, want the last %d with three each", len(hs), n, maxHandovers)
 	}
 }
 

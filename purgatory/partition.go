@@ -44,6 +44,7 @@ type partition struct {
 	furthestMs int64
 	// madeAgain: its topic was deleted and made again. Nobody can read its records anew.
 	madeAgain bool
+	left      *handover // of its sweep, nil before: counts what the next owner reads
 
 	requested *Histogram // its topic's, of Stats; nil before the first record that asks for a delay
 	finished  int64      // finished in this assignment
@@ -153,6 +154,7 @@ func (c *Core) Sweep(assignments ...offsets.Assignment) (lost []Loss) {
 		delete(c.parts.byTopic, a.TopicPartition)
 		c.stats.Journal.Add(p.Facts.Status().Stats)
 		p.src.draining, p.src.gone = true, true
+		p.left = c.handovers.of(p, c.now.MonotonicMs)
 		if !p.barrier.over {
 			c.replays.barred--
 		}
@@ -191,17 +193,6 @@ func (c *Core) Sweep(assignments ...offsets.Assignment) (lost []Loss) {
 		c.parts.retire(p.src)
 	}
 	return c.stats.lostSince(before)
-}
-
-// MadeAgain takes the id that an ingress topic has now. Records in memory of one with another id
-// are delivered as long as their assignment lasts. With its end they are lost.
-func (c *Core) MadeAgain(topic string, id offsets.TopicID) {
-	none := offsets.TopicID{}
-	for p := range c.parts.here() {
-		if p.Topic == topic {
-			p.madeAgain = p.TopicID != none && id != none && p.TopicID != id
-		}
-	}
 }
 
 // parkAgain notes that a record is back in the wheel.

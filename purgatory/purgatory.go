@@ -73,11 +73,12 @@ type Core struct {
 	events   eventMaker
 	replays  Replays
 
-	runs     Runs
-	parts    partitions
-	journals Journals
-	effects  Effects // those of the outbox and the journals are added when they are taken
-	stats    Stats
+	runs      Runs
+	parts     partitions
+	journals  Journals
+	effects   Effects // those of the outbox and the journals are added when they are taken
+	stats     Stats
+	handovers handovers
 }
 
 // New returns an empty core whose wheel starts at now.
