@@ -155,6 +155,7 @@ func TestAHaltedPartitionIsSickUntilARestart(t *testing.T) {
 // of it is still to be read.
 func TestASickTopicKeepsNoInstanceFromBeingReady(t *testing.T) {
 	inBubble(t, func(w *fixture) {
+		w.withoutFetchSessions()
 		w.createTopics(1, "other")
 		w.sendTo("other", 0, "never read")
 		w.Refuse(kmsg.Fetch, kfake.Fault{Topic: "other", Err: kerr.UnknownServerError})
