@@ -134,6 +134,7 @@ func showState(t *testing.T, b *browser, s state, is screen) *tab {
 
 // TestEverySceneFitsAPhone: those of other tests as well, with all that may be long.
 func TestEverySceneFitsAPhone(t *testing.T) {
+	played.Only(t)
 	b := openBrowser(t)
 	for name, s := range scenes() {
 		t.Run(name, func(t *testing.T) {

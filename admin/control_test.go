@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	played "layover/verify/long"
 )
 
 // logged is a log whose level can be changed.
@@ -214,6 +216,7 @@ func TestWithoutATokenPagesInABrowserAreRefused(t *testing.T) {
 }
 
 func TestEveryProfileIsThere(t *testing.T) {
+	played.Only(t)
 	l := newLogged()
 	c := NewControl(&l.level, nil, l.log)
 	for _, path := range []string{

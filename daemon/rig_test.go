@@ -104,7 +104,7 @@ type rig struct {
 }
 
 func TestRigRandomFaults(t *testing.T) {
-	from, n := rigRange(uint64(long.Of(47, 305)), 5) // their first records are moved, and settle; 305 is short
+	from, n := rigRange(uint64(long.Of(47, 309)), 5) // their first records are moved, and settle; 309 is short
 	total := newSums()
 	eachSeed(t, from, n, func(t *testing.T, seed uint64) func() {
 		s := runRig(t, newPlan(seed))

@@ -52,7 +52,7 @@ func run(m *testing.M) int {
 	shared.broker = sync.OnceValues(func() (*broker, error) { return startBroker(shared) })
 	defer shared.close()
 	if _, err := engine.Find(); err != nil { // without brokers the tests wait for processes and clocks
-		flag.Set("test.parallel", "8") // a flag that is given wins: it is parsed later
+		flag.Set("test.parallel", "16") // a flag that is given wins: it is parsed later
 	}
 
 	interrupted := make(chan os.Signal, 1)

@@ -89,6 +89,7 @@ func manyShelves(t *testing.T, parts, turns int, share int64, plant func(partiti
 // visits takes one to 1.3 s. With the least read-ahead of 441f8b0, which goes by what visits take alone, the three are
 // 0 s, 0.3 s and 0 s late; with one that holds four waits for turns, up to 4 s, 12.8 s and 1 s.
 func TestManyPartitionsThatWaitForTurnsAreOnTime(t *testing.T) {
+	long.Only(t)
 	cases := []struct {
 		parts, turns int
 		slow         time.Duration

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"layover/offsets"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -82,5 +83,6 @@ func TestAPartitionWhoseCommitsAreRefusedKeepsNoOtherFromMoving(t *testing.T) {
 
 // TestAPartitionThatRefusesCopiesKeepsNoOtherFromMoving: of its records one is tried each second.
 func TestAPartitionThatRefusesCopiesKeepsNoOtherFromMoving(t *testing.T) {
+	long.Only(t)
 	keepsNoOther(t, true, func(*rig) {}, func(*rig, *shelf) { time.Sleep(10 * time.Second) })
 }

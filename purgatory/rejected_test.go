@@ -3,6 +3,8 @@ package purgatory
 import (
 	"slices"
 	"testing"
+
+	"layover/verify/long"
 )
 
 // wave ends deliveries as the client does for a broker that refuses each batch with a bad record: all of them fail with
@@ -55,6 +57,7 @@ func TestOneRecordThatIsRejectedTakesNoOtherWithIt(t *testing.T) {
 
 // TestFewRejectedRecordsCostFewWaves: one in a hundred, of ten thousand.
 func TestFewRejectedRecordsCostFewWaves(t *testing.T) {
+	long.Only(t)
 	const n = 10_000
 	r := newRig(t, func(c *Config) { c.MaxInFlight, c.MaxBuffered, c.MaxInFlightBytes = 1000, 8*n, 1<<30 })
 	r.assign(0, 1, 0)

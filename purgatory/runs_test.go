@@ -9,6 +9,7 @@ import (
 	"layover/journal/runs"
 	"layover/offsets"
 	"layover/purgatory/far"
+	"layover/verify/long"
 )
 
 // copied is a record of a runs partition: the copy of a record of ingress, or a directory.
@@ -270,6 +271,7 @@ func (w *ways) drain() {
 // TestWhatIsMovedIsDeliveredAtItsDeadline plays owners that move records, lose answers, and
 // leave copies behind. Everything is delivered in the end, nothing early.
 func TestWhatIsMovedIsDeliveredAtItsDeadline(t *testing.T) {
+	long.Only(t)
 	seeds := uint64(40)
 	if testing.Short() {
 		seeds = 8

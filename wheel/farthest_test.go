@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"layover/verify/long"
 )
 
 func everything(uint64) bool { return true }
@@ -291,6 +293,7 @@ func TestAFlushGoesOnAfterRecordsWereTakenFromIt(t *testing.T) {
 
 // TestCompactionAndAPassInTheSameLog move each other's place, and both come to their end.
 func TestCompactionAndAPassInTheSameLog(t *testing.T) {
+	long.Only(t)
 	for name, deadlineMs := range map[string]int64{"narrow": 10_000, "wide": 1 << 44, "beyond all levels": 1 << 60} {
 		t.Run(name, func(t *testing.T) {
 			together := 0

@@ -238,6 +238,7 @@ func TestMemoryIsGivenBackAfterABurst(t *testing.T) {
 // most 28 bytes, beside the headers. In the worst case there is a chunk of each size for
 // each bucket in use, too.
 func TestCompactionKeepsMemoryInProportionToWhatIsLeft(t *testing.T) {
+	long.Only(t)
 	records := 1_000_000
 	if testing.Short() {
 		records = 100_000

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"layover/verify/long"
 )
 
 // pass makes steps of compaction until a pass has gone over all buckets, and returns how many.
@@ -315,6 +317,7 @@ func TestPagesOfLiveBitsAreUsedAgain(t *testing.T) {
 // TestBucketsOfAllLevelsMoveDownBesideSweepsAndCancels: several are open at a time, and are
 // taken from, swept and compacted while one of them is half read.
 func TestBucketsOfAllLevelsMoveDownBesideSweepsAndCancels(t *testing.T) {
+	long.Only(t)
 	open := 0 // most levels with an open bucket at a time
 	for seed := range seeds(12) {
 		g := Geometry{TickMs: 1, Slots: 16, Factor: 8, Levels: 5} // whose buckets move down over most of their width

@@ -3,6 +3,8 @@ package kubernetes
 import (
 	"reflect"
 	"testing"
+
+	"layover/verify/long"
 )
 
 // schemes are those of the probes of Layover's container, "" for HTTP.
@@ -52,6 +54,7 @@ func TestThePodMonitorFollowsTLS(t *testing.T) {
 }
 
 func TestTheProbesOfKustomizationsFollowTLS(t *testing.T) {
+	long.Only(t)
 	const base = `
 apiVersion: apps/v1
 kind: Deployment

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"layover/config"
+	"layover/verify/long"
 )
 
 // a job of which the application does not say more than it has to.
@@ -273,6 +274,7 @@ func TestThePlainExampleIsWhatTheOverlayMakes(t *testing.T) {
 }
 
 func TestTheComponentAddsToWhatIsLabelledAndSparesTheRest(t *testing.T) {
+	long.Only(t)
 	const resources = `
 apiVersion: apps/v1
 kind: Deployment

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"layover/purgatory"
+	"layover/verify/long"
 )
 
 // moment is when an attack is looked at.
@@ -81,6 +82,7 @@ func TestAttackElectionsLoseNothing(t *testing.T) {
 // TestAttackWhatATruncationTakesIsCounted, where no owner is killed and nothing else is lost. What others wrote
 // at the offsets since, own copies among them, hides nothing.
 func TestAttackWhatATruncationTakesIsCounted(t *testing.T) {
+	long.Only(t)
 	weight := map[Kind]int{RunsTruncate: 12, RunsElect: 12, Gather: 30, Move: 30, Copy: 60, Copied: 60}
 	for _, k := range []Kind{Crash, Expel, Learn, Suspend, Revoke, RunsTrim, RunsRecreate, CopyHaunt, DeleteRecords, Truncate, Compact, Recreate, JournalTruncate, JournalRecreate, Reset, Overwrite} {
 		weight[k] = 0
