@@ -93,14 +93,13 @@ func TestRecordsThatChangedHandsWhileTheirTopicWasMadeAgainAreLostOnce(t *testin
 					t.Errorf("%v and %v count as lost, want %v and %v", one, two, test.first, 40-test.first)
 				}
 				said := 0
-				for _, line := range strings.Split(in.logs.String(), "\n") {
-					if _, n, ok := strings.Cut(line, `level=ERROR msg="the topic was made again while records of it were parked: they are lost" topic=delayed records=`); ok {
-						lost, err := strconv.Atoi(n)
-						if err != nil {
-							t.Error(err)
-						}
-						said += lost
+				for _, line := range linesWith(in.logs.String(), "the topic was made again while records of it were parked: they are lost") {
+					_, n, _ := strings.Cut(line, " topic=delayed records=")
+					lost, err := strconv.Atoi(n)
+					if err != nil || !strings.Contains(line, " level=ERROR ") {
+						t.Errorf("%q: %v", line, err)
 					}
+					said += lost
 				}
 				if float64(said) != test.first {
 					t.Errorf("the log says that %d are lost, want %v", said, test.first)
