@@ -27,8 +27,8 @@ func Of(checks, plain int) int {
 	return plain
 }
 
-// Only skips a test that takes more than half a second where it is not of the part that is asked for. What is within a test
-// is of that test's part.
+// Only skips a test that takes more than half a second where it is not of the part that is asked for. What is within a
+// test is of that test's part.
 func Only(t testing.TB) {
 	t.Helper()
 	test, _, _ := strings.Cut(t.Name(), "/")
