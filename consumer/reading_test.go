@@ -11,6 +11,7 @@ import (
 
 	"layover/cluster/batches"
 	"layover/offsets"
+	"layover/verify/kafkatest"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -217,10 +218,7 @@ func TestTheAgeOfWhatIsUnreadPassesOverWhatNobodyReads(t *testing.T) {
 		tx := g.NewClient(kgo.TransactionalID("aborts"))
 		first := g.produce(0, 1)
 		for range 2 {
-			if err := tx.BeginTransaction(); err != nil {
-				t.Fatal(err)
-			}
-			if err := tx.ProduceSync(context.Background(), &kgo.Record{Topic: "t", Value: []byte("aborted")}).FirstErr(); err != nil {
+			if err := kafkatest.Transaction(context.Background(), tx, &kgo.Record{Topic: "t", Value: []byte("aborted")}); err != nil {
 				t.Fatal(err)
 			}
 			if err := tx.EndTransaction(context.Background(), kgo.TryAbort); err != nil {
@@ -316,10 +314,7 @@ func TestABatchIsLookedForPastWhatNobodyReads(t *testing.T) {
 		m.SetPaused(true)
 		time.Sleep(2 * time.Second)
 		tx := g.NewClient(kgo.TransactionalID("aborts"))
-		if err := tx.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
-		if err := tx.ProduceSync(context.Background(), &kgo.Record{Topic: "t", Value: []byte("aborted")}).FirstErr(); err != nil {
+		if err := kafkatest.Transaction(context.Background(), tx, &kgo.Record{Topic: "t", Value: []byte("aborted")}); err != nil {
 			t.Fatal(err)
 		}
 		if err := tx.EndTransaction(context.Background(), kgo.TryAbort); err != nil {

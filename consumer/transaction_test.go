@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify/kafkatest"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -16,10 +18,7 @@ func TestRecordsBehindAnOpenTransactionAreSaidToWait(t *testing.T) {
 		tx := g.NewClient(kgo.TransactionalID("open"), kgo.TransactionTimeout(10*time.Minute))
 		write := func() {
 			t.Helper()
-			if err := tx.BeginTransaction(); err != nil {
-				t.Fatal(err)
-			}
-			if err := tx.ProduceSync(context.Background(), &kgo.Record{Topic: "t", Value: []byte("in it")}).FirstErr(); err != nil {
+			if err := kafkatest.Transaction(context.Background(), tx, &kgo.Record{Topic: "t", Value: []byte("in it")}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -7,10 +7,10 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"layover/consumer"
+	"layover/verify/kafkatest"
 	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -146,16 +146,10 @@ func TestAbortedRecordsAndMarkersAreGoneOver(t *testing.T) {
 		tx := w.NewClient(kgo.TransactionalID("tx"))
 		defer tx.Close()
 		for i := range 10 {
-			if err := tx.BeginTransaction(); err != nil {
-				t.Fatal(err)
-			}
 			value := fmt.Sprintf("%s-%d", []string{"committed", "aborted"}[i%2], i)
-			if err := tx.ProduceSync(context.Background(), &kgo.Record{Topic: ingress, Value: []byte(value)}).FirstErr(); err != nil {
+			if err := kafkatest.Transaction(context.Background(), tx, &kgo.Record{Topic: ingress, Value: []byte(value)}); err != nil {
 				t.Fatal(err)
 			}
-			// kgo asks the partitions it knows which of them the transaction touched,
-			// and may send the first record of a topic before it has noted those.
-			synctest.Wait()
 			if err := tx.EndTransaction(context.Background(), kgo.TransactionEndTry(i%2 == 0)); err != nil {
 				t.Fatal(err)
 			}

@@ -239,11 +239,16 @@ func (r *rig) send(b *burst) {
 
 // produced enters what became of records. An error says nothing about the log.
 func (r *rig) produced(results kgo.ProduceResults) {
-	for i := range results { // in no order: the id is the first header
-		if k := results[i].Record; results[i].Err == nil {
-			r.acked(string(k.Headers[0].Value), k.Partition, k.Offset)
+	for i := range results {
+		if results[i].Err == nil {
+			r.entered(results[i].Record)
 		}
 	}
+}
+
+// entered enters a record that the broker has: its id is the first header.
+func (r *rig) entered(k *kgo.Record) {
+	r.acked(string(k.Headers[0].Value), k.Partition, k.Offset)
 }
 
 // transaction sends a burst in a transaction of its own.
@@ -251,16 +256,12 @@ func (r *rig) transaction(ctx context.Context, b *burst, records []*kgo.Record) 
 	r.sum.transactions++
 	tx := r.NewClient(kgo.TransactionalID(b.wishes[0].id), kgo.TransactionTimeout(30*time.Second))
 	defer tx.Close()
-	if tx.BeginTransaction() != nil {
-		return
-	}
-	results := tx.ProduceSync(ctx, records...)
-	// kgo asks the partitions it knows which of them the transaction touched, and may
-	// send the first record of a topic before it has noted those.
-	time.Sleep(time.Millisecond)
-	if b.how == asTransaction && results.FirstErr() == nil {
+	err := kafkatest.Transaction(ctx, tx, records...)
+	if b.how == asTransaction && err == nil {
 		if tx.EndTransaction(ctx, kgo.TryCommit) == nil {
-			r.produced(results)
+			for _, k := range records {
+				r.entered(k)
+			}
 		}
 		return
 	}

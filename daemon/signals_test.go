@@ -8,9 +8,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"layover/verify/kafkatest"
 	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -200,13 +200,9 @@ func TestAPauseFindsTheOldestUnreadRecordBehindManyThatNobodyReads(t *testing.T)
 		tx := w.NewClient(kgo.TransactionalID("tx"))
 		defer tx.Close()
 		for range 6 {
-			if err := tx.BeginTransaction(); err != nil {
+			if err := kafkatest.Transaction(context.Background(), tx, &kgo.Record{Topic: ingress, Value: []byte("aborted")}); err != nil {
 				t.Fatal(err)
 			}
-			if err := tx.ProduceSync(context.Background(), &kgo.Record{Topic: ingress, Value: []byte("aborted")}).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
-			synctest.Wait()
 			if err := tx.EndTransaction(context.Background(), kgo.TryAbort); err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"layover/verify/kafkatest"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -17,10 +19,7 @@ func TestRecordsBehindAnOpenTransactionAreSickAndTheOthersGoOn(t *testing.T) {
 		in.ready()
 		tx := w.NewClient(kgo.TransactionalID("tx"), kgo.TransactionTimeout(10*time.Minute))
 		defer tx.Close()
-		if err := tx.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
-		if err := tx.ProduceSync(context.Background(), &kgo.Record{Topic: ingress, Partition: 0, Value: []byte("open")}).FirstErr(); err != nil {
+		if err := kafkatest.Transaction(context.Background(), tx, &kgo.Record{Topic: ingress, Partition: 0, Value: []byte("open")}); err != nil {
 			t.Fatal(err)
 		}
 		w.sendMany(0, 0, 10, func(int) []kgo.RecordHeader { return []kgo.RecordHeader{header("x-delay", "1s")} })

@@ -9,6 +9,7 @@ import (
 
 	"layover/journal/facts"
 	"layover/offsets"
+	"layover/verify/kafkatest"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -208,8 +209,7 @@ func TestTransactionsOfOthersDoNotHoldUpTheEnd(t *testing.T) {
 		defer other.Close()
 		ctx := context.Background()
 		for _, end := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort} {
-			other.BeginTransaction()
-			if err := other.ProduceSync(ctx, &kgo.Record{Topic: name, Partition: 1, Value: []byte("x")}).FirstErr(); err != nil {
+			if err := kafkatest.Transaction(ctx, other, &kgo.Record{Topic: name, Partition: 1, Value: []byte("x")}); err != nil {
 				t.Fatal(err)
 			}
 			if err := other.EndTransaction(ctx, end); err != nil {
@@ -224,8 +224,7 @@ func TestTransactionsOfOthersDoNotHoldUpTheEnd(t *testing.T) {
 		if took := time.Since(began); took > time.Second || a.Others != 1 {
 			t.Errorf("took %v, %d of others", took, a.Others)
 		}
-		other.BeginTransaction()
-		if err := other.ProduceSync(ctx, &kgo.Record{Topic: name, Partition: 1, Value: []byte("x")}).FirstErr(); err != nil {
+		if err := kafkatest.Transaction(ctx, other, &kgo.Record{Topic: name, Partition: 1, Value: []byte("x")}); err != nil {
 			t.Fatal(err)
 		}
 		began = time.Now()

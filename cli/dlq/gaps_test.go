@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"layover/cli/process"
+	"layover/verify/kafkatest"
 )
 
 // TestWhatAnOpenTransactionHidesIsSaid: letters that the brokers have acknowledged lie behind a
@@ -15,10 +16,7 @@ func TestWhatAnOpenTransactionHidesIsSaid(t *testing.T) {
 	w := newFixture(t)
 	w.fill(2)
 	tx := w.NewClient(kgo.TransactionalID("tx"))
-	if err := tx.BeginTransaction(); err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.ProduceSync(t.Context(), w.dead(0, 0, "rejected")).FirstErr(); err != nil {
+	if err := kafkatest.Transaction(t.Context(), tx, w.dead(0, 0, "rejected")); err != nil {
 		t.Fatal(err)
 	}
 	w.fill(4) // two of them behind the transaction

@@ -13,6 +13,7 @@ import (
 
 	"layover/cli/clitest"
 	"layover/cli/process"
+	"layover/verify/kafkatest"
 )
 
 // mixed writes four letters, a foreign record, and letters that redrive passes over.
@@ -126,10 +127,7 @@ func TestALogThatEndsWithMarkersEnds(t *testing.T) {
 	w.fill(4)
 	cl := w.NewClient(kgo.TransactionalID("tx"))
 	for _, try := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort, kgo.TryAbort} {
-		if err := cl.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
-		if err := cl.ProduceSync(t.Context(), w.dead(0, 0, "rejected"), w.dead(0, 1, "rejected")).FirstErr(); err != nil {
+		if err := kafkatest.Transaction(t.Context(), cl, w.dead(0, 0, "rejected"), w.dead(0, 1, "rejected")); err != nil {
 			t.Fatal(err)
 		}
 		if err := cl.EndTransaction(t.Context(), try); err != nil {

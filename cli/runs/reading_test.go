@@ -24,10 +24,7 @@ func TestWhatNobodyHasCommittedIsNotRead(t *testing.T) {
 	defer cl.Close()
 	begin := func() {
 		t.Helper()
-		if err := cl.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
-		if err := cl.ProduceSync(t.Context(), m.copied(m.id(), farOff)).FirstErr(); err != nil {
+		if err := kafkatest.Transaction(t.Context(), cl, m.copied(m.id(), farOff)); err != nil {
 			t.Fatal(err)
 		}
 	}

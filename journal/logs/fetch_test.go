@@ -281,8 +281,7 @@ func TestAFetchTellsWhereToGoOnBehindMarkersAndAbortedRecords(t *testing.T) {
 		defer writer.Close()
 		ctx := context.Background()
 		for _, end := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort} { // offsets 0 and 2, markers at 1 and 3
-			writer.BeginTransaction()
-			if err := writer.ProduceSync(ctx, &kgo.Record{Topic: topic, Value: []byte("x")}).FirstErr(); err != nil {
+			if err := kafkatest.Transaction(ctx, writer, &kgo.Record{Topic: topic, Value: []byte("x")}); err != nil {
 				t.Fatal(err)
 			}
 			if err := writer.EndTransaction(ctx, end); err != nil {
@@ -292,8 +291,7 @@ func TestAFetchTellsWhereToGoOnBehindMarkersAndAbortedRecords(t *testing.T) {
 		if g := w.fetch(roomy, w.want(0, 0))[at(0)]; g.Err != nil || g.Next != 4 || !slices.Equal(offsetsOf(g.Records), []int64{0}) {
 			t.Errorf("%v, next %d, %v", offsetsOf(g.Records), g.Next, g.Err)
 		}
-		writer.BeginTransaction()
-		if err := writer.ProduceSync(ctx, &kgo.Record{Topic: topic, Value: []byte("open")}).FirstErr(); err != nil {
+		if err := kafkatest.Transaction(ctx, writer, &kgo.Record{Topic: topic, Value: []byte("open")}); err != nil {
 			t.Fatal(err)
 		}
 		if g := w.fetch(roomy, w.want(0, 4))[at(0)]; g.Err != nil || g.Next != 4 || len(g.Records) > 0 {

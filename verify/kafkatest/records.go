@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"time"
 
 	"layover/verify"
 
@@ -49,6 +50,28 @@ func (c *Cluster) Produce(records ...*kgo.Record) (last int64) {
 		last = r.Offset
 	}
 	return last
+}
+
+// Transaction appends records in a transaction of a client, which is left open. kgo asks the
+// partitions it knows which of them the transaction touched, and may send the first record of
+// a topic before it has noted those: it would abort where it is asked to commit, and number
+// the next transaction's records as no broker takes them. Transaction waits for that.
+func Transaction(ctx context.Context, cl *kgo.Client, records ...*kgo.Record) error {
+	if err := cl.BeginTransaction(); err != nil {
+		return err
+	}
+	if err := cl.ProduceSync(ctx, records...).FirstErr(); err != nil {
+		return err
+	}
+	for _, r := range records {
+		for ctx.Err() == nil {
+			if leader, _, err := cl.PartitionLeader(r.Topic, r.Partition); leader >= 0 || err != nil {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return nil
 }
 
 // Batch is a batch of three records as a producer sends it, which says that it is
