@@ -39,6 +39,7 @@ func TestRunsBecomeOneBesideAPartitionThatIsNotRead(t *testing.T) {
 
 // TestRunsBecomeOneBesidePartitionsThatFailByTurns: a visit of partition 0 or of partition 1 is under way at any time.
 func TestRunsBecomeOneBesidePartitionsThatFailByTurns(t *testing.T) {
+	long.Only(t)
 	const runs = fewSmall + 10
 	plant := func(p int, s *shelf) {
 		s.plant(runs, 10, func(i int) uint64 { return uint64(i) }, func(int) time.Duration { return 20 * time.Hour })
