@@ -367,6 +367,40 @@ func TestTwoStepsBackDelayNothingBeyondItsDeadline(t *testing.T) {
 	r.audit()
 }
 
+// TestAStepBackKeepsNothingForEverThatWasPutBackBehindTheWheel: the first step is too short for
+// a new wheel, so instants that are given then are in the past of the old one.
+func TestAStepBackKeepsNothingForEverThatWasPutBackBehindTheWheel(t *testing.T) {
+	r := paced(t, 10, nil)
+	r.assign(0, 1, 0)
+	r.late(0, 1, 0, 1, 2)
+	r.pass(0)
+	r.step(-900)
+	r.one(Delivered)
+	r.step(-1500)
+	r.audit()
+	r.wantLeft(200, []int64{1, 2}, []int64{0, 0})
+	r.wantCatchingUp(0, 0)
+	r.audit()
+}
+
+// TestAStepBackDelaysNothingWhileTheWheelIsBehindTheClock: more is due than a turn takes.
+func TestAStepBackDelaysNothingWhileTheWheelIsBehindTheClock(t *testing.T) {
+	r := paced(t, 10, nil)
+	r.assign(0, 1, 0)
+	for o, delayMs := range []int64{1, 2, 3, 25_000} {
+		r.mustTake(0, 1, delayMs, int64(o))
+	}
+	r.at.WallMs, r.at.MonotonicMs = r.at.WallMs+31_000, r.at.MonotonicMs+31_000
+	if !r.Tick(r.at, 3) {
+		t.Fatal("all is taken in one turn")
+	}
+	r.one(Delivered)
+	r.step(-3000)
+	r.audit()
+	r.wantCatchingUp(2, 200)
+	r.wantLeft(350, []int64{3, 1, 2}, []int64{0, 100, 200})
+}
+
 func TestAStepForwardsLetsThoseGoWhoseInstantsItPasses(t *testing.T) {
 	r := paced(t, 10, nil)
 	r.assign(0, 1, 0)

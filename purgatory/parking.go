@@ -16,12 +16,13 @@ type parking struct {
 	// clock; otherwise it has to be looked up.
 	nextDueMs int64
 	doneMs    int64    // monotonic clock of the last advance that left nothing undone
+	latestMs  int64    // latest wall clock since the wheel was made; the wheel may be behind it
 	due       []uint64 // scratch of advance
 	catching  catching // the records in the wheel that were put back
 }
 
 func newParking(s *store, g wheel.Geometry, nowMs int64) parking {
-	return parking{store: s, geometry: g, wheel: wheel.New(nowMs, g)}
+	return parking{store: s, geometry: g, wheel: wheel.New(nowMs, g), latestMs: nowMs}
 }
 
 // parked reads a payload of the wheel: the location of a record, and whether it was put back.
@@ -73,9 +74,10 @@ const stepBackMs = 1000
 // wheel calls due, good until the next call; more says that there are others. lagMs is how
 // late that is for the first of them, -1 for none.
 func (p *parking) advance(now Clock, budget int) (due []uint64, more bool, lagMs int64) {
-	if now.WallMs < p.wheel.NowMs()-stepBackMs {
+	if now.WallMs < p.latestMs-stepBackMs {
 		p.rebuild(now.WallMs)
 	}
+	p.latestMs = max(p.latestMs, now.WallMs)
 	lagMs = -1
 	if ms, ok := p.wheel.NextDeadline(); ok && ms <= now.WallMs { // a clock that was stepped is nobody's lag
 		lagMs = min(now.WallMs-ms, now.MonotonicMs-p.doneMs)
@@ -94,10 +96,11 @@ func (p *parking) advance(now Clock, budget int) (due []uint64, more bool, lagMs
 //
 // The instants of records that were put back move with the clock, but not to before their
 // deadlines. Nothing but the old wheel knows them, so it is run from one instant to the next
-// while it may hold such records.
+// while it may hold such records. It does not know those that were in its past when they were
+// given, after a shorter step: with these, the latest of all stands for each.
 func (p *parking) rebuild(wallMs int64) {
-	old, back, lastMs := p.wheel, p.wheel.NowMs()-wallMs, p.catching.untilMs+p.geometry.TickMs
-	p.wheel = wheel.New(wallMs, p.geometry)
+	old, back, lastMs := p.wheel, p.latestMs-wallMs, p.catching.untilMs+p.geometry.TickMs
+	p.wheel, p.latestMs = wheel.New(wallMs, p.geometry), wallMs
 	p.catching.stepBack(back)
 	for more := true; more; {
 		until, single := old.NextDeadline()
@@ -111,7 +114,7 @@ func (p *parking) rebuild(wallMs int64) {
 			h := readHeader(p.store.at(loc))
 			fireMs := h.fireMs(wallMs)
 			if putBack {
-				fireMs = max(fireMs, until-back)
+				fireMs = max(fireMs, min(until, lastMs)-back)
 				p.catching.move(&h, fireMs)
 			}
 			p.again(loc, fireMs, putBack)
