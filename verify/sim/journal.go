@@ -31,6 +31,7 @@ type journalWrite struct {
 	purgatory.JournalWrite
 	part    int
 	topicID byte // of the topic that it was sent to
+	byWord  bool // its partition began at an operator's offset, and had read nothing
 	applied bool
 	offset  int64
 }
@@ -143,7 +144,9 @@ func (in *instance) restore(p int, s *offsets.Start, b offsets.Bounds) (*facts.W
 func (in *instance) send(e purgatory.Effects) {
 	for _, j := range e.Writes {
 		j.Value = slices.Clone(j.Value)
-		in.writes = append(in.writes, &journalWrite{JournalWrite: j, part: int(j.Partition), topicID: in.w.journal.topicID})
+		own := in.partition(int(j.Partition))
+		byWord := own != nil && own.byWord
+		in.writes = append(in.writes, &journalWrite{JournalWrite: j, part: int(j.Partition), topicID: in.w.journal.topicID, byWord: byWord})
 	}
 	for _, d := range e.Deletes {
 		in.w.journal.deletes = append(in.w.journal.deletes, journalDelete{d, int(d.Partition), in.w.journal.topicID, in.member})
@@ -231,7 +234,11 @@ func (w *World) record(g *journalWrite) bool {
 	r.Each(func(from, to int64) { set.FinishRange(from, to) })
 	said := setOf(set)
 	for o, end := int64(0), w.logs[g.part].endOf(r.LeaderEpoch); o < end; o++ {
-		if e := w.logs[g.part].entries[o]; said.has(o) && !w.excused(e, r.LeaderEpoch) {
+		switch e := w.logs[g.part].entries[o]; {
+		case !said.has(o) || w.excused(e, r.LeaderEpoch):
+		case g.byWord && r.LeaderEpoch < 0 && o < r.Low: // an operator's offset, as in a commit
+			e.lost = e.lost || e.written == 0
+		default:
 			w.fail("LOST: a record of the journal of partition %d calls %d finished, which has no outcome", g.part, o)
 		}
 	}

@@ -127,7 +127,7 @@ func (j *journal) encode(s *scribe, w *World) {
 
 func (g *journalWrite) encode(s *scribe, w *World) {
 	s.num(int64(g.part), int64(g.topicID), g.offset)
-	s.flags(g.applied)
+	s.flags(g.applied, g.byWord)
 	w.encodeRecord(s, g.part, g.Value)
 }
 
