@@ -217,6 +217,7 @@ func TestABrokerThatTakesLessMetadataIsLearnedFrom(t *testing.T) {
 }
 
 func TestTheMemoryBoundPausesReadingAndLosesNothing(t *testing.T) {
+	long.Only(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=4Mi")
 		in.ready()

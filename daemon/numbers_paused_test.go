@@ -80,6 +80,7 @@ func TestNumbersOfAPauseForDeadLetters(t *testing.T) {
 
 // TestNumbersOfAPauseForMemory: records of 60 KB fill it one after the other.
 func TestNumbersOfAPauseForMemory(t *testing.T) {
+	long.Only(t)
 	numbered(t, func(w *fixture, k *truth, settings []string) {
 		in := w.start(append(settings, "LAYOVER_MAX_PARKED_BYTES=4Mi", "LAYOVER_RUNS=off", "LAYOVER_MAX_DELAY=30d")...)
 		in.ready()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -157,12 +158,14 @@ func TestANamedRecordThatIsReadableLaterIsWaitedFor(t *testing.T) {
 			w.append(1, c.Value)
 		}
 		ask := e.ask()
-		go func() {
+		var late sync.WaitGroup
+		late.Go(func() {
 			time.Sleep(2 * time.Second)
 			w.append(1, cut[len(cut)-1].Value)
-		}()
+		})
 		began := time.Now()
 		a := w.restore(ask)[0]
+		late.Wait() // it can be read before its writer hears of it
 		w.content(a)
 		e.same(ask.Window)
 		if took := time.Since(began); took < 2*time.Second || took > 3*time.Second {

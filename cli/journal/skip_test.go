@@ -18,6 +18,7 @@ import (
 	"layover/cli/clitest"
 	"layover/cli/process"
 	"layover/offsets"
+	"layover/verify/long"
 )
 
 const graves = "dead-letters"
@@ -144,6 +145,7 @@ delayed/0@20000: leaves out the batch of the offsets 20000 to 20004: it takes mo
 }
 
 func TestSkipRefusesWhatItCannotKnow(t *testing.T) {
+	long.Only(t)
 	w := forSkips(t)
 	w.fill(0, 10)
 	w.bomb(0)

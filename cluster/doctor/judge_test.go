@@ -15,6 +15,7 @@ import (
 	"layover/cluster"
 	"layover/cluster/connect"
 	"layover/config"
+	"layover/verify/long"
 )
 
 const day = 24 * time.Hour
@@ -434,6 +435,7 @@ func TestCommandsAreForABrokerThatResolves(t *testing.T) {
 // TestTenTimesTheTopicsAreNoHundredTimesTheWork: each is missing, and each of many more topics
 // has a name like it. Where each pair was looked at, ten times the topics took a hundred times as long.
 func TestTenTimesTheTopicsAreNoHundredTimesTheWork(t *testing.T) {
+	long.Only(t)
 	took := func(missing int) time.Duration {
 		var names, seen []string
 		for i := range missing {

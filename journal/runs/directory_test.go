@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"layover/verify/long"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -37,6 +39,7 @@ func usualDirectory(t testing.TB, n, foreign, writers int) Directory {
 
 // TestAFullDirectoryIsSmall: it is one record, far below a batch's bound.
 func TestAFullDirectoryIsSmall(t *testing.T) {
+	long.Only(t)
 	for _, test := range []struct {
 		name             string
 		foreign, writers int
