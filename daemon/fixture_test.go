@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -54,10 +53,6 @@ func newFixture(t *testing.T, brokers int, opts ...kfake.Opt) *fixture {
 }
 
 func fixtureOf(k *kafkatest.Cluster) *fixture {
-	// What decompresses is pooled, and for zstd has a channel of the bubble that made it: none is left
-	// for this one, after two collections.
-	runtime.GC()
-	runtime.GC()
 	w := &fixture{Cluster: k, nextHTT: 20000}
 	w.resolve = func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil }
 	w.dial, w.seeds = w.Net.DialContext, w.Broker.ListenAddrs()
