@@ -11,13 +11,13 @@ import (
 // with the constants as they are.
 func Notes() []string {
 	return []string{
-		"Insert and cancel are CPU time of the thread that calls: the garbage collector's own threads are not in it, " +
+		"Insert and cancel are CPU time of the thread that calls. The garbage collector's own threads are not in it, " +
 			"its share that the caller has to do is. Expire is CPU time of the whole process.",
 		"Each operation takes one lock, each advance one; what locks by itself gets no second lock.",
 		fmt.Sprintf("Expire: the clock moves by hand, a millisecond or to the next deadline, and a call hands out at most %d records. "+
 			"What fires by itself is spread uniformly over real time instead, %s a record, and its callbacks count.",
 			budget, time.Duration(spreadNs)),
-		"The hashed wheel would take minutes: what reading a record costs is measured for a second or two, and its expiry is that times the turns a record waits.",
+		"The hashed wheel would take minutes. The cost of reading a record is measured for a second or two, and the expiry is that cost times the turns a record waits.",
 		"Longest advance: of ours in a whole passage, of the others in its first second or two. CPU is that of the thread, the wall also has what other programs took.",
 		"Insert, warm: a quarter of the records went and as many are parked. They went by expiring, " +
 			"or by being cancelled in structures that fire by themselves and in the hashed wheel.",
