@@ -15,9 +15,9 @@ const (
 // language can find the same share.
 const drawBits = 53
 
-// draw is what chooses how much of a record's wait is taken off, in [0, 1<<53): the upper
-// bits of the FNV-1a hash of topic-partition-offset, behind the finaliser of SplitMix64.
-// The hash alone hardly moves its upper bits from one offset to the next.
+// draw is the number in [0, 1<<53) that chooses how much of a record's wait is taken off.
+// It is the upper bits of the FNV-1a hash of topic-partition-offset, behind the finaliser
+// of SplitMix64. The hash alone hardly moves its upper bits from one offset to the next.
 //
 // It is the place of this record in the ingress topic, so that every reader finds the same.
 func draw(topic string, partition int32, offset int64) uint64 {
@@ -119,8 +119,8 @@ func (r *Rules) parseBackoff(b Backoff, c *control, d *Decision, record *kgo.Rec
 	return r.checkBounds(c, w, d.DeadlineMs, nowMs)
 }
 
-// base returns the instant that the wait of a back-off counts from: the record's timestamp,
-// or the deadline of the delivery that it was, whichever is later.
+// base returns the instant that the wait of a back-off counts from. That is the record's
+// timestamp, or the deadline of the delivery that it was, whichever is later.
 func (c *control) base(record *kgo.Record) wait {
 	w := wait{baseMs: record.Timestamp.UnixMilli(), base: baseTimestamp}
 	if dueMs, ok := c.due(); ok && dueMs > w.baseMs {
@@ -167,8 +167,9 @@ func (r *Rules) raised(c *control) int64 {
 }
 
 // carried returns the mapped count of a record, which goes on in x-delay-attempt where a
-// delivery does not raise it: the mapped header is gone, and without a count the record
-// would begin anew. It is 0 where there is none, and where x-delay-attempt itself goes on.
+// delivery does not raise it. The mapped header is gone, and without a count the record
+// would begin anew. The count is 0 where there is none, and where x-delay-attempt itself
+// goes on.
 func (c *control) carried() int64 {
 	if c.has(kindAttempt) || c.other(roleAttempt) == nil {
 		return 0

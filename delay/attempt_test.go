@@ -11,7 +11,7 @@ import (
 )
 
 // The draws were worked out by a program of a few lines in another language, from the
-// definitions of FNV-1a and SplitMix64, and so were the first waits of 1s..1h.
+// definitions of FNV-1a and SplitMix64. The first waits of 1s..1h were, too.
 func TestJitterOfAPlaceNeverChanges(t *testing.T) {
 	b := backoffOf(t, "1s..1h")
 	for _, place := range []struct {

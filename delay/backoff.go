@@ -200,9 +200,9 @@ func (b Backoff) Within(longest time.Duration) Backoff {
 	return b
 }
 
-// Wait is how long attempt n waits, from 1 on, in milliseconds, rounded up and above zero:
-// FIRST x FACTOR^(n-1), at most LAST, less a share of it that draw chooses. draw is in
-// [0, 1<<53), where 0 takes nothing off.
+// Wait is how long attempt n waits, from 1 on, in milliseconds, rounded up and above zero.
+// It is FIRST x FACTOR^(n-1), at most LAST, less a share of it that draw chooses. draw is
+// in [0, 1<<53), where 0 takes nothing off.
 //
 // It counts in integers, so that every machine finds the same instant. The result is never
 // below the exact one, and a sum that is a whole number of nanoseconds is exact.
@@ -215,7 +215,7 @@ func (b Backoff) Wait(n int64, draw uint64) (ms int64) {
 }
 
 // full is the wait of attempt n in nanoseconds, rounded up, with nothing taken off. As many
-// attempts at a time are multiplied as an integer holds: with x1.01 from a nanosecond to
+// attempts at a time are multiplied as an integer holds. With x1.01 from a nanosecond to
 // ten years that is some 450 times, and no n costs more.
 func (b Backoff) full(n int64) uint64 {
 	last := uint64(b.last)

@@ -134,8 +134,8 @@ func TestJitterTakesUpToItsShareAndNeverAll(t *testing.T) {
 	}
 }
 
-// FuzzBackoff reads any bytes as the model does, prints what it read, and waits as long as
-// rational numbers say, never less, and a microsecond more at most.
+// FuzzBackoff reads any bytes as the model does, and prints what it read. It waits as long
+// as rational numbers say, never less, and a microsecond more at most.
 func FuzzBackoff(f *testing.F) {
 	for text := range goodBackoffs {
 		f.Add([]byte(text), int64(3), uint64(1<<52))

@@ -41,9 +41,9 @@ func (n *Names) Claim(record *kgo.Record) (claim Claim) {
 	return claim
 }
 
-// StandsFor returns the header of Layover's own that a header has the meaning of, in lower case:
-// itself, or the one that a mapped header stands for. It is empty for a mapped header without
-// such a one, and for all others.
+// StandsFor returns the header of Layover's own that a header has the meaning of, in lower case.
+// That is the header itself, or the one that a mapped header stands for. The name is empty for a
+// mapped header without such a one, and for all others.
 func (n *Names) StandsFor(name string) string {
 	if kindOf(name) != kindOther {
 		return asciiFold(name)

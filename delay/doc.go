@@ -38,7 +38,7 @@
 // even where it is malformed.
 //
 // A value whose bytes are all printable ASCII (0x20 to 0x7E) is text, any
-// other is a big-endian two's complement number. The two never clash: the
+// other is a big-endian two's complement number. The two never clash. The
 // first byte of any plausible instant in six to eight bytes, and of any
 // plausible delay in eight, is below 0x20.
 //
@@ -65,10 +65,11 @@
 //   - an id with a control character of Unicode's class Cc: U+0000 to U+001F and
 //     U+007F to U+009F.
 //
-// Where several things are wrong, the first of this order is reported: the
-// value of x-deliver-at or x-delay, the attempt, the missing timestamp, the maximum, the
-// timestamp ahead of the clock, the expiry, the target, the hops, the id. Of a record with
-// x-delay-cancel it is that header's value, the missing id, what stands beside it, the id.
+// Where several things are wrong, the first in order is reported. The order begins with
+// the value of x-deliver-at or x-delay, the attempt, the missing timestamp, the maximum.
+// The timestamp ahead of the clock, the expiry, the target, the hops, the id follow. Of a
+// record with x-delay-cancel the order is that header's value, the missing id, what stands
+// beside it, the id.
 //
 // # Rounding
 //
@@ -85,7 +86,7 @@
 // RFC 3339 for instants; ISO 8601 section 5.5.2 for durations, as far as they
 // have a fixed length; Go's time.ParseDuration. x-delay as an integer of
 // milliseconds, where zero and below go at once, is RabbitMQ's delayed message
-// exchange; an instant as six to eight big-endian bytes is how spring-kafka
+// exchange. An instant as six to eight big-endian bytes is how spring-kafka
 // writes java.math.BigInteger. The names layover.errors.* have the suffixes of
 // Kafka's own family of dead-letter headers.
 package delay

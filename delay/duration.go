@@ -264,7 +264,7 @@ func FormatDuration(d time.Duration) string {
 }
 
 // number is a decimal number as it is written: the digits before and behind
-// the point, and the point, which is 0 where there is none.
+// the point, and the point. The point is 0 where there is none.
 type number struct {
 	whole, fraction []byte
 	point           byte
@@ -293,7 +293,7 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 // more than 1<<63.
 //
 // The fraction is exact, however many digits it has. From its last digit to
-// its first, each step is ceil((digit*unit + behind) / 10); rounding up at
+// its first, each step is ceil((digit*unit + behind) / 10). Rounding up at
 // every step has the same result as rounding up once at the end. No step holds
 // more than ten weeks of nanoseconds, a thousandth of an int64.
 func (n number) times(unit time.Duration) (ns uint64, ok bool) {

@@ -47,8 +47,8 @@ func TestAnExpiryIsReadInEveryFormOfADeadlineAndRoundedDown(t *testing.T) {
 	}
 }
 
-// Nothing is handed out at the expiry or later: the last millisecond of the clock before
-// ExpireMs ends before the instant, and the first from it on does not.
+// Nothing is handed out at the expiry or later. The last millisecond of the clock before
+// ExpireMs ends before the instant, and the first from ExpireMs on does not.
 func TestRoundingAnExpiryHandsNothingOutTooLate(t *testing.T) {
 	base := time.UnixMilli(noon).UTC()
 	for _, past := range []time.Duration{0, 1, 999_999, time.Millisecond, time.Millisecond + 1, 1_500_000, 999_999_999} {

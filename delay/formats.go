@@ -281,7 +281,7 @@ func declaredEpochMs(value []byte) (ms int64, f fault) {
 }
 
 // declaredEpochS refuses a positive number that is before 3 March 1973, or from the year 5138
-// on: the one is rather a delay, and the other rather milliseconds.
+// on. An earlier one is rather a delay, and a later one rather milliseconds.
 func declaredEpochS(value []byte) (ms int64, f fault) {
 	ms, f = declaredSeconds(value)
 	switch {

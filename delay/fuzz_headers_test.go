@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// script makes headers of one text: they end at a zero byte, a name ends at the
-// first "=", and a header without one has a null value.
+// script makes headers of one text. They end at a zero byte, a name ends at the
+// first "=", and a header without "=" has a null value.
 func script(text string) []kgo.RecordHeader {
 	var in []kgo.RecordHeader
 	for part := range strings.SplitSeq(text, "\x00") {
@@ -41,9 +41,9 @@ func without(in []kgo.RecordHeader, names ...string) []kgo.RecordHeader {
 }
 
 // FuzzHeadersOfAnyNameAndNumber reads whole lists of headers: names in any case,
-// repeated ones, nulls. The decision is the model's; what a delivery and a dead
-// letter carry is what was there without ours; a delivery that is read again asks
-// for nothing, and a dead letter for what the record asked for.
+// repeated ones, nulls. The decision is the model's. A delivery and a dead letter
+// carry the headers that were there without ours. A delivery that is read again
+// asks for nothing, and a dead letter for what the record asked for.
 func FuzzHeadersOfAnyNameAndNumber(f *testing.F) {
 	for _, text := range []string{
 		"", "x-delay", "x-delay=", "x-delay=30s", "X-DELAY=30s\x00x-delay=1s", "x-delay=1s\x00x-Delay", "x-deliver-at=2030-01-01T12:00:00Z\x00x-delay=bad",
@@ -218,7 +218,7 @@ func startsWith(t *testing.T, got, kept []kgo.RecordHeader, names []string) {
 }
 
 // A text that the command line takes is one that the header takes, and means the
-// same; what only one of them takes is binary, or beyond a time.Duration.
+// same. A text that only one of them takes is binary, or beyond a time.Duration.
 func FuzzTextOnTheCommandLineIsTextInAHeader(f *testing.F) {
 	for _, text := range append(delaySeeds(), instantSeeds()...) {
 		f.Add(text)

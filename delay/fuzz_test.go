@@ -102,8 +102,9 @@ func FuzzDuration(f *testing.F) {
 				t.Fatalf("%q: got %d ns, which is %v more than exact", text, got, over)
 			}
 		}
-		// What Go reads we read, but for a bare zero with a plus, and for what
-		// is out of range, which Go does not notice for 1<<63 ns twice over.
+		// All that Go reads we read, but for a bare zero with a plus, and for
+		// values out of range. Go does not notice that 1<<63 ns twice over is such a
+		// value.
 		if d, err := time.ParseDuration(text); err == nil && flt == faultDelay {
 			if n, _, isNumber, _ := parseInteger([]byte(text)); !(isNumber && n == 0) && text != "+0" {
 				t.Fatalf("%q: Go reads %v", text, d)

@@ -102,9 +102,9 @@ func (d httpDate) instant(long bool, baseMs int64) (ms int64, f fault) {
 	return (date.Unix() + int64(hour*3600+minute*60+second)) * 1000, fine
 }
 
-// century completes a year of two digits to one that is at most 50 years after baseMs: the
-// latest such year, as RFC 9110 has it. The record's timestamp, which baseMs is, makes the
-// same of it whenever the record is read.
+// century completes a year of two digits to one that is at most 50 years after baseMs. It
+// is the latest such year, as RFC 9110 has it. The record's timestamp, which baseMs is,
+// makes the same of it whenever the record is read.
 func century(year int, month time.Month, day, hour, minute, second int, baseMs int64) int {
 	limit := time.UnixMilli(min(max(baseMs, minInstantMs), maxInstantMs)).UTC().AddDate(50, 0, 0)
 	year += limit.Year() - limit.Year()%100

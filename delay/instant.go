@@ -24,7 +24,7 @@ const (
 	maxInstantMs = 253_402_300_799_999
 
 	// leastUnixMs is the smallest positive number that is taken for Unix
-	// milliseconds, 3 March 1973: anything below is rather a number of seconds,
+	// milliseconds, 3 March 1973. Anything below is rather a number of seconds,
 	// up to the year 5138.
 	leastUnixMs = 100_000_000_000
 )
@@ -38,7 +38,7 @@ const (
 )
 
 // parseInstant reads the value of x-deliver-at or x-expire-at: Unix milliseconds.
-// An instant before the year 0 becomes the start of that year: it is past all the
+// An instant before the year 0 becomes the start of that year. It is past all the
 // same, and its distance to any clock fits an int64.
 func parseInstant(value []byte, r rounding) (ms int64, f fault) {
 	switch {

@@ -111,7 +111,7 @@ type fault string
 
 const fine fault = ""
 
-// maxQuotedBytes bounds the part of a value that a message quotes: headers may
+// maxQuotedBytes bounds the part of a value that a message quotes. Headers may
 // be as large as the broker takes, and messages end in headers and logs.
 const maxQuotedBytes = 100
 

@@ -104,8 +104,8 @@ func (c *control) ambiguous() bool {
 //
 // It is one if it has no native header, and scheduler-epoch is what says when, or nothing does
 // and the value is null. A record that another product's header gives a deadline is of that
-// product, also with a null value; and a null value that was delivered before is nobody's cancel,
-// but what a consumer has written back.
+// product, also with a null value. A null value that was delivered before is nobody's cancel: a
+// consumer has written it back.
 func (c *control) isSchedule(record *kgo.Record) bool {
 	switch o := c.other(roleWhen); {
 	case o == nil && (record.Value != nil || c.has(kindID) || c.has(kindHops)):

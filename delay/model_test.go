@@ -11,8 +11,8 @@ import (
 )
 
 // The model reads the headers a second time, with regular expressions and
-// rational numbers and nothing of the package but its constants: slow, and
-// short enough to be believed.
+// rational numbers and nothing of the package but its constants. It is slow,
+// and short enough to be believed.
 
 var (
 	modelText    = regexp.MustCompile(`^[\x20-\x7e]+$`)
@@ -28,7 +28,7 @@ var modelUnits = map[string]int64{
 }
 
 // modelDuration returns the nanoseconds of text exactly, and the sum of its
-// parts with each rounded up to the nanosecond, which is what the codec does.
+// parts with each rounded up to the nanosecond. The codec returns that sum.
 func modelDuration(text string) (exact *big.Rat, rounded *big.Int, parts int, ok bool) {
 	type part struct{ number, unit string }
 	var list []part

@@ -39,7 +39,7 @@ type Rules struct {
 }
 
 // futureSlack is how far beyond MaxDelay a deadline may be ahead of the clock.
-// A producer's clock is allowed to be wrong by as much; a timestamp from next
+// A producer's clock is allowed to be wrong by as much. A timestamp from next
 // year must not park a record, and its partition's memory, until then.
 const futureSlack = time.Hour
 
@@ -53,8 +53,8 @@ type Decision struct {
 	// the year 0, so that its distance to any clock fits an int64.
 	DeadlineMs int64
 	// Delayed: the record waits until DeadlineMs, which may have passed. Where it
-	// is false there is no delay, or the delay is Immediate: the record goes at
-	// once, even with a timestamp, and so a DeadlineMs, ahead of the clock.
+	// is false there is no delay, or the delay is Immediate. The record then goes
+	// at once, even with a timestamp, and so a DeadlineMs, ahead of the clock.
 	Delayed bool
 	// Target is the topic that the record goes to.
 	Target string
@@ -71,8 +71,8 @@ type Decision struct {
 	PastDue bool
 
 	// ID is the name of the record within its ingress partition, or of the record that a
-	// cancel is about: the value of x-delay-id or of a mapped header, or the key of a
-	// schedule, in the record's own memory. Nil: none.
+	// cancel is about. It is the value of x-delay-id or of a mapped header, or the key
+	// of a schedule, in the record's own memory. Nil: none.
 	ID []byte
 	// IDHeader is the index of that header in the headers given, and IDIsKey where the id is
 	// the record's key. Without an ID it means nothing.
@@ -98,16 +98,16 @@ type Decision struct {
 }
 
 // Parse decides about one record, as it was read: with its headers, its topic, partition
-// and offset, and its timestamp, where the Unix epoch and before mean that it has none.
-// nowMs is the clock of the reader, in Unix milliseconds.
+// and offset, and its timestamp. A timestamp at the Unix epoch or before means that the
+// record has none. nowMs is the clock of the reader, in Unix milliseconds.
 //
 // For an invalid record the decision holds only a DeadlineMs: the record's
 // timestamp, or nowMs where it has none. It is for the policy that delivers such
 // records all the same, unless Cancel is set.
 //
 // The decision depends on nowMs only in PastDue, in ReasonFutureTimestamp, and
-// where there is no timestamp: a record that is read again after a restart is
-// due when it was due before. The cost is linear in the headers; a valid
+// where there is no timestamp. So a record that is read again after a restart
+// is due when it was due before. The cost is linear in the headers; a valid
 // record allocates nothing, but for a target that Targets has not seen before.
 func (r *Rules) Parse(record *kgo.Record, nowMs int64) (d Decision, inv *Invalid) {
 	var m mapped

@@ -40,8 +40,8 @@ func ParseDelay(text string) (time.Duration, error) {
 // shortBelowMs is the delay below which a bare number is probably meant in seconds.
 const shortBelowMs = 1000
 
-// Hint returns a note about a delay that is a bare number of less than a second, which
-// few mean: "5 ms; write 5s for seconds". It is empty for every other value.
+// Hint returns a note about a delay that is a bare number of less than a second:
+// "5 ms; write 5s for seconds". Few mean such a delay. The note is empty for every other value.
 func Hint(value []byte) string {
 	n, _, ok, overflow := parseInteger(value)
 	if !ok || overflow || n <= 0 || n >= shortBelowMs {

@@ -156,7 +156,8 @@ func AppendErrors(dst, in []kgo.RecordHeader, o Origin, group string, inv Invali
 }
 
 // AppendBatch appends to dst, behind the headers of AppendErrors, the two of a dead
-// letter that stands for a whole batch: its last offset, and its number of records.
+// letter that stands for a whole batch. They are the batch's last offset and its
+// number of records.
 func AppendBatch(dst []kgo.RecordHeader, last, records int64) []kgo.RecordHeader {
 	return append(dst,
 		textHeader(HeaderErrorLastOffset, strconv.FormatInt(last, 10)),

@@ -69,7 +69,7 @@ const (
 // where allowed has its name; a glob in allowed does not do.
 //
 // Errors are a name that Kafka would not accept, a glob that is malformed or could match
-// no topic, and an egress topic that is denied.
+// no topic, and a denied egress topic.
 func NewTargets(egress string, allowed, denied, reserved []string) (*Targets, error) {
 	t := &Targets{egress: egress, denied: make(map[string]struct{}, len(denied)), reserved: reserved}
 	for _, glob := range reserved {
@@ -111,8 +111,8 @@ func NewTargets(egress string, allowed, denied, reserved []string) (*Targets, er
 }
 
 // checkGlob refuses a glob that path.Match cannot read, and one with a letter
-// that is in no topic's name: {a,b} and a,b would match nothing, silently. The error
-// begins with the glob.
+// that is in no topic's name. The globs {a,b} and a,b would match nothing, silently.
+// The error begins with the glob.
 func checkGlob(glob string) error {
 	if _, err := path.Match(glob, ""); err != nil {
 		return fmt.Errorf("%s: %w, want a glob of *, ? and [a-z]", quote([]byte(glob)), err)
@@ -126,10 +126,10 @@ func checkGlob(glob string) error {
 	return nil
 }
 
-// Resolve returns the topic that name is, and its label in metrics: the name
-// itself where it is allowed as such, else the first glob that matches. It
-// returns false for a name that no topic can have, and for a topic that is not
-// allowed. Nothing of name is kept or returned.
+// Resolve returns the topic that name is, and its label in metrics. The label
+// is the name itself where it is allowed as such, else the first glob that
+// matches. Resolve returns false for a name that no topic can have, and for a
+// topic that is not allowed. Nothing of name is kept or returned.
 //
 // It allocates for a topic's first record, and for every record of a topic beyond
 // maxRemembered.

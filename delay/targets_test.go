@@ -54,8 +54,9 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// What looks like another process's journal or runs topic is a target only by its own name: a
-// glob was meant for other topics, and a record there would harm the process that keeps it.
+// A topic that looks like another process's journal or runs topic is a target only by its own
+// name. A glob was meant for other topics, and a record in such a topic would harm the
+// process that keeps it.
 func TestAGlobAllowsNoJournalOfAnotherProcess(t *testing.T) {
 	targets, err := NewTargets("ready", []string{"*", "orders.layover-orders"}, []string{"delayed.layover-delayed"}, []string{"*.layover-*", "delayed.?*-journal", "*.*.runs"})
 	if err != nil {

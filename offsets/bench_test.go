@@ -27,9 +27,9 @@ func every(stride, n int64) *Window {
 	return w
 }
 
-// BenchmarkFinish asks what one delivered record costs: in the order of the
-// log, and without any order in windows of ten thousand to ten million, where
-// memory is the limit.
+// BenchmarkFinish asks what one delivered record costs. Records finish in the
+// order of the log, and without any order in windows of ten thousand to ten
+// million, where memory is the limit.
 func BenchmarkFinish(b *testing.B) {
 	b.Run("in-order", func(b *testing.B) {
 		w := NewWindow(0)
@@ -80,9 +80,9 @@ func BenchmarkFinishRange(b *testing.B) {
 	}
 }
 
-// BenchmarkEncode asks what a partition's commit costs each second: with ten
-// million undecided offsets, of which the text takes the first; with a
-// straggler for each million; and with nothing above low.
+// BenchmarkEncode asks what a partition's commit costs each second. It
+// encodes ten million undecided offsets, of which the text takes the first; a
+// straggler for each million; and nothing above low.
 func BenchmarkEncode(b *testing.B) {
 	stragglers := NewWindow(0)
 	for offset := int64(0); offset < 1e9; offset += 1e6 {
@@ -100,9 +100,9 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// BenchmarkDecode asks what a partition costs at assignment: texts of the
-// default limit and of the longest that is looked at, with most runs, and with
-// most pages, which is the worst that a few bytes can do.
+// BenchmarkDecode asks what a partition costs at assignment. It reads texts of
+// the default limit and of the longest that is looked at. They have the most
+// runs, or the most pages, which is the worst that a few bytes can do.
 func BenchmarkDecode(b *testing.B) {
 	runs, pages := coin(1_000_000), every(pageSize, 1<<28)
 	for name, metadata := range map[string]string{

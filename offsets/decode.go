@@ -43,10 +43,10 @@ func Decode(metadata string, id Identity, low int64) (*Window, error) {
 // Empty metadata, which an operator's reset leaves, is an empty set and no
 // error.
 //
-// The window is never nil: with an error it is empty and at low, and the error
-// is, for errors.Is, one of ErrForeign, ErrOtherTopic, ErrDamaged and
-// ErrNewer. The owner of the text is checked before its soundness, so a mirror's
-// copy at a translated offset is foreign and not damaged.
+// The window is never nil: with an error it is empty and at low. The error is,
+// for errors.Is, one of ErrForeign, ErrOtherTopic, ErrDamaged and ErrNewer. The
+// owner of the text is checked before its soundness, so a mirror's copy at a
+// translated offset is foreign and not damaged.
 //
 // The length of the text bounds the cost in time and memory, whatever numbers are in
 // it. No more than 64 KiB of text is looked at.

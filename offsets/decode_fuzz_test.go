@@ -61,7 +61,7 @@ var (
 )
 
 // modelDecode reads metadata as the package comment describes it, with nothing of
-// the code under test but seal: a regular expression, and numbers without a bound.
+// the code under test but seal. It has a regular expression, and numbers without a bound.
 func modelDecode(metadata string, id Identity, low int64) (runs []int64, kind error) {
 	switch {
 	case metadata == "":
@@ -145,8 +145,8 @@ func modelNumber(b []byte) (*big.Int, []byte) {
 	return nil, nil
 }
 
-// FuzzDecodeAgreesWithAReaderOfTheFormat compares Decode with the model, and holds
-// it to what it promises: the kind of each error, an empty window with it, and
+// FuzzDecodeAgreesWithAReaderOfTheFormat compares Decode with the model. It holds
+// Decode to its promises: the kind of each error, an empty window with it, and
 // memory by the length of the text alone.
 func FuzzDecodeAgreesWithAReaderOfTheFormat(f *testing.F) {
 	const example = "layover.1.1.QTFR069j3kyGAe_yAAAAAAAAAAAAAAAAAAAAAAAAAAAAAQEAAA" // as the package comment has it

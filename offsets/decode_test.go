@@ -180,7 +180,7 @@ func TestDecodedNumbersCannotTakeMemoryByTheirSize(t *testing.T) {
 	}
 
 	// A gap of two bytes and a length of one, over the boundary between two pages
-	// that nothing else is in: a byte of text cannot do more.
+	// that nothing else is in. A byte of text cannot do more.
 	pairs := []uint64{pageSize - 1, 2}
 	for range 1008 {
 		pairs = append(pairs, 2*pageSize-2, 2)
@@ -202,7 +202,7 @@ func TestDecodedNumbersCannotTakeMemoryByTheirSize(t *testing.T) {
 	}
 }
 
-// mostBytes bounds the memory of a window that was read from so many characters:
-// four of them are three bytes, which are two pages, each with an entry in a table
-// that may be twice as large as it needs to be. Of 4096 characters it is 1.1 MiB.
+// mostBytes bounds the memory of a window that was read from so many characters.
+// Four of them are three bytes, which are two pages. Each page has an entry in a
+// table that may be twice as large as it needs to be. Of 4096 characters it is 1.1 MiB.
 func mostBytes(characters int) int64 { return 8<<10 + int64(characters/4)*2*(512+2*24) }

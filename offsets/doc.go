@@ -10,11 +10,11 @@
 //	                   ^       \_____/     ^
 //	                  low       a run      a run; Highest is 47
 //
-// The commit's offset is the low offset, 42, and its metadata holds the two
-// runs relative to it: gap 2, length 2, gap 1, length 1. When 42 finishes, low
-// becomes 43; when 43 does too, low passes over the run behind it and becomes
-// 46. A restart that reads offset and metadata back delivers 42, 43 and 46 and
-// nothing that was delivered before.
+// The commit's offset is the low offset, 42. The commit's metadata holds the
+// two runs relative to 42: gap 2, length 2, gap 1, length 1. When 42 finishes,
+// low becomes 43; when 43 does too, low passes over the run behind it and
+// becomes 46. A restart that reads offset and metadata back delivers 42, 43
+// and 46 and nothing that was delivered before.
 //
 // # Metadata
 //
@@ -55,13 +55,13 @@
 //	     v  offset of the first record, v distance of the last one from it
 //	 v  gap less one, v length less one, and so on to the end
 //
-// where v is an unsigned LEB128 number in its shortest form, and s a signed one: 2n for
+// where v is an unsigned LEB128 number in its shortest form. s is a signed one: 2n for
 // n >= 0, and -2n-1 for n < 0, as v. The first gap is counted from the low offset. As low
 // is never finished and runs are maximal, gaps and lengths are at least one, so a set has
 // exactly one encoding.
 //
 // The worked example above, in a cluster "c" and partition 0, ends in the
-// bytes 00 | 01 01 00 00: no extension, gap 2, length 2, gap 1, length 1.
+// bytes 00 | 01 01 00 00. They are no extension, gap 2, length 2, gap 1, length 1.
 //
 // The two version numbers follow from what the extension says:
 //
@@ -73,14 +73,14 @@
 // A text of 2.2 says that copies are open also where the fields of runs are not there,
 // or are out of their bounds.
 //
-// The low offset is in the checksum and not in the text: it is the committed
-// offset, which travels beside it, and the two are true only together.
+// The low offset is in the checksum and not in the text. It is the committed
+// offset, which travels beside the text, and the two are true only together.
 //
 // # What it is not
 //
 // It commits nothing, and knows neither a clock nor a client. It does not
 // decide what to do with a set that does not fit or with metadata that is not
-// ours: Encoded and the sentinel errors tell the caller which case it is.
+// ours. Encoded and the sentinel errors tell the caller which case it is.
 //
 // # Sources
 //

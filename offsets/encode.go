@@ -83,7 +83,7 @@ type Set interface {
 func (w *Window) Encode(id Identity, limit int) Encoded { return Encode(w, id, Extension{}, limit) }
 
 // Encode writes a set for id in at most limit characters. Offsets that do not fit
-// are left out from the top: the text then holds the longest prefix of the set that
+// are left out from the top. The text then holds the longest prefix of the set that
 // fits, down to a part of a run. A limit too low for even the fixed fields and the
 // extension gives the empty text; limits above 64 KiB count as 64 KiB.
 //

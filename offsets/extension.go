@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Extension is the part of metadata beside the set: it names the journal records that
+// Extension is the part of metadata beside the set. It names the journal records that
 // hold more of the set, and says what is known of the partition's runs. A reader skips
 // the fields that it does not know. Extension is comparable.
 type Extension struct {
@@ -16,8 +16,8 @@ type Extension struct {
 	// none. It needs an incarnation.
 	Journal JournalRange
 	// Again is an offset. Finished commands from there on, records that end others, count
-	// again after a restart: it may find one finished, and the record that it ended not.
-	// 0 is all of them. It needs an incarnation.
+	// again after a restart. That restart may find a command finished, and the record
+	// that the command ended not. 0 is all of them. It needs an incarnation.
 	Again int64
 	// Runs is what is known of the partition's runs, its zero value nothing. It needs an
 	// incarnation, but for Holds.

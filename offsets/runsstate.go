@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// RunsState is what a commit says of the partition's runs, which are not those of
-// finished offsets: they are copies of records that are due far off, in a topic of
+// RunsState is what a commit says of the partition's runs. These are no runs of
+// finished offsets, but copies of records that are due far off, in a topic of
 // Layover's own. Package journal/runs has their format.
 //
 // Offsets and the leader epoch are of the partition of that topic, and none is negative.

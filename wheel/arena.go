@@ -17,7 +17,7 @@ type record struct {
 // A chunk is a header and then records, in consecutive places of a slab. The
 // header is itself a record. Its payload is the tag: the chunk's epoch, and its
 // number within the log. Its tick is the ref of the next chunk, its seq the number
-// of places that follow; both are written when the chunk is closed or its bucket is
+// of places that follow. Both are written when the chunk is closed or its bucket is
 // taken.
 //
 // A bucket's first chunk is small, so that a bucket with one record stays cheap; the

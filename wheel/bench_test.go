@@ -158,9 +158,9 @@ func BenchmarkCancel(b *testing.B) {
 	})
 }
 
-// What does it cost until a record is handed out, cascade included, when the
-// clock moves millisecond by millisecond through the hour (each), or when a
-// million are due at once (jump)?
+// What does it cost until a record is handed out, cascade included? The clock
+// moves millisecond by millisecond through the hour (each), or a million are
+// due at once (jump).
 func BenchmarkExpire(b *testing.B) {
 	deadlinesMs := benchDeadlinesMs(benchPending)
 	due := make([]uint64, 0, 2048)
@@ -201,9 +201,9 @@ func BenchmarkExpire(b *testing.B) {
 	})
 }
 
-// What does it cost to look for the earliest record, beside a wheel that has one,
-// while a tick with very many is handed out and behind many that were cancelled?
-// The loop publishes it several times a second.
+// What does it cost to look for the earliest record while a tick with very many
+// is handed out, and behind many that were cancelled? A wheel that has one
+// record is beside them. The loop publishes it several times a second.
 func BenchmarkEarliest(b *testing.B) {
 	one := New(0, DefaultGeometry())
 	one.Add(1000, 1)

@@ -4,7 +4,7 @@ import "math/bits"
 
 // bitset is a set of small integers that finds its next member with a few
 // trailing-zero counts. As the queue of a level it is Kafka's DelayQueue of
-// non-empty buckets: offering and taking a bucket are bit operations, and an
+// non-empty buckets. Offering and taking a bucket are bit operations, and an
 // empty wheel has nothing to wake anyone for.
 type bitset struct {
 	words []uint64

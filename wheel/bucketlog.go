@@ -88,7 +88,7 @@ func (a *arena) extend(l *bucketLog, epoch uint32) {
 	l.next, l.mask, l.epoch = ref+1, size-1, epoch
 }
 
-// close writes the header of the last chunk of a log that is not empty:
+// close writes the header of the last chunk of a log that is not empty.
 // following is the ref of the chunk that comes next, or 0.
 func (a *arena) close(l *bucketLog, following uint32) {
 	last := l.tail()

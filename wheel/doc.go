@@ -9,7 +9,7 @@
 // # Levels
 //
 // A level is a ring of slots, and each slot holds the bucket of one span of
-// time. The lowest level has a slot for each tick; each level above it is
+// time. The lowest level has a slot for each tick. Each level above it is
 // coarser by the same factor, and is made when the first record needs it. This
 // is a wheel of 4 slots and factor 2 with a tick of 1 ms, its clock at 5:
 //
@@ -36,10 +36,10 @@
 // is half a turn of the top level away from the earliest of them.
 //
 // The clock never steps through empty ticks. Each level keeps its non-empty
-// buckets in a bitmap, so that the next one to be due is a few instructions
-// away, whether it is a millisecond or a century ahead. A wheel with nothing
-// parked costs nothing, and a jump of the clock over any number of turns costs
-// only the buckets that hold something.
+// buckets in a bitmap. So the next one to be due is a few instructions away,
+// whether it is a millisecond or a century ahead. A wheel with nothing parked
+// costs nothing, and a jump of the clock over any number of turns costs only
+// the buckets that hold something.
 //
 // # Buckets
 //
@@ -59,24 +59,26 @@
 // Records come out in the order of their ticks, and those of one tick in the
 // order in which they were added. No sort is needed for that, so that a bucket
 // of any size can be handed out a few records at a time. Of two records for the
-// same tick, the one in the coarser level is always the older one, because a
-// level that once reached a deadline reaches it ever after. A bucket therefore
-// has two logs, one for records that cascaded into it and one for records added
-// to it, and reads the first one first. A bucket that cascades over some time is
-// empty before the level two below reaches any of it: a record that skipped a
-// level would get ahead of older ones that wait there.
+// same tick, the one in the coarser level is always the older one. The reason is
+// that a level that once reached a deadline reaches it ever after. A bucket
+// therefore has two logs, one for records that cascaded into it and one for
+// records added to it. The log of cascaded records is read first. A bucket that
+// cascades over some time is empty before the level two below reaches any of it.
+// Otherwise a record that skipped a level would get ahead of older ones that
+// wait in that level.
 //
 // # Farthest records
 //
 // An owner short of memory takes the records due last out of the wheel again, a bounded
-// number a call. A cursor keeps the place between the calls: it goes from the coarsest
+// number a call. A cursor keeps the place between the calls. It goes from the coarsest
 // level down, as records do when they cascade, so none gets past it unread.
 //
 // # Sources
 //
 // G. Varghese and T. Lauck, Hashed and Hierarchical Timing Wheels, SOSP 1987,
 // schemes 6 and 7. The names, the overflow wheels made on demand and the queue
-// of non-empty buckets instead of a running tick are from Apache Kafka,
-// org.apache.kafka.server.util.timer: TimingWheel, TimerTaskList, SystemTimer.
-// Unlike Kafka's, this one rounds deadlines up, so that nothing is ever early.
+// of non-empty buckets instead of a running tick are from Apache Kafka. They
+// are in its package org.apache.kafka.server.util.timer: TimingWheel,
+// TimerTaskList, SystemTimer. Unlike Kafka's, this one rounds deadlines up, so
+// that nothing is ever early.
 package wheel

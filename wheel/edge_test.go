@@ -228,9 +228,9 @@ func TestCancelDuringCascadeAndDuringHandingOut(t *testing.T) {
 	}
 }
 
-// A bucket that moves down over half a second is cancelled from while it does:
-// what has moved, what is still to move, and what neither cascades nor fires any
-// more because compaction has been over it.
+// A bucket that moves down over half a second is cancelled from while it does.
+// Some of its records have moved, and some are still to move. Others neither
+// cascade nor fire any more because compaction has been over them.
 func TestCancelWhileABucketMovesDown(t *testing.T) {
 	const records, deadlineMs = 20_000, 600_000
 	for _, p := range paces {

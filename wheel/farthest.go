@@ -6,8 +6,8 @@ import "math"
 // from beyond the top one down to the lowest. In each it reads the buckets from the
 // latest slot on, and then the open one. Of far it reads the open one first.
 //
-// Records move only to where the pass comes later: into an open bucket, to a lower level,
-// and from the open bucket of far back into far.
+// Records move only to where the pass comes later. They move into an open bucket, to a
+// lower level, and from the open bucket of far back into far.
 type taking struct {
 	level   int    // index of the level; after the last comes far, and then its open bucket
 	current *level // the level of that index; nil: no pass is going on
@@ -40,9 +40,9 @@ type taking struct {
 // other methods may be called between two calls, and the horizon may change.
 //
 // The farthest buckets come first: those beyond all levels, then level by level from the
-// coarsest to the finest, and in a level from the latest on. Within a bucket any record
-// may come first, and one two buckets later may wait in the level below. Of a bucket that
-// the horizon cuts, the records beyond it are taken.
+// coarsest to the finest. In a level the latest ones come first. Within a bucket any
+// record may come first, and one two buckets later may wait in the level below. Of a
+// bucket that the horizon cuts, the records beyond it are taken.
 //
 // A pass takes every wanted record beyond the horizon that was parked when it began and
 // still is. One that was added meanwhile may be left for the next pass. What stays is read

@@ -19,8 +19,8 @@ func wanted(class uint64) func(payload uint64) bool {
 	return func(payload uint64) bool { return class != 1 && (class == 0 || payload%class != 0) }
 }
 
-// takeFarthest calls TakeFarthest once: what comes out is parked, beyond the horizon and
-// wanted, and at the end of a pass nothing that the pass owes is left.
+// takeFarthest calls TakeFarthest once. Every record that comes out is parked, beyond
+// the horizon and wanted. At the end of a pass nothing that the pass owes is left.
 func (m *model) takeFarthest(horizonMs int64, budget int, class uint64) (more bool) {
 	m.t.Helper()
 	p := &m.taking

@@ -26,11 +26,11 @@ type Geometry struct {
 	Slots int
 
 	// Factor is how many times coarser each level is than the one below it, 2
-	// to Slots. With at most half of Slots neighbouring levels overlap: the
-	// lower one reaches two buckets of the upper one ahead, so that a bucket
-	// can move down a little at a time before it is due. With more, all of it
-	// has to move at the tick at which it is due. With three levels or more,
-	// Slots may be at most Factor squared.
+	// to Slots. With at most half of Slots neighbouring levels overlap. The
+	// lower one reaches two buckets of the upper one ahead. So a bucket can move
+	// down a little at a time before it is due. With more, all of it has to move
+	// at the tick at which it is due. With three levels or more, Slots may be at
+	// most Factor squared.
 	Factor int
 
 	// Levels is the number of levels, at least 1. Records beyond the reach of the
@@ -40,8 +40,8 @@ type Geometry struct {
 
 // DefaultGeometry is a millisecond tick with four levels of 4,096 slots, each
 // 2,048 times coarser than the one below. They reach 4.1 seconds, 2.3 hours,
-// 199 days and a thousand years: a record delayed by up to four seconds is
-// never moved, one delayed by up to two hours is moved once.
+// 199 days and a thousand years. A record delayed by up to four seconds is
+// never moved, and one delayed by up to two hours is moved once.
 func DefaultGeometry() Geometry {
 	return Geometry{TickMs: 1, Slots: 4096, Factor: 2048, Levels: 4}
 }

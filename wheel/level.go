@@ -24,8 +24,8 @@ type level struct {
 	// all of an open one, and nothing is added to it any more.
 	//
 	// Invariant: margin is at least the reach of the level two below. So records of
-	// an open bucket go to the level below: one that passed it by would get ahead of
-	// older records of its tick there.
+	// an open bucket go to the level below. A record that passed that level by would
+	// get ahead of older records of its tick there.
 	lead, margin int64
 
 	// wide is set where a bucket spans more than 2^32 ticks: its records keep
@@ -36,8 +36,8 @@ type level struct {
 	//
 	// Invariant: bucket i is a member exactly when one of logs[...][i] has a
 	// chunk. Its slot is then at or after the clock's and less than a turn
-	// ahead; above level 0 it is not opened before the clock, unless it is
-	// about to be taken.
+	// ahead. Above level 0 the bucket does not open before the clock, unless it
+	// is about to be taken.
 	queue bitset
 
 	queued int   // buckets in the queue

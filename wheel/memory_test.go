@@ -27,7 +27,7 @@ func TestSequenceWrapsWithoutMixingOldAndNewRecords(t *testing.T) {
 }
 
 // A record that waits for months shares its buckets with records added billions
-// later, whose low 32 bits of sequence number may even be the same.
+// later. The low 32 bits of their sequence numbers may even be the same.
 func TestRecordsBillionsOfSequenceNumbersApartShareABucket(t *testing.T) {
 	long.Only(t)
 	for name, g := range map[string]Geometry{"tiny": tiny, "default": DefaultGeometry()} {
@@ -51,9 +51,9 @@ func TestRecordsBillionsOfSequenceNumbersApartShareABucket(t *testing.T) {
 	}
 }
 
-// Compaction moves records from one chunk to the one before it, and must not when
-// their sequence numbers are too far apart for one chunk; what it leaves must take
-// later records, too.
+// Compaction moves records from one chunk to the one before it. It must not when
+// their sequence numbers are too far apart for one chunk. The chunks that it
+// leaves must take later records, too.
 func TestCompactionKeepsSequenceNumbersApart(t *testing.T) {
 	for name, g := range map[string]Geometry{"tiny": tiny, "default": DefaultGeometry()} {
 		t.Run(name, func(t *testing.T) {
@@ -143,8 +143,8 @@ func TestBudgetBoundsTheWorkOfOneAdvance(t *testing.T) {
 	}
 }
 
-// A coarse bucket moves down in the time before it is due, so that no advance on
-// the way has more to do than a few shares.
+// A coarse bucket moves down in the time before it is due. So no advance on the
+// way has more to do than a few shares.
 func TestLargeBucketMovesDownALittleAtATime(t *testing.T) {
 	const records, deadlineMs, budget = 100_000, 600_000, 400
 	w := New(0, DefaultGeometry())

@@ -37,7 +37,7 @@ func checkFull(t *testing.T, w *TimingWheel) {
 }
 
 // manyPlaces parks records in narrow buckets, in a wide one and beyond all levels, both
-// added and cascaded, and cancels as many as dead says without compaction.
+// added and cascaded. It cancels as many as dead says without compaction.
 func manyPlaces(t *testing.T, seed uint64, records int, dead func(r *rand.Rand) bool) *model {
 	m := newPacedModel(t, 0, DefaultGeometry(), 1, usualPace)
 	m.w.pace.minDead = 1 << 30

@@ -117,7 +117,7 @@ func (w *TimingWheel) Add(deadlineMs int64, payload uint64) Handle {
 // if the record has not been handed out, taken, drained or swept. Any other number
 // returns false and changes nothing.
 //
-// The record's 16 bytes stay until its bucket is next read, or until compaction: with
+// The record's 16 bytes stay until its bucket is next read, or until compaction. With
 // many dead records every other Cancel gives the dead places of a chunk back. The cost
 // is bounded, and constant on average.
 func (w *TimingWheel) Cancel(h Handle) bool {

@@ -81,7 +81,7 @@ func checkWithin(t *testing.T, w *TimingWheel, parked map[uint64]int64, now int6
 }
 
 // Where more records are in a bucket than may be looked at, the count is in
-// proportion to the time, and what lies in other buckets stays exact.
+// proportion to the time. The count of records in other buckets stays exact.
 func TestWithinSpreadsWhatItMayNotLookAt(t *testing.T) {
 	w := New(0, DefaultGeometry())
 	const hour, n = int64(3_600_000), 10 * withinLooks
