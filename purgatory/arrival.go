@@ -21,8 +21,8 @@ type Arrival struct {
 	Expires  bool
 	ExpireMs int64 // it is not handed out from then on
 
-	// DeadlineMs is when the record is due; with outcome Passed or Immediate it is
-	// due at once, and this only tells when it should have been.
+	// DeadlineMs is when the record is due. With outcome Passed or Immediate the
+	// record is due at once, and DeadlineMs only tells when it should have been.
 	DeadlineMs int64
 	Target     string  // of an invalid record: where it goes if it is delivered all the same
 	Label      string  // metrics label of the target
@@ -31,7 +31,7 @@ type Arrival struct {
 	// Reason and Message say why the record is invalid; Reason is "" for a valid one.
 	Reason, Message string
 	// Despite is the reason for which a record with outcome Invalid counts as invalid that
-	// waits for its deadline all the same; "" for every other.
+	// waits for its deadline all the same. It is "" for every other record.
 	Despite string
 	// loaded is one more than the offset of the copy that it was read from; 0: it was read from
 	// ingress.

@@ -43,8 +43,8 @@ func movingRig(t *testing.T) (*rig, offsets.Assignment, *far.Index) {
 	return r, a, x
 }
 
-// TestAnElectionBetweenTwoFlushesHasLittleReadAgain: the leader is asked for its epoch behind each flush, so
-// what is moved afterwards is known to be of that epoch, or of a later one.
+// TestAnElectionBetweenTwoFlushesHasLittleReadAgain: the leader is asked for its epoch behind each flush. So
+// a copy moved afterwards is known to be of that epoch, or of a later one.
 func TestAnElectionBetweenTwoFlushesHasLittleReadAgain(t *testing.T) {
 	r, a, x := movingRig(t)
 	end := r.flushed(a, 0, 0, 10) // in epoch 4 already

@@ -107,8 +107,9 @@ func (r *rig) audit() {
 			r.Errorf("partition %d counts %d parked, %d due, %d in flight; recount %d, %d, %d",
 				p.Partition, p.parked, p.src.due, p.src.inFlight, n.parked[p], n.due[p.src], n.inFlight[p.src])
 		}
-		// What was due before a step back is parked again behind the wheel's own time, and
-		// leaves it in that order: a deadline may then count on after its record has left.
+		// A record that was due before a step back is parked again behind the wheel's own
+		// time, and leaves the wheel in that order. A deadline may then count on after its
+		// record has left.
 		want, some := n.furthest[p]
 		if (p.furthestMs != want && !r.back && !r.ended() && r.cfg.CatchUp == nil && r.runs.taken == nil || p.furthestMs < want) && (some || p.parked == 0) {
 			r.Errorf("partition %d: furthest deadline %d, recount %d", p.Partition, p.furthestMs, want)

@@ -10,7 +10,7 @@ import "layover/offsets"
 // back otherwise.
 
 // idleOpensMs is how long nothing may be read of a partition until its barrier opens, while
-// brokers answer: in an outage nothing can be delivered either.
+// brokers answer. In an outage nothing can be delivered either.
 const idleOpensMs = 30_000
 
 // barrier is the state of one partition's.

@@ -15,8 +15,8 @@ func BenchmarkPassThrough(b *testing.B) {
 	passThrough(b, nil, 0)
 }
 
-// BenchmarkCatchUp asks the same with a rate of catch-up: for records that are on time, and
-// for late ones, each of which is put back once.
+// BenchmarkCatchUp asks the same with a rate of catch-up. It passes records that are on
+// time, and late ones, each of which is put back once.
 func BenchmarkCatchUp(b *testing.B) {
 	b.Run("no rate, on time", func(b *testing.B) { passThrough(b, nil, 0) })
 	b.Run("on time", func(b *testing.B) { passThrough(b, NewCatchUp(1000), 0) })
@@ -55,8 +55,8 @@ func passThrough(b *testing.B, rate Pacer, agoMs int64) {
 	}
 }
 
-// BenchmarkIdleTurn asks what one turn of the loop costs while nothing happens but
-// that a number of targets, each of its own name, are held or have parked records.
+// BenchmarkIdleTurn asks what one turn of the loop costs while nothing happens. A
+// number of targets, each of its own name, are held or have parked records.
 func BenchmarkIdleTurn(b *testing.B) {
 	for _, held := range []bool{false, true} {
 		for _, targets := range []int{1, 1000, 20_000} {
@@ -156,8 +156,9 @@ func (b *timer) read(tb testing.TB, r *rig) {
 }
 
 // BenchmarkTimers asks what a million records with an id cost, of which a part is cancelled
-// at random: the time of a record and of a cancel, the bytes of an id beside record and wheel
-// at the most, and the accounted bytes beside those of what is left.
+// at random. It reports the time of a record and of a cancel, and the bytes of an id beside
+// record and wheel at the most. It also reports the accounted bytes beside those of the
+// records that are left.
 func BenchmarkTimers(b *testing.B) {
 	const n = 1_000_000
 	for _, percent := range []int64{90, 99} {

@@ -3,7 +3,7 @@ package purgatory
 import "time"
 
 // After an outage, or with a target that was away, many records are late at once. With a
-// rate of catch-up they leave one after the other: a record that is late when its target
+// rate of catch-up they leave one after the other. A record that is late when its target
 // would take it asks for its instant, and waits for that in the wheel. It waits there once.
 // Then it goes on, however late it is, so that nothing waits for ever.
 
@@ -18,8 +18,8 @@ type Pacer interface {
 	// this label, 0 for now. Its instant is taken, unless it is withinMs away or further: then
 	// ok is false. Where it has to wait it is counted as waiting.
 	Admit(label string, monotonicMs, withinMs int64) (waitMs int64, ok bool)
-	// Waiting takes how many records more, or fewer, wait for their instant: they leave the
-	// wheel, or are back there because the clock was stepped back.
+	// Waiting takes how many records more, or fewer, wait for their instant. The records
+	// leave the wheel, or are back there because the clock was stepped back.
 	Waiting(label string, more int)
 }
 

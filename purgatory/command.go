@@ -49,8 +49,8 @@ func CancelResults() []string { return []string{resultCancelled, resultTooLate, 
 const commandSize = int64(unsafe.Sizeof(command{})) + 24
 
 // apply takes a command about the record of an id. It returns that record where it is still in
-// the index, 0 otherwise. With ends the command ends it at once: it has left the index, and
-// the caller takes it out of where it waits and calls supersede.
+// the index, 0 otherwise. With ends the command ends that record at once. The record has left
+// the index, and the caller takes it out of where it waits and calls supersede.
 func (c *commands) apply(p *partition, id []byte, cmd command) (l location, ends bool) {
 	l, ok := c.index.find(p.src.slot, id)
 	if !ok {

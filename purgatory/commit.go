@@ -145,7 +145,7 @@ func (c *Core) Committing() bool {
 	return c.parts.some(func(p *partition) bool { return p.commit.underway })
 }
 
-// Unsettled says whether something waits that no event announces: a held or
-// unknown target, a client without room, or a partition whose membership is not
-// confirmed.
+// Unsettled says whether something waits that no event announces. That is a
+// held or unknown target, a client without room, or a partition whose
+// membership is not confirmed.
 func (c *Core) Unsettled() bool { return c.out.unsettled() || c.Unconfirmed() }

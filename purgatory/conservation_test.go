@@ -139,9 +139,10 @@ func choices(seed uint64) []byte {
 }
 
 // TestEveryRecordReadIsAccountedFor compares the core with a dumb model after
-// every one of many random moves: reading, ticking, stepping the clock, offering,
-// failing in every class, refusing commits, revoking, losing, assigning again. In
-// the end everything heals, and every record has its outcome.
+// every one of many random moves. Those moves are reading, ticking, stepping the
+// clock, offering, failing in every class, refusing commits, revoking, losing,
+// and assigning again. In the end everything heals, and every record has its
+// outcome.
 func TestEveryRecordReadIsAccountedFor(t *testing.T) {
 	long.Only(t)
 	seeds := uint64(300)

@@ -1,7 +1,7 @@
 // Package purgatory is the core of Layover: records wait in it until their
 // deadline, then for their target, and leave it with exactly one outcome.
 //
-// It is a pure state machine after Kafka's DelayedOperationPurgatory: events go
+// It is a pure state machine after Kafka's DelayedOperationPurgatory. Events go
 // in, effects come out, and there is no goroutine, lock, clock or Kafka client
 // inside. Time is an argument, so a run can be replayed from its events.
 //
@@ -19,9 +19,9 @@
 // event, for names that the core asks about: nothing is called from inside.
 //
 // Commands by id are a third machine. It finds the record that a command is about and decides
-// its end, and the core takes the record out of parking or of the outbox.
+// its end. The core takes the record out of parking or of the outbox.
 //
 // A Core has one owner and is not safe for concurrent use. It is not a queue for
 // several readers, does not know Kafka's client, and never looks at the wall
-// clock: promises about time are promises about the times it is given.
+// clock. Its promises about time are promises about the times it is given.
 package purgatory

@@ -2,9 +2,9 @@ package purgatory
 
 import "math"
 
-// family is the targets that one glob allows. They have one share of
-// memory together: whoever writes headers can invent any number of targets, and the
-// shares of all would be more than there is.
+// family is the targets that one glob allows. They have one share of memory
+// together. Whoever writes headers can invent any number of targets, and the shares
+// of all would be more memory than there is.
 type family struct {
 	own       int64 // bytes held here, with heldTargetSize for each target that holds any
 	limit     int64 // of own, as of the last look

@@ -128,9 +128,9 @@ func (f *flights) byteRoom() int64 {
 	return max(limit-f.stuckBytes/roomShare, limit-limit/roomShare) - f.bytes
 }
 
-// divide gives the targets that have something to offer equal shares of the room. One
-// that answers waits for silent ones once, until they are stuck: in the room left then
-// its share is its own, however many there are.
+// divide gives the targets that have something to offer equal shares of the room. A
+// target that answers waits for silent ones once, until they are stuck. In the room
+// left then its share is its own, however many silent ones there are.
 func (f *flights) divide(busy []*target) {
 	n := 0
 	for _, t := range busy {
@@ -149,7 +149,7 @@ func (f *flights) fair(t *target) bool {
 }
 
 // wary says whether so much is stuck that a partition has to answer one record before
-// it gets a second: each silent one that is met from then on costs one record.
+// it gets a second. Each silent partition that is met from then on costs one record.
 func (f *flights) wary() bool {
 	return f.stuck >= f.cfg.MaxBuffered/roomShare || f.stuckBytes >= f.cfg.MaxInFlightBytes
 }
@@ -176,7 +176,7 @@ func (f *flights) takes(d *dest, e *entry) bool {
 }
 
 // allows reports whether a target partition may have one more record in flight by its number.
-// More than Config.MaxInFlight is for those that answer fast, and for half of the room: if
+// More than Config.MaxInFlight is for those that answer fast, and for half of the room. If
 // their brokers fall silent, the other half is left for all.
 func (f *flights) allows(d *dest) bool {
 	if d.limit > 0 && d.inFlight >= d.limit {

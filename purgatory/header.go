@@ -2,9 +2,9 @@ package purgatory
 
 import "encoding/binary"
 
-// header stands in front of a parked record's body. Its fields are varints:
-// with fixed widths it took twice as much, 36 bytes, and ten million records are
-// parked more often than a header is read.
+// header stands in front of a parked record's body. Its fields are varints. With
+// fixed widths the header took twice as much, 36 bytes, and ten million records
+// are parked more often than a header is read.
 type header struct {
 	slot        uint32 // partition's slot in the core
 	target      uint32 // index of the target, below 2^30

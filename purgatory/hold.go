@@ -9,7 +9,7 @@ const (
 )
 
 // trialLook is how many held records one try looks at to find one whose partition has
-// room. A thousand cost some 0.1 ms, ten times a second at most; a million held for
+// room. A thousand cost some 0.1 ms, ten times a second at most. A million held for
 // one silent partition are looked through in two minutes, well within the patience.
 const trialLook = 1024
 

@@ -9,7 +9,7 @@ import (
 	"layover/verify/long"
 )
 
-// named is a record with an id, whose body begins with the number of the target partition
+// named is a record with an id. Its body begins with the number of the target partition
 // and then has the id, as the lane writes it.
 func (r *rig) named(offset, delayMs int64, id string) Arrival {
 	a := r.arrival(offset, delayMs, "")

@@ -13,7 +13,7 @@ type Reader struct {
 	part *partition
 }
 
-// Reader returns the intake of an assignment; ok is false when the partition has
+// Reader returns the intake of an assignment. ok is false when the partition has
 // moved on or has stopped reading, and its fetched records are to be dropped.
 func (c *Core) Reader(tp offsets.TopicPartition, epoch uint64) (r Reader, ok bool) {
 	p := c.parts.find(tp, epoch)
@@ -83,8 +83,8 @@ func (r Reader) reach(offset, last int64, leaderEpoch int32) bool {
 // newLeader notes a record of a leader epoch above all before; false when its
 // partition stops reading. Finished offsets from there on are of earlier epochs, whose
 // records have been truncated away and written over. Where the low offset, the read
-// position or a jump has passed them there is no way back: the partition stops, and its
-// commits go on to name the old epoch.
+// position or a jump has passed them there is no way back. The partition then stops,
+// and its commits go on to name the old epoch.
 func (r Reader) newLeader(offset int64, leaderEpoch int32) bool {
 	c, p := r.core, r.part
 	if p.unknownEpochUntil > 0 { // nobody knows of which epochs these facts are

@@ -9,7 +9,7 @@ const missedAfterMs = 10_000
 const missedApartMs = 15 * 60_000
 
 // Missed sums up deliveries of records that were in the log when their partition was
-// assigned, and due more than 10 s before: nobody delivered them then. So it is after a
+// assigned, and due more than 10 s before. Nobody delivered them then. So it is after a
 // downtime, and they are late whatever this process does.
 type Missed struct {
 	Records    int64

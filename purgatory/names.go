@@ -78,7 +78,7 @@ func (s *store) carry(l location, classNo int) {
 }
 
 // exempt moves a record to the chunks that are not compacted, if its id may be that of
-// another record now: compacting would not find its name.
+// another record now. Compacting would not find its name.
 func (s *store) exempt(l location) {
 	if l&named == 0 || s.chunks[s.place(l)>>locationBits].class != idClass {
 		return

@@ -2,7 +2,7 @@ package purgatory
 
 import "layover/offsets"
 
-// outbox has the records that are due, until each has its ending: they wait for their
+// outbox has the records that are due, until each has its ending. They wait for their
 // membership, for their target, or for room, are in flight, and wait again.
 //
 //	enqueue ─► waiting of its source ─confirm─► queue of its target ─offer─► in flight
@@ -96,8 +96,9 @@ func (o *outbox) source(tp offsets.TopicPartition, slot uint32, confirmed bool) 
 	return &source{TopicPartition: tp, slot: slot, confirmed: confirmed, waiting: queue{memory: &o.dir.overhead, store: o.store}, behind: queue{memory: &o.dir.overhead, store: o.store}}
 }
 
-// enqueue puts a due record where it waits: with its source until membership is
-// confirmed, or until all is read that may cancel it; with its target otherwise.
+// enqueue puts a due record where it waits. It waits with its source until
+// membership is confirmed, or until all is read that may cancel it. Otherwise it
+// waits with its target.
 func (o *outbox) enqueue(e entry) {
 	e.from.due++
 	if o.keep(e) {
@@ -269,9 +270,9 @@ func (o *outbox) pauses() []Pause {
 	return out
 }
 
-// deadLettersWait says whether dead letters wait for a topic that takes none: it is
-// held, a partition of it has stopped answering, or too many of them wait. Without one
-// that waits nothing would ever try the topic again.
+// deadLettersWait says whether dead letters wait for a topic that takes none. The
+// topic is held, a partition of it has stopped answering, or too many letters wait.
+// Without a letter that waits nothing would ever try the topic again.
 func (o *outbox) deadLettersWait() bool {
 	d := o.dir.dead
 	waiting := d.queue.count + d.overflow

@@ -12,8 +12,8 @@ type Outlook struct {
 	// and those that are due already. A late one that was put back counts by its instant.
 	DueWithin [len(Horizons)]int64
 	// OldestOverdueMs is the earliest deadline of the records that are first in
-	// their queues, of those in flight, and of those that were put back; 0: none is due. A record without a deadline
-	// of its own, such as a dead letter, counts from when it was put in flight.
+	// their queues, of those in flight, and of those that were put back. It is 0 where none is due. A record without
+	// a deadline of its own, such as a dead letter, counts from when it was put in flight.
 	OldestOverdueMs int64
 	Runs            RunsOutlook
 }
@@ -82,8 +82,8 @@ func (o *Outlook) overdue(ms, nowMs int64) {
 const maxAges = 256
 
 // ages tells about when the record at an offset was written, from samples of records
-// read: by then plus its retention a log may delete it. Where there are more
-// samples than fit, two and two become one, and later ones cover twice as much.
+// read. By that time plus its retention a log may delete the record. Where there are
+// more samples than fit, two and two become one, and later ones cover twice as much.
 type ages struct {
 	// Invariant: offsets and timestamps both rise. A sample is for the records from
 	// its offset to the next one's, and no record from there on is older.
@@ -147,8 +147,8 @@ func (a *ages) clip(offset int64) {
 	}
 }
 
-// oldestNeededMs is a timestamp that no record is older than that waits for a deadline;
-// 0 where there is none such, or none has a timestamp.
+// oldestNeededMs is a timestamp. No record that waits for a deadline is older. It is 0
+// where there is no such record, or none has a timestamp.
 func (p *partition) oldestNeededMs() int64 {
 	if p.Window.Low() >= p.next {
 		p.ages = ages{samples: p.ages.samples[:0]}

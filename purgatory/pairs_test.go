@@ -172,7 +172,7 @@ func TestAFinishedCommandEndsWhatItEndedBefore(t *testing.T) {
 	}
 }
 
-// TestAFinishedRecordThatMayHaveBeenInvalidEndsNothing: its deadline is still to come, so a
+// TestAFinishedRecordThatMayHaveBeenInvalidEndsNothing: its deadline is still to come. So a
 // command ended it, which counts itself, or it was too far ahead of the clock to be valid.
 func TestAFinishedRecordThatMayHaveBeenInvalidEndsNothing(t *testing.T) {
 	const slackMs = 5000

@@ -66,13 +66,13 @@ func (p *parking) cancel(handle uint64, h *header) {
 	}
 }
 
-// stepBackMs is how far the wall clock may go back before the wheel is rebuilt;
-// up to here the wheel waits until the clock has caught up.
+// stepBackMs is how far the wall clock may go back before the wheel is rebuilt.
+// Up to here the wheel waits until the clock has caught up.
 const stepBackMs = 1000
 
 // advance takes the time and returns the locations of at most budget records that the
-// wheel calls due, good until the next call; more says that there are others. lagMs is how
-// late that is for the first of them, -1 for none.
+// wheel calls due, good until the next call. more says that there are others. lagMs is how
+// late the first of those returned is called due, -1 for none.
 func (p *parking) advance(now Clock, budget int) (due []uint64, more bool, lagMs int64) {
 	if now.WallMs < p.latestMs-stepBackMs {
 		p.rebuild(now.WallMs)
@@ -89,15 +89,15 @@ func (p *parking) advance(now Clock, budget int) (due []uint64, more bool, lagMs
 	return p.due, more, lagMs
 }
 
-// rebuild moves everything into a new wheel that starts at a wall clock which
-// was stepped back: the old one is ahead of it and would make short delays late.
-// The old one is run to its end rather than drained: that keeps the order of equal
+// rebuild moves everything into a new wheel that starts at a wall clock which was
+// stepped back. The old wheel is ahead of that clock and would make short delays
+// late. It is run to its end rather than drained. That keeps the order of equal
 // deadlines without a sort, or a list, of everything parked.
 //
 // The instants of records that were put back move with the clock, but not to before their
 // deadlines. Nothing but the old wheel knows them, so it is run from one instant to the next
 // while it may hold such records. It does not know those that were in its past when they were
-// given, after a shorter step: with these, the latest of all stands for each.
+// given, after a shorter step. For each of these the latest of all stands.
 func (p *parking) rebuild(wallMs int64) {
 	old, back, lastMs := p.wheel, p.latestMs-wallMs, p.catching.untilMs+p.geometry.TickMs
 	p.wheel, p.latestMs = wheel.New(wallMs, p.geometry), wallMs

@@ -9,7 +9,7 @@ import (
 )
 
 // JumpOver is the length from which a finished stretch is jumped over instead of
-// read: reading 3 million finished records took 1.1 s, going over them 68 ms.
+// read. Reading 3 million finished records took 1.1 s, going over them 68 ms.
 const JumpOver = 10_000
 
 // partition is the state of one assigned partition.
@@ -21,7 +21,8 @@ type partition struct {
 	readEpoch int32 // highest leader epoch of the records read
 	logStart  int64 // as far as it was told; below it nothing is read, whatever is there
 	// unknownEpochUntil is one past the highest finished offset that the assignment brought
-	// without a leader epoch, until a record there or beyond is read; 0: none.
+	// without a leader epoch. It is 0 where there is none, and once a record there or
+	// beyond is read.
 	unknownEpochUntil int64
 	// finishedUntil caches the end of the finished run that next is in.
 	finishedUntil int64
@@ -121,8 +122,8 @@ func (c *Core) Revoke(tp offsets.TopicPartition, epoch uint64) {
 }
 
 // Draining returns how many records of a revoked partition are in flight and may be
-// answered soon: those to target partitions that were silent before are not waited for.
-// Copies in flight count as well, but for those to a silent runs partition. Its cost grows with the records in flight.
+// answered soon. Those to target partitions that were silent before are not waited for. Copies in flight count as
+// well, but for those to a silent runs partition. Its cost grows with the records in flight.
 func (c *Core) Draining(tp offsets.TopicPartition, epoch uint64) (n int) {
 	p := c.parts.find(tp, epoch)
 	if p == nil {

@@ -34,7 +34,8 @@ type Config struct {
 	// CatchUp says when late records go on; nil: at once.
 	CatchUp Pacer
 	// ApartByIngress makes each ingress topic have its targets for itself, with the
-	// bounds of each: a target that suits no record of one holds no record of another.
+	// bounds of each. A target that suits no record of one ingress topic holds no
+	// record of another.
 	ApartByIngress bool
 
 	MaxInFlight      int   // records in flight per target partition that is slow; see allowance
@@ -43,8 +44,9 @@ type Config struct {
 	MaxCopies        int   // copies in flight, silent ones too: the client's buffer; 0: 65,536
 	LargestChunk     int   // bytes of a regular payload chunk; 0: 256 KiB
 	JumpOver         int64 // finished stretches longer than this are jumped over
-	// ClockSlack is how far the clocks of two members may differ, and a clock be set back,
-	// until a finished record counts for nothing that another clock delivered: see Command.
+	// ClockSlack is how far the clocks of two members may differ, and a clock be set back.
+	// Beyond it a finished record that another clock delivered counts for nothing: see
+	// Command.
 	ClockSlack time.Duration
 	Geometry   wheel.Geometry
 	// JournalAbove is how many characters of metadata a finished set may take until it
@@ -121,7 +123,7 @@ type Effects struct {
 type Jump struct {
 	offsets.Assignment
 	To int64
-	// LeaderEpoch is that of the finished offsets, -1 for unknown: where the log of that
+	// LeaderEpoch is that of the finished offsets, -1 for unknown. Where the log of that
 	// epoch ends below To, the jump would go over records that were written anew.
 	LeaderEpoch int32
 	// Beyond: the reader stands before a batch that it cannot read, of that epoch.
@@ -253,7 +255,7 @@ func (c *Core) Offer(out []Delivery, limit int) []Delivery {
 }
 
 // Unoffered reports whether the last Offer put so many late records back that it ended
-// before it had looked at all that is due: the next one goes on at once.
+// before it had looked at all that is due. The next Offer goes on at once.
 func (c *Core) Unoffered() bool { return c.out.putBacks >= putBackBudget }
 
 // Outcomes takes the results of deliveries, in the order in which they ended.

@@ -3,8 +3,9 @@ package purgatory
 // refusals is what a target partition keeps of its refusals. A broker refuses a batch for one of its records. The client
 // fails with it all that is in flight to the partition, which is a wave. Which record it was, nobody tells.
 //
-// So a refused wave is sent again, in waves of half its size, down to one record that goes alone: what is refused then
-// is refused for itself. Each wave's worth of deliveries doubles the next. One record in n costs log2 n refusals.
+// So a refused wave is sent again, in waves of half its size, down to one record that goes alone. A record that is
+// refused then is refused for itself. Each wave's worth of deliveries doubles the next. One record in n costs log2 n
+// refusals.
 type refusals struct {
 	limit int // records that it may have in flight; 0: as many as others
 	good  int // deliveries since the limit was set

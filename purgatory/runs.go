@@ -183,8 +183,8 @@ func (r *Runs) Gather(afterMs, size int64, budget int) (gathered int64, more boo
 	})
 }
 
-// GatherKept does the same for what ingress has to keep, whatever that takes: records that are due after an
-// instant, and those that Behind has found old after another one. Copies stay.
+// GatherKept does the same for what ingress has to keep, whatever that takes. It gathers records that are
+// due after an instant, and after another one those that Behind has found old. Copies stay.
 func (r *Runs) GatherKept(afterMs, oldAfterMs int64, budget int) (more bool) {
 	_, more = r.gather(min(afterMs, oldAfterMs), budget, func(payload uint64) bool {
 		h, may := r.mayMove(payload)

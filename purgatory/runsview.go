@@ -8,8 +8,8 @@ import (
 
 // RunsOutlook is what waits in runs topics, as of the last look.
 type RunsOutlook struct {
-	// Copies and Bytes are those of copies that wait, at most so many: a run tells how many of its
-	// copies are finished only in part.
+	// Copies and Bytes are those of copies that wait, at most so many. A run tells only in part
+	// how many of its copies are finished.
 	Copies, Bytes int64
 	// DueWithin counts Copies, and the records on their way, by horizon. They are in Outlook.DueWithin,
 	// too.
@@ -57,8 +57,8 @@ func (p *RunsPace) Observe(tookMs int64, late bool) {
 	p.Took.observe(&LatenessBounds, tookMs)
 }
 
-// runsLookEvery is the least time between two looks at the runs: it costs up to a millisecond for
-// each partition, and some for the copies in flight.
+// runsLookEvery is the least time between two looks at the runs. A look costs up to a millisecond
+// for each partition, and some for the copies in flight.
 const runsLookEvery = 1000
 
 // lookAtRuns completes an outlook with the runs, as of the last second.

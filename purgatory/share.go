@@ -74,8 +74,8 @@ func (s *shares) hear(told []Share, known *directory) {
 	}
 }
 
-// share returns the bytes that count against a target's share: of held records, of those behind refused ones, and for
-// the dead-letter topic of all that wait.
+// share returns the bytes that count against a target's share. They are those of held records, of records behind
+// refused ones, and for the dead-letter topic of all that wait.
 func (t *target) share(dead bool) (own int64) {
 	if dead {
 		return t.waiting()
@@ -85,8 +85,8 @@ func (t *target) share(dead bool) (own int64) {
 }
 
 // burden notes whether dead letters take more than a target's share of memory, which is limit.
-// Until half of it is free again reading pauses: their topic may be silent, which is
-// known only later, and they would take the memory of all.
+// Until half of it is free again reading pauses. The dead-letter topic may be silent, which is
+// known only later, and the letters would take the memory of all.
 func (s *shares) burden(dead *target, limit int64) {
 	own := dead.waiting()
 	if s.overburdened {

@@ -2,7 +2,7 @@ package purgatory
 
 const (
 	// silentMs is how long a partition leaves its copies in flight without an answer until others do not wait
-	// for it: its leader may be away for weeks.
+	// for it. Its leader may be away for weeks.
 	silentMs = 10_000
 
 	// copyRoomShare divides the room beside copies of silent partitions: one part of so many may be in flight to
@@ -24,7 +24,7 @@ func (p *partition) silent(nowMs int64) bool {
 	return p.src.moving > 0 && nowMs-p.moved.answeredMs >= silentMs
 }
 
-// stalled reports whether records of a partition are gathered, and none has been moved for so long: its copies are
+// stalled reports whether records of a partition are gathered, and none has been moved for so long. Its copies are
 // refused, or its commits, or nobody tells of which log it is. It goes on as it may, and no flush waits for it.
 func (p *partition) stalled(nowMs int64) bool {
 	return len(p.moved.gathered) > 0 && nowMs-p.moved.progressMs >= silentMs
@@ -66,6 +66,6 @@ func (s *silence) room(most, flying int) int {
 	return (most-s.copies+copyRoomShare-1)/copyRoomShare - (flying - s.copies)
 }
 
-// crowded reports whether so much is silent that a partition has to answer one copy before it gets a second: each
-// that falls silent between two flushes costs one copy of the room.
+// crowded reports whether so much is silent that a partition has to answer one copy before it gets a second. Each
+// partition that falls silent between two flushes costs one copy of the room.
 func (s *silence) crowded(most int) bool { return s.copies >= most/copyRoomShare }

@@ -22,10 +22,11 @@ type Snapshot struct {
 	// HeldRest counts the held targets that are not in Held, by label: of those that a
 	// glob allows Held has mostViews.
 	HeldRest map[string]HeldCount
-	// GivenUp counts by name the records of targets that are not held any more, because
-	// patience made all of them dead letters, and that took none since; at most mostViews.
+	// GivenUp counts records by the name of their target, for at most mostViews names. The
+	// targets are not held any more, because patience made all of those records dead
+	// letters, and the targets took none since.
 	GivenUp map[string]int64
-	// ReadingPaused says why reading has to pause: the dead-letter topic fails, or
+	// ReadingPaused says why reading has to pause. The dead-letter topic fails, or
 	// a target's share or patience is used up and there is no dead-letter topic.
 	ReadingPaused []Pause
 	RecentMs      []int32  // lateness of recent deliveries, in no order
@@ -56,8 +57,8 @@ type PartitionView struct {
 	StableEnd int64 // when it was assigned
 	Committed int64 // of the last successful commit; Low of the assignment before one
 	Metadata  int   // bytes of that commit's metadata, 0 before one
-	// OldestNeededMs is a timestamp that none of the records is older than which are
-	// read and not finished; 0: none is needed, or it is not known.
+	// OldestNeededMs is a timestamp. None of the records that are read and not
+	// finished is older. 0: none is needed, or it is not known.
 	OldestNeededMs int64
 	FurthestMs     int64 // latest deadline of those that wait for one; 0: none does
 	Parked         int

@@ -24,7 +24,7 @@ const recentLateness = 1024
 
 // Stats counts since the core was made. Invariant (conservation): all Consumed + Loaded =
 // Delivered + DeadLettered + Dropped + Unfinished + HandedOver + Skipped + Moved + parked
-// + gathered + due + in flight + Referred; TestEveryRecordReadIsAccountedFor checks it.
+// + gathered + due + in flight + Referred. TestEveryRecordReadIsAccountedFor checks it.
 type Stats struct {
 	Consumed      map[TopicOutcome]int64
 	Invalid       map[TopicReason]int64
@@ -77,7 +77,7 @@ type Stats struct {
 	missed    Missed
 }
 
-// tally counts one key of a map until another one comes: most records are like the one before, and
+// tally counts one key of a map until another one comes. Most records are like the one before, and
 // looking each up takes longer than counting it. The map has what was counted once pour was called.
 type tally[K comparable] struct {
 	key K

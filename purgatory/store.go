@@ -170,8 +170,8 @@ func (s *store) release(l location, size int) {
 }
 
 // discard ends the life of the bytes of one record. A chunk whose last record goes is left to
-// the garbage collector, or, while it is its class's open chunk, used again from
-// its start: records in flight are alive, so nobody reads those bytes any more. Those of a
+// the garbage collector, or, while it is its class's open chunk, used again from its start.
+// Records in flight are alive, so nobody reads the chunk's bytes any more. Those of a
 // retained record live until letGo.
 func (s *store) discard(l location, size int) {
 	if len(s.retained) > 0 {

@@ -85,7 +85,7 @@ func TestARecordLargerThanAChunkHasOneOfItsSize(t *testing.T) {
 }
 
 // TestTheStoreAgreesWithAMapOfCopies allocates and releases at random, and reads
-// every live record back after each step of a hundred: a chunk that were reset or
+// every live record back after each step of a hundred. A chunk that were reset or
 // dropped too early would show.
 func TestTheStoreAgreesWithAMapOfCopies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))

@@ -121,14 +121,15 @@ func (d *directory) make(key TargetName, label string) *target {
 }
 
 // targetSize and destSize are the accounted sizes of a target and of each of its
-// partitions beside queues and name, in bytes: struct, map and list entries.
+// partitions beside queues and name, in bytes. They count struct, map and list
+// entries.
 const (
 	targetSize = 504
 	destSize   = 216
 )
 
 // backedUp reports whether all partitions of a target have records waiting that were routed to
-// them before, and none is stuck: its queue has none that may go now.
+// them before, and none is stuck. The target's queue then has none that may go now.
 func (t *target) backedUp() bool {
 	if t.state.Partitions == 0 || len(t.dests) < int(t.state.Partitions) {
 		return false

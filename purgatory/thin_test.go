@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// thinned parks n records of 200 bytes that are due within 35 to 70 minutes, which is one class of chunks, and
-// moves all that are due after 38. Each fiftieth is due at one instant. It returns how many stay.
+// thinned parks n records of 200 bytes that are due within 35 to 70 minutes, which is one class of chunks. It
+// moves all that are due after 38. Each fiftieth is due at one instant. thinned returns how many stay.
 func thinned(t *testing.T, n int64) (w *ways, left int) {
 	const minute = 60_000
 	w = movable(t, 0)

@@ -9,8 +9,8 @@ import (
 	"layover/offsets"
 )
 
-// forbid gives the egress topic n records whose bodies begin with to, has the first
-// refused, and returns when the target is to be tried again.
+// forbid gives the egress topic n records whose bodies begin with to, and has the
+// first refused. It returns when the target is to be tried again.
 func (r *rig) forbid(n int64, to byte) {
 	r.Helper()
 	r.assign(0, 1, 0)

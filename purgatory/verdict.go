@@ -49,9 +49,9 @@ func (d *directory) tell(states []TargetState) {
 	}
 }
 
-// Usable takes the news that a topic can be used again: what was given up for it before is not
-// counted with what the next outage costs. A target that is held, or has a partition that does
-// not answer, waits for an answer.
+// Usable takes the news that a topic can be used again. Records given up for it before are not
+// counted with those that the next outage costs. A target that is held, or has a partition
+// that does not answer, waits for an answer.
 func (c *Core) Usable(topic string) {
 	for _, t := range c.out.dir.list {
 		if t != nil && t.name == topic && !t.hold.held && t.stalled == 0 {

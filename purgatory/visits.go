@@ -46,8 +46,8 @@ type Visited struct {
 
 // reading is what a partition asks and reads next in its runs topic.
 type reading struct {
-	// asks: a flush has ended. Its acknowledgements tell no leader epoch, so the log is asked for it:
-	// else the first visit after an election would have all read again that was moved since.
+	// asks: a flush has ended. Its acknowledgements tell no leader epoch, so the log is asked for it.
+	// Otherwise the first visit after an election would have all read again that was moved since.
 	asks        bool
 	asksAfter   int64 // Clock.MonotonicMs: not asked before
 	gapNext     bool  // a visit was the last one: a gap comes first now
@@ -64,8 +64,9 @@ const MostVisit = 2 << 20
 const visitAgainMs = 1000
 
 // Visits appends to out the visits that are to begin now. A visit reads a gap, which nobody has
-// read; or copies of which some are due within soonMs, up to those that are due within aheadMs. A
-// visit of no offset asks which log it is: Highest and End of its answer count.
+// read, or it reads copies. Some of these are due within soonMs, and it reads up to those that
+// are due within aheadMs. A visit of no offset asks which log it is: Highest and End of its
+// answer count.
 func (r *Runs) Visits(out []Visit, soonMs, aheadMs int64) []Visit {
 	for p := range r.parts.here() {
 		if v, ok := r.begin(p, soonMs, aheadMs); ok {
@@ -130,7 +131,7 @@ func (m *moved) visit(a offsets.Assignment, from, to int64) Visit {
 
 // Take takes the answer to a visit. It appends to take the indices of the copies that Load is
 // owed: they are due within aheadMs, and take room bytes at most. An answer of an assignment that
-// is over is dropped. So is one of a log that was truncated below what is known of it: its copies
+// is over is dropped. So is one of a log that was truncated below what is known of it. Its copies
 // count again with the next Begin, which renewed asks for.
 func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, renewed bool) {
 	p := r.visited(&v.Visit)

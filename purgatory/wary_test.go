@@ -10,8 +10,9 @@ import (
 	"layover/offsets"
 )
 
-// Large records for silent partitions: each takes all the room in bytes until it counts as
-// stuck, and beyond roomShare times MaxInFlightBytes one record at a time is in flight.
+// Large records are for silent partitions. Each takes all the room in bytes until it
+// counts as stuck. Beyond roomShare times MaxInFlightBytes one record at a time is in
+// flight.
 func TestLargeStuckRecordsStarveNoHealthyTarget(t *testing.T) {
 	for _, size := range []int{250, 500, 1000, 2000} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
@@ -71,7 +72,7 @@ func TestABatchThatTheLogStartsWithinIsNoTruncation(t *testing.T) {
 }
 
 // A trial whose partition falls silent is answered, with an error, when its target has
-// been healthy for long: its patience counts from a hold that is over.
+// been healthy for long. The target's patience counts from a hold that is over.
 func TestATrialThatEndsLateBeginsAHoldWithAllItsPatience(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.MaxInFlight = 1 })
 	r.forbid(2, '0')
@@ -125,7 +126,7 @@ func TestMetadataDoesNotTakeBackWhatAnAnswerSaid(t *testing.T) {
 	}
 }
 
-// The dead-letter topic is held as metadata called it missing; it is back, and the letter in
+// The dead-letter topic is held as metadata called it missing. It is back, and the letter in
 // front goes to a partition that does not answer. Nothing else is tried.
 func TestDeadLettersGoPastOneForASilentPartition(t *testing.T) {
 	r := newRig(t, nil)
@@ -152,7 +153,8 @@ func TestDeadLettersGoPastOneForASilentPartition(t *testing.T) {
 }
 
 // While a quarter of the buffer is stuck, a partition that answers all the time gets one
-// record a round trip: what it has proven is forgotten as soon as nothing is in flight.
+// record a round trip. Its proof that it answers is forgotten as soon as nothing is in
+// flight.
 func TestAWaryCoreGivesAHealthyPartitionMoreThanARecordARoundTrip(t *testing.T) {
 	for name, sick := range map[string]int{"nothing is stuck": 0, "a quarter is stuck": 20} {
 		t.Run(name, func(t *testing.T) {

@@ -13,8 +13,8 @@ type Cleaning struct {
 
 // Clean returns the offsets of a run that is to be loaded whole and moved again; ok is false where
 // none is. It is the oldest one while the log takes more than three times the bytes of what waits, and
-// Slack: then deletion gets past it, unless what others have written stays in front of it, or an own copy
-// at halted. It is a small one where there are Few of them, until none is left: they become one.
+// Slack. Deletion then gets past that run, unless what others have written stays in front of it, or an
+// own copy at halted. The run is a small one where there are Few of them, until none is left: they become one.
 func (x *Index) Clean(c Cleaning, halted int64) (v Visit, ok bool) {
 	if _, _, gap := x.Gap(); gap {
 		return Visit{}, false

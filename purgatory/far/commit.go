@@ -33,7 +33,7 @@ func (x *Index) State() offsets.RunsState {
 // Facts returns the writer of finished offsets, nil for none.
 func (x *Index) Facts() *facts.Writer { return x.facts }
 
-// Open bounds the finished copies that a restart would find open: no acknowledged record of the
+// Open bounds the finished copies that a restart would find open. No acknowledged record of the
 // journal has them, and the last commit has no low offset above them.
 func (x *Index) Open() int64 {
 	if x.facts == nil {

@@ -12,8 +12,8 @@
 // # Invariants
 //
 // Below the known end each offset was written by this assignment and acknowledged, or read.
-// Each copy there that is not finished is in a run, and TestIndexAgainstAModel holds that
-// none is taken twice, none is due before its visit, and no directory leaves one out.
+// Each copy there that is not finished is in a run. TestIndexAgainstAModel holds that none
+// is taken twice, none is due before its visit, and no directory leaves one out.
 //
 // # What it is not
 //

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// Doubt is a copy that was acknowledged. An acknowledgement tells no leader epoch: where the log of the
-// last known one ends below the copy, it was cut off, or was written in a later one.
+// Doubt is a copy that was acknowledged. An acknowledgement tells no leader epoch. Where the log of the
+// last known epoch ends below the copy, the copy was cut off, or was written in a later epoch.
 type Doubt struct {
 	Offset int64
 	Origin int64 // offset of the record in ingress
@@ -118,8 +118,8 @@ func (x *Index) ensure(end int64) {
 	}
 }
 
-// Doubts returns the copies that may be gone, for the index that takes the place of this one: those of
-// which neither Raise nor Ends has said that they are.
+// Doubts returns the copies that may be gone, for the index that takes the place of this one. Neither
+// Raise nor Ends has said of these that they are gone.
 func (x *Index) Doubts() []Doubt { return x.doubts.open }
 
 // Doubt takes the doubts of the index before, after Log. It returns how many of the copies are gone.

@@ -21,8 +21,8 @@ const maxGrowing = 1 << 20
 // place is where a copy of a run is, and when it is due.
 type place struct{ offset, deadlineMs int64 }
 
-// stream is one of two orders in which a writer's copies come: those that have a batch of their own do
-// not keep the order with the others.
+// stream is one of two orders in which a writer's copies come. Copies that have a batch of their own
+// do not keep the order with the others.
 type stream struct {
 	writer uint64
 	second bool
@@ -37,7 +37,7 @@ type growing struct {
 }
 
 // grow adds a copy to a run of its writer. Where it does not ascend in either stream, other runs
-// begin: the order of a run is what its visits rely on, and its name is nothing to rely on.
+// begin. The visits of a run rely on its order, and its name is nothing to rely on.
 func (l *list) grow(f Found) {
 	p := place{f.Offset, max(f.DeadlineMs, 0)}
 	s := l.streamOf(&f, p)

@@ -176,8 +176,8 @@ func (x *Index) Bytes() int64 {
 	return b
 }
 
-// LogBytes estimates the bytes of the log from where it is not deleted on: its offsets, by the average
-// size of the copies of all runs.
+// LogBytes estimates the bytes of the log from where it is not deleted on. It counts the log's
+// offsets, by the average size of the copies of all runs.
 func (x *Index) LogBytes() int64 {
 	return x.bytesFrom(x.deletion.done)
 }

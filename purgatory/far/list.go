@@ -228,7 +228,7 @@ func (l *list) Waiting() (a runs.Amount, count int) {
 }
 
 // NextMs returns an instant before which no copy is due that is neither finished nor taken, in Unix
-// milliseconds; ok is false where there is none, or none that is ever due.
+// milliseconds. ok is false where there is no such copy, or none that is ever due.
 func (l *list) NextMs() (ms int64, ok bool) {
 	ms = nothing
 	if i := l.first(nothing); i >= 0 {
@@ -286,7 +286,7 @@ func (l *list) RunsDueBy(ms int64) (n int) {
 }
 
 // DueBy adds up the copies in runs that are neither finished nor taken and due at an instant or
-// before, in Unix milliseconds: at most so many.
+// before, in Unix milliseconds. There are at most so many.
 func (l *list) DueBy(ms int64) (a runs.Amount) {
 	l.trim()
 	for i := range l.entries {

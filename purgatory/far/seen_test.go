@@ -99,7 +99,7 @@ func TestFinishedCopiesAreOpenUntilACommitOrTheJournalHasThem(t *testing.T) {
 }
 
 // TestWhatWasReadBeforeALogEndsIsVisitedWhenItIsDue: a visit ends in the middle of a sixteenth, as nothing can be read
-// from there on, and what it has read is due later. That does not wait until the rest can be read.
+// from there on. The copies that it has read are due later. They do not wait until the rest can be read.
 func TestWhatWasReadBeforeALogEndsIsVisitedWhenItIsDue(t *testing.T) {
 	x := New(Beginning{Writer: 1, Window: offsets.NewWindow(0)})
 	var found []Found

@@ -68,7 +68,7 @@ func (e *entry) near(from, to int64) bool { return to-from <= nearBytes/e.averag
 func (e *entry) average() int64 { return e.Bytes/e.Count + 1 }
 
 // Read takes what reading the offsets from from (included) to to (not included) has found:
-// all copies there, ascending. It appends to take the indices of those to park: they are due
+// all copies there, ascending. It appends to take the indices of those to park. They are due
 // at untilMs or before, take room bytes at most in all or are one, and each is given out once.
 // Where room is short, the others are visited again; where there is none, all are.
 //

@@ -5,7 +5,7 @@ package ids
 import "testing"
 
 // Both structures in use allocate an array now and then, and nothing for an operation,
-// whether few or many ids come and go: the race detector's own allocations would hide
+// whether few or many ids come and go. The race detector's own allocations would hide
 // that.
 func TestOperationsDoNotAllocate(t *testing.T) {
 	for _, live := range []int{1, 10, 1000, 100_000} {

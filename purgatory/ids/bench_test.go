@@ -8,8 +8,8 @@ import (
 // benchIds are too many for the caches, and few enough to be added anew for each run.
 const benchIds = 1 << 20
 
-// place is what the baseline keeps for an id: a map from the hash to the value, which
-// has no room for a second id of the same hash.
+// place is what the baseline keeps for an id. It is a map from the hash to the value,
+// which has no room for a second id of the same hash.
 type place map[uint64]uint64
 
 func benchHashes() []uint64 {

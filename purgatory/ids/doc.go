@@ -12,9 +12,9 @@
 // # Memory
 //
 // An id takes at most 23 bytes, from ten thousand ids to ten million. The bytes come
-// back when ids leave in any order: of a million, of which 99 % left at random, ten
-// thousand have half a MiB. No entry has a pointer, so the garbage collector sees some
-// thousands of arrays. An operation allocates only when an array is full.
+// back when ids leave in any order. Where 99 % of a million left at random, the other
+// ten thousand have half a MiB. No entry has a pointer, so the garbage collector sees
+// some thousands of arrays. An operation allocates only when an array is full.
 //
 // # Pauses
 //

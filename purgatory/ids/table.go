@@ -46,8 +46,8 @@ const (
 	splitAt = 1024
 	mergeAt = splitAt / 2
 
-	// minPlaces is the smallest array, which a shard keeps when it is empty: one that
-	// comes and goes with a single entry would be an allocation for each.
+	// minPlaces is the smallest array, which a shard keeps when it is empty. An array
+	// that comes and goes with a single entry would be an allocation for each.
 	minPlaces = 32
 )
 
