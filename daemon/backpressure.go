@@ -43,9 +43,9 @@ func (b *backpressure) start(lanes []*lane.Lane, c *consumer.Consumer) {
 }
 
 // used returns the memory that counts against the bound: what is parked, what was
-// handed over, and the names that headers chose. What the client holds ready is in the reserve below the limit and not
-// counted here: a pause throws it away, so counting it would fetch a batch larger
-// than a small bound again and again.
+// handed over, and the names that headers chose. Responses that the client holds ready are
+// in the reserve below the limit and not counted here. A pause throws them away. Counting
+// them would fetch a batch larger than a small bound again and again.
 func (b *backpressure) used() int64 {
 	used, _ := b.look()
 	return used

@@ -20,7 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// A bomb that a fetch brings which was out when backpressure paused reading: the client
+// A fetch was out when backpressure paused reading, and it brings a bomb. The client
 // strips the paused topic, error included, and keeps the cursor fatal.
 func TestABatchTooLargeToReadThatComesWithThePauseIsDeadLettered(t *testing.T) {
 	long.Only(t)
@@ -88,7 +88,7 @@ func (slowBatches) OnFetchBatchRead(_ kgo.BrokerMetadata, _ string, partition in
 }
 
 // A bomb of one partition is being decompressed when the jump over another's is carried
-// out: SetOffsets throws the answer away, error included, and keeps the cursor fatal.
+// out. SetOffsets throws the answer away, error included, and keeps the cursor fatal.
 func TestABatchTooLargeToReadThatIsReadDuringAJumpIsDeadLettered(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		in := w.startOver(w.dial, slowBatches{}, narrow)
@@ -111,8 +111,8 @@ func TestABatchTooLargeToReadThatIsReadDuringAJumpIsDeadLettered(t *testing.T) {
 	})
 }
 
-// Records of 900 kB for partitions of a target that are silent: as each gets stuck in its
-// turn it takes the lane's whole room in bytes for 2 s.
+// Records of 900 kB go to partitions of a target that are silent. Each gets stuck in its
+// turn, and takes the lane's whole room in bytes for 2 s.
 func TestLargeRecordsForASilentTargetHoldUpNoHealthyOne(t *testing.T) {
 	long.Only(t)
 	inBubble(t, func(w *fixture) {
@@ -146,8 +146,8 @@ func TestLargeRecordsForASilentTargetHoldUpNoHealthyOne(t *testing.T) {
 	})
 }
 
-// A gzip batch without a byte in it fails with io.EOF, which counts as the network's: the
-// partition is asked for again each second, and goes on so when skip has left it out.
+// A gzip batch without a byte in it fails with io.EOF, which counts as the network's. The
+// partition is asked for again each second, and still is when skip has left the batch out.
 func TestAnEmptyGzipBatchIsNoNetworkError(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		in := w.start()
@@ -218,7 +218,7 @@ func TestBatchesJustBelowTheLimitStayWithinTheBound(t *testing.T) {
 	})
 }
 
-// The log begins within a bomb, as kafka-delete-records leaves it: the batch is asked for at
+// The log begins within a bomb, as kafka-delete-records leaves it. The batch is asked for at
 // its first offset, which is out of range, and nobody makes the client go on.
 func TestALogThatBeginsWithinABatchTooLargeToReadGoesOn(t *testing.T) {
 	inBubble(t, func(w *fixture) {
@@ -278,8 +278,8 @@ func TestAPartitionMayLeaveWhileItsBatchIsLookedAt(t *testing.T) {
 	})
 }
 
-// One silent target of 20 partitions, 25,000 records for it, and a healthy one that gets 300
-// records a second over a network with 10 ms a write.
+// One silent target has 20 partitions, and there are 25,000 records for it. A healthy one gets
+// 300 records a second over a network with 10 ms a write.
 func TestASilentTargetDoesNotSlowAHealthyOne(t *testing.T) {
 	long.Only(t)
 	for name, records := range map[string]int{"a few stuck": 100, "a quarter stuck": 25_000} {

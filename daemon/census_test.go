@@ -58,9 +58,9 @@ func (in *instance) count() (c census) {
 	return c
 }
 
-// reused is what grows to the most that there ever was at once, and is used again: tables of
-// slots with their free lists, rings of queues, scratch memory. spoken is by names of settings
-// and codes, and bounded as they are.
+// reused are the structures that grow to the most that there ever was at once, and are used
+// again. They are tables of slots with their free lists, rings of queues, and scratch memory.
+// spoken is by names of settings and codes, and bounded as they are.
 var (
 	reused = []string{".out.dir.list", ".out.dir.free", ".queue.buf", ".flights.list", ".flights.free", ".out.slots", ".parking.wheel.", ".core.store.chunks", ".core.store.free",
 		".decompressor.scratch", ".out.results", ".out.scratch", knownTargets}
@@ -219,7 +219,7 @@ func (in *instance) suffers() {
 const forgets = 20 * time.Minute
 
 // TestNothingStaysBehind: a daemon that has seen every fault, and is well again, holds what
-// it held before; and after the same once more, what it held after the first.
+// it held before. After the same once more, it holds what it held after the first round.
 func TestNothingStaysBehind(t *testing.T) {
 	long.Only(t)
 	inBubble(t, func(w *fixture) {

@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// refusable are the kinds of requests that a broker may refuse once, with any error, and those
-// errors after which not all goes on as if nothing had been.
+// refusable are the kinds of requests that a broker may refuse once, with any error. Each kind
+// has those errors after which not all goes on as if nothing had been.
 var refusable = map[kmsg.Key][]*kerr.Error{
 	kmsg.Produce: {kerr.InvalidRecord, kerr.InvalidTimestamp, kerr.PolicyViolation, kerr.UnsupportedForMessageFormat, kerr.UnsupportedCompressionType, // a dead letter
 		kerr.DuplicateSequenceNumber}, // the client takes that for an answer of its first try

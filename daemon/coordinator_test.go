@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The group gives a member up whose coordinator alone is out of its reach, and the
-// member itself learns that only later: meanwhile another may deliver.
+// The coordinator alone is out of a member's reach. The group gives the member up,
+// and the member itself learns that only later. Meanwhile another may deliver.
 func TestWithOnlyTheCoordinatorOutOfReachNothingIsDeliveredAfterTheLease(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		if _, _, err := w.Broker.AddNode(1, 9093); err != nil {

@@ -57,7 +57,7 @@ func (d *door) closed() int {
 }
 
 // A broker that restarts behind a proxy looks like one that closes every connection at
-// once, which the Kafka client takes for wrong settings unless it is told otherwise.
+// once. The Kafka client takes that for wrong settings unless it is told otherwise.
 func TestARestartBehindAProxyThatTakesConnectionsCostsNoPartition(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		front := &door{next: w.Net.DialContext}

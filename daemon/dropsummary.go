@@ -21,8 +21,8 @@ const saySummary = 30 * time.Second
 // many ingress topics it would be of any length.
 const mostCauses = 10
 
-// dropSummary sums up in the log the records that did not get to their targets: one line a
-// kind for all that were in 30 s, because one for each record would be a flood when a
+// dropSummary sums up in the log the records that did not get to their targets. It logs one
+// line a kind for all that were in 30 s. One line for each record would be a flood when a
 // target fails. Its methods may be called from any goroutine.
 type dropSummary struct {
 	log    *slog.Logger
@@ -55,7 +55,8 @@ func (s *dropSummary) say(now time.Time) {
 }
 
 // since returns how many records there are more than before, and of which ingress topic
-// and reason: by name, and if there are too many to name them all, those with the most.
+// and reason. It names these causes, and if there are too many to name them all, those
+// with the most.
 func since(before, now map[purgatory.TopicReason]int64) (records int64, by string) {
 	type cause struct {
 		name string

@@ -10,8 +10,8 @@ import (
 )
 
 // TestARecordThatWasInvalidEndsNothingLater: a newer record is dead-lettered, as its deadline is
-// too far ahead of the clock. After a kill its command is read again, for that of another one
-// has not ended its record yet, and by then the deadline is near enough.
+// too far ahead of the clock. After a kill its command is read again, because the command of
+// another record has not ended that record yet. By then the deadline is near enough.
 func TestARecordThatWasInvalidEndsNothingLater(t *testing.T) {
 	long.Only(t)
 	inBubble(t, func(w *fixture) {

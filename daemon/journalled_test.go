@@ -12,8 +12,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// scattered sends n records to partition 0, of which every other one waits for hours, so
-// that what is finished does not fit into metadata, and waits until it is committed.
+// scattered sends n records to partition 0, and waits until the set of finished ones is
+// committed. Every other record waits for hours, so that this set does not fit into
+// metadata.
 func (w *fixture) scattered(n int) {
 	w.Helper()
 	w.sendMany(0, 0, n, func(i int) []kgo.RecordHeader {

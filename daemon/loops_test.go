@@ -68,8 +68,8 @@ func TestEachLoopTurnsAsOftenAsItSays(t *testing.T) {
 	})
 }
 
-// turnsIn is how often a loop has turned in so many seconds: tickers as often as they tick, a
-// loop that shows that it moves once a second at least, and others as work comes.
+// turnsIn is how often a loop has turned in so many seconds. Tickers turn as often as they
+// tick. A loop that shows that it moves turns once a second at least, and others as work comes.
 func turnsIn(loop string, seconds float64) any {
 	const busy = 100 // a second
 	switch {

@@ -34,8 +34,8 @@ func (k *truth) paused(reason, target, state string, since time.Time) expected {
 	return e
 }
 
-// leave sends records that nobody reads while reading is paused: the partitions have different
-// numbers of them, and the oldest is neither of the first nor of the last.
+// leave sends records that nobody reads while reading is paused. The partitions have different
+// numbers of them, and the oldest is neither of the first partition nor of the last.
 func (k *truth) leave() {
 	for _, r := range []*sent{
 		k.send(ingress, 0, for_(time.Minute)), k.send(ingress, 1, written(time.Now().Add(-50*time.Second)), for_(time.Minute)),

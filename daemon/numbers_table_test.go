@@ -1,9 +1,10 @@
 package daemon
 
-// numbersText has a row for each number that an instance shows: how it moves, the scenarios
-// that move it, and its name without those of topics, partitions and targets. A number that
-// is in no row fails each scenario that sees it; a row that its scenarios do not move fails
-// them. Scenarios are TestNumbersOf…, by the name that each gives to done.
+// numbersText has a row for each number that an instance shows. A row says how the number
+// moves, the scenarios that move it, and its name without those of topics, partitions and
+// targets. A number that is in no row fails each scenario that sees it; a row that its
+// scenarios do not move fails them. Scenarios are TestNumbersOf…, by the name that each gives
+// to done.
 const numbersText = numbersOfMetrics + numbersOfStatus
 
 const numbersOfMetrics = `

@@ -10,10 +10,10 @@ import (
 )
 
 // numbers watches every number that an instance shows: each series of /metrics, and each
-// leaf of /status. At each look it compares all of them with the truth from outside: what
-// the test sent, what the brokers have, and what the scenario did. A number that nothing
-// explains has to be what it was in the first look, where the instance was idle; a counter,
-// what it was in the last one.
+// leaf of /status. At each look it compares all of them with the truth from outside. That
+// truth is what the test sent, what the brokers have, and what the scenario did. A number that
+// nothing explains has to be what it was in the first look, where the instance was idle. A
+// counter that nothing explains has to be what it was in the last look.
 type numbers struct {
 	w     *fixture
 	in    *instance

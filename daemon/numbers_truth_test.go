@@ -16,8 +16,8 @@ import (
 	"layover/purgatory"
 )
 
-// truth is what a test knows of an instance without asking it: the records that it is to
-// read, where they are to go, and what the brokers were asked for.
+// truth is what a test knows of an instance without asking it. It has the records that the
+// instance is to read, their targets, and the requests that the brokers got.
 type truth struct {
 	w       *fixture
 	parts   map[string]int32 // ingress topics with their partitions

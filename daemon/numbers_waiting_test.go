@@ -82,8 +82,8 @@ func (k *truth) waiting(e expected, ends map[string]ended) {
 	k.ticks(e)
 }
 
-// ticks is how often the wheel has to be looked at: at each deadline, and where a bucket moves
-// down a level, of which there are five.
+// ticks is how often the wheel has to be looked at. That is at each deadline, and where a bucket
+// moves down a level, of which there are five.
 func (k *truth) ticks(e expected) {
 	passed, moved := make(map[time.Time]bool), 0
 	for _, r := range k.records {

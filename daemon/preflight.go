@@ -26,7 +26,7 @@ const (
 	// when the configuration of an ingress topic has changed.
 	preflightSoon = 30 * time.Second
 	// preflightSure is how long a refusal has to last that may be a broker which is starting
-	// or ending: it closes connections at once, as one does that wants TLS.
+	// or ending. Such a broker closes connections at once, as one does that wants TLS.
 	preflightSure = time.Minute
 )
 
@@ -134,7 +134,7 @@ func (p *preflight) turn(ctx context.Context) {
 }
 
 // due reports whether to look now. A broker that refuses the connection has a line and a
-// place of its own; it is a failed check at the start alone, which it may end.
+// place of its own. It is a failed check at the start alone, which it may end.
 func (p *preflight) due(now time.Time) bool {
 	switch {
 	case !p.answering() && (p.judged || p.mode != config.PreflightFail || !p.refused()):

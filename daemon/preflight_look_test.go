@@ -35,7 +35,7 @@ func TestALookThatReachedNoBrokerDoesNotCount(t *testing.T) {
 }
 
 // TestAFindingThatIsMendedBeforeTheWatcherHasReadTheConfigurationGoes within a minute of the
-// reading, and not at the next look of ten minutes: brokers that are busy answer the checks and
+// reading, and not at the next look of ten minutes. Brokers that are busy answer the checks and
 // not the watcher.
 func TestAFindingThatIsMendedBeforeTheWatcherHasReadTheConfigurationGoes(t *testing.T) {
 	long.Only(t)

@@ -8,9 +8,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// A client that forgets a topic counts its batches from the beginning again; what it has
-// written to the topic before, under the same epoch, makes the broker take the next batch
-// for one that it has.
+// A client that forgets a topic counts its batches from the beginning again. It has written
+// batches to the topic before, under the same epoch. So the broker takes the next batch for
+// one that it has.
 func TestATargetMadeAgainWithinASecondLosesNothing(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		w.CreateTopic("other", 1, nil)

@@ -54,9 +54,9 @@ func (g glance) perSecond(since glance) float64 {
 	return 0
 }
 
-// run looks four times a second, until the context ends, at what look returns: how many
-// offsets are left of each partition, and how many records were read in replays since
-// the start.
+// run calls look four times a second, until the context ends. look returns how many
+// offsets are left of each partition, and how many records were read in replays since the
+// start.
 func (r *replay) run(ctx context.Context, turns *atomic.Int64, look func() (remaining map[offsets.Assignment]int64, restored int64)) {
 	every(ctx, lookAtReplay, turns, func(now time.Time) {
 		remaining, restored := look()
@@ -122,8 +122,8 @@ func (r *replay) sample() admin.Replay {
 	return r.now
 }
 
-// left says how many offsets are left of what was in the log of each partition at its
-// assignment, and how many of their records were read. What was read once stays read, so lanes
+// left says how many offsets are left of the log that each partition had at its assignment. It
+// also says how many records of these logs were read. What was read once stays read, so lanes
 // are only asked for more than they last published while something is left by that.
 func (d *Daemon) left() (remaining map[offsets.Assignment]int64, restored int64) {
 	group := d.consumer.Status()

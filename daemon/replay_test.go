@@ -92,7 +92,7 @@ func TestAShortReplayIsNotToldAtAll(t *testing.T) {
 }
 
 // TestAReplayCountsFromTheAssignment: most of what a fast disk has is read before the
-// first look that finds something left, and a look need not be on time.
+// first look that finds something left. A look need not be on time.
 func TestAReplayCountsFromTheAssignment(t *testing.T) {
 	var out bytes.Buffer
 	r := replay{log: slog.New(slog.NewTextHandler(&out, nil))}

@@ -18,10 +18,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Behind the faults at random every life has two rounds: each has every kind of fault that
-// the plan knows, one at a time, and the same ones. Between two faults all is well again,
-// which records that are sent to every partition show. So whatever a fault leaves behind
-// meets the second one of its kind.
+// Behind the faults at random every life has two rounds. Each has every kind of fault that
+// the plan knows, one at a time, and both have the same ones. Between two faults all is well
+// again, which records that are sent to every partition show. So whatever a fault leaves
+// behind meets the second one of its kind.
 const rounds = 2
 
 // roundsTake is how long the load goes on beside them: most are about as long.

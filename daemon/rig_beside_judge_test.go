@@ -87,10 +87,12 @@ func (b *beside) judgeOne(w *wanted) {
 }
 
 // judgeTime: a record is delivered within five seconds of its deadline, and of the time
-// from which on nothing that it needs is sick, and its ingress partition has an owner.
+// from which on it could be delivered. From then on nothing that it needs is sick, and
+// its ingress partition has an owner.
 //
-// Those are two times. What is parked needs its target and its owner alone; it needs to
-// be read, when it was sent and whenever its partition has another owner.
+// Reading and delivering have a time each. A parked record needs its target and its owner
+// alone. It needs to be read when it was sent, and whenever its partition has another
+// owner.
 func (b *beside) judgeTime(w *wanted, came time.Time) {
 	lapses := b.shares.lapses[w.from]
 	reading := slices.Concat(lapses, b.spells(w.from), b.spells(whole(w.from.topic)), b.spells(whole(dlq)), b.shares.changed)
@@ -221,8 +223,8 @@ func (s *besideSums) complain(t *testing.T, seeds int) {
 	}
 }
 
-// open says what still stands between the group and the end of the ingress topics, or is
-// not as it was before anything fell sick; "" for nothing.
+// open says what still stands between the group and the end of the ingress topics. It also
+// says what is not as it was before anything fell sick. It returns "" for nothing.
 func (b *beside) open() string {
 	g := b.Broker.GroupInfo(group)
 	if g == nil {

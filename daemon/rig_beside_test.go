@@ -54,10 +54,10 @@ const (
 	// promised is how late a delivery may be for what is sick beside it.
 	promised = 5 * time.Second
 	// firstCommit is how long a partition waits for the first commit of its owner, without
-	// which nothing of it is delivered: commits go out every second.
+	// which nothing of it is delivered. Commits go out every second.
 	firstCommit = time.Second
-	// reconnects is how long clients take that were off the network: each tries again
-	// after 2 s at most, and what they ask first tells what to ask then.
+	// reconnects is how long clients take that were off the network. Each tries again
+	// after 2 s at most, and the answer to its first request tells it what to ask then.
 	reconnects = 5 * time.Second
 )
 
@@ -187,8 +187,9 @@ func (b *beside) begin(slot int) {
 }
 
 // end stops or kills the instance of a slot, and does not wait for its end. One that is
-// back on the network for so short a time is stopped: kfake keeps a member that dies
-// between its join and its share until a time-out that every other join begins anew.
+// back on the network for so short a time is stopped, and not killed. kfake keeps a
+// member that dies between its join and its share until a time-out. Every other join
+// begins that time-out anew.
 func (b *beside) end(slot int, kill bool) {
 	const joins = 15 * time.Second
 	l := b.slots[slot]

@@ -24,8 +24,8 @@ func (x thing) String() string {
 	return fmt.Sprintf("%s/%d", x.topic, x.partition)
 }
 
-// shares is who serves each ingress partition, as the coordinator has it: what excuses
-// lateness is the time in which no running member on the network does.
+// shares is who serves each ingress partition, as the coordinator has it. Lateness is
+// excused by the time in which no running member on the network serves the partition.
 type shares struct {
 	owner      map[thing]string // member id, when the group was last stable; "" for none
 	lapses     map[thing][]period
@@ -40,9 +40,9 @@ func newShares() shares {
 	return shares{owner: make(map[thing]string), lapses: make(map[thing][]period), lapsing: make(map[thing]time.Time)}
 }
 
-// watchGroup looks who serves what. A partition that has the same owner before and after
-// a rebalance was served during it: what is parked of partitions that stay goes on
-// meanwhile. Nothing is read, see judgeTime.
+// watchGroup looks who serves what. A partition that has the same owner before and after a
+// rebalance was served during it. Parked records of partitions that stay go on meanwhile.
+// Nothing is read, see judgeTime.
 func (b *beside) watchGroup() {
 	s, now := &b.shares, time.Now()
 	defer func() { s.looked = now }()
@@ -85,8 +85,8 @@ func (s *shares) begun(x thing) bool {
 	return len(all) > 0 && time.Since(all[len(all)-1].to) < promised
 }
 
-// settled says whether a rebalance is over: who has to give a partition away does so
-// between two rounds, in the first of which nobody gets it.
+// settled says whether a rebalance is over. A member that has to give a partition away
+// does so between two rounds. In the first round nobody gets that partition.
 func settled(g *kfake.GroupInfo) bool {
 	if g == nil || g.State != "Stable" {
 		return false
@@ -99,7 +99,7 @@ func settled(g *kfake.GroupInfo) bool {
 }
 
 // owners returns by ingress partition the member that serves it, as an id of the client
-// and of the member, "" for none that runs and is on the network.
+// and of the member. It is "" where no member serves it that runs and is on the network.
 func (b *beside) owners(g *kfake.GroupInfo) map[thing]string {
 	out := make(map[thing]string)
 	for topic, n := range map[string]int32{ingress: besidePartitions, second: 2} {
@@ -154,8 +154,9 @@ func (b *beside) watchEnds() {
 	}
 }
 
-// watchProbes asks each instance: once ready it stays so, it says that it is degraded
-// while it must know that something is sick, and pauses for nothing but what is sick.
+// watchProbes asks each instance. Once ready an instance stays so. It says that it is
+// degraded while it must know that something is sick. It pauses for nothing but what is
+// sick.
 func (b *beside) watchProbes() {
 	for _, l := range b.slots {
 		if l == nil {

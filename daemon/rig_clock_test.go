@@ -56,9 +56,9 @@ func (r *rig) furthest() (most time.Duration) {
 	return most
 }
 
-// offered returns when a record with a stamp of an instance was offered: the last time before
-// the broker had it at which the clock showed the stamp, which is in whole milliseconds. It is
-// false where there is none: then the instance did not stamp by its clock.
+// offered returns when a record with a stamp of an instance was offered. That is the last time
+// before the broker had it at which the clock showed the stamp, which is in whole milliseconds.
+// ok is false where there is none: then the instance did not stamp by its clock.
 func (m *machine) offered(stamp, applied time.Time) (at time.Time, ok bool) {
 	for i, s := range m.steps {
 		to := applied

@@ -73,9 +73,9 @@ func (r *rig) arrived(c *copySeen) (a arrival, ok bool) {
 	return a, true
 }
 
-// allowCopies tells the ledger which records may come more than once as they were copied:
-// where not everybody who came later knew that the copy had finished its source, which is the
-// record or an earlier copy. Callers hold mu.
+// allowCopies tells the ledger which records may come more than once because they were copied.
+// Not everybody who came later knew that the copy of such a record had finished its source. The
+// source is the record or an earlier copy. Callers hold mu.
 func (r *rig) allowCopies() {
 	seen := make(map[source]bool)
 	for i := range r.copies {

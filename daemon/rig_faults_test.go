@@ -128,9 +128,9 @@ func (r *rig) chance(share float64) bool {
 
 // OnNewClient implements kgo.HookNewClient: nothing happens to anybody until the client
 // has its producer id. It asks for it under a mutex, which a second sender then waits
-// for, and while somebody waits for a mutex virtual time stands still: the answer must
-// not need any. It takes no more than this one instant. With a single broker there is
-// but one sender, and this is not needed.
+// for. While somebody waits for a mutex virtual time stands still, so the answer must not
+// need any. It takes no more than this one instant. With a single broker there is but one
+// sender, and this is not needed.
 func (r *rig) OnNewClient(c *kgo.Client) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 )
 
 // ghostAfter is how long a member may be silent: a broker gives it up after its session
-// timeout, but for this one, where a member whose connection breaks between its join and
-// its sync stays for ever. This is six session timeouts.
+// timeout. This broker keeps a member for ever whose connection breaks between its join
+// and its sync. A minute is six session timeouts.
 const ghostAfter = time.Minute
 
 // noteAlive notes who speaks for a member. Callers hold mu.

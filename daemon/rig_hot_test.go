@@ -9,8 +9,8 @@ import (
 )
 
 // hottest is how many requests of each kind an instance may send in any one second, also
-// while a fault lasts: some three times the most of 34 runs. Produce and Fetch go by the
-// records that come and fall due. A retry without a pause sends thousands.
+// while a fault lasts. The numbers are some three times the most of 34 runs. Produce and
+// Fetch go by the records that come and fall due. A retry without a pause sends thousands.
 var hottest = map[kmsg.Key]int{
 	kmsg.Produce:              1500, // an offer each 2 ms, to each of three brokers
 	kmsg.Fetch:                1000,

@@ -100,8 +100,8 @@ func (r *rig) splitEvents(all []arrival) (rest []arrival, said []saidEvent) {
 	return rest, said
 }
 
-// judgeTimers tells the ledger which events may come again or be missing, which arrivals may
-// be of records that had ended, and when all was calm.
+// judgeTimers tells the ledger which events may come again or be missing. It also tells which
+// arrivals may be of records that had ended, and when all was calm.
 func (r *rig) judgeTimers(all []arrival, said []saidEvent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -79,9 +79,10 @@ func (m *made) assignment(partition int32, offered time.Time) (in *assignment) {
 	return in
 }
 
-// taken returns when the last of n different commits that say what was heard was sent,
-// of those that were taken; zero where there are fewer. The first may have been built
-// before, and the second queued behind the first by the end of the assignment.
+// taken returns when the last of n different commits was sent that say what was heard.
+// Only commits that were taken count. The time is zero where there are fewer. The first
+// commit may have been built before, and the second queued behind the first by the end of
+// the assignment.
 func (own *assignment) taken(heard time.Time, n int) time.Time {
 	last := ""
 	for _, c := range own.commits {
@@ -95,9 +96,9 @@ func (own *assignment) taken(heard time.Time, n int) time.Time {
 	return time.Time{}
 }
 
-// allowRepeats tells the ledger which records may have come more than once: those with
-// a delivery that nobody can have committed, and those that a partition begun without
-// all of its journal delivers. Callers hold mu.
+// allowRepeats tells the ledger which records may have come more than once. Some have a
+// delivery that nobody can have committed. Others are delivered by a partition that was
+// begun without all of its journal. Callers hold mu.
 func (r *rig) allowRepeats(all []arrival) {
 	if r.plan.quiet {
 		return

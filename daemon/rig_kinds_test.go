@@ -146,7 +146,8 @@ func (r *rig) startAgain() {
 const scattered = 40 * time.Second
 
 // scatter sends records to one partition of which every second one is delayed, each by more
-// than the one before: the set of finished ones outgrows metadata, and there is a fact of each.
+// than the one before. So the set of finished ones outgrows metadata, and there is a fact of
+// each.
 func (r *rig) scatter(which uint32) {
 	b := &burst{partition: which}
 	records := max(400, 2*r.plan.metadata) // a hole takes two characters and more

@@ -8,9 +8,9 @@ import (
 )
 
 // order is in what order the commits of a partition reached the broker. One may be on
-// its way while its client gives the connection up and sends it again, and newer ones
-// behind it; when it arrives after all it takes back what those said, until the next
-// one is taken.
+// its way while its client gives the connection up, and sends it again with newer ones
+// behind it. When the one on its way arrives after all, it takes back what the newer
+// ones said, until the next one is taken.
 type order struct {
 	taken []time.Time // when those were sent that the broker has answered well
 	late  []time.Time // when one arrived behind a newer one

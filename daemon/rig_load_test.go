@@ -274,9 +274,9 @@ func (r *rig) transaction(ctx context.Context, b *burst, records []*kgo.Record) 
 
 // bursts chooses the load of a plan.
 //
-// No transactions where fetches are small: a fetch that ends at its own limit, not at a
-// partition's, gets no list of aborted transactions from this broker, and a client then
-// takes their records for committed ones. The load of any run is less than the limit
+// There are no transactions where fetches are small. A fetch that ends at its own limit,
+// not at a partition's, gets no list of aborted transactions from this broker. A client
+// then takes their records for committed ones. The load of any run is less than the limit
 // that a plan with transactions has.
 func bursts(dice *rand.Rand, m mix, over time.Duration, emit func(at time.Duration, b *burst)) (lastDue time.Duration) {
 	number := 0

@@ -13,9 +13,9 @@ import (
 
 const maxInstances = 3
 
-// plan is everything about a run that is chosen, from its seed alone. A seed replays
-// the same plan; which goroutine comes first at each of its instants is not chosen, so
-// a rare fault may need more than one replay.
+// plan is everything about a run that is chosen, from its seed alone. A seed replays the
+// same plan. The order of goroutines at each of its instants is not chosen, so a rare
+// fault may need more than one replay.
 type plan struct {
 	seed       uint64
 	brokers    int

@@ -66,8 +66,8 @@ func (s *sayings) by(o int64, t time.Time) bool {
 }
 
 // watchCommits looks at the group's commits and the journal whenever a commit was
-// taken, until nobody rings any more: what they say is finished stays finished. Where it
-// does not, somebody wrote who no longer had the partition.
+// taken, until nobody rings any more. An offset that they call finished stays finished.
+// Where it does not, somebody wrote who no longer had the partition.
 func (r *rig) watchCommits() {
 	defer close(r.looked)
 	last := make(map[logPlace]*view) // by topic, partition and number of truncations
@@ -128,8 +128,8 @@ func (r *rig) noteView(at logPlace, v *view) bool {
 }
 
 // compare looks for what was finished and is not any more, and says what. Where a set
-// does not fit, its end may come and go, as long as the journal does not have it; and
-// behind a commit that was overtaken all may.
+// does not fit, its end may come and go, as long as the journal does not have it.
+// Behind a commit that was overtaken all of the set may come and go.
 func (r *rig) compare(p int32, old, now *view) string {
 	if old == nil {
 		return ""
@@ -229,6 +229,7 @@ func (r *rig) calm(from, to time.Time) bool {
 	return !slices.ContainsFunc(r.troubles, func(p period) bool { return p.from.Before(to) && from.Before(p.to) })
 }
 
-// recovery is how long after a trouble a daemon may still feel it: it asks for topics
-// every second, tries again after up to 5 s, and a leader's move is found within as long.
+// recovery is how long after a trouble a daemon may still feel it. The daemon asks for
+// topics every second, tries again after up to 5 s, and finds a leader's move within as
+// long.
 const recovery = 20 * time.Second

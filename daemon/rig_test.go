@@ -38,8 +38,9 @@ const (
 // rig is one run: a plan, the brokers it happens with, and what is seen of it from outside.
 //
 // The instances are whole daemons. Between each and the brokers lie lines that the rig
-// owns; what it knows of offsets, commits and deliveries it has read there, or asked of
-// the brokers, and it never asks a daemon, except at the end whether anything is left.
+// owns. The rig has read there, or asked of the brokers, what it knows of offsets,
+// commits and deliveries. It never asks a daemon, except at the end whether anything is
+// left.
 type rig struct {
 	*fixture
 	plan      *plan

@@ -14,10 +14,10 @@ import (
 )
 
 // busiest is how often a loop of an instance may turn in any one second, also while a fault
-// lasts: so many times whatever happens, and so many times for each thing that happened in
-// that second or the one before. A request, an answer and a record that was produced are
-// things. Both are some three times what 30 runs had. A wait without a pause, or with one of a
-// few milliseconds, turns hundreds of times in a second in which nothing happens.
+// lasts. It may turn so many times whatever happens, and so many times for each thing that
+// happened in that second or the one before. A request, an answer and a record that was produced
+// are things. Both are some three times what 30 runs had. A wait without a pause, or with one of
+// a few milliseconds, turns hundreds of times in a second in which nothing happens.
 var busiest = map[string]struct{ always, each float64 }{
 	"lane":            {40, 2},
 	"poll":            {10, 2},

@@ -88,8 +88,8 @@ func (r *rig) readView(id offsets.Identity, c kfake.GroupCommit, harms int) (*vi
 	return v, err
 }
 
-// whole says whether metadata of a length has left out nothing for want of room: it is
-// not as long as any limit that a daemon may have.
+// whole says whether metadata of a length has left out nothing for want of room. Such
+// metadata is not as long as any limit that a daemon may have.
 func (p *plan) whole(length int) bool {
 	const mostLeftOver = 16 // the next run did not fit into so much
 	for limit := offsets.MaxMetadata; limit >= 256; limit /= 2 {

@@ -30,8 +30,9 @@ type party struct {
 	turning     turning
 }
 
-// A loop without a pause would keep virtual time from passing: behind so many requests
-// of a kind in so long each takes a usual time. One that lasts is a fault.
+// A loop without a pause would keep virtual time from passing. So behind so many
+// requests of a kind in so long each further one takes a usual time. A loop that lasts
+// is a fault.
 const (
 	freely     = 500
 	usualTime  = time.Millisecond
@@ -40,7 +41,7 @@ const (
 )
 
 // assignment is the time from which a party reads a partition, as far as a broker can see
-// it: it begins with the fetch of the committed offset.
+// it. It begins with the fetch of the committed offset.
 type assignment struct {
 	asked      time.Time // the coordinator told the committed offset
 	begun      time.Time
@@ -128,10 +129,10 @@ func (r *rig) pace(p *party, x *exchange) {
 	}
 }
 
-// excusesFetching says whether a client may fetch without a pause: until it knows the
-// leader again it asks the old one as often as it can. What tells it may be refused, or
-// stand behind what is slow; and a broker that fences the leader epoch that it names to
-// everybody has no other.
+// excusesFetching says whether a client may fetch without a pause. Until a client knows
+// the leader again it asks the old one as often as it can. The metadata that names the
+// leader may be refused, or stand behind an answer that is slow. A broker that fences the
+// leader epoch which it names to everybody has no other.
 func (f *window) excusesFetching() bool {
 	return f.key == kmsg.Metadata || f.effect == slowed || f.key == kmsg.Fetch && f.err == kerr.FencedLeaderEpoch
 }

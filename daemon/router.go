@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// router stands between the consumer and the lanes: it gives each assigned
+// router stands between the consumer and the lanes. It gives each assigned
 // partition to the lane with the fewest, and passes on what is about it. Neither
 // side knows the other.
 type router struct {
@@ -212,8 +212,8 @@ func ownKey(t *purgatory.TargetState, body []byte) purgatory.Route {
 }
 
 // samePartition keeps the number of a record's partition, if the target has as many as
-// the ingress topic: with fewer, which of them gets what would depend on luck. To the
-// dead-letter topic, and that of events, that does not apply.
+// the ingress topic. With fewer, it would depend on luck which of them gets which
+// records. To the dead-letter topic, and that of events, that does not apply.
 func samePartition(dead, events string) func(*purgatory.TargetState, offsets.TopicPartition, []byte) purgatory.Route {
 	return func(t *purgatory.TargetState, from offsets.TopicPartition, body []byte) purgatory.Route {
 		if t.Name == dead || t.Name == events {

@@ -8,8 +8,8 @@ import (
 	"layover/verify/long"
 )
 
-// TestAnotherNameForTheRunsTopicLosesNothing: what waits in the former one is not delivered, that is said with
-// the remedy, and with the setting as it was all of it comes. What comes meanwhile is not moved.
+// TestAnotherNameForTheRunsTopicLosesNothing: what waits in the former topic is not delivered, and that is
+// said with the remedy. With the setting as it was all of it comes. What comes meanwhile is not moved.
 func TestAnotherNameForTheRunsTopicLosesNothing(t *testing.T) {
 	long.Only(t)
 	inBubble(t, func(w *fixture) {

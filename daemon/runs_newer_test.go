@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// TestAPartitionThatANewerReleaseHasCommittedSaysSo, as after a downgrade with something in runs: nothing of it
+// TestAPartitionThatANewerReleaseHasCommittedSaysSo, as after a downgrade with something in runs. Nothing of it
 // is read, so no offset is told, and nothing is said to be delivered.
 func TestAPartitionThatANewerReleaseHasCommittedSaysSo(t *testing.T) {
 	inBubble(t, func(w *fixture) {

@@ -72,7 +72,7 @@ func (in *instance) runsCount() (moved, loaded, lost, waiting int64) {
 }
 
 // TestFarRecordsMakeWayForNearOnes: a flood of records that are due in hours stands in front of one
-// that is due in a minute, and memory holds a fraction of it.
+// that is due in a minute. Memory holds a fraction of the flood.
 func TestFarRecordsMakeWayForNearOnes(t *testing.T) {
 	long.Only(t)
 	inBubble(t, func(w *fixture) {

@@ -12,9 +12,10 @@ import (
 // TuneRuntime sets GOMAXPROCS and GOMEMLIMIT as the settings say, for the whole
 // process. The line about the start says what is in force.
 //
-// By itself it takes one processor more than there are cores: with all of them
-// busy a sleeping timer is some 15 ms late otherwise, with one more below 1 ms.
-// What the environment already sets for the Go runtime is left alone.
+// By itself it takes one processor more than there are cores. With all of them
+// busy a sleeping timer is some 15 ms late otherwise. With one more it is late by
+// less than 1 ms. What the environment already sets for the Go runtime is left
+// alone.
 func TuneRuntime(cfg *config.Config) {
 	switch {
 	case cfg.GOMAXPROCS.Mode == config.AutoValue:

@@ -71,9 +71,9 @@ func sizesFor(bound int64, lanes int) sizes {
 }
 
 // pauseAt is the used memory at which reading pauses: the bound less what may be on
-// its way until reading has come to a stand. That is one response handed over and one
-// ready in the client for each broker, and a broker sends at least one batch, whatever
-// its size; and what is being decompressed, which is one batch at a time.
+// its way until reading has come to a stand. That is one response handed over, one ready
+// in the client for each broker, and one batch that is being decompressed. A broker
+// sends at least one batch, whatever its size.
 func (s sizes) pauseAt(brokers int) int64 {
 	onTheWay := int64(brokers+1)*max(int64(s.fetch), usualBatch) + s.reading + min(int64(s.decompress), s.bound/batches.Share)
 	return max(s.bound-onTheWay, s.bound/4)
@@ -116,8 +116,8 @@ func (d *Daemon) inFlight() int {
 	return max(n, 1)
 }
 
-// holdings is what each lane holds for the targets that take nothing at the moment:
-// the share of memory that one target may take counts for all lanes together.
+// holdings is what each lane holds for the targets that take nothing at the moment.
+// The share of memory that one target may take counts for all lanes together.
 type holdings struct {
 	mu    sync.Mutex
 	bytes map[purgatory.TargetName][]int64 // then by lane; only of what something is held for

@@ -21,14 +21,14 @@ const (
 	// firstRefusal is the time in which it turns out whether all brokers refuse: the
 	// watcher's next question, with its time-out of 5 s.
 	firstRefusal = 8 * time.Second
-	// mostSickSaid is how many things of a kind the log names at a time: a topic may have
+	// mostSickSaid is how many things of a kind the log names at a time. A topic may have
 	// thousands of partitions, and /status has the others.
 	mostSickSaid = 20
 )
 
-// sickLog says in the log what becomes sick and what is well again: a line for each
-// change, with what is wrong, what goes on and what to do, in the words of /status. One
-// goroutine calls it.
+// sickLog says in the log what becomes sick and what is well again. It says a line for
+// each change, with what is wrong, what goes on and what to do, in the words of /status.
+// One goroutine calls it.
 type sickLog struct {
 	log  *slog.Logger
 	look func(now time.Time) []admin.Sickness // the most severe first
@@ -104,7 +104,7 @@ func (s *sickLog) withoutRefusals(all []admin.Sickness, now time.Time) (rest []a
 }
 
 // withoutNewGroup leaves out that the group is sick until it is known whether Kafka answers
-// at all: a member hears of an outage before the watcher does, and one outage is one line.
+// at all. A member hears of an outage before the watcher does, and one outage is one line.
 func (s *sickLog) withoutNewGroup(all []admin.Sickness, now time.Time) []admin.Sickness {
 	at := slices.IndexFunc(all, func(one admin.Sickness) bool { return one.Kind == admin.SickGroup })
 	if at < 0 {

@@ -17,7 +17,7 @@ import (
 )
 
 // silence has a broker take no record for partitions of a topic, all where none is
-// named: the client sends each again without end and tells nobody.
+// named. The client sends each again without end and tells nobody.
 func (w *fixture) silence(topic string, partitions ...int32) *kfake.FaultHandle {
 	return w.Refuse(kmsg.Produce, kfake.Fault{Topic: topic, Partitions: partitions, Err: kerr.NotEnoughReplicas})
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// point is one thing that passes between an instance and the brokers, for the nth time: a
-// connection that is about to be made, a request that a broker is about to get, or an answer
-// that a client is about to get.
+// point is one thing that passes between an instance and the brokers, for the nth time. It is
+// a connection about to be made, a request about to reach a broker, or an answer about to
+// reach a client.
 type point struct {
 	what string
 	nth  int
@@ -32,8 +32,8 @@ type ending struct {
 	silences bool          // it is not made, nor whatever comes behind it on any connection
 }
 
-// once is the shortest wait. In a bubble it ends when everybody else waits for something: a
-// test has done its part by then, and all has happened that follows from it.
+// once is the shortest wait. In a bubble it ends when everybody else waits for something. By
+// then a test has done its part, and all has happened that follows from it.
 const once = time.Millisecond
 
 // answered are the endings where brokers go on answering.
@@ -116,7 +116,7 @@ func (s *steps) dial(ctx context.Context, network, addr string) (net.Conn, error
 }
 
 // stepped is one connection. Its client writes each request by one call, which does not wait
-// for the broker: as on a network, requests are on their way for a while.
+// for the broker. As on a network, requests are on their way for a while.
 type stepped struct {
 	net.Conn
 	steps *steps

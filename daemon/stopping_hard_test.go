@@ -70,8 +70,8 @@ var instants = []time.Duration{
 	3 * time.Second, 3001 * time.Millisecond, 5 * time.Second, 7 * time.Second, 10 * time.Second, 31 * time.Second,
 }
 
-// TestAStopOfAStartThatWaits: whatever it waits for, however long it has, the stop is over in
-// time, nothing stays behind, and once the hardship is over the next start is healthy.
+// TestAStopOfAStartThatWaits: whatever the start waits for, and however long, the stop is over
+// in time and nothing stays behind. Once the hardship is over the next start is healthy.
 func TestAStopOfAStartThatWaits(t *testing.T) {
 	for what, hard := range waitingStarts {
 		t.Run(what, func(t *testing.T) {

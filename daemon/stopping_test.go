@@ -109,8 +109,8 @@ func (w *fixture) over(s *steps, settings ...string) *instance {
 	return w.start(settings...)
 }
 
-// pick returns those of the points that are tried: the first of each kind, the first two in the checks of a change,
-// or all in a long test.
+// pick returns those of the points that are tried. They are the first of each kind, the first two in the checks of
+// a change, or all in a long test.
 func pick(points []point) []point {
 	return slices.DeleteFunc(points, func(p point) bool { return p.nth > 1 && !long.Asked() || p.nth > 2 && !long.Whole() })
 }
@@ -180,9 +180,9 @@ func (in *instance) stopsIn(at point, how ending) {
 	}
 }
 
-// TestAStopAtEachPointOfAStart, of a member whose group has offsets and a journal: whatever
-// becomes of what is underway then, the stop is over in time, nothing stays behind, and the
-// next start goes on as if there had been none.
+// TestAStopAtEachPointOfAStart is about a member whose group has offsets and a journal.
+// Whatever becomes of the point, the stop is over in time and nothing stays behind. The next
+// start goes on as if there had been no stop.
 func TestAStopAtEachPointOfAStart(t *testing.T) {
 	for what, settings := range map[string][]string{"": nil, ", behind its checks": {"LAYOVER_PREFLIGHT=fail"}} {
 		for _, how := range slices.Concat(answered, unanswered) {

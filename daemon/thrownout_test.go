@@ -8,8 +8,8 @@ import (
 	"layover/verify/long"
 )
 
-// TestAMemberIsThrownOutAtEachPointOfItsStart, as by a session that is over: it joins again by
-// itself, what it had begun for the former membership comes to nothing, and whoever looks at it
+// TestAMemberIsThrownOutAtEachPointOfItsStart, as by a session that is over. It joins again by
+// itself, and what it had begun for the former membership comes to nothing. Whoever looks at it
 // meanwhile gets an answer.
 func TestAMemberIsThrownOutAtEachPointOfItsStart(t *testing.T) {
 	for _, how := range answered {

@@ -13,7 +13,7 @@ import (
 )
 
 // everyAllocation has the runtime note each allocation until the test ends, with the stack that
-// made it: so timers can be counted, which nobody else has a list of.
+// made it. So timers can be counted, of which nobody else has a list.
 func everyAllocation(t *testing.T) {
 	t.Helper()
 	was := runtime.MemProfileRate
@@ -129,8 +129,8 @@ func TestTheCensusOfTimersSeesEachThatIsLeft(t *testing.T) {
 	})
 }
 
-// mostEnded is how many deadlines of a function's contexts may be there once these have ended: the runtime has a stopped
-// timer until its time, and a client the context of its last request. One of each question would be more.
+// mostEnded is how many deadlines of a function's contexts may be there once these have ended. The runtime has a
+// stopped timer until its time, and a client the context of its last request. One of each question would be more.
 const mostEnded = 1
 
 // withoutEnded takes those from counts.

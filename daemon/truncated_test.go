@@ -12,8 +12,8 @@ import (
 )
 
 // truncatedAt makes the broker answer that the log of every epoch before the present
-// one ends at an offset: what is there from it on was written anew, after an unclean
-// election. kfake does not truncate logs by itself.
+// one ends at an offset. The log was written anew from that offset on, after an
+// unclean election. kfake does not truncate logs by itself.
 func (w *fixture) truncatedAt(offset int64) {
 	w.Answer(kmsg.OffsetForLeaderEpoch, func(r kmsg.Request) kmsg.Response {
 		req := r.(*kmsg.OffsetForLeaderEpochRequest)

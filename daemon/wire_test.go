@@ -103,8 +103,9 @@ func (c *holed) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// slow makes each write over a connection take a while: the embedded broker answers a
-// fetch of a partition that is no more at once, and time would stand still for ever.
+// slow makes each write over a connection take a while. Otherwise the embedded broker
+// would at once answer a fetch of a partition that is no more, and time would stand
+// still for ever.
 func slow(dial dialer, each time.Duration) dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
