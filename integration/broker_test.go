@@ -36,10 +36,10 @@ const (
 )
 
 // startScript runs the image's own start command, and when the container is
-// started again the broker alone: not every image takes it well that its storage
-// is formatted already. The image writes its configuration over copies of files
-// that have the mode of their source: the published image makes these writable
-// for its user, one that was built from read-only sources does not.
+// started again the broker alone. Not every image takes it well that its storage
+// is formatted already. The image writes its configuration over copies of files that
+// have the mode of their source. The published image makes these writable for its
+// user. An image that was built from read-only sources does not.
 const startScript = `
 if [ -f /tmp/started ]; then
   exec timeout %[1]d java $KAFKA_HEAP_OPTS -cp '/opt/kafka/libs/*' kafka.Kafka /opt/kafka/config/server.properties
@@ -104,9 +104,9 @@ func startBroker(s *suite, edits ...func(b *broker, r *testcontainers.ContainerR
 }
 
 // request describes a container with one node that is broker and controller. The
-// node has a listener for itself: to verify a transaction a broker asks its
-// coordinator by the advertised address, and inside the container there is
-// nothing at the address that is meant for us.
+// node has a listener for itself. To verify a transaction a broker asks its
+// coordinator by the advertised address. Inside the container there is nothing at
+// the address that is meant for us.
 func request(image string, b *broker, host string, port, behind int) testcontainers.ContainerRequest {
 	kafkaPort, viaPort := network.MustParsePort("9092/tcp"), network.MustParsePort("9095/tcp")
 	hostIP := netip.IPv4Unspecified()
@@ -180,9 +180,9 @@ func (b *broker) terminate() error {
 	return testcontainers.TerminateContainer(b.container, testcontainers.StopTimeout(time.Second))
 }
 
-// engineHost returns the host at which ports of containers are reached. The
-// library panics where it finds no engine and may wait for one that is silent, so
-// it is asked on a goroutine that is left behind when it takes too long.
+// engineHost returns the host at which ports of containers are reached. The library
+// panics where it finds no engine, and may wait for one that is silent. So it is
+// asked on a goroutine that is left behind when it takes too long.
 func engineHost() (string, error) {
 	type answer struct {
 		host string

@@ -17,8 +17,8 @@ import (
 // clientsDocument has the programs of producers and consumers, a section each.
 const clientsDocument = "../docs/clients.md"
 
-// runners run the programs of a language, by the kind of their blocks: what has to be
-// installed, and the command in front of a program's name.
+// runners run the programs of a language, by the kind of their blocks. Each names the
+// program that has to be installed, and the command in front of a program's name.
 var runners = map[string]struct{ needs, command string }{
 	"python":     {"python3", "venv/bin/python"},
 	"java":       {"mvn", "java -cp 'lib/*'"},

@@ -7,9 +7,9 @@
 //	go test -v -run TestKafka ./integration    what the design takes Kafka for, without Layover
 //
 // The package starts one broker in a container, which all tests share, and
-// builds the binary once; both only when the first test asks for them. Every
-// test makes its own topics and its own group. A test that stops the broker
-// starts one for itself. What is started is terminated by the tests; a
+// builds the binary once. It does both only when the first test asks for them.
+// Every test makes its own topics and its own group. A test that stops the
+// broker starts one for itself. What is started is terminated by the tests; a
 // container that a killed test leaves behind ends by itself half an hour later.
 //
 // What is made of the Dockerfile and the compose file is tested in package container
@@ -43,12 +43,12 @@
 //
 // # How a test judges
 //
-// Each record that a test sends is entered in a ledger with the instant at which
-// it is due, computed by the test and not by Layover. A collector reads the
-// target topics with a client of its own for as long as the test lasts. Package
-// verify judges: none is lost, and none is early by the delivery's timestamp or by the
-// receiver's clock. Repeats stay within the bound that the test states, and content and
-// headers are as documented.
+// Each record that a test sends is entered in a ledger with the instant at which it is
+// due. The test computes that instant, and not Layover. A collector reads the target
+// topics with a client of its own for as long as the test lasts. Package verify judges:
+// none is lost, and none is early by the delivery's timestamp or by the receiver's clock.
+// Repeats stay within the bound that the test states, and content and headers are as
+// documented.
 //
 // What it is not: a benchmark. Lateness is printed, not asserted, because it
 // depends on the machine and on who shares it.

@@ -19,13 +19,13 @@ import (
 	played "layover/verify/long"
 )
 
-// run are the documents whose commands are run here, each in an empty folder on a
-// broker without topics, but for those that say that topics have to exist. elsewhere
-// are the others that have commands, with what runs those. A block that begins with
-// ```sh is run and has to end well, one with ```sh background goes on until the
-// document ends, a ```console block is a command that goes on with what it prints, and
-// what is in a ```text block behind a block has to be among what that printed, but for
-// numbers; an ```env block is the file that the next block reads.
+// run are the documents whose commands are run here, each in an empty folder on a broker
+// without topics. A document that says that topics have to exist gets them. elsewhere
+// are the others that have commands, with what runs those. A block that begins with ```sh
+// is run and has to end well. One with ```sh background goes on until the document ends. A
+// ```console block is a command that goes on, with what it prints. The lines of a ```text
+// block have to be among what the block before it printed, but for numbers. An ```env
+// block is the file that the next block reads.
 var documents = struct {
 	run       []string
 	elsewhere map[string]string

@@ -15,10 +15,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// The tests in this file are about Kafka, without Layover: each holds a fact that
-// the design rests on and that the model brokers of the other tests either take
-// for granted or do not have. When one fails against a new Kafka, the place to
-// look at is what its comment names.
+// The tests in this file are about Kafka, without Layover. Each holds a fact that
+// the design rests on. The model brokers of the other tests either take that fact
+// for granted or do not have it. When a test fails here against a new Kafka, the
+// place to look at is what its comment names.
 
 // facts makes a fixture with nothing but ingress, whose id it returns. It needs no
 // binary.
@@ -30,8 +30,8 @@ func facts(t *testing.T, partitions int32) (*fixture, kadm.TopicID) {
 }
 
 // A control record is an offset that nobody produces to and nobody else would
-// finish: consumer keeps them, and the end that ready waits for is the last stable
-// offset.
+// finish. So consumer keeps control records, and the end that ready waits for is the
+// last stable offset.
 func TestKafkaEndsATransactionInAnOffsetThatOnlyKeptControlRecordsShow(t *testing.T) {
 	f, _ := facts(t, 1)
 	producer := f.kafka(kgo.TransactionalID(f.group))
@@ -111,9 +111,9 @@ func (f *fixture) readTo(last string, opts ...kgo.Opt) (offsets []int64) {
 	}
 }
 
-// two lets a second member join a group of one, and calls preparing while the
-// first has not joined again, completing while both have and their shares are not
-// known. In the end first owns partition 0 and second partition 1.
+// two lets a second member join a group of one. It calls preparing while the first
+// has not joined again. It calls completing while both have, and their shares are
+// not known. In the end first owns partition 0 and second partition 1.
 func (f *fixture) two(preparing, completing func(first *member)) (first, second *member) {
 	f.Helper()
 	must := func(err error) {
@@ -163,7 +163,7 @@ func TestKafkaTakesACommitOfAPartitionThatTheMemberDoesNotOwn(t *testing.T) {
 	f.mustBeAt(1, 7)
 }
 
-// A revoke commits what is finished before the member joins again, and the first
+// A revoke commits what is finished before the member joins again. The first
 // commit of the next assignment may come too early and is tried again.
 func TestKafkaTakesCommitsWhileMembersJoinAndRefusesThemUntilTheSharesAreKnown(t *testing.T) {
 	f, id := facts(t, 2)
@@ -196,9 +196,9 @@ func TestKafkaTakes4096CharactersOfMetadataAndRefusesOneMoreForThatPartitionAlon
 	f.mustBeAt(2, 1)
 }
 
-// The consumer divides its commits so that a request is far below this: a coordinator
-// appends a request as one batch of a record for each partition, with the names of group
-// and topic in it. It refuses all of a batch over 1 MiB.
+// The consumer divides its commits so that a request is far below this limit. A
+// coordinator appends a request as one batch of a record for each partition, with the
+// names of group and topic in it. It refuses all of a batch over 1 MiB.
 func TestKafkaRefusesEveryPartitionOfACommitThatIsTooLargeAsABatch(t *testing.T) {
 	const partitions = 270
 	f, id := facts(t, partitions)

@@ -229,8 +229,8 @@ func TestOffsetsThatAreGoneAreRecoveredFromTheJournal(t *testing.T) {
 	t.Parallel()
 	const (
 		records = 20_000
-		// What the last commit's metadata held and the journal did not is gone with it:
-		// what finished while the last record was written, in two partitions.
+		// Finished offsets that only the last commit's metadata held are gone with it.
+		// They finished while the last record was written, in two partitions.
 		tailBound = records / 40
 	)
 	f := onSharedBroker(t, 2)

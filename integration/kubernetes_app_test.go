@@ -16,8 +16,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// app is an application with Layover beside it, in a namespace of its own: one of
-// the overlays as it is, but for the settings, the images, and what a test patches.
+// app is an application with Layover beside it, in a namespace of its own. It is
+// one of the overlays as it is, but for the settings, the images, and the patches
+// of a test.
 type app struct {
 	*fixture
 	k         *kube

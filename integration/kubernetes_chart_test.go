@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// helmTest runs helm test against a release that is ready, over HTTP and over TLS, against
-// one of which no pod is there, and against one that is degraded.
+// helmTest runs helm test against a release that is ready, over HTTP and over TLS. It also
+// runs it against a release of which no pod is there, and against one that is degraded.
 func (k *kube) helmTest(t *testing.T) {
 	a := k.newApp(t, "helmtest", sidecarOverlay, "deployment/layover")
 	a.install(nil, "--wait", "--timeout=100s")

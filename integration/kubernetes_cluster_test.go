@@ -161,7 +161,8 @@ func (k *kube) nodesHave(t *testing.T, image string) bool {
 }
 
 // namespace makes a namespace in which no pod runs that the restricted profile
-// does not allow, and in which a workload whose pods it would refuse is warned of.
+// does not allow. The cluster warns there of a workload whose pods the profile
+// would refuse.
 func (k *kube) namespace(t *testing.T) string {
 	t.Helper()
 	name := fmt.Sprintf("layover-test-%08x", rand.Uint32())
@@ -243,8 +244,8 @@ metadata: {name: kafka}
 spec: {selector: {app: kafka}, ports: [{name: plain, port: 9092}, {name: secured, port: 9094}]}
 `
 
-// startKafka starts a broker that pods reach by its Service, and this process by
-// a port of this machine that kubectl forwards, which every cluster can do.
+// startKafka starts a broker that pods reach by its Service. This process reaches
+// it by a port of this machine that kubectl forwards, which every cluster can do.
 func (k *kube) startKafka(t *testing.T) {
 	t.Helper()
 	port, err := engine.FreePort()

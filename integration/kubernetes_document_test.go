@@ -17,9 +17,9 @@ import (
 )
 
 // document runs every command of docs/kubernetes.md, and then every one of the chart's
-// README, as it stands there, in its order. The manifests are those of deploy/kubernetes with the images of the test
-// written over their own, and the namespace is that of Kafka: what the document
-// takes for granted is a Service kafka, three topics, a user, and two files.
+// README, as it stands there, in its order. The manifests are those of deploy/kubernetes with the
+// images of the test written over their own. The namespace is that of Kafka. The document takes for
+// granted a Service kafka in it, three topics, a user, and two files.
 func (k *kube) document(t *testing.T) {
 	text, err := os.ReadFile("../docs/kubernetes.md")
 	if err != nil {

@@ -20,10 +20,11 @@ const (
 	sidecarDeployment = "deployment/orders"
 )
 
-// again bounds what may come again when Layover is killed at these rates: what
-// finished since the last commit, which is at most an interval of a second and the
-// time that a commit takes ago, and what was in flight, which here is no more than
-// what becomes due in a second. A graceful stop repeats nothing.
+// again bounds the records that may come again when Layover is killed at these
+// rates. Those are records that finished since the last commit, and records in
+// flight. The last commit is at most an interval of a second and the time that a
+// commit takes ago. The records in flight are here no more than become due in a
+// second. A graceful stop repeats nothing.
 func again(perSecond int) int { return 3 * perSecond }
 
 // TestOnACluster applies the manifests of deploy/kubernetes to the cluster that
@@ -168,8 +169,8 @@ func oomKilled(end *struct {
 	return end != nil && end.Reason == "OOMKilled"
 }
 
-// drain drains the node of a pod, of an application that has a disruption budget:
-// the second pod is evicted when the first one is ready elsewhere, or here again.
+// drain drains the node of a pod, of an application that has a disruption budget.
+// The second pod is evicted when the first one is ready elsewhere, or here again.
 func (k *kube) drain(t *testing.T) {
 	a := k.newApp(t, "drain", sidecarOverlay, sidecarDeployment)
 	k.do(t, `{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "orders"},
@@ -198,9 +199,9 @@ func (k *kube) drain(t *testing.T) {
 	})
 }
 
-// twoSeconds has an application that does not end by SIGTERM: the sidecar gets its
-// own when the grace period is used up, and SIGKILL two seconds later. One of the
-// sidecars is frozen when that begins, so that all it sees is the SIGKILL.
+// twoSeconds has an application that does not end by SIGTERM. The sidecar gets its
+// own SIGTERM when the grace period is used up, and SIGKILL two seconds later. One
+// of the sidecars is frozen when that begins, so that all it sees is the SIGKILL.
 func (k *kube) twoSeconds(t *testing.T) {
 	a := k.newApp(t, "grace", sidecarOverlay, sidecarDeployment)
 	a.apply(patch(`{shareProcessNamespace: true, terminationGracePeriodSeconds: 3,

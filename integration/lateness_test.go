@@ -56,8 +56,8 @@ func TestLatenessOf100000RecordsWithDelaysSpreadOver20Seconds(t *testing.T) {
 }
 
 // bareProduce writes records at a steady rate to a topic of its own and returns
-// how long each took to be acknowledged: what this broker and this machine cost
-// without Layover. The first second is left out.
+// how long each took to be acknowledged. That is what this broker and this
+// machine cost without Layover. The first second is left out.
 func (f *fixture) bareProduce(perSecond int, during time.Duration) latenesses {
 	f.Helper()
 	topic := f.egress + ".bare"

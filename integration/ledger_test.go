@@ -111,9 +111,9 @@ func (l latenesses) String() string {
 	return fmt.Sprintf("p50 %v, p99 %v, p99.9 %v, max %v, of %d", at(50), at(99), at(99.9), at(100), len(l))
 }
 
-// lateness returns by how much the records whose id has a prefix were late: by the
-// timestamp of the delivery, which has whole milliseconds, and by the receiver's
-// clock, which includes the way to it.
+// lateness returns by how much the records whose id has a prefix were late. stamped
+// goes by the timestamp of the delivery, which has whole milliseconds. received goes
+// by the receiver's clock, which includes the way to it.
 func (l *ledger) lateness(arrivals []arrival, prefix string) (stamped, received latenesses) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -71,14 +71,14 @@ func testOutage(t *testing.T, goAway, comeBack func(*broker) error) {
 	f.reachesEnd(15 * time.Second)
 	p.terminate()
 	out.settle()
-	// Nobody was killed, but the partitions were lost with the session: what was in
-	// flight may come again, and what finished after the last commit that was
+	// Nobody was killed, but the partitions were lost with the session. Records in
+	// flight may come again, and records that finished after the last commit that was
 	// answered.
 	l.judge(out.all(), 2*1000+200)
 }
 
-// outlives asserts that the process goes on while Kafka is away: long enough for
-// the session to end and for every back-off to reach its cap.
+// outlives asserts that the process goes on while Kafka is away. That lasts long
+// enough for the session to end and for every back-off to reach its cap.
 func (p *process) outlives(gone time.Time) {
 	p.t.Helper()
 	eventually(p.t, 30*time.Second, "Kafka is called silent, for a while", func() bool {

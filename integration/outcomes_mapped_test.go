@@ -19,8 +19,8 @@ func (s *shell) preset(name string) bool {
 	})
 }
 
-// mapped is when a record is due by a header of another product, by the test's own reading; it
-// leaves due as it is where the record has none.
+// mapped is when a record is due by a header of another product, by the test's own reading. It
+// leaves due as it is where the record has no such header.
 func (s *shell) mapped(r *kgo.Record, due time.Time) time.Time {
 	s.Helper()
 	for preset, names := range map[string][]string{

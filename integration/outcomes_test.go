@@ -22,9 +22,9 @@ const (
 	soon = 15 * time.Second
 )
 
-// outcomes looks where each record ended that the document has written so far: delivered
-// when it was due, parked until then, or a dead letter for a reason that the document
-// prints. A document whose commands start no Layover gets one for that.
+// outcomes looks where each record ended that the document has written so far. A record is
+// delivered when it was due, parked until then, or a dead letter for a reason that the
+// document prints. A document whose commands start no Layover gets one for that.
 func (s *shell) outcomes(doc, text string) {
 	s.Helper()
 	f := &fixture{T: s.T, broker: &broker{addr: s.kafka}}
@@ -146,8 +146,8 @@ func (s *shell) due(r *kgo.Record) (due time.Time, reason string) {
 	return due, ""
 }
 
-// ended says when a command ended a record: one with an id, where a later record of its
-// partition has that id, and each cancel, at once.
+// ended says when a command ended a record. A record with an id ends where a later record
+// of its partition has that id. Each cancel ends at once.
 func (s *shell) ended(written []*kgo.Record) map[*kgo.Record]time.Time {
 	s.Helper()
 	type name struct {
@@ -229,7 +229,7 @@ func said(text, word string) bool {
 }
 
 // parked waits until the status has as many parked records as are not due yet, from the
-// first deadline to the last, and returns how many.
+// first deadline to the last. It returns how many.
 func (s *shell) parked(written []*kgo.Record) (parked int) {
 	s.Helper()
 	var got struct {

@@ -10,7 +10,7 @@ import (
 )
 
 // proxy stands between Layover and a broker, whose second listener advertises it. It
-// does not answer requests that hold certain bytes, such as a topic's id: for whoever
+// does not answer requests that hold certain bytes, such as a topic's id. For whoever
 // asks, that topic does not answer, and everything else does.
 type proxy struct {
 	addr, behind string

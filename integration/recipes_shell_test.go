@@ -21,8 +21,8 @@ var places = regexp.MustCompile(`\b(delayed|retry|ready-retry|dead-letters)-\d+-
 // withoutPlaces leaves out the ids of records and the instants, but no other number.
 func withoutPlaces(text string) string { return places.ReplaceAllString(text, "#") }
 
-// recipeShell is a shell beside what a recipe says to start: on the embedded broker
-// alone, or on one of Kafka with the same settings and topics.
+// recipeShell is a shell beside the programs that a recipe says to start. They run on
+// the embedded broker alone, or on one of Kafka with the same settings and topics.
 func recipeShell(t *testing.T, r *recipe, kafka bool) *shell {
 	t.Helper()
 	for _, program := range []string{"bash", "curl", "kcat", "go"} {
@@ -120,7 +120,7 @@ func (s *shell) step(r *recipe, b block) {
 	}
 }
 
-// waited compares how long each record that was delivered waited, by its own headers: a
+// waited compares how long each record that was delivered waited, by its own headers. A
 // header that Layover does not know would change no line of a program.
 func (s *shell) waited(want []span) {
 	s.Helper()

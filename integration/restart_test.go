@@ -85,8 +85,8 @@ func TestARecordParkedForAnHourPinsNothingOfThe50000BehindIt(t *testing.T) {
 		bound = 2*perSecond + 1000
 	)
 	f := onSharedBroker(t, 1)
-	// A static member takes its place again at once, so that the time to be ready
-	// is Layover's and not that of the session that has to end first.
+	// A static member takes its place again at once. So the time to be ready is
+	// Layover's and not that of the session that has to end first.
 	settings := "LAYOVER_GROUP_INSTANCE_ID=" + f.group + "-0"
 	p := f.layover(settings)
 	out := f.collect(f.egress)

@@ -55,7 +55,7 @@ func (p *process) usesRuns() {
 }
 
 // TestTenKillsWhileRecordsAreMoved: memory holds a part of each flood, so that nearly every kill is
-// in the middle of moves, and later ones also in that of visits.
+// in the middle of moves. Later kills are also in the middle of visits.
 func TestTenKillsWhileRecordsAreMoved(t *testing.T) {
 	long(t)
 	t.Parallel()

@@ -49,7 +49,7 @@ func (c *canaries) absent(output, from string) {
 	}
 }
 
-// TestNoOutputHasASecret plants secrets in every setting that may have one, and looks for
+// TestNoOutputHasASecret plants secrets in every setting that may have one. It looks for
 // them in the output of every verb, of the servers, and of a crash.
 func TestNoOutputHasASecret(t *testing.T) {
 	t.Parallel()

@@ -37,8 +37,8 @@ func (c *changing) more(n int) {
 }
 
 // judged ends the flow: nothing is lost or early. The group may have given the partitions
-// up each time that the connection was refused: records in flight, and those finished
-// after the last commit, come again.
+// up each time that the connection was refused. Records in flight, and those finished after
+// the last commit, come again.
 func (c *changing) judged(refusals int) {
 	c.fixture.Helper()
 	c.stream.finish()

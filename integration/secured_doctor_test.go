@@ -124,8 +124,9 @@ func TestTheDoctorFindsMembersThatAreHidden(t *testing.T) {
 	<-done
 }
 
-// TestTheDoctorOnARefusedConnection: a wrong authority, a wrong name, no TLS, a wrong
-// password and a mechanism that is not offered are found where they are, in seconds.
+// TestTheDoctorOnARefusedConnection: the doctor finds each fault where it is, in
+// seconds. The faults are a wrong authority, a wrong name, no TLS, a wrong password and
+// a mechanism that is not offered.
 func TestTheDoctorOnARefusedConnection(t *testing.T) {
 	long(t)
 	t.Parallel()

@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// TestARefusedConnectionNamesItsSetting: Layover lives, is not ready, says one line in 30 s
-// that names the setting, and its verbs end with 1 and name it, too.
+// TestARefusedConnectionNamesItsSetting: Layover lives, is not ready, and says one line in
+// 30 s that names the setting. Its verbs end with 1 and name it, too.
 func TestARefusedConnectionNamesItsSetting(t *testing.T) {
 	t.Parallel()
 	f, s := onSecuredBroker(t, false)

@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// onTime sends a record with a delay of a second to each of some partitions, and fails the
+// onTime sends a record with a delay of a second to each of some partitions. It fails the
 // test unless all are delivered within 5 s of their deadline.
 func (f *fixture) onTime(out *collector, partitions ...int32) {
 	f.Helper()

@@ -57,7 +57,7 @@ func TestWhateverIngressTookFitsThrough(t *testing.T) {
 }
 
 // largeProducer returns a client that leaves it to the broker to refuse a record
-// for its size, and that compresses as well as Kafka's codecs can.
+// for its size. The client compresses as well as Kafka's codecs can.
 func (f *fixture) largeProducer() *kgo.Client {
 	return f.kafka(kgo.ProducerBatchMaxBytes(64<<20), kgo.BrokerMaxWriteBytes(128<<20),
 		kgo.ProducerBatchCompression(kgo.ZstdCompression(), kgo.NoCompression()))

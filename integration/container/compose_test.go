@@ -56,8 +56,8 @@ type composed struct {
 	kafka, http string // host:port
 }
 
-// compose makes a shell for the document's commands with a project of its own, with
-// ports and images of its own, which are removed when the test ends.
+// compose makes a shell for the document's commands with a project of its own. The
+// project has ports and images of its own, which are removed when the test ends.
 func compose(t *testing.T) *composed {
 	t.Helper()
 	client, kafka := need(t, shared.engine), need(t, shared.kafka)

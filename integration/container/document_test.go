@@ -64,8 +64,8 @@ func newShell(t *testing.T, compose []string, replace ...string) *shell {
 	return s
 }
 
-// run runs a script and returns what it wrote to the standard output, and with it
-// what it wrote to the standard error where it fails.
+// run runs a script and returns what it wrote to the standard output. Where it
+// fails, the error has that and what it wrote to the standard error.
 func (s *shell) run(within time.Duration, script string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()

@@ -41,9 +41,9 @@ type flood struct {
 	wrong  []string
 }
 
-// newFlood decides when each record is due: the prompt ones from 3 to 23 s from
-// now, the bulk in random order within 20 s that begin when the prompt ones should
-// be through.
+// newFlood decides when each record is due. The prompt ones are due from 3 to 23 s
+// from now. The bulk is due in random order within 20 s that begin when the prompt
+// ones should be through.
 func newFlood() *flood {
 	f := &flood{begin: time.Now(), due: make([]int64, floodRecords), came: make([]uint8, floodRecords)}
 	f.bulkDue = f.begin.Add(40 * time.Second)

@@ -15,8 +15,8 @@ import (
 	"layover/integration/engine"
 )
 
-// cluster is one Kafka in a container, on a network with what the test starts
-// beside it, and with a port on this machine for the test.
+// cluster is one Kafka in a container. It is on a network with the containers
+// that the test starts beside it, and has a port on this machine for the test.
 type cluster struct {
 	engine  engineCLI
 	network string

@@ -71,8 +71,8 @@ func (s *suite) close() {
 	}
 }
 
-// need returns a part of the suite, skips the test where this machine cannot have
-// it, and fails the test where it should work and does not.
+// need returns a part of the suite. It skips the test where this machine cannot
+// have the part, and fails the test where the part should work and does not.
 func need[T any](t *testing.T, part func() (T, error)) T {
 	t.Helper()
 	v, err := part()

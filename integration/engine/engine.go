@@ -132,9 +132,9 @@ func (c CLI) Removal(args ...string) func() error {
 func Random() string { return fmt.Sprintf("%08x", rand.Uint32()) }
 
 // FreePort returns a port that nobody listens on. It lies below the range from which
-// systems choose the ports of outgoing connections: a client that dials a stopped
-// broker again and again would else once connect to itself, and the broker could not
-// come back.
+// systems choose the ports of outgoing connections. Otherwise a client that dials a
+// stopped broker again and again would once connect to itself, and the broker could
+// not come back.
 func FreePort() (int, error) {
 	const first, count = 15000, 15000
 	var last error
