@@ -10,7 +10,7 @@ import (
 )
 
 // The document has every line that a chart needs for the sidecar, as the example has
-// them: without the annotation changed settings would not be rolled out.
+// them. Without the annotation changed settings would not be rolled out.
 func TestTheDocumentHasEveryLineThatAChartNeeds(t *testing.T) {
 	example := read(t, "chart/orders/templates/deployment.yaml")
 	found := 0

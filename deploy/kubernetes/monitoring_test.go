@@ -72,8 +72,8 @@ func (r rendering) rules(t *testing.T) (out []rule) {
 	return out
 }
 
-// The chart's own alerts, and those that it is given as a file, are the shipped ones with
-// the address of the document that the value names.
+// The chart's own alerts are the shipped ones, and so are those that it is given as a file.
+// Both have the address of the document that the value names.
 func TestTheAlertsOfTheChartLeadToTheDocumentThatTheValueNames(t *testing.T) {
 	const standIn = "https://layover.example/docs/operating.md"
 	want := strings.Count(read(t, "../monitoring/alerts.yaml"), "- alert: ")

@@ -15,8 +15,8 @@ const (
 	widestDefault = 50
 )
 
-// schema is the part of values.schema.json by which values are found: an object that takes
-// no others is a group of values, and anything else is one.
+// schema is the part of values.schema.json by which values are found. An object that takes
+// no others is a group of values, and anything else is one value.
 type schema struct {
 	Properties           map[string]schema
 	AdditionalProperties any

@@ -41,9 +41,9 @@ func TestSettingsThatYAMLTakesForSomethingElseAreRefused(t *testing.T) {
 	}
 }
 
-// TestTheChartTakesNumbersForWhatIsANumber asks the program's own types: a setting
-// that is counted, or measured in bytes, is an integer there or one with words, and a
-// duration is none.
+// TestTheChartTakesNumbersForWhatIsANumber asks the program's own types. A setting that
+// is counted, or measured in bytes, is an integer there or one with words. A duration
+// is none.
 func TestTheChartTakesNumbersForWhatIsANumber(t *testing.T) {
 	numbers := 0
 	fields := reflect.TypeFor[config.Config]()

@@ -1,6 +1,7 @@
-// Package kubernetes holds no code, only the tests of the manifests beside it: that
-// kubectl and helm render them, and that what comes out is what they promise.
-// Nothing here needs a cluster; ../../integration applies the same renderings to one.
+// Package kubernetes holds no code, only the tests of the manifests beside it. They
+// show that kubectl and helm render the manifests, and that the result is what the
+// manifests promise. Nothing here needs a cluster; ../../integration applies the same
+// renderings to one.
 //
 // A test is skipped where the program that renders is missing.
 package kubernetes

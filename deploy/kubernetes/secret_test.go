@@ -107,8 +107,8 @@ func TestTheBrokersMayComeFromABindingOrAFile(t *testing.T) {
 	}
 }
 
-// The YAML of the section about a secured Kafka is that of the files beside this one, and
-// its files are in the Secret that it makes.
+// The YAML of the section about a secured Kafka is that of the files beside this one. The
+// files of that YAML are in the Secret that the section makes.
 func TestTheDocumentHasTheYAMLOfASecuredKafka(t *testing.T) {
 	_, section, _ := strings.Cut(read(t, "../../docs/kubernetes.md"), "\n## A secured Kafka\n")
 	section, _, _ = strings.Cut(section, "\n## ")

@@ -67,8 +67,8 @@ func (d *dashboard) queries() []query {
 	return out
 }
 
-// TestThePanelsAreWhole is about what Grafana would pass over without a word: panels
-// that overlap, that have no unit, no description, or no data source to choose.
+// TestThePanelsAreWhole is about what Grafana would pass over without a word. Panels
+// may overlap, or have no unit, no description, or no data source to choose.
 func TestThePanelsAreWhole(t *testing.T) {
 	d := loadDashboard(t)
 	taken, ids, rows := make(map[[2]int]string), make(map[int]bool), 0

@@ -22,8 +22,8 @@ import (
 const (
 	httpAddr = "localhost:9846"
 	within   = 2 * time.Minute // of virtual time
-	// mixed is how many records of every other kind, due at once or in an hour, make a
-	// finished set that no commit has room for.
+	// mixed is how many records make a finished set that no commit has room for. Every
+	// other one is due at once, and the rest in an hour.
 	mixed = 20_000
 )
 
@@ -35,10 +35,9 @@ type live struct {
 	web *http.Client
 }
 
-// scrapeLive starts Layover on an in-process broker, brings it into the states in which
-// the series exist that are not always there, and returns what /metrics says then: a
-// partition that is stopped, a target that is held, a set that is in the journal, and
-// records that are delivered and parked.
+// scrapeLive starts Layover on an in-process broker, and returns what /metrics says in
+// the states with series that are not always there. The states are a stopped partition, a
+// held target, a set in the journal, and records that are delivered and parked.
 func scrapeLive(t *testing.T) scrape {
 	t.Helper()
 	var out scrape

@@ -89,9 +89,9 @@ func TestLinksInsideTheDocumentLeadSomewhere(t *testing.T) {
 	}
 }
 
-// anchors are those that are made of the headings of a document, each with its heading: in
-// small letters, a dash for each space, and nothing but letters, digits, dashes and
-// underlines. The second heading of the same words gets -1 and so on.
+// anchors are those that are made of the headings of a document, each with its heading. They
+// are in small letters, with a dash for each space, and have nothing but letters, digits,
+// dashes and underlines. The second heading of the same words gets -1 and so on.
 func anchors(doc string) map[string]string {
 	out := make(map[string]string)
 	for _, m := range header.FindAllStringSubmatch(doc, -1) {

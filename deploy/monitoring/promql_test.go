@@ -20,8 +20,8 @@ type matcher struct{ label, op, value string }
 
 // reading takes the names out of an expression in PromQL. It is no parser: whether
 // the expression is valid is promtool's part. It only has to know a metric from a
-// function, a keyword, a label and a duration, which takes the token after a name
-// and the brackets around it.
+// function, a keyword, a label and a duration. That takes the token after a name and
+// the brackets around it.
 type reading struct {
 	rest      string
 	selectors []selector
@@ -143,8 +143,8 @@ func (r *reading) braces() ([]matcher, error) {
 // fromScrape are labels that Prometheus adds to what it scrapes.
 var fromScrape = []string{"job", "namespace", "instance"}
 
-// missing says what an expression names that a scrape does not have: a metric, a
-// label of it, or a label value that none of its series has.
+// missing says what an expression names that a scrape does not have. That is a
+// metric, a label of it, or a label value that none of its series has.
 func missing(expr string, scraped scrape) ([]string, error) {
 	r, err := names(expr)
 	if err != nil {

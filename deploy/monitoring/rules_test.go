@@ -163,8 +163,8 @@ func TestEachAlertSaysHowUrgentItIsAndWhereToReadOn(t *testing.T) {
 	}
 }
 
-// runbook says whether the text of one alert has one runbook_url, which is an absolute
-// address below base that leads to the section of the alert.
+// runbook says whether the text of one alert has one runbook_url. It has to be an
+// absolute address below base that leads to the section of the alert.
 func runbook(text, base string, sections map[string]string) bool {
 	name := alertLine.FindStringSubmatch(text)
 	links := runbookLine.FindAllStringSubmatch(text, -1)

@@ -1,5 +1,6 @@
-// Sbom prints a Go program's bill of materials in CycloneDX 1.5 JSON: the program
-// itself, every module that is linked into it, and Go's standard library.
+// Sbom prints a Go program's bill of materials in CycloneDX 1.5 JSON. The bill has
+// the program itself, every module that is linked into it, and Go's standard
+// library.
 //
 //	go run ./deploy/sbom [-version V] BINARY > sbom.cdx.json
 //
