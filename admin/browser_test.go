@@ -15,8 +15,8 @@ import (
 )
 
 // browser is a Chromium without a window, spoken to over a pipe in the DevTools
-// protocol: messages in JSON, each with a zero byte behind it. The few that are needed
-// are written out here; a library would bring seven modules to everybody.
+// protocol. Its messages are in JSON, each with a zero byte behind it. The few that
+// are needed are written out here; a library would bring seven modules to everybody.
 type browser struct {
 	cmd     *exec.Cmd
 	profile string

@@ -85,7 +85,7 @@ func screens() []screen {
 }
 
 // TestChromiumDrawsThePage takes a picture of each state on a desk and on a phone, by day
-// and at night, and keeps them: after a change of the page, somebody has to look at them.
+// and at night. It keeps the pictures: after a change of the page, somebody has to look at them.
 func TestChromiumDrawsThePage(t *testing.T) {
 	t.Parallel()
 	b := openBrowser(t)

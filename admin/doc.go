@@ -9,10 +9,10 @@
 //	               page where HTML is preferred
 //	GET /          this list with the present state, as text, or as a page of links
 //
-// It asks a Source for one Sample a request and derives every answer from that
-// sample and the time, so an answer does not contradict itself. A series exists as
-// long as the sample has its topic, target or partition. Its only state of its own
-// are the last 15 minutes of some numbers, for the lines of the page.
+// It asks a Source for one Sample a request. It derives every answer from that sample
+// and the time, so an answer does not contradict itself. A series exists as long as
+// the sample has its topic, target or partition. Its only state of its own are the
+// last 15 minutes of some numbers, for the lines of the page.
 //
 // It never asks Kafka and never waits for the engine: a probe answers with
 // brokers down and with a lane that is busy. It is not a control surface; nothing

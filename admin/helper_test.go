@@ -68,9 +68,9 @@ func partition(topic string, number int32, v purgatory.PartitionView) purgatory.
 	return v
 }
 
-// busy is a process in the middle of its work: two lanes, four partitions of which
-// one is halted, one stopped and one being loaded, and a target that is gone. Its
-// counters are chosen so that they add up:
+// busy is a process in the middle of its work. It has two lanes, four partitions
+// of which one is halted, one stopped and one being loaded, and a target that is
+// gone. Its counters are chosen so that they add up:
 //
 //	152 read + 47 read back = 89 delivered + 2 dead-lettered + 1 dropped + 4 handed over
 //	         + 5 skipped + 1 unfinished + 7 ended + 7 cancels + 1 cancel that waits

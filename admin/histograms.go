@@ -67,7 +67,7 @@ func one(name, help string, bounds *purgatory.Bounds, counted func(*view) *purga
 }
 
 // headroom returns, by ingress topic, how long it is until its retention may delete
-// the oldest record that is still needed; below 0 it already may.
+// the oldest record that is still needed. Below 0 it already may.
 func (v *view) headroom() map[string]time.Duration {
 	out := make(map[string]time.Duration)
 	for i := range v.parts {

@@ -89,9 +89,9 @@ func rate(from, to int64, over time.Duration) value {
 	return value{float64(to-from) / over.Seconds(), to >= from && over > 0}
 }
 
-// lateBetween returns the lateness in milliseconds from one moment to the next: the
-// bound that 99 of 100 deliveries kept, or the age of the oldest that is overdue where
-// that is more. It is unknown without either.
+// lateBetween returns the lateness in milliseconds from one moment to the next. It is
+// the bound that 99 of 100 deliveries kept, or the age of the oldest overdue record
+// where that is more. It is unknown without either.
 func lateBetween(from, to *moment) value {
 	late := to.late
 	late.Count -= from.late.Count

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// The most of one text that the page shows, in characters: a broker's error may be
+// The most of one text that the page shows, in characters. A broker's error may be
 // of any length, and the JSON has all of it.
 const (
 	maxShort = 250  // in a list that has the whole text further down

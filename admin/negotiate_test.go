@@ -100,8 +100,8 @@ func upper(s string) string {
 	return string(b)
 }
 
-// FuzzRanges compares with section 12.5.1 of RFC 9110 read word by word: each
-// representation looks for the most specific range first, and of equal weights the
+// FuzzRanges compares with section 12.5.1 of RFC 9110 read word by word. Each
+// representation looks for the most specific range first. Of equal weights the
 // range that stands first decides. Two bytes make a range.
 func FuzzRanges(f *testing.F) {
 	ranges := []string{"*/*", "text/*", "application/*", "text/html", "application/json", "text/html;charset=utf-8", "image/png", "text/plain"}

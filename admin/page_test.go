@@ -22,9 +22,9 @@ type element struct {
 	text string
 }
 
-// parse reads a page as XML does, which forgives nothing: every element that is
-// open has to be closed, every attribute quoted, every < and & escaped. Our script alone
-// need not be; it is left out.
+// parse reads a page as XML does, which forgives nothing. Every element that is open has
+// to be closed, every attribute quoted, every < and & escaped. Our script alone need not
+// be; it is left out.
 func parse(t *testing.T, body string) []element {
 	t.Helper()
 	var all []element

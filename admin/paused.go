@@ -62,8 +62,8 @@ func (v *view) oldestUnread() (oldest time.Time) {
 	return oldest
 }
 
-// transactionLong is how long records may wait for an open transaction before that is an operator's business: those
-// of programs that commit every few seconds are none.
+// transactionLong is how long records may wait for an open transaction before that is an operator's business. The
+// transactions of programs that commit every few seconds are none.
 const transactionLong = 30 * time.Second
 
 // open reports whether records of a partition wait for a transaction that has been open for long.

@@ -21,9 +21,9 @@ type Sample struct {
 	Started  time.Time
 	Draining bool
 	// CaughtUp stays true once the process became ready. It becomes so when the first
-	// assignment was read up to its stable end, sick partitions apart; when a join assigned
-	// nothing; when reading paused; or when Kafka or every ingress topic was away for a
-	// while.
+	// assignment was read up to its stable end, sick partitions apart. It also becomes so
+	// when a join assigned nothing, when reading paused, or when Kafka or every ingress
+	// topic was away for a while.
 	CaughtUp bool
 
 	Group Group

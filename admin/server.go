@@ -106,7 +106,7 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	s.make(wants)(w, r)
 }
 
-// make returns an answer that is made already, and has only to be written: however slow
+// make returns an answer that is made already, and has only to be written. However slow
 // the client takes it, its place in making is free again.
 func (s *Server) make(wants wish) http.HandlerFunc {
 	defer func() { <-s.making }()

@@ -176,8 +176,8 @@ func (v *view) replay() *replayStatus {
 	return &replayStatus{instant{v.Replay.Since}, v.Replay.Records, int64(v.Replay.Rate), v.Replay.Remaining}
 }
 
-// parkedStatus: records includes those that are due and wait for their target,
-// memory is all that counts against the limit, bytes the part of it in the lanes. Empty
+// parkedStatus: records includes those that are due and wait for their target. memory
+// is all that counts against the limit, and bytes the part of it in the lanes. Empty
 // lanes take some, for their wheels.
 type parkedStatus struct {
 	Records *int64 `json:"records"`

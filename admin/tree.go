@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// node is an element of the page for page.js: in JSON a list of its name, its
-// attributes, and its children, of which a text is a string.
+// node is an element of the page for page.js. In JSON it is a list of its name,
+// its attributes, and its children, of which a text is a string.
 type node struct {
 	name       string
 	attributes map[string]string

@@ -261,7 +261,7 @@ func all[K comparable](counts map[K]int64) int64 {
 }
 
 // part is one partition, as the group member and as the core sees it. At least
-// one of the two is there: the member alone knows a partition that is being
+// one of the two is there. The member alone knows a partition that is being
 // loaded, the core alone one that is being handed over.
 type part struct {
 	topic     string

@@ -126,8 +126,8 @@ func (k *committer) send(commits []offsets.Commit) (out []offsets.CommitResult) 
 }
 
 // inOneRequest is how many of the commits, from the first on and at least one, go
-// into one request: those of one identity, as far as their records have room. The
-// names of group and topic are in each record.
+// into one request. They are those of one identity, as far as their records have
+// room. The names of group and topic are in each record.
 func inOneRequest(group string, commits []offsets.Commit) int {
 	size := 0
 	for n, m := range commits {

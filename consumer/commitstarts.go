@@ -10,11 +10,11 @@ import (
 	"layover/offsets"
 )
 
-// commitStarts commits the start of every partition of every ingress topic, in one
-// request. With two, a crash or a look in between would find a known group, and the
-// partitions of the second would count as having lost their offsets. The coordinator
-// refuses a request for which it would write over 1 MiB, which is 150 bytes for a partition
-// with short names. Such a group has to be given its offsets by hand.
+// commitStarts commits the start of every partition of every ingress topic, in one request.
+// With two, a crash or a look in between would find a known group. The partitions of the
+// second would then count as having lost their offsets. The coordinator refuses a request
+// for which it would write over 1 MiB, which is 150 bytes for a partition with short names.
+// Such a group has to be given its offsets by hand.
 //
 // A partition whose bounds or journal could not be asked for is committed as not started.
 // One with a journal is left out. known are bounds that are known already. An error

@@ -133,9 +133,9 @@ func (c *Consumer) options() []kgo.Opt {
 	return opts
 }
 
-// Start makes the client, which joins the group as soon as Kafka answers. Nothing
-// else may be called before, but what a look at the process or its stop needs: Status, Beat,
-// Buffered, LeaseValid, NoneOlder, WatchEnds, SetPaused, Rejoin and Leave.
+// Start makes the client, which joins the group as soon as Kafka answers. Nothing else may
+// be called before, except for a look at the process and for its stop. Those calls are
+// Status, Beat, Buffered, LeaseValid, NoneOlder, WatchEnds, SetPaused, Rejoin and Leave.
 func (c *Consumer) Start() error {
 	client, err := kgo.NewClient(append(c.options(), c.cfg.Options()...)...)
 	if err != nil {
@@ -283,9 +283,9 @@ func (c *Consumer) Stop(a offsets.Assignment, at int64, code Reason, reason stri
 	c.fetching.stop(a, at, code, reason)
 }
 
-// Rejoin makes the client look at a topic afresh that was deleted and made again:
-// the client takes a changed topic id for an error until it is told. A client that Start
-// has yet to make knows no id.
+// Rejoin makes the client look afresh at a topic that was deleted and made again. The
+// client takes a changed topic id for an error until it is told. A client that Start has
+// yet to make knows no id.
 func (c *Consumer) Rejoin(topic string) {
 	if c.begun() {
 		c.fetching.rejoin(topic)

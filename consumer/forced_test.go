@@ -22,8 +22,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// keeper is a handler that keeps what it gets: while it has not given the bytes back, the poll
-// loop waits at a known place, outside the time in which rebalances are blocked.
+// keeper is a handler that keeps the records it gets. While it has not given their bytes back,
+// the poll loop waits at a known place, outside the time in which rebalances are blocked.
 type keeper struct {
 	mu    sync.Mutex
 	got   map[offsets.Assignment][]int64 // offsets of each assignment

@@ -42,10 +42,10 @@ type jumpTo struct {
 }
 
 // Jump makes reading of a partition go on at an offset, before a later poll's records
-// are handed over: everything before it is finished, in the log of that leader
-// epoch. It first asks whether that log reaches there: the client does not ask, and
-// records that were written anew below would never be read. -1 is no epoch, for which
-// nothing is asked.
+// are handed over. Everything before that offset is finished, in the log of that
+// leader epoch. It first asks whether that log reaches there: the client does not
+// ask, and records that were written anew below would never be read. -1 is no epoch,
+// for which nothing is asked.
 func (c *Consumer) Jump(a offsets.Assignment, to int64, leaderEpoch int32) {
 	c.jumps.ask(a, jumpTo{to, leaderEpoch, false})
 }

@@ -118,7 +118,7 @@ func (l *loading) turn(ctx context.Context, now time.Time) (more bool) {
 }
 
 // mayStart says whether this member may have to start the group although the bounds of its
-// own partitions are not known: others wait for the owner of the first partition.
+// own partitions are not known. Others wait for the owner of the first partition.
 func (l *loading) mayStart(now time.Time) bool {
 	if l.starting || now.Before(l.startDue) || now.Sub(l.began) < loadGrace {
 		return false

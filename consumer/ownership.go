@@ -258,7 +258,7 @@ func (t *ownership) await(a offsets.Assignment, why string) {
 
 // noteFetch notes a poll's answer for a partition, and returns its assignment; ok is false
 // where nobody is to get the records. strayed says that the client began to read below the
-// position, which is from: it takes no offset for a partition that it does not know yet.
+// position, which is from. The client takes no offset for a partition that it does not know yet.
 func (t *ownership) noteFetch(f *kgo.FetchTopicPartition) (a offsets.Assignment, from int64, strayed, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

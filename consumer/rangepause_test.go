@@ -26,7 +26,7 @@ type starts struct {
 
 func (s *starts) LogStart(offsets.Assignment, int64) { s.told.Add(1) }
 
-// readingTen runs f with a consumer that has read ten records of a partition, in a bubble: a loop that does not rest
+// readingTen runs f with a consumer that has read ten records of a partition, in a bubble. A loop that does not rest
 // would have virtual time stand still.
 func readingTen(t *testing.T, f func(k *kafkatest.Cluster, c *Consumer, h *starts), opts ...kfake.Opt) {
 	synctest.Test(t, func(t *testing.T) {

@@ -73,8 +73,8 @@ func (l *Lane) MadeAgain(topic string, id offsets.TopicID, formerUntil time.Time
 	l.box.order(madeAgain{topic, id, formerUntil})
 }
 
-// Stop ends the loop: nothing more is read or offered, records in flight are
-// waited for, finished ones committed, all of it by the given time.
+// Stop ends the loop by the given time. Nothing more is read or offered;
+// records in flight are waited for, and finished ones are committed.
 func (l *Lane) Stop(by time.Time) { l.box.order(stop{by}) }
 
 // revokes moves each assignment that is on its way out one step on.

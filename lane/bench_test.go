@@ -40,8 +40,9 @@ func (s *sink) round(l *Lane, now time.Time) {
 	s.done = m.ended
 }
 
-// BenchmarkAlreadyDue is what a record costs that is due when it is read, from what the client
-// fetched to what it is given to produce, and back. Kafka is left out.
+// BenchmarkAlreadyDue is the cost of a record that is due when it is read. It is counted
+// from the fetched record to the one that the client is given to produce, and back. Kafka is
+// left out.
 func BenchmarkAlreadyDue(b *testing.B) {
 	for _, leaveOut := range []delay.Added{0, delay.AddAll} {
 		b.Run("without "+leaveOut.String(), func(b *testing.B) { benchAlreadyDue(b, leaveOut) })

@@ -8,8 +8,8 @@
 //	                                            ▲         └────► Committer ─► coordinator
 //	                                            └── outcomes, commit results ──┘
 //
-// The loop never blocks but in its sleep, which is at most one second: due
-// records are offered, not pushed, and intake and due work take turns, so that a
+// The loop never blocks but in its sleep, which is at most one second. Due
+// records are offered, not pushed. Intake and due work take turns, so that a
 // long replay delays nobody. Everything that other goroutines do to a lane is an
 // append to its mailbox.
 package lane

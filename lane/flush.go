@@ -24,9 +24,10 @@ const (
 	// none, but behind one that found nothing to move.
 	flushRest = 10 * time.Second
 
-	// What is older, or further back, ingress need not keep as long as records may be moved: mostAge, its
-	// retention divided by mostShare, or mostSpan offsets. A restart reads a million offsets a second, so those
-	// are for all partitions of the process, but at least leastSpan for each.
+	// Ingress need not keep a record beyond these bounds as long as records may be moved. They are an age of
+	// mostAge, an age of the topic's retention divided by mostShare, and mostSpan offsets. A restart reads a
+	// million offsets a second, so those are for all partitions of the process, but at least leastSpan for
+	// each.
 	mostAge   = time.Hour
 	mostShare = 4
 	mostSpan  = 5_000_000
@@ -148,10 +149,10 @@ func (f *flush) begins(now time.Time, ahead time.Duration) bool {
 	return true
 }
 
-// keeps reports whether a flush for what ingress has to keep begins: of all beyond the horizon, once the
-// oldest is nearly as old as it may be, or of what is old alone. Three quarters of the least age begin a
-// flush for age, so another may come a quarter of it later. Memory that is full goes first. What is old
-// waits for nothing: under a flood memory is full for hours.
+// keeps reports whether a flush begins for records that ingress has to keep. It is of all records beyond
+// the horizon, once the oldest is nearly as old as it may be. Or it is of the old records alone. Three
+// quarters of the least age begin a flush for age, so another may come a quarter of it later. Memory
+// that is full goes first. What is old waits for nothing: under a flood memory is full for hours.
 func (f *flush) keeps(now time.Time, ahead time.Duration, full bool) bool {
 	f.looked = now.Add(leastAged)
 	kept := f.behind()

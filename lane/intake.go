@@ -154,8 +154,8 @@ func outcome(d delay.Decision) purgatory.Outcome {
 	}
 }
 
-// body is a record's key, value and headers as the core keeps them, each length
-// as an unsigned varint of length + 1, 0 for null:
+// body is a record's key, value and headers as the core keeps them. Each length
+// is an unsigned varint of length + 1, and 0 is null:
 //
 //	key value count (name value)*
 type body struct{ record *kgo.Record }

@@ -55,8 +55,8 @@ func (p *paper) set(f func(*paper)) {
 	f(p)
 }
 
-// journalled runs f with a lane whose partition 0 keeps in the journal whatever is
-// finished above its low offset: one record waits there for hours.
+// journalled runs f with a lane whose partition 0 keeps in the journal all offsets
+// that finish above its low offset. One record waits at the low offset for hours.
 func journalled(t *testing.T, f func(r *rig, p *paper)) {
 	t.Helper()
 	p := &paper{}

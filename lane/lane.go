@@ -42,8 +42,8 @@ type Reading interface {
 	// assignment ever is.
 	Paused() bool
 	Stopped(offsets.Assignment) bool
-	// Waits says after how long the first of the records is due that were read in a turn: from
-	// 0, for one that is due already, to an hour, for all beyond.
+	// Waits says after how long the first of the records that were read in a turn is due. It
+	// is from 0, for one that is due already, to an hour, for all beyond.
 	Waits(first time.Duration)
 	// Consumed gives back bytes of the reading budget.
 	Consumed(bytes int64)
@@ -78,8 +78,8 @@ const (
 	tickBudget   = 1024 // records moved by the wheel
 	offerBudget  = 1024 // records produced
 
-	// offerEvery is how often records are offered while answers are owed: a request
-	// for each millisecond costs the broker more than the delay saves the receiver.
+	// offerEvery is how often records are offered while answers are owed. A request
+	// for each millisecond costs the broker more than the receiver saves in delay.
 	offerEvery = 2 * time.Millisecond
 
 	maxSleep      = time.Second            // the most that a stepped clock or a suspended machine costs
@@ -206,8 +206,8 @@ func (l *Lane) Run() {
 	l.abandon()
 }
 
-// turn deals with the mail and does one budget's worth of everything that waits;
-// more says that something is left that need not be waited for.
+// turn deals with the mail and does one budget's worth of everything that waits.
+// more says that work is left that need not be waited for.
 func (l *Lane) turn(now time.Time, m *mail) (more bool) {
 	l.wake.begin(now)
 	l.seen.note(len(m.orders)+len(m.fetched)+len(m.ended)+len(m.committed)+len(m.moved) > 0)
@@ -294,7 +294,7 @@ func (l *Lane) await(now time.Time) {
 	}
 }
 
-// lease stops offering when the group may have given this member up: from then on
+// lease stops offering when the group may have given this member up. From then on
 // each partition delivers again after a commit of its own was accepted.
 func (l *Lane) lease() {
 	if l.reading.LeaseValid() {

@@ -25,9 +25,9 @@ type ended struct {
 	err error
 }
 
-// mail is everything that other goroutines have for the loop. Of one partition,
-// orders come in the order of its life; records fetched for an assignment that an order has
-// ended are recognised by its epoch.
+// mail is everything that other goroutines have for the loop. Orders of one partition come
+// in the order of its life. Records fetched for an assignment that an order has ended are
+// recognised by the assignment's epoch.
 type mail struct {
 	orders    []order
 	fetched   []fetched

@@ -16,8 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// The records of a life: some are due at once, some while answers are owed, and the last of
-// them never in the time of a test.
+// waits are those of a life's records. Some records are due at once, and some while answers
+// are owed. The last one is never due in the time of a test.
 var waits = []time.Duration{0, 0, 3 * time.Millisecond, 3 * time.Millisecond, 9 * time.Millisecond, 30 * time.Millisecond, 20 * time.Hour}
 
 // life is a lane that reads, delivers and commits, and in which something comes in the middle
@@ -29,9 +29,9 @@ type life struct {
 	over  atomic.Int32 // ends of assignments that were told
 }
 
-// live runs a life. At the nth call of the outside that the loop makes, from the first records
-// on, the loop calls what: mail comes while a turn goes on. after is called when the loop has
-// come to rest. It returns how many calls there were in the first three seconds.
+// live runs a life. The loop's calls of the outside are counted from the first records on. At
+// the nth the loop calls what, so mail comes while a turn goes on. after is called when the
+// loop has come to rest. It returns how many calls there were in the first three seconds.
 func live(t *testing.T, n int32, what func(l *life), after func(l *life)) (calls int32) {
 	t.Helper()
 	inBubble(t, nil, func(r *rig) {

@@ -88,9 +88,9 @@ type pressure struct {
 	age   time.Duration // that ingress may have to keep what can be moved: the least of all topics
 }
 
-// horizon is how far off a record is at least that is moved: an hour while up to half of the
-// share is used, a minute from seven eighths on, and by equal factors in between. It is never
-// longer than the age to which ingress is to keep a record.
+// horizon is how far off a record is at least that is moved. It is an hour while up to half
+// of the share is used, and a minute from seven eighths on. It falls by equal factors in
+// between. It is never longer than the age to which ingress is to keep a record.
 func (p *pressure) horizon(used int64) time.Duration {
 	part := (float64(used)/float64(p.share()) - 0.5) / 0.375
 	return min(p.age, time.Duration(float64(longest)*math.Pow(float64(shortest)/float64(longest), max(0, min(part, 1)))))
@@ -107,9 +107,9 @@ func (p *pressure) whole() int64 { return p.core.Bytes() + p.out.bytes() }
 
 // room is how many bytes of copies may be read now. While memory is not full it is up to a quarter of the share,
 // for all copies that are not held. It is an eighth whatever else takes memory. Memory is full where neither the
-// lane's share nor the other lanes leave anything. What is held for a target may be more than that and stay for
-// hours: a sixteenth is for the others all the same, also beside a share that is just full. Reading pauses then,
-// and what it leaves for fetches is more than that.
+// lane's share nor the other lanes leave anything. Copies that are held for a target may take more than that and
+// stay for hours. A sixteenth is for the other copies all the same, also beside a share that is just full.
+// Reading pauses then, and what it leaves for fetches is more than that.
 func (p *pressure) room() int64 {
 	share := p.share()
 	loaded := p.core.Runs().LoadedBytes()

@@ -19,8 +19,8 @@ const slotSize = 512
 // burst would keep others from being read.
 const idleAfter = 10 * time.Second
 
-// slot belongs to one delivery in flight, and is used again with its id: the record,
-// room for its headers and their text, and the one closure that its promise is.
+// slot belongs to one delivery in flight, and is used again with its id. It has the
+// record, room for its headers and their text, and the one closure that is its promise.
 type slot struct {
 	record  *kgo.Record
 	headers []kgo.RecordHeader
@@ -215,9 +215,9 @@ func field(b []byte) (value, rest []byte) {
 	return b[n:end:end], b[end:]
 }
 
-// Key returns the key that a delivery of the body has, which purgatory.Config.Place is given:
-// the record's own, or the value of the header that chooses another by the names. Dead letters
-// and events keep their own, and are asked for without names.
+// Key returns the key that a delivery of the body has, for purgatory.Config.Place. It is the
+// record's own, or the value of the header that chooses another by the names. Dead letters and
+// events keep their own, and are asked for without names.
 func Key(b []byte, names *delay.Names) []byte {
 	key, b := field(b)
 	if !names.ChooseKeys() {

@@ -58,7 +58,7 @@ func (p *published) ask() <-chan struct{} {
 func (p *published) note(something bool) { p.changed = p.changed || something }
 
 // turn publishes the state for whoever asks, and once a second for those that a hanging loop
-// does not answer: nobody looks at most of what a lane does.
+// does not answer. Nobody looks at most states of a lane.
 func (p *published) turn(core *purgatory.Core, now time.Time) {
 	if asked := p.asked.Load(); asked != nil {
 		p.asked.Store(nil) // first: who asks from here on waits for the next

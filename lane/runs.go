@@ -39,8 +39,8 @@ type RunsTopic struct {
 // RunsConfig is the settings of a lane about runs.
 type RunsConfig struct {
 	Runs Runs
-	// InFlight bounds the copies of this lane that are not answered: the client refuses those
-	// that it has no room for, and nothing of their partition is moved for a second. Half of what silent
+	// InFlight bounds the copies of this lane that are not answered. The client refuses copies that it
+	// has no room for, and nothing of their partition is moved for a second. Half of what silent
 	// partitions leave of it is used.
 	InFlight int
 	// Share returns the bytes of this lane's records at which memory counts as full.

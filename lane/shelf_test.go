@@ -281,8 +281,9 @@ func (r *rig) fill(from int64, n int, wait time.Duration, headers ...kgo.RecordH
 	synctest.Wait()
 }
 
-// bunch returns n records of a kilobyte from an offset on. The first waits for so long, each other one
-// for 50 ms more: what is due in one instant has no room in the share of what is read back.
+// bunch returns n records of a kilobyte from an offset on. The first waits for so long, and each other
+// one for 50 ms more than the one before. Records due in one instant have no room in the share of
+// read-back copies.
 func (r *rig) bunch(from int64, n int, wait time.Duration, headers ...kgo.RecordHeader) (bunch []*kgo.Record) {
 	for i := range int64(n) {
 		rec := r.record(from+i, wait+time.Duration(i)*50*time.Millisecond)

@@ -85,9 +85,9 @@ func manyShelves(t *testing.T, parts, turns int, share int64, plant func(partiti
 	})
 }
 
-// TestManyPartitionsThatWaitForTurnsAreOnTime: what is due in each four seconds takes a quarter of the share. A round of
-// visits takes one to 1.3 s. With the least read-ahead of 441f8b0, which goes by what visits take alone, the three are
-// 0 s, 0.3 s and 0 s late; with one that holds four waits for turns, up to 4 s, 12.8 s and 1 s.
+// TestManyPartitionsThatWaitForTurnsAreOnTime: what is due in each four seconds takes a quarter of the share. A round
+// of visits takes one to 1.3 s. The least read-ahead of 441f8b0 goes by the time of visits alone. With it the three
+// cases are 0 s, 0.3 s and 0 s late. With one that holds four waits for turns, they are up to 4 s, 12.8 s and 1 s late.
 func TestManyPartitionsThatWaitForTurnsAreOnTime(t *testing.T) {
 	long.Only(t)
 	cases := []struct {

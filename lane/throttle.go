@@ -19,8 +19,9 @@ const (
 )
 
 // throttle bounds the copies in flight, so that deliveries do not wait behind them: copies take the same brokers
-// and cores. Whether they wait is seen from how long deliveries are answered after they were produced, compared
-// with the quickest: another data centre is no reason to move less. Without deliveries nothing is held back.
+// and cores. Whether they wait is seen from how long deliveries are answered after they were produced. That is
+// compared with the quickest, as another data centre is no reason to move less. Without deliveries nothing is
+// held back.
 //
 // It belongs to the lane's loop.
 type throttle struct {

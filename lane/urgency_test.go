@@ -17,8 +17,8 @@ const (
 	crowdApart = 70 // copies of a herd's run, of which the first is due
 )
 
-// plantCrowd plants a run with so much due each second that the read-ahead is the least, beside others of which one
-// copy each is due at one instant. What is between two of these is too much for one visit.
+// plantCrowd plants a run with so much due each second that the read-ahead is the least. Beside it are others, of
+// which one copy each is due at one instant. What lies between two of these copies is too much for one visit.
 func plantCrowd(s *shelf, runs int, herd time.Duration) {
 	s.share = 4 << 20
 	s.plant(crowd, 1000, func(int) uint64 { return 1 }, func(i int) time.Duration { return crowdFrom + time.Duration(i)*crowdEvery })

@@ -237,8 +237,8 @@ func (v *visits) mustAhead() time.Duration {
 	return min(max(leastAhead, 4*took, leastSoon+worst), mostAhead)
 }
 
-// worst returns how long a visit took at most, of recent ones, and the same with the wait for its turn; failed: also
-// those that failed.
+// worst returns how long a visit took at most, of recent ones, and the same with the wait for its turn. With failed,
+// visits that failed count, too.
 func (v *visits) worst(failed bool) (took, whole time.Duration) {
 	for _, d := range v.recent {
 		if d.failed && !failed {

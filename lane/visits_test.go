@@ -103,8 +103,9 @@ func TestTheReadAheadFollowsHowLongVisitsTake(t *testing.T) {
 	})
 }
 
-// TestWhatAQuarterHoldsIsOnTime: of three runs the first sixteenth is due about the same time, and takes half of a
-// quarter of the share; of one 2 s later than of the others. So no two seconds have more than the quarter due.
+// TestWhatAQuarterHoldsIsOnTime: the first sixteenth of each of three runs takes half of a quarter of the share.
+// Two of these sixteenths are due about the same time, and the third 2 s later. So no two seconds have more than
+// the quarter due.
 func TestWhatAQuarterHoldsIsOnTime(t *testing.T) {
 	const each, at = 70, time.Minute
 	first, others := []time.Duration{-100, -60, -60}, []time.Duration{-100, 1910, 20} // ms from then
@@ -135,7 +136,7 @@ func TestWhatAQuarterHoldsIsOnTime(t *testing.T) {
 	})
 }
 
-// TestNothingIsMovedThatWouldBeReadBackAtOnce: the horizon follows the read-ahead. Some records come one by one, as a
+// TestNothingIsMovedThatWouldBeReadBackAtOnce: the horizon follows the read-ahead. Some records come one by one. A
 // flush that begins for memory alone must not find a look for what ingress keeps in the same turn.
 func TestNothingIsMovedThatWouldBeReadBackAtOnce(t *testing.T) {
 	slow := func(s *shelf) {

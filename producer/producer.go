@@ -126,9 +126,9 @@ func (p *Producer) largeClient() (*kgo.Client, error) {
 
 // stalePurger makes a client purge a topic that was deleted and made again. It does so
 // when a record fails with the id of the old one, and never otherwise. After a purge the
-// client counts its batches from 0 again: under the same producer epoch a broker that
-// knows them would acknowledge the next batch and not write it. A client that has failed
-// has either written nothing to the new topic, or has a new epoch.
+// client counts its batches from 0 again. Under the same producer epoch a broker that
+// knows such batches would acknowledge the next one and not write it. A client that has
+// failed has either written nothing to the new topic, or has a new epoch.
 type stalePurger struct {
 	producer *Producer
 	client   *kgo.Client
