@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// bindingRoot is the variable of the Service Binding Specification for Kubernetes 1.0:
-// the directory with a directory for each binding, in which each entry is a file.
+// bindingRoot is the variable of the Service Binding Specification for Kubernetes 1.0.
+// It names the directory with a directory for each binding, in which each entry is a file.
 const bindingRoot = "SERVICE_BINDING_ROOT"
 
 // bindingKeys are the entries of a binding of type kafka, by the setting they fill, as

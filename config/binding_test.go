@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// bindings makes a root of bindings, each as Kubernetes mounts it: the entries are links
+// bindings makes a root of bindings, each as Kubernetes mounts it. The entries are links
 // into ..data, which is a link to a directory that changes as a whole.
 func bindings(t *testing.T, all map[string]map[string]string) (root string) {
 	t.Helper()

@@ -29,9 +29,9 @@
 // A name that somebody may have meant for TLS or a login is an error: connections are
 // never in plaintext unasked.
 //
-// The package is not a store of settings: it reads them once but for secrets, knows
-// no flags and no files of settings, and never asks Kafka whether the settings make
-// sense there.
+// The package is not a store of settings: it reads them once but for secrets. It
+// knows no flags and no files of settings, and never asks Kafka whether the settings
+// make sense there.
 package config
 
 import (
@@ -48,12 +48,12 @@ import (
 // Config is every setting of one Layover process. [Load] fills it and checks
 // it; afterwards it is only read, so any goroutine may.
 //
-// The tags: default is literal text, decoded like a value; derived describes a
-// default that depends on other settings or on the machine; min and max bound
-// a number, duration or size, both inclusive; kind names the syntax of a
-// string or of a list's entries; secret keeps the value out of every output. The tag
-// envconfig is a name that the split into words would not give. envconfig's Process
-// would take it without its prefix as well, and is not used.
+// Of the tags, default is literal text, decoded like a value. derived describes a
+// default that depends on other settings or on the machine. min and max bound a
+// number, duration or size, both inclusive. kind names the syntax of a string or of
+// a list's entries. secret keeps the value out of every output. The tag envconfig is
+// a name that the split into words would not give. envconfig's Process would take it
+// without its prefix as well, and is not used.
 type Config struct {
 	// Kafka is how to connect. The tag keeps it out of LAYOVER_*: an application
 	// beside Layover commonly shares these settings.
@@ -66,11 +66,11 @@ type Config struct {
 	// set, or TopicTargets has every ingress topic. A record without a target is
 	// invalid then.
 	EgressTopic string `split_words:"true" kind:"topic" derived:"required unless LAYOVER_TARGETS_ALLOWED is set or LAYOVER_TOPIC_TARGETS has every ingress topic" example:"ready" desc:"target of a record that names none"`
-	// TargetsAllowed are the topic names and path.Match globs that a header
-	// may choose, each once. The egress topic and those of TopicTargets always
-	// may be chosen; ingress, dead-letter, events, journal, runs and __* topics never,
-	// also where a glob matches them. A glob cannot be checked for that here, so
-	// the reader of this list has to.
+	// TargetsAllowed are the topic names and path.Match globs that a header may
+	// choose, each once. The egress topic and those of TopicTargets always may be
+	// chosen. Ingress, dead-letter, events, journal, runs and __* topics never may,
+	// also where a glob matches them. A glob cannot be checked for that here, so the
+	// reader of this list has to.
 	TargetsAllowed []string `split_words:"true" kind:"targets" derived:"the egress topic and those of LAYOVER_TOPIC_TARGETS alone" example:"ready,orders.*" desc:"names or globs of the topics that a header may choose; the egress topic and those of LAYOVER_TOPIC_TARGETS always are, ingress, dead-letter, events, journal, runs and __* topics never are"`
 	// TopicTargets stand in for the egress topic, each for one of
 	// IngressTopics; no ingress topic has two.
@@ -149,7 +149,8 @@ type Config struct {
 	// missing, unreachable or forbidden, not counting time without a broker.
 	TargetPatience time.Duration `split_words:"true" default:"15m" min:"10ms" max:"30d" example:"15m" desc:"how long a record is held for a target that is missing, unreachable, forbidden, or short of partitions"`
 	// CatchupRate is how many records a second, of a process and target, go on that are
-	// more than 10 s late; others follow one by one. Zero is no rate: all go at once.
+	// more than 10 s late. Other late records follow one by one. Zero is no rate: all
+	// go at once.
 	CatchupRate int `split_words:"true" default:"0" min:"0" max:"1000000" example:"1000" desc:"records a second, of a process and target, that are more than 10s late; 0 delivers them as fast as the target takes them"`
 	// Lanes is the number of lanes, each a goroutine with its share of the
 	// partitions. The default is the smaller of 4 and the usable cores.
@@ -164,7 +165,7 @@ type Config struct {
 	// JournalTopic is the name of a journal with its placeholders, for
 	// [Config.JournalName] to replace. It has {ingress} where there are several
 	// ingress topics, and no journal has the name of a topic above, in both
-	// modes. Whether Kafka takes the replaced name is not checked: the group may
+	// modes. Whether Kafka takes the replaced name is not checked. The group may
 	// have characters that no topic may, and no journal is needed while the
 	// finished sets fit.
 	JournalTopic string `split_words:"true" default:"{ingress}.{group}" kind:"journal" example:"{ingress}.{group}.journal" desc:"name of an ingress topic's journal, {ingress} and {group} replaced; without {group} all groups share it"`
@@ -240,11 +241,11 @@ func thisMachine() machine {
 // nothing from the environment of the process itself.
 //
 // An error is an *[Errors] with every problem of every variable, and the
-// configuration is nil then. The warnings, one line each without an end, are
-// about names that look like ours and are not, and about settings without effect
-// or safety; they come with or without an error. Apart from environ it reads the
-// files that _FILE variables name and the binding, and asks the machine for its
-// cores and its [MemoryLimit].
+// configuration is nil then. The warnings, one line each without an end, come
+// with or without an error. They are about names that look like ours and are
+// not, and about settings without effect or safety. Apart from environ it reads
+// the files that _FILE variables name and the binding, and asks the machine for
+// its cores and its [MemoryLimit].
 func Load(environ []string) (*Config, []string, error) {
 	return load(environ, thisMachine())
 }

@@ -10,11 +10,10 @@ type DLQSettings struct {
 	Redrive bool
 }
 
-// LoadDLQ reads the settings that a look at dead letters needs: connections, the
+// LoadDLQ reads the settings that a look at dead letters needs. They are connections, the
 // dead-letter topic, which may be empty, ingress topics with their targets, the group, and
-// the headers of other products.
-// No other field of the configuration means anything, and a mistake in its variable does
-// not matter. Warnings and the error are as those of [Load].
+// the headers of other products. No other field of the configuration means anything, and a
+// mistake in its variable does not matter. Warnings and the error are as those of [Load].
 func LoadDLQ(environ []string, s DLQSettings) (*Config, []string, error) {
 	r := newReader(environ, thisMachine())
 	if s.From != "" {

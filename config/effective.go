@@ -105,7 +105,7 @@ func (r *reader) values(envFiles map[string]string, gr goRuntime) []Value {
 	return all
 }
 
-// withoutQuery is a URL as it may be printed: behind its path a secret may be, such as the
+// withoutQuery is a URL as it may be printed. Behind its path a secret may be, such as the
 // key of a function that answers there.
 func withoutQuery(url string) string {
 	if i := strings.IndexAny(url, "?#"); i >= 0 {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxQuoted is how many bytes of a value a message repeats: enough to
+// maxQuoted is how many bytes of a value a message repeats. They are enough to
 // recognise it, and a whole file pasted by mistake does not fill the log.
 const maxQuoted = 100
 

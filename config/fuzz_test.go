@@ -21,9 +21,9 @@ import (
 // with it.
 const firstName = 0x80
 
-// environment makes an environment of one text. Its entries end at a zero byte,
-// which no environment can hold. An entry that begins with a byte from firstName on is
-// about the known variable of that number, so that a fuzzer need not guess names:
+// environment makes an environment of one text. Its entries end at a zero byte, which
+// no environment can hold. An entry that begins with a byte from firstName on is about
+// the known variable of that number. So a fuzzer need not guess names:
 // "\x80kafka:9092" sets the first.
 func environment(known []string, text string) []string {
 	var environ []string
@@ -109,10 +109,10 @@ var loadSeeds = []string{
 	"KAFKA_SASL_SERVICE_HOST=10.0.0.1", "LAYOVER_TEST_DOCKER=docker", "=C:=C:\\", "LAYOVER_LANES", "LAYOVER_" + strings.Repeat("X", 200) + "=1",
 }
 
-// FuzzLoad loads whole environments of any names and values. What is refused is
-// said in a line for each problem that names its variable, with no secret in it;
-// what is loaded is within the documented bounds, is what the clients read, loads
-// from its own printing as the same, and is understood by the reader of targets.
+// FuzzLoad loads whole environments of any names and values. A refusal has a line
+// for each problem that names its variable, with no secret in it. A configuration
+// that is loaded is within the documented bounds, and the clients read the same.
+// It loads from its own printing as the same, and is understood by the reader of targets.
 func FuzzLoad(f *testing.F) {
 	f.Add("")
 	f.Add(entries(minimal()...))

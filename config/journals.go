@@ -31,9 +31,9 @@ func (c *Config) JournalShared() bool {
 	return !strings.Contains(c.JournalTopic, groupPlaceholder)
 }
 
-// JournalsLike returns globs of the names that other processes' journals may
-// have: by LAYOVER_JOURNAL_TOPIC as it is set here and by default, for every
-// ingress topic and group.
+// JournalsLike returns globs of the names that other processes' journals may have,
+// for every ingress topic and group. They follow LAYOVER_JOURNAL_TOPIC as it is set
+// here, and its default.
 //
 // By default a journal is called orders.layover-orders. The glob for any group, *.*,
 // would match every name with a dot, so globs without a letter or digit are left out.

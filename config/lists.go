@@ -50,7 +50,7 @@ func splitAt(text, separator string) []string {
 }
 
 // entriesOf splits a list. A semicolon, which no entry of any list may have, is a
-// mistake that counts as a comma: the entries around it are checked like others.
+// mistake that counts as a comma. The entries around it are checked like others.
 func (e *listError) entriesOf(text string) []string {
 	var entries []string
 	for _, entry := range splitList(text) {

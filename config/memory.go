@@ -37,11 +37,10 @@ func RuntimeMemory(container int64) int64 {
 // memoryLimit is MemoryLimit below root.
 //
 // /proc/self/cgroup has one line per hierarchy, number:controllers:path, with
-// 0::path for version 2; on a hybrid system both versions are there and either
-// may hold the memory controller. In a container without a cgroup namespace
-// the path is the host's, while the mount shows the container's own group as
-// its root. The files on the way do not exist then, and the walk up ends at
-// the right one.
+// 0::path for version 2. On a hybrid system both versions are there and either
+// may hold the memory controller. In a container without a cgroup namespace the
+// path is the host's, while the mount shows the container's own group as its
+// root. The files on the way do not exist then, and the walk up ends at the right one.
 func memoryLimit(root fs.FS) (bytes int64, ok bool) {
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {

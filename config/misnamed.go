@@ -104,8 +104,9 @@ func squeeze(name string) string {
 var clientKinds = []string{"CONSUMER_", "PRODUCER_", "ADMIN_", "CLIENT_", "COMMON_", "PROPERTIES_"}
 
 // misnamed returns the setting that a variable was probably meant for, "" if none is
-// near, and whether it asks for TLS or a login: by its beginning, or by that setting.
-// Java's properties may be there as they are, with dots and in small letters.
+// near. It also returns whether the variable asks for TLS or a login, by its
+// beginning or by that setting. Java's properties may be there as they are, with dots
+// and in small letters.
 func misnamed(name string) (meant string, security bool) {
 	word, ours := strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(name)), false
 	for _, prefix := range []string{"LAYOVER_", "KAFKA_"} { // LAYOVER_KAFKA_SASL_PASSWORD has both
@@ -163,7 +164,7 @@ func securityNames() []string {
 }
 
 // refuseMisnamed reports each variable that somebody meant for the connection and that
-// is none: to go on would be to connect in another way than was asked for. What
+// is none. To go on would be to connect in another way than was asked for. What
 // Kubernetes sets for a Service called kafka-tls asks for nothing. Values are never
 // printed: some are passwords.
 func (r *rules) refuseMisnamed() {

@@ -19,9 +19,9 @@ func spellings(word string, isJavas bool) []string {
 	return all
 }
 
-// TestEveryOtherNameIsRefusedOrWarnedAbout tries each name of the tables: what asks for
-// TLS or a login is an error with the setting that was meant, the rest a warning, and a
-// value is never printed.
+// TestEveryOtherNameIsRefusedOrWarnedAbout tries each name of the tables. One that asks
+// for TLS or a login is an error with the setting that was meant, and any other a
+// warning. A value is never printed.
 func TestEveryOtherNameIsRefusedOrWarnedAbout(t *testing.T) {
 	count, every := 0, long.Of(1, 3)
 	names := newReader(nil, host)

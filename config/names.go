@@ -41,7 +41,7 @@ func checkName(name string) error {
 }
 
 // checkClient allows the characters of a topic's name in a client's id, which is
-// part of the names of metrics and quotas: Kafka takes no others there.
+// part of the names of metrics and quotas. Kafka takes no others there.
 func checkClient(id string) error {
 	if len(id) > delay.MaxTopicName {
 		return fmt.Errorf("is longer than %d characters", delay.MaxTopicName)

@@ -40,9 +40,10 @@ func (c *Certificates) LastCA() *x509.Certificate {
 	return slices.MaxFunc(c.CAs, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
 }
 
-// Load reads the certificates and the key, also from their files, and checks them: PEM,
-// a key that fits, not encrypted, a client certificate and at least one CA that have
-// not expired at now. Every problem names its variable, and nothing of a key.
+// Load reads the certificates and the key, also from their files, and checks them. All
+// have to be PEM, and the key has to fit and not be encrypted. The client certificate
+// and at least one CA must not have expired at now. Every problem names its variable,
+// and nothing of a key.
 func (t *TLS) Load(now time.Time) (*Certificates, []Problem) {
 	return t.load(now, Secret.Read)
 }

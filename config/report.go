@@ -63,8 +63,8 @@ func (r *report) warn(format string, args ...any) {
 	r.warnings = append(r.warnings, fmt.Sprintf(format, args...))
 }
 
-// err returns nil or all problems, those of known variables first and in the
-// order of the table, so that the same mistakes always read the same.
+// err returns nil or all problems. Those of known variables are first and in
+// the order of the table, so that the same mistakes always read the same.
 func (r *report) err() error {
 	if len(r.problems) == 0 {
 		return nil

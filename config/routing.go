@@ -18,8 +18,8 @@ func (c *Config) EgressOf(ingress string) string {
 	return c.EgressTopic
 }
 
-// Allowed are the names and globs that a header may choose, each once: the egress
-// topic first, then the targets of ingress topics, then those that are allowed besides.
+// Allowed are the names and globs that a header may choose, each once. The egress topic
+// is first, then come the targets of ingress topics, then those that are allowed besides.
 func (c *Config) Allowed() (out []string) {
 	names := []string{c.EgressTopic}
 	for _, t := range c.TopicTargets {

@@ -78,9 +78,9 @@ func settingsOf(cfg *Config) []setting {
 // walk returns the settings of a specification, a pointer to a struct.
 //
 // envconfig shows a specification without the process's environment in one
-// exported way alone: to the template of its usage text, which gets every field
-// with its final name. The template here writes nothing and hands each field
-// over. Usaget fails only for a value that is no pointer to a struct.
+// exported way alone. That way is the template of its usage text, which gets
+// every field with its final name. The template here writes nothing and hands
+// each field over. Usaget fails only for a value that is no pointer to a struct.
 func walk(spec any) []setting {
 	var all []setting
 	add := func(name string, field reflect.Value, tags reflect.StructTag) string {

@@ -27,7 +27,7 @@ func decodeTargets(text string, out *[]TopicTarget) error {
 }
 
 // withoutTarget returns the ingress topics without an entry in LAYOVER_TOPIC_TARGETS.
-// It leaves out a topic that a refused entry may have meant: that entry is a problem
+// It leaves out a topic that a refused entry may have meant. That entry is a problem
 // of its own, and should not look like two.
 func (r *rules) withoutTarget() []string {
 	var without []string

@@ -104,9 +104,9 @@ func pairsModel(text string) (pairs [][2]string, entries int) {
 	return pairs, entries
 }
 
-// FuzzTopicLists reads lists of pairs. What is understood of them is what a plain
-// split finds with a value that is right, in the same order, also where the list is
-// refused; what is accepted is understood as a whole, and each topic there once.
+// FuzzTopicLists reads lists of pairs. The pairs that are understood are those that
+// a plain split finds with a right value, in the same order. That is so also where
+// the list is refused. An accepted list is understood as a whole, and has each topic once.
 func FuzzTopicLists(f *testing.F) {
 	for _, seed := range []string{"", ",", "a=b", "a=b,c=d", " a = b ,\tc=1h", "a=b,a=c", "a", "=", "a=", "=b", "a=b=c", "a=30s,b=1d12h", "a=30", "a=-1s", "é=b", "__a=b", "a=__b", ".=x", "a=..", "a=b\nc=d", "a=\x00", "a=1s;b=2s", "a=auto", "a=Auto", "a=1s..1h x2 jitter=20% max=16,b=5m..5m", "a=1h..1s", "a=1s..", "a=1s..1h max=1 x2", "a=1s..1h  x1.5", "a=1s,;,b=x;"} {
 		f.Add(seed)

@@ -25,7 +25,7 @@ const maxFileBytes = 1 << 20
 const byteOrderMark = "\ufeff"
 
 // textOf returns the value of s, from its variable or its file. White space around it
-// is no part of it, as a file commonly ends in a newline; nor is a byte order mark at
+// is no part of it, as a file commonly ends in a newline. Nor is a byte order mark at
 // the beginning of a file. Empty is unset, and so are a list without an entry and an
 // empty file, but not that of a secret. ok is false where a value was meant and cannot
 // be had; the problem is reported by then.
@@ -105,8 +105,8 @@ func readFile(path string) ([]byte, error) {
 	return content, nil
 }
 
-// againFrom returns the path of a file to read again; "" where that would be too late: a
-// pipe is empty then, or waits for its writer.
+// againFrom returns the path of a file to read again. It is "" where that would be too
+// late: a pipe is empty then, or waits for its writer.
 func againFrom(path string) string {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return ""

@@ -47,7 +47,7 @@ func checkRegion(name string) error {
 	return nil
 }
 
-// checkLine allows what RFC 4013 allows in a password, for all secrets: a line break
+// checkLine allows what RFC 4013 allows in a password, for all secrets. A line break
 // inside of one is a mistake, and other control characters end fields of protocols.
 func checkLine(text string) error {
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {

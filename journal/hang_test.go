@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// A leader that tells where its log ends and then answers no fetch: the others of one
+// A leader tells where its log ends and then answers no fetch. The others of one
 // question for what journals hold wait its 10 s, not the 2 s that Holds says.
 func TestAFetchThatHangsHoldsUpNoOtherOfHolds(t *testing.T) {
 	inBubble(t, func(w *fixture) {
@@ -48,8 +48,8 @@ func TestAFetchThatHangsHoldsUpNoOtherOfHolds(t *testing.T) {
 	})
 }
 
-// A shared journal that is used, and one partition of which loses its leader: at the
-// look a minute later the whole topic is given up.
+// A shared journal is used, and one partition of it loses its leader. At the look a
+// minute later the whole topic is given up.
 func TestASharedJournalStaysInUseWithoutOneLeader(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		w.cfg.Shared = true

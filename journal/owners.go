@@ -15,8 +15,8 @@ import (
 )
 
 // owners is a look at the first record of each partition of runs topics, for owners other
-// than their own: a name may be in the settings of two, or a mirror may have copied a topic.
-// Readers of copies find those of others behind the first.
+// than their own. A topic's name may be in the settings of two owners, or a mirror may have
+// copied a topic. Readers of copies find those of others behind the first.
 //
 // All topics are looked at together, within 5 s, or a broker that is gone would take that
 // for each. A first record is read once, and again when the log begins elsewhere: it is in

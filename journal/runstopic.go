@@ -20,7 +20,7 @@ type RunsConfig struct {
 type RunsTopic struct {
 	// Known says that brokers have told whether it exists, or that no topic can have its name.
 	Known bool
-	// Usable says that it takes copies and keeps them: it may be written to and read, no
+	// Usable says that it takes copies and keeps them. It may be written to and read, no
 	// setting has a broker delete copies, and nobody else's are in it.
 	Usable   bool
 	TopicID  offsets.TopicID // zero: it does not exist

@@ -49,7 +49,7 @@ func (c *Copies) isWhole(at offsets.TopicPartition, from, to int64) {
 }
 
 // passBroken goes over the batch in front, which cannot be read. Each of its offsets may be a copy, so it
-// is found as one that is never due: it is not delivered, not deleted, and stands in nobody's way.
+// is found as one that is never due. Such a copy is not delivered, not deleted, and stands in nobody's way.
 func (r *reading) passBroken(ctx context.Context) error {
 	end, size, err := r.endOfBroken(ctx)
 	if err != nil {

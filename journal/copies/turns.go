@@ -14,8 +14,8 @@ const leastSilence = 5 * time.Second
 // errSilent is a leader that did not answer the last visit, and that another visit asks already.
 var errSilent = errors.New("the leader does not answer, and is asked about another partition")
 
-// turns lets so many visits read at a time, as each takes memory. Visits of a broker that does not answer have one
-// turn for all of them: they take ten seconds each, and others would wait for them again and again.
+// turns lets so many visits read at a time, as each takes memory. Visits of brokers that do not answer have one
+// turn for all of them. They take ten seconds each, and others would wait for them again and again.
 type turns struct {
 	all    chan struct{} // holds a token for each visit that reads
 	silent chan struct{} // the same, of silent brokers; capacity 1

@@ -110,7 +110,7 @@ func (r *reading) most() int64 {
 	return purgatory.MostVisit
 }
 
-// answer returns the bytes to ask for. All batches of an answer are read, wanted or not: where it is known about how
+// answer returns the bytes to ask for. All batches of an answer are read, wanted or not. Where it is known about how
 // much is wanted, no more is asked for than that, with the batch that it begins in. Where that was too little, twice as
 // much is the next at least, as each answer takes its way to the broker and back.
 func (r *reading) answer(most int64) int32 {
@@ -160,7 +160,8 @@ func (r *reading) goesOn(ctx context.Context, got *logs.Fetched) (more bool, err
 }
 
 // bounds asks where the log begins and ends. Where it begins above the next offset, reading goes
-// on there; where it ends below, or with, the leader's epoch says of which log that is.
+// on there. Where it ends at that offset or below, or with epoch, the leader's epoch says of
+// which log that is.
 func (r *reading) bounds(ctx context.Context, epoch bool) error {
 	b := located(ctx, r.copies.cfg.Client, r.at)
 	switch {

@@ -115,8 +115,8 @@ func (b *bed) settle() {
 	}
 }
 
-// shuffled calls f with the numbers from 0 to n, which is below 1<<24, in an order
-// that looks like chance, and takes no memory for it.
+// shuffled calls f with the numbers from 0 to n, which is below 1<<24. Their order
+// looks like chance, and takes no memory.
 func shuffled(n int64, f func(int64)) {
 	const mask = 1<<24 - 1
 	for i := range uint32(mask + 1) {

@@ -17,9 +17,9 @@ func perRecord(b *testing.B, n int) {
 }
 
 // BenchmarkFinish asks what the journal adds to a delivered record, in time and in
-// memory: ten million offsets finish in no order, with a commit for each 20,000, in a
-// window alone as without a journal, and with a writer beside it. What making the
-// order takes is to be taken off both.
+// memory. Ten million offsets finish in no order, with a commit for each 20,000. They
+// finish in a window alone, as without a journal, and in one with a writer beside it.
+// The time of making the order is to be taken off both.
 func BenchmarkFinish(b *testing.B) {
 	const n, second = 10 * million, 20_000
 	run := func(b *testing.B, finish func(int64), commit func()) {
@@ -76,8 +76,8 @@ func half(n int64) *offsets.Window {
 }
 
 // BenchmarkAdvance asks what it costs that the low offset moves, in ten million
-// offsets: by one step over all of them, when what held it finishes last; and by many
-// over a set of which half is finished.
+// offsets. It moves by one step over all of them, when the offset that held it
+// finishes last. It also moves by many steps over a set of which half is finished.
 func BenchmarkAdvance(b *testing.B) {
 	const n = 10 * million
 	b.Run("at once", func(b *testing.B) {
@@ -107,9 +107,9 @@ func BenchmarkAdvance(b *testing.B) {
 }
 
 // BenchmarkCommit asks what a commit costs the lane of a partition with ten million
-// offsets in its window, half of them finished, when so many have finished since the
-// last one: all cuts since then and the encoding. Beside it: metadata alone, and the
-// whole set written at once.
+// offsets in its window, half of them finished. As many as the name says have
+// finished since the last commit. The cost is of all cuts since then and of the
+// encoding. Beside it: metadata alone, and the whole set written at once.
 func BenchmarkCommit(b *testing.B) {
 	const n = 10 * million
 	w := half(n)
@@ -156,9 +156,9 @@ func BenchmarkCommit(b *testing.B) {
 	})
 }
 
-// BenchmarkRead asks how long a start reads the journal of five million offsets of
-// which one in ten is unfinished, when all of it is in memory. Beside it: the same set
-// from a list of runs, which is what a window takes by itself.
+// BenchmarkRead asks how long a start reads a journal that is all in memory. The
+// journal is of five million offsets, of which one in ten is unfinished. Beside it:
+// the same set from a list of runs, which is what a window takes by itself.
 func BenchmarkRead(b *testing.B) {
 	const n, second = 5 * million, 20_000
 	bed := newBed(offsets.NewWindow(0))
@@ -209,11 +209,11 @@ func BenchmarkRead(b *testing.B) {
 	})
 }
 
-// BenchmarkJournal asks what the journal takes for each delivered record when delays
-// are random and so many finish each second, with a commit a second: in bytes, facts
-// and snapshots together; in what a reader would have to read at most; and in bits of
-// memory. Beside it: the characters of the commits' metadata, and those that they
-// would have without a journal.
+// BenchmarkJournal asks what the journal takes for each delivered record. Delays are
+// random, as many records as the name says finish each second, and there is a commit
+// a second. It counts the bytes of facts and snapshots together, the most that a
+// reader would have to read, and bits of memory. Beside it: the characters of the
+// commits' metadata, and those that they would have without a journal.
 func BenchmarkJournal(b *testing.B) {
 	for _, rate := range []int{1000, 10_000, 100_000} {
 		for _, window := range []int64{100_000, million, 10 * million} {

@@ -15,8 +15,8 @@ import (
 // that the metadata names, for Committed.
 //
 // again is the offset from which on finished commands count again, 0 for all. It is left
-// out of a commit that leaves out any finished offset: that may be one of a record which
-// any finished command has ended. copies is what the commit says of the partition's runs.
+// out of a commit that leaves out any finished offset. That offset may be one of a record
+// which any finished command has ended. copies is what the commit says of the partition's runs.
 func (w *Writer) Encode(limit, large int, again int64, copies offsets.RunsState) (enc offsets.Encoded, journal offsets.JournalRange) {
 	ext := offsets.Extension{Incarnation: w.id.Incarnation, Runs: copies}
 	if w.mode == InJournal {

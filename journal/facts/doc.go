@@ -16,10 +16,10 @@
 // ever. Facts may come twice, in any order, late, and from a former owner. The finished
 // set is their union, so nothing needs a lock, a fence, or a transaction.
 //
-// A snapshot is the whole set at a low offset as facts, in as many records (parts) as
-// it takes; each says which stretch of offsets it covers. Offsets that finish meanwhile
-// are in facts between its parts. So the records from its first part on hold the whole
-// set, and older records may be deleted once a commit has named the snapshot.
+// A snapshot is the whole set at a low offset as facts, in as many records (parts) as it
+// takes. Each says which stretch of offsets it covers. Offsets that finish meanwhile are in
+// facts between its parts. So the records from its first part on hold the whole set, and
+// older records may be deleted once a commit has named the snapshot.
 //
 // # What a commit says
 //
@@ -28,9 +28,9 @@
 // A commit does not wait for a silent journal: offsets that do not fit are counted, and
 // delivered again after a crash.
 //
-// The incarnation is one life of the group's offset of the partition. It is new
-// whenever there was no metadata to take it from, as after an operator has reset the
-// offset: facts of another life do not count.
+// The incarnation is one life of the group's offset of the partition. It is new whenever
+// there was no metadata to take it from, as after an operator has reset the offset. Facts of
+// another life do not count.
 //
 // # What is read
 //

@@ -10,10 +10,11 @@ import (
 	"layover/verify/long"
 )
 
-// TestTenMillionOffsetsTakeAtMostTwoBitsEach: all that a partition needs to know of ten
-// million offsets between low offset and head, while they finish in no order, with what
-// the journal has not answered to. It is held by the account of the runtime too. There
-// is one goroutine, for which the race detector would take half a minute.
+// TestTenMillionOffsetsTakeAtMostTwoBitsEach: the bits are for all that a partition
+// needs to know of ten million offsets between low offset and head. The offsets finish
+// in no order. Journal records that are not answered count, too. The bound is held by
+// the account of the runtime too. There is one goroutine, for which the race detector
+// would take half a minute.
 func TestTenMillionOffsetsTakeAtMostTwoBitsEach(t *testing.T) {
 	long.Only(t)
 	const (

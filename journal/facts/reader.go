@@ -59,9 +59,9 @@ func (u *Reader) LeaderEpoch() int32 {
 	return u.highest
 }
 
-// Until returns the offset below which the commit is about the records that the log has now:
-// where the log of its leader epoch ends, if facts of later ones were read. It is 0 where
-// that is not known.
+// Until returns the offset below which the commit is about the records that the log has now.
+// That is where the log of the commit's leader epoch ends, if facts of later ones were read.
+// It is 0 where that is not known.
 func (u *Reader) Until() int64 { return u.until }
 
 // EndOf returns where the ingress log of a leader epoch ends: facts of that epoch are
@@ -126,7 +126,7 @@ func (u *Reader) Add(offset int64, value []byte, endOf EndOf) error {
 var ErrTruncated = errors.New("the log was truncated below the committed offset")
 
 // raise notes a fact's leader epoch. The first one above the committed epoch cuts the
-// commit's own set to the end of that epoch's log: no reader will meet that end any more.
+// commit's own set to the end of the committed epoch's log. No reader will meet that end any more.
 func (u *Reader) raise(epoch int32, endOf EndOf) error {
 	if epoch < 0 {
 		u.unknown, u.until = true, 0

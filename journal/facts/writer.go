@@ -138,7 +138,8 @@ func NewWriter(id Identity, number uint64, r Restored, window *offsets.Window) *
 }
 
 // NewJournalOnly returns the writer of a set that no commit's metadata holds, as that of a
-// partition's finished copies: the journal has it from the first offset on. Encode is not for it.
+// partition's finished copies. The journal has the set from the first offset on. Encode is not
+// for such a writer.
 func NewJournalOnly(id Identity, number uint64, r Restored, window *offsets.Window) *Writer {
 	w := NewWriter(id, number, r, window)
 	w.only, w.flights.seq = true, onlySeq|number%(1<<20)<<40
@@ -148,8 +149,8 @@ func NewJournalOnly(id Identity, number uint64, r Restored, window *offsets.Wind
 	return w
 }
 
-// Owns reports whether a record with this number may be the writer's: the two of a partition
-// have numbers of their own, and so has each NewJournalOnly.
+// Owns reports whether a record with this number may be the writer's. The two writers of a
+// partition have numbers of their own, and so has each of NewJournalOnly.
 func (w *Writer) Owns(seq uint64) bool {
 	return w.only == (seq > onlySeq) && (!w.only || seq>>40 == w.flights.seq>>40)
 }
@@ -159,7 +160,8 @@ func (w *Writer) Owns(seq uint64) bool {
 const farBehind = 10_000
 
 // KeepUp begins a new snapshot where the records from needed on are needed, see Needed, and the
-// partition's other set has written up to last: it has filled the journal behind the old one.
+// partition's other set has written up to last. That set has filled the journal behind the old
+// one.
 func (w *Writer) KeepUp(needed, last int64) {
 	if needed < math.MaxInt64 && last-needed > farBehind && w.mode == InJournal && w.written.base.ok {
 		w.refresh = true

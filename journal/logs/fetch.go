@@ -59,7 +59,7 @@ type Fetched struct {
 	Err error
 }
 
-// ErrUnreadable is a batch that cannot be read however often it is fetched: it takes more
+// ErrUnreadable is a batch that cannot be read however often it is fetched. It takes more
 // than the limit decompressed, it has an unknown compression, or it is damaged. The errors
 // of [batches.Decompressor] are told apart by errors.AsType.
 var ErrUnreadable = errors.New("the batch cannot be read")
@@ -152,8 +152,8 @@ func process(at offsets.TopicPartition, from, to int64, p *kmsg.FetchResponseTop
 	return got
 }
 
-// below returns the batches that begin below an offset, 0 for all, and the first one in any case: where nothing is left
-// of what is wanted, it says so. Each begins with its first offset, and with the bytes of what follows these two
+// below returns the batches that begin below an offset, 0 for all, and the first one in any case. Where no wanted
+// record is left, that batch says so. Each begins with its first offset, and with the bytes of what follows these two
 // numbers. One of a format before version 2 may begin with its last offset.
 func below(all []byte, to int64) []byte {
 	const prefix, magic = 8 + 4, 8 + 4 + 4

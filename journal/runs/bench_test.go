@@ -12,7 +12,7 @@ func newFlush(testing.TB) *modelRun {
 }
 
 // BenchmarkCopy asks what the header adds to a record of 100 bytes that is moved, and to
-// one that is read back, with two headers of its own.
+// one that is read back. Each has two headers of its own.
 func BenchmarkCopy(b *testing.B) {
 	c, key, value := usualCopy(), make([]byte, 16), make([]byte, 100)
 	own := []kgo.RecordHeader{{Key: "x-delay", Value: []byte("30d")}, {Key: "traceparent", Value: make([]byte, 55)}}
@@ -35,7 +35,7 @@ func BenchmarkCopy(b *testing.B) {
 }
 
 // BenchmarkDirectory asks what a flush and an assignment pay for the most runs there can
-// be, and what each look at the amount that is due costs.
+// be. It also asks what each look at the amount that is due costs.
 func BenchmarkDirectory(b *testing.B) {
 	d := usualDirectory(b, MaxRuns, 0, 1)
 	value, err := AppendDirectory(nil, testID, &d)

@@ -32,7 +32,7 @@ type Directory struct {
 	End int64
 	// LeaderEpoch is the highest leader epoch of the partition that the writer knew, from 0
 	// on. The directory speaks only while the log of the leader epochs up to it reaches up to
-	// End: its reader has to ask the broker where that log ends.
+	// End. Its reader has to ask the broker where that log ends.
 	LeaderEpoch int32
 	Runs        []Run // by First, ascending; at most MaxRuns
 }

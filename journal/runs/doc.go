@@ -19,9 +19,10 @@
 //
 // # The owner
 //
-// It stands for a cluster id, a group and the name of an ingress topic: FNV-1a 64 of the
-// three in this order, each behind its length in bytes as 8 bytes. Numbers of fixed size
-// are big endian in all of this package. A record of another owner is foreign.
+// It stands for a cluster id, a group and the name of an ingress topic. It is FNV-1a 64
+// of the three in this order, each behind its length in bytes as 8 bytes. Numbers of
+// fixed size are big endian in all of this package. A record of another owner is
+// foreign.
 //
 // # A copy
 //
@@ -44,18 +45,19 @@
 //	 v  length of the extension, 0 in version 1
 //	    the extension
 //
-// where v is an unsigned LEB128 number in its shortest form, and s a signed one: 2n for
-// n >= 0, and -2n-1 for n < 0, as v. Deadline less timestamp wraps around at 64 bits.
+// where v is an unsigned LEB128 number in its shortest form. s is a signed one, written
+// as the v 2n for n >= 0, and -2n-1 for n < 0. Deadline less timestamp wraps around at
+// 64 bits.
 //
-// The checksum is of this value without the checksum itself, and then of the record: its
-// key, its value, the number of other headers, and name and value of each. In front of a
-// key, a name and a value stands its length. Lengths and the number are 4 bytes; null has
-// the length 0xFFFFFFFF. So a copy that was edited, or has the header of another one, is
-// damaged.
+// The checksum is of this value without the checksum itself, and then of the record. Of
+// the record it takes the key, the value, the number of other headers, and name and
+// value of each. In front of a key, a name and a value stands its length. Lengths and
+// the number are 4 bytes; null has the length 0xFFFFFFFF. So a copy that was edited, or
+// has the header of another one, is damaged.
 //
-// The example of the tests: 0101 ..., owner 8 bytes, topic id 16, writer 8, then
-// 03 | ac02 | 05 | d00f | c0a907 | 02 | 00: partition 3, offset 300, leader epoch 4, timestamp 1000,
-// deadline 61,000 (60,000 later), run 2, no extension.
+// The example of the tests begins with 0101 ..., owner 8 bytes, topic id 16, writer 8.
+// Then come 03 | ac02 | 05 | d00f | c0a907 | 02 | 00. They are partition 3, offset 300,
+// leader epoch 4, timestamp 1000, deadline 61,000 (60,000 later), run 2, no extension.
 //
 // # A directory
 //
@@ -98,17 +100,18 @@
 // has to ask the broker where that log ends.
 //
 // Sixteenth i of n copies, counted from 0, begins with copy i*n/16, rounded down. With
-// fewer than 16 copies some are empty: they begin with the copy with which the next one
-// begins, and their steps have to agree on its one deadline. The last offset follows:
-// first offset, copies and foreign offsets, less one.
+// fewer than 16 copies some sixteenths are empty. They begin with the copy with which
+// the next one begins, and their steps have to agree on its one deadline. The last
+// offset follows: first offset, copies and foreign offsets, less one.
 //
 // # Steps
 //
 // A step is a distance in milliseconds, rounded down to four significant bits, in a
-// byte c. Below 16 it is c. From 16 on it is 8 + c%8, shifted left by c/8 - 1. A step of
-// 255 is 186 days or more. Each is counted from the deadline that the step before
-// yields, so errors do not add up: a deadline is at most an eighth of its step too early.
-// Sixteen exact deadlines would take 60 bytes a run; 4,096 runs would not fit in 256 KiB.
+// byte c. Below 16 it is c. From 16 on it is 8 + c%8, shifted left by c/8 - 1. A step
+// of 255 is 186 days or more. Each is counted from the deadline that the step before
+// yields, so errors do not add up. A deadline is at most an eighth of its step too
+// early. Sixteen exact deadlines would take 60 bytes a run; 4,096 runs would not fit in
+// 256 KiB.
 //
 // # Versions
 //

@@ -39,7 +39,7 @@ type Run struct {
 
 // NewRun returns the run of count copies, at least one, that take size bytes. at returns
 // a copy's offset and deadline in Unix milliseconds, by its index in the order of
-// offsets; it is called for 17 copies at most.
+// offsets. It is called for 17 copies at most.
 //
 // The error is a run that no directory can list: offsets or deadlines that do not ascend.
 func NewRun(writer, number uint64, count, size int64, at func(i int64) (offset, deadlineMs int64)) (Run, error) {
