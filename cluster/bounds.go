@@ -302,8 +302,8 @@ func listedOffsets(resp *kmsg.ListOffsetsResponse) map[offsets.TopicPartition]km
 	return out
 }
 
-// NameOf returns the name of the topic with an id; "" where no topic has it, or the brokers are of a release
-// that cannot be asked. No topic has the zero id, and brokers fail at that question.
+// NameOf returns the name of the topic with an id. It returns "" where no topic has the id, or the brokers
+// are of a release that cannot be asked. No topic has the zero id, and brokers fail at that question.
 func NameOf(ctx context.Context, cl kmsg.Requestor, id offsets.TopicID) (string, error) {
 	if id == (offsets.TopicID{}) {
 		return "", nil

@@ -190,8 +190,8 @@ func (w *Watcher) Lookup(name string) Topic {
 }
 
 // MaxBatchBytes returns max.message.bytes of a topic, and Kafka's default where it is not
-// known. It does not count as a use of the name: at each update of their metadata clients
-// ask for every topic that they ever produced to.
+// known. The call does not count as a use of the name. At each update of their metadata,
+// clients ask for every topic that they ever produced to.
 func (w *Watcher) MaxBatchBytes(name string) int32 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 )
 
 // TestEveryErrorOfABrokerHasItsMeaningForATopic: only an answer about the topic itself
-// changes what is known of it, and a topic that is missing twice in a row is missing.
+// changes its state. A topic that is missing twice in a row is missing.
 func TestEveryErrorOfABrokerHasItsMeaningForATopic(t *testing.T) {
 	kafkatest.Table[State]{
 		Foreign: Usable, Passing: Usable, Permanent: []State{Forbidden},

@@ -46,8 +46,8 @@ func TestFiftyThousandNamesThatDoNotExist(t *testing.T) {
 	})
 }
 
-// healthy checks the requests of a stretch of time: their size, that the configured
-// topics are in one a second, and that a name in use is.
+// healthy checks the requests of a stretch of time. Their size is bounded, and
+// each configured topic and a name in use are in one request a second.
 func (w *fixture) healthy(from, to time.Time) {
 	w.Helper()
 	var total int

@@ -9,7 +9,7 @@ import (
 )
 
 // FuzzRetentionAgainstBigNumbers reads what a broker says of a topic. There is a
-// warning exactly where records may go before they are due, it names each setting
+// warning exactly where records may go before they are due. It names each setting
 // that is wrong, and it stays on its line.
 func FuzzRetentionAgainstBigNumbers(f *testing.F) {
 	const day = 24 * time.Hour

@@ -50,8 +50,8 @@ type Topic struct {
 	batchLimit uint16    // names in its next request; 0: as many as there is room for
 }
 
-// missesBelieved is the number of answers in a row that make a known topic missing, or another one: one may be of a
-// broker that has just started, or lags behind.
+// missesBelieved is the number of answers in a row that make a known topic missing, or another one. A single answer
+// may be of a broker that has just started, or lags behind.
 const missesBelieved = 2
 
 // read takes one topic's part of an answer. An error changes the topic only if it says
@@ -99,8 +99,8 @@ func (t *Topic) miss() {
 	t.State, t.misses = Missing, 0
 }
 
-// nameSize is the memory of a name chosen by a header, beside its letters and partitions:
-// Topic, and its places in the map and in queues.
+// nameSize is the memory of a name chosen by a header, beside its letters and partitions.
+// That is Topic, and the name's places in the map and in queues.
 const nameSize = 376
 
 // bytes returns the memory of a name chosen by a header.

@@ -35,8 +35,9 @@ func deadLetter(r *kgo.Record, maxDelay time.Duration, now time.Time) string {
 	return text
 }
 
-// ofAnother reports whether a reason is about a value that is in no header of Layover's own:
-// LAYOVER_HEADERS or LAYOVER_HEADER_MAP give the header that the message names a meaning.
+// ofAnother reports whether a reason is about a value that is in no header of Layover's own.
+// The message then names a header to which LAYOVER_HEADERS or LAYOVER_HEADER_MAP give a
+// meaning.
 func ofAnother(reason delay.Reason, message string) bool {
 	switch reason {
 	case delay.ReasonMalformedDelay, delay.ReasonMalformedDeliverAt, delay.ReasonTargetNotAllowed,

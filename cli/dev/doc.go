@@ -8,7 +8,7 @@
 //	          └─────────────────────────────────────────────────────────┘
 //
 // The broker is franz-go's kfake, which speaks Kafka's protocol to any client
-// and keeps its data in files. It is not for production: it is one process
+// and keeps its data in files. It is not for production. It is one process
 // without replicas, its checks are few, and a machine without power loses the
 // records not yet on disk.
 //

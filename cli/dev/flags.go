@@ -115,8 +115,8 @@ const (
 
 // compose returns the daemon's environment: the user's, but for the settings
 // that dev decides itself. ignored are the names that were set and do not apply.
-// Settings for single topics apply where all of these are dev's ingress topics:
-// a user's own settings, which the shell may have exported, are about others.
+// Settings for single topics apply where all of these are dev's ingress topics.
+// A user's own settings, which the shell may have exported, are about others.
 func compose(environ []string, brokers string, ingress ...string) (composed, ignored []string) {
 	topics := ingressTopics(ingress)
 	own := []string{

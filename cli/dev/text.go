@@ -55,8 +55,8 @@ Records that come out are printed here too, and dead letters. Ctrl-C stops.
 }
 
 // command is how this program was started, given as os.Args[0]. A binary of go
-// run lies where nobody would type it: in a temporary folder go-build123, or in
-// the build cache, in a folder named by a SHA-256 and "-d".
+// run lies where nobody would type it. It is in a temporary folder go-build123,
+// or in the build cache, in a folder named by a SHA-256 and "-d".
 func command(arg0 string) string {
 	folder := filepath.Base(filepath.Dir(arg0))
 	cached := len(folder) == 64+len("-d") && strings.HasSuffix(folder, "-d")

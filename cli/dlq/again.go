@@ -20,8 +20,8 @@ type rewrite struct {
 }
 
 // record returns the record that sends a letter again, of an ingress topic with that many
-// partitions. It shares no memory with the letter: each record of an answer of Kafka keeps
-// all of that answer, and only a few of them may be sent.
+// partitions. It shares no memory with the letter. Each record of an answer of Kafka keeps
+// all of that answer, and only a few of the answer's records may be sent.
 //
 // The partition is the one that the record had: a new one would separate it from the
 // records of its key, or of its id. Where it is gone, the key chooses.

@@ -5,7 +5,7 @@
 //	$ layover dlq redrive --reason target_unavailable --execute
 //
 // The dead-letter topic is read from its start to its end, both as they are at the start
-// of the call: a letter that a redriven record becomes is not in there.
+// of the call. A letter that a redriven record becomes is not in there.
 //
 //	partitions ──► readers, at most 16 ──► chunks ──► one loop ──► producer
 //	                                                   ▲               │

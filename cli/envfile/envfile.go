@@ -167,7 +167,7 @@ func parseValue(text string) (string, error) {
 }
 
 // parseQuoted reads text up to the quote that ends it. A comment may stand behind
-// that quote. In single quotes a backslash escapes a quote alone; in double quotes
+// that quote. In single quotes a backslash escapes a quote alone. In double quotes
 // \n, \r, \t, \\, \" and \$ mean the same as in a shell's $'…'.
 func parseQuoted(text string, quote byte) (string, error) {
 	var b strings.Builder

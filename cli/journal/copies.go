@@ -38,7 +38,8 @@ func (c *command) runsBounds(ctx context.Context, name string, topics map[string
 }
 
 // aboutCopies reports whether a record of this partition and group is about the finished
-// copies of its runs: their facts have no incarnation, as they outlive the group's offset.
+// copies of its runs. The facts of copies have no incarnation, as they outlive the group's
+// offset.
 func (p *partition) aboutCopies(r *facts.Record) bool {
 	return r.Incarnation == 0 && r.TopicID != p.id.TopicID && r.Group == p.id.Group && r.Partition == p.id.Partition
 }

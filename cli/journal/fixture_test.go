@@ -110,8 +110,9 @@ func (w *fixture) fill(partition int32, n int) {
 	w.Produce(records...)
 }
 
-// truncate makes the ingress log of a partition as it is after an unclean election: its
-// last leader epoch ends where it does now, and up to n more offsets are of a later one.
+// truncate makes the ingress log of a partition as it is after an unclean election. The
+// log's last leader epoch ends where the log does now, and up to n more offsets are of a
+// later epoch.
 func (w *fixture) truncate(partition int32, n int) {
 	w.Helper()
 	if err := w.Broker.MoveTopicPartition(ingress, partition, 1-w.Broker.LeaderFor(ingress, partition)); err != nil {

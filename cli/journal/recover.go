@@ -110,9 +110,9 @@ func (p *partition) readInto(ctx context.Context, b *brokers, l *life) (_ *life,
 	return l, claimed, err
 }
 
-// encode makes the commit's metadata: the incarnation, the named records of the
+// encode makes the commit's metadata. It has the incarnation, the named records of the
 // journal, and as much of the set as fits, for a reader without the journal. Where copies
-// may wait in runs, it holds older releases off.
+// may wait in runs, the metadata holds older releases off.
 func (f *found) encode(p *partition, limit int) offsets.Encoded {
 	ext := offsets.Extension{Incarnation: f.incarnation, Journal: f.named, Runs: p.older()}
 	return offsets.Encode(f.window, p.id.Identity, ext, limit)

@@ -11,8 +11,8 @@ import (
 	"layover/verify/kafkatest"
 )
 
-// Two damaged batches side by side, as one bad sector leaves them: the second begins where
-// the first says that it ends, and there is no way on past the first.
+// Two damaged batches are side by side, as one bad sector leaves them. The second begins
+// where the first says that it ends, and there is no way on past the first.
 func TestSkipGoesPastDamagedBatchesSideBySide(t *testing.T) {
 	good := kafkatest.Batch(func(*kmsg.RecordBatch) {})
 	seen := bytes.Clone(good)
@@ -29,7 +29,7 @@ func TestSkipGoesPastDamagedBatchesSideBySide(t *testing.T) {
 }
 
 // The log was truncated and written anew while all instances were stopped. The finished
-// offsets are of the epoch before, and a commit of skip would name the epoch of the batch: a
+// offsets are of the epoch before. A commit of skip would name the epoch of the batch, and a
 // restart would never deliver offset 7.
 func TestSkipTakesNothingThatWasWrittenAnewForFinished(t *testing.T) {
 	w := forSkips(t)
@@ -57,8 +57,8 @@ func (w *fixture) said(id offsets.Identity) (*offsets.Window, offsets.Extension)
 	return set, ext
 }
 
-// A commit that leaves out a finished offset does not say from where on commands count again:
-// the offset may be that of a record which a finished cancel has ended.
+// A commit that leaves out a finished offset does not say from where on commands count again.
+// The offset may be that of a record which a finished cancel has ended.
 func TestASkipThatLeavesOutFinishedOffsetsLetsAllCommandsCountAgain(t *testing.T) {
 	w := forSkips(t)
 	w.fill(0, 7000)

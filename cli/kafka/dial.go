@@ -1,5 +1,6 @@
-// Package kafka is shared by the verbs that talk to brokers: clients, timeouts, questions
-// that more than one verb asks, and the reason why a connection or a question failed.
+// Package kafka is shared by the verbs that talk to brokers. It has clients, timeouts,
+// questions that more than one verb asks, and the reason why a connection or a question
+// failed.
 package kafka
 
 import (

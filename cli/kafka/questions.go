@@ -59,8 +59,8 @@ func (b *Brokers) Present(name, what, mend string, err error) error {
 	return b.Explain(err, fmt.Sprintf("%s %.300q", what, name), "Describe on topic "+name)
 }
 
-// committedRetry is the pause before the offsets of a group are asked for again that has no coordinator: where
-// nobody has ever committed, the question makes one.
+// committedRetry is the pause before the offsets of a group without a coordinator are asked for again. Where
+// nobody has ever committed, the question makes a coordinator.
 const committedRetry = 200 * time.Millisecond
 
 // Committed asks for all offsets of a group. An unknown group has none.

@@ -28,9 +28,9 @@ func addAddress(cmd *cobra.Command, p *process.Process) *addressFlags {
 	return f
 }
 
-// read returns the address. A flag takes the place of its
-// variable before that is checked: a mistake in the variable does not matter
-// then, and the check is the same.
+// read returns the address. A flag takes the place of its variable before the
+// variable is checked. A mistake in the variable does not matter then, and
+// the check is the same.
 func (f *addressFlags) read(p *process.Process) (address, error) {
 	if err := p.ReadEnvFiles(); err != nil {
 		return address{}, err

@@ -50,7 +50,7 @@ func (t *terminal) String() string {
 	return t.written.String()
 }
 
-// printing runs the printer of a sender without a broker: records are fed as if
+// printing runs the printer of a sender without a broker. Records are fed as if
 // brokers had taken them, and the terminal is read between times.
 type printing struct {
 	*sender

@@ -257,7 +257,7 @@ func (o *options) record(value []byte, now time.Time) *kgo.Record {
 }
 
 // dueMs is the deadline of a record that was written, in Unix milliseconds, and
-// its later layover-due: the timestamp itself for a delay of 0 or less.
+// its later layover-due. For a delay of 0 or less it is the timestamp itself.
 func (o *options) dueMs(r *kgo.Record) int64 {
 	timestamp := r.Timestamp
 	switch {

@@ -118,7 +118,7 @@ func (d *Decompressor) Parked() {
 }
 
 // Decompress implements kgo.Decompressor. A batch over the limit is [TooLarge]. A batch
-// that has no room beside others, which are not taken yet, is [ErrLater]: a response may
+// that has no room beside others, which are not taken yet, is [ErrLater]. A response may
 // have hundreds of batches, and all are decompressed before any is taken. A batch of more
 // than half the limit is ErrLater, too, while another such one is not parked.
 func (d *Decompressor) Decompress(src []byte, codec kgo.CompressionCodecType) ([]byte, error) {

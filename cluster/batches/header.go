@@ -124,9 +124,10 @@ func (h *Header) parse(b []byte) {
 	}
 }
 
-// TimestampFrom returns a timestamp of the batch that the oldest of its records from an
-// offset on is not younger than, in Unix milliseconds; below 1: they have none. It is that
-// of the first record where the offset is not within the batch, else the latest of all.
+// TimestampFrom returns a timestamp of the batch, in Unix milliseconds. The oldest of its
+// records from an offset on is not younger than that. Below 1, the records have none. The
+// timestamp is that of the first record where the offset is not within the batch, else the
+// latest of all.
 func (h *Header) TimestampFrom(offset int64) int64 {
 	if h.First >= offset {
 		return h.FirstMs

@@ -230,7 +230,7 @@ func (c *Connection) OnBrokerConnect(b kgo.BrokerMetadata, _ time.Duration, _ ne
 }
 
 // OnBrokerE2E implements kgo.HookBrokerE2E. An answer to a request that needs the login
-// proves that it was right not to log in: a listener that wants a login closes the
+// proves that it was right not to log in. A listener that wants a login closes the
 // connection instead.
 func (c *Connection) OnBrokerE2E(b kgo.BrokerMetadata, key int16, e2e kgo.BrokerE2E) {
 	const saslHandshake, apiVersions, saslAuthenticate = 17, 18, 36

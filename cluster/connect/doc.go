@@ -8,8 +8,8 @@
 //
 // A refusal is an answer that says no: a certificate, a password or a token that is not
 // taken. A broker that does not answer at all is none. Of a refusal the log says one line
-// in 30 s, and the next attempt at that broker waits, from 1 s up to 30 s, as accounts
-// get locked. Other brokers are tried meanwhile: one may be wrong where others are right.
+// in 30 s. The next attempt at that broker waits, from 1 s up to 30 s, as accounts get
+// locked. Other brokers are tried meanwhile: one may be wrong where others are right.
 //
 // Secrets and certificates are read at the moment of use. Neither a value nor the text
 // of a file is part of any error.

@@ -18,8 +18,8 @@ import (
 	"layover/config"
 )
 
-// holdsSecret reports whether text has a secret: as it is, in a URL, in base64 at any of
-// the three places where it may begin, or in hex.
+// holdsSecret reports whether text has a secret. The secret may be as it is, in a URL,
+// in hex, or in base64 at any of the three places where it may begin.
 func holdsSecret(text, secret string) bool {
 	forms := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), hex.EncodeToString([]byte(secret))}
 	for shift := range 3 {

@@ -229,7 +229,7 @@ func (a *asking) askAllNames(ctx context.Context) {
 }
 
 // askEachBroker resolves the name that each broker advertises, and asks the broker there
-// for the group. So one request reaches each of them and finds the coordinator; to ask for
+// for the group. So one request reaches each of them and finds the coordinator. To ask for
 // the coordinator itself would make Kafka's internal topic where it is not yet. It returns
 // whether a broker can be reached.
 func (a *asking) askEachBroker(ctx context.Context) bool {

@@ -203,8 +203,8 @@ func (a *asking) askNewGroup(ctx context.Context) {
 	}
 }
 
-// askReadable asks whether the group may be read, by a heartbeat of nobody: it is refused
-// before anything else where Read is missing, and changes nothing where it is not.
+// askReadable asks whether the group may be read, by a heartbeat of nobody. Where Read is
+// missing, the heartbeat is refused before anything else. Otherwise it changes nothing.
 func (a *asking) askReadable(ctx context.Context) error {
 	req := kmsg.NewPtrHeartbeatRequest()
 	req.Group, req.MemberID, req.Generation = a.Settings.GroupID, "layover-doctor", -1
@@ -246,7 +246,7 @@ func (a *asking) askOffsetsRetention(ctx context.Context) {
 	}
 }
 
-// askClock asks the controller for its clock: the leader of the metadata log reports the
+// askClock asks the controller for its clock. The leader of the metadata log reports the
 // present as the time at which it itself was last caught up.
 func (a *asking) askClock(ctx context.Context) {
 	req := kmsg.NewPtrDescribeQuorumRequest()

@@ -94,9 +94,10 @@ func (g *group) names(members []member) string {
 	return list(out)
 }
 
-// offsetsWanted is how long offsets have to be kept: over a stop of a week, and over the
-// longest delay for which an ingress topic keeps records. Where they are moved it keeps
-// them for no month, and Kafka's own default of a week is not worth a warning.
+// offsetsWanted is how long offsets have to be kept. That is over a stop of a week, and
+// over the longest delay for which an ingress topic keeps records. Where records are
+// moved it keeps them for no month, and Kafka's own default of a week is not worth a
+// warning.
 func (f *facts) offsetsWanted() time.Duration {
 	const week = 7 * 24 * time.Hour
 	if f.settings.RunsOn() {

@@ -73,8 +73,8 @@ func running(f *facts) verdict {
 // pausedLong is for how many seconds a record may be unread while reading is paused.
 const pausedLong = 5
 
-// instanceState judges what is wrong although nothing is sick: records that are late, as
-// reading is paused or they are overdue, and an instance that has not read its partitions.
+// instanceState judges an instance that is wrong although nothing is sick. Its records are
+// late, as reading is paused or they are overdue, or it has not read its partitions.
 func (f *facts) instanceState(v *verdicts) {
 	i := f.instance
 	const fix = "see LAYOVER_HTTP_ADDR: /readyz says why, and /status has more of it"

@@ -116,8 +116,8 @@ const (
 	DescribeConfigs Operation = "DescribeConfigs"
 )
 
-// Gap is a name in the settings for which there is no command: no topic of it can be made, or
-// no ACL is the same. Why is a sentence that says what to do instead.
+// Gap is a name in the settings for which there is no command. No topic of that name can be
+// made, or no ACL is the same. Why is a sentence that says what to do instead.
 type Gap struct {
 	Name string
 	Role Role
@@ -183,7 +183,7 @@ func (t *Table) target(name string) {
 }
 
 // PrefixOf returns the beginning that all names which a glob matches have in common, and
-// whether the glob matches every name with it: whether a prefixed ACL is the same.
+// whether the glob matches every name with it. If so, a prefixed ACL is the same.
 func PrefixOf(glob string) (prefix string, ok bool) {
 	prefix = strings.TrimRight(glob, "*")
 	return prefix, prefix != "" && prefix != glob && !config.IsGlob(prefix)
@@ -324,6 +324,6 @@ func RunsConfig() []Setting {
 }
 
 // RunsMaxBytes is the least max.message.bytes of the runs topic of an ingress topic that has
-// ingress bytes: a copy has a header more than its record.
+// ingress bytes. A copy has a header more than its record.
 // A directory of as many runs as there may be takes up to 400 KiB, however small the records are.
 func RunsMaxBytes(ingress int) int { return max(ingress+64<<10, 512<<10) }
