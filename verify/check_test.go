@@ -16,8 +16,9 @@ const (
 	dead    = "dead-letters"
 )
 
-// sample is a record with all that is easily changed on the way: a name twice, null
-// and empty, a control header in another case, and stamps of an earlier passage.
+// sample is a record with all that is easily changed on the way. It has a name
+// twice, null and empty values, a control header in another case, and stamps of an
+// earlier passage.
 func sample(id string) Sent {
 	return Sent{
 		ID: id, To: ready, Due: sentAt.Add(time.Minute), Dead: []string{"target_unavailable"},

@@ -28,7 +28,7 @@ type Record struct {
 	Headers    []Header
 	Received   time.Time // by the clock of who read it as it came; zero for any other
 	// Offered is when it was offered, and of an event when it happened, by a clock that all
-	// machines share; zero: the clocks that made the stamps are one.
+	// machines share. Zero means that the clocks that made the stamps are one.
 	Offered time.Time
 }
 
@@ -161,8 +161,9 @@ func (l *Ledger) DeletedRange(topic string, partition int32, from, to int64) {
 	}
 }
 
-// Truncated excuses the records that a log has acknowledged so far from an offset on: it has
-// lost them, and has others there from now on. They may have arrived all the same.
+// Truncated excuses the records that a log has acknowledged so far from an offset on. The
+// log has lost them, and has others there from now on. The lost ones may have arrived all
+// the same.
 func (l *Ledger) Truncated(topic string, partition int32, from int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -39,8 +39,8 @@ func (l *Ledger) AckedAt(id string, partition int32, offset int64, at time.Time)
 	l.entries[id].ackedAt = at
 }
 
-// Calm notes that nothing was amiss with an ingress partition from one time to another: it
-// had an owner who was reading it, and everything answered.
+// Calm notes that nothing was amiss with an ingress partition from one time to another.
+// The partition had an owner who was reading it, and everything answered.
 func (l *Ledger) Calm(topic string, partition int32, from, to time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -158,7 +158,7 @@ func (t *timers) commanded(e *entry) bool {
 	})
 }
 
-// absent says whether a record need not have arrived anywhere: it was said to have ended, or
+// absent says whether a record need not have arrived anywhere. It was said to have ended, or
 // the saying was given up, or nothing is said at all.
 func (t *timers) absent(e *entry) bool {
 	switch {

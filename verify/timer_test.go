@@ -9,8 +9,9 @@ import (
 
 const told = "events"
 
-// timed returns a ledger of delayed/3 with a timer at 42, its cancel at 43 that was
-// acknowledged two seconds before the deadline, another timer at 44 and its replacement at 45.
+// timed returns a ledger of delayed/3 with a timer at 42, and its cancel at 43 that was
+// acknowledged two seconds before the deadline. Another timer is at 44, and its replacement at
+// 45.
 func timed() *Ledger {
 	l := NewLedger(dead)
 	l.Events(told)

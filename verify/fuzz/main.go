@@ -7,10 +7,11 @@
 //
 // go test -fuzz takes one target of one package and ends at its first failure.
 // This goes on after one, so that a night finds all there is to find. At the end
-// it names what failed and the file in which go left the input; that file is a
+// it names what failed and the file in which go left the input. That file is a
 // seed from then on, which every go test runs, so it belongs into the commit that
-// mends the fault. Exit code: 0 if nothing was found, 1 if something was, or if a
-// target could not be built, 2 if the command line is wrong.
+// mends the fault. The exit code is 0 if nothing was found, and 2 if the command
+// line is wrong. It is 1 if something was found, or if a target could not be
+// built.
 //
 // What it is not: a fuzzer. It knows of the targets only what go prints, and
 // imports nothing of the module.
@@ -34,7 +35,7 @@ const (
 	// the seeds takes a second or two of it.
 	leastTime = 5 * time.Second
 	// minimizeTime is what go may spend on making one input shorter. With its default
-	// of a minute it does little else where a run takes milliseconds: in 20 s it tried
+	// of a minute it does little else where a run takes milliseconds. In 20 s it tried
 	// 255 inputs of purgatory's target, and with this 9,246.
 	minimizeTime = time.Second
 )

@@ -1,5 +1,5 @@
-// Package kafkatest starts brokers in a test's process, and does with them what tests do:
-// it makes topics, appends and reads records, commits offsets, and has requests fail.
+// Package kafkatest starts brokers in a test's process, and does with them what tests do.
+// It makes topics, appends and reads records, commits offsets, and has requests fail.
 //
 //	k := kafkatest.Start(t, 2, kfake.SeedTopics(3, "delayed"))        // on ports of this machine
 //	k := kafkatest.StartVirtual(t, 2, kfake.SeedTopics(3, "delayed")) // in a bubble of testing/synctest

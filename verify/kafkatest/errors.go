@@ -19,9 +19,9 @@ func Errors() (all []*kerr.Error) {
 	return all
 }
 
-// foreign are the errors of requests that Layover does not send: those between brokers and
-// controllers, of transactions, share groups, streams groups, delegation tokens, quotas,
-// telemetry, and of tools.
+// foreign are the errors of requests that Layover does not send. Those are the requests
+// between brokers and controllers, of transactions, share groups, streams groups,
+// delegation tokens, quotas, telemetry, and of tools.
 var foreign = []*kerr.Error{
 	kerr.StaleControllerEpoch, kerr.InvalidReplicaAssignment, kerr.InvalidTxnState, kerr.InvalidTransactionTimeout, kerr.TransactionCoordinatorFenced,
 	kerr.SecurityDisabled, kerr.LogDirNotFound, kerr.DelegationTokenAuthDisabled, kerr.DelegationTokenNotFound, kerr.DelegationTokenOwnerMismatch,

@@ -53,9 +53,10 @@ func (c *Cluster) Produce(records ...*kgo.Record) (last int64) {
 }
 
 // Transaction appends records in a transaction of a client, which is left open. kgo asks the
-// partitions it knows which of them the transaction touched, and may send the first record of
-// a topic before it has noted those: it would abort where it is asked to commit, and number
-// the next transaction's records as no broker takes them. Transaction waits for that.
+// partitions it knows which of them the transaction touched. It may send the first record of
+// a topic before it has noted the topic's partitions. Then it would abort where it is asked
+// to commit, and number the next transaction's records as no broker takes them. Transaction
+// waits until kgo has noted the partitions.
 func Transaction(ctx context.Context, cl *kgo.Client, records ...*kgo.Record) error {
 	if err := cl.BeginTransaction(); err != nil {
 		return err

@@ -42,7 +42,7 @@ func StartVirtualOnDisk(t *testing.T, brokers int, opts ...kfake.Opt) *Cluster {
 	return (&Cluster{T: t, dir: dir}).startVirtual(brokers, append(opts, kfake.DataDir(dir)))
 }
 
-// Truncate is Restart after an unclean election: the log of a partition has lost all from an
+// Truncate is Restart after an unclean election. The log of a partition has lost all from an
 // offset on, at which a batch begins, and its leader epoch is raised.
 func (c *Cluster) Truncate(topic string, partition int32, from int64) {
 	c.Helper()

@@ -1,7 +1,7 @@
 // Package long says how much of the tests that take long is played. Plain go test ./... plays each kind of test with few
 // of its cases, and leaves out what takes more than half a second. The checks of a change set LAYOVER_TEST_LONG to a part
-// such as 2/4: then all cases are played, of the tests that take more than half a second that part, and not the longest.
-// With 1 nothing is left out.
+// such as 2/4. Then all cases are played, but only that part of the tests that take more than half a second, and not the
+// longest. With 1 nothing is left out.
 package long
 
 import (
@@ -18,8 +18,8 @@ func Asked() bool { return os.Getenv(variable) != "" }
 // Whole reports whether all is asked for, and -short is not given.
 func Whole() bool { return os.Getenv(variable) == "1" && !testing.Short() }
 
-// Of returns a number of a test, of its cases or of the steps between two of them: checks where a part is asked for, and
-// plain where none is.
+// Of returns a number of a test, of its cases or of the steps between two of them. It returns checks where a part is
+// asked for, and plain where none is.
 func Of(checks, plain int) int {
 	if Asked() {
 		return checks

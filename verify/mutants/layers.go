@@ -61,8 +61,8 @@ func layerNames(ls []layer) (names []string) {
 	return names
 }
 
-// present returns the layers that have tests, and an error that names the others:
-// to go test a package without a test that matches is a success.
+// present returns the layers that have tests, and an error that names the others.
+// To go test, a package without a test that matches is a success.
 func present(root string, ls []layer) (there []layer, err error) {
 	for _, l := range ls {
 		if l.dir == "" || l.hasTests(root) {

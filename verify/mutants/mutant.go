@@ -21,13 +21,13 @@ import (
 //	+		Low: p.Window.Low() + 1,
 //
 // Lines that begin with a space or a minus are looked for in all files of the package, as
-// tokens: space and comments do not count. They have to be there in exactly one place; those
-// with a space or a plus take their place. A blank line ends an edit. Where a package has
-// the lines more than once, the function behind its name says which are meant:
+// tokens. Space and comments do not count. The lines have to be there in exactly one place;
+// those with a space or a plus take their place. A blank line ends an edit. Where a package
+// has the lines more than once, the function behind its name says which are meant:
 //
 //	@@ purgatory Core.Committed
 //
-// Lines that are nowhere may have been renamed: then the only place counts that has the
+// Lines that are nowhere may have been renamed. Then the only place counts that has the
 // same tokens but for some of the names, and what is planted takes its names.
 //
 // Below the sentence may stand a test that is known to notice the bug, and its package:

@@ -19,7 +19,7 @@ func moduleRoot() (string, error) {
 }
 
 // overlay writes what the mutant changes to dir, and returns the file that the go
-// command takes as -overlay: the source itself stays as it is.
+// command takes as -overlay. The source itself stays as it is.
 func (m *mutant) overlay(root, dir string) (string, error) {
 	planted, err := m.apply(func(dir string) (sources, error) { return readPackage(root, dir) })
 	if err != nil {

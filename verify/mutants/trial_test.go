@@ -13,8 +13,9 @@ import (
 	"layover/verify/long"
 )
 
-// module writes a module whose package half has a test that notices when halving
-// goes wrong, unless it goes wrong for ever, and returns its root.
+// module writes a module, and returns its root. The package half of the module
+// has a test that notices when halving goes wrong, unless it goes wrong for
+// ever.
 func module(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()

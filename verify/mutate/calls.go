@@ -53,8 +53,8 @@ func (m *maker) callParts(c *ast.CallExpr) {
 	}
 }
 
-// swaps says at which arguments one and the next can change places: both of the type
-// that the function wants, and nothing happens when they are read.
+// swaps says at which arguments one and the next can change places. Both are of the
+// type that the function wants, and nothing happens when they are read.
 func (m *maker) swaps(c *ast.CallExpr) map[int]bool {
 	of, ok := m.info.Types[c.Fun].Type.(*types.Signature)
 	if !ok {

@@ -1,4 +1,4 @@
-// Command mutate verifies the tests: it makes small changes in Layover by rule, all
+// Command mutate verifies the tests. It makes small changes in Layover by rule, all
 // that a list of kinds allows, and looks which of them no test notices.
 //
 //	go run ./verify/mutate                              everything, for hours
@@ -7,14 +7,15 @@
 //	go run ./verify/mutate -run 'Window.* dropped'      some mutants by their keys
 //
 // All mutants of all packages are compiled in at once, each behind a switch that a
-// variable of the environment turns on; so one takes a run of the tests that come by
-// it, and no compiler. The source stays as it is: go test -overlay puts the changed
-// files in its place.
+// variable of the environment turns on. So one mutant takes a run of the tests that
+// come by it, and no compiler. The source stays as it is: go test -overlay puts the
+// changed files in its place.
 //
 // A mutant that no test notices is either a gap in the tests, or changes nothing that
-// anybody could notice: then it is listed in equivalent.txt, with the reason, and is
-// not tried any more. The program fails where the share of those that are noticed is
-// below what is wanted. See ../mutants for bugs that people thought of.
+// anybody could notice. In the second case it is listed in equivalent.txt, with the
+// reason, and is not tried any more. The program fails where the share of mutants
+// that are noticed is below what is wanted. See ../mutants for bugs that people
+// thought of.
 package main
 
 import (

@@ -95,8 +95,8 @@ func nameOf(f *ast.FuncDecl) string {
 }
 
 // body rewrites a function's. The panic at its end is never reached without a
-// mutant: it is for the compiler, which does not know that a return, a case or the
-// missing break of a loop is only left out by a switch.
+// mutant, and is for the compiler. Only a switch leaves out a return or a case, or
+// breaks a loop that has no break, and the compiler does not know that.
 func (m *maker) body(of *ast.FuncType, b *ast.BlockStmt) {
 	loop, failing, beside := m.inLoop, m.failing, m.beside
 	m.inLoop, m.failing, m.beside = false, false, false

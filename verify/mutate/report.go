@@ -157,7 +157,7 @@ func table(dirs []string, results []result, all []rewritten, reasons map[key]str
 const sampleWanted = 75
 
 // leastSample is how many mutants have to be tried for a share of them to say
-// something: a busy machine may get through less in its time.
+// something. A busy machine may get through less in its time.
 const leastSample = 30
 
 // verdict is an error for each package that is below what is wanted. A sample is too

@@ -150,8 +150,9 @@ func leads(t reflect.Type) bool {
 	}
 }
 
-// Sizes returns how many elements the maps and slices have that a value leads to, summed up by
-// the way to them without keys and indexes. Values of types for which skip is true are left out.
+// Sizes returns how many elements the maps and slices have that a value leads to. The numbers
+// are summed up by the way to them without keys and indexes. Values of types for which skip is
+// true are left out.
 func Sizes(v any, skip func(reflect.Type) bool) map[string]int {
 	c := count{sizes: make(map[string]int), seen: make(map[visit]bool), skip: skip}
 	c.value(reflect.ValueOf(v), "")

@@ -18,8 +18,9 @@ const (
 	over
 )
 
-// attack plays worlds with runs in which some kinds of actions come as often as it says, and
-// others never; each is called behind every step, when they have ended, and when all is drained.
+// attack plays worlds with runs in which some kinds of actions come as often as weight says, and
+// others never. The function each is called behind every step, when the steps have ended, and
+// when all is drained.
 func attack(t *testing.T, first, seeds, steps int, weight map[Kind]int, each func(*World, moment) bool) {
 	wheel := slices.DeleteFunc(slices.Clone(wheelWithRuns), func(k Kind) bool { _, ok := weight[k]; return ok })
 	for k, n := range weight {

@@ -8,7 +8,7 @@ import (
 )
 
 // metadataSlack is how many characters a commit may leave unused although more
-// facts are there: one run takes at most two varints of ten bytes, in base64.
+// facts are there. One run takes at most two varints of ten bytes, in base64.
 const metadataSlack = 30
 
 // smallestLimit is what a core that learns of a broker's limit by halving its own
@@ -16,7 +16,7 @@ const metadataSlack = 30
 const smallestLimit = 256
 
 // audit holds a commit that was just built to what is finished, and to what it has
-// to say: all of it, or the longest prefix that fits.
+// to say. It has to say all that is finished, or the longest prefix that fits.
 func (in *instance) audit(own *partition, c *commitMsg) {
 	w := in.w
 	id := offsets.Identity{ClusterID: cluster, TopicID: offsets.TopicID{own.topicID}, Partition: int32(c.part)}
@@ -62,9 +62,10 @@ func (own *partition) highest() (end int64) {
 	return end
 }
 
-// check holds an instance's core to what a dumb reader of the rules believes:
-// every offset below the read position is finished, parked, due or in flight, and
-// exactly one of them; nothing above it is finished but what the assignment came with.
+// check holds an instance's core to what a dumb reader of the rules believes. Every
+// offset below the read position is finished, parked, due or in flight, and exactly
+// one of them. Nothing above that position is finished but what the assignment came
+// with.
 func (in *instance) check() {
 	if !in.up || in.w.err != nil {
 		return

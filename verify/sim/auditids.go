@@ -71,7 +71,7 @@ func (in *instance) reading(a Action) bool {
 	return true
 }
 
-// entries returns how many entries the core should have for so many open offsets: a cancel
+// entries returns how many entries the core should have for so many open offsets. A cancel
 // that waits has none, and an event may have one for two offsets. Of loose events nothing
 // tells whether they are there still: all that they would finish is finished.
 func (own *partition) entries(open int) (most, loose int) {

@@ -14,11 +14,11 @@ const lateMs = 5000
 // besideMs is how much time goes by in one step of Beside, in milliseconds.
 const besideMs = 100
 
-// Beside plays some steps of a world in which partition 0 and one target are healthy, and
-// no record of theirs is more than lateMs late, whatever the others do. The other
-// partitions are deleted, forbidden or without a leader, and the member joins again
-// meanwhile. The other target has partitions that fall silent, is missing, or refuses; the
-// dead-letter topic falls silent; the client has no room; batches cannot be read.
+// Beside plays some steps of a world in which partition 0 and one target are healthy. No
+// record of theirs is more than lateMs late, whatever the others do. The other partitions
+// are deleted, forbidden or without a leader, and the member joins again meanwhile. The
+// other target has partitions that fall silent, is missing, or refuses. The dead-letter
+// topic falls silent, the client has no room, and batches cannot be read.
 func Beside(seed uint64, steps int) *Broken {
 	rng := rand.New(rand.NewPCG(seed, 0xbe51de))
 	w := New(Config{
@@ -84,8 +84,9 @@ func (b *beside) step() {
 	b.onTime(in)
 }
 
-// assignAll gives the instance what it has not, asks again where the rest begins, and lets
-// it have a topic anew that was made again, as the daemon does.
+// assignAll gives the instance the partitions that it has not, and asks again where the
+// rest begins. It lets the instance have a topic anew that was made again, as the
+// daemon does.
 func (b *beside) assignAll(in *instance) {
 	for p := range b.logs {
 		if own := in.partition(p); own != nil && own.loading == nil && own.log != b.logs[p] && b.logs[p].sick == well {
@@ -137,9 +138,9 @@ func (b *beside) answerAll(full bool) {
 	}
 }
 
-// onTime holds records for the healthy target to their deadline: those that were read of
-// any partition that may deliver, and those of the healthy partition that are not read.
-// Reading pauses where the dead-letter topic does not answer.
+// onTime holds records for the healthy target to their deadline. Those are the records
+// that were read of any partition that may deliver, and those of the healthy partition
+// that are not read. Reading pauses where the dead-letter topic does not answer.
 func (b *beside) onTime(in *instance) {
 	for p, own := range in.partitions {
 		switch {

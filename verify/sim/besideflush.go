@@ -7,8 +7,8 @@ import (
 	"layover/purgatory/far"
 )
 
-// flush is what a lane does to move records and to read copies, in short: one flush at a time, for memory or for what
-// ingress has to keep, and a visit where one is due.
+// flush is what a lane does to move records and to read copies, in short. There is one flush at a time, for memory or
+// for what ingress has to keep, and a visit where one is due.
 type flush struct {
 	*besideRuns
 	gathering bool

@@ -80,7 +80,8 @@ func (b *brokers) noteSaid(log *partitionLog, c *commitMsg) {
 }
 
 // transact is a former life in exactly-once mode that died with its transaction
-// open: some more records are delivered, and said to be, once it is committed.
+// open. Some more records are delivered, and said to be, once the transaction
+// is committed.
 func (b *brokers) transact(p int, f doneSet, was *committed) *committed {
 	log := b.logs[p]
 	set := offsets.NewWindow(f.low)

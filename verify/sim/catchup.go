@@ -53,7 +53,7 @@ func (p *pacer) encode(s *scribe, nowMs int64) {
 	}
 }
 
-// caughtUp holds the records that wait for an instant to the rules: each has one, and none
+// caughtUp holds the records that wait for an instant to the rules. Each has one, and none
 // waits longer than all that were read would take. A clock that was stepped back by up to a
 // second is waited for.
 func (in *instance) caughtUp() {

@@ -36,8 +36,9 @@ func (b *brokers) restart(p int, c offsets.Committed, more [][]byte) (set doneSe
 	return setOf(window), again, true
 }
 
-// covers holds a set that an assignment may begin with to the promise: what a command has
-// ended and the set leaves open has a later command that is open as well, or counts again.
+// covers holds a set that an assignment may begin with to the promise. A record that a
+// command has ended and the set leaves open has a later command that is open as well, or
+// counts again.
 func (w *World) covers(p int, set doneSet, again int64, what string) {
 	log, slowest := w.logs[p], w.slowestMs()
 	for o := max(log.start, set.low); o < log.end(); o++ {
@@ -55,8 +56,9 @@ func (w *World) covers(p int, set doneSet, again int64, what string) {
 	}
 }
 
-// coverAll holds all that a restart may find to the promise: each commit that stands or may
-// arrive, beside the journal as it is, and beside each record of it that may arrive alone.
+// coverAll holds all that a restart may find to the promise. That is each commit that
+// stands or may arrive, beside the journal as it is, and beside each journal record that
+// may arrive alone.
 func (w *World) coverAll() {
 	for p, log := range w.logs {
 		var all []offsets.Committed
@@ -139,7 +141,7 @@ func (in *instance) holdOffer(own *partition, e *entry, d *purgatory.Delivery) {
 }
 
 // holdCalled holds the offer of a record that was called cancelled or replaced before its
-// assignment began: its commands have not been read, and the barrier is open.
+// assignment began. Its commands must not have been read, and the barrier must be open.
 func (in *instance) holdCalled(own *partition, e *entry) {
 	if c := own.reread(e.by); c != nil {
 		in.w.fail("BACK: %v is offered, which %v have ended, and %v was read again", e, e.by, c)

@@ -99,7 +99,7 @@ func (in *instance) flyingOf(own *partition, offset, copied int64) (n int) {
 	return n
 }
 
-// inMemory counts the records of one place in memory: a copy that was moved again, and cut off meanwhile, may stand
+// inMemory counts the records of one place in memory. A copy that was moved again, and cut off meanwhile, may stand
 // in the log once more where it stood before.
 func (own *partition) inMemory(offset, copied int64) (n int) {
 	if copied == 0 {

@@ -1,6 +1,6 @@
 // Package sim runs the core (purgatory, offsets, wheel and the chunks) among model
-// brokers, where everything that can happen happens by command, and holds it to
-// the promises after every step.
+// brokers, where everything that can happen happens by command. It holds the core
+// to the promises after every step.
 //
 //	Action ─► World ─┬─ brokers ─┬─ partitionLog ×n   records, markers, gaps; start, end, truncation
 //	                 │           ├─ group             members, generation, owners, committed offsets
@@ -18,16 +18,16 @@
 // in the core's own tests.
 //
 // Real are the core and what decides where an assignment begins (offsets.Resume). Model
-// are brokers and network, and what lane and consumer do around a core: nothing in
-// them is left to timing here, so that an instance may hear of a rebalance, of an
-// answer or of its lease at any moment, or never.
+// are brokers and network, and what lane and consumer do around a core. Nothing in them
+// is left to timing here. An instance may hear of a rebalance, of an answer or of its
+// lease at any moment, or never.
 //
 // Where a partition begins is asked one question at a time: log bounds, committed offset,
 // journal, leader epoch. Between two of them the log may be deleted, truncated, made again,
 // forbidden or without a leader.
 //
-// The group does what a coordinator does and no more: a commit is taken from any
-// known member of the current generation, whoever owns the partition; it may come
+// The group does what a coordinator does and no more. A commit is taken from any
+// known member of the current generation, whoever owns the partition. It may come
 // twice, late, and out of order, once its connection was cut. A produce whose
 // sender is gone, or was told that nobody knows, may still be written. Offsets of a
 // transaction that is open make a stable fetch wait. Deleting a topic drops its

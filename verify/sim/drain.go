@@ -342,9 +342,9 @@ func (d drain) verdict() {
 	}
 }
 
-// leftover is what an empty core may keep for reuse, in bytes: its table of
-// deliveries, its queues' first allocations, targets that it knows, a slab of the
-// wheel with its tables, and what an index of runs is unsure of. Where records come in bursts, its queues have grown.
+// leftover is what an empty core may keep for reuse, in bytes. It may keep its table of deliveries, its queues' first
+// allocations, and targets that it knows. It may also keep a slab of the wheel with its tables, and what an index of
+// runs is unsure of. Where records come in bursts, its queues have grown.
 const leftover = 102 << 10
 
 // leftoverIDs is what it may keep besides, in bytes: an empty index of ids.

@@ -62,11 +62,11 @@ type explorer struct {
 	found Exploration
 }
 
-// Explore tries every trace of actions that can follow the start's, with no
-// accident first, then with at most one, two and so on, until the time is over. A
-// search that ends before is whole: ordinary steps come to an end by themselves.
-// The first search has all the time it takes. States that are the same are searched
-// once. From one of a hundred states the world is let run until it is quiet.
+// Explore tries every trace of actions that can follow the start's. It allows no
+// accident first, then at most one, two and so on, until the time is over. A search
+// that ends before is whole: ordinary steps come to an end by themselves. The first
+// search has all the time it takes. States that are the same are searched once.
+// From one of a hundred states the world is let run until it is quiet.
 //
 // The last search is the one that the time cut short; with it come the whole ones.
 func Explore(start Run, budget time.Duration, workers int) (all []*Exploration) {

@@ -59,14 +59,14 @@ func small(partitions int, records ...int) Run {
 }
 
 // journalled gives a world a journal, to which every set goes that has something above
-// its low offset: the text of an empty one takes 67 characters.
+// its low offset. The text of an empty set takes 67 characters.
 func journalled(r Run) Run {
 	r.Config.Journal, r.Config.JournalAbove, r.Config.JournalMax = true, 68, 4096
 	return r
 }
 
-// Numbers of Append in a world with one id: a record of that id that is due at once, one that
-// is due in 3 s, and a cancel of it.
+// These are numbers of Append in a world with one id. They stand for a record of that id that
+// is due at once, one that is due in 3 s, and a cancel of it.
 const (
 	timer      = 9 * (2 + 16*40)
 	laterTimer = 9*(9+16*40) + 6
@@ -108,8 +108,8 @@ func outage(r Run) Run {
 	return r
 }
 
-// explored returns the worlds that a test explores: one of each kind in the checks of a change, which set
-// LAYOVER_TEST_LONG to a part, two of these without it, and nil for all.
+// explored returns the worlds that a test explores, and nil for all. In the checks of a change, which set
+// LAYOVER_TEST_LONG to a part, it is one of each kind. Without a part it is two of these.
 func explored() []string {
 	two := []string{"a journal, a record and its cancel", "three late records"}
 	switch {

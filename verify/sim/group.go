@@ -15,7 +15,7 @@ type committed struct {
 	late    bool // on a connection that was cut: a newer commit may have come before it
 }
 
-// group is the coordinator's side. It does what a real one does, and no more: a
+// group is the coordinator's side. It does what a real one does, and no more. A
 // commit is taken from any known member of the current generation, whoever owns
 // the partition.
 type group struct {
@@ -107,7 +107,7 @@ func setOf(w *offsets.Window) doneSet {
 
 func (f doneSet) has(offset int64) bool { return offset < f.low || f.above[offset] }
 
-// upTo is what is left of the set in a log that was truncated there: the first record of a later leader epoch removes
+// upTo is what is left of the set in a log that was truncated there. The first record of a later leader epoch removes
 // the rest.
 func (f doneSet) upTo(end int64) doneSet {
 	left := doneSet{low: min(f.low, end), above: make(map[int64]bool)}

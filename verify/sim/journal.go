@@ -83,7 +83,7 @@ func (b *brokers) readFacts(p int, window *offsets.Window, epoch int32, end int6
 }
 
 // found is what an assignment would begin with that found this commit, but for what it
-// would not believe of its log; whole is false where that would be too little.
+// would not believe of its log. Where that would be too little, whole is false.
 func (b *brokers) found(p int, c offsets.Committed) (set doneSet, whole bool) {
 	metadata, ext, err := offsets.DecodeAll(c.Metadata, b.identity(p), c.Offset)
 	valid, epoch := b.logs[p].endOf(c.LeaderEpoch), c.LeaderEpoch
@@ -191,7 +191,7 @@ func (w *World) applyToJournal(a Action) bool {
 	return true
 }
 
-// harm notes that records were taken away: where the last commit would not complain,
+// harm notes that records were taken away. Where the last commit would not complain,
 // because it names none of them, what only they said is not said any more.
 func (b *brokers) harm() {
 	b.journal.harmed = true
@@ -246,8 +246,8 @@ func (w *World) record(g *journalWrite) bool {
 }
 
 // writtenOver says whether an entry that the log does not have any more may be taken
-// for another that stood there before a truncation: the journal has facts about that
-// one, and no broker knows any more where the log of their epoch ended.
+// for another that stood there before a truncation. The journal has facts about the
+// other one, and no broker knows any more where the log of their epoch ended.
 func (b *brokers) writtenOver(e *entry) bool { return b.journal.exists() && e.epoch > 0 }
 
 // excused says whether an entry may be called finished by who has read up to an epoch.

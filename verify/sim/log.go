@@ -59,9 +59,9 @@ func (e *entry) finished() bool {
 // expire there.
 func (e *entry) hasOutcome() bool { return e.written > 0 || e.dropped || e.gone }
 
-// allowed is how often the entry may have been written by now: once for each
-// assignment that read it as unfinished, and once more for each answer that left it
-// open whether it was written.
+// allowed is how often the entry may have been written by now. That is once for
+// each assignment that read it as unfinished, and once more for each answer that
+// left it open whether it was written.
 func (e *entry) allowed() int { return e.reads + e.unknown }
 
 func (e *entry) String() string { return fmt.Sprintf("%d@%d", e.part, e.offset) }

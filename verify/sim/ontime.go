@@ -20,7 +20,7 @@ type onTime struct {
 const (
 	// silentMs is how long a flush, or a revoke, may wait for a runs partition that does not answer or takes nothing.
 	silentMs = 10_000
-	// unmovedMs is how long nothing of partition 0 may be moved while memory is nearly full: a flush may wait for each
+	// unmovedMs is how long nothing of partition 0 may be moved while memory is nearly full. A flush may wait for each
 	// of two sick partitions.
 	unmovedMs = 2*silentMs + lateMs
 )
@@ -118,8 +118,8 @@ func (b *besideRuns) mayMove(own *partition) bool {
 	return false
 }
 
-// drains holds a partition that is being given up to waiting for nothing in vain: copies to a runs partition that had
-// not answered for over silentMs when that began.
+// drains holds a partition that is being given up to waiting for nothing in vain. It must not wait for copies to a
+// runs partition that had not answered for over silentMs when that began.
 func (t *onTime) drains(b *besideRuns, in *instance, r *revoking) {
 	for _, f := range in.flying {
 		if f.part == r.part {

@@ -16,8 +16,9 @@ var (
 	steps = flag.Int("steps", 500, "steps of a run")
 )
 
-// usually returns how much of a kind is played where no flag says so: with -short, in the checks of a change, which set
-// LAYOVER_TEST_LONG to a part, and in a long test. Without any of these it is a fifth of what the checks play.
+// usually returns how much of a kind is played where no flag says so. One number is for -short, one for the checks of a
+// change, which set LAYOVER_TEST_LONG to a part, and one for a long test. Without any of these it is a fifth of what
+// the checks play.
 func usually(short, checks, whole uint64) uint64 {
 	switch {
 	case testing.Short():

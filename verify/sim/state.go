@@ -12,8 +12,8 @@ import (
 
 // state is everything that decides what can happen from here on. States are written alike
 // that differ only in names, in which instance is which, or in numbers that are merely
-// counted up. What a core is in is taken from what can be seen of it and from the model
-// beside it; the order within its queues is left out, and two records that wait for the
+// counted up. The state of a core is taken from what can be seen of it and from the model
+// beside it. The order within its queues is left out, and two records that wait for the
 // same target are alike.
 func (w *World) state() []byte {
 	order := make([]int, len(w.insts))

@@ -53,7 +53,7 @@ func (in *instance) misses(own *partition, c *entry) bool {
 }
 
 // doubtful says whether nothing tells that a record which waits to be sent again is bound for
-// the dead-letter topic, where newer records do not find it.
+// the dead-letter topic. Newer records do not find one that is.
 func (in *instance) doubtful(own *partition, v *entry) bool {
 	return in.w.cfg.DeadLetters && own.unsure[v.offset] && !in.isFlying(own, v.offset, 0)
 }

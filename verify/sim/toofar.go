@@ -3,7 +3,7 @@ package sim
 import "layover/purgatory"
 
 // This file has records whose deadline is too far ahead to be valid, and that become valid by
-// time alone: what they ended by mistake would be lost.
+// time alone. A record that they ended by mistake would be lost.
 
 const (
 	// farthestMs is how far ahead of an instance's clock a deadline may be. No run is as long,
