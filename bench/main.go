@@ -1,5 +1,5 @@
 // Command bench runs Layover's wheel beside what a Go program would use in its
-// place, and the whole daemon with a million records parked, and prints tables:
+// place, and the whole daemon with a million records parked. It prints tables:
 //
 //	go run . -quick          a million pending, a hundred thousand in the daemon
 //	go run .                 up to ten million

@@ -65,9 +65,9 @@ func (p plan) runsOf(n int, delays string) int {
 	return p.runs
 }
 
-// rounds are the measurements in their order: structures take turns, so that
-// whatever else the machine does hits all alike, and the first run of everything
-// is over before the second begins.
+// rounds are the measurements in their order. Structures take turns, so that
+// whatever else the machine does hits all alike. The first run of everything is
+// over before the second begins.
 func (p plan) rounds() [][]measure.Spec {
 	var rounds [][]measure.Spec
 	for run := range p.runs * smallRuns {

@@ -113,8 +113,8 @@ func (h *held) again(ctx context.Context, settings []string) (f againFound, err 
 	return f, err
 }
 
-// bareRead is how long a client takes to read so many records of the ingress topic, in a process that has more
-// to do: this one.
+// bareRead is how long a client takes to read so many records of the ingress topic. It does so in a process
+// that has more to do, this one.
 func (h *held) bareRead(ctx context.Context, n int64) (time.Duration, error) {
 	reader, err := newReceiver(h.kafka.Addrs, h.ingress())
 	if err != nil {

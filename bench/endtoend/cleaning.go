@@ -34,8 +34,8 @@ type cleanFound struct {
 	peak          uint64
 }
 
-// Cleaning measures the lateness of short delays while runs are moved again: most of what was moved has
-// been delivered, and what is left keeps the log.
+// Cleaning measures the lateness of short delays while runs are moved again. Most of the records that
+// were moved have been delivered, and the rest keeps the log.
 func Cleaning(ctx context.Context, o Options) ([]row.Row, error) {
 	o = o.filled()
 	k, c, stop, err := startAll(ctx, o)

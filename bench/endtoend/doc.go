@@ -12,8 +12,9 @@
 // are nobody else's; broker, sender and receiver are in the benchmark's. Both
 // processes share the cores, so lateness is that of a machine with other work.
 //
-// [Loop] drives a real lane whose surroundings answer at once: what is left is
-// how late a sleeping loop wakes, with cores idle and with all of them busy.
+// [Loop] drives a real lane whose surroundings answer at once. The figure that
+// is left is how late a sleeping loop wakes, with cores idle and with all of
+// them busy.
 //
 // [Restart] kills a daemon with a large window and times the next one. Its broker is
 // a real one, in a container, where there is an engine for that.

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// watchedFor is how far ahead a parked record is due that is in the books: no measurement
-	// takes longer, so one that is due later must not come out.
+	// watchedFor is how far ahead a parked record is due that is in the books. No measurement
+	// takes longer, so a record that is due later must not come out.
 	watchedFor = 4 * time.Hour
 	dueKey     = "due-"
 )

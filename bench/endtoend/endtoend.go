@@ -25,9 +25,9 @@ const (
 	// lead is until the flow comes out as fast as it goes in.
 	lead = shortFrom + shortSpread
 
-	// boundPerRecord is LAYOVER_MAX_PARKED_BYTES for each parked record: more
-	// than twice what one takes, because this measures what records take and
-	// not how reading pauses at the bound.
+	// boundPerRecord is LAYOVER_MAX_PARKED_BYTES for each parked record. It
+	// is more than twice what one takes, because this measures what records
+	// take and not how reading pauses at the bound.
 	boundPerRecord = 512
 	leastBound     = 256 << 20 // Layover's own default on a machine without a limit
 )

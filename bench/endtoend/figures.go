@@ -59,10 +59,10 @@ func (f *figures) memory(n float64) []row.Row {
 	}
 }
 
-// cpu is of the daemon's process. What collecting costs in a minute is reckoned
-// from how fast the flow allocates, because a minute may hold one collection or
-// none: the cost is the mean of all since the flow began, those that were asked
-// for among them.
+// cpu is of the daemon's process. The cost of collecting in a minute is
+// reckoned from how fast the flow allocates, because a minute may hold one
+// collection or none. The cost of one collection is the mean of all since the
+// flow began, those that were asked for among them.
 func (f *figures) cpu(o Options) []row.Row {
 	idle, flow := f.idle.Cores(), f.flow.Cores()
 	minutes := f.flow.Wall().Minutes()

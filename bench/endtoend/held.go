@@ -182,9 +182,9 @@ func (h *held) quiet(ctx context.Context) error {
 	})
 }
 
-// fill writes records to be parked up to a number in all, each with a delay of its own, as fast as the
-// daemon reads and moves them: it keeps clear of the mark at which reading pauses, unless h.pauses. What waits in
-// ingress behind a pause is late, with runs and without.
+// fill writes records to be parked up to a number in all, each with a delay of its own. It is as fast as the
+// daemon reads and moves them, and keeps clear of the mark at which reading pauses, unless h.pauses. What waits
+// in ingress behind a pause is late, with runs and without.
 func (h *held) fill(ctx context.Context, to int64, delay func(n int64) time.Duration) error {
 	const (
 		atATime, backlog = 5000, 20_000

@@ -53,8 +53,9 @@ type kindFound struct {
 	late          dueAccount
 }
 
-// Kinds lets as many records as [Herd] wait for each kind of delays: in memory, and moved to runs by a daemon
-// that has a quarter of the memory for them, both at a time. A record that is lost or early is an error.
+// Kinds lets as many records as [Herd] wait for each kind of delays. They wait in memory, and moved to runs
+// by a daemon that has a quarter of the memory for them, both at a time. A record that is lost or early is an
+// error.
 func Kinds(ctx context.Context, o Options) ([]row.Row, error) {
 	o = o.filled()
 	k, c, stop, err := startAll(ctx, o)

@@ -31,8 +31,9 @@ const (
 	// ceiling is the most turns a second of a loop with nothing to do.
 	ceiling = 1.0
 	// awake is how late all but one in a hundred may be of the records that came
-	// to a sleeping loop: far below the second that it would sleep on otherwise.
-	// A pause of the machine is not a missed wake-up, so the maximum has no goal.
+	// to a sleeping loop. It is far below the second that it would sleep on
+	// otherwise. A pause of the machine is not a missed wake-up, so the maximum
+	// has no goal.
 	awake = 20 * time.Millisecond
 )
 

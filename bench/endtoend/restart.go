@@ -54,9 +54,9 @@ type restarted struct {
 }
 
 // Restart measures what a kill costs with o.Window offsets in so many partitions,
-// one in ten of them parked far ahead and the rest delivered but for a trickle: with
-// the journal, and with metadata alone. A record that is lost, early or not accounted
-// for is an error, and there are no rows then.
+// with the journal, and with metadata alone. One offset in ten is parked far ahead,
+// and the rest is delivered but for a trickle. A record that is lost, early or not
+// accounted for is an error, and there are no rows then.
 func Restart(ctx context.Context, o Options, partitions int) ([]row.Row, error) {
 	o = o.filled()
 	k, err := broker.Start(ctx, o.Log)

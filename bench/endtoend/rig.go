@@ -188,10 +188,10 @@ func (r *rig) latenesses() row.Latenesses {
 	return l
 }
 
-// rounds hands in n records at a time, due within the second that follows and
-// long enough ahead to be in the wheel by then, and waits until they are through.
-// In turn with each round a plain sleeper keeps the same deadlines: what is late
-// there is none of the loop's doing.
+// rounds hands in n records at a time, and waits until they are through. They are
+// due within the second that follows, and long enough ahead to be in the wheel by
+// then. In turn with each round a plain sleeper keeps the same deadlines: what is
+// late there is none of the loop's doing.
 func (r *rig) rounds(rounds, n int) (loop, bare row.Latenesses) {
 	random := rand.New(rand.NewPCG(5, 6))
 	delays := make([]int64, n)

@@ -8,7 +8,7 @@ import (
 	"layover/bench/rival"
 )
 
-// A churn is a structure that stays full: again and again the quarter of its
+// A churn is a structure that stays full. Again and again the quarter of its
 // records that is due first goes, and as many are parked.
 type churn struct {
 	*bench
@@ -131,9 +131,9 @@ func (c *churn) park(figure Figure, from int) {
 	c.stopwatch(figure, add)
 }
 
-// cancel parks and cancels one record after the other, then cancels a quarter of
-// what is parked, in random order, and then the rest of it. A structure that puts
-// off work when a record is cancelled has to do it by then.
+// cancel parks and cancels one record after the other. Then it cancels a quarter
+// of what is parked, in random order, and then the rest of it. A structure that
+// puts off work when a record is cancelled has to do it by then.
 func (c *churn) cancel() error {
 	order := make([]int32, 0, c.n)
 	for i, deadlineMs := range c.deadlinesMs {

@@ -37,9 +37,9 @@ func uniform(deadlinesMs []int64, nowMs int64, r *rand.Rand) {
 	}
 }
 
-// constant gives deadlines as if the clock moved on while records are parked;
-// the structure's own clock stays, because one that scans would otherwise be
-// timed for its ticks.
+// constant gives deadlines as if the clock moved on while records are parked.
+// The structure's own clock stays, because a structure that scans would
+// otherwise be timed for its ticks.
 func constant(deadlinesMs []int64, nowMs int64, _ *rand.Rand) {
 	for i := range deadlinesMs {
 		deadlinesMs[i] = nowMs + constantDelayMs + int64(i/constantPerMs)

@@ -20,8 +20,8 @@ func (b *bench) patience() time.Duration {
 	return min(100*time.Millisecond+time.Duration(b.n)*time.Microsecond, 2*time.Second)
 }
 
-// expire passes through the deadlines of n records again and again: as fast as
-// it goes, with each call timed, and in one jump of the clock.
+// expire passes through the deadlines of n records again and again. It does so
+// as fast as it goes, with each call timed, and in one jump of the clock.
 func (b *bench) expire() error {
 	if b.kind.ByItself {
 		return b.expireByItself(b.kind.New(startMs, 0).(rival.RealClock))
@@ -49,8 +49,8 @@ func (b *bench) full(nowMs int64, deadlinesMs []int64) rival.Advancer {
 // timeExpiry is the figure for passing through everything.
 //
 // One that scans would take minutes and is cut short. Its cost is that of reading
-// each record once a turn, so that the share of all readings that were done
-// stands for as many records.
+// each record once a turn. So the share of all readings that were done stands for
+// as many records.
 func (b *bench) timeExpiry(deadlinesMs []int64) error {
 	limit := time.Duration(math.MaxInt64)
 	if b.kind.Scans {
@@ -73,9 +73,10 @@ func (b *bench) timeExpiry(deadlinesMs []int64) error {
 	return nil
 }
 
-// shareRead is how many of the readings of a whole passage a hashed wheel has
-// done when its clock is at nowMs: a record is read when the clock is a whole
-// number of turns before its deadline, and at its deadline for the last time.
+// shareRead is the share of a whole passage's readings that a hashed wheel
+// has done when its clock is at nowMs. A record is read when the clock is a
+// whole number of turns before its deadline, and at its deadline for the last
+// time.
 func shareRead(deadlinesMs []int64, nowMs int64) float64 {
 	const turn = rival.HashedWheelSlots
 	done, all := int64(0), int64(0)

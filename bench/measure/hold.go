@@ -46,8 +46,8 @@ func (b *bench) collect() {
 		runtime.GC()
 	}
 	all := (cputime.Process() - start).Seconds()
-	// The runtime reads the clock on the wall, so that where other programs take
-	// the processor from it its account is too high, even above all.
+	// The runtime reads the clock on the wall. Where other programs take the
+	// processor from it, its account is too high, even above all.
 	b.result[Collection] = min(collectorSeconds()-before, all) * 1000 / float64(n)
 	b.result[Sweeping] = all * 1000 / float64(n)
 }

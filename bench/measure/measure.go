@@ -2,7 +2,7 @@
 // one size, in a process that does nothing else.
 //
 // There are three parts, each for a process of its own, because a structure
-// that has once been full is not what it was: its memory is there already, and
+// that has once been full is not what it was. Its memory is there already, and
 // the runtime's heap of timers never shrinks.
 //
 //	hold     park n into an empty structure, then look at what that takes
@@ -53,8 +53,8 @@ const (
 func Parts() []string { return []string{Hold, Churn, Expire} }
 
 // Figure names what was measured. Those of time are nanoseconds of CPU for each
-// record, spent by the thread that uses the structure, and what a structure does
-// on goroutines of its own not included; see Wall, All and Allocs.
+// record, spent by the thread that uses the structure. The work of a structure
+// on goroutines of its own is not included; see Wall, All and Allocs.
 type Figure string
 
 // The figures. A structure that cannot be measured in one way lacks the figure.
@@ -103,7 +103,7 @@ type Result map[Figure]float64
 const startMs = 1_767_225_600_000
 
 // settleMs is by how much all delays are longer in a structure that fires by
-// itself, so that nothing does while parking and cancelling are measured.
+// itself. So nothing fires while parking and cancelling are measured.
 const settleMs = 120_000
 
 // bench is one measurement under way.
@@ -155,6 +155,6 @@ func (b *bench) empty(handles int) rival.Rival {
 	return b.kind.New(startMs, handles)
 }
 
-// payload is the deadline itself, so that what comes out says whether it is
-// early without a look at memory that a program would not have.
+// payload is the deadline itself. So a record that comes out says whether it
+// is early, without a look at memory that a program would not have.
 func payload(deadlineMs int64) uint64 { return uint64(deadlineMs) }

@@ -9,8 +9,9 @@ import (
 )
 
 // TestEveryMeasurementHasItsFigures runs each part of each structure with few
-// records. What they do is checked where it is measured; here it is what is
-// there in the end, and that no clock-driven figure is missing by accident.
+// records. What they do is checked where it is measured. This test checks the
+// figures that are there in the end, and that no clock-driven figure is
+// missing by accident.
 func TestEveryMeasurementHasItsFigures(t *testing.T) {
 	for _, kind := range rival.Kinds() {
 		for _, delays := range AllDelays() {

@@ -9,8 +9,8 @@ import (
 	"layover/bench/rival"
 )
 
-// How n records that fire by themselves are spread: one every 2.5 µs, which is
-// long enough for two cores, and the first when all are parked.
+// These spread n records that fire by themselves. One fires every 2.5 µs,
+// which is long enough for two cores, and the first when all are parked.
 const (
 	spreadNs = 2_500
 	parkNs   = 1_200
@@ -35,7 +35,7 @@ func (c *callbacks) run(deadline time.Duration) {
 }
 
 // expireByItself parks n records, lets them all fire, and takes the CPU time of
-// the process from when they are parked: there is no thread whose time it would
+// the process from when they are parked. There is no thread whose time it would
 // be. The distribution of delays is left out of it, because an hour would have
 // to be pressed into seconds; deadlines are uniform.
 func (b *bench) expireByItself(r rival.RealClock) error {

@@ -45,7 +45,7 @@ func Delays() []Delay {
 }
 
 // Steady lets records arrive for the longest delay and so many days more, at the rate at which so many wait
-// at a time, and counts in those days: one partition with a share of memory.
+// at a time. It counts in those days, for one partition with a share of memory.
 func Steady(d Delay, waiting, share, days int64) (Count, error) {
 	var before Count
 	w, err := steady(d, waiting, share, days, func(c Count) { before = c })

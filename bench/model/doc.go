@@ -1,6 +1,6 @@
 // Package model drives the real core, and its index of a runs partition, through months of virtual time.
-// It answers what no measurement can wait for: how often a record is written, what space its copies take,
-// and how often runs are read, for kinds of delays and for many parked.
+// It answers questions that no measurement can wait for, for kinds of delays and for many parked. They
+// are how often a record is written, what space its copies take, and how often runs are read.
 //
 //	arrivals ─► core ─gather, offer─► log of copies ─visits─► core ─► delivered at once
 //

@@ -9,8 +9,8 @@ import (
 	"layover/bench/row"
 )
 
-// laneShare is the memory at which a lane counts as full: of a bound of 256 MiB reading pauses at 188.5 MB,
-// as /status says, and two lanes share that.
+// laneShare is the memory at which a lane counts as full. Of a bound of 256 MiB reading pauses at
+// 188.5 MB, as /status says, and two lanes share that.
 const (
 	laneShare = 188_500_000 / 2
 	lanes     = 2

@@ -116,8 +116,8 @@ func (p *policy) keeps(now int64, full bool) bool {
 	return true
 }
 
-// every says how long a step is. What a look finds due by the end of one has to be within the read-ahead: it
-// would be looked for again and again, and never loaded.
+// every says how long a step is. A copy that a look finds due by the end of a step has to be within the
+// read-ahead. Otherwise it would be looked for again and again, and never loaded.
 func (p *policy) every(ms int64) { p.step, p.ahead = ms, max(p.ahead, ms) }
 
 // pace adapts the read-ahead.

@@ -70,8 +70,8 @@ type Count struct {
 	Fetches, Visits int64
 	Loaded          int64
 	MostRuns        int // at a time
-	// MostLog and ItsLive are the log where it was largest beside three times the live bytes, and those;
-	// Segments is by how many segments of 64 MiB it was.
+	// MostLog is the log where it was largest beside three times the live bytes, and ItsLive are the
+	// live bytes. Segments is by how many segments of 64 MiB it was larger.
 	MostLog, ItsLive  int64
 	Segments          float64
 	Stopped           bool    // there were so many runs that nothing more was moved
@@ -193,8 +193,8 @@ func (w *world) flush() {
 	w.count.Stopped = w.count.Stopped || w.index.Full()
 }
 
-// asked has the log asked whether it is still the same, and reports whether that was wanted: after so many
-// copies nothing more is moved before.
+// asked has the log asked whether it is still the same, and reports whether that was wanted. After so many
+// copies nothing more is moved before the log was asked.
 func (w *world) asked() (asked bool) {
 	w.wanted = w.core.Runs().Visits(w.wanted[:0], w.soon(), w.ahead)
 	for _, v := range w.wanted {

@@ -163,8 +163,9 @@ func (f Figures) early(k key) string {
 	return fmt.Sprintf("%.0f %%", 100*early/looked)
 }
 
-// clocks is where the figures depend on the clock: the thread's CPU time, which
-// is in the tables, the wall, and the CPU time of the whole process.
+// clocks is where the figures depend on the clock. The clocks are the thread's
+// CPU time, which is in the tables, the wall, and the CPU time of the whole
+// process.
 func (f Figures) clocks() string {
 	t := table{{"ns a record", "figure", "CPU, this thread", "wall", "CPU, whole process"}}
 	delays, n := measure.AllDelays()[0].Name, f.largest()

@@ -3,7 +3,7 @@ package rival
 import "sync"
 
 // root is where the heap begins. The three places before it are empty, so that
-// four siblings lie in one cache line: the children of a node at k are at
+// four siblings lie in one cache line. The children of a node at k are at
 // 4(k-2) and after.
 const root = 3
 
@@ -12,9 +12,9 @@ const root = 3
 // fresh memory than append.
 const pageBits = 12
 
-// fourAryHeap is the best heap we know to write: four children to a node, which
-// makes the tree half as deep for one cache line a level, and no pointer in its
-// nodes or records.
+// fourAryHeap is the best heap we know to write. It has four children to a
+// node, which makes the tree half as deep for one cache line a level. No
+// pointer is in its nodes or records.
 //
 // A record has a number for as long as it is parked. Its node names it, and the
 // record knows where the node is, so that cancelling finds it.
@@ -33,7 +33,7 @@ type fourAryHeap struct {
 	numbers uint32 // handed out so far
 
 	// free are the numbers given up, the last one handed out first. A list of
-	// them, linked through the records, would need no memory, but each insert
+	// them, linked through the records, would need no memory. But each insert
 	// would wait for a cache miss before it could begin the next.
 	free []uint32
 }

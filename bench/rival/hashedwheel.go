@@ -2,18 +2,18 @@ package rival
 
 import "sync"
 
-// HashedWheelSlots and its tick of 1 ms are PowerJob's; Netty's own defaults,
+// HashedWheelSlots and its tick of 1 ms are PowerJob's. Netty's own defaults,
 // 512 slots of 100 ms, would be late by up to a tenth of a second.
 const HashedWheelSlots = 4096
 
-// hashedWheel is the structure of Netty's HashedWheelTimer and of PowerJob's:
-// one ring of doubly linked buckets, and in each node how many rounds of the
-// ring it still waits. A tick walks its whole bucket, for those that are due and
-// to take a round off all others. As in Netty, nodes are allocated one by one
-// and left to the garbage collector, and a tick is never interrupted: budget
-// means nothing to it.
+// hashedWheel is the structure of Netty's HashedWheelTimer and of PowerJob's. It
+// is one ring of doubly linked buckets, and each node says how many rounds of
+// the ring it still waits. A tick walks its whole bucket, for those that are due
+// and to take a round off all others. As in Netty, nodes are allocated one by
+// one and left to the garbage collector. A tick is never interrupted, either:
+// budget means nothing to it.
 //
-// Netty hands new and cancelled timers to its worker through queues; here the
+// Netty hands new and cancelled timers to its worker through queues. Here the
 // caller links and unlinks them itself under the lock, which is less work.
 type hashedWheel struct {
 	mu sync.Mutex

@@ -25,11 +25,11 @@ type Kind struct {
 
 	// New returns an empty one whose clock is at startMs. It keeps the handles
 	// of the records 0 to handles-1 in memory allocated here, so that they are
-	// in no figure; with 0 it keeps none, and nothing can be cancelled.
+	// in no figure. With 0 it keeps none, and nothing can be cancelled.
 	New func(startMs int64, handles int) Rival
 
-	// Scans is whether it is a hashed wheel: a tick reads everything in its slot
-	// instead of what is due, so that passing through an hour is out of the
+	// Scans is whether it is a hashed wheel. A tick then reads everything in its
+	// slot instead of what is due, so that passing through an hour is out of the
 	// question.
 	Scans bool
 

@@ -7,8 +7,8 @@ import (
 )
 
 // RussellLuoSlots is what each of its levels has. Its documentation recommends
-// nothing and its own benchmark has 20, with which a record that waits an hour
-// moves five times; with 4,096 it moves once, and expiry is a quarter cheaper.
+// nothing. Its own benchmark has 20, with which a record that waits an hour
+// moves five times. With 4,096 it moves once, and expiry is a quarter cheaper.
 const RussellLuoSlots = 4096
 
 // russellLuo is Kafka's hierarchy of wheels in Go, with a list in each bucket

@@ -15,8 +15,8 @@
 //	lateness       at a rate, by the broker's timestamp and at a consumer, and behind a bare produce
 //	flood          lateness to one target while many that are already due go to another
 //
-// A loop knows of no delay, so where time matters the baseline is a producer that has all records in
-// memory and writes each when it is due: nothing that has to read them first can be earlier.
+// A loop knows of no delay. So where time matters the baseline is a producer that has all records in
+// memory and writes each when it is due. Nothing that has to read them first can be earlier.
 //
 // The product is a Layover that is started for it, or by [Product] any scheduler that runs already
 // and takes its delays from headers.

@@ -111,8 +111,9 @@ func (p Product) Filled() (Product, error) {
 // runs says whether the product runs already.
 func (p Product) runs() bool { return p.Ingress != "" }
 
-// delay is the value of the header of a record that is written at now and due at due, and when it is
-// due by that, in Unix milliseconds: what the format cannot say is rounded up.
+// delay is the value of the header of a record that is written at now and due at due. It also says
+// when the record is due by that, in Unix milliseconds. A part that the format cannot say is rounded
+// up.
 func (p Product) delay(now, due time.Time) (value string, dueMs int64) {
 	nowMs, wait := now.UnixMilli(), max(due.UnixMilli()-now.UnixMilli(), 0)
 	switch p.Format {

@@ -19,7 +19,7 @@ const (
 	thirdOfLoop = 1.0 / 3
 	settle      = time.Second
 	// eagerFor is how long a Layover reads at once behind a record that was due at once, as those are that
-	// warm it: what a steady rate takes is measured behind that.
+	// warm it. The cost of a steady rate is measured behind that.
 	eagerFor = 10 * time.Second
 )
 
