@@ -46,8 +46,8 @@ func TestFiftyThousandNamesThatDoNotExist(t *testing.T) {
 	})
 }
 
-// healthy checks the requests of a stretch of time. Their size is bounded, and
-// each configured topic and a name in use are in one request a second.
+// healthy checks the requests of a stretch of time. Their size is bounded, and each
+// configured topic and a name in use are asked for again within 2.5 s.
 func (w *fixture) healthy(from, to time.Time) {
 	w.Helper()
 	var total int

@@ -68,9 +68,9 @@ const (
 	usedLately  = time.Minute
 	forgetAfter = 10 * time.Minute // a name that nobody asked for
 
-	// While names are refused, names that do not exist make room if they were known for
-	// this long. A tenth of the limit goes in a second. So a name that does exist is
-	// found among any number of others.
+	// While names are refused, names make room that do not exist, or may not be described,
+	// if they were known for this long. At most a tenth of the limit goes in a second. So a
+	// name that does exist is found among any number of others.
 	leastStay = 10 * time.Second
 	roomShare = 10
 

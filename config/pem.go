@@ -41,7 +41,7 @@ func (c *Certificates) LastCA() *x509.Certificate {
 }
 
 // Load reads the certificates and the key, also from their files, and checks them. All
-// have to be PEM, and the key has to fit and not be encrypted. The client certificate
+// have to be PEM, perhaps in base64, and the key has to fit and not be encrypted. The client certificate
 // and at least one CA must not have expired at now. Every problem names its variable,
 // and nothing of a key.
 func (t *TLS) Load(now time.Time) (*Certificates, []Problem) {

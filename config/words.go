@@ -47,8 +47,8 @@ func checkRegion(name string) error {
 	return nil
 }
 
-// checkLine allows what RFC 4013 allows in a password, for all secrets. A line break
-// inside of one is a mistake, and other control characters end fields of protocols.
+// checkLine refuses control characters in a secret, as RFC 4013 does in a password. A line
+// break inside of one is a mistake, and other control characters end fields of protocols.
 func checkLine(text string) error {
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
 		return errors.New("has a line break or another control character, or is not UTF-8")

@@ -133,9 +133,9 @@ func (c *Consumer) options() []kgo.Opt {
 	return opts
 }
 
-// Start makes the client, which joins the group as soon as Kafka answers. Nothing else may
-// be called before, except for a look at the process and for its stop. Those calls are
-// Status, Beat, Buffered, LeaseValid, NoneOlder, WatchEnds, SetPaused, Rejoin and Leave.
+// Start makes the client, which joins the group as soon as Kafka answers. Before, only calls
+// for a look at the process and for its stop are allowed. Those are Status, Beat, Buffered,
+// LeaseValid, NoneOlder, OlderSince, Unread, Paused, WatchEnds, SetPaused, Rejoin and Leave.
 func (c *Consumer) Start() error {
 	client, err := kgo.NewClient(append(c.options(), c.cfg.Options()...)...)
 	if err != nil {

@@ -56,9 +56,9 @@ func (b *busy) Unread(offsets.Assignment, offsets.UnreadBatch) {}
 func (b *busy) Revoked([]offsets.Assignment)                   {}
 func (b *busy) Lost([]offsets.Assignment)                      {}
 
-// A partition becomes ready after load's grace and before the client has its place. The poll loop's SetOffsets
-// is for a partition that the client does not know, and is dropped. Then the client reads from the place at
-// offset 0. Where the log starts above 0 that is out of range, for ever.
+// A partition becomes ready after load's grace and before the client has its place. SetOffsets of the poll loop
+// would be dropped then, as the client does not know the partition, and the client would read from offset 0.
+// Where the log starts above 0 that is out of range, for ever. So the loop waits for the place.
 func TestAPartitionThatIsReadyWhileLoadAnswersIsReadFromItsPlace(t *testing.T) {
 	for what, each := range map[string]time.Duration{"control": 0, "busy": 3 * time.Second} {
 		t.Run(what, func(t *testing.T) {

@@ -219,7 +219,7 @@ func (in *instance) suffers() {
 const forgets = 20 * time.Minute
 
 // TestNothingStaysBehind: a daemon that has seen every fault, and is well again, holds what
-// it held before. After the same once more, it holds what it held after the first round.
+// it held before. So it does after the same once more.
 func TestNothingStaysBehind(t *testing.T) {
 	long.Only(t)
 	inBubble(t, func(w *fixture) {

@@ -13,7 +13,7 @@ import (
 // leaf of /status. At each look it compares all of them with the truth from outside. That
 // truth is what the test sent, what the brokers have, and what the scenario did. A number that
 // nothing explains has to be what it was in the first look, where the instance was idle. A
-// counter that nothing explains has to be what it was in the last look.
+// counter or an instant that nothing explains has to be what it was in the last look.
 type numbers struct {
 	w     *fixture
 	in    *instance

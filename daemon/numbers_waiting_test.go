@@ -83,7 +83,7 @@ func (k *truth) waiting(e expected, ends map[string]ended) {
 }
 
 // ticks is how often the wheel has to be looked at. That is at each deadline, and where a bucket
-// moves down a level, of which there are five.
+// moves down a level, for which each record has five at most.
 func (k *truth) ticks(e expected) {
 	passed, moved := make(map[time.Time]bool), 0
 	for _, r := range k.records {

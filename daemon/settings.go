@@ -72,8 +72,8 @@ func sizesFor(bound int64, lanes int) sizes {
 
 // pauseAt is the used memory at which reading pauses: the bound less what may be on
 // its way until reading has come to a stand. That is one response handed over, one ready
-// in the client for each broker, and one batch that is being decompressed. A broker
-// sends at least one batch, whatever its size.
+// in the client for each broker, the records that the lanes have still to take, and one
+// batch that is being decompressed. A broker sends at least one batch, whatever its size.
 func (s sizes) pauseAt(brokers int) int64 {
 	onTheWay := int64(brokers+1)*max(int64(s.fetch), usualBatch) + s.reading + min(int64(s.decompress), s.bound/batches.Share)
 	return max(s.bound-onTheWay, s.bound/4)

@@ -164,7 +164,7 @@ func (f *fixture) endWithMarkers(topic string, partitions int32) {
 }
 
 // hasEach fails the test unless each record was delivered with its own bytes, and with the
-// place of one letter. It also fails where more came than so many again.
+// place of one letter. It also fails unless so many came again.
 func (f *fixture) hasEach(c *collector, records []*kgo.Record, again int64) {
 	f.Helper()
 	values, letters := make(map[string]string), make(map[string]int)

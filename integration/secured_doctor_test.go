@@ -126,7 +126,7 @@ func TestTheDoctorFindsMembersThatAreHidden(t *testing.T) {
 
 // TestTheDoctorOnARefusedConnection: the doctor finds each fault where it is, in
 // seconds. The faults are a wrong authority, a wrong name, no TLS, a wrong password and
-// a mechanism that is not offered.
+// a mechanism for which the user has no password.
 func TestTheDoctorOnARefusedConnection(t *testing.T) {
 	long(t)
 	t.Parallel()

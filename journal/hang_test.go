@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// A leader tells where its log ends and then answers no fetch. The others of one
-// question for what journals hold wait its 10 s, not the 2 s that Holds says.
+// A leader tells where its log ends and then answers no fetch. The other partitions of
+// the question for what journals hold wait the 2 s that Holds says, not the fetch's 10 s.
 func TestAFetchThatHangsHoldsUpNoOtherOfHolds(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		id := w.makeJournal(3)
@@ -48,8 +48,8 @@ func TestAFetchThatHangsHoldsUpNoOtherOfHolds(t *testing.T) {
 	})
 }
 
-// A shared journal is used, and one partition of it loses its leader. At the look a
-// minute later the whole topic is given up.
+// A shared journal is used, and one partition of it loses its leader. The topic stays in
+// use at the looks that follow each minute.
 func TestASharedJournalStaysInUseWithoutOneLeader(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		w.cfg.Shared = true

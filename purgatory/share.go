@@ -74,8 +74,8 @@ func (s *shares) hear(told []Share, known *directory) {
 	}
 }
 
-// share returns the bytes that count against a target's share. They are those of held records, of records behind
-// refused ones, and for the dead-letter topic of all that wait.
+// share returns the bytes that count against a target's share: those of held records, or of records behind
+// refused ones if that is more. For the dead-letter topic they are those of all letters that wait.
 func (t *target) share(dead bool) (own int64) {
 	if dead {
 		return t.waiting()

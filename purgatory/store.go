@@ -170,7 +170,7 @@ func (s *store) release(l location, size int) {
 }
 
 // discard ends the life of the bytes of one record. A chunk whose last record goes is left to
-// the garbage collector, or, while it is its class's open chunk, used again from its start.
+// the garbage collector. The only chunk of its class is used again from its start if it is open.
 // Records in flight are alive, so nobody reads the chunk's bytes any more. Those of a
 // retained record live until letGo.
 func (s *store) discard(l location, size int) {

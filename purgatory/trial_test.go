@@ -10,7 +10,7 @@ import (
 )
 
 // forbid gives the egress topic n records whose bodies begin with to, and has the
-// first refused. It returns when the target is to be tried again.
+// first refused. The target is to be tried again holdFirstMs later.
 func (r *rig) forbid(n int64, to byte) {
 	r.Helper()
 	r.assign(0, 1, 0)

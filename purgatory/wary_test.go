@@ -10,9 +10,8 @@ import (
 	"layover/offsets"
 )
 
-// Large records are for silent partitions. Each takes all the room in bytes until it
-// counts as stuck. Beyond roomShare times MaxInFlightBytes one record at a time is in
-// flight.
+// Large records are for silent partitions, and a few of them take all the room in bytes.
+// Where stuck ones are most of it, a part of the room stays for targets that answer.
 func TestLargeStuckRecordsStarveNoHealthyTarget(t *testing.T) {
 	for _, size := range []int{250, 500, 1000, 2000} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
@@ -72,7 +71,7 @@ func TestABatchThatTheLogStartsWithinIsNoTruncation(t *testing.T) {
 }
 
 // A trial whose partition falls silent is answered, with an error, when its target has
-// been healthy for long. The target's patience counts from a hold that is over.
+// been healthy for long. The target's patience does not count from the hold that is over.
 func TestATrialThatEndsLateBeginsAHoldWithAllItsPatience(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.MaxInFlight = 1 })
 	r.forbid(2, '0')
@@ -152,9 +151,8 @@ func TestDeadLettersGoPastOneForASilentPartition(t *testing.T) {
 	t.Error("the dead letter of a healthy partition is not tried in a minute")
 }
 
-// While a quarter of the buffer is stuck, a partition that answers all the time gets one
-// record a round trip. Its proof that it answers is forgotten as soon as nothing is in
-// flight.
+// A quarter of the buffer is stuck, and a partition answers all the time. It counts as proven
+// also where nothing of it is in flight, and gets more than one record a round trip.
 func TestAWaryCoreGivesAHealthyPartitionMoreThanARecordARoundTrip(t *testing.T) {
 	for name, sick := range map[string]int{"nothing is stuck": 0, "a quarter is stuck": 20} {
 		t.Run(name, func(t *testing.T) {

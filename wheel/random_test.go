@@ -133,8 +133,8 @@ func (m *model) checkIdleUntil(ms int64) {
 	}
 }
 
-// seeds is how many random runs a test makes: all of them, or a quarter with
-// -short. That is for the race detector, which takes ten times as long.
+// seeds is how many random runs a test makes: a third of them, all with
+// LAYOVER_TEST_LONG, or a quarter with -short. The race detector takes ten times as long.
 func seeds(all uint64) uint64 {
 	if testing.Short() {
 		return all / 4

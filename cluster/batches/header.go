@@ -126,8 +126,8 @@ func (h *Header) parse(b []byte) {
 
 // TimestampFrom returns a timestamp of the batch, in Unix milliseconds. The oldest of its
 // records from an offset on is not younger than that. Below 1, the records have none. The
-// timestamp is that of the first record where the offset is not within the batch, else the
-// latest of all.
+// timestamp is that of the first record where the batch begins at the offset or behind it,
+// else the latest of all.
 func (h *Header) TimestampFrom(offset int64) int64 {
 	if h.First >= offset {
 		return h.FirstMs

@@ -164,10 +164,10 @@ func (x *Index) top() int64 {
 func (x *Index) End() int64 { return max(x.top(), x.until) }
 
 // Ends takes where the log ends, of the leader epochs up to LeaderEpoch: it was asked for when End was
-// before. Cut: the log lacks what the index knew of it then, and a later epoch was seen just now, or DoubtsFrom
-// holds. Without either the answer is of a leader that does not know that there is another. The index is to be
-// replaced, and lost is how many offsets are gone that were neither finished nor taken. Else all that was
-// acknowledged when it was asked for is sure.
+// before. Cut: the log lacks what the index knew of it then. The caller has seen a later epoch just now, or
+// DoubtsFrom holds. Without either the answer may be of a leader that does not know that there is another. The
+// index is to be replaced, and lost is how many offsets are gone that were neither finished nor taken. Else all
+// that was acknowledged when the end was asked for is sure.
 func (x *Index) Ends(end, before int64) (lost int64, cut bool) {
 	if end >= before {
 		x.ensure(before)
