@@ -114,6 +114,7 @@ func TestThePageWorksBelowAPrefix(t *testing.T) {
 
 // TestAnotherVersionIsLoadedWhole: its content may need its own style.
 func TestAnotherVersionIsLoadedWhole(t *testing.T) {
+	played.InChecks(t)
 	f := openFront(t, ordinary, "")
 	tab := openBrowser(t).open(t, 1280, false)
 	tab.visit(t, f.URL+"/status")
@@ -133,6 +134,7 @@ func TestAnotherVersionIsLoadedWhole(t *testing.T) {
 // TestAnAddressWithAPasswordIsAskedAgain: a proxy may want a login, and a bookmark may
 // have it. A browser refuses to fetch an address that has one.
 func TestAnAddressWithAPasswordIsAskedAgain(t *testing.T) {
+	played.InChecks(t)
 	f := openFront(t, ordinary, "")
 	var refused atomic.Int64
 	f.fail(func(w http.ResponseWriter, r *http.Request) {

@@ -146,6 +146,7 @@ func TestARefreshLeavesTheReaderAlone(t *testing.T) {
 }
 
 func TestASelectionStaysWhereTheTextAroundItChanges(t *testing.T) {
+	played.InChecks(t)
 	f := openFront(t, ordinary, "")
 	tab := openBrowser(t).open(t, 1280, false)
 	tab.visit(t, f.URL+"/status")
@@ -170,6 +171,7 @@ func TestASelectionStaysWhereTheTextAroundItChanges(t *testing.T) {
 
 // TestOnlyWhatDiffersChanges: nothing flickers that stays as it is.
 func TestOnlyWhatDiffersChanges(t *testing.T) {
+	played.InChecks(t)
 	f := openFront(t, ordinary, "")
 	tab := openBrowser(t).open(t, 1280, false)
 	tab.visit(t, f.URL+"/status")
@@ -193,6 +195,7 @@ func TestOnlyWhatDiffersChanges(t *testing.T) {
 // TestTheScriptMakesThePageThatTheServerMakes: from any scene to any other one, the
 // document that the script changed equals the one that the browser would have loaded.
 func TestTheScriptMakesThePageThatTheServerMakes(t *testing.T) {
+	played.InChecks(t)
 	b := openBrowser(t)
 	at := time.Now()
 	var showing atomic.Pointer[scene]
@@ -286,6 +289,7 @@ func TestHostileTextStaysTextInTheLiveDocument(t *testing.T) {
 
 // TestThePolicyStopsWhatGotInNevertheless: even a hole in the page would not be one.
 func TestThePolicyStopsWhatGotInNevertheless(t *testing.T) {
+	played.InChecks(t)
 	f := openFront(t, ordinary, "")
 	tab := openBrowser(t).open(t, 1280, false)
 	tab.visit(t, f.URL+"/status")
@@ -308,6 +312,7 @@ func TestThePolicyStopsWhatGotInNevertheless(t *testing.T) {
 
 // TestSilenceIsSaidPlainly: old values are not shown as if they were true.
 func TestSilenceIsSaidPlainly(t *testing.T) {
+	played.InChecks(t)
 	t.Parallel() // it waits most of its time, as do its parts
 	b := openBrowser(t)
 	never := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }

@@ -79,6 +79,7 @@ func TestHalfOfAllRecordsDeadLetteredIsNotGreen(t *testing.T) {
 
 // TestShortDelaysBehindAPauseAreSaidToBeLate: nothing is overdue, for nobody has read them.
 func TestShortDelaysBehindAPauseAreSaidToBeLate(t *testing.T) {
+	long.InChecks(t)
 	inBubble(t, func(w *fixture) {
 		in := w.start("LAYOVER_MAX_PARKED_BYTES=4Mi", "LAYOVER_RUNS=off")
 		in.ready()

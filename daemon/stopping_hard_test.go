@@ -86,7 +86,7 @@ func TestAStopOfAStartThatWaits(t *testing.T) {
 				w.load(at)
 				end := hard.begin(w)
 				for i, after := range instants {
-					if i%4 > 0 && !long.Asked() {
+					if i%6 > 0 && !long.Asked() {
 						continue
 					}
 					in := w.start(settings...)

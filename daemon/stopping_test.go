@@ -254,10 +254,8 @@ func (w *fixture) goesOn(settings ...string) {
 // TestAStopThatIsDisturbedAtEachOfItsPoints: by brokers, or by a second signal, which ends
 // the process there.
 func TestAStopThatIsDisturbedAtEachOfItsPoints(t *testing.T) {
+	long.InChecks(t)
 	for _, how := range slices.Concat(answered, unanswered, []ending{{name: "is a second signal", wait: once}}) {
-		if !long.Asked() && how.name != "goes on" && how.name != "is a second signal" {
-			continue
-		}
 		t.Run(how.name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(w *fixture) { w.disturbEachPointOfAStop(how, how.name == "is a second signal") })
@@ -303,13 +301,11 @@ func (w *fixture) disturbEachPointOfAStop(how ending, killed bool) {
 
 // TestAStopAtEachPointOfARebalance: a second member joins, and one of the two is stopped.
 func TestAStopAtEachPointOfARebalance(t *testing.T) {
+	long.InChecks(t)
 	for what, older := range map[string]bool{"the older member": true, "the newer member": false} {
 		for _, how := range []ending{answered[0], answered[1], unanswered[1]} {
 			if older && !how.answers() || how.answers() && how.wait > once && !long.Whole() {
 				continue // the points are the newer one's
-			}
-			if !long.Asked() && (!older || how.name != "goes on") {
-				continue
 			}
 			t.Run(what+", "+how.name, func(t *testing.T) {
 				t.Parallel()

@@ -12,6 +12,7 @@ import (
 // itself, and what it had begun for the former membership comes to nothing. Whoever looks at it
 // meanwhile gets an answer.
 func TestAMemberIsThrownOutAtEachPointOfItsStart(t *testing.T) {
+	long.InChecks(t)
 	for _, how := range answered {
 		if how.wait > once && !long.Whole() {
 			continue

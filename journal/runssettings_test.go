@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"layover/offsets"
+	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -15,6 +16,7 @@ import (
 // TestASettingThatDeletesCopiesKeepsARunsTopicOutOfUse until it is mended: the line says
 // that records are lost, and has the command.
 func TestASettingThatDeletesCopiesKeepsARunsTopicOutOfUse(t *testing.T) {
+	long.InChecks(t)
 	for key, value := range map[string]string{"retention.ms": "604800000", "retention.bytes": "1000000", "cleanup.policy": "compact,delete"} {
 		t.Run(key, func(t *testing.T) {
 			inBubbleWithRuns(t, func(w *runsFixture) {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"layover/verify/long"
 )
 
 // secretPath is where the Secret of a secured Kafka is mounted.
@@ -63,6 +65,7 @@ spec: {template: {spec: {containers: [{name: layover, image: "a:1"}]}}}
 `
 
 func TestTheSecretIsMountedInEveryForm(t *testing.T) {
+	long.InChecks(t)
 	const base = `
 apiVersion: apps/v1
 kind: Deployment

@@ -134,7 +134,7 @@ func TestAnEditThatDoesNotMatchExactlyOnceIsAnError(t *testing.T) {
 
 func TestEveryMutantAppliesAndCompiles(t *testing.T) {
 	ms, root := all(t)
-	every := 60 // compiling takes most of a second
+	every := 150 // compiling takes most of a second
 	switch {
 	case long.Asked() && !testing.Short():
 		every = 1
