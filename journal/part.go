@@ -152,7 +152,7 @@ func (r *restoring) end(p *part, why error) {
 		why = errors.Join(why, fmt.Errorf("%d records of the journal are damaged", u.Damaged))
 	}
 	p.answer = facts.Answer{
-		Restored: u.Restored(why == nil, p.bounds.Start, p.tail), LeaderEpoch: u.LeaderEpoch(), Until: u.Until(), Complaint: why,
+		Restored: u.Restored(why == nil, p.bounds.Start, p.tail), LeaderEpoch: u.LeaderEpoch(), Until: u.Until(p.bounds.Start), Complaint: why,
 		Records: u.Records, Bytes: u.Bytes, Others: u.Others, Damaged: u.Damaged, Group: u.Group, Took: time.Since(r.began),
 	}
 }

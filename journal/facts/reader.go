@@ -62,7 +62,16 @@ func (u *Reader) LeaderEpoch() int32 {
 // Until returns the offset below which the commit is about the records that the log has now.
 // That is where the log of the commit's leader epoch ends, if facts of later ones were read.
 // It is 0 where that is not known.
-func (u *Reader) Until() int64 { return u.until }
+//
+// It is also 0 where the journal's log starts behind the snapshot that the commit names. A
+// snapshot behind that may be of a later owner, which found the journal incomplete: it then
+// lacks offsets that the commit knows as finished.
+func (u *Reader) Until(start int64) int64 {
+	if !u.committed.IsZero() && start > u.committed.From {
+		return 0
+	}
+	return u.until
+}
 
 // EndOf returns where the ingress log of a leader epoch ends: facts of that epoch are
 // void from there on. -1 means that the broker does not know the epoch, as one without a

@@ -123,8 +123,8 @@ func TestFactsOfAnUnknownLeaderEpochMakeAllStrange(t *testing.T) {
 func TestASnapshotFromBeforeAnythingWasReadLeavesTheLeaderEpochKnown(t *testing.T) {
 	u := NewReader(testID, offsets.NewWindow(10), 3, 500, offsets.JournalRange{})
 	add(t, u, ends(), value(LastPart, -1, 1, 10))
-	if u.LeaderEpoch() != 3 || u.Until() != math.MaxInt64 {
-		t.Errorf("leader epoch %d, until %d", u.LeaderEpoch(), u.Until())
+	if u.LeaderEpoch() != 3 || u.Until(0) != math.MaxInt64 {
+		t.Errorf("leader epoch %d, until %d", u.LeaderEpoch(), u.Until(0))
 	}
 }
 

@@ -58,6 +58,7 @@ const (
 	JournalDelete               // the deletion number N of those on their way arrives, with P it is refused
 	JournalDouble               // record number N of the journal of P stands there once more
 	JournalTruncate             // the journal of P loses its last N records
+	JournalTrim                 // the journal of P loses its first N records, as by its retention
 	JournalRecreate             // the journal is deleted and made again
 	JournalNotice               // I hears that the journal cannot be used, can be (1), or is gone (2)
 	Reading                     // I's core hears that reading pauses (1), goes on (0), or that nothing more is read of P (2)
@@ -85,7 +86,7 @@ var kindNames = [kinds]string{
 	"append", "decide", "pass", "step", "start", "crash", "expel", "learn", "sync", "assign", "load", "revoke", "final", "sweep",
 	"fetch", "turn", "write", "reply", "build", "arrive", "straggle", "refuse", "answer", "late", "haunt", "suspend", "trim",
 	"delete records", "elect", "truncate", "compact", "recreate", "sicken", "verdict", "silence", "limit", "reset", "overwrite", "pending", "resolve",
-	"cut", "journal append", "journal answer", "journal haunt", "journal delete", "journal double", "journal truncate", "journal recreate",
+	"cut", "journal append", "journal answer", "journal haunt", "journal delete", "journal double", "journal truncate", "journal trim", "journal recreate",
 	"journal notice", "reading",
 	"gather", "move", "list", "copy", "copied", "visit", "visited", "open", "clear", "runs usable", "copy haunt", "runs delete", "runs trim",
 	"runs elect", "runs truncate", "runs recreate", "calm",
@@ -119,7 +120,7 @@ func (w *World) accident(a Action) bool {
 		return a.N == 1
 	}
 	return slices.Contains([]Kind{Crash, Revoke, Straggle, Suspend, Step, DeleteRecords, Elect, Truncate, Recreate,
-		JournalDouble, JournalTruncate, JournalRecreate, RunsTrim, RunsElect, RunsTruncate, RunsRecreate}, a.Kind)
+		JournalDouble, JournalTruncate, JournalTrim, JournalRecreate, RunsTrim, RunsElect, RunsTruncate, RunsRecreate}, a.Kind)
 }
 
 // Tally counts what happened, by kind.

@@ -71,7 +71,7 @@ func faults() []fault {
 	}
 	for _, f := range []fault{
 		one("journal refuses", JournalAnswer, 1), one("journal takes less", JournalAnswer, 2), one("journal record twice", JournalDouble, 0),
-		one("journal truncated", JournalTruncate, 2), one("journal made again", JournalRecreate, 0),
+		one("journal truncated", JournalTruncate, 2), one("journal trimmed", JournalTrim, 2), one("journal made again", JournalRecreate, 0),
 		one("journal away", JournalNotice, 0), one("journal gone", JournalNotice, 2),
 		{name: "journal deletion refused", actions: []Action{{Kind: JournalDelete, P: 1}}, seldom: true},
 		{name: "journal record of the dead", actions: []Action{{Kind: Crash}, {Kind: JournalHaunt}}, when: writes, seldom: true},

@@ -62,6 +62,14 @@ func TestSimulationOfACommandInALogThatWasWrittenAnew(t *testing.T) {
 	}
 }
 
+// alternately appends records that stay open and cancels that find nothing, so that a set has many runs.
+func alternately(do func(k Kind, n int)) {
+	for range 75 {
+		do(Append, farRecord)
+		do(Append, secondCancel)
+	}
+}
+
 // TestSimulationOfACommitThatLeavesOutWhatACommandEnded: a commit has no room for all that has
 // finished. Then the journal gets a later part of a snapshot, with a cancel, and not the
 // earlier one with its victim.
@@ -69,12 +77,7 @@ func TestSimulationOfACommitThatLeavesOutWhatACommandEnded(t *testing.T) {
 	r := journalled(identified(small(1)))
 	r.Config.IDs, r.Config.JournalMax, r.Config.MaxMetadata, r.Config.Accidents = 2, 140, 300, -1
 	do := func(k Kind, n int) { r.Trace = append(r.Trace, Action{k, 0, 0, n}) }
-	alternate := func() {
-		for range 75 {
-			do(Append, farRecord)
-			do(Append, secondCancel)
-		}
-	}
+	alternate := func() { alternately(do) }
 	alternate()
 	do(Append, laterTimer)
 	alternate()
@@ -93,6 +96,58 @@ func TestSimulationOfACommitThatLeavesOutWhatACommandEnded(t *testing.T) {
 	do(Crash, 0)
 	do(Expel, 0)
 	do(JournalHaunt, 2) // without those before
+	if err := r.Play(); err != nil {
+		t.Errorf("%v\n%s", err, r.Tell())
+	}
+}
+
+// TestSimulationOfACommandBehindAnIncompleteJournal: a commit says that commands count again from where its reader
+// stood. The journal loses what has their victim, and not what has a cancel. The next owner writes a snapshot of the
+// rest, and ends before its first commit.
+func TestSimulationOfACommandBehindAnIncompleteJournal(t *testing.T) {
+	r := journalled(identified(small(1)))
+	r.Config.IDs, r.Config.JournalMax, r.Config.MaxMetadata, r.Config.Accidents = 2, 140, 300, -1
+	do := func(k Kind, n int) { r.Trace = append(r.Trace, Action{k, 0, 0, n}) }
+	alternate := func() { alternately(do) }
+	commit := func() {
+		do(Build, 0)
+		do(Arrive, 0)
+		do(Answer, 0)
+	}
+	write := func() {
+		for range 6 {
+			do(Cut, 1)
+			do(JournalAppend, 0)
+			do(JournalAnswer, 0)
+		}
+	}
+	read := func() {
+		do(Fetch, 1000)
+		do(Turn, 1000)
+	}
+	alternate()
+	do(Append, laterTimer)
+	alternate()
+	do(Append, cancel)
+	do(Append, secondTimer)
+	read()
+	for range 3 { // the core learns how much the broker takes
+		commit()
+	}
+	write()
+	commit()
+	restart := func() {
+		do(Crash, 0)
+		do(Expel, 0)
+		do(Start, 0)
+		do(Sync, 0)
+		do(Assign, 0)
+	}
+	do(JournalTrim, 3)
+	restart()
+	write()
+	restart()
+	read()
 	if err := r.Play(); err != nil {
 		t.Errorf("%v\n%s", err, r.Tell())
 	}

@@ -10,7 +10,7 @@ import (
 // apply makes an action happen.
 func (w *World) apply(a Action) bool {
 	switch a.Kind {
-	case JournalHaunt, JournalDelete, JournalDouble, JournalTruncate, JournalRecreate:
+	case JournalHaunt, JournalDelete, JournalDouble, JournalTruncate, JournalTrim, JournalRecreate:
 		return w.cfg.Journal && w.applyToJournal(a)
 	case CopyHaunt, RunsDelete, RunsTrim, RunsElect, RunsTruncate, RunsRecreate:
 		return w.cfg.Runs && w.applyToRuns(a)

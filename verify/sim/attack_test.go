@@ -66,7 +66,7 @@ func attack(t *testing.T, first, seeds, steps int, weight map[Kind]int, each fun
 
 // TestAttackElectionsLoseNothing: leaders of the runs topic change, and nothing is taken from it.
 func TestAttackElectionsLoseNothing(t *testing.T) {
-	never := map[Kind]int{RunsElect: 60, RunsTrim: 0, RunsTruncate: 0, RunsRecreate: 0, Truncate: 0, Recreate: 0, JournalTruncate: 0, Reset: 0}
+	never := map[Kind]int{RunsElect: 60, RunsTrim: 0, RunsTruncate: 0, RunsRecreate: 0, Truncate: 0, Recreate: 0, JournalTruncate: 0, JournalTrim: 0, Reset: 0}
 	attack(t, 0, int(usually(20, 60, 60)), 500, never, func(w *World, _ moment) bool {
 		for _, in := range w.insts {
 			if in.up && !w.runs.harmed {
@@ -85,7 +85,7 @@ func TestAttackElectionsLoseNothing(t *testing.T) {
 func TestAttackWhatATruncationTakesIsCounted(t *testing.T) {
 	long.Only(t)
 	weight := map[Kind]int{RunsTruncate: 12, RunsElect: 12, Gather: 30, Move: 30, Copy: 60, Copied: 60}
-	for _, k := range []Kind{Crash, Expel, Learn, Suspend, Revoke, RunsTrim, RunsRecreate, CopyHaunt, DeleteRecords, Truncate, Compact, Recreate, JournalTruncate, JournalRecreate, Reset, Overwrite} {
+	for _, k := range []Kind{Crash, Expel, Learn, Suspend, Revoke, RunsTrim, RunsRecreate, CopyHaunt, DeleteRecords, Truncate, Compact, Recreate, JournalTruncate, JournalTrim, JournalRecreate, Reset, Overwrite} {
 		weight[k] = 0
 	}
 	took, most := 0, 0

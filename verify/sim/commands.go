@@ -30,7 +30,7 @@ func (b *brokers) restart(p int, c offsets.Committed, more [][]byte) (set doneSe
 		if err != nil {
 			return doneSet{}, 0, false
 		}
-		a := facts.Answer{Complaint: complaint, Until: u.Until()}
+		a := facts.Answer{Complaint: complaint, Until: u.Until(b.journal.logs[p].start)}
 		again = a.Again(again)
 	}
 	return setOf(window), again, true

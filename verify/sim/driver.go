@@ -22,7 +22,7 @@ var weights = [kinds]int{
 	Sweep: 10, Fetch: 60, Turn: 50, Write: 40, Reply: 120, Build: 40, Arrive: 80, Straggle: 6, Refuse: 4, Answer: 80, Late: 3,
 	Haunt: 3, Suspend: 1, Trim: 1, DeleteRecords: 2, Elect: 3, Truncate: 1, Compact: 2, Recreate: 1, Sicken: 3, Verdict: 3, Silence: 6, Limit: 1, Reset: 2,
 	Overwrite: 2, Pending: 4, Resolve: 8,
-	Cut: 20, JournalAppend: 100, JournalAnswer: 100, JournalHaunt: 4, JournalDelete: 10, JournalDouble: 2, JournalTruncate: 1, JournalRecreate: 1,
+	Cut: 20, JournalAppend: 100, JournalAnswer: 100, JournalHaunt: 4, JournalDelete: 10, JournalDouble: 2, JournalTruncate: 1, JournalTrim: 1, JournalRecreate: 1,
 	JournalNotice: 3, Reading: 4,
 }
 
@@ -144,7 +144,7 @@ func numbers(rng *rand.Rand, a Action) (p, n int) {
 		n = rng.IntN(5)
 	case JournalDelete:
 		p, n = rng.IntN(6), rng.IntN(3)
-	case JournalTruncate:
+	case JournalTruncate, JournalTrim:
 		n = 1 + rng.IntN(4)
 	case Cut, JournalNotice, Reading, CopyHaunt:
 		n = rng.IntN(3)

@@ -283,6 +283,7 @@ func (c *choices) network() {
 func (c *choices) log(p int) {
 	if c.w.cfg.Journal {
 		c.add(JournalTruncate, 0, p, 1)
+		c.add(JournalTrim, 0, p, 1)
 		c.add(JournalDouble, 0, p, 0)
 	}
 	c.add(DeleteRecords, 0, p, 1)

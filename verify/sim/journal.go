@@ -135,7 +135,7 @@ func (in *instance) restore(p int, s *offsets.Start, b offsets.Bounds) (*facts.W
 	}
 	s.LeaderEpoch = u.LeaderEpoch()
 	s.Next = max(s.Window.Low(), b.Start)
-	a := facts.Answer{Complaint: complaint, Until: u.Until()}
+	a := facts.Answer{Complaint: complaint, Until: u.Until(w.journal.logs[p].start)}
 	s.Again = a.Again(s.Again)
 	return facts.NewWriter(id, w.epochs, u.Restored(complaint == nil, w.journal.logs[p].start, tail), s.Window), nil
 }
@@ -183,6 +183,13 @@ func (w *World) applyToJournal(a Action) bool {
 			return false
 		}
 		log.values = log.values[:log.end()-int64(a.N)]
+		w.harm()
+	case JournalTrim:
+		log := j.logs[a.P]
+		if log.start+int64(a.N) > log.end() {
+			return false
+		}
+		log.start += int64(a.N)
 		w.harm()
 	case JournalRecreate:
 		j.make(w.cfg.Partitions)
