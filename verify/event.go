@@ -77,7 +77,7 @@ func (t *timers) note(a *Record) {
 		name = *e.ID
 	}
 	victim := t.find(e, e.Offset, name, func(of *entry) bool { return !of.Timer.Cancel && *e.Due == formatted(of.due()) })
-	by := t.find(e, e.By, name, func(of *entry) bool { return of.Timer.Cancel == form.cancel })
+	by := t.find(e, e.By, name, func(of *entry) bool { return of.Timer.Cancel == form.cancel && (form.victim || !of.Timer.Copied) })
 	if (form.victim && victim == nil || form.by && by == nil) && !t.unknown[name] {
 		t.r.add(Uncommanded, "%s is the event %s, and the log has no such record of that id", place(a), a.Value)
 		return

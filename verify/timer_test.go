@@ -194,6 +194,15 @@ func TestWhatTheDocumentsExcuseOfTimersIsFine(t *testing.T) {
 			l.DeletedRange(ingress, 3, 42, 44)
 			return arrived[1:]
 		},
+		"a miss of a cancel at whose place a copy stands, since the topic was made again": func(l *Ledger, arrived []Record) []Record {
+			for i := range 10 { // whichever is looked at last
+				s := sample(fmt.Sprint("former ", i))
+				s.Timer, s.To, s.Dead = Timer{Name: "nothing", Cancel: true, Copied: i > 0}, "", nil
+				l.Enter(s)
+				l.AckedAt(s.ID, 3, 46, sentAt)
+			}
+			return append(arrived, says("cancel_miss", "nothing", -1, 46, sentAt))
+		},
 		"an expired one that an earlier try may have delivered": func(_ *Ledger, arrived []Record) []Record {
 			arrived[3] = came("x", 47, time.Minute)
 			return arrived
