@@ -10,7 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// tries is how often the rig makes instances send a kind of request, until one meets its fault.
+// tries is how often the rig makes instances send a kind of request, until one meets its fault. A fault of half of them
+// has twice as many.
 const tries = 6
 
 // ordealsOfRequests has a fault for each kind of request, and each effect among them. Each
@@ -53,7 +54,7 @@ func (p *plan) ordealsOfRequests(dice *rand.Rand) (out []ordeal) {
 func (p *plan) ordealOf(f *window, force forcing, seldom bool) ordeal {
 	return ordeal{kind: kmsg.NameForKey(f.key.Int16()) + " " + f.effect, seldom: seldom, do: func(r *rig, for_ time.Duration) bool {
 		before := r.hits(f)
-		for try := 0; try < tries && r.hits(f) == before; try++ {
+		for try := 0; float64(try)*f.share < tries && r.hits(f) == before; try++ {
 			if force.before != nil {
 				force.before(r)
 			}
