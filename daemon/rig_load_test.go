@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"testing"
 	"time"
 
 	"layover/verify"
@@ -272,14 +273,17 @@ func (r *rig) transaction(ctx context.Context, b *burst, records []*kgo.Record) 
 	}
 }
 
+// largeBytes is how much the large values take together in a load with transactions.
+const largeBytes = 2 << 20
+
 // bursts chooses the load of a plan.
 //
 // There are no transactions where fetches are small. A fetch that ends at its own limit,
 // not at a partition's, gets no list of aborted transactions from this broker. A client
-// then takes their records for committed ones. The load of any run is less than the limit
-// that a plan with transactions has.
+// then takes their records for committed ones. With transactions all records together take
+// less than a plan's limit of a fetch, which is 8 MiB: largeBytes bounds the large ones.
 func bursts(dice *rand.Rand, m mix, over time.Duration, emit func(at time.Duration, b *burst)) (lastDue time.Duration) {
-	number := 0
+	number, large := 0, 0
 	pause := 12_000
 	if m.dense {
 		pause = 4_000
@@ -297,10 +301,34 @@ func bursts(dice *rand.Rand, m mix, over time.Duration, emit func(at time.Durati
 		for range 1 + dice.IntN(8) {
 			w := m.wishRecord(dice, fmt.Sprintf("r%d", number))
 			number++
+			if n := len(w.value); m.transactions && n > 300 && large+n > largeBytes {
+				w.value = w.value[:300]
+			} else if n > 300 {
+				large += n
+			}
 			lastDue = max(lastDue, at+w.dueBy())
 			b.wishes = append(b.wishes, w)
 		}
 		emit(at, b)
 	}
 	return lastDue
+}
+
+func TestALoadWithTransactionsFitsOneFetch(t *testing.T) {
+	for seed := range uint64(3) {
+		bytes := 0
+		bursts(rand.New(rand.NewPCG(seed, 1)), mix{transactions: true, dense: true}, 48*time.Minute+roundsTake, func(_ time.Duration, b *burst) {
+			bytes += 200 // of its batch
+			for i := range b.wishes {
+				w := &b.wishes[i]
+				bytes += len(w.key) + len(w.value) + 150
+				for _, h := range w.headers {
+					bytes += len(h.Name) + len(h.Value) + 2
+				}
+			}
+		})
+		if limit := sizesFor(2<<30, 1).fetch; bytes > int(limit) {
+			t.Errorf("the load of seed %d has %d bytes, and a fetch %d", seed, bytes, limit)
+		}
+	}
 }
