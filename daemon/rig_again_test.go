@@ -234,6 +234,9 @@ func (r *rig) recover(from string) {
 	well := make(map[int]bool) // by partition
 	sent := make(map[string]int)
 	for time.Since(began) < wellWithin {
+		if time.Since(began) > wellWithin-2*pulseEvery {
+			r.lookAgain()
+		}
 		for n, id := range r.pulse(wish{ask: ask{none: true}, target: egress}) {
 			sent[id] = n
 		}
@@ -273,7 +276,7 @@ type egressWatch struct {
 // watchEgress reads the egress topic until stop.
 func watchEgress(r *rig) *egressWatch {
 	w := &egressWatch{done: make(chan struct{}), seen: make(map[string]bool)}
-	w.client = r.NewClient(kgo.ConsumeTopics(egress), kgo.Rack(rigRack), kgo.Dialer(r.unhurried), kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd()), kgo.WithDecompressor(outside))
+	w.client = r.NewClient(kgo.ConsumeTopics(egress), kgo.Rack(rigRack), kgo.Dialer(r.unhurried), kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd()), kgo.WithDecompressor(outside), kgo.MetadataMaxAge(10*time.Second))
 	go func() {
 		defer close(w.done)
 		for {
@@ -281,16 +284,25 @@ func watchEgress(r *rig) *egressWatch {
 			if fetches.IsClientClosed() {
 				return
 			}
-			w.mu.Lock()
-			fetches.EachRecord(func(k *kgo.Record) {
-				if id := get(k, verify.IDHeader); strings.HasPrefix(id, "pulse-") {
-					w.seen[id] = true
-				}
-			})
-			w.mu.Unlock()
+			fetches.EachRecord(func(k *kgo.Record) { w.saw(get(k, verify.IDHeader)) })
 		}
 	}()
 	return w
+}
+
+func (w *egressWatch) saw(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if strings.HasPrefix(id, "pulse-") {
+		w.seen[id] = true
+	}
+}
+
+// lookAgain reads the egress topic whole. The watch's own client may ask a fenced leader for minutes.
+func (r *rig) lookAgain() {
+	for _, a := range r.read(egress) {
+		r.egress.saw(origin(a.Record).id)
+	}
 }
 
 func (w *egressWatch) has(id string) bool {

@@ -154,6 +154,9 @@ func (r *rig) awaitDue(kind string, ids []string, due time.Time) {
 	}
 	r.mu.Unlock()
 	for by = by.Add(promptly); ; r.pass(time.Now().Add(time.Second)) {
+		if time.Now().After(by) {
+			r.lookAgain()
+		}
 		open := ids[:0:0]
 		for _, id := range ids {
 			if !r.egress.has(id) {
