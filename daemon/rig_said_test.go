@@ -128,7 +128,8 @@ func (r *rig) noteView(at logPlace, v *view) bool {
 }
 
 // compare looks for what was finished and is not any more, and says what. Where a set
-// does not fit, its end may come and go, as long as the journal does not have it.
+// does not fit, its end may come and go, as long as the journal does not have it. It has none
+// that a commit has taken back from there, when the set was small, and that has outgrown it since.
 // Behind a commit that was overtaken all of the set may come and go.
 func (r *rig) compare(p int32, old, now *view) string {
 	if old == nil {
@@ -153,7 +154,7 @@ func (r *rig) compare(p int32, old, now *view) string {
 		return ""
 	}
 	for offset, end := now.commit.Low(), old.end(); offset < end && now.journal != nil; offset++ {
-		said := old.named != nil && old.named.Finished(offset) || now.whole && old.commit.Finished(offset)
+		said := (now.names || now.whole) && old.named != nil && old.named.Finished(offset) || now.whole && old.commit.Finished(offset)
 		if said && !now.holds(offset) && !(cut && offset >= lowest) { // facts of a truncated log are taken back
 			return fmt.Sprintf("offset %d of %s/%d was finished by a commit at %d and its journal, and is not by later ones at %d",
 				offset, ingress, p, old.commit.Low(), now.commit.Low())

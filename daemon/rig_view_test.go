@@ -85,6 +85,9 @@ func (r *rig) readView(id offsets.Identity, c kfake.GroupCommit, harms int) (*vi
 		return nil, err
 	}
 	v.named, err = l.note(of, harms, ext.Journal)
+	if !v.names && !v.whole { // the set has left the journal, and the commit has no room for all of it
+		v.named = nil
+	}
 	return v, err
 }
 
