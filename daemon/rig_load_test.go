@@ -133,7 +133,7 @@ func (m mix) wishRecord(dice *rand.Rand, id string) wish {
 	switch n := dice.IntN(200); {
 	case n < 10: // null
 	case n < 195:
-		w.value = some(dice.IntN(300))
+		w.value = some(dice.IntN(smallBytes))
 	case n < 199 || dice.IntN(2) == 0:
 		w.value = some(10_000 + dice.IntN(60_000))
 	default:
@@ -273,8 +273,12 @@ func (r *rig) transaction(ctx context.Context, b *burst, records []*kgo.Record) 
 	}
 }
 
-// largeBytes is how much the large values take together in a load with transactions.
-const largeBytes = 2 << 20
+const (
+	// smallBytes is above most values.
+	smallBytes = 300
+	// largeBytes is how much the others take together in a load with transactions.
+	largeBytes = 2 << 20
+)
 
 // bursts chooses the load of a plan.
 //
@@ -301,10 +305,12 @@ func bursts(dice *rand.Rand, m mix, over time.Duration, emit func(at time.Durati
 		for range 1 + dice.IntN(8) {
 			w := m.wishRecord(dice, fmt.Sprintf("r%d", number))
 			number++
-			if n := len(w.value); m.transactions && n > 300 && large+n > largeBytes {
-				w.value = w.value[:300]
-			} else if n > 300 {
-				large += n
+			if n := len(w.value); m.transactions && n > smallBytes {
+				if large+n > largeBytes {
+					w.value = w.value[:smallBytes]
+				} else {
+					large += n
+				}
 			}
 			lastDue = max(lastDue, at+w.dueBy())
 			b.wishes = append(b.wishes, w)

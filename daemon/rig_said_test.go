@@ -150,11 +150,11 @@ func (r *rig) compare(p int32, old, now *view) string {
 		}
 		return ""
 	}
-	if old.harms != now.harms {
+	if old.harms != now.harms || now.partial() {
 		return ""
 	}
 	for offset, end := now.commit.Low(), old.end(); offset < end && now.journal != nil; offset++ {
-		said := (now.names || now.whole) && old.named != nil && old.named.Finished(offset) || now.whole && old.commit.Finished(offset)
+		said := old.named != nil && old.named.Finished(offset) || now.whole && old.commit.Finished(offset)
 		if said && !now.holds(offset) && !(cut && offset >= lowest) { // facts of a truncated log are taken back
 			return fmt.Sprintf("offset %d of %s/%d was finished by a commit at %d and its journal, and is not by later ones at %d",
 				offset, ingress, p, old.commit.Low(), now.commit.Low())

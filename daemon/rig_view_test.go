@@ -38,6 +38,9 @@ func (v *view) says(offset int64) bool {
 	return v.commit.Finished(offset) || v.named != nil && v.named.Finished(offset)
 }
 
+// partial says whether the set has left the journal, and the commit has no room for all of it.
+func (v *view) partial() bool { return !v.names && !v.whole }
+
 // holds says whether it can be read anywhere that an offset is finished.
 func (v *view) holds(offset int64) bool {
 	return v.commit.Finished(offset) || v.journal != nil && v.journal.Finished(offset)
@@ -85,7 +88,7 @@ func (r *rig) readView(id offsets.Identity, c kfake.GroupCommit, harms int) (*vi
 		return nil, err
 	}
 	v.named, err = l.note(of, harms, ext.Journal)
-	if !v.names && !v.whole { // the set has left the journal, and the commit has no room for all of it
+	if v.partial() {
 		v.named = nil
 	}
 	return v, err
