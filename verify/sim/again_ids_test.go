@@ -77,10 +77,9 @@ func TestSimulationOfACommitThatLeavesOutWhatACommandEnded(t *testing.T) {
 	r := journalled(identified(small(1)))
 	r.Config.IDs, r.Config.JournalMax, r.Config.MaxMetadata, r.Config.Accidents = 2, 140, 300, -1
 	do := func(k Kind, n int) { r.Trace = append(r.Trace, Action{k, 0, 0, n}) }
-	alternate := func() { alternately(do) }
-	alternate()
+	alternately(do)
 	do(Append, laterTimer)
-	alternate()
+	alternately(do)
 	do(Append, cancel)
 	do(Append, secondTimer)
 	do(Fetch, 1000)
@@ -108,7 +107,6 @@ func TestSimulationOfACommandBehindAnIncompleteJournal(t *testing.T) {
 	r := journalled(identified(small(1)))
 	r.Config.IDs, r.Config.JournalMax, r.Config.MaxMetadata, r.Config.Accidents = 2, 140, 300, -1
 	do := func(k Kind, n int) { r.Trace = append(r.Trace, Action{k, 0, 0, n}) }
-	alternate := func() { alternately(do) }
 	commit := func() {
 		do(Build, 0)
 		do(Arrive, 0)
@@ -125,9 +123,9 @@ func TestSimulationOfACommandBehindAnIncompleteJournal(t *testing.T) {
 		do(Fetch, 1000)
 		do(Turn, 1000)
 	}
-	alternate()
+	alternately(do)
 	do(Append, laterTimer)
-	alternate()
+	alternately(do)
 	do(Append, cancel)
 	do(Append, secondTimer)
 	read()

@@ -3,7 +3,6 @@ package sim
 import (
 	"slices"
 
-	"layover/journal/facts"
 	"layover/offsets"
 	"layover/purgatory"
 )
@@ -30,8 +29,7 @@ func (b *brokers) restart(p int, c offsets.Committed, more [][]byte) (set doneSe
 		if err != nil {
 			return doneSet{}, 0, false
 		}
-		a := facts.Answer{Complaint: complaint, Until: u.Until(b.journal.logs[p].start)}
-		again = a.Again(again)
+		again = b.again(p, u, complaint, again)
 	}
 	return setOf(window), again, true
 }

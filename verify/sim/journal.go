@@ -82,6 +82,12 @@ func (b *brokers) readFacts(p int, window *offsets.Window, epoch int32, end int6
 	return u, u.Complain(b.journal.id(), g.start, int64(len(all))), nil
 }
 
+// again returns from where on finished commands count again, of a commit that says so, for whoever has read the journal.
+func (b *brokers) again(p int, u *facts.Reader, complaint error, committed int64) int64 {
+	a := facts.Answer{Complaint: complaint, Until: u.Until(b.journal.logs[p].start)}
+	return a.Again(committed)
+}
+
 // found is what an assignment would begin with that found this commit, but for what it
 // would not believe of its log. Where that would be too little, whole is false.
 func (b *brokers) found(p int, c offsets.Committed) (set doneSet, whole bool) {
@@ -135,8 +141,7 @@ func (in *instance) restore(p int, s *offsets.Start, b offsets.Bounds) (*facts.W
 	}
 	s.LeaderEpoch = u.LeaderEpoch()
 	s.Next = max(s.Window.Low(), b.Start)
-	a := facts.Answer{Complaint: complaint, Until: u.Until(w.journal.logs[p].start)}
-	s.Again = a.Again(s.Again)
+	s.Again = w.again(p, u, complaint, s.Again)
 	return facts.NewWriter(id, w.epochs, u.Restored(complaint == nil, w.journal.logs[p].start, tail), s.Window), nil
 }
 
