@@ -24,8 +24,7 @@ type Ask struct {
 type Answer struct {
 	Restored    Restored
 	LeaderEpoch int32
-	// Until is where the log of the commit's leader epoch ends, if facts of later ones were
-	// read. Of records from there on the commit says nothing: see Again.
+	// Until is the offset below which the commit counts for commands: see Reader.Until, and Again.
 	Until int64
 	// Complaint names the missing records, or says why none could be read; nil: all were
 	// found. Offsets of missing records are delivered again.
@@ -40,7 +39,7 @@ type Answer struct {
 // Again returns the offset from which on finished commands count again, of a commit that
 // says so. Where records of the journal are missing, any finished command may be one whose
 // record is not finished. So may one that was written after the log had been truncated
-// below that offset.
+// below that offset. The same holds behind an owner that found the journal incomplete.
 func (a *Answer) Again(committed int64) int64 {
 	if a.Complaint != nil {
 		return 0
