@@ -201,9 +201,9 @@ func BenchmarkExpire(b *testing.B) {
 	})
 }
 
-// What does it cost to look for the earliest record while a tick with very many
-// is handed out, and behind many that were cancelled? A wheel that has one
-// record is beside them. The loop publishes it several times a second.
+// What does it cost to look for the earliest record? The loop publishes it several
+// times a second. One wheel is handing out a tick with very many records. In another
+// one many were cancelled. A wheel that has one record is beside them.
 func BenchmarkEarliest(b *testing.B) {
 	one := New(0, DefaultGeometry())
 	one.Add(1000, 1)

@@ -95,8 +95,8 @@ func nameOf(f *ast.FuncDecl) string {
 }
 
 // body rewrites a function's. The panic at its end is never reached without a
-// mutant, and is for the compiler. Only a switch leaves out a return or a case, or
-// breaks a loop that has no break, and the compiler does not know that.
+// mutant. The compiler needs it: as far as it knows, a mutant's switch may leave out
+// the last return or a case, or break a loop that has no break.
 func (m *maker) body(of *ast.FuncType, b *ast.BlockStmt) {
 	loop, failing, beside := m.inLoop, m.failing, m.beside
 	m.inLoop, m.failing, m.beside = false, false, false
