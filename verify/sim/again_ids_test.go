@@ -150,3 +150,43 @@ func TestSimulationOfACommandBehindAnIncompleteJournal(t *testing.T) {
 		t.Errorf("%v\n%s", err, r.Tell())
 	}
 }
+
+// TestSimulationOfACommitThatPassesTheEndOfItsLog: a finished offset is truncated and written anew. The new record is
+// compacted away, and the log begins there. The next owner passes it before it reads anything, and its commit still has
+// the leader epoch of before. Whoever finds that commit sees a truncated log, and does not believe the snapshot that the
+// journal has by then.
+func TestSimulationOfACommitThatPassesTheEndOfItsLog(t *testing.T) {
+	r := journalled(identified(small(1)))
+	r.Config.IDs, r.Config.Accidents = 2, -1
+	do := func(k Kind, n int) { r.Trace = append(r.Trace, Action{k, 0, 0, n}) }
+	commit := func() {
+		do(Build, 0)
+		do(Arrive, 0)
+		do(Answer, 0)
+	}
+	do(Append, farRecord)
+	do(Append, secondCancel)
+	do(Fetch, 1000)
+	do(Turn, 1000)
+	commit()
+	do(Truncate, 1)
+	do(Append, farRecord)
+	alternately(do)
+	do(Compact, 3)
+	do(DeleteRecords, 3)
+	do(Crash, 0)
+	do(Expel, 0)
+	do(Start, 0)
+	do(Sync, 0)
+	do(Assign, 0)
+	do(Append, farRecord)
+	commit()
+	do(Fetch, 1000)
+	do(Turn, 1000)
+	do(Cut, 1)
+	do(JournalAppend, 0)
+	do(JournalAnswer, 0)
+	if err := r.Play(); err != nil {
+		t.Errorf("%v\n%s", err, r.Tell())
+	}
+}

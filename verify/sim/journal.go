@@ -331,6 +331,9 @@ func (in *instance) bounded() {
 		if own == nil || own.halted || own.cut || own.log != w.logs[p] || now == nil || now != own.answered || w.journal.harmed {
 			continue
 		}
+		if now.Offset > own.log.endOf(now.LeaderEpoch) { // the next owner notices the truncation, and begins there
+			continue
+		}
 		set, _ := w.found(p, now.Committed)
 		again := int64(0)
 		for o, e := range own.held {
