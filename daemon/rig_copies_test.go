@@ -20,6 +20,7 @@ type copySeen struct {
 	index int64 // within the batch
 	by    *party
 	sent  time.Time // first
+	moved time.Time // by the clock of its instance
 	source
 }
 
@@ -42,7 +43,7 @@ func (r *rig) noteCopies(p *party, x *exchange) {
 			id := runs.Identity{Owner: runs.OwnerOf(clusterID, group, ingress), Partition: part.Partition}
 			for i, k := range all.Records {
 				if c, own, err := runs.ReadCopy(id, k.Key, k.Value, k.Headers); err == nil {
-					r.copies = append(r.copies, copySeen{b.batch, int64(i), p, x.sent, source{idOf(own), part.Partition, c.Offset}})
+					r.copies = append(r.copies, copySeen{b.batch, int64(i), p, x.sent, k.Timestamp, source{idOf(own), part.Partition, c.Offset}})
 				} else if _, err := runs.ReadDirectory(id, k.Key, k.Value, k.Headers); err != nil { // one stands beside copies
 					r.plain[t.TopicID] = true
 				}
@@ -68,6 +69,9 @@ func (r *rig) arrived(c *copySeen) (a arrival, ok bool) {
 		return a, false
 	}
 	a = arrival{topic: s.at.topic, offered: c.sent}
+	if at, ok := r.machines[c.by.slot].offered(c.moved, c.sent); ok { // perhaps in an assignment that was over when it was sent
+		a.offered = at
+	}
 	a.Partition, a.Offset = s.at.partition, s.at.offset+c.index
 	a.Headers = []verify.Header{text(verify.IDHeader, c.id), text("layover-id", fmt.Sprintf("%s-%d-%d", ingress, c.partition, c.offset))}
 	return a, true
@@ -147,7 +151,7 @@ func (r *rig) historyOf(id string, all []arrival, said []saidEvent) string {
 	var b strings.Builder
 	for i := range r.copies {
 		if c := &r.copies[i]; c.id == id {
-			fmt.Fprintf(&b, "copy of %s, offset %d of partition %d, sent at %v by %s", id, c.offset, c.partition, c.sent.Sub(r.begun), slotName(c.by.slot))
+			fmt.Fprintf(&b, "copy of %s, offset %d of partition %d, moved at %v by its clock, sent at %v by %s", id, c.offset, c.partition, c.moved.Sub(r.begun), c.sent.Sub(r.begun), slotName(c.by.slot))
 			if a, ok := r.arrived(c); ok {
 				m := r.delivery(&a)
 				fmt.Fprintf(&b, ", at %d since %v, heard at %v; settled %t, as a copy %t", a.Offset, m.applied.Sub(r.begun), m.heard.Sub(r.begun), r.settled(&a, c.source), r.settledAsCopy(&a, c.source))
