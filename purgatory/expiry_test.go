@@ -3,6 +3,7 @@ package purgatory
 import (
 	"slices"
 	"testing"
+	"time"
 )
 
 // expires is a record that is due and expires so long from now.
@@ -110,6 +111,29 @@ func TestAHeldRecordExpires(t *testing.T) {
 	r.pass(1000)
 	if got, want := r.drain(), []string{"expired  0 by -1"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestAHeldRecordExpiresWhenThePatienceIsUsedUp, also where it was not due yet. Nobody gets it as one whose target was away.
+func TestAHeldRecordExpiresWhenThePatienceIsUsedUp(t *testing.T) {
+	for name, delayMs := range map[string]int64{"long due": 0, "not due": 3_600_000} {
+		for _, policy := range []Policy{DeadLetter, Drop} {
+			r := newIDRig(t, func(c *Config) { c.OnExpired, c.Patience = policy, time.Minute })
+			r.assigned(nil)
+			r.router[egress] = Missing
+			r.must(r.expires(0, delayMs, 500), r.arrival(1, 0, "0 stays"))
+			r.pass(1)
+			r.want(r.offer())
+			r.pass(61_000)
+			want := []string{"1 dead: target_unavailable", "expired  0 by -1"}
+			if policy == DeadLetter {
+				want = []string{"0 dead: expired", "1 dead: target_unavailable"}
+			}
+			if got := r.drain(); !slices.Equal(got, want) {
+				t.Errorf("%s, policy %d: got %q, want %q", name, policy, got, want)
+			}
+			r.audit()
+		}
 	}
 }
 

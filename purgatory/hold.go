@@ -159,13 +159,17 @@ func (o *outbox) deadLetterOldest(t *target, q *queue, v Verdict) {
 			return
 		}
 		e := q.pop()
-		t.givenUp++
 		if q != &t.queue {
 			t.overflow--
 		} else {
 			t.hold.look = max(t.hold.look-1, 0)
 		}
 		f.shed(int64(e.size), q.count)
+		if h := readHeader(o.store.at(e.loc)); e.mayNot(&h, o.now.WallMs) == late { // perhaps long before it was due
+			o.expire(e)
+			continue
+		}
+		t.givenUp++
 		why := fmt.Sprintf("target %s is %s, and the record was held for LAYOVER_TARGET_PATIENCE (%s)", t.name, v, o.cfg.PatienceText)
 		if full {
 			why = fmt.Sprintf("target %s is %s, and the records held for it, or for all targets that %s allows, fill their share of memory, %d bytes", t.name, v, t.label, o.cfg.HeldShare)
