@@ -16,139 +16,83 @@ const (
 // anew there. It is read, and before the next commit all ends but the journal's record that
 // has it, without the one that has its victim.
 func TestSimulationOfACommandInALogThatWasWrittenAnew(t *testing.T) {
-	r := journalled(identified(small(1, farRecord, laterTimer)))
-	r.Config.IDs, r.Config.JournalMax, r.Config.JumpOver, r.Config.Accidents = 2, 140, 1000, -1
-	do := func(k Kind, p, n int) { r.Trace = append(r.Trace, Action{k, 0, p, n}) }
+	s := script{journalled(identified(small(1, farRecord, laterTimer)))}
+	s.Config.IDs, s.Config.JournalMax, s.Config.JumpOver, s.Config.Accidents = 2, 140, 1000, -1
 	for range 250 {
-		do(Append, 0, plain)
+		s.do(Append, plain)
 	}
-	do(Fetch, 0, 1000)
-	do(Turn, 0, 1000)
-	do(Turn, 0, 1000)
+	s.read()
+	s.do(Turn, 1000)
 	for range 3 {
-		do(Reply, 0, 0)
+		s.do(Reply, 0)
 	}
-	commit := func() {
-		do(Build, 0, 0)
-		do(Arrive, 0, 0)
-		do(Answer, 0, 0)
-	}
-	commit() // which is too large for what the journal is there for
-	do(Cut, 0, 1)
-	do(JournalAppend, 0, 0)
-	do(JournalAnswer, 0, 0)
-	commit()
-	do(Truncate, 0, 250) // the two that wait are left
-	do(Crash, 0, 0)
-	do(Expel, 0, 0)
-	for range 90 {
-		do(Append, 0, farRecord)
-		do(Append, 0, secondCancel)
-	}
-	do(Append, 0, farRecord)
-	do(Append, 0, cancel)
-	do(Start, 0, 0)
-	do(Sync, 0, 0)
-	do(Assign, 0, 0)
-	do(Fetch, 0, 1000)
-	do(Turn, 0, 1000)
-	do(Cut, 0, 1)
-	do(Cut, 0, 1)
-	do(Crash, 0, 0)
-	do(Expel, 0, 0)
-	do(JournalHaunt, 0, 1) // without the first
-	if err := r.Play(); err != nil {
-		t.Errorf("%v\n%s", err, r.Tell())
-	}
-}
-
-// alternately appends records that stay open and cancels that find nothing, so that a set has many runs.
-func alternately(do func(k Kind, n int)) {
-	for range 75 {
-		do(Append, farRecord)
-		do(Append, secondCancel)
-	}
+	s.commit() // which is too large for what the journal is there for
+	s.write()
+	s.commit()
+	s.do(Truncate, 250) // the two that wait are left
+	s.crash()
+	s.alternately(90)
+	s.do(Append, farRecord)
+	s.do(Append, cancel)
+	s.start()
+	s.read()
+	s.do(Cut, 1)
+	s.do(Cut, 1)
+	s.crash()
+	s.do(JournalHaunt, 1) // without the first
+	s.keepsEveryPromise(t)
 }
 
 // TestSimulationOfACommitThatLeavesOutWhatACommandEnded: a commit has no room for all that has
 // finished. Then the journal gets a later part of a snapshot, with a cancel, and not the
 // earlier one with its victim.
 func TestSimulationOfACommitThatLeavesOutWhatACommandEnded(t *testing.T) {
-	r := journalled(identified(small(1)))
-	r.Config.IDs, r.Config.JournalMax, r.Config.MaxMetadata, r.Config.Accidents = 2, 140, 300, -1
-	do := func(k Kind, n int) { r.Trace = append(r.Trace, Action{k, 0, 0, n}) }
-	alternately(do)
-	do(Append, laterTimer)
-	alternately(do)
-	do(Append, cancel)
-	do(Append, secondTimer)
-	do(Fetch, 1000)
-	do(Turn, 1000)
+	s := script{journalled(identified(small(1)))}
+	s.Config.IDs, s.Config.JournalMax, s.Config.MaxMetadata, s.Config.Accidents = 2, 140, 300, -1
+	s.alternately(75)
+	s.do(Append, laterTimer)
+	s.alternately(75)
+	s.do(Append, cancel)
+	s.do(Append, secondTimer)
+	s.read()
 	for range 3 { // the core learns how much the broker takes
-		do(Build, 0)
-		do(Arrive, 0)
-		do(Answer, 0)
+		s.commit()
 	}
 	for range 4 {
-		do(Cut, 1)
+		s.do(Cut, 1)
 	}
-	do(Crash, 0)
-	do(Expel, 0)
-	do(JournalHaunt, 2) // without those before
-	if err := r.Play(); err != nil {
-		t.Errorf("%v\n%s", err, r.Tell())
-	}
+	s.crash()
+	s.do(JournalHaunt, 2) // without those before
+	s.keepsEveryPromise(t)
 }
 
 // TestSimulationOfACommandBehindAnIncompleteJournal: a commit says that commands count again from where its reader
 // stood. The journal loses what has their victim, and not what has a cancel. The next owner writes a snapshot of the
 // rest, and ends before its first commit.
 func TestSimulationOfACommandBehindAnIncompleteJournal(t *testing.T) {
-	r := journalled(identified(small(1)))
-	r.Config.IDs, r.Config.JournalMax, r.Config.MaxMetadata, r.Config.Accidents = 2, 140, 300, -1
-	do := func(k Kind, n int) { r.Trace = append(r.Trace, Action{k, 0, 0, n}) }
-	commit := func() {
-		do(Build, 0)
-		do(Arrive, 0)
-		do(Answer, 0)
-	}
-	write := func() {
-		for range 6 {
-			do(Cut, 1)
-			do(JournalAppend, 0)
-			do(JournalAnswer, 0)
-		}
-	}
-	read := func() {
-		do(Fetch, 1000)
-		do(Turn, 1000)
-	}
-	alternately(do)
-	do(Append, laterTimer)
-	alternately(do)
-	do(Append, cancel)
-	do(Append, secondTimer)
-	read()
+	s := script{journalled(identified(small(1)))}
+	s.Config.IDs, s.Config.JournalMax, s.Config.MaxMetadata, s.Config.Accidents = 2, 140, 300, -1
+	s.alternately(75)
+	s.do(Append, laterTimer)
+	s.alternately(75)
+	s.do(Append, cancel)
+	s.do(Append, secondTimer)
+	s.read()
 	for range 3 { // the core learns how much the broker takes
-		commit()
+		s.commit()
 	}
-	write()
-	commit()
-	restart := func() {
-		do(Crash, 0)
-		do(Expel, 0)
-		do(Start, 0)
-		do(Sync, 0)
-		do(Assign, 0)
+	for range 6 {
+		s.write()
 	}
-	do(JournalTrim, 3)
-	restart()
-	write()
-	restart()
-	read()
-	if err := r.Play(); err != nil {
-		t.Errorf("%v\n%s", err, r.Tell())
+	s.commit()
+	s.do(JournalTrim, 3)
+	s.restart()
+	for range 6 {
+		s.write()
 	}
+	s.restart()
+	s.read()
+	s.keepsEveryPromise(t)
 }
 
 // TestSimulationOfACommitThatPassesTheEndOfItsLog: a finished offset is truncated and written anew. The new record is
@@ -156,37 +100,21 @@ func TestSimulationOfACommandBehindAnIncompleteJournal(t *testing.T) {
 // the leader epoch of before. Whoever finds that commit sees a truncated log, and does not believe the snapshot that the
 // journal has by then.
 func TestSimulationOfACommitThatPassesTheEndOfItsLog(t *testing.T) {
-	r := journalled(identified(small(1)))
-	r.Config.IDs, r.Config.Accidents = 2, -1
-	do := func(k Kind, n int) { r.Trace = append(r.Trace, Action{k, 0, 0, n}) }
-	commit := func() {
-		do(Build, 0)
-		do(Arrive, 0)
-		do(Answer, 0)
-	}
-	do(Append, farRecord)
-	do(Append, secondCancel)
-	do(Fetch, 1000)
-	do(Turn, 1000)
-	commit()
-	do(Truncate, 1)
-	do(Append, farRecord)
-	alternately(do)
-	do(Compact, 3)
-	do(DeleteRecords, 3)
-	do(Crash, 0)
-	do(Expel, 0)
-	do(Start, 0)
-	do(Sync, 0)
-	do(Assign, 0)
-	do(Append, farRecord)
-	commit()
-	do(Fetch, 1000)
-	do(Turn, 1000)
-	do(Cut, 1)
-	do(JournalAppend, 0)
-	do(JournalAnswer, 0)
-	if err := r.Play(); err != nil {
-		t.Errorf("%v\n%s", err, r.Tell())
-	}
+	s := script{journalled(identified(small(1)))}
+	s.Config.IDs, s.Config.Accidents = 2, -1
+	s.do(Append, farRecord)
+	s.do(Append, secondCancel)
+	s.read()
+	s.commit()
+	s.do(Truncate, 1)
+	s.do(Append, farRecord)
+	s.alternately(75)
+	s.do(Compact, 3)
+	s.do(DeleteRecords, 3)
+	s.restart()
+	s.do(Append, farRecord)
+	s.commit()
+	s.read()
+	s.write()
+	s.keepsEveryPromise(t)
 }
