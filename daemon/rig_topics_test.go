@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -162,14 +163,18 @@ func (r *rig) move() {
 	r.Broker.RehashCoordinators()
 }
 
-// evict throws a member out of the group, as an administrator can.
+// evict throws a member out of the group, as an administrator can. It takes one that has partitions if there is one.
 func (r *rig) evict(which uint32) {
 	g := r.Broker.GroupInfo(group)
 	if g == nil || len(g.Members) == 0 {
 		return
 	}
+	members := slices.DeleteFunc(slices.Clone(g.Members), func(m kfake.GroupMember) bool { return m.NumAssigned() == 0 })
+	if len(members) == 0 {
+		members = g.Members
+	}
 	r.upset()
-	r.note("a member is thrown out: %v", r.throwOut(g.Members[which%uint32(len(g.Members))]))
+	r.note("a member is thrown out: %v", r.throwOut(members[which%uint32(len(members))]))
 }
 
 // drained says what still stands between the group and the end of the ingress topic, ""

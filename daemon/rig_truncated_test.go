@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 )
 
 // truncations are what the rig has cut from the ends of ingress logs. Under rig.mu.
@@ -67,13 +69,27 @@ func (r *rig) truncateIngress(partition int32, from int64) {
 	if r.plan.metadata > 0 {
 		r.LimitMetadata(r.plan.metadata)
 	}
+	r.setOffsetBack(partition, from)
 	r.trouble(0)
 }
 
+// setOffsetBack is what an operator does where a group's offset has passed the end that a log has now. It does where the
+// record that pins it was moved to a run. No instance runs.
+func (r *rig) setOffsetBack(partition int32, end int64) {
+	if o, is := r.Committed(group, ingress, partition); !is || o.At <= end {
+		return
+	}
+	for _, m := range r.Broker.GroupInfo(group).Members { // who was killed: a group with members takes no offset of anybody else
+		r.note("a member is thrown out: %v", r.throwOut(m))
+	}
+	r.note("an operator sets the offset of %s/%d to %d", ingress, partition, end)
+	r.Commit(group, kadm.Offset{Topic: ingress, Partition: partition, At: end, LeaderEpoch: -1})
+}
+
 // ordealsOfTruncation has an ingress log lose records that were delivered, and the commits say
-// so; or records that nobody has read. A record that is parked below pins the low offset: where
-// it has passed the truncation a partition rightly stops, until an operator acts. Records are
-// written anew over the lost ones, before anybody reads.
+// so; or records that nobody has read. A record that is parked below pins the low offset. Where
+// that has passed the truncation all the same, an operator sets it back, without whom the
+// partition would rightly stop. Records are written anew over the lost ones, before anybody reads.
 func (p *plan) ordealsOfTruncation(dice *rand.Rand) []ordeal {
 	which := dice.Uint32()
 	truncates := func(finished bool) func(*rig, time.Duration) bool {
