@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -24,6 +25,9 @@ func (c *Cluster) Restart(change func()) {
 		c.Fatal("brokers that are not on disk cannot be started again")
 	}
 	c.Broker.Close()
+	if err := keepEnds(c.dir); err != nil {
+		c.Fatal(err)
+	}
 	if change != nil {
 		change()
 	}
@@ -84,10 +88,8 @@ func truncate(dir string, from int64) error {
 	if err != nil {
 		return err
 	}
-	var s map[string]any
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber() // ids of producers are longer than a float
-	if err := d.Decode(&s); err != nil {
+	s, err := decode(raw)
+	if err != nil {
 		return err
 	}
 	epoch, err := s["epoch"].(json.Number).Int64()
@@ -107,6 +109,53 @@ func truncate(dir string, from int64) error {
 		return err
 	}
 	return os.WriteFile(name, raw, 0o600)
+}
+
+// keepEnds gives each log of which all was deleted a file without a batch. kfake begins a log that has no file at 0
+// again, and would give its offsets out twice.
+func keepEnds(dir string) error {
+	snapshots, err := filepath.Glob(filepath.Join(dir, "partitions", "*", "snapshot.json"))
+	for _, name := range snapshots {
+		err = errors.Join(err, keepEnd(name))
+	}
+	return err
+}
+
+// keepEnd is keepEnds for the partition with that snapshot.
+func keepEnd(snapshot string) error {
+	raw, err := os.ReadFile(snapshot)
+	if err != nil {
+		return err
+	}
+	s, err := decode(raw)
+	if err != nil {
+		return err
+	}
+	if segments, _ := s["segments"].([]any); len(segments) > 0 {
+		return nil
+	}
+	start, err := s["log_start_offset"].(json.Number).Int64()
+	if err != nil {
+		return err
+	}
+	s["segments"] = []any{map[string]any{"base_offset": start, "size": 0}}
+	if raw, err = json.Marshal(s); err != nil {
+		return err
+	}
+	dir := filepath.Dir(snapshot)
+	former, err := filepath.Glob(filepath.Join(dir, "*.dat"))
+	for _, name := range former {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return errors.Join(err, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.dat", start)), nil, 0o600), os.WriteFile(snapshot, raw, 0o600))
+}
+
+// decode returns the fields of a partition's snapshot. Numbers stay as they are: ids of producers are longer than a float.
+func decode(raw []byte) (s map[string]any, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	err = d.Decode(&s)
+	return s, err
 }
 
 // below returns the bytes of the batches that begin below an offset.
