@@ -273,10 +273,11 @@ type egressWatch struct {
 	seen   map[string]bool
 }
 
-// watchEgress reads the egress topic until stop.
+// watchEgress reads the egress topic until stop. It has no fetch session: brokers that start again give out the ids of
+// sessions anew, and would answer it with what another client has asked for.
 func watchEgress(r *rig) *egressWatch {
 	w := &egressWatch{done: make(chan struct{}), seen: make(map[string]bool)}
-	w.client = r.NewClient(kgo.ConsumeTopics(egress), kgo.Rack(rigRack), kgo.Dialer(r.unhurried), kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd()), kgo.WithDecompressor(outside), kgo.MetadataMaxAge(10*time.Second))
+	w.client = r.NewClient(kgo.ConsumeTopics(egress), kgo.DisableFetchSessions(), kgo.Rack(rigRack), kgo.Dialer(r.unhurried), kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd()), kgo.WithDecompressor(outside), kgo.MetadataMaxAge(10*time.Second))
 	go func() {
 		defer close(w.done)
 		for {
