@@ -90,6 +90,8 @@ func (p *plan) force(dice *rand.Rand, key kmsg.Key) (f forcing) {
 			r.evict(which + uint32(try))
 			r.move()
 		}
+	case kmsg.Heartbeat: // none while one that has not left properly is waited for
+		f.before = (*rig).awaitMembers
 	case kmsg.FindCoordinator: // at a start, or when a heartbeat comes to a broker that is it no more
 		f.wait = 10 * time.Second
 		f.within = func(r *rig, _ int) {
@@ -122,6 +124,15 @@ func (p *plan) force(dice *rand.Rand, key kmsg.Key) (f forcing) {
 		f.within = func(r *rig, _ int) { r.scatter(which) }
 	}
 	return f
+}
+
+// awaitMembers waits until all members of the group have joined: in plans with little memory nothing else has.
+func (r *rig) awaitMembers() {
+	for until := time.Now().Add(wellWithin); time.Now().Before(until); r.pass(time.Now().Add(time.Second)) {
+		if g := r.Broker.GroupInfo(group); g != nil && g.State == "Stable" {
+			return
+		}
+	}
 }
 
 // moveCoordinator gives the group another coordinator, which is chosen at random.

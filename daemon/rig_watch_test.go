@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -149,6 +150,7 @@ func (r *rig) onAnswer(p *party, x *exchange) {
 		for _, b := range batchesOf(x) {
 			s, applied := b.where(x)
 			if !applied {
+				r.renumber(b.batch, x)
 				continue
 			}
 			r.sent[b.batch] = s
@@ -251,6 +253,34 @@ func (b sized) where(x *exchange) (s span, applied bool) {
 		}
 	}
 	return span{}, false
+}
+
+// renumber notes that a batch, and what its client sent behind it, goes again under another epoch: it was not taken for
+// done, whatever was answered. A client that gives up records of one partition raises its epoch, and what is underway to
+// others goes again under the old one. Kafka keeps an epoch for each partition, and knows these batches. kfake keeps one
+// for each producer, and refuses them. Callers hold mu.
+func (r *rig) renumber(b batch, x *exchange) {
+	const epoch = 10 // the id of the producer and its epoch end there
+	if code := b.refusal(x); code != kerr.InvalidProducerEpoch.Code && code != kerr.OutOfOrderSequenceNumber.Code {
+		return
+	}
+	for sent, s := range r.sent {
+		if sent.topic == b.topic && sent.partition == b.partition && bytes.Equal(sent.id[:epoch], b.id[:epoch]) && bytes.Compare(sent.id[epoch:], b.id[epoch:]) >= 0 {
+			r.hear(s, time.Time{})
+		}
+	}
+}
+
+// refusal returns the error of a batch's partition in an answer.
+func (b batch) refusal(x *exchange) int16 {
+	for _, t := range x.response.(*kmsg.ProduceResponse).Topics {
+		for _, p := range t.Partitions {
+			if t.TopicID == b.topic && p.Partition == b.partition {
+				return p.ErrorCode
+			}
+		}
+	}
+	return 0
 }
 
 // noteCommit notes the partitions whose commit was taken. Callers hold mu.
