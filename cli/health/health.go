@@ -139,7 +139,8 @@ func only(environ []string, names ...string) []string {
 }
 
 // ProbeURL is the URL of a probe of the Layover on this machine that listens on
-// that address. For one that listens on every address it is 127.0.0.1's.
+// that address. For one that listens on every address it is 127.0.0.1's. The error names
+// an address that no URL can have.
 func ProbeURL(listen, path string, tls bool) (string, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -156,7 +157,11 @@ func ProbeURL(listen, path string, tls bool) (string, error) {
 	if tls {
 		probe.Scheme = "https"
 	}
-	return probe.String(), nil
+	text := probe.String()
+	if _, err := url.Parse(text); err != nil {
+		return "", fmt.Errorf("LAYOVER_HTTP_ADDR %q: no URL can have that host; want one such as [fe80::1%%eth0]:9846", listen)
+	}
+	return text, nil
 }
 
 // answerFacts is an answer as -o json prints it. The names are documented.
