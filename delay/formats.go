@@ -3,7 +3,6 @@ package delay
 import (
 	"encoding/binary"
 	"math"
-	"strings"
 	"time"
 )
 
@@ -89,10 +88,10 @@ func Formats() []string {
 	return words
 }
 
-// FormatOf returns the format of a word, without regard to case; false where there is none.
+// FormatOf returns the format of a word, without regard to the case of ASCII letters; false where there is none.
 func FormatOf(word string) (Format, bool) {
 	for i := range formats {
-		if strings.EqualFold(formats[i].name, word) {
+		if equalFold(word, formats[i].name) {
 			return Format(i), true
 		}
 	}

@@ -46,5 +46,8 @@ func modelExpiry(r *Rules, headers []kgo.RecordHeader, deadline *big.Int) *big.I
 	if !after.IsInt64() {
 		after.SetInt64(math.MaxInt64)
 	}
+	if after.Cmp(deadline) <= 0 { // no clock ever gets to either
+		return nil
+	}
 	return after
 }
