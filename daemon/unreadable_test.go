@@ -263,20 +263,6 @@ func TestABatchTooLargeToReadIsAskedForUntilSomebodyAnswers(t *testing.T) {
 	})
 }
 
-// swapped is a connection that finds something else in the log than the broker has.
-type swapped struct {
-	net.Conn
-	from, to []byte
-}
-
-func (c swapped) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if at := bytes.Index(b[:n], c.from); at >= 0 {
-		copy(b[at:], c.to)
-	}
-	return n, err
-}
-
 // TestABatchThatCannotBeReadStopsItsPartitionAlone, until an operator has left it out: what
 // the verb skip commits is gone over, though the client cannot.
 func TestABatchThatCannotBeReadStopsItsPartitionAlone(t *testing.T) {
@@ -290,7 +276,7 @@ func TestABatchThatCannotBeReadStopsItsPartitionAlone(t *testing.T) {
 			inBubble(t, func(w *fixture) {
 				w.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 					c, err := w.Net.DialContext(ctx, network, addr)
-					return swapped{c, good[17:], seen[17:]}, err // the broker writes what is before
+					return kafkatest.Swapped{Conn: c, From: good[17:], To: seen[17:]}, err // the broker writes what is before
 				}
 				in := w.start()
 				in.ready()

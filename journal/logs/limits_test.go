@@ -71,7 +71,7 @@ func TestABatchThatCannotBeReadIsAnErrorWhereItStands(t *testing.T) {
 				if c.seen != nil {
 					w.reader = w.reading(kgo.Dialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
 						conn, err := w.Net.DialContext(ctx, network, addr)
-						return swapped{conn, c.written[17:], c.seen[17:]}, err // the broker writes what is before
+						return kafkatest.Swapped{Conn: conn, From: c.written[17:], To: c.seen[17:]}, err // the broker writes what is before
 					}))
 				}
 				w.produce(0, "behind")
@@ -98,20 +98,6 @@ func TestABatchThatCannotBeReadIsAnErrorWhereItStands(t *testing.T) {
 			})
 		})
 	}
-}
-
-// swapped is a connection on which some bytes are others.
-type swapped struct {
-	net.Conn
-	from, to []byte
-}
-
-func (c swapped) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if at := bytes.Index(b[:n], c.from); at >= 0 {
-		copy(b[at:], c.to)
-	}
-	return n, err
 }
 
 // TestTogetherBatchesTakeNoMoreThanTheLimit decompressed, and all are read in the end.

@@ -84,11 +84,7 @@ func truncate(dir string, from int64) error {
 		}
 	}
 	name := filepath.Join(dir, "snapshot.json")
-	raw, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	s, err := decode(raw)
+	s, err := readSnapshot(name)
 	if err != nil {
 		return err
 	}
@@ -105,10 +101,7 @@ func truncate(dir string, from int64) error {
 		}
 		m["size"] = sizes[base]
 	}
-	if raw, err = json.Marshal(s); err != nil {
-		return err
-	}
-	return os.WriteFile(name, raw, 0o600)
+	return writeSnapshot(name, s)
 }
 
 // keepEnds gives each log of which all was deleted a file without a batch. kfake begins a log that has no file at 0
@@ -123,11 +116,7 @@ func keepEnds(dir string) error {
 
 // keepEnd is keepEnds for the partition with that snapshot.
 func keepEnd(snapshot string) error {
-	raw, err := os.ReadFile(snapshot)
-	if err != nil {
-		return err
-	}
-	s, err := decode(raw)
+	s, err := readSnapshot(snapshot)
 	if err != nil {
 		return err
 	}
@@ -139,23 +128,34 @@ func keepEnd(snapshot string) error {
 		return err
 	}
 	s["segments"] = []any{map[string]any{"base_offset": start, "size": 0}}
-	if raw, err = json.Marshal(s); err != nil {
-		return err
-	}
 	dir := filepath.Dir(snapshot)
 	former, err := filepath.Glob(filepath.Join(dir, "*.dat"))
 	for _, name := range former {
 		err = errors.Join(err, os.Remove(name))
 	}
-	return errors.Join(err, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.dat", start)), nil, 0o600), os.WriteFile(snapshot, raw, 0o600))
+	return errors.Join(err, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.dat", start)), nil, 0o600), writeSnapshot(snapshot, s))
 }
 
-// decode returns the fields of a partition's snapshot. Numbers stay as they are: ids of producers are longer than a float.
-func decode(raw []byte) (s map[string]any, err error) {
+// readSnapshot returns the fields of a partition's snapshot. Numbers stay as they are: ids of producers are longer than a
+// float.
+func readSnapshot(name string) (s map[string]any, err error) {
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	err = d.Decode(&s)
 	return s, err
+}
+
+// writeSnapshot is the counterpart of readSnapshot.
+func writeSnapshot(name string, s map[string]any) error {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, raw, 0o600)
 }
 
 // below returns the bytes of the batches that begin below an offset.
