@@ -245,14 +245,23 @@ func batchesOf(x *exchange) (out []sized) {
 
 // where returns where a batch was appended, if the answer says that it was.
 func (b sized) where(x *exchange) (s span, applied bool) {
+	p := b.answer(x)
+	if p == nil || p.ErrorCode != 0 {
+		return span{}, false
+	}
+	return span{logPlace{b.topic, b.partition, p.BaseOffset}, b.n}, true
+}
+
+// answer returns what an answer says of a batch's partition, nil for nothing.
+func (b batch) answer(x *exchange) *kmsg.ProduceResponseTopicPartition {
 	for _, t := range x.response.(*kmsg.ProduceResponse).Topics {
-		for _, p := range t.Partitions {
-			if t.TopicID == b.topic && p.Partition == b.partition && p.ErrorCode == 0 {
-				return span{logPlace{t.TopicID, p.Partition, p.BaseOffset}, b.n}, true
+		for i := range t.Partitions {
+			if t.TopicID == b.topic && t.Partitions[i].Partition == b.partition {
+				return &t.Partitions[i]
 			}
 		}
 	}
-	return span{}, false
+	return nil
 }
 
 // renumber notes that a batch, and what its client sent behind it, goes again under another epoch: it was not taken for
@@ -261,7 +270,7 @@ func (b sized) where(x *exchange) (s span, applied bool) {
 // for each producer, and refuses them. Callers hold mu.
 func (r *rig) renumber(b batch, x *exchange) {
 	const epoch = 10 // the id of the producer and its epoch end there
-	if code := b.refusal(x); code != kerr.InvalidProducerEpoch.Code && code != kerr.OutOfOrderSequenceNumber.Code {
+	if p := b.answer(x); p == nil || p.ErrorCode != kerr.InvalidProducerEpoch.Code && p.ErrorCode != kerr.OutOfOrderSequenceNumber.Code {
 		return
 	}
 	for sent, s := range r.sent {
@@ -269,18 +278,6 @@ func (r *rig) renumber(b batch, x *exchange) {
 			r.hear(s, time.Time{})
 		}
 	}
-}
-
-// refusal returns the error of a batch's partition in an answer.
-func (b batch) refusal(x *exchange) int16 {
-	for _, t := range x.response.(*kmsg.ProduceResponse).Topics {
-		for _, p := range t.Partitions {
-			if t.TopicID == b.topic && p.Partition == b.partition {
-				return p.ErrorCode
-			}
-		}
-	}
-	return 0
 }
 
 // noteCommit notes the partitions whose commit was taken. Callers hold mu.
