@@ -43,10 +43,8 @@ func TestSimulationOfACommandInALogThatWasWrittenAnew(t *testing.T) {
 	s.keepsEveryPromise(t)
 }
 
-// TestSimulationOfACommitThatLeavesOutWhatACommandEnded: a commit has no room for all that has
-// finished. Then the journal gets a later part of a snapshot, with a cancel, and not the
-// earlier one with its victim.
-func TestSimulationOfACommitThatLeavesOutWhatACommandEnded(t *testing.T) {
+// farFromItsVictim has a cancel and its victim finished with many runs between, in a set for which a commit has no room.
+func farFromItsVictim() script {
 	s := script{journalled(identified(small(1)))}
 	s.Config.IDs, s.Config.JournalMax, s.Config.MaxMetadata, s.Config.Accidents = 2, 140, 300, -1
 	s.alternately(75)
@@ -58,6 +56,14 @@ func TestSimulationOfACommitThatLeavesOutWhatACommandEnded(t *testing.T) {
 	for range 3 { // the core learns how much the broker takes
 		s.commit()
 	}
+	return s
+}
+
+// TestSimulationOfACommitThatLeavesOutWhatACommandEnded: a commit has no room for all that has
+// finished. Then the journal gets a later part of a snapshot, with a cancel, and not the
+// earlier one with its victim.
+func TestSimulationOfACommitThatLeavesOutWhatACommandEnded(t *testing.T) {
+	s := farFromItsVictim()
 	for range 4 {
 		s.do(Cut, 1)
 	}
@@ -70,17 +76,7 @@ func TestSimulationOfACommitThatLeavesOutWhatACommandEnded(t *testing.T) {
 // stood. The journal loses what has their victim, and not what has a cancel. The next owner writes a snapshot of the
 // rest, and ends before its first commit.
 func TestSimulationOfACommandBehindAnIncompleteJournal(t *testing.T) {
-	s := script{journalled(identified(small(1)))}
-	s.Config.IDs, s.Config.JournalMax, s.Config.MaxMetadata, s.Config.Accidents = 2, 140, 300, -1
-	s.alternately(75)
-	s.do(Append, laterTimer)
-	s.alternately(75)
-	s.do(Append, cancel)
-	s.do(Append, secondTimer)
-	s.read()
-	for range 3 { // the core learns how much the broker takes
-		s.commit()
-	}
+	s := farFromItsVictim()
 	for range 6 {
 		s.write()
 	}
