@@ -127,10 +127,10 @@ func TestWhatKustomizeDoesWithComponentsIsSaid(t *testing.T) {
 	for _, c := range []struct{ document, says string }{
 		{"../../docs/kubernetes.md", "components are applied"},
 		{"components/without-readiness/kustomization.yaml", "components are applied"},
-		{"../../docs/kubernetes.md", "labels of the kustomization that lists this component come after it"},
+		{"../../docs/kubernetes.md", "Labels of the kustomization that lists this component come after it"},
 		{"components/sidecar/kustomization.yaml", "labels of the kustomization that lists this component come after it"},
 	} {
-		if !strings.Contains(strings.ToLower(sentences(t, c.document)), c.says) {
+		if !strings.Contains(sentences(t, c.document), c.says) {
 			t.Errorf("%s does not say %q", c.document, c.says)
 		}
 	}
