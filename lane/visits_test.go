@@ -136,8 +136,8 @@ func TestWhatAQuarterHoldsIsOnTime(t *testing.T) {
 	})
 }
 
-// TestNothingIsMovedThatWouldBeReadBackAtOnce: the horizon follows the read-ahead. Some records come one by one. A
-// flush that begins for memory alone must not find a look for what ingress keeps in the same turn.
+// TestNothingIsMovedThatWouldBeReadBackAtOnce: the horizon follows the read-ahead. Some records come one by one, many
+// between two looks. A flush that begins for memory alone must not find a look for what ingress keeps in the same turn.
 func TestNothingIsMovedThatWouldBeReadBackAtOnce(t *testing.T) {
 	slow := func(s *shelf) {
 		s.slow = 25 * time.Second
@@ -148,8 +148,8 @@ func TestNothingIsMovedThatWouldBeReadBackAtOnce(t *testing.T) {
 		r.want("planted 0" + strings.Repeat(".", 10))
 		for i, rec := range r.bunch(0, full, 150*time.Second) { // a visit may take 25 s, so copies are read 100 s ahead
 			r.fetched(assignment(0, 1), rec)
-			if i == 0 || i >= full-8 {
-				time.Sleep(leastAged * 2 / 5)
+			if i == 0 || i >= full-64 {
+				time.Sleep(leastAged / 20)
 			}
 		}
 		if n := r.moved(s); n > 0 {
