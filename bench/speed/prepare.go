@@ -35,9 +35,25 @@ func (s *site) prepare(ctx context.Context) error {
 	return s.warmBroker(ctx)
 }
 
-// warmBroker lets a loop copy records that nobody measures: a broker that has just started is slow.
+// warmBroker lets the product and a loop copy records that nobody measures.
 func (s *site) warmBroker(ctx context.Context) error {
-	return s.running(ctx, s.ways(bare)[0], "warm", func(sc *scene, _ *process.Child, _ *sender) error {
+	ways := s.ways(product, bare)
+	if s.Product.runs() {
+		ways = s.ways(bare)
+	}
+	for range s.Warmups {
+		for _, w := range ways {
+			if err := s.copyOnce(ctx, w); err != nil {
+				return fmt.Errorf("%s: %w", w.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// copyOnce lets a way copy records.
+func (s *site) copyOnce(ctx context.Context, w way) error {
+	return s.running(ctx, w, "warm", func(sc *scene, _ *process.Child, _ *sender) error {
 		if err := sc.load(ctx, smallest, s.Warm); err != nil {
 			return err
 		}

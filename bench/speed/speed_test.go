@@ -24,7 +24,7 @@ func tiny(t *testing.T) Options {
 	t.Cleanup(cluster.Close)
 	return Options{
 		Brokers: cluster.ListenAddrs(), Product: Layover(), Runs: 1, Due: map[int]int{100: 2000}, Partitions: []int{2, 3}, Rates: []int{200},
-		Watch: 500 * time.Millisecond, Burst: 500, LateRates: []int{200}, Flood: 2000, Warm: 100, Lanes: []int{1, 2}, Cores: []int{1}, Parked: []int{10, 1000}, Beside: 500, Log: t.Output(),
+		Watch: 500 * time.Millisecond, Burst: 500, LateRates: []int{200}, Flood: 2000, Warm: 100, Warmups: 1, Lanes: []int{1, 2}, Cores: []int{1}, Parked: []int{10, 1000}, Beside: 500, Log: t.Output(),
 	}
 }
 
