@@ -77,7 +77,7 @@ func (f *spans) carryOut(ctx context.Context, sc *scene) error {
 func (s *site) bareFlood(ctx context.Context) error {
 	return s.running(ctx, s.ways(bare)[0], partFlood, func(sc *scene, _ *process.Child, _ *sender) error {
 		from := time.Now().Add(2 * time.Second)
-		c, err := sc.startTimer(ctx, floodRate, from, s.Watch+floodMost)
+		c, err := sc.startTimer(ctx, floodRate, from, s.Watch+floodMost, "")
 		if err != nil {
 			return err
 		}

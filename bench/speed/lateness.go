@@ -42,17 +42,18 @@ func within(from, to time.Time) func(int, *entry) bool {
 	return func(_ int, e *entry) bool { return !e.aside && e.dueMs >= from.UnixMilli() && e.dueMs < to.UnixMilli() }
 }
 
-// lateness measures the product and a bare producer at each rate.
+// lateness measures the product at each rate, a bare producer, and one beside as much that is read.
 func (s *site) lateness(ctx context.Context) error {
 	for _, rate := range s.LateRates {
-		err := s.inTurn(ctx,
-			step{s.Product.Name, func(ctx context.Context) error {
-				return s.running(ctx, s.ways(product)[0], fmt.Sprintf("lateness-%d", rate), func(sc *scene, _ *process.Child, snd *sender) error {
-					return sc.receiving(ctx, func() error { return s.lateAt(ctx, sc, snd, rate) })
-				})
-			}},
-			step{"bare produce", func(ctx context.Context) error { return s.bareAt(ctx, rate) }})
-		if err != nil {
+		steps := []step{{s.Product.Name, func(ctx context.Context) error {
+			return s.running(ctx, s.ways(product)[0], fmt.Sprintf("lateness-%d", rate), func(sc *scene, _ *process.Child, snd *sender) error {
+				return sc.receiving(ctx, func() error { return s.lateAt(ctx, sc, snd, rate) })
+			})
+		}}}
+		for _, w := range s.ways(timer, reading) {
+			steps = append(steps, step{w.name, func(ctx context.Context) error { return s.bareAt(ctx, w, rate) }})
+		}
+		if err := s.inTurn(ctx, steps...); err != nil {
 			return fmt.Errorf("%d/s: %w", rate, err)
 		}
 	}
@@ -79,21 +80,25 @@ func (s *site) lateAt(ctx context.Context, sc *scene, snd *sender, rate int) err
 }
 
 // bareAt measures a bare producer at a rate.
-func (s *site) bareAt(ctx context.Context, rate int) (err error) {
-	w := s.ways(timer)[0]
+func (s *site) bareAt(ctx context.Context, w way, rate int) (err error) {
 	sc, err := s.newScene(ctx, w, s.partitions(), "")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, sc.close(ctx)) }()
 	from := time.Now().Add(2 * time.Second)
-	c, err := sc.startTimer(ctx, rate, from, settle+s.Watch)
+	read := ""
+	if w.kind == reading {
+		read = sc.ingress
+	}
+	c, err := sc.startTimer(ctx, rate, from, settle+s.Watch, read)
 	if err != nil {
 		return err
 	}
 	defer kill(c)
+	until := func() error { return cluster.Pause(ctx, time.Until(from.Add(settle+s.Watch))) }
 	err = sc.receiving(ctx, func() error {
-		if err := cluster.Pause(ctx, time.Until(from.Add(settle+s.Watch))); err != nil {
+		if err := sc.asMuch(ctx, w, rate, until); err != nil {
 			return err
 		}
 		return sc.await(ctx)
@@ -106,9 +111,23 @@ func (s *site) bareAt(ctx context.Context, rate int) (err error) {
 	return sc.books.fault(a)
 }
 
-// startTimer starts a bare producer to the target, and enters what it will write.
-func (s *scene) startTimer(ctx context.Context, rate int, from time.Time, lasts time.Duration) (*process.Child, error) {
-	o := timerOrder{Brokers: s.broker.Addrs, To: s.target, Tag: s.books.tag, First: s.books.count(), Value: smallest,
+// asMuch runs f while as many records a second are written to the ingress topic as a bare producer writes to
+// the target, where it reads them. They are to wait like those of the product, and nobody copies them.
+func (s *scene) asMuch(ctx context.Context, w way, rate int, f func() error) error {
+	if w.kind != reading {
+		return f()
+	}
+	snd, err := s.newSender(smallest)
+	if err != nil {
+		return err
+	}
+	defer snd.client.Close()
+	return snd.flowing(ctx, rate, lateDelay, false, f)
+}
+
+// startTimer starts a bare producer to the target, which reads a topic meanwhile, and enters what it will write.
+func (s *scene) startTimer(ctx context.Context, rate int, from time.Time, lasts time.Duration, read string) (*process.Child, error) {
+	o := timerOrder{Read: read, Brokers: s.broker.Addrs, To: s.target, Tag: s.books.tag, First: s.books.count(), Value: smallest,
 		N: int(float64(rate) * lasts.Seconds()), FromMs: from.UnixMilli(), Every: time.Second / time.Duration(rate)}
 	for i := range o.N {
 		s.books.enter(entry{dueMs: o.dueMs(i)})
@@ -130,7 +149,7 @@ func (s *site) latenessRows() (rows []row.Row) {
 	for _, rate := range s.LateRates {
 		of := rateCase(rate, 0)
 		_, beside := s.three(partLate, of, s.ways(timer)[0].name, byConsumer)
-		for _, w := range s.ways(product, timer) {
+		for _, w := range s.ways(product, timer, reading) {
 			text, _ := s.three(partLate, of, w.name, byBroker)
 			again, _ := s.get(partLate, of, w.name, whatAgain)
 			rows = append(rows, row.Plain(of+": "+w.name+", "+byBroker, "%s; %.0f again", text, again))

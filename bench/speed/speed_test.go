@@ -72,10 +72,11 @@ func TestEveryPartFillsItsRows(t *testing.T) {
 		return names
 	}
 	for title, names := range map[string][]string{
-		"Already":  append(due("2"), due("3")...),
-		"CPU":      {"200/s, delay 2 s: layover", "200/s, delay 3600 s: layover", "200/s: bare loop, no linger", "200/s: bare loop", "200/s: bare produce"},
-		"Burst":    append(burst("due at one instant: "), burst("due within one second: ")...),
-		"Lateness": {"200/s: layover, by", "200/s: layover, at", "200/s: bare produce, by", "200/s: bare produce, at"},
+		"Already": append(due("2"), due("3")...),
+		"CPU":     {"200/s, delay 2 s: layover", "200/s, delay 3600 s: layover", "200/s: bare loop, no linger", "200/s: bare loop", "200/s: bare produce"},
+		"Burst":   append(burst("due at one instant: "), burst("due within one second: ")...),
+		"Lateness": {"200/s: layover, by", "200/s: layover, at", "200/s: bare produce, by", "200/s: bare produce, at",
+			"200/s: bare produce, as much read beside it, by", "200/s: bare produce, as much read beside it, at"},
 		"Flood": {"layover: lateness at 1000/s before", "layover: lateness at 1000/s before", "layover: lateness at 1000/s while",
 			"layover: lateness at 1000/s while", "layover: the flood", "bare produce: lateness at 1000/s before", "bare produce: lateness at 1000/s before",
 			"bare produce: lateness at 1000/s while", "bare produce: lateness at 1000/s while", "bare loop: the flood"},

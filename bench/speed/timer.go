@@ -23,6 +23,8 @@ type timerOrder struct {
 	FromMs  int64         // the first is due then, in Unix milliseconds
 	Every   time.Duration // the others follow
 
+	Read string // topic that is read meanwhile, as a Layover reads its own; "" is none
+
 	Probe    string  // topic that has a record of its own at each instant of ProbesMs, numbered behind the others
 	ProbesMs []int64 // Unix milliseconds, in order
 }
@@ -41,11 +43,18 @@ func serveTimer(in, out *os.File) error {
 		return err
 	}
 	defer stop()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(o.Brokers...), kgo.ProducerLinger(0), kgo.MaxBufferedRecords(max(o.N, 10_000)))
+	opts := []kgo.Opt{kgo.SeedBrokers(o.Brokers...), kgo.ProducerLinger(0), kgo.MaxBufferedRecords(max(o.N, 10_000))}
+	if o.Read != "" {
+		opts = append(opts, kgo.ConsumeTopics(o.Read))
+	}
+	cl, err := kgo.NewClient(opts...)
 	if err != nil {
 		return err
 	}
 	defer cl.Close()
+	if o.Read != "" {
+		go read(ctx, cl) // ended by stop
+	}
 	go answer(rest, out, stop) // ended by the end of in, or with the process
 	var failed broker.Failure
 	o.write(ctx, cl, &failed)
@@ -56,6 +65,13 @@ func serveTimer(in, out *os.File) error {
 		return fmt.Errorf("bare produce: %w", err)
 	}
 	return failed.Get()
+}
+
+// read reads, and does nothing with it.
+func read(ctx context.Context, cl *kgo.Client) {
+	for ctx.Err() == nil {
+		cl.PollFetches(ctx)
+	}
 }
 
 // write returns when all records are with the client.

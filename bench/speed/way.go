@@ -21,6 +21,7 @@ const (
 	bare                // the loop that adds none
 	eager               // the same, and it does not wait for others
 	timer               // the bare produce
+	reading             // the same, beside as many records that are written to be read, and read
 )
 
 // way is one of those that are measured in turn.
@@ -34,7 +35,7 @@ type way struct {
 func (o *Options) ways(kinds ...kind) (all []way) {
 	names := map[kind]string{
 		product: o.Product.Name, plain: o.Product.Name + ", no added headers", stamped: "loop, the same headers",
-		bare: "bare loop", eager: "bare loop, no linger", timer: "bare produce",
+		bare: "bare loop", eager: "bare loop, no linger", timer: "bare produce", reading: "bare produce, as much read beside it",
 	}
 	for _, k := range kinds {
 		if k != plain || !o.Product.runs() {
