@@ -52,7 +52,7 @@ func BenchmarkAlreadyDue(b *testing.B) {
 	b.Run("behind a backlog", func(b *testing.B) { benchAlreadyDue(b, 0, 100_000, 8192) })
 }
 
-// benchAlreadyDue delivers records with so many read before them and so many in flight. Their bytes
+// benchAlreadyDue delivers records with so many read before them and so many in flight. Of many, the bytes
 // are no longer in the processor's cache when they are offered and answered.
 func benchAlreadyDue(b *testing.B, leaveOut delay.Added, ahead, flying int) {
 	const batch, partitions = intakeBudget, 4

@@ -76,8 +76,8 @@ func (f *spans) carryOut(ctx context.Context, sc *scene) error {
 // bareFlood lets a bare produce to the target go on beside a loop that copies the flood.
 func (s *site) bareFlood(ctx context.Context) error {
 	return s.running(ctx, s.ways(bare)[0], partFlood, func(sc *scene, _ *process.Child, _ *sender) error {
-		from := time.Now().Add(2 * time.Second)
-		c, err := sc.startTimer(ctx, floodRate, from, s.Watch+floodMost, "")
+		w, from := s.ways(timer)[0], time.Now().Add(2*time.Second)
+		c, err := sc.startTimer(ctx, w, floodRate, from, s.Watch+floodMost)
 		if err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (s *site) bareFlood(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return s.noteFlood(sc, s.ways(timer)[0].name, f)
+		return s.noteFlood(sc, w.name, f)
 	})
 }
 

@@ -87,11 +87,7 @@ func (s *site) bareAt(ctx context.Context, w way, rate int) (err error) {
 	}
 	defer func() { err = errors.Join(err, sc.close(ctx)) }()
 	from := time.Now().Add(2 * time.Second)
-	read := ""
-	if w.kind == reading {
-		read = sc.ingress
-	}
-	c, err := sc.startTimer(ctx, rate, from, settle+s.Watch, read)
+	c, err := sc.startTimer(ctx, w, rate, from, settle+s.Watch)
 	if err != nil {
 		return err
 	}
@@ -111,8 +107,8 @@ func (s *site) bareAt(ctx context.Context, w way, rate int) (err error) {
 	return sc.books.fault(a)
 }
 
-// asMuch runs f while as many records a second are written to the ingress topic as a bare producer writes to
-// the target, where it reads them. They are to wait like those of the product, and nobody copies them.
+// asMuch runs f. A bare producer that reads has as many records a second to read meanwhile as it writes: they
+// stand in the ingress topic, are to wait like those of the product, and nobody copies them.
 func (s *scene) asMuch(ctx context.Context, w way, rate int, f func() error) error {
 	if w.kind != reading {
 		return f()
@@ -125,10 +121,13 @@ func (s *scene) asMuch(ctx context.Context, w way, rate int, f func() error) err
 	return snd.flowing(ctx, rate, lateDelay, false, f)
 }
 
-// startTimer starts a bare producer to the target, which reads a topic meanwhile, and enters what it will write.
-func (s *scene) startTimer(ctx context.Context, rate int, from time.Time, lasts time.Duration, read string) (*process.Child, error) {
-	o := timerOrder{Read: read, Brokers: s.broker.Addrs, To: s.target, Tag: s.books.tag, First: s.books.count(), Value: smallest,
+// startTimer starts a bare producer to the target, and enters what it will write.
+func (s *scene) startTimer(ctx context.Context, w way, rate int, from time.Time, lasts time.Duration) (*process.Child, error) {
+	o := timerOrder{Brokers: s.broker.Addrs, To: s.target, Tag: s.books.tag, First: s.books.count(), Value: smallest,
 		N: int(float64(rate) * lasts.Seconds()), FromMs: from.UnixMilli(), Every: time.Second / time.Duration(rate)}
+	if w.kind == reading {
+		o.Read = s.ingress
+	}
 	for i := range o.N {
 		s.books.enter(entry{dueMs: o.dueMs(i)})
 	}

@@ -96,7 +96,7 @@ func (s *site) timedRate(ctx context.Context, rate int) (err error) {
 	}
 	defer func() { err = errors.Join(err, sc.close(ctx)) }()
 	from := time.Now().Add(settle)
-	c, err := sc.startTimer(ctx, rate, from, settle+s.Watch, "")
+	c, err := sc.startTimer(ctx, w, rate, from, settle+s.Watch)
 	if err != nil {
 		return err
 	}

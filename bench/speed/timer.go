@@ -67,7 +67,7 @@ func serveTimer(in, out *os.File) error {
 	return failed.Get()
 }
 
-// read reads, and does nothing with it.
+// read reads what comes, and drops it.
 func read(ctx context.Context, cl *kgo.Client) {
 	for ctx.Err() == nil {
 		cl.PollFetches(ctx)
