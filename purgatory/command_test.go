@@ -299,3 +299,60 @@ func TestIDsAreComparedByTheirBytes(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// TestARecordThatMayHaveBeenWrittenIsNotCalledCancelledForAnotherThatIsRefused in the same wave.
+func TestARecordThatMayHaveBeenWrittenIsNotCalledCancelledForAnotherThatIsRefused(t *testing.T) {
+	r := newIDRig(t, nil)
+	r.assigned(nil)
+	r.must(r.arrival(0, 0, "0 first"), r.named(1, 0, "a"))
+	r.pass(1)
+	written := r.offer()
+	r.want(written, 0, 1)
+	r.end(Unknown, written...) // both are written, and nobody knows
+	r.must(r.cancelOf(2, "a"))
+	r.must(r.arrival(3, 0, "0 bad"))
+	r.pass(5000)
+	trial := r.offer()
+	r.want(trial, 0)
+	r.end(Delivered, trial...)
+	r.pass(1)
+	wave := r.offer()
+	r.want(wave, 1, 3)
+	r.end(Rejected, wave...) // for 3: a broker refuses a batch as a whole
+	got := []string{}
+	for range 20 {
+		r.pass(100)
+		for _, d := range r.offer() {
+			if d.Event {
+				got = append(got, string(d.Body)[1:])
+			}
+			class := Delivered
+			if d.Offset == 3 && !d.DeadLettered {
+				class = Rejected
+			}
+			r.end(class, d)
+		}
+	}
+	for i, e := range got {
+		got[i] = e[:min(len(e), len("too_late a 1 by 2"))]
+	}
+	if !slices.Equal(got, []string{"too_late a 1 by 2"}) {
+		t.Errorf("got %q, but the target has the record", got)
+	}
+	r.audit()
+}
+
+// TestARecordThatMayHaveBeenWrittenIsNotCalledCancelledAsItsTargetIsForbidden by now.
+func TestARecordThatMayHaveBeenWrittenIsNotCalledCancelledAsItsTargetIsForbidden(t *testing.T) {
+	r := newIDRig(t, nil)
+	r.assigned(nil)
+	r.must(r.named(0, 0, "a"))
+	r.pass(1)
+	r.one(Unknown) // it is written, and nobody knows
+	r.must(r.cancelOf(1, "a"))
+	r.pass(5000)
+	r.one(Unavailable)
+	if got, want := r.drain(), []string{"0", "too_late a 0 by 1"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -149,3 +149,26 @@ func TestAnExpiredRecordDoesNotWaitForItsDeadline(t *testing.T) {
 		t.Errorf("%d expired", n)
 	}
 }
+
+// TestAnExpiredRecordIsNotGivenUpWithoutALease: its membership is not confirmed when the patience is used up.
+func TestAnExpiredRecordIsNotGivenUpWithoutALease(t *testing.T) {
+	for _, suspended := range []bool{false, true} {
+		r := newIDRig(t, func(c *Config) { c.OnExpired = Drop })
+		r.assigned(nil)
+		r.router[egress] = Missing
+		r.must(r.expires(0, 0, 500))
+		r.pass(1)
+		r.want(r.offer())
+		if suspended {
+			r.Suspend()
+		}
+		r.pass(61_000)
+		if suspended {
+			r.commitLow(0)
+		}
+		if got := r.drain(); len(got) != 1 || got[0] != "expired  0 by -1" {
+			t.Errorf("suspended %t: got %q", suspended, got)
+		}
+		r.audit()
+	}
+}

@@ -24,7 +24,6 @@ type flight struct {
 	monotonicMs int64 // the same by the clock that no step moves
 	busy        bool
 	trial       bool
-	hurried     bool
 	wave        int // of its partition
 }
 
@@ -44,7 +43,7 @@ func (f *flights) start(fl flight, now Clock) (id int32) {
 		f.list = append(f.list, flight{})
 	}
 	d, e := fl.dest, &fl.entry
-	fl.wave, fl.hurried = d.wave, d.hurried
+	fl.wave = d.wave
 	f.list[id] = fl
 	if d.inFlight == 0 {
 		d.proven = d.proven && now.AnsweredMs-d.answeredMs < stuckMs

@@ -165,7 +165,7 @@ func (o *outbox) deadLetterOldest(t *target, q *queue, v Verdict) {
 			t.hold.look = max(t.hold.look-1, 0)
 		}
 		f.shed(int64(e.size), q.count)
-		if h := readHeader(o.store.at(e.loc)); e.mayNot(&h, o.now.WallMs) == late { // perhaps long before it was due
+		if h := readHeader(o.store.at(e.loc)); e.failure == nil && h.hasExpired(o.now.WallMs) { // perhaps long before it was due
 			o.expire(e)
 			continue
 		}

@@ -24,6 +24,9 @@ func (hs *holds) begin(t *target, v Verdict, detail string, known bool) {
 		h.verdict, h.detail, h.known = v, detail, h.known && known
 		h.backoffMs = min(2*h.backoffMs, holdMaxMs)
 		h.retryAtMs = hs.now.WallMs + h.backoffMs
+		if v == Rejecting && notice.Changed {
+			t.queue.refusedLast()
+		}
 		return
 	}
 	*h = hold{held: true, verdict: v, detail: detail, known: known, backoffMs: holdFirstMs, retryAtMs: hs.now.WallMs + holdFirstMs, sinceMs: hs.now.WallMs}
@@ -36,6 +39,9 @@ func (hs *holds) begin(t *target, v Verdict, detail string, known bool) {
 		}
 	}
 	t.queue.each(func(e *entry) { hs.rehome(e) })
+	if v == Rejecting {
+		t.queue.refusedLast()
+	}
 	hs.notices = append(hs.notices, notice)
 }
 

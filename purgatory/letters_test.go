@@ -115,3 +115,60 @@ func TestLettersGoTogetherOnceNoneThatWasRefusedWaits(t *testing.T) {
 		t.Errorf("the low offset is %d of %d, in %d waves", low, n, waves)
 	}
 }
+
+// TestALetterThatWaitedForAMembershipDoesNotWaitForAllThatAreRefused: the lease ran out while its record was in flight.
+func TestALetterThatWaitedForAMembershipDoesNotWaitForAllThatAreRefused(t *testing.T) {
+	for _, suspended := range []bool{false, true} {
+		r := newRig(t, nil)
+		r.assign(0, 1, 0)
+		r.assign(1, 1, 0)
+		const n = 300
+		for o := range int64(n) {
+			r.bury(o, "0")
+		}
+		r.drive(120_000, n, -1)
+		r.mustTake(1, 1, 0, n) // a record like others, that its target refuses
+		r.pass(1)
+		flying := r.offer()
+		r.end(Rejected, flying...)
+		for flying = r.offer(); len(flying) > 0 && flying[0].DeadLettered; flying = r.offer() {
+			r.end(Rejected, flying...)
+		}
+		r.want(flying, n)
+		if suspended {
+			r.Suspend()
+		}
+		r.end(Rejected, flying...) // it is a letter
+		if suspended {
+			r.commitLow(1)
+		}
+		at := r.at.WallMs
+		if taken := r.drive(3_600_000, n, n); taken-at > 1000 || taken == 0 {
+			t.Errorf("suspended %t: a letter that the topic takes waited for %d ms behind %d refused ones", suspended, taken-at, n)
+		}
+	}
+}
+
+// TestALetterThatCameWhileTheTopicWasSilentDoesNotWaitForAllThatAreRefused: one answer was lost in between.
+func TestALetterThatCameWhileTheTopicWasSilentDoesNotWaitForAllThatAreRefused(t *testing.T) {
+	for _, class := range []Class{Rejected, Unknown} {
+		r := newRig(t, nil)
+		r.assign(0, 1, 0)
+		const n = 300
+		for o := range int64(n) {
+			r.bury(o, "0")
+		}
+		r.drive(120_000, n, -1)
+		var ds []Delivery
+		for len(ds) == 0 {
+			r.pass(10)
+			ds = r.offer()
+		}
+		r.end(class, ds...)
+		r.bury(n, "0") // of a parked record
+		at := r.at.WallMs
+		if taken := r.drive(3_600_000, n, n); taken-at > 3000 || taken == 0 {
+			t.Errorf("class %d: a letter that the topic takes waited for %d ms behind %d refused ones", class, taken-at, n)
+		}
+	}
+}

@@ -104,8 +104,13 @@ func (o *outbox) enqueue(e entry) {
 	if o.keep(e) {
 		return
 	}
+	o.join(e)
+}
+
+// join queues a due record at its target that may leave. A letter comes before those that were refused, and goes at once.
+func (o *outbox) join(e entry) {
 	h := &e.target.hold
-	first := h.held && h.verdict == Rejecting // before the letters that were refused, and at once
+	first := h.held && h.verdict == Rejecting && !e.refused
 	if first {
 		h.look, h.retryAtMs = 0, o.now.WallMs
 	}
@@ -146,7 +151,7 @@ func (o *outbox) confirm(s *source) {
 	}
 	for s.waiting.count > 0 {
 		if e := s.waiting.pop(); !o.keep(e) {
-			o.wait(e, false)
+			o.join(e)
 		}
 	}
 }
@@ -159,7 +164,7 @@ func (o *outbox) open(s *source) {
 		return
 	}
 	for s.behind.count > 0 {
-		o.wait(s.behind.pop(), false)
+		o.join(s.behind.pop())
 	}
 }
 

@@ -101,6 +101,16 @@ func (o *outbox) withdraw(e entry) bool {
 	return true
 }
 
+// unknown reports whether a command waits for a record that an earlier attempt may have written. An answer that is not
+// about the record itself does not tell.
+func (o *outbox) unknown(e entry) bool {
+	if e.loc&named == 0 || !o.store.spot(e.loc).superseded {
+		return false
+	}
+	h := readHeader(o.store.at(e.loc))
+	return h.marks&unsure != 0
+}
+
 // noRoom queues a record that the client had no room for, where it came from. That is
 // nobody's fault: its target is not held, its partition has not answered.
 func (o *outbox) noRoom(e entry, d *dest) {
@@ -112,7 +122,7 @@ func (o *outbox) noRoom(e entry, d *dest) {
 		o.end(e, handedOver)
 		return
 	}
-	if h := readHeader(o.store.at(e.loc)); h.marks&unsure == 0 && o.withdraw(e) {
+	if !o.unknown(e) && o.withdraw(e) {
 		return
 	}
 	e.from.due++
@@ -141,7 +151,7 @@ func (o *outbox) again(e entry, t *target, trial bool, v Verdict, detail string)
 	}
 	if v == Unreachable {
 		o.store.doubt(e.loc)
-	} else if o.withdraw(e) {
+	} else if !o.unknown(e) && o.withdraw(e) {
 		return
 	}
 	e.from.due++
@@ -155,7 +165,7 @@ func (o *outbox) again(e entry, t *target, trial bool, v Verdict, detail string)
 
 // climb sends a record again by the next attempt: the answer may not have been about it.
 func (o *outbox) climb(e entry) {
-	if o.withdraw(e) {
+	if !(e.try == together && o.unknown(e)) && o.withdraw(e) {
 		return
 	}
 	e.try++

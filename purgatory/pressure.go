@@ -12,13 +12,13 @@ func (r *Runs) MovingBytes() int64 { return r.bytes - r.silence().bytes }
 // LoadedBytes returns the bytes of records in memory that were read from runs topics.
 func (r *Runs) LoadedBytes() int64 { return r.out.dir.copies }
 
-// Held returns how much of what was read from there is held at most, as its target does not take it. It
-// counts against its target's share of memory, so it need not keep others from being read.
+// Held returns how much of what was read from there is held at most, or waits behind refusals, as its target does not
+// take it. It counts against its target's share of memory, so it need not keep others from being read.
 func (r *Runs) Held() (bytes int64) {
 	for _, t := range r.out.busy {
 		if t != r.out.dir.dead {
 			_, held := t.held()
-			bytes += min(held, t.copies)
+			bytes += min(max(held, t.rejected()), t.copies)
 		}
 	}
 	return bytes

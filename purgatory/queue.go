@@ -191,6 +191,15 @@ func (q *queue) free() {
 	q.buf, q.head = nil, 0
 }
 
+// refusedLast puts the letters that were refused behind all others, in their order. No letter is dead.
+func (q *queue) refusedLast() {
+	var refused []entry
+	q.remove(func(e *entry) bool { return e.refused }, func(e entry) { refused = append(refused, e) })
+	for _, e := range refused {
+		q.pushBack(e)
+	}
+}
+
 // hasRefused reports whether one of the letters was refused. Most of those are behind all others, so it looks from
 // there. No letter is dead.
 func (q *queue) hasRefused() bool {

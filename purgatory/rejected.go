@@ -12,7 +12,8 @@ type refusals struct {
 	wave  int // of what is put in flight now
 	// Of the monotonic clock: the last refusal, and the one since which each found the target's share of memory full.
 	lastMs, fullMs int64
-	hurried        bool // what is put in flight now ends where its wave is refused
+	hurried        bool // what is put in flight now ends where its wave is refused, and they still found it full then
+	ends           bool // all of the wave that was refused last ends
 }
 
 // hurryAfterMs is how long what waits behind refusals may take more than the target's share of memory, in milliseconds.
@@ -40,7 +41,9 @@ func (w *refusals) refuses(n, most int, full bool, nowMs int64) {
 	}
 	w.wave++
 	w.good, w.lastMs = 0, nowMs
-	if w.hurried = nowMs-w.fullMs >= hurryAfterMs; w.hurried {
+	hurried := nowMs-w.fullMs >= hurryAfterMs
+	w.ends, w.hurried = w.hurried && hurried, hurried
+	if hurried {
 		w.limit = min(2*max(w.limit, n), most)
 		return
 	}
@@ -50,14 +53,16 @@ func (w *refusals) refuses(n, most int, full bool, nowMs int64) {
 // rejected takes back a record that its target has refused, alone or with its wave.
 func (o *outbox) rejected(f *flight, r *Result) {
 	e, d, t := f.entry, f.dest, f.dest.target
+	itself := e.try != together || f.wave == d.wave && d.inFlight == 0 // and no other was with it
 	if f.wave == d.wave && (e.try == together || d.limit > 0) {
 		full := t != o.dir.dead && t.rejected()+t.elsewhere > o.cfg.HeldShare
 		d.refuses(d.inFlight+1, o.cfg.MaxInFlight, full, o.now.MonotonicMs)
 	}
+	unknown := !itself && o.unknown(e)
 	switch {
-	case e.try != together || f.hurried:
+	case !unknown && (e.try != together || d.ends && f.wave == d.wave-1):
 		o.refused(e, t, reasonRejected, r)
-	case !o.withdraw(e):
+	case unknown || !o.withdraw(e):
 		e.from.due++
 		o.waitAgain(e, d)
 	}

@@ -158,3 +158,45 @@ func TestOthersHearOfWhatIsBehindRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestHurryEndsWithTheBacklog: of a wave that is refused long after it, the one record ends that was refused.
+func TestHurryEndsWithTheBacklog(t *testing.T) {
+	r := newRig(t, nil)
+	elsewhere := 2 * r.cfg.HeldShare
+	r.elsewhere = func(TargetName, int64) int64 { return elsewhere }
+	r.assign(0, 1, 0)
+	next := int64(0)
+	target := r.out.dir.targetOf(ingress, egress, egress)
+	take := func(n int) {
+		for range n {
+			r.mustTake(0, 1, 0, next)
+			next++
+		}
+	}
+	for round := 0; len(target.dests) == 0 || !target.dests[0].hurried; round++ {
+		if round == 600 {
+			t.Fatal("nothing is hurried: this is not the situation")
+		}
+		take(2)
+		r.pass(100)
+		r.beside(r.offer(), func(int64) bool { return true })
+	}
+	elsewhere = 0
+	r.broker(func(int64) bool { return false }) // the target is well again, and takes all that waits
+	dead := r.stats.DeadLettered[TopicReason{ingress, reasonRejected}]
+	if low := r.parts.list[0].Window.Low(); low != next || target.waiting() > 0 {
+		t.Fatalf("the low offset is %d of %d", low, next)
+	}
+	for range 3600 {
+		r.pass(1000)
+	}
+	const n = 20
+	bad := next + 10
+	take(n)
+	r.pass(1)
+	r.broker(func(offset int64) bool { return offset == bad })
+	if got := r.stats.DeadLettered[TopicReason{ingress, reasonRejected}] - dead; got != 1 {
+		t.Errorf("%d of %d records are dead letters as one was refused, an hour after the refusal before it, want 1", got, n)
+	}
+	r.audit()
+}
