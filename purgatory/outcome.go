@@ -94,17 +94,22 @@ func (o *outbox) outcome(r *Result) {
 
 // withdraw ends a record that was refused for certain while a command waited for that.
 func (o *outbox) withdraw(e entry) bool {
-	if e.loc&named == 0 || e.failure != nil || !o.store.spot(e.loc).superseded {
+	if !o.superseded(e) {
 		return false
 	}
 	o.end(e, withdrawn)
 	return true
 }
 
+// superseded reports whether a command waits for what becomes of a record.
+func (o *outbox) superseded(e entry) bool {
+	return e.loc&named != 0 && e.failure == nil && o.store.spot(e.loc).superseded
+}
+
 // unknown reports whether a command waits for a record that an earlier attempt may have written. An answer that is not
 // about the record itself does not tell.
 func (o *outbox) unknown(e entry) bool {
-	if e.loc&named == 0 || !o.store.spot(e.loc).superseded {
+	if !o.superseded(e) {
 		return false
 	}
 	h := readHeader(o.store.at(e.loc))

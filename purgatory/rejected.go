@@ -12,8 +12,7 @@ type refusals struct {
 	wave  int // of what is put in flight now
 	// Of the monotonic clock: the last refusal, and the one since which each found the target's share of memory full.
 	lastMs, fullMs int64
-	hurried        bool // what is put in flight now ends where its wave is refused, and they still found it full then
-	ends           bool // all of the wave that was refused last ends
+	hurried        bool // all of the wave that was refused last ends
 }
 
 // hurryAfterMs is how long what waits behind refusals may take more than the target's share of memory, in milliseconds.
@@ -41,9 +40,7 @@ func (w *refusals) refuses(n, most int, full bool, nowMs int64) {
 	}
 	w.wave++
 	w.good, w.lastMs = 0, nowMs
-	hurried := nowMs-w.fullMs >= hurryAfterMs
-	w.ends, w.hurried = w.hurried && hurried, hurried
-	if hurried {
+	if w.hurried = nowMs-w.fullMs >= hurryAfterMs; w.hurried {
 		w.limit = min(2*max(w.limit, n), most)
 		return
 	}
@@ -60,7 +57,7 @@ func (o *outbox) rejected(f *flight, r *Result) {
 	}
 	unknown := !itself && o.unknown(e)
 	switch {
-	case !unknown && (e.try != together || d.ends && f.wave == d.wave-1):
+	case !unknown && (e.try != together || d.hurried):
 		o.refused(e, t, reasonRejected, r)
 	case unknown || !o.withdraw(e):
 		e.from.due++
