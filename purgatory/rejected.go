@@ -51,7 +51,7 @@ func (w *refusals) refuses(n, most int, full bool, nowMs int64) {
 func (o *outbox) rejected(f *flight, r *Result) {
 	e, d, t := f.entry, f.dest, f.dest.target
 	if f.wave == d.wave && (e.try == together || d.limit > 0) {
-		full := t != o.dir.dead && t.rejected()+t.elsewhere > o.cfg.HeldShare
+		full := t != o.dir.dead && o.shares.full(t, o.cfg.HeldShare)
 		d.refuses(d.inFlight+1, o.cfg.MaxInFlight, full, o.now.MonotonicMs)
 	}
 	switch {

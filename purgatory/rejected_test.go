@@ -139,10 +139,10 @@ func TestManyThatAreDueAtOnceDoNotDieForOneThatIsRejected(t *testing.T) {
 func TestOthersHearOfWhatIsBehindRefusals(t *testing.T) {
 	const n = 10
 	r := newRig(t, nil)
-	heard := int64(0)
-	r.elsewhere = func(name TargetName, own int64) int64 {
+	heard := ShareBytes{}
+	r.elsewhere = func(_ TargetName, own ShareBytes) ShareBytes {
 		heard = own
-		return 0
+		return ShareBytes{}
 	}
 	r.assign(0, 1, 0)
 	for o := range int64(n) {
@@ -151,10 +151,10 @@ func TestOthersHearOfWhatIsBehindRefusals(t *testing.T) {
 	r.pass(1)
 	for range 2 { // all of them, then half
 		r.end(Rejected, r.offer()...)
-		heard = 0
+		heard = ShareBytes{}
 		r.pass(checkEveryMs)
-		if bytes := r.out.dir.targetOf(ingress, egress, egress).waiting(); heard != bytes || bytes == 0 {
-			t.Errorf("others hear of %d bytes, and %d wait", heard, bytes)
+		if bytes := r.out.dir.targetOf(ingress, egress, egress).waiting(); heard != (ShareBytes{Rejected: bytes}) || bytes == 0 {
+			t.Errorf("others hear of %+v, and %d wait", heard, bytes)
 		}
 	}
 }
