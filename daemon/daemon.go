@@ -104,7 +104,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 		Refused: d.refused, Quiet: cfg.Preflight != config.PreflightOff, Changed: d.topicsChanged, Log: d.log,
 	}, asking)
 	d.router = newRouter(cfg.Lanes)
-	d.held = holdings{bytes: make(map[purgatory.TargetName][]int64), lanes: cfg.Lanes}
+	d.held = holdings{bytes: make(map[purgatory.TargetName][]purgatory.ShareBytes), lanes: cfg.Lanes}
 	d.backpressure = &backpressure{limit: func() int64 { return sizes.pauseAt(d.watcher.Brokers()) }, names: d.nameBytes, holding: lane.NewHolding(), log: d.log, runs: cfg.RunsOn()}
 	if err := d.makeJournal(kafka); err != nil {
 		return nil, err
@@ -158,8 +158,10 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 		d.lanes = append(d.lanes, lane.New(lane.Config{
 			Core: d.coreConfig(s, names), Rules: rules, Group: d.cfg.GroupID, CommitInterval: d.cfg.CommitInterval, Journal: d.journal,
 			OriginalTime: d.cfg.Timestamp == config.TimestampOriginal, Answered: d.watcher.Answered, Holding: d.backpressure.holding, CatchUp: catchUp,
-			Elsewhere: func(t purgatory.TargetName, own int64) int64 { return d.held.elsewhere(i, t, own) },
-			Changed:   d.backpressure.check, Runs: d.runsConfig(s), Wall: d.opts.Wall, Log: d.log,
+			Elsewhere: func(t purgatory.TargetName, own purgatory.ShareBytes) purgatory.ShareBytes {
+				return d.held.elsewhere(i, t, own)
+			},
+			Changed: d.backpressure.check, Runs: d.runsConfig(s), Wall: d.opts.Wall, Log: d.log,
 		}, d.delivery(p), d.router, d.router))
 	}
 	return nil

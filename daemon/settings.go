@@ -116,31 +116,34 @@ func (d *Daemon) inFlight() int {
 	return max(n, 1)
 }
 
-// holdings is what each lane holds for the targets that take nothing at the moment.
-// The share of memory that one target may take counts for all lanes together.
+// holdings is the bytes that wait in each lane for targets that do not take all their records at the
+// moment. The share of memory that one target may take counts for all lanes together.
 type holdings struct {
 	mu    sync.Mutex
-	bytes map[purgatory.TargetName][]int64 // then by lane; only of what something is held for
+	bytes map[purgatory.TargetName][]purgatory.ShareBytes // then by lane; only of what something waits for
 	lanes int
 }
 
-// elsewhere takes what a lane holds for a target and returns what the others do.
-func (h *holdings) elsewhere(lane int, target purgatory.TargetName, own int64) (others int64) {
+// elsewhere takes the bytes that wait in a lane for a target, and returns those of the others.
+func (h *holdings) elsewhere(lane int, target purgatory.TargetName, own purgatory.ShareBytes) (others purgatory.ShareBytes) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	all := h.bytes[target]
 	if all == nil {
-		all = make([]int64, h.lanes)
+		all = make([]purgatory.ShareBytes, h.lanes)
 		h.bytes[target] = all
 	}
 	all[lane] = own
-	for _, n := range all {
-		others += n
+	for i, b := range all {
+		if i != lane {
+			others.Held += b.Held
+			others.Rejected += b.Rejected
+		}
 	}
-	if others == 0 {
+	if own == (purgatory.ShareBytes{}) && others == own {
 		delete(h.bytes, target)
 	}
-	return others - own
+	return others
 }
 
 const (

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"layover/config"
+	"layover/purgatory"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/plugin/kslog"
@@ -66,5 +67,32 @@ func TestTheKafkaClientsLogAtDebugAloneAndFollowTheLevel(t *testing.T) {
 	level.Set(slog.LevelInfo)
 	if n := testing.AllocsPerRun(100, func() { log.Level() }); n > 0 {
 		t.Errorf("%v allocations for a look at the level", n)
+	}
+}
+
+// TestLanesHearWhatWaitsInOthersByWhyItWaits, and nothing is kept of a target for which nothing waits any more.
+func TestLanesHearWhatWaitsInOthersByWhyItWaits(t *testing.T) {
+	type bytes = purgatory.ShareBytes
+	h := holdings{bytes: make(map[purgatory.TargetName][]bytes), lanes: 3}
+	ready, audit := purgatory.TargetName{Name: "ready"}, purgatory.TargetName{Name: "audit"}
+	for i, step := range []struct {
+		lane      int
+		target    purgatory.TargetName
+		own, want bytes
+		kept      int
+	}{
+		{0, ready, bytes{Held: 10}, bytes{}, 1},
+		{1, ready, bytes{Rejected: 200}, bytes{Held: 10}, 1},
+		{2, ready, bytes{Held: 3000, Rejected: 4000}, bytes{Held: 10, Rejected: 200}, 1},
+		{0, ready, bytes{Held: 20}, bytes{Held: 3000, Rejected: 4200}, 1},
+		{0, audit, bytes{Rejected: 5}, bytes{}, 2},
+		{2, ready, bytes{}, bytes{Held: 20, Rejected: 200}, 2},
+		{0, ready, bytes{}, bytes{Rejected: 200}, 2},
+		{1, ready, bytes{}, bytes{}, 1},
+		{0, audit, bytes{}, bytes{}, 0},
+	} {
+		if got := h.elsewhere(step.lane, step.target, step.own); got != step.want || len(h.bytes) != step.kept {
+			t.Errorf("step %d: lane %d hears %+v, want %+v; kept of %d targets, want %d", i, step.lane, got, step.want, len(h.bytes), step.kept)
+		}
 	}
 }

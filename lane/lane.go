@@ -62,9 +62,9 @@ type Config struct {
 	Runs           RunsConfig
 	// Answered is the time in which brokers answered, which never goes back.
 	Answered func() time.Duration
-	// Elsewhere takes the bytes that this lane holds of a share, and returns those of all
+	// Elsewhere takes the bytes of a share that wait in this lane, and returns those of all
 	// other lanes; nil: there is but one lane.
-	Elsewhere func(name purgatory.TargetName, own int64) int64
+	Elsewhere func(name purgatory.TargetName, own purgatory.ShareBytes) purgatory.ShareBytes
 	// Wall is what the wall clock shows at an instant; nil: what the instant says.
 	Wall func(time.Time) time.Time
 	// Changed is called by the loop after its bytes or pauses may have changed.
@@ -250,7 +250,7 @@ func (l *Lane) turn(now time.Time, m *mail) (more bool) {
 	return parts || !l.stop.asked && (due || len(l.in.fetched) > 0 || full)
 }
 
-// share tells other lanes the bytes held here, and the core theirs.
+// share tells other lanes the bytes that wait here, and the core theirs.
 func (l *Lane) share(now purgatory.Clock) {
 	if l.cfg.Elsewhere == nil {
 		return

@@ -72,7 +72,7 @@ func TestAFinishedTombstoneOfAScheduleCountsAgain(t *testing.T) {
 	l := New(Config{
 		Core:  purgatory.Config{Patience: time.Hour, HeldShare: 1 << 30, MaxInFlight: 1000, MaxInFlightBytes: 1 << 30, JumpOver: 100, Geometry: wheel.DefaultGeometry()},
 		Rules: always(rules), Answered: func() time.Duration { return 0 },
-		Elsewhere: func(purgatory.TargetName, int64) int64 { return 0 },
+		Elsewhere: func(purgatory.TargetName, purgatory.ShareBytes) purgatory.ShareBytes { return purgatory.ShareBytes{} },
 		Changed:   func() {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, k, k, k)
 	window := offsets.NewWindow(0)

@@ -37,7 +37,7 @@ func TestTheListsOfTargetsAreCounted(t *testing.T) {
 			Patience: time.Hour, HeldShare: 1 << 30, MaxInFlight: 1000, MaxInFlightBytes: 1 << 30, JumpOver: 100, Geometry: wheel.DefaultGeometry(),
 		},
 		Rules: always(&delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}), Answered: func() time.Duration { return 0 },
-		Elsewhere: func(purgatory.TargetName, int64) int64 { return 0 },
+		Elsewhere: func(purgatory.TargetName, purgatory.ShareBytes) purgatory.ShareBytes { return purgatory.ShareBytes{} },
 		Changed:   func() {}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, k, k, k)
 	l.core.Assign(facts.Assigned{Assignment: assignment(0, 1), Window: offsets.NewWindow(0), Committed: true})

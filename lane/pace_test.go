@@ -234,9 +234,9 @@ func TestAShareIsHeldWithAllOtherLanes(t *testing.T) {
 			own := make(map[string]int64)
 			edit := func(c *Config) {
 				c.Core.DeadLetterTopic, c.Core.Patience = "graves", time.Hour
-				c.Elsewhere = func(name purgatory.TargetName, bytes int64) int64 {
-					own[name.Name] = max(own[name.Name], bytes)
-					return test.elsewhere
+				c.Elsewhere = func(name purgatory.TargetName, bytes purgatory.ShareBytes) purgatory.ShareBytes {
+					own[name.Name] = max(own[name.Name], bytes.Held)
+					return purgatory.ShareBytes{Held: test.elsewhere}
 				}
 			}
 			inBubble(t, edit, func(r *rig) {

@@ -175,7 +175,7 @@ func TestSharesAreListedTenTimesASecond(t *testing.T) {
 		shares := r.Shares(r.at, nil)
 		listed += len(shares)
 		r.Core.Tick(r.at, 1<<20)
-		if len(shares) > 0 && (shares[0].Name != egress || shares[0].Own == 0) {
+		if len(shares) > 0 && (shares[0].Name != egress || shares[0].Own.Held == 0) {
 			t.Fatalf("%+v", shares)
 		}
 	}

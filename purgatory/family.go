@@ -2,34 +2,37 @@ package purgatory
 
 import "math"
 
-// family is the targets that one glob allows. They have one share of memory
-// together. Whoever writes headers can invent any number of targets, and the shares
-// of all would be more memory than there is.
+// family is the targets that one glob allows. They have one share of memory together for what is
+// held, and one for what waits behind refusals. Whoever writes headers can invent any number of
+// targets, and the shares of all would be more memory than there is.
 type family struct {
-	own       int64 // bytes held here, with heldTargetSize for each target that holds any
-	limit     int64 // of own, as of the last look
-	elsewhere int64 // bytes that other cores hold, as of the last Elsewhere
-	shared    bool  // Shares has told of bytes held here
+	own       ShareBytes // of this core; Held with heldTargetSize for each target that holds any
+	limit     int64      // of own.Held, as of the last look
+	elsewhere ShareBytes // of other cores, as of the last Elsewhere
+	shared    bool       // Shares has told of own
 }
 
 // heldTargetSize is a target's part of its family's share beside its records, in bytes:
 // itself, its queue and its first chunk.
 const heldTargetSize = 1 << 10
 
-// families are the families that hold something, by glob.
+// families are the families for which something waits, by glob.
 type families map[string]*family
 
-// addUp adds up the bytes that each family holds here.
+// addUp adds up the bytes that wait here for each family.
 func (fs families) addUp(busy []*target, dead *target) {
 	for _, f := range fs {
-		f.own = 0
+		f.own = ShareBytes{}
 	}
 	for _, t := range busy {
 		if t.label == t.name || t == dead {
 			continue
 		}
 		if n, bytes := t.held(); n > 0 {
-			fs.of(t.label).own += bytes + heldTargetSize
+			fs.of(t.label).own.Held += bytes + heldTargetSize
+		}
+		if bytes := t.rejected(); bytes > 0 {
+			fs.of(t.label).own.Rejected += bytes
 		}
 	}
 }
@@ -39,10 +42,10 @@ func (fs families) addUp(busy []*target, dead *target) {
 func (fs families) weigh(share int64) {
 	for label, f := range fs {
 		f.limit = math.MaxInt64
-		if all := f.own + f.elsewhere; all > share {
-			f.limit = int64(float64(share) * float64(f.own) / float64(all))
+		if all := f.own.Held + f.elsewhere.Held; all > share {
+			f.limit = int64(float64(share) * float64(f.own.Held) / float64(all))
 		}
-		if f.own == 0 && !f.shared {
+		if f.own == (ShareBytes{}) && !f.shared {
 			delete(fs, label)
 		}
 	}
@@ -63,8 +66,8 @@ func (f *family) shed(bytes int64, left int) {
 	if f == nil {
 		return
 	}
-	f.own -= bytes
+	f.own.Held -= bytes
 	if left == 0 {
-		f.own -= heldTargetSize
+		f.own.Held -= heldTargetSize
 	}
 }

@@ -57,11 +57,11 @@ func TestCoresComeDownToTheirPartOfAFamilysShare(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		c.Patience, c.HeldShare, c.MaxInFlight = time.Hour, share, 1<<20
 	})
-	r.elsewhere = func(name TargetName, own int64) int64 {
+	r.elsewhere = func(name TargetName, own ShareBytes) ShareBytes {
 		if name.Name == "jobs.*" {
 			return own // another core holds as much
 		}
-		return 0
+		return ShareBytes{}
 	}
 	r.assign(0, 1, 0)
 	r.invent(0, 1000)
@@ -82,7 +82,9 @@ func TestCoresComeDownToTheirPartOfAFamilysShare(t *testing.T) {
 func TestDeadLettersOfAllCoresHaveOneShare(t *testing.T) {
 	for others, want := range map[int64]int{0: 0, 900: 0, 990: 1, 5000: 1} {
 		r := newRig(t, func(c *Config) { c.HeldShare = 1000 })
-		r.elsewhere = func(of TargetName, _ int64) int64 { return map[string]int64{graves: others}[of.Name] }
+		r.elsewhere = func(of TargetName, _ ShareBytes) ShareBytes {
+			return map[string]ShareBytes{graves: {Held: others}}[of.Name]
+		}
 		r.assign(0, 1, 0)
 		r.bury(0, "0")
 		r.pass(2 * checkEveryMs)
@@ -93,7 +95,9 @@ func TestDeadLettersOfAllCoresHaveOneShare(t *testing.T) {
 	}
 	others := int64(1100)
 	r := newRig(t, func(c *Config) { c.HeldShare = 1000 })
-	r.elsewhere = func(of TargetName, _ int64) int64 { return map[string]int64{graves: others}[of.Name] }
+	r.elsewhere = func(of TargetName, _ ShareBytes) ShareBytes {
+		return map[string]ShareBytes{graves: {Held: others}}[of.Name]
+	}
 	r.assign(0, 1, 0)
 	r.pass(2 * checkEveryMs) // nothing waits here
 	others = 600             // more than half
@@ -102,5 +106,45 @@ func TestDeadLettersOfAllCoresHaveOneShare(t *testing.T) {
 	r.pass(2 * checkEveryMs)
 	if p := r.Pauses(); len(p) != 0 {
 		t.Errorf("with %d bytes elsewhere pauses are %v", others, p)
+	}
+}
+
+// TestTargetsOfOneGlobThatRejectAllHaveOneShareTogether: sixteen take no more than one to which as much comes. That is
+// their share, and what comes until their waves are hurried.
+func TestTargetsOfOneGlobThatRejectAllHaveOneShareTogether(t *testing.T) {
+	const wave, waveMs = 64, 100
+	for _, targets := range []int{1, 16} {
+		r := newRig(t, func(c *Config) { c.MaxInFlight, c.MaxBuffered, c.HeldShare = 100, 4000, 20_000 })
+		r.elsewhere = func(TargetName, ShareBytes) ShareBytes { return ShareBytes{} }
+		r.assign(0, 1, 0)
+		next, came, most := int64(0), int64(0), int64(0)
+		const waves = 1200
+		for range waves {
+			for range wave {
+				a := r.arrival(next, 0, fmt.Sprintf("0 record %d", next))
+				a.Target, a.Label = fmt.Sprintf("audit-%d", next%int64(targets)), "audit-*"
+				if !r.take(0, 1, a) {
+					t.Fatal("not taken")
+				}
+				next, came = next+1, came+sizeOf(a)
+			}
+			r.pass(waveMs)
+			of := make(map[string][]Delivery)
+			for _, d := range r.offer() {
+				of[d.Target] = append(of[d.Target], d)
+			}
+			for name, ds := range of {
+				r.beside(ds, func(int64) bool { return name != graves })
+			}
+			waiting := int64(0)
+			for i := range targets {
+				waiting += r.out.dir.targetOf(ingress, fmt.Sprintf("audit-%d", i), "audit-*").waiting()
+			}
+			most = max(most, waiting)
+		}
+		if want := r.cfg.HeldShare + came/waves*(hurryAfterMs+2000)/waveMs; most < r.cfg.HeldShare || most > want {
+			t.Errorf("%d targets of one glob: %d bytes wait at most, want more than a share and up to %d", targets, most, want)
+		}
+		r.audit()
 	}
 }

@@ -121,14 +121,14 @@ func TestSamplesOfTimestampsAreCutWhereTheLogWas(t *testing.T) {
 
 // TestAFamilyLosesWhatItsTargetsGiveUp, and a target's own part with its last record.
 func TestAFamilyLosesWhatItsTargetsGiveUp(t *testing.T) {
-	f := &family{own: 10_000}
+	f := &family{own: ShareBytes{Held: 10_000, Rejected: 500}}
 	for _, step := range []struct {
 		bytes int64
 		left  int
 		want  int64
 	}{{100, 2, 9900}, {50, 1, 9850}, {10, 0, 9840 - heldTargetSize}} {
-		if f.shed(step.bytes, step.left); f.own != step.want {
-			t.Errorf("with %d left: %d bytes, want %d", step.left, f.own, step.want)
+		if f.shed(step.bytes, step.left); f.own != (ShareBytes{step.want, 500}) {
+			t.Errorf("with %d left: %+v, want %d bytes held", step.left, f.own, step.want)
 		}
 	}
 	(*family)(nil).shed(1, 0) // a target that no glob allowed

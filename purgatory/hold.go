@@ -150,7 +150,7 @@ func (o *outbox) deadLetterOldest(t *target, q *queue, v Verdict) {
 		waited := o.now.AnsweredMs - q.front().since
 		_, held := t.held()
 		f := o.shares.families[t.label]
-		full := held+t.elsewhere > o.cfg.HeldShare || f != nil && f.own > f.limit
+		full := held+t.elsewhere.Held > o.cfg.HeldShare || f != nil && f.own.Held > f.limit
 		if !full && waited < o.cfg.Patience.Milliseconds() {
 			return
 		}

@@ -178,15 +178,15 @@ func (c *Core) Replays() *Replays { return &c.replays }
 // Runs returns the part that moves far records to the runs topics.
 func (c *Core) Runs() *Runs { return &c.runs }
 
-// Shares takes the time and appends to out the bytes held here, by share: a share of memory
-// is for all cores together. Ten times a second at most it lists all that hold any, and at
-// once those that do not any more.
+// Shares takes the time and appends to out the bytes that wait here, by share: a share of memory
+// is for all cores together. Ten times a second at most it lists all for which any wait, and at
+// once those for which none do any more.
 func (c *Core) Shares(now Clock, out []Share) []Share {
 	c.now = now
 	return c.out.shares.tell(out, now.WallMs, c.out.busy, c.out.dir.dead)
 }
 
-// Elsewhere takes the bytes that other cores hold, by share.
+// Elsewhere takes the bytes that wait in other cores, by share.
 func (c *Core) Elsewhere(shares []Share) { c.out.shares.hear(shares, &c.out.dir) }
 
 // Tick takes the time and moves due records to the queues of their targets, at most

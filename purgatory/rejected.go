@@ -52,7 +52,7 @@ func (o *outbox) rejected(f *flight, r *Result) {
 	e, d, t := f.entry, f.dest, f.dest.target
 	itself := e.try != together || f.wave == d.wave && d.inFlight == 0 // and no other was with it
 	if f.wave == d.wave && (e.try == together || d.limit > 0) {
-		full := t != o.dir.dead && t.rejected()+t.elsewhere > o.cfg.HeldShare
+		full := t != o.dir.dead && o.shares.full(t, o.cfg.HeldShare)
 		d.refuses(d.inFlight+1, o.cfg.MaxInFlight, full, o.now.MonotonicMs)
 	}
 	unknown := !itself && o.unknown(e)
@@ -65,13 +65,18 @@ func (o *outbox) rejected(f *flight, r *Result) {
 	}
 }
 
-// rejected returns the store bytes of what waits for partitions that have refused records.
+// rejected returns the store bytes of what waits for partitions that have refused records, and is not held.
 func (t *target) rejected() (bytes int64) {
+	if t.hold.held {
+		return 0
+	}
 	limited := false
 	for _, d := range t.dests {
 		if d.limit > 0 {
 			limited = true
-			bytes += d.overflow.bytes
+			if !d.stalled {
+				bytes += d.overflow.bytes
+			}
 		}
 	}
 	if limited {

@@ -139,10 +139,10 @@ func TestManyThatAreDueAtOnceDoNotDieForOneThatIsRejected(t *testing.T) {
 func TestOthersHearOfWhatIsBehindRefusals(t *testing.T) {
 	const n = 10
 	r := newRig(t, nil)
-	heard := int64(0)
-	r.elsewhere = func(name TargetName, own int64) int64 {
+	heard := ShareBytes{}
+	r.elsewhere = func(_ TargetName, own ShareBytes) ShareBytes {
 		heard = own
-		return 0
+		return ShareBytes{}
 	}
 	r.assign(0, 1, 0)
 	for o := range int64(n) {
@@ -151,10 +151,10 @@ func TestOthersHearOfWhatIsBehindRefusals(t *testing.T) {
 	r.pass(1)
 	for range 2 { // all of them, then half
 		r.end(Rejected, r.offer()...)
-		heard = 0
+		heard = ShareBytes{}
 		r.pass(checkEveryMs)
-		if bytes := r.out.dir.targetOf(ingress, egress, egress).waiting(); heard != bytes || bytes == 0 {
-			t.Errorf("others hear of %d bytes, and %d wait", heard, bytes)
+		if bytes := r.out.dir.targetOf(ingress, egress, egress).waiting(); heard != (ShareBytes{Rejected: bytes}) || bytes == 0 {
+			t.Errorf("others hear of %+v, and %d wait", heard, bytes)
 		}
 	}
 }
@@ -162,8 +162,8 @@ func TestOthersHearOfWhatIsBehindRefusals(t *testing.T) {
 // TestHurryEndsWithTheBacklog: of a wave that is refused long after it, the one record ends that was refused.
 func TestHurryEndsWithTheBacklog(t *testing.T) {
 	r := newRig(t, nil)
-	elsewhere := 2 * r.cfg.HeldShare
-	r.elsewhere = func(TargetName, int64) int64 { return elsewhere }
+	elsewhere := ShareBytes{Rejected: 2 * r.cfg.HeldShare}
+	r.elsewhere = func(TargetName, ShareBytes) ShareBytes { return elsewhere }
 	r.assign(0, 1, 0)
 	next := int64(0)
 	target := r.out.dir.targetOf(ingress, egress, egress)
@@ -181,7 +181,7 @@ func TestHurryEndsWithTheBacklog(t *testing.T) {
 		r.pass(100)
 		r.beside(r.offer(), func(int64) bool { return true })
 	}
-	elsewhere = 0
+	elsewhere = ShareBytes{}
 	r.broker(func(int64) bool { return false }) // the target is well again, and takes all that waits
 	dead := r.stats.DeadLettered[TopicReason{ingress, reasonRejected}]
 	if low := r.parts.list[0].Window.Low(); low != next || target.waiting() > 0 {

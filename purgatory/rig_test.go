@@ -43,8 +43,8 @@ type rig struct {
 	// expiring: a record with an expiry was read.
 	expiring bool
 
-	// elsewhere says what other cores hold, which hear what this one does; nil: nothing.
-	elsewhere func(name TargetName, own int64) int64
+	// elsewhere says what waits in other cores, which hear what waits here; nil: nothing.
+	elsewhere func(name TargetName, own ShareBytes) ShareBytes
 
 	asked []TargetName
 	told  []TargetState
@@ -67,7 +67,7 @@ func newRig(t testing.TB, edit func(*Config)) *rig {
 	return r
 }
 
-// Tick is the core's, which hears before what others hold.
+// Tick is the core's, which hears before what waits in others.
 func (r *rig) Tick(now Clock, budget int) bool {
 	if r.elsewhere != nil {
 		shares := r.Shares(now, nil)

@@ -1,18 +1,25 @@
 package purgatory
 
-// Share is the bytes held for one target, or for all targets that one glob allows. All
-// cores together have one share of memory for it.
+// Share is the bytes that wait for one target, or for all targets that one glob allows. All
+// cores together have one share of memory for them.
 type Share struct {
-	TargetName       // the target, or the glob as Name
-	Own        int64 // bytes that this core holds
-	Elsewhere  int64 // bytes that all others hold
+	TargetName            // the target, or the glob as Name
+	Own        ShareBytes // of this core
+	Elsewhere  ShareBytes // of all others
 }
 
-// shares compares held bytes, here and elsewhere, with the share of memory.
+// ShareBytes is the store bytes that count against a share, by why they wait. Each count has a share of
+// its own: a silent partition ends nothing behind a refusal, and a refusal gives up nothing that is held.
+type ShareBytes struct {
+	Held     int64 // held records; of the dead-letter topic all letters that wait
+	Rejected int64 // records behind refused ones that are not held
+}
+
+// shares compares waiting bytes, here and elsewhere, with the share of memory.
 type shares struct {
 	families  families
 	checkedMs int64   // wall clock of the last look
-	cleared   []Share // of which nothing is held any more, not told yet
+	cleared   []Share // of which nothing waits any more, not told yet
 	// overburdened: dead letters that wait take more than their share of memory.
 	overburdened bool
 }
@@ -27,8 +34,8 @@ func (s *shares) due(nowMs int64) bool {
 	return since < 0 || since >= checkEveryMs
 }
 
-// tell appends to out the bytes held here, by share, where they are looked at now. Targets
-// that hold nothing any more come with 0 at once.
+// tell appends to out the bytes that wait here, by share, where they are looked at now. Targets
+// for which none wait any more come with 0 at once.
 func (s *shares) tell(out []Share, nowMs int64, busy []*target, dead *target) []Share {
 	out = append(out, s.cleared...)
 	s.cleared = s.cleared[:0]
@@ -36,22 +43,22 @@ func (s *shares) tell(out []Share, nowMs int64, busy []*target, dead *target) []
 		return out
 	}
 	for _, t := range busy {
-		if own := t.share(t == dead); own > 0 || t.shared {
-			t.shared = own > 0
+		if own := t.share(t == dead); own != (ShareBytes{}) || t.shared {
+			t.shared = own != ShareBytes{}
 			out = append(out, Share{TargetName: t.key, Own: own})
 		}
 	}
 	s.families.addUp(busy, dead)
 	for label, f := range s.families {
-		if f.own > 0 || f.shared {
-			f.shared = f.own > 0
+		if f.own != (ShareBytes{}) || f.shared {
+			f.shared = f.own != ShareBytes{}
 			out = append(out, Share{TargetName: TargetName{Name: label}, Own: f.own})
 		}
 	}
 	return out
 }
 
-// clear notes that nothing is held for a target any more.
+// clear notes that nothing waits for a target any more.
 func (s *shares) clear(t *target) {
 	if t.shared {
 		t.shared = false
@@ -59,14 +66,14 @@ func (s *shares) clear(t *target) {
 	}
 }
 
-// hear takes the bytes that other cores hold. Of a target for which nothing is held here it
+// hear takes the bytes that wait in other cores. Of a target for which none wait here it
 // keeps none: tell is silent about it from now on, and they would grow old.
 func (s *shares) hear(told []Share, known *directory) {
 	for i := range told {
 		h := &told[i]
 		if t := known.byKey[h.TargetName]; t != nil {
 			if t.elsewhere = h.Elsewhere; !t.shared {
-				t.elsewhere = 0
+				t.elsewhere = ShareBytes{}
 			}
 		} else if f := s.families[h.Name]; f != nil && h.Ingress == "" {
 			f.elsewhere = h.Elsewhere
@@ -74,14 +81,21 @@ func (s *shares) hear(told []Share, known *directory) {
 	}
 }
 
-// share returns the bytes that count against a target's share: those of held records, or of records behind
-// refused ones if that is more. For the dead-letter topic they are those of all letters that wait.
-func (t *target) share(dead bool) (own int64) {
+// share returns the bytes that count against a target's share.
+func (t *target) share(dead bool) (own ShareBytes) {
 	if dead {
-		return t.waiting()
+		return ShareBytes{Held: t.waiting()}
 	}
-	_, held := t.held()
-	return max(t.rejected(), held)
+	_, own.Held = t.held()
+	own.Rejected = t.rejected()
+	return own
+}
+
+// full reports whether what waits behind refusals takes more than a share of limit bytes: for the target, or for
+// all that its glob allows. The latter is as of the last look.
+func (s *shares) full(t *target, limit int64) bool {
+	f := s.families[t.label]
+	return t.rejected()+t.elsewhere.Rejected > limit || f != nil && f.own.Rejected+f.elsewhere.Rejected > limit
 }
 
 // burden notes whether dead letters take more than a target's share of memory, which is limit.
@@ -92,5 +106,5 @@ func (s *shares) burden(dead *target, limit int64) {
 	if s.overburdened {
 		limit /= 2
 	}
-	s.overburdened = own > 0 && own+dead.elsewhere > limit
+	s.overburdened = own > 0 && own+dead.elsewhere.Held > limit
 }

@@ -19,8 +19,8 @@ type target struct {
 
 	state TargetState // as it was last told; Pending before
 
-	elsewhere int64 // bytes that other cores hold for the topic, as of the last Elsewhere
-	shared    bool  // Shares has told of bytes held here
+	elsewhere ShareBytes // of other cores for the topic, as of the last Elsewhere
+	shared    bool       // Shares has told of bytes that wait here
 
 	dests    []*dest // by partition number: those that ever had a record
 	nextDest int     // where the next round over dests begins
@@ -124,7 +124,7 @@ func (d *directory) make(key TargetName, label string) *target {
 // partitions beside queues and name, in bytes. They count struct, map and list
 // entries.
 const (
-	targetSize = 504
+	targetSize = 512
 	destSize   = 216
 )
 

@@ -18,7 +18,7 @@ func TestASharesEndIsToldAtOnceAndOnce(t *testing.T) {
 			told := func() (of map[string]int64) {
 				of = make(map[string]int64)
 				for _, s := range r.Shares(r.at, nil) {
-					of[s.Name] = s.Own
+					of[s.Name] = s.Own.Held
 				}
 				return of
 			}
@@ -85,30 +85,31 @@ func TestAGlobsEndIsToldThoughTheCoreHasLookedBefore(t *testing.T) {
 		r.offer()
 		r.pass(checkEveryMs) // and looks again
 		r.at.WallMs += checkEveryMs
-		ended := slices.ContainsFunc(r.Shares(r.at, nil), func(s Share) bool { return s.Name == "jobs.*" && s.Own == 0 })
+		ended := slices.ContainsFunc(r.Shares(r.at, nil), func(s Share) bool { return s.Name == "jobs.*" && s.Own == ShareBytes{} })
 		if !ended {
 			t.Errorf("round %d: the end of what the glob's targets hold is not told", round)
 		}
 	}
 }
 
-// TestWhatOthersHoldOfATargetCountsAgainstItsShare, and not against another's.
+// TestWhatOthersHoldOfATargetCountsAgainstItsShare, and not against another's. What waits behind refusals does not.
 func TestWhatOthersHoldOfATargetCountsAgainstItsShare(t *testing.T) {
 	const share = 10_000
 	for name, test := range map[string]struct {
-		others map[string]int64
+		others map[string]ShareBytes
 		letter bool
 	}{
 		"nobody":               {nil, false},
-		"up to the share":      {map[string]int64{egress: share - 1000}, false},
-		"beyond the share":     {map[string]int64{egress: share}, true},
-		"of another target":    {map[string]int64{other: share}, false},
-		"of a target by glob":  {map[string]int64{"jobs.*": share}, false},
-		"of the dead letters'": {map[string]int64{graves: share}, false},
+		"up to the share":      {map[string]ShareBytes{egress: {Held: share - 1000}}, false},
+		"beyond the share":     {map[string]ShareBytes{egress: {Held: share}}, true},
+		"behind refusals":      {map[string]ShareBytes{egress: {Rejected: share}}, false},
+		"of another target":    {map[string]ShareBytes{other: {Held: share}}, false},
+		"of a target by glob":  {map[string]ShareBytes{"jobs.*": {Held: share}}, false},
+		"of the dead letters'": {map[string]ShareBytes{graves: {Held: share}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, func(c *Config) { c.Patience, c.HeldShare = time.Hour, share })
-			r.elsewhere = func(of TargetName, _ int64) int64 { return test.others[of.Name] }
+			r.elsewhere = func(of TargetName, _ ShareBytes) ShareBytes { return test.others[of.Name] }
 			r.hold(1, Missing)
 			r.pass(2 * checkEveryMs)
 			r.pass(2 * checkEveryMs)
@@ -292,7 +293,7 @@ func TestATargetThatHeldNothingIsNotTold(t *testing.T) {
 		r.pass(holdMaxMs)
 		r.one(Delivered)
 		r.offer()
-		if told := r.Shares(r.at, nil); len(held) != 1 || len(told) != 1 || told[0].Own != 0 {
+		if told := r.Shares(r.at, nil); len(held) != 1 || len(told) != 1 || told[0].Own != (ShareBytes{}) {
 			t.Errorf("round %d: told %+v, and then %+v", round, held, told)
 		}
 	}
