@@ -147,9 +147,10 @@ func TestWhatACommandDoes(t *testing.T) {
 		"in flight, and rejected":                            {flown(Rejected), cancelled, replaced},
 		"in flight, and without room":                        {flown(NoRoom), cancelled, replaced},
 		"in flight, and nobody knows, and then taken":        {flown(Unknown), late, []string{"0", "1"}},
-		"in flight, and nobody knows, and then rejected":     {flown(Unknown, Rejected), cancelled, replaced},
+		"in flight, and nobody knows, and then rejected":     {flown(Unknown, Rejected, Rejected), cancelled, replaced},
+		"in flight, and nobody knows, and rejected once":     {flown(Unknown, Rejected), late, []string{"0", "1"}},
 		"in flight, and nobody knows, no room, and taken":    {flown(Unknown, NoRoom), late, []string{"0", "1"}},
-		"in flight, and nobody knows, no room, and rejected": {flown(Unknown, NoRoom, Rejected), cancelled, replaced},
+		"in flight, and nobody knows, no room, and rejected": {flown(Unknown, NoRoom, Rejected, Rejected), cancelled, replaced},
 		"in flight, and nobody knows, and twice too large":   {flown(Unknown, TooLarge, TooLarge), cancelled, replaced},
 		"in flight, and nobody knows, too large, and taken":  {flown(Unknown, TooLarge), late, []string{"0", "1"}},
 

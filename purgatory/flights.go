@@ -24,6 +24,7 @@ type flight struct {
 	monotonicMs int64 // the same by the clock that no step moves
 	busy        bool
 	trial       bool
+	hurried     bool
 	wave        int // of its partition
 }
 
@@ -43,7 +44,7 @@ func (f *flights) start(fl flight, now Clock) (id int32) {
 		f.list = append(f.list, flight{})
 	}
 	d, e := fl.dest, &fl.entry
-	fl.wave = d.wave
+	fl.wave, fl.hurried = d.wave, d.hurries(now.MonotonicMs)
 	f.list[id] = fl
 	if d.inFlight == 0 {
 		d.proven = d.proven && now.AnsweredMs-d.answeredMs < stuckMs

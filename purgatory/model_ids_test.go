@@ -250,9 +250,12 @@ func (w *world) answeredWithID(no int, d Delivery, class Class) bool {
 	if class == Unknown {
 		life.doubtful = true
 	}
+	aboutIt := d.Alone && (class == Rejected || class == TooLarge)
 	switch {
-	case len(life.pending) == 0 || class == Unknown || class == NoRoom && life.doubtful:
+	case len(life.pending) == 0:
 		return false
+	case class == Unknown || class != Delivered && life.doubtful && !aboutIt:
+		return true // sent again, and its commands wait on
 	case class == Delivered:
 		w.over(p, d.Offset)
 		p.done[d.Offset] = true

@@ -12,7 +12,7 @@ type refusals struct {
 	wave  int // of what is put in flight now
 	// Of the monotonic clock: the last refusal, and the one since which each found the target's share of memory full.
 	lastMs, fullMs int64
-	hurried        bool // all of the wave that was refused last ends
+	hurried        bool // what is put in flight now ends where its wave is refused
 }
 
 // hurryAfterMs is how long what waits behind refusals may take more than the target's share of memory, in milliseconds.
@@ -47,17 +47,20 @@ func (w *refusals) refuses(n, most int, full bool, nowMs int64) {
 	w.limit = max(n/2, 1)
 }
 
+// hurries reports whether what is put in flight now ends where its wave is refused. Long after the last refusal the
+// backlog is another one.
+func (w *refusals) hurries(nowMs int64) bool { return w.hurried && nowMs-w.lastMs <= hurryAfterMs }
+
 // rejected takes back a record that its target has refused, alone or with its wave.
 func (o *outbox) rejected(f *flight, r *Result) {
 	e, d, t := f.entry, f.dest, f.dest.target
-	itself := e.try != together || f.wave == d.wave && d.inFlight == 0 // and no other was with it
 	if f.wave == d.wave && (e.try == together || d.limit > 0) {
 		full := t != o.dir.dead && o.shares.full(t, o.cfg.HeldShare)
 		d.refuses(d.inFlight+1, o.cfg.MaxInFlight, full, o.now.MonotonicMs)
 	}
-	unknown := !itself && o.unknown(e)
+	unknown := e.try == together && o.unknown(e) // the answer may be about another of its wave
 	switch {
-	case !unknown && (e.try != together || d.hurried):
+	case !unknown && (e.try != together || f.hurried):
 		o.refused(e, t, reasonRejected, r)
 	case unknown || !o.withdraw(e):
 		e.from.due++

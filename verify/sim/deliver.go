@@ -140,7 +140,8 @@ func (in *instance) outcome(k int, class purgatory.Class) {
 	case f.d.Copy > 0:
 		in.copyAnswered(own, f, class == purgatory.Delivered, refused)
 	default:
-		if withdrawn = in.settleTimer(own, f, class); withdrawn || class == purgatory.Delivered {
+		withdrawn = in.settleTimer(own, f, class)
+		if withdrawn || class == purgatory.Delivered || f.d.Reason == "" && len(own.by[f.d.Offset]) > 0 { // sent again for its command
 			break
 		}
 		in.refused(own, f, refused)

@@ -258,8 +258,8 @@ func (in *instance) settleTimer(own *partition, f *produce, class purgatory.Clas
 	case f.d.Reason != "":
 	case class == purgatory.Unknown:
 		own.unsure[o] = true
-	case len(own.by[o]) > 0 && (class != purgatory.NoRoom || !own.unsure[o]):
-		return true // refused for certain
+	case len(own.by[o]) > 0:
+		return !in.mayBeThere(own, f, class)
 	case class == purgatory.Rejected && (f.d.Alone || f.d.Hurried) || class == purgatory.TooLarge && f.d.Bare:
 		own.lettered[o] = in.w.cfg.DeadLetters
 		if !in.w.cfg.DeadLetters {
@@ -267,4 +267,10 @@ func (in *instance) settleTimer(own *partition, f *produce, class purgatory.Clas
 		}
 	}
 	return false
+}
+
+// mayBeThere says whether an earlier attempt may have written a record, as far as an answer that was not good tells.
+// Only one about the record itself says that no attempt has.
+func (in *instance) mayBeThere(own *partition, f *produce, class purgatory.Class) bool {
+	return own.unsure[f.d.Offset] && !(f.d.Alone && (class == purgatory.Rejected || class == purgatory.TooLarge))
 }
