@@ -4,9 +4,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"layover/delay"
+	"layover/offsets"
 	"layover/purgatory"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -57,6 +59,11 @@ func (in *intake) read() {
 	if len(in.fetched) == 0 {
 		in.fetched = nil
 	}
+}
+
+// has reports whether fetched records of an assignment are not read yet.
+func (in *intake) has(a offsets.Assignment) bool {
+	return slices.ContainsFunc(in.fetched, func(f fetched) bool { return f.assignment == a })
 }
 
 // tellWait tells the consumer how soon the first of the records read is due.

@@ -273,9 +273,9 @@ func (l *Lane) replays() {
 	if len(l.replaying) == 0 {
 		return
 	}
-	r.Reading(l.reading.Paused())
+	r.Reading(l.reading.Paused() && len(l.in.fetched) == 0) // what is fetched is read all the same
 	for _, a := range l.replaying {
-		if l.reading.Stopped(a) {
+		if !l.in.has(a) && l.reading.Stopped(a) {
 			r.Stopped(a.TopicPartition, a.Epoch)
 		}
 	}

@@ -333,6 +333,8 @@ func TestARecordThatMayHaveBeenWrittenIsNotCalledCancelledForAnotherThatIsRefuse
 				}
 				if d.Event {
 					got += string(d.Body)
+				} else if d.Offset == 1 && !d.Alone {
+					t.Error("it is in a wave again, which may be refused for it")
 				}
 				r.end(class, d)
 			}

@@ -89,7 +89,7 @@ func TestARecordThatHadNoRoomIsFoundWhereItWaits(t *testing.T) {
 
 // TestAReplacedRecordThatComesBackLeavesTheChunksThatAreCompacted: no index knows its name.
 func TestAReplacedRecordThatComesBackLeavesTheChunksThatAreCompacted(t *testing.T) {
-	for _, class := range []Class{NoRoom, Unknown} {
+	for _, class := range []Class{NoRoom, Unknown, TooLarge, Rejected, Unavailable} {
 		r := newRig(t, func(c *Config) { c.LargestChunk = minChunk })
 		r.assign(0, 1, 0)
 		r.must(r.named(0, 0, "a"))

@@ -170,7 +170,9 @@ func (o *outbox) again(e entry, t *target, trial bool, v Verdict, detail string)
 
 // climb sends a record again by the next attempt: the answer may not have been about it.
 func (o *outbox) climb(e entry) {
-	if !(e.try == together && o.unknown(e)) && o.withdraw(e) {
+	if e.try == together && o.unknown(e) {
+		o.store.exempt(e.loc)
+	} else if o.withdraw(e) {
 		return
 	}
 	e.try++

@@ -58,11 +58,15 @@ func (o *outbox) rejected(f *flight, r *Result) {
 		full := t != o.dir.dead && o.shares.full(t, o.cfg.HeldShare)
 		d.refuses(d.inFlight+1, o.cfg.MaxInFlight, full, o.now.MonotonicMs)
 	}
-	unknown := e.try == together && o.unknown(e) // the answer may be about another of its wave
 	switch {
-	case !unknown && (e.try != together || f.hurried):
+	case e.try == together && o.unknown(e): // the answer may be about another of its wave
+		e.try = alone
+		e.from.due++
+		o.store.exempt(e.loc)
+		o.waitAgain(e, d)
+	case e.try != together || f.hurried:
 		o.refused(e, t, reasonRejected, r)
-	case unknown || !o.withdraw(e):
+	case !o.withdraw(e):
 		e.from.due++
 		o.waitAgain(e, d)
 	}
