@@ -202,3 +202,24 @@ func TestACancelThatCountsAgainIsCountedOnce(t *testing.T) {
 		t.Errorf("got %q, want %q; counted %v", got, want, r.stats.Cancels)
 	}
 }
+
+// TestATargetOfEachGlobIsDescribed, however many there are of another: the log says what is wrong with it.
+func TestATargetOfEachGlobIsDescribed(t *testing.T) {
+	r := newRig(t, nil)
+	r.assign(0, 1, 0)
+	for o := range int64(mostViews + 1) {
+		a := r.arrival(o, 0, "0")
+		a.Target, a.Label = fmt.Sprintf("a-%d", o), "a-*"
+		if o == mostViews {
+			a.Target, a.Label = "b-1", "b-*"
+		}
+		r.router[a.Target] = Missing
+		r.take(0, 1, a)
+	}
+	r.pass(1)
+	r.offer()
+	s := r.Snapshot()
+	if !slices.ContainsFunc(s.Held, func(h HeldView) bool { return h.Label == "b-*" }) || len(s.Held) != mostViews+1 || len(s.HeldRest) != 0 {
+		t.Errorf("%d targets are described, and %v counted", len(s.Held), s.HeldRest)
+	}
+}

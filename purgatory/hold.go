@@ -1,6 +1,9 @@
 package purgatory
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Back-off between tries of a held target, doubling, in milliseconds.
 const (
@@ -84,12 +87,13 @@ func (o *outbox) tryHeld(t *target, out []Delivery, limit int) []Delivery {
 }
 
 // trialFailed takes back the record of a trial that failed, to those that have waited as long.
-// A letter that is refused for its content goes behind all others, which may be taken: the next is tried at once.
-func (o *outbox) trialFailed(e entry) {
+// A letter that is refused for its content goes behind all others, which may be taken: the next is tried at once. One
+// that was refused before, anew is false, has none in front that can be tried now.
+func (o *outbox) trialFailed(e entry, anew bool) {
 	t := e.target
 	if e.refused && t.hold.verdict == Rejecting {
 		t.hold.look = 0
-		if o.wait(e, false); !t.queue.front().refused {
+		if o.wait(e, false); anew && !t.queue.front().refused {
 			t.hold.retryAtMs = o.now.WallMs
 		}
 		return
@@ -146,11 +150,16 @@ func (o *outbox) checkPatience() {
 
 // deadLetterOldest applies share and patience to one queue of held records.
 func (o *outbox) deadLetterOldest(t *target, q *queue, v Verdict) {
+	limit := int64(math.MaxInt64) // of held, in proportion, so that no core alone gives up the excess of all
+	_, held := t.held()
+	if all := held + t.elsewhere.Held; all > o.cfg.HeldShare {
+		limit = int64(float64(o.cfg.HeldShare) * float64(held) / float64(all))
+	}
 	for q.count > 0 {
 		waited := o.now.AnsweredMs - q.front().since
 		_, held := t.held()
 		f := o.shares.families[t.label]
-		full := held+t.elsewhere.Held > o.cfg.HeldShare || f != nil && f.own.Held > f.limit
+		full := held > limit || f != nil && f.own.Held > f.limit
 		if !full && waited < o.cfg.Patience.Milliseconds() {
 			return
 		}

@@ -30,7 +30,8 @@ func (hs *holds) begin(t *target, v Verdict, detail string, known bool) {
 		return
 	}
 	*h = hold{held: true, verdict: v, detail: detail, known: known, backoffMs: holdFirstMs, retryAtMs: hs.now.WallMs + holdFirstMs, sinceMs: hs.now.WallMs}
-	for _, d := range t.dests { // one queue, so that there is one oldest record
+	t.queue.each(func(e *entry) { e.since = 0 }) // an earlier hold is over, and its waiting does not count
+	for _, d := range t.dests {                  // one queue, so that there is one oldest record
 		for d.overflow.count > 0 { // in front: it was routed before what is in the queue
 			t.overflow--
 			e := d.overflow.popBack()
@@ -62,7 +63,9 @@ func (hs *holds) taken(t *target, e *entry, trial bool) {
 // end ends a hold: the target took a record, or metadata has taken it back.
 func (hs *holds) end(t *target) {
 	t.hold, t.givenUp = hold{}, 0
-	t.queue.each(func(e *entry) { e.since = 0 })
+	if t.stalled == 0 { // those of a silent partition wait on: see spill
+		t.queue.each(func(e *entry) { e.since = 0 })
+	}
 	hs.notices = append(hs.notices, HoldNotice{Target: t.name, Label: t.label})
 }
 
@@ -142,7 +145,7 @@ func (hs *holds) rehome(e *entry) {
 
 // views returns the targets that hold records, and counts by label those beyond mostViews.
 func (hs *holds) views() (views []HeldView, rest map[string]HeldCount) {
-	globbed := 0
+	globbed, described := 0, make(map[string]bool) // labels, which are few
 	for _, t := range hs.dir.list {
 		if t == nil || !t.hold.held && t.stalled == 0 {
 			continue
@@ -151,7 +154,8 @@ func (hs *holds) views() (views []HeldView, rest map[string]HeldCount) {
 		if t.label != t.name {
 			globbed++
 		}
-		if t.label == t.name || globbed <= mostViews {
+		if t.label == t.name || globbed <= mostViews || !described[t.label] {
+			described[t.label] = true
 			views = append(views, hs.view(t, n, bytes))
 			continue
 		}

@@ -177,3 +177,27 @@ func TestALetterThatCameWhileTheTopicWasSilentDoesNotWaitForAllThatAreRefused(t 
 		r.audit()
 	}
 }
+
+// TestARefusedLetterDoesNotSpinBesideASilentPartition: one for that is in front of it, and cannot be tried.
+func TestARefusedLetterDoesNotSpinBesideASilentPartition(t *testing.T) {
+	r := newRig(t, nil)
+	r.assign(0, 1, 0)
+	r.bury(0, "1 silent")
+	r.pass(1)
+	r.want(r.offer(), 0)
+	r.pass(stallMs)
+	r.want(r.offer())
+	r.bury(1, "1 behind it")
+	r.bury(2, "0 refused")
+	tries := 0
+	for range 10_000 { // round trips of a millisecond
+		r.pass(1)
+		for _, d := range r.offer() {
+			tries++
+			r.end(Rejected, d)
+		}
+	}
+	if tries < 5 || tries > 120 {
+		t.Errorf("it is tried %d times in ten seconds", tries)
+	}
+}

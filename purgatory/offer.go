@@ -131,10 +131,18 @@ func (o *outbox) routed(t *target, from *source, body []byte) (*dest, bool) {
 	}
 	switch r.Verdict {
 	case Usable:
+		t.pendingMs = 0
 	case Pending:
 		t.pending = true
+		if t.pendingMs == 0 {
+			t.pendingMs = max(o.now.AnsweredMs, 1)
+		}
+		if o.now.AnsweredMs-t.pendingMs >= stallMs { // brokers answer, and not about it
+			o.holds.begin(t, Unreachable, "brokers do not tell whether the topic exists", true)
+		}
 		return nil, false
 	default:
+		t.pendingMs = 0
 		o.holds.begin(t, r.Verdict, r.Detail, true)
 		return nil, false
 	}

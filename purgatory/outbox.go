@@ -50,6 +50,7 @@ type source struct {
 	shut bool
 
 	waiting  queue // due, but not to be offered before membership is confirmed
+	waitsMs  int64 // wall clock since which waiting is not empty
 	behind   queue // due and with an id, behind the barrier
 	due      int   // in a queue
 	inFlight int

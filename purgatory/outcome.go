@@ -141,6 +141,9 @@ func (o *outbox) waitAgain(e entry, d *dest) {
 		o.wait(e, true)
 		return
 	}
+	if d.stalled {
+		o.holds.rehome(&e)
+	}
 	e.note(o.store, inOverflow, uint64(d.no))
 	d.target.overflow++
 	d.overflow.pushFront(e)
@@ -148,6 +151,8 @@ func (o *outbox) waitAgain(e entry, d *dest) {
 
 // again queues a record whose target could not take it, and holds the target.
 func (o *outbox) again(e entry, t *target, trial bool, v Verdict, detail string) {
+	anew := v == Rejecting && (!e.refused || t.hold.verdict != Rejecting)
+	e.refused = e.refused || anew
 	if !t.hold.held {
 		e.since = 0 // an earlier hold is over, and its waiting does not count
 	}
@@ -162,7 +167,7 @@ func (o *outbox) again(e entry, t *target, trial bool, v Verdict, detail string)
 	e.from.due++
 	o.store.exempt(e.loc)
 	if trial {
-		o.trialFailed(e)
+		o.trialFailed(e, anew)
 		return
 	}
 	o.wait(e, true)
@@ -191,7 +196,6 @@ func (o *outbox) tooLarge(e entry, t *target, r *Result) {
 		return
 	}
 	if t == o.dir.dead { // even without its value: nothing is finished, an operator has to act
-		e.refused = true
 		o.again(e, t, true, Rejecting, "refuses a record even without its value: "+r.Detail)
 		return
 	}
@@ -201,7 +205,6 @@ func (o *outbox) tooLarge(e entry, t *target, r *Result) {
 // refused ends a record that its target will never take.
 func (o *outbox) refused(e entry, t *target, reason string, r *Result) {
 	if t == o.dir.dead {
-		e.refused = true
 		o.again(e, t, true, Rejecting, r.Detail)
 		return
 	}

@@ -38,7 +38,11 @@ func (c *Core) Outlook() Outlook {
 	}
 	for p := range c.parts.here() {
 		due += int64(p.src.due)
-		note(p.src.waiting.front())
+		if e := p.src.waiting.front(); e != nil && !e.hasDeadline(c.store) { // those behind it may be overdue
+			o.overdue(p.src.waitsMs, c.now.WallMs)
+		} else {
+			note(e)
+		}
 		note(p.src.behind.front())
 	}
 	for i := range o.DueWithin {

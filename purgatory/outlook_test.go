@@ -289,3 +289,27 @@ func TestATimestampIsOfTheFutureBeyondItsSlack(t *testing.T) {
 		}
 	}
 }
+
+// TestARecordWithoutADelayHidesNoneThatIsOverdue: no commit is accepted, and so nothing is offered.
+func TestARecordWithoutADelayHidesNoneThatIsOverdue(t *testing.T) {
+	for _, front := range []bool{false, true} {
+		r := newRig(t, nil)
+		r.assign(0, 1, 0)
+		r.Suspend()
+		if front {
+			a := r.arrival(0, 0, "0")
+			a.Outcome = Passed
+			r.take(0, 1, a)
+			r.pass(1)
+		}
+		r.mustTake(0, 1, 0, 1)
+		due := r.at.WallMs
+		for range 60 {
+			r.pass(1000)
+			r.want(r.offer())
+		}
+		if got := r.Outlook().OldestOverdueMs; got != due {
+			t.Errorf("in front %t: the oldest that is overdue was due at %d, want %d", front, got, due)
+		}
+	}
+}

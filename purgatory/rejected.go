@@ -35,7 +35,7 @@ func (w *refusals) took(most int) {
 
 // refuses notes that a wave of so many records is refused.
 func (w *refusals) refuses(n, most int, full bool, nowMs int64) {
-	if !full || nowMs-w.lastMs > hurryAfterMs {
+	if !full || w.lastMs == 0 || nowMs-w.lastMs > hurryAfterMs {
 		w.fullMs = nowMs
 	}
 	w.wave++

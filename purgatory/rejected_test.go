@@ -1,6 +1,7 @@
 package purgatory
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -199,4 +200,38 @@ func TestHurryEndsWithTheBacklog(t *testing.T) {
 		t.Errorf("%d of %d records are dead letters as one was refused, an hour after the refusal before it, want 1", got, n)
 	}
 	r.audit()
+}
+
+// TestNothingIsHurriedInTheFirstTenSeconds of a process that is started in front of a backlog.
+func TestNothingIsHurriedInTheFirstTenSeconds(t *testing.T) {
+	for _, start := range []int64{8000, 20_000} {
+		r := newRig(t, func(c *Config) { c.MaxInFlight, c.MaxBuffered, c.HeldShare = 1000, 16_000, 20_000 })
+		r.pass(start)
+		r.assign(0, 1, 0)
+		const n = 20_000
+		for o := range int64(n) {
+			if !r.take(0, 1, r.arrival(o, 0, fmt.Sprintf("%d record %d", o%2, o))) {
+				t.Fatal("not taken")
+			}
+		}
+		r.pass(1)
+		for range 250 { // round trips of 20 ms
+			r.pass(20)
+			for no, ds := range r.byPartition(r.offer()) {
+				r.beside(ds, func(offset int64) bool { return offset%100 == 6+int64(no) })
+			}
+		}
+		if dead := r.stats.DeadLettered[TopicReason{ingress, reasonRejected}]; dead == 0 || dead > n/50 {
+			t.Errorf("from %d ms on: %d dead letters after five seconds, and %d records are refused", start, dead, n/50)
+		}
+	}
+}
+
+// byPartition parts deliveries by the partition of their target.
+func (r *rig) byPartition(ds []Delivery) map[int32][]Delivery {
+	out := make(map[int32][]Delivery)
+	for _, d := range ds {
+		out[d.TargetPartition] = append(out[d.TargetPartition], d)
+	}
+	return out
 }

@@ -218,3 +218,42 @@ func TestWhatIsHeldIsNotToldAsBehindRefusalsToo(t *testing.T) {
 		r.audit()
 	}
 }
+
+// TestABurstInOneCoreLeavesAnotherWhatFits: the two give up the excess in proportion.
+func TestABurstInOneCoreLeavesAnotherWhatFits(t *testing.T) {
+	const share = 200_000
+	edit := func(c *Config) { c.Patience, c.HeldShare = time.Hour, share }
+	cores := []*rig{newRig(t, edit), newRig(t, edit)}
+	var said [2]ShareBytes
+	for i, r := range cores {
+		r.elsewhere = func(_ TargetName, own ShareBytes) ShareBytes { said[i] = own; return said[1-i] }
+		r.router[egress] = Missing
+		r.assign(int32(i), 1, 0)
+	}
+	give := func(no int32, from, to int64) {
+		for o := from; o < to; o++ {
+			cores[no].take(no, 1, cores[no].arrival(o, 0, fmt.Sprintf("0%0980d", o)))
+		}
+	}
+	run := func(turns int) (held int64) {
+		for range turns {
+			for _, r := range cores {
+				r.pass(10)
+				r.end(Delivered, r.offer()...)
+			}
+		}
+		for _, r := range cores {
+			held += r.heldView().Bytes
+		}
+		return held
+	}
+	give(0, 0, 90)
+	give(1, 0, 90)
+	if held := run(205); held < share*8/10 || held > share { // half way between two looks
+		t.Fatalf("%d bytes are held: this is not the situation", held)
+	}
+	give(0, 90, 240)
+	if held := run(200); held < share*8/10 || held > share {
+		t.Errorf("%d bytes are held, of a share of %d", held, share)
+	}
+}

@@ -39,6 +39,8 @@ func (d *dest) silentFor() string {
 func (o *outbox) spill(e entry, d *dest) {
 	if d.stalled {
 		o.holds.rehome(&e)
+	} else {
+		e.since = 0 // that of a hold which is over
 	}
 	e.note(o.store, inOverflow, uint64(d.no))
 	d.target.overflow++

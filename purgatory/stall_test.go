@@ -3,6 +3,7 @@ package purgatory
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"layover/offsets"
 )
@@ -109,5 +110,59 @@ func TestAPartitionThatAnswersIsNotStalledByItsBacklog(t *testing.T) {
 	}
 	for _, h := range r.Take().Holds {
 		t.Errorf("notice %+v", h)
+	}
+}
+
+// TestPatienceOfASilentPartitionIsNotRenewed by short faults of the others.
+func TestPatienceOfASilentPartitionIsNotRenewed(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Patience = time.Minute })
+	r.assign(0, 1, 0)
+	r.take(0, 1, r.arrival(0, 0, "1 silent"))
+	r.pass(1)
+	r.want(r.offer(), 0)
+	r.pass(stallMs)
+	r.want(r.offer())
+	r.take(0, 1, r.arrival(1, 0, "1 behind it"))
+	began := r.at.WallMs
+	for next := int64(2); r.at.WallMs-began < 70_000; next++ {
+		for range 300 {
+			r.pass(100)
+			for _, d := range r.offer() {
+				if r.end(Delivered, d); d.DeadLettered && d.Offset == 1 {
+					if ms := r.at.WallMs - began; ms < 60_000 {
+						t.Errorf("it is given up after %d ms", ms)
+					}
+					return
+				}
+			}
+		}
+		r.mustTake(0, 1, 0, next)
+		r.pass(1)
+		r.end(Unavailable, r.offer()...)
+	}
+	t.Errorf("it waits beyond its patience: %+v", r.Snapshot().Held)
+}
+
+// TestNoRoomBehindASilentPartitionHasItsPatience: a record that the client had no room for waits from now on.
+func TestNoRoomBehindASilentPartitionHasItsPatience(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.MaxInFlight = 1 })
+	r.pass(500_000)
+	r.assign(0, 1, 0)
+	for o := range int64(3) {
+		r.take(0, 1, r.arrival(o, 0, "1 silent"))
+	}
+	r.pass(1)
+	silent := r.offer()
+	r.want(silent, 0)
+	r.pass(stallMs)
+	r.want(r.offer())
+	r.end(NoRoom, silent...)
+	for range 3 {
+		r.pass(100)
+		for _, d := range r.offer() {
+			if d.DeadLettered {
+				t.Errorf("offset %d is given up: %s", d.Offset, d.Message)
+			}
+		}
 	}
 }

@@ -41,7 +41,9 @@ type target struct {
 	busy bool
 	// pending: nothing is known about the topic yet, ask again.
 	pending bool
-	hold    hold
+	// pendingMs is the Clock.AnsweredMs since which nothing is known about the topic; 0: something is.
+	pendingMs int64
+	hold      hold
 }
 
 // dest is one partition of a target.
@@ -124,7 +126,7 @@ func (d *directory) make(key TargetName, label string) *target {
 // partitions beside queues and name, in bytes. They count struct, map and list
 // entries.
 const (
-	targetSize = 512
+	targetSize = 520
 	destSize   = 216
 )
 

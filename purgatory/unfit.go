@@ -55,6 +55,9 @@ func (o *outbox) turnAway(e entry, h *header) bool {
 func (o *outbox) divert(e entry, why unfit) bool {
 	switch why {
 	case unconfirmed:
+		if e.from.waiting.count == 0 {
+			e.from.waitsMs = o.now.WallMs
+		}
 		e.note(o.store, inWaiting, 0)
 		e.from.waiting.pushBack(e)
 	case barred:
