@@ -99,10 +99,11 @@ func (k *kube) statefulSet(t *testing.T) {
 	a.settings["LAYOVER_SESSION_TIMEOUT"] = "30s"
 	a.apply()
 	a.rolledOut()
-	before := a.members()
-	if len(before) != 2 || before["ledger-0"] == "" || before["ledger-1"] == "" {
-		t.Fatalf("members %v, want one for each pod, by its name", before)
-	}
+	var before map[string]string
+	eventually(t, 30*time.Second, "a member for each pod, by its name", func() bool { // the second gets what the first gives up
+		before = a.members()
+		return len(before) == 2 && before["ledger-0"] != "" && before["ledger-1"] != ""
+	})
 	a.survives(50, 0, func() {
 		from := a.mark()
 		a.kubectl("delete", "pod", "ledger-0", "--wait=false")

@@ -3,7 +3,6 @@ package lane
 import (
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"layover/journal/facts"
@@ -12,23 +11,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// halted is a consumer of which nothing more comes.
-type halted struct {
-	*kafka
-	paused, stopped bool
-}
-
-func (h halted) Paused() bool                    { return h.paused }
-func (h halted) Stopped(offsets.Assignment) bool { return h.stopped }
-
 // TestABarrierStaysShutWhileTheLaneHasFetchedRecords: reading has come to a stand, and the cancel of a record that is
 // overdue was fetched before. It is read some turns behind the record.
 func TestABarrierStaysShutWhileTheLaneHasFetchedRecords(t *testing.T) {
-	for name, h := range map[string]halted{"reads on": {}, "reading pauses": {paused: true}, "the partition stops": {stopped: true}} {
+	for name, halt := range map[string]func(*kafka){
+		"reads on":            func(*kafka) {},
+		"reading pauses":      func(k *kafka) { k.paused = true },
+		"the partition stops": func(k *kafka) { k.stopped = true },
+	} {
 		inBubble(t, nil, func(r *rig) {
-			synctest.Wait()
-			h.kafka = r.kafka
-			r.Lane.reading, r.Lane.in.reading = h, h
+			r.kafka.set(halt)
 			const end = 4*intakeBudget + 2
 			id := kgo.RecordHeader{Key: "x-delay-id", Value: []byte("a")}
 			all := []*kgo.Record{r.record(0, time.Millisecond)}

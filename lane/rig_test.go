@@ -47,6 +47,8 @@ type kafka struct {
 	answer     offsets.CommitResult       // of a refused commit: what else it says
 	spares     func(partition int32) bool // the partitions whose commits are taken all the same; nil: none
 	noLease    bool
+	paused     bool              // reading is
+	stopped    bool              // each partition has
 	verdict    purgatory.Verdict // of every target
 	class      purgatory.Class   // of every error of a delivery
 	deliveries []delivery
@@ -148,8 +150,17 @@ func (k *kafka) Commit(commits []offsets.Commit, done func([]offsets.CommitResul
 func (k *kafka) Jump(j purgatory.Jump)       { k.jumps = append(k.jumps, j) }
 func (k *kafka) Halt(h purgatory.HaltNotice) { k.halts = append(k.halts, h) }
 
-func (k *kafka) Paused() bool                    { return false }
-func (k *kafka) Stopped(offsets.Assignment) bool { return false }
+func (k *kafka) Paused() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.paused
+}
+
+func (k *kafka) Stopped(offsets.Assignment) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.stopped
+}
 
 func (k *kafka) Waits(time.Duration) {}
 
