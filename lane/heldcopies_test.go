@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// putBoth puts copies of 10 kB for the target absent, of which one is due every so often from a minute on, and behind
-// them some for ready, which are due together.
+// putBoth puts copies of 10 kB for two targets. Those for absent are due one by one, from a minute on. Those for ready
+// come behind them, in a run of that number, and are due together.
 func (s *shelf) putBoth(absent, ready int, every, together time.Duration, run uint64) {
 	for i := range absent + ready {
 		target, wait, in := "absent", time.Minute+time.Duration(i)*every, uint64(1)

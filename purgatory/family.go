@@ -1,7 +1,5 @@
 package purgatory
 
-import "math"
-
 // family is the targets that one glob allows. They have one share of memory together for what is
 // held, and one for what waits behind refusals. Whoever writes headers can invent any number of
 // targets, and the shares of all would be more memory than there is.
@@ -41,10 +39,7 @@ func (fs families) addUp(busy []*target, dead *target) {
 // over it comes down to its part here: no core alone gives up the excess of all.
 func (fs families) weigh(share int64) {
 	for label, f := range fs {
-		f.limit = math.MaxInt64
-		if all := f.own.Held + f.elsewhere.Held; all > share {
-			f.limit = int64(float64(share) * float64(f.own.Held) / float64(all))
-		}
+		f.limit = partOf(share, f.own.Held, f.elsewhere.Held)
 		if f.own == (ShareBytes{}) && !f.shared {
 			delete(fs, label)
 		}

@@ -1,9 +1,6 @@
 package purgatory
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // Back-off between tries of a held target, doubling, in milliseconds.
 const (
@@ -150,11 +147,8 @@ func (o *outbox) checkPatience() {
 
 // deadLetterOldest applies share and patience to one queue of held records.
 func (o *outbox) deadLetterOldest(t *target, q *queue, v Verdict) {
-	limit := int64(math.MaxInt64) // of held, in proportion, so that no core alone gives up the excess of all
 	_, held := t.held()
-	if all := held + t.elsewhere.Held; all > o.cfg.HeldShare {
-		limit = int64(float64(o.cfg.HeldShare) * float64(held) / float64(all))
-	}
+	limit := partOf(o.cfg.HeldShare, held, t.elsewhere.Held)
 	for q.count > 0 {
 		waited := o.now.AnsweredMs - q.front().since
 		_, held := t.held()

@@ -31,7 +31,8 @@ func (hs *holds) begin(t *target, v Verdict, detail string, known bool) {
 	}
 	*h = hold{held: true, verdict: v, detail: detail, known: known, backoffMs: holdFirstMs, retryAtMs: hs.now.WallMs + holdFirstMs, sinceMs: hs.now.WallMs}
 	t.queue.each(func(e *entry) { e.since = 0 }) // an earlier hold is over, and its waiting does not count
-	for _, d := range t.dests {                  // one queue, so that there is one oldest record
+
+	for _, d := range t.dests { // one queue, so that there is one oldest record
 		for d.overflow.count > 0 { // in front: it was routed before what is in the queue
 			t.overflow--
 			e := d.overflow.popBack()

@@ -60,15 +60,21 @@ func (r *rig) drive(ms int64, refusedBelow, wanted int64) (takenMs int64) {
 	return 0
 }
 
+// buryRefused has so many letters wait that the topic has refused, from offset 0 on.
+func (r *rig) buryRefused(n int64) {
+	r.Helper()
+	for o := range n {
+		r.bury(o, "0")
+	}
+	r.drive(120_000, n, -1)
+}
+
 // TestALetterDoesNotWaitForAllThatAreRefused: those are tried now and then, and what comes is tried at once.
 func TestALetterDoesNotWaitForAllThatAreRefused(t *testing.T) {
 	r := newRig(t, nil)
 	r.assign(0, 1, 0)
 	const n = 300
-	for o := range int64(n) {
-		r.bury(o, "0")
-	}
-	r.drive(120_000, n, -1)
+	r.buryRefused(n)
 	at := r.at.WallMs
 	r.bury(n, "0") // of a parked record
 	taken := r.drive(3_600_000, n, n)
@@ -123,10 +129,7 @@ func TestALetterThatWaitedForAMembershipDoesNotWaitForAllThatAreRefused(t *testi
 		r.assign(0, 1, 0)
 		r.assign(1, 1, 0)
 		const n = 300
-		for o := range int64(n) {
-			r.bury(o, "0")
-		}
-		r.drive(120_000, n, -1)
+		r.buryRefused(n)
 		r.mustTake(1, 1, 0, n) // a record like others, that its target refuses
 		r.pass(1)
 		flying := r.offer()
@@ -156,10 +159,7 @@ func TestALetterThatCameWhileTheTopicWasSilentDoesNotWaitForAllThatAreRefused(t 
 		r := newRig(t, nil)
 		r.assign(0, 1, 0)
 		const n = 300
-		for o := range int64(n) {
-			r.bury(o, "0")
-		}
-		r.drive(120_000, n, -1)
+		r.buryRefused(n)
 		var ds []Delivery
 		for len(ds) == 0 {
 			r.pass(10)

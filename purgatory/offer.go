@@ -160,7 +160,7 @@ func (o *outbox) start(e entry, h *header, body []byte, d *dest, trial bool) Del
 		ID: id, Topic: e.from.Topic, Partition: e.from.Partition, Offset: h.offset,
 		TimestampMs: h.timestampMs, DeadlineMs: h.deadlineMs, Body: body,
 		Target: d.target.name, TargetPartition: d.no, DeadLettered: d.target == o.dir.dead, Event: d.target == o.dir.events,
-		Alone: e.try != together, Hurried: d.hurries(o.now.MonotonicMs), Bare: e.try == bare,
+		Alone: e.try != together, Hurried: o.flights.list[id].hurried, Bare: e.try == bare,
 	}
 	if copyAt, ok := h.place().inRuns(); ok {
 		del.Copy = copyAt + 1

@@ -1,5 +1,7 @@
 package purgatory
 
+import "math"
+
 // Share is the bytes that wait for one target, or for all targets that one glob allows. All
 // cores together have one share of memory for them.
 type Share struct {
@@ -96,6 +98,15 @@ func (t *target) share(dead bool) (own ShareBytes) {
 func (s *shares) full(t *target, limit int64) bool {
 	f := s.families[t.label]
 	return t.rejected()+t.elsewhere.Rejected > limit || f != nil && f.own.Rejected+f.elsewhere.Rejected > limit
+}
+
+// partOf returns how much of a share is for own bytes here. Where all bytes take more than the share it is in
+// proportion, so that no core alone gives up the excess of all.
+func partOf(share, own, elsewhere int64) int64 {
+	if all := own + elsewhere; all > share {
+		return int64(float64(share) * float64(own) / float64(all))
+	}
+	return math.MaxInt64
 }
 
 // burden notes whether dead letters take more than a target's share of memory, which is limit.

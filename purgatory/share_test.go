@@ -48,15 +48,21 @@ func TestWhatOthersHeldOnceIsNotCountedWhenAPartitionGetsSilent(t *testing.T) {
 	r.audit()
 }
 
+// twoCores hear of each other what waits for the egress topic, the one target that they have.
+func twoCores(t *testing.T, edit func(*Config)) (a, b *rig) {
+	a, b = newRig(t, edit), newRig(t, edit)
+	var ofA, ofB ShareBytes
+	a.elsewhere = func(_ TargetName, own ShareBytes) ShareBytes { ofA = own; return ofB }
+	b.elsewhere = func(_ TargetName, own ShareBytes) ShareBytes { ofB = own; return ofA }
+	return a, b
+}
+
 // TestABacklogInOneCoreGivesUpNothingThatAnotherHolds: a target refuses one record in a hundred, and many are due at once
 // in one core. Another core holds ten records behind a silent partition of the target. Those have patience left.
 func TestABacklogInOneCoreGivesUpNothingThatAnotherHolds(t *testing.T) {
 	const share = 64 << 10
 	edit := func(c *Config) { c.Patience, c.HeldShare, c.MaxInFlight = time.Hour, share, 100 }
-	busy, quiet := newRig(t, edit), newRig(t, edit)
-	said := map[*rig]ShareBytes{}
-	busy.elsewhere = func(_ TargetName, own ShareBytes) ShareBytes { said[busy] = own; return said[quiet] }
-	quiet.elsewhere = func(_ TargetName, own ShareBytes) ShareBytes { said[quiet] = own; return said[busy] }
+	busy, quiet := twoCores(t, edit)
 
 	// The quiet core: partition 1 of the target does not answer.
 	quiet.assign(1, 1, 0)
@@ -75,8 +81,8 @@ func TestABacklogInOneCoreGivesUpNothingThatAnotherHolds(t *testing.T) {
 		t.Fatalf("held %+v: this is not the situation", h)
 	}
 
-	// The busy core: of 2,000 records that are due at once for partition 0 one in a hundred is refused. All others are taken in less
-	// than five seconds.
+	// The busy core: of 2,000 records that are due at once for partition 0 one in a hundred is refused. All others are
+	// taken in less than five seconds.
 	busy.at = quiet.at
 	busy.assign(0, 1, 0)
 	for o := range int64(2000) {
@@ -111,10 +117,7 @@ func TestABacklogInOneCoreGivesUpNothingThatAnotherHolds(t *testing.T) {
 func TestWhatAnotherCoreHoldsEndsNothingBesideARefusedRecord(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		edit := func(c *Config) { c.Patience = time.Hour }
-		healthy, holding := newRig(t, edit), newRig(t, edit)
-		said := map[*rig]ShareBytes{}
-		healthy.elsewhere = func(_ TargetName, own ShareBytes) ShareBytes { said[healthy] = own; return said[holding] }
-		holding.elsewhere = func(_ TargetName, own ShareBytes) ShareBytes { said[holding] = own; return said[healthy] }
+		healthy, holding := twoCores(t, edit)
 		healthy.assign(0, 1, 0)
 		holding.assign(1, 1, 0)
 		held := int64(0)
@@ -223,10 +226,9 @@ func TestWhatIsHeldIsNotToldAsBehindRefusalsToo(t *testing.T) {
 func TestABurstInOneCoreLeavesAnotherWhatFits(t *testing.T) {
 	const share = 200_000
 	edit := func(c *Config) { c.Patience, c.HeldShare = time.Hour, share }
-	cores := []*rig{newRig(t, edit), newRig(t, edit)}
-	var said [2]ShareBytes
+	a, b := twoCores(t, edit)
+	cores := []*rig{a, b}
 	for i, r := range cores {
-		r.elsewhere = func(_ TargetName, own ShareBytes) ShareBytes { said[i] = own; return said[1-i] }
 		r.router[egress] = Missing
 		r.assign(int32(i), 1, 0)
 	}
