@@ -18,7 +18,7 @@ const heldTargetSize = 1 << 10
 type families map[string]*family
 
 // addUp adds up the bytes that wait here for each family.
-func (fs families) addUp(busy []*target, dead *target) {
+func (fs families) addUp(busy []*target, dead *target, nowMs int64) {
 	for _, f := range fs {
 		f.own = ShareBytes{}
 	}
@@ -29,7 +29,7 @@ func (fs families) addUp(busy []*target, dead *target) {
 		if n, bytes := t.held(); n > 0 {
 			fs.of(t.label).own.Held += bytes + heldTargetSize
 		}
-		if bytes := t.rejected(); bytes > 0 {
+		if bytes := t.rejected(nowMs); bytes > 0 {
 			fs.of(t.label).own.Rejected += bytes
 		}
 	}

@@ -148,3 +148,57 @@ func TestTargetsOfOneGlobThatRejectAllHaveOneShareTogether(t *testing.T) {
 		r.audit()
 	}
 }
+
+// TestARefusalLongAgoPutsNoBacklogBehindRefusals: an hour ago one partition of a target refused a record, and has had none
+// since. A backlog for the target's other partition takes more than the share. Another target of the same glob refuses one
+// record in fifty, and few wait for it.
+func TestARefusalLongAgoPutsNoBacklogBehindRefusals(t *testing.T) {
+	const share = 64 << 10
+	r := newRig(t, func(c *Config) { c.Patience, c.HeldShare, c.MaxInFlight, c.MaxBuffered = time.Hour, share, 100, 160 })
+	r.assign(0, 1, 0)
+	next := int64(0)
+	take := func(target, body string) {
+		a := r.arrival(next, 0, body)
+		a.Target, a.Label = target, "jobs.*"
+		if next++; !r.take(0, 1, a) {
+			t.Fatal("not taken")
+		}
+	}
+	take("jobs.many", "1")
+	r.pass(1)
+	r.end(Rejected, r.offer()...)
+	r.broker(func(int64) bool { return true })
+	r.pass(time.Hour.Milliseconds())
+
+	for range 2000 {
+		take("jobs.many", fmt.Sprintf("0%0100d", next))
+	}
+	refused, slow := int64(0), []Delivery(nil)
+	for range 300 { // round trips of 100 ms
+		for range 10 {
+			take("jobs.few", "0")
+			if next%50 == 7 {
+				refused++
+			}
+		}
+		r.pass(100)
+		few := []Delivery(nil)
+		for _, d := range r.offer() {
+			if d.Target == "jobs.many" {
+				slow = append(slow, d)
+			} else {
+				few = append(few, d)
+			}
+		}
+		r.end(Delivered, slow[:5]...)
+		slow = slow[5:]
+		r.beside(few, func(offset int64) bool { return offset%50 == 6 })
+	}
+	if waiting := r.out.dir.targetOf(ingress, "jobs.many", "jobs.*").queue.bytes; waiting < share/2 {
+		t.Fatalf("%d bytes wait: this is not the situation", waiting)
+	}
+	r.audit()
+	if dead := r.stats.DeadLettered[TopicReason{ingress, reasonRejected}]; dead > refused+1 {
+		t.Errorf("%d dead letters of %d that are refused", dead, refused+1)
+	}
+}

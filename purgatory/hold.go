@@ -128,7 +128,7 @@ func (o *outbox) checkPatience() {
 			}
 		}
 	}
-	o.shares.families.addUp(o.busy, o.dir.dead)
+	o.shares.families.addUp(o.busy, o.dir.dead, o.now.MonotonicMs)
 	o.shares.families.weigh(o.cfg.HeldShare)
 	for _, t := range o.busy {
 		t.hold.exhausted = false

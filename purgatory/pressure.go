@@ -18,7 +18,7 @@ func (r *Runs) Held() (bytes int64) {
 	for _, t := range r.out.busy {
 		if t != r.out.dir.dead {
 			_, held := t.held()
-			bytes += min(held+t.rejected(), t.copies)
+			bytes += min(held+t.rejected(r.now.MonotonicMs), t.copies)
 		}
 	}
 	return bytes

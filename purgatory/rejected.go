@@ -35,7 +35,7 @@ func (w *refusals) took(most int) {
 
 // refuses notes that a wave of so many records is refused.
 func (w *refusals) refuses(n, most int, full bool, nowMs int64) {
-	if !full || w.lastMs == 0 || nowMs-w.lastMs > hurryAfterMs {
+	if !full || !w.recent(nowMs) {
 		w.fullMs = nowMs
 	}
 	w.wave++
@@ -47,15 +47,17 @@ func (w *refusals) refuses(n, most int, full bool, nowMs int64) {
 	w.limit = max(n/2, 1)
 }
 
-// hurries reports whether what is put in flight now ends where its wave is refused. Long after the last refusal the
-// backlog is another one.
-func (w *refusals) hurries(nowMs int64) bool { return w.hurried && nowMs-w.lastMs <= hurryAfterMs }
+// recent reports whether the last refusal was not long ago. What waits long after it waits for another reason.
+func (w *refusals) recent(nowMs int64) bool { return w.lastMs != 0 && nowMs-w.lastMs <= hurryAfterMs }
+
+// hurries reports whether what is put in flight now ends where its wave is refused.
+func (w *refusals) hurries(nowMs int64) bool { return w.hurried && w.recent(nowMs) }
 
 // rejected takes back a record that its target has refused, alone or with its wave.
 func (o *outbox) rejected(f *flight, r *Result) {
 	e, d, t := f.entry, f.dest, f.dest.target
 	if f.wave == d.wave && (e.try == together || d.limit > 0) {
-		full := t != o.dir.dead && o.shares.full(t, o.cfg.HeldShare)
+		full := t != o.dir.dead && o.shares.full(t, o.cfg.HeldShare, o.now.MonotonicMs)
 		d.refuses(d.inFlight+1, o.cfg.MaxInFlight, full, o.now.MonotonicMs)
 	}
 	switch {
@@ -72,14 +74,14 @@ func (o *outbox) rejected(f *flight, r *Result) {
 	}
 }
 
-// rejected returns the store bytes of what waits for partitions that have refused records, and is not held.
-func (t *target) rejected() (bytes int64) {
+// rejected returns the store bytes of what waits for partitions that have refused records not long ago, and is not held.
+func (t *target) rejected(nowMs int64) (bytes int64) {
 	if t.hold.held {
 		return 0
 	}
 	limited := false
 	for _, d := range t.dests {
-		if d.limit > 0 {
+		if d.limit > 0 && d.recent(nowMs) {
 			limited = true
 			if !d.stalled {
 				bytes += d.overflow.bytes

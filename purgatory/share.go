@@ -38,19 +38,19 @@ func (s *shares) due(nowMs int64) bool {
 
 // tell appends to out the bytes that wait here, by share, where they are looked at now. Targets
 // for which none wait any more come with 0 at once.
-func (s *shares) tell(out []Share, nowMs int64, busy []*target, dead *target) []Share {
+func (s *shares) tell(out []Share, now Clock, busy []*target, dead *target) []Share {
 	out = append(out, s.cleared...)
 	s.cleared = s.cleared[:0]
-	if !s.due(nowMs) {
+	if !s.due(now.WallMs) {
 		return out
 	}
 	for _, t := range busy {
-		if own := t.share(t == dead); own != (ShareBytes{}) || t.shared {
+		if own := t.share(t == dead, now.MonotonicMs); own != (ShareBytes{}) || t.shared {
 			t.shared = own != ShareBytes{}
 			out = append(out, Share{TargetName: t.key, Own: own})
 		}
 	}
-	s.families.addUp(busy, dead)
+	s.families.addUp(busy, dead, now.MonotonicMs)
 	for label, f := range s.families {
 		if f.own != (ShareBytes{}) || f.shared {
 			f.shared = f.own != ShareBytes{}
@@ -84,20 +84,20 @@ func (s *shares) hear(told []Share, known *directory) {
 }
 
 // share returns the bytes that count against a target's share.
-func (t *target) share(dead bool) (own ShareBytes) {
+func (t *target) share(dead bool, nowMs int64) (own ShareBytes) {
 	if dead {
 		return ShareBytes{Held: t.waiting()}
 	}
 	_, own.Held = t.held()
-	own.Rejected = t.rejected()
+	own.Rejected = t.rejected(nowMs)
 	return own
 }
 
 // full reports whether what waits behind refusals takes more than a share of limit bytes: for the target, or for
 // all that its glob allows. The latter is as of the last look.
-func (s *shares) full(t *target, limit int64) bool {
+func (s *shares) full(t *target, limit, nowMs int64) bool {
 	f := s.families[t.label]
-	return t.rejected()+t.elsewhere.Rejected > limit || f != nil && f.own.Rejected+f.elsewhere.Rejected > limit
+	return t.rejected(nowMs)+t.elsewhere.Rejected > limit || f != nil && f.own.Rejected+f.elsewhere.Rejected > limit
 }
 
 // partOf returns how much of a share is for own bytes here. Where all bytes take more than the share it is in

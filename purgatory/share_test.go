@@ -182,7 +182,7 @@ func TestWhatWaitsBehindRefusalsInOtherCoresCounts(t *testing.T) {
 		r.end(Rejected, r.offer()...)
 		r.pass(checkEveryMs)
 		r.pass(checkEveryMs)
-		if got := r.out.shares.full(r.out.dir.targetOf(ingress, "jobs.7", "jobs.*"), share); got != test.want {
+		if got := r.out.shares.full(r.out.dir.targetOf(ingress, "jobs.7", "jobs.*"), share, r.at.MonotonicMs); got != test.want {
 			t.Errorf("%s: full is %t", name, got)
 		}
 	}
