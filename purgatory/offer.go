@@ -38,18 +38,26 @@ func (o *outbox) offer(out []Delivery, limit int) []Delivery {
 	if o.flights.full(o.now.MonotonicMs) {
 		n = 0
 	}
-	for i := 0; i < n && len(out) < limit; i++ {
+	i := 0
+	for ; i < n && len(out) < limit; i++ {
 		out = o.offerTarget(o.busy[(o.next+i)%n], out, limit)
 	}
-	o.next++
-	o.dropIdle()
+	if i == n { // all had their turn: another is the first of the next
+		i = 1
+	}
+	o.dropIdle((o.next + i) % len(o.busy))
 	return out
 }
 
-// dropIdle takes the targets out of busy that have nothing left to offer.
-func (o *outbox) dropIdle() {
+// dropIdle takes the targets out of busy that have nothing left to offer. next is the place in busy of the one that
+// is asked first in the next turn.
+func (o *outbox) dropIdle(next int) {
 	kept := o.busy[:0]
-	for _, t := range o.busy {
+	o.next = 0
+	for i, t := range o.busy {
+		if i == next {
+			o.next = len(kept)
+		}
 		if t.queue.count+t.overflow > 0 {
 			kept = append(kept, t)
 			continue
@@ -59,8 +67,7 @@ func (o *outbox) dropIdle() {
 		o.shares.clear(t)
 	}
 	clear(o.busy[len(kept):])
-	o.busy = kept
-	if o.next >= len(kept) {
+	if o.busy = kept; o.next == len(kept) {
 		o.next = 0
 	}
 }
