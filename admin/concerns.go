@@ -10,7 +10,7 @@ import (
 const overdueLong = time.Minute
 
 // concerns are records that are lost, dead or late although nothing need be sick, each in a few
-// words. Any of them makes /readyz say degraded.
+// words. Any of them makes /readyz say degraded. A pause of reading that keeps records back is not among them.
 func (v *view) concerns() (out []string) {
 	if v.isBack() && v.Group.LastError != "" {
 		out = append(out, "Kafka answers again, and the group is not joined yet: "+v.Group.LastError)
@@ -22,9 +22,6 @@ func (v *view) concerns() (out []string) {
 	}
 	if text := v.total.losses(v.now); text != "" {
 		out = append(out, text)
-	}
-	if v.lateUnread() {
-		out = append(out, v.pauseShort())
 	}
 	if text := v.overdueLong(); text != "" {
 		out = append(out, text)
@@ -45,8 +42,12 @@ func (v *view) overdueLong() string {
 	}
 	for i := range v.sick {
 		switch s := &v.sick[i]; s.Kind {
-		case SickKafka, SickGroup, SickTarget, SickDeadLetter, SickEvents, SickNames:
+		case SickKafka, SickGroup, SickNames:
 			return ""
+		case SickTarget, SickDeadLetter, SickEvents:
+			if !s.idle {
+				return ""
+			}
 		case SickRuns:
 			if s.Reason == runsUnread {
 				return ""

@@ -37,6 +37,7 @@ func live(s Sample, now time.Time) (stuck []string) {
 // are late, dead or lost.
 type readiness struct {
 	ready, degraded bool
+	paused          bool   // degraded by a pause of reading alone
 	why             string // "" only if ready without anything to add
 }
 
@@ -76,10 +77,11 @@ func ready(v *view) readiness {
 	}
 	concerns := v.concerns()
 	says = append(says, concerns...)
-	if len(v.Pauses) > 0 && !v.lateUnread() {
+	if len(v.Pauses) > 0 {
 		says = append(says, v.pauseShort())
 	}
-	return readiness{ready: true, degraded: len(v.sick)+len(concerns) > 0, why: strings.Join(says, "; ")}
+	degraded := len(v.sick)+len(concerns) > 0
+	return readiness{ready: true, degraded: degraded || v.lateUnread(), paused: !degraded, why: strings.Join(says, "; ")}
 }
 
 // state is how it is in a word, or two.
@@ -89,7 +91,7 @@ func (v *view) state(r readiness) string {
 		return "draining"
 	case !r.ready:
 		return "not ready"
-	case len(v.Pauses) > 0 && len(v.sick) > 0:
+	case len(v.Pauses) > 0 && r.degraded && !r.paused:
 		return "degraded, paused"
 	case len(v.Pauses) > 0:
 		return "paused"

@@ -43,6 +43,7 @@ type Sickness struct {
 	Text      string  `json:"text"`      // the fault, its limits and the remedy
 
 	short string // for /readyz
+	idle  bool   // of a topic that is produced to: nothing waits for it
 }
 
 // SickKey names the sick thing. It stays the same as long as the sickness lasts.
@@ -232,13 +233,14 @@ type ailing struct {
 	left           time.Duration // until the first of them is given up
 	givenUp        int64
 	glob           bool // the name is a glob, for all targets under it
+	needed         bool // something waits for it, or is in flight to it
 }
 
 // sickTargets returns the targets, and the dead-letter topic, that Kafka says are
 // unusable, that lanes hold records for, or that reading is paused for.
 func (v *view) sickTargets(forLog bool) (out []Sickness) {
 	for k, a := range v.ailing(forLog) {
-		s := Sickness{Kind: k.Kind, Name: k.Name, Reason: a.reason, Since: instant{a.since}, Text: v.targetText(k, a)}
+		s := Sickness{Kind: k.Kind, Name: k.Name, Reason: a.reason, Since: instant{a.since}, Text: v.targetText(k, a), idle: !a.needed}
 		s.short = targetNoun(k) + " is " + a.reason + v.since(a.since)
 		if k.Partition >= 0 {
 			s.Partition = &k.Partition
@@ -262,6 +264,7 @@ func (v *view) ailing(forLog bool) map[SickKey]*ailing {
 		}
 		old.records += a.records
 		old.givenUp += a.givenUp
+		old.needed = old.needed || a.needed
 		old.detail = cmp.Or(old.detail, a.detail)
 		old.since = earlier(old.since, a.since)
 	}
@@ -288,7 +291,7 @@ func (v *view) ailing(forLog bool) map[SickKey]*ailing {
 	for _, p := range v.Pauses {
 		named := slices.Contains(v.Settings.producedTo(), p.Target)
 		if p.Target != "" && !known[p.Target] && (named || !forLog) {
-			note(p.Target, -1, ailing{reason: unreachable})
+			note(p.Target, -1, ailing{reason: unreachable, needed: true})
 		}
 	}
 	return out
@@ -298,7 +301,7 @@ func (v *view) ailing(forLog bool) map[SickKey]*ailing {
 // mismatch of partitions has no detail there, because the detail quotes the name.
 func noteHeld(h *purgatory.HeldView, forLog bool, note func(name string, partition int32, a ailing)) {
 	name, a := h.Target, ailing{reason: heldReason(h.Verdict), detail: h.Detail, since: millis(h.SinceMs).Time, records: h.Records,
-		left: time.Duration(h.PatienceLeftMs) * time.Millisecond, givenUp: h.GivenUp}
+		left: time.Duration(h.PatienceLeftMs) * time.Millisecond, givenUp: h.GivenUp, needed: true}
 	if forLog && h.Label != "" && h.Label != h.Target {
 		name, a.glob = h.Label, true
 		if h.Verdict == purgatory.Mismatched {

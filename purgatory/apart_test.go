@@ -5,7 +5,9 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
+	"layover/journal/facts"
 	"layover/offsets"
 	"layover/purgatory/far"
 	"layover/verify/reach"
@@ -92,4 +94,39 @@ func holdsNone(s *Snapshot, path string) bool {
 		}
 	}
 	return false
+}
+
+// TestOneTargetHasOneShareWhateverIngressTopicsItsRecordsAreOf: with LAYOVER_PARTITION=same, too.
+func TestOneTargetHasOneShareWhateverIngressTopicsItsRecordsAreOf(t *testing.T) {
+	const topics, records = 8, 100
+	for _, apart := range []bool{false, true} {
+		share := sizeOf(newRig(t, nil).arrival(0, 0, "0 record 0")) * records // what one ingress topic has
+		r := newRig(t, func(c *Config) {
+			c.ApartByIngress, c.HeldShare, c.Patience, c.MaxInFlight = apart, share, time.Hour, 1000
+			c.Place = func(s *TargetState, _ offsets.TopicPartition, _ []byte) Route { return Route{Verdict: s.Verdict} }
+		})
+		r.router[egress] = Missing
+		for n := range topics {
+			tp := offsets.TopicPartition{Topic: fmt.Sprintf("delayed-%d", n)}
+			r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: tp, Epoch: uint64(n + 1)}, Window: offsets.NewWindow(0), Committed: true})
+			reader, _ := r.Reader(tp, uint64(n+1))
+			for o := range int64(records) {
+				a := r.arrival(o, 0, "0 record 0")
+				if reader.Wants(o, 0) != Whole || !reader.Read(&a) {
+					t.Fatal("not taken")
+				}
+			}
+		}
+		for range 50 {
+			r.pass(100)
+			r.end(Delivered, r.offer()...) // dead letters
+		}
+		var held int64
+		for _, h := range r.Snapshot().Held {
+			held += h.Bytes
+		}
+		if held > share+share/10 {
+			t.Errorf("apart %v: %d bytes are held for one target, and its share is %d: %d records of a missing target may fill all memory", apart, held, share, topics*records)
+		}
+	}
 }

@@ -19,6 +19,14 @@ type census struct {
 	used     int64          // bytes of records
 	copies   int64          // of them that are loaded copies
 	ids      idCensus
+	texts    map[*failure]int // entries that have it
+}
+
+// failed counts an entry's failure.
+func (n *census) failed(e *entry) {
+	if e.failure != nil {
+		n.texts[e.failure]++
+	}
 }
 
 func (n *census) note(c *Core, loc location) header {
@@ -39,6 +47,7 @@ func (n *census) note(c *Core, loc location) header {
 func (n *census) queue(c *Core, q *queue, at spot) {
 	var bytes int64
 	q.each(func(e *entry) {
+		n.failed(e)
 		h := n.note(c, e.loc)
 		n.ids.note(c, e.loc, &h, e, at)
 		n.due[e.from]++
@@ -64,7 +73,7 @@ func (n *census) queue(c *Core, q *queue, at spot) {
 func (r *rig) audit() {
 	r.Helper()
 	c := r.Core
-	n := &census{refs: map[uint32]int{}, live: map[int]int32{}, parked: map[*partition]int{}, furthest: map[*partition]int64{}, putBack: map[string]int{}, due: map[*source]int{}, inFlight: map[*source]int{}, ids: newIDCensus()}
+	n := &census{refs: map[uint32]int{}, live: map[int]int32{}, parked: map[*partition]int{}, furthest: map[*partition]int64{}, putBack: map[string]int{}, due: map[*source]int{}, inFlight: map[*source]int{}, ids: newIDCensus(), texts: map[*failure]int{}}
 	c.parking.wheel.Sweep(func(payload uint64) bool {
 		loc, putBack := parked(payload)
 		h := n.note(c, loc)
@@ -148,9 +157,21 @@ func (r *rig) audit() {
 	}
 }
 
+// textBytes is what letters say, each text once.
+func (r *rig) textBytes(n *census) (bytes int64) {
+	r.Helper()
+	for f, entries := range n.texts {
+		bytes += failureSize + int64(len(f.message))
+		if entries != f.entries {
+			r.Errorf("%d entries have the failure %q, counted %d", entries, f.message, f.entries)
+		}
+	}
+	return bytes
+}
+
 // memory adds up what the core's parts take, from the census where it counts them.
 func (r *rig) memory(n *census) int64 {
-	sum := n.overhead + flightSize*int64(cap(r.out.flights.list)) + r.parking.wheel.Bytes()
+	sum := n.overhead + r.textBytes(n) + flightSize*int64(cap(r.out.flights.list)) + r.parking.wheel.Bytes()
 	sum += r.store.slots.Bytes() + r.commands.index.table.Bytes()
 	for _, all := range r.commands.pending {
 		sum += int64(len(all)+1) * commandSize
@@ -222,6 +243,7 @@ func (r *rig) auditFlight(n *census) {
 			h := n.note(r.Core, f.entry.loc)
 			n.ids.note(r.Core, f.entry.loc, &h, &f.entry, spot{where: inFlight, at: uint64(id)})
 			n.inFlight[f.entry.from]++
+			n.failed(&f.entry)
 			s := dests[f.dest]
 			s.records++
 			s.bytes += int64(f.entry.size)

@@ -87,7 +87,7 @@ func (r Reader) refer(b *offsets.UnreadBatch, letter Body, s span) {
 	loc := r.park(dead, &Arrival{Offset: b.First, Body: letter, Outcome: Immediate}, 0)
 	h := readHeader(c.store.at(loc))
 	c.stats.Referred += s.records - 1
-	c.out.enqueue(entry{loc: loc, from: r.part.src, target: dead, size: h.total(), failure: &failure{reasonTooLargeToRead, b.Message, s}})
+	c.out.enqueueFailed(entry{loc: loc, from: r.part.src, target: dead, size: h.total()}, &failure{reason: reasonTooLargeToRead, message: b.Message, span: s})
 }
 
 // jumpBeyond lets reading go on behind a batch: the reader stands before it, and does

@@ -1,6 +1,6 @@
 package purgatory
 
-// family is the targets that one glob allows. They have one share of memory together for what is
+// family is the targets that one glob allows, or the one of each ingress topic where targets are apart by that. They have one share of memory together for what is
 // held, and one for what waits behind refusals. Whoever writes headers can invent any number of
 // targets, and the shares of all would be more memory than there is.
 type family struct {
@@ -23,7 +23,7 @@ func (fs families) addUp(busy []*target, dead *target, nowMs int64) {
 		f.own = ShareBytes{}
 	}
 	for _, t := range busy {
-		if t.label == t.name || t == dead {
+		if t.label == t.name && t.key.Ingress == "" || t == dead {
 			continue
 		}
 		if n, bytes := t.held(); n > 0 {

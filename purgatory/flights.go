@@ -25,7 +25,8 @@ type flight struct {
 	busy        bool
 	trial       bool
 	hurried     bool
-	wave        int // of its partition
+	retry       bool // its partition failed before
+	wave        int  // of its partition
 }
 
 // flightSize is the accounted size of a record in flight, in bytes.
@@ -44,7 +45,7 @@ func (f *flights) start(fl flight, now Clock) (id int32) {
 		f.list = append(f.list, flight{})
 	}
 	d, e := fl.dest, &fl.entry
-	fl.wave, fl.hurried = d.wave, d.hurries(now.MonotonicMs)
+	fl.wave, fl.hurried, fl.retry = d.wave, d.hurries(now.MonotonicMs), d.fails()
 	f.list[id] = fl
 	if d.inFlight == 0 {
 		d.proven = d.proven && now.AnsweredMs-d.answeredMs < stuckMs

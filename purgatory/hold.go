@@ -25,8 +25,10 @@ type hold struct {
 	retryAtMs int64 // wall clock of the next try
 	backoffMs int64
 	look      int   // index in the queue where the next try begins to look
+	any       bool  // the last try found records of partitions alone that fail: one of them is the next
 	trial     *dest // has the record that is on its way to see whether the target is back
-	sinceMs   int64
+	sinceMs   int64 // wall clock
+	since     int64 // Clock.AnsweredMs of that, at least 1
 	detail    string
 }
 
@@ -73,13 +75,13 @@ func (o *outbox) tryHeld(t *target, out []Delivery, limit int) []Delivery {
 			o.holds.end(t)
 			return o.offerTarget(t, out, limit)
 		}
-		if d.inFlight == 0 && o.flights.takes(d, e) {
-			h.trial = d
+		if d.inFlight == 0 && (h.any || !d.fails()) && o.takes(d, e) {
+			h.trial, h.any = d, false
 			return append(out, o.start(t.queue.take(h.look), &read, body, d, true))
 		}
 		h.look++
 	}
-	h.retryAtMs = o.now.WallMs + holdFirstMs
+	h.any, h.retryAtMs = true, o.now.WallMs+holdFirstMs
 	return out
 }
 
@@ -106,8 +108,8 @@ func (o *outbox) trialFailed(e entry, anew bool) {
 // tick looks at patience, shares, and the memory of dead letters.
 func (o *outbox) tick() {
 	o.checkPatience()
-	if dead := o.dir.dead; dead != nil {
-		o.shares.burden(dead, o.cfg.HeldShare)
+	if o.dir.dead != nil {
+		o.shares.burden(&o.dir, o.cfg.HeldShare)
 	}
 }
 
@@ -135,26 +137,32 @@ func (o *outbox) checkPatience() {
 		if t.overflow > 0 && t != o.dir.dead {
 			for _, d := range t.dests {
 				if d.stalled {
-					o.deadLetterOldest(t, &d.overflow, Unreachable)
+					o.deadLetterOldest(t, &d.overflow, Unreachable, d.why())
 				}
 			}
 		}
 		if t.hold.held && t != o.dir.dead {
-			o.deadLetterOldest(t, &t.queue, t.hold.verdict)
+			o.deadLetterOldest(t, &t.queue, t.hold.verdict, t.hold.detail)
 		}
+		o.holds.endIdleFaults(t)
 	}
 }
 
+// giveUpBudget is how many records of a queue become dead letters in one look, ten times a second, because their
+// patience is used up: a million in six seconds. They may all have come at once, and others are to go meanwhile.
+const giveUpBudget = 16 << 10
+
 // deadLetterOldest applies share and patience to one queue of held records.
-func (o *outbox) deadLetterOldest(t *target, q *queue, v Verdict) {
+func (o *outbox) deadLetterOldest(t *target, q *queue, v Verdict, detail string) {
 	_, held := t.held()
 	limit := partOf(o.cfg.HeldShare, held, t.elsewhere.Held)
-	for q.count > 0 {
+	var patience, share *failure // of all that are given up for it
+	for budget := giveUpBudget; q.count > 0; budget-- {
 		waited := o.now.AnsweredMs - q.front().since
 		_, held := t.held()
 		f := o.shares.families[t.label]
 		full := held > limit || f != nil && f.own.Held > f.limit
-		if !full && waited < o.cfg.Patience.Milliseconds() {
+		if !full && (waited < o.cfg.Patience.Milliseconds() || budget <= 0) {
 			return
 		}
 		if o.dir.dead == nil && t != o.dir.events {
@@ -173,15 +181,27 @@ func (o *outbox) deadLetterOldest(t *target, q *queue, v Verdict) {
 			continue
 		}
 		t.givenUp++
-		why := fmt.Sprintf("target %s is %s, and the record was held for LAYOVER_TARGET_PATIENCE (%s)", t.name, v, o.cfg.PatienceText)
+		why := &patience
 		if full {
-			why = fmt.Sprintf("target %s is %s, and the records held for it, or for all targets that %s allows, fill their share of memory, %d bytes", t.name, v, t.label, o.cfg.HeldShare)
+			why = &share
 		}
-		if t.hold.detail != "" && q == &t.queue {
-			why += ": " + t.hold.detail
+		if *why == nil {
+			*why = o.givesUp(t, v, detail, full)
 		}
-		o.deadLetter(e, reasonUnavailable, why)
+		o.deadLetter(e, *why)
 	}
+}
+
+// givesUp is why a record is given up that is held for a target. full: not because its patience is used up.
+func (o *outbox) givesUp(t *target, v Verdict, detail string, full bool) *failure {
+	why := fmt.Sprintf("target %s is %s, and the record was held for LAYOVER_TARGET_PATIENCE (%s)", t.name, v, o.cfg.PatienceText)
+	if full {
+		why = fmt.Sprintf("target %s is %s, and the records held for it, or for all targets that %s allows, fill their share of memory, %d bytes", t.name, v, t.label, o.cfg.HeldShare)
+	}
+	if detail != "" {
+		why += ": " + detail
+	}
+	return &failure{reason: reasonUnavailable, message: why}
 }
 
 // held returns the target's held records, and the store bytes they take.

@@ -29,7 +29,7 @@ func (hs *holds) begin(t *target, v Verdict, detail string, known bool) {
 		}
 		return
 	}
-	*h = hold{held: true, verdict: v, detail: detail, known: known, backoffMs: holdFirstMs, retryAtMs: hs.now.WallMs + holdFirstMs, sinceMs: hs.now.WallMs}
+	*h = hold{held: true, verdict: v, detail: detail, known: known, backoffMs: holdFirstMs, retryAtMs: hs.now.WallMs + holdFirstMs, sinceMs: hs.now.WallMs, since: max(hs.now.AnsweredMs, 1)}
 	t.queue.each(func(e *entry) { e.since = 0 }) // an earlier hold is over, and its waiting does not count
 
 	for _, d := range t.dests { // one queue, so that there is one oldest record
@@ -63,8 +63,9 @@ func (hs *holds) taken(t *target, e *entry, trial bool) {
 
 // end ends a hold: the target took a record, or metadata has taken it back.
 func (hs *holds) end(t *target) {
-	t.hold, t.givenUp = hold{}, 0
+	t.hold = hold{}
 	if t.stalled == 0 { // those of a silent partition wait on: see spill
+		t.givenUp = 0
 		t.queue.each(func(e *entry) { e.since = 0 })
 	}
 	hs.notices = append(hs.notices, HoldNotice{Target: t.name, Label: t.label})
@@ -76,8 +77,23 @@ func (hs *holds) stall(d *dest) {
 	d.stalled, d.stalledMs = true, hs.now.WallMs
 	t.stalled++
 	d.overflow.each(func(e *entry) { hs.rehome(e) })
-	hs.stats.noteError(t.name, d.silentFor())
-	hs.notices = append(hs.notices, HoldNotice{Target: t.name, Label: t.label, Held: true, Verdict: Unreachable, Detail: d.silentFor()})
+	hs.stats.noteError(t.name, d.why())
+	hs.notices = append(hs.notices, HoldNotice{Target: t.name, Label: t.label, Held: true, Verdict: Unreachable, Detail: d.why()})
+}
+
+// fail notes that a target partition has answered with an error. retry: it failed before, and this was to see whether it
+// still does.
+func (hs *holds) fail(d *dest, detail string, retry bool) {
+	switch d.detail = detail; {
+	case !d.fails():
+		d.backoffMs = holdFirstMs
+	case retry:
+		d.backoffMs = min(2*d.backoffMs, holdMaxMs)
+	}
+	d.retryAtMs = hs.now.MonotonicMs + d.backoffMs
+	if !d.stalled {
+		hs.stall(d)
+	}
 }
 
 // answered ends the stall of a target partition that gave some answer.
@@ -85,7 +101,7 @@ func (hs *holds) answered(d *dest) {
 	if !d.stalled {
 		return
 	}
-	d.stalled = false
+	d.stalled, d.failing = false, failing{}
 	if d.target.stalled--; d.target.stalled == 0 && !d.target.hold.held {
 		d.target.givenUp = 0
 	}
@@ -109,11 +125,26 @@ func (hs *holds) endIdle(t *target) {
 	}
 	for _, d := range t.dests { // the client had no room for the last record, and it went with its partition
 		if d.stalled {
-			d.stalled = false
+			d.stalled, d.failing = false, failing{}
 			hs.notices = append(hs.notices, over)
 		}
 	}
 	t.stalled = 0
+}
+
+// endIdleFaults says of the partitions that fail, and for which nothing is there any more, that they are no longer held:
+// nothing would ever try them.
+func (hs *holds) endIdleFaults(t *target) {
+	if t.stalled == 0 || t.hold.held {
+		return
+	}
+	for _, d := range t.dests {
+		if d.fails() && d.inFlight == 0 && d.overflow.count == 0 {
+			d.stalled, d.failing = false, failing{}
+			t.stalled--
+			hs.notices = append(hs.notices, HoldNotice{Target: t.name, Label: t.label, Forgotten: true})
+		}
+	}
 }
 
 // forget says of a target that no record names any more that its holds are over.
@@ -184,7 +215,7 @@ func (hs *holds) view(t *target, records int, bytes int64) HeldView {
 		}
 		v.PatienceLeftMs = min(v.PatienceLeftMs, hs.patienceLeftMs(&d.overflow))
 		if v.Partitions = append(v.Partitions, d.no); v.SinceMs == 0 || d.stalledMs < v.SinceMs {
-			v.SinceMs, v.Detail = d.stalledMs, d.silentFor()
+			v.SinceMs, v.Detail = d.stalledMs, d.why()
 		}
 	}
 	return v

@@ -255,7 +255,7 @@ func (r Reader) drop(a *Arrival) bool {
 func (r Reader) refuse(t *target, a *Arrival) {
 	loc := r.park(t, a, 0)
 	h := readHeader(r.core.store.at(loc))
-	r.core.out.enqueue(entry{loc: loc, from: r.part.src, target: t, size: h.total(), failure: &failure{reason: a.Reason, message: a.Message}})
+	r.core.out.enqueueFailed(entry{loc: loc, from: r.part.src, target: t, size: h.total()}, &failure{reason: a.Reason, message: a.Message})
 }
 
 // park copies a record into the store. Nothing of the fetched bytes is kept.

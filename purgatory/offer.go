@@ -98,7 +98,7 @@ func (o *outbox) offerTarget(t *target, out []Delivery, limit int) []Delivery {
 		if o.cfg.CatchUp != nil && o.putBack(&e, &h) {
 			continue
 		}
-		if d.overflow.count > 0 || !o.flights.takes(d, &e) { // not past those that were routed before it
+		if d.overflow.count > 0 || !o.takes(d, &e) { // not past those that were routed before it
 			if o.spill(e, d); d.overflow.count == 1 && t.backedUp() {
 				return out
 			}
@@ -116,7 +116,7 @@ func (o *outbox) offerOverflow(t *target, out []Delivery, limit int) []Delivery 
 	t.nextDest = (t.nextDest + 1) % n
 	for i := range n {
 		d := t.dests[(t.nextDest+i)%n]
-		for d.overflow.count > 0 && len(out) < limit && o.putBacks < putBackBudget && o.flights.fair(t) && o.flights.takes(d, d.overflow.front()) {
+		for d.overflow.count > 0 && len(out) < limit && o.putBacks < putBackBudget && o.flights.fair(t) && o.takes(d, d.overflow.front()) {
 			t.overflow--
 			e := d.overflow.pop()
 			h, body := o.store.read(e.loc)

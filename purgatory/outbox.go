@@ -52,6 +52,7 @@ type source struct {
 	waiting  queue // due, but not to be offered before membership is confirmed
 	waitsMs  int64 // wall clock since which waiting is not empty
 	behind   queue // due and with an id, behind the barrier
+	behindMs int64 // wall clock since which behind is not empty
 	due      int   // in a queue
 	inFlight int
 	moving   int // copies in flight
@@ -108,6 +109,12 @@ func (o *outbox) enqueue(e entry) {
 	o.join(e)
 }
 
+// enqueueFailed puts a record where it waits that goes elsewhere than it asked.
+func (o *outbox) enqueueFailed(e entry, why *failure) {
+	o.dir.give(&e, why)
+	o.enqueue(e)
+}
+
 // join queues a due record at its target that may leave. A letter comes before those that were refused, and goes at once.
 func (o *outbox) join(e entry) {
 	h := &e.target.hold
@@ -122,19 +129,27 @@ func (o *outbox) join(e entry) {
 func (o *outbox) wait(e entry, front bool) {
 	t := e.target
 	if t.hold.held {
+		if front && e.since == 0 { // it was on its way as the hold began, and has waited for the target since
+			e.since = t.hold.since
+		}
 		o.holds.rehome(&e)
 	} else {
 		e.since = 0 // an earlier hold is over, and its waiting does not count
 	}
-	if !t.busy {
-		t.busy = true
-		o.busy = append(o.busy, t)
-	}
+	o.occupy(t)
 	e.note(o.store, inQueue, 0)
 	if front {
 		t.queue.pushFront(e)
 	} else {
 		t.queue.pushBack(e)
+	}
+}
+
+// occupy has offer look at a target.
+func (o *outbox) occupy(t *target) {
+	if !t.busy {
+		t.busy = true
+		o.busy = append(o.busy, t)
 	}
 }
 
@@ -213,7 +228,10 @@ func (o *outbox) takeOut(s *source, l location, at spot, h *header) {
 }
 
 // end notes that a record leaves the outbox.
-func (o *outbox) end(e entry, f fate) { o.endings = append(o.endings, ending{entry: e, fate: f}) }
+func (o *outbox) end(e entry, f fate) {
+	o.endings = append(o.endings, ending{entry: e, fate: f})
+	o.dir.take(e.failure)
+}
 
 // release gives back the bytes of a record and its place among its target's.
 func (o *outbox) release(loc location, h *header) {
@@ -245,8 +263,8 @@ func (o *outbox) forgetUnused() {
 	}
 }
 
-// bytes returns the memory of queues, targets, and the list of records in flight.
-func (o *outbox) bytes() int64 { return o.dir.overhead + o.flights.memory() }
+// bytes returns the memory of queues, targets, what letters say, and the list of records in flight.
+func (o *outbox) bytes() int64 { return o.dir.overhead + o.dir.texts + o.flights.memory() }
 
 // unsettled says whether something waits that no event announces: a held or unknown
 // target, or a client without room.
@@ -282,5 +300,5 @@ func (o *outbox) pauses() []Pause {
 func (o *outbox) deadLettersWait() bool {
 	d := o.dir.dead
 	waiting := d.queue.count + d.overflow
-	return d.hold.held && waiting+d.inFlight > 0 || d.stalled > 0 && d.inFlight > 0 || o.shares.overburdened && waiting > 0
+	return d.hold.held && waiting+d.inFlight > 0 || d.stalled > 0 && (d.inFlight > 0 || d.fails()) || o.shares.overburdened && waiting > 0
 }

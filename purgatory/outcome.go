@@ -64,10 +64,12 @@ func (o *outbox) outcome(r *Result) {
 	}
 	o.stats.Produced.observe(&LatenessBounds, o.now.MonotonicMs-f.monotonicMs)
 	o.flights.answered(d, o.now)
-	o.holds.answered(d)
+	if r.Class != Unknown {
+		o.holds.answered(d)
+	}
 	if r.Class == Delivered {
 		o.holds.taken(t, &e, f.trial)
-		if t.stalled == 0 {
+		if t.stalled == 0 && !t.hold.held {
 			t.givenUp = 0
 		}
 		d.took(o.cfg.MaxInFlight)
@@ -88,7 +90,7 @@ func (o *outbox) outcome(r *Result) {
 	case Unavailable:
 		o.again(e, t, f.trial, r.Verdict, r.Detail)
 	default:
-		o.again(e, t, f.trial, Unreachable, r.Detail)
+		o.failed(&f, r)
 	}
 }
 
@@ -137,13 +139,14 @@ func (o *outbox) noRoom(e entry, d *dest) {
 
 // waitAgain queues a record that came back in front of those for its partition.
 func (o *outbox) waitAgain(e entry, d *dest) {
-	if d.overflow.count == 0 {
+	if d.overflow.count == 0 && !d.fails() {
 		o.wait(e, true)
 		return
 	}
 	if d.stalled {
 		o.holds.rehome(&e)
 	}
+	o.occupy(d.target)
 	e.note(o.store, inOverflow, uint64(d.no))
 	d.target.overflow++
 	d.overflow.pushFront(e)
@@ -209,12 +212,12 @@ func (o *outbox) refused(e entry, t *target, reason string, r *Result) {
 		return
 	}
 	e.from.due++
-	o.deadLetter(e, reason, fmt.Sprintf("target %s: %s", t.name, r.Detail))
+	o.deadLetter(e, &failure{reason: reason, message: fmt.Sprintf("target %s: %s", t.name, r.Detail)})
 }
 
 // deadLetter sends a due record to the dead-letter topic; where there is none, the
 // policy for invalid records decides, and delivering counts as halting.
-func (o *outbox) deadLetter(e entry, reason, message string) {
+func (o *outbox) deadLetter(e entry, why *failure) {
 	e.from.due--
 	if e.from.gone {
 		o.end(e, handedOver)
@@ -227,7 +230,7 @@ func (o *outbox) deadLetter(e entry, reason, message string) {
 	if o.withdraw(e) {
 		return
 	}
-	e.failure = &failure{reason: reason, message: message}
+	o.dir.give(&e, why)
 	switch {
 	case o.dir.dead != nil:
 		o.store.move(e.loc, lettered, 0)

@@ -13,7 +13,8 @@ type Outlook struct {
 	DueWithin [len(Horizons)]int64
 	// OldestOverdueMs is the earliest deadline of the records that are first in
 	// their queues, of those in flight, and of those that were put back. It is 0 where none is due. A record without
-	// a deadline of its own, such as a dead letter, counts from when it was put in flight.
+	// a deadline of its own, such as a dead letter, counts from when it was put in flight, or from when its queue
+	// was held.
 	OldestOverdueMs int64
 	Runs            RunsOutlook
 }
@@ -31,19 +32,19 @@ func (c *Core) Outlook() Outlook {
 	}
 	c.lookAtRuns(&o)
 	due := int64(0)
-	note := func(e *entry) {
-		if e != nil && e.hasDeadline(c.store) {
+	note := func(e *entry, sinceMs int64) {
+		switch {
+		case e == nil:
+		case e.hasDeadline(c.store):
 			o.overdue(readHeader(c.store.at(e.loc)).deadlineMs, c.now.WallMs)
+		case sinceMs > 0:
+			o.overdue(sinceMs, c.now.WallMs)
 		}
 	}
 	for p := range c.parts.here() {
 		due += int64(p.src.due)
-		if e := p.src.waiting.front(); e != nil && !e.hasDeadline(c.store) { // those behind it may be overdue
-			o.overdue(p.src.waitsMs, c.now.WallMs)
-		} else {
-			note(e)
-		}
-		note(p.src.behind.front())
+		note(p.src.waiting.front(), p.src.waitsMs)
+		note(p.src.behind.front(), p.src.behindMs)
 	}
 	for i := range o.DueWithin {
 		o.DueWithin[i] += due
@@ -54,16 +55,16 @@ func (c *Core) Outlook() Outlook {
 		}
 	}
 	for _, t := range c.out.busy {
-		note(t.queue.front())
+		note(t.queue.front(), t.hold.sinceMs)
 		for _, d := range t.dests {
-			note(d.overflow.front())
+			note(d.overflow.front(), d.heldSinceMs())
 		}
 	}
 	for i := range c.out.flights.list {
 		switch f := &c.out.flights.list[i]; {
 		case !f.busy || f.entry.from.gone:
 		case f.entry.hasDeadline(c.store):
-			note(&f.entry)
+			note(&f.entry, 0)
 		default:
 			o.overdue(f.sinceMs, c.now.WallMs)
 		}

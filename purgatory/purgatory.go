@@ -183,7 +183,7 @@ func (c *Core) Runs() *Runs { return &c.runs }
 // once those for which none do any more.
 func (c *Core) Shares(now Clock, out []Share) []Share {
 	c.now = now
-	return c.out.shares.tell(out, now, c.out.busy, c.out.dir.dead)
+	return c.out.shares.tell(out, now, c.out.busy, &c.out.dir)
 }
 
 // Elsewhere takes the bytes that wait in other cores, by share.

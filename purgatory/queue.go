@@ -5,7 +5,13 @@ type failure struct {
 	reason  string
 	message string
 	span    span // of a letter by reference
+	entries int  // that have it
 }
+
+// failureSize is the accounted size of a failure beside its message, in bytes. Reasons are constants.
+const failureSize = 80
+
+func (f *failure) bytes() int64 { return failureSize + int64(len(f.message)) }
 
 // attempt is how a record is sent: the ladder of attempts when a broker refuses it, or calls
 // it too large.

@@ -38,19 +38,19 @@ func (s *shares) due(nowMs int64) bool {
 
 // tell appends to out the bytes that wait here, by share, where they are looked at now. Targets
 // for which none wait any more come with 0 at once.
-func (s *shares) tell(out []Share, now Clock, busy []*target, dead *target) []Share {
+func (s *shares) tell(out []Share, now Clock, busy []*target, dir *directory) []Share {
 	out = append(out, s.cleared...)
 	s.cleared = s.cleared[:0]
 	if !s.due(now.WallMs) {
 		return out
 	}
 	for _, t := range busy {
-		if own := t.share(t == dead, now.MonotonicMs); own != (ShareBytes{}) || t.shared {
+		if own := t.share(dir, now.MonotonicMs); own != (ShareBytes{}) || t.shared {
 			t.shared = own != ShareBytes{}
 			out = append(out, Share{TargetName: t.key, Own: own})
 		}
 	}
-	s.families.addUp(busy, dead, now.MonotonicMs)
+	s.families.addUp(busy, dir.dead, now.MonotonicMs)
 	for label, f := range s.families {
 		if f.own != (ShareBytes{}) || f.shared {
 			f.shared = f.own != ShareBytes{}
@@ -84,9 +84,9 @@ func (s *shares) hear(told []Share, known *directory) {
 }
 
 // share returns the bytes that count against a target's share.
-func (t *target) share(dead bool, nowMs int64) (own ShareBytes) {
-	if dead {
-		return ShareBytes{Held: t.waiting()}
+func (t *target) share(dir *directory, nowMs int64) (own ShareBytes) {
+	if t == dir.dead {
+		return ShareBytes{Held: dir.letters()}
 	}
 	_, own.Held = t.held()
 	own.Rejected = t.rejected(nowMs)
@@ -112,10 +112,10 @@ func partOf(share, own, elsewhere int64) int64 {
 // burden notes whether dead letters take more than a target's share of memory, which is limit.
 // Until half of it is free again reading pauses. The dead-letter topic may be silent, which is
 // known only later, and the letters would take the memory of all.
-func (s *shares) burden(dead *target, limit int64) {
-	own := dead.waiting()
+func (s *shares) burden(dir *directory, limit int64) {
+	own := dir.letters()
 	if s.overburdened {
 		limit /= 2
 	}
-	s.overburdened = own > 0 && own+dead.elsewhere.Held > limit
+	s.overburdened = own > 0 && own+dir.dead.elsewhere.Held > limit
 }

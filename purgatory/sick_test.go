@@ -62,20 +62,20 @@ func TestDeadLettersThatWaitPauseReadingBeforeTheyTakeMoreThanTheirShare(t *test
 	for ; len(r.Pauses()) == 0; offset++ {
 		r.bury(offset, "0 of many")
 		r.pass(0) // a turn of the loop, in which no time goes by
-		if size += sizeOf(r.arrival(offset, 0, "0 of many")); size > 2*share {
+		if size += sizeOf(r.arrival(offset, 0, "0 of many")) + failureSize; size > 2*share {
 			t.Fatalf("%d bytes of dead letters wait, and reading goes on", size)
 		}
 	}
 	if size < share/2 {
 		t.Errorf("reading pauses at %d bytes of %d", size, share)
 	}
-	for left := size; len(r.Pauses()) > 0; left = r.out.dir.dead.waiting() {
+	for left := size; len(r.Pauses()) > 0; left = r.out.dir.letters() {
 		r.one(Delivered)
 		if r.pass(1); left < share/4 {
 			t.Fatalf("reading pauses, and %d bytes wait", left)
 		}
 	}
-	if left := r.out.dir.dead.waiting(); left > share/2 {
+	if left := r.out.dir.letters(); left > share/2 {
 		t.Errorf("reading goes on while %d bytes wait: it would pause again at once", left)
 	}
 	r.audit()

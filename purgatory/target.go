@@ -62,10 +62,11 @@ type dest struct {
 	proven     bool
 	// stuck: its records in flight count as stuck, and no more are offered.
 	stuck bool
-	// stalled: nothing in flight has been answered for stallMs, and the records
+	// stalled: nothing in flight has been answered for stallMs, or it fails. The records
 	// behind it count as held, since stalledMs of the wall clock.
 	stalled   bool
 	stalledMs int64
+	failing
 }
 
 // directory has the targets that records name.
@@ -80,6 +81,7 @@ type directory struct {
 	// overhead is the memory of targets, their partitions, and all queues, in bytes.
 	overhead int64
 	copies   int64 // bytes of the records that were read from runs topics
+	texts    int64 // bytes of the failures that entries have
 	store    *store
 	apart    bool // Config.ApartByIngress
 }
@@ -126,8 +128,8 @@ func (d *directory) make(key TargetName, label string) *target {
 // partitions beside queues and name, in bytes. They count struct, map and list
 // entries.
 const (
-	targetSize = 520
-	destSize   = 216
+	targetSize = 528
+	destSize   = 248
 )
 
 // backedUp reports whether all partitions of a target have records waiting that were routed to
@@ -142,6 +144,33 @@ func (t *target) backedUp() bool {
 		}
 	}
 	return true
+}
+
+// give notes why a record goes elsewhere than to its target.
+func (d *directory) give(e *entry, f *failure) {
+	d.take(e.failure)
+	if f.entries++; f.entries == 1 {
+		d.texts += f.bytes()
+	}
+	e.failure = f
+}
+
+// take notes that a record no longer has a failure.
+func (d *directory) take(f *failure) {
+	if f == nil {
+		return
+	}
+	if f.entries--; f.entries == 0 {
+		d.texts -= f.bytes()
+	}
+}
+
+// letters returns the bytes of dead letters that wait, with what they say. Those in flight say something, too.
+func (d *directory) letters() int64 {
+	if bytes := d.dead.waiting(); bytes > 0 {
+		return bytes + d.texts
+	}
+	return 0
 }
 
 // drop takes a target out.

@@ -58,9 +58,14 @@ func (o *outbox) divert(e entry, why unfit) bool {
 		if e.from.waiting.count == 0 {
 			e.from.waitsMs = o.now.WallMs
 		}
+		e.since = 0 // the hold may be over when it comes back
 		e.note(o.store, inWaiting, 0)
 		e.from.waiting.pushBack(e)
 	case barred:
+		if e.from.behind.count == 0 {
+			e.from.behindMs = o.now.WallMs
+		}
+		e.since = 0
 		e.note(o.store, behindBarrier, 0)
 		e.from.behind.pushBack(e)
 	case early:
@@ -84,5 +89,5 @@ func (o *outbox) expire(e entry) {
 		return
 	}
 	h := readHeader(o.store.at(e.loc))
-	o.deadLetter(e, reasonExpired, expiredText(&h, o.now.WallMs))
+	o.deadLetter(e, &failure{reason: reasonExpired, message: expiredText(&h, o.now.WallMs)})
 }

@@ -51,10 +51,17 @@ func (d *directory) tell(states []TargetState) {
 
 // Usable takes the news that a topic can be used again. Records given up for it before are not
 // counted with those that the next outage costs. A target that is held, or has a partition
-// that does not answer, waits for an answer.
+// that does not answer, waits for an answer. Where metadata was why, and no record waits that would ask it, the hold
+// ends now.
 func (c *Core) Usable(topic string) {
 	for _, t := range c.out.dir.list {
-		if t != nil && t.name == topic && !t.hold.held && t.stalled == 0 {
+		if t == nil || t.name != topic {
+			continue
+		}
+		if t.hold.held && t.hold.known && t.queue.count == 0 && t != c.out.dir.dead {
+			c.out.holds.end(t)
+		}
+		if !t.hold.held && t.stalled == 0 {
 			t.givenUp = 0
 		}
 	}

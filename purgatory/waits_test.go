@@ -146,7 +146,7 @@ func TestReadingGoesOnWhileNoDeadLetterWaits(t *testing.T) {
 // unburden lets no share be exceeded any more.
 func (r *rig) unburden() {
 	r.cfg.HeldShare = 1 << 30
-	r.out.shares.burden(r.out.dir.dead, r.cfg.HeldShare)
+	r.out.shares.burden(&r.out.dir, r.cfg.HeldShare)
 }
 
 // TestAClientWithoutRoomIsAskedAgain: no event announces that it has some.

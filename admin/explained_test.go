@@ -1,0 +1,40 @@
+package admin
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestTheStateSaysDegradedBesideAPause, where records are lost, dead or late, which no pause explains.
+func TestTheStateSaysDegradedBesideAPause(t *testing.T) {
+	for name, change := range map[string]func(*Sample){
+		"lost":         func(s *Sample) { withLosses(s, time.Second) },
+		"dead letters": func(s *Sample) { withLetters(s, time.Second) },
+		"overdue":      func(s *Sample) { s.Lanes[0].Outlook.OldestOverdueMs = time.Now().UnixMilli() - 3_600_000 },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := ordinary(time.Now())
+			paused(&s, time.Second, 0, 0) // a bound at work: nothing waits unread
+			change(&s)
+			got := statusOf(t, s)
+			if got["degraded"] != true || !strings.Contains(got["state"].(string), "degraded") {
+				t.Errorf("%s: state %q, degraded %v, /readyz %q", name, got["state"], got["degraded"], got["ready_text"])
+			}
+		})
+	}
+}
+
+// TestATargetThatNothingWaitsForExplainsNoOverdueRecord. A topic of the settings is missing, and no record needs it.
+// Records for others have been overdue for an hour.
+func TestATargetThatNothingWaitsForExplainsNoOverdueRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := ordinary(time.Now())
+		s.Kafka.Topics = []TopicState{{Name: "audit", State: "missing", Since: time.Now().Add(-7 * 24 * time.Hour)}}
+		s.Lanes[0].Outlook.OldestOverdueMs = time.Now().UnixMilli() - 3_600_000
+		if got := statusOf(t, s)["ready_text"].(string); !strings.Contains(got, "overdue") {
+			t.Errorf("records are overdue by an hour, none waits for the missing topic, and /readyz says %q", got)
+		}
+	})
+}
