@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"layover/delay"
 	"layover/producer"
 	"layover/purgatory"
 	"layover/verify/long"
@@ -183,4 +184,32 @@ func TestAClientWithoutRoomIsNobodysFault(t *testing.T) {
 	if r := new(delivery).Classify(fmt.Errorf("produce: %w", kgo.ErrMaxBuffered)); r.Class != purgatory.NoRoom || r.Verdict != purgatory.Usable {
 		t.Errorf("class %d, verdict %v: want one that blames neither record nor target", r.Class, r.Verdict)
 	}
+}
+
+// TestAPartitionThatAnswersWithErrorsKillsNoRecordOfAnother of its target: the broker has a fault, and says so at once.
+func TestAPartitionThatAnswersWithErrorsKillsNoRecordOfAnother(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		in := w.start("LAYOVER_LANES=1", "LAYOVER_PARTITION=same", "LAYOVER_TARGET_PATIENCE=1m")
+		in.ready()
+		w.Refuse(kmsg.Produce, kfake.Fault{Topic: egress, Partitions: []int32{1}, Err: kerr.UnknownServerError})
+		const n = 180
+		for range n {
+			w.send(0, "of a healthy partition")
+			w.send(1, "of one that fails")
+			time.Sleep(time.Second)
+		}
+		if got := w.count(egress); got != n {
+			t.Errorf("%d of %d records are delivered for the healthy partition", got, n)
+		}
+		letters := w.Records(dlq)
+		for _, r := range letters {
+			if get(r, delay.HeaderErrorPartition) != "1" {
+				t.Errorf("a dead letter of the healthy partition: %s", get(r, delay.HeaderErrorMessage))
+			}
+		}
+		if len(letters) == 0 {
+			t.Error("nothing was given up of the partition that fails, after three times the patience")
+		}
+		in.stop()
+	})
 }
