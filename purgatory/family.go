@@ -1,8 +1,8 @@
 package purgatory
 
-// family is the targets that one glob allows, or the one of each ingress topic where targets are apart by that. They have one share of memory together for what is
-// held, and one for what waits behind refusals. Whoever writes headers can invent any number of
-// targets, and the shares of all would be more memory than there is.
+// family is the targets that one glob allows, or those of one name where targets are apart by ingress topic. They have
+// one share of memory together for what is held, and one for what waits behind refusals. Whoever writes headers can
+// invent any number of targets, and the shares of all would be more memory than there is.
 type family struct {
 	own       ShareBytes // of this core; Held with heldTargetSize for each target that holds any
 	limit     int64      // of own.Held, as of the last look
@@ -14,7 +14,7 @@ type family struct {
 // itself, its queue and its first chunk.
 const heldTargetSize = 1 << 10
 
-// families are the families for which something waits, by glob.
+// families are the families for which something waits, by label.
 type families map[string]*family
 
 // addUp adds up the bytes that wait here for each family.
