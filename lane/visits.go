@@ -36,6 +36,9 @@ const (
 	// fewSmall is the number of small runs that become one: a quarter of those that a partition may have. Each
 	// of their copies is written once more for it: with 64, nearly all of a small flow were.
 	fewSmall = 1024
+	// cleanLate is how long something has to be overdue before nothing is moved again: a second, and two that the last
+	// look may be old. A delivery that is under way is overdue until it is answered, and beside a flow one always is.
+	cleanLate = time.Second + 2*maxSleep
 	// cleanRest is how long nothing is looked for that is to be moved again, once that was moved.
 	cleanRest = 10 * time.Second
 	// cleanWait is how long a visit that loads a run keeps others from beginning: its leader may not answer.
@@ -145,10 +148,10 @@ func (v *visits) begin(topic topicOf) {
 	}
 }
 
-// clean has runs loaded that are to be moved again, while nothing is late and there is room. It
+// clean has runs loaded that are to be moved again, while nothing is late by cleanLate and there is room. It
 // returns true when all of them are there, or those that are have waited for cleanStay.
 func (v *visits) clean(now time.Time, topic topicOf) (loaded bool) {
-	if now.Before(v.cleaned) || v.loads(now) || v.published.outlook.OldestOverdueMs != 0 {
+	if now.Before(v.cleaned) || v.loads(now) || v.late(now) {
 		return false
 	}
 	share := v.pressure.share()
@@ -164,6 +167,12 @@ func (v *visits) clean(now time.Time, topic topicOf) (loaded bool) {
 	loaded = !v.loaded.IsZero()
 	v.loaded, v.cleaned = time.Time{}, now.Add(cleanRest)
 	return loaded
+}
+
+// late reports whether the last look has found something that is overdue by cleanLate.
+func (v *visits) late(now time.Time) bool {
+	oldestMs := v.published.outlook.OldestOverdueMs
+	return oldestMs != 0 && v.cfg.Wall(now).UnixMilli()-oldestMs >= cleanLate.Milliseconds()
 }
 
 // loads reports whether a visit that loads a run may soon be answered.

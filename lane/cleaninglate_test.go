@@ -1,0 +1,63 @@
+package lane
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"layover/verify/long"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// TestSmallRunsBecomeOneBesideAFlow: up to 100 records a second are delivered when they are due, and each is answered
+// within 20 ms. So none is late, and one is in flight at any time.
+func TestSmallRunsBecomeOneBesideAFlow(t *testing.T) {
+	long.Only(t)
+	for _, each := range []int{0, 10, 1000} { // in ten seconds
+		t.Run(fmt.Sprint(each), func(t *testing.T) {
+			shelved(t, nil, smallRuns, func(r *rig, s *shelf) {
+				r.kafka.set(func(k *kafka) { k.slow = 20 * time.Millisecond })
+				n := int64(0)
+				for range 60 { // ten minutes
+					var records []*kgo.Record
+					for i := range each {
+						records = append(records, r.record(n, 10*time.Second+time.Duration(i)*10*time.Second/time.Duration(each)))
+						n++
+					}
+					if each > 0 {
+						r.fetched(assignment(0, 1), records...)
+					}
+					time.Sleep(10 * time.Second)
+				}
+				synctest.Wait()
+				_, late := r.latest()
+				if got := s.cleans(); got < fewSmall {
+					r.Errorf("in ten minutes %d of %d small runs are loaded to become one; the latest delivery was %v late", got, fewSmall+10, late)
+				}
+			})
+		})
+	}
+}
+
+// TestWhatIsLateByLessThanSecondsKeepsNoRunsApart: it may be under way.
+func TestWhatIsLateByLessThanSecondsKeepsNoRunsApart(t *testing.T) {
+	now := time.UnixMilli(1_000_000)
+	v := visits{published: new(published), cfg: &Config{Wall: func(time.Time) time.Time { return now }}}
+	for late, want := range map[time.Duration]bool{-time.Second: false, 20 * time.Millisecond: false, cleanLate - time.Millisecond: false, cleanLate: true, time.Hour: true} {
+		v.published.outlook.OldestOverdueMs = now.Add(-late).UnixMilli()
+		if got := v.late(now); got != want {
+			t.Errorf("what is overdue by %v is late: %v, want %v", late, got, want)
+		}
+	}
+	if v.published.outlook.OldestOverdueMs = 0; v.late(now) {
+		t.Error("nothing is overdue, and something is late")
+	}
+}
+
+// smallRuns plants so many that they are to become one.
+func smallRuns(s *shelf) {
+	s.share = 8 << 20
+	s.plant(fewSmall+10, 10, func(i int) uint64 { return uint64(i) }, func(int) time.Duration { return 20 * time.Hour })
+}
