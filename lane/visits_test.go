@@ -191,3 +191,22 @@ func TestCopiesAreReadWhileMemoryIsFull(t *testing.T) {
 		})
 	})
 }
+
+// TestMemoryOfRunsIsGivenBack: a partition had 4,000 runs, and all of them are delivered.
+func TestMemoryOfRunsIsGivenBack(t *testing.T) {
+	long.Only(t)
+	const runs = 4000
+	many := func(s *shelf) {
+		s.plant(runs, 10, func(i int) uint64 { return uint64(i) }, func(i int) time.Duration { return 2*time.Minute + time.Duration(i*7919%runs)*10*time.Millisecond })
+	}
+	shelved(t, nil, many, func(r *rig, s *shelf) {
+		before := r.Bytes()
+		time.Sleep(30 * time.Minute)
+		if n, late := r.latest(); n != runs {
+			r.Fatalf("%d delivered, the latest %v late", n, late)
+		}
+		if got := r.Bytes(); got > s.share/8 {
+			r.Errorf("with nothing parked %d bytes are used of a share of %d, and %d at the beginning", got, s.share, before)
+		}
+	})
+}

@@ -95,9 +95,9 @@ func (d *doubts) bytes() int64 { return int64(cap(d.unsure)+cap(d.open)) * Doubt
 
 // slim gives memory back that is no longer needed: it counts as used, and the partition may move nothing more
 // for long.
-func slim(list []Doubt) []Doubt {
+func slim[T any](list []T) []T {
 	if cap(list) > 4*len(list) {
-		return append([]Doubt(nil), list...)
+		return append([]T(nil), list...)
 	}
 	return list
 }

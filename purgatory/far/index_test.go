@@ -69,6 +69,21 @@ func TestMoreRunsThanADirectoryListsEndMoves(t *testing.T) {
 	}
 }
 
+func TestMemoryOfRunsThatAreOverIsGivenBack(t *testing.T) {
+	x := New(Beginning{Writer: 1, Window: offsets.NewWindow(0)})
+	for n := range int64(1000) {
+		x.Acked(Found{Offset: n, DeadlineMs: 10, Bytes: 1, Run: uint64(n)})
+		x.Seal()
+	}
+	for n := range int64(999) {
+		x.Finish(n)
+	}
+	before := x.Bytes()
+	if _, runs := x.Waiting(); runs != 1 || before-x.Bytes() < 900*entrySize {
+		t.Errorf("of %d bytes for 1000 runs %d are used for %d", before, x.Bytes(), runs)
+	}
+}
+
 // TestOneVisitTakesRunsThatAreNearEachOther, over what is not due or no copy, and begins with what is due first.
 func TestOneVisitTakesRunsThatAreNearEachOther(t *testing.T) {
 	const each, soonMs, laterMs = 10, 100, 10_000

@@ -82,7 +82,7 @@ func (l *list) untaken(e *entry) (r runs.Run, ok bool) {
 
 // trim moves the positions of all runs, and forgets those that are finished.
 func (l *list) trim() {
-	l.entries = slices.DeleteFunc(l.entries, func(e entry) bool { return l.window.NextUnfinished(e.Position) > e.Last })
+	l.entries = slim(slices.DeleteFunc(l.entries, func(e entry) bool { return l.window.NextUnfinished(e.Position) > e.Last }))
 	for i := range l.entries {
 		e := &l.entries[i]
 		e.Position = l.window.NextUnfinished(e.Position)
