@@ -19,6 +19,7 @@ func runsOf(s *Sample, partition int) *purgatory.RunsView {
 // memory presses.
 func TestWhyNothingIsMoved(t *testing.T) {
 	topic := func(s *Sample) *RunsTopic { return &s.Runs.Topics[0] }
+	ago := func(d time.Duration) int64 { return time.Now().Add(-d).UnixMilli() }
 	for name, test := range map[string]struct {
 		change func(*Sample)
 		reason string
@@ -59,6 +60,14 @@ func TestWhyNothingIsMoved(t *testing.T) {
 		"copies are not read": {func(s *Sample) { topic(s).Unread = "NOT_LEADER" }, "", false, false, ""},
 		"copies are due and not read": {func(s *Sample) { topic(s).Unread, runsOf(s, 3).Overdue = "NOT_LEADER.", 1200 }, "", true, true,
 			"1,200 copies are due in the runs topic delayed.layover-orders.runs of the ingress topic delayed, and cannot be read: NOT_LEADER. Nothing is lost"},
+		"a gap is not read": {func(s *Sample) { topic(s).Unread, runsOf(s, 1).GapSinceMs = "NOT_LEADER", ago(61*time.Second) }, "", true, true,
+			"A part of partition 1 in the runs topic delayed.layover-orders.runs of the ingress topic delayed has not been read yet, and cannot be read: NOT_LEADER. Nobody knows"},
+		"gaps are not read, and nobody knows why": {func(s *Sample) { runsOf(s, 3).GapSinceMs, runsOf(s, 1).GapSinceMs = ago(time.Hour), ago(2*time.Hour) }, "", true, true,
+			"A part of partitions 1, 3 in the runs topic delayed.layover-orders.runs of the ingress topic delayed has not been read yet, and cannot be read. Nobody"},
+		"a gap is about to be read": {func(s *Sample) { topic(s).Unread, runsOf(s, 1).GapSinceMs = "NOT_LEADER", ago(50*time.Second) }, "", false, false, ""},
+		"brokers are just back": {func(s *Sample) {
+			s.Kafka.Since, runsOf(s, 1).GapSinceMs = time.Now().Add(-50*time.Second), ago(time.Hour)
+		}, "", false, false, ""},
 		"copies are due and being read": {func(s *Sample) { runsOf(s, 3).Overdue = 1 }, "", false, false, ""},
 		"the ingress topic is gone": {func(s *Sample) {
 			topic(s).State, topic(s).Warning, s.Kafka.Unusable = "missing", "x", []string{"delayed"}
@@ -100,6 +109,11 @@ func TestWhyNothingIsMoved(t *testing.T) {
 		t.Errorf("reading is paused for memory: %+v, want it since %v", sick, s.Runs.OlderSince)
 	}
 	s.Runs.Older = false
+	runsOf(&s, 3).GapSinceMs, s.Runs.Topics[0].UnreadSince = time.Now().Add(-time.Hour).UnixMilli(), time.Now()
+	if sick := look(s, time.Now()).sick; len(sick) != 1 || sick[0].Reason != runsUnread || sick[0].Since.UnixMilli() != runsOf(&s, 3).GapSinceMs {
+		t.Errorf("a gap is not read: %+v, want it since it is there", sick)
+	}
+	runsOf(&s, 3).GapSinceMs = 0
 	for no, ago := range map[int]time.Duration{0: time.Minute, 2: time.Hour} {
 		p := runsOf(&s, no)
 		p.Full, p.FullSinceMs = true, time.Now().Add(-ago).UnixMilli()
@@ -172,6 +186,8 @@ func TestLateCopiesAreNotGreen(t *testing.T) {
 		"overdue in runs that cannot be read": {func(s *Sample, ms int64) {
 			runsOf(s, 0).Overdue, s.Lanes[0].Outlook.OldestOverdueMs, s.Runs.Topics[0].Unread = 7, ms-60_000, "NOT_LEADER"
 		}, "degraded: copies in delayed.layover-orders.runs are due and cannot be read"},
+		"nobody knows what is due": {func(s *Sample, ms int64) { runsOf(s, 0).GapSinceMs = ms - 60_000 },
+			"degraded: a part of runs topic delayed.layover-orders.runs cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

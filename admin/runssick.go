@@ -15,8 +15,12 @@ const (
 	runsFull    = "full"         // a partition has as many runs as it may have
 	runsOpening = "opening"      // of a partition nobody knows yet what waits
 	runsFailing = "failing"      // copies are refused, or not answered
-	runsUnread  = "unread"       // copies are moved, and not read in time
+	runsUnread  = "unread"       // copies are due and cannot be read, or a gap cannot: see gaps
 )
+
+// gapLong is how long nothing of a gap may be read before it is sick. A visit that waits for its turn, and fails, takes
+// less, also right after a start.
+const gapLong = time.Minute
 
 // runsUsable is the State of a runs topic that takes copies.
 const runsUsable = "usable"
@@ -74,16 +78,41 @@ func (v *view) sickRuns() (out []Sickness) {
 		}
 		reason := v.runsBlocked(t)
 		switch {
-		case t.Unread != "" && v.total.inRuns.byTopic[t.Ingress].overdue > 0:
+		case v.isUnread(t) || v.hasGaps(t):
 			reason = runsUnread
 		case v.isClosed(t):
 			reason = runsOpening
 		case reason == "" || reason == runsOff || !v.presses() || v.passes(t, reason):
 			continue
 		}
-		out = append(out, Sickness{Kind: SickRuns, Name: t.Name, Reason: reason, Since: v.runsSince(t, reason), short: runsShort(t, reason), Text: v.runsText(t, reason)})
+		out = append(out, Sickness{Kind: SickRuns, Name: t.Name, Reason: reason, Since: v.runsSince(t, reason), short: v.runsShort(t, reason), Text: v.runsText(t, reason)})
 	}
 	return out
+}
+
+// isUnread reports whether copies are due and cannot be read.
+func (v *view) isUnread(t *RunsTopic) bool {
+	return t.Unread != "" && v.total.inRuns.byTopic[t.Ingress].overdue > 0
+}
+
+func (v *view) hasGaps(t *RunsTopic) bool {
+	_, sinceMs := v.gaps(t)
+	return sinceMs != 0
+}
+
+// gaps returns the partitions with a gap of which nothing has been read for gapLong, though brokers answer, and since
+// when that is so of one. Copies may wait there of which nobody knows, so none of them is overdue.
+func (v *view) gaps(t *RunsTopic) (numbers []int32, sinceMs int64) {
+	if v.now.Sub(v.Kafka.Since) < gapLong {
+		return nil, 0
+	}
+	for i := range v.total.inRuns.parts {
+		p := &v.total.inRuns.parts[i]
+		if p.Topic == t.Ingress && p.GapSinceMs != 0 && v.now.Sub(time.UnixMilli(p.GapSinceMs)) >= gapLong {
+			numbers, sinceMs = append(numbers, p.Partition), earliest(sinceMs, p.GapSinceMs)
+		}
+	}
+	return numbers, sinceMs
 }
 
 // isClosed reports whether copies may wait where nobody can ask about them.
@@ -97,7 +126,12 @@ func (v *view) runsSince(t *RunsTopic, reason string) instant {
 	switch reason {
 	case runsFailing:
 		return instant{t.RefusedSince}
-	case runsUnread, runsOpening:
+	case runsUnread:
+		if _, sinceMs := v.gaps(t); sinceMs != 0 {
+			return millis(sinceMs)
+		}
+		return instant{t.UnreadSince}
+	case runsOpening:
 		return instant{t.UnreadSince}
 	case runsOlder:
 		return instant{v.Runs.OlderSince}
@@ -125,12 +159,15 @@ func (v *view) readsLateText() string {
 		countedLong(r.lateVisits, "late visit", "late visits"), relative(time.UnixMilli(r.lastLateMs).Sub(v.now)))
 }
 
-func runsShort(t *RunsTopic, reason string) string {
+func (v *view) runsShort(t *RunsTopic, reason string) string {
 	switch reason {
 	case runsOlder:
 		return fmt.Sprintf("nothing is moved to %s, as a member of an older release may be in the group", t.Name)
 	case runsUnread:
-		return fmt.Sprintf("copies in %s are due and cannot be read", t.Name)
+		if v.isUnread(t) {
+			return fmt.Sprintf("copies in %s are due and cannot be read", t.Name)
+		}
+		return fmt.Sprintf("a part of runs topic %s cannot be read", t.Name)
 	case runsFull:
 		return fmt.Sprintf("runs topic %s has too many runs", t.Name)
 	case runsOpening:
@@ -174,9 +211,7 @@ func (v *view) runsText(t *RunsTopic, reason string) string {
 	case runsFailing:
 		return fmt.Sprintf("%s takes no copies%s. %s Layover tries again by itself. %s", topic, why, runsStay, describe)
 	case runsUnread:
-		return fmt.Sprintf("%s in the runs topic %s of the ingress topic %s, and cannot be read: %s. Nothing is lost, and they are late. Layover asks again every second. "+
-			"See whether it has the right Read, and the topic's partitions a leader: %s--describe --topic %s",
-			countedLong(r.overdue, "copy is due", "copies are due"), t.Name, t.Ingress, strings.TrimSuffix(t.Unread, "."), kafkaTopics, t.Name)
+		return v.unreadText(t)
 	case "unknown":
 		return fmt.Sprintf("Nobody knows yet whether the runs topic %s can be used%s. %s", t.Name, why, runsStay)
 	case "missing":
@@ -188,6 +223,23 @@ func (v *view) runsText(t *RunsTopic, reason string) string {
 		return topic + " may not be used" + why + "." + rights
 	}
 	return topic + " is not used" + why + "." + rights
+}
+
+// unreadText describes what cannot be read, what becomes of it, and the remedy.
+func (v *view) unreadText(t *RunsTopic) string {
+	topic := fmt.Sprintf("the runs topic %s of the ingress topic %s", t.Name, t.Ingress)
+	why := strings.TrimSuffix(t.Unread, ".")
+	remedy := fmt.Sprintf("Layover asks again every second. See whether it has the right Read, and the topic's partitions a leader: %s--describe --topic %s", kafkaTopics, t.Name)
+	if v.isUnread(t) {
+		return fmt.Sprintf("%s in %s, and cannot be read: %s. Nothing is lost, and they are late. %s",
+			countedLong(v.total.inRuns.byTopic[t.Ingress].overdue, "copy is due", "copies are due"), topic, why, remedy)
+	}
+	if why != "" {
+		why = ": " + why
+	}
+	numbers, _ := v.gaps(t)
+	return fmt.Sprintf("A part of %s in %s has not been read yet, and cannot be read%s. Nobody knows which copies wait there. "+
+		"Nothing is lost, and they are late once they are due. %s", partitionsOf(numbers), topic, why, remedy)
 }
 
 // partitionsOf names partitions, the first few of many.

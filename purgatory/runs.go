@@ -89,6 +89,8 @@ type moved struct {
 	longAt      int64 // read position when Behind said Long
 	pauseUntil  int64 // Clock.MonotonicMs
 	fullSinceMs int64 // see RunsView
+	gapSinceMs  int64 // the same
+	gapFrom     int64 // where the gap begins that this is about
 	wary        bool  // the next copy goes alone, until one is taken: the last was refused, or much is silent
 
 	// doubtful: an offset was acknowledged that the log had already.

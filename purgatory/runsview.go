@@ -32,7 +32,10 @@ type RunsView struct {
 	// LogBytes estimates what the runs partition's log holds: its offsets, by the average size
 	// of a copy.
 	LogBytes int64
-	Full     bool // it has so many runs that nothing more is moved
+	// GapSinceMs is when a look first saw the present gap begin where it does, in Unix milliseconds; 0: there is none.
+	// What stands in a gap nobody has read, so copies that wait there count nowhere in here. Reading moves where it begins.
+	GapSinceMs int64
+	Full       bool // it has so many runs that nothing more is moved
 	// FullSinceMs is when Full was first seen, in Unix milliseconds; 0 while it is not. A look is taken when somebody
 	// asks, and every second at most.
 	FullSinceMs int64
@@ -104,6 +107,21 @@ func (m *moved) full(is bool, nowMs int64) {
 	}
 }
 
+// gap notes the gap that a look has found, if there is one, and returns since when it begins where it does.
+func (m *moved) gap(nowMs int64) (sinceMs int64) {
+	from, is := int64(0), false
+	if m.index != nil {
+		from, _, is = m.index.Gap()
+	}
+	switch {
+	case !is:
+		m.gapSinceMs = 0
+	case m.gapSinceMs == 0 || from != m.gapFrom:
+		m.gapFrom, m.gapSinceMs = from, nowMs
+	}
+	return m.gapSinceMs
+}
+
 // outlook adds up the runs of all partitions, and what is on its way there.
 func (r *Runs) outlook() (o RunsOutlook) {
 	furthest := make(map[*partition]int64)
@@ -115,7 +133,7 @@ func (r *Runs) outlook() (o RunsOutlook) {
 		}
 	}
 	for p := range r.parts.here() {
-		v := RunsView{TopicPartition: p.TopicPartition, FurthestMs: furthest[p], Holds: p.moved.index == nil && p.Runs.Holds}
+		v := RunsView{TopicPartition: p.TopicPartition, FurthestMs: furthest[p], Holds: p.moved.index == nil && p.Runs.Holds, GapSinceMs: p.moved.gap(r.now.WallMs)}
 		for _, list := range p.moved.gathered {
 			o.gathered(list, r.now.WallMs)
 			v.FurthestMs = max(v.FurthestMs, list[len(list)-1].deadlineMs)

@@ -5,6 +5,7 @@ import (
 
 	"layover/journal/facts"
 	"layover/offsets"
+	"layover/purgatory/far"
 )
 
 // TestWhatIsOnItsWayToRunsIsInTheOutlook: gathered, in flight, in a run, and parked again.
@@ -84,5 +85,33 @@ func TestCopiesOfWhichNobodyKnowsAreTold(t *testing.T) {
 	r.runs.lookedMs = 0
 	if v := r.Outlook().Runs.Partitions[0]; v.Holds || !v.Known {
 		t.Errorf("once it is known: %+v", v)
+	}
+}
+
+// TestSinceWhenAGapIsNotRead: as long as nothing of it is read, and anew for each that follows.
+func TestSinceWhenAGapIsNotRead(t *testing.T) {
+	m, nowMs := moved{}, int64(0)
+	for _, step := range []struct {
+		does string
+		do   func()
+		want int64 // Unix milliseconds; each step takes one
+	}{
+		{"nothing is known", func() {}, 0},
+		{"the log is longer than what is known", func() {
+			m.index = far.New(far.Beginning{Window: offsets.NewWindow(0)})
+			m.index.Log(offsets.Bounds{End: 10})
+		}, 2},
+		{"nothing is read", func() {}, 2},
+		{"a part is read", func() { m.index.Read(0, 5, nil, 0, 0, nil) }, 4},
+		{"nothing is read of the rest", func() {}, 4},
+		{"the rest is read", func() { m.index.Read(5, 10, nil, 0, 0, nil) }, 0},
+		{"others have written in between", func() { m.index.Acked(far.Found{Offset: 12, DeadlineMs: 9, Bytes: 1}) }, 7},
+		{"the log is another one", func() { m.index = nil }, 0},
+	} {
+		nowMs++
+		step.do()
+		if got := m.gap(nowMs); got != step.want {
+			t.Errorf("%s: since %d, want %d", step.does, got, step.want)
+		}
 	}
 }
