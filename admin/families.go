@@ -83,7 +83,7 @@ func waitingFamilies() []family {
 			"Records waiting now, for their deadline or after it for their target; not those in flight.",
 			func(p *purgatory.PartitionView) int64 { return int64(p.Parked + p.Due) }),
 		gauge("layover_parked_records_due_within",
-			"Records that are due already or within so many seconds, of those waiting now in memory and in runs, late ones by their turn; as of at most a second ago. An estimate where very many are due at about a limit, and of those in runs.",
+			"Records that are due already or within so many seconds, of those waiting now in memory and in runs, late ones by their turn; as of at most a second ago, or some seconds with tens of thousands of runs. An estimate where very many are due at about a limit, and of those in runs.",
 			[]string{"seconds"}, func(v *view, out emit) {
 				for i, n := range v.total.dueWithin {
 					out(float64(n), strconv.FormatInt(purgatory.Horizons[i]/1000, 10))

@@ -80,7 +80,7 @@ func earliest(a, b int64) int64 {
 func runsFamilies() []family {
 	return []family{
 		perRunsTopic("layover_runs_records",
-			"Copies that wait in the runs topic of an ingress topic, not those that were read from there: an upper bound, as of at most a second ago. No part of layover_parked_records.",
+			"Copies that wait in the runs topic of an ingress topic, not those that were read from there: an upper bound, as of at most a second ago, or some seconds with tens of thousands of runs. No part of layover_parked_records.",
 			func(r runsTotal) int64 { return r.records }),
 		perRunsTopic("layover_runs_bytes",
 			"Bytes of layover_runs_records, headers included, before compression.",

@@ -202,9 +202,10 @@ func (v *visits) pace(now time.Time) {
 		return loaded + v.core.Runs().DueBy(v.cfg.Wall(now).Add(ahead).UnixMilli()).Bytes
 	}
 	for range 2 { // with one step a second, a herd behind a crowd begins to be read too late
-		if v.ahead < most && due(v.ahead*3/2) <= quarter {
-			v.ahead = v.ahead * 3 / 2
+		if v.ahead >= most || due(v.ahead*3/2) > quarter {
+			break // each question takes some milliseconds where there are very many runs
 		}
+		v.ahead = v.ahead * 3 / 2
 	}
 	v.ahead = max(min(v.ahead, most), least)
 	for v.ahead > must && due(v.ahead) > quarter {

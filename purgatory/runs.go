@@ -40,6 +40,7 @@ type Runs struct {
 
 	seen     RunsOutlook // see lookAtRuns
 	lookedMs int64       // Clock.MonotonicMs of that
+	lookFrom int         // the slot of the partition with which the next look begins
 }
 
 const (
@@ -91,7 +92,8 @@ type moved struct {
 	fullSinceMs int64 // see RunsView
 	gapSinceMs  int64 // the same
 	gapFrom     int64 // where the gap begins that this is about
-	wary        bool  // the next copy goes alone, until one is taken: the last was refused, or much is silent
+	seen        runsSeen
+	wary        bool // the next copy goes alone, until one is taken: the last was refused, or much is silent
 
 	// doubtful: an offset was acknowledged that the log had already.
 	doubtful bool

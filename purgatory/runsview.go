@@ -3,10 +3,12 @@ package purgatory
 import (
 	"sort"
 
+	"layover/journal/runs"
 	"layover/offsets"
+	"layover/purgatory/far"
 )
 
-// RunsOutlook is what waits in runs topics, as of the last look.
+// RunsOutlook is what waits in runs topics, as of the last look. Of very many runs a part is some looks older.
 type RunsOutlook struct {
 	// Copies and Bytes are those of copies that wait, at most so many. A run tells only in part
 	// how many of its copies are finished.
@@ -33,11 +35,11 @@ type RunsView struct {
 	// of a copy.
 	LogBytes int64
 	// GapSinceMs is when a look first saw the present gap begin where it does, in Unix milliseconds; 0: there is none.
-	// What stands in a gap nobody has read, so copies that wait there count nowhere in here. Reading moves where it begins.
+	// Nobody has read what stands in it, so copies that wait there count nowhere in here. Reading moves where it begins.
 	GapSinceMs int64
 	Full       bool // it has so many runs that nothing more is moved
 	// FullSinceMs is when Full was first seen, in Unix milliseconds; 0 while it is not. A look is taken when somebody
-	// asks, and every second at most.
+	// asks, every second at most, and of very many runs at a part.
 	FullSinceMs int64
 }
 
@@ -60,11 +62,15 @@ func (p *RunsPace) Observe(tookMs int64, late bool) {
 	p.Took.observe(&LatenessBounds, tookMs)
 }
 
-// runsLookEvery is the least time between two looks at the runs. A look costs up to a millisecond
-// for each partition, and some for the copies in flight.
+// runsLookEvery is the least time between two looks at the runs. A look costs some for the copies in flight.
 const runsLookEvery = 1000
 
-// lookAtRuns completes an outlook with the runs, as of the last second.
+// runsLookMost is how many runs one look is about, and those of one partition beyond: a few milliseconds, see
+// BenchmarkALookAtRuns. Nothing is delivered meanwhile. Where there are more, the next look goes on with them. With the
+// most runs that 32 partitions may have, what is told of each is up to eight looks old.
+const runsLookMost = 4 * runs.MaxRuns
+
+// lookAtRuns completes an outlook with the runs, as of the last second. Of very many a part is older.
 func (c *Core) lookAtRuns(o *Outlook) {
 	r := &c.runs
 	if r.lookedMs == 0 || c.now.MonotonicMs-r.lookedMs >= runsLookEvery {
@@ -122,8 +128,58 @@ func (m *moved) gap(nowMs int64) (sinceMs int64) {
 	return m.gapSinceMs
 }
 
+// runsSeen is what the last look at a partition has found.
+type runsSeen struct {
+	of        *far.Index // nil: nothing was known
+	view      RunsView
+	dueWithin [len(Horizons)]int64
+	nextMs    int64 // as in RunsOutlook
+}
+
+// look looks at the runs of a partition. It returns how many there are.
+func (p *partition) look(nowMs int64) int {
+	m := &p.moved
+	x, s := m.index, &m.seen
+	*s = runsSeen{of: x, view: RunsView{TopicPartition: p.TopicPartition, Holds: x == nil && p.Runs.Holds, GapSinceMs: m.gap(nowMs)}}
+	if x == nil {
+		return 0
+	}
+	instants := Horizons
+	for i := range instants {
+		instants[i] += nowMs
+	}
+	a, n := x.Count(instants[:], s.dueWithin[:])
+	v := &s.view
+	v.Known, v.Runs, v.Copies, v.Bytes, v.LogBytes, v.Full = true, n, a.Copies, a.Bytes, x.LogBytes(), x.Full()
+	m.full(v.Full, nowMs)
+	v.FullSinceMs = m.fullSinceMs
+	v.Overdue, v.FurthestMs = x.Overdue(nowMs), x.FurthestMs()
+	if ms, ok := x.NextMs(); ok {
+		s.nextMs = ms
+	}
+	return n
+}
+
+// lookOn looks at the runs of partitions, runsLookMost of them, and goes on where the last one has ended.
+func (r *Runs) lookOn() {
+	left, next := runsLookMost, -1
+	for i := range r.parts.list {
+		slot := (r.lookFrom + i) % len(r.parts.list)
+		p := r.parts.list[slot]
+		switch {
+		case p == nil || p.src.gone:
+		case left > 0 || p.moved.index == nil:
+			left -= p.look(r.now.WallMs)
+		case next < 0:
+			next = slot
+		}
+	}
+	r.lookFrom = max(next, 0)
+}
+
 // outlook adds up the runs of all partitions, and what is on its way there.
 func (r *Runs) outlook() (o RunsOutlook) {
+	r.lookOn()
 	furthest := make(map[*partition]int64)
 	for i := range r.flying {
 		if c := &r.flying[i]; c.from != nil && !c.from.gone && !c.given {
@@ -133,26 +189,22 @@ func (r *Runs) outlook() (o RunsOutlook) {
 		}
 	}
 	for p := range r.parts.here() {
-		v := RunsView{TopicPartition: p.TopicPartition, FurthestMs: furthest[p], Holds: p.moved.index == nil && p.Runs.Holds, GapSinceMs: p.moved.gap(r.now.WallMs)}
+		s := &p.moved.seen
+		if s.of != p.moved.index { // it has begun since it was looked at
+			*s = runsSeen{view: RunsView{TopicPartition: p.TopicPartition, Holds: p.Runs.Holds}}
+		}
+		v := s.view
+		v.FurthestMs = max(v.FurthestMs, furthest[p])
 		for _, list := range p.moved.gathered {
 			o.gathered(list, r.now.WallMs)
 			v.FurthestMs = max(v.FurthestMs, list[len(list)-1].deadlineMs)
 		}
-		if x := p.moved.index; x != nil {
-			a, runs := x.Waiting()
-			v.Known, v.Runs, v.Copies, v.Bytes, v.LogBytes, v.Full = true, runs, a.Copies, a.Bytes, x.LogBytes(), x.Full()
-			p.moved.full(v.Full, r.now.WallMs)
-			v.FullSinceMs = p.moved.fullSinceMs
-			v.Overdue, v.FurthestMs = x.Overdue(r.now.WallMs), max(v.FurthestMs, x.FurthestMs())
-			o.Copies, o.Bytes = o.Copies+a.Copies, o.Bytes+a.Bytes
-			for i, within := range Horizons {
-				if a.Copies > 0 {
-					o.DueWithin[i] += x.DueBy(r.now.WallMs + within).Copies
-				}
-			}
-			if ms, ok := x.NextMs(); ok {
-				o.next(ms)
-			}
+		o.Copies, o.Bytes = o.Copies+v.Copies, o.Bytes+v.Bytes
+		for i, n := range s.dueWithin {
+			o.DueWithin[i] += n
+		}
+		if s.nextMs != 0 {
+			o.next(s.nextMs)
 		}
 		o.Partitions = append(o.Partitions, v)
 	}

@@ -37,6 +37,27 @@ func (r *Run) DueBy(ms int64) (lower, upper Amount) {
 	return lower, upper
 }
 
+// Most fills in the most copies that are due at each of some instants or before, as DueBy has them in upper. The
+// instants, in Unix milliseconds, ascend. Many cost about as much as one.
+func (r *Run) Most(ms, most []int64) {
+	from, _ := r.before()
+	i, lower := 0, r.EarliestMs // a sixteenth, and the least deadline with which it begins
+	for k, ms := range ms {
+		for i < sixteenths && lower <= ms {
+			if i++; i < sixteenths {
+				lower += int64(r.steps[i-1].least())
+			}
+		}
+		most[k] = max(r.index(i)-from, 0)
+	}
+}
+
+// Share estimates the bytes of some copies: every one counts as an average one.
+func (r *Run) Share(copies int64) (bytes int64) {
+	_, bytes = r.share(copies)
+	return bytes
+}
+
 // dueBy bounds the number of all copies that are due at ms or before.
 func (r *Run) dueBy(ms int64) (least, most int64) {
 	b := r.bounds()

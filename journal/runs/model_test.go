@@ -84,9 +84,22 @@ func TestWhatIsDueLiesBetweenItsBounds(t *testing.T) {
 						ms = r.EarliestMs - 1 + rng.Int64N(r.LatestMs-r.EarliestMs+3)
 					}
 					m.compare(t, &r, at, ms)
+					checkMost(t, &r, ms-rng.Int64N(1000), ms, ms, ms+rng.Int64N(1000), math.MaxInt64)
 				}
 			}
 		})
+	}
+}
+
+// checkMost holds what is said of several instants at once to what is said of each.
+func checkMost(t *testing.T, r *Run, ms ...int64) {
+	t.Helper()
+	most := make([]int64, len(ms))
+	r.Most(ms, most)
+	for i := range ms {
+		if _, upper := r.DueBy(ms[i]); most[i] != upper.Copies || r.Share(most[i]) != upper.Bytes {
+			t.Fatalf("%+v\ndue by %d: %d of %d bytes, want %+v", *r, ms[i], most[i], r.Share(most[i]), upper)
+		}
 	}
 }
 

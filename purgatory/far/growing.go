@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"unsafe"
 
 	"layover/journal/runs"
@@ -70,6 +71,11 @@ func (l *list) streamOf(f *Found, p place) stream {
 }
 
 func (g *growing) last() place { return g.copies[len(g.copies)-1] }
+
+// dueBy returns how many of the copies are due at an instant or before, in Unix milliseconds.
+func (g *growing) dueBy(ms int64) int64 {
+	return int64(sort.Search(len(g.copies), func(i int) bool { return g.copies[i].deadlineMs > ms }))
+}
 
 func (g *growing) goesOn(run uint64, p place) bool {
 	last := g.last()

@@ -222,8 +222,34 @@ func knownMs(ms int64) int64 {
 
 // Waiting adds up the copies that are neither finished nor taken, in runs: at most so many, as
 // finished ones between others count. It returns the number of runs as well.
-func (l *list) Waiting() (a runs.Amount, count int) {
-	a = l.DueBy(nothing)
+func (l *list) Waiting() (a runs.Amount, count int) { return l.Count(nil, nil) }
+
+// Count is Waiting, and adds to due how many of the copies are due at each of some instants or before, at most. The
+// instants, in Unix milliseconds, ascend. Each run is looked at once for all of them.
+func (l *list) Count(ms, due []int64) (a runs.Amount, count int) {
+	l.trim()
+	instants, most := append(slices.Clone(ms), nothing), make([]int64, len(ms)+1)
+	for i := range l.entries {
+		e := &l.entries[i]
+		r, ok := l.untaken(e)
+		if !ok {
+			continue
+		}
+		r.Most(instants, most)
+		all := most[len(ms)]
+		a.Copies, a.Bytes = a.Copies+all, a.Bytes+r.Share(all)
+		for k := range ms {
+			if e.nextMs <= ms[k] {
+				due[k] += most[k]
+			}
+		}
+	}
+	for _, g := range l.growing {
+		a.Copies, a.Bytes = a.Copies+int64(len(g.copies)), a.Bytes+g.bytes
+		for k := range ms {
+			due[k] += g.dueBy(ms[k])
+		}
+	}
 	return a, len(l.entries) + len(l.growing)
 }
 
@@ -288,17 +314,19 @@ func (l *list) RunsDueBy(ms int64) (n int) {
 // DueBy adds up the copies in runs that are neither finished nor taken and due at an instant or
 // before, in Unix milliseconds. There are at most so many.
 func (l *list) DueBy(ms int64) (a runs.Amount) {
-	l.trim()
+	instants, most := [1]int64{ms}, [1]int64{}
 	for i := range l.entries {
-		r, ok := l.untaken(&l.entries[i])
-		if !ok {
+		e := &l.entries[i]
+		if e.nextMs > ms {
 			continue
 		}
-		_, upper := r.DueBy(ms)
-		a.Copies, a.Bytes = a.Copies+upper.Copies, a.Bytes+upper.Bytes
+		if r, ok := l.untaken(e); ok {
+			r.Most(instants[:], most[:])
+			a.Copies, a.Bytes = a.Copies+most[0], a.Bytes+r.Share(most[0])
+		}
 	}
 	for _, g := range l.growing {
-		n := int64(sort.Search(len(g.copies), func(i int) bool { return g.copies[i].deadlineMs > ms }))
+		n := g.dueBy(ms)
 		a.Copies, a.Bytes = a.Copies+n, a.Bytes+g.bytes*n/int64(len(g.copies))
 	}
 	return a

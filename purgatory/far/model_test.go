@@ -287,6 +287,24 @@ func (w *world) seen() {
 	if n := w.x.Overdue(w.nowMs); overdue && n == 0 && len(w.x.growing) == 0 {
 		w.t.Fatal("a copy is overdue, and none is said to be")
 	}
+	w.counted(w.nowMs, w.nowMs+300, w.nowMs+3000)
+}
+
+// counted compares what is told of several instants at once with what is told of each, and with the copies that wait.
+func (w *world) counted(ms ...int64) {
+	told := make([]int64, len(ms))
+	w.x.Count(ms, told)
+	for i := range ms {
+		n := int64(0)
+		for _, r := range w.log[w.start:w.x.Known()] {
+			if r.copied && !r.done && !w.x.taken.Finished(r.Offset) && r.DeadlineMs <= ms[i] {
+				n++
+			}
+		}
+		if by := w.x.DueBy(ms[i]).Copies; told[i] < n || told[i] != by {
+			w.t.Fatalf("%d copies are due by %d, %d at most is told with others, and %d alone", n, ms[i], told[i], by)
+		}
+	}
 }
 
 // lists checks that a directory leaves no copy out.
