@@ -46,12 +46,12 @@ func TestWhatIsLateByLessThanSecondsKeepsNoRunsApart(t *testing.T) {
 	now := time.UnixMilli(1_000_000)
 	v := visits{published: new(published), cfg: &Config{Wall: func(time.Time) time.Time { return now }}}
 	for late, want := range map[time.Duration]bool{-time.Second: false, 20 * time.Millisecond: false, cleanLate - time.Millisecond: false, cleanLate: true, time.Hour: true} {
-		v.published.outlook.OldestOverdueMs = now.Add(-late).UnixMilli()
+		v.published.outlook.OldestLateMs = now.Add(-late).UnixMilli()
 		if got := v.late(now); got != want {
 			t.Errorf("what is overdue by %v is late: %v, want %v", late, got, want)
 		}
 	}
-	if v.published.outlook.OldestOverdueMs = 0; v.late(now) {
+	if v.published.outlook.OldestLateMs = 0; v.late(now) {
 		t.Error("nothing is overdue, and something is late")
 	}
 }

@@ -169,9 +169,9 @@ func (v *visits) clean(now time.Time, topic topicOf) (loaded bool) {
 	return loaded
 }
 
-// late reports whether the last look has found something that is overdue by cleanLate.
+// late reports whether the last look has found something that is overdue by cleanLate, and is not held.
 func (v *visits) late(now time.Time) bool {
-	oldestMs := v.published.outlook.OldestOverdueMs
+	oldestMs := v.published.outlook.OldestLateMs
 	return oldestMs != 0 && v.cfg.Wall(now).UnixMilli()-oldestMs >= cleanLate.Milliseconds()
 }
 

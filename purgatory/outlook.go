@@ -16,7 +16,10 @@ type Outlook struct {
 	// a deadline of its own, such as a dead letter, counts from when it was put in flight, or from when its queue
 	// was held.
 	OldestOverdueMs int64
-	Runs            RunsOutlook
+	// OldestLateMs is the same without what is held for a target or a partition of it, or waits for its turn after an
+	// outage.
+	OldestLateMs int64
+	Runs         RunsOutlook
 }
 
 // Outlook looks ahead from the core's clock. Its cost grows with the buckets of the
@@ -32,44 +35,48 @@ func (c *Core) Outlook() Outlook {
 	}
 	c.lookAtRuns(&o)
 	due := int64(0)
-	note := func(e *entry, sinceMs int64) {
-		switch {
-		case e == nil:
-		case e.hasDeadline(c.store):
-			o.overdue(readHeader(c.store.at(e.loc)).deadlineMs, c.now.WallMs)
-		case sinceMs > 0:
-			o.overdue(sinceMs, c.now.WallMs)
-		}
-	}
 	for p := range c.parts.here() {
 		due += int64(p.src.due)
-		note(p.src.waiting.front(), p.src.waitsMs)
-		note(p.src.behind.front(), p.src.behindMs)
 	}
 	for i := range o.DueWithin {
 		o.DueWithin[i] += due
 	}
+	c.lookAtOldest(&o)
+	return o
+}
+
+// lookAtOldest looks for the oldest record that is due, where each waits or is in flight.
+func (c *Core) lookAtOldest(o *Outlook) {
+	for p := range c.parts.here() {
+		o.overdue(c.dueSince(p.src.waiting.front(), p.src.waitsMs), c.now.WallMs, false)
+		o.overdue(c.dueSince(p.src.behind.front(), p.src.behindMs), c.now.WallMs, false)
+	}
 	for _, u := range c.parking.catching.labels {
-		if ms := u.oldestMs(c.now.WallMs); ms != 0 {
-			o.overdue(ms, c.now.WallMs)
-		}
+		o.overdue(u.oldestMs(c.now.WallMs), c.now.WallMs, true)
 	}
 	for _, t := range c.out.busy {
-		note(t.queue.front(), t.hold.sinceMs)
+		o.overdue(c.dueSince(t.queue.front(), t.hold.sinceMs), c.now.WallMs, t.hold.held)
 		for _, d := range t.dests {
-			note(d.overflow.front(), d.heldSinceMs())
+			o.overdue(c.dueSince(d.overflow.front(), d.heldSinceMs()), c.now.WallMs, d.stalled)
 		}
 	}
 	for i := range c.out.flights.list {
-		switch f := &c.out.flights.list[i]; {
-		case !f.busy || f.entry.from.gone:
-		case f.entry.hasDeadline(c.store):
-			note(&f.entry, 0)
-		default:
-			o.overdue(f.sinceMs, c.now.WallMs)
+		if f := &c.out.flights.list[i]; f.busy && !f.entry.from.gone {
+			o.overdue(c.dueSince(&f.entry, f.sinceMs), c.now.WallMs, f.dest.stalled || f.dest.target.hold.held)
 		}
 	}
-	return o
+}
+
+// dueSince returns the deadline of a record, in Unix milliseconds. It is sinceMs where it has none of its own, and 0 for no
+// record.
+func (c *Core) dueSince(e *entry, sinceMs int64) int64 {
+	switch {
+	case e == nil:
+		return 0
+	case e.hasDeadline(c.store):
+		return readHeader(c.store.at(e.loc)).deadlineMs
+	}
+	return sinceMs
 }
 
 // hasDeadline says whether a record asked for a deadline and goes where it asked.
@@ -77,10 +84,23 @@ func (e *entry) hasDeadline(s *store) bool {
 	return e.failure == nil && !readHeader(s.at(e.loc)).atOnce
 }
 
-func (o *Outlook) overdue(ms, nowMs int64) {
-	if ms <= nowMs && (o.OldestOverdueMs == 0 || ms < o.OldestOverdueMs) {
-		o.OldestOverdueMs = ms
+// overdue notes the deadline of a record; 0: there is none. held: nothing can be done for it now.
+func (o *Outlook) overdue(ms, nowMs int64, held bool) {
+	if ms == 0 || ms > nowMs {
+		return
 	}
+	o.OldestOverdueMs = oldest(o.OldestOverdueMs, ms)
+	if !held {
+		o.OldestLateMs = oldest(o.OldestLateMs, ms)
+	}
+}
+
+// oldest returns the earlier of two instants, of which the first may be 0 for none.
+func oldest(a, b int64) int64 {
+	if a == 0 {
+		return b
+	}
+	return min(a, b)
 }
 
 // maxAges bounds the samples of one partition: 4 KiB.

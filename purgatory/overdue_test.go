@@ -62,3 +62,29 @@ func TestWhatWaitsBehindTheBarrierIsOverdue(t *testing.T) {
 		t.Errorf("the oldest is overdue since %d, want %d", got, due)
 	}
 }
+
+// TestWhatIsHeldIsNotLate: it is overdue, and nothing that the core does sooner helps it. So nothing else waits for it.
+func TestWhatIsHeldIsNotLate(t *testing.T) {
+	for name, hold := range map[string]func(r *rig, ds []Delivery){
+		"a target": func(r *rig, ds []Delivery) { r.end(Unavailable, ds...) },
+		"a partition that fails": func(r *rig, ds []Delivery) {
+			r.end(Unknown, ds...)
+		},
+		"a partition that is silent": func(r *rig, _ []Delivery) { r.pass(stallMs + 200) },
+	} {
+		r := newRig(t, nil)
+		r.assign(0, 1, 0)
+		r.mustTake(0, 1, 0, 0)
+		r.pass(1)
+		ds := r.offer()
+		r.pass(100)
+		due := r.at.WallMs - 101
+		if o := r.Outlook(); o.OldestOverdueMs != due || o.OldestLateMs != due {
+			t.Errorf("%s, in flight: %d and %d, want %d", name, o.OldestOverdueMs, o.OldestLateMs, due)
+		}
+		hold(r, ds)
+		if o := r.Outlook(); o.OldestOverdueMs != due || o.OldestLateMs != 0 {
+			t.Errorf("%s is held: %d and %d, want %d and 0", name, o.OldestOverdueMs, o.OldestLateMs, due)
+		}
+	}
+}

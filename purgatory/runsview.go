@@ -83,7 +83,7 @@ func (c *Core) lookAtRuns(o *Outlook) {
 	}
 	for i := range r.seen.Partitions {
 		if r.seen.Partitions[i].Overdue > 0 {
-			o.overdue(r.seen.NextDueMs, c.now.WallMs)
+			o.overdue(r.seen.NextDueMs, c.now.WallMs, false)
 		}
 	}
 }
