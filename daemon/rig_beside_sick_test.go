@@ -47,6 +47,11 @@ func ills() []ill {
 	refused := func(err *kerr.Error, topic string, partitions []int32, keys ...kmsg.Key) func(*beside, int) func() {
 		return func(b *beside, _ int) func() { return b.refusing(err, topic, partitions, keys...) }
 	}
+	silentOrFails := func(topic string, partitions []int32) func(*beside, int) func() { // the client sends again without end, or says what the broker did
+		return func(b *beside, which int) func() {
+			return b.refusing([]*kerr.Error{kerr.NotEnoughReplicas, kerr.UnknownServerError}[which], topic, partitions, kmsg.Produce)
+		}
+	}
 	return []ill{
 		{name: "an ingress topic deleted", chance: 40, what: whole(second), shows: true, spoil: func(b *beside, _ int) func() {
 			b.deletes(second)
@@ -67,9 +72,9 @@ func ills() []ill {
 		}},
 		{name: "a silent target", chance: 50, what: whole(mute), spoil: refused(kerr.NotEnoughReplicas, mute, nil, kmsg.Produce)},
 		{name: "a full target", chance: 50, what: whole(full), spoil: refused(kerr.KafkaStorageError, full, nil, kmsg.Produce)},
-		{name: "a silent partition of a target", chance: 90, what: thing{lame, 0}, spoil: refused(kerr.NotEnoughReplicas, lame, only(0), kmsg.Produce)},
+		{name: "a partition of a target that takes nothing", chance: 90, what: thing{lame, 0}, spoil: silentOrFails(lame, only(0))},
 		{name: "a forbidden target with a silent partition", chance: 90, what: whole(lame), spoil: refused(kerr.TopicAuthorizationFailed, lame, nil, kmsg.Produce)},
-		{name: "a silent partition of the egress topic", chance: 60, what: thing{egress, silentOfEgress}, spoil: refused(kerr.NotEnoughReplicas, egress, only(silentOfEgress), kmsg.Produce)},
+		{name: "a partition of the egress topic that takes nothing", chance: 60, what: thing{egress, silentOfEgress}, spoil: silentOrFails(egress, only(silentOfEgress))},
 		{name: "the dead-letter topic", chance: 25, what: whole(dlq), spoil: func(b *beside, which int) func() {
 			return b.refusing([]*kerr.Error{kerr.NotEnoughReplicas, kerr.TopicAuthorizationFailed}[which], dlq, nil, kmsg.Produce)
 		}},
