@@ -105,20 +105,31 @@ func (p *pressure) used() int64 {
 // whole is the same with those: reading pauses for them, too.
 func (p *pressure) whole() int64 { return p.core.Bytes() + p.out.bytes() }
 
-// room is how many bytes of copies may be read now. While memory is not full it is up to a quarter of the share,
-// for all copies that are not held. It is an eighth whatever else takes memory. Memory is full where neither the
-// lane's share nor the other lanes leave anything. Copies that are held for a target may take more than that and
-// stay for hours. A sixteenth is for the other copies all the same, also beside a share that is just full.
-// Reading pauses then, and what it leaves for fetches is more than that.
+// room is how many bytes of copies that are due soon may be read now. While memory is not full it is up to a quarter of
+// the share, for all copies that are not stranded: those are like any other parked record. It is an eighth whatever
+// else takes memory. Memory is full where neither the lane's share nor the other lanes leave anything. Stranded copies
+// may take more than that and stay for hours. A sixteenth is for the other copies all the same, also beside a share
+// that is just full. Reading pauses then, and what it leaves for fetches is more than that.
+//
+// Late copies that wait for their instant are bounded by nothing else, so they leave a quarter of memory free.
 func (p *pressure) room() int64 {
 	share := p.share()
-	loaded := p.core.Runs().LoadedBytes()
+	loaded, late := p.core.Runs().LoadedBytes(), p.core.Runs().PutBackBytes()
 	grown := p.core.Bytes() - p.seen.core
 	free, others := max(share-p.core.Bytes(), p.left()-grown), p.loaded()
-	return max(share/8-loaded, min(share/16-others, free+share/16), min(share/4-others, free))
+	most := max(min(share/4-others-late, free), min(share/4-others, free-share/4))
+	return max(share/8-loaded, min(share/16-others-late, free+share/16), most)
 }
 
-// loaded is the bytes of copies in memory but for those that are held.
+// roomAhead is the same for copies that are due later, or are to be moved again: they leave a sixteenth of the share to
+// what is due soon. Else a partition that is taken over would wait until what others have read ahead is due.
+func (p *pressure) roomAhead() int64 { return p.room() - p.share()/16 }
+
+// roomAgain is the same for copies that are to be moved again. Together with what is read ahead they take a quarter.
+func (p *pressure) roomAgain() int64 { return p.roomAhead() - p.core.Runs().ReloadedBytes() }
+
+// loaded is the bytes of copies in memory but for those that are stranded, or wait for their instant of the catch-up.
 func (p *pressure) loaded() int64 {
-	return p.core.Runs().LoadedBytes() - p.core.Runs().Held()
+	r := p.core.Runs()
+	return max(r.LoadedBytes()-r.Stranded()-r.PutBackBytes(), 0)
 }

@@ -42,6 +42,9 @@ type kafka struct {
 	slow       time.Duration              // until a delivery is answered
 	tardy      time.Duration              // of answers to commits
 	fails      string                     // the target that every delivery fails to
+	failsToo   string                     // the same of another one
+	mutes      func(topic string) bool    // the targets that answer nothing
+	muted      []delivery                 // to those
 	refuse     error                      // every commit
 	refusals   int                        // commits until refuse is over; 0: it stays
 	answer     offsets.CommitResult       // of a refused commit: what else it says
@@ -101,8 +104,12 @@ func (k *kafka) Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, error)
 	if k.silent {
 		return
 	}
+	if k.mutes != nil && k.mutes(r.Topic) {
+		k.muted = append(k.muted, d)
+		return
+	}
 	slow, err := k.slow, error(nil)
-	if r.Topic == k.fails {
+	if r.Topic == k.fails || k.failsToo != "" && r.Topic == k.failsToo {
 		err = errors.New("not enough replicas")
 	}
 	k.answers.Go(func() {

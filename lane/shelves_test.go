@@ -120,3 +120,43 @@ func TestManyPartitionsThatWaitForTurnsAreOnTime(t *testing.T) {
 		})
 	}
 }
+
+// TestAPartitionThatIsTakenOverIsOnTimeBesideAHerd: what is due in two minutes, and fits a quarter of the share, is in
+// memory. Then another partition is taken over, as in a rolling restart, whose copies are due before that.
+func TestAPartitionThatIsTakenOverIsOnTimeBesideAHerd(t *testing.T) {
+	for _, beside := range []bool{false, true} {
+		t.Run(fmt.Sprint(beside), func(t *testing.T) {
+			const share, size, others = 8 << 20, 10_000, 1000
+			herd := 1
+			if beside {
+				herd = share / 4 / (size + 150)
+			}
+			plant := func(p int, s *shelf) {
+				if p == 0 {
+					s.plant(herd, size, func(int) uint64 { return 1 }, func(int) time.Duration { return 20 * time.Minute })
+					return
+				}
+				s.plant(others, size, func(int) uint64 { return 1 }, func(i int) time.Duration {
+					return 18*time.Minute + 10*time.Second + time.Duration(i)*20*time.Millisecond
+				})
+			}
+			manyShelves(t, 2, 4, share, plant, func(r *rig, m *shelves) {
+				lost := make(chan struct{})
+				r.Lost(assignment(1, 1), func() { close(lost) })
+				<-lost
+				time.Sleep(18*time.Minute - 5*time.Second)
+				synctest.Wait()
+				if beside && r.Loaded() < share/8 {
+					r.Errorf("%d bytes are read ahead of a share of %d", r.Loaded(), share)
+				}
+				r.assign(1, 2)
+				time.Sleep(5 * time.Minute)
+				if n, late := r.latest(); n != herd+others || late > time.Second {
+					r.Errorf("%d of %d are delivered, the latest %v late", n, herd+others, late)
+				}
+				r.Lost(assignment(1, 2), func() {})
+				time.Sleep(time.Second)
+			})
+		})
+	}
+}

@@ -155,7 +155,7 @@ func (v *visits) clean(now time.Time, topic topicOf) (loaded bool) {
 		return false
 	}
 	share := v.pressure.share()
-	if v.pressure.room() >= share/16 {
+	if v.pressure.roomAgain() >= share/16 {
 		v.wanted = v.core.Runs().Cleanings(v.wanted[:0], far.Cleaning{Slack: cleanSlack, Small: share / 64, Few: fewSmall})
 		v.begin(topic)
 		stay := v.loaded.IsZero() || now.Sub(v.loaded) < cleanStay
@@ -217,8 +217,12 @@ func (v *visits) pace(now time.Time) {
 // urgency returns how long before a copy is due its visit begins: twice what the visits of all runs with something due
 // take. It is leastSoon and three of the worst visits at least, and a quarter of the read-ahead. It is half of the
 // read-ahead at most, or all of the least one. A visit that begins later takes more copies and costs about as much.
+// Without room for what is read ahead it is the least one, too.
 func (v *visits) urgency(now time.Time) time.Duration {
 	most := max(min(v.leastAhead(), v.ahead), v.ahead/2)
+	if v.pressure.roomAhead() <= 0 {
+		most = min(v.mustAhead(), v.ahead)
+	}
 	if len(v.recent) == 0 {
 		return most
 	}
@@ -290,10 +294,11 @@ func (v *visits) read(a *purgatory.Visited, found records) (anew bool) {
 		r.Unread(a.Visit)
 		return false
 	}
-	if v.taken, anew = r.Take(a, v.ahead.Milliseconds(), v.pressure.room(), v.taken[:0]); anew {
+	now := v.cfg.Wall(time.Now()).UnixMilli()
+	ahead, room := v.takes(a, now)
+	if v.taken, anew = r.Take(a, ahead.Milliseconds(), room, v.taken[:0]); anew {
 		return true
 	}
-	now := v.cfg.Wall(time.Now()).UnixMilli()
 	late := slices.ContainsFunc(v.taken, func(i int) bool { return a.Found[i].DeadlineMs < now })
 	if late {
 		v.seen.LastLateMs = now
@@ -309,18 +314,36 @@ func (v *visits) read(a *purgatory.Visited, found records) (anew bool) {
 	}
 	for _, i := range v.taken {
 		if ok {
-			v.in.load(loader, found[i], &a.Found[i])
+			v.in.load(loader, found[i], &a.Found[i], a.Whole)
 		}
 	}
 	return false
 }
 
-// load parks a record that was read from a runs topic.
-func (in *intake) load(reader purgatory.Reader, r *kgo.Record, f *far.Found) {
+// takes returns how far ahead copies of an answer are due at most that are parked now, and how many bytes that may be.
+// What is due soon may take more than what is read ahead, and then comes alone.
+func (v *visits) takes(a *purgatory.Visited, nowMs int64) (ahead time.Duration, room int64) {
+	if a.Whole {
+		return v.ahead, v.pressure.roomAgain()
+	}
+	must, bytes := min(v.mustAhead(), v.ahead), int64(0)
+	for i := range a.Found {
+		if a.Found[i].DeadlineMs <= nowMs+must.Milliseconds() {
+			bytes += a.Found[i].Bytes
+		}
+	}
+	if room = v.pressure.roomAhead(); bytes < room {
+		return v.ahead, room
+	}
+	return must, v.pressure.room()
+}
+
+// load parks a record that was read from a runs topic; again: to be moved again.
+func (in *intake) load(reader purgatory.Reader, r *kgo.Record, f *far.Found, again bool) {
 	rules := in.rules(r.Topic)
 	d, invalid := rules.ParseAgain(r, f.DeadlineMs)
 	in.body.record = r
-	a := purgatory.Arrival{Offset: r.Offset, TimestampMs: r.Timestamp.UnixMilli(), DeadlineMs: f.DeadlineMs, LeaderEpoch: r.LeaderEpoch, Body: &in.body}
+	a := purgatory.Arrival{Offset: r.Offset, TimestampMs: r.Timestamp.UnixMilli(), DeadlineMs: f.DeadlineMs, LeaderEpoch: r.LeaderEpoch, Reloaded: again, Body: &in.body}
 	if invalid != nil {
 		a.Target, a.Label, _ = rules.Targets.Default()
 		if in.onInvalid != purgatory.Deliver { // else its deadline stays, and outbound.stamp finds the reason again

@@ -43,7 +43,7 @@ func TestASnapshotSharesNothingWithItsCore(t *testing.T) {
 	parked := r.arrival(next, 3_600_000, "0")
 	parked.Target, parked.Label = "well", "well"
 	r.take(0, 1, parked)
-	r.Core.parking.catching.enter("well", r.at.WallMs+1000, r.at.WallMs)
+	r.Core.parking.catching.enter("well", r.at.WallMs+1000, &header{deadlineMs: r.at.WallMs})
 	fill(&r.Core.stats)
 	r.Core.stats.letters.n = 1
 	for _, t := range r.Core.out.dir.list {

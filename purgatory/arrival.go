@@ -36,6 +36,8 @@ type Arrival struct {
 	// loaded is one more than the offset of the copy that it was read from; 0: it was read from
 	// ingress.
 	loaded int64
+	// Reloaded: it is a copy that was loaded to be moved again, by a visit of Cleanings.
+	Reloaded bool
 	// LeaderEpoch is that of a loaded copy's origin, -1 for unknown.
 	LeaderEpoch int32
 	// Attempt is the number of the attempt that it waits for; 0: none is counted.

@@ -18,6 +18,7 @@ type census struct {
 	putBack  map[string]int // by label
 	used     int64          // bytes of records
 	copies   int64          // of them that are loaded copies
+	late     int64          // of these that are put back
 	ids      idCensus
 	texts    map[*failure]int // entries that have it
 }
@@ -85,6 +86,9 @@ func (r *rig) audit() {
 		}
 		if putBack {
 			n.putBack[c.out.dir.list[h.target].label]++
+			if h.marks&isCopy != 0 {
+				n.late += int64(h.total())
+			}
 		}
 		return false
 	})
@@ -129,6 +133,9 @@ func (r *rig) audit() {
 	r.auditIDs(&n.ids)
 	if loaded := c.runs.LoadedBytes(); loaded != n.copies {
 		r.Errorf("%d bytes of copies counted, recount %d", loaded, n.copies)
+	}
+	if late, stranded := c.runs.PutBackBytes(), c.runs.Stranded(); late != n.late || stranded < 0 || stranded > n.copies {
+		r.Errorf("%d bytes of copies put back, recount %d; %d are stranded of %d", late, n.late, stranded, n.copies)
 	}
 	if c.store.used != n.used {
 		r.Errorf("%d bytes of records counted, recount %d", c.store.used, n.used)

@@ -121,6 +121,7 @@ type catching struct {
 	// of the wheel looks for instants up to there;
 	// TestTwoStepsBackDelayNothingBeyondItsDeadline checks it.
 	untilMs int64
+	copies  int64 // bytes of those that were read from runs topics
 }
 
 // catchingUp is the records of one label that wait for their instant; there is at least one.
@@ -139,7 +140,7 @@ type CatchingUp struct {
 }
 
 // enter counts a record that is put back.
-func (c *catching) enter(label string, fireMs, deadlineMs int64) {
+func (c *catching) enter(label string, fireMs int64, h *header) {
 	u := c.labels[label]
 	if u == nil {
 		if c.labels == nil {
@@ -150,12 +151,13 @@ func (c *catching) enter(label string, fireMs, deadlineMs int64) {
 	}
 	u.records++
 	u.untilMs = max(u.untilMs, fireMs)
-	u.oldest.note(u.untilMs, deadlineMs)
+	u.oldest.note(u.untilMs, h.deadlineMs)
 	c.untilMs = max(c.untilMs, fireMs)
+	c.countCopy(h, 1)
 }
 
 // leave counts a record out: its instant has come, or it has ended.
-func (c *catching) leave(label string) {
+func (c *catching) leave(label string, h *header) {
 	u := c.labels[label]
 	if u.records--; u.records == 0 {
 		delete(c.labels, label)
@@ -164,6 +166,14 @@ func (c *catching) leave(label string) {
 		c.untilMs = 0
 	}
 	c.pacer.Waiting(label, -1)
+	c.countCopy(h, -1)
+}
+
+// countCopy adds a record's bytes to those of copies, if it is one, or takes them off.
+func (c *catching) countCopy(h *header, sign int64) {
+	if h.marks&isCopy != 0 {
+		c.copies += sign * int64(h.total())
+	}
 }
 
 // move notes that a record waits for another instant.

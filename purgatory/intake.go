@@ -159,8 +159,11 @@ func (r Reader) add(a *Arrival, before location) {
 	}
 	classNo := bits.Len64(uint64(max(fireMs-c.now.WallMs, 0)))
 	late := c.cfg.CatchUp != nil && !a.atOnce() && isLate(a.DeadlineMs, a.TimestampMs, c.now.WallMs)
-	if late {
+	switch {
+	case late:
 		classNo = lateClass
+	case a.Reloaded:
+		classNo = reloadedClass
 	}
 	loc := r.park(t, a, classNo)
 	if a.ID != nil {

@@ -62,7 +62,7 @@ func (p *parking) cancel(handle uint64, h *header) {
 		panic("purgatory: a record with an id is not where its header says")
 	}
 	if h.marks&wasPutBack != 0 {
-		p.catching.leave(p.catching.labelOf(h))
+		p.catching.leave(p.catching.labelOf(h), h)
 	}
 }
 

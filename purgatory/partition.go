@@ -175,7 +175,7 @@ func (c *Core) Sweep(assignments ...offsets.Assignment) (lost []Loss) {
 			c.stats.HandedOver += c.commands.handOver(loc)
 		}
 		if putBack {
-			c.parking.catching.leave(c.out.dir.list[h.target].label)
+			c.parking.catching.leave(c.out.dir.list[h.target].label, &h)
 		}
 		c.out.release(loc, &h)
 		return true

@@ -12,17 +12,33 @@ func (r *Runs) MovingBytes() int64 { return r.bytes - r.silence().bytes }
 // LoadedBytes returns the bytes of records in memory that were read from runs topics.
 func (r *Runs) LoadedBytes() int64 { return r.out.dir.copies }
 
-// Held returns how much of what was read from there is held at most, or waits behind refusals, as its target does not
-// take it. It counts against its target's share of memory, so it need not keep others from being read.
-func (r *Runs) Held() (bytes int64) {
-	for _, t := range r.out.busy {
-		if t != r.out.dir.dead {
+// Stranded returns how much of what was read from there, at most, waits for something else than its deadline or its
+// turn to leave. It need not keep others from being read. It is held, or waits behind refusals, for the dead-letter
+// topic, for membership, or in flight for a silent partition. Or it was loaded to be moved again.
+func (r *Runs) Stranded() (bytes int64) {
+	o := r.out
+	bytes = o.flights.stuckBytes + r.ReloadedBytes()
+	for p := range r.parts.here() {
+		bytes += p.src.waiting.bytes
+	}
+	for _, t := range o.busy {
+		if t != o.dir.dead {
 			_, held := t.held()
 			bytes += min(held+t.rejected(r.now.MonotonicMs), t.copies)
 		}
 	}
-	return bytes
+	if o.dir.dead != nil && o.deadLettersWait() {
+		bytes += o.dir.dead.waiting()
+	}
+	return min(bytes, o.dir.copies)
 }
+
+// ReloadedBytes returns the bytes of copies in memory that were loaded to be moved again. Its cost grows with the
+// chunks.
+func (r *Runs) ReloadedBytes() int64 { return r.store.usedBy(reloadedClass) }
+
+// PutBackBytes returns the bytes of copies in memory that are late and wait for their instant of the catch-up.
+func (r *Runs) PutBackBytes() int64 { return r.parking.catching.copies }
 
 // Moving reports whether anything is gathered, or in flight to runs partitions that answer.
 func (r *Runs) Moving() bool { return r.stats.Gathered > r.silence().records }

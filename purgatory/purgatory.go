@@ -216,7 +216,7 @@ func (c *Core) expire(loc location, putBack bool) {
 	}
 	t := c.out.dir.list[h.target]
 	if putBack {
-		c.parking.catching.leave(t.label)
+		c.parking.catching.leave(t.label, &h)
 	}
 	p := c.parts.list[h.slot]
 	p.unpark()
@@ -243,7 +243,7 @@ func (c *Core) Offer(out []Delivery, limit int) []Delivery {
 		c.stats.Parked++
 		c.parking.again(r.loc, r.fireMs, r.admitted)
 		if r.admitted {
-			c.parking.catching.enter(r.target.label, r.fireMs, h.deadlineMs)
+			c.parking.catching.enter(r.target.label, r.fireMs, &h)
 		}
 	}
 	c.settle() // of records that expired

@@ -24,6 +24,9 @@ const (
 	// lateClass is the class of records that are read late, and may be put back. No delay is
 	// long enough for it. In chunks of what leaves at once they would pin much else.
 	lateClass = delayClasses - 1
+	// reloadedClass is the class of copies that were loaded to be moved again. They leave together, and are counted by
+	// their chunks: see usedBy.
+	reloadedClass = delayClasses - 2
 	// idClass is the class of records with an id. Many of them are cancelled, so its chunks
 	// are compacted: see squeeze.
 	idClass = delayClasses
@@ -222,6 +225,19 @@ func (s *store) drop(no int) {
 	if c.chunks == 0 {
 		delete(s.classes, ch.class)
 	}
+}
+
+// usedBy returns the bytes of a class's records that are not released. Its cost grows with the chunks.
+func (s *store) usedBy(classNo int) (bytes int64) {
+	if s.classes[classNo] == nil {
+		return 0
+	}
+	for _, ch := range s.chunks {
+		if ch != nil && ch.class == classNo {
+			bytes += int64(ch.used)
+		}
+	}
+	return bytes
 }
 
 // trim gives back the chunks that are kept open without a record in them.

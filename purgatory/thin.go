@@ -68,7 +68,7 @@ func (r *Runs) SqueezeOn(budget int) (more bool) {
 }
 
 // carry carries a parked record out of a chunk that is to be emptied. One whose bytes are retained stays: they do,
-// and mayMove knows it by where it is.
+// and mayMove knows it by where it is. Copies that were loaded to be moved again stay in their class, which counts them.
 func (r *Runs) carry(payload uint64) uint64 {
 	loc, _ := parked(payload)
 	if loc&named != 0 || !r.store.chunks[loc>>locationBits].emptied {
@@ -80,7 +80,11 @@ func (r *Runs) carry(payload uint64) uint64 {
 	from := r.store.at(loc)
 	h := readHeader(from)
 	size := int(h.total())
-	to, dst := r.store.alloc(bits.Len64(uint64(max(h.fireMs(r.now.WallMs)-r.now.WallMs, 0))), size)
+	classNo := reloadedClass
+	if r.store.chunks[loc>>locationBits].class != reloadedClass {
+		classNo = bits.Len64(uint64(max(h.fireMs(r.now.WallMs)-r.now.WallMs, 0)))
+	}
+	to, dst := r.store.alloc(classNo, size)
 	copy(dst, from[:size])
 	r.store.discard(loc, size)
 	return uint64(to) | payload&uint64(isPutBack)

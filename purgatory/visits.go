@@ -94,7 +94,7 @@ func (r *Runs) begin(p *partition, soonMs, aheadMs int64) (Visit, bool) {
 	from, to, gap := m.index.Gap()
 	gap = gap && from < below
 	v, ok := m.index.NextBelow(r.now.WallMs+aheadMs, below)
-	ok = ok && v.DueMs <= r.now.WallMs+soonMs
+	ok = ok && v.DueMs <= r.now.WallMs+soonMs && p.src.waiting.count == 0 // others would only wait for membership, too
 	due, bytes := false, int64(0)
 	switch {
 	case m.doubtful || m.asks && r.now.MonotonicMs >= m.asksAfter: // nothing is read: the answer tells of which log it is

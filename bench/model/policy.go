@@ -56,7 +56,16 @@ func (p *policy) used() int64 {
 
 func (p *policy) room() int64 {
 	loaded, free := p.core.Runs().LoadedBytes(), p.share-p.core.Bytes()
-	return max(p.share/8-loaded, min(p.share/16-loaded, free+p.share/16), min(p.share/4-loaded, free))
+	others := loaded - p.core.Runs().Stranded()
+	return max(p.share/8-loaded, min(p.share/16-others, free+p.share/16), min(p.share/4-others, free))
+}
+
+// roomOf is how many bytes of copies an answer may bring. Those that are to be moved again leave some to what is due.
+func (p *policy) roomOf(whole bool) int64 {
+	if whole {
+		return p.room() - p.share/16 - p.core.Runs().ReloadedBytes()
+	}
+	return p.room()
 }
 
 func (p *policy) horizonMs(used int64) int64 {
@@ -127,7 +136,7 @@ func (p *policy) pace(now int64) {
 	}
 	p.paced = now + paceEvery
 	most, quarter := min(int64(mostAheadMs), p.horizonMs(p.used())/2), p.share/4
-	loaded := p.core.Runs().LoadedBytes()
+	loaded := p.core.Runs().LoadedBytes() - p.core.Runs().Stranded()
 	due := func(ahead int64) int64 { return loaded + p.core.Runs().DueBy(now+ahead).Bytes }
 	for due(p.ahead) > quarter && p.ahead > max(leastAhead, p.step) {
 		p.ahead = p.ahead * 2 / 3

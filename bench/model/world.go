@@ -272,7 +272,7 @@ func (w *world) read(v purgatory.Visit) {
 	}
 	w.count.Visits++
 	w.count.Fetches += max(1, (until-v.From)*copyBytes/answerBytes)
-	w.taken, _ = w.core.Runs().Take(&answer, w.ahead, w.room(), w.taken[:0])
+	w.taken, _ = w.core.Runs().Take(&answer, w.ahead, w.roomOf(v.Whole), w.taken[:0])
 	loader, ok := w.core.Loader(w.at)
 	if !ok {
 		w.fail("no loader")
@@ -282,7 +282,7 @@ func (w *world) read(v purgatory.Visit) {
 		f := &answer.Found[i]
 		w.count.Loaded++
 		loader.Load(f.Offset, &purgatory.Arrival{Offset: w.log[f.Offset-w.base].origin, TimestampMs: startMs, DeadlineMs: f.DeadlineMs,
-			Target: "ready", Label: "ready", Body: &w.body})
+			Target: "ready", Label: "ready", Reloaded: v.Whole, Body: &w.body})
 	}
 }
 
@@ -291,7 +291,7 @@ func (w *world) clean() {
 	if w.now < w.cleaned {
 		return
 	}
-	for w.room() >= w.share/16 {
+	for w.roomOf(true) >= w.share/16 {
 		if w.wanted = w.core.Runs().Cleanings(w.wanted[:0], far.Cleaning{Slack: cleanSlack, Small: w.lane / 64, Few: fewSmall}); len(w.wanted) == 0 {
 			break
 		}

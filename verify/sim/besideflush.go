@@ -150,9 +150,11 @@ func (f *flush) answerVisits(in *instance) (busy bool) {
 
 // room sets how many bytes of copies may be read now, as lanes reckon it.
 func (f *flush) room(in *instance) {
-	loaded := in.core.Runs().LoadedBytes()
-	others, free := loaded-in.core.Runs().Held(), f.share-f.used()
-	f.reads.room = max(f.share/8-loaded, min(f.share/16-others, free+f.share/16), min(f.share/4-others, free))
+	r := in.core.Runs()
+	loaded, late := r.LoadedBytes(), r.PutBackBytes()
+	others, free := max(loaded-r.Stranded()-late, 0), f.share-f.used()
+	most := max(min(f.share/4-others-late, free), min(f.share/4-others, free-f.share/4))
+	f.reads.room = max(f.share/8-loaded, min(f.share/16-others-late, free+f.share/16), most)
 }
 
 // clean has runs loaded that are to be moved again, while none is and nothing is late.

@@ -363,7 +363,7 @@ func (in *instance) taken(own *partition, log *runsLog, v *purgatory.Visited) {
 		if slices.ContainsFunc(own.loaded, func(c *loaded) bool { return c.record == log.entries[f.Offset] }) {
 			w.fail("the copy of %v at %d is loaded twice", e, f.Offset)
 		}
-		a := purgatory.Arrival{Offset: e.offset, TimestampMs: startMs, Body: body(e.body), Target: e.target, Label: e.target, DeadlineMs: f.DeadlineMs, LeaderEpoch: log.entries[f.Offset].origin}
+		a := purgatory.Arrival{Offset: e.offset, TimestampMs: startMs, Body: body(e.body), Target: e.target, Label: e.target, DeadlineMs: f.DeadlineMs, LeaderEpoch: log.entries[f.Offset].origin, Reloaded: v.Whole}
 		e.reads++
 		own.loaded = append(own.loaded, &loaded{e, f.Offset, log.entries[f.Offset], w.nowMs})
 		w.say("%s loads the copy of %v at %d", in.member, e, f.Offset)
