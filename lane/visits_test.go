@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -25,29 +26,39 @@ func (s *shelf) cleans() (n int) {
 	return n
 }
 
-// TestNothingIsMovedAgainWhileRecordsAreLate: small runs become one when they are delivered.
+// TestNothingIsMovedAgainWhileRecordsAreLate: small runs become one when they are delivered. Late is what waits for
+// membership, and not what is held.
 func TestNothingIsMovedAgainWhileRecordsAreLate(t *testing.T) {
 	long.Only(t)
 	small := func(s *shelf) {
 		s.older = true // nothing is moved yet
-		s.plant(fewSmall+10, 10, func(i int) uint64 { return uint64(i) }, func(int) time.Duration { return 20 * time.Hour })
+		smallRuns(s)
 	}
-	shelved(t, func(c *Config) { c.Core.Patience = 10 * time.Hour }, small, func(r *rig, s *shelf) {
-		r.kafka.set(func(k *kafka) { k.verdict = purgatory.Missing })
-		r.fetched(assignment(0, 1), r.record(0, time.Second))
-		time.Sleep(5 * time.Second)
-		s.set(func(s *shelf) { s.older = false })
-		time.Sleep(10 * time.Minute)
-		if n := s.cleans(); n > 0 {
-			r.Errorf("%d runs are loaded to be moved again while a record is late", n)
-		}
-		r.kafka.set(func(k *kafka) { k.verdict = purgatory.Usable })
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
-		if n := s.cleans(); n < fewSmall || r.Snapshot().Cleaned != int64(n) {
-			r.Errorf("%d runs are loaded, %d records moved again, want %d and more", n, r.Snapshot().Cleaned, fewSmall)
-		}
-	})
+	for _, held := range []bool{false, true} {
+		shelved(t, func(c *Config) { c.Core.Patience = 10 * time.Hour }, small, func(r *rig, s *shelf) {
+			r.kafka.set(func(k *kafka) {
+				if held {
+					k.verdict = purgatory.Missing
+				} else {
+					k.noLease, k.refuse = true, errors.New("no")
+				}
+			})
+			r.fetched(assignment(0, 1), r.record(0, time.Second))
+			time.Sleep(5 * time.Second)
+			r.kafka.set(func(k *kafka) { k.noLease = false })
+			s.set(func(s *shelf) { s.older = false })
+			time.Sleep(10 * time.Minute)
+			if n := s.cleans(); (n >= fewSmall) != held || !held && n > 0 {
+				r.Errorf("held: %v, and %d runs are loaded to be moved again", held, n)
+			}
+			r.kafka.set(func(k *kafka) { k.verdict, k.refuse = purgatory.Usable, nil })
+			time.Sleep(10 * time.Minute)
+			synctest.Wait()
+			if n := s.cleans(); n < fewSmall || r.Snapshot().Cleaned != int64(n) {
+				r.Errorf("%d runs are loaded, %d records moved again, want %d and more", n, r.Snapshot().Cleaned, fewSmall)
+			}
+		})
+	}
 }
 
 // TestAHerdThatDoesNotFitIsReadRunByRun, one visit after the other: what is between two runs is too much for
