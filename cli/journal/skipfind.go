@@ -64,9 +64,9 @@ func (s *skipping) find(ctx context.Context, p *partition) (*left, error) {
 
 // look tries to read a batch. The reason is "" for a readable one.
 func (s *skipping) look(f *batches.Found) *left {
-	l := &left{first: f.First, last: f.Last, batch: f.Header, aborted: f.Aborted, epoch: min(f.Header.LeaderEpoch, f.LeaderEpoch)}
+	l := &left{first: f.First, last: f.Last, batch: f.Header, aborted: f.Aborted, epoch: min(f.LeaderEpoch, f.PresentEpoch)}
 	if l.epoch < 0 {
-		l.epoch = f.LeaderEpoch // nothing is written in a later one
+		l.epoch = f.PresentEpoch // nothing is written in a later one
 	}
 	limit := batches.Limit(s.cfg.MaxParkedBytes)
 	var tooLarge *batches.TooLarge

@@ -21,9 +21,9 @@ const fetchWait = 200 * time.Millisecond
 // Found is a batch as a broker sent it.
 type Found struct {
 	Header
-	Aborted     bool   // its transaction was aborted: nobody is to read it
-	Raw         []byte // the batch, and the bytes that the broker sent behind it
-	LeaderEpoch int32  // of the partition now
+	Aborted      bool   // its transaction was aborted: nobody is to read it
+	Raw          []byte // the batch, and the bytes that the broker sent behind it
+	PresentEpoch int32  // the partition's leader epoch now; LeaderEpoch is the one in which the batch was written
 }
 
 // Passable says whether a reader passes over the batch by itself, as far as its header
@@ -61,7 +61,7 @@ func At(ctx context.Context, cl *kgo.Client, at offsets.TopicPartition, offset i
 		return Found{}, errNoAnswer
 	}
 	f, err := pick(&resp.Topics[0].Partitions[0], offset)
-	f.LeaderEpoch = epoch
+	f.PresentEpoch = epoch
 	return f, err
 }
 

@@ -71,7 +71,7 @@ func (r *reading) endOfBroken(ctx context.Context) (end, size int64, err error) 
 	if err != nil {
 		return 0, 0, err
 	}
-	r.Highest = max(r.Highest, found.Header.LeaderEpoch)
+	r.Highest = max(r.Highest, found.LeaderEpoch)
 	last, room := found.Last, int64(found.Bytes/leastRecord)
 	switch {
 	case found.Damage == nil:
