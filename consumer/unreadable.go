@@ -16,11 +16,12 @@ import (
 const lookAgain = time.Second
 
 // tooLarge finds the batch that is refused for its size, and hands it over in place of its
-// records. Batches without records for a reader may stand in front of that batch. tooLarge
-// ends with the broker's answer, or with the assignment.
+// records. Batches that the reader is past may stand in front of that batch, as it knows of
+// them by their records alone. tooLarge ends with the broker's answer, or with the assignment.
 func (f *fetchFaults) tooLarge(a offsets.Assignment, e *batches.TooLarge) {
-	found, ok := f.look(a, f.table.position(a))
-	for ok && !e.Matches(&found.Header) && found.Passable() {
+	at := f.table.position(a)
+	found, ok := f.look(a, at)
+	for ok && !e.Matches(&found.Header) && found.MayBeBehind(at) {
 		found, ok = f.look(a, found.Last+1)
 	}
 	switch {
@@ -43,13 +44,19 @@ func (f *fetchFaults) tooLarge(a offsets.Assignment, e *batches.TooLarge) {
 func (f *fetchFaults) broken(a offsets.Assignment, err error) {
 	at := f.table.position(a)
 	found, ok := f.look(a, at)
-	for ok && found.Passable() {
+	for ok && (found.Passable() || found.MayBeBehind(at) && f.isReadable(a, &found)) {
 		found, ok = f.look(a, found.Last+1)
 	}
 	if ok {
 		at = max(at, found.First)
 		f.handler.Unread(a, offsets.UnreadBatch{First: at, Last: at, LeaderEpoch: -1, Broken: true, Message: fmt.Sprintf("the batch at offset %d cannot be read: %v", at, err)})
 	}
+}
+
+// isReadable says whether a batch can be read after all.
+func (f *fetchFaults) isReadable(a offsets.Assignment, found *batches.Found) bool {
+	_, err := found.Read(a.TopicPartition, f.maxDecompress)
+	return err == nil
 }
 
 // look asks for the batch at an offset until there is an answer, or the assignment is over.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"layover/cluster/batches"
 	"layover/delay"
@@ -31,8 +30,8 @@ type left struct {
 	unread error // why the journal could not be read
 }
 
-// find reads the batch at the offset. It passes by markers and aborted transactions, as
-// Layover does: where a partition stopped, they may come first.
+// find reads the batch at the offset. It passes by markers, aborted transactions and empty
+// batches, as Layover does: where a partition stopped, they may come first.
 func (s *skipping) find(ctx context.Context, p *partition) (*left, error) {
 	switch {
 	case s.offset < p.log.Start:
@@ -70,7 +69,7 @@ func (s *skipping) look(f *batches.Found) *left {
 	}
 	limit := batches.Limit(s.cfg.MaxParkedBytes)
 	var tooLarge *batches.TooLarge
-	switch _, err := s.records(f, limit); {
+	switch _, err := f.Read(s.TopicPartition, limit); {
 	case errors.As(err, &tooLarge):
 		l.reason, l.why = delay.ReasonTooLargeToRead, fmt.Sprintf("it takes more than %d bytes decompressed, which LAYOVER_MAX_PARKED_BYTES allows a batch", limit)
 	case err != nil:
@@ -79,22 +78,10 @@ func (s *skipping) look(f *batches.Found) *left {
 	return l
 }
 
-// records reads the records of a batch, as a member of the group would.
-func (s *skipping) records(f *batches.Found, limit int) ([]*kgo.Record, error) {
-	if f.Damage != nil {
-		return nil, f.Damage
-	}
-	answer := kmsg.NewFetchResponseTopicPartition()
-	answer.Partition, answer.RecordBatches = s.Partition, f.Raw[:f.Bytes]
-	out, _ := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{Offset: f.First, Topic: s.Topic, Partition: s.Partition},
-		&answer, batches.NewDecompressor(limit, false), nil)
-	return out.Records, out.Err
-}
-
 // recordOf takes the record at the offset out of a readable batch. The policy for
 // invalid records stopped there, and the records beside it are left alone.
 func (s *skipping) recordOf(f *batches.Found, l *left) (*left, error) {
-	records, err := s.records(f, batches.Limit(s.cfg.MaxParkedBytes))
+	records, err := f.Read(s.TopicPartition, batches.Limit(s.cfg.MaxParkedBytes))
 	if err != nil {
 		return nil, err
 	}

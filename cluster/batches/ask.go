@@ -27,9 +27,30 @@ type Found struct {
 }
 
 // Passable says whether a reader passes over the batch by itself, as far as its header
-// tells: transaction markers, and batches of aborted transactions.
+// tells: transaction markers, batches of aborted transactions, and those without a record.
+// Compaction leaves the last batch of a producer in the log, empty.
 func (f *Found) Passable() bool {
-	return f.Damage == nil && f.Codec.Known() && (f.Control || f.Aborted)
+	return f.Damage == nil && f.Codec.Known() && (f.Control || f.Aborted || f.Records == 0)
+}
+
+// MayBeBehind says whether a reader that stands at an offset may be past the batch, which is
+// the one that holds that offset or a later one. Compaction takes a batch's last records,
+// and leaves its last offset.
+func (f *Found) MayBeBehind(offset int64) bool {
+	return f.Passable() || f.Damage == nil && f.Codec.Known() && f.First < offset
+}
+
+// Read reads the records of the batch, as a member of a group would that decompresses at
+// most limit bytes.
+func (f *Found) Read(of offsets.TopicPartition, limit int) ([]*kgo.Record, error) {
+	if f.Damage != nil {
+		return nil, f.Damage
+	}
+	answer := kmsg.NewFetchResponseTopicPartition()
+	answer.Partition, answer.RecordBatches = of.Partition, f.Raw[:f.Bytes]
+	out, _ := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{Offset: f.First, Topic: of.Topic, Partition: of.Partition},
+		&answer, NewDecompressor(limit, false), nil)
+	return out.Records, out.Err
 }
 
 // ErrNone is an offset at or beyond which no batch is committed.

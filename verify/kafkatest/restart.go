@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -44,6 +45,31 @@ func StartVirtualOnDisk(t *testing.T, brokers int, opts ...kfake.Opt) *Cluster {
 	t.Helper()
 	dir := t.TempDir()
 	return (&Cluster{T: t, dir: dir}).startVirtual(brokers, append(opts, kfake.DataDir(dir)))
+}
+
+// Compact is Restart after compaction has taken all but the first left records of the batch that
+// partition 0 of a topic begins with. The batch is not compressed, and keeps its offsets.
+func (c *Cluster) Compact(topic string, left uint32) {
+	c.Helper()
+	c.Restart(func() {
+		if err := shorten(filepath.Join(c.dir, "partitions", url.PathEscape(topic)+"-0", "0.dat"), left); err != nil {
+			c.Fatalf("compacting %s/0: %v", topic, err)
+		}
+	})
+}
+
+// shorten changes the number of records of the first batch of a file. Those behind them are bytes
+// that no reader looks at.
+func shorten(name string, left uint32) error {
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	const length, checksum, attributes, records = 8, 17, 21, 57 // where these begin
+	end := 12 + int(binary.BigEndian.Uint32(raw[length:]))
+	binary.BigEndian.PutUint32(raw[records:], left)
+	binary.BigEndian.PutUint32(raw[checksum:], crc32.Checksum(raw[attributes:end], crc32.MakeTable(crc32.Castagnoli)))
+	return os.WriteFile(name, raw, 0o600)
 }
 
 // Truncate is Restart after an unclean election. The log of a partition has lost all from an
