@@ -90,10 +90,15 @@ func namesText(n *Names) string {
 
 // stopWayOn returns Layover's own way on from a partition that is not read.
 func stopWayOn(p *part, reason string) string {
-	if reason != reasonNotBegun {
+	see := "the partition has a leader"
+	switch reason {
+	case reasonNotBegun:
+	case reasonFetchFailed:
+		see = "the partition's leader is well, and answers this process"
+	default:
 		return ""
 	}
-	return fmt.Sprintf(" Layover asks again by itself. See whether the partition has a leader: %s--describe --topic %s", kafkaTopics, p.topic)
+	return fmt.Sprintf(" Layover asks again by itself. See whether %s: %s--describe --topic %s", see, kafkaTopics, p.topic)
 }
 
 func leaderlessText(p *part) string {

@@ -18,7 +18,7 @@ const (
 )
 
 // WatchEnds keeps the log ends in Status fresh until the context ends. With them it keeps the transactions behind which
-// records wait, and while reading is paused the age of the oldest unread records. The group's lag does not tell how far
+// records wait, the partitions that stand still, and while reading is paused the age of the oldest unread records. The group's lag does not tell how far
 // reading is behind, as it counts parked records. Before Start it waits.
 func (c *Consumer) WatchEnds(ctx context.Context) {
 	select {
@@ -34,7 +34,8 @@ func (c *Consumer) WatchEnds(ctx context.Context) {
 			return
 		case <-ticker.C:
 			c.turns.ends.Add(1)
-			c.askOpen(ctx, c.askEnds(ctx))
+			ends := c.askEnds(ctx)
+			c.askStanding(ctx, ends, c.askOpen(ctx, ends))
 			if c.fetching.isPaused() {
 				c.askOldest(ctx)
 			}

@@ -18,8 +18,9 @@ type fetching struct {
 	topics []string
 	log    *slog.Logger
 
-	mu     sync.Mutex
-	paused bool // all topics are
+	mu      sync.Mutex
+	paused  bool // all topics are
+	resumed time.Time
 }
 
 // pause stops fetching of a partition while it is of that assignment.
@@ -64,6 +65,7 @@ func (f *fetching) setPaused(paused bool) {
 	if paused {
 		f.client.PauseFetchTopics(f.topics...)
 	} else {
+		f.resumed = time.Now()
 		f.client.ResumeFetchTopics(f.topics...)
 	}
 }
@@ -73,6 +75,13 @@ func (f *fetching) isPaused() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.paused
+}
+
+// readingSince returns since when everything is fetched, zero for the start; false: it is not.
+func (f *fetching) readingSince() (time.Time, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.resumed, !f.paused
 }
 
 // rejoin makes the client look at a topic afresh.

@@ -24,6 +24,7 @@ type ownership struct {
 	generation int32
 	joined     bool // a join has completed, and its membership is not lost since
 	rebalances int64
+	polls      int64 // that had records
 }
 
 // owned is one row of the ownership table.
@@ -38,6 +39,9 @@ type owned struct {
 	end     int64 // of its log as last told, or endUnknown
 	unread  unreadRecord
 	open    openTransaction
+	stands  standstill
+	// lastRead is when a poll last had records of it.
+	lastRead time.Time
 	stoppage
 }
 
@@ -256,6 +260,13 @@ func (t *ownership) await(a offsets.Assignment, why string) {
 	})
 }
 
+// polled notes that a poll had records.
+func (t *ownership) polled() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.polls++
+}
+
 // noteFetch notes a poll's answer for a partition, and returns its assignment; ok is false
 // where nobody is to get the records. strayed says that the client began to read below the
 // position, which is from. The client takes no offset for a partition that it does not know yet.
@@ -269,6 +280,7 @@ func (t *ownership) noteFetch(f *kgo.FetchTopicPartition) (a offsets.Assignment,
 	n := len(f.Records)
 	from, strayed = o.next, !o.fetched && n > 0 && f.Records[0].Offset < o.next
 	if n > 0 {
+		o.lastRead = time.Now()
 		o.next = max(o.next, f.Records[n-1].Offset+1)
 	}
 	o.fetched = o.fetched || n > 0 || f.Err != nil
@@ -301,6 +313,9 @@ func (t *ownership) status(now time.Time) Status {
 	for _, o := range t.rows {
 		v := View{Assignment: o.Assignment, Loaded: o.loaded, Next: o.next, End: o.end, OldestUnread: o.oldestUnread(), Open: o.behind()}
 		v.Stopped, v.Reason, v.Since, v.Trying = o.said(now)
+		if why := o.stands.said(o.next); v.Stopped == "" && why != "" {
+			v.Stopped, v.Reason, v.Since, v.Trying = "nothing is read, trying again: "+why, Failing, o.stands.since, true
+		}
 		if o.stopped() && o.loaded {
 			v.Next = o.at
 		}

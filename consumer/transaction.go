@@ -22,8 +22,9 @@ type OpenTransaction struct {
 	Since  time.Time
 }
 
-// askOpen looks for transactions that keep partitions from being read. ends are those that leaders just told.
-func (c *Consumer) askOpen(ctx context.Context, ends map[offsets.TopicPartition]int64) {
+// askOpen looks for transactions that keep partitions from being read. ends are those that leaders just told. It returns
+// the stable ends of partitions whose position has not moved.
+func (c *Consumer) askOpen(ctx context.Context, ends map[offsets.TopicPartition]int64) map[offsets.TopicPartition]int64 {
 	still := c.table.still(c.fetching.isPaused(), time.Now())
 	parts := make([]offsets.TopicPartition, 0, len(still))
 	for _, a := range still {
@@ -32,7 +33,7 @@ func (c *Consumer) askOpen(ctx context.Context, ends map[offsets.TopicPartition]
 		}
 	}
 	if len(parts) == 0 {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, endsTimeout)
 	defer cancel()
@@ -45,6 +46,7 @@ func (c *Consumer) askOpen(ctx context.Context, ends map[offsets.TopicPartition]
 			c.table.while(a, func(o *owned) { o.isStableTo(end, time.Now()) })
 		}
 	}
+	return stable
 }
 
 // still returns the assignments whose position has not moved since the last look although records are behind it.

@@ -1,0 +1,218 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"layover/cluster"
+	"layover/offsets"
+	"layover/verify/kafkatest"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// TestAPartitionStandsStillWhileNothingElseExplainsIt, and what is known of it holds for one read position.
+func TestAPartitionStandsStillWhileNothingElseExplainsIt(t *testing.T) {
+	const most = int(standsFor / endsEvery) // looks after the first that are too early
+	unread := map[offsets.TopicPartition]int64{{Topic: "delayed"}: 105}
+	for name, test := range map[string]struct {
+		ends, stable map[offsets.TopicPartition]int64
+		change       func(o *owned, look int)
+		silent       bool
+		behind       bool
+	}{
+		"records are unread":               {ends: unread, stable: unread, behind: true},
+		"the end is not told":              {silent: true},
+		"whether they are committed":       {ends: unread},
+		"a transaction is open":            {ends: unread, stable: map[offsets.TopicPartition]int64{{Topic: "delayed"}: 100}},
+		"it has not begun":                 {ends: unread, stable: unread, change: func(o *owned, _ int) { o.loaded = false }},
+		"it is stopped":                    {ends: unread, stable: unread, change: func(o *owned, _ int) { o.stop(Unreadable, "x", 100, time.Now()) }},
+		"it was read on":                   {ends: unread, stable: unread, change: func(o *owned, look int) { o.next = 100 + int64(look/most) }},
+		"batches without a record":         {ends: unread, stable: unread, change: func(o *owned, look int) { o.stands.from = 105 }},
+		"nothing is unread":                {ends: map[offsets.TopicPartition]int64{{Topic: "delayed"}: 100}, change: func(o *owned, _ int) { o.end = 100 }},
+		"nothing is unread, then not told": {change: func(o *owned, look int) { o.end = 100 }, silent: true},
+	} {
+		rows, now := unreadRows(5), time.Now()
+		for look := range most + 1 {
+			if test.change != nil {
+				test.change(rows.of(0), look)
+			}
+			got := rows.standing(test.ends, test.stable, time.Time{}, true, now)
+			if last := look == most; (len(got.silent) > 0) != (last && test.silent) || (len(got.behind) > 0) != (last && test.behind) {
+				t.Errorf("%s, look %d: %+v", name, look, got)
+			}
+			now = now.Add(endsEvery)
+		}
+	}
+}
+
+// TestAPauseIsNoStandstill, and after it the time begins anew.
+func TestAPauseIsNoStandstill(t *testing.T) {
+	rows, now := unreadRows(5), time.Now()
+	ends := map[offsets.TopicPartition]int64{{Topic: "delayed"}: 105}
+	look := func(after time.Duration, since time.Time, reading bool) int {
+		now = now.Add(after)
+		return len(rows.standing(ends, ends, since, reading, now).behind)
+	}
+	look(0, time.Time{}, true)
+	if look(standsFor, time.Time{}, false) != 0 {
+		t.Error("while reading is paused")
+	}
+	look(0, now, true)
+	if look(standsFor-1, now, true) != 0 || look(1, time.Time{}, true) != 1 {
+		t.Error("not standsFor after the pause")
+	}
+	if look(endsEvery, now.Add(-1), true) != 0 || look(standsFor-1, time.Time{}, true) != 0 {
+		t.Error("there was a pause between two looks")
+	}
+}
+
+// TestACauseCountsWhenItIsFoundTwice, and where the client may be about to read a partition only if it passes over that.
+func TestACauseCountsWhenItIsFoundTwice(t *testing.T) {
+	for name, test := range map[string]struct {
+		change     func(rows *ownership, since time.Time)
+		leaderless bool
+		certain    bool
+		said       bool
+	}{
+		"the broker refuses": {certain: true, said: true},
+		"nothing is read":    {said: true},
+		"another is read":    {change: func(rows *ownership, since time.Time) { rows.of(1).lastRead = since.Add(15 * time.Second) }},
+		"another was read":   {said: true, change: func(rows *ownership, since time.Time) { rows.of(1).lastRead = since.Add(standsFor - 2*endsEvery) }},
+		"another is read to its end": {change: func(rows *ownership, since time.Time) {
+			rows.of(1).lastRead, rows.of(1).next = since.Add(15*time.Second), 105
+		}},
+		"nothing else is behind": {said: true, change: func(rows *ownership, since time.Time) {
+			rows.of(1).lastRead, rows.of(1).next, rows.of(2).next = since.Add(15*time.Second), 105, 105
+		}},
+		"one of another leader": {said: true, change: func(rows *ownership, since time.Time) { rows.of(3).lastRead = since.Add(15 * time.Second) }},
+		"another, in two rounds": {change: func(rows *ownership, since time.Time) {
+			rows.polls, rows.of(1).lastRead = 4+8, since.Add(15*time.Second)
+		}},
+		"in more": {said: true, change: func(rows *ownership, since time.Time) {
+			rows.polls, rows.of(1).lastRead = 4+9, since.Add(15*time.Second)
+		}},
+		"there is no leader": {certain: true, leaderless: true},
+		"it was read on":     {certain: true, change: func(rows *ownership, _ time.Time) { rows.of(0).next++ }},
+	} {
+		rows, since := unreadRows(5, 5, 5, 5), time.Now()
+		led := cluster.Located{}
+		for tp := range rows.rows {
+			led[tp] = cluster.Bounds{Leader: tp.Partition / 3}
+		}
+		o := rows.of(0)
+		o.stands, rows.polls = standstill{next: 100, from: 100, since: since, polls: 4}, 4
+		if test.leaderless {
+			led[o.TopicPartition] = cluster.Bounds{Err: errors.New("none")}
+		}
+		if test.change != nil {
+			test.change(rows, since)
+		}
+		for look := 1; look <= 3; look++ {
+			rows.found(o.Assignment, led, "why", test.certain, since.Add(standsFor))
+			v := rows.status(since).Partitions[0]
+			if said := look >= standsLooks && test.said; (v.Reason == Failing) != said || said && (!v.Since.Equal(since) || !v.Trying || v.Stopped != "nothing is read, trying again: why") {
+				t.Errorf("%s, look %d: %+v", name, look, v)
+			}
+		}
+	}
+}
+
+// TestAFetchThatIsRefusedWithoutAWordIsSaid, each time, and ends by itself. Its neighbours are well.
+func TestAFetchThatIsRefusedWithoutAWordIsSaid(t *testing.T) {
+	inGroup(t, func(g *group) {
+		slowly := func(c *Config) {
+			c.Options = func() []kgo.Opt { return append(g.Options(), kgo.Dialer(lagged(g.Cluster, 10*time.Millisecond))) }
+		}
+		m := g.join(slowly)
+		g.owns(m, 3)
+		for round := range 2 {
+			refused := g.Refuse(kmsg.Fetch, kfake.Fault{Topic: "t", Partitions: []int32{0}, Err: kerr.KafkaStorageError})
+			time.Sleep(2 * time.Second)
+			g.produce(0, 3)
+			end := g.produce(1, 3)
+			time.Sleep(standsFor)
+			if v := m.view(0); v.Stopped != "" {
+				t.Errorf("round %d, early: %+v", round, v)
+			}
+			time.Sleep(3 * endsEvery)
+			if v := m.view(0); v.Reason != Failing || !v.Trying || m.view(1).Reason != "" || m.view(1).Next != end || m.view(2).Reason != "" {
+				t.Errorf("round %d: %+v, and its neighbours %+v, %+v", round, v, m.view(1), m.view(2))
+			}
+			refused.Remove()
+			time.Sleep(10 * time.Second)
+			if v := m.view(0); v.Reason != "" || v.Next != end {
+				t.Errorf("round %d, over: %+v", round, v)
+			}
+		}
+	})
+}
+
+// lagged is the way to a cluster with a pause before each write.
+func lagged(c *kafkatest.Cluster, pause time.Duration) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := c.Net.DialContext(ctx, network, addr)
+		return lag{conn, pause}, err
+	}
+}
+
+type lag struct {
+	net.Conn
+	pause time.Duration
+}
+
+func (l lag) Write(b []byte) (int, error) {
+	time.Sleep(l.pause)
+	return l.Conn.Write(b)
+}
+
+// TestManyPartitionsWithMuchToReadAreNoStandstill: each has its turn, which comes after longer than standsFor.
+func TestManyPartitionsWithMuchToReadAreNoStandstill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const partitions, each = 240, 2
+		g := &group{Cluster: kafkatest.StartVirtual(t, 1, kfake.SeedTopics(partitions, "t")), owners: owners{has: make(map[int32]int)}}
+		for p := range int32(partitions) {
+			for range each {
+				g.Produce(&kgo.Record{Topic: "t", Partition: p, Value: make([]byte, 60<<10)})
+			}
+		}
+		m := g.join(func(c *Config) {
+			c.FetchMaxBytes = 1 << 16
+			c.Options = func() []kgo.Opt { return append(g.Options(), kgo.Dialer(lagged(g.Cluster, 700*time.Millisecond))) }
+			c.Log = slog.New(slog.DiscardHandler)
+		})
+		g.owns(m, partitions)
+		var longest time.Duration
+		stood := make(map[int32]time.Time)
+		at := make(map[int32]int64)
+		for began := time.Now(); ; time.Sleep(time.Second) {
+			left := 0
+			for _, v := range m.Status().Partitions {
+				if v.Stopped != "" {
+					t.Fatalf("after %v: %+v", time.Since(began), v)
+				}
+				if v.Next < each {
+					left++
+				}
+				if at[v.Partition] != v.Next || stood[v.Partition].IsZero() {
+					at[v.Partition], stood[v.Partition] = v.Next, time.Now()
+				}
+				longest = max(longest, time.Since(stood[v.Partition]))
+			}
+			if left == 0 {
+				break
+			}
+		}
+		if longest < standsFor+3*endsEvery {
+			t.Errorf("no partition stood still for longer than %v", longest)
+		}
+	})
+}
