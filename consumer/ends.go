@@ -18,8 +18,8 @@ const (
 )
 
 // WatchEnds keeps the log ends in Status fresh until the context ends. With them it keeps the transactions behind which
-// records wait, the partitions that stand still, and while reading is paused the age of the oldest unread records. The group's lag does not tell how far
-// reading is behind, as it counts parked records. Before Start it waits.
+// records wait, the partitions that stand still, and while reading is paused the age of the oldest unread records. The
+// group's lag does not tell how far reading is behind, as it counts parked records. Before Start it waits.
 func (c *Consumer) WatchEnds(ctx context.Context) {
 	select {
 	case <-ctx.Done():

@@ -30,16 +30,17 @@ type ownership struct {
 // owned is one row of the ownership table.
 type owned struct {
 	offsets.Assignment
-	member  string // id under which it was assigned, and which it does not outlive
-	topicID offsets.TopicID
-	claimed bool // a loading has it
-	loaded  bool // offset and finished set are known, and the handler has it
-	fetched bool // a fetch was answered
-	next    int64
-	end     int64 // of its log as last told, or endUnknown
-	unread  unreadRecord
-	open    openTransaction
-	stands  standstill
+	member   string // id under which it was assigned, and which it does not outlive
+	topicID  offsets.TopicID
+	assigned time.Time // when
+	claimed  bool      // a loading has it
+	loaded   bool      // offset and finished set are known, and the handler has it
+	fetched  bool      // a fetch was answered
+	next     int64
+	end      int64 // of its log as last told, or endUnknown
+	unread   unreadRecord
+	open     openTransaction
+	stands   standstill
 	// lastRead is when a poll last had records of it.
 	lastRead time.Time
 	stoppage
@@ -109,7 +110,7 @@ func (t *ownership) add(parts map[string][]int32) int {
 		for _, p := range partitions {
 			tp := offsets.TopicPartition{Topic: topic, Partition: p}
 			t.epochs++
-			t.rows[tp] = &owned{Assignment: offsets.Assignment{TopicPartition: tp, Epoch: t.epochs}, member: t.memberID, end: endUnknown}
+			t.rows[tp] = &owned{Assignment: offsets.Assignment{TopicPartition: tp, Epoch: t.epochs}, assigned: time.Now(), member: t.memberID, end: endUnknown}
 		}
 	}
 	return len(t.rows)
@@ -312,10 +313,7 @@ func (t *ownership) status(now time.Time) Status {
 	s := Status{MemberID: t.memberID, Generation: t.generation, Joined: t.joined, Rebalances: t.rebalances}
 	for _, o := range t.rows {
 		v := View{Assignment: o.Assignment, Loaded: o.loaded, Next: o.next, End: o.end, OldestUnread: o.oldestUnread(), Open: o.behind()}
-		v.Stopped, v.Reason, v.Since, v.Trying = o.said(now)
-		if why := o.stands.said(o.next); v.Stopped == "" && why != "" {
-			v.Stopped, v.Reason, v.Since, v.Trying = "nothing is read, trying again: "+why, Failing, o.stands.since, true
-		}
+		v.Stopped, v.Reason, v.Since, v.Trying = o.why(now)
 		if o.stopped() && o.loaded {
 			v.Next = o.at
 		}
@@ -325,4 +323,19 @@ func (t *ownership) status(now time.Time) Status {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 	})
 	return s
+}
+
+// why returns why the partition is not read, for Status; "" where it is, or nothing is known of it. An assignment that
+// no loading has waits for the client, which asks for the offset again and again and says nothing.
+func (o *owned) why(now time.Time) (text string, code Reason, since time.Time, trying bool) {
+	if text, code, since, trying = o.said(now); text != "" {
+		return text, code, since, trying
+	}
+	if !o.loaded && !o.claimed && now.Sub(o.assigned) >= loadGrace {
+		return whereToBegin + "the group's offset is not told, as while a transaction holds it", NotBegun, o.assigned, true
+	}
+	if found := o.stands.said(o.next); found != "" {
+		return "nothing is read, trying again: " + found, Failing, o.stands.since, true
+	}
+	return "", "", time.Time{}, false
 }

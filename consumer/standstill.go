@@ -85,8 +85,8 @@ func anyTold(led cluster.Located) bool {
 	return false
 }
 
-// lookAt asks for the batch that an assignment's reader stands before. It returns why that is not read, or "" where there
-// is none to read. certain says that the broker refuses it; else the client may be about to read it.
+// lookAt asks for the batch that an assignment's reader stands before. It returns why that is not read, or "" where
+// there is none to read. certain says that the broker refuses it; else the client may be about to read it.
 func (c *Consumer) lookAt(ctx context.Context, a offsets.Assignment, leader int32) (why string, certain bool) {
 	next, from := c.table.standsAt(a)
 	for range standsHops {

@@ -75,7 +75,7 @@ func TestAPauseIsNoStandstill(t *testing.T) {
 	}
 }
 
-// TestACauseCountsWhenItIsFoundTwice, and where the client may be about to read a partition only if it passes over that.
+// TestACauseCountsWhenItIsFoundTwice, and where the client may be about to read a partition only if it passes over it.
 func TestACauseCountsWhenItIsFoundTwice(t *testing.T) {
 	for name, test := range map[string]struct {
 		change     func(rows *ownership, since time.Time)

@@ -49,12 +49,15 @@ func (s *stoppage) stop(code Reason, text string, at int64, now time.Time) {
 	s.text, s.code, s.since, s.at, s.passing = text, code, now, at, false
 }
 
+// whereToBegin is what the text of a partition begins with that is not begun.
+const whereToBegin = "where to begin is not known yet, trying again: "
+
 // await notes why reading cannot begin yet. The time of an earlier reason stays.
 func (s *stoppage) await(why string, now time.Time) {
 	if s.since.IsZero() {
 		s.since = now
 	}
-	s.text, s.code, s.passing = "where to begin is not known yet, trying again: "+why, NotBegun, true
+	s.text, s.code, s.passing = whereToBegin+why, NotBegun, true
 }
 
 // clear lets the partition be read.

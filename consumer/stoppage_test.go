@@ -6,6 +6,11 @@ import (
 	"time"
 
 	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // TestAFailureCountsUntilFetchesAreAnsweredOrQuiet, each time, and as long as they go on failing.
@@ -74,4 +79,30 @@ func TestAMembershipThatIsLostIsNotJoined(t *testing.T) {
 			t.Error("after the loss it is joined")
 		}
 	}
+}
+
+// TestAPartitionWhoseOffsetIsNotToldHasNotBegun, from the grace of a loading on, until a loading has it.
+func TestAPartitionWhoseOffsetIsNotToldHasNotBegun(t *testing.T) {
+	inGroup(t, func(g *group) {
+		g.produce(0, 3)
+		g.Commit("g", kadm.Offset{Topic: "t", Partition: 0, At: 1, LeaderEpoch: -1})
+		held := g.Refuse(kmsg.OffsetFetch, kfake.Fault{Topic: "t", Err: kerr.UnstableOffsetCommit})
+		m := g.join(nil)
+		g.Until(10*time.Second, "it is assigned", func() bool { return len(m.Status().Partitions) == 3 })
+		assigned := time.Now()
+		time.Sleep(loadGrace - time.Second)
+		if v := m.view(0); v.Stopped != "" {
+			t.Errorf("within the grace: %+v", v)
+		}
+		time.Sleep(2 * time.Second)
+		if v := m.view(0); v.Reason != NotBegun || !v.Trying || assigned.Sub(v.Since) > time.Second || v.Loaded {
+			t.Errorf("after the grace: %+v, assigned at %v", v, assigned)
+		}
+		held.Remove()
+		g.owns(m, 3)
+		time.Sleep(time.Second)
+		if v := m.view(0); v.Stopped != "" || v.Next != 3 {
+			t.Errorf("after all: %+v", v)
+		}
+	})
 }

@@ -22,8 +22,8 @@ type OpenTransaction struct {
 	Since  time.Time
 }
 
-// askOpen looks for transactions that keep partitions from being read. ends are those that leaders just told. It returns
-// the stable ends of partitions whose position has not moved.
+// askOpen looks for transactions that keep partitions from being read. ends are those that leaders just told. It
+// returns the stable ends of partitions whose position has not moved.
 func (c *Consumer) askOpen(ctx context.Context, ends map[offsets.TopicPartition]int64) map[offsets.TopicPartition]int64 {
 	still := c.table.still(c.fetching.isPaused(), time.Now())
 	parts := make([]offsets.TopicPartition, 0, len(still))

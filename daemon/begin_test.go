@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -218,4 +219,41 @@ func TestAJournalPartitionOutOfReachHoldsUpItsOwnAlone(t *testing.T) {
 		w.onTime(0, 1)
 		in.stop()
 	})
+}
+
+// TestAPartitionWhoseOffsetIsNotToldIsSaid: it comes to a running process, and the client asks for its offset again and
+// again, and says nothing. Its records are due, and nobody reads them.
+func TestAPartitionWhoseOffsetIsNotToldIsSaid(t *testing.T) {
+	for name, fault := range map[string]kfake.Fault{
+		"a transaction holds it": {Topic: ingress, Err: kerr.UnstableOffsetCommit},
+		"the group is loading":   {TopLevel: true, Err: kerr.CoordinatorLoadInProgress},
+		"there is no answer":     {TopLevel: true, Err: kerr.RequestTimedOut},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *fixture) {
+				a := w.start()
+				a.ready()
+				b := w.start()
+				b.ready()
+				time.Sleep(20 * time.Second)
+				silent := w.Refuse(kmsg.OffsetFetch, fault)
+				b.stop()
+				time.Sleep(10 * time.Second)
+				w.sendMany(0, 0, 100, delays(time.Second, 100))
+				w.sendMany(1, 0, 100, delays(time.Second, 100))
+				for range 10 {
+					time.Sleep(30 * time.Second)
+					code, _ := a.get("/readyz")
+					if s := a.status(); code == http.StatusOK && len(fmt.Sprint(s["sick"])) < 4 && w.count(egress) < 200 {
+						t.Errorf("%d of 200 delivered, and status names nothing sick: group %v", w.count(egress), s["group"])
+						break
+					}
+				}
+				silent.Remove()
+				w.arrives(egress, 200, time.Minute)
+				w.Until(time.Minute, "all is well", func() bool { _, body := a.get("/readyz"); return body == "ready\n" })
+				a.stop()
+			})
+		})
+	}
 }
