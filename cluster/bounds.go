@@ -22,7 +22,8 @@ type Bounds struct {
 	ClusterID string
 	TopicID   offsets.TopicID
 	Leader    int32
-	// LeaderEpoch is the leader's, -1 where the broker does not tell it.
+	// LeaderEpoch is that of metadata, or of the leader's own answer where that is lower; -1 where neither tells it. A
+	// former leader that is cut off from the controller answers in its old epoch, about its old log.
 	LeaderEpoch int32
 	Start       int64
 	Stable      int64 // last stable offset: a reader of committed records gets no further
@@ -208,7 +209,9 @@ const (
 	committed   = 1 // the last stable offset
 )
 
-// listBounds asks a broker for the bounds of the partitions that it leads.
+// listBounds asks a broker for the bounds of the partitions that it leads, in the leader epochs of metadata. A broker
+// in another epoch refuses (KIP-320): without the epoch one that has not heard of an election would answer as the
+// leader.
 func listBounds(ctx context.Context, broker *kgo.Broker, out Located) {
 	for _, ask := range []struct {
 		timestamp int64
@@ -219,7 +222,7 @@ func listBounds(ctx context.Context, broker *kgo.Broker, out Located) {
 		{atEnd, committed, func(b *Bounds) *int64 { return &b.Stable }},
 		{atEnd, uncommitted, func(b *Bounds) *int64 { return &b.End }},
 	} {
-		found, err := listOffsets(ctx, broker, slices.Collect(maps.Keys(out)), ask.timestamp, ask.isolation)
+		found, err := listOffsets(ctx, broker, out, ask.timestamp, ask.isolation)
 		for at, b := range out {
 			p, ok := found[at]
 			switch failed := kerr.ErrorForCode(p.ErrorCode); {
@@ -232,14 +235,31 @@ func listBounds(ctx context.Context, broker *kgo.Broker, out Located) {
 				b.Err = fmt.Errorf("log bounds: %w", failed)
 			default:
 				*ask.bound(&b) = p.Offset
+				if ask.timestamp == atEnd { // at the start it is the first record's
+					b.answeredIn(p.LeaderEpoch)
+				}
 			}
 			out[at] = b
 		}
 	}
 }
 
-func listOffsets(ctx context.Context, broker *kgo.Broker, parts []offsets.TopicPartition, timestamp int64, isolation int8) (map[offsets.TopicPartition]kmsg.ListOffsetsResponseTopicPartition, error) {
-	resp, err := broker.RetriableRequest(ctx, listOffsetsRequest(parts, timestamp, isolation))
+// answeredIn takes the leader epoch of the leader's own answer, -1 where it tells none.
+func (b *Bounds) answeredIn(epoch int32) {
+	if epoch >= 0 && (b.LeaderEpoch < 0 || epoch < b.LeaderEpoch) {
+		b.LeaderEpoch = epoch
+	}
+}
+
+func listOffsets(ctx context.Context, broker *kgo.Broker, of Located, timestamp int64, isolation int8) (map[offsets.TopicPartition]kmsg.ListOffsetsResponseTopicPartition, error) {
+	req := listOffsetsRequest(slices.Collect(maps.Keys(of)), timestamp, isolation)
+	for _, t := range req.Topics {
+		for i := range t.Partitions {
+			p := &t.Partitions[i]
+			p.CurrentLeaderEpoch = of[offsets.TopicPartition{Topic: t.Topic, Partition: p.Partition}].LeaderEpoch
+		}
+	}
+	resp, err := broker.RetriableRequest(ctx, req)
 	if err != nil {
 		return nil, err
 	}

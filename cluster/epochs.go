@@ -14,7 +14,11 @@ import (
 )
 
 // EpochAsk asks the leader of a partition for the end of a leader epoch.
-type EpochAsk struct{ Leader, Epoch int32 }
+type EpochAsk struct {
+	Leader  int32
+	Current int32 // leader epoch in which it leads, -1: not known
+	Epoch   int32 // the one that is asked about
+}
 
 // EpochEnd is the answer: -1 where the leader does not know the epoch.
 type EpochEnd struct {
@@ -23,10 +27,10 @@ type EpochEnd struct {
 	Err    error
 }
 
-// EpochEnds asks the leaders of partitions for the ends of leader epochs (KIP-101).
-// Each leader is asked by itself, and each error is of one partition. It calls got with
-// every partition once, from several goroutines. It returns when all leaders have
-// answered, after 10 s at most.
+// EpochEnds asks the leaders of partitions for the ends of leader epochs (KIP-101). A broker refuses that leads in
+// another epoch than the question says (KIP-320). Each leader is asked by itself, and each error is of one partition.
+// It calls got with every partition once, from several goroutines. It returns when all leaders have answered, after 10
+// s at most.
 func EpochEnds(ctx context.Context, cl *kgo.Client, asks map[offsets.TopicPartition]EpochAsk, got func(map[offsets.TopicPartition]EpochEnd)) {
 	ctx, cancel := context.WithTimeout(ctx, boundsTimeout)
 	defer cancel()
@@ -45,11 +49,11 @@ func EpochEnds(ctx context.Context, cl *kgo.Client, asks map[offsets.TopicPartit
 
 // EndOfEpoch is EpochEnds for one partition. It returns -1 where the leader does not know
 // the epoch. It asks the leader that the client knows first, so that most questions need
-// no metadata request.
+// no metadata request. One that the client knows of an earlier epoch is a former leader.
 func EndOfEpoch(ctx context.Context, cl *kgo.Client, at offsets.TopicPartition, epoch int32) (int64, error) {
-	if leader, _, err := cl.PartitionLeader(at.Topic, at.Partition); err == nil && leader >= 0 {
+	if leader, current, err := cl.PartitionLeader(at.Topic, at.Partition); err == nil && leader >= 0 && (current < 0 || current >= epoch) {
 		asking, cancel := context.WithTimeout(ctx, locateTimeout) // it may be gone
-		end := endOfEpoch(asking, cl, at, EpochAsk{leader, epoch})
+		end := endOfEpoch(asking, cl, at, EpochAsk{leader, current, epoch})
 		cancel()
 		if end.Err == nil || end.TooOld {
 			return end.Offset, end.Err
@@ -59,7 +63,7 @@ func EndOfEpoch(ctx context.Context, cl *kgo.Client, at offsets.TopicPartition, 
 	if b.Err != nil {
 		return 0, b.Err
 	}
-	end := endOfEpoch(ctx, cl, at, EpochAsk{b.Leader, epoch})
+	end := endOfEpoch(ctx, cl, at, EpochAsk{b.Leader, b.LeaderEpoch, epoch})
 	return end.Offset, end.Err
 }
 
@@ -77,7 +81,7 @@ func epochEnds(ctx context.Context, broker *kgo.Broker, parts []offsets.TopicPar
 		for _, at := range parts {
 			if at.Topic == name {
 				p := kmsg.NewOffsetForLeaderEpochRequestTopicPartition()
-				p.Partition, p.CurrentLeaderEpoch, p.LeaderEpoch = at.Partition, -1, asks[at].Epoch
+				p.Partition, p.CurrentLeaderEpoch, p.LeaderEpoch = at.Partition, asks[at].Current, asks[at].Epoch
 				t.Partitions = append(t.Partitions, p)
 			}
 		}

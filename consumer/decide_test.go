@@ -67,7 +67,7 @@ func TestAPartitionOfAKnownGroupStartsByWhatIsKnownOfItsTopic(t *testing.T) {
 
 // TestAPartitionGoesOnByItsCommittedOffset and the bounds of its log.
 func TestAPartitionGoesOnByItsCommittedOffset(t *testing.T) {
-	bounds := cluster.Bounds{ClusterID: "c", TopicID: offsets.TopicID{1}, Start: 5, End: 20, Stable: 18}
+	bounds := cluster.Bounds{ClusterID: "c", TopicID: offsets.TopicID{1}, LeaderEpoch: 4, Start: 5, End: 20, Stable: 18}
 	id := offsets.Identity{ClusterID: "c", TopicID: offsets.TopicID{1}, Partition: 2}
 	w := offsets.NewWindow(10)
 	w.FinishRange(12, 15)
@@ -139,7 +139,7 @@ func TestAPartitionWithoutAJournalGetsAnIncarnationOnce(t *testing.T) {
 // TestAPartitionBeginsAboveWhatItsJournalHasFinished, and says no less than its log allows.
 func TestAPartitionBeginsAboveWhatItsJournalHasFinished(t *testing.T) {
 	for low, want := range map[int64]int64{3: 8, 8: 8, 12: 12} {
-		p := &partition{stage: needsJournal}
+		p := &partition{stage: needsJournal, at: cluster.Bounds{LeaderEpoch: 6}}
 		p.Window, p.Next = offsets.NewWindow(0), 8
 		p.Window.FinishRange(0, low)
 		p.restored(facts.Answer{LeaderEpoch: 6})

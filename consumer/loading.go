@@ -20,6 +20,9 @@ const (
 	sickRetry = time.Second
 	// journalGrace is how long reading a journal may take before its partition is sick.
 	journalGrace = 10 * time.Second
+	// believeAfter is how long a leader of a lower epoch than the committed one is asked again, where brokers tell no
+	// topic ids. A broker that is cut off from the controller loses its session after 9 s (KRaft) or 18 s (ZooKeeper).
+	believeAfter = 30 * time.Second
 	// askTimeout is for one question.
 	askTimeout = 5 * time.Second
 )
@@ -150,6 +153,14 @@ func (l *loading) retry(p *partition, err error) {
 		wait = sickRetry
 	}
 	p.retry(allow(err, l.loader.group.name, p.Topic), time.Now().Add(wait))
+}
+
+// took deals with a partition that has taken an answer. After an error its question is asked again.
+func (l *loading) took(p *partition, err error) {
+	if err != nil {
+		l.retry(p, err)
+	}
+	l.moved(p)
 }
 
 // moved deals with a partition that an answer has moved on. A ready one leaves the

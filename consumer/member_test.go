@@ -129,10 +129,10 @@ type group struct {
 	owners owners
 }
 
-func inGroup(t *testing.T, f func(g *group)) {
+func inGroup(t *testing.T, f func(g *group), opts ...kfake.Opt) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		g := &group{Cluster: kafkatest.StartVirtual(t, 1, kfake.SeedTopics(3, "t")), began: time.Now(), owners: owners{has: make(map[int32]int)}}
+		g := &group{Cluster: kafkatest.StartVirtual(t, 1, append(opts, kfake.SeedTopics(3, "t"))...), began: time.Now(), owners: owners{has: make(map[int32]int)}}
 		f(g)
 		if t.Failed() {
 			t.Log(g.logs.String())

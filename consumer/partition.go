@@ -29,6 +29,8 @@ type partition struct {
 	// outdated: the topic may have been deleted and made again since its committed offset
 	// was told. The offset is asked for once more, by the topic id that bounds came with.
 	outdated bool
+	epoch    int32          // highest leader epoch that its log is known to have, by its journal; see formerLeader
+	believes bool           // what a leader of a lower epoch says is taken, where that may be the truth
 	from     *offsets.Start // that was resumed, until it is logged
 	checked  bool           // its leader epoch was checked
 
@@ -68,39 +70,46 @@ func (p *partition) retry(err error, due time.Time) { p.asked, p.err, p.due = fa
 // unbounded notes that the question for bounds had no answer.
 func (p *partition) unbounded() { p.outdated = true }
 
-// bounded takes bounds. A partition that is complete wanted its leader alone.
-func (p *partition) bounded(at cluster.Bounds, group string) {
+// bounded takes bounds. A partition that is complete wanted its leader alone. After an error bounds have to be asked
+// for again.
+func (p *partition) bounded(at cluster.Bounds, group string) error {
 	id := offsets.Identity{ClusterID: at.ClusterID, TopicID: at.TopicID, Partition: p.Partition}
 	if p.Facts != nil && id == p.id.Identity {
 		p.at = at
 		p.next(needsEpoch)
-		return
+		return p.formerLeader(p.LeaderEpoch)
 	}
 	p.outdated = p.outdated || p.id.TopicID != (offsets.TopicID{}) && p.id.TopicID != id.TopicID
+	if p.id.Identity != id {
+		p.epoch = 0
+	}
 	p.Facts = nil // of another log: nothing is complete until the stages are gone through again
 	p.at, p.id = at, facts.Identity{Identity: id, Group: group}
 	p.StableEnd, p.TopicID, p.ClusterID = at.Stable, at.TopicID, at.ClusterID
 	if !p.fetched || p.outdated {
 		p.next(needsOffset)
-		return
+		return nil
 	}
-	p.locate()
+	return p.locate()
 }
 
-// committed takes the group's committed offset, nil for none.
-func (p *partition) committed(was *offsets.Committed) {
+// committed takes the group's committed offset, nil for none. After an error bounds have to be asked for again.
+func (p *partition) committed(was *offsets.Committed) error {
 	p.fetched, p.outdated, p.was = true, false, was
-	p.locate()
+	return p.locate()
 }
 
 // locate decides how a partition goes on whose bounds and committed offset are known.
-func (p *partition) locate() {
+func (p *partition) locate() error {
 	if p.was == nil || p.was.Metadata == offsets.Unstarted {
 		p.next(needsStart)
-		return
+		return nil
 	}
 	from, err := offsets.Resume(*p.was, p.id.Identity, offsets.Bounds{Start: p.at.Start, End: p.at.End})
+	former := p.formerLeader(from.LeaderEpoch)
 	switch {
+	case former != nil:
+		return former
 	case errors.Is(err, offsets.ErrBeyondEnd):
 		p.refuse(Truncated, fmt.Sprintf("%v: the log was truncated or is another one; set the group's offset for this partition, then restart", err))
 	case err != nil:
@@ -111,6 +120,25 @@ func (p *partition) locate() {
 		p.id.Incarnation, p.named, p.Runs = from.Incarnation, from.Journal, from.Runs
 		p.next(needsJournal)
 	}
+	return nil
+}
+
+// formerLeader returns an error, and has bounds asked for again, where those that are known are of a lower leader
+// epoch than the log is known to have, by its commit or its journal. They come from a leader that was cut off from the
+// controller, and has not heard of its end. Its log may end below offsets that are finished. -1 is no epoch, and
+// nothing is compared.
+//
+// Leader epochs of one log never fall: an unclean election raises them, too. A topic that is made again begins at 0,
+// and has another id, so that its commit counts without an epoch. Only brokers that know no topic ids cannot tell it
+// from the former one. What they say is believed after believeAfter. Otherwise there is no bound: a leader may be cut
+// off for hours, and an operator who has restored old brokers sets the group's offset, which has no epoch.
+func (p *partition) formerLeader(epoch int32) error {
+	epoch = max(epoch, p.epoch)
+	if p.at.LeaderEpoch < 0 || p.at.LeaderEpoch >= epoch || p.believes && p.id.TopicID == (offsets.TopicID{}) {
+		return nil
+	}
+	p.next(needsBounds)
+	return fmt.Errorf("log bounds: %w: broker %d leads in epoch %d, and epoch %d was read", errFormerLeader, p.at.Leader, p.at.LeaderEpoch, epoch)
 }
 
 // started takes the start of a partition without a committed offset.
@@ -131,8 +159,13 @@ func (p *partition) unjournalled() {
 	p.makeWriter(facts.Restored{})
 }
 
-// restored takes the journal's answer.
-func (p *partition) restored(a facts.Answer) {
+// restored takes the journal's answer. It returns an error where its facts are of a later leader epoch than the bounds:
+// these have cut them off, and have to be asked for again.
+func (p *partition) restored(a facts.Answer) error {
+	p.epoch = max(p.epoch, a.LeaderEpoch)
+	if err := p.formerLeader(p.LeaderEpoch); err != nil {
+		return err
+	}
 	switch {
 	case errors.Is(a.Err, facts.ErrTruncated):
 		p.refuse(Truncated, fmt.Sprintf("%v: set the group's offset for this partition, then restart", a.Err))
@@ -143,11 +176,22 @@ func (p *partition) restored(a facts.Answer) {
 		p.Next = max(p.Next, p.Window.Low())
 		p.makeWriter(a.Restored)
 	}
+	return nil
 }
 
 func (p *partition) makeWriter(r facts.Restored) {
 	p.Facts = facts.NewWriter(p.id, rand.Uint64()|1, r, p.Window)
 	p.next(needsEpoch)
+}
+
+var errFormerLeader = errors.New("only a former leader answers, which has not heard of an election")
+
+// leadsIn is the leader epoch to ask its leader in, -1 where that is not known, or was only believed.
+func (p *partition) leadsIn() int32 {
+	if p.at.LeaderEpoch < p.LeaderEpoch {
+		return -1
+	}
+	return p.at.LeaderEpoch
 }
 
 // unchecked leaves the question for the leader epoch to the client, which asks for

@@ -40,8 +40,8 @@ func (l *loading) askBounds(ctx context.Context, parts []*partition) {
 						p.unbounded()
 						l.retry(p, at.Err)
 					default:
-						p.bounded(at, l.loader.group.name)
-						l.moved(p)
+						p.believes = time.Since(l.began) >= believeAfter
+						l.took(p, p.bounded(at, l.loader.group.name))
 					}
 				}
 			})
@@ -72,11 +72,9 @@ func (l *loading) askCommitted(ctx context.Context, parts []*partition) {
 					}
 					l.retry(p, why)
 				case ok:
-					p.committed(&was)
-					l.moved(p)
+					l.took(p, p.committed(&was))
 				default:
-					p.committed(nil)
-					l.moved(p)
+					l.took(p, p.committed(nil))
 				}
 			}
 		})
@@ -150,8 +148,7 @@ func (l *loading) restore(ctx context.Context, parts []*partition) {
 
 func (l *loading) restored(p *partition, a facts.Answer) {
 	if l.open[p.TopicPartition] == p {
-		p.restored(a)
-		l.moved(p)
+		l.took(p, p.restored(a))
 	}
 }
 
@@ -165,7 +162,7 @@ func (l *loading) askEpochs(ctx context.Context, parts []*partition) {
 			l.moved(p)
 			continue
 		}
-		asks[p.TopicPartition] = cluster.EpochAsk{Leader: p.at.Leader, Epoch: p.LeaderEpoch}
+		asks[p.TopicPartition] = cluster.EpochAsk{Leader: p.at.Leader, Current: p.leadsIn(), Epoch: p.LeaderEpoch}
 	}
 	if len(asks) == 0 {
 		return
@@ -178,10 +175,7 @@ func (l *loading) askEpochs(ctx context.Context, parts []*partition) {
 					if p == nil {
 						continue
 					}
-					if err := p.ended(end); err != nil {
-						l.retry(p, err)
-					}
-					l.moved(p)
+					l.took(p, p.ended(end))
 				}
 			})
 		})
