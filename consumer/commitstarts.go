@@ -58,7 +58,11 @@ func (g *groupStart) commitStarts(ctx context.Context, known map[offsets.TopicPa
 	if len(commits) == 0 { // each partition has a journal
 		return starts, nil
 	}
-	return starts, g.sendStarts(ctx, commits, starts)
+	if err := g.sendStarts(ctx, commits, starts); err != nil {
+		return starts, err
+	}
+	g.log.Info("group starts", "group", g.group.name, "offset", g.offset)
+	return starts, nil
 }
 
 // sendStarts commits starts. Those that are refused it commits again, for loadGrace. One
@@ -89,7 +93,6 @@ func (g *groupStart) sendStarts(ctx context.Context, commits []offsets.Commit, s
 		until := time.Now().Add(repeatStarts)
 		g.doubtfulUntil.Store(&until)
 	}
-	g.log.Info("group starts", "group", g.group.name, "offset", g.offset)
 	return nil
 }
 

@@ -31,7 +31,8 @@ type startAt struct {
 // In a group without any committed offset the start is LAYOVER_START_OFFSET's. One member,
 // the owner of the first partition of all, commits every start in one request. The others
 // wait for it. So a partition without an offset in a known group is new, or has lost its
-// offset: members that start together cannot cause it.
+// offset: members that start together cannot cause it. New ones start together as well, each
+// at the start of its log: see startAdded.
 type groupStart struct {
 	client  *kgo.Client
 	table   *ownership
@@ -60,12 +61,19 @@ func (g *groupStart) of(ctx context.Context, missing map[offsets.TopicPartition]
 var errStarting = errors.New("another assignment's partitions are being started")
 
 func (g *groupStart) decide(ctx context.Context, missing map[offsets.TopicPartition]cluster.Bounds) map[offsets.TopicPartition]startAt {
-	known, unstable, err := g.group.committed(ctx, nil)
+	now := new(offsetsNow)
+	now.member, now.generation = g.table.identity()
+	var err error
+	now.known, now.unstable, err = g.group.committed(ctx, nil)
 	switch {
 	case err != nil:
 		return later(missing, err)
-	case len(known)+len(unstable) > 0 || g.offset == "none":
-		return g.known(ctx, missing, known, unstable)
+	case len(now.known)+len(now.unstable) > 0:
+		starts := g.known(ctx, missing, now.known, now.unstable)
+		g.startAdded(ctx, now, missing, starts)
+		return starts
+	case g.offset == "none":
+		return g.known(ctx, missing, nil, nil)
 	case !g.first(ctx):
 		return later(missing, errOtherStarts)
 	}
@@ -96,12 +104,7 @@ var errOtherStarts = errors.New("the member with the first partition has not com
 // partition that is new, or whose log has lost nothing, starts at its log start. Any other
 // has lost its offset: it is not read.
 func (g *groupStart) known(ctx context.Context, missing map[offsets.TopicPartition]cluster.Bounds, known map[offsets.TopicPartition]offsets.Committed, unstable map[offsets.TopicPartition]error) map[offsets.TopicPartition]startAt {
-	highest := make(map[string]int32)
-	for tp := range known {
-		if h, ok := highest[tp.Topic]; !ok || tp.Partition > h {
-			highest[tp.Topic] = tp.Partition
-		}
-	}
+	highest := highestOf(maps.Keys(known))
 	out, unknown := g.orphaned(ctx, identities(missing))
 	maps.Copy(out, unknown)
 	for tp, b := range missing {

@@ -271,9 +271,6 @@ func TestStartsThatAreRefusedAreCommittedAgainForAWhile(t *testing.T) {
 				if s.doubtful(time.Now()) != (took >= doubtfulStart) || s.doubtful(time.Now().Add(repeatStarts)) {
 					t.Errorf("doubtful after %v: %v", took, s.doubtful(time.Now()))
 				}
-				if n := len(g.logs.Lines("group starts")); n != map[bool]int{false: 1, true: 0}[test.fails] {
-					t.Errorf("the start is said %d times", n)
-				}
 			})
 		})
 	}

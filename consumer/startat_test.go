@@ -47,8 +47,8 @@ func TestAGroupOfWhichAnyOffsetIsKnownIsNotStartedAnew(t *testing.T) {
 		"by none of its own":         {nil, "none", map[string][]int32{"t": {0}}, false, nil, 0},
 		"by another member":          {nil, "earliest", map[string][]int32{"t": {1, 2}}, false, errOtherStarts, 0},
 		"while another one is begun": {nil, "earliest", map[string][]int32{"t": {0}}, true, errStarting, 0},
-		"one is known":               {told("t", 4), "earliest", map[string][]int32{"t": {0}}, false, nil, 0},
-		"one is not told":            {told("t", kerr.UnstableOffsetCommit), "earliest", map[string][]int32{"t": {0}}, false, nil, 0},
+		"one is known":               {told("t", 4), "earliest", map[string][]int32{"t": {0}}, false, errOtherAdded, 0},
+		"one is not told":            {told("t", kerr.UnstableOffsetCommit), "earliest", map[string][]int32{"t": {0}}, false, errOtherAdded, 0},
 		"one is known, one is not":   {told("t", 4, kerr.UnstableOffsetCommit), "earliest", map[string][]int32{"t": {0}}, false, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,6 +61,7 @@ func TestAGroupOfWhichAnyOffsetIsKnownIsNotStartedAnew(t *testing.T) {
 						resp := r.ResponseKind().(*kmsg.OffsetFetchResponse)
 						resp.Groups = test.answer.Groups
 						resp.Groups[0].Group = "g"
+						resp.Groups[0].Topics[0].TopicID = g.Broker.TopicInfo("t").TopicID
 						return resp
 					})
 				}
