@@ -72,6 +72,7 @@ type Consumer struct {
 	jumps     *jumper
 	faults    *fetchFaults
 	committer *committer
+	beats     *heartbeats
 	loader    *loader
 	turns     turns
 }
@@ -125,7 +126,7 @@ func (c *Consumer) options() []kgo.Opt {
 		kgo.OnPartitionsLost(c.onLost),
 		kgo.OnOffsetsFetched(c.onOffsetsFetched),
 		kgo.AdjustFetchOffsetsFn(c.load),
-		kgo.WithHooks(&c.table.lease, c.group),
+		kgo.WithHooks(c.group),
 	}
 	if cfg.InstanceID != "" {
 		opts = append(opts, kgo.InstanceID(cfg.InstanceID))
@@ -148,6 +149,8 @@ func (c *Consumer) Start() error {
 		handler: c.handler, log: c.cfg.Log, maxDecompress: c.cfg.MaxDecompress}
 	c.committer = &committer{turns: &c.turns.committer, client: client, group: c.cfg.Group, instanceID: c.cfg.InstanceID, accepted: c.table.lease.renew, fenced: c.fenced}
 	c.committer.start()
+	c.beats = &heartbeats{client: client, table: c.table, group: c.cfg.Group, instanceID: c.cfg.InstanceID, every: c.cfg.SessionTimeout / 3}
+	c.beats.start()
 	c.loader = newLoader(c)
 	close(c.started)
 	return nil
@@ -316,6 +319,7 @@ func (c *Consumer) Leave(ctx context.Context) {
 		c.cfg.Log.Info("left without the group's answer", "group", c.cfg.Group, "err", err)
 	}
 	c.protocol.leave()
+	c.beats.stop()
 	closed := make(chan struct{})
 	go func() { // ends when the client has given up its requests, at the latest with the process
 		c.client.Close()

@@ -23,4 +23,5 @@
 //	jumper       moves read positions
 //	fetchFaults  errors of fetching
 //	committer    sends stamped commits, one request after the other
+//	heartbeats   prove the membership while there are no commits
 package consumer

@@ -5,36 +5,18 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // lease is how long the group certainly still counts on this member. It runs from the
-// sending of the last answered heartbeat, or of the last accepted commit, for the session
-// timeout less a margin. With only the coordinator out of reach, kgo noticed the end of a
-// membership up to 15 s late. Meanwhile two members would deliver the same records.
+// sending of the last heartbeat of ours that was accepted, or of the last accepted commit, for
+// the session timeout less a margin. With only the coordinator out of reach, kgo noticed the end
+// of a membership up to 15 s late. Meanwhile two members would deliver the same records.
 //
-// A request counts from the instant at which it was written, by the wall clock, too. An
-// answer that waited in a socket while the machine was suspended is as old as its request.
+// A request counts from the instant before it was sent, by the wall clock, too. An answer that
+// waited in a socket while the machine was suspended is as old as its request.
 type lease struct {
 	length time.Duration
 	last   atomic.Pointer[time.Time]
-	now    func() time.Time // nil: time.Now
-
-	mu      sync.Mutex // leaf
-	written map[request]time.Time
-}
-
-// request is a kind of request to a broker, of which one is underway at a time.
-type request struct {
-	broker int32
-	key    kmsg.Key
-}
-
-// proves says whether the answer to a request tells that the group knows this member.
-func proves(key int16) bool {
-	return kmsg.Key(key) == kmsg.Heartbeat || kmsg.Key(key) == kmsg.SyncGroup
 }
 
 // renew starts the lease anew from an instant, unless a later one is known.
@@ -60,38 +42,12 @@ func (l *lease) valid(now time.Time) bool {
 	return now.Sub(*last) < l.length && now.Round(0).Sub(last.Round(0)) < l.length
 }
 
-// OnBrokerWrite implements kgo.HookBrokerWrite.
-func (l *lease) OnBrokerWrite(b kgo.BrokerMetadata, key int16, _ int, _, timeToWrite time.Duration, err error) {
-	if err != nil || !proves(key) {
-		return
+// age is how long ago the last proof was sent, or more than the lease where there is none.
+func (l *lease) age(now time.Time) time.Duration {
+	if !l.valid(now) {
+		return l.length
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.written == nil {
-		l.written = make(map[request]time.Time)
-	}
-	l.written[request{b.NodeID, kmsg.Key(key)}] = l.clock().Add(-timeToWrite)
-}
-
-// OnBrokerE2E implements kgo.HookBrokerE2E. Any answer to a heartbeat renews the lease: where
-// the coordinator does not know the member, kgo ends its assignments.
-func (l *lease) OnBrokerE2E(b kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
-	if e.WriteErr != nil || e.ReadErr != nil || !proves(key) {
-		return
-	}
-	l.mu.Lock()
-	at, ok := l.written[request{b.NodeID, kmsg.Key(key)}]
-	l.mu.Unlock()
-	if ok {
-		l.renew(at)
-	}
-}
-
-func (l *lease) clock() time.Time {
-	if l.now != nil {
-		return l.now()
-	}
-	return time.Now()
+	return now.Sub(*l.last.Load())
 }
 
 // budget bounds the bytes that are handed over and not consumed yet.

@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,27 +9,27 @@ import (
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-func TestALeaseRunsFromTheSendingOfTheLastAnsweredHeartbeat(t *testing.T) {
+func TestALeaseRunsFromTheLastProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lease{length: 8 * time.Second}
-		if l.valid(time.Now()) {
-			t.Error("valid before the first heartbeat")
+		if l.valid(time.Now()) || l.age(time.Now()) != l.length {
+			t.Error("valid before the first proof")
 		}
-		l.OnBrokerWrite(kgo.BrokerMetadata{}, int16(kmsg.Heartbeat), 0, 0, 0, nil)
+		sent := time.Now()
 		time.Sleep(3 * time.Second)
-		l.OnBrokerE2E(kgo.BrokerMetadata{}, int16(kmsg.Heartbeat), kgo.BrokerE2E{ReadWait: 3 * time.Second})
+		l.renew(sent)
+		if got := l.age(time.Now()); got != 3*time.Second {
+			t.Errorf("%v old, want 3s", got)
+		}
 		time.Sleep(5*time.Second - time.Millisecond)
 		if !l.valid(time.Now()) {
 			t.Error("over before its time")
 		}
-		l.OnBrokerE2E(kgo.BrokerMetadata{}, int16(kmsg.Heartbeat), kgo.BrokerE2E{ReadErr: errors.New("cut")})
-		l.OnBrokerE2E(kgo.BrokerMetadata{}, int16(kmsg.Fetch), kgo.BrokerE2E{})
 		time.Sleep(time.Millisecond)
-		if l.valid(time.Now()) {
-			t.Error("renewed by what was no answered heartbeat")
+		if l.valid(time.Now()) || l.age(time.Now()) != l.length {
+			t.Error("valid after its time")
 		}
 		l.renew(time.Now())
 		l.renew(time.Now().Add(-time.Hour))
@@ -40,65 +39,25 @@ func TestALeaseRunsFromTheSendingOfTheLastAnsweredHeartbeat(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatWaitedOutASuspensionRenewsNothing: the monotonic clock stands still while
-// a machine is suspended, so that the answer seems to have come at once.
+// TestAnAnswerThatWaitedOutASuspensionRenewsNothing: the monotonic clock stands still while a machine is suspended, so
+// that the answer seems to have come at once.
 func TestAnAnswerThatWaitedOutASuspensionRenewsNothing(t *testing.T) {
-	wall := time.Now().Round(0)
-	l := lease{length: 8 * time.Second, now: func() time.Time { return wall }}
-	heartbeat := func(suspended time.Duration) {
-		l.OnBrokerWrite(kgo.BrokerMetadata{NodeID: 1}, int16(kmsg.Heartbeat), 0, 0, time.Millisecond, nil)
-		wall = wall.Add(suspended)
-		l.OnBrokerE2E(kgo.BrokerMetadata{NodeID: 1}, int16(kmsg.Heartbeat), kgo.BrokerE2E{ReadWait: time.Millisecond})
+	l := lease{length: 8 * time.Second}
+	sent := time.Now()
+	l.renew(sent)
+	if !l.valid(sent) {
+		t.Error("a proof does not renew")
 	}
-	heartbeat(time.Minute)
-	if l.valid(wall) {
+	if l.valid(sent.Round(0).Add(time.Minute)) { // without a monotonic clock, as the wall clock alone went on
 		t.Error("an answer to what was sent a minute ago counts from now")
 	}
-	heartbeat(0)
-	if !l.valid(wall) {
-		t.Error("the next heartbeat does not renew")
-	}
 }
 
-// TestALeaseIsRenewedByTheAnswersThatProveMembershipAlone, each to its own request.
-func TestALeaseIsRenewedByTheAnswersThatProveMembershipAlone(t *testing.T) {
-	cut := errors.New("cut")
-	for name, test := range map[string]struct {
-		wrote, answered kmsg.Key
-		from            int32 // the broker that answers
-		writing         error
-		answer          kgo.BrokerE2E
-		want            bool
-	}{
-		"a heartbeat":                    {kmsg.Heartbeat, kmsg.Heartbeat, 1, nil, kgo.BrokerE2E{}, true},
-		"a sync":                         {kmsg.SyncGroup, kmsg.SyncGroup, 1, nil, kgo.BrokerE2E{}, true},
-		"a join":                         {kmsg.JoinGroup, kmsg.JoinGroup, 1, nil, kgo.BrokerE2E{}, false},
-		"an answer to another kind":      {kmsg.Heartbeat, kmsg.SyncGroup, 1, nil, kgo.BrokerE2E{}, false},
-		"an answer of another broker":    {kmsg.Heartbeat, kmsg.Heartbeat, 2, nil, kgo.BrokerE2E{}, false},
-		"one that was not written":       {kmsg.Heartbeat, kmsg.Heartbeat, 1, cut, kgo.BrokerE2E{}, false},
-		"one that was written in part":   {kmsg.Heartbeat, kmsg.Heartbeat, 1, nil, kgo.BrokerE2E{WriteErr: cut}, false},
-		"one whose answer was cut short": {kmsg.Heartbeat, kmsg.Heartbeat, 1, nil, kgo.BrokerE2E{ReadErr: cut}, false},
-	} {
-		l := lease{length: time.Minute}
-		l.OnBrokerWrite(kgo.BrokerMetadata{NodeID: 1}, int16(test.wrote), 0, 0, 0, test.writing)
-		l.OnBrokerE2E(kgo.BrokerMetadata{NodeID: test.from}, int16(test.answered), test.answer)
-		if got := l.valid(time.Now()); got != test.want {
-			t.Errorf("%s: valid is %v, want %v", name, got, test.want)
-		}
-	}
-}
-
-// TestALeaseEndsByEitherClock, and an instant that is yet to come renews nothing for long.
-func TestALeaseEndsByEitherClock(t *testing.T) {
+// TestAnInstantThatIsYetToComeHoldsNoLease for long, by a clock that was stepped back since.
+func TestAnInstantThatIsYetToComeHoldsNoLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lease{length: 8 * time.Second}
-		l.OnBrokerWrite(kgo.BrokerMetadata{}, int16(kmsg.Heartbeat), 0, 0, 3*time.Second, nil) // three seconds to write
-		l.OnBrokerE2E(kgo.BrokerMetadata{}, int16(kmsg.Heartbeat), kgo.BrokerE2E{})
-		if now := time.Now(); !l.valid(now.Add(5*time.Second-1)) || l.valid(now.Add(5*time.Second)) {
-			t.Error("it does not run from the beginning of the request")
-		}
-		ahead := time.Now().Add(time.Hour)
-		l.renew(ahead) // by a clock that was stepped back since
+		l.renew(time.Now().Add(time.Hour))
 		l.renew(time.Now())
 		if time.Sleep(8 * time.Second); l.valid(time.Now()) {
 			t.Error("an instant that is yet to come holds the lease")

@@ -27,6 +27,7 @@ func (c *Consumer) onAssigned(_ context.Context, _ *kgo.Client, added map[string
 	}
 	assigned := c.table.add(added)
 	c.group.joined()
+	c.beats.joined()
 	c.client.ResumeFetchPartitions(added)
 	_, generation := c.table.identity()
 	c.cfg.Log.Info("group joined", "group", c.cfg.Group, "generation", generation, "added", total(added), "assigned", assigned)
