@@ -141,13 +141,15 @@ func (f *fetchFaults) outOfRange(a offsets.Assignment) {
 }
 
 // logBounds asks where a partition's log begins and ends, and says whether its topic still
-// is the one that the assignment is about.
+// is the one that the assignment is about. What a former leader says is an error.
 func (f *fetchFaults) logBounds(ctx context.Context, a offsets.Assignment) (start, end int64, same bool, err error) {
 	err = cluster.ErrNoAnswer
 	cluster.AskBounds(ctx, f.client, []offsets.TopicPartition{a.TopicPartition}, func(found cluster.Located) {
 		b := found[a.TopicPartition]
 		start, end, err = b.Start, b.End, b.Err
-		same = f.table.isOf(a, b.TopicID)
+		if same = f.table.isOf(a, b.TopicID); same && err == nil && f.table.isFormer(a, b.LeaderEpoch) {
+			err = errFormerLeader
+		}
 	})
 	return start, end, same, err
 }

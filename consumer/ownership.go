@@ -37,6 +37,7 @@ type owned struct {
 	loaded   bool      // offset and finished set are known, and the handler has it
 	fetched  bool      // a fetch was answered
 	next     int64
+	epoch    int32 // highest leader epoch that was committed or read, -1: none
 	end      int64 // of its log as last told, or endUnknown
 	unread   unreadRecord
 	open     openTransaction
@@ -170,6 +171,13 @@ func (t *ownership) isOf(a offsets.Assignment, id offsets.TopicID) (same bool) {
 	return same
 }
 
+// isFormer says whether a leader in that epoch, -1 for unknown, is a former one of an assignment's partition. Without
+// topic ids it may be of a topic that was made again: see formerLeader.
+func (t *ownership) isFormer(a offsets.Assignment, epoch int32) (former bool) {
+	t.while(a, func(o *owned) { former = epoch >= 0 && epoch < o.epoch && o.topicID != (offsets.TopicID{}) })
+	return former
+}
+
 // position returns the first offset not yet handed over, -1 when the assignment is over.
 func (t *ownership) position(a offsets.Assignment) int64 {
 	at := int64(-1)
@@ -232,7 +240,7 @@ func (t *ownership) release(claimed []offsets.Assignment) {
 func (t *ownership) begin(a *facts.Assigned, end int64) bool {
 	return t.while(a.Assignment, func(o *owned) {
 		o.stoppage.clear()
-		o.claimed, o.loaded, o.topicID, o.next, o.end = false, true, a.TopicID, a.Next, end
+		o.claimed, o.loaded, o.topicID, o.next, o.epoch, o.end = false, true, a.TopicID, a.Next, a.LeaderEpoch, end
 	})
 }
 
@@ -283,6 +291,7 @@ func (t *ownership) noteFetch(f *kgo.FetchTopicPartition) (a offsets.Assignment,
 	if n > 0 {
 		o.lastRead = time.Now()
 		o.next = max(o.next, f.Records[n-1].Offset+1)
+		o.epoch = max(o.epoch, f.Records[n-1].LeaderEpoch)
 	}
 	o.fetched = o.fetched || n > 0 || f.Err != nil
 	if f.Err == nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -130,6 +131,27 @@ func TestAFormerLeaderOpensNoBarrier(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		if n := w.values(egress)["first"]; n != 0 {
 			w.Errorf("a record that was cancelled in time was delivered %d times", n)
+		}
+		in.stop()
+	})
+}
+
+// TestAFormerLeaderIsNotBelievedWhileItIsRead: the client comes to it in the middle of reading, and stands above the end
+// of its log.
+func TestAFormerLeaderIsNotBelievedWhileItIsRead(t *testing.T) {
+	aFormerLeader(t, func(w *fixture, told bool) {
+		w.readInTwoEpochs(10, 20)
+		in := w.start()
+		in.ready()
+		over := w.formerLeader(10, told)
+		refused := w.Refuse(kmsg.Fetch, kfake.Fault{Topic: ingress, Partitions: []int32{0}, Err: kerr.OffsetOutOfRange})
+		w.send(0, "behind the end of the former leader's log")
+		time.Sleep(5 * time.Second)
+		refused.Remove()
+		over()
+		time.Sleep(time.Minute)
+		if n := w.count(egress); n != 31 {
+			w.Errorf("%d records are delivered, want 31; sick: %v", n, in.status()["sick"])
 		}
 		in.stop()
 	})
