@@ -319,11 +319,12 @@ func (c *Consumer) Leave(ctx context.Context) {
 		c.cfg.Log.Info("left without the group's answer", "group", c.cfg.Group, "err", err)
 	}
 	c.protocol.leave()
-	c.beats.stop()
+	c.beats.end()
 	closed := make(chan struct{})
 	go func() { // ends when the client has given up its requests, at the latest with the process
 		c.client.Close()
 		c.client.AllowRebalance() // Close polls once more, and leaves again behind that poll
+		<-c.beats.done
 		close(closed)
 	}()
 	select {

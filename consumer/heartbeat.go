@@ -20,22 +20,18 @@ type heartbeats struct {
 	instanceID string        // "" for a dynamic member
 	every      time.Duration // after the last proof, and the last attempt
 	wake       chan struct{} // capacity 1: there is a new generation
-	end        context.CancelFunc
-	done       chan struct{}
+	// end ends them. One that is underway may wait for the client to find the coordinator, whatever its context says:
+	// done is closed when the client is, at the latest.
+	end  context.CancelFunc
+	done chan struct{}
 }
 
-// start begins to send. stop ends it.
+// start begins to send.
 func (h *heartbeats) start() {
 	h.wake, h.done = make(chan struct{}, 1), make(chan struct{})
 	ctx, cancel := context.WithCancel(context.Background())
 	h.end = cancel
 	go h.run(ctx)
-}
-
-// stop ends the heartbeats, with the one that is underway.
-func (h *heartbeats) stop() {
-	h.end()
-	<-h.done
 }
 
 // joined has a heartbeat sent at once: of an assignment without a partition there is no commit.
