@@ -1,11 +1,13 @@
 package lane
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"layover/purgatory"
 	"layover/verify/long"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -60,4 +62,53 @@ func TestWhatIsLateByLessThanSecondsKeepsNoRunsApart(t *testing.T) {
 func smallRuns(s *shelf) {
 	s.share = 8 << 20
 	s.plant(fewSmall+10, 10, func(i int) uint64 { return uint64(i) }, func(int) time.Duration { return 20 * time.Hour })
+}
+
+// oneRun fails the test unless the small runs of a partition have been moved to become one.
+func (r *rig) oneRun(s *shelf) {
+	r.Helper()
+	if read, moved := s.cleans(), r.moved(s); read < fewSmall || moved < fewSmall {
+		r.Errorf("of %d small runs of the healthy partition %d are read, and %d copies moved", fewSmall+10, read, moved)
+	}
+}
+
+// TestRunsBecomeOneBesideAPartitionWhoseCopiesAreOverdue: partition 0 of the runs topic has no leader, and a copy there
+// is due. Partition 1 is well.
+func TestRunsBecomeOneBesideAPartitionWhoseCopiesAreOverdue(t *testing.T) {
+	plant := func(p int, s *shelf) {
+		if p == 0 {
+			s.plant(5, 10, func(i int) uint64 { return uint64(i) }, func(int) time.Duration { return time.Minute })
+			return
+		}
+		s.plant(fewSmall+10, 10, func(i int) uint64 { return uint64(i) }, func(int) time.Duration { return 20 * time.Hour })
+	}
+	manyShelves(t, 2, 4, 8<<20, plant, func(r *rig, m *shelves) {
+		m.list[0].set(func(s *shelf) { // what is there is known, and then the leader is away
+			s.slow, s.fails = time.Second, func(purgatory.Visit) bool { return true }
+		})
+		time.Sleep(15 * time.Minute)
+		synctest.Wait()
+		r.oneRun(m.list[1])
+	})
+}
+
+// TestRunsBecomeOneBesideAPartitionWithoutMembership: its commits are refused, and a record of it is due.
+func TestRunsBecomeOneBesideAPartitionWithoutMembership(t *testing.T) {
+	plant := func(p int, s *shelf) {
+		if p == 1 {
+			s.plant(fewSmall+10, 10, func(i int) uint64 { return uint64(i) }, func(int) time.Duration { return 20 * time.Hour })
+		}
+	}
+	manyShelves(t, 2, 4, 8<<20, plant, func(r *rig, m *shelves) {
+		r.kafka.set(func(k *kafka) {
+			k.noLease, k.refuse = true, errors.New("unknown topic or partition")
+			k.spares = func(p int32) bool { return p != 0 }
+		})
+		time.Sleep(3 * time.Second)
+		r.kafka.set(func(k *kafka) { k.noLease = false })
+		r.fetched(assignment(0, 1), r.record(0, time.Second))
+		time.Sleep(15 * time.Minute)
+		synctest.Wait()
+		r.oneRun(m.list[1])
+	})
 }

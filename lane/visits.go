@@ -151,11 +151,15 @@ func (v *visits) begin(topic topicOf) {
 // clean has runs loaded that are to be moved again, while nothing is late by cleanLate and there is room. It
 // returns true when all of them are there, or those that are have waited for cleanStay.
 func (v *visits) clean(now time.Time, topic topicOf) (loaded bool) {
-	if now.Before(v.cleaned) || v.loads(now) || v.late(now) {
+	if now.Before(v.cleaned) || v.loads(now) {
+		return false
+	}
+	late := v.late(now)
+	if late && (v.loaded.IsZero() || now.Sub(v.loaded) < cleanStay) {
 		return false
 	}
 	share := v.pressure.share()
-	if v.pressure.roomAgain() >= share/16 {
+	if !late && v.pressure.roomAgain() >= share/16 {
 		v.wanted = v.core.Runs().Cleanings(v.wanted[:0], far.Cleaning{Slack: cleanSlack, Small: share / 64, Few: fewSmall})
 		v.begin(topic)
 		stay := v.loaded.IsZero() || now.Sub(v.loaded) < cleanStay

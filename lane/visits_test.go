@@ -1,7 +1,6 @@
 package lane
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -26,8 +25,8 @@ func (s *shelf) cleans() (n int) {
 	return n
 }
 
-// TestNothingIsMovedAgainWhileRecordsAreLate: small runs become one when they are delivered. Late is what waits for
-// membership, and not what is held.
+// TestNothingIsMovedAgainWhileRecordsAreLate: small runs become one when they are delivered. Late is what a slow target
+// has not answered for, and not what is held.
 func TestNothingIsMovedAgainWhileRecordsAreLate(t *testing.T) {
 	long.Only(t)
 	small := func(s *shelf) {
@@ -37,21 +36,20 @@ func TestNothingIsMovedAgainWhileRecordsAreLate(t *testing.T) {
 	for _, held := range []bool{false, true} {
 		shelved(t, func(c *Config) { c.Core.Patience = 10 * time.Hour }, small, func(r *rig, s *shelf) {
 			r.kafka.set(func(k *kafka) {
-				if held {
+				if k.slow = 9 * time.Second; held {
 					k.verdict = purgatory.Missing
-				} else {
-					k.noLease, k.refuse = true, errors.New("no")
 				}
 			})
-			r.fetched(assignment(0, 1), r.record(0, time.Second))
-			time.Sleep(5 * time.Second)
-			r.kafka.set(func(k *kafka) { k.noLease = false })
-			s.set(func(s *shelf) { s.older = false })
-			time.Sleep(10 * time.Minute)
+			for second := range 600 {
+				r.fetched(assignment(0, 1), r.record(int64(second), time.Second))
+				if time.Sleep(time.Second); second == 10 {
+					s.set(func(s *shelf) { s.older = false })
+				}
+			}
 			if n := s.cleans(); (n >= fewSmall) != held || !held && n > 0 {
 				r.Errorf("held: %v, and %d runs are loaded to be moved again", held, n)
 			}
-			r.kafka.set(func(k *kafka) { k.verdict, k.refuse = purgatory.Usable, nil })
+			r.kafka.set(func(k *kafka) { k.verdict, k.slow = purgatory.Usable, 0 })
 			time.Sleep(10 * time.Minute)
 			synctest.Wait()
 			if n := s.cleans(); n < fewSmall || r.Snapshot().Cleaned != int64(n) {

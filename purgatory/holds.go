@@ -1,5 +1,10 @@
 package purgatory
 
+import (
+	"cmp"
+	"slices"
+)
+
 // holds begins and ends the holds of targets, and of target partitions that have stopped
 // answering, and tells of each. When a held target is tried, and how long its records wait,
 // is the outbox's affair.
@@ -32,19 +37,34 @@ func (hs *holds) begin(t *target, v Verdict, detail string, known bool) {
 	*h = hold{held: true, verdict: v, detail: detail, known: known, backoffMs: holdFirstMs, retryAtMs: hs.now.WallMs + holdFirstMs, sinceMs: hs.now.WallMs, since: max(hs.now.AnsweredMs, 1)}
 	t.queue.each(func(e *entry) { e.since = 0 }) // an earlier hold is over, and its waiting does not count
 
-	for _, d := range t.dests { // one queue, so that there is one oldest record
-		for d.overflow.count > 0 { // in front: it was routed before what is in the queue
-			t.overflow--
-			e := d.overflow.popBack()
-			e.note(hs.store, inQueue, 0)
-			t.queue.pushFront(e)
-		}
-	}
+	hs.gather(t)
 	t.queue.each(func(e *entry) { hs.rehome(e) })
 	if v == Rejecting {
 		t.queue.refusedLast()
 	}
 	hs.notices = append(hs.notices, notice)
+}
+
+// gather takes what waits for a target's partitions into its queue. There is one, so that there is one oldest record. It
+// comes in front, as it was routed before what is there. What was held longest is the first.
+func (hs *holds) gather(t *target) {
+	var held []entry
+	for _, d := range t.dests {
+		for d.overflow.count > 0 {
+			t.overflow--
+			e := d.overflow.popBack()
+			e.note(hs.store, inQueue, 0)
+			if d.stalled {
+				held = append(held, e)
+			} else {
+				t.queue.pushFront(e)
+			}
+		}
+	}
+	slices.SortStableFunc(held, func(a, b entry) int { return cmp.Compare(b.since, a.since) })
+	for _, e := range held {
+		t.queue.pushFront(e)
+	}
 }
 
 // taken ends the hold of a target that took a record. One that refuses letters for their content
@@ -74,7 +94,7 @@ func (hs *holds) end(t *target) {
 // stall holds the records behind a target partition that has stopped answering.
 func (hs *holds) stall(d *dest) {
 	t := d.target
-	d.stalled, d.stalledMs = true, hs.now.WallMs
+	d.stalled, d.stalledMs, d.stalledSince = true, hs.now.WallMs, max(hs.now.AnsweredMs, 1)
 	t.stalled++
 	d.overflow.each(func(e *entry) { hs.rehome(e) })
 	hs.stats.noteError(t.name, d.why())
@@ -132,14 +152,14 @@ func (hs *holds) endIdle(t *target) {
 	t.stalled = 0
 }
 
-// endIdleFaults says of the partitions that fail, and for which nothing is there any more, that they are no longer held:
-// nothing would ever try them.
+// endIdleFaults says of the partitions for which nothing is there any more that they are no longer held: nothing would
+// ever try them. While their target is busy nothing else does it.
 func (hs *holds) endIdleFaults(t *target) {
 	if t.stalled == 0 || t.hold.held {
 		return
 	}
 	for _, d := range t.dests {
-		if d.fails() && d.inFlight == 0 && d.overflow.count == 0 {
+		if d.stalled && d.inFlight == 0 && d.overflow.count == 0 {
 			d.stalled, d.failing = false, failing{}
 			t.stalled--
 			hs.notices = append(hs.notices, HoldNotice{Target: t.name, Label: t.label, Forgotten: true})

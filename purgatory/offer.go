@@ -161,6 +161,9 @@ func (o *outbox) start(e entry, h *header, body []byte, d *dest, trial bool) Del
 	if d.limit == 1 && e.try == together {
 		e.try = alone
 	}
+	if !trial && !d.stalled {
+		e.since = 0 // an earlier hold is over
+	}
 	id := o.flights.start(flight{entry: e, dest: d, trial: trial}, *o.now)
 	e.note(o.store, inFlight, uint64(id))
 	del := Delivery{

@@ -64,7 +64,7 @@ func (o *outbox) outcome(r *Result) {
 	}
 	o.stats.Produced.observe(&LatenessBounds, o.now.MonotonicMs-f.monotonicMs)
 	o.flights.answered(d, o.now)
-	if r.Class != Unknown {
+	if r.Class != Unknown || e.from.gone {
 		o.holds.answered(d)
 	}
 	if r.Class == Delivered {
@@ -139,11 +139,17 @@ func (o *outbox) noRoom(e entry, d *dest) {
 
 // waitAgain queues a record that came back in front of those for its partition.
 func (o *outbox) waitAgain(e entry, d *dest) {
-	if d.overflow.count == 0 && !d.fails() {
+	if d.target.hold.held || d.overflow.count == 0 && !d.fails() {
 		o.wait(e, true)
 		return
 	}
-	if d.stalled {
+	switch {
+	case !d.stalled:
+		e.since = 0 // that of a hold which is over
+	case e.since == 0: // it was on its way as the hold began, and has waited for the partition since
+		e.since = d.stalledSince
+		fallthrough
+	default:
 		o.holds.rehome(&e)
 	}
 	o.occupy(d.target)

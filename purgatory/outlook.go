@@ -17,7 +17,7 @@ type Outlook struct {
 	// was held.
 	OldestOverdueMs int64
 	// OldestLateMs is the same without what is held for a target or a partition of it, or waits for its turn after an
-	// outage.
+	// outage, for membership, or in a runs partition whose last visit failed.
 	OldestLateMs int64
 	Runs         RunsOutlook
 }
@@ -48,7 +48,7 @@ func (c *Core) Outlook() Outlook {
 // lookAtOldest looks for the oldest record that is due, where each waits or is in flight.
 func (c *Core) lookAtOldest(o *Outlook) {
 	for p := range c.parts.here() {
-		o.overdue(c.dueSince(p.src.waiting.front(), p.src.waitsMs), c.now.WallMs, false)
+		o.overdue(c.dueSince(p.src.waiting.front(), p.src.waitsMs), c.now.WallMs, !p.src.mayDeliver())
 		o.overdue(c.dueSince(p.src.behind.front(), p.src.behindMs), c.now.WallMs, false)
 	}
 	for _, u := range c.parking.catching.labels {
@@ -84,7 +84,7 @@ func (e *entry) hasDeadline(s *store) bool {
 	return e.failure == nil && !readHeader(s.at(e.loc)).atOnce
 }
 
-// overdue notes the deadline of a record; 0: there is none. held: nothing can be done for it now.
+// overdue notes the deadline of a record; 0: there is none. held: nothing that is done here would help it now.
 func (o *Outlook) overdue(ms, nowMs int64, held bool) {
 	if ms == 0 || ms > nowMs {
 		return

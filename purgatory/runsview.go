@@ -18,6 +18,7 @@ type RunsOutlook struct {
 	DueWithin  [len(Horizons)]int64
 	NextDueMs  int64 // none of them is due before; 0: there is none
 	Partitions []RunsView
+	lateMs     int64 // as NextDueMs, of partitions that have overdue copies and can be read
 }
 
 // RunsView is the runs of one assigned partition.
@@ -83,9 +84,10 @@ func (c *Core) lookAtRuns(o *Outlook) {
 	}
 	for i := range r.seen.Partitions {
 		if r.seen.Partitions[i].Overdue > 0 {
-			o.overdue(r.seen.NextDueMs, c.now.WallMs, false)
+			o.overdue(r.seen.NextDueMs, c.now.WallMs, true)
 		}
 	}
+	o.overdue(r.seen.lateMs, c.now.WallMs, false)
 }
 
 // gathered counts records by their deadlines, which ascend.
@@ -205,6 +207,9 @@ func (r *Runs) outlook() (o RunsOutlook) {
 		}
 		if s.nextMs != 0 {
 			o.next(s.nextMs)
+		}
+		if v.Overdue > 0 && !p.moved.unread {
+			o.lateMs = oldest(o.lateMs, s.nextMs)
 		}
 		o.Partitions = append(o.Partitions, v)
 	}

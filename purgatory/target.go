@@ -64,8 +64,9 @@ type dest struct {
 	stuck bool
 	// stalled: nothing in flight has been answered for stallMs, or it fails. The records
 	// behind it count as held, since stalledMs of the wall clock.
-	stalled   bool
-	stalledMs int64
+	stalled      bool
+	stalledMs    int64
+	stalledSince int64 // Clock.AnsweredMs of that, at least 1
 	failing
 }
 
@@ -129,17 +130,17 @@ func (d *directory) make(key TargetName, label string) *target {
 // entries.
 const (
 	targetSize = 528
-	destSize   = 248
+	destSize   = 256
 )
 
 // backedUp reports whether all partitions of a target have records waiting that were routed to
-// them before, and none is stuck. The target's queue then has none that may go now.
+// them before, and none is stuck or held. The target's queue then has none that may go now, or that would be held.
 func (t *target) backedUp() bool {
 	if t.state.Partitions == 0 || len(t.dests) < int(t.state.Partitions) {
 		return false
 	}
 	for _, d := range t.dests {
-		if d.stuck || d.overflow.count == 0 {
+		if d.stuck || d.stalled || d.overflow.count == 0 {
 			return false
 		}
 	}

@@ -53,6 +53,7 @@ type reading struct {
 	gapNext     bool  // a visit was the last one: a gap comes first now
 	visiting    bool
 	visitsAfter int64 // Clock.MonotonicMs: no visit before
+	unread      bool  // the last visit failed
 	// Before endsUntil, in Clock.MonotonicMs, nothing is read from endsAt on: the log that was asked ended there.
 	endsAt, endsUntil int64
 }
@@ -158,6 +159,7 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 		}
 	}
 	m.doubtful = m.doubtful && v.From < v.To
+	m.unread = m.unread && v.From == v.To
 	if v.From > m.index.Known() { // Raise has found that less is known than was when it was asked for
 		return take, false
 	}
@@ -202,7 +204,7 @@ func (r *Runs) Unread(v Visit) {
 		m.asks, m.asksAfter = true, again
 	}
 	if m.doubtful || v.From < v.To {
-		m.visitsAfter = again
+		m.visitsAfter, m.unread = again, true
 	}
 }
 
