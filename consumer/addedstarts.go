@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"maps"
+	"time"
 
 	"layover/cluster"
 	"layover/offsets"
@@ -75,11 +76,31 @@ func (g *groupStart) startAdded(ctx context.Context, now *offsetsNow, missing ma
 		switch added = g.withoutJournal(ctx, added, like); {
 		case len(added) < 2: // below one alone none counts as lost
 		case !g.table.owns(added[0]):
-			putOff(starts, added, errOtherAdded)
+			if g.mayWait(topic) {
+				putOff(starts, added, errOtherAdded)
+			}
 		default:
 			g.commitAdded(ctx, now, added, like, missing, starts)
 		}
 	}
+}
+
+// addedGrace is how long new partitions wait for another member's commit: a rebalance is over by then, and so is an
+// election. Its owner may have a partition that is sick, and begin nothing. Then each starts alone, though a lower one
+// that is started later may count as having lost its offset.
+const addedGrace = 30 * time.Second
+
+// mayWait says whether new partitions of a topic may wait for another member's commit still.
+func (g *groupStart) mayWait(topic string) bool {
+	since, ok := g.waits[topic]
+	if now := time.Now(); !ok || now.Sub(since) > 2*addedGrace { // of long ago
+		if g.waits == nil {
+			g.waits = make(map[string]time.Time)
+		}
+		g.waits[topic] = now
+		return true
+	}
+	return time.Since(since) < addedGrace
 }
 
 // errOtherAdded is the reason to wait where another member commits the starts of new partitions.

@@ -143,3 +143,43 @@ func TestNewPartitionsStartInOneCommitOfTheFirstOnesOwner(t *testing.T) {
 		})
 	}
 }
+
+// TestANewPartitionStartsBesideASickOneOfAnotherMember: a transaction holds the offset of a partition whose owner has
+// the first new one, too.
+func TestANewPartitionStartsBesideASickOneOfAnotherMember(t *testing.T) {
+	inGroup(t, func(g *group) {
+		for p := range int32(3) {
+			g.produce(p, 10)
+		}
+		g.Commit("g", kadm.Offset{Topic: "t", Partition: 0, At: 10, LeaderEpoch: -1})
+		g.Refuse(kmsg.OffsetFetch, kfake.Fault{Topic: "t", Partitions: []int32{0}, Err: kerr.UnstableOffsetCommit, When: func(r kmsg.Request) bool {
+			for _, of := range r.(*kmsg.OffsetFetchRequest).Groups {
+				for _, t := range of.Topics {
+					if len(t.Partitions) > 0 {
+						return true
+					}
+				}
+			}
+			return len(r.(*kmsg.OffsetFetchRequest).Topics) > 0
+		}})
+		var members []*one
+		for range 2 {
+			members = append(members, g.join(nil))
+		}
+		time.Sleep(5 * time.Minute)
+		for p := range int32(3) {
+			for i, m := range members {
+				if v := m.view(p); v.Topic != "" {
+					t.Logf("member %d, partition %d: read %d, %+v", i, p, len(m.offsetsOf(p)), v)
+				}
+			}
+		}
+		read := 0
+		for _, m := range members {
+			read += len(m.offsetsOf(2))
+		}
+		if read != 10 {
+			t.Errorf("%d of 10 read of a new partition that is well, in five minutes", read)
+		}
+	})
+}

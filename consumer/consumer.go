@@ -224,9 +224,6 @@ func (c *Consumer) handOver(fetches kgo.Fetches) (bytes int64) {
 			c.faults.handle(a, f.Err)
 		}
 	})
-	if bytes > 0 {
-		c.table.polled()
-	}
 	return bytes
 }
 

@@ -45,6 +45,8 @@ type groupStart struct {
 
 	starting      sync.Mutex                // over the decision
 	doubtfulUntil atomic.Pointer[time.Time] // nil: no commit of starts took long
+	// waits is since when new partitions of a topic wait for another member's commit. Callers hold starting.
+	waits map[string]time.Time
 }
 
 // of decides once where partitions without a committed offset begin. One decision is

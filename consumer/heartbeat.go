@@ -26,6 +26,9 @@ type heartbeats struct {
 	done chan struct{}
 }
 
+// beatPause is the least pause between two heartbeats.
+const beatPause = 100 * time.Millisecond
+
 // start begins to send.
 func (h *heartbeats) start() {
 	h.wake, h.done = make(chan struct{}, 1), make(chan struct{})
@@ -55,10 +58,11 @@ func (h *heartbeats) run(ctx context.Context) {
 			h.prove(ctx)
 			timer.Reset(h.every)
 		case <-timer.C:
-			wait := h.every - h.table.lease.age(time.Now())
-			if wait <= 0 {
+			began := time.Now()
+			wait := h.every - h.table.lease.age(began)
+			if wait <= 0 { // the next goes as long after this one is sent, or soon after a slow answer
 				h.prove(ctx)
-				wait = h.every
+				wait = max(h.every-time.Since(began), beatPause)
 			}
 			timer.Reset(wait)
 		}
@@ -66,9 +70,9 @@ func (h *heartbeats) run(ctx context.Context) {
 }
 
 // prove sends a heartbeat, and renews the lease from its sending where the answer says that the group has the member in
-// the generation of its partitions. One whose answer takes as long as the lease proves nothing.
+// the generation of its partitions. One whose answer takes so long that the next would come too late is given up.
 func (h *heartbeats) prove(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, h.table.lease.length)
+	ctx, cancel := context.WithTimeout(ctx, h.table.lease.length-h.every)
 	defer cancel()
 	req := kmsg.NewPtrHeartbeatRequest()
 	req.Group = h.group

@@ -24,7 +24,6 @@ type ownership struct {
 	generation int32
 	joined     bool // a join has completed, and its membership is not lost since
 	rebalances int64
-	polls      int64 // that had records
 }
 
 // owned is one row of the ownership table.
@@ -267,13 +266,6 @@ func (t *ownership) await(a offsets.Assignment, why string) {
 			o.stoppage.await(why, time.Now())
 		}
 	})
-}
-
-// polled notes that a poll had records.
-func (t *ownership) polled() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.polls++
 }
 
 // noteFetch notes a poll's answer for a partition, and returns its assignment; ok is false

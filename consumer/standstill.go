@@ -22,7 +22,8 @@ const (
 	standsLooks  = 2
 	standsAtOnce = 32 // partitions whose batches one look asks for, one after the other
 	standsHops   = 3  // batches without a record to read that are gone over
-	standsRounds = 2  // polls with records for each partition, in which one that is fetched has its turn
+	// standsTurn is how long a partition may wait for its turn beside others of its leader that have much to read.
+	standsTurn = 5 * time.Minute
 )
 
 // standstill is that a partition is not read, while reading goes on. The client tries most errors of fetches again
@@ -31,9 +32,12 @@ type standstill struct {
 	next  int64     // read position that the rest is of
 	from  int64     // nothing before is to be read
 	since time.Time // records were seen unread there, or the log's end was not told; zero: neither
-	polls int64     // that had records, before since
-	why   string    // what the last look has found
-	looks int       // looks in a row that have found something, up to now
+	// stood is for how long that has been so while reading went on, since the last look for the cause. seen is when
+	// that was added up.
+	stood time.Duration
+	seen  time.Time
+	why   string // what the last look has found
+	looks int    // looks in a row that have found something, up to now
 }
 
 // suspects are the assignments that have stood still for standsFor.
@@ -98,7 +102,7 @@ func (c *Consumer) lookAt(ctx context.Context, a offsets.Assignment, leader int3
 			return fmt.Sprintf("broker %d refuses a fetch at offset %d: %v", leader, from, allow(err, "", a.Topic)), true
 		case err != nil:
 			return fmt.Sprintf("broker %d does not answer a fetch at offset %d: %v", leader, from, err), false
-		case !found.MayBeBehind(next):
+		case !found.IsBehind(a.TopicPartition, next, c.faults.maxDecompress):
 			return fmt.Sprintf("broker %d has a batch at offset %d, and the client gets nothing", leader, found.First), false
 		}
 		from = found.Last + 1
@@ -122,12 +126,11 @@ func (t *ownership) standing(ends, stable map[offsets.TopicPartition]int64, resu
 			o.stands = standstill{next: o.next, from: o.next}
 		}
 		switch {
-		case !reading || !o.loaded || o.stopped() || told && committed <= o.stands.from:
+		case !o.loaded || o.stopped() || told && committed <= o.stands.from:
 			o.stands.clear()
-		case o.stands.since.IsZero() || o.stands.since.Before(resumed):
-			o.stands.clear()
-			o.stands.since, o.stands.polls = now, t.polls
-		case now.Sub(o.stands.since) < standsFor:
+		case !reading:
+			o.stands.seen = time.Time{}
+		case !o.stands.hasStood(resumed, now):
 		case !told:
 			s.silent = append(s.silent, o.Assignment)
 		case known:
@@ -159,9 +162,11 @@ func (t *ownership) found(a offsets.Assignment, led cluster.Located, why string,
 	t.while(a, func(o *owned) {
 		switch at := led[a.TopicPartition]; {
 		case o.stands.next != o.next:
-		case at.Err != nil || why == "" || !certain && !t.passedOver(o, led, now):
+		case at.Err != nil || why == "":
 			o.stands.clear()
-			o.stands.since, o.stands.polls = now, t.polls
+			o.stands.since = now
+		case !certain && !t.passedOver(o, led, now):
+			o.stands.why, o.stands.looks, o.stands.stood = "", 0, 0
 		default:
 			o.stands.why, o.stands.looks = why, min(o.stands.looks+1, standsLooks)
 		}
@@ -170,9 +175,9 @@ func (t *ownership) found(a offsets.Assignment, led cluster.Located, why string,
 
 // passedOver says whether the client reads other partitions and leaves one out that stands still. It asks a leader for
 // all of them, beginning with another one each time, so that while one has much to read the next may wait for as many
-// answers as there are partitions. Callers hold mu.
+// answers as there are partitions, for standsTurn. Callers hold mu.
 func (t *ownership) passedOver(o *owned, led cluster.Located, now time.Time) bool {
-	if t.polls-o.stands.polls > standsRounds*int64(len(t.rows)) {
+	if now.Sub(o.stands.since) >= standsTurn {
 		return true
 	}
 	reads, behind := false, false
@@ -185,8 +190,24 @@ func (t *ownership) passedOver(o *owned, led cluster.Located, now time.Time) boo
 	return !reads || !behind
 }
 
+// hasStood says whether records have been unread at the position for standsFor, not counting the time in which reading
+// was paused. It was resumed last at an instant.
+func (s *standstill) hasStood(resumed, now time.Time) bool {
+	if s.since.IsZero() {
+		s.since = now
+	}
+	from := s.since
+	for _, at := range []time.Time{resumed, s.seen} {
+		if at.After(from) {
+			from = at
+		}
+	}
+	s.stood, s.seen = s.stood+now.Sub(from), now
+	return s.stood >= standsFor
+}
+
 // clear notes that nothing is wrong. What was gone over stays.
-func (s *standstill) clear() { s.since, s.why, s.looks = time.Time{}, "", 0 }
+func (s *standstill) clear() { *s = standstill{next: s.next, from: s.from} }
 
 // said returns what is known of a standstill at a read position, "" where there is none.
 func (s *standstill) said(next int64) string {

@@ -54,24 +54,27 @@ func TestAPartitionStandsStillWhileNothingElseExplainsIt(t *testing.T) {
 	}
 }
 
-// TestAPauseIsNoStandstill, and after it the time begins anew.
+// TestAPauseIsNoStandstill: only the time counts in which reading goes on.
 func TestAPauseIsNoStandstill(t *testing.T) {
 	rows, now := unreadRows(5), time.Now()
 	ends := map[offsets.TopicPartition]int64{{Topic: "delayed"}: 105}
-	look := func(after time.Duration, since time.Time, reading bool) int {
+	resumed := time.Time{}
+	look := func(after time.Duration, reading bool) int {
 		now = now.Add(after)
-		return len(rows.standing(ends, ends, since, reading, now).behind)
+		return len(rows.standing(ends, ends, resumed, reading, now).behind)
 	}
-	look(0, time.Time{}, true)
-	if look(standsFor, time.Time{}, false) != 0 {
+	look(0, true)
+	if look(standsFor/2, true)+look(standsFor, false)+look(standsFor, false) != 0 {
 		t.Error("while reading is paused")
 	}
-	look(0, now, true)
-	if look(standsFor-1, now, true) != 0 || look(1, time.Time{}, true) != 1 {
-		t.Error("not standsFor after the pause")
+	if resumed = now; look(standsFor/4, true) != 0 {
+		t.Error("half of standsFor, and a quarter after the pause")
 	}
-	if look(endsEvery, now.Add(-1), true) != 0 || look(standsFor-1, time.Time{}, true) != 0 {
-		t.Error("there was a pause between two looks")
+	if resumed = now.Add(standsFor / 4); look(standsFor/2-1, true) != 0 { // and a pause between two looks
+		t.Error("just before standsFor")
+	}
+	if look(1, true) != 1 {
+		t.Error("standsFor without the pauses")
 	}
 }
 
@@ -94,11 +97,8 @@ func TestACauseCountsWhenItIsFoundTwice(t *testing.T) {
 			rows.of(1).lastRead, rows.of(1).next, rows.of(2).next = since.Add(15*time.Second), 105, 105
 		}},
 		"one of another leader": {said: true, change: func(rows *ownership, since time.Time) { rows.of(3).lastRead = since.Add(15 * time.Second) }},
-		"another, in two rounds": {change: func(rows *ownership, since time.Time) {
-			rows.polls, rows.of(1).lastRead = 4+8, since.Add(15*time.Second)
-		}},
-		"in more": {said: true, change: func(rows *ownership, since time.Time) {
-			rows.polls, rows.of(1).lastRead = 4+9, since.Add(15*time.Second)
+		"another is read for long": {said: true, change: func(rows *ownership, since time.Time) {
+			rows.of(1).lastRead, rows.of(0).stands.since = since.Add(15*time.Second), since.Add(standsFor-standsTurn)
 		}},
 		"there is no leader": {certain: true, leaderless: true},
 		"it was read on":     {certain: true, change: func(rows *ownership, _ time.Time) { rows.of(0).next++ }},
@@ -109,7 +109,7 @@ func TestACauseCountsWhenItIsFoundTwice(t *testing.T) {
 			led[tp] = cluster.Bounds{Leader: tp.Partition / 3}
 		}
 		o := rows.of(0)
-		o.stands, rows.polls = standstill{next: 100, from: 100, since: since, polls: 4}, 4
+		o.stands = standstill{next: 100, from: 100, since: since}
 		if test.leaderless {
 			led[o.TopicPartition] = cluster.Bounds{Err: errors.New("none")}
 		}
@@ -119,7 +119,7 @@ func TestACauseCountsWhenItIsFoundTwice(t *testing.T) {
 		for look := 1; look <= 3; look++ {
 			rows.found(o.Assignment, led, "why", test.certain, since.Add(standsFor))
 			v := rows.status(since).Partitions[0]
-			if said := look >= standsLooks && test.said; (v.Reason == Failing) != said || said && (!v.Since.Equal(since) || !v.Trying || v.Stopped != "nothing is read, trying again: why") {
+			if said := look >= standsLooks && test.said; (v.Reason == Failing) != said || said && (!v.Since.Equal(o.stands.since) || !v.Trying || v.Stopped != "nothing is read, trying again: why") {
 				t.Errorf("%s, look %d: %+v", name, look, v)
 			}
 		}

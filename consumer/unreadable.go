@@ -21,7 +21,7 @@ const lookAgain = time.Second
 func (f *fetchFaults) tooLarge(a offsets.Assignment, e *batches.TooLarge) {
 	at := f.table.position(a)
 	found, ok := f.look(a, at)
-	for ok && !e.Matches(&found.Header) && found.MayBeBehind(at) {
+	for ok && !e.Matches(&found.Header) && found.IsBehind(a.TopicPartition, at, f.maxDecompress) {
 		found, ok = f.look(a, found.Last+1)
 	}
 	switch {
@@ -44,19 +44,13 @@ func (f *fetchFaults) tooLarge(a offsets.Assignment, e *batches.TooLarge) {
 func (f *fetchFaults) broken(a offsets.Assignment, err error) {
 	at := f.table.position(a)
 	found, ok := f.look(a, at)
-	for ok && (found.Passable() || found.MayBeBehind(at) && f.isReadable(a, &found)) {
+	for ok && found.IsBehind(a.TopicPartition, at, f.maxDecompress) {
 		found, ok = f.look(a, found.Last+1)
 	}
 	if ok {
 		at = max(at, found.First)
 		f.handler.Unread(a, offsets.UnreadBatch{First: at, Last: at, LeaderEpoch: -1, Broken: true, Message: fmt.Sprintf("the batch at offset %d cannot be read: %v", at, err)})
 	}
-}
-
-// isReadable says whether a batch can be read after all.
-func (f *fetchFaults) isReadable(a offsets.Assignment, found *batches.Found) bool {
-	_, err := found.Read(a.TopicPartition, f.maxDecompress)
-	return err == nil
 }
 
 // look asks for the batch at an offset until there is an answer, or the assignment is over.

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"testing"
@@ -221,4 +222,43 @@ func TestAnEndThatCompactionHasEmptiedIsNoStandstill(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAPartitionThatIsNotReadFromTheMiddleOfItsLastBatchIsSaid: the commit of a graceful stop stands within the last
+// batch, and another member's client never fetches from there, as the leader epoch is not told.
+func TestAPartitionThatIsNotReadFromTheMiddleOfItsLastBatchIsSaid(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		w.dial = slow(w.dial, 5*time.Millisecond)
+		a := w.start()
+		a.ready()
+		for p := range int32(2) {
+			cl := w.NewClient(kgo.ProducerLinger(time.Second))
+			var ten []*kgo.Record
+			for i := range 10 {
+				r := &kgo.Record{Topic: ingress, Partition: p, Value: fmt.Append(nil, "v", p, i), Timestamp: time.Now()}
+				if i >= 5 {
+					r.Headers = append(r.Headers, header("x-delay", "2m"))
+				}
+				ten = append(ten, r)
+			}
+			if err := cl.ProduceSync(context.Background(), ten...).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+			cl.Close()
+		}
+		w.arrives(egress, 10, 10*time.Second)
+		time.Sleep(3 * time.Second)
+		b := w.start()
+		b.ready()
+		time.Sleep(20 * time.Second)
+		refused := w.Refuse(kmsg.OffsetForLeaderEpoch, kfake.Fault{Topic: ingress, Err: kerr.UnknownLeaderEpoch})
+		a.stop()
+		time.Sleep(3 * time.Minute)
+		b.notGreen(20)
+		_, body := b.get("/readyz")
+		t.Log(w.count(egress), b.at("sick"), body)
+		refused.Remove()
+		w.arrives(egress, 20, time.Minute)
+		b.stop()
+	})
 }

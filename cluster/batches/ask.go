@@ -33,11 +33,18 @@ func (f *Found) Passable() bool {
 	return f.Damage == nil && f.Codec.Known() && (f.Control || f.Aborted || f.Records == 0)
 }
 
-// MayBeBehind says whether a reader that stands at an offset may be past the batch, which is
-// the one that holds that offset or a later one. Compaction takes a batch's last records,
-// and leaves its last offset.
-func (f *Found) MayBeBehind(offset int64) bool {
-	return f.Passable() || f.Damage == nil && f.Codec.Known() && f.First < offset
+// IsBehind says whether a reader that stands at an offset is past the batch, which is the one that holds that offset or a
+// later one. Compaction takes a batch's last records, and leaves its last offset. So its records are read, of at most
+// limit bytes decompressed: where they cannot be, the reader is not past them.
+func (f *Found) IsBehind(of offsets.TopicPartition, offset int64, limit int) bool {
+	if f.Passable() {
+		return true
+	}
+	if f.First >= offset || !f.Codec.Known() {
+		return false
+	}
+	records, err := f.Read(of, limit)
+	return err == nil && (len(records) == 0 || records[len(records)-1].Offset < offset)
 }
 
 // Read reads the records of the batch, as a member of a group would that decompresses at

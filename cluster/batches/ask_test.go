@@ -1,6 +1,12 @@
 package batches
 
-import "testing"
+import (
+	"testing"
+
+	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
 
 // TestAReaderIsPastWhatHasNothingForIt: its header tells, and where the reader stands.
 func TestAReaderIsPastWhatHasNothingForIt(t *testing.T) {
@@ -10,7 +16,9 @@ func TestAReaderIsPastWhatHasNothingForIt(t *testing.T) {
 	}{
 		"records":                  {Found{Header: Header{First: 12, Last: 14, Records: 3}}, false, false},
 		"records behind it":        {Found{Header: Header{First: 13, Last: 14, Records: 2}}, false, false},
-		"records in front, too":    {Found{Header: Header{First: 11, Last: 14, Records: 1}}, false, true},
+		"records in front alone":   {cut(11, 14, 11), false, true},
+		"records in front, too":    {cut(11, 14, 11, 12), false, false},
+		"what cannot be read":      {broken(cut(11, 14, 11)), false, false},
 		"none":                     {Found{Header: Header{First: 12, Last: 14}}, true, true},
 		"markers":                  {Found{Header: Header{First: 12, Last: 12, Records: 1, Control: true}}, true, true},
 		"an aborted transaction's": {Found{Header: Header{First: 12, Last: 12, Records: 1}, Aborted: true}, true, true},
@@ -18,8 +26,28 @@ func TestAReaderIsPastWhatHasNothingForIt(t *testing.T) {
 		"a wrong checksum":         {Found{Header: Header{First: 11, Last: 14, Damage: ErrChecksum}}, false, false},
 		"markers that are damaged": {Found{Header: Header{First: 12, Last: 12, Records: 1, Control: true, Damage: ErrChecksum}}, false, false},
 	} {
-		if passable, behind := test.found.Passable(), test.found.MayBeBehind(12); passable != test.passable || behind != test.behind {
+		if passable, behind := test.found.Passable(), test.found.IsBehind(offsets.TopicPartition{Topic: "t"}, 12, 1000); passable != test.passable || behind != test.behind {
 			t.Errorf("%s: passable %v, behind %v", name, passable, behind)
 		}
 	}
+}
+
+// cut is a batch of the offsets from first to last, of which compaction has left some records.
+func cut(first, last int64, left ...int64) Found {
+	var records []byte
+	for _, offset := range left {
+		r := kmsg.Record{OffsetDelta: int32(offset - first), Value: []byte("value")}
+		r.Length = int32(len(r.AppendTo(nil)) - 1)
+		records = append(records, r.AppendTo(nil)...)
+	}
+	raw := sealed(kmsg.RecordBatch{FirstOffset: first, Magic: 2, LastOffsetDelta: int32(last - first), NumRecords: int32(len(left))}, records)
+	h, _, _ := Parse(raw)
+	return Found{Header: h, Raw: raw}
+}
+
+// broken is one that nobody can read.
+func broken(f Found) Found {
+	raw := sealed(kmsg.RecordBatch{FirstOffset: f.First, Magic: 2, Attributes: 1, LastOffsetDelta: int32(f.Last - f.First), NumRecords: int32(f.Records)}, []byte("not gzip"))
+	h, _, _ := Parse(raw)
+	return Found{Header: h, Raw: raw}
 }
