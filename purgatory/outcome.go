@@ -64,7 +64,7 @@ func (o *outbox) outcome(r *Result) {
 	}
 	o.stats.Produced.observe(&LatenessBounds, o.now.MonotonicMs-f.monotonicMs)
 	o.flights.answered(d, o.now)
-	if r.Class != Unknown || e.from.gone {
+	if r.Class != Unknown || e.from.gone && !d.fails() {
 		o.holds.answered(d)
 	}
 	if r.Class == Delivered {
