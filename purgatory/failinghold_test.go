@@ -3,7 +3,6 @@ package purgatory
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"layover/offsets"
 )
@@ -102,10 +101,10 @@ func TestWhatFailedUnderAHoldIsTriedAfterNoRoom(t *testing.T) {
 	}
 }
 
-// TestAnEarlierHoldUsesUpNoPatienceBesideAPartitionThatFails: the target was missing for most
-// of it, and is back. Its records go, and are not taken.
+// TestAnEarlierHoldUsesUpNoPatienceBesideAPartitionThatFails: the target was missing for 55 s of a patience of a minute, and
+// is back. Its records go, and are refused: a second hold begins.
 func TestAnEarlierHoldUsesUpNoPatienceBesideAPartitionThatFails(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.Patience = time.Minute })
+	r := newRig(t, nil)
 	r.assign(0, 1, 0)
 	r.take(0, 1, r.arrival(2, 0, "1"))
 	r.pass(1)
