@@ -123,8 +123,8 @@ func (p *partition) locate() error {
 	return nil
 }
 
-// formerLeader returns an error, and has bounds asked for again, where those that are known are of a lower leader
-// epoch than the log is known to have, by its commit or its journal. They come from a leader that was cut off from the
+// formerLeader compares the leader epoch of the bounds with the highest one of commit and journal. Where it is lower,
+// formerLeader returns an error, and bounds are asked for again. They come from a leader that was cut off from the
 // controller, and has not heard of its end. Its log may end below offsets that are finished. -1 is no epoch, and
 // nothing is compared.
 //

@@ -173,9 +173,9 @@ func (t *ownership) found(a offsets.Assignment, led cluster.Located, why string,
 	})
 }
 
-// passedOver says whether the client reads other partitions and leaves one out that stands still. It asks a leader for
-// all of them, beginning with another one each time, so that while one has much to read the next may wait for as many
-// answers as there are partitions, for standsTurn. Callers hold mu.
+// passedOver says whether the client reads other partitions and leaves one out that stands still. The client asks a
+// leader for all of them, and begins with another one each time. Where they have much to read, each waits for the
+// answers about all others, for standsTurn at most. Callers hold mu.
 func (t *ownership) passedOver(o *owned, led cluster.Located, now time.Time) bool {
 	if now.Sub(o.stands.since) >= standsTurn {
 		return true

@@ -109,12 +109,7 @@ func TestAPartitionThatStandsStillBesideShortPausesIsSaid(t *testing.T) {
 			inGroup(t, func(g *group) {
 				m := g.join(func(c *Config) {
 					was := c.Options
-					c.Options = func() []kgo.Opt {
-						return append(was(), kgo.Dialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
-							c, err := g.Net.DialContext(ctx, network, addr)
-							return &lagConn{c}, err
-						}))
-					}
+					c.Options = func() []kgo.Opt { return append(was(), kgo.Dialer(lagged(g.Cluster, 20*time.Millisecond))) }
 				})
 				g.owns(m, 3)
 				time.Sleep(5 * time.Second)
@@ -139,11 +134,4 @@ func TestAPartitionThatStandsStillBesideShortPausesIsSaid(t *testing.T) {
 			})
 		})
 	}
-}
-
-type lagConn struct{ net.Conn }
-
-func (c *lagConn) Write(b []byte) (int, error) {
-	time.Sleep(20 * time.Millisecond)
-	return c.Conn.Write(b)
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// TestABatchTooLargeBehindAJumpPassesNoRecordOver: a poll has the error of a batch too large, and a jump beyond that
-// batch is carried out before the poll is handed over, as all up to there is finished. The jump goes into the middle of
-// a batch that can be read. Another batch too large, of the same size, stands behind it.
+// TestABatchTooLargeBehindAJumpPassesNoRecordOver: a poll has the error of a batch too large. Before the poll is handed
+// over, a jump beyond that batch is carried out, as all up to there is finished. The jump goes into the middle of a
+// batch that can be read. Another batch too large, of the same size, stands behind it.
 func TestABatchTooLargeBehindAJumpPassesNoRecordOver(t *testing.T) {
 	inGroup(t, func(g *group) {
 		cl := g.NewClient(kgo.ProducerBatchMaxBytes(10<<20), kgo.BrokerMaxWriteBytes(11<<20), kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerLinger(time.Second))

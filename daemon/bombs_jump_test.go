@@ -9,9 +9,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// TestABatchTooLargeThatIsJumpedOverTakesNoRecordAlong: at a hand-over the log has a record that is parked for long, one
-// that is finished, a batch too large that is finished, a batch that is finished up to its middle, and another one too large, as large as
-// the first. The next owner rests between polls, as all that it reads waits for long.
+// TestABatchTooLargeThatIsJumpedOverTakesNoRecordAlong: a partition is handed over. Its log has a record that is parked
+// for long, and one that is finished. Then a batch too large follows, which is finished, and a batch that is finished up
+// to its middle. The last batch is too large as well, and as large as the first such. The next owner rests between
+// polls, as all that it reads waits for long.
 func TestABatchTooLargeThatIsJumpedOverTakesNoRecordAlong(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		w.dial = slow(w.dial, 5*time.Millisecond)

@@ -135,25 +135,15 @@ func (hs *holds) endIdle(t *target) {
 	if t.busy || t.inFlight > 0 {
 		return
 	}
-	over := HoldNotice{Target: t.name, Label: t.label, Forgotten: true}
 	if t.hold.held {
 		t.hold = hold{}
-		hs.notices = append(hs.notices, over)
+		hs.notices = append(hs.notices, HoldNotice{Target: t.name, Label: t.label, Forgotten: true})
 	}
-	if t.stalled == 0 {
-		return
-	}
-	for _, d := range t.dests { // the client had no room for the last record, and it went with its partition
-		if d.stalled {
-			d.stalled, d.failing = false, failing{}
-			hs.notices = append(hs.notices, over)
-		}
-	}
-	t.stalled = 0
+	hs.endIdleFaults(t)
 }
 
 // endIdleFaults says of the partitions for which nothing is there any more that they are no longer held: nothing would
-// ever try them. While their target is busy nothing else does it.
+// ever try them. The client may have had no room for the last record, which then went with its partition.
 func (hs *holds) endIdleFaults(t *target) {
 	if t.stalled == 0 || t.hold.held {
 		return

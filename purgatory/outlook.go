@@ -16,8 +16,8 @@ type Outlook struct {
 	// a deadline of its own, such as a dead letter, counts from when it was put in flight, or from when its queue
 	// was held.
 	OldestOverdueMs int64
-	// OldestLateMs is the same without what is held for a target or a partition of it, or waits for its turn after an
-	// outage, for membership, or in a runs partition whose last visit failed.
+	// OldestLateMs is the same without what is held for a target or a partition of it. It leaves out what waits for
+	// membership, or for its turn after an outage. It leaves out runs partitions whose last visit failed, too.
 	OldestLateMs int64
 	Runs         RunsOutlook
 }

@@ -95,8 +95,8 @@ func TestEachPartitionHasItsLook(t *testing.T) {
 	}
 }
 
-// BenchmarkALookAtRuns asks how long a lane's loop stands for a look at the runs of 32 partitions, of which each has as
-// many as it may, and how long for a question about what is due. The baseline is to go over the runs, and no more.
+// BenchmarkALookAtRuns asks how long a lane's loop stands for a look at the runs of 32 partitions. Each has as many runs
+// as it may. A question about what is due is timed, too. The baseline is to go over the runs, and no more.
 func BenchmarkALookAtRuns(b *testing.B) {
 	r := crowd(b, 32)
 	b.Run("baseline", func(b *testing.B) {

@@ -99,11 +99,7 @@ func (o *RunsOutlook) gathered(list []waiting, nowMs int64) {
 }
 
 // next notes that something is due, not before an instant.
-func (o *RunsOutlook) next(ms int64) {
-	if o.NextDueMs == 0 || ms < o.NextDueMs {
-		o.NextDueMs = ms
-	}
-}
+func (o *RunsOutlook) next(ms int64) { o.NextDueMs = oldest(o.NextDueMs, ms) }
 
 // full notes whether a look has found that there are too many runs.
 func (m *moved) full(is bool, nowMs int64) {
