@@ -52,7 +52,7 @@ type catchUpStatus struct {
 	Until   instant `json:"until"`
 }
 
-func (v *view) catchUp() []catchUpStatus {
+func (v report) catchUp() []catchUpStatus {
 	out := []catchUpStatus{}
 	for target, c := range v.total.catchingUp {
 		if c.records > 0 {

@@ -201,7 +201,7 @@ func TestTheScriptMakesThePageThatTheServerMakes(t *testing.T) {
 	var showing atomic.Pointer[scene]
 	p := newPage()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d := look((*showing.Load())(at), at).page()
+		d := look((*showing.Load())(at), at).report().page()
 		if r.URL.Query().Get("format") == string(formContent) {
 			p.serveContent(d)(w, r)
 			return

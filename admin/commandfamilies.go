@@ -103,7 +103,7 @@ func (s *commandStatus) Used() bool {
 	return s.Records+s.WaitingCancels+s.WaitingEvents > 0 || all(s.Cancels) > 0 || all(s.Events) > 0
 }
 
-func (v *view) commands() commandStatus {
+func (v report) commands() commandStatus {
 	t := &v.total
 	return commandStatus{
 		Records: t.ids, Bytes: t.idBytes, WaitingCancels: t.waitingCancels, BarrierWaiting: t.barred, BarrierOpened: t.BarrierOpened,

@@ -69,7 +69,7 @@ func (v *view) knowsParked() bool {
 }
 
 // known returns the number for JSON, where nil is null: nobody knows.
-func (v *view) known(n int64) *int64 {
+func (v report) known(n int64) *int64 {
 	if !v.knowsParked() {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (v *view) startsLate() bool {
 }
 
 // lateStart returns nil where there was none of late.
-func (v *view) lateStart() *lateStart {
+func (v report) lateStart() *lateStart {
 	m := &v.total.missed
 	if m.Records == 0 || v.now.Sub(time.UnixMilli(m.LastMs)).Abs() >= lateStartFor {
 		return nil

@@ -40,7 +40,7 @@ type certificateStatus struct {
 	Problem   string  `json:"problem"`            // of the file's present content; "" if that is in force
 }
 
-func (v *view) connection() connectionStatus {
+func (v report) connection() connectionStatus {
 	c := &v.Connection
 	s := connectionStatus{
 		TLS: c.TLS, SkipVerify: c.InsecureSkipVerify, Mechanism: string(c.Mechanism),
@@ -61,7 +61,7 @@ func (v *view) connection() connectionStatus {
 }
 
 // connectionWarnings returns the faults with which connections are still made.
-func (v *view) connectionWarnings() []string {
+func (v report) connectionWarnings() []string {
 	out := []string{}
 	if v.Connection.InsecureSkipVerify {
 		out = append(out, "KAFKA_TLS_INSECURE_SKIP_VERIFY is true: no broker's certificate is checked, and anybody in between can read and change everything. "+
@@ -81,7 +81,7 @@ func (v *view) connectionWarnings() []string {
 }
 
 // ends returns the end of a certificate as text, in whole days.
-func (v *view) ends(notAfter time.Time) string {
+func (v report) ends(notAfter time.Time) string {
 	left := notAfter.Sub(v.now)
 	on := notAfter.UTC().Format("2006-01-02T15:04:05Z")
 	switch days := int(left / (24 * time.Hour)); {

@@ -33,7 +33,7 @@ type letterStatus struct {
 }
 
 // deadLetters brings those of all lanes together. Reasons that none had are left out.
-func (v *view) deadLetters() deadLetterStatus {
+func (v report) deadLetters() deadLetterStatus {
 	s := deadLetterStatus{ByReason: make(map[string]int64), Last: []letterStatus{}, Coming: v.lettersCome()}
 	for k, n := range v.total.DeadLettered {
 		if s.Total += n; n > 0 {
@@ -83,7 +83,7 @@ func (s *deadLetterStatus) Reasons() (out []reasonCount) {
 }
 
 // lastLetterAge says when the last dead letter came; "" where there was none.
-func (v *view) lastLetterAge() string {
+func (v report) lastLetterAge() string {
 	last := v.lastLetters()
 	if len(last) == 0 {
 		return ""

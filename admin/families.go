@@ -127,7 +127,7 @@ func pausedFamilies() []family {
 		gauge("layover_oldest_unread_age_seconds",
 			"While reading is paused, the age of the oldest unread record by its own timestamp, in seconds, and while a transaction is open, for how long records have waited behind it: one is late by at least that less its delay. 0 where nothing is unread or reading goes on; no series while it is not known.",
 			nil, func(v *view, out emit) {
-				n, known := v.unreadRecords()
+				n, known := v.parts.unreadRecords()
 				switch oldest := earlier(v.oldestUnread(), v.oldestBehind()); {
 				case !oldest.IsZero():
 					out(max(v.now.Sub(oldest), 0).Seconds())

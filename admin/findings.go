@@ -32,7 +32,7 @@ type findingStatus struct {
 	Since instant `json:"since"`
 }
 
-func (v *view) findings() []findingStatus {
+func (v report) findings() []findingStatus {
 	out := []findingStatus{}
 	for _, f := range v.Preflight.Findings {
 		out = append(out, findingStatus{f.Finding, instant{f.Since}})

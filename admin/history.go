@@ -68,7 +68,7 @@ func (s *Server) Remember(now time.Time) {
 
 func (v *view) moment() moment {
 	c := v.total.counters()
-	m := moment{at: v.now, parked: v.total.parked, parkedKnown: v.known(0) != nil, delivered: c.Delivered, deadLettered: c.DeadLettered}
+	m := moment{at: v.now, parked: v.total.parked, parkedKnown: v.knowsParked(), delivered: c.Delivered, deadLettered: c.DeadLettered}
 	for _, h := range v.total.Late {
 		m.late.Add(h)
 	}

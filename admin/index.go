@@ -55,7 +55,7 @@ func documents() []pathText {
 func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
 	v := look(s.source.Sample(), time.Now())
-	page := v.page()
+	page := v.report().page()
 	if prefersHTML(r.Header.Values("Accept")) {
 		s.page.serveIndex(&indexData{
 			Now: v.now.UTC(), Icon: page.Icon, Version: v.Version, Group: v.Group.ID, Tone: page.Tone, State: page.State, Why: page.Why,

@@ -65,7 +65,7 @@ func parse(t *testing.T, body string) []element {
 func render(t *testing.T, s Sample) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
-	newPage().serve(look(s, time.Now()).page(), true)(w, nil)
+	newPage().serve(look(s, time.Now()).report().page(), true)(w, nil)
 	if w.Code != http.StatusOK {
 		t.Fatalf("%d: %s", w.Code, w.Body)
 	}

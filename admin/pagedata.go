@@ -79,14 +79,14 @@ type row struct {
 	Doing string
 }
 
-func (v *view) page() *pageData {
+func (v report) page() *pageData {
 	d := &pageData{status: v.status(), Now: v.now, Trend: trend(v.past, v.now)}
 	if d.Parked.Records != nil {
 		d.DueIn = dueBars(d.DueWithin, v.total.waiting())
 	}
 	d.DueNow, d.InMemory = v.total.due, v.total.parked
 	d.InRuns, d.RunsBytes, d.RunsLog = v.total.inRuns.records, v.total.inRuns.bytes, v.total.inRuns.logBytes
-	d.State, d.Why = capital(d.status.State), ready(v).why
+	d.State, d.Why = capital(d.status.State), ready(v.view).why
 	if v.Draining {
 		d.Why = "a stop was asked for: records in flight are finished and committed"
 	}
@@ -148,7 +148,7 @@ func atMost[T any](all []T, limit int) (shown []T, more int) {
 }
 
 // problems returns everything that is wrong, the most urgent first.
-func (v *view) problems(s *status) []problem {
+func (v report) problems(s *status) []problem {
 	var out []problem
 	say := func(when bool, t tone, at, format string, args ...any) {
 		if when {

@@ -203,7 +203,7 @@ func TestTheStateIsOneWordAndATone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := ordinary(time.Now())
 			test.change(&s)
-			d := look(s, time.Now()).page()
+			d := look(s, time.Now()).report().page()
 			said := d.Why
 			for _, p := range d.Problems {
 				said += " " + p.Text
@@ -223,7 +223,7 @@ func TestThePageShowsProblemsFirstAndABoundedNumberOfPartitions(t *testing.T) {
 	for i := range 30 {
 		d.Group.Partitions[100+i].Stopped = "x"
 	}
-	page := look(d, time.Now()).page()
+	page := look(d, time.Now()).report().page()
 	if len(page.Rows) != 200 || page.MoreRows != 300 || len(page.Stops) != 20 || page.MoreStop != 12 {
 		t.Errorf("%d rows and %d more, %d stops and %d more", len(page.Rows), page.MoreRows, len(page.Stops), page.MoreStop)
 	}
@@ -254,7 +254,7 @@ func TestBarsAreOfIntervalsAndInProportion(t *testing.T) {
 			lane := &purgatory.Snapshot{Parked: test.parked, Outlook: purgatory.Outlook{DueWithin: test.within}, Partitions: make([]purgatory.PartitionView, 1)}
 			var records []int64
 			var widths []float64
-			for _, bar := range look(Sample{Lanes: []*purgatory.Snapshot{lane}}, time.Now()).page().DueIn {
+			for _, bar := range look(Sample{Lanes: []*purgatory.Snapshot{lane}}, time.Now()).report().page().DueIn {
 				records, widths = append(records, bar.Records), append(widths, bar.Width)
 			}
 			if !slices.Equal(records, test.records) || !slices.Equal(widths, test.widths) {

@@ -21,12 +21,12 @@ type pausedStatus struct {
 }
 
 // paused returns nil where reading is not paused.
-func (v *view) paused() *pausedStatus {
+func (v report) paused() *pausedStatus {
 	if len(v.Pauses) == 0 {
 		return nil
 	}
 	s := &pausedStatus{Since: instant{v.PausedSince}, Reason: v.Pauses[0].Reason, Threshold: v.Memory.PauseAt, Text: v.pausedText()}
-	if n, known := v.unreadRecords(); known {
+	if n, known := v.parts.unreadRecords(); known {
 		s.Unread = &n
 	}
 	if oldest := v.oldestUnread(); !oldest.IsZero() {
@@ -38,9 +38,9 @@ func (v *view) paused() *pausedStatus {
 
 // unreadRecords adds up how far reading is behind in each partition; known is false where
 // no partition's is known.
-func (v *view) unreadRecords() (n int64, known bool) {
-	for i := range v.parts {
-		if lag, ok := v.parts[i].intakeLag(); ok {
+func (all parts) unreadRecords() (n int64, known bool) {
+	for i := range all {
+		if lag, ok := all[i].intakeLag(); ok {
 			n, known = n+lag, true
 		}
 	}
@@ -103,13 +103,13 @@ func (v *view) lateUnread() bool {
 	}
 	oldest := v.oldestUnread()
 	waits := v.pausedFor() >= pausedLong || !oldest.IsZero() && v.now.Sub(oldest) >= pausedLong
-	n, known := v.unreadRecords()
+	n, known := v.parts.unreadRecords()
 	return waits && (n > 0 || !known)
 }
 
 // pausedText says what a pause means for the records that are not read.
 func (v *view) pausedText() string {
-	n, known := v.unreadRecords()
+	n, known := v.parts.unreadRecords()
 	switch oldest := v.oldestUnread(); {
 	case !known:
 		return "How many records wait unread is not known yet."
@@ -130,7 +130,7 @@ func (v *view) pauseShort() string {
 	if !v.lateUnread() {
 		return text
 	}
-	if n, known := v.unreadRecords(); known {
+	if n, known := v.parts.unreadRecords(); known {
 		text += ", " + countedLong(n, "record waits unread", "records wait unread")
 	}
 	if oldest := v.oldestUnread(); !oldest.IsZero() {

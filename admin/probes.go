@@ -169,7 +169,7 @@ func (v *view) waitingFor() string {
 		}
 		return text
 	}
-	if text, more := v.unread(); text != "" {
+	if text, more := v.parts.unread(); text != "" {
 		if more > 0 {
 			text += fmt.Sprintf(" (and %d more)", more)
 		}
@@ -181,10 +181,10 @@ func (v *view) waitingFor() string {
 // unread describes the first partition that is not read up to the stable end it
 // was assigned with, and counts the others. A stopped one is described only where
 // nothing else is left.
-func (v *view) unread() (first string, more int) {
+func (all parts) unread() (first string, more int) {
 	var stopped string
-	for i := range v.parts {
-		p := &v.parts[i]
+	for i := range all {
+		p := &all[i]
 		var text string
 		s, is := p.stop()
 		switch {

@@ -119,8 +119,8 @@ func runsFamilies() []family {
 			"1 while records of an ingress topic can be moved to its runs topic, else 0; /status has the reason under runs. No series where LAYOVER_RUNS or LAYOVER_JOURNAL is off.",
 			[]string{"topic"}, func(v *view, out emit) {
 				for i := range v.Runs.Topics {
-					if t := &v.Runs.Topics[i]; t.Off == "" {
-						out(flag(v.runsBlocked(t) == ""), t.Ingress)
+					if t := v.health(&v.Runs.Topics[i]); t.Off == "" {
+						out(flag(t.blocked() == ""), t.Ingress)
 					}
 				}
 			}),

@@ -80,7 +80,7 @@ func TestWhyNothingIsMoved(t *testing.T) {
 				s.Memory = memory
 				test.change(&s)
 				v := look(s, now)
-				got := v.runs().Topics[0]
+				got := v.report().runs().Topics[0]
 				value, there := scrape(t, s)[`layover_runs_usable{topic="delayed"}`]
 				if got.Reason != test.reason || got.Usable != (test.reason == "") || there == (test.reason == "off") || there && (value == 1) != got.Usable {
 					t.Errorf("reason %q, usable %v, the metric %v (%v), want %q", got.Reason, got.Usable, value, there, test.reason)
@@ -205,7 +205,7 @@ func TestLateCopiesAreNotGreen(t *testing.T) {
 func TestLossesFromRunsStayOnThePage(t *testing.T) {
 	s := ordinary(time.Now())
 	s.Lanes[0].LostFromRuns = 1
-	d := look(s, time.Now()).page()
+	d := look(s, time.Now()).report().page()
 	if len(d.Problems) != 1 || d.Tone != bad || d.Problems[0].Text != "1 offset is gone from a runs topic: whatever of them was a copy is not delivered." {
 		t.Errorf("%s, %+v", d.Tone, d.Problems)
 	}
@@ -237,11 +237,11 @@ func TestWhatIsInRunsIsNullUntilItIsKnown(t *testing.T) {
 	for p := range 4 {
 		runsOf(&s, p).Known = false
 	}
-	if got := look(s, time.Now()).runs(); got.Records != nil || got.Topics[0].Runs != nil || got.Partitions[0].Copies != nil {
+	if got := look(s, time.Now()).report().runs(); got.Records != nil || got.Topics[0].Runs != nil || got.Partitions[0].Copies != nil {
 		t.Errorf("nothing is known: %+v", got)
 	}
 	*runsOf(&s, 2) = purgatory.RunsView{TopicPartition: runsOf(&s, 2).TopicPartition, Known: true, Copies: 5}
-	got := look(s, time.Now()).runs()
+	got := look(s, time.Now()).report().runs()
 	if got.Records == nil || *got.Records != 5 || *got.Topics[0].Records != 5 || got.Partitions[1].Copies != nil || *got.Partitions[2].Copies != 5 {
 		t.Errorf("one partition is known: %+v", got)
 	}

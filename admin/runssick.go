@@ -25,21 +25,31 @@ const gapLong = time.Minute
 // runsUsable is the State of a runs topic that takes copies.
 const runsUsable = "usable"
 
-// runsBlocked returns the reason for which no record of an ingress topic is moved; "" for none.
-func (v *view) runsBlocked(t *RunsTopic) string {
-	r := v.total.inRuns.byTopic[t.Ingress]
+// runsHealth is a runs topic with what is known of it by now.
+type runsHealth struct {
+	*RunsTopic
+	v     *view
+	waits runsTotal // what waits in it
+}
+
+func (v *view) health(t *RunsTopic) runsHealth {
+	return runsHealth{t, v, v.total.inRuns.byTopic[t.Ingress]}
+}
+
+// blocked returns the reason for which no record of an ingress topic is moved; "" for none.
+func (t runsHealth) blocked() string {
 	switch {
 	case t.Off != "":
 		return runsOff
 	case t.State != runsUsable:
 		return strings.ReplaceAll(t.State, " ", "_")
-	case v.Runs.Older:
+	case t.v.Runs.Older:
 		return runsOlder
 	case t.Refused != "":
 		return runsFailing
-	case len(r.full) > 0:
+	case len(t.waits.full) > 0:
 		return runsFull
-	case len(r.opening) > 0:
+	case len(t.waits.opening) > 0:
 		return runsOpening
 	}
 	return ""
@@ -72,43 +82,43 @@ func (t *RunsTopic) fault() string {
 // are not read in time is, and one of which nobody can tell what is due.
 func (v *view) sickRuns() (out []Sickness) {
 	for i := range v.Runs.Topics {
-		t := &v.Runs.Topics[i]
+		t := v.health(&v.Runs.Topics[i])
 		if !v.Kafka.Answering || slices.Contains(v.Kafka.Unusable, t.Ingress) {
 			continue
 		}
-		reason := v.runsBlocked(t)
+		reason := t.blocked()
 		switch {
-		case v.isUnread(t) || v.hasGaps(t):
+		case t.isUnread() || t.hasGaps():
 			reason = runsUnread
-		case v.isClosed(t):
+		case t.isClosed():
 			reason = runsOpening
-		case reason == "" || reason == runsOff || !v.presses() || v.passes(t, reason):
+		case reason == "" || reason == runsOff || !v.presses() || t.passes(reason):
 			continue
 		}
-		out = append(out, Sickness{Kind: SickRuns, Name: t.Name, Reason: reason, Since: v.runsSince(t, reason), short: v.runsShort(t, reason), Text: v.runsText(t, reason)})
+		out = append(out, Sickness{Kind: SickRuns, Name: t.Name, Reason: reason, Since: t.since(reason), short: t.short(reason), Text: t.text(reason)})
 	}
 	return out
 }
 
 // isUnread reports whether copies are due and cannot be read.
-func (v *view) isUnread(t *RunsTopic) bool {
-	return t.Unread != "" && v.total.inRuns.byTopic[t.Ingress].overdue > 0
+func (t runsHealth) isUnread() bool {
+	return t.Unread != "" && t.waits.overdue > 0
 }
 
-func (v *view) hasGaps(t *RunsTopic) bool {
-	_, sinceMs := v.gaps(t)
+func (t runsHealth) hasGaps() bool {
+	_, sinceMs := t.gaps()
 	return sinceMs != 0
 }
 
 // gaps returns the partitions with a gap of which nothing has been read for gapLong, though brokers answer, and since
 // when that is so of one. Copies may wait there of which nobody knows, so none of them is overdue.
-func (v *view) gaps(t *RunsTopic) (numbers []int32, sinceMs int64) {
-	if v.now.Sub(v.Kafka.Since) < gapLong {
+func (t runsHealth) gaps() (numbers []int32, sinceMs int64) {
+	if t.v.now.Sub(t.v.Kafka.Since) < gapLong {
 		return nil, 0
 	}
-	for i := range v.total.inRuns.parts {
-		p := &v.total.inRuns.parts[i]
-		if p.Topic == t.Ingress && p.GapSinceMs != 0 && v.now.Sub(time.UnixMilli(p.GapSinceMs)) >= gapLong {
+	for i := range t.v.total.inRuns.parts {
+		p := &t.v.total.inRuns.parts[i]
+		if p.Topic == t.Ingress && p.GapSinceMs != 0 && t.v.now.Sub(time.UnixMilli(p.GapSinceMs)) >= gapLong {
 			numbers, sinceMs = append(numbers, p.Partition), earliest(sinceMs, p.GapSinceMs)
 		}
 	}
@@ -116,38 +126,38 @@ func (v *view) gaps(t *RunsTopic) (numbers []int32, sinceMs int64) {
 }
 
 // isClosed reports whether copies may wait where nobody can ask about them.
-func (v *view) isClosed(t *RunsTopic) bool {
-	cannot := t.Unread != "" || t.State != runsUsable && !v.passes(t, t.State)
-	return v.total.inRuns.byTopic[t.Ingress].holds && cannot
+func (t runsHealth) isClosed() bool {
+	cannot := t.Unread != "" || t.State != runsUsable && !t.passes(t.State)
+	return t.waits.holds && cannot
 }
 
-// runsSince returns when a reason began. Of a state nobody knows.
-func (v *view) runsSince(t *RunsTopic, reason string) instant {
+// since returns when a reason began. Of a state nobody knows.
+func (t runsHealth) since(reason string) instant {
 	switch reason {
 	case runsFailing:
 		return instant{t.RefusedSince}
 	case runsUnread:
-		if _, sinceMs := v.gaps(t); sinceMs != 0 {
+		if _, sinceMs := t.gaps(); sinceMs != 0 {
 			return millis(sinceMs)
 		}
 		return instant{t.UnreadSince}
 	case runsOpening:
 		return instant{t.UnreadSince}
 	case runsOlder:
-		return instant{v.Runs.OlderSince}
+		return instant{t.v.Runs.OlderSince}
 	case runsFull:
-		return millis(v.total.inRuns.byTopic[t.Ingress].fullSinceMs)
+		return millis(t.waits.fullSinceMs)
 	}
 	return instant{}
 }
 
 // passes reports whether a reason is one of the first seconds after a start or a rebalance.
-func (v *view) passes(t *RunsTopic, reason string) bool {
+func (t runsHealth) passes(reason string) bool {
 	switch reason {
 	case "unknown", "missing", runsOpening: // it is about to be asked about, made, or read
 		return t.Warning == "" && t.fault() == ""
 	case runsOlder: // whoever is no member knows of no other
-		return !v.Group.Joined
+		return !t.v.Group.Joined
 	}
 	return false
 }
@@ -159,12 +169,12 @@ func (v *view) readsLateText() string {
 		countedLong(r.lateVisits, "late visit", "late visits"), relative(time.UnixMilli(r.lastLateMs).Sub(v.now)))
 }
 
-func (v *view) runsShort(t *RunsTopic, reason string) string {
+func (t runsHealth) short(reason string) string {
 	switch reason {
 	case runsOlder:
 		return fmt.Sprintf("nothing is moved to %s, as a member of an older release may be in the group", t.Name)
 	case runsUnread:
-		if v.isUnread(t) {
+		if t.isUnread() {
 			return fmt.Sprintf("copies in %s are due and cannot be read", t.Name)
 		}
 		return fmt.Sprintf("a part of runs topic %s cannot be read", t.Name)
@@ -179,10 +189,9 @@ func (v *view) runsShort(t *RunsTopic, reason string) string {
 // runsStay says what becomes of records while nothing is moved.
 const runsStay = "Records that are due far off stay in memory, and reading pauses once that is full. What was moved before is delivered all the same."
 
-// runsText describes why nothing is moved, what becomes of records, and the remedy; "" where
+// text describes why nothing is moved, what becomes of records, and the remedy; "" where
 // nothing is wrong.
-func (v *view) runsText(t *RunsTopic, reason string) string {
-	r := v.total.inRuns.byTopic[t.Ingress]
+func (t runsHealth) text(reason string) string {
 	topic := fmt.Sprintf("The runs topic %s of the ingress topic %s", t.Name, t.Ingress)
 	why := t.Warning
 	if fault := t.fault(); !strings.Contains(why, fault) { // the warning is often about the last error
@@ -204,14 +213,14 @@ func (v *view) runsText(t *RunsTopic, reason string) string {
 	case runsFull:
 		return fmt.Sprintf("%s has 4,096 runs in %s, as many as there may be: nothing more of these is moved. %s It goes on by itself as runs are delivered. "+
 			"So many runs mean that memory holds too little for the load: raise LAYOVER_MAX_PARKED_BYTES, or run more instances.",
-			topic, partitionsOf(r.full), runsStay)
+			topic, partitionsOf(t.waits.full), runsStay)
 	case runsOpening:
 		return fmt.Sprintf("What waits in %s of the runs topic %s is not known yet%s. Nothing of these is moved, and what waits there is late once it is due. "+
-			"Layover asks again by itself. %s", partitionsOf(r.opening), t.Name, why, describe)
+			"Layover asks again by itself. %s", partitionsOf(t.waits.opening), t.Name, why, describe)
 	case runsFailing:
 		return fmt.Sprintf("%s takes no copies%s. %s Layover tries again by itself. %s", topic, why, runsStay, describe)
 	case runsUnread:
-		return v.unreadText(t)
+		return t.unreadText()
 	case "unknown":
 		return fmt.Sprintf("Nobody knows yet whether the runs topic %s can be used%s. %s", t.Name, why, runsStay)
 	case "missing":
@@ -226,18 +235,18 @@ func (v *view) runsText(t *RunsTopic, reason string) string {
 }
 
 // unreadText describes what cannot be read, what becomes of it, and the remedy.
-func (v *view) unreadText(t *RunsTopic) string {
+func (t runsHealth) unreadText() string {
 	topic := fmt.Sprintf("the runs topic %s of the ingress topic %s", t.Name, t.Ingress)
 	why := strings.TrimSuffix(t.Unread, ".")
 	remedy := fmt.Sprintf("Layover asks again every second. See whether it has the right Read, and the topic's partitions a leader: %s--describe --topic %s", kafkaTopics, t.Name)
-	if v.isUnread(t) {
+	if t.isUnread() {
 		return fmt.Sprintf("%s in %s, and cannot be read: %s. Nothing is lost, and they are late. %s",
-			countedLong(v.total.inRuns.byTopic[t.Ingress].overdue, "copy is due", "copies are due"), topic, why, remedy)
+			countedLong(t.waits.overdue, "copy is due", "copies are due"), topic, why, remedy)
 	}
 	if why != "" {
 		why = ": " + why
 	}
-	numbers, _ := v.gaps(t)
+	numbers, _ := t.gaps()
 	return fmt.Sprintf("A part of %s in %s has not been read yet, and cannot be read%s. Nobody knows which copies wait there. "+
 		"Nothing is lost, and they are late once they are due. %s", partitionsOf(numbers), topic, why, remedy)
 }

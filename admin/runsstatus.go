@@ -60,7 +60,7 @@ type runsPartitionStatus struct {
 	Full      bool   `json:"full"`
 }
 
-func (v *view) runs() runsStatus {
+func (v report) runs() runsStatus {
 	t := &v.total
 	r := &t.inRuns
 	known := false
@@ -75,12 +75,12 @@ func (v *view) runs() runsStatus {
 		s.VisitP99Ms = &ms
 	}
 	for i := range v.Runs.Topics {
-		at := &v.Runs.Topics[i]
-		of := r.byTopic[at.Ingress]
+		at := v.health(&v.Runs.Topics[i])
+		of := at.waits
 		known = known || of.known
-		reason := v.runsBlocked(at)
+		reason := at.blocked()
 		s.Topics = append(s.Topics, runsTopicStatus{
-			Ingress: at.Ingress, Name: at.Name, State: at.State, Warning: at.Warning, Error: at.fault(), Usable: reason == "", Reason: reason, Text: v.runsText(at, reason),
+			Ingress: at.Ingress, Name: at.Name, State: at.State, Warning: at.Warning, Error: at.fault(), Usable: reason == "", Reason: reason, Text: at.text(reason),
 			Records: ifKnown(of.known, of.records), Bytes: ifKnown(of.known, of.bytes), LogBytes: ifKnown(of.known, of.logBytes), Runs: ifKnown(of.known, of.runs),
 		})
 	}

@@ -18,7 +18,7 @@ type pauseStatus struct {
 	Text   string `json:"text"`
 }
 
-func (v *view) pauses() []pauseStatus {
+func (v report) pauses() []pauseStatus {
 	out := make([]pauseStatus, len(v.Pauses))
 	for i, p := range v.Pauses {
 		out[i] = pauseStatus{p.Reason, p.Target, v.pauseText(p)}
@@ -28,7 +28,7 @@ func (v *view) pauses() []pauseStatus {
 
 const unharmed = "Nothing is lost, and parked records are still delivered to other targets."
 
-func (v *view) pauseText(p Pause) string {
+func (v report) pauseText(p Pause) string {
 	switch p.Reason {
 	case PauseBytes:
 		return fmt.Sprintf("Reading is paused because parked records take %s of memory, and it pauses at %s. That is LAYOVER_MAX_PARKED_BYTES, %s, less the "+
@@ -37,8 +37,9 @@ func (v *view) pauseText(p Pause) string {
 			size(v.Memory.Used), size(v.Memory.PauseAt), size(v.Memory.Limit))
 	case PauseDeadLetter:
 		way := "Reading goes on by itself as soon as it takes one. Check that the topic exists and that Layover may write to it."
-		if k := (SickKey{SickDeadLetter, p.Target, -1}); v.rejects(p.Target) {
-			way = "Reading goes on by itself as soon as it takes that one. " + v.targetWayOn(k, &ailing{reason: heldReason(purgatory.Rejecting)})
+		if v.rejects(p.Target) {
+			fault := targetFault{&ailing{reason: heldReason(purgatory.Rejecting)}, v.view, SickKey{SickDeadLetter, p.Target, -1}}
+			way = "Reading goes on by itself as soon as it takes that one. " + fault.wayOn()
 		}
 		return fmt.Sprintf("Reading is paused because the dead-letter topic %s does not take records: %s. %s %s", p.Target, v.stateOf(p.Target), unharmed, way)
 	case PauseTarget:
@@ -67,7 +68,7 @@ func holdsOf(lanes []*purgatory.Snapshot, target string) iter.Seq[*purgatory.Hel
 }
 
 // stateOf returns the fault of a target, as far as a lane knows it.
-func (v *view) stateOf(target string) string {
+func (v report) stateOf(target string) string {
 	for h := range holdsOf(v.Lanes, target) {
 		if h.Detail != "" {
 			return fmt.Sprintf("it is %s (%s)", h.Verdict, h.Detail)
@@ -78,7 +79,7 @@ func (v *view) stateOf(target string) string {
 }
 
 // rejects reports whether a target refuses a record for its content.
-func (v *view) rejects(target string) bool {
+func (v report) rejects(target string) bool {
 	for h := range holdsOf(v.Lanes, target) {
 		if h.Verdict == purgatory.Rejecting {
 			return true
@@ -136,19 +137,20 @@ func (t *heldStatus) take(h *purgatory.HeldView) {
 }
 
 // explain completes the texts of a target of which all lanes were taken.
-func (v *view) explain(t *heldStatus) {
+func (v report) explain(t *heldStatus) {
 	k := SickKey{v.Settings.kindOf(t.Target), t.Target, -1}
 	t.about.records, t.about.givenUp = t.Records, t.DeadLettered
 	if k.Kind != SickDeadLetter && t.Records > 0 {
 		left := int64(t.about.left / time.Second)
 		t.PatienceLeft = &left
 	}
-	t.Text = v.targetRest(k, &t.about) + " " + v.targetWayOn(k, &t.about)
+	fault := targetFault{&t.about, v.view, k}
+	t.Text = fault.rest() + " " + fault.wayOn()
 }
 
 // held returns the held targets, those with most records first, and how many more
 // there are. A target that several lanes hold is described as the first has it.
-func (v *view) held() (shown []heldStatus, more int) {
+func (v report) held() (shown []heldStatus, more int) {
 	at := make(map[string]int)
 	shown = []heldStatus{}
 	for _, l := range v.Lanes {
@@ -180,7 +182,7 @@ func (v *view) held() (shown []heldStatus, more int) {
 }
 
 // heldProblem sums up the held targets in a sentence or two.
-func (v *view) heldProblem(s *status) string {
+func (v report) heldProblem(s *status) string {
 	records, first := 0, (*heldStatus)(nil)
 	var dead int64
 	for i := range s.Held {
@@ -225,7 +227,7 @@ type duplicatesStatus struct {
 	Text string `json:"text"`
 }
 
-func (v *view) duplicates() duplicatesStatus {
+func (v report) duplicates() duplicatesStatus {
 	var d duplicates
 	for i := range v.parts {
 		if c := v.parts[i].core; c != nil {
@@ -279,7 +281,7 @@ type stoppedStatus struct {
 	Text   string `json:"text"`
 }
 
-func (v *view) partitions() []partitionStatus {
+func (v report) partitions() []partitionStatus {
 	out := make([]partitionStatus, len(v.parts))
 	for i := range v.parts {
 		p := &v.parts[i]
@@ -297,7 +299,7 @@ func (v *view) partitions() []partitionStatus {
 			s.Set, s.Metadata = c.Facts.Mode.String(), c.Metadata
 		}
 		if at, is := p.stop(); is {
-			s.Stopped = &stoppedStatus{nil, at.code, at.why, at.halted, v.stopText(p, at)}
+			s.Stopped = &stoppedStatus{nil, at.code, at.why, at.halted, v.Settings.stopText(p, at)}
 			if at.begun {
 				s.Stopped.Offset = &at.offset
 			}
@@ -307,7 +309,7 @@ func (v *view) partitions() []partitionStatus {
 	return out
 }
 
-func (v *view) stopText(p *part, s stop) string {
+func (set *Settings) stopText(p *part, s stop) string {
 	if !s.begun {
 		return fmt.Sprintf("%s/%d is not read: %s. Nothing of it is delivered, and other partitions are not affected.",
 			p.topic, p.partition, strings.TrimSuffix(s.why, "."))
@@ -315,7 +317,7 @@ func (v *view) stopText(p *part, s stop) string {
 	text := fmt.Sprintf("Reading of %s/%d stopped at offset %d: %s. Its parked records are still delivered, and other partitions "+
 		"are not affected.", p.topic, p.partition, s.offset, strings.TrimSuffix(s.why, "."))
 	if s.halted {
-		text += " A restart with another LAYOVER_ON_INVALID goes on from there: " + v.otherChoices(s.why) + "."
+		text += " A restart with another LAYOVER_ON_INVALID goes on from there: " + set.otherChoices(s.why) + "."
 	}
 	if s.halted && !p.core.HaltedCopied || p.member != nil && p.member.Reason == unreadable {
 		text += fmt.Sprintf(" To leave out that record or batch alone, stop all instances and run: layover skip %s/%d@%d.", p.topic, p.partition, s.offset)
@@ -328,15 +330,15 @@ const unreadable = "unreadable"
 
 // otherChoices names the policies under which a halted partition would go on. deliver
 // is none for a record that a target refused: without a dead-letter topic it halts.
-func (v *view) otherChoices(why string) string {
+func (set *Settings) otherChoices(why string) string {
 	choices := []string{"dlq"}
-	if v.Settings.DeadLetter == "" {
+	if set.DeadLetter == "" {
 		choices[0] = "dlq (with LAYOVER_DLQ_TOPIC set)"
 	}
 	refused := slices.ContainsFunc([]string{"too_large:", "rejected:", "target_unavailable:", "too_large_to_read:"}, func(code string) bool {
 		return strings.HasPrefix(why, code)
 	})
-	if v.Settings.OnInvalid != "deliver" && v.Settings.Deliverable && !refused {
+	if set.OnInvalid != "deliver" && set.Deliverable && !refused {
 		choices = append(choices, "deliver")
 	}
 	return strings.Join(append(choices, "drop"), " or ")

@@ -114,9 +114,9 @@ func (s *Server) make(wants wish) http.HandlerFunc {
 	v.past = s.history.all()
 	switch wants.form {
 	case formHTML:
-		return s.page.serve(v.page(), wants.refresh)
+		return s.page.serve(v.report().page(), wants.refresh)
 	case formContent:
-		return s.page.serveContent(v.page())
+		return s.page.serveContent(v.report().page())
 	}
 	body, err := statusJSON(v)
 	return func(w http.ResponseWriter, _ *http.Request) {

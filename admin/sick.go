@@ -109,7 +109,7 @@ func (v *view) isBack() bool {
 }
 
 // shownSick returns the sick things that /status shows, and the number of the others.
-func (v *view) shownSick() (shown []Sickness, more int) {
+func (v report) shownSick() (shown []Sickness, more int) {
 	shown, more = atMost(v.sick, maxSick)
 	return append([]Sickness{}, shown...), more + v.total.heldRest // a list, and not null, where nothing is
 }
@@ -186,7 +186,7 @@ func (v *view) sickPartitions(forLog bool) (out []Sickness) {
 			if forLog && s.Reason == reasonHalted {
 				at.why, _, _ = strings.Cut(at.why, ":")
 			}
-			s.Text = v.stopText(p, at) + stopWayOn(p, s.Reason)
+			s.Text = v.Settings.stopText(p, at) + stopWayOn(p, s.Reason)
 		case p.member != nil && p.member.Leaderless:
 			s.Reason, s.short, s.Text = reasonNoLeader, fmt.Sprintf("partition %s/%d has no leader", p.topic, p.partition), leaderlessText(p)
 		case p.open(v.now):
@@ -240,7 +240,7 @@ type ailing struct {
 // unusable, that lanes hold records for, or that reading is paused for.
 func (v *view) sickTargets(forLog bool) (out []Sickness) {
 	for k, a := range v.ailing(forLog) {
-		s := Sickness{Kind: k.Kind, Name: k.Name, Reason: a.reason, Since: instant{a.since}, Text: v.targetText(k, a), idle: !a.needed}
+		s := Sickness{Kind: k.Kind, Name: k.Name, Reason: a.reason, Since: instant{a.since}, Text: targetFault{a, v, k}.text(), idle: !a.needed}
 		s.short = targetNoun(k) + " is " + a.reason + v.since(a.since)
 		if k.Partition >= 0 {
 			s.Partition = &k.Partition

@@ -17,10 +17,10 @@ const (
 )
 
 // grant is the beginning of a command that gives Layover rights.
-func (v *view) grant() string {
+func (set *Settings) grant() string {
 	who := "User:NAME"
-	if v.Settings.Principal != nil {
-		who = v.Settings.Principal()
+	if set.Principal != nil {
+		who = set.Principal()
 	}
 	return "kafka-acls.sh --bootstrap-server $KAFKA_BROKERS --add --allow-principal " + who + " "
 }
@@ -59,9 +59,9 @@ func (v *view) ingressText(t TopicState) string {
 	if t.State == "forbidden" {
 		return fmt.Sprintf("Kafka does not let Layover read the ingress topic %s. Records that were read are still delivered, and other ingress "+
 			"topics are not affected. Allow Read, Describe and DescribeConfigs on topic %s, and Layover reads on within seconds: %s--topic %s --operation Read "+
-			"--operation Describe --operation DescribeConfigs", t.Name, t.Name, v.grant(), t.Name)
+			"--operation Describe --operation DescribeConfigs", t.Name, t.Name, v.Settings.grant(), t.Name)
 	}
-	if n := v.inMemoryOf(t.Name); n > 0 {
+	if n := v.parts.inMemoryOf(t.Name); n > 0 {
 		return fmt.Sprintf("The ingress topic %s does not exist. Nothing more of it is read, and other ingress topics are not affected. %s in memory, "+
 			"and delivery goes on at the deadlines. Those that still wait are lost if it is made again now, or this process is restarted. "+
 			"Once none waits, in no instance, make it again or take it out of LAYOVER_INGRESS_TOPICS.",
@@ -73,9 +73,9 @@ func (v *view) ingressText(t TopicState) string {
 }
 
 // inMemoryOf returns how many records of an ingress topic wait in memory, or are in flight.
-func (v *view) inMemoryOf(topic string) (n int64) {
-	for i := range v.parts {
-		if c := v.parts[i].core; c != nil && v.parts[i].topic == topic {
+func (all parts) inMemoryOf(topic string) (n int64) {
+	for i := range all {
+		if c := all[i].core; c != nil && all[i].topic == topic {
 			n += int64(c.Parked + c.Due + c.InFlight)
 		}
 	}
@@ -133,44 +133,51 @@ func targetNoun(k SickKey) string {
 	return noun + k.Name
 }
 
-func (v *view) targetText(k SickKey, a *ailing) string {
+// targetFault is what is wrong with a target, or with another topic that is produced to, in words.
+type targetFault struct {
+	*ailing
+	v   *view
+	key SickKey
+}
+
+func (f targetFault) text() string {
 	what := map[string]string{
 		"missing": "does not exist", "forbidden": "may not be written to", "mismatched": "has too few partitions",
 		"rejecting": "refuses a record for its content",
-	}[a.reason]
+	}[f.reason]
 	if what == "" {
 		what = "does not take records"
 	}
-	if a.detail != "" {
-		what += " (" + strings.TrimSuffix(a.detail, ".") + ")"
+	if f.detail != "" {
+		what += " (" + strings.TrimSuffix(f.detail, ".") + ")"
 	}
-	noun := "The " + targetNoun(k)
-	if k.Partition >= 0 {
-		noun = capital(targetNoun(k))
+	noun := "The " + targetNoun(f.key)
+	if f.key.Partition >= 0 {
+		noun = capital(targetNoun(f.key))
 	}
-	if a.glob {
-		noun = "A target under " + k.Name
+	if f.glob {
+		noun = "A target under " + f.key.Name
 	}
-	return fmt.Sprintf("%s %s. %s %s", noun, what, v.targetRest(k, a), v.targetWayOn(k, a))
+	return fmt.Sprintf("%s %s. %s %s", noun, what, f.rest(), f.wayOn())
 }
 
-// targetRest describes the records that wait and the parts that go on.
-func (v *view) targetRest(k SickKey, a *ailing) string {
-	if k.Kind == SickDeadLetter {
+// rest describes the records that wait and the parts that go on.
+func (f targetFault) rest() string {
+	if f.key.Kind == SickDeadLetter {
 		return "Nothing is lost: reading pauses as long as a record has to go there, and parked records are still delivered."
 	}
-	if k.Kind == SickEvents {
-		return eventsRest(a)
+	if f.key.Kind == SickEvents {
+		return eventsRest(f.ailing)
 	}
 	rest := "No record waits for it yet."
-	if a.records > 0 {
+	if f.records > 0 {
 		others := "others are delivered"
-		if slices.Contains(v.Pauses, Pause{Reason: PauseTarget, Target: k.Name}) {
+		if slices.Contains(f.v.Pauses, Pause{Reason: PauseTarget, Target: f.key.Name}) {
 			others = "others are delivered that are read already: nothing more is read while these wait"
 		}
-		rest = fmt.Sprintf("%s for it, and %s.", counted(a.records, "due record waits", "due records wait"), others)
+		rest = fmt.Sprintf("%s for it, and %s.", counted(f.records, "due record waits", "due records wait"), others)
 	}
-	return rest + " " + v.patience(a)
+	return rest + " " + f.patience()
 }
 
 // eventsRest describes the events that wait and the parts that go on.
@@ -185,55 +192,56 @@ func eventsRest(a *ailing) string {
 
 // patience describes what becomes of the records of a target, when, and of how many it has
 // been so already. Patience stands still while no broker answers.
-func (v *view) patience(a *ailing) string {
+func (f targetFault) patience() string {
 	becomes := "goes to the dead-letter topic"
 	switch {
-	case v.Settings.DeadLetter == "":
+	case f.v.Settings.DeadLetter == "":
 		becomes = "makes reading pause, as there is no dead-letter topic"
-	case v.lettersWait:
+	case f.v.lettersWait:
 		becomes = "is given up, and waits for the dead-letter topic"
 	}
-	if a.records == 0 {
-		return "After LAYOVER_TARGET_PATIENCE a waiting record " + becomes + "." + v.givenUp(a.givenUp)
+	if f.records == 0 {
+		return "After LAYOVER_TARGET_PATIENCE a waiting record " + becomes + "." + f.givenUpText()
 	}
-	if a.left == 0 {
-		return "LAYOVER_TARGET_PATIENCE is used up: the oldest " + becomes + "." + v.givenUp(a.givenUp)
+	if f.left == 0 {
+		return "LAYOVER_TARGET_PATIENCE is used up: the oldest " + becomes + "." + f.givenUpText()
 	}
-	return fmt.Sprintf("In %s LAYOVER_TARGET_PATIENCE is used up, and the oldest %s.%s", human(a.left), becomes, v.givenUp(a.givenUp))
+	return fmt.Sprintf("In %s LAYOVER_TARGET_PATIENCE is used up, and the oldest %s.%s", human(f.left), becomes, f.givenUpText())
 }
 
-// givenUp describes the records that patience or share made dead letters. Those that a
+// givenUpText describes the records that patience or share made dead letters. Those that a
 // sick dead-letter topic took are not told apart from those that wait for it.
-func (v *view) givenUp(n int64) string {
+func (f targetFault) givenUpText() string {
+	n := f.givenUp
 	if n == 0 {
 		return ""
 	}
-	if v.lettersWait {
+	if f.v.lettersWait {
 		return " " + countedLong(n, "record of it is given up already, and waits for the dead-letter topic unless it took it.",
 			"records of it are given up already, and wait for the dead-letter topic unless it took them.")
 	}
 	return " " + countedLong(n, "record of it went to the dead-letter topic already.", "records of it went to the dead-letter topic already.")
 }
 
-// targetWayOn returns the remedy. One for a glob has no command, as a glob names no topic.
-func (v *view) targetWayOn(k SickKey, a *ailing) string {
-	if a.glob {
+// wayOn returns the remedy. One for a glob has no command, as a glob names no topic.
+func (f targetFault) wayOn() string {
+	if f.glob {
 		return "/status names each such topic, with the command that makes or mends it, which Layover finds within seconds. Or correct the producer " +
 			"that names it, or narrow the glob in LAYOVER_TARGETS_ALLOWED."
 	}
-	switch a.reason {
+	switch f.reason {
 	case "missing":
-		return fmt.Sprintf("Correct the setting or the producer that names it, or make it, which Layover finds within seconds: %s--create --topic %s", kafkaTopics, k.Name)
+		return fmt.Sprintf("Correct the setting or the producer that names it, or make it, which Layover finds within seconds: %s--create --topic %s", kafkaTopics, f.key.Name)
 	case "forbidden":
 		return fmt.Sprintf("Allow Write, Describe and DescribeConfigs on topic %s, which Layover finds within seconds: %s--topic %s --operation Write --operation Describe "+
-			"--operation DescribeConfigs", k.Name, v.grant(), k.Name)
+			"--operation DescribeConfigs", f.key.Name, f.v.Settings.grant(), f.key.Name)
 	case "mismatched":
-		return fmt.Sprintf("Give it as many partitions as the ingress topic has, or set LAYOVER_PARTITION=key: %s--alter --topic %s --partitions", kafkaTopics, k.Name)
+		return fmt.Sprintf("Give it as many partitions as the ingress topic has, or set LAYOVER_PARTITION=key: %s--alter --topic %s --partitions", kafkaTopics, f.key.Name)
 	case "rejecting":
 		return fmt.Sprintf("For a record that is too large even without its value raise max.message.bytes. Or set LAYOVER_DLQ_TOPIC to another topic and restart. "+
-			"A compacted topic takes no record without a key: %s--alter --entity-type topics --entity-name %s --add-config cleanup.policy=delete", kafkaConfigs, k.Name)
+			"A compacted topic takes no record without a key: %s--alter --entity-type topics --entity-name %s --add-config cleanup.policy=delete", kafkaConfigs, f.key.Name)
 	}
-	return fmt.Sprintf("See whether its partitions have leaders and enough replicas in sync: %s--describe --topic %s", kafkaTopics, k.Name)
+	return fmt.Sprintf("See whether its partitions have leaders and enough replicas in sync: %s--describe --topic %s", kafkaTopics, f.key.Name)
 }
 
 func journalText(t JournalTopic) string {

@@ -101,7 +101,7 @@ func TestNothingIsGreenWhileRecordsAreLateOrDead(t *testing.T) {
 				if got["state"] != test.state || got["ready"] != true || got["degraded"] != degraded || got["ready_text"] != test.readyz {
 					t.Errorf("/status: %v, ready %v, degraded %v, %v", got["state"], got["ready"], got["degraded"], got["ready_text"])
 				}
-				if d := look(s, time.Now()).page(); d.Tone != test.tone || d.State != capital(test.state) {
+				if d := look(s, time.Now()).report().page(); d.Tone != test.tone || d.State != capital(test.state) {
 					t.Errorf("the page's head is %s in %s, want %s in %s", d.State, d.Tone, capital(test.state), test.tone)
 				}
 			})
@@ -121,7 +121,7 @@ func TestDeadLettersAreBroughtTogetherFromAllLanes(t *testing.T) {
 		}
 		s.Lanes = append(s.Lanes, l)
 	}
-	got := look(s, now).deadLetters()
+	got := look(s, now).report().deadLetters()
 	if got.Total != 36 || len(got.ByReason) != 2 || got.ByReason["invalid_delay"] != 33 || got.ByReason["rejected"] != 3 || !got.Coming {
 		t.Errorf("%+v", got)
 	}
@@ -135,7 +135,7 @@ func TestDeadLettersAreBroughtTogetherFromAllLanes(t *testing.T) {
 	if want := "0@100 1@100 2@100 0@99 1@99 2@99 0@98 1@98 2@98 0@97"; strings.Join(order, " ") != want {
 		t.Errorf("the last are %v, want %s", order, want)
 	}
-	if d := look(ordinary(now), now).deadLetters(); d.Total != 0 || d.Last == nil || d.ByReason == nil || d.Coming {
+	if d := look(ordinary(now), now).report().deadLetters(); d.Total != 0 || d.Last == nil || d.ByReason == nil || d.Coming {
 		t.Errorf("without any: %+v", d)
 	}
 }
@@ -277,7 +277,7 @@ func TestOneOutageIsOneFinding(t *testing.T) {
 		t.Errorf("sick: %q, want %s", got, want)
 	}
 	var problems []string
-	for _, p := range v.page().Problems {
+	for _, p := range v.report().page().Problems {
 		problems = append(problems, p.Text)
 	}
 	if want := "1 partition is not read any more."; strings.Join(problems, " ") != want {
@@ -341,7 +341,7 @@ func TestTheSumOfHeldTargetsCallsNothingADeadLetterThatWaits(t *testing.T) {
 		s := ordinary(time.Now())
 		s.Kafka.Topics = sick
 		s.Lanes = append(s.Lanes, holds(purgatory.HeldView{Target: "ready", Verdict: purgatory.Missing, Records: 3, PatienceLeftMs: 754_321, GivenUp: 7})...)
-		v := look(s, time.Now())
+		v := look(s, time.Now()).report()
 		var held status
 		held.Held, held.HeldMore = v.held()
 		if text := v.heldProblem(&held); !strings.Contains(text, want) {
@@ -354,7 +354,7 @@ func TestTheSumOfHeldTargetsCallsNothingADeadLetterThatWaits(t *testing.T) {
 func TestAPauseForARefusedLetterSaysWhatMendsItsTopic(t *testing.T) {
 	s := ordinary(time.Now())
 	s.Lanes = append(s.Lanes, holds(purgatory.HeldView{Target: "dead-letters", Verdict: purgatory.Rejecting, Detail: "INVALID_RECORD: x"})...)
-	text := look(s, time.Now()).pauseText(Pause{PauseDeadLetter, "dead-letters"})
+	text := look(s, time.Now()).report().pauseText(Pause{PauseDeadLetter, "dead-letters"})
 	if !strings.Contains(text, "it is rejecting (INVALID_RECORD: x)") || !strings.Contains(text, "--add-config cleanup.policy=delete") || strings.Contains(text, "may write to it") {
 		t.Error(text)
 	}
@@ -365,7 +365,7 @@ func TestALateStartIsExplainedForAWhile(t *testing.T) {
 	for ago, there := range map[time.Duration]bool{time.Second: true, 15*time.Minute - time.Millisecond: true, 15 * time.Minute: false} {
 		s := ordinary(now)
 		s.Lanes[0].Missed = purgatory.Missed{Records: 30, EarliestMs: 1000, LatestMs: 2000, AssignedMs: 99_000, MostLateMs: 98_000, LastMs: now.Add(-ago).UnixMilli()}
-		late := look(s, now).lateStart()
+		late := look(s, now).report().lateStart()
 		if (late != nil) != there {
 			t.Errorf("%v after the last: %+v", ago, late)
 		}

@@ -129,7 +129,7 @@ type journalTopic struct {
 	Error   string `json:"error"`
 }
 
-func (v *view) journal() journalStatus {
+func (v report) journal() journalStatus {
 	j := v.total.Journal
 	s := journalStatus{
 		Topics: []journalTopic{}, Records: j.Records, Bytes: j.Bytes, Snapshots: j.Snapshots, Deletions: j.Deletions, Errors: j.Failures,
@@ -153,7 +153,7 @@ type dueStatus struct {
 	Records *int64 `json:"records"`
 }
 
-func (v *view) due() []dueStatus {
+func (v report) due() []dueStatus {
 	out := make([]dueStatus, len(v.total.dueWithin))
 	for i, n := range v.total.dueWithin {
 		out[i] = dueStatus{purgatory.Horizons[i] / 1000, v.known(n)}
@@ -169,7 +169,7 @@ type replayStatus struct {
 	Remaining int64   `json:"remaining_offsets"`
 }
 
-func (v *view) replay() *replayStatus {
+func (v report) replay() *replayStatus {
 	if v.Replay.Remaining == 0 {
 		return nil
 	}
@@ -252,12 +252,17 @@ func statusJSON(v *view) ([]byte, error) {
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	err := enc.Encode(v.status())
+	err := enc.Encode(v.report().status())
 	return out.Bytes(), err
 }
 
-func (v *view) status() status {
-	r := ready(v)
+// report is a view as it is shown: as JSON, and on the page.
+type report struct{ *view }
+
+func (v *view) report() report { return report{v} }
+
+func (v report) status() status {
+	r := ready(v.view)
 	held, more := v.held()
 	sick, moreSick := v.shownSick()
 	return status{
@@ -302,7 +307,7 @@ func list(in []string) []string {
 
 // lastErrors returns the targets' last errors, each distinct one once. Their
 // number is bounded by the lanes' own limit.
-func (v *view) lastErrors() []targetError {
+func (v report) lastErrors() []targetError {
 	out := []targetError{}
 	for _, l := range v.Lanes {
 		if l == nil {

@@ -94,7 +94,7 @@ func TestTheScriptGetsWhatThePageHas(t *testing.T) {
 func content(t *testing.T, s Sample) []any {
 	t.Helper()
 	var markup strings.Builder
-	if err := newPage().template.ExecuteTemplate(&markup, "live", look(s, time.Now()).page()); err != nil {
+	if err := newPage().template.ExecuteTemplate(&markup, "live", look(s, time.Now()).report().page()); err != nil {
 		t.Fatal(err)
 	}
 	all, err := nodes(markup.String())

@@ -15,7 +15,7 @@ type view struct {
 	Sample
 	now   time.Time
 	total totals
-	parts []part
+	parts parts
 	sick  []Sickness // the most severe first
 	past  []moment   // for the page's lines
 
@@ -275,8 +275,11 @@ type partitionKey struct {
 	partition int32
 }
 
-// join brings the two accounts of each partition together, ordered by name.
-func join(assigned []Assignment, lanes []*purgatory.Snapshot) []part {
+// parts are all partitions, ordered by name.
+type parts []part
+
+// join brings the two accounts of each partition together.
+func join(assigned []Assignment, lanes []*purgatory.Snapshot) parts {
 	byKey := make(map[partitionKey]part)
 	for i := range assigned {
 		a := &assigned[i]
