@@ -102,11 +102,16 @@ func (b *brokers) transact(p int, f doneSet, was *committed) *committed {
 	return &committed{offsets.Committed{Offset: set.Low(), LeaderEpoch: log.epoch, Metadata: enc.Metadata}, log.topicID, false, false}
 }
 
-// markPending notes what a transaction that is committed delivered.
+// markPending notes what a transaction that is committed delivered. It was not handed out what is undecided: that
+// stands below an operator's offset, in a log that was truncated since, and nobody reads it.
 func (b *brokers) markPending(p int) {
 	f, _ := b.setOf(p, b.group.offsets[p])
 	for _, e := range b.logs[p].entries {
-		if f.has(e.offset) && !e.finished() {
+		switch {
+		case !f.has(e.offset):
+		case e.kind == undecided:
+			e.lost = true
+		case !e.finished():
 			e.reads++
 			e.written++
 		}
