@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"layover/cluster/needs"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -43,7 +45,7 @@ const (
 	maxAnswerGap = 5 * time.Second
 
 	// defaultMaxBatch is Kafka's default of max.message.bytes.
-	defaultMaxBatch = 1_048_588
+	defaultMaxBatch = needs.DefaultMaxBytes
 )
 
 // Watcher knows the brokers and topics as their last answers had them.

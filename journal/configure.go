@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -165,15 +164,12 @@ func judgeJournal(t *kept, values map[string]string) (unsafe, warning string) {
 // judgeRuns judges a runs topic's configuration. It is unsafe where a broker may delete
 // copies by itself.
 func judgeRuns(t *kept, values map[string]string) (unsafe, warning string) {
-	deletes := []string{"cleanup.policy", "retention.ms", "retention.bytes"}
-	for _, name := range deletes {
-		if _, told := values[name]; !told {
-			return name + " is not in the broker's answer, so that copies may be deleted", ""
+	for _, c := range t.kind.config {
+		if _, told := values[c.Name]; !told && needs.MayDelete(c.Name, "") {
+			return c.Name + " is not in the broker's answer, so that copies may be deleted", ""
 		}
 	}
-	unsafe = t.faults(values, func(c *needs.Setting, value string) bool {
-		return slices.Contains(deletes, c.Name) && value != c.Value
-	})
+	unsafe = t.faults(values, func(c *needs.Setting, value string) bool { return needs.MayDelete(c.Name, value) })
 	return unsafe, t.faults(values, func(c *needs.Setting, value string) bool {
 		n, err := strconv.ParseInt(value, 10, 64)
 		wanted, _ := strconv.ParseInt(c.Value, 10, 64) // of our own making
@@ -205,7 +201,7 @@ func likeIngress(ingress map[string]string) (like []needs.Setting) {
 		like = append(like, needs.Setting{Name: minInSync, Value: v, Else: "acknowledges copies with other replicas than the ingress topic's records"})
 	}
 	if n, err := strconv.ParseInt(ingress[maxMessageBytes], 10, 32); err == nil && n > 0 {
-		like = append(like, needs.Setting{Name: maxMessageBytes, Value: strconv.Itoa(needs.RunsMaxBytes(int(n))), Else: "refuses the copies of some records, which stay in memory"})
+		like = append(like, needs.RunsSize(int(n)))
 	}
 	return like
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"layover/cluster/needs"
 	"layover/journal/facts"
 	"layover/offsets"
 
@@ -45,7 +46,7 @@ type Config struct {
 // Sizes of batches, in bytes.
 const (
 	// defaultMaxBatch is Kafka's default of max.message.bytes.
-	defaultMaxBatch = 1_048_588
+	defaultMaxBatch = needs.DefaultMaxBytes
 	// batchOverhead is the room for a batch of one record around its value. Of a small
 	// batch it is a quarter.
 	batchOverhead = 1024

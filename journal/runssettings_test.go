@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"layover/cluster/needs"
+	"layover/config"
 	"layover/offsets"
 	"layover/verify/long"
 
@@ -109,6 +111,33 @@ func TestASegmentThatIsTooLargeIsSaidAndARunsTopicUsed(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		if w.view().Warning != "" || w.is().MaxBytes != 8000000-1024 {
 			t.Errorf("heard %+v, view %+v", w.is(), w.view())
+		}
+	})
+}
+
+// TestARunsTopicThatWasMadeAsWePrintItSuits: by the command of layover topics, which is that of
+// docs/runs.md, beside an ingress topic with Kafka's defaults.
+func TestARunsTopicThatWasMadeAsWePrintItSuits(t *testing.T) {
+	cfg, _, err := config.Load([]string{"KAFKA_BROKERS=kafka:9092", "LAYOVER_INGRESS_TOPICS=" + ingress, "LAYOVER_EGRESS_TOPIC=ready", "LAYOVER_DLQ_TOPIC=dead", "LAYOVER_GROUP_ID=layover"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inBubbleWithRuns(t, func(w *runsFixture) {
+		for _, topic := range needs.Of(cfg).Topics {
+			if topic.Name != runsName {
+				continue
+			}
+			settings := make(map[string]string)
+			for _, s := range topic.Config {
+				settings[s.Name] = s.Value
+			}
+			w.CreateTopic(runsName, 3, settings)
+		}
+		w.run()
+		w.used()
+		time.Sleep(3 * time.Minute)
+		if n := w.said("WARN"); n > 0 || w.said("INFO", "runs topic was made") > 0 {
+			t.Errorf("%d warnings: %s", n, w.view().Warning)
 		}
 	})
 }

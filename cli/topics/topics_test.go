@@ -228,7 +228,7 @@ func TestFromThreeReplicasOnTwoHaveToAcknowledge(t *testing.T) {
 func TestARunsTopicIsMadeToKeepRecords(t *testing.T) {
 	made := words(t, printed(t, environ(), "--replicas", "3"))
 	at := slices.IndexFunc(made, func(c []string) bool { return slices.Contains(c, "delayed.layover-delayed.runs") })
-	if want := []string{"cleanup.policy=delete", "retention.ms=-1", "retention.bytes=-1", "segment.bytes=67108864", "min.insync.replicas=2"}; at < 0 || !slices.Equal(values(made[at], "--config"), want) {
+	if want := []string{"cleanup.policy=delete", "retention.ms=-1", "retention.bytes=-1", "segment.bytes=67108864", "max.message.bytes=1114124", "min.insync.replicas=2"}; at < 0 || !slices.Equal(values(made[at], "--config"), want) {
 		t.Errorf("commands %q, want one with %q", made, want)
 	}
 	off := printed(t, environ("LAYOVER_RUNS=off"), "--principal", "User:layover")

@@ -77,3 +77,33 @@ func TestTheDocumentedACLsAreThoseOfTheTable(t *testing.T) {
 		}
 	}
 }
+
+// TestTheDocumentedCommandsMakeTheTopicsOfTheTable: those of the journal and of runs.
+func TestTheDocumentedCommandsMakeTheTopicsOfTheTable(t *testing.T) {
+	for file, role := range map[string]Role{"journal.md": Journal, "runs.md": Runs} {
+		text, err := os.ReadFile("../../docs/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, command, _ := strings.Cut(string(text), "kafka-topics.sh ")
+		command, _, _ = strings.Cut(command, "```")
+		words := strings.Fields(command)
+		var want, got []string
+		for _, topic := range Of(load(t)).Topics {
+			if topic.Role == role {
+				want = append(want, topic.Name)
+				for _, s := range topic.Config {
+					want = append(want, s.Name+"="+s.Value)
+				}
+			}
+		}
+		for i, word := range words[:len(words)-1] {
+			if word == "--topic" || word == "--config" {
+				got = append(got, words[i+1])
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s makes %q, and the table %q", file, got, want)
+		}
+	}
+}

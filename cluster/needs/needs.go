@@ -214,7 +214,7 @@ func (t *Table) runs(cfg *config.Config, ingress string) {
 	off := cfg.Runs == config.RunsOff || cfg.Journal == config.JournalOff
 	switch {
 	case cfg.HasRuns(ingress):
-		t.Topics = append(t.Topics, Topic{Name: name, Role: Runs, Of: ingress, Config: RunsConfig()})
+		t.Topics = append(t.Topics, Topic{Name: name, Role: Runs, Of: ingress, Config: append(RunsConfig(), RunsSize(DefaultMaxBytes))})
 		t.allow(name, Literal, Runs)
 	case delay.IsTopicName(name):
 		t.Rights = append(t.Rights, Right{OnTopic, name, Literal, Runs, []Operation{Describe, Read, Delete}, "emptying it, where records were moved before",
@@ -272,7 +272,7 @@ func rightsOf(role Role) []Right {
 		return []Right{
 			topic("making it", "somebody else has to make it; until then nothing is moved", Create),
 			topic("finding it", "nothing is moved, and the records that it holds are late", Describe),
-			topic("comparing its settings", "they are not compared", DescribeConfigs),
+			topic("seeing that it keeps records", "nothing is moved from the next start on", DescribeConfigs),
 			topic("reading records shortly before they are due", "nothing is moved, and the records that it holds are late", Read),
 			topic("moving records", "nothing is moved", Write),
 			topic("adding partitions", "nothing of new partitions is moved", Alter),
@@ -313,7 +313,7 @@ const RunsSegmentBytes = 64 << 20
 
 // RunsConfig is the configuration with which only Layover deletes moved records, and with
 // which brokers free the disk of deleted ones soon. An ingress topic's runs topic has its
-// min.insync.replicas as well, and a larger max.message.bytes: see RunsMaxBytes.
+// min.insync.replicas as well, and a larger max.message.bytes: see RunsSize.
 func RunsConfig() []Setting {
 	return []Setting{
 		{"cleanup.policy", "delete", "deletes records before they are delivered, when their key comes again"},
@@ -321,6 +321,29 @@ func RunsConfig() []Setting {
 		{"retention.bytes", "-1", "deletes records before they are delivered, by size"},
 		{"segment.bytes", strconv.Itoa(RunsSegmentBytes), "keeps delivered records on disk for longer, where it is more: whole closed segments are freed"},
 	}
+}
+
+// MayDelete reports whether brokers delete copies by themselves with a value of this setting
+// of a runs topic. One that is not told, "", may. Such a topic is not used.
+func MayDelete(setting, value string) bool {
+	switch setting {
+	case "cleanup.policy":
+		return value != "delete"
+	case "retention.ms", "retention.bytes":
+		limit, err := strconv.ParseInt(value, 10, 64)
+		return err != nil || limit >= 0
+	default:
+		return false
+	}
+}
+
+// DefaultMaxBytes is Kafka's default of max.message.bytes.
+const DefaultMaxBytes = 1_048_588
+
+// RunsSize is the setting with which a runs topic takes the copies of all records of its
+// ingress topic, which has that max.message.bytes.
+func RunsSize(ingress int) Setting {
+	return Setting{"max.message.bytes", strconv.Itoa(RunsMaxBytes(ingress)), "refuses the copies of some records, which stay in memory"}
 }
 
 // RunsMaxBytes is the least max.message.bytes of the runs topic of an ingress topic that has

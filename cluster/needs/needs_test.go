@@ -45,7 +45,7 @@ func TestEverythingThatTheSettingsNameIsInTheTable(t *testing.T) {
 	const (
 		ingress = "ingress delayed retention.ms=604800000 retention.bytes=-1 cleanup.policy=delete"
 		journal = "journal delayed.layover-delayed cleanup.policy=delete retention.ms=-1 retention.bytes=-1"
-		runs    = "runs delayed.layover-delayed.runs cleanup.policy=delete retention.ms=-1 retention.bytes=-1 segment.bytes=67108864"
+		runs    = "runs delayed.layover-delayed.runs cleanup.policy=delete retention.ms=-1 retention.bytes=-1 segment.bytes=67108864 max.message.bytes=1114124"
 		empties = "allow [Describe Read Delete] on literal topic delayed.layover-delayed.runs"
 	)
 	for name, test := range map[string]struct {
@@ -185,5 +185,25 @@ func TestAnIngressTopicKeepsLessWhereRecordsAreMoved(t *testing.T) {
 				t.Errorf("made with %+v, want %s", made[0], want)
 			}
 		})
+	}
+}
+
+// TestARunsTopicMayDeleteUnlessEachSettingSaysThatItKeeps: one that no broker tells may.
+func TestARunsTopicMayDeleteUnlessEachSettingSaysThatItKeeps(t *testing.T) {
+	keeps := map[string][]string{"cleanup.policy": {"delete"}, "retention.ms": {"-1", "-2"}, "retention.bytes": {"-1", "-9223372036854775808"}, "segment.bytes": {"", "1"}}
+	deletes := map[string][]string{"cleanup.policy": {"", "compact", "compact,delete", "delete,compact"}, "retention.ms": {"", "0", "a week"}, "retention.bytes": {"", "0", "1"}}
+	for may, all := range map[bool]map[string][]string{false: keeps, true: deletes} {
+		for setting, values := range all {
+			for _, value := range values {
+				if MayDelete(setting, value) != may {
+					t.Errorf("%s=%s: want %t", setting, value, may)
+				}
+			}
+		}
+	}
+	for _, s := range RunsConfig() {
+		if MayDelete(s.Name, s.Value) {
+			t.Errorf("%s=%s deletes", s.Name, s.Value)
+		}
 	}
 }
