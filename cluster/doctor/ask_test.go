@@ -313,51 +313,6 @@ func TestMembersOfTheNewerProtocolThatAreHiddenAreNotNone(t *testing.T) {
 	}
 }
 
-// TestRightsOnAGuardedCluster: of a login without rights each one is missing, and with
-// those of the document none is.
-func TestRightsOnAGuardedCluster(t *testing.T) {
-	acl := func(kind kmsg.ACLResourceType, name string, operations ...kmsg.ACLOperation) (out []kfake.ACL) {
-		for _, operation := range operations {
-			out = append(out, kfake.ACL{Resource: kind, Name: name, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: operation, Allow: true})
-		}
-		return out
-	}
-	const topic = kmsg.ACLResourceTypeTopic
-	full := slices.Concat(
-		acl(topic, "delayed", kmsg.ACLOperationRead, kmsg.ACLOperationDescribeConfigs), acl(topic, "ready", kmsg.ACLOperationWrite, kmsg.ACLOperationDescribeConfigs),
-		acl(topic, "dead", kmsg.ACLOperationWrite, kmsg.ACLOperationDescribeConfigs), acl(kmsg.ACLResourceTypeGroup, "layover-delayed", kmsg.ACLOperationRead),
-		acl(topic, "delayed.layover-delayed", kmsg.ACLOperationCreate, kmsg.ACLOperationRead, kmsg.ACLOperationWrite, kmsg.ACLOperationAlter, kmsg.ACLOperationDelete, kmsg.ACLOperationDescribeConfigs),
-	)
-	runs := acl(topic, runsName, kmsg.ACLOperationCreate, kmsg.ACLOperationRead, kmsg.ACLOperationWrite, kmsg.ACLOperationAlter, kmsg.ACLOperationDelete, kmsg.ACLOperationDescribeConfigs)
-	for name, c := range map[string]struct {
-		acls []kfake.ACL
-		runs string // LAYOVER_RUNS
-		want map[string]Status
-	}{
-		"none": {nil, "auto", map[string]Status{"acl-ingress": Fail, "acl-targets": Fail, "acl-dead-letters": Fail, "acl-group": Fail, "acl-journal": Warn, "acl-runs": Warn, "topics": Unknown, "group-members": Unknown}},
-		"all":  {slices.Concat(full, runs), "auto", map[string]Status{"acl-ingress": OK, "acl-targets": OK, "acl-dead-letters": OK, "acl-group": OK, "acl-journal": OK, "acl-runs": OK, "topics": OK, "retention": OK, "group-members": OK}},
-		// Those of before there were runs: nothing can be moved, and a week is not enough for a month.
-		"all but for runs":              {full, "auto", map[string]Status{"acl-journal": OK, "acl-runs": Warn, "topics": Unknown, "retention": Fail}},
-		"all but for runs that are off": {full, "off", map[string]Status{"acl-journal": OK, "acl-runs": Unknown, "topics": OK, "retention": OK, "runs-settings": Skipped}},
-		"runs are off, and not there":   {slices.Concat(full, runs), "off", map[string]Status{"acl-runs": Skipped, "topics": OK, "runs-settings": Skipped}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := &fixture{Cluster: kafkatest.StartGuarded(t, 1, c.acls, kfake.SeedTopics(2, "delayed", "ready", "dead"))}
-				w.cfg = settings(t, "KAFKA_BROKERS="+w.Addr(), "KAFKA_SASL_MECHANISM=SCRAM-SHA-512", "KAFKA_SASL_USERNAME="+kafkatest.User, "KAFKA_SASL_PASSWORD="+kafkatest.Password, "LAYOVER_RUNS="+c.runs)
-				found := w.run()
-				for id, status := range c.want {
-					w.is(found[id], status)
-				}
-				w.is(found["login"], OK, "SCRAM-SHA-512")
-				if status := found["acl-group"].Status; status == Fail {
-					w.is(found["acl-group"], Fail, "--command-config admin.properties --add --allow-principal User:layover --group layover-delayed --operation Read")
-				}
-			})
-		})
-	}
-}
-
 func TestAWrongPasswordIsTriedOnceOrTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &fixture{Cluster: kafkatest.StartGuarded(t, 1, nil, kfake.SeedTopics(1, "delayed"))}

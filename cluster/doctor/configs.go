@@ -54,7 +54,7 @@ func (f *facts) eachConfig(v *verdicts, topics []use, what string, judge func(u 
 func (f *facts) faults(what string, about func(name string) bool, told func(values map[string]string) bool, fine func(u use, values map[string]string) string) (v verdicts) {
 	f.eachConfig(&v, usesAs(f.settings, ingressTopic), what, func(u use, values map[string]string) {
 		well := true
-		moved := f.moved(u.topic)
+		moved, see := f.moved(u.topic)
 		for _, fault := range cluster.RetentionFaults(values, f.settings.MaxDelay, moved) {
 			if !about(fault.Name) {
 				continue
@@ -65,8 +65,8 @@ func (f *facts) faults(what string, about func(name string) bool, told func(valu
 				status = Fail
 			}
 			fix := f.alterTopic(u.topic, fault.Name+"="+fault.Want)
-			if fault.Name == "retention.ms" && !moved && f.settings.HasRuns(u.topic) {
-				fix += "\nor mend what acl-runs has found: six hours do where far-off records are moved"
+			if fault.Name == "retention.ms" && see != "" {
+				fix += "\nor mend what " + see + " has found: six hours do where far-off records are moved"
 			}
 			if fault.Name == "retention.ms" && !moved {
 				fix += "\nor lower LAYOVER_MAX_DELAY, which is " + config.FormatDuration(f.settings.MaxDelay)
@@ -84,7 +84,7 @@ func (f *facts) faults(what string, about func(name string) bool, told func(valu
 
 func retention(f *facts) verdict {
 	return f.faults("retention.ms", func(name string) bool { return name != "cleanup.policy" }, keepsTold, func(u use, values map[string]string) string {
-		if f.moved(u.topic) {
+		if moved, _ := f.moved(u.topic); moved {
 			return fmt.Sprintf("%s keeps records %s, and six hours do, as far-off ones are moved, but for those with an id", u.topic, keeps(values))
 		}
 		return fmt.Sprintf("%s keeps records %s, and the longest delay is %s", u.topic, keeps(values), config.FormatDuration(f.settings.MaxDelay))
@@ -173,22 +173,16 @@ func runsSettings(f *facts) verdict {
 	return v.worst()
 }
 
-// runsSetting judges one value. Smaller segments free the disk earlier, and any limit below 0
-// is none.
+// runsSetting judges one value. Smaller segments free the disk earlier.
 func runsSetting(want needs.Setting, value string) Status {
 	n, err := strconv.ParseInt(value, 10, 64)
 	switch {
-	case value == want.Value:
-		return OK
-	case want.Name == "segment.bytes":
-		if limit, _ := strconv.ParseInt(want.Value, 10, 64); err == nil && n <= limit {
-			return OK
-		}
+	case needs.MayDelete(want.Name, value):
+		return Fail
+	case want.Name == "segment.bytes" && (err != nil || n > needs.RunsSegmentBytes):
 		return Warn
-	case err == nil && n < 0:
-		return OK
 	}
-	return Fail
+	return OK
 }
 
 const (
@@ -267,22 +261,19 @@ func messageSize(f *facts) verdict {
 	return v.worst()
 }
 
-// runsSize compares each runs topic with its ingress topic.
+// runsSize compares each runs topic with what the copies of its ingress topic's records need.
 func (f *facts) runsSize(v *verdicts, setting string) {
 	f.eachConfig(v, usesAs(f.settings, runsTopic), setting, func(u use, values map[string]string) {
-		n, err := strconv.ParseInt(values[setting], 10, 64)
-		want := f.configs[u.of].number(setting)
+		n, err := strconv.Atoi(values[setting])
+		ingress := f.configs[u.of].number(setting)
+		want := needs.RunsMaxBytes(int(ingress))
 		switch {
 		case err != nil:
 			v.add(Unknown, "", "%s of %s is not told", setting, u.topic)
-		case n < want:
-			v.add(Warn, f.alterTopic(u.topic, fmt.Sprintf("%s=%d", setting, want+runsRoom)), "%s takes %d bytes, less than %s (%d): a larger record is not moved", u.topic, n, u.of, want)
+		case ingress > 0 && n < want:
+			v.add(Warn, f.alterTopic(u.topic, fmt.Sprintf("%s=%d", setting, want)), "%s takes %d bytes, less than the %d that copies of %s need: a larger one is not moved", u.topic, n, want, u.of)
 		default:
 			v.add(OK, "", "%s takes %d", u.topic, n)
 		}
 	})
 }
-
-// runsRoom is what a runs topic should take more than its ingress topic, in bytes: a moved
-// record has a header more.
-const runsRoom = 64 << 10

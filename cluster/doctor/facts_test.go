@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -56,11 +57,14 @@ func healthy(t *testing.T, variables ...string) *facts {
 			"message.timestamp.type": "CreateTime", "message.timestamp.before.max.ms": "9223372036854775807", "segment.bytes": "1073741824",
 		}}
 		if u.role == runsTopic || u.role == formerRuns {
-			f.configs[u.topic].of["retention.ms"], f.configs[u.topic].of["segment.bytes"] = "-1", "67108864"
+			f.configs[u.topic].of["retention.ms"], f.configs[u.topic].of["segment.bytes"], f.configs[u.topic].of["max.message.bytes"] = "-1", "67108864", "1114124"
 		}
 	}
 	return f
 }
+
+// finding is that of one check.
+func finding(f *facts, id string) Finding { return judge(f)[slices.Index(IDs(), id)] }
 
 // says has the running instance answer, for the group of the settings.
 func (f *facts) says(status string) {

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"layover/cluster"
+	"layover/cluster/needs"
 	"layover/config"
 )
 
@@ -116,21 +117,31 @@ func (f *facts) rightsToEmpty(u use) verdict {
 }
 
 // moved reports whether far-off records of an ingress topic are moved: the settings say so,
-// and no answer that they cannot be.
-func (f *facts) moved(ingress string) bool {
+// and no answer that they cannot be. Where one does, see is the check that says how to mend it.
+func (f *facts) moved(ingress string) (moved bool, see string) {
 	topics := usesAs(f.settings, runsTopic)
 	at := slices.IndexFunc(topics, func(u use) bool { return u.of == ingress })
 	if at < 0 {
-		return false
+		return false, ""
 	}
-	needed := []kmsg.ACLOperation{kmsg.ACLOperationDescribe, kmsg.ACLOperationRead, kmsg.ACLOperationWrite}
-	if isMissing(f.topics[topics[at].topic].err) {
+	runs := topics[at]
+	// A runs topic whose configuration may not be read is not used: it may delete copies.
+	needed := []kmsg.ACLOperation{kmsg.ACLOperationDescribe, kmsg.ACLOperationDescribeConfigs, kmsg.ACLOperationRead, kmsg.ACLOperationWrite}
+	if isMissing(f.topics[runs.topic].err) {
 		needed = append(needed, kmsg.ACLOperationCreate)
 	}
-	return !slices.ContainsFunc(needed, func(o kmsg.ACLOperation) bool {
-		_, answered := errors.AsType[*kerr.Error](f.right(topics[at], o))
+	if slices.ContainsFunc(needed, func(o kmsg.ACLOperation) bool {
+		_, answered := errors.AsType[*kerr.Error](f.right(runs, o))
 		return answered
-	})
+	}) {
+		return false, "acl-runs"
+	}
+	if c := f.configs[runs.topic]; c.err == nil && slices.ContainsFunc(needs.RunsConfig(), func(s needs.Setting) bool {
+		return needs.MayDelete(s.Name, c.of[s.Name])
+	}) {
+		return false, "runs-settings"
+	}
+	return true, ""
 }
 
 // rightsOn judges the rights to topics, one by one.
@@ -145,12 +156,16 @@ func (f *facts) rightsOn(topics []use, want ...wanted) verdict {
 	return v.worst()
 }
 
+// rightsOnOne judges the rights to one topic. Create is none that a topic which is there wants.
 func (f *facts) rightsOnOne(u use, want []wanted) verdict {
 	var v verdicts
 	var allowed, untold []string
 	var lacking []string
 	lack := make(map[Status][]string)
 	for _, w := range want {
+		if w.operation == kmsg.ACLOperationCreate && f.topics[u.topic].err == nil {
+			continue
+		}
 		name := names[w.operation]
 		switch err := f.right(u, w.operation); {
 		case err == nil:
