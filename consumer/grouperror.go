@@ -36,6 +36,9 @@ const sayEvery = 30 * time.Second
 // OnGroupManageError implements kgo.HookGroupManageError.
 func (g *groupErrors) OnGroupManageError(err error) {
 	text := allow(err, g.group, "").Error()
+	if errors.Is(err, kerr.InvalidSessionTimeout) { // the setting stays as it is until a restart
+		text += "; set LAYOVER_SESSION_TIMEOUT within that range, and restart"
+	}
 	g.last.Store(&text)
 	line := groupTrouble(err)
 	if (line == outOfReach || line == sessionEnded) && g.refused != nil && g.refused() {

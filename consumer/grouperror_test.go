@@ -50,6 +50,21 @@ func TestALineAboutTheGroupTellsARefusalFromSilence(t *testing.T) {
 	}
 }
 
+// TestARefusedSessionTimeoutIsToldWithItsSetting: the brokers' error names only theirs.
+func TestARefusedSessionTimeoutIsToldWithItsSetting(t *testing.T) {
+	var out bytes.Buffer
+	g := &groupErrors{group: "g", log: slog.New(slog.NewTextHandler(&out, nil))}
+	g.OnGroupManageError(fmt.Errorf("join: %w", kerr.InvalidSessionTimeout))
+	for _, said := range []string{g.lastError(), out.String()} {
+		if !strings.Contains(said, "group.min.session.timeout.ms") || !strings.Contains(said, "; set LAYOVER_SESSION_TIMEOUT within that range") {
+			t.Errorf("said %s", said)
+		}
+	}
+	if g.OnGroupManageError(kerr.UnknownMemberID); strings.Contains(g.lastError(), "LAYOVER_") {
+		t.Errorf("another error is told as %s", g.lastError())
+	}
+}
+
 func TestWhileAConnectionIsRefusedOnlyTheGroupsOwnAnswersAreSaid(t *testing.T) {
 	var out bytes.Buffer
 	g := &groupErrors{group: "g", log: slog.New(slog.NewTextHandler(&out, nil)), refused: func() bool { return true }}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -272,4 +273,21 @@ func TestMembersThatNameTopicsInAnotherOrderStartTheGroup(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second) // a write of a loading that has ended takes its 100 ms
 	})
+}
+
+// TestASessionTimeoutThatBrokersRefuseIsToldWithItsSetting: a process never joins with it, and
+// says so wherever somebody looks.
+func TestASessionTimeoutThatBrokersRefuseIsToldWithItsSetting(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		in := w.start("LAYOVER_SESSION_TIMEOUT=2s")
+		time.Sleep(time.Minute)
+		_, readyz := in.get("/readyz")
+		_, status := in.get("/status")
+		for where, text := range map[string]string{"/readyz": readyz, "/status": status, "log": in.logs.String()} {
+			if !strings.Contains(text, "INVALID_SESSION_TIMEOUT") || !strings.Contains(text, "; set LAYOVER_SESSION_TIMEOUT within that range") {
+				t.Errorf("%s has %s", where, text)
+			}
+		}
+		in.stop()
+	}, kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "6000"})) // Kafka's default
 }

@@ -55,14 +55,14 @@ func startBroker(l net.Listener, dir string) (*kfake.Cluster, error) {
 		kfake.NumBrokers(1),
 		kfake.ListenFn(func(_, _ string) (net.Listener, error) { return l, nil }),
 		kfake.DataDir(dir),
-		// Every session timeout that Layover accepts can be tried.
-		kfake.GroupMinSessionTimeout(time.Second),
-		kfake.GroupMaxSessionTimeout(30*time.Minute),
 		// Kafka's default too: a client that writes to a new topic makes it.
 		kfake.AllowAutoTopicCreation(),
 		kfake.DefaultNumPartitions(1),
 		kfake.BrokerConfigs(map[string]string{
 			"offsets.retention.minutes": strconv.Itoa(int(offsetRetention / time.Minute)),
+			// Every session timeout that Layover accepts can be tried, and the doctor is told.
+			"group.min.session.timeout.ms": "1000",
+			"group.max.session.timeout.ms": "1800000",
 		}),
 	)
 	if err != nil {

@@ -265,7 +265,7 @@ func TestABrokerThatHangsUpLeavesUnknown(t *testing.T) {
 		if took := time.Since(began); took > Timeout {
 			t.Errorf("took %v", took)
 		}
-		for _, id := range []string{"retention", "compaction", "timestamps", "message-size", "offsets-retention", "acl-journal", "acl-runs"} {
+		for _, id := range []string{"retention", "compaction", "timestamps", "message-size", "offsets-retention", "session-timeout", "acl-journal", "acl-runs"} {
 			w.is(found[id], Unknown)
 		}
 		w.is(found["topics"], OK)
@@ -281,6 +281,7 @@ func TestEmptyAnswersAreUnknown(t *testing.T) {
 		found := w.run()
 		w.is(found["retention"], Unknown)
 		w.is(found["offsets-retention"], Unknown)
+		w.is(found["session-timeout"], Unknown)
 		w.is(found["acl-journal"], Unknown)
 		w.is(found["acl-runs"], Unknown)
 		w.is(found["group-members"], Unknown)
@@ -327,6 +328,27 @@ func TestAWrongPasswordIsTriedOnceOrTwice(t *testing.T) {
 		}
 		if logins < 1 || logins > 2 {
 			t.Errorf("%d logins", logins)
+		}
+	})
+}
+
+// TestASessionTimeoutThatBrokersRefuseIsFound: Layover never joins with it. The test joins as it does.
+func TestASessionTimeoutThatBrokersRefuseIsFound(t *testing.T) {
+	inBubble(t, 1, func(w *fixture) {
+		for session, status := range map[string]Status{"2s": OK, "999ms": Fail, "30m": Fail, "5m": OK} { // kfake's longest is 5m, and the shortest of the fixture 1s
+			w.cfg.SessionTimeout, _ = time.ParseDuration(session)
+			join := kmsg.NewPtrJoinGroupRequest()
+			join.Group, join.SessionTimeoutMillis, join.RebalanceTimeoutMillis, join.ProtocolType = "another", int32(w.cfg.SessionTimeout.Milliseconds()), 60_000, "consumer"
+			join.Protocols = append(join.Protocols, kmsg.JoinGroupRequestProtocol{Name: "cooperative-sticky"})
+			resp, err := join.RequestWith(w.Context(), w.Client)
+			if err == nil && kerr.ErrorForCode(resp.ErrorCode) == kerr.MemberIDRequired {
+				join.MemberID = resp.MemberID
+				resp, err = join.RequestWith(w.Context(), w.Client)
+			}
+			if err != nil || (kerr.ErrorForCode(resp.ErrorCode) == kerr.InvalidSessionTimeout) != (status == Fail) {
+				t.Errorf("%s: the broker says %v, %v", session, err, kerr.ErrorForCode(resp.ErrorCode))
+			}
+			w.is(w.run()["session-timeout"], status, "LAYOVER_SESSION_TIMEOUT")
 		}
 	})
 }

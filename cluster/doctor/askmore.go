@@ -45,14 +45,19 @@ func (a *asking) askConfigs(ctx context.Context) {
 		return
 	}
 	for _, r := range resp.Resources {
-		v := values{of: make(map[string]string), err: denial(r.ErrorCode, r.ErrorMessage, "DescribeConfigs on topic "+r.ResourceName)}
-		for _, c := range r.Configs {
-			if c.Value != nil { // an empty value has a meaning, a missing one has none
-				v.of[c.Name] = *c.Value
-			}
-		}
-		f.configs[r.ResourceName] = v
+		f.configs[r.ResourceName] = valuesOf(&r, "DescribeConfigs on topic "+r.ResourceName)
 	}
+}
+
+// valuesOf takes a configuration, or the error with the ACL that it lacks.
+func valuesOf(r *kmsg.DescribeConfigsResponseResource, acl string) values {
+	v := values{of: make(map[string]string), err: denial(r.ErrorCode, r.ErrorMessage, acl)}
+	for _, c := range r.Configs {
+		if c.Value != nil { // an empty value has a meaning, a missing one has none
+			v.of[c.Name] = *c.Value
+		}
+	}
+	return v
 }
 
 // askCreation asks whether missing journals and runs topics could be made, as Layover would
@@ -218,31 +223,19 @@ func (a *asking) askReadable(ctx context.Context) error {
 	return nil
 }
 
-// askOffsetsRetention asks one broker for how long it keeps offsets of a group without
-// members.
-func (a *asking) askOffsetsRetention(ctx context.Context) {
+// askBroker asks one broker for its settings of groups.
+func (a *asking) askBroker(ctx context.Context) {
 	f := a.facts
 	req := kmsg.NewPtrDescribeConfigsRequest()
 	r := kmsg.NewDescribeConfigsRequestResource()
-	r.ResourceType, r.ResourceName, r.ConfigNames = kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(f.reached())), []string{offsetsRetention}
+	r.ResourceType, r.ResourceName, r.ConfigNames = kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(f.reached())), []string{offsetsRetention, leastSession, mostSession}
 	req.Resources = append(req.Resources, r)
 	resp, err := req.RequestWith(ctx, bounded{a.Client})
-	if f.keepsErr = err; err != nil {
+	if f.ofGroups = (values{err: err}); err != nil {
 		return
 	}
-	f.keepsErr = errNoValue
-	for _, r := range resp.Resources {
-		if err := denial(r.ErrorCode, r.ErrorMessage, "DescribeConfigs on the cluster"); err != nil {
-			f.keepsErr = err
-		}
-		for _, c := range r.Configs {
-			if c.Name != offsetsRetention || c.Value == nil {
-				continue
-			}
-			if minutes, err := strconv.ParseInt(*c.Value, 10, 32); err == nil {
-				f.keepsFor, f.keepsErr = time.Duration(minutes)*time.Minute, nil
-			}
-		}
+	for i := range resp.Resources {
+		f.ofGroups = valuesOf(&resp.Resources[i], "DescribeConfigs on the cluster")
 	}
 }
 

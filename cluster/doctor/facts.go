@@ -28,15 +28,18 @@ type facts struct {
 	configs    map[string]values
 	creatable  map[string]error // by journal or runs topic that is not there
 	group      group
-	keepsFor   time.Duration // offsets.retention.minutes
-	keepsErr   error
+	ofGroups   values // of a broker: its settings of groups
 	clock      clock
 	instance   *Instance
 	instanceNo error // why none was asked, or answers
 }
 
-// offsetsRetention is how long a broker keeps the offsets of a group without members.
-const offsetsRetention = "offsets.retention.minutes"
+// Settings of a broker that are about groups.
+const (
+	offsetsRetention = "offsets.retention.minutes" // how long it keeps the offsets of a group without members
+	leastSession     = "group.min.session.timeout.ms"
+	mostSession      = "group.max.session.timeout.ms"
+)
 
 // errNotAsked is of a question that depends on an answer which did not come.
 var errNotAsked = errors.New("not asked")
@@ -82,7 +85,7 @@ func rightsOf(field int32) rights {
 func (r rights) known() bool                          { return r != 0 }
 func (r rights) has(operation kmsg.ACLOperation) bool { return r&(1<<operation) != 0 }
 
-// values are the configuration of a topic.
+// values are the configuration of a topic or a broker.
 type values struct {
 	of  map[string]string
 	err error

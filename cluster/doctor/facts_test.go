@@ -44,7 +44,8 @@ func healthy(t *testing.T, variables ...string) *facts {
 			rights: all, kind: "consumer", protocol: "layover-2",
 			members: []member{{client: "layover", address: "/10.0.0.9", topics: []string{"delayed"}}},
 		},
-		keepsFor: 7 * day, clock: clock{ahead: 20 * time.Millisecond, unsure: 5 * time.Millisecond}, instance: new(Instance),
+		ofGroups: values{of: map[string]string{offsetsRetention: "10080", leastSession: "6000", mostSession: "1800000"}},
+		clock:    clock{ahead: 20 * time.Millisecond, unsure: 5 * time.Millisecond}, instance: new(Instance),
 	}
 	f.instance.Group.ID = f.settings.GroupID
 	for id := range int32(3) {

@@ -3,7 +3,9 @@ package doctor
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 func groupChecks() []check {
 	return []check{
 		{"group-members", contact, "a member that is not Layover takes partitions, and their records are not delivered when they are due", groupMembers},
+		{"session-timeout", contact, "brokers refuse a member that asks for another one than they allow, and nothing is read", sessionTimeout},
 		{"offsets-retention", contact, "a group without members for that long loses its offsets, and with them the records that were finished", offsetsKept},
 		{"clock", contact, "deadlines are compared with the clock here: one that is wrong by a minute delivers a minute early or late", clockCheck},
 		{"instances", contact, "a partition is read by one member, and members beyond the number of partitions do nothing", instances},
@@ -107,17 +110,45 @@ func (f *facts) offsetsWanted() time.Duration {
 }
 
 func offsetsKept(f *facts) verdict {
-	if f.keepsErr != nil {
-		return f.unknownBy(f.keepsErr, offsetsRetention)
+	kept, ok := f.brokerNumber(offsetsRetention)
+	if !ok {
+		return f.unknownBy(cmp.Or(f.ofGroups.err, errNoValue), offsetsRetention)
 	}
-	keeps, want := config.FormatDuration(f.keepsFor), f.offsetsWanted()
-	if f.keepsFor >= want {
-		return okay("%s=%d, which is %s", offsetsRetention, f.keepsFor/time.Minute, keeps)
+	keeps, want := time.Duration(min(kept, int64(math.MaxInt64/time.Minute)))*time.Minute, f.offsetsWanted()
+	if keeps >= want {
+		return okay("%s=%d, which is %s", offsetsRetention, kept, config.FormatDuration(keeps))
 	}
 	minutes := (want + time.Minute - 1) / time.Minute
-	return verdict{Warn, fmt.Sprintf("%s=%d is %s, less than %s", offsetsRetention, f.keepsFor/time.Minute, keeps, config.FormatDuration(want)),
+	return verdict{Warn, fmt.Sprintf("%s=%d is %s, less than %s", offsetsRetention, kept, config.FormatDuration(keeps), config.FormatDuration(want)),
 		fmt.Sprintf("set it on every broker, which reads it at its start: %s=%d in server.properties, KAFKA_OFFSETS_RETENTION_MINUTES=%d of a container,\n"+
 			"or in Strimzi under spec.kafka.config: %s: %d", offsetsRetention, minutes, minutes, offsetsRetention, minutes)}
+}
+
+// brokerNumber returns a broker's setting of groups; false: it is not told.
+func (f *facts) brokerNumber(setting string) (n int64, ok bool) {
+	n, err := strconv.ParseInt(f.ofGroups.of[setting], 10, 64)
+	return n, err == nil
+}
+
+// sessionTimeout compares with what a broker lets members ask for.
+func sessionTimeout(f *facts) verdict {
+	const name = "LAYOVER_SESSION_TIMEOUT"
+	session := f.settings.SessionTimeout
+	least, leastTold := f.brokerNumber(leastSession)
+	most, mostTold := f.brokerNumber(mostSession)
+	fail := func(than, fix, setting string, limit int64) verdict {
+		return verdict{Fail, fmt.Sprintf("%s is %s, %s than %s=%d: the brokers refuse the join", name, config.FormatDuration(session), than, setting, limit),
+			fmt.Sprintf("set %s to %s or %s; or change %s on every broker, which reads it at its start", name, config.FormatDuration(milliseconds(limit)), fix, setting)}
+	}
+	switch {
+	case leastTold && session < milliseconds(least):
+		return fail("less", "more", leastSession, least)
+	case mostTold && session > milliseconds(most):
+		return fail("more", "less", mostSession, most)
+	case !leastTold || !mostTold:
+		return f.unknownBy(cmp.Or(f.ofGroups.err, errNoValue), leastSession+" or "+mostSession)
+	}
+	return okay("%s is %s, and brokers take %s to %s", name, config.FormatDuration(session), config.FormatDuration(milliseconds(least)), config.FormatDuration(milliseconds(most)))
 }
 
 // Differences of clocks that matter.

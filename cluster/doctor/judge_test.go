@@ -174,8 +174,13 @@ func TestEachFaultIsFoundByItsCheckAlone(t *testing.T) {
 		"another balancer":             {nil, func(f *facts) { f.group.protocol = "range" }, "group-members", Fail, `by "range" and Layover by layover-2 or cooperative-sticky alone`, "LAYOVER_GROUP_ID"},
 		"a consumer of another":        {nil, func(f *facts) { f.join("billing\x1b[2J", "delayed", "invoices") }, "group-members", Fail, "not Layover, by client id and topics: billing?[2J at 10.0.0.7 reading delayed, invoices", "stop those members"},
 		"the same topics by another":   {nil, func(f *facts) { f.join("billing", "delayed") }, "group-members", Warn, "maybe not Layover", "the same KAFKA_CLIENT_ID"},
-		"short-lived offsets":          {nil, func(f *facts) { f.keepsFor = day }, "offsets-retention", Warn, "offsets.retention.minutes=1440 is 1d, less than 7d", "offsets.retention.minutes=10080"},
+		"short-lived offsets":          {nil, func(f *facts) { f.ofGroups.of[offsetsRetention] = "1440" }, "offsets-retention", Warn, "offsets.retention.minutes=1440 is 1d, less than 7d", "offsets.retention.minutes=10080"},
 		"offsets for a long delay":     {[]string{"LAYOVER_MAX_DELAY=30d", "LAYOVER_RUNS=off"}, func(f *facts) { f.configs["delayed"].of["retention.ms"] = "-1" }, "offsets-retention", Warn, "less than 30d", "offsets.retention.minutes=43200"},
+		"offsets for ever":             {nil, func(f *facts) { f.ofGroups.of[offsetsRetention] = "2147483647" }, "offsets-retention", OK, "offsets.retention.minutes=2147483647, which is", ""},
+		"a session that is too short":  {[]string{"LAYOVER_SESSION_TIMEOUT=5999ms"}, func(f *facts) { delete(f.ofGroups.of, mostSession) }, "session-timeout", Fail, "LAYOVER_SESSION_TIMEOUT is 5s999ms, less than group.min.session.timeout.ms=6000: the brokers refuse the join", "set LAYOVER_SESSION_TIMEOUT to 6s or more"},
+		"a session that is too long":   {[]string{"LAYOVER_SESSION_TIMEOUT=10s"}, func(f *facts) { f.ofGroups.of[mostSession] = "9999" }, "session-timeout", Fail, "LAYOVER_SESSION_TIMEOUT is 10s, more than group.max.session.timeout.ms=9999", "set LAYOVER_SESSION_TIMEOUT to 9s999ms or less"},
+		"the shortest session":         {[]string{"LAYOVER_SESSION_TIMEOUT=6s"}, func(f *facts) {}, "session-timeout", OK, "LAYOVER_SESSION_TIMEOUT is 6s, and brokers take 6s to 30m", ""},
+		"the longest session":          {[]string{"LAYOVER_SESSION_TIMEOUT=30m"}, func(f *facts) {}, "session-timeout", OK, "LAYOVER_SESSION_TIMEOUT is 30m", ""},
 		"a clock that is off":          {nil, func(f *facts) { f.clock.ahead = -3 * time.Second }, "clock", Warn, "3s behind ours", "chrony"},
 		"a clock that is wrong":        {nil, func(f *facts) { f.clock.ahead = time.Hour }, "clock", Fail, "1h0m0s ahead of ours", "chrony"},
 		"idle instances":               {nil, func(f *facts) { f.join("layover", "delayed"); f.join("layover", "delayed") }, "instances", Warn, "3 instances for 2 ingress partitions, 1 too many; one that was killed counts until its session timeout is over", "--alter --topic delayed --partitions 3"},
@@ -244,10 +249,14 @@ func TestWhatCannotBeAskedIsUnknownAndNeverOK(t *testing.T) {
 				f.configs[name] = values{of: make(map[string]string)}
 			}
 		}, []string{"replicas", "retention", "compaction", "runs-settings", "timestamps", "message-size"}, ""},
-		"the group":        {func(f *facts) { f.group = group{err: kerr.CoordinatorLoadInProgress} }, []string{"acl-group", "group-members", "instances"}, "COORDINATOR_LOAD_IN_PROGRESS"},
-		"the broker":       {func(f *facts) { f.keepsErr = denied(kerr.ClusterAuthorizationFailed, "DescribeConfigs on the cluster") }, []string{"offsets-retention"}, "DescribeConfigs on the cluster"},
+		"the group": {func(f *facts) { f.group = group{err: kerr.CoordinatorLoadInProgress} }, []string{"acl-group", "group-members", "instances"}, "COORDINATOR_LOAD_IN_PROGRESS"},
+		"the broker": {func(f *facts) {
+			f.ofGroups = values{err: denied(kerr.ClusterAuthorizationFailed, "DescribeConfigs on the cluster")}
+		}, []string{"session-timeout", "offsets-retention"}, "DescribeConfigs on the cluster"},
+		"its settings":     {func(f *facts) { f.ofGroups = values{} }, []string{"session-timeout", "offsets-retention"}, "the answer does not have it"},
+		"its maximum":      {func(f *facts) { delete(f.ofGroups.of, mostSession) }, []string{"session-timeout"}, "the answer does not have it"},
 		"the clock":        {func(f *facts) { f.clock.err = errors.New("unknown request") }, []string{"clock"}, "unknown request"},
-		"no time":          {func(f *facts) { f.clock.err, f.keepsErr = errNotAsked, errNotAsked }, []string{"clock", "offsets-retention"}, "not asked in time"},
+		"no time":          {func(f *facts) { f.clock.err, f.ofGroups = errNotAsked, values{err: errNotAsked} }, []string{"clock", "session-timeout", "offsets-retention"}, "not asked in time"},
 		"rights":           {func(f *facts) { f.forget() }, []string{"acl-ingress", "acl-targets", "acl-dead-letters", "acl-journal", "acl-runs"}, "the brokers do not tell"},
 		"odd retention":    {func(f *facts) { f.configs["delayed"].of["retention.ms"] = "a week" }, []string{"retention"}, ""},
 		"no limit by size": {func(f *facts) { delete(f.configs["delayed"].of, "retention.bytes") }, []string{"retention"}, "retention"},

@@ -72,7 +72,7 @@ func (c *Cluster) startVirtual(brokers int, opts []kfake.Opt) *Cluster {
 func (c *Cluster) start(opts []kfake.Opt) *Cluster {
 	c.Helper()
 	var err error
-	c.opts = append(opts, kfake.GroupMinSessionTimeout(time.Second))
+	c.opts = append([]kfake.Opt{kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "1000"})}, opts...)
 	if c.Broker, err = kfake.NewCluster(c.opts...); err != nil {
 		c.Fatal(err)
 	}
