@@ -207,14 +207,19 @@ func TestTheNotesSayWhatIsMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(told, "templates", "told.yaml"), "apiVersion: v1\nkind: Told\nmetadata: {name: told}\nnotes: {{ include (print $.Template.BasePath \"/NOTES.txt\") . | quote }}\n")
-	const nowhere, left = "runbook_url leads nowhere yet", "that were asked for are left out"
+	const nowhere, left, shut = "runbook_url leads nowhere yet", "that were asked for are left out", "The NetworkPolicy does not let out port "
 	for name, c := range map[string]struct {
 		args   []string
 		want   []string
 		absent []string
 	}{
-		"nothing asked for": {nil, []string{"helm -n default test release\n"}, []string{nowhere, left}},
-		"rules as they are": {append(operator, "--set", "prometheusRule.enabled=true"), []string{nowhere}, []string{left}},
+		"nothing asked for": {nil, []string{"helm -n default test release\n"}, []string{nowhere, left, shut}},
+		"a broker whose port is shut": {[]string{"--set", `networkPolicy.enabled=true,settings.KAFKA_BROKERS=a:9092\, b:9094`},
+			[]string{shut + "9094 of b:9094 in KAFKA_BROKERS: add it to networkPolicy.kafkaPorts"}, []string{shut + "9092"}},
+		"ports that are let out":      {[]string{"--set", `networkPolicy.enabled=true,networkPolicy.kafkaPorts={9092,9094},settings.KAFKA_BROKERS=a:9092\,b:9094`}, nil, []string{shut}},
+		"no policy":                   {[]string{"--set", "settings.KAFKA_BROKERS=a:9094"}, nil, []string{shut}},
+		"brokers that a Secret knows": {[]string{"--set", "networkPolicy.enabled=true,settings.KAFKA_BROKERS=,envFrom[0].secretRef.name=a"}, nil, []string{shut}},
+		"rules as they are":           {append(operator, "--set", "prometheusRule.enabled=true"), []string{nowhere}, []string{left}},
 		"rules with an address": {append(operator, "--set", "prometheusRule.enabled=true,prometheusRule.runbookUrl=https://a.example/x"),
 			nil, []string{nowhere, left}},
 		"no operator": {[]string{"--set", "serviceMonitor.enabled=true"}, []string{left}, []string{nowhere}},

@@ -80,6 +80,9 @@ func TestTheChartTakesBooleansAndRefusesSecretsAsTheProgramHasThem(t *testing.T)
 		if want := strings.HasSuffix(row.Values, "true or false") || strings.HasSuffix(row.Values, "true, false"); (isBoolean == nil) != want {
 			t.Errorf("%s: true is %v, and the program takes %s", row.Variable, isBoolean, row.Values)
 		}
+		if row.Variable == "LAYOVER_GROUP_INSTANCE_ID" {
+			continue // refused whatever it is
+		}
 		out, isPlain := command(t, nil, "helm", append([]string{"template", "release", "chart/layover"}, minimal("--set-string", "settings."+row.Variable+"=hunter2")...)...)
 		if (isPlain == nil) == row.Secret || row.Secret && (!strings.Contains(isPlain.Error(), "settings."+row.Variable+" is a secret") || strings.Contains(string(out), "hunter2")) {
 			t.Errorf("%s: a plain value is %v, and it is a secret: %v", row.Variable, isPlain, row.Secret)
@@ -98,16 +101,23 @@ func TestTheChartTakesBooleansAndRefusesSecretsAsTheProgramHasThem(t *testing.T)
 
 func TestWhatBreaksThePodIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ set, want string }{
-		"another port":                {"settings.LAYOVER_HTTP_ADDR=:8080", "settings has LAYOVER_HTTP_ADDR: probes, the Service and scrapers ask port 9846"},
-		"another port from a file":    {"settings.LAYOVER_HTTP_ADDR_FILE=/addr", "settings has LAYOVER_HTTP_ADDR_FILE"},
-		"another port by extraEnv":    {"extraEnv[0].name=LAYOVER_HTTP_ADDR,extraEnv[0].value=:8080", "extraEnv has LAYOVER_HTTP_ADDR"},
-		"a password for all to read":  {"settings.KAFKA_SASL_PASSWORD=hunter2", "settings.KAFKA_SASL_PASSWORD is a secret, and settings become a ConfigMap, which many may read: bring it by envFrom from a Secret, or set settings.KAFKA_SASL_PASSWORD_FILE to a file of extraVolumes"},
-		"a password in a Deployment":  {"extraEnv[0].name=KAFKA_SASL_PASSWORD,extraEnv[0].value=hunter2", "extraEnv has the value of KAFKA_SASL_PASSWORD, a secret, and a Deployment is read by many: bring it by valueFrom.secretKeyRef"},
-		"a mount without a path":      {"extraVolumeMounts[0].name=kafka", "missing property 'mountPath'"},
-		"a name with capitals":        {"nameOverride=Delays", "'Delays' does not match pattern"},
-		"a full name with capitals":   {"fullnameOverride=Delays", "'Delays' does not match pattern"},
-		"a full name with a dash":     {"fullnameOverride=delays-", "'delays-' does not match pattern"},
-		"a full name with underlines": {"fullnameOverride=de_lays", "'de_lays' does not match pattern"},
+		"another port":                 {"settings.LAYOVER_HTTP_ADDR=:8080", "settings has LAYOVER_HTTP_ADDR: probes, the Service and scrapers ask port 9846"},
+		"another port from a file":     {"settings.LAYOVER_HTTP_ADDR_FILE=/addr", "settings has LAYOVER_HTTP_ADDR_FILE"},
+		"another port by extraEnv":     {"extraEnv[0].name=LAYOVER_HTTP_ADDR,extraEnv[0].value=:8080", "extraEnv has LAYOVER_HTTP_ADDR"},
+		"a password for all to read":   {"settings.KAFKA_SASL_PASSWORD=hunter2", "settings.KAFKA_SASL_PASSWORD is a secret, and settings become a ConfigMap, which many may read: bring it by envFrom from a Secret, or set settings.KAFKA_SASL_PASSWORD_FILE to a file of extraVolumes"},
+		"a password in a Deployment":   {"extraEnv[0].name=KAFKA_SASL_PASSWORD,extraEnv[0].value=hunter2", "extraEnv has the value of KAFKA_SASL_PASSWORD, a secret, and a Deployment is read by many: bring it by valueFrom.secretKeyRef"},
+		"a name that one pod may have": {"settings.LAYOVER_GROUP_INSTANCE_ID=me", "settings has LAYOVER_GROUP_INSTANCE_ID, a name in the group that only one pod may have"},
+		"the same of a file":           {"settings.LAYOVER_GROUP_INSTANCE_ID_FILE=/me,replicaCount=2", "settings has LAYOVER_GROUP_INSTANCE_ID_FILE"},
+		"the same by extraEnv":         {"extraEnv[0].name=LAYOVER_GROUP_INSTANCE_ID,extraEnv[0].value=me", "extraEnv has LAYOVER_GROUP_INSTANCE_ID"},
+		"a stop that takes too long":   {"settings.LAYOVER_SHUTDOWN_TIMEOUT=1m30s,terminationGracePeriodSeconds=60", "terminationGracePeriodSeconds is 60, and LAYOVER_SHUTDOWN_TIMEOUT is 1m30s: Kubernetes would kill Layover in the middle of its stop"},
+		"a stop without a moment left": {"settings.LAYOVER_SHUTDOWN_TIMEOUT=15000ms", "terminationGracePeriodSeconds is 15, and LAYOVER_SHUTDOWN_TIMEOUT is 15000ms"},
+		"too little for a default":     {"terminationGracePeriodSeconds=8", "terminationGracePeriodSeconds is 8, and LAYOVER_SHUTDOWN_TIMEOUT is 8s"},
+		"a long stop by extraEnv":      {"settings.LAYOVER_SHUTDOWN_TIMEOUT=5s,extraEnv[0].name=LAYOVER_SHUTDOWN_TIMEOUT,extraEnv[0].value=20s", "LAYOVER_SHUTDOWN_TIMEOUT is 20s"},
+		"a mount without a path":       {"extraVolumeMounts[0].name=kafka", "missing property 'mountPath'"},
+		"a name with capitals":         {"nameOverride=Delays", "'Delays' does not match pattern"},
+		"a full name with capitals":    {"fullnameOverride=Delays", "'Delays' does not match pattern"},
+		"a full name with a dash":      {"fullnameOverride=delays-", "'delays-' does not match pattern"},
+		"a full name with underlines":  {"fullnameOverride=de_lays", "'de_lays' does not match pattern"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			refused(t, c.want, minimal("chart/layover", "--set", c.set)...)
@@ -119,6 +129,56 @@ func TestWhatBreaksThePodIsRefused(t *testing.T) {
 			t.Errorf("%s: the Deployment is called %s, want %s", set, got, want)
 		}
 	}
+}
+
+// TestWhatOnlyLooksLikeThatIsTaken: another name for each pod, and a stop in time.
+func TestWhatOnlyLooksLikeThatIsTaken(t *testing.T) {
+	for name, set := range map[string]string{
+		"each pod's own name":               "extraEnv[0].name=LAYOVER_GROUP_INSTANCE_ID,extraEnv[0].valueFrom.fieldRef.fieldPath=metadata.name",
+		"a name with each pod's own":        "extraEnv[0].name=LAYOVER_GROUP_INSTANCE_ID,extraEnv[0].value=a-$(POD)",
+		"no name":                           "settings.LAYOVER_GROUP_INSTANCE_ID=",
+		"a moment for the rest of a stop":   "settings.LAYOVER_SHUTDOWN_TIMEOUT=14999ms",
+		"a long stop in a long grace":       "settings.LAYOVER_SHUTDOWN_TIMEOUT=1m30s,terminationGracePeriodSeconds=91",
+		"less than a short grace":           "settings.LAYOVER_SHUTDOWN_TIMEOUT=500ms,terminationGracePeriodSeconds=1",
+		"a timeout that a file knows":       "settings.LAYOVER_SHUTDOWN_TIMEOUT_FILE=/t,terminationGracePeriodSeconds=5",
+		"a timeout that a ConfigMap knows":  "envFrom[0].configMapRef.name=more,terminationGracePeriodSeconds=5",
+		"a timeout of a field":              "extraEnv[0].name=LAYOVER_SHUTDOWN_TIMEOUT,extraEnv[0].valueFrom.configMapKeyRef.key=a,settings.LAYOVER_SHUTDOWN_TIMEOUT=20s",
+		"a timeout that Layover refuses":    "settings.LAYOVER_SHUTDOWN_TIMEOUT=soon",
+		"a timeout for Kubernetes' default": "terminationGracePeriodSeconds=null,settings.LAYOVER_SHUTDOWN_TIMEOUT=29s",
+	} {
+		if _, err := command(t, nil, "helm", append([]string{"template", "release", "chart/layover"}, minimal("--set", set)...)...); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestASecretByTheNameOfAnotherProgramIsRefusedToo: the program ends with exit code 2 for most of these, and
+// never prints the value, which the ConfigMap would have for all to read.
+func TestASecretByTheNameOfAnotherProgramIsRefusedToo(t *testing.T) {
+	for _, name := range []string{"KAFKA_SASL_JAAS_CONFIG", "KAFKA_SSL_KEYSTORE_PASSWORD", "KAFKA_PASSWORD", "LAYOVER_KAFKA_SASL_PASSWORD", "KAFKA_SASL_PASSWD",
+		"KAFKA_TLS_PASSPHRASE", "KAFKA_API_SECRET", "LAYOVER_TOKEN", "KAFKA_TLS_PRIVATE_KEY"} {
+		for set, want := range map[string]string{
+			"settings." + name + "=hunter2":                           "settings." + name + " is by its name a secret, and no setting of Layover",
+			"extraEnv[0].name=" + name + ",extraEnv[0].value=hunter2": "extraEnv has the value of " + name + ", a secret",
+		} {
+			out, err := command(t, nil, "helm", append([]string{"template", "release", "chart/layover"}, minimal("--set", set)...)...)
+			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(string(out), "hunter2") || strings.Count(err.Error(), "hunter2") > 1 { // once among the arguments
+				t.Errorf("%s: %v\n%s", set, err, out)
+			}
+		}
+		helm(t, "chart/layover", minimal("--set", "settings."+name+"_FILE=/run/secrets/x,extraEnv[0].name="+name+",extraEnv[0].valueFrom.secretKeyRef.key=x")...)
+	}
+}
+
+// TestTheChartKnowsTheDefaultOfTheStop compares the grace period with the program's own.
+func TestTheChartKnowsTheDefaultOfTheStop(t *testing.T) {
+	for _, row := range config.Table() {
+		if row.Variable == "LAYOVER_SHUTDOWN_TIMEOUT" {
+			refused(t, "LAYOVER_SHUTDOWN_TIMEOUT is "+row.Default+":", minimal("chart/layover", "--set", "terminationGracePeriodSeconds=1")...)
+			return
+		}
+	}
+	t.Error("there is no such setting")
 }
 
 func TestASidecarsChartRefusesWhatBelongsToThePod(t *testing.T) {
@@ -138,6 +198,8 @@ func TestASidecarsChartRefusesWhatBelongsToThePod(t *testing.T) {
 		"mode=standalone":                               "layover.mode is standalone, and layover.sidecar is included: set layover.mode to sidecar",
 		"settings.LAYOVER_HTTP_ADDR=:1":                 "settings has LAYOVER_HTTP_ADDR",
 		"settings.KAFKA_TLS_KEY=x":                      "settings.KAFKA_TLS_KEY is a secret",
+		"settings.KAFKA_PASSWORD=x":                     "settings.KAFKA_PASSWORD is by its name a secret",
+		"settings.LAYOVER_GROUP_INSTANCE_ID=x":          "settings has LAYOVER_GROUP_INSTANCE_ID",
 		"extraEnv[0].name=LAYOVER_HTTP_ADDR":            "extraEnv has LAYOVER_HTTP_ADDR",
 	} {
 		t.Run(set, func(t *testing.T) {

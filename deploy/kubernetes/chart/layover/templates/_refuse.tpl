@@ -9,6 +9,8 @@ values.schema.json is refused there, before any template is read.
 {{- include "layover.refuseVariables" . }}
 {{- if eq .Values.mode "sidecar" }}
 {{- include "layover.refuseOfAPod" . }}
+{{- else }}
+{{- include "layover.refuseGrace" . }}
 {{- end }}
 {{- include "layover.refuseMonitors" . }}
 {{- end }}
@@ -55,11 +57,22 @@ unless it was quoted. The schema lets both through, for its message would not sa
 {{- fail (printf "settings.%s is a secret, and settings become a ConfigMap, which many may read: bring it by envFrom from a Secret, or set settings.%s_FILE to a file of extraVolumes" $name $name) }}
 {{- end }}
 {{- end }}
+{{- /* Those of other programs, which Layover refuses when it starts, and then they are there for all to read. */}}
+{{- range $name, $value := .Values.settings }}
+{{- if and $value (eq (include "layover.soundsSecret" $name) "true") }}
+{{- fail (printf "settings.%s is by its name a secret, and no setting of Layover; settings become a ConfigMap, which many may read. docs/connect.md has the settings of a secured Kafka" $name) }}
+{{- end }}
+{{- end }}
 {{- range .Values.extraEnv }}
-{{- if and (has .name $secrets) .value }}
+{{- if and (or (has .name $secrets) (eq (include "layover.soundsSecret" .name) "true")) .value }}
 {{- fail (printf "extraEnv has the value of %s, a secret, and a Deployment is read by many: bring it by valueFrom.secretKeyRef" .name) }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{/* Whether a name is that of a secret. Of Layover's own names one sounds so and is none. */}}
+{{- define "layover.soundsSecret" -}}
+{{- and (regexMatch "PASS|SECRET|TOKEN|JAAS|KEY$" .) (not (hasSuffix "_FILE" .)) (ne . "KAFKA_SASL_OAUTH_TOKEN_ENDPOINT") }}
 {{- end }}
 
 {{/* Variables that break the pod, by whichever way they come: the schema cannot look into a list by name. */}}
@@ -75,6 +88,40 @@ unless it was quoted. The schema lets both through, for its message would not sa
 {{- if hasKey $names $name }}
 {{- fail (printf "%s has %s: probes, the Service and scrapers ask port 9846, and would find nobody there. Remove it" (get $names $name) $name) }}
 {{- end }}
+{{- end }}
+{{- $shared := "%s has %s, a name in the group that only one pod may have, and would give it to all, also to the old and the new one of a roll-out: each would throw the other out, and end it. Bring LAYOVER_GROUP_INSTANCE_ID by extraEnv with valueFrom.fieldRef.fieldPath: metadata.name" }}
+{{- range $name := list "LAYOVER_GROUP_INSTANCE_ID" "LAYOVER_GROUP_INSTANCE_ID_FILE" }}
+{{- if index $.Values.settings $name }}
+{{- fail (printf $shared "settings" $name) }}
+{{- end }}
+{{- end }}
+{{- range .Values.extraEnv }}
+{{- /* $(NAME) may be each pod's own. */}}
+{{- if and (eq .name "LAYOVER_GROUP_INSTANCE_ID") .value (not (contains "$(" (toString .value))) }}
+{{- fail (printf $shared "extraEnv" .name) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/*
+A stop that Kubernetes ends with a kill. Go's own way to add a duration to a time reads the
+timeout. One that only envFrom or a file knows is not compared, nor is one that Layover refuses.
+*/}}
+{{- define "layover.refuseGrace" -}}
+{{- $name := "LAYOVER_SHUTDOWN_TIMEOUT" }}
+{{- $file := printf "%s_FILE" $name }}
+{{- $elsewhere := or .Values.envFrom (index .Values.settings $file) }}
+{{- $timeout := index .Values.settings $name | default (ternary "" "8s" (not (empty $elsewhere))) }}
+{{- range .Values.extraEnv }}
+{{- if has .name (list $name $file) }}
+{{- $timeout = ternary (.value | default "") "" (eq .name $name) }}
+{{- end }}
+{{- end }}
+{{- $start := toDate "2006-01-02" "2000-01-01" }}
+{{- $seconds := sub (dateModify $timeout $start | unixEpoch) (unixEpoch $start) }}
+{{- $grace := .Values.terminationGracePeriodSeconds | default 30 | int64 }}
+{{- if ge $seconds $grace }}
+{{- fail (printf "terminationGracePeriodSeconds is %d, and %s is %s: Kubernetes would kill Layover in the middle of its stop, and records in flight would come again. Raise the first above the second, or lower the second" $grace $name $timeout) }}
 {{- end }}
 {{- end }}
 
