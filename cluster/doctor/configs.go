@@ -17,7 +17,7 @@ import (
 func configChecks() []check {
 	return []check{
 		{"retention", contact, "a parked record is in its ingress topic alone until it is moved: if that deletes it before a restart has read it again, it is lost", retention},
-		{"compaction", contact, "a compacted ingress topic deletes a parked record as soon as its key comes again, and a compacted dead-letter topic refuses records without a key", compaction},
+		{"compaction", contact, "a compacted ingress topic deletes a parked record as soon as its key comes again, and a compacted dead-letter or events topic refuses records without a key", compaction},
 		{"runs-settings", contact, "a record that was moved is in the runs topic alone: if that deletes it, it is lost", runsSettings},
 		{"timestamps", contact, "a delay counts from the record's own timestamp", timestamps},
 		{"message-size", contact, "a record that the ingress topic took and its target refuses is a dead letter", messageSize},
@@ -128,12 +128,17 @@ func compaction(f *facts) verdict {
 	}, func(u use, values map[string]string) string {
 		return fmt.Sprintf("%s has cleanup.policy=%s", u.topic, clean(values[setting]))
 	})
-	f.eachConfig(&v, usesAs(f.settings, deadLetterTopic), setting, func(u use, values map[string]string) {
+	// A dead letter keeps the key of its record. That of an event is the record's id, which every command has.
+	keyless := map[role]string{deadLetterTopic: "a dead letter without a key"}
+	if f.settings.OnExpired == config.OnExpiredDrop {
+		keyless[eventsTopic] = "the event of an expired record without an id"
+	}
+	f.eachConfig(&v, usesAs(f.settings, deadLetterTopic, eventsTopic), setting, func(u use, values map[string]string) {
 		switch policy, told := values[setting]; {
 		case !told:
 			v.add(Unknown, "", "%s of %s is not told", setting, u.topic)
-		case strings.Contains(policy, "compact"): // a dead letter keeps the key of its record
-			v.add(Warn, f.alterTopic(u.topic, setting+"=delete"), "%s has cleanup.policy=%s and refuses a dead letter without a key", u.topic, clean(policy))
+		case strings.Contains(policy, "compact") && keyless[u.role] != "":
+			v.add(Warn, f.alterTopic(u.topic, setting+"=delete"), "%s has cleanup.policy=%s and refuses %s", u.topic, clean(policy), keyless[u.role])
 		default:
 			v.add(OK, "", "%s has cleanup.policy=%s", u.topic, clean(policy))
 		}

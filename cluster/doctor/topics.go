@@ -165,15 +165,16 @@ func (f *facts) replicasOf(v *verdicts, u use, t topic) {
 	}
 	written := u.role != ingressTopic
 	least := f.configs[u.topic].number("min.insync.replicas")
+	blocked := missingStatus(u.role) // a topic that is there and takes nothing is as one that is missing
 	lower := f.alterTopic(u.topic, fmt.Sprintf("min.insync.replicas=%d", max(1, factor-1)))
 	switch {
 	case leaderless > 0:
-		v.add(Fail, f.tool("kafka-topics.sh")+" --describe --unavailable-partitions",
+		v.add(blocked, f.tool("kafka-topics.sh")+" --describe --unavailable-partitions",
 			"%s %s has %s without a leader", u.role, u.topic, count(leaderless, "partition"))
 	case u.role == formerRuns:
 		v.add(OK, "", "%s %s has a leader for each partition", u.role, u.topic)
 	case min(least, int64(factor)) > int64(inSync):
-		v.add(Fail, "bring the missing brokers back: "+f.tool("kafka-topics.sh")+" --describe --under-min-isr-partitions",
+		v.add(blocked, "bring the missing brokers back: "+f.tool("kafka-topics.sh")+" --describe --under-min-isr-partitions",
 			"%s %s has a partition with %s in sync, and min.insync.replicas=%d: it takes no record with acks=all", u.role, u.topic, count(int(inSync), "replica"), least)
 	case least > int64(factor): // since KAFKA-15583 a broker has no larger minimum than there are replicas
 		v.add(Warn, lower, "%s %s has min.insync.replicas=%d and %s: brokers before Kafka 3.7 take no record with acks=all, later ones take %d for the minimum",
