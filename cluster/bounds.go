@@ -26,7 +26,7 @@ type Bounds struct {
 	// former leader that is cut off from the controller answers in its old epoch, about its old log.
 	LeaderEpoch int32
 	Start       int64
-	Stable      int64 // last stable offset: a reader of committed records gets no further
+	Stable      int64 // last stable offset, below End only where a transaction is open: a reader of committed records gets no further
 	End         int64 // high watermark
 	Err         error
 }
@@ -190,7 +190,7 @@ func leaderOf(t *kmsg.MetadataResponseTopic, ok bool, at offsets.TopicPartition)
 		switch err := kerr.ErrorForCode(p.ErrorCode); {
 		case p.Partition != at.Partition:
 		case p.Leader < 0:
-			return -1, -1, fmt.Errorf("%s/%d has no leader", at.Topic, at.Partition)
+			return -1, -1, fmt.Errorf("no leader: %w", kerr.LeaderNotAvailable)
 		case err != nil && !errors.Is(err, kerr.ReplicaNotAvailable):
 			return -1, -1, fmt.Errorf("metadata of %s/%d: %w", at.Topic, at.Partition, err)
 		default:
@@ -219,8 +219,8 @@ func listBounds(ctx context.Context, broker *kgo.Broker, out Located) {
 		bound     func(*Bounds) *int64
 	}{
 		{atStart, committed, func(b *Bounds) *int64 { return &b.Start }},
-		{atEnd, committed, func(b *Bounds) *int64 { return &b.Stable }},
 		{atEnd, uncommitted, func(b *Bounds) *int64 { return &b.End }},
+		{atEnd, committed, func(b *Bounds) *int64 { return &b.Stable }}, // last: what is written meanwhile is behind no transaction
 	} {
 		found, err := listOffsets(ctx, broker, out, ask.timestamp, ask.isolation)
 		for at, b := range out {

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,34 +23,6 @@ type brokers struct{ *kafka.Brokers }
 func connect(k config.Kafka) (*brokers, error) {
 	b, err := kafka.Ask(k, "layover-journal", kgo.DisableClientMetrics()) // or closing may take a second
 	return &brokers{b}, err
-}
-
-// bounds are the first offset of a partition's log, its last stable one, and its end.
-type bounds struct {
-	start, stable, end int64
-	err                error
-}
-
-// bounds asks for the bounds of all partitions of a topic.
-func (b *brokers) bounds(ctx context.Context, name string) (map[int32]bounds, error) {
-	ctx, cancel := context.WithTimeout(ctx, kafka.AskTimeout)
-	defer cancel()
-	out := make(map[int32]bounds)
-	for i, list := range []func(context.Context, ...string) (kadm.ListedOffsets, error){
-		b.Admin.ListStartOffsets, b.Admin.ListCommittedOffsets, b.Admin.ListEndOffsets,
-	} {
-		listed, err := list(ctx, name)
-		if err != nil && len(listed[name]) == 0 {
-			return nil, b.Explain(err, "log bounds of "+name, "Describe on topic "+name)
-		}
-		for n, o := range listed[name] {
-			p := out[n]
-			*[]*int64{&p.start, &p.stable, &p.end}[i] = o.Offset
-			p.err = cmp.Or(p.err, o.Err)
-			out[n] = p
-		}
-	}
-	return out, nil
 }
 
 // members asks for the number of members. An unknown group has none.

@@ -9,6 +9,7 @@ import (
 
 	"layover/cli/kafka"
 	"layover/cli/process"
+	"layover/cluster"
 	"layover/journal/facts"
 	"layover/offsets"
 )
@@ -19,19 +20,16 @@ import (
 
 // runsBounds asks for the bounds of a runs topic, and returns them by partition. Without
 // such a topic, or such a partition, nothing is in it.
-func (c *command) runsBounds(ctx context.Context, name string, topics map[string]kafka.Topic) func(partition int32) bounds {
-	err := topics[name].Err
-	if errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.InvalidTopicException) {
-		return func(int32) bounds { return bounds{} }
+func (c *command) runsBounds(ctx context.Context, name string, topics map[string]kafka.Topic) func(partition int32) cluster.Bounds {
+	t := topics[name]
+	if err := t.Err; err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) && !errors.Is(err, kerr.InvalidTopicException) {
+		err = c.brokers.Explain(err, fmt.Sprintf("runs topic %q", name), "Describe on topic "+name)
+		return func(int32) cluster.Bounds { return cluster.Bounds{Err: err} }
 	}
-	var all map[int32]bounds
-	if err = c.brokers.Explain(err, fmt.Sprintf("runs topic %q", name), "Describe on topic "+name); err == nil {
-		all, err = c.brokers.bounds(ctx, name)
-	}
-	return func(n int32) bounds {
-		b := all[n]
-		if err != nil {
-			b.err = err
+	all := c.brokers.Bounds(ctx, name, t.Partitions)
+	return func(n int32) (b cluster.Bounds) {
+		if n < t.Partitions {
+			b = all[n]
 		}
 		return b
 	}
@@ -52,14 +50,14 @@ func (p *partition) beginCopies(said offsets.RunsState) *life {
 	if said.TopicID != p.runsID {
 		said = offsets.RunsState{LeaderEpoch: -1}
 	}
-	w := offsets.NewWindow(min(said.Low, p.runsLog.end))
-	return &life{window: w, reader: facts.NewReader(id, w, said.LeaderEpoch, p.runsLog.end, said.Journal)}
+	w := offsets.NewWindow(min(said.Low, p.runsLog.End))
+	return &life{window: w, reader: facts.NewReader(id, w, said.LeaderEpoch, p.runsLog.End, said.Journal)}
 }
 
 // holdsCopies reports whether something may be in the runs partition. An older release would
 // pass over it, so that a commit has to hold it off.
 func (p *partition) holdsCopies() bool {
-	return p.runsLog.err != nil || p.runsLog.start < p.runsLog.end
+	return p.runsLog.Err != nil || p.runsLog.Start < p.runsLog.End
 }
 
 // older is what a commit without facts about runs says of older releases.
@@ -67,7 +65,7 @@ func (p *partition) older() offsets.RunsState { return offsets.RunsState{Holds: 
 
 // waiting returns how many copies wait, at most: directories between them count, too.
 func (p *partition) waiting() int64 {
-	from, end := p.runsLog.start, p.runsLog.end
+	from, end := p.runsLog.Start, p.runsLog.End
 	if p.copied == nil || p.copied.err != nil {
 		return end - from
 	}
@@ -84,8 +82,8 @@ func (c *command) sayCopies(p *partition, again int64) {
 		twice = fmt.Sprintf("; records that were moved there from offset %d on may come twice", again)
 	}
 	switch {
-	case p.runsLog.err != nil:
-		c.say("  runs: what waits in %s is not known, and is %s%s: %v\n", of, all, twice, p.runsLog.err)
+	case p.runsLog.Err != nil:
+		c.say("  runs: what waits in %s is not known, and is %s%s: %v\n", of, all, twice, p.runsLog.Err)
 	case n == 1:
 		c.say("  runs: at most 1 copy waits in %s, and is %s%s\n", of, all, twice)
 	case n > 0:

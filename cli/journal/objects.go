@@ -26,7 +26,7 @@ func (s *shown) partitionFacts(commit string) partitionFacts {
 	p := s.p
 	f := partitionFacts{
 		Type: "partition", Topic: p.Topic, Partition: p.Partition, Journal: p.journal.Topic, Exists: !p.absent,
-		LogStart: p.records.start, LogEnd: p.records.stable, Commit: commit,
+		LogStart: p.records.Start, LogEnd: p.records.Stable, Commit: commit,
 	}
 	if p.committed != nil {
 		f.Committed = &p.committed.Offset

@@ -30,7 +30,7 @@ type entry struct {
 // of reading.
 func (p *partition) scan(ctx context.Context, b *brokers, f func(*entry) error) error {
 	at := p.journal
-	ends := map[int32][2]int64{at.Partition: {p.records.start, p.records.stable}}
+	ends := map[int32][2]int64{at.Partition: {p.records.Start, p.records.Stable}}
 	var failed error
 	err := journal.Scan(ctx, b.Opts, at.Topic, ends, func(_ int32, r *kgo.Record) error {
 		failed = f(p.read(r))
@@ -77,7 +77,7 @@ func (p *partition) whose(r *facts.Record) string {
 	case r.Group != p.id.Group:
 		return fmt.Sprintf("group %.100q", r.Group)
 	case p.aboutCopies(r):
-		if p.runsLog.err == nil && r.TopicID != p.runsID {
+		if p.runsLog.Err == nil && r.TopicID != p.runsID {
 			return fmt.Sprintf("a runs topic with id %x, not of this one", r.TopicID)
 		}
 		return ""

@@ -72,7 +72,7 @@ func (p *partition) find(ctx context.Context, b *brokers) (*found, error) {
 		return nil, err
 	}
 	return &found{
-		life: l, tally: t, named: l.reader.Name(p.journalID, p.records.start),
+		life: l, tally: t, named: l.reader.Name(p.journalID, p.records.Start),
 		clipped: claimed.Low() + claimed.Above() - l.window.Low() - l.window.Above(),
 	}, nil
 }
@@ -175,7 +175,7 @@ func (c *command) commitFound(ctx context.Context, p *partition, f *found) (enc 
 	if err != nil {
 		return enc, err
 	}
-	if was, ok := now[p.TopicPartition]; ok && was.Metadata != offsets.Unstarted {
+	if was, ok := now[p.TopicPartition]; ok {
 		return enc, fmt.Errorf("it has got an offset meanwhile, %d: left alone", was.Offset)
 	}
 	for limit := offsets.MaxMetadata; limit >= minMetadata; limit /= 2 {

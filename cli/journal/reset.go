@@ -25,9 +25,9 @@ type forgotten struct {
 func (c *command) reset(ctx context.Context, p *partition) error {
 	f := p.forget(ctx, c.brokers)
 	to, commits := c.startOf(p)
-	empty := p.records.start >= p.records.end
+	empty := p.records.Start >= p.records.End
 	below := p.deletable(f)
-	deletes := below > p.records.start
+	deletes := below > p.records.Start
 	if !commits && empty {
 		c.say("%s: LAYOVER_START_OFFSET is none, and its journal is empty: nothing to do\n", p)
 		return nil
@@ -43,7 +43,7 @@ func (c *command) reset(ctx context.Context, p *partition) error {
 		c.say("  deletes nothing, as it cannot tell whose records are there: %v\n", f.unread)
 	case f.tally.kept > 0:
 		c.say("  deletes nothing: of %s, %d are not this group's to delete, the first one %s\n", count(f.tally.records, "record"), f.tally.kept, f.tally.keeper)
-	case below < p.records.end:
+	case below < p.records.End:
 		if deletes {
 			c.say("  deletes the records of %s/%d below %d, of %s\n", p.journal.Topic, p.Partition, below, f.tally.text())
 		}
@@ -79,12 +79,12 @@ func (c *command) startOf(p *partition) (to int64, commits bool) {
 // about copies in runs stays, and all behind it: else the finished ones were delivered again.
 func (p *partition) deletable(f *forgotten) int64 {
 	switch {
-	case f.unread != nil || f.tally.kept > 0 || p.records.start >= p.records.end:
-		return p.records.start
+	case f.unread != nil || f.tally.kept > 0:
+		return p.records.Start
 	case f.tally.copies > 0 && p.holdsCopies():
 		return f.tally.copiesAt
 	}
-	return p.records.end
+	return p.records.Stable // nobody has read what is behind an open transaction
 }
 
 // again returns the offset from which on the partition is read again, -1 for none.
@@ -177,7 +177,7 @@ func (c *command) carryOut(ctx context.Context, p *partition, to int64, commits 
 		}
 		c.say("  done: the offset is committed\n")
 	}
-	if below <= p.records.start {
+	if below <= p.records.Start {
 		return nil
 	}
 	switch err := c.brokers.remove(ctx, p.journal, below); {

@@ -30,7 +30,7 @@ type shown struct {
 func (c *command) show(ctx context.Context, p *partition) error {
 	s := &shown{p: p}
 	commit := s.commit()
-	empty := p.records.start >= p.records.stable && s.start.Journal.IsZero()
+	empty := p.records.Start >= p.records.Stable && s.start.Journal.IsZero()
 	if c.json {
 		c.object(s.partitionFacts(commit))
 	} else {
@@ -74,7 +74,7 @@ func (s *shown) heading(commit string, empty bool) string {
 	case empty:
 		return fmt.Sprintf("%s: journal %s/%d is empty, as is normal while the finished set fits into commit metadata; %s\n", p, p.journal.Topic, p.Partition, commit)
 	}
-	return fmt.Sprintf("%s: journal %s/%d, log start %d, end %d\n  %s\n", p, p.journal.Topic, p.Partition, p.records.start, p.records.stable, commit)
+	return fmt.Sprintf("%s: journal %s/%d, log start %d, end %d\n  %s\n", p, p.journal.Topic, p.Partition, p.records.Start, p.records.Stable, commit)
 }
 
 // showSums prints the sums of all records of a journal.
@@ -111,7 +111,7 @@ func (s *shown) sumCopies() string {
 	if s.start.Runs.Journal.IsZero() || s.start.Runs.TopicID != s.p.runsID {
 		return text + "; the commit names none of them"
 	}
-	if wrong := l.reader.Complain(s.p.journalID, s.p.records.start, s.p.records.stable); wrong != nil {
+	if wrong := l.reader.Complain(s.p.journalID, s.p.records.Start, s.p.records.Stable); wrong != nil {
 		return text + fmt.Sprintf("; a restart misses some of what the commit names: %v", wrong)
 	}
 	return text + "; a restart finds all that the commit names"
@@ -205,7 +205,7 @@ func (s *shown) sum(l *life) string {
 		return text
 	}
 	text += "; the commit is of it, "
-	switch wrong := l.reader.Complain(s.p.journalID, s.p.records.start, s.p.records.stable); {
+	switch wrong := l.reader.Complain(s.p.journalID, s.p.records.Start, s.p.records.Stable); {
 	case s.tally.newer > 0 || errors.Is(l.err, facts.ErrTruncated):
 		return text + "and a restart with this release may not read the partition"
 	case l.err != nil:

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"layover/cluster"
 	"layover/config"
 	"layover/journal/facts"
 	"layover/offsets"
@@ -74,7 +75,7 @@ func scanJournal(w *fixture, f func(value []byte)) error {
 		return err
 	}
 	defer b.Close()
-	p := &partition{journal: offsets.TopicPartition{Topic: name}, records: bounds{stable: w.records(0)}}
+	p := &partition{journal: offsets.TopicPartition{Topic: name}, records: cluster.Bounds{Stable: w.records(0)}}
 	return p.scan(w.Context(), b, func(e *entry) error { f(e.Value); return nil })
 }
 

@@ -155,17 +155,14 @@ func (s *skipping) know(ctx context.Context) (*partition, error) {
 	if err != nil {
 		return nil, err
 	}
-	logs, err := s.brokers.bounds(ctx, s.Topic)
-	if err != nil {
-		return nil, err
-	}
-	records, err := s.recordBounds(ctx, journal, topics[journal].Err)
-	if err != nil {
-		return nil, err
+	j := topics[journal]
+	if err := j.Err; err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) && !errors.Is(err, kerr.InvalidTopicException) {
+		return nil, s.brokers.Explain(err, fmt.Sprintf("journal topic %q", journal), "Describe on topic "+journal)
 	}
 	p := s.partitionOf(clusterID, s.TopicPartition, topics)
-	if p.take(logs, records); p.records.err != nil {
-		return nil, fmt.Errorf("%s: log bounds: %w", p, p.records.err)
+	p.take(s.brokers.Bounds(ctx, s.Topic, t.Partitions), s.brokers.Bounds(ctx, journal, j.Partitions))
+	if p.records.Err != nil {
+		return nil, p.records.Err
 	}
 	was, ok := committed[s.TopicPartition]
 	if !ok {
@@ -173,15 +170,4 @@ func (s *skipping) know(ctx context.Context) (*partition, error) {
 	}
 	p.committed = &was
 	return p, nil
-}
-
-// recordBounds asks for the bounds of a journal topic. One that is not there has none.
-func (s *skipping) recordBounds(ctx context.Context, journal string, err error) (map[int32]bounds, error) {
-	switch {
-	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.InvalidTopicException):
-		return nil, nil
-	case err != nil:
-		return nil, s.brokers.Explain(err, fmt.Sprintf("journal topic %q", journal), "Describe on topic "+journal)
-	}
-	return s.brokers.bounds(ctx, journal)
 }

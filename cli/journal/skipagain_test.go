@@ -46,6 +46,21 @@ func TestSkipTakesNothingThatWasWrittenAnewForFinished(t *testing.T) {
 	}
 }
 
+// TestSkipTakesAPartitionThatIsNotStartedForOneWithoutAnOffset, as recover does: its journal may have more.
+func TestSkipTakesAPartitionThatIsNotStartedForOneWithoutAnOffset(t *testing.T) {
+	w := forSkips(t)
+	w.fill(0, 1000)
+	w.assignment(0, 0xa1).finish(1, 600)
+	w.commit(0, 0, -1, offsets.Unstarted)
+	w.refuses(w.skip("delayed/0@3 --execute"), "delayed/0: group layover-delayed has no offset of it, so that its finished offsets are not known")
+	if got := w.committed(0); got.Metadata != offsets.Unstarted || w.letter() != nil {
+		t.Errorf("something was done: %+v", got)
+	}
+	if got := w.do("recover --execute --partition 0"); got.code != process.ExitOK || w.committed(0).Metadata == offsets.Unstarted {
+		t.Errorf("%+v", got)
+	}
+}
+
 // said returns the finished set and the extension of a partition's commit.
 func (w *fixture) said(id offsets.Identity) (*offsets.Window, offsets.Extension) {
 	w.Helper()

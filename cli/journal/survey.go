@@ -22,12 +22,12 @@ type partition struct {
 
 	journal   offsets.TopicPartition
 	journalID offsets.TopicID
-	absent    bool   // the journal topic has no such partition yet
-	records   bounds // of the journal
+	absent    bool           // the journal topic has no such partition yet
+	records   cluster.Bounds // of the journal; the error is of either log
 
 	runs    offsets.TopicPartition // that of the runs topic
 	runsID  offsets.TopicID        // zero: there is no such topic, or it is not known
-	runsLog bounds                 // of the runs topic
+	runsLog cluster.Bounds         // of the runs topic
 	copied  *life                  // facts about finished copies, since count
 
 	committed *offsets.Committed // nil: none
@@ -62,11 +62,11 @@ func (c *command) survey(ctx context.Context) (parts []*partition, problems []er
 			continue
 		}
 		for _, p := range some {
-			if p.records.err != nil {
-				problems = append(problems, fmt.Errorf("%s: log bounds: %w", p, p.records.err))
+			if p.records.Err != nil {
+				problems = append(problems, p.records.Err)
 				continue
 			}
-			if was, ok := committed[p.TopicPartition]; ok && was.Metadata != offsets.Unstarted {
+			if was, ok := committed[p.TopicPartition]; ok {
 				p.committed = &was
 			}
 			parts = append(parts, p)
@@ -90,14 +90,7 @@ func (c *command) surveyTopic(ctx context.Context, clusterID, name string, topic
 	if c.partition >= t.Partitions {
 		return nil, fmt.Errorf("--partition %d: ingress topic %q has the partitions 0 to %d", c.partition, name, t.Partitions-1)
 	}
-	logs, err := c.brokers.bounds(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	records, err := c.brokers.bounds(ctx, journal)
-	if err != nil {
-		return nil, err
-	}
+	logs, records := c.brokers.Bounds(ctx, name, t.Partitions), c.brokers.Bounds(ctx, journal, j.Partitions)
 	runs := c.runsBounds(ctx, c.cfg.RunsName(name), topics)
 	for n := range t.Partitions {
 		if c.partition >= 0 && n != c.partition {
@@ -123,16 +116,14 @@ func (c *command) partitionOf(clusterID string, at offsets.TopicPartition, topic
 	}
 }
 
-// take takes the partition's bounds. An unknown one is an error, and not 0.
-func (p *partition) take(logs, records map[int32]bounds) {
-	log, known := logs[p.Partition]
-	p.log = offsets.Bounds{Start: log.start, End: log.end}
-	ours, known2 := records[p.Partition]
-	p.records = ours
-	p.records.err = cmp.Or(log.err, ours.err)
-	if p.records.err == nil && (!known || !known2 && !p.absent) {
-		p.records.err = cluster.ErrNoAnswer
+// take takes the bounds of the partition and of its journal, of all that there are.
+func (p *partition) take(logs, records []cluster.Bounds) {
+	log := logs[p.Partition]
+	p.log = offsets.Bounds{Start: log.Start, End: log.End}
+	if !p.absent {
+		p.records = records[p.Partition]
 	}
+	p.records.Err = cmp.Or(log.Err, p.records.Err)
 }
 
 // present is nil if there is such a topic. A journal's name may be one that Kafka refuses.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -59,11 +60,41 @@ func (b *Brokers) Present(name, what, mend string, err error) error {
 	return b.Explain(err, fmt.Sprintf("%s %.300q", what, name), "Describe on topic "+name)
 }
 
+// electionWait is the pause before partitions whose leader moves are asked about again.
+const electionWait = 250 * time.Millisecond
+
+// Bounds asks for the bounds of a topic's partitions, and returns them by partition. Each of them has an answer: one whose
+// bounds no broker tells has an error that names it, and is not to be taken for an empty one.
+func (b *Brokers) Bounds(ctx context.Context, topic string, partitions int32) []cluster.Bounds {
+	all, parts := make([]cluster.Bounds, partitions), make([]offsets.TopicPartition, partitions)
+	for n := range parts {
+		parts[n] = offsets.TopicPartition{Topic: topic, Partition: int32(n)}
+	}
+	if partitions > 0 { // else the question would be about no topic
+		b.askBounds(ctx, parts, all)
+	}
+	moving := slices.DeleteFunc(parts, func(at offsets.TopicPartition) bool { return !kerr.IsRetriable(all[at.Partition].Err) })
+	if len(moving) > 0 && cluster.Pause(ctx, electionWait) == nil {
+		b.askBounds(ctx, moving, all)
+	}
+	return all
+}
+
+// askBounds asks once, and puts the answers into all.
+func (b *Brokers) askBounds(ctx context.Context, parts []offsets.TopicPartition, all []cluster.Bounds) {
+	cluster.AskBounds(ctx, b.Client, parts, func(some cluster.Located) {
+		for at, is := range some {
+			is.Err = b.Explain(is.Err, fmt.Sprintf("%s/%d", at.Topic, at.Partition), "Describe on topic "+at.Topic)
+			all[at.Partition] = is // of which no other call has this element
+		}
+	})
+}
+
 // committedRetry is the pause before the offsets of a group without a coordinator are asked for again. Where
 // nobody has ever committed, the question makes a coordinator.
 const committedRetry = 200 * time.Millisecond
 
-// Committed asks for all offsets of a group. An unknown group has none.
+// Committed asks for all offsets of a group. An unknown group has none, and neither has a partition that is not started.
 func (b *Brokers) Committed(ctx context.Context, group string) (map[offsets.TopicPartition]offsets.Committed, error) {
 	ctx, cancel := context.WithTimeout(ctx, AskTimeout)
 	defer cancel()
@@ -83,7 +114,7 @@ func (b *Brokers) Committed(ctx context.Context, group string) (map[offsets.Topi
 			if o.Err != nil {
 				return nil, b.Explain(o.Err, fmt.Sprintf("offset of %s/%d in group %s", name, n, group), "Describe on topic "+name)
 			}
-			if o.At >= 0 {
+			if o.At >= 0 && o.Metadata != offsets.Unstarted {
 				out[offsets.TopicPartition{Topic: name, Partition: n}] = offsets.Committed{Offset: o.At, LeaderEpoch: o.LeaderEpoch, Metadata: o.Metadata}
 			}
 		}
