@@ -6,15 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"layover/cli/kafka"
 	"layover/cluster"
 	"layover/config"
-	"layover/offsets"
 )
 
 // brokers asks Kafka. Any goroutine may.
@@ -40,92 +36,46 @@ func (b *brokers) explain(err error, what, acl string) error {
 	return b.Explain(err, what, acl)
 }
 
-// topic is a topic as metadata has it.
-type topic struct {
-	id         offsets.TopicID
-	partitions int32
-}
-
 // topic asks for a topic. check is what to look at where it does not exist.
-func (b *brokers) topic(ctx context.Context, name, check string) (topic, error) {
-	ctx, cancel := context.WithTimeout(ctx, kafka.AskTimeout)
-	defer cancel()
-	req := kmsg.NewPtrMetadataRequest()
-	asked := kmsg.NewMetadataRequestTopic()
-	asked.Topic = kmsg.StringPtr(name)
-	req.Topics = append(req.Topics, asked)
-	resp, err := req.RequestWith(ctx, b.Client)
+func (b *brokers) topic(ctx context.Context, name, check string) (kafka.Topic, error) {
+	_, all, err := b.Topics(ctx, []string{name})
 	if err != nil {
-		return topic{}, b.explain(err, "metadata", "")
+		return kafka.Topic{}, err
 	}
-	what := fmt.Sprintf("topic %q", name)
-	if len(resp.Topics) != 1 {
-		return topic{}, fmt.Errorf("%s: %w", what, cluster.ErrNoAnswer)
-	}
-	t := resp.Topics[0]
-	switch err := kerr.ErrorForCode(t.ErrorCode); {
-	case errors.Is(err, kerr.UnknownTopicOrPartition):
-		return topic{}, fmt.Errorf("%s does not exist on %s: check %s", what, b.Via.Seeds, check)
-	case err != nil:
-		return topic{}, b.explain(err, what, "Describe on topic "+name)
-	}
-	return topic{t.TopicID, int32(len(t.Partitions))}, nil
+	t := all[name]
+	return t, b.Present(name, "topic", "check "+check, t.Err)
 }
-
-// bounds are those of the log of a partition. Offsets from stable on are not read: the first
-// open transaction begins there.
-type bounds struct{ start, stable, end int64 }
 
 // readable returns the offsets that a reader of committed records finds, by partition.
-// Partitions without any are left out.
-func readable(all map[int32]bounds) stretches {
+// Partitions without any are left out, and so are those whose bounds are not known.
+func readable(all []cluster.Bounds) stretches {
 	out := make(stretches)
 	for n, at := range all {
-		if at.start < at.stable {
-			out[n] = stretch{at.start, at.stable - 1}
+		if at.Err == nil && at.Start < at.Stable {
+			out[int32(n)] = stretch{at.Start, at.Stable - 1}
 		}
 	}
 	return out
 }
 
 // hidden returns the offsets behind an open transaction.
-func hidden(all map[int32]bounds) stretches {
+func hidden(all []cluster.Bounds) stretches {
 	out := make(stretches)
 	for n, at := range all {
-		if at.stable < at.end {
-			out[n] = stretch{at.stable, at.end - 1}
+		if at.Err == nil && at.Stable < at.End {
+			out[int32(n)] = stretch{at.Stable, at.End - 1}
 		}
 	}
 	return out
 }
 
-// log returns the bounds of a topic's partitions. The end is asked for first: a transaction
-// that ends meanwhile hides nothing.
-func (b *brokers) log(ctx context.Context, name string) (map[int32]bounds, error) {
-	ctx, cancel := context.WithTimeout(ctx, kafka.AskTimeout)
-	defer cancel()
-	all := make(map[int32]bounds)
-	what, acl := "log bounds of "+name, "Describe on topic "+name
-	for _, ask := range []struct {
-		list func(context.Context, ...string) (kadm.ListedOffsets, error)
-		set  func(at *bounds, offset int64)
-	}{
-		{b.Admin.ListEndOffsets, func(at *bounds, offset int64) { at.end = offset }},
-		{b.Admin.ListStartOffsets, func(at *bounds, offset int64) { at.start = offset }},
-		{b.Admin.ListCommittedOffsets, func(at *bounds, offset int64) { at.stable = offset }},
-	} {
-		listed, err := ask.list(ctx, name)
-		if err != nil && len(listed[name]) == 0 {
-			return nil, b.explain(err, what, acl)
-		}
-		for n, o := range listed[name] {
-			if o.Err != nil {
-				return nil, b.explain(o.Err, fmt.Sprintf("log bounds of %s/%d", name, n), acl)
-			}
-			at := all[n]
-			ask.set(&at, o.Offset)
-			all[n] = at
+// unknown returns the partitions whose bounds no broker tells: all of each.
+func unknown(all []cluster.Bounds) stretches {
+	out := make(stretches)
+	for n, at := range all {
+		if at.Err != nil {
+			out[int32(n)] = stretch{0, toEnd}
 		}
 	}
-	return all, nil
+	return out
 }

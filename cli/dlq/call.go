@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"layover/cli/process"
+	"layover/cluster"
 	"layover/config"
 	"layover/delay"
 )
@@ -79,15 +80,14 @@ func (c *command) note(format string, args ...any) {
 	fmt.Fprintf(c.process.Stderr, format+"\n", args...)
 }
 
-// survey asks for the dead-letter topic: the reader of it, and its bounds by partition.
-func (c *command) survey(ctx context.Context) (*reader, map[int32]bounds, error) {
+// survey asks for the dead-letter topic: the reader of it, and its bounds by partition, each of which may not be known.
+func (c *command) survey(ctx context.Context) (*reader, []cluster.Bounds, error) {
 	name := c.cfg.DLQTopic
 	t, err := c.brokers.topic(ctx, name, "LAYOVER_DLQ_TOPIC or --from")
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := c.brokers.log(ctx, name)
-	return &reader{c.brokers, name, t.id}, all, err
+	return &reader{c.brokers, name, t.ID}, c.brokers.Bounds(ctx, name, t.Partitions), nil
 }
 
 // noteGone says which letters were deleted before they were read.
@@ -99,6 +99,25 @@ func (c *command) noteGone(n int32, s stretch) {
 func (c *command) noteHidden(all stretches) {
 	for _, n := range slices.Sorted(maps.Keys(all)) {
 		c.note("%s/%d: the offsets %d to %d are behind an open transaction, and are left out", c.cfg.DLQTopic, n, all[n].first, all[n].last)
+	}
+}
+
+// noteUnknown says which partitions are left out, as no broker tells where they begin and end.
+func (c *command) noteUnknown(log []cluster.Bounds, unknown stretches) {
+	for _, n := range slices.Sorted(maps.Keys(unknown)) {
+		c.note("left out are the letters of %v", log[n].Err)
+	}
+}
+
+// leftOut is the error of a call that leaves these partitions out, nil for none.
+func leftOut(unknown stretches) error {
+	switch n := len(unknown); n {
+	case 0:
+		return nil
+	case 1:
+		return errors.New("1 partition is left out")
+	default:
+		return fmt.Errorf("%d partitions are left out", n)
 	}
 }
 

@@ -22,9 +22,9 @@ type redriveFacts struct {
 
 // conclude prints what was done, or would be, and the offsets to go on with.
 func (r *redriving) conclude() {
-	left := r.positions.left()
+	left := r.left()
 	if !r.again.execute {
-		left = r.all
+		left = r.all.and(r.unknown)
 	}
 	if r.json {
 		f := redriveFacts{
@@ -49,20 +49,25 @@ func (r *redriving) conclude() {
 	r.byReason.print(r.out, "by reason", false)
 	r.sayPassed()
 	r.say("\n")
-	switch text := r.goOn(left); {
+	switch {
+	case !r.again.execute && r.chosen == 0 && len(r.unknown) > 0:
+		r.say("Nothing to redrive in the other partitions.\n")
 	case !r.again.execute && r.chosen == 0:
 		r.say("Nothing to redrive.\n")
 	case !r.again.execute:
 		r.say("Dry run: nothing was written. With --execute these are, in %v at the rate of %s a second.\n", r.duration(), process.Grouped(int64(r.again.rate)))
-		r.say("To redrive these and none that come meanwhile, add %s\n", text)
+		r.say("To redrive these and none that come meanwhile, add %s\n", r.goOn(r.all))
 	case len(left) == 0 && len(r.hidden) > 0:
 		r.say("All of it is done but what is behind an open transaction: when that has ended, the same command with --offsets %v\n", r.hidden)
 	case len(left) == 0:
 		r.say("All of it is done. The letters stay in %s: what is redriven again is sent twice.\n", r.cfg.DLQTopic)
 	default:
-		r.say("To go on, the same command with %s\n", text)
+		r.say("To go on, the same command with %s\n", r.goOn(left))
 		if n := r.unanswered(); n > 0 {
 			r.say("%s behind those offsets may be written already, and %s sent twice.\n", process.Count(n, "letter"), isOrAre(n))
+		}
+		if len(r.hidden) > 0 {
+			r.say("What is behind an open transaction is not done either: when that has ended, the same command with --offsets %v\n", r.hidden)
 		}
 		r.say("Partitions that are not named are done. What is redriven again is sent twice.\n")
 	}

@@ -37,6 +37,11 @@ func (c *command) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	left := unknown(log)
+	c.noteUnknown(log, left)
+	if len(left) == len(log) {
+		return leftOut(left)
+	}
 	c.noteHidden(hidden(log))
 	f := listFacts{ByTopic: counts{}, ByTarget: counts{}, ByReason: counts{}, ByDay: counts{}, Newest: []newestFacts{}}
 	var last newest
@@ -66,10 +71,11 @@ func (c *command) list(ctx context.Context) error {
 		f.Newest = append(f.Newest, newestFacts{l.Topic, l.Partition, l.Offset, string(l.reason), l.message, process.Clock(l.at), l.source()})
 	}
 	if c.json {
-		return process.WriteJSON(c.out, f)
+		process.WriteJSON(c.out, f) // an error comes again when it is flushed
+	} else {
+		c.sayList(&f, last)
 	}
-	c.sayList(&f, last)
-	return nil
+	return leftOut(left)
 }
 
 // add counts a letter.

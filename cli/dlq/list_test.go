@@ -226,6 +226,7 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 func TestAReaderWaitsForALeader(t *testing.T) {
 	w := newFixture(t)
 	w.fill(6)
+	w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: graves, Err: kerr.NotLeaderForPartition, Count: 1})
 	w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: graves, Err: kerr.NotLeaderForPartition, Count: 3})
 	if got := w.object("list"); got["total"] != 6.0 {
 		t.Errorf("%v", got)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,21 +13,35 @@ import (
 // stretch is offsets of one partition, from first to last, both in it.
 type stretch struct{ first, last int64 }
 
+// toEnd is the last offset of a stretch whose end nobody knows yet. Its text is end.
+const toEnd = math.MaxInt64
+
 // stretches are offsets to read, by partition: the value of --offsets. A partition that
 // they do not have is done.
 type stretches map[int32]stretch
 
-// String returns the text that parseStretches reads: 0:12-90,1:7-40.
+// String returns the text that parseStretches reads: 0:12-90,1:0-end.
 func (s stretches) String() string {
 	var parts []string
 	for _, n := range slices.Sorted(maps.Keys(s)) {
-		parts = append(parts, fmt.Sprintf("%d:%d-%d", n, s[n].first, s[n].last))
+		last := strconv.FormatInt(s[n].last, 10)
+		if s[n].last == toEnd {
+			last = "end"
+		}
+		parts = append(parts, fmt.Sprintf("%d:%d-%s", n, s[n].first, last))
 	}
 	return strings.Join(parts, ",")
 }
 
+// and returns both: no partition is in more than one.
+func (s stretches) and(more stretches) stretches {
+	all := maps.Clone(s)
+	maps.Copy(all, more)
+	return all
+}
+
 // parseStretches reads PARTITION:FIRST-LAST, or PARTITION:OFFSET for one, with commas
-// between partitions. Each partition is there once, and none is empty.
+// between partitions. Each partition is there once, and none is empty. LAST may be end.
 func parseStretches(text string) (stretches, error) {
 	all := make(stretches)
 	for part := range strings.SplitSeq(text, ",") {
@@ -38,6 +53,9 @@ func parseStretches(text string) (stretches, error) {
 		n, ok1 := parseNumber(number, 32)
 		from, ok2 := parseNumber(first, 64)
 		to, ok3 := parseNumber(last, 64)
+		if ranged && last == "end" {
+			to, ok3 = toEnd, true
+		}
 		if !ok || !ok1 || !ok2 || !ok3 {
 			return nil, fmt.Errorf("%q: want PARTITION:FIRST-LAST, such as 0:12-90,1:7-40", part)
 		}

@@ -13,6 +13,7 @@ func TestOffsetsAreReadAsTheyArePrinted(t *testing.T) {
 		"0:12-90,1:7-40":                   {0: {12, 90}, 1: {7, 40}},
 		"3:5":                              {3: {5, 5}},
 		"10:0-0,2:1-9":                     {10: {0, 0}, 2: {1, 9}},
+		"0:12-90,1:0-end":                  {0: {12, 90}, 1: {0, toEnd}},
 		"2147483647:0-9223372036854775807": {2147483647: {0, 9223372036854775807}},
 	} {
 		got, err := parseStretches(text)
@@ -20,13 +21,14 @@ func TestOffsetsAreReadAsTheyArePrinted(t *testing.T) {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
-	if got := (stretches{10: {0, 0}, 2: {1, 9}}).String(); got != "2:1-9,10:0-0" {
+	if got := (stretches{10: {0, 0}, 2: {1, 9}, 3: {0, toEnd}}).String(); got != "2:1-9,3:0-end,10:0-0" {
 		t.Errorf("printed as %q", got)
 	}
 	for text, want := range map[string]string{
 		"": "want PARTITION:FIRST-LAST", "0": "want PARTITION", "0:": "want PARTITION", "0:1-": "want PARTITION", "0:-1": "want PARTITION",
 		"0:1-2,": "want PARTITION", "-1:1-2": "want PARTITION", "+1:1-2": "want PARTITION", "0:1 - 2": "want PARTITION", "2147483648:1-2": "want PARTITION",
 		"0:1-9223372036854775808": "want PARTITION", "0:1-2-3": "want PARTITION",
+		"0:end": "want PARTITION", "0:end-end": "want PARTITION", "0:-end": "want PARTITION",
 		"0:3-2": "below the first", "0:1-2,0:5-6": "partition 0 is there twice",
 	} {
 		if got, err := parseStretches(text); err == nil || !strings.Contains(err.Error(), want) {
@@ -38,7 +40,7 @@ func TestOffsetsAreReadAsTheyArePrinted(t *testing.T) {
 // FuzzOffsets: what is read is printed so that the same is read again, and holds no
 // empty stretch.
 func FuzzOffsets(f *testing.F) {
-	for _, seed := range []string{"0:12-90,1:7-40", "3:5", "0:3-2", "0:1-2,0:1-2", "", "00:01-002", "1:9223372036854775807"} {
+	for _, seed := range []string{"0:12-90,1:7-40", "3:5", "0:3-2", "0:1-2,0:1-2", "", "00:01-002", "0:7-end", "1:9223372036854775807"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

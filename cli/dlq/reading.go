@@ -160,11 +160,13 @@ func (r *reader) partition(ctx context.Context, n int32, s stretch, out chan<- c
 
 // start asks where the log of a partition begins; -1: not known.
 func (r *reader) start(ctx context.Context, n int32) int64 {
-	all, err := r.log(ctx, r.topic)
-	if at, ok := all[n]; err == nil && ok {
-		return at.start
-	}
-	return -1
+	at, start := offsets.TopicPartition{Topic: r.topic, Partition: n}, int64(-1)
+	cluster.AskBounds(ctx, r.Client, []offsets.TopicPartition{at}, func(found cluster.Located) {
+		if is := found[at]; is.Err == nil {
+			start = is.Start
+		}
+	})
+	return start
 }
 
 // hopeless reports whether asking again does not mend an error.

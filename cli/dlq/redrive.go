@@ -1,12 +1,14 @@
 package dlq
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"layover/cli/process"
+	"layover/cluster"
 	"layover/delay"
 )
 
@@ -15,7 +17,8 @@ type redriving struct {
 	*command
 	from      *reader
 	all       stretches // what was asked for: the end is that of the first call
-	hidden    stretches // behind an open transaction, where all was asked for
+	hidden    stretches // behind an open transaction, where what was asked for has no end
+	unknown   stretches // of partitions whose bounds no broker tells
 	positions positions
 	sender    *sender // nil: only counts
 
@@ -39,6 +42,7 @@ func (c *command) redrive(ctx context.Context) error {
 		err := r.each(ctx, func(l *letter) error { r.positions[l.Partition].passed(l.Offset + 1); return nil })
 		if err == nil {
 			r.conclude()
+			err = leftOut(r.unknown)
 		}
 		return err
 	}
@@ -53,49 +57,69 @@ func (c *command) redrive(ctx context.Context) error {
 	}
 	r.meter.hide()
 	r.conclude()
-	return err
+	return cmp.Or(err, leftOut(r.unknown))
 }
 
 // begin finds what is to be read, before anything is written.
-func (r *redriving) begin(ctx context.Context) (err error) {
-	var log map[int32]bounds
-	if r.from, log, err = r.survey(ctx); err != nil {
+func (r *redriving) begin(ctx context.Context) error {
+	from, log, err := r.survey(ctx)
+	if err != nil {
 		return err
 	}
+	r.from = from
+	asked := len(log)
 	if r.again.offsets == nil {
-		r.all, r.hidden = readable(log), hidden(log)
-		r.noteHidden(r.hidden)
-	} else if r.all, err = r.clip(log); err != nil {
-		return err
+		r.all, r.hidden, r.unknown = readable(log), hidden(log), unknown(log)
+	} else {
+		asked = len(r.again.offsets)
+		if err := r.clip(log); err != nil {
+			return err
+		}
+	}
+	r.noteHidden(r.hidden)
+	r.noteUnknown(log, r.unknown)
+	if len(r.unknown) == asked {
+		return leftOut(r.unknown)
 	}
 	r.positions = newPositions(r.all)
 	return nil
 }
 
-// clip leaves out of --offsets what the log has deleted meanwhile. An end that it does not
+// clip takes --offsets, but for what the log has deleted meanwhile. An end that it does not
 // have yet is of another log.
-func (r *redriving) clip(log map[int32]bounds) (stretches, error) {
-	all := make(stretches)
+func (r *redriving) clip(log []cluster.Bounds) error {
+	behind := hidden(log)
+	r.all, r.hidden, r.unknown = make(stretches), make(stretches), make(stretches)
 	for n, s := range r.again.offsets {
-		at, ok := log[n]
-		if !ok {
-			return nil, fmt.Errorf("--offsets: topic %q has no partition %d", r.cfg.DLQTopic, n)
+		if int(n) >= len(log) {
+			return fmt.Errorf("--offsets: topic %q has no partition %d", r.cfg.DLQTopic, n)
 		}
-		if s.last >= at.stable && s.last < at.end {
-			return nil, fmt.Errorf("--offsets: the offsets of partition %d of %q from %d on are behind an open transaction: go on when that has ended", n, r.cfg.DLQTopic, at.stable)
+		at := log[n]
+		if at.Err != nil {
+			r.unknown[n] = s
+			continue
 		}
-		if s.last >= at.stable {
-			return nil, fmt.Errorf("--offsets: partition %d of %q ends below %d: are they of this topic, and was it made again?", n, r.cfg.DLQTopic, at.stable)
+		if s.last == toEnd && s.first <= at.Stable {
+			s = stretch{max(s.first, at.Start), at.Stable - 1}
+			if h, ok := behind[n]; ok {
+				r.hidden[n] = h
+			}
 		}
-		if s.first < at.start {
-			r.noteGone(n, stretch{s.first, min(s.last, at.start-1)})
-			s.first = at.start
+		if s.last >= at.Stable && s.last < at.End {
+			return fmt.Errorf("--offsets: the offsets of partition %d of %q from %d on are behind an open transaction: go on when that has ended", n, r.cfg.DLQTopic, at.Stable)
+		}
+		if s.last >= at.Stable {
+			return fmt.Errorf("--offsets: partition %d of %q ends below %d: are they of this topic, and was it made again?", n, r.cfg.DLQTopic, at.Stable)
+		}
+		if s.first < at.Start {
+			r.noteGone(n, stretch{s.first, min(s.last, at.Start-1)})
+			s.first = at.Start
 		}
 		if s.first <= s.last {
-			all[n] = s
+			r.all[n] = s
 		}
 	}
-	return all, nil
+	return nil
 }
 
 // each reads the topic, counts, and calls f with each letter that is to be sent. It ends
@@ -196,7 +220,7 @@ func (r *redriving) look(now time.Time) error {
 	}
 	if now.Sub(r.sender.said) >= sayEvery {
 		r.sender.said = now
-		if left := r.positions.left(); len(left) > 0 { // for whoever has to go on after a kill
+		if left := r.left(); len(left) > 0 { // for whoever has to go on after a kill
 			r.note("written %s so far; not done: %s", process.Grouped(r.written), r.goOn(left))
 		}
 	}
@@ -212,6 +236,9 @@ func (r *redriving) progress() (seen, all int64) {
 	}
 	return seen, all
 }
+
+// left returns what is not done, for --offsets.
+func (r *redriving) left() stretches { return r.positions.left().and(r.unknown) }
 
 // goOn are the flags of a call that takes what is left. How long ago --since is changes
 // from call to call, and so it is an instant there.

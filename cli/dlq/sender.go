@@ -52,7 +52,7 @@ type answer struct {
 type sender struct {
 	*brokers
 	producer *producer.Producer
-	topics   map[string]topic
+	topics   map[string]kafka.Topic
 	limits   *limits
 	results  chan answer
 	interval time.Duration // between two records
@@ -71,7 +71,7 @@ type sender struct {
 // and the client sends none twice by itself.
 func newSender(b *brokers, rate int) (*sender, error) {
 	s := &sender{
-		brokers: b, topics: make(map[string]topic), limits: &limits{of: make(map[string]int32)}, results: make(chan answer, maxInFlight),
+		brokers: b, topics: make(map[string]kafka.Topic), limits: &limits{of: make(map[string]int32)}, results: make(chan answer, maxInFlight),
 		interval: time.Second / time.Duration(rate), said: time.Now(),
 	}
 	var err error
@@ -97,7 +97,7 @@ func (s *sender) answers() <-chan answer {
 }
 
 // to returns an ingress topic, and asks for it once.
-func (s *sender) to(ctx context.Context, name string) (topic, error) {
+func (s *sender) to(ctx context.Context, name string) (kafka.Topic, error) {
 	if t, ok := s.topics[name]; ok {
 		return t, nil
 	}
@@ -203,7 +203,7 @@ func (r *redriving) execute(ctx context.Context) error {
 	}
 	defer s.close()
 	r.sender = s
-	r.note("redriving %s", r.goOn(r.all)) // for whoever has to go on after a kill
+	r.note("redriving %s", r.goOn(r.left())) // for whoever has to go on after a kill
 	err = r.each(ctx, func(l *letter) error { return r.send(ctx, l) })
 	if err == nil {
 		err = r.until(ctx, s.idle)
@@ -237,7 +237,7 @@ func (r *redriving) send(ctx context.Context, l *letter) error {
 		return fmt.Errorf("%s: %w", l.id(), err)
 	}
 	now := time.Now()
-	a := answer{topic: l.Topic, partition: l.Partition, offset: l.Offset, record: r.again.record(l, to.partitions, now)}
+	a := answer{topic: l.Topic, partition: l.Partition, offset: l.Offset, record: r.again.record(l, to.Partitions, now)}
 	a.bytes = sizeOf(a.record)
 	if err := r.until(ctx, func() bool {
 		wait, full := s.wait(time.Now(), a.bytes)

@@ -45,14 +45,16 @@ func (c *command) show(ctx context.Context, p place) error {
 		return err
 	}
 	id := delay.ID(c.cfg.DLQTopic, n, offset)
-	at, ok := log[n]
-	switch {
-	case !ok:
+	if int(n) >= len(log) {
 		return fmt.Errorf("%s: topic %q has the partitions 0 to %d", id, c.cfg.DLQTopic, len(log)-1)
-	case offset >= at.stable && offset < at.end:
+	}
+	switch at := &log[n]; {
+	case at.Err != nil:
+		return at.Err
+	case offset >= at.Stable && offset < at.End:
 		return fmt.Errorf("%s: it is behind an open transaction, and can be read when that has ended", id)
-	case offset < at.start || offset >= at.stable:
-		return fmt.Errorf("%s: partition %d has the offsets from %d on, below %d", id, n, at.start, at.stable)
+	case offset < at.Start || offset >= at.Stable:
+		return fmt.Errorf("%s: partition %d has the offsets from %d on, below %d", id, n, at.Start, at.Stable)
 	}
 	var found *kgo.Record
 	err = from.each(ctx, stretches{n: {offset, offset}}, func(c *chunk) error {
