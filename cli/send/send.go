@@ -68,6 +68,7 @@ type sender struct {
 	out  *bufio.Writer
 	sent chan *sentRecord // in order of the source; closed at its end
 	stop chan struct{}    // closed by the printer at the first failure
+	over bool             // no answer is waited for any more: what was sent may be written or not
 
 	partition int32 // of each record, where the id chooses it
 
@@ -142,28 +143,28 @@ func (s *sender) feed(ctx context.Context, next func() ([]byte, error)) {
 }
 
 // print prints the records in order and returns the first failure. After one
-// it takes only the records under way.
+// it takes only the records under way, and after a stall only the answers that are there.
 func (s *sender) print() error {
-	var failure error
-	for {
+	var failed *sentRecord
+	var why error
+	for broken := false; !broken; {
 		s.counter.paintIfDue()
-		r, ok := s.nextSent(failure != nil)
+		r, ok := s.nextSent(failed != nil)
 		if !ok {
-			return failure
+			break
 		}
-		err, final := s.wait(r)
+		err := s.wait(r)
 		if err == nil {
 			err = s.printOne(r.record)
-			final = err != nil
+			broken = err != nil // the answers behind it are not looked at
+			s.over = s.over || broken
 		}
-		if err != nil && failure == nil {
-			failure = s.describe(r, err)
+		if err != nil && failed == nil {
+			failed, why = r, err
 			close(s.stop)
 		}
-		if final {
-			return failure
-		}
 	}
+	return s.describe(failed, why)
 }
 
 // nextSent waits for the next record, or takes one only if it is there. Printed
@@ -188,28 +189,33 @@ func (s *sender) nextSent(onlyPresent bool) (*sentRecord, bool) {
 	}
 }
 
-// wait returns the result of r. final reports that no other result is worth
-// waiting for.
-func (s *sender) wait(r *sentRecord) (err error, final bool) {
+// wait returns the result of r. Once one has not come, others are not waited for.
+func (s *sender) wait(r *sentRecord) error {
 	select {
-	case err = <-r.done:
-		return err, false
+	case err := <-r.done:
+		return err
 	default:
+	}
+	if s.over {
+		return errStalled
 	}
 	s.out.Flush() // an error comes again at the next write
 	timer := time.NewTimer(stalled)
 	defer timer.Stop()
 	for {
 		select {
-		case err = <-r.done:
-			return err, false
+		case err := <-r.done:
+			return err
 		case <-timer.C:
-			return fmt.Errorf("no answer for %v, the record may have been written or not", stalled), true
+			s.over = true
+			return errStalled
 		case <-s.counter.due():
 			s.counter.paint()
 		}
 	}
 }
+
+var errStalled = fmt.Errorf("no answer for %v, the record may have been written or not", stalled)
 
 // sentFacts is a record as -o json prints it. The names are documented.
 type sentFacts struct {
@@ -251,12 +257,19 @@ func (s *sender) say(line string) {
 	fmt.Fprintln(s.stderr, line)
 }
 
-func (s *sender) describe(r *sentRecord, err error) error {
-	err = s.conn.kafka.Explain(err)
-	if s.o.lines {
-		return fmt.Errorf("line %d: %w; the lines from there on that are not printed were not acknowledged", r.line, err)
+// describe says which record has failed first, nil for none, and what is known of those that are not printed.
+func (s *sender) describe(failed *sentRecord, why error) error {
+	if failed == nil {
+		return nil
 	}
-	return fmt.Errorf("topic %q: %w", s.o.topic, err)
+	why = s.conn.kafka.Explain(why)
+	switch {
+	case s.o.lines && s.over:
+		return fmt.Errorf("line %d: %w; the lines from there on that are not printed may have been written or not", failed.line, why)
+	case s.o.lines:
+		return fmt.Errorf("line %d: %w; the lines from there on that are not printed were not acknowledged", failed.line, why)
+	}
+	return fmt.Errorf("topic %q: %w", s.o.topic, why)
 }
 
 // once is a source of one value.
