@@ -112,13 +112,15 @@ func (f *cancelFlags) options(p *process.Process, operands []string) (*cancelOpt
 		o.key = []byte(f.key)
 	}
 	var err error
-	mapped := mappedBy(p.Environ)
 	for _, pair := range f.headers {
-		if o.headers, err = addHeader(o.headers, pair, mapped); err != nil {
+		if o.headers, err = addHeader(o.headers, pair); err != nil {
 			return nil, err
 		}
 	}
 	if o.address, err = f.address.read(p); err != nil {
+		return nil, err
+	}
+	if err := checkMapped(f.headers, p.Environ); err != nil {
 		return nil, err
 	}
 	o.refusal = refusalOf(p.Environ, o.topic, "")

@@ -106,10 +106,9 @@ func (f *flags) options(p *process.Process, operands []string) (*options, error)
 	if f.Changed("key") {
 		o.key = []byte(f.key)
 	}
-	mapped := mappedBy(p.Environ)
 	for _, pair := range f.headers {
 		var err error
-		if o.headers, err = addHeader(o.headers, pair, mapped); err != nil {
+		if o.headers, err = addHeader(o.headers, pair); err != nil {
 			return nil, err
 		}
 	}
@@ -132,6 +131,9 @@ func (f *flags) options(p *process.Process, operands []string) (*options, error)
 	if o.address, err = f.address.read(p); err != nil {
 		return nil, err
 	}
+	if err := checkMapped(f.headers, p.Environ); err != nil {
+		return nil, err
+	}
 	o.refusal = refusalOf(p.Environ, o.topic, f.to)
 	if f.delay == delay.BackoffAuto {
 		o.backoff = &o.refusal.auto
@@ -140,9 +142,8 @@ func (f *flags) options(p *process.Process, operands []string) (*options, error)
 }
 
 // addHeader takes one --header. Layover's own headers are refused: their flags
-// check the value, and a mistake here would be dead-lettered. So are those of other
-// products that count as such.
-func addHeader(headers []kgo.RecordHeader, pair string, mapped func(name string) bool) ([]kgo.RecordHeader, error) {
+// check the value, and a mistake here would be dead-lettered.
+func addHeader(headers []kgo.RecordHeader, pair string) ([]kgo.RecordHeader, error) {
 	name, value, ok := strings.Cut(pair, "=")
 	switch {
 	case !ok || name == "":
@@ -151,10 +152,20 @@ func addHeader(headers []kgo.RecordHeader, pair string, mapped func(name string)
 		return nil, fmt.Errorf("--header %q: this header is written by layover cancel: use that", pair)
 	case delay.IsControl(name), delay.IsExpireAt(name):
 		return nil, fmt.Errorf("--header %q: this header is written by --delay, --at, --to, --id and --expire-at of layover send: use those", pair)
-	case mapped(name):
-		return nil, fmt.Errorf("--header %q: this header is a control header by LAYOVER_HEADERS or LAYOVER_HEADER_MAP here: use --delay, --at, --to, --id and --expire-at of layover send", pair)
 	}
 	return append(headers, kgo.RecordHeader{Key: name, Value: []byte(value)}), nil
+}
+
+// checkMapped refuses each --header of another product that counts as Layover's own. Only environ with the files of
+// --env-file says which these are, and so it comes behind addHeader.
+func checkMapped(pairs []string, environ []string) error {
+	mapped := mappedBy(environ)
+	for _, pair := range pairs {
+		if name, _, _ := strings.Cut(pair, "="); mapped(name) {
+			return fmt.Errorf("--header %q: this header is a control header by LAYOVER_HEADERS or LAYOVER_HEADER_MAP here: use --delay, --at, --to, --id and --expire-at of layover send", pair)
+		}
+	}
+	return nil
 }
 
 func (o *options) takeValue(operands []string) error {

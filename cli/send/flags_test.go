@@ -107,6 +107,23 @@ func TestWhatIsOddAboutAConnectionIsSaidOnStderr(t *testing.T) {
 	}
 }
 
+// TestAMappedHeaderIsRefusedAlsoWhereAnEnvFileMapsIt: it is the file that Layover reads.
+func TestAMappedHeaderIsRefusedAlsoWhereAnEnvFileMapsIt(t *testing.T) {
+	cluster, environ := startKafka(t, 1)
+	env := clitest.EnvFile(t, "LAYOVER_HEADER_MAP=defer=epoch_ms\n")
+	for verb, got := range map[string]clitest.Result{
+		"send":   clitest.Call{Environ: environ, Args: []string{"--env-file", env, "--delay", "5s", "--header", "defer=soon", "v"}}.Do(t, Command),
+		"cancel": clitest.Call{Environ: environ, Args: []string{"--env-file", env, "--header", "defer=soon", "order-17"}}.Do(t, Cancel),
+	} {
+		if got.Code != process.ExitUsage || !strings.Contains(got.Stderr, `--header "defer=soon": this header is a control header by LAYOVER_HEADERS or LAYOVER_HEADER_MAP here`) {
+			t.Errorf("%s: %+v", verb, got)
+		}
+	}
+	if n := len(written(cluster)); n != 0 {
+		t.Errorf("%d records were written", n)
+	}
+}
+
 func TestFlagsWinOverVariables(t *testing.T) {
 	tests := map[string]struct {
 		args, environ []string
