@@ -103,7 +103,7 @@ func (s *sender) to(ctx context.Context, name string) (kafka.Topic, error) {
 	}
 	t, err := s.topic(ctx, name, "LAYOVER_INGRESS_TOPICS")
 	if err == nil {
-		s.limits.set(name, kafka.BatchBytes(ctx, s.Admin, name))
+		s.limits.set(name, kafka.AskIntake(ctx, s.Admin, name).BatchBytes)
 		s.topics[name] = t
 	}
 	return t, err

@@ -31,7 +31,7 @@ const (
 type connection struct {
 	*kgo.Client
 	kafka      *kafka.Connection
-	batchBytes int32 // at most in one batch, and so in one record
+	intake     kafka.Intake
 	partitions int32 // of the topic, at least 1
 }
 
@@ -63,7 +63,7 @@ func connect(ctx context.Context, to address, clientID string, placed placing) (
 	if err := c.askTopic(ctx, admin, to.topic); err != nil {
 		return nil, err
 	}
-	c.batchBytes = kafka.BatchBytes(ctx, admin, to.topic)
+	c.intake = kafka.AskIntake(ctx, admin, to.topic)
 
 	if placed == placedByUs {
 		common = append(common, kgo.RecordPartitioner(kgo.ManualPartitioner()))
@@ -73,9 +73,9 @@ func connect(ctx context.Context, to address, clientID string, placed placing) (
 		// kgo's own linger of 10 ms gathers nothing here: one record has
 		// nothing to wait for, and many gather while requests are under way.
 		kgo.ProducerLinger(0),
-		kgo.ProducerBatchMaxBytes(c.batchBytes),
+		kgo.ProducerBatchMaxBytes(c.intake.BatchBytes),
 		kgo.MaxBufferedRecords(maxInFlight),
-		kgo.MaxBufferedBytes(max(maxBufferedBytes, 2*int(c.batchBytes))),
+		kgo.MaxBufferedBytes(max(maxBufferedBytes, 2*int(c.intake.BatchBytes))),
 		kgo.RecordDeliveryTimeout(deliveryTimeout),
 	)...)
 	return c, err

@@ -35,6 +35,7 @@ the id chooses it as a key would, and the record has no key all the same.
 
 No other setting is needed. A delay counts from the record's timestamp, which
 is now; if the topic stamps records itself (LogAppendTime), from the broker's.
+What is printed is by this machine's clock then, and a note on stderr says so.
 With a back-off this is the first attempt, and auto is LAYOVER_BACKOFF.
 
 Layover's own settings, as far as they are here, say what it will refuse: a
@@ -268,7 +269,8 @@ func (o *options) record(value []byte, now time.Time) *kgo.Record {
 }
 
 // dueMs is the deadline of a record that was written, in Unix milliseconds, and
-// its later layover-due. For a delay of 0 or less it is the timestamp itself.
+// its later layover-due. For a delay of 0 or less it is the timestamp itself. Where the
+// topic stamps records it is not the later one: the client does not tell that timestamp.
 func (o *options) dueMs(r *kgo.Record) int64 {
 	timestamp := r.Timestamp
 	switch {

@@ -43,7 +43,7 @@ func send(ctx context.Context, p *process.Process, o *options) int {
 	s := newSender(o, conn)
 	next := once(o.value)
 	if o.lines {
-		next = linesOf(p.Stdin, int(conn.batchBytes))
+		next = linesOf(p.Stdin, int(conn.intake.BatchBytes))
 		if p.StderrIsTerminal && !p.StdinIsTerminal { // it would paint over the user's typing
 			s.counter = newCounter(p.Stderr, p.StdoutIsTerminal)
 		}
@@ -51,6 +51,9 @@ func send(ctx context.Context, p *process.Process, o *options) int {
 	s.out, s.stderr = bufio.NewWriter(s.counter.above(p.Stdout)), p.Stderr
 	if o.hint != "" {
 		s.say("note: " + o.hint)
+	}
+	if conn.intake.Stamps && o.atMs == nil {
+		s.say(fmt.Sprintf("note: topic %q stamps records itself (LogAppendTime): due is by this machine's clock, and Layover counts from the broker's", o.topic))
 	}
 	err = s.run(ctx, next)
 	s.counter.stop()

@@ -91,6 +91,27 @@ func TestSendWritesWhatItIsTold(t *testing.T) {
 	}
 }
 
+// TestWhoseClockDueIsByIsSaid where the topic stamps records: the client does not tell the broker's timestamp, from
+// which Layover counts.
+func TestWhoseClockDueIsByIsSaid(t *testing.T) {
+	const note = "note: topic \"delayed\" stamps records itself (LogAppendTime): due is by this machine's clock, and Layover counts from the broker's\n"
+	for stamps, kind := range map[string]string{note: "LogAppendTime", "": "CreateTime"} {
+		cluster := kafkatest.Start(t, 1)
+		cluster.CreateTopic("delayed", 1, map[string]string{"message.timestamp.type": kind})
+		environ := []string{"KAFKA_BROKERS=" + cluster.Addr(), "LAYOVER_INGRESS_TOPICS=delayed"}
+		for wait, want := range map[string]string{"--delay 1m": stamps, "--delay auto": stamps, "--at 0": ""} {
+			got := clitest.Call{Environ: environ, Args: append(strings.Fields(wait), "hello")}.Do(t, Command)
+			if got.Code != process.ExitOK || got.Stderr != want {
+				t.Errorf("%s, %s: %+v", kind, wait, got)
+			}
+		}
+		cluster.Refuse(kmsg.DescribeConfigs, kfake.Fault{Err: kerr.TopicAuthorizationFailed})
+		if got := (clitest.Call{Environ: environ, Args: []string{"--delay", "1m", "hello"}}).Do(t, Command); got.Code != process.ExitOK || got.Stderr != "" {
+			t.Errorf("%s, which is not told: %+v", kind, got)
+		}
+	}
+}
+
 func TestSendAtAnInstant(t *testing.T) {
 	cluster, environ := startKafka(t, 1)
 	got := clitest.Call{Environ: environ, Args: []string{"--at", "2031-05-06T09:08:09.5+02:00", ""}}.Do(t, Command)
