@@ -1,6 +1,7 @@
 package health
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"log"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 
 	"layover/cli/clitest"
@@ -48,6 +50,23 @@ func TestHealthIsTheAnswerOfTheProbe(t *testing.T) {
 					t.Errorf("got %+v", got)
 				}
 			})
+		}
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestAnAnswerThatCannotBePrintedIsAnError, in both forms.
+func TestAnAnswerThatCannotBePrintedIsAnError(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }))
+	defer server.Close()
+	for _, form := range []string{"text", "json"} {
+		var stderr bytes.Buffer
+		code := clitest.Run(t.Context(), &process.Process{Args: []string{"--url", server.URL, "-o", form}, Stdout: fullDisk{}, Stderr: &stderr}, Command)
+		if code != process.ExitRuntime || !strings.HasPrefix(stderr.String(), "layover health: ") || !strings.HasSuffix(stderr.String(), "no space left on device\n") {
+			t.Errorf("-o %s: code %d, stderr %q", form, code, &stderr)
 		}
 	}
 }

@@ -37,9 +37,11 @@ func UntilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 var withoutMousetrap = sync.OnceFunc(func() { cobra.MousetrapHelpText = "" })
 
 // Execute runs the command of root that p's arguments name, and returns the
-// exit code. An error of cobra's own is a mistake on the command line.
+// exit code. An error of cobra's own is a mistake on the command line. An error of stdout
+// that a verb passes over is an error of the verb all the same.
 func (p *Process) Execute(ctx context.Context, root *cobra.Command) int {
 	withoutMousetrap()
+	p.Stdout = p.Out()
 	root.SetArgs(append([]string{}, p.Args...)) // nil would be the arguments of the test
 	root.SetOut(p.Out())
 	root.SetErr(p.Stderr)
@@ -52,7 +54,7 @@ func (p *Process) Execute(ctx context.Context, root *cobra.Command) int {
 	cmd, err := root.ExecuteContextC(ctx)
 	path := cmd.CommandPath()
 	switch {
-	case p.out.err != nil:
+	case p.out.err != nil && p.code == ExitOK: // else the verb has said what went wrong
 		fmt.Fprintf(p.Stderr, "%s: stdout: %v\n", path, p.out.err)
 		return ExitRuntime
 	case err != nil:
@@ -63,7 +65,7 @@ func (p *Process) Execute(ctx context.Context, root *cobra.Command) int {
 	return p.code
 }
 
-// Out returns stdout for cobra, whose errors Execute reports.
+// Out returns stdout, whose errors Execute reports.
 func (p *Process) Out() io.Writer {
 	if p.out == nil {
 		p.out = &checked{Writer: p.Stdout}
@@ -71,7 +73,7 @@ func (p *Process) Out() io.Writer {
 	return p.out
 }
 
-// checked remembers the first error of its writer: cobra prints help and does
+// checked remembers the first error of its writer: cobra, for one, prints help and does
 // not look at it.
 type checked struct {
 	io.Writer

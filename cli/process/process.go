@@ -37,7 +37,7 @@ type Process struct {
 	EnvFrom  map[string]string // since ReadEnvFiles: the file of each variable that is from one
 
 	code int      // of the verb that ran
-	out  *checked // of Out
+	out  *checked // of Out; Stdout too, since Execute
 }
 
 // OfSystem returns the process that runs. version and revision are as they
