@@ -269,6 +269,22 @@ func TestOfSeveralEnvFilesTheLastWinsWhereverItStands(t *testing.T) {
 	}
 }
 
+// TestTheDocumentSaysWhichVerbsTakeAnEnvFile by those that take none.
+func TestTheDocumentSaysWhichVerbsTakeAnEnvFile(t *testing.T) {
+	var without []string
+	for _, verb := range root(new(process.Process)).Commands() {
+		if verb.Flag("env-file") == nil {
+			without = append(without, "`"+verb.Name()+"`")
+		}
+	}
+	slices.Sort(without)
+	last := len(without) - 1
+	want := fmt.Sprintf("\nEvery verb but %s and %s takes it. ", strings.Join(without[:last], ", "), without[last])
+	if !strings.Contains(read(t, "../docs/configuration.md"), want) {
+		t.Errorf("docs/configuration.md does not say: %s", want)
+	}
+}
+
 // setting is the value of a setting that config printed.
 func setting(printed, name string) string {
 	for line := range strings.Lines(printed) {
