@@ -268,7 +268,7 @@ func (s *sender) describe(failed *sentRecord, why error) error {
 	why = s.conn.kafka.Explain(why)
 	switch {
 	case s.o.lines && s.over:
-		return fmt.Errorf("line %d: %w; the lines from there on that are not printed may have been written or not", failed.line, why)
+		return fmt.Errorf("line %d: %w; the lines that are not printed may have been written or not", failed.line, why)
 	case s.o.lines:
 		return fmt.Errorf("line %d: %w; the lines from there on that are not printed were not acknowledged", failed.line, why)
 	}

@@ -39,7 +39,7 @@ func TestBesideALineThatStallsTheAnswersThatAreThereCount(t *testing.T) {
 		for _, r := range []*sentRecord{answered(1, nil), answered(2), answered(3, nil), answered(4), answered(5, kerr.RecordListTooLarge), answered(6, nil)} {
 			p.sent <- r
 		}
-		const want = "line 2: no answer for 8s, the record may have been written or not; the lines from there on that are not printed may have been written or not"
+		const want = "line 2: no answer for 8s, the record may have been written or not; the lines that are not printed may have been written or not"
 		if err := <-p.failure; err == nil || err.Error() != want || time.Since(began) != stalled {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
@@ -60,7 +60,7 @@ func TestOfLinesThatCannotBePrintedNothingIsKnown(t *testing.T) {
 	s := newSender(&options{lines: true, delay: new(time.Duration)}, &connection{kafka: via})
 	s.out = bufio.NewWriterSize(brokenPipe{}, 16)
 	s.sent <- answered(1, nil)
-	if err := s.print(); err == nil || err.Error() != "line 1: stdout: broken pipe; the lines from there on that are not printed may have been written or not" {
+	if err := s.print(); err == nil || err.Error() != "line 1: stdout: broken pipe; the lines that are not printed may have been written or not" {
 		t.Error(err)
 	}
 }
