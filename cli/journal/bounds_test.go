@@ -57,8 +57,8 @@ func (w *fixture) hangUp(topic string, partition int32, question int) {
 	})
 }
 
-// TestAJournalOfWhichOneBoundIsNotToldIsNotEmpty: a broker that goes away between two questions, or
-// takes longer than the time for all three, has told where the journal begins and not where it ends.
+// TestAJournalOfWhichOneBoundIsNotToldIsNotEmpty: a broker that goes between two questions has told where the journal
+// begins and not where it ends.
 func TestAJournalOfWhichOneBoundIsNotToldIsNotEmpty(t *testing.T) {
 	w := newFixture(t)
 	w.fill(0, 1000)
@@ -98,7 +98,7 @@ func TestResetDeletesNothingThatItHasNotRead(t *testing.T) {
 	}
 }
 
-// TestResetToTheEndOfALogThatIsNotToldCommitsNothing.
+// TestResetToTheEndOfALogThatIsNotToldCommitsNothing: the end would be 0, and all of it comes again.
 func TestResetToTheEndOfALogThatIsNotToldCommitsNothing(t *testing.T) {
 	w := forResets(t)
 	w.hangUp(ingress, 0, askEnd)
@@ -108,7 +108,7 @@ func TestResetToTheEndOfALogThatIsNotToldCommitsNothing(t *testing.T) {
 	}
 }
 
-// TestRecoverOfALogWhoseEndIsNotToldCommitsNothing.
+// TestRecoverOfALogWhoseEndIsNotToldCommitsNothing: it would cut all finished offsets off.
 func TestRecoverOfALogWhoseEndIsNotToldCommitsNothing(t *testing.T) {
 	w := forResets(t)
 	w.hangUp(ingress, 1, askEnd)

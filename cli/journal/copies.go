@@ -2,10 +2,7 @@ package journal
 
 import (
 	"context"
-	"errors"
 	"fmt"
-
-	"github.com/twmb/franz-go/pkg/kerr"
 
 	"layover/cli/kafka"
 	"layover/cli/process"
@@ -22,8 +19,8 @@ import (
 // such a topic, or such a partition, nothing is in it.
 func (c *command) runsBounds(ctx context.Context, name string, topics map[string]kafka.Topic) func(partition int32) cluster.Bounds {
 	t := topics[name]
-	if err := t.Err; err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) && !errors.Is(err, kerr.InvalidTopicException) {
-		err = c.brokers.Explain(err, fmt.Sprintf("runs topic %q", name), "Describe on topic "+name)
+	if t.Err != nil && !isMissing(t.Err) {
+		err := c.brokers.Explain(t.Err, fmt.Sprintf("runs topic %q", name), "Describe on topic "+name)
 		return func(int32) cluster.Bounds { return cluster.Bounds{Err: err} }
 	}
 	all := c.brokers.Bounds(ctx, name, t.Partitions)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/twmb/franz-go/pkg/kerr"
 
 	"layover/cli/process"
 	"layover/config"
@@ -156,8 +155,8 @@ func (s *skipping) know(ctx context.Context) (*partition, error) {
 		return nil, err
 	}
 	j := topics[journal]
-	if err := j.Err; err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) && !errors.Is(err, kerr.InvalidTopicException) {
-		return nil, s.brokers.Explain(err, fmt.Sprintf("journal topic %q", journal), "Describe on topic "+journal)
+	if j.Err != nil && !isMissing(j.Err) {
+		return nil, s.brokers.Explain(j.Err, fmt.Sprintf("journal topic %q", journal), "Describe on topic "+journal)
 	}
 	p := s.partitionOf(clusterID, s.TopicPartition, topics)
 	p.take(s.brokers.Bounds(ctx, s.Topic, t.Partitions), s.brokers.Bounds(ctx, journal, j.Partitions))
