@@ -21,6 +21,7 @@ type ShareBytes struct {
 type shares struct {
 	families  families
 	checkedMs int64   // wall clock of the last look
+	first     int     // the target among the busy ones with which the next look begins to give up records
 	cleared   []Share // of which nothing waits any more, not told yet
 	// overburdened: dead letters that wait take more than their share of memory.
 	overburdened bool
