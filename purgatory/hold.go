@@ -181,8 +181,8 @@ func (o *outbox) giveUp(t *target, before int) (given int) {
 			return given
 		}
 		e := q.pop()
-		records, held = records-1, held-int64(e.size)
-		f.shed(int64(e.size), records)
+		records, held = records-1, held-e.weight()
+		f.shed(e.weight(), records)
 		if d != nil {
 			t.overflow--
 		} else {
@@ -221,10 +221,10 @@ func (o *outbox) givesUp(t *target, common givenUp) *failure {
 	if detail != "" {
 		why += ": " + detail
 	}
-	return &failure{reason: reasonUnavailable, message: why}
+	return &failure{reason: reasonUnavailable, message: why, shared: true}
 }
 
-// held returns the target's held records, and the store bytes they take.
+// held returns the target's held records, and the bytes they take.
 func (t *target) held() (records int, bytes int64) {
 	if t.hold.held {
 		records, bytes = t.queue.count, t.queue.bytes
@@ -258,7 +258,7 @@ func (t *target) oldestHeld() (oldest *queue, of *dest) {
 	return oldest, of
 }
 
-// waiting returns the store bytes of all records that wait for the target, held or not.
+// waiting returns the bytes of all records that wait for the target, held or not.
 func (t *target) waiting() int64 {
 	bytes := t.queue.bytes
 	if t.overflow > 0 {

@@ -115,6 +115,9 @@ func sizeOf(a Arrival) int64 {
 	return int64(len(h.encode(&b))) + int64(h.size)
 }
 
+// waitsWith is what a record without a text takes while it waits in a queue, in bytes.
+func waitsWith(a Arrival) int64 { return entrySize + sizeOf(a) }
+
 // assign hands over partition no at a low offset, with its start committed.
 func (r *rig) assign(no int32, epoch uint64, low int64) {
 	r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(no), Epoch: epoch}, Window: offsets.NewWindow(low), Next: low, Committed: true})

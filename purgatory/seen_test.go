@@ -277,9 +277,9 @@ func TestBytesOfWhatWaitsForASilentPartitionAreTold(t *testing.T) {
 	r.pass(1)
 	r.want(r.offer(), 0)
 	r.pass(stallMs)
-	size := sizeOf(r.arrival(1, 0, "0 record 1")) + sizeOf(r.arrival(2, 0, "0 record 2"))
-	if h := r.heldView(); h.Records != 2 || h.Bytes != size || h.Label != egress || h.PatienceLeftMs != 60_000 {
-		t.Errorf("%+v, want 2 records of %d bytes", h, size)
+	bytes := waitsWith(r.arrival(1, 0, "0 record 1")) + waitsWith(r.arrival(2, 0, "0 record 2"))
+	if h := r.heldView(); h.Records != 2 || h.Bytes != bytes || h.Label != egress || h.PatienceLeftMs != 60_000 {
+		t.Errorf("%+v, want 2 records of %d bytes", h, bytes)
 	}
 	r.pass(5000)
 	if h := r.heldView(); h.PatienceLeftMs != 55_000 {

@@ -83,6 +83,7 @@ type directory struct {
 	overhead int64
 	copies   int64 // bytes of the records that were read from runs topics
 	texts    int64 // bytes of the failures that entries have
+	shared   int64 // of those, the bytes of failures that many letters share
 	store    *store
 	apart    bool // Config.ApartByIngress
 }
@@ -151,7 +152,7 @@ func (t *target) backedUp() bool {
 func (d *directory) give(e *entry, f *failure) {
 	d.take(e.failure)
 	if f.entries++; f.entries == 1 {
-		d.texts += f.bytes()
+		d.countText(f, f.bytes())
 	}
 	e.failure = f
 }
@@ -162,14 +163,22 @@ func (d *directory) take(f *failure) {
 		return
 	}
 	if f.entries--; f.entries == 0 {
-		d.texts -= f.bytes()
+		d.countText(f, -f.bytes())
 	}
 }
 
-// letters returns the bytes of dead letters that wait, with what they say. Those in flight say something, too.
+// countText adds the bytes of a failure, or takes them off.
+func (d *directory) countText(f *failure, bytes int64) {
+	if d.texts += bytes; f.shared {
+		d.shared += bytes
+	}
+}
+
+// letters returns the bytes of dead letters that wait, with what they say. A text that many share is there until the
+// last of them has left.
 func (d *directory) letters() int64 {
 	if bytes := d.dead.waiting(); bytes > 0 {
-		return bytes + d.texts
+		return bytes + d.shared
 	}
 	return 0
 }
