@@ -194,5 +194,8 @@ func TestWhatIsHeldForAPartitionIsGivenUpWithItsText(t *testing.T) {
 	if fmt.Sprint(from) != fmt.Sprint(want) {
 		t.Errorf("given up: %v, want %v", from, want)
 	}
+	if h := r.heldView(); h.GivenUp != 200 || len(h.Partitions) != 1 || h.Partitions[0].No != 2 || h.Partitions[0].GivenUp != 50 {
+		t.Errorf("%+v, want 200 given up, and of partition 2, which is silent still, 50", h)
+	}
 	r.audit()
 }

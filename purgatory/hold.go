@@ -192,7 +192,9 @@ func (o *outbox) giveUp(t *target, before int) (given int) {
 			o.expire(e)
 			continue
 		}
-		t.givenUp++
+		if t.givenUp++; d != nil {
+			d.givenUp++
+		}
 		why := givenUp{d, full}
 		if whys[why] == nil {
 			whys[why] = o.givesUp(t, why)

@@ -67,6 +67,7 @@ type dest struct {
 	stalled      bool
 	stalledMs    int64
 	stalledSince int64 // Clock.AnsweredMs of that, at least 1
+	givenUp      int64 // records that were held behind it since then and became dead letters
 	failing
 }
 
@@ -131,7 +132,7 @@ func (d *directory) make(key TargetName, label string) *target {
 // entries.
 const (
 	targetSize = 528
-	destSize   = 256
+	destSize   = 264
 )
 
 // backedUp reports whether all partitions of a target have records waiting that were routed to
