@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -44,4 +45,34 @@ func TestEachSickPartitionSaysWhatItIs(t *testing.T) {
 		}
 		in.kill()
 	})
+}
+
+// TestARecordWithoutAKeyGoesToAPartitionThatTakesIt: another one of its target does not answer, or answers with errors.
+// What was on its way there as that began is there still. The latter is tried again and again with one record, until that
+// is given up.
+func TestARecordWithoutAKeyGoesToAPartitionThatTakesIt(t *testing.T) {
+	for name, sicken := range map[string]func(*fixture){
+		"silent": func(w *fixture) { w.silence(egress, 1) },
+		"failing": func(w *fixture) {
+			w.Refuse(kmsg.Produce, kfake.Fault{Topic: egress, Partitions: []int32{1}, Err: kerr.UnknownServerError})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *fixture) {
+				in := w.start("LAYOVER_LANES=1", "LAYOVER_TARGET_PATIENCE=30s")
+				in.ready()
+				sicken(w)
+				const n = 60
+				for i := range n {
+					w.Produce(&kgo.Record{Topic: ingress, Value: []byte(fmt.Sprint(i)), Timestamp: time.Now()})
+					time.Sleep(time.Second)
+				}
+				time.Sleep(40 * time.Second)
+				if delivered, letters := w.count(egress), w.count(dlq); delivered < n-5 || delivered+letters > n {
+					t.Errorf("of %d records %d are delivered, and %d are dead letters", n, delivered, letters)
+				}
+				in.kill()
+			})
+		})
+	}
 }

@@ -222,10 +222,15 @@ func (d *directory) countCopy(h *header, sign int64) {
 // forgetAbove is the number of known targets from which unused ones are dropped.
 const forgetAbove = 256
 
+// find returns where the partition of a number is in dests, or would be.
+func (t *target) find(no int32) (at int, known bool) {
+	return slices.BinarySearchFunc(t.dests, no, func(p *dest, no int32) int { return cmp.Compare(p.no, no) })
+}
+
 // dest returns the partition of a target, and makes it where it is new.
 func (d *directory) dest(t *target, no int32) *dest {
-	at, ok := slices.BinarySearchFunc(t.dests, no, func(p *dest, no int32) int { return cmp.Compare(p.no, no) })
-	if !ok {
+	at, known := t.find(no)
+	if !known {
 		t.dests = slices.Insert(t.dests, at, &dest{target: t, no: no, overflow: queue{memory: &d.overhead, store: d.store}})
 		d.overhead += destSize
 	}
