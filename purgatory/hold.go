@@ -150,11 +150,11 @@ func (o *outbox) checkPatience() {
 // to go meanwhile.
 const (
 	giveUpBudget = 16 << 10 // because their patience is used up: a million in six seconds
-	shareBudget  = 64 << 10 // because their share of memory is: more than come in
+	shareBudget  = 64 << 10 // because their share of memory is: more than come in meanwhile
 )
 
 // giveUp applies share and patience to what is held for a target, the oldest first, whichever of its partitions that is
-// for. It returns how many records it has given up, where the look has given up so many before.
+// for. before is how many records this look has given up for other targets. It returns how many it adds.
 func (o *outbox) giveUp(t *target, before int) (given int) {
 	records, held := t.held()
 	limit := partOf(o.cfg.HeldShare, held, t.elsewhere.Held)
