@@ -313,7 +313,9 @@ func noteHeld(h *purgatory.HeldView, forLog bool, note func(name string, partiti
 		return
 	}
 	for _, p := range h.Partitions {
-		note(name, p, a)
+		a.detail, a.since, a.records, a.givenUp = p.Detail, millis(p.SinceMs).Time, p.Records, p.GivenUp
+		a.left = time.Duration(p.PatienceLeftMs) * time.Millisecond
+		note(name, p.No, a)
 	}
 }
 

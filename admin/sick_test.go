@@ -92,9 +92,14 @@ func TestSickIsWhatDoesNotWorkAndNothingElse(t *testing.T) {
 			s.Lanes = holds(purgatory.HeldView{Target: "ready", Verdict: purgatory.Missing, Records: 3, SinceMs: ago(9).UnixMilli()})
 		}, []string{"target ready -1 missing 9"}, "3 due records wait for it, and others are delivered that are read already: nothing more is read while these wait."},
 		"partitions of a target": {func(s *Sample) {
-			v := purgatory.HeldView{Target: "ready", Label: "ready", Verdict: purgatory.Unreachable, Records: 7, Partitions: []int32{9, 3}, SinceMs: ago(6).UnixMilli()}
+			of := func(no int32, detail string, records, since int) purgatory.HeldPartition {
+				return purgatory.HeldPartition{No: no, Detail: detail, Records: records, SinceMs: ago(since).UnixMilli(), PatienceLeftMs: 60_000 - 1000*int64(since), GivenUp: int64(no)}
+			}
+			v := purgatory.HeldView{Target: "ready", Label: "ready", Verdict: purgatory.Unreachable, Detail: "partition 9 fails", Records: 7, PatienceLeftMs: 1000, GivenUp: 12, SinceMs: ago(6).UnixMilli(),
+				Partitions: []purgatory.HeldPartition{of(3, "partition 3 is silent", 2, 4), of(9, "partition 9 fails", 5, 6)}}
 			s.Lanes = holds(v, v)
-		}, []string{"target ready 3 unreachable 6", "target ready 9 unreachable 6"}, "Partition 3 of target ready does not take records. 14 due records wait"},
+		}, []string{"target ready 3 unreachable 4", "target ready 9 unreachable 6"}, "Partition 3 of target ready does not take records (partition 3 is silent). 4 due records wait for it, and others are delivered. " +
+			"In 56 s LAYOVER_TARGET_PATIENCE is used up, and the oldest goes to the dead-letter topic. 6 records of it went to the dead-letter topic already."},
 		"a partition that cannot be begun": {func(s *Sample) {
 			s.Group.Partitions = []Assignment{{Topic: "delayed", Partition: 4, Stopped: "trying again: LEADER_NOT_AVAILABLE", Reason: "not_begun", Trying: true, Since: ago(3)}}
 		}, []string{"partition delayed 4 not_begun 3"}, "Layover asks again by itself"},
@@ -157,7 +162,7 @@ func TestTheLogGetsNothingThatAHeaderChose(t *testing.T) {
 	s.Lanes = append(s.Lanes, holds(
 		purgatory.HeldView{Target: "retry-SECRET", Label: "retry-*", Verdict: purgatory.Missing, Records: 3, SinceMs: now.UnixMilli() - 1000},
 		purgatory.HeldView{Target: "retry-HIDDEN", Label: "retry-*", Verdict: purgatory.Mismatched, Detail: "retry-HIDDEN has 1 partition", Records: 4},
-		purgatory.HeldView{Target: "retry-STALLED", Label: "retry-*", Verdict: purgatory.Unreachable, Partitions: []int32{5}, Records: 1},
+		purgatory.HeldView{Target: "retry-STALLED", Label: "retry-*", Verdict: purgatory.Unreachable, Partitions: []purgatory.HeldPartition{{No: 5, Records: 1}}, Records: 1},
 	)...)
 	s.Pauses, s.Journal.Topics[0].Err = []Pause{{PauseTarget, "retry-PAUSED"}}, "said by the journal itself"
 	s.Group.Partitions = []Assignment{{Topic: "delayed", Partition: 1, Stopped: `malformed_delay: header x-delay "VALUE"`, Reason: "halted"}}

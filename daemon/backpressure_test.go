@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -9,6 +10,9 @@ import (
 	"layover/admin"
 	"layover/purgatory"
 	"layover/verify/kafkatest"
+	"layover/verify/long"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // TestEachPauseForMemoryEndsATenthBelowTheLimit: memory that goes up and down around the
@@ -128,4 +132,33 @@ func TestPausesForMemoryThatFlapAreALineIn30Seconds(t *testing.T) {
 		}
 		in.stop()
 	})
+}
+
+// TestAFloodForAHeldTargetStopsNoOther: its topic is missing. The records are small beside what each takes in a queue, or
+// cannot be understood and have texts.
+func TestAFloodForAHeldTargetStopsNoOther(t *testing.T) {
+	long.Only(t)
+	for name, delay := range map[string]string{"valid": "1s", "invalid": "in a while"} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *fixture) {
+				w.createTopics(2, "audit")
+				in := w.start("LAYOVER_LANES=1", "LAYOVER_EGRESS_TOPIC=absent", "LAYOVER_ON_INVALID=deliver", "LAYOVER_MAX_PARKED_BYTES=16Mi", "LAYOVER_TARGETS_ALLOWED=audit")
+				in.ready()
+				const n = 100
+				for i := range n {
+					w.sendMany(0, 1000*i, 1000, func(int) []kgo.RecordHeader { return []kgo.RecordHeader{header("x-delay", delay)} })
+					w.send(0, fmt.Sprint("healthy ", i), header("x-deliver-to", "audit"))
+					time.Sleep(time.Second)
+					if why := in.pausedFor(); why != "" {
+						t.Fatalf("reading pauses for %q after %d records; held %v", why, 1000*(i+1), in.status()["held"])
+					}
+				}
+				time.Sleep(5 * time.Second)
+				if got := w.count("audit"); got != n || w.count(dlq) == 0 {
+					t.Errorf("%d of %d records for a healthy target are delivered; %d dead letters", got, n, w.count(dlq))
+				}
+				in.kill()
+			})
+		})
+	}
 }

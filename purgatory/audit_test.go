@@ -52,7 +52,10 @@ func (n *census) queue(c *Core, q *queue, at spot) {
 		h := n.note(c, e.loc)
 		n.ids.note(c, e.loc, &h, e, at)
 		n.due[e.from]++
-		bytes += int64(e.size)
+		bytes += entrySize + int64(e.size)
+		if e.failure != nil && !e.failure.shared {
+			bytes += failureSize + int64(len(e.failure.message))
+		}
 	})
 	if bytes != q.bytes {
 		panic(fmt.Sprintf("queue counts %d bytes, holds %d", q.bytes, bytes))
@@ -167,11 +170,18 @@ func (r *rig) audit() {
 // textBytes is what letters say, each text once.
 func (r *rig) textBytes(n *census) (bytes int64) {
 	r.Helper()
+	shared := int64(0)
 	for f, entries := range n.texts {
 		bytes += failureSize + int64(len(f.message))
+		if f.shared {
+			shared += failureSize + int64(len(f.message))
+		}
 		if entries != f.entries {
 			r.Errorf("%d entries have the failure %q, counted %d", entries, f.message, f.entries)
 		}
+	}
+	if shared != r.out.dir.shared {
+		r.Errorf("%d bytes of shared texts counted, recount %d", r.out.dir.shared, shared)
 	}
 	return bytes
 }
@@ -321,6 +331,9 @@ func (r *rig) auditStore(n *census) {
 func TestAnEntryIsAccountedWithItsSize(t *testing.T) {
 	if got := unsafe.Sizeof(entry{}); got != entrySize {
 		t.Errorf("an entry takes %d bytes, is accounted with %d", got, entrySize)
+	}
+	if got := int64(unsafe.Sizeof(failure{})); got > failureSize {
+		t.Errorf("a failure takes %d bytes, is accounted with %d", got, failureSize)
 	}
 	if got := int64(unsafe.Sizeof(target{})); got > targetSize-64 {
 		t.Errorf("a target takes %d bytes, is accounted with %d", got, targetSize)

@@ -49,7 +49,7 @@ func TestAPartitionThatFailsHoldsItsOwnRecordsAlone(t *testing.T) {
 		}
 		r.audit()
 	}
-	if h := r.heldView(); h.Verdict != Unreachable || !slices.Equal(h.Partitions, []int32{1}) || h.Detail != "partition 1: UNKNOWN_SERVER_ERROR" || h.GivenUp != int64(given) {
+	if h := r.heldView(); h.Verdict != Unreachable || !slices.Equal(numbersOf(h), []int32{1}) || h.Detail != "partition 1: UNKNOWN_SERVER_ERROR" || h.GivenUp != int64(given) {
 		t.Errorf("%+v, and %d are given up", h, given)
 	}
 	if kept := 600 - given; kept < 59 || kept > 61 {
@@ -146,7 +146,7 @@ func TestATargetIsNotTriedWithAPartitionThatFails(t *testing.T) {
 			break
 		}
 	}
-	if h := r.heldView(); !slices.Equal(h.Partitions, []int32{1}) {
+	if h := r.heldView(); !slices.Equal(numbersOf(h), []int32{1}) {
 		t.Errorf("held %+v, want partition 1 alone", h)
 	}
 	r.audit()

@@ -80,7 +80,7 @@ func TestCoresComeDownToTheirPartOfAFamilysShare(t *testing.T) {
 
 // TestDeadLettersOfAllCoresHaveOneShare.
 func TestDeadLettersOfAllCoresHaveOneShare(t *testing.T) {
-	for others, want := range map[int64]int{0: 0, 900: 0, 990: 1, 5000: 1} {
+	for others, want := range map[int64]int{0: 0, 850: 0, 990: 1, 5000: 1} {
 		r := newRig(t, func(c *Config) { c.HeldShare = 1000 })
 		r.elsewhere = func(of TargetName, _ ShareBytes) ShareBytes {
 			return map[string]ShareBytes{graves: {Held: others}}[of.Name]
@@ -126,7 +126,7 @@ func TestTargetsOfOneGlobThatRejectAllHaveOneShareTogether(t *testing.T) {
 				if !r.take(0, 1, a) {
 					t.Fatal("not taken")
 				}
-				next, came = next+1, came+sizeOf(a)
+				next, came = next+1, came+waitsWith(a)
 			}
 			r.pass(waveMs)
 			of := make(map[string][]Delivery)
@@ -153,7 +153,7 @@ func TestTargetsOfOneGlobThatRejectAllHaveOneShareTogether(t *testing.T) {
 // since. A backlog for the target's other partition takes more than the share. Another target of the same glob refuses one
 // record in fifty, and few wait for it.
 func TestARefusalLongAgoPutsNoBacklogBehindRefusals(t *testing.T) {
-	const share = 64 << 10
+	const share = 192 << 10
 	r := newRig(t, func(c *Config) { c.Patience, c.HeldShare, c.MaxInFlight, c.MaxBuffered = time.Hour, share, 100, 160 })
 	r.assign(0, 1, 0)
 	next := int64(0)
@@ -170,7 +170,7 @@ func TestARefusalLongAgoPutsNoBacklogBehindRefusals(t *testing.T) {
 	r.broker(func(int64) bool { return true })
 	r.pass(time.Hour.Milliseconds())
 
-	for range 2000 {
+	for range 3000 {
 		take("jobs.many", fmt.Sprintf("0%0100d", next))
 	}
 	refused, slow := int64(0), []Delivery(nil)

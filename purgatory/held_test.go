@@ -53,7 +53,7 @@ func TestAHoldTakesAllThatWaitsForTheTarget(t *testing.T) {
 
 // TestReadingGoesOnOnceCancelsMakeRoomInAShare, each time.
 func TestReadingGoesOnOnceCancelsMakeRoomInAShare(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.DeadLetterTopic, c.HeldShare = "", 60 })
+	r := newRig(t, func(c *Config) { c.DeadLetterTopic, c.HeldShare = "", 60+2*entrySize })
 	r.assign(0, 1, 0)
 	r.router[egress] = Missing
 	next := int64(0)

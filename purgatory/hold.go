@@ -132,79 +132,101 @@ func (o *outbox) checkPatience() {
 	}
 	o.shares.families.addUp(o.busy, o.dir.dead, o.now.MonotonicMs)
 	o.shares.families.weigh(o.cfg.HeldShare)
-	for _, t := range o.busy {
-		t.hold.exhausted = false
-		if t.overflow > 0 && t != o.dir.dead {
-			for _, d := range t.dests {
-				if d.stalled {
-					o.deadLetterOldest(t, &d.overflow, Unreachable, d.why())
-				}
+	given, busy, first := 0, o.busy, o.shares.first
+	for i := range busy {
+		at := (first + i) % len(busy)
+		t := busy[at]
+		if t.hold.exhausted = false; t != o.dir.dead {
+			before := given
+			if given += o.giveUp(t, given); before < giveUpBudget && given >= giveUpBudget { // the next look begins behind it
+				o.shares.first = at + 1
 			}
-		}
-		if t.hold.held && t != o.dir.dead {
-			o.deadLetterOldest(t, &t.queue, t.hold.verdict, t.hold.detail)
 		}
 		o.holds.endIdleFaults(t)
 	}
 }
 
-// giveUpBudget is how many records of a queue become dead letters in one look, ten times a second, because their
-// patience is used up: a million in six seconds. They may all have come at once, and others are to go meanwhile.
-const giveUpBudget = 16 << 10
+// How many records become dead letters in one look, ten times a second. They may all have come at once, and others are
+// to go meanwhile.
+const (
+	giveUpBudget = 16 << 10 // because their patience is used up: a million in six seconds
+	shareBudget  = 64 << 10 // because their share of memory is: more than come in meanwhile
+)
 
-// deadLetterOldest applies share and patience to one queue of held records.
-func (o *outbox) deadLetterOldest(t *target, q *queue, v Verdict, detail string) {
-	_, held := t.held()
+// giveUp applies share and patience to what is held for a target, the oldest first, whichever of its partitions that is
+// for. before is how many records this look has given up for other targets. It returns how many it adds.
+func (o *outbox) giveUp(t *target, before int) (given int) {
+	records, held := t.held()
 	limit := partOf(o.cfg.HeldShare, held, t.elsewhere.Held)
-	var patience, share *failure // of all that are given up for it
-	for budget := giveUpBudget; q.count > 0; budget-- {
-		waited := o.now.AnsweredMs - q.front().since
-		_, held := t.held()
-		f := o.shares.families[t.label]
-		full := held > limit || f != nil && f.own.Held > f.limit
-		if !full && (waited < o.cfg.Patience.Milliseconds() || budget <= 0) {
-			return
+	f := o.shares.families[t.label]
+	whys := make(map[givenUp]*failure)
+	var q *queue
+	var d *dest
+	for since := int64(0); records > 0; given++ {
+		if q == nil || q.count == 0 || q.front().since > since { // many have been held since the same instant
+			q, d = t.oldestHeld()
+			since = q.front().since
 		}
-		if o.dir.dead == nil && t != o.dir.events {
+		full := held > limit || f != nil && f.own.Held > f.limit
+		if !full && o.now.AnsweredMs-since < o.cfg.Patience.Milliseconds() {
+			return given
+		}
+		h := readHeader(o.store.at(q.front().loc))
+		expired := q.front().failure == nil && h.hasExpired(o.now.WallMs) // perhaps long before it was due
+		if !expired && o.dir.dead == nil && t != o.dir.events {
 			t.hold.exhausted = true
-			return
+			return given
+		}
+		if all := before + given; all >= shareBudget || !full && all >= giveUpBudget {
+			return given
 		}
 		e := q.pop()
-		if q != &t.queue {
+		records, held = records-1, held-e.weight()
+		f.shed(e.weight(), records)
+		if d != nil {
 			t.overflow--
 		} else {
 			t.hold.look = max(t.hold.look-1, 0)
 		}
-		f.shed(int64(e.size), q.count)
-		if h := readHeader(o.store.at(e.loc)); e.failure == nil && h.hasExpired(o.now.WallMs) { // perhaps long before it was due
+		if expired {
 			o.expire(e)
 			continue
 		}
-		t.givenUp++
-		why := &patience
-		if full {
-			why = &share
+		if t.givenUp++; d != nil {
+			d.givenUp++
 		}
-		if *why == nil {
-			*why = o.givesUp(t, v, detail, full)
+		why := givenUp{d, full}
+		if whys[why] == nil {
+			whys[why] = o.givesUp(t, why)
 		}
-		o.deadLetter(e, *why)
+		o.deadLetter(e, whys[why])
 	}
+	return given
 }
 
-// givesUp is why a record is given up that is held for a target. full: not because its patience is used up.
-func (o *outbox) givesUp(t *target, v Verdict, detail string, full bool) *failure {
+// givenUp is what the records have in common that one look gives up for a target. So they have one text.
+type givenUp struct {
+	dest *dest // nil: they were held for the whole target
+	full bool  // not because their patience is used up
+}
+
+// givesUp is why records are given up that are held for a target.
+func (o *outbox) givesUp(t *target, common givenUp) *failure {
+	v, detail := t.hold.verdict, t.hold.detail
+	if common.dest != nil {
+		v, detail = Unreachable, common.dest.why()
+	}
 	why := fmt.Sprintf("target %s is %s, and the record was held for LAYOVER_TARGET_PATIENCE (%s)", t.name, v, o.cfg.PatienceText)
-	if full {
+	if common.full {
 		why = fmt.Sprintf("target %s is %s, and the records held for it, or for all targets that %s allows, fill their share of memory, %d bytes", t.name, v, t.label, o.cfg.HeldShare)
 	}
 	if detail != "" {
 		why += ": " + detail
 	}
-	return &failure{reason: reasonUnavailable, message: why}
+	return &failure{reason: reasonUnavailable, message: why, shared: true}
 }
 
-// held returns the target's held records, and the store bytes they take.
+// held returns the target's held records, and the bytes they take.
 func (t *target) held() (records int, bytes int64) {
 	if t.hold.held {
 		records, bytes = t.queue.count, t.queue.bytes
@@ -221,7 +243,24 @@ func (t *target) held() (records int, bytes int64) {
 	return records, bytes
 }
 
-// waiting returns the store bytes of all records that wait for the target, held or not.
+// oldestHeld returns the queue of a target whose first record has been held longest, and the partition that it is of;
+// nil: it is the target's own.
+func (t *target) oldestHeld() (oldest *queue, of *dest) {
+	if t.hold.held && t.queue.count > 0 {
+		oldest = &t.queue
+	}
+	if t.overflow == 0 {
+		return oldest, nil
+	}
+	for _, d := range t.dests {
+		if d.stalled && d.overflow.count > 0 && (oldest == nil || d.overflow.front().since < oldest.front().since) {
+			oldest, of = &d.overflow, d
+		}
+	}
+	return oldest, of
+}
+
+// waiting returns the bytes of all records that wait for the target, held or not.
 func (t *target) waiting() int64 {
 	bytes := t.queue.bytes
 	if t.overflow > 0 {

@@ -164,8 +164,8 @@ func TestAnEarlierHoldDoesNotUseUpThePatienceOfALaterOne(t *testing.T) {
 }
 
 func TestAShareThatIsFullDeadLettersTheOldest(t *testing.T) {
-	size := sizeOf(newRig(t, nil).arrival(0, 0, "0 record 0"))
-	r := newRig(t, func(c *Config) { c.HeldShare = 3 * size })
+	bytes := waitsWith(newRig(t, nil).arrival(0, 0, "0 record 0"))
+	r := newRig(t, func(c *Config) { c.HeldShare = 3 * bytes })
 	r.hold(5, Missing)
 	r.pass(100)
 	ds := r.offer()
@@ -318,8 +318,8 @@ func TestHeldRecordsPinNoChunkOfAnotherTarget(t *testing.T) {
 	if r.store.bytes > 2*size+2*minChunk {
 		t.Errorf("20 held records of %d bytes pin %d", size, r.store.bytes)
 	}
-	if h := r.Snapshot().Held[0]; h.Bytes != size {
-		t.Errorf("held %d bytes, want %d", h.Bytes, size)
+	if h := r.Snapshot().Held[0]; h.Bytes != size+20*entrySize {
+		t.Errorf("held %d bytes, want %d and 20 entries", h.Bytes, size)
 	}
 	for _, c := range r.store.chunks {
 		if c != nil && c.class < heldClass {

@@ -95,6 +95,7 @@ func (hs *holds) end(t *target) {
 func (hs *holds) stall(d *dest) {
 	t := d.target
 	d.stalled, d.stalledMs, d.stalledSince = true, hs.now.WallMs, max(hs.now.AnsweredMs, 1)
+	d.givenUp = 0
 	t.stalled++
 	d.overflow.each(func(e *entry) { hs.rehome(e) })
 	hs.stats.noteError(t.name, d.why())
@@ -223,9 +224,11 @@ func (hs *holds) view(t *target, records int, bytes int64) HeldView {
 		if !d.stalled {
 			continue
 		}
-		v.PatienceLeftMs = min(v.PatienceLeftMs, hs.patienceLeftMs(&d.overflow))
-		if v.Partitions = append(v.Partitions, d.no); v.SinceMs == 0 || d.stalledMs < v.SinceMs {
-			v.SinceMs, v.Detail = d.stalledMs, d.why()
+		p := HeldPartition{d.no, d.why(), d.overflow.count, d.stalledMs, hs.patienceLeftMs(&d.overflow), d.givenUp}
+		v.Partitions = append(v.Partitions, p)
+		v.PatienceLeftMs = min(v.PatienceLeftMs, p.PatienceLeftMs)
+		if v.SinceMs == 0 || p.SinceMs < v.SinceMs {
+			v.SinceMs, v.Detail = p.SinceMs, p.Detail
 		}
 	}
 	return v

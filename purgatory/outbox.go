@@ -223,7 +223,7 @@ func (o *outbox) takeOut(s *source, l location, at spot, h *header) {
 	}
 	s.due--
 	o.store.entomb(l, int(h.total()))
-	q.lost(h.total())
+	q.lost(weightOf(h.total())) // a record that a command finds has no text
 	o.unref(t)
 }
 

@@ -27,7 +27,7 @@ type Config struct {
 	Event        func(*Event) Body
 	Patience     time.Duration
 	PatienceText string // Patience as its setting is written, for messages
-	HeldShare    int64  // store bytes one target's held records may take, in all cores
+	HeldShare    int64  // bytes one target's held records may take, in all cores
 	// Place chooses the partition of a usable target for a record; nil: the first. It has
 	// no state: the state of the target is its argument.
 	Place func(s *TargetState, from offsets.TopicPartition, body []byte) Route

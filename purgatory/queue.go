@@ -6,6 +6,8 @@ type failure struct {
 	message string
 	span    span // of a letter by reference
 	entries int  // that have it
+	// shared: many letters have it, and none of them alone takes its bytes.
+	shared bool
 }
 
 // failureSize is the accounted size of a failure beside its message, in bytes. Reasons are constants.
@@ -39,6 +41,18 @@ type entry struct {
 	refused bool
 }
 
+// weight returns the bytes that a record takes while it waits: of its chunk, of its queue, and of a text of its own.
+func (e *entry) weight() int64 {
+	weight := weightOf(e.size)
+	if e.failure != nil && !e.failure.shared {
+		weight += e.failure.bytes()
+	}
+	return weight
+}
+
+// weightOf is the weight of a record without a text that takes size bytes of a chunk.
+func weightOf(size int32) int64 { return entrySize + int64(size) }
+
 // note notes where the record of an entry is, if a command may find it.
 func (e *entry) note(s *store, w where, at uint64) {
 	if e.loc&named != 0 && e.failure == nil {
@@ -62,7 +76,7 @@ type queue struct {
 	head   int
 	length int   // entries in buf
 	count  int   // of them, those that are not dead
-	bytes  int64 // store bytes of those
+	bytes  int64 // that those take, by weight
 }
 
 func (q *queue) grow() {
@@ -95,7 +109,7 @@ func (q *queue) pushFront(e entry) {
 func (q *queue) added(e *entry) {
 	q.length++
 	q.count++
-	q.bytes += int64(e.size)
+	q.bytes += e.weight()
 }
 
 // front returns the oldest entry, valid until the queue changes; nil if empty.
@@ -108,14 +122,14 @@ func (q *queue) front() *entry {
 
 func (q *queue) pop() entry {
 	e := q.shift()
-	q.lost(e.size)
+	q.lost(e.weight())
 	return e
 }
 
-// lost notes that an entry of that size is gone or dead.
-func (q *queue) lost(size int32) {
+// lost notes that an entry of that weight is gone or dead.
+func (q *queue) lost(weight int64) {
 	q.count--
-	q.bytes -= int64(size)
+	q.bytes -= weight
 	q.tidy()
 }
 
@@ -176,7 +190,7 @@ func (q *queue) popBack() entry {
 			q.store.bury(e.loc)
 			continue
 		}
-		q.lost(e.size)
+		q.lost(e.weight())
 		return e
 	}
 }
@@ -218,7 +232,7 @@ func (q *queue) hasRefused() bool {
 }
 
 // each visits the entries in order, without dead ones; they may be changed but for their
-// size.
+// weight.
 func (q *queue) each(f func(*entry)) {
 	for i := range q.length {
 		if e := q.at(i); !q.store.isGone(e.loc) {
@@ -240,7 +254,7 @@ func (q *queue) remove(match func(*entry) bool, removed func(entry)) {
 			q.store.bury(e.loc)
 		case match(e):
 			q.count--
-			q.bytes -= int64(e.size)
+			q.bytes -= e.weight()
 			out = append(out, *e)
 		default:
 			*q.at(kept) = *e

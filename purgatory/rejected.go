@@ -74,7 +74,7 @@ func (o *outbox) rejected(f *flight, r *Result) {
 	}
 }
 
-// rejected returns the store bytes of what waits for partitions that have refused records not long ago, and is not held.
+// rejected returns the bytes of what waits for partitions that have refused records not long ago, and is not held.
 func (t *target) rejected(nowMs int64) (bytes int64) {
 	if t.hold.held {
 		return 0

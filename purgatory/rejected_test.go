@@ -75,7 +75,7 @@ func TestFewRejectedRecordsCostFewWaves(t *testing.T) {
 // TestAPartitionThatRejectsAllDoesNotFillTheMemoryOfOthers: what waits for it takes its share, and then ends at the
 // first refusal. Once less waits, each is tried alone again.
 func TestAPartitionThatRejectsAllDoesNotFillTheMemoryOfOthers(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.MaxInFlight, c.MaxBuffered, c.HeldShare = 100, 4000, 20_000 })
+	r := newRig(t, func(c *Config) { c.MaxInFlight, c.MaxBuffered, c.HeldShare = 100, 4000, 60_000 })
 	r.assign(0, 1, 0)
 	next, most := int64(0), int64(0)
 	for round := range 600 { // a wave in 100 ms

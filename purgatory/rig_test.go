@@ -36,8 +36,9 @@ type rig struct {
 	testing.TB
 	*Core
 	router signpost
-	// partitions of every target, 0: not told
+	// partitions of every target, 0: not told; led: those that have a leader
 	partitions int32
+	led        []int32
 	at         Clock
 	back       bool // the clock was stepped back
 	// expiring: a record with an expiry was read.
@@ -83,7 +84,7 @@ func (r *rig) Tick(now Clock, budget int) bool {
 func (r *rig) Offer(out []Delivery, limit int) []Delivery {
 	r.asked, r.told = r.Wanted(r.asked[:0]), r.told[:0]
 	for _, name := range r.asked {
-		r.told = append(r.told, TargetState{TargetName: name, Verdict: r.router[name.Name], Partitions: r.partitions})
+		r.told = append(r.told, TargetState{TargetName: name, Verdict: r.router[name.Name], Partitions: r.partitions, Led: r.led})
 	}
 	if len(r.told) > 0 {
 		r.Targets(r.told)
@@ -114,6 +115,9 @@ func sizeOf(a Arrival) int64 {
 	var b [maxHeader]byte
 	return int64(len(h.encode(&b))) + int64(h.size)
 }
+
+// waitsWith is what a record without a text takes while it waits in a queue, in bytes.
+func waitsWith(a Arrival) int64 { return entrySize + sizeOf(a) }
 
 // assign hands over partition no at a low offset, with its start committed.
 func (r *rig) assign(no int32, epoch uint64, low int64) {

@@ -277,9 +277,9 @@ func TestBytesOfWhatWaitsForASilentPartitionAreTold(t *testing.T) {
 	r.pass(1)
 	r.want(r.offer(), 0)
 	r.pass(stallMs)
-	size := sizeOf(r.arrival(1, 0, "0 record 1")) + sizeOf(r.arrival(2, 0, "0 record 2"))
-	if h := r.heldView(); h.Records != 2 || h.Bytes != size || h.Label != egress || h.PatienceLeftMs != 60_000 {
-		t.Errorf("%+v, want 2 records of %d bytes", h, size)
+	bytes := waitsWith(r.arrival(1, 0, "0 record 1")) + waitsWith(r.arrival(2, 0, "0 record 2"))
+	if h := r.heldView(); h.Records != 2 || h.Bytes != bytes || h.Label != egress || h.PatienceLeftMs != 60_000 {
+		t.Errorf("%+v, want 2 records of %d bytes", h, bytes)
 	}
 	r.pass(5000)
 	if h := r.heldView(); h.PatienceLeftMs != 55_000 {
@@ -292,6 +292,38 @@ func TestBytesOfWhatWaitsForASilentPartitionAreTold(t *testing.T) {
 	r.want(trial, 0)
 	if h := r.heldView(); h.Records != 0 || h.Bytes != 0 || h.PatienceLeftMs != 60_000 {
 		t.Errorf("with the only one on its way %+v", h)
+	}
+}
+
+// TestEachPartitionThatIsHeldIsDescribed: one fails, another has been silent since, and their records have waited for as long.
+func TestEachPartitionThatIsHeldIsDescribed(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.MaxInFlight = 1 }) // a patience of a minute
+	r.assign(0, 1, 0)
+	r.take(0, 1, r.arrival(0, 0, "1"))
+	r.pass(1)
+	r.end(Unknown, r.offer()...)
+	fails := r.at.WallMs
+	for o := int64(1); o < 4; o++ {
+		r.take(0, 1, r.arrival(o, 0, "2"))
+	}
+	for range 20 {
+		r.pass(1000)
+		for _, d := range r.offer() {
+			if d.TargetPartition == 1 {
+				r.end(Unknown, d)
+			}
+		}
+	}
+	silent := r.out.dir.byKey[TargetName{Name: egress}].dests[1].stalledMs
+	want := []HeldPartition{
+		{1, "partition 1: said the broker", 1, fails, 60_000 - (r.at.WallMs - fails), 0},
+		{2, "partition 2 has not answered for 10 s", 2, silent, 60_000 - (r.at.WallMs - silent), 0},
+	}
+	if h := r.heldView(); !slices.Equal(h.Partitions, want) || h.Detail != want[0].Detail || h.Records != 3 || h.SinceMs != fails || h.PatienceLeftMs != want[0].PatienceLeftMs {
+		t.Errorf("%+v, want %+v", h, want)
+	}
+	if silent < fails+stallMs || silent > fails+stallMs+2000 {
+		t.Errorf("partition 2 is held since %d ms", silent-fails)
 	}
 }
 

@@ -10,7 +10,7 @@ type Share struct {
 	Elsewhere  ShareBytes // of all others
 }
 
-// ShareBytes is the store bytes that count against a share, by why they wait. Each count has a share of
+// ShareBytes is the bytes that count against a share, by why they wait. Each count has a share of
 // its own: a silent partition ends nothing behind a refusal, and a refusal gives up nothing that is held.
 type ShareBytes struct {
 	Held     int64 // held records; of the dead-letter topic all letters that wait
@@ -21,6 +21,7 @@ type ShareBytes struct {
 type shares struct {
 	families  families
 	checkedMs int64   // wall clock of the last look
+	first     int     // the target among the busy ones with which the next look begins to give up records
 	cleared   []Share // of which nothing waits any more, not told yet
 	// overburdened: dead letters that wait take more than their share of memory.
 	overburdened bool

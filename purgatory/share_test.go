@@ -116,7 +116,7 @@ func TestABacklogInOneCoreGivesUpNothingThatAnotherHolds(t *testing.T) {
 // hundred is refused. They take an eighth of the share.
 func TestWhatAnotherCoreHoldsEndsNothingBesideARefusedRecord(t *testing.T) {
 	for _, silent := range []bool{false, true} {
-		edit := func(c *Config) { c.Patience = time.Hour }
+		edit := func(c *Config) { c.Patience, c.HeldShare = time.Hour, 3<<20 }
 		healthy, holding := twoCores(t, edit)
 		healthy.assign(0, 1, 0)
 		holding.assign(1, 1, 0)

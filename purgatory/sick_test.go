@@ -38,7 +38,7 @@ func TestADeadLetterPartitionThatDoesNotAnswerPausesReading(t *testing.T) {
 		t.Errorf("pauses %v, want one for dead letters", p)
 	}
 	h := r.Snapshot().Held
-	if len(h) != 1 || h[0].Target != graves || h[0].Verdict != Unreachable || !slices.Equal(h[0].Partitions, []int32{0}) || h[0].SinceMs != r.at.WallMs || h[0].Detail == "" {
+	if len(h) != 1 || h[0].Target != graves || h[0].Verdict != Unreachable || !slices.Equal(numbersOf(h[0]), []int32{0}) || h[0].SinceMs != r.at.WallMs || h[0].Detail == "" {
 		t.Errorf("held %+v, want partition 0 of the dead-letter topic since now, with what is wrong", h)
 	}
 	r.mustTake(0, 1, 0, 2) // was on its way
@@ -94,7 +94,7 @@ func TestATargetNamesThePartitionsThatHoldRecordsAndSinceWhen(t *testing.T) {
 	since := r.at.WallMs
 	r.pass(5000)
 	h := r.Snapshot().Held
-	if len(h) != 1 || h[0].SinceMs != since || !slices.Equal(h[0].Partitions, []int32{0, 2}) || h[0].Records != 1 {
+	if len(h) != 1 || h[0].SinceMs != since || !slices.Equal(numbersOf(h[0]), []int32{0, 2}) || h[0].Records != 1 {
 		t.Errorf("held %+v, want one record of partitions 0 and 2 since %d", h, since)
 	}
 }

@@ -17,6 +17,14 @@ func (r *rig) heldView() HeldView {
 	return held[0]
 }
 
+// numbersOf returns the partitions of a target that are held, by number.
+func numbersOf(h HeldView) (out []int32) {
+	for _, p := range h.Partitions {
+		out = append(out, p.No)
+	}
+	return out
+}
+
 func TestADeadLetterIsInTheSnapshotOnceItsTopicHasTakenIt(t *testing.T) {
 	r := newRig(t, nil)
 	r.assign(0, 1, 0)

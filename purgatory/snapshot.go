@@ -93,9 +93,19 @@ type HeldView struct {
 	// GivenUp counts the records that patience or share made dead letters since the target,
 	// or the partition that has stopped answering, was last usable.
 	GivenUp int64
-	// Partitions are those of the target that have stopped answering; none: the target
+	// Partitions are those of the target that have stopped answering, or fail, by number; none: the target
 	// as a whole is held.
-	Partitions []int32
+	Partitions []HeldPartition
+}
+
+// HeldPartition is the state of one such partition, in the words of a HeldView.
+type HeldPartition struct {
+	No             int32
+	Detail         string
+	Records        int
+	SinceMs        int64
+	PatienceLeftMs int64
+	GivenUp        int64
 }
 
 // Snapshot returns a copy of the core's state; its cost grows with the number of

@@ -67,6 +67,7 @@ type dest struct {
 	stalled      bool
 	stalledMs    int64
 	stalledSince int64 // Clock.AnsweredMs of that, at least 1
+	givenUp      int64 // records that were held behind it since then and became dead letters
 	failing
 }
 
@@ -83,6 +84,7 @@ type directory struct {
 	overhead int64
 	copies   int64 // bytes of the records that were read from runs topics
 	texts    int64 // bytes of the failures that entries have
+	shared   int64 // of those, the bytes of failures that many letters share
 	store    *store
 	apart    bool // Config.ApartByIngress
 }
@@ -130,7 +132,7 @@ func (d *directory) make(key TargetName, label string) *target {
 // entries.
 const (
 	targetSize = 528
-	destSize   = 256
+	destSize   = 264
 )
 
 // backedUp reports whether all partitions of a target have records waiting that were routed to
@@ -151,7 +153,7 @@ func (t *target) backedUp() bool {
 func (d *directory) give(e *entry, f *failure) {
 	d.take(e.failure)
 	if f.entries++; f.entries == 1 {
-		d.texts += f.bytes()
+		d.countText(f, f.bytes())
 	}
 	e.failure = f
 }
@@ -162,14 +164,22 @@ func (d *directory) take(f *failure) {
 		return
 	}
 	if f.entries--; f.entries == 0 {
-		d.texts -= f.bytes()
+		d.countText(f, -f.bytes())
 	}
 }
 
-// letters returns the bytes of dead letters that wait, with what they say. Those in flight say something, too.
+// countText adds the bytes of a failure, or takes them off.
+func (d *directory) countText(f *failure, bytes int64) {
+	if d.texts += bytes; f.shared {
+		d.shared += bytes
+	}
+}
+
+// letters returns the bytes of dead letters that wait, with what they say. A text that many share is there until the
+// last of them has left.
 func (d *directory) letters() int64 {
 	if bytes := d.dead.waiting(); bytes > 0 {
-		return bytes + d.texts
+		return bytes + d.shared
 	}
 	return 0
 }
@@ -212,10 +222,15 @@ func (d *directory) countCopy(h *header, sign int64) {
 // forgetAbove is the number of known targets from which unused ones are dropped.
 const forgetAbove = 256
 
+// find returns where the partition of a number is in dests, or would be.
+func (t *target) find(no int32) (at int, known bool) {
+	return slices.BinarySearchFunc(t.dests, no, func(p *dest, no int32) int { return cmp.Compare(p.no, no) })
+}
+
 // dest returns the partition of a target, and makes it where it is new.
 func (d *directory) dest(t *target, no int32) *dest {
-	at, ok := slices.BinarySearchFunc(t.dests, no, func(p *dest, no int32) int { return cmp.Compare(p.no, no) })
-	if !ok {
+	at, known := t.find(no)
+	if !known {
 		t.dests = slices.Insert(t.dests, at, &dest{target: t, no: no, overflow: queue{memory: &d.overhead, store: d.store}})
 		d.overhead += destSize
 	}

@@ -1,5 +1,7 @@
 package purgatory
 
+import "slices"
+
 // TargetName names a target. Ingress is "" unless Config.ApartByIngress.
 type TargetName struct{ Name, Ingress string }
 
@@ -9,7 +11,7 @@ type TargetState struct {
 	Verdict    Verdict
 	Detail     string  // of the fault, where the verdict does not say it all
 	Partitions int32   // where Verdict is Usable
-	Led        []int32 // of those, the ones that have a leader
+	Led        []int32 // of those, the ones that have a leader; for Config.Place, those to which a record without a key may go
 	// IngressPartitions is how many partitions the ingress topic has, 0 for not known. It
 	// is told where targets are apart by ingress topic.
 	IngressPartitions int32
@@ -45,8 +47,30 @@ func (d *directory) tell(states []TargetState) {
 	for i := range states {
 		if t := d.byKey[states[i].TargetName]; t != nil {
 			t.state = states[i]
+			t.state.Led = t.open(states[i].Led)
 		}
 	}
+}
+
+// open returns the partitions with a leader to which a record without a key may go. What goes to one that does not
+// answer is late, and may become a dead letter. So they are those that take records now, or those that at least answer, or
+// all.
+func (t *target) open(led []int32) []int32 {
+	if t.overflow == 0 && t.stalled == 0 && t.occupying == t.inFlight {
+		return led
+	}
+	sick := func(d *dest) bool { return d.stuck || d.stalled }
+	full := func(d *dest) bool { return sick(d) || d.overflow.count > 0 }
+	for _, closed := range []func(*dest) bool{full, sick} {
+		open := slices.DeleteFunc(slices.Clone(led), func(no int32) bool {
+			at, known := t.find(no)
+			return known && closed(t.dests[at])
+		})
+		if len(open) > 0 {
+			return open
+		}
+	}
+	return led
 }
 
 // Usable takes the news that a topic can be used again. Records given up for it before are not
