@@ -76,7 +76,7 @@ func (g *groupStart) startAdded(ctx context.Context, now *offsetsNow, missing ma
 		switch added = g.withoutJournal(ctx, added, like); {
 		case len(added) < 2: // below one alone none counts as lost
 		case !g.table.owns(added[0]):
-			if g.mayWait(topic) {
+			if g.mayWait(added[0]) {
 				putOff(starts, added, errOtherAdded)
 			}
 		default:
@@ -90,14 +90,15 @@ func (g *groupStart) startAdded(ctx context.Context, now *offsetsNow, missing ma
 // that is started later may count as having lost its offset.
 const addedGrace = 30 * time.Second
 
-// mayWait says whether new partitions of a topic may wait for another member's commit still.
-func (g *groupStart) mayWait(topic string) bool {
-	since, ok := g.waits[topic]
+// mayWait says whether new partitions may still wait for another member's commit. first is the first of them: others that
+// are added within a minute have a first one of their own.
+func (g *groupStart) mayWait(first offsets.TopicPartition) bool {
+	since, ok := g.waits[first]
 	if now := time.Now(); !ok || now.Sub(since) > 2*addedGrace { // of long ago
 		if g.waits == nil {
-			g.waits = make(map[string]time.Time)
+			g.waits = make(map[offsets.TopicPartition]time.Time)
 		}
-		g.waits[topic] = now
+		g.waits[first] = now
 		return true
 	}
 	return time.Since(since) < addedGrace

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -180,6 +182,55 @@ func TestANewPartitionStartsBesideASickOneOfAnotherMember(t *testing.T) {
 		}
 		if read != 10 {
 			t.Errorf("%d of 10 read of a new partition that is well, in five minutes", read)
+		}
+	})
+}
+
+// TestPartitionsThatAreAddedTwiceWithinAMinuteStartTogether: retention has passed the begin of the second ones. The first
+// of them cannot be asked about for some seconds.
+func TestPartitionsThatAreAddedTwiceWithinAMinuteStartTogether(t *testing.T) {
+	inGroup(t, func(g *group) {
+		for p := range int32(3) {
+			g.produce(p, 10)
+			g.Commit("g", kadm.Offset{Topic: "t", Partition: p, At: 10, LeaderEpoch: -1})
+		}
+		add := func(first int32) {
+			away := g.Refuse(kmsg.ListOffsets, kfake.Fault{Topic: "t", Partitions: []int32{first}, Err: kerr.LeaderNotAvailable})
+			time.AfterFunc(12*time.Second, func() { away.Remove() })
+			if _, err := g.Admin().CreatePartitions(context.Background(), 3, "t"); err != nil {
+				t.Fatal(err)
+			}
+			g.Client.ForceMetadataRefresh()
+			time.Sleep(200 * time.Millisecond)
+			for p := first; p < first+3; p++ {
+				g.produce(p, 10)
+				g.DeleteRecords("t", p, 4)
+			}
+		}
+		edit := func(c *Config) {
+			c.Options = func() []kgo.Opt { return append(g.Options(), kgo.MetadataMaxAge(2*time.Second)) }
+		}
+		members := []*one{g.join(edit), g.join(edit), g.join(edit)}
+		time.Sleep(20 * time.Second)
+		add(3)
+		time.Sleep(40 * time.Second)
+		add(6)
+		done := make(map[int32]bool)
+		for range 600 { // each assignment begins with a commit
+			time.Sleep(100 * time.Millisecond)
+			for _, m := range members {
+				for _, a := range held(m) {
+					if a.Partition >= 6 && !done[a.Partition] {
+						done[a.Partition] = m.finish(a.Partition, 4).Err == nil
+					}
+				}
+			}
+		}
+		for p := range int32(9) {
+			read := slices.ContainsFunc(members, func(m *one) bool { return m.view(p).Loaded && m.view(p).Stopped == "" })
+			if !read {
+				t.Errorf("partition %d is not read: %+v, %+v, %+v", p, members[0].view(p), members[1].view(p), members[2].view(p))
+			}
 		}
 	})
 }

@@ -153,7 +153,7 @@ func TestOnlyACommitThatIsTakenRenewsTheLease(t *testing.T) {
 	inGroup(t, func(g *group) {
 		table, fenced := newOwnership(), 0
 		table.lease.length = 8 * time.Second
-		k := &committer{client: g.NewClient(), group: "g", accepted: table.lease.renew, fenced: func() { fenced++ }}
+		k := &committer{client: g.NewClient(), group: "g", accepted: table.lease.renew, fenced: func() { fenced++ }, broken: new(brokenCommits)}
 		commit := low(0, 1, 10)
 		commit.Generation, commit.TopicID = -1, g.Broker.TopicInfo("t").TopicID
 		for round := range 2 {

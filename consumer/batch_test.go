@@ -84,8 +84,8 @@ func TestABatchThatIsTooLargeIsHandedOverByItsBounds(t *testing.T) {
 	})
 }
 
-// TestABatchThatNobodyCanReadIsHandedOverByItsBeginning, each time, and nothing stands for it.
-func TestABatchThatNobodyCanReadIsHandedOverByItsBeginning(t *testing.T) {
+// TestABatchThatNobodyCanReadIsHandedOverByItsBounds, each time, and nothing stands for it.
+func TestABatchThatNobodyCanReadIsHandedOverByItsBounds(t *testing.T) {
 	inGroup(t, func(g *group) {
 		m := g.join(nil)
 		g.owns(m, 3)
@@ -95,7 +95,7 @@ func TestABatchThatNobodyCanReadIsHandedOverByItsBeginning(t *testing.T) {
 			end := g.produce(0, 3)
 			other := g.produce(1, 3)
 			b := m.lastUnread(g, round+1)
-			if !b.Broken || b.First != first || b.Last != first || b.LeaderEpoch != -1 || b.Records != 0 || !strings.Contains(b.Message, fmt.Sprintf("offset %d cannot be read", first)) {
+			if !b.Broken || b.First != first || b.Last != first+2 || b.LeaderEpoch != -1 || b.Records != 0 || !strings.Contains(b.Message, fmt.Sprintf("offset %d cannot be read", first)) {
 				t.Errorf("round %d: %+v, want %d", round, b, first)
 			}
 			if v := m.view(0); v.Next != first || m.view(1).Next != other {

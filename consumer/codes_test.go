@@ -79,7 +79,7 @@ func TestEveryErrorOfABrokerHasItsMeaningForACommit(t *testing.T) {
 // itself. CORRUPT_MESSAGE is one replica's, and the next leader may have the batch whole.
 func TestEveryErrorOfABrokerHasItsMeaningForAFetch(t *testing.T) {
 	kafkatest.Table[fetchMeaning]{
-		Foreign: fetchAgain, Passing: fetchAgain, Permanent: []fetchMeaning{outsideLog, logTruncated, batchTooLarge, batchBroken, fetchEnds},
+		Foreign: fetchAgain, Passing: fetchAgain, Permanent: []fetchMeaning{outsideLog, logTruncated, batchUnread, fetchEnds},
 		Meanings: map[fetchMeaning][]*kerr.Error{
 			outsideLog: {kerr.OffsetOutOfRange},
 			fetchAgain: {
@@ -105,17 +105,17 @@ func TestEveryErrorOfABrokerHasItsMeaningForAFetch(t *testing.T) {
 	}.Hold(t, meaningOf)
 }
 
-// TestAnErrorOfAFetchThatIsNoBrokersHasItsMeaning: bytes that cannot be decoded are broken,
-// and neither the network's errors nor the client's end are.
+// TestAnErrorOfAFetchThatIsNoBrokersHasItsMeaning: what cannot be decoded is looked at, and neither the network's errors
+// nor the client's end make a batch suspect.
 func TestAnErrorOfAFetchThatIsNoBrokersHasItsMeaning(t *testing.T) {
 	for name, test := range map[string]struct {
 		err  error
 		want fetchMeaning
 	}{
-		"a checksum":        {errors.New("encoded crc 1 does not match calculated crc 2"), batchBroken},
-		"the codec":         {errors.New("gzip: invalid header"), batchBroken},
+		"a checksum":        {errors.New("encoded crc 1 does not match calculated crc 2"), batchUnread},
+		"the codec":         {errors.New("gzip: invalid header"), batchUnread},
 		"a data loss":       {&kgo.ErrDataLoss{Topic: "t"}, logTruncated},
-		"a large batch":     {fmt.Errorf("batch: %w", new(batches.TooLarge)), batchTooLarge},
+		"a large batch":     {fmt.Errorf("batch: %w", new(batches.TooLarge)), batchUnread},
 		"a batch for later": {fmt.Errorf("batch: %w", batches.ErrLater), roomIsThere},
 		"the network":       {&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, fetchAgain},
 		"no time left":      {context.DeadlineExceeded, fetchAgain},

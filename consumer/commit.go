@@ -44,6 +44,7 @@ type committer struct {
 	instanceID string // "" for a dynamic member
 	accepted   func(sent time.Time)
 	fenced     func()
+	broken     *brokenCommits
 	turns      *atomic.Int64 // of run
 
 	mu     sync.Mutex
@@ -51,6 +52,18 @@ type committer struct {
 	closed bool
 	wake   chan struct{} // capacity 1
 	done   chan struct{}
+}
+
+// brokenCommits counts the commits that were written to connections which broke before their answers. The client sends
+// them again on others, and says nothing. Another request's time-out may have broken a connection, so that all this takes
+// no time worth mentioning. It is a hook of the client, which calls it before it connects again.
+type brokenCommits struct{ atomic.Int64 }
+
+// OnBrokerE2E implements kgo.HookBrokerE2E.
+func (b *brokenCommits) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
+	if kmsg.Key(key) == kmsg.OffsetCommit && e.BytesWritten > 0 && e.Err() != nil {
+		b.Add(1)
+	}
 }
 
 // start begins to send. close ends it.
@@ -141,8 +154,17 @@ func inOneRequest(group string, commits []offsets.Commit) int {
 
 // sendOne sends one OffsetCommit of commits that carry the same identity.
 func (k *committer) sendOne(ctx context.Context, commits []offsets.Commit) []offsets.CommitResult {
-	started := time.Now()
+	started, broken := time.Now(), k.broken.Load()
 	resp, err := k.request(commits).RequestWith(ctx, k.client)
+	out := k.results(commits, resp, err, started)
+	for i := range out { // a commit beside this one may have been the broken one: it is repeated for nothing then
+		out[i].MayArrive = err != nil || k.broken.Load() != broken
+	}
+	return out
+}
+
+// results takes the answer to a request that was sent at an instant.
+func (k *committer) results(commits []offsets.Commit, resp *kmsg.OffsetCommitResponse, err error, started time.Time) []offsets.CommitResult {
 	b := batch{commits: commits}
 	if err != nil {
 		return b.fail(fmt.Errorf("offset commit: %w", err))

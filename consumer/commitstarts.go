@@ -89,25 +89,7 @@ func (g *groupStart) sendStarts(ctx context.Context, commits []offsets.Commit, s
 	if started == 0 {
 		return failed
 	}
-	if time.Since(began) >= doubtfulStart {
-		until := time.Now().Add(repeatStarts)
-		g.doubtfulUntil.Store(&until)
-	}
 	return nil
-}
-
-// A commit of starts that takes doubtfulStart may have been sent twice, and its other copy
-// may arrive behind later commits. Partitions that begin within repeatStarts repeat their
-// commits, as after any such commit.
-const (
-	doubtfulStart = time.Second
-	repeatStarts  = time.Minute
-)
-
-// doubtful says whether an earlier copy of a commit of starts may still arrive.
-func (g *groupStart) doubtful(now time.Time) bool {
-	until := g.doubtfulUntil.Load()
-	return until != nil && now.Before(*until)
 }
 
 // topicsNow returns all partitions of all ingress topics that exist, without their bounds.

@@ -14,6 +14,7 @@ import (
 	"layover/verify/kafkatest"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -38,7 +39,7 @@ func inBubble(t *testing.T, slow time.Duration, f func(m *member)) {
 			k.Broker.SleepControl(func() { time.Sleep(slow) })
 			return nil // the broker answers as it would have
 		})
-		m.Consumer = &Consumer{table: newOwnership(), committer: &committer{client: k.Client, group: "g", turns: new(atomic.Int64)}}
+		m.Consumer = &Consumer{table: newOwnership(), committer: &committer{client: k.Client, group: "g", turns: new(atomic.Int64), broken: new(brokenCommits)}}
 		m.committer.accepted = m.table.lease.renew
 		m.committer.start()
 		defer func() {
@@ -144,4 +145,46 @@ func TestACommitThatIsAnsweredLateIsWaitedForBeforeTheNextIsSent(t *testing.T) {
 			t.Errorf("answered after %v, want 18 s", took)
 		}
 	})
+}
+
+// TestACommitMayArriveAgainWhereItsConnectionBreaks: the client sends it again and says nothing.
+func TestACommitMayArriveAgainWhereItsConnectionBreaks(t *testing.T) {
+	inGroup(t, func(g *group) {
+		m := g.join(nil)
+		g.owns(m, 3)
+		time.Sleep(5 * time.Second)
+		for round := range int64(3) {
+			g.Broker.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
+				return nil, errors.New("the connection breaks"), true // once
+			})
+			if r := m.finish(0, 2*round); r.Err != nil || !r.MayArrive {
+				t.Errorf("round %d: %v, may arrive: %v", round, r.Err, r.MayArrive)
+			}
+			if r := m.finish(0, 2*round+1); r.Err != nil || r.MayArrive {
+				t.Errorf("round %d, the next one: %v, may arrive: %v", round, r.Err, r.MayArrive)
+			}
+		}
+	})
+}
+
+// TestACommitIsBrokenWhereItWasWrittenAndNotAnswered.
+func TestACommitIsBrokenWhereItWasWrittenAndNotAnswered(t *testing.T) {
+	const commit, heartbeat = int16(kmsg.OffsetCommit), int16(kmsg.Heartbeat)
+	fault := errors.New("the connection breaks")
+	for name, test := range map[string]struct {
+		key    int16
+		e      kgo.BrokerE2E
+		broken int64
+	}{
+		"answered":                    {commit, kgo.BrokerE2E{BytesWritten: 9, BytesRead: 9}, 0},
+		"not answered":                {commit, kgo.BrokerE2E{BytesWritten: 9, ReadErr: fault}, 1},
+		"behind one that had no time": {commit, kgo.BrokerE2E{BytesWritten: 9, WriteErr: fault}, 1},
+		"not written":                 {commit, kgo.BrokerE2E{WriteErr: fault}, 0},
+		"another request":             {heartbeat, kgo.BrokerE2E{BytesWritten: 9, ReadErr: fault}, 0},
+	} {
+		var b brokenCommits
+		if b.OnBrokerE2E(kgo.BrokerMetadata{}, test.key, test.e); b.Load() != test.broken {
+			t.Errorf("%s: %d, want %d", name, b.Load(), test.broken)
+		}
+	}
 }

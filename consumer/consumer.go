@@ -71,6 +71,7 @@ type Consumer struct {
 	fetching  *fetching
 	jumps     *jumper
 	faults    *fetchFaults
+	broken    brokenCommits
 	committer *committer
 	beats     *heartbeats
 	loader    *loader
@@ -126,7 +127,7 @@ func (c *Consumer) options() []kgo.Opt {
 		kgo.OnPartitionsLost(c.onLost),
 		kgo.OnOffsetsFetched(c.onOffsetsFetched),
 		kgo.AdjustFetchOffsetsFn(c.load),
-		kgo.WithHooks(c.group),
+		kgo.WithHooks(c.group, &c.broken),
 	}
 	if cfg.InstanceID != "" {
 		opts = append(opts, kgo.InstanceID(cfg.InstanceID))
@@ -147,7 +148,7 @@ func (c *Consumer) Start() error {
 	c.jumps = &jumper{client: client, table: c.table, fetching: c.fetching, poll: c.poll, pending: make(map[offsets.Assignment]jumpTo)}
 	c.faults = &fetchFaults{client: client, asking: c.cfg.Asking, table: c.table, fetching: c.fetching, jumps: c.jumps,
 		handler: c.handler, log: c.cfg.Log, maxDecompress: c.cfg.MaxDecompress}
-	c.committer = &committer{turns: &c.turns.committer, client: client, group: c.cfg.Group, instanceID: c.cfg.InstanceID, accepted: c.table.lease.renew, fenced: c.fenced}
+	c.committer = &committer{turns: &c.turns.committer, client: client, group: c.cfg.Group, instanceID: c.cfg.InstanceID, accepted: c.table.lease.renew, fenced: c.fenced, broken: &c.broken}
 	c.committer.start()
 	c.beats = &heartbeats{client: client, table: c.table, group: c.cfg.Group, instanceID: c.cfg.InstanceID, every: c.cfg.SessionTimeout / 3}
 	c.beats.start()

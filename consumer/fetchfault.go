@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"layover/cluster"
@@ -28,6 +29,7 @@ type fetchFaults struct {
 	handler       Handler
 	log           *slog.Logger
 	maxDecompress int // bytes that one batch may decompress to
+	judging       sync.Mutex
 }
 
 // fetchMeaning is the meaning of an error of fetching a partition.
@@ -39,13 +41,12 @@ const (
 	fetchEnds                        // the client or the assignment does
 	logTruncated                     // below the read position
 	outsideLog                       // the read position is, or was for a moment
-	batchTooLarge
-	batchBroken // its bytes stay wrong when they are fetched again
+	batchUnread                      // its bytes are too large decompressed, or cannot be decoded
 )
 
 // meaningOf returns the meaning of an error of fetching. Of brokers' errors OFFSET_OUT_OF_RANGE
 // alone is not tried again, and none of them says that a batch is broken: another replica
-// may be well.
+// may be well. Errors of decoding have no type, so an unknown one may be any of the client's.
 func meaningOf(err error) fetchMeaning {
 	var network interface{ Timeout() bool }
 	switch {
@@ -55,14 +56,12 @@ func meaningOf(err error) fetchMeaning {
 		return outsideLog
 	case errors.Is(err, batches.ErrLater):
 		return roomIsThere
-	case is[*batches.TooLarge](err):
-		return batchTooLarge
 	case errors.Is(err, context.Canceled), errors.Is(err, kgo.ErrClientClosed):
 		return fetchEnds
 	case is[*kerr.Error](err), is[*kgo.ErrGroupSession](err), errors.As(err, &network), errors.Is(err, io.EOF):
 		return fetchAgain
 	default:
-		return batchBroken
+		return batchUnread
 	}
 }
 
@@ -83,13 +82,9 @@ func (f *fetchFaults) handle(a offsets.Assignment, err error) {
 		f.fetching.pause(a)
 		go f.outOfRange(a) // ends with its answer, after 30 s at most
 	case roomIsThere, fetchEnds:
-	case batchTooLarge:
-		tooLarge, _ := errors.AsType[*batches.TooLarge](err)
-		f.fetching.pause(a)        // or it is fetched again at once
-		go f.tooLarge(a, tooLarge) // ends with the broker's answer, or with the assignment
-	case batchBroken:
-		f.fetching.pause(a) // the client would ask for it again at once
-		go f.broken(a, err)
+	case batchUnread:
+		f.fetching.pause(a)     // or it is fetched again at once
+		go f.unreadable(a, err) // ends with the broker's answer, or with the assignment
 	default:
 		// The client reports only errors that it cannot mend, and fetches again at once.
 		// A deleted topic would keep a core busy.

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"layover/cluster"
@@ -43,10 +42,9 @@ type groupStart struct {
 	commit  func(context.Context, []offsets.Commit) []offsets.CommitResult
 	log     *slog.Logger
 
-	starting      sync.Mutex                // over the decision
-	doubtfulUntil atomic.Pointer[time.Time] // nil: no commit of starts took long
-	// waits is since when new partitions of a topic wait for another member's commit. Callers hold starting.
-	waits map[string]time.Time
+	starting sync.Mutex // over the decision
+	// waits is since when new partitions wait for another member's commit, by the first of them. Callers hold starting.
+	waits map[offsets.TopicPartition]time.Time
 }
 
 // of decides once where partitions without a committed offset begin. One decision is

@@ -256,7 +256,6 @@ func (d *loader) begin(p *partition) bool {
 	if !d.table.begin(&p.Assigned, p.at.End) {
 		return false
 	}
-	p.Overtaken = d.start.doubtful(time.Now())
 	d.handler.Assigned(p.Assigned)
 	return true
 }

@@ -41,6 +41,8 @@ type owned struct {
 	unread   unreadRecord
 	open     openTransaction
 	stands   standstill
+	// refetches are those of a batch that the client could not read, and its broker has whole.
+	refetches refetches
 	// lastRead is when a poll last had records of it.
 	lastRead time.Time
 	stoppage

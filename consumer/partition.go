@@ -147,11 +147,12 @@ func (p *partition) started(offset int64) {
 	p.next(needsJournal)
 }
 
-// unjournalled goes on without a journal. The offset is new, or an operator has set it:
-// it gets an incarnation.
+// unjournalled goes on without a journal. An offset without an incarnation is new, or an operator has set it: it gets one.
+// A new one was committed with those of other partitions, by a member of this generation. A copy of that request may
+// arrive behind commits of this one, and would take them back.
 func (p *partition) unjournalled() {
 	if p.id.Incarnation == 0 {
-		p.id.Incarnation = rand.Uint64() | 1
+		p.id.Incarnation, p.Overtaken = rand.Uint64()|1, true
 	}
 	if !p.named.IsZero() { // what its records hold is not known
 		p.Again = 0

@@ -160,12 +160,18 @@ func TestWhatIsOutOfRangeIsAskedAboutUntilThereIsAnAnswer(t *testing.T) {
 	})
 }
 
-// TestABatchThatIsAnotherOneNowIsRead: it was compacted, or left out, since it was refused.
+// TestABatchThatIsAnotherOneNowIsRead: it was compacted, left out, or damaged on its way, or the error is none of a batch.
 func TestABatchThatIsAnotherOneNowIsRead(t *testing.T) {
+	unread := func(err error) func(f *fetchFaults, a offsets.Assignment) {
+		return func(f *fetchFaults, a offsets.Assignment) { f.unreadable(a, err) }
+	}
 	for name, look := range map[string]func(f *fetchFaults, a offsets.Assignment){
-		"too large":    func(f *fetchFaults, a offsets.Assignment) { f.tooLarge(a, &batches.TooLarge{Compressed: 7}) },
-		"it is gone":   func(f *fetchFaults, a offsets.Assignment) { f.tooLarge(a, &batches.TooLarge{Compressed: 7}) },
-		"broken, gone": func(f *fetchFaults, a offsets.Assignment) { f.broken(a, errors.New("its checksum is wrong")) },
+		"too large":  unread(&batches.TooLarge{Compressed: 7}),
+		"it is gone": unread(&batches.TooLarge{Compressed: 7}),
+		"broken":     unread(errors.New("its checksum is wrong")),
+		"of the client alone": func(f *fetchFaults, a offsets.Assignment) {
+			f.handle(a, errors.New("broker repeatedly omitted a requested partition"))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inGroup(t, func(g *group) {
@@ -175,7 +181,7 @@ func TestABatchThatIsAnotherOneNowIsRead(t *testing.T) {
 				time.Sleep(3 * time.Second)
 				for round := range 2 {
 					m.fetching.pause(m.assignment(0))
-					if name == "too large" {
+					if name != "it is gone" {
 						time.Sleep(2 * time.Second)
 						end = g.produce(0, 5)
 					}
@@ -197,13 +203,13 @@ func TestABatchOutsideTheLogIsWhatThePositionIs(t *testing.T) {
 		end := g.produce(0, 5)
 		time.Sleep(3 * time.Second)
 		m.table.while(m.assignment(0), func(o *owned) { o.next = end + 90 })
-		m.faults.broken(m.assignment(0), errors.New("its checksum is wrong"))
+		m.faults.unreadable(m.assignment(0), errors.New("its checksum is wrong"))
 		if v := m.view(0); v.Reason != Truncated || len(m.notRead()) != 0 || !strings.Contains(v.Stopped, fmt.Sprintf("position %d lies above the end of the log, %d", end+90, end)) {
 			t.Errorf("%+v, not read are %+v", v, m.notRead())
 		}
 		over := m.assignment(1)
 		over.Epoch += 7
-		if n := g.counts(kmsg.Metadata, func() { m.faults.broken(over, errors.New("x")) }); n != 0 || len(m.notRead()) != 0 {
+		if n := g.counts(kmsg.Metadata, func() { m.faults.unreadable(over, errors.New("x")) }); n != 0 || len(m.notRead()) != 0 {
 			t.Errorf("%d questions about an assignment that is over", n)
 		}
 	})
@@ -314,26 +320,32 @@ func TestABatchIsLookedForPastWhatNobodyReads(t *testing.T) {
 		m.SetPaused(true)
 		time.Sleep(2 * time.Second)
 		tx := g.NewClient(kgo.TransactionalID("aborts"))
-		if err := kafkatest.Transaction(context.Background(), tx, &kgo.Record{Topic: "t", Value: []byte("aborted")}); err != nil {
-			t.Fatal(err)
+		abort := func() {
+			if err := kafkatest.Transaction(context.Background(), tx, &kgo.Record{Topic: "t", Value: []byte("aborted")}); err != nil {
+				t.Fatal(err)
+			}
+			if err := tx.EndTransaction(context.Background(), kgo.TryAbort); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err := tx.EndTransaction(context.Background(), kgo.TryAbort); err != nil {
-			t.Fatal(err)
-		}
-		end := g.Produce(&kgo.Record{Topic: "t", Value: []byte("behind the aborted one and its marker")}) + 1
-		found, err := batches.At(context.Background(), m.cfg.Asking, partitionOf(0), end-1)
+		abort()                                                          // 0 and 1
+		g.bomb(2)                                                        // 2 and 3
+		abort()                                                          // 4 and 5
+		g.ProduceBatch("t", kafkatest.Batch(func(*kmsg.RecordBatch) {})) // 6 to 8
+		found, err := batches.At(context.Background(), m.cfg.Asking, partitionOf(0), 2)
 		if err != nil || found.First != 2 {
 			t.Fatalf("found %+v, %v", found, err)
 		}
-		const header = 61 // bytes of a batch in front of its records
-		m.faults.tooLarge(m.assignment(0), &batches.TooLarge{Compressed: found.Bytes - header})
-		m.faults.broken(m.assignment(0), errors.New("its checksum is wrong"))
+		for _, from := range []int64{0, 4} {
+			m.table.while(m.assignment(0), func(o *owned) { o.next = from })
+			m.faults.unreadable(m.assignment(0), errors.New("x"))
+		}
 		all := m.notRead()
-		if len(all) != 2 || all[0].First != 2 || all[0].Last != 2 || all[0].Records != 1 || all[0].Aborted || all[0].Broken || all[0].LeaderEpoch != found.LeaderEpoch {
+		if len(all) != 2 || all[0].First != 2 || all[0].Last != 3 || all[0].Records != 2 || all[0].Aborted || all[0].Broken || all[0].LeaderEpoch != found.LeaderEpoch {
 			t.Fatalf("not read are %+v, want the batch at 2", all)
 		}
-		if b := all[1]; b.First != 2 || b.Last != 2 || !b.Broken || !strings.Contains(b.Message, "offset 2 cannot be read: its checksum is wrong") {
-			t.Errorf("not read is %+v, want the batch at 2", b)
+		if b := all[1]; b.First != 6 || b.Last != 8 || !b.Broken || !strings.Contains(b.Message, "offset 6 cannot be read: ") || strings.HasSuffix(b.Message, "x") {
+			t.Errorf("not read is %+v, want the batch at 6", b)
 		}
 	})
 }

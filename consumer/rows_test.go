@@ -102,36 +102,23 @@ type begins struct {
 
 func (b *begins) Assigned(a facts.Assigned) { b.all = append(b.all, a) }
 
-// TestAPartitionThatBeginsAfterADoubtfulStartIsOvertaken for a while: its commits are repeated.
-func TestAPartitionThatBeginsAfterADoubtfulStartIsOvertaken(t *testing.T) {
+// TestAPartitionThatIsNotToBeReadDoesNotBegin, nor one whose assignment is over.
+func TestAPartitionThatIsNotToBeReadDoesNotBegin(t *testing.T) {
 	var log kafkatest.Log
 	h := new(begins)
-	d := &loader{table: newOwnership(), handler: h, start: new(groupStart), log: slog.New(slog.NewTextHandler(&log, nil))}
-	d.table.add(map[string][]int32{"t": {0, 1, 2, 3}})
+	d := &loader{table: newOwnership(), handler: h, log: slog.New(slog.NewTextHandler(&log, nil))}
+	d.table.add(map[string][]int32{"t": {0, 1}})
 	of := func(no int32) *partition {
 		p := new(partition)
 		p.Assignment = offsets.Assignment{TopicPartition: partitionOf(no), Epoch: d.table.rows[partitionOf(no)].Epoch}
 		p.Next, p.at.End = 5, 9
 		return p
 	}
-	until := func(at time.Duration) {
-		when := time.Now().Add(at)
-		d.start.doubtfulUntil.Store(&when)
-	}
-	began := d.begin(of(0))
-	until(time.Minute)
-	began = d.begin(of(1)) && began
-	until(-time.Second)
-	began = d.begin(of(2)) && began
-	if !began || len(h.all) != 3 || h.all[0].Overtaken || !h.all[1].Overtaken || h.all[2].Overtaken {
-		t.Errorf("begun %v: %+v", began, h.all)
-	}
-	refused := of(3)
+	refused, over := of(1), of(1)
 	refused.code, refused.reason = NoOffset, "its offset is gone"
-	over := of(3)
 	over.Epoch += 100
-	if d.begin(refused) || d.begin(over) || len(h.all) != 3 || len(log.Lines()) != 1 || len(log.Lines("level=ERROR", "partition is not read", "partition=3", "its offset is gone")) != 1 {
-		t.Errorf("%d have begun, said %s", len(h.all), &log)
+	if !d.begin(of(0)) || d.begin(refused) || d.begin(over) || len(h.all) != 1 || len(log.Lines()) != 1 || len(log.Lines("level=ERROR", "partition is not read", "partition=1", "its offset is gone")) != 1 {
+		t.Errorf("%+v have begun, said %s", h.all, &log)
 	}
 	over.code, over.reason = NoOffset, "x"
 	if d.begin(over) || len(log.Lines()) != 1 {

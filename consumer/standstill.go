@@ -32,8 +32,8 @@ type standstill struct {
 	next  int64     // read position that the rest is of
 	from  int64     // nothing before is to be read
 	since time.Time // records were seen unread there, or the log's end was not told; zero: neither
-	// stood is for how long that has been so while reading went on, since the last look for the cause. seen is when
-	// that was added up.
+	// stood is for how long that has been so while reading went on, since the last look for the cause. seen is up to when
+	// that was added up: nothing is added for the time up to a look at which reading did not go on.
 	stood time.Duration
 	seen  time.Time
 	why   string // what the last look has found
@@ -129,7 +129,7 @@ func (t *ownership) standing(ends, stable map[offsets.TopicPartition]int64, resu
 		case !o.loaded || o.stopped() || told && committed <= o.stands.from:
 			o.stands.clear()
 		case !reading:
-			o.stands.seen = time.Time{}
+			o.stands.seen = now
 		case !o.stands.hasStood(resumed, now):
 		case !told:
 			s.silent = append(s.silent, o.Assignment)

@@ -78,6 +78,27 @@ func TestAPauseIsNoStandstill(t *testing.T) {
 	}
 }
 
+// TestWhileThePollLoopIsBusyNothingStandsStill: nobody takes what the client has fetched, and nothing was paused.
+func TestWhileThePollLoopIsBusyNothingStandsStill(t *testing.T) {
+	rows, now := unreadRows(5), time.Now()
+	ends := map[offsets.TopicPartition]int64{{Topic: "delayed"}: 105}
+	look := func(after time.Duration, reading bool) int {
+		now = now.Add(after)
+		return len(rows.standing(ends, ends, time.Time{}, reading, now).behind)
+	}
+	for _, step := range []struct {
+		after   time.Duration
+		reading bool
+		behind  int
+	}{
+		{0, true, 0}, {standsFor / 2, true, 0}, {standsFor, false, 0}, {standsFor / 4, true, 0}, {standsFor, false, 0}, {standsFor/4 - 1, true, 0}, {1, true, 1},
+	} {
+		if got := look(step.after, step.reading); got != step.behind {
+			t.Errorf("%v later, reading goes on: %v: %d stand still, want %d", step.after, step.reading, got, step.behind)
+		}
+	}
+}
+
 // TestACauseCountsWhenItIsFoundTwice, and where the client may be about to read a partition only if it passes over it.
 func TestACauseCountsWhenItIsFoundTwice(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -233,12 +233,12 @@ func TestACommitRequestSaysWhoSendsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
-	out := (&committer{client: closed, group: "g"}).sendOne(context.Background(), commits)
+	out := (&committer{client: closed, group: "g", broken: new(brokenCommits)}).sendOne(context.Background(), commits)
 	if len(out) != 2 {
 		t.Fatalf("%d answers of 2", len(out))
 	}
 	for i, r := range out {
-		if r.Err == nil || r.Low != commits[i].Low || r.Partition != int32(i) || r.Unsent || r.Fenced || r.Gone || r.Hopeless {
+		if r.Err == nil || !r.MayArrive || r.Low != commits[i].Low || r.Partition != int32(i) || r.Unsent || r.Fenced || r.Gone || r.Hopeless {
 			t.Errorf("answer %+v", r)
 		}
 	}

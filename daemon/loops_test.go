@@ -34,7 +34,7 @@ func TestEachLoopTurnsAsOftenAsItSays(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
-		time.Sleep(10 * time.Second)
+		time.Sleep(70 * time.Second) // a new group's commits are repeated for a minute
 		for round := range 2 {
 			before := in.loopTurns()
 			time.Sleep(time.Minute)

@@ -38,6 +38,7 @@ func TestNumbersOfCommitsThatAreRefused(t *testing.T) {
 	numbered(t, func(w *fixture, k *truth, settings []string) {
 		in := w.start(settings...)
 		in.ready()
+		time.Sleep(time.Minute) // for so long a new group's commits are repeated
 		n := w.watch(in, k)
 		told := expected{".last_errors[#]": 1, ".last_errors[0].target": "commit of delayed", ".last_errors[0].detail": has("UNKNOWN_SERVER_ERROR")}
 		for range 2 {

@@ -167,6 +167,7 @@ func TestNumbersOfASetThatFitsNowhere(t *testing.T) {
 		w.LimitMetadata(300)
 		in := w.start("LAYOVER_JOURNAL=off")
 		in.ready()
+		time.Sleep(time.Minute) // for so long a new group's commits are repeated
 		n := w.beside(in)
 		off := expected{m("journal_usable", "topic", ingress): gone, ".journal.topics[" + ingress + "].state": "off"}
 		overflows := func(v any) expected {

@@ -7,6 +7,6 @@ type UnreadBatch struct {
 	Records     int64  // as its header counts them
 	LeaderEpoch int32  // in which it was written, below 0 where that is not known
 	Aborted     bool   // of an aborted transaction: nobody is to read it
-	Broken      bool   // nobody can read it: First alone is known, and no letter stands for it
+	Broken      bool   // nobody can read it: Last is First where its header does not tell, and no letter stands for it
 	Message     string // the fault and its remedy; nothing of a record is in it, as status shows it to everybody
 }

@@ -73,6 +73,9 @@ type CommitResult struct {
 	Gone bool
 	// Hopeless: the member may not commit it. No try within seconds mends it.
 	Hopeless bool
-	TookMs   int64 // from sending it to its answer
-	Unsent   bool  // it was not even sent
+	// MayArrive: a copy of the request may arrive later. The client has given up a connection that it was written to,
+	// or has given it up itself.
+	MayArrive bool
+	TookMs    int64 // from sending it to its answer
+	Unsent    bool  // it was not even sent
 }

@@ -68,16 +68,23 @@ func (r Reader) Unread(b *offsets.UnreadBatch, letter Body) bool {
 	return true
 }
 
-// broken goes over a batch that an operator has left out: it is finished, and so is all
-// up to where the reader goes on. Any other stops the partition.
+// broken goes over a batch that an operator has left out: it is finished. What is finished behind it is left out as by
+// any jump. Any other stops the partition. Of one that a jump has gone over meanwhile nothing is to be decided.
 func (r Reader) broken(b *offsets.UnreadBatch) bool {
 	c, p := r.core, r.part
-	at := max(b.First, p.next)
-	if !p.Window.Finished(at) {
-		p.halt(&c.effects, HaltNotice{Offset: at, Reason: b.Message, Unreadable: true})
-		return false
+	to := p.next
+	if b.Last >= p.next {
+		at := max(b.First, p.next)
+		if !p.Window.Finished(at) {
+			p.halt(&c.effects, HaltNotice{Offset: at, Reason: b.Message, Unreadable: true})
+			return false
+		}
+		to = p.leavesOut(at, b.Last+1)
+		p.finished += p.finishRange(p.next, at) // gaps in front of it
+		c.stats.Jumped += to - at
+		p.next = to
 	}
-	c.effects.Jumps = append(c.effects.Jumps, Jump{p.Assignment, p.Window.NextUnfinished(at), p.factsEpoch(), true})
+	c.effects.Jumps = append(c.effects.Jumps, Jump{p.Assignment, to, p.factsEpoch(), true})
 	return true
 }
 

@@ -217,6 +217,50 @@ func TestABatchOfALaterLeaderEpochEndsWhatWasKnown(t *testing.T) {
 	}
 }
 
+// TestABatchThatIsLeftOutIsGoneOver with the finished stretch behind it. What stands in front of the batch are gaps. While
+// a record with an id waits, commands that count again are read.
+func TestABatchThatIsLeftOutIsGoneOver(t *testing.T) {
+	for name, test := range map[string]struct {
+		id          string // of record 0, "": it has none
+		again       int64
+		first, last int64 // of the batch
+		to, jumped  int64 // where reading goes on, and offsets jumped over
+	}{
+		"all that is finished":               {"", 0, 3, 5, 15, 12},
+		"a header that says nothing":         {"", 0, 3, 3, 15, 12},
+		"it is left out in part":             {"", 0, 3, 20, 15, 12},
+		"every command counts again":         {"a", 0, 3, 5, 6, 3},
+		"those from within it on do":         {"a", 4, 3, 5, 6, 3},
+		"those from behind it on do":         {"a", 10, 3, 5, 10, 7},
+		"none of those behind it does":       {"a", 15, 3, 5, 15, 12},
+		"said of what is jumped over by now": {"", 0, 0, 0, 1, 0},
+	} {
+		r := newRig(t, nil)
+		w := offsets.NewWindow(0)
+		w.FinishRange(3, 15)
+		r.Assign(facts.Assigned{Assignment: offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, Window: w, Committed: true, LeaderEpoch: 4, Again: test.again, StableEnd: test.to})
+		a := r.arrival(0, 60_000, "0")
+		if test.id != "" {
+			a = r.named(0, 60_000, test.id)
+		}
+		r.must(a)
+		r.Take()
+		if !r.unread(offsets.UnreadBatch{First: test.first, Last: test.last, Broken: true, LeaderEpoch: -1, Message: "its checksum is wrong"}) {
+			t.Errorf("%s: the partition has stopped", name)
+		}
+		want := Jump{offsets.Assignment{TopicPartition: partitionOf(0), Epoch: 1}, test.to, 4, true}
+		if e := r.Take(); len(e.Halts) != 0 || !slices.Equal(e.Jumps, []Jump{want}) {
+			t.Errorf("%s: %+v, want %+v", name, e, want)
+		}
+		r.pass(1)
+		p, s := r.parts.byTopic[partitionOf(0)], r.Snapshot()
+		if p.next != test.to || !p.barrier.over || s.Jumped != test.jumped || test.to > 1 && !p.Window.Finished(2) {
+			t.Errorf("%s: reading goes on at %d, %d jumped over, all is read: %v, the gap is finished: %v", name, p.next, s.Jumped, p.barrier.over, p.Window.Finished(2))
+		}
+		r.audit()
+	}
+}
+
 // batchModel is a batch of the model's log.
 type batchModel struct {
 	first, last int64

@@ -9,6 +9,8 @@ type commitState struct {
 	// doubtful: the lease ran out while the commit was underway. Its answer may be
 	// older than that, and is no proof of membership.
 	doubtful bool
+	// mayArrive: a copy of an earlier commit may arrive later, and none has succeeded since.
+	mayArrive bool
 	// repeatUntil: until then commits go out though there is nothing new to say, in
 	// MonotonicMs.
 	repeatUntil int64
@@ -18,10 +20,10 @@ type commitState struct {
 	metadata                int // characters of the last successful one's metadata
 }
 
-// A commit that takes slowMs may have been sent twice, on a connection that its client
-// gave up and on the next one. The first then may reach the coordinator behind newer
-// ones, and undo them. So commits go on at their interval for the next repeatForMs: the
-// next one repeats whatever was undone.
+// A commit that takes slowMs may have been sent twice, on a connection that its client gave up and on the next one. So may
+// a quick one, of which the client tells, and one that has failed may still be on its way. The first copy then may reach
+// the coordinator behind newer ones, and undo them. So from the next success on commits go on at their interval for
+// repeatForMs: the next one repeats whatever was undone.
 const (
 	slowMs      = 1000
 	repeatForMs = 60_000
@@ -82,13 +84,14 @@ func (c *Core) Committed(r offsets.CommitResult) {
 	if !r.Unsent {
 		c.stats.Committed.observe(&LatenessBounds, r.TookMs)
 	}
+	p.commit.mayArrive = p.commit.mayArrive || r.MayArrive || r.TookMs >= slowMs
 	if r.Err == nil {
 		c.stats.Commits++
 		c.stats.LastCommitMs, p.commit.metadata = c.now.WallMs, len(r.Metadata)
 		p.moved.committing = 0
 		p.commit.finishedSaid, p.commit.low, p.commit.left = r.Finished, r.Low, r.Left
-		if r.TookMs >= slowMs {
-			p.commit.repeatUntil = c.now.MonotonicMs + repeatForMs
+		if p.commit.mayArrive {
+			p.commit.mayArrive, p.commit.repeatUntil = false, c.now.MonotonicMs+repeatForMs
 		}
 		if below := p.Facts.Committed(r.Journal, p.runsCommitted(&r.Commit), c.now.AnsweredMs); below >= 0 {
 			c.journals.remove(p, below)

@@ -133,14 +133,20 @@ func TestTwoRefusalsOfOneSizeHalveTheLimitOnce(t *testing.T) {
 	}
 }
 
-func TestASlowCommitIsSaidAgainForAMinute(t *testing.T) {
+// TestACommitThatMayArriveAgainIsSaidAgainForAMinute, from the next one on that succeeds.
+func TestACommitThatMayArriveAgainIsSaidAgainForAMinute(t *testing.T) {
+	refused := errors.New("the coordinator is loading")
 	for name, test := range map[string]struct {
-		tookMs int64
+		answer offsets.CommitResult
 		again  int // commits in the two minutes after it, one a second
 	}{
-		"quick":                        {999, 0},
-		"perhaps sent twice":           {1000, 59},
-		"Kafka was away for a quarter": {900_000, 59},
+		"quick":                        {offsets.CommitResult{TookMs: 999}, 0},
+		"perhaps sent twice":           {offsets.CommitResult{TookMs: 1000}, 59},
+		"Kafka was away for a quarter": {offsets.CommitResult{TookMs: 900_000}, 59},
+		"quick and sent twice":         {offsets.CommitResult{TookMs: 999, MayArrive: true}, 59},
+		"refused":                      {offsets.CommitResult{TookMs: 999, Err: refused}, 1},
+		"refused late":                 {offsets.CommitResult{TookMs: 1000, Err: refused}, 60},
+		"given up":                     {offsets.CommitResult{TookMs: 999, Err: refused, MayArrive: true}, 60},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
@@ -152,7 +158,8 @@ func TestASlowCommitIsSaidAgainForAMinute(t *testing.T) {
 			if len(cs) != 1 {
 				t.Fatalf("%d commits, want 1", len(cs))
 			}
-			r.Committed(offsets.CommitResult{Commit: cs[0], TookMs: test.tookMs})
+			test.answer.Commit = cs[0]
+			r.Committed(test.answer)
 			again := 0
 			for range 120 {
 				r.pass(1000)

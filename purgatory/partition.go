@@ -225,13 +225,20 @@ func (p *partition) jump(c *Core) {
 		return
 	}
 	p.finishedUntil = p.Window.NextUnfinished(p.next)
-	to := p.finishedUntil
-	if p.named > 0 { // commands count again from there on, and may be about one of these
-		to = min(to, max(p.Again, p.next))
-	}
+	to := p.leavesOut(p.next, p.next)
 	if to-p.next > c.cfg.JumpOver {
 		c.stats.Jumped += to - p.next
 		p.next = to
 		c.effects.Jumps = append(c.effects.Jumps, Jump{p.Assignment, p.next, p.factsEpoch(), false})
 	}
+}
+
+// leavesOut returns up to where a finished stretch that begins at an offset need not be read, least at the earliest. From
+// Again on commands in it count again, where a record with an id waits that they may be about.
+func (p *partition) leavesOut(from, least int64) int64 {
+	to := p.Window.NextUnfinished(from)
+	if p.named > 0 {
+		to = min(to, max(p.Again, least))
+	}
+	return to
 }

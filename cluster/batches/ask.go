@@ -35,22 +35,21 @@ func (f *Found) Passable() bool {
 
 // IsBehind says whether a reader that stands at an offset is past the batch, which is the one that holds that offset or a
 // later one. Compaction takes a batch's last records, and leaves its last offset. So its records are read, of at most
-// limit bytes decompressed: where they cannot be, the reader is not past them.
+// limit bytes decompressed: where they cannot be, the reader is not past them. A reader decompresses also what is of an
+// aborted transaction.
 func (f *Found) IsBehind(of offsets.TopicPartition, offset int64, limit int) bool {
-	if f.Passable() {
-		return true
-	}
-	if f.First >= offset || !f.Codec.Known() {
+	passable := f.Passable()
+	if !passable && (f.First >= offset || !f.Codec.Known()) {
 		return false
 	}
 	records, err := f.Read(of, limit)
-	return err == nil && (len(records) == 0 || records[len(records)-1].Offset < offset)
+	return err == nil && (passable || len(records) == 0 || records[len(records)-1].Offset < offset)
 }
 
 // Read reads the records of the batch, as a member of a group would that decompresses at
-// most limit bytes.
+// most limit bytes. It reads also what has no header that Parse knows, the messages of magic 0 and 1.
 func (f *Found) Read(of offsets.TopicPartition, limit int) ([]*kgo.Record, error) {
-	if f.Damage != nil {
+	if f.Damage != nil && !f.isOld() {
 		return nil, f.Damage
 	}
 	answer := kmsg.NewFetchResponseTopicPartition()
@@ -58,6 +57,11 @@ func (f *Found) Read(of offsets.TopicPartition, limit int) ([]*kgo.Record, error
 	out, _ := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{Offset: f.First, Topic: of.Topic, Partition: of.Partition},
 		&answer, NewDecompressor(limit, false), nil)
 	return out.Records, out.Err
+}
+
+// isOld says whether it is a whole message of magic 0 or 1.
+func (f *Found) isOld() bool {
+	return errors.Is(f.Damage, ErrLayout) && f.Bytes > atMagic && f.Bytes <= len(f.Raw) && f.Raw[atMagic] < 2
 }
 
 // ErrNone is an offset at or beyond which no batch is committed.

@@ -91,9 +91,6 @@ func (e *TooLarge) Error() string {
 	return fmt.Sprintf("%d bytes decompress to more than the limit", e.Compressed)
 }
 
-// Matches says whether a batch that Parse found is the one, by its size.
-func (e *TooLarge) Matches(h *Header) bool { return h.Bytes == headerBytes+e.Compressed }
-
 // ErrLater is the error of a batch for which there is room once the batches that were
 // decompressed before have been taken.
 var ErrLater = errors.New("the batches decompressed before are not taken yet")
