@@ -28,8 +28,8 @@ type fetchFaults struct {
 	jumps         *jumper
 	handler       Handler
 	log           *slog.Logger
-	maxDecompress int // bytes that one batch may decompress to
-	judging       sync.Mutex
+	maxDecompress int        // bytes that one batch may decompress to
+	judging       sync.Mutex // held while a batch is decompressed
 }
 
 // fetchMeaning is the meaning of an error of fetching a partition.
@@ -41,7 +41,7 @@ const (
 	fetchEnds                        // the client or the assignment does
 	logTruncated                     // below the read position
 	outsideLog                       // the read position is, or was for a moment
-	batchUnread                      // its bytes are too large decompressed, or cannot be decoded
+	batchUnread                      // a batch takes too much decompressed, cannot be decoded, or has nothing to do with it
 )
 
 // meaningOf returns the meaning of an error of fetching. Of brokers' errors OFFSET_OUT_OF_RANGE
