@@ -1,6 +1,10 @@
 package purgatory
 
-import "layover/purgatory/far"
+import (
+	"slices"
+
+	"layover/purgatory/far"
+)
 
 const (
 	// giveUpMs is how long before its deadline a record is parked again whose copy is not answered.
@@ -137,6 +141,11 @@ func (r *Runs) giveUp() {
 		r.stats.Gathered--
 		r.park(p, c.loc)
 	}
+}
+
+// gives reports whether a copy is in flight of what is at a place, and was parked again.
+func (r *Runs) gives(p *partition, at place) bool {
+	return p.moved.given > 0 && slices.ContainsFunc(r.flying, func(c copying) bool { return c.given && c.from == p.src && c.place == at })
 }
 
 // lateAnswer takes the answer to the copy of a record that was parked again. Where the record has

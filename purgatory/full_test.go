@@ -50,7 +50,7 @@ func TestAFullPartitionIsCleaned(t *testing.T) {
 // TestNothingIsMovedAgainBehindACopyThatStaysUnfinished: its partition was halted by it, and nothing is deleted
 // before somebody begins with that. Else what waits would be written again and again, and fill the disk.
 func TestNothingIsMovedAgainBehindACopyThatStaysUnfinished(t *testing.T) {
-	r, a, found := renewingWith(t, func(c *Config) { c.OnInvalid, c.DeadLetterTopic = Halt, "" })
+	r, a, found := renewingWith(t, halting)
 	r.Runs().Usable(ingress, true)
 	x := r.parts.byTopic[partitionOf(0)].moved.index
 	v := r.Runs().Visits(nil, 5000, 5000)[0]

@@ -303,10 +303,11 @@ func (p *partition) finish(at place) {
 	}
 }
 
-// isFinished reports whether what is at a place has its outcome.
+// isFinished reports whether what is at a place has its outcome. A copy in memory may be stale, and what stands at
+// its offset now be finished: then the answer is no until it has ended.
 func (p *partition) isFinished(at place) bool {
 	if copyAt, ok := at.inRuns(); ok {
-		return p.moved.index.Finished(copyAt)
+		return p.moved.stale[copyAt] == 0 && p.moved.index.Finished(copyAt)
 	}
 	return p.Window.Finished(int64(at))
 }

@@ -123,11 +123,29 @@ func (r *Runs) Left(a offsets.Assignment, topic offsets.TopicID, end int64) *off
 	return m.left
 }
 
-// stays notes that what is at a place stays unfinished, and is in memory no more: its partition is halted.
-func (m *moved) stays(at place) {
-	if copyAt, ok := at.inRuns(); ok {
+// stays notes that what is at a place stays unfinished, and is in memory no more: its partition is halted. A stale
+// copy is lost by that, unless a copy of it is on its way. It is not taken for one where another copy in memory stands
+// at its offset.
+func (r *Runs) stays(p *partition, at place) {
+	m := &p.moved
+	copyAt, ok := at.inRuns()
+	switch {
+	case !ok:
+	case m.stale[copyAt] == 0 || m.holds(copyAt):
 		m.halted.Finish(copyAt + 1)
+	case !r.gives(p, at):
+		m.ended(copyAt)
+		r.lose(p, 1)
 	}
+}
+
+// holds reports whether a copy in memory may be the one that stands at an offset of the log.
+func (m *moved) holds(copyAt int64) bool {
+	if m.index != nil {
+		return m.index.Holds(copyAt)
+	}
+	_, ok := m.carried[copyAt]
+	return ok
 }
 
 // firstHalted returns the first copy that stays unfinished, math.MaxInt64 where none does.

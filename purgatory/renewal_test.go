@@ -27,6 +27,9 @@ func renewingWith(t *testing.T, with func(*Config)) (*rig, offsets.Assignment, [
 	return r, a, found
 }
 
+// halting has a record that is rejected stay unfinished.
+func halting(c *Config) { c.OnInvalid, c.DeadLetterTopic = Halt, "" }
+
 // begin begins with a runs log that ends at an offset.
 func (r *rig) begin(a offsets.Assignment, end int64, epoch int32) *far.Index {
 	window := offsets.NewWindow(0)
@@ -41,15 +44,26 @@ func (r *rig) begin(a offsets.Assignment, end int64, epoch int32) *far.Index {
 // loads gives the answer to the one visit that is due, and loads what is taken.
 func (r *rig) loads(a offsets.Assignment, found []far.Found, epoch int32, end int64) (loaded int, renewed bool) {
 	r.Helper()
-	visits := r.Runs().Visits(nil, 5000, 5000)
+	return r.loadsAhead(5000, a, found, epoch, end)
+}
+
+// loadsAhead is loads of what is due within so many ms.
+func (r *rig) loadsAhead(ms int64, a offsets.Assignment, found []far.Found, epoch int32, end int64) (loaded int, renewed bool) {
+	r.Helper()
+	visits := r.Runs().Visits(nil, ms, ms)
 	if len(visits) != 1 {
 		r.Fatalf("%d visits, want one", len(visits))
 	}
-	return r.answers(a, visits[0], found, epoch, end)
+	return r.answersAhead(ms, a, visits[0], found, epoch, end)
 }
 
 func (r *rig) answers(a offsets.Assignment, v Visit, found []far.Found, epoch int32, end int64) (loaded int, renewed bool) {
-	take, renewed := r.Runs().Take(&Visited{Visit: v, Until: v.To, Found: found, Highest: epoch, End: end}, 5000, 1000, nil)
+	r.Helper()
+	return r.answersAhead(5000, a, v, found, epoch, end)
+}
+
+func (r *rig) answersAhead(ms int64, a offsets.Assignment, v Visit, found []far.Found, epoch int32, end int64) (loaded int, renewed bool) {
+	take, renewed := r.Runs().Take(&Visited{Visit: v, Until: v.To, Found: found, Highest: epoch, End: end}, ms, 1000, nil)
 	for _, i := range take {
 		l, ok := r.Loader(a)
 		if !ok {
@@ -112,7 +126,7 @@ func TestCopiesInMemoryAreDeliveredThoughTheirLogIsTruncated(t *testing.T) {
 // TestACopyThatStaysUnfinishedIsCountedOnceItsLogIsTruncated: it is in memory no more. What is written
 // anew there has its own outcome.
 func TestACopyThatStaysUnfinishedIsCountedOnceItsLogIsTruncated(t *testing.T) {
-	r, a, found := renewingWith(t, func(c *Config) { c.OnInvalid, c.DeadLetterTopic = Halt, "" })
+	r, a, found := renewingWith(t, halting)
 	r.loads(a, found, 0, 0)
 	r.pass(2000)
 	for i, d := range r.offer() {

@@ -32,7 +32,7 @@ func (c *Core) settle() {
 			p.finish(h.place())
 		case unfinished:
 			c.stats.Unfinished++
-			p.moved.stays(h.place())
+			c.runs.stays(p, h.place())
 			p.halt(&c.effects, HaltNotice{Offset: h.offset, Reason: e.failure.reason + ": " + e.failure.message, Copied: h.marks&isCopy != 0})
 		case handedOver:
 			c.stats.HandedOver += e.records()

@@ -211,6 +211,9 @@ func (x *Index) Taken(yield func(offset int64) bool) {
 	}
 }
 
+// Holds reports whether the copy at an offset was taken, and is not finished.
+func (x *Index) Holds(offset int64) bool { return x.taken.Finished(offset) && !x.window.Finished(offset) }
+
 // Left returns the finished offsets below one, with which another index may begin.
 func (x *Index) Left(end int64) *offsets.Window { return Clip(x.window, end) }
 

@@ -272,11 +272,16 @@ func (in *instance) copied(c *copying, acked bool) {
 	before := in.core.Snapshot().Moved
 	in.core.Runs().Moved(in.clock(), []purgatory.Answer{{ID: c.move.ID, Acked: acked, Offset: c.offset, Bytes: int64(len(c.entry.body))}})
 	// The core may not believe an answer whose offset it knows otherwise.
-	if own := in.still(c.part, c.epoch); own != nil && in.core.Snapshot().Moved > before {
-		if c.life != own.life || own.opening != nil {
+	own := in.still(c.part, c.epoch)
+	known := own != nil && own.opening == nil && c.life == own.life
+	if own != nil && in.core.Snapshot().Moved > before {
+		if !known {
 			w.fail("%v counts as moved by an answer to an index that is gone", c.entry)
 		}
 		own.end(c.entry, c.move.Copy)
+	}
+	if acked && known && w.group.owner[c.part] == in.member && w.runs.logs[c.part].has(c) { // it counts, whatever became of others
+		c.entry.lost = false
 	}
 	in.effects()
 	in.observe()

@@ -95,6 +95,11 @@ func (r *runsTopic) lose(l *runsLog, from, to int64) {
 	}
 }
 
+// has says whether a copy stands where it was written.
+func (l *runsLog) has(c *copying) bool {
+	return c.offset >= l.start && c.offset < l.end() && l.entries[c.offset].entry == c.entry
+}
+
 // stands says whether the log has a copy of an entry, other than the one at an offset.
 func (l *runsLog) stands(e *entry, but int64) bool {
 	for _, o := range l.places[e] {
