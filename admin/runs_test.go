@@ -39,13 +39,23 @@ func TestWhyNothingIsMoved(t *testing.T) {
 		"about to be made":              {func(s *Sample) { topic(s).State = "missing" }, "missing", false, false, "is about to be made"},
 		"not asked about yet":           {func(s *Sample) { topic(s).State = "unknown" }, "unknown", false, false, "Nobody knows yet whether"},
 		"nobody answers about it":       {func(s *Sample) { topic(s).State, topic(s).Err = "unknown", "metadata: timeout" }, "unknown", true, false, "can be used: metadata: timeout."},
-		"a member of an old release":    {func(s *Sample) { s.Runs.Older = true }, "older_member", true, false, "Upgrade every member"},
-		"no member":                     {func(s *Sample) { s.Runs.Older, s.Group.Joined, s.CaughtUp = true, false, false }, "older_member", false, false, ""},
-		"copies are refused":            {func(s *Sample) { topic(s).Refused = "NOT_ENOUGH_REPLICAS" }, "failing", true, false, "takes no copies: NOT_ENOUGH_REPLICAS."},
-		"too many runs":                 {func(s *Sample) { runsOf(s, 2).Full = true }, "full", true, false, "has 4,096 runs in partition 2, as many as there may be"},
-		"too many runs in several":      {func(s *Sample) { runsOf(s, 2).Full, runsOf(s, 0).Full = true, true }, "full", true, false, "4,096 runs in partitions 0, 2, as"},
-		"partitions are not known":      {func(s *Sample) { runsOf(s, 1).Known = false }, "opening", false, false, "What waits in partition 1 of the runs topic delayed.layover-orders.runs is not known yet."},
-		"and cannot be asked about":     {func(s *Sample) { runsOf(s, 1).Known, topic(s).Unread = false, "NOT_LEADER" }, "opening", true, false, "is not known yet: NOT_LEADER. Nothing"},
+		"a member of an old release":    {func(s *Sample) { s.Runs.OlderSince = time.Now() }, "older_member", true, false, "Upgrade every member"},
+		"it joins again": {func(s *Sample) {
+			s.Runs.OlderSince, s.Runs.JoiningSince, s.Runs.JoinTakes = time.Now(), time.Now(), time.Minute
+		}, "older_member", true, false, "Upgrade every member"},
+		"a rebalance": {func(s *Sample) {
+			s.Runs.JoiningSince, s.Runs.JoinTakes = time.Now().Add(-50*time.Second), time.Minute
+		}, "joining", false, false, "A rebalance of the group goes on. So nobody knows whether a member is of a release that knows no runs, and nothing is moved."},
+		"rebalances without end": {func(s *Sample) {
+			s.Runs.JoiningSince, s.Runs.JoinTakes = time.Now().Add(-70*time.Second), time.Minute
+		}, "joining", true, false, "see which members join again and again: kafka-consumer-groups.sh --bootstrap-server $KAFKA_BROKERS --describe --group layover-orders --state"},
+		"no lease":                  {func(s *Sample) { s.Group.LeaseValid = false }, "lease", false, false, "The group's coordinator has not confirmed this member lately. So"},
+		"no member":                 {func(s *Sample) { s.Group.LeaseValid, s.Group.Joined, s.CaughtUp = false, false, false }, "lease", false, false, ""},
+		"copies are refused":        {func(s *Sample) { topic(s).Refused = "NOT_ENOUGH_REPLICAS" }, "failing", true, false, "takes no copies: NOT_ENOUGH_REPLICAS."},
+		"too many runs":             {func(s *Sample) { runsOf(s, 2).Full = true }, "full", true, false, "has 4,096 runs in partition 2, as many as there may be"},
+		"too many runs in several":  {func(s *Sample) { runsOf(s, 2).Full, runsOf(s, 0).Full = true, true }, "full", true, false, "4,096 runs in partitions 0, 2, as"},
+		"partitions are not known":  {func(s *Sample) { runsOf(s, 1).Known = false }, "opening", false, false, "What waits in partition 1 of the runs topic delayed.layover-orders.runs is not known yet."},
+		"and cannot be asked about": {func(s *Sample) { runsOf(s, 1).Known, topic(s).Unread = false, "NOT_LEADER" }, "opening", true, false, "is not known yet: NOT_LEADER. Nothing"},
 		"nor about what waits there": {func(s *Sample) {
 			*runsOf(s, 1), topic(s).Unread = purgatory.RunsView{TopicPartition: runsOf(s, 1).TopicPartition, Holds: true}, "NOT_LEADER"
 		}, "opening", true, true,
@@ -103,12 +113,12 @@ func TestWhyNothingIsMoved(t *testing.T) {
 		})
 	}
 	s := ordinary(time.Now())
-	s.Pauses, s.Runs.Older = []Pause{{Reason: PauseBytes}}, true
+	s.Pauses = []Pause{{Reason: PauseBytes}}
 	s.Runs.OlderSince = time.Now().Add(-time.Hour)
 	if sick := look(s, time.Now()).sick; len(sick) != 1 || sick[0].Reason != runsOlder || !sick[0].Since.Equal(s.Runs.OlderSince) {
 		t.Errorf("reading is paused for memory: %+v, want it since %v", sick, s.Runs.OlderSince)
 	}
-	s.Runs.Older = false
+	s.Runs.OlderSince = time.Time{}
 	runsOf(&s, 3).GapSinceMs, s.Runs.Topics[0].UnreadSince = time.Now().Add(-time.Hour).UnixMilli(), time.Now()
 	if sick := look(s, time.Now()).sick; len(sick) != 1 || sick[0].Reason != runsUnread || sick[0].Since.UnixMilli() != runsOf(&s, 3).GapSinceMs {
 		t.Errorf("a gap is not read: %+v, want it since it is there", sick)

@@ -12,6 +12,8 @@ import (
 const (
 	runsOff     = "off"          // a setting says so
 	runsOlder   = "older_member" // a member of the group would not know of what was moved
+	runsJoining = "joining"      // of a rebalance: nobody knows whether such a member is there
+	runsNoLease = "lease"        // the same, as the coordinator counts on this member no more
 	runsFull    = "full"         // a partition has as many runs as it may have
 	runsOpening = "opening"      // of a partition nobody knows yet what waits
 	runsFailing = "failing"      // copies are refused, or not answered
@@ -43,8 +45,12 @@ func (t runsHealth) blocked() string {
 		return runsOff
 	case t.State != runsUsable:
 		return strings.ReplaceAll(t.State, " ", "_")
-	case t.v.Runs.Older:
+	case !t.v.Group.LeaseValid:
+		return runsNoLease
+	case !t.v.Runs.OlderSince.IsZero():
 		return runsOlder
+	case !t.v.Runs.JoiningSince.IsZero():
+		return runsJoining
 	case t.Refused != "":
 		return runsFailing
 	case len(t.waits.full) > 0:
@@ -145,19 +151,23 @@ func (t runsHealth) since(reason string) instant {
 		return instant{t.UnreadSince}
 	case runsOlder:
 		return instant{t.v.Runs.OlderSince}
+	case runsJoining:
+		return instant{t.v.Runs.JoiningSince}
 	case runsFull:
 		return millis(t.waits.fullSinceMs)
 	}
 	return instant{}
 }
 
-// passes reports whether a reason is one of the first seconds after a start or a rebalance.
+// passes reports whether a reason is one of a start or a rebalance, or a finding of its own.
 func (t runsHealth) passes(reason string) bool {
 	switch reason {
 	case "unknown", "missing", runsOpening: // it is about to be asked about, made, or read
 		return t.Warning == "" && t.fault() == ""
-	case runsOlder: // whoever is no member knows of no other
-		return !t.v.Group.Joined
+	case runsJoining:
+		return t.v.now.Sub(t.v.Runs.JoiningSince) <= t.v.Runs.JoinTakes
+	case runsNoLease: // the group is what is sick
+		return true
 	}
 	return false
 }
@@ -172,7 +182,9 @@ func (v *view) readsLateText() string {
 func (t runsHealth) short(reason string) string {
 	switch reason {
 	case runsOlder:
-		return fmt.Sprintf("nothing is moved to %s, as a member of an older release may be in the group", t.Name)
+		return fmt.Sprintf("nothing is moved to %s, as a member of an older release is in the group", t.Name)
+	case runsJoining:
+		return fmt.Sprintf("nothing is moved to %s, as a rebalance of the group does not end", t.Name)
 	case runsUnread:
 		if t.isUnread() {
 			return fmt.Sprintf("copies in %s are due and cannot be read", t.Name)
@@ -208,8 +220,10 @@ func (t runsHealth) text(reason string) string {
 	case runsOff:
 		return fmt.Sprintf("Nothing of the ingress topic %s is moved to runs, because of %s. What was moved before is read and delivered.", t.Ingress, t.Off)
 	case runsOlder:
-		return "A member of the group may be of a release that knows no runs, and would not deliver what was moved: so nothing is moved. " + runsStay +
+		return "A member of the group is of a release that knows no runs, and would not deliver what was moved: so nothing is moved. " + runsStay +
 			" Upgrade every member, of which /status has the version. Moving begins by itself."
+	case runsJoining, runsNoLease:
+		return t.strangersText(reason)
 	case runsFull:
 		return fmt.Sprintf("%s has 4,096 runs in %s, as many as there may be: nothing more of these is moved. %s It goes on by itself as runs are delivered. "+
 			"So many runs mean that memory holds too little for the load: raise LAYOVER_MAX_PARKED_BYTES, or run more instances.",
@@ -232,6 +246,17 @@ func (t runsHealth) text(reason string) string {
 		return topic + " may not be used" + why + "." + rights
 	}
 	return topic + " is not used" + why + "." + rights
+}
+
+// strangersText describes why nobody knows who is in the group, and the remedy.
+func (t runsHealth) strangersText(reason string) string {
+	why := "A rebalance of the group goes on"
+	remedy := "Moving begins by itself once it ends. Where it does not, see which members join again and again"
+	if reason == runsNoLease {
+		why, remedy = "The group's coordinator has not confirmed this member lately", "Moving begins by itself once it does. See whether the group has a coordinator"
+	}
+	return fmt.Sprintf("%s. So nobody knows whether a member is of a release that knows no runs, and nothing is moved. %s %s: "+
+		"kafka-consumer-groups.sh --bootstrap-server $KAFKA_BROKERS --describe --group %s --state", why, runsStay, remedy, t.v.Group.ID)
 }
 
 // unreadText describes what cannot be read, what becomes of it, and the remedy.

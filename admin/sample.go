@@ -124,9 +124,12 @@ type JournalTopic struct {
 // Runs is the state of the runs topics.
 type Runs struct {
 	Topics []RunsTopic // one for each ingress topic
-	// Older: a member of a release that knows no runs may be in the group.
-	Older      bool
-	OlderSince time.Time // zero: nobody knows
+	// OlderSince is since when the group has had a member of a release that knows no runs; zero: the last sync told of none.
+	OlderSince time.Time
+	// JoiningSince is since when a rebalance goes on, so that nobody knows of its members; zero: none does. At most it
+	// takes JoinTakes, or another follows.
+	JoiningSince time.Time
+	JoinTakes    time.Duration
 }
 
 // RunsTopic is the runs topic of one ingress topic.

@@ -112,7 +112,7 @@ func (c *Consumer) options() []kgo.Opt {
 		kgo.Balancers(c.protocol.balancers()...),
 		kgo.SessionTimeout(cfg.SessionTimeout),
 		kgo.HeartbeatInterval(cfg.SessionTimeout / 3),
-		kgo.RebalanceTimeout(max(time.Minute, cfg.SessionTimeout)),
+		kgo.RebalanceTimeout(RebalanceTimeout(cfg.SessionTimeout)),
 		// load chooses the offset of every partition. A reset would go on elsewhere, and
 		// say nothing.
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
@@ -137,7 +137,7 @@ func (c *Consumer) options() []kgo.Opt {
 
 // Start makes the client, which joins the group as soon as Kafka answers. Before, only calls
 // for a look at the process and for its stop are allowed. Those are Status, Beat, Buffered,
-// LeaseValid, NoneOlder, OlderSince, Unread, Paused, WatchEnds, SetPaused, Rejoin and Leave.
+// LeaseValid, NoneOlder, OlderSince, JoiningSince, Unread, Paused, WatchEnds, SetPaused, Rejoin and Leave.
 func (c *Consumer) Start() error {
 	client, err := kgo.NewClient(append(c.options(), c.cfg.Options()...)...)
 	if err != nil {
@@ -262,9 +262,16 @@ func (c *Consumer) LeaseValid() bool { return c.table.lease.valid(time.Now()) }
 // none of this member's partitions, unless they are lost or it takes the instance id.
 func (c *Consumer) NoneOlder() bool { return c.protocol.newest.Load() && c.LeaseValid() }
 
-// OlderSince returns since when a sync, or that there was none, is why NoneOlder is false; zero where it is not, or
-// the lease is.
-func (c *Consumer) OlderSince() time.Time { return c.protocol.olderSince() }
+// OlderSince returns since when syncs have said that a member of an older release is in the group; zero where the last
+// one has not.
+func (c *Consumer) OlderSince() time.Time { return since(&c.protocol.olderMs) }
+
+// JoiningSince returns since when nobody has known who is in the group, as this member joins again; zero where the last
+// sync counts, and before the first join.
+func (c *Consumer) JoiningSince() time.Time { return since(&c.protocol.joiningMs) }
+
+// RebalanceTimeout is how long the coordinator waits at most until all members have joined again.
+func RebalanceTimeout(session time.Duration) time.Duration { return max(time.Minute, session) }
 
 // SetPaused stops or resumes reading of everything. Parked records are still delivered.
 // Before Start it does nothing: there is nothing read that could fill a bound.
@@ -316,7 +323,7 @@ func (c *Consumer) Leave(ctx context.Context) {
 	if err := c.client.LeaveGroupContext(ctx); err != nil {
 		c.cfg.Log.Info("left without the group's answer", "group", c.cfg.Group, "err", err)
 	}
-	c.protocol.leave()
+	c.protocol.joins()
 	c.beats.end()
 	closed := make(chan struct{})
 	go func() { // ends when the client has given up its requests, at the latest with the process

@@ -18,7 +18,9 @@ type protocol struct {
 	newest atomic.Bool // of the last sync; false from a join to its sync, and outside the group
 	rejoin func()      // has this member join again, soon
 
-	sinceMs atomic.Int64 // when newest became false, in Unix milliseconds; 0 before the first sync
+	// In Unix milliseconds, 0 for not so:
+	olderMs   atomic.Int64 // since when syncs have said that the group speaks an older one
+	joiningMs atomic.Int64 // since when no sync says anything, after the first join
 }
 
 // balancers returns what a member lists in its joins.
@@ -29,22 +31,29 @@ func (p *protocol) balancers() (list []kgo.GroupBalancer) {
 	return list
 }
 
-// leave notes that this member is not in the group.
-func (p *protocol) leave() { p.speaks(false) }
+// joins notes that nobody knows who is in the group: this member joins, or is not in it.
+func (p *protocol) joins() {
+	p.newest.Store(false)
+	p.joiningMs.CompareAndSwap(0, time.Now().UnixMilli())
+}
 
-// speaks notes whether the group speaks the newest one now.
+// speaks notes whether a sync has said that the group speaks the newest one.
 func (p *protocol) speaks(newest bool) {
-	if was := p.newest.Swap(newest); !newest && (was || p.sinceMs.Load() == 0) {
-		p.sinceMs.Store(time.Now().UnixMilli())
+	p.newest.Store(newest)
+	p.joiningMs.Store(0)
+	if newest {
+		p.olderMs.Store(0)
+	} else {
+		p.olderMs.CompareAndSwap(0, time.Now().UnixMilli())
 	}
 }
 
-// olderSince returns since when it does not; zero where it does, or has not tried to.
-func (p *protocol) olderSince() time.Time {
-	if ms := p.sinceMs.Load(); ms > 0 && !p.newest.Load() {
-		return time.UnixMilli(ms)
+// since returns one of the instants, zero for none.
+func since(ms *atomic.Int64) (at time.Time) {
+	if ms := ms.Load(); ms > 0 {
+		at = time.UnixMilli(ms)
 	}
-	return time.Time{}
+	return at
 }
 
 // balancer is kgo's cooperative-sticky under a name. Both names carry the same owned
@@ -74,7 +83,7 @@ func (b *balancer) ProtocolName() string { return b.name }
 // knows who is in the group.
 func (b *balancer) JoinGroupMetadata(topics []string, owned map[string][]int32, generation int32) []byte {
 	b.led = nil
-	b.group.leave()
+	b.group.joins()
 	return b.sticky.JoinGroupMetadata(topics, owned, generation)
 }
 

@@ -351,23 +351,33 @@ func planned(t *testing.T, kgos kgo.GroupBalancer, plan []kmsg.SyncGroupRequestG
 	return all
 }
 
-// TestSinceWhenAnOlderMemberMayBeThere: joins of a group that goes on with the older protocol change nothing.
-func TestSinceWhenAnOlderMemberMayBeThere(t *testing.T) {
+// TestSinceWhenAnOlderMemberIsThere: joins of a group that goes on with the older protocol change nothing, and a
+// join by itself tells of no such member.
+func TestSinceWhenAnOlderMemberIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := new(protocol)
-		if at := p.olderSince(); !at.IsZero() {
-			t.Errorf("before the first join: %v", at)
-		}
-		var changed time.Time
-		for _, newest := range []bool{false, false, true, false, false} {
-			if newest || p.newest.Load() || changed.IsZero() {
-				changed = time.Now()
-			}
-			p.speaks(newest)
-			if at := p.olderSince(); newest != at.IsZero() || !newest && !at.Equal(changed) {
-				t.Errorf("none is older %v: since %v, want %v", newest, at, changed)
+		c := &Consumer{protocol: new(protocol)}
+		want := func(older, joining time.Time) {
+			t.Helper()
+			if !c.OlderSince().Equal(older) || !c.JoiningSince().Equal(joining) {
+				t.Errorf("an older member is there since %v, and a join goes on since %v, want %v and %v", c.OlderSince(), c.JoiningSince(), older, joining)
 			}
 			time.Sleep(time.Minute)
+		}
+		var none, older time.Time
+		want(none, none)
+		for _, newest := range []bool{true, false, false, true, false} {
+			began := time.Now()
+			for range 2 { // it asks again, or for the other protocol
+				c.protocol.joins()
+				want(older, began)
+			}
+			switch c.protocol.speaks(newest); {
+			case newest:
+				older = none
+			case older.IsZero():
+				older = time.Now()
+			}
+			want(older, none)
 		}
 	})
 }

@@ -54,7 +54,7 @@ func (c *Consumer) onRevoked(_ context.Context, _ *kgo.Client, revoked map[strin
 func (c *Consumer) onLost(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
 	<-c.started
 	c.table.leave()
-	c.protocol.leave()
+	c.protocol.joins()
 	c.lose(lost)
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"layover/admin"
 	"layover/config"
+	"layover/consumer"
 	"layover/delay"
 	"layover/journal"
 	"layover/journal/copies"
@@ -78,7 +79,7 @@ func (d *Daemon) runsConfig(s sizes) lane.RunsConfig {
 
 // runsSample is the runs topics' part of a sample.
 func (d *Daemon) runsSample(topics map[string]journal.Topic) admin.Runs {
-	r := admin.Runs{Older: !d.consumer.NoneOlder(), OlderSince: d.consumer.OlderSince()}
+	r := admin.Runs{OlderSince: d.consumer.OlderSince(), JoiningSince: d.consumer.JoiningSince(), JoinTakes: consumer.RebalanceTimeout(d.cfg.SessionTimeout)}
 	troubles := d.copies.Troubles()
 	for _, ingress := range d.cfg.IngressTopics {
 		t, trouble := topics[ingress], troubles[ingress]
