@@ -24,6 +24,7 @@ type shelf struct {
 	mu        sync.Mutex
 	topic     offsets.TopicID
 	partition int32
+	broker    int32         // of shelves
 	log       []*kgo.Record // by offset
 	silent    bool          // no opening is answered before its context ends
 	refuse    func(r *kgo.Record) error
@@ -210,10 +211,16 @@ func (s *shelf) plant(n int, size int, run func(i int) uint64, wait func(i int) 
 }
 
 // latest returns how many deliveries there were, and how late the latest is.
-func (r *rig) latest() (n int, late time.Duration) {
+func (r *rig) latest() (n int, late time.Duration) { return r.latestOf("") }
+
+// latestOf is latest of those whose layover-id has a prefix.
+func (r *rig) latestOf(prefix string) (n int, late time.Duration) {
 	synctest.Wait()
 	r.kafka.set(func(k *kafka) {
 		for _, d := range k.deliveries {
+			if !strings.HasPrefix(d.headers["layover-id"], prefix) {
+				continue
+			}
 			due, _ := time.Parse(time.RFC3339, d.headers["layover-due"])
 			n, late = n+1, max(late, d.at.Sub(due))
 		}

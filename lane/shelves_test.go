@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"layover/journal/copies/turns"
 	"layover/offsets"
 	"layover/purgatory"
 	"layover/purgatory/far"
@@ -18,7 +19,7 @@ import (
 // shelves is the runs topic of "delayed" with many partitions. Visits wait for turns as those of a process do.
 type shelves struct {
 	list  []*shelf
-	turns chan struct{}
+	turns *turns.Turns
 }
 
 func (m *shelves) Open(ctx context.Context, ask far.Ask, done func(*far.Opening)) {
@@ -37,18 +38,22 @@ func (m *shelves) Visit(v purgatory.Visit, topic offsets.TopicID, done func(purg
 	s := m.list[v.Partition]
 	s.answers.Go(func() {
 		asked := time.Now()
-		m.turns <- struct{}{}
+		turn, err := m.turns.Await(context.Background(), s.broker)
+		if err != nil {
+			done(purgatory.Visited{Visit: v, Until: v.From, Highest: -1, Err: err}, nil)
+			return
+		}
 		waited := time.Since(asked)
 		s.Visit(v, topic, func(a purgatory.Visited, records []*kgo.Record) {
-			<-m.turns
+			turn.End(s.broker, a.Took, a.Err)
 			a.Waited = waited
 			done(a, records)
 		})
 	})
 }
 
-// manyShelves runs f with a lane of so many partitions, whose visits have so many turns.
-func manyShelves(t *testing.T, parts, turns int, share int64, plant func(partition int, s *shelf), f func(r *rig, m *shelves)) {
+// manyShelves runs f with a lane of so many partitions, of whose visits so many read at a time.
+func manyShelves(t *testing.T, parts, visits int, share int64, plant func(partition int, s *shelf), f func(r *rig, m *shelves)) {
 	t.Helper()
 	m := &shelves{}
 	config := func(c *Config) {
@@ -59,7 +64,7 @@ func manyShelves(t *testing.T, parts, turns int, share int64, plant func(partiti
 		}
 	}
 	inBubble(t, config, func(r *rig) {
-		m.turns = make(chan struct{}, turns)
+		m.turns = turns.New(visits)
 		over := make(chan struct{})
 		for p := range parts {
 			s := &shelf{topic: offsets.TopicID{9}, partition: int32(p), over: over}

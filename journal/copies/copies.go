@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"layover/cluster"
+	"layover/journal/copies/turns"
 	"layover/journal/facts"
 	"layover/journal/logs"
 	"layover/offsets"
@@ -33,7 +34,7 @@ type Config struct {
 	// Batch returns how many bytes a record of ingress may take that goes to a runs topic, or comes from it. A
 	// larger one is refused, as its copy could not be read.
 	Batch func(topic string) int
-	// Visits is how many visits read at a time.
+	// Visits is how many visits read at a time, beside two of sick brokers: see turns.
 	Visits int
 	Log    *slog.Logger
 }
@@ -68,7 +69,7 @@ func (c *Copies) limits(topic string) logs.Limits {
 type Copies struct {
 	cfg     Config
 	reading *kgo.Client
-	turns   turns           // of visits
+	turns   *turns.Turns    // of visits
 	ends    context.Context // is over when Close is called
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -96,7 +97,7 @@ func New(cfg Config) (*Copies, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Copies{cfg: cfg, reading: reading, turns: newTurns(cfg.Visits),
+	c := &Copies{cfg: cfg, reading: reading, turns: turns.New(cfg.Visits),
 		troubles: newTroubles(), leaders: make(map[offsets.TopicPartition]leader), broken: make(map[offsets.TopicPartition][]int64), said: make(map[string]time.Time)}
 	c.ends, c.cancel = context.WithCancel(context.Background())
 	return c, nil

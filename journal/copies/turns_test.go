@@ -66,6 +66,55 @@ func TestASilentBrokerKeepsNoOtherFromBeingRead(t *testing.T) {
 	}
 }
 
+// TestASlowBrokerKeepsNoOtherFromBeingRead: it answers each fetch after three seconds, as one whose disk is slow. Much is
+// due in its partitions, so that each visit is followed by the next.
+func TestASlowBrokerKeepsNoOtherFromBeingRead(t *testing.T) {
+	const parts = 12
+	inBubbleOf(t, 2, parts, func(w *stack) {
+		for p := range int32(parts) {
+			if err := w.Broker.MoveTopicPartition(topic, p, min(p, 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.fill(3)
+		for p := int32(1); p < parts; p++ {
+			for i := range 3 {
+				r := w.copied("g", int64(100+i), []byte("far"))
+				r.Partition = p
+				w.Produce(r)
+			}
+		}
+		w.Answer(kmsg.Fetch, func(kmsg.Request) kmsg.Response {
+			if w.Broker.CurrentNode() == 1 {
+				w.Broker.SleepControl(func() { time.Sleep(3 * time.Second) })
+			}
+			return nil
+		})
+		ctx, cancel := context.WithCancel(context.Background())
+		var slow sync.WaitGroup
+		for p := int32(1); p < parts; p++ {
+			slow.Go(func() {
+				for ctx.Err() == nil {
+					if a := w.turn(p, 0); a.Err != nil {
+						t.Errorf("partition %d is not read: %v", p, a.Err)
+					}
+				}
+			})
+		}
+		time.Sleep(15 * time.Second)
+		for range 5 {
+			began := time.Now()
+			a := w.turn(0, 0)
+			if took := time.Since(began); a.Err != nil || a.Until != 3 || took > time.Second {
+				t.Errorf("a partition whose broker answers at once is read up to %d after %v, of which it waited %v for its turn: %v", a.Until, took, a.Waited, a.Err)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		cancel()
+		slow.Wait()
+	})
+}
+
 // turn visits three offsets of a partition, or none.
 func (w *stack) turn(partition int32, from int64) (a purgatory.Visited) {
 	done := make(chan struct{})

@@ -9,6 +9,7 @@ import (
 
 	"layover/cluster"
 	"layover/cluster/batches"
+	"layover/journal/copies/turns"
 	"layover/journal/logs"
 	"layover/journal/runs"
 	"layover/offsets"
@@ -33,14 +34,8 @@ func (c *Copies) Visit(v purgatory.Visit, topic offsets.TopicID, done func(purga
 		read := reading{copies: c, at: c.at(v.TopicPartition), topic: topic}
 		read.Visit, read.Until, read.Highest, read.broker = v, v.From, -1, -1
 		asked := time.Now()
-		if read.Err = read.await(c.ends); read.Err == nil {
-			began := time.Now()
-			read.Waited = began.Sub(asked)
-			ctx, cancel := context.WithTimeout(c.ends, visitTimeout)
-			read.Err = read.run(ctx)
-			cancel()
-			read.Took = time.Since(began)
-			read.leave()
+		for again := true; again; again = errors.Is(read.Err, turns.ErrSlow) {
+			read.inTurn(asked)
 		}
 		c.troubles.read(v.TopicPartition, read.Err, time.Now())
 		if read.Err != nil {
@@ -48,6 +43,31 @@ func (c *Copies) Visit(v purgatory.Visit, topic offsets.TopicID, done func(purga
 		}
 		done(read.Visited, read.records)
 	})
+}
+
+// asks returns the broker that a visit is about to ask, -1 where nobody knows.
+func (c *Copies) asks(at offsets.TopicPartition, topic offsets.TopicID) (broker int32) {
+	if l, ok := c.known(at, topic); ok {
+		return l.broker
+	}
+	return -1
+}
+
+// inTurn waits for a turn, and reads. asked is when the visit began to wait.
+func (r *reading) inTurn(asked time.Time) {
+	c := r.copies
+	if r.turn, r.Err = c.turns.Await(c.ends, c.asks(r.at, r.topic)); r.Err != nil {
+		return
+	}
+	began := time.Now()
+	r.Waited = began.Sub(asked)
+	ctx, cancel := context.WithTimeout(c.ends, visitTimeout)
+	defer cancel()
+	r.Err = r.run(ctx)
+	r.Took = time.Since(began)
+	if r.turn.End(r.broker, r.Took, r.Err) {
+		c.doubtLeader(r.broker)
+	}
 }
 
 // reading is one visit.
@@ -58,9 +78,9 @@ type reading struct {
 	at      offsets.TopicPartition // in the runs topic
 	topic   offsets.TopicID
 	bytes   int64
-	asked   int32         // bytes of the last answer
-	turn    chan struct{} // from which its token is
-	broker  int32         // that it asked last, -1 for none
+	asked   int32 // bytes of the last answer
+	turn    *turns.Turn
+	broker  int32 // that it asked last, -1 for none
 }
 
 // run reads until the visit's end, or until it has taken enough.
@@ -98,7 +118,8 @@ func (r *reading) lead(ctx context.Context) (l leader, ok bool, err error) {
 		r.TopicID = l.topicID
 		return l, false, nil
 	}
-	err = r.yield(l.broker)
+	r.broker = l.broker
+	err = r.turn.Asks(l.broker)
 	return l, err == nil, err
 }
 
@@ -262,13 +283,11 @@ func (r *reading) complain(what string, rec *kgo.Record, err error) {
 // leader returns what is known of a runs partition whose topic has an id. It asks where nothing is, or
 // where another id is: that may be the former one. Others that are in doubt are asked about with it.
 func (c *Copies) leader(ctx context.Context, at offsets.TopicPartition, topic offsets.TopicID) (leader, error) {
-	parts := []offsets.TopicPartition{at}
-	c.mu.Lock()
-	l, ok := c.leaders[at]
-	if known := ok && l.topicID == topic && !l.doubtful; known {
-		c.mu.Unlock()
+	if l, ok := c.known(at, topic); ok {
 		return l, nil
 	}
+	parts := []offsets.TopicPartition{at}
+	c.mu.Lock()
 	for other, l := range c.leaders {
 		if l.doubtful && other != at {
 			parts = append(parts, other)
@@ -284,6 +303,14 @@ func (c *Copies) leader(ctx context.Context, at offsets.TopicPartition, topic of
 		}
 	}
 	return c.leaders[at], located[at].Err
+}
+
+// known is leader without asking; ok is false where it is to be asked for.
+func (c *Copies) known(at offsets.TopicPartition, topic offsets.TopicID) (l leader, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l, ok = c.leaders[at]
+	return l, ok && l.topicID == topic && !l.doubtful
 }
 
 // doubtLeader has the leaders of all partitions of a broker asked for again.
