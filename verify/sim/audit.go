@@ -75,6 +75,9 @@ func (in *instance) check() {
 	}
 	snapshot := in.core.Snapshot()
 	in.checkIDs(&snapshot)
+	if n := snapshot.LostFromRuns; n > 0 && !in.w.runs.harmed && !in.w.journal.harmed {
+		in.w.fail("%s counts %d as lost from the runs topic, and nothing was taken", in.member, n)
+	}
 	for i := range snapshot.Partitions {
 		v := &snapshot.Partitions[i]
 		p := int(v.Partition)
