@@ -125,7 +125,7 @@ func runsFamilies() []family {
 				}
 			}),
 		count("layover_lost_from_runs_records_total",
-			"Offsets of runs topics that are gone and were neither finished nor read: deleted by somebody else, truncated, in a topic that was made again, or with a record that is damaged or no copy. The copies among them are lost.",
+			"Offsets of runs topics that are gone and were neither finished nor read: deleted or compacted by somebody else, truncated, in a topic that was made again, or with a record that is damaged or no copy. The copies among them are lost.",
 			func(v *view) int64 { return v.total.LostFromRuns }),
 	}
 }

@@ -136,3 +136,29 @@ func sum(losses []Loss) (n int64) {
 	}
 	return n
 }
+
+// TestACopyThatIsGoneFromTheMiddleOfItsLogIsCounted: three copies were read, and are not due yet. Then the broker
+// compacts the runs topic, as somebody has set cleanup.policy, and the one in the middle is gone.
+func TestACopyThatIsGoneFromTheMiddleOfItsLogIsCounted(t *testing.T) {
+	r, a, found := renewing(t)
+	for i := range found {
+		found[i].DeadlineMs = r.at.WallMs + 60_000
+	}
+	if n, _ := r.loads(a, found, 0, 0); n != 0 {
+		t.Fatalf("%d are loaded", n)
+	}
+	if got := r.Runs().outlook().Copies; got != 3 {
+		t.Fatalf("%d copies wait", got)
+	}
+	r.pass(58_000)
+	if n, _ := r.loads(a, append(found[:1:1], found[2]), 0, 0); n != 2 {
+		t.Fatalf("%d are loaded", n)
+	}
+	r.pass(3000)
+	sent := r.offer()
+	r.end(Delivered, sent...)
+	if n := r.Runs().outlook().Copies; len(sent) != 2 || n != 0 || r.stats.LostFromRuns != 1 {
+		t.Errorf("of 3 copies %d are delivered, %d wait, and %d are counted as lost, want 1", len(sent), n, r.stats.LostFromRuns)
+	}
+	r.audit()
+}

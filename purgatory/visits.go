@@ -163,10 +163,8 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 	if v.From > m.index.Known() { // Raise has found that less is known than was when it was asked for
 		return take, false
 	}
-	for _, offset := range v.Damaged { // once each, though it may be read again
-		if !m.index.Finished(offset) {
-			r.lose(p, 1)
-		}
+	for _, offset := range v.Damaged {
+		m.index.Damaged(offset)
 	}
 	before, untilMs := len(take), r.now.WallMs+aheadMs
 	if v.Whole {

@@ -26,7 +26,7 @@ func (d *Doubt) is(f *Found) bool { return f.Writer == d.Writer && f.Origin == d
 type doubts struct {
 	unsure []Doubt // own copies, acknowledged in a leader epoch that nobody knows
 	open   []Doubt // copies that may be gone, by offset: reading tells
-	lost   int64
+	lost   int64   // see Lost
 }
 
 func (d *doubts) acknowledged(c Doubt) { d.unsure = append(d.unsure, c) }
@@ -136,7 +136,8 @@ func (x *Index) Doubt(before []Doubt) (lost int64) {
 	return lost
 }
 
-// Lost returns how many copies turned out to be gone since the last call, of those that were in doubt.
+// Lost returns how many copies turned out to be gone since the last call: those that were in doubt, and those that
+// visits have not found.
 func (x *Index) Lost() (n int64) {
 	n, x.doubts.lost = x.doubts.lost, 0
 	return n

@@ -33,6 +33,8 @@ type entry struct {
 	// nextMs is about is from seen on.
 	seen, seenMs int64
 	behind       bool
+
+	listed bool // by a directory: this index has not seen what stands there
 }
 
 // begin returns where a visit begins that wants what is due at nextMs.

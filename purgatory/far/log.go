@@ -46,7 +46,7 @@ func (x *Index) Adopt(d *runs.Directory, offset int64) {
 	for _, r := range d.Runs {
 		x.finish(at, min(r.Position, d.End))
 		at = max(at, r.Last+1)
-		e := entry{Run: r}
+		e := entry{Run: r, listed: true}
 		e.lookUp(max(r.Position, x.taken.Low()))
 		x.entries = append(x.entries, e)
 		if r.EarliestMs == nothing && r.Number != Foreign {
@@ -212,7 +212,9 @@ func (x *Index) Taken(yield func(offset int64) bool) {
 }
 
 // Holds reports whether the copy at an offset was taken, and is not finished.
-func (x *Index) Holds(offset int64) bool { return x.taken.Finished(offset) && !x.window.Finished(offset) }
+func (x *Index) Holds(offset int64) bool {
+	return x.taken.Finished(offset) && !x.window.Finished(offset)
+}
 
 // Left returns the finished offsets below one, with which another index may begin.
 func (x *Index) Left(end int64) *offsets.Window { return Clip(x.window, end) }

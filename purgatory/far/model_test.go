@@ -31,6 +31,9 @@ type world struct {
 	dir    *runs.Directory
 	dirAt  int64 // its offset
 	lost   int64 // copies that were deleted
+	taken  int64 // copies that compaction has taken
+	missed int64 // of those, the ones that this index has told of
+	told   int64 // the same of all indexes
 	last   int64 // deadline of the last copy of the flush
 }
 
@@ -101,7 +104,13 @@ func (w *world) read(from, to, untilMs, room int64) {
 			found = append(found, r.Found)
 		}
 	}
-	for _, i := range w.x.Read(from, to, found, untilMs, room, nil) {
+	take := w.x.Read(from, to, found, untilMs, room, nil)
+	lost := w.x.Lost()
+	w.told += lost
+	if w.missed += lost; w.missed > w.taken {
+		w.t.Fatalf("%d copies are missed, and compaction has taken %d", w.missed, w.taken)
+	}
+	for _, i := range take {
 		f := found[i]
 		if f.DeadlineMs > untilMs {
 			w.t.Fatalf("offset %d is due at %d, asked was until %d", f.Offset, f.DeadlineMs, untilMs)
@@ -226,7 +235,7 @@ func (w *world) assign() {
 	for offset := range w.parked {
 		w.log[offset].done = offset < w.start // in memory alone
 	}
-	w.acks, w.parked = nil, make(map[int64]bool)
+	w.acks, w.parked, w.missed = nil, make(map[int64]bool), 0
 	window := clone(w.facts)
 	if w.dice.IntN(4) == 0 { // the journal is gone
 		window = offsets.NewWindow(w.start)
@@ -326,7 +335,7 @@ func TestIndexAgainstAModel(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { simulate(t, seed, did) })
 	}
 	t.Log(did)
-	for _, kind := range []string{"flush", "move", "strange", "answer", "gaps", "pass", "remove", "save", "assign", "taken", "lost"} {
+	for _, kind := range []string{"flush", "move", "strange", "answer", "gaps", "pass", "remove", "save", "assign", "compact", "taken", "lost", "missed"} {
 		if did[kind] == 0 {
 			t.Errorf("nothing of the kind: %s, among %v", kind, slices.Sorted(maps.Keys(did)))
 		}
@@ -342,10 +351,10 @@ func simulate(t *testing.T, seed uint64, did map[string]int) {
 		do    func()
 	}{
 		{"flush", 3, w.flush}, {"move", 10, w.move}, {"strange", 2, w.strange}, {"answer", 8, func() { w.answer(w.dice.IntN(30)) }},
-		{"gaps", 6, w.gaps}, {"pass", 8, w.pass}, {"remove", 2, w.remove}, {"save", 4, w.save}, {"assign", 1, w.assign},
+		{"gaps", 6, w.gaps}, {"pass", 8, w.pass}, {"remove", 2, w.remove}, {"save", 4, w.save}, {"assign", 1, w.assign}, {"compact", 1, w.compact},
 	}
 	for range 150 {
-		at := w.dice.IntN(44)
+		at := w.dice.IntN(45)
 		for _, s := range steps {
 			if at -= s.often; at < 0 {
 				s.do()
@@ -358,6 +367,7 @@ func simulate(t *testing.T, seed uint64, did map[string]int) {
 	}
 	w.drain()
 	did["lost"] += int(w.lost)
+	did["missed"] += int(w.told)
 }
 
 // drain ends the run: all that counts is delivered in the end.

@@ -79,6 +79,7 @@ func (x *Index) Read(from, to int64, found []Found, untilMs, room int64, take []
 		panic(fmt.Sprintf("far: read from offset %d, want at most the known end %d", from, x.known))
 	}
 	x.doubts.compare(from, to, found, x.window.Finished)
+	x.doubts.lost += x.missing(from, to, found)
 	x.learn(from, to, found)
 	before, short := len(take), false
 	for i := range found {
