@@ -90,14 +90,14 @@ func (r *Runs) NextVisit(soonMs int64) (ms int64, ok bool) {
 		if m.index == nil || m.visiting || p.src.draining {
 			continue
 		}
-		if v, any := m.index.Next(r.now.WallMs + soonMs); any {
+		if due, any := m.index.NextDueMs(r.now.WallMs+soonMs, math.MaxInt64); any {
 			pause := m.visitsAfter - r.now.MonotonicMs
 			if below := m.below(r.now.MonotonicMs); below < math.MaxInt64 {
-				if v, any = m.index.NextBelow(r.now.WallMs+soonMs, below); !any {
+				if due, any = m.index.NextDueMs(r.now.WallMs+soonMs, below); !any {
 					pause = max(pause, m.endsUntil-r.now.MonotonicMs)
 				}
 			}
-			ms, ok = min(ms, max(v.DueMs-soonMs, r.now.WallMs+pause)), true
+			ms, ok = min(ms, max(due-soonMs, r.now.WallMs+pause)), true
 		}
 	}
 	return ms, ok
