@@ -9,6 +9,9 @@ import (
 // MovingBytes returns the bytes of records that are gathered or in flight to runs partitions that answer.
 func (r *Runs) MovingBytes() int64 { return r.bytes - r.silence().bytes }
 
+// MovableBytes returns the bytes of records that may be moved, however soon they are due, without those on their way.
+func (r *Runs) MovableBytes() int64 { return r.store.movable - r.bytes }
+
 // LoadedBytes returns the bytes of records in memory that were read from runs topics.
 func (r *Runs) LoadedBytes() int64 { return r.out.dir.copies }
 

@@ -197,6 +197,15 @@ func (r *Runs) GatherKept(afterMs, oldAfterMs int64, budget int) (more bool) {
 	return more
 }
 
+// GatherCopies does the same for the copies among them: they were loaded to be moved again.
+func (r *Runs) GatherCopies(afterMs int64, budget int) (more bool) {
+	_, more = r.gather(afterMs, budget, func(payload uint64) bool {
+		h, may := r.mayMove(payload)
+		return may && h.marks&isCopy != 0
+	})
+	return more
+}
+
 func (r *Runs) gather(afterMs int64, budget int, wanted func(payload uint64) bool) (gathered int64, more bool) {
 	r.giveUp() // nothing is offered before the end of the pass
 	r.taken, more = r.parking.wheel.TakeFarthest(max(afterMs, r.now.WallMs+tooNearMs), budget, wanted, r.taken[:0])
