@@ -6,6 +6,16 @@ import (
 	"layover/journal/runs"
 )
 
+// Known returns how many partitions' runs are known.
+func (r *Runs) Known() (n int) {
+	for p := range r.parts.here() {
+		if p.moved.index != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // MovingBytes returns the bytes of records that are gathered or in flight to runs partitions that answer.
 func (r *Runs) MovingBytes() int64 { return r.bytes - r.silence().bytes }
 

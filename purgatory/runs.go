@@ -41,6 +41,7 @@ type Runs struct {
 	seen     RunsOutlook // see lookAtRuns
 	lookedMs int64       // Clock.MonotonicMs of that
 	lookFrom int         // the slot of the partition with which the next look begins
+	cleaning cleaning
 }
 
 const (
@@ -77,7 +78,8 @@ type moved struct {
 	gatheredBytes int64       // of those
 	progressMs    int64       // Clock.MonotonicMs of when something was gathered last, or a copy taken
 
-	number uint64 // of the run in hand
+	number  uint64 // of the run in hand
+	merging int64  // bytes of the small runs that become one, as Cleanings last saw them
 
 	flyingBytes int64
 	given       int   // copies in flight whose records are parked again
